@@ -1,0 +1,196 @@
+# pagewise.  For GNU make (gmake on BSD): one Makefile, not recursive, all
+# output under build/.
+#
+## Targets:
+##   all          build/pagewise, build/libpagewise.a, build/libpagewise.so
+##   run          install what is missing, build, serve DIR on LISTEN:PORT
+##   test         install what is missing, run every test, count them
+##   lint         clang-format, clang-tidy, cppcheck, mandoc; quiet when clean
+##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
+##   bench-storm  hot requests while a disk is saturated (root, Linux)
+##   install, uninstall, clean, deps (only install what the build needs)
+## Variables:
+##   CC CFLAGS LDFLAGS PREFIX=/usr/local DESTDIR= WERROR=1 V=1
+##   run:  DIR=conf/welcome PORT=8080 LISTEN=127.0.0.1 ARGS="more options"
+##   test: PYTEST_ARGS="-k range"
+##   bench-storm: ARGS="--only pagewise-nodiskio,nginx"
+
+ifeq "the lines below stop every make but GNU make" ""
+.error "pagewise needs GNU make: run gmake"
+endif
+
+MAKEFLAGS += --no-print-directory
+OS := $(shell uname -s | tr A-Z a-z)
+CFLAGS ?= -O2 -g
+PREFIX ?= /usr/local
+DESTDIR ?=
+DIR = conf/welcome
+PORT = 8080
+LISTEN = 127.0.0.1
+
+WARN = -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes \
+    -Wcast-qual -Wvla $(if $(WERROR),-Werror)
+STD = -std=c11 -D_GNU_SOURCE -I.
+
+# Asked when a recipe first needs it, once: `run` and `test` install pkg-config.
+pkg = $(if $(shell pkg-config --exists $(2) && echo y),$(shell pkg-config $(1) \
+    $(2)),$(error $(2): not found. Try `make deps`))
+PKGS = libevent_core libconfuse
+PKG_CFLAGS = $(eval PKG_CFLAGS := $(call pkg,--cflags,$(PKGS)))$(PKG_CFLAGS)
+PKG_LIBS = $(eval PKG_LIBS := $(call pkg,--libs,$(PKGS)))$(PKG_LIBS)
+# Short lines, or with V=1 the whole command.
+say = $(if $(V),,@echo "  $(1)	$@";)
+COMPILE = $(CC) $(STD) $(WARN) -pthread -fPIC -MMD -MP $(PKG_CFLAGS) $(CFLAGS)
+LIBS = $(PKG_LIBS) -lhttp_parser -pthread
+
+LIB_C := $(filter-out lib/os_%.c,$(wildcard lib/*.c)) lib/os_$(OS).c
+SERVER_C := $(filter-out server/main.c,$(wildcard server/*.c)) \
+    build/mime_table.c
+UNIT_C := $(wildcard tests/unit/test_*.c)
+UNIT := $(UNIT_C:tests/unit/%.c=build/asan/unit/%)
+FLAVOURS = obj asan tsan
+SANITIZE_asan = -fsanitize=address,undefined -fno-sanitize-recover=all \
+    -fno-omit-frame-pointer
+SANITIZE_tsan = -fsanitize=thread -fno-omit-frame-pointer
+
+all: build/pagewise build/libpagewise.a build/libpagewise.so
+asan: build/asan/pagewise
+tsan: build/tsan/pagewise
+unit: $(UNIT)
+
+# One tree per flavour: build/obj, build/asan, build/tsan.
+define flavour
+build/$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(call say,CC)$$(COMPILE) $$(SANITIZE_$(1)) -c -o $$@ $$<
+build/$(1)/libpagewise.a: $(LIB_C:%.c=build/$(1)/%.o)
+build/$(1)/server.a: $(SERVER_C:%.c=build/$(1)/%.o)
+build/$(1)/libpagewise.a build/$(1)/server.a:
+	@rm -f $$@
+	$$(call say,AR)$$(AR) rcs $$@ $$^
+build/$(1)/pagewise: build/$(1)/server/main.o build/$(1)/server.a \
+    build/$(1)/libpagewise.a
+	$$(call say,LD)$$(CC) $$(CFLAGS) $$(SANITIZE_$(1)) $$(LDFLAGS) -o $$@ \
+	    $$^ $$(LIBS)
+endef
+$(foreach f,$(FLAVOURS),$(eval $(call flavour,$(f))))
+
+build/pagewise build/libpagewise.a: build/%: build/obj/%
+	@ln -f $< $@
+
+build/libpagewise.so: $(LIB_C:%.c=build/obj/%.o) lib/pagewise.map
+	$(call say,LD)$(CC) $(CFLAGS) -shared \
+	    -Wl,-soname,libpagewise.so.0 -Wl,-z,defs \
+	    -Wl,--version-script=lib/pagewise.map $(LDFLAGS) \
+	    -o $@.0 $(filter %.o,$^) -pthread
+	@ln -sf libpagewise.so.0 $@
+
+# The MIME table as one C string: comments and empty lines are left out.
+build/mime_table.c: conf/mime.types
+	@mkdir -p $(@D)
+	$(call say,GEN){ echo 'extern const char mime_table[];'; \
+	  echo 'const char mime_table[] ='; \
+	  sed -e '/^[[:space:]]*#/d' -e '/^[[:space:]]*$$/d' \
+	      -e 's/["\\]/\\&/g' -e 's/	/ /g' -e 's/.*/    "&\\n"/' $<; \
+	  echo '    "";'; } > $@.tmp
+	@mv $@.tmp $@
+
+build/asan/unit/%: tests/unit/%.c build/asan/server.a build/asan/libpagewise.a
+	@mkdir -p $(@D)
+	$(call say,CC)$(COMPILE) $(SANITIZE_asan) $(LDFLAGS) -o $@ \
+	    $(filter %.c %.a,$^) $(LIBS) $(call pkg,--libs,cmocka)
+
+build/tests/slowfs: tests/fault/slowfs.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(COMPILE) $(call pkg,--cflags,fuse3) $(LDFLAGS) -o $@ $< \
+	    $(call pkg,--libs,fuse3) -pthread
+
+# These start where nothing is installed: hence a second make for the rest.
+JOBS = $(shell getconf _NPROCESSORS_ONLN)
+SUBMAKE = $(MAKE) $(if $(V),,-s) \
+    $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
+
+deps:
+	@sh conf/install-deps.sh build
+
+run: deps
+	@+$(SUBMAKE) all
+	@exec build/pagewise --root "$(DIR)" --listen "$(LISTEN):$(PORT)" \
+	    --autoindex $(ARGS)
+
+test:
+	@sh conf/install-deps.sh build test
+	@+$(SUBMAKE) WERROR=1 all asan unit build/tests/slowfs
+	@python=/usr/bin/python3; \
+	[ -x $$python ] || python=/usr/local/bin/python3; \
+	PAGEWISE=$(CURDIR)/build/asan/pagewise \
+	    PAGEWISE_RELEASE=$(CURDIR)/build/pagewise \
+	    SLOWFS=$(CURDIR)/build/tests/slowfs \
+	    $$python tests/run $(UNIT) -- $(PYTEST_ARGS)
+
+bench-storm: deps
+	@+$(SUBMAKE) all
+	@sh conf/install-deps.sh bench
+	@bench/storm $(ARGS)
+
+C_ALL = $(wildcard lib/*.[ch] server/*.[ch] tests/*/*.[ch])
+lint:
+	@sh conf/install-deps.sh build test lint
+	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc
+
+lint-clang-format:
+	@clang-format --dry-run --Werror $(C_ALL)
+
+# One file a run: with more, version 14 takes every va_list for uninitialized.
+# On stderr it counts the warnings that it does not show.
+lint-clang-tidy:
+	@mkdir -p build
+	@ls $(LIB_C) server/*.c | xargs -P $(JOBS) -n 1 sh -c 'clang-tidy --quiet \
+	    --warnings-as-errors="*" "$$1" -- $(STD) $(PKG_CFLAGS)' \
+	    clang-tidy 2>build/clang-tidy.err || { cat build/clang-tidy.err; exit 1; }
+
+# It reads no system headers and cannot guess what a queue is; ctuuninitvar
+# takes every output argument for an uninitialized one.
+QUEUE_H = $(firstword $(wildcard /usr/include/sys/queue.h \
+    /usr/include/*/sys/queue.h))
+lint-cppcheck:
+	@cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
+	    --enable=warning,performance,portability --suppress=ctuuninitvar \
+	    --include=$(QUEUE_H) -D_GNU_SOURCE -I. $(LIB_C) server/*.c
+
+lint-mandoc:
+	@mandoc -T lint -W warning docs/*.[58]
+
+SHARE = $(DESTDIR)$(PREFIX)/share
+install: all
+	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib \
+	    $(DESTDIR)$(PREFIX)/include $(SHARE)/man/man5 $(SHARE)/man/man8 \
+	    $(SHARE)/pagewise
+	install -m 755 build/pagewise $(DESTDIR)$(PREFIX)/sbin
+	install -m 644 build/libpagewise.a $(DESTDIR)$(PREFIX)/lib
+	install -m 755 build/libpagewise.so.0 $(DESTDIR)$(PREFIX)/lib
+	ln -sf libpagewise.so.0 $(DESTDIR)$(PREFIX)/lib/libpagewise.so
+	install -m 644 lib/pagewise.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 docs/*.5 $(SHARE)/man/man5
+	install -m 644 docs/*.8 $(SHARE)/man/man8
+	install -m 644 conf/pagewise.conf conf/mime.types $(SHARE)/pagewise
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/sbin/pagewise \
+	    $(DESTDIR)$(PREFIX)/lib/libpagewise.* \
+	    $(DESTDIR)$(PREFIX)/include/pagewise.h \
+	    $(patsubst docs/%,$(SHARE)/man/man5/%,$(wildcard docs/*.5)) \
+	    $(patsubst docs/%,$(SHARE)/man/man8/%,$(wildcard docs/*.8))
+	rm -rf $(SHARE)/pagewise
+
+clean:
+	rm -rf build
+
+help:
+	@sed -n 's/^## //p' Makefile
+
+.PHONY: all asan tsan unit deps run test bench-storm lint lint-clang-format \
+    lint-clang-tidy lint-cppcheck lint-mandoc install uninstall clean help
+.DELETE_ON_ERROR:
+
+-include $(shell find build -name '*.d' 2>/dev/null)

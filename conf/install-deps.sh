@@ -1,0 +1,158 @@
+#!/bin/sh
+# Installs what a step of the Makefile needs and what is not there yet, with
+# the system's package manager; says so, and asks nothing.
+#
+#	sh conf/install-deps.sh [-n] build|test|lint|bench ...
+#
+# -n only lists what is missing; the exit status is 1 if anything is.
+# A need is a check, not a package: what was installed by other means counts.
+
+set -u
+PATH=$PATH:/usr/local/bin:/usr/local/sbin:/usr/sbin:/sbin
+
+# set	check				Debian			FreeBSD
+needs()
+{
+	cat <<-'END'
+	build	cmd make			make			gmake
+	build	cmd ${CC:-cc}			gcc			llvm
+	build	header stdio.h			libc6-dev		-
+	build	cmd pkg-config			pkg-config		pkgconf
+	build	lib libevent_core		libevent-dev		libevent
+	build	lib libconfuse			libconfuse-dev		libconfuse
+	build	header http_parser.h		libhttp-parser-dev	http-parser
+	test	lib cmocka			libcmocka-dev		cmocka
+	test	pymod pytest			python3-pytest		py311-pytest
+	test	lib fuse3			libfuse3-dev		fusefs-libs3
+	test	linux cmd fusermount3		fuse3			-
+	test	linux cmd strace		strace			-
+	test	linux cmd mkfs.ext4		e2fsprogs		-
+	test	linux cmd mkfs.xfs		xfsprogs		-
+	test	linux cmd mkfs.btrfs		btrfs-progs		-
+	test	cmd curl			curl			curl
+	lint	cmd clang			clang			llvm
+	lint	cmd clang-format		clang-format		llvm
+	lint	cmd clang-tidy			clang-tidy		llvm
+	lint	cmd cppcheck			cppcheck		cppcheck
+	lint	cmd mandoc			mandoc			-
+	bench	cmd wrk				wrk			wrk
+	bench	cmd python3			python3			python3
+	END
+}
+
+cmd()
+{
+	command -v "$1" >/dev/null
+}
+
+lib()
+{
+	cmd pkg-config && pkg-config --exists "$1"
+}
+
+header()
+{
+	[ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ]
+}
+
+# The system's Python: another one in PATH would not see its packages.
+pymod()
+{
+	python=/usr/bin/python3
+	[ -x $python ] || python=/usr/local/bin/python3
+	[ -x $python ] && $python -c "import $1" 2>/dev/null
+}
+
+linux()
+{
+	[ "$(uname -s)" != Linux ] || "$@"
+}
+
+say()
+{
+	echo "pagewise: $*"
+}
+
+die()
+{
+	say "$*" >&2
+	exit 1
+}
+
+# Prints the packages for what is missing in the sets given; $1 is the column.
+missing()
+{
+	column=$1
+	shift
+	needs | while IFS='	' read -r set check debian freebsd; do
+		case " $* " in *" $set "*) ;; *) continue ;; esac
+		eval "$check" && continue
+		[ "$column" = debian ] || debian=$freebsd
+		[ "$debian" = - ] || echo "$debian"
+	done | sort -u | tr '\n' ' ' | sed 's/ $//'
+}
+
+# Runs a command as root without asking, if that is possible, else with a
+# password.  Its output is shown only if it fails.
+as_root()
+{
+	log=$(mktemp) || exit 1
+	$sudo "$@" </dev/null >"$log" 2>&1
+	status=$?
+	[ $status -eq 0 ] || cat "$log" >&2
+	rm -f "$log"
+	return $status
+}
+
+find_sudo()
+{
+	if [ "$(id -u)" -eq 0 ]; then
+		sudo='' how=''
+	elif cmd sudo && sudo -n true 2>/dev/null; then
+		sudo='sudo -n' how=' (sudo)'
+	# A special built-in that cannot redirect ends the shell: hence ( ).
+	elif cmd sudo && (: </dev/tty) 2>/dev/null; then
+		sudo -v || die "these packages are missing: $packages"
+		sudo=sudo how=' (sudo)'
+	else
+		die "not root and no usable sudo; please install: $packages"
+	fi
+}
+
+install_apt()
+{
+	apt="env DEBIAN_FRONTEND=noninteractive apt-get -q -y"
+	as_root $apt update || say "apt-get update failed; trying all the same" >&2
+	as_root $apt -o DPkg::Lock::Timeout=300 install --no-install-recommends \
+	    $packages || die "apt-get could not install: $packages"
+}
+
+install_pkg()
+{
+	as_root env ASSUME_ALWAYS_YES=yes pkg install -y $packages ||
+	    die "pkg could not install: $packages"
+}
+
+dry=
+[ "${1-}" != -n ] || { dry=1; shift; }
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|lint|bench ..."
+
+if cmd apt-get; then
+	column=debian manager=apt
+elif [ "$(uname -s)" = FreeBSD ] && cmd pkg; then
+	column=freebsd manager=pkg
+else
+	column=debian manager=
+fi
+
+packages=$(missing $column "$@")
+[ -n "$packages" ] || exit 0
+[ -z "$dry" ] || { echo "$packages"; exit 1; }
+[ -n "$manager" ] || die "no apt-get and no pkg here; please install (Debian's" \
+    "names): $packages"
+
+find_sudo
+say "installing $packages with $(echo $manager | sed s/apt/apt-get/)$how"
+install_$manager
+packages=$(missing $column "$@")
+[ -z "$packages" ] || die "still missing after the installation: $packages"
