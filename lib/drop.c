@@ -1,0 +1,136 @@
+/*
+ * drop: see drop.h.  The advice itself is given by the pool: it walks pages
+ * and may wait for other CPUs.
+ */
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "drop.h"
+#include "loop.h"
+#include "os.h"
+#include "pool.h"
+
+struct drop {
+	struct pw_waiter dr_waiter;
+	struct pw_file *dr_file;
+	off_t dr_off;
+	off_t dr_len;
+	uint64_t dr_due;
+	STAILQ_ENTRY(drop) dr_link;
+};
+
+struct drop_job {
+	struct job dj_job;
+	int dj_fd;
+	off_t dj_off;
+	off_t dj_len;
+};
+
+STAILQ_HEAD(drop_list, drop);
+
+struct drops {
+	struct drop_list drs_list;
+};
+
+struct drops *
+drops_create(void)
+{
+	struct drops *drs = calloc(1, sizeof(*drs));
+
+	if (drs != NULL)
+		STAILQ_INIT(&drs->drs_list);
+	return drs;
+}
+
+static void
+drop_free(struct drop *dr)
+{
+	pw_file_unref(&dr->dr_file);
+	free(dr);
+}
+
+void
+drops_destroy(struct drops **drsp)
+{
+	struct drops *drs = *drsp;
+	struct drop *dr;
+
+	if (drs == NULL)
+		return;
+	*drsp = NULL;
+	while ((dr = STAILQ_FIRST(&drs->drs_list)) != NULL) {
+		STAILQ_REMOVE_HEAD(&drs->drs_list, dr_link);
+		drop_free(dr);
+	}
+	free(drs);
+}
+
+static int
+drop_run(struct job *job)
+{
+	struct drop_job *dj = (struct drop_job *)job;
+
+	os_drop(dj->dj_fd, dj->dj_off, (size_t)dj->dj_len);
+	return 0;
+}
+
+static void
+drop_done(struct pw_waiter *w)
+{
+	drop_free((struct drop *)w);
+}
+
+static void
+drop_submit(struct drop *dr)
+{
+	struct drop_job *dj = calloc(1, sizeof(*dj));
+
+	if (dj == NULL) {
+		drop_free(dr);
+		return;
+	}
+	dj->dj_job.job_run = drop_run;
+	dj->dj_fd = dr->dr_file->fil_fd;
+	dj->dj_off = dr->dr_off;
+	dj->dj_len = dr->dr_len;
+	dr->dr_waiter.wt_done = drop_done;
+	if (pool_submit(dr->dr_file->fil_device, &dj->dj_job, false,
+		dr->dr_file->fil_loop, &dr->dr_waiter) != 0) {
+		free(dj);
+		drop_free(dr);
+	}
+}
+
+/* Without memory the pages just stay: it is a hint. */
+void
+drop_add(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
+{
+	struct drop *dr = calloc(1, sizeof(*dr));
+
+	if (dr == NULL)
+		return;
+	pw_file_ref(file);
+	dr->dr_file = file;
+	dr->dr_off = off;
+	dr->dr_len = len;
+	dr->dr_due = due_us;
+	if (due_us == 0)
+		drop_submit(dr);
+	else
+		STAILQ_INSERT_TAIL(
+		    &file->fil_loop->lp_drops->drs_list, dr, dr_link);
+}
+
+/* The delay is the same for all, so the list is in order. */
+void
+drops_tick(struct pw_loop *lp, uint64_t now_us)
+{
+	struct drops *drs = lp->lp_drops;
+	struct drop *dr;
+
+	while ((dr = STAILQ_FIRST(&drs->drs_list)) != NULL &&
+	       dr->dr_due <= now_us) {
+		STAILQ_REMOVE_HEAD(&drs->drs_list, dr_link);
+		drop_submit(dr);
+	}
+}

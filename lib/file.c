@@ -1,0 +1,204 @@
+/*
+ * file: lookup, open, and the life of a struct pw_file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "loop.h"
+#include "pool.h"
+
+int
+pw_root_open(const char *path, struct pw_root **out)
+{
+	struct pw_root *rt;
+	struct stat st;
+	int fd, error;
+
+	rt = calloc(1, sizeof(*rt));
+	if (rt == NULL)
+		return -ENOMEM;
+	rt->rt_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (rt->rt_fd == -1 || fstat(rt->rt_fd, &st) == -1) {
+		error = -errno;
+		goto fail;
+	}
+	/* Not to have openat2 would be found out by every single request. */
+	fd = os_lookup(rt->rt_fd, ".");
+	if (fd < 0) {
+		error = fd;
+		goto fail;
+	}
+	close(fd);
+	rt->rt_dev = st.st_dev;
+	rt->rt_cached = os_cached_works(rt->rt_fd);
+	*out = rt;
+	return 0;
+
+fail:
+	if (rt->rt_fd != -1)
+		close(rt->rt_fd);
+	free(rt);
+	return error;
+}
+
+void
+pw_root_close(struct pw_root **rtp)
+{
+	struct pw_root *rt = *rtp;
+
+	if (rt == NULL)
+		return;
+	*rtp = NULL;
+	close(rt->rt_fd);
+	free(rt);
+}
+
+int
+pw_root_open_dir(const struct pw_root *rt, const char *path)
+{
+	return os_open_dir(rt->rt_fd, path);
+}
+
+static bool
+same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+bool
+file_unchanged(const struct pw_file *file, const struct stat *st)
+{
+	return file->fil_ino == st->st_ino && file->fil_dev == st->st_dev &&
+	       file->fil_size == st->st_size &&
+	       same_time(&file->fil_mtime, &st->st_mtim) &&
+	       same_time(&file->fil_ctime, &st->st_ctim);
+}
+
+/* The path led to a regular file a moment ago; make sure that it still does. */
+static int
+open_regular(
+    const struct pw_root *rt, const char *path, bool cached, struct found *fnd)
+{
+	int fd, error;
+
+	fd =
+	    cached ? os_open_cached(rt->rt_fd, path) : os_open(rt->rt_fd, path);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &fnd->fnd_stat) == -1)
+		error = -errno;
+	else
+		error = S_ISREG(fnd->fnd_stat.st_mode) ? 0 : -EACCES;
+	if (error != 0) {
+		close(fd);
+		return error;
+	}
+	fnd->fnd_fd = fd;
+	return 0;
+}
+
+int
+file_find(const struct pw_root *rt, const char *path, bool cached,
+    const struct pw_file *old, struct found *fnd, bool *same)
+{
+	int fd, error;
+
+	fnd->fnd_fd = -1;
+	*same = false;
+	fd = cached ? os_lookup_cached(rt->rt_fd, path)
+		    : os_lookup(rt->rt_fd, path);
+	if (fd < 0)
+		return fd;
+	error = fstat(fd, &fnd->fnd_stat) == -1 ? -errno : 0;
+	close(fd);
+	if (error != 0)
+		return error;
+	*same = old != NULL && file_unchanged(old, &fnd->fnd_stat);
+	if (*same || !S_ISREG(fnd->fnd_stat.st_mode))
+		return 0;
+	return open_regular(rt, path, cached, fnd);
+}
+
+static void
+announce(struct pw_loop *lp, struct pw_device *dv)
+{
+	char text[160];
+
+	if (device_announce(dv, text, sizeof(text)) &&
+	    lp->lp_conf.plc_device != NULL)
+		lp->lp_conf.plc_device(lp->lp_conf.plc_arg, text);
+}
+
+static void
+learn_device(struct pw_loop *lp, struct pw_file *file)
+{
+	bool owner;
+
+	file->fil_ask = (int)device_ask(file->fil_device, file->fil_fd);
+	announce(lp, file->fil_device);
+	if (file->fil_ask != OS_ASK_NOWAIT && file->fil_ask != OS_ASK_MINCORE)
+		return;
+	owner = os_owner(file->fil_fd);
+	file->fil_cachestat = owner && file->fil_ask == OS_ASK_NOWAIT;
+	if (!owner && file->fil_ask == OS_ASK_MINCORE)
+		file->fil_ask = OS_ASK_FETCH;
+}
+
+int
+file_create(struct pw_loop *lp, const struct found *fnd, struct pw_file **out)
+{
+	const struct stat *st = &fnd->fnd_stat;
+	struct pw_file *file;
+
+	file = calloc(1, sizeof(*file));
+	if (file == NULL) {
+		if (fnd->fnd_fd != -1)
+			close(fnd->fnd_fd);
+		return -ENOMEM;
+	}
+	file->fil_fd = fnd->fnd_fd;
+	file->fil_type = S_ISREG(st->st_mode)	? PW_FILE_REGULAR
+			 : S_ISDIR(st->st_mode) ? PW_FILE_DIRECTORY
+						: PW_FILE_OTHER;
+	file->fil_size = st->st_size;
+	file->fil_mtime = st->st_mtim;
+	file->fil_ctime = st->st_ctim;
+	file->fil_ino = st->st_ino;
+	file->fil_dev = st->st_dev;
+	file->fil_refs = 1;
+	file->fil_loop = lp;
+	file->fil_device = pool_device(lp->lp_pool, st->st_dev);
+	if (file->fil_fd != -1)
+		learn_device(lp, file);
+	*out = file;
+	return 0;
+}
+
+void
+pw_file_ref(struct pw_file *file)
+{
+	file->fil_refs++;
+}
+
+void
+pw_file_unref(struct pw_file **filep)
+{
+	struct pw_file *file = *filep;
+
+	if (file == NULL)
+		return;
+	*filep = NULL;
+	if (--file->fil_refs > 0)
+		return;
+	if (file->fil_user_free != NULL)
+		file->fil_user_free(file->fil_user);
+	if (file->fil_map != NULL)
+		os_unmap(file->fil_map, (size_t)file->fil_size);
+	free(file->fil_mapped);
+	if (file->fil_fd != -1)
+		close(file->fil_fd);
+	free(file);
+}

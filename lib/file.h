@@ -1,0 +1,47 @@
+/*
+ * file: open files, and each loop's cache of them.
+ */
+#ifndef LIB_FILE_H
+#define LIB_FILE_H
+
+#include <sys/stat.h>
+
+#include "os.h"
+#include "pagewise.h"
+
+struct pw_root {
+	int rt_fd;
+	dev_t rt_dev;
+	bool rt_cached; /* lookups can be asked without waiting */
+};
+
+/* The result of looking a path up, before it becomes a struct pw_file. */
+struct found {
+	int fnd_fd; /* -1 unless a regular file */
+	struct stat fnd_stat;
+};
+
+/*
+ * Looks path up and opens it if it is a regular file; nothing else is ever
+ * opened.  old, if not NULL, is what is in the cache: when it is still
+ * the same file, unchanged, nothing is opened and *same is set.  cached: -EAGAIN
+ * or -EXDEV instead of waiting.
+ */
+int file_find(const struct pw_root *, const char *path, bool cached,
+    const struct pw_file *old, struct found *, bool *same);
+
+/* Is it the file that was opened, as it was then? */
+bool file_unchanged(const struct pw_file *, const struct stat *);
+
+/* One reference, the caller's; takes over the descriptor, on failure too. */
+int file_create(struct pw_loop *, const struct found *, struct pw_file **);
+
+/*
+ * The cache: by root and path, least recently used goes first.  A file is
+ * looked up again a second after the last time.
+ */
+struct file_cache *file_cache_create(unsigned size);
+void file_cache_destroy(struct file_cache **);
+void file_cache_age(struct file_cache *, uint64_t now_us);
+
+#endif

@@ -1,0 +1,358 @@
+/*
+ * file_cache: a loop's open files by root and path, and the opening of them:
+ * at once if nothing has to wait, else by the pool.  Requests for a path that is
+ * being opened wait for that one job.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "loop.h"
+#include "pool.h"
+
+#define CACHE_FRESH_US 1000000	/* look again after this */
+#define CACHE_IDLE_US  10000000 /* close what nobody asked for */
+#define CACHE_SIZE     1024
+#define AGE_BATCH      64 /* entries closed in one tick */
+
+struct entry {
+	LIST_ENTRY(entry) en_hash;
+	TAILQ_ENTRY(entry) en_lru; /* oldest use first */
+	struct pw_root *en_root;
+	struct pw_file *en_file; /* NULL until the first time it was opened */
+	uint64_t en_checked;
+	uint64_t en_used;
+	bool en_opening; /* a job is out: stays in the cache */
+	STAILQ_HEAD(, pw_open) en_opens;
+	char en_path[];
+};
+
+LIST_HEAD(bucket, entry);
+
+struct file_cache {
+	TAILQ_HEAD(, entry) fc_lru;
+	unsigned fc_count;
+	unsigned fc_size;
+	uint64_t fc_mask; /* number of buckets, a power of two, less 1 */
+	struct bucket fc_buckets[];
+};
+
+/* What a pool thread works on; it owns the path, and the result until done. */
+struct open_job {
+	struct job oj_job;
+	const struct pw_root *oj_root;
+	struct opening *oj_opening;
+	char oj_path[];
+};
+
+struct opening {
+	struct pw_waiter og_waiter;
+	struct pw_loop *og_loop;
+	struct entry *og_entry;
+	struct found og_found;
+};
+
+struct file_cache *
+file_cache_create(unsigned size)
+{
+	struct file_cache *fc;
+	uint64_t nbuckets = 16;
+
+	if (size == 0)
+		size = CACHE_SIZE;
+	while (nbuckets < size)
+		nbuckets *= 2;
+	fc = calloc(1, sizeof(*fc) + nbuckets * sizeof(fc->fc_buckets[0]));
+	if (fc == NULL)
+		return NULL;
+	TAILQ_INIT(&fc->fc_lru);
+	fc->fc_size = size;
+	fc->fc_mask = nbuckets - 1;
+	return fc;
+}
+
+static struct bucket *
+bucket(struct file_cache *fc, const struct pw_root *rt, const char *path)
+{
+	uint64_t h = 0xcbf29ce484222325U ^ (uint64_t)(uintptr_t)rt; /* FNV-1a */
+
+	for (; *path != '\0'; path++)
+		h = (h ^ (unsigned char)*path) * 0x100000001b3U;
+	return &fc->fc_buckets[(h ^ h >> 32) & fc->fc_mask];
+}
+
+static struct entry *
+entry_find(struct file_cache *fc, const struct pw_root *rt, const char *path)
+{
+	struct entry *en;
+
+	LIST_FOREACH(en, bucket(fc, rt, path), en_hash)
+	if (en->en_root == rt && strcmp(en->en_path, path) == 0)
+		break;
+	return en;
+}
+
+static void
+entry_remove(struct file_cache *fc, struct entry *en)
+{
+	LIST_REMOVE(en, en_hash);
+	TAILQ_REMOVE(&fc->fc_lru, en, en_lru);
+	fc->fc_count--;
+	pw_file_unref(&en->en_file);
+	free(en);
+}
+
+static void
+make_room(struct file_cache *fc)
+{
+	struct entry *en, *next;
+
+	for (en = TAILQ_FIRST(&fc->fc_lru);
+	     en != NULL && fc->fc_count >= fc->fc_size; en = next) {
+		next = TAILQ_NEXT(en, en_lru);
+		if (!en->en_opening)
+			entry_remove(fc, en);
+	}
+}
+
+static struct entry *
+entry_add(struct file_cache *fc, struct pw_root *rt, const char *path)
+{
+	size_t len = strlen(path) + 1;
+	struct entry *en;
+
+	make_room(fc);
+	en = calloc(1, sizeof(*en) + len);
+	if (en == NULL)
+		return NULL;
+	en->en_root = rt;
+	memcpy(en->en_path, path, len);
+	STAILQ_INIT(&en->en_opens);
+	LIST_INSERT_HEAD(bucket(fc, rt, path), en, en_hash);
+	TAILQ_INSERT_TAIL(&fc->fc_lru, en, en_lru);
+	fc->fc_count++;
+	return en;
+}
+
+static void
+entry_used(struct file_cache *fc, struct entry *en, uint64_t now_us)
+{
+	en->en_used = now_us;
+	TAILQ_REMOVE(&fc->fc_lru, en, en_lru);
+	TAILQ_INSERT_TAIL(&fc->fc_lru, en, en_lru);
+}
+
+void
+file_cache_age(struct file_cache *fc, uint64_t now_us)
+{
+	struct entry *en;
+	int n;
+
+	for (n = 0; n < AGE_BATCH; n++) {
+		en = TAILQ_FIRST(&fc->fc_lru);
+		if (en == NULL || en->en_opening ||
+		    now_us - en->en_used < CACHE_IDLE_US)
+			return;
+		entry_remove(fc, en);
+	}
+}
+
+void
+file_cache_destroy(struct file_cache **fcp)
+{
+	struct file_cache *fc = *fcp;
+	struct entry *en;
+
+	if (fc == NULL)
+		return;
+	*fcp = NULL;
+	while ((en = TAILQ_FIRST(&fc->fc_lru)) != NULL)
+		entry_remove(fc, en);
+	free(fc);
+}
+
+/* Puts what was found into the entry.  0 or -errno. */
+static int
+entry_install(struct pw_loop *lp, struct entry *en, const struct found *fnd,
+    bool same, uint64_t now_us)
+{
+	struct pw_file *file;
+	int error;
+
+	en->en_checked = now_us;
+	if (same)
+		return 0;
+	error = file_create(lp, fnd, &file);
+	if (error != 0)
+		return error;
+	pw_file_unref(&en->en_file);
+	en->en_file = file;
+	return 0;
+}
+
+static int
+open_run(struct job *job)
+{
+	struct open_job *oj = (struct open_job *)job;
+	bool same;
+
+	return file_find(oj->oj_root, oj->oj_path, false, NULL,
+	    &oj->oj_opening->og_found, &same);
+}
+
+static void
+opening_done(struct pw_waiter *w)
+{
+	struct opening *og = (struct opening *)w;
+	struct pw_loop *lp = og->og_loop;
+	struct entry *en = og->og_entry;
+	struct found *fnd = &og->og_found;
+	STAILQ_HEAD(, pw_open) opens = STAILQ_HEAD_INITIALIZER(opens);
+	struct pw_open *op;
+	int error = w->wt_error;
+	bool same;
+
+	if (error == 0) {
+		same = en->en_file != NULL &&
+		       file_unchanged(en->en_file, &fnd->fnd_stat);
+		if (same && fnd->fnd_fd != -1)
+			close(fnd->fnd_fd);
+		error = entry_install(lp, en, fnd, same, loop_now());
+	}
+	en->en_opening = false;
+	STAILQ_CONCAT(&opens, &en->en_opens);
+	STAILQ_FOREACH(op, &opens, op_link)
+	{
+		op->op_file = error == 0 ? en->en_file : NULL;
+		if (error == 0)
+			pw_file_ref(en->en_file);
+	}
+	if (error != 0)
+		entry_remove(lp->lp_files, en);
+	free(og);
+	while ((op = STAILQ_FIRST(&opens)) != NULL) {
+		STAILQ_REMOVE_HEAD(&opens, op_link);
+		op->op_waiter.wt_error = error;
+		op->op_waiter.wt_done(&op->op_waiter);
+	}
+}
+
+static int
+open_submit(struct pw_loop *lp, struct entry *en)
+{
+	struct pw_device *dv = pool_device(lp->lp_pool, en->en_root->rt_dev);
+	size_t len = strlen(en->en_path) + 1;
+	struct open_job *oj;
+	struct opening *og;
+	int error = -ENOMEM;
+
+	oj = calloc(1, sizeof(*oj) + len);
+	og = calloc(1, sizeof(*og));
+	if (oj == NULL || og == NULL)
+		goto fail;
+	memcpy(oj->oj_path, en->en_path, len);
+	oj->oj_job.job_run = open_run;
+	oj->oj_root = en->en_root;
+	oj->oj_opening = og;
+	og->og_waiter.wt_done = opening_done;
+	og->og_loop = lp;
+	og->og_entry = en;
+	error = pool_submit(dv, &oj->oj_job, false, lp, &og->og_waiter);
+	if (error != 0)
+		goto fail;
+	en->en_opening = true;
+	return 0;
+
+fail:
+	free(oj);
+	free(og);
+	return error;
+}
+
+static int
+open_wait(struct entry *en, struct pw_open *op)
+{
+	STAILQ_INSERT_TAIL(&en->en_opens, op, op_link);
+	return -EINPROGRESS;
+}
+
+static int
+open_give(struct entry *en, struct pw_open *op)
+{
+	pw_file_ref(en->en_file);
+	op->op_file = en->en_file;
+	return 0;
+}
+
+/* Without waiting, or -EAGAIN.  *enp is the entry if there is one already. */
+static int
+open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
+    uint64_t now_us, struct entry **enp)
+{
+	struct entry *en = *enp;
+	struct found fnd;
+	bool same;
+	int error;
+
+	if (!rt->rt_cached)
+		return -EAGAIN;
+	error = file_find(
+	    rt, path, true, en == NULL ? NULL : en->en_file, &fnd, &same);
+	if (error != 0)
+		return error == -EXDEV ? -EAGAIN : error;
+	if (en == NULL) {
+		en = entry_add(lp->lp_files, rt, path);
+		if (en == NULL) {
+			if (fnd.fnd_fd != -1)
+				close(fnd.fnd_fd);
+			return -ENOMEM;
+		}
+		en->en_used = now_us;
+		*enp = en;
+	}
+	return entry_install(lp, en, &fnd, same, now_us);
+}
+
+/* By the pool. */
+static int
+open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
+    uint64_t now_us, struct entry **enp)
+{
+	if (*enp == NULL)
+		*enp = entry_add(lp->lp_files, rt, path);
+	if (*enp == NULL)
+		return -ENOMEM;
+	(*enp)->en_used = now_us;
+	return open_submit(lp, *enp);
+}
+
+int
+pw_file_open(struct pw_loop *lp, struct pw_root *rt, const char *path,
+    uint64_t now_us, struct pw_open *op)
+{
+	struct entry *en = entry_find(lp->lp_files, rt, path);
+	int error;
+
+	op->op_file = NULL;
+	if (en != NULL) {
+		entry_used(lp->lp_files, en, now_us);
+		if (en->en_opening)
+			return open_wait(en, op);
+		if (now_us - en->en_checked < CACHE_FRESH_US)
+			return open_give(en, op);
+	}
+	error = open_now(lp, rt, path, now_us, &en);
+	if (error == 0)
+		return open_give(en, op);
+	if (error == -EAGAIN) {
+		error = open_later(lp, rt, path, now_us, &en);
+		if (error == 0)
+			return open_wait(en, op);
+	}
+	if (en != NULL)
+		entry_remove(lp->lp_files, en);
+	return error;
+}

@@ -1,0 +1,126 @@
+/*
+ * loop: completions on their way from pool threads to a loop's own thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "drop.h"
+#include "file.h"
+#include "loop.h"
+#include "os.h"
+
+uint64_t
+loop_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+int
+pw_loop_create(
+    struct pw_pool *pool, const struct pw_loop_conf *conf, struct pw_loop **out)
+{
+	struct pw_loop *lp;
+	int error;
+
+	lp = calloc(1, sizeof(*lp));
+	if (lp == NULL)
+		return -ENOMEM;
+	lp->lp_pool = pool;
+	lp->lp_conf = *conf;
+	lp->lp_inbox_end = &lp->lp_inbox;
+	error = os_wake_create(lp->lp_wake);
+	if (error != 0)
+		goto fail;
+	lp->lp_files = file_cache_create(conf->plc_open_files);
+	lp->lp_drops = drops_create();
+	if (lp->lp_files == NULL || lp->lp_drops == NULL) {
+		error = -ENOMEM;
+		goto fail_wake;
+	}
+	pthread_mutex_init(&lp->lp_lock, NULL);
+	*out = lp;
+	return 0;
+
+fail_wake:
+	file_cache_destroy(&lp->lp_files);
+	drops_destroy(&lp->lp_drops);
+	os_wake_close(lp->lp_wake);
+fail:
+	free(lp);
+	return error;
+}
+
+int
+pw_loop_fd(const struct pw_loop *lp)
+{
+	return lp->lp_wake[0];
+}
+
+unsigned
+pw_loop_pending(const struct pw_loop *lp)
+{
+	return lp->lp_pending;
+}
+
+void
+loop_deliver(struct pw_waiter *w, int error)
+{
+	struct pw_loop *lp = w->wt_loop;
+	bool was_empty;
+
+	w->wt_error = error;
+	w->wt_next = NULL;
+	pthread_mutex_lock(&lp->lp_lock);
+	was_empty = lp->lp_inbox == NULL;
+	*lp->lp_inbox_end = w;
+	lp->lp_inbox_end = &w->wt_next;
+	/* Under the lock: a drain may end the last wait, and the loop with it. */
+	if (was_empty)
+		os_wake_signal(lp->lp_wake[1]);
+	pthread_mutex_unlock(&lp->lp_lock);
+}
+
+void
+pw_loop_drain(struct pw_loop *lp)
+{
+	struct pw_waiter *w, *next;
+
+	os_wake_clear(lp->lp_wake[0]);
+	pthread_mutex_lock(&lp->lp_lock);
+	w = lp->lp_inbox;
+	lp->lp_inbox = NULL;
+	lp->lp_inbox_end = &lp->lp_inbox;
+	pthread_mutex_unlock(&lp->lp_lock);
+	for (; w != NULL; w = next) {
+		next = w->wt_next;
+		lp->lp_pending--;
+		w->wt_done(w);
+	}
+}
+
+void
+pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
+{
+	file_cache_age(lp->lp_files, now_us);
+	drops_tick(lp, now_us);
+}
+
+void
+pw_loop_destroy(struct pw_loop **lpp)
+{
+	struct pw_loop *lp = *lpp;
+
+	if (lp == NULL)
+		return;
+	*lpp = NULL;
+	drops_destroy(&lp->lp_drops);
+	file_cache_destroy(&lp->lp_files);
+	pthread_mutex_destroy(&lp->lp_lock);
+	os_wake_close(lp->lp_wake);
+	free(lp->lp_copy);
+	free(lp);
+}

@@ -1,0 +1,33 @@
+/*
+ * loop: one event-loop thread's end of the library.
+ */
+#ifndef LIB_LOOP_H
+#define LIB_LOOP_H
+
+#include <pthread.h>
+
+#include "pagewise.h"
+
+struct file_cache;
+struct drops;
+
+struct pw_loop {
+	struct pw_pool *lp_pool;
+	struct pw_loop_conf lp_conf;
+	int lp_wake[2];
+	unsigned lp_pending; /* waits handed to the pool */
+	struct file_cache *lp_files;
+	struct drops *lp_drops;
+	char *lp_copy; /* buffer of the path copy, or NULL */
+
+	pthread_mutex_t lp_lock; /* for the inbox; never held over I/O */
+	struct pw_waiter *lp_inbox;
+	struct pw_waiter **lp_inbox_end;
+};
+
+/* Hands a finished wait to its loop.  Any thread. */
+void loop_deliver(struct pw_waiter *, int error);
+
+uint64_t loop_now(void); /* CLOCK_MONOTONIC in microseconds */
+
+#endif

@@ -1,0 +1,96 @@
+/*
+ * os: the system calls whose form or meaning differs between kernels.
+ * os_linux.c implements it; nothing else in the tree knows which system it runs
+ * on.  Functions return 0 (or a descriptor) or -errno and may be called from
+ * any thread unless they say otherwise.
+ */
+#ifndef LIB_OS_H
+#define LIB_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/*
+ * Sends memory, or a range of a file, to a non-blocking socket.  *sent is what
+ * the kernel took, also when an error is returned (FreeBSD reports both).
+ * more: more data follows at once, so a partial segment may wait for it.
+ */
+int os_send(int sock, const void *mem, size_t len, bool more, size_t *sent);
+int os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent);
+
+/* Bytes the peer has not acknowledged yet, or -errno. */
+long os_unacked(int sock);
+
+/*
+ * Path lookup below dirfd, never leaving it, no magic links.  *_cached never
+ * waits for a disk: -EAGAIN if it would have to, -EXDEV also for what lies on
+ * another mount (there open itself may wait).  os_lookup returns an
+ * O_PATH descriptor: good for fstat, opens nothing.
+ */
+int os_lookup_cached(int dirfd, const char *path);
+int os_open_cached(int dirfd, const char *path);
+int os_lookup(int dirfd, const char *path);
+int os_open(int dirfd, const char *path);
+int os_open_dir(int dirfd, const char *path);
+
+/* Does the *_cached family work on this file system? dirfd is a root. */
+bool os_cached_works(int dirfd);
+
+/* How to learn whether a range of a file is in memory. */
+enum os_ask {
+	OS_ASK_UNKNOWN,
+	OS_ASK_NOWAIT,	/* preadv2(RWF_NOWAIT), cachestat(2) where permitted */
+	OS_ASK_MINCORE, /* mincore(2): exact, but only for the file's owner */
+	OS_ASK_NEVER_COLD, /* tmpfs: always resident */
+	OS_ASK_FETCH,	   /* no way to ask: always fetch first */
+};
+
+/* The best means for the file system of fd; *name for messages. */
+enum os_ask os_ask_means(int fd, const char **name);
+
+/* Is the kernel honest to this process about this file's pages? */
+bool os_owner(int fd);
+
+/* 1 all pages present, 0 not all, -errno (-EPERM, -ENOSYS): cannot say. */
+int os_cachestat(int fd, off_t off, size_t len);
+
+/* Is the byte in memory?  1, 0 or -errno.  A 0 may start I/O: resident.c */
+int os_nowait(int fd, off_t off);
+
+/* As os_cachestat, on a mapping of the whole file. */
+int os_mincore(void *map, off_t off, size_t len);
+void *os_map(int fd, size_t len);
+void os_unmap(void *map, size_t len);
+
+/* Switches kernel read-ahead off (or on) for this descriptor. */
+void os_advise_random(int fd, bool random);
+
+/*
+ * Brings a range into the page cache without copying it and waits until it is
+ * there.  step: bytes that one advice covers.  -ESTALE: the file ends before.
+ */
+int os_fetch(int fd, off_t off, size_t len, size_t step);
+
+/* Gives clean pages of a range back. */
+void os_drop(int fd, off_t off, size_t len);
+
+/* The device's read-ahead limit in bytes, at least 64 KiB.  Reads sysfs. */
+size_t os_readahead_limit(dev_t dev);
+
+/* A descriptor that one thread makes readable to wake another. */
+int os_wake_create(int fds[2]); /* [0] to poll and clear, [1] to signal */
+void os_wake_signal(int fd);
+void os_wake_clear(int fd);
+void os_wake_close(int fds[2]);
+
+/* Anonymous shared memory as a descriptor. */
+int os_memfd(const char *name);
+
+void os_thread_name(const char *name);
+
+#define OS_SAMPLE ((size_t)64 << 10) /* distance between residency samples */
+
+#endif

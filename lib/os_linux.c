@@ -1,0 +1,416 @@
+/*
+ * os_linux: os.h for Linux 5.12 and later; what older kernels lack is found out
+ * at run time and does without.
+ */
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <linux/sockios.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os.h"
+
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
+
+#define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
+#define CACHED	(BENEATH | RESOLVE_CACHED | RESOLVE_NO_XDEV)
+
+#define LOOKUP_TRIES 16 /* a rename during the lookup: openat2 says EAGAIN */
+
+int
+os_send(int sock, const void *mem, size_t len, bool more, size_t *sent)
+{
+	ssize_t n;
+
+	*sent = 0;
+	n = send(sock, mem, len,
+	    MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0));
+	if (n == -1)
+		return -errno;
+	*sent = (size_t)n;
+	return 0;
+}
+
+int
+os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent)
+{
+	ssize_t n;
+
+	*sent = 0;
+	n = sendfile(sock, fd, &off, len);
+	if (n == -1)
+		return -errno;
+	*sent = (size_t)n;
+	return 0;
+}
+
+long
+os_unacked(int sock)
+{
+	int n;
+
+	return ioctl(sock, SIOCOUTQ, &n) == -1 ? -errno : n;
+}
+
+static int
+open_how(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
+	long fd;
+
+	fd = syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+	return fd == -1 ? -errno : (int)fd;
+}
+
+/* Without RESOLVE_CACHED, EAGAIN only means that something was renamed. */
+static int
+open_waiting(int dirfd, const char *path, uint64_t flags)
+{
+	int fd, tries;
+
+	for (tries = 0; tries < LOOKUP_TRIES; tries++) {
+		fd = open_how(dirfd, path, flags, BENEATH);
+		if (fd != -EAGAIN && fd != -EINTR)
+			return fd;
+	}
+	return -EIO;
+}
+
+int
+os_lookup_cached(int dirfd, const char *path)
+{
+	return open_how(dirfd, path, O_PATH, CACHED);
+}
+
+int
+os_open_cached(int dirfd, const char *path)
+{
+	return open_how(dirfd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, CACHED);
+}
+
+int
+os_lookup(int dirfd, const char *path)
+{
+	return open_waiting(dirfd, path, O_PATH);
+}
+
+int
+os_open(int dirfd, const char *path)
+{
+	return open_waiting(dirfd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+}
+
+int
+os_open_dir(int dirfd, const char *path)
+{
+	return open_waiting(dirfd, path, O_RDONLY | O_DIRECTORY);
+}
+
+/*
+ * RESOLVE_CACHED speaks of the lookup alone.  The open method of a network or
+ * user-space file system asks its server, and fstat may too: they are never
+ * called on the loop.
+ */
+static const struct {
+	long type;
+	const char *name;
+	enum os_ask ask;
+	bool local;
+} filesystems[] = {
+    {EXT4_SUPER_MAGIC, "ext4", OS_ASK_NOWAIT, true},
+    {XFS_SUPER_MAGIC, "xfs", OS_ASK_NOWAIT, true},
+    {BTRFS_SUPER_MAGIC, "btrfs", OS_ASK_NOWAIT, true},
+    {F2FS_SUPER_MAGIC, "f2fs", OS_ASK_NOWAIT, true},
+    {TMPFS_MAGIC, "tmpfs", OS_ASK_NEVER_COLD, true},
+    {RAMFS_MAGIC, "ramfs", OS_ASK_NEVER_COLD, true},
+    {OVERLAYFS_SUPER_MAGIC, "overlayfs", OS_ASK_MINCORE, true},
+    {ISOFS_SUPER_MAGIC, "iso9660", OS_ASK_MINCORE, true},
+    {SQUASHFS_MAGIC, "squashfs", OS_ASK_MINCORE, true},
+    {EROFS_SUPER_MAGIC_V1, "erofs", OS_ASK_MINCORE, true},
+    {FUSE_SUPER_MAGIC, "fuse", OS_ASK_FETCH, false},
+    {NFS_SUPER_MAGIC, "nfs", OS_ASK_FETCH, false},
+};
+
+#define NFILESYSTEMS (sizeof(filesystems) / sizeof(filesystems[0]))
+
+/* Index into filesystems, NFILESYSTEMS for an unknown one. */
+static size_t
+filesystem(int fd)
+{
+	struct statfs sf;
+	size_t i;
+
+	if (fstatfs(fd, &sf) == -1)
+		return NFILESYSTEMS;
+	for (i = 0; i < NFILESYSTEMS; i++)
+		if (filesystems[i].type == (long)sf.f_type)
+			break;
+	return i;
+}
+
+bool
+os_cached_works(int dirfd)
+{
+	size_t i = filesystem(dirfd);
+	int fd;
+
+	if (i == NFILESYSTEMS || !filesystems[i].local)
+		return false;
+	fd = os_lookup_cached(dirfd, ".");
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || fd == -EAGAIN;
+}
+
+/*
+ * RWF_NOWAIT is tried, not looked up: kernels and layers differ.  What has it and
+ * is not on the list is taken as slow to open, but not as slow to ask.
+ */
+enum os_ask
+os_ask_means(int fd, const char **name)
+{
+	size_t i = filesystem(fd);
+	int got;
+
+	*name = i == NFILESYSTEMS ? "unknown file system" : filesystems[i].name;
+	if (i != NFILESYSTEMS && filesystems[i].ask == OS_ASK_NEVER_COLD)
+		return OS_ASK_NEVER_COLD;
+	/* Beyond the end of any file: the flag is checked, nothing is read. */
+	got = os_nowait(fd, (off_t)1 << 62);
+	if (got >= 0 && (i == NFILESYSTEMS || filesystems[i].local))
+		return OS_ASK_NOWAIT;
+	if (i != NFILESYSTEMS && filesystems[i].local)
+		return OS_ASK_MINCORE;
+	return OS_ASK_FETCH;
+}
+
+struct cachestat_range {
+	uint64_t off, len;
+};
+
+struct cachestat {
+	uint64_t cache, dirty, writeback, evicted, recently_evicted;
+};
+
+static long
+cachestat(int fd, off_t off, size_t len, struct cachestat *cs)
+{
+	struct cachestat_range range = {(uint64_t)off, len};
+
+	return syscall(SYS_cachestat, fd, &range, cs, 0);
+}
+
+/*
+ * cachestat and mincore ask the same question of the inode (owner, CAP_FOWNER
+ * or may write); cachestat refuses, mincore lies.
+ */
+bool
+os_owner(int fd)
+{
+	struct cachestat cs;
+	struct stat st;
+
+	if (cachestat(fd, 0, 1, &cs) == 0)
+		return true;
+	if (errno != ENOSYS || fstat(fd, &st) == -1)
+		return false;
+	return geteuid() == 0 || geteuid() == st.st_uid;
+}
+
+/* Present is not up to date: a page that is being read counts as well. */
+int
+os_cachestat(int fd, off_t off, size_t len)
+{
+	struct cachestat cs;
+	uint64_t page, first, last;
+
+	page = (uint64_t)sysconf(_SC_PAGESIZE);
+	first = (uint64_t)off / page;
+	last = ((uint64_t)off + len - 1) / page;
+	if (cachestat(fd, off, len, &cs) == -1)
+		return -errno;
+	return cs.cache >= last - first + 1;
+}
+
+int
+os_nowait(int fd, off_t off)
+{
+	char byte;
+	struct iovec iov = {&byte, 1};
+
+	/* 0 is the end of the file: sendfile will say so without waiting. */
+	if (preadv2(fd, &iov, 1, off, RWF_NOWAIT) >= 0)
+		return 1;
+	return errno == EAGAIN ? 0 : -errno;
+}
+
+int
+os_mincore(void *map, off_t off, size_t len)
+{
+	unsigned char vec[256];
+	size_t page, pages, n, i;
+	char *p;
+
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	p = (char *)map + off / (off_t)page * (off_t)page;
+	len += (size_t)off % page;
+	for (pages = (len + page - 1) / page; pages > 0; pages -= n) {
+		n = pages < sizeof(vec) ? pages : sizeof(vec);
+		if (mincore(p, n * page, vec) == -1)
+			return -errno;
+		for (i = 0; i < n; i++)
+			if ((vec[i] & 1) == 0)
+				return 0;
+		p += n * page;
+	}
+	return 1;
+}
+
+void *
+os_map(int fd, size_t len)
+{
+	void *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+void
+os_unmap(void *map, size_t len)
+{
+	munmap(map, len);
+}
+
+void
+os_advise_random(int fd, bool random)
+{
+	posix_fadvise(fd, 0, 0, random ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
+}
+
+/* Waits for one byte.  0, or -ESTALE at the end of the file, or -errno. */
+static int
+touch(int fd, off_t off)
+{
+	char byte;
+	ssize_t n;
+
+	do
+		n = pread(fd, &byte, 1, off);
+	while (n == -1 && errno == EINTR);
+	if (n == -1)
+		return -errno;
+	return n == 0 ? -ESTALE : 0;
+}
+
+/*
+ * One advice is silently cut at the device's read-ahead limit, hence the
+ * steps.  Requests may finish in any order, hence a byte of every sample, and
+ * the last.
+ */
+int
+os_fetch(int fd, off_t off, size_t len, size_t step)
+{
+	off_t end = off + (off_t)len, at;
+	int error;
+
+	for (at = off; at < end; at += (off_t)step)
+		posix_fadvise(fd, at,
+		    end - at < (off_t)step ? end - at : (off_t)step,
+		    POSIX_FADV_WILLNEED);
+	for (at = off; at < end; at += (off_t)OS_SAMPLE)
+		if ((error = touch(fd, at)) != 0)
+			return error;
+	return touch(fd, end - 1);
+}
+
+void
+os_drop(int fd, off_t off, size_t len)
+{
+	posix_fadvise(fd, off, (off_t)len, POSIX_FADV_DONTNEED);
+}
+
+size_t
+os_readahead_limit(dev_t dev)
+{
+	char path[64];
+	unsigned long kib = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u/read_ahead_kb",
+	    major(dev), minor(dev));
+	f = fopen(path, "re");
+	if (f != NULL) {
+		if (fscanf(f, "%lu", &kib) != 1)
+			kib = 0;
+		fclose(f);
+	}
+	return kib < OS_SAMPLE >> 10 ? OS_SAMPLE : kib << 10;
+}
+
+int
+os_wake_create(int fds[2])
+{
+	fds[0] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	fds[1] = fds[0];
+	return fds[0] == -1 ? -errno : 0;
+}
+
+void
+os_wake_signal(int fd)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	/* EAGAIN: 2^64 - 2 signals are waiting, so it is readable already. */
+	do
+		n = write(fd, &one, sizeof(one));
+	while (n == -1 && errno == EINTR);
+}
+
+void
+os_wake_clear(int fd)
+{
+	uint64_t count;
+	ssize_t n;
+
+	do
+		n = read(fd, &count, sizeof(count));
+	while (n == -1 && errno == EINTR);
+}
+
+void
+os_wake_close(int fds[2])
+{
+	close(fds[0]);
+	fds[0] = fds[1] = -1;
+}
+
+int
+os_memfd(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC);
+
+	return fd == -1 ? -errno : fd;
+}
+
+void
+os_thread_name(const char *name)
+{
+	prctl(PR_SET_NAME, name);
+}

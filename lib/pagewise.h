@@ -1,0 +1,253 @@
+/*
+ * libpagewise: asynchronous sendfile for any event loop.
+ *
+ * A request for file data is answered on the spot, without a copy, when the
+ * data is in memory; when it needs the disk, exactly the missing window is
+ * fetched by another thread and the caller is told when it is there.  The
+ * thread that runs the event loop never waits for a disk.  No HTTP, no global
+ * state, nothing is printed.  SIGPIPE must be ignored by the program.
+ *
+ *   struct pw_pool       threads that wait for disks; shared by all loops
+ *   struct pw_loop       one per event-loop thread: completions, open files
+ *   struct pw_root       a directory; nothing outside it is ever opened
+ *   struct pw_file       an open file of one loop, counted
+ *   struct pw_send       one transmission: memory, then a range of a file
+ *   struct pw_send_path  a way of sending, chosen by name
+ *
+ * Functions return 0 or -errno unless they say otherwise.  Sizes and offsets
+ * are bytes, times are microseconds of CLOCK_MONOTONIC.
+ */
+#ifndef PAGEWISE_H
+#define PAGEWISE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+#include <time.h>
+
+#define PW_VERSION "0.1.0"
+
+struct pw_pool;
+struct pw_loop;
+struct pw_root;
+struct pw_send_path;
+struct pw_device;
+
+/*
+ * ---------------------------------------------------------------- the pool
+ * Every device (st_dev) has its own queue and its own threads, started when
+ * they are first needed: a device that hangs takes nobody else's.
+ */
+struct pw_pool_conf {
+	unsigned ppc_threads; /* threads per device: its quota; 0: 16 */
+	unsigned ppc_queue;   /* windows that may wait per device; 0: 4096 */
+};
+
+int pw_pool_create(const struct pw_pool_conf *, struct pw_pool **);
+
+/*
+ * All loops must be destroyed first.  Waits up to timeout_us for jobs that
+ * run; threads that a hung disk still holds then are left behind with what they
+ * use, and -EBUSY is returned.
+ */
+int pw_pool_destroy(struct pw_pool **, uint64_t timeout_us);
+
+/* How often a job was refused because a queue was full.  Any thread. */
+uint64_t pw_pool_refused(const struct pw_pool *);
+
+/*
+ * ---------------------------------------------------------------- waiting
+ * Whatever has to be fetched ends in exactly one call of wt_done, on the loop's
+ * own thread, from inside pw_loop_drain: never from inside the function that
+ * said -EINPROGRESS or PW_SEND_PENDING.  The memory belongs to the caller and
+ * stays until then.
+ */
+struct pw_waiter {
+	void (*wt_done)(struct pw_waiter *);
+	struct pw_loop *wt_loop;   /* set by the library */
+	struct pw_waiter *wt_next; /* owned by the library while waiting */
+	int wt_error;		   /* 0 or -errno, valid in wt_done */
+};
+
+/*
+ * ---------------------------------------------------------------- the loop
+ * When pw_loop_fd becomes readable, call pw_loop_drain.  Call pw_loop_tick a few
+ * times a second: it ages the cache of open files and drops pages that were
+ * sent with PW_CACHE_DROP.
+ */
+struct pw_loop_conf {
+	unsigned plc_open_files; /* size of the cache of open files; 0: 1024 */
+	/*
+	 * Called on the loop's thread when a device is seen for the first time:
+	 * how residency is asked there, for the log.  May be NULL.
+	 */
+	void (*plc_device)(void *arg, const char *message);
+	void *plc_arg;
+};
+
+int pw_loop_create(
+    struct pw_pool *, const struct pw_loop_conf *, struct pw_loop **);
+int pw_loop_fd(const struct pw_loop *);
+void pw_loop_drain(struct pw_loop *);
+void pw_loop_tick(struct pw_loop *, uint64_t now_us);
+
+/* Waits that have not been delivered yet: 0 before pw_loop_destroy. */
+unsigned pw_loop_pending(const struct pw_loop *);
+void pw_loop_destroy(struct pw_loop **);
+
+/*
+ * ---------------------------------------------------------------- files
+ */
+int pw_root_open(const char *path, struct pw_root **);
+void pw_root_close(struct pw_root **);
+
+/* A directory below the root, for reading: may wait, so for tk_work only. */
+int pw_root_open_dir(const struct pw_root *, const char *path);
+
+enum pw_file_type { PW_FILE_REGULAR, PW_FILE_DIRECTORY, PW_FILE_OTHER };
+
+struct pw_file {
+	int fil_fd; /* -1 unless regular: nothing else is opened */
+	enum pw_file_type fil_type;
+	off_t fil_size;
+	struct timespec fil_mtime;
+	uint64_t fil_ino;
+	uint64_t fil_dev;
+	/* The caller's: set it once, fil_free is called with the last reference. */
+	void *fil_user;
+	void (*fil_user_free)(void *);
+	/* private to the library; all of it the loop's thread only */
+	unsigned fil_refs;
+	struct pw_loop *fil_loop;
+	struct pw_device *fil_device;
+	struct timespec fil_ctime;
+	int fil_ask;	     /* enum os_ask: how residency is asked */
+	bool fil_cachestat;  /* the kernel answers us cachestat(2) for it */
+	bool fil_random;     /* kernel read-ahead is off for this descriptor */
+	void *fil_map;	     /* for mincore(2), whole file */
+	uint8_t *fil_mapped; /* a bit per 64 KiB: see resident.c */
+};
+
+struct pw_open {
+	struct pw_waiter op_waiter;
+	struct pw_file *op_file; /* the result, one reference, the caller's */
+	STAILQ_ENTRY(pw_open) op_link; /* owned by the library while waiting */
+};
+
+/*
+ * Opens path (relative to root; "." is the root) from the cache, or without
+ * waiting, or through the pool.
+ *   0             op->op_file is set
+ *   -EINPROGRESS  op_waiter.wt_done will be called, with wt_error and op_file
+ *   -ENOENT, -ENOTDIR, -EACCES, -ENAMETOOLONG, ... as openat2(2)
+ *   -EXDEV, -ELOOP the path leaves the root, or goes round in circles
+ *   -EAGAIN       the device's queue is full
+ * A file that was changed, replaced or removed is noticed within a second of
+ * now_us.
+ */
+int pw_file_open(struct pw_loop *, struct pw_root *, const char *path,
+    uint64_t now_us, struct pw_open *op);
+void pw_file_ref(struct pw_file *);
+void pw_file_unref(struct pw_file **);
+
+/*
+ * Runs tk_work on the pool's threads for the root's device, then wt_done on the
+ * loop: for directory listings and whatever else must read a disk.  The memory
+ * must stay until then.  -EAGAIN: the device's queue is full.
+ */
+struct pw_task {
+	struct pw_waiter tk_waiter;
+	int (*tk_work)(struct pw_task *); /* result in wt_error */
+};
+
+int pw_task_run(struct pw_loop *, struct pw_root *, struct pw_task *);
+
+/*
+ * ---------------------------------------------------------------- sending
+ * The rules of the seam, which every send path keeps:
+ * 1. Every operation runs on the loop's thread; a prefetch thread never touches
+ *    a connection.
+ * 2. PW_SEND_PENDING means exactly one later completion, delivered by
+ *    pw_loop_drain, never from inside pw_send_step, and also after
+ *    pw_send_cancel.
+ * 3. While pending, references are held; cancelling may shut the socket down
+ *    but closes nothing.
+ * 4. Byte accounting is one pure function (lib/account.h), used by all paths.
+ * 5. Zero bytes before the end of the range means the file shrank:
+ *    PW_SEND_ERROR with -ESTALE; the connection is closed, never padded.
+ * 6. Queues are bounded.  A new transmission that finds its device's queue
+ *    full is refused (-EAGAIN, counted); one that has begun is always let in:
+ *    it is bounded by the number of connections.
+ */
+enum pw_send_status {
+	PW_SEND_DONE,	    /* everything was handed to the kernel */
+	PW_SEND_WANT_WRITE, /* socket full: call again when it is writable */
+	PW_SEND_AGAIN,	 /* one window was sent; let others have their turn */
+	PW_SEND_PENDING, /* snd_done will be called: step again then */
+	PW_SEND_ERROR,	 /* snd_error; the connection cannot go on */
+};
+
+/* Thesis 4.4.1: what happens to the pages that this transmission brought in. */
+enum pw_cache {
+	PW_CACHE_KEEP, /* they stay, as the kernel sees fit */
+	PW_CACHE_DROP, /* they go once the client has acknowledged them */
+	PW_CACHE_AUTO, /* drop for files of more than an eighth of memory */
+};
+
+struct pw_send {
+	/* set by the caller before pw_send_start */
+	const struct pw_send_path *snd_path;
+	struct pw_loop *snd_loop;
+	int snd_sock;	     /* non-blocking; stays the caller's */
+	bool snd_more;	     /* another transmission follows at once */
+	bool snd_begun;	     /* one of the same answer went before */
+	const char *snd_mem; /* sent first; must stay until it is */
+	size_t snd_mem_len;
+	struct pw_file *snd_file; /* may be NULL; a reference is taken */
+	off_t snd_off;		  /* next byte of the file */
+	off_t snd_len;		  /* bytes of the file still to send */
+	uint64_t snd_readahead;	  /* window to fetch, bytes; 0: choose */
+	enum pw_cache snd_cache;
+	void (*snd_done)(
+	    struct pw_send *); /* ends PW_SEND_PENDING: step again */
+
+	/* readable by the caller */
+	uint64_t snd_sent; /* bytes handed to the kernel, memory included */
+	uint64_t snd_wait; /* microseconds spent pending */
+	bool snd_pending;  /* snd_done is still to come: the memory must stay */
+	int snd_error;	   /* -errno after PW_SEND_ERROR */
+
+	/* private to the library */
+	struct pw_waiter snd_waiter;
+	size_t snd_window;     /* bytes */
+	uint64_t snd_since;    /* when pending began */
+	off_t snd_ready;       /* resident, as far as we know, up to here */
+	off_t snd_asked;       /* end of the window being fetched */
+	off_t snd_fetched;     /* first byte that we brought in ... */
+	off_t snd_fetched_end; /* ... and the end, as far as not dropped yet */
+};
+
+/* By name; NULL if there is none. */
+const struct pw_send_path *pw_send_path(const char *name);
+
+/* The names, the default first; the list ends with NULL. */
+extern const char *const pw_send_path_names[];
+
+/* 0, or -errno and why this host cannot use it (a constant string). */
+int pw_send_probe(const struct pw_send_path *, const char **why);
+
+void pw_send_start(struct pw_send *);
+enum pw_send_status pw_send_step(struct pw_send *);
+
+/*
+ * The connection is going away.  If snd_pending, snd_done is called all the
+ * same, and the memory and the socket must stay until then.
+ */
+void pw_send_cancel(struct pw_send *);
+
+/* Ends a transmission that is not pending: gives the file back. */
+void pw_send_finish(struct pw_send *);
+
+#endif

@@ -1,0 +1,480 @@
+/*
+ * pool: see pool.h.  A device's threads are started when a job finds none idle
+ * and the quota allows it; they stay, because a device that was needed once
+ * will be needed again.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "loop.h"
+#include "pool.h"
+
+#define POOL_DEVICES 64
+#define POOL_THREADS 16
+#define POOL_QUEUE   4096
+#define POOL_STACK   ((size_t)256 << 10)
+#define DEVICE_HASH  256 /* windows in flight, by file and offset */
+
+struct window {
+	struct job win_job; /* first: freed as one */
+	struct pw_device *win_device;
+	int win_fd;
+	uint64_t win_dev;
+	uint64_t win_ino;
+	off_t win_off;
+	size_t win_len;
+	struct window *win_next; /* hash chain; device's lock */
+};
+
+struct pw_device {
+	pthread_mutex_t dv_lock; /* everything below but dv_id, dv_pool */
+	pthread_cond_t dv_work;
+	struct pw_pool *dv_pool;
+	dev_t dv_id;
+	struct job *dv_queue;
+	struct job **dv_queue_end;
+	unsigned dv_queued;
+	unsigned dv_threads;
+	unsigned dv_idle;
+	bool dv_stop;
+	bool dv_announced;
+	enum os_ask dv_ask;
+	const char *dv_fsname;
+	size_t dv_step; /* 0: not known yet */
+	struct window *dv_windows[DEVICE_HASH];
+};
+
+struct pw_pool {
+	pthread_mutex_t pl_lock; /* the device table and pl_running */
+	pthread_cond_t pl_ended;
+	struct pw_pool_conf pl_conf;
+	struct pw_device *pl_devices[POOL_DEVICES];
+	size_t pl_ndevices;
+	unsigned pl_running; /* threads that have not ended */
+	atomic_ullong pl_refused;
+};
+
+static struct pw_device *
+device_create(struct pw_pool *pl, dev_t id)
+{
+	struct pw_device *dv;
+
+	dv = calloc(1, sizeof(*dv));
+	if (dv == NULL)
+		return NULL;
+	pthread_mutex_init(&dv->dv_lock, NULL);
+	pthread_cond_init(&dv->dv_work, NULL);
+	dv->dv_pool = pl;
+	dv->dv_id = id;
+	dv->dv_queue_end = &dv->dv_queue;
+	return dv;
+}
+
+static void
+device_destroy(struct pw_device *dv)
+{
+	pthread_cond_destroy(&dv->dv_work);
+	pthread_mutex_destroy(&dv->dv_lock);
+	free(dv);
+}
+
+/* Slot 0 is for the devices that find no memory or no place in the table. */
+static struct pw_device *
+device_find(struct pw_pool *pl, dev_t id)
+{
+	size_t i;
+
+	for (i = 1; i < pl->pl_ndevices; i++)
+		if (pl->pl_devices[i]->dv_id == id)
+			return pl->pl_devices[i];
+	return NULL;
+}
+
+struct pw_device *
+pool_device(struct pw_pool *pl, dev_t id)
+{
+	struct pw_device *dv;
+
+	pthread_mutex_lock(&pl->pl_lock);
+	dv = device_find(pl, id);
+	if (dv == NULL && pl->pl_ndevices < POOL_DEVICES) {
+		dv = device_create(pl, id);
+		if (dv != NULL)
+			pl->pl_devices[pl->pl_ndevices++] = dv;
+	}
+	if (dv == NULL)
+		dv = pl->pl_devices[0];
+	pthread_mutex_unlock(&pl->pl_lock);
+	return dv;
+}
+
+int
+pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
+{
+	struct pw_pool *pl;
+	pthread_condattr_t attr;
+
+	pl = calloc(1, sizeof(*pl));
+	if (pl == NULL)
+		return -ENOMEM;
+	pl->pl_devices[0] = device_create(pl, 0);
+	if (pl->pl_devices[0] == NULL) {
+		free(pl);
+		return -ENOMEM;
+	}
+	pl->pl_ndevices = 1;
+	pl->pl_conf = *conf;
+	if (pl->pl_conf.ppc_threads == 0)
+		pl->pl_conf.ppc_threads = POOL_THREADS;
+	if (pl->pl_conf.ppc_queue == 0)
+		pl->pl_conf.ppc_queue = POOL_QUEUE;
+	pthread_mutex_init(&pl->pl_lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&pl->pl_ended, &attr);
+	pthread_condattr_destroy(&attr);
+	*out = pl;
+	return 0;
+}
+
+static void
+stop_threads(struct pw_pool *pl)
+{
+	struct pw_device *dv;
+	size_t i;
+
+	for (i = 0; i < pl->pl_ndevices; i++) {
+		dv = pl->pl_devices[i];
+		pthread_mutex_lock(&dv->dv_lock);
+		dv->dv_stop = true;
+		pthread_cond_broadcast(&dv->dv_work);
+		pthread_mutex_unlock(&dv->dv_lock);
+	}
+}
+
+int
+pw_pool_destroy(struct pw_pool **plp, uint64_t timeout_us)
+{
+	struct pw_pool *pl = *plp;
+	uint64_t end = loop_now() + timeout_us;
+	struct timespec ts = {
+	    (time_t)(end / 1000000), (long)(end % 1000000) * 1000};
+	int error = 0;
+	size_t i;
+
+	if (pl == NULL)
+		return 0;
+	*plp = NULL;
+	stop_threads(pl);
+	pthread_mutex_lock(&pl->pl_lock);
+	while (pl->pl_running > 0 && error == 0)
+		error =
+		    pthread_cond_timedwait(&pl->pl_ended, &pl->pl_lock, &ts);
+	if (pl->pl_running > 0) {
+		pthread_mutex_unlock(&pl->pl_lock);
+		return -EBUSY;
+	}
+	pthread_mutex_unlock(&pl->pl_lock);
+	for (i = 0; i < pl->pl_ndevices; i++)
+		device_destroy(pl->pl_devices[i]);
+	pthread_cond_destroy(&pl->pl_ended);
+	pthread_mutex_destroy(&pl->pl_lock);
+	free(pl);
+	return 0;
+}
+
+uint64_t
+pw_pool_refused(const struct pw_pool *pl)
+{
+	return atomic_load(&pl->pl_refused);
+}
+
+/* All windows of a file are in one chain: there are few at a time. */
+static struct window **
+window_chain(struct pw_device *dv, uint64_t ino)
+{
+	return &dv->dv_windows[(ino * 0x9e3779b97f4a7c15U) >> 56];
+}
+
+static int
+window_run(struct job *job)
+{
+	struct window *win = (struct window *)job;
+	struct pw_device *dv = win->win_device;
+	size_t step;
+
+	pthread_mutex_lock(&dv->dv_lock);
+	step = dv->dv_step;
+	pthread_mutex_unlock(&dv->dv_lock);
+	if (step == 0) {
+		step = os_readahead_limit((dev_t)win->win_dev);
+		pthread_mutex_lock(&dv->dv_lock);
+		dv->dv_step = step;
+		pthread_mutex_unlock(&dv->dv_lock);
+	}
+	return os_fetch(win->win_fd, win->win_off, win->win_len, step);
+}
+
+/* Device's lock is held. */
+static void
+window_unlink(struct window *win)
+{
+	struct window **p;
+
+	p = window_chain(win->win_device, win->win_ino);
+	while (*p != win)
+		p = &(*p)->win_next;
+	*p = win->win_next;
+}
+
+/* From here on nobody can join the job. */
+static struct pw_waiter *
+job_finish(struct pw_device *dv, struct job *job)
+{
+	struct pw_waiter *w;
+
+	pthread_mutex_lock(&dv->dv_lock);
+	if (job->job_run == window_run)
+		window_unlink((struct window *)job);
+	w = job->job_waiters;
+	pthread_mutex_unlock(&dv->dv_lock);
+	return w;
+}
+
+static struct job *
+job_take(struct pw_device *dv)
+{
+	struct job *job;
+
+	pthread_mutex_lock(&dv->dv_lock);
+	dv->dv_idle++;
+	while (dv->dv_queue == NULL && !dv->dv_stop)
+		pthread_cond_wait(&dv->dv_work, &dv->dv_lock);
+	dv->dv_idle--;
+	job = dv->dv_queue;
+	if (job != NULL) {
+		dv->dv_queue = job->job_next;
+		if (dv->dv_queue == NULL)
+			dv->dv_queue_end = &dv->dv_queue;
+		dv->dv_queued--;
+	}
+	pthread_mutex_unlock(&dv->dv_lock);
+	return job;
+}
+
+static void *
+thread_main(void *arg)
+{
+	struct pw_device *dv = arg;
+	struct pw_pool *pl = dv->dv_pool;
+	struct pw_waiter *w, *next;
+	struct job *job;
+	int error;
+
+	os_thread_name("pw-fetch");
+	while ((job = job_take(dv)) != NULL) {
+		error = job->job_run(job);
+		for (w = job_finish(dv, job); w != NULL; w = next) {
+			next = w->wt_next;
+			loop_deliver(w, error);
+		}
+		free(job);
+	}
+	pthread_mutex_lock(&pl->pl_lock);
+	pl->pl_running--;
+	pthread_cond_broadcast(&pl->pl_ended);
+	pthread_mutex_unlock(&pl->pl_lock);
+	return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static int
+thread_start(struct pw_device *dv)
+{
+	struct pw_pool *pl = dv->dv_pool;
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all, old;
+	int error;
+
+	pthread_mutex_lock(&pl->pl_lock);
+	pl->pl_running++;
+	pthread_mutex_unlock(&pl->pl_lock);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, POOL_STACK);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	error = pthread_create(&thread, &attr, thread_main, dv);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error != 0) {
+		pthread_mutex_lock(&pl->pl_lock);
+		pl->pl_running--;
+		pthread_mutex_unlock(&pl->pl_lock);
+	}
+	return -error;
+}
+
+/* Device's lock is held.  False if no thread would ever run a job. */
+static bool
+have_thread(struct pw_device *dv)
+{
+	if (dv->dv_idle <= dv->dv_queued &&
+	    dv->dv_threads < dv->dv_pool->pl_conf.ppc_threads &&
+	    thread_start(dv) == 0)
+		dv->dv_threads++;
+	return dv->dv_threads > 0;
+}
+
+static void
+job_wait(struct job *job, struct pw_loop *lp, struct pw_waiter *w)
+{
+	w->wt_loop = lp;
+	w->wt_next = job->job_waiters;
+	job->job_waiters = w;
+	lp->lp_pending++;
+}
+
+/* Device's lock is held. */
+static int
+enqueue(struct pw_device *dv, struct job *job, bool begun)
+{
+	if ((!begun && dv->dv_queued >= dv->dv_pool->pl_conf.ppc_queue) ||
+	    !have_thread(dv)) {
+		dv->dv_pool->pl_refused++;
+		return -EAGAIN;
+	}
+	job->job_next = NULL;
+	*dv->dv_queue_end = job;
+	dv->dv_queue_end = &job->job_next;
+	dv->dv_queued++;
+	pthread_cond_signal(&dv->dv_work);
+	return 0;
+}
+
+int
+pool_submit(struct pw_device *dv, struct job *job, bool begun,
+    struct pw_loop *lp, struct pw_waiter *w)
+{
+	int error;
+
+	job->job_waiters = NULL;
+	pthread_mutex_lock(&dv->dv_lock);
+	error = enqueue(dv, job, begun);
+	if (error == 0)
+		job_wait(job, lp, w);
+	pthread_mutex_unlock(&dv->dv_lock);
+	return error;
+}
+
+/* Device's lock is held. */
+static struct window *
+window_covering(
+    struct pw_device *dv, struct pw_file *file, off_t off, off_t end)
+{
+	struct window *win;
+
+	win = *window_chain(dv, file->fil_ino);
+	for (; win != NULL; win = win->win_next)
+		if (win->win_ino == file->fil_ino &&
+		    win->win_dev == file->fil_dev && win->win_off <= off &&
+		    win->win_off + (off_t)win->win_len >= end)
+			break;
+	return win;
+}
+
+static struct window *
+window_create(struct pw_file *file, off_t off, size_t len)
+{
+	struct window *win;
+
+	win = calloc(1, sizeof(*win));
+	if (win == NULL)
+		return NULL;
+	win->win_job.job_run = window_run;
+	win->win_device = file->fil_device;
+	win->win_fd = file->fil_fd;
+	win->win_dev = file->fil_dev;
+	win->win_ino = file->fil_ino;
+	win->win_off = off;
+	win->win_len = len;
+	return win;
+}
+
+int
+pool_fetch(struct pw_file *file, off_t off, size_t len, bool begun,
+    struct pw_waiter *w)
+{
+	struct pw_device *dv = file->fil_device;
+	struct window *win, **chain;
+	int error = 0;
+
+	pthread_mutex_lock(&dv->dv_lock);
+	win = window_covering(dv, file, off, off + (off_t)len);
+	if (win == NULL) {
+		win = window_create(file, off, len);
+		error =
+		    win == NULL ? -ENOMEM : enqueue(dv, &win->win_job, begun);
+		if (error != 0) {
+			pthread_mutex_unlock(&dv->dv_lock);
+			free(win);
+			return error;
+		}
+		chain = window_chain(dv, file->fil_ino);
+		win->win_next = *chain;
+		*chain = win;
+	}
+	job_wait(&win->win_job, file->fil_loop, w);
+	pthread_mutex_unlock(&dv->dv_lock);
+	return error;
+}
+
+enum os_ask
+device_ask(struct pw_device *dv, int fd)
+{
+	enum os_ask ask;
+	const char *name;
+
+	pthread_mutex_lock(&dv->dv_lock);
+	ask = dv->dv_ask;
+	pthread_mutex_unlock(&dv->dv_lock);
+	if (ask != OS_ASK_UNKNOWN)
+		return ask;
+	ask = os_ask_means(fd, &name);
+	pthread_mutex_lock(&dv->dv_lock);
+	dv->dv_ask = ask;
+	dv->dv_fsname = name;
+	pthread_mutex_unlock(&dv->dv_lock);
+	return ask;
+}
+
+bool
+device_announce(struct pw_device *dv, char *text, size_t size)
+{
+	static const char *const means[] = {
+	    [OS_ASK_UNKNOWN] = "not known",
+	    [OS_ASK_NOWAIT] = "RWF_NOWAIT, cachestat where permitted",
+	    [OS_ASK_MINCORE] = "mincore where permitted, else always fetched",
+	    [OS_ASK_NEVER_COLD] = "always resident",
+	    [OS_ASK_FETCH] = "cannot be asked, always fetched",
+	};
+	bool first;
+
+	pthread_mutex_lock(&dv->dv_lock);
+	first = !dv->dv_announced && dv->dv_ask != OS_ASK_UNKNOWN;
+	if (first) {
+		dv->dv_announced = true;
+		snprintf(text, size, "device %u:%u (%s): residency: %s",
+		    major(dv->dv_id), minor(dv->dv_id), dv->dv_fsname,
+		    means[dv->dv_ask]);
+	}
+	pthread_mutex_unlock(&dv->dv_lock);
+	return first;
+}

@@ -1,0 +1,55 @@
+/*
+ * pool: the threads that wait for disks, a queue and a quota of threads for each
+ * device, and single flight for windows of files.
+ *
+ * The locks here protect lists and are held for a few instructions (the start
+ * of a thread, once per thread of the quota, excepted); nobody performs I/O
+ * under one of them.
+ */
+#ifndef LIB_POOL_H
+#define LIB_POOL_H
+
+#include <sys/types.h>
+
+#include "os.h"
+#include "pagewise.h"
+
+/*
+ * A job is run once on a pool thread, then every waiter is delivered to its
+ * loop with job_error, and the job is freed (free(3)).
+ */
+struct job {
+	int (*job_run)(struct job *);  /* 0 or -errno */
+	struct pw_waiter *job_waiters; /* device's lock */
+	struct job *job_next;	       /* device's lock */
+};
+
+/*
+ * The device's queue takes ownership of job, and waits on behalf of waiter.
+ * begun: the transmission is under way, so the queue's limit does not apply
+ * (rule 6).  -EAGAIN: the queue is full, or no thread can be started; the job
+ * is still the caller's then.  Loop's thread.
+ */
+int pool_submit(struct pw_device *, struct job *, bool begun, struct pw_loop *,
+    struct pw_waiter *);
+
+/*
+ * Fetches a window of a file; joins a fetch that covers it, if one is under way
+ * or queued.  The descriptor must stay open until the waiter is delivered.
+ */
+int pool_fetch(
+    struct pw_file *, off_t off, size_t len, bool begun, struct pw_waiter *);
+
+/* Never fails: past the table's size devices share its last slot. */
+struct pw_device *pool_device(struct pw_pool *, dev_t);
+
+/*
+ * How residency is asked on the device of fd; found out on the first call for
+ * it, by whichever thread that is.  Does not wait on a local file system.
+ */
+enum os_ask device_ask(struct pw_device *, int fd);
+
+/* True once: what was found should be told, with text as its description. */
+bool device_announce(struct pw_device *, char *text, size_t size);
+
+#endif

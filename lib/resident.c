@@ -1,0 +1,113 @@
+/*
+ * resident: see resident.h.
+ *
+ * preadv2(RWF_NOWAIT) on a page that is not in memory is not innocent: since
+ * Linux 5.9 it starts a read, and to do that the file system may have to read its
+ * block map first, and waits for that: 197 ms were seen on a busy disk for an
+ * ext4 file with more extents than fit into its inode (docs/design.md).  So it is
+ * asked only where cachestat has just said that the pages are there, or, for
+ * files that are not ours, within 64 KiB pieces that a pool thread has read
+ * before through this descriptor, because their block map is in memory then.
+ * fil_mapped has a bit for each such piece.
+ */
+#include <stdlib.h>
+
+#include "os.h"
+#include "resident.h"
+
+static size_t
+piece(off_t off)
+{
+	return (size_t)off / OS_SAMPLE;
+}
+
+static bool
+mapped(const struct pw_file *file, off_t off, off_t len)
+{
+	size_t i, last = piece(off + len - 1);
+
+	if (file->fil_mapped == NULL)
+		return false;
+	for (i = piece(off); i <= last; i++)
+		if ((file->fil_mapped[i / 8] >> (i % 8) & 1) == 0)
+			return false;
+	return true;
+}
+
+/* A byte in every 64 KiB piece, and the last one. */
+static bool
+sample(const struct pw_file *file, off_t off, off_t len)
+{
+	off_t at, end = off + len;
+
+	for (at = off; at < end; at += (off_t)OS_SAMPLE)
+		if (os_nowait(file->fil_fd, at) != 1)
+			return false;
+	return os_nowait(file->fil_fd, end - 1) == 1;
+}
+
+static bool
+ask_nowait(struct pw_file *file, off_t off, off_t len)
+{
+	int present;
+
+	if (file->fil_cachestat) {
+		present = os_cachestat(file->fil_fd, off, (size_t)len);
+		if (present < 0)
+			file->fil_cachestat = false;
+		else if (present == 0)
+			return false;
+	}
+	if (!file->fil_cachestat && !mapped(file, off, len))
+		return false;
+	return sample(file, off, len);
+}
+
+static bool
+ask_mincore(struct pw_file *file, off_t off, off_t len)
+{
+	if (file->fil_map == NULL)
+		file->fil_map = os_map(file->fil_fd, (size_t)file->fil_size);
+	if (file->fil_map == NULL)
+		return false;
+	return os_mincore(file->fil_map, off, (size_t)len) == 1;
+}
+
+bool
+resident_ask(struct pw_file *file, off_t off, off_t len)
+{
+	switch ((enum os_ask)file->fil_ask) {
+	case OS_ASK_NEVER_COLD:
+		return true;
+	case OS_ASK_NOWAIT:
+		return ask_nowait(file, off, len);
+	case OS_ASK_MINCORE:
+		return ask_mincore(file, off, len);
+	case OS_ASK_FETCH:
+	case OS_ASK_UNKNOWN:
+		break;
+	}
+	return false;
+}
+
+bool
+resident_can_ask(const struct pw_file *file)
+{
+	return file->fil_ask != OS_ASK_FETCH;
+}
+
+/* Without memory for the map the pool is asked each time. */
+void
+resident_fetched(struct pw_file *file, off_t off, off_t len)
+{
+	size_t i, last = piece(off + len - 1);
+
+	if (file->fil_ask != OS_ASK_NOWAIT || file->fil_cachestat)
+		return;
+	if (file->fil_mapped == NULL)
+		file->fil_mapped = calloc(piece(file->fil_size) / 8 + 1, 1);
+	if (file->fil_mapped == NULL)
+		return;
+	for (i = piece(off); i <= last; i++)
+		file->fil_mapped[i / 8] |= (uint8_t)(1 << i % 8);
+}

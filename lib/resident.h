@@ -1,0 +1,23 @@
+/*
+ * resident: is a range of a file in memory now, and fetching it if it is not.
+ * Loop's thread.
+ */
+#ifndef LIB_RESIDENT_H
+#define LIB_RESIDENT_H
+
+#include "pagewise.h"
+
+/*
+ * True if a sendfile of the range will not wait for the disk, as far as one can
+ * know: samples are 64 KiB apart where cachestat and mincore are not permitted.
+ * Never waits itself.
+ */
+bool resident_ask(struct pw_file *, off_t off, off_t len);
+
+/* A fetch of the range by the pool has ended well. */
+void resident_fetched(struct pw_file *, off_t off, off_t len);
+
+/* False: the answer of resident_ask is always no, a fetch has to do. */
+bool resident_can_ask(const struct pw_file *);
+
+#endif
