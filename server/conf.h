@@ -1,0 +1,105 @@
+/*
+ * conf: what the server was told to do, from the command line and a libConfuse
+ * file.  Manual: pagewise.conf(5).
+ *
+ * Built once before the workers start and immutable after that, so that every
+ * thread may read it.  Strings and arrays are owned by struct conf.
+ */
+#ifndef SERVER_CONF_H
+#define SERVER_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "lib/pagewise.h"
+#include "mime.h"
+
+#define CONF_READAHEAD_AUTO 0
+
+/* What a location inherits from its site, and a site from the top level. */
+struct settings {
+	const struct pw_send_path *set_send_path;
+	uint64_t set_readahead; /* bytes, or CONF_READAHEAD_AUTO */
+	enum pw_cache set_cache;
+	bool set_autoindex;
+	bool set_dotfiles;
+	char **set_index; /* names to try in a directory, NULL ends them */
+};
+
+struct location {
+	char *loc_prefix; /* of the decoded path, begins with '/' */
+	size_t loc_prefix_len;
+	struct settings loc_set;
+};
+
+struct site {
+	char *site_name;
+	char **site_names; /* host names, lower case, NULL ends them */
+	char *site_root;   /* absolute or relative to the working directory */
+	struct pw_root *site_rootdir; /* opened by main, not by conf */
+	struct settings site_set;
+	struct location *site_locations; /* longest prefix first */
+	size_t site_nlocations;
+};
+
+struct listen_addr {
+	struct sockaddr_storage la_addr;
+	socklen_t la_len;
+	char *la_text; /* as given, for messages */
+};
+
+struct conf {
+	struct listen_addr *conf_listen;
+	size_t conf_nlisten;
+	unsigned conf_workers; /* at least 1; auto is resolved */
+	unsigned conf_threads; /* prefetch threads per device */
+	char *conf_access_log; /* path, "-" for stdout, NULL for off */
+	struct mime *conf_mime;
+
+	unsigned conf_head_timeout;	 /* seconds */
+	unsigned conf_keepalive_timeout; /* seconds; 0: no keep-alive */
+	unsigned conf_send_timeout;	 /* seconds without progress */
+	unsigned conf_shutdown_timeout;	 /* seconds */
+	size_t conf_max_head;		 /* bytes */
+	size_t conf_max_target;		 /* bytes */
+	size_t conf_max_fields;
+	size_t conf_max_ranges;
+	unsigned conf_open_files; /* descriptors cached per worker */
+
+	struct site *conf_sites; /* the first one is the default */
+	size_t conf_nsites;
+};
+
+enum conf_action {
+	CONF_RUN,
+	CONF_EXIT_OK,	 /* -t, -V, -h were served; output is written */
+	CONF_EXIT_USAGE, /* the command line is wrong, it was said: exit(2) */
+	CONF_EXIT_ERROR, /* the file or this host is, it was said: exit(1) */
+};
+
+/*
+ * Parses argv and the configuration file it names.  Command-line settings win
+ * over top-level ones in the file; --root defines one site that replaces those
+ * of the file.  Everything is checked that can be without binding or starting
+ * anything: types, ranges, unknown keys, addresses, that roots are directories
+ * that can be read, that the send path exists on this host.  Messages go to
+ * stderr:
+ *     pagewise: pagewise.conf:12: threads: 0 is out of range (1 to 256)
+ *     pagewise: --threads: 0 is out of range (1 to 256)
+ * Not reentrant: getopt(3) and libConfuse's lexer are not.
+ */
+enum conf_action conf_load(int argc, char **argv, struct conf **);
+
+/* The site for a Host value (port and final dot ignored), else the first. */
+const struct site *conf_site(const struct conf *, const char *host, size_t len);
+
+/* The settings for a decoded path: the longest matching location's, or the
+ * site's. */
+const struct settings *conf_settings(
+    const struct site *, const char *path, size_t len);
+
+void conf_destroy(struct conf **);
+
+#endif

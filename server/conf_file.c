@@ -1,0 +1,386 @@
+/*
+ * conf_file: the configuration file.  libConfuse only gets to keep texts with
+ * the line that they stand on; what they mean is asked afterwards, so that a
+ * key's place in the file does not matter and every message has its line.
+ */
+#include <confuse.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf_priv.h"
+
+struct conf_file {
+	char *cf_path;
+	char *cf_dir; /* of the file; NULL: the working directory */
+	cfg_t *cf_cfg;
+};
+
+struct value {
+	int val_line;
+	char val_text[];
+};
+
+typedef int set_f(
+    void *target, const char *key, const char *text, struct conf_why *);
+
+/* libConfuse's words for what is wrong, and ours: KEY: cause. */
+static const struct {
+	const char *ph_theirs;
+	const char *ph_ours;
+} phrases[] = {
+    {"no such option '%s'", "%s: unknown key"},
+    {"no sub-section title/index for '%s'", "%s: unknown key"},
+    {"missing equal sign after option '%s'", "%s: '=' is missing"},
+    {"missing opening brace for section '%s'", "%s: '{' is missing"},
+    {"missing title for section '%s'", "%s: its name is missing"},
+    {"found duplicate title '%s'", "%s: is defined already"},
+    {"unexpected token '%s'", "%s: not expected here"},
+    {"attempt to append to non-list option '%s'", "%s: is not a list"},
+};
+
+static void
+file_error(cfg_t *cfg, const char *fmt, va_list ap)
+{
+	for (size_t i = 0; i < sizeof(phrases) / sizeof(*phrases); i++) {
+		if (strcmp(phrases[i].ph_theirs, fmt) == 0)
+			fmt = phrases[i].ph_ours;
+	}
+	fprintf(stderr, "pagewise: %s:%d: ", cfg->filename, cfg->line);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
+static int
+complain(const struct conf_file *file, int line, const char *key,
+    const struct conf_why *why)
+{
+	fprintf(stderr, "pagewise: %s:%d: %s: %s\n", file->cf_path, line, key,
+	    why->why_text);
+	return -EINVAL;
+}
+
+static int
+value_parse(cfg_t *cfg, cfg_opt_t *opt, const char *text, void *result)
+{
+	size_t size = strlen(text) + 1;
+	struct value *value = malloc(sizeof(*value) + size);
+
+	if (value == NULL) {
+		cfg_error(cfg, "%s: %s", cfg_opt_name(opt), strerror(ENOMEM));
+		return -1;
+	}
+	value->val_line = cfg->line;
+	memcpy(value->val_text, text, size);
+	*(struct value **)result = value;
+	return 0;
+}
+
+#define ONE(name) CFG_PTR_CB(name, NULL, CFGF_NODEFAULT, value_parse, free)
+#define LIST(name) \
+	CFG_PTR_LIST_CB(name, NULL, CFGF_NODEFAULT, value_parse, free)
+#define INHERITED                                                           \
+	ONE("send_path"), ONE("readahead"), ONE("cache"), ONE("autoindex"), \
+	    ONE("dotfiles"), LIST("index")
+#define SECTION(name, opts) \
+	CFG_SEC(name, opts, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES)
+
+/*
+ * libConfuse forgets where a section began.  It parses defaults at that point,
+ * so a section's first option has one, and its value keeps the line.
+ */
+#define OPENED CFG_PTR_CB("|", here, CFGF_NONE, value_parse, free)
+
+static cfg_t *
+file_grammar(void)
+{
+	static char here[] = "here";
+	cfg_opt_t location[] = {OPENED, INHERITED, CFG_END()};
+	cfg_opt_t site[] = {OPENED, LIST("names"), ONE("root"), INHERITED,
+	    SECTION("location", location), CFG_END()};
+	cfg_opt_t top[] = {LIST("listen"), ONE("workers"), ONE("threads"),
+	    ONE("access_log"), ONE("mime_types"), ONE("head_timeout"),
+	    ONE("keepalive_timeout"), ONE("send_timeout"),
+	    ONE("shutdown_timeout"), ONE("max_head_size"),
+	    ONE("max_target_size"), ONE("max_fields"), ONE("max_ranges"),
+	    ONE("open_files"), INHERITED, SECTION("site", site), CFG_END()};
+
+	return cfg_init(top, CFGF_NONE);
+}
+
+static int
+opened_at(const cfg_t *section)
+{
+	const struct value *value = cfg_opt_getnptr(&section->opts[0], 0);
+
+	return value != NULL ? value->val_line : section->line;
+}
+
+static int
+file_parse(struct conf_file *file, char *text)
+{
+	FILE *fp;
+	int error;
+
+	file->cf_cfg = file_grammar();
+	if (file->cf_cfg == NULL)
+		return -ENOMEM;
+	cfg_set_error_function(file->cf_cfg, file_error);
+	file->cf_cfg->filename = strdup(file->cf_path);
+	if (file->cf_cfg->filename == NULL)
+		return -ENOMEM;
+	fp = fmemopen(text, strlen(text), "r");
+	if (fp == NULL)
+		return -errno;
+	error = cfg_parse_fp(file->cf_cfg, fp) == CFG_SUCCESS ? 0 : -EINVAL;
+	fclose(fp);
+	return error;
+}
+
+static int
+file_strip(const struct conf_file *file, char *text)
+{
+	const char *what;
+	int error, line;
+
+	error = conf_text_strip(text, &line, &what);
+	if (error != 0)
+		fprintf(stderr, "pagewise: %s:%d: %s: has no end\n",
+		    file->cf_path, line, what);
+	return error;
+}
+
+static const char *
+read_cause(int error)
+{
+	if (error == -EILSEQ)
+		return "is not text";
+	return strerror(-error);
+}
+
+static int
+file_name(struct conf_file *file, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	file->cf_path = strdup(path);
+	if (file->cf_path == NULL)
+		return -ENOMEM;
+	if (slash == NULL)
+		return 0;
+	file->cf_dir =
+	    slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+	return file->cf_dir != NULL ? 0 : -ENOMEM;
+}
+
+int
+conf_file_open(const char *path, struct conf_file **out)
+{
+	struct conf_file *file = calloc(1, sizeof(*file));
+	char *text = NULL;
+	int error = -ENOMEM;
+
+	*out = file;
+	if (file != NULL)
+		error = file_name(file, path);
+	if (error == 0)
+		error = conf_text_read(path, &text);
+	if (error != 0) {
+		fprintf(stderr, "pagewise: %s: %s\n", path, read_cause(error));
+		return error;
+	}
+	error = file_strip(file, text);
+	if (error == 0)
+		error = file_parse(file, text);
+	free(text);
+	return error;
+}
+
+const char *
+conf_file_dir(const struct conf_file *file)
+{
+	return file->cf_dir;
+}
+
+void
+conf_file_close(struct conf_file **filep)
+{
+	struct conf_file *file = *filep;
+
+	if (file == NULL)
+		return;
+	if (file->cf_cfg != NULL)
+		cfg_free(file->cf_cfg);
+	free(file->cf_path);
+	free(file->cf_dir);
+	free(file);
+	*filep = NULL;
+}
+
+/* Calls set with every value of an option. */
+static int
+each_value(const struct conf_file *file, cfg_opt_t *opt, set_f *set, void *arg)
+{
+	struct conf_why why;
+
+	for (unsigned i = 0; i < cfg_opt_size(opt); i++) {
+		const struct value *value = cfg_opt_getnptr(opt, i);
+
+		if (set(arg, opt->name, value->val_text, &why) != 0)
+			return complain(file, value->val_line, opt->name, &why);
+	}
+	return 0;
+}
+
+/*
+ * Calls clear, then set, for every option that the file has set: an empty list
+ * is set as well.  Sections are not options.
+ */
+static int
+each_option(const struct conf_file *file, cfg_t *section,
+    void (*clear)(void *, const char *), set_f *set, void *arg)
+{
+	int error;
+
+	for (cfg_opt_t *opt = section->opts; opt->name != NULL; opt++) {
+		if (opt->type == CFGT_SEC || !(opt->flags & CFGF_MODIFIED))
+			continue;
+		clear(arg, opt->name);
+		error = each_value(file, opt, set, arg);
+		if (error != 0)
+			return error;
+	}
+	return 0;
+}
+
+static void
+top_clear(void *arg, const char *key)
+{
+	conf_clear_top(arg, key);
+}
+
+static int
+top_set(void *arg, const char *key, const char *text, struct conf_why *why)
+{
+	return conf_set_top(arg, key, text, why);
+}
+
+int
+conf_file_top(const struct conf_file *file, struct conf_build *b)
+{
+	return each_option(file, file->cf_cfg, top_clear, top_set, b);
+}
+
+static void
+location_clear(void *arg, const char *key)
+{
+	struct location *loc = arg;
+
+	conf_clear_inherited(&loc->loc_set, key);
+}
+
+static int
+location_set(void *arg, const char *key, const char *text, struct conf_why *why)
+{
+	struct location *loc = arg;
+
+	return conf_set_inherited(&loc->loc_set, key, text, why);
+}
+
+/* A site that is being read. */
+struct reading {
+	struct conf_build *rd_build;
+	struct site *rd_site;
+};
+
+static void
+site_clear(void *arg, const char *key)
+{
+	struct reading *rd = arg;
+
+	conf_clear_inherited(&rd->rd_site->site_set, key);
+}
+
+static int
+site_set(void *arg, const char *key, const char *text, struct conf_why *why)
+{
+	struct reading *rd = arg;
+	struct conf_build *b = rd->rd_build;
+
+	if (strcmp(key, "names") == 0)
+		return conf_site_name(b->cb_conf, rd->rd_site, text, why);
+	if (strcmp(key, "root") == 0)
+		return conf_site_root(rd->rd_site, b->cb_dir, text, why);
+	return conf_set_inherited(&rd->rd_site->site_set, key, text, why);
+}
+
+/* A message about a section as a whole. */
+static int
+complain_section(const struct conf_file *file, const cfg_t *section,
+    const struct conf_why *why)
+{
+	char key[256];
+
+	snprintf(key, sizeof(key), "%s \"%s\"", section->name, section->title);
+	return complain(file, opened_at(section), key, why);
+}
+
+static int
+read_location(const struct conf_file *file, cfg_t *section, struct site *site)
+{
+	struct location *loc;
+	struct conf_why why;
+
+	if (conf_location_add(site, section->title, &loc, &why) != 0)
+		return complain_section(file, section, &why);
+	return each_option(file, section, location_clear, location_set, loc);
+}
+
+static int
+read_site(const struct conf_file *file, cfg_t *section, struct conf_build *b)
+{
+	struct reading rd = {.rd_build = b};
+	struct conf_why why;
+	int error;
+
+	if (conf_site_add(
+		b->cb_conf, section->title, &b->cb_set, &rd.rd_site, &why) != 0)
+		return complain_section(file, section, &why);
+	error = each_option(file, section, site_clear, site_set, &rd);
+	if (error != 0)
+		return error;
+	if (rd.rd_site->site_root == NULL) {
+		conf_why(&why, -EINVAL, "it has no root");
+		return complain_section(file, section, &why);
+	}
+	for (unsigned i = 0; i < cfg_size(section, "location"); i++) {
+		error = read_location(
+		    file, cfg_getnsec(section, "location", i), rd.rd_site);
+		if (error != 0)
+			return error;
+	}
+	conf_site_sort(rd.rd_site);
+	return 0;
+}
+
+int
+conf_file_sites(const struct conf_file *file, struct conf_build *b)
+{
+	unsigned n = cfg_size(file->cf_cfg, "site");
+	int error;
+
+	if (n == 0) {
+		fprintf(stderr, "pagewise: %s: site: there is none\n",
+		    file->cf_path);
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		error =
+		    read_site(file, cfg_getnsec(file->cf_cfg, "site", i), b);
+		if (error != 0)
+			return error;
+	}
+	return 0;
+}

@@ -1,0 +1,363 @@
+/*
+ * conf_key: what each key means: its type, its range, where its value goes.
+ * The same for the file and the command line.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf_priv.h"
+
+#define K ((uint64_t)1024)
+#define M (K * K)
+
+struct top_key {
+	const char *tk_name;
+	int (*tk_set)(struct conf_build *, const struct top_key *, const char *,
+	    struct conf_why *);
+	/* of a number: */
+	size_t tk_offset; /* in struct conf */
+	size_t tk_width;  /* of the field */
+	uint64_t tk_min;
+	uint64_t tk_max;
+	int (*tk_parse)(const char *, uint64_t *);
+};
+
+struct inherited_key {
+	const char *ik_name;
+	int (*ik_set)(struct settings *, const char *, struct conf_why *);
+};
+
+/* As conf_size reads it. */
+static void
+size_text(uint64_t value, char *buf, size_t size)
+{
+	if (value >= M && value % M == 0)
+		snprintf(buf, size, "%lluM", (unsigned long long)(value / M));
+	else if (value >= K && value % K == 0)
+		snprintf(buf, size, "%lluK", (unsigned long long)(value / K));
+	else
+		snprintf(buf, size, "%llu", (unsigned long long)value);
+}
+
+/* hint is ", or auto", or empty. */
+static int
+number_in_range(const char *text, int (*parse)(const char *, uint64_t *),
+    uint64_t min, uint64_t max, const char *hint, uint64_t *value,
+    struct conf_why *why)
+{
+	const char *cause = "is out of range";
+	char lo[24], hi[24];
+	int error;
+
+	error = parse(text, value);
+	if (error == 0 && (*value < min || *value > max))
+		error = -ERANGE;
+	if (error == 0)
+		return 0;
+	if (error == -EINVAL)
+		cause =
+		    parse == conf_size ? "is not a size" : "is not a number";
+	if (parse == conf_size) {
+		size_text(min, lo, sizeof(lo));
+		size_text(max, hi, sizeof(hi));
+	} else {
+		snprintf(lo, sizeof(lo), "%llu", (unsigned long long)min);
+		snprintf(hi, sizeof(hi), "%llu", (unsigned long long)max);
+	}
+	return conf_why(
+	    why, error, "%s %s (%s to %s%s)", text, cause, lo, hi, hint);
+}
+
+static int
+set_number(struct conf_build *b, const struct top_key *key, const char *text,
+    struct conf_why *why)
+{
+	char *field = (char *)b->cb_conf + key->tk_offset;
+	uint64_t value;
+	int error;
+
+	error = number_in_range(
+	    text, key->tk_parse, key->tk_min, key->tk_max, "", &value, why);
+	if (error != 0)
+		return error;
+	if (key->tk_width == sizeof(unsigned)) {
+		unsigned narrow = (unsigned)value;
+
+		memcpy(field, &narrow, sizeof(narrow));
+	} else {
+		size_t wide = (size_t)value;
+
+		memcpy(field, &wide, sizeof(wide));
+	}
+	return 0;
+}
+
+static int
+set_workers(struct conf_build *b, const struct top_key *key, const char *text,
+    struct conf_why *why)
+{
+	unsigned cpus = conf_cpus();
+	uint64_t value;
+	int error;
+
+	if (strcmp(text, "auto") == 0) {
+		b->cb_conf->conf_workers =
+		    cpus < key->tk_max ? cpus : (unsigned)key->tk_max;
+		return 0;
+	}
+	error = number_in_range(text, conf_number, key->tk_min, key->tk_max,
+	    ", or auto", &value, why);
+	if (error == 0)
+		b->cb_conf->conf_workers = (unsigned)value;
+	return error;
+}
+
+static bool
+listens_already(const struct conf *conf, const struct listen_addr *la)
+{
+	static const in_port_t any;
+
+	/* sin6_port is in the same place; port 0 is another one each time. */
+	if (memcmp((const char *)&la->la_addr +
+		       offsetof(struct sockaddr_in, sin_port),
+		&any, sizeof(any)) == 0)
+		return false;
+	for (size_t i = 0; i < conf->conf_nlisten; i++) {
+		const struct listen_addr *other = &conf->conf_listen[i];
+
+		if (other->la_len == la->la_len &&
+		    memcmp(&other->la_addr, &la->la_addr, la->la_len) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int
+set_listen(struct conf_build *b, const struct top_key *key, const char *text,
+    struct conf_why *why)
+{
+	struct conf *conf = b->cb_conf;
+	struct listen_addr la, *grown;
+	int error;
+
+	(void)key;
+	error = conf_address(text, &la, why);
+	if (error != 0)
+		return error;
+	/* SO_REUSEPORT would let both succeed. */
+	if (listens_already(conf, &la))
+		return conf_why(why, -EEXIST, "%s is listed twice", text);
+	grown = reallocarray(
+	    conf->conf_listen, conf->conf_nlisten + 1, sizeof(*grown));
+	if (grown == NULL)
+		goto fail;
+	conf->conf_listen = grown;
+	la.la_text = strdup(text);
+	if (la.la_text == NULL)
+		goto fail;
+	grown[conf->conf_nlisten++] = la;
+	return 0;
+fail:
+	return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+}
+
+static int
+set_access_log(struct conf_build *b, const struct top_key *key,
+    const char *text, struct conf_why *why)
+{
+	struct conf *conf = b->cb_conf;
+
+	(void)key;
+	free(conf->conf_access_log);
+	conf->conf_access_log = NULL;
+	if (strcmp(text, "off") == 0)
+		return 0;
+	if (text[0] == '\0')
+		return conf_why(
+		    why, -EINVAL, "the path is empty (\"off\" for none)");
+	conf->conf_access_log =
+	    conf_path(strcmp(text, "-") == 0 ? NULL : b->cb_dir, text);
+	if (conf->conf_access_log == NULL)
+		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	return 0;
+}
+
+static int
+set_mime_types(struct conf_build *b, const struct top_key *key,
+    const char *text, struct conf_why *why)
+{
+	struct conf *conf = b->cb_conf;
+	char *path;
+
+	(void)key;
+	if (conf->conf_mime != NULL)
+		mime_destroy(&conf->conf_mime);
+	if (text[0] == '\0')
+		return conf_why(why, -EINVAL, "the path is empty");
+	path = conf_path(b->cb_dir, text);
+	if (path == NULL)
+		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	conf->conf_mime = mime_load(path, why->why_text, sizeof(why->why_text));
+	free(path);
+	return conf->conf_mime != NULL ? 0 : -EINVAL;
+}
+
+#define NUMBER(name, field, min, max, parse)                           \
+	{                                                              \
+		name, set_number, offsetof(struct conf, field),        \
+		    sizeof(((struct conf *)0)->field), min, max, parse \
+	}
+#define OTHER(name, set)                    \
+	{                                   \
+		name, set, 0, 0, 0, 0, NULL \
+	}
+
+static const struct top_key top_keys[] = {
+    OTHER("listen", set_listen),
+    {"workers", set_workers, 0, 0, 1, 1024, NULL},
+    NUMBER("threads", conf_threads, 1, 256, conf_number),
+    OTHER("access_log", set_access_log),
+    OTHER("mime_types", set_mime_types),
+    NUMBER("head_timeout", conf_head_timeout, 1, 3600, conf_number),
+    NUMBER("keepalive_timeout", conf_keepalive_timeout, 0, 86400, conf_number),
+    NUMBER("send_timeout", conf_send_timeout, 1, 86400, conf_number),
+    NUMBER("shutdown_timeout", conf_shutdown_timeout, 0, 86400, conf_number),
+    NUMBER("max_head_size", conf_max_head, K, M, conf_size),
+    NUMBER("max_target_size", conf_max_target, 64, M, conf_size),
+    NUMBER("max_fields", conf_max_fields, 1, 1024, conf_number),
+    NUMBER("max_ranges", conf_max_ranges, 1, 1024, conf_number),
+    NUMBER("open_files", conf_open_files, 16, 1000000, conf_number),
+};
+
+int
+conf_set_send_path(struct settings *set, const char *name, struct conf_why *why)
+{
+	const struct pw_send_path *path = pw_send_path(name);
+	const char *const *known = pw_send_path_names;
+	const char *cause = NULL;
+	char list[256] = "";
+	size_t len = 0;
+
+	if (path != NULL && pw_send_probe(path, &cause) == 0) {
+		set->set_send_path = path;
+		return 0;
+	}
+	if (path != NULL)
+		return conf_why(why, -ENOTSUP, "%s cannot be used here: %s",
+		    name, cause != NULL ? cause : "unknown cause");
+	for (; *known != NULL && len < sizeof(list); known++)
+		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+		    len > 0 ? ", " : "", *known);
+	return conf_why(
+	    why, -EINVAL, "there is no \"%s\"; known are %s", name, list);
+}
+
+static int
+set_readahead(struct settings *set, const char *text, struct conf_why *why)
+{
+	if (strcmp(text, "auto") == 0) {
+		set->set_readahead = CONF_READAHEAD_AUTO;
+		return 0;
+	}
+	return number_in_range(text, conf_size, 64 * K, 64 * M, ", or auto",
+	    &set->set_readahead, why);
+}
+
+static int
+set_cache(struct settings *set, const char *text, struct conf_why *why)
+{
+	if (conf_cache(text, &set->set_cache) != 0)
+		return conf_why(
+		    why, -EINVAL, "\"%s\" is not keep, drop or auto", text);
+	return 0;
+}
+
+static int
+set_bool(bool *field, const char *text, struct conf_why *why)
+{
+	if (conf_bool(text, field) != 0)
+		return conf_why(
+		    why, -EINVAL, "\"%s\" is not true or false", text);
+	return 0;
+}
+
+static int
+set_autoindex(struct settings *set, const char *text, struct conf_why *why)
+{
+	return set_bool(&set->set_autoindex, text, why);
+}
+
+static int
+set_dotfiles(struct settings *set, const char *text, struct conf_why *why)
+{
+	return set_bool(&set->set_dotfiles, text, why);
+}
+
+static int
+set_index(struct settings *set, const char *text, struct conf_why *why)
+{
+	if (text[0] == '\0' || strchr(text, '/') != NULL ||
+	    strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
+		return conf_why(
+		    why, -EINVAL, "\"%s\" is not the name of a file", text);
+	if (conf_strv_add(&set->set_index, text) != 0)
+		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	return 0;
+}
+
+static const struct inherited_key inherited_keys[] = {
+    {"send_path", conf_set_send_path},
+    {"readahead", set_readahead},
+    {"cache", set_cache},
+    {"autoindex", set_autoindex},
+    {"dotfiles", set_dotfiles},
+    {"index", set_index},
+};
+
+int
+conf_set_inherited(struct settings *set, const char *key, const char *text,
+    struct conf_why *why)
+{
+	for (size_t i = 0; i < sizeof(inherited_keys) / sizeof(*inherited_keys);
+	     i++) {
+		if (strcmp(inherited_keys[i].ik_name, key) == 0)
+			return inherited_keys[i].ik_set(set, text, why);
+	}
+	return conf_why(why, -ENOENT, "unknown key");
+}
+
+void
+conf_clear_inherited(struct settings *set, const char *key)
+{
+	if (strcmp(key, "index") == 0)
+		conf_strv_free(&set->set_index);
+}
+
+int
+conf_set_top(struct conf_build *b, const char *key, const char *text,
+    struct conf_why *why)
+{
+	for (size_t i = 0; i < sizeof(top_keys) / sizeof(*top_keys); i++) {
+		if (strcmp(top_keys[i].tk_name, key) == 0)
+			return top_keys[i].tk_set(b, &top_keys[i], text, why);
+	}
+	return conf_set_inherited(&b->cb_set, key, text, why);
+}
+
+void
+conf_clear_top(struct conf_build *b, const char *key)
+{
+	struct conf *conf = b->cb_conf;
+
+	if (strcmp(key, "listen") != 0) {
+		conf_clear_inherited(&b->cb_set, key);
+		return;
+	}
+	while (conf->conf_nlisten > 0)
+		free(conf->conf_listen[--conf->conf_nlisten].la_text);
+	free(conf->conf_listen);
+	conf->conf_listen = NULL;
+}

@@ -1,0 +1,92 @@
+/*
+ * conn: a connection, from accept to close.
+ *
+ * Only conn.c frees one.  While something is pending for it (cn_waiting) the
+ * memory, the socket and the file stay: closing it then only shuts the
+ * socket down, and the completion frees it.
+ */
+#ifndef SERVER_CONN_H
+#define SERVER_CONN_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <netinet/in.h>
+#include <sys/queue.h>
+#include <sys/un.h>
+
+#include "head.h"
+#include "request.h"
+#include "response.h"
+#include "static.h"
+#include "worker.h"
+
+#define CONN_MAGIC 0x436f6e6eU
+
+enum conn_state {
+	CONN_READ,   /* the next request's head is being received */
+	CONN_LOOKUP, /* its file is being found */
+	CONN_SEND,   /* its answer is being sent */
+	CONN_SKIP,   /* its body is being discarded */
+	CONN_LINGER, /* our end is closed, the client's is awaited */
+};
+
+struct conn {
+	unsigned cn_magic;
+	enum conn_state cn_state;
+	int cn_fd;
+	bool cn_readable; /* as far as we know: cleared by EAGAIN ... */
+	bool cn_writable; /* ... set by an edge */
+	bool cn_hup;	  /* the client has closed its end */
+	bool cn_waiting;  /* a completion is to come */
+	bool cn_dying;	  /* it frees the connection */
+	bool cn_queued;	  /* on wk_turns */
+	enum timer cn_timer;
+	uint64_t cn_deadline;
+	struct worker *cn_worker;
+	struct event cn_event;
+	TAILQ_ENTRY(conn) cn_all;
+	TAILQ_ENTRY(conn) cn_turn;
+	TAILQ_ENTRY(conn) cn_timed;
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} cn_peer;
+
+	/* the request */
+	struct buf cn_in; /* received, from the request's first byte on */
+	struct head cn_head;
+	struct request cn_request;
+	struct target cn_target;
+	struct buf cn_path;   /* memory of cn_target */
+	uint64_t cn_skip;     /* bytes of its body still to discard */
+	uint64_t cn_since;    /* when its head was complete, microseconds */
+	time_t cn_time;	      /* the same, seconds since the epoch */
+	uint64_t cn_progress; /* bytes sent when the send timer was set */
+
+	struct lookup cn_lookup;
+	struct response cn_response;
+};
+
+/* A connection that was accepted; fd is taken over. */
+void conn_create(struct worker *, int fd, const struct sockaddr *, socklen_t);
+
+/* Goes on as far as possible without waiting. */
+void conn_run(struct conn *);
+
+/*
+ * The completion that cn_waiting announced has come.  False: the connection is
+ * gone, what the caller holds of it included.
+ */
+bool conn_resumed(struct conn *);
+
+/* The answer is ready to be sent, and conn_run is not under way. */
+void conn_ready(struct conn *);
+
+void conn_timeout(struct conn *);
+void conn_close(struct conn *);
+
+/* No further request: closes now if it is idle, else after the answer. */
+void conn_drain(struct conn *);
+
+#endif

@@ -1,0 +1,376 @@
+/*
+ * head: a state machine over the raw bytes of a request head that can stop and
+ * go on after any of them, so the verdict depends on the bytes alone and not on
+ * how the network cut them.
+ */
+#include "head.h"
+
+#include <arpa/inet.h>
+
+#define METHOD_MAX 32
+#define BLANK_MAX  4 /* bytes: two empty lines */
+
+enum state {
+	ST_START, /* of a blank line or the request line */
+	ST_BLANK_LF,
+	ST_METHOD,
+	ST_TARGET,
+	ST_VERSION,
+	ST_LINE_LF,
+	ST_FIELD, /* or the blank line at the end */
+	ST_NAME,
+	ST_VALUE,
+	ST_END_LF,
+	ST_DONE,
+};
+
+enum field { FIELD_OTHER, FIELD_HOST, FIELD_CONTENT_LENGTH };
+
+/* hd_mark is where the element that is being read began. */
+struct scan {
+	const char *sc_buf;
+	size_t sc_end; /* bytes that may be looked at */
+	const struct head_limits *sc_limits;
+	struct head *sc_head;
+};
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool
+is_alnum(char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool
+is_xdigit(char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static bool
+is_tchar(char c)
+{
+	static const char marks[] = "!#$%&'*+-.^_`|~";
+
+	return is_alnum(c) || memchr(marks, c, sizeof(marks) - 1) != NULL;
+}
+
+static bool
+is_visible(char c)
+{
+	return c > ' ' && c < 0x7f;
+}
+
+static bool
+is_ows(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* What a field value may contain, obs-text included (RFC 9110, 5.5). */
+static bool
+is_text(char c)
+{
+	return is_visible(c) || is_ows(c) || (unsigned char)c >= 0x80;
+}
+
+static void
+enter(struct head *hd, enum state state, size_t at)
+{
+	hd->hd_state = state;
+	hd->hd_mark = at;
+	hd->hd_scanned = at;
+}
+
+static int
+scan_start(struct scan *sc)
+{
+	struct head *hd = sc->sc_head;
+
+	if (sc->sc_buf[hd->hd_scanned] == '\r') {
+		if (hd->hd_scanned == BLANK_MAX)
+			return 400;
+		enter(hd, ST_BLANK_LF, hd->hd_scanned + 1);
+	} else {
+		hd->hd_skip = hd->hd_scanned;
+		enter(hd, ST_METHOD, hd->hd_scanned);
+	}
+	return 0;
+}
+
+static int
+scan_lf(struct scan *sc)
+{
+	struct head *hd = sc->sc_head;
+	size_t i = hd->hd_scanned;
+
+	if (sc->sc_buf[i] != '\n')
+		return 400;
+	if (hd->hd_state == ST_BLANK_LF)
+		enter(hd, ST_START, i + 1);
+	else if (hd->hd_state == ST_LINE_LF)
+		enter(hd, ST_FIELD, i + 1);
+	else
+		enter(hd, ST_DONE, i + 1);
+	return 0;
+}
+
+static int
+scan_method(struct scan *sc)
+{
+	struct head *hd = sc->sc_head;
+	size_t i = hd->hd_scanned;
+
+	for (; i < sc->sc_end && is_tchar(sc->sc_buf[i]); i++)
+		if (i - hd->hd_mark == METHOD_MAX)
+			return 501;
+	hd->hd_scanned = i;
+	if (i == sc->sc_end)
+		return 0;
+	if (sc->sc_buf[i] != ' ' || i == hd->hd_mark)
+		return 400;
+	enter(hd, ST_TARGET, i + 1);
+	return 0;
+}
+
+static int
+scan_target(struct scan *sc)
+{
+	struct head *hd = sc->sc_head;
+	size_t i = hd->hd_scanned;
+
+	for (; i < sc->sc_end && is_visible(sc->sc_buf[i]); i++)
+		if (i - hd->hd_mark == sc->sc_limits->hl_target)
+			return 414;
+	hd->hd_scanned = i;
+	if (i == sc->sc_end)
+		return 0;
+	if (sc->sc_buf[i] != ' ' || i == hd->hd_mark)
+		return 400;
+	enter(hd, ST_VERSION, i + 1);
+	return 0;
+}
+
+/* One byte at a time: of "HTTP/", digit, ".", digit, CR. */
+static int
+scan_version(struct scan *sc)
+{
+	static const char form[] = "HTTP/0.0\r";
+	struct head *hd = sc->sc_head;
+	const char *version = sc->sc_buf + hd->hd_mark;
+	size_t i = hd->hd_scanned - hd->hd_mark;
+	char want = form[i], got = version[i];
+
+	if (want == '0' ? !is_digit(got) : got != want)
+		return 400;
+	hd->hd_scanned++;
+	if (want != '\r')
+		return 0;
+	if (version[5] != '1' || version[7] > '1')
+		return 505;
+	hd->hd_minor = version[7] - '0';
+	enter(hd, ST_LINE_LF, hd->hd_scanned);
+	return 0;
+}
+
+static int
+scan_field(struct scan *sc)
+{
+	struct head *hd = sc->sc_head;
+	char c = sc->sc_buf[hd->hd_scanned];
+
+	if (c == '\r') {
+		if (hd->hd_minor == 1 && !hd->hd_host)
+			return 400;
+		enter(hd, ST_END_LF, hd->hd_scanned + 1);
+		return 0;
+	}
+	if (!is_tchar(c))
+		return 400;
+	if (hd->hd_fields == sc->sc_limits->hl_fields)
+		return 431;
+	hd->hd_fields++;
+	enter(hd, ST_NAME, hd->hd_scanned);
+	return 0;
+}
+
+/* The fields that decide where this request ends and whose it is. */
+static int
+note_field(struct head *hd, struct str name)
+{
+	hd->hd_field = FIELD_OTHER;
+	if (str_caseeq(name, STR("transfer-encoding")))
+		return 501;
+	if (str_caseeq(name, STR("host"))) {
+		if (hd->hd_host)
+			return 400;
+		hd->hd_host = true;
+		hd->hd_field = FIELD_HOST;
+	} else if (str_caseeq(name, STR("content-length"))) {
+		if (hd->hd_length)
+			return 400;
+		hd->hd_length = true;
+		hd->hd_field = FIELD_CONTENT_LENGTH;
+	}
+	return 0;
+}
+
+static int
+scan_name(struct scan *sc)
+{
+	struct head *hd = sc->sc_head;
+	size_t i = hd->hd_scanned;
+	struct str name = {sc->sc_buf + hd->hd_mark, 0};
+
+	while (i < sc->sc_end && is_tchar(sc->sc_buf[i]))
+		i++;
+	hd->hd_scanned = i;
+	if (i == sc->sc_end)
+		return 0;
+	if (sc->sc_buf[i] != ':')
+		return 400;
+	name.s_len = i - hd->hd_mark;
+	enter(hd, ST_VALUE, i + 1);
+	return note_field(hd, name);
+}
+
+static bool
+value_valid(enum field field, struct str value)
+{
+	size_t digits = 0;
+
+	while (value.s_len > 0 && is_ows(value.s_ptr[0])) {
+		value.s_ptr++;
+		value.s_len--;
+	}
+	while (value.s_len > 0 && is_ows(value.s_ptr[value.s_len - 1]))
+		value.s_len--;
+
+	switch (field) {
+	case FIELD_OTHER:
+		return true;
+	case FIELD_HOST:
+		/* Empty: the target URI has no authority (RFC 9112, 3.2). */
+		return value.s_len == 0 || head_host_valid(value);
+	case FIELD_CONTENT_LENGTH:
+		while (digits < value.s_len && is_digit(value.s_ptr[digits]))
+			digits++;
+		return digits > 0 && digits == value.s_len;
+	}
+	return false;
+}
+
+static int
+scan_value(struct scan *sc)
+{
+	struct head *hd = sc->sc_head;
+	size_t i = hd->hd_scanned;
+	struct str value = {sc->sc_buf + hd->hd_mark, 0};
+
+	while (i < sc->sc_end && is_text(sc->sc_buf[i]))
+		i++;
+	hd->hd_scanned = i;
+	if (i == sc->sc_end)
+		return 0;
+	value.s_len = i - hd->hd_mark;
+	if (sc->sc_buf[i] != '\r' || !value_valid(hd->hd_field, value))
+		return 400;
+	enter(hd, ST_LINE_LF, i + 1);
+	return 0;
+}
+
+int
+head_check(const char *buf, size_t len, const struct head_limits *limits,
+    struct head *hd)
+{
+	static int (*const scanners[])(struct scan *) = {
+	    [ST_START] = scan_start,
+	    [ST_BLANK_LF] = scan_lf,
+	    [ST_METHOD] = scan_method,
+	    [ST_TARGET] = scan_target,
+	    [ST_VERSION] = scan_version,
+	    [ST_LINE_LF] = scan_lf,
+	    [ST_FIELD] = scan_field,
+	    [ST_NAME] = scan_name,
+	    [ST_VALUE] = scan_value,
+	    [ST_END_LF] = scan_lf,
+	};
+	size_t end = len < limits->hl_size ? len : limits->hl_size;
+	struct scan sc = {buf, end, limits, hd};
+	int status;
+
+	if (hd->hd_scanned == 0)
+		*hd = (struct head){0};
+	while (hd->hd_scanned < end && hd->hd_state != ST_DONE) {
+		status = scanners[hd->hd_state](&sc);
+		if (status != 0)
+			return status;
+	}
+	if (hd->hd_state == ST_DONE) {
+		hd->hd_len = hd->hd_scanned;
+		return 0;
+	}
+	return len >= limits->hl_size ? 431 : HEAD_MORE;
+}
+
+/* Length of the reg-name at the front (RFC 3986, 3.2.2). */
+static size_t
+reg_name_len(struct str s)
+{
+	static const char marks[] = "-._~!$&'()*+,;=";
+	size_t i = 0;
+
+	while (i < s.s_len) {
+		char c = s.s_ptr[i];
+
+		if (is_alnum(c) || memchr(marks, c, sizeof(marks) - 1) != NULL)
+			i++;
+		else if (c == '%' && s.s_len - i > 2 &&
+			 is_xdigit(s.s_ptr[i + 1]) && is_xdigit(s.s_ptr[i + 2]))
+			i += 3;
+		else
+			break;
+	}
+	return i;
+}
+
+/* Length of "[IPv6 address]" at the front, 0 if that is not what it is. */
+static size_t
+ip_literal_len(struct str s)
+{
+	char text[INET6_ADDRSTRLEN];
+	struct in6_addr addr;
+	const char *end = memchr(s.s_ptr, ']', s.s_len);
+	size_t n;
+
+	if (end == NULL)
+		return 0;
+	n = (size_t)(end - s.s_ptr) - 1;
+	if (n >= sizeof(text) || memchr(s.s_ptr, '\0', n) != NULL)
+		return 0;
+	memcpy(text, s.s_ptr + 1, n);
+	text[n] = '\0';
+	return inet_pton(AF_INET6, text, &addr) == 1 ? n + 2 : 0;
+}
+
+bool
+head_host_valid(struct str host)
+{
+	size_t i;
+
+	if (host.s_len == 0)
+		return false;
+	i = host.s_ptr[0] == '[' ? ip_literal_len(host) : reg_name_len(host);
+	if (i == 0)
+		return false;
+	if (i < host.s_len && host.s_ptr[i++] != ':')
+		return false;
+	while (i < host.s_len && is_digit(host.s_ptr[i]))
+		i++;
+	return i == host.s_len;
+}

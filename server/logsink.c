@@ -1,0 +1,233 @@
+/*
+ * logsink: writes lines to files that may be full, slow, gone, or blocking.
+ */
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "logsink.h"
+
+static int
+open_path(const char *path)
+{
+	int fd;
+
+	/* O_NONBLOCK: a FIFO must not hold up the start, nor the writer. */
+	do {
+		fd = open(path,
+		    O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY |
+			O_CLOEXEC,
+		    0640);
+	} while (fd == -1 && errno == EINTR);
+	return fd == -1 ? -errno : fd;
+}
+
+int
+sink_open_path(struct sink *sk, const char *path)
+{
+	sk->sk_path = strdup(path);
+	if (sk->sk_path == NULL)
+		return -ENOMEM;
+	sk->sk_fd = open_path(path);
+	sk->sk_reopen = true;
+	return sk->sk_fd < 0 ? sk->sk_fd : 0;
+}
+
+/*
+ * O_NONBLOCK belongs to the open file, which our shell and our stderr use as
+ * well: so open it anew.  That fails for pipes and terminals of another user.
+ */
+static int
+open_again(int fd)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+	return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+int
+sink_open_fd(struct sink *sk, const char *path, int fd)
+{
+	struct stat st;
+	bool waits;
+
+	if (fstat(fd, &st) == -1)
+		return -errno;
+	sk->sk_path = strdup(path);
+	if (sk->sk_path == NULL)
+		return -ENOMEM;
+	waits = S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode);
+	sk->sk_socket = S_ISSOCK(st.st_mode);
+	if (waits)
+		sk->sk_fd = open_again(fd);
+	if (sk->sk_fd == -1)
+		sk->sk_fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (sk->sk_fd == -1)
+		return -errno;
+	sk->sk_blocking =
+	    waits && (fcntl(sk->sk_fd, F_GETFL) & O_NONBLOCK) == 0;
+	return 0;
+}
+
+void
+sink_close(struct sink *sk)
+{
+	if (sk->sk_fd >= 0)
+		close(sk->sk_fd);
+	sk->sk_fd = -1;
+	free(sk->sk_path);
+	sk->sk_path = NULL;
+}
+
+static ssize_t
+sink_write_once(const struct sink *sk, const char *p, size_t len)
+{
+	struct pollfd pfd = {.fd = sk->sk_fd, .events = POLLOUT};
+	ssize_t n;
+
+	if (sk->sk_blocking) {
+		if (poll(&pfd, 1, 0) < 1)
+			return -EAGAIN;
+		/* More than that may block in spite of what poll said. */
+		if (len > PIPE_BUF)
+			len = PIPE_BUF;
+	}
+	do {
+		if (sk->sk_socket)
+			n = send(
+			    sk->sk_fd, p, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+		else
+			n = write(sk->sk_fd, p, len);
+	} while (n == -1 && errno == EINTR);
+	if (n == -1)
+		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+	return n > 0 ? n : -EIO;
+}
+
+static ssize_t
+sink_write(struct sink *sk, const char *p, size_t len)
+{
+	ssize_t n;
+
+	if (sk->sk_torn) {
+		n = sink_write_once(sk, "\n", 1);
+		if (n < 0)
+			return n;
+		sk->sk_torn = false;
+	}
+	return sink_write_once(sk, p, len);
+}
+
+static size_t
+line_len(const char *p, size_t len)
+{
+	const char *nl = memchr(p, '\n', len);
+
+	return nl == NULL ? len : (size_t)(nl - p) + 1;
+}
+
+static void
+sink_drop_some(struct sink *sk, struct ring *rg, size_t len, int error)
+{
+	const char *p;
+	size_t there, n;
+
+	p = ring_peek(rg, &there);
+	for (there = len; there > 0; there -= n, p += n) {
+		n = line_len(p, there);
+		sk->sk_dropped++;
+	}
+	ring_consume(rg, len);
+	sk->sk_error = error;
+	sk->sk_torn = sk->sk_torn || sk->sk_midline;
+	sk->sk_midline = false;
+}
+
+bool
+sink_put(struct sink *sk, struct ring *rg)
+{
+	const char *p;
+	size_t len;
+	ssize_t n;
+
+	p = ring_peek(rg, &len);
+	if (sk->sk_midline)
+		len = line_len(p, len);
+	sk->sk_full = false;
+	while (len > 0) {
+		n = sink_write(sk, p, len);
+		if (n == -EAGAIN) {
+			sk->sk_full = true;
+			return false;
+		}
+		if (n < 0) {
+			sink_drop_some(sk, rg, len, (int)-n);
+			return true;
+		}
+		sk->sk_midline = p[n - 1] != '\n';
+		ring_consume(rg, (size_t)n);
+		p += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+void
+sink_drop(struct sink *sk, struct ring *rg)
+{
+	size_t len;
+
+	ring_peek(rg, &len);
+	sink_drop_some(sk, rg, len, 0);
+}
+
+int
+sink_reopen(struct sink *sk, struct ring *rg)
+{
+	const char *p;
+	size_t len;
+	int fd;
+
+	if (!sk->sk_reopen)
+		return 0;
+	fd = open_path(sk->sk_path);
+	if (fd < 0)
+		return fd;
+	if (sk->sk_midline) {
+		p = ring_peek(rg, &len);
+		sink_drop_some(sk, rg, line_len(p, len), 0);
+	}
+	close(sk->sk_fd);
+	sk->sk_fd = fd;
+	sk->sk_torn = false;
+	sk->sk_full = false;
+	return 0;
+}
+
+void
+sink_write_fd(int fd, const char *p, size_t len)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
+	ssize_t n;
+
+	while (len > 0) {
+		n = write(fd, p, len);
+		if (n > 0) {
+			p += n;
+			len -= (size_t)n;
+		} else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+			return;
+		} else if (errno == EAGAIN && poll(&pfd, 1, 1000) == 0) {
+			return;
+		}
+	}
+}

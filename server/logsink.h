@@ -1,0 +1,66 @@
+/*
+ * logsink: a file that lines go to from rings, without ever waiting for
+ * it.  Used by the log's writer thread alone.
+ *
+ * A line that is begun is finished before the next one, and if its rest is lost
+ * the next one begins on a line of its own.
+ */
+#ifndef SERVER_LOGSINK_H
+#define SERVER_LOGSINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/ring.h"
+
+struct sink {
+	char *sk_path;	  /* for messages: where it is; owned */
+	int sk_fd;	  /* owned; -1: not open */
+	bool sk_reopen;	  /* sk_path can be opened again */
+	bool sk_socket;	  /* send(2) can be told not to block */
+	bool sk_blocking; /* write(2) may block: poll first, write little */
+
+	bool sk_full;	     /* took nothing more the last time */
+	bool sk_midline;     /* ends in a line, the rest is in the ring */
+	bool sk_torn;	     /* ends in a line, the rest was lost */
+	unsigned sk_turn;    /* the caller's: which ring is next */
+	int sk_error;	     /* why records were dropped last, errno or 0 */
+	uint64_t sk_dropped; /* records lost here */
+};
+
+/* Opens for appending, 0640.  0 or -errno; -ENXIO: a FIFO nobody reads. */
+int sink_open_path(struct sink *, const char *path);
+
+/*
+ * A copy of stdout or stderr that is non-blocking where that can be had
+ * without changing the original, which other processes share.
+ */
+int sink_open_fd(struct sink *, const char *path, int fd);
+
+/*
+ * Opens sk_path again; on failure (-errno) the old file stays in use.  No-op
+ * for what was not opened by path.  ring is where the line that was begun lies,
+ * if one was; its rest is lost, and counted.
+ */
+int sink_reopen(struct sink *, struct ring *);
+
+/*
+ * Writes what is in the ring, which ends a line; after sk_midline, the rest of
+ * that line only.  False: the file takes no more now, what remains stays in
+ * the ring.  On any other error it is dropped, counted, and true.
+ */
+bool sink_put(struct sink *, struct ring *);
+
+/* Drops and counts what is in the ring. */
+void sink_drop(struct sink *, struct ring *);
+
+void sink_close(struct sink *);
+
+/*
+ * Writes all of it, waiting as long as some is taken every second.  For
+ * messages while there is no writer thread.
+ */
+void sink_write_fd(int fd, const char *p, size_t len);
+
+#endif

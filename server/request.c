@@ -1,0 +1,190 @@
+/*
+ * request: see request.h.
+ */
+#include <http_parser.h>
+#include <stddef.h>
+
+#include "request.h"
+
+struct parsing {
+	struct request *ps_rq;
+	struct buf_list *ps_bufs;
+	size_t ps_size; /* of the head */
+	struct str ps_name;
+	bool ps_complete;
+};
+
+struct field {
+	const char *name;
+	size_t offset;
+	bool list; /* may come more than once: the values are joined */
+};
+
+#define SLICE(name, member)                                   \
+	{                                                     \
+		name, offsetof(struct request, member), false \
+	}
+#define SLICE_LIST(name, member)                             \
+	{                                                    \
+		name, offsetof(struct request, member), true \
+	}
+
+static const struct field fields[] = {
+    SLICE("host", rq_host),
+    SLICE("range", rq_range),
+    SLICE("referer", rq_referer),
+    SLICE("user-agent", rq_agent),
+    SLICE("expect", rq_expect),
+    SLICE_LIST("if-match", rq_pre.pre_if_match),
+    SLICE_LIST("if-none-match", rq_pre.pre_if_none_match),
+    SLICE("if-modified-since", rq_pre.pre_if_modified_since),
+    SLICE("if-unmodified-since", rq_pre.pre_if_unmodified_since),
+    SLICE("if-range", rq_pre.pre_if_range),
+};
+
+#define NFIELDS (sizeof(fields) / sizeof(fields[0]))
+
+/*
+ * Both values in a row, in memory that never moves: others may point into it.
+ * What does not fit was sent to exhaust us: one value is at most a head.
+ */
+static int
+join(struct parsing *ps, struct str *value, struct str more)
+{
+	struct buf *to = &ps->ps_rq->rq_joined;
+	struct str old = *value;
+
+	if (to->b_len + old.s_len + 2 + more.s_len > to->b_cap)
+		return -1;
+	value->s_ptr = to->b_data + to->b_len;
+	value->s_len = old.s_len + 2 + more.s_len;
+	buf_add(to, ps->ps_bufs, old.s_ptr, old.s_len);
+	buf_add(to, ps->ps_bufs, ", ", 2);
+	buf_add(to, ps->ps_bufs, more.s_ptr, more.s_len);
+	return 0;
+}
+
+static struct str
+trim(const char *at, size_t len)
+{
+	while (len > 0 && (at[len - 1] == ' ' || at[len - 1] == '\t'))
+		len--;
+	return (struct str){at, len};
+}
+
+static int
+set_field(struct parsing *ps, const struct field *f, struct str value)
+{
+	struct str *to;
+
+	to = (struct str *)(void *)((char *)ps->ps_rq + f->offset);
+	if (to->s_ptr == NULL) {
+		*to = value;
+		return 0;
+	}
+	if (f->list) {
+		if (!buf_reserve(
+			&ps->ps_rq->rq_joined, ps->ps_bufs, 4 * ps->ps_size))
+			return -1;
+		return join(ps, to, value);
+	}
+	/* Present twice, so it says nothing: an empty value is never valid. */
+	*to = STR("");
+	return 0;
+}
+
+static int
+on_field(http_parser *parser, const char *at, size_t len)
+{
+	struct parsing *ps = parser->data;
+
+	ps->ps_name = (struct str){at, len};
+	return 0;
+}
+
+static int
+on_value(http_parser *parser, const char *at, size_t len)
+{
+	struct parsing *ps = parser->data;
+	size_t i;
+
+	for (i = 0; i < NFIELDS; i++)
+		if (ps->ps_name.s_len == strlen(fields[i].name) &&
+		    strncasecmp(ps->ps_name.s_ptr, fields[i].name,
+			ps->ps_name.s_len) == 0)
+			return set_field(ps, &fields[i], trim(at, len));
+	return 0;
+}
+
+static int
+on_url(http_parser *parser, const char *at, size_t len)
+{
+	struct parsing *ps = parser->data;
+
+	ps->ps_rq->rq_target = (struct str){at, len};
+	return 0;
+}
+
+/* The body is the connection's business, and nothing is upgraded. */
+static int
+on_headers_complete(http_parser *parser)
+{
+	struct parsing *ps = parser->data;
+	struct request *rq = ps->ps_rq;
+
+	ps->ps_complete = true;
+	parser->upgrade = 0;
+	rq->rq_keepalive = http_should_keep_alive(parser) != 0;
+	rq->rq_http10 = parser->http_minor == 0;
+	rq->rq_body =
+	    parser->content_length == UINT64_MAX ? 0 : parser->content_length;
+	return 1;
+}
+
+static const http_parser_settings settings = {
+    .on_url = on_url,
+    .on_header_field = on_field,
+    .on_header_value = on_value,
+    .on_headers_complete = on_headers_complete,
+};
+
+static enum method
+method(unsigned number)
+{
+	switch (number) {
+	case HTTP_GET:
+		return METHOD_GET;
+	case HTTP_HEAD:
+		return METHOD_HEAD;
+	case HTTP_OPTIONS:
+		return METHOD_OPTIONS;
+	default:
+		return METHOD_OTHER;
+	}
+}
+
+static struct str
+first_line(struct str head)
+{
+	const char *end = memchr(head.s_ptr, '\r', head.s_len);
+
+	return (struct str){
+	    head.s_ptr, end == NULL ? head.s_len : (size_t)(end - head.s_ptr)};
+}
+
+int
+request_parse(struct request *rq, struct str head, uint64_t max_body,
+    struct buf_list *bufs)
+{
+	struct parsing ps = {rq, bufs, head.s_len, {NULL, 0}, false};
+	http_parser parser;
+
+	*rq = (struct request){.rq_line = first_line(head)};
+	http_parser_init(&parser, HTTP_REQUEST);
+	parser.data = &ps;
+	http_parser_execute(&parser, &settings, head.s_ptr, head.s_len);
+	if (!ps.ps_complete)
+		return parser.http_errno == HPE_INVALID_METHOD ? 501 : 400;
+	rq->rq_method = method(parser.method);
+	return rq->rq_body > max_body ? 413 : 0;
+}

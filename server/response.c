@@ -1,0 +1,542 @@
+/*
+ * response: see response.h.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "conn.h"
+#include "plan.h"
+#include "response.h"
+
+#define ALLOW	 "Allow: GET, HEAD, OPTIONS\r\n"
+#define PART_MAX 512 /* bytes of a part's head; media types are short */
+
+static void start(struct conn *);
+
+static const struct status {
+	int number;
+	const char *line;
+	bool close; /* framing is lost, or the client is not to be trusted */
+} statuses[] = {
+    {200, "200 OK", false},
+    {204, "204 No Content", false},
+    {206, "206 Partial Content", false},
+    {301, "301 Moved Permanently", false},
+    {304, "304 Not Modified", false},
+    {400, "400 Bad Request", true},
+    {403, "403 Forbidden", false},
+    {404, "404 Not Found", false},
+    {405, "405 Method Not Allowed", false},
+    {408, "408 Request Timeout", true},
+    {412, "412 Precondition Failed", false},
+    {413, "413 Content Too Large", true},
+    {414, "414 URI Too Long", true},
+    {416, "416 Range Not Satisfiable", false},
+    {431, "431 Request Header Fields Too Large", true},
+    {500, "500 Internal Server Error", false},
+    {501, "501 Not Implemented", true},
+    {503, "503 Service Unavailable", false},
+    {505, "505 HTTP Version Not Supported", true},
+};
+
+static const struct status *
+find_status(int number)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
+		if (statuses[i].number == number)
+			return &statuses[i];
+	return find_status(500);
+}
+
+/* ------------------------------------------------------------------ heads */
+
+static void
+add(struct conn *c, const char *text)
+{
+	buf_str(&c->cn_response.rs_head, &c->cn_worker->wk_bufs, text);
+}
+
+static void
+add_uint(struct conn *c, uint64_t number)
+{
+	buf_uint(&c->cn_response.rs_head, &c->cn_worker->wk_bufs, number);
+}
+
+static void
+head_begin(struct conn *c, int number)
+{
+	struct response *rs = &c->cn_response;
+	const struct status *status = find_status(number);
+
+	*rs = (struct response){
+	    .rs_status = number,
+	    .rs_close = status->close || !c->cn_request.rq_keepalive ||
+			c->cn_worker->wk_draining ||
+			c->cn_worker->wk_conf->conf_keepalive_timeout == 0,
+	};
+	worker_time(c->cn_worker);
+	add(c, "HTTP/1.1 ");
+	add(c, status->line);
+	add(c, "\r\nServer: pagewise\r\nDate: ");
+	add(c, c->cn_worker->wk_date);
+	add(c, "\r\n");
+}
+
+static void
+head_length(struct conn *c, uint64_t length)
+{
+	add(c, "Content-Length: ");
+	add_uint(c, length);
+	add(c, "\r\n");
+}
+
+static void
+head_end(struct conn *c)
+{
+	struct response *rs = &c->cn_response;
+
+	if (rs->rs_close)
+		add(c, "Connection: close\r\n");
+	else if (c->cn_request.rq_http10)
+		add(c, "Connection: keep-alive\r\n");
+	add(c, "\r\n");
+	rs->rs_head_len = rs->rs_head.b_len;
+}
+
+/* "bytes 0-99/1000", or "bytes *" "/1000" for none. */
+static void
+head_content_range(struct conn *c, const struct range *r, off_t size)
+{
+	add(c, "Content-Range: bytes ");
+	if (r == NULL)
+		add(c, "*");
+	else {
+		add_uint(c, (uint64_t)r->rng_off);
+		add(c, "-");
+		add_uint(c, (uint64_t)(r->rng_off + r->rng_len - 1));
+	}
+	add(c, "/");
+	add_uint(c, (uint64_t)size);
+	add(c, "\r\n");
+}
+
+/* -------------------------------------------------------- errors and others */
+
+static void
+error_body(struct conn *c, const char *line)
+{
+	char body[256];
+	int len;
+
+	len = snprintf(body, sizeof(body),
+	    "<!DOCTYPE html>\n<html "
+	    "lang=\"en\"><head><title>%s</title></head>\n"
+	    "<body><h1>%s</h1></body></html>\n",
+	    line, line);
+	add(c, "Content-Type: text/html; charset=utf-8\r\n");
+	head_length(c, (uint64_t)len);
+	head_end(c);
+	if (c->cn_request.rq_method != METHOD_HEAD)
+		add(c, body);
+}
+
+void
+respond_error(struct conn *c, int number)
+{
+	head_begin(c, number);
+	if (number == 405)
+		add(c, ALLOW);
+	if (number == 503)
+		add(c, "Retry-After: 1\r\n");
+	error_body(c, find_status(number)->line);
+	start(c);
+}
+
+void
+respond_redirect(struct conn *c, struct str path)
+{
+	struct buf_list *bufs = &c->cn_worker->wk_bufs;
+	struct buf *head;
+	size_t size = 3 * path.s_len + 1;
+
+	head_begin(c, 301);
+	add(c, "Location: ");
+	head = &c->cn_response.rs_head;
+	if (buf_reserve(head, bufs, head->b_len + size))
+		head->b_len +=
+		    target_encode(path, head->b_data + head->b_len, size);
+	else
+		head->b_failed = true;
+	add(c, "/");
+	if (c->cn_target.tgt_query.s_ptr != NULL) {
+		add(c, "?");
+		buf_add(head, bufs, c->cn_target.tgt_query.s_ptr,
+		    c->cn_target.tgt_query.s_len);
+	}
+	add(c, "\r\n");
+	error_body(c, find_status(301)->line);
+	start(c);
+}
+
+void
+respond_options(struct conn *c)
+{
+	head_begin(c, 204);
+	add(c, ALLOW);
+	head_end(c);
+	start(c);
+}
+
+void
+respond_listing(struct conn *c, char *html, size_t len)
+{
+	head_begin(c, 200);
+	add(c, "Content-Type: text/html; charset=utf-8\r\n"
+	       "Cache-Control: no-cache\r\n");
+	head_length(c, len);
+	head_end(c);
+	c->cn_response.rs_body = html;
+	c->cn_response.rs_body_len =
+	    c->cn_request.rq_method == METHOD_HEAD ? 0 : len;
+	start(c);
+}
+
+/* ------------------------------------------------------------------- files */
+
+/* What is the same in every answer for a file: made once. */
+struct repr {
+	char rp_etag[64]; /* with its quotes */
+	struct str rp_tag;
+	const char *rp_type;
+	size_t rp_len;
+	size_t rp_validators; /* where the lines behind Content-Type begin */
+	char rp_lines[];      /* header lines */
+};
+
+#define REPR_MAX 1024
+
+/*
+ * Strong: it changes with every change that moves the modification time or
+ * the size; the kernel's clock ticks at least a hundred times a second.
+ */
+static void
+repr_etag(struct repr *rp, const struct pw_file *file)
+{
+	rp->rp_tag.s_ptr = rp->rp_etag;
+	rp->rp_tag.s_len = (size_t)snprintf(rp->rp_etag, sizeof(rp->rp_etag),
+	    "\"%llx.%lx-%llx\"", (unsigned long long)file->fil_mtime.tv_sec,
+	    (unsigned long)file->fil_mtime.tv_nsec,
+	    (unsigned long long)file->fil_size);
+}
+
+static struct repr *
+repr_create(const struct pw_file *file, const char *type)
+{
+	struct repr *rp = malloc(sizeof(*rp) + REPR_MAX);
+	char date[DATE_LEN + 1];
+	int first, all;
+
+	if (rp == NULL)
+		return NULL;
+	repr_etag(rp, file);
+	date_format(file->fil_mtime.tv_sec, date);
+	first = snprintf(rp->rp_lines, REPR_MAX, "Content-Type: %s\r\n", type);
+	all = snprintf(rp->rp_lines, REPR_MAX,
+	    "Content-Type: %s\r\n"
+	    "Last-Modified: %s\r\nETag: %s\r\nAccept-Ranges: bytes\r\n",
+	    type, date, rp->rp_etag);
+	if (all >= REPR_MAX) {
+		free(rp);
+		return NULL;
+	}
+	rp->rp_type = type;
+	rp->rp_validators = (size_t)first;
+	rp->rp_len = (size_t)all;
+	return rp;
+}
+
+static const struct repr *
+repr_of(struct conn *c, struct pw_file *file, const char *name)
+{
+	if (file->fil_user == NULL) {
+		file->fil_user = repr_create(
+		    file, mime_type(c->cn_worker->wk_conf->conf_mime, name));
+		file->fil_user_free = free;
+	}
+	return file->fil_user;
+}
+
+/* The head of part i, or, behind the last part, what ends it all. */
+static int
+part_head(const struct response *rs, size_t i, char *text)
+{
+	const struct range *r = &rs->rs_ranges[i];
+
+	if (i == rs->rs_nranges)
+		return snprintf(text, PART_MAX, "\r\n--%016llx--\r\n",
+		    (unsigned long long)rs->rs_boundary);
+	return snprintf(text, PART_MAX,
+	    "\r\n--%016llx\r\nContent-Type: %s\r\n"
+	    "Content-Range: bytes %lld-%lld/%lld\r\n\r\n",
+	    (unsigned long long)rs->rs_boundary, rs->rs_type,
+	    (long long)r->rng_off, (long long)(r->rng_off + r->rng_len - 1),
+	    (long long)rs->rs_file->fil_size);
+}
+
+static uint64_t
+multipart_length(const struct response *rs)
+{
+	char text[PART_MAX];
+	uint64_t length = 0;
+	size_t i;
+
+	for (i = 0; i < rs->rs_nranges; i++)
+		length += (uint64_t)rs->rs_ranges[i].rng_len +
+			  (uint64_t)part_head(rs, i, text);
+	return length + (uint64_t)part_head(rs, i, text);
+}
+
+static bool
+multipart_begin(struct conn *c, const struct plan *plan, const struct repr *rp)
+{
+	struct response *rs = &c->cn_response;
+	char text[PART_MAX];
+
+	rs->rs_ranges = malloc(plan->pl_nranges * sizeof(*rs->rs_ranges));
+	if (rs->rs_ranges == NULL)
+		return false;
+	memcpy(rs->rs_ranges, plan->pl_ranges,
+	    plan->pl_nranges * sizeof(*rs->rs_ranges));
+	rs->rs_nranges = plan->pl_nranges;
+	rs->rs_type = rp->rp_type;
+	/* An odd step walks through all 2^64 before it repeats one. */
+	c->cn_worker->wk_boundary += 0x9e3779b97f4a7c15U;
+	rs->rs_boundary = c->cn_worker->wk_boundary;
+	snprintf(text, sizeof(text),
+	    "Content-Type: multipart/byteranges; boundary=%016llx\r\n",
+	    (unsigned long long)rs->rs_boundary);
+	add(c, text);
+	add(c, rp->rp_lines + rp->rp_validators);
+	head_length(c, multipart_length(rs));
+	head_end(c);
+	part_head(rs, 0, text);
+	add(c, text);
+	return true;
+}
+
+static void
+whole_or_one(struct conn *c, const struct plan *plan, const struct repr *rp)
+{
+	struct response *rs = &c->cn_response;
+	struct pw_file *file = rs->rs_file;
+
+	rs->rs_one = (struct range){0, file->fil_size};
+	rs->rs_ranges = &rs->rs_one;
+	rs->rs_nranges = 1;
+	buf_add(&rs->rs_head, &c->cn_worker->wk_bufs, rp->rp_lines, rp->rp_len);
+	if (plan->pl_status == 206) {
+		rs->rs_one = plan->pl_ranges[0];
+		head_content_range(c, &rs->rs_one, file->fil_size);
+	}
+	head_length(c, (uint64_t)rs->rs_one.rng_len);
+	head_end(c);
+	if (c->cn_request.rq_method == METHOD_HEAD)
+		rs->rs_nranges = 0;
+}
+
+static bool
+file_begin(struct conn *c, const struct plan *plan, const struct repr *rp)
+{
+	switch (plan->pl_status) {
+	case 200:
+		whole_or_one(c, plan, rp);
+		return true;
+	case 206:
+		if (plan->pl_nranges > 1)
+			return multipart_begin(c, plan, rp);
+		whole_or_one(c, plan, rp);
+		return true;
+	case 304:
+		add(c, rp->rp_lines + rp->rp_validators);
+		head_end(c);
+		return true;
+	case 416:
+		head_content_range(c, NULL, c->cn_response.rs_file->fil_size);
+		break;
+	}
+	error_body(c, find_status(plan->pl_status)->line);
+	return true;
+}
+
+void
+respond_file(struct conn *c, struct pw_file *file, const char *name,
+    const struct settings *set)
+{
+	struct worker *wk = c->cn_worker;
+	struct plan plan = {
+	    .pl_ranges = wk->wk_ranges, .pl_max = wk->wk_conf->conf_max_ranges};
+	const struct repr *rp = repr_of(c, file, name);
+
+	if (rp == NULL) {
+		pw_file_unref(&file);
+		respond_error(c, 503);
+		return;
+	}
+	plan_make(&plan, &c->cn_request, file->fil_size, rp->rp_tag,
+	    file->fil_mtime.tv_sec, c->cn_time);
+	head_begin(c, plan.pl_status);
+	c->cn_response.rs_file = file;
+	c->cn_response.rs_settings = set;
+	if (!file_begin(c, &plan, rp)) {
+		response_finish(c);
+		respond_error(c, 503);
+		return;
+	}
+	start(c);
+}
+
+/* ----------------------------------------------------------------- sending */
+
+static void
+on_sent(struct pw_send *s)
+{
+	struct conn *c =
+	    (struct conn *)(void *)((char *)s -
+				    offsetof(struct conn, cn_response.rs_send));
+
+	if (conn_resumed(c))
+		worker_again(c->cn_worker, c);
+}
+
+/* Sends rs_head, then the piece's range of the file or the body. */
+static void
+piece_start(struct conn *c, const char *mem, size_t len)
+{
+	struct response *rs = &c->cn_response;
+	const struct settings *set = rs->rs_settings;
+	struct pw_send *s = &rs->rs_send;
+
+	*s = (struct pw_send){
+	    .snd_path = set == NULL ? pw_send_path(pw_send_path_names[0])
+				    : set->set_send_path,
+	    .snd_loop = c->cn_worker->wk_loop,
+	    .snd_sock = c->cn_fd,
+	    .snd_begun = rs->rs_sent > 0,
+	    .snd_mem = mem,
+	    .snd_mem_len = len,
+	    .snd_done = on_sent,
+	};
+	if (rs->rs_piece < rs->rs_nranges) {
+		s->snd_file = rs->rs_file;
+		s->snd_off = rs->rs_ranges[rs->rs_piece].rng_off;
+		s->snd_len = rs->rs_ranges[rs->rs_piece].rng_len;
+		s->snd_readahead = set->set_readahead;
+		s->snd_cache = set->set_cache;
+		s->snd_more = rs->rs_nranges > 1;
+	} else if (rs->rs_piece == 0)
+		s->snd_more = rs->rs_body_len > 0;
+	pw_send_start(s);
+}
+
+static void
+start(struct conn *c)
+{
+	struct response *rs = &c->cn_response;
+
+	piece_start(c, rs->rs_head.b_data, rs->rs_head.b_len);
+	if (rs->rs_head.b_failed)
+		rs->rs_send.snd_error = -ENOMEM;
+}
+
+/* False: the piece that was sent was the last. */
+static bool
+next_piece(struct conn *c)
+{
+	struct response *rs = &c->cn_response;
+	char text[PART_MAX];
+
+	rs->rs_sent += rs->rs_send.snd_sent;
+	rs->rs_wait += rs->rs_send.snd_wait;
+	pw_send_finish(&rs->rs_send);
+	rs->rs_send.snd_sent = rs->rs_send.snd_wait = 0;
+	rs->rs_piece++;
+	if (rs->rs_body_len > 0 && rs->rs_piece == 1) {
+		piece_start(c, rs->rs_body, rs->rs_body_len);
+		return true;
+	}
+	if (rs->rs_nranges < 2 || rs->rs_piece > rs->rs_nranges)
+		return false;
+	rs->rs_head.b_len = 0;
+	part_head(rs, rs->rs_piece, text);
+	add(c, text);
+	piece_start(c, rs->rs_head.b_data, rs->rs_head.b_len);
+	if (rs->rs_head.b_failed)
+		rs->rs_send.snd_error = -ENOMEM;
+	return true;
+}
+
+enum pw_send_status
+response_step(struct conn *c)
+{
+	struct response *rs = &c->cn_response;
+	enum pw_send_status status;
+
+	do
+		status = pw_send_step(&rs->rs_send);
+	while (status == PW_SEND_DONE && next_piece(c));
+	/* A slow client does not hold a buffer for a head it has got. */
+	if (status == PW_SEND_WANT_WRITE && rs->rs_send.snd_mem_len == 0)
+		buf_release(&rs->rs_head, &c->cn_worker->wk_bufs);
+	return status;
+}
+
+uint64_t
+response_sent(const struct response *rs)
+{
+	return rs->rs_sent + rs->rs_send.snd_sent;
+}
+
+/* The client's going away is its own business. */
+static bool
+client_left(int error)
+{
+	return error == -EPIPE || error == -ECONNRESET || error == -ETIMEDOUT ||
+	       error == -ECANCELED || error == -ENOTCONN;
+}
+
+bool
+response_replaced(struct conn *c)
+{
+	struct response *rs = &c->cn_response;
+	int error = rs->rs_send.snd_error, status;
+
+	if (client_left(error))
+		return false;
+	if (error != -EAGAIN && error != -ESTALE)
+		log_error(c->cn_worker->wk_log, "%s: %s", static_name(c),
+		    strerror(-error));
+	if (response_sent(rs) > 0 || rs->rs_status >= 500)
+		return false;
+	status = error == -EAGAIN || error == -ENOMEM ? 503 : 500;
+	response_finish(c);
+	respond_error(c, status);
+	return true;
+}
+
+void
+response_finish(struct conn *c)
+{
+	struct response *rs = &c->cn_response;
+
+	pw_send_finish(&rs->rs_send);
+	buf_release(&rs->rs_head, &c->cn_worker->wk_bufs);
+	if (rs->rs_ranges != &rs->rs_one)
+		free(rs->rs_ranges);
+	free(rs->rs_body);
+	pw_file_unref(&rs->rs_file);
+	*rs = (struct response){0};
+}

@@ -1,0 +1,61 @@
+/*
+ * response: an answer on its way out: a head, and bytes from memory or from one
+ * or more ranges of a file.  Belongs to a connection.
+ */
+#ifndef SERVER_RESPONSE_H
+#define SERVER_RESPONSE_H
+
+#include "lib/pagewise.h"
+
+#include "buf.h"
+#include "range.h"
+#include "str.h"
+
+struct conn;
+struct settings;
+
+struct response {
+	int rs_status;
+	bool rs_close;	    /* the connection ends after this */
+	struct buf rs_head; /* head and a small body, or a part's head */
+	size_t rs_head_len; /* of the head proper, for the log */
+	char *rs_body;	    /* malloc'ed, or NULL */
+	size_t rs_body_len;
+	struct pw_file *rs_file;	    /* one reference, or NULL */
+	const struct settings *rs_settings; /* for rs_file */
+	const char *rs_type;		    /* of a multipart's parts */
+	uint64_t rs_boundary;
+	struct range rs_one;
+	struct range *rs_ranges; /* &rs_one, or malloc'ed for a multipart */
+	size_t rs_nranges;
+	size_t rs_piece; /* of it: what rs_send is sending */
+	struct pw_send rs_send;
+	uint64_t rs_sent; /* bytes of the pieces before */
+	uint64_t rs_wait; /* microseconds waited for a disk so far */
+};
+
+/* Each makes the answer of the connection's request ready to be sent. */
+void respond_error(struct conn *, int status);
+void respond_redirect(struct conn *, struct str path); /* plus '/' and query */
+void respond_options(struct conn *);
+/* Takes over the reference; name is for the media type and messages. */
+void respond_file(
+    struct conn *, struct pw_file *, const char *name, const struct settings *);
+void respond_listing(struct conn *, char *html, size_t len); /* malloc'ed */
+
+/* As pw_send_step, for the answer as a whole. */
+enum pw_send_status response_step(struct conn *);
+
+/*
+ * After PW_SEND_ERROR: true if nothing had been sent yet and another answer,
+ * that says so, has taken its place.  Logs what is the server's fault.
+ */
+bool response_replaced(struct conn *);
+
+/* Bytes handed to the kernel. */
+uint64_t response_sent(const struct response *);
+
+/* Frees what it holds.  Nothing may be pending. */
+void response_finish(struct conn *);
+
+#endif

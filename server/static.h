@@ -1,0 +1,38 @@
+/*
+ * static: from a request to the file, directory or error that answers it.
+ */
+#ifndef SERVER_STATIC_H
+#define SERVER_STATIC_H
+
+#include <stdbool.h>
+
+#include "lib/pagewise.h"
+
+#include "buf.h"
+
+struct conn;
+struct site;
+struct settings;
+
+/* Where the search for the connection's request stands. */
+struct lookup {
+	struct pw_open lk_open;
+	const struct site *lk_site;
+	const struct settings *lk_set;
+	struct buf lk_path; /* below the root, NUL-terminated */
+	size_t lk_base;	    /* length of it without an index file's name */
+	unsigned lk_index;  /* next index name to try */
+	bool lk_dir;	    /* the indexes are through: the directory itself */
+};
+
+/*
+ * Begins.  True: an answer is ready to be sent.  False: something is being
+ * fetched; conn_ready() will be called.
+ */
+bool static_begin(struct conn *);
+void static_finish(struct conn *);
+
+/* What was being looked for, for messages. */
+const char *static_name(const struct conn *);
+
+#endif

@@ -1,0 +1,392 @@
+/*
+ * worker: the event loop and what it shares between its connections: turns,
+ * timers, the clock.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "conn.h"
+#include "listener.h"
+#include "range.h"
+#include "worker.h"
+
+#define TICK_US	  250000
+#define TURNS_US  500 /* of a loop's turn for connections in mid-answer */
+#define LINGER_US 5000000
+#define SECOND_US 1000000U
+
+uint64_t
+worker_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * SECOND_US + (uint64_t)ts.tv_nsec / 1000;
+}
+
+time_t
+worker_time(struct worker *wk)
+{
+	time_t now = time(NULL);
+
+	if (now != wk->wk_time) {
+		wk->wk_time = now;
+		date_format(now, wk->wk_date);
+	}
+	return now;
+}
+
+void
+worker_timer(struct worker *wk, struct conn *c, enum timer timer)
+{
+	if (c->cn_timer != TIMER_NONE)
+		TAILQ_REMOVE(&wk->wk_timers[c->cn_timer], c, cn_timed);
+	c->cn_timer = timer;
+	if (timer == TIMER_NONE)
+		return;
+	c->cn_deadline = worker_now() + wk->wk_timeouts[timer];
+	TAILQ_INSERT_TAIL(&wk->wk_timers[timer], c, cn_timed);
+}
+
+void
+worker_again(struct worker *wk, struct conn *c)
+{
+	static const struct timeval at_once = {0, 0};
+
+	if (c->cn_queued)
+		return;
+	c->cn_queued = true;
+	if (TAILQ_EMPTY(&wk->wk_turns))
+		evtimer_add(&wk->wk_again, &at_once);
+	TAILQ_INSERT_TAIL(&wk->wk_turns, c, cn_turn);
+}
+
+/*
+ * One window each, for half a millisecond; then whoever has become ready comes
+ * first.
+ */
+static void
+on_again(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval at_once = {0, 0};
+	struct worker *wk = arg;
+	uint64_t end = worker_now() + TURNS_US;
+	struct conn *c, *last = TAILQ_LAST(&wk->wk_turns, conn_list);
+
+	(void)fd;
+	(void)what;
+	while ((c = TAILQ_FIRST(&wk->wk_turns)) != NULL) {
+		TAILQ_REMOVE(&wk->wk_turns, c, cn_turn);
+		c->cn_queued = false;
+		conn_run(c);
+		if (c == last || worker_now() >= end)
+			break;
+	}
+	if (!TAILQ_EMPTY(&wk->wk_turns))
+		evtimer_add(&wk->wk_again, &at_once);
+}
+
+static void
+expire(struct worker *wk)
+{
+	uint64_t now = worker_now();
+	struct conn *c;
+	int timer;
+
+	for (timer = TIMER_NONE + 1; timer < TIMERS; timer++)
+		while ((c = TAILQ_FIRST(&wk->wk_timers[timer])) != NULL &&
+		       c->cn_deadline <= now) {
+			worker_timer(wk, c, TIMER_NONE);
+			conn_timeout(c);
+		}
+}
+
+static void
+report_refused(struct worker *wk)
+{
+	uint64_t refused = pw_pool_refused(wk->wk_pool);
+
+	if (refused == wk->wk_refused)
+		return;
+	log_warn(wk->wk_log, "%llu requests refused: a disk's queue is full",
+	    (unsigned long long)(refused - wk->wk_refused));
+	wk->wk_refused = refused;
+}
+
+static void
+on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *wk = arg;
+
+	(void)fd;
+	(void)what;
+	expire(wk);
+	pw_loop_tick(wk->wk_loop, worker_now());
+	if (wk->wk_paused && !wk->wk_draining)
+		listener_resume(wk);
+	if (wk->wk_id == 0)
+		report_refused(wk);
+}
+
+static void
+on_done(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *wk = arg;
+
+	(void)fd;
+	(void)what;
+	pw_loop_drain(wk->wk_loop);
+}
+
+void
+worker_conn_added(struct worker *wk, struct conn *c)
+{
+	TAILQ_INSERT_TAIL(&wk->wk_conns, c, cn_all);
+	wk->wk_nconns++;
+}
+
+void
+worker_conn_removed(struct worker *wk, struct conn *c)
+{
+	worker_timer(wk, c, TIMER_NONE);
+	if (c->cn_queued)
+		TAILQ_REMOVE(&wk->wk_turns, c, cn_turn);
+	TAILQ_REMOVE(&wk->wk_conns, c, cn_all);
+	wk->wk_nconns--;
+	if (wk->wk_draining && wk->wk_nconns == 0)
+		event_base_loopbreak(wk->wk_base);
+}
+
+static void
+drain(struct worker *wk)
+{
+	struct conn *c, *next;
+
+	if (wk->wk_draining)
+		return;
+	wk->wk_draining = true;
+	listener_close(wk);
+	for (c = TAILQ_FIRST(&wk->wk_conns); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, cn_all);
+		conn_drain(c);
+	}
+	if (wk->wk_nconns == 0)
+		event_base_loopbreak(wk->wk_base);
+}
+
+/* What waits for a disk stays until the disk answers: see worker_join. */
+static void
+stop(struct worker *wk)
+{
+	struct conn *c, *next;
+
+	drain(wk);
+	for (c = TAILQ_FIRST(&wk->wk_conns); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, cn_all);
+		conn_close(c);
+	}
+}
+
+static void
+on_control(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *wk = arg;
+	char command;
+
+	(void)what;
+	while (read(fd, &command, 1) == 1) {
+		if (command == WORKER_DRAIN)
+			drain(wk);
+		else if (command == WORKER_STOP)
+			stop(wk);
+		else
+			event_base_loopbreak(wk->wk_base);
+	}
+}
+
+static void
+on_device(void *arg, const char *message)
+{
+	struct worker *wk = arg;
+
+	log_notice(wk->wk_log, "%s", message);
+}
+
+static int
+create_loop(struct worker *wk)
+{
+	struct pw_loop_conf conf = {
+	    .plc_open_files = wk->wk_conf->conf_open_files,
+	    .plc_device = on_device,
+	    .plc_arg = wk,
+	};
+
+	return pw_loop_create(wk->wk_pool, &conf, &wk->wk_loop);
+}
+
+static int
+create_base(struct worker *wk)
+{
+	struct event_config *config = event_config_new();
+
+	if (config == NULL)
+		return -ENOMEM;
+	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+	wk->wk_base = event_base_new_with_config(config);
+	event_config_free(config);
+	return wk->wk_base == NULL ? -ENOMEM : 0;
+}
+
+static int
+create_events(struct worker *wk)
+{
+	static const struct timeval tick = {0, TICK_US};
+	struct event_base *base = wk->wk_base;
+
+	event_assign(&wk->wk_done, base, pw_loop_fd(wk->wk_loop),
+	    EV_READ | EV_PERSIST, on_done, wk);
+	event_assign(&wk->wk_control, base, wk->wk_pipe[0],
+	    EV_READ | EV_PERSIST, on_control, wk);
+	event_assign(&wk->wk_tick, base, -1, EV_PERSIST, on_tick, wk);
+	evtimer_assign(&wk->wk_again, base, on_again, wk);
+	if (event_add(&wk->wk_done, NULL) != 0 ||
+	    event_add(&wk->wk_control, NULL) != 0 ||
+	    event_add(&wk->wk_tick, &tick) != 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static void
+set_timeouts(struct worker *wk)
+{
+	const struct conf *conf = wk->wk_conf;
+
+	wk->wk_timeouts[TIMER_HEAD] = conf->conf_head_timeout * SECOND_US;
+	wk->wk_timeouts[TIMER_IDLE] = conf->conf_keepalive_timeout * SECOND_US;
+	wk->wk_timeouts[TIMER_SEND] = conf->conf_send_timeout * SECOND_US;
+	wk->wk_timeouts[TIMER_LINGER] = LINGER_US;
+}
+
+static void
+init_lists(struct worker *wk)
+{
+	int timer;
+
+	TAILQ_INIT(&wk->wk_turns);
+	TAILQ_INIT(&wk->wk_conns);
+	for (timer = 0; timer < TIMERS; timer++)
+		TAILQ_INIT(&wk->wk_timers[timer]);
+}
+
+int
+worker_create(const struct conf *conf, struct pw_pool *pool, struct log *log,
+    unsigned id, const int *fds, struct worker **out)
+{
+	struct worker *wk;
+	int error;
+
+	wk = calloc(1, sizeof(*wk));
+	if (wk == NULL)
+		return -ENOMEM;
+	wk->wk_conf = conf;
+	wk->wk_pool = pool;
+	wk->wk_log = log_writer(log, id);
+	wk->wk_id = id;
+	wk->wk_pipe[0] = wk->wk_pipe[1] = -1;
+	init_lists(wk);
+	set_timeouts(wk);
+	wk->wk_boundary = (uint64_t)getpid() << 40 ^ worker_now() << 8 ^ id;
+	wk->wk_ranges = calloc(conf->conf_max_ranges, sizeof(*wk->wk_ranges));
+	error = wk->wk_ranges == NULL ? -ENOMEM : listener_take(wk, fds);
+	if (error == 0 && pipe2(wk->wk_pipe, O_NONBLOCK | O_CLOEXEC) == -1)
+		error = -errno;
+	if (error == 0)
+		error = create_loop(wk);
+	if (error == 0)
+		error = create_base(wk);
+	if (error == 0)
+		error = create_events(wk);
+	if (error == 0)
+		error = listener_start(wk);
+	if (error != 0) {
+		worker_destroy(&wk);
+		return error;
+	}
+	*out = wk;
+	return 0;
+}
+
+static void *
+worker_main(void *arg)
+{
+	struct worker *wk = arg;
+	char name[16];
+
+	snprintf(name, sizeof(name), "pw-worker%u", wk->wk_id);
+	pthread_setname_np(pthread_self(), name);
+	event_base_dispatch(wk->wk_base);
+	return NULL;
+}
+
+int
+worker_start(struct worker *wk)
+{
+	return -pthread_create(&wk->wk_thread, NULL, worker_main, wk);
+}
+
+void
+worker_command(struct worker *wk, enum worker_command command)
+{
+	char c = (char)command;
+	ssize_t n;
+
+	do
+		n = write(wk->wk_pipe[1], &c, 1);
+	while (n == -1 && errno == EINTR);
+}
+
+bool
+worker_join(struct worker *wk, uint64_t timeout_us)
+{
+	struct timespec ts;
+	uint64_t end = worker_now() + timeout_us;
+
+	ts.tv_sec = (time_t)(end / SECOND_US);
+	ts.tv_nsec = (long)(end % SECOND_US) * 1000;
+	if (!wk->wk_ended)
+		wk->wk_ended = pthread_clockjoin_np(wk->wk_thread, NULL,
+				   CLOCK_MONOTONIC, &ts) == 0;
+	return wk->wk_ended;
+}
+
+void
+worker_destroy(struct worker **wkp)
+{
+	struct worker *wk = *wkp;
+
+	if (wk == NULL)
+		return;
+	*wkp = NULL;
+	listener_close(wk);
+	free(wk->wk_listening);
+	pw_loop_destroy(&wk->wk_loop);
+	if (event_initialized(&wk->wk_again)) {
+		event_del(&wk->wk_done);
+		event_del(&wk->wk_control);
+		event_del(&wk->wk_tick);
+		event_del(&wk->wk_again);
+	}
+	if (wk->wk_base != NULL)
+		event_base_free(wk->wk_base);
+	if (wk->wk_pipe[0] != -1) {
+		close(wk->wk_pipe[0]);
+		close(wk->wk_pipe[1]);
+	}
+	buf_list_destroy(&wk->wk_bufs);
+	free(wk->wk_ranges);
+	free(wk);
+}

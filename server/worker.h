@@ -1,0 +1,115 @@
+/*
+ * worker: one thread, one event base, its own listeners and connections.
+ * Everything here belongs to the worker's thread, but for what worker_*() of
+ * main says.
+ */
+#ifndef SERVER_WORKER_H
+#define SERVER_WORKER_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "buf.h"
+#include "conf.h"
+#include "date.h"
+#include "log.h"
+
+struct conn;
+
+TAILQ_HEAD(conn_list, conn);
+
+/*
+ * A connection is in at most one of these.  Each class has one length for all,
+ * so its list is in the order of the deadlines, and a timer costs O(1).
+ */
+enum timer {
+	TIMER_NONE,
+	TIMER_HEAD,   /* a request head must be complete */
+	TIMER_IDLE,   /* the next request must begin */
+	TIMER_SEND,   /* the client must take something */
+	TIMER_LINGER, /* the client must close */
+	TIMERS
+};
+
+struct listening {
+	int ls_fd;
+	struct event ls_event;
+	struct worker *ls_worker;
+};
+
+struct worker {
+	const struct conf *wk_conf;
+	struct event_base *wk_base;
+	struct pw_loop *wk_loop;
+	struct log_writer *wk_log;
+
+	struct listening *wk_listening;
+	size_t wk_nlistening;
+	bool wk_paused; /* out of descriptors: not accepting for a moment */
+
+	struct event wk_done;	 /* wk_loop has completions */
+	struct event wk_tick;	 /* a few times a second */
+	struct event wk_again;	 /* connections wait for their turn */
+	struct event wk_control; /* main has said something */
+	struct conn_list wk_turns;
+	struct conn_list wk_timers[TIMERS];
+	uint64_t wk_timeouts[TIMERS]; /* microseconds */
+	struct conn_list wk_conns;    /* all of them */
+	unsigned wk_nconns;
+	bool wk_draining;
+	uint64_t wk_refused; /* as last reported, worker 0 only */
+
+	struct buf_list wk_bufs;
+	struct range *wk_ranges; /* scratch, conf_max_ranges long */
+	uint64_t wk_boundary;	 /* for multipart/byteranges */
+	time_t wk_time;
+	char wk_date[DATE_LEN + 1]; /* of wk_time */
+
+	/* between main and the worker */
+	struct pw_pool *wk_pool;
+	unsigned wk_id;
+	pthread_t wk_thread;
+	bool wk_ended;	/* and was joined; main's own */
+	int wk_pipe[2]; /* main writes a command */
+};
+
+/* ------------------------------------------------- called by main's thread */
+
+/* Prepares a worker; fds are its listening sockets, it takes them over. */
+int worker_create(const struct conf *, struct pw_pool *, struct log *,
+    unsigned id, const int *fds, struct worker **);
+int worker_start(struct worker *);
+
+enum worker_command {
+	WORKER_DRAIN = 'd',   /* no more connections; ends with the last one */
+	WORKER_STOP = 's',    /* the connections are closed */
+	WORKER_ABANDON = 'a', /* ends at once; must not be destroyed then */
+};
+
+void worker_command(struct worker *, enum worker_command);
+
+/* True once the thread has ended, waiting for at most timeout_us. */
+bool worker_join(struct worker *, uint64_t timeout_us);
+void worker_destroy(struct worker **);
+
+/* ------------------------------------------------------ called by conn etc. */
+
+/* Gives the connection another turn after everybody who is ready now. */
+void worker_again(struct worker *, struct conn *);
+
+/* Starts a timer, in place of the one that runs; TIMER_NONE stops it. */
+void worker_timer(struct worker *, struct conn *, enum timer);
+
+/* CLOCK_MONOTONIC, microseconds. */
+uint64_t worker_now(void);
+
+/* Seconds since the epoch; wk_date is of the same second. */
+time_t worker_time(struct worker *);
+
+void worker_conn_added(struct worker *, struct conn *);
+void worker_conn_removed(struct worker *, struct conn *);
+
+#endif
