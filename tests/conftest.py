@@ -1,0 +1,142 @@
+"""Fixtures for tests/http and tests/fault."""
+
+import os
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "http"))
+
+import harness
+import tree as tree_module
+
+PER_SEND_PATH = pytest.mark.parametrize("send_path", harness.SEND_PATHS)
+
+
+def pytest_configure(config):
+    if not os.access(harness.PAGEWISE, os.X_OK):
+        raise pytest.UsageError("no server at %s (PAGEWISE)" % harness.PAGEWISE)
+
+
+@pytest.fixture(scope="session")
+def base():
+    """A directory that an ordinary user can enter, unlike tmp_path."""
+    path = tempfile.mkdtemp(prefix="pagewise-tree-")
+    os.chmod(path, 0o755)
+    yield path
+    make_removable(path)
+    shutil.rmtree(path)
+
+
+def make_removable(path):
+    for where, dirs, _ in os.walk(path):
+        for name in dirs:
+            full = os.path.join(where, name)
+            if not os.path.islink(full):
+                os.chmod(full, 0o755)
+
+
+@pytest.fixture(scope="session")
+def tree(base):
+    return tree_module.Tree(base)
+
+
+class Shared:
+    """Servers with default settings that many tests use one after the other."""
+
+    def __init__(self, tree):
+        self.tree = tree
+        self.servers = {}
+
+    def get(self, send_path, *args):
+        key = (send_path,) + args
+        if key not in self.servers:
+            self.servers[key] = harness.Server(
+                "--root", self.tree.root, "--send-path", send_path, "--workers", "1", *args
+            ).start()
+        return key, self.servers[key]
+
+    def forget(self, key):
+        self.servers.pop(key).discard()
+
+    def stop(self):
+        for server in self.servers.values():
+            server.stop()
+
+
+@pytest.fixture(scope="session")
+def shared(tree):
+    servers = Shared(tree)
+    yield servers
+    servers.stop()
+
+
+def lend(shared, send_path, *args):
+    key, server = shared.get(send_path, *args)
+    yield server
+    try:
+        server.healthy()
+    except AssertionError:
+        shared.forget(key)
+        raise
+
+
+@pytest.fixture(params=harness.SEND_PATHS)
+def server(request, shared):
+    """Default settings, the shared tree, once for every send path."""
+    yield from lend(shared, request.param)
+
+
+@pytest.fixture
+def plain(shared):
+    """The same, for what does not depend on the send path."""
+    yield from lend(shared, "nodiskio")
+
+
+@pytest.fixture
+def listing(shared):
+    """The same with directory listings."""
+    yield from lend(shared, "nodiskio", "--autoindex")
+
+
+@pytest.fixture(params=harness.SEND_PATHS)
+def send_path(request):
+    return request.param
+
+
+@pytest.fixture
+def serve():
+    """Starts servers of a test's own; all end with it, well and silently."""
+    servers = []
+
+    def start(*args, **kw):
+        server = harness.Server(*args, **kw)
+        servers.append(server)
+        return server.start()
+
+    yield start
+    for server in servers:
+        if not server.out.closed:
+            server.stop()
+
+
+@pytest.fixture
+def serve_conf(serve, tmp_path):
+    """serve() from a configuration: serve_conf(top, sites)."""
+
+    def start(top, sites, *args, **kw):
+        path = tmp_path / "pagewise.conf"
+        path.write_text(harness.configuration(top, sites))
+        return serve("-c", path, *args, **kw)
+
+    return start
+
+
+@pytest.fixture
+def site(tmp_path):
+    """An empty directory to serve, on a real file system."""
+    path = tmp_path / "site"
+    path.mkdir()
+    return path

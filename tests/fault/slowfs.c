@@ -1,0 +1,329 @@
+/*
+ * slowfs: a FUSE file system that shows a source directory, read-only, and
+ * misbehaves on command: its lookups, opens, reads and directory reads can be
+ * delayed, held for as long as a test likes, or failed.
+ *
+ *   slowfs SOURCE CONTROL-SOCKET MOUNTPOINT [-o FUSE-OPTIONS]
+ *
+ * Commands come in over a stream socket, a line each, each with a line for an
+ * answer.  OP is lookup, open, read or readdir; a gate applies to paths
+ * that begin with PREFIX (without the leading slash; may be empty), and to
+ * reads that touch OFF..OFF+LEN (LEN 0: to the end).  The first gate that fits
+ * counts. set OP delay MS OFF LEN PREFIX set OP hang 0 OFF LEN PREFIX set OP
+ * error ERRNO OFF LEN PREFIX held OP       how many calls are being held seen
+ * OP       how many calls came in since the start release       removes all
+ * gates and lets everything go It runs in the foreground and dies with its
+ * parent, so that no mount hangs.
+ */
+#define FUSE_USE_VERSION 31
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NGATES 32
+
+enum op { OP_LOOKUP, OP_OPEN, OP_READ, OP_READDIR, OP_MAX };
+enum kind { KIND_DELAY, KIND_HANG, KIND_ERROR, KIND_MAX };
+
+static const char *const op_names[] = {"lookup", "open", "read", "readdir"};
+static const char *const kind_names[] = {"delay", "hang", "error"};
+
+struct gate {
+	enum op gate_op;
+	enum kind gate_kind;
+	int gate_value; /* milliseconds or errno */
+	off_t gate_off;
+	off_t gate_len;
+	char gate_prefix[256];
+};
+
+/* The lock guards everything between it and the next blank line. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
+static struct gate gates[NGATES];
+static unsigned ngates;
+static unsigned generation; /* of gates: one more with every release */
+static unsigned held[OP_MAX];
+static unsigned seen[OP_MAX];
+
+static int source_fd = -1;
+static int control_fd = -1;
+
+static const char *
+relative(const char *path)
+{
+	return path[1] == '\0' ? "." : path + 1;
+}
+
+static const struct gate *
+gate_find(enum op op, const char *path, off_t off, size_t len)
+{
+	const struct gate *g;
+
+	for (g = gates; g < gates + ngates; g++) {
+		if (g->gate_op != op ||
+		    strncmp(path + 1, g->gate_prefix, strlen(g->gate_prefix)))
+			continue;
+		if (op == OP_READ && off + (off_t)len <= g->gate_off)
+			continue;
+		if (op == OP_READ && g->gate_len != 0 &&
+		    off >= g->gate_off + g->gate_len)
+			continue;
+		return g;
+	}
+	return NULL;
+}
+
+/*
+ * Under the lock.  A caller that is killed is let go, as by NFS: the kernel
+ * would keep the dead process for as long as there is no answer.
+ */
+static int
+gate_hold(enum op op)
+{
+	unsigned gen = generation;
+	struct timespec ts;
+
+	held[op]++;
+	while (gen == generation && !fuse_interrupted()) {
+		clock_gettime(CLOCK_REALTIME, &ts);
+		ts.tv_sec += 1;
+		pthread_cond_timedwait(&released, &lock, &ts);
+	}
+	held[op]--;
+	return gen == generation ? -EINTR : 0;
+}
+
+/* Passes at once, later, or with an error to give to the caller. */
+static int
+gate_pass(enum op op, const char *path, off_t off, size_t len)
+{
+	const struct gate *g;
+	struct timespec ts = {0};
+	int error = 0;
+
+	pthread_mutex_lock(&lock);
+	seen[op]++;
+	g = gate_find(op, path, off, len);
+	if (g && g->gate_kind == KIND_ERROR)
+		error = -g->gate_value;
+	if (g && g->gate_kind == KIND_DELAY) {
+		ts.tv_sec = g->gate_value / 1000;
+		ts.tv_nsec = g->gate_value % 1000 * 1000000L;
+	}
+	if (g && g->gate_kind == KIND_HANG)
+		error = gate_hold(op);
+	pthread_mutex_unlock(&lock);
+	nanosleep(&ts, NULL);
+	return error;
+}
+
+static int
+slow_getattr(const char *path, struct stat *st, struct fuse_file_info *fi)
+{
+	int error;
+
+	/* The kernel may keep attributes for an hour: this is a lookup. */
+	(void)fi;
+	error = gate_pass(OP_LOOKUP, path, 0, 0);
+	if (error == 0 &&
+	    fstatat(source_fd, relative(path), st, AT_SYMLINK_NOFOLLOW) == -1)
+		error = -errno;
+	return error;
+}
+
+static int
+slow_open(const char *path, struct fuse_file_info *fi)
+{
+	int error, fd;
+
+	error = gate_pass(OP_OPEN, path, 0, 0);
+	if (error)
+		return error;
+	fd = openat(source_fd, relative(path), O_RDONLY | O_CLOEXEC);
+	if (fd == -1)
+		return -errno;
+	fi->fh = (uint64_t)fd;
+	return 0;
+}
+
+static int
+slow_read(const char *path, char *buf, size_t size, off_t off,
+    struct fuse_file_info *fi)
+{
+	ssize_t n;
+	int error;
+
+	error = gate_pass(OP_READ, path, off, size);
+	if (error)
+		return error;
+	n = pread((int)fi->fh, buf, size, off);
+	return n == -1 ? -errno : (int)n;
+}
+
+static int
+slow_release(const char *path, struct fuse_file_info *fi)
+{
+	(void)path;
+	close((int)fi->fh);
+	return 0;
+}
+
+static int
+slow_readdir(const char *path, void *buf, fuse_fill_dir_t fill, off_t off,
+    struct fuse_file_info *fi, enum fuse_readdir_flags flags)
+{
+	struct dirent *de;
+	DIR *dir;
+	int error, fd;
+
+	(void)off;
+	(void)fi;
+	(void)flags;
+	error = gate_pass(OP_READDIR, path, 0, 0);
+	if (error)
+		return error;
+	fd = openat(source_fd, relative(path), O_RDONLY | O_DIRECTORY);
+	if (fd == -1)
+		return -errno;
+	dir = fdopendir(fd);
+	if (dir == NULL) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while ((de = readdir(dir)) != NULL)
+		fill(buf, de->d_name, NULL, 0, 0);
+	closedir(dir);
+	return 0;
+}
+
+static int
+name_find(const char *name, const char *const *names, int n)
+{
+	int i;
+
+	for (i = 0; i < n && strcmp(name, names[i]) != 0; i++)
+		;
+	return i;
+}
+
+/* Runs one command; the number to answer, or -1. */
+static long
+command(const char *line)
+{
+	char verb[16], op[16] = "", kind[16];
+	struct gate g = {0};
+	long answer = -1;
+	int o;
+
+	if (sscanf(line, "%15s %15s", verb, op) < 1)
+		return -1;
+	o = name_find(op, op_names, OP_MAX);
+	pthread_mutex_lock(&lock);
+	if (strcmp(verb, "release") == 0) {
+		ngates = 0;
+		generation++;
+		pthread_cond_broadcast(&released);
+		answer = 0;
+	} else if (strcmp(verb, "held") == 0 && o < OP_MAX) {
+		answer = held[o];
+	} else if (strcmp(verb, "seen") == 0 && o < OP_MAX) {
+		answer = seen[o];
+	} else if (strcmp(verb, "set") == 0 && o < OP_MAX && ngates < NGATES &&
+		   sscanf(line, "%*s %*s %15s %d %jd %jd %255[^\n]", kind,
+		       &g.gate_value, &g.gate_off, &g.gate_len,
+		       g.gate_prefix) >= 4) {
+		g.gate_op = (enum op)o;
+		g.gate_kind = (enum kind)name_find(kind, kind_names, KIND_MAX);
+		gates[ngates++] = g;
+		answer = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return answer;
+}
+
+static void *
+control_run(void *arg)
+{
+	char line[512];
+	FILE *in;
+	int fd;
+
+	(void)arg;
+	while ((fd = accept(control_fd, NULL, NULL)) != -1) {
+		in = fdopen(fd, "r");
+		if (in == NULL)
+			break;
+		while (fgets(line, sizeof(line), in) != NULL)
+			dprintf(fd, "%ld\n", command(line));
+		fclose(in);
+	}
+	return NULL;
+}
+
+/* Here and not in main, because threads would not outlive fuse_daemonize. */
+static void *
+slow_init(struct fuse_conn_info *conn, struct fuse_config *cfg)
+{
+	pthread_t thread;
+
+	(void)conn;
+	cfg->kernel_cache = 1;
+	cfg->entry_timeout = cfg->attr_timeout = 3600;
+	if (pthread_create(&thread, NULL, control_run, NULL) != 0)
+		abort();
+	return NULL;
+}
+
+static int
+control_listen(const char *path)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	int fd;
+
+	strncpy(sun.sun_path, path, sizeof(sun.sun_path) - 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd == -1 || bind(fd, (struct sockaddr *)&sun, sizeof(sun)) == -1 ||
+	    listen(fd, 16) == -1)
+		return -1;
+	return fd;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct fuse_operations operations = {
+	    .init = slow_init,
+	    .getattr = slow_getattr,
+	    .open = slow_open,
+	    .read = slow_read,
+	    .release = slow_release,
+	    .readdir = slow_readdir,
+	};
+	struct fuse_args args = FUSE_ARGS_INIT(argc - 2, argv + 2);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (argc < 4)
+		return 2;
+	source_fd = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	control_fd = control_listen(argv[2]);
+	if (source_fd == -1 || control_fd == -1 ||
+	    fuse_opt_add_arg(&args, "-f") == -1) {
+		perror("slowfs");
+		return 1;
+	}
+	return fuse_main(args.argc, args.argv, &operations, NULL);
+}

@@ -1,0 +1,555 @@
+"""A fresh server for every option set, and a client that forgives nothing.
+
+The client speaks raw sockets; its parser accepts only what a correct answer
+looks like.  A server must end with the expected exit code and must not have
+written to stderr, unless the test says what it expects there.
+"""
+
+import email.utils
+import os
+import re
+import resource
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+
+TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+PAGEWISE = os.environ.get("PAGEWISE", os.path.join(TREE, "build/asan/pagewise"))
+RELEASE = os.environ.get("PAGEWISE_RELEASE", os.path.join(TREE, "build/pagewise"))
+SLOWFS = os.environ.get("SLOWFS", os.path.join(TREE, "build/tests/slowfs"))
+
+SEND_PATHS = ["copy", "blocking", "nodiskio"]
+
+# How long anything may take before the test gives up.  Never a measurement.
+PATIENCE = 30.0
+
+ALLOWED_METHODS = {"GET", "HEAD", "OPTIONS"}
+
+
+class ProtocolError(AssertionError):
+    """The server's bytes are not what HTTP allows."""
+
+
+def wait_until(condition, what, patience=PATIENCE, pause=0.02):
+    """Polls until condition() is true and returns what it returned."""
+    end = time.monotonic() + patience
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > end:
+            raise AssertionError("waited in vain for " + what)
+        time.sleep(pause)
+
+
+# ------------------------------------------------------------------ answers
+
+TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+STATUS_LINE = re.compile(rb"HTTP/1\.1 ([1-5][0-9][0-9]) ([\x20-\x7e]+)\Z")
+FIELD_LINE = re.compile(rb"(" + TOKEN + rb"): ([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)\Z")
+IMF_DATE = re.compile(
+    r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-3][0-9] "
+    r"(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) "
+    r"[0-9]{4} [0-2][0-9]:[0-5][0-9]:[0-6][0-9] GMT\Z"
+)
+STRONG_ETAG = re.compile(r'"[\x21\x23-\x7e]*"\Z')
+REPEATABLE = {"allow", "vary", "set-cookie", "cache-control"}
+
+
+def http_date(when):
+    return email.utils.formatdate(when, usegmt=True)
+
+
+def parse_http_date(text):
+    if not IMF_DATE.match(text):
+        raise ProtocolError("not an IMF-fixdate: %r" % text)
+    return email.utils.parsedate_to_datetime(text).timestamp()
+
+
+class Response:
+    def __init__(self, raw, head_only):
+        self.raw = raw
+        self.body = b""
+        self.head_only = head_only
+        lines = raw[:-4].split(b"\r\n")
+        if b"\n" in raw.replace(b"\r\n", b"") or b"\r" in raw.replace(b"\r\n", b""):
+            raise ProtocolError("a CR or a LF alone: %r" % raw)
+        match = STATUS_LINE.match(lines[0])
+        if not match:
+            raise ProtocolError("status line: %r" % lines[0])
+        self.status = int(match.group(1))
+        self.reason = match.group(2).decode()
+        self.fields = []
+        for line in lines[1:]:
+            match = FIELD_LINE.match(line)
+            if not match:
+                raise ProtocolError("field line: %r" % line)
+            self.fields.append((match.group(1).decode(), match.group(2).decode()))
+        self.check()
+
+    def all(self, name):
+        return [v for n, v in self.fields if n.lower() == name.lower()]
+
+    def get(self, name):
+        values = self.all(name)
+        return values[0] if values else None
+
+    def __contains__(self, name):
+        return self.get(name) is not None
+
+    @property
+    def interim(self):
+        return self.status < 200
+
+    @property
+    def bodyless(self):
+        return self.head_only or self.interim or self.status in (204, 304)
+
+    @property
+    def length(self):
+        """What Content-Length says, even if no body follows."""
+        value = self.get("Content-Length")
+        return None if value is None else int(value)
+
+    @property
+    def closes(self):
+        return "close" in [v.lower() for v in self.all("Connection")]
+
+    def __repr__(self):
+        return "<%d %s %r>" % (self.status, self.reason, self.fields)
+
+    def check(self):
+        for name in {n.lower() for n, _ in self.fields} - REPEATABLE:
+            if len(self.all(name)) > 1:
+                raise ProtocolError("%s repeated: %r" % (name, self.raw))
+        if "Transfer-Encoding" in self:
+            raise ProtocolError("Transfer-Encoding: %r" % self.raw)
+        if self.interim:
+            return
+        if "Date" not in self:
+            raise ProtocolError("no Date: %r" % self.raw)
+        date = parse_http_date(self.get("Date"))
+        if abs(date - time.time()) > 10:
+            raise ProtocolError("Date is not now: %r" % self.raw)
+        self.check_validators(date)
+        self.check_length()
+        self.check_status_fields()
+
+    def check_validators(self, date):
+        if "Last-Modified" in self:
+            # RFC 9110, 8.8.2.1: never later than the message itself.
+            if parse_http_date(self.get("Last-Modified")) > date:
+                raise ProtocolError("Last-Modified after Date: %r" % self.raw)
+        if "ETag" in self and not STRONG_ETAG.match(self.get("ETag")):
+            raise ProtocolError("not a strong entity tag: %r" % self.raw)
+
+    def check_length(self):
+        length = self.get("Content-Length")
+        if self.status == 204:
+            if length is not None:
+                raise ProtocolError("204 with Content-Length: %r" % self.raw)
+            return
+        if length is None:
+            if self.status != 304:
+                raise ProtocolError("no Content-Length: %r" % self.raw)
+        elif not re.match(r"(0|[1-9][0-9]*)\Z", length):
+            raise ProtocolError("Content-Length: %r" % self.raw)
+
+    def check_status_fields(self):
+        if self.status == 405:
+            allowed = {m.strip() for v in self.all("Allow") for m in v.split(",")}
+            if allowed != ALLOWED_METHODS:
+                raise ProtocolError("405 with Allow %r" % allowed)
+        if self.status == 416:
+            if not re.match(r"bytes \*/[0-9]+\Z", self.get("Content-Range") or ""):
+                raise ProtocolError("416 without Content-Range: %r" % self.raw)
+        elif self.status != 206 and "Content-Range" in self:
+            raise ProtocolError("Content-Range on %d: %r" % (self.status, self.raw))
+        if self.status in (301, 302, 307, 308) and "Location" not in self:
+            raise ProtocolError("redirect without Location: %r" % self.raw)
+        if self.status >= 400 and not self.length:
+            raise ProtocolError("an error without a body: %r" % self.raw)
+        if self.length and self.status not in (304,) and "Content-Type" not in self:
+            raise ProtocolError("a body without Content-Type: %r" % self.raw)
+
+
+# ------------------------------------------------------------------- client
+
+
+class Connection:
+    """One raw socket to the server."""
+
+    def __init__(self, address, rcvbuf=None, patience=PATIENCE):
+        self.sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        if rcvbuf:
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
+        self.sock.settimeout(patience)
+        self.sock.connect(address)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.buf = bytearray()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.sock.close()
+
+    def send(self, data):
+        self.sock.sendall(data)
+
+    def fill(self, size=1 << 18):
+        """One recv into the buffer; False at the end of the stream."""
+        data = self.sock.recv(size)
+        self.buf += data
+        return bool(data)
+
+    def take(self, n):
+        data = bytes(self.buf[:n])
+        del self.buf[:n]
+        return data
+
+    def read_head(self, method="GET"):
+        while True:
+            end = self.buf.find(b"\r\n\r\n")
+            if end >= 0:
+                break
+            if b"\n" in bytes(self.buf).replace(b"\r\n", b""):
+                raise ProtocolError("bare LF: %r" % bytes(self.buf[:200]))
+            if len(self.buf) > 65536:
+                raise ProtocolError("endless head: %r" % bytes(self.buf[:200]))
+            if not self.fill():
+                raise ProtocolError("closed within the head: %r" % bytes(self.buf))
+        return Response(self.take(end + 4), method == "HEAD")
+
+    def read_exactly(self, n):
+        while len(self.buf) < n:
+            if not self.fill():
+                raise ProtocolError("closed %d bytes early" % (n - len(self.buf)))
+        return self.take(n)
+
+    def read_body(self, response):
+        if not response.bodyless:
+            response.body = self.read_exactly(response.length)
+        return response
+
+    def response(self, method="GET"):
+        """The next final answer; an interim one is a failure."""
+        response = self.read_head(method)
+        if response.interim:
+            raise ProtocolError("unexpected %r" % response)
+        return self.read_body(response)
+
+    def ask(self, target="/", method="GET", **kw):
+        self.send(request(target, method, **kw))
+        return self.response(method)
+
+    def eof(self):
+        """The server has closed, in order, and said nothing more."""
+        while not self.buf:
+            if not self.fill():
+                return
+        raise ProtocolError("bytes after the last answer: %r" % bytes(self.buf[:200]))
+
+    def half_close(self):
+        self.sock.shutdown(socket.SHUT_WR)
+
+    def finish(self, last=None):
+        """Ends the connection and makes sure that nothing else comes."""
+        if last is None or not last.closes:
+            self.half_close()
+        self.eof()
+        self.sock.close()
+
+    def drain(self):
+        """Everything until the connection ends, however it ends."""
+        try:
+            while self.fill():
+                pass
+        except ConnectionResetError:
+            pass
+        return self.take(len(self.buf))
+
+    def quiet(self, seconds):
+        """Nothing arrives for that long, neither bytes nor an end."""
+        return not self.buf and not select.select([self.sock], [], [], seconds)[0]
+
+    def reset(self):
+        self.sock.setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+        )
+        self.sock.close()
+
+
+def request(target="/", method="GET", version="1.1", fields=(), host="localhost", body=b""):
+    """Request bytes.  fields: pairs or a dict; host None leaves Host out."""
+    if isinstance(target, bytes):
+        target = target.decode("latin-1")
+    lines = ["%s %s HTTP/%s" % (method, target, version)]
+    if host is not None:
+        lines.append("Host: " + host)
+    pairs = fields.items() if isinstance(fields, dict) else fields
+    lines += ["%s: %s" % pair for pair in pairs]
+    if body:
+        lines.append("Content-Length: %d" % len(body))
+    return "\r\n".join(lines + ["", ""]).encode("latin-1") + body
+
+
+class Part:
+    def __init__(self, fields, body):
+        self.fields = fields
+        self.body = body
+        match = re.match(r"bytes (\d+)-(\d+)/(\d+)\Z", fields.get("content-range", ""))
+        if not match:
+            raise ProtocolError("part without Content-Range: %r" % fields)
+        self.first, self.last, self.size = map(int, match.groups())
+        if len(body) != self.last - self.first + 1:
+            raise ProtocolError("part of %d bytes: %r" % (len(body), fields))
+
+
+def single_part(response):
+    """The range of a 206 with one range."""
+    return Part(
+        {n.lower(): v for n, v in response.fields}, response.body
+    )
+
+
+def multipart(response):
+    """Splits multipart/byteranges (RFC 9110, 14.6; RFC 2046, 5.1.1)."""
+    match = re.match(
+        r'multipart/byteranges; ?boundary=("?)([0-9A-Za-z\'()+_,./:=?-]{1,70})\1\Z',
+        response.get("Content-Type"),
+    )
+    if not match:
+        raise ProtocolError("Content-Type: %r" % response.get("Content-Type"))
+    if "Content-Range" in response:
+        raise ProtocolError("Content-Range on a multipart answer")
+    delimiter = b"--" + match.group(2).encode()
+    rest = b"\r\n" + response.body if response.body.startswith(delimiter) else response.body
+    preamble, *parts = rest.split(b"\r\n" + delimiter)
+    if preamble:
+        raise ProtocolError("preamble: %r" % preamble)
+    if parts.pop() not in (b"--\r\n", b"--"):
+        raise ProtocolError("no closing delimiter: %r" % response.body[-100:])
+    result = []
+    for part in parts:
+        if not part.startswith(b"\r\n"):
+            raise ProtocolError("delimiter line: %r" % part[:100])
+        head, separator, body = part[2:].partition(b"\r\n\r\n")
+        if not separator:
+            raise ProtocolError("part without an end of its head: %r" % part[:100])
+        fields = {}
+        for line in head.split(b"\r\n"):
+            match = FIELD_LINE.match(line)
+            if not match:
+                raise ProtocolError("part field: %r" % line)
+            fields[match.group(1).decode().lower()] = match.group(2).decode()
+        result.append(Part(fields, body))
+    return result
+
+
+# ------------------------------------------------------------------- server
+
+SERVING = re.compile(r"^pagewise: serving (.*) at http://([^/\s]+):(\d+)/$", re.M)
+
+
+class Server:
+    """A running pagewise.
+
+    args are given as they are; `--listen 127.0.0.1:0` is added unless a
+    listen address or a configuration file is among them.
+    """
+
+    def __init__(self, *args, binary=None, user=None, wrapper=(), cwd=None, env=None):
+        self.args = [os.fspath(a) for a in args]
+        if not {"--listen", "-c"} & set(self.args):
+            self.args += ["--listen", "127.0.0.1:0"]
+        if not {"--access-log", "-c"} & set(self.args):
+            self.args += ["--access-log", "off"]
+        self.dir = tempfile.mkdtemp(prefix="pagewise-run-")
+        self.out = open(os.path.join(self.dir, "stdout"), "w+b")
+        self.err = open(os.path.join(self.dir, "stderr"), "w+b")
+        environment = dict(os.environ, **(env or {}))
+        environment.setdefault("ASAN_OPTIONS", "detect_leaks=1:exitcode=99")
+        environment.setdefault(
+            "UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1:exitcode=98"
+        )
+        self.process = subprocess.Popen(
+            list(wrapper) + [binary or PAGEWISE] + self.args,
+            stdin=subprocess.DEVNULL,
+            stdout=self.out,
+            stderr=self.err,
+            cwd=cwd,
+            env=environment,
+            user=user,
+            group=user and "nogroup",
+            extra_groups=[] if user else None,
+            preexec_fn=raise_limits,
+        )
+        self.wrapped = bool(wrapper)
+        self.address = None
+
+    def start(self):
+        try:
+            match = wait_until(self.serving, "the address on stdout")
+        except AssertionError as error:
+            self.kill()
+            raise AssertionError(
+                "%s\nstdout: %s\nstderr: %s" % (error, self.output, self.messages)
+            )
+        self.address = (match.group(2), int(match.group(3)))
+        return self
+
+    def serving(self):
+        if self.process.poll() is not None:
+            raise AssertionError("the server ended with %d" % self.process.returncode)
+        return SERVING.search(self.output)
+
+    @property
+    def pid(self):
+        """Of the server itself, also under a wrapper such as strace."""
+        if not self.wrapped:
+            return self.process.pid
+        path = "/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)
+        with open(path) as children:
+            return int(children.read().split()[0])
+
+    @staticmethod
+    def content(stream):
+        return os.pread(stream.fileno(), 1 << 24, 0).decode("utf-8", "replace")
+
+    @property
+    def output(self):
+        return self.content(self.out)
+
+    @property
+    def messages(self):
+        return self.content(self.err)
+
+    @property
+    def running(self):
+        return self.process.poll() is None
+
+    def connect(self, **kw):
+        return Connection(self.address, **kw)
+
+    def get(self, target="/", method="GET", **kw):
+        """One request on a connection of its own, ended strictly."""
+        with self.connect() as c:
+            response = c.ask(target, method, **kw)
+            c.finish(response)
+            return response
+
+    def signal(self, number):
+        os.kill(self.pid, number)
+
+    def terminate(self):
+        self.signal(signal.SIGTERM)
+
+    def wait(self, patience=PATIENCE):
+        try:
+            return self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError("the server did not end\nstderr: " + self.messages)
+
+    def kill(self):
+        if self.running:
+            try:
+                self.signal(signal.SIGKILL)
+            except (OSError, IndexError):
+                pass
+            self.process.kill()
+            self.process.wait()
+
+    def healthy(self):
+        """It still runs and has not complained."""
+        assert self.running, "the server died with %s\nstderr: %s" % (
+            self.process.returncode,
+            self.messages,
+        )
+        assert self.messages == "", self.messages
+
+    def stop(self, codes=(0,), messages=None):
+        """SIGTERM, the exit code, and what is on stderr.
+
+        messages None: nothing; a pattern: all of it must match; True: anything.
+        """
+        try:
+            if self.running:
+                self.terminate()
+            code = self.wait()
+            text = self.messages
+            assert code in codes, "exit code %d\nstderr: %s" % (code, text)
+            if messages is None:
+                assert text == "", text
+            elif messages is not True:
+                assert re.fullmatch(messages, text, re.S), text
+        finally:
+            self.discard()
+
+    def discard(self):
+        self.kill()
+        self.out.close()
+        self.err.close()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def raise_limits():
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+
+
+class Finished:
+    """A run that is expected to end by itself: -t, -V, -h, errors."""
+
+    def __init__(self, *args, cwd=None):
+        done = subprocess.run(
+            [PAGEWISE] + [os.fspath(a) for a in args],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PATIENCE,
+            cwd=cwd,
+            check=False,
+        )
+        self.code = done.returncode
+        self.out = done.stdout.decode("utf-8", "replace")
+        self.err = done.stderr.decode("utf-8", "replace")
+
+
+# -------------------------------------------------------------- configuration
+
+
+def quote(value):
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return "{" + ", ".join(quote(v) for v in value) + "}"
+    return '"%s"' % os.fspath(value).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def lines_of(settings, indent=""):
+    return ["%s%s = %s" % (indent, key, quote(v)) for key, v in settings.items()]
+
+
+def configuration(top, sites):
+    """The text of a configuration file.
+
+    sites: (name, settings, {prefix: settings}) triples.
+    """
+    out = lines_of({"listen": ["127.0.0.1:0"], "access_log": "off", **top})
+    for name, settings, locations in sites:
+        out.append("site %s {" % quote(name))
+        out += lines_of(settings, "\t")
+        for prefix, inner in locations.items():
+            out.append("\tlocation %s {" % quote(prefix))
+            out += lines_of(inner, "\t\t")
+            out.append("\t}")
+        out.append("}")
+    return "\n".join(out) + "\n"

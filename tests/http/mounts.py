@@ -1,0 +1,127 @@
+"""Loop-mounted file systems, to be remounted so that nothing of them is in
+memory.  Root only; whoever makes one unmounts it in a finally."""
+
+import os
+import shutil
+import subprocess
+
+MKFS = {
+    "ext4": ["mkfs.ext4", "-q", "-F"],
+    "xfs": ["mkfs.xfs", "-q", "-f"],
+    "btrfs": ["mkfs.btrfs", "-q", "-f"],
+}
+KINDS = [*MKFS, "overlay", "tmpfs"]
+
+
+def why_not(kind):
+    """Why it cannot be mounted here, or None."""
+    if kind == "tmpfs":
+        return None if os.path.isdir("/dev/shm") else "there is no /dev/shm"
+    if os.geteuid() != 0:
+        return "only root can mount"
+    with open("/proc/filesystems") as f:
+        if kind not in f.read().split():
+            return "the kernel has no " + kind
+    if not shutil.which(MKFS[base_of(kind)][0], path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"):
+        return "there is no " + MKFS[base_of(kind)][0]
+    return None
+
+
+def base_of(kind):
+    return "ext4" if kind == "overlay" else kind
+
+
+def run(*command):
+    env = dict(os.environ, PATH=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    done = subprocess.run(command, capture_output=True, env=env, check=False)
+    assert done.returncode == 0, "%s: %s" % (command, done.stderr.decode())
+
+
+class Mount:
+    """dir is what is served; everybody may read it."""
+
+    def __init__(self, kind, base):
+        self.kind = kind
+        self.base = base
+        self.mounted = []
+        self.image = os.path.join(base, "image")
+        self.disk = os.path.join(base, "disk")
+        self.dir = self.disk
+        if kind == "tmpfs":
+            self.disk = self.dir = os.path.join("/dev/shm", os.path.basename(base))
+        os.mkdir(self.disk)
+        os.chmod(self.disk, 0o755)
+        if kind == "overlay":
+            self.dir = os.path.join(base, "merged")
+            os.mkdir(self.dir)
+        if kind != "tmpfs":
+            with open(self.image, "wb") as f:
+                f.truncate(400 << 20)
+            run(*MKFS[base_of(kind)], self.image)
+            self.mount_disk()
+            os.chmod(self.disk, 0o755)
+
+    @property
+    def files(self):
+        """Where files are to be created."""
+        path = os.path.join(self.disk, "lower") if self.kind == "overlay" else self.disk
+        os.makedirs(path, exist_ok=True)
+        return path
+
+    def mount_disk(self):
+        run("mount", "-o", "loop", self.image, self.disk)
+        self.mounted.append(self.disk)
+
+    def cold(self):
+        """Unmounts and mounts: no name, inode or page is left in memory."""
+        if self.kind == "tmpfs":
+            return
+        self.unmount()
+        self.mount_disk()
+        if self.kind == "overlay":
+            parts = {p: os.path.join(self.disk, p) for p in ("lower", "upper", "work")}
+            for path in parts.values():
+                os.makedirs(path, exist_ok=True)
+            options = "lowerdir=%(lower)s,upperdir=%(upper)s,workdir=%(work)s" % parts
+            run("mount", "-t", "overlay", "-o", options, "overlay", self.dir)
+            self.mounted.append(self.dir)
+
+    def unmount(self):
+        while self.mounted:
+            run("umount", self.mounted[-1])
+            self.mounted.pop()
+
+    def remove(self):
+        try:
+            self.unmount()
+        except AssertionError:
+            # Somebody still uses it: at least nobody can find it any more.
+            while self.mounted:
+                run("umount", "-l", self.mounted.pop())
+            raise
+        finally:
+            if self.kind == "tmpfs":
+                shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def resident(path, offset=0):
+    """Whether a byte is in the page cache; None: cannot be asked there."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return os.preadv(fd, [bytearray(1)], offset, os.RWF_NOWAIT) == 1
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def drop(path):
+    """Puts the file's pages out of memory; its name and inode stay."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(fd)

@@ -1,0 +1,256 @@
+"""Files that change while they are served, and between requests.
+
+A change is to be noticed within a second; the tests poll for three.
+"""
+
+import os
+import time
+
+import pytest
+
+import tree as t
+from harness import ProtocolError, request, wait_until
+
+NOTICED = 3.0
+BIG = 32 * t.MIB
+
+
+@pytest.fixture
+def server(serve, site, send_path):
+    return serve("--root", site, "--send-path", send_path, "--workers", "1")
+
+
+def ask(server, target):
+    """An answer, or None: a file that just shrank ends the connection."""
+    with server.connect() as c:
+        try:
+            return c.ask(target)
+        except (ProtocolError, ConnectionResetError):
+            return None
+
+
+def becomes(server, target, status, body=None):
+    def right():
+        r = ask(server, target)
+        return r is not None and r.status == status and (body is None or r.body == body) and r
+
+    return wait_until(right, "%s to become %d" % (target, status), NOTICED)
+
+
+def let_clocks_move():
+    """Kernel time stamps are as coarse as its tick."""
+    time.sleep(0.05)
+
+
+def test_file_replaced_by_rename(server, site):
+    (site / "f").write_bytes(b"old" * 1000)
+    old = becomes(server, "/f", 200, b"old" * 1000)
+    (site / "g").write_bytes(b"new!" * 1000)
+    os.rename(site / "g", site / "f")
+    new = becomes(server, "/f", 200, b"new!" * 1000)
+    assert new.get("ETag") != old.get("ETag")
+
+
+def test_file_replaced_by_one_of_the_same_size_and_second(server, site):
+    """The inode tells them apart."""
+    for name, data in (("f", b"old"), ("g", b"new")):
+        (site / name).write_bytes(data)
+        os.utime(site / name, (t.MTIME, t.MTIME))
+    old = becomes(server, "/f", 200, b"old")
+    os.rename(site / "g", site / "f")
+    new = becomes(server, "/f", 200, b"new")
+    assert new.get("ETag") != old.get("ETag")
+
+
+def test_file_rewritten_in_place(server, site):
+    path = site / "f"
+    path.write_bytes(b"old")
+    old = becomes(server, "/f", 200, b"old")
+    let_clocks_move()
+    path.write_bytes(b"new")
+
+    def right():
+        r = ask(server, "/f")
+        return r and r.body == b"new" and r.get("ETag") != old.get("ETag")
+
+    wait_until(right, "the new entity tag", NOTICED)
+
+
+def test_file_that_grew_between_requests(server, site):
+    path = site / "f"
+    path.write_bytes(t.content(1, 100000))
+    becomes(server, "/f", 200, t.content(1, 100000))
+    let_clocks_move()
+    path.write_bytes(t.content(1, 300000))
+    becomes(server, "/f", 200, t.content(1, 300000))
+
+
+def test_file_that_shrank_between_requests(server, site):
+    path = site / "f"
+    path.write_bytes(t.content(1, 300000))
+    becomes(server, "/f", 200, t.content(1, 300000))
+    let_clocks_move()
+    os.truncate(path, 100000)
+    becomes(server, "/f", 200, t.content(1, 100000))
+
+
+def test_file_removed(server, site):
+    (site / "f").write_bytes(b"x")
+    becomes(server, "/f", 200)
+    (site / "f").unlink()
+    becomes(server, "/f", 404)
+
+
+def test_file_that_appears(server, site):
+    becomes(server, "/f", 404)
+    (site / "f").write_bytes(b"x")
+    becomes(server, "/f", 200, b"x")
+
+
+def test_file_that_becomes_unreadable(serve, tmp_path, base):
+    user = "nobody" if os.geteuid() == 0 else None
+    root = os.path.join(base, "readable")
+    os.mkdir(root)
+    path = os.path.join(root, "f")
+    t.write(path, b"x")
+    server = serve("--root", root, user=user)
+    becomes(server, "/f", 200, b"x")
+    os.chmod(path, 0)
+    becomes(server, "/f", 403)
+    os.chmod(path, 0o644)
+    becomes(server, "/f", 200, b"x")
+
+
+def test_file_that_becomes_a_directory_and_back(server, site):
+    path = site / "f"
+    path.write_bytes(b"x")
+    becomes(server, "/f", 200)
+    path.unlink()
+    path.mkdir()
+    becomes(server, "/f", 301)
+    path.rmdir()
+    path.write_bytes(b"y")
+    becomes(server, "/f", 200, b"y")
+
+
+def test_file_that_becomes_a_symlink_outside(server, site, tmp_path):
+    (tmp_path / "secret").write_bytes(t.CANARY)
+    path = site / "f"
+    path.write_bytes(b"x")
+    becomes(server, "/f", 200)
+    path.unlink()
+    path.symlink_to("../secret")
+
+    def refused():
+        r = ask(server, "/f")
+        assert t.CANARY not in r.body
+        return r.status in (403, 404)
+
+    wait_until(refused, "the link to be refused", NOTICED)
+
+
+def test_index_page_that_appears_and_goes(server, site):
+    (site / "d").mkdir()
+    becomes(server, "/d/", 403)
+    (site / "d" / "index.html").write_bytes(b"<p>")
+    becomes(server, "/d/", 200, b"<p>")
+    (site / "d" / "index.html").unlink()
+    becomes(server, "/d/", 403)
+
+
+def test_directory_replaced(server, site):
+    (site / "d").mkdir()
+    (site / "d" / "f").write_bytes(b"old")
+    (site / "e").mkdir()
+    (site / "e" / "f").write_bytes(b"new")
+    becomes(server, "/d/f", 200, b"old")
+    os.rename(site / "d", site / "gone")
+    os.rename(site / "e", site / "d")
+    becomes(server, "/d/f", 200, b"new")
+
+
+# ------------------------------------------------------------- in mid-transfer
+
+
+def begin(server, target, received=65536):
+    """A download of which the client has read the head and a little."""
+    c = server.connect(rcvbuf=65536)
+    c.send(request(target))
+    head = c.read_head()
+    assert head.status == 200
+    return c, head, c.read_exactly(received)
+
+
+def test_file_truncated_in_mid_transfer_ends_the_connection(server, site):
+    """Never padded: fewer bytes, all of them right."""
+    data = t.content(7, BIG)
+    path = site / "f"
+    path.write_bytes(data)
+    c, head, body = begin(server, "/f")
+    assert head.length == BIG
+    # At a page's beginning: the kernel clears the rest of a page that is cut.
+    os.truncate(path, t.MIB)
+    body += c.drain()
+    assert len(body) < BIG
+    assert data.startswith(body)
+    c.sock.close()
+    becomes(server, "/f", 200, data[: t.MIB])
+
+
+def test_file_emptied_in_mid_transfer_ends_the_connection(server, site):
+    data = t.content(8, BIG)
+    path = site / "f"
+    path.write_bytes(data)
+    c, head, body = begin(server, "/f")
+    os.truncate(path, 0)
+    body += c.drain()
+    assert len(body) < BIG
+    assert data.startswith(body)
+    c.sock.close()
+
+
+def test_file_truncated_in_a_multipart_answer_ends_the_connection(server, site):
+    data = t.content(9, BIG)
+    path = site / "f"
+    path.write_bytes(data)
+    with server.connect(rcvbuf=65536) as c:
+        fields = {"Range": "bytes=0-%d,%d-" % (BIG // 2, BIG // 2 + 100)}
+        c.send(request("/f", fields=fields) + request("/f"))
+        head = c.read_head()
+        assert head.status == 206
+        body = c.read_exactly(65536)
+        os.truncate(path, t.MIB)
+        body += c.drain()
+        assert len(body) < head.length
+        assert b"HTTP/1.1" not in body
+
+
+def test_file_that_grows_in_mid_transfer_keeps_its_promise(server, site):
+    data = t.content(10, BIG)
+    path = site / "f"
+    path.write_bytes(data)
+    (site / "other").write_bytes(b"other")
+    c, head, body = begin(server, "/f")
+    with open(path, "ab") as f:
+        f.write(b"z" * t.MIB)
+    body += c.read_exactly(BIG - len(body))
+    assert body == data
+    # The connection is still in step.
+    assert c.ask("/other").body == b"other"
+    c.finish()
+
+
+@pytest.mark.parametrize("how", ["rename", "unlink"])
+def test_file_that_goes_in_mid_transfer_is_sent_to_its_end(server, site, how):
+    data = t.content(11, BIG)
+    path = site / "f"
+    path.write_bytes(data)
+    c, head, body = begin(server, "/f")
+    if how == "rename":
+        (site / "g").write_bytes(b"new" * BIG)
+        os.rename(site / "g", path)
+    else:
+        path.unlink()
+    body += c.read_exactly(BIG - len(body))
+    assert body == data
+    c.finish()

@@ -1,0 +1,205 @@
+"""The command line, the configuration file, and what is said when they are
+wrong: file, line, key, cause."""
+
+import os
+import re
+import socket
+
+import pytest
+
+import harness
+from harness import Finished, configuration
+
+
+def check(tmp_path, text, *args):
+    path = tmp_path / "test.conf"
+    path.write_text(text.replace("@ROOT@", str(tmp_path)))
+    return path, Finished("-t", "-c", path, *args)
+
+
+SITE = 'site "s" {\n\troot = "@ROOT@"\n}\n'
+
+
+def test_good_file_passes_and_nothing_is_started(tmp_path):
+    text = 'listen = {"127.0.0.1:1"}\nworkers = 2\n' + SITE
+    path, run = check(tmp_path, text)
+    assert (run.code, run.err) == (0, "")
+    assert str(path) in run.out
+
+
+def test_sample_configuration_passes(tmp_path):
+    sample = os.path.join(harness.TREE, "conf", "pagewise.conf")
+    with open(sample) as f:
+        text = f.read()
+    # Its directories exist on a server, not here.
+    text = re.sub(r'^(\s*#?\s*root\s*=\s*)"[^"]*"', r'\1"%s"' % tmp_path, text, flags=re.M)
+    path, run = check(tmp_path, text)
+    assert (run.code, run.err) == (0, "")
+
+
+WRONG = [
+    # text before a correct site, line, key, a word of the cause
+    ("workers = 0\n", 1, "workers", "range"),
+    ("\n# comment\nworkers = 0\n", 3, "workers", "range"),
+    ("/* two\nlines */\nworkers = 1025\n", 3, "workers", "range"),
+    ("workers = many\n", 1, "workers", "number"),
+    ("workers = -1\n", 1, "workers", "number"),
+    ("threads = 0\n", 1, "threads", "range"),
+    ("threads = 99999999999999999999999\n", 1, "threads", "range"),
+    ("\nno_such_key = 1\n", 2, "no_such_key", "unknown"),
+    ("send_path = \"teleport\"\n", 1, "send_path", "teleport"),
+    ("cache = maybe\n", 1, "cache", "maybe"),
+    ("autoindex = perhaps\n", 1, "autoindex", "perhaps"),
+    ("readahead = 1\n", 1, "readahead", "range"),
+    ("readahead = 12Q\n", 1, "readahead", "size"),
+    ("head_timeout = 0\n", 1, "head_timeout", "range"),
+    ("max_head_size = 10\n", 1, "max_head_size", "range"),
+    ('listen = {"127.0.0.1:99999"}\n', 1, "listen", "port"),
+    ('listen = {"localhost:80"}\n', 1, "listen", "localhost"),
+    ('listen = {"127.0.0.1:81",\n"127.0.0.1:81"}\n', 2, "listen", "twice"),
+    ('mime_types = "/no/such/file"\n', 1, "mime_types", "/no/such/file"),
+    ('index = {"a/b"}\n', 1, "index", "a/b"),
+]
+
+
+@pytest.mark.parametrize("text, line, key, cause", WRONG)
+def test_error_names_file_line_key_and_cause(tmp_path, text, line, key, cause):
+    path, run = check(tmp_path, text + SITE)
+    assert run.code == 1
+    assert run.err.startswith("pagewise: %s:%d: %s: " % (path, line, key)), run.err
+    assert cause in run.err
+    assert run.err.count("\n") == 1
+
+
+WRONG_SITES = [
+    ('site "s" {\n\troot = "/no/such/directory"\n}\n', 2, "/no/such/directory"),
+    ('site "s" {\n\troot = "/etc/passwd"\n}\n', 2, "/etc/passwd"),
+    ('site "s" {\n}\n', 1, "root"),
+    ('site "s" {\n\troot = "@ROOT@"\n\tport = 1\n}\n', 3, "port"),
+    ('site "s" {\n\troot = "@ROOT@"\n\tlocation "video" {\n\t}\n}\n', 3, "video"),
+    ('site "s" {\n\troot = "@ROOT@"\n\tlocation "/v/" {\n\t\tcache = x\n\t}\n}\n', 4, "cache"),
+    ('site "s" {\n\troot = "@ROOT@"\n\tlocation "/v/" {\n\t\troot = "/"\n\t}\n}\n', 4, "root"),
+    ('site "s" {\n\troot = "@ROOT@"\n\tnames = {"a b"}\n}\n', 3, "a b"),
+    ('site "s" {\n\troot = "@ROOT@"\n', 1, "end"),
+    ('site "s" {\n\troot = "@ROOT@\n}\n', 2, "end"),
+    (
+        'site "s" {\n\troot = "@ROOT@"\n\tnames = {"a"}\n}\n'
+        'site "t" {\n\troot = "@ROOT@"\n\tnames = {"a"}\n}\n',
+        7,
+        "names",
+    ),
+]
+
+
+@pytest.mark.parametrize("text, line, word", WRONG_SITES)
+def test_error_in_a_site_names_its_line(tmp_path, text, line, word):
+    path, run = check(tmp_path, text)
+    assert run.code == 1
+    assert run.err.startswith("pagewise: %s:%d: " % (path, line)), run.err
+    assert word in run.err
+
+
+def test_file_without_a_site_is_an_error(tmp_path):
+    path, run = check(tmp_path, "workers = 1\n")
+    assert run.code == 1
+    assert str(path) in run.err and "site" in run.err
+
+
+@pytest.mark.parametrize("name", ["missing.conf", ""])
+def test_file_that_cannot_be_read_is_named(tmp_path, name):
+    run = Finished("-t", "-c", tmp_path / name)
+    assert run.code == 1
+    assert str(tmp_path / name) in run.err
+
+
+def test_broken_file_starts_nothing(tmp_path):
+    path = tmp_path / "test.conf"
+    path.write_text("workers = 0\n" + SITE.replace("@ROOT@", str(tmp_path)))
+    run = Finished("-c", path)
+    assert run.code == 1
+    assert "serving" not in run.out
+    assert run.err.startswith("pagewise: %s:1: workers: " % path)
+
+
+# -------------------------------------------------------------- command line
+
+
+def test_version_names_the_program():
+    run = Finished("-V")
+    assert (run.code, run.err) == (0, "")
+    assert re.match(r"pagewise \d+\.\d+\.\d+", run.out)
+
+
+def test_help_names_every_option():
+    run = Finished("-h")
+    assert (run.code, run.err) == (0, "")
+    for option in (
+        "-c", "-t", "-V", "-h", "--listen", "--root", "--workers", "--send-path",
+        "--threads", "--readahead", "--cache", "--access-log", "--autoindex",
+    ):
+        assert option in run.out
+
+
+@pytest.mark.parametrize(
+    "args, word",
+    [
+        (["--nonsense"], "--nonsense"),
+        (["-x"], "-x"),
+        (["--root"], "--root"),
+        (["extra", "--root", "/"], "extra"),
+        (["--root", "/", "--workers", "none"], "--workers"),
+        (["--root", "/", "--send-path", "teleport"], "teleport"),
+        (["--root", "/", "--listen", "nowhere"], "--listen"),
+        (["--root", "/no/such/directory"], "/no/such/directory"),
+        ([], "usage"),
+    ],
+)
+def test_usage_error_exits_with_2_and_says_why(args, word):
+    run = Finished(*args)
+    assert run.code == 2
+    assert word in run.err
+    assert run.out == ""
+
+
+# ------------------------------------------------------------ failing to start
+
+
+def test_port_in_use_is_named(site):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = "127.0.0.1:%d" % taken.getsockname()[1]
+        run = Finished("--root", site, "--listen", address)
+    assert run.code == 1
+    assert run.err.startswith("pagewise: ")
+    assert address in run.err
+    assert os.strerror(98) in run.err  # Address already in use
+    assert "serving" not in run.out
+
+
+def test_two_servers_cannot_share_a_port(serve, site):
+    """SO_REUSEPORT is for the workers of one server."""
+    address = "127.0.0.1:%d" % serve("--root", site).address[1]
+    run = Finished("--root", site, "--listen", address)
+    assert run.code == 1
+    assert address in run.err
+
+
+def test_access_log_that_cannot_be_opened_is_named(site, tmp_path):
+    path = tmp_path / "missing" / "access.log"
+    run = Finished("--root", site, "--listen", "127.0.0.1:0", "--access-log", path)
+    assert run.code == 1
+    assert str(path) in run.err
+
+
+def test_address_of_another_machine_is_named(site):
+    run = Finished("--root", site, "--listen", "192.0.2.1:0")
+    assert run.code == 1
+    assert "192.0.2.1:0" in run.err
+
+
+def test_configuration_helper_writes_what_the_server_reads(tmp_path):
+    """The suite's own servers depend on it."""
+    text = configuration({"workers": 1}, [("s", {"root": '@ROOT@'}, {"/a/": {"autoindex": True}})])
+    path, run = check(tmp_path, text)
+    assert (run.code, run.err) == (0, "")

@@ -1,0 +1,277 @@
+"""The access log: one line for every request, which no client can forge."""
+
+import calendar
+import os
+import re
+import signal
+import stat
+import time
+
+import pytest
+
+import harness
+import tree as t
+from harness import request, wait_until
+
+LINE = re.compile(
+    r"(?P<peer>127\.0\.0\.1) - - "
+    r"\[(?P<time>\d\d/[A-Z][a-z][a-z]/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "
+    r'"(?P<line>(?:[ !#-\[\]-~]|\\x[0-9A-F]{2})*)" '
+    r"(?P<status>\d{3}) (?P<body>\d+) "
+    r'"(?P<referer>(?:[ !#-\[\]-~]|\\x[0-9A-F]{2})*)" '
+    r'"(?P<agent>(?:[ !#-\[\]-~]|\\x[0-9A-F]{2})*)" '
+    r"(?P<bytes>\d+) (?P<duration>\d+) (?P<wait>\d+)\n"
+)
+
+
+class Log:
+    def __init__(self, path):
+        self.path = path
+
+    def text(self):
+        return self.path.read_text("latin-1") if self.path.exists() else ""
+
+    def lines(self, count):
+        """Waits for count lines; all of the log must match the format."""
+        wait_until(lambda: self.text().count("\n") >= count, "%d log lines" % count)
+        lines = self.text().splitlines(keepends=True)
+        matches = [LINE.fullmatch(line) for line in lines]
+        assert all(matches), lines
+        assert len(matches) == count, lines
+        return matches
+
+
+@pytest.fixture
+def log(tmp_path):
+    return Log(tmp_path / "access.log")
+
+
+@pytest.fixture
+def logged(serve, tree, log, send_path):
+    return serve(
+        "--root", tree.root, "--access-log", log.path, "--send-path", send_path, "--workers", "1"
+    )
+
+
+def test_one_line_for_every_request(logged, log, tree):
+    plan = [
+        ("GET", "/4097.bin", {}, 200),
+        ("HEAD", "/4097.bin", {}, 200),
+        ("GET", "/%d.bin" % t.LARGE, {}, 200),
+        ("GET", "/4097.bin", {"Range": "bytes=0-99"}, 206),
+        ("GET", "/4097.bin", {"Range": "bytes=0-99,200-209"}, 206),
+        ("GET", "/4097.bin", {"If-None-Match": "*"}, 304),
+        ("GET", "/0.bin", {}, 200),
+        ("GET", "/nothing?q=1", {}, 404),
+        ("GET", "/with-index", {}, 301),
+        ("GET", "/empty/", {}, 403),
+        ("POST", "/4097.bin", {}, 405),
+        ("FOO", "/4097.bin", {}, 501),
+    ]
+    with logged.connect() as c:
+        sent = []
+        for method, target, fields, status in plan:
+            if c is None:
+                c = logged.connect()
+            response = c.ask(target, method, fields=fields)
+            assert response.status == status
+            sent.append(response)
+            if response.closes:
+                c.eof()
+                c = None
+        if c:
+            c.finish()
+    for m, (method, target, _, status), response in zip(log.lines(len(plan)), plan, sent):
+        assert m["line"] == "%s %s HTTP/1.1" % (method, target)
+        assert int(m["status"]) == status
+        assert int(m["body"]) == len(response.body)
+        assert int(m["bytes"]) == len(response.raw) + len(response.body)
+        assert int(m["wait"]) <= int(m["duration"])
+        assert (m["referer"], m["agent"]) == ("-", "-")
+
+
+def test_pipelined_requests_are_logged_in_order(logged, log):
+    targets = ["/%d.bin?%d" % (s, s) for s in t.SIZES] * 3
+    with logged.connect() as c:
+        c.send(b"".join(request(x) for x in targets))
+        for _ in targets:
+            c.response()
+        c.finish()
+    assert [m["line"].split()[1] for m in log.lines(len(targets))] == targets
+
+
+def test_time_is_the_requests_and_fields_are_the_clients(logged, log):
+    before = int(time.time())
+    logged.get("/4097.bin", fields={"Referer": "http://a/b?c", "User-Agent": "curl/8 (x; y)"})
+    (m,) = log.lines(1)
+    assert (m["referer"], m["agent"]) == ("http://a/b?c", "curl/8 (x; y)")
+    stamp, zone = m["time"].split()
+    at = calendar.timegm(time.strptime(stamp, "%d/%b/%Y:%H:%M:%S"))
+    at -= int(zone[0] + "1") * (int(zone[1:3]) * 3600 + int(zone[3:]) * 60)
+    assert before - 1 <= at <= time.time() + 1
+
+
+@pytest.mark.parametrize(
+    "field, name", [("User-Agent", "agent"), ("Referer", "referer")]
+)
+def test_no_field_can_forge_a_line(logged, log, field, name):
+    evil = 'x" 200 0 "-" "-" 1 1 1 \\n \\x41 \xff\x80\t"'
+    response = logged.get("/4097.bin", fields={field: evil})
+    assert response.status == 200
+    (m,) = log.lines(1)
+    expected = "".join(
+        c if " " <= c <= "~" and c not in '"\\' else "\\x%02X" % ord(c) for c in evil
+    )
+    assert m[name] == expected
+
+
+def test_target_cannot_forge_a_line(logged, log):
+    target = '/%0d%0a127.0.0.1%20-%20-"x\\x22'
+    assert logged.get(target).status == 404
+    (m,) = log.lines(1)
+    assert m["line"] == "GET %s HTTP/1.1" % target.replace("\\", "\\x5C").replace('"', "\\x22")
+
+
+@pytest.mark.parametrize(
+    "raw, status",
+    [
+        (b"GET / HTTP/1.1\r\nHost: x\r\nBad Name: y\r\n\r\n", 400),
+        (b'GET /"\x01\xff HTTP/1.1\r\nHost: x\r\n\r\n', 400),
+        (b"GET / HTTP/1.1\n127.0.0.1 - - forged\r\n\r\n", 400),
+        (b'\x16\x03\x01"\n\n', 400),
+        (request("/", version="2.0"), 505),
+        (request("/", fields={"Transfer-Encoding": "chunked"}), 501),
+        (request("/" + "a" * 9000), 414),
+    ],
+)
+def test_refused_head_is_one_line_as_well(logged, log, raw, status):
+    with logged.connect() as c:
+        c.send(raw)
+        response = c.response()
+        assert response.status == status
+        c.eof()
+    (m,) = log.lines(1)
+    assert int(m["status"]) == status
+    assert int(m["bytes"]) == len(response.raw) + len(response.body)
+
+
+def test_long_fields_are_cut(logged, log):
+    logged.get("/4097.bin", fields={"User-Agent": "u" * 5000, "Referer": '"' * 3000})
+    (m,) = log.lines(1)
+    assert m["agent"] == "u" * 2048
+    assert m["referer"] == "\\x22" * 2048
+
+
+def test_download_that_was_cut_is_logged_with_what_was_sent(logged, log):
+    with logged.connect(rcvbuf=4096) as c:
+        c.send(request("/huge.bin"))
+        c.read_head()
+        c.reset()
+    (m,) = log.lines(1)
+    assert m["status"] == "200"
+    assert int(m["body"]) < t.HUGE
+    assert int(m["body"]) < int(m["bytes"])
+
+
+def test_connection_without_a_request_is_not_logged(logged, log):
+    with logged.connect() as c:
+        c.finish()
+    logged.get("/1.bin")
+    log.lines(1)
+
+
+def test_sighup_opens_a_new_log_after_rotation(logged, log):
+    old = Log(log.path.with_name("access.log.1"))
+    logged.get("/1.bin?before")
+    log.lines(1)
+    os.rename(log.path, old.path)
+    logged.get("/1.bin?between")
+    old.lines(2)
+    logged.signal(signal.SIGHUP)
+    wait_until(log.path.exists, "the new log")
+    logged.get("/1.bin?after")
+    assert "after" in log.lines(1)[0]["line"]
+    assert [m["line"] for m in old.lines(2)] == [
+        "GET /1.bin?before HTTP/1.1",
+        "GET /1.bin?between HTTP/1.1",
+    ]
+
+
+def test_sighup_in_the_middle_of_a_download_changes_nothing(logged, log, tree):
+    name = "/%d.bin" % t.LARGE
+    with logged.connect(rcvbuf=4096) as c:
+        c.send(request(name))
+        head = c.read_head()
+        logged.signal(signal.SIGHUP)
+        c.read_body(head)
+        assert head.body == tree.files[name]
+        c.finish()
+    log.lines(1)
+
+
+def test_log_is_appended_to_and_not_for_everybody(serve, tree, log):
+    log.path.write_text("what was there\n")
+    server = serve("--root", tree.root, "--access-log", log.path)
+    server.get("/1.bin")
+    server.stop()
+    lines = log.text().splitlines(keepends=True)
+    assert lines[0] == "what was there\n"
+    assert LINE.fullmatch(lines[1]) and len(lines) == 2
+
+
+def test_new_log_is_private(serve, tree, log):
+    serve("--root", tree.root, "--access-log", log.path).get("/1.bin")
+    assert stat.S_IMODE(log.path.stat().st_mode) & 0o027 == 0
+
+
+def test_everything_is_in_the_log_after_the_end(serve, tree, log):
+    server = serve("--root", tree.root, "--access-log", log.path, "--workers", "2")
+    connections = [server.connect() for _ in range(20)]
+    for c in connections:
+        c.send(request("/1.bin") * 50)
+        for _ in range(50):
+            c.response()
+        c.finish()
+    server.stop()
+    assert log.text().count("\n") == 1000
+    log.lines(1000)
+
+
+def test_log_on_stdout(tree):
+    server = harness.Server("--root", tree.root, "--access-log", "-")
+    try:
+        server.start()
+        server.get("/1.bin?stdout")
+        wait_until(lambda: "?stdout" in server.output, "the line on stdout")
+        (line,) = [x for x in server.output.splitlines(keepends=True) if "?stdout" in x]
+        assert LINE.fullmatch(line)
+    finally:
+        # Notices, the serving line among them, go to stderr then.
+        server.stop(messages=r"(pagewise: [^\n]*\n)*")
+
+
+def test_log_that_cannot_be_written_does_not_stop_the_server(serve, tree):
+    """/dev/full: every write fails, and the loss is reported."""
+    server = serve("--root", tree.root, "--access-log", "/dev/full")
+    for _ in range(5):
+        assert server.get("/1.bin").status == 200
+    server.stop(messages=r"(pagewise: access log: [0-9]+ records lost[^\n]*\n)+")
+
+
+def test_log_that_nobody_reads_does_not_stop_the_server(serve, tree, tmp_path):
+    """A FIFO that is full: records are dropped, counted, and reported."""
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        server = serve("--root", tree.root, "--access-log", path, "--workers", "1")
+        agent = "a" * 2000
+        with server.connect() as c:
+            for _ in range(200):
+                c.send(request("/1.bin", fields={"User-Agent": agent}) * 10)
+                for _ in range(10):
+                    assert c.response().status == 200
+            c.finish()
+        server.stop(messages=r"(pagewise: access log: [0-9]+ records lost[^\n]*\n)+")
+    finally:
+        os.close(reader)

@@ -1,0 +1,327 @@
+"""Range, multipart/byteranges and If-Range (RFC 9110, section 14)."""
+
+import os
+import time
+
+import pytest
+
+import tree as t
+from harness import http_date, multipart, single_part
+
+SIZE = t.LARGE
+FILE = "/%d.bin" % SIZE
+
+
+def ranged(server, value, target=FILE, **fields):
+    return server.get(target, fields={"Range": value, **fields})
+
+
+def edges():
+    """Ranges that begin, end, and lie on either side of the boundaries."""
+    out = set()
+    for b in t.BOUNDARIES:
+        for first in (b - 1, b, b + 1):
+            for length in (1, 2, 4096, 65536):
+                out.add((first, first + length - 1))
+        for last in (b - 1, b, b + 1):
+            out.add((last - min(last, 70000), last))
+    out.add((65535, 65535 + 3 * 524288 + 2))
+    out.add((1, SIZE - 2))
+    return sorted((a, b) for a, b in out if b < SIZE)
+
+
+def test_single_ranges_across_boundaries(server, tree):
+    data = tree.files[FILE]
+    with server.connect() as c:
+        for first, last in edges():
+            response = c.ask(FILE, fields={"Range": "bytes=%d-%d" % (first, last)})
+            assert response.status == 206
+            part = single_part(response)
+            assert (part.first, part.last, part.size) == (first, last, SIZE)
+            assert part.body == data[first : last + 1]
+        c.finish()
+
+
+@pytest.mark.parametrize(
+    "value, first, last",
+    [
+        ("bytes=0-", 0, SIZE - 1),
+        ("bytes=0-0", 0, 0),
+        ("bytes=%d-" % (SIZE - 1), SIZE - 1, SIZE - 1),
+        ("bytes=524287-", 524287, SIZE - 1),
+        ("bytes=-1", SIZE - 1, SIZE - 1),
+        ("bytes=-65537", SIZE - 65537, SIZE - 1),
+        ("bytes=-%d" % SIZE, 0, SIZE - 1),
+        ("bytes=-%d" % (SIZE + 1), 0, SIZE - 1),
+        ("bytes=-99999999999999999999999", 0, SIZE - 1),
+        ("bytes=100-%d" % SIZE, 100, SIZE - 1),
+        ("bytes=100-99999999999999999999999", 100, SIZE - 1),
+        ("bytes=00000000000000000000000005-0006", 5, 6),
+        ("Bytes=5-6", 5, 6),
+        ("bytes=5-6 ", 5, 6),
+        ("bytes=5-6,", 5, 6),
+        ("bytes=,, ,5-6", 5, 6),
+        ("bytes=5-6,%d-" % SIZE, 5, 6),
+        ("bytes=-0,5-6", 5, 6),
+    ],
+)
+def test_one_range(server, tree, value, first, last):
+    response = ranged(server, value)
+    assert response.status == 206
+    assert response.get("Accept-Ranges") in (None, "bytes")
+    part = single_part(response)
+    assert (part.first, part.last, part.size) == (first, last, SIZE)
+    assert part.body == tree.files[FILE][first : last + 1]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "bytes=%d-" % SIZE,
+        "bytes=%d-%d" % (SIZE, SIZE),
+        "bytes=-0",
+        "bytes=99999999999999999999999-",
+        "bytes=%d-,-0,%d-" % (SIZE, SIZE + 5),
+    ],
+)
+def test_range_beyond_the_end_is_416_with_the_size(plain, value):
+    response = ranged(plain, value)
+    assert response.status == 416
+    assert response.get("Content-Range") == "bytes */%d" % SIZE
+    assert not response.closes
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "bytes",
+        "bytes=",
+        "bytes=,",
+        "bytes=-",
+        "bytes=abc",
+        "bytes=1",
+        "bytes=5-2",
+        "bytes=0-1,5-2",
+        "bytes=0-1,x",
+        "bytes=1-2-3",
+        "bytes=+1-2",
+        "bytes=1-+2",
+        "bytes=--1",
+        "bytes=0x1-2",
+        "bytes=1 -2",
+        "bytes=1- 2",
+        "bytes 0-1",
+        "bytes =0-1",
+        "lines=0-1",
+        "0-1",
+    ],
+)
+def test_malformed_or_foreign_range_is_ignored(plain, tree, value):
+    response = ranged(plain, value)
+    assert response.status == 200
+    assert response.body == tree.files[FILE]
+
+
+def test_range_of_an_empty_file(plain):
+    response = ranged(plain, "bytes=0-", "/0.bin")
+    assert response.status == 416
+    assert response.get("Content-Range") == "bytes */0"
+    # A suffix is satisfiable by definition, but cannot be expressed.
+    assert ranged(plain, "bytes=-5", "/0.bin").status in (200, 416)
+
+
+def test_range_is_for_get_only(plain):
+    """RFC 9110, 14.2: a server MUST ignore Range with any other method."""
+    response = plain.get(FILE, "HEAD", fields={"Range": "bytes=0-9"})
+    assert response.status == 200
+    assert response.length == SIZE
+
+
+@pytest.mark.parametrize(
+    "asked, expected",
+    [
+        ([(0, 0), (2, 2)], [(0, 0), (2, 2)]),
+        ([(100, 199), (0, 9), (500, 500)], [(100, 199), (0, 9), (500, 500)]),
+        ([(4095, 4096), (65535, 65536)], [(4095, 4096), (65535, 65536)]),
+        (
+            [(1, 614400), (1048577, 1700000), (3000000, SIZE - 1)],
+            [(1, 614400), (1048577, 1700000), (3000000, SIZE - 1)],
+        ),
+        # Overlapping and adjacent ones are merged into the place of the first.
+        ([(500, 599), (0, 99), (550, 700)], [(500, 700), (0, 99)]),
+        ([(0, 99), (300, 399), (100, 199)], [(0, 199), (300, 399)]),
+        ([(200, 300), (0, 10), (250, 260)], [(200, 300), (0, 10)]),
+        ([(250, 260), (0, 10), (200, 300)], [(200, 300), (0, 10)]),
+    ],
+)
+def test_several_ranges(server, tree, asked, expected):
+    value = "bytes=" + ", ".join("%d-%d" % r for r in asked)
+    response = ranged(server, value)
+    assert response.status == 206
+    parts = multipart(response)
+    assert [(p.first, p.last) for p in parts] == expected
+    for p in parts:
+        assert p.size == SIZE
+        assert p.body == tree.files[FILE][p.first : p.last + 1]
+        assert p.fields["content-type"] == "application/octet-stream"
+
+
+@pytest.mark.parametrize(
+    "value, first, last",
+    [
+        ("bytes=0-99,50-149", 0, 149),
+        ("bytes=0-99,100-199", 0, 199),
+        ("bytes=100-199,0-99", 0, 199),
+        ("bytes=0-,-5", 0, SIZE - 1),
+        ("bytes=0-10,20-30,5-25", 0, 30),
+    ],
+)
+def test_ranges_that_merge_into_one_need_no_multipart(server, tree, value, first, last):
+    response = ranged(server, value)
+    assert response.status == 206
+    part = single_part(response)
+    assert (part.first, part.last) == (first, last)
+    assert part.body == tree.files[FILE][first : last + 1]
+
+
+def test_suffix_and_open_end_in_a_set(server, tree):
+    response = ranged(server, "bytes=-5, 0-4")
+    parts = multipart(response)
+    assert [(p.first, p.last) for p in parts] == [(SIZE - 5, SIZE - 1), (0, 4)]
+    assert parts[0].body == tree.files[FILE][-5:]
+    assert parts[1].body == tree.files[FILE][:5]
+
+
+def test_boundary_does_not_occur_in_the_parts(server, site, serve):
+    """A file that holds the boundary of an earlier answer must not break one."""
+    (site / "f").write_bytes(b"x" * 100)
+    own = serve("--root", site)
+    first = ranged(own, "bytes=0-1,5-6", "/f")
+    boundary = first.get("Content-Type").split("boundary=")[1].strip('"')
+    text = b"\r\n--" + boundary.encode() + b"--\r\n"
+    (site / "g").write_bytes(text * 10)
+    parts = multipart(ranged(own, "bytes=0-99,150-199", "/g"))
+    assert [p.body for p in parts] == [(text * 10)[0:100], (text * 10)[150:200]]
+
+
+def test_connection_goes_on_after_a_multipart_answer(server, tree):
+    with server.connect() as c:
+        for _ in range(3):
+            response = c.ask(FILE, fields={"Range": "bytes=0-70000,1000000-1600000"})
+            assert len(multipart(response)) == 2
+            assert c.ask("/4097.bin").body == tree.files["/4097.bin"]
+        c.finish()
+
+
+def test_too_many_ranges_are_ignored_as_a_whole(serve_conf, tree):
+    server = serve_conf({"max_ranges": 4}, [("s", {"root": tree.root}, {})])
+    spread = ["%d-%d" % (i * 100, i * 100 + 9) for i in range(5)]
+    four = ranged(server, "bytes=" + ",".join(spread[:4]))
+    assert len(multipart(four)) == 4
+    five = ranged(server, "bytes=" + ",".join(spread))
+    assert five.status == 200
+    assert five.body == tree.files[FILE]
+    # Counted before merging.
+    assert ranged(server, "bytes=0-1,0-1,0-1,0-1,0-1").status == 200
+
+
+# ----------------------------------------------------------------- If-Range
+
+
+def test_if_range_with_the_current_entity_tag(server, tree):
+    tag = server.get(FILE, "HEAD").get("ETag")
+    response = ranged(server, "bytes=10-19", **{"If-Range": tag})
+    assert response.status == 206
+    assert response.body == tree.files[FILE][10:20]
+
+
+@pytest.mark.parametrize("make", [lambda e: '"other"', lambda e: "W/" + e, lambda e: e[1:-1]])
+def test_if_range_with_another_entity_tag_sends_everything(server, tree, make):
+    tag = server.get(FILE, "HEAD").get("ETag")
+    response = ranged(server, "bytes=10-19", **{"If-Range": make(tag)})
+    assert response.status == 200
+    assert response.body == tree.files[FILE]
+
+
+@pytest.mark.parametrize(
+    "value, status",
+    [
+        (http_date(t.MTIME), 206),
+        ("Thursday, 02-Jan-20 03:04:05 GMT", 206),
+        ("Thu Jan  2 03:04:05 2020", 206),
+        (http_date(t.MTIME - 1), 200),
+        (http_date(t.MTIME + 1), 200),
+        ("yesterday", 200),
+        ("*", 200),
+    ],
+)
+def test_if_range_with_a_date_must_be_exact(plain, value, status):
+    assert ranged(plain, "bytes=10-19", **{"If-Range": value}).status == status
+
+
+def test_if_range_with_the_date_of_a_file_from_the_future_is_weak(serve, site):
+    """RFC 9110, 8.8.2.2: such a date says nothing about the next second."""
+    (site / "f").write_bytes(b"0123456789")
+    when = int(time.time()) + 3600
+    os.utime(site / "f", (when, when))
+    server = serve("--root", site)
+    response = ranged(server, "bytes=0-1", "/f", **{"If-Range": http_date(when)})
+    assert response.status == 200
+
+
+def test_if_range_does_not_rescue_a_range_beyond_the_end(plain):
+    tag = plain.get(FILE, "HEAD").get("ETag")
+    assert ranged(plain, "bytes=%d-" % SIZE, **{"If-Range": tag}).status == 416
+    assert ranged(plain, "bytes=%d-" % SIZE, **{"If-Range": '"x"'}).status == 200
+
+
+def test_if_range_without_range_changes_nothing(plain):
+    assert plain.get(FILE, "HEAD", fields={"If-Range": '"x"'}).status == 200
+
+
+# -------------------------------------------------------------- beyond 4 GiB
+
+
+@pytest.mark.parametrize(
+    "first, length",
+    [
+        ((1 << 31) - 4096, 8192),
+        ((1 << 31) - 1, 2),
+        ((1 << 32) - 4096, 8192),
+        ((1 << 32) - 1, 2),
+        ((1 << 32), 4096),
+        ((1 << 31) - 65537, 131075),
+        ((1 << 32) - 700000, 704096),
+    ],
+)
+def test_ranges_around_2_and_4_gib(server, tree, first, length):
+    response = ranged(server, "bytes=%d-%d" % (first, first + length - 1), "/huge.bin")
+    assert response.status == 206
+    part = single_part(response)
+    assert (part.first, part.size) == (first, t.HUGE)
+    assert part.body == tree.read("huge.bin", first, length)
+    assert any(part.body)
+
+
+def test_length_of_a_file_over_4_gib(plain):
+    assert plain.get("/huge.bin", "HEAD").length == t.HUGE
+
+
+def test_multipart_lengths_over_4_gib(server, tree):
+    """Parts on either side of the boundary, and a suffix."""
+    response = ranged(server, "bytes=-10,%d-%d" % ((1 << 31) - 5, (1 << 31) + 4), "/huge.bin")
+    assert [p.body for p in multipart(response)] == [
+        tree.read("huge.bin", t.HUGE - 10, 10),
+        tree.read("huge.bin", (1 << 31) - 5, 10),
+    ]
+
+
+def test_download_that_starts_before_4_gib_and_is_promised_whole(server, tree):
+    """An open range of over 4 GiB: the head is right and the bytes begin right."""
+    with server.connect() as c:
+        c.send(b"GET /huge.bin HTTP/1.1\r\nHost: x\r\nRange: bytes=1-\r\n\r\n")
+        head = c.read_head()
+        assert head.status == 206
+        assert head.length == t.HUGE - 1
+        assert c.read_exactly(200000) == tree.read("huge.bin", 1, 200000)
+        c.reset()

@@ -1,0 +1,210 @@
+/*
+ * The configuration as a whole: defaults and who wins; each test has the name
+ * of the rule that it pins. Runs in the top directory of the tree.
+ */
+#include <sched.h>
+
+#include "conf_fixture.h"
+
+static void
+every_key_has_its_documented_default(void **state)
+{
+	struct conf *conf = must_load("--root /");
+	struct settings *set = &conf->conf_sites[0].site_set;
+
+	(void)state;
+	assert_int_equal(conf->conf_nlisten, 1);
+	assert_string_equal(conf->conf_listen[0].la_text, "*:8080");
+	assert_int_equal(conf->conf_threads, 16);
+	assert_null(conf->conf_access_log);
+	assert_non_null(conf->conf_mime);
+	assert_int_equal(conf->conf_head_timeout, 10);
+	assert_int_equal(conf->conf_keepalive_timeout, 60);
+	assert_int_equal(conf->conf_send_timeout, 60);
+	assert_int_equal(conf->conf_shutdown_timeout, 30);
+	assert_int_equal(conf->conf_max_head, 16384);
+	assert_int_equal(conf->conf_max_target, 8192);
+	assert_int_equal(conf->conf_max_fields, 100);
+	assert_int_equal(conf->conf_max_ranges, 32);
+	assert_int_equal(conf->conf_open_files, 1024);
+	assert_ptr_equal(
+	    set->set_send_path, pw_send_path(pw_send_path_names[0]));
+	assert_int_equal(set->set_readahead, CONF_READAHEAD_AUTO);
+	assert_int_equal(set->set_cache, PW_CACHE_KEEP);
+	assert_false(set->set_autoindex);
+	assert_false(set->set_dotfiles);
+	assert_string_equal(set->set_index[0], "index.html");
+	assert_null(set->set_index[1]);
+	conf_destroy(&conf);
+	assert_null(conf);
+}
+
+static void
+workers_auto_is_the_cpus_that_may_be_used(void **state)
+{
+	struct conf *conf = must_load("--root / --workers auto");
+	cpu_set_t set;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	assert_int_equal(conf->conf_workers, CPU_COUNT(&set));
+	conf_destroy(&conf);
+
+	conf = must_load("--root /");
+	assert_int_equal(conf->conf_workers, CPU_COUNT(&set));
+	conf_destroy(&conf);
+}
+
+static void
+an_unset_value_inherits_and_a_set_one_does_not(void **state)
+{
+	struct conf *conf = must_load_text(
+	    "site a { root = \".\"\n"
+	    "  autoindex = false\n  readahead = 1M\n  index = {}\n"
+	    "  location /x { autoindex = true index = {c} cache = keep }\n"
+	    "  location /y { }\n"
+	    "}\n"
+	    "site b { root = \".\" readahead = auto }\n"
+	    /* below the sites: the place in the file does not matter */
+	    "autoindex = true\ndotfiles = true\ncache = drop\n"
+	    "readahead = 2M\nsend_path = copy\nindex = {a, b}\n",
+	    "");
+	const struct site *a = &conf->conf_sites[0], *b = &conf->conf_sites[1];
+	const struct settings *x = conf_settings(a, "/x", 2);
+	const struct settings *y = conf_settings(a, "/y", 2);
+
+	(void)state;
+	assert_false(a->site_set.set_autoindex);
+	assert_true(a->site_set.set_dotfiles);
+	assert_int_equal(a->site_set.set_readahead, 1 << 20);
+	assert_int_equal(a->site_set.set_cache, PW_CACHE_DROP);
+	assert_ptr_equal(a->site_set.set_send_path, pw_send_path("copy"));
+	assert_null(a->site_set.set_index);
+
+	assert_true(x->set_autoindex);
+	assert_int_equal(x->set_cache, PW_CACHE_KEEP);
+	assert_int_equal(x->set_readahead, 1 << 20);
+	assert_string_equal(x->set_index[0], "c");
+	assert_null(x->set_index[1]);
+
+	assert_false(y->set_autoindex);
+	assert_int_equal(y->set_cache, PW_CACHE_DROP);
+	assert_null(y->set_index);
+
+	assert_true(b->site_set.set_autoindex);
+	assert_int_equal(b->site_set.set_readahead, CONF_READAHEAD_AUTO);
+	assert_string_equal(b->site_set.set_index[1], "b");
+	conf_destroy(&conf);
+}
+
+static void
+the_command_line_wins_over_the_top_level_only(void **state)
+{
+	struct conf *conf = must_load_text(
+	    "workers = 7\nlisten = {\":81\", \":82\"}\ncache = drop\n"
+	    "site a { root = \".\" }\n"
+	    "site b { root = \".\" cache = drop }\n",
+	    "--workers 2 --listen :83 --cache keep");
+
+	(void)state;
+	assert_int_equal(conf->conf_workers, 2);
+	assert_int_equal(conf->conf_nlisten, 1);
+	assert_string_equal(conf->conf_listen[0].la_text, ":83");
+	assert_int_equal(conf->conf_sites[0].site_set.set_cache, PW_CACHE_KEEP);
+	assert_int_equal(conf->conf_sites[1].site_set.set_cache, PW_CACHE_DROP);
+	conf_destroy(&conf);
+}
+
+static void
+root_replaces_the_sites_of_the_file(void **state)
+{
+	struct conf *conf = must_load_text(
+	    "cache = drop\n" SITE "site b { root = \"/none\" }\n", "--root /");
+
+	(void)state;
+	assert_int_equal(conf->conf_nsites, 1);
+	assert_string_equal(conf->conf_sites[0].site_name, "default");
+	assert_string_equal(conf->conf_sites[0].site_root, "/");
+	assert_int_equal(conf->conf_sites[0].site_set.set_cache, PW_CACHE_DROP);
+	conf_destroy(&conf);
+}
+
+static void
+test_option_checks_and_says_so(void **state)
+{
+	struct conf *conf;
+	char expected[96];
+
+	(void)state;
+	assert_int_equal(load_text(SITE, "-t", &conf), CONF_EXIT_OK);
+	snprintf(
+	    expected, sizeof(expected), "configuration ok: %s\n", file_path);
+	assert_string_equal(out_text, expected);
+	assert_string_equal(err_text, "");
+	assert_null(conf);
+	assert_int_equal(load_text("bad = 1\n", "-t", &conf), CONF_EXIT_ERROR);
+	assert_string_equal(out_text, "");
+}
+
+static void
+the_sample_has_every_key_and_only_defaults(void **state)
+{
+	static const char *const keys[] = {"listen", "workers", "threads",
+	    "access_log", "mime_types", "head_timeout", "keepalive_timeout",
+	    "send_timeout", "shutdown_timeout", "max_head_size",
+	    "max_target_size", "max_fields", "max_ranges", "open_files",
+	    "send_path", "readahead", "cache", "autoindex", "dotfiles", "index",
+	    "names", "root"};
+	struct conf *sample, *plain;
+	char text[16384];
+	FILE *fp = fopen("conf/pagewise.conf", "r");
+
+	(void)state;
+	assert_non_null(fp);
+	text[fread(text, 1, sizeof(text) - 1, fp)] = '\0';
+	fclose(fp);
+	for (size_t i = 0; i < COUNT(keys); i++) {
+		char assignment[32];
+
+		snprintf(assignment, sizeof(assignment), "%s = ", keys[i]);
+		if (strstr(text, assignment) == NULL)
+			fail_msg("no %s", assignment);
+	}
+
+	sample = must_load("-c conf/pagewise.conf");
+	plain = must_load("--root /");
+	/* Scalars lie between the first and the last of them. */
+	assert_int_equal(sample->conf_workers, plain->conf_workers);
+	assert_int_equal(sample->conf_threads, plain->conf_threads);
+	assert_null(sample->conf_access_log);
+	assert_memory_equal(&sample->conf_head_timeout,
+	    &plain->conf_head_timeout,
+	    offsetof(struct conf, conf_sites) -
+		offsetof(struct conf, conf_head_timeout));
+	assert_memory_equal(&sample->conf_sites[0].site_set,
+	    &plain->conf_sites[0].site_set,
+	    offsetof(struct settings, set_index));
+	assert_string_equal(
+	    sample->conf_sites[0].site_set.set_index[0], "index.html");
+	assert_null(sample->conf_sites[0].site_set.set_index[1]);
+	assert_int_equal(sample->conf_nlisten, 1);
+	assert_string_equal(sample->conf_listen[0].la_text, "*:8080");
+	conf_destroy(&sample);
+	conf_destroy(&plain);
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(every_key_has_its_documented_default),
+	    cmocka_unit_test(workers_auto_is_the_cpus_that_may_be_used),
+	    cmocka_unit_test(an_unset_value_inherits_and_a_set_one_does_not),
+	    cmocka_unit_test(the_command_line_wins_over_the_top_level_only),
+	    cmocka_unit_test(root_replaces_the_sites_of_the_file),
+	    cmocka_unit_test(test_option_checks_and_says_so),
+	    cmocka_unit_test(the_sample_has_every_key_and_only_defaults),
+	};
+
+	return cmocka_run_group_tests_name("conf", tests, make_dir, remove_dir);
+}

@@ -1,0 +1,208 @@
+/*
+ * The command line; each test has the name of the rule that it pins.
+ * Runs in the top directory of the tree.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "conf_fixture.h"
+
+static void
+every_option_of_the_command_line_is_understood(void **state)
+{
+	struct conf *conf = must_load(
+	    "--root / --listen :81 --listen [::1]:82 --workers 2 --threads 3 "
+	    "--send-path blocking --readahead=64K --cache drop");
+	struct settings *set = &conf->conf_sites[0].site_set;
+
+	(void)state;
+	assert_string_equal(conf->conf_sites[0].site_name, "default");
+	assert_int_equal(conf->conf_nlisten, 2);
+	assert_string_equal(conf->conf_listen[0].la_text, ":81");
+	assert_string_equal(conf->conf_listen[1].la_text, "[::1]:82");
+	assert_int_equal(conf->conf_workers, 2);
+	assert_int_equal(conf->conf_threads, 3);
+	assert_ptr_equal(set->set_send_path, pw_send_path("blocking"));
+	assert_int_equal(set->set_readahead, 65536);
+	assert_int_equal(set->set_cache, PW_CACHE_DROP);
+	assert_false(set->set_autoindex);
+	conf_destroy(&conf);
+
+	conf = must_load("--root / --autoindex --access-log -");
+	assert_true(conf->conf_sites[0].site_set.set_autoindex);
+	assert_string_equal(conf->conf_access_log, "-");
+	conf_destroy(&conf);
+
+	conf = must_load("--root / --access-log a --access-log off");
+	assert_null(conf->conf_access_log);
+	conf_destroy(&conf);
+}
+
+static void
+an_address_is_numeric_and_all_addresses_are_ipv6_where_possible(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *addr; /* NULL: all */
+		uint16_t port;
+	} table[] = {
+	    {"127.0.0.1:8080", "127.0.0.1", 8080},
+	    {"[::1]:8080", "::1", 8080},
+	    {"[2001:db8::1]:65535", "2001:db8::1", 65535},
+	    {"*:8080", NULL, 8080},
+	    {":8080", NULL, 8080},
+	    {"8080", NULL, 8080},
+	    {"127.0.0.1:0", "127.0.0.1", 0},
+	};
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+	bool ipv6 = fd >= 0;
+
+	(void)state;
+	close(fd);
+	for (size_t i = 0; i < COUNT(table); i++) {
+		char words[64], addr[INET6_ADDRSTRLEN];
+		const char *expected = table[i].addr;
+		struct sockaddr_in6 sin6;
+		struct sockaddr_in sin;
+		struct conf *conf;
+		struct listen_addr *la;
+
+		snprintf(words, sizeof(words), "--root / --listen %s",
+		    table[i].text);
+		conf = must_load(words);
+		la = &conf->conf_listen[0];
+		if (expected == NULL)
+			expected = ipv6 ? "::" : "0.0.0.0";
+		memcpy(&sin, &la->la_addr, sizeof(sin));
+		memcpy(&sin6, &la->la_addr, sizeof(sin6));
+		if (strchr(expected, ':') != NULL) {
+			assert_int_equal(la->la_addr.ss_family, AF_INET6);
+			assert_int_equal(la->la_len, sizeof(sin6));
+			inet_ntop(
+			    AF_INET6, &sin6.sin6_addr, addr, sizeof(addr));
+			assert_int_equal(ntohs(sin6.sin6_port), table[i].port);
+		} else {
+			assert_int_equal(la->la_addr.ss_family, AF_INET);
+			assert_int_equal(la->la_len, sizeof(sin));
+			inet_ntop(AF_INET, &sin.sin_addr, addr, sizeof(addr));
+			assert_int_equal(ntohs(sin.sin_port), table[i].port);
+		}
+		assert_string_equal(addr, expected);
+		assert_string_equal(la->la_text, table[i].text);
+		conf_destroy(&conf);
+	}
+}
+
+static void
+an_address_that_is_none_is_refused_with_its_cause(void **state)
+{
+	(void)state;
+	expect_usage_error("--root / --listen localhost:80",
+	    "--listen: localhost is not a numeric address "
+	    "(127.0.0.1, [::1] or *)");
+	expect_usage_error("--root / --listen ::1:80",
+	    "--listen: an IPv6 address needs brackets: [::1]:8080");
+	expect_usage_error("--root / --listen [::g]:80",
+	    "--listen: [::g] is not an IPv6 address");
+	expect_usage_error("--root / --listen 127.0.0.1",
+	    "--listen: 127.0.0.1: \"127.0.0.1\" is not a port (0 to 65535)");
+	expect_usage_error("--root / --listen :65536",
+	    "--listen: :65536: \"65536\" is not a port (0 to 65535)");
+	expect_usage_error("--root / --listen 127.0.0.1:+1",
+	    "--listen: 127.0.0.1:+1: \"+1\" is not a port (0 to 65535)");
+	expect_usage_error("--root / --listen :81 --listen *:81",
+	    "--listen: *:81 is listed twice");
+}
+
+static void
+port_zero_may_be_listed_twice(void **state)
+{
+	struct conf *conf =
+	    must_load("--root / --listen [::1]:0 --listen [::1]:0");
+
+	(void)state;
+	assert_int_equal(conf->conf_nlisten, 2);
+	conf_destroy(&conf);
+}
+
+static void
+without_file_and_root_the_usage_is_printed(void **state)
+{
+	struct conf *conf;
+
+	(void)state;
+	assert_int_equal(load("", &conf), CONF_EXIT_USAGE);
+	assert_string_equal(out_text, "");
+	assert_non_null(strstr(err_text, "usage: pagewise --root DIR"));
+	assert_non_null(strstr(err_text, "\n    pagewise --root /"));
+	assert_non_null(strstr(err_text, "\n    pagewise -c /"));
+	assert_int_equal(load("--workers 2 -t", &conf), CONF_EXIT_USAGE);
+}
+
+static void
+a_command_line_that_is_wrong_says_where(void **state)
+{
+	(void)state;
+	expect_usage_error("--bogus", "--bogus: unknown option");
+	expect_usage_error("-x", "-x: unknown option");
+	expect_usage_error("--autoindex -xt", "-x: unknown option");
+	expect_usage_error("-c", "-c: its value is missing");
+	expect_usage_error(
+	    "--root / --workers", "--workers: its value is missing");
+	expect_usage_error("--test=1", "--test=1: takes no value");
+	expect_usage_error("--autoindex=x", "--autoindex=x: takes no value");
+	expect_usage_error("--root / extra", "extra: unexpected argument");
+}
+
+static void
+version_and_help_go_to_stdout(void **state)
+{
+	struct conf *conf;
+	unsigned v[3];
+
+	(void)state;
+	assert_int_equal(load("-V", &conf), CONF_EXIT_OK);
+	assert_int_equal(sscanf(out_text,
+			     "pagewise " PW_VERSION " (libevent %*[^,], "
+			     "http-parser %u.%u.%u)\n",
+			     &v[0], &v[1], &v[2]),
+	    3);
+	assert_int_equal(v[0], 2);
+	assert_string_equal(err_text, "");
+
+	assert_int_equal(load("--help", &conf), CONF_EXIT_OK);
+	assert_non_null(strstr(out_text, "--send-path"));
+	assert_string_equal(err_text, "");
+}
+
+static void
+relative_paths_of_the_command_line_start_at_the_working_directory(void **state)
+{
+	struct conf *conf =
+	    must_load_text(SITE, "--root tests --access-log log");
+
+	(void)state;
+	assert_string_equal(conf->conf_sites[0].site_root, "tests");
+	assert_string_equal(conf->conf_access_log, "log");
+	conf_destroy(&conf);
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(every_option_of_the_command_line_is_understood),
+	    cmocka_unit_test(
+		an_address_is_numeric_and_all_addresses_are_ipv6_where_possible),
+	    cmocka_unit_test(an_address_that_is_none_is_refused_with_its_cause),
+	    cmocka_unit_test(port_zero_may_be_listed_twice),
+	    cmocka_unit_test(without_file_and_root_the_usage_is_printed),
+	    cmocka_unit_test(a_command_line_that_is_wrong_says_where),
+	    cmocka_unit_test(version_and_help_go_to_stdout),
+	    cmocka_unit_test(
+		relative_paths_of_the_command_line_start_at_the_working_directory),
+	};
+
+	return cmocka_run_group_tests_name(
+	    "conf_args", tests, make_dir, remove_dir);
+}

@@ -1,0 +1,329 @@
+/*
+ * The configuration file and its messages; each test has the name of the rule
+ * that it pins.
+ */
+#include "conf_fixture.h"
+
+static void
+every_key_of_the_file_is_understood(void **state)
+{
+	struct conf *conf = must_load_text("listen = {\"127.0.0.1:1\", 2}\n"
+					   "workers = 3\nthreads = 4\n"
+					   "access_log = \"log\"\n"
+					   "head_timeout = 5\n"
+					   "keepalive_timeout = 0\n"
+					   "send_timeout = 7\n"
+					   "shutdown_timeout = 8\n"
+					   "max_head_size = 9K\n"
+					   "max_target_size = 1000\n"
+					   "max_fields = 11\nmax_ranges = 12\n"
+					   "open_files = 1000000\n"
+					   "send_path = copy\nreadahead = 1M\n"
+					   "cache = auto\nautoindex = true\n"
+					   "dotfiles = true\n"
+					   "index = {\"a\", \"b\"}\n"
+					   "site a { names = {A.example, "
+					   "b.example.}\n root = \".\" }\n",
+	    "");
+	struct site *site = &conf->conf_sites[0];
+	struct settings *set = &site->site_set;
+
+	(void)state;
+	assert_int_equal(conf->conf_nlisten, 2);
+	assert_int_equal(conf->conf_workers, 3);
+	assert_int_equal(conf->conf_threads, 4);
+	assert_int_equal(conf->conf_head_timeout, 5);
+	assert_int_equal(conf->conf_keepalive_timeout, 0);
+	assert_int_equal(conf->conf_send_timeout, 7);
+	assert_int_equal(conf->conf_shutdown_timeout, 8);
+	assert_int_equal(conf->conf_max_head, 9216);
+	assert_int_equal(conf->conf_max_target, 1000);
+	assert_int_equal(conf->conf_max_fields, 11);
+	assert_int_equal(conf->conf_max_ranges, 12);
+	assert_int_equal(conf->conf_open_files, 1000000);
+	assert_ptr_equal(set->set_send_path, pw_send_path("copy"));
+	assert_int_equal(set->set_readahead, 1 << 20);
+	assert_int_equal(set->set_cache, PW_CACHE_AUTO);
+	assert_true(set->set_autoindex);
+	assert_true(set->set_dotfiles);
+	assert_string_equal(set->set_index[0], "a");
+	assert_string_equal(set->set_index[1], "b");
+	assert_string_equal(site->site_name, "a");
+	assert_string_equal(site->site_names[0], "a.example");
+	assert_string_equal(site->site_names[1], "b.example");
+	conf_destroy(&conf);
+}
+
+static void
+an_error_names_file_line_key_and_cause(void **state)
+{
+	(void)state;
+	expect_file_error(
+	    "# one\n\n// two\nnonsense = 1\n", ":4: nonsense: unknown key");
+	expect_file_error(SITE "site \"b\" {\n\tworkers = 1\n}\n",
+	    ":3: workers: unknown key");
+	expect_file_error("site a {\n root = \".\"\n location / {\n"
+			  "  root = \".\"\n } }\n",
+	    ":4: root: unknown key");
+	expect_file_error("\nworkers 2\n", ":2: workers: '=' is missing");
+	expect_file_error("\nworkers = {2}\n", ":2: {: not expected here");
+	expect_file_error("\nsite { }\n", ":2: site: its name is missing");
+	expect_file_error("\nsite a root\n", ":2: site: '{' is missing");
+	expect_file_error("\nworkers += 2\n", ":2: workers: is not a list");
+	expect_file_error("\n}\n", ":2: unexpected closing brace");
+}
+
+static void
+comments_do_not_shift_line_numbers(void **state)
+{
+	(void)state;
+	expect_file_error(
+	    "#\n# a \"quote\n#{\nbad = 1\n", ":4: bad: unknown key");
+	expect_file_error("/* a */ /* b */\nbad = 1\n", ":2: bad: unknown key");
+	expect_file_error("/* a\n * b {\n\" */ workers = 1 /*\n*/ bad = 1\n",
+	    ":4: bad: unknown key");
+	expect_file_error("workers = 1 # a\nthreads = 1 // b\nbad = 1",
+	    ":3: bad: unknown key");
+	expect_file_error(
+	    "access_log = \"a\n# b\n\"\nbad = 1\n", ":4: bad: unknown key");
+}
+
+static void
+what_looks_like_a_comment_in_a_string_or_word_is_kept(void **state)
+{
+	char word[] = "k = g//h x/*y ${A:-#}";
+	const char *what;
+	int line;
+	struct conf *conf = must_load_text("access_log = \"/a#b//c/*d\\\"e\"\n"
+					   "index = {'f#{\\'', g}\n" SITE,
+	    "");
+
+	(void)state;
+	assert_string_equal(conf->conf_access_log, "/a#b//c/*d\"e");
+	assert_string_equal(conf->conf_sites[0].site_set.set_index[0], "f#{'");
+	conf_destroy(&conf);
+
+	assert_int_equal(conf_text_strip(word, &line, &what), 0);
+	assert_string_equal(word, "k = g//h x/*y ${A:-#}");
+}
+
+static void
+what_has_no_end_is_an_error_where_it_began(void **state)
+{
+	(void)state;
+	expect_file_error(
+	    "\nsite a {\n root = \".\"\n", ":2: block: has no end");
+	expect_file_error("site a {\n root = \".\"\n location / {\n}\n",
+	    ":1: block: has no end");
+	expect_file_error("\naccess_log = \"a\n\n", ":2: string: has no end");
+	expect_file_error("\naccess_log = 'a\n\n", ":2: string: has no end");
+	expect_file_error("\n\n/* a\n\n", ":3: comment: has no end");
+	expect_file_error("access_log = \"a\\", ":1: string: has no end");
+}
+
+static void
+a_file_that_is_no_text_is_refused(void **state)
+{
+	struct conf *conf;
+	char words[96], expected[160];
+
+	(void)state;
+	write_file(file_path, "workers = 1\n\0\n", 14);
+	snprintf(words, sizeof(words), "-c %s", file_path);
+	assert_int_equal(load(words, &conf), CONF_EXIT_ERROR);
+	snprintf(expected, sizeof(expected), "pagewise: %s: is not text\n",
+	    file_path);
+	assert_string_equal(err_text, expected);
+
+	snprintf(words, sizeof(words), "-c %s", dir);
+	assert_int_equal(load(words, &conf), CONF_EXIT_ERROR);
+	snprintf(
+	    expected, sizeof(expected), "pagewise: %s: Is a directory\n", dir);
+	assert_string_equal(err_text, expected);
+
+	snprintf(words, sizeof(words), "-c %s/none", dir);
+	assert_int_equal(load(words, &conf), CONF_EXIT_ERROR);
+	snprintf(expected, sizeof(expected),
+	    "pagewise: %s/none: No such file or directory\n", dir);
+	assert_string_equal(err_text, expected);
+}
+
+static void
+a_file_without_a_site_is_an_error(void **state)
+{
+	(void)state;
+	expect_file_error("", ": site: there is none");
+	expect_file_error("workers = 1\n", ": site: there is none");
+}
+
+static void
+relative_paths_start_at_the_file(void **state)
+{
+	struct conf *conf;
+	char types[96], expected[160];
+
+	(void)state;
+	snprintf(types, sizeof(types), "%s/types", dir);
+	write_file(types, "text/x-pinned pinned\n", 21);
+	conf =
+	    must_load_text("mime_types = types\naccess_log = log\n" SITE, "");
+	snprintf(expected, sizeof(expected), "%s/.", dir);
+	assert_string_equal(conf->conf_sites[0].site_root, expected);
+	snprintf(expected, sizeof(expected), "%s/log", dir);
+	assert_string_equal(conf->conf_access_log, expected);
+	assert_string_equal(
+	    mime_type(conf->conf_mime, "/a.pinned"), "text/x-pinned");
+	conf_destroy(&conf);
+
+	conf =
+	    must_load_text("access_log = \"-\"\nsite a { root = \"/\" }", "");
+	assert_string_equal(conf->conf_sites[0].site_root, "/");
+	assert_string_equal(conf->conf_access_log, "-");
+	conf_destroy(&conf);
+}
+
+static void
+a_table_of_types_that_cannot_be_read_is_an_error(void **state)
+{
+	char start[160];
+	struct conf *conf;
+
+	(void)state;
+	assert_int_equal(load_text("\nmime_types = none\n" SITE, "", &conf),
+	    CONF_EXIT_ERROR);
+	snprintf(start, sizeof(start), "pagewise: %s:2: mime_types: %s/none",
+	    file_path, dir);
+	assert_memory_equal(err_text, start, strlen(start));
+}
+
+static void
+a_size_takes_one_suffix_of_1024s(void **state)
+{
+	static const struct {
+		const char *text;
+		int error;
+		uint64_t value;
+	} table[] = {
+	    {"0", 0, 0},
+	    {"65536", 0, 65536},
+	    {"64K", 0, 65536},
+	    {"2m", 0, 2 << 20},
+	    {"3G", 0, (uint64_t)3 << 30},
+	    {"18446744073709551615", 0, UINT64_MAX},
+	    {"18446744073709551616", -ERANGE, 0},
+	    {"18446744073709551615K", -ERANGE, 0},
+	    {"", -EINVAL, 0},
+	    {"K", -EINVAL, 0},
+	    {"1KB", -EINVAL, 0},
+	    {"1T", -EINVAL, 0},
+	    {"-1", -EINVAL, 0},
+	    {" 1", -EINVAL, 0},
+	    {"1 K", -EINVAL, 0},
+	    {"0x10", -EINVAL, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		uint64_t value = 0;
+
+		assert_int_equal(
+		    conf_size(table[i].text, &value), table[i].error);
+		if (table[i].error == 0)
+			assert_int_equal(value, table[i].value);
+	}
+}
+
+static void
+a_number_is_checked_against_its_range(void **state)
+{
+	static const struct {
+		const char *line;
+		const char *cause;
+	} table[] = {
+	    {"workers = 0", "0 is out of range (1 to 1024, or auto)"},
+	    {"workers = 1025", "1025 is out of range (1 to 1024, or auto)"},
+	    {"workers = x", "x is not a number (1 to 1024, or auto)"},
+	    {"threads = 0", "0 is out of range (1 to 256)"},
+	    {"threads = 257", "257 is out of range (1 to 256)"},
+	    {"threads = 1K", "1K is not a number (1 to 256)"},
+	    {"threads = 99999999999999999999",
+		"99999999999999999999 is out of range (1 to 256)"},
+	    {"open_files = 15", "15 is out of range (16 to 1000000)"},
+	    {"open_files = 1000001", "1000001 is out of range (16 to 1000000)"},
+	    {"max_head_size = 1023", "1023 is out of range (1K to 1M)"},
+	    {"max_head_size = 1025K", "1025K is out of range (1K to 1M)"},
+	    {"readahead = 63K", "63K is out of range (64K to 64M, or auto)"},
+	    {"readahead = 65M", "65M is out of range (64K to 64M, or auto)"},
+	    {"readahead = big", "big is not a size (64K to 64M, or auto)"},
+	    {"head_timeout = 0", "0 is out of range (1 to 3600)"},
+	    {"send_timeout = 0", "0 is out of range (1 to 86400)"},
+	    {"max_fields = 0", "0 is out of range (1 to 1024)"},
+	    {"max_ranges = 0", "0 is out of range (1 to 1024)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		size_t len = strcspn(table[i].line, " ");
+		char text[128], expected[128];
+
+		snprintf(text, sizeof(text), "\n%s\n" SITE, table[i].line);
+		snprintf(expected, sizeof(expected), ":2: %.*s: %s", (int)len,
+		    table[i].line, table[i].cause);
+		expect_file_error(text, expected);
+	}
+	expect_usage_error("--root / --workers 0",
+	    "--workers: 0 is out of range (1 to 1024, or auto)");
+}
+
+static void
+a_word_is_one_of_those_that_are_known(void **state)
+{
+	(void)state;
+	expect_file_error("cache = lose\n" SITE,
+	    ":1: cache: \"lose\" is not keep, drop or auto");
+	expect_file_error("autoindex = yes\n" SITE,
+	    ":1: autoindex: \"yes\" is not true or false");
+	expect_file_error("index = {\"a\",\n\"b/c\"}\n" SITE,
+	    ":2: index: \"b/c\" is not the name of a file");
+	expect_file_error("access_log = \"\"\n" SITE,
+	    ":1: access_log: the path is empty (\"off\" for none)");
+}
+
+static void
+an_unknown_send_path_lists_the_known_ones(void **state)
+{
+	char expected[256] = ":1: send_path: there is no \"warp\"; known are ";
+
+	(void)state;
+	for (const char *const *s = pw_send_path_names; *s != NULL; s++) {
+		strcat(expected, *s);
+		if (s[1] != NULL)
+			strcat(expected, ", ");
+	}
+	expect_file_error("send_path = warp\n" SITE, expected);
+	assert_non_null(strstr(err_text, "nodiskio"));
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(every_key_of_the_file_is_understood),
+	    cmocka_unit_test(an_error_names_file_line_key_and_cause),
+	    cmocka_unit_test(comments_do_not_shift_line_numbers),
+	    cmocka_unit_test(
+		what_looks_like_a_comment_in_a_string_or_word_is_kept),
+	    cmocka_unit_test(what_has_no_end_is_an_error_where_it_began),
+	    cmocka_unit_test(a_file_that_is_no_text_is_refused),
+	    cmocka_unit_test(a_file_without_a_site_is_an_error),
+	    cmocka_unit_test(relative_paths_start_at_the_file),
+	    cmocka_unit_test(a_table_of_types_that_cannot_be_read_is_an_error),
+	    cmocka_unit_test(a_size_takes_one_suffix_of_1024s),
+	    cmocka_unit_test(a_number_is_checked_against_its_range),
+	    cmocka_unit_test(a_word_is_one_of_those_that_are_known),
+	    cmocka_unit_test(an_unknown_send_path_lists_the_known_ones),
+	};
+
+	return cmocka_run_group_tests_name(
+	    "conf_file", tests, make_dir, remove_dir);
+}

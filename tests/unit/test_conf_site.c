@@ -1,0 +1,213 @@
+/*
+ * Sites and locations; each test has the name of the rule that it pins.
+ */
+#include "conf_fixture.h"
+
+static void
+a_site_needs_a_name_and_a_root(void **state)
+{
+	(void)state;
+	expect_file_error(
+	    "\nsite \"\" { }\n", ":2: site \"\": the name is empty");
+	expect_file_error(
+	    SITE "site b\n{\n\n}\n", ":3: site \"b\": it has no root");
+	expect_file_error(
+	    "site a {\n\n root = \"\"\n}\n", ":3: root: the path is empty");
+}
+
+static void
+a_root_that_cannot_be_read_names_the_errno(void **state)
+{
+	char expected[256], file[96];
+
+	(void)state;
+	snprintf(expected, sizeof(expected),
+	    ":2: root: %s/none: No such file or directory", dir);
+	expect_file_error("site a {\n root = none\n}\n", expected);
+
+	snprintf(file, sizeof(file), "%s/plain", dir);
+	write_file(file, "", 0);
+	snprintf(expected, sizeof(expected),
+	    ":2: root: %s/plain: Not a directory", dir);
+	expect_file_error("site a {\n root = plain\n}\n", expected);
+
+	expect_usage_error("--root /nonexistent",
+	    "--root: /nonexistent: No such file or directory");
+}
+
+static void
+a_root_must_be_readable_and_searchable(void **state)
+{
+	static const mode_t modes[] = {0300, 0400, 0500};
+	struct site site = {0};
+	struct conf_why why;
+	uid_t uid = geteuid();
+	char path[96];
+	int got[COUNT(modes)];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/closed", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(chmod(dir, 0755), 0);
+	/* Root may do anything, so be somebody else for a while. */
+	if (uid == 0) {
+		assert_int_equal(chown(path, 65534, 65534), 0);
+		assert_int_equal(seteuid(65534), 0);
+	}
+	for (size_t i = 0; i < COUNT(modes); i++)
+		got[i] = chmod(path, modes[i]) == 0
+			     ? conf_site_root(&site, NULL, path, &why)
+			     : 1;
+	assert_int_equal(seteuid(uid), 0);
+	conf_site_free(&site);
+	assert_int_equal(got[0], -EACCES);
+	assert_int_equal(got[1], -EACCES);
+	assert_int_equal(got[2], 0);
+}
+
+static void
+the_longest_location_wins(void **state)
+{
+	struct conf *conf = must_load_text(
+	    "site a { root = \".\"\n location / { readahead = 64K }\n"
+	    " location /v/big/ { readahead = 128K }\n"
+	    " location /v/ { readahead = 256K } }\n",
+	    "");
+	const struct site *site = &conf->conf_sites[0];
+	static const struct {
+		const char *path;
+		uint64_t readahead;
+	} table[] = {
+	    {"/", 64 << 10},
+	    {"/v", 64 << 10},
+	    {"/v/", 256 << 10},
+	    {"/v/big", 256 << 10},
+	    {"/v/big/", 128 << 10},
+	    {"/v/big/x", 128 << 10},
+	    {"/V/big/x", 64 << 10},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++)
+		assert_int_equal(
+		    conf_settings(site, table[i].path, strlen(table[i].path))
+			->set_readahead,
+		    table[i].readahead);
+	/* Only len bytes count. */
+	assert_int_equal(
+	    conf_settings(site, "/v/big/", 3)->set_readahead, 256 << 10);
+	conf_destroy(&conf);
+}
+
+static void
+without_a_matching_location_the_site_decides(void **state)
+{
+	struct conf *conf = must_load_text(
+	    "site a { root = \".\" location /v/ { cache = drop } }\n", "");
+	const struct site *site = &conf->conf_sites[0];
+
+	(void)state;
+	assert_ptr_equal(conf_settings(site, "/w", 2), &site->site_set);
+	conf_destroy(&conf);
+}
+
+static void
+a_location_begins_with_a_slash_and_can_match(void **state)
+{
+	(void)state;
+	expect_file_error("site a { root = \".\"\n location v { } }\n",
+	    ":2: location \"v\": does not begin with '/'");
+	expect_file_error("site a { root = \".\"\n location '/a//b' { } }\n",
+	    ":2: location \"/a//b\": matches no path: \"//\", \"/./\" and "
+	    "\"/../\" are resolved before");
+}
+
+static void
+sites_and_locations_are_unique(void **state)
+{
+	struct conf *conf;
+
+	(void)state;
+	expect_file_error(SITE SITE, ":2: a: is defined already");
+	expect_file_error(
+	    "site a { root = \".\"\n location /v { }\n location /v { } }\n",
+	    ":3: /v: is defined already");
+	/* but not across sites */
+	conf = must_load_text("site a { root = \".\" location /v { } }\n"
+			      "site b { root = \".\" location /v { } }\n",
+	    "");
+	conf_destroy(&conf);
+}
+
+static void
+a_host_name_belongs_to_one_site(void **state)
+{
+	(void)state;
+	expect_file_error("site a { root = \".\" names = {x.example} }\n"
+			  "site b { root = \".\"\n"
+			  " names = {y.example,\n  X.EXAMPLE.}\n}\n",
+	    ":4: names: X.EXAMPLE. is a name of site \"a\" already");
+	expect_file_error("site a { root = \".\" names = {\"x:80\"} }\n",
+	    ":1: names: x:80 is not a host name");
+	expect_file_error("site a { root = \".\" names = {\"a b\"} }\n",
+	    ":1: names: a b is not a host name");
+	expect_file_error("site a { root = \".\" names = {\"\"} }\n",
+	    ":1: names:  is not a host name");
+}
+
+static void
+a_host_finds_its_site_or_the_first(void **state)
+{
+	struct conf *conf = must_load_text(
+	    "site a { root = \".\" }\n"
+	    "site b { root = \".\" names = {b.example, w.example} }\n"
+	    "site c { root = \".\" names = {\"[::1]\"} }\n",
+	    "");
+	static const struct {
+		const char *host;
+		size_t site;
+	} table[] = {
+	    {"b.example", 1},
+	    {"B.Example", 1},
+	    {"w.example:8080", 1},
+	    {"b.example.", 1},
+	    {"b.example.:80", 1},
+	    {"b.exampl", 0},
+	    {"b.example.org", 0},
+	    {"[::1]", 2},
+	    {"[::1]:8080", 2},
+	    {"[::2]", 0},
+	    {"a", 0},
+	    {".", 0},
+	    {"", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++)
+		assert_ptr_equal(
+		    conf_site(conf, table[i].host, strlen(table[i].host)),
+		    &conf->conf_sites[table[i].site]);
+	assert_ptr_equal(
+	    conf_site(conf, "b.example@", 9), &conf->conf_sites[1]);
+	assert_ptr_equal(conf_site(conf, NULL, 0), &conf->conf_sites[0]);
+	conf_destroy(&conf);
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_site_needs_a_name_and_a_root),
+	    cmocka_unit_test(a_root_that_cannot_be_read_names_the_errno),
+	    cmocka_unit_test(a_root_must_be_readable_and_searchable),
+	    cmocka_unit_test(the_longest_location_wins),
+	    cmocka_unit_test(without_a_matching_location_the_site_decides),
+	    cmocka_unit_test(a_location_begins_with_a_slash_and_can_match),
+	    cmocka_unit_test(sites_and_locations_are_unique),
+	    cmocka_unit_test(a_host_name_belongs_to_one_site),
+	    cmocka_unit_test(a_host_finds_its_site_or_the_first),
+	};
+
+	return cmocka_run_group_tests_name(
+	    "conf_site", tests, make_dir, remove_dir);
+}

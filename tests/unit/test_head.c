@@ -1,0 +1,598 @@
+/*
+ * The raw head (RFC 9112): what gets through to the parser, what does not, and
+ * that neither depends on how the bytes arrive.
+ *
+ * A refused head is written up to the byte that proves it wrong: everything
+ * before that byte must be HEAD_MORE, and whatever follows it changes nothing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "server/head.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define BYTES(literal)                         \
+	{                                      \
+		(literal), sizeof(literal) - 1 \
+	}
+#define LINE "GET / HTTP/1.1\r\n"
+#define BASE LINE "Host: a\r\n"
+#define TEN  "abcdefghij"
+
+static const struct head_limits roomy = {4096, 1024, 32};
+
+struct good_case {
+	const char *gc_rule;
+	struct str gc_head;
+	size_t gc_skip;
+	int gc_minor;
+};
+
+static const struct good_case good[] = {
+    {"the smallest 1.1", BYTES(LINE "Host:\r\n\r\n"), 0, 1},
+    {"the smallest 1.0", BYTES("GET / HTTP/1.0\r\n\r\n"), 0, 0},
+    {"a name", BYTES(BASE "\r\n"), 0, 1},
+    {"1.0 may have Host", BYTES("GET / HTTP/1.0\r\nHost: a\r\n\r\n"), 0, 0},
+    {"one blank line before", BYTES("\r\n" BASE "\r\n"), 2, 1},
+    {"two blank lines before", BYTES("\r\n\r\n" BASE "\r\n"), 4, 1},
+    {"method any token", BYTES("!#$%&'*+-.^_`|~9 / HTTP/1.0\r\n\r\n"), 0, 0},
+    {"a method is not upper-cased", BYTES("get / HTTP/1.0\r\n\r\n"), 0, 0},
+    {"a method of 32", BYTES(TEN TEN TEN "ab / HTTP/1.0\r\n\r\n"), 0, 0},
+    {"asterisk", BYTES("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"), 0, 1},
+    {"absolute form", BYTES("GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n"), 0, 1},
+    {"every visible byte in a target",
+	BYTES("GET /!\"#$%&'()*+,-./09:;<=>?@AZ[\\]^_`a{|}~ HTTP/1.0\r\n\r\n"),
+	0, 0},
+    {"no space after the colon", BYTES(LINE "Host:a\r\n\r\n"), 0, 1},
+    {"space and tab around a value", BYTES(LINE "Host: \t a\t \r\n\r\n"), 0, 1},
+    {"the case of a name", BYTES(LINE "hOST: a\r\n\r\n"), 0, 1},
+    {"Host need not be first", BYTES(LINE "A: b\r\nHost: a\r\n\r\n"), 0, 1},
+    {"an empty value", BYTES(BASE "X:\r\n\r\n"), 0, 1},
+    {"a blank value", BYTES(BASE "X: \t \r\n\r\n"), 0, 1},
+    {"obs-text in a value", BYTES(BASE "X: \x80\xc3\xa9\xff\r\n\r\n"), 0, 1},
+    {"a colon in a value", BYTES(BASE "X: a: b:\r\n\r\n"), 0, 1},
+    {"repeated other fields", BYTES(BASE "X: a\r\nX: a\r\n\r\n"), 0, 1},
+    {"any token is a name", BYTES(BASE "!#$%&'*+-.^_`|~9: a\r\n\r\n"), 0, 1},
+    {"names that only begin alike",
+	BYTES(BASE "Host2: b\r\nHos: b\r\nContent-Length-X: a\r\n"
+		   "Transfer-Encodin: chunked\r\nTE: trailers\r\n\r\n"),
+	0, 1},
+    {"a length", BYTES(BASE "Content-Length: 0\r\n\r\n"), 0, 1},
+    {"a length of many digits",
+	BYTES(BASE "Content-Length:\t00000000000000000000123 \r\n\r\n"), 0, 1},
+    {"a port", BYTES(LINE "Host: example.com:8080\r\n\r\n"), 0, 1},
+    {"an empty port", BYTES(LINE "Host: example.com:\r\n\r\n"), 0, 1},
+    {"an address", BYTES(LINE "Host: 127.0.0.1:80\r\n\r\n"), 0, 1},
+    {"an IPv6 address", BYTES(LINE "Host: [::1]\r\n\r\n"), 0, 1},
+    {"IPv6 and port", BYTES(LINE "Host: [2001:DB8::a]:80\r\n\r\n"), 0, 1},
+    {"the longest IPv6 address",
+	BYTES(LINE "Host: [1111:2222:3333:4444:5555:6666:255.255.255.255]\r\n"
+		   "\r\n"),
+	0, 1},
+    {"a reg-name", BYTES(LINE "Host: a-z._~%aF%0A%f9!$&'()*+,;=\r\n\r\n"), 0,
+	1},
+    {"Host empty but for space", BYTES(LINE "Host: \t\r\n\r\n"), 0, 1},
+};
+
+struct bad_case {
+	const char *bc_rule;
+	struct str bc_head;
+	int bc_status;
+};
+
+static const struct bad_case bad_line_ends[] = {
+    {"LF ends the request line", BYTES("GET / HTTP/1.1\n"), 400},
+    {"LF ends a field", BYTES(BASE "X: a\n"), 400},
+    {"LF ends a field without value", BYTES(BASE "X:\n"), 400},
+    {"LF is the blank line", BYTES(BASE "\n"), 400},
+    {"LF right after the request line", BYTES(LINE "\n"), 400},
+    {"LF before the request line", BYTES("\n"), 400},
+    {"LF after one blank line", BYTES("\r\n\n"), 400},
+    {"LF in the method", BYTES("GE\n"), 400},
+    {"LF in the target", BYTES("GET /\n"), 400},
+    {"LF in a name", BYTES(BASE "X\n"), 400},
+    {"CR in a value", BYTES(BASE "X: a\rb"), 400},
+    {"CR in a name", BYTES(BASE "X\r"), 400},
+    {"CR after the version", BYTES("GET / HTTP/1.1\rX"), 400},
+    {"CR CR LF after the request line", BYTES("GET / HTTP/1.1\r\r"), 400},
+    {"CR CR LF after a field", BYTES(BASE "X: a\r\r"), 400},
+    {"CR is the blank line", BYTES(BASE "\rX"), 400},
+    {"CR before the request line", BYTES("\rG"), 400},
+    {"CR in the method", BYTES("GE\r"), 400},
+    {"CR in the target", BYTES("GET /a\r"), 400},
+    {"three blank lines before", BYTES("\r\n\r\n\r"), 400},
+};
+
+static const struct bad_case bad_request_lines[] = {
+    {"HTTP/0.9", BYTES("GET /\r"), 400},
+    {"HTTP/0.9 with a space", BYTES("GET / \r"), 400},
+    {"method alone", BYTES("GET\r"), 400},
+    {"no target", BYTES("GET \r"), 400},
+    {"two spaces before the target", BYTES("GET  "), 400},
+    {"two spaces after the target", BYTES("GET /  "), 400},
+    {"tab before the target", BYTES("GET\t"), 400},
+    {"tab before the version", BYTES("GET / \t"), 400},
+    {"space before the method", BYTES(" "), 400},
+    {"tab before the method", BYTES("\t"), 400},
+    {"space after a blank line", BYTES("\r\n "), 400},
+    {"space in the target", BYTES("GET /a b"), 400},
+    {"space in the method", BYTES("GE T /"), 400},
+    {"space after the version", BYTES("GET / HTTP/1.1 "), 400},
+    {"method not a token", BYTES("GE@"), 400},
+    {"method with NUL", BYTES("GE\0"), 400},
+    {"TLS", BYTES("\x16"), 400},
+    {"target with NUL", BYTES("GET /a\0"), 400},
+    {"HxTP", BYTES("GET / Hx"), 400},
+    {"HTTPS", BYTES("GET / HTTPS"), 400},
+    {"lower case version", BYTES("GET / h"), 400},
+    {"version without slash", BYTES("GET / HTTP "), 400},
+    {"version without number", BYTES("GET / HTTP/\r"), 400},
+    {"version without minor", BYTES("GET / HTTP/1\r"), 400},
+    {"version without minor digit", BYTES("GET / HTTP/1.\r"), 400},
+    {"version with two major digits", BYTES("GET / HTTP/11"), 400},
+    {"version with two minor digits", BYTES("GET / HTTP/1.10"), 400},
+    {"version with a sign", BYTES("GET / HTTP/+"), 400},
+    {"version with 8 bits", BYTES("GET / HTTP/1.\xb1"), 400},
+    {"something after the version", BYTES("GET / HTTP/1.1x"), 400},
+    {"HTTP/2.0", BYTES("GET / HTTP/2.0\r"), 505},
+    {"the preface of HTTP/2", BYTES("PRI * HTTP/2.0\r"), 505},
+    {"HTTP/3.7", BYTES("GET / HTTP/3.7\r"), 505},
+    {"HTTP/0.9 spelt out", BYTES("GET / HTTP/0.9\r"), 505},
+    {"HTTP/1.2", BYTES("GET / HTTP/1.2\r"), 505},
+    {"a method of 33", BYTES(TEN TEN TEN "abc"), 501},
+};
+
+static const struct bad_case bad_fields[] = {
+    {"space before the first field", BYTES(LINE " "), 400},
+    {"tab before the first field", BYTES(LINE "\t"), 400},
+    {"folded by space", BYTES(BASE "X: a\r\n "), 400},
+    {"folded by tab", BYTES(BASE "X: a\r\n\t"), 400},
+    {"folded Host", BYTES(LINE "Host: a\r\n "), 400},
+    {"folded to nothing", BYTES(BASE "X:\r\n "), 400},
+    {"space before the colon", BYTES(BASE "X "), 400},
+    {"tab before the colon", BYTES(BASE "X\t"), 400},
+    {"Transfer-Encoding, space, colon", BYTES(BASE "Transfer-Encoding "), 400},
+    {"Transfer-Encoding, tab, colon", BYTES(BASE "Transfer-Encoding\t"), 400},
+    {"Transfer-Encoding, VT, colon", BYTES(BASE "Transfer-Encoding\v"), 400},
+    {"Content-Length, space, colon", BYTES(BASE "Content-Length "), 400},
+    {"Host, space, colon", BYTES(LINE "Host "), 400},
+    {"no name", BYTES(BASE ":"), 400},
+    {"no colon", BYTES(BASE "X\r"), 400},
+    {"NUL in a name", BYTES(BASE "X\0"), 400},
+    {"8 bits before Transfer-Encoding", BYTES(BASE "\xa0"), 400},
+    {"NUL in a value", BYTES(BASE "X: a\0"), 400},
+    {"NUL as value", BYTES(BASE "X:\0"), 400},
+};
+
+static const struct bad_case bad_hosts[] = {
+    {"missing", BYTES(LINE "\r"), 400},
+    {"missing among others", BYTES(LINE "X: Host: a\r\nHost2: a\r\n\r"), 400},
+    {"repeated", BYTES(BASE "Host:"), 400},
+    {"repeated in another case", BYTES(BASE "X: a\r\nhOsT:"), 400},
+    {"repeated after an empty one", BYTES(LINE "Host:\r\nHost:"), 400},
+    {"repeated on 1.0", BYTES("GET / HTTP/1.0\r\nHost: a\r\nHost:"), 400},
+    {"malformed on 1.0", BYTES("GET / HTTP/1.0\r\nHost: a b\r"), 400},
+    {"a space", BYTES(LINE "Host: a b\r"), 400},
+    {"a slash", BYTES(LINE "Host: a/b\r"), 400},
+    {"a URI", BYTES(LINE "Host: http://a/\r"), 400},
+    {"a user", BYTES(LINE "Host: u@a\r"), 400},
+    {"a query", BYTES(LINE "Host: a?b\r"), 400},
+    {"a quote", BYTES(LINE "Host: \"a\"\r"), 400},
+    {"a backslash", BYTES(LINE "Host: a\\b\r"), 400},
+    {"8 bits", BYTES(LINE "Host: \xc3\xa9\r"), 400},
+    {"a bad escape", BYTES(LINE "Host: a%zz\r"), 400},
+    {"half an escape", BYTES(LINE "Host: a%4\r"), 400},
+    {"a port alone", BYTES(LINE "Host: :80\r"), 400},
+    {"a port of letters", BYTES(LINE "Host: a:http\r"), 400},
+    {"a port below zero", BYTES(LINE "Host: a:-1\r"), 400},
+    {"two ports", BYTES(LINE "Host: a:80:80\r"), 400},
+    {"a space before the port", BYTES(LINE "Host: a :80\r"), 400},
+    {"IPv6 without brackets", BYTES(LINE "Host: ::1\r"), 400},
+    {"IPv6 not closed", BYTES(LINE "Host: [::1\r"), 400},
+    {"IPv6 not opened", BYTES(LINE "Host: ::1]\r"), 400},
+    {"IPv6 without an address", BYTES(LINE "Host: []\r"), 400},
+    {"IPv6 with a letter", BYTES(LINE "Host: [::g]\r"), 400},
+    {"IPv6 with too many colons", BYTES(LINE "Host: [1::2::3]\r"), 400},
+    {"IPv6 with a zone", BYTES(LINE "Host: [fe80::1%25eth0]\r"), 400},
+    {"IPv6 too long",
+	BYTES(LINE "Host: [01111:2222:3333:4444:5555:6666:255.255.255.255]\r"),
+	400},
+    {"IPv4 in brackets", BYTES(LINE "Host: [127.0.0.1]\r"), 400},
+    {"something after the bracket", BYTES(LINE "Host: [::1]x\r"), 400},
+    {"a bracket alone", BYTES(LINE "Host: [\r"), 400},
+};
+
+static const struct bad_case bad_framing[] = {
+    {"Transfer-Encoding", BYTES(BASE "Transfer-Encoding:"), 501},
+    {"in lower case", BYTES(BASE "transfer-encoding:"), 501},
+    {"in upper case", BYTES(BASE "TRANSFER-ENCODING:"), 501},
+    {"before Host", BYTES(LINE "Transfer-Encoding:"), 501},
+    {"on 1.0", BYTES("GET / HTTP/1.0\r\nTransfer-Encoding:"), 501},
+    {"after length", BYTES(BASE "Content-Length: 5\r\nTransfer-Encoding:"),
+	501},
+    {"length empty", BYTES(BASE "Content-Length:\r"), 400},
+    {"length negative", BYTES(BASE "Content-Length: -1\r"), 400},
+    {"length signed", BYTES(BASE "Content-Length: +5\r"), 400},
+    {"length hexadecimal", BYTES(BASE "Content-Length: 0x5\r"), 400},
+    {"length a list", BYTES(BASE "Content-Length: 5,5\r"), 400},
+    {"length a list with a space", BYTES(BASE "Content-Length: 5, 5\r"), 400},
+    {"length of two numbers", BYTES(BASE "Content-Length: 5 5\r"), 400},
+    {"length again", BYTES(BASE "Content-Length: 5\r\nContent-Length:"), 400},
+    {"length repeated in another case",
+	BYTES(BASE "Content-Length: 5\r\nX: y\r\nCONTENT-LENGTH:"), 400},
+};
+
+/* A copy of exactly n bytes, so that the sanitizer sees one byte too far. */
+static int
+check(const char *bytes, size_t n, const struct head_limits *limits,
+    struct head *hd)
+{
+	char *copy = malloc(n + (n == 0));
+	int verdict;
+
+	assert_non_null(copy);
+	memcpy(copy, bytes, n);
+	verdict = head_check(copy, n, limits, hd);
+	free(copy);
+	return verdict;
+}
+
+static void
+expect_good(const struct good_case *gc, const struct head *hd)
+{
+	if (hd->hd_len != gc->gc_head.s_len || hd->hd_skip != gc->gc_skip ||
+	    hd->hd_minor != gc->gc_minor)
+		fail_msg("%s: %zu bytes, skip %zu, minor %d", gc->gc_rule,
+		    hd->hd_len, hd->hd_skip, hd->hd_minor);
+}
+
+static void
+correct_head_is_complete_with_its_last_byte(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(good); i++) {
+		struct str s = good[i].gc_head;
+		struct head hd = {0};
+		int verdict = check(s.s_ptr, s.s_len, &roomy, &hd);
+
+		if (verdict != 0)
+			fail_msg("%s: %d", good[i].gc_rule, verdict);
+		expect_good(&good[i], &hd);
+		for (size_t n = 0; n < s.s_len; n++) {
+			hd = (struct head){0};
+			verdict = check(s.s_ptr, n, &roomy, &hd);
+			if (verdict != HEAD_MORE || hd.hd_scanned != n)
+				fail_msg("%s: %d after %zu", good[i].gc_rule,
+				    verdict, n);
+		}
+	}
+}
+
+static void
+correct_head_byte_by_byte_is_the_same(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(good); i++) {
+		struct str s = good[i].gc_head;
+		struct head hd = {0};
+
+		for (size_t n = 0; n < s.s_len; n++)
+			assert_int_equal(
+			    check(s.s_ptr, n, &roomy, &hd), HEAD_MORE);
+		assert_int_equal(check(s.s_ptr, s.s_len, &roomy, &hd), 0);
+		expect_good(&good[i], &hd);
+	}
+}
+
+static void
+head_ends_where_the_next_request_begins(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(good); i++) {
+		struct str s = good[i].gc_head;
+		char bytes[512];
+		struct head hd = {0};
+		int n = snprintf(bytes, sizeof(bytes), "%.*s\nnot a head",
+		    (int)s.s_len, s.s_ptr);
+
+		assert_int_equal(check(bytes, (size_t)n, &roomy, &hd), 0);
+		expect_good(&good[i], &hd);
+	}
+}
+
+/* At once, byte by byte, in two pieces, and with a correct rest behind it. */
+static void
+expect_bad(const struct bad_case *bc)
+{
+	static const char rest[] = "\r\nHost: a\r\n\r\n" LINE;
+	struct str s = bc->bc_head;
+	struct head hd = {0}, cut;
+	char bytes[512];
+	int verdict = check(s.s_ptr, s.s_len, &roomy, &hd);
+
+	if (verdict != bc->bc_status)
+		fail_msg("%s: %d", bc->bc_rule, verdict);
+
+	hd = (struct head){0};
+	for (size_t n = 0; n < s.s_len; n++) {
+		cut = (struct head){0};
+		verdict = check(s.s_ptr, n, &roomy, &hd);
+		if (verdict != HEAD_MORE)
+			fail_msg("%s: early: %d", bc->bc_rule, verdict);
+		assert_int_equal(check(s.s_ptr, n, &roomy, &cut), HEAD_MORE);
+		assert_int_equal(
+		    check(s.s_ptr, s.s_len, &roomy, &cut), bc->bc_status);
+	}
+	assert_int_equal(check(s.s_ptr, s.s_len, &roomy, &hd), bc->bc_status);
+
+	assert_true(s.s_len + sizeof(rest) <= sizeof(bytes));
+	memcpy(bytes, s.s_ptr, s.s_len);
+	memcpy(bytes + s.s_len, rest, sizeof(rest));
+	hd = (struct head){0};
+	assert_int_equal(check(bytes, s.s_len + sizeof(rest) - 1, &roomy, &hd),
+	    bc->bc_status);
+}
+
+static void
+bare_cr_or_lf_is_refused_at_once(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad_line_ends); i++)
+		expect_bad(&bad_line_ends[i]);
+}
+
+static void
+request_line_is_exact(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad_request_lines); i++)
+		expect_bad(&bad_request_lines[i]);
+}
+
+static void
+field_is_a_token_a_colon_and_text(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad_fields); i++)
+		expect_bad(&bad_fields[i]);
+}
+
+static void
+host_is_there_once_and_well_formed(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad_hosts); i++)
+		expect_bad(&bad_hosts[i]);
+}
+
+static void
+framing_is_one_number_or_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad_framing); i++)
+		expect_bad(&bad_framing[i]);
+}
+
+static uint64_t
+next_random(uint64_t *x)
+{
+	*x ^= *x << 13;
+	*x ^= *x >> 7;
+	*x ^= *x << 17;
+	return *x;
+}
+
+/* Correct heads with up to three bytes changed to ones that matter. */
+static void
+verdict_does_not_depend_on_the_cut(void **state)
+{
+	static const char bytes[] = "\r\n\t :/.0123HTP\0\x7f\x80x";
+	struct head_limits tight = {64, 16, 2};
+	uint64_t x = 9112;
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		struct str s = good[next_random(&x) % COUNT(good)].gc_head;
+		char text[512];
+		struct head whole = {0}, cut = {0};
+		int want, got = HEAD_MORE;
+
+		memcpy(text, s.s_ptr, s.s_len);
+		for (size_t n = next_random(&x) % 4; n > 0; n--)
+			text[next_random(&x) % s.s_len] =
+			    bytes[next_random(&x) % (sizeof(bytes) - 1)];
+		want = check(text, s.s_len, &tight, &whole);
+		for (size_t n = 0; n <= s.s_len && got == HEAD_MORE; n++)
+			got = check(text, n, &tight, &cut);
+		assert_int_equal(got, want);
+		assert_int_equal(cut.hd_len, whole.hd_len);
+	}
+}
+
+static bool
+is_tchar(int c)
+{
+	return c != 0 &&
+	       strchr("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+		      "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+		   c) != NULL;
+}
+
+/* The verdict on prefix, one byte, suffix. */
+static int
+check_byte(const char *prefix, int c, const char *suffix)
+{
+	char bytes[128];
+	struct head hd = {0};
+	size_t n = strlen(prefix);
+
+	memcpy(bytes, prefix, n);
+	bytes[n++] = (char)c;
+	memcpy(bytes + n, suffix, strlen(suffix));
+	return check(bytes, n + strlen(suffix), &roomy, &hd);
+}
+
+static void
+every_byte_is_judged_by_the_grammar(void **state)
+{
+	(void)state;
+	for (int c = 0; c < 256; c++) {
+		bool visible = c > 0x20 && c < 0x7f;
+		bool text = visible || c == ' ' || c == '\t' || c >= 0x80;
+		int want;
+
+		want = is_tchar(c) ? 0 : 400;
+		assert_int_equal(
+		    check_byte("G", c, " / HTTP/1.0\r\n\r\n"), want);
+		want = visible ? 0 : 400;
+		assert_int_equal(
+		    check_byte("GET /", c, " HTTP/1.0\r\n\r\n"), want);
+		/* a second colon belongs to the value */
+		want = is_tchar(c) || c == ':' ? 0 : 400;
+		assert_int_equal(check_byte(BASE "X", c, ": a\r\n\r\n"), want);
+		want = text ? 0 : 400;
+		assert_int_equal(check_byte(BASE "X: a", c, "b\r\n\r\n"), want);
+	}
+}
+
+/* With a limit of one less than needed, and of just enough. */
+static void
+expect_limit(struct str s, struct head_limits enough, struct head_limits less,
+    int status)
+{
+	struct head hd = {0};
+
+	assert_int_equal(check(s.s_ptr, s.s_len, &enough, &hd), 0);
+	hd = (struct head){0};
+	assert_int_equal(check(s.s_ptr, s.s_len, &less, &hd), status);
+	hd = (struct head){0};
+	for (size_t n = 0; n <= s.s_len; n++) {
+		int verdict = check(s.s_ptr, n, &less, &hd);
+
+		if (verdict == HEAD_MORE)
+			continue;
+		assert_int_equal(verdict, status);
+		return;
+	}
+	fail();
+}
+
+static void
+size_counts_every_byte_of_the_head(void **state)
+{
+	struct str s = STR("\r\n" BASE "X: a\r\n\r\n");
+	size_t n = s.s_len;
+
+	(void)state;
+	expect_limit(s, (struct head_limits){n, 64, 8},
+	    (struct head_limits){n - 1, 64, 8}, 431);
+}
+
+static void
+size_does_not_count_what_follows_the_head(void **state)
+{
+	struct str s = STR(BASE "\r\n" BASE "\r\n");
+	struct head_limits limits = {s.s_len / 2, 64, 8};
+	struct head hd = {0};
+
+	(void)state;
+	assert_int_equal(check(s.s_ptr, s.s_len, &limits, &hd), 0);
+	assert_int_equal(hd.hd_len, s.s_len / 2);
+}
+
+static void
+full_buffer_without_an_end_is_refused(void **state)
+{
+	struct str s = STR(BASE "X: a");
+	struct head_limits limits = {s.s_len, 64, 8};
+	struct head hd = {0};
+
+	(void)state;
+	assert_int_equal(check(s.s_ptr, s.s_len - 1, &limits, &hd), HEAD_MORE);
+	assert_int_equal(check(s.s_ptr, s.s_len, &limits, &hd), 431);
+}
+
+static void
+error_within_the_size_wins_over_the_size(void **state)
+{
+	struct str s = STR(BASE "X : aaaaaaaaaaaaaaaaaaaaaaa");
+	struct head_limits limits = {s.s_len - 5, 64, 8};
+	struct head hd = {0};
+
+	(void)state;
+	assert_int_equal(check(s.s_ptr, s.s_len, &limits, &hd), 400);
+}
+
+static void
+target_longer_than_its_limit_is_414(void **state)
+{
+	struct str s = STR("GET /" TEN " HTTP/1.0\r\n\r\n");
+	struct head hd = {0};
+	struct head_limits ten = {4096, 10, 8};
+
+	(void)state;
+	expect_limit(s, (struct head_limits){4096, 11, 8}, ten, 414);
+	/* with its first byte too many */
+	assert_int_equal(check("GET /abcdefghi", 14, &ten, &hd), HEAD_MORE);
+	assert_int_equal(check("GET /abcdefghij", 15, &ten, &hd), 414);
+}
+
+static void
+more_fields_than_their_limit_are_431(void **state)
+{
+	struct str s = STR(BASE "A: a\r\nB: b\r\n\r\n");
+
+	(void)state;
+	expect_limit(s, (struct head_limits){4096, 64, 3},
+	    (struct head_limits){4096, 64, 2}, 431);
+}
+
+static void
+new_head_forgets_the_old_one(void **state)
+{
+	struct str s = STR(BASE "Content-Length: 0\r\n\r\n");
+	struct str none = STR(LINE "\r\n");
+	struct head hd;
+
+	(void)state;
+	memset(&hd, 0x5a, sizeof(hd));
+	hd.hd_scanned = 0;
+	assert_int_equal(check(s.s_ptr, s.s_len, &roomy, &hd), 0);
+	hd.hd_scanned = 0;
+	assert_int_equal(check(s.s_ptr, s.s_len, &roomy, &hd), 0);
+	assert_int_equal(hd.hd_len, s.s_len);
+	hd.hd_scanned = 0;
+	assert_int_equal(check(none.s_ptr, none.s_len, &roomy, &hd), 400);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(correct_head_is_complete_with_its_last_byte),
+	    cmocka_unit_test(correct_head_byte_by_byte_is_the_same),
+	    cmocka_unit_test(head_ends_where_the_next_request_begins),
+	    cmocka_unit_test(bare_cr_or_lf_is_refused_at_once),
+	    cmocka_unit_test(request_line_is_exact),
+	    cmocka_unit_test(field_is_a_token_a_colon_and_text),
+	    cmocka_unit_test(host_is_there_once_and_well_formed),
+	    cmocka_unit_test(framing_is_one_number_or_refused),
+	    cmocka_unit_test(verdict_does_not_depend_on_the_cut),
+	    cmocka_unit_test(every_byte_is_judged_by_the_grammar),
+	    cmocka_unit_test(size_counts_every_byte_of_the_head),
+	    cmocka_unit_test(size_does_not_count_what_follows_the_head),
+	    cmocka_unit_test(full_buffer_without_an_end_is_refused),
+	    cmocka_unit_test(error_within_the_size_wins_over_the_size),
+	    cmocka_unit_test(target_longer_than_its_limit_is_414),
+	    cmocka_unit_test(more_fields_than_their_limit_are_431),
+	    cmocka_unit_test(new_head_forgets_the_old_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,377 @@
+/*
+ * The rules of server/log.h: a line cannot be forged, each kind of line has its
+ * file, and the writer thread is there when it is needed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <regex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log_fixture.h"
+#include "server/logline.h"
+
+#define IDLE_US 1300000 /* after that the writer blocks */
+
+static void
+combined_format_with_bytes_duration_and_wait(void **state)
+{
+	struct fixture *fx = *state;
+	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log_record rec = record();
+	regex_t re;
+	char *text;
+
+	rec.rec_referer = STR("http://a/b");
+	rec.rec_wait = 9;
+	log_access(log_writer(lg, 0), &rec);
+	log_destroy(&lg);
+	assert_null(lg);
+	assert_int_equal(
+	    regcomp(&re,
+		"^[0-9a-f.:]+ - - \\[[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}"
+		"(:[0-9]{2}){3} [+-][0-9]{4}\\] \"GET / HTTP/1\\.1\" 200 512 "
+		"\"http://a/b\" \"curl/8\" 771 153 9\n$",
+		REG_EXTENDED | REG_NOSUB),
+	    0);
+	text = slurp(fx->fx_log);
+	assert_int_equal(regexec(&re, text, 0, NULL, 0), 0);
+	free(text);
+	regfree(&re);
+}
+
+/* What a byte must look like in a field. */
+static void
+expect_byte(unsigned c, char out[8])
+{
+	if (c < 0x20 || c > 0x7E || c == '"' || c == '\\')
+		snprintf(out, 8, "\\x%02X", c);
+	else
+		snprintf(out, 8, "%c", (int)c);
+}
+
+static void
+no_byte_in_a_field_can_forge_a_line(void **state)
+{
+	struct fixture *fx = *state;
+	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct log_record rec = record();
+	char byte[8], field[4], *text, *p, expected[128];
+	unsigned c;
+	size_t len;
+
+	for (c = 0; c < 256; c++) {
+		snprintf(field, sizeof(field), "a.b");
+		field[1] = (char)c;
+		rec.rec_line = rec.rec_referer = rec.rec_agent =
+		    (struct str){field, 3};
+		log_access(log_writer(lg, 0), &rec);
+	}
+	log_destroy(&lg);
+	text = p = slurp(fx->fx_log);
+	for (c = 0; c < 256; c++, p += len) {
+		expect_byte(c, byte);
+		len = (size_t)snprintf(expected, sizeof(expected),
+		    "0.0.0.0 - - [21/Nov/2026:02:13:54 +0000] \"a%sb\" 200 512 "
+		    "\"a%sb\" \"a%sb\" 771 153 0\n",
+		    byte, byte, byte);
+		assert_int_equal(strncmp(p, expected, len), 0);
+	}
+	assert_string_equal(p, "");
+	free(text);
+}
+
+static void
+without_a_path_there_is_no_access_log(void **state)
+{
+	struct fixture *fx = *state;
+	struct log *lg = new_log(fx, NULL, 1);
+	struct log_record rec = record();
+
+	assert_false(log_access_on(log_writer(lg, 0)));
+	log_access(log_writer(lg, 0), &rec);
+	log_reopen(lg);
+	log_destroy(&lg);
+	assert_file(fx->fx_out, "");
+	assert_file(fx->fx_err, "");
+}
+
+static void
+a_path_that_cannot_be_opened_is_an_error(void **state)
+{
+	struct fixture *fx = *state;
+	struct log *lg = NULL;
+
+	assert_int_equal(
+	    create_log_fd(fx, "/nonexistent/log", 1, -1, &lg), -ENOENT);
+	assert_int_equal(create_log_fd(fx, fx->fx_dir, 1, -1, &lg), -EISDIR);
+	/* Waiting for a reader would be for ever. */
+	assert_int_equal(mkfifo(fx->fx_log, 0600), 0);
+	assert_int_equal(create_log_fd(fx, fx->fx_log, 1, -1, &lg), -ENXIO);
+	assert_null(lg);
+}
+
+static void
+an_existing_log_is_appended_to(void **state)
+{
+	struct fixture *fx = *state;
+	int fd = open_capture(fx->fx_log);
+	struct log *lg;
+
+	assert_int_equal(write(fd, "before\n", 7), 7);
+	close(fd);
+	lg = new_log(fx, fx->fx_log, 1);
+	assert_true(log_access_on(log_writer(lg, 0)));
+	send_many(log_writer(lg, 0), 0, 1);
+	log_destroy(&lg);
+	assert_true(contains(fx->fx_log, "before\n0.0.0.0"));
+}
+
+static void
+a_new_log_is_not_readable_by_everybody(void **state)
+{
+	struct fixture *fx = *state;
+	mode_t mask = umask(0);
+	struct log *lg = new_log(fx, fx->fx_log, 1);
+	struct stat st;
+
+	umask(mask);
+	log_destroy(&lg);
+	assert_int_equal(stat(fx->fx_log, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0640);
+}
+
+static void
+notices_go_to_stdout_and_errors_to_stderr(void **state)
+{
+	struct fixture *fx = *state;
+	struct log *lg = new_log(fx, fx->fx_log, 2);
+
+	log_notice(log_writer(lg, 0), "listening on port %d", 80);
+	log_warn(log_writer(lg, 0), "one %s", "warning");
+	log_error(log_writer(lg, 0), "an error");
+	log_destroy(&lg);
+	assert_file(fx->fx_out, "pagewise: listening on port 80\n");
+	assert_file(
+	    fx->fx_err, "pagewise: warning: one warning\npagewise: an error\n");
+	assert_file(fx->fx_log, "");
+}
+
+static void
+notices_go_to_stderr_while_the_access_log_is_stdout(void **state)
+{
+	struct fixture *fx = *state;
+	struct log *lg = new_log(fx, "-", 1);
+
+	log_notice(log_writer(lg, 0), "listening");
+	send_many(log_writer(lg, 0), 7, 1);
+	log_destroy(&lg);
+	assert_file(fx->fx_err, "pagewise: listening\n");
+	assert_true(contains(fx->fx_out, "GET /a/000007/"));
+	assert_false(contains(fx->fx_out, "pagewise"));
+}
+
+static void
+a_message_is_one_printable_line(void **state)
+{
+	struct fixture *fx = *state;
+	struct log *lg = new_log(fx, NULL, 1);
+	char *big = malloc(10000);
+
+	log_error(log_writer(lg, 0), "no\nnew\x1b[31mline \xC3\xA4 \"a\\b\"");
+	memset(big, '\n', 9999);
+	big[9999] = '\0';
+	log_error(log_writer(lg, 0), "%s", big);
+	log_destroy(&lg);
+	free(big);
+	big = slurp(fx->fx_err);
+	assert_non_null(strstr(
+	    big, "pagewise: no\\x0Anew\\x1B[31mline \\xC3\\xA4 \"a\\b\"\n"));
+	assert_int_equal(strlen(strchr(big, '\n') + 1),
+	    strlen("pagewise: \n") + 4 * LOGLINE_FIELD);
+	free(big);
+}
+
+static void
+messages_without_a_writer_are_written_at_once(void **state)
+{
+	struct fixture *fx = *state;
+	int out = open_capture(fx->fx_out), err = open_capture(fx->fx_err);
+	int saved_out = redirect(STDOUT_FILENO, out);
+	int saved_err = redirect(STDERR_FILENO, err);
+
+	log_notice(NULL, "a %s", "notice");
+	log_warn(NULL, "a warning");
+	log_error(NULL, "an error");
+	restore(STDERR_FILENO, saved_err);
+	restore(STDOUT_FILENO, saved_out);
+	close(out);
+	close(err);
+	assert_file(fx->fx_out, "pagewise: a notice\n");
+	assert_file(
+	    fx->fx_err, "pagewise: warning: a warning\npagewise: an error\n");
+}
+
+static void
+a_record_wakes_an_idle_writer(void **state)
+{
+	struct fixture *fx = *state;
+	struct log *lg = new_log(fx, fx->fx_log, 2);
+
+	usleep(IDLE_US);
+	send_many(log_writer(lg, 1), 1, 1);
+	await(fx->fx_log, "/000001/");
+	usleep(IDLE_US);
+	log_error(log_writer(lg, 0), "awake");
+	await(fx->fx_err, "awake");
+	log_destroy(&lg);
+}
+
+static void
+reopen_after_rename_writes_to_a_new_file(void **state)
+{
+	struct fixture *fx = *state;
+	struct log *lg = new_log(fx, fx->fx_log, 1);
+	char old[90], *text;
+
+	snprintf(old, sizeof(old), "%s.1", fx->fx_log);
+	send_many(log_writer(lg, 0), 0, 10);
+	await(fx->fx_log, "/000009/");
+	assert_int_equal(rename(fx->fx_log, old), 0);
+	send_many(log_writer(lg, 0), 10, 10);
+	await(old, "/000019/");
+	log_reopen(lg);
+	while (access(fx->fx_log, F_OK) != 0)
+		usleep(1000);
+	send_many(log_writer(lg, 0), 20, 10);
+	log_destroy(&lg);
+	text = slurp(old);
+	assert_int_equal(count_lines(text, "a").tl_whole, 20);
+	free(text);
+	text = slurp(fx->fx_log);
+	assert_int_equal(count_lines(text, "a").tl_whole, 10);
+	free(text);
+	assert_file(fx->fx_err, "");
+}
+
+static void
+reopen_happens_without_traffic(void **state)
+{
+	struct fixture *fx = *state;
+	struct log *lg = new_log(fx, fx->fx_log, 1);
+
+	usleep(IDLE_US);
+	assert_int_equal(unlink(fx->fx_log), 0);
+	log_reopen(lg);
+	while (access(fx->fx_log, F_OK) != 0)
+		usleep(1000);
+	log_destroy(&lg);
+}
+
+static void
+a_reopen_just_before_the_end_still_happens(void **state)
+{
+	struct fixture *fx = *state;
+	struct log *lg = new_log(fx, fx->fx_log, 1);
+
+	assert_int_equal(unlink(fx->fx_log), 0);
+	log_reopen(lg);
+	log_destroy(&lg);
+	assert_int_equal(access(fx->fx_log, F_OK), 0);
+}
+
+static void
+a_failed_reopen_keeps_the_old_file_and_says_so(void **state)
+{
+	struct fixture *fx = *state;
+	struct log *lg = new_log(fx, fx->fx_log, 1);
+	char old[90], message[256];
+
+	snprintf(old, sizeof(old), "%s.1", fx->fx_log);
+	assert_int_equal(rename(fx->fx_log, old), 0);
+	assert_int_equal(mkdir(fx->fx_log, 0700), 0);
+	log_reopen(lg);
+	snprintf(message, sizeof(message),
+	    "pagewise: access log: %s: cannot re-open, the old file stays in "
+	    "use: Is a directory\n",
+	    fx->fx_log);
+	await(fx->fx_err, message);
+	send_many(log_writer(lg, 0), 0, 1);
+	log_destroy(&lg);
+	assert_true(contains(old, "/000000/"));
+	assert_file(fx->fx_err, message);
+}
+
+static void *
+send_as_b(void *arg)
+{
+	unsigned i;
+
+	for (i = 0; i < MANY; i++)
+		send_numbered(arg, "b", i);
+	return NULL;
+}
+
+static void
+each_workers_order_is_kept(void **state)
+{
+	struct fixture *fx = *state;
+	struct log *lg = new_log(fx, fx->fx_log, 2);
+	struct tally a, b;
+	pthread_t thread;
+	char *text;
+
+	pthread_create(&thread, NULL, send_as_b, log_writer(lg, 1));
+	send_many(log_writer(lg, 0), 0, MANY);
+	pthread_join(thread, NULL);
+	log_destroy(&lg);
+	text = slurp(fx->fx_log);
+	a = count_lines(text, "a");
+	b = count_lines(text, "b");
+	assert_int_equal(a.tl_other, b.tl_whole);
+	assert_int_equal(b.tl_other, a.tl_whole);
+	assert_int_equal(a.tl_whole + b.tl_whole + lost(fx), 2 * MANY);
+	free(text);
+}
+
+int
+main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+	    T(combined_format_with_bytes_duration_and_wait),
+	    T(no_byte_in_a_field_can_forge_a_line),
+	    T(without_a_path_there_is_no_access_log),
+	    T(a_path_that_cannot_be_opened_is_an_error),
+	    T(an_existing_log_is_appended_to),
+	    T(a_new_log_is_not_readable_by_everybody),
+	    T(notices_go_to_stdout_and_errors_to_stderr),
+	    T(notices_go_to_stderr_while_the_access_log_is_stdout),
+	    T(a_message_is_one_printable_line),
+	    T(messages_without_a_writer_are_written_at_once),
+	    T(a_record_wakes_an_idle_writer),
+	    T(reopen_after_rename_writes_to_a_new_file),
+	    T(reopen_happens_without_traffic),
+	    T(a_reopen_just_before_the_end_still_happens),
+	    T(a_failed_reopen_keeps_the_old_file_and_says_so),
+	    T(each_workers_order_is_kept),
+	};
+#undef T
+
+	signal(SIGPIPE, SIG_IGN);
+	use_zone("UTC0");
+	alarm(120); /* whoever blocks after all is ended */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

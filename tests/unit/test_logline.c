@@ -1,0 +1,206 @@
+/*
+ * What server/logline.h promises about the text of a line.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "log_fixture.h"
+#include "server/logline.h"
+
+static void
+format_line(const struct log_record *rec, char *buf)
+{
+	struct stamp stamps[LOGLINE_STAMPS];
+	size_t len;
+
+	memset(stamps, 0, sizeof(stamps));
+	len = logline_access(buf, rec, stamps);
+	assert_true(len <= logline_bound(rec));
+	assert_int_equal(buf[len - 1], '\n');
+	buf[len - 1] = '\0';
+}
+
+static void
+absent_and_empty_fields_are_a_dash(void **state)
+{
+	struct log_record rec = record();
+	char buf[4 * LOGLINE_MESSAGE];
+
+	(void)state;
+	rec.rec_line = STR("");
+	rec.rec_referer = (struct str){NULL, 0};
+	rec.rec_agent = STR("");
+	rec.rec_peer = NULL;
+	format_line(&rec, buf);
+	assert_string_equal(buf,
+	    "- - - [21/Nov/2026:02:13:54 +0000] \"-\" 200 512 \"-\" \"-\" "
+	    "771 153 0");
+}
+
+static void
+largest_numbers_fit(void **state)
+{
+	struct log_record rec = record();
+	char buf[4 * LOGLINE_MESSAGE];
+
+	(void)state;
+	rec.rec_body = rec.rec_bytes = UINT64_MAX;
+	rec.rec_duration = rec.rec_wait = UINT64_MAX;
+	format_line(&rec, buf);
+	assert_non_null(strstr(buf,
+	    "200 18446744073709551615 \"-\" \"curl/8\" 18446744073709551615 "
+	    "18446744073709551615 18446744073709551615"));
+}
+
+static void
+fields_are_cut_at_two_kib(void **state)
+{
+	struct log_record rec = record();
+	char buf[4 * LOGLINE_MESSAGE], *big = malloc(100000);
+	size_t i, quotes = 0, escapes = 0;
+
+	(void)state;
+	memset(big, '"', 100000);
+	rec.rec_line = rec.rec_referer = rec.rec_agent =
+	    (struct str){big, 100000};
+	format_line(&rec, buf);
+	for (i = 0; buf[i] != '\0'; i++) {
+		quotes += buf[i] == '"';
+		escapes += buf[i] == '\\';
+	}
+	assert_int_equal(quotes, 6);
+	assert_int_equal(escapes, 3 * 2048);
+	assert_int_equal(strlen(buf) - 4 * escapes,
+	    strlen("0.0.0.0 - - [21/Nov/2026:02:13:54 +0000] \"\" 200 512 \"\" "
+		   "\"\" 771 153 0"));
+	free(big);
+}
+
+static void
+assert_peer(const void *sa, const char *expected)
+{
+	struct log_record rec = record();
+	char buf[4 * LOGLINE_MESSAGE];
+
+	rec.rec_peer = sa;
+	format_line(&rec, buf);
+	*strchr(buf, ' ') = '\0';
+	assert_string_equal(buf, expected);
+}
+
+static void
+peers_are_addresses_without_ports(void **state)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = 80};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = 80};
+	struct sockaddr_un un = {.sun_family = AF_UNIX, .sun_path = "/a b"};
+	struct sockaddr other = {.sa_family = AF_UNSPEC};
+
+	(void)state;
+	inet_pton(AF_INET, "192.0.2.7", &in.sin_addr);
+	assert_peer(&in, "192.0.2.7");
+	inet_pton(AF_INET6, "2001:db8::7", &in6.sin6_addr);
+	assert_peer(&in6, "2001:db8::7");
+	inet_pton(AF_INET6, "::ffff:192.0.2.7", &in6.sin6_addr);
+	assert_peer(&in6, "192.0.2.7");
+	assert_peer(&un, "unix:");
+	assert_peer(&other, "-");
+	assert_peer(NULL, "-");
+}
+
+static void
+times_are_local_with_their_offset(void **state)
+{
+	const struct {
+		const char *tz;
+		time_t t;
+		const char *text;
+	} t[] = {
+	    {"UTC0", 0, "[01/Jan/1970:00:00:00 +0000]"},
+	    {"UTC0", 1795227234, "[21/Nov/2026:02:13:54 +0000]"},
+	    {"AAA-5:30", 1795227234, "[21/Nov/2026:07:43:54 +0530]"},
+	    {"AAA+3:30", 1795227234, "[20/Nov/2026:22:43:54 -0330]"},
+	    {"AAA+0:30", 1795227234, "[21/Nov/2026:01:43:54 -0030]"},
+	    {"CET-1CEST,M3.5.0,M10.5.0/3", 1785542400,
+		"[01/Aug/2026:02:00:00 +0200]"},
+	    {"CET-1CEST,M3.5.0,M10.5.0/3", 1798761600,
+		"[01/Jan/2027:01:00:00 +0100]"},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct stamp stamps[LOGLINE_STAMPS];
+
+		memset(stamps, 0, sizeof(stamps));
+		use_zone(t[i].tz);
+		assert_string_equal(logline_stamp(stamps, t[i].t), t[i].text);
+	}
+	use_zone("UTC0");
+}
+
+static void
+a_remembered_second_is_not_taken_for_another(void **state)
+{
+	struct stamp stamps[LOGLINE_STAMPS];
+	char expected[40];
+	int round, i;
+
+	(void)state;
+	memset(stamps, 0, sizeof(stamps));
+	for (round = 0; round < 2; round++)
+		for (i = 0; i < 3 * LOGLINE_STAMPS; i++) {
+			snprintf(expected, sizeof(expected),
+			    "[01/Jan/1970:00:00:%02d +0000]", i);
+			assert_string_equal(logline_stamp(stamps, i), expected);
+		}
+}
+
+static void
+months_are_english(void **state)
+{
+	static const char *const names[] = {"Jan", "Feb", "Mar", "Apr", "May",
+	    "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+	struct stamp stamps[LOGLINE_STAMPS];
+	char expected[16];
+	int i;
+
+	(void)state;
+	memset(stamps, 0, sizeof(stamps));
+	for (i = 0; i < 12; i++) {
+		/* The fifteenth or so of every month of 1970. */
+		const char *text = logline_stamp(stamps, (i * 61 + 29) * 43200);
+
+		snprintf(expected, sizeof(expected), "/%s/1970:", names[i]);
+		assert_memory_equal(text + 3, expected, strlen(expected));
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(absent_and_empty_fields_are_a_dash),
+	    cmocka_unit_test(largest_numbers_fit),
+	    cmocka_unit_test(fields_are_cut_at_two_kib),
+	    cmocka_unit_test(peers_are_addresses_without_ports),
+	    cmocka_unit_test(times_are_local_with_their_offset),
+	    cmocka_unit_test(a_remembered_second_is_not_taken_for_another),
+	    cmocka_unit_test(months_are_english),
+	};
+
+	use_zone("UTC0");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,413 @@
+/*
+ * The media type table: its format, its error messages, look-up by the last
+ * extension, and the table that is compiled in.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "server/mime.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define UNKNOWN	 "application/octet-stream"
+
+extern const char mime_table[];
+
+struct type_case {
+	const char *tc_path;
+	const char *tc_type;
+};
+
+static void
+expect_types(const struct mime *m, const struct type_case *cases, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *type = mime_type(m, cases[i].tc_path);
+
+		if (strcmp(type, cases[i].tc_type) != 0)
+			fail_msg("%s: %s", cases[i].tc_path, type);
+	}
+}
+
+static struct mime *
+parse(const char *text)
+{
+	char err[128] = "";
+	struct mime *m = mime_parse(text, "t", err, sizeof(err));
+
+	if (m == NULL)
+		fail_msg("%s", err);
+	return m;
+}
+
+static void
+type_is_found_by_the_last_extension(void **state)
+{
+	static const struct type_case cases[] = {
+	    {"/a.html", "text/html"},
+	    {"a.html", "text/html"},
+	    {"/a.b.html", "text/html"},
+	    {"/a.html.gz", "application/gzip"},
+	    {"/dir.gz/a.html", "text/html"},
+	    {"/.html/a.gz", "application/gzip"},
+	    {"/..html", "text/html"},
+	    {"/.a.html", "text/html"},
+	    {"/a..html", "text/html"},
+	    {"/ .html", "text/html"},
+	    /* case */
+	    {"/A.HTML", "text/html"},
+	    {"/a.HtM", "text/html"},
+	    {"/a.mixed", "text/x-mixed"},
+	    {"/a.MIXED", "text/x-mixed"},
+	    /* no extension, or none that is known */
+	    {"", UNKNOWN},
+	    {"/", UNKNOWN},
+	    {"/a", UNKNOWN},
+	    {"/html", UNKNOWN},
+	    {"/.html", UNKNOWN},
+	    {".html", UNKNOWN},
+	    {"/a.", UNKNOWN},
+	    {"/a.html.", UNKNOWN},
+	    {"/a.html/", UNKNOWN},
+	    {"/a.html/b", UNKNOWN},
+	    {"/a.htm ", UNKNOWN},
+	    {"/a.ht", UNKNOWN},
+	    {"/a.htmlx", UNKNOWN},
+	    {"/.", UNKNOWN},
+	    {"/..", UNKNOWN},
+	};
+	struct mime *m = parse("text/html html htm\n"
+			       "application/gzip gz\n"
+			       "text/x-mixed MiXeD\n");
+
+	(void)state;
+	expect_types(m, cases, COUNT(cases));
+	mime_destroy(&m);
+}
+
+static void
+first_type_of_an_extension_stays(void **state)
+{
+	static const struct type_case cases[] = {{"a.x", "a/first"},
+	    {"a.y", "a/first"}, {"a.z", "a/second"}, {"a.w", "a/third"}};
+	struct mime *m = parse("a/first x Y\n"
+			       "a/second z X y\n"
+			       "a/third x y z w w\n");
+
+	(void)state;
+	expect_types(m, cases, COUNT(cases));
+	mime_destroy(&m);
+}
+
+static void
+comments_and_white_space_are_skipped(void **state)
+{
+	static const struct type_case cases[] = {{"a.a", "t/a"}, {"a.b", "t/a"},
+	    {"a.c", "t/c"}, {"a.d", "t/d;charset=utf-8"}, {"a.e", "t/e"},
+	    {"a.f", UNKNOWN}, {"a.x", UNKNOWN}, {"a.g", UNKNOWN}};
+	struct mime *m = parse("# t/x x\n"
+			       "\n"
+			       "  \t \n"
+			       "   # not a type\n"
+			       " t/a\ta \t b  # f\n"
+			       "t/c c\r\n"
+			       "\r\n"
+			       "t/without-extension\n"
+			       "t/d;charset=utf-8 d#g\n"
+			       "t/e e");
+
+	(void)state;
+	expect_types(m, cases, COUNT(cases));
+	mime_destroy(&m);
+}
+
+static void
+empty_table_knows_nothing(void **state)
+{
+	static const char *const texts[] = {"", "\n", "# only\n", "a/b\n"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		struct mime *m = parse(texts[i]);
+
+		assert_string_equal(mime_type(m, "/a.html"), UNKNOWN);
+		mime_destroy(&m);
+		assert_null(m);
+	}
+}
+
+static void
+table_may_be_larger_than_any_first_guess(void **state)
+{
+	size_t size = 1 << 20, at = 0;
+	char *text = malloc(size), path[32], type[32];
+	struct mime *m;
+
+	(void)state;
+	assert_non_null(text);
+	for (int i = 0; i < 5000; i++)
+		at += (size_t)snprintf(
+		    text + at, size - at, "t/%d x%d y%d\n", i, i, i);
+	m = parse(text);
+	free(text);
+	for (int i = 0; i < 5000; i++) {
+		snprintf(path, sizeof(path), "/a.%c%d", i % 2 ? 'x' : 'y', i);
+		snprintf(type, sizeof(type), "t/%d", i);
+		assert_string_equal(mime_type(m, path), type);
+	}
+	mime_destroy(&m);
+}
+
+static void
+bad_line_is_named_by_file_and_number(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *message;
+	} cases[] = {
+	    {"html", "t:1: not a media type (type/subtype)"},
+	    {"html text/html", "t:1: not a media type (type/subtype)"},
+	    {"a/b c\n\n# x\ntext html\n",
+		"t:4: not a media type (type/subtype)"},
+	    {"a/b c\r\ntext html\r\n", "t:2: not a media type (type/subtype)"},
+	    {"/ x", "t:1: not a media type (type/subtype)"},
+	    {"/html x", "t:1: not a media type (type/subtype)"},
+	    {"text/ x", "t:1: not a media type (type/subtype)"},
+	    {"text/a/b x", "t:1: not a media type (type/subtype)"},
+	    {"text//b x", "t:1: not a media type (type/subtype)"},
+	    {"text/\x01 x", "t:1: not a media type (type/subtype)"},
+	    {"text/\xc3\xa9 x", "t:1: not a media type (type/subtype)"},
+	    {"text/\x7f x", "t:1: not a media type (type/subtype)"},
+	    {"a/b c\na/b d .e", "t:2: an extension is written without its dot"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char err[128] = "";
+
+		if (mime_parse(cases[i].text, "t", err, sizeof(err)) != NULL)
+			fail_msg("accepted: %s", cases[i].text);
+		assert_string_equal(err, cases[i].message);
+	}
+}
+
+static void
+message_is_cut_to_its_buffer(void **state)
+{
+	char err[8] = "1234567";
+
+	(void)state;
+	assert_null(mime_parse("html", "types", err, 4));
+	assert_string_equal(err, "typ");
+	assert_int_equal(err[4], '5');
+	assert_null(mime_parse("html", "types", NULL, 0));
+}
+
+struct temp {
+	char tm_path[32];
+};
+
+static void
+temp_write(struct temp *t, const char *bytes, size_t n)
+{
+	int fd;
+
+	strcpy(t->tm_path, "/tmp/test_mime.XXXXXX");
+	fd = mkstemp(t->tm_path);
+	assert_true(fd >= 0);
+	while (n > 0) {
+		ssize_t done = write(fd, bytes, n);
+
+		assert_true(done > 0);
+		bytes += done;
+		n -= (size_t)done;
+	}
+	close(fd);
+}
+
+static void
+file_is_read_whole_whatever_its_size(void **state)
+{
+	static const size_t sizes[] = {
+	    8, 16382, 16383, 16384, 32766, 32767, 32768, 200000};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		size_t n = sizes[i];
+		char *text = malloc(n), err[128] = "";
+		struct temp t;
+		struct mime *m;
+
+		assert_non_null(text);
+		memset(text, '\n', n);
+		memcpy(text + n - 7, "a/b end", 7);
+		temp_write(&t, text, n);
+		m = mime_load(t.tm_path, err, sizeof(err));
+		unlink(t.tm_path);
+		free(text);
+		assert_string_equal(err, "");
+		assert_non_null(m);
+		assert_string_equal(mime_type(m, "/x.end"), "a/b");
+		mime_destroy(&m);
+	}
+}
+
+static void
+expect_load_error(const char *path, const char *what)
+{
+	char err[256] = "", want[256];
+
+	snprintf(want, sizeof(want), "%s%s", path, what);
+	assert_null(mime_load(path, err, sizeof(err)));
+	assert_string_equal(err, want);
+}
+
+static void
+file_that_can_not_be_used_is_named(void **state)
+{
+	static const char nul[] = "a/b c\n\0a/c d\n";
+	size_t big = (4u << 20) + 1;
+	char *text = malloc(big);
+	struct temp t;
+
+	(void)state;
+	assert_non_null(text);
+	expect_load_error(
+	    "/nonexistent/mime.types", ": No such file or directory");
+	expect_load_error("/tmp", ": Is a directory");
+
+	temp_write(&t, "a/b c\nhtml x\n", 13);
+	expect_load_error(t.tm_path, ":2: not a media type (type/subtype)");
+	unlink(t.tm_path);
+
+	temp_write(&t, nul, sizeof(nul) - 1);
+	expect_load_error(t.tm_path, ": contains a NUL byte");
+	unlink(t.tm_path);
+
+	memset(text, '\n', big);
+	temp_write(&t, text, big);
+	expect_load_error(t.tm_path, ": File too large");
+	unlink(t.tm_path);
+	free(text);
+}
+
+static void
+destroy_takes_what_was_never_made(void **state)
+{
+	struct mime *m = NULL;
+
+	(void)state;
+	mime_destroy(&m);
+	assert_null(m);
+}
+
+static void
+builtin_table_knows_the_web(void **state)
+{
+	static const struct type_case cases[] = {
+	    {"/index.html", "text/html"},
+	    {"/index.htm", "text/html"},
+	    {"/a.css", "text/css"},
+	    {"/a.js", "text/javascript"},
+	    {"/a.mjs", "text/javascript"},
+	    {"/a.json", "application/json"},
+	    {"/a.wasm", "application/wasm"},
+	    {"/a.webmanifest", "application/manifest+json"},
+	    {"/a.xml", "application/xml"},
+	    {"/a.txt", "text/plain"},
+	    {"/a.md", "text/markdown"},
+	    {"/a.csv", "text/csv"},
+	    {"/a.ics", "text/calendar"},
+	    {"/a.avif", "image/avif"},
+	    {"/a.webp", "image/webp"},
+	    {"/a.jxl", "image/jxl"},
+	    {"/a.heic", "image/heic"},
+	    {"/a.svg", "image/svg+xml"},
+	    {"/a.JPG", "image/jpeg"},
+	    {"/favicon.ico", "image/vnd.microsoft.icon"},
+	    {"/a.mp4", "video/mp4"},
+	    {"/a.webm", "video/webm"},
+	    {"/a.m3u8", "application/vnd.apple.mpegurl"},
+	    {"/a.mpd", "application/dash+xml"},
+	    {"/a.ts", "video/mp2t"},
+	    {"/a.mp3", "audio/mpeg"},
+	    {"/a.flac", "audio/flac"},
+	    {"/a.opus", "audio/ogg"},
+	    {"/a.ogg", "audio/ogg"},
+	    {"/a.woff2", "font/woff2"},
+	    {"/a.pdf", "application/pdf"},
+	    {"/a.epub", "application/epub+zip"},
+	    {"/a.zip", "application/zip"},
+	    {"/a.tar.gz", "application/gzip"},
+	    {"/a.xz", "application/x-xz"},
+	    {"/a.zst", "application/zstd"},
+	    {"/a.iso", "application/x-iso9660-image"},
+	    {"/a.deb", "application/vnd.debian.binary-package"},
+	    {"/a.rpm", "application/x-rpm"},
+	    {"/a.nosuchtype", UNKNOWN},
+	};
+	struct mime *m = mime_builtin();
+
+	(void)state;
+	assert_non_null(m);
+	expect_types(m, cases, COUNT(cases));
+	mime_destroy(&m);
+}
+
+/* The first type would win, and the second line would be a silent mistake. */
+static void
+builtin_table_lists_no_extension_twice(void **state)
+{
+	char *text = strdup(mime_table), *lines = text, *line;
+	struct mime *m = mime_builtin();
+	int extensions = 0;
+
+	(void)state;
+	assert_non_null(text);
+	assert_non_null(m);
+	while ((line = strsep(&lines, "\n")) != NULL) {
+		char *save, *ext, path[64];
+		char *type = strtok_r(line, " \t", &save);
+
+		if (type == NULL || type[0] == '#')
+			continue;
+		while ((ext = strtok_r(NULL, " \t", &save)) != NULL) {
+			snprintf(path, sizeof(path), "/a.%s", ext);
+			if (strcmp(mime_type(m, path), type) != 0)
+				fail_msg("%s is listed twice", ext);
+			extensions++;
+		}
+	}
+	assert_true(extensions > 100);
+	free(text);
+	mime_destroy(&m);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(type_is_found_by_the_last_extension),
+	    cmocka_unit_test(first_type_of_an_extension_stays),
+	    cmocka_unit_test(comments_and_white_space_are_skipped),
+	    cmocka_unit_test(empty_table_knows_nothing),
+	    cmocka_unit_test(table_may_be_larger_than_any_first_guess),
+	    cmocka_unit_test(bad_line_is_named_by_file_and_number),
+	    cmocka_unit_test(message_is_cut_to_its_buffer),
+	    cmocka_unit_test(file_is_read_whole_whatever_its_size),
+	    cmocka_unit_test(file_that_can_not_be_used_is_named),
+	    cmocka_unit_test(destroy_takes_what_was_never_made),
+	    cmocka_unit_test(builtin_table_knows_the_web),
+	    cmocka_unit_test(builtin_table_lists_no_extension_twice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
