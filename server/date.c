@@ -235,8 +235,10 @@ is_possible(const struct when *w, int64_t days)
 static int64_t
 seconds_from_date(const struct when *w, int year)
 {
-	return days_from_date(year, w->wh_mon, w->wh_mday) * SECONDS_PER_DAY +
-	       w->wh_hour * 3600 + w->wh_min * 60 + w->wh_sec;
+	int64_t days = days_from_date(year, w->wh_mon, w->wh_mday);
+	int64_t hours = days * 24 + w->wh_hour;
+
+	return (hours * 60 + w->wh_min) * 60 + w->wh_sec;
 }
 
 /* The latest year with these two digits that is at most 50 years ahead. */

@@ -121,12 +121,12 @@ def test_overflowing_content_length_is_refused(plain, value):
 
 @pytest.mark.parametrize(
     "value",
-    ["chunked", "gzip, chunked", "identity", "Chunked", "chunked, identity", "x", "\x0bchunked"],
+    ["chunked", "gzip, chunked", "identity", "Chunked", "chunked, identity", "x"],
 )
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_any_transfer_encoding_is_501_and_close(plain, value, version):
     raw = request("/", version=version, fields={"Transfer-Encoding": value})
-    refused(plain, raw + b"0\r\n\r\n", 400 if "\x0b" in value else 501)
+    refused(plain, raw + b"0\r\n\r\n", 501)
 
 
 def test_transfer_encoding_with_content_length_is_refused(plain):

@@ -47,8 +47,8 @@ TABLE = [
     ({INM: OTHER + ", " + E}, 304),
     ({INM: OTHER + ",, " + W}, 304),
     # A comma within an entity tag separates nothing.
-    ({INM: '"a, b", ' + E}, 304),
-    ({INM: '"a, ' + OTHER[1:] + ", " + E}, 304),
+    ({INM: '"a,b", ' + E}, 304),
+    ({INM: '"a,' + OTHER[1:] + ", " + E}, 304),
     # If-Modified-Since
     ({IMS: NOW}, 304),
     ({IMS: AFTER}, 304),
