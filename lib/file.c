@@ -183,6 +183,56 @@ pw_file_ref(struct pw_file *file)
 	file->fil_refs++;
 }
 
+struct close_job {
+	struct job cj_job;
+	int cj_fd;
+	void *cj_map;
+	size_t cj_size;
+};
+
+static int
+close_run(struct job *job)
+{
+	struct close_job *cj = (struct close_job *)job;
+
+	if (cj->cj_map != NULL)
+		os_unmap(cj->cj_map, cj->cj_size);
+	close(cj->cj_fd);
+	return 0;
+}
+
+/*
+ * The last close of a file that was removed frees its blocks, which is work for
+ * the disk; a network file system may have to tell its server.
+ */
+static bool
+close_waits(const struct pw_file *file)
+{
+	struct stat st;
+
+	return file->fil_ask == OS_ASK_FETCH ||
+	       fstat(file->fil_fd, &st) == -1 || st.st_nlink == 0;
+}
+
+/* Without memory or threads it is done here: better late than never. */
+static void
+file_close(struct pw_file *file)
+{
+	struct close_job here = {{close_run, NULL, NULL}, file->fil_fd,
+	    file->fil_map, (size_t)file->fil_size};
+	struct close_job *cj = NULL;
+
+	if (close_waits(file))
+		cj = malloc(sizeof(*cj));
+	if (cj != NULL)
+		*cj = here;
+	if (cj == NULL ||
+	    pool_submit(file->fil_device, &cj->cj_job, true, NULL, NULL) != 0) {
+		free(cj);
+		close_run(&here.cj_job);
+	}
+}
+
 void
 pw_file_unref(struct pw_file **filep)
 {
@@ -195,10 +245,8 @@ pw_file_unref(struct pw_file **filep)
 		return;
 	if (file->fil_user_free != NULL)
 		file->fil_user_free(file->fil_user);
-	if (file->fil_map != NULL)
-		os_unmap(file->fil_map, (size_t)file->fil_size);
 	free(file->fil_mapped);
 	if (file->fil_fd != -1)
-		close(file->fil_fd);
+		file_close(file);
 	free(file);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "drop.h"
 #include "file.h"
@@ -32,6 +33,8 @@ pw_loop_create(
 	lp->lp_pool = pool;
 	lp->lp_conf = *conf;
 	lp->lp_inbox_end = &lp->lp_inbox;
+	lp->lp_memory =
+	    (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 	error = os_wake_create(lp->lp_wake);
 	if (error != 0)
 		goto fail;

@@ -18,7 +18,8 @@ struct pw_loop {
 	unsigned lp_pending; /* waits handed to the pool */
 	struct file_cache *lp_files;
 	struct drops *lp_drops;
-	char *lp_copy; /* buffer of the path copy, or NULL */
+	char *lp_copy;	    /* buffer of the path copy, or NULL */
+	uint64_t lp_memory; /* of the machine, bytes */
 
 	pthread_mutex_t lp_lock; /* for the inbox; never held over I/O */
 	struct pw_waiter *lp_inbox;

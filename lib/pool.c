@@ -368,7 +368,7 @@ pool_submit(struct pw_device *dv, struct job *job, bool begun,
 	job->job_waiters = NULL;
 	pthread_mutex_lock(&dv->dv_lock);
 	error = enqueue(dv, job, begun);
-	if (error == 0)
+	if (error == 0 && w != NULL)
 		job_wait(job, lp, w);
 	pthread_mutex_unlock(&dv->dv_lock);
 	return error;

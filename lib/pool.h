@@ -25,7 +25,8 @@ struct job {
 };
 
 /*
- * The device's queue takes ownership of job, and waits on behalf of waiter.
+ * The device's queue takes ownership of job, and waits on behalf of waiter, if
+ * that is not NULL.
  * begun: the transmission is under way, so the queue's limit does not apply
  * (rule 6).  -EAGAIN: the queue is full, or no thread can be started; the job
  * is still the caller's then.  Loop's thread.

@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "drop.h"
 #include "loop.h"
@@ -53,8 +52,7 @@ send_drops(const struct pw_send *s)
 		break;
 	}
 	return (uint64_t)s->snd_file->fil_size >
-	       (uint64_t)sysconf(_SC_PHYS_PAGES) *
-		   (uint64_t)sysconf(_SC_PAGESIZE) / AUTO_SHARE;
+	       s->snd_loop->lp_memory / AUTO_SHARE;
 }
 
 void

@@ -323,7 +323,7 @@ skip_body(struct conn *c)
 	return NEXT_GO;
 }
 
-static enum next
+static void
 next_request(struct conn *c)
 {
 	struct buf *in = &c->cn_in;
@@ -337,16 +337,19 @@ next_request(struct conn *c)
 	c->cn_state = c->cn_skip > 0 ? CONN_SKIP : CONN_READ;
 	if (c->cn_skip > 0)
 		worker_timer(c->cn_worker, c, TIMER_HEAD);
-	return NEXT_GO;
 }
 
 static enum next
 sent(struct conn *c)
 {
 	bool end = c->cn_response.rs_close || c->cn_worker->wk_draining;
+	bool big = response_sent(&c->cn_response) > CONN_SHARE;
 
 	end_exchange(c);
-	return end ? linger(c) : next_request(c);
+	if (end)
+		return linger(c);
+	next_request(c);
+	return big ? NEXT_AGAIN : NEXT_GO;
 }
 
 /* The client must take something in each stretch of send_timeout. */

@@ -20,6 +20,12 @@
 #include "static.h"
 #include "worker.h"
 
+/*
+ * After an answer, or a part of one, of more than this many bytes the other
+ * connections come first.
+ */
+#define CONN_SHARE ((uint64_t)64 << 10)
+
 #define CONN_MAGIC 0x436f6e6eU
 
 enum conn_state {

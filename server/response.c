@@ -484,10 +484,17 @@ response_step(struct conn *c)
 {
 	struct response *rs = &c->cn_response;
 	enum pw_send_status status;
+	bool big;
 
-	do
-		status = pw_send_step(&rs->rs_send);
-	while (status == PW_SEND_DONE && next_piece(c));
+	while ((status = pw_send_step(&rs->rs_send)) == PW_SEND_DONE) {
+		big = rs->rs_send.snd_sent > CONN_SHARE;
+		if (!next_piece(c))
+			break;
+		if (big) {
+			status = PW_SEND_AGAIN;
+			break;
+		}
+	}
 	/* A slow client does not hold a buffer for a head it has got. */
 	if (status == PW_SEND_WANT_WRITE && rs->rs_send.snd_mem_len == 0)
 		buf_release(&rs->rs_head, &c->cn_worker->wk_bufs);

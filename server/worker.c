@@ -52,17 +52,54 @@ worker_timer(struct worker *wk, struct conn *c, enum timer timer)
 	TAILQ_INSERT_TAIL(&wk->wk_timers[timer], c, cn_timed);
 }
 
-void
-worker_again(struct worker *wk, struct conn *c)
+static void
+arm_again(struct worker *wk)
 {
 	static const struct timeval at_once = {0, 0};
 
+	evtimer_add(&wk->wk_again, &at_once);
+}
+
+void
+worker_again(struct worker *wk, struct conn *c)
+{
 	if (c->cn_queued)
 		return;
 	c->cn_queued = true;
 	if (TAILQ_EMPTY(&wk->wk_turns))
-		evtimer_add(&wk->wk_again, &at_once);
+		arm_again(wk);
 	TAILQ_INSERT_TAIL(&wk->wk_turns, c, cn_turn);
+}
+
+static struct conn *
+first_expired(struct worker *wk, uint64_t now)
+{
+	struct conn *c;
+	int timer;
+
+	for (timer = TIMER_NONE + 1; timer < TIMERS; timer++) {
+		c = TAILQ_FIRST(&wk->wk_timers[timer]);
+		if (c != NULL && c->cn_deadline <= now)
+			return c;
+	}
+	return NULL;
+}
+
+/* Ten thousand clients may have gone quiet in the same moment. */
+static void
+expire(struct worker *wk, uint64_t end)
+{
+	uint64_t now = worker_now();
+	struct conn *c;
+
+	while ((c = first_expired(wk, now)) != NULL) {
+		worker_timer(wk, c, TIMER_NONE);
+		conn_timeout(c);
+		if (worker_now() >= end) {
+			arm_again(wk);
+			break;
+		}
+	}
 }
 
 /*
@@ -72,13 +109,13 @@ worker_again(struct worker *wk, struct conn *c)
 static void
 on_again(evutil_socket_t fd, short what, void *arg)
 {
-	static const struct timeval at_once = {0, 0};
 	struct worker *wk = arg;
 	uint64_t end = worker_now() + TURNS_US;
 	struct conn *c, *last = TAILQ_LAST(&wk->wk_turns, conn_list);
 
 	(void)fd;
 	(void)what;
+	expire(wk, end);
 	while ((c = TAILQ_FIRST(&wk->wk_turns)) != NULL) {
 		TAILQ_REMOVE(&wk->wk_turns, c, cn_turn);
 		c->cn_queued = false;
@@ -87,22 +124,7 @@ on_again(evutil_socket_t fd, short what, void *arg)
 			break;
 	}
 	if (!TAILQ_EMPTY(&wk->wk_turns))
-		evtimer_add(&wk->wk_again, &at_once);
-}
-
-static void
-expire(struct worker *wk)
-{
-	uint64_t now = worker_now();
-	struct conn *c;
-	int timer;
-
-	for (timer = TIMER_NONE + 1; timer < TIMERS; timer++)
-		while ((c = TAILQ_FIRST(&wk->wk_timers[timer])) != NULL &&
-		       c->cn_deadline <= now) {
-			worker_timer(wk, c, TIMER_NONE);
-			conn_timeout(c);
-		}
+		arm_again(wk);
 }
 
 static void
@@ -124,7 +146,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	expire(wk);
+	expire(wk, worker_now() + TURNS_US);
 	pw_loop_tick(wk->wk_loop, worker_now());
 	if (wk->wk_paused && !wk->wk_draining)
 		listener_resume(wk);
