@@ -32,6 +32,8 @@
 #define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
 #define CACHED	(BENEATH | RESOLVE_CACHED | RESOLVE_NO_XDEV)
 
+#define READAHEAD_DEFAULT ((size_t)128 << 10)
+
 #define LOOKUP_TRIES 16 /* a rename during the lookup: openat2 says EAGAIN */
 
 int
@@ -345,22 +347,35 @@ os_drop(int fd, off_t off, size_t len)
 	posix_fadvise(fd, off, (off_t)len, POSIX_FADV_DONTNEED);
 }
 
+static size_t
+read_kib(const char *format, dev_t dev)
+{
+	char path[64], line[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), format, major(dev), minor(dev));
+	f = fopen(path, "re");
+	if (f != NULL) {
+		if (fgets(line, sizeof(line), f) == NULL)
+			line[0] = '\0';
+		fclose(f);
+	}
+	return (size_t)strtoul(line, NULL, 10) << 10;
+}
+
+/* A partition has the limit of its disk.  128 KiB is the kernel's default. */
 size_t
 os_readahead_limit(dev_t dev)
 {
-	char path[64];
-	unsigned long kib = 0;
-	FILE *f;
+	size_t limit;
 
-	snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u/read_ahead_kb",
-	    major(dev), minor(dev));
-	f = fopen(path, "re");
-	if (f != NULL) {
-		if (fscanf(f, "%lu", &kib) != 1)
-			kib = 0;
-		fclose(f);
-	}
-	return kib < OS_SAMPLE >> 10 ? OS_SAMPLE : kib << 10;
+	limit = read_kib("/sys/class/bdi/%u:%u/read_ahead_kb", dev);
+	if (limit == 0)
+		limit = read_kib(
+		    "/sys/dev/block/%u:%u/../queue/read_ahead_kb", dev);
+	if (limit == 0)
+		limit = READAHEAD_DEFAULT;
+	return limit < OS_SAMPLE ? OS_SAMPLE : limit;
 }
 
 int

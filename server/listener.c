@@ -127,25 +127,27 @@ listener_bind(const struct conf *conf, int *fds)
 void
 listener_url(int fd, char *text, size_t size)
 {
-	struct sockaddr_storage addr = {0};
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} addr = {0};
 	socklen_t len = sizeof(addr);
-	const struct sockaddr_in *in = (const void *)&addr;
-	const struct sockaddr_in6 *in6 = (const void *)&addr;
 	char ip[INET6_ADDRSTRLEN] = "", host[INET6_ADDRSTRLEN + 2];
 	bool any;
 
-	getsockname(fd, (struct sockaddr *)&addr, &len);
-	if (addr.ss_family == AF_INET6) {
-		any = IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
-		inet_ntop(AF_INET6, &in6->sin6_addr, ip, sizeof(ip));
+	getsockname(fd, &addr.sa, &len);
+	if (addr.sa.sa_family == AF_INET6) {
+		any = IN6_IS_ADDR_UNSPECIFIED(&addr.in6.sin6_addr);
+		inet_ntop(AF_INET6, &addr.in6.sin6_addr, ip, sizeof(ip));
 		snprintf(host, sizeof(host), "[%s]", ip);
 	} else {
-		any = in->sin_addr.s_addr == htonl(INADDR_ANY);
-		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
+		any = addr.in.sin_addr.s_addr == htonl(INADDR_ANY);
+		inet_ntop(AF_INET, &addr.in.sin_addr, host, sizeof(host));
 	}
 	/* The port is at the same place in both. */
 	snprintf(text, size, "http://%s:%u/", any ? "localhost" : host,
-	    ntohs(in->sin_port));
+	    ntohs(addr.in.sin_port));
 }
 
 int

@@ -16,29 +16,29 @@
 static void start(struct conn *);
 
 static const struct status {
+	const char *line; /* number and reason */
 	int number;
-	const char *line;
 	bool close; /* framing is lost, or the client is not to be trusted */
 } statuses[] = {
-    {200, "200 OK", false},
-    {204, "204 No Content", false},
-    {206, "206 Partial Content", false},
-    {301, "301 Moved Permanently", false},
-    {304, "304 Not Modified", false},
-    {400, "400 Bad Request", true},
-    {403, "403 Forbidden", false},
-    {404, "404 Not Found", false},
-    {405, "405 Method Not Allowed", false},
-    {408, "408 Request Timeout", true},
-    {412, "412 Precondition Failed", false},
-    {413, "413 Content Too Large", true},
-    {414, "414 URI Too Long", true},
-    {416, "416 Range Not Satisfiable", false},
-    {431, "431 Request Header Fields Too Large", true},
-    {500, "500 Internal Server Error", false},
-    {501, "501 Not Implemented", true},
-    {503, "503 Service Unavailable", false},
-    {505, "505 HTTP Version Not Supported", true},
+    {"200 OK", 200, false},
+    {"204 No Content", 204, false},
+    {"206 Partial Content", 206, false},
+    {"301 Moved Permanently", 301, false},
+    {"304 Not Modified", 304, false},
+    {"400 Bad Request", 400, true},
+    {"403 Forbidden", 403, false},
+    {"404 Not Found", 404, false},
+    {"405 Method Not Allowed", 405, false},
+    {"408 Request Timeout", 408, true},
+    {"412 Precondition Failed", 412, false},
+    {"413 Content Too Large", 413, true},
+    {"414 URI Too Long", 414, true},
+    {"416 Range Not Satisfiable", 416, false},
+    {"431 Request Header Fields Too Large", 431, true},
+    {"500 Internal Server Error", 500, false},
+    {"501 Not Implemented", 501, true},
+    {"503 Service Unavailable", 503, false},
+    {"505 HTTP Version Not Supported", 505, true},
 };
 
 static const struct status *
@@ -74,6 +74,7 @@ head_begin(struct conn *c, int number)
 
 	*rs = (struct response){
 	    .rs_status = number,
+	    .rs_settings = &c->cn_worker->wk_conf->conf_sites[0].site_set,
 	    .rs_close = status->close || !c->cn_request.rq_keepalive ||
 			c->cn_worker->wk_draining ||
 			c->cn_worker->wk_conf->conf_keepalive_timeout == 0,
@@ -421,8 +422,7 @@ piece_start(struct conn *c, const char *mem, size_t len)
 	struct pw_send *s = &rs->rs_send;
 
 	*s = (struct pw_send){
-	    .snd_path = set == NULL ? pw_send_path(pw_send_path_names[0])
-				    : set->set_send_path,
+	    .snd_path = set->set_send_path,
 	    .snd_loop = c->cn_worker->wk_loop,
 	    .snd_sock = c->cn_fd,
 	    .snd_begun = rs->rs_sent > 0,

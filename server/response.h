@@ -22,7 +22,7 @@ struct response {
 	char *rs_body;	    /* malloc'ed, or NULL */
 	size_t rs_body_len;
 	struct pw_file *rs_file;	    /* one reference, or NULL */
-	const struct settings *rs_settings; /* for rs_file */
+	const struct settings *rs_settings; /* how rs_file is sent */
 	const char *rs_type;		    /* of a multipart's parts */
 	uint64_t rs_boundary;
 	struct range rs_one;

@@ -17,7 +17,7 @@
 #define TICK_US	  250000
 #define TURNS_US  500 /* of a loop's turn for connections in mid-answer */
 #define LINGER_US 5000000
-#define SECOND_US 1000000U
+#define SECOND_US ((uint64_t)1000000)
 
 uint64_t
 worker_now(void)
