@@ -8,10 +8,11 @@
 
 #include "conn.h"
 #include "plan.h"
+#include "repr.h"
 #include "response.h"
 
 #define ALLOW	 "Allow: GET, HEAD, OPTIONS\r\n"
-#define PART_MAX 512 /* bytes of a part's head; media types are short */
+#define PART_MAX (REPR_LINES + 256) /* bytes of a part's head */
 
 static void start(struct conn *);
 
@@ -208,69 +209,6 @@ respond_listing(struct conn *c, char *html, size_t len)
 
 /* ------------------------------------------------------------------- files */
 
-/* What is the same in every answer for a file: made once. */
-struct repr {
-	char rp_etag[64]; /* with its quotes */
-	struct str rp_tag;
-	const char *rp_type;
-	size_t rp_len;
-	size_t rp_validators; /* where the lines behind Content-Type begin */
-	char rp_lines[];      /* header lines */
-};
-
-#define REPR_MAX 1024
-
-/*
- * Strong: it changes with every change that moves the modification time or
- * the size; the kernel's clock ticks at least a hundred times a second.
- */
-static void
-repr_etag(struct repr *rp, const struct pw_file *file)
-{
-	rp->rp_tag.s_ptr = rp->rp_etag;
-	rp->rp_tag.s_len = (size_t)snprintf(rp->rp_etag, sizeof(rp->rp_etag),
-	    "\"%llx.%lx-%llx\"", (unsigned long long)file->fil_mtime.tv_sec,
-	    (unsigned long)file->fil_mtime.tv_nsec,
-	    (unsigned long long)file->fil_size);
-}
-
-static struct repr *
-repr_create(const struct pw_file *file, const char *type)
-{
-	struct repr *rp = malloc(sizeof(*rp) + REPR_MAX);
-	char date[DATE_LEN + 1];
-	int first, all;
-
-	if (rp == NULL)
-		return NULL;
-	repr_etag(rp, file);
-	date_format(file->fil_mtime.tv_sec, date);
-	first = snprintf(rp->rp_lines, REPR_MAX, "Content-Type: %s\r\n", type);
-	all = snprintf(rp->rp_lines, REPR_MAX,
-	    "Content-Type: %s\r\n"
-	    "Last-Modified: %s\r\nETag: %s\r\nAccept-Ranges: bytes\r\n",
-	    type, date, rp->rp_etag);
-	if (all >= REPR_MAX) {
-		free(rp);
-		return NULL;
-	}
-	rp->rp_type = type;
-	rp->rp_validators = (size_t)first;
-	rp->rp_len = (size_t)all;
-	return rp;
-}
-
-static const struct repr *
-repr_of(struct conn *c, struct pw_file *file, const char *name)
-{
-	if (file->fil_user == NULL) {
-		file->fil_user = repr_create(
-		    file, mime_type(c->cn_worker->wk_conf->conf_mime, name));
-		file->fil_user_free = free;
-	}
-	return file->fil_user;
-}
-
 /* The head of part i, or, behind the last part, what ends it all. */
 static int
 part_head(const struct response *rs, size_t i, char *text)
@@ -380,14 +318,15 @@ respond_file(struct conn *c, struct pw_file *file, const char *name,
 	struct worker *wk = c->cn_worker;
 	struct plan plan = {
 	    .pl_ranges = wk->wk_ranges, .pl_max = wk->wk_conf->conf_max_ranges};
-	const struct repr *rp = repr_of(c, file, name);
+	const struct repr *rp =
+	    repr_of(file, mime_type(wk->wk_conf->conf_mime, name), c->cn_time);
 
 	if (rp == NULL) {
 		pw_file_unref(&file);
 		respond_error(c, 503);
 		return;
 	}
-	plan_make(&plan, &c->cn_request, file->fil_size, rp->rp_tag,
+	plan_make(&plan, &c->cn_request, file->fil_size, rp->rp_etag,
 	    file->fil_mtime.tv_sec, c->cn_time);
 	head_begin(c, plan.pl_status);
 	c->cn_response.rs_file = file;
