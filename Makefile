@@ -8,6 +8,7 @@
 ##   lint         clang-format, clang-tidy, cppcheck, mandoc; quiet when clean
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
 ##   bench-storm  hot requests while a disk is saturated (root, Linux)
+##   bench-nowait what asking for a page's residency costs (root, Linux)
 ##   install, uninstall, clean, deps (only install what the build needs)
 ## Variables:
 ##   CC CFLAGS LDFLAGS PREFIX=/usr/local DESTDIR= WERROR=1 V=1
@@ -133,6 +134,13 @@ bench-storm: deps
 	@sh conf/install-deps.sh bench
 	@bench/storm $(ARGS)
 
+build/bench/nowait: bench/nowait.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(STD) $(WARN) -MMD -MP $(CFLAGS) $(LDFLAGS) -o $@ $<
+
+bench-nowait: build/bench/nowait
+	@build/bench/nowait $(ARGS)
+
 C_ALL = $(wildcard lib/*.[ch] server/*.[ch] tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
@@ -174,6 +182,7 @@ install: all
 	install -m 644 docs/*.5 $(SHARE)/man/man5
 	install -m 644 docs/*.8 $(SHARE)/man/man8
 	install -m 644 conf/pagewise.conf conf/mime.types $(SHARE)/pagewise
+	cp -R conf/welcome $(SHARE)/pagewise
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/pagewise \
@@ -189,8 +198,9 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all asan tsan unit deps run test bench-storm lint lint-clang-format \
-    lint-clang-tidy lint-cppcheck lint-mandoc install uninstall clean help
+.PHONY: all asan tsan unit deps run test bench-storm bench-nowait lint \
+    lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc install \
+    uninstall clean help
 .DELETE_ON_ERROR:
 
 -include $(shell find build -name '*.d' 2>/dev/null)

@@ -11,7 +11,8 @@ advance(struct pw_send *s, uint64_t sent)
 	uint64_t mem = sent < s->snd_mem_len ? sent : s->snd_mem_len;
 
 	s->snd_sent += sent;
-	s->snd_mem += mem;
+	if (mem > 0) /* there may be none: NULL */
+		s->snd_mem += mem;
 	s->snd_mem_len -= mem;
 	s->snd_off += (off_t)(sent - mem);
 	s->snd_len -= (off_t)(sent - mem);

@@ -16,7 +16,8 @@
 #define CACHE_FRESH_US 1000000	/* look again after this */
 #define CACHE_IDLE_US  10000000 /* close what nobody asked for */
 #define CACHE_SIZE     1024
-#define AGE_BATCH      64 /* entries closed in one tick */
+#define CROSSING       ((dev_t)1 << 63) /* no st_dev has this bit */
+#define AGE_BATCH      64		/* entries closed in one tick */
 
 struct entry {
 	LIST_ENTRY(entry) en_hash;
@@ -240,10 +241,21 @@ opening_done(struct pw_waiter *w)
 	}
 }
 
-static int
-open_submit(struct pw_loop *lp, struct entry *en)
+/*
+ * What lies on another mount below the root has a queue of its own: if that
+ * mount hangs, the root's own files can still be opened.
+ */
+static struct pw_device *
+open_device(struct pw_loop *lp, const struct pw_root *rt, bool crossing)
 {
-	struct pw_device *dv = pool_device(lp->lp_pool, en->en_root->rt_dev);
+	return pool_device(
+	    lp->lp_pool, crossing ? rt->rt_dev ^ CROSSING : rt->rt_dev);
+}
+
+static int
+open_submit(struct pw_loop *lp, struct entry *en, bool crossing)
+{
+	struct pw_device *dv = open_device(lp, en->en_root, crossing);
 	size_t len = strlen(en->en_path) + 1;
 	struct open_job *oj;
 	struct opening *og;
@@ -287,7 +299,10 @@ open_give(struct entry *en, struct pw_open *op)
 	return 0;
 }
 
-/* Without waiting, or -EAGAIN.  *enp is the entry if there is one already. */
+/*
+ * Without waiting, or -EAGAIN; -EXDEV: it leads to another mount, or out of the
+ * root.  *enp is the entry if there is one already.
+ */
 static int
 open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
     uint64_t now_us, struct entry **enp)
@@ -302,7 +317,7 @@ open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	error = file_find(
 	    rt, path, true, en == NULL ? NULL : en->en_file, &fnd, &same);
 	if (error != 0)
-		return error == -EXDEV ? -EAGAIN : error;
+		return error;
 	if (en == NULL) {
 		en = entry_add(lp->lp_files, rt, path);
 		if (en == NULL) {
@@ -319,14 +334,14 @@ open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
 /* By the pool. */
 static int
 open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
-    uint64_t now_us, struct entry **enp)
+    uint64_t now_us, bool crossing, struct entry **enp)
 {
 	if (*enp == NULL)
 		*enp = entry_add(lp->lp_files, rt, path);
 	if (*enp == NULL)
 		return -ENOMEM;
 	(*enp)->en_used = now_us;
-	return open_submit(lp, *enp);
+	return open_submit(lp, *enp, crossing);
 }
 
 int
@@ -347,8 +362,8 @@ pw_file_open(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	error = open_now(lp, rt, path, now_us, &en);
 	if (error == 0)
 		return open_give(en, op);
-	if (error == -EAGAIN) {
-		error = open_later(lp, rt, path, now_us, &en);
+	if (error == -EAGAIN || error == -EXDEV) {
+		error = open_later(lp, rt, path, now_us, error == -EXDEV, &en);
 		if (error == 0)
 			return open_wait(en, op);
 	}
