@@ -12,8 +12,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "htt
 import harness
 import tree as tree_module
 
-PER_SEND_PATH = pytest.mark.parametrize("send_path", harness.SEND_PATHS)
-
 
 def pytest_configure(config):
     if not os.access(harness.PAGEWISE, os.X_OK):

@@ -3,7 +3,9 @@
  * misbehaves on command: its lookups, opens, reads and directory reads can be
  * delayed, held for as long as a test likes, or failed.
  *
- *   slowfs SOURCE CONTROL-SOCKET MOUNTPOINT [-o FUSE-OPTIONS]
+ *   slowfs SOURCE CONTROL-SOCKET MOUNTPOINT [BYTES]
+ *
+ * BYTES is the largest read that the kernel may ask for, at least a page.
  *
  * Commands come in over a stream socket, a line each, each with a line for an
  * answer.  OP is lookup, open, read or readdir; a gate applies to paths
@@ -59,6 +61,7 @@ static unsigned generation; /* of gates: one more with every release */
 static unsigned held[OP_MAX];
 static unsigned seen[OP_MAX];
 
+static unsigned max_read; /* 0: as it likes */
 static int source_fd = -1;
 static int control_fd = -1;
 
@@ -274,13 +277,14 @@ control_run(void *arg)
 	return NULL;
 }
 
-/* Here and not in main, because threads would not outlive fuse_daemonize. */
 static void *
 slow_init(struct fuse_conn_info *conn, struct fuse_config *cfg)
 {
 	pthread_t thread;
 
-	(void)conn;
+	/* The mount option alone is refused. */
+	if (max_read > 0)
+		conn->max_read = max_read;
 	cfg->kernel_cache = 1;
 	cfg->entry_timeout = cfg->attr_timeout = 3600;
 	if (pthread_create(&thread, NULL, control_run, NULL) != 0)
@@ -313,17 +317,22 @@ main(int argc, char **argv)
 	    .release = slow_release,
 	    .readdir = slow_readdir,
 	};
-	struct fuse_args args = FUSE_ARGS_INIT(argc - 2, argv + 2);
+	char options[64] = "max_threads=100";
+	char *fuse_argv[] = {argv[0], "-f", "-o", options, argv[3], NULL};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (argc < 4)
 		return 2;
+	if (argc > 4) {
+		max_read = (unsigned)atoi(argv[4]);
+		snprintf(options, sizeof(options),
+		    "max_threads=100,max_read=%u", max_read);
+	}
 	source_fd = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	control_fd = control_listen(argv[2]);
-	if (source_fd == -1 || control_fd == -1 ||
-	    fuse_opt_add_arg(&args, "-f") == -1) {
+	if (source_fd == -1 || control_fd == -1) {
 		perror("slowfs");
 		return 1;
 	}
-	return fuse_main(args.argc, args.argv, &operations, NULL);
+	return fuse_main(5, fuse_argv, &operations, NULL);
 }

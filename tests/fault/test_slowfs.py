@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 import harness
+import mounts
 import tree as t
 from harness import request, wait_until
 
@@ -28,9 +29,9 @@ class Slowfs:
         self.process = None
         self.control = None
 
-    def start(self):
+    def start(self, *max_read):
         self.process = subprocess.Popen(
-            [harness.SLOWFS, self.source, self.socket, self.dir, "-o", "max_threads=100"],
+            [harness.SLOWFS, self.source, self.socket, self.dir, *map(str, max_read)],
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
@@ -100,7 +101,8 @@ class Slowfs:
 
 
 @pytest.fixture
-def slow(tmp_path):
+def slow(request, tmp_path):
+    """Parametrised: the largest read in bytes."""
     if not os.access("/dev/fuse", os.R_OK | os.W_OK) or not shutil.which("fusermount3"):
         pytest.skip("FUSE cannot be used here")
     if not os.access(harness.SLOWFS, os.X_OK):
@@ -115,7 +117,7 @@ def slow(tmp_path):
         fs.add("index.html", b"<p>slow")
         os.mkdir(os.path.join(fs.source, "dir"))
         fs.add("dir/file.bin", t.content(4, HOT))
-        yield fs.start()
+        yield fs.start(*getattr(request, "param", []))
     finally:
         fs.stop()
 
@@ -132,20 +134,37 @@ TIMEOUTS = {"head_timeout": 600, "keepalive_timeout": 600, "send_timeout": 600}
 
 
 @pytest.fixture
-def server(serve_conf, slow, fast):
-    """One worker, two sites: fast and slow."""
-    server = serve_conf(
-        {"workers": 1, "send_path": "nodiskio", "autoindex": True, "shutdown_timeout": 60, **TIMEOUTS},
-        [
-            ("fast", {"names": ["fast"], "root": fast}, {}),
-            ("slow", {"names": ["slow"], "root": slow.dir}, {}),
-        ],
-    )
+def serve_slow(slow, serve_conf, fast):
+    """Starts a server with one worker and two sites, fast and slow.
+
+    Torn down in this order: the gates, the server, the mount.
+    """
+
+    def start(**top):
+        return serve_conf(
+            {
+                "workers": 1,
+                "send_path": "nodiskio",
+                "autoindex": True,
+                "shutdown_timeout": 60,
+                **TIMEOUTS,
+                **top,
+            },
+            [
+                ("fast", {"names": ["fast"], "root": fast}, {}),
+                ("slow", {"names": ["slow"], "root": slow.dir}, {}),
+            ],
+        )
+
     try:
-        yield server
+        yield start
     finally:
-        # Released before the server is asked to end.
         slow.release()
+
+
+@pytest.fixture
+def server(serve_slow):
+    return serve_slow()
 
 
 def ask_slow(server, target="/cold.bin", **kw):
@@ -186,28 +205,25 @@ def test_requests_are_answered_while_a_cold_file_hangs(server, slow, op):
 
 
 @pytest.mark.parametrize("path_name", ["blocking", "copy"])
-def test_blocking_paths_are_seen_to_hang(serve_conf, slow, fast, path_name):
+def test_blocking_paths_are_seen_to_hang(serve_slow, slow, path_name):
     """That the test above can fail: these paths wait on the loop."""
-    server = serve_conf(
-        {"workers": 1, "send_path": path_name, "shutdown_timeout": 60, **TIMEOUTS},
-        [("fast", {"names": ["fast"], "root": fast}, {}), ("slow", {"names": ["slow"], "root": slow.dir}, {})],
-    )
+    server = serve_slow(send_path=path_name)
     slow.hang("read", "cold.bin")
-    try:
-        c = ask_slow(server)
-        slow.wait_held("read")
-        other = server.connect()
-        other.send(request("/hot.bin", host="fast"))
-        assert other.quiet(1)
-    finally:
-        slow.release()
+    c = ask_slow(server)
+    slow.wait_held("read")
+    other = server.connect()
+    other.send(request("/hot.bin", host="fast"))
+    assert other.quiet(1)
+    slow.release()
     assert other.response().body == t.content(9, HOT)
     finishes(c, t.content(1, SIZE))
     other.finish()
 
 
+@pytest.mark.parametrize("slow", [[], [4096]], indirect=True, ids=["128K", "4K"])
 def test_read_that_hangs_in_the_middle_of_a_window_hangs_nobody_else(server, slow):
-    """The end of a window being there does not prove that its middle is."""
+    """The end of a window being there does not prove that its middle is,
+    whatever the size of a read."""
     middle = t.MIB + 300 * 1024
     slow.hang("read", "cold.bin", middle, 4096)
     c = ask_slow(server)
@@ -245,35 +261,28 @@ def test_file_that_is_in_memory_is_served_from_the_slow_file_system_itself(serve
 
 
 def test_other_device_is_served_cold_while_one_device_takes_all_its_threads(
-    serve_conf, slow, fast
+    serve_slow, slow, fast
 ):
     """A queue and a quota per device."""
-    import mounts
-
-    server = serve_conf(
-        {"workers": 1, "send_path": "nodiskio", "threads": 2, "shutdown_timeout": 60, **TIMEOUTS},
-        [("fast", {"names": ["fast"], "root": fast}, {}), ("slow", {"names": ["slow"], "root": slow.dir}, {})],
-    )
+    server = serve_slow(threads=2)
     data = t.content(6, SIZE)
     path = str(fast / "other.bin")
     t.write(path, data)
     for i in range(10):
         slow.add("cold-%d.bin" % i, t.content(20 + i, HOT))
     slow.hang("read", "cold-")
-    try:
-        hanging = [ask_slow(server, "/cold-%d.bin" % i) for i in range(10)]
-        slow.wait_held("read", 2)
-        for _ in range(5):
-            mounts.drop(path)
-            assert server.get("/other.bin", host="fast").body == data
-        fast_requests(server, 20)
-    finally:
-        slow.release()
+    hanging = [ask_slow(server, "/cold-%d.bin" % i) for i in range(10)]
+    slow.wait_held("read", 2)
+    for _ in range(5):
+        mounts.drop(path)
+        assert server.get("/other.bin", host="fast").body == data
+    fast_requests(server, 20)
+    slow.release()
     for i, c in enumerate(hanging):
         finishes(c, t.content(20 + i, HOT))
 
 
-def test_slow_mount_beneath_one_root(serve_conf, slow, fast, tmp_path):
+def test_slow_mount_beneath_one_root(slow, serve_conf, tmp_path):
     """The device is the file's, not the root's."""
     root = tmp_path / "both"
     root.mkdir()
@@ -324,11 +333,8 @@ def test_delay_is_waited_for(server, slow):
 
 
 @pytest.mark.parametrize("send_path", harness.SEND_PATHS)
-def test_eio_in_mid_file_ends_that_connection_only(serve_conf, slow, fast, send_path):
-    server = serve_conf(
-        {"workers": 1, "send_path": send_path, **TIMEOUTS},
-        [("fast", {"names": ["fast"], "root": fast}, {}), ("slow", {"names": ["slow"], "root": slow.dir}, {})],
-    )
+def test_eio_in_mid_file_ends_that_connection_only(serve_slow, slow, send_path):
+    server = serve_slow(send_path=send_path)
     slow.fail("read", errno.EIO, "cold.bin", 2 * t.MIB)
     other = server.connect()
     assert other.ask("/hot.bin", host="fast").status == 200
@@ -345,7 +351,7 @@ def test_eio_in_mid_file_ends_that_connection_only(serve_conf, slow, fast, send_
     assert server.get("/cold.bin", host="slow").body == data
     other.finish()
     # An unreadable disk is worth a line.
-    server.stop(messages=r"(pagewise: [^\n]*cold\.bin[^\n]*\n|pagewise: [^\n]*Input/output error[^\n]*\n)*")
+    server.stop(messages=r"(pagewise: [^\n]*(cold\.bin|Input/output error)[^\n]*\n)*")
 
 
 @pytest.mark.parametrize("op", ["lookup", "open"])
@@ -413,16 +419,9 @@ def test_many_clients_that_leave_while_their_files_hang(server, slow):
 # ------------------------------------------------------------------- shutdown
 
 
-def stopping(serve_conf, slow, fast, timeout):
-    return serve_conf(
-        {"workers": 1, "send_path": "nodiskio", "shutdown_timeout": timeout, **TIMEOUTS},
-        [("fast", {"names": ["fast"], "root": fast}, {}), ("slow", {"names": ["slow"], "root": slow.dir}, {})],
-    )
-
-
 @pytest.mark.parametrize("op", ["lookup", "open", "read"])
-def test_shutdown_does_not_wait_for_a_hung_disk_for_ever(serve_conf, slow, fast, op):
-    server = stopping(serve_conf, slow, fast, 1)
+def test_shutdown_does_not_wait_for_a_hung_disk_for_ever(serve_slow, slow, op):
+    server = serve_slow(shutdown_timeout=1)
     slow.hang(op, "cold.bin")
     c = ask_slow(server)
     slow.wait_held(op)
@@ -434,8 +433,8 @@ def test_shutdown_does_not_wait_for_a_hung_disk_for_ever(serve_conf, slow, fast,
     server.stop(codes=(0, 1), messages=r"(pagewise: [^\n]*\n)*")
 
 
-def test_shutdown_waits_for_a_slow_disk_within_its_timeout(serve_conf, slow, fast):
-    server = stopping(serve_conf, slow, fast, 600)
+def test_shutdown_waits_for_a_slow_disk_within_its_timeout(serve_slow, slow):
+    server = serve_slow(shutdown_timeout=600)
     slow.hang("read", "cold.bin")
     c = ask_slow(server)
     slow.wait_held("read")
@@ -460,7 +459,9 @@ def test_nothing_stays_mounted(slow):
     """The harness itself: a released and unmounted slowfs leaves no trace."""
     slow.hang("read", "cold.bin")
     reader = subprocess.Popen(
-        ["cat", os.path.join(slow.dir, "cold.bin")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ["cat", os.path.join(slow.dir, "cold.bin")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         slow.wait_held("read")

@@ -392,6 +392,7 @@ class Server:
         )
         self.wrapped = bool(wrapper)
         self.address = None
+        self.final_output = None  # once it was stopped
 
     def start(self):
         try:
@@ -407,7 +408,7 @@ class Server:
     def serving(self):
         if self.process.poll() is not None:
             raise AssertionError("the server ended with %d" % self.process.returncode)
-        return SERVING.search(self.output)
+        return SERVING.search(self.output) or SERVING.search(self.messages)
 
     @property
     def pid(self):
@@ -494,6 +495,7 @@ class Server:
 
     def discard(self):
         self.kill()
+        self.final_output = self.output
         self.out.close()
         self.err.close()
         shutil.rmtree(self.dir, ignore_errors=True)

@@ -1,6 +1,8 @@
 """Loop-mounted file systems, to be remounted so that nothing of them is in
 memory.  Root only; whoever makes one unmounts it in a finally."""
 
+import ctypes
+import mmap
 import os
 import shutil
 import subprocess
@@ -10,6 +12,7 @@ MKFS = {
     "xfs": ["mkfs.xfs", "-q", "-f"],
     "btrfs": ["mkfs.btrfs", "-q", "-f"],
 }
+PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 KINDS = [*MKFS, "overlay", "tmpfs"]
 
 
@@ -22,8 +25,9 @@ def why_not(kind):
     with open("/proc/filesystems") as f:
         if kind not in f.read().split():
             return "the kernel has no " + kind
-    if not shutil.which(MKFS[base_of(kind)][0], path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"):
-        return "there is no " + MKFS[base_of(kind)][0]
+    mkfs = MKFS[base_of(kind)][0]
+    if not shutil.which(mkfs, path=PATH):
+        return "there is no " + mkfs
     return None
 
 
@@ -32,7 +36,7 @@ def base_of(kind):
 
 
 def run(*command):
-    env = dict(os.environ, PATH=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    env = dict(os.environ, PATH=PATH)
     done = subprocess.run(command, capture_output=True, env=env, check=False)
     assert done.returncode == 0, "%s: %s" % (command, done.stderr.decode())
 
@@ -104,17 +108,26 @@ class Mount:
                 shutil.rmtree(self.dir, ignore_errors=True)
 
 
-def resident(path, offset=0):
-    """Whether a byte is in the page cache; None: cannot be asked there."""
+def resident(path):
+    """How many pages of a file of ours are in memory.
+
+    By mincore, because RWF_NOWAIT has a side effect: it starts to read.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+    size = os.path.getsize(path)
     fd = os.open(path, os.O_RDONLY)
     try:
-        return os.preadv(fd, [bytearray(1)], offset, os.RWF_NOWAIT) == 1
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
+        address = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, fd, 0)
     finally:
         os.close(fd)
+    pages = ctypes.create_string_buffer(-(-size // mmap.PAGESIZE))
+    assert libc.mincore(address, size, pages) == 0
+    libc.munmap(address, size)
+    return sum(b & 1 for b in pages.raw)
 
 
 def drop(path):

@@ -172,8 +172,8 @@ GOOD = {
     "Content-Length 0": b"GET /4097.bin HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
     "Upgrade is ignored": b"GET /4097.bin HTTP/1.1\r\nHost: x\r\n"
     b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
-    "h2c is ignored": b"GET /4097.bin HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n"
-    b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n",
+    "h2c is ignored": b"GET /4097.bin HTTP/1.1\r\nHost: x\r\n"
+    b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n",
 }
 
 

@@ -4,9 +4,8 @@ import html.parser
 import os
 import urllib.parse
 
-import pytest
-
 import tree as t
+from harness import wait_until
 
 
 class Links(html.parser.HTMLParser):
@@ -138,8 +137,6 @@ def test_listing_ignores_range_or_honours_it(listing):
 
 
 def test_listing_shows_what_was_added_and_removed(listing, serve, site):
-    from harness import wait_until
-
     (site / "old").write_bytes(b"x")
     server = serve("--root", site, "--autoindex")
     assert "/old" in links(server, "/")

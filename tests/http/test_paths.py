@@ -77,10 +77,13 @@ def test_bad_escape_nul_and_fragment_are_400(plain, target):
     assert plain.get(target).status == 400
 
 
-@pytest.mark.parametrize("target", ["4097.bin", "../4097.bin", "ftp://h/4097.bin", "x:y", "?q", "//", "http:", "http:/4097.bin", "http://", "localhost:80"])
-def test_target_forms(plain, target):
-    expected = {"//": 200}.get(target, 400)
-    assert plain.get(target).status == expected
+@pytest.mark.parametrize(
+    "target",
+    ["4097.bin", "../4097.bin", "ftp://h/4097.bin", "x:y", "?q", "http:", "http:/4097.bin",
+     "http://", "localhost:80"],
+)
+def test_target_that_is_neither_a_path_nor_an_http_uri_is_400(plain, target):
+    assert plain.get(target).status == 400
 
 
 # ----------------------------------------------------------- dots and slashes
@@ -100,7 +103,6 @@ def test_target_forms(plain, target):
         "/list/%2e%2e/4097.bin",
         "/list/.%2E/4097.bin",
         "/list%2F..%2F4097.bin",
-        "%2F4097.bin"[3:].join(["/", ""]),
     ],
 )
 def test_dot_segments_and_duplicate_slashes_are_removed(plain, tree, target):
@@ -240,9 +242,11 @@ def test_redirect_with_a_hostile_host_stays_in_one_field(plain):
     assert response.get("Location") in ("/with-index/", "http://evil.example/with-index/")
 
 
-@pytest.mark.parametrize("target", ["/", "/with-index/", "/with-index/nested/", "/with-index/nested/.."])
+@pytest.mark.parametrize(
+    "target", ["/", "//", "/with-index/", "/with-index/nested/", "/with-index/nested/.."]
+)
 def test_index_page(server, tree, target):
-    path = {"/with-index/nested/..": "/with-index/"}.get(target, target)
+    path = {"/with-index/nested/..": "/with-index/", "//": "/"}.get(target, target)
     response = server.get(target)
     assert response.body == tree.files[path + "index.html"]
     assert response.get("Content-Type").startswith("text/html")
@@ -401,7 +405,13 @@ def test_unreadable_file_and_directory_are_403(serve, tree):
 
 
 @pytest.mark.parametrize(
-    "target", ["http://localhost/4097.bin", "HTTP://localhost/4097.bin", "https://h:1/4097.bin", "http://h/4097.bin?q"]
+    "target",
+    [
+        "http://localhost/4097.bin",
+        "HTTP://localhost/4097.bin",
+        "https://h:1/4097.bin",
+        "http://h/4097.bin?q",
+    ],
 )
 def test_absolute_form(server, tree, target):
     assert body_of(server, target) == tree.files["/4097.bin"]

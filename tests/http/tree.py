@@ -77,7 +77,7 @@ def odd_names():
         b"http:colon",
         b"-dash",
         b"~tilde",
-        b"...three",
+        b"a...three",
         b"new\r\nX-Injected: yes",
         b"n" * 255,
     ]
@@ -180,6 +180,7 @@ class Tree:
         os.makedirs(self.path(".well-known/acme"))
         self.add(".well-known/acme/token", b"token\n")
         self.add(".well-known/.dot", b"hidden\n")
+        self.add("odd/...three", b"hidden\n")
 
     def build_links(self):
         os.mkdir(self.path("links"))

@@ -1,0 +1,593 @@
+/*
+ * lib_fixture: a directory on a real file system, a pool, a loop, files whose
+ * bytes depend on their offsets, and what is in memory of them, for the tests
+ * of the library.
+ */
+#ifndef TESTS_LIB_FIXTURE_H
+#define TESTS_LIB_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/file.h"
+#include "lib/loop.h"
+#include "lib/pagewise.h"
+#include "lib/pool.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define PATIENCE 60000 /* milliseconds: for what never happens */
+#define KIB	 1024
+
+struct fixture {
+	char fx_dir[256];
+	struct pw_pool *fx_pool;
+	struct pw_loop *fx_loop;
+	struct pw_root *fx_root;
+};
+
+/* Of one loop, until nothing is pending. */
+static inline void
+settle(struct pw_loop *lp)
+{
+	struct pollfd pfd = {.fd = pw_loop_fd(lp), .events = POLLIN};
+
+	while (pw_loop_pending(lp) > 0) {
+		if (poll(&pfd, 1, PATIENCE) != 1)
+			fail_msg("%u waits never ended", pw_loop_pending(lp));
+		pw_loop_drain(lp);
+	}
+}
+
+/* /tmp is often a tmpfs, which never evicts a page: rather build/. */
+static inline int
+make_directory(struct fixture *fx)
+{
+	const char *parent = getenv("TMPDIR");
+
+	if (parent == NULL)
+		parent = access("build", W_OK) == 0 ? "build" : "/tmp";
+	snprintf(fx->fx_dir, sizeof(fx->fx_dir), "%s/pagewise.XXXXXX", parent);
+	return mkdtemp(fx->fx_dir) == NULL ? -1 : 0;
+}
+
+static inline int
+setup_with(void **state, unsigned threads, unsigned queue, unsigned open_files)
+{
+	struct pw_pool_conf pool = {threads, queue};
+	struct pw_loop_conf loop = {.plc_open_files = open_files};
+	struct fixture *fx = calloc(1, sizeof(*fx));
+
+	signal(SIGPIPE, SIG_IGN);
+	*state = fx;
+	if (fx == NULL || make_directory(fx) != 0 ||
+	    pw_pool_create(&pool, &fx->fx_pool) != 0 ||
+	    pw_loop_create(fx->fx_pool, &loop, &fx->fx_loop) != 0)
+		return -1;
+	return pw_root_open(fx->fx_dir, &fx->fx_root);
+}
+
+static inline int
+setup(void **state)
+{
+	return setup_with(state, 0, 0, 0);
+}
+
+/* One thread and a queue of one: what is taken in can be counted. */
+static inline int
+setup_narrow(void **state)
+{
+	return setup_with(state, 1, 1, 0);
+}
+
+static inline int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static inline int
+teardown(void **state)
+{
+	struct fixture *fx = *state;
+	int error;
+
+	settle(fx->fx_loop);
+	pw_loop_destroy(&fx->fx_loop);
+	pw_root_close(&fx->fx_root);
+	error = pw_pool_destroy(&fx->fx_pool, PATIENCE * 1000);
+	nftw(fx->fx_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(fx);
+	return error;
+}
+
+/* -------------------------------------------------------------------- files */
+
+/* The period is a prime, and each 64 KiB differs: nothing can be shifted. */
+static inline unsigned char
+byte_at(off_t off)
+{
+	return (unsigned char)(off % 251 + off / 65536 * 7);
+}
+
+static inline void
+fill(char *data, off_t off, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		data[i] = (char)byte_at(off + (off_t)i);
+}
+
+static inline char *
+path_in(const struct fixture *fx, const char *name)
+{
+	static char path[sizeof(fx->fx_dir) + 300];
+
+	snprintf(path, sizeof(path), "%s/%s", fx->fx_dir, name);
+	return path;
+}
+
+/* Written through, so that its pages can be evicted. */
+static inline void
+make_file(const struct fixture *fx, const char *name, size_t size)
+{
+	int fd = open(path_in(fx, name), O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char *data = malloc(size + 1);
+
+	assert_true(fd >= 0);
+	assert_non_null(data);
+	fill(data, 0, size);
+	assert_int_equal(write(fd, data, size), size);
+	assert_int_equal(fsync(fd), 0);
+	free(data);
+	close(fd);
+}
+
+/* Pages of the range that are in memory; looking does not bring them in. */
+static inline size_t
+pages_resident(int fd, off_t off, size_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), i, n = 0;
+	size_t pages = (len + page - 1) / page;
+	void *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, off);
+	unsigned char *vec = malloc(pages + 1);
+
+	assert_true(map != MAP_FAILED);
+	assert_non_null(vec);
+	assert_int_equal(mincore(map, len, vec), 0);
+	for (i = 0; i < pages; i++)
+		n += vec[i] & 1;
+	free(vec);
+	munmap(map, len);
+	return n;
+}
+
+static inline size_t
+pages_in(size_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (len + page - 1) / page;
+}
+
+/* False where the file system cannot do that. */
+static inline bool
+evict(int fd, size_t size)
+{
+	int tries;
+
+	for (tries = 0; tries < 100; tries++) {
+		fdatasync(fd);
+		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+		if (pages_resident(fd, 0, size) == 0)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+/*
+ * Locks pages in memory until let_go: the kernel may reclaim others at any
+ * moment.  NULL: not permitted.  A system call, because AddressSanitizer makes mlock do nothing.
+ */
+static inline void *
+hold(int fd, size_t size)
+{
+	void *map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (map != MAP_FAILED && syscall(SYS_mlock, map, size) == 0)
+		return map;
+	if (map != MAP_FAILED)
+		munmap(map, size);
+	return NULL;
+}
+
+static inline void
+let_go(void *map, size_t size)
+{
+	if (map != NULL)
+		munmap(map, size);
+}
+
+/* For claims about pages that stay, which nobody else must have reclaimed. */
+static inline bool
+holds_in_one_of(int tries, bool (*claim)(struct fixture *), struct fixture *fx)
+{
+	while (tries-- > 0)
+		if (claim(fx))
+			return true;
+	return false;
+}
+
+/*
+ * What TCP has delivered is freed by the CPU that sent it, some time later: with
+ * one CPU it is freed at once, and its pages can be evicted.
+ */
+static inline void
+stay_on_one_cpu(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)sched_getcpu(), &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Without kernel read-ahead, as nodiskio does it. */
+static inline void
+read_in(int fd, off_t off, size_t len)
+{
+	char *data = malloc(len);
+
+	assert_non_null(data);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	assert_int_equal(pread(fd, data, len, off), len);
+	free(data);
+}
+
+static inline void
+nothing_done(struct pw_waiter *w)
+{
+	(void)w;
+}
+
+/* pw_file_open, and the wait for it if there is one. */
+static inline int
+open_at(struct fixture *fx, const char *path, uint64_t now_us,
+    struct pw_file **file)
+{
+	struct pw_open op = {.op_waiter.wt_done = nothing_done};
+	int error;
+
+	error = pw_file_open(fx->fx_loop, fx->fx_root, path, now_us, &op);
+	if (error == -EINPROGRESS) {
+		settle(fx->fx_loop);
+		error = op.op_waiter.wt_error;
+	}
+	*file = op.op_file;
+	assert_int_equal(error == 0, op.op_file != NULL);
+	return error;
+}
+
+static inline struct pw_file *
+open_file(struct fixture *fx, const char *path)
+{
+	struct pw_file *file;
+
+	assert_int_equal(open_at(fx, path, loop_now(), &file), 0);
+	return file;
+}
+
+/* A new file of this size, opened. */
+static inline struct pw_file *
+new_file(struct fixture *fx, const char *name, size_t size)
+{
+	make_file(fx, name, size);
+	return open_file(fx, name);
+}
+
+/* What not every file system, kernel and user can do. */
+enum need {
+	NEED_EVICTION = 1,  /* pages go when they are told to */
+	NEED_NOWAIT = 2,    /* residency is asked by RWF_NOWAIT */
+	NEED_CACHESTAT = 4, /* and by cachestat */
+	NEED_LOCK = 8,	    /* of memory */
+};
+
+static inline bool
+can(struct pw_file *file, enum need need)
+{
+	size_t size = (size_t)file->fil_size;
+	void *held;
+
+	switch (need) {
+	case NEED_EVICTION:
+		return evict(file->fil_fd, size);
+	case NEED_NOWAIT:
+		return file->fil_ask == OS_ASK_NOWAIT;
+	case NEED_CACHESTAT:
+		return file->fil_cachestat;
+	case NEED_LOCK:
+		held = hold(file->fil_fd, size);
+		let_go(held, size);
+		return held != NULL;
+	}
+	return false;
+}
+
+/* First of all in a test: what is skipped later has leaked something. */
+static inline void
+skip_unless(struct fixture *fx, unsigned needs)
+{
+	static const char *const texts[] = {"eviction of pages", "RWF_NOWAIT",
+	    "cachestat", "permission to lock memory"};
+	struct pw_file *file = new_file(fx, "probe", 256 * KIB);
+	const char *missing = NULL;
+	unsigned i;
+
+	for (i = 0; i < COUNT(texts); i++)
+		if ((needs & 1u << i) != 0 && !can(file, (enum need)(1u << i)))
+			missing = texts[i];
+	pw_file_unref(&file);
+	if (missing != NULL) {
+		print_message("%s: no %s here\n", fx->fx_dir, missing);
+		skip();
+	}
+}
+
+/* -------------------------------------------------------------------- gates */
+
+/* Holds one thread of a device until it is opened. */
+struct gate {
+	sem_t gt_begun;
+	sem_t gt_open;
+	struct pw_waiter gt_waiter;
+};
+
+struct gate_job {
+	struct job gj_job;
+	struct gate *gj_gate;
+};
+
+static inline void
+sem_await(sem_t *sem)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_sec += PATIENCE / 1000;
+	if (sem_timedwait(sem, &ts) != 0)
+		fail_msg("a job was never begun");
+}
+
+static inline int
+gate_run(struct job *job)
+{
+	struct gate *gt = ((struct gate_job *)job)->gj_gate;
+
+	sem_post(&gt->gt_begun);
+	while (sem_wait(&gt->gt_open) != 0)
+		continue;
+	return 0;
+}
+
+/* Returns when the thread is held. */
+static inline void
+gate_shut(struct gate *gt, struct pw_device *dv, struct pw_loop *lp)
+{
+	struct gate_job *gj = calloc(1, sizeof(*gj));
+
+	assert_non_null(gj);
+	sem_init(&gt->gt_begun, 0, 0);
+	sem_init(&gt->gt_open, 0, 0);
+	gt->gt_waiter.wt_done = nothing_done;
+	gj->gj_job.job_run = gate_run;
+	gj->gj_gate = gt;
+	assert_int_equal(
+	    pool_submit(dv, &gj->gj_job, true, lp, &gt->gt_waiter), 0);
+	sem_await(&gt->gt_begun);
+}
+
+static inline void
+gate_open(struct gate *gt)
+{
+	sem_post(&gt->gt_open);
+}
+
+/* ------------------------------------------------------------ transmissions */
+
+/* A connection with itself; what came out at the far end is kept. */
+struct wire {
+	int wr_sock, wr_peer;
+	char *wr_data;
+	size_t wr_len, wr_room;
+};
+
+/* Nobody reads, and it takes a few windows all the same. */
+static inline void
+wire_wide(struct wire *wr)
+{
+	int sv[2], size = 4 << 20;
+
+	assert_int_equal(
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sv), 0);
+	setsockopt(sv[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	*wr = (struct wire){.wr_sock = sv[0], .wr_peer = sv[1]};
+}
+
+/* Full within a window: TCP, because a local socket takes any pages whole. */
+static inline void
+wire_narrow(struct wire *wr)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET};
+	struct sockaddr *sa = (struct sockaddr *)(void *)&sin;
+	socklen_t len = sizeof(sin);
+	int lfd = socket(AF_INET, SOCK_STREAM, 0), size = 8 * KIB, one = 1;
+
+	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	setsockopt(lfd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	assert_int_equal(bind(lfd, sa, len), 0);
+	assert_int_equal(listen(lfd, 1), 0);
+	assert_int_equal(getsockname(lfd, sa, &len), 0);
+	*wr = (struct wire){.wr_sock = socket(AF_INET, SOCK_STREAM, 0)};
+	setsockopt(wr->wr_sock, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	setsockopt(wr->wr_sock, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	assert_int_equal(connect(wr->wr_sock, sa, len), 0);
+	wr->wr_peer = accept(lfd, NULL, NULL);
+	assert_true(wr->wr_peer >= 0);
+	assert_int_equal(fcntl(wr->wr_sock, F_SETFL, O_NONBLOCK), 0);
+	close(lfd);
+}
+
+/* Takes what is there; how much. */
+static inline size_t
+wire_read(struct wire *wr)
+{
+	size_t before = wr->wr_len;
+	ssize_t n;
+
+	do {
+		if (wr->wr_room - wr->wr_len < 64 * KIB) {
+			wr->wr_room = 2 * wr->wr_room + 128 * KIB;
+			wr->wr_data = realloc(wr->wr_data, wr->wr_room);
+			assert_non_null(wr->wr_data);
+		}
+		n = recv(wr->wr_peer, wr->wr_data + wr->wr_len,
+		    wr->wr_room - wr->wr_len, MSG_DONTWAIT);
+		if (n > 0)
+			wr->wr_len += (size_t)n;
+	} while (n > 0);
+	return wr->wr_len - before;
+}
+
+static inline void
+wire_close(struct wire *wr)
+{
+	close(wr->wr_sock);
+	if (wr->wr_peer != -1)
+		close(wr->wr_peer);
+	free(wr->wr_data);
+}
+
+struct xfer {
+	struct pw_send xf_send;
+	unsigned xf_done;			/* calls of snd_done */
+	unsigned xf_full, xf_again, xf_pending; /* answers of step */
+};
+
+static inline void
+xfer_done(struct pw_send *s)
+{
+	((struct xfer *)s)->xf_done++;
+}
+
+/* Memory of mem_len bytes, then the range; set more in xf_send. */
+static inline void
+xfer_init(struct xfer *xf, const char *path, struct fixture *fx,
+    struct wire *wr, struct pw_file *file)
+{
+	*xf = (struct xfer){0};
+	xf->xf_send.snd_path = pw_send_path(path);
+	assert_non_null(xf->xf_send.snd_path);
+	xf->xf_send.snd_loop = fx->fx_loop;
+	xf->xf_send.snd_sock = wr->wr_sock;
+	xf->xf_send.snd_file = file;
+	xf->xf_send.snd_done = xfer_done;
+}
+
+/* Until the socket takes more. */
+static inline void
+wire_flush(struct wire *wr)
+{
+	struct pollfd pfd[] = {{.fd = wr->wr_sock, .events = POLLOUT},
+	    {.fd = wr->wr_peer, .events = POLLIN}};
+
+	do {
+		if (poll(pfd, 2, PATIENCE) < 1)
+			fail_msg("the socket was never writable again");
+		wire_read(wr);
+	} while ((pfd[0].revents & POLLOUT) == 0);
+}
+
+/* Until so much in all has come out. */
+static inline void
+wire_await(struct wire *wr, size_t len)
+{
+	struct pollfd pfd = {.fd = wr->wr_peer, .events = POLLIN};
+
+	while (wire_read(wr), wr->wr_len < len)
+		if (poll(&pfd, 1, PATIENCE) != 1)
+			fail_msg("%zu of %zu bytes", wr->wr_len, len);
+}
+
+/* One step never crosses the border of a window. */
+static inline enum pw_send_status
+xfer_step(struct xfer *xf)
+{
+	struct pw_send *s = &xf->xf_send;
+	unsigned done = xf->xf_done;
+	off_t window = (off_t)s->snd_window;
+	off_t border = (s->snd_off / window + 1) * window;
+	enum pw_send_status status = pw_send_step(s);
+
+	assert_true(s->snd_off <= border);
+	assert_int_equal(xf->xf_done, done);
+	assert_int_equal(s->snd_pending, status == PW_SEND_PENDING);
+	xf->xf_full += status == PW_SEND_WANT_WRITE;
+	xf->xf_again += status == PW_SEND_AGAIN;
+	xf->xf_pending += status == PW_SEND_PENDING;
+	return status;
+}
+
+/* Until the transmission ends, or has sent at least so much. */
+static inline enum pw_send_status
+xfer_run(struct xfer *xf, struct wire *wr, uint64_t enough)
+{
+	enum pw_send_status status;
+	unsigned pending;
+
+	do {
+		pending = xf->xf_done;
+		status = xfer_step(xf);
+		if (status == PW_SEND_PENDING) {
+			settle(xf->xf_send.snd_loop);
+			assert_int_equal(xf->xf_done, pending + 1);
+			assert_false(xf->xf_send.snd_pending);
+		}
+		if (status == PW_SEND_WANT_WRITE)
+			wire_flush(wr);
+	} while (status != PW_SEND_DONE && status != PW_SEND_ERROR &&
+		 xf->xf_send.snd_sent < enough);
+	if (wr->wr_peer != -1)
+		wire_await(wr, xf->xf_send.snd_sent);
+	return status;
+}
+
+#endif

@@ -1,0 +1,265 @@
+/*
+ * The rules of server/buf.h: what is appended is there, blocks go round through
+ * the free list, and a failure changes nothing but b_failed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/buf.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define TOO_MUCH ((size_t)1 << 60) /* more than any address space */
+#define BLOCKS	 5000		   /* more than a list keeps */
+
+/* AddressSanitizer would end the program instead of failing. */
+const char *__asan_default_options(void);
+
+const char *
+__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+
+static void
+assert_holds(const struct buf *b, const char *data, size_t len)
+{
+	assert_false(b->b_failed);
+	assert_int_equal(b->b_len, len);
+	assert_true(b->b_cap >= len);
+	if (len > 0)
+		assert_memory_equal(b->b_data, data, len);
+}
+
+static void
+what_is_added_follows_what_was_there(void **state)
+{
+	struct buf_list bl = {0};
+	struct buf b = {0};
+
+	(void)state;
+	buf_str(&b, &bl, "one");
+	buf_add(&b, &bl, " \0two", 5);
+	buf_str(&b, &bl, "");
+	buf_uint(&b, &bl, 3);
+	assert_holds(&b, "one \0two3", 9);
+	buf_release(&b, &bl);
+	buf_list_destroy(&bl);
+}
+
+static void
+nothing_is_held_until_it_is_needed(void **state)
+{
+	struct buf_list bl = {0};
+	struct buf b = {0};
+
+	(void)state;
+	buf_add(&b, &bl, "", 0);
+	buf_add(&b, &bl, NULL, 0);
+	assert_null(b.b_data);
+	assert_int_equal(b.b_cap, 0);
+	assert_false(b.b_failed);
+	buf_release(&b, &bl);
+	assert_int_equal(bl.bl_count, 0);
+}
+
+static void
+numbers_are_decimal(void **state)
+{
+	static const uint64_t numbers[] = {0, 1, 9, 10, 99, 100, 4294967295,
+	    4294967296, INT64_MAX, UINT64_MAX - 1, UINT64_MAX};
+	struct buf_list bl = {0};
+	struct buf b = {0};
+	char expected[32];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(numbers); i++) {
+		snprintf(expected, sizeof(expected), "%" PRIu64, numbers[i]);
+		b.b_len = 0;
+		buf_uint(&b, &bl, numbers[i]);
+		assert_holds(&b, expected, strlen(expected));
+	}
+	buf_release(&b, &bl);
+	buf_list_destroy(&bl);
+}
+
+static void
+it_grows_past_a_block_and_keeps_its_contents(void **state)
+{
+	static char data[10 * BUF_SIZE];
+	struct buf_list bl = {0};
+	struct buf b = {0};
+	size_t i, len = 0, n;
+
+	(void)state;
+	for (i = 0; i < sizeof(data); i++)
+		data[i] = (char)(i % 251);
+	for (n = 1; len + n <= sizeof(data); n += 13) {
+		buf_add(&b, &bl, data + len, n);
+		len += n;
+		assert_holds(&b, data, len);
+	}
+	assert_true(len > 4 * BUF_SIZE);
+	buf_release(&b, &bl);
+	assert_null(b.b_data);
+	assert_int_equal(b.b_len, 0);
+	assert_int_equal(b.b_cap, 0);
+	buf_list_destroy(&bl);
+}
+
+static void
+room_that_is_there_does_not_move(void **state)
+{
+	struct buf_list bl = {0};
+	struct buf b = {0};
+	const char *before;
+
+	(void)state;
+	assert_true(buf_reserve(&b, &bl, 1));
+	assert_true(b.b_cap >= 1);
+	assert_true(buf_reserve(&b, &bl, 3 * BUF_SIZE));
+	before = b.b_data;
+	assert_true(buf_reserve(&b, &bl, 3 * BUF_SIZE));
+	assert_true(buf_reserve(&b, &bl, 0));
+	assert_ptr_equal(b.b_data, before);
+	memset(b.b_data, 'x', 3 * BUF_SIZE);
+	buf_release(&b, &bl);
+	buf_list_destroy(&bl);
+}
+
+static void
+consume_takes_from_the_front(void **state)
+{
+	struct buf_list bl = {0};
+	struct buf b = {0};
+
+	(void)state;
+	buf_str(&b, &bl, "head and body");
+	buf_consume(&b, 0);
+	assert_holds(&b, "head and body", 13);
+	buf_consume(&b, 5);
+	assert_holds(&b, "and body", 8);
+	buf_consume(&b, 8);
+	assert_holds(&b, "", 0);
+	buf_str(&b, &bl, "more");
+	assert_holds(&b, "more", 4);
+	buf_release(&b, &bl);
+	buf_list_destroy(&bl);
+}
+
+static void
+a_block_that_was_released_is_used_again(void **state)
+{
+	struct buf_list bl = {0};
+	struct buf one = {0}, two = {0};
+	char *block;
+
+	(void)state;
+	buf_str(&one, &bl, "1");
+	block = one.b_data;
+	assert_int_equal(one.b_cap, BUF_SIZE);
+	buf_release(&one, &bl);
+	assert_int_equal(bl.bl_count, 1);
+	buf_str(&two, &bl, "2");
+	assert_ptr_equal(two.b_data, block);
+	assert_int_equal(bl.bl_count, 0);
+	buf_str(&one, &bl, "3");
+	assert_ptr_not_equal(one.b_data, two.b_data);
+	buf_release(&one, &bl);
+	buf_release(&two, &bl);
+	assert_int_equal(bl.bl_count, 2);
+	buf_list_destroy(&bl);
+	assert_int_equal(bl.bl_count, 0);
+	assert_null(bl.bl_free);
+}
+
+static void
+only_blocks_of_the_usual_size_are_kept(void **state)
+{
+	struct buf_list bl = {0};
+	struct buf b = {0};
+
+	(void)state;
+	assert_true(buf_reserve(&b, &bl, BUF_SIZE + 1));
+	buf_release(&b, &bl);
+	assert_int_equal(bl.bl_count, 0);
+	/* The block that it has grown out of is. */
+	buf_str(&b, &bl, "x");
+	assert_true(buf_reserve(&b, &bl, BUF_SIZE + 1));
+	assert_int_equal(bl.bl_count, 1);
+	assert_holds(&b, "x", 1);
+	buf_release(&b, &bl);
+	buf_list_destroy(&bl);
+}
+
+static void
+the_free_list_is_bounded(void **state)
+{
+	static struct buf many[BLOCKS];
+	struct buf_list bl = {0};
+	unsigned kept;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < BLOCKS; i++)
+		buf_str(&many[i], &bl, "x");
+	for (i = 0; i < BLOCKS; i++)
+		buf_release(&many[i], &bl);
+	kept = bl.bl_count;
+	assert_in_range(kept, 1, BLOCKS - 1);
+	buf_str(&many[0], &bl, "x");
+	buf_release(&many[0], &bl);
+	assert_int_equal(bl.bl_count, kept);
+	buf_list_destroy(&bl);
+}
+
+static void
+without_memory_nothing_changes_but_that_it_is_told(void **state)
+{
+	struct buf_list bl = {0};
+	struct buf b = {0}, before;
+
+	(void)state;
+	buf_str(&b, &bl, "here");
+	before = b;
+	assert_false(buf_reserve(&b, &bl, TOO_MUCH));
+	assert_memory_equal(&b, &before, sizeof(b));
+	buf_add(&b, &bl, "never read", TOO_MUCH);
+	assert_true(b.b_failed);
+	assert_ptr_equal(b.b_data, before.b_data);
+	assert_int_equal(b.b_len, 4);
+	assert_memory_equal(b.b_data, "here", 4);
+	buf_str(&b, &bl, "more");
+	assert_true(b.b_failed);
+	buf_release(&b, &bl);
+	assert_false(b.b_failed);
+	buf_list_destroy(&bl);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(what_is_added_follows_what_was_there),
+	    cmocka_unit_test(nothing_is_held_until_it_is_needed),
+	    cmocka_unit_test(numbers_are_decimal),
+	    cmocka_unit_test(it_grows_past_a_block_and_keeps_its_contents),
+	    cmocka_unit_test(room_that_is_there_does_not_move),
+	    cmocka_unit_test(consume_takes_from_the_front),
+	    cmocka_unit_test(a_block_that_was_released_is_used_again),
+	    cmocka_unit_test(only_blocks_of_the_usual_size_are_kept),
+	    cmocka_unit_test(the_free_list_is_bounded),
+	    cmocka_unit_test(
+		without_memory_nothing_changes_but_that_it_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,264 @@
+/*
+ * PW_CACHE_DROP (lib/drop.h): pages that a transmission brought in leave with
+ * it, pages that were there before stay.
+ */
+#include "lib_fixture.h"
+
+#include "lib/drop.h"
+
+#define WINDOW ((off_t)64 * KIB)
+#define SIZE   (4 * WINDOW)
+#define PAGES  pages_in((size_t)WINDOW)
+#define MINUTE UINT64_C(60000000)
+#define BEFORE 1 /* the window that is in memory before */
+#define TRIES  5
+#define ALL    UINT64_MAX
+
+static size_t
+in_window(const struct pw_file *file, off_t n)
+{
+	return pages_resident(file->fil_fd, n * WINDOW, (size_t)WINDOW);
+}
+
+/* The jobs that drop are waits of the loop as well. */
+static void
+tick(struct fixture *fx, uint64_t now_us)
+{
+	pw_loop_tick(fx->fx_loop, now_us);
+	settle(fx->fx_loop);
+}
+
+/* A cold file of which one window is in memory again. */
+static struct pw_file *
+prepare(struct fixture *fx)
+{
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+
+	assert_true(evict(file->fil_fd, (size_t)SIZE));
+	read_in(file->fil_fd, BEFORE * WINDOW, (size_t)WINDOW);
+	return file;
+}
+
+/* Sends the whole file; everything has been read at the far end. */
+static void
+send_whole(struct fixture *fx, struct pw_file *file, enum pw_cache cache)
+{
+	struct wire wr;
+	struct xfer xf;
+
+	wire_narrow(&wr);
+	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xf.xf_send.snd_readahead = (uint64_t)WINDOW;
+	xf.xf_send.snd_len = SIZE;
+	xf.xf_send.snd_cache = cache;
+	pw_send_start(&xf.xf_send);
+	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+	assert_int_equal(wr.wr_len, SIZE);
+	pw_send_finish(&xf.xf_send);
+	wire_close(&wr);
+	settle(fx->fx_loop);
+}
+
+static bool
+fetched_goes_and_the_rest_stays(struct fixture *fx)
+{
+	struct pw_file *file = prepare(fx);
+	off_t n;
+	bool stayed;
+
+	send_whole(fx, file, PW_CACHE_DROP);
+	tick(fx, loop_now() + MINUTE);
+	for (n = 0; n < SIZE / WINDOW; n++)
+		if (n != BEFORE)
+			assert_int_equal(in_window(file, n), 0);
+	stayed = in_window(file, BEFORE) == PAGES;
+	pw_file_unref(&file);
+	return stayed;
+}
+
+static void
+fetched_pages_go_and_those_from_before_stay(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_CACHESTAT);
+	assert_true(
+	    holds_in_one_of(TRIES, fetched_goes_and_the_rest_stays, *state));
+}
+
+/* The client may not have acknowledged it yet. */
+static bool
+tail_stays_until_the_tick(struct fixture *fx)
+{
+	struct pw_file *file = prepare(fx);
+	uint64_t before = loop_now();
+	bool stayed;
+
+	send_whole(fx, file, PW_CACHE_DROP);
+	tick(fx, before);
+	stayed = in_window(file, SIZE / WINDOW - 1) == PAGES;
+	tick(fx, loop_now() + MINUTE);
+	assert_int_equal(in_window(file, SIZE / WINDOW - 1), 0);
+	pw_file_unref(&file);
+	return stayed;
+}
+
+static void
+the_end_goes_with_a_later_tick(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_CACHESTAT);
+	assert_true(holds_in_one_of(TRIES, tail_stays_until_the_tick, *state));
+}
+
+static bool
+everything_stays(struct fixture *fx, enum pw_cache cache)
+{
+	struct pw_file *file = prepare(fx);
+	bool stayed;
+
+	send_whole(fx, file, cache);
+	tick(fx, loop_now() + MINUTE);
+	stayed = pages_resident(file->fil_fd, 0, (size_t)SIZE) ==
+		 pages_in((size_t)SIZE);
+	pw_file_unref(&file);
+	return stayed;
+}
+
+static bool
+kept(struct fixture *fx)
+{
+	return everything_stays(fx, PW_CACHE_KEEP);
+}
+
+static bool
+small_is_kept(struct fixture *fx)
+{
+	return everything_stays(fx, PW_CACHE_AUTO);
+}
+
+static void
+with_keep_everything_stays(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_CACHESTAT);
+	assert_true(holds_in_one_of(TRIES, kept, *state));
+}
+
+static void
+with_auto_a_small_file_stays(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_CACHESTAT);
+	assert_true(holds_in_one_of(TRIES, small_is_kept, *state));
+}
+
+static void
+with_auto_a_file_of_an_eighth_of_memory_goes(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_CACHESTAT);
+	file = prepare(fx);
+	fx->fx_loop->lp_memory = (uint64_t)SIZE * 8 - 8;
+	send_whole(fx, file, PW_CACHE_AUTO);
+	tick(fx, loop_now() + MINUTE);
+	assert_int_equal(in_window(file, 0), 0);
+	assert_int_equal(in_window(file, SIZE / WINDOW - 1), 0);
+	pw_file_unref(&file);
+}
+
+/* What a cancelled transmission brought in goes as well. */
+static void
+a_cancelled_transmission_drops_what_it_fetched(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+
+	skip_unless(fx, NEED_EVICTION | NEED_CACHESTAT);
+	file = prepare(fx);
+	wire_narrow(&wr);
+	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xf.xf_send.snd_readahead = (uint64_t)WINDOW;
+	xf.xf_send.snd_len = SIZE;
+	xf.xf_send.snd_cache = PW_CACHE_DROP;
+	pw_send_start(&xf.xf_send);
+	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
+	pw_send_cancel(&xf.xf_send);
+	settle(fx->fx_loop);
+	pw_send_finish(&xf.xf_send);
+	tick(fx, loop_now() + MINUTE);
+	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)WINDOW), 0);
+	pw_file_unref(&file);
+	wire_close(&wr);
+}
+
+static void
+without_a_delay_a_range_goes_at_once(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_CACHESTAT);
+	file = prepare(fx);
+	drop_add(file, BEFORE * WINDOW, WINDOW, 0);
+	assert_int_equal(file->fil_refs, 3); /* ours, the cache's, its own */
+	settle(fx->fx_loop);
+	assert_int_equal(in_window(file, BEFORE), 0);
+	assert_int_equal(file->fil_refs, 2);
+	pw_file_unref(&file);
+}
+
+static void
+what_is_not_due_is_forgotten_with_the_loop(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+
+	drop_add(file, 0, WINDOW, loop_now() + MINUTE);
+	drop_add(file, WINDOW, WINDOW, loop_now() + 2 * MINUTE);
+	tick(fx, loop_now());
+	assert_int_equal(file->fil_refs, 4);
+	drops_destroy(&fx->fx_loop->lp_drops);
+	assert_null(fx->fx_loop->lp_drops);
+	assert_int_equal(file->fil_refs, 2);
+	pw_file_unref(&file);
+}
+
+/* It is a hint: with a full queue the pages stay, and nothing leaks. */
+static void
+a_full_queue_is_no_harm(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct gate gt;
+
+	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	drop_add(file, 0, WINDOW, 0);
+	assert_int_equal(file->fil_refs, 3);
+	drop_add(file, WINDOW, WINDOW, 0);
+	assert_int_equal(file->fil_refs, 3);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_int_equal(file->fil_refs, 2);
+	pw_file_unref(&file);
+}
+
+#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(fetched_pages_go_and_those_from_before_stay, setup),
+	    TEST(the_end_goes_with_a_later_tick, setup),
+	    TEST(with_keep_everything_stays, setup),
+	    TEST(with_auto_a_small_file_stays, setup),
+	    TEST(with_auto_a_file_of_an_eighth_of_memory_goes, setup),
+	    TEST(a_cancelled_transmission_drops_what_it_fetched, setup),
+	    TEST(without_a_delay_a_range_goes_at_once, setup),
+	    TEST(what_is_not_due_is_forgotten_with_the_loop, setup),
+	    TEST(a_full_queue_is_no_harm, setup_narrow),
+	};
+
+	stay_on_one_cpu();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

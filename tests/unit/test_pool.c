@@ -1,0 +1,537 @@
+/*
+ * The rules of lib/pool.h and lib/loop.h: a queue and a quota for each device,
+ * single flight, every completion on its own loop and from its drain.
+ */
+#include "lib_fixture.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <sys/wait.h>
+
+#define DEVICE_A ((dev_t)0x10001)
+#define DEVICE_B ((dev_t)0x10002)
+#define JOBS	 300
+#define WINDOW	 ((size_t)64 * KIB)
+
+/* A job that counts itself; its waiter notes when it was delivered. */
+struct count_job {
+	struct job cj_job;
+	atomic_uint *cj_ran;
+	int cj_error;
+};
+
+static unsigned delivered;
+
+struct noting {
+	struct pw_waiter nt_waiter;
+	unsigned nt_times;
+	unsigned nt_order; /* how many were delivered before */
+};
+
+static int
+count_run(struct job *job)
+{
+	struct count_job *cj = (struct count_job *)job;
+
+	atomic_fetch_add(cj->cj_ran, 1);
+	return cj->cj_error;
+}
+
+static void
+note(struct pw_waiter *w)
+{
+	struct noting *nt = (struct noting *)w;
+
+	nt->nt_times++;
+	nt->nt_order = delivered++;
+}
+
+static struct job *
+count_job(atomic_uint *ran, int error)
+{
+	struct count_job *cj = calloc(1, sizeof(*cj));
+
+	assert_non_null(cj);
+	cj->cj_job.job_run = count_run;
+	cj->cj_ran = ran;
+	cj->cj_error = error;
+	return &cj->cj_job;
+}
+
+/* Freed by the pool, or here when it was refused. */
+static int
+submit(struct pw_device *dv, struct pw_loop *lp, atomic_uint *ran, bool begun,
+    struct noting *nt)
+{
+	struct job *job = count_job(ran, 0);
+	int error;
+
+	*nt = (struct noting){.nt_waiter.wt_done = note};
+	error = pool_submit(dv, job, begun, lp, &nt->nt_waiter);
+	if (error != 0)
+		free(job);
+	return error;
+}
+
+static int
+setup_two_threads(void **state)
+{
+	return setup_with(state, 2, 8, 0);
+}
+
+/* Bounded: until the loop has something to deliver. */
+static void
+await_readable(struct pw_loop *lp)
+{
+	struct pollfd pfd = {.fd = pw_loop_fd(lp), .events = POLLIN};
+
+	assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
+}
+
+static void
+a_job_is_run_once_and_its_result_delivered_once(void **state)
+{
+	struct fixture *fx = *state;
+	struct noting nt = {.nt_waiter.wt_done = note};
+	atomic_uint ran = 0;
+
+	assert_int_equal(
+	    pool_submit(pool_device(fx->fx_pool, DEVICE_A),
+		count_job(&ran, -EIO), false, fx->fx_loop, &nt.nt_waiter),
+	    0);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 1);
+	settle(fx->fx_loop);
+	pw_loop_drain(fx->fx_loop);
+	assert_int_equal(atomic_load(&ran), 1);
+	assert_int_equal(nt.nt_times, 1);
+	assert_int_equal(nt.nt_waiter.wt_error, -EIO);
+}
+
+static void
+nothing_is_delivered_but_by_drain(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A);
+	atomic_uint ran = 0;
+	struct noting nt;
+
+	assert_int_equal(submit(dv, fx->fx_loop, &ran, false, &nt), 0);
+	await_readable(fx->fx_loop);
+	assert_int_equal(nt.nt_times, 0);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 1);
+	pw_loop_drain(fx->fx_loop);
+	assert_int_equal(nt.nt_times, 1);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
+}
+
+static void
+a_device_whose_threads_are_held_takes_nobody_elses(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device *a = pool_device(fx->fx_pool, DEVICE_A);
+	struct pw_device *b = pool_device(fx->fx_pool, DEVICE_B);
+	atomic_uint ran_a = 0, ran_b = 0;
+	struct noting na[3], nb;
+	struct gate gates[2];
+	size_t i;
+
+	assert_ptr_not_equal(a, b);
+	assert_ptr_equal(a, pool_device(fx->fx_pool, DEVICE_A));
+	for (i = 0; i < COUNT(gates); i++)
+		gate_shut(&gates[i], a, fx->fx_loop);
+	for (i = 0; i < COUNT(na); i++)
+		assert_int_equal(
+		    submit(a, fx->fx_loop, &ran_a, false, &na[i]), 0);
+	assert_int_equal(submit(b, fx->fx_loop, &ran_b, false, &nb), 0);
+	await_readable(fx->fx_loop);
+	pw_loop_drain(fx->fx_loop);
+	assert_int_equal(nb.nt_times, 1);
+	/* Its quota is two: however long one waits, there is no third. */
+	usleep(20000);
+	assert_int_equal(atomic_load(&ran_a), 0);
+	for (i = 0; i < COUNT(gates); i++)
+		gate_open(&gates[i]);
+	settle(fx->fx_loop);
+	assert_int_equal(atomic_load(&ran_a), COUNT(na));
+}
+
+/* Both gates are shut at once, or gate_shut would wait in vain. */
+static void
+jobs_run_side_by_side_up_to_the_quota(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A);
+	struct gate one, two;
+
+	gate_shut(&one, dv, fx->fx_loop);
+	gate_shut(&two, dv, fx->fx_loop);
+	gate_open(&one);
+	gate_open(&two);
+	settle(fx->fx_loop);
+}
+
+static void
+a_full_queue_refuses_what_is_new_and_counts_it(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device *a = pool_device(fx->fx_pool, DEVICE_A);
+	struct pw_device *b = pool_device(fx->fx_pool, DEVICE_B);
+	atomic_uint ran = 0;
+	struct noting queued, refused, begun, other;
+	struct gate gt;
+
+	gate_shut(&gt, a, fx->fx_loop);
+	assert_int_equal(submit(a, fx->fx_loop, &ran, false, &queued), 0);
+	assert_int_equal(pw_pool_refused(fx->fx_pool), 0);
+	assert_int_equal(
+	    submit(a, fx->fx_loop, &ran, false, &refused), -EAGAIN);
+	assert_int_equal(pw_pool_refused(fx->fx_pool), 1);
+	assert_int_equal(
+	    submit(a, fx->fx_loop, &ran, false, &refused), -EAGAIN);
+	assert_int_equal(pw_pool_refused(fx->fx_pool), 2);
+	assert_int_equal(submit(a, fx->fx_loop, &ran, true, &begun), 0);
+	assert_int_equal(submit(b, fx->fx_loop, &ran, false, &other), 0);
+	assert_int_equal(pw_pool_refused(fx->fx_pool), 2);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 4);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_int_equal(atomic_load(&ran), 3);
+	assert_int_equal(refused.nt_times, 0);
+	assert_int_equal(begun.nt_times, 1);
+	/* There is room again. */
+	assert_int_equal(submit(a, fx->fx_loop, &ran, false, &refused), 0);
+	settle(fx->fx_loop);
+}
+
+/*
+ * The queue takes one job: all but the first would be refused if they were not
+ * one flight.
+ */
+static void
+those_who_miss_the_same_window_share_one_fetch(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", 4 * WINDOW);
+	struct noting nt[10], other = {.nt_waiter.wt_done = note};
+	struct gate gt;
+	size_t i, n = COUNT(nt);
+
+	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	for (i = 0; i < n; i++) {
+		nt[i] = (struct noting){.nt_waiter.wt_done = note};
+		/* The same, and what it covers. */
+		assert_int_equal(
+		    pool_fetch(file, i % 2 == 0 ? 0 : 4096,
+			i % 2 == 0 ? WINDOW : 4096, false, &nt[i].nt_waiter),
+		    0);
+	}
+	/* Before it, across its border, after it: not covered. */
+	assert_int_equal(
+	    pool_fetch(file, (off_t)WINDOW, WINDOW, false, &other.nt_waiter),
+	    -EAGAIN);
+	assert_int_equal(
+	    pool_fetch(file, 4096, WINDOW, false, &other.nt_waiter), -EAGAIN);
+	assert_int_equal(
+	    pool_fetch(file, 0, WINDOW + 1, false, &other.nt_waiter), -EAGAIN);
+	assert_int_equal(pw_pool_refused(fx->fx_pool), 3);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 1 + n);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	for (i = 0; i < n; i++) {
+		assert_int_equal(nt[i].nt_times, 1);
+		assert_int_equal(nt[i].nt_waiter.wt_error, 0);
+	}
+	assert_int_equal(other.nt_times, 0);
+	pw_file_unref(&file);
+}
+
+static void
+another_file_is_another_flight(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *one = new_file(fx, "one", WINDOW);
+	struct pw_file *two = new_file(fx, "two", WINDOW);
+	struct noting nt = {.nt_waiter.wt_done = note};
+	struct gate gt;
+
+	gate_shut(&gt, one->fil_device, fx->fx_loop);
+	assert_int_equal(pool_fetch(one, 0, WINDOW, false, &nt.nt_waiter), 0);
+	assert_int_equal(
+	    pool_fetch(two, 0, WINDOW, false, &nt.nt_waiter), -EAGAIN);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	pw_file_unref(&one);
+	pw_file_unref(&two);
+}
+
+/* Once landed, a flight is over: what was evicted since is fetched anew. */
+static bool
+a_second_fetch_brings_in(struct fixture *fx)
+{
+	struct pw_file *file = new_file(fx, "f", WINDOW);
+	struct noting nt = {.nt_waiter.wt_done = note};
+	unsigned i;
+	bool in;
+
+	for (i = 0; i < 2; i++) {
+		assert_true(evict(file->fil_fd, WINDOW));
+		assert_int_equal(
+		    pool_fetch(file, 0, WINDOW, false, &nt.nt_waiter), 0);
+		settle(fx->fx_loop);
+		assert_int_equal(nt.nt_times, i + 1);
+		in =
+		    pages_resident(file->fil_fd, 0, WINDOW) == pages_in(WINDOW);
+	}
+	pw_file_unref(&file);
+	return in;
+}
+
+static void
+a_window_is_fetched_again_after_it_has_landed(void **state)
+{
+	skip_unless(*state, NEED_EVICTION);
+	assert_true(holds_in_one_of(5, a_second_fetch_brings_in, *state));
+}
+
+static void
+a_window_past_the_end_is_stale_for_all(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", WINDOW);
+	struct noting nt[3];
+	struct gate gt;
+	size_t i;
+
+	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	for (i = 0; i < COUNT(nt); i++) {
+		nt[i] = (struct noting){.nt_waiter.wt_done = note};
+		assert_int_equal(
+		    pool_fetch(file, 0, WINDOW + 1, false, &nt[i].nt_waiter),
+		    0);
+	}
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	for (i = 0; i < COUNT(nt); i++)
+		assert_int_equal(nt[i].nt_waiter.wt_error, -ESTALE);
+	pw_file_unref(&file);
+}
+
+struct worker;
+
+struct numbered {
+	struct pw_waiter nb_waiter;
+	struct worker *nb_worker;
+	unsigned nb_number;
+};
+
+/* A thread with a loop of its own, that submits and drains. */
+struct worker {
+	pthread_t wk_thread;
+	struct pw_loop *wk_loop;
+	struct pw_device *wk_device;
+	struct numbered wk_jobs[JOBS];
+	atomic_uint wk_ran;
+	unsigned wk_delivered;
+	unsigned wk_wrong; /* thread, loop or order */
+};
+
+static void
+check_delivery(struct pw_waiter *w)
+{
+	struct numbered *nb = (struct numbered *)w;
+	struct worker *wk = nb->nb_worker;
+
+	if (!pthread_equal(pthread_self(), wk->wk_thread) ||
+	    w->wt_loop != wk->wk_loop || nb->nb_number != wk->wk_delivered)
+		wk->wk_wrong++;
+	wk->wk_delivered++;
+}
+
+static int
+submit_numbered(struct worker *wk, unsigned number)
+{
+	struct numbered *nb = &wk->wk_jobs[number];
+	struct count_job *cj = calloc(1, sizeof(*cj));
+
+	if (cj == NULL)
+		return -ENOMEM;
+	*nb = (struct numbered){{.wt_done = check_delivery}, wk, number};
+	cj->cj_job.job_run = count_run;
+	cj->cj_ran = &wk->wk_ran;
+	return pool_submit(
+	    wk->wk_device, &cj->cj_job, true, wk->wk_loop, &nb->nb_waiter);
+}
+
+/* Asserting is for the main thread: cmocka leaves by longjmp. */
+static void *
+work(void *arg)
+{
+	struct worker *wk = arg;
+	struct pollfd pfd = {.fd = pw_loop_fd(wk->wk_loop), .events = POLLIN};
+	unsigned i;
+
+	wk->wk_thread = pthread_self();
+	for (i = 0; i < JOBS; i++) {
+		if (submit_numbered(wk, i) != 0)
+			return NULL;
+		if (i % 7 == 0)
+			pw_loop_drain(wk->wk_loop);
+	}
+	while (pw_loop_pending(wk->wk_loop) > 0 && poll(&pfd, 1, PATIENCE) == 1)
+		pw_loop_drain(wk->wk_loop);
+	return NULL;
+}
+
+/* One thread runs all jobs, so what it finishes is in order for either loop. */
+static void
+deliveries_reach_their_loop_on_its_thread_and_in_order(void **state)
+{
+	static struct worker workers[2];
+	struct pw_loop_conf conf = {0};
+	struct fixture *fx = *state;
+	pthread_t threads[2];
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		workers[i].wk_device = pool_device(fx->fx_pool, DEVICE_A);
+		assert_int_equal(
+		    pw_loop_create(fx->fx_pool, &conf, &workers[i].wk_loop), 0);
+	}
+	for (i = 0; i < 2; i++)
+		assert_int_equal(
+		    pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+	for (i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(workers[i].wk_delivered, JOBS);
+		assert_int_equal(workers[i].wk_wrong, 0);
+		assert_int_equal(atomic_load(&workers[i].wk_ran), JOBS);
+		pw_loop_destroy(&workers[i].wk_loop);
+		assert_null(workers[i].wk_loop);
+	}
+}
+
+/* More devices than there is room for: they share, and their jobs still run. */
+static void
+any_number_of_devices_is_served(void **state)
+{
+	static struct noting nt[200];
+	struct fixture *fx = *state;
+	struct pw_device *dv;
+	atomic_uint ran = 0;
+	size_t i;
+
+	for (i = 0; i < COUNT(nt); i++) {
+		dv = pool_device(fx->fx_pool, (dev_t)(1000 + i));
+		assert_non_null(dv);
+		assert_int_equal(
+		    submit(dv, fx->fx_loop, &ran, true, &nt[i]), 0);
+		settle(fx->fx_loop);
+	}
+	assert_int_equal(atomic_load(&ran), COUNT(nt));
+}
+
+static int
+slow_run(struct job *job)
+{
+	usleep(50000);
+	return count_run(job);
+}
+
+static void
+destroy_waits_for_jobs_that_run(void **state)
+{
+	struct pw_pool_conf conf = {0, 0};
+	struct fixture *fx = *state;
+	struct noting nt = {.nt_waiter.wt_done = note};
+	struct pw_pool *pool;
+	atomic_uint ran = 0;
+	struct job *job = count_job(&ran, 0);
+
+	assert_int_equal(pw_pool_create(&conf, &pool), 0);
+	job->job_run = slow_run;
+	assert_int_equal(pool_submit(pool_device(pool, DEVICE_A), job, false,
+			     fx->fx_loop, &nt.nt_waiter),
+	    0);
+	assert_int_equal(pw_pool_destroy(&pool, PATIENCE * 1000), 0);
+	assert_null(pool);
+	assert_int_equal(atomic_load(&ran), 1);
+	settle(fx->fx_loop);
+	assert_int_equal(nt.nt_times, 1);
+}
+
+static void
+a_pool_that_was_never_used_can_be_destroyed(void **state)
+{
+	struct pw_pool_conf conf = {0, 0};
+	struct pw_pool *pool;
+
+	(void)state;
+	assert_int_equal(pw_pool_create(&conf, &pool), 0);
+	assert_int_equal(pw_pool_destroy(&pool, 0), 0);
+	assert_int_equal(pw_pool_destroy(&pool, 0), 0);
+}
+
+/* Its own process: what the thread uses is left behind.  0 if as promised. */
+static int
+destroy_with_a_hung_job(void)
+{
+	struct pw_pool_conf pool_conf = {1, 1};
+	struct pw_loop_conf loop_conf = {0};
+	struct pw_pool *pool;
+	struct pw_loop *lp;
+	struct gate gt;
+
+	if (pw_pool_create(&pool_conf, &pool) != 0 ||
+	    pw_loop_create(pool, &loop_conf, &lp) != 0)
+		return 1;
+	gate_shut(&gt, pool_device(pool, DEVICE_A), lp);
+	if (pw_pool_destroy(&pool, 10000) != -EBUSY)
+		return 2;
+	return pool == NULL ? 0 : 3;
+}
+
+static void
+destroy_leaves_a_thread_that_hangs_behind(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		alarm(PATIENCE / 1000);
+		_exit(destroy_with_a_hung_job());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(destroy_leaves_a_thread_that_hangs_behind),
+	    cmocka_unit_test(a_pool_that_was_never_used_can_be_destroyed),
+	    TEST(destroy_waits_for_jobs_that_run, setup),
+	    TEST(a_job_is_run_once_and_its_result_delivered_once, setup),
+	    TEST(nothing_is_delivered_but_by_drain, setup),
+	    TEST(jobs_run_side_by_side_up_to_the_quota, setup_two_threads),
+	    TEST(a_device_whose_threads_are_held_takes_nobody_elses,
+		setup_two_threads),
+	    TEST(a_full_queue_refuses_what_is_new_and_counts_it, setup_narrow),
+	    TEST(those_who_miss_the_same_window_share_one_fetch, setup_narrow),
+	    TEST(another_file_is_another_flight, setup_narrow),
+	    TEST(a_window_is_fetched_again_after_it_has_landed, setup_narrow),
+	    TEST(a_window_past_the_end_is_stale_for_all, setup_narrow),
+	    TEST(deliveries_reach_their_loop_on_its_thread_and_in_order,
+		setup_narrow),
+	    TEST(any_number_of_devices_is_served, setup_narrow),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

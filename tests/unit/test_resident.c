@@ -1,0 +1,256 @@
+/*
+ * What is in memory (lib/resident.h): the answers for each way to ask, and that
+ * asking brings nothing in where that could wait.
+ */
+#include "lib_fixture.h"
+
+#include "lib/resident.h"
+
+#define PIECE ((off_t)64 * KIB)
+#define SIZE  (4 * PIECE + 100)
+#define TRIES 5
+
+/* A file of ours, of which nothing is in memory. */
+static struct pw_file *
+cold_file(struct fixture *fx)
+{
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+
+	assert_true(evict(file->fil_fd, (size_t)SIZE));
+	return file;
+}
+
+/* As nodiskio does it: through the pool. */
+static void
+fetch(struct fixture *fx, struct pw_file *file, off_t off, off_t len)
+{
+	struct pw_waiter w = {.wt_done = nothing_done};
+
+	posix_fadvise(file->fil_fd, 0, 0, POSIX_FADV_RANDOM);
+	assert_int_equal(pool_fetch(file, off, (size_t)len, true, &w), 0);
+	settle(fx->fx_loop);
+	assert_int_equal(w.wt_error, 0);
+	resident_fetched(file, off, len);
+}
+
+static void
+a_cold_file_of_ours_is_not_resident(void **state)
+{
+	struct pw_file *file;
+	off_t off;
+
+	skip_unless(*state, NEED_EVICTION);
+	file = cold_file(*state);
+	assert_false(resident_ask(file, 0, SIZE));
+	assert_false(resident_ask(file, SIZE - 1, 1));
+	for (off = 0; off < SIZE; off += 4096)
+		assert_false(resident_ask(file, off, 1));
+	if (file->fil_cachestat)
+		assert_int_equal(
+		    pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
+	pw_file_unref(&file);
+}
+
+static bool
+fetched_is_resident(struct fixture *fx)
+{
+	struct pw_file *file = cold_file(fx);
+	bool yes;
+
+	fetch(fx, file, 0, SIZE);
+	yes = resident_ask(file, 0, SIZE) && resident_ask(file, 1, 1) &&
+	      resident_ask(file, SIZE - 1, 1);
+	pw_file_unref(&file);
+	return yes;
+}
+
+static void
+a_fetched_file_of_ours_is_resident(void **state)
+{
+	skip_unless(*state, NEED_EVICTION);
+	assert_true(holds_in_one_of(TRIES, fetched_is_resident, *state));
+}
+
+/* One page out of each piece is not enough, and neither is all but one. */
+static void
+a_range_with_a_hole_is_not_resident(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	void *held;
+
+	skip_unless(fx, NEED_EVICTION | NEED_CACHESTAT | NEED_LOCK);
+	file = cold_file(fx);
+	read_in(file->fil_fd, 0, 5 * 4096);
+	read_in(file->fil_fd, 6 * 4096, (size_t)PIECE);
+	assert_false(resident_ask(file, 0, PIECE));
+	assert_false(resident_ask(file, 4 * 4096 + 4095, 2));
+	assert_false(resident_ask(file, 5 * 4096, 1));
+	held = hold(file->fil_fd, (size_t)SIZE);
+	assert_true(resident_ask(file, 0, PIECE));
+	let_go(held, (size_t)SIZE);
+	pw_file_unref(&file);
+}
+
+static bool
+what_is_around_a_hole_is_resident(struct fixture *fx)
+{
+	struct pw_file *file = cold_file(fx);
+	bool yes;
+
+	file->fil_cachestat = false;
+	file->fil_ask = OS_ASK_MINCORE;
+	read_in(file->fil_fd, PIECE, (size_t)PIECE);
+	yes = resident_ask(file, PIECE, PIECE) &&
+	      resident_ask(file, PIECE + 100, PIECE - 200);
+	assert_false(resident_ask(file, 0, PIECE + 1));
+	assert_false(resident_ask(file, PIECE - 1, 2));
+	assert_false(resident_ask(file, PIECE, PIECE + 1));
+	assert_false(resident_ask(file, 0, SIZE));
+	assert_false(resident_ask(file, SIZE - 1, 1));
+	pw_file_unref(&file);
+	return yes;
+}
+
+/* To the page, where RWF_NOWAIT is not known. */
+static void
+mincore_is_exact(void **state)
+{
+	skip_unless(*state, NEED_EVICTION);
+	assert_true(
+	    holds_in_one_of(TRIES, what_is_around_a_hole_is_resident, *state));
+}
+
+static void
+a_file_that_cannot_be_asked_is_never_resident(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	void *held;
+
+	skip_unless(fx, NEED_LOCK);
+	file = new_file(fx, "f", (size_t)SIZE);
+	held = hold(file->fil_fd, (size_t)SIZE);
+	file->fil_ask = OS_ASK_MINCORE;
+	assert_true(resident_can_ask(file));
+	file->fil_ask = OS_ASK_FETCH;
+	assert_false(resident_can_ask(file));
+	fetch(fx, file, 0, SIZE);
+	assert_false(resident_ask(file, 0, SIZE));
+	assert_false(resident_ask(file, 0, 1));
+	let_go(held, (size_t)SIZE);
+	pw_file_unref(&file);
+}
+
+/* A file that is not ours: RWF_NOWAIT starts a read of what is not there. */
+static void
+what_was_never_fetched_is_not_touched(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT);
+	file = cold_file(fx);
+	file->fil_cachestat = false;
+	assert_false(resident_ask(file, 0, SIZE));
+	assert_false(resident_ask(file, PIECE, 1));
+	/* A read that had been started would be over by then, mostly. */
+	usleep(20000);
+	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
+	pw_file_unref(&file);
+}
+
+static void
+what_was_never_fetched_is_not_resident_whatever_is_in_memory(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	void *held;
+
+	skip_unless(fx, NEED_NOWAIT | NEED_LOCK);
+	file = new_file(fx, "f", (size_t)SIZE);
+	held = hold(file->fil_fd, (size_t)SIZE);
+	file->fil_cachestat = false;
+	assert_false(resident_ask(file, 0, SIZE));
+	fetch(fx, file, PIECE, 2 * PIECE);
+	assert_true(resident_ask(file, PIECE, 2 * PIECE));
+	assert_true(resident_ask(file, PIECE, 1));
+	assert_true(resident_ask(file, 3 * PIECE - 1, 1));
+	assert_false(resident_ask(file, PIECE - 1, 2));
+	assert_false(resident_ask(file, 3 * PIECE - 1, 2));
+	assert_false(resident_ask(file, 0, SIZE));
+	fetch(fx, file, 3 * PIECE, SIZE - 3 * PIECE);
+	assert_true(resident_ask(file, SIZE - 1, 1));
+	assert_true(resident_ask(file, PIECE, SIZE - PIECE));
+	let_go(held, (size_t)SIZE);
+	pw_file_unref(&file);
+}
+
+/* Fetched once does not mean for ever. */
+static void
+what_was_fetched_and_evicted_is_not_resident(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT);
+	file = cold_file(fx);
+	file->fil_cachestat = false;
+	fetch(fx, file, 0, SIZE);
+	assert_true(evict(file->fil_fd, (size_t)SIZE));
+	assert_false(resident_ask(file, 0, SIZE));
+	pw_file_unref(&file);
+}
+
+/* What cachestat says is asked first, so that nothing is brought in. */
+static void
+asking_about_a_cold_file_of_ours_brings_nothing_in(void **state)
+{
+	struct pw_file *file;
+
+	skip_unless(*state, NEED_EVICTION | NEED_CACHESTAT);
+	file = cold_file(*state);
+	assert_false(resident_ask(file, 0, SIZE));
+	assert_false(resident_ask(file, 2 * PIECE, PIECE));
+	usleep(20000);
+	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
+	pw_file_unref(&file);
+}
+
+static void
+shared_memory_is_never_cold(void **state)
+{
+	struct fixture *fx = *state;
+	struct found fnd = {.fnd_fd = os_memfd("test")};
+	struct pw_file *file;
+
+	assert_true(fnd.fnd_fd >= 0);
+	assert_int_equal(ftruncate(fnd.fnd_fd, SIZE), 0);
+	assert_int_equal(fstat(fnd.fnd_fd, &fnd.fnd_stat), 0);
+	assert_int_equal(file_create(fx->fx_loop, &fnd, &file), 0);
+	assert_int_equal(file->fil_ask, OS_ASK_NEVER_COLD);
+	assert_true(resident_can_ask(file));
+	assert_true(resident_ask(file, 0, SIZE));
+	pw_file_unref(&file);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(a_cold_file_of_ours_is_not_resident),
+	    TEST(a_fetched_file_of_ours_is_resident),
+	    TEST(a_range_with_a_hole_is_not_resident),
+	    TEST(mincore_is_exact),
+	    TEST(a_file_that_cannot_be_asked_is_never_resident),
+	    TEST(what_was_never_fetched_is_not_touched),
+	    TEST(what_was_never_fetched_is_not_resident_whatever_is_in_memory),
+	    TEST(what_was_fetched_and_evicted_is_not_resident),
+	    TEST(asking_about_a_cold_file_of_ours_brings_nothing_in),
+	    TEST(shared_memory_is_never_cold),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,535 @@
+/*
+ * The rules of the seam (lib/pagewise.h), on every send path: exactly the
+ * promised bytes, one window a step, one completion for each wait.
+ */
+#include "lib_fixture.h"
+
+#define WINDOW	((off_t)64 * KIB)
+#define SIZE	(3 * WINDOW + 12345)
+#define MEM_MAX 100000
+#define ALL	UINT64_MAX
+#define FOREVER 1000000 /* microseconds, for the loop's clock */
+
+/* Sends mem_len bytes of memory, then a range; what came out is compared. */
+static void
+send_range(struct fixture *fx, const char *path, struct pw_file *file,
+    size_t mem_len, off_t off, off_t len, bool narrow)
+{
+	static char mem[MEM_MAX];
+	char *expected = malloc((size_t)len + 1);
+	struct wire wr;
+	struct xfer xf;
+
+	memset(mem, 'm', sizeof(mem));
+	assert_non_null(expected);
+	fill(expected, off, (size_t)len);
+	if (narrow)
+		wire_narrow(&wr);
+	else
+		wire_wide(&wr);
+	xfer_init(&xf, path, fx, &wr, file);
+	xf.xf_send.snd_readahead = (uint64_t)WINDOW;
+	xf.xf_send.snd_mem = mem;
+	xf.xf_send.snd_mem_len = mem_len;
+	xf.xf_send.snd_off = off;
+	xf.xf_send.snd_len = len;
+	pw_send_start(&xf.xf_send);
+	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+	pw_send_finish(&xf.xf_send);
+	assert_null(xf.xf_send.snd_file);
+	assert_int_equal(xf.xf_send.snd_sent, mem_len + (size_t)len);
+	assert_int_equal(wr.wr_len, mem_len + (size_t)len);
+	if (mem_len > 0)
+		assert_memory_equal(wr.wr_data, mem, mem_len);
+	if (len > 0)
+		assert_memory_equal(
+		    wr.wr_data + mem_len, expected, (size_t)len);
+	if (narrow && mem_len + (size_t)len > WINDOW)
+		assert_true(xf.xf_full > 0);
+	/* A window that ends together with the range is no turn of others. */
+	if (len > 0)
+		assert_int_equal(
+		    xf.xf_again, (off + len - 1) / WINDOW - off / WINDOW);
+	free(expected);
+	wire_close(&wr);
+}
+
+static const struct {
+	off_t off, len;
+} ranges[] = {
+    {0, 0},
+    {0, 1},
+    {0, SIZE},
+    {SIZE, 0},
+    {SIZE - 1, 1},
+    {0, WINDOW},
+    {WINDOW, WINDOW},
+    {WINDOW - 1, 1},
+    {WINDOW - 1, 2},
+    {WINDOW - 1, WINDOW + 2},
+    {1, 3 * WINDOW - 2},
+    {4095, 4098},
+    {2 * WINDOW + 77, WINDOW + 12345 - 77},
+};
+
+static void
+send_every_range(struct fixture *fx, struct pw_file *file, bool cold)
+{
+	static const size_t mems[] = {0, 1, 300, MEM_MAX};
+	const char *const *path;
+	size_t r, m;
+	int narrow;
+
+	for (path = pw_send_path_names; *path != NULL; path++)
+		for (r = 0; r < COUNT(ranges); r++)
+			for (m = 0; m < COUNT(mems); m++)
+				for (narrow = 0; narrow <= 1; narrow++) {
+					if (cold)
+						assert_true(evict(file->fil_fd,
+						    (size_t)SIZE));
+					send_range(fx, *path, file, mems[m],
+					    ranges[r].off, ranges[r].len,
+					    narrow);
+				}
+}
+
+static void
+every_path_sends_exactly_memory_and_range(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+
+	send_every_range(fx, file, false);
+	assert_int_equal(file->fil_refs, 2); /* ours, the cache's */
+	pw_file_unref(&file);
+}
+
+static void
+every_path_sends_the_same_from_the_disk(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION);
+	file = new_file(fx, "f", (size_t)SIZE);
+	send_every_range(fx, file, true);
+	pw_file_unref(&file);
+}
+
+static void
+a_file_is_not_needed(void **state)
+{
+	struct fixture *fx = *state;
+	const char *const *path;
+	struct wire wr;
+	struct xfer xf;
+
+	for (path = pw_send_path_names; *path != NULL; path++) {
+		wire_wide(&wr);
+		xfer_init(&xf, *path, fx, &wr, NULL);
+		xf.xf_send.snd_mem = "only this";
+		xf.xf_send.snd_mem_len = 9;
+		xf.xf_send.snd_len = 77;
+		pw_send_start(&xf.xf_send);
+		assert_int_equal(xfer_step(&xf), PW_SEND_DONE);
+		pw_send_finish(&xf.xf_send);
+		wire_read(&wr);
+		assert_int_equal(wr.wr_len, 9);
+		assert_memory_equal(wr.wr_data, "only this", 9);
+		wire_close(&wr);
+	}
+}
+
+static void
+nodiskio_is_the_default_and_an_unknown_name_is_no_path(void **state)
+{
+	const char *const *path;
+	const char *why;
+
+	(void)state;
+	assert_string_equal(pw_send_path_names[0], "nodiskio");
+	for (path = pw_send_path_names; *path != NULL; path++) {
+		assert_non_null(pw_send_path(*path));
+		assert_int_equal(pw_send_probe(pw_send_path(*path), &why), 0);
+	}
+	assert_null(pw_send_path(""));
+	assert_null(pw_send_path("copyx"));
+	assert_null(pw_send_path("nodisk"));
+}
+
+/* Starts a transmission of the whole file. */
+static void
+start_whole(struct xfer *xf, const char *path, struct fixture *fx,
+    struct wire *wr, struct pw_file *file)
+{
+	xfer_init(xf, path, fx, wr, file);
+	xf->xf_send.snd_readahead = (uint64_t)WINDOW;
+	xf->xf_send.snd_len = file->fil_size;
+	pw_send_start(&xf->xf_send);
+}
+
+static void
+a_file_that_shrinks_is_an_error_and_never_padded(void **state)
+{
+	const off_t cut = 2 * WINDOW + 4096;
+	struct fixture *fx = *state;
+	const char *const *path;
+	struct pw_file *file;
+	char *expected = malloc((size_t)cut);
+	struct wire wr;
+	struct xfer xf;
+
+	assert_non_null(expected);
+	fill(expected, 0, (size_t)cut);
+	for (path = pw_send_path_names; *path != NULL; path++) {
+		file = new_file(fx, *path, (size_t)SIZE);
+		wire_narrow(&wr);
+		start_whole(&xf, *path, fx, &wr, file);
+		xfer_run(&xf, &wr, (uint64_t)WINDOW + 1);
+		assert_in_range(wr.wr_len, WINDOW + 1, cut - 1);
+		assert_int_equal(truncate(path_in(fx, *path), cut), 0);
+		assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_ERROR);
+		assert_int_equal(xf.xf_send.snd_error, -ESTALE);
+		assert_int_equal(xfer_step(&xf), PW_SEND_ERROR);
+		assert_in_range(wr.wr_len, WINDOW + 1, cut);
+		assert_int_equal(wr.wr_len, xf.xf_send.snd_sent);
+		assert_memory_equal(wr.wr_data, expected, wr.wr_len);
+		pw_send_finish(&xf.xf_send);
+		pw_file_unref(&file);
+		wire_close(&wr);
+	}
+	free(expected);
+}
+
+static void
+of_a_file_that_grows_the_promised_length_is_sent(void **state)
+{
+	struct fixture *fx = *state;
+	const char *const *path;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+	int fd;
+
+	for (path = pw_send_path_names; *path != NULL; path++) {
+		file = new_file(fx, *path, (size_t)SIZE);
+		wire_narrow(&wr);
+		start_whole(&xf, *path, fx, &wr, file);
+		xfer_run(&xf, &wr, (uint64_t)WINDOW + 1);
+		fd = open(path_in(fx, *path), O_WRONLY | O_APPEND);
+		assert_int_equal(write(fd, "more of it", 10), 10);
+		close(fd);
+		assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+		assert_int_equal(wr.wr_len, SIZE);
+		pw_send_finish(&xf.xf_send);
+		pw_file_unref(&file);
+		wire_close(&wr);
+	}
+}
+
+static void
+a_peer_that_is_gone_is_an_error(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	const char *const *path;
+	struct wire wr;
+	struct xfer xf;
+	size_t mem;
+
+	for (path = pw_send_path_names; *path != NULL; path++)
+		for (mem = 0; mem <= 4; mem += 4) {
+			wire_wide(&wr);
+			close(wr.wr_peer);
+			wr.wr_peer = -1;
+			start_whole(&xf, *path, fx, &wr, file);
+			xf.xf_send.snd_mem = "head";
+			xf.xf_send.snd_mem_len = mem;
+			assert_int_equal(
+			    xfer_run(&xf, &wr, ALL), PW_SEND_ERROR);
+			assert_int_equal(xf.xf_send.snd_error, -EPIPE);
+			assert_int_equal(xf.xf_send.snd_sent, 0);
+			pw_send_finish(&xf.xf_send);
+			wire_close(&wr);
+		}
+	pw_file_unref(&file);
+}
+
+static void
+nodiskio_waits_for_a_file_that_is_not_in_memory(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+
+	skip_unless(fx, NEED_EVICTION);
+	file = new_file(fx, "f", (size_t)WINDOW);
+	assert_true(evict(file->fil_fd, (size_t)WINDOW));
+	wire_wide(&wr);
+	start_whole(&xf, "nodiskio", fx, &wr, file);
+	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
+	assert_int_equal(wire_read(&wr), 0);
+	settle(fx->fx_loop);
+	assert_int_equal(xf.xf_done, 1);
+	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+	assert_int_equal(wr.wr_len, WINDOW);
+	pw_send_finish(&xf.xf_send);
+	pw_file_unref(&file);
+	wire_close(&wr);
+}
+
+static void
+nodiskio_does_not_wait_for_a_file_that_is_in_memory(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+	void *held;
+
+	skip_unless(fx, NEED_CACHESTAT | NEED_LOCK);
+	file = new_file(fx, "f", (size_t)SIZE);
+	held = hold(file->fil_fd, (size_t)SIZE);
+	wire_narrow(&wr);
+	start_whole(&xf, "nodiskio", fx, &wr, file);
+	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+	assert_int_equal(xf.xf_pending, 0);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
+	let_go(held, (size_t)SIZE);
+	pw_send_finish(&xf.xf_send);
+	pw_file_unref(&file);
+	wire_close(&wr);
+}
+
+/* The first of four windows. */
+static bool
+first_window_is_fetched(struct fixture *fx)
+{
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct wire wr;
+	struct xfer xf;
+	size_t first, rest;
+
+	wire_wide(&wr);
+	start_whole(&xf, "nodiskio", fx, &wr, file);
+	assert_true(evict(file->fil_fd, (size_t)SIZE));
+	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
+	settle(fx->fx_loop);
+	first = pages_resident(file->fil_fd, 0, (size_t)WINDOW);
+	rest = pages_resident(file->fil_fd, WINDOW, (size_t)(SIZE - WINDOW));
+	assert_int_equal(rest, 0);
+	pw_send_finish(&xf.xf_send);
+	pw_file_unref(&file);
+	wire_close(&wr);
+	return first == pages_in((size_t)WINDOW);
+}
+
+static void
+the_missing_window_is_fetched_and_no_more(void **state)
+{
+	skip_unless(*state, NEED_EVICTION);
+	assert_true(holds_in_one_of(5, first_window_is_fetched, *state));
+}
+
+/* What was in memory when the socket became full may have gone since. */
+static void
+nodiskio_asks_again_after_the_socket_was_full(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+	void *held;
+
+	skip_unless(fx, NEED_EVICTION | NEED_LOCK);
+	file = new_file(fx, "f", (size_t)WINDOW);
+	wire_narrow(&wr);
+	start_whole(&xf, "nodiskio", fx, &wr, file);
+	held = hold(file->fil_fd, (size_t)WINDOW);
+	if (xfer_step(&xf) == PW_SEND_PENDING) {
+		settle(fx->fx_loop);
+		xfer_step(&xf);
+	}
+	assert_int_equal(xf.xf_full, 1);
+	wire_flush(&wr);
+	let_go(held, (size_t)WINDOW);
+	assert_true(evict(file->fil_fd, (size_t)WINDOW));
+	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
+	settle(fx->fx_loop);
+	pw_send_finish(&xf.xf_send);
+	pw_file_unref(&file);
+	wire_close(&wr);
+}
+
+/* A file of which nothing can be known is fetched for every window. */
+static struct pw_file *
+file_to_fetch(struct fixture *fx)
+{
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+
+	file->fil_ask = OS_ASK_FETCH;
+	return file;
+}
+
+static void
+a_file_that_cannot_be_asked_is_fetched_once_a_window(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = file_to_fetch(fx);
+	struct wire wr;
+	struct xfer xf;
+
+	wire_wide(&wr);
+	start_whole(&xf, "nodiskio", fx, &wr, file);
+	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+	assert_int_equal(xf.xf_full, 0);
+	assert_int_equal(xf.xf_pending, 4);
+	assert_int_equal(wr.wr_len, SIZE);
+	pw_send_finish(&xf.xf_send);
+	pw_file_unref(&file);
+	wire_close(&wr);
+}
+
+static void
+completion_comes_from_drain_alone(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = file_to_fetch(fx);
+	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
+	struct wire wr;
+	struct xfer xf;
+
+	wire_wide(&wr);
+	start_whole(&xf, "nodiskio", fx, &wr, file);
+	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
+	assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
+	assert_int_equal(xf.xf_done, 0);
+	assert_true(xf.xf_send.snd_pending);
+	pw_loop_tick(fx->fx_loop, loop_now() + FOREVER);
+	assert_int_equal(xf.xf_done, 0);
+	pw_loop_drain(fx->fx_loop);
+	assert_int_equal(xf.xf_done, 1);
+	assert_false(xf.xf_send.snd_pending);
+	pw_loop_drain(fx->fx_loop);
+	assert_int_equal(xf.xf_done, 1);
+	pw_send_finish(&xf.xf_send);
+	pw_file_unref(&file);
+	wire_close(&wr);
+}
+
+static void
+after_cancel_completion_comes_exactly_once(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = file_to_fetch(fx);
+	struct gate gt;
+	struct wire wr;
+	struct xfer xf;
+
+	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	wire_wide(&wr);
+	start_whole(&xf, "nodiskio", fx, &wr, file);
+	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
+	pw_send_cancel(&xf.xf_send);
+	assert_int_equal(xf.xf_done, 0);
+	assert_true(xf.xf_send.snd_pending);
+	assert_int_equal(file->fil_refs, 3); /* ours, the cache's, its own */
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_int_equal(xf.xf_done, 1);
+	assert_false(xf.xf_send.snd_pending);
+	assert_int_equal(xfer_step(&xf), PW_SEND_ERROR);
+	assert_int_equal(xf.xf_send.snd_error, -ECANCELED);
+	assert_int_equal(wire_read(&wr), 0);
+	pw_send_finish(&xf.xf_send);
+	assert_int_equal(file->fil_refs, 2);
+	assert_int_equal(xf.xf_done, 1);
+	pw_file_unref(&file);
+	wire_close(&wr);
+}
+
+static void
+after_cancel_nothing_is_sent(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	const char *const *path;
+	struct wire wr;
+	struct xfer xf;
+
+	for (path = pw_send_path_names; *path != NULL; path++) {
+		wire_wide(&wr);
+		start_whole(&xf, *path, fx, &wr, file);
+		pw_send_cancel(&xf.xf_send);
+		assert_int_equal(xfer_step(&xf), PW_SEND_ERROR);
+		assert_int_equal(wire_read(&wr), 0);
+		assert_int_equal(xf.xf_done, 0);
+		pw_send_finish(&xf.xf_send);
+		wire_close(&wr);
+	}
+	pw_file_unref(&file);
+}
+
+static void
+a_full_queue_refuses_a_new_transmission_and_admits_one_begun(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = file_to_fetch(fx);
+	struct pw_waiter w = {.wt_done = nothing_done};
+	struct xfer fresh, begun;
+	struct gate gt;
+	struct wire wr;
+
+	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	assert_int_equal(pool_fetch(file, 3 * WINDOW, 1, false, &w), 0);
+	wire_wide(&wr);
+	start_whole(&fresh, "nodiskio", fx, &wr, file);
+	assert_int_equal(xfer_step(&fresh), PW_SEND_ERROR);
+	assert_int_equal(fresh.xf_send.snd_error, -EAGAIN);
+	assert_int_equal(pw_pool_refused(fx->fx_pool), 1);
+	pw_send_finish(&fresh.xf_send);
+
+	start_whole(&begun, "nodiskio", fx, &wr, file);
+	begun.xf_send.snd_begun = true;
+	assert_int_equal(xfer_step(&begun), PW_SEND_PENDING);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_int_equal(fresh.xf_done, 0);
+	assert_int_equal(begun.xf_done, 1);
+	assert_int_equal(xfer_run(&begun, &wr, ALL), PW_SEND_DONE);
+	assert_int_equal(pw_pool_refused(fx->fx_pool), 1);
+	pw_send_finish(&begun.xf_send);
+	pw_file_unref(&file);
+	wire_close(&wr);
+}
+
+#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(every_path_sends_exactly_memory_and_range, setup),
+	    TEST(every_path_sends_the_same_from_the_disk, setup),
+	    TEST(a_file_is_not_needed, setup),
+	    cmocka_unit_test(
+		nodiskio_is_the_default_and_an_unknown_name_is_no_path),
+	    TEST(a_file_that_shrinks_is_an_error_and_never_padded, setup),
+	    TEST(of_a_file_that_grows_the_promised_length_is_sent, setup),
+	    TEST(a_peer_that_is_gone_is_an_error, setup),
+	    TEST(nodiskio_waits_for_a_file_that_is_not_in_memory, setup),
+	    TEST(nodiskio_does_not_wait_for_a_file_that_is_in_memory, setup),
+	    TEST(the_missing_window_is_fetched_and_no_more, setup),
+	    TEST(nodiskio_asks_again_after_the_socket_was_full, setup),
+	    TEST(a_file_that_cannot_be_asked_is_fetched_once_a_window, setup),
+	    TEST(completion_comes_from_drain_alone, setup),
+	    TEST(after_cancel_completion_comes_exactly_once, setup_narrow),
+	    TEST(after_cancel_nothing_is_sent, setup),
+	    TEST(a_full_queue_refuses_a_new_transmission_and_admits_one_begun,
+		setup_narrow),
+	};
+
+	stay_on_one_cpu();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
