@@ -69,10 +69,12 @@ void os_unmap(void *map, size_t len);
 void os_advise_random(int fd, bool random);
 
 /*
- * Brings a range into the page cache without copying it and waits until it is
- * there.  step: bytes that one advice covers.  -ESTALE: the file ends before.
+ * Brings a range into the page cache without copying it and waits until every
+ * page is there.  step: bytes that one advice covers.  sink is a descriptor of
+ * os_sink_open, shared by all.  -ESTALE: the file ends before.
  */
-int os_fetch(int fd, off_t off, size_t len, size_t step);
+int os_sink_open(void);
+int os_fetch(int sink, int fd, off_t off, size_t len, size_t step);
 
 /* Gives clean pages of a range back. */
 void os_drop(int fd, off_t off, size_t len);
@@ -89,7 +91,8 @@ void os_wake_close(int fds[2]);
 /* Anonymous shared memory as a descriptor. */
 int os_memfd(const char *name);
 
-void os_thread_name(const char *name);
+/* Names the calling thread, and lets it stand back behind the loops. */
+void os_thread_fetcher(void);
 
 #define OS_SAMPLE ((size_t)64 << 10) /* distance between residency samples */
 

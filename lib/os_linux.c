@@ -18,6 +18,7 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <linux/sockios.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -305,40 +306,37 @@ os_advise_random(int fd, bool random)
 	posix_fadvise(fd, 0, 0, random ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
 }
 
-/* Waits for one byte.  0, or -ESTALE at the end of the file, or -errno. */
-static int
-touch(int fd, off_t off)
+int
+os_sink_open(void)
 {
-	char byte;
-	ssize_t n;
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-	do
-		n = pread(fd, &byte, 1, off);
-	while (n == -1 && errno == EINTR);
-	if (n == -1)
-		return -errno;
-	return n == 0 ? -ESTALE : 0;
+	return fd == -1 ? -errno : fd;
 }
 
 /*
  * One advice is silently cut at the device's read-ahead limit, hence the
- * steps.  Requests may finish in any order, hence a byte of every sample, and
- * the last.
+ * steps.  sendfile to /dev/null waits for every page and copies none: 8 us for
+ * 512 KiB, where a byte of each page by pread takes 60.
  */
 int
-os_fetch(int fd, off_t off, size_t len, size_t step)
+os_fetch(int sink, int fd, off_t off, size_t len, size_t step)
 {
 	off_t end = off + (off_t)len, at;
-	int error;
+	ssize_t n;
 
 	for (at = off; at < end; at += (off_t)step)
 		posix_fadvise(fd, at,
 		    end - at < (off_t)step ? end - at : (off_t)step,
 		    POSIX_FADV_WILLNEED);
-	for (at = off; at < end; at += (off_t)OS_SAMPLE)
-		if ((error = touch(fd, at)) != 0)
-			return error;
-	return touch(fd, end - 1);
+	while (off < end) {
+		n = sendfile(sink, fd, &off, (size_t)(end - off));
+		if (n == 0)
+			return -ESTALE;
+		if (n == -1 && errno != EINTR)
+			return -errno;
+	}
+	return 0;
 }
 
 void
@@ -425,7 +423,11 @@ os_memfd(const char *name)
 }
 
 void
-os_thread_name(const char *name)
+os_thread_fetcher(void)
 {
-	prctl(PR_SET_NAME, name);
+	const struct sched_param none = {0};
+
+	prctl(PR_SET_NAME, "pw-fetch");
+	/* A fetcher that wakes up does not push the loop off its core. */
+	sched_setscheduler(0, SCHED_BATCH, &none);
 }

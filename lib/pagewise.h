@@ -226,7 +226,8 @@ struct pw_send {
 	off_t snd_ready;       /* resident, as far as we know, up to here */
 	off_t snd_asked;       /* end of the window being fetched */
 	off_t snd_fetched;     /* first byte that we brought in ... */
-	off_t snd_fetched_end; /* ... and the end, as far as not dropped yet */
+	off_t snd_fetched_end; /* ... and the end of that stretch */
+	off_t snd_dropped;     /* given back up to here, as far as possible */
 };
 
 /* By name; NULL if there is none. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "loop.h"
 #include "pool.h"
@@ -58,6 +59,7 @@ struct pw_pool {
 	size_t pl_ndevices;
 	unsigned pl_running; /* threads that have not ended */
 	atomic_ullong pl_refused;
+	int pl_sink; /* of os_fetch */
 };
 
 static struct pw_device *
@@ -119,12 +121,20 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 {
 	struct pw_pool *pl;
 	pthread_condattr_t attr;
+	int error;
 
 	pl = calloc(1, sizeof(*pl));
 	if (pl == NULL)
 		return -ENOMEM;
+	pl->pl_sink = os_sink_open();
+	if (pl->pl_sink < 0) {
+		error = pl->pl_sink;
+		free(pl);
+		return error;
+	}
 	pl->pl_devices[0] = device_create(pl, 0);
 	if (pl->pl_devices[0] == NULL) {
+		close(pl->pl_sink);
 		free(pl);
 		return -ENOMEM;
 	}
@@ -185,6 +195,7 @@ pw_pool_destroy(struct pw_pool **plp, uint64_t timeout_us)
 		device_destroy(pl->pl_devices[i]);
 	pthread_cond_destroy(&pl->pl_ended);
 	pthread_mutex_destroy(&pl->pl_lock);
+	close(pl->pl_sink);
 	free(pl);
 	return 0;
 }
@@ -218,7 +229,8 @@ window_run(struct job *job)
 		dv->dv_step = step;
 		pthread_mutex_unlock(&dv->dv_lock);
 	}
-	return os_fetch(win->win_fd, win->win_off, win->win_len, step);
+	return os_fetch(dv->dv_pool->pl_sink, win->win_fd, win->win_off,
+	    win->win_len, step);
 }
 
 /* Device's lock is held. */
@@ -277,7 +289,7 @@ thread_main(void *arg)
 	struct job *job;
 	int error;
 
-	os_thread_name("pw-fetch");
+	os_thread_fetcher();
 	while ((job = job_take(dv)) != NULL) {
 		error = job->job_run(job);
 		for (w = job_finish(dv, job); w != NULL; w = next) {

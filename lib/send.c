@@ -64,7 +64,8 @@ pw_send_start(struct pw_send *s)
 	s->snd_error = 0;
 	s->snd_pending = false;
 	s->snd_window = s->snd_readahead == 0 ? WINDOW : s->snd_readahead;
-	s->snd_ready = s->snd_fetched = s->snd_fetched_end = -1;
+	s->snd_ready = s->snd_fetched = s->snd_fetched_end = s->snd_dropped =
+	    -1;
 	if (file == NULL) {
 		s->snd_len = 0;
 		return;
@@ -91,8 +92,12 @@ pw_send_cancel(struct pw_send *s)
 	s->snd_error = -ECANCELED;
 }
 
+/*
+ * All of it once more: acknowledged pages that a receiver on this machine had
+ * not read yet could not be given back.
+ */
 void
-send_drop_tail(struct pw_send *s)
+send_drop_rest(struct pw_send *s)
 {
 	if (s->snd_fetched < s->snd_fetched_end && send_drops(s))
 		drop_add(s->snd_file, s->snd_fetched,
@@ -106,7 +111,7 @@ pw_send_finish(struct pw_send *s)
 {
 	if (s->snd_file == NULL)
 		return;
-	send_drop_tail(s);
+	send_drop_rest(s);
 	pw_file_unref(&s->snd_file);
 }
 

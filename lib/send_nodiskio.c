@@ -22,17 +22,17 @@ drop_acknowledged(struct pw_send *s)
 	off_t end = s->snd_fetched_end;
 	long unacked;
 
-	if (s->snd_fetched >= end || !send_drops(s))
+	if (s->snd_dropped >= end || !send_drops(s))
 		return;
 	unacked = os_unacked(s->snd_sock);
 	if (unacked < 0)
 		return;
 	if (s->snd_off - unacked < end)
 		end = (s->snd_off - unacked) & ~(off_t)(OS_SAMPLE - 1);
-	if (end <= s->snd_fetched)
+	if (end <= s->snd_dropped)
 		return;
-	drop_add(s->snd_file, s->snd_fetched, end - s->snd_fetched, 0);
-	s->snd_fetched = end;
+	drop_add(s->snd_file, s->snd_dropped, end - s->snd_dropped, 0);
+	s->snd_dropped = end;
 }
 
 /*
@@ -43,8 +43,8 @@ static void
 remember_fetched(struct pw_send *s)
 {
 	if (s->snd_fetched_end != s->snd_off) {
-		send_drop_tail(s);
-		s->snd_fetched = s->snd_off;
+		send_drop_rest(s);
+		s->snd_fetched = s->snd_dropped = s->snd_off;
 	}
 	s->snd_fetched_end = s->snd_asked;
 }

@@ -38,6 +38,6 @@ off_t send_window_end(const struct pw_send *);
 bool send_drops(const struct pw_send *);
 
 /* They will, in a moment: those that are remembered. */
-void send_drop_tail(struct pw_send *);
+void send_drop_rest(struct pw_send *);
 
 #endif
