@@ -325,10 +325,12 @@ os_fetch(int sink, int fd, off_t off, size_t len, size_t step)
 	off_t end = off + (off_t)len, at;
 	ssize_t n;
 
-	for (at = off; at < end; at += (off_t)step)
+	for (at = off; at < end; at += (off_t)step) {
 		posix_fadvise(fd, at,
 		    end - at < (off_t)step ? end - at : (off_t)step,
 		    POSIX_FADV_WILLNEED);
+		sched_yield();
+	}
 	while (off < end) {
 		n = sendfile(sink, fd, &off, (size_t)(end - off));
 		if (n == 0)

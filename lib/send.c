@@ -9,6 +9,7 @@
 #include "os.h"
 #include "send_priv.h"
 
+#define SHARE	   ((off_t)128 << 10) /* of one step: 30 us of a loop's time */
 #define WINDOW	   ((size_t)512 << 10)
 #define DROP_DELAY 1000000 /* microseconds: for the tail to be acknowledged */
 #define AUTO_SHARE 8	   /* of memory: larger files are dropped */
@@ -152,6 +153,8 @@ send_window(struct pw_send *s, off_t file_end, send_call_f call)
 
 	if (s->snd_mem_len == 0 && s->snd_len == 0)
 		return PW_SEND_DONE;
+	if (file_end - s->snd_off > SHARE)
+		file_end = s->snd_off + SHARE;
 	while (next == ACCOUNT_CALL &&
 	       (s->snd_mem_len > 0 || s->snd_off < file_end))
 		next = send_some(s, file_end, call);

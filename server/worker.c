@@ -15,7 +15,7 @@
 #include "worker.h"
 
 #define TICK_US	  250000
-#define TURNS_US  500 /* of a loop's turn for connections in mid-answer */
+#define TURNS_US  100 /* of a loop's turn for connections in mid-answer */
 #define LINGER_US 5000000
 #define SECOND_US ((uint64_t)1000000)
 
