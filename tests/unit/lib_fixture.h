@@ -215,7 +215,8 @@ evict(int fd, size_t size)
 
 /*
  * Locks pages in memory until let_go: the kernel may reclaim others at any
- * moment.  NULL: not permitted.  A system call, because AddressSanitizer makes mlock do nothing.
+ * moment.  NULL: not permitted.  A system call, because AddressSanitizer makes
+ * mlock do nothing.
  */
 static inline void *
 hold(int fd, size_t size)
@@ -247,8 +248,8 @@ holds_in_one_of(int tries, bool (*claim)(struct fixture *), struct fixture *fx)
 }
 
 /*
- * What TCP has delivered is freed by the CPU that sent it, some time later: with
- * one CPU it is freed at once, and its pages can be evicted.
+ * What TCP has delivered is freed by the CPU that sent it, some time later:
+ * with one CPU it is freed at once, and its pages can be evicted.
  */
 static inline void
 stay_on_one_cpu(void)

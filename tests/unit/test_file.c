@@ -109,6 +109,34 @@ an_unchanged_file_stays_the_same_one(void **state)
 }
 
 static void
+whatever_stat_tells_apart_is_changed(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct stat st, t[7];
+	size_t i;
+
+	assert_int_equal(stat(path_in(fx, "f"), &st), 0);
+	assert_true(file_unchanged(file, &st));
+	for (i = 0; i < COUNT(t); i++)
+		t[i] = st;
+	t[0].st_ino++;
+	t[1].st_dev++;
+	t[2].st_size++;
+	t[3].st_mtim.tv_sec++;
+	t[4].st_mtim.tv_nsec ^= 1;
+	t[5].st_ctim.tv_sec++;
+	t[6].st_ctim.tv_nsec ^= 1;
+	for (i = 0; i < COUNT(t); i++)
+		assert_false(file_unchanged(file, &t[i]));
+	/* Being read is no change. */
+	st.st_atim.tv_sec++;
+	st.st_nlink++;
+	assert_true(file_unchanged(file, &st));
+	pw_file_unref(&file);
+}
+
+static void
 keep_mtime(const char *path, const struct stat *st)
 {
 	const struct timespec times[] = {st->st_atim, st->st_mtim};
@@ -556,23 +584,27 @@ what_the_caller_put_there_is_freed_with_the_last_reference(void **state)
 	assert_int_equal(freed, 1);
 }
 
+/* So many that some share a bucket of the cache. */
 static void
-two_roots_do_not_mix(void **state)
+roots_do_not_mix(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_root *root = fx->fx_root, *sub;
-	const struct pw_file *file;
+	struct pw_root *own = fx->fx_root, *roots[40];
+	char name[16];
+	size_t i;
 
-	assert_int_equal(mkdir(path_in(fx, "sub"), 0700), 0);
-	make_file(fx, "f", SIZE);
-	make_file(fx, "sub/f", SIZE);
-	assert_int_equal(pw_root_open(path_in(fx, "sub"), &sub), 0);
-	file = peek(fx, "f", loop_now());
-	fx->fx_root = sub;
-	assert_ptr_not_equal(peek(fx, "f", loop_now()), file);
-	fx->fx_root = root;
-	assert_ptr_equal(peek(fx, "f", loop_now()), file);
-	pw_root_close(&sub);
+	for (i = 0; i < COUNT(roots); i++) {
+		snprintf(name, sizeof(name), "%zu", i);
+		assert_int_equal(mkdir(path_in(fx, name), 0700), 0);
+		assert_int_equal(pw_root_open(path_in(fx, name), &roots[i]), 0);
+		snprintf(name, sizeof(name), "%zu/f", i);
+		make_file(fx, name, i);
+		fx->fx_root = roots[i];
+		assert_int_equal(peek(fx, "f", loop_now())->fil_size, i);
+	}
+	fx->fx_root = own;
+	for (i = 0; i < COUNT(roots); i++)
+		pw_root_close(&roots[i]);
 }
 
 /* ----------------------------------------------------------------- the pool */
@@ -605,7 +637,7 @@ shut(struct fixture *fx, struct gate *gt)
 	    gt, pool_device(fx->fx_pool, fx->fx_root->rt_dev), fx->fx_loop);
 }
 
-/* The queue takes one job: the others would be refused if they had their own. */
+/* The queue takes one job: the others, had they their own, would be refused. */
 static void
 those_who_open_the_same_path_share_one_job(void **state)
 {
@@ -732,6 +764,7 @@ main(void)
 	    TEST(a_file_has_what_stat_says, setup),
 	    TEST(within_a_second_nothing_is_looked_up, setup),
 	    TEST(an_unchanged_file_stays_the_same_one, setup),
+	    TEST(whatever_stat_tells_apart_is_changed, setup),
 	    TEST(a_changed_size_is_noticed_after_a_second, setup),
 	    TEST(a_changed_time_is_noticed_after_a_second, setup),
 	    TEST(a_replacement_is_noticed_after_a_second, setup),
@@ -755,7 +788,7 @@ main(void)
 		only_a_removed_file_is_left_to_the_pool_to_close, setup_narrow),
 	    TEST(what_the_caller_put_there_is_freed_with_the_last_reference,
 		setup),
-	    TEST(two_roots_do_not_mix, setup),
+	    TEST(roots_do_not_mix, setup_small_cache),
 	    TEST(those_who_open_the_same_path_share_one_job, setup_narrow),
 	    TEST(an_error_is_told_to_all_who_wait, setup_narrow),
 	    TEST(an_open_completes_from_drain_alone, setup),

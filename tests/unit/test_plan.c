@@ -173,7 +173,7 @@ of_an_empty_file_no_range_can_be_had(void **state)
 	}
 }
 
-/* A date that is as old as now could still change: it is no strong validator. */
+/* What was modified in this second may be once more: no strong validator. */
 static void
 a_file_of_this_second_has_no_date_for_if_range(void **state)
 {

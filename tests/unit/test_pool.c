@@ -12,7 +12,7 @@
 #define DEVICE_A ((dev_t)0x10001)
 #define DEVICE_B ((dev_t)0x10002)
 #define JOBS	 300
-#define WINDOW	 ((size_t)64 * KIB)
+#define WINDOW	 (64 * KIB)
 
 /* A job that counts itself; its waiter notes when it was delivered. */
 struct count_job {
@@ -211,30 +211,25 @@ a_full_queue_refuses_what_is_new_and_counts_it(void **state)
 static void
 those_who_miss_the_same_window_share_one_fetch(void **state)
 {
+	static const struct {
+		off_t off;
+		size_t len;
+	} covered[] = {{WINDOW, WINDOW}, {WINDOW, 1}, {WINDOW + 4096, 4096},
+	    {2 * WINDOW - 1, 1}, {WINDOW, WINDOW}};
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 4 * WINDOW);
-	struct noting nt[10], other = {.nt_waiter.wt_done = note};
+	struct noting nt[COUNT(covered)];
 	struct gate gt;
-	size_t i, n = COUNT(nt);
+	size_t i, n = COUNT(covered);
 
 	gate_shut(&gt, file->fil_device, fx->fx_loop);
 	for (i = 0; i < n; i++) {
 		nt[i] = (struct noting){.nt_waiter.wt_done = note};
-		/* The same, and what it covers. */
-		assert_int_equal(
-		    pool_fetch(file, i % 2 == 0 ? 0 : 4096,
-			i % 2 == 0 ? WINDOW : 4096, false, &nt[i].nt_waiter),
+		assert_int_equal(pool_fetch(file, covered[i].off,
+				     covered[i].len, false, &nt[i].nt_waiter),
 		    0);
 	}
-	/* Before it, across its border, after it: not covered. */
-	assert_int_equal(
-	    pool_fetch(file, (off_t)WINDOW, WINDOW, false, &other.nt_waiter),
-	    -EAGAIN);
-	assert_int_equal(
-	    pool_fetch(file, 4096, WINDOW, false, &other.nt_waiter), -EAGAIN);
-	assert_int_equal(
-	    pool_fetch(file, 0, WINDOW + 1, false, &other.nt_waiter), -EAGAIN);
-	assert_int_equal(pw_pool_refused(fx->fx_pool), 3);
+	assert_int_equal(pw_pool_refused(fx->fx_pool), 0);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 1 + n);
 	gate_open(&gt);
 	settle(fx->fx_loop);
@@ -242,27 +237,63 @@ those_who_miss_the_same_window_share_one_fetch(void **state)
 		assert_int_equal(nt[i].nt_times, 1);
 		assert_int_equal(nt[i].nt_waiter.wt_error, 0);
 	}
-	assert_int_equal(other.nt_times, 0);
 	pw_file_unref(&file);
 }
 
 static void
+a_window_that_is_not_covered_is_another_flight(void **state)
+{
+	static const struct {
+		off_t off;
+		size_t len;
+	} others[] = {{0, WINDOW}, {0, 4 * WINDOW}, {WINDOW - 1, 2},
+	    {WINDOW, WINDOW + 1}, {2 * WINDOW - 1, 2}, {2 * WINDOW, WINDOW}};
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", 4 * WINDOW);
+	struct noting nt = {.nt_waiter.wt_done = note};
+	struct pw_waiter w = {.wt_done = nothing_done};
+	struct gate gt;
+	size_t i;
+
+	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	assert_int_equal(
+	    pool_fetch(file, WINDOW, WINDOW, false, &nt.nt_waiter), 0);
+	for (i = 0; i < COUNT(others); i++)
+		assert_int_equal(
+		    pool_fetch(file, others[i].off, others[i].len, false, &w),
+		    -EAGAIN);
+	assert_int_equal(pw_pool_refused(fx->fx_pool), COUNT(others));
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_int_equal(nt.nt_times, 1);
+	pw_file_unref(&file);
+}
+
+/* So many that some share whatever the flights are found by. */
+static void
 another_file_is_another_flight(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_file *one = new_file(fx, "one", WINDOW);
-	struct pw_file *two = new_file(fx, "two", WINDOW);
+	struct pw_file *file = new_file(fx, "f", WINDOW), other;
 	struct noting nt = {.nt_waiter.wt_done = note};
+	struct pw_waiter w = {.wt_done = nothing_done};
 	struct gate gt;
+	uint64_t i;
 
-	gate_shut(&gt, one->fil_device, fx->fx_loop);
-	assert_int_equal(pool_fetch(one, 0, WINDOW, false, &nt.nt_waiter), 0);
-	assert_int_equal(
-	    pool_fetch(two, 0, WINDOW, false, &nt.nt_waiter), -EAGAIN);
+	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	assert_int_equal(pool_fetch(file, 0, WINDOW, false, &nt.nt_waiter), 0);
+	for (i = 1; i < 4000; i++) {
+		other = *file;
+		other.fil_ino += i;
+		assert_int_equal(pool_fetch(&other, 0, 1, false, &w), -EAGAIN);
+	}
+	other = *file;
+	other.fil_dev++;
+	assert_int_equal(pool_fetch(&other, 0, 1, false, &w), -EAGAIN);
 	gate_open(&gt);
 	settle(fx->fx_loop);
-	pw_file_unref(&one);
-	pw_file_unref(&two);
+	assert_int_equal(nt.nt_times, 1);
+	pw_file_unref(&file);
 }
 
 /* Once landed, a flight is over: what was evicted since is fetched anew. */
@@ -525,6 +556,7 @@ main(void)
 		setup_two_threads),
 	    TEST(a_full_queue_refuses_what_is_new_and_counts_it, setup_narrow),
 	    TEST(those_who_miss_the_same_window_share_one_fetch, setup_narrow),
+	    TEST(a_window_that_is_not_covered_is_another_flight, setup_narrow),
 	    TEST(another_file_is_another_flight, setup_narrow),
 	    TEST(a_window_is_fetched_again_after_it_has_landed, setup_narrow),
 	    TEST(a_window_past_the_end_is_stale_for_all, setup_narrow),

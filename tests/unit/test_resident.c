@@ -106,6 +106,7 @@ what_is_around_a_hole_is_resident(struct fixture *fx)
 	assert_false(resident_ask(file, 0, PIECE + 1));
 	assert_false(resident_ask(file, PIECE - 1, 2));
 	assert_false(resident_ask(file, PIECE, PIECE + 1));
+	assert_false(resident_ask(file, 2 * PIECE - 1, 2));
 	assert_false(resident_ask(file, 0, SIZE));
 	assert_false(resident_ask(file, SIZE - 1, 1));
 	pw_file_unref(&file);
