@@ -26,7 +26,7 @@ pw_root_open(const char *path, struct pw_root **out)
 		goto fail;
 	}
 	/* Not to have openat2 would be found out by every single request. */
-	fd = os_lookup(rt->rt_fd, ".");
+	fd = os_lookup(rt->rt_fd, ".", OS_ANY_MOUNT);
 	if (fd < 0) {
 		error = fd;
 		goto fail;
@@ -79,13 +79,12 @@ file_unchanged(const struct pw_file *file, const struct stat *st)
 
 /* The path led to a regular file a moment ago; make sure that it still does. */
 static int
-open_regular(
-    const struct pw_root *rt, const char *path, bool cached, struct found *fnd)
+open_regular(const struct pw_root *rt, const char *path,
+    enum os_resolve resolve, struct found *fnd)
 {
 	int fd, error;
 
-	fd =
-	    cached ? os_open_cached(rt->rt_fd, path) : os_open(rt->rt_fd, path);
+	fd = os_open(rt->rt_fd, path, resolve);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &fnd->fnd_stat) == -1)
@@ -101,25 +100,24 @@ open_regular(
 }
 
 int
-file_find(const struct pw_root *rt, const char *path, bool cached,
-    const struct pw_file *old, struct found *fnd, bool *same)
+file_find(const struct pw_root *rt, const char *path, enum os_resolve resolve,
+    const struct pw_file *old, struct found *fnd)
 {
 	int fd, error;
 
 	fnd->fnd_fd = -1;
-	*same = false;
-	fd = cached ? os_lookup_cached(rt->rt_fd, path)
-		    : os_lookup(rt->rt_fd, path);
+	fnd->fnd_same = false;
+	fd = os_lookup(rt->rt_fd, path, resolve);
 	if (fd < 0)
 		return fd;
 	error = fstat(fd, &fnd->fnd_stat) == -1 ? -errno : 0;
 	close(fd);
 	if (error != 0)
 		return error;
-	*same = old != NULL && file_unchanged(old, &fnd->fnd_stat);
-	if (*same || !S_ISREG(fnd->fnd_stat.st_mode))
+	fnd->fnd_same = old != NULL && file_unchanged(old, &fnd->fnd_stat);
+	if (fnd->fnd_same || !S_ISREG(fnd->fnd_stat.st_mode))
 		return 0;
-	return open_regular(rt, path, cached, fnd);
+	return open_regular(rt, path, resolve, fnd);
 }
 
 static void

@@ -15,20 +15,26 @@ struct pw_root {
 	bool rt_cached; /* lookups can be asked without waiting */
 };
 
+/*
+ * Opens of what lies on another mount below a root are queued for its device
+ * with this bit, which no st_dev has.
+ */
+#define FILE_CROSSING ((dev_t)1 << 63)
+
 /* The result of looking a path up, before it becomes a struct pw_file. */
 struct found {
 	int fnd_fd; /* -1 unless a regular file */
+	bool fnd_same;
 	struct stat fnd_stat;
 };
 
 /*
  * Looks path up and opens it if it is a regular file; nothing else is ever
  * opened.  old, if not NULL, is what is in the cache: when it is still
- * the same file, unchanged, nothing is opened and *same is set.  cached: -EAGAIN
- * or -EXDEV instead of waiting.
+ * the same file, unchanged, nothing is opened and fnd_same is set.
  */
-int file_find(const struct pw_root *, const char *path, bool cached,
-    const struct pw_file *old, struct found *, bool *same);
+int file_find(const struct pw_root *, const char *path, enum os_resolve,
+    const struct pw_file *old, struct found *);
 
 /* Is it the file that was opened, as it was then? */
 bool file_unchanged(const struct pw_file *, const struct stat *);

@@ -16,8 +16,7 @@
 #define CACHE_FRESH_US 1000000	/* look again after this */
 #define CACHE_IDLE_US  10000000 /* close what nobody asked for */
 #define CACHE_SIZE     1024
-#define CROSSING       ((dev_t)1 << 63) /* no st_dev has this bit */
-#define AGE_BATCH      64		/* entries closed in one tick */
+#define AGE_BATCH      64 /* entries closed in one tick */
 
 struct entry {
 	LIST_ENTRY(entry) en_hash;
@@ -41,19 +40,23 @@ struct file_cache {
 	struct bucket fc_buckets[];
 };
 
-/* What a pool thread works on; it owns the path, and the result until done. */
-struct open_job {
-	struct job oj_job;
-	const struct pw_root *oj_root;
-	struct opening *oj_opening;
-	char oj_path[];
-};
-
+/*
+ * A lookup that a pool thread does for an entry; the thread's own until it is
+ * delivered.  The entry's path stays as long as en_opening.
+ */
 struct opening {
 	struct pw_waiter og_waiter;
 	struct pw_loop *og_loop;
 	struct entry *og_entry;
+	enum os_resolve og_resolve;
+	bool og_had;	       /* there was a file in the entry: */
+	struct pw_file og_old; /* what it was like; nothing of it is owned */
 	struct found og_found;
+};
+
+struct open_job {
+	struct job oj_job;
+	struct opening *oj_opening;
 };
 
 struct file_cache *
@@ -178,13 +181,13 @@ file_cache_destroy(struct file_cache **fcp)
 /* Puts what was found into the entry.  0 or -errno. */
 static int
 entry_install(struct pw_loop *lp, struct entry *en, const struct found *fnd,
-    bool same, uint64_t now_us)
+    uint64_t now_us)
 {
 	struct pw_file *file;
 	int error;
 
 	en->en_checked = now_us;
-	if (same)
+	if (fnd->fnd_same)
 		return 0;
 	error = file_create(lp, fnd, &file);
 	if (error != 0)
@@ -197,32 +200,20 @@ entry_install(struct pw_loop *lp, struct entry *en, const struct found *fnd,
 static int
 open_run(struct job *job)
 {
-	struct open_job *oj = (struct open_job *)job;
-	bool same;
+	struct opening *og = ((struct open_job *)job)->oj_opening;
+	const struct entry *en = og->og_entry;
 
-	return file_find(oj->oj_root, oj->oj_path, false, NULL,
-	    &oj->oj_opening->og_found, &same);
+	return file_find(en->en_root, en->en_path, og->og_resolve,
+	    og->og_had ? &og->og_old : NULL, &og->og_found);
 }
 
+/* To everybody who waits for the entry; it may be gone after that. */
 static void
-opening_done(struct pw_waiter *w)
+opening_deliver(struct pw_loop *lp, struct entry *en, int error)
 {
-	struct opening *og = (struct opening *)w;
-	struct pw_loop *lp = og->og_loop;
-	struct entry *en = og->og_entry;
-	struct found *fnd = &og->og_found;
 	STAILQ_HEAD(, pw_open) opens = STAILQ_HEAD_INITIALIZER(opens);
 	struct pw_open *op;
-	int error = w->wt_error;
-	bool same;
 
-	if (error == 0) {
-		same = en->en_file != NULL &&
-		       file_unchanged(en->en_file, &fnd->fnd_stat);
-		if (same && fnd->fnd_fd != -1)
-			close(fnd->fnd_fd);
-		error = entry_install(lp, en, fnd, same, loop_now());
-	}
 	en->en_opening = false;
 	STAILQ_CONCAT(&opens, &en->en_opens);
 	STAILQ_FOREACH(op, &opens, op_link)
@@ -233,7 +224,6 @@ opening_done(struct pw_waiter *w)
 	}
 	if (error != 0)
 		entry_remove(lp->lp_files, en);
-	free(og);
 	while ((op = STAILQ_FIRST(&opens)) != NULL) {
 		STAILQ_REMOVE_HEAD(&opens, op_link);
 		op->op_waiter.wt_error = error;
@@ -245,43 +235,68 @@ opening_done(struct pw_waiter *w)
  * What lies on another mount below the root has a queue of its own: if that
  * mount hangs, the root's own files can still be opened.
  */
-static struct pw_device *
-open_device(struct pw_loop *lp, const struct pw_root *rt, bool crossing)
+static int
+opening_submit(struct opening *og)
 {
-	return pool_device(
-	    lp->lp_pool, crossing ? rt->rt_dev ^ CROSSING : rt->rt_dev);
+	struct pw_loop *lp = og->og_loop;
+	dev_t dev = og->og_entry->en_root->rt_dev;
+	struct open_job *oj = calloc(1, sizeof(*oj));
+	int error;
+
+	if (oj == NULL)
+		return -ENOMEM;
+	if (og->og_resolve == OS_ANY_MOUNT)
+		dev ^= FILE_CROSSING;
+	oj->oj_job.job_run = open_run;
+	oj->oj_opening = og;
+	error = pool_submit(pool_device(lp->lp_pool, dev), &oj->oj_job, false,
+	    lp, &og->og_waiter);
+	if (error != 0)
+		free(oj);
+	return error;
+}
+
+static void
+opening_done(struct pw_waiter *w)
+{
+	struct opening *og = (struct opening *)w;
+	int error = w->wt_error;
+
+	if (error == -EXDEV && og->og_resolve == OS_ONE_MOUNT) {
+		og->og_resolve = OS_ANY_MOUNT;
+		error = opening_submit(og);
+		if (error == 0)
+			return;
+	}
+	if (error == 0)
+		error = entry_install(
+		    og->og_loop, og->og_entry, &og->og_found, loop_now());
+	opening_deliver(og->og_loop, og->og_entry, error);
+	free(og);
 }
 
 static int
-open_submit(struct pw_loop *lp, struct entry *en, bool crossing)
+opening_start(struct pw_loop *lp, struct entry *en)
 {
-	struct pw_device *dv = open_device(lp, en->en_root, crossing);
-	size_t len = strlen(en->en_path) + 1;
-	struct open_job *oj;
-	struct opening *og;
-	int error = -ENOMEM;
+	struct opening *og = calloc(1, sizeof(*og));
+	int error;
 
-	oj = calloc(1, sizeof(*oj) + len);
-	og = calloc(1, sizeof(*og));
-	if (oj == NULL || og == NULL)
-		goto fail;
-	memcpy(oj->oj_path, en->en_path, len);
-	oj->oj_job.job_run = open_run;
-	oj->oj_root = en->en_root;
-	oj->oj_opening = og;
+	if (og == NULL)
+		return -ENOMEM;
 	og->og_waiter.wt_done = opening_done;
 	og->og_loop = lp;
 	og->og_entry = en;
-	error = pool_submit(dv, &oj->oj_job, false, lp, &og->og_waiter);
-	if (error != 0)
-		goto fail;
+	og->og_resolve = OS_ONE_MOUNT;
+	og->og_had = en->en_file != NULL;
+	if (og->og_had)
+		og->og_old = *en->en_file;
+	error = opening_submit(og);
+	if (error != 0) {
+		free(og);
+		return error;
+	}
 	en->en_opening = true;
 	return 0;
-
-fail:
-	free(oj);
-	free(og);
-	return error;
 }
 
 static int
@@ -299,23 +314,19 @@ open_give(struct entry *en, struct pw_open *op)
 	return 0;
 }
 
-/*
- * Without waiting, or -EAGAIN; -EXDEV: it leads to another mount, or out of the
- * root.  *enp is the entry if there is one already.
- */
+/* Without waiting, or -EAGAIN.  *enp is the entry if there is one already. */
 static int
 open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
     uint64_t now_us, struct entry **enp)
 {
 	struct entry *en = *enp;
 	struct found fnd;
-	bool same;
 	int error;
 
 	if (!rt->rt_cached)
 		return -EAGAIN;
 	error = file_find(
-	    rt, path, true, en == NULL ? NULL : en->en_file, &fnd, &same);
+	    rt, path, OS_CACHED, en == NULL ? NULL : en->en_file, &fnd);
 	if (error != 0)
 		return error;
 	if (en == NULL) {
@@ -328,20 +339,20 @@ open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
 		en->en_used = now_us;
 		*enp = en;
 	}
-	return entry_install(lp, en, &fnd, same, now_us);
+	return entry_install(lp, en, &fnd, now_us);
 }
 
 /* By the pool. */
 static int
 open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
-    uint64_t now_us, bool crossing, struct entry **enp)
+    uint64_t now_us, struct entry **enp)
 {
 	if (*enp == NULL)
 		*enp = entry_add(lp->lp_files, rt, path);
 	if (*enp == NULL)
 		return -ENOMEM;
 	(*enp)->en_used = now_us;
-	return open_submit(lp, *enp, crossing);
+	return opening_start(lp, *enp);
 }
 
 int
@@ -363,7 +374,7 @@ pw_file_open(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	if (error == 0)
 		return open_give(en, op);
 	if (error == -EAGAIN || error == -EXDEV) {
-		error = open_later(lp, rt, path, now_us, error == -EXDEV, &en);
+		error = open_later(lp, rt, path, now_us, &en);
 		if (error == 0)
 			return open_wait(en, op);
 	}

@@ -25,18 +25,21 @@ int os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent);
 long os_unacked(int sock);
 
 /*
- * Path lookup below dirfd, never leaving it, no magic links.  *_cached never
- * waits for a disk: -EAGAIN if it would have to, -EXDEV also for what lies on
- * another mount (there open itself may wait).  os_lookup returns an
- * O_PATH descriptor: good for fstat, opens nothing.
+ * Path lookup below dirfd, never leaving it, no magic links.  os_lookup returns
+ * an O_PATH descriptor: good for fstat, opens nothing.
  */
-int os_lookup_cached(int dirfd, const char *path);
-int os_open_cached(int dirfd, const char *path);
-int os_lookup(int dirfd, const char *path);
-int os_open(int dirfd, const char *path);
+enum os_resolve {
+	OS_CACHED, /* never waits for a disk: -EAGAIN if it would have to, and
+		      for another mount, where open itself may wait */
+	OS_ONE_MOUNT, /* may wait; -EXDEV for another mount */
+	OS_ANY_MOUNT, /* may wait; -EXDEV for what lies outside */
+};
+
+int os_lookup(int dirfd, const char *path, enum os_resolve);
+int os_open(int dirfd, const char *path, enum os_resolve);
 int os_open_dir(int dirfd, const char *path);
 
-/* Does the *_cached family work on this file system? dirfd is a root. */
+/* Does OS_CACHED work on this file system?  dirfd is a root. */
 bool os_cached_works(int dirfd);
 
 /* How to learn whether a range of a file is in memory. */

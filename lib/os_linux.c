@@ -31,7 +31,6 @@
 #endif
 
 #define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
-#define CACHED	(BENEATH | RESOLVE_CACHED | RESOLVE_NO_XDEV)
 
 #define READAHEAD_DEFAULT ((size_t)128 << 10)
 
@@ -82,48 +81,46 @@ open_how(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
 	return fd == -1 ? -errno : (int)fd;
 }
 
-/* Without RESOLVE_CACHED, EAGAIN only means that something was renamed. */
+/*
+ * Where waiting is allowed EAGAIN only means that something was renamed.  With
+ * RESOLVE_CACHED it is also said instead of EXDEV for another mount.
+ */
 static int
-open_waiting(int dirfd, const char *path, uint64_t flags)
+open_resolved(
+    int dirfd, const char *path, uint64_t flags, enum os_resolve resolve)
 {
+	static const uint64_t bits[] = {
+	    [OS_CACHED] = BENEATH | RESOLVE_NO_XDEV | RESOLVE_CACHED,
+	    [OS_ONE_MOUNT] = BENEATH | RESOLVE_NO_XDEV,
+	    [OS_ANY_MOUNT] = BENEATH,
+	};
 	int fd, tries;
 
 	for (tries = 0; tries < LOOKUP_TRIES; tries++) {
-		fd = open_how(dirfd, path, flags, BENEATH);
-		if (fd != -EAGAIN && fd != -EINTR)
+		fd = open_how(dirfd, path, flags, bits[resolve]);
+		if (resolve == OS_CACHED || (fd != -EAGAIN && fd != -EINTR))
 			return fd;
 	}
 	return -EIO;
 }
 
 int
-os_lookup_cached(int dirfd, const char *path)
+os_lookup(int dirfd, const char *path, enum os_resolve resolve)
 {
-	return open_how(dirfd, path, O_PATH, CACHED);
+	return open_resolved(dirfd, path, O_PATH, resolve);
 }
 
 int
-os_open_cached(int dirfd, const char *path)
+os_open(int dirfd, const char *path, enum os_resolve resolve)
 {
-	return open_how(dirfd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, CACHED);
-}
-
-int
-os_lookup(int dirfd, const char *path)
-{
-	return open_waiting(dirfd, path, O_PATH);
-}
-
-int
-os_open(int dirfd, const char *path)
-{
-	return open_waiting(dirfd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	return open_resolved(
+	    dirfd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, resolve);
 }
 
 int
 os_open_dir(int dirfd, const char *path)
 {
-	return open_waiting(dirfd, path, O_RDONLY | O_DIRECTORY);
+	return open_resolved(dirfd, path, O_RDONLY | O_DIRECTORY, OS_ANY_MOUNT);
 }
 
 /*
@@ -176,7 +173,7 @@ os_cached_works(int dirfd)
 
 	if (i == NFILESYSTEMS || !filesystems[i].local)
 		return false;
-	fd = os_lookup_cached(dirfd, ".");
+	fd = os_lookup(dirfd, ".", OS_CACHED);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0 || fd == -EAGAIN;

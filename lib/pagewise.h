@@ -48,9 +48,9 @@ struct pw_pool_conf {
 int pw_pool_create(const struct pw_pool_conf *, struct pw_pool **);
 
 /*
- * All loops must be destroyed first.  Waits up to timeout_us for jobs that
- * run; threads that a hung disk still holds then are left behind with what they
- * use, and -EBUSY is returned.
+ * After the last use of any of its loops.  Waits up to timeout_us for what still
+ * runs; threads that a hung disk holds then are left behind, with what they use,
+ * and -EBUSY is returned.
  */
 int pw_pool_destroy(struct pw_pool **, uint64_t timeout_us);
 
@@ -153,7 +153,7 @@ void pw_file_ref(struct pw_file *);
 void pw_file_unref(struct pw_file **);
 
 /*
- * Runs tk_work on the pool's threads for the root's device, then wt_done on the
+ * Runs tk_work on the pool's threads for a device (fil_dev), then wt_done on the
  * loop: for directory listings and whatever else must read a disk.  The memory
  * must stay until then.  -EAGAIN: the device's queue is full.
  */
@@ -162,7 +162,7 @@ struct pw_task {
 	int (*tk_work)(struct pw_task *); /* result in wt_error */
 };
 
-int pw_task_run(struct pw_loop *, struct pw_root *, struct pw_task *);
+int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
 
 /*
  * ---------------------------------------------------------------- sending

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "file.h"
 #include "loop.h"
 #include "pool.h"
 
@@ -22,7 +21,7 @@ task_run(struct job *job)
 }
 
 int
-pw_task_run(struct pw_loop *lp, struct pw_root *rt, struct pw_task *tk)
+pw_task_run(struct pw_loop *lp, uint64_t dev, struct pw_task *tk)
 {
 	struct task_job *tj;
 	int error;
@@ -32,7 +31,7 @@ pw_task_run(struct pw_loop *lp, struct pw_root *rt, struct pw_task *tk)
 		return -ENOMEM;
 	tj->tj_job.job_run = task_run;
 	tj->tj_task = tk;
-	error = pool_submit(pool_device(lp->lp_pool, rt->rt_dev), &tj->tj_job,
+	error = pool_submit(pool_device(lp->lp_pool, (dev_t)dev), &tj->tj_job,
 	    false, lp, &tk->tk_waiter);
 	if (error != 0)
 		free(tj);

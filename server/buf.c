@@ -101,7 +101,7 @@ buf_add(struct buf *b, struct buf_list *bl, const char *data, size_t len)
 {
 	if (len == 0)
 		return;
-	if (!buf_reserve(b, bl, b->b_len + len)) {
+	if (b->b_failed || !buf_reserve(b, bl, b->b_len + len)) {
 		b->b_failed = true;
 		return;
 	}

@@ -71,6 +71,10 @@ utf8_len(const unsigned char *s)
 	for (i = 1; i < n; i++)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
+	/* Overlong, a surrogate, above U+10FFFF. */
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
 	return n;
 }
 
@@ -292,7 +296,7 @@ listing_start(struct listing *li, struct pw_loop *lp)
 		return -ENOMEM;
 	li->li_task.tk_work = listing_work;
 	li->li_task.tk_waiter.wt_done = listing_ended;
-	return pw_task_run(lp, li->li_root, &li->li_task);
+	return pw_task_run(lp, li->li_dev, &li->li_task);
 }
 
 void

@@ -11,8 +11,9 @@
 struct listing {
 	/* set by the caller */
 	struct pw_root *li_root;
-	char *li_path;	/* below the root; freed by listing_free */
-	char *li_title; /* the path as the client knows it; freed as well */
+	uint64_t li_dev; /* the directory's: whose threads read it */
+	char *li_path;	 /* below the root; freed by listing_free */
+	char *li_title;	 /* the path as the client knows it; freed as well */
 	bool li_dotfiles;
 	void (*li_done)(struct listing *); /* on the loop */
 	void *li_arg;

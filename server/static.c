@@ -76,7 +76,7 @@ listing_done(struct listing *li)
 }
 
 static bool
-list(struct conn *c)
+list(struct conn *c, uint64_t dev)
 {
 	struct lookup *lk = &c->cn_lookup;
 	struct listing *li;
@@ -90,6 +90,7 @@ list(struct conn *c)
 	if (li == NULL)
 		return fail(c, -ENOMEM);
 	li->li_root = lk->lk_site->site_rootdir;
+	li->li_dev = dev;
 	li->li_path = strdup(lk->lk_path.b_data);
 	li->li_title = strdup(c->cn_target.tgt_path.s_ptr);
 	li->li_dotfiles = lk->lk_set->set_dotfiles;
@@ -140,6 +141,7 @@ found(struct conn *c, struct pw_file *file)
 {
 	struct lookup *lk = &c->cn_lookup;
 	enum pw_file_type type = file->fil_type;
+	uint64_t dev = file->fil_dev;
 
 	if (type == PW_FILE_REGULAR && !lk->lk_dir) {
 		respond_file(c, file, lk->lk_path.b_data, lk->lk_set);
@@ -147,7 +149,7 @@ found(struct conn *c, struct pw_file *file)
 	}
 	pw_file_unref(&file);
 	if (type == PW_FILE_DIRECTORY && lk->lk_dir)
-		return list(c);
+		return list(c, dev);
 	if (type == PW_FILE_DIRECTORY && wants_dir(c))
 		return next_name(c);
 	if (type == PW_FILE_DIRECTORY)

@@ -755,6 +755,37 @@ setup_small_cache_one_thread(void **state)
 	return setup_with(state, 1, 0, CACHE);
 }
 
+/* A mount below the root hangs: what is on the root's own can be opened. */
+static void
+what_lies_on_another_mount_waits_in_a_queue_of_its_own(void **state)
+{
+	struct fixture *fx = *state;
+	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
+	struct asked other, own;
+	struct gate gt;
+
+	pw_root_close(&fx->fx_root);
+	assert_int_equal(pw_root_open("/", &fx->fx_root), 0);
+	gate_shut(&gt,
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ FILE_CROSSING),
+	    fx->fx_loop);
+	fx->fx_root->rt_cached = false;
+	assert_int_equal(ask(fx, "proc/version", &other), -EINPROGRESS);
+	assert_int_equal(ask(fx, "etc/passwd", &own), -EINPROGRESS);
+	while (own.as_times == 0) {
+		assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
+		pw_loop_drain(fx->fx_loop);
+	}
+	assert_int_equal(own.as_open.op_waiter.wt_error, 0);
+	assert_int_equal(other.as_times, 0);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_int_equal(other.as_times, 1);
+	assert_int_equal(other.as_open.op_waiter.wt_error, 0);
+	pw_file_unref(&own.as_open.op_file);
+	pw_file_unref(&other.as_open.op_file);
+}
+
 #define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
 
 int
@@ -793,6 +824,7 @@ main(void)
 	    TEST(an_error_is_told_to_all_who_wait, setup_narrow),
 	    TEST(an_open_completes_from_drain_alone, setup),
 	    TEST(by_the_pool_an_unchanged_file_stays_the_same_one, setup),
+	    TEST(what_lies_on_another_mount_waits_in_a_queue_of_its_own, setup),
 	    TEST(a_file_being_opened_is_not_evicted,
 		setup_small_cache_one_thread),
 	};

@@ -2,6 +2,7 @@
  * Directory listings (server/listing.h): every name that a directory can hold
  * is shown harmlessly and its link leads back to it.
  */
+#include "lib/file.h"
 #include "lib_fixture.h"
 
 #include "server/listing.h"
@@ -26,6 +27,7 @@ list_as(struct fixture *fx, const char *path, const char *title, bool dotfiles)
 
 	assert_non_null(li);
 	li->li_root = fx->fx_root;
+	li->li_dev = fx->fx_root->rt_dev;
 	li->li_path = strdup(path);
 	li->li_title = strdup(title);
 	li->li_dotfiles = dotfiles;
@@ -259,6 +261,11 @@ static const struct {
     {"\xe2\x82\xac", "\xe2\x82\xac"},
     {"\xf0\x9f\x90\xa2", "\xf0\x9f\x90\xa2"},
     {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},
+    /* overlong, a surrogate, beyond the last character */
+    {"\xe0\x80\xaf", REPLACED REPLACED REPLACED},
+    {"\xed\xa0\x80", REPLACED REPLACED REPLACED},
+    {"\xf0\x80\x80\xaf", REPLACED REPLACED REPLACED REPLACED},
+    {"\xf4\x90\x80\x80", REPLACED REPLACED REPLACED REPLACED},
     {"caf\xc3\xa9 & <b>", "caf\xc3\xa9 &amp; &lt;b&gt;"},
     /* Latin-1, a byte alone, a sequence that is cut */
     {"caf\xe9", "caf" REPLACED},
@@ -439,6 +446,7 @@ what_is_refused_at_once_does_not_come_back(void **state)
 	struct gate gt;
 
 	li->li_root = fx->fx_root;
+	li->li_dev = fx->fx_root->rt_dev;
 	li->li_done = count_listed;
 	listed = 0;
 	li->li_title = strdup("/");
