@@ -10,6 +10,8 @@
 #include "os.h"
 #include "pool.h"
 
+#define TICK_BATCH 256 /* advices given in one tick */
+
 struct drop {
 	struct pw_waiter dr_waiter;
 	struct pw_file *dr_file;
@@ -94,7 +96,7 @@ drop_submit(struct drop *dr)
 	dj->dj_off = dr->dr_off;
 	dj->dj_len = dr->dr_len;
 	dr->dr_waiter.wt_done = drop_done;
-	if (pool_submit(dr->dr_file->fil_device, &dj->dj_job, false,
+	if (pool_submit(dr->dr_file->fil_device, &dj->dj_job, ADMIT_HINT,
 		dr->dr_file->fil_loop, &dr->dr_waiter) != 0) {
 		free(dj);
 		drop_free(dr);
@@ -127,9 +129,12 @@ drops_tick(struct pw_loop *lp, uint64_t now_us)
 {
 	struct drops *drs = lp->lp_drops;
 	struct drop *dr;
+	int n;
 
-	while ((dr = STAILQ_FIRST(&drs->drs_list)) != NULL &&
-	       dr->dr_due <= now_us) {
+	for (n = 0; n < TICK_BATCH; n++) {
+		dr = STAILQ_FIRST(&drs->drs_list);
+		if (dr == NULL || dr->dr_due > now_us)
+			return;
 		STAILQ_REMOVE_HEAD(&drs->drs_list, dr_link);
 		drop_submit(dr);
 	}

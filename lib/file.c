@@ -62,6 +62,19 @@ pw_root_open_dir(const struct pw_root *rt, const char *path)
 	return os_open_dir(rt->rt_fd, path);
 }
 
+int
+pw_stat_name(int dirfd, const char *name, struct stat *st)
+{
+	int fd, error;
+
+	fd = os_lookup_name(dirfd, name);
+	if (fd < 0)
+		return fd;
+	error = fstat(fd, st) == -1 ? -errno : 0;
+	close(fd);
+	return error;
+}
+
 static bool
 same_time(const struct timespec *a, const struct timespec *b)
 {
@@ -216,7 +229,7 @@ close_waits(const struct pw_file *file)
 static void
 file_close(struct pw_file *file)
 {
-	struct close_job here = {{close_run, NULL, NULL}, file->fil_fd,
+	struct close_job here = {{.job_run = close_run}, file->fil_fd,
 	    file->fil_map, (size_t)file->fil_size};
 	struct close_job *cj = NULL;
 
@@ -224,8 +237,8 @@ file_close(struct pw_file *file)
 		cj = malloc(sizeof(*cj));
 	if (cj != NULL)
 		*cj = here;
-	if (cj == NULL ||
-	    pool_submit(file->fil_device, &cj->cj_job, true, NULL, NULL) != 0) {
+	if (cj == NULL || pool_submit(file->fil_device, &cj->cj_job,
+			      ADMIT_BEGUN, NULL, NULL) != 0) {
 		free(cj);
 		close_run(&here.cj_job);
 	}

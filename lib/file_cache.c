@@ -25,7 +25,8 @@ struct entry {
 	struct pw_file *en_file; /* NULL until the first time it was opened */
 	uint64_t en_checked;
 	uint64_t en_used;
-	bool en_opening; /* a job is out: stays in the cache */
+	enum os_resolve en_resolve; /* how the pool looks it up */
+	bool en_opening; /* a job is out: not on fc_lru, not counted */
 	STAILQ_HEAD(, pw_open) en_opens;
 	char en_path[];
 };
@@ -48,7 +49,6 @@ struct opening {
 	struct pw_waiter og_waiter;
 	struct pw_loop *og_loop;
 	struct entry *og_entry;
-	enum os_resolve og_resolve;
 	bool og_had;	       /* there was a file in the entry: */
 	struct pw_file og_old; /* what it was like; nothing of it is owned */
 	struct found og_found;
@@ -100,11 +100,25 @@ entry_find(struct file_cache *fc, const struct pw_root *rt, const char *path)
 }
 
 static void
+entry_list(struct file_cache *fc, struct entry *en)
+{
+	TAILQ_INSERT_TAIL(&fc->fc_lru, en, en_lru);
+	fc->fc_count++;
+}
+
+static void
+entry_unlist(struct file_cache *fc, struct entry *en)
+{
+	TAILQ_REMOVE(&fc->fc_lru, en, en_lru);
+	fc->fc_count--;
+}
+
+/* It is listed. */
+static void
 entry_remove(struct file_cache *fc, struct entry *en)
 {
 	LIST_REMOVE(en, en_hash);
-	TAILQ_REMOVE(&fc->fc_lru, en, en_lru);
-	fc->fc_count--;
+	entry_unlist(fc, en);
 	pw_file_unref(&en->en_file);
 	free(en);
 }
@@ -112,14 +126,8 @@ entry_remove(struct file_cache *fc, struct entry *en)
 static void
 make_room(struct file_cache *fc)
 {
-	struct entry *en, *next;
-
-	for (en = TAILQ_FIRST(&fc->fc_lru);
-	     en != NULL && fc->fc_count >= fc->fc_size; en = next) {
-		next = TAILQ_NEXT(en, en_lru);
-		if (!en->en_opening)
-			entry_remove(fc, en);
-	}
+	while (fc->fc_count >= fc->fc_size)
+		entry_remove(fc, TAILQ_FIRST(&fc->fc_lru));
 }
 
 static struct entry *
@@ -136,15 +144,18 @@ entry_add(struct file_cache *fc, struct pw_root *rt, const char *path)
 	memcpy(en->en_path, path, len);
 	STAILQ_INIT(&en->en_opens);
 	LIST_INSERT_HEAD(bucket(fc, rt, path), en, en_hash);
-	TAILQ_INSERT_TAIL(&fc->fc_lru, en, en_lru);
-	fc->fc_count++;
+	en->en_resolve = OS_ONE_MOUNT;
+	entry_list(fc, en);
 	return en;
 }
 
 static void
 entry_used(struct file_cache *fc, struct entry *en, uint64_t now_us)
 {
-	en->en_used = now_us;
+	if (now_us > en->en_used)
+		en->en_used = now_us;
+	if (en->en_opening)
+		return;
 	TAILQ_REMOVE(&fc->fc_lru, en, en_lru);
 	TAILQ_INSERT_TAIL(&fc->fc_lru, en, en_lru);
 }
@@ -157,8 +168,7 @@ file_cache_age(struct file_cache *fc, uint64_t now_us)
 
 	for (n = 0; n < AGE_BATCH; n++) {
 		en = TAILQ_FIRST(&fc->fc_lru);
-		if (en == NULL || en->en_opening ||
-		    now_us - en->en_used < CACHE_IDLE_US)
+		if (en == NULL || now_us < en->en_used + CACHE_IDLE_US)
 			return;
 		entry_remove(fc, en);
 	}
@@ -202,9 +212,16 @@ open_run(struct job *job)
 {
 	struct opening *og = ((struct open_job *)job)->oj_opening;
 	const struct entry *en = og->og_entry;
+	int error;
 
-	return file_find(en->en_root, en->en_path, og->og_resolve,
+	error = file_find(en->en_root, en->en_path, og->og_entry->en_resolve,
 	    og->og_had ? &og->og_old : NULL, &og->og_found);
+	/* To find out what file system it is may wait as well. */
+	if (error == 0 && og->og_found.fnd_fd != -1)
+		device_ask(pool_device(og->og_loop->lp_pool,
+			       og->og_found.fnd_stat.st_dev),
+		    og->og_found.fnd_fd);
+	return error;
 }
 
 /* To everybody who waits for the entry; it may be gone after that. */
@@ -215,6 +232,7 @@ opening_deliver(struct pw_loop *lp, struct entry *en, int error)
 	struct pw_open *op;
 
 	en->en_opening = false;
+	entry_list(lp->lp_files, en);
 	STAILQ_CONCAT(&opens, &en->en_opens);
 	STAILQ_FOREACH(op, &opens, op_link)
 	{
@@ -245,12 +263,13 @@ opening_submit(struct opening *og)
 
 	if (oj == NULL)
 		return -ENOMEM;
-	if (og->og_resolve == OS_ANY_MOUNT)
+	if (og->og_entry->en_resolve == OS_ANY_MOUNT)
 		dev ^= FILE_CROSSING;
 	oj->oj_job.job_run = open_run;
 	oj->oj_opening = og;
-	error = pool_submit(pool_device(lp->lp_pool, dev), &oj->oj_job, false,
-	    lp, &og->og_waiter);
+	oj->oj_job.job_short = true;
+	error = pool_submit(pool_device(lp->lp_pool, dev), &oj->oj_job,
+	    ADMIT_NEW, lp, &og->og_waiter);
 	if (error != 0)
 		free(oj);
 	return error;
@@ -262,8 +281,8 @@ opening_done(struct pw_waiter *w)
 	struct opening *og = (struct opening *)w;
 	int error = w->wt_error;
 
-	if (error == -EXDEV && og->og_resolve == OS_ONE_MOUNT) {
-		og->og_resolve = OS_ANY_MOUNT;
+	if (error == -EXDEV && og->og_entry->en_resolve == OS_ONE_MOUNT) {
+		og->og_entry->en_resolve = OS_ANY_MOUNT;
 		error = opening_submit(og);
 		if (error == 0)
 			return;
@@ -286,7 +305,6 @@ opening_start(struct pw_loop *lp, struct entry *en)
 	og->og_waiter.wt_done = opening_done;
 	og->og_loop = lp;
 	og->og_entry = en;
-	og->og_resolve = OS_ONE_MOUNT;
 	og->og_had = en->en_file != NULL;
 	if (og->og_had)
 		og->og_old = *en->en_file;
@@ -296,6 +314,7 @@ opening_start(struct pw_loop *lp, struct entry *en)
 		return error;
 	}
 	en->en_opening = true;
+	entry_unlist(lp->lp_files, en);
 	return 0;
 }
 
@@ -367,7 +386,8 @@ pw_file_open(struct pw_loop *lp, struct pw_root *rt, const char *path,
 		entry_used(lp->lp_files, en, now_us);
 		if (en->en_opening)
 			return open_wait(en, op);
-		if (now_us - en->en_checked < CACHE_FRESH_US)
+		if (now_us < en->en_checked + CACHE_FRESH_US &&
+		    !en->en_file->fil_stale)
 			return open_give(en, op);
 	}
 	error = open_now(lp, rt, path, now_us, &en);

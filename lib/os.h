@@ -37,6 +37,8 @@ enum os_resolve {
 
 int os_lookup(int dirfd, const char *path, enum os_resolve);
 int os_open(int dirfd, const char *path, enum os_resolve);
+/* O_PATH of a name in dirfd itself; -EXDEV for a mount point. */
+int os_lookup_name(int dirfd, const char *name);
 int os_open_dir(int dirfd, const char *path);
 
 /* Does OS_CACHED work on this file system?  dirfd is a root. */

@@ -82,8 +82,9 @@ open_how(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
 }
 
 /*
- * Where waiting is allowed EAGAIN only means that something was renamed.  With
- * RESOLVE_CACHED it is also said instead of EXDEV for another mount.
+ * Where a lookup may wait EAGAIN only means that something was renamed; to an open
+ * it may also mean that somebody has a lease on the file.  With RESOLVE_CACHED it
+ * is also said instead of EXDEV for another mount.
  */
 static int
 open_resolved(
@@ -98,7 +99,9 @@ open_resolved(
 
 	for (tries = 0; tries < LOOKUP_TRIES; tries++) {
 		fd = open_how(dirfd, path, flags, bits[resolve]);
-		if (resolve == OS_CACHED || (fd != -EAGAIN && fd != -EINTR))
+		if (fd != -EAGAIN && fd != -EINTR)
+			return fd;
+		if (resolve == OS_CACHED || (flags & O_PATH) == 0)
 			return fd;
 	}
 	return -EIO;
@@ -115,6 +118,12 @@ os_open(int dirfd, const char *path, enum os_resolve resolve)
 {
 	return open_resolved(
 	    dirfd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, resolve);
+}
+
+int
+os_lookup_name(int dirfd, const char *name)
+{
+	return open_resolved(dirfd, name, O_PATH | O_NOFOLLOW, OS_ONE_MOUNT);
 }
 
 int
@@ -231,7 +240,7 @@ os_owner(int fd)
 		return true;
 	if (errno != ENOSYS || fstat(fd, &st) == -1)
 		return false;
-	return geteuid() == 0 || geteuid() == st.st_uid;
+	return geteuid() == st.st_uid;
 }
 
 /* Present is not up to date: a page that is being read counts as well. */
@@ -326,6 +335,7 @@ os_fetch(int sink, int fd, off_t off, size_t len, size_t step)
 		posix_fadvise(fd, at,
 		    end - at < (off_t)step ? end - at : (off_t)step,
 		    POSIX_FADV_WILLNEED);
+		/* The loop may be waiting for this core. */
 		sched_yield();
 	}
 	while (off < end) {

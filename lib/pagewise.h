@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -66,7 +67,7 @@ uint64_t pw_pool_refused(const struct pw_pool *);
  */
 struct pw_waiter {
 	void (*wt_done)(struct pw_waiter *);
-	struct pw_loop *wt_loop;   /* set by the library */
+	struct pw_loop *wt_loop;   /* owned by the library while waiting */
 	struct pw_waiter *wt_next; /* owned by the library while waiting */
 	int wt_error;		   /* 0 or -errno, valid in wt_done */
 };
@@ -106,6 +107,12 @@ void pw_root_close(struct pw_root **);
 /* A directory below the root, for reading: may wait, so for tk_work only. */
 int pw_root_open_dir(const struct pw_root *, const char *path);
 
+/*
+ * As fstatat(2) of a name in that directory, not following a link; -EXDEV if
+ * another file system is mounted there: it would be asked, and may hang.
+ */
+int pw_stat_name(int dirfd, const char *name, struct stat *);
+
 enum pw_file_type { PW_FILE_REGULAR, PW_FILE_DIRECTORY, PW_FILE_OTHER };
 
 struct pw_file {
@@ -118,6 +125,8 @@ struct pw_file {
 	/* The caller's: set it once, fil_free is called with the last reference. */
 	void *fil_user;
 	void (*fil_user_free)(void *);
+	/* Set it when the file has turned out to be shorter: it is looked up again. */
+	bool fil_stale;
 	/* private to the library; all of it the loop's thread only */
 	unsigned fil_refs;
 	struct pw_loop *fil_loop;
@@ -224,7 +233,9 @@ struct pw_send {
 	size_t snd_window;     /* bytes */
 	uint64_t snd_since;    /* when pending began */
 	off_t snd_ready;       /* resident, as far as we know, up to here */
+	off_t snd_from;	       /* begin of the window being fetched */
 	off_t snd_asked;       /* end of the window being fetched */
+	unsigned snd_fetches;  /* since something was sent */
 	off_t snd_fetched;     /* first byte that we brought in ... */
 	off_t snd_fetched_end; /* ... and the end of that stretch */
 	off_t snd_dropped;     /* given back up to here, as far as possible */

@@ -33,13 +33,14 @@ struct window {
 	struct window *win_next; /* hash chain; device's lock */
 };
 
+STAILQ_HEAD(jobs, job);
+
 struct pw_device {
 	pthread_mutex_t dv_lock; /* everything below but dv_id, dv_pool */
 	pthread_cond_t dv_work;
 	struct pw_pool *dv_pool;
 	dev_t dv_id;
-	struct job *dv_queue;
-	struct job **dv_queue_end;
+	struct jobs dv_queue[2]; /* short ones first */
 	unsigned dv_queued;
 	unsigned dv_threads;
 	unsigned dv_idle;
@@ -74,7 +75,8 @@ device_create(struct pw_pool *pl, dev_t id)
 	pthread_cond_init(&dv->dv_work, NULL);
 	dv->dv_pool = pl;
 	dv->dv_id = id;
-	dv->dv_queue_end = &dv->dv_queue;
+	STAILQ_INIT(&dv->dv_queue[0]);
+	STAILQ_INIT(&dv->dv_queue[1]);
 	return dv;
 }
 
@@ -259,6 +261,23 @@ job_finish(struct pw_device *dv, struct job *job)
 	return w;
 }
 
+/* Device's lock is held.  NULL: there is none. */
+static struct job *
+job_next(struct pw_device *dv)
+{
+	struct jobs *jobs = &dv->dv_queue[0];
+	struct job *job;
+
+	if (STAILQ_EMPTY(jobs))
+		jobs = &dv->dv_queue[1];
+	job = STAILQ_FIRST(jobs);
+	if (job != NULL) {
+		STAILQ_REMOVE_HEAD(jobs, job_next);
+		dv->dv_queued--;
+	}
+	return job;
+}
+
 static struct job *
 job_take(struct pw_device *dv)
 {
@@ -266,16 +285,9 @@ job_take(struct pw_device *dv)
 
 	pthread_mutex_lock(&dv->dv_lock);
 	dv->dv_idle++;
-	while (dv->dv_queue == NULL && !dv->dv_stop)
+	while ((job = job_next(dv)) == NULL && !dv->dv_stop)
 		pthread_cond_wait(&dv->dv_work, &dv->dv_lock);
 	dv->dv_idle--;
-	job = dv->dv_queue;
-	if (job != NULL) {
-		dv->dv_queue = job->job_next;
-		if (dv->dv_queue == NULL)
-			dv->dv_queue_end = &dv->dv_queue;
-		dv->dv_queued--;
-	}
 	pthread_mutex_unlock(&dv->dv_lock);
 	return job;
 }
@@ -356,30 +368,31 @@ job_wait(struct job *job, struct pw_loop *lp, struct pw_waiter *w)
 
 /* Device's lock is held. */
 static int
-enqueue(struct pw_device *dv, struct job *job, bool begun)
+enqueue(struct pw_device *dv, struct job *job, enum admit admit)
 {
-	if ((!begun && dv->dv_queued >= dv->dv_pool->pl_conf.ppc_queue) ||
+	struct pw_pool *pl = dv->dv_pool;
+	struct jobs *jobs = &dv->dv_queue[job->job_short ? 0 : 1];
+
+	if ((admit != ADMIT_BEGUN && dv->dv_queued >= pl->pl_conf.ppc_queue) ||
 	    !have_thread(dv)) {
-		dv->dv_pool->pl_refused++;
+		pl->pl_refused += admit != ADMIT_HINT;
 		return -EAGAIN;
 	}
-	job->job_next = NULL;
-	*dv->dv_queue_end = job;
-	dv->dv_queue_end = &job->job_next;
+	STAILQ_INSERT_TAIL(jobs, job, job_next);
 	dv->dv_queued++;
 	pthread_cond_signal(&dv->dv_work);
 	return 0;
 }
 
 int
-pool_submit(struct pw_device *dv, struct job *job, bool begun,
+pool_submit(struct pw_device *dv, struct job *job, enum admit admit,
     struct pw_loop *lp, struct pw_waiter *w)
 {
 	int error;
 
 	job->job_waiters = NULL;
 	pthread_mutex_lock(&dv->dv_lock);
-	error = enqueue(dv, job, begun);
+	error = enqueue(dv, job, admit);
 	if (error == 0 && w != NULL)
 		job_wait(job, lp, w);
 	pthread_mutex_unlock(&dv->dv_lock);
@@ -421,7 +434,7 @@ window_create(struct pw_file *file, off_t off, size_t len)
 }
 
 int
-pool_fetch(struct pw_file *file, off_t off, size_t len, bool begun,
+pool_fetch(struct pw_file *file, off_t off, size_t len, enum admit admit,
     struct pw_waiter *w)
 {
 	struct pw_device *dv = file->fil_device;
@@ -433,7 +446,7 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, bool begun,
 	if (win == NULL) {
 		win = window_create(file, off, len);
 		error =
-		    win == NULL ? -ENOMEM : enqueue(dv, &win->win_job, begun);
+		    win == NULL ? -ENOMEM : enqueue(dv, &win->win_job, admit);
 		if (error != 0) {
 			pthread_mutex_unlock(&dv->dv_lock);
 			free(win);
@@ -454,6 +467,9 @@ device_ask(struct pw_device *dv, int fd)
 	enum os_ask ask;
 	const char *name;
 
+	/* Several devices share it: nothing that is said is true of all. */
+	if (dv == dv->dv_pool->pl_devices[0])
+		return OS_ASK_FETCH;
 	pthread_mutex_lock(&dv->dv_lock);
 	ask = dv->dv_ask;
 	pthread_mutex_unlock(&dv->dv_lock);

@@ -21,17 +21,23 @@
 struct job {
 	int (*job_run)(struct job *);  /* 0 or -errno */
 	struct pw_waiter *job_waiters; /* device's lock */
-	struct job *job_next;	       /* device's lock */
+	bool job_short; /* a read or two: goes before whole windows */
+	STAILQ_ENTRY(job) job_next; /* the same */
+};
+
+/* What becomes of a job that finds the queue full. */
+enum admit {
+	ADMIT_NEW,   /* refused, and counted as a refused request */
+	ADMIT_BEGUN, /* let in: the transmission is under way (rule 6) */
+	ADMIT_HINT,  /* refused: nobody misses it */
 };
 
 /*
  * The device's queue takes ownership of job, and waits on behalf of waiter, if
- * that is not NULL.
- * begun: the transmission is under way, so the queue's limit does not apply
- * (rule 6).  -EAGAIN: the queue is full, or no thread can be started; the job
- * is still the caller's then.  Loop's thread.
+ * that is not NULL.  -EAGAIN: refused, or no thread can be started; the job is
+ * still the caller's then.  Loop's thread.
  */
-int pool_submit(struct pw_device *, struct job *, bool begun, struct pw_loop *,
+int pool_submit(struct pw_device *, struct job *, enum admit, struct pw_loop *,
     struct pw_waiter *);
 
 /*
@@ -39,7 +45,7 @@ int pool_submit(struct pw_device *, struct job *, bool begun, struct pw_loop *,
  * or queued.  The descriptor must stay open until the waiter is delivered.
  */
 int pool_fetch(
-    struct pw_file *, off_t off, size_t len, bool begun, struct pw_waiter *);
+    struct pw_file *, off_t off, size_t len, enum admit, struct pw_waiter *);
 
 /* Never fails: past the table's size devices share its last slot. */
 struct pw_device *pool_device(struct pw_pool *, dev_t);

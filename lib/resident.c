@@ -18,7 +18,7 @@
 static size_t
 piece(off_t off)
 {
-	return (size_t)off / OS_SAMPLE;
+	return (size_t)(off / (off_t)OS_SAMPLE);
 }
 
 static bool
@@ -63,13 +63,16 @@ ask_nowait(struct pw_file *file, off_t off, off_t len)
 	return sample(file, off, len);
 }
 
+/* Without a map there is no way to ask. */
 static bool
 ask_mincore(struct pw_file *file, off_t off, off_t len)
 {
 	if (file->fil_map == NULL)
 		file->fil_map = os_map(file->fil_fd, (size_t)file->fil_size);
-	if (file->fil_map == NULL)
+	if (file->fil_map == NULL) {
+		file->fil_ask = OS_ASK_FETCH;
 		return false;
+	}
 	return os_mincore(file->fil_map, off, (size_t)len) == 1;
 }
 
@@ -96,18 +99,37 @@ resident_can_ask(const struct pw_file *file)
 	return file->fil_ask != OS_ASK_FETCH;
 }
 
-/* Without memory for the map the pool is asked each time. */
+/*
+ * Pieces that were fetched only in part may have a block map that is not in
+ * memory.  Without memory for the bits there is no way to ask.
+ */
 void
 resident_fetched(struct pw_file *file, off_t off, off_t len)
 {
-	size_t i, last = piece(off + len - 1);
+	off_t end = off + len;
+	size_t i, last;
 
 	if (file->fil_ask != OS_ASK_NOWAIT || file->fil_cachestat)
 		return;
 	if (file->fil_mapped == NULL)
 		file->fil_mapped = calloc(piece(file->fil_size) / 8 + 1, 1);
-	if (file->fil_mapped == NULL)
+	if (file->fil_mapped == NULL) {
+		file->fil_ask = OS_ASK_FETCH;
 		return;
-	for (i = piece(off); i <= last; i++)
+	}
+	last = end >= file->fil_size ? piece(end - 1) + 1 : piece(end);
+	for (i = piece(off + (off_t)OS_SAMPLE - 1); i < last; i++)
 		file->fil_mapped[i / 8] |= (uint8_t)(1 << i % 8);
+}
+
+void
+resident_round(const struct pw_file *file, off_t *off, off_t *end)
+{
+	if (file->fil_ask != OS_ASK_NOWAIT || file->fil_cachestat)
+		return;
+	*off -= *off % (off_t)OS_SAMPLE;
+	*end += (off_t)OS_SAMPLE - 1;
+	*end -= *end % (off_t)OS_SAMPLE;
+	if (*end > file->fil_size)
+		*end = file->fil_size;
 }

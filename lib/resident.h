@@ -14,6 +14,12 @@
  */
 bool resident_ask(struct pw_file *, off_t off, off_t len);
 
+/*
+ * Widens a range that is to be fetched to whole 64 KiB pieces where only pieces
+ * that were fetched as a whole can be asked about afterwards.
+ */
+void resident_round(const struct pw_file *, off_t *off, off_t *end);
+
 /* A fetch of the range by the pool has ended well. */
 void resident_fetched(struct pw_file *, off_t off, off_t len);
 

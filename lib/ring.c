@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os.h"
 #include "ring.h"
 
 #define CACHE_LINE 64
@@ -38,9 +39,9 @@ ring_memfd(size_t size)
 {
 	int fd, error;
 
-	fd = memfd_create("ring", MFD_CLOEXEC);
-	if (fd == -1)
-		return -errno;
+	fd = os_memfd("ring");
+	if (fd < 0)
+		return fd;
 	/* Allocated, not only sized: else no memory is SIGBUS in a worker. */
 	error = posix_fallocate(fd, 0, (off_t)size);
 	if (error != 0) {

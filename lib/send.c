@@ -9,7 +9,7 @@
 #include "os.h"
 #include "send_priv.h"
 
-#define SHARE	   ((off_t)128 << 10) /* of one step: 30 us of a loop's time */
+#define SHARE	   ((size_t)128 << 10) /* of one step: 30 us of a loop's time */
 #define WINDOW	   ((size_t)512 << 10)
 #define DROP_DELAY 1000000 /* microseconds: for the tail to be acknowledged */
 #define AUTO_SHARE 8	   /* of memory: larger files are dropped */
@@ -64,6 +64,7 @@ pw_send_start(struct pw_send *s)
 	s->snd_sent = s->snd_wait = 0;
 	s->snd_error = 0;
 	s->snd_pending = false;
+	s->snd_fetches = 0;
 	s->snd_window = s->snd_readahead == 0 ? WINDOW : s->snd_readahead;
 	s->snd_ready = s->snd_fetched = s->snd_fetched_end = s->snd_dropped =
 	    -1;
@@ -132,17 +133,29 @@ send_by_sendfile(struct pw_send *s, size_t len, size_t *sent)
 	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, sent);
 }
 
-static enum account_next
-send_some(struct pw_send *s, off_t file_end, send_call_f call)
+off_t
+send_share_end(const struct pw_send *s)
 {
-	size_t sent;
+	off_t end = send_window_end(s), share = s->snd_off + (off_t)SHARE;
+
+	return share < end ? share : end;
+}
+
+static enum account_next
+send_some(struct pw_send *s, off_t file_end, size_t share, send_call_f call)
+{
+	size_t sent, len;
+	bool more;
 	int error;
 
-	if (s->snd_mem_len > 0)
-		error = os_send(s->snd_sock, s->snd_mem, s->snd_mem_len,
-		    s->snd_more || s->snd_len > 0, &sent);
-	else
-		error = call(s, (size_t)(file_end - s->snd_off), &sent);
+	if (s->snd_mem_len > 0) {
+		len = s->snd_mem_len < share ? s->snd_mem_len : share;
+		more = s->snd_more || s->snd_len > 0 || len < s->snd_mem_len;
+		error = os_send(s->snd_sock, s->snd_mem, len, more, &sent);
+	} else {
+		len = (size_t)(file_end - s->snd_off);
+		error = call(s, len < share ? len : share, &sent);
+	}
 	return account_sent(s, error, sent);
 }
 
@@ -150,14 +163,14 @@ enum pw_send_status
 send_window(struct pw_send *s, off_t file_end, send_call_f call)
 {
 	enum account_next next = ACCOUNT_CALL;
+	uint64_t end = s->snd_sent + SHARE;
 
 	if (s->snd_mem_len == 0 && s->snd_len == 0)
 		return PW_SEND_DONE;
-	if (file_end - s->snd_off > SHARE)
-		file_end = s->snd_off + SHARE;
-	while (next == ACCOUNT_CALL &&
+	while (next == ACCOUNT_CALL && s->snd_sent < end &&
 	       (s->snd_mem_len > 0 || s->snd_off < file_end))
-		next = send_some(s, file_end, call);
+		next =
+		    send_some(s, file_end, (size_t)(end - s->snd_sent), call);
 	switch (next) {
 	case ACCOUNT_DONE:
 		return PW_SEND_DONE;

@@ -75,7 +75,6 @@ conn_free(struct conn *c)
 	if (!c->cn_dying)
 		event_del(&c->cn_event);
 	close(c->cn_fd);
-	c->cn_magic = 0;
 	worker_conn_removed(wk, c);
 	free(c);
 }
@@ -220,6 +219,14 @@ find_target(struct conn *c)
 }
 
 static enum next
+looked_up(struct conn *c, bool ready)
+{
+	c->cn_state = ready ? CONN_SEND : CONN_LOOKUP;
+	c->cn_waiting = !ready;
+	return ready ? NEXT_GO : NEXT_WAIT;
+}
+
+static enum next
 answer(struct conn *c)
 {
 	int status;
@@ -235,11 +242,7 @@ answer(struct conn *c)
 		respond_options(c);
 		return NEXT_GO;
 	}
-	if (static_begin(c))
-		return NEXT_GO;
-	c->cn_state = CONN_LOOKUP;
-	c->cn_waiting = true;
-	return NEXT_WAIT;
+	return looked_up(c, static_begin(c));
 }
 
 static enum next
@@ -343,13 +346,13 @@ static enum next
 sent(struct conn *c)
 {
 	bool end = c->cn_response.rs_close || c->cn_worker->wk_draining;
-	bool big = response_sent(&c->cn_response) > CONN_SHARE;
 
+	c->cn_turn_sent += response_sent(&c->cn_response);
 	end_exchange(c);
 	if (end)
 		return linger(c);
 	next_request(c);
-	return big ? NEXT_AGAIN : NEXT_GO;
+	return c->cn_turn_sent > CONN_SHARE ? NEXT_AGAIN : NEXT_GO;
 }
 
 /* The client must take something in each stretch of send_timeout. */
@@ -405,9 +408,9 @@ step(struct conn *c)
 	case CONN_LINGER:
 		return discard(c, &all);
 	case CONN_LOOKUP:
-		break;
+		return looked_up(c, static_continue(c));
 	}
-	return NEXT_WAIT;
+	return NEXT_CLOSE;
 }
 
 void
@@ -418,7 +421,8 @@ conn_run(struct conn *c)
 
 	if (c->cn_waiting)
 		return;
-	for (n = 0; next == NEXT_GO && n < 3 * REQUESTS_PER_TURN; n++)
+	c->cn_turn_sent = 0;
+	for (n = 0; next == NEXT_GO && n < 2 * REQUESTS_PER_TURN; n++)
 		next = step(c);
 	switch (next) {
 	case NEXT_GO:
@@ -441,13 +445,6 @@ conn_resumed(struct conn *c)
 		return true;
 	conn_free(c);
 	return false;
-}
-
-void
-conn_ready(struct conn *c)
-{
-	c->cn_state = CONN_SEND;
-	worker_again(c->cn_worker, c);
 }
 
 /*
@@ -484,7 +481,6 @@ conn_create(
 		close(fd);
 		return;
 	}
-	c->cn_magic = CONN_MAGIC;
 	c->cn_worker = wk;
 	c->cn_fd = fd;
 	c->cn_writable = true;
@@ -516,6 +512,6 @@ conn_timeout(struct conn *c)
 void
 conn_drain(struct conn *c)
 {
-	if (c->cn_state == CONN_READ && c->cn_in.b_len == 0)
+	if (c->cn_state == CONN_READ && c->cn_in.b_len == 0 && !c->cn_queued)
 		conn_close(c);
 }

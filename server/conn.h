@@ -12,7 +12,6 @@
 #include <event2/event_struct.h>
 #include <netinet/in.h>
 #include <sys/queue.h>
-#include <sys/un.h>
 
 #include "head.h"
 #include "request.h"
@@ -21,12 +20,10 @@
 #include "worker.h"
 
 /*
- * After an answer, or a part of one, of more than this many bytes the other
- * connections come first.
+ * After answers, or parts of one, of more than this many bytes in one turn the
+ * other connections come first.
  */
 #define CONN_SHARE ((uint64_t)64 << 10)
-
-#define CONN_MAGIC 0x436f6e6eU
 
 enum conn_state {
 	CONN_READ,   /* the next request's head is being received */
@@ -37,7 +34,6 @@ enum conn_state {
 };
 
 struct conn {
-	unsigned cn_magic;
 	enum conn_state cn_state;
 	int cn_fd;
 	bool cn_readable; /* as far as we know: cleared by EAGAIN ... */
@@ -64,11 +60,12 @@ struct conn {
 	struct head cn_head;
 	struct request cn_request;
 	struct target cn_target;
-	struct buf cn_path;   /* memory of cn_target */
-	uint64_t cn_skip;     /* bytes of its body still to discard */
-	uint64_t cn_since;    /* when its head was complete, microseconds */
-	time_t cn_time;	      /* the same, seconds since the epoch */
-	uint64_t cn_progress; /* bytes sent when the send timer was set */
+	struct buf cn_path;    /* memory of cn_target */
+	uint64_t cn_skip;      /* bytes of its body still to discard */
+	uint64_t cn_since;     /* when its head was complete, microseconds */
+	time_t cn_time;	       /* the same, seconds since the epoch */
+	uint64_t cn_turn_sent; /* bytes of answers that this turn has ended */
+	uint64_t cn_progress;  /* bytes sent when the send timer was set */
 
 	struct lookup cn_lookup;
 	struct response cn_response;
@@ -85,9 +82,6 @@ void conn_run(struct conn *);
  * gone, what the caller holds of it included.
  */
 bool conn_resumed(struct conn *);
-
-/* The answer is ready to be sent, and conn_run is not under way. */
-void conn_ready(struct conn *);
 
 void conn_timeout(struct conn *);
 void conn_close(struct conn *);

@@ -149,17 +149,21 @@ compare(const void *va, const void *vb)
 	return strcmp(a->nm_text, b->nm_text);
 }
 
-/* Where a link leads is not looked up: it may lead out of the root. */
+/*
+ * Where a link leads is not looked up: it may lead out of the root.  A mount
+ * point is a directory without a date.
+ */
 static void
 stat_name(int dirfd, struct name *nm)
 {
 	struct stat st;
+	int error;
 
-	if (fstatat(dirfd, nm->nm_text, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
-	    S_ISLNK(st.st_mode))
+	error = pw_stat_name(dirfd, nm->nm_text, &st);
+	nm->nm_dir = error == -EXDEV || (error == 0 && S_ISDIR(st.st_mode));
+	if (error != 0 || S_ISLNK(st.st_mode))
 		return;
 	nm->nm_stat = true;
-	nm->nm_dir = S_ISDIR(st.st_mode);
 	nm->nm_size = st.st_size;
 	nm->nm_mtime = st.st_mtime;
 }

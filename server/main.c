@@ -2,6 +2,7 @@
  * main: start, signals, end.  The main thread serves nobody.
  */
 #include <errno.h>
+#include <http_parser.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -262,11 +263,18 @@ main(int argc, char **argv)
 		return 2;
 	}
 	raise_limits();
+	/* It has a limit of its own, for all parsers; ours comes first. */
+	http_parser_set_max_header_size(
+	    (uint32_t)sv.sv_conf->conf_max_head + 1);
 	block_signals(&signals);
-	/* A failed start leaves nothing that the end of the process does not. */
+	/*
+	 * A failed start leaves nothing that the end of the process does not
+	 * clear up; if a worker runs already, it still uses the log.
+	 */
 	if (create(&sv) == -1) {
-		log_destroy(&sv.sv_log);
-		return 1;
+		if (sv.sv_started == 0)
+			log_destroy(&sv.sv_log);
+		_exit(1);
 	}
 	announce(&sv);
 	serve(&sv, &signals);

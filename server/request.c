@@ -134,7 +134,9 @@ on_headers_complete(http_parser *parser)
 
 	ps->ps_complete = true;
 	parser->upgrade = 0;
-	rq->rq_keepalive = http_should_keep_alive(parser) != 0;
+	/* Both may be said: "close" wins (RFC 9112, 9.3). */
+	rq->rq_keepalive = http_should_keep_alive(parser) != 0 &&
+			   (parser->flags & F_CONNECTION_CLOSE) == 0;
 	rq->rq_http10 = parser->http_minor == 0;
 	rq->rq_body =
 	    parser->content_length == UINT64_MAX ? 0 : parser->content_length;

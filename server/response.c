@@ -14,6 +14,8 @@
 #define ALLOW	 "Allow: GET, HEAD, OPTIONS\r\n"
 #define PART_MAX (REPR_LINES + 256) /* bytes of a part's head */
 
+#define PIECES_PER_TURN 8
+
 static void start(struct conn *);
 
 static const struct status {
@@ -423,13 +425,14 @@ response_step(struct conn *c)
 {
 	struct response *rs = &c->cn_response;
 	enum pw_send_status status;
-	bool big;
+	uint64_t turn = 0;
+	int pieces = 0;
 
 	while ((status = pw_send_step(&rs->rs_send)) == PW_SEND_DONE) {
-		big = rs->rs_send.snd_sent > CONN_SHARE;
+		turn += rs->rs_send.snd_sent;
 		if (!next_piece(c))
 			break;
-		if (big) {
+		if (turn > CONN_SHARE || ++pieces == PIECES_PER_TURN) {
 			status = PW_SEND_AGAIN;
 			break;
 		}
@@ -450,8 +453,20 @@ response_sent(const struct response *rs)
 static bool
 client_left(int error)
 {
-	return error == -EPIPE || error == -ECONNRESET || error == -ETIMEDOUT ||
-	       error == -ECANCELED || error == -ENOTCONN;
+	switch (error) {
+	case -EPIPE:
+	case -ECONNRESET:
+	case -ETIMEDOUT:
+	case -ENOTCONN:
+	case -EHOSTUNREACH:
+	case -EHOSTDOWN:
+	case -ENETUNREACH:
+	case -ENETDOWN:
+	case -ECANCELED:
+		return true;
+	default:
+		return false;
+	}
 }
 
 bool
@@ -462,12 +477,15 @@ response_replaced(struct conn *c)
 
 	if (client_left(error))
 		return false;
+	if (error == -ESTALE && rs->rs_file != NULL)
+		rs->rs_file->fil_stale = true;
 	if (error != -EAGAIN && error != -ESTALE)
 		log_error(c->cn_worker->wk_log, "%s: %s", static_name(c),
 		    strerror(-error));
 	if (response_sent(rs) > 0 || rs->rs_status >= 500)
 		return false;
-	status = error == -EAGAIN || error == -ENOMEM ? 503 : 500;
+	status = error == -EAGAIN || error == -ENOMEM || error == -ESTALE ? 503
+									  : 500;
 	response_finish(c);
 	respond_error(c, status);
 	return true;

@@ -57,22 +57,36 @@ fail(struct conn *c, int error)
 
 /* ---------------------------------------------------------------- listings */
 
+/* A completion is only noted: it may be one of thousands. */
+static void
+note(struct conn *c)
+{
+	c->cn_lookup.lk_wait = worker_now() - c->cn_since;
+	worker_again(c->cn_worker, c);
+}
+
 static void
 listing_done(struct listing *li)
 {
 	struct conn *c = li->li_arg;
 
-	if (conn_resumed(c)) {
-		c->cn_response.rs_wait = worker_now() - c->cn_since;
-		if (li->li_error != 0)
-			fail(c, li->li_error);
-		else {
-			respond_listing(c, li->li_html, li->li_len);
-			li->li_html = NULL;
-		}
-		conn_ready(c);
+	if (!conn_resumed(c)) {
+		listing_free(li);
+		return;
 	}
-	listing_free(li);
+	c->cn_lookup.lk_listing = li;
+	note(c);
+}
+
+static void
+listed(struct conn *c, struct listing *li)
+{
+	if (li->li_error != 0)
+		fail(c, li->li_error);
+	else {
+		respond_listing(c, li->li_html, li->li_len);
+		li->li_html = NULL;
+	}
 }
 
 static bool
@@ -169,6 +183,16 @@ not_found(struct conn *c, int error)
 	return fail(c, error);
 }
 
+/* What the open has come to; takes over the file. */
+static bool
+look(struct conn *c, int error)
+{
+	struct pw_file *file = c->cn_lookup.lk_open.op_file;
+
+	c->cn_lookup.lk_open.op_file = NULL;
+	return error == 0 ? found(c, file) : not_found(c, error);
+}
+
 static void
 on_open(struct pw_waiter *w)
 {
@@ -176,19 +200,11 @@ on_open(struct pw_waiter *w)
 	    (struct conn *)(void *)((char *)w -
 				    offsetof(struct conn,
 					cn_lookup.lk_open.op_waiter));
-	struct pw_file *file = c->cn_lookup.lk_open.op_file;
-	uint64_t wait = worker_now() - c->cn_since;
-	int error = w->wt_error;
 
-	if (!conn_resumed(c)) {
-		pw_file_unref(&file);
-		return;
-	}
-	if (error == 0 ? found(c, file) : not_found(c, error)) {
-		c->cn_response.rs_wait = wait;
-		conn_ready(c);
-	} else
-		c->cn_waiting = true;
+	if (conn_resumed(c))
+		note(c);
+	else
+		pw_file_unref(&c->cn_lookup.lk_open.op_file);
 }
 
 static bool
@@ -201,10 +217,10 @@ find(struct conn *c)
 		return fail(c, -ENOMEM);
 	lk->lk_open.op_waiter.wt_done = on_open;
 	error = pw_file_open(c->cn_worker->wk_loop, lk->lk_site->site_rootdir,
-	    lk->lk_path.b_data, c->cn_since, &lk->lk_open);
+	    lk->lk_path.b_data, worker_now(), &lk->lk_open);
 	if (error == -EINPROGRESS)
 		return false;
-	return error == 0 ? found(c, lk->lk_open.op_file) : not_found(c, error);
+	return look(c, error);
 }
 
 bool
@@ -229,8 +245,30 @@ static_begin(struct conn *c)
 	return find(c);
 }
 
+bool
+static_continue(struct conn *c)
+{
+	struct lookup *lk = &c->cn_lookup;
+	int error = lk->lk_open.op_waiter.wt_error;
+	bool ready = true;
+
+	if (lk->lk_listing != NULL)
+		listed(c, lk->lk_listing);
+	else
+		ready = look(c, error);
+	if (ready)
+		c->cn_response.rs_wait = lk->lk_wait;
+	return ready;
+}
+
 void
 static_finish(struct conn *c)
 {
-	buf_release(&c->cn_lookup.lk_path, &c->cn_worker->wk_bufs);
+	struct lookup *lk = &c->cn_lookup;
+
+	if (lk->lk_listing != NULL)
+		listing_free(lk->lk_listing);
+	lk->lk_listing = NULL;
+	pw_file_unref(&lk->lk_open.op_file);
+	buf_release(&lk->lk_path, &c->cn_worker->wk_bufs);
 }

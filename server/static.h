@@ -11,6 +11,7 @@
 #include "buf.h"
 
 struct conn;
+struct listing;
 struct site;
 struct settings;
 
@@ -23,13 +24,18 @@ struct lookup {
 	size_t lk_base;	    /* length of it without an index file's name */
 	unsigned lk_index;  /* next index name to try */
 	bool lk_dir;	    /* the indexes are through: the directory itself */
+	struct listing *lk_listing; /* that has come, or NULL */
+	uint64_t lk_wait;	    /* microseconds until what came last */
 };
 
 /*
  * Begins.  True: an answer is ready to be sent.  False: something is being
- * fetched; conn_ready() will be called.
+ * fetched; the connection will be given a turn.
  */
 bool static_begin(struct conn *);
+
+/* The same, when what was being fetched has come. */
+bool static_continue(struct conn *);
 void static_finish(struct conn *);
 
 /* What was being looked for, for messages. */

@@ -102,20 +102,18 @@ expire(struct worker *wk, uint64_t end)
 	}
 }
 
-/*
- * One window each, for half a millisecond; then whoever has become ready comes
- * first.
- */
+/* A share each, for a moment; then whoever has become ready comes first. */
 static void
 on_again(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *wk = arg;
 	uint64_t end = worker_now() + TURNS_US;
-	struct conn *c, *last = TAILQ_LAST(&wk->wk_turns, conn_list);
+	struct conn *c, *last;
 
 	(void)fd;
 	(void)what;
 	expire(wk, end);
+	last = TAILQ_LAST(&wk->wk_turns, conn_list);
 	while ((c = TAILQ_FIRST(&wk->wk_turns)) != NULL) {
 		TAILQ_REMOVE(&wk->wk_turns, c, cn_turn);
 		c->cn_queued = false;
@@ -154,6 +152,15 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 		report_refused(wk);
 }
 
+/* The loop can be destroyed when nothing is on its way to it any more. */
+static void
+maybe_end(struct worker *wk)
+{
+	if (wk->wk_draining && wk->wk_nconns == 0 &&
+	    pw_loop_pending(wk->wk_loop) == 0)
+		event_base_loopbreak(wk->wk_base);
+}
+
 static void
 on_done(evutil_socket_t fd, short what, void *arg)
 {
@@ -162,6 +169,7 @@ on_done(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	pw_loop_drain(wk->wk_loop);
+	maybe_end(wk);
 }
 
 void
@@ -179,8 +187,7 @@ worker_conn_removed(struct worker *wk, struct conn *c)
 		TAILQ_REMOVE(&wk->wk_turns, c, cn_turn);
 	TAILQ_REMOVE(&wk->wk_conns, c, cn_all);
 	wk->wk_nconns--;
-	if (wk->wk_draining && wk->wk_nconns == 0)
-		event_base_loopbreak(wk->wk_base);
+	maybe_end(wk);
 }
 
 static void
@@ -196,8 +203,7 @@ drain(struct worker *wk)
 		next = TAILQ_NEXT(c, cn_all);
 		conn_drain(c);
 	}
-	if (wk->wk_nconns == 0)
-		event_base_loopbreak(wk->wk_base);
+	maybe_end(wk);
 }
 
 /* What waits for a disk stays until the disk answers: see worker_join. */
@@ -395,13 +401,13 @@ worker_destroy(struct worker **wkp)
 	*wkp = NULL;
 	listener_close(wk);
 	free(wk->wk_listening);
-	pw_loop_destroy(&wk->wk_loop);
 	if (event_initialized(&wk->wk_again)) {
 		event_del(&wk->wk_done);
 		event_del(&wk->wk_control);
 		event_del(&wk->wk_tick);
 		event_del(&wk->wk_again);
 	}
+	pw_loop_destroy(&wk->wk_loop);
 	if (wk->wk_base != NULL)
 		event_base_free(wk->wk_base);
 	if (wk->wk_pipe[0] != -1) {

@@ -424,6 +424,8 @@ gate_open(struct gate *gt)
 
 /* ------------------------------------------------------------ transmissions */
 
+#define SHARE (128 << 10) /* bytes of a step at most */
+
 /* A connection with itself; what came out at the far end is kept. */
 struct wire {
 	int wr_sock, wr_peer;
@@ -556,9 +558,11 @@ xfer_step(struct xfer *xf)
 	unsigned done = xf->xf_done;
 	off_t window = (off_t)s->snd_window;
 	off_t border = (s->snd_off / window + 1) * window;
+	uint64_t sent = s->snd_sent;
 	enum pw_send_status status = pw_send_step(s);
 
 	assert_true(s->snd_off <= border);
+	assert_in_range(s->snd_sent - sent, 0, SHARE);
 	assert_int_equal(xf->xf_done, done);
 	assert_int_equal(s->snd_pending, status == PW_SEND_PENDING);
 	xf->xf_full += status == PW_SEND_WANT_WRITE;
@@ -589,6 +593,33 @@ xfer_run(struct xfer *xf, struct wire *wr, uint64_t enough)
 	if (wr->wr_peer != -1)
 		wire_await(wr, xf->xf_send.snd_sent);
 	return status;
+}
+
+static inline bool
+is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) != -1;
+}
+
+static inline int
+count_fds(void)
+{
+	int fd, n = 0;
+
+	for (fd = 0; fd < 1024; fd++)
+		n += is_open(fd);
+	return n;
+}
+
+/* Descriptors of removed files are closed by the pool. */
+static inline void
+await_closed(int fd)
+{
+	int ms;
+
+	for (ms = 0; is_open(fd) && ms < PATIENCE; ms++)
+		usleep(1000);
+	assert_false(is_open(fd));
 }
 
 #endif
