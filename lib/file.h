@@ -29,9 +29,10 @@ struct found {
 };
 
 /*
- * Looks path up and opens it if it is a regular file; nothing else is ever
- * opened.  old, if not NULL, is what is in the cache: when it is still
- * the same file, unchanged, nothing is opened and fnd_same is set.
+ * Looks path up and opens it if it is a regular file (something else would have
+ * to take its place in between to be opened).  old, if not NULL, is what is in
+ * the cache: when it is still the same file, unchanged, nothing is opened and
+ * fnd_same is set.
  */
 int file_find(const struct pw_root *, const char *path, enum os_resolve,
     const struct pw_file *old, struct found *);
