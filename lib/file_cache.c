@@ -163,12 +163,12 @@ entry_used(struct file_cache *fc, struct entry *en, uint64_t now_us)
 void
 file_cache_age(struct file_cache *fc, uint64_t now_us)
 {
-	struct entry *en;
-	int n;
+	struct entry *en, *next;
+	int n = 0;
 
-	for (n = 0; n < AGE_BATCH; n++) {
-		en = TAILQ_FIRST(&fc->fc_lru);
-		if (en == NULL || now_us < en->en_used + CACHE_IDLE_US)
+	for (en = TAILQ_FIRST(&fc->fc_lru); en != NULL; en = next) {
+		next = TAILQ_NEXT(en, en_lru);
+		if (now_us < en->en_used + CACHE_IDLE_US || n++ == AGE_BATCH)
 			return;
 		entry_remove(fc, en);
 	}

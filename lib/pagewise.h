@@ -193,9 +193,9 @@ int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
 enum pw_send_status {
 	PW_SEND_DONE,	    /* everything was handed to the kernel */
 	PW_SEND_WANT_WRITE, /* socket full: call again when it is writable */
-	PW_SEND_AGAIN,	 /* a share was sent; let others have their turn */
-	PW_SEND_PENDING, /* snd_done will be called: step again then */
-	PW_SEND_ERROR,	 /* snd_error; the connection cannot go on */
+	PW_SEND_AGAIN,	    /* a share was sent; let others have their turn */
+	PW_SEND_PENDING,    /* snd_done will be called: step again then */
+	PW_SEND_ERROR,	    /* snd_error; the connection cannot go on */
 };
 
 /* Thesis 4.4.1: what happens to the pages that this transmission brought in. */
