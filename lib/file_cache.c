@@ -126,8 +126,13 @@ entry_remove(struct file_cache *fc, struct entry *en)
 static void
 make_room(struct file_cache *fc)
 {
-	while (fc->fc_count >= fc->fc_size)
-		entry_remove(fc, TAILQ_FIRST(&fc->fc_lru));
+	struct entry *en, *next;
+
+	for (en = TAILQ_FIRST(&fc->fc_lru);
+	     en != NULL && fc->fc_count >= fc->fc_size; en = next) {
+		next = TAILQ_NEXT(en, en_lru);
+		entry_remove(fc, en);
+	}
 }
 
 static struct entry *
@@ -178,13 +183,15 @@ void
 file_cache_destroy(struct file_cache **fcp)
 {
 	struct file_cache *fc = *fcp;
-	struct entry *en;
+	struct entry *en, *next;
 
 	if (fc == NULL)
 		return;
 	*fcp = NULL;
-	while ((en = TAILQ_FIRST(&fc->fc_lru)) != NULL)
+	for (en = TAILQ_FIRST(&fc->fc_lru); en != NULL; en = next) {
+		next = TAILQ_NEXT(en, en_lru);
 		entry_remove(fc, en);
+	}
 	free(fc);
 }
 

@@ -16,6 +16,20 @@ import tree as tree_module
 def pytest_configure(config):
     if not os.access(harness.PAGEWISE, os.X_OK):
         raise pytest.UsageError("no server at %s (PAGEWISE)" % harness.PAGEWISE)
+    # An ordinary user may not enter the tree: it can lie below /root.
+    config.pagewise_programs = tempfile.mkdtemp(prefix="pagewise-programs-")
+    os.chmod(config.pagewise_programs, 0o755)
+    for name in ("PAGEWISE", "RELEASE"):
+        program = getattr(harness, name)
+        if os.access(program, os.X_OK):
+            copy = os.path.join(config.pagewise_programs, name.lower())
+            shutil.copy(program, copy)
+            os.chmod(copy, 0o755)
+            setattr(harness, name, copy)
+
+
+def pytest_unconfigure(config):
+    shutil.rmtree(getattr(config, "pagewise_programs", ""), ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
