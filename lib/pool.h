@@ -47,6 +47,12 @@ int pool_submit(struct pw_device *, struct job *, enum admit, struct pw_loop *,
 int pool_fetch(
     struct pw_file *, off_t off, size_t len, enum admit, struct pw_waiter *);
 
+/*
+ * Tasks may be long.  They have a queue of their own, for the device's number with
+ * this bit, which no st_dev has, so that no open and no window waits behind them.
+ */
+#define POOL_TASKS ((dev_t)1 << 62)
+
 /* Never fails: past the table's size devices share its last slot. */
 struct pw_device *pool_device(struct pw_pool *, dev_t);
 

@@ -31,8 +31,8 @@ pw_task_run(struct pw_loop *lp, uint64_t dev, struct pw_task *tk)
 		return -ENOMEM;
 	tj->tj_job.job_run = task_run;
 	tj->tj_task = tk;
-	error = pool_submit(pool_device(lp->lp_pool, (dev_t)dev), &tj->tj_job,
-	    ADMIT_NEW, lp, &tk->tk_waiter);
+	error = pool_submit(pool_device(lp->lp_pool, (dev_t)dev ^ POOL_TASKS),
+	    &tj->tj_job, ADMIT_NEW, lp, &tk->tk_waiter);
 	if (error != 0)
 		free(tj);
 	return error;

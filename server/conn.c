@@ -112,8 +112,9 @@ linger(struct conn *c)
 /* ------------------------------------------------------------- receiving */
 
 /*
- * NEXT_GO: something was received.  A short count means that the socket is
- * empty, unless the client has closed its end: then there is no further edge.
+ * NEXT_GO: something was received.  A short count mostly means that the socket
+ * is empty; but the client may have closed or reset the connection at the same
+ * time, and for that there is no further edge.
  */
 static enum next
 receive(struct conn *c, char *to, size_t room, size_t *got)
@@ -128,7 +129,7 @@ receive(struct conn *c, char *to, size_t room, size_t *got)
 	while (n == -1 && errno == EINTR);
 	if (n > 0) {
 		*got = (size_t)n;
-		c->cn_readable = (size_t)n == room || c->cn_hup;
+		c->cn_drained = (size_t)n < room && !c->cn_hup;
 		return NEXT_GO;
 	}
 	if (n == -1 && errno == EAGAIN) {
@@ -254,6 +255,9 @@ begin_request(struct conn *c)
 	int status;
 
 	begin_exchange(c);
+	/* A whole request and no more: what comes next comes with an edge. */
+	if (c->cn_drained)
+		c->cn_readable = false;
 	status = request_parse(rq, head, MAX_BODY, bufs(c));
 	if (status != 0)
 		return refuse(c, status);

@@ -38,6 +38,7 @@ struct conn {
 	int cn_fd;
 	bool cn_readable; /* as far as we know: cleared by EAGAIN ... */
 	bool cn_writable; /* ... set by an edge */
+	bool cn_drained;  /* the last recv found less than it had room for */
 	bool cn_hup;	  /* the client has closed its end */
 	bool cn_waiting;  /* a completion is to come */
 	bool cn_dying;	  /* it frees the connection */

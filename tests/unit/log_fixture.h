@@ -232,15 +232,19 @@ line_number(const char *line, size_t len, const char *who)
 				   "771 153 0";
 	char head[32];
 	const char *p;
+	long number = 0;
 
 	snprintf(head, sizeof(head), "\"GET /%s/", who);
 	p = memmem(line, len, head, strlen(head));
-	if (strncmp(line, "0.0.0.0 - - [", 13) != 0 || p == NULL ||
+	if (len < 13 || memcmp(line, "0.0.0.0 - - [", 13) != 0 || p == NULL ||
 	    len < sizeof(tail) ||
 	    memcmp(line + len - (sizeof(tail) - 1), tail, sizeof(tail) - 1) !=
 		0)
 		return -1;
-	return strtol(p + strlen(head), NULL, 10);
+	/* strtol would be checked to the end of the text, each time. */
+	for (p += strlen(head); *p >= '0' && *p <= '9'; p++)
+		number = 10 * number + *p - '0';
+	return number;
 }
 
 struct tally {
@@ -254,10 +258,13 @@ count_lines(const char *text, const char *who)
 {
 	struct tally tl = {0, 0};
 	long number, last = -1;
+	const char *end = text + strlen(text), *newline;
 	size_t len;
 
 	for (; *text != '\0'; text += len + (text[len] == '\n')) {
-		len = strcspn(text, "\n");
+		/* strcspn would be checked to the end of the text, each time. */
+		newline = memchr(text, '\n', (size_t)(end - text));
+		len = (size_t)((newline == NULL ? end : newline) - text);
 		number = text[len] == '\n' ? line_number(text, len, who) : -1;
 		if (number == -1) {
 			tl.tl_other++;

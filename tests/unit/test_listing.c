@@ -452,6 +452,8 @@ what_is_refused_at_once_does_not_come_back(void **state)
 	li->li_title = strdup("/");
 	assert_int_equal(listing_start(li, fx->fx_loop), -ENOMEM);
 	li->li_path = strdup(".");
+	file->fil_device =
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS);
 	gate_shut(&gt, file->fil_device, fx->fx_loop);
 	assert_int_equal(pool_fetch(file, 0, 10, false, &w), 0);
 	assert_int_equal(listing_start(li, fx->fx_loop), -EAGAIN);
