@@ -8,6 +8,8 @@
 ##   lint         clang-format, clang-tidy, cppcheck, mandoc; quiet when clean
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
 ##   bench-storm  hot requests while a disk is saturated (root, Linux)
+##   bench-ladders pipes, pages and rings, step by step (Linux)
+##   bench-tools  open-loop latency probe, slow clients: build/bench/
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
 ##   install, uninstall, clean, deps (only install what the build needs)
 ## Variables:
@@ -141,6 +143,35 @@ build/bench/nowait: bench/nowait.c
 bench-nowait: build/bench/nowait
 	@build/bench/nowait $(ARGS)
 
+# The load generators; the tests use those with sanitizers.
+LOAD = $(CC) $(STD) $(WARN) $(CFLAGS)
+LOAD_C = bench/client.c bench/hdr.c
+LOAD_H = bench/client.h bench/hdr.h
+build/bench/probe build/bench/slow: build/bench/%: bench/%.c $(LOAD_C) $(LOAD_H)
+	@mkdir -p $(@D)
+	$(call say,CC)$(LOAD) $(LDFLAGS) -o $@ $(filter %.c,$^)
+
+build/asan/bench/probe build/asan/bench/slow: build/asan/bench/%: bench/%.c \
+    $(LOAD_C) $(LOAD_H)
+	@mkdir -p $(@D)
+	$(call say,CC)$(LOAD) $(SANITIZE_asan) $(LDFLAGS) -o $@ $(filter %.c,$^)
+
+LADDERS = build/bench/ladders/pipes build/bench/ladders/pages \
+    build/bench/ladders/ring
+build/bench/ladders/%: bench/ladders/%.c bench/ladders/report.c \
+    bench/ladders/huge.c $(wildcard bench/ladders/*.h) build/libpagewise.a
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(STD) $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ \
+	    $(filter %.c %.a,$^)
+build/bench/ladders/pipes: bench/ladders/pair.c
+
+bench-tools: build/bench/probe build/bench/slow build/asan/bench/probe \
+    build/asan/bench/slow
+
+bench-ladders: deps
+	@+$(SUBMAKE) $(LADDERS)
+	@for ladder in $(LADDERS); do $$ladder $(ARGS) || exit; done
+
 C_ALL = $(wildcard lib/*.[ch] server/*.[ch] tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
@@ -198,9 +229,9 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all asan tsan unit deps run test bench-storm bench-nowait lint \
-    lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc install \
-    uninstall clean help
+.PHONY: all asan tsan unit deps run test bench-storm bench-nowait bench-tools \
+    bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
+    lint-mandoc install uninstall clean help
 .DELETE_ON_ERROR:
 
 -include $(shell find build -name '*.d' 2>/dev/null)
