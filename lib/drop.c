@@ -9,6 +9,7 @@
 #include "loop.h"
 #include "os.h"
 #include "pool.h"
+#include "resident.h"
 
 #define TICK_BATCH 256 /* advices given in one tick */
 
@@ -109,6 +110,7 @@ drop_add(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
 {
 	struct drop *dr = calloc(1, sizeof(*dr));
 
+	resident_drops(file);
 	if (dr == NULL)
 		return;
 	pw_file_ref(file);

@@ -20,6 +20,24 @@ loop_now(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
+struct timespec
+loop_timespec(uint64_t us)
+{
+	return (struct timespec){
+	    (time_t)(us / 1000000), (long)(us % 1000000) * 1000};
+}
+
+void
+loop_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
 int
 pw_loop_create(
     struct pw_pool *pool, const struct pw_loop_conf *conf, struct pw_loop **out)

@@ -30,5 +30,7 @@ struct pw_loop {
 void loop_deliver(struct pw_waiter *, int error);
 
 uint64_t loop_now(void); /* CLOCK_MONOTONIC in microseconds */
+struct timespec loop_timespec(uint64_t us);
+void loop_cond_init(pthread_cond_t *); /* its timed waits go by that clock */
 
 #endif

@@ -74,12 +74,15 @@ void os_unmap(void *map, size_t len);
 void os_advise_random(int fd, bool random);
 
 /*
- * Brings a range into the page cache without copying it and waits until every
- * page is there.  step: bytes that one advice covers.  sink is a descriptor of
- * os_sink_open, shared by all.  -ESTALE: the file ends before.
+ * Brings a range into the page cache without copying it.  begin submits the
+ * reads, which costs the processor's time (0.1 ms for 512 KiB) and hardly waits;
+ * end waits until every page is there.  step: bytes that one advice covers.
+ * sink is a descriptor of os_sink_open, shared by all.  -ESTALE: the file ends
+ * before.
  */
 int os_sink_open(void);
-int os_fetch(int sink, int fd, off_t off, size_t len, size_t step);
+void os_fetch_begin(int fd, off_t off, size_t len, size_t step);
+int os_fetch_end(int sink, int fd, off_t off, size_t len);
 
 /* Gives clean pages of a range back. */
 void os_drop(int fd, off_t off, size_t len);
@@ -95,6 +98,9 @@ void os_wake_close(int fds[2]);
 
 /* Anonymous shared memory as a descriptor. */
 int os_memfd(const char *name);
+
+/* The processor that the calling thread runs on. */
+unsigned os_cpu(void);
 
 /* Names the calling thread, and lets it stand back behind the loops. */
 void os_thread_fetcher(void);

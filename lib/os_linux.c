@@ -320,24 +320,28 @@ os_sink_open(void)
 	return fd == -1 ? -errno : fd;
 }
 
+/* One advice is silently cut at the device's read-ahead limit. */
+void
+os_fetch_begin(int fd, off_t off, size_t len, size_t step)
+{
+	off_t end = off + (off_t)len;
+
+	for (; off < end; off += (off_t)step)
+		posix_fadvise(fd, off,
+		    end - off < (off_t)step ? end - off : (off_t)step,
+		    POSIX_FADV_WILLNEED);
+}
+
 /*
- * One advice is silently cut at the device's read-ahead limit, hence the
- * steps.  sendfile to /dev/null waits for every page and copies none: 8 us for
- * 512 KiB, where a byte of each page by pread takes 60.
+ * sendfile to /dev/null waits for every page and copies none: 8 us for 512 KiB,
+ * where a byte of each page by pread takes 60.
  */
 int
-os_fetch(int sink, int fd, off_t off, size_t len, size_t step)
+os_fetch_end(int sink, int fd, off_t off, size_t len)
 {
-	off_t end = off + (off_t)len, at;
+	off_t end = off + (off_t)len;
 	ssize_t n;
 
-	for (at = off; at < end; at += (off_t)step) {
-		posix_fadvise(fd, at,
-		    end - at < (off_t)step ? end - at : (off_t)step,
-		    POSIX_FADV_WILLNEED);
-		/* The loop may be waiting for this core. */
-		sched_yield();
-	}
 	while (off < end) {
 		n = sendfile(sink, fd, &off, (size_t)(end - off));
 		if (n == 0)
@@ -429,6 +433,14 @@ os_memfd(const char *name)
 	int fd = memfd_create(name, MFD_CLOEXEC);
 
 	return fd == -1 ? -errno : fd;
+}
+
+unsigned
+os_cpu(void)
+{
+	int cpu = sched_getcpu();
+
+	return cpu < 0 ? 0 : (unsigned)cpu;
 }
 
 void

@@ -135,6 +135,9 @@ struct pw_file {
 	int fil_ask;	     /* enum os_ask: how residency is asked */
 	bool fil_cachestat;  /* the kernel answers us cachestat(2) for it */
 	bool fil_random;     /* kernel read-ahead is off for this descriptor */
+	off_t fil_known;     /* resident a moment ago, from here ... */
+	off_t fil_known_end; /* ... to here; -1: never mind */
+	uint64_t fil_known_at;
 	void *fil_map;	     /* for mincore(2), whole file */
 	uint8_t *fil_mapped; /* a bit per 64 KiB: see resident.c */
 };

@@ -15,11 +15,13 @@
 
 #include "loop.h"
 #include "pool.h"
+#include "turn.h"
 
 #define POOL_DEVICES 64
 #define POOL_THREADS 16
 #define POOL_QUEUE   4096
 #define POOL_STACK   ((size_t)256 << 10)
+#define POOL_TURNS   8	 /* processors that are told apart */
 #define DEVICE_HASH  256 /* windows in flight, by file and offset */
 
 struct window {
@@ -49,6 +51,7 @@ struct pw_device {
 	enum os_ask dv_ask;
 	const char *dv_fsname;
 	size_t dv_step; /* 0: not known yet */
+	struct turn dv_turns[POOL_TURNS];
 	struct window *dv_windows[DEVICE_HASH];
 };
 
@@ -67,12 +70,15 @@ static struct pw_device *
 device_create(struct pw_pool *pl, dev_t id)
 {
 	struct pw_device *dv;
+	size_t i;
 
 	dv = calloc(1, sizeof(*dv));
 	if (dv == NULL)
 		return NULL;
 	pthread_mutex_init(&dv->dv_lock, NULL);
 	pthread_cond_init(&dv->dv_work, NULL);
+	for (i = 0; i < POOL_TURNS; i++)
+		turn_init(&dv->dv_turns[i]);
 	dv->dv_pool = pl;
 	dv->dv_id = id;
 	STAILQ_INIT(&dv->dv_queue[0]);
@@ -83,6 +89,10 @@ device_create(struct pw_pool *pl, dev_t id)
 static void
 device_destroy(struct pw_device *dv)
 {
+	size_t i;
+
+	for (i = 0; i < POOL_TURNS; i++)
+		turn_destroy(&dv->dv_turns[i]);
 	pthread_cond_destroy(&dv->dv_work);
 	pthread_mutex_destroy(&dv->dv_lock);
 	free(dv);
@@ -122,7 +132,6 @@ int
 pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 {
 	struct pw_pool *pl;
-	pthread_condattr_t attr;
 	int error;
 
 	pl = calloc(1, sizeof(*pl));
@@ -147,10 +156,7 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 	if (pl->pl_conf.ppc_queue == 0)
 		pl->pl_conf.ppc_queue = POOL_QUEUE;
 	pthread_mutex_init(&pl->pl_lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&pl->pl_ended, &attr);
-	pthread_condattr_destroy(&attr);
+	loop_cond_init(&pl->pl_ended);
 	*out = pl;
 	return 0;
 }
@@ -174,9 +180,7 @@ int
 pw_pool_destroy(struct pw_pool **plp, uint64_t timeout_us)
 {
 	struct pw_pool *pl = *plp;
-	uint64_t end = loop_now() + timeout_us;
-	struct timespec ts = {
-	    (time_t)(end / 1000000), (long)(end % 1000000) * 1000};
+	struct timespec end = loop_timespec(loop_now() + timeout_us);
 	int error = 0;
 	size_t i;
 
@@ -187,7 +191,7 @@ pw_pool_destroy(struct pw_pool **plp, uint64_t timeout_us)
 	pthread_mutex_lock(&pl->pl_lock);
 	while (pl->pl_running > 0 && error == 0)
 		error =
-		    pthread_cond_timedwait(&pl->pl_ended, &pl->pl_lock, &ts);
+		    pthread_cond_timedwait(&pl->pl_ended, &pl->pl_lock, &end);
 	if (pl->pl_running > 0) {
 		pthread_mutex_unlock(&pl->pl_lock);
 		return -EBUSY;
@@ -220,7 +224,9 @@ window_run(struct job *job)
 {
 	struct window *win = (struct window *)job;
 	struct pw_device *dv = win->win_device;
+	struct turn *tn = &dv->dv_turns[os_cpu() % POOL_TURNS];
 	size_t step;
+	bool mine;
 
 	pthread_mutex_lock(&dv->dv_lock);
 	step = dv->dv_step;
@@ -231,8 +237,12 @@ window_run(struct job *job)
 		dv->dv_step = step;
 		pthread_mutex_unlock(&dv->dv_lock);
 	}
-	return os_fetch(dv->dv_pool->pl_sink, win->win_fd, win->win_off,
-	    win->win_len, step);
+	mine = turn_take(tn);
+	os_fetch_begin(win->win_fd, win->win_off, win->win_len, step);
+	if (mine)
+		turn_give(tn);
+	return os_fetch_end(
+	    dv->dv_pool->pl_sink, win->win_fd, win->win_off, win->win_len);
 }
 
 /* Device's lock is held. */

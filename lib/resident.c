@@ -12,6 +12,7 @@
  */
 #include <stdlib.h>
 
+#include "loop.h"
 #include "os.h"
 #include "resident.h"
 
@@ -76,8 +77,8 @@ ask_mincore(struct pw_file *file, off_t off, off_t len)
 	return os_mincore(file->fil_map, off, (size_t)len) == 1;
 }
 
-bool
-resident_ask(struct pw_file *file, off_t off, off_t len)
+static bool
+ask(struct pw_file *file, off_t off, off_t len)
 {
 	switch ((enum os_ask)file->fil_ask) {
 	case OS_ASK_NEVER_COLD:
@@ -91,6 +92,34 @@ resident_ask(struct pw_file *file, off_t off, off_t len)
 		break;
 	}
 	return false;
+}
+
+/*
+ * What many ask for is asked for once a millisecond: it may be evicted as well
+ * between any answer and the sendfile that follows.
+ */
+bool
+resident_ask(struct pw_file *file, off_t off, off_t len)
+{
+	uint64_t now = loop_now();
+
+	if (off >= file->fil_known && off + len <= file->fil_known_end &&
+	    now - file->fil_known_at < RESIDENT_HOLDS)
+		return true;
+	if (!ask(file, off, len))
+		return false;
+	if (file->fil_known_end >= 0) {
+		file->fil_known = off;
+		file->fil_known_end = off + len;
+		file->fil_known_at = now;
+	}
+	return true;
+}
+
+void
+resident_drops(struct pw_file *file)
+{
+	file->fil_known_end = -1;
 }
 
 bool

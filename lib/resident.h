@@ -7,10 +7,12 @@
 
 #include "pagewise.h"
 
+#define RESIDENT_HOLDS 1000 /* microseconds that a yes holds */
+
 /*
  * True if a sendfile of the range will not wait for the disk, as far as one can
  * know: samples are 64 KiB apart where cachestat and mincore are not permitted.
- * Never waits itself.
+ * Never waits itself.  A yes holds for RESIDENT_HOLDS.
  */
 bool resident_ask(struct pw_file *, off_t off, off_t len);
 
@@ -22,6 +24,9 @@ void resident_round(const struct pw_file *, off_t *off, off_t *end);
 
 /* A fetch of the range by the pool has ended well. */
 void resident_fetched(struct pw_file *, off_t off, off_t len);
+
+/* Pages of this file are given back now and then: its answers do not hold. */
+void resident_drops(struct pw_file *);
 
 /* False: the answer of resident_ask is always no, a fetch has to do. */
 bool resident_can_ask(const struct pw_file *);

@@ -37,6 +37,7 @@
 #include "lib/loop.h"
 #include "lib/pagewise.h"
 #include "lib/pool.h"
+#include "lib/resident.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define PATIENCE 60000 /* milliseconds: for what never happens */
@@ -197,7 +198,7 @@ pages_in(size_t len)
 	return (len + page - 1) / page;
 }
 
-/* False where the file system cannot do that. */
+/* False where the file system cannot do that.  No earlier yes holds after it. */
 static inline bool
 evict(int fd, size_t size)
 {
@@ -206,9 +207,9 @@ evict(int fd, size_t size)
 	for (tries = 0; tries < 100; tries++) {
 		fdatasync(fd);
 		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+		usleep(RESIDENT_HOLDS);
 		if (pages_resident(fd, 0, size) == 0)
 			return true;
-		usleep(1000);
 	}
 	return false;
 }

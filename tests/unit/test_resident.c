@@ -203,6 +203,52 @@ what_was_fetched_and_evicted_is_not_resident(void **state)
 	pw_file_unref(&file);
 }
 
+static void
+a_yes_does_not_hold_for_ever(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_CACHESTAT);
+	file = cold_file(fx);
+	fetch(fx, file, 0, SIZE);
+	assert_true(resident_ask(file, 0, SIZE));
+	assert_true(evict(file->fil_fd, (size_t)SIZE));
+	assert_false(resident_ask(file, 0, SIZE));
+	pw_file_unref(&file);
+}
+
+static void
+a_yes_is_for_the_range_that_was_asked_about(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_CACHESTAT);
+	file = cold_file(fx);
+	fetch(fx, file, PIECE, PIECE);
+	assert_true(resident_ask(file, PIECE, PIECE));
+	assert_true(resident_ask(file, PIECE + 1, PIECE - 1));
+	assert_false(resident_ask(file, PIECE - 1, PIECE));
+	assert_false(resident_ask(file, PIECE + 1, PIECE));
+	pw_file_unref(&file);
+}
+
+static void
+a_yes_for_a_file_that_is_given_back_does_not_hold(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	file = cold_file(fx);
+	resident_drops(file);
+	file->fil_ask = OS_ASK_NEVER_COLD;
+	assert_true(resident_ask(file, 0, SIZE));
+	file->fil_ask = OS_ASK_FETCH;
+	assert_false(resident_ask(file, 0, SIZE));
+	pw_file_unref(&file);
+}
+
 /* What cachestat says is asked first, so that nothing is brought in. */
 static void
 asking_about_a_cold_file_of_ours_brings_nothing_in(void **state)
@@ -249,6 +295,9 @@ main(void)
 	    TEST(what_was_never_fetched_is_not_touched),
 	    TEST(what_was_never_fetched_is_not_resident_whatever_is_in_memory),
 	    TEST(what_was_fetched_and_evicted_is_not_resident),
+	    TEST(a_yes_does_not_hold_for_ever),
+	    TEST(a_yes_is_for_the_range_that_was_asked_about),
+	    TEST(a_yes_for_a_file_that_is_given_back_does_not_hold),
 	    TEST(asking_about_a_cold_file_of_ours_brings_nothing_in),
 	    TEST(shared_memory_is_never_cold),
 	};

@@ -1,0 +1,68 @@
+/*
+ * turn: see turn.h.
+ */
+#include <time.h>
+
+#include "loop.h"
+#include "turn.h"
+
+void
+turn_init(struct turn *tn)
+{
+	*tn = (struct turn){0};
+	pthread_mutex_init(&tn->tn_lock, NULL);
+	loop_cond_init(&tn->tn_free);
+}
+
+void
+turn_destroy(struct turn *tn)
+{
+	pthread_cond_destroy(&tn->tn_free);
+	pthread_mutex_destroy(&tn->tn_lock);
+}
+
+/* The lock is held.  Until it is free, or nobody has moved for too long. */
+static void
+await(struct turn *tn)
+{
+	struct timespec end;
+	unsigned given;
+	int error;
+
+	do {
+		given = tn->tn_given;
+		end = loop_timespec(loop_now() + TURN_LONG);
+		error = 0;
+		while (tn->tn_taken && error == 0)
+			error = pthread_cond_timedwait(
+			    &tn->tn_free, &tn->tn_lock, &end);
+	} while (tn->tn_taken && tn->tn_given != given);
+}
+
+bool
+turn_take(struct turn *tn)
+{
+	struct timespec next;
+	bool mine;
+
+	pthread_mutex_lock(&tn->tn_lock);
+	await(tn);
+	mine = !tn->tn_taken;
+	tn->tn_taken = true;
+	next = loop_timespec(tn->tn_next);
+	pthread_mutex_unlock(&tn->tn_lock);
+	if (mine)
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+	return mine;
+}
+
+void
+turn_give(struct turn *tn)
+{
+	pthread_mutex_lock(&tn->tn_lock);
+	tn->tn_taken = false;
+	tn->tn_given++;
+	tn->tn_next = loop_now() + TURN_PAUSE;
+	pthread_cond_signal(&tn->tn_free);
+	pthread_mutex_unlock(&tn->tn_lock);
+}
