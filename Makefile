@@ -7,7 +7,9 @@
 ##   test         install what is missing, run every test, count them
 ##   lint         clang-format, clang-tidy, cppcheck, mandoc; quiet when clean
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
-##   bench-storm  hot requests while a disk is saturated (root, Linux)
+##   bench        every scenario of the laboratory, shortened (root, Linux)
+##   bench-full   the same in full: hours; bench-storm: one scenario
+##   bench-peers  install the servers that it compares with
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
 ##   bench-tools  open-loop latency probe, slow clients: build/bench/
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
@@ -16,7 +18,7 @@
 ##   CC CFLAGS LDFLAGS PREFIX=/usr/local DESTDIR= WERROR=1 V=1
 ##   run:  DIR=conf/welcome PORT=8080 LISTEN=127.0.0.1 ARGS="more options"
 ##   test: PYTEST_ARGS="-k range"
-##   bench-storm: ARGS="--only pagewise-nodiskio,nginx"
+##   bench, bench-full, bench-storm: ARGS="--path nodiskio --peer nginx"
 
 ifeq "the lines below stop every make but GNU make" ""
 .error "pagewise needs GNU make: run gmake"
@@ -38,15 +40,18 @@ STD = -std=c11 -D_GNU_SOURCE -I.
 # Asked when a recipe first needs it, once: `run` and `test` install pkg-config.
 pkg = $(if $(shell pkg-config --exists $(2) && echo y),$(shell pkg-config $(1) \
     $(2)),$(error $(2): not found. Try `make deps`))
-PKGS = libevent_core libconfuse
+PKGS = libevent_core libconfuse $(PKGS_$(OS))
+PKGS_linux = liburing
 PKG_CFLAGS = $(eval PKG_CFLAGS := $(call pkg,--cflags,$(PKGS)))$(PKG_CFLAGS)
 PKG_LIBS = $(eval PKG_LIBS := $(call pkg,--libs,$(PKGS)))$(PKG_LIBS)
+# What libpagewise needs by itself.
+LIB_LIBS = $(if $(PKGS_$(OS)),$(call pkg,--libs,$(PKGS_$(OS))))
 # Short lines, or with V=1 the whole command.
 say = $(if $(V),,@echo "  $(1)	$@";)
 COMPILE = $(CC) $(STD) $(WARN) -pthread -fPIC -MMD -MP $(PKG_CFLAGS) $(CFLAGS)
 LIBS = $(PKG_LIBS) -lhttp_parser -pthread
 
-LIB_C := $(filter-out lib/os_%.c,$(wildcard lib/*.c)) lib/os_$(OS).c
+LIB_C := $(filter-out lib/os_%.c,$(wildcard lib/*.c)) $(wildcard lib/os_$(OS)*.c)
 SERVER_C := $(filter-out server/main.c,$(wildcard server/*.c)) \
     build/mime_table.c
 UNIT_C := $(wildcard tests/unit/test_*.c)
@@ -85,7 +90,7 @@ build/libpagewise.so: $(LIB_C:%.c=build/obj/%.o) lib/pagewise.map
 	$(call say,LD)$(CC) $(CFLAGS) -shared \
 	    -Wl,-soname,libpagewise.so.0 -Wl,-z,defs \
 	    -Wl,--version-script=lib/pagewise.map $(LDFLAGS) \
-	    -o $@.0 $(filter %.o,$^) -pthread
+	    -o $@.0 $(filter %.o,$^) $(LIB_LIBS) -pthread
 	@ln -sf libpagewise.so.0 $@
 
 # The MIME table as one C string: comments and empty lines are left out.
@@ -123,7 +128,7 @@ run: deps
 
 test:
 	@sh conf/install-deps.sh build test
-	@+$(SUBMAKE) WERROR=1 all asan unit build/tests/slowfs
+	@+$(SUBMAKE) WERROR=1 all asan unit build/tests/slowfs bench-tools
 	@python=/usr/bin/python3; \
 	[ -x $$python ] || python=/usr/local/bin/python3; \
 	PAGEWISE=$(CURDIR)/build/asan/pagewise \
@@ -131,10 +136,17 @@ test:
 	    SLOWFS=$(CURDIR)/build/tests/slowfs \
 	    $$python tests/run $(UNIT) -- $(PYTEST_ARGS)
 
-bench-storm: deps
-	@+$(SUBMAKE) all
-	@sh conf/install-deps.sh bench
-	@bench/storm $(ARGS)
+# Without root it measures what it can, and says what it left out.
+SCENARIOS_bench = all --quick
+SCENARIOS_bench-full = all
+SCENARIOS_bench-storm = storm
+bench bench-full bench-storm:
+	@sh conf/install-deps.sh build bench
+	@+$(SUBMAKE) all build/bench/probe build/bench/slow
+	@bench/lab run $(SCENARIOS_$@) $(ARGS)
+
+bench-peers:
+	@sh conf/install-deps.sh peers
 
 build/bench/nowait: bench/nowait.c
 	@mkdir -p $(@D)
@@ -229,8 +241,8 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all asan tsan unit deps run test bench-storm bench-nowait bench-tools \
-    bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
+.PHONY: all asan tsan unit deps run test bench bench-full bench-storm \
+    bench-peers bench-nowait bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc install uninstall clean help
 .DELETE_ON_ERROR:
 

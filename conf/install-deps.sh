@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|test|lint|bench ...
+#	sh conf/install-deps.sh [-n] build|test|lint|bench|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -20,6 +20,7 @@ needs()
 	build	cmd pkg-config			pkg-config		pkgconf
 	build	lib libevent_core		libevent-dev		libevent
 	build	lib libconfuse			libconfuse-dev		libconfuse
+	build	linux lib liburing		liburing-dev		-
 	build	header http_parser.h		libhttp-parser-dev	http-parser
 	test	lib cmocka			libcmocka-dev		cmocka
 	test	pymod pytest			python3-pytest		py311-pytest
@@ -30,13 +31,24 @@ needs()
 	test	linux cmd mkfs.xfs		xfsprogs		-
 	test	linux cmd mkfs.btrfs		btrfs-progs		-
 	test	cmd curl			curl			curl
+	test	linux cmd wrk			wrk			-
+	test	linux pymod matplotlib		python3-matplotlib	-
+	test	linux pymod rich		python3-rich		-
 	lint	cmd clang			clang			llvm
 	lint	cmd clang-format		clang-format		llvm
 	lint	cmd clang-tidy			clang-tidy		llvm
 	lint	cmd cppcheck			cppcheck		cppcheck
 	lint	cmd mandoc			mandoc			-
 	bench	cmd wrk				wrk			wrk
+	bench	cmd fio				fio			fio
 	bench	cmd python3			python3			python3
+	bench	pymod matplotlib		python3-matplotlib	py311-matplotlib
+	bench	pymod rich			python3-rich		py311-rich
+	peers	cmd nginx			nginx			nginx
+	peers	cmd h2o				h2o			h2o
+	peers	cmd lighttpd			lighttpd		lighttpd
+	peers	cmd apache2			apache2			-
+	peers	cmd caddy			caddy			caddy
 	END
 }
 
@@ -123,8 +135,28 @@ install_apt()
 {
 	apt="env DEBIAN_FRONTEND=noninteractive apt-get -q -y"
 	as_root $apt update || say "apt-get update failed; trying all the same" >&2
+	[ -z "$peers" ] || start_nothing
 	as_root $apt -o DPkg::Lock::Timeout=300 install --no-install-recommends \
 	    $packages || die "apt-get could not install: $packages"
+	[ -z "$peers" ] || enable_nothing
+}
+
+# Debian starts a server as it is installed, unless the local policy forbids it.
+policy=/usr/sbin/policy-rc.d
+start_nothing()
+{
+	[ ! -e $policy ] || return 0
+	trap '$sudo rm -f $policy' EXIT
+	trap 'exit 1' HUP INT TERM
+	as_root sh -c "printf '#!/bin/sh\\nexit 101\\n' >$policy && chmod 755 $policy" ||
+	    die "cannot write $policy"
+}
+
+# Nor at the next start of the machine.
+enable_nothing()
+{
+	! cmd systemctl || as_root systemctl disable $packages ||
+	    say "these may start with the machine: $packages" >&2
 }
 
 install_pkg()
@@ -133,9 +165,11 @@ install_pkg()
 	    die "pkg could not install: $packages"
 }
 
-dry=
+dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
-[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|lint|bench ..."
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|lint|bench|peers ..."
+
+case " $* " in *" peers "*) peers=1 ;; esac
 
 if cmd apt-get; then
 	column=debian manager=apt

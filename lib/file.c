@@ -32,6 +32,7 @@ pw_root_open(const char *path, struct pw_root **out)
 		goto fail;
 	}
 	close(fd);
+	atomic_init(&rt->rt_refs, 1);
 	rt->rt_dev = st.st_dev;
 	rt->rt_cached = os_cached_works(rt->rt_fd);
 	*out = rt;
@@ -44,16 +45,35 @@ fail:
 	return error;
 }
 
+/* True if that was the last reference. */
+static bool
+root_release(struct pw_root *rt)
+{
+	return atomic_fetch_sub(&rt->rt_refs, 1) == 1;
+}
+
 void
 pw_root_close(struct pw_root **rtp)
 {
 	struct pw_root *rt = *rtp;
 
-	if (rt == NULL)
-		return;
 	*rtp = NULL;
+	if (rt == NULL || !root_release(rt))
+		return;
 	close(rt->rt_fd);
 	free(rt);
+}
+
+void
+pw_root_ref(struct pw_root *rt)
+{
+	atomic_fetch_add(&rt->rt_refs, 1);
+}
+
+uint64_t
+pw_root_dev(const struct pw_root *rt)
+{
+	return rt->rt_dev;
 }
 
 int
@@ -227,21 +247,44 @@ close_waits(const struct pw_file *file)
 
 /* Without memory or threads it is done here: better late than never. */
 static void
+close_later(struct pw_device *dv, struct close_job what)
+{
+	struct close_job *cj = malloc(sizeof(*cj));
+
+	if (cj != NULL)
+		*cj = what;
+	if (cj == NULL ||
+	    pool_submit(dv, &cj->cj_job, ADMIT_BEGUN, NULL, NULL) != 0) {
+		free(cj);
+		close_run(&what.cj_job);
+	}
+}
+
+static void
 file_close(struct pw_file *file)
 {
-	struct close_job here = {{.job_run = close_run}, file->fil_fd,
+	struct close_job cj = {{.job_run = close_run}, file->fil_fd,
 	    file->fil_map, (size_t)file->fil_size};
-	struct close_job *cj = NULL;
 
 	if (close_waits(file))
-		cj = malloc(sizeof(*cj));
-	if (cj != NULL)
-		*cj = here;
-	if (cj == NULL || pool_submit(file->fil_device, &cj->cj_job,
-			      ADMIT_BEGUN, NULL, NULL) != 0) {
-		free(cj);
-		close_run(&here.cj_job);
-	}
+		close_later(file->fil_device, cj);
+	else
+		close_run(&cj.cj_job);
+}
+
+/* The directory may have been removed, or be on a network file system. */
+void
+pw_root_unref(struct pw_loop *lp, struct pw_root **rtp)
+{
+	struct pw_root *rt = *rtp;
+	struct close_job cj = {{.job_run = close_run}, -1, NULL, 0};
+
+	*rtp = NULL;
+	if (rt == NULL || !root_release(rt))
+		return;
+	cj.cj_fd = rt->rt_fd;
+	close_later(pool_device(lp->lp_pool, rt->rt_dev), cj);
+	free(rt);
 }
 
 void

@@ -4,12 +4,14 @@
 #ifndef LIB_FILE_H
 #define LIB_FILE_H
 
+#include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "os.h"
 #include "pagewise.h"
 
 struct pw_root {
+	atomic_uint rt_refs;
 	int rt_fd;
 	dev_t rt_dev;
 	bool rt_cached; /* lookups can be asked without waiting */

@@ -21,7 +21,8 @@
 struct entry {
 	LIST_ENTRY(entry) en_hash;
 	TAILQ_ENTRY(entry) en_lru; /* oldest use first */
-	struct pw_root *en_root;
+	struct pw_loop *en_loop;
+	struct pw_root *en_root; /* one reference */
 	struct pw_file *en_file; /* NULL until the first time it was opened */
 	uint64_t en_checked;
 	uint64_t en_used;
@@ -120,6 +121,7 @@ entry_remove(struct file_cache *fc, struct entry *en)
 	LIST_REMOVE(en, en_hash);
 	entry_unlist(fc, en);
 	pw_file_unref(&en->en_file);
+	pw_root_unref(en->en_loop, &en->en_root);
 	free(en);
 }
 
@@ -136,8 +138,9 @@ make_room(struct file_cache *fc)
 }
 
 static struct entry *
-entry_add(struct file_cache *fc, struct pw_root *rt, const char *path)
+entry_add(struct pw_loop *lp, struct pw_root *rt, const char *path)
 {
+	struct file_cache *fc = lp->lp_files;
 	size_t len = strlen(path) + 1;
 	struct entry *en;
 
@@ -145,7 +148,9 @@ entry_add(struct file_cache *fc, struct pw_root *rt, const char *path)
 	en = calloc(1, sizeof(*en) + len);
 	if (en == NULL)
 		return NULL;
+	en->en_loop = lp;
 	en->en_root = rt;
+	pw_root_ref(rt);
 	memcpy(en->en_path, path, len);
 	STAILQ_INIT(&en->en_opens);
 	LIST_INSERT_HEAD(bucket(fc, rt, path), en, en_hash);
@@ -356,7 +361,7 @@ open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	if (error != 0)
 		return error;
 	if (en == NULL) {
-		en = entry_add(lp->lp_files, rt, path);
+		en = entry_add(lp, rt, path);
 		if (en == NULL) {
 			if (fnd.fnd_fd != -1)
 				close(fnd.fnd_fd);
@@ -374,7 +379,7 @@ open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
     uint64_t now_us, struct entry **enp)
 {
 	if (*enp == NULL)
-		*enp = entry_add(lp->lp_files, rt, path);
+		*enp = entry_add(lp, rt, path);
 	if (*enp == NULL)
 		return -ENOMEM;
 	(*enp)->en_used = now_us;

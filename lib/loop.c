@@ -6,10 +6,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "async.h"
 #include "drop.h"
 #include "file.h"
 #include "loop.h"
 #include "os.h"
+#include "pipes.h"
 
 uint64_t
 loop_now(void)
@@ -58,7 +60,9 @@ pw_loop_create(
 		goto fail;
 	lp->lp_files = file_cache_create(conf->plc_open_files);
 	lp->lp_drops = drops_create();
-	if (lp->lp_files == NULL || lp->lp_drops == NULL) {
+	lp->lp_pipes = pipes_create();
+	if (lp->lp_files == NULL || lp->lp_drops == NULL ||
+	    lp->lp_pipes == NULL) {
 		error = -ENOMEM;
 		goto fail_wake;
 	}
@@ -67,8 +71,9 @@ pw_loop_create(
 	return 0;
 
 fail_wake:
-	file_cache_destroy(&lp->lp_files);
+	pipes_destroy(&lp->lp_pipes);
 	drops_destroy(&lp->lp_drops);
+	file_cache_destroy(&lp->lp_files);
 	os_wake_close(lp->lp_wake);
 fail:
 	free(lp);
@@ -121,6 +126,7 @@ pw_loop_drain(struct pw_loop *lp)
 		lp->lp_pending--;
 		w->wt_done(w);
 	}
+	async_drain(lp);
 }
 
 void
@@ -128,6 +134,7 @@ pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 {
 	file_cache_age(lp->lp_files, now_us);
 	drops_tick(lp, now_us);
+	async_flush(lp);
 }
 
 void
@@ -138,6 +145,8 @@ pw_loop_destroy(struct pw_loop **lpp)
 	if (lp == NULL)
 		return;
 	*lpp = NULL;
+	async_destroy(&lp->lp_async);
+	pipes_destroy(&lp->lp_pipes);
 	drops_destroy(&lp->lp_drops);
 	file_cache_destroy(&lp->lp_files);
 	pthread_mutex_destroy(&lp->lp_lock);

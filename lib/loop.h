@@ -8,8 +8,10 @@
 
 #include "pagewise.h"
 
+struct async;
 struct file_cache;
 struct drops;
+struct pipes;
 
 struct pw_loop {
 	struct pw_pool *lp_pool;
@@ -18,8 +20,10 @@ struct pw_loop {
 	unsigned lp_pending; /* waits handed to the pool */
 	struct file_cache *lp_files;
 	struct drops *lp_drops;
-	char *lp_copy;	    /* buffer of the path copy, or NULL */
-	uint64_t lp_memory; /* of the machine, bytes */
+	struct pipes *lp_pipes;
+	struct async *lp_async; /* made when it is first needed */
+	char *lp_copy;		/* buffer of the path copy, or NULL */
+	uint64_t lp_memory;	/* of the machine, bytes */
 
 	pthread_mutex_t lp_lock; /* for the inbox; never held over I/O */
 	struct pw_waiter *lp_inbox;

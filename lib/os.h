@@ -67,8 +67,22 @@ int os_nowait(int fd, off_t off);
 
 /* As os_cachestat, on a mapping of the whole file. */
 int os_mincore(void *map, off_t off, size_t len);
-void *os_map(int fd, size_t len);
+void *os_map(int fd, off_t off, size_t len); /* NULL: no */
 void os_unmap(void *map, size_t len);
+
+/* Bring the pages of a map in and, with lock, keep them there: 0 or -errno. */
+int os_lock(void *map, size_t len);
+int os_populate(void *map, size_t len);
+size_t os_page_size(void);
+
+/*
+ * From a file into a pipe, and from there into a socket; neither end waits but
+ * for the disk.  0 bytes without an error: end of file.
+ */
+int os_pipe(int fds[2], size_t size); /* as large as is permitted */
+void os_pipe_close(int fds[2]);
+int os_splice_in(int pipe, int fd, off_t off, size_t len, size_t *taken);
+int os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent);
 
 /* Switches kernel read-ahead off (or on) for this descriptor. */
 void os_advise_random(int fd, bool random);
@@ -87,8 +101,8 @@ int os_fetch_end(int sink, int fd, off_t off, size_t len);
 /* Gives clean pages of a range back. */
 void os_drop(int fd, off_t off, size_t len);
 
-/* The device's read-ahead limit in bytes, at least 64 KiB.  Reads sysfs. */
-size_t os_readahead_limit(dev_t dev);
+/* Bytes that one advice covers on a device, at least 64 KiB.  Reads sysfs. */
+size_t os_advice_limit(dev_t dev);
 
 /* A descriptor that one thread makes readable to wake another. */
 int os_wake_create(int fds[2]); /* [0] to poll and clear, [1] to signal */

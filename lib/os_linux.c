@@ -293,9 +293,9 @@ os_mincore(void *map, off_t off, size_t len)
 }
 
 void *
-os_map(int fd, size_t len)
+os_map(int fd, off_t off, size_t len)
 {
-	void *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0);
+	void *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, off);
 
 	return map == MAP_FAILED ? NULL : map;
 }
@@ -304,6 +304,68 @@ void
 os_unmap(void *map, size_t len)
 {
 	munmap(map, len);
+}
+
+int
+os_lock(void *map, size_t len)
+{
+	return mlock(map, len) == -1 ? -errno : 0;
+}
+
+int
+os_populate(void *map, size_t len)
+{
+	return madvise(map, len, MADV_POPULATE_READ) == -1 ? -errno : 0;
+}
+
+size_t
+os_page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+int
+os_pipe(int fds[2], size_t size)
+{
+	if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) == -1)
+		return -errno;
+	fcntl(fds[1], F_SETPIPE_SZ, (int)size);
+	return 0;
+}
+
+void
+os_pipe_close(int fds[2])
+{
+	close(fds[0]);
+	close(fds[1]);
+	fds[0] = fds[1] = -1;
+}
+
+int
+os_splice_in(int pipe, int fd, off_t off, size_t len, size_t *taken)
+{
+	ssize_t n;
+
+	*taken = 0;
+	n = splice(fd, &off, pipe, NULL, len, SPLICE_F_NONBLOCK);
+	if (n == -1)
+		return -errno;
+	*taken = (size_t)n;
+	return 0;
+}
+
+int
+os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent)
+{
+	ssize_t n;
+
+	*sent = 0;
+	n = splice(pipe, NULL, sock, NULL, len,
+	    SPLICE_F_NONBLOCK | (more ? SPLICE_F_MORE : 0));
+	if (n == -1)
+		return -errno;
+	*sent = (size_t)n;
+	return 0;
 }
 
 void
@@ -320,7 +382,7 @@ os_sink_open(void)
 	return fd == -1 ? -errno : fd;
 }
 
-/* One advice is silently cut at the device's read-ahead limit. */
+/* One advice is silently cut at os_advice_limit. */
 void
 os_fetch_begin(int fd, off_t off, size_t len, size_t step)
 {
@@ -358,6 +420,7 @@ os_drop(int fd, off_t off, size_t len)
 	posix_fadvise(fd, off, (off_t)len, POSIX_FADV_DONTNEED);
 }
 
+/* 0: there is no such device there. */
 static size_t
 read_kib(const char *format, dev_t dev)
 {
@@ -374,16 +437,27 @@ read_kib(const char *format, dev_t dev)
 	return (size_t)strtoul(line, NULL, 10) << 10;
 }
 
-/* A partition has the limit of its disk.  128 KiB is the kernel's default. */
+/*
+ * The larger of the read-ahead and of the largest request of the disk: mm's
+ * force_page_cache_ra, since Linux 4.11.  A partition has the limits of its
+ * disk.
+ */
 size_t
-os_readahead_limit(dev_t dev)
+os_advice_limit(dev_t dev)
 {
-	size_t limit;
+	static const char *const files[] = {
+	    "/sys/class/bdi/%u:%u/read_ahead_kb",
+	    "/sys/dev/block/%u:%u/../queue/read_ahead_kb",
+	    "/sys/dev/block/%u:%u/queue/max_sectors_kb",
+	    "/sys/dev/block/%u:%u/../queue/max_sectors_kb",
+	};
+	size_t i, one, limit = 0;
 
-	limit = read_kib("/sys/class/bdi/%u:%u/read_ahead_kb", dev);
-	if (limit == 0)
-		limit = read_kib(
-		    "/sys/dev/block/%u:%u/../queue/read_ahead_kb", dev);
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		one = read_kib(files[i], dev);
+		if (one > limit)
+			limit = one;
+	}
 	if (limit == 0)
 		limit = READAHEAD_DEFAULT;
 	return limit < OS_SAMPLE ? OS_SAMPLE : limit;

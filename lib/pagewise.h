@@ -101,8 +101,21 @@ void pw_loop_destroy(struct pw_loop **);
 /*
  * ---------------------------------------------------------------- files
  */
+/*
+ * A root is counted: what a loop has cached of it holds it too, so a root that
+ * was opened later is never taken for it.  Opening and closing may wait.
+ */
 int pw_root_open(const char *path, struct pw_root **);
 void pw_root_close(struct pw_root **);
+
+/* One reference more; any thread that has one. */
+void pw_root_ref(struct pw_root *);
+
+/* One less, on the loop's thread: if it was the last, the pool closes. */
+void pw_root_unref(struct pw_loop *, struct pw_root **);
+
+/* The st_dev of its directory, for pw_task_run. */
+uint64_t pw_root_dev(const struct pw_root *);
 
 /* A directory below the root, for reading: may wait, so for tk_work only. */
 int pw_root_open_dir(const struct pw_root *, const char *path);
@@ -180,7 +193,8 @@ int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
  * ---------------------------------------------------------------- sending
  * The rules of the seam, which every send path keeps:
  * 1. Every operation runs on the loop's thread; a prefetch thread never touches
- *    a connection.
+ *    a connection.  (The path pool breaks it, for that is what it is: its
+ *    threads call sendfile on the non-blocking socket and nothing else.)
  * 2. PW_SEND_PENDING means exactly one later completion, delivered by
  *    pw_loop_drain, never from inside pw_send_step, and also after
  *    pw_send_cancel.
@@ -242,6 +256,11 @@ struct pw_send {
 	off_t snd_fetched;     /* first byte that we brought in ... */
 	off_t snd_fetched_end; /* ... and the end of that stretch */
 	off_t snd_dropped;     /* given back up to here, as far as possible */
+	void *snd_own;	       /* what the path keeps for itself */
+	size_t snd_took;       /* bytes that a pool thread's call sent */
+	int snd_result;	       /* what it returned */
+	int snd_next;	       /* enum account_next: what came of it */
+	bool snd_reported;     /* snd_next is to be the next answer */
 };
 
 /* By name; NULL if there is none. */

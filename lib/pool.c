@@ -50,7 +50,7 @@ struct pw_device {
 	bool dv_announced;
 	enum os_ask dv_ask;
 	const char *dv_fsname;
-	size_t dv_step; /* 0: not known yet */
+	atomic_size_t dv_step; /* 0: not known yet */
 	struct turn dv_turns[POOL_TURNS];
 	struct window *dv_windows[DEVICE_HASH];
 };
@@ -219,30 +219,38 @@ window_chain(struct pw_device *dv, uint64_t ino)
 	return &dv->dv_windows[(ino * 0x9e3779b97f4a7c15U) >> 56];
 }
 
+size_t
+device_step(struct pw_device *dv)
+{
+	size_t step = atomic_load(&dv->dv_step);
+
+	if (step == 0) {
+		step = os_advice_limit(dv->dv_id);
+		atomic_store(&dv->dv_step, step);
+	}
+	return step;
+}
+
+int
+pool_read(struct pw_device *dv, int fd, off_t off, size_t len)
+{
+	struct turn *tn = &dv->dv_turns[os_cpu() % POOL_TURNS];
+	bool mine;
+
+	mine = turn_take(tn);
+	os_fetch_begin(fd, off, len, device_step(dv));
+	if (mine)
+		turn_give(tn);
+	return os_fetch_end(dv->dv_pool->pl_sink, fd, off, len);
+}
+
 static int
 window_run(struct job *job)
 {
 	struct window *win = (struct window *)job;
-	struct pw_device *dv = win->win_device;
-	struct turn *tn = &dv->dv_turns[os_cpu() % POOL_TURNS];
-	size_t step;
-	bool mine;
 
-	pthread_mutex_lock(&dv->dv_lock);
-	step = dv->dv_step;
-	pthread_mutex_unlock(&dv->dv_lock);
-	if (step == 0) {
-		step = os_readahead_limit((dev_t)win->win_dev);
-		pthread_mutex_lock(&dv->dv_lock);
-		dv->dv_step = step;
-		pthread_mutex_unlock(&dv->dv_lock);
-	}
-	mine = turn_take(tn);
-	os_fetch_begin(win->win_fd, win->win_off, win->win_len, step);
-	if (mine)
-		turn_give(tn);
-	return os_fetch_end(
-	    dv->dv_pool->pl_sink, win->win_fd, win->win_off, win->win_len);
+	return pool_read(
+	    win->win_device, win->win_fd, win->win_off, win->win_len);
 }
 
 /* Device's lock is held. */

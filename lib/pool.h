@@ -48,6 +48,15 @@ int pool_fetch(
     struct pw_file *, off_t off, size_t len, enum admit, struct pw_waiter *);
 
 /*
+ * What a window's job does: brings the range into memory and waits for it, in
+ * turns with others.  Pool's threads.
+ */
+int pool_read(struct pw_device *, int fd, off_t off, size_t len);
+
+/* Bytes that one advice covers there.  Reads sysfs once, which does not wait. */
+size_t device_step(struct pw_device *);
+
+/*
  * Tasks may be long.  They have a queue of their own, for the device's number with
  * this bit, which no st_dev has, so that no open and no window waits behind them.
  */

@@ -69,7 +69,7 @@ static bool
 ask_mincore(struct pw_file *file, off_t off, off_t len)
 {
 	if (file->fil_map == NULL)
-		file->fil_map = os_map(file->fil_fd, (size_t)file->fil_size);
+		file->fil_map = os_map(file->fil_fd, 0, (size_t)file->fil_size);
 	if (file->fil_map == NULL) {
 		file->fil_ask = OS_ASK_FETCH;
 		return false;

@@ -2,27 +2,31 @@
  * send: the send paths by name, and what they have in common.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
-#include "drop.h"
 #include "loop.h"
 #include "os.h"
+#include "resident.h"
 #include "send_priv.h"
 
-#define SHARE	   ((size_t)128 << 10) /* of one step: 30 us of a loop's time */
-#define WINDOW	   ((size_t)512 << 10)
-#define DROP_DELAY 1000000 /* microseconds: for the tail to be acknowledged */
-#define AUTO_SHARE 8	   /* of memory: larger files are dropped */
+#define WINDOW ((size_t)512 << 10)
 
 static const struct pw_send_path *const paths[] = {
     &send_nodiskio,
+    &send_uring,
+    &send_splice,
+    &send_mlock,
+    &send_aio,
+    &send_pool,
     &send_blocking,
     &send_copy,
 };
 
 #define NPATHS (sizeof(paths) / sizeof(paths[0]))
 
-const char *const pw_send_path_names[] = {"nodiskio", "blocking", "copy", NULL};
+const char *const pw_send_path_names[] = {"nodiskio", "uring", "splice",
+    "mlock", "aio", "pool", "blocking", "copy", NULL};
 
 const struct pw_send_path *
 pw_send_path(const char *name)
@@ -41,30 +45,18 @@ pw_send_probe(const struct pw_send_path *path, const char **why)
 	return path->path_probe == NULL ? 0 : path->path_probe(why);
 }
 
-bool
-send_drops(const struct pw_send *s)
-{
-	switch (s->snd_cache) {
-	case PW_CACHE_KEEP:
-		return false;
-	case PW_CACHE_DROP:
-		return true;
-	case PW_CACHE_AUTO:
-		break;
-	}
-	return (uint64_t)s->snd_file->fil_size >
-	       s->snd_loop->lp_memory / AUTO_SHARE;
-}
-
 void
 pw_send_start(struct pw_send *s)
 {
 	struct pw_file *file = s->snd_file;
+	bool random;
 
 	s->snd_sent = s->snd_wait = 0;
 	s->snd_error = 0;
 	s->snd_pending = false;
 	s->snd_fetches = 0;
+	s->snd_own = NULL;
+	s->snd_reported = false;
 	s->snd_window = s->snd_readahead == 0 ? WINDOW : s->snd_readahead;
 	s->snd_ready = s->snd_fetched = s->snd_fetched_end = s->snd_dropped =
 	    -1;
@@ -73,9 +65,10 @@ pw_send_start(struct pw_send *s)
 		return;
 	}
 	pw_file_ref(file);
-	if (file->fil_random != s->snd_path->path_prefetches) {
-		file->fil_random = s->snd_path->path_prefetches;
-		os_advise_random(file->fil_fd, file->fil_random);
+	random = s->snd_path->path_prefetches && resident_can_ask(file);
+	if (file->fil_random != random) {
+		file->fil_random = random;
+		os_advise_random(file->fil_fd, random);
 	}
 }
 
@@ -94,25 +87,13 @@ pw_send_cancel(struct pw_send *s)
 	s->snd_error = -ECANCELED;
 }
 
-/*
- * All of it once more: acknowledged pages that a receiver on this machine had
- * not read yet could not be given back.
- */
-void
-send_drop_rest(struct pw_send *s)
-{
-	if (s->snd_fetched < s->snd_fetched_end && send_drops(s))
-		drop_add(s->snd_file, s->snd_fetched,
-		    s->snd_fetched_end - s->snd_fetched,
-		    loop_now() + DROP_DELAY);
-	s->snd_fetched = s->snd_fetched_end;
-}
-
 void
 pw_send_finish(struct pw_send *s)
 {
 	if (s->snd_file == NULL)
 		return;
+	if (s->snd_path->path_finish != NULL)
+		s->snd_path->path_finish(s);
 	send_drop_rest(s);
 	pw_file_unref(&s->snd_file);
 }
@@ -126,6 +107,50 @@ send_window_end(const struct pw_send *s)
 	return end < s->snd_off + s->snd_len ? end : s->snd_off + s->snd_len;
 }
 
+struct pw_send *
+send_of_waiter(struct pw_waiter *w)
+{
+	return (struct pw_send *)(void *)((char *)w -
+					  offsetof(struct pw_send, snd_waiter));
+}
+
+void
+send_pending_begin(struct pw_send *s, void (*done)(struct pw_waiter *))
+{
+	s->snd_waiter.wt_done = done;
+	s->snd_since = loop_now();
+	s->snd_pending = true;
+}
+
+void
+send_pending_end(struct pw_send *s, int error)
+{
+	s->snd_pending = false;
+	s->snd_wait += loop_now() - s->snd_since;
+	if (s->snd_error == 0)
+		s->snd_error = error;
+}
+
+enum pw_send_status
+send_pending_fail(struct pw_send *s, int error)
+{
+	s->snd_pending = false;
+	s->snd_error = error;
+	return PW_SEND_ERROR;
+}
+
+enum admit
+send_admit(const struct pw_send *s)
+{
+	return s->snd_begun || s->snd_sent > 0 ? ADMIT_BEGUN : ADMIT_NEW;
+}
+
+int
+send_fetch_by_pool(struct pw_send *s, off_t off, size_t len)
+{
+	return pool_fetch(s->snd_file, off, len, send_admit(s), &s->snd_waiter);
+}
+
 int
 send_by_sendfile(struct pw_send *s, size_t len, size_t *sent)
 {
@@ -136,9 +161,26 @@ send_by_sendfile(struct pw_send *s, size_t len, size_t *sent)
 off_t
 send_share_end(const struct pw_send *s)
 {
-	off_t end = send_window_end(s), share = s->snd_off + (off_t)SHARE;
+	off_t end = send_window_end(s), share = s->snd_off + (off_t)SEND_SHARE;
 
 	return share < end ? share : end;
+}
+
+enum pw_send_status
+send_status(enum account_next next)
+{
+	switch (next) {
+	case ACCOUNT_DONE:
+		return PW_SEND_DONE;
+	case ACCOUNT_CALL:
+	case ACCOUNT_BUSY:
+		return PW_SEND_AGAIN;
+	case ACCOUNT_FULL:
+		return PW_SEND_WANT_WRITE;
+	case ACCOUNT_FAILED:
+		break;
+	}
+	return PW_SEND_ERROR;
 }
 
 static enum account_next
@@ -163,7 +205,7 @@ enum pw_send_status
 send_window(struct pw_send *s, off_t file_end, send_call_f call)
 {
 	enum account_next next = ACCOUNT_CALL;
-	uint64_t end = s->snd_sent + SHARE;
+	uint64_t end = s->snd_sent + SEND_SHARE;
 
 	if (s->snd_mem_len == 0 && s->snd_len == 0)
 		return PW_SEND_DONE;
@@ -171,16 +213,12 @@ send_window(struct pw_send *s, off_t file_end, send_call_f call)
 	       (s->snd_mem_len > 0 || s->snd_off < file_end))
 		next =
 		    send_some(s, file_end, (size_t)(end - s->snd_sent), call);
-	switch (next) {
-	case ACCOUNT_DONE:
-		return PW_SEND_DONE;
-	case ACCOUNT_CALL:
-	case ACCOUNT_BUSY:
-		return PW_SEND_AGAIN;
-	case ACCOUNT_FULL:
-		return PW_SEND_WANT_WRITE;
-	case ACCOUNT_FAILED:
-		break;
-	}
-	return PW_SEND_ERROR;
+	return send_status(next);
+}
+
+enum pw_send_status
+send_memory(struct pw_send *s)
+{
+	return s->snd_mem_len > 0 ? send_window(s, s->snd_off, send_by_sendfile)
+				  : PW_SEND_AGAIN;
 }

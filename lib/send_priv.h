@@ -6,27 +6,82 @@
 
 #include "account.h"
 #include "pagewise.h"
+#include "pool.h"
+
+#define SEND_SHARE ((size_t)128 << 10) /* of one step: 30 us of a loop's time */
 
 struct pw_send_path {
 	const char *path_name;
 	/* May be NULL: it works everywhere. */
 	int (*path_probe)(const char **why);
 	enum pw_send_status (*path_step)(struct pw_send *);
+	/* May be NULL: gives back what snd_own holds.  Nothing is pending. */
+	void (*path_finish)(struct pw_send *);
 	/* Fetches for itself: kernel read-ahead would only be in its way. */
 	bool path_prefetches;
 };
 
-extern const struct pw_send_path send_copy;
+extern const struct pw_send_path send_aio;
 extern const struct pw_send_path send_blocking;
+extern const struct pw_send_path send_copy;
+extern const struct pw_send_path send_mlock;
 extern const struct pw_send_path send_nodiskio;
+extern const struct pw_send_path send_pool;
+extern const struct pw_send_path send_splice;
+extern const struct pw_send_path send_uring;
 
 /*
  * Sends what is left of the memory and then, by call, of the file, until a share
- * (128 KiB in all) is gone or file_end is reached; the common half of every
+ * (SEND_SHARE in all) is gone or file_end is reached; the common half of every
  * path.  call sends up to len bytes at snd_off and says what came of it.
  */
 typedef int (*send_call_f)(struct pw_send *, size_t len, size_t *sent);
 enum pw_send_status send_window(struct pw_send *, off_t file_end, send_call_f);
+
+/* What is left of the memory only; PW_SEND_AGAIN: none is. */
+enum pw_send_status send_memory(struct pw_send *);
+
+/* The outcome of a call as an answer of path_step. */
+enum pw_send_status send_status(enum account_next);
+
+/*
+ * Asks whether the next share is in memory; if so sends it by call; if not has
+ * the window fetched, and is pending until then.  For the paths that prefetch.
+ * fetch calls snd_waiter when [off, off + len) was read, or returns -errno.
+ * A file of which nothing can be known is sent by the pool instead.
+ */
+typedef int (*send_fetch_f)(struct pw_send *, off_t off, size_t len);
+enum pw_send_status send_prefetched(
+    struct pw_send *, send_fetch_f, send_call_f);
+
+/* A send_fetch_f: by the threads of the file's device. */
+int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
+
+/* path_step of the path pool. */
+enum pw_send_status send_by_pool(struct pw_send *);
+
+/*
+ * Between begin and end a completion is on its way, and the transmission is
+ * pending.  The waiter's function calls end, and snd_done last.  fail: after begin,
+ * when there will be no completion.
+ */
+void send_pending_begin(struct pw_send *, void (*done)(struct pw_waiter *));
+void send_pending_end(struct pw_send *, int error);
+enum pw_send_status send_pending_fail(struct pw_send *, int error);
+struct pw_send *send_of_waiter(struct pw_waiter *);
+
+/* What happens to a job that finds the queue full: rule 6. */
+enum admit send_admit(const struct pw_send *);
+
+/*
+ * Remembers what was brought in for this transmission, to give it back when it
+ * is acknowledged, if that is asked for.
+ */
+void send_brought_in(struct pw_send *, off_t off, off_t end);
+
+/* Gives back what the client has acknowledged; the rest in a moment. */
+void send_drop_acknowledged(struct pw_send *);
+void send_drop_rest(struct pw_send *);
 
 /* A send_call_f: sendfile(2). */
 int send_by_sendfile(struct pw_send *, size_t len, size_t *sent);
@@ -36,11 +91,5 @@ off_t send_window_end(const struct pw_send *);
 
 /* The same, but at most a share away. */
 off_t send_share_end(const struct pw_send *);
-
-/* Do the pages that this transmission brings in leave the page cache? */
-bool send_drops(const struct pw_send *);
-
-/* Gives what was brought in and not given back so far back in a moment. */
-void send_drop_rest(struct pw_send *);
 
 #endif

@@ -38,7 +38,6 @@ struct site {
 	char *site_name;
 	char **site_names; /* host names, lower case, NULL ends them */
 	char *site_root;   /* absolute or relative to the working directory */
-	struct pw_root *site_rootdir; /* opened by main, not by conf */
 	struct settings site_set;
 	struct location *site_locations; /* longest prefix first */
 	size_t site_nlocations;

@@ -40,21 +40,14 @@ static const struct option options[] = {
 };
 
 static void
-print_usage(FILE *fp)
-{
-	fputs("usage: pagewise --root DIR [option ...]\n"
-	      "       pagewise -c FILE [-t] [option ...]\n"
-	      "examples:\n"
-	      "    pagewise --root /srv/www --listen 127.0.0.1:8080\n"
-	      "    pagewise -c /etc/pagewise/pagewise.conf\n",
-	    fp);
-}
-
-static void
 print_help(void)
 {
-	print_usage(stdout);
 	fputs(
+	    "usage: pagewise --root DIR [option ...]\n"
+	    "       pagewise -c FILE [-t] [option ...]\n"
+	    "examples:\n"
+	    "    pagewise --root /srv/www --listen 127.0.0.1:8080\n"
+	    "    pagewise -c /etc/pagewise/pagewise.conf\n"
 	    "options:\n"
 	    "    -c, --config FILE        read FILE, see pagewise.conf(5)\n"
 	    "    -t, --test               check the configuration, then exit\n"
@@ -168,8 +161,13 @@ conf_args_parse(int argc, char **argv, struct conf_args *args)
 		return action;
 	if (optind < argc)
 		return complain(argv[optind], "unexpected argument");
+	if (args->arg_config != NULL && args->arg_config[0] == '\0')
+		return complain("--config", "the path is empty");
 	if (args->arg_config == NULL && args->arg_root == NULL) {
-		print_usage(stderr);
+		fputs("pagewise: there is nothing to serve: give a directory "
+		      "by --root DIR, or a configuration file by -c FILE "
+		      "(pagewise -h tells more)\n",
+		    stderr);
 		return CONF_EXIT_USAGE;
 	}
 	return CONF_RUN;

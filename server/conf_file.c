@@ -14,7 +14,8 @@
 
 struct conf_file {
 	char *cf_path;
-	char *cf_dir; /* of the file; NULL: the working directory */
+	char *cf_dir;  /* of the file; NULL: the working directory */
+	char *cf_text; /* without comments */
 	cfg_t *cf_cfg;
 };
 
@@ -31,7 +32,6 @@ static const struct {
 	const char *ph_theirs;
 	const char *ph_ours;
 } phrases[] = {
-    {"no such option '%s'", "%s: unknown key"},
     {"no sub-section title/index for '%s'", "%s: unknown key"},
     {"missing equal sign after option '%s'", "%s: '=' is missing"},
     {"missing opening brace for section '%s'", "%s: '{' is missing"},
@@ -41,9 +41,23 @@ static const struct {
     {"attempt to append to non-list option '%s'", "%s: is not a list"},
 };
 
+/* A key that this section does not know may be at home in another one. */
+static void
+unknown_key(const cfg_t *cfg, const char *key)
+{
+	const char *place = conf_key_place(key, cfg->name);
+
+	fprintf(stderr, "pagewise: %s:%d: %s: %s\n", cfg->filename, cfg->line,
+	    key, place != NULL ? place : "unknown key");
+}
+
 static void
 file_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
+	if (strcmp(fmt, "no such option '%s'") == 0) {
+		unknown_key(cfg, va_arg(ap, const char *));
+		return;
+	}
 	for (size_t i = 0; i < sizeof(phrases) / sizeof(*phrases); i++) {
 		if (strcmp(phrases[i].ph_theirs, fmt) == 0)
 			fmt = phrases[i].ph_ours;
@@ -179,22 +193,20 @@ int
 conf_file_open(const char *path, struct conf_file **out)
 {
 	struct conf_file *file = calloc(1, sizeof(*file));
-	char *text = NULL;
 	int error = -ENOMEM;
 
 	*out = file;
 	if (file != NULL)
 		error = file_name(file, path);
 	if (error == 0)
-		error = conf_text_read(path, &text);
+		error = conf_text_read(path, &file->cf_text);
 	if (error != 0) {
 		fprintf(stderr, "pagewise: %s: %s\n", path, read_cause(error));
 		return error;
 	}
-	error = file_strip(file, text);
+	error = file_strip(file, file->cf_text);
 	if (error == 0)
-		error = file_parse(file, text);
-	free(text);
+		error = file_parse(file, file->cf_text);
 	return error;
 }
 
@@ -215,6 +227,7 @@ conf_file_close(struct conf_file **filep)
 		cfg_free(file->cf_cfg);
 	free(file->cf_path);
 	free(file->cf_dir);
+	free(file->cf_text);
 	free(file);
 	*filep = NULL;
 }
@@ -267,10 +280,30 @@ top_set(void *arg, const char *key, const char *text, struct conf_why *why)
 	return conf_set_top(arg, key, text, why);
 }
 
+/* What is not a list has a value once it was set. */
+static int
+check_empty(const struct conf_file *file)
+{
+	struct conf_why why;
+
+	for (cfg_opt_t *opt = file->cf_cfg->opts; opt->name != NULL; opt++) {
+		if (opt->type == CFGT_SEC || !(opt->flags & CFGF_MODIFIED) ||
+		    cfg_opt_size(opt) > 0)
+			continue;
+		if (conf_empty_top(opt->name, &why) != 0)
+			return complain(file,
+			    conf_text_empty(file->cf_text, opt->name),
+			    opt->name, &why);
+	}
+	return 0;
+}
+
 int
 conf_file_top(const struct conf_file *file, struct conf_build *b)
 {
-	return each_option(file, file->cf_cfg, top_clear, top_set, b);
+	int error = each_option(file, file->cf_cfg, top_clear, top_set, b);
+
+	return error != 0 ? error : check_empty(file);
 }
 
 static void
@@ -352,7 +385,8 @@ read_site(const struct conf_file *file, cfg_t *section, struct conf_build *b)
 	if (error != 0)
 		return error;
 	if (rd.rd_site->site_root == NULL) {
-		conf_why(&why, -EINVAL, "it has no root");
+		conf_why(&why, -EINVAL,
+		    "it has no root: write root = \"DIR\" in it");
 		return complain_section(file, section, &why);
 	}
 	for (unsigned i = 0; i < cfg_size(section, "location"); i++) {
@@ -372,7 +406,9 @@ conf_file_sites(const struct conf_file *file, struct conf_build *b)
 	int error;
 
 	if (n == 0) {
-		fprintf(stderr, "pagewise: %s: site: there is none\n",
+		fprintf(stderr,
+		    "pagewise: %s: it has no site: write site \"NAME\" "
+		    "{ root = \"DIR\" }\n",
 		    file->cf_path);
 		return -EINVAL;
 	}

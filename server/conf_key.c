@@ -57,7 +57,10 @@ number_in_range(const char *text, int (*parse)(const char *, uint64_t *),
 		error = -ERANGE;
 	if (error == 0)
 		return 0;
-	if (error == -EINVAL)
+	if (text[0] == '\0') {
+		text = "the value";
+		cause = "is empty";
+	} else if (error == -EINVAL)
 		cause =
 		    parse == conf_size ? "is not a size" : "is not a number";
 	if (parse == conf_size) {
@@ -317,6 +320,29 @@ static const struct inherited_key inherited_keys[] = {
     {"index", set_index},
 };
 
+static const struct top_key *
+find_top(const char *key)
+{
+	for (size_t i = 0; i < sizeof(top_keys) / sizeof(*top_keys); i++) {
+		if (strcmp(top_keys[i].tk_name, key) == 0)
+			return &top_keys[i];
+	}
+	return NULL;
+}
+
+const char *
+conf_key_place(const char *key, const char *section)
+{
+	if (find_top(key) != NULL || strcmp(key, "site") == 0)
+		return "belongs at the top level, outside of every site";
+	if (strcmp(key, "root") != 0 && strcmp(key, "names") != 0 &&
+	    strcmp(key, "location") != 0)
+		return NULL;
+	if (strcmp(section, "location") == 0)
+		return "belongs in the site, outside of its locations";
+	return "belongs in a site: site \"NAME\" { root = \"DIR\" }";
+}
+
 int
 conf_set_inherited(struct settings *set, const char *key, const char *text,
     struct conf_why *why)
@@ -340,11 +366,20 @@ int
 conf_set_top(struct conf_build *b, const char *key, const char *text,
     struct conf_why *why)
 {
-	for (size_t i = 0; i < sizeof(top_keys) / sizeof(*top_keys); i++) {
-		if (strcmp(top_keys[i].tk_name, key) == 0)
-			return top_keys[i].tk_set(b, &top_keys[i], text, why);
-	}
+	const struct top_key *top = find_top(key);
+
+	if (top != NULL)
+		return top->tk_set(b, top, text, why);
 	return conf_set_inherited(&b->cb_set, key, text, why);
+}
+
+int
+conf_empty_top(const char *key, struct conf_why *why)
+{
+	if (strcmp(key, "listen") != 0)
+		return 0;
+	return conf_why(why, -EINVAL,
+	    "the list is empty: write ADDR:PORT, as {\"127.0.0.1:8080\"}");
 }
 
 void

@@ -63,6 +63,15 @@ int conf_set_inherited(
 void conf_clear_inherited(struct settings *, const char *key);
 int conf_set_send_path(struct settings *, const char *name, struct conf_why *);
 
+/* A list at the top level that was set to {}.  0, or -EINVAL and the cause. */
+int conf_empty_top(const char *key, struct conf_why *);
+
+/*
+ * Where a key or section belongs that is not known in section ("root" is the top
+ * level, else "site" or "location"), for the end of a message.  NULL: nowhere.
+ */
+const char *conf_key_place(const char *key, const char *section);
+
 /*
  * ---------------------------------------------------------------- sites
  */
@@ -103,6 +112,12 @@ int conf_text_read(const char *path, char **text);
  * the thing began and what it is.
  */
 int conf_text_strip(char *text, int *line, const char **what);
+
+/*
+ * The line of the last "key = {}" outside of all sections, which libConfuse
+ * does not keep; 0: there is none.  text has been stripped.
+ */
+int conf_text_empty(char *text, const char *key);
 
 int conf_file_open(const char *path, struct conf_file **);
 const char *conf_file_dir(const struct conf_file *);

@@ -134,7 +134,8 @@ conf_site_name(const struct conf *conf, struct site *site, const char *name,
 
 	/* A final dot is all that may be cut off here. */
 	if (!host_valid(name, len) || n + 1 < len)
-		return conf_why(why, -EINVAL, "%s is not a host name", name);
+		return conf_why(
+		    why, -EINVAL, "\"%s\" is not a host name", name);
 	for (i = 0; i < conf->conf_nsites; i++) {
 		if (site_answers(&conf->conf_sites[i], name, n))
 			return conf_why(why, -EEXIST,

@@ -140,6 +140,51 @@ skip_token(char *p, int *line, const char **what)
 	return skip_word(p);
 }
 
+/* Is the token from p to end this word, with quotes or without? */
+static bool
+is_word(const char *p, const char *end, const char *word)
+{
+	size_t len = strlen(word);
+
+	if (*p == '"' || *p == '\'') {
+		p++;
+		end--;
+	}
+	return (size_t)(end - p) == len && memcmp(p, word, len) == 0;
+}
+
+int
+conf_text_empty(char *text, const char *key)
+{
+	/* What came last: something else, the key, its '=', its '{'. */
+	enum { OTHER, KEY, EQUAL, OPEN } last = OTHER;
+	int line = 1, opened = 0, found = 0, depth = 0;
+	const char *what;
+	char *p, *end;
+
+	for (p = text; *p != '\0'; p = end) {
+		if (*p == '\n')
+			line++;
+		end = skip_token(p, &line, &what);
+		if (strchr(" \t\r\n+", *p) != NULL)
+			continue;
+		if (*p == '}' && last == OPEN)
+			found = opened;
+		if (*p == '{' && depth == 0)
+			opened = line;
+		if (depth == 0 && is_word(p, end, key))
+			last = KEY;
+		else if (*p == '=' && last == KEY)
+			last = EQUAL;
+		else if (*p == '{' && last == EQUAL)
+			last = OPEN;
+		else
+			last = OTHER;
+		depth += (*p == '{') - (*p == '}');
+	}
+	return found;
+}
+
 int
 conf_text_strip(char *text, int *line, const char **what)
 {

@@ -158,15 +158,36 @@ address_host(
 		address_in6(la, &in6, port);
 		return 0;
 	}
-	if (strchr(host, ':') != NULL)
-		return conf_why(
-		    why, -EINVAL, "an IPv6 address needs brackets: [::1]:8080");
 	if (inet_pton(AF_INET, host, &in) != 1)
 		return conf_why(why, -EINVAL,
 		    "%s is not a numeric address (127.0.0.1, [::1] or *)",
 		    host);
 	address_in(la, in, port);
 	return 0;
+}
+
+/* A number alone is a port; the last colon may be one of an IPv6 address. */
+static bool
+without_port(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+
+	if (colon == NULL)
+		return text[strspn(text, "0123456789")] != '\0' ||
+		       text[0] == '\0';
+	return strchr(colon, ']') != NULL;
+}
+
+static int
+no_port(const char *text, struct conf_why *why)
+{
+	struct in_addr in;
+	bool usable = text[0] == '[' || strcmp(text, "*") == 0 ||
+		      inet_pton(AF_INET, text, &in) == 1;
+
+	return conf_why(why, -EINVAL, "%s: write ADDR:PORT, as %s:8080",
+	    text[0] == '\0' ? "the address is empty" : "the port is missing",
+	    usable ? text : "127.0.0.1");
 }
 
 int
@@ -178,6 +199,11 @@ conf_address(const char *text, struct listen_addr *la, struct conf_why *why)
 	size_t len = colon != NULL ? (size_t)(colon - text) : 0;
 	uint64_t port;
 
+	if (without_port(text))
+		return no_port(text, why);
+	if (strchr(text, ':') != colon && text[0] != '[')
+		return conf_why(
+		    why, -EINVAL, "an IPv6 address needs brackets: [::1]:8080");
 	if (len >= sizeof(host))
 		return conf_why(why, -EINVAL, "%s is not an address", text);
 	memcpy(host, text, len);

@@ -10,6 +10,7 @@
 
 #include "conn.h"
 
+#define STATUS_CUT	  499 /* nginx' number for: no answer was begun */
 #define MAX_BODY	  ((uint64_t)64 << 10) /* bytes discarded at most */
 #define REQUESTS_PER_TURN 16
 #define LINGER_READS	  8 /* of a buffer's size, in one turn */
@@ -30,33 +31,36 @@ bufs(struct conn *c)
 
 /* -------------------------------------------------------------- the end */
 
+/* Once for each exchange: when it ends, or is cut while it waits for a disk. */
 static void
 log_exchange(struct conn *c)
 {
 	const struct request *rq = &c->cn_request;
 	const struct response *rs = &c->cn_response;
-	uint64_t sent = response_sent(rs);
+	uint64_t sent = response_sent(rs),
+		 duration = worker_now() - c->cn_since;
+	bool cut = rs->rs_status == 0;
 	struct log_record rec = {
 	    .rec_peer = &c->cn_peer.sa,
 	    .rec_time = c->cn_time,
 	    .rec_line = rq->rq_line,
-	    .rec_status = rs->rs_status,
+	    .rec_status = cut ? STATUS_CUT : rs->rs_status,
 	    .rec_body = sent > rs->rs_head_len ? sent - rs->rs_head_len : 0,
 	    .rec_bytes = sent,
 	    .rec_referer = rq->rq_referer,
 	    .rec_agent = rq->rq_agent,
-	    .rec_duration = worker_now() - c->cn_since,
-	    .rec_wait = rs->rs_wait,
+	    .rec_duration = duration,
+	    .rec_wait = cut ? duration : rs->rs_wait,
 	};
 
 	log_access(c->cn_worker->wk_log, &rec);
+	c->cn_unlogged = false;
 }
 
 static void
 end_exchange(struct conn *c)
 {
-	if (c->cn_response.rs_status != 0 &&
-	    log_access_on(c->cn_worker->wk_log))
+	if (c->cn_unlogged)
 		log_exchange(c);
 	static_finish(c);
 	response_finish(c);
@@ -89,6 +93,9 @@ conn_close(struct conn *c)
 	if (c->cn_dying)
 		return;
 	c->cn_dying = true;
+	/* The disk may never answer. */
+	if (c->cn_unlogged)
+		log_exchange(c);
 	worker_timer(c->cn_worker, c, TIMER_NONE);
 	event_del(&c->cn_event);
 	if (c->cn_response.rs_send.snd_pending)
@@ -175,6 +182,7 @@ begin_exchange(struct conn *c)
 
 	worker_timer(wk, c, TIMER_NONE);
 	c->cn_request = (struct request){0};
+	c->cn_unlogged = log_access_on(wk->wk_log);
 	c->cn_since = worker_now();
 	c->cn_time = worker_time(wk);
 	c->cn_skip = 0;
@@ -401,6 +409,7 @@ static enum next
 step(struct conn *c)
 {
 	uint64_t all = UINT64_MAX;
+	enum next next;
 
 	switch (c->cn_state) {
 	case CONN_READ:
@@ -410,7 +419,9 @@ step(struct conn *c)
 	case CONN_SKIP:
 		return skip_body(c);
 	case CONN_LINGER:
-		return discard(c, &all);
+		next = discard(c, &all);
+		/* The end of the server does not wait for a client's. */
+		return c->cn_worker->wk_draining ? NEXT_CLOSE : next;
 	case CONN_LOOKUP:
 		return looked_up(c, static_continue(c));
 	}
@@ -460,8 +471,10 @@ on_event(evutil_socket_t fd, short what, void *arg)
 	struct conn *c = arg;
 
 	(void)fd;
-	if (what & (EV_READ | EV_CLOSED))
+	if (what & (EV_READ | EV_CLOSED)) {
 		c->cn_readable = true;
+		c->cn_drained = false;
+	}
 	if (what & EV_CLOSED)
 		c->cn_hup = true;
 	if (what & EV_WRITE)
@@ -518,4 +531,15 @@ conn_drain(struct conn *c)
 {
 	if (c->cn_state == CONN_READ && c->cn_in.b_len == 0 && !c->cn_queued)
 		conn_close(c);
+	else if (c->cn_state == CONN_LINGER)
+		conn_run(c);
+}
+
+bool
+conn_idle(const struct conn *c)
+{
+	char byte;
+
+	return c->cn_timer == TIMER_IDLE &&
+	       recv(c->cn_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 1;
 }

@@ -43,6 +43,7 @@ struct conn {
 	bool cn_waiting;  /* a completion is to come */
 	bool cn_dying;	  /* it frees the connection */
 	bool cn_queued;	  /* on wk_turns */
+	bool cn_unlogged; /* an exchange has begun and is not in the log yet */
 	enum timer cn_timer;
 	uint64_t cn_deadline;
 	struct worker *cn_worker;
@@ -89,5 +90,8 @@ void conn_close(struct conn *);
 
 /* No further request: closes now if it is idle, else after the answer. */
 void conn_drain(struct conn *);
+
+/* Between two requests, and nothing of the next one has come. */
+bool conn_idle(const struct conn *);
 
 #endif

@@ -66,17 +66,11 @@ is_visible(char c)
 	return c > ' ' && c < 0x7f;
 }
 
-static bool
-is_ows(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 /* What a field value may contain, obs-text included (RFC 9110, 5.5). */
 static bool
 is_text(char c)
 {
-	return is_visible(c) || is_ows(c) || (unsigned char)c >= 0x80;
+	return is_visible(c) || str_is_ows(c) || (unsigned char)c >= 0x80;
 }
 
 static void
@@ -244,13 +238,7 @@ value_valid(enum field field, struct str value)
 {
 	size_t digits = 0;
 
-	while (value.s_len > 0 && is_ows(value.s_ptr[0])) {
-		value.s_ptr++;
-		value.s_len--;
-	}
-	while (value.s_len > 0 && is_ows(value.s_ptr[value.s_len - 1]))
-		value.s_len--;
-
+	value = str_trim(value);
 	switch (field) {
 	case FIELD_OTHER:
 		return true;

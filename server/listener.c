@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,9 @@
 
 static const int on = 1;
 static const int off = 0;
+
+static const char cure_reclaim[] = "closing idle ones";
+static const char cure_pause[] = "pausing";
 
 static const char *
 cure(int error)
@@ -166,17 +170,69 @@ listener_take(struct worker *wk, const int *fds)
 	return 0;
 }
 
-/* Out of descriptors: the tick resumes, when some may have been closed. */
 static void
-pause_accepting(struct worker *wk, int error)
+tell(struct worker *wk, struct limit *lim, int error, const char *cure)
+{
+	if (limit_tell(lim, worker_now()))
+		log_warn(wk->wk_log, "cannot accept connections: %s; %s",
+		    strerror(error), cure);
+}
+
+static void
+tell_left_out(struct worker *wk, struct limit *lim, const char *cure)
+{
+	uint64_t n = limit_left_out(lim, worker_now());
+
+	if (n > 0)
+		log_warn(wk->wk_log,
+		    "cannot accept connections: %llu times more since the "
+		    "last message; %s",
+		    (unsigned long long)n, cure);
+}
+
+/* The tick resumes, when some descriptors may have been closed. */
+static void
+pause_accepting(struct worker *wk)
 {
 	size_t i;
 
-	log_warn(wk->wk_log, "cannot accept connections: %s; pausing",
-	    strerror(error));
 	wk->wk_paused = true;
 	for (i = 0; i < wk->wk_nlistening; i++)
 		event_del(&wk->wk_listening[i].ls_event);
+}
+
+/* Linux looks for a descriptor first, and then whether anybody waits. */
+static bool
+client_waits(int fd)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+/* What to do about a failed accept.  True: try again. */
+static bool
+overcome(struct worker *wk, int fd, int error)
+{
+	switch (error) {
+	case EMFILE:
+	case ENFILE:
+		if (!client_waits(fd))
+			return false;
+		if (worker_reclaim(wk)) {
+			tell(wk, &wk->wk_told_reclaim, error, cure_reclaim);
+			return true;
+		}
+		break;
+	case ENOMEM:
+	case ENOBUFS:
+		break;
+	default:
+		return false;
+	}
+	tell(wk, &wk->wk_told_pause, error, cure_pause);
+	pause_accepting(wk);
+	return false;
 }
 
 /* Level-triggered: what is over the cap comes again in the next turn. */
@@ -193,13 +249,12 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 		len = sizeof(addr);
 		sock = accept4(fd, (struct sockaddr *)&addr, &len,
 		    SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (sock == -1)
+		if (sock != -1)
+			conn_create(
+			    ls->ls_worker, sock, (struct sockaddr *)&addr, len);
+		else if (!overcome(ls->ls_worker, fd, errno))
 			break;
-		conn_create(ls->ls_worker, sock, (struct sockaddr *)&addr, len);
 	}
-	if (n < ACCEPTS_PER_TURN && (errno == EMFILE || errno == ENFILE ||
-					errno == ENOMEM || errno == ENOBUFS))
-		pause_accepting(ls->ls_worker, errno);
 }
 
 int
@@ -218,14 +273,23 @@ listener_start(struct worker *wk)
 	return 0;
 }
 
-void
-listener_resume(struct worker *wk)
+static void
+resume(struct worker *wk)
 {
 	size_t i;
 
 	wk->wk_paused = false;
 	for (i = 0; i < wk->wk_nlistening; i++)
 		event_add(&wk->wk_listening[i].ls_event, NULL);
+}
+
+void
+listener_tick(struct worker *wk)
+{
+	if (wk->wk_paused && !wk->wk_draining)
+		resume(wk);
+	tell_left_out(wk, &wk->wk_told_pause, cure_pause);
+	tell_left_out(wk, &wk->wk_told_reclaim, cure_reclaim);
 }
 
 void

@@ -23,7 +23,7 @@ void listener_url(int fd, char *text, size_t size);
 /* The following are the worker's own: take over, start, stop accepting. */
 int listener_take(struct worker *, const int *fds);
 int listener_start(struct worker *);
-void listener_resume(struct worker *);
+void listener_tick(struct worker *); /* a few times a second */
 void listener_close(struct worker *);
 
 #endif

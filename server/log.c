@@ -32,6 +32,7 @@
 #define LOG_IDLE	 1000 /* ms without a record before it blocks */
 #define LOG_TELL	 1000 /* ms between two reports of losses */
 #define LOG_DRAIN	 1000 /* ms without progress before it ends */
+#define LOG_HUNG	 1    /* s in one call, before it is left behind */
 
 enum kind { KIND_ACCESS, KIND_NOTICE, KIND_ERROR, NKINDS };
 
@@ -64,6 +65,8 @@ struct log {
 	unsigned lg_nwriters;	       /* with that one */
 	int lg_wake;		       /* eventfd */
 	pthread_t lg_thread;
+	atomic_uint lg_beat; /* shared: how often it came back from a file */
+	atomic_int lg_busy;  /* shared: the kind of that file */
 	atomic_bool lg_want_reopen;
 	atomic_bool lg_want_stop;
 };
@@ -240,6 +243,18 @@ log_backlog(struct log *lg)
 	return sum;
 }
 
+/* The disk may hang in here: log_destroy wants to know. */
+static bool
+log_put(struct log *lg, struct sink *sk, struct ring *rg)
+{
+	bool taken;
+
+	atomic_store(&lg->lg_busy, (int)(sk - lg->lg_sinks));
+	taken = sink_put(sk, rg);
+	atomic_fetch_add(&lg->lg_beat, 1);
+	return taken;
+}
+
 /*
  * Every worker has its turn: one that logs faster than a slow pipe takes must
  * not starve the others.  A line that was begun is finished first.
@@ -255,7 +270,7 @@ log_flush_sink(struct log *lg, struct sink *sk)
 		st = log_stream(lg, sk->sk_turn);
 		taken = true;
 		if (st->st_sink == sk && stream_backlog(st) > 0)
-			taken = sink_put(sk, st->st_ring);
+			taken = log_put(lg, sk, st->st_ring);
 		if (sk->sk_midline)
 			return;
 		sk->sk_turn = (sk->sk_turn + 1) % slots;
@@ -276,7 +291,9 @@ log_do_reopen(struct log *lg)
 	struct sink *sk = &lg->lg_sinks[KIND_ACCESS];
 	int error;
 
+	atomic_store(&lg->lg_busy, KIND_ACCESS);
 	error = sink_reopen(sk, log_stream(lg, sk->sk_turn)->st_ring);
+	atomic_fetch_add(&lg->lg_beat, 1);
 	if (error != 0)
 		log_error(log_own(lg),
 		    "access log: %s: cannot re-open, "
@@ -575,6 +592,54 @@ log_reopen(struct log *lg)
 	log_wake(lg);
 }
 
+static bool
+join_in_time(pthread_t thread)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += LOG_HUNG;
+	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &end) == 0;
+}
+
+/* False: no file has let it go for a while. */
+static bool
+log_join(struct log *lg)
+{
+	unsigned beat, before;
+
+	beat = atomic_load(&lg->lg_beat);
+	do {
+		before = beat;
+		if (join_in_time(lg->lg_thread))
+			return true;
+		beat = atomic_load(&lg->lg_beat);
+	} while (beat != before);
+	return false;
+}
+
+static void *
+last_words(void *arg)
+{
+	struct log *lg = arg;
+	const char *path = lg->lg_sinks[atomic_load(&lg->lg_busy)].sk_path;
+
+	log_error(NULL,
+	    "%s does not answer: ending without it, its last lines are lost",
+	    path != NULL ? path : "the log");
+	return NULL;
+}
+
+/* By a thread of its own: stderr may be on the same disk. */
+static void
+log_abandon(struct log *lg)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, last_words, lg) == 0)
+		join_in_time(thread);
+}
+
 void
 log_destroy(struct log **lgp)
 {
@@ -585,6 +650,8 @@ log_destroy(struct log **lgp)
 		return;
 	atomic_store(&lg->lg_want_stop, true);
 	log_wake(lg);
-	pthread_join(lg->lg_thread, NULL);
-	log_free(lg);
+	if (log_join(lg))
+		log_free(lg);
+	else
+		log_abandon(lg);
 }

@@ -85,7 +85,8 @@ void log_reopen(struct log *);
 /*
  * Writes what is in the rings, stops the thread, closes, frees.  No worker may
  * use its log_writer any more.  A file that takes nothing for a second is given
- * up; what was for it counts as lost.
+ * up; what was for it counts as lost.  A thread that does not come back from the
+ * disk for a second is left behind, with what it uses, after a message.
  */
 void log_destroy(struct log **);
 

@@ -13,6 +13,7 @@
 #include "conf.h"
 #include "listener.h"
 #include "log.h"
+#include "roots.h"
 #include "worker.h"
 
 #define SECOND_US ((uint64_t)1000000)
@@ -21,6 +22,7 @@
 struct server {
 	struct conf *sv_conf;
 	struct pw_pool *sv_pool;
+	struct roots *sv_roots;
 	struct log *sv_log;
 	struct log_writer *sv_writer; /* main's own */
 	int *sv_fds;
@@ -41,38 +43,6 @@ raise_limits(void)
 }
 
 static int
-open_roots(struct conf *conf)
-{
-	struct site *site;
-	size_t i;
-	int error;
-
-	for (i = 0; i < conf->conf_nsites; i++) {
-		site = &conf->conf_sites[i];
-		error = pw_root_open(site->site_root, &site->site_rootdir);
-		if (error != 0) {
-			log_error(NULL, "cannot open the root %s: %s%s",
-			    site->site_root, strerror(-error),
-			    error == -ENOSYS
-				? ": openat2(2) is needed: Linux 5.6, and no "
-				  "sandbox that forbids it"
-				: "");
-			return -1;
-		}
-	}
-	return 0;
-}
-
-static void
-close_roots(struct conf *conf)
-{
-	size_t i;
-
-	for (i = 0; i < conf->conf_nsites; i++)
-		pw_root_close(&conf->conf_sites[i].site_rootdir);
-}
-
-static int
 create_workers(struct server *sv)
 {
 	struct conf *conf = sv->sv_conf;
@@ -80,8 +50,9 @@ create_workers(struct server *sv)
 	int error;
 
 	for (i = 0; i < conf->conf_workers; i++) {
-		error = worker_create(conf, sv->sv_pool, sv->sv_log, i,
-		    sv->sv_fds + i * conf->conf_nlisten, &sv->sv_workers[i]);
+		error = worker_create(conf, sv->sv_pool, sv->sv_roots,
+		    sv->sv_log, i, sv->sv_fds + i * conf->conf_nlisten,
+		    &sv->sv_workers[i]);
 		if (error != 0) {
 			log_error(NULL, "cannot create a worker: %s",
 			    strerror(-error));
@@ -100,6 +71,22 @@ create_workers(struct server *sv)
 	return 0;
 }
 
+static void
+command_all(struct server *sv, enum worker_command command)
+{
+	unsigned i;
+
+	for (i = 0; i < sv->sv_started; i++)
+		worker_command(sv->sv_workers[i], command);
+}
+
+/* Called by the worker that has opened one again. */
+static void
+roots_changed(void *arg)
+{
+	command_all(arg, WORKER_ROOTS);
+}
+
 static int
 create(struct server *sv)
 {
@@ -114,7 +101,8 @@ create(struct server *sv)
 		log_error(NULL, "%s", strerror(ENOMEM));
 		return -1;
 	}
-	if (open_roots(conf) == -1 || listener_bind(conf, sv->sv_fds) == -1)
+	if (roots_open(conf, roots_changed, sv, &sv->sv_roots) == -1 ||
+	    listener_bind(conf, sv->sv_fds) == -1)
 		return -1;
 	error = log_create(
 	    conf->conf_access_log, conf->conf_workers + 1, &sv->sv_log);
@@ -174,6 +162,8 @@ serve(struct server *sv, const sigset_t *set)
 		if (number != SIGHUP)
 			return;
 		log_reopen(sv->sv_log);
+		/* Not here: who waits for a disk cannot take the next one. */
+		worker_command(sv->sv_workers[0], WORKER_REOPEN);
 	}
 }
 
@@ -196,15 +186,6 @@ wait_workers(struct server *sv, const sigset_t *set, uint64_t end_us)
 				return false;
 		}
 	return true;
-}
-
-static void
-command_all(struct server *sv, enum worker_command command)
-{
-	unsigned i;
-
-	for (i = 0; i < sv->sv_started; i++)
-		worker_command(sv->sv_workers[i], command);
 }
 
 /*
@@ -240,7 +221,7 @@ destroy(struct server *sv)
 		worker_destroy(&sv->sv_workers[i]);
 	pw_pool_destroy(&sv->sv_pool, HUNG_US);
 	log_destroy(&sv->sv_log);
-	close_roots(sv->sv_conf);
+	roots_close(&sv->sv_roots);
 	free(sv->sv_workers);
 	free(sv->sv_fds);
 	conf_destroy(&sv->sv_conf);

@@ -9,12 +9,6 @@
 
 enum comparison { COMPARE_STRONG, COMPARE_WEAK };
 
-static bool
-is_ows(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 static void
 advance(struct str *s, size_t n)
 {
@@ -25,17 +19,8 @@ advance(struct str *s, size_t n)
 static void
 skip_ows(struct str *s)
 {
-	while (s->s_len > 0 && is_ows(*s->s_ptr))
+	while (s->s_len > 0 && str_is_ows(*s->s_ptr))
 		advance(s, 1);
-}
-
-static struct str
-trim(struct str s)
-{
-	skip_ows(&s);
-	while (s.s_len > 0 && is_ows(s.s_ptr[s.s_len - 1]))
-		s.s_len--;
-	return s;
 }
 
 /* Without control characters, space and quote; a backslash is just a byte. */
@@ -72,11 +57,11 @@ matches(struct str list, struct str etag, enum comparison how)
 	struct str opaque;
 	bool weak, found = false;
 
-	list = trim(list);
+	list = str_trim(list);
 	if (str_eq(list, STR("*")))
 		return true;
 	while (list.s_len > 0) {
-		if (*list.s_ptr == ',' || is_ows(*list.s_ptr)) {
+		if (*list.s_ptr == ',' || str_is_ows(*list.s_ptr)) {
 			advance(&list, 1);
 			continue;
 		}
@@ -91,7 +76,7 @@ matches(struct str list, struct str etag, enum comparison how)
 static bool
 get_date(struct str value, time_t now, time_t *t)
 {
-	return value.s_ptr != NULL && date_parse(trim(value), now, t);
+	return value.s_ptr != NULL && date_parse(str_trim(value), now, t);
 }
 
 int
@@ -127,7 +112,7 @@ precond_if_range(
 
 	if (value.s_ptr == NULL)
 		return true;
-	value = trim(value);
+	value = str_trim(value);
 	if (value.s_len > 0 && *value.s_ptr == '"')
 		return str_eq(value, etag);
 	return get_date(value, now, &t) && t == mtime && mtime < now;

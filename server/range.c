@@ -9,30 +9,12 @@
 _Static_assert(sizeof(off_t) == sizeof(int64_t), "files over 2 GiB");
 
 static bool
-is_ows(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static struct str
-trim(struct str s)
-{
-	while (s.s_len > 0 && is_ows(s.s_ptr[0])) {
-		s.s_ptr++;
-		s.s_len--;
-	}
-	while (s.s_len > 0 && is_ows(s.s_ptr[s.s_len - 1]))
-		s.s_len--;
-	return s;
-}
-
-static bool
 skip_unit(struct str *value)
 {
 	static const char unit[] = "bytes=";
 	size_t n = sizeof(unit) - 1;
 
-	*value = trim(*value);
+	*value = str_trim(*value);
 	if (value->s_len < n || strncasecmp(value->s_ptr, unit, n) != 0)
 		return false;
 	value->s_ptr += n;
@@ -57,7 +39,7 @@ next_member(struct str *list, struct str *member)
 		list->s_ptr += member->s_len + 1;
 		list->s_len -= member->s_len + 1;
 	}
-	*member = trim(*member);
+	*member = str_trim(*member);
 	return true;
 }
 

@@ -64,14 +64,6 @@ join(struct parsing *ps, struct str *value, struct str more)
 	return 0;
 }
 
-static struct str
-trim(const char *at, size_t len)
-{
-	while (len > 0 && (at[len - 1] == ' ' || at[len - 1] == '\t'))
-		len--;
-	return (struct str){at, len};
-}
-
 static int
 set_field(struct parsing *ps, const struct field *f, struct str value)
 {
@@ -112,7 +104,8 @@ on_value(http_parser *parser, const char *at, size_t len)
 		if (ps->ps_name.s_len == strlen(fields[i].name) &&
 		    strncasecmp(ps->ps_name.s_ptr, fields[i].name,
 			ps->ps_name.s_len) == 0)
-			return set_field(ps, &fields[i], trim(at, len));
+			return set_field(
+			    ps, &fields[i], str_trim((struct str){at, len}));
 	return 0;
 }
 
@@ -188,5 +181,8 @@ request_parse(struct request *rq, struct str head, uint64_t max_body,
 	if (!ps.ps_complete)
 		return parser.http_errno == HPE_INVALID_METHOD ? 501 : 400;
 	rq->rq_method = method(parser.method);
-	return rq->rq_body > max_body ? 413 : 0;
+	if (rq->rq_body <= max_body)
+		return 0;
+	/* Of two things that are wrong the method is the first. */
+	return rq->rq_method == METHOD_OTHER ? 405 : 413;
 }

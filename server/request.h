@@ -34,7 +34,8 @@ struct request {
 /*
  * head is what head_check accepted, without leading blank lines.  Returns 0 or
  * a status to refuse it with: 400, 413 for a body over max_body, 501 for an
- * unknown method.  Other methods than the three are METHOD_OTHER.
+ * unknown method.  Other methods than the three are METHOD_OTHER, and 405 with
+ * such a body.
  */
 int request_parse(
     struct request *, struct str head, uint64_t max_body, struct buf_list *);

@@ -55,6 +55,16 @@ fail(struct conn *c, int error)
 	return true;
 }
 
+/* The worker may replace its root meanwhile.  False, for what is not ready. */
+static bool
+pending(struct lookup *lk)
+{
+	if (!lk->lk_holds)
+		pw_root_ref(lk->lk_root);
+	lk->lk_holds = true;
+	return false;
+}
+
 /* ---------------------------------------------------------------- listings */
 
 /* A completion is only noted: it may be one of thousands. */
@@ -103,7 +113,7 @@ list(struct conn *c, uint64_t dev)
 	li = calloc(1, sizeof(*li));
 	if (li == NULL)
 		return fail(c, -ENOMEM);
-	li->li_root = lk->lk_site->site_rootdir;
+	li->li_root = lk->lk_root;
 	li->li_dev = dev;
 	li->li_path = strdup(lk->lk_path.b_data);
 	li->li_title = strdup(c->cn_target.tgt_path.s_ptr);
@@ -112,7 +122,7 @@ list(struct conn *c, uint64_t dev)
 	li->li_arg = c;
 	error = listing_start(li, c->cn_worker->wk_loop);
 	if (error == 0)
-		return false;
+		return pending(lk);
 	listing_free(li);
 	return fail(c, error);
 }
@@ -207,6 +217,18 @@ on_open(struct pw_waiter *w)
 		pw_file_unref(&c->cn_lookup.lk_open.op_file);
 }
 
+/* There was no descriptor for the file, but an idle connection had one. */
+static bool
+made_room(struct conn *c, int error)
+{
+	struct lookup *lk = &c->cn_lookup;
+
+	if ((error != -EMFILE && error != -ENFILE) || lk->lk_made_room)
+		return false;
+	lk->lk_made_room = true;
+	return worker_reclaim(c->cn_worker);
+}
+
 static bool
 find(struct conn *c)
 {
@@ -216,10 +238,12 @@ find(struct conn *c)
 	if (lk->lk_path.b_failed)
 		return fail(c, -ENOMEM);
 	lk->lk_open.op_waiter.wt_done = on_open;
-	error = pw_file_open(c->cn_worker->wk_loop, lk->lk_site->site_rootdir,
-	    lk->lk_path.b_data, worker_now(), &lk->lk_open);
+	do
+		error = pw_file_open(c->cn_worker->wk_loop, lk->lk_root,
+		    lk->lk_path.b_data, worker_now(), &lk->lk_open);
+	while (made_room(c, error));
 	if (error == -EINPROGRESS)
-		return false;
+		return pending(lk);
 	return look(c, error);
 }
 
@@ -228,12 +252,15 @@ static_begin(struct conn *c)
 {
 	struct lookup *lk = &c->cn_lookup;
 	struct str path = c->cn_target.tgt_path, host = c->cn_request.rq_host;
+	const struct conf *conf = c->cn_worker->wk_conf;
+	const struct site *site;
 
 	*lk = (struct lookup){0};
 	if (c->cn_target.tgt_host.s_ptr != NULL)
 		host = c->cn_target.tgt_host;
-	lk->lk_site = conf_site(c->cn_worker->wk_conf, host.s_ptr, host.s_len);
-	lk->lk_set = conf_settings(lk->lk_site, path.s_ptr, path.s_len);
+	site = conf_site(conf, host.s_ptr, host.s_len);
+	lk->lk_root = c->cn_worker->wk_roots[site - conf->conf_sites];
+	lk->lk_set = conf_settings(site, path.s_ptr, path.s_len);
 	if (c->cn_target.tgt_dotfile && !lk->lk_set->set_dotfiles)
 		return fail(c, -ENOENT);
 	buf_add(&lk->lk_path, &c->cn_worker->wk_bufs, path.s_ptr + 1,
@@ -254,6 +281,8 @@ static_continue(struct conn *c)
 
 	if (lk->lk_listing != NULL)
 		listed(c, lk->lk_listing);
+	else if (made_room(c, error))
+		ready = find(c);
 	else
 		ready = look(c, error);
 	if (ready)
@@ -270,5 +299,8 @@ static_finish(struct conn *c)
 		listing_free(lk->lk_listing);
 	lk->lk_listing = NULL;
 	pw_file_unref(&lk->lk_open.op_file);
+	if (lk->lk_holds)
+		pw_root_unref(c->cn_worker->wk_loop, &lk->lk_root);
+	lk->lk_holds = false;
 	buf_release(&lk->lk_path, &c->cn_worker->wk_bufs);
 }

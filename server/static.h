@@ -12,13 +12,14 @@
 
 struct conn;
 struct listing;
-struct site;
 struct settings;
 
 /* Where the search for the connection's request stands. */
 struct lookup {
 	struct pw_open lk_open;
-	const struct site *lk_site;
+	struct pw_root *lk_root; /* the worker's, or with lk_holds our own */
+	bool lk_holds;		 /* a reference, since we have had to wait */
+	bool lk_made_room;	 /* an idle connection was closed for it */
 	const struct settings *lk_set;
 	struct buf lk_path; /* below the root, NUL-terminated */
 	size_t lk_base;	    /* length of it without an index file's name */

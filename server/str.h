@@ -28,4 +28,23 @@ str_caseeq(struct str a, struct str b)
 	       strncasecmp(a.s_ptr, b.s_ptr, a.s_len) == 0;
 }
 
+/* Optional white space (RFC 9110, 5.6.3). */
+static inline bool
+str_is_ows(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static inline struct str
+str_trim(struct str s)
+{
+	while (s.s_len > 0 && str_is_ows(s.s_ptr[0])) {
+		s.s_ptr++;
+		s.s_len--;
+	}
+	while (s.s_len > 0 && str_is_ows(s.s_ptr[s.s_len - 1]))
+		s.s_len--;
+	return s;
+}
+
 #endif

@@ -17,6 +17,7 @@
 #define TICK_US	  250000
 #define TURNS_US  100 /* of a loop's turn for connections in mid-answer */
 #define LINGER_US 5000000
+#define LOOKS	  16 /* at connections that may be idle, in a row */
 #define SECOND_US ((uint64_t)1000000)
 
 uint64_t
@@ -146,8 +147,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	expire(wk, worker_now() + TURNS_US);
 	pw_loop_tick(wk->wk_loop, worker_now());
-	if (wk->wk_paused && !wk->wk_draining)
-		listener_resume(wk);
+	listener_tick(wk);
 	if (wk->wk_id == 0)
 		report_refused(wk);
 }
@@ -170,6 +170,21 @@ on_done(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	pw_loop_drain(wk->wk_loop);
 	maybe_end(wk);
+}
+
+/* A client whose connection is closed then connects again (RFC 9112, 9.5). */
+bool
+worker_reclaim(struct worker *wk)
+{
+	struct conn *c = TAILQ_FIRST(&wk->wk_timers[TIMER_IDLE]);
+	int n;
+
+	for (n = 0; c != NULL && n < LOOKS; n++, c = TAILQ_NEXT(c, cn_timed))
+		if (conn_idle(c)) {
+			conn_close(c);
+			return true;
+		}
+	return false;
 }
 
 void
@@ -220,20 +235,36 @@ stop(struct worker *wk)
 }
 
 static void
+obey(struct worker *wk, enum worker_command command)
+{
+	switch (command) {
+	case WORKER_DRAIN:
+		drain(wk);
+		break;
+	case WORKER_STOP:
+		stop(wk);
+		break;
+	case WORKER_ABANDON:
+		event_base_loopbreak(wk->wk_base);
+		break;
+	case WORKER_REOPEN:
+		roots_reopen(wk->wk_shared_roots, wk->wk_loop, wk->wk_log);
+		break;
+	case WORKER_ROOTS:
+		roots_take(wk->wk_shared_roots, wk->wk_loop, wk->wk_roots);
+		break;
+	}
+}
+
+static void
 on_control(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *wk = arg;
 	char command;
 
 	(void)what;
-	while (read(fd, &command, 1) == 1) {
-		if (command == WORKER_DRAIN)
-			drain(wk);
-		else if (command == WORKER_STOP)
-			stop(wk);
-		else
-			event_base_loopbreak(wk->wk_base);
-	}
+	while (read(fd, &command, 1) == 1)
+		obey(wk, (enum worker_command)command);
 }
 
 static void
@@ -253,7 +284,16 @@ create_loop(struct worker *wk)
 	    .plc_arg = wk,
 	};
 
-	return pw_loop_create(wk->wk_pool, &conf, &wk->wk_loop);
+	int error;
+
+	wk->wk_roots =
+	    calloc(wk->wk_conf->conf_nsites, sizeof(struct pw_root *));
+	if (wk->wk_roots == NULL)
+		return -ENOMEM;
+	error = pw_loop_create(wk->wk_pool, &conf, &wk->wk_loop);
+	if (error == 0)
+		roots_take(wk->wk_shared_roots, wk->wk_loop, wk->wk_roots);
+	return error;
 }
 
 static int
@@ -311,8 +351,9 @@ init_lists(struct worker *wk)
 }
 
 int
-worker_create(const struct conf *conf, struct pw_pool *pool, struct log *log,
-    unsigned id, const int *fds, struct worker **out)
+worker_create(const struct conf *conf, struct pw_pool *pool,
+    struct roots *roots, struct log *log, unsigned id, const int *fds,
+    struct worker **out)
 {
 	struct worker *wk;
 	int error;
@@ -322,6 +363,7 @@ worker_create(const struct conf *conf, struct pw_pool *pool, struct log *log,
 		return -ENOMEM;
 	wk->wk_conf = conf;
 	wk->wk_pool = pool;
+	wk->wk_shared_roots = roots;
 	wk->wk_log = log_writer(log, id);
 	wk->wk_id = id;
 	wk->wk_pipe[0] = wk->wk_pipe[1] = -1;
@@ -407,6 +449,9 @@ worker_destroy(struct worker **wkp)
 		event_del(&wk->wk_tick);
 		event_del(&wk->wk_again);
 	}
+	if (wk->wk_loop != NULL)
+		roots_drop(wk->wk_shared_roots, wk->wk_loop, wk->wk_roots);
+	free(wk->wk_roots);
 	pw_loop_destroy(&wk->wk_loop);
 	if (wk->wk_base != NULL)
 		event_base_free(wk->wk_base);

@@ -15,7 +15,9 @@
 #include "buf.h"
 #include "conf.h"
 #include "date.h"
+#include "limit.h"
 #include "log.h"
+#include "roots.h"
 
 struct conn;
 
@@ -45,10 +47,14 @@ struct worker {
 	struct event_base *wk_base;
 	struct pw_loop *wk_loop;
 	struct log_writer *wk_log;
+	struct pw_root **wk_roots; /* of conf_sites, one reference each */
 
 	struct listening *wk_listening;
 	size_t wk_nlistening;
 	bool wk_paused; /* out of descriptors: not accepting for a moment */
+	struct limit wk_told_pause; /* messages about that ... */
+	struct limit
+	    wk_told_reclaim; /* ... and about what was closed instead */
 
 	struct event wk_done;	 /* wk_loop has completions */
 	struct event wk_tick;	 /* a few times a second */
@@ -70,6 +76,7 @@ struct worker {
 
 	/* between main and the worker */
 	struct pw_pool *wk_pool;
+	struct roots *wk_shared_roots;
 	unsigned wk_id;
 	pthread_t wk_thread;
 	bool wk_ended;	/* and was joined; main's own */
@@ -79,16 +86,19 @@ struct worker {
 /* ------------------------------------------------- called by main's thread */
 
 /* Prepares a worker; fds are its listening sockets, it takes them over. */
-int worker_create(const struct conf *, struct pw_pool *, struct log *,
-    unsigned id, const int *fds, struct worker **);
+int worker_create(const struct conf *, struct pw_pool *, struct roots *,
+    struct log *, unsigned id, const int *fds, struct worker **);
 int worker_start(struct worker *);
 
 enum worker_command {
 	WORKER_DRAIN = 'd',   /* no more connections; ends with the last one */
 	WORKER_STOP = 's',    /* the connections are closed */
 	WORKER_ABANDON = 'a', /* ends at once; must not be destroyed then */
+	WORKER_REOPEN = 'o',  /* always the same one: opens the roots again */
+	WORKER_ROOTS = 'r',   /* takes those that were opened again */
 };
 
+/* Any thread. */
 void worker_command(struct worker *, enum worker_command);
 
 /* True once the thread has ended, waiting for at most timeout_us. */
@@ -108,6 +118,12 @@ uint64_t worker_now(void);
 
 /* Seconds since the epoch; wk_date is of the same second. */
 time_t worker_time(struct worker *);
+
+/*
+ * Closes the connection that has been idle longest between two requests, to have
+ * its descriptor.  False: there is none.
+ */
+bool worker_reclaim(struct worker *);
 
 void worker_conn_added(struct worker *, struct conn *);
 void worker_conn_removed(struct worker *, struct conn *);

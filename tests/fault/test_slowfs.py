@@ -3,6 +3,7 @@ go on, so nothing depends on timing."""
 
 import errno
 import os
+import re
 import shutil
 import signal
 import socket
@@ -430,6 +431,24 @@ def test_shutdown_does_not_wait_for_a_hung_disk_for_ever(serve_slow, slow, op):
     code = server.wait()
     assert code in (0, 1)
     c.drain()
+    server.stop(codes=(0, 1), messages=r"(pagewise: [^\n]*\n)*")
+
+
+@pytest.mark.parametrize("op, status", [("lookup", 499), ("open", 499), ("read", 200)])
+def test_request_that_is_cut_while_it_waits_is_logged(serve_slow, slow, tmp_path, op, status):
+    log = tmp_path / "access.log"
+    server = serve_slow(shutdown_timeout=1, access_log=str(log))
+    slow.hang(op, "cold.bin")
+    c = ask_slow(server)
+    slow.wait_held(op)
+    server.terminate()
+    server.wait()
+    c.drain()
+    (line,) = log.read_text().splitlines()
+    expected = r'127\.0\.0\.1 .* "GET /cold\.bin HTTP/1\.1" %d 0 "-" "-" 0 (\d+) (\d+)' % status
+    duration, waited = map(int, re.fullmatch(expected, line).groups())
+    if status == 499:
+        assert waited == duration > 0
     server.stop(codes=(0, 1), messages=r"(pagewise: [^\n]*\n)*")
 
 

@@ -23,7 +23,8 @@ PAGEWISE = os.environ.get("PAGEWISE", os.path.join(TREE, "build/asan/pagewise"))
 RELEASE = os.environ.get("PAGEWISE_RELEASE", os.path.join(TREE, "build/pagewise"))
 SLOWFS = os.environ.get("SLOWFS", os.path.join(TREE, "build/tests/slowfs"))
 
-SEND_PATHS = ["copy", "blocking", "nodiskio"]
+SEND_PATHS = ["nodiskio", "uring", "splice", "mlock", "aio", "pool", "blocking",
+              "copy"]
 
 # How long anything may take before the test gives up.  Never a measurement.
 PATIENCE = 30.0

@@ -59,6 +59,9 @@ WRONG = [
     ('listen = {"127.0.0.1:81",\n"127.0.0.1:81"}\n', 2, "listen", "twice"),
     ('mime_types = "/no/such/file"\n', 1, "mime_types", "/no/such/file"),
     ('index = {"a/b"}\n', 1, "index", "a/b"),
+    ("# none\nlisten = {}\n", 2, "listen", "empty"),
+    ('listen = {"127.0.0.1:1", ""}\n', 1, "listen", "empty"),
+    ('root = "/"\n', 1, "root", "site"),
 ]
 
 
@@ -75,7 +78,9 @@ WRONG_SITES = [
     ('site "s" {\n\troot = "/no/such/directory"\n}\n', 2, "/no/such/directory"),
     ('site "s" {\n\troot = "/etc/passwd"\n}\n', 2, "/etc/passwd"),
     ('site "s" {\n}\n', 1, "root"),
+    ('site "s" {\n\troot = ""\n}\n', 2, "empty"),
     ('site "s" {\n\troot = "@ROOT@"\n\tport = 1\n}\n', 3, "port"),
+    ('site "s" {\n\troot = "@ROOT@"\n\tworkers = 1\n}\n', 3, "top level"),
     ('site "s" {\n\troot = "@ROOT@"\n\tlocation "video" {\n\t}\n}\n', 3, "video"),
     ('site "s" {\n\troot = "@ROOT@"\n\tlocation "/v/" {\n\t\tcache = x\n\t}\n}\n', 4, "cache"),
     ('site "s" {\n\troot = "@ROOT@"\n\tlocation "/v/" {\n\t\troot = "/"\n\t}\n}\n', 4, "root"),
@@ -102,7 +107,7 @@ def test_error_in_a_site_names_its_line(tmp_path, text, line, word):
 def test_file_without_a_site_is_an_error(tmp_path):
     path, run = check(tmp_path, "workers = 1\n")
     assert run.code == 1
-    assert str(path) in run.err and "site" in run.err
+    assert str(path) in run.err and 'site "NAME" { root = "DIR" }' in run.err
 
 
 @pytest.mark.parametrize("name", ["missing.conf", ""])
@@ -151,7 +156,8 @@ def test_help_names_every_option():
         (["--root", "/", "--send-path", "teleport"], "teleport"),
         (["--root", "/", "--listen", "nowhere"], "--listen"),
         (["--root", "/no/such/directory"], "/no/such/directory"),
-        ([], "usage"),
+        (["--root", "/", "--listen", "1.2.3.4"], "ADDR:PORT"),
+        ([], "--root DIR"),
     ],
 )
 def test_usage_error_exits_with_2_and_says_why(args, word):

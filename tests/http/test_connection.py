@@ -209,6 +209,20 @@ def test_request_body_that_is_too_large_is_413_and_close(plain, method):
         c.eof()
 
 
+@pytest.mark.parametrize("method", ["PUT", "POST", "DELETE"])
+@pytest.mark.parametrize("size", [0, 1000, 65537, 1 << 40])
+def test_method_is_judged_before_the_size_of_the_body(plain, method, size):
+    """As `curl -T bigfile` sends it."""
+    fields = {"Content-Length": str(size), "Expect": "100-continue"}
+    with plain.connect() as c:
+        c.send(request("/4097.bin", method, fields=fields))
+        response = c.response()
+        assert response.status == 405
+        assert response.closes or size < 65537
+        if response.closes:
+            c.eof()
+
+
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("expect", ["100-continue", "100-Continue"])
 def test_expect_100_continue_is_not_left_waiting(plain, method, expect):
@@ -242,10 +256,11 @@ def test_expect_from_a_1_0_client_is_ignored(plain):
     [
         b"GET / HTTP/1.1\r\nHost: x\r\nBad Name: y\r\n\r\n",
         request("/", fields={"Transfer-Encoding": "chunked"}),
+        request("/", fields={"Content-Length": str(1 << 30)}),
         request("/", "POST", fields={"Content-Length": str(1 << 30)}),
         request("/", version="2.0"),
     ],
-    ids=["400", "501", "413", "505"],
+    ids=["400", "501", "413", "405", "505"],
 )
 def test_client_that_goes_on_sending_still_reads_the_answer(plain, head):
     """RFC 9112, 9.6: a server that closes at once resets, and the answer is lost."""

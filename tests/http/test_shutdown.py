@@ -94,6 +94,25 @@ def test_download_beyond_the_timeout_is_cut(start, big, send_path):
     server.stop(messages=r"(pagewise: [^\n]*\n)?")
 
 
+@pytest.mark.parametrize(
+    "last",
+    [b"nonsense\r\n\r\n", request("/small", fields={"Connection": "close"})],
+    ids=["error", "close"],
+)
+def test_client_that_does_not_close_after_the_last_answer_is_not_waited_for(
+    start, big, last
+):
+    # Less than a client may take to close after its last answer.
+    server = start(timeout=4)
+    with server.connect() as c:
+        c.send(last)
+        assert c.response().closes
+        c.eof()
+        server.stop()
+    # It was not the timeout that ended it.
+    assert "closing the connections" not in server.final_output
+
+
 def test_sighup_during_the_shutdown_changes_nothing(start, big):
     server = start(timeout=60)
     with server.connect(rcvbuf=65536) as c:

@@ -105,7 +105,27 @@ an_address_that_is_none_is_refused_with_its_cause(void **state)
 	expect_usage_error("--root / --listen [::g]:80",
 	    "--listen: [::g] is not an IPv6 address");
 	expect_usage_error("--root / --listen 127.0.0.1",
-	    "--listen: 127.0.0.1: \"127.0.0.1\" is not a port (0 to 65535)");
+	    "--listen: the port is missing: write ADDR:PORT, as "
+	    "127.0.0.1:8080");
+	expect_usage_error("--root / --listen 192.0.2.7",
+	    "--listen: the port is missing: write ADDR:PORT, as "
+	    "192.0.2.7:8080");
+	expect_usage_error("--root / --listen [::1]",
+	    "--listen: the port is missing: write ADDR:PORT, as [::1]:8080");
+	expect_usage_error("--root / --listen *",
+	    "--listen: the port is missing: write ADDR:PORT, as *:8080");
+	expect_usage_error("--root / --listen localhost",
+	    "--listen: the port is missing: write ADDR:PORT, as "
+	    "127.0.0.1:8080");
+	expect_usage_error("--root / --listen ::1",
+	    "--listen: an IPv6 address needs brackets: [::1]:8080");
+	expect_usage_error("--root / --listen fe80::",
+	    "--listen: an IPv6 address needs brackets: [::1]:8080");
+	expect_usage_error("--root / --listen 127.0.0.1:",
+	    "--listen: 127.0.0.1:: \"\" is not a port (0 to 65535)");
+	expect_usage_error("--root / --listen=",
+	    "--listen: the address is empty: write ADDR:PORT, as "
+	    "127.0.0.1:8080");
 	expect_usage_error("--root / --listen :65536",
 	    "--listen: :65536: \"65536\" is not a port (0 to 65535)");
 	expect_usage_error("--root / --listen 127.0.0.1:+1",
@@ -126,17 +146,15 @@ port_zero_may_be_listed_twice(void **state)
 }
 
 static void
-without_file_and_root_the_usage_is_printed(void **state)
+without_file_and_root_one_sentence_says_what_is_missing(void **state)
 {
-	struct conf *conf;
+	static const char expected[] =
+	    "there is nothing to serve: give a directory by --root DIR, or a "
+	    "configuration file by -c FILE (pagewise -h tells more)";
 
 	(void)state;
-	assert_int_equal(load("", &conf), CONF_EXIT_USAGE);
-	assert_string_equal(out_text, "");
-	assert_non_null(strstr(err_text, "usage: pagewise --root DIR"));
-	assert_non_null(strstr(err_text, "\n    pagewise --root /"));
-	assert_non_null(strstr(err_text, "\n    pagewise -c /"));
-	assert_int_equal(load("--workers 2 -t", &conf), CONF_EXIT_USAGE);
+	expect_usage_error("", expected);
+	expect_usage_error("--workers 2 -t", expected);
 }
 
 static void
@@ -147,6 +165,8 @@ a_command_line_that_is_wrong_says_where(void **state)
 	expect_usage_error("-x", "-x: unknown option");
 	expect_usage_error("--autoindex -xt", "-x: unknown option");
 	expect_usage_error("-c", "-c: its value is missing");
+	expect_usage_error("--config=", "--config: the path is empty");
+	expect_usage_error("--root=", "--root: the path is empty");
 	expect_usage_error(
 	    "--root / --workers", "--workers: its value is missing");
 	expect_usage_error("--test=1", "--test=1: takes no value");
@@ -171,6 +191,9 @@ version_and_help_go_to_stdout(void **state)
 	assert_string_equal(err_text, "");
 
 	assert_int_equal(load("--help", &conf), CONF_EXIT_OK);
+	assert_non_null(strstr(out_text, "usage: pagewise --root DIR"));
+	assert_non_null(strstr(out_text, "\n    pagewise --root /"));
+	assert_non_null(strstr(out_text, "\n    pagewise -c /"));
 	assert_non_null(strstr(out_text, "--send-path"));
 	assert_string_equal(err_text, "");
 }
@@ -196,7 +219,8 @@ main(void)
 		an_address_is_numeric_and_all_addresses_are_ipv6_where_possible),
 	    cmocka_unit_test(an_address_that_is_none_is_refused_with_its_cause),
 	    cmocka_unit_test(port_zero_may_be_listed_twice),
-	    cmocka_unit_test(without_file_and_root_the_usage_is_printed),
+	    cmocka_unit_test(
+		without_file_and_root_one_sentence_says_what_is_missing),
 	    cmocka_unit_test(a_command_line_that_is_wrong_says_where),
 	    cmocka_unit_test(version_and_help_go_to_stdout),
 	    cmocka_unit_test(

@@ -60,17 +60,127 @@ an_error_names_file_line_key_and_cause(void **state)
 	(void)state;
 	expect_file_error(
 	    "# one\n\n// two\nnonsense = 1\n", ":4: nonsense: unknown key");
-	expect_file_error(SITE "site \"b\" {\n\tworkers = 1\n}\n",
-	    ":3: workers: unknown key");
-	expect_file_error("site a {\n root = \".\"\n location / {\n"
-			  "  root = \".\"\n } }\n",
-	    ":4: root: unknown key");
 	expect_file_error("\nworkers 2\n", ":2: workers: '=' is missing");
 	expect_file_error("\nworkers = {2}\n", ":2: {: not expected here");
 	expect_file_error("\nsite { }\n", ":2: site: its name is missing");
 	expect_file_error("\nsite a root\n", ":2: site: '{' is missing");
 	expect_file_error("\nworkers += 2\n", ":2: workers: is not a list");
 	expect_file_error("\n}\n", ":2: unexpected closing brace");
+}
+
+static void
+a_key_in_the_wrong_section_is_told_where_it_belongs(void **state)
+{
+	static const char in_site[] =
+	    "belongs in a site: site \"NAME\" { root = \"DIR\" }";
+	static const char top[] =
+	    "belongs at the top level, outside of every site";
+	static const char above[] =
+	    "belongs in the site, outside of its locations";
+	static const struct {
+		const char *text;
+		const char *key;
+		const char *place;
+	} table[] = {
+	    {"\n\nroot = \"/\"\n", "root", in_site},
+	    {"\n\nnames = {a}\n", "names", in_site},
+	    {"\n\nlocation / { }\n", "location", in_site},
+	    {SITE "site b {\nworkers = 1\n}\n", "workers", top},
+	    {"site b {\n\nlisten = {}\n}\n", "listen", top},
+	    {SITE "\nsite b { site c { } }\n", "site", top},
+	    {"site a {\nlocation / {\nroot = b } }\n", "root", above},
+	    {"site a {\nlocation / {\nnames = b } }\n", "names", above},
+	    {"site a {\nlocation / {\nlocation /b { } } }\n", "location",
+		above},
+	    {"site a {\nlocation / {\nthreads = 1 } }\n", "threads", top},
+	    {SITE "\nsit b { }\n", "sit", "unknown key"},
+	    {"site a {\n\nrot = b }\n", "rot", "unknown key"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		char expected[256];
+
+		snprintf(expected, sizeof(expected), ":3: %s: %s", table[i].key,
+		    table[i].place);
+		expect_file_error(table[i].text, expected);
+	}
+}
+
+static void
+an_empty_list_of_addresses_is_an_error_on_its_line(void **state)
+{
+	static const char cause[] =
+	    "listen: the list is empty: write ADDR:PORT, as "
+	    "{\"127.0.0.1:8080\"}";
+	static const char *const texts[] = {
+	    "\nlisten = {}\n" SITE,
+	    "\nlisten={ \n\n }\n" SITE,
+	    "\n\"listen\" = {}\n" SITE,
+	    "\n'listen'\t= { # none\n}\n" SITE,
+	    "/* listen = {}\n*/listen += {} index = {}\n" SITE,
+	    "listen = {\":1\"}\nlisten = {}\nindex = {}" SITE,
+	    "site a { root = \".\" names = {} }\nindex = {} listen = {}\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		char expected[128];
+
+		snprintf(expected, sizeof(expected), ":2: %s", cause);
+		expect_file_error(texts[i], expected);
+	}
+}
+
+static void
+an_empty_list_of_anything_else_stands_for_none(void **state)
+{
+	struct conf *conf = must_load_text(
+	    "listen = {}\nlisten = {\":1\"}\nindex = {}\n"
+	    "site a { root = \".\" names = {} location / { index = {} } }\n",
+	    "");
+
+	(void)state;
+	assert_int_equal(conf->conf_nlisten, 1);
+	assert_null(conf->conf_sites[0].site_names);
+	assert_null(conf->conf_sites[0].site_set.set_index);
+	conf_destroy(&conf);
+}
+
+static void
+an_empty_string_is_an_error_for_every_key(void **state)
+{
+	static const struct {
+		const char *key;
+		const char *cause;
+	} table[] = {
+	    {"listen", "the address is empty: write ADDR:PORT, as "
+		       "127.0.0.1:8080"},
+	    {"workers", "the value is empty (1 to 1024, or auto)"},
+	    {"threads", "the value is empty (1 to 256)"},
+	    {"access_log", "the path is empty (\"off\" for none)"},
+	    {"mime_types", "the path is empty"},
+	    {"max_head_size", "the value is empty (1K to 1M)"},
+	    {"readahead", "the value is empty (64K to 64M, or auto)"},
+	    {"cache", "\"\" is not keep, drop or auto"},
+	    {"autoindex", "\"\" is not true or false"},
+	    {"dotfiles", "\"\" is not true or false"},
+	    {"index", "\"\" is not the name of a file"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		char text[128], expected[128];
+
+		snprintf(
+		    text, sizeof(text), "\n%s = \"\"\n" SITE, table[i].key);
+		snprintf(expected, sizeof(expected), ":2: %s: %s", table[i].key,
+		    table[i].cause);
+		expect_file_error(text, expected);
+	}
+	expect_file_error("listen = {\":1\",\n\"\"}\n" SITE,
+	    ":2: listen: the address is empty: write ADDR:PORT, as "
+	    "127.0.0.1:8080");
 }
 
 static void
@@ -151,9 +261,12 @@ a_file_that_is_no_text_is_refused(void **state)
 static void
 a_file_without_a_site_is_an_error(void **state)
 {
+	static const char expected[] =
+	    ": it has no site: write site \"NAME\" { root = \"DIR\" }";
+
 	(void)state;
-	expect_file_error("", ": site: there is none");
-	expect_file_error("workers = 1\n", ": site: there is none");
+	expect_file_error("", expected);
+	expect_file_error("workers = 1\n", expected);
 }
 
 static void
@@ -310,6 +423,12 @@ main(void)
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(every_key_of_the_file_is_understood),
 	    cmocka_unit_test(an_error_names_file_line_key_and_cause),
+	    cmocka_unit_test(
+		a_key_in_the_wrong_section_is_told_where_it_belongs),
+	    cmocka_unit_test(
+		an_empty_list_of_addresses_is_an_error_on_its_line),
+	    cmocka_unit_test(an_empty_list_of_anything_else_stands_for_none),
+	    cmocka_unit_test(an_empty_string_is_an_error_for_every_key),
 	    cmocka_unit_test(comments_do_not_shift_line_numbers),
 	    cmocka_unit_test(
 		what_looks_like_a_comment_in_a_string_or_word_is_kept),

@@ -9,8 +9,9 @@ a_site_needs_a_name_and_a_root(void **state)
 	(void)state;
 	expect_file_error(
 	    "\nsite \"\" { }\n", ":2: site \"\": the name is empty");
-	expect_file_error(
-	    SITE "site b\n{\n\n}\n", ":3: site \"b\": it has no root");
+	expect_file_error(SITE "site b\n{\n\n}\n",
+	    ":3: site \"b\": it has no root: write root = "
+	    "\"DIR\" in it");
 	expect_file_error(
 	    "site a {\n\n root = \"\"\n}\n", ":3: root: the path is empty");
 }
@@ -148,11 +149,11 @@ a_host_name_belongs_to_one_site(void **state)
 			  " names = {y.example,\n  X.EXAMPLE.}\n}\n",
 	    ":4: names: X.EXAMPLE. is a name of site \"a\" already");
 	expect_file_error("site a { root = \".\" names = {\"x:80\"} }\n",
-	    ":1: names: x:80 is not a host name");
+	    ":1: names: \"x:80\" is not a host name");
 	expect_file_error("site a { root = \".\" names = {\"a b\"} }\n",
-	    ":1: names: a b is not a host name");
+	    ":1: names: \"a b\" is not a host name");
 	expect_file_error("site a { root = \".\" names = {\"\"} }\n",
-	    ":1: names:  is not a host name");
+	    ":1: names: \"\" is not a host name");
 }
 
 static void

@@ -191,6 +191,50 @@ roots_do_not_mix(void **state)
 		pw_root_close(&roots[i]);
 }
 
+/* The same path and, if memory were reused, the same pointer. */
+static void
+what_was_opened_in_a_root_is_not_served_for_a_later_one(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_root *own = fx->fx_root, *rt;
+	off_t size;
+	int i;
+
+	assert_int_equal(mkdir(path_in(fx, "d"), 0700), 0);
+	for (i = 0; i < 3; i++) {
+		size = 10 + i;
+		make_file(fx, "d/f", (size_t)size);
+		assert_int_equal(pw_root_open(path_in(fx, "d"), &rt), 0);
+		fx->fx_root = rt;
+		assert_int_equal(peek(fx, "f", SECOND)->fil_size, size);
+		fx->fx_root = own;
+		pw_root_unref(fx->fx_loop, &rt);
+		assert_null(rt);
+		assert_int_equal(
+		    rename(path_in(fx, "d/f"), path_in(fx, "d/old")), 0);
+	}
+}
+
+static void
+a_root_is_closed_with_the_last_of_its_files(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_root *own = fx->fx_root, *rt;
+	uint64_t now = loop_now();
+	int fd;
+
+	make_file(fx, "f", SIZE);
+	assert_int_equal(pw_root_open(fx->fx_dir, &rt), 0);
+	fd = rt->rt_fd;
+	fx->fx_root = rt;
+	peek(fx, "f", now);
+	fx->fx_root = own;
+	pw_root_unref(fx->fx_loop, &rt);
+	assert_true(is_open(fd));
+	pw_loop_tick(fx->fx_loop, now + 11 * SECOND);
+	await_closed(fd);
+}
+
 #define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
 
 int
@@ -206,6 +250,9 @@ main(void)
 	    TEST(what_the_caller_put_there_is_freed_with_the_last_reference,
 		setup),
 	    TEST(roots_do_not_mix, setup_small_cache),
+	    TEST(
+		what_was_opened_in_a_root_is_not_served_for_a_later_one, setup),
+	    TEST(a_root_is_closed_with_the_last_of_its_files, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,12 +9,14 @@
 #include <cmocka.h>
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <regex.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -346,6 +348,55 @@ each_workers_order_is_kept(void **state)
 	free(text);
 }
 
+/* A disk that hangs: no write to this file comes back until it is released. */
+static atomic_bool hanging, hung;
+static ino_t hanging_ino;
+
+ssize_t
+write(int fd, const void *buf, size_t len)
+{
+	struct stat st;
+
+	while (atomic_load(&hanging) && fstat(fd, &st) == 0 &&
+	       st.st_ino == hanging_ino) {
+		atomic_store(&hung, true);
+		usleep(1000);
+	}
+	return syscall(SYS_write, fd, buf, len);
+}
+
+static void
+the_end_does_not_wait_for_a_disk_that_hangs(void **state)
+{
+	struct fixture *fx = *state;
+	static struct log *left; /* still used by the thread, so not lost */
+	struct log *lg = left = new_log(fx, fx->fx_log, 1);
+	char message[256];
+	struct stat st;
+	int err, saved;
+
+	assert_int_equal(stat(fx->fx_log, &st), 0);
+	hanging_ino = st.st_ino;
+	atomic_store(&hanging, true);
+	send_many(log_writer(lg, 0), 0, 1);
+	while (!atomic_load(&hung))
+		usleep(1000);
+	err = open_capture(fx->fx_err);
+	saved = redirect(STDERR_FILENO, err);
+	log_destroy(&lg);
+	restore(STDERR_FILENO, saved);
+	close(err);
+	assert_null(lg);
+	assert_non_null(left);
+	snprintf(message, sizeof(message),
+	    "pagewise: %s does not answer: ending without it, its last lines "
+	    "are lost\n",
+	    fx->fx_log);
+	assert_file(fx->fx_err, message);
+	atomic_store(&hanging, false);
+	await(fx->fx_log, "/000000/");
+}
+
 int
 main(void)
 {
@@ -367,6 +418,7 @@ main(void)
 	    T(a_reopen_just_before_the_end_still_happens),
 	    T(a_failed_reopen_keeps_the_old_file_and_says_so),
 	    T(each_workers_order_is_kept),
+	    T(the_end_does_not_wait_for_a_disk_that_hangs),
 	};
 #undef T
 

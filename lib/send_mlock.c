@@ -1,0 +1,115 @@
+/*
+ * send_mlock: a pool thread maps the window and locks it into memory, the loop
+ * sends it by sendfile(2) and unmaps it (thesis 2.3.4).  What is locked is not
+ * evicted before it is sent; where RLIMIT_MEMLOCK is too small for all
+ * connections (512 KiB each), pages are only brought in.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "os.h"
+#include "send_priv.h"
+
+struct locked {
+	void *lk_map; /* NULL: fetched without a map */
+	off_t lk_off; /* of the window, from a page's begin */
+	off_t lk_end;
+};
+
+struct lock_job {
+	struct job lj_job; /* first: freed as one */
+	struct pw_send *lj_send;
+};
+
+static void
+release(struct locked *lk)
+{
+	if (lk->lk_map != NULL)
+		os_unmap(lk->lk_map, (size_t)(lk->lk_end - lk->lk_off));
+	lk->lk_map = NULL;
+}
+
+/* Only a fetch tells why pages do not come: an I/O error, a file that shrank. */
+static int
+lock_run(struct job *job)
+{
+	struct pw_send *s = ((struct lock_job *)job)->lj_send;
+	struct locked *lk = s->snd_own;
+	size_t len = (size_t)(lk->lk_end - lk->lk_off);
+	int fd = s->snd_file->fil_fd;
+
+	lk->lk_map = os_map(fd, lk->lk_off, len);
+	if (lk->lk_map != NULL && (os_lock(lk->lk_map, len) == 0 ||
+				      os_populate(lk->lk_map, len) == 0))
+		return 0;
+	return pool_read(s->snd_file->fil_device, fd, lk->lk_off, len);
+}
+
+static void
+lock_done(struct pw_waiter *w)
+{
+	struct pw_send *s = send_of_waiter(w);
+	const struct locked *lk = s->snd_own;
+
+	send_pending_end(s, w->wt_error);
+	if (w->wt_error == 0)
+		send_brought_in(s, s->snd_off, lk->lk_end);
+	s->snd_done(s);
+}
+
+static enum pw_send_status
+lock(struct pw_send *s)
+{
+	struct lock_job *lj = calloc(1, sizeof(*lj));
+	struct locked *lk = s->snd_own;
+	int error;
+
+	if (lk == NULL)
+		lk = s->snd_own = calloc(1, sizeof(*lk));
+	if (lj == NULL || lk == NULL) {
+		free(lj);
+		return send_pending_fail(s, -ENOMEM);
+	}
+	release(lk);
+	send_drop_acknowledged(s);
+	lk->lk_off = s->snd_off & ~(off_t)(os_page_size() - 1);
+	lk->lk_end = send_window_end(s);
+	lj->lj_job.job_run = lock_run;
+	lj->lj_send = s;
+	send_pending_begin(s, lock_done);
+	error = pool_submit(s->snd_file->fil_device, &lj->lj_job, send_admit(s),
+	    s->snd_loop, &s->snd_waiter);
+	if (error == 0)
+		return PW_SEND_PENDING;
+	free(lj);
+	return send_pending_fail(s, error);
+}
+
+static enum pw_send_status
+mlock_step(struct pw_send *s)
+{
+	const struct locked *lk = s->snd_own;
+	off_t end = lk == NULL ? s->snd_off : lk->lk_end;
+
+	if (s->snd_len > 0 && end <= s->snd_off)
+		return lock(s);
+	return send_window(s, end, send_by_sendfile);
+}
+
+static void
+mlock_finish(struct pw_send *s)
+{
+	struct locked *lk = s->snd_own;
+
+	if (lk != NULL)
+		release(lk);
+	free(lk);
+	s->snd_own = NULL;
+}
+
+const struct pw_send_path send_mlock = {
+    .path_name = "mlock",
+    .path_step = mlock_step,
+    .path_finish = mlock_finish,
+    .path_prefetches = true,
+};

@@ -1,0 +1,43 @@
+/*
+ * send_uring: as nodiskio, but the kernel prefetches on its own: advice and a read
+ * of one byte at the end as linked io_uring operations, no threads of ours
+ * (thesis chapter 4 in spirit: the request is queued, the kernel does the rest).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "async.h"
+#include "send_priv.h"
+
+static int
+uring_fetch(struct pw_send *s, off_t off, size_t len)
+{
+	if (s->snd_own == NULL)
+		s->snd_own = calloc(1, sizeof(struct async_op));
+	if (s->snd_own == NULL)
+		return -ENOMEM;
+	return async_fetch(s->snd_loop, s->snd_own, &s->snd_waiter,
+	    s->snd_file->fil_fd, off, len,
+	    device_step(s->snd_file->fil_device));
+}
+
+static void
+uring_finish(struct pw_send *s)
+{
+	free(s->snd_own);
+	s->snd_own = NULL;
+}
+
+static enum pw_send_status
+uring_step(struct pw_send *s)
+{
+	return send_prefetched(s, uring_fetch, send_by_sendfile);
+}
+
+const struct pw_send_path send_uring = {
+    .path_name = "uring",
+    .path_probe = async_probe_fetch,
+    .path_step = uring_step,
+    .path_finish = uring_finish,
+    .path_prefetches = true,
+};

@@ -1,0 +1,140 @@
+"""Out of descriptors: idle connections go first, and nobody is told too often."""
+
+import os
+import re
+import resource
+import signal
+
+import pytest
+
+from harness import request, wait_until
+
+RECLAIM = r"pagewise: warning: cannot accept connections: Too many open files; closing idle ones\n"
+PAUSE = r"pagewise: warning: cannot accept connections: Too many open files; pausing\n"
+TIMEOUTS = {"head_timeout": 600, "keepalive_timeout": 600, "send_timeout": 600}
+
+
+@pytest.fixture
+def server(serve_conf, site):
+    for i in range(40):
+        (site / str(i)).write_bytes(b"%d" % i)
+    (site / "big").write_bytes(b"b" * (8 << 20))
+    server = serve_conf({"workers": 1, **TIMEOUTS}, [("s", {"root": site}, {})])
+    server.get("/0")
+    return server
+
+
+def no_more_descriptors(server):
+    """How many it may have beyond those that are in use: gaps in their numbers."""
+    numbers = sorted(int(n) for n in os.listdir("/proc/%d/fd" % server.pid))
+    limit = numbers[-1] + 1
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (limit, limit))
+    return limit - len(numbers)
+
+
+def idle(server, count):
+    connections = [server.connect() for _ in range(count)]
+    for c in connections:
+        assert c.ask("/0").body == b"0"
+    return connections
+
+
+def stopped(server):
+    where = "/proc/%d/task" % server.pid
+    states = []
+    for thread in os.listdir(where):
+        with open(os.path.join(where, thread, "stat")) as stat:
+            states.append(stat.read().rsplit(")", 1)[1].split()[0])
+    return set(states) == {"T"}
+
+
+def is_open(c):
+    return c.quiet(0)
+
+
+def test_new_client_takes_the_place_of_the_one_that_was_idle_longest(server):
+    old = idle(server, 20)
+    free = no_more_descriptors(server)
+    # Of the oldest, the first is idle since a moment ago only.
+    assert old[0].ask("/0").body == b"0"
+    new = []
+    for _ in range(free + 8):
+        new += idle(server, 1)
+    for c in old[1:9]:
+        c.eof()
+    for c in [old[0]] + old[9:] + new:
+        assert is_open(c)
+        assert c.ask("/0").body == b"0"
+    server.stop(messages=RECLAIM)
+
+
+def test_file_takes_the_place_of_an_idle_connection_as_well(server):
+    """Else a new client would be accepted, and told 503."""
+    old = idle(server, 20)
+    free = no_more_descriptors(server)
+    with server.connect() as c:
+        for i in range(1, free + 10):
+            response = c.ask("/%d" % i)
+            assert (response.status, response.body) == (200, b"%d" % i)
+        c.finish()
+    assert any(is_open(c) for c in old)
+    server.stop(messages="(" + RECLAIM + ")?")
+
+
+def test_idle_connection_whose_request_is_there_is_not_closed(server):
+    old = idle(server, 10)
+    free = no_more_descriptors(server)
+    held = idle(server, free)
+    server.signal(signal.SIGSTOP)
+    wait_until(lambda: stopped(server), "all threads to stop")
+    try:
+        new = server.connect()
+        new.send(request("/0"))
+        old[0].send(request("/0"))
+    finally:
+        server.signal(signal.SIGCONT)
+    assert new.response().body == b"0"
+    assert old[0].response().body == b"0"
+    old[1].eof()
+    assert all(is_open(c) for c in old[2:] + held)
+    server.stop(messages=RECLAIM)
+
+
+def test_client_waits_while_nobody_is_idle_and_that_is_told_once(server):
+    busy = [server.connect(rcvbuf=4096) for _ in range(5)]
+    for c in busy:
+        c.send(request("/big"))
+        c.read_head()
+    free = no_more_descriptors(server)
+    fill = [server.connect(rcvbuf=4096) for _ in range(free)]
+    for c in fill:
+        c.send(request("/big"))
+        c.read_head()
+    waiting = server.connect()
+    waiting.send(request("/0"))
+    wait_until(lambda: server.messages, "the message")
+    # It tries again four times a second.
+    assert waiting.quiet(1.5)
+    assert re.fullmatch(PAUSE, server.messages)
+    # To look for a file takes descriptors as well.
+    for c in busy:
+        c.reset()
+    assert waiting.response().body == b"0"
+    for c in fill:
+        c.reset()
+    server.stop(messages=PAUSE)
+
+
+def test_connection_in_mid_answer_is_never_closed_for_another(server):
+    busy = server.connect(rcvbuf=4096)
+    busy.send(request("/big"))
+    head = busy.read_head()
+    old = idle(server, 5)
+    free = no_more_descriptors(server)
+    new = []
+    for _ in range(free + 5):
+        new += idle(server, 1)
+    for c in old:
+        c.eof()
+    assert len(busy.read_body(head).body) == 8 << 20
+    server.stop(messages=RECLAIM)
