@@ -1,0 +1,1 @@
+"""The laboratory: see bench/lab and docs/benchmarks.md."""

@@ -1,0 +1,107 @@
+"""What a scenario works with while it measures one candidate in one round.
+
+    with bench.serve(cand, Limits(...)) as server:
+        server.warm("/hot", bench.content("hot"))
+        load = bench.wrk(server, "/hot", connections=16, seconds=5)
+        with bench.sampled("hot", server):
+            result = load.result()
+
+All that runs ends with the block.  Commands, configuration and samples are kept
+for the report.
+"""
+
+import contextlib
+import random
+
+from laboratory import load, sampler
+from laboratory.limits import Limits
+from laboratory.servers import Server
+from laboratory.undo import Undo, held
+
+MIB, GIB = 1 << 20, 1 << 30
+
+
+class Bench:
+    """settings: those of the scenario; number: of the round, from 1; data: the
+    directory that is served; scratch: one for lists, gone after the round; draw:
+    random numbers, the same for all candidates of a round."""
+
+    def __init__(self, host, settings, number, seed, scratch):
+        self.host, self.settings, self.number = host, settings, number
+        self.data, self.scratch = host.data, scratch
+        self.draw = random.Random(f"{seed}-{number}")
+        self.undo = None
+        self.commands, self.conf, self.samples = [], None, {}
+
+    @contextlib.contextmanager
+    def confined(self, limits=Limits()):
+        """For what is no server: yields counters, whose prefix() and --core a
+        command needs."""
+        with Undo() as self.undo:
+            yield self.host.counters(self.undo, limits)
+
+    @contextlib.contextmanager
+    def serve(self, cand, limits=Limits(), root=None, options=()):
+        """options: more arguments, for our own program only."""
+        with self.confined(limits) as counters:
+            server = Server(self.undo, cand, self.host, counters, root or self.data,
+                            options if cand.ours else ())
+            self.conf = server.conf
+            if server.argv not in self.commands:
+                self.commands.append(server.argv)
+            yield server
+
+    def start(self, counters, argv, seconds):
+        """A command in the server's place, confined; a Load."""
+        core = f"--core={self.host.server_core}"
+        with held():
+            started = load.Load(self.undo, [*counters.prefix(), core, *argv], seconds,
+                                self.commands)
+            counters.child = started.child
+            self.undo.callback(counters.kill)
+        return started
+
+    @contextlib.contextmanager
+    def sampled(self, label, server):
+        """Yields a dict: when the block is over, what it took.  The samples of
+        each second are kept under the label.  server: or the counters."""
+        counters, took = getattr(server, "counters", server), {}
+        with sampler.Sampler(counters) as seconds:
+            before = sampler.sample(counters)
+            yield took
+            took.update(sampler.difference(before, sampler.sample(counters)))
+        self.samples[label] = seconds.samples
+
+    def wrk(self, server, path="/", urls=None, **options):
+        """urls: paths to ask for in turn, instead of the one."""
+        return load.wrk(self.undo, self.commands, server.base + path,
+                        urls=self.list(urls), **options)
+
+    def probe(self, server, path="/", urls=None, **options):
+        """urls: paths to draw from."""
+        return load.probe(self.undo, self.commands, server.base + path,
+                          urls=self.list(urls), **options)
+
+    def slow(self, server, path="/", urls=None, **options):
+        return load.slow(self.undo, self.commands, server.base + path,
+                         urls=self.list(urls), **options)
+
+    def list(self, urls):
+        return load.list_of(self.scratch, urls) if urls else None
+
+    def shuffled(self, items):
+        items = list(items)
+        self.draw.shuffle(items)
+        return items
+
+    def content(self, name):
+        with open(f"{self.data}/{name}", "rb") as f:
+            return f.read()
+
+    def forget(self, *names):
+        """The contents of these files leave memory; without names everything that
+        the disk has, which needs root."""
+        if names:
+            self.host.forget([f"{self.data}/{name}" for name in names])
+        else:
+            self.host.forget_all()

@@ -1,0 +1,189 @@
+"""The machine: cores, disk, what this user may do here, and what a report must say.
+
+Everything that is changed (read-ahead of the disk) is restored by the Undo given.
+"""
+
+import ctypes
+import fcntl
+import os
+import re
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+from laboratory.limits import Cgroups, Limits, Session, read, write
+from laboratory.undo import Undo
+
+READAHEAD = 128  # KiB, the kernel's default
+CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP = 0x40000000, 0x8914, 1
+SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TOOLS = os.path.join(TREE, "build", "bench")
+os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *SBIN])
+
+
+class Disk:
+    """The whole disk below a directory: throttles do not take partitions."""
+
+    def __init__(self, path):
+        found = subprocess.run(["findmnt", "-no", "SOURCE,FSTYPE", "-T", path], check=False,
+                               timeout=10, text=True, stdout=subprocess.PIPE)
+        source, self.fstype = (found.stdout.split() + ["", ""])[:2]
+        source = source.split("[")[0]  # btrfs: /dev/x[/subvolume]
+        if not os.path.exists(source):
+            raise RuntimeError(f"{path} is on {self.fstype or 'an unknown file system'}, "
+                               "which has no disk of its own")
+        dev = os.stat(source).st_rdev
+        node = os.path.realpath(f"/sys/dev/block/{os.major(dev)}:{os.minor(dev)}")
+        if os.path.exists(f"{node}/partition"):
+            node = os.path.dirname(node)
+        self.name = os.path.basename(node)
+        self.number = read(f"{node}/dev").strip()
+        self.queue = f"{node}/queue"
+        self.readahead = f"{self.queue}/read_ahead_kb"
+
+
+def default_data():
+    if os.geteuid() == 0:
+        return "/var/cache/pagewise-lab"
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(cache, "pagewise-lab")
+
+
+def existing(path):
+    """The directory, or the nearest one above it that is there."""
+    while not os.path.isdir(path):
+        path = os.path.dirname(path)
+    return path
+
+
+def tool(name):
+    """A load generator of ours, or a program of the system; None: not there."""
+    own = os.path.join(TOOLS, name)
+    return own if os.access(own, os.X_OK) else shutil.which(name)
+
+
+class Host:
+    """lacks maps what a scenario can need to why it is not to be had here."""
+
+    def __init__(self, data):
+        self.data = os.path.realpath(data)
+        self.root = os.geteuid() == 0
+        cores = sorted(os.sched_getaffinity(0))
+        if len(cores) < 2:
+            raise RuntimeError("one core only: server and generators need one each")
+        self.server_core, self.load_core = cores[:2]
+        self.user = "nobody" if self.root else None
+        self.lacks = {}
+        try:
+            self.disk = Disk(existing(self.data))
+        except RuntimeError as why:
+            self.disk = None
+            self.lacks["disk"] = str(why)
+        self.find_out()
+        self.readahead = read(self.disk.readahead).strip() if self.disk else "?"
+        self.readahead_used = self.readahead
+
+    def find_out(self):
+        for name, cure in (("wrk", "conf/install-deps.sh bench"),
+                           ("fio", "conf/install-deps.sh bench"),
+                           ("probe", "make bench-tools"), ("slow", "make bench-tools")):
+            if not tool(name):
+                self.lacks[name] = f"{name} is not there: {cure}"
+        if not self.root:
+            self.lacks["root"] = "not root"
+            self.lacks["limits"] = "not root: no control groups"
+        elif not self.disk:
+            self.lacks["limits"] = self.lacks["disk"]
+        else:
+            try:
+                with Undo() as undo:
+                    Cgroups(undo, self.disk, Limits(1 << 40, 1 << 20, 1 << 40))
+            except (OSError, RuntimeError) as why:
+                self.lacks["limits"] = f"control groups cannot be used: {why}"
+
+    def missing(self, needs):
+        return [self.lacks[need] for need in needs if need in self.lacks]
+
+    def counters(self, undo, limits):
+        """Where a server runs: limited and counted as well as this host can."""
+        if self.root and "limits" not in self.lacks:
+            return Cgroups(undo, self.disk, limits)
+        if limits.any():
+            raise RuntimeError(self.lacks["limits"])
+        return Session(self.disk)
+
+    def set_readahead(self, undo):
+        """For the time of the run; the page cache is read with 128 KiB at most."""
+        if self.root and self.disk:
+            undo.callback(write, self.disk.readahead, self.readahead)
+            write(self.disk.readahead, str(READAHEAD))
+            self.readahead_used = str(READAHEAD)
+
+    def check_readahead(self):
+        """Somebody else may set it meanwhile: then a measurement is void."""
+        now = read(self.disk.readahead).strip() if self.disk else self.readahead_used
+        if now != self.readahead_used:
+            raise RuntimeError(f"read_ahead_kb of {self.disk.name} was set to {now} "
+                               "meanwhile, not by this laboratory")
+
+    def own_network(self):
+        """Nobody else's traffic is counted, and nobody's filters are passed.  To be
+        called before a thread is started; ends with this process."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        if not self.root or libc.unshare(CLONE_NEWNET) == -1:
+            self.lacks["network"] = ("no network of its own: bytes sent are those of the "
+                                     "loopback interface of the whole machine")
+            return
+        with socket.socket() as s:
+            fcntl.ioctl(s, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
+
+    def forget_all(self):
+        """Takes everything out of memory that the disk has: names, programs, too."""
+        subprocess.run(["sync"], check=True, timeout=300)
+        write("/proc/sys/vm/drop_caches", "3")
+
+    def forget(self, paths):
+        """Takes the contents of these files out of the page cache, nothing else."""
+        subprocess.run(["sync"], check=True, timeout=300)
+        for path in paths:
+            fd = os.open(path, os.O_RDONLY)
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(fd)
+
+    def describe(self):
+        """For the report: pairs of what and its value."""
+        cpu = re.search(r"^model name\s*: (.*)", read("/proc/cpuinfo"), re.M)
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
+        return {
+            "date": time.strftime("%Y-%m-%d %H:%M %Z"),
+            "kernel": " ".join(os.uname()[i] for i in (0, 2, 4)),
+            "CPU": f"{os.cpu_count()} × {cpu.group(1) if cpu else '?'}",
+            "memory": f"{memory:.0f} GiB",
+            "disk": self.describe_disk(),
+            "control groups": self.lacks.get("limits") or (
+                "v2" if os.path.exists("/sys/fs/cgroup/cgroup.controllers") else "v1"),
+            "cores": f"server {self.server_core}, generators {self.load_core}",
+            "servers run as": self.user or "the user who ran this",
+            **{name: version(tool(name)) for name in ("wrk", "fio") if tool(name)},
+            "Python": sys.version.split()[0],
+        }
+
+    def describe_disk(self):
+        if not self.disk:
+            return self.lacks["disk"]
+        scheduler = read(f"{self.disk.queue}/scheduler")
+        chosen = re.search(r"\[(.*?)\]", scheduler)
+        return (f"{self.disk.name} ({self.disk.number}), {self.disk.fstype}, scheduler "
+                f"{chosen.group(1) if chosen else scheduler.strip()}, read_ahead_kb "
+                f"{self.readahead_used} (before the run {self.readahead})")
+
+
+def version(program, option="-v"):
+    out = subprocess.run([program, option], timeout=10, check=False, text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    found = re.search(r"\d+(\.\d+)+", out.stdout)
+    return found.group() if found else "?"

@@ -1,0 +1,89 @@
+"""The load generators: wrk for throughput, our probe for latency, our slow clients.
+
+Each is started, runs beside what the caller does meanwhile, and is asked for its
+result: a dict of what it printed, with the CPU time that it took itself.  They run
+on the generators' core, which the laboratory has and its children inherit.
+"""
+
+import json
+import os
+import resource
+import subprocess
+
+from laboratory import host as machine
+from laboratory.undo import spawn
+
+LUA = os.path.join(machine.TREE, "bench", "wrk.lua")
+GRACE = 60  # seconds, for a generator that should have ended
+
+
+class Load:
+    def __init__(self, undo, argv, seconds, log):
+        self.argv, self.seconds = list(map(str, argv)), seconds
+        log.append(self.argv)
+        self.child = spawn(undo, self.argv, text=True, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT)
+
+    def output(self):
+        try:
+            out = self.child.communicate(timeout=self.seconds + GRACE)[0]
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"{self.argv[0]} does not end") from None
+        if self.child.returncode:
+            raise RuntimeError(f"{self.argv[0]}: {out[-300:].strip()!r}")
+        return out
+
+    def result(self):
+        """The last JSON object of the output."""
+        before = cpu_of_children()
+        out = self.output()
+        start = out.rfind("\n{") + 1
+        try:
+            return {**json.loads(out[start:]), "own_cpu": cpu_of_children() - before}
+        except ValueError:
+            raise RuntimeError(f"{self.argv[0]}: {out[-300:].strip()!r}") from None
+
+
+def cpu_of_children():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def list_of(scratch, paths):
+    """The file that tells a generator what to ask for, in this order."""
+    name = f"{scratch}/list-{len(os.listdir(scratch))}"
+    with open(name, "w", encoding="utf-8") as f:
+        f.writelines(f"{path}\n" for path in paths)
+    return name
+
+
+def wrk(undo, log, url, connections, seconds, urls=None, idle=False):
+    """idle: leaves the core to the other generators whenever they want it.  A
+    kernel without preemption would let it hold the core for milliseconds, and the
+    latency of the others would be that of the generator."""
+    argv = ["chrt", "--idle", "0"] if idle else []
+    argv += ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "60s",
+             "-s", LUA, url, *(["--", urls] if urls else [])]
+    return Load(undo, argv, seconds, log)
+
+
+def probe(undo, log, url, rate, connections, seconds, timeout=10, urls=None):
+    argv = [machine.tool("probe"), "--rate", rate, "--connections", connections,
+            "--seconds", seconds, "--timeout", timeout, "--timeline", 100]
+    argv += ["--urls", urls] if urls else []
+    return Load(undo, [*argv, url], seconds + timeout, log)
+
+
+def slow(undo, log, url, clients, rate, seconds, urls=None):
+    argv = [machine.tool("slow"), "--clients", clients, "--rate", rate, "--seconds", seconds]
+    argv += ["--urls", urls] if urls else []
+    return Load(undo, [*argv, url], seconds, log)
+
+
+def check(result, least=1):
+    """What wrk should not have seen, and too few answers: then it measured nothing."""
+    faults = result["refused"] + result["errors"]
+    if faults or result["requests"] < least:
+        raise RuntimeError(f"wrk: {faults} answers missing, broken or not 2xx, "
+                           f"{result['requests']} complete")
+    return {**result, "rate": result["requests"] / result["seconds"]}

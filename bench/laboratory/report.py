@@ -1,0 +1,190 @@
+"""A run as one HTML file that needs nothing else, and as Markdown for docs/.
+
+Figures are inline SVG and styles are inline: the file loads nothing.
+"""
+
+import html
+import io
+import os
+import re
+import shlex
+
+from laboratory import scenarios
+from laboratory.tables import View, markdown as table_markdown, rows, shown
+
+STYLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "report.css")
+SUBTITLE = "Every way to send a file, measured side by side"
+
+
+def escape(text):
+    return html.escape(str(text), quote=True)
+
+
+def views(run):
+    """(module, view) of each scenario that has a finished round."""
+    for name in run.about["scenarios"]:
+        view = View(run.about, name, run.of(name))
+        if view.rounds:
+            yield scenarios.load(name), view
+
+
+# ------------------------------------------------------------------- HTML
+
+
+def svg(figure):
+    """Without prologue and metadata, which name addresses."""
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None})
+    text = out.getvalue()
+    text = text[text.index("<svg"):]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+    return re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
+
+
+def best(column, cells):
+    """Those that are set off: the best one, and all whose rounds reach into its
+    rounds.  With one round each nothing is known of that, and none is."""
+    known = [c for c in cells if c and c.count > 1]
+    if not column.better or len(known) < 2:
+        return []
+    if column.better == "more":
+        top = max(known, key=lambda c: c.median)
+        return [c for c in known if c.high >= top.low]
+    top = min(known, key=lambda c: c.median)
+    return [c for c in known if c.low <= top.high]
+
+
+def table_html(view, table):
+    lines = list(rows(view, table))
+    ideal = [best(column, [cells[i] for name, _, cells in lines if name in view.servers()])
+             for i, column in enumerate(table.columns)]
+    yield "<table>"
+    if table.title:
+        yield f"<caption>{escape(table.title)}</caption>"
+    head = "".join(f"<th>{escape(c.title)}</th>" for c in table.columns)
+    yield f"<thead><tr><th>server</th>{head}<th>rounds</th></tr></thead><tbody>"
+    for name, count, cells in lines:
+        kind = view.candidates[name]["kind"]
+        texts = []
+        for column, cell, top in zip(table.columns, cells, ideal):
+            middle, spread = shown(column, cell)
+            mark = " class=best" if cell in top and kind != "reference" else ""
+            small = f"<small>{escape(spread)}</small>" if spread else ""
+            texts.append(f"<td{mark}><b>{escape(middle)}</b>{small}</td>")
+        yield (f"<tr class={kind}><th>{escape(view.title(name))} "
+               f"<small>{escape(view.candidates[name]['version'])}</small></th>"
+               f"{''.join(texts)}<td>{count}</td></tr>")
+    yield "</tbody></table>"
+
+
+def figures_html(module, view):
+    for caption, figure in module.figures(view):
+        yield f"<figure>{svg(figure)}<figcaption>{escape(caption)}</figcaption></figure>"
+
+
+def details(summary_text, lines):
+    yield f"<details><summary>{escape(summary_text)}</summary>"
+    yield from lines
+    yield "</details>"
+
+
+def commands_html(view):
+    """What ran in the last round of each candidate; ports and scratch differ."""
+    for name, title in ((n, c["title"]) for n, c in view.candidates.items()):
+        mine = [r for r in view.rounds if r.candidate == name]
+        if not mine:
+            continue
+        yield f"<h4>{escape(title)}</h4><pre>"
+        yield "\n".join(escape(shlex.join(argv)) for argv in mine[-1].commands)
+        yield "</pre>"
+        if mine[-1].conf:
+            yield f"<pre class=conf>{escape(mine[-1].conf)}</pre>"
+
+
+def scenario_html(module, view, figures):
+    yield f"<section><h2>{escape(module.TITLE)}</h2>"
+    yield from figures
+    yield f"<p>{escape(module.WHAT)}</p>"
+    if view.names:
+        for table in module.tables(view):
+            yield from table_html(view, table)
+    notes = [*module.NOTES, *(f"{view.title(r.candidate)}, round {r.number}, failed: "
+                              f"{r.error}" for r in view.failures())]
+    yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>"
+    settings = ", ".join(f"{k} {v}" for k, v in view.settings.items())
+    yield from details("Settings, commands and configurations",
+                       [f"<p>{escape(settings)}</p>", *commands_html(view)])
+    yield "</section>"
+
+
+def pairs(items):
+    return "<dl>" + "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>"
+                            for k, v in items) + "</dl>"
+
+
+def host_html(about):
+    yield "<section><h2>Where and how</h2>"
+    yield pairs([("command", about["command"]), *about["host"].items()])
+    yield ("<p>Each figure is the median of the rounds; what stands beside it is the "
+           "least and the greatest. Candidates take turns within a round. Compare within "
+           "one table, as ratios: machines differ and are shared.</p>")
+    if about["left_out"]:
+        yield "<h3>Left out</h3><ul>"
+        yield "".join(f"<li>{escape(text)}</li>" for text in about["left_out"])
+        yield "</ul>"
+    yield "</section>"
+
+
+def page(run):
+    """The first figure of all stands on top."""
+    about, parts = run.about, list(views(run))
+    drawn = [list(figures_html(m, v)) if v.names else [] for m, v in parts]
+    state = "" if about["finished"] else (
+        "<p class=part>This run was stopped, or is not finished: a part of it.</p>")
+    with open(STYLE, encoding="utf-8") as f:
+        yield ("<!DOCTYPE html><html lang=en><head><meta charset=utf-8>"
+               "<meta name=viewport content='width=device-width'>"
+               f"<title>pagewise: {SUBTITLE}</title><style>{f.read()}</style></head><body>")
+    yield f"<header><h1>pagewise</h1><p>{SUBTITLE}</p>{state}</header><main>"
+    for i, (module, view) in enumerate(parts):
+        yield from scenario_html(module, view, drawn[i])
+    yield from host_html(about)
+    yield "</main></body></html>"
+
+
+# --------------------------------------------------------------- Markdown
+
+
+def markdown_lines(run):
+    about = run.about
+    for key, value in [("command", about["command"]), *about["host"].items()]:
+        yield f"- {key}: {value}"
+    for module, view in views(run):
+        yield ""
+        yield f"## {module.TITLE}"
+        yield ""
+        for table in module.tables(view):
+            yield from table_markdown(view, table)
+        for r in view.failures():
+            yield f"- failed: {view.title(r.candidate)}, round {r.number}: {r.error}"
+    for text in about["left_out"]:
+        yield f"- left out: {text}"
+
+
+def markdown(run):
+    return "\n".join(markdown_lines(run)) + "\n"
+
+
+def write(run):
+    """The files made.  Without matplotlib only the one in Markdown."""
+    made = {f"{run.path}/report.md": markdown(run)}
+    try:
+        made[f"{run.path}/report.html"] = "\n".join(page(run)) + "\n"
+    except ImportError as why:
+        raise RuntimeError(f"no report: {why}; sh conf/install-deps.sh bench, then "
+                           f"bench/lab report {run.path}") from None
+    finally:
+        for path, text in made.items():
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+    return list(made)

@@ -1,0 +1,62 @@
+"""The scenarios: one module each, found by name.
+
+A scenario is a module of this package with
+
+    TITLE       one line
+    WHAT        a paragraph for the report: what is done, and what the figures are
+    NEEDS       what it cannot do without: of "wrk", "probe", "slow", "fio", "root",
+                "disk", "limits" (see Host.lacks)
+    FULL        dict of settings, with "rounds"; --set SCENARIO.KEY=VALUE changes one
+    QUICK       dict of those that --quick changes
+    files(s)    pairs (name below the data directory, bytes) that it serves
+    seconds(s)  what one round of one candidate takes, about
+    measure(bench, cand)
+                one round of one candidate: a dict for JSON.  bench: bench.py.
+                RuntimeError: what went wrong; the round counts as failed
+    tables(view)
+                list of tables.Table
+    figures(view)
+                pairs (caption, matplotlib figure made with plot.py); only here may
+                matplotlib be imported, and only through plot.py
+    NOTES       list of sentences on what the figures do not say
+
+and, if it likes,
+
+    CANDIDATES        names that are measured unless others are asked for; all
+                      that are usable if it is not there
+    QUICK_CANDIDATES  the same with --quick; without it servers.QUICK
+    REFERENCES        dict name -> (title, function of bench): measured in each round
+                      before the candidates, and shown with them
+
+settings are plain numbers and texts; s and bench.settings have them as attributes.
+"""
+
+import importlib
+import os
+import pkgutil
+import types
+
+ORDER = ("storm", "hot", "cold", "herd", "thesis", "grid", "slow", "zipf")
+
+
+def names():
+    found = {m.name for m in pkgutil.iter_modules([os.path.dirname(__file__)])}
+    return [n for n in ORDER if n in found] + sorted(found - set(ORDER))
+
+
+def load(name):
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+def settings(scenario, quick, changes):
+    """changes: dict of texts; each becomes what the default is."""
+    chosen = {**scenario.FULL, **(scenario.QUICK if quick else {})}
+    for key, text in changes.items():
+        if key not in chosen:
+            raise ValueError(f"no setting {key}: there are {', '.join(chosen)}")
+        kind = type(chosen[key])
+        try:
+            chosen[key] = kind(text)
+        except ValueError:
+            raise ValueError(f"{text} is not of the kind of {chosen[key]}") from None
+    return types.SimpleNamespace(**chosen)

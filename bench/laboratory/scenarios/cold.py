@@ -1,0 +1,160 @@
+"""cold: many clients, files that nobody has read, and a disk with a limit."""
+
+import math
+import time
+from functools import partial
+from operator import itemgetter
+
+from laboratory import load
+from laboratory.bench import GIB, MIB
+from laboratory.limits import Limits
+from laboratory.stats import ratio
+from laboratory.tables import Column, Table, percent, share
+
+TITLE = "Cold: many clients on files that nobody has read"
+WHAT = """Each of many connections reads 1 MiB files that are not in memory, each file at most
+once, from a disk that is limited, in one case in bytes a second, in the other in requests
+a second. What a server delivers is compared with what fio reads under the same limit and
+in the same round, through the page cache like the servers: by 128 KiB, which is the
+kernel's read-ahead, and by 1 MiB, a whole file. The second tells whether a server's
+requests to the disk are large enough."""
+NEEDS = ("wrk", "fio", "limits")
+CASES = {"bandwidth": "limited to {} MiB/s", "iops": "limited to {} requests/s"}
+# lead: seconds until every client has got its first window and it is steady
+FULL = {"rounds": 3, "seconds": 6, "connections": 100, "bandwidth": 40, "iops": 150,
+        "memory_mib": 512, "files": 2048, "lead": 3.0}
+QUICK = {"rounds": 1, "seconds": 2, "lead": 1.5}
+NOTES = [
+    "Delivered bytes are what the loopback interface carried once every client had got "
+    "its first window; headers are a few parts in a thousand of it.",
+    "Only the contents of the files are cold. Their names and inodes are in memory, for "
+    "fio too, which opens all of its files before it reads.",
+    "Requests are counted where the limit counts them, before the disk's own queue may "
+    "merge or split them.",
+    "With a limit in requests, larger requests are more bytes: whoever leaves read-ahead "
+    "to the kernel gets read_ahead_kb in each.",
+]
+TOO_FEW = "every file was read, more are needed: --set cold.files=N"
+TAIL = 0.5  # seconds that are not counted at the end
+
+
+def names(s):
+    return [f"cold/{i:05d}" for i in range(1, s.files + 1)]
+
+
+def files(s):
+    return [(name, MIB) for name in names(s)]
+
+
+def seconds(s):
+    return len(CASES) * (s.lead + s.seconds + 1)
+
+
+def limits_of(s, case):
+    if case == "bandwidth":
+        return Limits(read_bps=s.bandwidth * MIB, memory=s.memory_mib * MIB)
+    return Limits(read_iops=s.iops, memory=s.memory_mib * MIB)
+
+
+def measure(bench, cand):
+    return {case: serve(bench, cand, case) for case in CASES}
+
+
+def serve(bench, cand, case):
+    s = bench.settings
+    bench.forget(*names(s))
+    with bench.serve(cand, limits_of(s, case)) as server:
+        server.warm(f"/{names(s)[0]}", bench.content(names(s)[0]), times=1)
+        wrk = bench.wrk(server, urls=[f"/{n}" for n in bench.shuffled(names(s)[1:])],
+                        connections=s.connections, seconds=math.ceil(s.lead + s.seconds + TAIL))
+        time.sleep(s.lead)
+        with bench.sampled(case, server) as took:
+            time.sleep(s.seconds)
+        result = load.check(wrk.result(), least=0)
+    if result["requests"] >= len(names(s)) - s.connections:
+        raise RuntimeError(TOO_FEW)
+    return {**took, "delivered": took["sent"], "requests": result["requests"]}
+
+
+# --------------------------------------------------------------------- fio
+
+
+def fio_job(bench, size):
+    """A thread for each client, which reads its share of the files one by one."""
+    s, order = bench.settings, bench.shuffled(names(bench.settings))
+    lines = ["[global]", "rw=read", f"bs={size}", "ioengine=psync", "thread=1",
+             f"runtime={s.lead + s.seconds + TAIL}", "file_service_type=sequential",
+             "group_reporting=1", "invalidate=0", "fadvise_hint=0"]
+    for i in range(min(s.connections, len(order))):
+        part = ":".join(f"{bench.data}/{name}" for name in order[i::s.connections])
+        lines += [f"[client{i}]", f"filename={part}"]
+    path = f"{bench.scratch}/fio-job"
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("\n".join(lines) + "\n")
+    return path
+
+
+def read_with_fio(size, bench):
+    return {case: run_fio(bench, size, case) for case in CASES}
+
+
+def run_fio(bench, size, case):
+    s = bench.settings
+    bench.forget(*names(s))
+    with bench.confined(limits_of(s, case)) as counters:
+        fio = bench.start(counters, ["fio", "--output-format=json", fio_job(bench, size)],
+                          s.lead + s.seconds + TAIL)
+        time.sleep(s.lead)
+        with bench.sampled(case, counters) as took:
+            time.sleep(s.seconds)
+        if fio.child.poll() is not None:
+            raise RuntimeError(f"fio ended: {TOO_FEW}")
+        fio.output()
+    return {**took, "delivered": took["disk_bytes"]}
+
+
+REFERENCES = {"fio-128k": ("fio, by 128 KiB", partial(read_with_fio, "128k")),
+              "fio-1m": ("fio, by 1 MiB", partial(read_with_fio, "1m"))}
+
+
+# ------------------------------------------------------------------ report
+
+
+def rate(v):
+    return v["delivered"] / v["t"]
+
+
+def tables(view):
+    return [Table(CASES[case].format(view.settings[case]), columns(view, case),
+                  itemgetter(case)) for case in CASES]
+
+
+def of_fio(view, case, name):
+    """Throughput as a share of fio's median."""
+    fio = view.summary(name, rate, itemgetter(case))
+    return lambda v: ratio(rate(v), fio.median if fio else None)
+
+
+def columns(view, case):
+    return [
+        Column("delivered, MiB/s", "{:.1f}".format, lambda v: rate(v) / MIB, "more"),
+        Column("of fio by 128 KiB", share, of_fio(view, case, "fio-128k"), "more"),
+        Column("of fio by 1 MiB", share, of_fio(view, case, "fio-1m"), "more"),
+        Column("read from the disk, MiB/s", "{:.1f}".format,
+               lambda v: v["disk_bytes"] / v["t"] / MIB),
+        Column("disk requests per MiB", "{:.1f}".format,
+               lambda v: ratio(v["disk_requests"], v["disk_bytes"] / MIB), "less"),
+        Column("CPU s/GiB", "{:.2f}".format,
+               lambda v: ratio(v["cpu"], v["delivered"] / GIB), "less"),
+        Column("CPU", percent, lambda v: v["cpu"] / v["t"]),
+    ]
+
+
+def figures(view):
+    from laboratory import plot
+    figure, axes = plot.new(view, columns=len(CASES))
+    for ax, case in zip(axes, CASES):
+        plot.bars(ax, view, [("", of_fio(view, case, "fio-1m"))], share,
+                  pick=itemgetter(case), line=1)
+        ax.set_title(CASES[case].format(view.settings[case]), fontsize=10, loc="left")
+    yield "Delivered, as a share of what fio reads through the page cache by 1 MiB", figure

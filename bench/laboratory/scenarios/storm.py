@@ -1,0 +1,135 @@
+"""storm: hot files while a disk is saturated."""
+
+import signal
+import time
+
+from laboratory import load
+from laboratory.bench import MIB
+from laboratory.limits import Limits
+from laboratory.tables import Column, Table, count, percent, share, usec
+
+TITLE = "Storm: a hot file while others read cold ones"
+WHAT = """One 16 KiB file, which is in memory, is asked for over 16 connections: first
+alone, then while 48 other connections read 1 MiB files, each at most once, from a disk
+that is limited. Requests/s are those of wrk. Latency is measured afterwards, in the same
+storm, by a probe that sends at a fixed rate whatever the server does; it counts from when
+a request should have been sent. Its greatest value is how long the event loop stood
+still."""
+NEEDS = ("wrk", "probe", "limits")
+# lead: seconds that the cold clients are ahead of the hot ones
+FULL = {"rounds": 3, "seconds": 5, "hot_kib": 16, "hot_connections": 16,
+        "cold_connections": 48, "limit_mib": 40, "memory_mib": 256,
+        "probe_rate": 1000, "probe_seconds": 5, "probe_timeout": 10, "lead": 1.5}
+QUICK = {"rounds": 2, "seconds": 2, "probe_seconds": 1, "probe_timeout": 2, "lead": 1.3}
+NOTES = [
+    "The cold clients run with the lowest priority (SCHED_IDLE) on the core that they "
+    "share with the hot ones: else the table would show how long they hold that core.",
+    "A request that was not answered when the probe gave up counts with the time that "
+    "it had waited by then: the longest stalls were longer than shown.",
+    "The worst stall is seen from outside: what the machine and the generators' core held "
+    "up is in it.",
+    "Alone, the fastest servers are as fast as wrk, whose core is busy all the time: "
+    "what tells them apart is CPU time per request.",
+]
+TAIL = 5  # seconds that the cold clients would go on after the probe
+
+
+def hot(s):
+    return f"hot-{s.hot_kib}K"
+
+
+def cold(s):
+    """Eight times what fits into the page cache."""
+    return [f"cold/{i:05d}" for i in range(1, 8 * s.memory_mib + 1)]
+
+
+def files(s):
+    yield hot(s), s.hot_kib << 10
+    for name in cold(s):
+        yield name, MIB
+
+
+def seconds(s):
+    return s.lead + 2 * (s.seconds + s.probe_seconds) + s.probe_timeout / 2 + 2
+
+
+def throughput(bench, server, label, least):
+    s = bench.settings
+    load_ = bench.wrk(server, f"/{hot(s)}", connections=s.hot_connections,
+                      seconds=s.seconds)
+    with bench.sampled(label, server) as took:
+        result = load.check(load_.result(), least)
+    return {**result, **took}
+
+
+def latency(bench, server):
+    s = bench.settings
+    result = bench.probe(server, f"/{hot(s)}", rate=s.probe_rate,
+                         connections=s.hot_connections, seconds=s.probe_seconds,
+                         timeout=s.probe_timeout).result()
+    if set(result["statuses"]) - {"200"}:
+        raise RuntimeError(f"probe: answers {result['statuses']}")
+    return result
+
+
+def measure(bench, cand):
+    s = bench.settings
+    limits = Limits(read_bps=s.limit_mib * MIB, memory=s.memory_mib * MIB)
+    want = bench.content(hot(s))
+    with bench.serve(cand, limits) as server:
+        server.warm(f"/{hot(s)}", want)
+        alone = throughput(bench, server, "alone", least=1)
+        calm = latency(bench, server)
+        bench.forget()
+        server.warm(f"/{hot(s)}", want)
+        others = bench.wrk(
+            server, urls=[f"/{name}" for name in bench.shuffled(cold(s))], idle=True,
+            connections=s.cold_connections,
+            seconds=round(s.lead + s.seconds + s.probe_seconds + s.probe_timeout + TAIL))
+        time.sleep(s.lead)
+        storm = throughput(bench, server, "storm", least=0)
+        stormy = latency(bench, server)
+        others.child.send_signal(signal.SIGINT)
+        cold_result = load.check(others.result())
+    return {"alone": alone, "calm": calm, "storm": storm, "stormy": stormy,
+            "cold": cold_result, "limit": s.limit_mib * MIB}
+
+
+def tables(_view):
+    return [Table("", [
+        Column("hot alone, req/s", count, lambda v: v["alone"]["rate"]),
+        Column("p99", usec, lambda v: v["calm"]["latency_us"]["p99"]),
+        Column("CPU µs/req", "{:.1f}".format,
+               lambda v: v["alone"]["cpu"] * 1e6 / v["alone"]["requests"], "less"),
+        Column("hot in the storm, req/s", count, lambda v: v["storm"]["rate"], "more"),
+        Column("of alone", share, kept, "more"),
+        Column("p50", usec, lambda v: v["stormy"]["latency_us"]["p50"], "less"),
+        Column("p99", usec, lambda v: v["stormy"]["latency_us"]["p99"], "less"),
+        Column("worst stall", usec, stall, "less"),
+        Column("cold read, of limit", share,
+               lambda v: v["storm"]["disk_bytes"] / v["storm"]["t"] / v["limit"]),
+        Column("cold sent, of limit", share,
+               lambda v: v["cold"]["bytes"] / v["cold"]["seconds"] / v["limit"]),
+        Column("CPU", percent, lambda v: v["storm"]["cpu"] / v["storm"]["t"]),
+    ])]
+
+
+def kept(v):
+    return v["storm"]["rate"] / v["alone"]["rate"]
+
+
+def stall(v):
+    return v["stormy"]["latency_us"]["max"]
+
+
+def figures(view):
+    from laboratory import plot
+    figure, (rate, worst) = plot.new(view, columns=2, shares=(3, 2))
+    plot.bars(rate, view, [
+        ("alone", lambda v: v["alone"]["rate"]), ("in the storm", lambda v: v["storm"]["rate"])],
+        show=count)
+    rate.set_xlabel("requests/s for the hot file")
+    plot.bars(worst, view, [("in the storm", lambda v: stall(v) / 1000)],
+              show=lambda ms: usec(ms * 1000), log=True)
+    worst.set_xlabel("worst stall, ms")
+    yield "What is left of the hot requests, and how long the loop stood still", figure

@@ -1,0 +1,151 @@
+"""The candidates: our send paths, which the program itself names, and the peers.
+
+A Server is one of them, running as an ordinary user on its own core; its
+configuration is a file of bench/peers with the words between at signs replaced.
+"""
+
+import contextlib
+import dataclasses
+import http.client
+import os
+import pwd
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+from laboratory import host as machine
+from laboratory.limits import read, write
+from laboratory.undo import held, spawn
+
+PROGRAM = os.path.join(machine.TREE, "build", "pagewise")
+PEERS = os.path.join(machine.TREE, "bench", "peers")
+OURS = ("@PROGRAM@ --workers 1 --root @ROOT@ --listen 127.0.0.1:@PORT@ "
+        "--access-log off --send-path").split()
+NGINX = "nginx -e stderr -p @RUN@ -c @CONF@".split()
+# With --quick: what the others are compared with.
+QUICK = ("nodiskio", "uring", "blocking", "pool", "nginx", "nginx-threads", "lighttpd")
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    name: str
+    title: str
+    argv: tuple
+    conf: str = None  # a file of bench/peers
+    version: str = "-v"
+    words: dict = dataclasses.field(default_factory=dict)
+    ours: bool = False
+
+    def program(self):
+        return PROGRAM if self.ours else shutil.which(self.argv[0])
+
+    def release(self):
+        return machine.version(self.program(), self.version)
+
+    def unusable(self):
+        """Why it cannot run here, or None."""
+        if not self.program():
+            return "not installed"
+        if not self.ours:
+            return None
+        test = [self.program(), "-t", "--root", "/", "--send-path", self.name]
+        done = subprocess.run(test, timeout=10, check=False, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return done.stdout.strip() if done.returncode else None
+
+
+def peer(name, title, argv, conf, version="-v", **words):
+    return Candidate(name, title, tuple(argv), conf, version, words)
+
+
+def peers():
+    return [
+        peer("nginx", "nginx, sendfile", NGINX, "nginx.conf", AIO="aio off;"),
+        peer("nginx-threads", "nginx, aio threads", NGINX, "nginx.conf",
+             AIO="aio threads;"),
+        peer("nginx-directio", "nginx, directio", NGINX, "nginx.conf",
+             AIO="aio threads; directio 1m; output_buffers 1 128k;"),
+        peer("h2o", "H2O", ("h2o", "-c", "@CONF@"), "h2o.conf"),
+        peer("lighttpd", "lighttpd", ("lighttpd", "-D", "-f", "@CONF@"), "lighttpd.conf"),
+        peer("apache", "Apache, event", "apache2 -X -f @CONF@".split(), "apache.conf"),
+        peer("caddy", "Caddy", "caddy run --adapter caddyfile --config @CONF@".split(),
+             "Caddyfile", version="version"),
+    ]
+
+
+def paths():
+    """As `pagewise -h` lists them: a new one appears here by itself."""
+    if not os.access(PROGRAM, os.X_OK):
+        raise RuntimeError(f"no server at {PROGRAM}: run make")
+    done = subprocess.run([PROGRAM, "-h"], timeout=10, check=True, text=True,
+                          stdout=subprocess.PIPE)
+    names = re.search(r"--send-path NAME[^:]*:(.*)", done.stdout)
+    return [Candidate(name, f"pagewise, {name}", (*OURS, name), version="-V", ours=True)
+            for name in names.group(1).split()]
+
+
+class Server:
+    """Runs until undo ends; counters.sample() is what it took."""
+
+    def __init__(self, undo, cand, host, counters, root, options=()):
+        self.cand, self.counters = cand, counters
+        self.run = undo.enter_context(tempfile.TemporaryDirectory(prefix="pagewise-lab-"))
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            self.port = s.getsockname()[1]
+        self.base = f"http://127.0.0.1:{self.port}"
+        self.log = f"{self.run}/log"
+        self.argv, self.conf = self.prepare(root, options)
+        write(self.log, "")
+        if host.user:
+            user = pwd.getpwnam(host.user)
+            for path in (self.run, self.log):
+                os.chown(path, user.pw_uid, user.pw_gid)
+        confine = [*counters.prefix(), f"--core={host.server_core}"]
+        confine += [f"--user={host.user}"] if host.user else []
+        with held(), open(self.log, "a", encoding="utf-8") as log:
+            self.child = counters.child = spawn(
+                undo, confine + self.argv, stdout=log, stderr=log, cwd=self.run,
+                env={"PATH": os.environ["PATH"], "HOME": self.run})
+            undo.callback(counters.kill)
+
+    def prepare(self, root, options):
+        """The program is copied: the tree may be closed to an ordinary user."""
+        cand, name = self.cand, os.path.basename(self.cand.program())
+        words = {"PORT": str(self.port), "ROOT": root, "RUN": self.run, "PROGRAM": name,
+                 "CONF": f"{self.run}/conf", **cand.words}
+
+        def fill(text):
+            return re.sub(r"@([A-Z]+)@", lambda m: words[m.group(1)], text)
+
+        argv = [*map(fill, cand.argv), *options]
+        argv[0] = shutil.copy(cand.program(), self.run)
+        conf = fill(read(f"{PEERS}/{cand.conf}")) if cand.conf else None
+        if conf:
+            write(words["CONF"], conf)
+        return argv, conf
+
+    def fetch(self, path):
+        conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        with contextlib.closing(conn):
+            conn.request("GET", path)
+            return (answer := conn.getresponse()).status, answer.read()
+
+    def warm(self, path, want, times=3):
+        """Asks until the file arrives, whole and right, and a few times more."""
+        deadline = time.monotonic() + 15
+        while True:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                status, body = self.fetch(path)
+                if (status, body) == (200, want):
+                    break
+                raise RuntimeError(f"{path}: answered {status} with {len(body)} bytes, "
+                                   f"not 200 with {len(want)}")
+            if self.child.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"did not start: {read(self.log)[-500:].strip()!r}")
+            time.sleep(0.05)
+        for _ in range(times - 1):
+            self.fetch(path)

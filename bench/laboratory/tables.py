@@ -1,0 +1,120 @@
+"""What the rounds of a scenario add up to: medians and spreads, as tables.
+
+A View is what a scenario's tables() and figures() get.
+"""
+
+import dataclasses
+import math
+import typing
+
+from laboratory import stats
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    title: str
+    show: typing.Callable  # a number -> text
+    get: typing.Callable   # the values of one round -> a number, or None
+    better: str = ""       # "more" or "less": the best are set off
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """pick takes the part of a round's values that the columns are given; None
+    where a candidate has none."""
+    title: str
+    columns: list
+    pick: typing.Callable = lambda values: values
+
+
+class View:
+    """The finished rounds of one scenario.  names: candidates, in order, of which
+    at least one round succeeded."""
+
+    def __init__(self, about, scenario, rounds):
+        self.candidates = about["candidates"]
+        self.settings = about["scenarios"][scenario]["settings"]
+        self.rounds = rounds
+        seen = {r.candidate for r in rounds if r.values is not None}
+        self.names = [name for name in self.candidates if name in seen]
+
+    def title(self, name):
+        return self.candidates[name]["title"]
+
+    def ours(self, name):
+        return self.candidates[name]["kind"] == "path"
+
+    def servers(self):
+        """Without references, such as fio."""
+        return [n for n in self.names if self.candidates[n]["kind"] != "reference"]
+
+    def values(self, name):
+        return [r.values for r in self.rounds
+                if r.candidate == name and r.values is not None]
+
+    def samples(self, name, label):
+        """The samples of each round."""
+        return [r.samples[label] for r in self.rounds
+                if r.candidate == name and label in r.samples]
+
+    def summary(self, name, get, pick=lambda values: values):
+        """Summary of a number over the rounds; None without any."""
+        parts = [pick(values) for values in self.values(name)]
+        return stats.summary([get(part) for part in parts if part is not None])
+
+    def failures(self):
+        return [r for r in self.rounds if r.error]
+
+
+def rows(view, table):
+    """(name, number of rounds, summaries) for each candidate that has any."""
+    for name in view.names:
+        cells = [view.summary(name, column.get, table.pick) for column in table.columns]
+        if any(cells):
+            yield name, max(cell.count for cell in cells if cell), cells
+
+
+def shown(column, cell):
+    """Median, and (least–greatest) unless that reads the same."""
+    if cell is None:
+        return "–", ""
+    low, middle, high = map(column.show, (cell.low, cell.median, cell.high))
+    return middle, "" if low == high else f"{low}–{high}"
+
+
+def markdown(view, table):
+    head = ["server", *(column.title for column in table.columns), "rounds"]
+    if table.title:
+        yield f"{table.title}:"
+        yield ""
+    yield "| " + " | ".join(head) + " |"
+    yield "|---" * len(head) + "|"
+    for name, count, cells in rows(view, table):
+        texts = [view.title(name)]
+        for column, cell in zip(table.columns, cells):
+            middle, spread = shown(column, cell)
+            texts.append(f"{middle} ({spread})" if spread else middle)
+        yield "| " + " | ".join([*texts, str(count)]) + " |"
+    yield ""
+
+
+def count(value):
+    """A rate or a number, with thousands set apart."""
+    return f"{value:,.0f}".replace(",", " ") if value >= 10 else f"{value:.1f}"
+
+
+def usec(value):
+    """A time that is given in microseconds."""
+    if value is None or math.isinf(value):
+        return "none"
+    if value >= 1e6:
+        return f"{value / 1e6:.2f} s"
+    return f"{value / 1e3:.3g} ms" if value >= 100 else f"{value:.0f} µs"
+
+
+def share(value):
+    return f"{value:.2f}"
+
+
+def percent(value):
+    return f"{value:.0%}"

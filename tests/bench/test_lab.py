@@ -1,0 +1,180 @@
+"""bench/lab end to end, in miniature, and what it leaves behind: nothing."""
+
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import lab
+import pytest
+
+PATHS = ("blocking", "nodiskio")
+
+
+@pytest.fixture(scope="module")
+def data(base):
+    """Shared, so that it is made once."""
+    path = os.path.join(base, "lab-data")
+    os.makedirs(path)
+    return path
+
+
+def readahead():
+    return {path: open(path, encoding="ascii").read()
+            for path in glob.glob("/sys/block/*/queue/read_ahead_kb")}
+
+
+def groups(pid):
+    return (glob.glob(f"/sys/fs/cgroup/*/pagewise-lab-{pid}") +
+            glob.glob(f"/sys/fs/cgroup/pagewise-lab-{pid}"))
+
+
+def sharing_network(inode):
+    """Processes in the laboratory's own network: its children, wherever they hang."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/ns/net"):
+        try:
+            if os.readlink(path) == inode:
+                found.append(path)
+        except OSError:
+            pass
+    return found
+
+
+def run(data, out, *args):
+    return lab.run("run", *args, "--rounds", 1, "--data", data, "--out", out,
+                   "--path", ",".join(PATHS))
+
+
+def test_storm_and_herd_in_miniature(data, tmp_path):
+    lab.needs("wrk", "probe", "limits")
+    before = readahead()
+    status, out, err = run(data, tmp_path / "out", "storm", "herd",
+                           *lab.miniature("storm", "herd"))
+    assert status == 0, err
+    found = lab.rounds(tmp_path / "out")
+    assert set(found) == {(s, p) for s in ("storm", "herd") for p in PATHS}
+    for path in PATHS:
+        values = found["storm", path][0]["values"]
+        assert values["alone"]["requests"] > 0 and values["alone"]["cpu"] > 0
+        assert values["calm"]["answered"] == values["calm"]["requested"]
+        assert values["storm"]["disk_bytes"] > 0
+        assert found["herd", path][0]["values"]["disk_bytes"] >= 1 << 20
+    assert out.count("| pagewise, ") == 4 and "about" in err
+    assert readahead() == before
+    assert os.path.getsize(tmp_path / "out" / "report.html") > 10_000
+
+
+def test_cold_in_miniature_with_fio_beside_it(data, tmp_path):
+    lab.needs("wrk", "fio", "limits")
+    status, out, err = lab.run(
+        "run", "cold", "--rounds", 1, "--data", data, "--out", tmp_path / "out",
+        "--path", "nodiskio", *lab.miniature("cold"))
+    assert status == 0, err
+    found = lab.rounds(tmp_path / "out")
+    assert {name for _, name in found} == {"fio-128k", "fio-1m", "nodiskio"}
+    for rounds in found.values():
+        for case in ("bandwidth", "iops"):
+            assert rounds[0]["values"][case]["disk_requests"] > 0
+    assert "fio, by 1 MiB" in out
+
+
+def test_an_ordinary_user_gets_what_can_be_had(base, tmp_path):
+    """In a copy of the tree, which an ordinary user need not be able to enter."""
+    lab.needs("wrk", "probe")
+    tree = os.path.join(base, "tree")
+    for name in ("build/pagewise", "build/bench/probe"):
+        os.makedirs(os.path.dirname(f"{tree}/{name}"), exist_ok=True)
+        shutil.copy(f"{lab.TREE}/{name}", f"{tree}/{name}")
+    shutil.copytree(f"{lab.TREE}/bench", f"{tree}/bench")
+    mine = os.path.join(base, "mine")
+    os.makedirs(mine)
+    user = {}
+    if os.geteuid() == 0:
+        os.chown(mine, 65534, 65534)
+        user = {"user": 65534, "group": 65534, "extra_groups": ()}
+    out = os.path.join(mine, "out")
+    status, _, err = lab.run(
+        "run", "storm", "hot", "--rounds", 1, "--data", f"{mine}/data", "--out", out,
+        "--path", "nodiskio", *lab.miniature("hot"), lab=f"{tree}/bench/lab",
+        env={**os.environ, "HOME": mine}, cwd=mine, **user)
+    assert status == 0, err
+    assert "left out: scenario storm: not root" in err
+    assert "left out: not root: read_ahead_kb stays" in err
+    values = lab.rounds(out)["hot", "nodiskio"][0]["values"]
+    assert all(v["requests"] > 0 and v["cpu"] > 0 for v in values.values())
+    with open(f"{out}/report.html", encoding="utf-8") as f:
+        assert "scenario storm: not root" in f.read()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_is_left_after_a_signal_but_finished_rounds(data, tmp_path, number):
+    lab.needs("wrk", "probe", "limits")
+    before, out = readahead(), tmp_path / "out"
+    scratch = tempfile.mkdtemp(dir=data, prefix="scratch-")  # the server enters it
+    os.chmod(scratch, 0o755)
+    child = lab.start("run", "herd", "storm", "--data", data, "--out", out, "--path",
+                      "nodiskio", *lab.miniature("herd", "storm"), "--set",
+                      "herd.rounds=1", env={**os.environ, "TMPDIR": scratch})
+    try:
+        wait(lambda: listed(out) and "wrk" in names(child), child)
+        network = os.readlink(f"/proc/{child.pid}/ns/net")
+        assert groups(child.pid) and len(sharing_network(network)) > 1
+        child.send_signal(number)
+        _, err = child.communicate(timeout=lab.PATIENCE)
+    finally:
+        if child.poll() is None:
+            child.kill()
+    assert child.returncode == 128 + number
+    assert f"bench/lab report {out}" in err
+    assert "herd-001-nodiskio.json" in listed(out)
+    assert groups(child.pid) == [] and readahead() == before
+    assert sharing_network(network) == [] and os.listdir(scratch) == []
+    status, _, err = lab.run("report", out)
+    assert status == 0, err
+    assert os.path.exists(out / "report.html")
+
+
+def listed(path):
+    return os.listdir(path / "rounds") if os.path.isdir(path / "rounds") else []
+
+
+def names(child):
+    """Of its children; they may come and go meanwhile."""
+    out = subprocess.run(["ps", "-o", "comm=", "--ppid", str(child.pid)], check=False,
+                         capture_output=True, text=True, timeout=lab.PATIENCE)
+    return out.stdout.split()
+
+
+def wait(condition, child):
+    deadline = time.monotonic() + lab.PATIENCE
+    while not condition():
+        assert child.poll() is None, child.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("args, message", [
+    (["run", "nonsense"], "invalid choice: 'nonsense'"),
+    (["run", "hot", "--path", "nonsense"], "--path nonsense: there are "),
+    (["run", "hot", "--peer", "nonsense"], "--peer nonsense: there are nginx"),
+    (["run", "hot", "--rounds", "0"], "0: a number from 1 on"),
+    (["run", "hot", "--set", "hot.nonsense=1"], "no setting nonsense: there are rounds"),
+    (["run", "hot", "--set", "seconds=1"], "write SCENARIO.KEY=VALUE"),
+    (["run", "hot", "--set", "hot.seconds=x"], "x is not of the kind of 4"),
+    (["report", "/"], "is not the directory of a run"),
+])
+def test_what_cannot_be_done_is_said(args, message):
+    status, out, err = lab.run(*args)
+    assert status != 0 and message in err and "Traceback" not in err
+    assert out == ""
+
+
+def test_list_shows_scenarios_and_candidates():
+    status, out, err = lab.run("list")
+    assert status == 0, err
+    for name in ("storm", "hot", "cold", "herd", *PATHS, "nginx-directio"):
+        assert f"\n{name} " in f"\n{out}"

@@ -1,0 +1,203 @@
+"""The parts of the laboratory that need neither root nor a load."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import lab
+import pytest
+
+from laboratory import data, host, limits, sampler, scenarios, servers, undo
+
+# ---------------------------------------------------------------- undo
+
+
+@pytest.fixture
+def signals():
+    old = {n: signal.getsignal(n) for n in undo.SIGNALS}
+    undo.catch_signals()
+    yield
+    for number, handler in old.items():
+        signal.signal(number, handler)
+
+
+def test_a_signal_becomes_an_exception_with_the_shells_status(signals):
+    with pytest.raises(undo.Stopped) as stopped:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(lab.PATIENCE)
+    assert stopped.value.code == 128 + signal.SIGTERM
+
+
+def test_a_signal_does_not_cut_clean_up_short(signals):
+    done = []
+
+    def interrupted():
+        os.kill(os.getpid(), signal.SIGINT)
+        done.append("to its end")
+
+    with pytest.raises(undo.Stopped):
+        with undo.Undo() as stack:
+            stack.callback(done.append, "the rest")
+            stack.callback(interrupted)
+    assert done == ["to its end", "the rest"]
+
+
+def test_all_is_undone_even_if_one_of_it_fails():
+    done = []
+
+    def fail():
+        raise OSError("no")
+
+    with pytest.raises(OSError):
+        with undo.Undo() as stack:
+            stack.callback(done.append, "first")
+            stack.callback(fail)
+    assert done == ["first"]
+
+
+def test_a_child_ends_with_what_it_was_for():
+    with undo.Undo() as stack:
+        child = undo.spawn(stack, ["sleep", "1000"])
+        assert child.poll() is None
+    assert child.returncode == -signal.SIGKILL
+
+
+# -------------------------------------------------------------- counting
+
+
+def counters_of(kind, stack):
+    if kind == "session":
+        return limits.Session(None)
+    lab.needs("limits")
+    return limits.Cgroups(stack, host.Disk(lab.TREE), limits.Limits(memory=1 << 28))
+
+
+@pytest.mark.parametrize("kind", ["session", "cgroups"])
+def test_what_runs_is_counted_and_ended_with_its_children(kind):
+    """The parent sleeps: what is counted is its child, in a session of its own if
+    control groups are to find it."""
+    busy = ("import os, sys, time\nif os.fork():\n    time.sleep(1000)\n"
+            "if sys.argv[1] == 'cgroups': os.setsid()\n"
+            "print(os.getpid(), flush=True)\nwhile time.process_time() < 60: pass")
+    with undo.Undo() as stack:
+        counters = counters_of(kind, stack)
+        counters.child = undo.spawn(
+            stack, [*counters.prefix(), sys.executable, "-c", busy, kind],
+            stdout=subprocess.PIPE, text=True)
+        stack.callback(counters.kill)
+        worker = int(counters.child.stdout.readline())
+        deadline = time.monotonic() + lab.PATIENCE
+        while counters.sample()["cpu"] < 0.5:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert set(counters.sample()) == set(limits.COUNTERS)
+    assert state(worker) == "Z"
+
+
+def state(pid):
+    with contextlib.suppress(OSError):
+        return limits.read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0]
+    return "Z"
+
+
+def test_rates_are_between_samples():
+    samples = [{"t": 1.0, "sent": 100, "cache": 7}, {"t": 3.0, "sent": 500, "cache": 5}]
+    assert sampler.rates(samples, "sent") == [(0.5, 100.0), (2.0, 200.0)]
+    assert sampler.rates(samples, "cache") == [(1.0, 7), (3.0, 5)]
+
+
+def test_difference_counts_what_grows_and_keeps_levels():
+    before = {"t": 1.0, "cpu": 0.5, "cache": 9}
+    assert sampler.difference(before, {"t": 3.0, "cpu": 0.75, "cache": 4}) == {
+        "t": 2.0, "cpu": 0.25, "cache": 4}
+
+
+def test_the_sampler_goes_on_until_the_end():
+    class Counters:
+        calls = 0
+
+        def sample(self):
+            self.calls += 1
+            return {"t": time.monotonic(), "cpu": self.calls, "cache": 0}
+
+    counters = Counters()
+    with sampler.Sampler(counters, period=0.01) as s:
+        deadline = time.monotonic() + lab.PATIENCE
+        while len(s.samples) < 5:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    taken = len(s.samples)
+    assert [x["cpu"] for x in s.samples] == list(range(1, taken + 1))
+    assert counters.calls == taken + 1
+
+
+# ------------------------------------------------------ data, candidates
+
+
+def test_data_is_made_once_and_is_random(tmp_path):
+    files = [("a/one", 100_000), ("two", 5)]
+    data.make(str(tmp_path), files)
+    first = (tmp_path / "a/one").read_bytes()
+    assert len(first) == 100_000 and len(set(first)) == 256
+    os.truncate(tmp_path / "two", 4)
+    data.make(str(tmp_path), files)
+    assert (tmp_path / "a/one").read_bytes() == first
+    assert (tmp_path / "two").stat().st_size == 5
+
+
+def test_data_that_does_not_fit_is_not_begun(tmp_path):
+    with pytest.raises(RuntimeError, match="are free; --data names another"):
+        data.make(str(tmp_path), [("small", 1), ("large", 1 << 60)])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_laboratory_at_a_time(tmp_path):
+    path = str(tmp_path)
+    with data.locked(path, False):
+        with pytest.raises(RuntimeError, match="another laboratory"):
+            with data.locked(path, False, patience=0):
+                pass
+    with data.locked(path, False, patience=0):
+        pass
+
+
+def test_every_send_path_of_the_program_is_a_candidate():
+    """With the program's own words as the second opinion: it refuses other names."""
+    names = [c.name for c in servers.paths()]
+    wrong = subprocess.run([servers.PROGRAM, "-t", "--root", "/", "--send-path", "?"],
+                           capture_output=True, text=True, check=False, timeout=lab.PATIENCE)
+    assert {"nodiskio", "blocking", "copy"} <= set(names)
+    assert all(name in wrong.stderr for name in names)
+
+
+def test_a_candidate_that_is_not_there_says_so():
+    assert servers.peer("x", "X", ["no-such-server"], None).unusable() == "not installed"
+    ours = servers.Candidate("no-such-path", "", (), ours=True)
+    assert "no-such-path" in ours.unusable()
+
+
+@pytest.mark.parametrize("name", scenarios.names())
+def test_a_scenario_keeps_the_contract(name):
+    module = scenarios.load(name)
+    full = scenarios.settings(module, False, {})
+    quick = scenarios.settings(module, True, {})
+    assert set(module.QUICK) <= set(module.FULL)
+    assert 1 <= quick.rounds <= full.rounds
+    assert 0 < module.seconds(quick) <= module.seconds(full)
+    assert set(module.NEEDS) <= {"wrk", "probe", "slow", "fio", "root", "disk", "limits"}
+    assert all(isinstance(size, int) and size > 0 for _, size in module.files(quick))
+    assert module.TITLE and module.WHAT and module.NOTES
+
+
+def test_settings_keep_their_type():
+    module = scenarios.load("storm")
+    assert scenarios.settings(module, True, {"seconds": "7"}).seconds == 7
+    with pytest.raises(ValueError, match="no setting nonsense: there are rounds, "):
+        scenarios.settings(module, False, {"nonsense": "1"})
+
+
+def test_an_existing_directory_is_found_above():
+    assert host.existing("/proc/no/such/thing") == "/proc"
