@@ -15,12 +15,10 @@ ROW, EDGE, WIDTH = 0.34, 1.1, 9.5  # inches
 
 def new(view=None, rows=1, columns=1, height=None, shares=None):
     """A figure and its axes; with a view as high as its candidates need."""
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
     height = height or ROW * len(view.names) + EDGE
-    with rc_context({"svg.fonttype": "none"}):
-        figure = Figure(figsize=(WIDTH, height * rows), layout="constrained")
-        axes = figure.subplots(rows, columns, width_ratios=shares)
+    figure = Figure(figsize=(WIDTH, height * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, width_ratios=shares)
     for ax in figure.axes:
         ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(labelsize=9, length=3)

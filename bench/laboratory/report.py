@@ -1,4 +1,5 @@
-"""A run as one HTML file that needs nothing else, and as Markdown for docs/.
+"""A run as one HTML file that needs nothing else, and as Markdown and pictures for
+docs/.
 
 Figures are inline SVG and styles are inline: the file loads nothing.
 """
@@ -32,13 +33,19 @@ def views(run):
 
 
 def svg(figure):
-    """Without prologue and metadata, which name addresses."""
+    """Without prologue and metadata, which name addresses; text as text."""
+    from matplotlib import rc_context
     out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None})
+    with rc_context({"svg.fonttype": "none"}):
+        figure.savefig(out, format="svg", metadata={"Date": None})
     text = out.getvalue()
     text = text[text.index("<svg"):]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
-    return re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
+    return re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+
+
+def inline(figure):
+    """As wide as the page lets it be."""
+    return re.sub(r' (width|height)="[\d.]+pt"', "", svg(figure), count=2)
 
 
 def best(column, cells):
@@ -79,7 +86,7 @@ def table_html(view, table):
 
 def figures_html(module, view):
     for caption, figure in module.figures(view):
-        yield f"<figure>{svg(figure)}<figcaption>{escape(caption)}</figcaption></figure>"
+        yield f"<figure>{inline(figure)}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
 def details(summary_text, lines):
@@ -175,11 +182,24 @@ def markdown(run):
     return "\n".join(markdown_lines(run)) + "\n"
 
 
+# ------------------------------------------------------------------ files
+
+
+def pictures(run):
+    """NAME-N.svg, the Nth figure of a scenario, and its contents."""
+    for module, view in views(run):
+        name = module.__name__.rpartition(".")[2]
+        if view.names:
+            for n, (_, figure) in enumerate(module.figures(view), 1):
+                yield f"{name}-{n}.svg", svg(figure)
+
+
 def write(run):
     """The files made.  Without matplotlib only the one in Markdown."""
     made = {f"{run.path}/report.md": markdown(run)}
     try:
         made[f"{run.path}/report.html"] = "\n".join(page(run)) + "\n"
+        made |= {f"{run.path}/{name}": text for name, text in pictures(run)}
     except ImportError as why:
         raise RuntimeError(f"no report: {why}; sh conf/install-deps.sh bench, then "
                            f"bench/lab report {run.path}") from None

@@ -171,6 +171,15 @@ def test_the_report_loads_nothing_and_has_its_figures(finished):
         assert piece in text, piece
 
 
+def test_a_figure_is_a_picture_of_its_own_too(finished):
+    pytest.importorskip("matplotlib")
+    report.write(finished)
+    with open(f"{finished.path}/storm-1.svg", encoding="utf-8") as f:
+        picture = Loads(f.read())
+    assert picture.found == [] and picture.tags[0] == "svg"
+    assert any("nginx & more" in text for text in picture.text)
+
+
 def test_a_part_of_a_run_has_a_report_that_says_so(tmp_path):
     pytest.importorskip("matplotlib")
     run = results.Run.create(str(tmp_path / "run"), about("storm", "hot", finished=False))
