@@ -53,4 +53,7 @@ struct file_cache *file_cache_create(unsigned size);
 void file_cache_destroy(struct file_cache **);
 void file_cache_age(struct file_cache *, uint64_t now_us);
 
+/* Closes a file that only the cache refers to.  False: there is none. */
+bool file_cache_spare(struct file_cache *);
+
 #endif

@@ -137,6 +137,20 @@ make_room(struct file_cache *fc)
 	}
 }
 
+bool
+file_cache_spare(struct file_cache *fc)
+{
+	struct entry *en;
+
+	TAILQ_FOREACH(en, &fc->fc_lru, en_lru)
+	if (en->en_file != NULL && en->en_file->fil_refs == 1 &&
+	    en->en_file->fil_fd != -1) {
+		entry_remove(fc, en);
+		return true;
+	}
+	return false;
+}
+
 static struct entry *
 entry_add(struct pw_loop *lp, struct pw_root *rt, const char *path)
 {

@@ -86,6 +86,12 @@ pw_loop_fd(const struct pw_loop *lp)
 	return lp->lp_wake[0];
 }
 
+bool
+pw_loop_spare(struct pw_loop *lp)
+{
+	return file_cache_spare(lp->lp_files);
+}
+
 unsigned
 pw_loop_pending(const struct pw_loop *lp)
 {

@@ -79,7 +79,7 @@ size_t os_page_size(void);
  * From a file into a pipe, and from there into a socket; neither end waits but
  * for the disk.  0 bytes without an error: end of file.
  */
-int os_pipe(int fds[2], size_t size); /* as large as is permitted */
+int os_pipe(int fds[2], size_t size); /* -EPERM: larger than is permitted */
 void os_pipe_close(int fds[2]);
 int os_splice_in(int pipe, int fd, off_t off, size_t len, size_t *taken);
 int os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent);

@@ -306,10 +306,11 @@ os_unmap(void *map, size_t len)
 	munmap(map, len);
 }
 
+/* AddressSanitizer makes mlock do nothing, and say that it did. */
 int
 os_lock(void *map, size_t len)
 {
-	return mlock(map, len) == -1 ? -errno : 0;
+	return mlock2(map, len, 0) == -1 ? -errno : 0;
 }
 
 int
@@ -327,10 +328,15 @@ os_page_size(void)
 int
 os_pipe(int fds[2], size_t size)
 {
+	int error;
+
 	if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) == -1)
 		return -errno;
-	fcntl(fds[1], F_SETPIPE_SZ, (int)size);
-	return 0;
+	if (fcntl(fds[1], F_SETPIPE_SZ, (int)size) >= (int)size)
+		return 0;
+	error = -errno;
+	os_pipe_close(fds);
+	return error;
 }
 
 void

@@ -1,56 +1,61 @@
 /*
- * os_linux_async: async.h by liburing; POSIX AIO for hosts without io_uring
- * (containers forbid it, sysctl kernel.io_uring_disabled).
+ * os_linux_async: async.h by liburing.  Containers often forbid io_uring, and so
+ * does sysctl kernel.io_uring_disabled.
  */
-#include <aio.h>
 #include <errno.h>
 #include <liburing.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "async.h"
 #include "loop.h"
+#include "os.h"
 
-#define RING_ENTRIES 256
-#define RING_WORKERS 16 /* as many as a device's threads in the pool */
-#define FETCH_STEPS  64
-#define BYTE	     1 /* in an operation's address: its read of one byte */
+#define RING_ENTRIES 256 /* of two for each step */
+#define RING_WORKERS 16	 /* as many as a device's threads in the pool */
+#define BYTE	     1	 /* in an operation's address: its read of one byte */
 
 struct async {
 	struct io_uring as_ring;
-	bool as_ringed; /* false: POSIX AIO */
-	char as_sink;	/* where the byte of a fetch goes */
+	bool as_ringed;
+	char as_sink; /* where the byte of a fetch goes */
 };
 
+/* The quota of workers is a courtesy: old kernels have none. */
 static int
-ring_open(struct io_uring *ring)
+ring_open(struct io_uring *ring, int wake)
 {
 	struct io_uring_params params = {.flags = IORING_SETUP_CLAMP};
+	unsigned workers[2] = {RING_WORKERS, 0};
+	int error;
 
-	return io_uring_queue_init_params(RING_ENTRIES, ring, &params);
+	error = io_uring_queue_init_params(RING_ENTRIES, ring, &params);
+	if (error != 0)
+		return error;
+	io_uring_register_iowq_max_workers(ring, workers);
+	error = io_uring_register_eventfd(ring, wake);
+	if (error != 0)
+		io_uring_queue_exit(ring);
+	return error;
 }
 
 static int
 ring_probe(void)
 {
 	struct io_uring ring;
-	int error = ring_open(&ring);
+	int wake[2], error;
 
+	error = os_wake_create(wake);
+	if (error < 0)
+		return error;
+	error = ring_open(&ring, wake[1]);
 	if (error == 0)
 		io_uring_queue_exit(&ring);
+	os_wake_close(wake);
 	return error;
 }
 
 int
-async_probe_read(const char **why)
-{
-	*why = NULL;
-	return 0;
-}
-
-int
-async_probe_fetch(const char **why)
+async_probe(const char **why)
 {
 	int error = ring_probe();
 
@@ -67,16 +72,6 @@ async_probe_fetch(const char **why)
 	return error;
 }
 
-/* The quota is a courtesy: old kernels have none. */
-static void
-ring_prepare(struct io_uring *ring, int wake)
-{
-	unsigned workers[2] = {RING_WORKERS, 0};
-
-	io_uring_register_iowq_max_workers(ring, workers);
-	io_uring_register_eventfd(ring, wake);
-}
-
 static struct async *
 async_of(struct pw_loop *lp)
 {
@@ -87,9 +82,7 @@ async_of(struct pw_loop *lp)
 	as = calloc(1, sizeof(*as));
 	if (as == NULL)
 		return NULL;
-	as->as_ringed = ring_open(&as->as_ring) == 0;
-	if (as->as_ringed)
-		ring_prepare(&as->as_ring, lp->lp_wake[1]);
+	as->as_ringed = ring_open(&as->as_ring, lp->lp_wake[1]) == 0;
 	lp->lp_async = as;
 	return as;
 }
@@ -104,77 +97,32 @@ op_begin(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
 }
 
 /*
- * What the kernel, short of memory, does not take now goes with the next
- * submission, drain or tick.
+ * The loop's ring, with room for so many entries.  What the kernel, short of
+ * memory, does not take now goes with the next submission, drain or tick.
  */
 static int
-ring_room(struct io_uring *ring, unsigned entries)
+async_room(struct pw_loop *lp, unsigned entries, struct async **out)
 {
-	if (io_uring_sq_space_left(ring) < entries)
-		io_uring_submit(ring);
-	return io_uring_sq_space_left(ring) < entries ? -EAGAIN : 0;
-}
+	struct async *as = *out = async_of(lp);
 
-/* ---- POSIX AIO */
-
-struct posix_read {
-	struct aiocb pr_cb;
-	struct async_op *pr_op;
-};
-
-/* On a thread of the C library's. */
-static void
-posix_done(union sigval value)
-{
-	struct posix_read *pr = value.sival_ptr;
-	struct async_op *op = pr->pr_op;
-	int error = aio_error(&pr->pr_cb);
-	ssize_t n = aio_return(&pr->pr_cb);
-
-	op->ao_result = n > 0 ? (size_t)n : 0;
-	free(pr);
-	loop_deliver(op->ao_waiter, -error);
-}
-
-static int
-posix_read(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w, int fd,
-    void *buf, size_t len, off_t off)
-{
-	struct posix_read *pr = calloc(1, sizeof(*pr));
-
-	if (pr == NULL)
+	if (as == NULL)
 		return -ENOMEM;
-	op_begin(lp, op, w, 1);
-	pr->pr_op = op;
-	pr->pr_cb.aio_fildes = fd;
-	pr->pr_cb.aio_buf = buf;
-	pr->pr_cb.aio_nbytes = len;
-	pr->pr_cb.aio_offset = off;
-	pr->pr_cb.aio_sigevent.sigev_notify = SIGEV_THREAD;
-	pr->pr_cb.aio_sigevent.sigev_notify_function = posix_done;
-	pr->pr_cb.aio_sigevent.sigev_value.sival_ptr = pr;
-	if (aio_read(&pr->pr_cb) == 0)
-		return 0;
-	lp->lp_pending--;
-	free(pr);
-	return -errno;
+	if (!as->as_ringed)
+		return -ENOSYS;
+	if (io_uring_sq_space_left(&as->as_ring) < entries)
+		io_uring_submit(&as->as_ring);
+	return io_uring_sq_space_left(&as->as_ring) < entries ? -EAGAIN : 0;
 }
-
-/* ---- io_uring */
 
 int
 async_read(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w, int fd,
     void *buf, size_t len, off_t off)
 {
-	struct async *as = async_of(lp);
 	struct io_uring_sqe *sqe;
+	struct async *as;
 	int error;
 
-	if (as == NULL)
-		return -ENOMEM;
-	if (!as->as_ringed)
-		return posix_read(lp, op, w, fd, buf, len, off);
-	error = ring_room(&as->as_ring, 1);
+	error = async_room(lp, 1, &as);
 	if (error != 0)
 		return error;
 	sqe = io_uring_get_sqe(&as->as_ring);
@@ -212,19 +160,14 @@ int
 async_fetch(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
     int fd, off_t off, size_t len, size_t step)
 {
-	struct async *as = async_of(lp);
+	unsigned steps = (unsigned)((len + step - 1) / step);
 	off_t end = off + (off_t)len, at;
-	unsigned steps;
+	struct async *as;
+	int error;
 
-	if (as == NULL)
-		return -ENOMEM;
-	if (!as->as_ringed)
-		return -ENOSYS;
-	if (len / step >= FETCH_STEPS)
-		step = (len + FETCH_STEPS - 1) / FETCH_STEPS;
-	steps = (unsigned)((len + step - 1) / step);
-	if (ring_room(&as->as_ring, 2 * steps) != 0)
-		return -EAGAIN;
+	error = async_room(lp, 2 * steps, &as);
+	if (error != 0)
+		return error;
 	for (at = off; at < end; at += (off_t)step)
 		prep_advice(&as->as_ring, op, fd, at,
 		    end - at < (off_t)step ? (size_t)(end - at) : step);

@@ -94,6 +94,13 @@ int pw_loop_fd(const struct pw_loop *);
 void pw_loop_drain(struct pw_loop *);
 void pw_loop_tick(struct pw_loop *, uint64_t now_us);
 
+/*
+ * Closes the file of the cache that was not used for the longest time and that
+ * nobody else refers to, for when the process has run out of descriptors.  False:
+ * there is none.
+ */
+bool pw_loop_spare(struct pw_loop *);
+
 /* Waits that have not been delivered yet: 0 before pw_loop_destroy. */
 unsigned pw_loop_pending(const struct pw_loop *);
 void pw_loop_destroy(struct pw_loop **);
@@ -261,6 +268,7 @@ struct pw_send {
 	int snd_result;	       /* what it returned */
 	int snd_next;	       /* enum account_next: what came of it */
 	bool snd_reported;     /* snd_next is to be the next answer */
+	bool snd_brings;       /* what is under way was not in memory */
 };
 
 /* By name; NULL if there is none. */

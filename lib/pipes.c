@@ -1,6 +1,7 @@
 /*
  * pipes: see pipes.h.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "os.h"
@@ -8,10 +9,12 @@
 
 #define PIPE_SIZE  ((size_t)128 << 10)
 #define PIPES_KEPT 64
+#define PIPES_MAX  512 /* a slow client holds one, and two descriptors */
 
 struct pipes {
 	SLIST_HEAD(, pipe) pps_free;
-	unsigned pps_count;
+	unsigned pps_nfree;
+	unsigned pps_count; /* of all */
 };
 
 struct pipes *
@@ -43,37 +46,48 @@ pipes_destroy(struct pipes **ppsp)
 	free(pps);
 }
 
-static struct pipe *
-pipe_create(void)
+static int
+pipe_create(struct pipes *pps, struct pipe **out)
 {
-	struct pipe *pp = calloc(1, sizeof(*pp));
+	struct pipe *pp;
+	int error;
 
-	if (pp != NULL && os_pipe(pp->pp_fds, PIPE_SIZE) != 0) {
+	if (pps->pps_count >= PIPES_MAX)
+		return -EMFILE;
+	pp = calloc(1, sizeof(*pp));
+	if (pp == NULL)
+		return -ENOMEM;
+	error = os_pipe(pp->pp_fds, PIPE_SIZE);
+	if (error != 0) {
 		free(pp);
-		pp = NULL;
+		return error;
 	}
-	return pp;
+	pps->pps_count++;
+	*out = pp;
+	return 0;
 }
 
-struct pipe *
-pipes_get(struct pipes *pps)
+int
+pipes_get(struct pipes *pps, struct pipe **out)
 {
 	struct pipe *pp = SLIST_FIRST(&pps->pps_free);
 
 	if (pp == NULL)
-		return pipe_create();
+		return pipe_create(pps, out);
 	SLIST_REMOVE_HEAD(&pps->pps_free, pp_link);
-	pps->pps_count--;
-	return pp;
+	pps->pps_nfree--;
+	*out = pp;
+	return 0;
 }
 
 void
 pipes_put(struct pipes *pps, struct pipe *pp)
 {
-	if (pp->pp_held > 0 || pps->pps_count >= PIPES_KEPT) {
+	if (pp->pp_held > 0 || pps->pps_nfree >= PIPES_KEPT) {
 		pipe_free(pp);
+		pps->pps_count--;
 		return;
 	}
 	SLIST_INSERT_HEAD(&pps->pps_free, pp, pp_link);
-	pps->pps_count++;
+	pps->pps_nfree++;
 }

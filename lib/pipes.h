@@ -3,8 +3,9 @@
  *
  * A pipe is resized so that a share of 128 KiB fits (F_SETPIPE_SZ), which
  * an ordinary user may do until /proc/sys/fs/pipe-user-pages-soft is reached
- * (64 MiB: 512 such pipes); new pipes get a page or two from then on.  Hence
- * the store, and hence no transmission keeps an empty one.  Loop's thread.
+ * (64 MiB: 512 such pipes).  A smaller one would be worse than sendfile(2), which
+ * has one of 64 KiB inside.  Hence the store, and hence no transmission keeps an
+ * empty one.  Loop's thread.
  */
 #ifndef LIB_PIPES_H
 #define LIB_PIPES_H
@@ -23,8 +24,8 @@ struct pipes;
 struct pipes *pipes_create(void); /* NULL: no memory */
 void pipes_destroy(struct pipes **);
 
-/* From the store, or a new one.  NULL: there is none to be had. */
-struct pipe *pipes_get(struct pipes *);
+/* From the store, or a new one.  0, or -errno: there is none to be had. */
+int pipes_get(struct pipes *, struct pipe **);
 
 /* One that is not empty is closed. */
 void pipes_put(struct pipes *, struct pipe *);

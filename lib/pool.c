@@ -21,7 +21,8 @@
 #define POOL_THREADS 16
 #define POOL_QUEUE   4096
 #define POOL_STACK   ((size_t)256 << 10)
-#define POOL_TURNS   8	 /* processors that are told apart */
+#define POOL_LARGE   ((size_t)128 << 10) /* worth a turn: 30 us to submit */
+#define POOL_TURNS   8			 /* processors that are told apart */
 #define DEVICE_HASH  256 /* windows in flight, by file and offset */
 
 struct window {
@@ -237,7 +238,7 @@ pool_read(struct pw_device *dv, int fd, off_t off, size_t len)
 	struct turn *tn = &dv->dv_turns[os_cpu() % POOL_TURNS];
 	bool mine;
 
-	mine = turn_take(tn);
+	mine = len >= POOL_LARGE && turn_take(tn);
 	os_fetch_begin(fd, off, len, device_step(dv));
 	if (mine)
 		turn_give(tn);

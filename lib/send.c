@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "loop.h"
@@ -10,7 +11,7 @@
 #include "resident.h"
 #include "send_priv.h"
 
-#define WINDOW ((size_t)512 << 10)
+#define WINDOW ((size_t)1 << 20)
 
 static const struct pw_send_path *const paths[] = {
     &send_nodiskio,
@@ -80,7 +81,7 @@ pw_send_step(struct pw_send *s)
 	return s->snd_path->path_step(s);
 }
 
-/* Nothing of ours touches the socket from another thread: nothing to stop. */
+/* A pool thread that has the socket (path pool) finishes its call. */
 void
 pw_send_cancel(struct pw_send *s)
 {
@@ -139,16 +140,49 @@ send_pending_fail(struct pw_send *s, int error)
 	return PW_SEND_ERROR;
 }
 
-enum admit
-send_admit(const struct pw_send *s)
+/* What happens to a job that finds the queue full: rule 6. */
+static enum admit
+admit(const struct pw_send *s)
 {
 	return s->snd_begun || s->snd_sent > 0 ? ADMIT_BEGUN : ADMIT_NEW;
+}
+
+struct send_job {
+	struct job sj_job; /* first: freed as one */
+	struct pw_send *sj_send;
+	int (*sj_run)(struct pw_send *);
+};
+
+static int
+job_run(struct job *job)
+{
+	struct send_job *sj = (struct send_job *)job;
+
+	return sj->sj_run(sj->sj_send);
+}
+
+int
+send_on_pool(struct pw_send *s, int (*run)(struct pw_send *))
+{
+	struct send_job *sj = calloc(1, sizeof(*sj));
+	int error;
+
+	if (sj == NULL)
+		return -ENOMEM;
+	sj->sj_job.job_run = job_run;
+	sj->sj_send = s;
+	sj->sj_run = run;
+	error = pool_submit(s->snd_file->fil_device, &sj->sj_job, admit(s),
+	    s->snd_loop, &s->snd_waiter);
+	if (error != 0)
+		free(sj);
+	return error;
 }
 
 int
 send_fetch_by_pool(struct pw_send *s, off_t off, size_t len)
 {
-	return pool_fetch(s->snd_file, off, len, send_admit(s), &s->snd_waiter);
+	return pool_fetch(s->snd_file, off, len, admit(s), &s->snd_waiter);
 }
 
 int
@@ -214,11 +248,4 @@ send_window(struct pw_send *s, off_t file_end, send_call_f call)
 		next =
 		    send_some(s, file_end, (size_t)(end - s->snd_sent), call);
 	return send_status(next);
-}
-
-enum pw_send_status
-send_memory(struct pw_send *s)
-{
-	return s->snd_mem_len > 0 ? send_window(s, s->snd_off, send_by_sendfile)
-				  : PW_SEND_AGAIN;
 }

@@ -1,9 +1,11 @@
 /*
  * send_aio: an asynchronous read into a buffer of ours, then send(2) from it
  * (thesis 2.3.2).  It never waits and it copies everything twice, resident or not.
+ * Where there is no io_uring, the pool reads.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "async.h"
 #include "os.h"
@@ -25,29 +27,47 @@ read_done(struct pw_waiter *w)
 	send_pending_end(s, w->wt_error);
 	ai->ai_len = w->wt_error == 0 ? ai->ai_op.ao_result : 0;
 	if (ai->ai_len > 0)
-		send_brought_in(s, ai->ai_off, ai->ai_off + (off_t)ai->ai_len);
+		send_fetch_end(s, ai->ai_off, ai->ai_off + (off_t)ai->ai_len);
 	else if (s->snd_error == 0)
 		s->snd_error = -ESTALE;
 	s->snd_done(s);
+}
+
+static size_t
+share(const struct pw_send *s)
+{
+	return (size_t)(send_share_end(s) - s->snd_off);
+}
+
+static int
+pool_run(struct pw_send *s)
+{
+	struct aio *ai = s->snd_own;
+	ssize_t n =
+	    pread(s->snd_file->fil_fd, ai->ai_data, share(s), s->snd_off);
+
+	ai->ai_op.ao_result = n > 0 ? (size_t)n : 0;
+	return n < 0 ? -errno : 0;
 }
 
 static enum pw_send_status
 read_more(struct pw_send *s)
 {
 	struct aio *ai = s->snd_own;
-	size_t len = (size_t)(send_share_end(s) - s->snd_off);
 	int error;
 
 	if (ai == NULL)
 		ai = s->snd_own = calloc(1, sizeof(*ai));
 	if (ai == NULL)
 		return send_pending_fail(s, -ENOMEM);
-	send_drop_acknowledged(s);
+	send_fetch_begin(s, send_share_end(s));
 	ai->ai_off = s->snd_off;
 	ai->ai_len = 0;
 	send_pending_begin(s, read_done);
 	error = async_read(s->snd_loop, &ai->ai_op, &s->snd_waiter,
-	    s->snd_file->fil_fd, ai->ai_data, len, s->snd_off);
+	    s->snd_file->fil_fd, ai->ai_data, share(s), s->snd_off);
+	if (error != 0)
+		error = send_on_pool(s, pool_run);
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
@@ -80,7 +100,6 @@ aio_finish(struct pw_send *s)
 
 const struct pw_send_path send_aio = {
     .path_name = "aio",
-    .path_probe = async_probe_read,
     .path_step = aio_step,
     .path_finish = aio_finish,
 };

@@ -5,6 +5,7 @@
 #include "drop.h"
 #include "loop.h"
 #include "os.h"
+#include "resident.h"
 #include "send_priv.h"
 
 #define DROP_DELAY 1000000 /* microseconds: for the tail to be acknowledged */
@@ -23,6 +24,22 @@ wanted(const struct pw_send *s)
 	}
 	return (uint64_t)s->snd_file->fil_size >
 	       s->snd_loop->lp_memory / AUTO_SHARE;
+}
+
+void
+send_fetch_begin(struct pw_send *s, off_t end)
+{
+	send_drop_acknowledged(s);
+	s->snd_brings = wanted(s) && !resident_ask(s->snd_file, s->snd_off,
+					 end - s->snd_off);
+}
+
+void
+send_fetch_end(struct pw_send *s, off_t off, off_t end)
+{
+	resident_fetched(s->snd_file, off, end - off);
+	if (s->snd_brings)
+		send_brought_in(s, off, end);
 }
 
 /*

@@ -2,23 +2,21 @@
  * send_mlock: a pool thread maps the window and locks it into memory, the loop
  * sends it by sendfile(2) and unmaps it (thesis 2.3.4).  What is locked is not
  * evicted before it is sent; where RLIMIT_MEMLOCK is too small for all
- * connections (512 KiB each), pages are only brought in.
+ * connections (up to 1 MiB each), pages are only brought in.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "os.h"
+#include "resident.h"
 #include "send_priv.h"
+
+#define LOCKED_MAX ((off_t)1 << 20)
 
 struct locked {
 	void *lk_map; /* NULL: fetched without a map */
 	off_t lk_off; /* of the window, from a page's begin */
 	off_t lk_end;
-};
-
-struct lock_job {
-	struct job lj_job; /* first: freed as one */
-	struct pw_send *lj_send;
 };
 
 static void
@@ -31,9 +29,8 @@ release(struct locked *lk)
 
 /* Only a fetch tells why pages do not come: an I/O error, a file that shrank. */
 static int
-lock_run(struct job *job)
+lock_run(struct pw_send *s)
 {
-	struct pw_send *s = ((struct lock_job *)job)->lj_send;
 	struct locked *lk = s->snd_own;
 	size_t len = (size_t)(lk->lk_end - lk->lk_off);
 	int fd = s->snd_file->fil_fd;
@@ -53,44 +50,40 @@ lock_done(struct pw_waiter *w)
 
 	send_pending_end(s, w->wt_error);
 	if (w->wt_error == 0)
-		send_brought_in(s, s->snd_off, lk->lk_end);
+		send_fetch_end(s, s->snd_off, lk->lk_end);
 	s->snd_done(s);
 }
 
 static enum pw_send_status
 lock(struct pw_send *s)
 {
-	struct lock_job *lj = calloc(1, sizeof(*lj));
 	struct locked *lk = s->snd_own;
 	int error;
 
 	if (lk == NULL)
 		lk = s->snd_own = calloc(1, sizeof(*lk));
-	if (lj == NULL || lk == NULL) {
-		free(lj);
+	if (lk == NULL)
 		return send_pending_fail(s, -ENOMEM);
-	}
 	release(lk);
-	send_drop_acknowledged(s);
 	lk->lk_off = s->snd_off & ~(off_t)(os_page_size() - 1);
 	lk->lk_end = send_window_end(s);
-	lj->lj_job.job_run = lock_run;
-	lj->lj_send = s;
+	if (lk->lk_end > s->snd_off + LOCKED_MAX)
+		lk->lk_end = s->snd_off + LOCKED_MAX;
+	send_fetch_begin(s, lk->lk_end);
 	send_pending_begin(s, lock_done);
-	error = pool_submit(s->snd_file->fil_device, &lj->lj_job, send_admit(s),
-	    s->snd_loop, &s->snd_waiter);
-	if (error == 0)
-		return PW_SEND_PENDING;
-	free(lj);
-	return send_pending_fail(s, error);
+	error = send_on_pool(s, lock_run);
+	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
+/* Of a file that cannot be asked not even a locked page proves anything. */
 static enum pw_send_status
 mlock_step(struct pw_send *s)
 {
 	const struct locked *lk = s->snd_own;
 	off_t end = lk == NULL ? s->snd_off : lk->lk_end;
 
+	if (s->snd_file != NULL && !resident_can_ask(s->snd_file))
+		return send_by_pool(s);
 	if (s->snd_len > 0 && end <= s->snd_off)
 		return lock(s);
 	return send_window(s, end, send_by_sendfile);

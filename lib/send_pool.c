@@ -8,16 +8,11 @@
  * between may still send a window.
  */
 #include <errno.h>
-#include <stdlib.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "os.h"
 #include "send_priv.h"
-
-struct pool_send {
-	struct job ps_job; /* first: freed as one */
-	struct pw_send *ps_send;
-};
 
 /*
  * The head of an answer goes out with the first bytes of the file, once the first
@@ -37,9 +32,8 @@ send_head(const struct pw_send *s, size_t *sent)
 
 /* Always 0: what the call said is for account_sent, a full socket is no error. */
 static int
-pool_run(struct job *job)
+pool_run(struct pw_send *s)
 {
-	struct pw_send *s = ((struct pool_send *)job)->ps_send;
 	size_t len = (size_t)(send_window_end(s) - s->snd_off), sent = 0;
 
 	s->snd_took = 0;
@@ -54,7 +48,6 @@ pool_run(struct job *job)
 	return 0;
 }
 
-/* What was in memory before counts as brought in, too: nobody has asked. */
 static void
 pool_done(struct pw_waiter *w)
 {
@@ -65,28 +58,34 @@ pool_done(struct pw_waiter *w)
 	s->snd_next = account_sent(s, s->snd_result, s->snd_took);
 	s->snd_reported = true;
 	if (s->snd_off > off)
-		send_brought_in(s, off, s->snd_off);
+		send_fetch_end(s, off, s->snd_off);
 	s->snd_done(s);
 }
 
 static enum pw_send_status
 submit(struct pw_send *s)
 {
-	struct pool_send *ps = calloc(1, sizeof(*ps));
 	int error;
 
-	if (ps == NULL)
-		return send_pending_fail(s, -ENOMEM);
-	ps->ps_job.job_run = pool_run;
-	ps->ps_send = s;
-	send_drop_acknowledged(s);
+	send_fetch_begin(s, send_window_end(s));
 	send_pending_begin(s, pool_done);
-	error = pool_submit(s->snd_file->fil_device, &ps->ps_job, send_admit(s),
-	    s->snd_loop, &s->snd_waiter);
-	if (error == 0)
-		return PW_SEND_PENDING;
-	free(ps);
-	return send_pending_fail(s, error);
+	error = send_on_pool(s, pool_run);
+	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
+}
+
+/*
+ * The peer may have read on since the thread found the socket full.  Whoever
+ * watches the socket was told so while this was pending, and is not told again.
+ */
+static enum pw_send_status
+reported(const struct pw_send *s)
+{
+	struct pollfd pfd = {.fd = s->snd_sock, .events = POLLOUT};
+	enum pw_send_status status = send_status(s->snd_next);
+
+	if (status == PW_SEND_WANT_WRITE && poll(&pfd, 1, 0) > 0)
+		status = PW_SEND_AGAIN;
+	return status;
 }
 
 enum pw_send_status
@@ -95,9 +94,9 @@ send_by_pool(struct pw_send *s)
 	enum pw_send_status status = PW_SEND_AGAIN;
 
 	if (s->snd_reported)
-		status = send_status(s->snd_next);
+		status = reported(s);
 	else if (s->snd_len == 0)
-		status = send_memory(s);
+		status = send_window(s, s->snd_off, send_by_sendfile);
 	s->snd_reported = false;
 	return status == PW_SEND_AGAIN ? submit(s) : status;
 }

@@ -38,9 +38,6 @@ extern const struct pw_send_path send_uring;
 typedef int (*send_call_f)(struct pw_send *, size_t len, size_t *sent);
 enum pw_send_status send_window(struct pw_send *, off_t file_end, send_call_f);
 
-/* What is left of the memory only; PW_SEND_AGAIN: none is. */
-enum pw_send_status send_memory(struct pw_send *);
-
 /* The outcome of a call as an answer of path_step. */
 enum pw_send_status send_status(enum account_next);
 
@@ -70,8 +67,19 @@ void send_pending_end(struct pw_send *, int error);
 enum pw_send_status send_pending_fail(struct pw_send *, int error);
 struct pw_send *send_of_waiter(struct pw_waiter *);
 
-/* What happens to a job that finds the queue full: rule 6. */
-enum admit send_admit(const struct pw_send *);
+/*
+ * Has run called on a thread of the file's device, which may wait, and then
+ * snd_waiter with its result; between begin and end.  The loop changes nothing of
+ * the transmission but snd_error meanwhile.
+ */
+int send_on_pool(struct pw_send *, int (*run)(struct pw_send *));
+
+/*
+ * For the paths that fetch without asking: what is in memory before a fetch of
+ * [snd_off, end) is not given back after it.
+ */
+void send_fetch_begin(struct pw_send *, off_t end);
+void send_fetch_end(struct pw_send *, off_t off, off_t end);
 
 /*
  * Remembers what was brought in for this transmission, to give it back when it

@@ -21,10 +21,9 @@ splice_call(struct pw_send *s, size_t len, size_t *sent)
 	struct pipe *pp = s->snd_own;
 	int error = 0;
 
-	if (pp == NULL)
-		pp = s->snd_own = pipes_get(s->snd_loop->lp_pipes);
-	if (pp == NULL)
+	if (pp == NULL && pipes_get(s->snd_loop->lp_pipes, &pp) != 0)
 		return send_by_sendfile(s, len, sent);
+	s->snd_own = pp;
 	*sent = 0;
 	if (pp->pp_held == 0)
 		error = os_splice_in(pp->pp_fds[1], s->snd_file->fil_fd,
@@ -75,13 +74,18 @@ static int
 splice_probe(const char **why)
 {
 	struct pipes *pps = pipes_create();
-	struct pipe *pp = pps == NULL ? NULL : pipes_get(pps);
+	struct pipe *pp;
+	int error = pps == NULL ? -ENOMEM : pipes_get(pps, &pp);
 
-	if (pp != NULL)
+	if (error == 0)
 		pipes_put(pps, pp);
 	pipes_destroy(&pps);
-	*why = pp == NULL ? "no pipe can be made" : NULL;
-	return pp == NULL ? -EMFILE : 0;
+	*why = error == 0 ? NULL
+	       : error == -EPERM
+		   ? "no pipe may be made large enough: see sysctl "
+		     "fs.pipe-user-pages-soft and fs.pipe-max-size"
+		   : "no pipe can be made: see ulimit -n";
+	return error;
 }
 
 const struct pw_send_path send_splice = {

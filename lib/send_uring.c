@@ -9,16 +9,24 @@
 #include "async.h"
 #include "send_priv.h"
 
+/* Larger windows come in pieces.  What the ring does not take, the pool does. */
 static int
 uring_fetch(struct pw_send *s, off_t off, size_t len)
 {
+	size_t step = device_step(s->snd_file->fil_device);
+	int error;
+
 	if (s->snd_own == NULL)
 		s->snd_own = calloc(1, sizeof(struct async_op));
 	if (s->snd_own == NULL)
 		return -ENOMEM;
-	return async_fetch(s->snd_loop, s->snd_own, &s->snd_waiter,
-	    s->snd_file->fil_fd, off, len,
-	    device_step(s->snd_file->fil_device));
+	if (len > ASYNC_STEPS * step) {
+		len = ASYNC_STEPS * step;
+		s->snd_asked = off + (off_t)len;
+	}
+	error = async_fetch(s->snd_loop, s->snd_own, &s->snd_waiter,
+	    s->snd_file->fil_fd, off, len, step);
+	return error == 0 ? 0 : send_fetch_by_pool(s, off, len);
 }
 
 static void
@@ -36,7 +44,7 @@ uring_step(struct pw_send *s)
 
 const struct pw_send_path send_uring = {
     .path_name = "uring",
-    .path_probe = async_probe_fetch,
+    .path_probe = async_probe,
     .path_step = uring_step,
     .path_finish = uring_finish,
     .path_prefetches = true,

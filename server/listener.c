@@ -23,8 +23,9 @@
 static const int on = 1;
 static const int off = 0;
 
-static const char cure_reclaim[] = "closing idle ones";
-static const char cure_pause[] = "pausing";
+static const char cure_reclaim[] =
+    "closing idle ones; raise ulimit -n, or lower open_files";
+static const char cure_pause[] = "pausing; raise ulimit -n";
 
 static const char *
 cure(int error)

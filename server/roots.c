@@ -31,6 +31,7 @@ struct roots {
 	struct log_writer *rts_log;
 	size_t rts_running;
 	bool rts_failed; /* one of them, since all were asked for */
+	bool rts_dirty;	 /* some were replaced, and nobody was told */
 
 	size_t rts_count;
 	struct site_root rts_sites[];
@@ -63,6 +64,15 @@ replace(struct site_root *sr)
 	sr->sr_new = NULL;
 	pthread_mutex_unlock(&rts->rts_lock);
 	pw_root_unref(rts->rts_loop, &old);
+	rts->rts_dirty = true;
+}
+
+void
+roots_tick(struct roots *rts)
+{
+	if (!rts->rts_dirty)
+		return;
+	rts->rts_dirty = false;
 	rts->rts_told(rts->rts_arg);
 }
 
@@ -122,7 +132,10 @@ reopen_done(struct pw_waiter *w)
 		sr->sr_again = false;
 		reopen_start(sr);
 	}
-	if (rts->rts_running == 0 && !rts->rts_failed)
+	if (rts->rts_running > 0)
+		return;
+	roots_tick(rts);
+	if (!rts->rts_failed)
 		log_notice(rts->rts_log, "opened the roots again");
 }
 

@@ -32,6 +32,12 @@ void roots_close(struct roots **);
 void roots_reopen(struct roots *, struct pw_loop *, struct log_writer *);
 
 /*
+ * Tells of those that were replaced since, all at once: when the last one is done,
+ * and a few times a second while others hang.  That same loop's thread.
+ */
+void roots_tick(struct roots *);
+
+/*
  * Brings the references of one loop's thread up to date: mine[i] belongs to
  * conf_sites[i], NULL at first.
  */

@@ -44,13 +44,25 @@ status_of(int error)
 }
 
 static bool
+no_descriptor(int error)
+{
+	return error == -EMFILE || error == -ENFILE;
+}
+
+static bool
 fail(struct conn *c, int error)
 {
+	struct worker *wk = c->cn_worker;
 	int status = status_of(error);
 
-	if (status >= 500 && error != -EAGAIN)
-		log_error(c->cn_worker->wk_log, "%s: %s", static_name(c),
-		    strerror(-error));
+	if (no_descriptor(error)) {
+		if (limit_tell(&wk->wk_told_files, worker_now()))
+			log_error(wk->wk_log,
+			    "%s: %s; raise ulimit -n, or lower open_files",
+			    static_name(c), strerror(-error));
+	} else if (status >= 500 && error != -EAGAIN)
+		log_error(
+		    wk->wk_log, "%s: %s", static_name(c), strerror(-error));
 	respond_error(c, status);
 	return true;
 }
@@ -217,13 +229,13 @@ on_open(struct pw_waiter *w)
 		pw_file_unref(&c->cn_lookup.lk_open.op_file);
 }
 
-/* There was no descriptor for the file, but an idle connection had one. */
+/* There was no descriptor for the file, but somebody could do without one. */
 static bool
 made_room(struct conn *c, int error)
 {
 	struct lookup *lk = &c->cn_lookup;
 
-	if ((error != -EMFILE && error != -ENFILE) || lk->lk_made_room)
+	if (!no_descriptor(error) || lk->lk_made_room)
 		return false;
 	lk->lk_made_room = true;
 	return worker_reclaim(c->cn_worker);

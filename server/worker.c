@@ -139,6 +139,18 @@ report_refused(struct worker *wk)
 }
 
 static void
+report_files(struct worker *wk)
+{
+	uint64_t n = limit_left_out(&wk->wk_told_files, worker_now());
+
+	if (n > 0)
+		log_error(wk->wk_log,
+		    "%llu more files could not be opened for want of "
+		    "descriptors",
+		    (unsigned long long)n);
+}
+
+static void
 on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *wk = arg;
@@ -148,8 +160,11 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	expire(wk, worker_now() + TURNS_US);
 	pw_loop_tick(wk->wk_loop, worker_now());
 	listener_tick(wk);
-	if (wk->wk_id == 0)
-		report_refused(wk);
+	report_files(wk);
+	if (wk->wk_id != 0)
+		return;
+	report_refused(wk);
+	roots_tick(wk->wk_shared_roots);
 }
 
 /* The loop can be destroyed when nothing is on its way to it any more. */
@@ -172,13 +187,18 @@ on_done(evutil_socket_t fd, short what, void *arg)
 	maybe_end(wk);
 }
 
-/* A client whose connection is closed then connects again (RFC 9112, 9.5). */
+/*
+ * A file that nobody is reading can be opened again; a client whose connection is
+ * closed connects again (RFC 9112, 9.5).
+ */
 bool
 worker_reclaim(struct worker *wk)
 {
 	struct conn *c = TAILQ_FIRST(&wk->wk_timers[TIMER_IDLE]);
 	int n;
 
+	if (pw_loop_spare(wk->wk_loop))
+		return true;
 	for (n = 0; c != NULL && n < LOOKS; n++, c = TAILQ_NEXT(c, cn_timed))
 		if (conn_idle(c)) {
 			conn_close(c);

@@ -54,7 +54,8 @@ struct worker {
 	bool wk_paused; /* out of descriptors: not accepting for a moment */
 	struct limit wk_told_pause; /* messages about that ... */
 	struct limit
-	    wk_told_reclaim; /* ... and about what was closed instead */
+	    wk_told_reclaim;	    /* ... and about what was closed instead */
+	struct limit wk_told_files; /* about files that were not opened */
 
 	struct event wk_done;	 /* wk_loop has completions */
 	struct event wk_tick;	 /* a few times a second */

@@ -9,8 +9,8 @@ import pytest
 
 from harness import request, wait_until
 
-RECLAIM = r"pagewise: warning: cannot accept connections: Too many open files; closing idle ones\n"
-PAUSE = r"pagewise: warning: cannot accept connections: Too many open files; pausing\n"
+RECLAIM = r"pagewise: warning: cannot accept connections: Too many open files; closing idle ones; raise ulimit -n, or lower open_files\n"
+PAUSE = r"pagewise: warning: cannot accept connections: Too many open files; pausing; raise ulimit -n\n"
 TIMEOUTS = {"head_timeout": 600, "keepalive_timeout": 600, "send_timeout": 600}
 
 
@@ -68,6 +68,20 @@ def test_new_client_takes_the_place_of_the_one_that_was_idle_longest(server):
     server.stop(messages=RECLAIM)
 
 
+def test_files_that_nobody_reads_make_room_for_others(server):
+    """Before any connection: they can be opened again."""
+    old = idle(server, 4)
+    for i in range(8):
+        assert old[0].ask("/%d" % i).body == b"%d" % i
+    no_more_descriptors(server)
+    with server.connect() as c:
+        for i in list(range(40)) * 2:
+            assert c.ask("/%d" % i).body == b"%d" % i
+        for o in old:
+            assert is_open(o)
+    server.stop(messages=RECLAIM)
+
+
 def test_file_takes_the_place_of_an_idle_connection_as_well(server):
     """Else a new client would be accepted, and told 503."""
     old = idle(server, 20)
@@ -106,23 +120,24 @@ def test_client_waits_while_nobody_is_idle_and_that_is_told_once(server):
         c.send(request("/big"))
         c.read_head()
     free = no_more_descriptors(server)
-    fill = [server.connect(rcvbuf=4096) for _ in range(free)]
+    # One takes the place of the file 0.
+    fill = [server.connect(rcvbuf=4096) for _ in range(free + 1)]
     for c in fill:
         c.send(request("/big"))
         c.read_head()
     waiting = server.connect()
     waiting.send(request("/0"))
-    wait_until(lambda: server.messages, "the message")
+    wait_until(lambda: "pausing" in server.messages, "the message")
     # It tries again four times a second.
     assert waiting.quiet(1.5)
-    assert re.fullmatch(PAUSE, server.messages)
+    assert re.fullmatch(RECLAIM + PAUSE, server.messages)
     # To look for a file takes descriptors as well.
     for c in busy:
         c.reset()
     assert waiting.response().body == b"0"
     for c in fill:
         c.reset()
-    server.stop(messages=PAUSE)
+    server.stop(messages=RECLAIM + PAUSE)
 
 
 def test_connection_in_mid_answer_is_never_closed_for_another(server):

@@ -80,6 +80,25 @@ the_cache_keeps_at_most_its_size(void **state)
 }
 
 static void
+the_oldest_file_that_nobody_uses_is_spared(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *used = new_file(fx, "f", SIZE);
+	int a = cached_fd(fx, 'a'), b = cached_fd(fx, 'b');
+
+	assert_true(pw_loop_spare(fx->fx_loop));
+	assert_false(is_open_as(fx, a, "a"));
+	assert_true(is_open_as(fx, b, "b"));
+	assert_true(pw_loop_spare(fx->fx_loop));
+	assert_false(is_open_as(fx, b, "b"));
+	assert_false(pw_loop_spare(fx->fx_loop));
+	assert_true(is_open_as(fx, used->fil_fd, "f"));
+	pw_file_unref(&used);
+	assert_true(pw_loop_spare(fx->fx_loop));
+	assert_false(pw_loop_spare(fx->fx_loop));
+}
+
+static void
 a_file_in_use_survives_its_eviction(void **state)
 {
 	struct fixture *fx = *state;
@@ -243,6 +262,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(the_least_recently_used_file_goes_first, setup_small_cache),
 	    TEST(the_cache_keeps_at_most_its_size, setup_small_cache),
+	    TEST(the_oldest_file_that_nobody_uses_is_spared, setup_small_cache),
 	    TEST(a_file_in_use_survives_its_eviction, setup_small_cache),
 	    TEST(what_nobody_asks_for_is_closed, setup),
 	    TEST(
