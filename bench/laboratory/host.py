@@ -117,8 +117,10 @@ class Host:
         return Session(self.disk)
 
     def set_readahead(self, undo):
-        """For the time of the run; the page cache is read with 128 KiB at most."""
+        """For the time of the run; the page cache is read with 128 KiB at most.  Read
+        anew: another laboratory may have had it changed before this one's turn."""
         if self.root and self.disk:
+            self.readahead = read(self.disk.readahead).strip()
             undo.callback(write, self.disk.readahead, self.readahead)
             write(self.disk.readahead, str(READAHEAD))
             self.readahead_used = str(READAHEAD)
@@ -166,6 +168,7 @@ class Host:
             "disk": self.describe_disk(),
             "control groups": self.lacks.get("limits") or (
                 "v2" if os.path.exists("/sys/fs/cgroup/cgroup.controllers") else "v1"),
+            "TCP": read("/proc/sys/net/ipv4/tcp_congestion_control").strip(),
             "cores": f"server {self.server_core}, generators {self.load_core}",
             "servers run as": self.user or "the user who ran this",
             **{name: version(tool(name)) for name in ("wrk", "fio") if tool(name)},

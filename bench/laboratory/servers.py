@@ -24,6 +24,7 @@ PROGRAM = os.path.join(machine.TREE, "build", "pagewise")
 PEERS = os.path.join(machine.TREE, "bench", "peers")
 OURS = ("@PROGRAM@ --workers 1 --root @ROOT@ --listen 127.0.0.1:@PORT@ "
         "--access-log off --send-path").split()
+FILE_CACHE = "open_file_cache max=10000 inactive=60s; open_file_cache_valid 60s;"
 NGINX = "nginx -e stderr -p @RUN@ -c @CONF@".split()
 # With --quick: what the others are compared with.
 QUICK = ("nodiskio", "uring", "blocking", "pool", "nginx", "nginx-threads", "lighttpd")
@@ -63,11 +64,12 @@ def peer(name, title, argv, conf, version="-v", **words):
 
 def peers():
     return [
-        peer("nginx", "nginx, sendfile", NGINX, "nginx.conf", AIO="aio off;"),
+        peer("nginx", "nginx, sendfile", NGINX, "nginx.conf", AIO="aio off;",
+             CACHE=FILE_CACHE),
         peer("nginx-threads", "nginx, aio threads", NGINX, "nginx.conf",
-             AIO="aio threads;"),
+             AIO="aio threads;", CACHE=FILE_CACHE),
         peer("nginx-directio", "nginx, directio", NGINX, "nginx.conf",
-             AIO="aio threads; directio 1m; output_buffers 1 128k;"),
+             AIO="aio threads; directio 1m; output_buffers 1 128k;", CACHE=""),
         peer("h2o", "H2O", ("h2o", "-c", "@CONF@"), "h2o.conf"),
         peer("lighttpd", "lighttpd", ("lighttpd", "-D", "-f", "@CONF@"), "lighttpd.conf"),
         peer("apache", "Apache, event", "apache2 -X -f @CONF@".split(), "apache.conf"),

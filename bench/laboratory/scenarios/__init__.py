@@ -4,7 +4,7 @@ A scenario is a module of this package with
 
     TITLE       one line
     WHAT        a paragraph for the report: what is done, and what the figures are
-    NEEDS       what it cannot do without: of "wrk", "probe", "slow", "fio", "root",
+    NEEDS       what it cannot do without: of "wrk", "probe", "slow", "fio", "root", "network",
                 "disk", "limits" (see Host.lacks)
     FULL        dict of settings, with "rounds"; --set SCENARIO.KEY=VALUE changes one
     QUICK       dict of those that --quick changes

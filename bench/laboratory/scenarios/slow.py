@@ -1,0 +1,140 @@
+"""slow: thousands of clients that drain slowly, on cold files."""
+
+import contextlib
+import time
+
+from laboratory.bench import GIB, MIB
+from laboratory.limits import Limits, number, read, write
+from laboratory.scenarios import storm
+from laboratory.stats import ratio
+from laboratory.tables import Column, Table, count, percent
+
+TITLE = "Slow: thousands of clients on thin lines, cold files"
+WHAT = """Thousands of clients each take a few KiB a second of 1 MiB files that are not in
+memory; together they are sent far more files at a time than memory holds. A server that
+fetches much more than it can send soon finds the pages gone when their turn comes, and
+reads them again. That shows in the bytes read from the disk per byte that the clients took:
+1.00 is each once. A client is starved that gets less than half of its rate in any five
+seconds."""
+NEEDS = ("slow", "limits", "network")
+# rate: bytes/s of each client; lead: until all have their first window.  Seconds are
+# whole ones: the clients count by them
+FULL = {"rounds": 3, "clients": 3000, "rate": 65536, "seconds": 30, "lead": 20,
+        "limit_mib": 600, "memory_mib": 512, "congestion": "reno"}
+QUICK = {"rounds": 1, "clients": 1000, "seconds": 5, "lead": 4, "limit_mib": 200,
+         "memory_mib": 256}
+QUICK_CANDIDATES = ("nodiskio", "uring", "blocking", "nginx", "lighttpd")
+CONGESTION = "/proc/sys/net/ipv4/tcp_congestion_control"
+TAIL = 1          # second that the clients are there after the measured ones
+LISTENING = "0A"  # a state in /proc/net/tcp
+NOTES = [
+    "The disk can give several times what the clients take together: a server that reads "
+    "each byte once needs a part of it.",
+    "Pages that were fetched before the measured time and are sent in it, or fetched in it "
+    "and sent later, make the ratio a little smaller or larger than it is in the long run.",
+    "Resident memory is that of all of the server's processes at the end, with the files "
+    "that they have mapped at that moment.",
+    "What waits in sockets is payload in the server's send queues, without the kernel's "
+    "book-keeping; the pages that it lies in cannot be evicted.",
+    "TCP uses Reno, which every kernel has and which sizes send buffers as CUBIC does. With "
+    "BBR a buffer grows to a megabyte for each client that does not empty it, whatever the "
+    "server: --set slow.congestion=bbr.",
+    "Apache is measured as bench/peers configures it, with 128 threads.",
+]
+
+
+def files(s):
+    return [(name, MIB) for name in storm.cold(s)]
+
+
+def seconds(s):
+    return s.lead + s.seconds + TAIL + 1
+
+
+@contextlib.contextmanager
+def congestion_control(host, name):
+    """For a while, in the laboratory's own network."""
+    if "network" in host.lacks:
+        raise RuntimeError(host.lacks["network"])
+    before = read(CONGESTION)
+    write(CONGESTION, name)
+    try:
+        yield
+    finally:
+        write(CONGESTION, before)
+
+
+def measure(bench, cand):
+    with congestion_control(bench.host, bench.settings.congestion):
+        return clients(bench, cand)
+
+
+def clients(bench, cand):
+    s, names = bench.settings, storm.cold(bench.settings)
+    bench.forget(*names)
+    with bench.serve(cand, Limits(read_bps=s.limit_mib * MIB, memory=s.memory_mib * MIB)
+                     ) as server:
+        server.warm(f"/{names[0]}", bench.content(names[0]), times=1)
+        slow = bench.slow(server, urls=[f"/{name}" for name in names],
+                             clients=s.clients, rate=s.rate,
+                          seconds=s.lead + s.seconds + TAIL)
+        time.sleep(s.lead)
+        with bench.sampled("slow", server) as took:
+            time.sleep(s.seconds)
+            held = {"resident": resident(server.counters), "queued": queued(server.port)}
+        result = slow.result()
+    if not result["bytes"]:
+        raise RuntimeError(f"no client got anything: errors {result['errors']}")
+    return {**took, **held, "clients": result,
+            "taken": sum(result["bytes_each_second"][s.lead:s.lead + s.seconds])}
+
+
+def resident(counters):
+    """Bytes, of all processes."""
+    return sum(number(r"^VmRSS:\s*(\d+)", read(f"/proc/{pid}/status")) << 10
+               for pid in counters.get("memory", "cgroup.procs").split())
+
+
+def queued(port, table="/proc/net/tcp"):
+    """Bytes in the send queues of this port's sockets: proc(5), the fields are local
+    address, remote address, state, and the two queues, in hexadecimal."""
+    rows = (line.split() for line in read(table).splitlines()[1:])
+    return sum(int(row[4].partition(":")[0], 16) for row in rows
+               if int(row[1].partition(":")[2], 16) == port and row[3] != LISTENING)
+
+
+# ------------------------------------------------------------------ report
+
+
+def amplification(v):
+    return ratio(v["disk_bytes"], v["taken"])
+
+
+def tables(view):
+    wanted = view.settings["clients"] * view.settings["rate"]
+    return [Table("", [
+        Column("disk bytes per byte taken", "{:.2f}".format, amplification, "less"),
+        Column("taken, MiB/s", "{:.1f}".format, lambda v: v["taken"] / v["t"] / MIB, "more"),
+        Column("of what clients want", percent, lambda v: v["taken"] / v["t"] / wanted, "more"),
+        Column("clients starved", percent,
+               lambda v: v["clients"]["starved"] / v["clients"]["clients"], "less"),
+        Column("connected", count, lambda v: v["clients"]["connected"]),
+        Column("resident, MiB", "{:.1f}".format, lambda v: v["resident"] / MIB, "less"),
+        Column("in sockets, MiB", "{:.1f}".format, lambda v: v["queued"] / MIB),
+        Column("page cache, MiB", count, lambda v: v["cache"] / MIB),
+        Column("CPU", percent, lambda v: v["cpu"] / v["t"]),
+        Column("CPU s/GiB", "{:.2f}".format, lambda v: ratio(v["cpu"], v["taken"] / GIB), "less"),
+        Column("errors", "{:.0f}".format, lambda v: sum(v["clients"]["errors"].values())),
+    ])]
+
+
+def figures(view):
+    from laboratory import plot
+    figure, axes = plot.new(view, columns=3, shares=(3, 2, 2))
+    plot.bars(axes[0], view, [("", amplification)], "{:.2f}".format, line=1)
+    plot.bars(axes[1], view, [("", lambda v: v["resident"] / MIB)], "{:.1f}".format)
+    plot.bars(axes[2], view, [("", lambda v: v["queued"] / MIB)], count)
+    for ax, title in zip(axes, ("disk bytes per byte that clients took",
+                                "resident memory, MiB", "waiting in sockets, MiB")):
+        ax.set_title(title, fontsize=10, loc="left")
+    yield "What slow clients cost: reads that are repeated, and memory", figure

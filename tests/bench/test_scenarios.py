@@ -1,0 +1,228 @@
+"""What is pure in the scenarios thesis, grid, slow and zipf; each in miniature."""
+
+import os
+import random
+
+import lab
+import pytest
+
+from laboratory import cachemodes, report, results, servers, stats
+from laboratory.scenarios import grid, slow, thesis, zipf
+from laboratory.tables import View
+
+MIB, GIB = 1 << 20, 1 << 30
+MINIATURE = {
+    "thesis": {"seconds": 1, "connections": 8, "memory_mib": 16, "limit_mib": 100, "lead": 0},
+    "grid": {"seconds": 0.3, "timeout": 0.3, "memory_mib": 16, "hot": "50 200",
+             "cold": "0 20", "lead": 0.3, "cold_connections": 4},
+    "slow": {"seconds": 1, "clients": 50, "memory_mib": 16, "lead": 1},
+    "zipf": {"seconds": 1, "connections": 4, "memory_mib": 16, "limit_mib": 100, "lead": 0},
+}
+
+
+# ---------------------------------------------------------------- thesis
+
+
+def test_with_the_memory_of_the_thesis_files_have_its_sizes():
+    sizes = list(thesis.sizes(64 * GIB, 1000 * GIB))
+    assert all(50 * MIB <= size <= GIB for size in sizes)
+    assert min(sizes) < 60 * MIB and max(sizes) > 1000 * MIB
+    assert 500 * MIB < sum(sizes) / len(sizes) < 575 * MIB
+
+
+@pytest.mark.parametrize("memory, smallest, largest", [
+    (512, 400 << 10, 8 * MIB), (64, 50 << 10, MIB), (16, 12800, 256 << 10)])
+def test_files_shrink_as_memory_does(memory, smallest, largest):
+    sizes = list(thesis.sizes(memory * MIB, 8 * memory * MIB))
+    assert all(smallest <= size <= largest for size in sizes)
+    assert 0 <= sum(sizes) - 8 * memory * MIB < largest
+
+
+def test_files_are_the_same_each_time_and_a_larger_set_goes_on():
+    few, many = (list(thesis.sizes(MIB * 64, n * GIB)) for n in (1, 2))
+    assert few == many[:len(few)] and len(few) < len(many)
+
+
+def thesis_round(number, *cpu, sent=GIB):
+    return {"round": number, "t": float(len(cpu)), "cpu": sum(cpu), "sent": sent,
+            "disk_bytes": sent, "cpu_each_second": list(cpu)}
+
+
+def test_cpu_saved_is_the_difference_of_means_of_one_round():
+    base = [thesis_round(1, 0.4, 0.5, 0.6), thesis_round(2, 9, 9, 9)]
+    found = thesis.saved(base, thesis_round(1, 0.3, 0.4, 0.5))
+    expected = stats.difference([0.4, 0.5, 0.6], [0.3, 0.4, 0.5])
+    assert found.percent == pytest.approx(-20) == expected.percent
+    assert found.percent_half == pytest.approx(expected.percent_half)
+    assert thesis.saving(base, thesis_round(1, 0.3, 0.4, 0.5)) == pytest.approx(20)
+
+
+def test_who_sends_half_as_much_for_half_of_the_time_saves_nothing():
+    base = [thesis_round(1, 0.4, 0.5, 0.6)]
+    assert thesis.saving(base, thesis_round(1, 0.2, 0.25, 0.3, sent=GIB // 2)) == \
+        pytest.approx(0)
+
+
+def test_nothing_is_saved_against_oneself_or_against_nobody():
+    base = [thesis_round(1, 0.4, 0.5)]
+    assert thesis.saving(base, base[0]) is None and thesis.margin(base, base[0]) is None
+    assert thesis.saving([], base[0]) is None
+    assert thesis.saving(base, thesis_round(2, 0.4, 0.5)) is None
+
+
+# ------------------------------------------------------------------ zipf
+
+
+def test_the_first_is_asked_for_n_times_as_often_as_the_nth():
+    weights = zipf.weights(100, 1.0)
+    assert sum(weights) == pytest.approx(1)
+    assert all(weights[0] / w == pytest.approx(n) for n, w in enumerate(weights, 1))
+    assert zipf.weights(4, 0) == [0.25] * 4
+
+
+def test_the_best_hit_ratio_is_that_of_the_harmonic_numbers():
+    """H(10) = 7381/2520, and H(100) = 5.187377517639621 (OEIS A001008, A002805)."""
+    assert zipf.best_hit_ratio(100, 1.0, 10) == pytest.approx(7381 / 2520 / 5.187377517639621)
+    assert zipf.best_hit_ratio(100, 1.0, 100) == pytest.approx(1)
+
+
+def test_files_are_drawn_as_often_as_they_are_popular():
+    items = [f"f{i}" for i in range(50)]
+    drawn = zipf.drawn(random.Random(1), items, 0.8, 200_000)
+    for item, weight in zip(items, zipf.weights(50, 0.8)):
+        expected = weight * len(drawn)
+        assert abs(drawn.count(item) - expected) < 5 * expected ** 0.5
+
+
+def test_the_same_seed_draws_the_same():
+    one, same, other = (zipf.drawn(random.Random(seed), range(99), 1.0, 100)
+                        for seed in (7, 7, 8))
+    assert one == same != other
+
+
+# ------------------------------------------------------------------ slow
+
+
+def test_queues_are_those_of_the_ports_connections(tmp_path):
+    """8080 is 1F90; a listening socket's queue is its backlog, not bytes."""
+    table = tmp_path / "tcp"
+    table.write_text(
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when\n"
+        "   0: 0100007F:1F90 00000000:0000 0A 00000080:00000003 00:00000000\n"
+        "   1: 0100007F:1F90 0100007F:C001 01 00001000:00000000 01:00000014\n"
+        "   2: 0100007F:1F90 0100007F:C002 04 00000010:00000007 01:00000014\n"
+        "   3: 0100007F:C001 0100007F:1F90 01 00000100:00000000 00:00000000\n")
+    assert slow.queued(8080, table) == 0x1010
+
+
+# ------------------------------------------------------------- all of them
+
+
+def test_only_who_can_drop_is_measured_dropping():
+    paths = {c.name: c for c in servers.paths()}
+    assert cachemodes.modes(paths["nodiskio"], ("keep", "drop")) == [
+        ("keep", ("--cache", "keep")), ("drop", ("--cache", "drop"))]
+    for cand in (paths["blocking"], *servers.peers()):
+        assert cachemodes.modes(cand, ("keep", "drop")) == [("keep", ())]
+
+
+def view(module, name, values):
+    about = {
+        "candidates": {n: {"title": n, "version": "1", "kind": kind} for n, kind in
+                       (("nodiskio", "path"), ("blocking", "path"), ("nginx", "peer"))},
+        "scenarios": {name: {"settings": module.FULL}}}
+    samples = {mode: [{"t": t, "cpu": t / 4, "sent": int(t * GIB)} for t in (1.0, 2.0)]
+               for mode in ("keep", "drop")}
+    rounds = [results.Round(name, cand, n, values(cand, n), samples=samples)
+              for cand in about["candidates"] for n in (1, 2)]
+    return View(about, name, rounds)
+
+
+def thesis_values(cand, number):
+    one = thesis_round(number, 0.2, 0.3)
+    return {"keep": one, "drop": dict(one)} if cand == "nodiskio" else {"keep": one}
+
+
+def grid_values(_cand, _number):
+    cell = {"t": 1.0, "disk_bytes": MIB, "answered": 0.5, "latency_us": {"p99": 300},
+            "delay_us": {"p99": 7}}
+    return {cold: dict.fromkeys(grid.FULL["hot"].split(), cell)
+            for cold in grid.FULL["cold"].split()}
+
+
+def slow_values(_cand, _number):
+    return {"t": 2.0, "cpu": 1.0, "disk_bytes": 3 * MIB, "cache": MIB, "resident": MIB,
+            "queued": MIB, "taken": 2 * MIB,
+            "clients": {"starved": 1, "clients": 4, "connected": 4, "errors": {}}}
+
+
+def zipf_values(cand, _number):
+    one = {"t": 2.0, "cpu": 1.0, "disk_bytes": MIB, "sent": 4 * MIB, "cache": MIB}
+    return {"keep": one, "drop": one, "auto": one} if cand == "nodiskio" else {"keep": one}
+
+
+@pytest.mark.parametrize("module, values, tables, figures, cell", [
+    (thesis, thesis_values, 2, 3, "+0.0"), (grid, grid_values, 5, 1, "0.3 ms"),
+    (slow, slow_values, 1, 1, "1.50"), (zipf, zipf_values, 3, 1, "0.75")],
+    ids=["thesis", "grid", "slow", "zipf"])
+def test_tables_and_figures(module, values, tables, figures, cell):
+    pytest.importorskip("matplotlib")
+    seen = view(module, module.__name__.rpartition(".")[2], values)
+    made = ["\n".join(report.table_html(seen, table)) for table in module.tables(seen)]
+    assert len(made) == tables and cell in made[0]
+    drawn = [report.svg(figure) for _, figure in module.figures(seen)]
+    assert len(drawn) == figures
+    assert all(text.startswith("<svg") and "data:" not in text for text in drawn)
+
+
+def miniature(name):
+    return [word for key, value in MINIATURE[name].items()
+            for word in ("--set", f"{name}.{key}={value}")]
+
+
+@pytest.fixture(scope="module")
+def data(base):
+    """Shared, so that it is made once."""
+    path = os.path.join(base, "scenario-data")
+    os.makedirs(path)
+    return path
+
+
+@pytest.fixture
+def measured(data, tmp_path):
+    """Runs a scenario with nodiskio alone: the values of its only round."""
+    def run(name):
+        lab.needs("wrk", "probe", "slow", "limits", "network")
+        status, _, err = lab.run("run", name, "--rounds", 1, "--data", data, "--out",
+                                 tmp_path / "out", "--path", "nodiskio", *miniature(name))
+        assert status == 0, err
+        return lab.rounds(tmp_path / "out")[name, "nodiskio"][0]["values"]
+    return run
+
+
+def test_thesis_in_miniature(measured):
+    values = measured("thesis")
+    assert set(values) == {"keep", "drop"}
+    for v in values.values():
+        assert v["sent"] > 0 and v["disk_bytes"] > 0 and v["cpu"] > 0 and v["requests"] > 0
+
+
+def test_grid_in_miniature(measured):
+    values = measured("grid")
+    assert {(cold, hot) for cold in values for hot in values[cold]} == {
+        (cold, hot) for cold in ("0", "20") for hot in ("50", "200")}
+    assert values["0"]["200"]["answered"] == 1
+    assert sum(v["disk_bytes"] for v in values["20"].values()) > 0
+
+
+def test_slow_in_miniature(measured):
+    values = measured("slow")
+    assert values["clients"]["connected"] == 50 and values["clients"]["errors"] == {}
+    assert min(values[key] for key in ("resident", "queued", "taken")) > 0
+
+
+def test_zipf_in_miniature(measured):
+    values = measured("zipf")
+    assert set(values) == {"keep", "drop", "auto"}
+    for v in values.values():
+        assert 0 < v["disk_bytes"] and v["sent"] > 0
