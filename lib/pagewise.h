@@ -268,7 +268,7 @@ struct pw_send {
 	int snd_result;	       /* what it returned */
 	int snd_next;	       /* enum account_next: what came of it */
 	bool snd_reported;     /* snd_next is to be the next answer */
-	bool snd_brings;       /* what is under way was not in memory */
+	bool snd_brings;       /* something was not in memory before */
 };
 
 /* By name; NULL if there is none. */

@@ -508,9 +508,9 @@ device_announce(struct pw_device *dv, char *text, size_t size)
 	static const char *const means[] = {
 	    [OS_ASK_UNKNOWN] = "not known",
 	    [OS_ASK_NOWAIT] = "RWF_NOWAIT, cachestat where permitted",
-	    [OS_ASK_MINCORE] = "mincore where permitted, else always fetched",
+	    [OS_ASK_MINCORE] = "mincore where permitted, else sent by the pool",
 	    [OS_ASK_NEVER_COLD] = "always resident",
-	    [OS_ASK_FETCH] = "cannot be asked, always fetched",
+	    [OS_ASK_FETCH] = "cannot be asked, sent by the pool",
 	};
 	bool first;
 

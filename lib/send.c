@@ -57,7 +57,7 @@ pw_send_start(struct pw_send *s)
 	s->snd_pending = false;
 	s->snd_fetches = 0;
 	s->snd_own = NULL;
-	s->snd_reported = false;
+	s->snd_reported = s->snd_brings = false;
 	s->snd_window = s->snd_readahead == 0 ? WINDOW : s->snd_readahead;
 	s->snd_ready = s->snd_fetched = s->snd_fetched_end = s->snd_dropped =
 	    -1;

@@ -26,12 +26,17 @@ wanted(const struct pw_send *s)
 	       s->snd_loop->lp_memory / AUTO_SHARE;
 }
 
+/*
+ * Once something was missing the kernel's read-ahead is at work, and what is in
+ * memory then came with it.
+ */
 void
 send_fetch_begin(struct pw_send *s, off_t end)
 {
 	send_drop_acknowledged(s);
-	s->snd_brings = wanted(s) && !resident_ask(s->snd_file, s->snd_off,
-					 end - s->snd_off);
+	if (!s->snd_brings && wanted(s))
+		s->snd_brings =
+		    !resident_ask(s->snd_file, s->snd_off, end - s->snd_off);
 }
 
 void

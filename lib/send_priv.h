@@ -75,8 +75,8 @@ struct pw_send *send_of_waiter(struct pw_waiter *);
 int send_on_pool(struct pw_send *, int (*run)(struct pw_send *));
 
 /*
- * For the paths that fetch without asking: what is in memory before a fetch of
- * [snd_off, end) is not given back after it.
+ * For the paths that fetch without asking: what is in memory before the fetches,
+ * each of [snd_off, end), is not given back, up to the first byte that is not.
  */
 void send_fetch_begin(struct pw_send *, off_t end);
 void send_fetch_end(struct pw_send *, off_t off, off_t end);
