@@ -1,7 +1,7 @@
 /*
- * send_mlock: a pool thread maps the window and locks it into memory, the loop
- * sends it by sendfile(2) and unmaps it (thesis 2.3.4).  What is locked is not
- * evicted before it is sent; where RLIMIT_MEMLOCK is too small for all
+ * send_mlock: a pool thread fetches the window, maps it and locks it into memory;
+ * the loop sends it by sendfile(2) and unmaps it (thesis 2.3.4).  What is locked
+ * is not evicted before it is sent; where RLIMIT_MEMLOCK is too small for all
  * connections (up to 1 MiB each), pages are only brought in.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define LOCKED_MAX ((off_t)1 << 20)
 
 struct locked {
-	void *lk_map; /* NULL: fetched without a map */
+	void *lk_map; /* NULL: none was to be had */
 	off_t lk_off; /* of the window, from a page's begin */
 	off_t lk_end;
 };
@@ -27,19 +27,25 @@ release(struct locked *lk)
 	lk->lk_map = NULL;
 }
 
-/* Only a fetch tells why pages do not come: an I/O error, a file that shrank. */
+/*
+ * A page fault reads around what is missing, beyond the window and as much as
+ * read_ahead_kb says, and does not tell why a page does not come.  So the window
+ * is fetched first, and there is nothing left to read for the lock.
+ */
 static int
 lock_run(struct pw_send *s)
 {
 	struct locked *lk = s->snd_own;
 	size_t len = (size_t)(lk->lk_end - lk->lk_off);
 	int fd = s->snd_file->fil_fd;
+	int error = pool_read(s->snd_file->fil_device, fd, lk->lk_off, len);
 
+	if (error != 0)
+		return error;
 	lk->lk_map = os_map(fd, lk->lk_off, len);
-	if (lk->lk_map != NULL && (os_lock(lk->lk_map, len) == 0 ||
-				      os_populate(lk->lk_map, len) == 0))
-		return 0;
-	return pool_read(s->snd_file->fil_device, fd, lk->lk_off, len);
+	if (lk->lk_map != NULL && os_lock(lk->lk_map, len) != 0)
+		os_populate(lk->lk_map, len);
+	return 0;
 }
 
 static void

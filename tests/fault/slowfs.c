@@ -3,9 +3,10 @@
  * misbehaves on command: its lookups, opens, reads and directory reads can be
  * delayed, held for as long as a test likes, or failed.
  *
- *   slowfs SOURCE CONTROL-SOCKET MOUNTPOINT [BYTES]
+ *   slowfs SOURCE CONTROL-SOCKET MOUNTPOINT [BYTES [direct]]
  *
- * BYTES is the largest read that the kernel may ask for, at least a page.
+ * BYTES is the largest read that the kernel may ask for, at least a page; 0 for
+ * as much as it likes.  direct: nothing is kept in memory, every read comes here.
  *
  * Commands come in over a stream socket, a line each, each with a line for an
  * answer.  OP is lookup, open, read or readdir; a gate applies to paths
@@ -29,6 +30,7 @@
 #include <fuse.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +64,7 @@ static unsigned held[OP_MAX];
 static unsigned seen[OP_MAX];
 
 static unsigned max_read; /* 0: as it likes */
+static bool direct;
 static int source_fd = -1;
 static int control_fd = -1;
 
@@ -160,6 +163,7 @@ slow_open(const char *path, struct fuse_file_info *fi)
 	if (fd == -1)
 		return -errno;
 	fi->fh = (uint64_t)fd;
+	fi->direct_io = direct;
 	return 0;
 }
 
@@ -323,11 +327,12 @@ main(int argc, char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (argc < 4)
 		return 2;
-	if (argc > 4) {
+	direct = argc > 5;
+	if (argc > 4)
 		max_read = (unsigned)atoi(argv[4]);
+	if (max_read > 0)
 		snprintf(options, sizeof(options),
 		    "max_threads=100,max_read=%u", max_read);
-	}
 	source_fd = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	control_fd = control_listen(argv[2]);
 	if (source_fd == -1 || control_fd == -1) {

@@ -104,6 +104,13 @@ setup_narrow(void **state)
 	return setup_with(state, 1, 1, 0);
 }
 
+/* What a gate holds up is all that is queued. */
+static inline int
+setup_one_thread(void **state)
+{
+	return setup_with(state, 1, 0, 0);
+}
+
 static inline int
 remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {

@@ -1,0 +1,110 @@
+"""An ordinary file system on a disk that hangs: ext4 on a loop device whose file
+is in slowfs.  Unlike FUSE's own files, its files can be asked about."""
+
+import fcntl
+import os
+import shutil
+import struct
+
+import pytest
+
+import mounts
+import tree as t
+
+SIZE = 3 * t.MIB + 5
+HOT = 70001
+MANY = 6
+
+
+FIBMAP = 1  # linux/fs.h
+
+
+def block(f, number):
+    return struct.unpack("i", fcntl.ioctl(f, FIBMAP, struct.pack("i", number)))[0]
+
+
+class Disk:
+    """dir is what is served; names, inodes and hot.bin are in memory at first.
+
+    cold-N.bin and hot.bin hold content(N, SIZE) and content(9, HOT).
+    """
+
+    def __init__(self, slow, image, base):
+        self.slow = slow
+        self.dir = os.path.join(base, "disk")
+        self.image = os.path.join(slow.dir, "image")
+        os.mkdir(self.dir)
+        shutil.copy(image, os.path.join(slow.source, "image"))
+
+    def mount(self):
+        mounts.run("mount", "-o", "loop,ro", self.image, self.dir)
+        for n in range(MANY):
+            with open(self.path(n), "rb", buffering=0) as f:
+                f.read(1)
+        with open(os.path.join(self.dir, "hot.bin"), "rb") as f:
+            f.read()
+        return self
+
+    def path(self, n):
+        return os.path.join(self.dir, "cold-%d.bin" % n)
+
+    def cold(self, *numbers):
+        """Their data leaves memory; names, inodes and block maps stay, and so
+        does what lies in a socket."""
+        for n in numbers:
+            mounts.drop(self.path(n))
+        mounts.drop(self.image)
+
+    def place(self, n, offset):
+        """Where the rest of a file lies in the image: offset and length."""
+        with open(self.path(n), "rb") as f:
+            size = os.fstatvfs(f.fileno()).f_bsize
+            first, last = (block(f, at // size) for at in (offset, SIZE - 1))
+        assert (last - first) == (SIZE - 1) // size - offset // size, "not in one piece"
+        return first * size, SIZE - offset
+
+    def hang(self, n=None, offset=0):
+        """All reads, or those of a file's rest."""
+        self.slow.hang("read", "image", *([] if n is None else self.place(n, offset)))
+
+    def fail(self, error, n, offset=0):
+        self.slow.fail("read", error, "image", *self.place(n, offset))
+
+    def remove(self):
+        if os.path.ismount(self.dir):
+            try:
+                mounts.run("umount", self.dir)
+            except AssertionError:
+                mounts.run("umount", "-l", self.dir)
+                raise
+
+
+@pytest.fixture(scope="session")
+def disk_image(tmp_path_factory):
+    reason = mounts.why_not("ext4")
+    if reason:
+        pytest.skip(reason)
+    base = tmp_path_factory.mktemp("image")
+    files = base / "files"
+    files.mkdir()
+    for n in range(MANY):
+        t.write(files / ("cold-%d.bin" % n), t.content(n, SIZE))
+    t.write(files / "hot.bin", t.content(9, HOT))
+    image = base / "image"
+    with open(image, "wb") as f:
+        f.truncate(64 * t.MIB)
+    mounts.run("mkfs.ext4", "-q", "-F", "-b", "4096", "-d", str(files), str(image))
+    shutil.rmtree(files)
+    return image
+
+
+@pytest.fixture
+def disk(slow, disk_image, tmp_path):
+    base = tmp_path / "hung"
+    base.mkdir()
+    made = Disk(slow, disk_image, str(base))
+    try:
+        yield made.mount()
+    finally:
+        slow.release()
+        made.remove()

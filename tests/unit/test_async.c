@@ -1,0 +1,376 @@
+/*
+ * Reads and fetches by io_uring, and what becomes of the paths uring and aio where
+ * there is none: the tests run a second time under a seccomp filter, as in a
+ * container.
+ */
+#include "lib_fixture.h"
+
+#include <sys/prctl.h>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include "lib/async.h"
+
+#define SIZE (256 * KIB)
+#define MORE 1000 /* operations than fit into a ring */
+#define STEP ((size_t)16 << 10)
+
+struct op {
+	struct pw_waiter op_waiter;
+	struct async_op op_async;
+	unsigned op_done;
+};
+
+static void
+op_done(struct pw_waiter *w)
+{
+	((struct op *)(void *)w)->op_done++;
+}
+
+static void
+op_init(struct op *op)
+{
+	*op = (struct op){.op_waiter.wt_done = op_done};
+}
+
+/* Its error. */
+static int
+ended(struct fixture *fx, const struct op *op)
+{
+	settle(fx->fx_loop);
+	assert_int_equal(op->op_done, 1);
+	return op->op_waiter.wt_error;
+}
+
+static int
+reads(
+    struct fixture *fx, struct op *op, int fd, char *buf, size_t len, off_t off)
+{
+	op_init(op);
+	assert_int_equal(async_read(fx->fx_loop, &op->op_async, &op->op_waiter,
+			     fd, buf, len, off),
+	    0);
+	return ended(fx, op);
+}
+
+static int
+fetches(struct fixture *fx, int fd, off_t off, size_t len)
+{
+	struct op op;
+
+	op_init(&op);
+	assert_int_equal(async_fetch(fx->fx_loop, &op.op_async, &op.op_waiter,
+			     fd, off, len, STEP),
+	    0);
+	return ended(fx, &op);
+}
+
+static void
+a_read_brings_what_there_is(void **state)
+{
+	static const struct {
+		off_t off;
+		size_t len, got;
+	} cases[] = {
+	    {0, SIZE, SIZE},
+	    {1, 1, 1},
+	    {65535, 70000, 70000},
+	    {SIZE - 3, 100, 3},
+	    {SIZE, 100, 0},
+	    {SIZE + 100, 100, 0},
+	};
+	static char buf[SIZE], expected[SIZE];
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct op op;
+	size_t i;
+
+	for (i = 0; i < COUNT(cases); i++) {
+		assert_int_equal(reads(fx, &op, file->fil_fd, buf, cases[i].len,
+				     cases[i].off),
+		    0);
+		assert_int_equal(op.op_async.ao_result, cases[i].got);
+		fill(expected, cases[i].off, cases[i].got);
+		if (cases[i].got > 0)
+			assert_memory_equal(buf, expected, cases[i].got);
+	}
+	pw_file_unref(&file);
+}
+
+static void
+a_completion_comes_from_drain_alone(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
+	char byte;
+	struct op op;
+
+	op_init(&op);
+	assert_int_equal(async_read(fx->fx_loop, &op.op_async, &op.op_waiter,
+			     file->fil_fd, &byte, 1, 0),
+	    0);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 1);
+	assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
+	pw_loop_tick(fx->fx_loop, loop_now());
+	assert_int_equal(op.op_done, 0);
+	pw_loop_drain(fx->fx_loop);
+	assert_int_equal(op.op_done, 1);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
+	pw_file_unref(&file);
+}
+
+static void
+more_operations_than_entries_each_end_once(void **state)
+{
+	static struct op ops[MORE];
+	static char bytes[MORE];
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	size_t i;
+
+	for (i = 0; i < MORE; i++) {
+		op_init(&ops[i]);
+		assert_int_equal(
+		    async_read(fx->fx_loop, &ops[i].op_async, &ops[i].op_waiter,
+			file->fil_fd, &bytes[i], 1, (off_t)i * 100),
+		    0);
+	}
+	assert_int_equal(pw_loop_pending(fx->fx_loop), MORE);
+	settle(fx->fx_loop);
+	for (i = 0; i < MORE; i++) {
+		assert_int_equal(ops[i].op_done, 1);
+		assert_int_equal(ops[i].op_waiter.wt_error, 0);
+		assert_int_equal(
+		    (unsigned char)bytes[i], byte_at((off_t)i * 100));
+	}
+	pw_file_unref(&file);
+}
+
+/* 64 entries each, and 64 completions: more than the kernel's queue holds. */
+static void
+more_fetches_than_entries_each_end_once(void **state)
+{
+	static struct op ops[64];
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	size_t i;
+
+	for (i = 0; i < COUNT(ops); i++) {
+		op_init(&ops[i]);
+		assert_int_equal(
+		    async_fetch(fx->fx_loop, &ops[i].op_async,
+			&ops[i].op_waiter, file->fil_fd, 0, SIZE, SIZE / 32),
+		    0);
+	}
+	settle(fx->fx_loop);
+	for (i = 0; i < COUNT(ops); i++) {
+		assert_int_equal(ops[i].op_done, 1);
+		assert_int_equal(ops[i].op_waiter.wt_error, 0);
+	}
+	pw_file_unref(&file);
+}
+
+static bool
+range_is_fetched(struct fixture *fx)
+{
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	size_t in, out;
+
+	posix_fadvise(file->fil_fd, 0, 0, POSIX_FADV_RANDOM);
+	assert_true(evict(file->fil_fd, SIZE));
+	assert_int_equal(fetches(fx, file->fil_fd, 0, SIZE / 2), 0);
+	in = pages_resident(file->fil_fd, 0, SIZE / 2);
+	out = pages_resident(file->fil_fd, SIZE / 2, SIZE / 2);
+	assert_int_equal(out, 0);
+	pw_file_unref(&file);
+	return in == pages_in(SIZE / 2);
+}
+
+static void
+a_fetch_brings_the_range_in_and_no_more(void **state)
+{
+	skip_unless(*state, NEED_EVICTION);
+	assert_true(holds_in_one_of(5, range_is_fetched, *state));
+}
+
+static void
+the_longest_fetch_ends_well(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", ASYNC_STEPS * STEP);
+
+	assert_int_equal(fetches(fx, file->fil_fd, 0, ASYNC_STEPS * STEP), 0);
+	pw_file_unref(&file);
+}
+
+static void
+behind_the_end_it_is_stale(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+
+	assert_int_equal(fetches(fx, file->fil_fd, SIZE - 10, 10), 0);
+	assert_int_equal(fetches(fx, file->fil_fd, SIZE - 10, 11), -ESTALE);
+	assert_int_equal(fetches(fx, file->fil_fd, 0, SIZE + 1), -ESTALE);
+	assert_int_equal(fetches(fx, file->fil_fd, SIZE, 5 * STEP), -ESTALE);
+	pw_file_unref(&file);
+}
+
+/* Nothing is mapped at address 0: that is EIO. */
+static void
+errors_are_told(void **state)
+{
+	struct fixture *fx = *state;
+	int fd = open("/proc/self/mem", O_RDONLY);
+	char buf[10];
+	struct op op;
+
+	assert_int_equal(reads(fx, &op, fd, buf, 10, 0), -EIO);
+	assert_int_equal(op.op_async.ao_result, 0);
+	assert_int_equal(fetches(fx, fd, 0, 3 * STEP), -EIO);
+	assert_int_equal(reads(fx, &op, -1, buf, 10, 0), -EBADF);
+	assert_int_equal(fetches(fx, -1, 0, 3 * STEP), -EBADF);
+	close(fd);
+}
+
+/* ------------------------------------------------------------ with and without */
+
+static void
+sends(struct fixture *fx, const char *path, struct pw_file *file)
+{
+	static char expected[SIZE];
+	struct wire wr;
+	struct xfer xf;
+
+	fill(expected, 0, SIZE);
+	wire_narrow(&wr);
+	file->fil_cachestat = false;
+	xfer_init(&xf, path, fx, &wr, file);
+	xf.xf_send.snd_readahead = SIZE / 4;
+	xf.xf_send.snd_len = SIZE;
+	pw_send_start(&xf.xf_send);
+	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
+	settle(fx->fx_loop);
+	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+	assert_int_equal(wr.wr_len, SIZE);
+	assert_memory_equal(wr.wr_data, expected, SIZE);
+	pw_send_finish(&xf.xf_send);
+	wire_close(&wr);
+}
+
+static void
+uring_and_aio_send_what_they_should(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_NOWAIT);
+	file = new_file(fx, "f", SIZE);
+	sends(fx, "uring", file);
+	sends(fx, "aio", file);
+	pw_file_unref(&file);
+}
+
+static void
+a_file_that_shrank_is_stale_on_both(void **state)
+{
+	static const char *const paths[] = {"uring", "aio"};
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+	size_t i;
+
+	for (i = 0; i < COUNT(paths); i++) {
+		file = new_file(fx, paths[i], SIZE);
+		assert_int_equal(truncate(path_in(fx, paths[i]), 0), 0);
+		wire_wide(&wr);
+		xfer_init(&xf, paths[i], fx, &wr, file);
+		xf.xf_send.snd_len = SIZE;
+		pw_send_start(&xf.xf_send);
+		assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_ERROR);
+		assert_int_equal(xf.xf_send.snd_error, -ESTALE);
+		assert_int_equal(wr.wr_len, 0);
+		pw_send_finish(&xf.xf_send);
+		pw_file_unref(&file);
+		wire_close(&wr);
+	}
+}
+
+static void
+without_a_ring_it_is_told_why(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	const char *why = NULL;
+	struct op op;
+	char byte;
+
+	op_init(&op);
+	assert_int_equal(async_probe(&why), -EPERM);
+	assert_non_null(strstr(why, "seccomp"));
+	assert_int_equal(pw_send_probe(pw_send_path("uring"), &why), -EPERM);
+	assert_int_equal(pw_send_probe(pw_send_path("aio"), &why), 0);
+	assert_int_equal(async_read(fx->fx_loop, &op.op_async, &op.op_waiter,
+			     file->fil_fd, &byte, 1, 0),
+	    -ENOSYS);
+	assert_int_equal(async_fetch(fx->fx_loop, &op.op_async, &op.op_waiter,
+			     file->fil_fd, 0, STEP, STEP),
+	    -ENOSYS);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
+	assert_int_equal(op.op_done, 0);
+	pw_file_unref(&file);
+}
+
+/* For this thread and those that it starts. */
+static bool
+forbid_rings(void)
+{
+	struct sock_filter code[] = {
+	    BPF_STMT(
+		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {COUNT(code), code};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest with[] = {
+	    TEST(a_read_brings_what_there_is),
+	    TEST(a_completion_comes_from_drain_alone),
+	    TEST(more_operations_than_entries_each_end_once),
+	    TEST(more_fetches_than_entries_each_end_once),
+	    TEST(a_fetch_brings_the_range_in_and_no_more),
+	    TEST(the_longest_fetch_ends_well),
+	    TEST(behind_the_end_it_is_stale),
+	    TEST(errors_are_told),
+	    TEST(uring_and_aio_send_what_they_should),
+	    TEST(a_file_that_shrank_is_stale_on_both),
+	};
+	const struct CMUnitTest without[] = {
+	    TEST(without_a_ring_it_is_told_why),
+	    TEST(uring_and_aio_send_what_they_should),
+	    TEST(a_file_that_shrank_is_stale_on_both),
+	};
+	const char *why;
+	int failed = 0;
+
+	if (async_probe(&why) == 0)
+		failed = cmocka_run_group_tests(with, NULL, NULL);
+	else
+		print_message("no ring here: %s\n", why);
+	if (forbid_rings())
+		failed += cmocka_run_group_tests(without, NULL, NULL);
+	return failed;
+}
