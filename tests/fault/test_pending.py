@@ -13,6 +13,7 @@ import tree as t
 from harness import request, wait_until
 from hung_disk import HOT, MANY, SIZE, disk, disk_image  # fixtures
 from test_slowfs import TIMEOUTS, fast, refuses, slow  # fixtures
+from test_syscalls import WAITS, evict, may_trace, public_file, traced  # fixtures
 
 WAITING = [p for p in harness.SEND_PATHS if p not in ("blocking", "copy")]
 
@@ -245,6 +246,19 @@ def test_end_does_not_wait_for_a_disk_for_ever(serve_disk, disk, path_name):
 
 
 @pytest.mark.parametrize("path_name", WAITING)
+def test_read_that_ends_after_its_connection_was_cut(serve_disk, disk, path_name):
+    """What it uses is still there.  With bad luck the server is gone by then."""
+    server = serve_disk(path_name, shutdown_timeout=1)
+    clients = hangs(disk, server, 1, 2)
+    server.terminate()
+    wait_until(lambda: "closing the connections that are left" in server.output, "the cut")
+    disk.slow.release()
+    for c in clients:
+        c.drain()
+    server.stop(codes=(0, 1), messages=r"(pagewise: [^\n]*\n)?")
+
+
+@pytest.mark.parametrize("path_name", WAITING)
 def test_hangup_while_the_disk_is_waited_for(serve_disk, disk, path_name):
     """The roots are opened again; what waits is not disturbed."""
     server = serve_disk(path_name)
@@ -278,7 +292,6 @@ def serve_fuse(slow, fast, serve_conf):
 @pytest.mark.parametrize("slow", [[], [0, "direct"]], indirect=True, ids=["cached", "direct"])
 @pytest.mark.parametrize("path_name", WAITING)
 def test_file_of_fuse_that_hangs_hangs_nobody_else(serve_fuse, slow, path_name):
-    """With direct_io nothing that was fetched is in memory afterwards."""
     server = serve_fuse(path_name)
     slow.hang("read", "cold.bin", t.MIB)
     c = server.connect()
@@ -291,3 +304,56 @@ def test_file_of_fuse_that_hangs_hangs_nobody_else(serve_fuse, slow, path_name):
     hot_requests(server, hosts=("fast",))
     slow.release()
     finishes(c, 1)
+
+
+# ----------------------------------------------------- what the loop itself calls
+
+
+def waits_of_the_loop(run, path):
+    """Calls on the file that may wait; advice about read-ahead does not."""
+    return {
+        c.name
+        for c in run.of("pw-worker0")
+        if c.name in WAITS
+        and "<%s>" % path in c.args
+        and not (c.name == "fadvise64" and "WILLNEED" not in c.args)
+        and not (c.name == "preadv2" and "RWF_NOWAIT" in c.args)
+    }
+
+
+def asked_for(traced, root, name, path_name):
+    run = traced("--root", root, "--send-path", path_name)
+    run.begin()
+    assert run.server.get("/" + name).status == 200
+    run.end()
+    return waits_of_the_loop(run, os.path.join(root, name))
+
+
+@pytest.mark.parametrize("slow", [[], [0, "direct"]], indirect=True, ids=["cached", "direct"])
+@pytest.mark.parametrize("path_name", WAITING)
+def test_loop_never_touches_a_file_that_cannot_be_asked_about(slow, traced, path_name):
+    """With direct_io it would wait although the file was fetched: the server of
+    the file system is asked once more."""
+    assert asked_for(traced, slow.dir, "cold.bin", path_name) == set()
+
+
+def test_blocking_path_is_seen_to_touch_it(slow, traced):
+    """That the test above can fail."""
+    assert asked_for(traced, slow.dir, "cold.bin", "blocking") == {"sendfile"}
+
+
+@pytest.mark.parametrize(
+    "path_name, calls",
+    [
+        ("nodiskio", {"sendfile"}),
+        ("uring", {"sendfile"}),
+        ("splice", {"splice"}),
+        ("mlock", {"sendfile"}),
+        ("aio", set()),
+        ("pool", set()),
+    ],
+)
+def test_loop_only_sends_and_reads_nothing(traced, public_file, path_name, calls):
+    evict(public_file)
+    root, name = os.path.split(public_file)
+    assert asked_for(traced, root, name, path_name) == calls
