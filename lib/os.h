@@ -98,11 +98,23 @@ int os_sink_open(void);
 void os_fetch_begin(int fd, off_t off, size_t len, size_t step);
 int os_fetch_end(int sink, int fd, off_t off, size_t len);
 
+/*
+ * In place of begin, for a whole OS_FOLIO of a file, or what the file has of it:
+ * into one large folio, where the file system has them, which takes a sixth of the
+ * processor's time and one request to the disk.  Waits for it; os_fetch_end has to
+ * follow all the same.  false: nothing was read, use begin.
+ */
+#define OS_FOLIO ((size_t)2 << 20)
+bool os_fetch_folio(int fd, off_t off, size_t len);
+
 /* Gives clean pages of a range back. */
 void os_drop(int fd, off_t off, size_t len);
 
 /* Bytes that one advice covers on a device, at least 64 KiB.  Reads sysfs. */
 size_t os_advice_limit(dev_t dev);
+
+/* Is os_fetch_folio exact on this device?  Reads sysfs. */
+bool os_folios(dev_t dev);
 
 /* A descriptor that one thread makes readable to wake another. */
 int os_wake_create(int fds[2]); /* [0] to poll and clear, [1] to signal */

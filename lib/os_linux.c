@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -33,6 +34,7 @@
 #define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
 
 #define READAHEAD_DEFAULT ((size_t)128 << 10)
+#define HUGE_SIZE	  "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
 #define LOOKUP_TRIES 16 /* a rename during the lookup: openat2 says EAGAIN */
 
@@ -420,53 +422,135 @@ os_fetch_end(int sink, int fd, off_t off, size_t len)
 	return 0;
 }
 
+/* An advice brings in pages one by one; a fault in a mapping of huge pages does not. */
+static bool
+fault_folio(int fd, off_t off, size_t len)
+{
+	struct rusage before, after;
+	char *map;
+	bool read;
+
+	map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, off);
+	if (map == MAP_FAILED)
+		return false;
+	/* RANDOM: this one, not the next as well. */
+	read = madvise(map, len, MADV_HUGEPAGE) == 0 &&
+	       madvise(map, len, MADV_RANDOM) == 0 &&
+	       getrusage(RUSAGE_THREAD, &before) == 0 &&
+	       madvise(map, 1, MADV_POPULATE_READ) == 0 &&
+	       getrusage(RUSAGE_THREAD, &after) == 0 &&
+	       after.ru_majflt != before.ru_majflt;
+	munmap(map, len);
+	return read;
+}
+
+/*
+ * The fault leaves a mark on the folio.  Who touches it next through the descriptor
+ * that had the fault starts the read of the one behind; through another the mark is
+ * only taken away.  Without a major fault the first page was there already, and
+ * nothing was read.
+ */
+bool
+os_fetch_folio(int fd, off_t off, size_t len)
+{
+	char path[32];
+	struct stat st;
+	bool read;
+	int own;
+
+	if ((uint64_t)off % OS_FOLIO != 0 || len > OS_FOLIO)
+		return false;
+	if (len < OS_FOLIO &&
+	    (fstat(fd, &st) == -1 || off + (off_t)len != st.st_size))
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	own = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (own == -1)
+		return false;
+	read = fault_folio(own, off, len);
+	close(own);
+	return read;
+}
+
 void
 os_drop(int fd, off_t off, size_t len)
 {
 	posix_fadvise(fd, off, (off_t)len, POSIX_FADV_DONTNEED);
 }
 
-/* 0: there is no such device there. */
+/* 0: there is no such file, or no number in it. */
 static size_t
-read_kib(const char *format, dev_t dev)
+read_number(const char *path)
 {
-	char path[64], line[32] = "";
+	char line[32] = "";
 	FILE *f;
 
-	snprintf(path, sizeof(path), format, major(dev), minor(dev));
 	f = fopen(path, "re");
 	if (f != NULL) {
 		if (fgets(line, sizeof(line), f) == NULL)
 			line[0] = '\0';
 		fclose(f);
 	}
-	return (size_t)strtoul(line, NULL, 10) << 10;
+	return (size_t)strtoul(line, NULL, 10);
 }
+
+/* The greatest that is found, in bytes.  A partition has its disk's. */
+static size_t
+read_kib(const char *const *formats, size_t n, dev_t dev)
+{
+	char path[64];
+	size_t i, one, most = 0;
+
+	for (i = 0; i < n; i++) {
+		snprintf(
+		    path, sizeof(path), formats[i], major(dev), minor(dev));
+		one = read_number(path) << 10;
+		if (one > most)
+			most = one;
+	}
+	return most;
+}
+
+static const char *const limits_of_disk[] = {
+    "/sys/class/bdi/%u:%u/read_ahead_kb",
+    "/sys/dev/block/%u:%u/../queue/read_ahead_kb",
+    "/sys/dev/block/%u:%u/queue/max_sectors_kb",
+    "/sys/dev/block/%u:%u/../queue/max_sectors_kb",
+};
+
+#define READAHEAD_FILES 2
+#define LIMIT_FILES	(sizeof(limits_of_disk) / sizeof(limits_of_disk[0]))
 
 /*
  * The larger of the read-ahead and of the largest request of the disk: mm's
- * force_page_cache_ra, since Linux 4.11.  A partition has the limits of its
- * disk.
+ * force_page_cache_ra, since Linux 4.11.
  */
 size_t
 os_advice_limit(dev_t dev)
 {
-	static const char *const files[] = {
-	    "/sys/class/bdi/%u:%u/read_ahead_kb",
-	    "/sys/dev/block/%u:%u/../queue/read_ahead_kb",
-	    "/sys/dev/block/%u:%u/queue/max_sectors_kb",
-	    "/sys/dev/block/%u:%u/../queue/max_sectors_kb",
-	};
-	size_t i, one, limit = 0;
+	size_t limit = read_kib(limits_of_disk, LIMIT_FILES, dev);
 
-	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		one = read_kib(files[i], dev);
-		if (one > limit)
-			limit = one;
-	}
 	if (limit == 0)
 		limit = READAHEAD_DEFAULT;
 	return limit < OS_SAMPLE ? OS_SAMPLE : limit;
+}
+
+/*
+ * Taking the mark away starts a read of its own where read-ahead reaches from the
+ * begin of a folio beyond its end.  The fault brings in a huge page, of whatever
+ * size, since Linux 5.18, before which it brought one page; cachestat came with 6.5.
+ */
+bool
+os_folios(dev_t dev)
+{
+	size_t readahead = read_kib(limits_of_disk, READAHEAD_FILES, dev);
+	struct cachestat cs;
+
+	if (readahead == 0 || readahead >= OS_FOLIO)
+		return false;
+	if (cachestat(-1, 0, 1, &cs) == -1 && errno == ENOSYS)
+		return false;
+	return read_number(HUGE_SIZE) == OS_FOLIO;
 }
 
 int

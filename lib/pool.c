@@ -52,6 +52,7 @@ struct pw_device {
 	enum os_ask dv_ask;
 	const char *dv_fsname;
 	atomic_size_t dv_step; /* 0: not known yet */
+	atomic_bool dv_folios; /* known with dv_step */
 	struct turn dv_turns[POOL_TURNS];
 	struct window *dv_windows[DEVICE_HASH];
 };
@@ -227,19 +228,27 @@ device_step(struct pw_device *dv)
 
 	if (step == 0) {
 		step = os_advice_limit(dv->dv_id);
+		atomic_store(&dv->dv_folios, os_folios(dv->dv_id));
 		atomic_store(&dv->dv_step, step);
 	}
 	return step;
 }
 
+/*
+ * A disk that answers many reads at once wakes all their threads: with a folio there
+ * is nothing left to submit, but they go on one after the other.
+ */
 int
 pool_read(struct pw_device *dv, int fd, off_t off, size_t len)
 {
 	struct turn *tn = &dv->dv_turns[os_cpu() % POOL_TURNS];
-	bool mine;
+	size_t step = device_step(dv);
+	bool large = len >= POOL_LARGE, folio, mine;
 
-	mine = len >= POOL_LARGE && turn_take(tn);
-	os_fetch_begin(fd, off, len, device_step(dv));
+	folio = large && dv->dv_folios && os_fetch_folio(fd, off, len);
+	mine = large && turn_take(tn);
+	if (!folio)
+		os_fetch_begin(fd, off, len, step);
 	if (mine)
 		turn_give(tn);
 	return os_fetch_end(dv->dv_pool->pl_sink, fd, off, len);

@@ -11,7 +11,7 @@
 #include "resident.h"
 #include "send_priv.h"
 
-#define WINDOW ((size_t)1 << 20)
+#define WINDOW OS_FOLIO
 
 static const struct pw_send_path *const paths[] = {
     &send_nodiskio,

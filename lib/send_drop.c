@@ -73,7 +73,7 @@ send_drop_acknowledged(struct pw_send *s)
 	if (unacked < 0)
 		return;
 	if (s->snd_off - unacked < end)
-		end = (s->snd_off - unacked) & ~(off_t)(OS_SAMPLE - 1);
+		end = (s->snd_off - unacked) & ~(off_t)(OS_FOLIO - 1);
 	if (end <= s->snd_dropped)
 		return;
 	drop_add(s->snd_file, s->snd_dropped, end - s->snd_dropped, 0);

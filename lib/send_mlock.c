@@ -2,7 +2,7 @@
  * send_mlock: a pool thread fetches the window, maps it and locks it into memory;
  * the loop sends it by sendfile(2) and unmaps it (thesis 2.3.4).  What is locked
  * is not evicted before it is sent; where RLIMIT_MEMLOCK is too small for all
- * connections (up to 1 MiB each), pages are only brought in.
+ * connections (up to 2 MiB each), pages are only brought in.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "resident.h"
 #include "send_priv.h"
 
-#define LOCKED_MAX ((off_t)1 << 20)
+#define LOCKED_MAX ((off_t)OS_FOLIO)
 
 struct locked {
 	void *lk_map; /* NULL: none was to be had */

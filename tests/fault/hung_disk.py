@@ -11,7 +11,8 @@ import pytest
 import mounts
 import tree as t
 
-SIZE = 3 * t.MIB + 5
+SIZE = 5 * t.MIB + 5
+LATE = 3 * t.MIB  # in a file's second window, and not next to the first
 HOT = 70001
 MANY = 6
 

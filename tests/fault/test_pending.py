@@ -11,7 +11,7 @@ import harness
 import mounts
 import tree as t
 from harness import request, wait_until
-from hung_disk import HOT, MANY, SIZE, disk, disk_image  # fixtures
+from hung_disk import HOT, LATE, MANY, SIZE, disk, disk_image  # fixtures
 from test_slowfs import TIMEOUTS, fast, refuses, slow  # fixtures
 from test_syscalls import WAITS, evict, may_trace, public_file, traced  # fixtures
 
@@ -174,7 +174,7 @@ def test_timeouts_do_not_count_while_the_disk_is_waited_for(serve_disk, disk, pa
 def test_disk_that_hangs_in_mid_answer(serve_disk, disk, path_name):
     server = serve_disk(path_name)
     disk.cold(1)
-    disk.hang(1, 2 * t.MIB)
+    disk.hang(1, LATE)
     c = ask(server, 1)
     head = c.read_head()
     data = c.read_exactly(t.MIB)
@@ -191,7 +191,7 @@ def test_client_that_resets_in_mid_answer_while_it_waits(serve_disk, disk, path_
     server = serve_disk(path_name)
     before = descriptors(server, "socket:")
     disk.cold(1)
-    disk.hang(1, 2 * t.MIB)
+    disk.hang(1, LATE)
     c = ask(server, 1)
     c.read_head()
     c.read_exactly(t.MIB)
@@ -208,7 +208,7 @@ def test_read_error_of_a_cold_file_is_500_and_in_mid_answer_the_end(serve_disk, 
     server = serve_disk(path_name)
     disk.cold(1, 2)
     disk.fail(errno.EIO, 1)
-    disk.fail(errno.EIO, 2, 2 * t.MIB)
+    disk.fail(errno.EIO, 2, LATE)
     assert server.get("/cold-1.bin", host="disk").status == 500
     c = ask(server, 2)
     head = c.read_head()

@@ -1,0 +1,121 @@
+/*
+ * Windows that come as one large folio (lib/os.h, os_fetch_folio): what is read,
+ * what is left alone, and when the caller has to do without.
+ */
+#include "lib_fixture.h"
+
+#include "lib/os.h"
+
+#define SIZE  (2 * OS_FOLIO + 300 * KIB + 100)
+#define THIRD ((off_t)(2 * OS_FOLIO))
+#define REST  (SIZE - (size_t)THIRD)
+
+/* A file of which nothing is in memory, where folios can be had at all. */
+static struct pw_file *
+cold_file(struct fixture *fx)
+{
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION);
+	file = new_file(fx, "f", SIZE);
+	assert_true(evict(file->fil_fd, SIZE));
+	if (!os_fetch_folio(file->fil_fd, 0, OS_FOLIO)) {
+		pw_file_unref(&file);
+		print_message("this kernel reads no huge pages\n");
+		skip();
+	}
+	assert_true(evict(file->fil_fd, SIZE));
+	return file;
+}
+
+static void
+a_folio_comes_as_a_whole_and_nothing_else(void **state)
+{
+	struct pw_file *file = cold_file(*state);
+	int fd = file->fil_fd;
+
+	assert_true(os_fetch_folio(fd, (off_t)OS_FOLIO, OS_FOLIO));
+	assert_int_equal(pages_resident(fd, 0, OS_FOLIO), 0);
+	assert_int_equal(
+	    pages_resident(fd, (off_t)OS_FOLIO, OS_FOLIO), pages_in(OS_FOLIO));
+	assert_int_equal(pages_resident(fd, THIRD, REST), 0);
+	pw_file_unref(&file);
+}
+
+static void
+the_rest_of_a_file_counts_as_one(void **state)
+{
+	struct pw_file *file = cold_file(*state);
+	int fd = file->fil_fd;
+
+	assert_true(os_fetch_folio(fd, THIRD, REST));
+	assert_int_equal(pages_resident(fd, THIRD, REST), pages_in(REST));
+	assert_int_equal(pages_resident(fd, 0, (size_t)THIRD), 0);
+	pw_file_unref(&file);
+}
+
+/* More would be read than was asked for. */
+static void
+a_part_of_a_folio_is_left_alone(void **state)
+{
+	struct pw_file *file = cold_file(*state);
+	int fd = file->fil_fd;
+
+	assert_false(os_fetch_folio(fd, 0, OS_FOLIO - 4096));
+	assert_false(os_fetch_folio(fd, 4096, OS_FOLIO - 4096));
+	assert_false(os_fetch_folio(fd, 4096, OS_FOLIO));
+	assert_false(os_fetch_folio(fd, 0, 2 * OS_FOLIO));
+	assert_false(os_fetch_folio(fd, THIRD, REST - 1));
+	assert_false(os_fetch_folio(fd, THIRD + 4096, REST - 4096));
+	assert_int_equal(pages_resident(fd, 0, SIZE), 0);
+	pw_file_unref(&file);
+}
+
+/* What follows its first page may be missing: the caller reads it. */
+static void
+what_has_begun_is_not_taken_for_complete(void **state)
+{
+	struct pw_file *file = cold_file(*state);
+	char byte;
+
+	posix_fadvise(file->fil_fd, 0, 0, POSIX_FADV_RANDOM);
+	assert_int_equal(pread(file->fil_fd, &byte, 1, 0), 1);
+	assert_false(os_fetch_folio(file->fil_fd, 0, OS_FOLIO));
+	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), 1);
+	pw_file_unref(&file);
+}
+
+static void
+a_file_that_has_shrunk_is_no_fault(void **state)
+{
+	struct pw_file *file = cold_file(*state);
+
+	assert_int_equal(truncate(path_in(*state, "f"), 4096), 0);
+	assert_false(os_fetch_folio(file->fil_fd, (off_t)OS_FOLIO, OS_FOLIO));
+	assert_false(os_fetch_folio(file->fil_fd, THIRD, REST));
+	pw_file_unref(&file);
+}
+
+static void
+an_unknown_device_has_none(void **state)
+{
+	(void)state;
+	assert_false(os_folios((dev_t)0xfff00fff));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(a_folio_comes_as_a_whole_and_nothing_else),
+	    TEST(the_rest_of_a_file_counts_as_one),
+	    TEST(a_part_of_a_folio_is_left_alone),
+	    TEST(what_has_begun_is_not_taken_for_complete),
+	    TEST(a_file_that_has_shrunk_is_no_fault),
+	    TEST(an_unknown_device_has_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
