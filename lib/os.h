@@ -122,6 +122,15 @@ void os_wake_signal(int fd);
 void os_wake_clear(int fd);
 void os_wake_close(int fds[2]);
 
+/* Bytes of memory that this process may have, page cache included.  Reads files. */
+uint64_t os_memory(void);
+
+/* Keeps the program and its libraries in memory; 0, or -errno if only brought in. */
+int os_lock_program(void);
+
+/* Makes the table of descriptors that large; before there are threads. */
+void os_reserve_descriptors(unsigned n);
+
 /* Anonymous shared memory as a descriptor. */
 int os_memfd(const char *name);
 

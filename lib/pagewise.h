@@ -37,6 +37,17 @@ struct pw_send_path;
 struct pw_device;
 
 /*
+ * ------------------------------------------------------------- the process
+ * A loop also waits for the disk when its program is not in memory, and for other
+ * processors when a table of descriptors grows that several threads share.  To be
+ * called before the first thread is started, descriptors' limit (RLIMIT_NOFILE)
+ * set: locks the program and its libraries in memory, some 3 MiB, and makes the
+ * table large enough for 65536 descriptors, or as many as the limit is.  -errno (-ENOMEM,
+ * -EPERM: RLIMIT_MEMLOCK): they were brought in, but can be evicted.
+ */
+int pw_process_prepare(void);
+
+/*
  * ---------------------------------------------------------------- the pool
  * Every device (st_dev) has its own queue and its own threads, started when
  * they are first needed: a device that hangs takes nobody else's.
@@ -158,6 +169,7 @@ struct pw_file {
 	off_t fil_known;     /* resident a moment ago, from here ... */
 	off_t fil_known_end; /* ... to here; -1: never mind */
 	uint64_t fil_known_at;
+	uint64_t fil_asked;  /* bytes, since they were last the whole file */
 	void *fil_map;	     /* for mincore(2), whole file */
 	uint8_t *fil_mapped; /* a bit per 64 KiB: see resident.c */
 };
@@ -226,7 +238,7 @@ enum pw_send_status {
 enum pw_cache {
 	PW_CACHE_KEEP, /* they stay, as the kernel sees fit */
 	PW_CACHE_DROP, /* they go once the client has acknowledged them */
-	PW_CACHE_AUTO, /* drop for files of more than an eighth of memory */
+	PW_CACHE_AUTO, /* stay if the file is popular, else go: popular.h */
 };
 
 struct pw_send {
@@ -250,6 +262,7 @@ struct pw_send {
 	uint64_t snd_sent; /* bytes handed to the kernel, memory included */
 	uint64_t snd_wait; /* microseconds spent pending */
 	bool snd_pending;  /* snd_done is still to come: the memory must stay */
+	bool snd_lent;	   /* meanwhile a pool thread may be sending */
 	int snd_error;	   /* -errno after PW_SEND_ERROR */
 
 	/* private to the library */
@@ -269,6 +282,7 @@ struct pw_send {
 	int snd_next;	       /* enum account_next: what came of it */
 	bool snd_reported;     /* snd_next is to be the next answer */
 	bool snd_brings;       /* something was not in memory before */
+	bool snd_drops;	       /* what was brought in is given back */
 };
 
 /* By name; NULL if there is none. */

@@ -5,25 +5,28 @@
 #include "drop.h"
 #include "loop.h"
 #include "os.h"
+#include "popular.h"
 #include "resident.h"
 #include "send_priv.h"
 
 #define DROP_DELAY 1000000 /* microseconds: for the tail to be acknowledged */
-#define AUTO_SHARE 8	   /* of memory: larger files are dropped */
 
 static bool
-wanted(const struct pw_send *s)
+popular(struct pw_send *s)
 {
-	switch (s->snd_cache) {
-	case PW_CACHE_KEEP:
-		return false;
-	case PW_CACHE_DROP:
-		return true;
-	case PW_CACHE_AUTO:
-		break;
-	}
-	return (uint64_t)s->snd_file->fil_size >
-	       s->snd_loop->lp_memory / AUTO_SHARE;
+	struct pw_loop *lp = s->snd_loop;
+
+	if (lp->lp_popular == NULL)
+		lp->lp_popular = popular_create(lp->lp_memory / 4 * 3);
+	return lp->lp_popular != NULL &&
+	       popular_asked(lp->lp_popular, s->snd_file, s->snd_len);
+}
+
+void
+send_drop_start(struct pw_send *s)
+{
+	s->snd_drops = s->snd_cache == PW_CACHE_DROP ||
+		       (s->snd_cache == PW_CACHE_AUTO && !popular(s));
 }
 
 /*
@@ -34,7 +37,7 @@ void
 send_fetch_begin(struct pw_send *s, off_t end)
 {
 	send_drop_acknowledged(s);
-	if (!s->snd_brings && wanted(s))
+	if (!s->snd_brings && s->snd_drops)
 		s->snd_brings =
 		    !resident_ask(s->snd_file, s->snd_off, end - s->snd_off);
 }
@@ -67,7 +70,7 @@ send_drop_acknowledged(struct pw_send *s)
 	off_t end = s->snd_fetched_end;
 	long unacked;
 
-	if (s->snd_dropped >= end || !wanted(s))
+	if (s->snd_dropped >= end || !s->snd_drops)
 		return;
 	unacked = os_unacked(s->snd_sock);
 	if (unacked < 0)
@@ -87,7 +90,7 @@ send_drop_acknowledged(struct pw_send *s)
 void
 send_drop_rest(struct pw_send *s)
 {
-	if (s->snd_fetched < s->snd_fetched_end && wanted(s))
+	if (s->snd_fetched < s->snd_fetched_end && s->snd_drops)
 		drop_add(s->snd_file, s->snd_fetched,
 		    s->snd_fetched_end - s->snd_fetched,
 		    loop_now() + DROP_DELAY);

@@ -54,6 +54,7 @@ pool_done(struct pw_waiter *w)
 	struct pw_send *s = send_of_waiter(w);
 	off_t off = s->snd_off;
 
+	s->snd_lent = false;
 	send_pending_end(s, w->wt_error);
 	s->snd_next = account_sent(s, s->snd_result, s->snd_took);
 	s->snd_reported = true;
@@ -70,6 +71,7 @@ submit(struct pw_send *s)
 	send_fetch_begin(s, send_window_end(s));
 	send_pending_begin(s, pool_done);
 	error = send_on_pool(s, pool_run);
+	s->snd_lent = error == 0;
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 

@@ -74,6 +74,9 @@ struct pw_send *send_of_waiter(struct pw_waiter *);
  */
 int send_on_pool(struct pw_send *, int (*run)(struct pw_send *));
 
+/* Decides whether that is wanted; the file is set. */
+void send_drop_start(struct pw_send *);
+
 /*
  * For the paths that fetch without asking: what is in memory before the fetches,
  * each of [snd_off, end), is not given back, up to the first byte that is not.

@@ -32,6 +32,7 @@ build_init(struct conf_build *b)
 	conf->conf_head_timeout = 10;
 	conf->conf_keepalive_timeout = 60;
 	conf->conf_send_timeout = 60;
+	conf->conf_disk_timeout = 30;
 	conf->conf_shutdown_timeout = 30;
 	conf->conf_max_head = (size_t)16 << 10;
 	conf->conf_max_target = (size_t)8 << 10;

@@ -60,6 +60,7 @@ struct conf {
 	unsigned conf_head_timeout;	 /* seconds */
 	unsigned conf_keepalive_timeout; /* seconds; 0: no keep-alive */
 	unsigned conf_send_timeout;	 /* seconds without progress */
+	unsigned conf_disk_timeout;	 /* seconds without an answer */
 	unsigned conf_shutdown_timeout;	 /* seconds */
 	size_t conf_max_head;		 /* bytes */
 	size_t conf_max_target;		 /* bytes */

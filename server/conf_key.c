@@ -227,6 +227,7 @@ static const struct top_key top_keys[] = {
     NUMBER("head_timeout", conf_head_timeout, 1, 3600, conf_number),
     NUMBER("keepalive_timeout", conf_keepalive_timeout, 0, 86400, conf_number),
     NUMBER("send_timeout", conf_send_timeout, 1, 86400, conf_number),
+    NUMBER("disk_timeout", conf_disk_timeout, 1, 86400, conf_number),
     NUMBER("shutdown_timeout", conf_shutdown_timeout, 0, 86400, conf_number),
     NUMBER("max_head_size", conf_max_head, K, M, conf_size),
     NUMBER("max_target_size", conf_max_target, 64, M, conf_size),

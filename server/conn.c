@@ -44,7 +44,9 @@ log_exchange(struct conn *c)
 	    .rec_peer = &c->cn_peer.sa,
 	    .rec_time = c->cn_time,
 	    .rec_line = rq->rq_line,
-	    .rec_status = cut ? STATUS_CUT : rs->rs_status,
+	    .rec_status = c->cn_given_up ? 503
+			  : cut		 ? STATUS_CUT
+					 : rs->rs_status,
 	    .rec_body = sent > rs->rs_head_len ? sent - rs->rs_head_len : 0,
 	    .rec_bytes = sent,
 	    .rec_referer = rq->rq_referer,
@@ -101,6 +103,62 @@ conn_close(struct conn *c)
 	if (c->cn_response.rs_send.snd_pending)
 		pw_send_cancel(&c->cn_response.rs_send);
 	shutdown(c->cn_fd, SHUT_RDWR);
+}
+
+static void
+tell_disk(struct conn *c)
+{
+	struct worker *wk = c->cn_worker;
+	struct str line = c->cn_request.rq_line;
+
+	if (limit_tell(&wk->wk_told_disk, worker_now()))
+		log_error(wk->wk_log,
+		    "\"%.*s\": the disk has not answered for %u s",
+		    (int)line.s_len, line.s_ptr,
+		    wk->wk_conf->conf_disk_timeout);
+}
+
+/*
+ * Not through cn_response: what waits for the disk still uses that.  Nothing was sent
+ * before: there is room, or nobody there.
+ */
+static void
+send_503(struct conn *c)
+{
+	static const char body[] =
+	    "<!DOCTYPE html>\n<html lang=\"en\"><head><title>503 Service "
+	    "Unavailable</title></head>\n<body><h1>503 Service Unavailable"
+	    "</h1></body></html>\n";
+	struct worker *wk = c->cn_worker;
+	char text[400];
+	int len;
+
+	worker_time(wk);
+	len = snprintf(text, sizeof(text),
+	    "HTTP/1.1 503 Service Unavailable\r\nServer: pagewise\r\n"
+	    "Date: %s\r\nRetry-After: %u\r\n"
+	    "Content-Type: text/html; charset=utf-8\r\n"
+	    "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
+	    wk->wk_date, wk->wk_conf->conf_disk_timeout, sizeof(body) - 1,
+	    c->cn_request.rq_method == METHOD_HEAD ? "" : body);
+	(void)!send(c->cn_fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/*
+ * The disk may answer later, or never: what waits for it stays until then, but the
+ * client need not.  An answer that was begun can only be cut.
+ */
+static void
+give_up(struct conn *c)
+{
+	struct response *rs = &c->cn_response;
+
+	tell_disk(c);
+	if (response_sent(rs) == 0 && !rs->rs_send.snd_lent) {
+		c->cn_given_up = true;
+		send_503(c);
+	}
+	conn_close(c);
 }
 
 /* The client reads what is under way, then our end, then it closes (RFC 9112,
@@ -186,6 +244,7 @@ begin_exchange(struct conn *c)
 	c->cn_since = worker_now();
 	c->cn_time = worker_time(wk);
 	c->cn_skip = 0;
+	c->cn_given_up = false;
 }
 
 /* What was received of a request line that never became a request. */
@@ -232,6 +291,8 @@ looked_up(struct conn *c, bool ready)
 {
 	c->cn_state = ready ? CONN_SEND : CONN_LOOKUP;
 	c->cn_waiting = !ready;
+	if (!ready)
+		worker_timer(c->cn_worker, c, TIMER_DISK);
 	return ready ? NEXT_GO : NEXT_WAIT;
 }
 
@@ -394,7 +455,7 @@ send_answer(struct conn *c)
 	case PW_SEND_AGAIN:
 		return NEXT_AGAIN;
 	case PW_SEND_PENDING:
-		worker_timer(c->cn_worker, c, TIMER_NONE);
+		worker_timer(c->cn_worker, c, TIMER_DISK);
 		c->cn_waiting = true;
 		return NEXT_WAIT;
 	case PW_SEND_ERROR:
@@ -456,8 +517,10 @@ bool
 conn_resumed(struct conn *c)
 {
 	c->cn_waiting = false;
-	if (!c->cn_dying)
+	if (!c->cn_dying) {
+		worker_timer(c->cn_worker, c, TIMER_NONE);
 		return true;
+	}
 	conn_free(c);
 	return false;
 }
@@ -518,6 +581,10 @@ conn_create(
 void
 conn_timeout(struct conn *c)
 {
+	if (c->cn_waiting) {
+		give_up(c);
+		return;
+	}
 	if (c->cn_state != CONN_READ || c->cn_in.b_len == 0) {
 		conn_close(c);
 		return;

@@ -42,6 +42,7 @@ struct conn {
 	bool cn_hup;	  /* the client has closed its end */
 	bool cn_waiting;  /* a completion is to come */
 	bool cn_dying;	  /* it frees the connection */
+	bool cn_given_up; /* the disk did not answer in time: 503 */
 	bool cn_queued;	  /* on wk_turns */
 	bool cn_unlogged; /* an exchange has begun and is not in the log yet */
 	enum timer cn_timer;

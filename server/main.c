@@ -42,6 +42,20 @@ raise_limits(void)
 	}
 }
 
+/* It goes on without: before it could be locked nobody missed it. */
+static void
+prepare(void)
+{
+	int error = pw_process_prepare();
+
+	if (error != 0)
+		log_notice(NULL,
+		    "the program may be evicted from memory and stop for a "
+		    "disk "
+		    "then: %s; ulimit -l should be 8192 or more",
+		    strerror(-error));
+}
+
 static int
 create_workers(struct server *sv)
 {
@@ -244,6 +258,7 @@ main(int argc, char **argv)
 		return 2;
 	}
 	raise_limits();
+	prepare();
 	/* It has a limit of its own, for all parsers; ours comes first. */
 	http_parser_set_max_header_size(
 	    (uint32_t)sv.sv_conf->conf_max_head + 1);

@@ -225,8 +225,6 @@ on_open(struct pw_waiter *w)
 
 	if (conn_resumed(c))
 		note(c);
-	else
-		pw_file_unref(&c->cn_lookup.lk_open.op_file);
 }
 
 /* There was no descriptor for the file, but somebody could do without one. */

@@ -151,6 +151,17 @@ report_files(struct worker *wk)
 }
 
 static void
+report_disk(struct worker *wk)
+{
+	uint64_t n = limit_left_out(&wk->wk_told_disk, worker_now());
+
+	if (n > 0)
+		log_error(wk->wk_log,
+		    "%llu more requests ended because a disk did not answer",
+		    (unsigned long long)n);
+}
+
+static void
 on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *wk = arg;
@@ -161,6 +172,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	pw_loop_tick(wk->wk_loop, worker_now());
 	listener_tick(wk);
 	report_files(wk);
+	report_disk(wk);
 	if (wk->wk_id != 0)
 		return;
 	report_refused(wk);
@@ -356,6 +368,7 @@ set_timeouts(struct worker *wk)
 	wk->wk_timeouts[TIMER_HEAD] = conf->conf_head_timeout * SECOND_US;
 	wk->wk_timeouts[TIMER_IDLE] = conf->conf_keepalive_timeout * SECOND_US;
 	wk->wk_timeouts[TIMER_SEND] = conf->conf_send_timeout * SECOND_US;
+	wk->wk_timeouts[TIMER_DISK] = conf->conf_disk_timeout * SECOND_US;
 	wk->wk_timeouts[TIMER_LINGER] = LINGER_US;
 }
 

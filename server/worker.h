@@ -32,6 +32,7 @@ enum timer {
 	TIMER_HEAD,   /* a request head must be complete */
 	TIMER_IDLE,   /* the next request must begin */
 	TIMER_SEND,   /* the client must take something */
+	TIMER_DISK,   /* the disk must answer */
 	TIMER_LINGER, /* the client must close */
 	TIMERS
 };
@@ -56,6 +57,7 @@ struct worker {
 	struct limit
 	    wk_told_reclaim;	    /* ... and about what was closed instead */
 	struct limit wk_told_files; /* about files that were not opened */
+	struct limit wk_told_disk;  /* about disks that do not answer */
 
 	struct event wk_done;	 /* wk_loop has completions */
 	struct event wk_tick;	 /* a few times a second */

@@ -131,7 +131,12 @@ def fast(tmp_path):
     return root
 
 
-TIMEOUTS = {"head_timeout": 600, "keepalive_timeout": 600, "send_timeout": 600}
+TIMEOUTS = {
+    "head_timeout": 600,
+    "keepalive_timeout": 600,
+    "send_timeout": 600,
+    "disk_timeout": 600,
+}
 
 
 @pytest.fixture

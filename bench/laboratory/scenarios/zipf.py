@@ -30,8 +30,8 @@ NOTES = [
     "The cache of the kernel must do without the memory that the server and its sockets "
     "take, and learns what is popular while it is measured: the cache that knows all is out "
     "of its reach.",
-    "cache auto decides by a file's size so far, not by its popularity, and keeps files of "
-    "this size: what it should gain over keep is yet to come.",
+    "cache auto keeps what was asked for most often, as far as it fits into three quarters of "
+    "the memory, and gives the rest back.",
     "cache drop gives back what a transmission brought in, popular or not.",
     "blocking and copy fetch nothing ahead that they could drop, and the peers have no such "
     "option: they are measured with keep only.",

@@ -1,0 +1,41 @@
+/*
+ * popular: which files have earned a place in the page cache?  For cache = auto.
+ *
+ * How often each file is asked for is counted in a sketch of fixed size, as in
+ * TinyLFU (Einziger, Friedman, Manes: "TinyLFU: A Highly Efficient Cache Admission
+ * Policy", ACM Transactions on Storage 13, 2017): POPULAR_ROWS rows of
+ * POPULAR_COLUMNS counters, 256 KiB for each loop.  What is asked for grows old:
+ * after POPULAR_SAMPLE times as many bytes as memory may hold, or 4 times as many
+ * requests as there are columns, all counters are halved.
+ *
+ * TinyLFU compares a newcomer with what it would push out.  The kernel does not say
+ * what that is; but beside the sketch we know how many bytes of files have been asked for
+ * how often, and so how often a file must have been asked for, that all files which
+ * have been as often fit into memory together.
+ *
+ * Loop's thread only; nothing here waits.
+ */
+#ifndef LIB_POPULAR_H
+#define LIB_POPULAR_H
+
+#include "pagewise.h"
+
+#define POPULAR_ROWS	4
+#define POPULAR_COLUMNS ((size_t)1 << 16)
+#define POPULAR_MOST	15 /* more is not counted */
+#define POPULAR_SAMPLE	16
+
+struct popular;
+
+/* room: bytes of files that memory may hold.  NULL: no memory. */
+struct popular *popular_create(uint64_t room);
+void popular_destroy(struct popular **);
+
+/*
+ * len bytes of the file were asked for: counts that, once for each time that the
+ * whole file is together.  True: what has to be fetched may stay.  Never true for a file
+ * of more than an eighth of room.
+ */
+bool popular_asked(struct popular *, struct pw_file *, off_t len);
+
+#endif

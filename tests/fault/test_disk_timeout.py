@@ -1,0 +1,93 @@
+"""A disk that does not answer for disk_timeout: 503, or the end of an answer that had
+begun, and nothing for anybody else."""
+
+import pytest
+
+import harness
+import tree as t
+from harness import request, wait_until
+from hung_disk import LATE, SIZE, disk, disk_image  # fixtures
+from test_pending import WAITING, answers, ask, descriptors, hangs, hot_requests, serve_disk
+from test_slowfs import fast, serve_slow, slow  # fixtures
+
+GAVE_UP = r'(pagewise: ("[^\n]*": the disk has not answered for 1 s|[^\n]*more requests[^\n]*)\n)*'
+
+
+def is_refused(c):
+    """By 503, and closed; the path pool may only close."""
+    response = c.response()
+    assert response.status == 503
+    assert response.get("Retry-After") == "1"
+    assert response.closes
+    assert c.drain() == b""
+
+
+@pytest.mark.parametrize("path_name", [p for p in WAITING if p != "pool"])
+def test_cold_file_of_a_disk_that_hangs_is_503(serve_disk, disk, path_name, tmp_path):
+    log = tmp_path / "access.log"
+    server = serve_disk(path_name, disk_timeout=1, access_log=str(log))
+    hot_requests(server, 1)
+    before = descriptors(server, "socket:")
+    clients = hangs(disk, server, 1, 2)
+    for c in clients:
+        is_refused(c)
+    hot_requests(server, 2)
+    assert log.read_text().count(" 503 ") == len(clients)
+    disk.slow.release()
+    wait_until(lambda: descriptors(server, "socket:") <= before, "the sockets to be closed")
+    answers(server, 1)
+    answers(server, 2)
+    server.stop(messages=GAVE_UP)
+
+
+def test_pool_that_has_the_socket_says_nothing_on_it(serve_disk, disk):
+    server = serve_disk("pool", disk_timeout=1)
+    (c,) = hangs(disk, server, 1)
+    assert c.drain() == b""
+    disk.slow.release()
+    answers(server, 1)
+    server.stop(messages=GAVE_UP)
+
+
+@pytest.mark.parametrize("path_name", WAITING)
+def test_answer_that_has_begun_is_cut(serve_disk, disk, path_name):
+    server = serve_disk(path_name, disk_timeout=1)
+    disk.cold(1)
+    disk.hang(1, LATE)
+    c = ask(server, 1)
+    head = c.read_head()
+    body = c.drain()
+    assert len(body) < head.length == SIZE
+    assert t.content(1, SIZE).startswith(body)
+    hot_requests(server, 2)
+    disk.slow.release()
+    answers(server, 1)
+    server.stop(messages=GAVE_UP)
+
+
+@pytest.mark.parametrize(
+    "op, target", [("lookup", "/dir/file.bin"), ("open", "/cold2.bin"), ("readdir", "/dir/")]
+)
+def test_lookup_open_and_listing_that_hang_are_503(serve_slow, slow, op, target):
+    server = serve_slow(disk_timeout=1)
+    slow.hang(op, target.strip("/"))
+    c = server.connect()
+    c.send(request(target, host="slow"))
+    slow.wait_held(op)
+    is_refused(c)
+    assert server.get("/hot.bin", host="fast").status == 200
+    slow.release()
+    wait_until(
+        lambda: server.get(target, host="slow").status == 200, "the disk to be served again"
+    )
+    server.stop(messages=GAVE_UP)
+
+
+def test_disk_that_is_only_slow_is_waited_for(serve_disk, disk):
+    """The time is that of one wait, not of the request."""
+    server = serve_disk("nodiskio", disk_timeout=2, readahead="64K")
+    disk.cold(1)
+    disk.slow.delay("read", 50, "image")
+    response = ask(server, 1).response()
+    assert response.body == t.content(1, SIZE)
+    disk.slow.release()
