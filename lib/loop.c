@@ -12,7 +12,6 @@
 #include "loop.h"
 #include "os.h"
 #include "pipes.h"
-#include "popular.h"
 
 uint64_t
 loop_now(void)
@@ -54,7 +53,6 @@ pw_loop_create(
 	lp->lp_pool = pool;
 	lp->lp_conf = *conf;
 	lp->lp_inbox_end = &lp->lp_inbox;
-	lp->lp_memory = os_memory();
 	error = os_wake_create(lp->lp_wake);
 	if (error != 0)
 		goto fail;
@@ -152,7 +150,6 @@ pw_loop_destroy(struct pw_loop **lpp)
 		return;
 	*lpp = NULL;
 	async_destroy(&lp->lp_async);
-	popular_destroy(&lp->lp_popular);
 	pipes_destroy(&lp->lp_pipes);
 	drops_destroy(&lp->lp_drops);
 	file_cache_destroy(&lp->lp_files);

@@ -12,7 +12,6 @@ struct async;
 struct file_cache;
 struct drops;
 struct pipes;
-struct popular;
 
 struct pw_loop {
 	struct pw_pool *lp_pool;
@@ -22,10 +21,8 @@ struct pw_loop {
 	struct file_cache *lp_files;
 	struct drops *lp_drops;
 	struct pipes *lp_pipes;
-	struct async *lp_async;	    /* made when it is first needed */
-	char *lp_copy;		    /* buffer of the path copy, or NULL */
-	uint64_t lp_memory;	    /* that we may have, bytes */
-	struct popular *lp_popular; /* made when it is first needed */
+	struct async *lp_async; /* made when it is first needed */
+	char *lp_copy;		/* buffer of the path copy, or NULL */
 
 	pthread_mutex_t lp_lock; /* for the inbox; never held over I/O */
 	struct pw_waiter *lp_inbox;

@@ -445,6 +445,27 @@ fault_folio(int fd, off_t off, size_t len)
 }
 
 /*
+ * mmap notes the time of access, which may wait for the journal, and holds a lock
+ * that malloc needs on the loop.  Who may not do without (only the owner may) has it
+ * noted by a read at the end of the file first: then there is nothing left to note, but
+ * on a file system that is mounted with strictatime.
+ */
+static int
+reopen(int fd)
+{
+	const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
+	char path[32], byte;
+	int own;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	own = open(path, flags | O_NOATIME);
+	if (own != -1 || errno != EPERM ||
+	    pread(fd, &byte, 1, (off_t)1 << 62) != 0)
+		return own;
+	return open(path, flags);
+}
+
+/*
  * The fault leaves a mark on the folio.  Who touches it next through the descriptor
  * that had the fault starts the read of the one behind; through another the mark is
  * only taken away.  Without a major fault the first page was there already, and
@@ -453,7 +474,6 @@ fault_folio(int fd, off_t off, size_t len)
 bool
 os_fetch_folio(int fd, off_t off, size_t len)
 {
-	char path[32];
 	struct stat st;
 	bool read;
 	int own;
@@ -463,8 +483,7 @@ os_fetch_folio(int fd, off_t off, size_t len)
 	if (len < OS_FOLIO &&
 	    (fstat(fd, &st) == -1 || off + (off_t)len != st.st_size))
 		return false;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	own = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	own = reopen(fd);
 	if (own == -1)
 		return false;
 	read = fault_folio(own, off, len);

@@ -20,18 +20,19 @@
 static uint64_t
 limit_of(const char *mount, char *group, const char *file, uint64_t least)
 {
-	char path[PATH_LEN + 64], line[32];
-	unsigned long long limit;
-	char *slash;
+	char path[PATH_LEN + 64], line[32], *end, *slash;
+	uint64_t limit;
 	FILE *f;
 
 	for (;;) {
 		snprintf(path, sizeof(path), "%s%s/%s", mount, group, file);
 		f = fopen(path, "re");
 		if (f != NULL) {
+			if (fgets(line, sizeof(line), f) == NULL)
+				line[0] = '\0';
+			limit = strtoull(line, &end, 10);
 			/* "max": there is none. */
-			if (fgets(line, sizeof(line), f) != NULL &&
-			    sscanf(line, "%llu", &limit) == 1 && limit < least)
+			if (end != line && limit < least)
 				least = limit;
 			fclose(f);
 		}
@@ -46,7 +47,7 @@ limit_of(const char *mount, char *group, const char *file, uint64_t least)
 static uint64_t
 limit_of_line(char *line, uint64_t least)
 {
-	char *controllers, *group;
+	char *controllers, *group, again[PATH_LEN];
 
 	line[strcspn(line, "\n")] = '\0';
 	controllers = strchr(line, ':');
@@ -54,8 +55,11 @@ limit_of_line(char *line, uint64_t least)
 	if (group == NULL)
 		return least;
 	*group++ = '\0';
-	if (controllers[1] == '\0')
+	if (controllers[1] == '\0') {
+		snprintf(again, sizeof(again), "%s", group);
+		least = limit_of("/sys/fs/cgroup", again, "memory.high", least);
 		return limit_of("/sys/fs/cgroup", group, "memory.max", least);
+	}
 	if (strcmp(controllers, ":memory") == 0)
 		return limit_of("/sys/fs/cgroup/memory", group,
 		    "memory.limit_in_bytes", least);

@@ -267,22 +267,24 @@ struct pw_send {
 
 	/* private to the library */
 	struct pw_waiter snd_waiter;
-	size_t snd_window;     /* bytes */
-	uint64_t snd_since;    /* when pending began */
-	off_t snd_ready;       /* resident, as far as we know, up to here */
-	off_t snd_from;	       /* begin of the window being fetched */
-	off_t snd_asked;       /* end of the window being fetched */
-	unsigned snd_fetches;  /* since something was sent */
-	off_t snd_fetched;     /* first byte that we brought in ... */
-	off_t snd_fetched_end; /* ... and the end of that stretch */
-	off_t snd_dropped;     /* given back up to here, as far as possible */
-	void *snd_own;	       /* what the path keeps for itself */
-	size_t snd_took;       /* bytes that a pool thread's call sent */
-	int snd_result;	       /* what it returned */
-	int snd_next;	       /* enum account_next: what came of it */
-	bool snd_reported;     /* snd_next is to be the next answer */
-	bool snd_brings;       /* something was not in memory before */
-	bool snd_drops;	       /* what was brought in is given back */
+	size_t snd_window;	 /* bytes */
+	uint64_t snd_since;	 /* when pending began */
+	unsigned long snd_ended; /* what its device had done then */
+	off_t snd_ready;	 /* resident, as far as we know, up to here */
+	off_t snd_from;		 /* begin of the window being fetched */
+	off_t snd_asked;	 /* end of the window being fetched */
+	unsigned snd_fetches;	 /* since something was sent */
+	size_t snd_folio;	 /* bytes that it may have in large folios */
+	off_t snd_fetched;	 /* first byte that we brought in ... */
+	off_t snd_fetched_end;	 /* ... and the end of that stretch */
+	off_t snd_dropped;	 /* given back up to here, as far as possible */
+	void *snd_own;		 /* what the path keeps for itself */
+	size_t snd_took;	 /* bytes that a pool thread's call sent */
+	int snd_result;		 /* what it returned */
+	int snd_next;		 /* enum account_next: what came of it */
+	bool snd_reported;	 /* snd_next is to be the next answer */
+	bool snd_brings;	 /* something was not in memory before */
+	bool snd_drops;		 /* what was brought in is given back */
 };
 
 /* By name; NULL if there is none. */
@@ -302,6 +304,12 @@ enum pw_send_status pw_send_step(struct pw_send *);
  * same, and the memory and the socket must stay until then.
  */
 void pw_send_cancel(struct pw_send *);
+
+/*
+ * Pending for long?  True if nothing that waited for its device has come to an end
+ * since this was last asked, or since the wait began: it is not only busy.
+ */
+bool pw_send_stuck(struct pw_send *);
 
 /* Ends a transmission that is not pending: gives the file back. */
 void pw_send_finish(struct pw_send *);

@@ -15,6 +15,7 @@
 
 #include "loop.h"
 #include "pool.h"
+#include "popular.h"
 #include "turn.h"
 
 #define POOL_DEVICES 64
@@ -33,6 +34,7 @@ struct window {
 	uint64_t win_ino;
 	off_t win_off;
 	size_t win_len;
+	bool win_folio;
 	struct window *win_next; /* hash chain; device's lock */
 };
 
@@ -51,6 +53,7 @@ struct pw_device {
 	bool dv_announced;
 	enum os_ask dv_ask;
 	const char *dv_fsname;
+	atomic_ulong dv_ended; /* jobs */
 	atomic_size_t dv_step; /* 0: not known yet */
 	atomic_bool dv_folios; /* known with dv_step */
 	struct turn dv_turns[POOL_TURNS];
@@ -66,6 +69,9 @@ struct pw_pool {
 	unsigned pl_running; /* threads that have not ended */
 	atomic_ullong pl_refused;
 	int pl_sink; /* of os_fetch */
+	struct popular *pl_popular;
+	size_t pl_folio_room;	 /* bytes that transmissions may have ... */
+	atomic_size_t pl_folios; /* ... and have */
 };
 
 static struct pw_device *
@@ -146,7 +152,12 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 		return error;
 	}
 	pl->pl_devices[0] = device_create(pl, 0);
-	if (pl->pl_devices[0] == NULL) {
+	pl->pl_popular = popular_create(os_memory() / 4 * 3);
+	pl->pl_folio_room = (size_t)(os_memory() / 4);
+	if (pl->pl_devices[0] == NULL || pl->pl_popular == NULL) {
+		if (pl->pl_devices[0] != NULL)
+			device_destroy(pl->pl_devices[0]);
+		popular_destroy(&pl->pl_popular);
 		close(pl->pl_sink);
 		free(pl);
 		return -ENOMEM;
@@ -203,9 +214,31 @@ pw_pool_destroy(struct pw_pool **plp, uint64_t timeout_us)
 		device_destroy(pl->pl_devices[i]);
 	pthread_cond_destroy(&pl->pl_ended);
 	pthread_mutex_destroy(&pl->pl_lock);
+	popular_destroy(&pl->pl_popular);
 	close(pl->pl_sink);
 	free(pl);
 	return 0;
+}
+
+bool
+pool_folio_take(struct pw_pool *pl, size_t len)
+{
+	if (atomic_fetch_add(&pl->pl_folios, len) + len <= pl->pl_folio_room)
+		return true;
+	atomic_fetch_sub(&pl->pl_folios, len);
+	return false;
+}
+
+void
+pool_folio_give(struct pw_pool *pl, size_t len)
+{
+	atomic_fetch_sub(&pl->pl_folios, len);
+}
+
+struct popular *
+pool_popular(struct pw_pool *pl)
+{
+	return pl->pl_popular;
 }
 
 uint64_t
@@ -235,23 +268,42 @@ device_step(struct pw_device *dv)
 }
 
 /*
- * A disk that answers many reads at once wakes all their threads: with a folio there
- * is nothing left to submit, but they go on one after the other.
+ * A disk that answers many reads at once wakes all their threads.  With a folio
+ * there is nothing left to submit, but a turn is taken all the same, and given at
+ * once: so they go on one after the other.
  */
-int
-pool_read(struct pw_device *dv, int fd, off_t off, size_t len)
+static int
+read_piece(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
 {
-	struct turn *tn = &dv->dv_turns[os_cpu() % POOL_TURNS];
-	size_t step = device_step(dv);
-	bool large = len >= POOL_LARGE, folio, mine;
+	bool large = len >= POOL_LARGE, mine;
+	struct turn *tn;
 
-	folio = large && dv->dv_folios && os_fetch_folio(fd, off, len);
+	folio = folio && large && os_fetch_folio(fd, off, len);
+	tn = &dv->dv_turns[os_cpu() % POOL_TURNS];
 	mine = large && turn_take(tn);
 	if (!folio)
-		os_fetch_begin(fd, off, len, step);
+		os_fetch_begin(fd, off, len, device_step(dv));
 	if (mine)
 		turn_give(tn);
 	return os_fetch_end(dv->dv_pool->pl_sink, fd, off, len);
+}
+
+int
+pool_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
+{
+	off_t end = off + (off_t)len, next = end;
+	int error = 0;
+
+	device_step(dv);
+	folio = folio && dv->dv_folios;
+	for (; off < end && error == 0; off = next) {
+		if (folio)
+			next = (off / (off_t)OS_FOLIO + 1) * (off_t)OS_FOLIO;
+		if (next > end)
+			next = end;
+		error = read_piece(dv, fd, off, (size_t)(next - off), folio);
+	}
+	return error;
 }
 
 static int
@@ -259,8 +311,8 @@ window_run(struct job *job)
 {
 	struct window *win = (struct window *)job;
 
-	return pool_read(
-	    win->win_device, win->win_fd, win->win_off, win->win_len);
+	return pool_read(win->win_device, win->win_fd, win->win_off,
+	    win->win_len, win->win_folio);
 }
 
 /* Device's lock is held. */
@@ -285,6 +337,7 @@ job_finish(struct pw_device *dv, struct job *job)
 	if (job->job_run == window_run)
 		window_unlink((struct window *)job);
 	w = job->job_waiters;
+	dv->dv_ended++;
 	pthread_mutex_unlock(&dv->dv_lock);
 	return w;
 }
@@ -444,7 +497,7 @@ window_covering(
 }
 
 static struct window *
-window_create(struct pw_file *file, off_t off, size_t len)
+window_create(struct pw_file *file, off_t off, size_t len, bool folio)
 {
 	struct window *win;
 
@@ -458,12 +511,13 @@ window_create(struct pw_file *file, off_t off, size_t len)
 	win->win_ino = file->fil_ino;
 	win->win_off = off;
 	win->win_len = len;
+	win->win_folio = folio;
 	return win;
 }
 
 int
-pool_fetch(struct pw_file *file, off_t off, size_t len, enum admit admit,
-    struct pw_waiter *w)
+pool_fetch(struct pw_file *file, off_t off, size_t len, bool folio,
+    enum admit admit, struct pw_waiter *w)
 {
 	struct pw_device *dv = file->fil_device;
 	struct window *win, **chain;
@@ -472,7 +526,7 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, enum admit admit,
 	pthread_mutex_lock(&dv->dv_lock);
 	win = window_covering(dv, file, off, off + (off_t)len);
 	if (win == NULL) {
-		win = window_create(file, off, len);
+		win = window_create(file, off, len, folio);
 		error =
 		    win == NULL ? -ENOMEM : enqueue(dv, &win->win_job, admit);
 		if (error != 0) {
@@ -487,6 +541,12 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, enum admit admit,
 	job_wait(&win->win_job, file->fil_loop, w);
 	pthread_mutex_unlock(&dv->dv_lock);
 	return error;
+}
+
+unsigned long
+device_ended(const struct pw_device *dv)
+{
+	return atomic_load(&dv->dv_ended);
 }
 
 enum os_ask

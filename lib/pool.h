@@ -14,6 +14,8 @@
 #include "os.h"
 #include "pagewise.h"
 
+struct popular;
+
 /*
  * A job is run once on a pool thread, then every waiter is delivered to its
  * loop with job_error, and the job is freed (free(3)).
@@ -44,14 +46,28 @@ int pool_submit(struct pw_device *, struct job *, enum admit, struct pw_loop *,
  * Fetches a window of a file; joins a fetch that covers it, if one is under way
  * or queued.  The descriptor must stay open until the waiter is delivered.
  */
-int pool_fetch(
-    struct pw_file *, off_t off, size_t len, enum admit, struct pw_waiter *);
+int pool_fetch(struct pw_file *, off_t off, size_t len, bool folio, enum admit,
+    struct pw_waiter *);
+
+/*
+ * A page in a socket keeps the whole folio that it is part of: a slow client, 2 MiB.
+ * So transmissions may have as many bytes of folios as a quarter of memory, together.
+ * False: no more.  Loops' threads.
+ */
+bool pool_folio_take(struct pw_pool *, size_t len);
+void pool_folio_give(struct pw_pool *, size_t len);
 
 /*
  * What a window's job does: brings the range into memory and waits for it, in
  * turns with others.  Pool's threads.
  */
-int pool_read(struct pw_device *, int fd, off_t off, size_t len);
+int pool_read(struct pw_device *, int fd, off_t off, size_t len, bool folio);
+
+/* Jobs that have ended there so far.  Any thread. */
+unsigned long device_ended(const struct pw_device *);
+
+/* What is popular with all loops. */
+struct popular *pool_popular(struct pw_pool *);
 
 /* Bytes that one advice covers there.  Reads sysfs once, which does not wait. */
 size_t device_step(struct pw_device *);

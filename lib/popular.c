@@ -1,6 +1,7 @@
 /*
  * popular: see popular.h.
  */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "popular.h"
@@ -8,6 +9,7 @@
 #define LARGE_SHARE 8 /* of room */
 
 struct popular {
+	pthread_mutex_t pp_lock;
 	uint64_t pp_room;
 	uint64_t pp_bytes[POPULAR_MOST + 1]; /* of files asked for so often */
 	uint64_t pp_asked;		     /* bytes, since they were halved */
@@ -20,14 +22,19 @@ popular_create(uint64_t room)
 {
 	struct popular *pp = calloc(1, sizeof(*pp));
 
-	if (pp != NULL)
-		pp->pp_room = room;
+	if (pp == NULL)
+		return NULL;
+	pthread_mutex_init(&pp->pp_lock, NULL);
+	pp->pp_room = room;
 	return pp;
 }
 
 void
 popular_destroy(struct popular **ppp)
 {
+	if (*ppp == NULL)
+		return;
+	pthread_mutex_destroy(&(*ppp)->pp_lock);
 	free(*ppp);
 	*ppp = NULL;
 }
@@ -132,31 +139,42 @@ earned(const struct popular *pp, unsigned n, uint64_t hash)
 	       (double)left * 4294967296.0;
 }
 
+/* The lock is held.  Returns how often it was asked for, this time included. */
+static unsigned
+count_request(
+    struct popular *pp, uint64_t size, uint8_t *const counters[POPULAR_ROWS])
+{
+	unsigned n = least(counters);
+
+	pp->pp_asked += size;
+	pp->pp_counted++;
+	if (n < POPULAR_MOST) {
+		count(counters, n);
+		move_bytes(pp, size, n);
+	}
+	if (pp->pp_asked >= POPULAR_SAMPLE * pp->pp_room ||
+	    pp->pp_counted >= 4 * POPULAR_COLUMNS)
+		grow_old(pp);
+	return least(counters);
+}
+
 bool
 popular_asked(struct popular *pp, struct pw_file *file, off_t len)
 {
 	uint64_t size = (uint64_t)file->fil_size, hash = hash_of(file);
 	uint8_t *counters[POPULAR_ROWS];
-	unsigned n;
+	bool stays, whole;
 
 	if (size > pp->pp_room / LARGE_SHARE)
 		return false;
-	counters_of(pp, hash, counters);
-	n = least(counters);
 	file->fil_asked += (uint64_t)len;
-	if (file->fil_asked >= size) {
+	whole = file->fil_asked >= size;
+	if (whole)
 		file->fil_asked = 0;
-		pp->pp_asked += size;
-		pp->pp_counted++;
-		if (n < POPULAR_MOST) {
-			count(counters, n);
-			move_bytes(pp, size, n++);
-		}
-		if (pp->pp_asked >= POPULAR_SAMPLE * pp->pp_room ||
-		    pp->pp_counted >= 4 * POPULAR_COLUMNS) {
-			grow_old(pp);
-			n = least(counters);
-		}
-	}
-	return earned(pp, n, hash);
+	counters_of(pp, hash, counters);
+	pthread_mutex_lock(&pp->pp_lock);
+	stays = earned(pp,
+	    whole ? count_request(pp, size, counters) : least(counters), hash);
+	pthread_mutex_unlock(&pp->pp_lock);
+	return stays;
 }

@@ -4,7 +4,7 @@
  * How often each file is asked for is counted in a sketch of fixed size, as in
  * TinyLFU (Einziger, Friedman, Manes: "TinyLFU: A Highly Efficient Cache Admission
  * Policy", ACM Transactions on Storage 13, 2017): POPULAR_ROWS rows of
- * POPULAR_COLUMNS counters, 256 KiB for each loop.  What is asked for grows old:
+ * POPULAR_COLUMNS counters, 256 KiB in all.  What is asked for grows old:
  * after POPULAR_SAMPLE times as many bytes as memory may hold, or 4 times as many
  * requests as there are columns, all counters are halved.
  *
@@ -13,7 +13,8 @@
  * how often, and so how often a file must have been asked for, that all files which
  * have been as often fit into memory together.
  *
- * Loop's thread only; nothing here waits.
+ * For the threads of all loops: a lock is held for a microsecond, and while counts are
+ * halved for some twenty.
  */
 #ifndef LIB_POPULAR_H
 #define LIB_POPULAR_H
@@ -27,7 +28,7 @@
 
 struct popular;
 
-/* room: bytes of files that memory may hold.  NULL: no memory. */
+/* room: bytes of files that memory may hold.  NULL: there is no memory for it. */
 struct popular *popular_create(uint64_t room);
 void popular_destroy(struct popular **);
 

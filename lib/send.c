@@ -54,7 +54,8 @@ pw_send_start(struct pw_send *s)
 
 	s->snd_sent = s->snd_wait = 0;
 	s->snd_error = 0;
-	s->snd_pending = false;
+	s->snd_pending = s->snd_lent = false;
+	s->snd_folio = 0;
 	s->snd_fetches = 0;
 	s->snd_own = NULL;
 	s->snd_reported = s->snd_brings = false;
@@ -97,6 +98,7 @@ pw_send_finish(struct pw_send *s)
 	if (s->snd_path->path_finish != NULL)
 		s->snd_path->path_finish(s);
 	send_drop_rest(s);
+	send_folio_give(s);
 	pw_file_unref(&s->snd_file);
 }
 
@@ -121,7 +123,17 @@ send_pending_begin(struct pw_send *s, void (*done)(struct pw_waiter *))
 {
 	s->snd_waiter.wt_done = done;
 	s->snd_since = loop_now();
+	s->snd_ended = device_ended(s->snd_file->fil_device);
 	s->snd_pending = true;
+}
+
+bool
+pw_send_stuck(struct pw_send *s)
+{
+	unsigned long before = s->snd_ended;
+
+	s->snd_ended = device_ended(s->snd_file->fil_device);
+	return s->snd_ended == before;
 }
 
 void
@@ -180,10 +192,29 @@ send_on_pool(struct pw_send *s, int (*run)(struct pw_send *))
 	return error;
 }
 
+void
+send_folio_give(struct pw_send *s)
+{
+	if (s->snd_folio > 0)
+		pool_folio_give(s->snd_loop->lp_pool, s->snd_folio);
+	s->snd_folio = 0;
+}
+
+/* In place of the last window's, of which there may be a rest in the socket. */
+void
+send_folio_take(struct pw_send *s, size_t len)
+{
+	send_folio_give(s);
+	if (pool_folio_take(s->snd_loop->lp_pool, len))
+		s->snd_folio = len;
+}
+
 int
 send_fetch_by_pool(struct pw_send *s, off_t off, size_t len)
 {
-	return pool_fetch(s->snd_file, off, len, admit(s), &s->snd_waiter);
+	send_folio_take(s, len);
+	return pool_fetch(
+	    s->snd_file, off, len, s->snd_folio > 0, admit(s), &s->snd_waiter);
 }
 
 int

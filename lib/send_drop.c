@@ -11,22 +11,13 @@
 
 #define DROP_DELAY 1000000 /* microseconds: for the tail to be acknowledged */
 
-static bool
-popular(struct pw_send *s)
-{
-	struct pw_loop *lp = s->snd_loop;
-
-	if (lp->lp_popular == NULL)
-		lp->lp_popular = popular_create(lp->lp_memory / 4 * 3);
-	return lp->lp_popular != NULL &&
-	       popular_asked(lp->lp_popular, s->snd_file, s->snd_len);
-}
-
 void
 send_drop_start(struct pw_send *s)
 {
 	s->snd_drops = s->snd_cache == PW_CACHE_DROP ||
-		       (s->snd_cache == PW_CACHE_AUTO && !popular(s));
+		       (s->snd_cache == PW_CACHE_AUTO &&
+			   !popular_asked(pool_popular(s->snd_loop->lp_pool),
+			       s->snd_file, s->snd_len));
 }
 
 /*

@@ -38,7 +38,8 @@ lock_run(struct pw_send *s)
 	struct locked *lk = s->snd_own;
 	size_t len = (size_t)(lk->lk_end - lk->lk_off);
 	int fd = s->snd_file->fil_fd;
-	int error = pool_read(s->snd_file->fil_device, fd, lk->lk_off, len);
+	int error = pool_read(
+	    s->snd_file->fil_device, fd, lk->lk_off, len, s->snd_folio > 0);
 
 	if (error != 0)
 		return error;
@@ -75,6 +76,7 @@ lock(struct pw_send *s)
 	lk->lk_end = send_window_end(s);
 	if (lk->lk_end > s->snd_off + LOCKED_MAX)
 		lk->lk_end = s->snd_off + LOCKED_MAX;
+	send_folio_take(s, (size_t)(lk->lk_end - lk->lk_off));
 	send_fetch_begin(s, lk->lk_end);
 	send_pending_begin(s, lock_done);
 	error = send_on_pool(s, lock_run);

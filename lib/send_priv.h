@@ -51,6 +51,13 @@ typedef int (*send_fetch_f)(struct pw_send *, off_t off, size_t len);
 enum pw_send_status send_prefetched(
     struct pw_send *, send_fetch_f, send_call_f);
 
+/*
+ * Whether what is fetched next may come as large folios: then snd_folio is len, until
+ * it is given back.  Loop's thread.
+ */
+void send_folio_take(struct pw_send *, size_t len);
+void send_folio_give(struct pw_send *);
+
 /* A send_fetch_f: by the threads of the file's device. */
 int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
 

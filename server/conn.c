@@ -13,7 +13,15 @@
 #define STATUS_CUT	  499 /* nginx' number for: no answer was begun */
 #define MAX_BODY	  ((uint64_t)64 << 10) /* bytes discarded at most */
 #define REQUESTS_PER_TURN 16
-#define LINGER_READS	  8 /* of a buffer's size, in one turn */
+#define LINGER_READS	  8  /* of a buffer's size, in one turn */
+#define DISK_LOOKS	  10 /* of disk_timeout, as long as it does something */
+
+static const char body_503[] =
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><title>503 Service "
+    "Unavailable</title></head>\n<body><h1>503 Service Unavailable"
+    "</h1></body></html>\n";
+
+#define BODY_503_LEN (sizeof(body_503) - 1)
 
 /* What a step of the connection came to. */
 enum next {
@@ -37,24 +45,29 @@ log_exchange(struct conn *c)
 {
 	const struct request *rq = &c->cn_request;
 	const struct response *rs = &c->cn_response;
-	uint64_t sent = response_sent(rs),
+	uint64_t sent = response_sent(rs), head = rs->rs_head_len,
 		 duration = worker_now() - c->cn_since;
-	bool cut = rs->rs_status == 0;
+	bool cut = rs->rs_status == 0 || (c->cn_dying && sent == 0);
+	int status = cut ? STATUS_CUT : rs->rs_status;
 	struct log_record rec = {
 	    .rec_peer = &c->cn_peer.sa,
 	    .rec_time = c->cn_time,
 	    .rec_line = rq->rq_line,
-	    .rec_status = c->cn_given_up ? 503
-			  : cut		 ? STATUS_CUT
-					 : rs->rs_status,
-	    .rec_body = sent > rs->rs_head_len ? sent - rs->rs_head_len : 0,
-	    .rec_bytes = sent,
 	    .rec_referer = rq->rq_referer,
 	    .rec_agent = rq->rq_agent,
 	    .rec_duration = duration,
 	    .rec_wait = cut ? duration : rs->rs_wait,
 	};
 
+	if (c->cn_503 > 0) {
+		status = 503;
+		sent = c->cn_503;
+		head =
+		    rq->rq_method == METHOD_HEAD ? sent : sent - BODY_503_LEN;
+	}
+	rec.rec_status = status;
+	rec.rec_bytes = sent;
+	rec.rec_body = sent > head ? sent - head : 0;
 	log_access(c->cn_worker->wk_log, &rec);
 	c->cn_unlogged = false;
 }
@@ -80,22 +93,17 @@ conn_free(struct conn *c)
 	buf_release(&c->cn_in, bufs(c));
 	if (!c->cn_dying)
 		event_del(&c->cn_event);
-	close(c->cn_fd);
+	if (c->cn_fd != -1)
+		close(c->cn_fd);
 	worker_conn_removed(wk, c);
 	free(c);
 }
 
-void
-conn_close(struct conn *c)
+/* What waits for the disk stays until it answers, which may be never. */
+static void
+cut(struct conn *c)
 {
-	if (!c->cn_waiting) {
-		conn_free(c);
-		return;
-	}
-	if (c->cn_dying)
-		return;
 	c->cn_dying = true;
-	/* The disk may never answer. */
 	if (c->cn_unlogged)
 		log_exchange(c);
 	worker_timer(c->cn_worker, c, TIMER_NONE);
@@ -103,6 +111,15 @@ conn_close(struct conn *c)
 	if (c->cn_response.rs_send.snd_pending)
 		pw_send_cancel(&c->cn_response.rs_send);
 	shutdown(c->cn_fd, SHUT_RDWR);
+}
+
+void
+conn_close(struct conn *c)
+{
+	if (!c->cn_waiting)
+		conn_free(c);
+	else if (!c->cn_dying)
+		cut(c);
 }
 
 static void
@@ -118,19 +135,13 @@ tell_disk(struct conn *c)
 		    wk->wk_conf->conf_disk_timeout);
 }
 
-/*
- * Not through cn_response: what waits for the disk still uses that.  Nothing was sent
- * before: there is room, or nobody there.
- */
+/* Not through cn_response: what waits for the disk still uses that. */
 static void
 send_503(struct conn *c)
 {
-	static const char body[] =
-	    "<!DOCTYPE html>\n<html lang=\"en\"><head><title>503 Service "
-	    "Unavailable</title></head>\n<body><h1>503 Service Unavailable"
-	    "</h1></body></html>\n";
 	struct worker *wk = c->cn_worker;
 	char text[400];
+	ssize_t n;
 	int len;
 
 	worker_time(wk);
@@ -139,26 +150,52 @@ send_503(struct conn *c)
 	    "Date: %s\r\nRetry-After: %u\r\n"
 	    "Content-Type: text/html; charset=utf-8\r\n"
 	    "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
-	    wk->wk_date, wk->wk_conf->conf_disk_timeout, sizeof(body) - 1,
-	    c->cn_request.rq_method == METHOD_HEAD ? "" : body);
-	(void)!send(c->cn_fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	    wk->wk_date, wk->wk_conf->conf_disk_timeout, BODY_503_LEN,
+	    c->cn_request.rq_method == METHOD_HEAD ? "" : body_503);
+	n = send(c->cn_fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	/* The answer before it may still fill the socket. */
+	if (n == len)
+		c->cn_503 = (size_t)n;
+}
+
+/* A socket that is closed with unread input resets, and the answer with it. */
+static void
+forget_input(struct conn *c)
+{
+	char trash[BUF_SIZE];
+	int n;
+
+	for (n = 0; n < LINGER_READS; n++)
+		if (recv(c->cn_fd, trash, sizeof(trash), MSG_DONTWAIT) <= 0)
+			break;
 }
 
 /*
  * The disk may answer later, or never: what waits for it stays until then, but the
- * client need not.  An answer that was begun can only be cut.
+ * client need not, and its descriptor is free at once, unless a pool thread has it.
+ * An answer that was begun can only be cut.  A disk that is only busy gets more time.
  */
 static void
 give_up(struct conn *c)
 {
 	struct response *rs = &c->cn_response;
+	bool lent = rs->rs_send.snd_lent;
 
-	tell_disk(c);
-	if (response_sent(rs) == 0 && !rs->rs_send.snd_lent) {
-		c->cn_given_up = true;
-		send_503(c);
+	if (c->cn_state == CONN_SEND && c->cn_looks++ < DISK_LOOKS &&
+	    !pw_send_stuck(&rs->rs_send)) {
+		worker_timer(c->cn_worker, c, TIMER_DISK);
+		return;
 	}
-	conn_close(c);
+	tell_disk(c);
+	if (response_sent(rs) == 0 && !lent)
+		send_503(c);
+	if (!lent)
+		forget_input(c);
+	cut(c);
+	if (lent)
+		return;
+	close(c->cn_fd);
+	c->cn_fd = -1;
 }
 
 /* The client reads what is under way, then our end, then it closes (RFC 9112,
@@ -244,7 +281,7 @@ begin_exchange(struct conn *c)
 	c->cn_since = worker_now();
 	c->cn_time = worker_time(wk);
 	c->cn_skip = 0;
-	c->cn_given_up = false;
+	c->cn_503 = 0;
 }
 
 /* What was received of a request line that never became a request. */
@@ -456,6 +493,7 @@ send_answer(struct conn *c)
 		return NEXT_AGAIN;
 	case PW_SEND_PENDING:
 		worker_timer(c->cn_worker, c, TIMER_DISK);
+		c->cn_looks = 0;
 		c->cn_waiting = true;
 		return NEXT_WAIT;
 	case PW_SEND_ERROR:

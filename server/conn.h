@@ -36,15 +36,16 @@ enum conn_state {
 struct conn {
 	enum conn_state cn_state;
 	int cn_fd;
-	bool cn_readable; /* as far as we know: cleared by EAGAIN ... */
-	bool cn_writable; /* ... set by an edge */
-	bool cn_drained;  /* the last recv found less than it had room for */
-	bool cn_hup;	  /* the client has closed its end */
-	bool cn_waiting;  /* a completion is to come */
-	bool cn_dying;	  /* it frees the connection */
-	bool cn_given_up; /* the disk did not answer in time: 503 */
-	bool cn_queued;	  /* on wk_turns */
-	bool cn_unlogged; /* an exchange has begun and is not in the log yet */
+	bool cn_readable;  /* as far as we know: cleared by EAGAIN ... */
+	bool cn_writable;  /* ... set by an edge */
+	bool cn_drained;   /* the last recv found less than it had room for */
+	bool cn_hup;	   /* the client has closed its end */
+	bool cn_waiting;   /* a completion is to come */
+	bool cn_dying;	   /* it frees the connection */
+	unsigned cn_looks; /* at a disk that is slow: how often */
+	size_t cn_503;	   /* bytes of a 503 for a disk that hangs; 0: none */
+	bool cn_queued;	   /* on wk_turns */
+	bool cn_unlogged;  /* an exchange has begun and is not in the log yet */
 	enum timer cn_timer;
 	uint64_t cn_deadline;
 	struct worker *cn_worker;

@@ -455,7 +455,7 @@ what_is_refused_at_once_does_not_come_back(void **state)
 	file->fil_device =
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS);
 	gate_shut(&gt, file->fil_device, fx->fx_loop);
-	assert_int_equal(pool_fetch(file, 0, 10, false, &w), 0);
+	assert_int_equal(pool_fetch(file, 0, 10, false, ADMIT_NEW, &w), 0);
 	assert_int_equal(listing_start(li, fx->fx_loop), -EAGAIN);
 	gate_open(&gt);
 	settle(fx->fx_loop);

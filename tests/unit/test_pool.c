@@ -225,8 +225,9 @@ those_who_miss_the_same_window_share_one_fetch(void **state)
 	gate_shut(&gt, file->fil_device, fx->fx_loop);
 	for (i = 0; i < n; i++) {
 		nt[i] = (struct noting){.nt_waiter.wt_done = note};
-		assert_int_equal(pool_fetch(file, covered[i].off,
-				     covered[i].len, false, &nt[i].nt_waiter),
+		assert_int_equal(
+		    pool_fetch(file, covered[i].off, covered[i].len, false,
+			ADMIT_NEW, &nt[i].nt_waiter),
 		    0);
 	}
 	assert_int_equal(pw_pool_refused(fx->fx_pool), 0);
@@ -257,10 +258,11 @@ a_window_that_is_not_covered_is_another_flight(void **state)
 
 	gate_shut(&gt, file->fil_device, fx->fx_loop);
 	assert_int_equal(
-	    pool_fetch(file, WINDOW, WINDOW, false, &nt.nt_waiter), 0);
+	    pool_fetch(file, WINDOW, WINDOW, false, ADMIT_NEW, &nt.nt_waiter),
+	    0);
 	for (i = 0; i < COUNT(others); i++)
-		assert_int_equal(
-		    pool_fetch(file, others[i].off, others[i].len, false, &w),
+		assert_int_equal(pool_fetch(file, others[i].off, others[i].len,
+				     false, ADMIT_NEW, &w),
 		    -EAGAIN);
 	assert_int_equal(pw_pool_refused(fx->fx_pool), COUNT(others));
 	gate_open(&gt);
@@ -281,15 +283,18 @@ another_file_is_another_flight(void **state)
 	uint64_t i;
 
 	gate_shut(&gt, file->fil_device, fx->fx_loop);
-	assert_int_equal(pool_fetch(file, 0, WINDOW, false, &nt.nt_waiter), 0);
+	assert_int_equal(
+	    pool_fetch(file, 0, WINDOW, false, ADMIT_NEW, &nt.nt_waiter), 0);
 	for (i = 1; i < 4000; i++) {
 		other = *file;
 		other.fil_ino += i;
-		assert_int_equal(pool_fetch(&other, 0, 1, false, &w), -EAGAIN);
+		assert_int_equal(
+		    pool_fetch(&other, 0, 1, false, ADMIT_NEW, &w), -EAGAIN);
 	}
 	other = *file;
 	other.fil_dev++;
-	assert_int_equal(pool_fetch(&other, 0, 1, false, &w), -EAGAIN);
+	assert_int_equal(
+	    pool_fetch(&other, 0, 1, false, ADMIT_NEW, &w), -EAGAIN);
 	gate_open(&gt);
 	settle(fx->fx_loop);
 	assert_int_equal(nt.nt_times, 1);
@@ -307,8 +312,9 @@ a_second_fetch_brings_in(struct fixture *fx)
 
 	for (i = 0; i < 2; i++) {
 		assert_true(evict(file->fil_fd, WINDOW));
-		assert_int_equal(
-		    pool_fetch(file, 0, WINDOW, false, &nt.nt_waiter), 0);
+		assert_int_equal(pool_fetch(file, 0, WINDOW, false, ADMIT_NEW,
+				     &nt.nt_waiter),
+		    0);
 		settle(fx->fx_loop);
 		assert_int_equal(nt.nt_times, i + 1);
 		in =
@@ -337,8 +343,8 @@ a_window_past_the_end_is_stale_for_all(void **state)
 	gate_shut(&gt, file->fil_device, fx->fx_loop);
 	for (i = 0; i < COUNT(nt); i++) {
 		nt[i] = (struct noting){.nt_waiter.wt_done = note};
-		assert_int_equal(
-		    pool_fetch(file, 0, WINDOW + 1, false, &nt[i].nt_waiter),
+		assert_int_equal(pool_fetch(file, 0, WINDOW + 1, false,
+				     ADMIT_NEW, &nt[i].nt_waiter),
 		    0);
 	}
 	gate_open(&gt);

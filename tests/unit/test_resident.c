@@ -27,7 +27,8 @@ fetch(struct fixture *fx, struct pw_file *file, off_t off, off_t len)
 	struct pw_waiter w = {.wt_done = nothing_done};
 
 	posix_fadvise(file->fil_fd, 0, 0, POSIX_FADV_RANDOM);
-	assert_int_equal(pool_fetch(file, off, (size_t)len, true, &w), 0);
+	assert_int_equal(
+	    pool_fetch(file, off, (size_t)len, true, ADMIT_NEW, &w), 0);
 	settle(fx->fx_loop);
 	assert_int_equal(w.wt_error, 0);
 	resident_fetched(file, off, len);
