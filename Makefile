@@ -13,6 +13,7 @@
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
 ##   bench-tools  open-loop latency probe, slow clients: build/bench/
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
+##   bench-folio  what bringing in a window costs, page by page or as one
 ##   install, uninstall, clean, deps (only install what the build needs)
 ## Variables:
 ##   CC CFLAGS LDFLAGS PREFIX=/usr/local DESTDIR= WERROR=1 V=1
@@ -155,6 +156,15 @@ build/bench/nowait: bench/nowait.c
 bench-nowait: build/bench/nowait
 	@build/bench/nowait $(ARGS)
 
+build/bench/folio: bench/folio.c build/libpagewise.a
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(STD) $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $^ \
+	    $(LIB_LIBS) -pthread
+
+bench-folio: deps
+	@+$(SUBMAKE) build/bench/folio
+	@build/bench/folio $(ARGS)
+
 # The load generators; the tests use those with sanitizers.
 LOAD = $(CC) $(STD) $(WARN) $(CFLAGS)
 LOAD_C = bench/client.c bench/hdr.c
@@ -242,7 +252,7 @@ help:
 	@sed -n 's/^## //p' Makefile
 
 .PHONY: all asan tsan unit deps run test bench bench-full bench-storm \
-    bench-peers bench-nowait bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
+    bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc install uninstall clean help
 .DELETE_ON_ERROR:
 
