@@ -190,9 +190,10 @@ build/bench/ladders/pipes: bench/ladders/pair.c
 bench-tools: build/bench/probe build/bench/slow build/asan/bench/probe \
     build/asan/bench/slow
 
-bench-ladders: deps
+bench-ladders:
+	@sh conf/install-deps.sh build bench
 	@+$(SUBMAKE) $(LADDERS)
-	@for ladder in $(LADDERS); do $$ladder $(ARGS) || exit; done
+	@bench/lab ladders $(ARGS)
 
 C_ALL = $(wildcard lib/*.[ch] server/*.[ch] tests/*/*.[ch])
 lint:

@@ -13,6 +13,7 @@
 #include <err.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +75,12 @@ requests(void)
 }
 
 static void
+clean_up(void)
+{
+	unlink(path);
+}
+
+static void
 make(void)
 {
 	char *data = malloc(MIB);
@@ -83,6 +90,7 @@ make(void)
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd == -1 || data == NULL)
 		err(1, "%s", path);
+	atexit(clean_up);
 	for (n = 0; n < mib; n++) {
 		for (i = 0; i < MIB; i++)
 			data[i] = (char)(i * 31 + n);
@@ -95,7 +103,18 @@ make(void)
 	close(fd);
 }
 
-/* What a packet or another program still holds stays for a moment. */
+static bool
+anything_left(int fd, size_t len)
+{
+	off_t off;
+
+	for (off = 0; off < (off_t)len; off += (off_t)os_page_size())
+		if (os_cachestat(fd, off, 1) == 1)
+			return true;
+	return false;
+}
+
+/* What another processor has not let go of yet stays for a moment. */
 static void
 evict(int fd, size_t len)
 {
@@ -103,10 +122,11 @@ evict(int fd, size_t len)
 
 	for (i = 0; i < TRIES; i++) {
 		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-		if (os_cachestat(fd, 0, len) <= 0 && os_nowait(fd, 0) <= 0)
+		if (!anything_left(fd, len))
 			return;
 		usleep(1000);
 	}
+	errx(1, "%s: does not leave memory", path);
 }
 
 static void
@@ -193,7 +213,6 @@ main(int argc, char **argv)
 	for (i = 0; i < rounds; i++)
 		for (way = 0; way < WAYS; way++)
 			measure((enum way)way, sink, &samples[way][i]);
-	unlink(path);
 	printf("| how 2 MiB come in | CPU s to fetch a GiB | to send it later | "
 	       "disk requests per MiB | rounds |\n|---|---|---|---|---|\n");
 	for (way = 0; way < WAYS; way++) {
