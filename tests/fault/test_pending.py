@@ -9,6 +9,7 @@ import pytest
 
 import harness
 import mounts
+import test_slowfs
 import tree as t
 from harness import request, wait_until
 from hung_disk import HOT, LATE, MANY, SIZE, disk, disk_image  # fixtures
@@ -64,10 +65,10 @@ def hot_requests(server, count=20, hosts=("disk", "fast")):
             c.finish()
 
 
-def finishes(c, n):
+def finishes(c, n, size=SIZE):
     response = c.response()
     assert response.status == 200
-    assert response.body == t.content(n, SIZE)
+    assert response.body == t.content(n, size)
     c.finish()
 
 
@@ -303,7 +304,7 @@ def test_file_of_fuse_that_hangs_hangs_nobody_else(serve_fuse, slow, path_name):
     slow.wait_held("read")
     hot_requests(server, hosts=("fast",))
     slow.release()
-    finishes(c, 1)
+    finishes(c, 1, test_slowfs.SIZE)
 
 
 # ----------------------------------------------------- what the loop itself calls

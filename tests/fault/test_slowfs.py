@@ -439,8 +439,8 @@ def test_shutdown_does_not_wait_for_a_hung_disk_for_ever(serve_slow, slow, op):
     server.stop(codes=(0, 1), messages=r"(pagewise: [^\n]*\n)*")
 
 
-@pytest.mark.parametrize("op, status", [("lookup", 499), ("open", 499), ("read", 200)])
-def test_request_that_is_cut_while_it_waits_is_logged(serve_slow, slow, tmp_path, op, status):
+@pytest.mark.parametrize("op", ["lookup", "open", "read"])
+def test_request_that_is_cut_while_it_waits_is_logged(serve_slow, slow, tmp_path, op):
     log = tmp_path / "access.log"
     server = serve_slow(shutdown_timeout=1, access_log=str(log))
     slow.hang(op, "cold.bin")
@@ -450,10 +450,9 @@ def test_request_that_is_cut_while_it_waits_is_logged(serve_slow, slow, tmp_path
     server.wait()
     c.drain()
     (line,) = log.read_text().splitlines()
-    expected = r'127\.0\.0\.1 .* "GET /cold\.bin HTTP/1\.1" %d 0 "-" "-" 0 (\d+) (\d+)' % status
+    expected = r'127\.0\.0\.1 .* "GET /cold\.bin HTTP/1\.1" 499 0 "-" "-" 0 (\d+) (\d+)'
     duration, waited = map(int, re.fullmatch(expected, line).groups())
-    if status == 499:
-        assert waited == duration > 0
+    assert waited == duration > 0
     server.stop(codes=(0, 1), messages=r"(pagewise: [^\n]*\n)*")
 
 
