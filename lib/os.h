@@ -100,7 +100,7 @@ int os_fetch_end(int sink, int fd, off_t off, size_t len);
 
 /*
  * In place of begin, for a whole OS_FOLIO of a file, or what the file has of it:
- * into one large folio, where the file system has them, which takes a sixth of the
+ * into one large folio, where the file system has them, which takes a fifth of the
  * processor's time and one request to the disk.  Waits for it; os_fetch_end has to
  * follow all the same.  false: nothing was read, use begin.
  */
