@@ -165,6 +165,7 @@ def wait(condition, child):
     (["run", "hot", "--set", "hot.nonsense=1"], "no setting nonsense: there are rounds"),
     (["run", "hot", "--set", "seconds=1"], "write SCENARIO.KEY=VALUE"),
     (["run", "hot", "--set", "hot.seconds=x"], "x is not of the kind of 4"),
+    (["run", "hot", "--set", "hot.seconds=-1"], "seconds must be more than 0"),
     (["report", "/"], "is not the directory of a run"),
 ])
 def test_what_cannot_be_done_is_said(args, message):

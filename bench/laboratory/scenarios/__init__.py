@@ -59,4 +59,6 @@ def settings(scenario, quick, changes):
             chosen[key] = kind(text)
         except ValueError:
             raise ValueError(f"{text} is not of the kind of {chosen[key]}") from None
+        if kind in (int, float) and not 0 < chosen[key] < float("inf"):
+            raise ValueError(f"{key} must be more than 0")
     return types.SimpleNamespace(**chosen)
