@@ -48,6 +48,9 @@ def load(name):
     return importlib.import_module(f"{__name__}.{name}")
 
 
+MORE_THAN_0 = 1e-9
+
+
 def settings(scenario, quick, changes):
     """changes: dict of texts; each becomes what the default is."""
     chosen = {**scenario.FULL, **(scenario.QUICK if quick else {})}
@@ -59,6 +62,7 @@ def settings(scenario, quick, changes):
             chosen[key] = kind(text)
         except ValueError:
             raise ValueError(f"{text} is not of the kind of {chosen[key]}") from None
-        if kind in (int, float) and not 0 < chosen[key] < float("inf"):
+        least = 0 if key == "lead" else MORE_THAN_0
+        if kind in (int, float) and not least <= chosen[key] < float("inf"):
             raise ValueError(f"{key} must be more than 0")
     return types.SimpleNamespace(**chosen)
