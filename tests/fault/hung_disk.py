@@ -1,6 +1,7 @@
 """An ordinary file system on a disk that hangs: ext4 on a loop device whose file
 is in slowfs.  Unlike FUSE's own files, its files can be asked about."""
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -25,7 +26,7 @@ def block(f, number):
 
 
 class Disk:
-    """dir is what is served; names, inodes and hot.bin are in memory at first.
+    """dir is what is served; names and inodes are in memory at first, hot.bin always.
 
     cold-N.bin and hot.bin hold content(N, SIZE) and content(9, HOT).
     """
@@ -34,6 +35,7 @@ class Disk:
         self.slow = slow
         self.dir = os.path.join(base, "disk")
         self.image = os.path.join(slow.dir, "image")
+        self.hot = contextlib.ExitStack()
         os.mkdir(self.dir)
         shutil.copy(image, os.path.join(slow.source, "image"))
 
@@ -42,8 +44,7 @@ class Disk:
         for n in range(MANY):
             with open(self.path(n), "rb", buffering=0) as f:
                 f.read(1)
-        with open(os.path.join(self.dir, "hot.bin"), "rb") as f:
-            f.read()
+        self.hot.enter_context(mounts.locked(os.path.join(self.dir, "hot.bin")))
         return self
 
     def path(self, n):
@@ -72,6 +73,7 @@ class Disk:
         self.slow.fail("read", error, "image", *self.place(n, offset))
 
     def remove(self):
+        self.hot.close()
         if os.path.ismount(self.dir):
             try:
                 mounts.run("umount", self.dir)

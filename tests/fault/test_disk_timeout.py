@@ -53,7 +53,7 @@ def test_pool_that_has_the_socket_says_nothing_on_it(serve_disk, disk):
     server.stop(messages=GAVE_UP)
 
 
-@pytest.mark.parametrize("path_name", [p for p in WAITING if p != "pool"])
+@pytest.mark.parametrize("path_name", WAITING)
 def test_answer_that_has_begun_is_cut(serve_disk, disk, path_name):
     server = serve_disk(path_name, disk_timeout=1)
     disk.cold(1)

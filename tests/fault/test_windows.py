@@ -4,9 +4,7 @@ in large folios where the file system has them."""
 import ctypes
 import mmap
 import os
-import shutil
 import struct
-import tempfile
 
 import pytest
 
@@ -23,22 +21,13 @@ FOLIO_PATHS = PATHS[:3]  # those whose windows the pool fetches
 
 @pytest.fixture(scope="module", params=["ext4", "xfs"])
 def disk(request):
-    reason = mounts.why_not(request.param)
-    if reason:
-        pytest.skip(reason)
-    base = tempfile.mkdtemp(prefix="pagewise-windows-")
-    os.chmod(base, 0o755)
-    made = mounts.Mount(request.param, base)
-    try:
+    with mounts.made(request.param) as made:
         device = os.stat(made.dir).st_dev
         number = "%d:%d" % (os.major(device), os.minor(device))
         with open("/sys/dev/block/%s/queue/read_ahead_kb" % number, "w") as f:
             f.write("128")  # as it is when a loop device is new
         t.write(os.path.join(made.dir, "big.bin"), t.content(1, SIZE))
         yield made
-    finally:
-        made.remove()
-        shutil.rmtree(base, ignore_errors=True)
 
 
 @pytest.fixture
@@ -92,18 +81,11 @@ def test_a_range_brings_in_its_own_pages(start, big, path_name, first, end):
 
 def flags_of(path, offset):
     """Kernel's flags of the page in memory."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
-    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-    fd = os.open(path, os.O_RDONLY)
-    address = libc.mmap(None, mmap.PAGESIZE, mmap.PROT_READ, mmap.MAP_SHARED, fd, offset)
-    os.close(fd)
-    ctypes.string_at(address, 1)
-    with open("/proc/self/pagemap", "rb") as f:
-        f.seek(address // mmap.PAGESIZE * 8)
-        frame = struct.unpack("Q", f.read(8))[0] & ((1 << 55) - 1)
-    libc.munmap(address, mmap.PAGESIZE)
+    with mounts.mapped(path, offset, mmap.PAGESIZE) as (_, address, _):
+        ctypes.string_at(address, 1)
+        with open("/proc/self/pagemap", "rb") as f:
+            f.seek(address // mmap.PAGESIZE * 8)
+            frame = struct.unpack("Q", f.read(8))[0] & ((1 << 55) - 1)
     with open("/proc/kpageflags", "rb") as f:
         f.seek(frame * 8)
         return struct.unpack("Q", f.read(8))[0]

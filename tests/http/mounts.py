@@ -1,12 +1,16 @@
 """Loop-mounted file systems, to be remounted so that nothing of them is in
 memory.  Root only; whoever makes one unmounts it in a finally."""
 
+import contextlib
 import ctypes
 import mmap
 import os
 import shutil
 import socket
 import subprocess
+import tempfile
+
+import pytest
 
 MKFS = {
     "ext4": ["mkfs.ext4", "-q", "-F"],
@@ -109,26 +113,64 @@ class Mount:
                 shutil.rmtree(self.dir, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def made(kind):
+    """A Mount that is gone afterwards; the test is skipped where there is none."""
+    reason = why_not(kind)
+    if reason:
+        pytest.skip(reason)
+    base = tempfile.mkdtemp(prefix="pagewise-mount-")
+    os.chmod(base, 0o755)
+    mount = None
+    try:
+        mount = Mount(kind, base)
+        yield mount
+    finally:
+        if mount:
+            mount.remove()
+        shutil.rmtree(base, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def mapped(path, offset=0, size=None):
+    """The C library, the address of the file's bytes, and how many there are."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+    for function in (libc.munmap, libc.mlock):
+        function.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+    size = size or os.path.getsize(path) - offset
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        address = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, fd, offset)
+    finally:
+        os.close(fd)
+    try:
+        yield libc, address, size
+    finally:
+        libc.munmap(address, size)
+
+
+@contextlib.contextmanager
+def locked(path):
+    """The file's pages are in memory, and stay: a host may page out what it likes,
+    and what looks idle."""
+    with mapped(path) as (libc, address, size):
+        if libc.mlock(address, size) != 0:
+            raise OSError(ctypes.get_errno(), "mlock", path)
+        yield
+
+
 def resident(path):
     """How many pages of a file of ours are in memory.
 
     By mincore, because RWF_NOWAIT has a side effect: it starts to read.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
-    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-    libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
-    size = os.path.getsize(path)
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        address = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, fd, 0)
-    finally:
-        os.close(fd)
-    pages = ctypes.create_string_buffer(-(-size // mmap.PAGESIZE))
-    assert libc.mincore(address, size, pages) == 0
-    libc.munmap(address, size)
-    return sum(b & 1 for b in pages.raw)
+    with mapped(path) as (libc, address, size):
+        pages = ctypes.create_string_buffer(-(-size // mmap.PAGESIZE))
+        assert libc.mincore(address, size, pages) == 0
+        return sum(b & 1 for b in pages.raw)
 
 
 def drop(path):

@@ -2,8 +2,6 @@
 user who owns nothing: what can be asked about residency differs for each."""
 
 import os
-import shutil
-import tempfile
 
 import pytest
 
@@ -16,24 +14,13 @@ SIZES = [0, 1, 4097, 524289, t.LARGE]
 
 @pytest.fixture(scope="module", params=mounts.KINDS)
 def mount(request):
-    reason = mounts.why_not(request.param)
-    if reason:
-        pytest.skip(reason)
-    base = tempfile.mkdtemp(prefix="pagewise-mount-")
-    os.chmod(base, 0o755)
-    made = None
-    try:
-        made = mounts.Mount(request.param, base)
+    with mounts.made(request.param) as made:
         for size in SIZES:
             t.sized(made.files, size)
         os.makedirs(os.path.join(made.files, "a/b/c"))
         t.write(os.path.join(made.files, "a/b/c/deep.txt"), b"deep")
         os.symlink("a/b/c/deep.txt", os.path.join(made.files, "link"))
         yield made
-    finally:
-        if made:
-            made.remove()
-        shutil.rmtree(base, ignore_errors=True)
 
 
 @pytest.fixture(params=["root", "nobody"])
