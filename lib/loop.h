@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "pagewise.h"
+#include "stats.h"
 
 struct async;
 struct file_cache;
@@ -23,6 +24,7 @@ struct pw_loop {
 	struct pipes *lp_pipes;
 	struct async *lp_async; /* made when it is first needed */
 	char *lp_copy;		/* buffer of the path copy, or NULL */
+	_Atomic uint64_t lp_stats[COUNTED];
 
 	pthread_mutex_t lp_lock; /* for the inbox; never held over I/O */
 	struct pw_waiter *lp_inbox;

@@ -20,6 +20,7 @@
 #ifndef PAGEWISE_H
 #define PAGEWISE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -313,5 +314,59 @@ bool pw_send_stuck(struct pw_send *);
 
 /* Ends a transmission that is not pending: gives the file back. */
 void pw_send_finish(struct pw_send *);
+
+/*
+ * ---------------------------------------------------------------- what is counted
+ * Since the start, for an operator.  Any thread; the figures of one call need not
+ * be of one moment.
+ */
+#define PW_HISTOGRAM 26
+
+/*
+ * Times: bucket i has those of at most 2^i microseconds that are in none before,
+ * and the last one all that are longer.
+ */
+struct pw_histogram {
+	_Atomic uint64_t hg_count[PW_HISTOGRAM];
+	_Atomic uint64_t hg_sum; /* microseconds */
+};
+
+/* One thread at a time. */
+void pw_histogram_add(struct pw_histogram *, uint64_t us);
+void pw_histogram_copy(struct pw_histogram *to, const struct pw_histogram *);
+
+struct pw_loop_stats {
+	uint64_t ls_resident; /* shares (128 KiB) in memory when asked for */
+	uint64_t ls_missed;   /* windows that had to be waited for */
+	uint64_t ls_ahead;    /* windows fetched while the last one was sent */
+	uint64_t ls_evicted;  /* gone from memory between fetch and sending */
+	uint64_t ls_held;     /* waits for room in the budget */
+};
+
+void pw_loop_stats(const struct pw_loop *, struct pw_loop_stats *);
+
+struct pw_device_stats {
+	uint64_t ds_dev; /* st_dev; 0: all that found no place in the table */
+	const char *ds_fsname; /* NULL: not known yet */
+	unsigned ds_threads;
+	unsigned ds_busy;
+	unsigned ds_queued;
+	uint64_t ds_jobs;  /* that have ended */
+	uint64_t ds_bytes; /* that were fetched */
+	uint64_t ds_refused;
+	struct pw_histogram ds_wait; /* from the queue to the end */
+};
+
+/* Fills in as many as max; returns how many. */
+size_t pw_pool_devices(struct pw_pool *, struct pw_device_stats *, size_t max);
+
+struct pw_pool_stats {
+	uint64_t ps_refused;	/* as pw_pool_refused */
+	uint64_t ps_dropped;	/* bytes given back (PW_CACHE_DROP, _AUTO) */
+	uint64_t ps_unsent;	/* bytes being fetched or to be sent, now */
+	uint64_t ps_unsent_max; /* the budget for them */
+};
+
+void pw_pool_stats(struct pw_pool *, struct pw_pool_stats *);
 
 #endif

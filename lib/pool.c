@@ -16,6 +16,7 @@
 #include "loop.h"
 #include "pool.h"
 #include "popular.h"
+#include "stats.h"
 #include "turn.h"
 
 #define POOL_DEVICES 64
@@ -54,6 +55,9 @@ struct pw_device {
 	enum os_ask dv_ask;
 	const char *dv_fsname;
 	atomic_ulong dv_ended; /* jobs */
+	uint64_t dv_bytes;
+	uint64_t dv_refused;
+	struct pw_histogram dv_wait;
 	atomic_size_t dv_step; /* 0: not known yet */
 	atomic_bool dv_folios; /* known with dv_step */
 	struct turn dv_turns[POOL_TURNS];
@@ -68,6 +72,7 @@ struct pw_pool {
 	size_t pl_ndevices;
 	unsigned pl_running; /* threads that have not ended */
 	atomic_ullong pl_refused;
+	atomic_ullong pl_dropped;
 	int pl_sink; /* of os_fetch */
 	struct popular *pl_popular;
 	size_t pl_folio_room;	 /* bytes that transmissions may have ... */
@@ -235,6 +240,12 @@ pool_folio_give(struct pw_pool *pl, size_t len)
 	atomic_fetch_sub(&pl->pl_folios, len);
 }
 
+void
+pool_dropped(struct pw_pool *pl, size_t len)
+{
+	atomic_fetch_add(&pl->pl_dropped, len);
+}
+
 struct popular *
 pool_popular(struct pw_pool *pl)
 {
@@ -245,6 +256,43 @@ uint64_t
 pw_pool_refused(const struct pw_pool *pl)
 {
 	return atomic_load(&pl->pl_refused);
+}
+
+void
+pw_pool_stats(struct pw_pool *pl, struct pw_pool_stats *ps)
+{
+	ps->ps_refused = atomic_load(&pl->pl_refused);
+	ps->ps_dropped = atomic_load(&pl->pl_dropped);
+	ps->ps_unsent = atomic_load(&pl->pl_folios);
+	ps->ps_unsent_max = pl->pl_folio_room;
+}
+
+static void
+device_stats(struct pw_device *dv, struct pw_device_stats *ds)
+{
+	pthread_mutex_lock(&dv->dv_lock);
+	ds->ds_dev = dv->dv_id;
+	ds->ds_fsname = dv->dv_fsname;
+	ds->ds_threads = dv->dv_threads;
+	ds->ds_busy = dv->dv_threads - dv->dv_idle;
+	ds->ds_queued = dv->dv_queued;
+	ds->ds_jobs = dv->dv_ended;
+	ds->ds_bytes = dv->dv_bytes;
+	ds->ds_refused = dv->dv_refused;
+	pw_histogram_copy(&ds->ds_wait, &dv->dv_wait);
+	pthread_mutex_unlock(&dv->dv_lock);
+}
+
+size_t
+pw_pool_devices(struct pw_pool *pl, struct pw_device_stats *ds, size_t max)
+{
+	size_t i;
+
+	pthread_mutex_lock(&pl->pl_lock);
+	for (i = 0; i < pl->pl_ndevices && i < max; i++)
+		device_stats(pl->pl_devices[i], &ds[i]);
+	pthread_mutex_unlock(&pl->pl_lock);
+	return i;
 }
 
 /* All windows of a file are in one chain: there are few at a time. */
@@ -334,10 +382,13 @@ job_finish(struct pw_device *dv, struct job *job)
 	struct pw_waiter *w;
 
 	pthread_mutex_lock(&dv->dv_lock);
-	if (job->job_run == window_run)
+	if (job->job_run == window_run) {
 		window_unlink((struct window *)job);
+		dv->dv_bytes += ((struct window *)job)->win_len;
+	}
 	w = job->job_waiters;
 	dv->dv_ended++;
+	pw_histogram_add(&dv->dv_wait, loop_now() - job->job_since);
 	pthread_mutex_unlock(&dv->dv_lock);
 	return w;
 }
@@ -457,8 +508,10 @@ enqueue(struct pw_device *dv, struct job *job, enum admit admit)
 	if ((admit != ADMIT_BEGUN && dv->dv_queued >= pl->pl_conf.ppc_queue) ||
 	    !have_thread(dv)) {
 		pl->pl_refused += admit != ADMIT_HINT;
+		dv->dv_refused += admit != ADMIT_HINT;
 		return -EAGAIN;
 	}
+	job->job_since = loop_now();
 	STAILQ_INSERT_TAIL(jobs, job, job_next);
 	dv->dv_queued++;
 	pthread_cond_signal(&dv->dv_work);

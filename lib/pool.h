@@ -23,6 +23,7 @@ struct popular;
 struct job {
 	int (*job_run)(struct job *);  /* 0 or -errno */
 	struct pw_waiter *job_waiters; /* device's lock */
+	uint64_t job_since;	       /* when it was queued */
 	bool job_short; /* a read or two: goes before whole windows */
 	STAILQ_ENTRY(job) job_next; /* the same */
 };
@@ -65,6 +66,9 @@ int pool_read(struct pw_device *, int fd, off_t off, size_t len, bool folio);
 
 /* Jobs that have ended there so far.  Any thread. */
 unsigned long device_ended(const struct pw_device *);
+
+/* Bytes were given back to the system. */
+void pool_dropped(struct pw_pool *, size_t len);
 
 /* What is popular with all loops. */
 struct popular *pool_popular(struct pw_pool *);

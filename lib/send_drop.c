@@ -71,6 +71,7 @@ send_drop_acknowledged(struct pw_send *s)
 	if (end <= s->snd_dropped)
 		return;
 	drop_add(s->snd_file, s->snd_dropped, end - s->snd_dropped, 0);
+	pool_dropped(s->snd_loop->lp_pool, (size_t)(end - s->snd_dropped));
 	s->snd_dropped = end;
 }
 
@@ -81,9 +82,12 @@ send_drop_acknowledged(struct pw_send *s)
 void
 send_drop_rest(struct pw_send *s)
 {
-	if (s->snd_fetched < s->snd_fetched_end && s->snd_drops)
+	if (s->snd_fetched < s->snd_fetched_end && s->snd_drops) {
 		drop_add(s->snd_file, s->snd_fetched,
 		    s->snd_fetched_end - s->snd_fetched,
 		    loop_now() + DROP_DELAY);
-	s->snd_fetched = s->snd_fetched_end;
+		pool_dropped(s->snd_loop->lp_pool,
+		    (size_t)(s->snd_fetched_end - s->snd_dropped));
+	}
+	s->snd_fetched = s->snd_dropped = s->snd_fetched_end;
 }

@@ -9,6 +9,7 @@
  */
 #include "resident.h"
 #include "send_priv.h"
+#include "stats.h"
 
 #define FETCHES 3
 
@@ -52,9 +53,15 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 	if (s->snd_file != NULL && !resident_can_ask(s->snd_file))
 		return send_by_pool(s);
 	if (s->snd_len > 0 && s->snd_ready <= s->snd_off) {
-		if (!resident_ask(s->snd_file, s->snd_off, share - s->snd_off))
+		if (!resident_ask(
+			s->snd_file, s->snd_off, share - s->snd_off)) {
+			loop_count(s->snd_loop, s->snd_fetches == 0
+						    ? COUNTED_MISSED
+						    : COUNTED_EVICTED);
 			return fetch_window(
 			    s, s->snd_fetches == 0 ? window : share, fetch);
+		}
+		loop_count(s->snd_loop, COUNTED_RESIDENT);
 		s->snd_ready = share;
 	}
 	if (s->snd_ready < share)
