@@ -293,7 +293,7 @@ opening_submit(struct opening *og)
 		dev ^= FILE_CROSSING;
 	oj->oj_job.job_run = open_run;
 	oj->oj_opening = og;
-	oj->oj_job.job_short = true;
+	oj->oj_job.job_kind = JOB_SHORT;
 	error = pool_submit(pool_device(lp->lp_pool, dev), &oj->oj_job,
 	    ADMIT_NEW, lp, &og->og_waiter);
 	if (error != 0)

@@ -115,6 +115,27 @@ loop_deliver(struct pw_waiter *w, int error)
 }
 
 void
+loop_later(struct pw_loop *lp, struct pw_waiter *w)
+{
+	lp->lp_pending++;
+	w->wt_loop = lp;
+	w->wt_next = lp->lp_later;
+	lp->lp_later = w;
+}
+
+static void
+deliver_later(struct pw_loop *lp)
+{
+	struct pw_waiter *w = lp->lp_later, *next;
+
+	lp->lp_later = NULL;
+	for (; w != NULL; w = next) {
+		next = w->wt_next;
+		loop_deliver(w, 0);
+	}
+}
+
+void
 pw_loop_drain(struct pw_loop *lp)
 {
 	struct pw_waiter *w, *next;
@@ -139,6 +160,7 @@ pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 	file_cache_age(lp->lp_files, now_us);
 	drops_tick(lp, now_us);
 	async_flush(lp);
+	deliver_later(lp);
 }
 
 void

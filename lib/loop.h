@@ -18,11 +18,13 @@ struct pw_loop {
 	struct pw_pool *lp_pool;
 	struct pw_loop_conf lp_conf;
 	int lp_wake[2];
-	unsigned lp_pending; /* waits handed to the pool */
+	unsigned lp_pending; /* waits that are to be delivered */
+	struct pw_waiter *lp_later;
 	struct file_cache *lp_files;
 	struct drops *lp_drops;
 	struct pipes *lp_pipes;
 	struct async *lp_async; /* made when it is first needed */
+	uint64_t lp_rate;	/* bytes/s: median of what clients take */
 	char *lp_copy;		/* buffer of the path copy, or NULL */
 	_Atomic uint64_t lp_stats[COUNTED];
 
@@ -33,6 +35,9 @@ struct pw_loop {
 
 /* Hands a finished wait to its loop.  Any thread. */
 void loop_deliver(struct pw_waiter *, int error);
+
+/* At the next tick, with 0.  Loop's thread. */
+void loop_later(struct pw_loop *, struct pw_waiter *);
 
 uint64_t loop_now(void); /* CLOCK_MONOTONIC in microseconds */
 struct timespec loop_timespec(uint64_t us);

@@ -36,6 +36,7 @@ struct pw_loop;
 struct pw_root;
 struct pw_send_path;
 struct pw_device;
+struct ahead;
 
 /*
  * ------------------------------------------------------------- the process
@@ -242,6 +243,14 @@ enum pw_cache {
 	PW_CACHE_AUTO, /* stay if the file is popular, else go: popular.h */
 };
 
+/*
+ * snd_readahead, as in FreeBSD's SF_FLAGS(readahead, flags): what is missing is fetched in
+ * windows of so many bytes, the next while the last is being sent; 0: no more than
+ * is sent at once, and nothing ahead.  PW_READAHEAD_AUTO: 128 KiB to 2 MiB, by what the
+ * client takes, what the device needs for it, and how much memory there is (window.h).
+ */
+#define PW_READAHEAD_AUTO UINT64_MAX
+
 struct pw_send {
 	/* set by the caller before pw_send_start */
 	const struct pw_send_path *snd_path;
@@ -254,8 +263,10 @@ struct pw_send {
 	struct pw_file *snd_file; /* may be NULL; a reference is taken */
 	off_t snd_off;		  /* next byte of the file */
 	off_t snd_len;		  /* bytes of the file still to send */
-	uint64_t snd_readahead;	  /* window to fetch, bytes; 0: choose */
+	uint64_t snd_readahead;	  /* window to fetch, bytes; see above */
 	enum pw_cache snd_cache;
+	/* Bytes/s that the client takes: what the last one has left there; 0: ? */
+	uint64_t snd_rate;
 	void (*snd_done)(
 	    struct pw_send *); /* ends PW_SEND_PENDING: step again */
 
@@ -275,7 +286,17 @@ struct pw_send {
 	off_t snd_from;		 /* begin of the window being fetched */
 	off_t snd_asked;	 /* end of the window being fetched */
 	unsigned snd_fetches;	 /* since something was sent */
-	size_t snd_folio;	 /* bytes that it may have in large folios */
+	bool snd_backed_off;	 /* the same */
+	bool snd_short;		 /* of memory: what was fetched was evicted */
+	bool snd_folio;		 /* the window may come as large folios */
+	bool snd_granted;	 /* there is room for it now */
+	size_t snd_held;	 /* bytes of the budget that it has: room.h */
+	size_t snd_wanted;	 /* that it waits for */
+	size_t snd_lead;	 /* so early the next window is fetched */
+	struct ahead *snd_ahead; /* the next window, on its way, or NULL */
+	uint64_t snd_mark;	 /* since when that is measured, ... */
+	uint64_t snd_mark_wait;	 /* what had been waited then, ... */
+	off_t snd_mark_off;	 /* and what had been sent */
 	off_t snd_fetched;	 /* first byte that we brought in ... */
 	off_t snd_fetched_end;	 /* ... and the end of that stretch */
 	off_t snd_dropped;	 /* given back up to here, as far as possible */

@@ -16,6 +16,7 @@
 #include "loop.h"
 #include "pool.h"
 #include "popular.h"
+#include "room.h"
 #include "stats.h"
 #include "turn.h"
 
@@ -24,7 +25,9 @@
 #define POOL_QUEUE   4096
 #define POOL_STACK   ((size_t)256 << 10)
 #define POOL_LARGE   ((size_t)128 << 10) /* worth a turn: 30 us to submit */
-#define POOL_TURNS   8			 /* processors that are told apart */
+#define POOL_ROOM    2 /* of memory: the budget for what is not sent yet */
+#define POOL_NEW     4 /* windows of new transmissions before one of another */
+#define POOL_TURNS   8 /* processors that are told apart */
 #define DEVICE_HASH  256 /* windows in flight, by file and offset */
 
 struct window {
@@ -46,7 +49,8 @@ struct pw_device {
 	pthread_cond_t dv_work;
 	struct pw_pool *dv_pool;
 	dev_t dv_id;
-	struct jobs dv_queue[2]; /* short ones first */
+	struct jobs dv_queue[JOB_KINDS];
+	unsigned dv_news; /* taken in a row while others waited */
 	unsigned dv_queued;
 	unsigned dv_threads;
 	unsigned dv_idle;
@@ -58,8 +62,10 @@ struct pw_device {
 	uint64_t dv_bytes;
 	uint64_t dv_refused;
 	struct pw_histogram dv_wait;
-	atomic_size_t dv_step; /* 0: not known yet */
-	atomic_bool dv_folios; /* known with dv_step */
+	atomic_size_t dv_step;	  /* 0: not known yet */
+	atomic_bool dv_folios;	  /* known with dv_step */
+	atomic_ullong dv_latency; /* of windows, microseconds */
+	struct room_part dv_room;
 	struct turn dv_turns[POOL_TURNS];
 	struct window *dv_windows[DEVICE_HASH];
 };
@@ -75,8 +81,7 @@ struct pw_pool {
 	atomic_ullong pl_dropped;
 	int pl_sink; /* of os_fetch */
 	struct popular *pl_popular;
-	size_t pl_folio_room;	 /* bytes that transmissions may have ... */
-	atomic_size_t pl_folios; /* ... and have */
+	struct room *pl_room;
 };
 
 static struct pw_device *
@@ -88,14 +93,15 @@ device_create(struct pw_pool *pl, dev_t id)
 	dv = calloc(1, sizeof(*dv));
 	if (dv == NULL)
 		return NULL;
+	room_part_init(&dv->dv_room);
 	pthread_mutex_init(&dv->dv_lock, NULL);
 	pthread_cond_init(&dv->dv_work, NULL);
 	for (i = 0; i < POOL_TURNS; i++)
 		turn_init(&dv->dv_turns[i]);
 	dv->dv_pool = pl;
 	dv->dv_id = id;
-	STAILQ_INIT(&dv->dv_queue[0]);
-	STAILQ_INIT(&dv->dv_queue[1]);
+	for (i = 0; i < JOB_KINDS; i++)
+		STAILQ_INIT(&dv->dv_queue[i]);
 	return dv;
 }
 
@@ -141,33 +147,43 @@ pool_device(struct pw_pool *pl, dev_t id)
 	return dv;
 }
 
+static void
+pool_free(struct pw_pool *pl)
+{
+	size_t i;
+
+	for (i = 0; i < pl->pl_ndevices; i++)
+		device_destroy(pl->pl_devices[i]);
+	popular_destroy(&pl->pl_popular);
+	room_destroy(&pl->pl_room);
+	if (pl->pl_sink >= 0)
+		close(pl->pl_sink);
+	free(pl);
+}
+
 int
 pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 {
 	struct pw_pool *pl;
-	int error;
+	uint64_t memory = os_memory();
+	int error = -ENOMEM;
 
 	pl = calloc(1, sizeof(*pl));
 	if (pl == NULL)
-		return -ENOMEM;
+		return error;
 	pl->pl_sink = os_sink_open();
 	if (pl->pl_sink < 0) {
 		error = pl->pl_sink;
-		free(pl);
-		return error;
+		goto fail;
 	}
 	pl->pl_devices[0] = device_create(pl, 0);
-	pl->pl_popular = popular_create(os_memory() / 4 * 3);
-	pl->pl_folio_room = (size_t)(os_memory() / 4);
-	if (pl->pl_devices[0] == NULL || pl->pl_popular == NULL) {
-		if (pl->pl_devices[0] != NULL)
-			device_destroy(pl->pl_devices[0]);
-		popular_destroy(&pl->pl_popular);
-		close(pl->pl_sink);
-		free(pl);
-		return -ENOMEM;
-	}
+	if (pl->pl_devices[0] == NULL)
+		goto fail;
 	pl->pl_ndevices = 1;
+	pl->pl_popular = popular_create(memory / 4 * 3);
+	pl->pl_room = room_create((size_t)(memory / POOL_ROOM));
+	if (pl->pl_popular == NULL || pl->pl_room == NULL)
+		goto fail;
 	pl->pl_conf = *conf;
 	if (pl->pl_conf.ppc_threads == 0)
 		pl->pl_conf.ppc_threads = POOL_THREADS;
@@ -177,6 +193,10 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 	loop_cond_init(&pl->pl_ended);
 	*out = pl;
 	return 0;
+
+fail:
+	pool_free(pl);
+	return error;
 }
 
 static void
@@ -200,7 +220,6 @@ pw_pool_destroy(struct pw_pool **plp, uint64_t timeout_us)
 	struct pw_pool *pl = *plp;
 	struct timespec end = loop_timespec(loop_now() + timeout_us);
 	int error = 0;
-	size_t i;
 
 	if (pl == NULL)
 		return 0;
@@ -215,29 +234,10 @@ pw_pool_destroy(struct pw_pool **plp, uint64_t timeout_us)
 		return -EBUSY;
 	}
 	pthread_mutex_unlock(&pl->pl_lock);
-	for (i = 0; i < pl->pl_ndevices; i++)
-		device_destroy(pl->pl_devices[i]);
 	pthread_cond_destroy(&pl->pl_ended);
 	pthread_mutex_destroy(&pl->pl_lock);
-	popular_destroy(&pl->pl_popular);
-	close(pl->pl_sink);
-	free(pl);
+	pool_free(pl);
 	return 0;
-}
-
-bool
-pool_folio_take(struct pw_pool *pl, size_t len)
-{
-	if (atomic_fetch_add(&pl->pl_folios, len) + len <= pl->pl_folio_room)
-		return true;
-	atomic_fetch_sub(&pl->pl_folios, len);
-	return false;
-}
-
-void
-pool_folio_give(struct pw_pool *pl, size_t len)
-{
-	atomic_fetch_sub(&pl->pl_folios, len);
 }
 
 void
@@ -263,8 +263,8 @@ pw_pool_stats(struct pw_pool *pl, struct pw_pool_stats *ps)
 {
 	ps->ps_refused = atomic_load(&pl->pl_refused);
 	ps->ps_dropped = atomic_load(&pl->pl_dropped);
-	ps->ps_unsent = atomic_load(&pl->pl_folios);
-	ps->ps_unsent_max = pl->pl_folio_room;
+	ps->ps_unsent = room_used(pl->pl_room);
+	ps->ps_unsent_max = room_max(pl->pl_room);
 }
 
 static void
@@ -375,34 +375,62 @@ window_unlink(struct window *win)
 	*p = win->win_next;
 }
 
+/* Device's lock is held.  The latency is a moving average, of the last eight or so. */
+static void
+window_ended(struct pw_device *dv, struct window *win, uint64_t took)
+{
+	uint64_t before = dv->dv_latency;
+
+	window_unlink(win);
+	dv->dv_bytes += win->win_len;
+	dv->dv_latency = before == 0 ? took : before - before / 8 + took / 8;
+}
+
 /* From here on nobody can join the job. */
 static struct pw_waiter *
 job_finish(struct pw_device *dv, struct job *job)
 {
+	uint64_t took = loop_now() - job->job_since;
 	struct pw_waiter *w;
 
 	pthread_mutex_lock(&dv->dv_lock);
-	if (job->job_run == window_run) {
-		window_unlink((struct window *)job);
-		dv->dv_bytes += ((struct window *)job)->win_len;
-	}
+	if (job->job_run == window_run)
+		window_ended(dv, (struct window *)job, took);
 	w = job->job_waiters;
 	dv->dv_ended++;
-	pw_histogram_add(&dv->dv_wait, loop_now() - job->job_since);
+	pw_histogram_add(&dv->dv_wait, took);
 	pthread_mutex_unlock(&dv->dv_lock);
 	return w;
+}
+
+/*
+ * Device's lock is held.  What is short goes first; then windows of what has sent nothing yet,
+ * of which POOL_NEW in a row go before one that is the next of a download.
+ */
+static struct jobs *
+next_queue(struct pw_device *dv)
+{
+	struct jobs *queue = dv->dv_queue;
+	bool news = !STAILQ_EMPTY(&queue[JOB_NEW]);
+
+	if (!STAILQ_EMPTY(&queue[JOB_SHORT]))
+		return &queue[JOB_SHORT];
+	if (news &&
+	    (dv->dv_news < POOL_NEW || STAILQ_EMPTY(&queue[JOB_LONG]))) {
+		dv->dv_news++;
+		return &queue[JOB_NEW];
+	}
+	dv->dv_news = 0;
+	return &queue[JOB_LONG];
 }
 
 /* Device's lock is held.  NULL: there is none. */
 static struct job *
 job_next(struct pw_device *dv)
 {
-	struct jobs *jobs = &dv->dv_queue[0];
-	struct job *job;
+	struct jobs *jobs = next_queue(dv);
+	struct job *job = STAILQ_FIRST(jobs);
 
-	if (STAILQ_EMPTY(jobs))
-		jobs = &dv->dv_queue[1];
-	job = STAILQ_FIRST(jobs);
 	if (job != NULL) {
 		STAILQ_REMOVE_HEAD(jobs, job_next);
 		dv->dv_queued--;
@@ -503,7 +531,7 @@ static int
 enqueue(struct pw_device *dv, struct job *job, enum admit admit)
 {
 	struct pw_pool *pl = dv->dv_pool;
-	struct jobs *jobs = &dv->dv_queue[job->job_short ? 0 : 1];
+	struct jobs *jobs = &dv->dv_queue[job->job_kind];
 
 	if ((admit != ADMIT_BEGUN && dv->dv_queued >= pl->pl_conf.ppc_queue) ||
 	    !have_thread(dv)) {
@@ -550,7 +578,8 @@ window_covering(
 }
 
 static struct window *
-window_create(struct pw_file *file, off_t off, size_t len, bool folio)
+window_create(
+    struct pw_file *file, off_t off, size_t len, bool folio, enum job_kind kind)
 {
 	struct window *win;
 
@@ -558,6 +587,7 @@ window_create(struct pw_file *file, off_t off, size_t len, bool folio)
 	if (win == NULL)
 		return NULL;
 	win->win_job.job_run = window_run;
+	win->win_job.job_kind = kind;
 	win->win_device = file->fil_device;
 	win->win_fd = file->fil_fd;
 	win->win_dev = file->fil_dev;
@@ -579,7 +609,8 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, bool folio,
 	pthread_mutex_lock(&dv->dv_lock);
 	win = window_covering(dv, file, off, off + (off_t)len);
 	if (win == NULL) {
-		win = window_create(file, off, len, folio);
+		win = window_create(file, off, len, folio,
+		    admit == ADMIT_NEW ? JOB_NEW : JOB_LONG);
 		error =
 		    win == NULL ? -ENOMEM : enqueue(dv, &win->win_job, admit);
 		if (error != 0) {
@@ -594,6 +625,44 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, bool folio,
 	job_wait(&win->win_job, file->fil_loop, w);
 	pthread_mutex_unlock(&dv->dv_lock);
 	return error;
+}
+
+int
+pool_room_take(struct pw_device *dv, size_t len, enum admit admit, bool slow,
+    struct pw_loop *lp, struct pw_waiter *w)
+{
+	struct pw_pool *pl = dv->dv_pool;
+	int error;
+
+	if (admit == ADMIT_NEW &&
+	    room_held(pl->pl_room, &dv->dv_room) >= pl->pl_conf.ppc_queue) {
+		pl->pl_refused++;
+		return -EAGAIN;
+	}
+	if (w != NULL)
+		w->wt_loop = lp;
+	error = room_take(pl->pl_room, &dv->dv_room, len, slow, w);
+	if (error == -EINPROGRESS)
+		lp->lp_pending++;
+	return error;
+}
+
+void
+pool_room_give(struct pw_device *dv, size_t len)
+{
+	room_give(dv->dv_pool->pl_room, &dv->dv_room, len);
+}
+
+bool
+pool_room_plenty(struct pw_device *dv)
+{
+	return room_plenty(dv->dv_pool->pl_room, &dv->dv_room);
+}
+
+uint64_t
+device_latency(const struct pw_device *dv)
+{
+	return atomic_load(&dv->dv_latency);
 }
 
 unsigned long

@@ -16,6 +16,14 @@
 
 struct popular;
 
+/* In this order, more or less: see next_queue. */
+enum job_kind {
+	JOB_LONG,  /* the next window of a download, a task: may be long */
+	JOB_NEW,   /* the first window of a transmission */
+	JOB_SHORT, /* a read or two */
+	JOB_KINDS,
+};
+
 /*
  * A job is run once on a pool thread, then every waiter is delivered to its
  * loop with job_error, and the job is freed (free(3)).
@@ -24,7 +32,7 @@ struct job {
 	int (*job_run)(struct job *);  /* 0 or -errno */
 	struct pw_waiter *job_waiters; /* device's lock */
 	uint64_t job_since;	       /* when it was queued */
-	bool job_short; /* a read or two: goes before whole windows */
+	enum job_kind job_kind;
 	STAILQ_ENTRY(job) job_next; /* the same */
 };
 
@@ -51,12 +59,18 @@ int pool_fetch(struct pw_file *, off_t off, size_t len, bool folio, enum admit,
     struct pw_waiter *);
 
 /*
- * A page in a socket keeps the whole folio that it is part of: a slow client, 2 MiB.
- * So transmissions may have as many bytes of folios as a quarter of memory, together.
- * False: no more.  Loops' threads.
+ * The budget for bytes that were fetched and not sent, or are being fetched: half of memory,
+ * see room.h.  slow: of those that are held it is one of the last.  As room_take, but -EAGAIN
+ * also for a new transmission if as many are held as the queue may have (counted).  Loop's
+ * thread.
  */
-bool pool_folio_take(struct pw_pool *, size_t len);
-void pool_folio_give(struct pw_pool *, size_t len);
+int pool_room_take(struct pw_device *, size_t len, enum admit, bool slow,
+    struct pw_loop *, struct pw_waiter *);
+void pool_room_give(struct pw_device *, size_t len);
+bool pool_room_plenty(struct pw_device *);
+
+/* What a window takes there lately, from the queue to the end: microseconds; 0: not known. */
+uint64_t device_latency(const struct pw_device *);
 
 /*
  * What a window's job does: brings the range into memory and waits for it, in

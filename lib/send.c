@@ -10,8 +10,7 @@
 #include "os.h"
 #include "resident.h"
 #include "send_priv.h"
-
-#define WINDOW OS_FOLIO
+#include "window.h"
 
 static const struct pw_send_path *const paths[] = {
     &send_nodiskio,
@@ -55,13 +54,19 @@ pw_send_start(struct pw_send *s)
 	s->snd_sent = s->snd_wait = 0;
 	s->snd_error = 0;
 	s->snd_pending = s->snd_lent = false;
-	s->snd_folio = 0;
+	s->snd_folio = s->snd_backed_off = false;
+	s->snd_short = s->snd_granted = false;
+	s->snd_held = 0;
+	s->snd_ahead = NULL;
+	s->snd_mark = 0;
 	s->snd_fetches = 0;
 	s->snd_own = NULL;
 	s->snd_reported = s->snd_brings = false;
-	s->snd_window = s->snd_readahead == 0 ? WINDOW : s->snd_readahead;
-	s->snd_ready = s->snd_fetched = s->snd_fetched_end = s->snd_dropped =
-	    -1;
+	s->snd_window = s->snd_readahead == PW_READAHEAD_AUTO ? WINDOW_MOST
+			: s->snd_readahead > 0		      ? s->snd_readahead
+							      : SEND_SHARE;
+	s->snd_asked = s->snd_ready = s->snd_fetched = s->snd_fetched_end =
+	    s->snd_dropped = -1;
 	if (file == NULL) {
 		s->snd_len = 0;
 		return;
@@ -97,16 +102,20 @@ pw_send_finish(struct pw_send *s)
 		return;
 	if (s->snd_path->path_finish != NULL)
 		s->snd_path->path_finish(s);
+	if (s->snd_mark > 0)
+		send_rate_measure(s);
+	send_ahead_forget(s);
 	send_drop_rest(s);
-	send_folio_give(s);
+	if (s->snd_held > 0)
+		pool_room_give(s->snd_file->fil_device, s->snd_held);
 	pw_file_unref(&s->snd_file);
 }
 
 off_t
-send_window_end(const struct pw_send *s)
+send_window_end(const struct pw_send *s, off_t from)
 {
 	off_t window = (off_t)s->snd_window;
-	off_t end = (s->snd_off / window + 1) * window;
+	off_t end = (from / window + 1) * window;
 
 	return end < s->snd_off + s->snd_len ? end : s->snd_off + s->snd_len;
 }
@@ -154,8 +163,8 @@ send_pending_fail(struct pw_send *s, int error)
 }
 
 /* What happens to a job that finds the queue full: rule 6. */
-static enum admit
-admit(const struct pw_send *s)
+enum admit
+send_admit(const struct pw_send *s)
 {
 	return s->snd_begun || s->snd_sent > 0 ? ADMIT_BEGUN : ADMIT_NEW;
 }
@@ -185,36 +194,18 @@ send_on_pool(struct pw_send *s, int (*run)(struct pw_send *))
 	sj->sj_job.job_run = job_run;
 	sj->sj_send = s;
 	sj->sj_run = run;
-	error = pool_submit(s->snd_file->fil_device, &sj->sj_job, admit(s),
+	error = pool_submit(s->snd_file->fil_device, &sj->sj_job, send_admit(s),
 	    s->snd_loop, &s->snd_waiter);
 	if (error != 0)
 		free(sj);
 	return error;
 }
 
-void
-send_folio_give(struct pw_send *s)
-{
-	if (s->snd_folio > 0)
-		pool_folio_give(s->snd_loop->lp_pool, s->snd_folio);
-	s->snd_folio = 0;
-}
-
-/* In place of the last window's, of which there may be a rest in the socket. */
-void
-send_folio_take(struct pw_send *s, size_t len)
-{
-	send_folio_give(s);
-	if (pool_folio_take(s->snd_loop->lp_pool, len))
-		s->snd_folio = len;
-}
-
 int
 send_fetch_by_pool(struct pw_send *s, off_t off, size_t len)
 {
-	send_folio_take(s, len);
 	return pool_fetch(
-	    s->snd_file, off, len, s->snd_folio > 0, admit(s), &s->snd_waiter);
+	    s->snd_file, off, len, s->snd_folio, send_admit(s), &s->snd_waiter);
 }
 
 int
@@ -227,7 +218,8 @@ send_by_sendfile(struct pw_send *s, size_t len, size_t *sent)
 off_t
 send_share_end(const struct pw_send *s)
 {
-	off_t end = send_window_end(s), share = s->snd_off + (off_t)SEND_SHARE;
+	off_t end = send_window_end(s, s->snd_off),
+	      share = s->snd_off + (off_t)SEND_SHARE;
 
 	return share < end ? share : end;
 }

@@ -7,7 +7,7 @@
 static enum pw_send_status
 blocking_step(struct pw_send *s)
 {
-	return send_window(s, send_window_end(s), send_by_sendfile);
+	return send_window(s, send_window_end(s, s->snd_off), send_by_sendfile);
 }
 
 const struct pw_send_path send_blocking = {

@@ -35,7 +35,7 @@ copy_call(struct pw_send *s, size_t len, size_t *sent)
 static enum pw_send_status
 copy_step(struct pw_send *s)
 {
-	return send_window(s, send_window_end(s), copy_call);
+	return send_window(s, send_window_end(s, s->snd_off), copy_call);
 }
 
 const struct pw_send_path send_copy = {

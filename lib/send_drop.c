@@ -43,16 +43,17 @@ send_fetch_end(struct pw_send *s, off_t off, off_t end)
 
 /*
  * A stretch that was resident before may lie between: what came before it is
- * finished with.
+ * finished with.  What was evicted comes a second time.
  */
 void
 send_brought_in(struct pw_send *s, off_t off, off_t end)
 {
-	if (s->snd_fetched_end != off) {
+	if (off < s->snd_fetched || off > s->snd_fetched_end) {
 		send_drop_rest(s);
 		s->snd_fetched = s->snd_dropped = off;
-	}
-	s->snd_fetched_end = end;
+		s->snd_fetched_end = end;
+	} else if (end > s->snd_fetched_end)
+		s->snd_fetched_end = end;
 }
 
 void

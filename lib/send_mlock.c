@@ -39,7 +39,7 @@ lock_run(struct pw_send *s)
 	size_t len = (size_t)(lk->lk_end - lk->lk_off);
 	int fd = s->snd_file->fil_fd;
 	int error = pool_read(
-	    s->snd_file->fil_device, fd, lk->lk_off, len, s->snd_folio > 0);
+	    s->snd_file->fil_device, fd, lk->lk_off, len, s->snd_folio);
 
 	if (error != 0)
 		return error;
@@ -58,7 +58,18 @@ lock_done(struct pw_waiter *w)
 	send_pending_end(s, w->wt_error);
 	if (w->wt_error == 0)
 		send_fetch_end(s, s->snd_off, lk->lk_end);
+	s->snd_asked = lk->lk_end;
 	s->snd_done(s);
+}
+
+/* It does not wait for room: what is locked is not evicted. */
+static void
+take_room(struct pw_send *s, size_t len)
+{
+	if (send_room_take(s, len, NULL) == 0)
+		s->snd_held += len;
+	else
+		s->snd_folio = false;
 }
 
 static enum pw_send_status
@@ -73,10 +84,11 @@ lock(struct pw_send *s)
 		return send_pending_fail(s, -ENOMEM);
 	release(lk);
 	lk->lk_off = s->snd_off & ~(off_t)(os_page_size() - 1);
-	lk->lk_end = send_window_end(s);
+	send_window_choose(s);
+	lk->lk_end = send_window_end(s, s->snd_off);
 	if (lk->lk_end > s->snd_off + LOCKED_MAX)
 		lk->lk_end = s->snd_off + LOCKED_MAX;
-	send_folio_take(s, (size_t)(lk->lk_end - lk->lk_off));
+	take_room(s, (size_t)(lk->lk_end - lk->lk_off));
 	send_fetch_begin(s, lk->lk_end);
 	send_pending_begin(s, lock_done);
 	error = send_on_pool(s, lock_run);
@@ -89,12 +101,16 @@ mlock_step(struct pw_send *s)
 {
 	const struct locked *lk = s->snd_own;
 	off_t end = lk == NULL ? s->snd_off : lk->lk_end;
+	enum pw_send_status status;
 
 	if (s->snd_file != NULL && !resident_can_ask(s->snd_file))
 		return send_by_pool(s);
 	if (s->snd_len > 0 && end <= s->snd_off)
 		return lock(s);
-	return send_window(s, end, send_by_sendfile);
+	status = send_window(s, end, send_by_sendfile);
+	if (s->snd_held > 0)
+		send_room_settle(s);
+	return status;
 }
 
 static void

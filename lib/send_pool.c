@@ -34,7 +34,8 @@ send_head(const struct pw_send *s, size_t *sent)
 static int
 pool_run(struct pw_send *s)
 {
-	size_t len = (size_t)(send_window_end(s) - s->snd_off), sent = 0;
+	size_t len = (size_t)(send_window_end(s, s->snd_off) - s->snd_off),
+	       sent = 0;
 
 	s->snd_took = 0;
 	s->snd_result = 0;
@@ -68,7 +69,7 @@ submit(struct pw_send *s)
 {
 	int error;
 
-	send_fetch_begin(s, send_window_end(s));
+	send_fetch_begin(s, send_window_end(s, s->snd_off));
 	send_pending_begin(s, pool_done);
 	error = send_on_pool(s, pool_run);
 	s->snd_lent = error == 0;

@@ -4,12 +4,15 @@
  * splice have in common; they differ in who fetches and how it is sent.
  *
  * What is sent in one step is asked for just before.  If it was evicted between
- * the fetch and the question, memory is short: then only that much is fetched, and
- * the third time the fetch is taken for the answer, so that it goes on.
+ * the fetch and the question, memory is short: then only that much is fetched, the
+ * second time in a row after a pause, and the third time the fetch is taken for the
+ * answer, so that it goes on.
  */
+#include <errno.h>
+
+#include "loop.h"
 #include "resident.h"
 #include "send_priv.h"
-#include "stats.h"
 
 #define FETCHES 3
 
@@ -30,13 +33,11 @@ fetch_done(struct pw_waiter *w)
 }
 
 static enum pw_send_status
-fetch_window(struct pw_send *s, off_t end, send_fetch_f fetch)
+fetch_range(struct pw_send *s, off_t from, off_t end, send_fetch_f fetch)
 {
-	off_t from = s->snd_off;
 	int error;
 
 	send_drop_acknowledged(s);
-	resident_round(s->snd_file, &from, &end);
 	s->snd_from = from;
 	s->snd_asked = end;
 	send_pending_begin(s, fetch_done);
@@ -44,23 +45,90 @@ fetch_window(struct pw_send *s, off_t end, send_fetch_f fetch)
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
+/* There is room for the window, or time has gone by: the question is asked again. */
+static void
+try_again(struct pw_waiter *w)
+{
+	struct pw_send *s = send_of_waiter(w);
+
+	send_pending_end(s, w->wt_error);
+	s->snd_done(s);
+}
+
+static void
+room_done(struct pw_waiter *w)
+{
+	struct pw_send *s = send_of_waiter(w);
+
+	s->snd_held += s->snd_wanted;
+	s->snd_granted = true;
+	try_again(w);
+}
+
+static enum pw_send_status
+fetch_window(struct pw_send *s, send_fetch_f fetch)
+{
+	off_t from = s->snd_off, end;
+	int error = 0;
+
+	if (!s->snd_granted)
+		send_window_choose(s);
+	end = send_window_end(s, from);
+	resident_round(s->snd_file, &from, &end);
+	if (!s->snd_granted) {
+		s->snd_wanted = (size_t)(end - from);
+		error = send_room_take(s, s->snd_wanted, room_done);
+		if (error == -EINPROGRESS)
+			return PW_SEND_PENDING;
+		if (error != 0)
+			return send_pending_fail(s, error);
+		s->snd_held += s->snd_wanted;
+	}
+	s->snd_granted = s->snd_short = false;
+	loop_count(s->snd_loop, COUNTED_MISSED);
+	return fetch_range(s, from, end, fetch);
+}
+
+static enum pw_send_status
+fetch_again(struct pw_send *s, send_fetch_f fetch)
+{
+	off_t from = s->snd_off, end = send_share_end(s);
+
+	s->snd_short = true;
+	if (s->snd_fetches == FETCHES - 1 && !s->snd_backed_off) {
+		s->snd_backed_off = true;
+		send_pending_begin(s, try_again);
+		loop_later(s->snd_loop, &s->snd_waiter);
+		return PW_SEND_PENDING;
+	}
+	s->snd_backed_off = false;
+	loop_count(s->snd_loop, COUNTED_EVICTED);
+	resident_round(s->snd_file, &from, &end);
+	return fetch_range(s, from, end, fetch);
+}
+
+static enum pw_send_status
+missing(struct pw_send *s, send_fetch_f fetch)
+{
+	if (send_ahead_wait(s)) {
+		loop_count(s->snd_loop, COUNTED_MISSED);
+		return PW_SEND_PENDING;
+	}
+	return s->snd_off < s->snd_asked ? fetch_again(s, fetch)
+					 : fetch_window(s, fetch);
+}
+
 enum pw_send_status
 send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 {
 	enum pw_send_status status;
-	off_t window = send_window_end(s), share = send_share_end(s);
+	off_t share = send_share_end(s);
 
 	if (s->snd_file != NULL && !resident_can_ask(s->snd_file))
 		return send_by_pool(s);
 	if (s->snd_len > 0 && s->snd_ready <= s->snd_off) {
-		if (!resident_ask(
-			s->snd_file, s->snd_off, share - s->snd_off)) {
-			loop_count(s->snd_loop, s->snd_fetches == 0
-						    ? COUNTED_MISSED
-						    : COUNTED_EVICTED);
-			return fetch_window(
-			    s, s->snd_fetches == 0 ? window : share, fetch);
-		}
+		if (!resident_ask(s->snd_file, s->snd_off, share - s->snd_off))
+			return missing(s, fetch);
 		loop_count(s->snd_loop, COUNTED_RESIDENT);
 		s->snd_ready = share;
 	}
@@ -71,5 +139,10 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 		s->snd_fetches = 0;
 	if (status == PW_SEND_WANT_WRITE)
 		s->snd_ready = -1;
+	if (s->snd_held > 0) {
+		send_room_settle(s);
+		if (fetch == send_fetch_by_pool)
+			send_ahead(s);
+	}
 	return status;
 }

@@ -52,11 +52,31 @@ enum pw_send_status send_prefetched(
     struct pw_send *, send_fetch_f, send_call_f);
 
 /*
- * Whether what is fetched next may come as large folios: then snd_folio is len, until
- * it is given back.  Loop's thread.
+ * The budget (room.h) for a window of len bytes, which done is told of if there is no
+ * room now: -EINPROGRESS, and pending until then; -EAGAIN if done is NULL.  settle gives back what
+ * has been sent of it.
  */
-void send_folio_take(struct pw_send *, size_t len);
-void send_folio_give(struct pw_send *);
+int send_room_take(
+    struct pw_send *, size_t len, void (*done)(struct pw_waiter *));
+void send_room_settle(struct pw_send *);
+
+/* What is sent as ADMIT_NEW, ... : rule 6. */
+enum admit send_admit(const struct pw_send *);
+
+/*
+ * Sets snd_window: how much to fetch now; and snd_lead.  By what the client has taken so far,
+ * or, for a new one, others.  measure: it has ended, if that began.
+ */
+void send_window_choose(struct pw_send *);
+void send_rate_measure(struct pw_send *);
+
+/*
+ * After something was sent: has the next window fetched if it is time.  wait: the transmission is
+ * pending until it comes; false: it is not on its way.  forget: the transmission ends.
+ */
+void send_ahead(struct pw_send *);
+bool send_ahead_wait(struct pw_send *);
+void send_ahead_forget(struct pw_send *);
 
 /* A send_fetch_f: by the threads of the file's device. */
 int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
@@ -104,10 +124,10 @@ void send_drop_rest(struct pw_send *);
 /* A send_call_f: sendfile(2). */
 int send_by_sendfile(struct pw_send *, size_t len, size_t *sent);
 
-/* End of the window that holds snd_off, cut at the end of the range. */
-off_t send_window_end(const struct pw_send *);
+/* End of the window that holds the byte at from, cut at the end of the range. */
+off_t send_window_end(const struct pw_send *, off_t from);
 
-/* The same, but at most a share away. */
+/* The same for snd_off, but at most a share away. */
 off_t send_share_end(const struct pw_send *);
 
 #endif

@@ -25,7 +25,7 @@ build_init(struct conf_build *b)
 	b->cb_conf = conf;
 	if (conf == NULL || conf_strv_add(&b->cb_set.set_index, "index.html"))
 		return out_of_memory();
-	b->cb_set.set_readahead = CONF_READAHEAD_AUTO;
+	b->cb_set.set_readahead = PW_READAHEAD_AUTO;
 	b->cb_set.set_cache = PW_CACHE_KEEP;
 
 	conf->conf_threads = 16;

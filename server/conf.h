@@ -16,12 +16,10 @@
 #include "lib/pagewise.h"
 #include "mime.h"
 
-#define CONF_READAHEAD_AUTO 0
-
 /* What a location inherits from its site, and a site from the top level. */
 struct settings {
 	const struct pw_send_path *set_send_path;
-	uint64_t set_readahead; /* bytes, or CONF_READAHEAD_AUTO */
+	uint64_t set_readahead; /* bytes, or PW_READAHEAD_AUTO */
 	enum pw_cache set_cache;
 	bool set_autoindex;
 	bool set_dotfiles;

@@ -263,10 +263,14 @@ static int
 set_readahead(struct settings *set, const char *text, struct conf_why *why)
 {
 	if (strcmp(text, "auto") == 0) {
-		set->set_readahead = CONF_READAHEAD_AUTO;
+		set->set_readahead = PW_READAHEAD_AUTO;
 		return 0;
 	}
-	return number_in_range(text, conf_size, 64 * K, 64 * M, ", or auto",
+	if (strcmp(text, "0") == 0) {
+		set->set_readahead = 0;
+		return 0;
+	}
+	return number_in_range(text, conf_size, 64 * K, 64 * M, ", 0 or auto",
 	    &set->set_readahead, why);
 }
 

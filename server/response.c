@@ -76,6 +76,7 @@ head_begin(struct conn *c, int number)
 	const struct status *status = find_status(number);
 
 	*rs = (struct response){
+	    .rs_send.snd_rate = rs->rs_send.snd_rate,
 	    .rs_status = number,
 	    .rs_settings = &c->cn_worker->wk_conf->conf_sites[0].site_set,
 	    .rs_close = status->close || !c->cn_request.rq_keepalive ||
@@ -369,6 +370,7 @@ piece_start(struct conn *c, const char *mem, size_t len)
 	    .snd_begun = rs->rs_sent > 0,
 	    .snd_mem = mem,
 	    .snd_mem_len = len,
+	    .snd_rate = s->snd_rate,
 	    .snd_done = on_sent,
 	};
 	if (rs->rs_piece < rs->rs_nranges) {
@@ -502,5 +504,5 @@ response_finish(struct conn *c)
 		free(rs->rs_ranges);
 	free(rs->rs_body);
 	pw_file_unref(&rs->rs_file);
-	*rs = (struct response){0};
+	*rs = (struct response){.rs_send.snd_rate = rs->rs_send.snd_rate};
 }

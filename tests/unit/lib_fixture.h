@@ -530,6 +530,7 @@ xfer_init(struct xfer *xf, const char *path, struct fixture *fx,
 	xf->xf_send.snd_loop = fx->fx_loop;
 	xf->xf_send.snd_sock = wr->wr_sock;
 	xf->xf_send.snd_file = file;
+	xf->xf_send.snd_readahead = PW_READAHEAD_AUTO;
 	xf->xf_send.snd_done = xfer_done;
 }
 

@@ -29,7 +29,7 @@ every_key_has_its_documented_default(void **state)
 	assert_int_equal(conf->conf_open_files, 1024);
 	assert_ptr_equal(
 	    set->set_send_path, pw_send_path(pw_send_path_names[0]));
-	assert_int_equal(set->set_readahead, CONF_READAHEAD_AUTO);
+	assert_int_equal(set->set_readahead, PW_READAHEAD_AUTO);
 	assert_int_equal(set->set_cache, PW_CACHE_KEEP);
 	assert_false(set->set_autoindex);
 	assert_false(set->set_dotfiles);
@@ -92,7 +92,7 @@ an_unset_value_inherits_and_a_set_one_does_not(void **state)
 	assert_null(y->set_index);
 
 	assert_true(b->site_set.set_autoindex);
-	assert_int_equal(b->site_set.set_readahead, CONF_READAHEAD_AUTO);
+	assert_int_equal(b->site_set.set_readahead, PW_READAHEAD_AUTO);
 	assert_string_equal(b->site_set.set_index[1], "b");
 	conf_destroy(&conf);
 }

@@ -1,0 +1,290 @@
+/*
+ * The next window is fetched while the last one is sent (lib/send_ahead.c), within
+ * the budget (lib/send_window.c).
+ */
+#include "lib_fixture.h"
+
+#include "lib/window.h"
+
+#define WINDOW	((off_t)WINDOW_MOST)
+#define WINDOWS 4
+#define SIZE	(WINDOWS * WINDOW)
+
+struct download {
+	struct fixture *dl_fx;
+	struct pw_file *dl_file;
+	struct wire dl_wire;
+	struct xfer dl_xfer;
+};
+
+/* Cold, and up to the moment at which its first window is there. */
+static void
+begin(struct download *dl, struct fixture *fx, const char *path)
+{
+	struct pw_send *s = &dl->dl_xfer.xf_send;
+
+	skip_unless(fx, NEED_EVICTION | NEED_CACHESTAT);
+	dl->dl_fx = fx;
+	dl->dl_file = new_file(fx, "f", (size_t)SIZE);
+	assert_true(evict(dl->dl_file->fil_fd, (size_t)SIZE));
+	wire_wide(&dl->dl_wire);
+	xfer_init(&dl->dl_xfer, path, fx, &dl->dl_wire, dl->dl_file);
+	s->snd_len = SIZE;
+}
+
+static void
+first_window(struct download *dl)
+{
+	pw_send_start(&dl->dl_xfer.xf_send);
+	assert_int_equal(xfer_step(&dl->dl_xfer), PW_SEND_PENDING);
+	settle(dl->dl_fx->fx_loop);
+	assert_int_equal(dl->dl_xfer.xf_done, 1);
+}
+
+static void
+end(struct download *dl)
+{
+	struct pw_pool_stats ps;
+
+	pw_send_finish(&dl->dl_xfer.xf_send);
+	settle(dl->dl_fx->fx_loop);
+	pw_pool_stats(dl->dl_fx->fx_pool, &ps);
+	assert_int_equal(ps.ps_unsent, 0);
+	assert_int_equal(dl->dl_file->fil_refs, 2); /* ours, the cache's */
+	pw_file_unref(&dl->dl_file);
+	wire_close(&dl->dl_wire);
+}
+
+static enum pw_send_status
+step(struct download *dl)
+{
+	enum pw_send_status status = xfer_step(&dl->dl_xfer);
+
+	if (status == PW_SEND_WANT_WRITE)
+		wire_flush(&dl->dl_wire);
+	return status;
+}
+
+/* Steps until it has sent so much of the file. */
+static void
+send_up_to(struct download *dl, off_t off)
+{
+	while (dl->dl_xfer.xf_send.snd_off < off)
+		assert_int_not_equal(step(dl), PW_SEND_PENDING);
+}
+
+static struct pw_loop_stats
+stats(const struct download *dl)
+{
+	struct pw_loop_stats ls;
+
+	pw_loop_stats(dl->dl_fx->fx_loop, &ls);
+	return ls;
+}
+
+static void
+whole_file_is_right(struct download *dl)
+{
+	off_t i;
+
+	wire_await(&dl->dl_wire, (size_t)SIZE);
+	for (i = 0; i < SIZE; i++)
+		if ((unsigned char)dl->dl_wire.wr_data[i] != byte_at(i))
+			fail_msg("byte %lld", (long long)i);
+}
+
+/* Where each comes in time, the first is the only one that is waited for. */
+static void
+only_the_first_window_is_waited_for(void **state)
+{
+	struct download dl;
+
+	begin(&dl, *state, "nodiskio");
+	first_window(&dl);
+	while (step(&dl) != PW_SEND_DONE)
+		settle(dl.dl_fx->fx_loop);
+	assert_int_equal(dl.dl_xfer.xf_pending, 1);
+	assert_int_equal(stats(&dl).ls_missed, 1);
+	assert_int_equal(stats(&dl).ls_ahead, WINDOWS - 1);
+	assert_int_equal(stats(&dl).ls_evicted, 0);
+	whole_file_is_right(&dl);
+	end(&dl);
+}
+
+static void
+who_comes_too_early_waits_for_it_once(void **state)
+{
+	struct download dl;
+	struct gate gt;
+
+	begin(&dl, *state, "nodiskio");
+	first_window(&dl);
+	gate_shut(&gt, dl.dl_file->fil_device, dl.dl_fx->fx_loop);
+	send_up_to(&dl, WINDOW);
+	assert_int_equal(step(&dl), PW_SEND_PENDING);
+	assert_int_equal(dl.dl_xfer.xf_done, 1);
+	gate_open(&gt);
+	settle(dl.dl_fx->fx_loop);
+	assert_int_equal(dl.dl_xfer.xf_done, 2);
+	assert_int_equal(stats(&dl).ls_ahead, 1);
+	assert_int_equal(
+	    xfer_run(&dl.dl_xfer, &dl.dl_wire, UINT64_MAX), PW_SEND_DONE);
+	whole_file_is_right(&dl);
+	end(&dl);
+}
+
+static void
+a_wait_for_it_can_be_cancelled(void **state)
+{
+	struct download dl;
+	struct gate gt;
+
+	begin(&dl, *state, "nodiskio");
+	first_window(&dl);
+	gate_shut(&gt, dl.dl_file->fil_device, dl.dl_fx->fx_loop);
+	send_up_to(&dl, WINDOW);
+	assert_int_equal(step(&dl), PW_SEND_PENDING);
+	pw_send_cancel(&dl.dl_xfer.xf_send);
+	assert_int_equal(dl.dl_xfer.xf_done, 1);
+	gate_open(&gt);
+	settle(dl.dl_fx->fx_loop);
+	assert_int_equal(dl.dl_xfer.xf_done, 2);
+	assert_int_equal(step(&dl), PW_SEND_ERROR);
+	end(&dl);
+}
+
+/* It has its own reference, and nobody is told. */
+static void
+who_ends_before_it_comes_leaves_it_behind(void **state)
+{
+	struct download dl;
+	struct gate gt;
+
+	begin(&dl, *state, "nodiskio");
+	first_window(&dl);
+	gate_shut(&gt, dl.dl_file->fil_device, dl.dl_fx->fx_loop);
+	send_up_to(&dl, WINDOW);
+	pw_send_finish(&dl.dl_xfer.xf_send);
+	memset(&dl.dl_xfer, 0x5a, sizeof(dl.dl_xfer));
+	assert_int_equal(dl.dl_file->fil_refs, 3);
+	gate_open(&gt);
+	settle(dl.dl_fx->fx_loop);
+	dl.dl_xfer.xf_send.snd_file = NULL;
+	end(&dl);
+}
+
+static void
+without_read_ahead_a_share_is_fetched(void **state)
+{
+	struct download dl;
+	int fd;
+
+	begin(&dl, *state, "nodiskio");
+	dl.dl_xfer.xf_send.snd_readahead = 0;
+	first_window(&dl);
+	fd = dl.dl_file->fil_fd;
+	assert_in_range(
+	    pages_resident(fd, 0, (size_t)SIZE), 0, pages_in(SHARE));
+	send_up_to(&dl, SHARE);
+	assert_int_equal(stats(&dl).ls_ahead, 0);
+	assert_int_equal(
+	    xfer_run(&dl.dl_xfer, &dl.dl_wire, UINT64_MAX), PW_SEND_DONE);
+	assert_int_equal(stats(&dl).ls_ahead, 0);
+	assert_in_range(stats(&dl).ls_missed, SIZE / SHARE, SIZE / SHARE + 8);
+	whole_file_is_right(&dl);
+	end(&dl);
+}
+
+/* All that the device may have is another's. */
+static size_t
+take_all_room(struct download *dl)
+{
+	struct pw_device *dv = dl->dl_file->fil_device;
+	struct pw_pool_stats ps;
+	size_t len;
+
+	pw_pool_stats(dl->dl_fx->fx_pool, &ps);
+	len = (size_t)ps.ps_unsent_max / 3 * 2 + 3;
+	assert_int_equal(pool_room_take(dv, len, ADMIT_BEGUN, false,
+			     dl->dl_fx->fx_loop, NULL),
+	    0);
+	return len;
+}
+
+static void
+without_room_it_waits_until_there_is_some(void **state)
+{
+	struct download dl;
+	size_t taken;
+
+	begin(&dl, *state, "nodiskio");
+	taken = take_all_room(&dl);
+	pw_send_start(&dl.dl_xfer.xf_send);
+	assert_int_equal(xfer_step(&dl.dl_xfer), PW_SEND_PENDING);
+	usleep(10000);
+	pw_loop_drain(dl.dl_fx->fx_loop);
+	assert_int_equal(dl.dl_xfer.xf_done, 0);
+	assert_int_equal(stats(&dl).ls_held, 1);
+	pool_room_give(dl.dl_file->fil_device, taken);
+	settle(dl.dl_fx->fx_loop);
+	assert_int_equal(dl.dl_xfer.xf_done, 1);
+	assert_int_equal(
+	    xfer_run(&dl.dl_xfer, &dl.dl_wire, UINT64_MAX), PW_SEND_DONE);
+	assert_int_equal(stats(&dl).ls_held, 1);
+	whole_file_is_right(&dl);
+	end(&dl);
+}
+
+static void
+who_is_cancelled_without_room_gives_it_back(void **state)
+{
+	struct download dl;
+	size_t taken;
+
+	begin(&dl, *state, "nodiskio");
+	taken = take_all_room(&dl);
+	pw_send_start(&dl.dl_xfer.xf_send);
+	assert_int_equal(xfer_step(&dl.dl_xfer), PW_SEND_PENDING);
+	pw_send_cancel(&dl.dl_xfer.xf_send);
+	pool_room_give(dl.dl_file->fil_device, taken);
+	settle(dl.dl_fx->fx_loop);
+	assert_int_equal(dl.dl_xfer.xf_done, 1);
+	end(&dl);
+}
+
+/* The window is small then, and the next one is not fetched early. */
+static void
+where_memory_is_short_windows_are_small(void **state)
+{
+	struct download dl;
+	size_t taken;
+
+	begin(&dl, *state, "nodiskio");
+	taken = take_all_room(&dl);
+	pool_room_give(dl.dl_file->fil_device, WINDOW_MOST);
+	first_window(&dl);
+	assert_in_range(pages_resident(dl.dl_file->fil_fd, 0, (size_t)SIZE), 1,
+	    pages_in(WINDOW_LEAST));
+	pool_room_give(dl.dl_file->fil_device, taken - WINDOW_MOST);
+	end(&dl);
+}
+
+#define TEST(f)	  cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define NARROW(f) cmocka_unit_test_setup_teardown(f, setup_one_thread, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(only_the_first_window_is_waited_for),
+	    NARROW(who_comes_too_early_waits_for_it_once),
+	    NARROW(a_wait_for_it_can_be_cancelled),
+	    NARROW(who_ends_before_it_comes_leaves_it_behind),
+	    TEST(without_read_ahead_a_share_is_fetched),
+	    TEST(without_room_it_waits_until_there_is_some),
+	    TEST(who_is_cancelled_without_room_gives_it_back),
+	    TEST(where_memory_is_short_windows_are_small),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
