@@ -27,7 +27,8 @@
 #define POOL_LARGE   ((size_t)128 << 10) /* worth a turn: 30 us to submit */
 #define POOL_ROOM    2 /* of memory: the budget for what is not sent yet */
 #define POOL_NEW     4 /* windows of new transmissions before one of another */
-#define POOL_TURNS   8 /* processors that are told apart */
+#define POOL_LONG    ((size_t)16 << 20) /* bytes of downloads under way */
+#define POOL_TURNS   8		       /* processors that are told apart */
 #define DEVICE_HASH  256 /* windows in flight, by file and offset */
 
 struct window {
@@ -37,7 +38,6 @@ struct window {
 	uint64_t win_dev;
 	uint64_t win_ino;
 	off_t win_off;
-	size_t win_len;
 	bool win_folio;
 	struct window *win_next; /* hash chain; device's lock */
 };
@@ -51,6 +51,7 @@ struct pw_device {
 	dev_t dv_id;
 	struct jobs dv_queue[JOB_KINDS];
 	unsigned dv_news; /* taken in a row while others waited */
+	size_t dv_long;	  /* bytes of the jobs that run and are JOB_LONG */
 	unsigned dv_queued;
 	unsigned dv_threads;
 	unsigned dv_idle;
@@ -360,7 +361,7 @@ window_run(struct job *job)
 	struct window *win = (struct window *)job;
 
 	return pool_read(win->win_device, win->win_fd, win->win_off,
-	    win->win_len, win->win_folio);
+	    win->win_job.job_len, win->win_folio);
 }
 
 /* Device's lock is held. */
@@ -382,7 +383,7 @@ window_ended(struct pw_device *dv, struct window *win, uint64_t took)
 	uint64_t before = dv->dv_latency;
 
 	window_unlink(win);
-	dv->dv_bytes += win->win_len;
+	dv->dv_bytes += win->win_job.job_len;
 	dv->dv_latency = before == 0 ? took : before - before / 8 + took / 8;
 }
 
@@ -396,6 +397,10 @@ job_finish(struct pw_device *dv, struct job *job)
 	pthread_mutex_lock(&dv->dv_lock);
 	if (job->job_run == window_run)
 		window_ended(dv, (struct window *)job, took);
+	if (job->job_kind == JOB_LONG)
+		dv->dv_long -= job->job_len;
+	if (dv->dv_queued > 0)
+		pthread_cond_signal(&dv->dv_work);
 	w = job->job_waiters;
 	dv->dv_ended++;
 	pw_histogram_add(&dv->dv_wait, took);
@@ -403,38 +408,51 @@ job_finish(struct pw_device *dv, struct job *job)
 	return w;
 }
 
+/* Device's lock is held, as in the next two.  What is under way delays what comes. */
+static bool
+may_begin(const struct pw_device *dv)
+{
+	const struct job *job = STAILQ_FIRST(&dv->dv_queue[JOB_LONG]);
+
+	return job != NULL &&
+	       (dv->dv_long == 0 || dv->dv_long + job->job_len <= POOL_LONG);
+}
+
 /*
- * Device's lock is held.  What is short goes first; then windows of what has sent nothing yet,
- * of which POOL_NEW in a row go before one that is the next of a download.
+ * What is short goes first; then windows of what has sent nothing yet, of which
+ * POOL_NEW in a row go before one that is the next of a download.
  */
 static struct jobs *
 next_queue(struct pw_device *dv)
 {
 	struct jobs *queue = dv->dv_queue;
-	bool news = !STAILQ_EMPTY(&queue[JOB_NEW]);
+	bool begins = may_begin(dv);
 
 	if (!STAILQ_EMPTY(&queue[JOB_SHORT]))
 		return &queue[JOB_SHORT];
-	if (news &&
-	    (dv->dv_news < POOL_NEW || STAILQ_EMPTY(&queue[JOB_LONG]))) {
+	if (!STAILQ_EMPTY(&queue[JOB_NEW]) &&
+	    (dv->dv_news < POOL_NEW || !begins)) {
 		dv->dv_news++;
 		return &queue[JOB_NEW];
 	}
 	dv->dv_news = 0;
-	return &queue[JOB_LONG];
+	return begins ? &queue[JOB_LONG] : NULL;
 }
 
-/* Device's lock is held.  NULL: there is none. */
+/* NULL: there is none, or none that may begin. */
 static struct job *
 job_next(struct pw_device *dv)
 {
 	struct jobs *jobs = next_queue(dv);
-	struct job *job = STAILQ_FIRST(jobs);
+	struct job *job;
 
-	if (job != NULL) {
-		STAILQ_REMOVE_HEAD(jobs, job_next);
-		dv->dv_queued--;
-	}
+	if (jobs == NULL)
+		return NULL;
+	job = STAILQ_FIRST(jobs);
+	STAILQ_REMOVE_HEAD(jobs, job_next);
+	dv->dv_queued--;
+	if (job->job_kind == JOB_LONG)
+		dv->dv_long += job->job_len;
 	return job;
 }
 
@@ -572,7 +590,7 @@ window_covering(
 	for (; win != NULL; win = win->win_next)
 		if (win->win_ino == file->fil_ino &&
 		    win->win_dev == file->fil_dev && win->win_off <= off &&
-		    win->win_off + (off_t)win->win_len >= end)
+		    win->win_off + (off_t)win->win_job.job_len >= end)
 			break;
 	return win;
 }
@@ -588,12 +606,12 @@ window_create(
 		return NULL;
 	win->win_job.job_run = window_run;
 	win->win_job.job_kind = kind;
+	win->win_job.job_len = len;
 	win->win_device = file->fil_device;
 	win->win_fd = file->fil_fd;
 	win->win_dev = file->fil_dev;
 	win->win_ino = file->fil_ino;
 	win->win_off = off;
-	win->win_len = len;
 	win->win_folio = folio;
 	return win;
 }

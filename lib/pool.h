@@ -33,6 +33,7 @@ struct job {
 	struct pw_waiter *job_waiters; /* device's lock */
 	uint64_t job_since;	       /* when it was queued */
 	enum job_kind job_kind;
+	size_t job_len; /* bytes that it reads; 0: few, or who knows */
 	STAILQ_ENTRY(job) job_next; /* the same */
 };
 

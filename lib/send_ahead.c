@@ -65,7 +65,7 @@ ahead_done(struct pw_waiter *w)
 		arrived(ah, s, w->wt_error);
 	pw_file_unref(&ah->ah_file);
 	free(ah);
-	if (waited)
+	if (s != NULL && waited)
 		s->snd_done(s);
 }
 

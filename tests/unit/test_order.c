@@ -1,0 +1,124 @@
+/*
+ * In which order a device's jobs are run (lib/pool.c): fair to those who come
+ * for little, and who come first.
+ */
+#include "lib_fixture.h"
+
+#define DEVICE ((dev_t)4711)
+#define MOST   16
+#define LONG   ((size_t)16 << 20) /* bytes of downloads at a time */
+
+struct named_job {
+	struct job nj_job;
+	char nj_name;
+};
+
+/* Of one thread, or in the order in which they came to an end. */
+static char ran[MOST + 1];
+static size_t nran;
+
+static int
+run(struct job *job)
+{
+	ran[nran++] = ((struct named_job *)job)->nj_name;
+	return 0;
+}
+
+static void
+submit(struct fixture *fx, enum job_kind kind, char name, size_t len,
+    struct pw_waiter *w)
+{
+	struct named_job *nj = calloc(1, sizeof(*nj));
+
+	assert_non_null(nj);
+	nj->nj_job.job_run = run;
+	nj->nj_job.job_kind = kind;
+	nj->nj_job.job_len = len;
+	nj->nj_name = name;
+	w->wt_done = nothing_done;
+	assert_int_equal(pool_submit(pool_device(fx->fx_pool, DEVICE),
+			     &nj->nj_job, ADMIT_BEGUN, fx->fx_loop, w),
+	    0);
+}
+
+static int
+setup_empty(void **state)
+{
+	nran = 0;
+	memset(ran, 0, sizeof(ran));
+	return setup_with(state, 1, 0, 0);
+}
+
+static int
+setup_two(void **state)
+{
+	nran = 0;
+	memset(ran, 0, sizeof(ran));
+	return setup_with(state, 2, 0, 0);
+}
+
+static void
+short_before_new_before_long_but_not_always(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_waiter waiters[MOST];
+	struct gate gt;
+	size_t n = 0;
+	char name;
+
+	gate_shut(&gt, pool_device(fx->fx_pool, DEVICE), fx->fx_loop);
+	for (name = 'a'; name <= 'b'; name++)
+		submit(fx, JOB_LONG, name, 1, &waiters[n++]);
+	for (name = 'A'; name <= 'F'; name++)
+		submit(fx, JOB_NEW, name, 1, &waiters[n++]);
+	for (name = '0'; name <= '1'; name++)
+		submit(fx, JOB_SHORT, name, 1, &waiters[n++]);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_string_equal(ran, "01ABCDaEFb");
+}
+
+/* Two threads: a gate that counts as a download of LONG bytes holds one. */
+static void
+so_many_bytes_of_downloads_are_under_way_and_no_more(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE);
+	struct gate_job *gj = calloc(1, sizeof(*gj));
+	struct pw_waiter waiters[MOST];
+	struct gate gt = {.gt_waiter.wt_done = nothing_done};
+
+	assert_non_null(gj);
+	sem_init(&gt.gt_begun, 0, 0);
+	sem_init(&gt.gt_open, 0, 0);
+	gj->gj_job.job_run = gate_run;
+	gj->gj_job.job_len = LONG;
+	gj->gj_gate = &gt;
+	assert_int_equal(pool_submit(dv, &gj->gj_job, ADMIT_BEGUN, fx->fx_loop,
+			     &gt.gt_waiter),
+	    0);
+	sem_await(&gt.gt_begun);
+	submit(fx, JOB_LONG, 'a', 1, &waiters[0]);
+	submit(fx, JOB_NEW, 'A', LONG, &waiters[1]);
+	while (pw_loop_pending(fx->fx_loop) > 2)
+		pw_loop_drain(fx->fx_loop);
+	assert_string_equal(ran, "A");
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_string_equal(ran, "Aa");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		short_before_new_before_long_but_not_always, setup_empty,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		so_many_bytes_of_downloads_are_under_way_and_no_more, setup_two,
+		teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
