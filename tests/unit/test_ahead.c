@@ -269,6 +269,40 @@ where_memory_is_short_windows_are_small(void **state)
 	end(&dl);
 }
 
+/* Once at once, then after a pause; the third fetch is taken for the answer. */
+static void
+what_is_evicted_is_fetched_again_after_a_pause(void **state)
+{
+	struct download dl;
+	int fd;
+
+	begin(&dl, *state, "nodiskio");
+	first_window(&dl);
+	fd = dl.dl_file->fil_fd;
+	assert_true(evict(fd, (size_t)SIZE));
+	assert_int_equal(step(&dl), PW_SEND_PENDING);
+	settle(dl.dl_fx->fx_loop);
+	assert_int_equal(stats(&dl).ls_evicted, 1);
+	assert_in_range(
+	    pages_resident(fd, 0, (size_t)SIZE), 0, pages_in(SHARE));
+	assert_true(evict(fd, (size_t)SIZE));
+	assert_int_equal(step(&dl), PW_SEND_PENDING);
+	usleep(10000);
+	pw_loop_drain(dl.dl_fx->fx_loop);
+	assert_int_equal(dl.dl_xfer.xf_done, 2);
+	assert_int_equal(pages_resident(fd, 0, (size_t)SIZE), 0);
+	pw_loop_tick(dl.dl_fx->fx_loop, loop_now());
+	settle(dl.dl_fx->fx_loop);
+	assert_int_equal(dl.dl_xfer.xf_done, 3);
+	assert_int_equal(step(&dl), PW_SEND_PENDING);
+	settle(dl.dl_fx->fx_loop);
+	assert_int_equal(stats(&dl).ls_evicted, 2);
+	assert_true(evict(fd, (size_t)SIZE));
+	assert_int_not_equal(step(&dl), PW_SEND_PENDING);
+	assert_true(dl.dl_xfer.xf_send.snd_off > 0);
+	end(&dl);
+}
+
 #define TEST(f)	  cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define NARROW(f) cmocka_unit_test_setup_teardown(f, setup_one_thread, teardown)
 
@@ -284,6 +318,7 @@ main(void)
 	    TEST(without_room_it_waits_until_there_is_some),
 	    TEST(who_is_cancelled_without_room_gives_it_back),
 	    TEST(where_memory_is_short_windows_are_small),
+	    TEST(what_is_evicted_is_fetched_again_after_a_pause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
