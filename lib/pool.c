@@ -28,7 +28,7 @@
 #define POOL_ROOM    2 /* of memory: the budget for what is not sent yet */
 #define POOL_NEW     4 /* windows of new transmissions before one of another */
 #define POOL_LONG    ((size_t)16 << 20) /* bytes of downloads under way */
-#define POOL_TURNS   8		       /* processors that are told apart */
+#define POOL_TURNS   8			/* processors that are told apart */
 #define DEVICE_HASH  256 /* windows in flight, by file and offset */
 
 struct window {
@@ -646,20 +646,14 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, bool folio,
 }
 
 int
-pool_room_take(struct pw_device *dv, size_t len, enum admit admit, bool slow,
-    struct pw_loop *lp, struct pw_waiter *w)
+pool_room_take(struct pw_device *dv, size_t len, bool slow, struct pw_loop *lp,
+    struct pw_waiter *w)
 {
-	struct pw_pool *pl = dv->dv_pool;
 	int error;
 
-	if (admit == ADMIT_NEW &&
-	    room_held(pl->pl_room, &dv->dv_room) >= pl->pl_conf.ppc_queue) {
-		pl->pl_refused++;
-		return -EAGAIN;
-	}
 	if (w != NULL)
 		w->wt_loop = lp;
-	error = room_take(pl->pl_room, &dv->dv_room, len, slow, w);
+	error = room_take(dv->dv_pool->pl_room, &dv->dv_room, len, slow, w);
 	if (error == -EINPROGRESS)
 		lp->lp_pending++;
 	return error;

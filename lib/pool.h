@@ -60,13 +60,12 @@ int pool_fetch(struct pw_file *, off_t off, size_t len, bool folio, enum admit,
     struct pw_waiter *);
 
 /*
- * The budget for bytes that were fetched and not sent, or are being fetched: half of memory,
- * see room.h.  slow: of those that are held it is one of the last.  As room_take, but -EAGAIN
- * also for a new transmission if as many are held as the queue may have (counted).  Loop's
- * thread.
+ * The budget for bytes that were fetched and not sent, or are being fetched: half of
+ * memory, see room.h.  slow: of those that are held it is one of the last.  As
+ * room_take.  Loop's thread.
  */
-int pool_room_take(struct pw_device *, size_t len, enum admit, bool slow,
-    struct pw_loop *, struct pw_waiter *);
+int pool_room_take(struct pw_device *, size_t len, bool slow, struct pw_loop *,
+    struct pw_waiter *);
 void pool_room_give(struct pw_device *, size_t len);
 bool pool_room_plenty(struct pw_device *);
 

@@ -192,14 +192,3 @@ room_max(const struct room *rm)
 {
 	return rm->rm_max;
 }
-
-size_t
-room_held(struct room *rm, const struct room_part *rp)
-{
-	size_t n;
-
-	pthread_mutex_lock(&rm->rm_lock);
-	n = rp->rp_nheld;
-	pthread_mutex_unlock(&rm->rm_lock);
-	return n;
-}

@@ -53,7 +53,4 @@ bool room_plenty(struct room *, struct room_part *);
 size_t room_used(struct room *);
 size_t room_max(const struct room *);
 
-/* How many are held. */
-size_t room_held(struct room *, const struct room_part *);
-
 #endif

@@ -163,8 +163,8 @@ send_pending_fail(struct pw_send *s, int error)
 }
 
 /* What happens to a job that finds the queue full: rule 6. */
-enum admit
-send_admit(const struct pw_send *s)
+static enum admit
+admit(const struct pw_send *s)
 {
 	return s->snd_begun || s->snd_sent > 0 ? ADMIT_BEGUN : ADMIT_NEW;
 }
@@ -194,7 +194,7 @@ send_on_pool(struct pw_send *s, int (*run)(struct pw_send *))
 	sj->sj_job.job_run = job_run;
 	sj->sj_send = s;
 	sj->sj_run = run;
-	error = pool_submit(s->snd_file->fil_device, &sj->sj_job, send_admit(s),
+	error = pool_submit(s->snd_file->fil_device, &sj->sj_job, admit(s),
 	    s->snd_loop, &s->snd_waiter);
 	if (error != 0)
 		free(sj);
@@ -205,7 +205,7 @@ int
 send_fetch_by_pool(struct pw_send *s, off_t off, size_t len)
 {
 	return pool_fetch(
-	    s->snd_file, off, len, s->snd_folio, send_admit(s), &s->snd_waiter);
+	    s->snd_file, off, len, s->snd_folio, admit(s), &s->snd_waiter);
 }
 
 int

@@ -60,9 +60,6 @@ int send_room_take(
     struct pw_send *, size_t len, void (*done)(struct pw_waiter *));
 void send_room_settle(struct pw_send *);
 
-/* What is sent as ADMIT_NEW, ... : rule 6. */
-enum admit send_admit(const struct pw_send *);
-
 /*
  * Sets snd_window: how much to fetch now; and snd_lead.  By what the client has taken so far,
  * or, for a new one, others.  measure: it has ended, if that began.

@@ -81,8 +81,8 @@ send_room_take(struct pw_send *s, size_t len, void (*done)(struct pw_waiter *))
 		send_pending_begin(s, done);
 		w = &s->snd_waiter;
 	}
-	error = pool_room_take(
-	    s->snd_file->fil_device, len, send_admit(s), slow, s->snd_loop, w);
+	error =
+	    pool_room_take(s->snd_file->fil_device, len, slow, s->snd_loop, w);
 	if (error == -EINPROGRESS)
 		loop_count(s->snd_loop, COUNTED_HELD);
 	else if (done != NULL)

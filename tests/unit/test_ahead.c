@@ -205,9 +205,8 @@ take_all_room(struct download *dl)
 
 	pw_pool_stats(dl->dl_fx->fx_pool, &ps);
 	len = (size_t)ps.ps_unsent_max / 3 * 2 + 3;
-	assert_int_equal(pool_room_take(dv, len, ADMIT_BEGUN, false,
-			     dl->dl_fx->fx_loop, NULL),
-	    0);
+	assert_int_equal(
+	    pool_room_take(dv, len, false, dl->dl_fx->fx_loop, NULL), 0);
 	return len;
 }
 
