@@ -25,7 +25,7 @@
 #define POOL_QUEUE   4096
 #define POOL_STACK   ((size_t)256 << 10)
 #define POOL_LARGE   ((size_t)128 << 10) /* worth a turn: 30 us to submit */
-#define POOL_ROOM    2 /* of memory: the budget for what is not sent yet */
+#define POOL_ROOM    3 /* of memory: the budget for what is not sent yet */
 #define POOL_NEW     4 /* windows of new transmissions before one of another */
 #define POOL_LONG    ((size_t)16 << 20) /* bytes of downloads under way */
 #define POOL_TURNS   8			/* processors that are told apart */

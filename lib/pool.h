@@ -60,7 +60,7 @@ int pool_fetch(struct pw_file *, off_t off, size_t len, bool folio, enum admit,
     struct pw_waiter *);
 
 /*
- * The budget for bytes that were fetched and not sent, or are being fetched: half of
+ * The budget for bytes that were fetched and not sent, or are being fetched: a third of
  * memory, see room.h.  slow: of those that are held it is one of the last.  As
  * room_take.  Loop's thread.
  */
