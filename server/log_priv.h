@@ -1,0 +1,81 @@
+/*
+ * log_priv: what the log*.c files share.  Nobody else includes this.
+ *
+ *   log.c         the worker's side; start and end
+ *   log_thread.c  the writer thread
+ *
+ * Struct log and its sinks belong to the writer thread while it runs; of a
+ * log_writer's fields, those marked so are shared.
+ */
+#ifndef SERVER_LOG_PRIV_H
+#define SERVER_LOG_PRIV_H
+
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "lib/ring.h"
+#include "log.h"
+#include "logline.h"
+#include "logsink.h"
+
+enum kind { KIND_ACCESS, KIND_NOTICE, KIND_ERROR, NKINDS };
+
+/* Lines on their way from one worker to one sink. */
+struct stream {
+	struct ring *st_ring; /* NULL: nobody wants them */
+	struct sink *st_sink;
+	bool st_nudged; /* the writer was told that it is half full */
+	atomic_uint_fast64_t st_lost; /* shared: worker adds, writer reads */
+};
+
+struct log_writer {
+	/*
+	 * Shared: the writer thread is about to block and wants to be woken.
+	 * Only ever exchanged, on both sides: whoever comes second sees what
+	 * the first one did, so either the worker sees the flag or the writer
+	 * sees the record.  One flag per worker, so that they share no line.
+	 */
+	alignas(64) atomic_bool lw_idle;
+	struct log *lw_log;
+	struct stream lw_streams[NKINDS];
+	struct stamp lw_stamps[LOGLINE_STAMPS];
+};
+
+struct log {
+	struct sink lg_sinks[NKINDS];
+	uint64_t lg_told[NKINDS];      /* losses reported so far */
+	uint64_t lg_tell_at[NKINDS];   /* ms, not before */
+	struct log_writer *lg_writers; /* the last one is the thread's own */
+	unsigned lg_nwriters;	       /* with that one */
+	int lg_wake;		       /* eventfd */
+	pthread_t lg_thread;
+	atomic_uint lg_beat; /* shared: how often it came back from a file */
+	atomic_int lg_busy;  /* shared: the kind of that file */
+	atomic_bool lg_want_reopen;
+	atomic_bool lg_want_stop;
+};
+
+static inline struct stream *
+log_stream(struct log *lg, unsigned slot)
+{
+	return &lg->lg_writers[slot / NKINDS].lw_streams[slot % NKINDS];
+}
+
+static inline unsigned
+log_slots(const struct log *lg)
+{
+	return lg->lg_nwriters * NKINDS;
+}
+
+static inline struct log_writer *
+log_own(struct log *lg)
+{
+	return &lg->lg_writers[lg->lg_nwriters - 1];
+}
+
+/* The writer thread; arg is the log. */
+void *log_thread(void *arg);
+
+#endif
