@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "lib/pagewise.h"
+#include "log.h"
 #include "mime.h"
 
 /* What a location inherits from its site, and a site from the top level. */
@@ -53,6 +54,7 @@ struct conf {
 	unsigned conf_workers; /* at least 1; auto is resolved */
 	unsigned conf_threads; /* prefetch threads per device */
 	char *conf_access_log; /* path, "-" for stdout, NULL for off */
+	enum log_format conf_log_format;
 	struct mime *conf_mime;
 
 	unsigned conf_head_timeout;	 /* seconds */

@@ -35,6 +35,7 @@ static const struct option options[] = {
     {"readahead", required_argument, NULL, OPT_KEY},
     {"cache", required_argument, NULL, OPT_KEY},
     {"access-log", required_argument, NULL, OPT_KEY},
+    {"log-format", required_argument, NULL, OPT_KEY},
     {"autoindex", no_argument, NULL, OPT_KEY},
     {NULL, 0, NULL, 0},
 };
@@ -68,6 +69,7 @@ print_help(void)
 	    " 64M\n"
 	    "    --cache keep|drop|auto   what becomes of fetched pages\n"
 	    "    --access-log FILE|-|off  where requests are logged\n"
+	    "    --log-format combined|json\n"
 	    "    --autoindex              list directories without an index\n",
 	    stdout);
 }

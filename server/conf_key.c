@@ -189,6 +189,21 @@ set_access_log(struct conf_build *b, const struct top_key *key,
 }
 
 static int
+set_log_format(struct conf_build *b, const struct top_key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)key;
+	if (strcmp(text, "combined") == 0)
+		b->cb_conf->conf_log_format = LOG_COMBINED;
+	else if (strcmp(text, "json") == 0)
+		b->cb_conf->conf_log_format = LOG_JSON;
+	else
+		return conf_why(
+		    why, -EINVAL, "\"%s\" is not combined or json", text);
+	return 0;
+}
+
+static int
 set_mime_types(struct conf_build *b, const struct top_key *key,
     const char *text, struct conf_why *why)
 {
@@ -223,6 +238,7 @@ static const struct top_key top_keys[] = {
     {"workers", set_workers, 0, 0, 1, 1024, NULL},
     NUMBER("threads", conf_threads, 1, 256, conf_number),
     OTHER("access_log", set_access_log),
+    OTHER("log_format", set_log_format),
     OTHER("mime_types", set_mime_types),
     NUMBER("head_timeout", conf_head_timeout, 1, 3600, conf_number),
     NUMBER("keepalive_timeout", conf_keepalive_timeout, 0, 86400, conf_number),

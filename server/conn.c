@@ -55,6 +55,7 @@ log_exchange(struct conn *c)
 	    .rec_line = rq->rq_line,
 	    .rec_referer = rq->rq_referer,
 	    .rec_agent = rq->rq_agent,
+	    .rec_host = rq->rq_host,
 	    .rec_duration = duration,
 	    .rec_wait = cut ? duration : rs->rs_wait,
 	};

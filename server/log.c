@@ -72,13 +72,15 @@ void
 log_access(struct log_writer *w, const struct log_record *rec)
 {
 	struct stream *st = &w->lw_streams[KIND_ACCESS];
+	enum log_format format = w->lw_log->lg_format;
 	char *p;
 
 	if (st->st_ring == NULL)
 		return;
-	p = stream_reserve(st, logline_bound(rec));
+	p = stream_reserve(st, logline_bound(rec, format));
 	if (p != NULL)
-		stream_commit(w, st, logline_access(p, rec, w->lw_stamps));
+		stream_commit(
+		    w, st, logline_access(p, rec, format, w->lw_stamps));
 }
 
 static void
@@ -244,7 +246,8 @@ log_free(struct log *lg)
 }
 
 int
-log_create(const char *access_path, unsigned nwriters, struct log **out)
+log_create(const char *access_path, enum log_format format, unsigned nwriters,
+    struct log **out)
 {
 	bool to_stdout = access_path != NULL && strcmp(access_path, "-") == 0;
 	struct log *lg;
@@ -254,6 +257,7 @@ log_create(const char *access_path, unsigned nwriters, struct log **out)
 	lg = calloc(1, sizeof(*lg));
 	if (lg == NULL)
 		return -ENOMEM;
+	lg->lg_format = format;
 	for (kind = 0; kind < NKINDS; kind++)
 		lg->lg_sinks[kind].sk_fd = -1;
 	lg->lg_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -275,6 +279,12 @@ log_create(const char *access_path, unsigned nwriters, struct log **out)
 fail:
 	log_free(lg);
 	return error;
+}
+
+uint64_t
+log_access_lost(struct log *lg)
+{
+	return log_lost(lg, KIND_ACCESS);
 }
 
 void

@@ -27,6 +27,8 @@
 struct log;	   /* the writer thread and its files */
 struct log_writer; /* one worker's end; used by that worker's thread only */
 
+enum log_format { LOG_COMBINED, LOG_JSON };
+
 struct log_record {
 	const struct sockaddr *rec_peer;
 	time_t rec_time;     /* of the request's arrival, seconds */
@@ -36,8 +38,9 @@ struct log_record {
 	uint64_t rec_bytes; /* the same with the head */
 	struct str rec_referer;
 	struct str rec_agent;
+	struct str rec_host;
 	uint64_t rec_duration; /* microseconds, head complete to last byte */
-	uint64_t rec_wait;     /* microseconds of it spent waiting for a disk */
+	uint64_t rec_wait; /* of it, while a disk was waited for: see conn.h */
 };
 
 /*
@@ -46,7 +49,8 @@ struct log_record {
  * it has something to say later.  stdout and stderr are those of this moment.
  * 0 or -errno; -ENXIO: a FIFO that nobody reads.
  */
-int log_create(const char *access_path, unsigned nwriters, struct log **);
+int log_create(
+    const char *access_path, enum log_format, unsigned nwriters, struct log **);
 
 /* i counts from 0.  Owned by the log; used by one thread only. */
 struct log_writer *log_writer(struct log *, unsigned i);
@@ -55,11 +59,24 @@ struct log_writer *log_writer(struct log *, unsigned i);
 bool log_access_on(const struct log_writer *);
 
 /*
- * Combined format, then bytes with the head, duration, disk wait:
+ * LOG_COMBINED: the combined format, then bytes with the head, duration, disk
+ * wait:
  *   ADDR - - [21/Nov/2026:02:13:54 +0000] "GET / HTTP/1.1" 200 512 "-"
  *       "curl/8" 771 153 0
  * A quote, a backslash and every byte outside 0x20-0x7E is written as \xHH,
- * so that a line cannot be forged.  Fields are cut at 2 KiB.
+ * so that a line cannot be forged.
+ *
+ * LOG_JSON: an object (RFC 8259) on a line, in ASCII:
+ *   {"time":"2026-11-21T02:13:54Z","remote":"192.0.2.7","method":"GET",
+ *    "target":"/","protocol":"HTTP/1.1","status":200,"bytes":771,
+ *    "body_bytes":512,"referer":null,"user_agent":"curl/8",
+ *    "host":"localhost","duration_us":153,"disk_wait_us":0}
+ * What was not sent is null.  Of a line that is no request line, method and
+ * protocol are null, and the target is all of it.  A character beyond ASCII is
+ * written as \uHHHH.  A backslash, a control character and a byte that is not UTF-8
+ * come out of a parser as the four characters \xHH; no other backslash does.
+ *
+ * Fields are cut at 2 KiB.
  */
 void log_access(struct log_writer *, const struct log_record *);
 
@@ -74,6 +91,9 @@ void log_warn(struct log_writer *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void log_error(struct log_writer *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Lines of the access log that were lost so far.  Any thread. */
+uint64_t log_access_lost(struct log *);
 
 /*
  * Asks the writer to close and re-open the access log (after rotation), also if

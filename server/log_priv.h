@@ -44,6 +44,7 @@ struct log_writer {
 };
 
 struct log {
+	enum log_format lg_format;
 	struct sink lg_sinks[NKINDS];
 	uint64_t lg_told[NKINDS];      /* losses reported so far */
 	uint64_t lg_tell_at[NKINDS];   /* ms, not before */
@@ -74,6 +75,9 @@ log_own(struct log *lg)
 {
 	return &lg->lg_writers[lg->lg_nwriters - 1];
 }
+
+/* Lines lost so far, of this kind; any thread. */
+uint64_t log_lost(struct log *, int kind);
 
 /* The writer thread; arg is the log. */
 void *log_thread(void *arg);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "logline.h"
+#include "utf8.h"
 
 static const char hex[] = "0123456789ABCDEF";
 
@@ -143,28 +144,43 @@ stamp_format(time_t t, char buf[static LOGLINE_STAMP])
  * localtime_r takes a lock.  Arrival times of slow requests lie behind those
  * of quick ones, so one remembered second would not do.
  */
-const char *
-logline_stamp(struct stamp cache[static LOGLINE_STAMPS], time_t t)
+static const char *
+stamp_get(struct stamp cache[static LOGLINE_STAMPS], time_t t,
+    void (*format)(time_t, char[static LOGLINE_STAMP]))
 {
 	struct stamp *stp = &cache[(uint64_t)t % LOGLINE_STAMPS];
 
 	if (stp->stp_time != t || stp->stp_text[0] == '\0') {
 		stp->stp_time = t;
-		stamp_format(t, stp->stp_text);
+		format(t, stp->stp_text);
 	}
 	return stp->stp_text;
 }
 
-size_t
-logline_bound(const struct log_record *rec)
+const char *
+logline_stamp(struct stamp cache[static LOGLINE_STAMPS], time_t t)
 {
-	return LOGLINE_FIXED +
-	       4 * (field_len(rec->rec_line) + field_len(rec->rec_referer) +
-		       field_len(rec->rec_agent));
+	return stamp_get(cache, t, stamp_format);
+}
+
+/* One byte of a field may become this many. */
+static size_t
+worst(enum log_format format)
+{
+	return format == LOG_JSON ? sizeof("\\\\xHH") - 1 : sizeof("\\xHH") - 1;
 }
 
 size_t
-logline_access(char *buf, const struct log_record *rec,
+logline_bound(const struct log_record *rec, enum log_format format)
+{
+	return LOGLINE_FIXED +
+	       worst(format) *
+		   (field_len(rec->rec_line) + field_len(rec->rec_referer) +
+		       field_len(rec->rec_agent) + field_len(rec->rec_host));
+}
+
+static size_t
+combined(char *buf, const struct log_record *rec,
     struct stamp cache[static LOGLINE_STAMPS])
 {
 	char *p = buf;
@@ -190,6 +206,138 @@ logline_access(char *buf, const struct log_record *rec,
 	p = put_number(p, rec->rec_wait);
 	*p++ = '\n';
 	return (size_t)(p - buf);
+}
+
+static char *
+put_unit(char *p, uint32_t unit)
+{
+	p = put_text(p, "\\u");
+	for (int shift = 12; shift >= 0; shift -= 4)
+		*p++ = hex[unit >> shift & 15];
+	return p;
+}
+
+/* Beyond U+FFFF in two halves, as UTF-16 has them (RFC 8259, 7). */
+static char *
+put_character(char *p, uint32_t c)
+{
+	if (c < 0x10000)
+		return put_unit(p, c);
+	p = put_unit(p, 0xd800 + (c - 0x10000) / 0x400);
+	return put_unit(p, 0xdc00 + c % 0x400);
+}
+
+static char *
+put_json_byte(char *p, char byte)
+{
+	unsigned char c = (unsigned char)byte;
+
+	if (!is_plain(c) || c == '\\') {
+		*p++ = '\\';
+		return put_hex(p, c);
+	}
+	if (c == '"')
+		*p++ = '\\';
+	*p++ = (char)c;
+	return p;
+}
+
+static char *
+put_json(char *p, const char *key, struct str s)
+{
+	size_t i, n, len = field_len(s);
+	uint32_t c;
+
+	p = put_text(p, key);
+	if (s.s_ptr == NULL)
+		return put_text(p, "null");
+	*p++ = '"';
+	for (i = 0; i < len; i += n) {
+		n = utf8_decode(s.s_ptr + i, len - i, &c);
+		if (n > 1)
+			p = put_character(p, c);
+		else {
+			p = put_json_byte(p, s.s_ptr[i]);
+			n = 1;
+		}
+	}
+	*p++ = '"';
+	return p;
+}
+
+static char *
+put_json_number(char *p, const char *key, uint64_t number)
+{
+	return put_number(put_text(p, key), number);
+}
+
+/* A line that was refused may be anything: then all of it is the target. */
+static char *
+put_json_line(char *p, struct str line)
+{
+	const struct str absent = {NULL, 0};
+	struct str method = absent, target = line, protocol = absent;
+	const char *first, *last;
+
+	if (line.s_len == 0)
+		target = absent;
+	first = line.s_len == 0 ? NULL : memchr(line.s_ptr, ' ', line.s_len);
+	last = line.s_len == 0 ? NULL : memrchr(line.s_ptr, ' ', line.s_len);
+	if (first != last &&
+	    memchr(first + 1, ' ', (size_t)(last - first) - 1) == NULL) {
+		method = (struct str){line.s_ptr, (size_t)(first - line.s_ptr)};
+		target = (struct str){first + 1, (size_t)(last - first) - 1};
+		protocol = (struct str){
+		    last + 1, line.s_len - (size_t)(last + 1 - line.s_ptr)};
+	}
+	p = put_json(p, ",\"method\":", method);
+	p = put_json(p, ",\"target\":", target);
+	return put_json(p, ",\"protocol\":", protocol);
+}
+
+static void
+stamp_json(time_t t, char buf[static LOGLINE_STAMP])
+{
+	struct tm tm;
+
+	if (gmtime_r(&t, &tm) == NULL) {
+		t = 0;
+		gmtime_r(&t, &tm);
+	}
+	strftime(buf, LOGLINE_STAMP, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static size_t
+json(char *buf, const struct log_record *rec,
+    struct stamp cache[static LOGLINE_STAMPS])
+{
+	char *p = buf;
+
+	p = put_text(p, "{\"time\":\"");
+	p = put_text(p, stamp_get(cache, rec->rec_time, stamp_json));
+	p = put_text(p, "\",\"remote\":\"");
+	p = put_peer(p, rec->rec_peer);
+	*p++ = '"';
+	p = put_json_line(p, rec->rec_line);
+	p = put_json_number(p, ",\"status\":",
+	    rec->rec_status < 0 ? 0 : (uint64_t)rec->rec_status);
+	p = put_json_number(p, ",\"bytes\":", rec->rec_bytes);
+	p = put_json_number(p, ",\"body_bytes\":", rec->rec_body);
+	p = put_json(p, ",\"referer\":", rec->rec_referer);
+	p = put_json(p, ",\"user_agent\":", rec->rec_agent);
+	p = put_json(p, ",\"host\":", rec->rec_host);
+	p = put_json_number(p, ",\"duration_us\":", rec->rec_duration);
+	p = put_json_number(p, ",\"disk_wait_us\":", rec->rec_wait);
+	p = put_text(p, "}\n");
+	return (size_t)(p - buf);
+}
+
+size_t
+logline_access(char *buf, const struct log_record *rec, enum log_format format,
+    struct stamp cache[static LOGLINE_STAMPS])
+{
+	return format == LOG_JSON ? json(buf, rec, cache)
+				  : combined(buf, rec, cache);
 }
 
 /* Quotes and backslashes stay as they are: nobody parses these. */

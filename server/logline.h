@@ -13,7 +13,7 @@
 #include "str.h"
 
 #define LOGLINE_FIELD	2048 /* bytes of a field or message before escaping */
-#define LOGLINE_FIXED	256  /* more than the rest of a line needs */
+#define LOGLINE_FIXED	512  /* more than the rest of a line needs */
 #define LOGLINE_MESSAGE (LOGLINE_FIXED + 4 * LOGLINE_FIELD)
 #define LOGLINE_STAMP	64
 #define LOGLINE_STAMPS	16 /* seconds that are remembered */
@@ -28,11 +28,11 @@ struct stamp {
 const char *logline_stamp(struct stamp[static LOGLINE_STAMPS], time_t);
 
 /* Room that logline_access may need at most. */
-size_t logline_bound(const struct log_record *);
+size_t logline_bound(const struct log_record *, enum log_format);
 
-/* Returns the length that was written. */
-size_t logline_access(
-    char *buf, const struct log_record *, struct stamp[static LOGLINE_STAMPS]);
+/* Returns the length that was written.  The stamps are of this format alone. */
+size_t logline_access(char *buf, const struct log_record *, enum log_format,
+    struct stamp[static LOGLINE_STAMPS]);
 
 /* "pagewise: " label text; needs LOGLINE_MESSAGE bytes.  label is short. */
 size_t logline_message(char *buf, const char *label, struct str text);

@@ -21,12 +21,12 @@ struct sink {
 	bool sk_socket;	  /* send(2) can be told not to block */
 	bool sk_blocking; /* write(2) may block: poll first, write little */
 
-	bool sk_full;	     /* took nothing more the last time */
-	bool sk_midline;     /* ends in a line, the rest is in the ring */
-	bool sk_torn;	     /* ends in a line, the rest was lost */
-	unsigned sk_turn;    /* the caller's: which ring is next */
-	int sk_error;	     /* why records were dropped last, errno or 0 */
-	uint64_t sk_dropped; /* records lost here */
+	bool sk_full;	  /* took nothing more the last time */
+	bool sk_midline;  /* ends in a line, the rest is in the ring */
+	bool sk_torn;	  /* ends in a line, the rest was lost */
+	unsigned sk_turn; /* the caller's: which ring is next */
+	int sk_error;	  /* why records were dropped last, errno or 0 */
+	_Atomic uint64_t sk_dropped; /* records lost here; any thread reads */
 };
 
 /* Opens for appending, 0640.  0 or -errno; -ENXIO: a FIFO nobody reads. */

@@ -118,8 +118,8 @@ create(struct server *sv)
 	if (roots_open(conf, roots_changed, sv, &sv->sv_roots) == -1 ||
 	    listener_bind(conf, sv->sv_fds) == -1)
 		return -1;
-	error = log_create(
-	    conf->conf_access_log, conf->conf_workers + 1, &sv->sv_log);
+	error = log_create(conf->conf_access_log, conf->conf_log_format,
+	    conf->conf_workers + 1, &sv->sv_log);
 	if (error != 0) {
 		log_error(NULL, "cannot open the access log %s: %s",
 		    conf->conf_access_log == NULL ? "" : conf->conf_access_log,

@@ -1,7 +1,9 @@
 """The access log: one line for every request, which no client can forge."""
 
 import calendar
+import json
 import os
+import random
 import re
 import signal
 import stat
@@ -222,6 +224,101 @@ def test_log_is_appended_to_and_not_for_everybody(serve, tree, log):
 def test_new_log_is_private(serve, tree, log):
     serve("--root", tree.root, "--access-log", log.path).get("/1.bin")
     assert stat.S_IMODE(log.path.stat().st_mode) & 0o027 == 0
+
+
+# ---------------------------------------------------------------------- JSON
+
+FIELDS = ["time", "remote", "method", "target", "protocol", "status", "bytes", "body_bytes",
+          "referer", "user_agent", "host", "duration_us", "disk_wait_us"]
+
+
+def sent_bytes(value):
+    """What was sent, from what a JSON parser makes of a field."""
+    parts = re.split(r"\\x([0-9A-F]{2})", value)
+    assert not any("\\" in part for part in parts[::2])
+    parts[::2] = [part.encode() for part in parts[::2]]
+    parts[1::2] = [bytes.fromhex(part) for part in parts[1::2]]
+    return b"".join(parts)
+
+
+class JsonLog(Log):
+    def objects(self, count):
+        wait_until(lambda: self.text().count("\n") >= count, "%d log lines" % count)
+        raw = self.path.read_bytes()
+        assert raw.isascii() and raw.count(b"\n") == count and raw.endswith(b"\n")
+        assert not re.search(rb"[\0-\x09\x0b-\x1f\x7f]", raw)
+        result = [json.loads(line) for line in raw.splitlines()]
+        assert all(list(x) == FIELDS for x in result)
+        return result
+
+
+@pytest.fixture
+def json_log(tmp_path):
+    return JsonLog(tmp_path / "json.log")
+
+
+@pytest.fixture
+def json_logged(serve, tree, json_log):
+    return serve("--root", tree.root, "--access-log", json_log.path, "--log-format", "json",
+                 "--workers", "1")
+
+
+def test_json_line_says_what_happened(json_logged, json_log):
+    before = int(time.time())
+    response = json_logged.get("/4097.bin?q", fields={"User-Agent": "curl/8"}, host="a.example:1")
+    (line,) = json_log.objects(1)
+    at = calendar.timegm(time.strptime(line.pop("time"), "%Y-%m-%dT%H:%M:%SZ"))
+    assert before - 1 <= at <= time.time() + 1
+    assert 0 <= line.pop("disk_wait_us") <= line.pop("duration_us")
+    assert line == {
+        "remote": "127.0.0.1", "method": "GET", "target": "/4097.bin?q", "protocol": "HTTP/1.1",
+        "status": 200, "bytes": len(response.raw) + 4097, "body_bytes": 4097, "referer": None,
+        "user_agent": "curl/8", "host": "a.example:1",
+    }
+
+
+def test_json_of_hostile_fields_is_what_was_sent(json_logged, json_log):
+    """Every byte that the server lets through, in any order."""
+    rng = random.Random(4)
+    allowed = [9, *range(0x20, 0x7F), *range(0x80, 0x100)]
+    values = [bytes(rng.choices(allowed, k=rng.randrange(300))).strip(b" \t") for _ in range(200)]
+    values += ["\u00e9\u2028\U0001f600\x85".encode(), b'"}\\n{"status":200}\\', b"\\x41\\u0041",
+               b"\xed\xa0\x80\xc0\x80\xf5", bytes(range(0x80, 0x100))]
+    with json_logged.connect() as c:
+        for value in values:
+            c.send(b"GET /1.bin HTTP/1.1\r\nHost: x\r\nReferer: r\r\nUser-Agent: " + value +
+                   b"\r\n\r\n")
+            assert c.response().status == 200
+        c.finish()
+    for line, value in zip(json_log.objects(len(values)), values):
+        assert sent_bytes(line["user_agent"]) == value
+        assert (line["referer"], line["status"]) == ("r", 200)
+
+
+@pytest.mark.parametrize(
+    "raw, line",
+    [
+        (b'GET /"\x01\xff HTTP/1.1\r\nHost: x\r\n\r\n', (b"GET", b'/"\x01\xff', b"HTTP/1.1")),
+        (b"GET / HTTP/1.1\n{}\r\n\r\n", (b"GET", b"/", b"HTTP/1.1")),
+        (b'\x16\x03\x01"}\n\n', (None, b'\x16\x03\x01"}', None)),
+        (b"\xc3\xa9 \x80\r\n\r\n", (None, b"\xc3\xa9 \x80", None)),
+    ],
+)
+def test_json_of_a_refused_line_is_what_was_sent(json_logged, json_log, raw, line):
+    with json_logged.connect() as c:
+        c.send(raw)
+        assert c.response().status == 400
+        c.eof()
+    (x,) = json_log.objects(1)
+    values = [x["method"], x["target"], x["protocol"]]
+    assert tuple(v if v is None else sent_bytes(v) for v in values) == line
+
+
+def test_json_of_long_fields_is_cut(json_logged, json_log):
+    json_logged.get("/4097.bin", fields={"User-Agent": "\xc3" * 5000, "Referer": '"' * 3000})
+    (x,) = json_log.objects(1)
+    assert sent_bytes(x["user_agent"]) == b"\xc3" * 2048
+    assert x["referer"] == '"' * 2048
 
 
 def test_everything_is_in_the_log_after_the_end(serve, tree, log):

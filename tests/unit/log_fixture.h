@@ -109,7 +109,7 @@ create_log_fd(
 	int saved_err = redirect(STDERR_FILENO, err);
 	int error;
 
-	error = log_create(path, n, lg);
+	error = log_create(path, LOG_COMBINED, n, lg);
 	restore(STDERR_FILENO, saved_err);
 	restore(STDOUT_FILENO, saved_out);
 	close(err);

@@ -10,6 +10,7 @@ every_key_of_the_file_is_understood(void **state)
 	struct conf *conf = must_load_text("listen = {\"127.0.0.1:1\", 2}\n"
 					   "workers = 3\nthreads = 4\n"
 					   "access_log = \"log\"\n"
+					   "log_format = json\n"
 					   "head_timeout = 5\n"
 					   "keepalive_timeout = 0\n"
 					   "send_timeout = 7\n"
@@ -32,6 +33,7 @@ every_key_of_the_file_is_understood(void **state)
 	assert_int_equal(conf->conf_nlisten, 2);
 	assert_int_equal(conf->conf_workers, 3);
 	assert_int_equal(conf->conf_threads, 4);
+	assert_int_equal(conf->conf_log_format, LOG_JSON);
 	assert_int_equal(conf->conf_head_timeout, 5);
 	assert_int_equal(conf->conf_keepalive_timeout, 0);
 	assert_int_equal(conf->conf_send_timeout, 7);
@@ -159,6 +161,7 @@ an_empty_string_is_an_error_for_every_key(void **state)
 	    {"workers", "the value is empty (1 to 1024, or auto)"},
 	    {"threads", "the value is empty (1 to 256)"},
 	    {"access_log", "the path is empty (\"off\" for none)"},
+	    {"log_format", "\"\" is not combined or json"},
 	    {"mime_types", "the path is empty"},
 	    {"max_head_size", "the value is empty (1K to 1M)"},
 	    {"readahead", "the value is empty (64K to 64M, 0 or auto)"},

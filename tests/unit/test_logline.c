@@ -20,16 +20,22 @@
 #include "server/logline.h"
 
 static void
-format_line(const struct log_record *rec, char *buf)
+format_as(const struct log_record *rec, enum log_format format, char *buf)
 {
 	struct stamp stamps[LOGLINE_STAMPS];
 	size_t len;
 
 	memset(stamps, 0, sizeof(stamps));
-	len = logline_access(buf, rec, stamps);
-	assert_true(len <= logline_bound(rec));
+	len = logline_access(buf, rec, format, stamps);
+	assert_true(len <= logline_bound(rec, format));
 	assert_int_equal(buf[len - 1], '\n');
 	buf[len - 1] = '\0';
+}
+
+static void
+format_line(const struct log_record *rec, char *buf)
+{
+	format_as(rec, LOG_COMBINED, buf);
 }
 
 static void
@@ -47,6 +53,113 @@ absent_and_empty_fields_are_a_dash(void **state)
 	assert_string_equal(buf,
 	    "- - - [21/Nov/2026:02:13:54 +0000] \"-\" 200 512 \"-\" \"-\" "
 	    "771 153 0");
+}
+
+static void
+json_has_every_field_and_null_for_what_was_not_sent(void **state)
+{
+	struct log_record rec = record();
+	char buf[4 * LOGLINE_MESSAGE];
+
+	(void)state;
+	rec.rec_host = STR("a.example");
+	format_as(&rec, LOG_JSON, buf);
+	assert_string_equal(buf,
+	    "{\"time\":\"2026-11-21T02:13:54Z\",\"remote\":\"0.0.0.0\","
+	    "\"method\":\"GET\",\"target\":\"/\","
+	    "\"protocol\":\"HTTP/1.1\",\"status\":200,\"bytes\":771,"
+	    "\"body_bytes\":512,\"referer\":null,\"user_agent\":\"curl/8\","
+	    "\"host\":\"a.example\",\"duration_us\":153,\"disk_wait_us\":0}");
+}
+
+/* The values of method, target and protocol. */
+static void
+assert_json_line(struct str line, const char *expected)
+{
+	struct log_record rec = record();
+	char buf[4 * LOGLINE_MESSAGE];
+
+	rec.rec_line = line;
+	format_as(&rec, LOG_JSON, buf);
+	if (strstr(buf, expected) == NULL)
+		fail_msg("%s is not in %s", expected, buf);
+}
+
+static void
+json_target_is_the_whole_of_a_line_that_is_no_request_line(void **state)
+{
+	(void)state;
+	assert_json_line(
+	    STR(""), "\"method\":null,\"target\":null,\"protocol\":null,");
+	assert_json_line((struct str){NULL, 0},
+	    "\"method\":null,\"target\":null,\"protocol\":null,");
+	assert_json_line(STR("GET"),
+	    "\"method\":null,\"target\":\"GET\",\"protocol\":null,");
+	assert_json_line(STR("GET /"),
+	    "\"method\":null,\"target\":\"GET /\",\"protocol\":null,");
+	assert_json_line(STR("GET /a b HTTP/1.1"),
+	    "\"method\":null,\"target\":\"GET /a b HTTP/1.1\","
+	    "\"protocol\":null,");
+	assert_json_line(
+	    STR(" "), "\"method\":null,\"target\":\" \",\"protocol\":null,");
+	assert_json_line(
+	    STR("  "), "\"method\":\"\",\"target\":\"\",\"protocol\":\"\",");
+}
+
+static void
+json_is_ascii_whatever_bytes_were_sent(void **state)
+{
+	static const struct {
+		struct str sent;
+		const char *written;
+	} table[] = {
+	    {{"", 0}, "\"\""},
+	    {{"a\"b", 3}, "\"a\\\"b\""},
+	    {{"a\\b", 3}, "\"a\\\\x5Cb\""},
+	    {{"\0\n\x1f\x7f", 4}, "\"\\\\x00\\\\x0A\\\\x1F\\\\x7F\""},
+	    {{"\xc3\xa9", 2}, "\"\\u00E9\""},
+	    {{"\xc2\x85\xe2\x80\xa8", 5}, "\"\\u0085\\u2028\""},
+	    {{"\xf0\x9f\x98\x80", 4}, "\"\\uD83D\\uDE00\""},
+	    {{"\xf4\x8f\xbf\xbf", 4}, "\"\\uDBFF\\uDFFF\""},
+	    {{"\xed\xa0\x80", 3}, "\"\\\\xED\\\\xA0\\\\x80\""},
+	    {{"\xc3", 1}, "\"\\\\xC3\""},
+	    {{"\xff\xc3\xa9\x80", 4}, "\"\\\\xFF\\u00E9\\\\x80\""},
+	};
+	char buf[4 * LOGLINE_MESSAGE], expected[128];
+	struct log_record rec = record();
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		rec.rec_referer = table[i].sent;
+		format_as(&rec, LOG_JSON, buf);
+		snprintf(expected, sizeof(expected), "\"referer\":%s,",
+		    table[i].written);
+		if (strstr(buf, expected) == NULL)
+			fail_msg("%s is not in %s", expected, buf);
+	}
+}
+
+static void
+json_of_the_worst_fields_is_within_its_bound(void **state)
+{
+	static char worst[3000];
+	char *buf = malloc(10 * LOGLINE_MESSAGE);
+	struct log_record rec = record();
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+
+	(void)state;
+	memset(worst, 0xff, sizeof(worst));
+	memset(&in6.sin6_addr, 0xaa, sizeof(in6.sin6_addr));
+	rec.rec_peer = (const struct sockaddr *)(const void *)&in6;
+	rec.rec_line = rec.rec_referer = rec.rec_agent = rec.rec_host =
+	    (struct str){worst, sizeof(worst)};
+	rec.rec_body = rec.rec_bytes = rec.rec_duration = rec.rec_wait =
+	    UINT64_MAX;
+	rec.rec_status = 999;
+	format_as(&rec, LOG_JSON, buf);
+	assert_true(strlen(buf) > 5 * 4 * LOGLINE_FIELD);
+	free(buf);
 }
 
 static void
@@ -193,6 +306,12 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(absent_and_empty_fields_are_a_dash),
+	    cmocka_unit_test(
+		json_has_every_field_and_null_for_what_was_not_sent),
+	    cmocka_unit_test(
+		json_target_is_the_whole_of_a_line_that_is_no_request_line),
+	    cmocka_unit_test(json_is_ascii_whatever_bytes_were_sent),
+	    cmocka_unit_test(json_of_the_worst_fields_is_within_its_bound),
 	    cmocka_unit_test(largest_numbers_fit),
 	    cmocka_unit_test(fields_are_cut_at_two_kib),
 	    cmocka_unit_test(peers_are_addresses_without_ports),
