@@ -1,23 +1,17 @@
 /*
  * worker: the event loop and what it shares between its connections: turns,
- * timers, the clock.
+ * timers, the clock.  How it comes and goes is in worker_start.c.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "conn.h"
 #include "listener.h"
-#include "range.h"
 #include "worker.h"
 
 #define TICK_US	  250000
 #define TURNS_US  100 /* of a loop's turn for connections in mid-answer */
-#define LINGER_US 5000000
-#define LOOKS	  16 /* at connections that may be idle, in a row */
+#define LOOKS	  16  /* at connections that may be idle, in a row */
 #define SECOND_US ((uint64_t)1000000)
 
 uint64_t
@@ -299,50 +293,8 @@ on_control(evutil_socket_t fd, short what, void *arg)
 		obey(wk, (enum worker_command)command);
 }
 
-static void
-on_device(void *arg, const char *message)
-{
-	struct worker *wk = arg;
-
-	log_notice(wk->wk_log, "%s", message);
-}
-
-static int
-create_loop(struct worker *wk)
-{
-	struct pw_loop_conf conf = {
-	    .plc_open_files = wk->wk_conf->conf_open_files,
-	    .plc_device = on_device,
-	    .plc_arg = wk,
-	};
-
-	int error;
-
-	wk->wk_roots =
-	    calloc(wk->wk_conf->conf_nsites, sizeof(struct pw_root *));
-	if (wk->wk_roots == NULL)
-		return -ENOMEM;
-	error = pw_loop_create(wk->wk_pool, &conf, &wk->wk_loop);
-	if (error == 0)
-		roots_take(wk->wk_shared_roots, wk->wk_loop, wk->wk_roots);
-	return error;
-}
-
-static int
-create_base(struct worker *wk)
-{
-	struct event_config *config = event_config_new();
-
-	if (config == NULL)
-		return -ENOMEM;
-	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
-	wk->wk_base = event_base_new_with_config(config);
-	event_config_free(config);
-	return wk->wk_base == NULL ? -ENOMEM : 0;
-}
-
-static int
-create_events(struct worker *wk)
+int
+worker_watch(struct worker *wk)
 {
 	static const struct timeval tick = {0, TICK_US};
 	struct event_base *base = wk->wk_base;
@@ -360,70 +312,7 @@ create_events(struct worker *wk)
 	return 0;
 }
 
-static void
-set_timeouts(struct worker *wk)
-{
-	const struct conf *conf = wk->wk_conf;
-
-	wk->wk_timeouts[TIMER_HEAD] = conf->conf_head_timeout * SECOND_US;
-	wk->wk_timeouts[TIMER_IDLE] = conf->conf_keepalive_timeout * SECOND_US;
-	wk->wk_timeouts[TIMER_SEND] = conf->conf_send_timeout * SECOND_US;
-	wk->wk_timeouts[TIMER_DISK] = conf->conf_disk_timeout * SECOND_US;
-	wk->wk_timeouts[TIMER_LINGER] = LINGER_US;
-}
-
-static void
-init_lists(struct worker *wk)
-{
-	int timer;
-
-	TAILQ_INIT(&wk->wk_turns);
-	TAILQ_INIT(&wk->wk_conns);
-	for (timer = 0; timer < TIMERS; timer++)
-		TAILQ_INIT(&wk->wk_timers[timer]);
-}
-
-int
-worker_create(const struct conf *conf, struct pw_pool *pool,
-    struct roots *roots, struct log *log, unsigned id, const int *fds,
-    struct worker **out)
-{
-	struct worker *wk;
-	int error;
-
-	wk = calloc(1, sizeof(*wk));
-	if (wk == NULL)
-		return -ENOMEM;
-	wk->wk_conf = conf;
-	wk->wk_pool = pool;
-	wk->wk_shared_roots = roots;
-	wk->wk_log = log_writer(log, id);
-	wk->wk_id = id;
-	wk->wk_pipe[0] = wk->wk_pipe[1] = -1;
-	init_lists(wk);
-	set_timeouts(wk);
-	wk->wk_boundary = (uint64_t)getpid() << 40 ^ worker_now() << 8 ^ id;
-	wk->wk_ranges = calloc(conf->conf_max_ranges, sizeof(*wk->wk_ranges));
-	error = wk->wk_ranges == NULL ? -ENOMEM : listener_take(wk, fds);
-	if (error == 0 && pipe2(wk->wk_pipe, O_NONBLOCK | O_CLOEXEC) == -1)
-		error = -errno;
-	if (error == 0)
-		error = create_loop(wk);
-	if (error == 0)
-		error = create_base(wk);
-	if (error == 0)
-		error = create_events(wk);
-	if (error == 0)
-		error = listener_start(wk);
-	if (error != 0) {
-		worker_destroy(&wk);
-		return error;
-	}
-	*out = wk;
-	return 0;
-}
-
-static void *
+void *
 worker_main(void *arg)
 {
 	struct worker *wk = arg;
@@ -433,66 +322,4 @@ worker_main(void *arg)
 	pthread_setname_np(pthread_self(), name);
 	event_base_dispatch(wk->wk_base);
 	return NULL;
-}
-
-int
-worker_start(struct worker *wk)
-{
-	return -pthread_create(&wk->wk_thread, NULL, worker_main, wk);
-}
-
-void
-worker_command(struct worker *wk, enum worker_command command)
-{
-	char c = (char)command;
-	ssize_t n;
-
-	do
-		n = write(wk->wk_pipe[1], &c, 1);
-	while (n == -1 && errno == EINTR);
-}
-
-bool
-worker_join(struct worker *wk, uint64_t timeout_us)
-{
-	struct timespec ts;
-	uint64_t end = worker_now() + timeout_us;
-
-	ts.tv_sec = (time_t)(end / SECOND_US);
-	ts.tv_nsec = (long)(end % SECOND_US) * 1000;
-	if (!wk->wk_ended)
-		wk->wk_ended = pthread_clockjoin_np(wk->wk_thread, NULL,
-				   CLOCK_MONOTONIC, &ts) == 0;
-	return wk->wk_ended;
-}
-
-void
-worker_destroy(struct worker **wkp)
-{
-	struct worker *wk = *wkp;
-
-	if (wk == NULL)
-		return;
-	*wkp = NULL;
-	listener_close(wk);
-	free(wk->wk_listening);
-	if (event_initialized(&wk->wk_again)) {
-		event_del(&wk->wk_done);
-		event_del(&wk->wk_control);
-		event_del(&wk->wk_tick);
-		event_del(&wk->wk_again);
-	}
-	if (wk->wk_loop != NULL)
-		roots_drop(wk->wk_shared_roots, wk->wk_loop, wk->wk_roots);
-	free(wk->wk_roots);
-	pw_loop_destroy(&wk->wk_loop);
-	if (wk->wk_base != NULL)
-		event_base_free(wk->wk_base);
-	if (wk->wk_pipe[0] != -1) {
-		close(wk->wk_pipe[0]);
-		close(wk->wk_pipe[1]);
-	}
-	buf_list_destroy(&wk->wk_bufs);
-	free(wk->wk_ranges);
-	free(wk);
 }

@@ -110,6 +110,10 @@ void worker_destroy(struct worker **);
 
 /* ------------------------------------------------------ called by conn etc. */
 
+/* Between worker_start.c and worker.c: its own events; its thread. */
+int worker_watch(struct worker *);
+void *worker_main(void *);
+
 /* Gives the connection another turn after everybody who is ready now. */
 void worker_again(struct worker *, struct conn *);
 
