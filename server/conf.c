@@ -29,6 +29,7 @@ build_init(struct conf_build *b)
 	b->cb_set.set_cache = PW_CACHE_KEEP;
 
 	conf->conf_threads = 16;
+	conf->conf_stall_log = 50;
 	conf->conf_head_timeout = 10;
 	conf->conf_keepalive_timeout = 60;
 	conf->conf_send_timeout = 60;

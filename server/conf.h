@@ -55,6 +55,7 @@ struct conf {
 	unsigned conf_threads; /* prefetch threads per device */
 	char *conf_access_log; /* path, "-" for stdout, NULL for off */
 	enum log_format conf_log_format;
+	unsigned conf_stall_log; /* milliseconds, 0: off */
 	struct mime *conf_mime;
 
 	unsigned conf_head_timeout;	 /* seconds */

@@ -36,6 +36,7 @@ static const struct option options[] = {
     {"cache", required_argument, NULL, OPT_KEY},
     {"access-log", required_argument, NULL, OPT_KEY},
     {"log-format", required_argument, NULL, OPT_KEY},
+    {"stall-log", required_argument, NULL, OPT_KEY},
     {"autoindex", no_argument, NULL, OPT_KEY},
     {NULL, 0, NULL, 0},
 };
@@ -70,6 +71,8 @@ print_help(void)
 	    "    --cache keep|drop|auto   what becomes of fetched pages\n"
 	    "    --access-log FILE|-|off  where requests are logged\n"
 	    "    --log-format combined|json\n"
+	    "    --stall-log MS           tell of turns of a loop this long;"
+	    " 0: never\n"
 	    "    --autoindex              list directories without an index\n",
 	    stdout);
 }

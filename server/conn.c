@@ -10,18 +10,10 @@
 
 #include "conn.h"
 
-#define STATUS_CUT	  499 /* nginx' number for: no answer was begun */
 #define MAX_BODY	  ((uint64_t)64 << 10) /* bytes discarded at most */
 #define REQUESTS_PER_TURN 16
 #define LINGER_READS	  8  /* of a buffer's size, in one turn */
 #define DISK_LOOKS	  10 /* of disk_timeout, as long as it does something */
-
-static const char body_503[] =
-    "<!DOCTYPE html>\n<html lang=\"en\"><head><title>503 Service "
-    "Unavailable</title></head>\n<body><h1>503 Service Unavailable"
-    "</h1></body></html>\n";
-
-#define BODY_503_LEN (sizeof(body_503) - 1)
 
 /* What a step of the connection came to. */
 enum next {
@@ -39,45 +31,10 @@ bufs(struct conn *c)
 
 /* -------------------------------------------------------------- the end */
 
-/* Once for each exchange: when it ends, or is cut while it waits for a disk. */
-static void
-log_exchange(struct conn *c)
-{
-	const struct request *rq = &c->cn_request;
-	const struct response *rs = &c->cn_response;
-	uint64_t sent = response_sent(rs), head = rs->rs_head_len,
-		 duration = worker_now() - c->cn_since;
-	bool cut = rs->rs_status == 0 || (c->cn_dying && sent == 0);
-	int status = cut ? STATUS_CUT : rs->rs_status;
-	struct log_record rec = {
-	    .rec_peer = &c->cn_peer.sa,
-	    .rec_time = c->cn_time,
-	    .rec_line = rq->rq_line,
-	    .rec_referer = rq->rq_referer,
-	    .rec_agent = rq->rq_agent,
-	    .rec_host = rq->rq_host,
-	    .rec_duration = duration,
-	    .rec_wait = cut ? duration : rs->rs_wait,
-	};
-
-	if (c->cn_503 > 0) {
-		status = 503;
-		sent = c->cn_503;
-		head =
-		    rq->rq_method == METHOD_HEAD ? sent : sent - BODY_503_LEN;
-	}
-	rec.rec_status = status;
-	rec.rec_bytes = sent;
-	rec.rec_body = sent > head ? sent - head : 0;
-	log_access(c->cn_worker->wk_log, &rec);
-	c->cn_unlogged = false;
-}
-
 static void
 end_exchange(struct conn *c)
 {
-	if (c->cn_unlogged)
-		log_exchange(c);
+	exchange_end(c);
 	static_finish(c);
 	response_finish(c);
 	buf_release(&c->cn_path, bufs(c));
@@ -105,8 +62,7 @@ static void
 cut(struct conn *c)
 {
 	c->cn_dying = true;
-	if (c->cn_unlogged)
-		log_exchange(c);
+	exchange_end(c);
 	worker_timer(c->cn_worker, c, TIMER_NONE);
 	event_del(&c->cn_event);
 	if (c->cn_response.rs_send.snd_pending)
@@ -134,29 +90,6 @@ tell_disk(struct conn *c)
 		    "\"%.*s\": the disk has not answered for %u s",
 		    (int)line.s_len, line.s_ptr,
 		    wk->wk_conf->conf_disk_timeout);
-}
-
-/* Not through cn_response: what waits for the disk still uses that. */
-static void
-send_503(struct conn *c)
-{
-	struct worker *wk = c->cn_worker;
-	char text[400];
-	ssize_t n;
-	int len;
-
-	worker_time(wk);
-	len = snprintf(text, sizeof(text),
-	    "HTTP/1.1 503 Service Unavailable\r\nServer: pagewise\r\n"
-	    "Date: %s\r\nRetry-After: %u\r\n"
-	    "Content-Type: text/html; charset=utf-8\r\n"
-	    "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
-	    wk->wk_date, wk->wk_conf->conf_disk_timeout, BODY_503_LEN,
-	    c->cn_request.rq_method == METHOD_HEAD ? "" : body_503);
-	n = send(c->cn_fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	/* The answer before it may still fill the socket. */
-	if (n == len)
-		c->cn_503 = (size_t)n;
 }
 
 /* A socket that is closed with unread input resets, and the answer with it. */
@@ -187,9 +120,10 @@ give_up(struct conn *c)
 		worker_timer(c->cn_worker, c, TIMER_DISK);
 		return;
 	}
+	stat_add(&c->cn_worker->wk_stats.sta_timeout[TIMER_DISK], 1);
 	tell_disk(c);
 	if (response_sent(rs) == 0 && !lent)
-		send_503(c);
+		exchange_503(c);
 	if (!lent)
 		forget_input(c);
 	cut(c);
@@ -274,15 +208,10 @@ refuse(struct conn *c, int status)
 static void
 begin_exchange(struct conn *c)
 {
-	struct worker *wk = c->cn_worker;
-
-	worker_timer(wk, c, TIMER_NONE);
+	worker_timer(c->cn_worker, c, TIMER_NONE);
 	c->cn_request = (struct request){0};
-	c->cn_unlogged = log_access_on(wk->wk_log);
-	c->cn_since = worker_now();
-	c->cn_time = worker_time(wk);
 	c->cn_skip = 0;
-	c->cn_503 = 0;
+	exchange_begin(c);
 }
 
 /* What was received of a request line that never became a request. */
@@ -324,14 +253,21 @@ find_target(struct conn *c)
 	return status;
 }
 
+static void
+await_disk(struct conn *c)
+{
+	worker_timer(c->cn_worker, c, TIMER_DISK);
+	exchange_wait(c);
+}
+
 static enum next
 looked_up(struct conn *c, bool ready)
 {
 	c->cn_state = ready ? CONN_SEND : CONN_LOOKUP;
-	c->cn_waiting = !ready;
-	if (!ready)
-		worker_timer(c->cn_worker, c, TIMER_DISK);
-	return ready ? NEXT_GO : NEXT_WAIT;
+	if (ready)
+		return NEXT_GO;
+	await_disk(c);
+	return NEXT_WAIT;
 }
 
 static enum next
@@ -483,9 +419,13 @@ await_client(struct conn *c)
 static enum next
 send_answer(struct conn *c)
 {
+	enum pw_send_status status;
+
 	if (!c->cn_writable)
 		return NEXT_WAIT;
-	switch (response_step(c)) {
+	status = response_step(c);
+	exchange_sent(c);
+	switch (status) {
 	case PW_SEND_DONE:
 		return sent(c);
 	case PW_SEND_WANT_WRITE:
@@ -493,9 +433,8 @@ send_answer(struct conn *c)
 	case PW_SEND_AGAIN:
 		return NEXT_AGAIN;
 	case PW_SEND_PENDING:
-		worker_timer(c->cn_worker, c, TIMER_DISK);
 		c->cn_looks = 0;
-		c->cn_waiting = true;
+		await_disk(c);
 		return NEXT_WAIT;
 	case PW_SEND_ERROR:
 		break;
@@ -528,6 +467,37 @@ step(struct conn *c)
 	return NEXT_CLOSE;
 }
 
+static enum phase
+phase(const struct conn *c)
+{
+	switch (c->cn_state) {
+	case CONN_READ:
+		return c->cn_timer == TIMER_IDLE ? PHASE_IDLE : PHASE_HEAD;
+	case CONN_LOOKUP:
+		return PHASE_DISK;
+	case CONN_SEND:
+		return c->cn_waiting ? PHASE_DISK : PHASE_SEND;
+	case CONN_SKIP:
+		return PHASE_BODY;
+	case CONN_LINGER:
+		break;
+	}
+	return PHASE_LINGER;
+}
+
+static void
+count_phase(struct conn *c)
+{
+	_Atomic uint64_t *counts = c->cn_worker->wk_stats.sta_phase;
+	enum phase now = phase(c);
+
+	if (now == c->cn_phase)
+		return;
+	stat_add(&counts[c->cn_phase], -(uint64_t)1);
+	stat_add(&counts[now], 1);
+	c->cn_phase = now;
+}
+
 void
 conn_run(struct conn *c)
 {
@@ -539,6 +509,7 @@ conn_run(struct conn *c)
 	c->cn_turn_sent = 0;
 	for (n = 0; next == NEXT_GO && n < 2 * REQUESTS_PER_TURN; n++)
 		next = step(c);
+	count_phase(c);
 	switch (next) {
 	case NEXT_GO:
 	case NEXT_AGAIN:
@@ -555,7 +526,7 @@ conn_run(struct conn *c)
 bool
 conn_resumed(struct conn *c)
 {
-	c->cn_waiting = false;
+	exchange_resume(c);
 	if (!c->cn_dying) {
 		worker_timer(c->cn_worker, c, TIMER_NONE);
 		return true;
@@ -573,6 +544,7 @@ on_event(evutil_socket_t fd, short what, void *arg)
 	struct conn *c = arg;
 
 	(void)fd;
+	worker_lap(c->cn_worker, LAP_EVENTS);
 	if (what & (EV_READ | EV_CLOSED)) {
 		c->cn_readable = true;
 		c->cn_drained = false;
@@ -612,6 +584,7 @@ conn_create(
 		free(c);
 		return;
 	}
+	c->cn_phase = PHASE_HEAD;
 	worker_conn_added(wk, c);
 	worker_timer(wk, c, TIMER_HEAD);
 }

@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <sys/queue.h>
 
+#include "exchange.h"
 #include "head.h"
 #include "request.h"
 #include "response.h"
@@ -36,16 +37,15 @@ enum conn_state {
 struct conn {
 	enum conn_state cn_state;
 	int cn_fd;
-	bool cn_readable;  /* as far as we know: cleared by EAGAIN ... */
-	bool cn_writable;  /* ... set by an edge */
-	bool cn_drained;   /* the last recv found less than it had room for */
-	bool cn_hup;	   /* the client has closed its end */
-	bool cn_waiting;   /* a completion is to come */
-	bool cn_dying;	   /* it frees the connection */
-	unsigned cn_looks; /* at a disk that is slow: how often */
-	size_t cn_503;	   /* bytes of a 503 for a disk that hangs; 0: none */
-	bool cn_queued;	   /* on wk_turns */
-	bool cn_unlogged;  /* an exchange has begun and is not in the log yet */
+	bool cn_readable;    /* as far as we know: cleared by EAGAIN ... */
+	bool cn_writable;    /* ... set by an edge */
+	bool cn_drained;     /* the last recv found less than it had room for */
+	bool cn_hup;	     /* the client has closed its end */
+	bool cn_waiting;     /* a completion is to come */
+	bool cn_dying;	     /* it frees the connection */
+	unsigned cn_looks;   /* at a disk that is slow: how often */
+	bool cn_queued;	     /* on wk_turns */
+	enum phase cn_phase; /* as counted */
 	enum timer cn_timer;
 	uint64_t cn_deadline;
 	struct worker *cn_worker;
@@ -66,11 +66,10 @@ struct conn {
 	struct target cn_target;
 	struct buf cn_path;    /* memory of cn_target */
 	uint64_t cn_skip;      /* bytes of its body still to discard */
-	uint64_t cn_since;     /* when its head was complete, microseconds */
-	time_t cn_time;	       /* the same, seconds since the epoch */
 	uint64_t cn_turn_sent; /* bytes of answers that this turn has ended */
 	uint64_t cn_progress;  /* bytes sent when the send timer was set */
 
+	struct exchange cn_exchange;
 	struct lookup cn_lookup;
 	struct response cn_response;
 };

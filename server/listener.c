@@ -231,6 +231,7 @@ overcome(struct worker *wk, int fd, int error)
 	default:
 		return false;
 	}
+	stat_add(&wk->wk_stats.sta_accept_failed, 1);
 	tell(wk, &wk->wk_told_pause, error, cure_pause);
 	pause_accepting(wk);
 	return false;
@@ -246,6 +247,7 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 	int n, sock;
 
 	(void)what;
+	worker_lap(ls->ls_worker, LAP_ACCEPT);
 	for (n = 0; n < ACCEPTS_PER_TURN; n++) {
 		len = sizeof(addr);
 		sock = accept4(fd, (struct sockaddr *)&addr, &len,

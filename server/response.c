@@ -321,8 +321,8 @@ respond_file(struct conn *c, struct pw_file *file, const char *name,
 	struct worker *wk = c->cn_worker;
 	struct plan plan = {
 	    .pl_ranges = wk->wk_ranges, .pl_max = wk->wk_conf->conf_max_ranges};
-	const struct repr *rp =
-	    repr_of(file, mime_type(wk->wk_conf->conf_mime, name), c->cn_time);
+	const struct repr *rp = repr_of(file,
+	    mime_type(wk->wk_conf->conf_mime, name), c->cn_exchange.ex_time);
 
 	if (rp == NULL) {
 		pw_file_unref(&file);
@@ -330,7 +330,7 @@ respond_file(struct conn *c, struct pw_file *file, const char *name,
 		return;
 	}
 	plan_make(&plan, &c->cn_request, file->fil_size, rp->rp_etag,
-	    file->fil_mtime.tv_sec, c->cn_time);
+	    file->fil_mtime.tv_sec, c->cn_exchange.ex_time);
 	head_begin(c, plan.pl_status);
 	c->cn_response.rs_file = file;
 	c->cn_response.rs_settings = set;
@@ -403,9 +403,8 @@ next_piece(struct conn *c)
 	char text[PART_MAX];
 
 	rs->rs_sent += rs->rs_send.snd_sent;
-	rs->rs_wait += rs->rs_send.snd_wait;
 	pw_send_finish(&rs->rs_send);
-	rs->rs_send.snd_sent = rs->rs_send.snd_wait = 0;
+	rs->rs_send.snd_sent = 0;
 	rs->rs_piece++;
 	if (rs->rs_body_len > 0 && rs->rs_piece == 1) {
 		piece_start(c, rs->rs_body, rs->rs_body_len);

@@ -31,7 +31,6 @@ struct response {
 	size_t rs_piece; /* of it: what rs_send is sending */
 	struct pw_send rs_send;
 	uint64_t rs_sent; /* bytes of the pieces before */
-	uint64_t rs_wait; /* microseconds waited for a disk so far */
 };
 
 /* Each makes the answer of the connection's request ready to be sent. */

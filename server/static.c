@@ -79,14 +79,6 @@ pending(struct lookup *lk)
 
 /* ---------------------------------------------------------------- listings */
 
-/* A completion is only noted: it may be one of thousands. */
-static void
-note(struct conn *c)
-{
-	c->cn_lookup.lk_wait = worker_now() - c->cn_since;
-	worker_again(c->cn_worker, c);
-}
-
 static void
 listing_done(struct listing *li)
 {
@@ -97,7 +89,8 @@ listing_done(struct listing *li)
 		return;
 	}
 	c->cn_lookup.lk_listing = li;
-	note(c);
+	/* Only noted: it may be one of thousands. */
+	worker_again(c->cn_worker, c);
 }
 
 static void
@@ -224,7 +217,7 @@ on_open(struct pw_waiter *w)
 					cn_lookup.lk_open.op_waiter));
 
 	if (conn_resumed(c))
-		note(c);
+		worker_again(c->cn_worker, c);
 }
 
 /* There was no descriptor for the file, but somebody could do without one. */
@@ -287,17 +280,12 @@ static_continue(struct conn *c)
 {
 	struct lookup *lk = &c->cn_lookup;
 	int error = lk->lk_open.op_waiter.wt_error;
-	bool ready = true;
 
-	if (lk->lk_listing != NULL)
+	if (lk->lk_listing != NULL) {
 		listed(c, lk->lk_listing);
-	else if (made_room(c, error))
-		ready = find(c);
-	else
-		ready = look(c, error);
-	if (ready)
-		c->cn_response.rs_wait = lk->lk_wait;
-	return ready;
+		return true;
+	}
+	return made_room(c, error) ? find(c) : look(c, error);
 }
 
 void

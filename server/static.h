@@ -26,7 +26,6 @@ struct lookup {
 	unsigned lk_index;  /* next index name to try */
 	bool lk_dir;	    /* the indexes are through: the directory itself */
 	struct listing *lk_listing; /* that has come, or NULL */
-	uint64_t lk_wait;	    /* microseconds until what came last */
 };
 
 /*

@@ -12,6 +12,7 @@
 #define TICK_US	  250000
 #define TURNS_US  100 /* of a loop's turn for connections in mid-answer */
 #define LOOKS	  16  /* at connections that may be idle, in a row */
+#define MILLI_US  ((uint64_t)1000)
 #define SECOND_US ((uint64_t)1000000)
 
 uint64_t
@@ -88,6 +89,10 @@ expire(struct worker *wk, uint64_t end)
 	struct conn *c;
 
 	while ((c = first_expired(wk, now)) != NULL) {
+		worker_lap(wk, LAP_TIMERS);
+		/* One for a disk that is only busy begins again. */
+		if (c->cn_timer != TIMER_DISK)
+			stat_add(&wk->wk_stats.sta_timeout[c->cn_timer], 1);
 		worker_timer(wk, c, TIMER_NONE);
 		conn_timeout(c);
 		if (worker_now() >= end) {
@@ -108,6 +113,7 @@ on_again(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	expire(wk, end);
+	worker_lap(wk, LAP_TURNS);
 	last = TAILQ_LAST(&wk->wk_turns, conn_list);
 	while ((c = TAILQ_FIRST(&wk->wk_turns)) != NULL) {
 		TAILQ_REMOVE(&wk->wk_turns, c, cn_turn);
@@ -133,26 +139,13 @@ report_refused(struct worker *wk)
 }
 
 static void
-report_files(struct worker *wk)
+report_left_out(struct worker *wk, struct limit *lim, const char *what)
 {
-	uint64_t n = limit_left_out(&wk->wk_told_files, worker_now());
+	uint64_t n = limit_left_out(lim, worker_now());
 
 	if (n > 0)
-		log_error(wk->wk_log,
-		    "%llu more files could not be opened for want of "
-		    "descriptors",
-		    (unsigned long long)n);
-}
-
-static void
-report_disk(struct worker *wk)
-{
-	uint64_t n = limit_left_out(&wk->wk_told_disk, worker_now());
-
-	if (n > 0)
-		log_error(wk->wk_log,
-		    "%llu more requests ended because a disk did not answer",
-		    (unsigned long long)n);
+		log_error(
+		    wk->wk_log, "%llu more %s", (unsigned long long)n, what);
 }
 
 static void
@@ -162,11 +155,16 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	worker_lap(wk, LAP_TIMERS);
 	expire(wk, worker_now() + TURNS_US);
 	pw_loop_tick(wk->wk_loop, worker_now());
 	listener_tick(wk);
-	report_files(wk);
-	report_disk(wk);
+	report_left_out(wk, &wk->wk_told_files,
+	    "files could not be opened for want of descriptors");
+	report_left_out(wk, &wk->wk_told_disk,
+	    "requests ended because a disk did not answer");
+	report_left_out(
+	    wk, &wk->wk_told_stall, "turns of a loop took too long");
 	if (wk->wk_id != 0)
 		return;
 	report_refused(wk);
@@ -189,6 +187,7 @@ on_done(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	worker_lap(wk, LAP_DONE);
 	pw_loop_drain(wk->wk_loop);
 	maybe_end(wk);
 }
@@ -207,6 +206,7 @@ worker_reclaim(struct worker *wk)
 		return true;
 	for (n = 0; c != NULL && n < LOOKS; n++, c = TAILQ_NEXT(c, cn_timed))
 		if (conn_idle(c)) {
+			stat_add(&wk->wk_stats.sta_reclaimed, 1);
 			conn_close(c);
 			return true;
 		}
@@ -218,6 +218,8 @@ worker_conn_added(struct worker *wk, struct conn *c)
 {
 	TAILQ_INSERT_TAIL(&wk->wk_conns, c, cn_all);
 	wk->wk_nconns++;
+	stat_add(&wk->wk_stats.sta_accepted, 1);
+	stat_add(&wk->wk_stats.sta_phase[c->cn_phase], 1);
 }
 
 void
@@ -228,6 +230,7 @@ worker_conn_removed(struct worker *wk, struct conn *c)
 		TAILQ_REMOVE(&wk->wk_turns, c, cn_turn);
 	TAILQ_REMOVE(&wk->wk_conns, c, cn_all);
 	wk->wk_nconns--;
+	stat_add(&wk->wk_stats.sta_phase[c->cn_phase], -(uint64_t)1);
 	maybe_end(wk);
 }
 
@@ -289,6 +292,7 @@ on_control(evutil_socket_t fd, short what, void *arg)
 	char command;
 
 	(void)what;
+	worker_lap(wk, LAP_CONTROL);
 	while (read(fd, &command, 1) == 1)
 		obey(wk, (enum worker_command)command);
 }
@@ -312,6 +316,49 @@ worker_watch(struct worker *wk)
 	return 0;
 }
 
+static void
+tell_stall(struct worker *wk, uint64_t us, uint64_t now)
+{
+	char text[256];
+
+	stat_add(&wk->wk_stats.sta_stalls, 1);
+	if (!limit_tell(&wk->wk_told_stall, now))
+		return;
+	lap_text(&wk->wk_laps, text, sizeof(text));
+	log_warn(wk->wk_log, "a turn of worker %u's loop took %llu ms: %s",
+	    wk->wk_id, (unsigned long long)(us / 1000), text);
+}
+
+static void
+turn_ended(struct worker *wk)
+{
+	uint64_t now, us, limit = wk->wk_conf->conf_stall_log * MILLI_US;
+
+	if (wk->wk_laps.lap_kind == LAP_NONE)
+		return;
+	now = worker_now();
+	us = lap_end(&wk->wk_laps, now);
+	pw_histogram_add(&wk->wk_stats.sta_turn, us);
+	if (us > stat_get(&wk->wk_stats.sta_longest))
+		atomic_store_explicit(
+		    &wk->wk_stats.sta_longest, us, memory_order_relaxed);
+	if (limit > 0 && us >= limit)
+		tell_stall(wk, us, now);
+	lap_clear(&wk->wk_laps);
+}
+
+/* Turn by turn, to know how long each takes: the loop itself does not tell. */
+static void
+run(struct worker *wk)
+{
+	int error;
+
+	do {
+		error = event_base_loop(wk->wk_base, EVLOOP_ONCE);
+		turn_ended(wk);
+	} while (error == 0 && !event_base_got_break(wk->wk_base));
+}
+
 void *
 worker_main(void *arg)
 {
@@ -320,6 +367,6 @@ worker_main(void *arg)
 
 	snprintf(name, sizeof(name), "pw-worker%u", wk->wk_id);
 	pthread_setname_np(pthread_self(), name);
-	event_base_dispatch(wk->wk_base);
+	run(wk);
 	return NULL;
 }

@@ -15,27 +15,15 @@
 #include "buf.h"
 #include "conf.h"
 #include "date.h"
+#include "lap.h"
 #include "limit.h"
 #include "log.h"
 #include "roots.h"
+#include "stats.h"
 
 struct conn;
 
 TAILQ_HEAD(conn_list, conn);
-
-/*
- * A connection is in at most one of these.  Each class has one length for all,
- * so its list is in the order of the deadlines, and a timer costs O(1).
- */
-enum timer {
-	TIMER_NONE,
-	TIMER_HEAD,   /* a request head must be complete */
-	TIMER_IDLE,   /* the next request must begin */
-	TIMER_SEND,   /* the client must take something */
-	TIMER_DISK,   /* the disk must answer */
-	TIMER_LINGER, /* the client must close */
-	TIMERS
-};
 
 struct listening {
 	int ls_fd;
@@ -58,18 +46,25 @@ struct worker {
 	    wk_told_reclaim;	    /* ... and about what was closed instead */
 	struct limit wk_told_files; /* about files that were not opened */
 	struct limit wk_told_disk;  /* about disks that do not answer */
+	struct limit wk_told_stall; /* about turns that took too long */
 
 	struct event wk_done;	 /* wk_loop has completions */
 	struct event wk_tick;	 /* a few times a second */
 	struct event wk_again;	 /* connections wait for their turn */
 	struct event wk_control; /* main has said something */
 	struct conn_list wk_turns;
+	/*
+	 * A connection is in at most one of these.  Each has one length for
+	 * all, so it is in the order of the deadlines, and a timer costs O(1).
+	 */
 	struct conn_list wk_timers[TIMERS];
 	uint64_t wk_timeouts[TIMERS]; /* microseconds */
 	struct conn_list wk_conns;    /* all of them */
 	unsigned wk_nconns;
 	bool wk_draining;
 	uint64_t wk_refused; /* as last reported, worker 0 only */
+	struct laps wk_laps;
+	struct stats wk_stats; /* any thread reads */
 
 	struct buf_list wk_bufs;
 	struct range *wk_ranges; /* scratch, conf_max_ranges long */
@@ -110,18 +105,27 @@ void worker_destroy(struct worker **);
 
 /* ------------------------------------------------------ called by conn etc. */
 
+/* CLOCK_MONOTONIC, microseconds. */
+uint64_t worker_now(void);
+
 /* Between worker_start.c and worker.c: its own events; its thread. */
 int worker_watch(struct worker *);
 void *worker_main(void *);
+
+/* At the begin of each callback of the loop. */
+static inline void
+worker_lap(struct worker *wk, enum lap kind)
+{
+	wk->wk_laps.lap_calls[kind]++;
+	if (wk->wk_laps.lap_kind != kind)
+		lap_change(&wk->wk_laps, kind, worker_now());
+}
 
 /* Gives the connection another turn after everybody who is ready now. */
 void worker_again(struct worker *, struct conn *);
 
 /* Starts a timer, in place of the one that runs; TIMER_NONE stops it. */
 void worker_timer(struct worker *, struct conn *, enum timer);
-
-/* CLOCK_MONOTONIC, microseconds. */
-uint64_t worker_now(void);
 
 /* Seconds since the epoch; wk_date is of the same second. */
 time_t worker_time(struct worker *);

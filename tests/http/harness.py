@@ -371,6 +371,9 @@ class Server:
             self.args += ["--listen", "127.0.0.1:0"]
         if not {"--access-log", "-c"} & set(self.args):
             self.args += ["--access-log", "off"]
+        # On a machine that has other things to do any turn may take long.
+        if not {"--stall-log", "-c"} & set(self.args):
+            self.args += ["--stall-log", "0"]
         self.dir = tempfile.mkdtemp(prefix="pagewise-run-")
         self.out = open(os.path.join(self.dir, "stdout"), "w+b")
         self.err = open(os.path.join(self.dir, "stderr"), "w+b")
@@ -546,7 +549,7 @@ def configuration(top, sites):
 
     sites: (name, settings, {prefix: settings}) triples.
     """
-    out = lines_of({"listen": ["127.0.0.1:0"], "access_log": "off", **top})
+    out = lines_of({"listen": ["127.0.0.1:0"], "access_log": "off", "stall_log": 0, **top})
     for name, settings, locations in sites:
         out.append("site %s {" % quote(name))
         out += lines_of(settings, "\t")

@@ -58,6 +58,7 @@ WRONG = [
     ('listen = {"localhost:80"}\n', 1, "listen", "localhost"),
     ('listen = {"127.0.0.1:81",\n"127.0.0.1:81"}\n', 2, "listen", "twice"),
     ("log_format = xml\n", 1, "log_format", "xml"),
+    ("stall_log = 60001\n", 1, "stall_log", "range"),
     ('mime_types = "/no/such/file"\n', 1, "mime_types", "/no/such/file"),
     ('index = {"a/b"}\n', 1, "index", "a/b"),
     ("# none\nlisten = {}\n", 2, "listen", "empty"),
@@ -142,7 +143,7 @@ def test_help_names_every_option():
     for option in (
         "-c", "-t", "-V", "-h", "--listen", "--root", "--workers", "--send-path",
         "--threads", "--readahead", "--cache", "--access-log", "--autoindex",
-        "--log-format",
+        "--log-format", "--stall-log",
     ):
         assert option in run.out
 

@@ -11,6 +11,7 @@ every_key_of_the_file_is_understood(void **state)
 					   "workers = 3\nthreads = 4\n"
 					   "access_log = \"log\"\n"
 					   "log_format = json\n"
+					   "stall_log = 9\n"
 					   "head_timeout = 5\n"
 					   "keepalive_timeout = 0\n"
 					   "send_timeout = 7\n"
@@ -34,6 +35,7 @@ every_key_of_the_file_is_understood(void **state)
 	assert_int_equal(conf->conf_workers, 3);
 	assert_int_equal(conf->conf_threads, 4);
 	assert_int_equal(conf->conf_log_format, LOG_JSON);
+	assert_int_equal(conf->conf_stall_log, 9);
 	assert_int_equal(conf->conf_head_timeout, 5);
 	assert_int_equal(conf->conf_keepalive_timeout, 0);
 	assert_int_equal(conf->conf_send_timeout, 7);
@@ -162,6 +164,7 @@ an_empty_string_is_an_error_for_every_key(void **state)
 	    {"threads", "the value is empty (1 to 256)"},
 	    {"access_log", "the path is empty (\"off\" for none)"},
 	    {"log_format", "\"\" is not combined or json"},
+	    {"stall_log", "the value is empty (0 to 60000)"},
 	    {"mime_types", "the path is empty"},
 	    {"max_head_size", "the value is empty (1K to 1M)"},
 	    {"readahead", "the value is empty (64K to 64M, 0 or auto)"},
@@ -375,6 +378,7 @@ a_number_is_checked_against_its_range(void **state)
 	    {"send_timeout = 0", "0 is out of range (1 to 86400)"},
 	    {"max_fields = 0", "0 is out of range (1 to 1024)"},
 	    {"max_ranges = 0", "0 is out of range (1 to 1024)"},
+	    {"stall_log = 60001", "60001 is out of range (0 to 60000)"},
 	};
 
 	(void)state;

@@ -1,0 +1,145 @@
+/*
+ * exchange: see exchange.h.
+ */
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "conn.h"
+
+#define STATUS_CUT 499 /* nginx' number for: no answer was begun */
+
+static const char body_503[] =
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><title>503 Service "
+    "Unavailable</title></head>\n<body><h1>503 Service Unavailable"
+    "</h1></body></html>\n";
+
+#define BODY_503_LEN (sizeof(body_503) - 1)
+
+void
+exchange_begin(struct conn *c)
+{
+	c->cn_exchange = (struct exchange){
+	    .ex_open = true,
+	    .ex_since = worker_now(),
+	    .ex_time = worker_time(c->cn_worker),
+	};
+}
+
+void
+exchange_wait(struct conn *c)
+{
+	c->cn_waiting = true;
+	c->cn_exchange.ex_waiting = worker_now();
+}
+
+void
+exchange_resume(struct conn *c)
+{
+	struct exchange *ex = &c->cn_exchange;
+
+	c->cn_waiting = false;
+	ex->ex_wait += worker_now() - ex->ex_waiting;
+}
+
+static uint64_t
+bytes_sent(const struct conn *c)
+{
+	size_t len = c->cn_exchange.ex_503;
+
+	return len > 0 ? len : response_sent(&c->cn_response);
+}
+
+void
+exchange_sent(struct conn *c)
+{
+	struct exchange *ex = &c->cn_exchange;
+	uint64_t sent = bytes_sent(c);
+
+	stat_add(&c->cn_worker->wk_stats.sta_sent, sent - ex->ex_counted);
+	ex->ex_counted = sent;
+}
+
+static int
+status(const struct conn *c)
+{
+	const struct response *rs = &c->cn_response;
+
+	if (c->cn_exchange.ex_503 > 0)
+		return 503;
+	if (rs->rs_status == 0 || (c->cn_dying && response_sent(rs) == 0))
+		return STATUS_CUT;
+	return rs->rs_status;
+}
+
+static size_t
+head_len(const struct conn *c)
+{
+	size_t len = c->cn_exchange.ex_503;
+
+	if (len == 0)
+		return c->cn_response.rs_head_len;
+	return c->cn_request.rq_method == METHOD_HEAD ? len
+						      : len - BODY_503_LEN;
+}
+
+static void
+record(struct conn *c)
+{
+	const struct request *rq = &c->cn_request;
+	uint64_t sent = bytes_sent(c), head = head_len(c);
+	struct log_record rec = {
+	    .rec_peer = &c->cn_peer.sa,
+	    .rec_time = c->cn_exchange.ex_time,
+	    .rec_line = rq->rq_line,
+	    .rec_status = status(c),
+	    .rec_body = sent > head ? sent - head : 0,
+	    .rec_bytes = sent,
+	    .rec_referer = rq->rq_referer,
+	    .rec_agent = rq->rq_agent,
+	    .rec_host = rq->rq_host,
+	    .rec_duration = worker_now() - c->cn_exchange.ex_since,
+	    .rec_wait = c->cn_exchange.ex_wait,
+	};
+
+	log_access(c->cn_worker->wk_log, &rec);
+}
+
+void
+exchange_end(struct conn *c)
+{
+	struct exchange *ex = &c->cn_exchange;
+	struct worker *wk = c->cn_worker;
+
+	if (!ex->ex_open)
+		return;
+	ex->ex_open = false;
+	if (c->cn_waiting)
+		ex->ex_wait += worker_now() - ex->ex_waiting;
+	exchange_sent(c);
+	stat_add(&wk->wk_stats.sta_status[status(c) - STATS_STATUS], 1);
+	stat_add(&wk->wk_stats.sta_disk_wait, ex->ex_wait);
+	if (log_access_on(wk->wk_log))
+		record(c);
+}
+
+void
+exchange_503(struct conn *c)
+{
+	struct worker *wk = c->cn_worker;
+	char text[400];
+	ssize_t n;
+	int len;
+
+	worker_time(wk);
+	len = snprintf(text, sizeof(text),
+	    "HTTP/1.1 503 Service Unavailable\r\nServer: pagewise\r\n"
+	    "Date: %s\r\nRetry-After: %u\r\n"
+	    "Content-Type: text/html; charset=utf-8\r\n"
+	    "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
+	    wk->wk_date, wk->wk_conf->conf_disk_timeout, BODY_503_LEN,
+	    c->cn_request.rq_method == METHOD_HEAD ? "" : body_503);
+	n = send(c->cn_fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	/* The answer before it may still fill the socket. */
+	if (n == len)
+		c->cn_exchange.ex_503 = (size_t)n;
+}
