@@ -41,7 +41,7 @@ STD = -std=c11 -D_GNU_SOURCE -I.
 # Asked when a recipe first needs it, once: `run` and `test` install pkg-config.
 pkg = $(if $(shell pkg-config --exists $(2) && echo y),$(shell pkg-config $(1) \
     $(2)),$(error $(2): not found. Try `make deps`))
-PKGS = libevent_core libconfuse $(PKGS_$(OS))
+PKGS = libevent_core libevent_extra libconfuse $(PKGS_$(OS))
 PKGS_linux = liburing
 PKG_CFLAGS = $(eval PKG_CFLAGS := $(call pkg,--cflags,$(PKGS)))$(PKG_CFLAGS)
 PKG_LIBS = $(eval PKG_LIBS := $(call pkg,--libs,$(PKGS)))$(PKG_LIBS)
@@ -54,7 +54,7 @@ LIBS = $(PKG_LIBS) -lhttp_parser -pthread
 
 LIB_C := $(filter-out lib/os_%.c,$(wildcard lib/*.c)) $(wildcard lib/os_$(OS)*.c)
 SERVER_C := $(filter-out server/main.c,$(wildcard server/*.c)) \
-    build/mime_table.c
+    build/mime_table.c build/admin_page.c
 UNIT_C := $(wildcard tests/unit/test_*.c)
 UNIT := $(UNIT_C:tests/unit/%.c=build/asan/unit/%)
 FLAVOURS = obj asan tsan
@@ -94,15 +94,20 @@ build/libpagewise.so: $(LIB_C:%.c=build/obj/%.o) lib/pagewise.map
 	    -o $@.0 $(filter %.o,$^) $(LIB_LIBS) -pthread
 	@ln -sf libpagewise.so.0 $@
 
-# The MIME table as one C string: comments and empty lines are left out.
-build/mime_table.c: conf/mime.types
+# A text as one C string, named after the file; $(1) are sed's commands.
+string = $(call say,GEN){ echo 'extern const char $(*F)[];'; \
+	  echo 'const char $(*F)[] ='; \
+	  sed $(1) -e 's/["\\]/\\&/g' -e 's/.*/    "&\\n"/' $<; \
+	  echo '    "";'; } > $@.tmp; mv $@.tmp $@
+
+# Comments and empty lines are left out.
+build/mime_table.c: build/%.c: conf/mime.types
 	@mkdir -p $(@D)
-	$(call say,GEN){ echo 'extern const char mime_table[];'; \
-	  echo 'const char mime_table[] ='; \
-	  sed -e '/^[[:space:]]*#/d' -e '/^[[:space:]]*$$/d' \
-	      -e 's/["\\]/\\&/g' -e 's/	/ /g' -e 's/.*/    "&\\n"/' $<; \
-	  echo '    "";'; } > $@.tmp
-	@mv $@.tmp $@
+	$(call string,-e '/^[[:space:]]*#/d' -e '/^[[:space:]]*$$/d' -e 's/	/ /g')
+
+build/admin_page.c: build/%.c: server/admin.html
+	@mkdir -p $(@D)
+	$(call string)
 
 build/asan/unit/%: tests/unit/%.c build/asan/server.a build/asan/libpagewise.a
 	@mkdir -p $(@D)

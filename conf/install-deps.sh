@@ -19,11 +19,13 @@ needs()
 	build	header stdio.h			libc6-dev		-
 	build	cmd pkg-config			pkg-config		pkgconf
 	build	lib libevent_core		libevent-dev		libevent
+	build	lib libevent_extra		libevent-dev		libevent
 	build	lib libconfuse			libconfuse-dev		libconfuse
 	build	linux lib liburing		liburing-dev		-
 	build	header http_parser.h		libhttp-parser-dev	http-parser
 	test	lib cmocka			libcmocka-dev		cmocka
 	test	pymod pytest			python3-pytest		py311-pytest
+	test	pymod prometheus_client		python3-prometheus-client	py311-prometheus-client
 	test	lib fuse3			libfuse3-dev		fusefs-libs3
 	test	linux cmd fusermount3		fuse3			-
 	test	linux cmd strace		strace			-

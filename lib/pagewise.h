@@ -368,6 +368,7 @@ void pw_loop_stats(const struct pw_loop *, struct pw_loop_stats *);
 
 struct pw_device_stats {
 	uint64_t ds_dev; /* st_dev; 0: all that found no place in the table */
+	const char *ds_queue;  /* "files", "tasks", "mounts": one each */
 	const char *ds_fsname; /* NULL: not known yet */
 	unsigned ds_threads;
 	unsigned ds_busy;

@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "file.h"
 #include "loop.h"
 #include "pool.h"
 #include "popular.h"
@@ -272,7 +273,10 @@ static void
 device_stats(struct pw_device *dv, struct pw_device_stats *ds)
 {
 	pthread_mutex_lock(&dv->dv_lock);
-	ds->ds_dev = dv->dv_id;
+	ds->ds_dev = dv->dv_id & ~(POOL_TASKS | FILE_CROSSING);
+	ds->ds_queue = dv->dv_id & FILE_CROSSING ? "mounts"
+		       : dv->dv_id & POOL_TASKS	 ? "tasks"
+						 : "files";
 	ds->ds_fsname = dv->dv_fsname;
 	ds->ds_threads = dv->dv_threads;
 	ds->ds_busy = dv->dv_threads - dv->dv_idle;

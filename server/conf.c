@@ -142,9 +142,8 @@ conf_destroy(struct conf **confp)
 
 	if (conf == NULL)
 		return;
-	for (i = 0; i < conf->conf_nlisten; i++)
-		free(conf->conf_listen[i].la_text);
-	free(conf->conf_listen);
+	conf_clear_listen(conf);
+	conf_clear_admin(conf);
 	for (i = 0; i < conf->conf_nsites; i++)
 		conf_site_free(&conf->conf_sites[i]);
 	free(conf->conf_sites);

@@ -51,6 +51,8 @@ struct listen_addr {
 struct conf {
 	struct listen_addr *conf_listen;
 	size_t conf_nlisten;
+	struct listen_addr
+	    conf_admin;	       /* la_text NULL: none; else also AF_UNIX */
 	unsigned conf_workers; /* at least 1; auto is resolved */
 	unsigned conf_threads; /* prefetch threads per device */
 	char *conf_access_log; /* path, "-" for stdout, NULL for off */

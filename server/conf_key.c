@@ -3,7 +3,6 @@
  * The same for the file and the command line.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,55 +117,6 @@ set_workers(struct conf_build *b, const struct top_key *key, const char *text,
 	return error;
 }
 
-static bool
-listens_already(const struct conf *conf, const struct listen_addr *la)
-{
-	static const in_port_t any;
-
-	/* sin6_port is in the same place; port 0 is another one each time. */
-	if (memcmp((const char *)&la->la_addr +
-		       offsetof(struct sockaddr_in, sin_port),
-		&any, sizeof(any)) == 0)
-		return false;
-	for (size_t i = 0; i < conf->conf_nlisten; i++) {
-		const struct listen_addr *other = &conf->conf_listen[i];
-
-		if (other->la_len == la->la_len &&
-		    memcmp(&other->la_addr, &la->la_addr, la->la_len) == 0)
-			return true;
-	}
-	return false;
-}
-
-static int
-set_listen(struct conf_build *b, const struct top_key *key, const char *text,
-    struct conf_why *why)
-{
-	struct conf *conf = b->cb_conf;
-	struct listen_addr la, *grown;
-	int error;
-
-	(void)key;
-	error = conf_address(text, &la, why);
-	if (error != 0)
-		return error;
-	/* SO_REUSEPORT would let both succeed. */
-	if (listens_already(conf, &la))
-		return conf_why(why, -EEXIST, "%s is listed twice", text);
-	grown = reallocarray(
-	    conf->conf_listen, conf->conf_nlisten + 1, sizeof(*grown));
-	if (grown == NULL)
-		goto fail;
-	conf->conf_listen = grown;
-	la.la_text = strdup(text);
-	if (la.la_text == NULL)
-		goto fail;
-	grown[conf->conf_nlisten++] = la;
-	return 0;
-fail:
-	return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
-}
-
 static int
 set_access_log(struct conf_build *b, const struct top_key *key,
     const char *text, struct conf_why *why)
@@ -234,7 +184,8 @@ set_mime_types(struct conf_build *b, const struct top_key *key,
 	}
 
 static const struct top_key top_keys[] = {
-    OTHER("listen", set_listen),
+    OTHER("listen", conf_set_listen),
+    OTHER("admin", conf_set_admin),
     {"workers", set_workers, 0, 0, 1, 1024, NULL},
     NUMBER("threads", conf_threads, 1, 256, conf_number),
     OTHER("access_log", set_access_log),
@@ -407,14 +358,8 @@ conf_empty_top(const char *key, struct conf_why *why)
 void
 conf_clear_top(struct conf_build *b, const char *key)
 {
-	struct conf *conf = b->cb_conf;
-
-	if (strcmp(key, "listen") != 0) {
+	if (strcmp(key, "listen") == 0)
+		conf_clear_listen(b->cb_conf);
+	else
 		conf_clear_inherited(&b->cb_set, key);
-		return;
-	}
-	while (conf->conf_nlisten > 0)
-		free(conf->conf_listen[--conf->conf_nlisten].la_text);
-	free(conf->conf_listen);
-	conf->conf_listen = NULL;
 }

@@ -7,6 +7,7 @@
  *   conf_text.c   a file as text: comments, strings and braces
  *   conf_file.c   libConfuse; every message with a line number
  *   conf_key.c    what each key means, for file and command line alike
+ *   conf_listen.c addresses to listen on
  *   conf_site.c   sites and locations: built here, looked up here
  *   conf_value.c  one value from its text
  */
@@ -62,6 +63,16 @@ int conf_set_inherited(
     struct settings *, const char *key, const char *text, struct conf_why *);
 void conf_clear_inherited(struct settings *, const char *key);
 int conf_set_send_path(struct settings *, const char *name, struct conf_why *);
+
+/* As those of the other keys, but that they have a file of their own. */
+struct top_key;
+
+int conf_set_listen(struct conf_build *, const struct top_key *,
+    const char *text, struct conf_why *);
+void conf_clear_listen(struct conf *);
+int conf_set_admin(struct conf_build *, const struct top_key *,
+    const char *text, struct conf_why *);
+void conf_clear_admin(struct conf *);
 
 /* A list at the top level that was set to {}.  0, or -EINVAL and the cause. */
 int conf_empty_top(const char *key, struct conf_why *);

@@ -80,6 +80,12 @@ bind_one(const struct listen_addr *la, const struct sockaddr_storage *addr,
 	return fd;
 }
 
+int
+listener_open(const struct listen_addr *la)
+{
+	return bind_one(la, &la->la_addr, false);
+}
+
 /*
  * SO_REUSEPORT would quietly let two servers share a port; a bind without it
  * finds out, and finds a port for port 0.

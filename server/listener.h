@@ -17,6 +17,9 @@ struct worker;
  */
 int listener_bind(const struct conf *, int *fds);
 
+/* One more socket that listens, nobody else's.  -1 after such a message. */
+int listener_open(const struct listen_addr *);
+
 /* "http://ADDR:PORT/" of a listening socket, as a browser takes it. */
 void listener_url(int fd, char *text, size_t size);
 

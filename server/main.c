@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "admin.h"
 #include "conf.h"
 #include "listener.h"
 #include "log.h"
@@ -23,6 +24,7 @@ struct server {
 	struct conf *sv_conf;
 	struct pw_pool *sv_pool;
 	struct roots *sv_roots;
+	struct admin *sv_admin; /* NULL: off */
 	struct log *sv_log;
 	struct log_writer *sv_writer; /* main's own */
 	int *sv_fds;
@@ -102,6 +104,30 @@ roots_changed(void *arg)
 }
 
 static int
+start_admin(struct server *sv)
+{
+	const struct metrics metrics = {
+	    .mt_conf = sv->sv_conf,
+	    .mt_workers = sv->sv_workers,
+	    .mt_pool = sv->sv_pool,
+	    .mt_log = sv->sv_log,
+	    .mt_start = time(NULL),
+	};
+	char url[256];
+	int error;
+
+	if (sv->sv_admin == NULL)
+		return 0;
+	admin_url(sv->sv_admin, url, sizeof(url));
+	error = admin_start(sv->sv_admin, &metrics);
+	if (error == 0)
+		log_notice(sv->sv_writer, "admin at %s", url);
+	else
+		log_error(NULL, "cannot start admin: %s", strerror(-error));
+	return error == 0 ? 0 : -1;
+}
+
+static int
 create(struct server *sv)
 {
 	struct conf *conf = sv->sv_conf;
@@ -116,7 +142,8 @@ create(struct server *sv)
 		return -1;
 	}
 	if (roots_open(conf, roots_changed, sv, &sv->sv_roots) == -1 ||
-	    listener_bind(conf, sv->sv_fds) == -1)
+	    listener_bind(conf, sv->sv_fds) == -1 ||
+	    admin_create(conf, &sv->sv_admin) == -1)
 		return -1;
 	error = log_create(conf->conf_access_log, conf->conf_log_format,
 	    conf->conf_workers + 1, &sv->sv_log);
@@ -132,7 +159,9 @@ create(struct server *sv)
 		log_error(NULL, "cannot create the pool: %s", strerror(-error));
 		return -1;
 	}
-	return create_workers(sv);
+	if (create_workers(sv) == -1)
+		return -1;
+	return start_admin(sv);
 }
 
 static void
@@ -230,6 +259,7 @@ destroy(struct server *sv)
 {
 	unsigned i;
 
+	admin_destroy(&sv->sv_admin);
 	for (i = 0; sv->sv_workers != NULL && i < sv->sv_conf->conf_workers;
 	     i++)
 		worker_destroy(&sv->sv_workers[i]);
@@ -268,6 +298,7 @@ main(int argc, char **argv)
 	 * clear up; if a worker runs already, it still uses the log.
 	 */
 	if (create(&sv) == -1) {
+		admin_destroy(&sv.sv_admin);
 		if (sv.sv_started == 0)
 			log_destroy(&sv.sv_log);
 		_exit(1);
@@ -275,6 +306,7 @@ main(int argc, char **argv)
 	announce(&sv);
 	serve(&sv, &signals);
 	if (!shut_down(&sv, &signals)) {
+		admin_destroy(&sv.sv_admin);
 		log_destroy(&sv.sv_log);
 		_exit(1);
 	}

@@ -57,6 +57,7 @@ WRONG = [
     ('listen = {"127.0.0.1:99999"}\n', 1, "listen", "port"),
     ('listen = {"localhost:80"}\n', 1, "listen", "localhost"),
     ('listen = {"127.0.0.1:81",\n"127.0.0.1:81"}\n', 2, "listen", "twice"),
+    ('admin = "*:8081"\n', 1, "admin", "outside"),
     ("log_format = xml\n", 1, "log_format", "xml"),
     ("stall_log = 60001\n", 1, "stall_log", "range"),
     ('mime_types = "/no/such/file"\n', 1, "mime_types", "/no/such/file"),
@@ -143,7 +144,7 @@ def test_help_names_every_option():
     for option in (
         "-c", "-t", "-V", "-h", "--listen", "--root", "--workers", "--send-path",
         "--threads", "--readahead", "--cache", "--access-log", "--autoindex",
-        "--log-format", "--stall-log",
+        "--log-format", "--stall-log", "--admin",
     ):
         assert option in run.out
 

@@ -12,6 +12,7 @@ every_key_of_the_file_is_understood(void **state)
 					   "access_log = \"log\"\n"
 					   "log_format = json\n"
 					   "stall_log = 9\n"
+					   "admin = \"[::1]:0\"\n"
 					   "head_timeout = 5\n"
 					   "keepalive_timeout = 0\n"
 					   "send_timeout = 7\n"
@@ -36,6 +37,7 @@ every_key_of_the_file_is_understood(void **state)
 	assert_int_equal(conf->conf_threads, 4);
 	assert_int_equal(conf->conf_log_format, LOG_JSON);
 	assert_int_equal(conf->conf_stall_log, 9);
+	assert_string_equal(conf->conf_admin.la_text, "[::1]:0");
 	assert_int_equal(conf->conf_head_timeout, 5);
 	assert_int_equal(conf->conf_keepalive_timeout, 0);
 	assert_int_equal(conf->conf_send_timeout, 7);
@@ -163,6 +165,7 @@ an_empty_string_is_an_error_for_every_key(void **state)
 	    {"workers", "the value is empty (1 to 1024, or auto)"},
 	    {"threads", "the value is empty (1 to 256)"},
 	    {"access_log", "the path is empty (\"off\" for none)"},
+	    {"admin", "the address is empty (\"off\" for none)"},
 	    {"log_format", "\"\" is not combined or json"},
 	    {"stall_log", "the value is empty (0 to 60000)"},
 	    {"mime_types", "the path is empty"},
@@ -353,6 +356,43 @@ a_size_takes_one_suffix_of_1024s(void **state)
 }
 
 static void
+admin_is_a_socket_beside_the_file_or_a_loopback_address(void **state)
+{
+	static const char *const loopback[] = {
+	    "127.0.0.1:1", "127.255.0.9:0", "[::1]:8081"};
+	static const char *const others[] = {"*:8081", "8081", "0.0.0.0:1",
+	    "192.0.2.7:1", "[::]:1", "[2001:db8::1]:1"};
+	char text[256], expected[256];
+	struct conf *conf;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(loopback); i++) {
+		snprintf(
+		    text, sizeof(text), "admin = \"%s\"\n" SITE, loopback[i]);
+		conf = must_load_text(text, "");
+		assert_string_equal(conf->conf_admin.la_text, loopback[i]);
+		conf_destroy(&conf);
+	}
+	for (size_t i = 0; i < COUNT(others); i++) {
+		snprintf(
+		    text, sizeof(text), "admin = \"%s\"\n" SITE, others[i]);
+		snprintf(expected, sizeof(expected),
+		    ":1: admin: %s can be reached from outside: write "
+		    "127.0.0.1:PORT, [::1]:PORT, or the path of a socket",
+		    others[i]);
+		expect_file_error(text, expected);
+	}
+	conf = must_load_text("admin = \"run/admin\"\n" SITE, "");
+	snprintf(expected, sizeof(expected), "%s/run/admin", dir);
+	assert_int_equal(conf->conf_admin.la_addr.ss_family, AF_UNIX);
+	assert_string_equal(conf->conf_admin.la_text, expected);
+	conf_destroy(&conf);
+	conf = must_load_text("admin = \"/run/x\"\nadmin = off\n" SITE, "");
+	assert_null(conf->conf_admin.la_text);
+	conf_destroy(&conf);
+}
+
+static void
 a_number_is_checked_against_its_range(void **state)
 {
 	static const struct {
@@ -436,6 +476,8 @@ main(void)
 		an_empty_list_of_addresses_is_an_error_on_its_line),
 	    cmocka_unit_test(an_empty_list_of_anything_else_stands_for_none),
 	    cmocka_unit_test(an_empty_string_is_an_error_for_every_key),
+	    cmocka_unit_test(
+		admin_is_a_socket_beside_the_file_or_a_loopback_address),
 	    cmocka_unit_test(comments_do_not_shift_line_numbers),
 	    cmocka_unit_test(
 		what_looks_like_a_comment_in_a_string_or_word_is_kept),

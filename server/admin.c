@@ -1,0 +1,295 @@
+/*
+ * admin: see admin.h.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "admin.h"
+#include "admin_socket.h"
+#include "listener.h"
+
+#define MAX_HEAD (16 << 10) /* bytes */
+#define MAX_BODY (16 << 10) /* of a request that is refused anyway */
+#define TIMEOUT	 60	    /* seconds without a byte */
+
+extern const char admin_page[]; /* admin.html */
+
+struct admin {
+	struct admin_socket adm_socket;
+	struct metrics adm_metrics;
+	struct event_base *adm_base;
+	struct evconnlistener *adm_listener; /* owned by adm_http */
+	struct evhttp *adm_http;
+	struct event *adm_stop;
+	struct event *adm_resume;
+	int adm_pipe[2]; /* its end stops the thread */
+	pthread_t adm_thread;
+	bool adm_started;
+};
+
+/* ---------------------------------------------------------------- answers */
+
+static void
+add_header(struct evhttp_request *req, const char *name, const char *value)
+{
+	evhttp_add_header(evhttp_request_get_output_headers(req), name, value);
+}
+
+static void
+refuse(struct evhttp_request *req, int status, const char *reason)
+{
+	struct evbuffer *body = evhttp_request_get_output_buffer(req);
+
+	add_header(req, "Content-Type", "text/plain; charset=utf-8");
+	/* evhttp sends a body to HEAD as well: nothing may follow it. */
+	add_header(req, "Connection", "close");
+	evbuffer_add_printf(body, "%d %s\n", status, reason);
+	evhttp_send_reply(req, status, reason, NULL);
+}
+
+static void
+send_page(struct evhttp_request *req)
+{
+	struct evbuffer *body = evhttp_request_get_output_buffer(req);
+
+	add_header(req, "Content-Type", "text/html; charset=utf-8");
+	add_header(req, "Content-Security-Policy",
+	    "default-src 'none'; connect-src 'self'; script-src "
+	    "'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+	    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+	add_header(req, "Referrer-Policy", "no-referrer");
+	evbuffer_add_reference(
+	    body, admin_page, strlen(admin_page), NULL, NULL);
+	evhttp_send_reply(req, HTTP_OK, "OK", NULL);
+}
+
+static void
+send_metrics(struct admin *adm, struct evhttp_request *req)
+{
+	add_header(
+	    req, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+	metrics_write(&adm->adm_metrics, evhttp_request_get_output_buffer(req));
+	evhttp_send_reply(req, HTTP_OK, "OK", NULL);
+}
+
+/* ADDR, [ADDR] or localhost, each with or without a port. */
+static bool
+host_is_local(const char *host)
+{
+	char name[INET6_ADDRSTRLEN + 2];
+	struct in6_addr addr;
+	size_t len;
+
+	len = host[0] == '[' ? strcspn(host, "]") : strcspn(host, ":");
+	if (len >= sizeof(name))
+		return false;
+	memcpy(name, host, len);
+	name[len] = '\0';
+	if (name[0] == '[')
+		return host[len] == ']' &&
+		       (host[len + 1] == '\0' || host[len + 1] == ':') &&
+		       inet_pton(AF_INET6, name + 1, &addr) == 1;
+	return strcasecmp(name, "localhost") == 0 ||
+	       inet_pton(AF_INET, name, &addr) == 1;
+}
+
+/* A browser cannot be made to speak to a Unix socket. */
+static bool
+host_allowed(const struct admin *adm, struct evhttp_request *req)
+{
+	const char *host =
+	    evhttp_find_header(evhttp_request_get_input_headers(req), "Host");
+
+	return adm->adm_socket.as_path != NULL || host == NULL ||
+	       host_is_local(host);
+}
+
+static void
+on_request(struct evhttp_request *req, void *arg)
+{
+	struct admin *adm = arg;
+	const char *path =
+	    evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
+	bool page = path != NULL && strcmp(path, "/") == 0;
+
+	add_header(req, "Cache-Control", "no-store");
+	add_header(req, "X-Content-Type-Options", "nosniff");
+	if (!host_allowed(adm, req)) {
+		refuse(req, 403,
+		    "Forbidden: Host must be an address or localhost");
+		return;
+	}
+	if (!page && (path == NULL || strcmp(path, "/metrics") != 0)) {
+		refuse(req, HTTP_NOTFOUND, "Not Found");
+		return;
+	}
+	if (evhttp_request_get_command(req) != EVHTTP_REQ_GET) {
+		add_header(req, "Allow", "GET");
+		refuse(req, HTTP_BADMETHOD, "Method Not Allowed");
+		return;
+	}
+	if (page)
+		send_page(req);
+	else
+		send_metrics(adm, req);
+}
+
+/* -------------------------------------------------------------- the thread */
+
+/* Out of descriptors: it would be called again at once, and complain. */
+static void
+on_accept_error(struct evconnlistener *listener, void *arg)
+{
+	static const struct timeval second = {1, 0};
+	struct admin *adm = arg;
+
+	evconnlistener_disable(listener);
+	event_add(adm->adm_resume, &second);
+}
+
+static void
+on_resume(evutil_socket_t fd, short what, void *arg)
+{
+	struct admin *adm = arg;
+
+	(void)fd;
+	(void)what;
+	evconnlistener_enable(adm->adm_listener);
+}
+
+static void
+on_stop(evutil_socket_t fd, short what, void *arg)
+{
+	struct admin *adm = arg;
+
+	(void)fd;
+	(void)what;
+	event_base_loopbreak(adm->adm_base);
+}
+
+static void *
+admin_main(void *arg)
+{
+	struct admin *adm = arg;
+
+	pthread_setname_np(pthread_self(), "pw-admin");
+	event_base_dispatch(adm->adm_base);
+	return NULL;
+}
+
+static int
+create_http(struct admin *adm)
+{
+	adm->adm_http = evhttp_new(adm->adm_base);
+	if (adm->adm_http == NULL)
+		return -ENOMEM;
+	/* Refused by us, with 405, instead of by evhttp, with 501. */
+	evhttp_set_allowed_methods(adm->adm_http, UINT16_MAX);
+	evhttp_set_max_headers_size(adm->adm_http, MAX_HEAD);
+	evhttp_set_max_body_size(adm->adm_http, MAX_BODY);
+	evhttp_set_timeout(adm->adm_http, TIMEOUT);
+	evhttp_set_gencb(adm->adm_http, on_request, adm);
+	adm->adm_listener = evconnlistener_new(adm->adm_base, NULL, NULL,
+	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0,
+	    adm->adm_socket.as_fd);
+	if (adm->adm_listener == NULL)
+		return -ENOMEM;
+	adm->adm_socket.as_fd = -1;
+	evconnlistener_set_error_cb(adm->adm_listener, on_accept_error);
+	if (evhttp_bind_listener(adm->adm_http, adm->adm_listener) == NULL) {
+		evconnlistener_free(adm->adm_listener);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int
+create_events(struct admin *adm)
+{
+	adm->adm_base = event_base_new();
+	if (adm->adm_base == NULL)
+		return -ENOMEM;
+	if (pipe2(adm->adm_pipe, O_CLOEXEC) == -1)
+		return -errno;
+	adm->adm_stop =
+	    event_new(adm->adm_base, adm->adm_pipe[0], EV_READ, on_stop, adm);
+	adm->adm_resume = evtimer_new(adm->adm_base, on_resume, adm);
+	if (adm->adm_stop == NULL || adm->adm_resume == NULL ||
+	    event_add(adm->adm_stop, NULL) != 0)
+		return -ENOMEM;
+	return create_http(adm);
+}
+
+int
+admin_create(const struct conf *conf, struct admin **out)
+{
+	struct admin *adm;
+
+	*out = NULL;
+	if (conf->conf_admin.la_text == NULL)
+		return 0;
+	adm = calloc(1, sizeof(*adm));
+	if (adm == NULL)
+		return -1;
+	adm->adm_pipe[0] = adm->adm_pipe[1] = -1;
+	*out = adm;
+	return admin_socket_bind(&conf->conf_admin, &adm->adm_socket);
+}
+
+int
+admin_start(struct admin *adm, const struct metrics *metrics)
+{
+	int error = create_events(adm);
+
+	adm->adm_metrics = *metrics;
+	if (error == 0)
+		error =
+		    -pthread_create(&adm->adm_thread, NULL, admin_main, adm);
+	adm->adm_started = error == 0;
+	return error;
+}
+
+void
+admin_url(const struct admin *adm, char *text, size_t size)
+{
+	if (adm->adm_socket.as_path != NULL)
+		snprintf(text, size, "unix:%s", adm->adm_socket.as_path);
+	else
+		listener_url(adm->adm_socket.as_fd, text, size);
+}
+
+void
+admin_destroy(struct admin **admp)
+{
+	struct admin *adm = *admp;
+
+	if (adm == NULL)
+		return;
+	*admp = NULL;
+	if (adm->adm_pipe[1] != -1)
+		close(adm->adm_pipe[1]);
+	if (adm->adm_started)
+		pthread_join(adm->adm_thread, NULL);
+	if (adm->adm_http != NULL)
+		evhttp_free(adm->adm_http);
+	if (adm->adm_stop != NULL)
+		event_free(adm->adm_stop);
+	if (adm->adm_resume != NULL)
+		event_free(adm->adm_resume);
+	if (adm->adm_base != NULL)
+		event_base_free(adm->adm_base);
+	if (adm->adm_pipe[0] != -1)
+		close(adm->adm_pipe[0]);
+	admin_socket_close(&adm->adm_socket);
+	free(adm);
+}

@@ -1,0 +1,70 @@
+/*
+ * metrics_process: the figures that every process has in Prometheus.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "metrics_priv.h"
+
+#define SECOND ((uint64_t)1000000)
+
+/* -1: not known here. */
+static long
+open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	long n = 0;
+
+	if (dir == NULL)
+		return -1;
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n - 3; /* ".", ".." and the one that lists */
+}
+
+static long
+resident_pages(void)
+{
+	FILE *fp = fopen("/proc/self/statm", "re");
+	char line[128], *second = NULL;
+
+	if (fp == NULL)
+		return -1;
+	if (fgets(line, sizeof(line), fp) != NULL)
+		second = strchr(line, ' ');
+	fclose(fp);
+	return second == NULL ? -1 : strtol(second, NULL, 10);
+}
+
+void
+metrics_process(const struct metrics *mt, struct evbuffer *out)
+{
+	long fds = open_descriptors(), pages = resident_pages();
+	struct rusage ru;
+	struct rlimit rl;
+
+	text_simple(out, "process_start_time_seconds", "gauge",
+	    (uint64_t)mt->mt_start, "When the process began, Unix time.");
+	if (fds >= 0)
+		text_simple(out, "process_open_fds", "gauge", (uint64_t)fds,
+		    "Open descriptors.");
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0)
+		text_simple(out, "process_max_fds", "gauge", rl.rlim_cur,
+		    "Descriptors that may be open.");
+	if (pages >= 0)
+		text_simple(out, "process_resident_memory_bytes", "gauge",
+		    (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE),
+		    "Resident memory of the process.");
+	if (getrusage(RUSAGE_SELF, &ru) != 0)
+		return;
+	text_family(out, "process_cpu_seconds_total", "counter",
+	    "Processor time of all threads, user and system.");
+	text_seconds(out, "process_cpu_seconds_total", "",
+	    (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * SECOND +
+		(uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec));
+}

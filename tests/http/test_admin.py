@@ -1,0 +1,386 @@
+"""The admin listener: what it counts, and whom it answers."""
+
+import http.client
+import os
+import re
+import signal
+import socket
+import stat
+
+import pytest
+
+import harness
+import mounts
+import tree as t
+from harness import Finished, request, wait_until
+
+parser = pytest.importorskip("prometheus_client.parser")
+
+ADMIN = re.compile(r"^pagewise: admin at (\S+)$", re.M)
+
+
+class Admin:
+    """The admin side of a running server."""
+
+    def __init__(self, server):
+        self.url = ADMIN.search(server.output).group(1)
+
+    def connect(self):
+        if self.url.startswith("unix:"):
+            connection = http.client.HTTPConnection("localhost", timeout=harness.PATIENCE)
+            connection.sock = socket.socket(socket.AF_UNIX)
+            connection.sock.settimeout(harness.PATIENCE)
+            connection.sock.connect(self.url[5:])
+            return connection
+        host = self.url[len("http://"):-1]
+        return http.client.HTTPConnection(host, timeout=harness.PATIENCE)
+
+    def ask(self, path="/metrics", method="GET", body=None, **fields):
+        connection = self.connect()
+        connection.request(method, path, body=body,
+                           headers={k.replace("_", "-"): v for k, v in fields.items()})
+        response = connection.getresponse()
+        response.text = response.read().decode()
+        connection.close()
+        return response
+
+    def families(self):
+        response = self.ask()
+        assert response.status == 200
+        assert response.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        return {f.name: f for f in parser.text_string_to_metric_families(response.text)}
+
+    def value(self, sample, **labels):
+        """Of one sample, or the sum of those with these labels."""
+        return sum(s.value for f in self.families().values() for s in f.samples
+                   if s.name == sample and labels.items() <= s.labels.items())
+
+    def wait(self, sample, value, **labels):
+        wait_until(lambda: self.value(sample, **labels) == value,
+                   "%s%r to be %s" % (sample, labels, value))
+
+
+@pytest.fixture
+def serve_admin(serve, tree):
+    def start(*args, **kw):
+        server = serve("--root", tree.root, "--admin", "127.0.0.1:0", *args, **kw)
+        return server, Admin(server)
+
+    return start
+
+
+# ------------------------------------------------------------------- figures
+
+
+def test_every_family_is_well_formed_and_documented(serve_admin):
+    server, admin = serve_admin("--workers", "2")
+    server.get("/4097.bin")
+    text = admin.ask().text
+    with open(os.path.join(harness.TREE, "docs", "metrics.md")) as f:
+        documented = set(re.findall(r"^\| `((?:pagewise|process)_[a-z_]+)` \|", f.read(), re.M))
+    helped = re.findall(r"^# HELP (\S+) \S.*\.$", text, re.M)
+    typed = re.findall(r"^# TYPE (\S+) (counter|gauge|histogram)$", text, re.M)
+    assert helped == [name for name, _ in typed]
+    assert len(set(helped)) == len(helped)
+    assert set(helped) == documented
+    for name, kind in typed:
+        assert name.startswith(("pagewise_", "process_"))
+        assert name.endswith("_total") == (kind == "counter")
+    # No sample without a family, none twice.
+    samples = [s for f in admin.families().values() for s in f.samples]
+    assert len({(s.name, tuple(sorted(s.labels.items()))) for s in samples}) == len(samples)
+    assert all(any(s.name in (n, n + "_bucket", n + "_sum", n + "_count") for n in helped)
+               for s in samples)
+
+
+def test_requests_bytes_and_connections_are_counted(serve_admin, tree):
+    server, admin = serve_admin("--workers", "2")
+    answers = [server.get(*x) for x in [("/4097.bin",)] * 3 + [("/nothing",)] * 2 +
+               [("/4097.bin", "HEAD"), ("/%d.bin" % t.LARGE,), ("/4097.bin", "POST")]]
+    admin.wait("pagewise_connections", 0)
+    sent = sum(len(a.raw) + len(a.body) for a in answers)
+    assert admin.value("pagewise_requests_total", status="200") == 5
+    assert admin.value("pagewise_requests_total", status="404") == 2
+    assert admin.value("pagewise_requests_total", status="405") == 1
+    assert admin.value("pagewise_requests_total") == len(answers)
+    assert admin.value("pagewise_sent_bytes_total") == sent
+    assert admin.value("pagewise_connections_accepted_total") == len(answers)
+
+
+def test_download_is_counted_while_it_is_sent(serve_admin):
+    server, admin = serve_admin("--workers", "1")
+    with server.connect(rcvbuf=4096) as c:
+        c.send(request("/huge.bin"))
+        c.read_head()
+        admin.wait("pagewise_connections", 1, state="send")
+        assert 0 < admin.value("pagewise_sent_bytes_total") < t.HUGE
+        assert admin.value("pagewise_requests_total") == 0
+        c.reset()
+    admin.wait("pagewise_requests_total", 1, status="200")
+    admin.wait("pagewise_connections", 0)
+
+
+def test_connections_are_counted_by_what_they_do(serve_admin):
+    server, admin = serve_admin("--workers", "1")
+    idle, head, lingering, body = [server.connect() for _ in range(4)]
+    idle.ask("/1.bin")
+    head.send(b"GET / HT")
+    lingering.ask("/1.bin", fields={"Connection": "close"})
+    lingering.eof()
+    body.send(b"GET /1.bin HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
+    body.response()
+    for state in ("idle", "head", "linger", "body"):
+        admin.wait("pagewise_connections", 1, state=state)
+    assert admin.value("pagewise_connections") == 4
+    for c in (idle, head, lingering, body):
+        c.sock.close()
+    admin.wait("pagewise_connections", 0)
+
+
+def test_time_outs_are_counted_by_kind(serve_conf, tree):
+    server = serve_conf({"admin": "127.0.0.1:0", "head_timeout": 1, "keepalive_timeout": 1},
+                        [("s", {"root": tree.root}, {})])
+    admin = Admin(server)
+    with server.connect() as silent, server.connect() as idle:
+        idle.ask("/1.bin")
+        silent.eof()
+        idle.eof()
+    admin.wait("pagewise_timeouts_total", 1, kind="head")
+    admin.wait("pagewise_timeouts_total", 1, kind="keepalive")
+    assert admin.value("pagewise_timeouts_total") == 2
+
+
+def test_what_comes_from_the_disk_is_counted(serve, site):
+    path = str(site / "cold.bin")
+    size = 3 * t.MIB
+    t.write(path, t.content(1, size))
+    mounts.drop(path)
+    if mounts.resident(path):
+        pytest.skip("this file system keeps everything in memory")
+    server = serve("--root", site, "--admin", "127.0.0.1:0", "--workers", "1")
+    admin = Admin(server)
+    assert server.get("/cold.bin").body == t.content(1, size)
+    admin.wait("pagewise_connections", 0)
+    assert admin.value("pagewise_windows_missed_total") >= 1
+    assert admin.value("pagewise_disk_fetched_bytes_total") >= size
+    jobs = admin.value("pagewise_disk_jobs_total")
+    assert jobs >= 1
+    assert admin.value("pagewise_disk_wait_seconds_count") == jobs
+    assert admin.value("pagewise_disk_wait_seconds_sum") > 0
+    assert admin.value("pagewise_requests_disk_wait_seconds_total") > 0
+    device = os.stat(path).st_dev
+    assert admin.value("pagewise_disk_fetched_bytes_total", queue="files",
+                       device="%d:%d" % (os.major(device), os.minor(device))) >= size
+
+
+def test_histogram_counts_every_turn_of_each_worker(serve_admin):
+    server, admin = serve_admin("--workers", "2")
+    for _ in range(20):
+        server.get("/1.bin")
+    family = admin.families()["pagewise_loop_turn_seconds"]
+    total = 0
+    for worker in "01":
+        samples = [s for s in family.samples if s.labels["worker"] == worker]
+        buckets = [s for s in samples if s.name.endswith("_bucket")]
+        counts = [s.value for s in buckets]
+        assert counts == sorted(counts)
+        bounds = [float(s.labels["le"]) for s in buckets]
+        assert bounds == [2**i / 1e6 for i in range(25)] + [float("inf")]
+        (count,) = [s.value for s in samples if s.name.endswith("_count")]
+        assert counts[-1] == count
+        total += count
+    # Each request came by a connection of its own: at least a turn each.
+    assert total >= 20
+    assert 0 < admin.value("pagewise_loop_turn_longest_seconds", worker="0")
+
+
+def test_lost_log_lines_are_counted(serve, tree):
+    server = serve("--root", tree.root, "--admin", "127.0.0.1:0", "--access-log", "/dev/full")
+    admin = Admin(server)
+    for _ in range(5):
+        server.get("/1.bin")
+    admin.wait("pagewise_log_records_lost_total", 5)
+    server.stop(messages=r"(pagewise: access log: [0-9]+ records lost[^\n]*\n)+")
+
+
+def test_process_is_described(serve_admin):
+    server, admin = serve_admin("--send-path", "copy")
+    (info,) = admin.families()["pagewise_build_info"].samples
+    assert (info.value, info.labels["send_path"]) == (1, "copy")
+    assert re.fullmatch(r"\d+\.\d+\.\d+", info.labels["version"])
+    started = admin.value("process_start_time_seconds")
+    assert abs(started - os.stat("/proc/%d" % server.pid).st_ctime) < 60
+    assert admin.value("process_resident_memory_bytes") > 1 << 20
+    before = admin.value("process_open_fds")
+    with server.connect() as c:
+        c.ask("/0.bin")
+        assert admin.value("process_open_fds") >= before + 1
+        c.finish()
+
+
+# ------------------------------------------------------------------- answers
+
+
+def test_page_needs_nothing_from_elsewhere(serve_admin):
+    _, admin = serve_admin()
+    response = admin.ask("/")
+    assert response.status == 200
+    assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+    policy = response.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "connect-src 'self'" in policy
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    with open(os.path.join(harness.TREE, "server", "admin.html")) as f:
+        assert response.text == f.read()
+    assert not re.search(r'(src|href)="(?!/metrics"|data:,)', response.text)
+
+
+@pytest.mark.parametrize("path", ["/metrics/", "/x", "//", "/Metrics"])
+def test_other_paths_are_404(serve_admin, path):
+    _, admin = serve_admin()
+    assert admin.ask(path).status == 404
+    assert admin.ask("/metrics?x=1").status == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "HEAD", "PATCH"])
+@pytest.mark.parametrize("path", ["/", "/metrics"])
+def test_other_methods_are_405(serve_admin, path, method):
+    _, admin = serve_admin()
+    body = b"x" * 100 if method in ("POST", "PUT", "PATCH") else None
+    response = admin.ask(path, method, body=body)
+    assert response.status == 405
+    assert response.headers["Allow"] == "GET"
+
+
+@pytest.mark.parametrize(
+    "host, status",
+    [
+        ("localhost", 200),
+        ("LOCALHOST:8081", 200),
+        ("127.0.0.1:8081", 200),
+        ("[::1]:8081", 200),
+        ("[::1]", 200),
+        ("evil.example", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("localhost.evil.example:8081", 403),
+        ("[::1].evil.example", 403),
+        ("[evil", 403),
+        ("x" * 200, 403),
+    ],
+)
+def test_host_that_a_browser_was_led_by_is_refused(serve_admin, host, status):
+    """DNS rebinding: the page is from elsewhere, and so is the name."""
+    _, admin = serve_admin()
+    for path in ("/metrics", "/"):
+        assert admin.ask(path, Host=host).status == status
+
+
+def test_garbage_does_not_stop_it(serve_admin):
+    _, admin = serve_admin()
+    address = admin.url[len("http://"):-1].split(":")
+    for raw in (b"\x16\x03\x01\0\n\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
+                b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n" + b"a: b\r\n" * 9000 + b"\r\n",
+                b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n"):
+        with harness.Connection((address[0], int(address[1]))) as c:
+            c.send(raw)
+            c.half_close()
+            c.drain()
+    assert admin.ask().status == 200
+
+
+def test_it_is_off_unless_it_was_asked_for(plain):
+    assert not ADMIN.search(plain.output)
+
+
+def test_sighup_changes_nothing_and_many_may_ask(serve_admin):
+    server, admin = serve_admin()
+    waiting = [admin.connect() for _ in range(20)]
+    for c in waiting:
+        c.request("GET", "/metrics")
+        assert c.getresponse().read()
+    server.signal(signal.SIGHUP)
+    for c in waiting:
+        c.request("GET", "/metrics")
+        assert c.getresponse().status == 200
+    # They are still open when the server ends.
+
+
+# --------------------------------------------------------------- unix socket
+
+
+def test_socket_is_for_owner_and_group_and_goes_with_the_server(serve, tree, tmp_path):
+    path = tmp_path / "admin.sock"
+    server = serve("--root", tree.root, "--admin", path)
+    assert stat.S_ISSOCK(path.stat().st_mode)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o660
+    assert Admin(server).url == "unix:%s" % path
+    assert Admin(server).ask("/metrics", Host="any.example").status == 200
+    server.stop()
+    assert not path.exists()
+
+
+def test_socket_that_was_left_over_is_replaced(serve, tree, tmp_path):
+    path = tmp_path / "admin.sock"
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(path))
+        s.listen()
+    server = serve("--root", tree.root, "--admin", path)
+    assert Admin(server).ask().status == 200
+
+
+def test_socket_of_a_server_that_runs_is_left_alone(serve, tree, tmp_path):
+    path = tmp_path / "admin.sock"
+    server = serve("--root", tree.root, "--admin", path)
+    second = Finished("--root", tree.root, "--listen", "127.0.0.1:0", "--admin", path)
+    assert second.code == 1
+    assert str(path) in second.err and "another program listens there" in second.err
+    assert Admin(server).ask().status == 200
+
+
+def test_file_that_is_no_socket_is_left_alone(tree, tmp_path):
+    path = tmp_path / "file"
+    path.write_text("precious")
+    run = Finished("--root", tree.root, "--listen", "127.0.0.1:0", "--admin", path)
+    assert run.code == 1
+    assert str(path) in run.err
+    assert path.read_text() == "precious"
+
+
+def test_socket_that_took_its_place_is_left_alone(serve, tree, tmp_path):
+    path = tmp_path / "admin.sock"
+    server = serve("--root", tree.root, "--admin", path)
+    path.unlink()
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(path))
+        server.stop()
+        assert path.exists()
+
+
+# --------------------------------------------------------- failing to start
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "*:0", "8081", "[::]:0", "192.0.2.1:0"])
+def test_address_that_others_can_reach_is_an_error(tree, address):
+    run = Finished("--root", tree.root, "--admin", address)
+    assert run.code == 2
+    assert run.err.startswith("pagewise: --admin: %s can be reached from outside" % address)
+
+
+def test_address_in_use_is_an_error(serve, tree):
+    server = serve("--root", tree.root)
+    address = "127.0.0.1:%d" % server.address[1]
+    run = Finished("--root", tree.root, "--listen", "127.0.0.1:0", "--admin", address)
+    assert run.code == 1
+    assert address in run.err and os.strerror(98) in run.err
+
+
+def test_path_without_a_directory_is_an_error(tree, tmp_path):
+    path = tmp_path / "missing" / "socket"
+    run = Finished("--root", tree.root, "--listen", "127.0.0.1:0", "--admin", path)
+    assert run.code == 1
+    assert str(path) in run.err and os.strerror(2) in run.err
+
+
+def test_path_that_is_too_long_is_an_error(tree):
+    run = Finished("--root", tree.root, "--admin", "/" + "x" * 200)
+    assert run.code == 2
+    assert "too long" in run.err
