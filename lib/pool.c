@@ -291,13 +291,15 @@ device_stats(struct pw_device *dv, struct pw_device_stats *ds)
 size_t
 pw_pool_devices(struct pw_pool *pl, struct pw_device_stats *ds, size_t max)
 {
-	size_t i;
+	size_t i, n;
 
+	/* Not with the lock: a thread's start has the device's first. */
 	pthread_mutex_lock(&pl->pl_lock);
-	for (i = 0; i < pl->pl_ndevices && i < max; i++)
-		device_stats(pl->pl_devices[i], &ds[i]);
+	n = pl->pl_ndevices < max ? pl->pl_ndevices : max;
 	pthread_mutex_unlock(&pl->pl_lock);
-	return i;
+	for (i = 0; i < n; i++)
+		device_stats(pl->pl_devices[i], &ds[i]);
+	return n;
 }
 
 /* All windows of a file are in one chain: there are few at a time. */

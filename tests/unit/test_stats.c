@@ -7,7 +7,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "lib/pagewise.h"
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "lib_fixture.h"
+
+#define QUEUES	8
+#define THREADS 48 /* of each */
 
 static size_t
 bucket_of(uint64_t us)
@@ -41,11 +49,77 @@ a_time_is_in_the_first_bucket_that_holds_it(void **state)
 	assert_int_equal(bucket_of(UINT64_MAX), last);
 }
 
+static sem_t gate;
+
+static int
+wait_at_the_gate(struct pw_task *tk)
+{
+	(void)tk;
+	return sem_wait(&gate);
+}
+
+static atomic_bool enough;
+
+static void *
+ask_all_the_time(void *arg)
+{
+	struct pw_device_stats ds[64];
+
+	while (!atomic_load(&enough))
+		pw_pool_devices(arg, ds, 64);
+	return NULL;
+}
+
+static int
+setup_wide(void **state)
+{
+	/* A deadlock shall not be waited for. */
+	alarm(60);
+	return setup_with(state, THREADS, 0, 0);
+}
+
+static void
+figures_can_be_asked_for_while_threads_are_started(void **state)
+{
+	static struct pw_task tasks[QUEUES * THREADS];
+	struct pw_device_stats ds[64];
+	struct fixture *fx = *state;
+	pthread_t thread;
+	unsigned i, threads = 0;
+
+	sem_init(&gate, 0, 0);
+	assert_int_equal(
+	    pthread_create(&thread, NULL, ask_all_the_time, fx->fx_pool), 0);
+	for (i = 0; i < QUEUES * THREADS; i++) {
+		tasks[i].tk_work = wait_at_the_gate;
+		tasks[i].tk_waiter.wt_done = nothing_done;
+		assert_int_equal(
+		    pw_task_run(fx->fx_loop, 1 + i % QUEUES, &tasks[i]), 0);
+	}
+	for (i = 0; i < QUEUES * THREADS; i++)
+		sem_post(&gate);
+	settle(fx->fx_loop);
+	atomic_store(&enough, true);
+	pthread_join(thread, NULL);
+	for (i = 0; i < pw_pool_devices(fx->fx_pool, ds, 64); i++) {
+		threads += ds[i].ds_threads;
+		assert_string_equal(
+		    ds[i].ds_queue, ds[i].ds_dev == 0 ? "files" : "tasks");
+		assert_true(ds[i].ds_dev <= QUEUES);
+	}
+	assert_int_equal(threads, QUEUES * THREADS);
+	sem_destroy(&gate);
+	alarm(0);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_time_is_in_the_first_bucket_that_holds_it),
+	    cmocka_unit_test_setup_teardown(
+		figures_can_be_asked_for_while_threads_are_started, setup_wide,
+		teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
