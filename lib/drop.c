@@ -31,8 +31,10 @@ struct drop_job {
 
 STAILQ_HEAD(drop_list, drop);
 
+/* In each the delay is the same for all, so they are in order. */
 struct drops {
-	struct drop_list drs_list;
+	struct drop_list drs_soon;
+	struct drop_list drs_later;
 };
 
 struct drops *
@@ -40,8 +42,10 @@ drops_create(void)
 {
 	struct drops *drs = calloc(1, sizeof(*drs));
 
-	if (drs != NULL)
-		STAILQ_INIT(&drs->drs_list);
+	if (drs == NULL)
+		return NULL;
+	STAILQ_INIT(&drs->drs_soon);
+	STAILQ_INIT(&drs->drs_later);
 	return drs;
 }
 
@@ -52,19 +56,27 @@ drop_free(struct drop *dr)
 	free(dr);
 }
 
+static void
+list_destroy(struct drop_list *list)
+{
+	struct drop *dr;
+
+	while ((dr = STAILQ_FIRST(list)) != NULL) {
+		STAILQ_REMOVE_HEAD(list, dr_link);
+		drop_free(dr);
+	}
+}
+
 void
 drops_destroy(struct drops **drsp)
 {
 	struct drops *drs = *drsp;
-	struct drop *dr;
 
 	if (drs == NULL)
 		return;
 	*drsp = NULL;
-	while ((dr = STAILQ_FIRST(&drs->drs_list)) != NULL) {
-		STAILQ_REMOVE_HEAD(&drs->drs_list, dr_link);
-		drop_free(dr);
-	}
+	list_destroy(&drs->drs_soon);
+	list_destroy(&drs->drs_later);
 	free(drs);
 }
 
@@ -105,39 +117,64 @@ drop_submit(struct drop *dr)
 }
 
 /* Without memory the pages just stay: it is a hint. */
-void
-drop_add(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
+static struct drop *
+drop_create(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
 {
 	struct drop *dr = calloc(1, sizeof(*dr));
 
 	resident_drops(file);
 	if (dr == NULL)
-		return;
+		return NULL;
 	pw_file_ref(file);
 	dr->dr_file = file;
 	dr->dr_off = off;
 	dr->dr_len = len;
 	dr->dr_due = due_us;
+	return dr;
+}
+
+void
+drop_add(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
+{
+	struct drop *dr = drop_create(file, off, len, due_us);
+
+	if (dr == NULL)
+		return;
 	if (due_us == 0)
 		drop_submit(dr);
 	else
 		STAILQ_INSERT_TAIL(
-		    &file->fil_loop->lp_drops->drs_list, dr, dr_link);
+		    &file->fil_loop->lp_drops->drs_later, dr, dr_link);
 }
 
-/* The delay is the same for all, so the list is in order. */
 void
-drops_tick(struct pw_loop *lp, uint64_t now_us)
+drop_add_soon(struct pw_file *file, off_t off, off_t len)
 {
-	struct drops *drs = lp->lp_drops;
+	struct drop *dr = drop_create(file, off, len, loop_now() + DROP_SOON);
+
+	if (dr != NULL)
+		STAILQ_INSERT_TAIL(
+		    &file->fil_loop->lp_drops->drs_soon, dr, dr_link);
+}
+
+static void
+list_tick(struct drop_list *list, uint64_t now_us)
+{
 	struct drop *dr;
 	int n;
 
 	for (n = 0; n < TICK_BATCH; n++) {
-		dr = STAILQ_FIRST(&drs->drs_list);
+		dr = STAILQ_FIRST(list);
 		if (dr == NULL || dr->dr_due > now_us)
 			return;
-		STAILQ_REMOVE_HEAD(&drs->drs_list, dr_link);
+		STAILQ_REMOVE_HEAD(list, dr_link);
 		drop_submit(dr);
 	}
+}
+
+void
+drops_tick(struct pw_loop *lp, uint64_t now_us)
+{
+	list_tick(&lp->lp_drops->drs_soon, now_us);
+	list_tick(&lp->lp_drops->drs_later, now_us);
 }

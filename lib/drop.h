@@ -1,12 +1,17 @@
 /*
  * drop: gives pages back that a transmission with PW_CACHE_DROP brought in.
  * Pages in a socket's queue cannot be given back, so this happens when they are
- * acknowledged, or, for the end of a transmission, a second later.
+ * acknowledged, or, for the end of a transmission, a second later; if the client is
+ * near, after DROP_SOON as well, for what waits there is lost to others: at 500 MiB/s
+ * of misses, 500 MiB.
  */
 #ifndef LIB_DROP_H
 #define LIB_DROP_H
 
 #include "pagewise.h"
+
+#define DROP_SOON  UINT64_C(20000) /* us */
+#define DROP_LATER UINT64_C(1000000)
 
 struct drops;
 
@@ -18,6 +23,9 @@ void drops_destroy(struct drops **);
  * earlier than that of the call before.  Takes a reference to the file.
  */
 void drop_add(struct pw_file *, off_t off, off_t len, uint64_t due_us);
+
+/* The same, DROP_SOON from now: those have a list of their own. */
+void drop_add_soon(struct pw_file *, off_t off, off_t len);
 
 void drops_tick(struct pw_loop *, uint64_t now_us);
 

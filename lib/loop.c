@@ -151,6 +151,7 @@ pw_loop_drain(struct pw_loop *lp)
 		lp->lp_pending--;
 		w->wt_done(w);
 	}
+	drops_tick(lp, loop_now());
 	async_drain(lp);
 }
 

@@ -24,6 +24,9 @@ int os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent);
 /* Bytes the peer has not acknowledged yet, or -errno. */
 long os_unacked(int sock);
 
+/* How long the peer takes to acknowledge, us, or -errno. */
+long os_round_trip(int sock);
+
 /*
  * Path lookup below dirfd, never leaving it, no magic links.  os_lookup returns
  * an O_PATH descriptor: good for fstat, opens nothing.

@@ -19,6 +19,8 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +73,17 @@ os_unacked(int sock)
 	int n;
 
 	return ioctl(sock, SIOCOUTQ, &n) == -1 ? -errno : n;
+}
+
+long
+os_round_trip(int sock)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len) == -1)
+		return -errno;
+	return (long)info.tcpi_rtt;
 }
 
 static int

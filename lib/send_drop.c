@@ -9,7 +9,7 @@
 #include "resident.h"
 #include "send_priv.h"
 
-#define DROP_DELAY 1000000 /* microseconds: for the tail to be acknowledged */
+#define NEAR 10000 /* us: far clients have not acknowledged the end so soon */
 
 void
 send_drop_start(struct pw_send *s)
@@ -83,10 +83,14 @@ send_drop_acknowledged(struct pw_send *s)
 void
 send_drop_rest(struct pw_send *s)
 {
-	if (s->snd_fetched < s->snd_fetched_end && s->snd_drops) {
-		drop_add(s->snd_file, s->snd_fetched,
-		    s->snd_fetched_end - s->snd_fetched,
-		    loop_now() + DROP_DELAY);
+	off_t off = s->snd_fetched, len = s->snd_fetched_end - off;
+	long rtt;
+
+	if (len > 0 && s->snd_drops) {
+		rtt = os_round_trip(s->snd_sock);
+		if (rtt >= 0 && rtt < NEAR)
+			drop_add_soon(s->snd_file, off, len);
+		drop_add(s->snd_file, off, len, loop_now() + DROP_LATER);
 		pool_dropped(s->snd_loop->lp_pool,
 		    (size_t)(s->snd_fetched_end - s->snd_dropped));
 	}

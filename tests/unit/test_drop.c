@@ -111,6 +111,28 @@ the_end_goes_with_a_later_tick(void **state)
 }
 
 static bool
+tail_goes_soon(struct fixture *fx)
+{
+	struct pw_file *file = prepare(fx);
+	size_t left;
+
+	send_whole(fx, file, PW_CACHE_DROP);
+	tick(fx, loop_now() + DROP_SOON);
+	left = in_window(file, SIZE / WINDOW - 1);
+	tick(fx, loop_now() + MINUTE);
+	pw_file_unref(&file);
+	return left == 0;
+}
+
+/* A loaded machine may acknowledge as late as a far client. */
+static void
+the_end_goes_soon_if_the_client_is_near(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_CACHESTAT);
+	assert_true(holds_in_one_of(TRIES, tail_goes_soon, *state));
+}
+
+static bool
 everything_stays(struct fixture *fx, enum pw_cache cache)
 {
 	struct pw_file *file = prepare(fx);
@@ -217,6 +239,22 @@ without_a_delay_a_range_goes_at_once(void **state)
 }
 
 static void
+what_goes_soon_does_not_wait_for_what_goes_later(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_CACHESTAT);
+	file = prepare(fx);
+	drop_add(file, 0, WINDOW, loop_now() + MINUTE);
+	drop_add_soon(file, BEFORE * WINDOW, WINDOW);
+	tick(fx, loop_now() + DROP_SOON);
+	assert_int_equal(in_window(file, BEFORE), 0);
+	assert_int_equal(file->fil_refs, 3);
+	pw_file_unref(&file);
+}
+
+static void
 what_is_not_due_is_forgotten_with_the_loop(void **state)
 {
 	struct fixture *fx = *state;
@@ -225,7 +263,8 @@ what_is_not_due_is_forgotten_with_the_loop(void **state)
 	drop_add(file, 0, WINDOW, loop_now() + MINUTE);
 	drop_add(file, WINDOW, WINDOW, loop_now() + 2 * MINUTE);
 	tick(fx, loop_now());
-	assert_int_equal(file->fil_refs, 4);
+	drop_add_soon(file, 0, WINDOW);
+	assert_int_equal(file->fil_refs, 5);
 	drops_destroy(&fx->fx_loop->lp_drops);
 	assert_null(fx->fx_loop->lp_drops);
 	assert_int_equal(file->fil_refs, 2);
@@ -259,11 +298,13 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(fetched_pages_go_and_those_from_before_stay, setup),
 	    TEST(the_end_goes_with_a_later_tick, setup),
+	    TEST(the_end_goes_soon_if_the_client_is_near, setup),
 	    TEST(with_keep_everything_stays, setup),
 	    TEST(with_auto_a_small_file_stays, setup),
 	    TEST(with_auto_an_unpopular_file_goes, setup),
 	    TEST(a_cancelled_transmission_drops_what_it_fetched, setup),
 	    TEST(without_a_delay_a_range_goes_at_once, setup),
+	    TEST(what_goes_soon_does_not_wait_for_what_goes_later, setup),
 	    TEST(what_is_not_due_is_forgotten_with_the_loop, setup),
 	    TEST(a_full_queue_is_no_harm, setup_narrow),
 	};
