@@ -6,7 +6,9 @@
  * Policy", ACM Transactions on Storage 13, 2017): POPULAR_ROWS rows of
  * POPULAR_COLUMNS counters, 256 KiB in all.  What is asked for grows old:
  * after POPULAR_SAMPLE times as many bytes as memory may hold, or 4 times as many
- * requests as there are columns, all counters are halved.
+ * requests as there are columns, all counters are halved.  That is twice the paper's:
+ * what has just earned its place was asked for two or three times within 16, and counts
+ * so small are much by chance.  (docs/design.md has the figures.)
  *
  * TinyLFU compares a newcomer with what it would push out.  The kernel does not say
  * what that is; but beside the sketch we know how many bytes of files have been asked for
@@ -23,8 +25,8 @@
 
 #define POPULAR_ROWS	4
 #define POPULAR_COLUMNS ((size_t)1 << 16)
-#define POPULAR_MOST	15 /* more is not counted */
-#define POPULAR_SAMPLE	16
+#define POPULAR_MOST	31 /* more is not counted */
+#define POPULAR_SAMPLE	32
 
 struct popular;
 
