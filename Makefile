@@ -11,7 +11,7 @@
 ##   bench-full   the same in full: hours; bench-storm: one scenario
 ##   bench-peers  install the servers that it compares with
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
-##   bench-tools  open-loop latency probe, slow clients: build/bench/
+##   bench-tools  load generators: build/bench/probe, slow, replay
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
 ##   bench-folio  what bringing in a window costs, page by page or as one
 ##   install, uninstall, clean, deps (only install what the build needs)
@@ -148,7 +148,7 @@ SCENARIOS_bench-full = all
 SCENARIOS_bench-storm = storm
 bench bench-full bench-storm:
 	@sh conf/install-deps.sh build bench
-	@+$(SUBMAKE) all build/bench/probe build/bench/slow
+	@+$(SUBMAKE) all $(TOOLS:%=build/bench/%)
 	@bench/lab run $(SCENARIOS_$@) $(ARGS)
 
 bench-peers:
@@ -171,15 +171,15 @@ bench-folio: deps
 	@build/bench/folio $(ARGS)
 
 # The load generators; the tests use those with sanitizers.
+TOOLS = probe slow replay
 LOAD = $(CC) $(STD) $(WARN) $(CFLAGS)
 LOAD_C = bench/client.c bench/hdr.c
 LOAD_H = bench/client.h bench/hdr.h
-build/bench/probe build/bench/slow: build/bench/%: bench/%.c $(LOAD_C) $(LOAD_H)
+$(TOOLS:%=build/bench/%): build/bench/%: bench/%.c $(LOAD_C) $(LOAD_H)
 	@mkdir -p $(@D)
 	$(call say,CC)$(LOAD) $(LDFLAGS) -o $@ $(filter %.c,$^)
 
-build/asan/bench/probe build/asan/bench/slow: build/asan/bench/%: bench/%.c \
-    $(LOAD_C) $(LOAD_H)
+$(TOOLS:%=build/asan/bench/%): build/asan/bench/%: bench/%.c $(LOAD_C) $(LOAD_H)
 	@mkdir -p $(@D)
 	$(call say,CC)$(LOAD) $(SANITIZE_asan) $(LDFLAGS) -o $@ $(filter %.c,$^)
 
@@ -192,8 +192,7 @@ build/bench/ladders/%: bench/ladders/%.c bench/ladders/report.c \
 	    $(filter %.c %.a,$^)
 build/bench/ladders/pipes: bench/ladders/pair.c
 
-bench-tools: build/bench/probe build/bench/slow build/asan/bench/probe \
-    build/asan/bench/slow
+bench-tools: $(TOOLS:%=build/bench/%) $(TOOLS:%=build/asan/bench/%)
 
 bench-ladders:
 	@sh conf/install-deps.sh build bench

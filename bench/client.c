@@ -106,7 +106,7 @@ take_authority(struct targets *ts, const char *url)
 void
 targets_add(struct targets *ts, const char *text)
 {
-	const char *path = text;
+	const char *path = text, *range;
 	struct target *t;
 	int len;
 
@@ -122,10 +122,15 @@ targets_add(struct targets *ts, const char *text)
 	if (ts->ts_list == NULL)
 		err(1, NULL);
 	t = &ts->ts_list[ts->ts_n++];
-	t->t_path = strdup(path);
-	len = asprintf(&t->t_request, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n",
-	    path, ts->ts_authority);
-	if (t->t_path == NULL || len == -1)
+	range = strchr(path, '#');
+	t->t_path = strndup(path, strcspn(path, "#"));
+	if (t->t_path == NULL)
+		err(1, NULL);
+	len = asprintf(&t->t_request,
+	    "GET %s HTTP/1.1\r\nHost: %s\r\n%s%s%s\r\n", t->t_path,
+	    ts->ts_authority, range != NULL ? "Range: bytes=" : "",
+	    range != NULL ? range + 1 : "", range != NULL ? "\r\n" : "");
+	if (len == -1)
 		err(1, NULL);
 	if (len > REQUEST_MAX)
 		errx(2, "%s: too long", text);
@@ -170,6 +175,15 @@ targets_pick(struct targets *ts)
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
 	return (size_t)((z ^ (z >> 31)) % ts->ts_n);
+}
+
+size_t
+targets_next(struct targets *ts)
+{
+	size_t turn = ts->ts_turn;
+
+	ts->ts_turn = (turn + 1) % ts->ts_n;
+	return turn;
 }
 
 void

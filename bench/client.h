@@ -28,6 +28,7 @@ struct target {
 struct targets {
 	struct target *ts_list;
 	size_t ts_n;
+	size_t ts_turn;	    /* of targets_next */
 	uint64_t ts_random; /* the seed, then the state */
 	struct sockaddr_storage ts_addr;
 	socklen_t ts_addrlen;
@@ -80,11 +81,15 @@ uint64_t client_now(void); /* ns, monotonic */
 void client_catch_signals(void);
 double client_number(const char *option, const char *, double min, double max);
 
-/* "/path" of the server named before, or "http://host[:port][/path]". */
+/*
+ * "/path" of the server named before, or "http://host[:port][/path]".  Behind the path
+ * "#FIRST-LAST" asks for these bytes only.
+ */
 void targets_add(struct targets *, const char *);
 /* The URL alone, or, with a file, its lines, for which the URL may be NULL. */
 void targets_load(struct targets *, const char *url, const char *file);
-size_t targets_pick(struct targets *);
+size_t targets_pick(struct targets *); /* by chance */
+size_t targets_next(struct targets *); /* in order, over and over again */
 void targets_free(struct targets *);
 
 /*

@@ -31,7 +31,7 @@
 #define STRETCH	    5		 /* s */
 #define STARTS	    64		 /* connects in a slot, and under way: ... */
 #define STARTING    256		 /* ... less than any backlog */
-#define BACK_OFF    NSEC	 /* after an error */
+#define BACK_OFF    NSEC	 /* after an error or a 5xx */
 #define SOURCES	    200		 /* 127.0.0.2 and so on */
 #define DESCRIPTORS 16		 /* beside the clients' */
 
@@ -39,6 +39,7 @@ enum slow_state { SLOW_QUEUED, SLOW_CONNECTING, SLOW_READING };
 
 struct slow {
 	TAILQ_ENTRY(slow) s_entry; /* of l_queue */
+	bool s_come;
 	enum slow_state s_state;
 	int s_fd;
 	size_t s_target;
@@ -60,8 +61,10 @@ struct file {
 struct lab {
 	unsigned l_n;
 	double l_rate, l_seconds;
-	double l_quantum; /* bytes: no read for less */
+	double l_ramp_seconds; /* over which they come; 0: as fast as may be */
+	double l_quantum;      /* bytes: no read for less */
 	int l_rcvbuf;
+	bool l_in_order;    /* else targets are drawn */
 	const char *l_root; /* NULL: not verified */
 	struct targets l_targets;
 	struct file *l_files; /* as l_targets */
@@ -70,6 +73,7 @@ struct lab {
 	struct slow *l_clients;
 	TAILQ_HEAD(, slow) l_queue; /* to be connected */
 	unsigned l_source, l_starting, l_slot;
+	unsigned l_come; /* that have connected once, or tried to */
 	unsigned l_up, l_up_max, l_starved;
 	uint64_t l_starved_seconds; /* ends of stretches, all clients */
 	uint64_t l_start, l_ramp;   /* ns; from start until all were up */
@@ -82,8 +86,9 @@ static void
 usage(void)
 {
 	fputs("usage: slow [--clients N] [--rate BYTES/S] [--seconds S]\n"
-	      "    [--rcvbuf BYTES] [--urls FILE] [--seed N] "
-	      "[--verify --root DIR] [URL]\n",
+	      "    [--ramp S] [--rcvbuf BYTES] [--urls FILE] "
+	      "[--seed N | --in-order]\n"
+	      "    [--verify --root DIR] [URL]\n",
 	    stderr);
 	exit(2);
 }
@@ -192,6 +197,13 @@ slow_close(struct lab *l, struct slow *s)
 	s->s_state = SLOW_QUEUED;
 }
 
+static void
+slow_back_off(struct lab *l, struct slow *s)
+{
+	s->s_not_before = client_now() + BACK_OFF;
+	TAILQ_INSERT_TAIL(&l->l_queue, s, s_entry);
+}
+
 /* The queue is in the order of s_not_before. */
 static void
 slow_again(struct lab *l, struct slow *s, enum failure why)
@@ -203,8 +215,7 @@ slow_again(struct lab *l, struct slow *s, enum failure why)
 		return;
 	}
 	l->l_tally.ta_failures[why]++;
-	s->s_not_before = client_now() + BACK_OFF;
-	TAILQ_INSERT_TAIL(&l->l_queue, s, s_entry);
+	slow_back_off(l, s);
 }
 
 static void
@@ -212,7 +223,8 @@ slow_request(struct lab *l, struct slow *s)
 {
 	struct target *t;
 
-	s->s_target = targets_pick(&l->l_targets);
+	s->s_target = l->l_in_order ? targets_next(&l->l_targets)
+				    : targets_pick(&l->l_targets);
 	t = &l->l_targets.ts_list[s->s_target];
 	if (client_send(s->s_fd, t, &s->s_response) != FAILURE_NONE)
 		slow_again(l, s, FAILURE_WRITE);
@@ -280,6 +292,16 @@ slow_connect(struct lab *l, struct slow *s)
 		err(1, "epoll_ctl");
 }
 
+/* Those that come for the first time do so evenly over the ramp. */
+static bool
+may_come(const struct lab *l, uint64_t now)
+{
+	double past = (double)(now - l->l_start) / 1e9;
+
+	return past >= l->l_ramp_seconds ||
+	       l->l_come < past / l->l_ramp_seconds * l->l_n;
+}
+
 static void
 connect_some(struct lab *l, uint64_t now)
 {
@@ -287,8 +309,11 @@ connect_some(struct lab *l, uint64_t now)
 
 	for (int i = 0; i < STARTS && l->l_starting < STARTING; i++) {
 		s = TAILQ_FIRST(&l->l_queue);
-		if (s == NULL || s->s_not_before > now)
+		if (s == NULL || s->s_not_before > now ||
+		    (!s->s_come && !may_come(l, now)))
 			return;
+		l->l_come += !s->s_come;
+		s->s_come = true;
 		TAILQ_REMOVE(&l->l_queue, s, s_entry);
 		slow_connect(l, s);
 	}
@@ -311,7 +336,10 @@ slow_done(struct lab *l, struct slow *s)
 {
 	l->l_completed++;
 	l->l_tally.ta_statuses[s->s_response.r_status]++;
-	if (s->s_response.r_close)
+	if (s->s_response.r_status >= 500) {
+		slow_close(l, s);
+		slow_back_off(l, s);
+	} else if (s->s_response.r_close)
 		slow_again(l, s, FAILURE_NONE);
 	else
 		slow_request(l, s);
@@ -480,7 +508,8 @@ parse(struct lab *l, int argc, char **argv)
 	static const struct option options[] = {{"clients", 1, NULL, 'c'},
 	    {"rate", 1, NULL, 'r'}, {"seconds", 1, NULL, 's'},
 	    {"rcvbuf", 1, NULL, 'b'}, {"urls", 1, NULL, 'u'},
-	    {"seed", 1, NULL, 'x'}, {"verify", 0, NULL, 'v'},
+	    {"seed", 1, NULL, 'x'}, {"in-order", 0, NULL, 'o'},
+	    {"ramp", 1, NULL, 'a'}, {"verify", 0, NULL, 'v'},
 	    {"root", 1, NULL, 'd'}, {0}};
 	const char *file = NULL, *name, *root = NULL;
 	bool verify = false;
@@ -494,6 +523,8 @@ parse(struct lab *l, int argc, char **argv)
 			l->l_rate = client_number(name, optarg, 1, 1e9);
 		else if (c == 's')
 			l->l_seconds = client_number(name, optarg, 0.001, 1e6);
+		else if (c == 'a')
+			l->l_ramp_seconds = client_number(name, optarg, 0, 1e6);
 		else if (c == 'b')
 			l->l_rcvbuf = (int)client_number(name, optarg, 1, 1e9);
 		else if (c == 'u')
@@ -501,6 +532,8 @@ parse(struct lab *l, int argc, char **argv)
 		else if (c == 'x')
 			l->l_targets.ts_random =
 			    (uint64_t)client_number(name, optarg, 0, 1e15);
+		else if (c == 'o')
+			l->l_in_order = true;
 		else if (c == 'v')
 			verify = true;
 		else if (c == 'd')

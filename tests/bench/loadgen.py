@@ -35,7 +35,7 @@ class Server:
         self.answer = answer
         self.lock = threading.Lock()
         self.done = threading.Event()
-        self.paths, self.accepted, self.sent = [], 0, 0
+        self.paths, self.ranges, self.accepted, self.sent = [], [], 0, 0
         self.conns = []
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
@@ -72,11 +72,14 @@ class Server:
                     line = requests.readline()
                     if not line:
                         return
-                    while requests.readline() not in (b"\r\n", b""):
-                        pass
+                    ranges = []
+                    while (field := requests.readline()) not in (b"\r\n", b""):
+                        if field.startswith(b"Range: "):
+                            ranges.append(field[7:].strip().decode())
                     path = line.split()[1].decode()
                     with self.lock:
                         self.paths.append(path)
+                        self.ranges += ranges
                     if self.answer(self, conn, path) is False:
                         conn.shutdown(socket.SHUT_RDWR)
                         return

@@ -163,3 +163,26 @@ def test_what_cannot_be_done_is_said(args):
     done = subprocess.run([SLOW, *args], capture_output=True, timeout=PATIENCE, check=False)
     assert done.returncode == 2
     assert done.stderr and not done.stdout
+
+
+def test_in_order_each_client_takes_the_next_and_parts_are_asked_for(tmp_path):
+    (tmp_path / "urls").write_text("/a#0-99\n/b\n/c#5-9\n")
+    with Server(lambda server, conn, path: conn.sendall(ok(b"x" * 1000))) as server:
+        result = run(SLOW, "--clients", 1, "--rate", 20_000, "--seconds", 1, "--in-order",
+                     "--urls", tmp_path / "urls", server.url)
+        assert result["completed"] >= 4
+        assert server.paths[:6] == ["/a", "/b", "/c"] * 2
+        assert server.ranges[:4] == ["bytes=0-99", "bytes=5-9"] * 2
+
+
+def test_they_come_evenly_over_the_ramp():
+    with Server(lambda server, conn, path: conn.sendall(ok(b"x" * 100_000))) as server:
+        result = run(SLOW, "--clients", 20, "--rate", 1000, "--seconds", 1, "--ramp", 10,
+                     server.url)
+    assert 1 <= result["connected_max"] <= 3 and result["ramp_seconds"] is None
+
+
+def test_a_server_that_is_busy_is_asked_again_a_second_later():
+    with Server(lambda server, conn, path: conn.sendall(ok(status="503 No"))) as server:
+        result = run(SLOW, "--clients", 2, "--rate", 100_000, "--seconds", 2.5, server.url)
+    assert 4 <= result["statuses"]["503"] <= 6 and result["errors"] == {}
