@@ -15,6 +15,7 @@ from laboratory.tables import View, markdown as table_markdown, rows, shown
 
 STYLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "report.css")
 SUBTITLE = "Every way to send a file, measured side by side"
+PART = "This run was stopped, or is not finished: a part of it."
 
 
 def escape(text):
@@ -63,14 +64,14 @@ def best(column, cells):
 
 def table_html(view, table):
     lines = list(rows(view, table))
-    ideal = [best(column, [cells[i] for name, _, cells in lines if name in view.servers()])
+    ideal = [best(column, [cells[i] for name, *_, cells in lines if name in view.servers()])
              for i, column in enumerate(table.columns)]
     yield "<table>"
     if table.title:
         yield f"<caption>{escape(table.title)}</caption>"
     head = "".join(f"<th>{escape(c.title)}</th>" for c in table.columns)
     yield f"<thead><tr><th>server</th>{head}<th>rounds</th></tr></thead><tbody>"
-    for name, count, cells in lines:
+    for name, title, count, cells in lines:
         kind = view.candidates[name]["kind"]
         texts = []
         for column, cell, top in zip(table.columns, cells, ideal):
@@ -78,7 +79,7 @@ def table_html(view, table):
             mark = " class=best" if cell in top and kind != "reference" else ""
             small = f"<small>{escape(spread)}</small>" if spread else ""
             texts.append(f"<td{mark}><b>{escape(middle)}</b>{small}</td>")
-        yield (f"<tr class={kind}><th>{escape(view.title(name))} "
+        yield (f"<tr class={kind}><th>{escape(title)} "
                f"<small>{escape(view.candidates[name]['version'])}</small></th>"
                f"{''.join(texts)}<td>{count}</td></tr>")
     yield "</tbody></table>"
@@ -147,7 +148,7 @@ def page(run):
     about, parts = run.about, list(views(run))
     drawn = [list(figures_html(m, v)) if v.names else [] for m, v in parts]
     state = "" if about["finished"] else (
-        "<p class=part>This run was stopped, or is not finished: a part of it.</p>")
+        f"<p class=part>{PART}</p>")
     with open(STYLE, encoding="utf-8") as f:
         yield ("<!DOCTYPE html><html lang=en><head><meta charset=utf-8>"
                "<meta name=viewport content='width=device-width'>"
@@ -164,6 +165,9 @@ def page(run):
 
 def markdown_lines(run):
     about = run.about
+    if not about["finished"]:
+        yield f"**{PART}**"
+        yield ""
     for key, value in [("command", about["command"]), *about["host"].items()]:
         yield f"- {key}: {value}"
     for module, view in views(run):

@@ -50,12 +50,19 @@ class Run:
     def __init__(self, path):
         self.path, self.about, self.rounds = path, {}, []
 
-    @classmethod
-    def create(cls, path, about):
-        run = cls(path)
+    @staticmethod
+    def check(path):
+        """RuntimeError: there is something already."""
         if os.path.exists(f"{path}/run.json"):
             raise RuntimeError(f"{path} holds a run already: take another --out, or "
                                "remove it")
+        if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
+            raise RuntimeError(f"{path} is not an empty directory: take another --out")
+
+    @classmethod
+    def create(cls, path, about):
+        run = cls(path)
+        cls.check(path)
         os.makedirs(f"{path}/rounds", exist_ok=True)
         run.describe(about)
         return run

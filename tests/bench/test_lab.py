@@ -166,12 +166,29 @@ def wait(condition, child):
     (["run", "hot", "--set", "seconds=1"], "write SCENARIO.KEY=VALUE"),
     (["run", "hot", "--set", "hot.seconds=x"], "x is not of the kind of 4"),
     (["run", "hot", "--set", "hot.seconds=-1"], "seconds must be more than 0"),
+    (["run", "hot", "--path", ","], "--path: ',': an empty list"),
+    (["run", "hot", "--peer", ""], "--peer: '': an empty list"),
+    (["run", "zipf", "--set", "zipf.s=,"], "zipf.s=,: an empty list"),
+    (["run", "zipf", "--set", "zipf.cache="], "zipf.cache=: cache is empty"),
+    (["run", "grid", "--set", "grid.hot= ,"], "grid.hot= ,: an empty list"),
+    (["run", "zipf", "--set", "zipf.cache=keep,no"], "no: there are keep, drop, auto"),
     (["report", "/"], "is not the directory of a run"),
 ])
 def test_what_cannot_be_done_is_said(args, message):
     status, out, err = lab.run(*args)
     assert status != 0 and message in err and "Traceback" not in err
     assert out == ""
+
+
+def test_an_out_with_something_in_it_is_refused_before_anything_is_made(tmp_path):
+    for name in ("run.json", "notes"):
+        out, data = tmp_path / f"out-{name}", tmp_path / "data"
+        out.mkdir()
+        (out / name).write_text("mine")
+        status, _, err = lab.run("run", "hot", "--path", "nodiskio", "--data", data,
+                                 "--out", out, *lab.miniature("hot"))
+        assert status != 0 and str(out) in err and "another --out" in err
+        assert not data.exists() and [p.name for p in out.iterdir()] == [name]
 
 
 def test_list_shows_scenarios_and_candidates():

@@ -66,6 +66,10 @@ def test_a_reader_never_sees_half_a_file(finished, monkeypatch):
     assert len(results.Run.open(finished.path).rounds) == 4
 
 
+def test_a_finished_run_does_not_say_that_it_was_stopped(finished):
+    assert "stopped" not in report.markdown(finished)
+
+
 def test_a_run_is_not_overwritten(finished):
     with pytest.raises(RuntimeError, match="holds a run already"):
         results.Run.create(finished.path, about("storm"))
@@ -187,6 +191,8 @@ def test_a_part_of_a_run_has_a_report_that_says_so(tmp_path):
     run.add(results.Round("storm", "nginx", 1, None, "RuntimeError: did not start"))
     page = made(results.Run.open(run.path))
     text = " ".join(page.text)
+    with open(f"{run.path}/report.md", encoding="utf-8") as f:
+        assert "was stopped" in f.readline()
     assert "was stopped" in text and page.tags.count("svg") == 1
     assert "nginx & more, round 1, failed: RuntimeError: did not start" in text
 
