@@ -86,6 +86,10 @@ class Bench:
         return load.slow(self.undo, self.commands, server.base + path,
                          urls=self.list(urls), **options)
 
+    def replay(self, server, urls, **options):
+        """urls: paths to ask for, each once, in this order."""
+        return load.replay(self.undo, self.commands, server.base, self.list(urls), **options)
+
     def list(self, urls):
         return load.list_of(self.scratch, urls) if urls else None
 

@@ -22,6 +22,8 @@ CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP = 0x40000000, 0x8914, 1
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOOLS = os.path.join(TREE, "build", "bench")
+SLOWFS = os.path.join(TREE, "build", "tests", "slowfs")
+TOOLS_OF_OURS = ("probe", "slow", "replay")
 os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *SBIN])
 
 
@@ -90,9 +92,13 @@ class Host:
     def find_out(self):
         for name, cure in (("wrk", "conf/install-deps.sh bench"),
                            ("fio", "conf/install-deps.sh bench"),
-                           ("probe", "make bench-tools"), ("slow", "make bench-tools")):
+                           *((name, "make bench-tools") for name in TOOLS_OF_OURS)):
             if not tool(name):
                 self.lacks[name] = f"{name} is not there: {cure}"
+        if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+            self.lacks["fuse"] = "FUSE cannot be used: /dev/fuse"
+        elif not os.access(SLOWFS, os.X_OK):
+            self.lacks["fuse"] = "slowfs is not there: make build/tests/slowfs"
         if not self.root:
             self.lacks["root"] = "not root"
             self.lacks["limits"] = "not root: no control groups"

@@ -1,4 +1,5 @@
-"""The load generators: wrk for throughput, our probe for latency, our slow clients.
+"""The load generators: wrk for throughput; our probe for latency, slow clients, and
+replay for a list of requests.
 
 Each is started, runs beside what the caller does meanwhile, and is asked for its
 result: a dict of what it printed, with the CPU time that it took itself.  They run
@@ -74,10 +75,25 @@ def probe(undo, log, url, rate, connections, seconds, timeout=10, urls=None):
     return Load(undo, [*argv, url], seconds + timeout, log)
 
 
-def slow(undo, log, url, clients, rate, seconds, urls=None):
+def slow(undo, log, url, clients, rate, seconds, urls=None, more=()):
     argv = [machine.tool("slow"), "--clients", clients, "--rate", rate, "--seconds", seconds]
+    argv += more
     argv += ["--urls", urls] if urls else []
     return Load(undo, [*argv, url], seconds, log)
+
+
+def replay(undo, log, url, urls, connections, timeout=600):
+    """urls: the file with the list."""
+    argv = [machine.tool("replay"), "--connections", connections, "--timeout", timeout,
+            "--urls", urls, url]
+    return Load(undo, argv, timeout, log)
+
+
+def check_replay(result):
+    """All of the list was answered with files."""
+    if result["errors"] or set(result["statuses"]) != {"200"}:
+        raise RuntimeError(f"replay: errors {result['errors']}, answers {result['statuses']}")
+    return result
 
 
 def check(result, least=1):

@@ -4,6 +4,7 @@ A View is what a scenario's tables() and figures() get.
 """
 
 import dataclasses
+import itertools
 import math
 import typing
 
@@ -21,10 +22,19 @@ class Column:
 @dataclasses.dataclass(frozen=True)
 class Table:
     """pick takes the part of a round's values that the columns are given; None
-    where a candidate has none."""
+    where a candidate has none.  variants: a row of each candidate for each of them,
+    pairs of a function of its name that says what stands behind its title, and of one
+    that takes the part of what pick gave; None where there is none."""
     title: str
     columns: list
     pick: typing.Callable = lambda values: values
+    variants: tuple = ((lambda name: "", lambda values: values),)
+
+    def picks(self, part):
+        def both(values):
+            picked = self.pick(values)
+            return None if picked is None else part(picked)
+        return both
 
 
 class View:
@@ -67,11 +77,14 @@ class View:
 
 
 def rows(view, table):
-    """(name, number of rounds, summaries) for each candidate that has any."""
-    for name in view.names:
-        cells = [view.summary(name, column.get, table.pick) for column in table.columns]
+    """(name, title, number of rounds, summaries) for each candidate, and each variant,
+    that has any."""
+    for name, (label, part) in itertools.product(view.names, table.variants):
+        pick = table.picks(part)
+        cells = [view.summary(name, column.get, pick) for column in table.columns]
         if any(cells):
-            yield name, max(cell.count for cell in cells if cell), cells
+            title = ", ".join(filter(None, (view.title(name), label(name))))
+            yield name, title, max(cell.count for cell in cells if cell), cells
 
 
 def shown(column, cell):
@@ -89,8 +102,8 @@ def markdown(view, table):
         yield ""
     yield "| " + " | ".join(head) + " |"
     yield "|---" * len(head) + "|"
-    for name, count, cells in rows(view, table):
-        texts = [view.title(name)]
+    for _, title, count, cells in rows(view, table):
+        texts = [title]
         for column, cell in zip(table.columns, cells):
             middle, spread = shown(column, cell)
             texts.append(f"{middle} ({spread})" if spread else middle)

@@ -1,13 +1,14 @@
-"""What is pure in the scenarios thesis, grid, slow and zipf; each in miniature."""
+"""What is pure in the scenarios after herd; each in miniature."""
 
 import os
 import random
+import types
 
 import lab
 import pytest
 
-from laboratory import cachemodes, report, results, servers, stats
-from laboratory.scenarios import grid, slow, thesis, zipf
+from laboratory import cachemodes, report, results, servers, stats, tables
+from laboratory.scenarios import clients, crawler, grid, hung, slow, thesis, zipf
 from laboratory.tables import View
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -16,7 +17,12 @@ MINIATURE = {
     "grid": {"seconds": 0.3, "timeout": 0.3, "memory_mib": 16, "hot": "50 200",
              "cold": "0 20", "lead": 0.3, "cold_connections": 4},
     "slow": {"seconds": 1, "clients": 50, "memory_mib": 16, "lead": 1},
-    "zipf": {"seconds": 1, "connections": 4, "memory_mib": 16, "limit_mib": 100, "lead": 0},
+    "clients": {"seconds": 1, "clients": 50, "files": 16, "memory_mib": 16, "lead": 1,
+                "ramp": 0.2},
+    "zipf": {"s": "0.8,1.2", "cache": "keep,drop,auto", "memory_mib": 16, "warm": 2,
+             "counted": 2},
+    "crawler": {"memory_mib": 16, "warm": 2, "every": 2},
+    "hung": {"clients": 20, "seconds": 1, "lead": 1, "cold": 8, "timeout": 2, "memory_mib": 32},
 }
 
 
@@ -100,6 +106,29 @@ def test_the_same_seed_draws_the_same():
     assert one == same != other
 
 
+def test_misses_are_compared_with_those_of_the_same_round():
+    """Keep: 2 of 4 MiB, auto: 1."""
+    seen = view(zipf, "zipf", zipf_values)
+    (text, _) = ("\n".join(tables.markdown(seen, table)) for table in zipf.tables(seen))
+    assert "| nodiskio, cache keep | 0.500 | – | 1.000 |" in text
+    assert "| nodiskio, cache auto | 0.250 | 0.500 | 0.500 |" in text
+    assert "| nginx | 0.500 | 1.000 | – |" in text
+
+
+# --------------------------------------------------------------- crawler
+
+
+def test_a_crawler_comes_between():
+    assert list(crawler.between("abcdef", "XYZ", 2)) == list("abXcdYefZ")
+    assert list(crawler.between("abc", "XYZ", 1)) == list("aXbYcZ")
+
+
+def test_what_the_crawler_read_is_not_the_others():
+    """Without: 2 of 4 MiB.  With: 5 of 6, of which 2 of 2 are the crawler's."""
+    keep = crawler_values("nginx", 1)["1.0"]["keep"]
+    assert (crawler.without(keep), crawler.beside(keep)) == (0.5, 0.75)
+
+
 # ------------------------------------------------------------------ slow
 
 
@@ -120,17 +149,21 @@ def test_queues_are_those_of_the_ports_connections(tmp_path):
 
 def test_only_who_can_drop_is_measured_dropping():
     paths = {c.name: c for c in servers.paths()}
-    assert cachemodes.modes(paths["nodiskio"], ("keep", "drop")) == [
+    settings = types.SimpleNamespace(cache="keep,drop")
+    assert cachemodes.modes(paths["nodiskio"], settings) == [
         ("keep", ("--cache", "keep")), ("drop", ("--cache", "drop"))]
     for cand in (paths["blocking"], *servers.peers()):
-        assert cachemodes.modes(cand, ("keep", "drop")) == [("keep", ())]
+        assert cachemodes.modes(cand, settings) == [("keep", ())]
+
+
+SETTINGS = {"zipf": {"s": "0.8,1.2"}}
 
 
 def view(module, name, values):
     about = {
         "candidates": {n: {"title": n, "version": "1", "kind": kind} for n, kind in
                        (("nodiskio", "path"), ("blocking", "path"), ("nginx", "peer"))},
-        "scenarios": {name: {"settings": module.FULL}}}
+        "scenarios": {name: {"settings": {**module.FULL, **SETTINGS.get(name, {})}}}}
     samples = {mode: [{"t": t, "cpu": t / 4, "sent": int(t * GIB)} for t in (1.0, 2.0)]
                for mode in ("keep", "drop")}
     rounds = [results.Round(name, cand, n, values(cand, n), samples=samples)
@@ -139,8 +172,9 @@ def view(module, name, values):
 
 
 def thesis_values(cand, number):
-    one = thesis_round(number, 0.2, 0.3)
-    return {"keep": one, "drop": dict(one)} if cand == "nodiskio" else {"keep": one}
+    keep, drop = ({**thesis_round(number, *cpu), "server": cand}
+                  for cpu in ((0.2, 0.3), (0.1, 0.15)))
+    return {"keep": keep, "drop": drop} if cand == "nodiskio" else {"keep": keep}
 
 
 def grid_values(_cand, _number):
@@ -152,24 +186,45 @@ def grid_values(_cand, _number):
 
 def slow_values(_cand, _number):
     return {"t": 2.0, "cpu": 1.0, "disk_bytes": 3 * MIB, "cache": MIB, "resident": MIB,
-            "queued": MIB, "taken": 2 * MIB,
+            "peak": MIB, "queued": MIB, "taken": 2 * MIB,
             "clients": {"starved": 1, "clients": 4, "connected": 4, "errors": {}}}
 
 
-def zipf_values(cand, _number):
-    one = {"t": 2.0, "cpu": 1.0, "disk_bytes": MIB, "sent": 4 * MIB, "cache": MIB}
-    return {"keep": one, "drop": one, "auto": one} if cand == "nodiskio" else {"keep": one}
+def asked(disk, body=4):
+    return {"t": 2.0, "cpu": 1.0, "disk_bytes": disk * MIB, "body": body * MIB, "cache": MIB,
+            "requests": 100}
 
 
-@pytest.mark.parametrize("module, values, tables, figures, cell", [
-    (thesis, thesis_values, 2, 3, "+0.0"), (grid, grid_values, 5, 1, "0.3 ms"),
-    (slow, slow_values, 1, 1, "1.50"), (zipf, zipf_values, 3, 1, "0.75")],
-    ids=["thesis", "grid", "slow", "zipf"])
-def test_tables_and_figures(module, values, tables, figures, cell):
+def zipf_values(cand, number):
+    keep, auto = ({**asked(disk), "round": number} for disk in (2, 1))
+    return dict.fromkeys(("0.8", "1.2"),
+                         {"keep": keep, "auto": auto} if cand == "nodiskio" else {"keep": keep})
+
+
+def crawler_values(cand, number):
+    keep, auto = ({"without": asked(2), "with": asked(disk, 6), "crawled": 2 * MIB,
+                   "round": number} for disk in (5, 4))
+    return {"1.0": {"keep": keep, "auto": auto} if cand == "nodiskio" else {"keep": keep}}
+
+
+def hung_values(_cand, _number):
+    probe = {"latency_us": dict.fromkeys(("p50", "p99", "p99.9", "max"), 300), "requested": 9,
+             "answered": 9, "own_delay_us": {"p99": 7}, "buckets": [[1, 1, 8], [300, 300, 1]]}
+    return {"calm": probe, "delayed": {**probe, "operations": 32.0}, "hangs": probe,
+            "alone": 2.0 * MIB, "beside": 1.0 * MIB, "statuses": {"503": 19, "200": 1}}
+
+
+@pytest.mark.parametrize("module, values, how_many, figures, cell", [
+    (thesis, thesis_values, 1, 3, "+50.0"), (grid, grid_values, 5, 1, "0.3 ms"),
+    (slow, slow_values, 1, 1, "1.50"), (clients, slow_values, 1, 1, "1.50"),
+    (zipf, zipf_values, 2, 1, "0.250"), (crawler, crawler_values, 1, 1, "0.500"),
+    (hung, hung_values, 4, 1, "0.3 ms")],
+    ids=["thesis", "grid", "slow", "clients", "zipf", "crawler", "hung"])
+def test_tables_and_figures(module, values, how_many, figures, cell):
     pytest.importorskip("matplotlib")
     seen = view(module, module.__name__.rpartition(".")[2], values)
     made = ["\n".join(report.table_html(seen, table)) for table in module.tables(seen)]
-    assert len(made) == tables and cell in made[0]
+    assert len(made) == how_many and cell in made[0]
     drawn = [report.svg(figure) for _, figure in module.figures(seen)]
     assert len(drawn) == figures
     assert all(text.startswith("<svg") and "data:" not in text for text in drawn)
@@ -192,7 +247,7 @@ def data(base):
 def measured(data, tmp_path):
     """Runs a scenario with nodiskio alone: the values of its only round."""
     def run(name):
-        lab.needs("wrk", "probe", "slow", "limits", "network")
+        lab.needs("wrk", "probe", "slow", "replay", "limits", "network")
         status, _, err = lab.run("run", name, "--rounds", 1, "--data", data, "--out",
                                  tmp_path / "out", "--path", "nodiskio", *miniature(name))
         assert status == 0, err
@@ -221,8 +276,33 @@ def test_slow_in_miniature(measured):
     assert min(values[key] for key in ("resident", "queued", "taken")) > 0
 
 
+def test_clients_in_miniature(measured):
+    values = measured("clients")
+    assert values["clients"]["connected"] == 50 and values["clients"]["errors"] == {}
+    assert set(values["clients"]["statuses"]) <= {"206"}
+    assert values["peak"] >= values["resident"] > 0
+
+
 def test_zipf_in_miniature(measured):
     values = measured("zipf")
-    assert set(values) == {"keep", "drop", "auto"}
-    for v in values.values():
-        assert 0 < v["disk_bytes"] and v["sent"] > 0
+    assert {e: set(modes) for e, modes in values.items()} == dict.fromkeys(
+        ("0.8", "1.2"), {"keep", "drop", "auto"})
+    for v in (v for modes in values.values() for v in modes.values()):
+        assert v["requests"] == 128 and v["body"] == 128 * 256 << 10
+        assert 0 < v["disk_bytes"]
+
+
+def test_crawler_in_miniature(measured):
+    for v in measured("crawler")["1.0"].values():
+        assert v["without"]["requests"] == 2 * 512 and v["with"]["requests"] == 3 * 512
+        assert v["crawled"] == 128 * MIB <= v["with"]["disk_bytes"]
+
+
+def test_hung_in_miniature(measured):
+    lab.needs("fuse")
+    values = measured("hung")
+    for part in ("calm", "delayed", "hangs"):
+        assert values[part]["answered"] == values[part]["requested"] == 1000
+    assert values["delayed"]["operations"] > 0
+    assert values["statuses"] == {"503": 20}
+    assert values["alone"] > 0 and values["beside"] > 0

@@ -321,7 +321,9 @@ main(int argc, char **argv)
 	    .release = slow_release,
 	    .readdir = slow_readdir,
 	};
-	char options[64] = "max_threads=100";
+	/* Only root may always let others in. */
+	const char *others = geteuid() == 0 ? ",allow_other" : "";
+	char options[64];
 	char *fuse_argv[] = {argv[0], "-f", "-o", options, argv[3], NULL};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -330,9 +332,10 @@ main(int argc, char **argv)
 	direct = argc > 5;
 	if (argc > 4)
 		max_read = (unsigned)atoi(argv[4]);
+	snprintf(options, sizeof(options), "max_threads=100%s", others);
 	if (max_read > 0)
 		snprintf(options, sizeof(options),
-		    "max_threads=100,max_read=%u", max_read);
+		    "max_threads=100,max_read=%u%s", max_read, others);
 	source_fd = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	control_fd = control_listen(argv[2]);
 	if (source_fd == -1 || control_fd == -1) {

@@ -4,8 +4,8 @@ A scenario is a module of this package with
 
     TITLE       one line
     WHAT        a paragraph for the report: what is done, and what the figures are
-    NEEDS       what it cannot do without: of "wrk", "probe", "slow", "fio", "root", "network",
-                "disk", "limits" (see Host.lacks)
+    NEEDS       what it cannot do without: of "wrk", "probe", "slow", "replay", "fio",
+                "root", "network", "disk", "limits", "fuse" (see Host.lacks)
     FULL        dict of settings, with "rounds"; --set SCENARIO.KEY=VALUE changes one
     QUICK       dict of those that --quick changes
     files(s)    pairs (name below the data directory, bytes) that it serves
@@ -22,6 +22,7 @@ A scenario is a module of this package with
 
 and, if it likes,
 
+    check(s)          ValueError: what is wrong with the settings
     CANDIDATES        names that are measured unless others are asked for; all
                       that are usable if it is not there
     QUICK_CANDIDATES  the same with --quick; without it servers.QUICK
@@ -29,6 +30,7 @@ and, if it likes,
                       before the candidates, and shown with them
 
 settings are plain numbers and texts; s and bench.settings have them as attributes.
+A text may be a list, for listed().
 """
 
 import importlib
@@ -36,7 +38,8 @@ import os
 import pkgutil
 import types
 
-ORDER = ("storm", "hot", "cold", "herd", "thesis", "grid", "slow", "zipf")
+ORDER = ("storm", "hot", "cold", "herd", "thesis", "grid", "slow", "clients", "zipf",
+         "crawler", "hung")
 
 
 def names():
@@ -51,6 +54,17 @@ def load(name):
 MORE_THAN_0 = 1e-9
 
 
+def listed(text, kind=str, among=None):
+    """Of words between commas or spaces; ValueError."""
+    words = text.replace(",", " ").split()
+    if not words:
+        raise ValueError("an empty list")
+    for word in words:
+        if among and word not in among:
+            raise ValueError(f"{word}: there are {', '.join(among)}")
+    return [kind(word) for word in words]
+
+
 def settings(scenario, quick, changes):
     """changes: dict of texts; each becomes what the default is."""
     chosen = {**scenario.FULL, **(scenario.QUICK if quick else {})}
@@ -58,6 +72,8 @@ def settings(scenario, quick, changes):
         if key not in chosen:
             raise ValueError(f"no setting {key}: there are {', '.join(chosen)}")
         kind = type(chosen[key])
+        if not text.strip():
+            raise ValueError(f"{key} is empty")
         try:
             chosen[key] = kind(text)
         except ValueError:
@@ -65,4 +81,6 @@ def settings(scenario, quick, changes):
         least = 0 if key == "lead" else MORE_THAN_0
         if kind in (int, float) and not least <= chosen[key] < float("inf"):
             raise ValueError(f"{key} must be more than 0")
-    return types.SimpleNamespace(**chosen)
+    made = types.SimpleNamespace(**chosen)
+    getattr(scenario, "check", lambda s: None)(made)
+    return made

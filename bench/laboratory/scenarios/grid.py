@@ -7,7 +7,7 @@ import time
 from laboratory import load
 from laboratory.bench import MIB
 from laboratory.limits import Limits
-from laboratory.scenarios import storm
+from laboratory.scenarios import listed, storm
 from laboratory.tables import Column, Table, percent, share, usec
 
 TITLE = "Grid: hot rate × cold rate"
@@ -37,7 +37,12 @@ NOTES = [
 
 
 def rates(text):
-    return [int(word) for word in text.split()]
+    return listed(text, int)
+
+
+def check(s):
+    for text in (s.hot, s.cold):
+        rates(text)
 
 
 def files(s):

@@ -65,23 +65,31 @@ def congestion_control(host, name):
 
 
 def measure(bench, cand):
+    names = storm.cold(bench.settings)
+    return clients(bench, cand, names, names)
+
+
+def clients(bench, cand, names, asked, more=()):
+    """names: of the files, asked: what the clients ask for, more: options for them."""
     with congestion_control(bench.host, bench.settings.congestion):
-        return clients(bench, cand)
+        return served(bench, cand, names, asked, more)
 
 
-def clients(bench, cand):
-    s, names = bench.settings, storm.cold(bench.settings)
+def served(bench, cand, names, asked, more):
+    s = bench.settings
     bench.forget(*names)
     with bench.serve(cand, Limits(read_bps=s.limit_mib * MIB, memory=s.memory_mib * MIB)
                      ) as server:
         server.warm(f"/{names[0]}", bench.content(names[0]), times=1)
-        slow = bench.slow(server, urls=[f"/{name}" for name in names],
-                             clients=s.clients, rate=s.rate,
+        slow = bench.slow(server, urls=[f"/{name}" for name in asked], more=more,
+                          clients=s.clients, rate=s.rate,
                           seconds=s.lead + s.seconds + TAIL)
         time.sleep(s.lead)
         with bench.sampled("slow", server) as took:
             time.sleep(s.seconds)
-            held = {"resident": resident(server.counters), "queued": queued(server.port)}
+            held = {"resident": memory_of(server.counters, "VmRSS"),
+                    "peak": memory_of(server.counters, "VmHWM"),
+                    "queued": queued(server.port)}
         result = slow.result()
     if not result["bytes"]:
         raise RuntimeError(f"no client got anything: errors {result['errors']}")
@@ -89,9 +97,9 @@ def clients(bench, cand):
             "taken": sum(result["bytes_each_second"][s.lead:s.lead + s.seconds])}
 
 
-def resident(counters):
-    """Bytes, of all processes."""
-    return sum(number(r"^VmRSS:\s*(\d+)", read(f"/proc/{pid}/status")) << 10
+def memory_of(counters, what):
+    """Bytes, of all processes; what: proc(5), status."""
+    return sum(number(rf"^{what}:\s*(\d+)", read(f"/proc/{pid}/status")) << 10
                for pid in counters.get("memory", "cgroup.procs").split())
 
 
@@ -120,6 +128,7 @@ def tables(view):
                lambda v: v["clients"]["starved"] / v["clients"]["clients"], "less"),
         Column("connected", count, lambda v: v["clients"]["connected"]),
         Column("resident, MiB", "{:.1f}".format, lambda v: v["resident"] / MIB, "less"),
+        Column("at most, MiB", "{:.1f}".format, lambda v: v["peak"] / MIB, "less"),
         Column("in sockets, MiB", "{:.1f}".format, lambda v: v["queued"] / MIB),
         Column("page cache, MiB", count, lambda v: v["cache"] / MIB),
         Column("CPU", percent, lambda v: v["cpu"] / v["t"]),

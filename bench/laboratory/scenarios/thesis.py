@@ -21,10 +21,9 @@ interval of 95 % by Student's t. CPU time is per byte sent, so that who sends le
 not taken for thrifty; where both send the same it is the thesis' figure."""
 NEEDS = ("wrk", "limits")
 FULL = {"rounds": 3, "seconds": 30, "connections": 100, "limit_mib": 200,
-        "memory_mib": 512, "data_share": 8, "lead": 5.0}
+        "memory_mib": 512, "data_share": 8, "lead": 5.0, "cache": "keep,drop"}
 QUICK = {"rounds": 1, "seconds": 4, "memory_mib": 128, "lead": 1.0}
 QUICK_CANDIDATES = ("nodiskio", "uring", "blocking", "nginx", "nginx-threads")
-MODES = ("keep", "drop")
 BASE = "blocking"  # what CPU time is compared with
 NOTES = [
     "The thesis compares FreeBSD's new sendfile with nginx on SF_NODISKIO and aio_read, ten "
@@ -64,12 +63,16 @@ def files(s):
 
 
 def seconds(s):
-    return len(MODES) * (s.lead + s.seconds + 1)
+    return len(cachemodes.wanted(s)) * (s.lead + s.seconds + 1)
+
+
+check = cachemodes.wanted
 
 
 def measure(bench, cand):
+    s = bench.settings
     return {mode: serve(bench, cand, mode, options)
-            for mode, options in cachemodes.modes(cand, MODES)}
+            for mode, options in cachemodes.modes(cand, s)}
 
 
 def serve(bench, cand, mode, options):
@@ -83,7 +86,7 @@ def serve(bench, cand, mode, options):
         time.sleep(s.lead)
         with bench.sampled(mode, server) as took:
             result = load.check(wrk.result())
-    return {**took, "requests": result["requests"], "round": bench.number,
+    return {**took, "requests": result["requests"], "round": bench.number, "server": cand.name,
             "cpu_each_second": [cpu for _, cpu in sampler.rates(bench.samples[mode], "cpu")]}
 
 
@@ -101,7 +104,7 @@ def cost(v):
 
 
 def saved(base, v):
-    """Difference to blocking in the same round; None where there is none."""
+    """Difference to one of base in the same round; None where there is none."""
     same = [b for b in base if b["round"] == v["round"] and b is not v]
     return stats.difference(cost(same[0]), cost(v)) if same else None
 
@@ -120,12 +123,18 @@ def signed(value):
     return f"{value:+.1f}".replace("-", "−")
 
 
-def base_of(view):
-    return [v[cachemodes.KEEP] for v in view.values(BASE)]
+def kept(view, name):
+    """Its rounds with cache keep."""
+    return [v[cachemodes.KEEP] for v in view.values(name) if cachemodes.KEEP in v]
+
+
+def against_keep(view, get):
+    """For a Column: what a mode saves against keep, with the same server."""
+    return lambda v: get(kept(view, v["server"]), v)
 
 
 def columns(view):
-    base = base_of(view)
+    base = kept(view, BASE)
     return [
         Column("sent, GiB", "{:.2f}".format, sent, "more"),
         Column("MiB/s", "{:.0f}".format, lambda v: v["sent"] / v["t"] / MIB, "more"),
@@ -133,14 +142,15 @@ def columns(view):
         Column("CPU s/GiB", "{:.3f}".format, lambda v: v["cpu"] / sent(v), "less"),
         Column(f"CPU saved against {BASE}, %", signed, partial(saving, base), "more"),
         Column("± (95 %)", "{:.1f}".format, partial(margin, base)),
+        Column("CPU saved against keep, %", signed, against_keep(view, saving), "more"),
+        Column("± (95 %)", "{:.1f}".format, against_keep(view, margin)),
         Column("disk bytes per byte sent", "{:.2f}".format,
                lambda v: v["disk_bytes"] / v["sent"], "less"),
     ]
 
 
 def tables(view):
-    return [Table(f"cache {mode}", columns(view), cachemodes.of(mode))
-            for mode in cachemodes.measured(view, MODES)]
+    return [Table("", columns(view), variants=cachemodes.variants(view))]
 
 
 def middle(view, name, mode):
@@ -157,7 +167,7 @@ def figures(view):
     yield ("Idle CPU over time, % of the server's core by seconds (figure 5.4); of the "
            "rounds the one in the middle",
            over_time(view, "cpu", lambda rate: 100 * (1 - rate), top=100))
-    if base_of(view):
+    if kept(view, BASE):
         yield (f"CPU time saved against {BASE} per byte sent: each round with its "
                "confidence interval of 95 %", intervals(view))
 
@@ -169,7 +179,7 @@ def over_time(view, key, show, top=None):
     for name, ax in pairs:
         if base and name != BASE:
             ax.plot(*zip(*base), color=plot.PEER, linewidth=0.9, label=f"{BASE}, to compare")
-        for mode, shade in zip(MODES, plot.LINES):
+        for mode, shade in zip(cachemodes.shown(view), plot.LINES):
             if data := points(view, name, mode, key, show):
                 ax.plot(*zip(*data), color=shade, linewidth=1.4, label=f"cache {mode}")
     panels.from_zero([ax for _, ax in pairs], top)
@@ -184,8 +194,8 @@ def points(view, name, mode, key, show):
 def intervals(view):
     from laboratory import panels, plot
     figure, ax = plot.new(view)
-    base = base_of(view)
-    for mode, shade, shift in zip(MODES, plot.LINES, (-0.15, 0.15)):
+    base = kept(view, BASE)
+    for mode, shade, shift in zip(cachemodes.shown(view), plot.LINES, (-0.2, 0, 0.2)):
         found = [(i + shift + 0.07 * turn, saved(base, v[mode]))
                  for i, name in enumerate(view.names) if name != BASE
                  for turn, v in enumerate(view.values(name)) if mode in v]

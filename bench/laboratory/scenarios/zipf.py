@@ -1,40 +1,45 @@
 """zipf: a few files are popular, most are not, and memory holds an eighth of them."""
 
 import bisect
+import contextlib
 import itertools
 import math
-import time
+from functools import partial
+from operator import itemgetter
 
 from laboratory import cachemodes, load
-from laboratory.bench import MIB
+from laboratory.bench import GIB, MIB
 from laboratory.limits import Limits
-from laboratory.scenarios import storm
+from laboratory.scenarios import listed
 from laboratory.stats import ratio
-from laboratory.tables import Column, Table, count, percent, share
+from laboratory.tables import Column, Table, count, percent
 
 TITLE = "Zipf: a few files are popular, and memory holds an eighth of all"
-WHAT = """1 MiB files, 8 times as much as memory holds, are asked for as people ask for files: the
-most popular one n times as often as the nth, by Zipf's law, over 32 connections. The hit
-ratio is the share of the bytes sent that were not read from the disk. The disk is limited,
-so whoever keeps the right files in memory sends more. To compare with there is a cache
-that knows the popularity of all files beforehand and has all of the memory for them."""
-NEEDS = ("wrk", "limits")
-# exponent: of Zipf's law; lead: seconds until memory is full and has settled
-FULL = {"rounds": 3, "seconds": 15, "connections": 32, "exponent": 1.0, "limit_mib": 100,
-        "memory_mib": 256, "lead": 10.0}
-QUICK = {"rounds": 1, "seconds": 3, "limit_mib": 200, "memory_mib": 128, "lead": 2.0}
-QUICK_CANDIDATES = ("nodiskio", "blocking", "nginx")
-MODES = ("keep", "drop", "auto")
-ASKED = 100_000  # requests until wrk begins again
+WHAT = """Files of one size, 8 times as much as memory holds, are asked for as people ask for
+files: the most popular one n to the power of s times as often as the nth, by Zipf's law, over
+a few connections. The requests are drawn beforehand: a list, which every server gets in
+the same order. What comes first warms up and is not counted; then the disk bytes are counted
+until the last answer of the list is complete. Nothing limits the disk; what counts is
+bytes, not time."""
+NEEDS = ("replay", "limits")
+# Warm-up and what is counted are given in multiples of memory, as bytes of requests.  At
+# s = 1 a third of them are misses, so a warm-up of 48 turns memory over some 16 times.
+# Both begin with empty memory and a new server, for each mode and each s.
+FULL = {"rounds": 3, "s": "0.8,1.0,1.2", "cache": "keep,auto", "connections": 8,
+        "memory_mib": 128, "file_kib": 256, "warm": 48.0, "counted": 48.0}
+QUICK = {"rounds": 1, "s": "1.0", "memory_mib": 64, "warm": 24.0, "counted": 16.0}
+CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx")
+SHARE = 8         # of the files, that memory would hold if it held nothing else
+SPEED = 700 * MIB  # bytes a second, for the estimate
 NOTES = [
+    "Of what a ratio compares, both were measured in the same round, with the same requests.",
     "The cache of the kernel must do without the memory that the server and its sockets "
-    "take, and learns what is popular while it is measured: the cache that knows all is out "
+    "take, and learns what is popular while it goes on: the cache that knows all is out "
     "of its reach.",
-    "cache auto keeps what was asked for most often, as far as it fits into three quarters of "
-    "the memory, and gives the rest back.",
-    "cache drop gives back what a transmission brought in, popular or not.",
+    "cache auto keeps what was asked for most often, as far as it fits, and gives the rest "
+    "back; cache drop gives back what a transmission brought in, popular or not.",
     "blocking and copy fetch nothing ahead that they could drop, and the peers have no such "
-    "option: they are measured with keep only.",
+    "option: they are measured as they are.",
     "What was read ahead and evicted before it was sent counts as a miss.",
 ]
 
@@ -58,80 +63,133 @@ def best_hit_ratio(n, exponent, held):
     return math.fsum(weights(n, exponent)[:held])
 
 
+def number(s, times=1.0):
+    """Of files that are so many times as much as memory."""
+    return int(times * s.memory_mib * 1024 / s.file_kib)
+
+
+def named(s, what):
+    return [f"{what}-{s.file_kib}K/{i:05d}" for i in range(1, number(s, SHARE) + 1)]
+
+
 def files(s):
-    return [(name, MIB) for name in storm.cold(s)]
+    return [(name, s.file_kib << 10) for name in named(s, "zipf")]
+
+
+def check(s):
+    listed(s.s, float)
+    cachemodes.wanted(s)
 
 
 def seconds(s):
-    return len(MODES) * (s.lead + s.seconds + 1)
+    """With as many modes as there may be."""
+    bytes_ = (s.warm + s.counted) * s.memory_mib * MIB
+    return len(listed(s.s)) * len(cachemodes.wanted(s)) * (bytes_ / SPEED + 1)
 
 
 def measure(bench, cand):
     """Which files are popular is drawn for each round, and the same in all of it."""
     s = bench.settings
-    ranked = bench.shuffled(storm.cold(s))
-    urls = [f"/{name}" for name in drawn(bench.draw, ranked, s.exponent, ASKED)]
-    return {mode: serve(bench, cand, mode, options, urls)
-            for mode, options in cachemodes.modes(cand, MODES)}
+    ranked = bench.shuffled(named(s, "zipf"))
+    lists = {e: drawn(bench.draw, ranked, float(e), number(s, s.warm) + number(s, s.counted))
+             for e in listed(s.s)}
+    return {e: {mode: serve(bench, cand, options, names, f"{mode}-{e}")
+                for mode, options in cachemodes.modes(cand, s)}
+            for e, names in lists.items()}
 
 
-def serve(bench, cand, mode, options, urls):
-    s, names = bench.settings, storm.cold(bench.settings)
-    bench.forget(*names)
-    with bench.serve(cand, Limits(read_bps=s.limit_mib * MIB, memory=s.memory_mib * MIB),
-                     options=options) as server:
-        server.warm(urls[0], bench.content(urls[0][1:]), times=1)
-        wrk = bench.wrk(server, urls=urls, connections=s.connections,
-                        seconds=math.ceil(s.lead + s.seconds))
-        time.sleep(s.lead)
-        with bench.sampled(mode, server) as took:
-            result = load.check(wrk.result())
-    return {**took, "rate": result["rate"]}
+def serve(bench, cand, options, names, label):
+    s, warm = bench.settings, number(bench.settings, bench.settings.warm)
+    with warmed_up(bench, cand, options, names[:warm]) as server:
+        return {**asked(bench, server, names[warm:], label), "round": bench.number}
+
+
+@contextlib.contextmanager
+def warmed_up(bench, cand, options, names):
+    """A server that has begun with nothing in memory and was asked for these."""
+    s = bench.settings
+    bench.forget(*named(s, "zipf"))
+    with bench.serve(cand, Limits(memory=s.memory_mib * MIB), options=options) as server:
+        server.warm(f"/{names[0]}", bench.content(names[0]), times=1)
+        asked(bench, server, names, "warm-up")
+        yield server
+
+
+def asked(bench, server, names, label):
+    """What all of them took."""
+    with bench.sampled(label, server) as took:
+        result = load.check_replay(bench.replay(
+            server, [f"/{name}" for name in names],
+            connections=bench.settings.connections).result())
+    return {**took, "body": result["body_bytes"], "requests": result["answered"]}
 
 
 # ------------------------------------------------------------------ report
 
 
 def missed(v):
-    return ratio(v["disk_bytes"], v["sent"])
+    return ratio(v["disk_bytes"], v["body"])
 
 
-def hits(v):
-    return 1 - missed(v)
+def bases(view):
+    """(title, name): those that others are compared with, as they are with keep."""
+    for name in ("nodiskio", "nginx"):
+        if name in view.names:
+            yield view.title(name) + (", keep" if view.ours(name) else ""), name
 
 
-COLUMNS = [
-    Column("hit ratio", share, hits, "more"),
-    Column("disk bytes per byte sent", share, missed, "less"),
-    Column("requests/s", count, lambda v: v["sent"] / MIB / v["t"], "more"),
-    Column("disk, MiB/s", count, lambda v: v["disk_bytes"] / v["t"] / MIB),
-    Column("page cache, MiB", count, lambda v: v["cache"] / MIB),
-    Column("CPU", percent, lambda v: v["cpu"] / v["t"]),
-    Column("CPU s/GiB", "{:.2f}".format,
-           lambda v: ratio(v["cpu"] * 1024, v["sent"] / MIB), "less"),
-]
+def compared(view, name, pick, get):
+    """A number as a share of that of this server with keep, in the same round."""
+    kept = [pick(values).get(cachemodes.KEEP) for values in view.values(name)]
+    base = {v["round"]: v for v in kept if v}
+
+    def share_of(v):
+        other = base.get(v["round"])
+        return ratio(get(v), get(other)) if other and other is not v else None
+    return share_of
 
 
-def out_of_reach(settings):
-    """The hit ratio of the cache that knows all: a MiB of memory is a file."""
-    memory = settings["memory_mib"]
-    return best_hit_ratio(8 * memory, settings["exponent"], memory)
+def columns(view, pick):
+    yield Column("disk bytes per byte served", "{:.3f}".format, missed, "less")
+    yield from (Column(f"of those of {title}", "{:.3f}".format,
+                       compared(view, name, pick, missed), "less")
+                for title, name in bases(view))
+    yield from (
+        Column("requests", count, lambda v: v["requests"]),
+        Column("requests/s", count, lambda v: v["requests"] / v["t"]),
+        Column("disk, MiB/s", count, lambda v: v["disk_bytes"] / v["t"] / MIB),
+        Column("page cache, MiB", count, lambda v: v["cache"] / MIB),
+        Column("CPU", percent, lambda v: v["cpu"] / v["t"]),
+        Column("CPU s/GiB", "{:.2f}".format, lambda v: ratio(v["cpu"], v["body"] / GIB), "less"))
+
+
+def out_of_reach(settings, exponent):
+    """The misses of the cache that knows all, and has all of the memory."""
+    held = settings["memory_mib"] * 1024 // settings["file_kib"]
+    return 1 - best_hit_ratio(SHARE * held, float(exponent), held)
 
 
 def tables(view):
-    return [Table(f"cache {mode}", COLUMNS, cachemodes.of(mode))
-            for mode in cachemodes.measured(view, MODES)]
+    return [Table(f"s = {e}", list(columns(view, itemgetter(e))), itemgetter(e),
+                  cachemodes.variants(view)) for e in listed(view.settings["s"])]
 
 
 def figures(view):
     from laboratory import plot
-    found = cachemodes.measured(view, MODES)
-    figure, _ = plot.new(view, columns=len(found))
-    for ax, mode in zip(figure.axes, found):
-        plot.bars(ax, view, [("", hits)], share, pick=cachemodes.of(mode),
-                  line=out_of_reach(view.settings))
-        ax.set_title(f"cache {mode}", fontsize=10, loc="left")
-        ax.set_xlim(0, 1)
-        ax.set_ylim(len(view.names) - 0.5, -0.5)
-    yield ("Hit ratio; dashed: a cache that knows the popularity of all files beforehand",
-           figure)
+    exponents, modes = listed(view.settings["s"]), cachemodes.shown(view)
+    figure, _ = plot.new(view, columns=len(exponents))
+    for ax, e in zip(figure.axes, exponents):
+        plot.bars(ax, view, [(f"cache {mode}", partial(of_mode, get=missed, mode=mode,
+                                                       last=mode == modes[-1]))
+                             for mode in modes], "{:.3f}".format, pick=itemgetter(e),
+                  line=out_of_reach(view.settings, e))
+        ax.set_title(f"s = {e}", fontsize=10, loc="left")
+    yield ("Disk bytes per byte served (shorter is better); dashed: a cache that knows the "
+           "popularity of all files beforehand and has all of the memory", figure)
+
+
+def of_mode(values, get, mode, last):
+    """Who has one mode only is drawn in full colour."""
+    if len(values) == 1:
+        return get(*values.values()) if last else None
+    return get(values[mode]) if mode in values else None

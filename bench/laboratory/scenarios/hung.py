@@ -1,0 +1,188 @@
+"""hung: a device that is slower than any disk, and then one that hangs for good."""
+
+import dataclasses
+import os
+import signal
+import time
+
+from laboratory import load, slowfs
+from laboratory.bench import MIB
+from laboratory.limits import Limits
+from laboratory.stats import ratio
+from laboratory.tables import Column, Table, count, share, usec
+
+TITLE = "Hung: a device on which everything takes half a second, and one that hangs"
+WHAT = """Two roots on two devices: a disk, and a FUSE file system (tests/fault/slowfs) on which
+each lookup, open, read and readdir takes 500 ms. 200 clients ask for files and listings of the
+second one, while a probe asks for a 16 KiB file of the first one that is in memory, 1000 times
+a second whatever the server does. Then the second one hangs and answers nothing any more: the
+same probe again, and 16 connections read cold files of the first one, which is limited, as they
+did before without that. Those who wait for the device that hangs should be told so: 503."""
+NEEDS = ("probe", "replay", "limits", "network", "fuse")
+# timeout: disk_timeout of the server, s; lead: until all clients wait for the device
+FULL = {"rounds": 3, "clients": 200, "delay_ms": 500, "rate": 1000, "connections": 16,
+        "seconds": 10, "lead": 3.0, "cold": 384, "limit_mib": 100, "memory_mib": 256, "timeout": 5}
+QUICK = {"rounds": 1, "seconds": 3, "cold": 128}
+CANDIDATES = QUICK_CANDIDATES = ("nodiskio",)
+HOT, HOT_SIZE = "hot-16K", 16 << 10
+SLOW = "127.0.0.2"  # the second root's address
+NAMES = 8           # asked for by each client of the slow device, at most
+LISTINGS = 8        # each so many names a directory's
+TAKES = 64 << 10    # bytes of a file there
+NOTES = [
+    "The probe's latency is counted from when a request should have been sent; generators and "
+    "their delays are in it, and the probe's own delay is beside it.",
+    "Files on FUSE cannot be asked about: a thread of the pool sends them. Other devices have "
+    "threads of their own.",
+    "Only our own paths can be measured: the peers have no configuration for it.",
+]
+
+
+def names(s):
+    return [f"d{i}/" if i % LISTINGS == 0 else f"d{i}/file"
+            for i in range(s.clients * NAMES)]
+
+
+def cold(s):
+    return [f"cold/{i:05d}" for i in range(1, s.cold + 1)]
+
+
+def files(s):
+    yield HOT, HOT_SIZE
+    for name in cold(s):
+        yield name, MIB
+
+
+def seconds(s):
+    return 3 * s.seconds + 2 * s.lead + 2 * s.cold / s.limit_mib + s.timeout + 4
+
+
+def measure(bench, cand):
+    s = bench.settings
+    if not cand.ours:
+        raise RuntimeError("there is no configuration of it for two roots")
+    made = [(f"d{i}/file", TAKES) for i in range(s.clients * NAMES)]
+    with slowfs.mounted(bench.data, made) as slow:
+        for name, _ in made:  # the kernel looks names in one directory up one by one
+            os.stat(os.path.dirname(f"{slow.dir}/{name}"))
+        there = dataclasses.replace(
+            cand, argv=("@PROGRAM@", "-c", "@CONF@", "--send-path", cand.name),
+            conf="hung.conf", words={"SLOW": slow.dir, "TIMEOUT": str(s.timeout)})
+        limits = Limits(read_bps=s.limit_mib * MIB, memory=s.memory_mib * MIB)
+        with bench.serve(there, limits) as server:
+            server.warm(f"/{HOT}", bench.content(HOT))
+            return {**delayed(bench, server, slow), **hangs(bench, server, slow)}
+
+
+def probed(bench, server):
+    s = bench.settings
+    result = bench.probe(server, f"/{HOT}", rate=s.rate, connections=s.connections,
+                         seconds=s.seconds).result()
+    if set(result["statuses"]) - {"200"}:
+        raise RuntimeError(f"probe: answers {result['statuses']}")
+    return {key: result[key] for key in ("latency_us", "own_delay_us", "requested", "answered",
+                                         "buckets")}
+
+
+def crowd(bench, server, urls):
+    """The clients of the slow device."""
+    return load.replay(bench.undo, bench.commands, f"http://{SLOW}:{server.port}",
+                       bench.list([f"/{name}" for name in urls]),
+                       connections=bench.settings.clients)
+
+
+def delayed(bench, server, slow):
+    s = bench.settings
+    calm = probed(bench, server)
+    slow.set("delay", s.delay_ms)
+    others = crowd(bench, server, names(s))
+    time.sleep(s.lead)
+    before = slow.seen()
+    beside = probed(bench, server)
+    seen = slow.seen() - before
+    others.child.send_signal(signal.SIGINT)
+    answers = others.result()
+    slow.release()
+    return {"calm": calm, "delayed": {**beside, "operations": seen / s.seconds,
+                                      "statuses": answers["statuses"]}}
+
+
+def hangs(bench, server, slow):
+    """Names that nobody has asked for: what is in memory does not hang."""
+    s = bench.settings
+    alone = read_cold(bench, server)
+    slow.set("hang")
+    others = crowd(bench, server, names(s)[-s.clients:])
+    time.sleep(s.lead)
+    beside = read_cold(bench, server)
+    return {"hangs": probed(bench, server), "alone": alone, "beside": beside,
+            "statuses": others.result()["statuses"]}
+
+
+def read_cold(bench, server):
+    s = bench.settings
+    bench.forget(*cold(s))
+    result = load.check_replay(bench.replay(server, [f"/{name}" for name in cold(s)],
+                                            connections=s.connections).result())
+    return result["body_bytes"] / result["seconds"]
+
+
+# ------------------------------------------------------------------ report
+
+
+def probe_columns(part):
+    return [
+        Column("requests", count, lambda v: v[part]["requested"]),
+        Column("answered", count, lambda v: v[part]["answered"]),
+        *(Column(key, usec, lambda v, key=key: v[part]["latency_us"][key], "less")
+          for key in ("p50", "p99", "p99.9", "max")),
+        Column("probe's own delay, p99", usec, lambda v: v[part]["own_delay_us"]["p99"]),
+    ]
+
+
+def tables(view):
+    s = view.settings
+    return [
+        Table("the probe alone", probe_columns("calm")),
+        Table(f"{s['clients']} clients on a device on which all takes {s['delay_ms']} ms", [
+            *probe_columns("delayed"),
+            Column("operations/s there", "{:.0f}".format, lambda v: v["delayed"]["operations"])]),
+        Table(f"{s['clients']} clients on a device that hangs", [
+            *probe_columns("hangs"),
+            Column("told 503", count, lambda v: v["statuses"].get("503", 0)),
+            Column("other answers", "{:.0f}".format, lambda v: sum(v["statuses"].values()) -
+                   v["statuses"].get("503", 0))]),
+        Table("cold files of the other device", [
+            Column("MiB/s before", "{:.1f}".format, lambda v: v["alone"] / MIB),
+            Column("while one hangs", "{:.1f}".format, lambda v: v["beside"] / MIB, "more"),
+            Column("of before", share, lambda v: ratio(v["beside"], v["alone"]), "more")]),
+    ]
+
+
+PARTS = (("calm", "alone"), ("delayed", "beside clients of the slow device"),
+         ("hangs", "beside clients of the device that hangs"))
+
+
+def figures(view):
+    from laboratory import plot
+    figure, ax = plot.new(view, height=2.6)
+    for name in view.names[:1]:
+        for (part, label), shade in zip(PARTS, plot.LINES):
+            ax.plot(*zip(*tail(view.values(name)[0][part]["buckets"])), color=shade,
+                    linewidth=1.4, label=label)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("latency, ms", fontsize=9)
+    ax.set_ylabel("share of requests that took so long", fontsize=9)
+    ax.legend(fontsize=8, frameon=False)
+    yield "The probe's latencies in the first round: how many took so long or longer", figure
+
+
+def tail(buckets):
+    """(ms, share of all that took so long); buckets: the probe's, from, to (µs), how many."""
+    total = left = sum(n for *_, n in buckets)
+    points = []
+    for low, _, n in buckets:
+        points.append((low / 1000, left / total))
+        left -= n
+    return points
