@@ -10,7 +10,7 @@ import time
 import lab
 import pytest
 
-from laboratory import data, host, limits, sampler, scenarios, servers, undo
+from laboratory import data, host, limits, metrics, sampler, scenarios, servers, undo
 
 # ---------------------------------------------------------------- undo
 
@@ -202,3 +202,25 @@ def test_settings_keep_their_type():
 
 def test_an_existing_directory_is_found_above():
     assert host.existing("/proc/no/such/thing") == "/proc"
+
+
+# --------------------------------------------------------------- metrics
+
+TEXT = """# TYPE turn_seconds histogram
+turn_seconds_bucket{worker="0",le="0.001024"} 5
+turn_seconds_bucket{worker="0",le="0.004096"} 7
+turn_seconds_bucket{worker="0",le="+Inf"} 8
+turn_seconds_sum{worker="0"} 1.5
+turn_seconds_bucket{worker="1",le="0.001024"} 1
+turn_seconds_bucket{worker="1",le="0.004096"} 1
+turn_seconds_bucket{worker="1",le="+Inf"} 3
+other_turn_seconds_bucket{worker="1",le="+Inf"} 3
+"""
+
+
+@pytest.mark.parametrize("limit, count", [(0.004096, 3), (0.005, 3), (0.002, 5), (9, 3)])
+def test_what_was_above_a_bound(limit, count):
+    found = metrics.histogram(TEXT, "turn_seconds")
+    assert found == {0.001024: 6, 0.004096: 8, float("inf"): 11}
+    assert metrics.above(found, limit) == count
+    assert metrics.above(metrics.difference(found, found), limit) == 0

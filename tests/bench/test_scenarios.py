@@ -144,6 +144,15 @@ def test_queues_are_those_of_the_ports_connections(tmp_path):
     assert slow.queued(8080, table) == 0x1010
 
 
+# ------------------------------------------------------------------ hung
+
+
+def test_curves_begin_with_all_and_end_with_the_longest():
+    v = hung_values("nodiskio", 1)["calm"]
+    assert hung.latencies(v) == [(0.001, 1), (0.3, pytest.approx(1 / 9))]
+    assert hung.turn_lengths(v) == [(0.512, pytest.approx(2 / 9)), (1.024, pytest.approx(1 / 9))]
+
+
 # ------------------------------------------------------------- all of them
 
 
@@ -207,9 +216,13 @@ def crawler_values(cand, number):
     return {"1.0": {"keep": keep, "auto": auto} if cand == "nodiskio" else {"keep": keep}}
 
 
+TURNS = [[bound / 1000, n] for n, bound in enumerate(hung.LONG, 7)]
+
+
 def hung_values(_cand, _number):
     probe = {"latency_us": dict.fromkeys(("p50", "p99", "p99.9", "max"), 300), "requested": 9,
-             "answered": 9, "own_delay_us": {"p99": 7}, "buckets": [[1, 1, 8], [300, 300, 1]]}
+             "answered": 9, "turns": 9, "turn_lengths": TURNS,
+             "own_delay_us": {"p99": 7}, "buckets": [[1, 1, 8], [300, 300, 1]]}
     return {"calm": probe, "delayed": {**probe, "operations": 32.0}, "hangs": probe,
             "alone": 2.0 * MIB, "beside": 1.0 * MIB, "statuses": {"503": 19, "200": 1}}
 
@@ -303,6 +316,7 @@ def test_hung_in_miniature(measured):
     values = measured("hung")
     for part in ("calm", "delayed", "hangs"):
         assert values[part]["answered"] == values[part]["requested"] == 1000
+        assert values[part]["turns"] > 0
     assert values["delayed"]["operations"] > 0
     assert values["statuses"] == {"503": 20}
     assert values["alone"] > 0 and values["beside"] > 0

@@ -1,11 +1,12 @@
 """hung: a device that is slower than any disk, and then one that hangs for good."""
 
 import dataclasses
+import math
 import os
 import signal
 import time
 
-from laboratory import load, slowfs
+from laboratory import load, metrics, slowfs
 from laboratory.bench import MIB
 from laboratory.limits import Limits
 from laboratory.stats import ratio
@@ -29,9 +30,13 @@ SLOW = "127.0.0.2"  # the second root's address
 NAMES = 8           # asked for by each client of the slow device, at most
 LISTINGS = 8        # each so many names a directory's
 TAKES = 64 << 10    # bytes of a file there
+ADMIN, TURNS = "admin", "pagewise_loop_turn_seconds"
+LONG = (0.512, 1.024, 4.096)  # ms, bounds of that histogram: powers of two of a microsecond
 NOTES = [
     "The probe's latency is counted from when a request should have been sent; generators and "
     "their delays are in it, and the probe's own delay is beside it.",
+    "The turns of the loop are the server's own figures, without its waiting for events; what "
+    "the machine held up in the middle of one is in them.",
     "Files on FUSE cannot be asked about: a thread of the pool sends them. Other devices have "
     "threads of their own.",
     "Only our own paths can be measured: the peers have no configuration for it.",
@@ -66,7 +71,8 @@ def measure(bench, cand):
         for name, _ in made:  # the kernel looks names in one directory up one by one
             os.stat(os.path.dirname(f"{slow.dir}/{name}"))
         there = dataclasses.replace(
-            cand, argv=("@PROGRAM@", "-c", "@CONF@", "--send-path", cand.name),
+            cand, argv=("@PROGRAM@", "-c", "@CONF@", "--send-path", cand.name,
+                        "--admin", f"@RUN@/{ADMIN}"),
             conf="hung.conf", words={"SLOW": slow.dir, "TIMEOUT": str(s.timeout)})
         limits = Limits(read_bps=s.limit_mib * MIB, memory=s.memory_mib * MIB)
         with bench.serve(there, limits) as server:
@@ -74,14 +80,21 @@ def measure(bench, cand):
             return {**delayed(bench, server, slow), **hangs(bench, server, slow)}
 
 
+def turns(server):
+    return metrics.histogram(metrics.fetched(f"{server.run}/{ADMIN}"), TURNS)
+
+
 def probed(bench, server):
-    s = bench.settings
+    """With the turns of the server's loop meanwhile, by their lengths."""
+    s, before = bench.settings, turns(server)
     result = bench.probe(server, f"/{HOT}", rate=s.rate, connections=s.connections,
                          seconds=s.seconds).result()
     if set(result["statuses"]) - {"200"}:
         raise RuntimeError(f"probe: answers {result['statuses']}")
-    return {key: result[key] for key in ("latency_us", "own_delay_us", "requested", "answered",
-                                         "buckets")}
+    past = metrics.difference(before, turns(server))
+    return {**{key: result[key] for key in ("latency_us", "own_delay_us", "requested",
+                                            "answered", "buckets")},
+            "turns": past.pop(math.inf), "turn_lengths": sorted(past.items())}
 
 
 def crowd(bench, server, urls):
@@ -137,6 +150,10 @@ def probe_columns(part):
         *(Column(key, usec, lambda v, key=key: v[part]["latency_us"][key], "less")
           for key in ("p50", "p99", "p99.9", "max")),
         Column("probe's own delay, p99", usec, lambda v: v[part]["own_delay_us"]["p99"]),
+        Column("turns of the loop", count, lambda v: v[part]["turns"]),
+        *(Column(f"above {ms} ms", "{:.0f}".format, lambda v, ms=ms: metrics.above(
+            {**dict(v[part]["turn_lengths"]), math.inf: v[part]["turns"]}, ms / 1000), "less")
+          for ms in LONG),
     ]
 
 
@@ -165,24 +182,32 @@ PARTS = (("calm", "alone"), ("delayed", "beside clients of the slow device"),
 
 def figures(view):
     from laboratory import plot
-    figure, ax = plot.new(view, height=2.6)
-    for name in view.names[:1]:
+    figure, axes = plot.new(view, columns=2, height=2.8)
+    for ax, curve, title in zip(axes, (latencies, turn_lengths), (
+            "the probe's requests, ms", "turns of the loop, ms")):
         for (part, label), shade in zip(PARTS, plot.LINES):
-            ax.plot(*zip(*tail(view.values(name)[0][part]["buckets"])), color=shade,
-                    linewidth=1.4, label=label)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_xlabel("latency, ms", fontsize=9)
-    ax.set_ylabel("share of requests that took so long", fontsize=9)
-    ax.legend(fontsize=8, frameon=False)
-    yield "The probe's latencies in the first round: how many took so long or longer", figure
+            if points := curve(view.values(view.names[0])[0][part]):
+                ax.plot(*zip(*points), color=shade, linewidth=1.4, label=label)
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xlabel(title, fontsize=9)
+    axes[0].set_ylabel("share that took so long or longer", fontsize=9)
+    axes[0].legend(fontsize=8, frameon=False)
+    yield ("How many of the probe's requests, and of the turns of the server's loop, took so "
+           "long or longer, in the first round", figure)
 
 
-def tail(buckets):
-    """(ms, share of all that took so long); buckets: the probe's, from, to (µs), how many."""
-    total = left = sum(n for *_, n in buckets)
+def latencies(v):
+    """(ms, share that took so long); of the probe's buckets: from, to (µs), how many."""
+    total = left = sum(n for *_, n in v["buckets"])
     points = []
-    for low, _, n in buckets:
+    for low, _, n in v["buckets"]:
         points.append((low / 1000, left / total))
         left -= n
     return points
+
+
+def turn_lengths(v):
+    """The same, above each bound, as long as there are any."""
+    return [(bound * 1000, 1 - n / v["turns"]) for bound, n in v["turn_lengths"]
+            if n < v["turns"]]
