@@ -34,6 +34,7 @@ pw_root_open(const char *path, struct pw_root **out)
 	close(fd);
 	atomic_init(&rt->rt_refs, 1);
 	rt->rt_dev = st.st_dev;
+	rt->rt_ino = st.st_ino;
 	rt->rt_cached = os_cached_works(rt->rt_fd);
 	*out = rt;
 	return 0;
@@ -93,6 +94,16 @@ pw_stat_name(int dirfd, const char *name, struct stat *st)
 	error = fstat(fd, st) == -1 ? -errno : 0;
 	close(fd);
 	return error;
+}
+
+uint64_t
+file_hash(uint64_t salt, const char *path)
+{
+	uint64_t h = 0xcbf29ce484222325U ^ salt; /* FNV-1a */
+
+	for (; *path != '\0'; path++)
+		h = (h ^ (unsigned char)*path) * 0x100000001b3U;
+	return h ^ h >> 32;
 }
 
 static bool

@@ -14,6 +14,7 @@ struct pw_root {
 	atomic_uint rt_refs;
 	int rt_fd;
 	dev_t rt_dev;
+	ino_t rt_ino;
 	bool rt_cached; /* lookups can be asked without waiting */
 };
 
@@ -42,12 +43,16 @@ int file_find(const struct pw_root *, const char *path, enum os_resolve,
 /* Is it the file that was opened, as it was then? */
 bool file_unchanged(const struct pw_file *, const struct stat *);
 
+/* Of a path below whatever salt stands for. */
+uint64_t file_hash(uint64_t salt, const char *path);
+
 /* One reference, the caller's; takes over the descriptor, on failure too. */
 int file_create(struct pw_loop *, const struct found *, struct pw_file **);
 
 /*
  * The cache: by root and path, least recently used goes first.  A file is
- * looked up again a second after the last time.
+ * looked up again a second after the last time; for as long the cache knows of a path
+ * that the pool has looked up in vain (missing.h).
  */
 struct file_cache *file_cache_create(unsigned size);
 void file_cache_destroy(struct file_cache **);

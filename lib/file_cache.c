@@ -1,7 +1,7 @@
 /*
  * file_cache: a loop's open files by root and path, and the opening of them:
  * at once if nothing has to wait, else by the pool.  Requests for a path that is
- * being opened wait for that one job.
+ * being opened wait for that one job; what the pool did not find is remembered.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 
 #include "file.h"
 #include "loop.h"
+#include "missing.h"
 #include "pool.h"
 
 #define CACHE_FRESH_US 1000000	/* look again after this */
@@ -35,6 +36,7 @@ struct entry {
 LIST_HEAD(bucket, entry);
 
 struct file_cache {
+	struct missing *fc_missing;
 	TAILQ_HEAD(, entry) fc_lru;
 	unsigned fc_count;
 	unsigned fc_size;
@@ -73,6 +75,11 @@ file_cache_create(unsigned size)
 	fc = calloc(1, sizeof(*fc) + nbuckets * sizeof(fc->fc_buckets[0]));
 	if (fc == NULL)
 		return NULL;
+	fc->fc_missing = missing_create();
+	if (fc->fc_missing == NULL) {
+		free(fc);
+		return NULL;
+	}
 	TAILQ_INIT(&fc->fc_lru);
 	fc->fc_size = size;
 	fc->fc_mask = nbuckets - 1;
@@ -82,11 +89,7 @@ file_cache_create(unsigned size)
 static struct bucket *
 bucket(struct file_cache *fc, const struct pw_root *rt, const char *path)
 {
-	uint64_t h = 0xcbf29ce484222325U ^ (uint64_t)(uintptr_t)rt; /* FNV-1a */
-
-	for (; *path != '\0'; path++)
-		h = (h ^ (unsigned char)*path) * 0x100000001b3U;
-	return &fc->fc_buckets[(h ^ h >> 32) & fc->fc_mask];
+	return &fc->fc_buckets[file_hash((uintptr_t)rt, path) & fc->fc_mask];
 }
 
 static struct entry *
@@ -190,6 +193,7 @@ file_cache_age(struct file_cache *fc, uint64_t now_us)
 	struct entry *en, *next;
 	int n = 0;
 
+	missing_age(fc->fc_missing, now_us);
 	for (en = TAILQ_FIRST(&fc->fc_lru); en != NULL; en = next) {
 		next = TAILQ_NEXT(en, en_lru);
 		if (now_us < en->en_used + CACHE_IDLE_US || n++ == AGE_BATCH)
@@ -211,6 +215,7 @@ file_cache_destroy(struct file_cache **fcp)
 		next = TAILQ_NEXT(en, en_lru);
 		entry_remove(fc, en);
 	}
+	missing_destroy(&fc->fc_missing);
 	free(fc);
 }
 
@@ -316,6 +321,10 @@ opening_done(struct pw_waiter *w)
 	if (error == 0)
 		error = entry_install(
 		    og->og_loop, og->og_entry, &og->og_found, loop_now());
+	else
+		missing_add(og->og_loop->lp_files->fc_missing,
+		    og->og_entry->en_root, og->og_entry->en_path, error,
+		    loop_now());
 	opening_deliver(og->og_loop, og->og_entry, error);
 	free(og);
 }
@@ -387,11 +396,18 @@ open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	return entry_install(lp, en, &fnd, now_us);
 }
 
-/* By the pool. */
+/* By the pool, unless it has just said that there is nothing. */
 static int
 open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
     uint64_t now_us, struct entry **enp)
 {
+	int error = 0;
+
+	if (*enp == NULL)
+		error =
+		    missing_find(lp->lp_files->fc_missing, rt, path, now_us);
+	if (error != 0)
+		return error;
 	if (*enp == NULL)
 		*enp = entry_add(lp, rt, path);
 	if (*enp == NULL)

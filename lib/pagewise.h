@@ -190,7 +190,7 @@ struct pw_open {
  *   -ENOENT, -ENOTDIR, -EACCES, -ENAMETOOLONG, ... as openat2(2)
  *   -EXDEV, -ELOOP the path leaves the root, or goes round in circles
  *   -EAGAIN       the device's queue is full
- * A file that was changed, replaced or removed is noticed within a second of
+ * A file that was made, changed, replaced or removed is noticed within a second of
  * now_us.
  */
 int pw_file_open(struct pw_loop *, struct pw_root *, const char *path,
