@@ -153,6 +153,7 @@ struct pw_file {
 	enum pw_file_type fil_type;
 	off_t fil_size;
 	struct timespec fil_mtime;
+	struct timespec fil_ctime;
 	uint64_t fil_ino;
 	uint64_t fil_dev;
 	/* The caller's: set it once, fil_free is called with the last reference. */
@@ -164,7 +165,6 @@ struct pw_file {
 	unsigned fil_refs;
 	struct pw_loop *fil_loop;
 	struct pw_device *fil_device;
-	struct timespec fil_ctime;
 	int fil_ask;	     /* enum os_ask: how residency is asked */
 	bool fil_cachestat;  /* the kernel answers us cachestat(2) for it */
 	bool fil_random;     /* kernel read-ahead is off for this descriptor */
@@ -201,10 +201,13 @@ void pw_file_unref(struct pw_file **);
 /*
  * Runs tk_work on the pool's threads for a device (fil_dev), then wt_done on the
  * loop: for directory listings and whatever else must read a disk.  The memory
- * must stay until then.  -EAGAIN: the device's queue is full.
+ * must stay until then.  -EAGAIN: the device's queue is full, or, for what has begun,
+ * there is no thread.
  */
 struct pw_task {
 	struct pw_waiter tk_waiter;
+	bool
+	    tk_begun; /* of a request under way: let in though the queue is full */
 	int (*tk_work)(struct pw_task *); /* result in wt_error */
 };
 

@@ -115,7 +115,7 @@ give_up(struct conn *c)
 	struct response *rs = &c->cn_response;
 	bool lent = rs->rs_send.snd_lent;
 
-	if (c->cn_state == CONN_SEND && c->cn_looks++ < DISK_LOOKS &&
+	if (rs->rs_send.snd_pending && c->cn_looks++ < DISK_LOOKS &&
 	    !pw_send_stuck(&rs->rs_send)) {
 		worker_timer(c->cn_worker, c, TIMER_DISK);
 		return;

@@ -1,32 +1,52 @@
 /*
- * listing: a directory as an HTML page.
+ * listing: the pages of directories, each made once for all who want it at the same
+ * time, and kept for a moment.  Belongs to a worker; its thread only.
+ *
+ * A page is known by the directory's inode, its times, and how it is to be shown, so a
+ * name that is added or removed makes another page.  What that does not tell are the
+ * sizes and times of the files: hence LISTING_AGE_US, which is long enough that
+ * a page that is asked for all the time costs next to nothing, and short enough to see an
+ * upload grow.
  */
 #ifndef SERVER_LISTING_H
 #define SERVER_LISTING_H
 
-#include "lib/pagewise.h"
+#include "names.h"
 
-#define LISTING_MAX 100000 /* names shown; the page says if there are more */
+#define LISTING_AGE_US 5000000		 /* a page is given out so long */
+#define LISTING_BYTES  ((size_t)4 << 20) /* of pages that are kept */
 
-struct listing {
-	/* set by the caller */
-	struct pw_root *li_root;
-	uint64_t li_dev; /* the directory's: whose threads read it */
-	char *li_path;	 /* below the root; freed by listing_free */
-	char *li_title;	 /* the path as the client knows it; freed as well */
-	bool li_dotfiles;
-	void (*li_done)(struct listing *); /* on the loop */
-	void *li_arg;
-	/* the result */
-	int li_error;  /* 0 or -errno */
-	char *li_html; /* malloc'ed; take it and set it to NULL */
-	size_t li_len;
-	/* private */
-	struct pw_task li_task;
+struct listings;
+
+/* A page as a whole; it does not change. */
+struct text {
+	unsigned tx_refs;
+	size_t tx_len;
+	char *tx_data;
 };
 
-/* Reads and renders on a pool thread; 0 or -errno, then no li_done comes. */
-int listing_start(struct listing *, struct pw_loop *);
-void listing_free(struct listing *);
+void text_unref(struct text **);
+
+/* Somebody who wants one. */
+struct listing {
+	/* set by the caller; strings and root must stay until li_done */
+	struct place li_place;
+	void (*li_done)(struct listing *);
+	/* the result */
+	int li_error; /* 0, -errno; -E2BIG: too large for this, see stream.h */
+	struct text *li_text; /* with 0: one reference, the caller's */
+	/* private */
+	STAILQ_ENTRY(listing) li_link;
+};
+
+struct listings *listings_create(void);
+void listings_destroy(struct listings **); /* nobody waits any more */
+
+/*
+ * 0: there is a result.  -EINPROGRESS: li_done will be called.  Any other -errno: it
+ * cannot be begun.
+ */
+int listing_get(
+    struct listings *, struct pw_loop *, struct listing *, uint64_t now_us);
 
 #endif

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 
 #include "conn.h"
+#include "listing.h"
 #include "plan.h"
 #include "repr.h"
 #include "response.h"
+#include "stream.h"
 
 #define ALLOW	 "Allow: GET, HEAD, OPTIONS\r\n"
 #define PART_MAX (REPR_LINES + 256) /* bytes of a part's head */
@@ -196,17 +198,40 @@ respond_options(struct conn *c)
 	start(c);
 }
 
-void
-respond_listing(struct conn *c, char *html, size_t len)
+/* It may change at any time, and has no validator. */
+static void
+head_listing(struct conn *c)
 {
 	head_begin(c, 200);
 	add(c, "Content-Type: text/html; charset=utf-8\r\n"
 	       "Cache-Control: no-cache\r\n");
-	head_length(c, len);
+}
+
+void
+respond_listing(struct conn *c, struct text *text)
+{
+	head_listing(c);
+	head_length(c, text->tx_len);
 	head_end(c);
-	c->cn_response.rs_body = html;
-	c->cn_response.rs_body_len =
-	    c->cn_request.rq_method == METHOD_HEAD ? 0 : len;
+	if (c->cn_request.rq_method == METHOD_HEAD)
+		text_unref(&text);
+	c->cn_response.rs_text = text;
+	start(c);
+}
+
+/* To HTTP/1.0 the end of the connection is the end of the page. */
+void
+respond_stream(struct conn *c, struct stream *st)
+{
+	struct response *rs = &c->cn_response;
+
+	head_listing(c);
+	if (c->cn_request.rq_http10)
+		rs->rs_close = true;
+	else
+		add(c, "Transfer-Encoding: chunked\r\n");
+	head_end(c);
+	rs->rs_stream = st;
 	start(c);
 }
 
@@ -381,7 +406,7 @@ piece_start(struct conn *c, const char *mem, size_t len)
 		s->snd_cache = set->set_cache;
 		s->snd_more = rs->rs_nranges > 1;
 	} else if (rs->rs_piece == 0)
-		s->snd_more = rs->rs_body_len > 0;
+		s->snd_more = rs->rs_text != NULL || rs->rs_stream != NULL;
 	pw_send_start(s);
 }
 
@@ -395,30 +420,79 @@ start(struct conn *c)
 		rs->rs_send.snd_error = -ENOMEM;
 }
 
-/* False: the piece that was sent was the last. */
-static bool
-next_piece(struct conn *c)
+static void
+next_part(struct conn *c)
 {
 	struct response *rs = &c->cn_response;
 	char text[PART_MAX];
+
+	rs->rs_head.b_len = 0;
+	part_head(rs, rs->rs_piece, text);
+	add(c, text);
+	start(c);
+}
+
+static void
+block_start(struct conn *c)
+{
+	struct response *rs = &c->cn_response;
+
+	piece_start(c, rs->rs_stream->st_data, rs->rs_stream->st_len);
+	rs->rs_send.snd_error = rs->rs_stream->st_error;
+}
+
+static void
+on_block(struct stream *st)
+{
+	struct conn *c = st->st_arg;
+
+	if (!conn_resumed(c))
+		return;
+	block_start(c);
+	worker_again(c->cn_worker, c);
+}
+
+/* The first block is there. */
+static enum pw_send_status
+next_block(struct conn *c)
+{
+	struct response *rs = &c->cn_response;
+	struct stream *st = rs->rs_stream;
+
+	if (rs->rs_piece == 1) {
+		block_start(c);
+		return PW_SEND_AGAIN;
+	}
+	if (st->st_end)
+		return PW_SEND_DONE;
+	st->st_done = on_block;
+	rs->rs_send.snd_error = stream_next(st);
+	return rs->rs_send.snd_error == 0 ? PW_SEND_PENDING : PW_SEND_ERROR;
+}
+
+/*
+ * PW_SEND_DONE: the piece that was sent was the last.  PW_SEND_AGAIN: another was
+ * begun.  PW_SEND_PENDING: it will be.
+ */
+static enum pw_send_status
+next_piece(struct conn *c)
+{
+	struct response *rs = &c->cn_response;
 
 	rs->rs_sent += rs->rs_send.snd_sent;
 	pw_send_finish(&rs->rs_send);
 	rs->rs_send.snd_sent = 0;
 	rs->rs_piece++;
-	if (rs->rs_body_len > 0 && rs->rs_piece == 1) {
-		piece_start(c, rs->rs_body, rs->rs_body_len);
-		return true;
+	if (rs->rs_stream != NULL)
+		return next_block(c);
+	if (rs->rs_text != NULL && rs->rs_piece == 1) {
+		piece_start(c, rs->rs_text->tx_data, rs->rs_text->tx_len);
+		return PW_SEND_AGAIN;
 	}
 	if (rs->rs_nranges < 2 || rs->rs_piece > rs->rs_nranges)
-		return false;
-	rs->rs_head.b_len = 0;
-	part_head(rs, rs->rs_piece, text);
-	add(c, text);
-	piece_start(c, rs->rs_head.b_data, rs->rs_head.b_len);
-	if (rs->rs_head.b_failed)
-		rs->rs_send.snd_error = -ENOMEM;
-	return true;
+		return PW_SEND_DONE;
+	next_part(c);
+	return PW_SEND_AGAIN;
 }
 
 enum pw_send_status
@@ -431,12 +505,10 @@ response_step(struct conn *c)
 
 	while ((status = pw_send_step(&rs->rs_send)) == PW_SEND_DONE) {
 		turn += rs->rs_send.snd_sent;
-		if (!next_piece(c))
+		status = next_piece(c);
+		if (status != PW_SEND_AGAIN || turn > CONN_SHARE ||
+		    ++pieces == PIECES_PER_TURN)
 			break;
-		if (turn > CONN_SHARE || ++pieces == PIECES_PER_TURN) {
-			status = PW_SEND_AGAIN;
-			break;
-		}
 	}
 	/* A slow client does not hold a buffer for a head it has got. */
 	if (status == PW_SEND_WANT_WRITE && rs->rs_send.snd_mem_len == 0)
@@ -501,7 +573,8 @@ response_finish(struct conn *c)
 	buf_release(&rs->rs_head, &c->cn_worker->wk_bufs);
 	if (rs->rs_ranges != &rs->rs_one)
 		free(rs->rs_ranges);
-	free(rs->rs_body);
+	text_unref(&rs->rs_text);
+	stream_close(&rs->rs_stream);
 	pw_file_unref(&rs->rs_file);
 	*rs = (struct response){.rs_send.snd_rate = rs->rs_send.snd_rate};
 }

@@ -13,15 +13,17 @@
 
 struct conn;
 struct settings;
+struct stream;
+struct text;
 
 struct response {
 	int rs_status;
-	bool rs_close;	    /* the connection ends after this */
-	struct buf rs_head; /* head and a small body, or a part's head */
-	size_t rs_head_len; /* of the head proper, for the log */
-	char *rs_body;	    /* malloc'ed, or NULL */
-	size_t rs_body_len;
-	struct pw_file *rs_file;	    /* one reference, or NULL */
+	bool rs_close;		  /* the connection ends after this */
+	struct buf rs_head;	  /* head and a small body, or a part's head */
+	size_t rs_head_len;	  /* of the head proper, for the log */
+	struct text *rs_text;	  /* the body: one reference, or NULL */
+	struct stream *rs_stream; /* its next blocks, or NULL */
+	struct pw_file *rs_file;  /* one reference, or NULL */
 	const struct settings *rs_settings; /* how rs_file is sent */
 	const char *rs_type;		    /* of a multipart's parts */
 	uint64_t rs_boundary;
@@ -40,7 +42,10 @@ void respond_options(struct conn *);
 /* Takes over the reference; name is for the media type and messages. */
 void respond_file(
     struct conn *, struct pw_file *, const char *name, const struct settings *);
-void respond_listing(struct conn *, char *html, size_t len); /* malloc'ed */
+/* Takes over the reference. */
+void respond_listing(struct conn *, struct text *);
+/* Takes it over, with its first block; NULL: the body is not wanted (HEAD). */
+void respond_stream(struct conn *, struct stream *);
 
 /* As pw_send_step, for the answer as a whole. */
 enum pw_send_status response_step(struct conn *);

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "conn.h"
-#include "listing.h"
 #include "static.h"
+#include "stream.h"
 
 static bool find(struct conn *);
 
@@ -79,57 +79,99 @@ pending(struct lookup *lk)
 
 /* ---------------------------------------------------------------- listings */
 
+/* A completion is only noted: it may be one of thousands. */
 static void
-listing_done(struct listing *li)
+on_block(struct stream *st)
 {
-	struct conn *c = li->li_arg;
+	struct conn *c = st->st_arg;
 
-	if (!conn_resumed(c)) {
-		listing_free(li);
-		return;
-	}
-	c->cn_lookup.lk_listing = li;
-	/* Only noted: it may be one of thousands. */
-	worker_again(c->cn_worker, c);
-}
-
-static void
-listed(struct conn *c, struct listing *li)
-{
-	if (li->li_error != 0)
-		fail(c, li->li_error);
-	else {
-		respond_listing(c, li->li_html, li->li_len);
-		li->li_html = NULL;
-	}
+	if (conn_resumed(c))
+		worker_again(c->cn_worker, c);
 }
 
 static bool
-list(struct conn *c, uint64_t dev)
+stream(struct conn *c)
 {
 	struct lookup *lk = &c->cn_lookup;
-	struct listing *li;
+	struct stream *st;
+	int error;
+
+	if (c->cn_request.rq_method == METHOD_HEAD) {
+		respond_stream(c, NULL);
+		return true;
+	}
+	st = lk->lk_stream = calloc(1, sizeof(*st));
+	if (st == NULL)
+		return fail(c, -ENOMEM);
+	st->st_loop = c->cn_worker->wk_loop;
+	st->st_place = lk->lk_listing.li_place;
+	st->st_chunked = !c->cn_request.rq_http10;
+	st->st_done = on_block;
+	st->st_arg = c;
+	error = stream_next(st);
+	return error == 0 ? pending(lk) : fail(c, error);
+}
+
+static bool
+streamed(struct conn *c)
+{
+	struct stream *st = c->cn_lookup.lk_stream;
+
+	if (st->st_error != 0)
+		return fail(c, st->st_error);
+	c->cn_lookup.lk_stream = NULL;
+	respond_stream(c, st);
+	return true;
+}
+
+static void
+on_listing(struct listing *li)
+{
+	struct conn *c =
+	    (struct conn *)(void *)((char *)li - offsetof(struct conn,
+						     cn_lookup.lk_listing));
+
+	if (conn_resumed(c))
+		worker_again(c->cn_worker, c);
+}
+
+static bool
+listed(struct conn *c, int error)
+{
+	struct listing *li = &c->cn_lookup.lk_listing;
+
+	if (error == -E2BIG)
+		return stream(c);
+	if (error != 0)
+		return fail(c, error);
+	respond_listing(c, li->li_text);
+	li->li_text = NULL;
+	return true;
+}
+
+static bool
+list(struct conn *c, struct place place)
+{
+	struct lookup *lk = &c->cn_lookup;
+	struct listing *li = &lk->lk_listing;
 	int error;
 
 	if (!lk->lk_set->set_autoindex) {
 		respond_error(c, 403);
 		return true;
 	}
-	li = calloc(1, sizeof(*li));
-	if (li == NULL)
-		return fail(c, -ENOMEM);
-	li->li_root = lk->lk_root;
-	li->li_dev = dev;
-	li->li_path = strdup(lk->lk_path.b_data);
-	li->li_title = strdup(c->cn_target.tgt_path.s_ptr);
-	li->li_dotfiles = lk->lk_set->set_dotfiles;
-	li->li_done = listing_done;
-	li->li_arg = c;
-	error = listing_start(li, c->cn_worker->wk_loop);
-	if (error == 0)
+	place.pl_root = lk->lk_root;
+	place.pl_path = lk->lk_path.b_data;
+	place.pl_title = c->cn_target.tgt_path.s_ptr;
+	place.pl_dotfiles = lk->lk_set->set_dotfiles;
+	lk->lk_listed = true;
+	li->li_place = place;
+	li->li_done = on_listing;
+	error = listing_get(
+	    c->cn_worker->wk_listings, c->cn_worker->wk_loop, li, worker_now());
+	if (error == -EINPROGRESS)
 		return pending(lk);
-	listing_free(li);
-	return fail(c, error);
+	return listed(c, error == 0 ? li->li_error : error);
 }
 
 /* ------------------------------------------------------------------ lookup */
@@ -170,7 +212,12 @@ found(struct conn *c, struct pw_file *file)
 {
 	struct lookup *lk = &c->cn_lookup;
 	enum pw_file_type type = file->fil_type;
-	uint64_t dev = file->fil_dev;
+	const struct place place = {
+	    .pl_dev = file->fil_dev,
+	    .pl_ino = file->fil_ino,
+	    .pl_mtime = file->fil_mtime,
+	    .pl_ctime = file->fil_ctime,
+	};
 
 	if (type == PW_FILE_REGULAR && !lk->lk_dir) {
 		respond_file(c, file, lk->lk_path.b_data, lk->lk_set);
@@ -178,7 +225,7 @@ found(struct conn *c, struct pw_file *file)
 	}
 	pw_file_unref(&file);
 	if (type == PW_FILE_DIRECTORY && lk->lk_dir)
-		return list(c, dev);
+		return list(c, place);
 	if (type == PW_FILE_DIRECTORY && wants_dir(c))
 		return next_name(c);
 	if (type == PW_FILE_DIRECTORY)
@@ -281,10 +328,10 @@ static_continue(struct conn *c)
 	struct lookup *lk = &c->cn_lookup;
 	int error = lk->lk_open.op_waiter.wt_error;
 
-	if (lk->lk_listing != NULL) {
-		listed(c, lk->lk_listing);
-		return true;
-	}
+	if (lk->lk_stream != NULL)
+		return streamed(c);
+	if (lk->lk_listed)
+		return listed(c, lk->lk_listing.li_error);
 	return made_room(c, error) ? find(c) : look(c, error);
 }
 
@@ -293,9 +340,8 @@ static_finish(struct conn *c)
 {
 	struct lookup *lk = &c->cn_lookup;
 
-	if (lk->lk_listing != NULL)
-		listing_free(lk->lk_listing);
-	lk->lk_listing = NULL;
+	text_unref(&lk->lk_listing.li_text);
+	stream_close(&lk->lk_stream);
 	pw_file_unref(&lk->lk_open.op_file);
 	if (lk->lk_holds)
 		pw_root_unref(c->cn_worker->wk_loop, &lk->lk_root);

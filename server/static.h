@@ -9,10 +9,11 @@
 #include "lib/pagewise.h"
 
 #include "buf.h"
+#include "listing.h"
 
 struct conn;
-struct listing;
 struct settings;
+struct stream;
 
 /* Where the search for the connection's request stands. */
 struct lookup {
@@ -25,7 +26,9 @@ struct lookup {
 	size_t lk_base;	    /* length of it without an index file's name */
 	unsigned lk_index;  /* next index name to try */
 	bool lk_dir;	    /* the indexes are through: the directory itself */
-	struct listing *lk_listing; /* that has come, or NULL */
+	bool lk_listed;	    /* they are found: it is listed */
+	struct listing lk_listing;
+	struct stream *lk_stream; /* in its place, if it is large */
 };
 
 /*

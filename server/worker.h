@@ -22,6 +22,7 @@
 #include "stats.h"
 
 struct conn;
+struct listings;
 
 TAILQ_HEAD(conn_list, conn);
 
@@ -37,6 +38,7 @@ struct worker {
 	struct pw_loop *wk_loop;
 	struct log_writer *wk_log;
 	struct pw_root **wk_roots; /* of conf_sites, one reference each */
+	struct listings *wk_listings;
 
 	struct listening *wk_listening;
 	size_t wk_nlistening;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "listener.h"
+#include "listing.h"
 #include "range.h"
 #include "worker.h"
 
@@ -34,7 +35,8 @@ create_loop(struct worker *wk)
 
 	wk->wk_roots =
 	    calloc(wk->wk_conf->conf_nsites, sizeof(struct pw_root *));
-	if (wk->wk_roots == NULL)
+	wk->wk_listings = listings_create();
+	if (wk->wk_roots == NULL || wk->wk_listings == NULL)
 		return -ENOMEM;
 	error = pw_loop_create(wk->wk_pool, &conf, &wk->wk_loop);
 	if (error == 0)
@@ -168,6 +170,7 @@ worker_destroy(struct worker **wkp)
 	if (wk->wk_loop != NULL)
 		roots_drop(wk->wk_shared_roots, wk->wk_loop, wk->wk_roots);
 	free(wk->wk_roots);
+	listings_destroy(&wk->wk_listings);
 	pw_loop_destroy(&wk->wk_loop);
 	if (wk->wk_base != NULL)
 		event_base_free(wk->wk_base);

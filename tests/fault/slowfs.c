@@ -11,12 +11,17 @@
  * Commands come in over a stream socket, a line each, each with a line for an
  * answer.  OP is lookup, open, read or readdir; a gate applies to paths
  * that begin with PREFIX (without the leading slash; may be empty), and to
- * reads that touch OFF..OFF+LEN (LEN 0: to the end).  The first gate that fits
- * counts. set OP delay MS OFF LEN PREFIX set OP hang 0 OFF LEN PREFIX set OP
- * error ERRNO OFF LEN PREFIX held OP       how many calls are being held seen
- * OP       how many calls came in since the start release       removes all
- * gates and lets everything go It runs in the foreground and dies with its
- * parent, so that no mount hangs.
+ * reads that touch OFF..OFF+LEN (LEN 0: to the end): bytes of a file, or names
+ * of a directory, "." and ".." included.  The first gate that fits counts.
+ *
+ *   set OP delay MS OFF LEN PREFIX
+ *   set OP hang 0 OFF LEN PREFIX
+ *   set OP error ERRNO OFF LEN PREFIX
+ *   held OP    how many calls are being held
+ *   seen OP    how many calls came in since the start
+ *   release    removes all gates and lets everything go
+ *
+ * It runs in the foreground and dies with its parent, so that no mount hangs.
  */
 #define FUSE_USE_VERSION 31
 
@@ -83,10 +88,9 @@ gate_find(enum op op, const char *path, off_t off, size_t len)
 		if (g->gate_op != op ||
 		    strncmp(path + 1, g->gate_prefix, strlen(g->gate_prefix)))
 			continue;
-		if (op == OP_READ && off + (off_t)len <= g->gate_off)
+		if (off + (off_t)len <= g->gate_off && g->gate_off > 0)
 			continue;
-		if (op == OP_READ && g->gate_len != 0 &&
-		    off >= g->gate_off + g->gate_len)
+		if (g->gate_len != 0 && off >= g->gate_off + g->gate_len)
 			continue;
 		return g;
 	}
@@ -189,31 +193,62 @@ slow_release(const char *path, struct fuse_file_info *fi)
 	return 0;
 }
 
+struct handle {
+	DIR *h_dir;
+	off_t h_given; /* names */
+};
+
+static int
+slow_opendir(const char *path, struct fuse_file_info *fi)
+{
+	struct handle *h = calloc(1, sizeof(*h));
+	int fd;
+
+	if (h == NULL)
+		return -ENOMEM;
+	fd = openat(source_fd, relative(path), O_RDONLY | O_DIRECTORY);
+	if (fd != -1)
+		h->h_dir = fdopendir(fd);
+	if (h->h_dir == NULL) {
+		free(h);
+		return -errno;
+	}
+	fi->fh = (uint64_t)(uintptr_t)h;
+	return 0;
+}
+
+/* As many as the kernel has room for: a directory is read in many calls. */
 static int
 slow_readdir(const char *path, void *buf, fuse_fill_dir_t fill, off_t off,
     struct fuse_file_info *fi, enum fuse_readdir_flags flags)
 {
+	struct handle *h = (struct handle *)(uintptr_t)fi->fh;
 	struct dirent *de;
-	DIR *dir;
-	int error, fd;
+	int error;
 
-	(void)off;
-	(void)fi;
 	(void)flags;
-	error = gate_pass(OP_READDIR, path, 0, 0);
+	if (off == 0) {
+		rewinddir(h->h_dir);
+		h->h_given = 0;
+	} else
+		seekdir(h->h_dir, off);
+	error = gate_pass(OP_READDIR, path, h->h_given, 1);
 	if (error)
 		return error;
-	fd = openat(source_fd, relative(path), O_RDONLY | O_DIRECTORY);
-	if (fd == -1)
-		return -errno;
-	dir = fdopendir(fd);
-	if (dir == NULL) {
-		close(fd);
-		return -ENOMEM;
-	}
-	while ((de = readdir(dir)) != NULL)
-		fill(buf, de->d_name, NULL, 0, 0);
-	closedir(dir);
+	while ((de = readdir(h->h_dir)) != NULL &&
+	       fill(buf, de->d_name, NULL, de->d_off, 0) == 0)
+		h->h_given++;
+	return 0;
+}
+
+static int
+slow_releasedir(const char *path, struct fuse_file_info *fi)
+{
+	struct handle *h = (struct handle *)(uintptr_t)fi->fh;
+
+	(void)path;
+	closedir(h->h_dir);
+	free(h);
 	return 0;
 }
 
@@ -319,7 +354,9 @@ main(int argc, char **argv)
 	    .open = slow_open,
 	    .read = slow_read,
 	    .release = slow_release,
+	    .opendir = slow_opendir,
 	    .readdir = slow_readdir,
+	    .releasedir = slow_releasedir,
 	};
 	/* Only root may always let others in. */
 	const char *others = geteuid() == 0 ? ",allow_other" : "";

@@ -73,10 +73,11 @@ def parse_http_date(text):
 
 
 class Response:
-    def __init__(self, raw, head_only):
+    def __init__(self, raw, head_only, may_be_chunked=False):
         self.raw = raw
         self.body = b""
         self.head_only = head_only
+        self.may_be_chunked = may_be_chunked
         lines = raw[:-4].split(b"\r\n")
         if b"\n" in raw.replace(b"\r\n", b"") or b"\r" in raw.replace(b"\r\n", b""):
             raise ProtocolError("a CR or a LF alone: %r" % raw)
@@ -118,6 +119,10 @@ class Response:
         return None if value is None else int(value)
 
     @property
+    def chunked(self):
+        return "Transfer-Encoding" in self
+
+    @property
     def closes(self):
         return "close" in [v.lower() for v in self.all("Connection")]
 
@@ -128,8 +133,10 @@ class Response:
         for name in {n.lower() for n, _ in self.fields} - REPEATABLE:
             if len(self.all(name)) > 1:
                 raise ProtocolError("%s repeated: %r" % (name, self.raw))
-        if "Transfer-Encoding" in self:
+        if self.chunked and not self.may_be_chunked:
             raise ProtocolError("Transfer-Encoding: %r" % self.raw)
+        if self.chunked and ("Content-Length" in self or self.get("Transfer-Encoding") != "chunked"):
+            raise ProtocolError("framing: %r" % self.raw)
         if self.interim:
             return
         if "Date" not in self:
@@ -156,7 +163,7 @@ class Response:
                 raise ProtocolError("204 with Content-Length: %r" % self.raw)
             return
         if length is None:
-            if self.status != 304:
+            if self.status != 304 and not self.chunked:
                 raise ProtocolError("no Content-Length: %r" % self.raw)
         elif not re.match(r"(0|[1-9][0-9]*)\Z", length):
             raise ProtocolError("Content-Length: %r" % self.raw)
@@ -185,7 +192,8 @@ class Response:
 class Connection:
     """One raw socket to the server."""
 
-    def __init__(self, address, rcvbuf=None, patience=PATIENCE):
+    def __init__(self, address, rcvbuf=None, patience=PATIENCE, may_be_chunked=False):
+        self.may_be_chunked = may_be_chunked
         self.sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if rcvbuf:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
@@ -225,7 +233,7 @@ class Connection:
                 raise ProtocolError("endless head: %r" % bytes(self.buf[:200]))
             if not self.fill():
                 raise ProtocolError("closed within the head: %r" % bytes(self.buf))
-        return Response(self.take(end + 4), method == "HEAD")
+        return Response(self.take(end + 4), method == "HEAD", self.may_be_chunked)
 
     def read_exactly(self, n):
         while len(self.buf) < n:
@@ -233,8 +241,34 @@ class Connection:
                 raise ProtocolError("closed %d bytes early" % (n - len(self.buf)))
         return self.take(n)
 
+    def read_line(self):
+        while True:
+            line, end, _ = bytes(self.buf[:100]).partition(b"\r\n")
+            if end:
+                self.take(len(line) + 2)
+                return line
+            if len(self.buf) >= 100 or not self.fill():
+                raise ProtocolError("not a chunk's size: %r" % line)
+
+    def chunk(self):
+        """The next chunk; b"" is the last.  RFC 9112, 7.1; without extensions."""
+        size = self.read_line()
+        if not re.match(rb"(0|[1-9a-f][0-9a-f]*)\Z", size):
+            raise ProtocolError("a chunk's size: %r" % size)
+        data = self.read_exactly(int(size, 16))
+        if self.read_exactly(2) != b"\r\n":
+            raise ProtocolError("a chunk that does not end where it said")
+        return data
+
+    def chunks(self):
+        return iter(self.chunk, b"")
+
     def read_body(self, response):
-        if not response.bodyless:
+        if response.bodyless:
+            return response
+        if response.chunked:
+            response.body = b"".join(self.chunks())
+        else:
             response.body = self.read_exactly(response.length)
         return response
 

@@ -145,6 +145,26 @@ def test_listing_shows_what_was_added_and_removed(listing, serve, site):
     wait_until(lambda: {"/new"} == set(links(server, "/")) - {"/"}, "the listing to change", 3)
 
 
+def test_listing_shows_a_size_that_changed(serve, site):
+    """Which the directory's own times do not tell."""
+    (site / "f").write_bytes(b"x" * 11)
+    server = serve("--root", site, "--autoindex", "--workers", "1")
+    assert b"<td>11</td>" in server.get("/").body
+    (site / "f").write_bytes(b"x" * 222)
+    wait_until(lambda: b"<td>222</td>" in server.get("/").body, "the size to change", 8)
+
+
+def test_listing_is_the_one_of_its_path(serve, site):
+    """A directory by another name has the same inode and another page."""
+    (site / "one").mkdir()
+    (site / "one" / "f").write_bytes(b"x")
+    (site / "two").symlink_to("one")
+    server = serve("--root", site, "--autoindex", "--workers", "1")
+    for _ in range(2):
+        for name in (b"one", b"two"):
+            assert b"<h1>/" + name + b"/</h1>" in server.get(b"/" + name + b"/").body
+
+
 def test_listing_of_many_files(serve, site):
     for i in range(3000):
         (site / ("file-%05d.txt" % i)).write_bytes(b"")

@@ -1,59 +1,41 @@
 /*
- * Directory listings (server/listing.h): every name that a directory can hold
- * is shown harmlessly and its link leads back to it.
+ * Directories as pages (server/names.h, page.h): every name that a directory can
+ * hold is shown harmlessly and its link leads back to it.
  */
 #include "lib/file.h"
 #include "lib_fixture.h"
 
-#include "server/listing.h"
+#include "server/names.h"
 #include "server/target.h"
 
 #define REPLACED "\xef\xbf\xbd"
 
-static unsigned listed;
-
-static void
-count_listed(struct listing *li)
+/* Freed by the caller, after an error as well. */
+static int
+list_as(struct fixture *fx, const char *path, const char *title, bool dotfiles,
+    struct buf *page)
 {
-	listed++;
-	assert_ptr_equal(li->li_arg, &listed);
-}
+	const struct place place = {.pl_root = fx->fx_root,
+	    .pl_path = path,
+	    .pl_title = title,
+	    .pl_dotfiles = dotfiles};
+	bool same;
 
-/* The whole way: pool, loop; li_done comes once. */
-static struct listing *
-list_as(struct fixture *fx, const char *path, const char *title, bool dotfiles)
-{
-	struct listing *li = calloc(1, sizeof(*li));
-
-	assert_non_null(li);
-	li->li_root = fx->fx_root;
-	li->li_dev = fx->fx_root->rt_dev;
-	li->li_path = strdup(path);
-	li->li_title = strdup(title);
-	li->li_dotfiles = dotfiles;
-	li->li_done = count_listed;
-	li->li_arg = &listed;
-	listed = 0;
-	assert_int_equal(listing_start(li, fx->fx_loop), 0);
-	settle(fx->fx_loop);
-	assert_int_equal(listed, 1);
-	return li;
+	*page = (struct buf){0};
+	return names_whole(&place, page, &same);
 }
 
 /* NUL-terminated, for strstr; freed by the caller. */
 static char *
 page_of(struct fixture *fx, const char *path, const char *title, bool dotfiles)
 {
-	struct listing *li = list_as(fx, path, title, dotfiles);
-	char *page = malloc(li->li_len + 1);
+	struct buf page;
 
-	assert_int_equal(li->li_error, 0);
-	assert_non_null(page);
-	memcpy(page, li->li_html, li->li_len);
-	page[li->li_len] = '\0';
-	assert_int_equal(strlen(page), li->li_len);
-	listing_free(li);
-	return page;
+	assert_int_equal(list_as(fx, path, title, dotfiles, &page), 0);
+	assert_true(page.b_len < page.b_cap);
+	page.b_data[page.b_len] = '\0';
+	assert_int_equal(strlen(page.b_data), page.b_len);
+	return page.b_data;
 }
 
 static void
@@ -421,47 +403,57 @@ what_cannot_be_listed_is_an_error(void **state)
 	} t[] = {{"none", -ENOENT}, {"file", -ENOTDIR}, {"..", -EXDEV},
 	    {"up", -EXDEV}, {"self", -ELOOP}};
 	struct fixture *fx = *state;
-	struct listing *li;
+	struct buf page;
 	size_t i;
 
 	touch(fx, "file");
 	assert_int_equal(symlink("..", path_in(fx, "up")), 0);
 	assert_int_equal(symlink("self", path_in(fx, "self")), 0);
 	for (i = 0; i < COUNT(t); i++) {
-		li = list_as(fx, t[i].path, "/x/", false);
-		assert_int_equal(li->li_error, t[i].error);
-		assert_null(li->li_html);
-		listing_free(li);
+		assert_int_equal(
+		    list_as(fx, t[i].path, "/x/", false, &page), t[i].error);
+		free(page.b_data);
 	}
 }
 
-/* Then nothing is called later. */
+/* Few names of the longest text: only when it is made is it seen to be too long. */
 static void
-what_is_refused_at_once_does_not_come_back(void **state)
+what_is_too_large_as_a_whole_is_no_page(void **state)
 {
 	struct fixture *fx = *state;
-	struct listing *li = calloc(1, sizeof(*li));
-	struct pw_waiter w = {.wt_done = nothing_done};
-	struct pw_file *file = new_file(fx, "f", 10);
-	struct gate gt;
+	struct buf page;
+	char name[256];
+	int i;
 
-	li->li_root = fx->fx_root;
-	li->li_dev = fx->fx_root->rt_dev;
-	li->li_done = count_listed;
-	listed = 0;
-	li->li_title = strdup("/");
-	assert_int_equal(listing_start(li, fx->fx_loop), -ENOMEM);
-	li->li_path = strdup(".");
-	file->fil_device =
-	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS);
-	gate_shut(&gt, file->fil_device, fx->fx_loop);
-	assert_int_equal(pool_fetch(file, 0, 10, false, ADMIT_NEW, &w), 0);
-	assert_int_equal(listing_start(li, fx->fx_loop), -EAGAIN);
-	gate_open(&gt);
-	settle(fx->fx_loop);
-	assert_int_equal(listed, 0);
-	listing_free(li);
-	pw_file_unref(&file);
+	memset(name, 0xff, 255);
+	name[255] = '\0';
+	for (i = 0; i < 400; i++) {
+		snprintf(name, 4, "%03d", i);
+		name[3] = (char)0xff;
+		touch(fx, name);
+	}
+	assert_int_equal(list_as(fx, ".", "/", false, &page), -E2BIG);
+	free(page.b_data);
+}
+
+static void
+whether_it_is_the_directory_that_was_found_is_told(void **state)
+{
+	struct fixture *fx = *state;
+	struct place place = {.pl_root = fx->fx_root,
+	    .pl_path = ".",
+	    .pl_title = "/",
+	    .pl_dev = fx->fx_root->rt_dev,
+	    .pl_ino = fx->fx_root->rt_ino};
+	struct buf page = {0};
+	bool same = false;
+
+	assert_int_equal(names_whole(&place, &page, &same), 0);
+	assert_true(same);
+	place.pl_ino++;
+	assert_int_equal(names_whole(&place, &page, &same), 0);
+	assert_false(same);
+	free(page.b_data);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -480,9 +472,8 @@ main(void)
 	    TEST(the_title_is_escaped),
 	    TEST(rows_are_in_order_with_what_is_known_of_them),
 	    TEST(what_cannot_be_listed_is_an_error),
-	    cmocka_unit_test_setup_teardown(
-		what_is_refused_at_once_does_not_come_back, setup_narrow,
-		teardown),
+	    TEST(what_is_too_large_as_a_whole_is_no_page),
+	    TEST(whether_it_is_the_directory_that_was_found_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
