@@ -12,6 +12,7 @@
 
 #define ROW_LEAST 54	  /* bytes of a row besides its name, twice */
 #define BLOCK_US  1000000 /* a block of a slow disk ends then */
+#define WHOLE_US  5000000 /* of a slow disk it is to be had in blocks then */
 
 struct names {
 	struct row *ns_rows;
@@ -167,14 +168,18 @@ static int
 read_and_render(
     const struct place *pl, DIR *dir, struct names *ns, struct buf *b)
 {
+	uint64_t until = worker_now() + WHOLE_US;
 	size_t i;
 	int error;
 
 	error = read_names(dir, pl->pl_dotfiles, ns);
 	if (error != 0)
 		return error;
-	for (i = 0; i < ns->ns_count; i++)
+	for (i = 0; i < ns->ns_count; i++) {
+		if (worker_now() >= until)
+			return -E2BIG;
 		look_at(dirfd(dir), &ns->ns_rows[i]);
+	}
 	if (ns->ns_count > 0)
 		qsort(ns->ns_rows, ns->ns_count, sizeof(*ns->ns_rows), compare);
 	return render(pl, ns, b);

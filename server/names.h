@@ -30,7 +30,7 @@ struct place {
 /*
  * All of it, into an empty buffer, whose memory is the caller's to free(3), after an
  * error as well.  *same: it is the directory that was found.  -E2BIG: the text is
- * longer than NAMES_WHOLE.
+ * longer than NAMES_WHOLE, or the disk is too slow.
  */
 int names_whole(const struct place *, struct buf *, bool *same);
 

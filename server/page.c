@@ -125,7 +125,8 @@ page_begin(struct buf *b, const char *title, bool sorted)
 	add_text(b, title);
 	add(b, "</h1>\n");
 	if (!sorted)
-		add(b, "<p>There are many names: they are not sorted.</p>\n");
+		add(b, "<p>The names are not sorted: there are many, or they "
+		       "take long to read.</p>\n");
 	add(b, "<table><tr><th>Name</th><th>Bytes</th>"
 	       "<th>Modified (UTC)</th></tr>\n");
 	if (strcmp(title, "/") != 0)

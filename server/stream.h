@@ -1,5 +1,5 @@
 /*
- * stream: the listing of a directory that is too large for memory, block by block:
+ * stream: the listing of a directory that is too large to be had as a whole, in blocks:
  * the pool reads and renders one, the loop sends it, then the next.  Its memory is one
  * block and what readdir(3) has read ahead, about 100 KiB.  Loop's thread.
  */

@@ -148,6 +148,19 @@ def test_block_of_a_slow_disk_is_sent_before_it_is_full(serve_slow, large):
     wait_until(lambda: directories(server, large) == 0, "the directory to be closed")
 
 
+def test_small_directory_of_a_slow_disk_is_streamed_at_last(serve_slow, slow):
+    """All its names take more than the disk may be silent for."""
+    server = serve_slow(disk_timeout=7)
+    for n in range(60):
+        slow.add("dir/%d" % n, b"")
+    slow.delay("lookup", 150, "dir/")
+    c = ask_slow(server, "/dir/", may_be_chunked=True)
+    response = c.response()
+    assert response.chunked
+    assert len(set(re.findall(rb'href="\./([^"]+)"', response.body))) == 61
+    c.finish()
+
+
 def test_shutdown_in_the_midst_waits_for_a_reader(serve_slow, large):
     server = serve_slow(shutdown_timeout=600)
     large.hang("readdir", "large", MIDDLE)
