@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "listing.h"
 
@@ -17,8 +18,9 @@ struct entry {
 	TAILQ_ENTRY(entry) en_lru; /* oldest use first; not while en_making */
 	struct listings *en_listings;
 	struct place
-	    en_place;	/* its title is en_title, its path is no longer */
-	uint64_t en_at; /* when it was first asked for */
+	    en_place;	 /* its title is en_title, its path is no longer */
+	uint64_t en_at;	 /* when it was first asked for ... */
+	uint64_t en_age; /* ... and for how long it is given out */
 	bool en_making;
 	int en_error;
 	struct text *en_text;
@@ -92,7 +94,7 @@ forget(struct listings *ls, struct entry *en)
 static bool
 too_old(const struct entry *en, uint64_t now_us)
 {
-	return now_us >= en->en_at + LISTING_AGE_US;
+	return now_us >= en->en_at + en->en_age;
 }
 
 /* Nobody asks for what is too old any more, but for the room that it takes. */
@@ -161,6 +163,13 @@ find(struct listings *ls, const struct place *pl)
 	return en;
 }
 
+/* Seconds: there are file systems that count no finer. */
+static bool
+just_changed(const struct place *pl)
+{
+	return time(NULL) < pl->pl_ctime.tv_sec + 2;
+}
+
 static struct entry *
 entry_create(struct listings *ls, const struct place *pl, uint64_t now_us)
 {
@@ -174,6 +183,7 @@ entry_create(struct listings *ls, const struct place *pl, uint64_t now_us)
 	en->en_place.pl_title = en->en_title;
 	en->en_listings = ls;
 	en->en_at = now_us;
+	en->en_age = just_changed(pl) ? LISTING_NEW_US : LISTING_AGE_US;
 	STAILQ_INIT(&en->en_waiting);
 	LIST_INSERT_HEAD(bucket(ls, pl), en, en_hash);
 	return en;

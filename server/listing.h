@@ -6,14 +6,16 @@
  * name that is added or removed makes another page.  What that does not tell are the
  * sizes and times of the files: hence LISTING_AGE_US, which is long enough that
  * a page that is asked for all the time costs next to nothing, and short enough to see an
- * upload grow.
+ * upload grow.  A directory that changes twice within the resolution of its times looks
+ * the same after it: a page of one that has just changed is trusted for LISTING_NEW_US only.
  */
 #ifndef SERVER_LISTING_H
 #define SERVER_LISTING_H
 
 #include "names.h"
 
-#define LISTING_AGE_US 5000000		 /* a page is given out so long */
+#define LISTING_AGE_US 5000000 /* a page is given out so long ... */
+#define LISTING_NEW_US 1000000 /* ... of a directory that has just changed */
 #define LISTING_BYTES  ((size_t)4 << 20) /* of pages that are kept */
 
 struct listings;

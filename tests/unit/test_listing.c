@@ -17,7 +17,7 @@ count_listed(struct listing *li)
 	listed++;
 }
 
-/* As it is now. */
+/* As it is now, but changed an hour ago. */
 static void
 want(struct fixture *fx, struct listing *li, const char *path)
 {
@@ -32,6 +32,7 @@ want(struct fixture *fx, struct listing *li, const char *path)
 	    .pl_ino = st.st_ino,
 	    .pl_mtime = st.st_mtim,
 	    .pl_ctime = st.st_ctim};
+	li->li_place.pl_ctime.tv_sec -= 3600;
 }
 
 /* True: it was made for this; false: it was there. */
@@ -107,6 +108,22 @@ a_page_is_given_out_for_a_while(void **state)
 	assert_false(made(fx, ls, ".", SECOND + LISTING_AGE_US - 1));
 	assert_true(made(fx, ls, ".", SECOND + LISTING_AGE_US));
 	assert_false(made(fx, ls, ".", SECOND + 2 * LISTING_AGE_US - 1));
+	listings_destroy(&ls);
+}
+
+/* It may change again, and its times would say nothing. */
+static void
+a_page_of_what_has_just_changed_is_given_out_for_a_second(void **state)
+{
+	struct fixture *fx = *state;
+	struct listings *ls = listings_create();
+	struct listing li;
+
+	want(fx, &li, ".");
+	li.li_place.pl_ctime.tv_sec = time(NULL);
+	assert_true(is_made(fx, ls, &li, 0));
+	assert_false(is_made(fx, ls, &li, LISTING_NEW_US - 1));
+	assert_true(is_made(fx, ls, &li, LISTING_NEW_US));
 	listings_destroy(&ls);
 }
 
@@ -279,6 +296,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(those_who_want_the_same_page_share_one_task, setup_narrow),
 	    TEST(a_page_is_given_out_for_a_while, setup),
+	    TEST(a_page_of_what_has_just_changed_is_given_out_for_a_second,
+		setup),
 	    TEST(whatever_tells_pages_apart_makes_another, setup),
 	    TEST(a_name_that_is_added_makes_another_page, setup),
 	    TEST(the_page_of_another_directory_is_given_but_not_kept, setup),
