@@ -152,6 +152,18 @@ def descriptors(server, what):
     return count
 
 
+def test_log_has_what_was_sent(serve, large, tmp_path):
+    log = tmp_path / "access.log"
+    server = serve("--root", large, "--autoindex", "--workers", "1", "--access-log", log)
+    with connect(server) as c:
+        c.send(request("/some/", fields={"Connection": "close"}))
+        sent = c.drain()
+    assert sent.endswith(b"\r\n0\r\n\r\n")
+    line = wait_until(log.read_text, "the log")
+    body = len(sent) - sent.index(b"\r\n\r\n") - 4
+    assert '"GET /some/ HTTP/1.1" 200 %d "-" "-" %d ' % (body, len(sent)) in line
+
+
 def test_http_1_0_is_told_the_end_by_closing(server):
     with connect(server) as c:
         c.send(request("/some/", version="1.0", fields={"Connection": "keep-alive"}))
