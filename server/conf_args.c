@@ -67,7 +67,7 @@ print_help(void)
 		printf(" %s", *s);
 	fputs(
 	    "\n"
-	    "    --readahead auto|SIZE    window to fetch from disk, 64K to"
+	    "    --readahead auto|0|SIZE  window to fetch from disk, 64K to"
 	    " 64M\n"
 	    "    --cache keep|drop|auto   what becomes of fetched pages\n"
 	    "    --access-log FILE|-|off  where requests are logged\n"
