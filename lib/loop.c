@@ -12,6 +12,8 @@
 #include "loop.h"
 #include "os.h"
 #include "pipes.h"
+#include "pool.h"
+#include "room.h"
 
 uint64_t
 loop_now(void)
@@ -162,6 +164,7 @@ pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 	drops_tick(lp, now_us);
 	async_flush(lp);
 	deliver_later(lp);
+	room_tick(pool_room(lp->lp_pool), now_us);
 }
 
 void

@@ -677,6 +677,12 @@ pool_room_plenty(struct pw_device *dv)
 	return room_plenty(dv->dv_pool->pl_room, &dv->dv_room);
 }
 
+struct room *
+pool_room(struct pw_pool *pl)
+{
+	return pl->pl_room;
+}
+
 uint64_t
 device_latency(const struct pw_device *dv)
 {

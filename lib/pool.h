@@ -15,6 +15,7 @@
 #include "pagewise.h"
 
 struct popular;
+struct room;
 
 /* In this order, more or less: see next_queue. */
 enum job_kind {
@@ -68,6 +69,7 @@ int pool_room_take(struct pw_device *, size_t len, bool slow, struct pw_loop *,
     struct pw_waiter *);
 void pool_room_give(struct pw_device *, size_t len);
 bool pool_room_plenty(struct pw_device *);
+struct room *pool_room(struct pw_pool *);
 
 /* What a window takes there lately, from the queue to the end: microseconds; 0: not known. */
 uint64_t device_latency(const struct pw_device *);

@@ -8,7 +8,13 @@
 #include "loop.h"
 #include "room.h"
 
-#define ALPHA 2
+#define ALPHA	   2
+#define SHRINK	   8	  /* an eighth of what it is, ... */
+#define SHRINK_US  100000 /* ... so often at most */
+#define LEAST	   16	  /* of what it was at first */
+#define GROW	   64
+#define GROW_US	   250000
+#define GROW_AFTER 1000000 /* since something was evicted */
 
 struct held {
 	struct pw_waiter *hl_waiter;
@@ -18,8 +24,11 @@ struct held {
 
 struct room {
 	pthread_mutex_t rm_lock;
-	size_t rm_max;
+	size_t rm_most; /* as it was made */
+	size_t rm_max;	/* now */
 	size_t rm_used;
+	uint64_t rm_shrunk; /* microseconds */
+	uint64_t rm_grown;
 	TAILQ_HEAD(, room_part) rm_parts; /* that hold somebody, in turn */
 };
 
@@ -31,7 +40,7 @@ room_create(size_t max)
 	if (rm == NULL)
 		return NULL;
 	pthread_mutex_init(&rm->rm_lock, NULL);
-	rm->rm_max = max;
+	rm->rm_most = rm->rm_max = max;
 	TAILQ_INIT(&rm->rm_parts);
 	return rm;
 }
@@ -188,7 +197,41 @@ room_used(struct room *rm)
 }
 
 size_t
-room_max(const struct room *rm)
+room_max(struct room *rm)
 {
-	return rm->rm_max;
+	size_t max;
+
+	pthread_mutex_lock(&rm->rm_lock);
+	max = rm->rm_max;
+	pthread_mutex_unlock(&rm->rm_lock);
+	return max;
+}
+
+void
+room_evicted(struct room *rm, uint64_t now_us)
+{
+	pthread_mutex_lock(&rm->rm_lock);
+	if (now_us - rm->rm_shrunk >= SHRINK_US &&
+	    rm->rm_max > rm->rm_most / LEAST) {
+		rm->rm_max -= rm->rm_max / SHRINK;
+		rm->rm_shrunk = now_us;
+	}
+	pthread_mutex_unlock(&rm->rm_lock);
+}
+
+/* Who is held is let in by the next who gives something back. */
+void
+room_tick(struct room *rm, uint64_t now_us)
+{
+	size_t left;
+
+	pthread_mutex_lock(&rm->rm_lock);
+	left = rm->rm_most - rm->rm_max;
+	if (now_us - rm->rm_shrunk >= GROW_AFTER &&
+	    now_us - rm->rm_grown >= GROW_US) {
+		rm->rm_max +=
+		    left < rm->rm_most / GROW ? left : rm->rm_most / GROW;
+		rm->rm_grown = now_us;
+	}
+	pthread_mutex_unlock(&rm->rm_lock);
 }

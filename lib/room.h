@@ -8,6 +8,11 @@
  * held and let in when there is room: device by device; of one device those first whose
  * clients are fast, but the slow ones at least once in ROOM_SLOW.
  *
+ * Nobody knows how much the page cache holds: other files, sockets and the heap take
+ * their part of memory.  So the budget shrinks by an eighth, to a sixteenth at the least,
+ * when something was evicted before it was sent, and grows again when that is a second ago,
+ * by a sixty-fourth each quarter of a second.
+ *
  * Any thread; the lock is held for a few instructions.
  */
 #ifndef LIB_ROOM_H
@@ -50,7 +55,11 @@ void room_give(struct room *, struct room_part *, size_t len);
 /* The device has less than an eighth of what is left. */
 bool room_plenty(struct room *, struct room_part *);
 
+/* Something was evicted before it was sent; a tick, a few times a second. */
+void room_evicted(struct room *, uint64_t now_us);
+void room_tick(struct room *, uint64_t now_us);
+
 size_t room_used(struct room *);
-size_t room_max(const struct room *);
+size_t room_max(struct room *); /* as it is now */
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "loop.h"
 #include "resident.h"
+#include "room.h"
 #include "send_priv.h"
 
 #define FETCHES 3
@@ -103,6 +104,7 @@ fetch_again(struct pw_send *s, send_fetch_f fetch)
 	}
 	s->snd_backed_off = false;
 	loop_count(s->snd_loop, COUNTED_EVICTED);
+	room_evicted(pool_room(s->snd_loop->lp_pool), loop_now());
 	resident_round(s->snd_file, &from, &end);
 	return fetch_range(s, from, end, fetch);
 }

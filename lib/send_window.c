@@ -56,6 +56,7 @@ send_window_choose(struct pw_send *s)
 {
 	struct pw_device *dv = s->snd_file->fil_device;
 	struct window_facts wf;
+	size_t size;
 
 	send_rate_measure(s);
 	wf = (struct window_facts){
@@ -64,10 +65,11 @@ send_window_choose(struct pw_send *s)
 	    .wf_latency = device_latency(dv),
 	    .wf_plenty = pool_room_plenty(dv),
 	};
+	size = window_size(&wf);
 	if (s->snd_readahead == PW_READAHEAD_AUTO)
-		s->snd_window = window_size(&wf);
+		s->snd_window = size;
 	s->snd_lead = window_lead(&wf, s->snd_window);
-	s->snd_folio = wf.wf_plenty;
+	s->snd_folio = size == WINDOW_MOST;
 }
 
 int

@@ -179,6 +179,33 @@ a_device_that_gives_nothing_back_holds_nobody_else(void **state)
 	assert_int_equal(ho->ho_n, 3);
 }
 
+/* Nothing that is given is lost; who has much waits until it is less. */
+static void
+it_shrinks_by_evictions_and_grows_again(void **state)
+{
+	struct house *ho = *state;
+	uint64_t now = 1000000;
+	int i;
+
+	room_evicted(ho->ho_room, now);
+	assert_int_equal(room_max(ho->ho_room), MAX - MAX / 8);
+	room_evicted(ho->ho_room, now + 1); /* of the same moment */
+	assert_int_equal(room_max(ho->ho_room), MAX - MAX / 8);
+	for (i = 0; i < 100; i++)
+		room_evicted(ho->ho_room, now += 100000);
+	assert_in_range(room_max(ho->ho_room), 1, MAX / 8);
+	i = (int)room_max(ho->ho_room);
+	room_tick(ho->ho_room, now + 999999);
+	assert_int_equal(room_max(ho->ho_room), i);
+	room_tick(ho->ho_room, now += 1000000);
+	assert_int_equal(room_max(ho->ho_room), i + 1);
+	room_tick(ho->ho_room, now + 1);
+	assert_int_equal(room_max(ho->ho_room), i + 1);
+	for (i = 0; i < 100; i++)
+		room_tick(ho->ho_room, now += 250000);
+	assert_int_equal(room_max(ho->ho_room), MAX);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup_house, teardown_house)
 
 int
@@ -191,6 +218,7 @@ main(void)
 	    TEST(who_comes_does_not_pass_who_is_held),
 	    TEST(the_fast_go_before_the_slow_but_not_always),
 	    TEST(a_device_that_gives_nothing_back_holds_nobody_else),
+	    TEST(it_shrinks_by_evictions_and_grows_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
