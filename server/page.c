@@ -6,6 +6,7 @@
 
 #include "page.h"
 #include "target.h"
+#include "utf8.h"
 
 static const char page_style[] =
     "<style>"
@@ -28,50 +29,29 @@ add(struct buf *b, const char *text)
 	buf_str(b, &none, text);
 }
 
-/* Length of the UTF-8 sequence at s, 0 if it is none. */
-static size_t
-utf8_len(const unsigned char *s)
-{
-	size_t n, i;
-
-	if (s[0] < 0x80)
-		return s[0] >= 0x20 && s[0] != 0x7f;
-	n = s[0] >= 0xc2 && s[0] < 0xe0	  ? 2
-	    : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-	    : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-					  : 0;
-	for (i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	/* Overlong, a surrogate, above U+10FFFF. */
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 /* Names are bytes: what is not text is shown as U+FFFD. */
 static void
 add_text(struct buf *b, const char *text)
 {
-	const unsigned char *s = (const unsigned char *)text;
 	struct buf_list none = {0};
-	size_t n;
+	size_t n, len = strlen(text);
+	uint32_t c;
 
-	for (; *s != '\0'; s += n == 0 ? 1 : n) {
-		n = utf8_len(s);
-		if (n == 0)
+	for (; len > 0; text += n, len -= n) {
+		n = utf8_decode(text, len, &c);
+		if (n == 0 || c < 0x20 || c == 0x7f) {
 			add(b, "\xef\xbf\xbd");
-		else if (*s == '&')
+			n = 1;
+		} else if (c == '&')
 			add(b, "&amp;");
-		else if (*s == '<')
+		else if (c == '<')
 			add(b, "&lt;");
-		else if (*s == '>')
+		else if (c == '>')
 			add(b, "&gt;");
-		else if (*s == '"')
+		else if (c == '"')
 			add(b, "&quot;");
 		else
-			buf_add(b, &none, (const char *)s, n);
+			buf_add(b, &none, text, n);
 	}
 }
 
