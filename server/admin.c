@@ -31,7 +31,6 @@ struct admin {
 	struct evconnlistener *adm_listener; /* owned by adm_http */
 	struct evhttp *adm_http;
 	struct event *adm_stop;
-	struct event *adm_resume;
 	int adm_pipe[2]; /* its end stops the thread */
 	pthread_t adm_thread;
 	bool adm_started;
@@ -146,25 +145,27 @@ on_request(struct evhttp_request *req, void *arg)
 
 /* -------------------------------------------------------------- the thread */
 
-/* Out of descriptors: it would be called again at once, and complain. */
+static void
+on_resume(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	evconnlistener_enable(arg);
+}
+
+/*
+ * Out of descriptors: it would be called again at once, and complain.  The argument
+ * is evhttp's.
+ */
 static void
 on_accept_error(struct evconnlistener *listener, void *arg)
 {
 	static const struct timeval second = {1, 0};
-	struct admin *adm = arg;
 
-	evconnlistener_disable(listener);
-	event_add(adm->adm_resume, &second);
-}
-
-static void
-on_resume(evutil_socket_t fd, short what, void *arg)
-{
-	struct admin *adm = arg;
-
-	(void)fd;
-	(void)what;
-	evconnlistener_enable(adm->adm_listener);
+	(void)arg;
+	if (event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT,
+		on_resume, listener, &second) == 0)
+		evconnlistener_disable(listener);
 }
 
 static void
@@ -223,9 +224,7 @@ create_events(struct admin *adm)
 		return -errno;
 	adm->adm_stop =
 	    event_new(adm->adm_base, adm->adm_pipe[0], EV_READ, on_stop, adm);
-	adm->adm_resume = evtimer_new(adm->adm_base, on_resume, adm);
-	if (adm->adm_stop == NULL || adm->adm_resume == NULL ||
-	    event_add(adm->adm_stop, NULL) != 0)
+	if (adm->adm_stop == NULL || event_add(adm->adm_stop, NULL) != 0)
 		return -ENOMEM;
 	return create_http(adm);
 }
@@ -284,8 +283,6 @@ admin_destroy(struct admin **admp)
 		evhttp_free(adm->adm_http);
 	if (adm->adm_stop != NULL)
 		event_free(adm->adm_stop);
-	if (adm->adm_resume != NULL)
-		event_free(adm->adm_resume);
 	if (adm->adm_base != NULL)
 		event_base_free(adm->adm_base);
 	if (adm->adm_pipe[0] != -1)

@@ -287,6 +287,28 @@ def test_garbage_does_not_stop_it(serve_admin):
     assert admin.ask().status == 200
 
 
+def test_it_comes_back_when_there_are_descriptors_again(tree):
+    server = harness.Server("--root", tree.root, "--admin", "127.0.0.1:0", "--workers", "1",
+                            wrapper=["sh", "-c", 'ulimit -n 64; exec "$0" "$@"'])
+    server.wrapped = False  # the shell has become the server
+    try:
+        admin = Admin(server.start())
+        connections = [server.connect() for _ in range(100)]
+        for c in connections:
+            c.send(b"GET / HT")
+        wait_until(lambda: "pausing" in server.messages, "the end of the descriptors")
+        waiting = admin.connect()
+        waiting.request("GET", "/metrics")
+        for c in connections:
+            c.sock.close()
+        text = waiting.getresponse().read().decode()
+        assert re.search(r"^process_max_fds 64$", text, re.M)
+        assert re.search(r"^pagewise_accept_failures_total [1-9]", text, re.M)
+        waiting.close()
+    finally:
+        server.stop(messages=r"(pagewise: warning: cannot accept connections: [^\n]*\n)+")
+
+
 def test_it_is_off_unless_it_was_asked_for(plain):
     assert not ADMIN.search(plain.output)
 
