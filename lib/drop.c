@@ -11,7 +11,7 @@
 #include "pool.h"
 #include "resident.h"
 
-#define TICK_BATCH 256 /* advices given in one tick */
+#define TICK_BATCH 64 /* of a list, in one tick: 2 us each */
 
 struct drop {
 	struct pw_waiter dr_waiter;
@@ -105,6 +105,7 @@ drop_submit(struct drop *dr)
 		return;
 	}
 	dj->dj_job.job_run = drop_run;
+	dj->dj_job.job_kind = JOB_SHORT;
 	dj->dj_fd = dr->dr_file->fil_fd;
 	dj->dj_off = dr->dr_off;
 	dj->dj_len = dr->dr_len;

@@ -249,7 +249,7 @@ enum pw_cache {
 /*
  * snd_readahead, as in FreeBSD's SF_FLAGS(readahead, flags): what is missing is fetched in
  * windows of so many bytes, the next while the last is being sent; 0: no more than
- * is sent at once, and nothing ahead.  PW_READAHEAD_AUTO: 128 KiB to 2 MiB, by what the
+ * is sent at once, and nothing ahead.  PW_READAHEAD_AUTO: 64 KiB to 2 MiB, by what the
  * client takes, what the device needs for it, and how much memory there is (window.h).
  */
 #define PW_READAHEAD_AUTO UINT64_MAX
@@ -293,13 +293,13 @@ struct pw_send {
 	bool snd_short;		 /* of memory: what was fetched was evicted */
 	bool snd_folio;		 /* the window may come as large folios */
 	bool snd_granted;	 /* there is room for it now */
+	bool snd_follows;	 /* in memory, whatever comes next */
 	size_t snd_held;	 /* bytes of the budget that it has: room.h */
 	size_t snd_wanted;	 /* that it waits for */
 	size_t snd_lead;	 /* so early the next window is fetched */
 	struct ahead *snd_ahead; /* the next window, on its way, or NULL */
-	uint64_t snd_mark;	 /* since when that is measured, ... */
-	uint64_t snd_mark_wait;	 /* what had been waited then, ... */
-	off_t snd_mark_off;	 /* and what had been sent */
+	uint64_t snd_mark;	 /* snd_rate is measured since then, ... */
+	off_t snd_mark_off;	 /* when so much had been taken */
 	off_t snd_fetched;	 /* first byte that we brought in ... */
 	off_t snd_fetched_end;	 /* ... and the end of that stretch */
 	off_t snd_dropped;	 /* given back up to here, as far as possible */

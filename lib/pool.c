@@ -384,25 +384,26 @@ window_unlink(struct window *win)
 
 /* Device's lock is held.  The latency is a moving average, of the last eight or so. */
 static void
-window_ended(struct pw_device *dv, struct window *win, uint64_t took)
+window_ended(struct pw_device *dv, struct window *win, int error, uint64_t took)
 {
 	uint64_t before = dv->dv_latency;
 
 	window_unlink(win);
-	dv->dv_bytes += win->win_job.job_len;
+	if (error == 0)
+		dv->dv_bytes += win->win_job.job_len;
 	dv->dv_latency = before == 0 ? took : before - before / 8 + took / 8;
 }
 
 /* From here on nobody can join the job. */
 static struct pw_waiter *
-job_finish(struct pw_device *dv, struct job *job)
+job_finish(struct pw_device *dv, struct job *job, int error)
 {
 	uint64_t took = loop_now() - job->job_since;
 	struct pw_waiter *w;
 
 	pthread_mutex_lock(&dv->dv_lock);
 	if (job->job_run == window_run)
-		window_ended(dv, (struct window *)job, took);
+		window_ended(dv, (struct window *)job, error, took);
 	if (job->job_kind == JOB_LONG)
 		dv->dv_long -= job->job_len;
 	if (dv->dv_queued > 0)
@@ -488,7 +489,7 @@ thread_main(void *arg)
 	os_thread_fetcher();
 	while ((job = job_take(dv)) != NULL) {
 		error = job->job_run(job);
-		for (w = job_finish(dv, job); w != NULL; w = next) {
+		for (w = job_finish(dv, job, error); w != NULL; w = next) {
 			next = w->wt_next;
 			loop_deliver(w, error);
 		}
@@ -599,6 +600,18 @@ window_covering(
 		    win->win_off + (off_t)win->win_job.job_len >= end)
 			break;
 	return win;
+}
+
+bool
+pool_fetching(struct pw_file *file, off_t off, off_t end)
+{
+	struct pw_device *dv = file->fil_device;
+	bool yes;
+
+	pthread_mutex_lock(&dv->dv_lock);
+	yes = window_covering(dv, file, off, end) != NULL;
+	pthread_mutex_unlock(&dv->dv_lock);
+	return yes;
 }
 
 static struct window *

@@ -17,7 +17,7 @@
 struct popular;
 struct room;
 
-/* In this order, more or less: see next_queue. */
+/* The last first, more or less: see next_queue. */
 enum job_kind {
 	JOB_LONG,  /* the next window of a download, a task: may be long */
 	JOB_NEW,   /* the first window of a transmission */
@@ -59,6 +59,9 @@ int pool_submit(struct pw_device *, struct job *, enum admit, struct pw_loop *,
  */
 int pool_fetch(struct pw_file *, off_t off, size_t len, bool folio, enum admit,
     struct pw_waiter *);
+
+/* Is a fetch that covers the range queued or under way?  Any thread. */
+bool pool_fetching(struct pw_file *, off_t off, off_t end);
 
 /*
  * The budget for bytes that were fetched and not sent, or are being fetched: a third of

@@ -13,12 +13,15 @@
 #define SHRINK_US  100000 /* ... so often at most */
 #define LEAST	   16	  /* of what it was at first */
 #define GROW	   64
-#define GROW_US	   250000
-#define GROW_AFTER 1000000 /* since something was evicted */
+#define GROW_AFTER 1000000 /* microseconds since something was evicted */
+#define TICK_US	   250000
+#define HELD_US	   1000000 /* who is held for longer goes past the budget, ... */
+#define FORCED	   16	   /* ... in a tick so much of it */
 
 struct held {
 	struct pw_waiter *hl_waiter;
 	size_t hl_len;
+	uint64_t hl_since;
 	STAILQ_ENTRY(held) hl_link;
 };
 
@@ -28,7 +31,7 @@ struct room {
 	size_t rm_max;	/* now */
 	size_t rm_used;
 	uint64_t rm_shrunk; /* microseconds */
-	uint64_t rm_grown;
+	uint64_t rm_ticked;
 	TAILQ_HEAD(, room_part) rm_parts; /* that hold somebody, in turn */
 };
 
@@ -64,9 +67,9 @@ room_part_init(struct room_part *rp)
 	STAILQ_INIT(&rp->rp_held[1]);
 }
 
-/* Lock is held, as for all the static functions below. */
+/* Lock is held, as for all static functions up to tell. */
 static size_t
-limit(const struct room *rm)
+left(const struct room *rm)
 {
 	return rm->rm_used < rm->rm_max ? rm->rm_max - rm->rm_used : 0;
 }
@@ -75,7 +78,7 @@ limit(const struct room *rm)
 static bool
 fits(const struct room *rm, const struct room_part *rp, size_t len)
 {
-	return rp->rp_used == 0 || rp->rp_used + len <= ALPHA * limit(rm);
+	return rp->rp_used == 0 || rp->rp_used + len <= ALPHA * left(rm);
 }
 
 static void
@@ -101,15 +104,11 @@ next_list(struct room_part *rp)
 	return &rp->rp_held[STAILQ_EMPTY(&rp->rp_held[slow]) ? !slow : slow];
 }
 
-/* The first of the device, if there is room for it; else NULL. */
 static struct held *
-let_in(struct room *rm, struct room_part *rp)
+let_in(struct room *rm, struct room_part *rp, struct held_list *list)
 {
-	struct held_list *list = next_list(rp);
 	struct held *hl = STAILQ_FIRST(list);
 
-	if (!fits(rm, rp, hl->hl_len))
-		return NULL;
 	use(rm, rp, hl->hl_len);
 	rp->rp_turn++;
 	STAILQ_REMOVE_HEAD(list, hl_link);
@@ -119,39 +118,84 @@ let_in(struct room *rm, struct room_part *rp)
 	return hl;
 }
 
+/* The first for whom there is room; NULL: nobody. */
 static struct held *
 let_anybody_in(struct room *rm)
 {
+	struct held_list *list;
 	struct room_part *rp;
-	struct held *hl;
 
 	TAILQ_FOREACH(rp, &rm->rm_parts, rp_link)
-	if ((hl = let_in(rm, rp)) != NULL)
-		return hl;
+	{
+		list = next_list(rp);
+		if (fits(rm, rp, STAILQ_FIRST(list)->hl_len))
+			return let_in(rm, rp, list);
+	}
 	return NULL;
+}
+
+/* The first who has been held for too long; NULL: nobody. */
+static struct held *
+force_in(struct room *rm, uint64_t now_us)
+{
+	struct room_part *rp;
+	struct held *hl;
+	int i;
+
+	TAILQ_FOREACH(rp, &rm->rm_parts, rp_link)
+	for (i = 0; i < 2; i++) {
+		hl = STAILQ_FIRST(&rp->rp_held[i]);
+		if (hl != NULL && now_us >= hl->hl_since + HELD_US)
+			return let_in(rm, rp, &rp->rp_held[i]);
+	}
+	return NULL;
+}
+
+/* Lock is not held. */
+static void
+tell(struct held_list *ready)
+{
+	struct held *hl;
+
+	while ((hl = STAILQ_FIRST(ready)) != NULL) {
+		STAILQ_REMOVE_HEAD(ready, hl_link);
+		loop_deliver(hl->hl_waiter, 0);
+		free(hl);
+	}
+}
+
+static struct held *
+held_create(size_t len, struct pw_waiter *w)
+{
+	struct held *hl = calloc(1, sizeof(*hl));
+
+	if (hl == NULL)
+		return NULL;
+	hl->hl_waiter = w;
+	hl->hl_len = len;
+	hl->hl_since = loop_now();
+	return hl;
 }
 
 int
 room_take(struct room *rm, struct room_part *rp, size_t len, bool slow,
     struct pw_waiter *w)
 {
-	struct held *hl = NULL;
+	struct held *hl = w == NULL ? NULL : held_create(len, w);
 	int error = 0;
 
 	pthread_mutex_lock(&rm->rm_lock);
 	if (rp->rp_nheld == 0 && fits(rm, rp, len))
 		use(rm, rp, len);
-	else if (w == NULL)
-		error = -EAGAIN;
-	else if ((hl = calloc(1, sizeof(*hl))) == NULL)
-		error = -ENOMEM;
+	else if (hl == NULL)
+		error = w == NULL ? -EAGAIN : -ENOMEM;
 	else {
-		hl->hl_waiter = w;
-		hl->hl_len = len;
 		hold(rm, rp, hl, slow);
 		error = -EINPROGRESS;
 	}
 	pthread_mutex_unlock(&rm->rm_lock);
+	if (error != -EINPROGRESS)
+		free(hl);
 	return error;
 }
 
@@ -167,11 +211,7 @@ room_give(struct room *rm, struct room_part *rp, size_t len)
 	while ((hl = let_anybody_in(rm)) != NULL)
 		STAILQ_INSERT_TAIL(&ready, hl, hl_link);
 	pthread_mutex_unlock(&rm->rm_lock);
-	while ((hl = STAILQ_FIRST(&ready)) != NULL) {
-		STAILQ_REMOVE_HEAD(&ready, hl_link);
-		loop_deliver(hl->hl_waiter, 0);
-		free(hl);
-	}
+	tell(&ready);
 }
 
 bool
@@ -180,7 +220,7 @@ room_plenty(struct room *rm, struct room_part *rp)
 	bool plenty;
 
 	pthread_mutex_lock(&rm->rm_lock);
-	plenty = rp->rp_used < limit(rm) / 8;
+	plenty = rp->rp_used < left(rm) / 8;
 	pthread_mutex_unlock(&rm->rm_lock);
 	return plenty;
 }
@@ -211,7 +251,7 @@ void
 room_evicted(struct room *rm, uint64_t now_us)
 {
 	pthread_mutex_lock(&rm->rm_lock);
-	if (now_us - rm->rm_shrunk >= SHRINK_US &&
+	if (now_us >= rm->rm_shrunk + SHRINK_US &&
 	    rm->rm_max > rm->rm_most / LEAST) {
 		rm->rm_max -= rm->rm_max / SHRINK;
 		rm->rm_shrunk = now_us;
@@ -219,19 +259,35 @@ room_evicted(struct room *rm, uint64_t now_us)
 	pthread_mutex_unlock(&rm->rm_lock);
 }
 
-/* Who is held is let in by the next who gives something back. */
+/* Lock is held. */
+static void
+grow(struct room *rm, uint64_t now_us)
+{
+	size_t n = rm->rm_most - rm->rm_max;
+
+	if (n > rm->rm_most / GROW)
+		n = rm->rm_most / GROW;
+	if (now_us >= rm->rm_shrunk + GROW_AFTER)
+		rm->rm_max += n;
+}
+
 void
 room_tick(struct room *rm, uint64_t now_us)
 {
-	size_t left;
+	struct held_list ready = STAILQ_HEAD_INITIALIZER(ready);
+	struct held *hl;
+	size_t forced = 0;
 
 	pthread_mutex_lock(&rm->rm_lock);
-	left = rm->rm_most - rm->rm_max;
-	if (now_us - rm->rm_shrunk >= GROW_AFTER &&
-	    now_us - rm->rm_grown >= GROW_US) {
-		rm->rm_max +=
-		    left < rm->rm_most / GROW ? left : rm->rm_most / GROW;
-		rm->rm_grown = now_us;
+	if (now_us >= rm->rm_ticked + TICK_US) {
+		rm->rm_ticked = now_us;
+		grow(rm, now_us);
+		while (forced <= rm->rm_max / FORCED &&
+		       (hl = force_in(rm, now_us)) != NULL) {
+			forced += hl->hl_len;
+			STAILQ_INSERT_TAIL(&ready, hl, hl_link);
+		}
 	}
 	pthread_mutex_unlock(&rm->rm_lock);
+	tell(&ready);
 }

@@ -6,7 +6,9 @@
  * Choudhury, Hahne, IEEE/ACM Transactions on Networking 6, 1998): one that hangs keeps
  * at most two thirds of it, and the next finds two thirds of the rest.  What does not fit is
  * held and let in when there is room: device by device; of one device those first whose
- * clients are fast, but the slow ones at least once in ROOM_SLOW.
+ * clients are fast, but the slow ones at least once in ROOM_SLOW.  Clients that take
+ * nothing keep what they have: so who has been held for a second is let in past the
+ * budget, a sixteenth of it in each quarter of a second.
  *
  * Nobody knows how much the page cache holds: other files, sockets and the heap take
  * their part of memory.  So the budget shrinks by an eighth, to a sixteenth at the least,

@@ -55,7 +55,7 @@ pw_send_start(struct pw_send *s)
 	s->snd_error = 0;
 	s->snd_pending = s->snd_lent = false;
 	s->snd_folio = s->snd_backed_off = false;
-	s->snd_short = s->snd_granted = false;
+	s->snd_short = s->snd_granted = s->snd_follows = false;
 	s->snd_held = 0;
 	s->snd_ahead = NULL;
 	s->snd_mark = 0;
@@ -102,7 +102,7 @@ pw_send_finish(struct pw_send *s)
 		return;
 	if (s->snd_path->path_finish != NULL)
 		s->snd_path->path_finish(s);
-	if (s->snd_mark > 0)
+	if (s->snd_mark > 0 && s->snd_error == 0)
 		send_rate_measure(s);
 	send_ahead_forget(s);
 	send_drop_rest(s);
@@ -148,8 +148,12 @@ pw_send_stuck(struct pw_send *s)
 void
 send_pending_end(struct pw_send *s, int error)
 {
+	uint64_t waited = loop_now() - s->snd_since;
+
 	s->snd_pending = false;
-	s->snd_wait += loop_now() - s->snd_since;
+	s->snd_wait += waited;
+	if (s->snd_mark > 0)
+		send_rate_pause(s, waited);
 	if (s->snd_error == 0)
 		s->snd_error = error;
 }

@@ -36,6 +36,9 @@ arrived(struct ahead *ah, struct pw_send *s, int error)
 		resident_fetched(
 		    s->snd_file, ah->ah_from, ah->ah_end - ah->ah_from);
 		send_brought_in(s, ah->ah_from, ah->ah_end);
+	}
+	/* Unless it waits for another window by now, past this one. */
+	if (error == 0 && (!s->snd_pending || ah->ah_waited)) {
 		s->snd_from = ah->ah_from;
 		s->snd_asked = ah->ah_end;
 	}
@@ -47,8 +50,10 @@ static void
 abandoned(struct ahead *ah, int error)
 {
 	pool_room_give(ah->ah_file->fil_device, length(ah));
-	if (error == 0 && ah->ah_drops)
-		drop_add(ah->ah_file, ah->ah_from, ah->ah_end - ah->ah_from, 0);
+	if (error != 0 || !ah->ah_drops)
+		return;
+	drop_add(ah->ah_file, ah->ah_from, ah->ah_end - ah->ah_from, 0);
+	pool_dropped(ah->ah_file->fil_loop->lp_pool, length(ah));
 }
 
 /* An error that nobody waits for will be met again. */
@@ -105,7 +110,8 @@ is_time(const struct pw_send *s)
 	off_t left = s->snd_asked - s->snd_off;
 
 	return left >= 0 && left <= (off_t)s->snd_lead && left < s->snd_len &&
-	       s->snd_ahead == NULL && s->snd_readahead != 0 && !s->snd_short;
+	       s->snd_ahead == NULL && s->snd_readahead != 0 && !s->snd_short &&
+	       !s->snd_follows;
 }
 
 /* If what follows is in memory there is nothing to fetch, nor to give back. */
@@ -120,7 +126,7 @@ send_ahead(struct pw_send *s)
 	end = send_window_end(s, from);
 	share = end - from < (off_t)SEND_SHARE ? end - from : (off_t)SEND_SHARE;
 	if (resident_ask(s->snd_file, from, share)) {
-		s->snd_asked = -1;
+		s->snd_follows = true;
 		return;
 	}
 	send_drop_acknowledged(s);

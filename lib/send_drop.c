@@ -87,7 +87,8 @@ send_drop_rest(struct pw_send *s)
 	long rtt;
 
 	if (len > 0 && s->snd_drops) {
-		rtt = os_round_trip(s->snd_sock);
+		/* A connection that was cut may have its number given away. */
+		rtt = s->snd_error == 0 ? os_round_trip(s->snd_sock) : -1;
 		if (rtt >= 0 && rtt < NEAR)
 			drop_add_soon(s->snd_file, off, len);
 		drop_add(s->snd_file, off, len, loop_now() + DROP_LATER);

@@ -76,7 +76,7 @@ fetch_window(struct pw_send *s, send_fetch_f fetch)
 		send_window_choose(s);
 	end = send_window_end(s, from);
 	resident_round(s->snd_file, &from, &end);
-	if (!s->snd_granted) {
+	if (!s->snd_granted && !pool_fetching(s->snd_file, from, end)) {
 		s->snd_wanted = (size_t)(end - from);
 		error = send_room_take(s, s->snd_wanted, room_done);
 		if (error == -EINPROGRESS)
@@ -85,7 +85,7 @@ fetch_window(struct pw_send *s, send_fetch_f fetch)
 			return send_pending_fail(s, error);
 		s->snd_held += s->snd_wanted;
 	}
-	s->snd_granted = s->snd_short = false;
+	s->snd_granted = s->snd_short = s->snd_follows = false;
 	loop_count(s->snd_loop, COUNTED_MISSED);
 	return fetch_range(s, from, end, fetch);
 }
@@ -104,7 +104,9 @@ fetch_again(struct pw_send *s, send_fetch_f fetch)
 	}
 	s->snd_backed_off = false;
 	loop_count(s->snd_loop, COUNTED_EVICTED);
-	room_evicted(pool_room(s->snd_loop->lp_pool), loop_now());
+	/* Who gives pages back takes those of others of the same file. */
+	if (s->snd_file->fil_known_end >= 0)
+		room_evicted(pool_room(s->snd_loop->lp_pool), loop_now());
 	resident_round(s->snd_file, &from, &end);
 	return fetch_range(s, from, end, fetch);
 }
@@ -124,7 +126,7 @@ enum pw_send_status
 send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 {
 	enum pw_send_status status;
-	off_t share = send_share_end(s);
+	off_t share = send_share_end(s), off = s->snd_off;
 
 	if (s->snd_file != NULL && !resident_can_ask(s->snd_file))
 		return send_by_pool(s);
@@ -137,7 +139,7 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 	if (s->snd_ready < share)
 		share = s->snd_ready;
 	status = send_window(s, share, call);
-	if (s->snd_off == share)
+	if (s->snd_off > off)
 		s->snd_fetches = 0;
 	if (status == PW_SEND_WANT_WRITE)
 		s->snd_ready = -1;

@@ -26,6 +26,8 @@ window_size(const struct window_facts *wf)
 
 	if (wf->wf_plenty)
 		return WINDOW_MOST;
+	if (wf->wf_rate == 0)
+		return WINDOW_FIRST;
 	want = taken_in(wf->wf_rate, us > HORIZON ? us : HORIZON, most);
 	while (size < want)
 		size *= 2;

@@ -15,6 +15,7 @@
 
 #define WINDOW_LEAST ((size_t)64 << 10)
 #define WINDOW_GUESS ((size_t)256 << 10) /* most for an unknown client */
+#define WINDOW_FIRST ((size_t)128 << 10) /* nothing is known of any */
 #define WINDOW_MOST  ((size_t)2 << 20)
 
 struct window_facts {

@@ -420,7 +420,7 @@ gate_shut(struct gate *gt, struct pw_device *dv, struct pw_loop *lp)
 	gj->gj_job.job_run = gate_run;
 	gj->gj_gate = gt;
 	assert_int_equal(
-	    pool_submit(dv, &gj->gj_job, true, lp, &gt->gt_waiter), 0);
+	    pool_submit(dv, &gj->gj_job, ADMIT_BEGUN, lp, &gt->gt_waiter), 0);
 	sem_await(&gt->gt_begun);
 }
 

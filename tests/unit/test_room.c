@@ -195,7 +195,7 @@ it_shrinks_by_evictions_and_grows_again(void **state)
 		room_evicted(ho->ho_room, now += 100000);
 	assert_in_range(room_max(ho->ho_room), 1, MAX / 8);
 	i = (int)room_max(ho->ho_room);
-	room_tick(ho->ho_room, now + 999999);
+	room_tick(ho->ho_room, now + 700000);
 	assert_int_equal(room_max(ho->ho_room), i);
 	room_tick(ho->ho_room, now += 1000000);
 	assert_int_equal(room_max(ho->ho_room), i + 1);
@@ -204,6 +204,31 @@ it_shrinks_by_evictions_and_grows_again(void **state)
 	for (i = 0; i < 100; i++)
 		room_tick(ho->ho_room, now += 250000);
 	assert_int_equal(room_max(ho->ho_room), MAX);
+}
+
+/* Those who keep what they have do not hold others up for ever. */
+static void
+who_was_held_for_long_goes_past_the_budget(void **state)
+{
+	struct house *ho = *state;
+	uint64_t now = loop_now();
+
+	assert_int_equal(take(ho, 0, 42), 0);
+	held(ho, 0, 32, false, 0);
+	held(ho, 0, 32, true, 1);
+	room_tick(ho->ho_room, now + 900000);
+	pw_loop_drain(ho->ho_fx->fx_loop);
+	assert_int_equal(ho->ho_n, 0);
+	room_tick(ho->ho_room, now + 1200000);
+	pw_loop_drain(ho->ho_fx->fx_loop);
+	assert_int_equal(ho->ho_n, 1); /* a tick's share of them */
+	room_tick(ho->ho_room, now + 1300000);
+	pw_loop_drain(ho->ho_fx->fx_loop);
+	assert_int_equal(ho->ho_n, 1);
+	room_tick(ho->ho_room, now + 1500000);
+	pw_loop_drain(ho->ho_fx->fx_loop);
+	assert_int_equal(ho->ho_n, 2);
+	assert_int_equal(room_used(ho->ho_room), 106);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup_house, teardown_house)
@@ -219,6 +244,7 @@ main(void)
 	    TEST(the_fast_go_before_the_slow_but_not_always),
 	    TEST(a_device_that_gives_nothing_back_holds_nobody_else),
 	    TEST(it_shrinks_by_evictions_and_grows_again),
+	    TEST(who_was_held_for_long_goes_past_the_budget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

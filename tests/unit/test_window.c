@@ -27,8 +27,8 @@ static const struct size_case cases[] = {
     {{1, false, 1000, true}, 2 * MIB, 64 * KIB},
     {{1000 * MIB, false, 10000, true}, 2 * MIB, 2 * MIB},
     /* it is not, and of the client nothing is known */
-    {{0, false, 0, false}, 64 * KIB, 32 * KIB},
-    {{0, false, 1000000, false}, 64 * KIB, 32 * KIB},
+    {{0, false, 0, false}, 128 * KIB, 64 * KIB},
+    {{0, false, 1000000, false}, 128 * KIB, 64 * KIB},
     /* a quarter of a second */
     {{125000, false, 1000, false}, 64 * KIB, 64 * KIB},
     {{MIB, false, 1000, false}, 256 * KIB, 64 * KIB},
