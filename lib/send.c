@@ -148,12 +148,8 @@ pw_send_stuck(struct pw_send *s)
 void
 send_pending_end(struct pw_send *s, int error)
 {
-	uint64_t waited = loop_now() - s->snd_since;
-
 	s->snd_pending = false;
-	s->snd_wait += waited;
-	if (s->snd_mark > 0)
-		send_rate_pause(s, waited);
+	s->snd_wait += loop_now() - s->snd_since;
 	if (s->snd_error == 0)
 		s->snd_error = error;
 }

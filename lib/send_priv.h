@@ -67,9 +67,6 @@ void send_room_settle(struct pw_send *);
 void send_window_choose(struct pw_send *);
 void send_rate_measure(struct pw_send *);
 
-/* It was pending: the client had nothing to take for so many microseconds. */
-void send_rate_pause(struct pw_send *, uint64_t us);
-
 /*
  * After something was sent: has the next window fetched if it is time.  wait: the transmission is
  * pending until it comes; false: it is not on its way.  forget: the transmission ends.

@@ -10,9 +10,8 @@
 #include "window.h"
 
 #define SLOW	 ((uint64_t)2 << 20) /* bytes/s: a second for a window */
-#define MEASURED ((off_t)128 << 10)  /* bytes: what a client has buffers for */
+#define MEASURED ((off_t)256 << 10)  /* bytes: what a client has buffers for */
 #define SPAN	 250000		     /* microseconds */
-#define PAUSE	 20000		     /* the same */
 #define STEP	 ((size_t)32 << 10)  /* bytes: given back at a time */
 
 /* Not the mean: one fast client would make up for a thousand slow ones. */
@@ -27,49 +26,26 @@ remember(struct pw_loop *lp, uint64_t rate)
 		lp->lp_rate -= lp->lp_rate / 8;
 }
 
-/* What lies in the socket has not been taken. */
-static off_t
-taken(const struct pw_send *s)
-{
-	long unacked = os_unacked(s->snd_sock);
-
-	return s->snd_off - (unacked > 0 ? unacked : 0);
-}
-
-static void
-restart(struct pw_send *s)
-{
-	s->snd_mark = loop_now();
-	s->snd_mark_off = taken(s);
-}
-
 /*
- * Less than a client has buffers for, in a moment, says nothing about it: nor does what
- * goes into buffers that it has emptied while we kept it waiting.
+ * What lies in the socket has not been taken; and less than a client has buffers for, in
+ * a moment, says nothing about it.
  */
 void
 send_rate_measure(struct pw_send *s)
 {
-	off_t n = taken(s) - s->snd_mark_off;
-	uint64_t us = loop_now() - s->snd_mark;
+	uint64_t now = loop_now(), us = now - s->snd_mark;
+	long unacked = os_unacked(s->snd_sock);
+	off_t taken = s->snd_off - (unacked > 0 ? unacked : 0);
+	off_t n = taken > s->snd_mark_off ? taken - s->snd_mark_off : 0;
 
 	if (s->snd_mark > 0 && n < MEASURED && us < SPAN)
 		return;
 	if (s->snd_mark > 0) {
-		s->snd_rate =
-		    (uint64_t)(n > 0 ? n : 0) * 1000000 / (us + 1) + 1;
+		s->snd_rate = (uint64_t)n * 1000000 / (us + 1) + 1;
 		remember(s->snd_loop, s->snd_rate);
 	}
-	restart(s);
-}
-
-void
-send_rate_pause(struct pw_send *s, uint64_t us)
-{
-	if (us > PAUSE && s->snd_error == 0)
-		restart(s);
-	else
-		s->snd_mark += us;
+	s->snd_mark = now;
+	s->snd_mark_off = taken;
 }
 
 void

@@ -3,7 +3,7 @@
  */
 #include "window.h"
 
-#define HORIZON 250000 /* microseconds */
+#define HORIZON 500000 /* microseconds */
 
 /* What the client takes in that time; no more than most. */
 static size_t
@@ -26,9 +26,9 @@ window_size(const struct window_facts *wf)
 
 	if (wf->wf_plenty)
 		return WINDOW_MOST;
-	if (wf->wf_rate == 0)
-		return WINDOW_FIRST;
-	want = taken_in(wf->wf_rate, us > HORIZON ? us : HORIZON, most);
+	want = wf->wf_rate == 0
+		   ? most
+		   : taken_in(wf->wf_rate, us > HORIZON ? us : HORIZON, most);
 	while (size < want)
 		size *= 2;
 	return size;

@@ -3,8 +3,9 @@
  *
  * A large window is one large request to the disk; a client that takes it slowly
  * keeps it in memory for long.  So while memory is plenty a window is WINDOW_MOST;
- * when it is not, what the client takes in a quarter of a second, or in four times what
- * the device needs for a window, if that is longer (`readahead = auto').
+ * when it is not, what the client takes in half a second, or in four times what the device
+ * needs for a window, if that is longer (`readahead = auto').  The rate has its own waits for
+ * the device in it: so who mostly waits gets more at a time, and who mostly drains does not.
  */
 #ifndef LIB_WINDOW_H
 #define LIB_WINDOW_H
@@ -15,7 +16,6 @@
 
 #define WINDOW_LEAST ((size_t)64 << 10)
 #define WINDOW_GUESS ((size_t)256 << 10) /* most for an unknown client */
-#define WINDOW_FIRST ((size_t)128 << 10) /* nothing is known of any */
 #define WINDOW_MOST  ((size_t)2 << 20)
 
 struct window_facts {

@@ -263,7 +263,7 @@ where_memory_is_short_windows_are_small(void **state)
 	pool_room_give(dl.dl_file->fil_device, WINDOW_MOST);
 	first_window(&dl);
 	assert_in_range(pages_resident(dl.dl_file->fil_fd, 0, (size_t)SIZE), 1,
-	    pages_in(WINDOW_FIRST));
+	    pages_in(WINDOW_GUESS));
 	pool_room_give(dl.dl_file->fil_device, taken - WINDOW_MOST);
 	end(&dl);
 }

@@ -27,13 +27,13 @@ static const struct size_case cases[] = {
     {{1, false, 1000, true}, 2 * MIB, 64 * KIB},
     {{1000 * MIB, false, 10000, true}, 2 * MIB, 2 * MIB},
     /* it is not, and of the client nothing is known */
-    {{0, false, 0, false}, 128 * KIB, 64 * KIB},
-    {{0, false, 1000000, false}, 128 * KIB, 64 * KIB},
-    /* a quarter of a second */
+    {{0, true, 0, false}, 256 * KIB, 128 * KIB},
+    {{0, true, 1000000, false}, 256 * KIB, 128 * KIB},
+    /* half a second */
     {{125000, false, 1000, false}, 64 * KIB, 64 * KIB},
-    {{MIB, false, 1000, false}, 256 * KIB, 64 * KIB},
-    {{MIB + 4, false, 1000, false}, 512 * KIB, 64 * KIB},
-    {{8 * MIB, false, 0, false}, 2 * MIB, 64 * KIB},
+    {{MIB, false, 1000, false}, 512 * KIB, 64 * KIB},
+    {{MIB + 4, false, 1000, false}, MIB, 64 * KIB},
+    {{4 * MIB, false, 0, false}, 2 * MIB, 64 * KIB},
     /* four times the device's latency */
     {{MIB, false, 250000, false}, MIB, 512 * KIB},
     {{MIB, false, 2000000, false}, 2 * MIB, 2 * MIB},
