@@ -170,13 +170,24 @@ worst(enum log_format format)
 	return format == LOG_JSON ? sizeof("\\\\xHH") - 1 : sizeof("\\xHH") - 1;
 }
 
+/* JSON has it in up to three fields, each cut for itself. */
+static size_t
+line_len(struct str line, enum log_format format)
+{
+	size_t fields = format == LOG_JSON ? 3 : 1;
+	size_t most = fields * LOGLINE_FIELD;
+
+	return line.s_len < most ? line.s_len : most;
+}
+
 size_t
 logline_bound(const struct log_record *rec, enum log_format format)
 {
 	return LOGLINE_FIXED +
 	       worst(format) *
-		   (field_len(rec->rec_line) + field_len(rec->rec_referer) +
-		       field_len(rec->rec_agent) + field_len(rec->rec_host));
+		   (line_len(rec->rec_line, format) +
+		       field_len(rec->rec_referer) + field_len(rec->rec_agent) +
+		       field_len(rec->rec_host));
 }
 
 static size_t

@@ -314,6 +314,17 @@ def test_json_of_a_refused_line_is_what_was_sent(json_logged, json_log, raw, lin
     assert tuple(v if v is None else sent_bytes(v) for v in values) == line
 
 
+def test_json_of_a_refused_line_in_three_long_parts(json_logged, json_log):
+    parts = [b"\x01" * 1364] * 3
+    with json_logged.connect() as c:
+        c.send(b" ".join(parts))
+        assert c.response().status == 400
+        c.eof()
+    (x,) = json_log.objects(1)
+    assert [sent_bytes(x[key]) for key in ("method", "target", "protocol")] == parts
+    assert json_logged.get("/4097.bin").status == 200
+
+
 def test_json_of_long_fields_is_cut(json_logged, json_log):
     json_logged.get("/4097.bin", fields={"User-Agent": "\xc3" * 5000, "Referer": '"' * 3000})
     (x,) = json_log.objects(1)

@@ -163,6 +163,22 @@ json_of_the_worst_fields_is_within_its_bound(void **state)
 }
 
 static void
+json_of_a_line_in_three_long_parts_is_within_its_bound(void **state)
+{
+	static char line[3 * LOGLINE_FIELD + 2];
+	char *buf = malloc(10 * LOGLINE_MESSAGE);
+	struct log_record rec = record();
+
+	(void)state;
+	memset(line, 0xff, sizeof(line));
+	line[LOGLINE_FIELD] = line[2 * LOGLINE_FIELD + 1] = ' ';
+	rec.rec_line = (struct str){line, sizeof(line)};
+	format_as(&rec, LOG_JSON, buf);
+	assert_true(strlen(buf) > 5 * 3 * LOGLINE_FIELD);
+	free(buf);
+}
+
+static void
 largest_numbers_fit(void **state)
 {
 	struct log_record rec = record();
@@ -312,6 +328,8 @@ main(void)
 		json_target_is_the_whole_of_a_line_that_is_no_request_line),
 	    cmocka_unit_test(json_is_ascii_whatever_bytes_were_sent),
 	    cmocka_unit_test(json_of_the_worst_fields_is_within_its_bound),
+	    cmocka_unit_test(
+		json_of_a_line_in_three_long_parts_is_within_its_bound),
 	    cmocka_unit_test(largest_numbers_fit),
 	    cmocka_unit_test(fields_are_cut_at_two_kib),
 	    cmocka_unit_test(peers_are_addresses_without_ports),
