@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "listing.h"
+#include "worker.h"
 
 #define BUCKETS 1024
 
@@ -19,7 +20,7 @@ struct entry {
 	struct listings *en_listings;
 	struct place
 	    en_place;	 /* its title is en_title, its path is no longer */
-	uint64_t en_at;	 /* when it was first asked for ... */
+	uint64_t en_at;	 /* when it was asked for or judged too slow ... */
 	uint64_t en_age; /* ... and for how long it is given out */
 	bool en_making;
 	int en_error;
@@ -257,6 +258,9 @@ made(struct pw_waiter *w)
 	en->en_error = w->wt_error == 0 ? take_text(en) : w->wt_error;
 	free(en->en_buf.b_data);
 	en->en_buf = (struct buf){0};
+	/* That the disk is too slow took long to find out. */
+	if (en->en_error == -E2BIG)
+		en->en_at = worker_now();
 	STAILQ_CONCAT(&waiting, &en->en_waiting);
 	STAILQ_FOREACH(li, &waiting, li_link)
 	give(en, li);

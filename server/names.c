@@ -18,6 +18,7 @@ struct names {
 	struct row *ns_rows;
 	size_t ns_count, ns_room;
 	size_t ns_text; /* bytes that their rows will have at least */
+	uint64_t ns_until;
 };
 
 static bool
@@ -72,10 +73,19 @@ names_open(const struct place *pl, DIR **dirp)
 	return error;
 }
 
-int
-names_block(DIR *dir, bool dotfiles, struct buf *b, bool *end)
+static uint64_t
+deadline(const struct place *pl, uint64_t most_us)
 {
-	uint64_t until = worker_now() + BLOCK_US;
+	uint64_t patience = pl->pl_patience_us;
+
+	return worker_now() +
+	       (patience > 0 && patience < most_us ? patience : most_us);
+}
+
+int
+names_block(DIR *dir, const struct place *pl, struct buf *b, bool *end)
+{
+	uint64_t until = deadline(pl, BLOCK_US);
 	size_t before = b->b_len;
 	struct dirent *de;
 	struct row row;
@@ -89,7 +99,7 @@ names_block(DIR *dir, bool dotfiles, struct buf *b, bool *end)
 			*end = errno == 0;
 			return -errno;
 		}
-		if (!shown(de->d_name, dotfiles))
+		if (!shown(de->d_name, pl->pl_dotfiles))
 			continue;
 		row = (struct row){.row_name = de->d_name};
 		look_at(dirfd(dir), &row);
@@ -120,7 +130,7 @@ add_name(struct names *ns, const char *name)
 	char *copy;
 
 	ns->ns_text += ROW_LEAST + 2 * strlen(name);
-	if (ns->ns_text > NAMES_WHOLE)
+	if (ns->ns_text > NAMES_WHOLE || worker_now() >= ns->ns_until)
 		return -E2BIG;
 	if (ns->ns_count == ns->ns_room) {
 		rows = realloc(ns->ns_rows, room * sizeof(*rows));
@@ -168,15 +178,15 @@ static int
 read_and_render(
     const struct place *pl, DIR *dir, struct names *ns, struct buf *b)
 {
-	uint64_t until = worker_now() + WHOLE_US;
 	size_t i;
 	int error;
 
+	ns->ns_until = deadline(pl, WHOLE_US);
 	error = read_names(dir, pl->pl_dotfiles, ns);
 	if (error != 0)
 		return error;
 	for (i = 0; i < ns->ns_count; i++) {
-		if (worker_now() >= until)
+		if (worker_now() >= ns->ns_until)
 			return -E2BIG;
 		look_at(dirfd(dir), &ns->ns_rows[i]);
 	}

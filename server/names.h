@@ -23,6 +23,7 @@ struct place {
 	const char *pl_path;  /* below the root */
 	const char *pl_title; /* the path as the client knows it */
 	bool pl_dotfiles;
+	uint64_t pl_patience_us; /* for a slow disk, at most; 0: any */
 	uint64_t pl_dev, pl_ino;
 	struct timespec pl_mtime, pl_ctime;
 };
@@ -30,7 +31,7 @@ struct place {
 /*
  * All of it, into an empty buffer, whose memory is the caller's to free(3), after an
  * error as well.  *same: it is the directory that was found.  -E2BIG: the text is
- * longer than NAMES_WHOLE, or the disk is too slow.
+ * longer than NAMES_WHOLE, or the disk took 5 s, or all patience.
  */
 int names_whole(const struct place *, struct buf *, bool *same);
 
@@ -38,10 +39,11 @@ int names_whole(const struct place *, struct buf *, bool *same);
 int names_open(const struct place *, DIR **);
 
 /*
- * Appends rows until the buffer holds NAMES_BLOCK, or those that a second has
- * brought.  *end: there are no more.
+ * Appends rows until the buffer holds NAMES_BLOCK, or those that a second, or the
+ * patience, has brought.  Of the place, only what is no pointer.  *end: there are no
+ * more.
  */
-int names_block(DIR *, bool dotfiles, struct buf *, bool *end);
+int names_block(DIR *, const struct place *, struct buf *, bool *end);
 
 /* Empties a buffer and gives it memory for a block.  False: there is none. */
 bool names_room(struct buf *);

@@ -164,6 +164,8 @@ list(struct conn *c, struct place place)
 	place.pl_path = lk->lk_path.b_data;
 	place.pl_title = c->cn_target.tgt_path.s_ptr;
 	place.pl_dotfiles = lk->lk_set->set_dotfiles;
+	/* So that whoever waits sees the change to blocks. */
+	place.pl_patience_us = c->cn_worker->wk_timeouts[TIMER_DISK] / 2;
 	lk->lk_listed = true;
 	li->li_place = place;
 	li->li_done = on_listing;

@@ -41,7 +41,7 @@ read_block(struct stream *st)
 			return error;
 		page_begin(b, pl->pl_title, false);
 	}
-	error = names_block(st->st_dir, pl->pl_dotfiles, b, &st->st_end);
+	error = names_block(st->st_dir, pl, b, &st->st_end);
 	if (error != 0 || !st->st_end)
 		return error;
 	page_end(b);

@@ -81,9 +81,15 @@ def test_lookup_open_and_listing_that_hang_are_503(serve_slow, slow, op, target)
     is_refused(c)
     assert server.get("/hot.bin", host="fast").status == 200
     slow.release()
-    wait_until(
-        lambda: server.get(target, host="slow").status == 200, "the disk to be served again"
-    )
+
+    def served():
+        # A listing in blocks for a while: the disk was too slow.
+        with server.connect(may_be_chunked=True) as c:
+            response = c.ask(target, host="slow")
+            c.finish(response)
+            return response.status == 200
+
+    wait_until(served, "the disk to be served again")
     server.stop(messages=GAVE_UP)
 
 

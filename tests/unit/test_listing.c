@@ -4,6 +4,7 @@
 #include "lib_fixture.h"
 
 #include "server/listing.h"
+#include "server/worker.h"
 
 #define SECOND UINT64_C(1000000)
 #define BIG    5400 /* names; more than half of the largest page */
@@ -288,6 +289,26 @@ a_directory_that_is_too_large_is_not_read_each_time(void **state)
 	listings_destroy(&ls);
 }
 
+/* So is that its disk is too slow, from when that was found out. */
+static void
+a_disk_that_is_too_slow_is_remembered(void **state)
+{
+	struct fixture *fx = *state;
+	struct listings *ls = listings_create();
+	uint64_t asked = worker_now() - LISTING_AGE_US;
+	struct listing li;
+
+	make_names(fx, "d", 2);
+	want(fx, &li, "d");
+	li.li_place.pl_patience_us = 1;
+	assert_true(is_made(fx, ls, &li, asked));
+	assert_int_equal(li.li_error, -E2BIG);
+	li.li_error = 0;
+	assert_false(is_made(fx, ls, &li, asked + LISTING_AGE_US));
+	assert_int_equal(li.li_error, -E2BIG);
+	listings_destroy(&ls);
+}
+
 #define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
 
 int
@@ -305,6 +326,7 @@ main(void)
 	    TEST(a_page_outlives_its_place_in_memory, setup),
 	    TEST(the_memory_of_pages_is_bounded, setup),
 	    TEST(a_directory_that_is_too_large_is_not_read_each_time, setup),
+	    TEST(a_disk_that_is_too_slow_is_remembered, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
