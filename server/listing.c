@@ -10,7 +10,8 @@
 #include "listing.h"
 #include "worker.h"
 
-#define BUCKETS 1024
+#define BUCKETS	      1024
+#define AGED_PER_TURN 16 /* pages that are freed together for their age */
 
 STAILQ_HEAD(waiting, listing);
 
@@ -40,7 +41,8 @@ LIST_HEAD(bucket, entry);
 
 struct listings {
 	TAILQ_HEAD(, entry) ls_lru;
-	size_t ls_bytes;
+	size_t ls_bytes; /* kept */
+	size_t ls_alive; /* of text, kept or sent */
 	struct bucket ls_buckets[BUCKETS];
 };
 
@@ -62,6 +64,7 @@ text_unref(struct text **txp)
 	*txp = NULL;
 	if (tx == NULL || --tx->tx_refs > 0)
 		return;
+	tx->tx_listings->ls_alive -= tx->tx_len;
 	free(tx->tx_data);
 	free(tx);
 }
@@ -103,11 +106,13 @@ static void
 keep(struct listings *ls, struct entry *en)
 {
 	struct entry *old, *next;
+	int aged = 0;
 
 	ls->ls_bytes += cost(en);
 	for (old = TAILQ_FIRST(&ls->ls_lru);
 	     old != NULL &&
-	     (ls->ls_bytes > LISTING_BYTES || too_old(old, en->en_at));
+	     (ls->ls_bytes > LISTING_BYTES ||
+		 (too_old(old, en->en_at) && aged++ < AGED_PER_TURN));
 	     old = next) {
 		next = TAILQ_NEXT(old, en_lru);
 		forget(ls, old);
@@ -218,15 +223,21 @@ make(struct pw_task *tk)
 static int
 take_text(struct entry *en)
 {
-	struct text *tx = calloc(1, sizeof(*tx));
+	struct listings *ls = en->en_listings;
+	struct text *tx;
 
+	if (ls->ls_alive + en->en_buf.b_len > LISTING_ALIVE)
+		return -E2BIG;
+	tx = calloc(1, sizeof(*tx));
 	if (tx == NULL)
 		return -ENOMEM;
+	tx->tx_listings = ls;
 	tx->tx_refs = 1;
 	tx->tx_data = en->en_buf.b_data;
 	tx->tx_len = en->en_buf.b_len;
 	en->en_buf.b_data = NULL;
 	en->en_text = tx;
+	ls->ls_alive += tx->tx_len;
 	return 0;
 }
 

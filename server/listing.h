@@ -17,11 +17,14 @@
 #define LISTING_AGE_US 5000000 /* a page is given out so long ... */
 #define LISTING_NEW_US 1000000 /* ... of a directory that has just changed */
 #define LISTING_BYTES  ((size_t)4 << 20) /* of pages that are kept */
+#define LISTING_ALIVE \
+	((size_t)64 << 20) /* with those that are sent to somebody */
 
 struct listings;
 
 /* A page as a whole; it does not change. */
 struct text {
+	struct listings *tx_listings;
 	unsigned tx_refs;
 	size_t tx_len;
 	char *tx_data;
@@ -35,14 +38,16 @@ struct listing {
 	struct place li_place;
 	void (*li_done)(struct listing *);
 	/* the result */
-	int li_error; /* 0, -errno; -E2BIG: too large for this, see stream.h */
+	int li_error; /* 0, -errno; -E2BIG: no room for this, see stream.h */
 	struct text *li_text; /* with 0: one reference, the caller's */
 	/* private */
 	STAILQ_ENTRY(listing) li_link;
 };
 
 struct listings *listings_create(void);
-void listings_destroy(struct listings **); /* nobody waits any more */
+
+/* Nobody waits any more, nor has a text. */
+void listings_destroy(struct listings **);
 
 /*
  * 0: there is a result.  -EINPROGRESS: li_done will be called.  Any other -errno: it

@@ -209,12 +209,13 @@ a_page_outlives_its_place_in_memory(void **state)
 	want(fx, &li, ".");
 	assert_int_equal(listing_get(ls, fx->fx_loop, &li, 0), -EINPROGRESS);
 	settle(fx->fx_loop);
-	listings_destroy(&ls);
-	assert_null(ls);
+	assert_true(made(fx, ls, ".", LISTING_AGE_US));
 	assert_int_equal(li.li_text->tx_refs, 1);
 	assert_memory_equal(li.li_text->tx_data, "<!DOCTYPE html>", 15);
 	text_unref(&li.li_text);
 	assert_null(li.li_text);
+	listings_destroy(&ls);
+	assert_null(ls);
 }
 
 static void
@@ -268,6 +269,57 @@ the_memory_of_pages_is_bounded(void **state)
 	settle(fx->fx_loop);
 	text_unref(&li.li_text);
 	assert_in_range(kept * len, LISTING_BYTES / 2, LISTING_BYTES - len);
+	listings_destroy(&ls);
+}
+
+/* Few, for much text: each byte of them becomes six. */
+static void
+make_long_names(struct fixture *fx, const char *dir, int count)
+{
+	char name[256];
+	int i;
+
+	assert_int_equal(mkdir(path_in(fx, dir), 0700), 0);
+	for (i = 0; i < count; i++) {
+		memset(name, 0xff, sizeof(name) - 1);
+		name[snprintf(name, sizeof(name), "%s/%03d", dir, i)] =
+		    (char)0xff;
+		name[sizeof(name) - 1] = '\0';
+		assert_int_equal(
+		    mknod(path_in(fx, name), S_IFREG | 0600, 0), 0);
+	}
+}
+
+/* Slow readers may have each page that was ever made. */
+static void
+the_memory_of_pages_that_are_sent_is_bounded(void **state)
+{
+	struct fixture *fx = *state;
+	struct listings *ls = listings_create();
+	static struct text *texts[2 * LISTING_ALIVE / NAMES_WHOLE + 1];
+	struct listing li;
+	size_t n, len = 0;
+	int round;
+
+	make_long_names(fx, "d", 300);
+	for (round = 0; round < 2; round++) {
+		for (n = 0; n < COUNT(texts); n++) {
+			want(fx, &li, "d");
+			li.li_place.pl_ctime.tv_nsec = (long)n + 1000 * round;
+			assert_int_equal(
+			    listing_get(ls, fx->fx_loop, &li, 0), -EINPROGRESS);
+			settle(fx->fx_loop);
+			texts[n] = li.li_text;
+			if (li.li_error != 0)
+				break;
+			len = li.li_text->tx_len;
+		}
+		assert_int_equal(li.li_error, -E2BIG);
+		assert_in_range(
+		    n, LISTING_ALIVE / 2 / len, LISTING_ALIVE / len);
+		while (n-- > 0)
+			text_unref(&texts[n]);
+	}
 	listings_destroy(&ls);
 }
 
@@ -325,6 +377,7 @@ main(void)
 	    TEST(an_error_that_may_be_over_is_not_kept, setup),
 	    TEST(a_page_outlives_its_place_in_memory, setup),
 	    TEST(the_memory_of_pages_is_bounded, setup),
+	    TEST(the_memory_of_pages_that_are_sent_is_bounded, setup),
 	    TEST(a_directory_that_is_too_large_is_not_read_each_time, setup),
 	    TEST(a_disk_that_is_too_slow_is_remembered, setup),
 	};
