@@ -76,8 +76,7 @@ device_labels(const struct pw_device_stats *ds, char *text, size_t size)
 	if (ds->ds_dev != 0)
 		snprintf(dev, sizeof(dev), "%u:%u", major(ds->ds_dev),
 		    minor(ds->ds_dev));
-	snprintf(text, size, "device=\"%s\",queue=\"%s\",fs=\"%s\"", dev,
-	    ds->ds_queue, ds->ds_fsname == NULL ? "" : ds->ds_fsname);
+	snprintf(text, size, "device=\"%s\",queue=\"%s\"", dev, ds->ds_queue);
 }
 
 /* A figure of each device's queues: a field, and what it is. */
@@ -103,7 +102,7 @@ static const struct figure device_figures[] = {
     DEVICE(ds_queued, "pagewise_disk_queue_length", "gauge",
 	"Jobs that wait for a thread."),
     DEVICE(ds_jobs, "pagewise_disk_jobs_total", "counter",
-	"Jobs (windows, opens, listings) that have ended."),
+	"Jobs (windows, opens, listings, closes, drops) that have ended."),
     DEVICE(ds_bytes, "pagewise_disk_fetched_bytes_total", "counter",
 	"Bytes of files that were fetched."),
     DEVICE(ds_refused, "pagewise_disk_refused_total", "counter",
@@ -140,6 +139,26 @@ write_figure(struct evbuffer *out, const struct figure *fig,
 	}
 }
 
+/* Not a label of the others: it is known late, and a series keeps its labels. */
+static void
+write_info(struct evbuffer *out, const struct pw_device_stats *ds, size_t n)
+{
+	static const char info[] = "pagewise_disk_info";
+	char inner[128], labels[192];
+	size_t i;
+
+	text_family(out, info, "gauge",
+	    "File system of a device, once it is known; always 1.");
+	for (i = 0; i < n; i++) {
+		if (ds[i].ds_fsname == NULL)
+			continue;
+		device_labels(&ds[i], inner, sizeof(inner));
+		snprintf(labels, sizeof(labels), "{%s,fs=\"%s\"}", inner,
+		    ds[i].ds_fsname);
+		text_value(out, info, labels, 1);
+	}
+}
+
 /* The slot for those that find no other is left out while it is empty. */
 static size_t
 used_devices(const struct metrics *mt, struct pw_device_stats *ds)
@@ -160,6 +179,7 @@ write_devices(const struct metrics *mt, struct evbuffer *out)
 	size_t i, n = used_devices(mt, ds);
 	char labels[128];
 
+	write_info(out, ds, n);
 	for (i = 0; i < COUNT(device_figures); i++)
 		write_figure(out, &device_figures[i], ds, n);
 	text_family(out, wait, "histogram",

@@ -171,6 +171,12 @@ def test_what_comes_from_the_disk_is_counted(serve, site):
     device = os.stat(path).st_dev
     assert admin.value("pagewise_disk_fetched_bytes_total", queue="files",
                        device="%d:%d" % (os.major(device), os.minor(device))) >= size
+    families = admin.families()
+    (info,) = [s for s in families["pagewise_disk_info"].samples if s.labels["queue"] == "files"]
+    assert info.value == 1 and re.fullmatch(r"[a-z0-9_]+", info.labels["fs"])
+    # It is known late: a label of theirs would change.
+    assert all("fs" not in s.labels for name, f in families.items() if name != info.name
+               for s in f.samples)
 
 
 def test_histogram_counts_every_turn_of_each_worker(serve_admin):
