@@ -35,6 +35,17 @@ lap_end(struct laps *laps, uint64_t now)
 	return now - laps->lap_begin;
 }
 
+static enum lap
+longest(const struct laps *laps)
+{
+	enum lap most = LAP_ACCEPT, kind;
+
+	for (kind = LAP_ACCEPT; kind < LAPS; kind++)
+		if (laps->lap_us[kind] > laps->lap_us[most])
+			most = kind;
+	return most;
+}
+
 void
 lap_text(const struct laps *laps, char *text, size_t size)
 {
@@ -49,6 +60,12 @@ lap_text(const struct laps *laps, char *text, size_t size)
 			    names[kind],
 			    (unsigned long long)(laps->lap_us[kind] / 1000),
 			    laps->lap_calls[kind]);
+	if (len > 0)
+		return;
+	kind = longest(laps);
+	snprintf(text, size, "%s 0.%llu ms (%u)", names[kind],
+	    (unsigned long long)(laps->lap_us[kind] / 100),
+	    laps->lap_calls[kind]);
 }
 
 void

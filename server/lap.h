@@ -36,7 +36,10 @@ void lap_change(struct laps *, enum lap kind, uint64_t now);
 /* The length of the turn, which lap_text can still be asked about. */
 uint64_t lap_end(struct laps *, uint64_t now);
 
-/* "answers 61 ms (14), requests 2 ms (3)": what took a millisecond or more. */
+/*
+ * "answers 61 ms (14), requests 2 ms (3)": what took a millisecond or more, or, if
+ * nothing did, what took most: "requests 0.7 ms (3)".
+ */
 void lap_text(const struct laps *, char *text, size_t size);
 
 /* The next turn may begin. */

@@ -43,6 +43,22 @@ time_is_told_of_what_it_was_spent_on(void **state)
 }
 
 static void
+many_short_things_are_told_by_the_longest(void **state)
+{
+	struct laps laps = {0};
+	char text[128];
+
+	(void)state;
+	laps.lap_calls[LAP_DONE] = 7;
+	lap_change(&laps, LAP_EVENTS, 0);
+	lap_change(&laps, LAP_DONE, 400);
+	lap_change(&laps, LAP_TIMERS, 1399);
+	lap_end(&laps, 1500);
+	lap_text(&laps, text, sizeof(text));
+	assert_string_equal(text, "completions 0.9 ms (7)");
+}
+
+static void
 a_short_buffer_is_not_overrun(void **state)
 {
 	struct laps laps = {0};
@@ -65,6 +81,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_turn_lasts_from_its_first_change_to_its_end),
 	    cmocka_unit_test(time_is_told_of_what_it_was_spent_on),
+	    cmocka_unit_test(many_short_things_are_told_by_the_longest),
 	    cmocka_unit_test(a_short_buffer_is_not_overrun),
 	};
 
