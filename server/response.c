@@ -380,7 +380,7 @@ on_sent(struct pw_send *s)
 		worker_again(c->cn_worker, c);
 }
 
-/* Sends rs_head, then the piece's range of the file or the body. */
+/* Sends mem, then the piece's range of the file, if it has one. */
 static void
 piece_start(struct conn *c, const char *mem, size_t len)
 {
@@ -495,6 +495,15 @@ next_piece(struct conn *c)
 	return PW_SEND_AGAIN;
 }
 
+/* The memory of a listing's other pieces is not rs_head's. */
+static bool
+sends_head(const struct response *rs)
+{
+	bool listing = rs->rs_text != NULL || rs->rs_stream != NULL;
+
+	return rs->rs_send.snd_mem_len > 0 && !(rs->rs_piece > 0 && listing);
+}
+
 enum pw_send_status
 response_step(struct conn *c)
 {
@@ -511,7 +520,7 @@ response_step(struct conn *c)
 			break;
 	}
 	/* A slow client does not hold a buffer for a head it has got. */
-	if (status == PW_SEND_WANT_WRITE && rs->rs_send.snd_mem_len == 0)
+	if (status == PW_SEND_WANT_WRITE && !sends_head(rs))
 		buf_release(&rs->rs_head, &c->cn_worker->wk_bufs);
 	return status;
 }
