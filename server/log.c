@@ -39,48 +39,48 @@ log_writer(struct log *lg, unsigned i)
 bool
 log_access_on(const struct log_writer *w)
 {
-	return w->lw_streams[KIND_ACCESS].st_ring != NULL;
+	return w->lw_lanes[KIND_ACCESS].ln_ring != NULL;
 }
 
 static char *
-stream_reserve(struct stream *st, size_t len)
+lane_reserve(struct lane *ln, size_t len)
 {
 	char *p;
 
-	p = ring_reserve(st->st_ring, len);
+	p = ring_reserve(ln->ln_ring, len);
 	if (p == NULL)
 		atomic_fetch_add_explicit(
-		    &st->st_lost, 1, memory_order_relaxed);
+		    &ln->ln_lost, 1, memory_order_relaxed);
 	return p;
 }
 
 static void
-stream_commit(struct log_writer *w, struct stream *st, size_t len)
+lane_commit(struct log_writer *w, struct lane *ln, size_t len)
 {
 	bool above;
 
-	ring_commit(st->st_ring, len);
-	above = ring_above(st->st_ring, ring_size(st->st_ring) / 2);
+	ring_commit(ln->ln_ring, len);
+	above = ring_above(ln->ln_ring, ring_size(ln->ln_ring) / 2);
 	if (atomic_exchange_explicit(&w->lw_idle, false, memory_order_acq_rel))
 		log_wake(w->lw_log);
-	else if (above && !st->st_nudged)
+	else if (above && !ln->ln_nudged)
 		log_wake(w->lw_log);
-	st->st_nudged = above;
+	ln->ln_nudged = above;
 }
 
 void
 log_access(struct log_writer *w, const struct log_record *rec)
 {
-	struct stream *st = &w->lw_streams[KIND_ACCESS];
+	struct lane *ln = &w->lw_lanes[KIND_ACCESS];
 	enum log_format format = w->lw_log->lg_format;
 	char *p;
 
-	if (st->st_ring == NULL)
+	if (ln->ln_ring == NULL)
 		return;
-	p = stream_reserve(st, logline_bound(rec, format));
+	p = lane_reserve(ln, logline_bound(rec, format));
 	if (p != NULL)
-		stream_commit(
-		    w, st, logline_access(p, rec, format, w->lw_stamps));
+		lane_commit(
+		    w, ln, logline_access(p, rec, format, w->lw_stamps));
 }
 
 static void
@@ -88,7 +88,7 @@ log_message(
     struct log_writer *w, enum kind kind, const char *label, struct str text)
 {
 	char line[LOGLINE_MESSAGE], *p;
-	struct stream *st;
+	struct lane *ln;
 	int fd;
 
 	if (w == NULL) {
@@ -96,12 +96,12 @@ log_message(
 		sink_write_fd(fd, line, logline_message(line, label, text));
 		return;
 	}
-	st = &w->lw_streams[kind];
-	if (st->st_ring == NULL)
+	ln = &w->lw_lanes[kind];
+	if (ln->ln_ring == NULL)
 		return;
-	p = stream_reserve(st, LOGLINE_FIXED + 4 * text.s_len);
+	p = lane_reserve(ln, LOGLINE_FIXED + 4 * text.s_len);
 	if (p != NULL)
-		stream_commit(w, st, logline_message(p, label, text));
+		lane_commit(w, ln, logline_message(p, label, text));
 }
 
 static void __attribute__((format(printf, 4, 0)))
@@ -171,24 +171,24 @@ log_open_sinks(struct log *lg, const char *path, bool to_stdout)
 static int
 writer_init(struct log_writer *w, struct log *lg, bool notices_to_stderr)
 {
-	struct stream *st;
+	struct lane *ln;
 	int kind, error;
 
 	w->lw_log = lg;
 	atomic_init(&w->lw_idle, false);
 	for (kind = 0; kind < NKINDS; kind++) {
-		st = &w->lw_streams[kind];
-		atomic_init(&st->st_lost, 0);
-		st->st_sink = &lg->lg_sinks[kind];
+		ln = &w->lw_lanes[kind];
+		atomic_init(&ln->ln_lost, 0);
+		ln->ln_sink = &lg->lg_sinks[kind];
 		if (kind == KIND_NOTICE && notices_to_stderr)
-			st->st_sink = &lg->lg_sinks[KIND_ERROR];
-		if (st->st_sink->sk_fd == -1)
+			ln->ln_sink = &lg->lg_sinks[KIND_ERROR];
+		if (ln->ln_sink->sk_fd == -1)
 			continue;
 		if (w == log_own(lg) && kind != KIND_ERROR)
 			continue;
 		error = ring_create(
 		    kind == KIND_ACCESS ? LOG_RING_ACCESS : LOG_RING_MESSAGE,
-		    &st->st_ring);
+		    &ln->ln_ring);
 		if (error != 0)
 			return error;
 	}
@@ -236,7 +236,7 @@ log_free(struct log *lg)
 	int kind;
 
 	for (slot = 0; slot < log_slots(lg); slot++)
-		ring_destroy(&log_stream(lg, slot)->st_ring);
+		ring_destroy(&log_lane(lg, slot)->ln_ring);
 	for (kind = 0; kind < NKINDS; kind++)
 		sink_close(&lg->lg_sinks[kind]);
 	if (lg->lg_wake != -1)

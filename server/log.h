@@ -40,7 +40,8 @@ struct log_record {
 	struct str rec_agent;
 	struct str rec_host;
 	uint64_t rec_duration; /* microseconds, head complete to last byte */
-	uint64_t rec_wait; /* of it, while a disk was waited for: see conn.h */
+	uint64_t
+	    rec_wait; /* of it, while a disk was waited for: see exchange.h */
 };
 
 /*

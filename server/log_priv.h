@@ -23,11 +23,11 @@
 enum kind { KIND_ACCESS, KIND_NOTICE, KIND_ERROR, NKINDS };
 
 /* Lines on their way from one worker to one sink. */
-struct stream {
-	struct ring *st_ring; /* NULL: nobody wants them */
-	struct sink *st_sink;
-	bool st_nudged; /* the writer was told that it is half full */
-	atomic_uint_fast64_t st_lost; /* shared: worker adds, writer reads */
+struct lane {
+	struct ring *ln_ring; /* NULL: nobody wants them */
+	struct sink *ln_sink;
+	bool ln_nudged; /* the writer was told that it is half full */
+	atomic_uint_fast64_t ln_lost; /* shared: worker adds, writer reads */
 };
 
 struct log_writer {
@@ -39,7 +39,7 @@ struct log_writer {
 	 */
 	alignas(64) atomic_bool lw_idle;
 	struct log *lw_log;
-	struct stream lw_streams[NKINDS];
+	struct lane lw_lanes[NKINDS];
 	struct stamp lw_stamps[LOGLINE_STAMPS];
 };
 
@@ -58,10 +58,10 @@ struct log {
 	atomic_bool lg_want_stop;
 };
 
-static inline struct stream *
-log_stream(struct log *lg, unsigned slot)
+static inline struct lane *
+log_lane(struct log *lg, unsigned slot)
 {
-	return &lg->lg_writers[slot / NKINDS].lw_streams[slot % NKINDS];
+	return &lg->lg_writers[slot / NKINDS].lw_lanes[slot % NKINDS];
 }
 
 static inline unsigned

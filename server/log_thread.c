@@ -28,12 +28,12 @@ now_ms(void)
 }
 
 static size_t
-stream_backlog(const struct stream *st)
+lane_backlog(const struct lane *ln)
 {
 	size_t len = 0;
 
-	if (st->st_ring != NULL)
-		ring_peek(st->st_ring, &len);
+	if (ln->ln_ring != NULL)
+		ring_peek(ln->ln_ring, &len);
 	return len;
 }
 
@@ -44,7 +44,7 @@ log_backlog(struct log *lg)
 	unsigned slot;
 
 	for (slot = 0; slot < log_slots(lg); slot++)
-		sum += stream_backlog(log_stream(lg, slot));
+		sum += lane_backlog(log_lane(lg, slot));
 	return sum;
 }
 
@@ -68,14 +68,14 @@ static void
 log_flush_sink(struct log *lg, struct sink *sk)
 {
 	unsigned i, slots = log_slots(lg);
-	struct stream *st;
+	struct lane *ln;
 	bool taken;
 
 	for (i = 0; i < slots; i++) {
-		st = log_stream(lg, sk->sk_turn);
+		ln = log_lane(lg, sk->sk_turn);
 		taken = true;
-		if (st->st_sink == sk && stream_backlog(st) > 0)
-			taken = log_put(lg, sk, st->st_ring);
+		if (ln->ln_sink == sk && lane_backlog(ln) > 0)
+			taken = log_put(lg, sk, ln->ln_ring);
 		if (sk->sk_midline)
 			return;
 		sk->sk_turn = (sk->sk_turn + 1) % slots;
@@ -91,7 +91,7 @@ log_do_reopen(struct log *lg)
 	int error;
 
 	atomic_store(&lg->lg_busy, KIND_ACCESS);
-	error = sink_reopen(sk, log_stream(lg, sk->sk_turn)->st_ring);
+	error = sink_reopen(sk, log_lane(lg, sk->sk_turn)->ln_ring);
 	atomic_fetch_add(&lg->lg_beat, 1);
 	if (error != 0)
 		log_error(log_own(lg),
@@ -120,7 +120,7 @@ log_lost(struct log *lg, int kind)
 
 	for (i = 0; i < lg->lg_nwriters; i++)
 		lost += atomic_load_explicit(
-		    &lg->lg_writers[i].lw_streams[kind].st_lost,
+		    &lg->lg_writers[i].lw_lanes[kind].ln_lost,
 		    memory_order_relaxed);
 	/* Where stderr itself fails there is nobody to tell. */
 	if (kind != KIND_ERROR)
@@ -210,7 +210,7 @@ log_drain(struct log *lg)
 {
 	uint64_t now = now_ms(), deadline = now + LOG_DRAIN;
 	size_t left, before = SIZE_MAX;
-	struct stream *st;
+	struct lane *ln;
 	unsigned slot;
 
 	for (;; now = now_ms()) {
@@ -224,9 +224,9 @@ log_drain(struct log *lg)
 		log_wait(lg, LOG_NAP);
 	}
 	for (slot = 0; slot < log_slots(lg); slot++) {
-		st = log_stream(lg, slot);
-		if (stream_backlog(st) > 0)
-			sink_drop(st->st_sink, st->st_ring);
+		ln = log_lane(lg, slot);
+		if (lane_backlog(ln) > 0)
+			sink_drop(ln->ln_sink, ln->ln_ring);
 	}
 	log_report(lg, UINT64_MAX);
 	log_flush_sink(lg, &lg->lg_sinks[KIND_ERROR]);
