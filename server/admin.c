@@ -17,6 +17,7 @@
 #include "admin.h"
 #include "admin_socket.h"
 #include "listener.h"
+#include "log.h"
 
 #define MAX_HEAD (16 << 10) /* bytes */
 #define MAX_BODY (16 << 10) /* of a request that is refused anyway */
@@ -238,8 +239,10 @@ admin_create(const struct conf *conf, struct admin **out)
 	if (conf->conf_admin.la_text == NULL)
 		return 0;
 	adm = calloc(1, sizeof(*adm));
-	if (adm == NULL)
+	if (adm == NULL) {
+		log_error(NULL, "cannot start admin: %s", strerror(ENOMEM));
 		return -1;
+	}
 	adm->adm_pipe[0] = adm->adm_pipe[1] = -1;
 	*out = adm;
 	return admin_socket_bind(&conf->conf_admin, &adm->adm_socket);

@@ -59,6 +59,10 @@ build_complete(struct conf_build *b)
 	if (error == 0 && b->cb_set.set_send_path == NULL)
 		error = conf_set_top(
 		    b, key = "send_path", pw_send_path_names[0], &why);
+	if (error == 0) {
+		key = "admin";
+		error = conf_check_admin(conf, &why);
+	}
 	if (error != 0) {
 		fprintf(stderr, "pagewise: %s: %s\n", key, why.why_text);
 		return error;

@@ -141,6 +141,52 @@ conf_set_admin(struct conf_build *b, const struct top_key *key,
 	return error;
 }
 
+/* An IPv4 address as the IPv6 one that it is mapped to. */
+static struct in6_addr
+as_in6(const struct listen_addr *la)
+{
+	const struct sockaddr_in *in = (const void *)&la->la_addr;
+	const struct sockaddr_in6 *in6 = (const void *)&la->la_addr;
+	struct in6_addr mapped = {.s6_addr = {[10] = 0xff, 0xff}};
+
+	if (la->la_addr.ss_family == AF_INET6)
+		return in6->sin6_addr;
+	memcpy(&mapped.s6_addr[12], &in->sin_addr, sizeof(in->sin_addr));
+	return mapped;
+}
+
+/* "[::]" is IPv4 as well. */
+static bool
+covers(const struct listen_addr *la, const struct listen_addr *admin)
+{
+	const struct sockaddr_in *a = (const void *)&la->la_addr,
+				 *b = (const void *)&admin->la_addr;
+	struct in6_addr one = as_in6(la), other = as_in6(admin);
+
+	/* sin6_port is in the same place; port 0 is another one each time. */
+	if (a->sin_port != b->sin_port || a->sin_port == 0)
+		return false;
+	if (la->la_addr.ss_family == AF_INET && a->sin_addr.s_addr == 0)
+		return admin->la_addr.ss_family == AF_INET;
+	return IN6_IS_ADDR_UNSPECIFIED(&one) ||
+	       IN6_ARE_ADDR_EQUAL(&one, &other);
+}
+
+int
+conf_check_admin(const struct conf *conf, struct conf_why *why)
+{
+	const struct listen_addr *admin = &conf->conf_admin;
+
+	if (admin->la_text == NULL || admin->la_addr.ss_family == AF_UNIX)
+		return 0;
+	for (size_t i = 0; i < conf->conf_nlisten; i++)
+		if (covers(&conf->conf_listen[i], admin))
+			return conf_why(why, -EEXIST,
+			    "%s: the sites are there already (listen = %s)",
+			    admin->la_text, conf->conf_listen[i].la_text);
+	return 0;
+}
+
 void
 conf_clear_admin(struct conf *conf)
 {

@@ -68,6 +68,36 @@ WRONG = [
 ]
 
 
+@pytest.mark.parametrize(
+    "listen, admin, shared",
+    [
+        ("127.0.0.1:8081", "127.0.0.1:8081", True),
+        ("0.0.0.0:8081", "127.0.0.1:8081", True),
+        ("*:8081", "127.0.0.9:8081", True),
+        ("[::]:8081", "[::1]:8081", True),
+        ("[::ffff:127.0.0.1]:8081", "127.0.0.1:8081", True),
+        ("127.0.0.1:8080", "127.0.0.1:8081", False),
+        ("127.0.0.1:8081", "127.0.0.2:8081", False),
+        ("0.0.0.0:8081", "[::1]:8081", False),
+        ("127.0.0.1:8081", "[::1]:8081", False),
+        ("*:0", "127.0.0.1:0", False),
+        ("*:8081", "/run/8081", False),
+    ],
+)
+def test_admin_has_an_address_of_its_own(tmp_path, listen, admin, shared):
+    for keys in (['listen = "%s"' % listen, 'admin = "%s"' % admin],
+                 ['admin = "%s"' % admin, 'listen = "%s"' % listen]):
+        _, run = check(tmp_path, "\n".join(keys) + "\n" + SITE)
+        assert run.code == (1 if shared else 0)
+        assert not shared or run.err == (
+            "pagewise: admin: %s: the sites are there already (listen = %s)\n" % (admin, listen))
+
+
+def test_admin_and_the_default_of_listen(tmp_path):
+    _, run = check(tmp_path, 'admin = "127.0.0.1:8080"\n' + SITE)
+    assert run.code == 1 and "listen = *:8080" in run.err
+
+
 @pytest.mark.parametrize("text, line, key, cause", WRONG)
 def test_error_names_file_line_key_and_cause(tmp_path, text, line, key, cause):
     path, run = check(tmp_path, text + SITE)
