@@ -8,13 +8,6 @@
 
 #define STATUS_CUT 499 /* nginx' number for: no answer was begun */
 
-static const char body_503[] =
-    "<!DOCTYPE html>\n<html lang=\"en\"><head><title>503 Service "
-    "Unavailable</title></head>\n<body><h1>503 Service Unavailable"
-    "</h1></body></html>\n";
-
-#define BODY_503_LEN (sizeof(body_503) - 1)
-
 void
 exchange_begin(struct conn *c)
 {
@@ -74,12 +67,10 @@ status(const struct conn *c)
 static size_t
 head_len(const struct conn *c)
 {
-	size_t len = c->cn_exchange.ex_503;
+	const struct exchange *ex = &c->cn_exchange;
 
-	if (len == 0)
-		return c->cn_response.rs_head_len;
-	return c->cn_request.rq_method == METHOD_HEAD ? len
-						      : len - BODY_503_LEN;
+	return ex->ex_503 == 0 ? c->cn_response.rs_head_len
+			       : ex->ex_503 - ex->ex_503_body;
 }
 
 static void
@@ -125,21 +116,27 @@ exchange_end(struct conn *c)
 void
 exchange_503(struct conn *c)
 {
+	static const char line[] = "503 Service Unavailable";
+	struct exchange *ex = &c->cn_exchange;
 	struct worker *wk = c->cn_worker;
-	char text[400];
+	char text[256 + ERROR_PAGE], page[ERROR_PAGE];
+	size_t body = error_page(line, page);
+	bool wanted = c->cn_request.rq_method != METHOD_HEAD;
 	ssize_t n;
 	int len;
 
 	worker_time(wk);
 	len = snprintf(text, sizeof(text),
-	    "HTTP/1.1 503 Service Unavailable\r\nServer: pagewise\r\n"
+	    "HTTP/1.1 %s\r\nServer: pagewise\r\n"
 	    "Date: %s\r\nRetry-After: %u\r\n"
 	    "Content-Type: text/html; charset=utf-8\r\n"
 	    "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
-	    wk->wk_date, wk->wk_conf->conf_disk_timeout, BODY_503_LEN,
-	    c->cn_request.rq_method == METHOD_HEAD ? "" : body_503);
+	    line, wk->wk_date, wk->wk_conf->conf_disk_timeout, body,
+	    wanted ? page : "");
 	n = send(c->cn_fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	/* The answer before it may still fill the socket. */
-	if (n == len)
-		c->cn_exchange.ex_503 = (size_t)n;
+	if (n != len)
+		return;
+	ex->ex_503 = (size_t)n;
+	ex->ex_503_body = wanted ? body : 0;
 }

@@ -20,6 +20,7 @@ struct exchange {
 	uint64_t ex_waiting; /* ... but for the wait that began then */
 	uint64_t ex_counted; /* bytes sent that are in the statistics */
 	size_t ex_503;	     /* bytes of a 503 for a disk that hangs; 0: none */
+	size_t ex_503_body;  /* of them */
 };
 
 void exchange_begin(struct conn *);

@@ -133,19 +133,24 @@ head_content_range(struct conn *c, const struct range *r, off_t size)
 
 /* -------------------------------------------------------- errors and others */
 
-static void
-error_body(struct conn *c, const char *line)
+size_t
+error_page(const char *line, char text[static ERROR_PAGE])
 {
-	char body[256];
-	int len;
-
-	len = snprintf(body, sizeof(body),
+	return (size_t)snprintf(text, ERROR_PAGE,
 	    "<!DOCTYPE html>\n<html "
 	    "lang=\"en\"><head><title>%s</title></head>\n"
 	    "<body><h1>%s</h1></body></html>\n",
 	    line, line);
+}
+
+static void
+error_body(struct conn *c, const char *line)
+{
+	char body[ERROR_PAGE];
+	size_t len = error_page(line, body);
+
 	add(c, "Content-Type: text/html; charset=utf-8\r\n");
-	head_length(c, (uint64_t)len);
+	head_length(c, len);
 	head_end(c);
 	if (c->cn_request.rq_method != METHOD_HEAD)
 		add(c, body);

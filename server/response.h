@@ -47,6 +47,10 @@ void respond_listing(struct conn *, struct text *);
 /* Takes it over, with its first block; NULL: the body is not wanted (HEAD). */
 void respond_stream(struct conn *, struct stream *);
 
+/* "<!DOCTYPE html>...": the page of a status; line is its number and reason. */
+#define ERROR_PAGE 256 /* more than any needs */
+size_t error_page(const char *line, char text[static ERROR_PAGE]);
+
 /* As pw_send_step, for the answer as a whole. */
 enum pw_send_status response_step(struct conn *);
 
