@@ -163,6 +163,8 @@ roots_open(const struct conf *conf, void (*told)(void *), void *arg,
 		sr->sr_roots = rts;
 		sr->sr_path = conf->conf_sites[i].site_root;
 		sr->sr_task.tk_work = reopen_work;
+		/* Listings of clients must not keep the roots from it. */
+		sr->sr_task.tk_begun = true;
 		sr->sr_task.tk_waiter.wt_done = reopen_done;
 		if (open_one(sr) == -1)
 			return -1;
