@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "conn.h"
+#include "stream.h"
 
 #define MAX_BODY	  ((uint64_t)64 << 10) /* bytes discarded at most */
 #define REQUESTS_PER_TURN 16
@@ -67,6 +68,8 @@ cut(struct conn *c)
 	event_del(&c->cn_event);
 	if (c->cn_response.rs_send.snd_pending)
 		pw_send_cancel(&c->cn_response.rs_send);
+	if (c->cn_response.rs_stream != NULL)
+		stream_cancel(c->cn_response.rs_stream);
 	shutdown(c->cn_fd, SHUT_RDWR);
 }
 

@@ -77,6 +77,10 @@ stream_work(struct pw_task *tk)
 	struct buf *b = &st->st_buf;
 	int error;
 
+	if (atomic_load(&st->st_cancelled)) {
+		close_dir(st);
+		return -ECANCELED;
+	}
 	if (!names_room(b))
 		return -ENOMEM;
 	b->b_len = FRAME;
@@ -102,6 +106,12 @@ stream_next(struct stream *st)
 	st->st_task.tk_work = stream_work;
 	st->st_task.tk_waiter.wt_done = stream_came;
 	return pw_task_run(st->st_loop, st->st_place.pl_dev, &st->st_task);
+}
+
+void
+stream_cancel(struct stream *st)
+{
+	atomic_store(&st->st_cancelled, true);
 }
 
 static int

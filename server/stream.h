@@ -6,6 +6,8 @@
 #ifndef SERVER_STREAM_H
 #define SERVER_STREAM_H
 
+#include <stdatomic.h>
+
 #include "names.h"
 
 struct stream {
@@ -24,10 +26,14 @@ struct stream {
 	struct pw_task st_task;
 	struct buf st_buf;
 	DIR *st_dir; /* opened and closed by the pool */
+	atomic_bool st_cancelled;
 };
 
 /* 0: st_done will be called.  -errno: not. */
 int stream_next(struct stream *);
+
+/* Nobody wants the block that was asked for: -ECANCELED, if it is not being read yet. */
+void stream_cancel(struct stream *);
 
 /* Not while a block is being read.  Frees it, now or when the pool has closed. */
 void stream_close(struct stream **);

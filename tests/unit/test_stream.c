@@ -233,6 +233,33 @@ only_the_first_block_is_refused(void **state)
 	pw_file_unref(&file);
 }
 
+/* One thread, which a gate holds: the block is queued behind it. */
+static void
+a_block_that_nobody_wants_is_not_read(void **state)
+{
+	struct fixture *fx = *state;
+	struct stream *st = stream_of(fx, ".", true);
+	int fds = count_fds();
+	struct gate gt;
+
+	make_names(fx);
+	assert_int_equal(next(fx, st), 0);
+	assert_int_equal(count_fds(), fds + 1);
+	gate_shut(&gt,
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev | POOL_TASKS),
+	    fx->fx_loop);
+	came = 0;
+	assert_int_equal(stream_next(st), 0);
+	stream_cancel(st);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_int_equal(came, 1);
+	assert_int_equal(st->st_error, -ECANCELED);
+	assert_int_equal(count_fds(), fds);
+	stream_close(&st);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
+}
+
 #define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
 
 int
@@ -244,6 +271,7 @@ main(void)
 	    TEST(an_empty_directory_is_one_block, setup),
 	    TEST(what_cannot_be_opened_is_an_error, setup),
 	    TEST(what_is_given_up_is_closed_by_the_pool, setup_one_thread),
+	    TEST(a_block_that_nobody_wants_is_not_read, setup_one_thread),
 	    TEST(only_the_first_block_is_refused, setup_narrow),
 	};
 
