@@ -38,10 +38,8 @@ arrived(struct ahead *ah, struct pw_send *s, int error)
 		send_brought_in(s, ah->ah_from, ah->ah_end);
 	}
 	/* Unless it waits for another window by now, past this one. */
-	if (error == 0 && (!s->snd_pending || ah->ah_waited)) {
-		s->snd_from = ah->ah_from;
+	if (error == 0 && (!s->snd_pending || ah->ah_waited))
 		s->snd_asked = ah->ah_end;
-	}
 	if (ah->ah_waited)
 		send_pending_end(s, error);
 }

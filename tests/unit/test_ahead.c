@@ -73,6 +73,17 @@ send_up_to(struct download *dl, off_t off)
 		assert_int_not_equal(step(dl), PW_SEND_PENDING);
 }
 
+/* The first window is sent, and the device's one thread is held before the next. */
+static void
+begin_and_hold_the_next(
+    struct download *dl, struct fixture *fx, struct gate *gt)
+{
+	begin(dl, fx, "nodiskio");
+	first_window(dl);
+	gate_shut(gt, dl->dl_file->fil_device, dl->dl_fx->fx_loop);
+	send_up_to(dl, WINDOW);
+}
+
 static struct pw_loop_stats
 stats(const struct download *dl)
 {
@@ -117,10 +128,7 @@ who_comes_too_early_waits_for_it_once(void **state)
 	struct download dl;
 	struct gate gt;
 
-	begin(&dl, *state, "nodiskio");
-	first_window(&dl);
-	gate_shut(&gt, dl.dl_file->fil_device, dl.dl_fx->fx_loop);
-	send_up_to(&dl, WINDOW);
+	begin_and_hold_the_next(&dl, *state, &gt);
 	assert_int_equal(step(&dl), PW_SEND_PENDING);
 	assert_int_equal(dl.dl_xfer.xf_done, 1);
 	gate_open(&gt);
@@ -139,10 +147,7 @@ a_wait_for_it_can_be_cancelled(void **state)
 	struct download dl;
 	struct gate gt;
 
-	begin(&dl, *state, "nodiskio");
-	first_window(&dl);
-	gate_shut(&gt, dl.dl_file->fil_device, dl.dl_fx->fx_loop);
-	send_up_to(&dl, WINDOW);
+	begin_and_hold_the_next(&dl, *state, &gt);
 	assert_int_equal(step(&dl), PW_SEND_PENDING);
 	pw_send_cancel(&dl.dl_xfer.xf_send);
 	assert_int_equal(dl.dl_xfer.xf_done, 1);
@@ -160,10 +165,7 @@ who_ends_before_it_comes_leaves_it_behind(void **state)
 	struct download dl;
 	struct gate gt;
 
-	begin(&dl, *state, "nodiskio");
-	first_window(&dl);
-	gate_shut(&gt, dl.dl_file->fil_device, dl.dl_fx->fx_loop);
-	send_up_to(&dl, WINDOW);
+	begin_and_hold_the_next(&dl, *state, &gt);
 	pw_send_finish(&dl.dl_xfer.xf_send);
 	memset(&dl.dl_xfer, 0x5a, sizeof(dl.dl_xfer));
 	assert_int_equal(dl.dl_file->fil_refs, 3);
