@@ -33,7 +33,7 @@ struct replay {
 
 	int r_epoll;
 	struct conn *r_conns;
-	unsigned r_open;
+	unsigned r_open, r_connecting;
 	size_t r_next; /* target */
 	uint64_t r_start, r_answered, r_bytes, r_body;
 	struct tally r_tally;
@@ -54,6 +54,8 @@ conn_close(struct replay *r, struct conn *c)
 	if (c->c_state == CONN_DOWN)
 		return;
 	close(c->c_fd);
+	if (c->c_state == CONN_CONNECTING)
+		r->r_connecting--;
 	c->c_state = CONN_DOWN;
 	r->r_open--;
 }
@@ -67,11 +69,12 @@ conn_watch(struct replay *r, struct conn *c, int op, uint32_t events)
 		err(1, "epoll_ctl");
 }
 
+/* Those that are connecting will ask for what is left. */
 static void
 conn_open(struct replay *r, struct conn *c)
 {
 	conn_close(r, c);
-	if (r->r_next == r->r_targets.ts_n)
+	if (r->r_targets.ts_n - r->r_next <= r->r_connecting)
 		return;
 	c->c_fd = client_connect(&r->r_targets, 0, 0);
 	if (c->c_fd < 0) {
@@ -79,6 +82,7 @@ conn_open(struct replay *r, struct conn *c)
 		return;
 	}
 	c->c_state = CONN_CONNECTING;
+	r->r_connecting++;
 	r->r_open++;
 	conn_watch(r, c, EPOLL_CTL_ADD, EPOLLOUT);
 }
@@ -115,6 +119,7 @@ conn_established(struct replay *r, struct conn *c)
 		return;
 	}
 	c->c_state = CONN_BUSY;
+	r->r_connecting--;
 	conn_watch(r, c, EPOLL_CTL_MOD, EPOLLIN);
 	conn_ask(r, c);
 }
