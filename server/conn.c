@@ -33,22 +33,12 @@ bufs(struct conn *c)
 /* -------------------------------------------------------------- the end */
 
 static void
-end_exchange(struct conn *c)
-{
-	exchange_end(c);
-	static_finish(c);
-	response_finish(c);
-	buf_release(&c->cn_path, bufs(c));
-	buf_release(&c->cn_request.rq_joined, bufs(c));
-	worker_timer(c->cn_worker, c, TIMER_NONE);
-}
-
-static void
 conn_free(struct conn *c)
 {
 	struct worker *wk = c->cn_worker;
 
-	end_exchange(c);
+	exchange_free(c);
+	worker_timer(wk, c, TIMER_NONE);
 	buf_release(&c->cn_in, bufs(c));
 	if (!c->cn_dying)
 		event_del(&c->cn_event);
@@ -66,10 +56,10 @@ cut(struct conn *c)
 	exchange_end(c);
 	worker_timer(c->cn_worker, c, TIMER_NONE);
 	event_del(&c->cn_event);
-	if (c->cn_response.rs_send.snd_pending)
-		pw_send_cancel(&c->cn_response.rs_send);
-	if (c->cn_response.rs_stream != NULL)
-		stream_cancel(c->cn_response.rs_stream);
+	if (c->cn_ex->ex_response.rs_send.snd_pending)
+		pw_send_cancel(&c->cn_ex->ex_response.rs_send);
+	if (c->cn_ex->ex_response.rs_stream != NULL)
+		stream_cancel(c->cn_ex->ex_response.rs_stream);
 	shutdown(c->cn_fd, SHUT_RDWR);
 }
 
@@ -86,7 +76,7 @@ static void
 tell_disk(struct conn *c)
 {
 	struct worker *wk = c->cn_worker;
-	struct str line = c->cn_request.rq_line;
+	struct str line = c->cn_ex->ex_request.rq_line;
 
 	if (limit_tell(&wk->wk_told_disk, worker_now()))
 		log_error(wk->wk_log,
@@ -115,7 +105,7 @@ forget_input(struct conn *c)
 static void
 give_up(struct conn *c)
 {
-	struct response *rs = &c->cn_response;
+	struct response *rs = &c->cn_ex->ex_response;
 	bool lent = rs->rs_send.snd_lent;
 
 	if (rs->rs_send.snd_pending && c->cn_looks++ < DISK_LOOKS &&
@@ -202,19 +192,18 @@ discard(struct conn *c, uint64_t *limit)
 static enum next
 refuse(struct conn *c, int status)
 {
-	c->cn_request.rq_keepalive = false;
+	c->cn_ex->ex_request.rq_keepalive = false;
 	respond_error(c, status);
 	c->cn_state = CONN_SEND;
 	return NEXT_GO;
 }
 
-static void
+static bool
 begin_exchange(struct conn *c)
 {
 	worker_timer(c->cn_worker, c, TIMER_NONE);
-	c->cn_request = (struct request){0};
 	c->cn_skip = 0;
-	exchange_begin(c);
+	return exchange_begin(c);
 }
 
 /* What was received of a request line that never became a request. */
@@ -234,23 +223,24 @@ broken_line(const struct conn *c)
 static enum next
 refuse_head(struct conn *c, int status)
 {
-	begin_exchange(c);
-	c->cn_request.rq_line = broken_line(c);
+	if (!begin_exchange(c))
+		return NEXT_CLOSE;
+	c->cn_ex->ex_request.rq_line = broken_line(c);
 	return refuse(c, status);
 }
 
 static int
 find_target(struct conn *c)
 {
-	struct request *rq = &c->cn_request;
+	struct request *rq = &c->cn_ex->ex_request;
 	size_t size = rq->rq_target.s_len + 2;
 	int status;
 
-	if (!buf_reserve(&c->cn_path, bufs(c), size))
+	if (!buf_reserve(&c->cn_ex->ex_path, bufs(c), size))
 		return 503;
-	status =
-	    target_parse(rq->rq_target, c->cn_path.b_data, size, &c->cn_target);
-	if (status == 0 && c->cn_target.tgt_asterisk &&
+	status = target_parse(rq->rq_target, c->cn_ex->ex_path.b_data, size,
+	    &c->cn_ex->ex_target);
+	if (status == 0 && c->cn_ex->ex_target.tgt_asterisk &&
 	    rq->rq_method != METHOD_OPTIONS)
 		status = 400;
 	return status;
@@ -278,14 +268,14 @@ answer(struct conn *c)
 {
 	int status;
 
-	if (c->cn_request.rq_method == METHOD_OTHER) {
+	if (c->cn_ex->ex_request.rq_method == METHOD_OTHER) {
 		respond_error(c, 405);
 		return NEXT_GO;
 	}
 	status = find_target(c);
 	if (status != 0)
 		return refuse(c, status);
-	if (c->cn_request.rq_method == METHOD_OPTIONS) {
+	if (c->cn_ex->ex_request.rq_method == METHOD_OPTIONS) {
 		respond_options(c);
 		return NEXT_GO;
 	}
@@ -295,12 +285,14 @@ answer(struct conn *c)
 static enum next
 begin_request(struct conn *c)
 {
-	struct request *rq = &c->cn_request;
 	struct str head = {c->cn_in.b_data + c->cn_head.hd_skip,
 	    c->cn_head.hd_len - c->cn_head.hd_skip};
+	struct request *rq;
 	int status;
 
-	begin_exchange(c);
+	if (!begin_exchange(c))
+		return NEXT_CLOSE;
+	rq = &c->cn_ex->ex_request;
 	/* A whole request and no more: what comes next comes with an edge. */
 	if (c->cn_drained)
 		c->cn_readable = false;
@@ -395,10 +387,11 @@ next_request(struct conn *c)
 static enum next
 sent(struct conn *c)
 {
-	bool end = c->cn_response.rs_close || c->cn_worker->wk_draining;
+	bool end = c->cn_ex->ex_response.rs_close || c->cn_worker->wk_draining;
 
-	c->cn_turn_sent += response_sent(&c->cn_response);
-	end_exchange(c);
+	c->cn_turn_sent += response_sent(&c->cn_ex->ex_response);
+	exchange_free(c);
+	worker_timer(c->cn_worker, c, TIMER_NONE);
 	if (end)
 		return linger(c);
 	next_request(c);
@@ -409,7 +402,7 @@ sent(struct conn *c)
 static enum next
 await_client(struct conn *c)
 {
-	uint64_t progress = response_sent(&c->cn_response);
+	uint64_t progress = response_sent(&c->cn_ex->ex_response);
 
 	c->cn_writable = false;
 	if (c->cn_timer != TIMER_SEND || progress != c->cn_progress) {
@@ -604,8 +597,10 @@ conn_timeout(struct conn *c)
 		conn_close(c);
 		return;
 	}
-	refuse_head(c, 408);
-	conn_run(c);
+	if (refuse_head(c, 408) == NEXT_CLOSE)
+		conn_close(c);
+	else
+		conn_run(c);
 }
 
 void

@@ -15,9 +15,6 @@
 
 #include "exchange.h"
 #include "head.h"
-#include "request.h"
-#include "response.h"
-#include "static.h"
 #include "worker.h"
 
 /*
@@ -59,19 +56,15 @@ struct conn {
 		struct sockaddr_in6 in6;
 	} cn_peer;
 
-	/* the request */
+	/* the request; what is idle holds no more than this: see exchange.h */
 	struct buf cn_in; /* received, from the request's first byte on */
 	struct head cn_head;
-	struct request cn_request;
-	struct target cn_target;
-	struct buf cn_path;    /* memory of cn_target */
 	uint64_t cn_skip;      /* bytes of its body still to discard */
 	uint64_t cn_turn_sent; /* bytes of answers that this turn has ended */
 	uint64_t cn_progress;  /* bytes sent when the send timer was set */
+	uint64_t cn_rate; /* bytes/s that the client takes, or 0: see pw_send */
 
-	struct exchange cn_exchange;
-	struct lookup cn_lookup;
-	struct response cn_response;
+	struct exchange *cn_ex; /* NULL between two requests */
 };
 
 /* A connection that was accepted; fd is taken over. */

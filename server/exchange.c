@@ -2,33 +2,92 @@
  * exchange: see exchange.h.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "conn.h"
 
-#define STATUS_CUT 499 /* nginx' number for: no answer was begun */
+#define STATUS_CUT 499	/* nginx' number for: no answer was begun */
+#define LIST_MAX   4096 /* exchanges kept; the rest goes back to the system */
+
+static struct exchange *
+take(struct exchange_list *xl)
+{
+	struct exchange *ex = SLIST_FIRST(&xl->xl_free);
+
+	if (ex == NULL)
+		return malloc(sizeof(*ex));
+	SLIST_REMOVE_HEAD(&xl->xl_free, ex_free);
+	xl->xl_count--;
+	return ex;
+}
+
+static void
+give(struct exchange_list *xl, struct exchange *ex)
+{
+	if (xl->xl_count == LIST_MAX) {
+		free(ex);
+		return;
+	}
+	SLIST_INSERT_HEAD(&xl->xl_free, ex, ex_free);
+	xl->xl_count++;
+}
 
 void
+exchange_list_destroy(struct exchange_list *xl)
+{
+	struct exchange *ex;
+
+	while ((ex = SLIST_FIRST(&xl->xl_free)) != NULL) {
+		SLIST_REMOVE_HEAD(&xl->xl_free, ex_free);
+		free(ex);
+	}
+	xl->xl_count = 0;
+}
+
+bool
 exchange_begin(struct conn *c)
 {
-	c->cn_exchange = (struct exchange){
+	c->cn_ex = take(&c->cn_worker->wk_exchanges);
+	if (c->cn_ex == NULL)
+		return false;
+	*c->cn_ex = (struct exchange){
+	    .ex_conn = c,
 	    .ex_open = true,
 	    .ex_since = worker_now(),
 	    .ex_time = worker_time(c->cn_worker),
 	};
+	return true;
+}
+
+void
+exchange_free(struct conn *c)
+{
+	struct buf_list *bufs = &c->cn_worker->wk_bufs;
+	struct exchange *ex = c->cn_ex;
+
+	if (ex == NULL)
+		return;
+	exchange_end(c);
+	static_finish(c);
+	response_finish(c);
+	buf_release(&ex->ex_path, bufs);
+	buf_release(&ex->ex_request.rq_joined, bufs);
+	c->cn_ex = NULL;
+	give(&c->cn_worker->wk_exchanges, ex);
 }
 
 void
 exchange_wait(struct conn *c)
 {
 	c->cn_waiting = true;
-	c->cn_exchange.ex_waiting = worker_now();
+	c->cn_ex->ex_waiting = worker_now();
 }
 
 void
 exchange_resume(struct conn *c)
 {
-	struct exchange *ex = &c->cn_exchange;
+	struct exchange *ex = c->cn_ex;
 
 	c->cn_waiting = false;
 	ex->ex_wait += worker_now() - ex->ex_waiting;
@@ -37,15 +96,15 @@ exchange_resume(struct conn *c)
 static uint64_t
 bytes_sent(const struct conn *c)
 {
-	size_t len = c->cn_exchange.ex_503;
+	size_t len = c->cn_ex->ex_503;
 
-	return len > 0 ? len : response_sent(&c->cn_response);
+	return len > 0 ? len : response_sent(&c->cn_ex->ex_response);
 }
 
 void
 exchange_sent(struct conn *c)
 {
-	struct exchange *ex = &c->cn_exchange;
+	struct exchange *ex = c->cn_ex;
 	uint64_t sent = bytes_sent(c);
 
 	stat_add(&c->cn_worker->wk_stats.sta_sent, sent - ex->ex_counted);
@@ -55,9 +114,9 @@ exchange_sent(struct conn *c)
 static int
 status(const struct conn *c)
 {
-	const struct response *rs = &c->cn_response;
+	const struct response *rs = &c->cn_ex->ex_response;
 
-	if (c->cn_exchange.ex_503 > 0)
+	if (c->cn_ex->ex_503 > 0)
 		return 503;
 	if (rs->rs_status == 0 || (c->cn_dying && response_sent(rs) == 0))
 		return STATUS_CUT;
@@ -67,20 +126,20 @@ status(const struct conn *c)
 static size_t
 head_len(const struct conn *c)
 {
-	const struct exchange *ex = &c->cn_exchange;
+	const struct exchange *ex = c->cn_ex;
 
-	return ex->ex_503 == 0 ? c->cn_response.rs_head_len
+	return ex->ex_503 == 0 ? c->cn_ex->ex_response.rs_head_len
 			       : ex->ex_503 - ex->ex_503_body;
 }
 
 static void
 record(struct conn *c)
 {
-	const struct request *rq = &c->cn_request;
+	const struct request *rq = &c->cn_ex->ex_request;
 	uint64_t sent = bytes_sent(c), head = head_len(c);
 	struct log_record rec = {
 	    .rec_peer = &c->cn_peer.sa,
-	    .rec_time = c->cn_exchange.ex_time,
+	    .rec_time = c->cn_ex->ex_time,
 	    .rec_line = rq->rq_line,
 	    .rec_status = status(c),
 	    .rec_body = sent > head ? sent - head : 0,
@@ -88,8 +147,8 @@ record(struct conn *c)
 	    .rec_referer = rq->rq_referer,
 	    .rec_agent = rq->rq_agent,
 	    .rec_host = rq->rq_host,
-	    .rec_duration = worker_now() - c->cn_exchange.ex_since,
-	    .rec_wait = c->cn_exchange.ex_wait,
+	    .rec_duration = worker_now() - c->cn_ex->ex_since,
+	    .rec_wait = c->cn_ex->ex_wait,
 	};
 
 	log_access(c->cn_worker->wk_log, &rec);
@@ -98,7 +157,7 @@ record(struct conn *c)
 void
 exchange_end(struct conn *c)
 {
-	struct exchange *ex = &c->cn_exchange;
+	struct exchange *ex = c->cn_ex;
 	struct worker *wk = c->cn_worker;
 
 	if (!ex->ex_open)
@@ -117,11 +176,11 @@ void
 exchange_503(struct conn *c)
 {
 	static const char line[] = "503 Service Unavailable";
-	struct exchange *ex = &c->cn_exchange;
+	struct exchange *ex = c->cn_ex;
 	struct worker *wk = c->cn_worker;
 	char text[256 + ERROR_PAGE], page[ERROR_PAGE];
 	size_t body = error_page(line, page);
-	bool wanted = c->cn_request.rq_method != METHOD_HEAD;
+	bool wanted = c->cn_ex->ex_request.rq_method != METHOD_HEAD;
 	ssize_t n;
 	int len;
 

@@ -1,6 +1,7 @@
 /*
- * exchange: a request and its answer, as they are counted and logged.  A part of
- * struct conn.
+ * exchange: a request and its answer, and how they are counted and logged.  A
+ * connection has one from the end of a request's head to the end of its answer; so
+ * an idle connection costs little memory.
  */
 #ifndef SERVER_EXCHANGE_H
 #define SERVER_EXCHANGE_H
@@ -8,11 +9,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <time.h>
+
+#include "request.h"
+#include "response.h"
+#include "static.h"
 
 struct conn;
 
 struct exchange {
+	struct conn *ex_conn;
 	bool ex_open;	     /* begun, and not counted and logged yet */
 	uint64_t ex_since;   /* when its head was complete, microseconds */
 	time_t ex_time;	     /* the same, seconds since the epoch */
@@ -21,9 +28,26 @@ struct exchange {
 	uint64_t ex_counted; /* bytes sent that are in the statistics */
 	size_t ex_503;	     /* bytes of a 503 for a disk that hangs; 0: none */
 	size_t ex_503_body;  /* of them */
+
+	struct request ex_request;
+	struct target ex_target;
+	struct buf ex_path; /* memory of ex_target */
+	struct lookup ex_lookup;
+	struct response ex_response;
+
+	SLIST_ENTRY(exchange) ex_free; /* of those that are kept for later */
 };
 
-void exchange_begin(struct conn *);
+/* Those of a worker that nobody has; its thread only. */
+struct exchange_list {
+	SLIST_HEAD(, exchange) xl_free;
+	unsigned xl_count;
+};
+
+void exchange_list_destroy(struct exchange_list *);
+
+/* False: no memory. */
+bool exchange_begin(struct conn *);
 
 /* A completion is being waited for, until it has come: cn_waiting. */
 void exchange_wait(struct conn *);
@@ -34,6 +58,9 @@ void exchange_sent(struct conn *);
 
 /* When it ends, or is cut while it waits for a disk.  Does nothing if not open. */
 void exchange_end(struct conn *);
+
+/* The same, and frees it, if there is one.  Nothing may be pending. */
+void exchange_free(struct conn *);
 
 /*
  * The disk does not answer: tells the client, past its response, which what

@@ -62,26 +62,26 @@ find_status(int number)
 static void
 add(struct conn *c, const char *text)
 {
-	buf_str(&c->cn_response.rs_head, &c->cn_worker->wk_bufs, text);
+	buf_str(&c->cn_ex->ex_response.rs_head, &c->cn_worker->wk_bufs, text);
 }
 
 static void
 add_uint(struct conn *c, uint64_t number)
 {
-	buf_uint(&c->cn_response.rs_head, &c->cn_worker->wk_bufs, number);
+	buf_uint(
+	    &c->cn_ex->ex_response.rs_head, &c->cn_worker->wk_bufs, number);
 }
 
 static void
 head_begin(struct conn *c, int number)
 {
-	struct response *rs = &c->cn_response;
+	struct response *rs = &c->cn_ex->ex_response;
 	const struct status *status = find_status(number);
 
 	*rs = (struct response){
-	    .rs_send.snd_rate = rs->rs_send.snd_rate,
 	    .rs_status = number,
 	    .rs_settings = &c->cn_worker->wk_conf->conf_sites[0].site_set,
-	    .rs_close = status->close || !c->cn_request.rq_keepalive ||
+	    .rs_close = status->close || !c->cn_ex->ex_request.rq_keepalive ||
 			c->cn_worker->wk_draining ||
 			c->cn_worker->wk_conf->conf_keepalive_timeout == 0,
 	};
@@ -104,11 +104,11 @@ head_length(struct conn *c, uint64_t length)
 static void
 head_end(struct conn *c)
 {
-	struct response *rs = &c->cn_response;
+	struct response *rs = &c->cn_ex->ex_response;
 
 	if (rs->rs_close)
 		add(c, "Connection: close\r\n");
-	else if (c->cn_request.rq_http10)
+	else if (c->cn_ex->ex_request.rq_http10)
 		add(c, "Connection: keep-alive\r\n");
 	add(c, "\r\n");
 	rs->rs_head_len = rs->rs_head.b_len;
@@ -152,7 +152,7 @@ error_body(struct conn *c, const char *line)
 	add(c, "Content-Type: text/html; charset=utf-8\r\n");
 	head_length(c, len);
 	head_end(c);
-	if (c->cn_request.rq_method != METHOD_HEAD)
+	if (c->cn_ex->ex_request.rq_method != METHOD_HEAD)
 		add(c, body);
 }
 
@@ -177,17 +177,17 @@ respond_redirect(struct conn *c, struct str path)
 
 	head_begin(c, 301);
 	add(c, "Location: ");
-	head = &c->cn_response.rs_head;
+	head = &c->cn_ex->ex_response.rs_head;
 	if (buf_reserve(head, bufs, head->b_len + size))
 		head->b_len +=
 		    target_encode(path, head->b_data + head->b_len, size);
 	else
 		head->b_failed = true;
 	add(c, "/");
-	if (c->cn_target.tgt_query.s_ptr != NULL) {
+	if (c->cn_ex->ex_target.tgt_query.s_ptr != NULL) {
 		add(c, "?");
-		buf_add(head, bufs, c->cn_target.tgt_query.s_ptr,
-		    c->cn_target.tgt_query.s_len);
+		buf_add(head, bufs, c->cn_ex->ex_target.tgt_query.s_ptr,
+		    c->cn_ex->ex_target.tgt_query.s_len);
 	}
 	add(c, "\r\n");
 	error_body(c, find_status(301)->line);
@@ -218,9 +218,9 @@ respond_listing(struct conn *c, struct text *text)
 	head_listing(c);
 	head_length(c, text->tx_len);
 	head_end(c);
-	if (c->cn_request.rq_method == METHOD_HEAD)
+	if (c->cn_ex->ex_request.rq_method == METHOD_HEAD)
 		text_unref(&text);
-	c->cn_response.rs_text = text;
+	c->cn_ex->ex_response.rs_text = text;
 	start(c);
 }
 
@@ -228,10 +228,10 @@ respond_listing(struct conn *c, struct text *text)
 void
 respond_stream(struct conn *c, struct stream *st)
 {
-	struct response *rs = &c->cn_response;
+	struct response *rs = &c->cn_ex->ex_response;
 
 	head_listing(c);
-	if (c->cn_request.rq_http10)
+	if (c->cn_ex->ex_request.rq_http10)
 		rs->rs_close = true;
 	else
 		add(c, "Transfer-Encoding: chunked\r\n");
@@ -275,7 +275,7 @@ multipart_length(const struct response *rs)
 static bool
 multipart_begin(struct conn *c, const struct plan *plan, const struct repr *rp)
 {
-	struct response *rs = &c->cn_response;
+	struct response *rs = &c->cn_ex->ex_response;
 	char text[PART_MAX];
 
 	rs->rs_ranges = malloc(plan->pl_nranges * sizeof(*rs->rs_ranges));
@@ -303,7 +303,7 @@ multipart_begin(struct conn *c, const struct plan *plan, const struct repr *rp)
 static void
 whole_or_one(struct conn *c, const struct plan *plan, const struct repr *rp)
 {
-	struct response *rs = &c->cn_response;
+	struct response *rs = &c->cn_ex->ex_response;
 	struct pw_file *file = rs->rs_file;
 
 	rs->rs_one = (struct range){0, file->fil_size};
@@ -316,7 +316,7 @@ whole_or_one(struct conn *c, const struct plan *plan, const struct repr *rp)
 	}
 	head_length(c, (uint64_t)rs->rs_one.rng_len);
 	head_end(c);
-	if (c->cn_request.rq_method == METHOD_HEAD)
+	if (c->cn_ex->ex_request.rq_method == METHOD_HEAD)
 		rs->rs_nranges = 0;
 }
 
@@ -337,7 +337,8 @@ file_begin(struct conn *c, const struct plan *plan, const struct repr *rp)
 		head_end(c);
 		return true;
 	case 416:
-		head_content_range(c, NULL, c->cn_response.rs_file->fil_size);
+		head_content_range(
+		    c, NULL, c->cn_ex->ex_response.rs_file->fil_size);
 		break;
 	}
 	error_body(c, find_status(plan->pl_status)->line);
@@ -351,19 +352,19 @@ respond_file(struct conn *c, struct pw_file *file, const char *name,
 	struct worker *wk = c->cn_worker;
 	struct plan plan = {
 	    .pl_ranges = wk->wk_ranges, .pl_max = wk->wk_conf->conf_max_ranges};
-	const struct repr *rp = repr_of(file,
-	    mime_type(wk->wk_conf->conf_mime, name), c->cn_exchange.ex_time);
+	const struct repr *rp = repr_of(
+	    file, mime_type(wk->wk_conf->conf_mime, name), c->cn_ex->ex_time);
 
 	if (rp == NULL) {
 		pw_file_unref(&file);
 		respond_error(c, 503);
 		return;
 	}
-	plan_make(&plan, &c->cn_request, file->fil_size, rp->rp_etag,
-	    file->fil_mtime.tv_sec, c->cn_exchange.ex_time);
+	plan_make(&plan, &c->cn_ex->ex_request, file->fil_size, rp->rp_etag,
+	    file->fil_mtime.tv_sec, c->cn_ex->ex_time);
 	head_begin(c, plan.pl_status);
-	c->cn_response.rs_file = file;
-	c->cn_response.rs_settings = set;
+	c->cn_ex->ex_response.rs_file = file;
+	c->cn_ex->ex_response.rs_settings = set;
 	if (!file_begin(c, &plan, rp)) {
 		response_finish(c);
 		respond_error(c, 503);
@@ -377,9 +378,10 @@ respond_file(struct conn *c, struct pw_file *file, const char *name,
 static void
 on_sent(struct pw_send *s)
 {
-	struct conn *c =
-	    (struct conn *)(void *)((char *)s -
-				    offsetof(struct conn, cn_response.rs_send));
+	struct exchange *ex =
+	    (struct exchange *)(void *)((char *)s - offsetof(struct exchange,
+							ex_response.rs_send));
+	struct conn *c = ex->ex_conn;
 
 	if (conn_resumed(c))
 		worker_again(c->cn_worker, c);
@@ -389,7 +391,7 @@ on_sent(struct pw_send *s)
 static void
 piece_start(struct conn *c, const char *mem, size_t len)
 {
-	struct response *rs = &c->cn_response;
+	struct response *rs = &c->cn_ex->ex_response;
 	const struct settings *set = rs->rs_settings;
 	struct pw_send *s = &rs->rs_send;
 
@@ -400,7 +402,7 @@ piece_start(struct conn *c, const char *mem, size_t len)
 	    .snd_begun = rs->rs_sent > 0,
 	    .snd_mem = mem,
 	    .snd_mem_len = len,
-	    .snd_rate = s->snd_rate,
+	    .snd_rate = c->cn_rate,
 	    .snd_done = on_sent,
 	};
 	if (rs->rs_piece < rs->rs_nranges) {
@@ -415,10 +417,21 @@ piece_start(struct conn *c, const char *mem, size_t len)
 	pw_send_start(s);
 }
 
+/* What it has learned of the client is for the next one. */
+static void
+end_send(struct conn *c)
+{
+	struct pw_send *s = &c->cn_ex->ex_response.rs_send;
+
+	pw_send_finish(s);
+	if (s->snd_rate > 0)
+		c->cn_rate = s->snd_rate;
+}
+
 static void
 start(struct conn *c)
 {
-	struct response *rs = &c->cn_response;
+	struct response *rs = &c->cn_ex->ex_response;
 
 	piece_start(c, rs->rs_head.b_data, rs->rs_head.b_len);
 	if (rs->rs_head.b_failed)
@@ -428,7 +441,7 @@ start(struct conn *c)
 static void
 next_part(struct conn *c)
 {
-	struct response *rs = &c->cn_response;
+	struct response *rs = &c->cn_ex->ex_response;
 	char text[PART_MAX];
 
 	rs->rs_head.b_len = 0;
@@ -440,7 +453,7 @@ next_part(struct conn *c)
 static void
 block_start(struct conn *c)
 {
-	struct response *rs = &c->cn_response;
+	struct response *rs = &c->cn_ex->ex_response;
 
 	piece_start(c, rs->rs_stream->st_data, rs->rs_stream->st_len);
 	rs->rs_send.snd_error = rs->rs_stream->st_error;
@@ -461,7 +474,7 @@ on_block(struct stream *st)
 static enum pw_send_status
 next_block(struct conn *c)
 {
-	struct response *rs = &c->cn_response;
+	struct response *rs = &c->cn_ex->ex_response;
 	struct stream *st = rs->rs_stream;
 
 	if (rs->rs_piece == 1) {
@@ -482,10 +495,10 @@ next_block(struct conn *c)
 static enum pw_send_status
 next_piece(struct conn *c)
 {
-	struct response *rs = &c->cn_response;
+	struct response *rs = &c->cn_ex->ex_response;
 
 	rs->rs_sent += rs->rs_send.snd_sent;
-	pw_send_finish(&rs->rs_send);
+	end_send(c);
 	rs->rs_send.snd_sent = 0;
 	rs->rs_piece++;
 	if (rs->rs_stream != NULL)
@@ -512,7 +525,7 @@ sends_head(const struct response *rs)
 enum pw_send_status
 response_step(struct conn *c)
 {
-	struct response *rs = &c->cn_response;
+	struct response *rs = &c->cn_ex->ex_response;
 	enum pw_send_status status;
 	uint64_t turn = 0;
 	int pieces = 0;
@@ -559,7 +572,7 @@ client_left(int error)
 bool
 response_replaced(struct conn *c)
 {
-	struct response *rs = &c->cn_response;
+	struct response *rs = &c->cn_ex->ex_response;
 	int error = rs->rs_send.snd_error, status;
 
 	if (client_left(error))
@@ -581,14 +594,14 @@ response_replaced(struct conn *c)
 void
 response_finish(struct conn *c)
 {
-	struct response *rs = &c->cn_response;
+	struct response *rs = &c->cn_ex->ex_response;
 
-	pw_send_finish(&rs->rs_send);
+	end_send(c);
 	buf_release(&rs->rs_head, &c->cn_worker->wk_bufs);
 	if (rs->rs_ranges != &rs->rs_one)
 		free(rs->rs_ranges);
 	text_unref(&rs->rs_text);
 	stream_close(&rs->rs_stream);
 	pw_file_unref(&rs->rs_file);
-	*rs = (struct response){.rs_send.snd_rate = rs->rs_send.snd_rate};
+	*rs = (struct response){0};
 }

@@ -16,8 +16,9 @@ static bool find(struct conn *);
 const char *
 static_name(const struct conn *c)
 {
-	return c->cn_lookup.lk_path.b_len == 0 ? "answer"
-					       : c->cn_lookup.lk_path.b_data;
+	return c->cn_ex->ex_lookup.lk_path.b_len == 0
+		   ? "answer"
+		   : c->cn_ex->ex_lookup.lk_path.b_data;
 }
 
 static int
@@ -92,11 +93,11 @@ on_block(struct stream *st)
 static bool
 stream(struct conn *c)
 {
-	struct lookup *lk = &c->cn_lookup;
+	struct lookup *lk = &c->cn_ex->ex_lookup;
 	struct stream *st;
 	int error;
 
-	if (c->cn_request.rq_method == METHOD_HEAD) {
+	if (c->cn_ex->ex_request.rq_method == METHOD_HEAD) {
 		respond_stream(c, NULL);
 		return true;
 	}
@@ -105,7 +106,7 @@ stream(struct conn *c)
 		return fail(c, -ENOMEM);
 	st->st_loop = c->cn_worker->wk_loop;
 	st->st_place = lk->lk_listing.li_place;
-	st->st_chunked = !c->cn_request.rq_http10;
+	st->st_chunked = !c->cn_ex->ex_request.rq_http10;
 	st->st_done = on_block;
 	st->st_arg = c;
 	error = stream_next(st);
@@ -115,11 +116,11 @@ stream(struct conn *c)
 static bool
 streamed(struct conn *c)
 {
-	struct stream *st = c->cn_lookup.lk_stream;
+	struct stream *st = c->cn_ex->ex_lookup.lk_stream;
 
 	if (st->st_error != 0)
 		return fail(c, st->st_error);
-	c->cn_lookup.lk_stream = NULL;
+	c->cn_ex->ex_lookup.lk_stream = NULL;
 	respond_stream(c, st);
 	return true;
 }
@@ -127,9 +128,10 @@ streamed(struct conn *c)
 static void
 on_listing(struct listing *li)
 {
-	struct conn *c =
-	    (struct conn *)(void *)((char *)li - offsetof(struct conn,
-						     cn_lookup.lk_listing));
+	struct exchange *ex =
+	    (struct exchange *)(void *)((char *)li - offsetof(struct exchange,
+							 ex_lookup.lk_listing));
+	struct conn *c = ex->ex_conn;
 
 	if (conn_resumed(c))
 		worker_again(c->cn_worker, c);
@@ -138,7 +140,7 @@ on_listing(struct listing *li)
 static bool
 listed(struct conn *c, int error)
 {
-	struct listing *li = &c->cn_lookup.lk_listing;
+	struct listing *li = &c->cn_ex->ex_lookup.lk_listing;
 
 	if (error == -E2BIG)
 		return stream(c);
@@ -152,7 +154,7 @@ listed(struct conn *c, int error)
 static bool
 list(struct conn *c, struct place place)
 {
-	struct lookup *lk = &c->cn_lookup;
+	struct lookup *lk = &c->cn_ex->ex_lookup;
 	struct listing *li = &lk->lk_listing;
 	int error;
 
@@ -162,7 +164,7 @@ list(struct conn *c, struct place place)
 	}
 	place.pl_root = lk->lk_root;
 	place.pl_path = lk->lk_path.b_data;
-	place.pl_title = c->cn_target.tgt_path.s_ptr;
+	place.pl_title = c->cn_ex->ex_target.tgt_path.s_ptr;
 	place.pl_dotfiles = lk->lk_set->set_dotfiles;
 	/* So that whoever waits sees the change to blocks. */
 	place.pl_patience_us = c->cn_worker->wk_timeouts[TIMER_DISK] / 2;
@@ -182,7 +184,7 @@ list(struct conn *c, struct place place)
 static bool
 next_name(struct conn *c)
 {
-	struct lookup *lk = &c->cn_lookup;
+	struct lookup *lk = &c->cn_ex->ex_lookup;
 	char *index = NULL;
 
 	if (lk->lk_set->set_index != NULL)
@@ -204,7 +206,7 @@ next_name(struct conn *c)
 static bool
 wants_dir(const struct conn *c)
 {
-	struct str path = c->cn_target.tgt_path;
+	struct str path = c->cn_ex->ex_target.tgt_path;
 
 	return path.s_ptr[path.s_len - 1] == '/';
 }
@@ -212,7 +214,7 @@ wants_dir(const struct conn *c)
 static bool
 found(struct conn *c, struct pw_file *file)
 {
-	struct lookup *lk = &c->cn_lookup;
+	struct lookup *lk = &c->cn_ex->ex_lookup;
 	enum pw_file_type type = file->fil_type;
 	const struct place place = {
 	    .pl_dev = file->fil_dev,
@@ -231,7 +233,7 @@ found(struct conn *c, struct pw_file *file)
 	if (type == PW_FILE_DIRECTORY && wants_dir(c))
 		return next_name(c);
 	if (type == PW_FILE_DIRECTORY)
-		respond_redirect(c, c->cn_target.tgt_path);
+		respond_redirect(c, c->cn_ex->ex_target.tgt_path);
 	else
 		respond_error(c, lk->lk_dir ? 404 : 403);
 	return true;
@@ -240,7 +242,7 @@ found(struct conn *c, struct pw_file *file)
 static bool
 not_found(struct conn *c, int error)
 {
-	struct lookup *lk = &c->cn_lookup;
+	struct lookup *lk = &c->cn_ex->ex_lookup;
 
 	if (wants_dir(c) && !lk->lk_dir && status_of(error) == 404)
 		return next_name(c);
@@ -251,19 +253,20 @@ not_found(struct conn *c, int error)
 static bool
 look(struct conn *c, int error)
 {
-	struct pw_file *file = c->cn_lookup.lk_open.op_file;
+	struct pw_file *file = c->cn_ex->ex_lookup.lk_open.op_file;
 
-	c->cn_lookup.lk_open.op_file = NULL;
+	c->cn_ex->ex_lookup.lk_open.op_file = NULL;
 	return error == 0 ? found(c, file) : not_found(c, error);
 }
 
 static void
 on_open(struct pw_waiter *w)
 {
-	struct conn *c =
-	    (struct conn *)(void *)((char *)w -
-				    offsetof(struct conn,
-					cn_lookup.lk_open.op_waiter));
+	struct exchange *ex =
+	    (struct exchange *)(void *)((char *)w -
+					offsetof(struct exchange,
+					    ex_lookup.lk_open.op_waiter));
+	struct conn *c = ex->ex_conn;
 
 	if (conn_resumed(c))
 		worker_again(c->cn_worker, c);
@@ -273,7 +276,7 @@ on_open(struct pw_waiter *w)
 static bool
 made_room(struct conn *c, int error)
 {
-	struct lookup *lk = &c->cn_lookup;
+	struct lookup *lk = &c->cn_ex->ex_lookup;
 
 	if (!no_descriptor(error) || lk->lk_made_room)
 		return false;
@@ -284,7 +287,7 @@ made_room(struct conn *c, int error)
 static bool
 find(struct conn *c)
 {
-	struct lookup *lk = &c->cn_lookup;
+	struct lookup *lk = &c->cn_ex->ex_lookup;
 	int error;
 
 	if (lk->lk_path.b_failed)
@@ -302,18 +305,19 @@ find(struct conn *c)
 bool
 static_begin(struct conn *c)
 {
-	struct lookup *lk = &c->cn_lookup;
-	struct str path = c->cn_target.tgt_path, host = c->cn_request.rq_host;
+	struct lookup *lk = &c->cn_ex->ex_lookup;
+	struct str path = c->cn_ex->ex_target.tgt_path,
+		   host = c->cn_ex->ex_request.rq_host;
 	const struct conf *conf = c->cn_worker->wk_conf;
 	const struct site *site;
 
 	*lk = (struct lookup){0};
-	if (c->cn_target.tgt_host.s_ptr != NULL)
-		host = c->cn_target.tgt_host;
+	if (c->cn_ex->ex_target.tgt_host.s_ptr != NULL)
+		host = c->cn_ex->ex_target.tgt_host;
 	site = conf_site(conf, host.s_ptr, host.s_len);
 	lk->lk_root = c->cn_worker->wk_roots[site - conf->conf_sites];
 	lk->lk_set = conf_settings(site, path.s_ptr, path.s_len);
-	if (c->cn_target.tgt_dotfile && !lk->lk_set->set_dotfiles)
+	if (c->cn_ex->ex_target.tgt_dotfile && !lk->lk_set->set_dotfiles)
 		return fail(c, -ENOENT);
 	buf_add(&lk->lk_path, &c->cn_worker->wk_bufs, path.s_ptr + 1,
 	    path.s_len - 1);
@@ -327,7 +331,7 @@ static_begin(struct conn *c)
 bool
 static_continue(struct conn *c)
 {
-	struct lookup *lk = &c->cn_lookup;
+	struct lookup *lk = &c->cn_ex->ex_lookup;
 	int error = lk->lk_open.op_waiter.wt_error;
 
 	if (lk->lk_stream != NULL)
@@ -340,7 +344,7 @@ static_continue(struct conn *c)
 void
 static_finish(struct conn *c)
 {
-	struct lookup *lk = &c->cn_lookup;
+	struct lookup *lk = &c->cn_ex->ex_lookup;
 
 	text_unref(&lk->lk_listing.li_text);
 	stream_close(&lk->lk_stream);

@@ -15,6 +15,7 @@
 #include "buf.h"
 #include "conf.h"
 #include "date.h"
+#include "exchange.h"
 #include "lap.h"
 #include "limit.h"
 #include "log.h"
@@ -69,6 +70,7 @@ struct worker {
 	struct stats wk_stats; /* any thread reads */
 
 	struct buf_list wk_bufs;
+	struct exchange_list wk_exchanges;
 	struct range *wk_ranges; /* scratch, conf_max_ranges long */
 	uint64_t wk_boundary;	 /* for multipart/byteranges */
 	time_t wk_time;

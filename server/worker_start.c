@@ -179,6 +179,7 @@ worker_destroy(struct worker **wkp)
 		close(wk->wk_pipe[1]);
 	}
 	buf_list_destroy(&wk->wk_bufs);
+	exchange_list_destroy(&wk->wk_exchanges);
 	free(wk->wk_ranges);
 	free(wk);
 }
