@@ -25,7 +25,6 @@ struct entry {
 	struct pw_loop *en_loop;
 	struct pw_root *en_root; /* one reference */
 	struct pw_file *en_file; /* NULL until the first time it was opened */
-	uint64_t en_checked;
 	uint64_t en_used;
 	enum os_resolve en_resolve; /* how the pool looks it up */
 	bool en_opening; /* a job is out: not on fc_lru, not counted */
@@ -224,17 +223,17 @@ static int
 entry_install(struct pw_loop *lp, struct entry *en, const struct found *fnd,
     uint64_t now_us)
 {
-	struct pw_file *file;
+	struct pw_file *file = en->en_file;
 	int error;
 
-	en->en_checked = now_us;
-	if (fnd->fnd_same)
-		return 0;
-	error = file_create(lp, fnd, &file);
-	if (error != 0)
-		return error;
-	pw_file_unref(&en->en_file);
-	en->en_file = file;
+	if (file == NULL || !fnd->fnd_same) {
+		error = file_create(lp, fnd, &file);
+		if (error != 0)
+			return error;
+		pw_file_unref(&en->en_file);
+		en->en_file = file;
+	}
+	file->fil_checked = now_us;
 	return 0;
 }
 
@@ -428,7 +427,7 @@ pw_file_open(struct pw_loop *lp, struct pw_root *rt, const char *path,
 		entry_used(lp->lp_files, en, now_us);
 		if (en->en_opening)
 			return open_wait(en, op);
-		if (now_us < en->en_checked + CACHE_FRESH_US &&
+		if (now_us < en->en_file->fil_checked + CACHE_FRESH_US &&
 		    !en->en_file->fil_stale)
 			return open_give(en, op);
 	}

@@ -68,6 +68,12 @@ int os_cachestat(int fd, off_t off, size_t len);
 /* Is the byte in memory?  1, 0 or -errno.  A 0 may start I/O: resident.c */
 int os_nowait(int fd, off_t off);
 
+/*
+ * How much was read, 0 at the end of the file, or -errno.  wait: false: what is in
+ * memory, -EAGAIN if that is nothing; what os_nowait may start it may start as well.
+ */
+long os_read(int fd, off_t off, void *to, size_t len, bool wait);
+
 /* As os_cachestat, on a mapping of the whole file. */
 int os_mincore(void *map, off_t off, size_t len);
 void *os_map(int fd, off_t off, size_t len); /* NULL: no */

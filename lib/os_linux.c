@@ -273,16 +273,26 @@ os_cachestat(int fd, off_t off, size_t len)
 	return cs.cache >= last - first + 1;
 }
 
+long
+os_read(int fd, off_t off, void *to, size_t len, bool wait)
+{
+	struct iovec iov = {to, len};
+	ssize_t n;
+
+	n = preadv2(fd, &iov, 1, off, wait ? 0 : RWF_NOWAIT);
+	return n == -1 ? -errno : n;
+}
+
 int
 os_nowait(int fd, off_t off)
 {
 	char byte;
-	struct iovec iov = {&byte, 1};
+	long n = os_read(fd, off, &byte, 1, false);
 
 	/* 0 is the end of the file: sendfile will say so without waiting. */
-	if (preadv2(fd, &iov, 1, off, RWF_NOWAIT) >= 0)
+	if (n >= 0)
 		return 1;
-	return errno == EAGAIN ? 0 : -errno;
+	return n == -EAGAIN ? 0 : (int)n;
 }
 
 int

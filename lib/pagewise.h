@@ -156,6 +156,7 @@ struct pw_file {
 	struct timespec fil_ctime;
 	uint64_t fil_ino;
 	uint64_t fil_dev;
+	uint64_t fil_checked; /* when it was last found where its path leads */
 	/* The caller's: set it once, fil_free is called with the last reference. */
 	void *fil_user;
 	void (*fil_user_free)(void *);
@@ -197,6 +198,15 @@ int pw_file_open(struct pw_loop *, struct pw_root *, const char *path,
     uint64_t now_us, struct pw_open *op);
 void pw_file_ref(struct pw_file *);
 void pw_file_unref(struct pw_file **);
+
+/*
+ * Copies len bytes from off on, if they are in memory; never waits for the disk.
+ *   0        all are there
+ *   -EAGAIN  not all are in memory, or there is no way to ask
+ *   -ESTALE  the file has become shorter (see fil_stale)
+ *   -EIO, ... as pread(2)
+ */
+int pw_file_copy(struct pw_file *, off_t off, void *to, size_t len);
 
 /*
  * Runs tk_work on the pool's threads for a device (fil_dev), then wt_done on the

@@ -10,6 +10,7 @@
  * before through this descriptor, because their block map is in memory then.
  * fil_mapped has a bit for each such piece.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "loop.h"
@@ -47,21 +48,19 @@ sample(const struct pw_file *file, off_t off, off_t len)
 	return os_nowait(file->fil_fd, end - 1) == 1;
 }
 
+/* May preadv2(RWF_NOWAIT) be asked about the range? */
 static bool
-ask_nowait(struct pw_file *file, off_t off, off_t len)
+innocent(struct pw_file *file, off_t off, off_t len)
 {
 	int present;
 
 	if (file->fil_cachestat) {
 		present = os_cachestat(file->fil_fd, off, (size_t)len);
-		if (present < 0)
-			file->fil_cachestat = false;
-		else if (present == 0)
-			return false;
+		if (present >= 0)
+			return present == 1;
+		file->fil_cachestat = false;
 	}
-	if (!file->fil_cachestat && !mapped(file, off, len))
-		return false;
-	return sample(file, off, len);
+	return mapped(file, off, len);
 }
 
 /* Without a map there is no way to ask. */
@@ -84,7 +83,7 @@ ask(struct pw_file *file, off_t off, off_t len)
 	case OS_ASK_NEVER_COLD:
 		return true;
 	case OS_ASK_NOWAIT:
-		return ask_nowait(file, off, len);
+		return innocent(file, off, len) && sample(file, off, len);
 	case OS_ASK_MINCORE:
 		return ask_mincore(file, off, len);
 	case OS_ASK_FETCH:
@@ -114,6 +113,37 @@ resident_ask(struct pw_file *file, off_t off, off_t len)
 		file->fil_known_at = now;
 	}
 	return true;
+}
+
+/* What is behind the end is not in memory either. */
+static int
+why_not(const struct pw_file *file, off_t end)
+{
+	struct stat st;
+
+	if (!resident_can_ask(file) || fstat(file->fil_fd, &st) == -1)
+		return -EAGAIN;
+	return st.st_size < end ? -ESTALE : -EAGAIN;
+}
+
+int
+pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
+{
+	bool nowait = file->fil_ask == OS_ASK_NOWAIT;
+	char *next = to;
+	long n;
+
+	if (len == 0)
+		return 0;
+	if (nowait ? !innocent(file, off, (off_t)len)
+		   : !resident_ask(file, off, (off_t)len))
+		return why_not(file, off + (off_t)len);
+	for (; len > 0; next += n, off += n, len -= (size_t)n) {
+		n = os_read(file->fil_fd, off, next, len, !nowait);
+		if (n <= 0)
+			return n == 0 ? -ESTALE : (int)n;
+	}
+	return 0;
 }
 
 void

@@ -84,6 +84,31 @@ an_unchanged_file_stays_the_same_one(void **state)
 		assert_ptr_equal(peek(fx, "f", now + i * SECOND), file);
 }
 
+/* By the pool it is the clock's time when the answer came. */
+static void
+a_file_knows_when_it_was_last_looked_up(void **state)
+{
+	struct fixture *fx = *state;
+	uint64_t now = loop_now();
+	const struct pw_file *file;
+
+	make_file(fx, "f", SIZE);
+	file = peek(fx, "f", now);
+	if (fx->fx_root->rt_cached)
+		assert_int_equal(file->fil_checked, now);
+	now = file->fil_checked;
+	peek(fx, "f", now + SECOND / 2);
+	assert_int_equal(file->fil_checked, now);
+	if (fx->fx_root->rt_cached) {
+		peek(fx, "f", now + SECOND);
+		assert_int_equal(file->fil_checked, now + SECOND);
+	}
+	fx->fx_root->rt_cached = false;
+	now = loop_now();
+	peek(fx, "f", now + 5 * SECOND);
+	assert_in_range(file->fil_checked, now, loop_now());
+}
+
 static void
 whatever_stat_tells_apart_is_changed(void **state)
 {
@@ -416,6 +441,7 @@ main(void)
 	    TEST(a_file_has_what_stat_says, setup),
 	    TEST(within_a_second_nothing_is_looked_up, setup),
 	    TEST(an_unchanged_file_stays_the_same_one, setup),
+	    TEST(a_file_knows_when_it_was_last_looked_up, setup),
 	    TEST(whatever_stat_tells_apart_is_changed, setup),
 	    TEST(a_changed_size_is_noticed_after_a_second, setup),
 	    TEST(a_changed_time_is_noticed_after_a_second, setup),

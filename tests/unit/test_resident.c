@@ -282,6 +282,127 @@ shared_memory_is_never_cold(void **state)
 	pw_file_unref(&file);
 }
 
+/* ------------------------------------------------------------------- copies */
+
+static bool
+is_copied(struct pw_file *file, off_t off, size_t len)
+{
+	char *data = malloc(len), *expected = malloc(len);
+	bool yes;
+
+	assert_non_null(data);
+	assert_non_null(expected);
+	fill(expected, off, len);
+	yes = pw_file_copy(file, off, data, len) == 0 &&
+	      memcmp(data, expected, len) == 0;
+	free(expected);
+	free(data);
+	return yes;
+}
+
+static int
+copy_error(struct pw_file *file, off_t off, size_t len)
+{
+	char *data = malloc(len + 1);
+	int error = pw_file_copy(file, off, data, len);
+
+	free(data);
+	return error;
+}
+
+static void
+what_is_in_memory_is_copied(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	void *held;
+
+	skip_unless(fx, NEED_NOWAIT | NEED_LOCK);
+	file = new_file(fx, "f", (size_t)SIZE);
+	held = hold(file->fil_fd, (size_t)SIZE);
+	fetch(fx, file, 0, SIZE);
+	assert_true(is_copied(file, 0, (size_t)SIZE));
+	assert_true(is_copied(file, SIZE - 1, 1));
+	assert_true(is_copied(file, 4095, 2));
+	assert_true(is_copied(file, PIECE + 1, (size_t)PIECE));
+	assert_int_equal(copy_error(file, 0, 0), 0);
+	file->fil_cachestat = false;
+	assert_int_equal(copy_error(file, 0, 1), -EAGAIN);
+	fetch(fx, file, 0, SIZE);
+	assert_true(is_copied(file, 0, (size_t)SIZE));
+	file->fil_ask = OS_ASK_MINCORE;
+	assert_true(is_copied(file, 0, (size_t)SIZE));
+	let_go(held, (size_t)SIZE);
+	pw_file_unref(&file);
+}
+
+/* Nor is it brought in. */
+static void
+what_is_not_in_memory_is_not_copied(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	int i;
+
+	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT | NEED_CACHESTAT);
+	file = cold_file(fx);
+	for (i = 0; i < 3; i++) {
+		file->fil_cachestat = i == 0;
+		file->fil_ask = i == 2 ? OS_ASK_MINCORE : OS_ASK_NOWAIT;
+		assert_int_equal(copy_error(file, 0, (size_t)SIZE), -EAGAIN);
+		assert_int_equal(copy_error(file, PIECE, 1), -EAGAIN);
+	}
+	usleep(20000);
+	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
+	pw_file_unref(&file);
+}
+
+static void
+a_range_with_a_hole_is_not_copied(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_CACHESTAT);
+	file = cold_file(fx);
+	read_in(file->fil_fd, 0, 5 * 4096);
+	read_in(file->fil_fd, 6 * 4096, (size_t)PIECE);
+	assert_int_equal(copy_error(file, 0, (size_t)PIECE), -EAGAIN);
+	assert_int_equal(copy_error(file, 4 * 4096 + 4095, 2), -EAGAIN);
+	pw_file_unref(&file);
+}
+
+static void
+what_cannot_be_asked_is_not_copied(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+
+	fetch(fx, file, 0, SIZE);
+	file->fil_ask = OS_ASK_FETCH;
+	assert_int_equal(copy_error(file, 0, 1), -EAGAIN);
+	pw_file_unref(&file);
+}
+
+static void
+a_copy_beyond_the_end_says_that_the_file_is_shorter(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_NOWAIT);
+	file = new_file(fx, "f", (size_t)SIZE);
+	fetch(fx, file, 0, SIZE);
+	assert_int_equal(truncate(path_in(fx, "f"), PIECE + 1), 0);
+	assert_int_equal(copy_error(file, PIECE, 2), -ESTALE);
+	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -ESTALE);
+	assert_int_equal(copy_error(file, 3 * PIECE, 1), -ESTALE);
+	file->fil_ask = OS_ASK_NEVER_COLD;
+	assert_int_equal(copy_error(file, PIECE, 2), -ESTALE);
+	assert_true(is_copied(file, 0, (size_t)PIECE + 1));
+	pw_file_unref(&file);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -301,6 +422,11 @@ main(void)
 	    TEST(a_yes_for_a_file_that_is_given_back_does_not_hold),
 	    TEST(asking_about_a_cold_file_of_ours_brings_nothing_in),
 	    TEST(shared_memory_is_never_cold),
+	    TEST(what_is_in_memory_is_copied),
+	    TEST(what_is_not_in_memory_is_not_copied),
+	    TEST(a_range_with_a_hole_is_not_copied),
+	    TEST(what_cannot_be_asked_is_not_copied),
+	    TEST(a_copy_beyond_the_end_says_that_the_file_is_shorter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
