@@ -34,6 +34,7 @@ static const struct option options[] = {
     {"send-path", required_argument, NULL, OPT_KEY},
     {"readahead", required_argument, NULL, OPT_KEY},
     {"cache", required_argument, NULL, OPT_KEY},
+    {"hot-set", required_argument, NULL, OPT_KEY},
     {"access-log", required_argument, NULL, OPT_KEY},
     {"log-format", required_argument, NULL, OPT_KEY},
     {"stall-log", required_argument, NULL, OPT_KEY},
@@ -70,6 +71,7 @@ print_help(void)
 	    "    --readahead auto|0|SIZE  window to fetch from disk, 64K to"
 	    " 64M\n"
 	    "    --cache keep|drop|auto   what becomes of fetched pages\n"
+	    "    --hot-set SIZE           memory for ready answers; 0: none\n"
 	    "    --access-log FILE|-|off  where requests are logged\n"
 	    "    --log-format combined|json\n"
 	    "    --stall-log MS           tell of turns of a loop this long;"

@@ -201,6 +201,7 @@ static const struct top_key top_keys[] = {
     NUMBER("max_target_size", conf_max_target, 64, M, conf_size),
     NUMBER("max_fields", conf_max_fields, 1, 1024, conf_number),
     NUMBER("max_ranges", conf_max_ranges, 1, 1024, conf_number),
+    NUMBER("hot_set", conf_hot_set, 0, (uint64_t)64 << 30, conf_size),
     NUMBER("open_files", conf_open_files, 16, 1000000, conf_number),
 };
 

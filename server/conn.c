@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "conn.h"
+#include "shortcut.h"
 #include "stream.h"
 
 #define MAX_BODY	  ((uint64_t)64 << 10) /* bytes discarded at most */
@@ -189,6 +190,15 @@ discard(struct conn *c, uint64_t *limit)
 
 /* -------------------------------------------------------------- requests */
 
+/* An answer has ended; those who have had a share give way, if they would go on. */
+static enum next
+ended(const struct conn *c)
+{
+	bool more = c->cn_in.b_len > 0 || c->cn_readable;
+
+	return more && c->cn_turn_sent > CONN_SHARE ? NEXT_AGAIN : NEXT_GO;
+}
+
 static enum next
 refuse(struct conn *c, int status)
 {
@@ -288,6 +298,7 @@ begin_request(struct conn *c)
 	struct str head = {c->cn_in.b_data + c->cn_head.hd_skip,
 	    c->cn_head.hd_len - c->cn_head.hd_skip};
 	struct request *rq;
+	enum next next;
 	int status;
 
 	if (!begin_exchange(c))
@@ -304,7 +315,34 @@ begin_request(struct conn *c)
 	if (rq->rq_expect.s_ptr != NULL && rq->rq_body > 0)
 		rq->rq_keepalive = false;
 	c->cn_state = CONN_SEND;
-	return answer(c);
+	next = answer(c);
+	if (rq->rq_keepalive)
+		shortcut_learn(c, head);
+	return next;
+}
+
+/* NEXT_WAIT: there is none, and nothing has changed. */
+static enum next
+answer_known(struct conn *c)
+{
+	if (c->cn_head.hd_scanned > 0 || c->cn_in.b_len == 0 ||
+	    !c->cn_writable || c->cn_worker->wk_draining)
+		return NEXT_WAIT;
+	switch (shortcut_run(c)) {
+	case SHORTCUT_NONE:
+		return NEXT_WAIT;
+	case SHORTCUT_FAILED:
+		return NEXT_CLOSE;
+	case SHORTCUT_BEGUN:
+		c->cn_state = CONN_SEND;
+		break;
+	case SHORTCUT_SENT:
+		break;
+	}
+	worker_timer(c->cn_worker, c, TIMER_NONE);
+	if (c->cn_drained)
+		c->cn_readable = false;
+	return ended(c);
 }
 
 /* Nothing is held while a client thinks. */
@@ -343,7 +381,10 @@ read_request(struct conn *c)
 	const struct head_limits limits = {
 	    conf->conf_max_head, conf->conf_max_target, conf->conf_max_fields};
 	int status = HEAD_MORE;
+	enum next next = answer_known(c);
 
+	if (next != NEXT_WAIT)
+		return next;
 	if (c->cn_in.b_len > c->cn_head.hd_scanned)
 		status = head_check(
 		    c->cn_in.b_data, c->cn_in.b_len, &limits, &c->cn_head);
@@ -395,7 +436,7 @@ sent(struct conn *c)
 	if (end)
 		return linger(c);
 	next_request(c);
-	return c->cn_turn_sent > CONN_SHARE ? NEXT_AGAIN : NEXT_GO;
+	return ended(c);
 }
 
 /* The client must take something in each stretch of send_timeout. */

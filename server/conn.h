@@ -62,6 +62,7 @@ struct conn {
 	uint64_t cn_skip;      /* bytes of its body still to discard */
 	uint64_t cn_turn_sent; /* bytes of answers that this turn has ended */
 	uint64_t cn_progress;  /* bytes sent when the send timer was set */
+	const struct fields *cn_fields; /* the last ones, or NULL */
 	uint64_t cn_rate; /* bytes/s that the client takes, or 0: see pw_send */
 
 	struct exchange *cn_ex; /* NULL between two requests */

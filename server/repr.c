@@ -48,7 +48,7 @@ repr_create(const struct pw_file *file, const char *type, time_t now)
 	return rp;
 }
 
-const struct repr *
+struct repr *
 repr_of(struct pw_file *file, const char *type, time_t now)
 {
 	struct repr *rp = file->fil_user;

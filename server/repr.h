@@ -20,6 +20,7 @@ struct repr {
 	size_t rp_len;
 	size_t rp_validators; /* the lines behind Content-Type begin here */
 	bool rp_future;	      /* modified later than now: not kept */
+	unsigned rp_asked;    /* how often it was, for hot.h */
 	char rp_tag[80];
 	char rp_lines[REPR_LINES]; /* Content-Type, Last-Modified, ... */
 };
@@ -33,6 +34,6 @@ struct repr {
  * modification time kept.  Last-Modified is never later than now (RFC 9110,
  * 8.8.2.1).
  */
-const struct repr *repr_of(struct pw_file *, const char *type, time_t now);
+struct repr *repr_of(struct pw_file *, const char *type, time_t now);
 
 #endif

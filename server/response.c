@@ -11,6 +11,7 @@
 #include "plan.h"
 #include "repr.h"
 #include "response.h"
+#include "shortcut.h"
 #include "stream.h"
 
 #define ALLOW	 "Allow: GET, HEAD, OPTIONS\r\n"
@@ -86,9 +87,13 @@ head_begin(struct conn *c, int number)
 			c->cn_worker->wk_conf->conf_keepalive_timeout == 0,
 	};
 	worker_time(c->cn_worker);
-	add(c, "HTTP/1.1 ");
-	add(c, status->line);
-	add(c, "\r\nServer: pagewise\r\nDate: ");
+	if (number == 200)
+		add(c, RESPONSE_BEGIN);
+	else {
+		add(c, "HTTP/1.1 ");
+		add(c, status->line);
+		add(c, "\r\nServer: pagewise\r\nDate: ");
+	}
 	add(c, c->cn_worker->wk_date);
 	add(c, "\r\n");
 }
@@ -220,6 +225,9 @@ respond_listing(struct conn *c, struct text *text)
 	head_end(c);
 	if (c->cn_ex->ex_request.rq_method == METHOD_HEAD)
 		text_unref(&text);
+	else
+		c->cn_ex->ex_response.rs_body =
+		    (struct str){text->tx_data, text->tx_len};
 	c->cn_ex->ex_response.rs_text = text;
 	start(c);
 }
@@ -301,6 +309,16 @@ multipart_begin(struct conn *c, const struct plan *plan, const struct repr *rp)
 }
 
 static void
+from_memory(struct response *rs)
+{
+	const struct hot_answer *ha = rs->rs_ready;
+
+	rs->rs_body.s_ptr = ha->ha_text + ha->ha_head + rs->rs_one.rng_off;
+	rs->rs_body.s_len = (size_t)rs->rs_one.rng_len;
+	rs->rs_nranges = 0;
+}
+
+static void
 whole_or_one(struct conn *c, const struct plan *plan, const struct repr *rp)
 {
 	struct response *rs = &c->cn_ex->ex_response;
@@ -318,6 +336,8 @@ whole_or_one(struct conn *c, const struct plan *plan, const struct repr *rp)
 	head_end(c);
 	if (c->cn_ex->ex_request.rq_method == METHOD_HEAD)
 		rs->rs_nranges = 0;
+	else if (rs->rs_ready != NULL)
+		from_memory(rs);
 }
 
 static bool
@@ -352,7 +372,8 @@ respond_file(struct conn *c, struct pw_file *file, const char *name,
 	struct worker *wk = c->cn_worker;
 	struct plan plan = {
 	    .pl_ranges = wk->wk_ranges, .pl_max = wk->wk_conf->conf_max_ranges};
-	const struct repr *rp = repr_of(
+	struct hot_answer *ready = shortcut_find(c, file);
+	struct repr *rp = repr_of(
 	    file, mime_type(wk->wk_conf->conf_mime, name), c->cn_ex->ex_time);
 
 	if (rp == NULL) {
@@ -365,11 +386,15 @@ respond_file(struct conn *c, struct pw_file *file, const char *name,
 	head_begin(c, plan.pl_status);
 	c->cn_ex->ex_response.rs_file = file;
 	c->cn_ex->ex_response.rs_settings = set;
+	if (ready != NULL)
+		hot_ref(c->cn_ex->ex_response.rs_ready = ready);
 	if (!file_begin(c, &plan, rp)) {
 		response_finish(c);
 		respond_error(c, 503);
 		return;
 	}
+	if (ready == NULL)
+		shortcut_offer(c, file, rp);
 	start(c);
 }
 
@@ -413,7 +438,7 @@ piece_start(struct conn *c, const char *mem, size_t len)
 		s->snd_cache = set->set_cache;
 		s->snd_more = rs->rs_nranges > 1;
 	} else if (rs->rs_piece == 0)
-		s->snd_more = rs->rs_text != NULL || rs->rs_stream != NULL;
+		s->snd_more = rs->rs_body.s_len > 0 || rs->rs_stream != NULL;
 	pw_send_start(s);
 }
 
@@ -434,6 +459,34 @@ start(struct conn *c)
 	struct response *rs = &c->cn_ex->ex_response;
 
 	piece_start(c, rs->rs_head.b_data, rs->rs_head.b_len);
+	if (rs->rs_head.b_failed)
+		rs->rs_send.snd_error = -ENOMEM;
+}
+
+void
+respond_ready(struct conn *c, struct hot_answer *ha, size_t sent)
+{
+	struct response *rs = &c->cn_ex->ex_response;
+	size_t body = sent > ha->ha_head ? sent - ha->ha_head : 0;
+
+	*rs = (struct response){
+	    .rs_status = 200,
+	    .rs_settings = &c->cn_worker->wk_conf->conf_sites[0].site_set,
+	    .rs_head_len = ha->ha_head,
+	    .rs_ready = ha,
+	    .rs_body = {ha->ha_text + ha->ha_head, ha->ha_len - ha->ha_head},
+	    .rs_sent = sent,
+	};
+	hot_ref(ha);
+	if (sent >= ha->ha_head && body < rs->rs_body.s_len) {
+		rs->rs_piece = 1;
+		piece_start(
+		    c, rs->rs_body.s_ptr + body, rs->rs_body.s_len - body);
+		return;
+	}
+	/* The one in the set gets another date while this is being sent. */
+	buf_add(&rs->rs_head, &c->cn_worker->wk_bufs, ha->ha_text, ha->ha_head);
+	piece_start(c, rs->rs_head.b_data + sent, rs->rs_head.b_len - sent);
 	if (rs->rs_head.b_failed)
 		rs->rs_send.snd_error = -ENOMEM;
 }
@@ -503,8 +556,8 @@ next_piece(struct conn *c)
 	rs->rs_piece++;
 	if (rs->rs_stream != NULL)
 		return next_block(c);
-	if (rs->rs_text != NULL && rs->rs_piece == 1) {
-		piece_start(c, rs->rs_text->tx_data, rs->rs_text->tx_len);
+	if (rs->rs_body.s_len > 0 && rs->rs_piece == 1) {
+		piece_start(c, rs->rs_body.s_ptr, rs->rs_body.s_len);
 		return PW_SEND_AGAIN;
 	}
 	if (rs->rs_nranges < 2 || rs->rs_piece > rs->rs_nranges)
@@ -513,13 +566,13 @@ next_piece(struct conn *c)
 	return PW_SEND_AGAIN;
 }
 
-/* The memory of a listing's other pieces is not rs_head's. */
+/* The memory of other pieces of a listing, or of a body, is not rs_head's. */
 static bool
 sends_head(const struct response *rs)
 {
-	bool listing = rs->rs_text != NULL || rs->rs_stream != NULL;
+	bool other = rs->rs_body.s_len > 0 || rs->rs_stream != NULL;
 
-	return rs->rs_send.snd_mem_len > 0 && !(rs->rs_piece > 0 && listing);
+	return rs->rs_send.snd_mem_len > 0 && !(rs->rs_piece > 0 && other);
 }
 
 enum pw_send_status
@@ -601,6 +654,7 @@ response_finish(struct conn *c)
 	if (rs->rs_ranges != &rs->rs_one)
 		free(rs->rs_ranges);
 	text_unref(&rs->rs_text);
+	hot_unref(&rs->rs_ready);
 	stream_close(&rs->rs_stream);
 	pw_file_unref(&rs->rs_file);
 	*rs = (struct response){0};

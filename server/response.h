@@ -12,18 +12,21 @@
 #include "str.h"
 
 struct conn;
+struct hot_answer;
 struct settings;
 struct stream;
 struct text;
 
 struct response {
 	int rs_status;
-	bool rs_close;		  /* the connection ends after this */
-	struct buf rs_head;	  /* head and a small body, or a part's head */
-	size_t rs_head_len;	  /* of the head proper, for the log */
-	struct text *rs_text;	  /* the body: one reference, or NULL */
-	struct stream *rs_stream; /* its next blocks, or NULL */
-	struct pw_file *rs_file;  /* one reference, or NULL */
+	bool rs_close;	      /* the connection ends after this */
+	struct buf rs_head;   /* head and a small body, or a part's head */
+	size_t rs_head_len;   /* of the head proper, for the log */
+	struct str rs_body;   /* in memory, of one of the next two */
+	struct text *rs_text; /* one reference, or NULL */
+	struct hot_answer *rs_ready;	    /* the same */
+	struct stream *rs_stream;	    /* its next blocks, or NULL */
+	struct pw_file *rs_file;	    /* one reference, or NULL */
 	const struct settings *rs_settings; /* how rs_file is sent */
 	const char *rs_type;		    /* of a multipart's parts */
 	uint64_t rs_boundary;
@@ -35,6 +38,10 @@ struct response {
 	uint64_t rs_sent; /* bytes of the pieces before */
 };
 
+/* The line that every head begins with is so long: the date follows. */
+#define RESPONSE_BEGIN "HTTP/1.1 200 OK\r\nServer: pagewise\r\nDate: "
+#define RESPONSE_DATE  (sizeof(RESPONSE_BEGIN) - 1)
+
 /* Each makes the answer of the connection's request ready to be sent. */
 void respond_error(struct conn *, int status);
 void respond_redirect(struct conn *, struct str path); /* plus '/' and query */
@@ -42,6 +49,8 @@ void respond_options(struct conn *);
 /* Takes over the reference; name is for the media type and messages. */
 void respond_file(
     struct conn *, struct pw_file *, const char *name, const struct settings *);
+/* What is ready, of which so many bytes have been sent. */
+void respond_ready(struct conn *, struct hot_answer *, size_t sent);
 /* Takes over the reference. */
 void respond_listing(struct conn *, struct text *);
 /* Takes it over, with its first block; NULL: the body is not wanted (HEAD). */

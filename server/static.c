@@ -315,6 +315,7 @@ static_begin(struct conn *c)
 	if (c->cn_ex->ex_target.tgt_host.s_ptr != NULL)
 		host = c->cn_ex->ex_target.tgt_host;
 	site = conf_site(conf, host.s_ptr, host.s_len);
+	lk->lk_site = site;
 	lk->lk_root = c->cn_worker->wk_roots[site - conf->conf_sites];
 	lk->lk_set = conf_settings(site, path.s_ptr, path.s_len);
 	if (c->cn_ex->ex_target.tgt_dotfile && !lk->lk_set->set_dotfiles)

@@ -13,6 +13,7 @@
 
 struct conn;
 struct settings;
+struct site;
 struct stream;
 
 /* Where the search for the connection's request stands. */
@@ -21,6 +22,7 @@ struct lookup {
 	struct pw_root *lk_root; /* the worker's, or with lk_holds our own */
 	bool lk_holds;		 /* a reference, since we have had to wait */
 	bool lk_made_room;	 /* an idle connection was closed for it */
+	const struct site *lk_site;
 	const struct settings *lk_set;
 	struct buf lk_path; /* below the root, NUL-terminated */
 	size_t lk_base;	    /* length of it without an index file's name */

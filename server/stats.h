@@ -37,6 +37,7 @@ enum phase {
 
 struct stats {
 	_Atomic uint64_t sta_status[STATS_STATUSES]; /* answers of each */
+	_Atomic uint64_t sta_hot;	    /* of them, from the hot set */
 	_Atomic uint64_t sta_sent;	    /* bytes handed to the kernel */
 	_Atomic uint64_t sta_disk_wait;	    /* microseconds, of all requests */
 	_Atomic uint64_t sta_phase[PHASES]; /* connections, now */

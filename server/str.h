@@ -5,6 +5,7 @@
 #define SERVER_STR_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -45,6 +46,24 @@ str_trim(struct str s)
 	while (s.s_len > 0 && str_is_ows(s.s_ptr[s.s_len - 1]))
 		s.s_len--;
 	return s;
+}
+
+/* Eight bytes at a time; not against those who look for collisions. */
+static inline uint64_t
+str_hash(struct str s)
+{
+	uint64_t h = s.s_len * 0x9e3779b97f4a7c15U, word;
+
+	for (; s.s_len >= sizeof(word);
+	     s.s_ptr += sizeof(word), s.s_len -= sizeof(word)) {
+		memcpy(&word, s.s_ptr, sizeof(word));
+		h = (h ^ word) * 0xbf58476d1ce4e5b9U;
+		h ^= h >> 32;
+	}
+	word = 0;
+	memcpy(&word, s.s_ptr, s.s_len);
+	h = (h ^ word) * 0x94d049bb133111ebU;
+	return h ^ h >> 31;
 }
 
 #endif

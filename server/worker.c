@@ -281,6 +281,7 @@ obey(struct worker *wk, enum worker_command command)
 		break;
 	case WORKER_ROOTS:
 		roots_take(wk->wk_shared_roots, wk->wk_loop, wk->wk_roots);
+		hot_clear(wk->wk_hot);
 		break;
 	}
 }

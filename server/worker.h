@@ -16,6 +16,8 @@
 #include "conf.h"
 #include "date.h"
 #include "exchange.h"
+#include "fields.h"
+#include "hot.h"
 #include "lap.h"
 #include "limit.h"
 #include "log.h"
@@ -71,8 +73,10 @@ struct worker {
 
 	struct buf_list wk_bufs;
 	struct exchange_list wk_exchanges;
-	struct range *wk_ranges; /* scratch, conf_max_ranges long */
-	uint64_t wk_boundary;	 /* for multipart/byteranges */
+	struct hot *wk_hot;	  /* NULL: off */
+	struct fields *wk_fields; /* the same */
+	struct range *wk_ranges;  /* scratch, conf_max_ranges long */
+	uint64_t wk_boundary;	  /* for multipart/byteranges */
 	time_t wk_time;
 	char wk_date[DATE_LEN + 1]; /* of wk_time */
 

@@ -80,6 +80,18 @@ init_lists(struct worker *wk)
 		TAILQ_INIT(&wk->wk_timers[timer]);
 }
 
+static int
+create_hot(struct worker *wk)
+{
+	size_t size = wk->wk_conf->conf_hot_set / wk->wk_conf->conf_workers;
+
+	if (size == 0)
+		return 0;
+	wk->wk_hot = hot_create(size);
+	wk->wk_fields = fields_create();
+	return wk->wk_hot == NULL || wk->wk_fields == NULL ? -ENOMEM : 0;
+}
+
 int
 worker_create(const struct conf *conf, struct pw_pool *pool,
     struct roots *roots, struct log *log, unsigned id, const int *fds,
@@ -106,6 +118,8 @@ worker_create(const struct conf *conf, struct pw_pool *pool,
 		error = -errno;
 	if (error == 0)
 		error = create_loop(wk);
+	if (error == 0)
+		error = create_hot(wk);
 	if (error == 0)
 		error = create_base(wk);
 	if (error == 0)
@@ -180,6 +194,8 @@ worker_destroy(struct worker **wkp)
 	}
 	buf_list_destroy(&wk->wk_bufs);
 	exchange_list_destroy(&wk->wk_exchanges);
+	hot_destroy(&wk->wk_hot);
+	free(wk->wk_fields);
 	free(wk->wk_ranges);
 	free(wk);
 }

@@ -1,0 +1,241 @@
+/*
+ * hot: see hot.h.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "date.h"
+#include "hot.h"
+#include "response.h"
+
+#define BUCKETS 4096
+#define USES	255	/* more are not counted */
+#define VICTIMS 64	/* that one may push out */
+#define FRESH	1000000 /* microseconds after a look at the file: file_cache.c */
+#define MEAN	(2 << 10) /* bytes of an answer, to find the number of buckets */
+
+LIST_HEAD(hot_bucket, hot_answer);
+
+struct hot {
+	size_t hot_max; /* bytes */
+	size_t hot_used;
+	uint64_t hot_mask;
+	TAILQ_HEAD(, hot_answer) hot_order;
+	struct hot_bucket hot_buckets[];
+};
+
+struct hot *
+hot_create(size_t bytes)
+{
+	struct hot *hot;
+	uint64_t n = 16;
+
+	while (n < BUCKETS && n * MEAN < bytes)
+		n *= 2;
+	hot = calloc(1, sizeof(*hot) + n * sizeof(hot->hot_buckets[0]));
+	if (hot == NULL)
+		return NULL;
+	hot->hot_max = bytes;
+	hot->hot_mask = n - 1;
+	TAILQ_INIT(&hot->hot_order);
+	return hot;
+}
+
+static size_t
+size_of(const struct hot_answer *ha)
+{
+	return sizeof(*ha) + ha->ha_target_len + ha->ha_len;
+}
+
+void
+hot_ref(struct hot_answer *ha)
+{
+	ha->ha_refs++;
+}
+
+void
+hot_unref(struct hot_answer **hap)
+{
+	struct hot_answer *ha = *hap;
+
+	*hap = NULL;
+	if (ha == NULL || --ha->ha_refs > 0)
+		return;
+	ha->ha_hot->hot_used -= size_of(ha);
+	free(ha);
+}
+
+static void
+evict(struct hot *hot, struct hot_answer *ha)
+{
+	LIST_REMOVE(ha, ha_bucket);
+	TAILQ_REMOVE(&hot->hot_order, ha, ha_order);
+	hot_unref(&ha);
+}
+
+void
+hot_clear(struct hot *hot)
+{
+	struct hot_answer *ha;
+
+	if (hot == NULL)
+		return;
+	while ((ha = TAILQ_FIRST(&hot->hot_order)) != NULL)
+		evict(hot, ha);
+}
+
+void
+hot_destroy(struct hot **hotp)
+{
+	hot_clear(*hotp);
+	free(*hotp);
+	*hotp = NULL;
+}
+
+size_t
+hot_bytes(const struct hot *hot)
+{
+	return hot == NULL ? 0 : hot->hot_used;
+}
+
+static struct hot_answer *
+find(struct hot *hot, const struct site *site, struct str target, uint64_t hash)
+{
+	struct hot_answer *ha;
+
+	LIST_FOREACH(ha, &hot->hot_buckets[hash & hot->hot_mask], ha_bucket)
+	if (ha->ha_hash == hash && ha->ha_site == site &&
+	    ha->ha_target_len == target.s_len &&
+	    memcmp(ha->ha_target, target.s_ptr, target.s_len) == 0)
+		break;
+	return ha;
+}
+
+struct hot_answer *
+hot_find(struct hot *hot, const struct site *site, struct str target,
+    uint64_t now_us, time_t now, const char *date)
+{
+	struct hot_answer *ha = find(hot, site, target, str_hash(target));
+
+	if (ha == NULL || now_us >= ha->ha_until)
+		return NULL;
+	if (ha->ha_date != now) {
+		memcpy(ha->ha_text + RESPONSE_DATE, date, DATE_LEN);
+		ha->ha_date = now;
+	}
+	if (ha->ha_uses < USES)
+		ha->ha_uses++;
+	return ha;
+}
+
+static bool
+same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static bool
+is_of(const struct hot_answer *ha, const struct pw_file *file)
+{
+	return ha->ha_ino == file->fil_ino && ha->ha_dev == file->fil_dev &&
+	       ha->ha_len - ha->ha_head == (size_t)file->fil_size &&
+	       same_time(&ha->ha_mtime, &file->fil_mtime) &&
+	       same_time(&ha->ha_ctime, &file->fil_ctime) && !file->fil_stale;
+}
+
+struct hot_answer *
+hot_of_file(struct hot *hot, const struct site *site, struct str target,
+    const struct pw_file *file)
+{
+	struct hot_answer *ha = find(hot, site, target, str_hash(target));
+
+	if (ha == NULL)
+		return NULL;
+	if (!is_of(ha, file)) {
+		evict(hot, ha);
+		return NULL;
+	}
+	ha->ha_until = file->fil_checked + FRESH;
+	if (ha->ha_uses < USES)
+		ha->ha_uses++;
+	return ha;
+}
+
+/* What is still being sent to somebody goes later. */
+static bool
+make_room(struct hot *hot, size_t size, unsigned asked)
+{
+	struct hot_answer *ha;
+	int n;
+
+	for (n = 0; hot->hot_used + size > hot->hot_max; n++) {
+		ha = TAILQ_FIRST(&hot->hot_order);
+		if (ha == NULL || n == VICTIMS)
+			return false;
+		if (ha->ha_uses >= asked) {
+			ha->ha_uses /= 2;
+			TAILQ_REMOVE(&hot->hot_order, ha, ha_order);
+			TAILQ_INSERT_TAIL(&hot->hot_order, ha, ha_order);
+			return false;
+		}
+		evict(hot, ha);
+	}
+	return true;
+}
+
+static struct hot_answer *
+create(struct hot *hot, struct str target, const struct pw_file *file,
+    struct str head)
+{
+	size_t len = head.s_len + (size_t)file->fil_size;
+	struct hot_answer *ha = malloc(sizeof(*ha) + target.s_len + len);
+
+	if (ha == NULL)
+		return NULL;
+	*ha = (struct hot_answer){
+	    .ha_head = head.s_len,
+	    .ha_len = len,
+	    .ha_hot = hot,
+	    .ha_refs = 1,
+	    .ha_until = file->fil_checked + FRESH,
+	    .ha_hash = str_hash(target),
+	    .ha_dev = file->fil_dev,
+	    .ha_ino = file->fil_ino,
+	    .ha_mtime = file->fil_mtime,
+	    .ha_ctime = file->fil_ctime,
+	    .ha_target_len = target.s_len,
+	};
+	ha->ha_text = ha->ha_target + target.s_len;
+	memcpy(ha->ha_target, target.s_ptr, target.s_len);
+	memcpy(ha->ha_text, head.s_ptr, head.s_len);
+	return ha;
+}
+
+void
+hot_offer(struct hot *hot, const struct site *site, struct str target,
+    struct pw_file *file, struct str head, unsigned asked, time_t now)
+{
+	size_t body = (size_t)file->fil_size;
+	struct hot_answer *ha;
+
+	if (asked < HOT_ASKED || file->fil_size > HOT_LARGEST ||
+	    target.s_len >= HOT_TARGET ||
+	    file->fil_ctime.tv_sec > now - HOT_SETTLED)
+		return;
+	if (!make_room(
+		hot, sizeof(*ha) + target.s_len + head.s_len + body, asked))
+		return;
+	ha = create(hot, target, file, head);
+	if (ha == NULL)
+		return;
+	if (pw_file_copy(file, 0, ha->ha_text + ha->ha_head, body) != 0) {
+		free(ha);
+		return;
+	}
+	ha->ha_site = site;
+	ha->ha_date = now;
+	hot->hot_used += size_of(ha);
+	LIST_INSERT_HEAD(
+	    &hot->hot_buckets[ha->ha_hash & hot->hot_mask], ha, ha_bucket);
+	TAILQ_INSERT_TAIL(&hot->hot_order, ha, ha_order);
+}

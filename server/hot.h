@@ -1,0 +1,108 @@
+/*
+ * hot: the answers that are asked for most, ready to be sent: head and body side by
+ * side in memory.  Belongs to a worker; its thread only.
+ *
+ * An answer is known by the site and the request target as it was received, if that is
+ * the path itself (nothing escaped, no query).  It is the one that a plain GET gets:
+ * HTTP/1.1, the connection stays open, no condition, no range.
+ *
+ * Fresh: each is given out for as long as its file need not be looked up again
+ * (pw_file_open), then the file is looked up, and if it is as it was, the answer is fresh
+ * again.  What a file is like is its inode, size, mtime and ctime; so one is taken in
+ * only when its ctime lies HOT_SETTLED in the past, and whatever is written to it after
+ * that can be seen.  (Except what is written through a mapping: the kernel sets the
+ * times when a page becomes dirty, not at each store.)
+ *
+ * Memory is bounded.  A file comes in when it is asked for the second time.  When there
+ * is no room, the oldest one goes if it was used less often than the new one was asked
+ * for; otherwise it stays, counts half, and is the youngest again: that keeps what is
+ * popular, and nothing is moved when an answer is used.
+ *
+ * It is copied into the socket by send(2), and not sent by sendfile(2) from a memory
+ * file, because up to HOT_LARGEST that costs less, and nothing is in flight
+ * afterwards that would have to stay as it is (docs/performance.md has the figures).
+ */
+#ifndef SERVER_HOT_H
+#define SERVER_HOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include "lib/pagewise.h"
+
+#include "str.h"
+
+#define HOT_LARGEST ((off_t)64 << 10) /* bytes of a body */
+#define HOT_TARGET  256		      /* bytes of a target, less one */
+#define HOT_SETTLED 2		      /* seconds */
+#define HOT_ASKED   2		      /* times, before it is taken in */
+
+struct hot;
+struct site;
+
+/* Readable by those who send it; the rest is private. */
+struct hot_answer {
+	size_t ha_head; /* bytes of the head, at the front of ha_text */
+	size_t ha_len;	/* bytes of head and body */
+
+	struct hot *ha_hot;
+	LIST_ENTRY(hot_answer) ha_bucket;
+	TAILQ_ENTRY(hot_answer) ha_order; /* the oldest first */
+	unsigned ha_refs; /* of the set, and of each who is sending it */
+	unsigned ha_uses;
+	time_t ha_date;	   /* that its head has */
+	uint64_t ha_until; /* fresh, microseconds */
+	uint64_t ha_hash;
+	/* the file that it was made of */
+	uint64_t ha_dev;
+	uint64_t ha_ino;
+	struct timespec ha_mtime;
+	struct timespec ha_ctime;
+	const struct site *ha_site;
+	size_t ha_target_len;
+	char *ha_text;
+	char ha_target[]; /* and the text behind it */
+};
+
+/* bytes: of memory for all of it.  NULL: no memory. */
+struct hot *hot_create(size_t bytes);
+
+/* Nobody sends one any more. */
+void hot_destroy(struct hot **);
+
+/*
+ * The fresh one, or NULL.  now_us as pw_file_open's; date: the time of wk_date, which is
+ * put into its head: so no part of a head may be sent later than at once.
+ */
+struct hot_answer *hot_find(struct hot *, const struct site *,
+    struct str target, uint64_t now_us, time_t now, const char *date);
+
+/*
+ * The one that was made of this file as it is now, fresh or not, and it is fresh again;
+ * or NULL, and one that was made of another file is gone.
+ */
+struct hot_answer *hot_of_file(struct hot *, const struct site *,
+    struct str target, const struct pw_file *);
+
+/*
+ * Takes in an answer, if there is room, or what deserves it less: head is the head as
+ * it was made for this request.  asked: how often the file was.  The body is copied, as far as
+ * it is in memory.
+ */
+void hot_offer(struct hot *, const struct site *, struct str target,
+    struct pw_file *, struct str head, unsigned asked, time_t now);
+
+/* Who sends it later than at once. */
+void hot_ref(struct hot_answer *);
+void hot_unref(struct hot_answer **);
+
+/* Forgets all of them: their paths may lead elsewhere. */
+void hot_clear(struct hot *);
+
+/* Memory that is used, bytes. */
+size_t hot_bytes(const struct hot *);
+
+#endif

@@ -1,0 +1,265 @@
+/*
+ * shortcut: see shortcut.h.
+ */
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "conn.h"
+#include "repr.h"
+#include "shortcut.h"
+
+#define TOGETHER 16 /* answers with one call */
+#define ASKED	 255
+
+struct match {
+	struct hot_answer *m_answer;
+	const struct fields *m_fields;
+	const char *m_begin; /* of the head */
+	size_t m_line;	     /* bytes of its first line, without CRLF */
+	size_t m_len;	     /* bytes of all of it */
+};
+
+/* -------------------------------------------------------------- what is known */
+
+/* The key of its answer; absent: it has none. */
+static struct str
+key(const struct conn *c)
+{
+	const struct exchange *ex = c->cn_ex;
+	const struct target *tgt = &ex->ex_target;
+	const struct lookup *lk = &ex->ex_lookup;
+	struct str raw = ex->ex_request.rq_target;
+
+	if (c->cn_worker->wk_hot == NULL || tgt->tgt_host.s_ptr != NULL ||
+	    tgt->tgt_query.s_ptr != NULL || !str_eq(raw, tgt->tgt_path) ||
+	    lk->lk_index > 1 || lk->lk_set->set_cache == PW_CACHE_DROP)
+		return (struct str){NULL, 0};
+	return raw;
+}
+
+struct hot_answer *
+shortcut_find(struct conn *c, const struct pw_file *file)
+{
+	struct str target = key(c);
+
+	if (target.s_ptr == NULL)
+		return NULL;
+	return hot_of_file(
+	    c->cn_worker->wk_hot, c->cn_ex->ex_lookup.lk_site, target, file);
+}
+
+void
+shortcut_offer(struct conn *c, struct pw_file *file, struct repr *rp)
+{
+	const struct response *rs = &c->cn_ex->ex_response;
+	struct str target = key(c);
+
+	if (target.s_ptr == NULL || rs->rs_status != 200 || rs->rs_close ||
+	    rs->rs_nranges != 1 || c->cn_ex->ex_request.rq_http10 ||
+	    rs->rs_head.b_failed)
+		return;
+	if (rp->rp_asked < ASKED)
+		rp->rp_asked++;
+	hot_offer(c->cn_worker->wk_hot, c->cn_ex->ex_lookup.lk_site, target,
+	    file, (struct str){rs->rs_head.b_data, rs->rs_head.b_len},
+	    rp->rp_asked, c->cn_worker->wk_time);
+}
+
+void
+shortcut_learn(struct conn *c, struct str head)
+{
+	const struct request *rq = &c->cn_ex->ex_request;
+	const struct conf *conf = c->cn_worker->wk_conf;
+	size_t line = rq->rq_line.s_len + 2;
+	struct str block = {head.s_ptr + line, head.s_len - line};
+
+	if (c->cn_worker->wk_fields == NULL ||
+	    (c->cn_fields != NULL &&
+		fields_match(c->cn_fields, block.s_ptr, block.s_len)))
+		return;
+	c->cn_fields = fields_remember(c->cn_worker->wk_fields, rq, block,
+	    conf_site(conf, rq->rq_host.s_ptr, rq->rq_host.s_len));
+}
+
+/* ------------------------------------------------------------------ requests */
+
+static bool
+skip(struct str *s, struct str what)
+{
+	if (s->s_len < what.s_len ||
+	    memcmp(s->s_ptr, what.s_ptr, what.s_len) != 0)
+		return false;
+	s->s_ptr += what.s_len;
+	s->s_len -= what.s_len;
+	return true;
+}
+
+static bool
+take_target(struct str *s, struct str *target)
+{
+	size_t most = s->s_len < HOT_TARGET ? s->s_len : HOT_TARGET;
+	const char *end = memchr(s->s_ptr, ' ', most);
+
+	if (end == NULL)
+		return false;
+	*target = (struct str){s->s_ptr, (size_t)(end - s->s_ptr)};
+	s->s_ptr += target->s_len;
+	s->s_len -= target->s_len;
+	return true;
+}
+
+/* Whether a request that is known is at the front, with an answer that is ready. */
+static bool
+match(struct conn *c, struct str in, uint64_t now, struct match *m)
+{
+	struct worker *wk = c->cn_worker;
+	struct str target;
+
+	m->m_begin = in.s_ptr;
+	m->m_fields = c->cn_fields;
+	if (!skip(&in, STR("GET ")) || !take_target(&in, &target) ||
+	    !skip(&in, STR(" HTTP/1.1\r\n")) ||
+	    !fields_match(m->m_fields, in.s_ptr, in.s_len))
+		return false;
+	m->m_line = (size_t)(in.s_ptr - m->m_begin) - 2;
+	m->m_len = m->m_line + 2 + m->m_fields->fl_len;
+	m->m_answer = hot_find(wk->wk_hot, m->m_fields->fl_site, target, now,
+	    worker_time(wk), wk->wk_date);
+	return m->m_answer != NULL;
+}
+
+/* Those at the front of the input, until their answers are enough for one turn. */
+static int
+match_all(struct conn *c, uint64_t now, struct match matches[static TOGETHER])
+{
+	struct str in = {c->cn_in.b_data, c->cn_in.b_len};
+	uint64_t bytes = c->cn_turn_sent;
+	int n = 0;
+
+	while (n < TOGETHER && bytes <= CONN_SHARE &&
+	       match(c, in, now, &matches[n])) {
+		in.s_ptr += matches[n].m_len;
+		in.s_len -= matches[n].m_len;
+		bytes += matches[n].m_answer->ha_len;
+		n++;
+	}
+	return n;
+}
+
+/* ------------------------------------------------------------------- answers */
+
+static ssize_t
+send_all(struct conn *c, const struct match *matches, int n)
+{
+	struct iovec iov[TOGETHER];
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+	const struct hot_answer *ha = matches[0].m_answer;
+	int i;
+
+	if (n == 1)
+		return send(c->cn_fd, ha->ha_text, ha->ha_len,
+		    MSG_DONTWAIT | MSG_NOSIGNAL);
+	for (i = 0; i < n; i++) {
+		ha = matches[i].m_answer;
+		iov[i] = (struct iovec){ha->ha_text, ha->ha_len};
+	}
+	return sendmsg(c->cn_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void
+record(struct conn *c, const struct match *m, uint64_t since)
+{
+	const struct hot_answer *ha = m->m_answer;
+	const struct fields *fl = m->m_fields;
+	struct log_record rec = {
+	    .rec_peer = &c->cn_peer.sa,
+	    .rec_time = c->cn_worker->wk_time,
+	    .rec_line = {m->m_begin, m->m_line},
+	    .rec_status = 200,
+	    .rec_body = ha->ha_len - ha->ha_head,
+	    .rec_bytes = ha->ha_len,
+	    .rec_referer = fl->fl_referer,
+	    .rec_agent = fl->fl_agent,
+	    .rec_host = fl->fl_host,
+	    .rec_duration = worker_now() - since,
+	};
+
+	log_access(c->cn_worker->wk_log, &rec);
+}
+
+/* Counts and logs those that went out whole; returns how many. */
+static int
+account(struct conn *c, const struct match *matches, int n, uint64_t since,
+    size_t *sent)
+{
+	struct stats *sta = &c->cn_worker->wk_stats;
+	bool log = log_access_on(c->cn_worker->wk_log);
+	size_t len, whole = 0;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		len = matches[i].m_answer->ha_len;
+		if (*sent - whole < len)
+			break;
+		whole += len;
+		if (log)
+			record(c, &matches[i], since);
+	}
+	stat_add(&sta->sta_status[200 - STATS_STATUS], (uint64_t)i);
+	stat_add(&sta->sta_hot, (uint64_t)i);
+	stat_add(&sta->sta_sent, whole);
+	c->cn_turn_sent += whole;
+	*sent -= whole;
+	return i;
+}
+
+/* The rest of an answer is sent as every other, and so is what the socket says. */
+static enum shortcut
+go_on(struct conn *c, const struct match *m, size_t sent)
+{
+	const char *begin = c->cn_in.b_data, *block = begin + m->m_line + 2;
+	const struct fields *fl = m->m_fields;
+	struct request *rq;
+
+	if (!exchange_begin(c))
+		return SHORTCUT_FAILED;
+	rq = &c->cn_ex->ex_request;
+	rq->rq_method = METHOD_GET;
+	rq->rq_keepalive = true;
+	rq->rq_line = (struct str){begin, m->m_line};
+	rq->rq_host = fields_slice(fl, fl->fl_host, block);
+	rq->rq_referer = fields_slice(fl, fl->fl_referer, block);
+	rq->rq_agent = fields_slice(fl, fl->fl_agent, block);
+	c->cn_head.hd_len = m->m_len;
+	respond_ready(c, m->m_answer, sent);
+	stat_add(&c->cn_worker->wk_stats.sta_hot, 1);
+	return SHORTCUT_BEGUN;
+}
+
+enum shortcut
+shortcut_run(struct conn *c)
+{
+	struct match matches[TOGETHER];
+	size_t sent, gone = 0;
+	uint64_t now;
+	ssize_t result;
+	int i, n, whole;
+
+	if (c->cn_fields == NULL || c->cn_worker->wk_hot == NULL)
+		return SHORTCUT_NONE;
+	now = worker_now();
+	n = match_all(c, now, matches);
+	if (n == 0)
+		return SHORTCUT_NONE;
+	result = send_all(c, matches, n);
+	sent = result > 0 ? (size_t)result : 0;
+	whole = account(c, matches, n, now, &sent);
+	for (i = 0; i < whole; i++)
+		gone += matches[i].m_len;
+	buf_consume(&c->cn_in, gone);
+	if (whole == n)
+		return SHORTCUT_SENT;
+	if (whole > 0 && sent == 0)
+		return SHORTCUT_SENT;
+	return go_on(c, &matches[whole], sent);
+}
