@@ -16,7 +16,7 @@ static const struct sum worker_sums[] = {
     WORKERS("pagewise_sent_bytes_total", sta_sent,
 	"Bytes of answers handed to the kernel, heads included."),
     WORKERS("pagewise_hot_requests_total", sta_hot,
-	"Requests answered from the hot set."),
+	"Requests answered from the hot set by the short way."),
     WORKERS("pagewise_connections_accepted_total", sta_accepted,
 	"Connections accepted."),
     WORKERS("pagewise_accept_failures_total", sta_accept_failed,
@@ -147,6 +147,9 @@ write_workers(const struct metrics *mt, struct evbuffer *out)
 		text_simple(out, worker_sums[i].sum_name, "counter",
 		    all_workers(mt, worker_sums[i].sum_offset),
 		    worker_sums[i].sum_help);
+	text_simple(out, "pagewise_hot_bytes", "gauge",
+	    all_workers(mt, offsetof(struct stats, sta_hot_bytes)),
+	    "Memory that the hot set has taken.");
 	text_family(out, wait, "counter",
 	    "Time that requests waited for a disk, all together.");
 	text_seconds(out, wait, "",

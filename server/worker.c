@@ -159,6 +159,8 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	expire(wk, worker_now() + TURNS_US);
 	pw_loop_tick(wk->wk_loop, worker_now());
 	listener_tick(wk);
+	atomic_store_explicit(&wk->wk_stats.sta_hot_bytes,
+	    hot_bytes(wk->wk_hot), memory_order_relaxed);
 	report_left_out(wk, &wk->wk_told_files,
 	    "files could not be opened for want of descriptors");
 	report_left_out(wk, &wk->wk_told_disk,
