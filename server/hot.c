@@ -76,12 +76,14 @@ evict(struct hot *hot, struct hot_answer *ha)
 void
 hot_clear(struct hot *hot)
 {
-	struct hot_answer *ha;
+	struct hot_answer *ha, *next;
 
 	if (hot == NULL)
 		return;
-	while ((ha = TAILQ_FIRST(&hot->hot_order)) != NULL)
+	for (ha = TAILQ_FIRST(&hot->hot_order); ha != NULL; ha = next) {
+		next = TAILQ_NEXT(ha, ha_order);
 		evict(hot, ha);
+	}
 }
 
 void
@@ -165,13 +167,14 @@ hot_of_file(struct hot *hot, const struct site *site, struct str target,
 static bool
 make_room(struct hot *hot, size_t size, unsigned asked)
 {
-	struct hot_answer *ha;
-	int n;
+	struct hot_answer *ha, *next;
+	int n = 0;
 
-	for (n = 0; hot->hot_used + size > hot->hot_max; n++) {
-		ha = TAILQ_FIRST(&hot->hot_order);
-		if (ha == NULL || n == VICTIMS)
+	for (ha = TAILQ_FIRST(&hot->hot_order);
+	     hot->hot_used + size > hot->hot_max; ha = next) {
+		if (ha == NULL || n++ == VICTIMS)
 			return false;
+		next = TAILQ_NEXT(ha, ha_order);
 		if (ha->ha_uses >= asked) {
 			ha->ha_uses /= 2;
 			TAILQ_REMOVE(&hot->hot_order, ha, ha_order);

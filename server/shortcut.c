@@ -123,6 +123,8 @@ match(struct conn *c, struct str in, uint64_t now, struct match *m)
 		return false;
 	m->m_line = (size_t)(in.s_ptr - m->m_begin) - 2;
 	m->m_len = m->m_line + 2 + m->m_fields->fl_len;
+	if (m->m_len > wk->wk_conf->conf_max_head)
+		return false;
 	m->m_answer = hot_find(wk->wk_hot, m->m_fields->fl_site, target, now,
 	    worker_time(wk), wk->wk_date);
 	return m->m_answer != NULL;
