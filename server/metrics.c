@@ -16,7 +16,7 @@ static const struct sum worker_sums[] = {
     WORKERS("pagewise_sent_bytes_total", sta_sent,
 	"Bytes of answers handed to the kernel, heads included."),
     WORKERS("pagewise_hot_requests_total", sta_hot,
-	"Requests answered from the hot set by the short way."),
+	"Requests answered from the hot set."),
     WORKERS("pagewise_connections_accepted_total", sta_accepted,
 	"Connections accepted."),
     WORKERS("pagewise_accept_failures_total", sta_accept_failed,

@@ -309,13 +309,15 @@ multipart_begin(struct conn *c, const struct plan *plan, const struct repr *rp)
 }
 
 static void
-from_memory(struct response *rs)
+from_memory(struct conn *c)
 {
+	struct response *rs = &c->cn_ex->ex_response;
 	const struct hot_answer *ha = rs->rs_ready;
 
 	rs->rs_body.s_ptr = ha->ha_text + ha->ha_head + rs->rs_one.rng_off;
 	rs->rs_body.s_len = (size_t)rs->rs_one.rng_len;
 	rs->rs_nranges = 0;
+	stat_add(&c->cn_worker->wk_stats.sta_hot, 1);
 }
 
 static void
@@ -337,7 +339,7 @@ whole_or_one(struct conn *c, const struct plan *plan, const struct repr *rp)
 	if (c->cn_ex->ex_request.rq_method == METHOD_HEAD)
 		rs->rs_nranges = 0;
 	else if (rs->rs_ready != NULL)
-		from_memory(rs);
+		from_memory(c);
 }
 
 static bool

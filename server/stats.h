@@ -37,7 +37,7 @@ enum phase {
 
 struct stats {
 	_Atomic uint64_t sta_status[STATS_STATUSES]; /* answers of each */
-	_Atomic uint64_t sta_hot;	    /* of them, by the short way */
+	_Atomic uint64_t sta_hot;	    /* of them, from the hot set */
 	_Atomic uint64_t sta_hot_bytes;	    /* as of the last tick */
 	_Atomic uint64_t sta_sent;	    /* bytes handed to the kernel */
 	_Atomic uint64_t sta_disk_wait;	    /* microseconds, of all requests */
