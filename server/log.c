@@ -61,7 +61,8 @@ lane_commit(struct log_writer *w, struct lane *ln, size_t len)
 
 	ring_commit(ln->ln_ring, len);
 	above = ring_above(ln->ln_ring, ring_size(ln->ln_ring) / 2);
-	if (atomic_exchange_explicit(&w->lw_idle, false, memory_order_acq_rel))
+	if (atomic_load_explicit(&w->lw_idle, memory_order_relaxed) &&
+	    atomic_exchange_explicit(&w->lw_idle, false, memory_order_acq_rel))
 		log_wake(w->lw_log);
 	else if (above && !ln->ln_nudged)
 		log_wake(w->lw_log);

@@ -33,9 +33,11 @@ struct lane {
 struct log_writer {
 	/*
 	 * Shared: the writer thread is about to block and wants to be woken.
-	 * Only ever exchanged, on both sides: whoever comes second sees what
-	 * the first one did, so either the worker sees the flag or the writer
-	 * sees the record.  One flag per worker, so that they share no line.
+	 * A worker publishes its record, then looks at this: without a barrier
+	 * between, which every record would pay for, it may miss a flag that
+	 * was set a moment ago.  So the writer naps between setting it and the
+	 * last look at the rings.  One flag per worker, so that they share no
+	 * line.
 	 */
 	alignas(64) atomic_bool lw_idle;
 	struct log *lw_log;

@@ -168,8 +168,8 @@ log_report(struct log *lg, uint64_t now)
 	return told;
 }
 
-/* Until somebody wakes us, a file takes more, or timeout ms (-1: none). */
-static void
+/* Until somebody wakes us, a file takes more, or timeout ms (-1: none): false. */
+static bool
 log_wait(struct log *lg, int timeout)
 {
 	struct pollfd pfd[1 + NKINDS];
@@ -182,8 +182,10 @@ log_wait(struct log *lg, int timeout)
 		if (lg->lg_sinks[kind].sk_full)
 			pfd[n++] = (struct pollfd){
 			    .fd = lg->lg_sinks[kind].sk_fd, .events = POLLOUT};
-	poll(pfd, n, timeout);
+	if (poll(pfd, n, timeout) == 0)
+		return false;
 	(void)eventfd_read(lg->lg_wake, &wakes);
+	return true;
 }
 
 static void
@@ -200,7 +202,9 @@ static void
 log_sleep(struct log *lg)
 {
 	log_set_idle(lg, true);
-	log_wait(lg, log_backlog(lg) == 0 ? -1 : LOG_NAP);
+	/* Longer than any processor keeps a store to itself: see lw_idle. */
+	if (!log_wait(lg, LOG_NAP) && log_backlog(lg) == 0)
+		log_wait(lg, -1);
 	log_set_idle(lg, false);
 }
 

@@ -2,11 +2,6 @@
  * logline: formats log lines, by hand because every request pays for one.
  * Whatever a client sent is escaped here, so that it cannot forge a line.
  */
-#include <sys/socket.h>
-
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +9,9 @@
 #include <string.h>
 
 #include "logline.h"
+#include "peer.h"
 #include "utf8.h"
+#include "word.h"
 
 static const char hex[] = "0123456789ABCDEF";
 
@@ -31,17 +28,24 @@ put_text(char *p, const char *s)
 	return put_bytes(p, s, strlen(s));
 }
 
+static size_t
+count_digits(uint64_t n)
+{
+	size_t count = 1;
+
+	for (; n >= 10000; n /= 10000)
+		count += 4;
+	return count + (n >= 10) + (n >= 100) + (n >= 1000);
+}
+
 static char *
 put_number(char *p, uint64_t n)
 {
-	char digits[20];
-	size_t i = sizeof(digits);
+	size_t i, count = count_digits(n);
 
-	do {
-		digits[--i] = (char)('0' + n % 10);
-		n /= 10;
-	} while (n > 0);
-	return put_bytes(p, digits + i, sizeof(digits) - i);
+	for (i = count; i > 0; n /= 10)
+		p[--i] = (char)('0' + n % 10);
+	return p + count;
 }
 
 static size_t
@@ -56,6 +60,12 @@ is_plain(unsigned char c)
 	return c >= 0x20 && c <= 0x7E;
 }
 
+static bool
+is_bare(char c)
+{
+	return is_plain((unsigned char)c) && c != '"' && c != '\\';
+}
+
 static char *
 put_hex(char *p, unsigned char c)
 {
@@ -66,58 +76,42 @@ put_hex(char *p, unsigned char c)
 	return p;
 }
 
+/* Of what can stand as it is in quotes: as much as there is at the front. */
+static size_t
+put_bare(char *p, const char *s, size_t len)
+{
+	size_t i;
+	uint64_t w;
+
+	for (i = 0; len - i >= WORD_SIZE; i += WORD_SIZE) {
+		w = word_load(s + i);
+		if (!word_within(w, ' ') || word_has(w, '"') ||
+		    word_has(w, '\\'))
+			break;
+		word_store(p + i, w);
+	}
+	for (; i < len && is_bare(s[i]); i++)
+		p[i] = s[i];
+	return i;
+}
+
 static char *
 put_quoted(char *p, struct str s)
 {
-	size_t i, len = field_len(s);
+	size_t i, n, len = field_len(s);
 
 	*p++ = '"';
 	if (len == 0)
 		*p++ = '-';
 	for (i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)s.s_ptr[i];
-
-		if (is_plain(c) && c != '"' && c != '\\')
-			*p++ = (char)c;
-		else
-			p = put_hex(p, c);
+		n = put_bare(p, s.s_ptr + i, len - i);
+		p += n;
+		i += n;
+		if (i < len)
+			p = put_hex(p, (unsigned char)s.s_ptr[i]);
 	}
 	*p++ = '"';
 	return p;
-}
-
-static char *
-put_inet(char *p, int family, const void *addr)
-{
-	if (inet_ntop(family, addr, p, INET6_ADDRSTRLEN) == NULL)
-		return put_text(p, "-");
-	return p + strlen(p);
-}
-
-static char *
-put_inet6(char *p, const struct in6_addr *addr)
-{
-	if (IN6_IS_ADDR_V4MAPPED(addr))
-		return put_inet(p, AF_INET, &addr->s6_addr[12]);
-	return put_inet(p, AF_INET6, addr);
-}
-
-static char *
-put_peer(char *p, const struct sockaddr *sa)
-{
-	switch (sa == NULL ? AF_UNSPEC : sa->sa_family) {
-	case AF_INET:
-		return put_inet(p, AF_INET,
-		    &((const struct sockaddr_in *)(const void *)sa)->sin_addr);
-	case AF_INET6:
-		return put_inet6(
-		    p, &((const struct sockaddr_in6 *)(const void *)sa)
-			    ->sin6_addr);
-	case AF_UNIX:
-		return put_text(p, "unix:");
-	default:
-		return put_text(p, "-");
-	}
 }
 
 static void
@@ -144,23 +138,30 @@ stamp_format(time_t t, char buf[static LOGLINE_STAMP])
  * localtime_r takes a lock.  Arrival times of slow requests lie behind those
  * of quick ones, so one remembered second would not do.
  */
-static const char *
+static const struct stamp *
 stamp_get(struct stamp cache[static LOGLINE_STAMPS], time_t t,
     void (*format)(time_t, char[static LOGLINE_STAMP]))
 {
 	struct stamp *stp = &cache[(uint64_t)t % LOGLINE_STAMPS];
 
-	if (stp->stp_time != t || stp->stp_text[0] == '\0') {
+	if (stp->stp_time != t || stp->stp_len == 0) {
 		stp->stp_time = t;
 		format(t, stp->stp_text);
+		stp->stp_len = strlen(stp->stp_text);
 	}
-	return stp->stp_text;
+	return stp;
+}
+
+static char *
+put_stamp(char *p, const struct stamp *stp)
+{
+	return put_bytes(p, stp->stp_text, stp->stp_len);
 }
 
 const char *
 logline_stamp(struct stamp cache[static LOGLINE_STAMPS], time_t t)
 {
-	return stamp_get(cache, t, stamp_format);
+	return stamp_get(cache, t, stamp_format)->stp_text;
 }
 
 /* One byte of a field may become this many. */
@@ -196,9 +197,9 @@ combined(char *buf, const struct log_record *rec,
 {
 	char *p = buf;
 
-	p = put_peer(p, rec->rec_peer);
+	p = peer_text(p, rec->rec_peer);
 	p = put_text(p, " - - ");
-	p = put_text(p, logline_stamp(cache, rec->rec_time));
+	p = put_stamp(p, stamp_get(cache, rec->rec_time, stamp_format));
 	*p++ = ' ';
 	p = put_quoted(p, rec->rec_line);
 	*p++ = ' ';
@@ -264,6 +265,10 @@ put_json(char *p, const char *key, struct str s)
 		return put_text(p, "null");
 	*p++ = '"';
 	for (i = 0; i < len; i += n) {
+		n = put_bare(p, s.s_ptr + i, len - i);
+		p += n;
+		if (n > 0)
+			continue;
 		n = utf8_decode(s.s_ptr + i, len - i, &c);
 		if (n > 1)
 			p = put_character(p, c);
@@ -325,9 +330,9 @@ json(char *buf, const struct log_record *rec,
 	char *p = buf;
 
 	p = put_text(p, "{\"time\":\"");
-	p = put_text(p, stamp_get(cache, rec->rec_time, stamp_json));
+	p = put_stamp(p, stamp_get(cache, rec->rec_time, stamp_json));
 	p = put_text(p, "\",\"remote\":\"");
-	p = put_peer(p, rec->rec_peer);
+	p = peer_text(p, rec->rec_peer);
 	*p++ = '"';
 	p = put_json_line(p, rec->rec_line);
 	p = put_json_number(p, ",\"status\":",

@@ -21,7 +21,8 @@
 /* One thread's cache of times; zero it first. */
 struct stamp {
 	time_t stp_time;
-	char stp_text[LOGLINE_STAMP]; /* empty: not filled in yet */
+	size_t stp_len; /* of the text; 0: not filled in yet */
+	char stp_text[LOGLINE_STAMP];
 };
 
 /* "[21/Nov/2026:02:13:54 +0000]": local time, English months. */

@@ -249,6 +249,104 @@ peers_are_addresses_without_ports(void **state)
 	assert_peer(NULL, "-");
 }
 
+/* RFC 5952, and what inet_ntop(3) makes of IPv4 in the last groups. */
+static void
+ipv6_addresses_are_as_inet_ntop_has_them(void **state)
+{
+	static const char *const table[] = {
+	    "::",
+	    "::1",
+	    "1::",
+	    "1::1",
+	    "::1:2:3:4",
+	    "1:2:3:4::",
+	    "1:0:3:4:5:6:7:8",
+	    "0:2:3:4:5:6:7:8",
+	    "1:2:3:4:5:6:7:0",
+	    "::3:4:5:6:7:8",
+	    "1:2:3:4:5:6::",
+	    "1::4:0:0:7:8",
+	    "1:0:0:4::8",
+	    "1::4:5:0:0:8",
+	    "a:bc:def:1234:1000:100:10:ffff",
+	    "::192.0.2.255",
+	    "::1:0",
+	    "::fffe:1:2",
+	    "fe80::10:ffff",
+	    "1:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+	};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+	char text[INET6_ADDRSTRLEN];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		assert_int_equal(
+		    inet_pton(AF_INET6, table[i], &in6.sin6_addr), 1);
+		assert_non_null(
+		    inet_ntop(AF_INET6, &in6.sin6_addr, text, sizeof(text)));
+		assert_peer(&in6, text);
+	}
+}
+
+static void
+every_octet_of_an_ipv4_address_is_decimal(void **state)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET};
+	char text[INET_ADDRSTRLEN];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 256; i++) {
+		in.sin_addr.s_addr = htonl(0x7fffff00 - (i << 8) + i);
+		inet_ntop(AF_INET, &in.sin_addr, text, sizeof(text));
+		assert_peer(&in, text);
+	}
+}
+
+/* As the one of a field that is in quotes, or that of JSON. */
+static void
+expect_byte(unsigned char c, enum log_format format, char *text)
+{
+	bool json = format == LOG_JSON;
+
+	if (json && c == '"')
+		strcpy(text, "\\\"");
+	else if (c < 0x20 || c > 0x7e || c == '"' || c == '\\')
+		sprintf(text, json ? "\\\\x%02X" : "\\x%02X", c);
+	else
+		sprintf(text, "%c", c);
+}
+
+/* Text is looked at in words: wherever in one, and in what is left over. */
+static void
+a_byte_is_escaped_wherever_it_stands(void **state)
+{
+	static const char plain[] = "0123456789abcdefghijk";
+	char field[sizeof(plain)], byte[8], expected[64];
+	char buf[4 * LOGLINE_MESSAGE];
+	struct log_record rec = record();
+	size_t at, len = sizeof(plain) - 1;
+	int format, c;
+
+	(void)state;
+	for (format = LOG_COMBINED; format <= LOG_JSON; format++)
+		for (at = 0; at < len; at++)
+			for (c = 0; c < 256; c++) {
+				memcpy(field, plain, sizeof(plain));
+				field[at] = (char)c;
+				rec.rec_agent = (struct str){field, len};
+				format_as(&rec, (enum log_format)format, buf);
+				expect_byte((unsigned char)c,
+				    (enum log_format)format, byte);
+				snprintf(expected, sizeof(expected),
+				    "\"%.*s%s%s\"", (int)at, plain, byte,
+				    plain + at + 1);
+				if (strstr(buf, expected) == NULL)
+					fail_msg("%s not in %s", expected, buf);
+			}
+}
+
 static void
 times_are_local_with_their_offset(void **state)
 {
@@ -333,6 +431,9 @@ main(void)
 	    cmocka_unit_test(largest_numbers_fit),
 	    cmocka_unit_test(fields_are_cut_at_two_kib),
 	    cmocka_unit_test(peers_are_addresses_without_ports),
+	    cmocka_unit_test(ipv6_addresses_are_as_inet_ntop_has_them),
+	    cmocka_unit_test(every_octet_of_an_ipv4_address_is_decimal),
+	    cmocka_unit_test(a_byte_is_escaped_wherever_it_stands),
 	    cmocka_unit_test(times_are_local_with_their_offset),
 	    cmocka_unit_test(a_remembered_second_is_not_taken_for_another),
 	    cmocka_unit_test(months_are_english),
