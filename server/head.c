@@ -7,6 +7,9 @@
 
 #include <arpa/inet.h>
 
+#include "chars.h"
+#include "word.h"
+
 #define METHOD_MAX 32
 #define BLANK_MAX  4 /* bytes: two empty lines */
 
@@ -34,51 +37,22 @@ struct scan {
 	struct head *sc_head;
 };
 
-static bool
-is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool
-is_alnum(char c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool
-is_xdigit(char c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-static bool
-is_tchar(char c)
-{
-	static const char marks[] = "!#$%&'*+-.^_`|~";
-
-	return is_alnum(c) || memchr(marks, c, sizeof(marks) - 1) != NULL;
-}
-
-static bool
-is_visible(char c)
-{
-	return c > ' ' && c < 0x7f;
-}
-
-/* What a field value may contain, obs-text included (RFC 9110, 5.5). */
-static bool
-is_text(char c)
-{
-	return is_visible(c) || str_is_ows(c) || (unsigned char)c >= 0x80;
-}
-
 static void
 enter(struct head *hd, enum state state, size_t at)
 {
 	hd->hd_state = state;
 	hd->hd_mark = at;
 	hd->hd_scanned = at;
+}
+
+/* The end of the words from i on that have no byte outside least to '~'. */
+static size_t
+skip_words(const struct scan *sc, size_t i, unsigned char least)
+{
+	while (sc->sc_end - i >= WORD_SIZE &&
+	       word_within(word_load(sc->sc_buf + i), least))
+		i += WORD_SIZE;
+	return i;
 }
 
 static int
@@ -120,10 +94,11 @@ scan_method(struct scan *sc)
 	struct head *hd = sc->sc_head;
 	size_t i = hd->hd_scanned;
 
-	for (; i < sc->sc_end && is_tchar(sc->sc_buf[i]); i++)
-		if (i - hd->hd_mark == METHOD_MAX)
-			return 501;
+	while (i < sc->sc_end && char_is(sc->sc_buf[i], CHAR_TOKEN))
+		i++;
 	hd->hd_scanned = i;
+	if (i - hd->hd_mark > METHOD_MAX)
+		return 501;
 	if (i == sc->sc_end)
 		return 0;
 	if (sc->sc_buf[i] != ' ' || i == hd->hd_mark)
@@ -136,12 +111,13 @@ static int
 scan_target(struct scan *sc)
 {
 	struct head *hd = sc->sc_head;
-	size_t i = hd->hd_scanned;
+	size_t i = skip_words(sc, hd->hd_scanned, '!');
 
-	for (; i < sc->sc_end && is_visible(sc->sc_buf[i]); i++)
-		if (i - hd->hd_mark == sc->sc_limits->hl_target)
-			return 414;
+	while (i < sc->sc_end && char_is(sc->sc_buf[i], CHAR_VISIBLE))
+		i++;
 	hd->hd_scanned = i;
+	if (i - hd->hd_mark > sc->sc_limits->hl_target)
+		return 414;
 	if (i == sc->sc_end)
 		return 0;
 	if (sc->sc_buf[i] != ' ' || i == hd->hd_mark)
@@ -150,7 +126,7 @@ scan_target(struct scan *sc)
 	return 0;
 }
 
-/* One byte at a time: of "HTTP/", digit, ".", digit, CR. */
+/* "HTTP/", digit, ".", digit, CR. */
 static int
 scan_version(struct scan *sc)
 {
@@ -158,12 +134,14 @@ scan_version(struct scan *sc)
 	struct head *hd = sc->sc_head;
 	const char *version = sc->sc_buf + hd->hd_mark;
 	size_t i = hd->hd_scanned - hd->hd_mark;
-	char want = form[i], got = version[i];
+	size_t there = sc->sc_end - hd->hd_mark;
 
-	if (want == '0' ? !is_digit(got) : got != want)
-		return 400;
-	hd->hd_scanned++;
-	if (want != '\r')
+	for (; i < there && form[i] != '\0'; i++)
+		if (form[i] == '0' ? !char_is(version[i], CHAR_DIGIT)
+				   : version[i] != form[i])
+			return 400;
+	hd->hd_scanned = hd->hd_mark + i;
+	if (form[i] != '\0')
 		return 0;
 	if (version[5] != '1' || version[7] > '1')
 		return 505;
@@ -184,7 +162,7 @@ scan_field(struct scan *sc)
 		enter(hd, ST_END_LF, hd->hd_scanned + 1);
 		return 0;
 	}
-	if (!is_tchar(c))
+	if (!char_is(c, CHAR_TOKEN))
 		return 400;
 	if (hd->hd_fields == sc->sc_limits->hl_fields)
 		return 431;
@@ -221,7 +199,7 @@ scan_name(struct scan *sc)
 	size_t i = hd->hd_scanned;
 	struct str name = {sc->sc_buf + hd->hd_mark, 0};
 
-	while (i < sc->sc_end && is_tchar(sc->sc_buf[i]))
+	while (i < sc->sc_end && char_is(sc->sc_buf[i], CHAR_TOKEN))
 		i++;
 	hd->hd_scanned = i;
 	if (i == sc->sc_end)
@@ -238,29 +216,25 @@ value_valid(enum field field, struct str value)
 {
 	size_t digits = 0;
 
-	value = str_trim(value);
-	switch (field) {
-	case FIELD_OTHER:
+	if (field == FIELD_OTHER)
 		return true;
-	case FIELD_HOST:
-		/* Empty: the target URI has no authority (RFC 9112, 3.2). */
+	value = str_trim(value);
+	/* Empty: the target URI has no authority (RFC 9112, 3.2). */
+	if (field == FIELD_HOST)
 		return value.s_len == 0 || head_host_valid(value);
-	case FIELD_CONTENT_LENGTH:
-		while (digits < value.s_len && is_digit(value.s_ptr[digits]))
-			digits++;
-		return digits > 0 && digits == value.s_len;
-	}
-	return false;
+	while (digits < value.s_len && char_is(value.s_ptr[digits], CHAR_DIGIT))
+		digits++;
+	return digits > 0 && digits == value.s_len;
 }
 
 static int
 scan_value(struct scan *sc)
 {
 	struct head *hd = sc->sc_head;
-	size_t i = hd->hd_scanned;
+	size_t i = skip_words(sc, hd->hd_scanned, ' ');
 	struct str value = {sc->sc_buf + hd->hd_mark, 0};
 
-	while (i < sc->sc_end && is_text(sc->sc_buf[i]))
+	while (i < sc->sc_end && char_is(sc->sc_buf[i], CHAR_TEXT))
 		i++;
 	hd->hd_scanned = i;
 	if (i == sc->sc_end)
@@ -272,22 +246,38 @@ scan_value(struct scan *sc)
 	return 0;
 }
 
+static int
+step(struct scan *sc)
+{
+	switch ((enum state)sc->sc_head->hd_state) {
+	case ST_START:
+		return scan_start(sc);
+	case ST_METHOD:
+		return scan_method(sc);
+	case ST_TARGET:
+		return scan_target(sc);
+	case ST_VERSION:
+		return scan_version(sc);
+	case ST_FIELD:
+		return scan_field(sc);
+	case ST_NAME:
+		return scan_name(sc);
+	case ST_VALUE:
+		return scan_value(sc);
+	case ST_BLANK_LF:
+	case ST_LINE_LF:
+	case ST_END_LF:
+		return scan_lf(sc);
+	case ST_DONE:
+		break;
+	}
+	return 0;
+}
+
 int
 head_check(const char *buf, size_t len, const struct head_limits *limits,
     struct head *hd)
 {
-	static int (*const scanners[])(struct scan *) = {
-	    [ST_START] = scan_start,
-	    [ST_BLANK_LF] = scan_lf,
-	    [ST_METHOD] = scan_method,
-	    [ST_TARGET] = scan_target,
-	    [ST_VERSION] = scan_version,
-	    [ST_LINE_LF] = scan_lf,
-	    [ST_FIELD] = scan_field,
-	    [ST_NAME] = scan_name,
-	    [ST_VALUE] = scan_value,
-	    [ST_END_LF] = scan_lf,
-	};
 	size_t end = len < limits->hl_size ? len : limits->hl_size;
 	struct scan sc = {buf, end, limits, hd};
 	int status;
@@ -295,7 +285,7 @@ head_check(const char *buf, size_t len, const struct head_limits *limits,
 	if (hd->hd_scanned == 0)
 		*hd = (struct head){0};
 	while (hd->hd_scanned < end && hd->hd_state != ST_DONE) {
-		status = scanners[hd->hd_state](&sc);
+		status = step(&sc);
 		if (status != 0)
 			return status;
 	}
@@ -310,16 +300,16 @@ head_check(const char *buf, size_t len, const struct head_limits *limits,
 static size_t
 reg_name_len(struct str s)
 {
-	static const char marks[] = "-._~!$&'()*+,;=";
 	size_t i = 0;
 
 	while (i < s.s_len) {
 		char c = s.s_ptr[i];
 
-		if (is_alnum(c) || memchr(marks, c, sizeof(marks) - 1) != NULL)
+		if (char_is(c, CHAR_HOST))
 			i++;
 		else if (c == '%' && s.s_len - i > 2 &&
-			 is_xdigit(s.s_ptr[i + 1]) && is_xdigit(s.s_ptr[i + 2]))
+			 char_is(s.s_ptr[i + 1], CHAR_HEX) &&
+			 char_is(s.s_ptr[i + 2], CHAR_HEX))
 			i += 3;
 		else
 			break;
@@ -358,7 +348,7 @@ head_host_valid(struct str host)
 		return false;
 	if (i < host.s_len && host.s_ptr[i++] != ':')
 		return false;
-	while (i < host.s_len && is_digit(host.s_ptr[i]))
+	while (i < host.s_len && char_is(host.s_ptr[i], CHAR_DIGIT))
 		i++;
 	return i == host.s_len;
 }

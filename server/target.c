@@ -4,6 +4,7 @@
  */
 #include "target.h"
 
+#include "chars.h"
 #include "head.h"
 
 /* The path as it grows; the segment being written starts at pth_segment. */
@@ -67,13 +68,27 @@ end_segment(struct path *p)
 	return true;
 }
 
+/* What is neither escaped nor the end of a segment. */
+static void
+copy_plain(struct str *raw, struct path *p)
+{
+	size_t n = 0;
+
+	while (n < raw->s_len && char_is(raw->s_ptr[n], CHAR_SEGMENT))
+		n++;
+	memcpy(p->pth_buf + p->pth_len, raw->s_ptr, n);
+	p->pth_len += n;
+	raw->s_ptr += n;
+	raw->s_len -= n;
+}
+
 static bool
 normalise(struct str raw, char *buf, struct str *path)
 {
 	struct path p = {buf, 1, 1};
 
 	buf[0] = '/';
-	while (raw.s_len > 0) {
+	for (copy_plain(&raw, &p); raw.s_len > 0; copy_plain(&raw, &p)) {
 		int c = next_byte(&raw);
 
 		if (c < 0)
@@ -167,16 +182,6 @@ target_parse(struct str raw, char *buf, size_t size, struct target *tgt)
 	return 0;
 }
 
-static bool
-is_plain(unsigned char c)
-{
-	static const char marks[] = "-._~/!$()*+,;=@";
-
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-	       (c >= 'A' && c <= 'Z') ||
-	       memchr(marks, c, sizeof(marks) - 1) != NULL;
-}
-
 size_t
 target_encode(struct str path, char *buf, size_t size)
 {
@@ -186,7 +191,7 @@ target_encode(struct str path, char *buf, size_t size)
 	for (size_t i = 0; i < path.s_len; i++) {
 		unsigned char c = (unsigned char)path.s_ptr[i];
 		char code[3] = {'%', hex[c >> 4], hex[c & 15]};
-		size_t n = is_plain(c) ? 1 : 3;
+		size_t n = char_is(path.s_ptr[i], CHAR_LINK) ? 1 : 3;
 
 		/* An escape that does not fit whole is left out whole. */
 		if (len == end && len + n < size) {
