@@ -11,7 +11,7 @@
 ##   bench-full   the same in full: hours; bench-storm: one scenario
 ##   bench-peers  install the servers that it compares with
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
-##   bench-tools  load generators: build/bench/probe, slow, replay
+##   bench-tools  load generators, and a limit: build/bench/probe, slow, replay, limit
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
 ##   bench-folio  what bringing in a window costs, page by page or as one
 ##   install, uninstall, clean, deps (only install what the build needs)
@@ -170,8 +170,8 @@ bench-folio: deps
 	@+$(SUBMAKE) build/bench/folio
 	@build/bench/folio $(ARGS)
 
-# The load generators; the tests use those with sanitizers.
-TOOLS = probe slow replay
+# The load generators, and what a server is compared with; the tests use those with sanitizers.
+TOOLS = probe slow replay limit
 LOAD = $(CC) $(STD) $(WARN) $(CFLAGS)
 LOAD_C = bench/client.c bench/hdr.c
 LOAD_H = bench/client.h bench/hdr.h
