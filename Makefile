@@ -9,6 +9,8 @@
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
 ##   bench        every scenario of the laboratory, shortened (root, Linux)
 ##   bench-full   the same in full: hours; bench-storm: one scenario
+##   bench-hot    against the peers and the limit, files in memory: 20 minutes
+##   bench-profile  system calls, instructions, allocations of a request (root)
 ##   bench-peers  install the servers that it compares with
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
 ##   bench-tools  load generators, and a limit: build/bench/probe, slow, replay, limit
@@ -19,7 +21,7 @@
 ##   CC CFLAGS LDFLAGS PREFIX=/usr/local DESTDIR= WERROR=1 V=1
 ##   run:  DIR=conf/welcome PORT=8080 LISTEN=127.0.0.1 ARGS="more options"
 ##   test: PYTEST_ARGS="-k range"
-##   bench, bench-full, bench-storm: ARGS="--path nodiskio --peer nginx"
+##   bench, bench-full, bench-storm, bench-hot: ARGS="--path nodiskio --peer nginx"
 
 ifeq "the lines below stop every make but GNU make" ""
 .error "pagewise needs GNU make: run gmake"
@@ -146,7 +148,8 @@ test:
 SCENARIOS_bench = all --quick
 SCENARIOS_bench-full = all
 SCENARIOS_bench-storm = storm
-bench bench-full bench-storm:
+SCENARIOS_bench-hot = hot
+bench bench-full bench-storm bench-hot:
 	@sh conf/install-deps.sh build bench
 	@+$(SUBMAKE) all $(TOOLS:%=build/bench/%)
 	@bench/lab run $(SCENARIOS_$@) $(ARGS)
@@ -192,7 +195,17 @@ build/bench/ladders/%: bench/ladders/%.c bench/ladders/report.c \
 	    $(filter %.c %.a,$^)
 build/bench/ladders/pipes: bench/ladders/pair.c
 
-bench-tools: $(TOOLS:%=build/bench/%) $(TOOLS:%=build/asan/bench/%)
+build/bench/openat2.so: bench/openat2.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(STD) $(WARN) $(CFLAGS) -fPIC -shared $(LDFLAGS) -o $@ $<
+
+PROFILE = build/bench/limit build/bench/openat2.so
+bench-profile:
+	@sh conf/install-deps.sh build profile
+	@+$(SUBMAKE) all $(PROFILE)
+	@bench/lab profile $(ARGS)
+
+bench-tools: $(PROFILE) $(TOOLS:%=build/bench/%) $(TOOLS:%=build/asan/bench/%)
 
 bench-ladders:
 	@sh conf/install-deps.sh build bench
@@ -256,8 +269,8 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all asan tsan unit deps run test bench bench-full bench-storm \
-    bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
+.PHONY: all asan tsan unit deps run test bench bench-full bench-storm bench-hot \
+    bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc install uninstall clean help
 .DELETE_ON_ERROR:
 

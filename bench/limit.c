@@ -17,6 +17,7 @@
 #include <sys/queue.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -353,20 +354,50 @@ listen_on(unsigned port)
 	return fd;
 }
 
+/* Readable when the process is told to end: a handler could run just too early. */
+static int
+signals_fd(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC);
+	if (fd == -1)
+		err(1, "signalfd");
+	return fd;
+}
+
+static void
+watch(int epoll, int *fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = fd};
+
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, *fd, &ev) == -1)
+		err(1, "epoll_ctl");
+}
+
 static void
 serve(int listener, struct answers *as)
 {
-	struct epoll_event evs[EVENTS], ev = {.events = EPOLLIN};
-	int i, n, epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event evs[EVENTS];
+	int i, n, signals = signals_fd(), epoll = epoll_create1(EPOLL_CLOEXEC);
 
-	if (epoll == -1 || epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &ev) == -1)
+	if (epoll == -1)
 		err(1, "epoll");
-	while (!client_stopped) {
+	watch(epoll, &listener);
+	watch(epoll, &signals);
+	for (;;) {
 		n = epoll_wait(epoll, evs, EVENTS, -1);
 		if (n == -1 && errno != EINTR)
 			err(1, "epoll_wait");
 		for (i = 0; i < n; i++) {
-			if (evs[i].data.ptr == NULL)
+			if (evs[i].data.ptr == &signals)
+				return;
+			if (evs[i].data.ptr == &listener)
 				accept_one(epoll, listener);
 			else
 				conn_event(evs[i].data.ptr, as, evs[i].events);
@@ -423,7 +454,6 @@ main(int argc, char **argv)
 	struct answers as = {.as_way = WAY_MEMFD};
 	unsigned port;
 
-	client_catch_signals();
 	signal(SIGPIPE, SIG_IGN);
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;

@@ -1,15 +1,19 @@
--- wrk.lua: what the laboratory gives to wrk.  With an argument, the name of a file,
--- its lines are asked for one after the other, and again from the first; without,
--- the address of the command line.  At the end one line of JSON, because wrk's own
--- table rounds.  Its percentiles are not used: see docs/benchmarks.md.
+-- wrk.lua: what the laboratory gives to wrk.  The first argument is how many requests
+-- a connection sends at once; wrk counts each of them.  The second one is the name of a
+-- file: its lines are asked for one after the other, and again from the first; without
+-- it, the address of the command line.  At the end one line of JSON, because wrk's
+-- own table rounds.  Its percentiles are not used: see docs/benchmarks.md.
 
 function init(args)
-	if #args < 1 then
+	local list, turn, together = {}, 0, tonumber(args[1])
+	if args[2] then
+		for line in io.lines(args[2]) do
+			list[#list + 1] = wrk.format("GET", line):rep(together)
+		end
+	elseif together > 1 then
+		list[1] = wrk.format():rep(together)
+	else
 		return
-	end
-	local list, turn = {}, 0
-	for line in io.lines(args[1]) do
-		list[#list + 1] = wrk.format("GET", line)
 	end
 	function request()
 		turn = turn % #list + 1

@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|test|lint|bench|peers ...
+#	sh conf/install-deps.sh [-n] build|test|lint|bench|profile|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -46,6 +46,9 @@ needs()
 	bench	cmd python3			python3			python3
 	bench	pymod matplotlib		python3-matplotlib	py311-matplotlib
 	bench	pymod rich			python3-rich		py311-rich
+	profile	linux cmd strace		strace			-
+	profile	linux cmd valgrind		valgrind		-
+	profile	cmd python3			python3			python3
 	peers	cmd nginx			nginx			nginx
 	peers	cmd h2o				h2o			h2o
 	peers	cmd lighttpd			lighttpd		lighttpd
@@ -169,7 +172,7 @@ install_pkg()
 
 dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
-[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|lint|bench|peers ..."
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|lint|bench|profile|peers ..."
 
 case " $* " in *" peers "*) peers=1 ;; esac
 

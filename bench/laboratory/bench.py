@@ -41,11 +41,11 @@ class Bench:
             yield self.host.counters(self.undo, limits)
 
     @contextlib.contextmanager
-    def serve(self, cand, limits=Limits(), root=None, options=()):
-        """options: more arguments, for our own program only."""
+    def serve(self, cand, limits=Limits(), root=None, options=(), **more):
+        """options: more arguments, for our own program only; more: as Server has it."""
         with self.confined(limits) as counters:
             server = Server(self.undo, cand, self.host, counters, root or self.data,
-                            options if cand.ours else ())
+                            options if cand.ours else (), **more)
             self.conf = server.conf
             if server.argv not in self.commands:
                 self.commands.append(server.argv)

@@ -5,6 +5,7 @@ limits nothing and counts with /proc, for everybody else.  Both have
 
     child       the process that is counted, with its children; set by who starts it
     prefix()    what its command must begin with
+    pids()      of its processes
     sample()    what was taken so far, see COUNTERS; all but cache only grow
     kill()      ends all of it, and reaps the child
 """
@@ -115,6 +116,9 @@ class Cgroups:
         return {"t": now, "cpu": cpu, "disk_bytes": size, "disk_requests": count,
                 "cache": cache}
 
+    def pids(self):
+        return [int(pid) for pid in self.get("memory", "cgroup.procs").split()]
+
     def remove(self):
         """A process on its way out keeps rmdir busy for a moment."""
         left, deadline = set(self.dirs.values()), time.monotonic() + 5
@@ -130,10 +134,10 @@ class Cgroups:
         deadline = time.monotonic() + 20
         self.child.kill()  # it may not have joined yet
         while time.monotonic() < deadline:
-            pids = self.get("memory", "cgroup.procs").split()
+            pids = self.pids()
             if self.child.poll() is not None and not pids:
                 return
-            for pid in map(int, pids):
+            for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.05)
@@ -150,11 +154,14 @@ class Session:
 
     def pids(self):
         """The server and its own children: the session that it leads."""
+        return list(self.found())
+
+    def found(self):
         for path in glob.glob("/proc/[0-9]*/stat"):
             with contextlib.suppress(OSError):
                 session = read(path).rsplit(")", 1)[1].split()[3]
                 if self.child and int(session) == self.child.pid:
-                    yield path.split("/")[2]
+                    yield int(path.split("/")[2])
 
     def sample(self):
         now, nsec = time.monotonic(), 0

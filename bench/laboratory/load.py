@@ -58,13 +58,13 @@ def list_of(scratch, paths):
     return name
 
 
-def wrk(undo, log, url, connections, seconds, urls=None, idle=False):
-    """idle: leaves the core to the other generators whenever they want it.  A
+def wrk(undo, log, url, connections, seconds, urls=None, idle=False, together=1):
+    """together: requests that a connection sends at once.  idle: leaves the core to the other generators whenever they want it.  A
     kernel without preemption would let it hold the core for milliseconds, and the
     latency of the others would be that of the generator."""
     argv = ["chrt", "--idle", "0"] if idle else []
     argv += ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "60s",
-             "-s", LUA, url, *(["--", urls] if urls else [])]
+             "-s", LUA, url, "--", together, *([urls] if urls else [])]
     return Load(undo, argv, seconds, log)
 
 

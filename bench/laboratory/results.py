@@ -40,6 +40,14 @@ class Round:
     conf: str = None
     samples: dict = dataclasses.field(default_factory=dict)
 
+    def join(self, part):
+        """What another part of this round has found."""
+        self.values = {**(self.values or {}), **(part.values or {})} or None
+        self.error = "; ".join(filter(None, (self.error, part.error))) or None
+        self.commands += [argv for argv in part.commands if argv not in self.commands]
+        self.conf = part.conf or self.conf
+        self.samples.update(part.samples)
+
     def file(self):
         return f"{self.scenario}-{self.number:03}-{self.candidate}.json"
 
@@ -88,8 +96,14 @@ class Run:
         save(f"{self.path}/run.json", self.about)
 
     def add(self, finished):
-        self.rounds.append(finished)
-        save(f"{self.path}/rounds/{finished.file()}", dataclasses.asdict(finished))
+        """A round, or a part of one: then it is joined to what there is of it."""
+        for one in self.rounds:
+            if one.file() == finished.file():
+                one.join(finished)
+                break
+        else:
+            self.rounds.append(one := finished)
+        save(f"{self.path}/rounds/{one.file()}", dataclasses.asdict(one))
 
     def of(self, scenario):
         return [r for r in self.rounds if r.scenario == scenario]

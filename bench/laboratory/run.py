@@ -1,9 +1,11 @@
-"""The order of a run: each scenario, each of its rounds, each candidate in turn.
+"""The order of a run: each scenario, each of its rounds, each of its parts if it has any,
+each candidate in turn.
 
-Candidates alternate within a round, so that what changes on the machine meets all.
+Candidates alternate within a round and a part, so that what changes on the machine meets all.
 """
 
 import contextlib
+import functools
 import os
 import shlex
 import subprocess
@@ -32,13 +34,14 @@ class Plan:
         self.missing = host.missing(self.module.NEEDS)
         self.candidates = [] if self.missing else choose(self.module, args, usable)
         self.references = getattr(self.module, "REFERENCES", {})
+        self.parts = getattr(self.module, "parts", lambda s: [None])(self.settings)
 
     def names(self):
         return [*(self.references if self.candidates else ()),
                 *(c.name for c in self.candidates)]
 
     def steps(self):
-        return self.settings.rounds * len(self.names())
+        return self.settings.rounds * len(self.parts) * len(self.names())
 
     def seconds(self):
         return self.steps() * (self.module.seconds(self.settings) + OVERHEAD)
@@ -47,12 +50,28 @@ class Plan:
         return list(self.module.files(self.settings)) if self.candidates else []
 
     def order(self):
-        """(round, name, what to call with a Bench)."""
+        """(round, part or None, name, what to call with a Bench)."""
+        functions = {name: function for name, (_, function) in self.references.items()}
+        for cand in self.candidates:
+            functions[cand.name] = functools.partial(self.measure, cand)
         for number in range(1, self.settings.rounds + 1):
-            for name, (_, function) in self.references.items():
-                yield number, name, function
-            for cand in self.candidates:
-                yield number, cand.name, lambda b, c=cand: self.module.measure(b, c)
+            for part in self.parts:
+                for name, function in functions.items():
+                    yield number, part, name, with_part(function, part)
+
+    def measure(self, cand, bench, *part):
+        return self.module.measure(bench, cand, *part)
+
+
+def with_part(function, part):
+    """What it finds stands under the name of the part."""
+    if part is None:
+        return function
+
+    def measured(bench):
+        values = function(bench, part)
+        return None if values is None else {part: values}
+    return measured
 
 
 def choose(module, args, usable):
@@ -104,7 +123,7 @@ def estimate(plans, path):
     return sum(p.seconds() for p in plans) + new / WRITING
 
 
-def one(plan, host, args, number, name, function):
+def one(plan, host, args, number, part, name, function):
     finished = results.Round(plan.name, name, number)
     with Undo() as undo:
         scratch = undo.enter_context(tempfile.TemporaryDirectory(prefix="pagewise-lab-"))
@@ -114,7 +133,7 @@ def one(plan, host, args, number, name, function):
             host.check_readahead()
             finished.values = values
         except (RuntimeError, OSError, subprocess.SubprocessError) as why:
-            finished.error = f"{type(why).__name__}: {why}"
+            finished.error = f"{part + ': ' if part else ''}{type(why).__name__}: {why}"
         finished.commands, finished.conf = bench.commands, bench.conf
         finished.samples = bench.samples
     return finished
@@ -123,9 +142,12 @@ def one(plan, host, args, number, name, function):
 def rounds(plans, run, host, args):
     with progress(sum(p.steps() for p in plans)) as bar:
         for plan in plans:
-            for number, name, function in plan.order():
-                bar.step(f"{plan.name}, round {number} of {plan.settings.rounds}: {name}")
-                finished = one(plan, host, args, number, name, function)
+            for number, part, name, function in plan.order():
+                bar.step(", ".join(filter(None, (
+                    plan.name, f"round {number} of {plan.settings.rounds}", part))) + f": {name}")
+                finished = one(plan, host, args, number, part, name, function)
+                if finished.values is None and not finished.error:
+                    continue
                 with held():
                     run.add(finished)
                 if finished.error:

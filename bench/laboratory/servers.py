@@ -23,8 +23,11 @@ from laboratory.undo import held, spawn
 PROGRAM = os.path.join(machine.TREE, "build", "pagewise")
 PEERS = os.path.join(machine.TREE, "bench", "peers")
 OURS = ("@PROGRAM@ --workers 1 --root @ROOT@ --listen 127.0.0.1:@PORT@ "
-        "--access-log off --send-path").split()
+        "--access-log @LOG@ --send-path").split()
 FILE_CACHE = "open_file_cache max=10000 inactive=60s; open_file_cache_valid 60s;"
+LOG = "@RUN@/access.log"
+COMBINED = r'"%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\""'
+NGINX_LOG = ("access_log off;", f"access_log {LOG} combined buffer=64k flush=1s;")
 NGINX = "nginx -e stderr -p @RUN@ -c @CONF@".split()
 # With --quick: what the others are compared with.
 QUICK = ("nodiskio", "uring", "blocking", "pool", "nginx", "nginx-threads", "lighttpd")
@@ -39,9 +42,10 @@ class Candidate:
     version: str = "-v"
     words: dict = dataclasses.field(default_factory=dict)
     ours: bool = False
+    log: tuple = ("", "")  # at @LOG@: without an access log, and with one
 
     def program(self):
-        return PROGRAM if self.ours else shutil.which(self.argv[0])
+        return PROGRAM if self.ours else machine.tool(self.argv[0])
 
     def release(self):
         return machine.version(self.program(), self.version)
@@ -49,7 +53,7 @@ class Candidate:
     def unusable(self):
         """Why it cannot run here, or None."""
         if not self.program():
-            return "not installed"
+            return "not installed; make bench-peers does it"
         if not self.ours:
             return None
         test = [self.program(), "-t", "--root", "/", "--send-path", self.name]
@@ -58,23 +62,27 @@ class Candidate:
         return done.stdout.strip() if done.returncode else None
 
 
-def peer(name, title, argv, conf, version="-v", **words):
-    return Candidate(name, title, tuple(argv), conf, version, words)
+def peer(name, title, argv, conf, version="-v", log=("", ""), **words):
+    return Candidate(name, title, tuple(argv), conf, version, words, log=log)
 
 
 def peers():
     return [
-        peer("nginx", "nginx, sendfile", NGINX, "nginx.conf", AIO="aio off;",
-             CACHE=FILE_CACHE),
-        peer("nginx-threads", "nginx, aio threads", NGINX, "nginx.conf",
+        peer("nginx", "nginx, sendfile", NGINX, "nginx.conf", log=NGINX_LOG,
+             AIO="aio off;", CACHE=FILE_CACHE),
+        peer("nginx-threads", "nginx, aio threads", NGINX, "nginx.conf", log=NGINX_LOG,
              AIO="aio threads;", CACHE=FILE_CACHE),
-        peer("nginx-directio", "nginx, directio", NGINX, "nginx.conf",
+        peer("nginx-directio", "nginx, directio", NGINX, "nginx.conf", log=NGINX_LOG,
              AIO="aio threads; directio 1m; output_buffers 1 128k;", CACHE=""),
-        peer("h2o", "H2O", ("h2o", "-c", "@CONF@"), "h2o.conf"),
-        peer("lighttpd", "lighttpd", ("lighttpd", "-D", "-f", "@CONF@"), "lighttpd.conf"),
-        peer("apache", "Apache, event", "apache2 -X -f @CONF@".split(), "apache.conf"),
+        peer("h2o", "H2O", ("h2o", "-c", "@CONF@"), "h2o.conf",
+             log=("", f"access-log: {LOG}")),
+        peer("lighttpd", "lighttpd", ("lighttpd", "-D", "-f", "@CONF@"), "lighttpd.conf",
+             log=("", 'server.modules += ("mod_accesslog")\n'
+                  f'accesslog.filename = "{LOG}"')),
+        peer("apache", "Apache, event", "apache2 -X -f @CONF@".split(), "apache.conf",
+             log=("", f"BufferedLogs On\nCustomLog {LOG} {COMBINED}")),
         peer("caddy", "Caddy", "caddy run --adapter caddyfile --config @CONF@".split(),
-             "Caddyfile", version="version"),
+             "Caddyfile", version="version", log=("", f"log {{\n\t\toutput file {LOG}\n\t}}")),
     ]
 
 
@@ -85,14 +93,18 @@ def paths():
     done = subprocess.run([PROGRAM, "-h"], timeout=10, check=True, text=True,
                           stdout=subprocess.PIPE)
     names = re.search(r"--send-path NAME[^:]*:(.*)", done.stdout)
-    return [Candidate(name, f"pagewise, {name}", (*OURS, name), version="-V", ours=True)
+    return [Candidate(name, f"pagewise, {name}", (*OURS, name), version="-V", ours=True,
+                      log=("off", LOG))
             for name in names.group(1).split()]
 
 
 class Server:
-    """Runs until undo ends; counters.sample() is what it took."""
+    """Runs until undo ends; counters.sample() is what it took.  access_log: it is
+    written to a file in run, the directory that ends with the server.  wrapper: a
+    command that runs it."""
 
-    def __init__(self, undo, cand, host, counters, root, options=()):
+    def __init__(self, undo, cand, host, counters, root, options=(), access_log=False,
+                 wrapper=()):
         self.cand, self.counters = cand, counters
         self.run = undo.enter_context(tempfile.TemporaryDirectory(prefix="pagewise-lab-"))
         with socket.socket() as s:
@@ -100,7 +112,7 @@ class Server:
             self.port = s.getsockname()[1]
         self.base = f"http://127.0.0.1:{self.port}"
         self.log = f"{self.run}/log"
-        self.argv, self.conf = self.prepare(root, options)
+        self.argv, self.conf = self.prepare(root, options, access_log)
         write(self.log, "")
         if host.user:
             user = pwd.getpwnam(host.user)
@@ -110,15 +122,16 @@ class Server:
         confine += [f"--user={host.user}"] if host.user else []
         with held(), open(self.log, "a", encoding="utf-8") as log:
             self.child = counters.child = spawn(
-                undo, confine + self.argv, stdout=log, stderr=log, cwd=self.run,
+                undo, [*confine, *wrapper, *self.argv], stdout=log, stderr=log, cwd=self.run,
                 env={"PATH": os.environ["PATH"], "HOME": self.run})
             undo.callback(counters.kill)
 
-    def prepare(self, root, options):
+    def prepare(self, root, options, access_log):
         """The program is copied: the tree may be closed to an ordinary user."""
         cand, name = self.cand, os.path.basename(self.cand.program())
         words = {"PORT": str(self.port), "ROOT": root, "RUN": self.run, "PROGRAM": name,
                  "CONF": f"{self.run}/conf", **cand.words}
+        words["LOG"] = cand.log[access_log].replace("@RUN@", self.run)
 
         def fill(text):
             return re.sub(r"@([A-Z]+)@", lambda m: words[m.group(1)], text)

@@ -72,6 +72,16 @@ class View:
         parts = [pick(values) for values in self.values(name)]
         return stats.summary([get(part) for part in parts if part is not None])
 
+    def share_of(self, name, get, pick):
+        """A function of a part of a round's values: its number as a share of this
+        candidate's in the same round ("round" in both); None for that one itself."""
+        base = {v["round"]: v for v in map(pick, self.values(name)) if v}
+
+        def share_of(v):
+            other = base.get(v["round"])
+            return stats.ratio(get(v), get(other)) if other and other is not v else None
+        return share_of
+
     def failures(self):
         return [r for r in self.rounds if r.error]
 

@@ -84,9 +84,9 @@ def test_cold_in_miniature_with_fio_beside_it(data, tmp_path):
 
 def test_an_ordinary_user_gets_what_can_be_had(base, tmp_path):
     """In a copy of the tree, which an ordinary user need not be able to enter."""
-    lab.needs("wrk", "probe")
+    lab.needs("wrk", "probe", "replay", "limit")
     tree = os.path.join(base, "tree")
-    for name in ("build/pagewise", "build/bench/probe"):
+    for name in ("build/pagewise", *(f"build/bench/{t}" for t in ("probe", "replay", "limit"))):
         os.makedirs(os.path.dirname(f"{tree}/{name}"), exist_ok=True)
         shutil.copy(f"{lab.TREE}/{name}", f"{tree}/{name}")
     shutil.copytree(f"{lab.TREE}/bench", f"{tree}/bench")
@@ -164,7 +164,7 @@ def wait(condition, child):
     (["run", "hot", "--rounds", "0"], "0: a number from 1 on"),
     (["run", "hot", "--set", "hot.nonsense=1"], "no setting nonsense: there are rounds"),
     (["run", "hot", "--set", "seconds=1"], "write SCENARIO.KEY=VALUE"),
-    (["run", "hot", "--set", "hot.seconds=x"], "x is not of the kind of 4"),
+    (["run", "hot", "--set", "hot.seconds=x"], "x is not of the kind of 2"),
     (["run", "hot", "--set", "hot.seconds=-1"], "seconds must be more than 0"),
     (["run", "hot", "--path", ","], "--path: ',': an empty list"),
     (["run", "hot", "--peer", ""], "--peer: '': an empty list"),
@@ -172,6 +172,8 @@ def wait(condition, child):
     (["run", "zipf", "--set", "zipf.cache="], "zipf.cache=: cache is empty"),
     (["run", "grid", "--set", "grid.hot= ,"], "grid.hot= ,: an empty list"),
     (["run", "zipf", "--set", "zipf.cache=keep,no"], "no: there are keep, drop, auto"),
+    (["run", "hot", "--set", "hot.cases=1K,2K"], "2K: there are 1K, 16K, "),
+    (["run", "hot", "--set", "hot.log=maybe"], "maybe: there are off, on"),
     (["report", "/"], "is not the directory of a run"),
 ])
 def test_what_cannot_be_done_is_said(args, message):

@@ -4,12 +4,12 @@ A scenario is a module of this package with
 
     TITLE       one line
     WHAT        a paragraph for the report: what is done, and what the figures are
-    NEEDS       what it cannot do without: of "wrk", "probe", "slow", "replay", "fio",
+    NEEDS       what it cannot do without: of "wrk", "probe", "slow", "replay", "limit", "fio",
                 "root", "network", "disk", "limits", "fuse" (see Host.lacks)
     FULL        dict of settings, with "rounds"; --set SCENARIO.KEY=VALUE changes one
     QUICK       dict of those that --quick changes
     files(s)    pairs (name below the data directory, bytes) that it serves
-    seconds(s)  what one round of one candidate takes, about
+    seconds(s)  what one round of one candidate takes, about; with parts, one of these
     measure(bench, cand)
                 one round of one candidate: a dict for JSON.  bench: bench.py.
                 RuntimeError: what went wrong; the round counts as failed
@@ -22,6 +22,10 @@ A scenario is a module of this package with
 
 and, if it likes,
 
+    parts(s)          names of the parts of a round, in order: all take turns in one
+                      before the next one begins.  measure and the functions of
+                      REFERENCES are given the name as well, and what they find is
+                      in the values of the round under it.  None: nothing to measure
     check(s)          ValueError: what is wrong with the settings
     CANDIDATES        names that are measured unless others are asked for; all
                       that are usable if it is not there

@@ -1,77 +1,270 @@
-"""hot: files of five sizes that are in memory."""
+"""hot: files that are in memory, and how far a server is from the least it could do."""
 
-from operator import itemgetter
+import dataclasses
+import functools
+import os
+import types
 
-from laboratory import load
-from laboratory.bench import GIB, MIB
+from laboratory import load, servers
+from laboratory.bench import MIB
+from laboratory.run import REFERENCE
+from laboratory.scenarios import listed
 from laboratory.stats import ratio
-from laboratory.tables import Column, Table, count, percent
+from laboratory.tables import Column, Table, count, percent, share
 
 TITLE = "Hot: files in memory, from 1 KiB to 16 MiB"
-WHAT = """One file of each size, in memory, is asked for over and over again by wrk. No disk
-has a part in it: this is what a way of sending costs by itself. CPU time is that of the
-server, from the counters of its control group."""
-NEEDS = ("wrk",)
-SIZES = {"1 KiB": 1 << 10, "16 KiB": 16 << 10, "64 KiB": 64 << 10, "1 MiB": MIB,
-         "16 MiB": 16 * MIB}
-FULL = {"rounds": 3, "seconds": 4, "connections": 32}
-QUICK = {"rounds": 1, "seconds": 1}
+WHAT = """Files that are in memory are asked for over and over again by wrk, first without access
+logs, then with one in every server. No disk has a part in it: this is what a server costs by
+itself. CPU time is that of the server, from the counters of its control group. The limit is
+bench/limit.c, a loop that only finds the end of a request's head and sends an answer prepared
+before, in each of three ways; that which costs the least CPU time a request is the limit that
+others are compared with, without an access log in each case. Ratios are of two measurements of the same round, and the median of the
+rounds' ratios is shown. The best peer is the one with the best median."""
+NEEDS = ("wrk", "replay", "limit")
+# seconds: whole ones, which is what wrk takes; cases, log: lists
+FULL = {"rounds": 5, "seconds": 2, "connections": 64,
+        "cases": "1K,16K,64K,1M,16M,pipelined,spread", "log": "off,on"}
+QUICK = {"rounds": 1, "seconds": 1, "cases": "1K,64K,1M,pipelined", "log": "off"}
+CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx", "h2o", "lighttpd")
 NOTES = [
     "Where the generator's core is busy to 100 %, requests/s are wrk's limit and not the "
     "server's: then CPU time per request tells the servers apart.",
+    "The limit is no server: it does not know what it was asked for.",
+    "Access logs are written to a file in memory or on the disk below TMPDIR, as it is "
+    "mounted; writing it to the disk itself is the kernel's work and counted for nobody.",
     "nginx with directio reads files of 1 MiB and more from the disk each time: that is "
     "what the option is for.",
 ]
 
 
-def name_of(size):
-    return f"hot-{size >> 10}K"
+@dataclasses.dataclass(frozen=True)
+class Case:
+    label: str
+    size: int
+    number: int = 1    # files, asked for in turn
+    together: int = 1  # requests that a connection sends at once
+
+    def names(self):
+        if self.number == 1:
+            return [f"hot-{self.size >> 10}K"]
+        return [f"spread/{self.size >> 10}K-{i:04d}" for i in range(1, self.number + 1)]
 
 
-def files(_s):
-    return [(name_of(size), size) for size in SIZES.values()]
+# H2O remembers 4096 open files.
+CASES = {
+    "1K": Case("1 KiB", 1 << 10), "16K": Case("16 KiB", 16 << 10),
+    "64K": Case("64 KiB", 64 << 10), "1M": Case("1 MiB", MIB), "16M": Case("16 MiB", 16 * MIB),
+    "pipelined": Case("1 KiB, 16 requests at once", 1 << 10, together=16),
+    "spread": Case("16 KiB, 4000 files in turn", 16 << 10, number=4000),
+}
+LOGS = ("off", "on")
+WARM = 64 * MIB  # asked for before it counts, if that is neither too few requests nor ...
+MOST = 4000      # ... too many; of each of many files: ...
+EACH = 4
+
+
+def cases(s):
+    return listed(s.cases, among=CASES)
+
+
+def check(s):
+    cases(s)
+    listed(s.log, among=LOGS)
+
+
+def parts(s):
+    return [part_of(case, log) for case in cases(s) for log in listed(s.log)]
+
+
+def part_of(case, log):
+    return f"{case}, log {log}"
+
+
+def of_part(part):
+    """(Case, whether there is a log)."""
+    case, _, log = part.partition(", log ")
+    return CASES[case], log == "on"
+
+
+def without_log(part):
+    return part_of(part.partition(",")[0], "off")
+
+
+def files(s):
+    return list(dict.fromkeys((name, CASES[case].size) for case in cases(s)
+                              for name in CASES[case].names()))
 
 
 def seconds(s):
-    return len(SIZES) * (s.seconds + 0.3)
+    return s.seconds + 0.3
 
 
-def measure(bench, cand):
-    with bench.serve(cand) as server:
-        return {label: one(bench, server, label, size) for label, size in SIZES.items()}
+# ------------------------------------------------------------- measuring
 
 
-def one(bench, server, label, size):
-    s, path = bench.settings, f"/{name_of(size)}"
-    server.warm(path, bench.content(name_of(size)))
-    wrk = bench.wrk(server, path, connections=s.connections, seconds=s.seconds)
-    with bench.sampled(label, server) as took:
+def measure(bench, cand, part):
+    case, log = of_part(part)
+    with bench.serve(set_up(cand), access_log=log) as server:
+        return one(bench, server, case, part)
+
+
+def set_up(cand):
+    """Ours too has a configuration for this load."""
+    if not cand.ours:
+        return cand
+    return dataclasses.replace(cand, argv=(*cand.argv, "-c", "@CONF@"), conf="pagewise.conf")
+
+
+def bare(bench, way, case):
+    """The limit as a candidate."""
+    names = [f"{bench.data}/{name}" for name in case.names()]
+    os.chmod(bench.scratch, 0o755)  # the server, an ordinary user, reads the list
+    what = names if len(names) == 1 else ["--files", bench.list(names)]
+    return servers.peer(f"limit-{way}", f"limit: {way}",
+                        ["limit", "--way", way, "--port", "@PORT@", *what], None)
+
+
+def limit(way, bench, part):
+    case, log = of_part(part)
+    if log:
+        return None
+    with bench.serve(bare(bench, way, case)) as server:
+        return one(bench, server, case, part)
+
+
+REFERENCES = {f"limit-{way}": (f"limit: {way}", functools.partial(limit, way))
+              for way in ("send", "sendfile", "memfd")}
+
+
+def one(bench, server, case, part):
+    s, names = bench.settings, case.names()
+    paths = bench.shuffled(f"/{name}" for name in names)
+    server.warm(f"/{names[0]}", bench.content(names[0]), times=1)
+    times = EACH if case.number > 1 else max(min(WARM // case.size, MOST), s.connections)
+    load.check_replay(bench.replay(server, paths * times, connections=s.connections).result())
+    wrk = bench.wrk(server, paths[0], urls=paths if case.number > 1 else None,
+                    connections=s.connections, seconds=s.seconds, together=case.together)
+    with bench.sampled(part, server) as took:
         result = load.check(wrk.result())
-    return {**result, **took}
+    return {"server": server.cand.name, "part": part, "round": bench.number, **result, **took}
 
 
-COLUMNS = [
-    Column("requests/s", count, lambda v: v["rate"], "more"),
-    Column("GiB/s", "{:.2f}".format, lambda v: v["bytes"] / v["seconds"] / GIB, "more"),
-    Column("CPU µs/request", "{:.1f}".format,
-           lambda v: ratio(v["cpu"] * 1e6, v["requests"]), "less"),
-    Column("CPU s/GiB", "{:.3f}".format, lambda v: ratio(v["cpu"], v["bytes"] / GIB), "less"),
-    Column("server's core", percent, lambda v: v["cpu"] / v["t"]),
-    Column("generator's core", percent, lambda v: v["own_cpu"] / v["t"]),
-]
+# ---------------------------------------------------------------- report
 
 
-def tables(_view):
-    return [Table(label, COLUMNS, itemgetter(label)) for label in SIZES]
+def rate(v):
+    return v["rate"]
+
+
+def cpu(v):
+    """Microseconds of a request."""
+    return ratio(v["cpu"] * 1e6, v["requests"])
+
+
+def shown(view):
+    """The parts that any candidate was measured in."""
+    known = {part for name in view.names for values in view.values(name) for part in values}
+    return [part for part in parts(types.SimpleNamespace(**view.settings)) if part in known]
+
+
+def pick(part):
+    return lambda values: values.get(part)
+
+
+def best(view, part, kind, get, choose=min):
+    """Of the candidates of a kind, that with the best median; None without any."""
+    medians = {name: view.summary(name, get, pick(part)) for name in view.names
+               if view.candidates[name]["kind"] == kind}
+    known = {name: found.median for name, found in medians.items() if found}
+    return choose(known, key=known.get) if known else None
+
+
+class Bases:
+    """What a part is compared with: names of candidates."""
+
+    def __init__(self, view, part):
+        self.limit = best(view, without_log(part), REFERENCE, cpu)
+        self.cpu = best(view, part, "peer", cpu)
+        self.rate = best(view, part, "peer", rate, max)
+
+    def said(self, view):
+        """In words."""
+        for what, name in (("", self.limit), ("best peer by CPU time: ", self.cpu),
+                           ("by requests/s: ", self.rate)):
+            if name:
+                yield f"{what}{view.title(name)}"
+
+
+def compared(view, get, base):
+    """A number as a share of another candidate's, which base gives: (its name, the part
+    of its values) of a part and a name."""
+    known = {}
+
+    def of(v):
+        key = base(v["part"], v["server"])
+        if key not in known:
+            known[key] = view.share_of(key[0], get, pick(key[1]))
+        return known[key](v)
+    return of
+
+
+def columns(view, log):
+    """log: with what makes sense only with one."""
+    bases = {part: Bases(view, part) for part in shown(view)}
+    own = [
+        Column("CPU, of that without log", share, compared(
+            view, cpu, lambda part, name: (name, without_log(part)))),
+        Column("requests/s, of those without log", share, compared(
+            view, rate, lambda part, name: (name, without_log(part)))),
+    ]
+    return [
+        Column("requests/s", count, rate, "more"),
+        Column("CPU µs/request", "{:.2f}".format, cpu, "less"),
+        Column("CPU, of the limit", share, compared(
+            view, cpu, lambda part, _: (bases[part].limit, without_log(part)))),
+        Column("CPU, of the best peer", share, compared(
+            view, cpu, lambda part, _: (bases[part].cpu, part))),
+        Column("requests/s, of the best peer", share, compared(
+            view, rate, lambda part, _: (bases[part].rate, part))),
+        *(own if log else ()),
+        Column("server's core", percent, lambda v: v["cpu"] / v["t"]),
+        Column("generator's core", percent, lambda v: v["own_cpu"] / v["t"]),
+    ]
+
+
+def label(part):
+    case, log = of_part(part)
+    return case.label + (", access logs on" if log else "")
+
+
+def title(view, part):
+    said = ", ".join(Bases(view, part).said(view))
+    return f"{label(part)} ({said})" if said else label(part)
+
+
+def tables(view):
+    """First ours, in all parts; then all, in one after the other."""
+    drawn, ours = shown(view), [name for name in view.names if view.ours(name)]
+    variants = tuple((lambda name, part=part: label(part), pick(part)) for part in drawn)
+    all_ours = Table("Ours", columns(view, any(of_part(part)[1] for part in drawn)),
+                     lambda values: values if is_of(values, ours) else None, variants)
+    return [*([all_ours] if ours else ()),
+            *(Table(title(view, part), columns(view, of_part(part)[1]), pick(part))
+              for part in drawn)]
+
+
+def is_of(values, names):
+    return any(v["server"] in names for v in values.values())
 
 
 def figures(view):
     from laboratory import plot
-    for title, labels, get, show in (
-            ("CPU time per request, µs", list(SIZES)[:3], COLUMNS[2].get, COLUMNS[2].show),
-            ("CPU time per GiB, s", list(SIZES)[2:], COLUMNS[3].get, COLUMNS[3].show)):
-        figure, axes = plot.new(view, columns=len(labels))
-        for ax, label in zip(axes, labels):
-            plot.bars(ax, view, [(label, get)], show, pick=itemgetter(label))
-            ax.set_title(label, fontsize=10, loc="left")
-        yield f"{title} (shorter is better)", figure
+    drawn = [part for part in shown(view) if not of_part(part)[1]]
+    for some in (drawn[:4], drawn[4:]):
+        if not some:
+            continue
+        figure, _ = plot.new(view, columns=len(some))
+        for ax, part in zip(figure.axes, some):
+            plot.bars(ax, view, [(part, cpu)], "{:.1f}".format, pick=pick(part))
+            ax.set_title(label(part), fontsize=10, loc="left")
+        yield "CPU time per request, µs, without access logs (shorter is better)", figure

@@ -140,13 +140,7 @@ def bases(view):
 
 def compared(view, name, pick, get):
     """A number as a share of that of this server with keep, in the same round."""
-    kept = [pick(values).get(cachemodes.KEEP) for values in view.values(name)]
-    base = {v["round"]: v for v in kept if v}
-
-    def share_of(v):
-        other = base.get(v["round"])
-        return ratio(get(v), get(other)) if other and other is not v else None
-    return share_of
+    return view.share_of(name, get, lambda values: pick(values).get(cachemodes.KEEP))
 
 
 def columns(view, pick):
