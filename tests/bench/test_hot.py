@@ -15,7 +15,7 @@ TITLES = {"limit-send": "reference", "limit-memfd": "reference", "nodiskio": "pa
 
 
 def measured(server, part, number, us, rate):
-    return {"server": server, "part": part, "round": number, "requests": 1_000_000,
+    return {"server": server, "part": part, "round": number, "answers": 1_000_000,
             "cpu": us, "t": 2.0, "own_cpu": 1.0, "rate": rate}
 
 
@@ -124,19 +124,24 @@ def test_parts_of_a_round_are_joined_also_if_one_failed(tmp_path):
 
 
 def test_hot_in_miniature(base, tmp_path):
-    """Every peer that is there writes an access log when it is told to."""
     lab.needs("wrk", "replay", "limit", "network")
     status, _, err = lab.run(
         "run", "hot", "--rounds", 1, "--data", base, "--out", tmp_path / "out", "--path",
-        "nodiskio", "--peer", "all", *lab.miniature("hot"))
+        "nodiskio", *lab.miniature("hot"))
     assert status == 0, err
     found = {name: rounds[0]["values"] for (_, name), rounds in
              lab.rounds(tmp_path / "out").items()}
-    parts = set(hot.parts(scenarios.settings(hot, False, {"cases": "1K,pipelined"})))
-    assert set(found) >= {"limit-send", "limit-sendfile", "limit-memfd", "nodiskio"}
+    parts = set(hot.parts(scenarios.settings(hot, False, {"cases": lab.MINIATURE["hot"]["cases"]})))
+    assert set(found) == {"limit-send", "limit-sendfile", "limit-memfd", "nodiskio"}
     for name, values in found.items():
         assert set(values) == {p for p in parts if "limit" not in name or "log off" in p}
         assert all(v["requests"] > 0 and v["cpu"] > 0 for v in values.values())
+
+
+@pytest.mark.parametrize("case, expected", [("64K", 10), ("1M", 5.5), ("16M", 0.34375)])
+def test_large_answers_are_counted_by_their_bytes(case, expected):
+    result = {"requests": 10, "bytes": 5.5 * (1 << 20)}
+    assert hot.answers(result, hot.CASES[case]) == expected
 
 
 @pytest.mark.parametrize("cand", [*servers.paths()[:1], *servers.peers()], ids=lambda c: c.name)
