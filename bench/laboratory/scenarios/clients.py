@@ -37,7 +37,7 @@ def files(s):
     return [(name, PARTS * MIB) for name in names(s)]
 
 
-def parts(s):
+def pieces(s):
     """The first MiB of each, then the second, and so on: as the load generators take it."""
     return [f"{name}#{i * MIB}-{(i + 1) * MIB - 1}" for i in range(PARTS) for name in names(s)]
 
@@ -47,7 +47,7 @@ seconds = slow.seconds
 
 def measure(bench, cand):
     s = bench.settings
-    return slow.clients(bench, cand, names(s), parts(s),
+    return slow.clients(bench, cand, names(s), pieces(s),
                        ("--in-order", "--rcvbuf", s.rcvbuf, "--ramp", s.ramp))
 
 
