@@ -70,7 +70,7 @@ struct conf {
 	size_t conf_max_fields;
 	size_t conf_max_ranges;
 	unsigned conf_open_files; /* descriptors cached per worker */
-	size_t conf_hot_set;	  /* bytes, of all workers; 0: off */
+	size_t conf_hot_set;	  /* bytes, of each worker; 0: off */
 
 	struct site *conf_sites; /* the first one is the default */
 	size_t conf_nsites;

@@ -83,11 +83,9 @@ init_lists(struct worker *wk)
 static int
 create_hot(struct worker *wk)
 {
-	size_t size = wk->wk_conf->conf_hot_set / wk->wk_conf->conf_workers;
-
-	if (size == 0)
+	if (wk->wk_conf->conf_hot_set == 0)
 		return 0;
-	wk->wk_hot = hot_create(size);
+	wk->wk_hot = hot_create(wk->wk_conf->conf_hot_set);
 	wk->wk_fields = fields_create();
 	return wk->wk_hot == NULL || wk->wk_fields == NULL ? -ENOMEM : 0;
 }
