@@ -120,7 +120,8 @@ file_grammar(void)
 	    ONE("keepalive_timeout"), ONE("send_timeout"), ONE("disk_timeout"),
 	    ONE("shutdown_timeout"), ONE("max_head_size"),
 	    ONE("max_target_size"), ONE("max_fields"), ONE("max_ranges"),
-	    ONE("open_files"), INHERITED, SECTION("site", site), CFG_END()};
+	    ONE("open_files"), ONE("hot_set"), INHERITED, SECTION("site", site),
+	    CFG_END()};
 
 	return cfg_init(top, CFGF_NONE);
 }
