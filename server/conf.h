@@ -58,6 +58,7 @@ struct conf {
 	char *conf_access_log; /* path, "-" for stdout, NULL for off */
 	enum log_format conf_log_format;
 	unsigned conf_stall_log; /* milliseconds, 0: off */
+	unsigned conf_busy_poll; /* microseconds, 0: off */
 	struct mime *conf_mime;
 
 	unsigned conf_head_timeout;	 /* seconds */

@@ -38,6 +38,7 @@ static const struct option options[] = {
     {"access-log", required_argument, NULL, OPT_KEY},
     {"log-format", required_argument, NULL, OPT_KEY},
     {"stall-log", required_argument, NULL, OPT_KEY},
+    {"busy-poll", required_argument, NULL, OPT_KEY},
     {"admin", required_argument, NULL, OPT_KEY},
     {"autoindex", no_argument, NULL, OPT_KEY},
     {NULL, 0, NULL, 0},
@@ -76,6 +77,8 @@ print_help(void)
 	    "    --log-format combined|json\n"
 	    "    --stall-log MS           tell of turns of a loop this long;"
 	    " 0: never\n"
+	    "    --busy-poll US           look for events for so long before"
+	    " sleeping\n"
 	    "    --admin ADDR:PORT|PATH|off  metrics, and a page that shows"
 	    " them\n"
 	    "    --autoindex              list directories without an index\n",

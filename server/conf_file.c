@@ -116,9 +116,9 @@ file_grammar(void)
 	    SECTION("location", location), CFG_END()};
 	cfg_opt_t top[] = {LIST("listen"), ONE("workers"), ONE("threads"),
 	    ONE("admin"), ONE("access_log"), ONE("log_format"),
-	    ONE("stall_log"), ONE("mime_types"), ONE("head_timeout"),
-	    ONE("keepalive_timeout"), ONE("send_timeout"), ONE("disk_timeout"),
-	    ONE("shutdown_timeout"), ONE("max_head_size"),
+	    ONE("stall_log"), ONE("busy_poll"), ONE("mime_types"),
+	    ONE("head_timeout"), ONE("keepalive_timeout"), ONE("send_timeout"),
+	    ONE("disk_timeout"), ONE("shutdown_timeout"), ONE("max_head_size"),
 	    ONE("max_target_size"), ONE("max_fields"), ONE("max_ranges"),
 	    ONE("open_files"), ONE("hot_set"), INHERITED, SECTION("site", site),
 	    CFG_END()};

@@ -191,6 +191,7 @@ static const struct top_key top_keys[] = {
     OTHER("access_log", set_access_log),
     OTHER("log_format", set_log_format),
     NUMBER("stall_log", conf_stall_log, 0, 60000, conf_number),
+    NUMBER("busy_poll", conf_busy_poll, 0, 10000, conf_number),
     OTHER("mime_types", set_mime_types),
     NUMBER("head_timeout", conf_head_timeout, 1, 3600, conf_number),
     NUMBER("keepalive_timeout", conf_keepalive_timeout, 0, 86400, conf_number),

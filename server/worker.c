@@ -350,15 +350,42 @@ turn_ended(struct worker *wk)
 	lap_clear(&wk->wk_laps);
 }
 
+/* A tick is no reason to expect more. */
+static bool
+turn_served(const struct worker *wk)
+{
+	enum lap kind = wk->wk_laps.lap_kind;
+
+	return kind != LAP_NONE && kind != LAP_TIMERS;
+}
+
+/* With busy_poll: whether it looks for events without sleeping. */
+static bool
+awake(struct worker *wk, bool served)
+{
+	uint64_t now, us = wk->wk_conf->conf_busy_poll;
+
+	if (us == 0)
+		return false;
+	now = worker_now();
+	if (served)
+		wk->wk_awake = now + us;
+	return now < wk->wk_awake;
+}
+
 /* Turn by turn, to know how long each takes: the loop itself does not tell. */
 static void
 run(struct worker *wk)
 {
-	int error;
+	int error, flags = EVLOOP_ONCE;
+	bool served;
 
 	do {
-		error = event_base_loop(wk->wk_base, EVLOOP_ONCE);
+		error = event_base_loop(wk->wk_base, flags);
+		served = turn_served(wk);
 		turn_ended(wk);
+		flags = awake(wk, served) ? EVLOOP_ONCE | EVLOOP_NONBLOCK
+					  : EVLOOP_ONCE;
 	} while (error == 0 && !event_base_got_break(wk->wk_base));
 }
 

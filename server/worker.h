@@ -67,6 +67,7 @@ struct worker {
 	struct conn_list wk_conns;    /* all of them */
 	unsigned wk_nconns;
 	bool wk_draining;
+	uint64_t wk_awake;   /* it does not sleep before; microseconds */
 	uint64_t wk_refused; /* as last reported, worker 0 only */
 	struct laps wk_laps;
 	struct stats wk_stats; /* any thread reads */

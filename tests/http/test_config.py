@@ -60,6 +60,7 @@ WRONG = [
     ('admin = "*:8081"\n', 1, "admin", "outside"),
     ("log_format = xml\n", 1, "log_format", "xml"),
     ("stall_log = 60001\n", 1, "stall_log", "range"),
+    ("busy_poll = 10001\n", 1, "busy_poll", "range"),
     ('mime_types = "/no/such/file"\n', 1, "mime_types", "/no/such/file"),
     ('index = {"a/b"}\n', 1, "index", "a/b"),
     ("# none\nlisten = {}\n", 2, "listen", "empty"),

@@ -19,6 +19,7 @@ every_key_has_its_documented_default(void **state)
 	assert_null(conf->conf_access_log);
 	assert_int_equal(conf->conf_log_format, LOG_COMBINED);
 	assert_int_equal(conf->conf_stall_log, 50);
+	assert_int_equal(conf->conf_busy_poll, 0);
 	assert_null(conf->conf_admin.la_text);
 	assert_non_null(conf->conf_mime);
 	assert_int_equal(conf->conf_head_timeout, 10);
@@ -153,8 +154,8 @@ static void
 the_sample_has_every_key_and_only_defaults(void **state)
 {
 	static const char *const keys[] = {"listen", "workers", "threads",
-	    "admin", "access_log", "log_format", "stall_log", "mime_types",
-	    "head_timeout", "keepalive_timeout", "send_timeout",
+	    "admin", "access_log", "log_format", "stall_log", "busy_poll",
+	    "mime_types", "head_timeout", "keepalive_timeout", "send_timeout",
 	    "shutdown_timeout", "max_head_size", "max_target_size",
 	    "max_fields", "max_ranges", "open_files", "send_path", "readahead",
 	    "cache", "autoindex", "dotfiles", "index", "names", "root"};
@@ -182,6 +183,7 @@ the_sample_has_every_key_and_only_defaults(void **state)
 	assert_null(sample->conf_access_log);
 	assert_int_equal(sample->conf_log_format, plain->conf_log_format);
 	assert_int_equal(sample->conf_stall_log, plain->conf_stall_log);
+	assert_int_equal(sample->conf_busy_poll, plain->conf_busy_poll);
 	assert_null(sample->conf_admin.la_text);
 	assert_memory_equal(&sample->conf_head_timeout,
 	    &plain->conf_head_timeout,

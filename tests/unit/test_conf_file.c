@@ -12,6 +12,7 @@ every_key_of_the_file_is_understood(void **state)
 					   "access_log = \"log\"\n"
 					   "log_format = json\n"
 					   "stall_log = 9\n"
+					   "busy_poll = 70\n"
 					   "admin = \"[::1]:0\"\n"
 					   "head_timeout = 5\n"
 					   "keepalive_timeout = 0\n"
@@ -37,6 +38,7 @@ every_key_of_the_file_is_understood(void **state)
 	assert_int_equal(conf->conf_threads, 4);
 	assert_int_equal(conf->conf_log_format, LOG_JSON);
 	assert_int_equal(conf->conf_stall_log, 9);
+	assert_int_equal(conf->conf_busy_poll, 70);
 	assert_string_equal(conf->conf_admin.la_text, "[::1]:0");
 	assert_int_equal(conf->conf_head_timeout, 5);
 	assert_int_equal(conf->conf_keepalive_timeout, 0);
@@ -419,6 +421,7 @@ a_number_is_checked_against_its_range(void **state)
 	    {"max_fields = 0", "0 is out of range (1 to 1024)"},
 	    {"max_ranges = 0", "0 is out of range (1 to 1024)"},
 	    {"stall_log = 60001", "60001 is out of range (0 to 60000)"},
+	    {"busy_poll = 10001", "10001 is out of range (0 to 10000)"},
 	};
 
 	(void)state;
