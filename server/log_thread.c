@@ -13,7 +13,7 @@
 
 #include "log_priv.h"
 
-#define LOG_NAP	  20   /* ms between two looks at the rings */
+#define LOG_NAP	  50   /* ms between two looks at the rings */
 #define LOG_IDLE  1000 /* ms without a record before it blocks */
 #define LOG_TELL  1000 /* ms between two reports of losses */
 #define LOG_DRAIN 1000 /* ms without progress before it ends */
