@@ -16,7 +16,7 @@ import time
 
 from laboratory import callgrind, data, host as machine, results, servers
 from laboratory.bench import Bench, MIB
-from laboratory.limits import read
+from laboratory.limits import read, write
 from laboratory.progress import note, progress
 from laboratory.scenarios import hot
 from laboratory.undo import Undo, spawn
@@ -32,7 +32,8 @@ FUNCTIONS = 12                      # that are shown
 
 
 class Client:
-    """Asks on all of its connections, then reads all answers, and so on."""
+    """Asks on all of its connections, then reads all answers, and so on.  Not wrk: it asks
+    a certain number of times, and the same way each time."""
 
     def __init__(self, server, path, connections):
         self.request = (f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
@@ -176,8 +177,10 @@ def check(host):
 
 
 def perform(args, host):
-    """The directory with profile.json and profile.md."""
+    """The tables.  What is finished is in profile.json and profile.md after each case."""
     check(host)
+    results.Run.check(args.out)
+    os.makedirs(args.out, exist_ok=True)
     host.own_network()
     os.umask(0o022)
     os.sched_setaffinity(0, {host.load_core})
@@ -189,11 +192,9 @@ def perform(args, host):
         with progress(len(cases) * (len(everybody) + 1)) as bar:
             for case in cases:
                 made["cases"][case.label] = profiled(bar, host, case, everybody)
-    os.makedirs(args.out, exist_ok=True)
-    results.save(f"{args.out}/profile.json", made)
-    with open(f"{args.out}/profile.md", "w", encoding="utf-8") as f:
-        f.write(text := markdown(made))
-    return text
+                results.save(f"{args.out}/profile.json", made)
+                write(f"{args.out}/profile.md", markdown(made))
+    return markdown(made)
 
 
 def profiled(bar, host, case, everybody):

@@ -50,7 +50,6 @@ class Case:
         return [f"spread/{self.size >> 10}K-{i:04d}" for i in range(1, self.number + 1)]
 
 
-# H2O remembers 4096 open files.
 CASES = {
     "1K": Case("1 KiB", 1 << 10), "16K": Case("16 KiB", 16 << 10),
     "64K": Case("64 KiB", 64 << 10), "1M": Case("1 MiB", MIB), "16M": Case("16 MiB", 16 * MIB),
