@@ -13,7 +13,7 @@
 ##   bench-profile  system calls, instructions, allocations of a request
 ##   bench-peers  install the servers that it compares with
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
-##   bench-tools  load generators, and a limit: build/bench/probe, slow, replay, limit
+##   bench-tools  load generators, and a limit: build/bench/probe, slow, replay, idle, limit
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
 ##   bench-folio  what bringing in a window costs, page by page or as one
 ##   install, uninstall, clean, deps (only install what the build needs)
@@ -174,7 +174,7 @@ bench-folio: deps
 	@build/bench/folio $(ARGS)
 
 # The load generators, and what a server is compared with; the tests use those with sanitizers.
-TOOLS = probe slow replay limit
+TOOLS = probe slow replay idle limit
 LOAD = $(CC) $(STD) $(WARN) $(CFLAGS)
 LOAD_C = bench/client.c bench/hdr.c
 LOAD_H = bench/client.h bench/hdr.h

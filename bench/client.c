@@ -4,6 +4,8 @@
  */
 #include "client.h"
 
+#include <sys/resource.h>
+
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
@@ -19,6 +21,7 @@
 
 #define REQUEST_MAX 4096 /* always fits into an empty socket buffer */
 #define SEGMENT	    1460 /* loopback's 64 KiB would not pass a small window */
+#define SOURCES	    200	 /* 127.0.0.2 and so on */
 
 volatile sig_atomic_t client_stopped;
 
@@ -59,6 +62,25 @@ client_number(const char *option, const char *text, double min, double max)
 		errx(2, "--%s %s: not a number from %.15g to %.15g", option,
 		    text, min, max);
 	return n;
+}
+
+void
+client_descriptors(unsigned n)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
+		err(1, "getrlimit");
+	if (rl.rlim_cur >= n)
+		return;
+	rl.rlim_cur = n;
+	if (rl.rlim_max < n)
+		rl.rlim_max = n;
+	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
+		errx(1,
+		    "%u descriptors are needed, the limit (ulimit -Hn) "
+		    "is lower",
+		    n);
 }
 
 static void
@@ -234,6 +256,31 @@ fail:
 	saved = errno;
 	close(fd);
 	return -saved;
+}
+
+static bool
+on_loopback(const struct targets *ts)
+{
+	struct sockaddr_in sin;
+
+	memcpy(&sin, &ts->ts_addr, sizeof(sin));
+	return sin.sin_family == AF_INET &&
+	       ntohl(sin.sin_addr.s_addr) >> 24 == 127;
+}
+
+int
+client_connect_from(const struct targets *ts, int rcvbuf, unsigned *source)
+{
+	int fd;
+
+	if (!on_loopback(ts))
+		return client_connect(ts, rcvbuf, 0);
+	for (;;) {
+		fd = client_connect(ts, rcvbuf, *source);
+		if (fd != -EADDRNOTAVAIL || *source > SOURCES)
+			return fd;
+		*source += *source == 0 ? 2 : 1;
+	}
 }
 
 int

@@ -81,6 +81,9 @@ uint64_t client_now(void); /* ns, monotonic */
 void client_catch_signals(void);
 double client_number(const char *option, const char *, double min, double max);
 
+/* Raises the limit of open files to n, or ends the process. */
+void client_descriptors(unsigned n);
+
 /*
  * "/path" of the server named before, or "http://host[:port][/path]".  Behind the path
  * "#FIRST-LAST" asks for these bytes only.
@@ -97,6 +100,11 @@ void targets_free(struct targets *);
  * -errno.  rcvbuf 0: the system's.  source 0: any, else 127.0.0.source.
  */
 int client_connect(const struct targets *, int rcvbuf, unsigned source);
+/*
+ * The same.  An address has as many connections to a server as there are ports:
+ * if the server is on loopback, *source becomes the next when they are used up.
+ */
+int client_connect_from(const struct targets *, int rcvbuf, unsigned *source);
 /* After EPOLLOUT: 0 or the errno of connecting. */
 int client_connected(int fd);
 enum failure client_send(int fd, const struct target *, struct response *);

@@ -7,11 +7,8 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/queue.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
-
-#include <netinet/in.h>
 
 #include <err.h>
 #include <errno.h>
@@ -32,7 +29,6 @@
 #define STARTS	    64		 /* connects in a slot, and under way: ... */
 #define STARTING    256		 /* ... less than any backlog */
 #define BACK_OFF    NSEC	 /* after an error or a 5xx */
-#define SOURCES	    200		 /* 127.0.0.2 and so on */
 #define DESCRIPTORS 16		 /* beside the clients' */
 
 enum slow_state { SLOW_QUEUED, SLOW_CONNECTING, SLOW_READING };
@@ -91,25 +87,6 @@ usage(void)
 	      "    [--verify --root DIR] [URL]\n",
 	    stderr);
 	exit(2);
-}
-
-static void
-raise_descriptors(unsigned n)
-{
-	struct rlimit rl;
-
-	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
-		err(1, "getrlimit");
-	if (rl.rlim_cur >= n)
-		return;
-	rl.rlim_cur = n;
-	if (rl.rlim_max < n)
-		rl.rlim_max = n;
-	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
-		errx(1,
-		    "%u descriptors are needed, the limit (ulimit -Hn) "
-		    "is lower",
-		    n);
 }
 
 static int
@@ -250,38 +227,13 @@ slow_connected(struct lab *l, struct slow *s)
 	slow_request(l, s);
 }
 
-static bool
-on_loopback(const struct lab *l)
-{
-	struct sockaddr_in sin;
-
-	memcpy(&sin, &l->l_targets.ts_addr, sizeof(sin));
-	return sin.sin_family == AF_INET &&
-	       ntohl(sin.sin_addr.s_addr) >> 24 == 127;
-}
-
-/* An address has as many connections to a server as there are ports. */
-static int
-connect_somewhere(struct lab *l)
-{
-	int fd;
-
-	for (;;) {
-		fd = client_connect(&l->l_targets, l->l_rcvbuf, l->l_source);
-		if (fd != -EADDRNOTAVAIL || l->l_source > SOURCES ||
-		    !on_loopback(l))
-			return fd;
-		l->l_source += l->l_source == 0 ? 2 : 1;
-	}
-}
-
 static void
 slow_connect(struct lab *l, struct slow *s)
 {
 	struct epoll_event ev = {
 	    .events = EPOLLOUT | EPOLLONESHOT, .data.ptr = s};
 
-	s->s_fd = connect_somewhere(l);
+	s->s_fd = client_connect_from(&l->l_targets, l->l_rcvbuf, &l->l_source);
 	if (s->s_fd < 0) {
 		slow_again(l, s, FAILURE_CONNECT);
 		return;
@@ -434,7 +386,7 @@ setup(struct lab *l)
 	l->l_quantum = l->l_rate / 4 < 1460 ? l->l_rate / 4 : 1460;
 	if (l->l_quantum < 1)
 		l->l_quantum = 1;
-	raise_descriptors(l->l_n + DESCRIPTORS);
+	client_descriptors(l->l_n + DESCRIPTORS);
 	l->l_series_n = (uint64_t)(l->l_seconds + 1 - 1e-9);
 	l->l_clients = calloc(l->l_n, sizeof(*l->l_clients));
 	l->l_series = calloc(l->l_series_n, sizeof(*l->l_series));

@@ -90,6 +90,9 @@ class Bench:
         """urls: paths to ask for, each once, in this order."""
         return load.replay(self.undo, self.commands, server.base, self.list(urls), **options)
 
+    def idle(self, server, path, connections):
+        return load.idle(self.undo, self.commands, server.base + path, connections)
+
     def list(self, urls):
         return load.list_of(self.scratch, urls) if urls else None
 

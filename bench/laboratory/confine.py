@@ -9,7 +9,7 @@ import os
 import pwd
 import resource
 
-DESCRIPTORS = 65536  # enough for every scenario; some servers make tables of them
+DESCRIPTORS = 65536  # enough for most scenarios; some servers make tables of them
 
 
 def options():
@@ -17,6 +17,8 @@ def options():
     p.add_argument("--cgroup", action="append", default=[], metavar="DIR")
     p.add_argument("--core", type=int, help="the only one that it may use")
     p.add_argument("--user", help="that it runs as")
+    p.add_argument("--descriptors", type=int, default=DESCRIPTORS,
+                   help="that it may have, where the hard limit is not lower")
     p.add_argument("command", nargs=argparse.REMAINDER)
     return p.parse_args()
 
@@ -29,7 +31,7 @@ def main():
     if args.core is not None:
         os.sched_setaffinity(0, {args.core})
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, DESCRIPTORS), hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, args.descriptors), hard))
     if args.user:
         user = pwd.getpwnam(args.user)
         os.setgroups([])

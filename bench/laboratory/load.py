@@ -1,5 +1,5 @@
-"""The load generators: wrk for throughput; our probe for latency, slow clients, and
-replay for a list of requests.
+"""The load generators: wrk for throughput; our probe for latency, slow clients,
+replay for a list of requests, and idle for connections that are kept.
 
 Each is started, runs beside what the caller does meanwhile, and is asked for its
 result: a dict of what it printed, with the CPU time that it took itself.  They run
@@ -9,6 +9,7 @@ on the generators' core, which the laboratory has and its children inherit.
 import json
 import os
 import resource
+import signal
 import subprocess
 
 from laboratory import host as machine
@@ -43,6 +44,29 @@ class Load:
             return {**json.loads(out[start:]), "own_cpu": cpu_of_children() - before}
         except ValueError:
             raise RuntimeError(f"{self.argv[0]}: {out[-300:].strip()!r}") from None
+
+
+class Kept(Load):
+    """Connections, until close()."""
+
+    def ready(self):
+        """Waits until all of them are there: a dict."""
+        line = self.child.stdout.readline()
+        try:
+            found = json.loads(line)
+        except ValueError:
+            raise RuntimeError(f"{self.argv[0]}: {line + self.output()[-300:]!r}") from None
+        if found["ready"] < found["connections"]:
+            raise RuntimeError(
+                f"{found['ready']} of {found['connections']} connections, lost "
+                f"{found['lost']}: errors "
+                f"{found['errors']}, answers {found['statuses']}, {found['first_error']}")
+        return found
+
+    def close(self):
+        """All at once; how many were there until now, and how many were lost."""
+        self.child.send_signal(signal.SIGTERM)
+        return self.result()
 
 
 def cpu_of_children():
@@ -87,6 +111,12 @@ def replay(undo, log, url, urls, connections, timeout=600):
     argv = [machine.tool("replay"), "--connections", connections, "--timeout", timeout,
             "--urls", urls, url]
     return Load(undo, argv, timeout, log)
+
+
+def idle(undo, log, url, connections, timeout=600):
+    """timeout: seconds, until all are there."""
+    argv = [machine.tool("idle"), "--connections", connections, "--timeout", timeout, url]
+    return Kept(undo, argv, timeout, log)
 
 
 def check_replay(result):

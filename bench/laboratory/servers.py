@@ -10,6 +10,7 @@ import http.client
 import os
 import pwd
 import re
+import resource
 import shutil
 import socket
 import subprocess
@@ -25,6 +26,7 @@ PEERS = os.path.join(machine.TREE, "bench", "peers")
 OURS = ("@PROGRAM@ --workers 1 --root @ROOT@ --listen 127.0.0.1:@PORT@ "
         "--access-log @LOG@ --send-path").split()
 FILE_CACHE = "open_file_cache max=10000 inactive=60s; open_file_cache_valid 60s;"
+CONNECTIONS = 16384  # that a server must be able to hold, if no more are asked for
 LOG = "@RUN@/access.log"
 COMBINED = r'"%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\""'
 NGINX_LOG = ("access_log off;", f"access_log {LOG} combined buffer=64k flush=1s;")
@@ -98,13 +100,18 @@ def paths():
             for name in names.group(1).split()]
 
 
+def descriptors(connections):
+    """Of a server, for so many: lighttpd wants two of each."""
+    return min(connections * 2, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+
+
 class Server:
     """Runs until undo ends; counters.sample() is what it took.  access_log: it is
     written to a file in run, the directory that ends with the server.  wrapper: a
     command that runs it."""
 
     def __init__(self, undo, cand, host, counters, root, options=(), access_log=False,
-                 wrapper=()):
+                 wrapper=(), connections=CONNECTIONS):
         self.cand, self.counters = cand, counters
         self.run = undo.enter_context(tempfile.TemporaryDirectory(prefix="pagewise-lab-"))
         with socket.socket() as s:
@@ -112,7 +119,7 @@ class Server:
             self.port = s.getsockname()[1]
         self.base = f"http://127.0.0.1:{self.port}"
         self.log = f"{self.run}/log"
-        self.argv, self.conf = self.prepare(root, options, access_log)
+        self.argv, self.conf = self.prepare(root, options, access_log, connections)
         write(self.log, "")
         if host.user:
             user = pwd.getpwnam(host.user)
@@ -120,17 +127,20 @@ class Server:
                 os.chown(path, user.pw_uid, user.pw_gid)
         confine = [*counters.prefix(), f"--core={host.server_core}"]
         confine += [f"--user={host.user}"] if host.user else []
+        if connections > CONNECTIONS:
+            confine += [f"--descriptors={descriptors(connections)}"]
         with held(), open(self.log, "a", encoding="utf-8") as log:
             self.child = counters.child = spawn(
                 undo, [*confine, *wrapper, *self.argv], stdout=log, stderr=log, cwd=self.run,
                 env={"PATH": os.environ["PATH"], "HOME": self.run})
             undo.callback(counters.kill)
 
-    def prepare(self, root, options, access_log):
+    def prepare(self, root, options, access_log, connections):
         """The program is copied: the tree may be closed to an ordinary user."""
         cand, name = self.cand, os.path.basename(self.cand.program())
         words = {"PORT": str(self.port), "ROOT": root, "RUN": self.run, "PROGRAM": name,
-                 "CONF": f"{self.run}/conf", **cand.words}
+                 "CONF": f"{self.run}/conf", "CONNECTIONS": str(connections),
+                 "FILES": str(descriptors(connections)), **cand.words}
         words["LOG"] = cand.log[access_log].replace("@RUN@", self.run)
 
         def fill(text):

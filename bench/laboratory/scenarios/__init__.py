@@ -4,8 +4,9 @@ A scenario is a module of this package with
 
     TITLE       one line
     WHAT        a paragraph for the report: what is done, and what the figures are
-    NEEDS       what it cannot do without: of "wrk", "probe", "slow", "replay", "limit", "fio",
-                "root", "network", "disk", "limits", "fuse" (see Host.lacks)
+    NEEDS       what it cannot do without: of "wrk", "probe", "slow", "replay", "idle",
+                "limit", "fio", "root", "network", "disk", "limits", "fuse" (see
+                Host.lacks)
     FULL        dict of settings, with "rounds"; --set SCENARIO.KEY=VALUE changes one
     QUICK       dict of those that --quick changes
     files(s)    pairs (name below the data directory, bytes) that it serves
@@ -43,7 +44,7 @@ import pkgutil
 import types
 
 ORDER = ("storm", "hot", "cold", "herd", "thesis", "grid", "slow", "clients", "zipf",
-         "crawler", "hung")
+         "crawler", "hung", "idle")
 
 
 def names():

@@ -100,7 +100,7 @@ def served(bench, cand, names, asked, more):
 def memory_of(counters, what):
     """Bytes, of all processes; what: proc(5), status."""
     return sum(number(rf"^{what}:\s*(\d+)", read(f"/proc/{pid}/status")) << 10
-               for pid in counters.get("memory", "cgroup.procs").split())
+               for pid in counters.pids())
 
 
 def queued(port, table="/proc/net/tcp"):

@@ -1,0 +1,171 @@
+"""idle: a great many connections that nobody uses, and a hot load beside them."""
+
+import resource
+import statistics
+import time
+
+from laboratory import load
+from laboratory.bench import MIB
+from laboratory.limits import number, read
+from laboratory.scenarios import hot
+from laboratory.stats import ratio
+from laboratory.tables import Column, Table, count, share
+
+TITLE = "Idle: a hundred thousand connections that nobody uses"
+WHAT = """Each of these connections fetches 1 KiB and is then kept open, idle. Beside them wrk asks
+for files of 1 and 16 KiB that are in memory. The same load is measured before they come and
+after they have gone, on the same server: "none" is the mean of both. User memory is the
+proportional set size (PSS) of the server's processes; what an idle connection costs is the
+difference that they make, divided by their number."""
+NEEDS = ("wrk", "idle")
+# idle: how many; connections: wrk's; quiet: seconds without any request
+FULL = {"rounds": 3, "idle": 100_000, "seconds": 3, "connections": 64, "quiet": 5}
+QUICK = {"rounds": 1, "idle": 5000, "seconds": 1, "quiet": 1}
+CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx", "h2o", "lighttpd")
+SIZES = {"1 KiB": 1 << 10, "16 KiB": 16 << 10}
+PHASES = ("before", "idle", "after")
+SPARE = 512     # connections that a server can have beside the idle ones
+SETTLE = 1      # second, after they have come, or gone
+RATE = 5000     # that come in a second, about
+NOTES = [
+    "There are as many idle connections as three sevenths of the hard limit of open files "
+    "(ulimit -Hn) at most: lighttpd has two descriptors for each connection, and nginx closes "
+    "idle ones when less than a sixteenth of what it may have is free.",
+    "nginx makes its tables when it starts, for as many connections as its configuration "
+    "allows: they are in its memory without connections.",
+    "Kernel memory is the machine's slabs (Slab in /proc/meminfo), hence that of the "
+    "generator's end of the connections, too.",
+]
+
+
+def name_of(size):
+    return f"hot-{size >> 10}K"
+
+
+def files(_s):
+    return [(name_of(size), size) for size in SIZES.values()]
+
+
+def seconds(s):
+    each = len(SIZES) * (s.seconds + 0.3) + s.quiet + SETTLE
+    return len(PHASES) * each + held(s.idle) / RATE
+
+
+def held(wanted):
+    """As many of them as this machine's limit of descriptors allows."""
+    return min(wanted, resource.getrlimit(resource.RLIMIT_NOFILE)[1] * 3 // 7 - SPARE)
+
+
+def measure(bench, cand):
+    n, path = held(bench.settings.idle), f"/{name_of(SIZES['1 KiB'])}"
+    with bench.serve(hot.set_up(cand), connections=n * 8 // 7 + SPARE) as server:
+        before = phase(bench, server, "before")
+        kept = bench.idle(server, path, n)
+        took = kept.ready()["seconds"]
+        beside = phase(bench, server, "idle")
+        end = kept.close()
+        if end["lost"]:
+            raise RuntimeError(f"{end['lost']} of {n} connections were closed by the server")
+        return {"before": before, "idle": beside, "after": phase(bench, server, "after"),
+                "wanted": bench.settings.idle, "connections": n, "took": took}
+
+
+def phase(bench, server, name):
+    """The load, a while without any, and the memory at its end."""
+    time.sleep(SETTLE)
+    loads = {label: loaded(bench, server, size, f"{name}, {label}")
+             for label, size in SIZES.items()}
+    with bench.sampled(f"{name}, quiet", server) as quiet:
+        time.sleep(bench.settings.quiet)
+    return {"loads": loads, "quiet": quiet, "user": user_memory(server.counters.pids()),
+            "kernel": number(r"^Slab: *(\d+)", read("/proc/meminfo")) << 10}
+
+
+def loaded(bench, server, size, name):
+    s, path = bench.settings, f"/{name_of(size)}"
+    server.warm(path, bench.content(name_of(size)))
+    wrk = bench.wrk(server, path, connections=s.connections, seconds=s.seconds)
+    with bench.sampled(name, server) as took:
+        result = load.check(wrk.result())
+    return {**result, **took}
+
+
+def user_memory(pids):
+    """Bytes: proc(5), smaps_rollup."""
+    return sum(number(r"^Pss: *(\d+)", read(f"/proc/{pid}/smaps_rollup")) << 10
+               for pid in pids)
+
+
+# ------------------------------------------------------------------ report
+
+
+def each(what):
+    """Bytes of a kind of memory for one of the connections."""
+    return lambda v: (v["idle"][what] - v["before"][what]) / v["connections"]
+
+
+def none(v, get):
+    return statistics.mean((get(v["before"]), get(v["after"])))
+
+
+def rate(label):
+    return lambda part: part["loads"][label]["rate"]
+
+
+def cost(label):
+    """µs of CPU time of a request."""
+    return lambda part: ratio(part["loads"][label]["cpu"] * 1e6,
+                              part["loads"][label]["requests"])
+
+
+def quiet(part):
+    """ms of CPU time in a second without requests."""
+    return part["quiet"]["cpu"] * 1e3 / part["quiet"]["t"]
+
+
+def compared(title, show, get, better):
+    """Three columns: without, with, and what becomes of it."""
+    return [Column(f"{title}, none", show, lambda v: none(v, get)),
+            Column("with them", show, lambda v: get(v["idle"]), better),
+            Column("share", share, lambda v: ratio(get(v["idle"]), none(v, get)), better)]
+
+
+def how_many(view):
+    values = [v for name in view.names for v in view.values(name)]
+    held_ = min((v["connections"] for v in values), default=0)
+    wanted = view.settings["idle"]
+    cut = f", not {count(wanted)}, by the limit of open files" if held_ < wanted else ""
+    return f"{count(held_)} idle connections{cut}"
+
+
+def memory(part):
+    return lambda v: v[part]["user"] / MIB
+
+
+def tables(view):
+    one, two = "{:.1f}".format, "{:.2f}".format
+    title = how_many(view)
+    yield Table(title, [
+        Column("user memory, MiB", one, memory("before")),
+        Column("with them", one, memory("idle"), "less"),
+        Column("after them", one, memory("after")),
+        Column("bytes each", count, each("user"), "less"),
+        Column("kernel, KiB each, both ends", two, lambda v: each("kernel")(v) / 1024),
+        Column("CPU ms/s without requests", two, lambda v: none(v, quiet)),
+        Column("with them", two, lambda v: quiet(v["idle"]), "less"),
+    ])
+    for label in SIZES:
+        yield Table(f"{label}, beside {title}", [
+            *compared("requests/s", count, rate(label), "more"),
+            *compared("CPU µs/request", two, cost(label), "less")])
+
+
+def figures(view):
+    from laboratory import plot
+    figure, axes = plot.new(view, columns=2)
+    plot.bars(axes[0], view, [("", each("user"))], count)
+    plot.bars(axes[1], view, [("none", lambda v: none(v, cost("1 KiB"))),
+                              ("with them", lambda v: cost("1 KiB")(v["idle"]))], "{:.1f}".format)
+    axes[0].set_title("user memory, bytes a connection", fontsize=10, loc="left")
+    axes[1].set_title("CPU µs a request, 1 KiB", fontsize=10, loc="left")
+    yield f"What {how_many(view)} cost", figure
