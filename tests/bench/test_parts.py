@@ -188,7 +188,8 @@ def test_a_scenario_keeps_the_contract(name):
     assert 1 <= quick.rounds <= full.rounds
     assert 0 < module.seconds(quick) <= module.seconds(full)
     assert set(module.NEEDS) <= {
-        "wrk", "probe", "slow", "replay", "limit", "fio", "root", "network", "disk", "limits", "fuse"}
+        "wrk", "probe", "slow", "replay", "idle", "limit", "fio", "root", "network", "disk",
+        "limits", "fuse"}
     assert all(isinstance(size, int) and size > 0 for _, size in module.files(quick))
     assert module.TITLE and module.WHAT and module.NOTES
 

@@ -53,12 +53,18 @@ def seconds(s):
 
 def held(wanted):
     """As many of them as this machine's limit of descriptors allows."""
-    return min(wanted, resource.getrlimit(resource.RLIMIT_NOFILE)[1] * 3 // 7 - SPARE)
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return max(min(wanted, hard * 3 // 7 - SPARE), 1)
+
+
+def servers_connections(n):
+    """What a server is configured for, to hold n idle ones."""
+    return n * 8 // 7 + SPARE
 
 
 def measure(bench, cand):
     n, path = held(bench.settings.idle), f"/{name_of(SIZES['1 KiB'])}"
-    with bench.serve(hot.set_up(cand), connections=n * 8 // 7 + SPARE) as server:
+    with bench.serve(hot.set_up(cand), connections=servers_connections(n)) as server:
         before = phase(bench, server, "before")
         kept = bench.idle(server, path, n)
         took = kept.ready()["seconds"]
