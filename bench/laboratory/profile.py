@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 
-from laboratory import callgrind, data, host as machine, results, servers
+from laboratory import callgrind, data, host as machine, results, run, servers
 from laboratory.bench import Bench, MIB
 from laboratory.limits import read, write
 from laboratory.progress import note, progress
@@ -153,13 +153,10 @@ def of(bench, cand, case):
 
 def candidates(args):
     """The limit, and who was asked for, or the usual ones."""
-    def wanted(cand):
-        if args.path is None and args.peer is None:
-            return cand.name in CANDIDATES
-        names = (args.path if cand.ours else args.peer) or ()
-        return "all" in names or cand.name in names
-
-    for cand in filter(wanted, [*servers.paths(), *servers.peers()]):
+    usual = args.path is None and args.peer is None
+    for cand in [*servers.paths(), *servers.peers()]:
+        if not (cand.name in CANDIDATES if usual else run.wanted(cand, args)):
+            continue
         if why := cand.unusable():
             note(f"left out: {cand.title}: {why}")
         else:
