@@ -175,7 +175,7 @@ def test_help_names_every_option():
     for option in (
         "-c", "-t", "-V", "-h", "--listen", "--root", "--workers", "--send-path",
         "--threads", "--readahead", "--cache", "--access-log", "--autoindex",
-        "--log-format", "--stall-log", "--admin",
+        "--log-format", "--stall-log", "--admin", "--hot-set",
     ):
         assert option in run.out
 

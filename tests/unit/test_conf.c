@@ -31,6 +31,7 @@ every_key_has_its_documented_default(void **state)
 	assert_int_equal(conf->conf_max_fields, 100);
 	assert_int_equal(conf->conf_max_ranges, 32);
 	assert_int_equal(conf->conf_open_files, 1024);
+	assert_int_equal(conf->conf_hot_set, 16 << 20);
 	assert_ptr_equal(
 	    set->set_send_path, pw_send_path(pw_send_path_names[0]));
 	assert_int_equal(set->set_readahead, PW_READAHEAD_AUTO);
@@ -157,8 +158,9 @@ the_sample_has_every_key_and_only_defaults(void **state)
 	    "admin", "access_log", "log_format", "stall_log", "busy_poll",
 	    "mime_types", "head_timeout", "keepalive_timeout", "send_timeout",
 	    "shutdown_timeout", "max_head_size", "max_target_size",
-	    "max_fields", "max_ranges", "open_files", "send_path", "readahead",
-	    "cache", "autoindex", "dotfiles", "index", "names", "root"};
+	    "max_fields", "max_ranges", "open_files", "hot_set", "send_path",
+	    "readahead", "cache", "autoindex", "dotfiles", "index", "names",
+	    "root"};
 	struct conf *sample, *plain;
 	char text[16384];
 	FILE *fp = fopen("conf/pagewise.conf", "r");

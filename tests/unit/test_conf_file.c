@@ -22,6 +22,7 @@ every_key_of_the_file_is_understood(void **state)
 					   "max_target_size = 1000\n"
 					   "max_fields = 11\nmax_ranges = 12\n"
 					   "open_files = 1000000\n"
+					   "hot_set = 3M\n"
 					   "send_path = copy\nreadahead = 1M\n"
 					   "cache = auto\nautoindex = true\n"
 					   "dotfiles = true\n"
@@ -49,6 +50,7 @@ every_key_of_the_file_is_understood(void **state)
 	assert_int_equal(conf->conf_max_fields, 11);
 	assert_int_equal(conf->conf_max_ranges, 12);
 	assert_int_equal(conf->conf_open_files, 1000000);
+	assert_int_equal(conf->conf_hot_set, 3 << 20);
 	assert_ptr_equal(set->set_send_path, pw_send_path("copy"));
 	assert_int_equal(set->set_readahead, 1 << 20);
 	assert_int_equal(set->set_cache, PW_CACHE_AUTO);
@@ -411,6 +413,7 @@ a_number_is_checked_against_its_range(void **state)
 		"99999999999999999999 is out of range (1 to 256)"},
 	    {"open_files = 15", "15 is out of range (16 to 1000000)"},
 	    {"open_files = 1000001", "1000001 is out of range (16 to 1000000)"},
+	    {"hot_set = 65G", "65G is out of range (0 to 65536M)"},
 	    {"max_head_size = 1023", "1023 is out of range (1K to 1M)"},
 	    {"max_head_size = 1025K", "1025K is out of range (1K to 1M)"},
 	    {"readahead = 63K", "63K is out of range (64K to 64M, 0 or auto)"},
