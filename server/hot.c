@@ -170,6 +170,8 @@ make_room(struct hot *hot, size_t size, unsigned asked)
 	struct hot_answer *ha, *next;
 	int n = 0;
 
+	if (size > hot->hot_max)
+		return false;
 	for (ha = TAILQ_FIRST(&hot->hot_order);
 	     hot->hot_used + size > hot->hot_max; ha = next) {
 		if (ha == NULL || n++ == VICTIMS)
