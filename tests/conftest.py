@@ -104,13 +104,13 @@ def server(request, shared):
 @pytest.fixture
 def plain(shared):
     """The same, for what does not depend on the send path."""
-    yield from lend(shared, "nodiskio")
+    yield from lend(shared, "hot")
 
 
 @pytest.fixture
 def listing(shared):
     """The same with directory listings."""
-    yield from lend(shared, "nodiskio", "--autoindex")
+    yield from lend(shared, "hot", "--autoindex")
 
 
 @pytest.fixture(params=harness.SEND_PATHS)

@@ -16,7 +16,7 @@ from hung_disk import HOT, LATE, MANY, SIZE, disk, disk_image  # fixtures
 from test_slowfs import TIMEOUTS, fast, refuses, slow  # fixtures
 from test_syscalls import WAITS, evict, may_trace, public_file, traced  # fixtures
 
-WAITING = [p for p in harness.SEND_PATHS if p not in ("blocking", "copy")]
+WAITING = [p for p in harness.FILE_PATHS if p not in ("blocking", "copy")]
 
 
 @pytest.fixture

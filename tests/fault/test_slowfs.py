@@ -338,7 +338,7 @@ def test_delay_is_waited_for(server, slow):
 # -------------------------------------------------------------------- errors
 
 
-@pytest.mark.parametrize("send_path", harness.SEND_PATHS)
+@pytest.mark.parametrize("send_path", harness.FILE_PATHS)
 def test_eio_in_mid_file_ends_that_connection_only(serve_slow, slow, send_path):
     server = serve_slow(send_path=send_path)
     slow.fail("read", errno.EIO, "cold.bin", 2 * t.MIB)

@@ -69,7 +69,7 @@ def test_uring_of_a_location_without_io_uring_is_refused_at_the_start(may_filter
     assert err.endswith(": send_path: " + WHY)
 
 
-@pytest.mark.parametrize("path_name", [p for p in harness.SEND_PATHS if p != "uring"])
+@pytest.mark.parametrize("path_name", [p for p in harness.FILE_PATHS if p != "uring"])
 def test_others_do_without_io_uring(may_filter, serve, public, path_name):
     server = serve("--root", public, "--workers", "1", "--send-path", path_name, wrapper=WRAPPER)
     for _ in range(2):

@@ -23,8 +23,12 @@ PAGEWISE = os.environ.get("PAGEWISE", os.path.join(TREE, "build/asan/pagewise"))
 RELEASE = os.environ.get("PAGEWISE_RELEASE", os.path.join(TREE, "build/pagewise"))
 SLOWFS = os.environ.get("SLOWFS", os.path.join(TREE, "build/tests/slowfs"))
 
-SEND_PATHS = ["nodiskio", "uring", "splice", "mlock", "aio", "pool", "blocking",
+FILE_PATHS = ["nodiskio", "uring", "splice", "mlock", "aio", "pool", "blocking",
               "copy"]
+
+# "hot" stands for the defaults: nodiskio and the hot set.  Where another one is
+# named the hot set is off, so that it is that path which answers.
+SEND_PATHS = FILE_PATHS + ["hot"]
 
 # How long anything may take before the test gives up.  Never a measurement.
 PATIENCE = 30.0
@@ -392,15 +396,26 @@ def multipart(response):
 SERVING = re.compile(r"^pagewise: serving (.*) at http://([^/\s]+):(\d+)/$", re.M)
 
 
+def without_hot_set(args):
+    """The arguments, with what a send path of SEND_PATHS means."""
+    if "--send-path" not in args:
+        return args
+    at = args.index("--send-path") + 1
+    if args[at] == "hot":
+        return args[:at] + ["nodiskio"] + args[at + 1:]
+    return args if "--hot-set" in args else args + ["--hot-set", "0"]
+
+
 class Server:
     """A running pagewise.
 
-    args are given as they are; `--listen 127.0.0.1:0` is added unless a
-    listen address or a configuration file is among them.
+    args are given as they are, but for "--send-path hot" (SEND_PATHS);
+    `--listen 127.0.0.1:0` is added unless a listen address or a configuration
+    file is among them.
     """
 
     def __init__(self, *args, binary=None, user=None, wrapper=(), cwd=None, env=None):
-        self.args = [os.fspath(a) for a in args]
+        self.args = without_hot_set([os.fspath(a) for a in args])
         if not {"--listen", "-c"} & set(self.args):
             self.args += ["--listen", "127.0.0.1:0"]
         if not {"--access-log", "-c"} & set(self.args):
@@ -583,7 +598,12 @@ def configuration(top, sites):
 
     sites: (name, settings, {prefix: settings}) triples.
     """
-    out = lines_of({"listen": ["127.0.0.1:0"], "access_log": "off", "stall_log": 0, **top})
+    top = {"listen": ["127.0.0.1:0"], "access_log": "off", "stall_log": 0, **top}
+    if top.get("send_path") == "hot":
+        top["send_path"] = "nodiskio"
+    elif "send_path" in top:
+        top.setdefault("hot_set", 0)
+    out = lines_of(top)
     for name, settings, locations in sites:
         out.append("site %s {" % quote(name))
         out += lines_of(settings, "\t")
