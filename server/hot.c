@@ -8,7 +8,6 @@
 #include "hot.h"
 #include "response.h"
 
-#define BUCKETS 4096
 #define USES	255	/* more are not counted */
 #define VICTIMS 64	/* that one may push out */
 #define FRESH	1000000 /* microseconds after a look at the file: file_cache.c */
@@ -30,7 +29,7 @@ hot_create(size_t bytes)
 	struct hot *hot;
 	uint64_t n = 16;
 
-	while (n < BUCKETS && n * MEAN < bytes)
+	while (n * MEAN < bytes)
 		n *= 2;
 	hot = calloc(1, sizeof(*hot) + n * sizeof(hot->hot_buckets[0]));
 	if (hot == NULL)

@@ -63,7 +63,9 @@ str_hash(struct str s)
 	word = 0;
 	memcpy(&word, s.s_ptr, s.s_len);
 	h = (h ^ word) * 0x94d049bb133111ebU;
-	return h ^ h >> 31;
+	/* Twice, or the last bytes would not reach the lowest bits. */
+	h = (h ^ h >> 32) * 0xbf58476d1ce4e5b9U;
+	return h ^ h >> 32;
 }
 
 #endif

@@ -270,6 +270,31 @@ many_targets_are_found_again(void **state)
 	destroy(hot);
 }
 
+/* Names that differ at their ends only, of every length. */
+static void
+hashes_of_numbered_names_are_spread(void **state)
+{
+	static const char *const forms[] = {"/%04d", "/%05d", "/%06d", "/%07d",
+	    "/%08d", "/%09d", "/%010d", "/%d.html", "/%05d.js"};
+	unsigned count[4096], most;
+	char name[32];
+	size_t i;
+	int n;
+
+	(void)state;
+	for (i = 0; i < COUNT(forms); i++) {
+		memset(count, 0, sizeof(count));
+		for (most = 0, n = 0; n < 4096; n++) {
+			snprintf(name, sizeof(name), forms[i], n);
+			count[str_hash(str(name)) % COUNT(count)]++;
+		}
+		for (n = 0; n < 4096; n++)
+			most = count[n] > most ? count[n] : most;
+		if (most > 10)
+			fail_msg("%u like %s", most, name);
+	}
+}
+
 /* ---------------------------------------------------------------- freshness */
 
 static void
@@ -608,6 +633,7 @@ main(void)
 	    RULE(a_file_that_was_cut_is_left_out),
 	    RULE(sites_and_targets_are_told_apart),
 	    RULE(many_targets_are_found_again),
+	    cmocka_unit_test(hashes_of_numbered_names_are_spread),
 	    RULE(an_answer_is_fresh_as_long_as_its_file),
 	    RULE(the_answer_of_another_file_is_gone_at_once),
 	    RULE(the_date_goes_on_and_nothing_else_changes),
