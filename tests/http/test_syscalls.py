@@ -13,7 +13,8 @@ import harness
 import mounts
 import strace
 import tree as t
-from harness import wait_until
+from harness import request, wait_until
+from hot import Hot
 
 SIZE = 2 * t.MIB + 3
 
@@ -140,6 +141,23 @@ def evict(path):
     mounts.drop(path)
     if mounts.resident(path):
         pytest.skip("this file system keeps everything in memory")
+
+
+def test_hot_answers_that_are_asked_for_together_go_by_one_call(traced, site):
+    t.write(site / "f", t.content(1, 100))
+    run = traced("--root", site, "--admin", "127.0.0.1:0")
+    with Hot(run.server).connect("/f") as c:
+        run.begin()
+        length = 0
+        # Once a second one of them goes the long way.
+        for _ in range(3):
+            c.send(request("/f") * 16)
+            answers = [c.response() for _ in range(16)]
+            length = sum(len(r.raw) + len(r.body) for r in answers)
+        c.finish()
+    run.end()
+    sent = [c.result for c in run.of("pw-worker0") if c.name == "sendmsg"]
+    assert sent.count(length) >= 2, sent
 
 
 SENDFILE = re.compile(r"\d+<[^>]*>, \d+<[^>]*>, \[(\d+)\]")
