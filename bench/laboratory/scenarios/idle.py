@@ -31,6 +31,7 @@ NOTES = [
     "There are as many idle connections as three sevenths of the hard limit of open files "
     "(ulimit -Hn) at most: lighttpd has two descriptors for each connection, and nginx closes "
     "idle ones when less than a sixteenth of what it may have is free.",
+    "lighttpd's settings for both are numbers of 16 bits: larger ones are cut, and it fails.",
     "nginx makes its tables when it starts, for as many connections as its configuration "
     "allows: they are in its memory without connections.",
     "Kernel memory is the machine's slabs (Slab in /proc/meminfo), hence that of the "
