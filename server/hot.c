@@ -1,6 +1,7 @@
 /*
  * hot: see hot.h.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "hot.h"
 #include "response.h"
 
-#define USES	255	/* more are not counted */
+#define HALVED	23	/* each 2^23 microseconds */
 #define VICTIMS 64	/* that one may push out */
 #define FRESH	1000000 /* microseconds after a look at the file: file_cache.c */
 #define MEAN	(2 << 10) /* bytes of an answer, to find the number of buckets */
@@ -38,6 +39,17 @@ hot_create(size_t bytes)
 	hot->hot_mask = n - 1;
 	TAILQ_INIT(&hot->hot_order);
 	return hot;
+}
+
+unsigned
+hot_count(struct hot_count *hc, uint64_t now_us, unsigned more)
+{
+	unsigned age = (unsigned)(now_us >> HALVED), times = age - hc->hc_age;
+
+	hc->hc_n = times < 32 ? hc->hc_n >> times : 0;
+	hc->hc_age = age;
+	hc->hc_n += hc->hc_n < UINT_MAX / 2 ? more : 0;
+	return hc->hc_n;
 }
 
 static size_t
@@ -124,8 +136,7 @@ hot_find(struct hot *hot, const struct site *site, struct str target,
 		memcpy(ha->ha_text + RESPONSE_DATE, date, DATE_LEN);
 		ha->ha_date = now;
 	}
-	if (ha->ha_uses < USES)
-		ha->ha_uses++;
+	hot_count(&ha->ha_uses, now_us, 1);
 	return ha;
 }
 
@@ -146,7 +157,7 @@ is_of(const struct hot_answer *ha, const struct pw_file *file)
 
 struct hot_answer *
 hot_of_file(struct hot *hot, const struct site *site, struct str target,
-    const struct pw_file *file)
+    const struct pw_file *file, uint64_t now_us)
 {
 	struct hot_answer *ha = find(hot, site, target, str_hash(target));
 
@@ -157,16 +168,16 @@ hot_of_file(struct hot *hot, const struct site *site, struct str target,
 		return NULL;
 	}
 	ha->ha_until = file->fil_checked + FRESH;
-	if (ha->ha_uses < USES)
-		ha->ha_uses++;
+	hot_count(&ha->ha_uses, now_us, 1);
 	return ha;
 }
 
 /* What is still being sent to somebody goes later. */
 static bool
-make_room(struct hot *hot, size_t size, unsigned asked)
+make_room(struct hot *hot, size_t size, unsigned asked, uint64_t now_us)
 {
 	struct hot_answer *ha, *next;
+	unsigned uses;
 	int n = 0;
 
 	if (size > hot->hot_max)
@@ -176,8 +187,8 @@ make_room(struct hot *hot, size_t size, unsigned asked)
 		if (ha == NULL || n++ == VICTIMS)
 			return false;
 		next = TAILQ_NEXT(ha, ha_order);
-		if (ha->ha_uses >= asked) {
-			ha->ha_uses /= 2;
+		uses = hot_count(&ha->ha_uses, now_us, 0);
+		if (uses + uses / 8 + 1 >= asked) {
 			TAILQ_REMOVE(&hot->hot_order, ha, ha_order);
 			TAILQ_INSERT_TAIL(&hot->hot_order, ha, ha_order);
 			return false;
@@ -217,7 +228,8 @@ create(struct hot *hot, struct str target, const struct pw_file *file,
 
 void
 hot_offer(struct hot *hot, const struct site *site, struct str target,
-    struct pw_file *file, struct str head, unsigned asked, time_t now)
+    struct pw_file *file, struct str head, unsigned asked, uint64_t now_us,
+    time_t now)
 {
 	size_t body = (size_t)file->fil_size;
 	struct hot_answer *ha;
@@ -226,8 +238,8 @@ hot_offer(struct hot *hot, const struct site *site, struct str target,
 	    target.s_len >= HOT_TARGET ||
 	    file->fil_ctime.tv_sec > now - HOT_SETTLED)
 		return;
-	if (!make_room(
-		hot, sizeof(*ha) + target.s_len + head.s_len + body, asked))
+	if (!make_room(hot, sizeof(*ha) + target.s_len + head.s_len + body,
+		asked, now_us))
 		return;
 	ha = create(hot, target, file, head);
 	if (ha == NULL)

@@ -14,9 +14,10 @@
  * times when a page becomes dirty, not at each store.)
  *
  * Memory is bounded.  A file comes in when it is asked for the second time.  When there
- * is no room, the oldest one goes if it was used less often than the new one was asked
- * for; otherwise it stays, counts half, and is the youngest again: that keeps what is
- * popular, and nothing is moved when an answer is used.
+ * is no room, the oldest one goes if it was used clearly less often than the new one was
+ * asked for; otherwise it stays, and is the youngest again.  All counts are halved every
+ * 8.4 s.  That keeps what is popular, changes nothing among those that are equally so, and
+ * nothing is moved when an answer is used.
  *
  * It is copied into the socket by send(2), and not sent by sendfile(2) from a memory
  * file, because up to HOT_LARGEST that costs less, and nothing is in flight
@@ -43,6 +44,15 @@
 struct hot;
 struct site;
 
+/* How often something happened of late. */
+struct hot_count {
+	unsigned hc_n;
+	unsigned hc_age; /* when it was last halved */
+};
+
+/* more: times that are added.  Returns how often it is now. */
+unsigned hot_count(struct hot_count *, uint64_t now_us, unsigned more);
+
 /* Readable by those who send it; the rest is private. */
 struct hot_answer {
 	size_t ha_head; /* bytes of the head, at the front of ha_text */
@@ -52,7 +62,7 @@ struct hot_answer {
 	LIST_ENTRY(hot_answer) ha_bucket;
 	TAILQ_ENTRY(hot_answer) ha_order; /* the oldest first */
 	unsigned ha_refs; /* of the set, and of each who is sending it */
-	unsigned ha_uses;
+	struct hot_count ha_uses;
 	time_t ha_date;	   /* that its head has */
 	uint64_t ha_until; /* fresh, microseconds */
 	uint64_t ha_hash;
@@ -85,15 +95,16 @@ struct hot_answer *hot_find(struct hot *, const struct site *,
  * or NULL, and one that was made of another file is gone.
  */
 struct hot_answer *hot_of_file(struct hot *, const struct site *,
-    struct str target, const struct pw_file *);
+    struct str target, const struct pw_file *, uint64_t now_us);
 
 /*
  * Takes in an answer, if there is room, or what deserves it less: head is the head as
- * it was made for this request.  asked: how often the file was.  The body is copied, as far as
- * it is in memory.
+ * it was made for this request, in the second now.  asked: how often the file was.  The body is copied, if
+ * all of it is in memory.
  */
 void hot_offer(struct hot *, const struct site *, struct str target,
-    struct pw_file *, struct str head, unsigned asked, time_t now);
+    struct pw_file *, struct str head, unsigned asked, uint64_t now_us,
+    time_t now);
 
 /* Who sends it later than at once. */
 void hot_ref(struct hot_answer *);

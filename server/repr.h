@@ -10,6 +10,7 @@
 
 #include "lib/pagewise.h"
 
+#include "hot.h"
 #include "str.h"
 
 #define REPR_LINES 512 /* bytes of rp_lines */
@@ -20,7 +21,7 @@ struct repr {
 	size_t rp_len;
 	size_t rp_validators; /* the lines behind Content-Type begin here */
 	bool rp_future;	      /* modified later than now: not kept */
-	unsigned rp_asked;    /* how often it was, for hot.h */
+	struct hot_count rp_asked; /* requests for it */
 	char rp_tag[80];
 	char rp_lines[REPR_LINES]; /* Content-Type, Last-Modified, ... */
 };

@@ -9,7 +9,6 @@
 #include "shortcut.h"
 
 #define TOGETHER 16 /* answers with one call */
-#define ASKED	 255
 
 struct match {
 	struct hot_answer *m_answer;
@@ -21,18 +20,21 @@ struct match {
 
 /* -------------------------------------------------------------- what is known */
 
-/* The key of its answer; absent: it has none. */
+/*
+ * The key of its answer; absent: it has none.  Not if another index file came before it, or
+ * the root has been replaced meanwhile.
+ */
 static struct str
 key(const struct conn *c)
 {
 	const struct exchange *ex = c->cn_ex;
-	const struct target *tgt = &ex->ex_target;
+	const struct worker *wk = c->cn_worker;
 	const struct lookup *lk = &ex->ex_lookup;
 	struct str raw = ex->ex_request.rq_target;
 
-	if (c->cn_worker->wk_hot == NULL || tgt->tgt_host.s_ptr != NULL ||
-	    tgt->tgt_query.s_ptr != NULL || !str_eq(raw, tgt->tgt_path) ||
-	    lk->lk_index > 1 || lk->lk_set->set_cache == PW_CACHE_DROP)
+	if (wk->wk_hot == NULL || !str_eq(raw, ex->ex_target.tgt_path) ||
+	    lk->lk_index > 1 || lk->lk_set->set_cache == PW_CACHE_DROP ||
+	    lk->lk_root != wk->wk_roots[lk->lk_site - wk->wk_conf->conf_sites])
 		return (struct str){NULL, 0};
 	return raw;
 }
@@ -44,8 +46,8 @@ shortcut_find(struct conn *c, const struct pw_file *file)
 
 	if (target.s_ptr == NULL)
 		return NULL;
-	return hot_of_file(
-	    c->cn_worker->wk_hot, c->cn_ex->ex_lookup.lk_site, target, file);
+	return hot_of_file(c->cn_worker->wk_hot, c->cn_ex->ex_lookup.lk_site,
+	    target, file, c->cn_ex->ex_since);
 }
 
 void
@@ -53,16 +55,15 @@ shortcut_offer(struct conn *c, struct pw_file *file, struct repr *rp)
 {
 	const struct response *rs = &c->cn_ex->ex_response;
 	struct str target = key(c);
+	uint64_t now = c->cn_ex->ex_since;
 
 	if (target.s_ptr == NULL || rs->rs_status != 200 || rs->rs_close ||
 	    rs->rs_nranges != 1 || c->cn_ex->ex_request.rq_http10 ||
 	    rs->rs_head.b_failed)
 		return;
-	if (rp->rp_asked < ASKED)
-		rp->rp_asked++;
 	hot_offer(c->cn_worker->wk_hot, c->cn_ex->ex_lookup.lk_site, target,
 	    file, (struct str){rs->rs_head.b_data, rs->rs_head.b_len},
-	    rp->rp_asked, c->cn_worker->wk_time);
+	    hot_count(&rp->rp_asked, now, 1), now, c->cn_worker->wk_time);
 }
 
 void
@@ -169,7 +170,7 @@ send_all(struct conn *c, const struct match *matches, int n)
 }
 
 static void
-record(struct conn *c, const struct match *m, uint64_t since)
+record(struct conn *c, const struct match *m, uint64_t duration)
 {
 	const struct hot_answer *ha = m->m_answer;
 	const struct fields *fl = m->m_fields;
@@ -183,7 +184,7 @@ record(struct conn *c, const struct match *m, uint64_t since)
 	    .rec_referer = fl->fl_referer,
 	    .rec_agent = fl->fl_agent,
 	    .rec_host = fl->fl_host,
-	    .rec_duration = worker_now() - since,
+	    .rec_duration = duration,
 	};
 
 	log_access(c->cn_worker->wk_log, &rec);
@@ -196,6 +197,7 @@ account(struct conn *c, const struct match *matches, int n, uint64_t since,
 {
 	struct stats *sta = &c->cn_worker->wk_stats;
 	bool log = log_access_on(c->cn_worker->wk_log);
+	uint64_t duration = log ? worker_now() - since : 0;
 	size_t len, whole = 0;
 	int i;
 
@@ -205,7 +207,7 @@ account(struct conn *c, const struct match *matches, int n, uint64_t since,
 			break;
 		whole += len;
 		if (log)
-			record(c, &matches[i], since);
+			record(c, &matches[i], duration);
 	}
 	stat_add(&sta->sta_status[200 - STATS_STATUS], (uint64_t)i);
 	stat_add(&sta->sta_hot, (uint64_t)i);
@@ -217,7 +219,7 @@ account(struct conn *c, const struct match *matches, int n, uint64_t since,
 
 /* The rest of an answer is sent as every other, and so is what the socket says. */
 static enum shortcut
-go_on(struct conn *c, const struct match *m, size_t sent)
+go_on(struct conn *c, const struct match *m, uint64_t since, size_t sent)
 {
 	const char *begin = c->cn_in.b_data, *block = begin + m->m_line + 2;
 	const struct fields *fl = m->m_fields;
@@ -225,6 +227,7 @@ go_on(struct conn *c, const struct match *m, size_t sent)
 
 	if (!exchange_begin(c))
 		return SHORTCUT_FAILED;
+	c->cn_ex->ex_since = since;
 	rq = &c->cn_ex->ex_request;
 	rq->rq_method = METHOD_GET;
 	rq->rq_keepalive = true;
@@ -263,5 +266,5 @@ shortcut_run(struct conn *c)
 		return SHORTCUT_SENT;
 	if (whole > 0 && sent == 0)
 		return SHORTCUT_SENT;
-	return go_on(c, &matches[whole], sent);
+	return go_on(c, &matches[whole], now, sent);
 }

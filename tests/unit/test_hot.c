@@ -37,8 +37,8 @@ settled(const struct pw_file *file)
 static void
 offer(struct hot *hot, const char *target, struct pw_file *file, unsigned asked)
 {
-	hot_offer(
-	    hot, here, str(target), file, str(HEAD), asked, settled(file));
+	hot_offer(hot, here, str(target), file, str(HEAD), asked,
+	    file->fil_checked, settled(file));
 }
 
 static struct hot_answer *
@@ -173,11 +173,12 @@ a_file_that_has_just_changed_is_left_out(void **state)
 
 	for (now = settled(file) - HOT_SETTLED - 1; now < settled(file);
 	     now++) {
-		hot_offer(
-		    hot, here, str("/f"), file, str(HEAD), HOT_ASKED, now);
+		hot_offer(hot, here, str("/f"), file, str(HEAD), HOT_ASKED,
+		    file->fil_checked, now);
 		assert_null(find(hot, "/f", file));
 	}
-	hot_offer(hot, here, str("/f"), file, str(HEAD), HOT_ASKED, now);
+	hot_offer(hot, here, str("/f"), file, str(HEAD), HOT_ASKED,
+	    file->fil_checked, now);
 	assert_answer(find(hot, "/f", file), 10);
 	pw_file_unref(&file);
 	destroy(hot);
@@ -238,7 +239,8 @@ sites_and_targets_are_told_apart(void **state)
 	assert_null(find(hot, "/ff", one));
 	assert_null(find(hot, "/F", one));
 	assert_null(find(hot, "", one));
-	hot_offer(hot, there, str("/f"), two, str(HEAD), HOT_ASKED, now);
+	hot_offer(hot, there, str("/f"), two, str(HEAD), HOT_ASKED,
+	    two->fil_checked, now);
 	offer(hot, "/ff", two, HOT_ASKED);
 	assert_answer(find(hot, "/f", one), 10);
 	assert_answer(find(hot, "/ff", one), 20);
@@ -312,11 +314,13 @@ an_answer_is_fresh_as_long_as_its_file(void **state)
 	assert_null(
 	    hot_find(hot, here, str("/f"), looked + SECOND, now, DATE_A));
 	/* Not looked at again: asking does not make it fresh. */
-	assert_answer(hot_of_file(hot, here, str("/f"), file), 10);
+	assert_answer(
+	    hot_of_file(hot, here, str("/f"), file, file->fil_checked), 10);
 	assert_null(
 	    hot_find(hot, here, str("/f"), looked + SECOND, now, DATE_A));
 	file->fil_checked = looked + 5 * SECOND;
-	assert_answer(hot_of_file(hot, here, str("/f"), file), 10);
+	assert_answer(
+	    hot_of_file(hot, here, str("/f"), file, file->fil_checked), 10);
 	assert_answer(hot_find(hot, here, str("/f"), looked + 6 * SECOND - 1,
 			  now, DATE_A),
 	    10);
@@ -370,11 +374,12 @@ the_answer_of_another_file_is_gone_at_once(void **state)
 		assert_answer(find(hot, "/f", file), 10);
 		other = *file;
 		change(&other, what);
-		assert_null(hot_of_file(hot, here, str("/f"), &other));
+		assert_null(hot_of_file(
+		    hot, here, str("/f"), &other, file->fil_checked));
 		assert_null(find(hot, "/f", file));
 		assert_int_equal(hot_bytes(hot), 0);
 	}
-	assert_null(hot_of_file(hot, here, str("/f"), file));
+	assert_null(hot_of_file(hot, here, str("/f"), file, file->fil_checked));
 	pw_file_unref(&file);
 	destroy(hot);
 }
@@ -427,7 +432,7 @@ the_oldest_goes_if_it_was_used_less(void **state)
 	offer(hot, "/3", file, HOT_ASKED);
 	assert_int_equal(hot_bytes(hot), 3 * cost("/1", file));
 	assert_true(has(hot, "/1", file));
-	offer(hot, "/4", file, HOT_ASKED);
+	offer(hot, "/4", file, HOT_ASKED + 1);
 	assert_int_equal(hot_bytes(hot), 3 * cost("/1", file));
 	assert_true(has(hot, "/2", file));
 	assert_true(has(hot, "/3", file));
@@ -438,7 +443,7 @@ the_oldest_goes_if_it_was_used_less(void **state)
 }
 
 static void
-the_oldest_stays_if_it_was_used_as_often_and_counts_half(void **state)
+the_oldest_stays_if_it_was_used_about_as_often(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
@@ -448,24 +453,63 @@ the_oldest_stays_if_it_was_used_as_often_and_counts_half(void **state)
 	offer(hot, "/1", file, HOT_ASKED);
 	offer(hot, "/2", file, HOT_ASKED);
 	offer(hot, "/3", file, HOT_ASKED);
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < 8; i++)
 		assert_true(has(hot, "/1", file));
-	/* 4 uses: it stays with 2, as the youngest, and the new one is not taken. */
-	offer(hot, "/4", file, 4);
+	/* 8 uses, an eighth and one: it stays, as the youngest. */
+	offer(hot, "/4", file, 10);
 	assert_int_equal(hot_bytes(hot), 3 * cost("/1", file));
 	assert_false(has(hot, "/4", file));
 	offer(hot, "/4", file, HOT_ASKED);
 	assert_false(has(hot, "/2", file));
 	offer(hot, "/5", file, HOT_ASKED);
 	assert_false(has(hot, "/3", file));
-	/* The order is 1, 4, 5 now; what was asked for 3 times is more than 2. */
-	offer(hot, "/6", file, 3);
+	/* The order is 1, 4, 5 now. */
+	offer(hot, "/6", file, 11);
 	assert_false(has(hot, "/1", file));
 	assert_true(has(hot, "/4", file));
 	assert_true(has(hot, "/5", file));
 	assert_true(has(hot, "/6", file));
 	pw_file_unref(&file);
 	destroy(hot);
+}
+
+static void
+what_is_equally_popular_stays(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", 1000);
+	struct hot *hot = create_for_three(file);
+	static const char *const in[] = {"/1", "/2", "/3"};
+	static const char *const out[] = {"/4", "/5", "/6", "/7"};
+	unsigned asked, i;
+
+	for (i = 0; i < 3; i++)
+		offer(hot, in[i], file, HOT_ASKED);
+	for (asked = 1; asked < 100; asked++) {
+		for (i = 0; i < 3; i++)
+			assert_true(has(hot, in[i], file));
+		for (i = 0; i < 4; i++)
+			offer(hot, out[i], file, asked);
+	}
+	for (i = 0; i < 3; i++)
+		assert_true(has(hot, in[i], file));
+	pw_file_unref(&file);
+	destroy(hot);
+}
+
+static void
+counts_are_halved_with_time(void **state)
+{
+	const uint64_t half = (uint64_t)1 << 23;
+	struct hot_count hc = {0};
+
+	(void)state;
+	assert_int_equal(hot_count(&hc, 5 * half, 100), 100);
+	assert_int_equal(hot_count(&hc, 6 * half - 1, 1), 101);
+	assert_int_equal(hot_count(&hc, 6 * half, 0), 50);
+	assert_int_equal(hot_count(&hc, 8 * half, 1), 13);
+	assert_int_equal(hot_count(&hc, 40 * half, 0), 0);
+	assert_int_equal(hot_count(&hc, 1000 * half, 7), 7);
 }
 
 static void
@@ -575,7 +619,8 @@ one_that_another_replaces_is_sent_to_its_end(void **state)
 
 	offer(hot, "/f", file, HOT_ASKED);
 	hot_ref(old = find(hot, "/f", file));
-	assert_null(hot_of_file(hot, here, str("/f"), other));
+	assert_null(
+	    hot_of_file(hot, here, str("/f"), other, file->fil_checked));
 	offer(hot, "/f", other, HOT_ASKED);
 	assert_answer(find(hot, "/f", other), 2000);
 	assert_answer(old, 1000);
@@ -638,7 +683,9 @@ main(void)
 	    RULE(the_answer_of_another_file_is_gone_at_once),
 	    RULE(the_date_goes_on_and_nothing_else_changes),
 	    RULE(the_oldest_goes_if_it_was_used_less),
-	    RULE(the_oldest_stays_if_it_was_used_as_often_and_counts_half),
+	    RULE(the_oldest_stays_if_it_was_used_about_as_often),
+	    RULE(what_is_equally_popular_stays),
+	    RULE(counts_are_halved_with_time),
 	    RULE(memory_is_bounded),
 	    RULE(what_never_fits_pushes_nothing_out),
 	    RULE(a_large_one_takes_the_place_of_several),
