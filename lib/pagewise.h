@@ -293,6 +293,7 @@ struct pw_send {
 	/* private to the library */
 	struct pw_waiter snd_waiter;
 	size_t snd_window;	 /* bytes */
+	size_t snd_share;	 /* bytes of the next step */
 	uint64_t snd_since;	 /* when pending began */
 	unsigned long snd_ended; /* what its device had done then */
 	off_t snd_ready;	 /* resident, as far as we know, up to here */
@@ -370,7 +371,7 @@ void pw_histogram_add(struct pw_histogram *, uint64_t us);
 void pw_histogram_copy(struct pw_histogram *to, const struct pw_histogram *);
 
 struct pw_loop_stats {
-	uint64_t ls_resident; /* shares (128 KiB) in memory when asked for */
+	uint64_t ls_resident; /* shares in memory when asked for */
 	uint64_t ls_missed;   /* windows that had to be waited for */
 	uint64_t ls_ahead;    /* windows fetched while the last one was sent */
 	uint64_t ls_evicted;  /* gone from memory between fetch and sending */

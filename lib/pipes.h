@@ -1,7 +1,7 @@
 /*
  * pipes: a store of pipes for the path splice, one per loop.
  *
- * A pipe is resized so that a share of 128 KiB fits (F_SETPIPE_SZ), which
+ * A pipe is resized so that 128 KiB fit (F_SETPIPE_SZ), which
  * an ordinary user may do until /proc/sys/fs/pipe-user-pages-soft is reached
  * (64 MiB: 512 such pipes).  A smaller one would be worse than sendfile(2), which
  * has one of 64 KiB inside.  Hence the store, and hence no transmission keeps an

@@ -60,6 +60,7 @@ pw_send_start(struct pw_send *s)
 	s->snd_ahead = NULL;
 	s->snd_mark = 0;
 	s->snd_fetches = 0;
+	s->snd_share = SEND_SHARE_MOST;
 	s->snd_own = NULL;
 	s->snd_reported = s->snd_brings = false;
 	s->snd_window = s->snd_readahead == PW_READAHEAD_AUTO ? WINDOW_MOST
@@ -219,7 +220,7 @@ off_t
 send_share_end(const struct pw_send *s)
 {
 	off_t end = send_window_end(s, s->snd_off),
-	      share = s->snd_off + (off_t)SEND_SHARE;
+	      share = s->snd_off + (off_t)s->snd_share;
 
 	return share < end ? share : end;
 }
@@ -259,17 +260,30 @@ send_some(struct pw_send *s, off_t file_end, size_t share, send_call_f call)
 	return account_sent(s, error, sent);
 }
 
+/* A socket that was full has room for a third of its buffer when it is writable. */
+static void
+fit_share(struct pw_send *s, enum account_next next)
+{
+	if (next == ACCOUNT_CALL && s->snd_share < SEND_SHARE_MOST)
+		s->snd_share *= 2;
+	else if (next == ACCOUNT_FULL && s->snd_share > SEND_SHARE)
+		s->snd_share /= 2;
+}
+
 enum pw_send_status
 send_window(struct pw_send *s, off_t file_end, send_call_f call)
 {
 	enum account_next next = ACCOUNT_CALL;
-	uint64_t end = s->snd_sent + SEND_SHARE;
+	uint64_t end = s->snd_sent + s->snd_share;
 
+	if (s->snd_mem_len < SEND_HEAD)
+		end += s->snd_mem_len;
 	if (s->snd_mem_len == 0 && s->snd_len == 0)
 		return PW_SEND_DONE;
 	while (next == ACCOUNT_CALL && s->snd_sent < end &&
 	       (s->snd_mem_len > 0 || s->snd_off < file_end))
 		next =
 		    send_some(s, file_end, (size_t)(end - s->snd_sent), call);
+	fit_share(s, next);
 	return send_status(next);
 }

@@ -36,7 +36,9 @@ read_done(struct pw_waiter *w)
 static size_t
 share(const struct pw_send *s)
 {
-	return (size_t)(send_share_end(s) - s->snd_off);
+	size_t len = (size_t)(send_share_end(s) - s->snd_off);
+
+	return len < SEND_SHARE ? len : SEND_SHARE;
 }
 
 static int
@@ -60,7 +62,7 @@ read_more(struct pw_send *s)
 		ai = s->snd_own = calloc(1, sizeof(*ai));
 	if (ai == NULL)
 		return send_pending_fail(s, -ENOMEM);
-	send_fetch_begin(s, send_share_end(s));
+	send_fetch_begin(s, s->snd_off + (off_t)share(s));
 	ai->ai_off = s->snd_off;
 	ai->ai_len = 0;
 	send_pending_begin(s, read_done);

@@ -122,20 +122,34 @@ missing(struct pw_send *s, send_fetch_f fetch)
 					 : fetch_window(s, fetch);
 }
 
+/* Of a large share a part may be there. */
+static bool
+is_resident(struct pw_send *s)
+{
+	off_t off = s->snd_off, len = send_share_end(s) - off;
+
+	if (resident_ask(s->snd_file, off, len))
+		return true;
+	s->snd_share = SEND_SHARE;
+	return len > (off_t)SEND_SHARE &&
+	       resident_ask(s->snd_file, off, send_share_end(s) - off);
+}
+
 enum pw_send_status
 send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 {
 	enum pw_send_status status;
-	off_t share = send_share_end(s), off = s->snd_off;
+	off_t share, off = s->snd_off;
 
 	if (s->snd_file != NULL && !resident_can_ask(s->snd_file))
 		return send_by_pool(s);
 	if (s->snd_len > 0 && s->snd_ready <= s->snd_off) {
-		if (!resident_ask(s->snd_file, s->snd_off, share - s->snd_off))
+		if (!is_resident(s))
 			return missing(s, fetch);
 		loop_count(s->snd_loop, COUNTED_RESIDENT);
-		s->snd_ready = share;
+		s->snd_ready = send_share_end(s);
 	}
+	share = send_share_end(s);
 	if (s->snd_ready < share)
 		share = s->snd_ready;
 	status = send_window(s, share, call);

@@ -8,7 +8,13 @@
 #include "pagewise.h"
 #include "pool.h"
 
-#define SEND_SHARE ((size_t)128 << 10) /* of one step: 30 us of a loop's time */
+/*
+ * Of one step.  Who takes a share whole gets more in the next one, up to 100 us of a
+ * loop's time; who does not gets less.
+ */
+#define SEND_SHARE	((size_t)128 << 10)
+#define SEND_SHARE_MOST ((size_t)512 << 10)
+#define SEND_HEAD	((size_t)16 << 10) /* memory that goes with a share */
 
 struct pw_send_path {
 	const char *path_name;
@@ -32,8 +38,8 @@ extern const struct pw_send_path send_uring;
 
 /*
  * Sends what is left of the memory and then, by call, of the file, until a share
- * (SEND_SHARE in all) is gone or file_end is reached; the common half of every
- * path.  call sends up to len bytes at snd_off and says what came of it.
+ * (snd_share in all, or of the file after a head) is gone or file_end is reached; the
+ * common half of every path.  call sends up to len bytes at snd_off and says what came of it.
  */
 typedef int (*send_call_f)(struct pw_send *, size_t len, size_t *sent);
 enum pw_send_status send_window(struct pw_send *, off_t file_end, send_call_f);

@@ -18,8 +18,8 @@
 
 static const struct sum loop_sums[] = {
     LOOPS("pagewise_shares_resident_total", ls_resident,
-	"Shares (128 KiB or the rest) of files that were in memory when asked "
-	"for."),
+	"Shares (128 to 512 KiB or the rest) of files that were in memory when "
+	"asked for."),
     LOOPS("pagewise_windows_missed_total", ls_missed,
 	"Windows of files that were not in memory and had to be waited for."),
     LOOPS("pagewise_windows_ahead_total", ls_ahead,
