@@ -9,6 +9,7 @@
 #include "file.h"
 #include "loop.h"
 #include "pool.h"
+#include "popular.h"
 
 int
 pw_root_open(const char *path, struct pw_root **out)
@@ -308,6 +309,9 @@ pw_file_unref(struct pw_file **filep)
 	*filep = NULL;
 	if (--file->fil_refs > 0)
 		return;
+	if (file->fil_noted)
+		popular_tell(pool_popular(file->fil_loop->lp_pool),
+		    &file->fil_loop->lp_noted);
 	if (file->fil_user_free != NULL)
 		file->fil_user_free(file->fil_user);
 	free(file->fil_mapped);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "file.h"
+#include "line.h"
 #include "loop.h"
 #include "missing.h"
 #include "pool.h"
@@ -71,7 +72,7 @@ file_cache_create(unsigned size)
 		size = CACHE_SIZE;
 	while (nbuckets < size)
 		nbuckets *= 2;
-	fc = calloc(1, sizeof(*fc) + nbuckets * sizeof(fc->fc_buckets[0]));
+	fc = line_calloc(sizeof(*fc) + nbuckets * sizeof(fc->fc_buckets[0]));
 	if (fc == NULL)
 		return NULL;
 	fc->fc_missing = missing_create();

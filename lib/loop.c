@@ -49,7 +49,7 @@ pw_loop_create(
 	struct pw_loop *lp;
 	int error;
 
-	lp = calloc(1, sizeof(*lp));
+	lp = line_calloc(sizeof(*lp));
 	if (lp == NULL)
 		return -ENOMEM;
 	lp->lp_pool = pool;
@@ -161,6 +161,7 @@ void
 pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 {
 	file_cache_age(lp->lp_files, now_us);
+	popular_tell(pool_popular(lp->lp_pool), &lp->lp_noted);
 	drops_tick(lp, now_us);
 	async_flush(lp);
 	deliver_later(lp);

@@ -5,8 +5,11 @@
 #define LIB_LOOP_H
 
 #include <pthread.h>
+#include <stdalign.h>
 
+#include "line.h"
 #include "pagewise.h"
+#include "popular.h"
 #include "stats.h"
 
 struct async;
@@ -26,9 +29,11 @@ struct pw_loop {
 	struct async *lp_async; /* made when it is first needed */
 	uint64_t lp_rate;	/* bytes/s: median of what clients take */
 	char *lp_copy;		/* buffer of the path copy, or NULL */
+	struct noted lp_noted;	/* requests that popular.h is to be told of */
 	_Atomic uint64_t lp_stats[COUNTED];
 
-	pthread_mutex_t lp_lock; /* for the inbox; never held over I/O */
+	/* for the inbox, which other threads write; never held over I/O */
+	alignas(CACHE_LINE) pthread_mutex_t lp_lock;
 	struct pw_waiter *lp_inbox;
 	struct pw_waiter **lp_inbox_end;
 };

@@ -172,9 +172,11 @@ struct pw_file {
 	off_t fil_known;     /* resident a moment ago, from here ... */
 	off_t fil_known_end; /* ... to here; -1: never mind */
 	uint64_t fil_known_at;
-	uint64_t fil_asked;  /* bytes, since they were last the whole file */
-	void *fil_map;	     /* for mincore(2), whole file */
-	uint8_t *fil_mapped; /* a bit per 64 KiB: see resident.c */
+	uint64_t fil_asked;	  /* bytes, not told of yet: popular.h */
+	struct pw_file *fil_next; /* of the loop's that are noted ... */
+	bool fil_noted;		  /* ... if it is one */
+	void *fil_map;		  /* for mincore(2), whole file */
+	uint8_t *fil_mapped;	  /* a bit per 64 KiB: see resident.c */
 };
 
 struct pw_open {
@@ -320,7 +322,8 @@ struct pw_send {
 	int snd_next;		 /* enum account_next: what came of it */
 	bool snd_reported;	 /* snd_next is to be the next answer */
 	bool snd_brings;	 /* something was not in memory before */
-	bool snd_drops;		 /* what was brought in is given back */
+	bool snd_drops;		 /* what was brought in is given back ... */
+	bool snd_decided;	 /* ... or not: see send_drops */
 };
 
 /* By name; NULL if there is none. */

@@ -4,23 +4,24 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "line.h"
 #include "popular.h"
 
 #define LARGE_SHARE 8 /* of room */
 
 struct popular {
-	pthread_mutex_t pp_lock;
-	uint64_t pp_room;
+	pthread_mutex_t pp_lock;	     /* for all but pp_room */
 	uint64_t pp_bytes[POPULAR_MOST + 1]; /* of files asked for so often */
 	uint64_t pp_asked;		     /* bytes, since they were halved */
 	size_t pp_counted;		     /* requests, the same */
 	uint8_t pp_counters[POPULAR_ROWS][POPULAR_COLUMNS];
+	uint64_t pp_room; /* constant: not in a line that is always written */
 };
 
 struct popular *
 popular_create(uint64_t room)
 {
-	struct popular *pp = calloc(1, sizeof(*pp));
+	struct popular *pp = line_calloc(sizeof(*pp));
 
 	if (pp == NULL)
 		return NULL;
@@ -139,8 +140,8 @@ earned(const struct popular *pp, unsigned n, uint64_t hash)
 	       (double)left * 4294967296.0;
 }
 
-/* The lock is held.  Returns how often it was asked for, this time included. */
-static unsigned
+/* The lock is held. */
+static void
 count_request(
     struct popular *pp, uint64_t size, uint8_t *const counters[POPULAR_ROWS])
 {
@@ -155,26 +156,70 @@ count_request(
 	if (pp->pp_asked >= POPULAR_SAMPLE * pp->pp_room ||
 	    pp->pp_counted >= 4 * POPULAR_COLUMNS)
 		grow_old(pp);
+}
+
+static bool
+too_large(const struct popular *pp, const struct pw_file *file)
+{
+	return (uint64_t)file->fil_size > pp->pp_room / LARGE_SHARE;
+}
+
+/* The lock is held.  Returns how often it was asked for. */
+static unsigned
+tell(struct popular *pp, struct pw_file *file)
+{
+	uint64_t size = (uint64_t)file->fil_size;
+	uint8_t *counters[POPULAR_ROWS];
+
+	counters_of(pp, hash_of(file), counters);
+	for (; file->fil_asked >= size && size > 0; file->fil_asked -= size)
+		count_request(pp, size, counters);
 	return least(counters);
 }
 
-bool
-popular_asked(struct popular *pp, struct pw_file *file, off_t len)
+void
+popular_asked(
+    struct popular *pp, struct noted *nt, struct pw_file *file, off_t len)
 {
-	uint64_t size = (uint64_t)file->fil_size, hash = hash_of(file);
-	uint8_t *counters[POPULAR_ROWS];
-	bool stays, whole;
-
-	if (size > pp->pp_room / LARGE_SHARE)
-		return false;
+	if (len == 0 || too_large(pp, file))
+		return;
 	file->fil_asked += (uint64_t)len;
-	whole = file->fil_asked >= size;
-	if (whole)
-		file->fil_asked = 0;
-	counters_of(pp, hash, counters);
+	if (!file->fil_noted) {
+		file->fil_noted = true;
+		file->fil_next = nt->nt_first;
+		nt->nt_first = file;
+		nt->nt_files++;
+	}
+	if (nt->nt_files >= POPULAR_NOTED ||
+	    file->fil_asked >= POPULAR_MOST * (uint64_t)file->fil_size)
+		popular_tell(pp, nt);
+}
+
+void
+popular_tell(struct popular *pp, struct noted *nt)
+{
+	struct pw_file *file;
+
+	if (nt->nt_first == NULL)
+		return;
 	pthread_mutex_lock(&pp->pp_lock);
-	stays = earned(pp,
-	    whole ? count_request(pp, size, counters) : least(counters), hash);
+	for (file = nt->nt_first; file != NULL; file = file->fil_next) {
+		tell(pp, file);
+		file->fil_noted = false;
+	}
+	pthread_mutex_unlock(&pp->pp_lock);
+	*nt = (struct noted){0};
+}
+
+bool
+popular_stays(struct popular *pp, struct pw_file *file)
+{
+	bool stays;
+
+	if (too_large(pp, file))
+		return false;
+	pthread_mutex_lock(&pp->pp_lock);
+	stays = earned(pp, tell(pp, file), hash_of(file));
 	pthread_mutex_unlock(&pp->pp_lock);
 	return stays;
 }

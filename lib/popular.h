@@ -15,8 +15,10 @@
  * how often, and so how often a file must have been asked for, that all files which
  * have been as often fit into memory together.
  *
- * For the threads of all loops: a lock is held for a microsecond, and while counts are
- * halved for some twenty.
+ * For the threads of all loops.  Requests are noted at the file first, which is its loop's
+ * own, and told a few times a second, or when there are many: so that what is in memory is
+ * sent without writing anything that another thread writes.  The lock is held for some
+ * microseconds, and while counts are halved for twenty more.
  */
 #ifndef LIB_POPULAR_H
 #define LIB_POPULAR_H
@@ -27,6 +29,7 @@
 #define POPULAR_COLUMNS ((size_t)1 << 16)
 #define POPULAR_MOST	31 /* more is not counted */
 #define POPULAR_SAMPLE	32
+#define POPULAR_NOTED	64 /* files of a loop */
 
 struct popular;
 
@@ -34,11 +37,26 @@ struct popular;
 struct popular *popular_create(uint64_t room);
 void popular_destroy(struct popular **);
 
+/* Files of one loop of which something is noted; nothing at first. */
+struct noted {
+	struct pw_file *nt_first;
+	unsigned nt_files;
+};
+
 /*
- * len bytes of the file were asked for: counts that, once for each time that the
- * whole file is together.  True: what has to be fetched may stay.  Never true for a file
- * of more than an eighth of room.
+ * len bytes of the file were asked for: noted, and counts when it is told, once for each
+ * time that the whole file is together.
  */
-bool popular_asked(struct popular *, struct pw_file *, off_t len);
+void popular_asked(
+    struct popular *, struct noted *, struct pw_file *, off_t len);
+
+/* Tells of all; before one of them is freed. */
+void popular_tell(struct popular *, struct noted *);
+
+/*
+ * Tells of the file.  True: what has to be fetched may stay.  Never true for a file of more
+ * than an eighth of room.
+ */
+bool popular_stays(struct popular *, struct pw_file *);
 
 #endif

@@ -15,10 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "line.h"
 #include "os.h"
 #include "ring.h"
-
-#define CACHE_LINE 64
 
 struct ring {
 	/* written by the producer */

@@ -152,6 +152,6 @@ send_ahead_forget(struct pw_send *s)
 	if (ah == NULL)
 		return;
 	ah->ah_send = NULL;
-	ah->ah_drops = s->snd_drops;
+	ah->ah_drops = send_drops(s);
 	s->snd_ahead = NULL;
 }

@@ -14,10 +14,24 @@
 void
 send_drop_start(struct pw_send *s)
 {
-	s->snd_drops = s->snd_cache == PW_CACHE_DROP ||
-		       (s->snd_cache == PW_CACHE_AUTO &&
-			   !popular_asked(pool_popular(s->snd_loop->lp_pool),
-			       s->snd_file, s->snd_len));
+	struct pw_loop *lp = s->snd_loop;
+
+	s->snd_drops = s->snd_cache == PW_CACHE_DROP;
+	s->snd_decided = s->snd_cache != PW_CACHE_AUTO;
+	if (!s->snd_decided)
+		popular_asked(pool_popular(lp->lp_pool), &lp->lp_noted,
+		    s->snd_file, s->snd_len);
+}
+
+bool
+send_drops(struct pw_send *s)
+{
+	if (!s->snd_decided) {
+		s->snd_decided = true;
+		s->snd_drops = !popular_stays(
+		    pool_popular(s->snd_loop->lp_pool), s->snd_file);
+	}
+	return s->snd_drops;
 }
 
 /*
@@ -28,7 +42,7 @@ void
 send_fetch_begin(struct pw_send *s, off_t end)
 {
 	send_drop_acknowledged(s);
-	if (!s->snd_brings && s->snd_drops)
+	if (!s->snd_brings && send_drops(s))
 		s->snd_brings =
 		    !resident_ask(s->snd_file, s->snd_off, end - s->snd_off);
 }
@@ -62,7 +76,7 @@ send_drop_acknowledged(struct pw_send *s)
 	off_t end = s->snd_fetched_end;
 	long unacked;
 
-	if (s->snd_dropped >= end || !s->snd_drops)
+	if (s->snd_dropped >= end || !send_drops(s))
 		return;
 	unacked = os_unacked(s->snd_sock);
 	if (unacked < 0)
@@ -86,7 +100,7 @@ send_drop_rest(struct pw_send *s)
 	off_t off = s->snd_fetched, len = s->snd_fetched_end - off;
 	long rtt;
 
-	if (len > 0 && s->snd_drops) {
+	if (len > 0 && send_drops(s)) {
 		/* A connection that was cut may have its number given away. */
 		rtt = s->snd_error == 0 ? os_round_trip(s->snd_sock) : -1;
 		if (rtt >= 0 && rtt < NEAR)

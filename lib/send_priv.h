@@ -104,8 +104,11 @@ struct pw_send *send_of_waiter(struct pw_waiter *);
  */
 int send_on_pool(struct pw_send *, int (*run)(struct pw_send *));
 
-/* Decides whether that is wanted; the file is set. */
+/* The file is set. */
 void send_drop_start(struct pw_send *);
+
+/* Is what was brought in given back?  Decided when it is first asked. */
+bool send_drops(struct pw_send *);
 
 /*
  * For the paths that fetch without asking: what is in memory before the fetches,

@@ -172,12 +172,40 @@ with_auto_a_small_file_stays(void **state)
 	assert_true(holds_in_one_of(TRIES, small_is_kept, *state));
 }
 
+/* Nothing is fetched, so nobody else's lock is taken. */
+static void
+with_auto_what_is_in_memory_needs_no_decision(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "hot", 5000);
+	struct wire wr;
+	struct xfer xf;
+
+	wire_wide(&wr);
+	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	file->fil_ask = OS_ASK_NEVER_COLD;
+	xf.xf_send.snd_len = file->fil_size;
+	xf.xf_send.snd_cache = PW_CACHE_AUTO;
+	pw_send_start(&xf.xf_send);
+	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+	pw_send_finish(&xf.xf_send);
+	assert_false(xf.xf_send.snd_decided);
+	assert_true(file->fil_noted);
+	assert_int_equal(file->fil_asked, file->fil_size);
+	tick(fx, loop_now());
+	assert_false(file->fil_noted);
+	assert_int_equal(file->fil_asked, 0);
+	wire_close(&wr);
+	pw_file_unref(&file);
+}
+
 /* Others have been asked for more often, and memory is too small for all. */
 static void
 with_auto_an_unpopular_file_goes(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file, other = {.fil_dev = 1};
+	struct noted noted = {0};
 	int i;
 
 	skip_unless(fx, NEED_EVICTION | NEED_CACHESTAT);
@@ -186,7 +214,8 @@ with_auto_an_unpopular_file_goes(void **state)
 	for (i = 0; i < 60; i++) {
 		other.fil_ino = (uint64_t)i % 20;
 		popular_asked(
-		    pool_popular(fx->fx_pool), &other, other.fil_size);
+		    pool_popular(fx->fx_pool), &noted, &other, other.fil_size);
+		popular_tell(pool_popular(fx->fx_pool), &noted);
 	}
 	send_whole(fx, file, PW_CACHE_AUTO);
 	tick(fx, loop_now() + MINUTE);
@@ -301,6 +330,7 @@ main(void)
 	    TEST(the_end_goes_soon_if_the_client_is_near, setup),
 	    TEST(with_keep_everything_stays, setup),
 	    TEST(with_auto_a_small_file_stays, setup),
+	    TEST(with_auto_what_is_in_memory_needs_no_decision, setup),
 	    TEST(with_auto_an_unpopular_file_goes, setup),
 	    TEST(a_cancelled_transmission_drops_what_it_fetched, setup),
 	    TEST(without_a_delay_a_range_goes_at_once, setup),

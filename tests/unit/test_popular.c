@@ -12,6 +12,7 @@
 
 struct crowd {
 	struct popular *cr_popular;
+	struct noted cr_noted;
 	struct pw_file cr_files[FILES];
 	uint64_t cr_random;
 };
@@ -42,21 +43,34 @@ crowd_destroy(struct crowd *cr)
 	free(cr);
 }
 
+static void
+note(struct crowd *cr, size_t i, off_t len)
+{
+	popular_asked(cr->cr_popular, &cr->cr_noted, &cr->cr_files[i], len);
+}
+
+static bool
+stays(struct crowd *cr, size_t i)
+{
+	return popular_stays(cr->cr_popular, &cr->cr_files[i]);
+}
+
 static bool
 asked(struct crowd *cr, size_t i)
 {
-	return popular_asked(cr->cr_popular, &cr->cr_files[i], SIZE);
+	note(cr, i, SIZE);
+	return stays(cr, i);
 }
 
 /* True if the last of them may stay. */
 static bool
 asked_often(struct crowd *cr, size_t i, unsigned times)
 {
-	bool stays = false;
+	bool yes = false;
 
 	while (times-- > 0)
-		stays = asked(cr, i);
-	return stays;
+		yes = asked(cr, i);
+	return yes;
 }
 
 /* 0 to n - 1, from the middle of a linear congruence (Knuth's MMIX). */
@@ -109,11 +123,9 @@ of_equals_some_stay(void **state)
 	for (i = 0; i < FILES; i++)
 		asked(cr, i);
 	for (i = 0; i < FILES; i++)
-		stay += before[i] =
-		    popular_asked(cr->cr_popular, &cr->cr_files[i], 1);
+		stay += before[i] = stays(cr, i);
 	for (i = 0; i < FILES; i++)
-		same += before[i] ==
-			popular_asked(cr->cr_popular, &cr->cr_files[i], 1);
+		same += before[i] == stays(cr, i);
 	assert_in_range(stay, FITS / 2, FITS * 2);
 	assert_int_equal(same, FILES);
 	crowd_destroy(cr);
@@ -143,11 +155,11 @@ a_file_of_an_eighth_of_the_room_is_the_largest_that_stays(void **state)
 
 	(void)state;
 	cr->cr_files[0].fil_size = (off_t)(ROOM / 8);
-	assert_true(popular_asked(
-	    cr->cr_popular, &cr->cr_files[0], cr->cr_files[0].fil_size));
+	note(cr, 0, cr->cr_files[0].fil_size);
+	assert_true(stays(cr, 0));
 	cr->cr_files[1].fil_size = (off_t)(ROOM / 8 + 1);
-	assert_false(popular_asked(
-	    cr->cr_popular, &cr->cr_files[1], cr->cr_files[1].fil_size));
+	note(cr, 1, cr->cr_files[1].fil_size);
+	assert_false(stays(cr, 1));
 	crowd_destroy(cr);
 }
 
@@ -156,20 +168,61 @@ static void
 pieces_count_when_they_are_the_whole(void **state)
 {
 	struct crowd *cr = crowd_create();
-	bool stays = false;
+	bool ever = false;
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < FILES - 1; i++)
 		asked_often(cr, i, 2);
-	for (i = 0; i < 100; i++)
-		stays |= popular_asked(
-		    cr->cr_popular, &cr->cr_files[FILES - 1], SIZE / 100);
-	assert_false(stays);
+	for (i = 0; i < 100; i++) {
+		note(cr, FILES - 1, SIZE / 100);
+		ever |= stays(cr, FILES - 1);
+	}
+	assert_false(ever);
 	for (i = 0; i < 100 * POPULAR_MOST; i++)
-		stays = popular_asked(
-		    cr->cr_popular, &cr->cr_files[FILES - 1], SIZE / 100 + 1);
-	assert_true(stays);
+		note(cr, FILES - 1, SIZE / 100 + 1);
+	assert_true(stays(cr, FILES - 1));
+	crowd_destroy(cr);
+}
+
+/* Nobody takes the lock for each request. */
+static void
+what_is_noted_counts_when_it_is_told(void **state)
+{
+	struct crowd *cr = crowd_create();
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3 * (size_t)FITS; i++)
+		note(cr, i % FITS, SIZE);
+	assert_int_equal(cr->cr_noted.nt_files, 0);
+	for (i = 0; i < 3 * (size_t)FITS / 2; i++)
+		note(cr, i % (FITS / 2), SIZE);
+	assert_int_equal(cr->cr_noted.nt_files, FITS / 2);
+	assert_int_equal(cr->cr_files[0].fil_asked, 3 * SIZE);
+	popular_tell(cr->cr_popular, &cr->cr_noted);
+	assert_int_equal(cr->cr_noted.nt_files, 0);
+	assert_int_equal(cr->cr_files[0].fil_asked, 0);
+	for (i = 0; i < FITS; i++)
+		assert_true(stays(cr, i));
+	for (i = FITS; i < FILES; i++)
+		assert_false(asked(cr, i));
+	crowd_destroy(cr);
+}
+
+static void
+what_is_asked_for_very_often_is_told_at_once(void **state)
+{
+	struct crowd *cr = crowd_create();
+	int i;
+
+	(void)state;
+	for (i = 1; i < POPULAR_MOST; i++)
+		note(cr, 0, SIZE);
+	assert_int_equal(cr->cr_noted.nt_files, 1);
+	note(cr, 0, SIZE);
+	assert_int_equal(cr->cr_noted.nt_files, 0);
+	assert_int_equal(cr->cr_files[0].fil_asked, 0);
 	crowd_destroy(cr);
 }
 
@@ -212,20 +265,20 @@ by_zipf_the_first_stay_and_the_rest_goes(void **state)
 {
 	struct crowd *cr = crowd_create();
 	size_t i, at, first = 0, first_kept = 0, rest = 0, rest_kept = 0;
-	bool stays;
+	bool yes;
 
 	(void)state;
 	for (i = 0; i < 40000; i++) {
 		at = draw_by_zipf(cr);
-		stays = asked(cr, at);
+		yes = asked(cr, at);
 		if (i < 10000)
 			continue;
 		if (at < FITS / 2) {
 			first++;
-			first_kept += stays;
+			first_kept += yes;
 		} else if (at >= (size_t)FITS * 2) {
 			rest++;
-			rest_kept += stays;
+			rest_kept += yes;
 		}
 	}
 	assert_in_range(first_kept * 100 / first, 95, 100);
@@ -245,6 +298,8 @@ main(void)
 	    cmocka_unit_test(
 		a_file_of_an_eighth_of_the_room_is_the_largest_that_stays),
 	    cmocka_unit_test(pieces_count_when_they_are_the_whole),
+	    cmocka_unit_test(what_is_noted_counts_when_it_is_told),
+	    cmocka_unit_test(what_is_asked_for_very_often_is_told_at_once),
 	    cmocka_unit_test(what_was_popular_is_forgotten),
 	    cmocka_unit_test(by_zipf_the_first_stay_and_the_rest_goes),
 	};
