@@ -167,6 +167,7 @@ struct pw_file {
 	struct pw_loop *fil_loop;
 	struct pw_device *fil_device;
 	int fil_ask;	     /* enum os_ask: how residency is asked */
+	bool fil_coming;     /* the last no was of what is being read */
 	bool fil_cachestat;  /* the kernel answers us cachestat(2) for it */
 	bool fil_random;     /* kernel read-ahead is off for this descriptor */
 	off_t fil_known;     /* resident a moment ago, from here ... */

@@ -83,7 +83,10 @@ ask(struct pw_file *file, off_t off, off_t len)
 	case OS_ASK_NEVER_COLD:
 		return true;
 	case OS_ASK_NOWAIT:
-		return innocent(file, off, len) && sample(file, off, len);
+		if (!innocent(file, off, len))
+			return false;
+		file->fil_coming = !sample(file, off, len);
+		return !file->fil_coming;
 	case OS_ASK_MINCORE:
 		return ask_mincore(file, off, len);
 	case OS_ASK_FETCH:
@@ -105,6 +108,7 @@ resident_ask(struct pw_file *file, off_t off, off_t len)
 	if (off >= file->fil_known && off + len <= file->fil_known_end &&
 	    now - file->fil_known_at < RESIDENT_HOLDS)
 		return true;
+	file->fil_coming = false;
 	if (!ask(file, off, len))
 		return false;
 	if (file->fil_known_end >= 0) {

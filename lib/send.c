@@ -216,12 +216,15 @@ send_by_sendfile(struct pw_send *s, size_t len, size_t *sent)
 	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, sent);
 }
 
+/* Not past what was fetched for it: what follows may be under way. */
 off_t
 send_share_end(const struct pw_send *s)
 {
 	off_t end = send_window_end(s, s->snd_off),
 	      share = s->snd_off + (off_t)s->snd_share;
 
+	if (s->snd_off < s->snd_asked && s->snd_asked < end)
+		end = s->snd_asked;
 	return share < end ? share : end;
 }
 

@@ -122,7 +122,7 @@ missing(struct pw_send *s, send_fetch_f fetch)
 					 : fetch_window(s, fetch);
 }
 
-/* Of a large share a part may be there. */
+/* Of a large share a part may be there; but what RWF_NOWAIT did not get is left alone. */
 static bool
 is_resident(struct pw_send *s)
 {
@@ -131,7 +131,7 @@ is_resident(struct pw_send *s)
 	if (resident_ask(s->snd_file, off, len))
 		return true;
 	s->snd_share = SEND_SHARE;
-	return len > (off_t)SEND_SHARE &&
+	return len > (off_t)SEND_SHARE && !s->snd_file->fil_coming &&
 	       resident_ask(s->snd_file, off, send_share_end(s) - off);
 }
 
