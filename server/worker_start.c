@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/line.h"
+
 #include "listener.h"
 #include "listing.h"
 #include "range.h"
@@ -98,7 +100,7 @@ worker_create(const struct conf *conf, struct pw_pool *pool,
 	struct worker *wk;
 	int error;
 
-	wk = calloc(1, sizeof(*wk));
+	wk = line_calloc(sizeof(*wk));
 	if (wk == NULL)
 		return -ENOMEM;
 	wk->wk_conf = conf;
