@@ -316,7 +316,7 @@ begin_request(struct conn *c)
 		rq->rq_keepalive = false;
 	c->cn_state = CONN_SEND;
 	next = answer(c);
-	if (rq->rq_keepalive)
+	if (c->cn_ex->ex_response.rs_ready != NULL)
 		shortcut_learn(c, head);
 	return next;
 }
@@ -325,8 +325,7 @@ begin_request(struct conn *c)
 static enum next
 answer_known(struct conn *c)
 {
-	if (c->cn_head.hd_scanned > 0 || c->cn_in.b_len == 0 ||
-	    !c->cn_writable || c->cn_worker->wk_draining)
+	if (c->cn_in.b_len == 0 || !c->cn_writable || c->cn_worker->wk_draining)
 		return NEXT_WAIT;
 	switch (shortcut_run(c)) {
 	case SHORTCUT_NONE:
@@ -337,6 +336,7 @@ answer_known(struct conn *c)
 		c->cn_state = CONN_SEND;
 		break;
 	case SHORTCUT_SENT:
+		c->cn_head = (struct head){0};
 		break;
 	}
 	worker_timer(c->cn_worker, c, TIMER_NONE);
@@ -574,7 +574,8 @@ conn_resumed(struct conn *c)
 
 /*
  * Downloads in their middle take turns, and so do those who go: thousands may in the
- * same moment, and to close takes 15 us.  Whatever is new goes at once.
+ * same moment, and to close takes 15 us.  Whatever is new goes at once, unless this
+ * turn of the loop has been long already.
  */
 static void
 on_event(evutil_socket_t fd, short what, void *arg)
@@ -593,7 +594,8 @@ on_event(evutil_socket_t fd, short what, void *arg)
 		c->cn_writable = true;
 	if (c->cn_waiting || c->cn_queued)
 		return;
-	if (c->cn_state == CONN_SEND || (what & EV_CLOSED))
+	if (c->cn_state == CONN_SEND || worker_late(c->cn_worker) ||
+	    ((what & EV_CLOSED) && conn_idle(c)))
 		worker_again(c->cn_worker, c);
 	else
 		conn_run(c);

@@ -29,16 +29,19 @@ plain(const struct request *rq)
 
 /* A field that came twice has a value that is not in the block. */
 static bool
-take_slice(struct fields *fl, struct str *to, struct str s, struct str block)
+inside(struct str s, struct str block)
 {
-	*to = (struct str){NULL, 0};
-	if (s.s_ptr == NULL)
-		return true;
-	if (s.s_ptr < block.s_ptr ||
-	    s.s_ptr + s.s_len > block.s_ptr + block.s_len)
-		return false;
-	*to = (struct str){fl->fl_text + (s.s_ptr - block.s_ptr), s.s_len};
-	return true;
+	return s.s_ptr == NULL ||
+	       (s.s_ptr >= block.s_ptr &&
+		   s.s_ptr + s.s_len <= block.s_ptr + block.s_len);
+}
+
+static struct str
+copied(const struct fields *fl, struct str s, struct str block)
+{
+	if (s.s_ptr != NULL)
+		s.s_ptr = fl->fl_text + (s.s_ptr - block.s_ptr);
+	return s;
 }
 
 const struct fields *
@@ -47,18 +50,18 @@ fields_remember(struct fields *table, const struct request *rq,
 {
 	struct fields *fl;
 
-	if (block.s_len > FIELDS_MAX || !plain(rq))
+	if (block.s_len > FIELDS_MAX || !plain(rq) ||
+	    !inside(rq->rq_host, block) || !inside(rq->rq_referer, block) ||
+	    !inside(rq->rq_agent, block))
 		return NULL;
 	fl = &table[str_hash(block) % FIELDS_SLOTS];
 	if (fl->fl_len == block.s_len &&
 	    fields_match(fl, block.s_ptr, block.s_len))
 		return fl;
-	fl->fl_len = 0;
-	if (!take_slice(fl, &fl->fl_host, rq->rq_host, block) ||
-	    !take_slice(fl, &fl->fl_referer, rq->rq_referer, block) ||
-	    !take_slice(fl, &fl->fl_agent, rq->rq_agent, block))
-		return NULL;
 	fl->fl_site = site;
+	fl->fl_host = copied(fl, rq->rq_host, block);
+	fl->fl_referer = copied(fl, rq->rq_referer, block);
+	fl->fl_agent = copied(fl, rq->rq_agent, block);
 	memcpy(fl->fl_text, block.s_ptr, block.s_len);
 	fl->fl_len = block.s_len;
 	return fl;

@@ -3,7 +3,9 @@
  * ones with one request after the other; what was checked and parsed once need not be again,
  * if every byte is the same.  Belongs to a worker; its thread only.
  *
- * Only plain ones are remembered: nothing in them changes what a GET is answered.
+ * Only plain ones are remembered: nothing in them changes what a GET is answered.  A worker
+ * with many more clients at a time than FIELDS_SLOTS, whose fields all differ, forgets
+ * them between two requests.
  */
 #ifndef SERVER_FIELDS_H
 #define SERVER_FIELDS_H
@@ -11,7 +13,7 @@
 #include "request.h"
 #include "str.h"
 
-#define FIELDS_SLOTS 64
+#define FIELDS_SLOTS 256
 #define FIELDS_MAX   1024 /* bytes of a block, its blank line included */
 
 struct site;

@@ -1,6 +1,7 @@
 /*
  * hot: see hot.h.
  */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ LIST_HEAD(hot_bucket, hot_answer);
 struct hot {
 	size_t hot_max; /* bytes */
 	size_t hot_used;
+	unsigned hot_epoch; /* answers of another one are not given out */
 	uint64_t hot_mask;
 	TAILQ_HEAD(, hot_answer) hot_order;
 	struct hot_bucket hot_buckets[];
@@ -87,10 +89,32 @@ evict(struct hot *hot, struct hot_answer *ha)
 void
 hot_clear(struct hot *hot)
 {
+	if (hot != NULL)
+		hot->hot_epoch++;
+}
+
+void
+hot_tick(struct hot *hot)
+{
 	struct hot_answer *ha, *next;
+	int n = 0;
 
 	if (hot == NULL)
 		return;
+	for (ha = TAILQ_FIRST(&hot->hot_order); ha != NULL && n < VICTIMS;
+	     ha = next, n++) {
+		next = TAILQ_NEXT(ha, ha_order);
+		if (ha->ha_epoch == hot->hot_epoch)
+			break;
+		evict(hot, ha);
+	}
+}
+
+static void
+evict_all(struct hot *hot)
+{
+	struct hot_answer *ha, *next;
+
 	for (ha = TAILQ_FIRST(&hot->hot_order); ha != NULL; ha = next) {
 		next = TAILQ_NEXT(ha, ha_order);
 		evict(hot, ha);
@@ -100,7 +124,8 @@ hot_clear(struct hot *hot)
 void
 hot_destroy(struct hot **hotp)
 {
-	hot_clear(*hotp);
+	if (*hotp != NULL)
+		evict_all(*hotp);
 	free(*hotp);
 	*hotp = NULL;
 }
@@ -118,6 +143,7 @@ find(struct hot *hot, const struct site *site, struct str target, uint64_t hash)
 
 	LIST_FOREACH(ha, &hot->hot_buckets[hash & hot->hot_mask], ha_bucket)
 	if (ha->ha_hash == hash && ha->ha_site == site &&
+	    ha->ha_epoch == hot->hot_epoch &&
 	    ha->ha_target_len == target.s_len &&
 	    memcmp(ha->ha_target, target.s_ptr, target.s_len) == 0)
 		break;
@@ -172,30 +198,38 @@ hot_of_file(struct hot *hot, const struct site *site, struct str target,
 	return ha;
 }
 
-/* What is still being sent to somebody goes later. */
-static bool
-make_room(struct hot *hot, size_t size, unsigned asked, uint64_t now_us)
+/*
+ * Those that have to go for so many bytes, or -1: there are not enough, or the one whose turn
+ * it is stays.  What is being sent to somebody would free nothing.
+ */
+static int
+choose(struct hot *hot, size_t size, unsigned asked, uint64_t now_us,
+    struct hot_answer *victims[static VICTIMS])
 {
-	struct hot_answer *ha, *next;
+	size_t used = hot->hot_used;
+	struct hot_answer *ha;
 	unsigned uses;
-	int n = 0;
+	int n = 0, looks = 0;
 
 	if (size > hot->hot_max)
-		return false;
-	for (ha = TAILQ_FIRST(&hot->hot_order);
-	     hot->hot_used + size > hot->hot_max; ha = next) {
-		if (ha == NULL || n++ == VICTIMS)
-			return false;
-		next = TAILQ_NEXT(ha, ha_order);
+		return -1;
+	TAILQ_FOREACH(ha, &hot->hot_order, ha_order)
+	{
+		if (used + size <= hot->hot_max || looks++ == VICTIMS)
+			break;
+		if (ha->ha_refs > 1)
+			continue;
 		uses = hot_count(&ha->ha_uses, now_us, 0);
-		if (uses + uses / 8 + 1 >= asked) {
+		if (ha->ha_epoch == hot->hot_epoch &&
+		    uses + uses / 2 + 1 >= asked) {
 			TAILQ_REMOVE(&hot->hot_order, ha, ha_order);
 			TAILQ_INSERT_TAIL(&hot->hot_order, ha, ha_order);
-			return false;
+			return -1;
 		}
-		evict(hot, ha);
+		used -= size_of(ha);
+		victims[n++] = ha;
 	}
-	return true;
+	return used + size <= hot->hot_max ? n : -1;
 }
 
 static struct hot_answer *
@@ -211,6 +245,7 @@ create(struct hot *hot, struct str target, const struct pw_file *file,
 	    .ha_head = head.s_len,
 	    .ha_len = len,
 	    .ha_hot = hot,
+	    .ha_epoch = hot->hot_epoch,
 	    .ha_refs = 1,
 	    .ha_until = file->fil_checked + FRESH,
 	    .ha_hash = str_hash(target),
@@ -226,32 +261,58 @@ create(struct hot *hot, struct str target, const struct pw_file *file,
 	return ha;
 }
 
+static void
+insert(struct hot *hot, struct hot_answer *ha)
+{
+	hot->hot_used += size_of(ha);
+	LIST_INSERT_HEAD(
+	    &hot->hot_buckets[ha->ha_hash & hot->hot_mask], ha, ha_bucket);
+	TAILQ_INSERT_TAIL(&hot->hot_order, ha, ha_order);
+}
+
+/* Before anybody goes for it: it may not be in memory. */
+static struct hot_answer *
+make(struct hot *hot, const struct site *site, struct str target,
+    struct pw_file *file, struct str head)
+{
+	struct hot_answer *ha = create(hot, target, file, head);
+	int error;
+
+	if (ha == NULL)
+		return NULL;
+	error = pw_file_copy(
+	    file, 0, ha->ha_text + ha->ha_head, (size_t)file->fil_size);
+	if (error == 0) {
+		ha->ha_site = site;
+		return ha;
+	}
+	if (error == -ESTALE)
+		file->fil_stale = true;
+	free(ha);
+	return NULL;
+}
+
 void
 hot_offer(struct hot *hot, const struct site *site, struct str target,
     struct pw_file *file, struct str head, unsigned asked, uint64_t now_us,
     time_t now)
 {
-	size_t body = (size_t)file->fil_size;
-	struct hot_answer *ha;
+	size_t size = sizeof(struct hot_answer) + target.s_len + head.s_len +
+		      (size_t)file->fil_size;
+	struct hot_answer *ha, *victims[VICTIMS];
+	int n;
 
 	if (asked < HOT_ASKED || file->fil_size > HOT_LARGEST ||
-	    target.s_len >= HOT_TARGET ||
+	    file->fil_stale || target.s_len >= HOT_TARGET ||
 	    file->fil_ctime.tv_sec > now - HOT_SETTLED)
 		return;
-	if (!make_room(hot, sizeof(*ha) + target.s_len + head.s_len + body,
-		asked, now_us))
-		return;
-	ha = create(hot, target, file, head);
+	n = choose(hot, size, asked, now_us, victims);
+	ha = n < 0 ? NULL : make(hot, site, target, file, head);
 	if (ha == NULL)
 		return;
-	if (pw_file_copy(file, 0, ha->ha_text + ha->ha_head, body) != 0) {
-		free(ha);
-		return;
-	}
-	ha->ha_site = site;
+	while (n > 0)
+		evict(hot, victims[--n]);
 	ha->ha_date = now;
-	hot->hot_used += size_of(ha);
-	LIST_INSERT_HEAD(
-	    &hot->hot_buckets[ha->ha_hash & hot->hot_mask], ha, ha_bucket);
-	TAILQ_INSERT_TAIL(&hot->hot_order, ha, ha_order);
+	hot_count(&ha->ha_uses, now_us, asked);
+	insert(hot, ha);
 }

@@ -13,15 +13,15 @@
  * that can be seen.  (Except what is written through a mapping: the kernel sets the
  * times when a page becomes dirty, not at each store.)
  *
- * Memory is bounded.  A file comes in when it is asked for the second time.  When there
- * is no room, the oldest one goes if it was used clearly less often than the new one was
- * asked for; otherwise it stays, and is the youngest again.  All counts are halved every
- * 8.4 s.  That keeps what is popular, changes nothing among those that are equally so, and
+ * Memory is bounded.  A file comes in when it is asked for the second time within some
+ * seconds while it is open.  When there is no room, the oldest one goes if the new one was asked for half as
+ * often again as it was used; otherwise it stays, and is the youngest again.  All counts are halved every
+ * 8.4 s.  That keeps what is popular, changes little among those that are equally so, and
  * nothing is moved when an answer is used.
  *
  * It is copied into the socket by send(2), and not sent by sendfile(2) from a memory
  * file, because up to HOT_LARGEST that costs less, and nothing is in flight
- * afterwards that would have to stay as it is (docs/performance.md has the figures).
+ * afterwards that would have to stay as it is (docs/performance.md).
  */
 #ifndef SERVER_HOT_H
 #define SERVER_HOT_H
@@ -63,6 +63,7 @@ struct hot_answer {
 	TAILQ_ENTRY(hot_answer) ha_order; /* the oldest first */
 	unsigned ha_refs; /* of the set, and of each who is sending it */
 	struct hot_count ha_uses;
+	unsigned ha_epoch;
 	time_t ha_date;	   /* that its head has */
 	uint64_t ha_until; /* fresh, microseconds */
 	uint64_t ha_hash;
@@ -77,15 +78,15 @@ struct hot_answer {
 	char ha_target[]; /* and the text behind it */
 };
 
-/* bytes: of memory for all of it.  NULL: no memory. */
+/* bytes: of memory for the answers; a table of 8 bytes for each 2 KiB comes on top.  NULL: no memory. */
 struct hot *hot_create(size_t bytes);
 
 /* Nobody sends one any more. */
 void hot_destroy(struct hot **);
 
 /*
- * The fresh one, or NULL.  now_us as pw_file_open's; date: the time of wk_date, which is
- * put into its head: so no part of a head may be sent later than at once.
+ * The fresh one, or NULL.  now_us as pw_file_open's; date is of the second now, and put into its
+ * head: so no part of a head may be sent later than at once.
  */
 struct hot_answer *hot_find(struct hot *, const struct site *,
     struct str target, uint64_t now_us, time_t now, const char *date);
@@ -110,8 +111,11 @@ void hot_offer(struct hot *, const struct site *, struct str target,
 void hot_ref(struct hot_answer *);
 void hot_unref(struct hot_answer **);
 
-/* Forgets all of them: their paths may lead elsewhere. */
+/* Forgets all of them: their paths may lead elsewhere.  Their memory goes by and by ... */
 void hot_clear(struct hot *);
+
+/* ... to be called a few times a second. */
+void hot_tick(struct hot *);
 
 /* Memory that is used, bytes. */
 size_t hot_bytes(const struct hot *);

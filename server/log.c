@@ -60,6 +60,8 @@ lane_commit(struct log_writer *w, struct lane *ln, size_t len)
 	bool above;
 
 	ring_commit(ln->ln_ring, len);
+	/* The processor may still turn these two round, but not for 50 ms. */
+	atomic_signal_fence(memory_order_seq_cst);
 	above = ring_above(ln->ln_ring, ring_size(ln->ln_ring) / 2);
 	if (atomic_load_explicit(&w->lw_idle, memory_order_relaxed) &&
 	    atomic_exchange_explicit(&w->lw_idle, false, memory_order_acq_rel))

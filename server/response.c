@@ -488,9 +488,11 @@ respond_ready(struct conn *c, struct hot_answer *ha, size_t sent)
 	}
 	/* The one in the set gets another date while this is being sent. */
 	buf_add(&rs->rs_head, &c->cn_worker->wk_bufs, ha->ha_text, ha->ha_head);
+	if (rs->rs_head.b_failed) {
+		start(c);
+		return;
+	}
 	piece_start(c, rs->rs_head.b_data + sent, rs->rs_head.b_len - sent);
-	if (rs->rs_head.b_failed)
-		rs->rs_send.snd_error = -ENOMEM;
 }
 
 static void

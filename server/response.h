@@ -38,7 +38,7 @@ struct response {
 	uint64_t rs_sent; /* bytes of the pieces before */
 };
 
-/* The line that every head begins with is so long: the date follows. */
+/* What the head of a 200 begins with; the date follows. */
 #define RESPONSE_BEGIN "HTTP/1.1 200 OK\r\nServer: pagewise\r\nDate: "
 #define RESPONSE_DATE  (sizeof(RESPONSE_BEGIN) - 1)
 

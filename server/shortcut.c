@@ -73,13 +73,16 @@ shortcut_learn(struct conn *c, struct str head)
 	const struct conf *conf = c->cn_worker->wk_conf;
 	size_t line = rq->rq_line.s_len + 2;
 	struct str block = {head.s_ptr + line, head.s_len - line};
+	const struct fields *fl;
 
 	if (c->cn_worker->wk_fields == NULL ||
 	    (c->cn_fields != NULL &&
 		fields_match(c->cn_fields, block.s_ptr, block.s_len)))
 		return;
-	c->cn_fields = fields_remember(c->cn_worker->wk_fields, rq, block,
+	fl = fields_remember(c->cn_worker->wk_fields, rq, block,
 	    conf_site(conf, rq->rq_host.s_ptr, rq->rq_host.s_len));
+	if (fl != NULL)
+		c->cn_fields = fl;
 }
 
 /* ------------------------------------------------------------------ requests */
@@ -235,7 +238,7 @@ go_on(struct conn *c, const struct match *m, uint64_t since, size_t sent)
 	rq->rq_host = fields_slice(fl, fl->fl_host, block);
 	rq->rq_referer = fields_slice(fl, fl->fl_referer, block);
 	rq->rq_agent = fields_slice(fl, fl->fl_agent, block);
-	c->cn_head.hd_len = m->m_len;
+	c->cn_head = (struct head){.hd_len = m->m_len};
 	respond_ready(c, m->m_answer, sent);
 	stat_add(&c->cn_worker->wk_stats.sta_hot, 1);
 	return SHORTCUT_BEGUN;

@@ -13,16 +13,17 @@ struct conn;
 struct repr;
 
 enum shortcut {
-	SHORTCUT_NONE, /* the request at the front of the input is not known */
-	SHORTCUT_SENT, /* one or more have been answered, and are gone */
-	SHORTCUT_BEGUN, /* the same; and the first one that is left is being answered */
+	SHORTCUT_NONE,	/* the request at the front of the input is not known */
+	SHORTCUT_SENT,	/* one or more have been answered, and are gone */
+	SHORTCUT_BEGUN, /* some or none have; the first that is left is being
+			   answered */
 	SHORTCUT_FAILED, /* no memory */
 };
 
 /* The connection must be between two requests, and the socket writable. */
 enum shortcut shortcut_run(struct conn *);
 
-/* A request was checked and parsed; head: all of it. */
+/* A request was checked and parsed, and its answer is ready; head: all of it. */
 void shortcut_learn(struct conn *, struct str head);
 
 /* The answer that is ready for the file of the connection's request, or NULL. */

@@ -9,11 +9,13 @@
 #include "listener.h"
 #include "worker.h"
 
-#define TICK_US	  250000
-#define TURNS_US  100 /* of a loop's turn for connections in mid-answer */
-#define LOOKS	  16  /* at connections that may be idle, in a row */
-#define MILLI_US  ((uint64_t)1000)
-#define SECOND_US ((uint64_t)1000000)
+#define TICK_US	   250000
+#define TURNS_US   100 /* of a loop's turn for connections in mid-answer */
+#define LATE_US	   300 /* then whoever is new waits for a turn as well ... */
+#define LATE_LOOKS 4   /* ... but the clock is not read for each */
+#define LOOKS	   16  /* at connections that may be idle, in a row */
+#define MILLI_US   ((uint64_t)1000)
+#define SECOND_US  ((uint64_t)1000000)
 
 uint64_t
 worker_now(void)
@@ -65,6 +67,24 @@ worker_again(struct worker *wk, struct conn *c)
 	if (TAILQ_EMPTY(&wk->wk_turns))
 		arm_again(wk);
 	TAILQ_INSERT_TAIL(&wk->wk_turns, c, cn_turn);
+	wk->wk_nturns++;
+}
+
+static void
+dequeue(struct worker *wk, struct conn *c)
+{
+	c->cn_queued = false;
+	TAILQ_REMOVE(&wk->wk_turns, c, cn_turn);
+	wk->wk_nturns--;
+}
+
+bool
+worker_late(const struct worker *wk)
+{
+	const struct laps *laps = &wk->wk_laps;
+
+	return laps->lap_calls[LAP_EVENTS] % LATE_LOOKS == 0 &&
+	       worker_now() - laps->lap_begin >= LATE_US;
 }
 
 static struct conn *
@@ -108,18 +128,17 @@ on_again(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *wk = arg;
 	uint64_t end = worker_now() + TURNS_US;
-	struct conn *c, *last;
+	unsigned n = wk->wk_nturns;
+	struct conn *c;
 
 	(void)fd;
 	(void)what;
 	expire(wk, end);
 	worker_lap(wk, LAP_TURNS);
-	last = TAILQ_LAST(&wk->wk_turns, conn_list);
-	while ((c = TAILQ_FIRST(&wk->wk_turns)) != NULL) {
-		TAILQ_REMOVE(&wk->wk_turns, c, cn_turn);
-		c->cn_queued = false;
+	while (n-- > 0 && (c = TAILQ_FIRST(&wk->wk_turns)) != NULL) {
+		dequeue(wk, c);
 		conn_run(c);
-		if (c == last || worker_now() >= end)
+		if (worker_now() >= end)
 			break;
 	}
 	if (!TAILQ_EMPTY(&wk->wk_turns))
@@ -159,6 +178,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	expire(wk, worker_now() + TURNS_US);
 	pw_loop_tick(wk->wk_loop, worker_now());
 	listener_tick(wk);
+	hot_tick(wk->wk_hot);
 	atomic_store_explicit(&wk->wk_stats.sta_hot_bytes,
 	    hot_bytes(wk->wk_hot), memory_order_relaxed);
 	report_left_out(wk, &wk->wk_told_files,
@@ -229,7 +249,7 @@ worker_conn_removed(struct worker *wk, struct conn *c)
 {
 	worker_timer(wk, c, TIMER_NONE);
 	if (c->cn_queued)
-		TAILQ_REMOVE(&wk->wk_turns, c, cn_turn);
+		dequeue(wk, c);
 	TAILQ_REMOVE(&wk->wk_conns, c, cn_all);
 	wk->wk_nconns--;
 	stat_add(&wk->wk_stats.sta_phase[c->cn_phase], -(uint64_t)1);
@@ -354,9 +374,12 @@ turn_ended(struct worker *wk)
 static bool
 turn_served(const struct worker *wk)
 {
-	enum lap kind = wk->wk_laps.lap_kind;
+	int kind;
 
-	return kind != LAP_NONE && kind != LAP_TIMERS;
+	for (kind = LAP_NONE + 1; kind < LAPS; kind++)
+		if (kind != LAP_TIMERS && wk->wk_laps.lap_calls[kind] > 0)
+			return true;
+	return false;
 }
 
 /* With busy_poll: whether it looks for events without sleeping. */

@@ -58,6 +58,7 @@ struct worker {
 	struct event wk_again;	 /* connections wait for their turn */
 	struct event wk_control; /* main has said something */
 	struct conn_list wk_turns;
+	unsigned wk_nturns;
 	/*
 	 * A connection is in at most one of these.  Each has one length for
 	 * all, so it is in the order of the deadlines, and a timer costs O(1).
@@ -132,6 +133,9 @@ worker_lap(struct worker *wk, enum lap kind)
 
 /* Gives the connection another turn after everybody who is ready now. */
 void worker_again(struct worker *, struct conn *);
+
+/* Whether the turn of the loop has been so long that what is new should wait for the next. */
+bool worker_late(const struct worker *);
 
 /* Starts a timer, in place of the one that runs; TIMER_NONE stops it. */
 void worker_timer(struct worker *, struct conn *, enum timer);
