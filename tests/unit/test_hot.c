@@ -70,7 +70,8 @@ static void
 destroy(struct hot *hot)
 {
 	hot_clear(hot);
-	assert_int_equal(hot_bytes(hot), 0);
+	while (hot_bytes(hot) > 0)
+		hot_tick(hot);
 	hot_destroy(&hot);
 	assert_null(hot);
 }
@@ -432,7 +433,8 @@ the_oldest_goes_if_it_was_used_less(void **state)
 	offer(hot, "/3", file, HOT_ASKED);
 	assert_int_equal(hot_bytes(hot), 3 * cost("/1", file));
 	assert_true(has(hot, "/1", file));
-	offer(hot, "/4", file, HOT_ASKED + 1);
+	/* It came with 2 and was used once more: half of that, and one. */
+	offer(hot, "/4", file, 6);
 	assert_int_equal(hot_bytes(hot), 3 * cost("/1", file));
 	assert_true(has(hot, "/2", file));
 	assert_true(has(hot, "/3", file));
@@ -455,16 +457,16 @@ the_oldest_stays_if_it_was_used_about_as_often(void **state)
 	offer(hot, "/3", file, HOT_ASKED);
 	for (i = 0; i < 8; i++)
 		assert_true(has(hot, "/1", file));
-	/* 8 uses, an eighth and one: it stays, as the youngest. */
-	offer(hot, "/4", file, 10);
+	/* 10 uses, half of them and one: it stays, as the youngest. */
+	offer(hot, "/4", file, 16);
 	assert_int_equal(hot_bytes(hot), 3 * cost("/1", file));
 	assert_false(has(hot, "/4", file));
-	offer(hot, "/4", file, HOT_ASKED);
+	offer(hot, "/4", file, 5);
 	assert_false(has(hot, "/2", file));
-	offer(hot, "/5", file, HOT_ASKED);
+	offer(hot, "/5", file, 5);
 	assert_false(has(hot, "/3", file));
 	/* The order is 1, 4, 5 now. */
-	offer(hot, "/6", file, 11);
+	offer(hot, "/6", file, 17);
 	assert_false(has(hot, "/1", file));
 	assert_true(has(hot, "/4", file));
 	assert_true(has(hot, "/5", file));
@@ -481,7 +483,7 @@ what_is_equally_popular_stays(void **state)
 	struct hot *hot = create_for_three(file);
 	static const char *const in[] = {"/1", "/2", "/3"};
 	static const char *const out[] = {"/4", "/5", "/6", "/7"};
-	unsigned asked, i;
+	unsigned asked, i, left = 0;
 
 	for (i = 0; i < 3; i++)
 		offer(hot, in[i], file, HOT_ASKED);
@@ -493,6 +495,14 @@ what_is_equally_popular_stays(void **state)
 	}
 	for (i = 0; i < 3; i++)
 		assert_true(has(hot, in[i], file));
+	/* Nor does what has just come in go for others that are no more popular. */
+	offer(hot, "/new", file, 200);
+	for (i = 0; i < 40; i++)
+		offer(hot, out[i % 4], file, 100);
+	assert_true(has(hot, "/new", file));
+	for (i = 0; i < 3; i++)
+		left += has(hot, in[i], file);
+	assert_int_equal(left, 2);
 	pw_file_unref(&file);
 	destroy(hot);
 }
@@ -563,7 +573,7 @@ a_large_one_takes_the_place_of_several(void **state)
 	offer(hot, "/1", small, HOT_ASKED);
 	offer(hot, "/2", small, HOT_ASKED);
 	offer(hot, "/3", small, HOT_ASKED);
-	offer(hot, "/l", large, HOT_ASKED);
+	offer(hot, "/l", large, 5);
 	assert_answer(find(hot, "/l", large), 3000);
 	assert_false(has(hot, "/1", small));
 	assert_false(has(hot, "/2", small));
@@ -591,9 +601,13 @@ what_somebody_sends_stays_and_counts(void **state)
 	}
 	offer(hot, "/4", file, 255);
 	assert_false(has(hot, "/4", file));
+	assert_true(has(hot, "/1", file));
+	assert_true(has(hot, "/2", file));
+	assert_true(has(hot, "/3", file));
 	assert_int_equal(hot_bytes(hot), 3 * cost("/1", file));
 	hot_clear(hot);
 	assert_false(has(hot, "/1", file));
+	hot_tick(hot);
 	assert_int_equal(hot_bytes(hot), 3 * cost("/1", file));
 	for (i = 0; i < 3; i++) {
 		assert_answer(sent[i], 1000);
@@ -641,8 +655,12 @@ what_is_cleared_can_come_in_again(void **state)
 	offer(hot, "/f", file, HOT_ASKED);
 	hot_clear(hot);
 	assert_null(find(hot, "/f", file));
-	assert_int_equal(hot_bytes(hot), 0);
 	offer(hot, "/f", file, HOT_ASKED);
+	assert_answer(find(hot, "/f", file), 10);
+	assert_int_equal(hot_bytes(hot), 2 * cost("/f", file));
+	/* Its memory goes by and by; what has come since stays. */
+	hot_tick(hot);
+	assert_int_equal(hot_bytes(hot), cost("/f", file));
 	assert_answer(find(hot, "/f", file), 10);
 	pw_file_unref(&file);
 	/* With something in it. */
@@ -658,6 +676,7 @@ no_set_is_empty(void **state)
 
 	(void)state;
 	hot_clear(none);
+	hot_tick(none);
 	assert_int_equal(hot_bytes(none), 0);
 	hot_destroy(&none);
 	hot_unref(&nothing);
