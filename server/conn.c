@@ -573,9 +573,9 @@ conn_resumed(struct conn *c)
 }
 
 /*
- * Downloads in their middle take turns, and so do those who go: thousands may in the
- * same moment, and to close takes 15 us.  Whatever is new goes at once, unless this
- * turn of the loop has been long already.
+ * Downloads in their middle take turns; whatever is new goes at once, unless this turn
+ * of the loop has been long already: thousands may go in the same moment, too, and to
+ * close takes 15 us.
  */
 static void
 on_event(evutil_socket_t fd, short what, void *arg)
@@ -594,8 +594,7 @@ on_event(evutil_socket_t fd, short what, void *arg)
 		c->cn_writable = true;
 	if (c->cn_waiting || c->cn_queued)
 		return;
-	if (c->cn_state == CONN_SEND || worker_late(c->cn_worker) ||
-	    ((what & EV_CLOSED) && conn_idle(c)))
+	if (c->cn_state == CONN_SEND || worker_late(c->cn_worker))
 		worker_again(c->cn_worker, c);
 	else
 		conn_run(c);

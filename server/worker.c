@@ -79,12 +79,13 @@ dequeue(struct worker *wk, struct conn *c)
 }
 
 bool
-worker_late(const struct worker *wk)
+worker_late(struct worker *wk)
 {
 	const struct laps *laps = &wk->wk_laps;
 
-	return laps->lap_calls[LAP_EVENTS] % LATE_LOOKS == 0 &&
-	       worker_now() - laps->lap_begin >= LATE_US;
+	if (!wk->wk_late && laps->lap_calls[LAP_EVENTS] % LATE_LOOKS == 0)
+		wk->wk_late = worker_now() - laps->lap_begin >= LATE_US;
+	return wk->wk_late;
 }
 
 static struct conn *
@@ -368,6 +369,7 @@ turn_ended(struct worker *wk)
 	if (limit > 0 && us >= limit)
 		tell_stall(wk, us, now);
 	lap_clear(&wk->wk_laps);
+	wk->wk_late = false;
 }
 
 /* A tick is no reason to expect more. */

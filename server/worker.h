@@ -59,6 +59,7 @@ struct worker {
 	struct event wk_control; /* main has said something */
 	struct conn_list wk_turns;
 	unsigned wk_nturns;
+	bool wk_late; /* see worker_late */
 	/*
 	 * A connection is in at most one of these.  Each has one length for
 	 * all, so it is in the order of the deadlines, and a timer costs O(1).
@@ -135,7 +136,7 @@ worker_lap(struct worker *wk, enum lap kind)
 void worker_again(struct worker *, struct conn *);
 
 /* Whether the turn of the loop has been so long that what is new should wait for the next. */
-bool worker_late(const struct worker *);
+bool worker_late(struct worker *);
 
 /* Starts a timer, in place of the one that runs; TIMER_NONE stops it. */
 void worker_timer(struct worker *, struct conn *, enum timer);
