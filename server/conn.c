@@ -8,14 +8,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "conn.h"
+#include "conn_priv.h"
 #include "shortcut.h"
-#include "stream.h"
 
 #define MAX_BODY	  ((uint64_t)64 << 10) /* bytes discarded at most */
 #define REQUESTS_PER_TURN 16
-#define LINGER_READS	  8  /* of a buffer's size, in one turn */
-#define DISK_LOOKS	  10 /* of disk_timeout, as long as it does something */
 
 /* What a step of the connection came to. */
 enum next {
@@ -49,82 +46,13 @@ conn_free(struct conn *c)
 	free(c);
 }
 
-/* What waits for the disk stays until it answers, which may be never. */
-static void
-cut(struct conn *c)
-{
-	c->cn_dying = true;
-	exchange_end(c);
-	worker_timer(c->cn_worker, c, TIMER_NONE);
-	event_del(&c->cn_event);
-	if (c->cn_ex->ex_response.rs_send.snd_pending)
-		pw_send_cancel(&c->cn_ex->ex_response.rs_send);
-	if (c->cn_ex->ex_response.rs_stream != NULL)
-		stream_cancel(c->cn_ex->ex_response.rs_stream);
-	shutdown(c->cn_fd, SHUT_RDWR);
-}
-
 void
 conn_close(struct conn *c)
 {
 	if (!c->cn_waiting)
 		conn_free(c);
 	else if (!c->cn_dying)
-		cut(c);
-}
-
-static void
-tell_disk(struct conn *c)
-{
-	struct worker *wk = c->cn_worker;
-	struct str line = c->cn_ex->ex_request.rq_line;
-
-	if (limit_tell(&wk->wk_told_disk, worker_now()))
-		log_error(wk->wk_log,
-		    "\"%.*s\": the disk has not answered for %u s",
-		    (int)line.s_len, line.s_ptr,
-		    wk->wk_conf->conf_disk_timeout);
-}
-
-/* A socket that is closed with unread input resets, and the answer with it. */
-static void
-forget_input(struct conn *c)
-{
-	char trash[BUF_SIZE];
-	int n;
-
-	for (n = 0; n < LINGER_READS; n++)
-		if (recv(c->cn_fd, trash, sizeof(trash), MSG_DONTWAIT) <= 0)
-			break;
-}
-
-/*
- * The disk may answer later, or never: what waits for it stays until then, but the
- * client need not, and its descriptor is free at once, unless a pool thread has it.
- * An answer that was begun can only be cut.  A disk that is only busy gets more time.
- */
-static void
-give_up(struct conn *c)
-{
-	struct response *rs = &c->cn_ex->ex_response;
-	bool lent = rs->rs_send.snd_lent;
-
-	if (rs->rs_send.snd_pending && c->cn_looks++ < DISK_LOOKS &&
-	    !pw_send_stuck(&rs->rs_send)) {
-		worker_timer(c->cn_worker, c, TIMER_DISK);
-		return;
-	}
-	stat_add(&c->cn_worker->wk_stats.sta_timeout[TIMER_DISK], 1);
-	tell_disk(c);
-	if (response_sent(rs) == 0 && !lent)
-		exchange_503(c);
-	if (!lent)
-		forget_input(c);
-	cut(c);
-	if (lent)
-		return;
-	close(c->cn_fd);
-	c->cn_fd = -1;
+		conn_cut(c);
 }
 
 /* The client reads what is under way, then our end, then it closes (RFC 9112,
@@ -633,7 +561,7 @@ void
 conn_timeout(struct conn *c)
 {
 	if (c->cn_waiting) {
-		give_up(c);
+		conn_give_up(c);
 		return;
 	}
 	if (c->cn_state != CONN_READ || c->cn_in.b_len == 0) {

@@ -1,8 +1,6 @@
 /*
  * response: see response.h.
  */
-#include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,16 +8,12 @@
 #include "listing.h"
 #include "plan.h"
 #include "repr.h"
-#include "response.h"
+#include "response_priv.h"
 #include "shortcut.h"
 #include "stream.h"
 
 #define ALLOW	 "Allow: GET, HEAD, OPTIONS\r\n"
 #define PART_MAX (REPR_LINES + 256) /* bytes of a part's head */
-
-#define PIECES_PER_TURN 8
-
-static void start(struct conn *);
 
 static const struct status {
 	const char *line; /* number and reason */
@@ -170,7 +164,7 @@ respond_error(struct conn *c, int number)
 	if (number == 503)
 		add(c, "Retry-After: 1\r\n");
 	error_body(c, find_status(number)->line);
-	start(c);
+	response_start(c);
 }
 
 void
@@ -196,7 +190,7 @@ respond_redirect(struct conn *c, struct str path)
 	}
 	add(c, "\r\n");
 	error_body(c, find_status(301)->line);
-	start(c);
+	response_start(c);
 }
 
 void
@@ -205,7 +199,7 @@ respond_options(struct conn *c)
 	head_begin(c, 204);
 	add(c, ALLOW);
 	head_end(c);
-	start(c);
+	response_start(c);
 }
 
 /* It may change at any time, and has no validator. */
@@ -229,7 +223,7 @@ respond_listing(struct conn *c, struct text *text)
 		c->cn_ex->ex_response.rs_body =
 		    (struct str){text->tx_data, text->tx_len};
 	c->cn_ex->ex_response.rs_text = text;
-	start(c);
+	response_start(c);
 }
 
 /* To HTTP/1.0 the end of the connection is the end of the page. */
@@ -245,7 +239,7 @@ respond_stream(struct conn *c, struct stream *st)
 		add(c, "Transfer-Encoding: chunked\r\n");
 	head_end(c);
 	rs->rs_stream = st;
-	start(c);
+	response_start(c);
 }
 
 /* ------------------------------------------------------------------- files */
@@ -397,106 +391,11 @@ respond_file(struct conn *c, struct pw_file *file, const char *name,
 	}
 	if (ready == NULL)
 		shortcut_offer(c, file, rp);
-	start(c);
-}
-
-/* ----------------------------------------------------------------- sending */
-
-static void
-on_sent(struct pw_send *s)
-{
-	struct exchange *ex =
-	    (struct exchange *)(void *)((char *)s - offsetof(struct exchange,
-							ex_response.rs_send));
-	struct conn *c = ex->ex_conn;
-
-	if (conn_resumed(c))
-		worker_again(c->cn_worker, c);
-}
-
-/* Sends mem, then the piece's range of the file, if it has one. */
-static void
-piece_start(struct conn *c, const char *mem, size_t len)
-{
-	struct response *rs = &c->cn_ex->ex_response;
-	const struct settings *set = rs->rs_settings;
-	struct pw_send *s = &rs->rs_send;
-
-	*s = (struct pw_send){
-	    .snd_path = set->set_send_path,
-	    .snd_loop = c->cn_worker->wk_loop,
-	    .snd_sock = c->cn_fd,
-	    .snd_begun = rs->rs_sent > 0,
-	    .snd_mem = mem,
-	    .snd_mem_len = len,
-	    .snd_rate = c->cn_rate,
-	    .snd_done = on_sent,
-	};
-	if (rs->rs_piece < rs->rs_nranges) {
-		s->snd_file = rs->rs_file;
-		s->snd_off = rs->rs_ranges[rs->rs_piece].rng_off;
-		s->snd_len = rs->rs_ranges[rs->rs_piece].rng_len;
-		s->snd_readahead = set->set_readahead;
-		s->snd_cache = set->set_cache;
-		s->snd_more = rs->rs_nranges > 1;
-	} else if (rs->rs_piece == 0)
-		s->snd_more = rs->rs_body.s_len > 0 || rs->rs_stream != NULL;
-	pw_send_start(s);
-}
-
-/* What it has learned of the client is for the next one. */
-static void
-end_send(struct conn *c)
-{
-	struct pw_send *s = &c->cn_ex->ex_response.rs_send;
-
-	pw_send_finish(s);
-	if (s->snd_rate > 0)
-		c->cn_rate = s->snd_rate;
-}
-
-static void
-start(struct conn *c)
-{
-	struct response *rs = &c->cn_ex->ex_response;
-
-	piece_start(c, rs->rs_head.b_data, rs->rs_head.b_len);
-	if (rs->rs_head.b_failed)
-		rs->rs_send.snd_error = -ENOMEM;
+	response_start(c);
 }
 
 void
-respond_ready(struct conn *c, struct hot_answer *ha, size_t sent)
-{
-	struct response *rs = &c->cn_ex->ex_response;
-	size_t body = sent > ha->ha_head ? sent - ha->ha_head : 0;
-
-	*rs = (struct response){
-	    .rs_status = 200,
-	    .rs_settings = &c->cn_worker->wk_conf->conf_sites[0].site_set,
-	    .rs_head_len = ha->ha_head,
-	    .rs_ready = ha,
-	    .rs_body = {ha->ha_text + ha->ha_head, ha->ha_len - ha->ha_head},
-	    .rs_sent = sent,
-	};
-	hot_ref(ha);
-	if (sent >= ha->ha_head && body < rs->rs_body.s_len) {
-		rs->rs_piece = 1;
-		piece_start(
-		    c, rs->rs_body.s_ptr + body, rs->rs_body.s_len - body);
-		return;
-	}
-	/* The one in the set gets another date while this is being sent. */
-	buf_add(&rs->rs_head, &c->cn_worker->wk_bufs, ha->ha_text, ha->ha_head);
-	if (rs->rs_head.b_failed) {
-		start(c);
-		return;
-	}
-	piece_start(c, rs->rs_head.b_data + sent, rs->rs_head.b_len - sent);
-}
-
-static void
-next_part(struct conn *c)
+response_part(struct conn *c)
 {
 	struct response *rs = &c->cn_ex->ex_response;
 	char text[PART_MAX];
@@ -504,162 +403,4 @@ next_part(struct conn *c)
 	rs->rs_head.b_len = 0;
 	part_head(rs, rs->rs_piece, text);
 	add(c, text);
-	start(c);
-}
-
-static void
-block_start(struct conn *c)
-{
-	struct response *rs = &c->cn_ex->ex_response;
-
-	piece_start(c, rs->rs_stream->st_data, rs->rs_stream->st_len);
-	rs->rs_send.snd_error = rs->rs_stream->st_error;
-}
-
-static void
-on_block(struct stream *st)
-{
-	struct conn *c = st->st_arg;
-
-	if (!conn_resumed(c))
-		return;
-	block_start(c);
-	worker_again(c->cn_worker, c);
-}
-
-/* The first block is there. */
-static enum pw_send_status
-next_block(struct conn *c)
-{
-	struct response *rs = &c->cn_ex->ex_response;
-	struct stream *st = rs->rs_stream;
-
-	if (rs->rs_piece == 1) {
-		block_start(c);
-		return PW_SEND_AGAIN;
-	}
-	if (st->st_end)
-		return PW_SEND_DONE;
-	st->st_done = on_block;
-	rs->rs_send.snd_error = stream_next(st);
-	return rs->rs_send.snd_error == 0 ? PW_SEND_PENDING : PW_SEND_ERROR;
-}
-
-/*
- * PW_SEND_DONE: the piece that was sent was the last.  PW_SEND_AGAIN: another was
- * begun.  PW_SEND_PENDING: it will be.
- */
-static enum pw_send_status
-next_piece(struct conn *c)
-{
-	struct response *rs = &c->cn_ex->ex_response;
-
-	rs->rs_sent += rs->rs_send.snd_sent;
-	end_send(c);
-	rs->rs_send.snd_sent = 0;
-	rs->rs_piece++;
-	if (rs->rs_stream != NULL)
-		return next_block(c);
-	if (rs->rs_body.s_len > 0 && rs->rs_piece == 1) {
-		piece_start(c, rs->rs_body.s_ptr, rs->rs_body.s_len);
-		return PW_SEND_AGAIN;
-	}
-	if (rs->rs_nranges < 2 || rs->rs_piece > rs->rs_nranges)
-		return PW_SEND_DONE;
-	next_part(c);
-	return PW_SEND_AGAIN;
-}
-
-/* The memory of other pieces of a listing, or of a body, is not rs_head's. */
-static bool
-sends_head(const struct response *rs)
-{
-	bool other = rs->rs_body.s_len > 0 || rs->rs_stream != NULL;
-
-	return rs->rs_send.snd_mem_len > 0 && !(rs->rs_piece > 0 && other);
-}
-
-enum pw_send_status
-response_step(struct conn *c)
-{
-	struct response *rs = &c->cn_ex->ex_response;
-	enum pw_send_status status;
-	uint64_t turn = 0;
-	int pieces = 0;
-
-	while ((status = pw_send_step(&rs->rs_send)) == PW_SEND_DONE) {
-		turn += rs->rs_send.snd_sent;
-		status = next_piece(c);
-		if (status != PW_SEND_AGAIN || turn > CONN_SHARE ||
-		    ++pieces == PIECES_PER_TURN)
-			break;
-	}
-	/* A slow client does not hold a buffer for a head it has got. */
-	if (status == PW_SEND_WANT_WRITE && !sends_head(rs))
-		buf_release(&rs->rs_head, &c->cn_worker->wk_bufs);
-	return status;
-}
-
-uint64_t
-response_sent(const struct response *rs)
-{
-	return rs->rs_sent + rs->rs_send.snd_sent;
-}
-
-/* The client's going away is its own business. */
-static bool
-client_left(int error)
-{
-	switch (error) {
-	case -EPIPE:
-	case -ECONNRESET:
-	case -ETIMEDOUT:
-	case -ENOTCONN:
-	case -EHOSTUNREACH:
-	case -EHOSTDOWN:
-	case -ENETUNREACH:
-	case -ENETDOWN:
-	case -ECANCELED:
-		return true;
-	default:
-		return false;
-	}
-}
-
-bool
-response_replaced(struct conn *c)
-{
-	struct response *rs = &c->cn_ex->ex_response;
-	int error = rs->rs_send.snd_error, status;
-
-	if (client_left(error))
-		return false;
-	if (error == -ESTALE && rs->rs_file != NULL)
-		rs->rs_file->fil_stale = true;
-	if (error != -EAGAIN && error != -ESTALE)
-		log_error(c->cn_worker->wk_log, "%s: %s", static_name(c),
-		    strerror(-error));
-	if (response_sent(rs) > 0 || rs->rs_status >= 500)
-		return false;
-	status = error == -EAGAIN || error == -ENOMEM || error == -ESTALE ? 503
-									  : 500;
-	response_finish(c);
-	respond_error(c, status);
-	return true;
-}
-
-void
-response_finish(struct conn *c)
-{
-	struct response *rs = &c->cn_ex->ex_response;
-
-	end_send(c);
-	buf_release(&rs->rs_head, &c->cn_worker->wk_bufs);
-	if (rs->rs_ranges != &rs->rs_one)
-		free(rs->rs_ranges);
-	text_unref(&rs->rs_text);
-	hot_unref(&rs->rs_ready);
-	stream_close(&rs->rs_stream);
-	pw_file_unref(&rs->rs_file);
-	*rs = (struct response){0};
 }
