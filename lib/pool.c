@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "file.h"
+#include "line.h"
 #include "loop.h"
 #include "pool.h"
 #include "popular.h"
@@ -73,17 +75,20 @@ struct pw_device {
 };
 
 struct pw_pool {
-	pthread_mutex_t pl_lock; /* the device table and pl_running */
-	pthread_cond_t pl_ended;
+	/* constant; read for each request with `auto' */
 	struct pw_pool_conf pl_conf;
+	struct popular *pl_popular;
+	struct room *pl_room;
+	int pl_sink; /* of os_fetch */
+
+	alignas(CACHE_LINE)
+	    pthread_mutex_t pl_lock; /* the device table and pl_running */
+	pthread_cond_t pl_ended;
 	struct pw_device *pl_devices[POOL_DEVICES];
 	size_t pl_ndevices;
 	unsigned pl_running; /* threads that have not ended */
 	atomic_ullong pl_refused;
 	atomic_ullong pl_dropped;
-	int pl_sink; /* of os_fetch */
-	struct popular *pl_popular;
-	struct room *pl_room;
 };
 
 static struct pw_device *
@@ -170,7 +175,7 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 	uint64_t memory = os_memory();
 	int error = -ENOMEM;
 
-	pl = calloc(1, sizeof(*pl));
+	pl = line_calloc(sizeof(*pl));
 	if (pl == NULL)
 		return error;
 	pl->pl_sink = os_sink_open();

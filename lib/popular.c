@@ -10,12 +10,15 @@
 #define LARGE_SHARE 8 /* of room */
 
 struct popular {
-	pthread_mutex_t pp_lock;	     /* for all but pp_room */
+	/* Constant, and read for each request: in a line that is never written. */
+	uint64_t pp_room;
+	char pp_line[CACHE_LINE - sizeof(uint64_t)];
+
+	pthread_mutex_t pp_lock;	     /* for all below */
 	uint64_t pp_bytes[POPULAR_MOST + 1]; /* of files asked for so often */
 	uint64_t pp_asked;		     /* bytes, since they were halved */
 	size_t pp_counted;		     /* requests, the same */
 	uint8_t pp_counters[POPULAR_ROWS][POPULAR_COLUMNS];
-	uint64_t pp_room; /* constant: not in a line that is always written */
 };
 
 struct popular *
@@ -202,12 +205,12 @@ popular_tell(struct popular *pp, struct noted *nt)
 
 	if (nt->nt_first == NULL)
 		return;
-	pthread_mutex_lock(&pp->pp_lock);
 	for (file = nt->nt_first; file != NULL; file = file->fil_next) {
+		pthread_mutex_lock(&pp->pp_lock);
 		tell(pp, file);
+		pthread_mutex_unlock(&pp->pp_lock);
 		file->fil_noted = false;
 	}
-	pthread_mutex_unlock(&pp->pp_lock);
 	*nt = (struct noted){0};
 }
 

@@ -17,8 +17,9 @@
  *
  * For the threads of all loops.  Requests are noted at the file first, which is its loop's
  * own, and told a few times a second, or when there are many: so that what is in memory is
- * sent without writing anything that another thread writes.  The lock is held for some
- * microseconds, and while counts are halved for twenty more.
+ * sent without writing anything that another thread writes.  The lock is held for one
+ * file at a time, POPULAR_MOST requests or so, and while counts are halved for twenty
+ * microseconds more.
  */
 #ifndef LIB_POPULAR_H
 #define LIB_POPULAR_H

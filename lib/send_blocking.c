@@ -13,4 +13,5 @@ blocking_step(struct pw_send *s)
 const struct pw_send_path send_blocking = {
     .path_name = "blocking",
     .path_step = blocking_step,
+    .path_keeps = true,
 };

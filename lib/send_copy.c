@@ -41,4 +41,5 @@ copy_step(struct pw_send *s)
 const struct pw_send_path send_copy = {
     .path_name = "copy",
     .path_step = copy_step,
+    .path_keeps = true,
 };

@@ -14,10 +14,11 @@
 void
 send_drop_start(struct pw_send *s)
 {
-	struct pw_loop *lp = s->snd_loop;
+	struct pw_loop *lp = s->snd_file->fil_loop;
 
 	s->snd_drops = s->snd_cache == PW_CACHE_DROP;
-	s->snd_decided = s->snd_cache != PW_CACHE_AUTO;
+	s->snd_decided =
+	    s->snd_cache != PW_CACHE_AUTO || s->snd_path->path_keeps;
 	if (!s->snd_decided)
 		popular_asked(pool_popular(lp->lp_pool), &lp->lp_noted,
 		    s->snd_file, s->snd_len);
@@ -29,7 +30,7 @@ send_drops(struct pw_send *s)
 	if (!s->snd_decided) {
 		s->snd_decided = true;
 		s->snd_drops = !popular_stays(
-		    pool_popular(s->snd_loop->lp_pool), s->snd_file);
+		    pool_popular(s->snd_file->fil_loop->lp_pool), s->snd_file);
 	}
 	return s->snd_drops;
 }

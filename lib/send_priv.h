@@ -25,6 +25,8 @@ struct pw_send_path {
 	void (*path_finish)(struct pw_send *);
 	/* Fetches for itself: kernel read-ahead would only be in its way. */
 	bool path_prefetches;
+	/* Does not know what it brings in, and so gives nothing back. */
+	bool path_keeps;
 };
 
 extern const struct pw_send_path send_aio;
@@ -107,7 +109,11 @@ int send_on_pool(struct pw_send *, int (*run)(struct pw_send *));
 /* The file is set. */
 void send_drop_start(struct pw_send *);
 
-/* Is what was brought in given back?  Decided when it is first asked. */
+/*
+ * Is what was brought in given back?  With PW_CACHE_AUTO decided when it is first asked, which
+ * takes a lock: by the first answer that could give something back, before its second
+ * fetch or at its end; by each that is sent by mlock, aio or the pool.
+ */
 bool send_drops(struct pw_send *);
 
 /*

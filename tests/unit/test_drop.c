@@ -199,24 +199,91 @@ with_auto_what_is_in_memory_needs_no_decision(void **state)
 	pw_file_unref(&file);
 }
 
+/* Twenty files, more than memory has room for, each asked for once. */
+static void
+ask_for_others(struct fixture *fx)
+{
+	struct pw_file other = {.fil_dev = 1};
+	struct noted noted = {0};
+
+	other.fil_size = (off_t)(os_memory() / 16);
+	for (other.fil_ino = 0; other.fil_ino < 20; other.fil_ino++) {
+		popular_asked(
+		    pool_popular(fx->fx_pool), &noted, &other, other.fil_size);
+		popular_tell(pool_popular(fx->fx_pool), &noted);
+	}
+}
+
+static void
+a_file_that_is_closed_was_asked_for_all_the_same(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "hot", 5000), same = {0};
+	struct wire wr;
+	struct xfer xf;
+	int i;
+
+	file->fil_ask = OS_ASK_NEVER_COLD;
+	same.fil_dev = file->fil_dev;
+	same.fil_ino = file->fil_ino;
+	same.fil_size = file->fil_size;
+	ask_for_others(fx);
+	assert_false(popular_stays(pool_popular(fx->fx_pool), &same));
+	for (i = 0; i < 2; i++) {
+		wire_wide(&wr);
+		xfer_init(&xf, "nodiskio", fx, &wr, file);
+		xf.xf_send.snd_len = file->fil_size;
+		xf.xf_send.snd_cache = PW_CACHE_AUTO;
+		pw_send_start(&xf.xf_send);
+		assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+		pw_send_finish(&xf.xf_send);
+		wire_close(&wr);
+	}
+	assert_ptr_equal(fx->fx_loop->lp_noted.nt_first, file);
+	pw_file_unref(&file);
+	assert_true(pw_loop_spare(fx->fx_loop));
+	assert_null(fx->fx_loop->lp_noted.nt_first);
+	tick(fx, loop_now());
+	assert_true(popular_stays(pool_popular(fx->fx_pool), &same));
+}
+
+/* They bring in what they do not know of: nothing would be given back. */
+static void
+with_auto_blocking_and_copy_note_nothing(void **state)
+{
+	static const char *const paths[] = {"blocking", "copy"};
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "hot", 5000);
+	struct wire wr;
+	struct xfer xf;
+	size_t i;
+
+	for (i = 0; i < COUNT(paths); i++) {
+		wire_wide(&wr);
+		xfer_init(&xf, paths[i], fx, &wr, file);
+		xf.xf_send.snd_len = file->fil_size;
+		xf.xf_send.snd_cache = PW_CACHE_AUTO;
+		pw_send_start(&xf.xf_send);
+		assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+		pw_send_finish(&xf.xf_send);
+		wire_close(&wr);
+		assert_false(file->fil_noted);
+	}
+	pw_file_unref(&file);
+}
+
 /* Others have been asked for more often, and memory is too small for all. */
 static void
 with_auto_an_unpopular_file_goes(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_file *file, other = {.fil_dev = 1};
-	struct noted noted = {0};
+	struct pw_file *file;
 	int i;
 
 	skip_unless(fx, NEED_EVICTION | NEED_CACHESTAT);
 	file = prepare(fx);
-	other.fil_size = (off_t)(os_memory() / 16);
-	for (i = 0; i < 60; i++) {
-		other.fil_ino = (uint64_t)i % 20;
-		popular_asked(
-		    pool_popular(fx->fx_pool), &noted, &other, other.fil_size);
-		popular_tell(pool_popular(fx->fx_pool), &noted);
-	}
+	for (i = 0; i < 3; i++)
+		ask_for_others(fx);
 	send_whole(fx, file, PW_CACHE_AUTO);
 	tick(fx, loop_now() + MINUTE);
 	assert_int_equal(in_window(file, 0), 0);
@@ -331,6 +398,8 @@ main(void)
 	    TEST(with_keep_everything_stays, setup),
 	    TEST(with_auto_a_small_file_stays, setup),
 	    TEST(with_auto_what_is_in_memory_needs_no_decision, setup),
+	    TEST(a_file_that_is_closed_was_asked_for_all_the_same, setup),
+	    TEST(with_auto_blocking_and_copy_note_nothing, setup),
 	    TEST(with_auto_an_unpopular_file_goes, setup),
 	    TEST(a_cancelled_transmission_drops_what_it_fetched, setup),
 	    TEST(without_a_delay_a_range_goes_at_once, setup),
