@@ -54,6 +54,7 @@ struct opening {
 	struct entry *og_entry;
 	bool og_had;	       /* there was a file in the entry: */
 	struct pw_file og_old; /* what it was like; nothing of it is owned */
+	uint64_t og_began;
 	struct found og_found;
 };
 
@@ -245,6 +246,7 @@ open_run(struct job *job)
 	const struct entry *en = og->og_entry;
 	int error;
 
+	og->og_began = loop_now();
 	error = file_find(en->en_root, en->en_path, og->og_entry->en_resolve,
 	    og->og_had ? &og->og_old : NULL, &og->og_found);
 	/* To find out what file system it is may wait as well. */
@@ -320,7 +322,7 @@ opening_done(struct pw_waiter *w)
 	}
 	if (error == 0)
 		error = entry_install(
-		    og->og_loop, og->og_entry, &og->og_found, loop_now());
+		    og->og_loop, og->og_entry, &og->og_found, og->og_began);
 	else
 		missing_add(og->og_loop->lp_files->fc_missing,
 		    og->og_entry->en_root, og->og_entry->en_path, error,

@@ -156,7 +156,8 @@ struct pw_file {
 	struct timespec fil_ctime;
 	uint64_t fil_ino;
 	uint64_t fil_dev;
-	uint64_t fil_checked; /* when it was last found where its path leads */
+	/* When it was last found where its path leads: that lookup's begin. */
+	uint64_t fil_checked;
 	/* The caller's: set it once, fil_free is called with the last reference. */
 	void *fil_user;
 	void (*fil_user_free)(void *);

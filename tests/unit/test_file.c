@@ -84,7 +84,7 @@ an_unchanged_file_stays_the_same_one(void **state)
 		assert_ptr_equal(peek(fx, "f", now + i * SECOND), file);
 }
 
-/* By the pool it is the clock's time when the answer came. */
+/* By the pool it is the clock's time when the lookup began. */
 static void
 a_file_knows_when_it_was_last_looked_up(void **state)
 {
