@@ -167,11 +167,11 @@ struct pw_file {
 	unsigned fil_refs;
 	struct pw_loop *fil_loop;
 	struct pw_device *fil_device;
-	int fil_ask;	     /* enum os_ask: how residency is asked */
-	bool fil_coming;     /* the last no was of what is being read */
-	bool fil_cachestat;  /* the kernel answers us cachestat(2) for it */
-	bool fil_random;     /* kernel read-ahead is off for this descriptor */
-	off_t fil_known;     /* resident a moment ago, from here ... */
+	int fil_ask;	    /* enum os_ask: how residency is asked */
+	off_t fil_refused;  /* the last no: RWF_NOWAIT's, of this byte; or -1 */
+	bool fil_cachestat; /* the kernel answers us cachestat(2) for it */
+	bool fil_random;    /* kernel read-ahead is off for this descriptor */
+	off_t fil_known;    /* resident a moment ago, from here ... */
 	off_t fil_known_end; /* ... to here; -1: never mind */
 	uint64_t fil_known_at;
 	uint64_t fil_asked;	  /* bytes, not told of yet: popular.h */

@@ -36,16 +36,16 @@ mapped(const struct pw_file *file, off_t off, off_t len)
 	return true;
 }
 
-/* A byte in every 64 KiB piece, and the last one. */
-static bool
+/* A byte in every 64 KiB piece, and the last one.  The first that is refused, or -1. */
+static off_t
 sample(const struct pw_file *file, off_t off, off_t len)
 {
 	off_t at, end = off + len;
 
 	for (at = off; at < end; at += (off_t)OS_SAMPLE)
 		if (os_nowait(file->fil_fd, at) != 1)
-			return false;
-	return os_nowait(file->fil_fd, end - 1) == 1;
+			return at;
+	return os_nowait(file->fil_fd, end - 1) == 1 ? -1 : end - 1;
 }
 
 /* May preadv2(RWF_NOWAIT) be asked about the range? */
@@ -85,8 +85,8 @@ ask(struct pw_file *file, off_t off, off_t len)
 	case OS_ASK_NOWAIT:
 		if (!innocent(file, off, len))
 			return false;
-		file->fil_coming = !sample(file, off, len);
-		return !file->fil_coming;
+		file->fil_refused = sample(file, off, len);
+		return file->fil_refused < 0;
 	case OS_ASK_MINCORE:
 		return ask_mincore(file, off, len);
 	case OS_ASK_FETCH:
@@ -108,7 +108,7 @@ resident_ask(struct pw_file *file, off_t off, off_t len)
 	if (off >= file->fil_known && off + len <= file->fil_known_end &&
 	    now - file->fil_known_at < RESIDENT_HOLDS)
 		return true;
-	file->fil_coming = false;
+	file->fil_refused = -1;
 	if (!ask(file, off, len))
 		return false;
 	if (file->fil_known_end >= 0) {
@@ -133,7 +133,7 @@ why_not(const struct pw_file *file, off_t end)
 int
 pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
 {
-	bool nowait = file->fil_ask == OS_ASK_NOWAIT;
+	bool wait = file->fil_ask == OS_ASK_NEVER_COLD;
 	char *next = to;
 	long n;
 

@@ -265,9 +265,10 @@ send_some(struct pw_send *s, off_t file_end, size_t share, send_call_f call)
 
 /* A socket that was full has room for a third of its buffer when it is writable. */
 static void
-fit_share(struct pw_send *s, enum account_next next)
+fit_share(struct pw_send *s, enum account_next next, uint64_t end)
 {
-	if (next == ACCOUNT_CALL && s->snd_share < SEND_SHARE_MOST)
+	if (next == ACCOUNT_CALL && s->snd_sent >= end &&
+	    s->snd_share < SEND_SHARE_MOST)
 		s->snd_share *= 2;
 	else if (next == ACCOUNT_FULL && s->snd_share > SEND_SHARE)
 		s->snd_share /= 2;
@@ -287,6 +288,6 @@ send_window(struct pw_send *s, off_t file_end, send_call_f call)
 	       (s->snd_mem_len > 0 || s->snd_off < file_end))
 		next =
 		    send_some(s, file_end, (size_t)(end - s->snd_sent), call);
-	fit_share(s, next);
+	fit_share(s, next, end);
 	return send_status(next);
 }

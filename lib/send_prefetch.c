@@ -122,17 +122,21 @@ missing(struct pw_send *s, send_fetch_f fetch)
 					 : fetch_window(s, fetch);
 }
 
-/* Of a large share a part may be there; but what RWF_NOWAIT did not get is left alone. */
+/* Of a large share a part may be there; but what RWF_NOWAIT refused is left alone. */
 static bool
 is_resident(struct pw_send *s)
 {
-	off_t off = s->snd_off, len = send_share_end(s) - off;
+	off_t off = s->snd_off, end = send_share_end(s), refused;
 
-	if (resident_ask(s->snd_file, off, len))
+	if (resident_ask(s->snd_file, off, end - off))
 		return true;
 	s->snd_share = SEND_SHARE;
-	return len > (off_t)SEND_SHARE && !s->snd_file->fil_coming &&
-	       resident_ask(s->snd_file, off, send_share_end(s) - off);
+	if (end <= off + (off_t)SEND_SHARE)
+		return false;
+	end = off + (off_t)SEND_SHARE;
+	refused = s->snd_file->fil_refused;
+	return (refused < 0 || refused >= end) &&
+	       resident_ask(s->snd_file, off, end - off);
 }
 
 enum pw_send_status

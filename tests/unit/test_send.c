@@ -118,88 +118,6 @@ every_path_sends_the_same_from_the_disk(void **state)
 	pw_file_unref(&file);
 }
 
-/* So that 128 KiB do not take a step more because of the head. */
-static void
-a_head_goes_with_the_share_behind_it(void **state)
-{
-	static char head[300];
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", SHARE);
-	struct wire wr;
-	struct xfer xf;
-
-	wire_wide(&wr);
-	xfer_init(&xf, "blocking", fx, &wr, file);
-	xf.xf_send.snd_mem = head;
-	xf.xf_send.snd_mem_len = sizeof(head);
-	xf.xf_send.snd_len = SHARE;
-	pw_send_start(&xf.xf_send);
-	xf.xf_send.snd_share = SHARE;
-	assert_int_equal(xfer_step(&xf), PW_SEND_DONE);
-	assert_int_equal(xf.xf_send.snd_sent, SHARE + sizeof(head));
-	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
-	pw_file_unref(&file);
-}
-
-static void
-a_share_is_as_large_as_the_socket_takes(void **state)
-{
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 16 * SHARE);
-	struct wire wr;
-	struct xfer xf;
-
-	wire_narrow(&wr);
-	xfer_init(&xf, "blocking", fx, &wr, file);
-	xf.xf_send.snd_len = file->fil_size;
-	pw_send_start(&xf.xf_send);
-	assert_int_equal(xf.xf_send.snd_share, 4 * SHARE);
-	assert_int_equal(xfer_step(&xf), PW_SEND_WANT_WRITE);
-	assert_int_equal(xf.xf_send.snd_share, 2 * SHARE);
-	assert_int_equal(xfer_step(&xf), PW_SEND_WANT_WRITE);
-	assert_int_equal(xfer_step(&xf), PW_SEND_WANT_WRITE);
-	assert_int_equal(xf.xf_send.snd_share, SHARE);
-	wire_close(&wr);
-	wire_wide(&wr);
-	xf.xf_send.snd_sock = wr.wr_sock;
-	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
-	assert_int_equal(xf.xf_send.snd_share, 2 * SHARE);
-	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
-	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
-	assert_int_equal(xf.xf_send.snd_share, 4 * SHARE);
-	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
-	pw_file_unref(&file);
-}
-
-/* It is not taken for all missing. */
-static void
-of_a_share_what_is_in_memory_is_sent(void **state)
-{
-	struct fixture *fx = *state;
-	struct pw_file *file;
-	struct wire wr;
-	struct xfer xf;
-
-	skip_unless(fx, NEED_EVICTION | NEED_CACHESTAT);
-	file = new_file(fx, "f", 4 * SHARE);
-	assert_true(evict(file->fil_fd, 4 * SHARE));
-	read_in(file->fil_fd, 0, SHARE);
-	wire_wide(&wr);
-	xfer_init(&xf, "nodiskio", fx, &wr, file);
-	xf.xf_send.snd_len = file->fil_size;
-	pw_send_start(&xf.xf_send);
-	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
-	assert_int_equal(xf.xf_send.snd_sent, SHARE);
-	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
-	settle(fx->fx_loop);
-	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
-	pw_send_finish(&xf.xf_send);
-	wire_close(&wr);
-	pw_file_unref(&file);
-}
-
 static void
 a_file_is_not_needed(void **state)
 {
@@ -907,9 +825,6 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(every_path_sends_exactly_memory_and_range, setup),
 	    TEST(every_path_sends_the_same_from_the_disk, setup),
-	    TEST(a_head_goes_with_the_share_behind_it, setup),
-	    TEST(a_share_is_as_large_as_the_socket_takes, setup),
-	    TEST(of_a_share_what_is_in_memory_is_sent, setup),
 	    TEST(a_file_is_not_needed, setup),
 	    cmocka_unit_test(
 		nodiskio_is_the_default_and_an_unknown_name_is_no_path),

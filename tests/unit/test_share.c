@@ -1,0 +1,260 @@
+/*
+ * What one step of a transmission sends (lib/send.c, send_prefetch.c): how large a
+ * share is, where it ends, and how it is asked whether it is in memory.
+ */
+#include "lib_fixture.h"
+
+#include <sys/uio.h>
+
+#define PIECE	((off_t)64 * KIB) /* distance of the samples */
+#define SIZE	(4 * SHARE)
+#define NOWHERE ((off_t)1 << 40)
+
+/* What RWF_NOWAIT says of SIZE bytes of which those from hole on are not there. */
+static struct {
+	unsigned questions;
+	off_t hole;
+} fake;
+
+/* In place of the C library's. */
+ssize_t
+preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
+{
+	if (flags == 0)
+		return preadv(fd, iov, n, off);
+	fake.questions++;
+	if (off < fake.hole)
+		return 1;
+	errno = EAGAIN;
+	return -1;
+}
+
+/* Asked by RWF_NOWAIT alone, everywhere. */
+static struct pw_file *
+sampled_file(struct fixture *fx)
+{
+	struct pw_file *file = new_file(fx, "f", SIZE);
+
+	file->fil_ask = OS_ASK_NOWAIT;
+	file->fil_cachestat = false;
+	resident_fetched(file, 0, SIZE);
+	return file;
+}
+
+static enum pw_send_status
+step_with_hole(struct xfer *xf, off_t hole)
+{
+	fake.hole = hole;
+	fake.questions = 0;
+	return xfer_step(xf);
+}
+
+static void
+start(struct xfer *xf, const char *path, struct fixture *fx, struct wire *wr,
+    struct pw_file *file)
+{
+	xfer_init(xf, path, fx, wr, file);
+	xf->xf_send.snd_len = file->fil_size;
+	pw_send_start(&xf->xf_send);
+}
+
+static void
+end(struct xfer *xf, struct wire *wr, struct pw_file *file)
+{
+	pw_send_finish(&xf->xf_send);
+	wire_close(wr);
+	pw_file_unref(&file);
+}
+
+/* -------------------------------------------------------------- how large it is */
+
+/* So that 128 KiB do not take a step more because of the head. */
+static void
+a_head_goes_with_the_share_behind_it(void **state)
+{
+	static char head[300];
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SHARE);
+	struct wire wr;
+	struct xfer xf;
+
+	wire_wide(&wr);
+	start(&xf, "blocking", fx, &wr, file);
+	xf.xf_send.snd_mem = head;
+	xf.xf_send.snd_mem_len = sizeof(head);
+	xf.xf_send.snd_share = SHARE;
+	assert_int_equal(xfer_step(&xf), PW_SEND_DONE);
+	assert_int_equal(xf.xf_send.snd_sent, SHARE + sizeof(head));
+	end(&xf, &wr, file);
+}
+
+/* Each time the socket is empty: how it counts what it holds is its own affair. */
+static void
+a_share_is_as_large_as_the_socket_takes(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", 16 * SHARE);
+	const size_t smaller[] = {2 * SHARE, SHARE, SHARE};
+	const size_t larger[] = {2 * SHARE, 4 * SHARE};
+	struct wire wr;
+	struct xfer xf;
+	size_t i;
+
+	wire_narrow(&wr);
+	start(&xf, "blocking", fx, &wr, file);
+	assert_int_equal(xf.xf_send.snd_share, 4 * SHARE);
+	for (i = 0; i < COUNT(smaller); i++) {
+		assert_int_equal(xfer_step(&xf), PW_SEND_WANT_WRITE);
+		assert_int_equal(xf.xf_send.snd_share, smaller[i]);
+		wire_flush(&wr);
+	}
+	wire_close(&wr);
+	wire_wide(&wr);
+	xf.xf_send.snd_sock = wr.wr_sock;
+	for (i = 0; i < COUNT(larger); i++) {
+		assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
+		assert_int_equal(xf.xf_send.snd_share, larger[i]);
+		wire_read(&wr);
+	}
+	end(&xf, &wr, file);
+}
+
+/* Nobody knows whether the socket would have taken more. */
+static void
+a_share_that_a_window_cut_does_not_grow(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct wire wr;
+	struct xfer xf;
+
+	wire_wide(&wr);
+	start(&xf, "blocking", fx, &wr, file);
+	xf.xf_send.snd_share = SHARE;
+	xf.xf_send.snd_window = SHARE / 2;
+	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
+	assert_int_equal(xf.xf_send.snd_sent, SHARE / 2);
+	assert_int_equal(xf.xf_send.snd_share, SHARE);
+	xf.xf_send.snd_window = SIZE;
+	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
+	assert_int_equal(xf.xf_send.snd_share, 2 * SHARE);
+	end(&xf, &wr, file);
+}
+
+/* What follows may be on its way. */
+static void
+a_share_ends_where_what_was_fetched_ends(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct wire wr;
+	struct xfer xf;
+
+	file->fil_ask = OS_ASK_NEVER_COLD;
+	wire_wide(&wr);
+	start(&xf, "nodiskio", fx, &wr, file);
+	xf.xf_send.snd_asked = SHARE + 1;
+	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
+	assert_int_equal(xf.xf_send.snd_sent, SHARE + 1);
+	assert_int_equal(xfer_step(&xf), PW_SEND_DONE);
+	end(&xf, &wr, file);
+}
+
+/* ---------------------------------------------------------- is it in memory? */
+
+/* It is not taken for all missing. */
+static void
+of_a_share_what_is_in_memory_is_sent(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+
+	fake.hole = NOWHERE;
+	skip_unless(fx, NEED_EVICTION | NEED_CACHESTAT);
+	file = new_file(fx, "f", SIZE);
+	assert_true(evict(file->fil_fd, SIZE));
+	read_in(file->fil_fd, 0, SHARE);
+	wire_wide(&wr);
+	start(&xf, "nodiskio", fx, &wr, file);
+	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
+	assert_int_equal(xf.xf_send.snd_sent, SHARE);
+	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
+	settle(fx->fx_loop);
+	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+	end(&xf, &wr, file);
+}
+
+/* Past the smaller share, that is: the transmission does not wait for it. */
+static void
+if_a_sample_is_refused_less_is_asked_for(void **state)
+{
+	static const off_t holes[] = {SHARE, 2 * SHARE, SIZE - 1};
+	struct fixture *fx = *state;
+	struct pw_loop_stats ls;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+	size_t i;
+
+	for (i = 0; i < COUNT(holes); i++) {
+		file = sampled_file(fx);
+		wire_wide(&wr);
+		start(&xf, "nodiskio", fx, &wr, file);
+		xf.xf_send.snd_asked = SIZE;
+		assert_int_equal(step_with_hole(&xf, holes[i]), PW_SEND_AGAIN);
+		assert_int_equal(xf.xf_send.snd_sent, SHARE);
+		/* 0, 64 KiB, ... up to the refusal; and 0, 64, 128 KiB - 1. */
+		assert_int_equal(
+		    fake.questions, (holes[i] + PIECE - 1) / PIECE + 1 + 3);
+		end(&xf, &wr, file);
+	}
+	pw_loop_stats(fx->fx_loop, &ls);
+	assert_int_equal(ls.ls_evicted, 0);
+}
+
+/* Its read may have been started by the question. */
+static void
+what_was_refused_is_not_asked_for_again_at_once(void **state)
+{
+	static const off_t holes[] = {0, SHARE / 2};
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+	size_t i;
+
+	for (i = 0; i < COUNT(holes); i++) {
+		file = sampled_file(fx);
+		wire_wide(&wr);
+		start(&xf, "nodiskio", fx, &wr, file);
+		assert_int_equal(
+		    step_with_hole(&xf, holes[i]), PW_SEND_PENDING);
+		assert_int_equal(fake.questions, holes[i] / PIECE + 1);
+		assert_int_equal(xf.xf_send.snd_sent, 0);
+		fake.hole = NOWHERE;
+		settle(fx->fx_loop);
+		assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+		end(&xf, &wr, file);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(a_head_goes_with_the_share_behind_it),
+	    TEST(a_share_is_as_large_as_the_socket_takes),
+	    TEST(a_share_that_a_window_cut_does_not_grow),
+	    TEST(a_share_ends_where_what_was_fetched_ends),
+	    TEST(of_a_share_what_is_in_memory_is_sent),
+	    TEST(if_a_sample_is_refused_less_is_asked_for),
+	    TEST(what_was_refused_is_not_asked_for_again_at_once),
+	};
+
+	stay_on_one_cpu();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
