@@ -205,10 +205,12 @@ void pw_file_unref(struct pw_file **);
 
 /*
  * Copies len bytes from off on, if they are in memory; never waits for the disk.
- *   0        all are there
- *   -EAGAIN  not all are in memory, or there is no way to ask
- *   -ESTALE  the file has become shorter (see fil_stale)
- *   -EIO, ... as pread(2)
+ *   0        all are there, and of the file as it was looked up
+ *   -EAGAIN  not all are in memory, or there is no way to read them that would
+ *            not wait: neither RWF_NOWAIT nor a file system in memory
+ *   -ESTALE  the file has changed since it was looked up (see fil_stale)
+ *   -EIO, ... as pread(2), fstat(2)
+ * to may have been written to in any case.
  */
 int pw_file_copy(struct pw_file *, off_t off, void *to, size_t len);
 

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "file.h"
 #include "loop.h"
 #include "os.h"
 #include "resident.h"
@@ -119,15 +120,33 @@ resident_ask(struct pw_file *file, off_t off, off_t len)
 	return true;
 }
 
-/* What is behind the end is not in memory either. */
+/* Times change before the bytes do: as they were after a copy, so it was before. */
 static int
-why_not(const struct pw_file *file, off_t end)
+same_as_before(const struct pw_file *file)
 {
 	struct stat st;
 
-	if (!resident_can_ask(file) || fstat(file->fil_fd, &st) == -1)
-		return -EAGAIN;
-	return st.st_size < end ? -ESTALE : -EAGAIN;
+	if (fstat(file->fil_fd, &st) == -1)
+		return -errno;
+	return file_unchanged(file, &st) ? 0 : -ESTALE;
+}
+
+/* What is behind the end is not in memory either. */
+static int
+why_not(const struct pw_file *file)
+{
+	int error = resident_can_ask(file) ? same_as_before(file) : 0;
+
+	return error == 0 ? -EAGAIN : error;
+}
+
+/* mincore's yes is no promise: what it was of may be gone when it is read. */
+static bool
+may_copy(struct pw_file *file, off_t off, off_t len)
+{
+	return file->fil_ask == OS_ASK_NOWAIT
+		   ? innocent(file, off, len)
+		   : file->fil_ask == OS_ASK_NEVER_COLD;
 }
 
 int
@@ -139,15 +158,14 @@ pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
 
 	if (len == 0)
 		return 0;
-	if (nowait ? !innocent(file, off, (off_t)len)
-		   : !resident_ask(file, off, (off_t)len))
-		return why_not(file, off + (off_t)len);
+	if (!may_copy(file, off, (off_t)len))
+		return why_not(file);
 	for (; len > 0; next += n, off += n, len -= (size_t)n) {
-		n = os_read(file->fil_fd, off, next, len, !nowait);
+		n = os_read(file->fil_fd, off, next, len, wait);
 		if (n <= 0)
 			return n == 0 ? -ESTALE : (int)n;
 	}
-	return 0;
+	return same_as_before(file);
 }
 
 void

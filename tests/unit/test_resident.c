@@ -330,8 +330,94 @@ what_is_in_memory_is_copied(void **state)
 	assert_int_equal(copy_error(file, 0, 1), -EAGAIN);
 	fetch(fx, file, 0, SIZE);
 	assert_true(is_copied(file, 0, (size_t)SIZE));
-	file->fil_ask = OS_ASK_MINCORE;
+	file->fil_ask = OS_ASK_NEVER_COLD;
 	assert_true(is_copied(file, 0, (size_t)SIZE));
+	let_go(held, (size_t)SIZE);
+	pw_file_unref(&file);
+}
+
+/* What it says is in memory may be gone when it is read, and that would wait. */
+static void
+what_mincore_sees_is_not_copied(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	void *held;
+
+	skip_unless(fx, NEED_LOCK);
+	file = new_file(fx, "f", (size_t)SIZE);
+	held = hold(file->fil_fd, (size_t)SIZE);
+	file->fil_ask = OS_ASK_MINCORE;
+	assert_true(resident_ask(file, 0, SIZE));
+	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -EAGAIN);
+	let_go(held, (size_t)SIZE);
+	pw_file_unref(&file);
+}
+
+/* The read of the rest starts with the question: it may be over before the second. */
+static bool
+lost_end_is_not_copied(struct fixture *fx)
+{
+	struct pw_file *file = cold_file(fx);
+	int tries, error;
+
+	read_in(file->fil_fd, 0, (size_t)SIZE);
+	file->fil_cachestat = false;
+	resident_fetched(file, 0, SIZE);
+	for (tries = 0; tries < 100; tries++) {
+		posix_fadvise(file->fil_fd, 2 * PIECE, 0, POSIX_FADV_DONTNEED);
+		if (pages_resident(file->fil_fd, 2 * PIECE,
+			(size_t)(SIZE - 2 * PIECE)) == 0)
+			break;
+	}
+	error = copy_error(file, 0, (size_t)SIZE);
+	pw_file_unref(&file);
+	return tries < 100 && error == -EAGAIN;
+}
+
+/* By RWF_NOWAIT alone, in pieces that were fetched once. */
+static void
+what_lost_its_end_is_not_copied(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_NOWAIT);
+	assert_true(holds_in_one_of(TRIES, lost_end_is_not_copied, *state));
+}
+
+/* With times that differ: the clock of a file system may be slow. */
+static void
+overwrite(struct fixture *fx, const struct pw_file *file)
+{
+	int fd = open(path_in(fx, "f"), O_WRONLY), ms;
+	struct stat st;
+
+	assert_true(fd >= 0);
+	for (ms = 0; ms < PATIENCE; ms++) {
+		assert_int_equal(pwrite(fd, "!", 1, SIZE - 1), 1);
+		assert_int_equal(fstat(fd, &st), 0);
+		if (!file_unchanged(file, &st))
+			break;
+		usleep(1000);
+	}
+	assert_int_equal(st.st_size, SIZE);
+	close(fd);
+}
+
+static void
+of_a_file_that_was_written_to_no_copy_is_good(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	void *held;
+
+	skip_unless(fx, NEED_NOWAIT | NEED_CACHESTAT | NEED_LOCK);
+	file = new_file(fx, "f", (size_t)SIZE);
+	held = hold(file->fil_fd, (size_t)SIZE);
+	assert_true(is_copied(file, 0, (size_t)SIZE));
+	overwrite(fx, file);
+	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -ESTALE);
+	assert_int_equal(copy_error(file, 0, 1), -ESTALE);
+	file->fil_ask = OS_ASK_NEVER_COLD;
+	assert_int_equal(copy_error(file, 0, 1), -ESTALE);
 	let_go(held, (size_t)SIZE);
 	pw_file_unref(&file);
 }
@@ -399,7 +485,7 @@ a_copy_beyond_the_end_says_that_the_file_is_shorter(void **state)
 	assert_int_equal(copy_error(file, 3 * PIECE, 1), -ESTALE);
 	file->fil_ask = OS_ASK_NEVER_COLD;
 	assert_int_equal(copy_error(file, PIECE, 2), -ESTALE);
-	assert_true(is_copied(file, 0, (size_t)PIECE + 1));
+	assert_int_equal(copy_error(file, 0, (size_t)PIECE + 1), -ESTALE);
 	pw_file_unref(&file);
 }
 
@@ -423,6 +509,9 @@ main(void)
 	    TEST(asking_about_a_cold_file_of_ours_brings_nothing_in),
 	    TEST(shared_memory_is_never_cold),
 	    TEST(what_is_in_memory_is_copied),
+	    TEST(what_mincore_sees_is_not_copied),
+	    TEST(what_lost_its_end_is_not_copied),
+	    TEST(of_a_file_that_was_written_to_no_copy_is_good),
 	    TEST(what_is_not_in_memory_is_not_copied),
 	    TEST(a_range_with_a_hole_is_not_copied),
 	    TEST(what_cannot_be_asked_is_not_copied),
