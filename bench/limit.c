@@ -42,13 +42,13 @@
 #define TOGETHER 16	   /* answers in one call, of a single file, ... */
 #define MEMORY	 (1 << 21) /* ... unless they take more, bytes */
 
-/* As long as that of pagewise. */
+/* As long as that of pagewise, whose ETag has as many digits as it needs. */
 #define HEAD                                               \
 	"HTTP/1.1 200 OK\r\nServer: pagewise\r\n"          \
 	"Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"          \
 	"Content-Type: application/octet-stream\r\n"       \
 	"Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT\r\n" \
-	"ETag: \"0000000000.00000000-000000-000000\"\r\n"  \
+	"ETag: \"%llx.%lx-%llx-%llx\"\r\n"                 \
 	"Accept-Ranges: bytes\r\nContent-Length: %zu\r\n\r\n"
 
 enum way { WAY_SEND, WAY_SENDFILE, WAY_MEMFD, WAYS };
@@ -76,6 +76,7 @@ struct conn {
 	LIST_ENTRY(conn) c_entry;
 	int c_fd;
 	bool c_readable;	       /* there may be something to read */
+	bool c_ended;		       /* the peer sends no more than that */
 	size_t c_due;		       /* answers that were not begun */
 	const struct answer *c_answer; /* the first of those that are sent */
 	size_t c_at, c_end; /* what is left of these, as in struct answer */
@@ -126,7 +127,7 @@ answers_add(struct answers *as, const char *path)
 {
 	struct answer *a;
 	struct stat st;
-	char head[sizeof(HEAD) + 32];
+	char head[sizeof(HEAD) + 64];
 	size_t body;
 	int len, fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -140,7 +141,10 @@ answers_add(struct answers *as, const char *path)
 		err(1, NULL);
 	a = &as->as_list[as->as_n++];
 	body = (size_t)st.st_size;
-	len = snprintf(head, sizeof(head), HEAD, body);
+	len = snprintf(head, sizeof(head), HEAD,
+	    (unsigned long long)st.st_mtim.tv_sec,
+	    (unsigned long)st.st_mtim.tv_nsec, (unsigned long long)body,
+	    (unsigned long long)st.st_ino, body);
 	*a = (struct answer){as->as_len, as->as_len + (size_t)len, 0, fd};
 	memcpy(answers_grow(as, (size_t)len), head, (size_t)len);
 	read_all(fd, path, answers_grow(as, body), body);
@@ -274,7 +278,8 @@ conn_read(struct conn *c)
 	size_t room = INPUT - c->c_in;
 	ssize_t n = recv(c->c_fd, c->c_buf + c->c_in, room, 0);
 
-	c->c_readable = n == (ssize_t)room;
+	/* After the last edge it is read up to its end. */
+	c->c_readable = c->c_ended || n == (ssize_t)room;
 	if (n == -1 && errno == EAGAIN)
 		return true;
 	if (n <= 0)
@@ -300,6 +305,8 @@ conn_event(struct conn *c, struct answers *as, uint32_t events)
 
 	if (events & ~(uint32_t)EPOLLOUT)
 		c->c_readable = true;
+	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		c->c_ended = true;
 	for (;;) {
 		done = conn_send(c, as);
 		if (done == 0 || (done == 1 && !c->c_readable))
@@ -313,7 +320,8 @@ conn_event(struct conn *c, struct answers *as, uint32_t events)
 static void
 accept_one(int epoll, int listener)
 {
-	struct epoll_event ev = {.events = EPOLLIN | EPOLLOUT | EPOLLET};
+	struct epoll_event ev = {
+	    .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET};
 	struct conn *c;
 	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
@@ -354,7 +362,10 @@ listen_on(unsigned port)
 	return fd;
 }
 
-/* Readable when the process is told to end: a handler could run just too early. */
+/*
+ * Readable when the process is told to end: a handler could run just too early.  Made
+ * before anybody knows the address.
+ */
 static int
 signals_fd(void)
 {
@@ -381,10 +392,10 @@ watch(int epoll, int *fd)
 }
 
 static void
-serve(int listener, struct answers *as)
+serve(int signals, int listener, struct answers *as)
 {
 	struct epoll_event evs[EVENTS];
-	int i, n, signals = signals_fd(), epoll = epoll_create1(EPOLL_CLOEXEC);
+	int i, n, epoll = epoll_create1(EPOLL_CLOEXEC);
 
 	if (epoll == -1)
 		err(1, "epoll");
@@ -443,7 +454,8 @@ parse(struct answers *as, int argc, char **argv)
 	else
 		do
 			answers_add(as, argv[optind]);
-		while (as->as_n < TOGETHER && as->as_len < MEMORY);
+		while (as->as_way != WAY_SENDFILE && as->as_n < TOGETHER &&
+		       as->as_len < MEMORY);
 	return port;
 }
 
@@ -453,6 +465,7 @@ main(int argc, char **argv)
 	struct rlimit files;
 	struct answers as = {.as_way = WAY_MEMFD};
 	unsigned port;
+	int signals;
 
 	signal(SIGPIPE, SIG_IGN);
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
@@ -462,7 +475,8 @@ main(int argc, char **argv)
 	port = parse(&as, argc, argv);
 	if (as.as_way == WAY_MEMFD)
 		answers_to_memfd(&as);
-	serve(listen_on(port), &as);
+	signals = signals_fd();
+	serve(signals, listen_on(port), &as);
 	while (!LIST_EMPTY(&conns))
 		conn_close(LIST_FIRST(&conns));
 	free(as.as_mem);

@@ -6,27 +6,35 @@ import select
 import signal
 import socket
 import subprocess
+import time
 
 import pytest
 from loadgen import PATIENCE, TREE
 
+PAGEWISE = os.environ.get("PAGEWISE", os.path.join(TREE, "build/asan/pagewise"))
 LIMIT = os.environ.get("LIMIT", os.path.join(TREE, "build/asan/bench/limit"))
 WAYS = ("send", "sendfile", "memfd")
 REQUEST = b"GET /any HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 @contextlib.contextmanager
-def limit(*args):
-    """Yields its port; it ends quietly, and with nothing leaked."""
+def started(*args):
+    """Yields it and its port; it ends quietly, and with nothing leaked."""
     with subprocess.Popen([LIMIT, *map(str, args)], text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as child:
         try:
             assert select.select([child.stdout], [], [], PATIENCE)[0]
-            yield int(child.stdout.readline().rstrip("/\n").rpartition(":")[2])
+            yield child, int(child.stdout.readline().rstrip("/\n").rpartition(":")[2])
         finally:
             child.send_signal(signal.SIGTERM)
             _, err = child.communicate(timeout=PATIENCE)
         assert (child.returncode, err) == (0, "")
+
+
+@contextlib.contextmanager
+def limit(*args):
+    with started(*args) as (_, port):
+        yield port
 
 
 @contextlib.contextmanager
@@ -106,7 +114,8 @@ def test_who_reads_slowly_gets_all_of_it(tmp_path, way):
 @pytest.mark.parametrize("way", WAYS)
 def test_files_of_a_list_are_sent_in_turn(tmp_path, way):
     contents = [made(tmp_path / f"file-{i}", 500 * i) for i in range(5)]
-    (tmp_path / "list").write_text("\n".join(str(tmp_path / f"file-{i}") for i in range(5)) + "\n\n")
+    names = [str(tmp_path / f"file-{i}") for i in range(5)]
+    (tmp_path / "list").write_text("\n".join(names) + "\n\n")
     with limit("--way", way, "--files", tmp_path / "list") as port:
         with connected(port) as (conn, answers):
             for number in (1, 3, 5, 7):
@@ -114,6 +123,69 @@ def test_files_of_a_list_are_sent_in_turn(tmp_path, way):
                 for _ in range(number):
                     assert body(answers) == contents[0]
                     contents.append(contents.pop(0))
+
+
+@contextlib.contextmanager
+def pagewise(root):
+    """Yields its port."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    with subprocess.Popen([PAGEWISE, "--root", str(root), "--listen", f"127.0.0.1:{port}"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while socket.socket().connect_ex(("127.0.0.1", port)) != 0:
+                assert time.monotonic() < deadline and child.poll() is None
+                time.sleep(0.02)
+            yield port
+        finally:
+            child.terminate()
+
+
+def head(port, path):
+    with connected(port) as (conn, answers):
+        conn.sendall(f"GET /{path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        return b"".join(iter(answers.readline, b"\r\n"))
+
+
+def fields(text):
+    return {line.split(b":")[0]: len(line) for line in text.splitlines()}
+
+
+@pytest.mark.parametrize("size, mtime", [(0, 0), (1000, 1_700_000_000_000_000_001),
+                                         (70_000, 1_700_000_000_987_654_321)])
+def test_a_head_is_as_long_as_that_of_pagewise(tmp_path, size, mtime):
+    made(tmp_path / "file", size)
+    os.utime(tmp_path / "file", ns=(mtime, mtime))
+    with pagewise(tmp_path) as port:
+        theirs = head(port, "file")
+    with limit(tmp_path / "file") as port:
+        ours = head(port, "file")
+    assert fields(ours) == fields(theirs) and len(ours) == len(theirs)
+    assert b"Content-Length: %d\r\n" % size in ours
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_who_asks_and_ends_at_once_is_answered_and_the_connection_ends(tmp_path, way):
+    """Request and end wait in the socket together, and are one event."""
+    content = made(tmp_path / "file", 1000)
+    with limit("--way", way, tmp_path / "file") as port:
+        for _ in range(20):
+            with connected(port) as (conn, answers):
+                conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+                conn.sendall(REQUEST)
+                conn.shutdown(socket.SHUT_WR)
+                assert body(answers) == content
+                assert answers.read() == b""
+
+
+def test_a_file_that_is_sent_by_sendfile_is_open_once(tmp_path):
+    made(tmp_path / "file", 1000)
+    with started("--way", "sendfile", tmp_path / "file") as (child, _):
+        fds = f"/proc/{child.pid}/fd"
+        opened = [os.readlink(f"{fds}/{fd}") for fd in os.listdir(fds)]
+    assert opened.count(str(tmp_path / "file")) == 1
 
 
 def test_who_leaves_in_the_middle_of_an_answer_ends_nothing(tmp_path):
