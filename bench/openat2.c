@@ -11,7 +11,10 @@
 
 long syscall(long number, ...);
 
-/* Whatever else goes through syscall(2) is told that the kernel is too old. */
+/*
+ * Whatever else goes through syscall(2) is told that the kernel is too old: cachestat(2),
+ * which valgrind does not know either.
+ */
 long
 syscall(long number, ...)
 {

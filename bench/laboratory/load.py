@@ -83,9 +83,10 @@ def list_of(scratch, paths):
 
 
 def wrk(undo, log, url, connections, seconds, urls=None, idle=False, together=1):
-    """together: requests that a connection sends at once.  idle: leaves the core to the other generators whenever they want it.  A
-    kernel without preemption would let it hold the core for milliseconds, and the
-    latency of the others would be that of the generator."""
+    """together: requests that a connection sends at once.  idle: leaves the core to the
+    other generators whenever they want it.  A kernel without preemption would let it hold
+    the core for milliseconds, and the latency of the others would be that of the
+    generator."""
     argv = ["chrt", "--idle", "0"] if idle else []
     argv += ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "60s",
              "-s", LUA, url, "--", together, *([urls] if urls else [])]

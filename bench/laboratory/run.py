@@ -35,13 +35,10 @@ class Plan:
         self.candidates = [] if self.missing else choose(self.module, args, usable)
         self.references = getattr(self.module, "REFERENCES", {})
         self.parts = getattr(self.module, "parts", lambda s: [None])(self.settings)
-
-    def names(self):
-        return [*(self.references if self.candidates else ()),
-                *(c.name for c in self.candidates)]
+        self.measured = getattr(self.module, "measured", lambda name, part: True)
 
     def steps(self):
-        return self.settings.rounds * len(self.parts) * len(self.names())
+        return len(list(self.order())) if self.candidates else 0
 
     def seconds(self):
         return self.steps() * (self.module.seconds(self.settings) + OVERHEAD)
@@ -57,7 +54,8 @@ class Plan:
         for number in range(1, self.settings.rounds + 1):
             for part in self.parts:
                 for name, function in functions.items():
-                    yield number, part, name, with_part(function, part)
+                    if self.measured(name, part):
+                        yield number, part, name, with_part(function, part)
 
     def measure(self, cand, bench, *part):
         return self.module.measure(bench, cand, *part)
@@ -68,10 +66,7 @@ def with_part(function, part):
     if part is None:
         return function
 
-    def measured(bench):
-        values = function(bench, part)
-        return None if values is None else {part: values}
-    return measured
+    return lambda bench: {part: function(bench, part)}
 
 
 def choose(module, args, usable):
@@ -146,8 +141,6 @@ def rounds(plans, run, host, args):
                 bar.step(", ".join(filter(None, (
                     plan.name, f"round {number} of {plan.settings.rounds}", part))) + f": {name}")
                 finished = one(plan, host, args, number, part, name, function)
-                if finished.values is None and not finished.error:
-                    continue
                 with held():
                     run.add(finished)
                 if finished.error:

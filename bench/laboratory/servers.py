@@ -24,7 +24,8 @@ from laboratory.undo import held, spawn
 PROGRAM = os.path.join(machine.TREE, "build", "pagewise")
 PEERS = os.path.join(machine.TREE, "bench", "peers")
 OURS = ("@PROGRAM@ --workers 1 --root @ROOT@ --listen 127.0.0.1:@PORT@ "
-        "--access-log @LOG@ --send-path").split()
+        "--access-log @LOG@").split()
+NO_HOT_SET = ("--hot-set", "0")
 FILE_CACHE = "open_file_cache max=10000 inactive=60s; open_file_cache_valid 60s;"
 CONNECTIONS = 16384  # that a server must be able to hold, if no more are asked for
 LOG = "@RUN@/access.log"
@@ -44,6 +45,7 @@ class Candidate:
     version: str = "-v"
     words: dict = dataclasses.field(default_factory=dict)
     ours: bool = False
+    path: tuple = ()  # options, of ours
     log: tuple = ("", "")  # at @LOG@: without an access log, and with one
 
     def program(self):
@@ -58,7 +60,7 @@ class Candidate:
             return "not installed; make bench-peers does it"
         if not self.ours:
             return None
-        test = [self.program(), "-t", "--root", "/", "--send-path", self.name]
+        test = [self.program(), "-t", "--root", "/", *self.path]
         done = subprocess.run(test, timeout=10, check=False, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.stdout.strip() if done.returncode else None
@@ -89,15 +91,27 @@ def peers():
 
 
 def paths():
-    """As `pagewise -h` lists them: a new one appears here by itself."""
+    """As `pagewise -h` lists them: a new one appears here by itself.  The first one is the
+    default and runs as people run it.  The others have no hot set, which would answer in
+    their place."""
     if not os.access(PROGRAM, os.X_OK):
         raise RuntimeError(f"no server at {PROGRAM}: run make")
     done = subprocess.run([PROGRAM, "-h"], timeout=10, check=True, text=True,
                           stdout=subprocess.PIPE)
     names = re.search(r"--send-path NAME[^:]*:(.*)", done.stdout)
-    return [Candidate(name, f"pagewise, {name}", (*OURS, name), version="-V", ours=True,
-                      log=("off", LOG))
-            for name in names.group(1).split()]
+    default, *others = names.group(1).split()
+    return [path(default), *(path(name, *NO_HOT_SET) for name in others)]
+
+
+def path(name, *more):
+    options = ("--send-path", name, *more)
+    return Candidate(name, f"pagewise, {name}", (*OURS, *options), version="-V", ours=True,
+                     path=options, log=("off", LOG))
+
+
+def hot_set(cand, size):
+    """Options: for a path that has a hot set, how large it is."""
+    return ("--hot-set", size) if cand.ours and NO_HOT_SET[0] not in cand.path else ()
 
 
 def descriptors(connections):

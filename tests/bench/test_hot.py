@@ -1,5 +1,6 @@
 """The scenario hot: what it compares with what, in which order, and a run in miniature."""
 
+import pathlib
 import time
 import types
 
@@ -101,14 +102,15 @@ def test_the_report_has_figures_of_it():
 
 def test_all_take_turns_in_one_part_before_the_next():
     args = types.SimpleNamespace(quick=False, rounds=2, path=["nodiskio"], peer=None,
-                                 set={"hot": {"cases": "1K,1M", "log": "off"}})
+                                 set={"hot": {"cases": "1K,1M", "log": "off,on"}})
     host = types.SimpleNamespace(missing=lambda needs: [])
     plan = run.Plan("hot", args, host, servers.paths())
     names = ["limit-send", "limit-sendfile", "limit-memfd", "nodiskio"]
     order = [(number, part, name) for number, part, name, _ in plan.order()]
-    assert order == [(number, f"{case}, log off", name) for number in (1, 2)
-                     for case in ("1K", "1M") for name in names]
-    assert plan.steps() == len(order)
+    assert order == [(number, f"{case}, log {log}", name) for number in (1, 2)
+                     for case in ("1K", "1M") for log in ("off", "on")
+                     for name in (names if log == "off" else names[-1:])]
+    assert plan.steps() == len(order) == 20
 
 
 def test_parts_of_a_round_are_joined_also_if_one_failed(tmp_path):
@@ -145,25 +147,26 @@ def test_large_answers_are_counted_by_their_bytes(case, expected):
 
 
 @pytest.mark.parametrize("cand", [*servers.paths()[:1], *servers.peers()], ids=lambda c: c.name)
-def test_with_an_access_log_it_has_lines(cand, base, tmp_path):
+def test_with_an_access_log_it_has_lines(cand, base):
     from laboratory import host, limits, undo
     if cand.unusable():
         pytest.skip(cand.unusable())
     here = host.Host(base)
-    (file := tmp_path / "file").write_bytes(b"hello")
-    for path in (tmp_path, *tmp_path.parents[:2]):
-        path.chmod(0o755)
+    (root := pathlib.Path(base, f"log-{cand.name}")).mkdir(mode=0o755)
+    (root / "file").write_bytes(b"hello")
     for on in (False, True):
         with undo.Undo() as stack:
             server = servers.Server(stack, cand, here, here.counters(stack, limits.Limits()),
-                                    str(tmp_path), access_log=on)
-            server.warm("/file", file.read_bytes(), times=ENOUGH)
-            deadline = time.monotonic() + (lab.PATIENCE if on else 0)
-            while not (lines := lines_of(f"{server.run}/access.log")):
-                if time.monotonic() >= deadline:
-                    break
+                                    str(root), access_log=on)
+            log = f"{server.run}/access.log"
+            server.warm("/file", b"hello", times=ENOUGH)
+            deadline = time.monotonic() + lab.PATIENCE
+            while on and not lines_of(log):
+                assert time.monotonic() < deadline, server.argv
                 time.sleep(0.05)
-            assert bool(lines) == on, server.argv
+            server.child.terminate()
+            server.child.wait(lab.PATIENCE)
+            assert bool(lines_of(log)) == on, server.argv
 
 
 def lines_of(path):

@@ -173,9 +173,19 @@ def test_every_send_path_of_the_program_is_a_candidate():
     assert all(name in wrong.stderr for name in names)
 
 
+def test_only_the_default_path_has_a_hot_set():
+    default, *others = servers.paths()
+    assert "--hot-set" not in default.argv
+    assert servers.hot_set(default, "1M") == ("--hot-set", "1M")
+    for cand in others:
+        assert cand.argv[-2:] == cand.path[-2:] == ("--hot-set", "0")
+        assert servers.hot_set(cand, "1M") == ()
+    assert all(servers.hot_set(cand, "1M") == () for cand in servers.peers())
+
+
 def test_a_candidate_that_is_not_there_says_so():
     assert servers.peer("x", "X", ["no-such-server"], None).unusable().startswith("not installed")
-    ours = servers.Candidate("no-such-path", "", (), ours=True)
+    ours = servers.path("no-such-path")
     assert "no-such-path" in ours.unusable()
 
 

@@ -26,7 +26,10 @@ and, if it likes,
     parts(s)          names of the parts of a round, in order: all take turns in one
                       before the next one begins.  measure and the functions of
                       REFERENCES are given the name as well, and what they find is
-                      in the values of the round under it.  None: nothing to measure
+                      in the values of the round under it
+    measured(name, part)
+                      whether this candidate or reference is measured in it; all are if
+                      it is not there
     check(s)          ValueError: what is wrong with the settings
     CANDIDATES        names that are measured unless others are asked for; all
                       that are usable if it is not there
@@ -54,6 +57,14 @@ def names():
 
 def load(name):
     return importlib.import_module(f"{__name__}.{name}")
+
+
+def hot_set_note(name):
+    """Of a scenario with files of up to 64 KiB that are hot, and the setting hot_set."""
+    return ("pagewise's default path has its hot set here, which answers for files of up to 64 "
+            "KiB without the path, and the others have none. So it is comparable with the "
+            "peers, and the others among each other. All paths alike: "
+            f"--set {name}.hot_set=0.")
 
 
 MORE_THAN_0 = 1e-9

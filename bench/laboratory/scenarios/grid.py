@@ -4,10 +4,10 @@ import contextlib
 import signal
 import time
 
-from laboratory import load
+from laboratory import load, servers
 from laboratory.bench import MIB
 from laboratory.limits import Limits
-from laboratory.scenarios import listed, storm
+from laboratory.scenarios import hot_set_note, listed, storm
 from laboratory.tables import Column, Table, percent, share, usec
 
 TITLE = "Grid: hot rate × cold rate"
@@ -20,7 +20,7 @@ NEEDS = ("wrk", "probe", "limits")
 # hot: requests/s; cold: MiB/s, 0 for no cold clients
 FULL = {"rounds": 3, "hot": "250 1000 4000 16000", "cold": "0 10 40 160 640",
         "seconds": 2.0, "timeout": 2.0, "lead": 1.5, "hot_kib": 16, "hot_connections": 16,
-        "cold_connections": 48, "memory_mib": 256}
+        "cold_connections": 48, "memory_mib": 256, "hot_set": "16M"}
 QUICK = {"rounds": 1, "hot": "250 2000 16000", "cold": "0 20 160", "seconds": 1.0,
          "timeout": 1.0, "lead": 1.0}
 CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx")
@@ -33,6 +33,7 @@ NOTES = [
     "tables, as a share of the limit.",
     "The cold files are asked for in one order over and over again, 8 times as much as "
     "memory holds, so that they are cold when their turn comes again.",
+    hot_set_note("grid"),
 ]
 
 
@@ -63,7 +64,7 @@ def row(bench, cand, cold):
     s, path = bench.settings, f"/{storm.hot(bench.settings)}"
     limits = Limits(read_bps=cold * MIB, memory=s.memory_mib * MIB)
     bench.forget()
-    with bench.serve(cand, limits) as server:
+    with bench.serve(cand, limits, options=servers.hot_set(cand, s.hot_set)) as server:
         server.warm(path, bench.content(path[1:]))
         with others(bench, server, cold):
             return {str(hot): cell(bench, server, path, cold, hot) for hot in rates(s.hot)}

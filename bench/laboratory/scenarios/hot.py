@@ -8,7 +8,7 @@ import types
 from laboratory import load, servers
 from laboratory.bench import MIB
 from laboratory.run import REFERENCE
-from laboratory.scenarios import listed
+from laboratory.scenarios import hot_set_note, listed
 from laboratory.stats import ratio
 from laboratory.tables import Column, Table, count, percent, share
 
@@ -18,12 +18,13 @@ logs, then with one in every server. No disk has a part in it: this is what a se
 itself. CPU time is that of the server, from the counters of its control group. The limit is
 bench/limit.c, a loop that only finds the end of a request's head and sends an answer prepared
 before, in each of three ways; that which costs the least CPU time a request is the limit that
-others are compared with, without an access log in each case. Ratios are of two measurements of the same round, and the median of the
-rounds' ratios is shown. The best peer is the one with the best median."""
+others are compared with, without an access log in each case. Ratios are of two measurements of
+the same round, and the median of the rounds' ratios is shown. The best peer is the one with the
+best median."""
 NEEDS = ("wrk", "replay", "limit")
 # seconds: whole ones, which is what wrk takes; cases, log: lists
 FULL = {"rounds": 5, "seconds": 2, "connections": 64,
-        "cases": "1K,16K,64K,1M,16M,pipelined,spread", "log": "off,on"}
+        "cases": "1K,16K,64K,1M,16M,pipelined,spread", "log": "off,on", "hot_set": "128M"}
 QUICK = {"rounds": 1, "seconds": 1, "cases": "1K,64K,1M,pipelined", "log": "off"}
 CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx", "h2o", "lighttpd")
 NOTES = [
@@ -34,6 +35,7 @@ NOTES = [
     "mounted; writing it to the disk itself is the kernel's work and counted for nobody.",
     "nginx with directio reads files of 1 MiB and more from the disk each time: that is "
     "what the option is for.",
+    hot_set_note("hot"),
 ]
 
 
@@ -76,6 +78,11 @@ def parts(s):
     return [part_of(case, log) for case in cases(s) for log in listed(s.log)]
 
 
+def measured(name, part):
+    """The limit writes no log."""
+    return name not in REFERENCES or not of_part(part)[1]
+
+
 def part_of(case, log):
     return f"{case}, log {log}"
 
@@ -104,7 +111,8 @@ def seconds(s):
 
 def measure(bench, cand, part):
     case, log = of_part(part)
-    with bench.serve(set_up(cand), access_log=log) as server:
+    options = servers.hot_set(cand, bench.settings.hot_set)
+    with bench.serve(set_up(cand), options=options, access_log=log) as server:
         return one(bench, server, case, part)
 
 
@@ -125,9 +133,7 @@ def bare(bench, way, case):
 
 
 def limit(way, bench, part):
-    case, log = of_part(part)
-    if log:
-        return None
+    case, _ = of_part(part)
     with bench.serve(bare(bench, way, case)) as server:
         return one(bench, server, case, part)
 

@@ -71,8 +71,7 @@ def measure(bench, cand):
         for name, _ in made:  # the kernel looks names in one directory up one by one
             os.stat(os.path.dirname(f"{slow.dir}/{name}"))
         there = dataclasses.replace(
-            cand, argv=("@PROGRAM@", "-c", "@CONF@", "--send-path", cand.name,
-                        "--admin", f"@RUN@/{ADMIN}"),
+            cand, argv=("@PROGRAM@", "-c", "@CONF@", *cand.path, "--admin", f"@RUN@/{ADMIN}"),
             conf="hung.conf", words={"SLOW": slow.dir, "TIMEOUT": str(s.timeout)})
         limits = Limits(read_bps=s.limit_mib * MIB, memory=s.memory_mib * MIB)
         with bench.serve(there, limits) as server:

@@ -3,9 +3,10 @@
 import signal
 import time
 
-from laboratory import load
+from laboratory import load, servers
 from laboratory.bench import MIB
 from laboratory.limits import Limits
+from laboratory.scenarios import hot_set_note
 from laboratory.tables import Column, Table, count, percent, share, usec
 
 TITLE = "Storm: a hot file while others read cold ones"
@@ -19,7 +20,8 @@ NEEDS = ("wrk", "probe", "limits")
 # lead: seconds that the cold clients are ahead of the hot ones
 FULL = {"rounds": 3, "seconds": 5, "hot_kib": 16, "hot_connections": 16,
         "cold_connections": 48, "limit_mib": 40, "memory_mib": 256,
-        "probe_rate": 1000, "probe_seconds": 5, "probe_timeout": 10, "lead": 1.5}
+        "probe_rate": 1000, "probe_seconds": 5, "probe_timeout": 10, "lead": 1.5,
+        "hot_set": "16M"}
 QUICK = {"rounds": 2, "seconds": 2, "probe_seconds": 1, "probe_timeout": 2, "lead": 1.3}
 NOTES = [
     "The cold clients run with the lowest priority (SCHED_IDLE) on the core that they "
@@ -30,6 +32,7 @@ NOTES = [
     "up is in it.",
     "Alone, the fastest servers are as fast as wrk, whose core is busy all the time: "
     "what tells them apart is CPU time per request.",
+    hot_set_note("storm"),
 ]
 TAIL = 5  # seconds that the cold clients would go on after the probe
 
@@ -76,7 +79,7 @@ def measure(bench, cand):
     s = bench.settings
     limits = Limits(read_bps=s.limit_mib * MIB, memory=s.memory_mib * MIB)
     want = bench.content(hot(s))
-    with bench.serve(cand, limits) as server:
+    with bench.serve(cand, limits, options=servers.hot_set(cand, s.hot_set)) as server:
         server.warm(f"/{hot(s)}", want)
         alone = throughput(bench, server, "alone", least=1)
         calm = latency(bench, server)
