@@ -15,10 +15,9 @@
 #include "missing.h"
 #include "pool.h"
 
-#define CACHE_FRESH_US 1000000	/* look again after this */
-#define CACHE_IDLE_US  10000000 /* close what nobody asked for */
-#define CACHE_SIZE     1024
-#define AGE_BATCH      64 /* entries closed in one tick */
+#define CACHE_IDLE_US 10000000 /* close what nobody asked for */
+#define CACHE_SIZE    1024
+#define AGE_BATCH     64 /* entries closed in one tick */
 
 struct entry {
 	LIST_ENTRY(entry) en_hash;
@@ -430,7 +429,7 @@ pw_file_open(struct pw_loop *lp, struct pw_root *rt, const char *path,
 		entry_used(lp->lp_files, en, now_us);
 		if (en->en_opening)
 			return open_wait(en, op);
-		if (now_us < en->en_file->fil_checked + CACHE_FRESH_US &&
+		if (now_us < en->en_file->fil_checked + PW_FRESH_US &&
 		    !en->en_file->fil_stale)
 			return open_give(en, op);
 	}

@@ -181,6 +181,8 @@ struct pw_file {
 	uint8_t *fil_mapped;	  /* a bit per 64 KiB: see resident.c */
 };
 
+#define PW_FRESH_US 1000000 /* after a lookup: then the next one is due */
+
 struct pw_open {
 	struct pw_waiter op_waiter;
 	struct pw_file *op_file; /* the result, one reference, the caller's */

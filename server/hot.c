@@ -10,9 +10,8 @@
 #include "hot.h"
 #include "response.h"
 
-#define HALVED	23	/* each 2^23 microseconds */
-#define VICTIMS 64	/* that one may push out */
-#define FRESH	1000000 /* microseconds after a look at the file: file_cache.c */
+#define HALVED	23	  /* each 2^23 microseconds */
+#define VICTIMS 64	  /* that one may push out */
 #define MEAN	(2 << 10) /* bytes of an answer, to find the number of buckets */
 
 LIST_HEAD(hot_bucket, hot_answer);
@@ -193,7 +192,7 @@ hot_of_file(struct hot *hot, const struct site *site, struct str target,
 		evict(hot, ha);
 		return NULL;
 	}
-	ha->ha_until = file->fil_checked + FRESH;
+	ha->ha_until = file->fil_checked + PW_FRESH_US;
 	hot_count(&ha->ha_uses, now_us, 1);
 	return ha;
 }
@@ -247,7 +246,7 @@ create(struct hot *hot, struct str target, const struct pw_file *file,
 	    .ha_hot = hot,
 	    .ha_epoch = hot->hot_epoch,
 	    .ha_refs = 1,
-	    .ha_until = file->fil_checked + FRESH,
+	    .ha_until = file->fil_checked + PW_FRESH_US,
 	    .ha_hash = str_hash(target),
 	    .ha_dev = file->fil_dev,
 	    .ha_ino = file->fil_ino,
