@@ -136,24 +136,25 @@ hot_bytes(const struct hot *hot)
 }
 
 static struct hot_answer *
-find(struct hot *hot, const struct site *site, struct str target, uint64_t hash)
+find(struct hot *hot, struct hot_key key, uint64_t hash)
 {
 	struct hot_answer *ha;
 
 	LIST_FOREACH(ha, &hot->hot_buckets[hash & hot->hot_mask], ha_bucket)
-	if (ha->ha_hash == hash && ha->ha_site == site &&
+	if (ha->ha_hash == hash && ha->ha_site == key.hk_site &&
 	    ha->ha_epoch == hot->hot_epoch &&
-	    ha->ha_target_len == target.s_len &&
-	    memcmp(ha->ha_target, target.s_ptr, target.s_len) == 0)
+	    ha->ha_target_len == key.hk_target.s_len &&
+	    memcmp(ha->ha_target, key.hk_target.s_ptr, key.hk_target.s_len) ==
+		0)
 		break;
 	return ha;
 }
 
 struct hot_answer *
-hot_find(struct hot *hot, const struct site *site, struct str target,
-    uint64_t now_us, time_t now, const char *date)
+hot_find(struct hot *hot, struct hot_key key, uint64_t now_us, time_t now,
+    const char *date)
 {
-	struct hot_answer *ha = find(hot, site, target, str_hash(target));
+	struct hot_answer *ha = find(hot, key, str_hash(key.hk_target));
 
 	if (ha == NULL || now_us >= ha->ha_until)
 		return NULL;
@@ -181,10 +182,10 @@ is_of(const struct hot_answer *ha, const struct pw_file *file)
 }
 
 struct hot_answer *
-hot_of_file(struct hot *hot, const struct site *site, struct str target,
-    const struct pw_file *file, uint64_t now_us)
+hot_of_file(struct hot *hot, struct hot_key key, const struct pw_file *file,
+    uint64_t now_us)
 {
-	struct hot_answer *ha = find(hot, site, target, str_hash(target));
+	struct hot_answer *ha = find(hot, key, str_hash(key.hk_target));
 
 	if (ha == NULL)
 		return NULL;
@@ -232,11 +233,11 @@ choose(struct hot *hot, size_t size, unsigned asked, uint64_t now_us,
 }
 
 static struct hot_answer *
-create(struct hot *hot, struct str target, const struct pw_file *file,
+create(struct hot *hot, struct hot_key key, const struct pw_file *file,
     struct str head)
 {
 	size_t len = head.s_len + (size_t)file->fil_size;
-	struct hot_answer *ha = malloc(sizeof(*ha) + target.s_len + len);
+	struct hot_answer *ha = malloc(sizeof(*ha) + key.hk_target.s_len + len);
 
 	if (ha == NULL)
 		return NULL;
@@ -244,18 +245,19 @@ create(struct hot *hot, struct str target, const struct pw_file *file,
 	    .ha_head = head.s_len,
 	    .ha_len = len,
 	    .ha_hot = hot,
+	    .ha_site = key.hk_site,
 	    .ha_epoch = hot->hot_epoch,
 	    .ha_refs = 1,
 	    .ha_until = file->fil_checked + PW_FRESH_US,
-	    .ha_hash = str_hash(target),
+	    .ha_hash = str_hash(key.hk_target),
 	    .ha_dev = file->fil_dev,
 	    .ha_ino = file->fil_ino,
 	    .ha_mtime = file->fil_mtime,
 	    .ha_ctime = file->fil_ctime,
-	    .ha_target_len = target.s_len,
+	    .ha_target_len = key.hk_target.s_len,
 	};
-	ha->ha_text = ha->ha_target + target.s_len;
-	memcpy(ha->ha_target, target.s_ptr, target.s_len);
+	ha->ha_text = ha->ha_target + key.hk_target.s_len;
+	memcpy(ha->ha_target, key.hk_target.s_ptr, key.hk_target.s_len);
 	memcpy(ha->ha_text, head.s_ptr, head.s_len);
 	return ha;
 }
@@ -271,20 +273,17 @@ insert(struct hot *hot, struct hot_answer *ha)
 
 /* Before anybody goes for it: it may not be in memory. */
 static struct hot_answer *
-make(struct hot *hot, const struct site *site, struct str target,
-    struct pw_file *file, struct str head)
+make(struct hot *hot, struct hot_key key, struct pw_file *file, struct str head)
 {
-	struct hot_answer *ha = create(hot, target, file, head);
+	struct hot_answer *ha = create(hot, key, file, head);
 	int error;
 
 	if (ha == NULL)
 		return NULL;
 	error = pw_file_copy(
 	    file, 0, ha->ha_text + ha->ha_head, (size_t)file->fil_size);
-	if (error == 0) {
-		ha->ha_site = site;
+	if (error == 0)
 		return ha;
-	}
 	if (error == -ESTALE)
 		file->fil_stale = true;
 	free(ha);
@@ -292,21 +291,20 @@ make(struct hot *hot, const struct site *site, struct str target,
 }
 
 void
-hot_offer(struct hot *hot, const struct site *site, struct str target,
-    struct pw_file *file, struct str head, unsigned asked, uint64_t now_us,
-    time_t now)
+hot_offer(struct hot *hot, struct hot_key key, struct pw_file *file,
+    struct str head, unsigned asked, uint64_t now_us, time_t now)
 {
-	size_t size = sizeof(struct hot_answer) + target.s_len + head.s_len +
-		      (size_t)file->fil_size;
+	size_t size = sizeof(struct hot_answer) + key.hk_target.s_len +
+		      head.s_len + (size_t)file->fil_size;
 	struct hot_answer *ha, *victims[VICTIMS];
 	int n;
 
 	if (asked < HOT_ASKED || file->fil_size > HOT_LARGEST ||
-	    file->fil_stale || target.s_len >= HOT_TARGET ||
+	    file->fil_stale || key.hk_target.s_len >= HOT_TARGET ||
 	    file->fil_ctime.tv_sec > now - HOT_SETTLED)
 		return;
 	n = choose(hot, size, asked, now_us, victims);
-	ha = n < 0 ? NULL : make(hot, site, target, file, head);
+	ha = n < 0 ? NULL : make(hot, key, file, head);
 	if (ha == NULL)
 		return;
 	while (n > 0)

@@ -44,6 +44,12 @@
 struct hot;
 struct site;
 
+/* Absent (s_ptr is NULL): there can be no answer. */
+struct hot_key {
+	const struct site *hk_site;
+	struct str hk_target;
+};
+
 /* How often something happened of late. */
 struct hot_count {
 	unsigned hc_n;
@@ -88,24 +94,23 @@ void hot_destroy(struct hot **);
  * The fresh one, or NULL.  now_us as pw_file_open's; date is of the second now, and put into its
  * head: so no part of a head may be sent later than at once.
  */
-struct hot_answer *hot_find(struct hot *, const struct site *,
-    struct str target, uint64_t now_us, time_t now, const char *date);
+struct hot_answer *hot_find(struct hot *, struct hot_key, uint64_t now_us,
+    time_t now, const char *date);
 
 /*
  * The one that was made of this file as it is now, fresh or not, and it is fresh again;
  * or NULL, and one that was made of another file is gone.
  */
-struct hot_answer *hot_of_file(struct hot *, const struct site *,
-    struct str target, const struct pw_file *, uint64_t now_us);
+struct hot_answer *hot_of_file(
+    struct hot *, struct hot_key, const struct pw_file *, uint64_t now_us);
 
 /*
  * Takes in an answer, if there is room, or what deserves it less: head is the head as
  * it was made for this request, in the second now.  asked: how often the file was.  The body is copied, if
  * all of it is in memory.
  */
-void hot_offer(struct hot *, const struct site *, struct str target,
-    struct pw_file *, struct str head, unsigned asked, uint64_t now_us,
-    time_t now);
+void hot_offer(struct hot *, struct hot_key, struct pw_file *, struct str head,
+    unsigned asked, uint64_t now_us, time_t now);
 
 /* Who sends it later than at once. */
 void hot_ref(struct hot_answer *);

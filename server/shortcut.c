@@ -24,7 +24,7 @@ struct match {
  * The key of its answer; absent: it has none.  Not if another index file came before it, or
  * the root has been replaced meanwhile.
  */
-static struct str
+static struct hot_key
 key(const struct conn *c)
 {
 	const struct exchange *ex = c->cn_ex;
@@ -35,34 +35,33 @@ key(const struct conn *c)
 	if (wk->wk_hot == NULL || !str_eq(raw, ex->ex_target.tgt_path) ||
 	    lk->lk_index > 1 || lk->lk_set->set_cache == PW_CACHE_DROP ||
 	    lk->lk_root != wk->wk_roots[lk->lk_site - wk->wk_conf->conf_sites])
-		return (struct str){NULL, 0};
-	return raw;
+		return (struct hot_key){0};
+	return (struct hot_key){lk->lk_site, raw};
 }
 
 struct hot_answer *
 shortcut_find(struct conn *c, const struct pw_file *file)
 {
-	struct str target = key(c);
+	struct hot_key hk = key(c);
 
-	if (target.s_ptr == NULL)
+	if (hk.hk_target.s_ptr == NULL)
 		return NULL;
-	return hot_of_file(c->cn_worker->wk_hot, c->cn_ex->ex_lookup.lk_site,
-	    target, file, c->cn_ex->ex_since);
+	return hot_of_file(c->cn_worker->wk_hot, hk, file, c->cn_ex->ex_since);
 }
 
 void
 shortcut_offer(struct conn *c, struct pw_file *file, struct repr *rp)
 {
 	const struct response *rs = &c->cn_ex->ex_response;
-	struct str target = key(c);
+	struct hot_key hk = key(c);
 	uint64_t now = c->cn_ex->ex_since;
 
-	if (target.s_ptr == NULL || rs->rs_status != 200 || rs->rs_close ||
-	    rs->rs_nranges != 1 || c->cn_ex->ex_request.rq_http10 ||
-	    rs->rs_head.b_failed)
+	if (hk.hk_target.s_ptr == NULL || rs->rs_status != 200 ||
+	    rs->rs_close || rs->rs_nranges != 1 ||
+	    c->cn_ex->ex_request.rq_http10 || rs->rs_head.b_failed)
 		return;
-	hot_offer(c->cn_worker->wk_hot, c->cn_ex->ex_lookup.lk_site, target,
-	    file, (struct str){rs->rs_head.b_data, rs->rs_head.b_len},
+	hot_offer(c->cn_worker->wk_hot, hk, file,
+	    (struct str){rs->rs_head.b_data, rs->rs_head.b_len},
 	    hot_count(&rp->rp_asked, now, 1), now, c->cn_worker->wk_time);
 }
 
@@ -119,8 +118,7 @@ match(struct conn *c, struct str in, uint64_t now, struct match *m)
 	struct worker *wk = c->cn_worker;
 	struct str target;
 
-	m->m_begin = in.s_ptr;
-	m->m_fields = c->cn_fields;
+	*m = (struct match){.m_begin = in.s_ptr, .m_fields = c->cn_fields};
 	if (!skip(&in, STR("GET ")) || !take_target(&in, &target) ||
 	    !skip(&in, STR(" HTTP/1.1\r\n")) ||
 	    !fields_match(m->m_fields, in.s_ptr, in.s_len))
@@ -129,8 +127,9 @@ match(struct conn *c, struct str in, uint64_t now, struct match *m)
 	m->m_len = m->m_line + 2 + m->m_fields->fl_len;
 	if (m->m_len > wk->wk_conf->conf_max_head)
 		return false;
-	m->m_answer = hot_find(wk->wk_hot, m->m_fields->fl_site, target, now,
-	    worker_time(wk), wk->wk_date);
+	m->m_answer =
+	    hot_find(wk->wk_hot, (struct hot_key){m->m_fields->fl_site, target},
+		now, worker_time(wk), wk->wk_date);
 	return m->m_answer != NULL;
 }
 

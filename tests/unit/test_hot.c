@@ -27,6 +27,12 @@ str(const char *text)
 	return (struct str){text, strlen(text)};
 }
 
+static struct hot_key
+key(const struct site *site, const char *target)
+{
+	return (struct hot_key){site, str(target)};
+}
+
 /* The first second in which it may be taken in. */
 static time_t
 settled(const struct pw_file *file)
@@ -37,7 +43,7 @@ settled(const struct pw_file *file)
 static void
 offer(struct hot *hot, const char *target, struct pw_file *file, unsigned asked)
 {
-	hot_offer(hot, here, str(target), file, str(HEAD), asked,
+	hot_offer(hot, key(here, target), file, str(HEAD), asked,
 	    file->fil_checked, settled(file));
 }
 
@@ -45,7 +51,7 @@ static struct hot_answer *
 find(struct hot *hot, const char *target, const struct pw_file *file)
 {
 	return hot_find(
-	    hot, here, str(target), file->fil_checked, settled(file), DATE_A);
+	    hot, key(here, target), file->fil_checked, settled(file), DATE_A);
 }
 
 /* What one answer of HEAD takes. */
@@ -174,11 +180,11 @@ a_file_that_has_just_changed_is_left_out(void **state)
 
 	for (now = settled(file) - HOT_SETTLED - 1; now < settled(file);
 	     now++) {
-		hot_offer(hot, here, str("/f"), file, str(HEAD), HOT_ASKED,
+		hot_offer(hot, key(here, "/f"), file, str(HEAD), HOT_ASKED,
 		    file->fil_checked, now);
 		assert_null(find(hot, "/f", file));
 	}
-	hot_offer(hot, here, str("/f"), file, str(HEAD), HOT_ASKED,
+	hot_offer(hot, key(here, "/f"), file, str(HEAD), HOT_ASKED,
 	    file->fil_checked, now);
 	assert_answer(find(hot, "/f", file), 10);
 	pw_file_unref(&file);
@@ -235,18 +241,18 @@ sites_and_targets_are_told_apart(void **state)
 
 	offer(hot, "/f", one, HOT_ASKED);
 	assert_null(
-	    hot_find(hot, there, str("/f"), two->fil_checked, now, DATE_A));
+	    hot_find(hot, key(there, "/f"), two->fil_checked, now, DATE_A));
 	assert_null(find(hot, "/", one));
 	assert_null(find(hot, "/ff", one));
 	assert_null(find(hot, "/F", one));
 	assert_null(find(hot, "", one));
-	hot_offer(hot, there, str("/f"), two, str(HEAD), HOT_ASKED,
+	hot_offer(hot, key(there, "/f"), two, str(HEAD), HOT_ASKED,
 	    two->fil_checked, now);
 	offer(hot, "/ff", two, HOT_ASKED);
 	assert_answer(find(hot, "/f", one), 10);
 	assert_answer(find(hot, "/ff", one), 20);
 	assert_answer(
-	    hot_find(hot, there, str("/f"), two->fil_checked, now, DATE_A), 20);
+	    hot_find(hot, key(there, "/f"), two->fil_checked, now, DATE_A), 20);
 	pw_file_unref(&one);
 	pw_file_unref(&two);
 	destroy(hot);
@@ -311,22 +317,22 @@ an_answer_is_fresh_as_long_as_its_file(void **state)
 
 	offer(hot, "/f", file, HOT_ASKED);
 	assert_non_null(
-	    hot_find(hot, here, str("/f"), looked + SECOND - 1, now, DATE_A));
+	    hot_find(hot, key(here, "/f"), looked + SECOND - 1, now, DATE_A));
 	assert_null(
-	    hot_find(hot, here, str("/f"), looked + SECOND, now, DATE_A));
+	    hot_find(hot, key(here, "/f"), looked + SECOND, now, DATE_A));
 	/* Not looked at again: asking does not make it fresh. */
 	assert_answer(
-	    hot_of_file(hot, here, str("/f"), file, file->fil_checked), 10);
+	    hot_of_file(hot, key(here, "/f"), file, file->fil_checked), 10);
 	assert_null(
-	    hot_find(hot, here, str("/f"), looked + SECOND, now, DATE_A));
+	    hot_find(hot, key(here, "/f"), looked + SECOND, now, DATE_A));
 	file->fil_checked = looked + 5 * SECOND;
 	assert_answer(
-	    hot_of_file(hot, here, str("/f"), file, file->fil_checked), 10);
-	assert_answer(hot_find(hot, here, str("/f"), looked + 6 * SECOND - 1,
+	    hot_of_file(hot, key(here, "/f"), file, file->fil_checked), 10);
+	assert_answer(hot_find(hot, key(here, "/f"), looked + 6 * SECOND - 1,
 			  now, DATE_A),
 	    10);
 	assert_null(
-	    hot_find(hot, here, str("/f"), looked + 6 * SECOND, now, DATE_A));
+	    hot_find(hot, key(here, "/f"), looked + 6 * SECOND, now, DATE_A));
 	pw_file_unref(&file);
 	destroy(hot);
 }
@@ -376,11 +382,11 @@ the_answer_of_another_file_is_gone_at_once(void **state)
 		other = *file;
 		change(&other, what);
 		assert_null(hot_of_file(
-		    hot, here, str("/f"), &other, file->fil_checked));
+		    hot, key(here, "/f"), &other, file->fil_checked));
 		assert_null(find(hot, "/f", file));
 		assert_int_equal(hot_bytes(hot), 0);
 	}
-	assert_null(hot_of_file(hot, here, str("/f"), file, file->fil_checked));
+	assert_null(hot_of_file(hot, key(here, "/f"), file, file->fil_checked));
 	pw_file_unref(&file);
 	destroy(hot);
 }
@@ -395,7 +401,7 @@ the_date_goes_on_and_nothing_else_changes(void **state)
 	time_t now = settled(file);
 
 	offer(hot, "/f", file, HOT_ASKED);
-	ha = hot_find(hot, here, str("/f"), file->fil_checked, now + 1, DATE_B);
+	ha = hot_find(hot, key(here, "/f"), file->fil_checked, now + 1, DATE_B);
 	assert_non_null(ha);
 	assert_memory_equal(ha->ha_text + RESPONSE_DATE, DATE_B, DATE_LEN);
 	memcpy(ha->ha_text + RESPONSE_DATE, DATE_A, DATE_LEN);
@@ -634,7 +640,7 @@ one_that_another_replaces_is_sent_to_its_end(void **state)
 	offer(hot, "/f", file, HOT_ASKED);
 	hot_ref(old = find(hot, "/f", file));
 	assert_null(
-	    hot_of_file(hot, here, str("/f"), other, file->fil_checked));
+	    hot_of_file(hot, key(here, "/f"), other, file->fil_checked));
 	offer(hot, "/f", other, HOT_ASKED);
 	assert_answer(find(hot, "/f", other), 2000);
 	assert_answer(old, 1000);
