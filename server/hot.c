@@ -45,10 +45,12 @@ hot_create(size_t bytes)
 unsigned
 hot_count(struct hot_count *hc, uint64_t now_us, unsigned more)
 {
-	unsigned age = (unsigned)(now_us >> HALVED), times = age - hc->hc_age;
+	unsigned age = (unsigned)(now_us >> HALVED), times;
 
+	/* The time when a request began may lie before what has been counted. */
+	times = age > hc->hc_age ? age - hc->hc_age : 0;
 	hc->hc_n = times < 32 ? hc->hc_n >> times : 0;
-	hc->hc_age = age;
+	hc->hc_age += times;
 	hc->hc_n += hc->hc_n < UINT_MAX / 2 ? more : 0;
 	return hc->hc_n;
 }
@@ -198,6 +200,13 @@ hot_of_file(struct hot *hot, struct hot_key key, const struct pw_file *file,
 	return ha;
 }
 
+static void
+to_the_end(struct hot *hot, struct hot_answer *ha)
+{
+	TAILQ_REMOVE(&hot->hot_order, ha, ha_order);
+	TAILQ_INSERT_TAIL(&hot->hot_order, ha, ha_order);
+}
+
 /*
  * Those that have to go for so many bytes, or -1: there are not enough, or the one whose turn
  * it is stays.  What is being sent to somebody would free nothing.
@@ -207,23 +216,24 @@ choose(struct hot *hot, size_t size, unsigned asked, uint64_t now_us,
     struct hot_answer *victims[static VICTIMS])
 {
 	size_t used = hot->hot_used;
-	struct hot_answer *ha;
+	struct hot_answer *ha, *next;
 	unsigned uses;
 	int n = 0, looks = 0;
 
 	if (size > hot->hot_max)
 		return -1;
-	TAILQ_FOREACH(ha, &hot->hot_order, ha_order)
-	{
+	for (ha = TAILQ_FIRST(&hot->hot_order); ha != NULL; ha = next) {
+		next = TAILQ_NEXT(ha, ha_order);
 		if (used + size <= hot->hot_max || looks++ == VICTIMS)
 			break;
-		if (ha->ha_refs > 1)
+		if (ha->ha_refs > 1) {
+			to_the_end(hot, ha);
 			continue;
+		}
 		uses = hot_count(&ha->ha_uses, now_us, 0);
 		if (ha->ha_epoch == hot->hot_epoch &&
 		    uses + uses / 2 + 1 >= asked) {
-			TAILQ_REMOVE(&hot->hot_order, ha, ha_order);
-			TAILQ_INSERT_TAIL(&hot->hot_order, ha, ha_order);
+			to_the_end(hot, ha);
 			return -1;
 		}
 		used -= size_of(ha);

@@ -526,6 +526,9 @@ counts_are_halved_with_time(void **state)
 	assert_int_equal(hot_count(&hc, 8 * half, 1), 13);
 	assert_int_equal(hot_count(&hc, 40 * half, 0), 0);
 	assert_int_equal(hot_count(&hc, 1000 * half, 7), 7);
+	/* For a request that began before the last one that was counted. */
+	assert_int_equal(hot_count(&hc, 999 * half, 1), 8);
+	assert_int_equal(hot_count(&hc, 1001 * half, 0), 4);
 }
 
 static void
