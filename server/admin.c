@@ -15,9 +15,6 @@
 #include <unistd.h>
 
 #include "admin.h"
-#include "admin_socket.h"
-#include "listener.h"
-#include "log.h"
 
 #define MAX_HEAD (16 << 10) /* bytes */
 #define MAX_BODY (16 << 10) /* of a request that is refused anyway */
@@ -26,7 +23,8 @@
 extern const char admin_page[]; /* admin.html */
 
 struct admin {
-	struct admin_socket adm_socket;
+	int adm_fd; /* until adm_listener owns it; then -1 */
+	bool adm_is_path;
 	struct metrics adm_metrics;
 	struct event_base *adm_base;
 	struct evconnlistener *adm_listener; /* owned by adm_http */
@@ -110,8 +108,7 @@ host_allowed(const struct admin *adm, struct evhttp_request *req)
 	const char *host =
 	    evhttp_find_header(evhttp_request_get_input_headers(req), "Host");
 
-	return adm->adm_socket.as_path != NULL || host == NULL ||
-	       host_is_local(host);
+	return adm->adm_is_path || host == NULL || host_is_local(host);
 }
 
 static void
@@ -202,11 +199,10 @@ create_http(struct admin *adm)
 	evhttp_set_timeout(adm->adm_http, TIMEOUT);
 	evhttp_set_gencb(adm->adm_http, on_request, adm);
 	adm->adm_listener = evconnlistener_new(adm->adm_base, NULL, NULL,
-	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0,
-	    adm->adm_socket.as_fd);
+	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, adm->adm_fd);
 	if (adm->adm_listener == NULL)
 		return -ENOMEM;
-	adm->adm_socket.as_fd = -1;
+	adm->adm_fd = -1;
 	evconnlistener_set_error_cb(adm->adm_listener, on_accept_error);
 	if (evhttp_bind_listener(adm->adm_http, adm->adm_listener) == NULL) {
 		evconnlistener_free(adm->adm_listener);
@@ -231,43 +227,31 @@ create_events(struct admin *adm)
 }
 
 int
-admin_create(const struct conf *conf, struct admin **out)
+admin_start(
+    int fd, bool is_path, const struct metrics *metrics, struct admin **out)
 {
-	struct admin *adm;
+	struct admin *adm = calloc(1, sizeof(*adm));
+	int error = 0;
 
-	*out = NULL;
-	if (conf->conf_admin.la_text == NULL)
-		return 0;
-	adm = calloc(1, sizeof(*adm));
-	if (adm == NULL) {
-		log_error(NULL, "cannot start admin: %s", strerror(ENOMEM));
-		return -1;
-	}
+	if (adm == NULL)
+		return -ENOMEM;
 	adm->adm_pipe[0] = adm->adm_pipe[1] = -1;
-	*out = adm;
-	return admin_socket_bind(&conf->conf_admin, &adm->adm_socket);
-}
-
-int
-admin_start(struct admin *adm, const struct metrics *metrics)
-{
-	int error = create_events(adm);
-
+	adm->adm_is_path = is_path;
 	adm->adm_metrics = *metrics;
+	adm->adm_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (adm->adm_fd == -1)
+		error = -errno;
+	if (error == 0)
+		error = create_events(adm);
 	if (error == 0)
 		error =
 		    -pthread_create(&adm->adm_thread, NULL, admin_main, adm);
 	adm->adm_started = error == 0;
-	return error;
-}
-
-void
-admin_url(const struct admin *adm, char *text, size_t size)
-{
-	if (adm->adm_socket.as_path != NULL)
-		snprintf(text, size, "unix:%s", adm->adm_socket.as_path);
+	if (error == 0)
+		*out = adm;
 	else
-		listener_url(adm->adm_socket.as_fd, text, size);
+		admin_destroy(&adm);
+	return error;
 }
 
 void
@@ -290,6 +274,7 @@ admin_destroy(struct admin **admp)
 		event_base_free(adm->adm_base);
 	if (adm->adm_pipe[0] != -1)
 		close(adm->adm_pipe[0]);
-	admin_socket_close(&adm->adm_socket);
+	if (adm->adm_fd != -1)
+		close(adm->adm_fd);
 	free(adm);
 }

@@ -10,25 +10,20 @@
 #ifndef SERVER_ADMIN_H
 #define SERVER_ADMIN_H
 
-#include <stddef.h>
+#include <stdbool.h>
 
 #include "metrics.h"
 
 struct admin;
 
 /*
- * Binds the socket: before any thread is started.  A socket's file that is left over
- * is replaced.  *out is NULL if conf_admin is off.  0, or -1 after a message.
+ * Answers from now on, on a copy of a listening socket.  is_path: it is a Unix one.  0
+ * or -errno.
  */
-int admin_create(const struct conf *, struct admin **out);
+int admin_start(
+    int fd, bool is_path, const struct metrics *, struct admin **out);
 
-/* Answers from now on.  0 or -errno. */
-int admin_start(struct admin *, const struct metrics *);
-
-/* Where it can be reached: "http://ADDR:PORT/" or "unix:PATH". */
-void admin_url(const struct admin *, char *text, size_t size);
-
-/* Ends the thread and removes the socket's file.  NULL is fine. */
+/* Ends the thread.  NULL is fine. */
 void admin_destroy(struct admin **);
 
 #endif

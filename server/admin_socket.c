@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include "admin_socket.h"
-#include "listener.h"
-#include "log.h"
 
 #define BACKLOG 16
 #define OTHERS	0117 /* umask: the owner and the group may connect */
@@ -64,57 +62,24 @@ bind_path(int fd, const struct listen_addr *la)
 	return bind_once(fd, la);
 }
 
-static int
-listen_on_path(const struct listen_addr *la, struct admin_socket *as)
-{
-	struct stat st;
-	int error;
-
-	as->as_fd = open_socket();
-	if (as->as_fd == -1)
-		return -errno;
-	error = bind_path(as->as_fd, la);
-	if (error != 0)
-		return error;
-	if (lstat(la->la_text, &st) == -1 || listen(as->as_fd, BACKLOG) == -1)
-		return -errno;
-	as->as_path = la->la_text;
-	as->as_dev = st.st_dev;
-	as->as_ino = st.st_ino;
-	return 0;
-}
-
 int
-admin_socket_bind(const struct listen_addr *la, struct admin_socket *as)
-{
-	int error;
-
-	as->as_path = NULL;
-	if (la->la_addr.ss_family != AF_UNIX) {
-		as->as_fd = listener_open(la);
-		return as->as_fd == -1 ? -1 : 0;
-	}
-	error = listen_on_path(la, as);
-	if (error == 0)
-		return 0;
-	log_error(NULL, "cannot listen on %s: %s%s", la->la_text,
-	    strerror(-error),
-	    error == -EADDRINUSE ? ": another program listens there, or it is "
-				   "no socket"
-				 : "");
-	return -1;
-}
-
-void
-admin_socket_close(struct admin_socket *as)
+admin_socket_open(const struct listen_addr *la, struct sock *sk)
 {
 	struct stat st;
+	int error, fd = open_socket();
 
-	if (as->as_fd != -1)
-		close(as->as_fd);
-	as->as_fd = -1;
-	if (as->as_path != NULL && lstat(as->as_path, &st) == 0 &&
-	    st.st_dev == as->as_dev && st.st_ino == as->as_ino)
-		unlink(as->as_path);
-	as->as_path = NULL;
+	if (fd == -1)
+		return -errno;
+	error = bind_path(fd, la);
+	if (error == 0 &&
+	    (lstat(la->la_text, &st) == -1 || listen(fd, BACKLOG) == -1))
+		error = -errno;
+	if (error != 0) {
+		close(fd);
+		return error;
+	}
+	sk->sk_fd = fd;
+	sk->sk_dev = st.st_dev;
+	sk->sk_ino = st.st_ino;
+	return 0;
 }

@@ -55,7 +55,8 @@ build_complete(struct conf_build *b)
 
 	if (conf->conf_workers == 0)
 		error = conf_set_top(b, key, "auto", &why);
-	if (error == 0 && conf->conf_nlisten == 0)
+	conf->conf_listen_default = conf->conf_nlisten == 0;
+	if (error == 0 && conf->conf_listen_default)
 		error = conf_set_top(b, key = "listen", "*:8080", &why);
 	if (error == 0 && b->cb_set.set_send_path == NULL)
 		error = conf_set_top(

@@ -51,6 +51,7 @@ struct listen_addr {
 struct conf {
 	struct listen_addr *conf_listen;
 	size_t conf_nlisten;
+	bool conf_listen_default; /* nobody has set it */
 	struct listen_addr
 	    conf_admin;	       /* la_text NULL: none; else also AF_UNIX */
 	unsigned conf_workers; /* at least 1; auto is resolved */

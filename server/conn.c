@@ -55,6 +55,15 @@ conn_close(struct conn *c)
 		conn_cut(c);
 }
 
+/* At the end of the server it is short. */
+static void
+patience(struct conn *c, enum timer timer)
+{
+	struct worker *wk = c->cn_worker;
+
+	worker_timer(wk, c, wk->wk_draining ? TIMER_GRACE : timer);
+}
+
 /* The client reads what is under way, then our end, then it closes (RFC 9112,
  * 9.6): a socket that is closed with unread input resets, and the answer with it. */
 static enum next
@@ -64,7 +73,7 @@ linger(struct conn *c)
 		return NEXT_CLOSE;
 	buf_release(&c->cn_in, bufs(c));
 	c->cn_state = CONN_LINGER;
-	worker_timer(c->cn_worker, c, TIMER_LINGER);
+	patience(c, TIMER_LINGER);
 	return NEXT_GO;
 }
 
@@ -279,10 +288,8 @@ await_request(struct conn *c)
 {
 	if (c->cn_in.b_len == 0) {
 		buf_release(&c->cn_in, bufs(c));
-		if (c->cn_worker->wk_draining)
-			return NEXT_CLOSE;
 		if (c->cn_timer == TIMER_NONE)
-			worker_timer(c->cn_worker, c, TIMER_IDLE);
+			patience(c, TIMER_IDLE);
 	} else if (c->cn_timer != TIMER_HEAD)
 		worker_timer(c->cn_worker, c, TIMER_HEAD);
 	return NEXT_WAIT;
@@ -356,7 +363,7 @@ next_request(struct conn *c)
 static enum next
 sent(struct conn *c)
 {
-	bool end = c->cn_ex->ex_response.rs_close || c->cn_worker->wk_draining;
+	bool end = c->cn_ex->ex_response.rs_close;
 
 	c->cn_turn_sent += response_sent(&c->cn_ex->ex_response);
 	exchange_free(c);
@@ -413,7 +420,6 @@ static enum next
 step(struct conn *c)
 {
 	uint64_t all = UINT64_MAX;
-	enum next next;
 
 	switch (c->cn_state) {
 	case CONN_READ:
@@ -423,9 +429,7 @@ step(struct conn *c)
 	case CONN_SKIP:
 		return skip_body(c);
 	case CONN_LINGER:
-		next = discard(c, &all);
-		/* The end of the server does not wait for a client's. */
-		return c->cn_worker->wk_draining ? NEXT_CLOSE : next;
+		return discard(c, &all);
 	case CONN_LOOKUP:
 		return looked_up(c, static_continue(c));
 	}
@@ -437,7 +441,9 @@ phase(const struct conn *c)
 {
 	switch (c->cn_state) {
 	case CONN_READ:
-		return c->cn_timer == TIMER_IDLE ? PHASE_IDLE : PHASE_HEAD;
+		return c->cn_timer == TIMER_IDLE || c->cn_timer == TIMER_GRACE
+			   ? PHASE_IDLE
+			   : PHASE_HEAD;
 	case CONN_LOOKUP:
 		return PHASE_DISK;
 	case CONN_SEND:
@@ -553,41 +559,76 @@ conn_create(
 	}
 	c->cn_phase = PHASE_HEAD;
 	worker_conn_added(wk, c);
-	worker_timer(wk, c, TIMER_HEAD);
+	patience(c, TIMER_HEAD);
 }
 
 /* RFC 9110, 15.5.9: a client that has begun a request is told. */
-void
-conn_timeout(struct conn *c)
+static void
+refuse_late(struct conn *c)
 {
-	if (c->cn_waiting) {
-		conn_give_up(c);
-		return;
-	}
-	if (c->cn_state != CONN_READ || c->cn_in.b_len == 0) {
-		conn_close(c);
-		return;
-	}
 	if (refuse_head(c, 408) == NEXT_CLOSE)
 		conn_close(c);
 	else
 		conn_run(c);
 }
 
+static bool
+nothing_came(const struct conn *c)
+{
+	char byte;
+
+	return recv(c->cn_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 1;
+}
+
+/* At the end of the server: whoever crosses that has not been heard. */
+static void
+end_idle(struct conn *c)
+{
+	if (nothing_came(c) && linger(c) == NEXT_CLOSE)
+		conn_close(c);
+	else
+		conn_run(c);
+}
+
+void
+conn_timeout(struct conn *c)
+{
+	if (c->cn_waiting)
+		conn_give_up(c);
+	else if (c->cn_state != CONN_READ)
+		conn_close(c);
+	else if (c->cn_in.b_len > 0)
+		refuse_late(c);
+	else if (c->cn_worker->wk_draining)
+		end_idle(c);
+	else
+		conn_close(c);
+}
+
+/*
+ * A request may be under way to us: it is answered, with "Connection: close"
+ * (RFC 9112, 9.6).
+ */
 void
 conn_drain(struct conn *c)
 {
-	if (c->cn_state == CONN_READ && c->cn_in.b_len == 0 && !c->cn_queued)
-		conn_close(c);
-	else if (c->cn_state == CONN_LINGER)
-		conn_run(c);
+	if (c->cn_state == CONN_LINGER ||
+	    (c->cn_state == CONN_READ && c->cn_in.b_len == 0))
+		worker_timer(c->cn_worker, c, TIMER_GRACE);
 }
 
 bool
 conn_idle(const struct conn *c)
 {
-	char byte;
+	return c->cn_timer == TIMER_IDLE && nothing_came(c);
+}
 
-	return c->cn_timer == TIMER_IDLE &&
-	       recv(c->cn_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 1;
+/* What came together is answered together, but not for ever. */
+bool
+conn_last(const struct conn *c)
+{
+	const struct worker *wk = c->cn_worker;
+
+	return wk->wk_draining && (c->cn_in.b_len <= c->cn_head.hd_len ||
+				      worker_now() >= wk->wk_drain_until);
 }

@@ -83,8 +83,11 @@ bool conn_resumed(struct conn *);
 void conn_timeout(struct conn *);
 void conn_close(struct conn *);
 
-/* No further request: closes now if it is idle, else after the answer. */
+/* The server ends: one more request, if it comes soon; see conn_last. */
 void conn_drain(struct conn *);
+
+/* Whether the answer to the request that it has is the connection's last one. */
+bool conn_last(const struct conn *);
 
 /* Between two requests, and nothing of the next one has come. */
 bool conn_idle(const struct conn *);

@@ -6,7 +6,6 @@
 #include <sys/eventfd.h>
 
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,17 +217,12 @@ log_init_writers(struct log *lg, unsigned n, bool notices_to_stderr)
 	return 0;
 }
 
-/* Signals are for the main thread. */
-static int
+int
 log_start(struct log *lg)
 {
-	sigset_t all, old;
-	int error;
+	int error = pthread_create(&lg->lg_thread, NULL, log_thread, lg);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&lg->lg_thread, NULL, log_thread, lg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	lg->lg_started = error == 0;
 	return -error;
 }
 
@@ -274,9 +268,6 @@ log_create(const char *access_path, enum log_format format, unsigned nwriters,
 	error = log_init_writers(lg, nwriters + 1, to_stdout);
 	if (error != 0)
 		goto fail;
-	error = log_start(lg);
-	if (error != 0)
-		goto fail;
 	*out = lg;
 	return 0;
 fail:
@@ -288,13 +279,6 @@ uint64_t
 log_access_lost(struct log *lg)
 {
 	return log_lost(lg, KIND_ACCESS);
-}
-
-void
-log_reopen(struct log *lg)
-{
-	atomic_store(&lg->lg_want_reopen, true);
-	log_wake(lg);
 }
 
 static bool
@@ -355,7 +339,7 @@ log_destroy(struct log **lgp)
 		return;
 	atomic_store(&lg->lg_want_stop, true);
 	log_wake(lg);
-	if (log_join(lg))
+	if (!lg->lg_started || log_join(lg))
 		log_free(lg);
 	else
 		log_abandon(lg);

@@ -45,13 +45,16 @@ struct log_record {
 };
 
 /*
- * Opens the access log (path, "-" for stdout, NULL for none; append, 0640) and
- * starts the writer for nwriters threads: the main thread needs one as well if
- * it has something to say later.  stdout and stderr are those of this moment.
- * 0 or -errno; -ENXIO: a FIFO that nobody reads.
+ * Opens the access log (path, "-" for stdout, NULL for none; append, 0640) for
+ * nwriters threads: the main thread needs one as well if it has something to say
+ * later.  stdout and stderr are those of this moment.  0 or -errno; -ENXIO: a FIFO
+ * that nobody reads.
  */
 int log_create(
     const char *access_path, enum log_format, unsigned nwriters, struct log **);
+
+/* Starts the thread that writes; what was logged before waits for it.  0 or -errno. */
+int log_start(struct log *);
 
 /* i counts from 0.  Owned by the log; used by one thread only. */
 struct log_writer *log_writer(struct log *, unsigned i);
@@ -95,13 +98,6 @@ void log_error(struct log_writer *, const char *fmt, ...)
 
 /* Lines of the access log that were lost so far.  Any thread. */
 uint64_t log_access_lost(struct log *);
-
-/*
- * Asks the writer to close and re-open the access log (after rotation), also if
- * nothing is logged.  If that fails the old file stays in use, and stderr says
- * so.  Any thread; not from a signal handler.
- */
-void log_reopen(struct log *);
 
 /*
  * Writes what is in the rings, stops the thread, closes, frees.  No worker may

@@ -54,9 +54,9 @@ struct log {
 	unsigned lg_nwriters;	       /* with that one */
 	int lg_wake;		       /* eventfd */
 	pthread_t lg_thread;
+	bool lg_started;
 	atomic_uint lg_beat; /* shared: how often it came back from a file */
 	atomic_int lg_busy;  /* shared: the kind of that file */
-	atomic_bool lg_want_reopen;
 	atomic_bool lg_want_stop;
 };
 

@@ -85,31 +85,12 @@ log_flush_sink(struct log *lg, struct sink *sk)
 }
 
 static void
-log_do_reopen(struct log *lg)
-{
-	struct sink *sk = &lg->lg_sinks[KIND_ACCESS];
-	int error;
-
-	atomic_store(&lg->lg_busy, KIND_ACCESS);
-	error = sink_reopen(sk, log_lane(lg, sk->sk_turn)->ln_ring);
-	atomic_fetch_add(&lg->lg_beat, 1);
-	if (error != 0)
-		log_error(log_own(lg),
-		    "access log: %s: cannot re-open, "
-		    "the old file stays in use: %s",
-		    sk->sk_path, strerror(-error));
-}
-
-static void
 log_flush(struct log *lg)
 {
 	int kind;
 
 	for (kind = 0; kind < NKINDS; kind++)
 		log_flush_sink(lg, &lg->lg_sinks[kind]);
-	/* What was logged before a rotation is in the old file now. */
-	if (atomic_exchange(&lg->lg_want_reopen, false))
-		log_do_reopen(lg);
 }
 
 uint64_t

@@ -37,7 +37,6 @@ sink_open_path(struct sink *sk, const char *path)
 	if (sk->sk_path == NULL)
 		return -ENOMEM;
 	sk->sk_fd = open_path(path);
-	sk->sk_reopen = true;
 	return sk->sk_fd < 0 ? sk->sk_fd : 0;
 }
 
@@ -190,43 +189,19 @@ sink_drop(struct sink *sk, struct ring *rg)
 	sink_drop_some(sk, rg, len, 0);
 }
 
-int
-sink_reopen(struct sink *sk, struct ring *rg)
-{
-	const char *p;
-	size_t len;
-	int fd;
-
-	if (!sk->sk_reopen)
-		return 0;
-	fd = open_path(sk->sk_path);
-	if (fd < 0)
-		return fd;
-	if (sk->sk_midline) {
-		p = ring_peek(rg, &len);
-		sink_drop_some(sk, rg, line_len(p, len), 0);
-	}
-	close(sk->sk_fd);
-	sk->sk_fd = fd;
-	sk->sk_torn = false;
-	sk->sk_full = false;
-	return 0;
-}
-
 void
 sink_write_fd(int fd, const char *p, size_t len)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
 	ssize_t n;
 
-	while (len > 0) {
-		n = write(fd, p, len);
+	/* A pipe that is ready takes PIPE_BUF bytes, blocking or not. */
+	while (len > 0 && poll(&pfd, 1, 1000) != 0) {
+		n = write(fd, p, len < PIPE_BUF ? len : PIPE_BUF);
 		if (n > 0) {
 			p += n;
 			len -= (size_t)n;
 		} else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
-			return;
-		} else if (errno == EAGAIN && poll(&pfd, 1, 1000) == 0) {
 			return;
 		}
 	}

@@ -17,7 +17,6 @@
 struct sink {
 	char *sk_path;	  /* for messages: where it is; owned */
 	int sk_fd;	  /* owned; -1: not open */
-	bool sk_reopen;	  /* sk_path can be opened again */
 	bool sk_socket;	  /* send(2) can be told not to block */
 	bool sk_blocking; /* write(2) may block: poll first, write little */
 
@@ -37,13 +36,6 @@ int sink_open_path(struct sink *, const char *path);
  * without changing the original, which other processes share.
  */
 int sink_open_fd(struct sink *, const char *path, int fd);
-
-/*
- * Opens sk_path again; on failure (-errno) the old file stays in use.  No-op
- * for what was not opened by path.  ring is where the line that was begun lies,
- * if one was; its rest is lost, and counted.
- */
-int sink_reopen(struct sink *, struct ring *);
 
 /*
  * Writes what is in the ring, which ends a line; after sk_midline, the rest of

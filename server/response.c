@@ -77,7 +77,7 @@ head_begin(struct conn *c, int number)
 	    .rs_status = number,
 	    .rs_settings = &c->cn_worker->wk_conf->conf_sites[0].site_set,
 	    .rs_close = status->close || !c->cn_ex->ex_request.rq_keepalive ||
-			c->cn_worker->wk_draining ||
+			conn_last(c) ||
 			c->cn_worker->wk_conf->conf_keepalive_timeout == 0,
 	};
 	worker_time(c->cn_worker);

@@ -21,8 +21,7 @@ struct match {
 /* -------------------------------------------------------------- what is known */
 
 /*
- * The key of its answer; absent: it has none.  Not if another index file came before it, or
- * the root has been replaced meanwhile.
+ * The key of its answer; absent: it has none.  Not if another index file came before it.
  */
 static struct hot_key
 key(const struct conn *c)
@@ -33,8 +32,7 @@ key(const struct conn *c)
 	struct str raw = ex->ex_request.rq_target;
 
 	if (wk->wk_hot == NULL || !str_eq(raw, ex->ex_target.tgt_path) ||
-	    lk->lk_index > 1 || lk->lk_set->set_cache == PW_CACHE_DROP ||
-	    lk->lk_root != wk->wk_roots[lk->lk_site - wk->wk_conf->conf_sites])
+	    lk->lk_index > 1 || lk->lk_set->set_cache == PW_CACHE_DROP)
 		return (struct hot_key){0};
 	return (struct hot_key){lk->lk_site, raw};
 }

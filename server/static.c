@@ -68,16 +68,6 @@ fail(struct conn *c, int error)
 	return true;
 }
 
-/* The worker may replace its root meanwhile.  False, for what is not ready. */
-static bool
-pending(struct lookup *lk)
-{
-	if (!lk->lk_holds)
-		pw_root_ref(lk->lk_root);
-	lk->lk_holds = true;
-	return false;
-}
-
 /* ---------------------------------------------------------------- listings */
 
 /* A completion is only noted: it may be one of thousands. */
@@ -110,7 +100,7 @@ stream(struct conn *c)
 	st->st_done = on_block;
 	st->st_arg = c;
 	error = stream_next(st);
-	return error == 0 ? pending(lk) : fail(c, error);
+	return error == 0 ? false : fail(c, error);
 }
 
 static bool
@@ -174,7 +164,7 @@ list(struct conn *c, struct place place)
 	error = listing_get(
 	    c->cn_worker->wk_listings, c->cn_worker->wk_loop, li, worker_now());
 	if (error == -EINPROGRESS)
-		return pending(lk);
+		return false;
 	return listed(c, error == 0 ? li->li_error : error);
 }
 
@@ -298,7 +288,7 @@ find(struct conn *c)
 		    lk->lk_path.b_data, worker_now(), &lk->lk_open);
 	while (made_room(c, error));
 	if (error == -EINPROGRESS)
-		return pending(lk);
+		return false;
 	return look(c, error);
 }
 
@@ -350,8 +340,5 @@ static_finish(struct conn *c)
 	text_unref(&lk->lk_listing.li_text);
 	stream_close(&lk->lk_stream);
 	pw_file_unref(&lk->lk_open.op_file);
-	if (lk->lk_holds)
-		pw_root_unref(c->cn_worker->wk_loop, &lk->lk_root);
-	lk->lk_holds = false;
 	buf_release(&lk->lk_path, &c->cn_worker->wk_bufs);
 }

@@ -19,9 +19,8 @@ struct stream;
 /* Where the search for the connection's request stands. */
 struct lookup {
 	struct pw_open lk_open;
-	struct pw_root *lk_root; /* the worker's, or with lk_holds our own */
-	bool lk_holds;		 /* a reference, since we have had to wait */
-	bool lk_made_room;	 /* an idle connection was closed for it */
+	struct pw_root *lk_root;
+	bool lk_made_room; /* an idle connection was closed for it */
 	const struct site *lk_site;
 	const struct settings *lk_set;
 	struct buf lk_path; /* below the root, NUL-terminated */

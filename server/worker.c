@@ -176,6 +176,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	worker_lap(wk, LAP_TIMERS);
+	atomic_fetch_add_explicit(&wk->wk_beat, 1, memory_order_relaxed);
 	expire(wk, worker_now() + TURNS_US);
 	pw_loop_tick(wk->wk_loop, worker_now());
 	listener_tick(wk);
@@ -188,18 +189,16 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	    "requests ended because a disk did not answer");
 	report_left_out(
 	    wk, &wk->wk_told_stall, "turns of a loop took too long");
-	if (wk->wk_id != 0)
-		return;
-	report_refused(wk);
-	roots_tick(wk->wk_shared_roots);
+	if (wk->wk_id == 0)
+		report_refused(wk);
 }
 
 /* The loop can be destroyed when nothing is on its way to it any more. */
 static void
 maybe_end(struct worker *wk)
 {
-	if (wk->wk_draining && wk->wk_nconns == 0 &&
-	    pw_loop_pending(wk->wk_loop) == 0)
+	if (wk->wk_draining && SLIST_EMPTY(&wk->wk_listening) &&
+	    wk->wk_nconns == 0 && pw_loop_pending(wk->wk_loop) == 0)
 		event_base_loopbreak(wk->wk_base);
 }
 
@@ -257,6 +256,14 @@ worker_conn_removed(struct worker *wk, struct conn *c)
 	maybe_end(wk);
 }
 
+void
+worker_quiet(struct worker *wk)
+{
+	if (SLIST_EMPTY(&wk->wk_listening))
+		atomic_store(&wk->wk_is_quiet, true);
+	maybe_end(wk);
+}
+
 static void
 drain(struct worker *wk)
 {
@@ -265,7 +272,8 @@ drain(struct worker *wk)
 	if (wk->wk_draining)
 		return;
 	wk->wk_draining = true;
-	listener_close(wk);
+	wk->wk_drain_until = worker_now() + wk->wk_timeouts[TIMER_GRACE];
+	listener_drain(wk);
 	for (c = TAILQ_FIRST(&wk->wk_conns); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, cn_all);
 		conn_drain(c);
@@ -280,6 +288,7 @@ stop(struct worker *wk)
 	struct conn *c, *next;
 
 	drain(wk);
+	listener_close(wk);
 	for (c = TAILQ_FIRST(&wk->wk_conns); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, cn_all);
 		conn_close(c);
@@ -298,13 +307,6 @@ obey(struct worker *wk, enum worker_command command)
 		break;
 	case WORKER_ABANDON:
 		event_base_loopbreak(wk->wk_base);
-		break;
-	case WORKER_REOPEN:
-		roots_reopen(wk->wk_shared_roots, wk->wk_loop, wk->wk_log);
-		break;
-	case WORKER_ROOTS:
-		roots_take(wk->wk_shared_roots, wk->wk_loop, wk->wk_roots);
-		hot_clear(wk->wk_hot);
 		break;
 	}
 }

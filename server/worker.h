@@ -21,7 +21,6 @@
 #include "lap.h"
 #include "limit.h"
 #include "log.h"
-#include "roots.h"
 #include "stats.h"
 
 struct conn;
@@ -30,9 +29,10 @@ struct listings;
 TAILQ_HEAD(conn_list, conn);
 
 struct listening {
-	int ls_fd;
+	int ls_fd; /* owned */
 	struct event ls_event;
 	struct worker *ls_worker;
+	SLIST_ENTRY(listening) ls_next;
 };
 
 struct worker {
@@ -40,11 +40,10 @@ struct worker {
 	struct event_base *wk_base;
 	struct pw_loop *wk_loop;
 	struct log_writer *wk_log;
-	struct pw_root **wk_roots; /* of conf_sites, one reference each */
+	struct pw_root *const *wk_roots; /* of conf_sites; main's */
 	struct listings *wk_listings;
 
-	struct listening *wk_listening;
-	size_t wk_nlistening;
+	SLIST_HEAD(, listening) wk_listening;
 	bool wk_paused; /* out of descriptors: not accepting for a moment */
 	struct limit wk_told_pause; /* messages about that ... */
 	struct limit
@@ -69,8 +68,9 @@ struct worker {
 	struct conn_list wk_conns;    /* all of them */
 	unsigned wk_nconns;
 	bool wk_draining;
-	uint64_t wk_awake;   /* it does not sleep before; microseconds */
-	uint64_t wk_refused; /* as last reported, worker 0 only */
+	uint64_t wk_drain_until; /* then nobody gets more than an answer */
+	uint64_t wk_awake;	 /* it does not sleep before; microseconds */
+	uint64_t wk_refused;	 /* as last reported, worker 0 only */
 	struct laps wk_laps;
 	struct stats wk_stats; /* any thread reads */
 
@@ -85,26 +85,27 @@ struct worker {
 
 	/* between main and the worker */
 	struct pw_pool *wk_pool;
-	struct roots *wk_shared_roots;
 	unsigned wk_id;
 	pthread_t wk_thread;
-	bool wk_ended;	/* and was joined; main's own */
-	int wk_pipe[2]; /* main writes a command */
+	bool wk_ended;		      /* and was joined; main's own */
+	int wk_pipe[2];		      /* main writes a command */
+	atomic_bool wk_is_quiet;      /* accepts nothing more; main reads */
+	atomic_uint_fast64_t wk_beat; /* the loop turns; main reads */
+	uint64_t wk_beat_seen;	      /* main's own, as is the next */
+	uint64_t wk_beat_at;	      /* microseconds: when it was another */
 };
 
 /* ------------------------------------------------- called by main's thread */
 
-/* Prepares a worker; fds are its listening sockets, it takes them over. */
-int worker_create(const struct conf *, struct pw_pool *, struct roots *,
-    struct log *, unsigned id, const int *fds, struct worker **);
+/* Prepares a worker, without listening sockets: see listener_take. */
+int worker_create(const struct conf *, struct pw_pool *,
+    struct pw_root *const *, struct log *, unsigned id, struct worker **);
 int worker_start(struct worker *);
 
 enum worker_command {
 	WORKER_DRAIN = 'd',   /* no more connections; ends with the last one */
 	WORKER_STOP = 's',    /* the connections are closed */
 	WORKER_ABANDON = 'a', /* ends at once; must not be destroyed then */
-	WORKER_REOPEN = 'o',  /* always the same one: opens the roots again */
-	WORKER_ROOTS = 'r',   /* takes those that were opened again */
 };
 
 /* Any thread. */
@@ -118,6 +119,9 @@ void worker_destroy(struct worker **);
 
 /* CLOCK_MONOTONIC, microseconds. */
 uint64_t worker_now(void);
+
+/* A listening socket was closed: has it been the last one? */
+void worker_quiet(struct worker *);
 
 /* Between worker_start.c and worker.c: its own events; its thread. */
 int worker_watch(struct worker *);

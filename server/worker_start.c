@@ -14,6 +14,7 @@
 #include "worker.h"
 
 #define LINGER_US 5000000
+#define GRACE_US  1000000 /* at the end, for a last request */
 #define SECOND_US ((uint64_t)1000000)
 
 static void
@@ -33,17 +34,10 @@ create_loop(struct worker *wk)
 	    .plc_arg = wk,
 	};
 
-	int error;
-
-	wk->wk_roots =
-	    calloc(wk->wk_conf->conf_nsites, sizeof(struct pw_root *));
 	wk->wk_listings = listings_create();
-	if (wk->wk_roots == NULL || wk->wk_listings == NULL)
+	if (wk->wk_listings == NULL)
 		return -ENOMEM;
-	error = pw_loop_create(wk->wk_pool, &conf, &wk->wk_loop);
-	if (error == 0)
-		roots_take(wk->wk_shared_roots, wk->wk_loop, wk->wk_roots);
-	return error;
+	return pw_loop_create(wk->wk_pool, &conf, &wk->wk_loop);
 }
 
 static int
@@ -69,6 +63,7 @@ set_timeouts(struct worker *wk)
 	wk->wk_timeouts[TIMER_SEND] = conf->conf_send_timeout * SECOND_US;
 	wk->wk_timeouts[TIMER_DISK] = conf->conf_disk_timeout * SECOND_US;
 	wk->wk_timeouts[TIMER_LINGER] = LINGER_US;
+	wk->wk_timeouts[TIMER_GRACE] = GRACE_US;
 }
 
 static void
@@ -94,7 +89,7 @@ create_hot(struct worker *wk)
 
 int
 worker_create(const struct conf *conf, struct pw_pool *pool,
-    struct roots *roots, struct log *log, unsigned id, const int *fds,
+    struct pw_root *const *roots, struct log *log, unsigned id,
     struct worker **out)
 {
 	struct worker *wk;
@@ -105,7 +100,7 @@ worker_create(const struct conf *conf, struct pw_pool *pool,
 		return -ENOMEM;
 	wk->wk_conf = conf;
 	wk->wk_pool = pool;
-	wk->wk_shared_roots = roots;
+	wk->wk_roots = roots;
 	wk->wk_log = log_writer(log, id);
 	wk->wk_id = id;
 	wk->wk_pipe[0] = wk->wk_pipe[1] = -1;
@@ -113,7 +108,7 @@ worker_create(const struct conf *conf, struct pw_pool *pool,
 	set_timeouts(wk);
 	wk->wk_boundary = (uint64_t)getpid() << 40 ^ worker_now() << 8 ^ id;
 	wk->wk_ranges = calloc(conf->conf_max_ranges, sizeof(*wk->wk_ranges));
-	error = wk->wk_ranges == NULL ? -ENOMEM : listener_take(wk, fds);
+	error = wk->wk_ranges == NULL ? -ENOMEM : 0;
 	if (error == 0 && pipe2(wk->wk_pipe, O_NONBLOCK | O_CLOEXEC) == -1)
 		error = -errno;
 	if (error == 0)
@@ -124,8 +119,6 @@ worker_create(const struct conf *conf, struct pw_pool *pool,
 		error = create_base(wk);
 	if (error == 0)
 		error = worker_watch(wk);
-	if (error == 0)
-		error = listener_start(wk);
 	if (error != 0) {
 		worker_destroy(&wk);
 		return error;
@@ -137,7 +130,11 @@ worker_create(const struct conf *conf, struct pw_pool *pool,
 int
 worker_start(struct worker *wk)
 {
-	return -pthread_create(&wk->wk_thread, NULL, worker_main, wk);
+	int error = listener_start(wk);
+
+	if (error == 0)
+		error = -pthread_create(&wk->wk_thread, NULL, worker_main, wk);
+	return error;
 }
 
 void
@@ -174,16 +171,12 @@ worker_destroy(struct worker **wkp)
 		return;
 	*wkp = NULL;
 	listener_close(wk);
-	free(wk->wk_listening);
 	if (event_initialized(&wk->wk_again)) {
 		event_del(&wk->wk_done);
 		event_del(&wk->wk_control);
 		event_del(&wk->wk_tick);
 		event_del(&wk->wk_again);
 	}
-	if (wk->wk_loop != NULL)
-		roots_drop(wk->wk_shared_roots, wk->wk_loop, wk->wk_roots);
-	free(wk->wk_roots);
 	listings_destroy(&wk->wk_listings);
 	pw_loop_destroy(&wk->wk_loop);
 	if (wk->wk_base != NULL)

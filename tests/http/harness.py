@@ -464,13 +464,14 @@ class Server:
         return SERVING.search(self.output) or SERVING.search(self.messages)
 
     @property
+    def master(self):
+        """The pid of the process that was started, also under a wrapper such as strace."""
+        return children(self.process.pid)[0] if self.wrapped else self.process.pid
+
+    @property
     def pid(self):
-        """Of the server itself, also under a wrapper such as strace."""
-        if not self.wrapped:
-            return self.process.pid
-        path = "/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)
-        with open(path) as children:
-            return int(children.read().split()[0])
+        """Of the process that serves: the youngest one, while there are several."""
+        return max(children(self.master), key=start_time)
 
     @staticmethod
     def content(stream):
@@ -499,7 +500,7 @@ class Server:
             return response
 
     def signal(self, number):
-        os.kill(self.pid, number)
+        os.kill(self.master, number)
 
     def terminate(self):
         self.signal(signal.SIGTERM)
@@ -512,12 +513,13 @@ class Server:
             raise AssertionError("the server did not end\nstderr: " + self.messages)
 
     def kill(self):
+        """All of its processes."""
         if self.running:
-            try:
-                self.signal(signal.SIGKILL)
-            except (OSError, IndexError):
-                pass
-            self.process.kill()
+            for pid in descendants(self.process.pid):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
             self.process.wait()
 
     def healthy(self):
@@ -552,6 +554,24 @@ class Server:
         self.out.close()
         self.err.close()
         shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def children(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        return [int(n) for n in f.read().split()]
+
+
+def descendants(pid):
+    """The process itself comes first, so that it starts no more."""
+    result = [pid]
+    for child in children(pid):
+        result += descendants(child)
+    return result
+
+
+def start_time(pid):
+    with open("/proc/%d/stat" % pid) as f:
+        return int(f.read().rsplit(")", 1)[1].split()[19]), pid
 
 
 def raise_limits():

@@ -110,6 +110,8 @@ create_log_fd(
 	int error;
 
 	error = log_create(path, LOG_COMBINED, n, lg);
+	if (error == 0)
+		error = log_start(*lg);
 	restore(STDERR_FILENO, saved_err);
 	restore(STDOUT_FILENO, saved_out);
 	close(err);

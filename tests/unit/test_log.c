@@ -104,7 +104,6 @@ without_a_path_there_is_no_access_log(void **state)
 
 	assert_false(log_access_on(log_writer(lg, 0)));
 	log_access(log_writer(lg, 0), &rec);
-	log_reopen(lg);
 	log_destroy(&lg);
 	assert_file(fx->fx_out, "");
 	assert_file(fx->fx_err, "");
@@ -241,81 +240,6 @@ a_record_wakes_an_idle_writer(void **state)
 	log_destroy(&lg);
 }
 
-static void
-reopen_after_rename_writes_to_a_new_file(void **state)
-{
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 1);
-	char old[90], *text;
-
-	snprintf(old, sizeof(old), "%s.1", fx->fx_log);
-	send_many(log_writer(lg, 0), 0, 10);
-	await(fx->fx_log, "/000009/");
-	assert_int_equal(rename(fx->fx_log, old), 0);
-	send_many(log_writer(lg, 0), 10, 10);
-	await(old, "/000019/");
-	log_reopen(lg);
-	while (access(fx->fx_log, F_OK) != 0)
-		usleep(1000);
-	send_many(log_writer(lg, 0), 20, 10);
-	log_destroy(&lg);
-	text = slurp(old);
-	assert_int_equal(count_lines(text, "a").tl_whole, 20);
-	free(text);
-	text = slurp(fx->fx_log);
-	assert_int_equal(count_lines(text, "a").tl_whole, 10);
-	free(text);
-	assert_file(fx->fx_err, "");
-}
-
-static void
-reopen_happens_without_traffic(void **state)
-{
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 1);
-
-	usleep(IDLE_US);
-	assert_int_equal(unlink(fx->fx_log), 0);
-	log_reopen(lg);
-	while (access(fx->fx_log, F_OK) != 0)
-		usleep(1000);
-	log_destroy(&lg);
-}
-
-static void
-a_reopen_just_before_the_end_still_happens(void **state)
-{
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 1);
-
-	assert_int_equal(unlink(fx->fx_log), 0);
-	log_reopen(lg);
-	log_destroy(&lg);
-	assert_int_equal(access(fx->fx_log, F_OK), 0);
-}
-
-static void
-a_failed_reopen_keeps_the_old_file_and_says_so(void **state)
-{
-	struct fixture *fx = *state;
-	struct log *lg = new_log(fx, fx->fx_log, 1);
-	char old[90], message[256];
-
-	snprintf(old, sizeof(old), "%s.1", fx->fx_log);
-	assert_int_equal(rename(fx->fx_log, old), 0);
-	assert_int_equal(mkdir(fx->fx_log, 0700), 0);
-	log_reopen(lg);
-	snprintf(message, sizeof(message),
-	    "pagewise: access log: %s: cannot re-open, the old file stays in "
-	    "use: Is a directory\n",
-	    fx->fx_log);
-	await(fx->fx_err, message);
-	send_many(log_writer(lg, 0), 0, 1);
-	log_destroy(&lg);
-	assert_true(contains(old, "/000000/"));
-	assert_file(fx->fx_err, message);
-}
-
 static void *
 send_as_b(void *arg)
 {
@@ -413,10 +337,6 @@ main(void)
 	    T(a_message_is_one_printable_line),
 	    T(messages_without_a_writer_are_written_at_once),
 	    T(a_record_wakes_an_idle_writer),
-	    T(reopen_after_rename_writes_to_a_new_file),
-	    T(reopen_happens_without_traffic),
-	    T(a_reopen_just_before_the_end_still_happens),
-	    T(a_failed_reopen_keeps_the_old_file_and_says_so),
 	    T(each_workers_order_is_kept),
 	    T(the_end_does_not_wait_for_a_disk_that_hangs),
 	};

@@ -176,33 +176,6 @@ a_reader_that_went_away_is_reported(void **state)
 }
 
 static void
-a_reopen_in_mid_line_loses_that_line_only(void **state)
-{
-	struct fixture *fx = *state;
-	int fd = new_fifo(fx->fx_log);
-	struct log *lg = new_log(fx, fx->fx_log, 1);
-	char *before, *after;
-	struct tally tl;
-
-	send_many(log_writer(lg, 0), 0, 2000);
-	await_full(fx->fx_log);
-	assert_int_equal(unlink(fx->fx_log), 0);
-	log_reopen(lg);
-	while (access(fx->fx_log, F_OK) != 0)
-		usleep(1000);
-	log_destroy(&lg);
-	before = slurp_fd(fd);
-	after = slurp(fx->fx_log);
-	tl = count_lines(after, "a");
-	assert_int_equal(tl.tl_other, 0);
-	assert_in_range(lost(fx), 0, 1); /* 0: it was full after a line */
-	assert_int_equal(
-	    tl.tl_whole + count_lines(before, "a").tl_whole + lost(fx), 2000);
-	free(before);
-	free(after);
-}
-
-static void
 a_full_disk_is_reported_with_path_and_cause(void **state)
 {
 	struct fixture *fx = *state;
@@ -310,7 +283,6 @@ main(void)
 	    T(a_stuck_log_does_not_hold_up_the_end),
 	    T(every_worker_has_its_turn_at_a_slow_log),
 	    T(a_reader_that_went_away_is_reported),
-	    T(a_reopen_in_mid_line_loses_that_line_only),
 	    T(a_full_disk_is_reported_with_path_and_cause),
 	    T(after_a_torn_line_the_next_one_stands_alone),
 	    T(a_stuck_pipe_as_stdout_blocks_nobody),

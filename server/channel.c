@@ -1,0 +1,100 @@
+/*
+ * channel: see channel.h.
+ */
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "channel.h"
+
+union control {
+	struct cmsghdr header;
+	char space[CMSG_SPACE(sizeof(int))];
+};
+
+int
+channel_pair(int fds[2])
+{
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == -1)
+		return -errno;
+	return 0;
+}
+
+static void
+attach(struct msghdr *msg, union control *control, int fd)
+{
+	struct cmsghdr *cmsg;
+
+	msg->msg_control = control;
+	msg->msg_controllen = sizeof(*control);
+	cmsg = CMSG_FIRSTHDR(msg);
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
+}
+
+int
+channel_send(
+    int channel, enum channel_kind kind, const char *text, int fd, bool wait)
+{
+	struct channel_message cm = {.cm_kind = kind};
+	struct iovec iov = {.iov_base = &cm};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	union control control = {0};
+	size_t len = strnlen(text, sizeof(cm.cm_text) - 1);
+	ssize_t n;
+
+	memcpy(cm.cm_text, text, len);
+	iov.iov_len = offsetof(struct channel_message, cm_text) + len;
+	if (fd != -1)
+		attach(&msg, &control, fd);
+	do
+		n = sendmsg(
+		    channel, &msg, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
+	while (n == -1 && errno == EINTR);
+	return n == -1 ? -errno : 0;
+}
+
+static int
+attached(struct msghdr *msg)
+{
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg);
+	int fd;
+
+	if (cmsg == NULL || cmsg->cmsg_level != SOL_SOCKET ||
+	    cmsg->cmsg_type != SCM_RIGHTS ||
+	    cmsg->cmsg_len != CMSG_LEN(sizeof(fd)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(cmsg), sizeof(fd));
+	return fd;
+}
+
+int
+channel_receive(int channel, struct channel_message *cm, int *fd)
+{
+	struct iovec iov = {.iov_base = cm, .iov_len = sizeof(*cm) - 1};
+	union control control = {0};
+	struct msghdr msg = {
+	    .msg_iov = &iov,
+	    .msg_iovlen = 1,
+	    .msg_control = &control,
+	    .msg_controllen = sizeof(control),
+	};
+	ssize_t n;
+
+	*fd = -1;
+	memset(cm, 0, sizeof(*cm));
+	do
+		n = recvmsg(channel, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	while (n == -1 && errno == EINTR);
+	if (n == -1)
+		return errno == EAGAIN ? 0 : -errno;
+	if (n == 0)
+		return -EPIPE;
+	*fd = attached(&msg);
+	return 1;
+}

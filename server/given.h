@@ -1,0 +1,13 @@
+/*
+ * given: listening sockets that a service manager has opened for us: the protocol of
+ * sd_listen_fds(3).
+ */
+#ifndef SERVER_GIVEN_H
+#define SERVER_GIVEN_H
+
+#include "sockets.h"
+
+/* Adds those that there are.  0, or -1 after a message about one that is of no use. */
+int given_take(struct sockets *);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * master: the process that was started.  It serves nobody, opens no path that can
+ * hang and does not read the configuration: a server process, its child, does all
+ * that (serve.h).  The master keeps the listening sockets, acts on signals, starts a new
+ * server process and has the old one end: for a reload, an upgrade, or when one died.
+ *
+ *   SIGHUP           a new server process; if it does not come up, the old one stays
+ *   SIGUSR2          the same by a new program, in the same process: see upgrade.h
+ *   SIGTERM, SIGINT  the end; a second one: at once
+ *
+ * One thread.
+ */
+#ifndef SERVER_MASTER_H
+#define SERVER_MASTER_H
+
+/* The whole life of the program; returns the status to exit with. */
+int master(int argc, char **argv);
+
+#endif

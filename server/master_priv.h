@@ -1,0 +1,101 @@
+/*
+ * master_priv: what the files of the master share.  Nobody else includes this.
+ *
+ *   master.c   signals, what to do when
+ *   child.c    server processes as the master sees them
+ *   upgrade.c  another program in the same process
+ */
+#ifndef SERVER_MASTER_PRIV_H
+#define SERVER_MASTER_PRIV_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "channel.h"
+#include "sockets.h"
+
+enum child_state {
+	CHILD_STARTING = 'n',
+	CHILD_SERVING = 's',
+	CHILD_DRAINING = 'd', /* accepts nothing, or soon */
+	CHILD_KILLED = 'k',   /* while it started; not waited for */
+};
+
+struct child {
+	pid_t ch_pid;
+	int ch_channel; /* -1: it has closed it */
+	enum child_state ch_state;
+	bool ch_quiet;	   /* it accepts nothing any more */
+	uint64_t ch_since; /* when it was started, microseconds */
+	LIST_ENTRY(child) ch_entry;
+};
+
+#define MASTER_DEATHS 5
+
+struct master {
+	int ms_argc;
+	char **ms_argv;
+	char *ms_program; /* path that an upgrade runs; NULL: unknown */
+	uint64_t ms_watchdog;
+	sigset_t ms_unblocked; /* while it waits */
+
+	LIST_HEAD(, child) ms_children;
+	struct child *ms_starting; /* NULL: none */
+	struct child *ms_serving;  /* the same */
+	struct sockets ms_sockets; /* what is listened on */
+	struct sockets ms_next;	   /* the same by ms_starting, so far */
+	bool ms_served;		   /* there has been a serving one */
+	bool ms_reload;		   /* as soon as none is starting */
+	bool ms_upgrade;	   /* the same */
+	const char *ms_done;	   /* said when the old one is quiet, or NULL */
+
+	pid_t ms_test; /* of a program that an upgrade would run; 0: none */
+	int ms_test_output;
+
+	uint64_t ms_deaths[MASTER_DEATHS]; /* the last ones, in a ring */
+	unsigned ms_ndeaths;
+	uint64_t ms_restart; /* when to start another one; 0: not */
+
+	bool ms_ending;
+	bool ms_over; /* at once */
+	int ms_status;
+};
+
+/* ------------------------------------------------------------------- child.c */
+
+/* One more, which becomes ms_starting.  False after a message. */
+bool child_start(struct master *);
+
+/* One that runs already, from before an upgrade.  NULL: no memory. */
+struct child *child_add(struct master *, pid_t, int channel, enum child_state);
+
+/* Forgets it and closes what it has. */
+void child_free(struct master *, struct child *);
+
+/* Without waiting; a child that does not listen does not hear it. */
+void child_tell(struct child *, enum channel_kind, const char *text);
+
+/* "server process 123 was killed by signal 9 (Killed)"; ended well: "" */
+void child_cause(pid_t, int status, char *text, size_t size);
+
+/* ----------------------------------------------------------------- upgrade.c */
+
+/* Runs the new program with -t; upgrade_tested when that has ended. */
+void upgrade_test(struct master *);
+
+/* Its status: becomes the new program, if that is well; else tells why not. */
+void upgrade_tested(struct master *, int status);
+
+/* Nobody waits for the test any more. */
+void upgrade_forget(struct master *);
+
+/*
+ * At the start: what a master before us, in this process, has left to us: true, or
+ * false if there was none.
+ */
+bool upgrade_inherit(struct master *);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * serve: a server process: from the configuration to the last connection.  It obeys
+ * the master, which it hears by its channel, and no signal.
+ */
+#ifndef SERVER_SERVE_H
+#define SERVER_SERVE_H
+
+#include <stdint.h>
+
+#include "sockets.h"
+
+struct serve_args {
+	int sa_argc;
+	char **sa_argv;
+	int sa_channel;		   /* to the master; taken over */
+	struct sockets sa_sockets; /* of earlier processes; taken over */
+	uint64_t sa_watchdog;	   /* microseconds: see channel.h; 0: off */
+};
+
+/*
+ * Serves until the master says otherwise, or is gone.  Returns the status to exit with:
+ * 0; 1: the start failed, or a disk does not answer; 2: the command line is wrong.
+ * SIGPIPE must be ignored.
+ */
+int serve(struct serve_args *);
+
+#endif

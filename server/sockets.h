@@ -1,0 +1,65 @@
+/*
+ * sockets: the listening sockets that outlive a server process.  The master keeps
+ * them; a new process finds there what an earlier one has bound, so nobody who
+ * waits to be accepted is lost.
+ */
+#ifndef SERVER_SOCKETS_H
+#define SERVER_SOCKETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#define SOCKETS_NAME 160 /* bytes with the NUL */
+
+enum socket_use {
+	SOCKET_SERVE = 's',
+	SOCKET_ADMIN = 'a',
+	SOCKET_UNUSED = 'u', /* given to us, but nobody listens on it */
+};
+
+struct sock {
+	int sk_fd; /* owned by its table */
+	enum socket_use sk_use;
+	bool sk_given; /* by the service manager: no more can be bound */
+	ino_t sk_ino;  /* of its file, to remove no other one; 0: none */
+	dev_t sk_dev;
+	/* "127.0.0.1:80", "[::]:0", "/run/pagewise.sock"; several may have one */
+	char sk_name[SOCKETS_NAME];
+};
+
+struct sockets {
+	struct sock *ss_list;
+	size_t ss_count;
+};
+
+/* A copy; the descriptor belongs to the table from then on.  0 or -ENOMEM. */
+int sockets_add(struct sockets *, const struct sock *);
+
+/* Takes the first one of that name out; given: any that was given. */
+bool sockets_take(
+    struct sockets *, const char *name, bool admin, struct sock *out);
+bool sockets_take_given(struct sockets *, struct sock *out);
+
+bool sockets_has(const struct sockets *, const char *name, bool admin);
+
+/* Whether one serves at that port (network order). */
+bool sockets_port(const struct sockets *, in_port_t port);
+
+/* Closes all; empty after that. */
+void sockets_close(struct sockets *);
+
+/* Removes the files of those that are not in keep, if they are still theirs. */
+void sockets_remove_files(const struct sockets *, const struct sockets *keep);
+
+/* An address as a name; the port is that of a socket or the one that was asked for. */
+void sockets_name(const struct sockaddr *, char name[static SOCKETS_NAME]);
+
+/* As text, and back; the descriptor is not in it.  Back: 0 or -EINVAL. */
+#define SOCKETS_TEXT (SOCKETS_NAME + 64)
+void sockets_pack(const struct sock *, char text[static SOCKETS_TEXT]);
+int sockets_unpack(const char *text, struct sock *);
+
+#endif

@@ -1,0 +1,263 @@
+/*
+ * upgrade: another program takes the master's place in the same process (SIGUSR2).
+ * What it has to know is in a file in memory, whose descriptor PAGEWISE_STATE names:
+ * texts, each ended by NUL:
+ *     pagewise 1
+ *     child PID CHANNEL STATE
+ *     socket FD TEXT                see sockets_pack
+ * Later versions read what this one writes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/os.h"
+
+#include "log.h"
+#include "master_priv.h"
+#include "notify.h"
+
+#define STATE "PAGEWISE_STATE"
+#define OK    "configuration ok" /* what -t says */
+
+static void
+stays(const char *why)
+{
+	log_error(NULL, "cannot upgrade: %s; the old program goes on", why);
+}
+
+/* ---------------------------------------------------------------------- the test */
+
+/* In the child. */
+static _Noreturn void
+run_test(struct master *ms, int output)
+{
+	static char option[] = "-t";
+	char **argv = calloc((size_t)ms->ms_argc + 2, sizeof(char *));
+
+	if (argv == NULL)
+		_exit(127);
+	argv[0] = ms->ms_argv[0];
+	argv[1] = option;
+	memcpy(
+	    &argv[2], &ms->ms_argv[1], (size_t)ms->ms_argc * sizeof(argv[0]));
+	dup2(output, STDOUT_FILENO);
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &ms->ms_unblocked, NULL);
+	execv(ms->ms_program, argv);
+	log_error(NULL, "cannot run %s: %s", ms->ms_program, strerror(errno));
+	_exit(127);
+}
+
+void
+upgrade_test(struct master *ms)
+{
+	int output[2];
+
+	if (ms->ms_program == NULL) {
+		stays("its path is not known");
+		return;
+	}
+	if (pipe2(output, O_CLOEXEC | O_NONBLOCK) == -1) {
+		stays(strerror(errno));
+		return;
+	}
+	ms->ms_test = fork();
+	if (ms->ms_test == 0)
+		run_test(ms, output[1]);
+	close(output[1]);
+	if (ms->ms_test == -1) {
+		ms->ms_test = 0;
+		close(output[0]);
+		stays(strerror(errno));
+		return;
+	}
+	ms->ms_test_output = output[0];
+}
+
+void
+upgrade_forget(struct master *ms)
+{
+	if (ms->ms_test_output != -1)
+		close(ms->ms_test_output);
+	ms->ms_test_output = -1;
+	ms->ms_test = 0;
+}
+
+static bool
+said_ok(int fd)
+{
+	char text[sizeof(OK) - 1];
+
+	return read(fd, text, sizeof(text)) == (ssize_t)sizeof(text) &&
+	       memcmp(text, OK, sizeof(text)) == 0;
+}
+
+/* --------------------------------------------------------------------- the change */
+
+/* Its descriptor, or -errno. */
+static int
+write_state(const struct master *ms)
+{
+	const struct child *ch;
+	const struct sock *sk;
+	char text[SOCKETS_TEXT];
+	size_t i;
+	int fd = os_memfd("pagewise-state");
+
+	if (fd < 0)
+		return fd;
+	dprintf(fd, "pagewise 1%c", '\0');
+	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	dprintf(fd, "child %d %d %c%c", (int)ch->ch_pid, ch->ch_channel,
+	    (char)ch->ch_state, '\0');
+	for (i = 0; i < ms->ms_sockets.ss_count; i++) {
+		sk = &ms->ms_sockets.ss_list[i];
+		sockets_pack(sk, text);
+		dprintf(fd, "socket %d %s%c", sk->sk_fd, text, '\0');
+	}
+	return fd;
+}
+
+static void
+close_on_exec(const struct master *ms, int state, bool yes)
+{
+	const struct child *ch;
+	int flags = yes ? FD_CLOEXEC : 0;
+	size_t i;
+
+	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	if (ch->ch_channel != -1)
+		fcntl(ch->ch_channel, F_SETFD, flags);
+	for (i = 0; i < ms->ms_sockets.ss_count; i++)
+		fcntl(ms->ms_sockets.ss_list[i].sk_fd, F_SETFD, flags);
+	fcntl(state, F_SETFD, flags);
+}
+
+/* Returns only if that fails.  Signals stay blocked until the new one takes them. */
+static void
+change(struct master *ms)
+{
+	char text[16];
+	int fd = write_state(ms);
+
+	if (fd < 0) {
+		stays(strerror(-fd));
+		return;
+	}
+	snprintf(text, sizeof(text), "%d", fd);
+	setenv(STATE, text, 1);
+	notify_reloading();
+	close_on_exec(ms, fd, false);
+	execv(ms->ms_program, ms->ms_argv);
+	stays(strerror(errno));
+	close_on_exec(ms, fd, true);
+	notify("READY=1\nSTATUS=serving; the last upgrade was refused");
+	unsetenv(STATE);
+	close(fd);
+}
+
+void
+upgrade_tested(struct master *ms, int status)
+{
+	bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+
+	if (ok && said_ok(ms->ms_test_output)) {
+		upgrade_forget(ms);
+		if (ms->ms_ending)
+			return;
+		if (ms->ms_starting == NULL)
+			change(ms);
+		else
+			ms->ms_upgrade = true;
+		return;
+	}
+	upgrade_forget(ms);
+	stays(ok ? "the new program is another one"
+		 : "the new program, or the configuration, is not well");
+}
+
+/* ---------------------------------------------------------------------- afterwards */
+
+static void
+inherit_child(struct master *ms, const char *text)
+{
+	struct child *ch;
+	int pid, channel;
+	char state;
+
+	if (sscanf(text, "%d %d %c", &pid, &channel, &state) != 3)
+		return;
+	if (channel != -1)
+		fcntl(channel, F_SETFD, FD_CLOEXEC);
+	ch = child_add(ms, pid, channel, (enum child_state)state);
+	if (ch != NULL && ch->ch_state == CHILD_SERVING)
+		ms->ms_serving = ch;
+}
+
+static void
+inherit_socket(struct master *ms, const char *text)
+{
+	struct sock sk;
+	int fd, at = 0;
+
+	if (sscanf(text, "%d %n", &fd, &at) != 1 || at == 0 ||
+	    sockets_unpack(text + at, &sk) != 0)
+		return;
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	sk.sk_fd = fd;
+	if (sockets_add(&ms->ms_sockets, &sk) != 0)
+		close(fd);
+}
+
+static void
+inherit(struct master *ms, const char *text, const char *end)
+{
+	for (; text < end; text += strlen(text) + 1) {
+		if (strncmp(text, "child ", 6) == 0)
+			inherit_child(ms, text + 6);
+		else if (strncmp(text, "socket ", 7) == 0)
+			inherit_socket(ms, text + 7);
+	}
+}
+
+/* All of it, with a NUL at its end; the caller's. */
+static char *
+read_state(int fd, size_t *len)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+	char *text;
+
+	text = size > 0 ? calloc((size_t)size + 1, 1) : NULL;
+	if (text == NULL || pread(fd, text, (size_t)size, 0) != size) {
+		free(text);
+		return NULL;
+	}
+	*len = (size_t)size;
+	return text;
+}
+
+bool
+upgrade_inherit(struct master *ms)
+{
+	const char *name = getenv(STATE);
+	char *text;
+	size_t len;
+	int fd;
+
+	if (name == NULL)
+		return false;
+	fd = (int)strtol(name, NULL, 10);
+	unsetenv(STATE);
+	text = read_state(fd, &len);
+	if (text == NULL)
+		return false;
+	inherit(ms, text, text + len);
+	free(text);
+	close(fd);
+	return true;
+}
