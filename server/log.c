@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,11 +218,17 @@ log_init_writers(struct log *lg, unsigned n, bool notices_to_stderr)
 	return 0;
 }
 
+/* No signal for it, not even SIGXFSZ: then write(2) says what is wrong. */
 int
 log_start(struct log *lg)
 {
-	int error = pthread_create(&lg->lg_thread, NULL, log_thread, lg);
+	sigset_t all, old;
+	int error;
 
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&lg->lg_thread, NULL, log_thread, lg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	lg->lg_started = error == 0;
 	return -error;
 }
