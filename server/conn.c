@@ -170,9 +170,14 @@ broken_line(const struct conn *c)
 static enum next
 refuse_head(struct conn *c, int status)
 {
+	struct str line = broken_line(c);
+
 	if (!begin_exchange(c))
 		return NEXT_CLOSE;
-	c->cn_ex->ex_request.rq_line = broken_line(c);
+	c->cn_ex->ex_request.rq_line = line;
+	/* Then a body would be no part of the answer (RFC 9110, 9.3.2). */
+	if (str_skip(&line, STR("HEAD ")))
+		c->cn_ex->ex_request.rq_method = METHOD_HEAD;
 	return refuse(c, status);
 }
 

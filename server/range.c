@@ -22,27 +22,6 @@ skip_unit(struct str *value)
 	return true;
 }
 
-/* Takes what is before the next comma; false when nothing is left. */
-static bool
-next_member(struct str *list, struct str *member)
-{
-	const char *comma;
-
-	if (list->s_ptr == NULL)
-		return false;
-	*member = *list;
-	comma = memchr(list->s_ptr, ',', list->s_len);
-	if (comma == NULL) {
-		list->s_ptr = NULL;
-	} else {
-		member->s_len = (size_t)(comma - list->s_ptr);
-		list->s_ptr += member->s_len + 1;
-		list->s_len -= member->s_len + 1;
-	}
-	*member = str_trim(*member);
-	return true;
-}
-
 /* Takes the digits at the front; false if there are none. */
 static bool
 scan_number(struct str *s, int64_t *n)
@@ -153,7 +132,7 @@ range_parse(
 	*n = 0;
 	if (value.s_ptr == NULL || !skip_unit(&value))
 		return RANGE_IGNORE;
-	while (next_member(&value, &member)) {
+	while (str_member(&value, &member)) {
 		/* Empty members are to be skipped (RFC 9110, 5.6.1.2). */
 		if (member.s_len == 0)
 			continue;

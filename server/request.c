@@ -11,6 +11,8 @@ struct parsing {
 	struct buf_list *ps_bufs;
 	size_t ps_size; /* of the head */
 	struct str ps_name;
+	bool ps_close; /* what Connection asks for */
+	bool ps_keep;
 	bool ps_complete;
 };
 
@@ -113,15 +115,30 @@ on_field(http_parser *parser, const char *at, size_t len)
 	return 0;
 }
 
+/* http-parser would miss some forms of a list, and take Proxy-Connection for this. */
+static void
+note_connection(struct parsing *ps, struct str list)
+{
+	struct str option;
+
+	while (str_member(&list, &option)) {
+		ps->ps_close |= str_caseeq(option, STR("close"));
+		ps->ps_keep |= str_caseeq(option, STR("keep-alive"));
+	}
+}
+
 static int
 on_value(http_parser *parser, const char *at, size_t len)
 {
 	struct parsing *ps = parser->data;
 	const struct field *f = find_field(ps->ps_name);
+	struct str value = str_trim((struct str){at, len});
 
-	if (f == NULL)
-		return 0;
-	return set_field(ps, f, str_trim((struct str){at, len}));
+	if (f != NULL)
+		return set_field(ps, f, value);
+	if (str_caseeq(ps->ps_name, STR("connection")))
+		note_connection(ps, value);
+	return 0;
 }
 
 static int
@@ -142,10 +159,9 @@ on_headers_complete(http_parser *parser)
 
 	ps->ps_complete = true;
 	parser->upgrade = 0;
-	/* Both may be said: "close" wins (RFC 9112, 9.3). */
-	rq->rq_keepalive = http_should_keep_alive(parser) != 0 &&
-			   (parser->flags & F_CONNECTION_CLOSE) == 0;
 	rq->rq_http10 = parser->http_minor == 0;
+	/* Both may be said: "close" wins (RFC 9112, 9.3). */
+	rq->rq_keepalive = !ps->ps_close && (!rq->rq_http10 || ps->ps_keep);
 	rq->rq_body =
 	    parser->content_length == UINT64_MAX ? 0 : parser->content_length;
 	return 1;
@@ -186,7 +202,8 @@ int
 request_parse(struct request *rq, struct str head, uint64_t max_body,
     struct buf_list *bufs)
 {
-	struct parsing ps = {rq, bufs, head.s_len, {NULL, 0}, false};
+	struct parsing ps = {
+	    .ps_rq = rq, .ps_bufs = bufs, .ps_size = head.s_len};
 	http_parser parser;
 
 	*rq = (struct request){.rq_line = first_line(head)};

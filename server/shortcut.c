@@ -85,17 +85,6 @@ shortcut_learn(struct conn *c, struct str head)
 /* ------------------------------------------------------------------ requests */
 
 static bool
-skip(struct str *s, struct str what)
-{
-	if (s->s_len < what.s_len ||
-	    memcmp(s->s_ptr, what.s_ptr, what.s_len) != 0)
-		return false;
-	s->s_ptr += what.s_len;
-	s->s_len -= what.s_len;
-	return true;
-}
-
-static bool
 take_target(struct str *s, struct str *target)
 {
 	size_t most = s->s_len < HOT_TARGET ? s->s_len : HOT_TARGET;
@@ -117,8 +106,8 @@ match(struct conn *c, struct str in, uint64_t now, struct match *m)
 	struct str target;
 
 	*m = (struct match){.m_begin = in.s_ptr, .m_fields = c->cn_fields};
-	if (!skip(&in, STR("GET ")) || !take_target(&in, &target) ||
-	    !skip(&in, STR(" HTTP/1.1\r\n")) ||
+	if (!str_skip(&in, STR("GET ")) || !take_target(&in, &target) ||
+	    !str_skip(&in, STR(" HTTP/1.1\r\n")) ||
 	    !fields_match(m->m_fields, in.s_ptr, in.s_len))
 		return false;
 	m->m_line = (size_t)(in.s_ptr - m->m_begin) - 2;

@@ -48,6 +48,42 @@ str_trim(struct str s)
 	return s;
 }
 
+/* Takes what off the front; false: it is not there. */
+static inline bool
+str_skip(struct str *s, struct str what)
+{
+	if (s->s_len < what.s_len ||
+	    memcmp(s->s_ptr, what.s_ptr, what.s_len) != 0)
+		return false;
+	s->s_ptr += what.s_len;
+	s->s_len -= what.s_len;
+	return true;
+}
+
+/*
+ * Takes the next member of a list (RFC 9110, 5.6.1), which may be empty; false when
+ * nothing is left.
+ */
+static inline bool
+str_member(struct str *list, struct str *member)
+{
+	const char *comma;
+
+	if (list->s_ptr == NULL)
+		return false;
+	*member = *list;
+	comma = memchr(list->s_ptr, ',', list->s_len);
+	if (comma == NULL) {
+		list->s_ptr = NULL;
+	} else {
+		member->s_len = (size_t)(comma - list->s_ptr);
+		list->s_ptr += member->s_len + 1;
+		list->s_len -= member->s_len + 1;
+	}
+	*member = str_trim(*member);
+	return true;
+}
+
 /* Eight bytes at a time; not against those who look for collisions. */
 static inline uint64_t
 str_hash(struct str s)
