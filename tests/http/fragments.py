@@ -1,0 +1,97 @@
+"""Sends streams of bytes in pieces, on many connections at once, and takes apart what comes back."""
+
+import re
+import resource
+import socket
+
+from harness import PATIENCE, Connection, request
+
+TOGETHER = 200  # connections; well below what a server or a client may open
+BYTEWISE = 200  # bytes of a stream's begin, and of its end, that are sent one by one
+
+BARRIER = request("/b", host="h")
+
+
+class Recorded(Connection):
+    """What was received, as a connection that has ended."""
+
+    def __init__(self, data):
+        self.may_be_chunked = False
+        self.buf = bytearray(data)
+
+    def fill(self, size=0):
+        return False
+
+
+def split(stream, cuts):
+    """The pieces between cuts; those outside of the stream do not count."""
+    places = [0] + sorted({cut for cut in cuts if 0 < cut < len(stream)}) + [len(stream)]
+    return [stream[a:b] for a, b in zip(places, places[1:])]
+
+
+def byte_by_byte(stream):
+    cuts = [*range(BYTEWISE), *range(len(stream) - BYTEWISE, len(stream))]
+    return split(stream, cuts)
+
+
+def at_random(rng, stream):
+    return split(stream, [rng.randrange(len(stream) + 1) for _ in range(rng.randrange(1, 6))])
+
+
+def send(sock, data):
+    """False: the server has reset the connection, which receive() is to find."""
+    try:
+        sock.sendall(data)
+    except (BrokenPipeError, ConnectionResetError):
+        return False
+    return True
+
+
+def send_in_rounds(server, sockets, streams):
+    """A round is a piece on each; it ends once the server has seen them.
+
+    The server has one worker, which has answered on one more connection: what
+    was there before is read by then.
+    """
+    with server.connect() as barrier:
+        for i in range(max(len(pieces) for pieces in streams)):
+            for sock, pieces in zip(sockets, streams):
+                if i < len(pieces):
+                    send(sock, pieces[i])
+            barrier.send(BARRIER)
+            barrier.response()
+
+
+def receive(sock):
+    """All until the server's end of the connection; a reset is an error."""
+    parts = []
+    while True:
+        data = sock.recv(1 << 18)
+        if not data:
+            return b"".join(parts)
+        parts.append(data)
+
+
+def exchange(server, streams):
+    """For each list of pieces what the server sends; every client closes its side at the end."""
+    results = []
+    for at in range(0, len(streams), TOGETHER):
+        some = streams[at:at + TOGETHER]
+        sockets = [socket.create_connection(server.address, PATIENCE) for _ in some]
+        try:
+            for sock in sockets:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            send_in_rounds(server, sockets, some)
+            for sock in sockets:
+                sock.shutdown(socket.SHUT_WR)
+            results += [receive(sock) for sock in sockets]
+        finally:
+            for sock in sockets:
+                sock.close()
+    return results
+
+
+def same(data):
+    """What must not differ between two answers to the same: all but the time and a boundary."""
+    data = re.sub(rb"\r\nDate: [^\r]*\r\n", b"\r\nDate: then\r\n", data)
+    return re.sub(rb"(boundary=|--)[0-9a-f]{16}", rb"\1then", data)
