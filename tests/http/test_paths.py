@@ -1,5 +1,7 @@
-"""From a request target to a file: nothing outside the root, nothing hidden,
-and every name that can be there."""
+"""From a request target to a file: every name that can be there, nothing hidden.
+
+What leads outside of the root is in test_path_corpus.py and test_path_races.py.
+"""
 
 import ctypes
 import os
@@ -109,52 +111,6 @@ def test_dot_segments_and_duplicate_slashes_are_removed(plain, tree, target):
     assert body_of(plain, target) == tree.files["/4097.bin"]
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        "/..",
-        "/../",
-        "/../4097.bin",
-        "/../outside/secret.txt",
-        "/../root/4097.bin",
-        "/list/../../outside/secret.txt",
-        "/list/../../../../../../etc/passwd",
-        "/%2e%2e/outside/secret.txt",
-        "/.%2e/outside/secret.txt",
-        "/%2e./outside/secret.txt",
-        "/%2E%2E%2Foutside%2Fsecret.txt",
-        "/..%2foutside%2fsecret.txt",
-        "/list/..%2f..%2foutside/secret.txt",
-        "/./../outside/secret.txt",
-        "//../outside/secret.txt",
-        "/list//../../outside/secret.txt",
-        "http://localhost/../outside/secret.txt",
-    ],
-)
-def test_path_that_climbs_above_the_root_is_400(plain, target):
-    assert plain.get(target).status == 400
-
-
-@pytest.mark.parametrize(
-    "target",
-    [
-        "/..%5coutside%5csecret.txt",
-        "/..\\outside\\secret.txt",
-        "/%c0%ae%c0%ae/outside/secret.txt",
-        "/%c0%ae%c0%ae%c0%afoutside%c0%afsecret.txt",
-        "/%e0%80%ae%e0%80%ae/outside/secret.txt",
-        "/..;/outside/secret.txt",
-        "/%252e%252e/outside/secret.txt",
-        "/.../outside/secret.txt",
-        "/proc/self/root/etc/passwd",
-    ],
-)
-def test_what_only_looks_like_climbing_is_not_found(plain, target):
-    response = plain.get(target)
-    assert response.status == 404
-    assert t.CANARY not in response.body
-
-
 def test_file_with_a_slash_after_it_is_404(plain):
     assert plain.get("/4097.bin/").status == 404
     assert plain.get("/4097.bin/x").status == 404
@@ -211,31 +167,6 @@ def test_redirect_of_every_odd_name_leads_to_that_directory(plain):
         assert again.status == 403, (name, location)
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        "//evil.com",
-        "///evil.com",
-        "/.//evil.com",
-        "/list/..//evil.com",
-        "/%2Fevil.com",
-        "/%2f%2fevil.com",
-        "//evil.com/sub",
-        "/\\evil.com",
-        "/%5cevil.com",
-        "//evil.com/%2e",
-        "//evil.com/%2e%2e/evil.com",
-        "http://localhost//evil.com",
-    ],
-)
-def test_redirect_never_leaves_the_server(plain, target):
-    response = plain.get(target)
-    if "Location" in response:
-        assert without_origin(response.get("Location")) in ("/evil.com/", "/evil.com/sub/")
-    else:
-        assert response.status in (403, 404)
-
-
 def test_redirect_with_a_hostile_host_stays_in_one_field(plain):
     response = plain.get("/with-index", host="evil.example")
     assert response.status == 301
@@ -260,14 +191,6 @@ def test_directory_without_index_is_403(plain):
 def test_index_that_is_a_directory_is_no_index(serve, site):
     (site / "index.html").mkdir()
     assert serve("--root", site).get("/").status in (403, 404)
-
-
-def test_index_that_is_a_symlink_outside_is_not_served(serve, site, tmp_path):
-    (tmp_path / "secret").write_bytes(t.CANARY)
-    (site / "index.html").symlink_to("../secret")
-    response = serve("--root", site).get("/")
-    assert response.status in (403, 404)
-    assert t.CANARY not in response.body
 
 
 # --------------------------------------------------------------- hidden files
@@ -316,30 +239,6 @@ def test_symlink_that_stays_inside_is_followed(server, tree, name):
 def test_symlink_to_a_directory_inside_is_followed(plain, tree):
     assert body_of(plain, "/links/dir-inside/page.txt") == b"a page\n"
     assert plain.get("/links/dir-inside").get("Location").endswith("/links/dir-inside/")
-
-
-@pytest.mark.parametrize(
-    "target",
-    [
-        "/links/outside-relative",
-        "/links/outside-absolute",
-        "/links/outside-dir/secret.txt",
-        "/links/outside-dir/",
-        "/links/outside-dir",
-        "/links/outside-and-back",
-        "/links/inside-absolute",
-        "/links/proc",
-        "/links/loop-a",
-        "/links/self",
-        "/links/self/x",
-        "/links/dangling",
-    ],
-)
-def test_symlink_that_leaves_the_root_is_refused(plain, target):
-    for _ in range(2):  # Nor the second time, from whatever is cached.
-        response = plain.get(target)
-        assert response.status in (403, 404)
-        assert t.CANARY not in response.body
 
 
 def test_root_that_is_a_symlink_itself_is_fine(serve, site, tmp_path):

@@ -3,12 +3,14 @@ shifted, repeated and padded bytes are all noticed."""
 
 import array
 import os
+import secrets
 import socket
 import stat
 import sys
 
 MTIME = 1577934245  # Thu, 02 Jan 2020 03:04:05 GMT
-CANARY = b"canary-outside-of-the-root"
+# Outside of the root, as a content and as a name.
+CANARY = b"canary-" + secrets.token_hex(16).encode()
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -144,6 +146,8 @@ class Tree:
     def build(self):
         os.mkdir(os.path.join(self.base, "outside"))
         write(os.path.join(self.base, "outside", "secret.txt"), CANARY)
+        write(os.path.join(self.base, "outside", "index.html"), CANARY)
+        write(os.path.join(self.base, "outside", CANARY.decode()), CANARY)
         for size in SIZES:
             self.add("%d.bin" % size, content(size, size))
         huge(self.path("huge.bin"))
@@ -194,6 +198,19 @@ class Tree:
             "outside-and-back": "../../root/4097.bin",
             "inside-absolute": self.path("4097.bin"),
             "proc": "/proc/self/root" + self.base + "/outside/secret.txt",
+            "proc-root": "/proc/self/root",
+            "proc-cwd": "/proc/self/cwd",
+            "proc-fd": "/proc/self/fd/0",
+            "slash": "/",
+            "parents": "../..",
+            "root-itself": "../../root",
+            "many-parents": "../" * 40 + "etc/passwd",
+            "over-dir-inside": "dir-inside/../../outside/secret.txt",
+            "over-outside-dir": "outside-dir/secret.txt",
+            "over-link": "outside-relative",
+            "over-file": "4097.bin/../../../outside/secret.txt",
+            "with-dots": "./../links/.././../outside/./secret.txt",
+            "long": "n" * 300,
             "loop-a": "loop-b",
             "loop-b": "loop-a",
             "self": "self",
@@ -201,6 +218,15 @@ class Tree:
         }.items():
             os.symlink(to, self.path("links/" + name))
         self.add("links/4097.bin", content(99, 4097))
+        self.build_chain(41)
+        os.mkdir(self.path("links/index-outside"))
+        os.symlink("../../../outside/index.html", self.path("links/index-outside/index.html"))
+
+    def build_chain(self, length):
+        """links/chain-1 leads to links/4097.bin over length links."""
+        for i in range(1, length):
+            os.symlink("chain-%d" % (i + 1), self.path("links/chain-%d" % i))
+        os.symlink("4097.bin", self.path("links/chain-%d" % length))
 
     def build_special(self):
         os.mkdir(self.path("special"))
