@@ -1,7 +1,6 @@
 """The access log: one line for every request, which no client can forge."""
 
 import calendar
-import json
 import os
 import random
 import re
@@ -14,33 +13,7 @@ import pytest
 import harness
 import tree as t
 from harness import request, wait_until
-
-LINE = re.compile(
-    r"(?P<peer>127\.0\.0\.1) - - "
-    r"\[(?P<time>\d\d/[A-Z][a-z][a-z]/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "
-    r'"(?P<line>(?:[ !#-\[\]-~]|\\x[0-9A-F]{2})*)" '
-    r"(?P<status>\d{3}) (?P<body>\d+) "
-    r'"(?P<referer>(?:[ !#-\[\]-~]|\\x[0-9A-F]{2})*)" '
-    r'"(?P<agent>(?:[ !#-\[\]-~]|\\x[0-9A-F]{2})*)" '
-    r"(?P<bytes>\d+) (?P<duration>\d+) (?P<wait>\d+)\n"
-)
-
-
-class Log:
-    def __init__(self, path):
-        self.path = path
-
-    def text(self):
-        return self.path.read_text("latin-1") if self.path.exists() else ""
-
-    def lines(self, count):
-        """Waits for count lines; all of the log must match the format."""
-        wait_until(lambda: self.text().count("\n") >= count, "%d log lines" % count)
-        lines = self.text().splitlines(keepends=True)
-        matches = [LINE.fullmatch(line) for line in lines]
-        assert all(matches), lines
-        assert len(matches) == count, lines
-        return matches
+from logs import LINE, JsonLog, Log, sent_bytes
 
 
 @pytest.fixture
@@ -227,30 +200,6 @@ def test_new_log_is_private(serve, tree, log):
 
 
 # ---------------------------------------------------------------------- JSON
-
-FIELDS = ["time", "remote", "method", "target", "protocol", "status", "bytes", "body_bytes",
-          "referer", "user_agent", "host", "duration_us", "disk_wait_us"]
-
-
-def sent_bytes(value):
-    """What was sent, from what a JSON parser makes of a field."""
-    parts = re.split(r"\\x([0-9A-F]{2})", value)
-    assert not any("\\" in part for part in parts[::2])
-    parts[::2] = [part.encode() for part in parts[::2]]
-    parts[1::2] = [bytes.fromhex(part) for part in parts[1::2]]
-    return b"".join(parts)
-
-
-class JsonLog(Log):
-    def objects(self, count):
-        wait_until(lambda: self.text().count("\n") >= count, "%d log lines" % count)
-        raw = self.path.read_bytes()
-        assert raw.isascii() and raw.count(b"\n") == count and raw.endswith(b"\n")
-        assert not re.search(rb"[\0-\x09\x0b-\x1f\x7f]", raw)
-        result = [json.loads(line) for line in raw.splitlines()]
-        assert all(list(x) == FIELDS for x in result)
-        return result
-
 
 @pytest.fixture
 def json_log(tmp_path):
