@@ -12,11 +12,23 @@ from collections import namedtuple
 
 LETTERS = b"abcdefghijklmnopqrstuvwxyz"
 GOOD = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
+PENDING = b"GET /b HTTP/1.1\r\nHost: h\r\n\r\n"
 MAX_HEAD, MAX_TARGET, MAX_FIELDS, MAX_BODY = 16384, 8192, 100, 65536
 
 # statuses: a set for each answer.  ending: what becomes of the connection.
 Verdict = namedtuple("Verdict", "statuses ending")
-Case = namedtuple("Case", "name raw verdict source")
+
+
+class Case(namedtuple("Case", "name raw verdict source")):
+    @property
+    def stream(self):
+        """The request, and one behind it."""
+        return self.raw if self.verdict.ending == INCOMPLETE else self.raw + PENDING
+
+    @property
+    def head(self):
+        return self.raw.lstrip(b"\r\n").startswith(b"HEAD ")
+
 
 OPEN = "open"  # the next request is answered
 CLOSED = "closed"  # said so, and it is not

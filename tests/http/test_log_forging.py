@@ -6,17 +6,14 @@ The corpus of raw requests, and fields at random from what has broken other logs
 import os
 import random
 import re
-import socket
 
 import pytest
 
-from fragments import Recorded
-from harness import PATIENCE, request
+from fragments import Recorded, ask
 from logs import JsonLog, Log, sent_bytes
-from request_corpus import CASES, INCOMPLETE
+from request_corpus import CASES
 
 CUT = 2048  # bytes of a field that are logged
-PENDING = request("/b", host="h")
 SEED = int(os.environ.get("PAGEWISE_SEED") or random.randrange(1 << 32))
 
 
@@ -71,19 +68,6 @@ def logged(serve, log, site):
     return serve("--root", site, "--access-log", log.path, "--log-format", log.name, "--workers", "1")
 
 
-def ask(server, raw):
-    """All that the server says; the client closes its side at the end of raw."""
-    with socket.create_connection(server.address, PATIENCE) as sock:
-        sock.sendall(raw)
-        sock.shutdown(socket.SHUT_WR)
-        parts = []
-        while True:
-            data = sock.recv(1 << 18)
-            if not data:
-                return b"".join(parts)
-            parts.append(data)
-
-
 def first_line(raw):
     return re.split(rb"[\r\n]", raw.lstrip(b"\r\n"), maxsplit=1)[0]
 
@@ -100,9 +84,8 @@ def statuses(data, head_only):
 def test_every_request_of_the_corpus_is_one_line(logged, log):
     expected = []
     for case in CASES:
-        raw = case.raw if case.verdict.ending == INCOMPLETE else case.raw + PENDING
-        line = first_line(raw)
-        for status in statuses(ask(logged, raw), line.startswith(b"HEAD ")):
+        line = first_line(case.stream)
+        for status in statuses(ask(logged, case.stream), case.head):
             expected.append((line, status, case.name))
             line = None  # of the others only the number and the status
     for entry, (line, status, name) in zip(log.entries(len(expected)), expected):

@@ -4,6 +4,7 @@ Another process exchanges links, files and directories as fast as it can.  Whate
 the server makes of it (the file inside, 403, 404, 503), the secret is in no answer.
 """
 
+import os
 import threading
 import time
 from collections import Counter
@@ -19,7 +20,7 @@ CLIENTS = 2
 ALLOWED = {200, 206, 301, 304, 403, 404, 503}
 # More names than files are kept open: so each request is a lookup.
 NAMES = 400
-LINKS = {"f": "f", "sub": "sub", "dir": "dir", "deep": "moved/deep"}
+LINKS = {"f": "f", "sub": "sub", "dir": "dir", "deep": "moved/deep", "g": "g"}
 INSIDE = b"what is inside\n"
 
 
@@ -28,6 +29,7 @@ def places(site, tmp_path):
     """Pairs to exchange.
 
     f, sub, dir/index.html: what is inside, and a link that leads outside.
+    g: a file and a FIFO, which is never opened: nobody would ever write to it.
     moved/deep: goes to another place outside and comes back; from there its links
     with ".." lead to the secret.
     """
@@ -36,7 +38,8 @@ def places(site, tmp_path):
         path.mkdir(parents=True)
     for path in [outside / "secret.txt", outside / t.CANARY.decode(), outside / "index.html"]:
         path.write_bytes(t.CANARY)
-    for path in [site / "f", site / "secret.txt", site / "sub" / "secret.txt", site / "dir" / "index.html",
+    os.mkfifo(site / "g-fifo")
+    for path in [site / "f", site / "g", site / "secret.txt", site / "sub" / "secret.txt", site / "dir" / "index.html",
                  site / "moved" / "deep" / "page"]:
         path.write_bytes(INSIDE)
     (site / "f-link").symlink_to("../outside/secret.txt")
@@ -47,15 +50,16 @@ def places(site, tmp_path):
     for i in range(NAMES):
         for name, to in LINKS.items():
             (site / ("%s%d" % (name, i))).symlink_to(to)
-    return [(site / "f", site / "f-link"), (site / "sub", site / "sub-link"),
+    return [(site / "f", site / "f-link"), (site / "g", site / "g-fifo"), (site / "sub", site / "sub-link"),
             (site / "dir" / "index.html", site / "dir" / "link"),
             (site / "moved" / "deep", outside / "far" / "other")]
 
 
-TARGETS = ["/f", "/f-link", "/sub/secret.txt", "/sub-link/secret.txt", "/sub/", "/sub-link/", "/sub", "/dir/", "/dir/link",
-           "/moved/deep/up", "/moved/deep/up-dir/secret.txt", "/moved/deep/up-dir/", "/moved/deep/page", "/moved/deep/"]
+TARGETS = ["/f", "/f-link", "/g", "/g-fifo", "/sub/secret.txt", "/sub-link/secret.txt", "/sub/", "/sub-link/", "/sub",
+           "/dir/", "/dir/link", "/moved/deep/up", "/moved/deep/up-dir/secret.txt", "/moved/deep/up-dir/",
+           "/moved/deep/page", "/moved/deep/"]
 TARGETS += ["/" + name % i for i in range(NAMES) for name in
-            ("f%d", "sub%d/secret.txt", "dir%d/", "deep%d/up", "deep%d/up-dir/secret.txt", "deep%d/page")]
+            ("f%d", "g%d", "sub%d/secret.txt", "dir%d/", "deep%d/up", "deep%d/up-dir/secret.txt", "deep%d/page")]
 
 
 class Client(threading.Thread):

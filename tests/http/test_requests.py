@@ -7,14 +7,14 @@ import random
 import pytest
 
 import request_corpus as corpus
-from fragments import Recorded, at_random, byte_by_byte, exchange, same, split
-from harness import request
-from request_corpus import CASES, CLOSED, EITHER, GOOD, INCOMPLETE, LETTERS, OPEN
+from fragments import Recorded, at_random, byte_by_byte, exchange, split
+from hot import Hot, normalised
+from request_corpus import CASES, CLOSED, EITHER, GOOD, LETTERS, OPEN
 
 MTIME = 1577934245
 AFTER = b"what is pending\n"  # the answer to PENDING
-PENDING = request("/b", host="h")
 SEED = int(os.environ.get("PAGEWISE_SEED") or random.randrange(1 << 32))
+RANDOM = 8  # ways to cut a stream
 CUT = 400  # a longer stream is not cut at each byte in its middle
 
 
@@ -30,37 +30,33 @@ def corpus_site(base):
     return root
 
 
+def start(serve, root, send_path):
+    return serve("--root", root, "--send-path", send_path, "--workers", "1", "--admin", "127.0.0.1:0")
+
+
 @pytest.fixture(params=["hot", "pool"])
 def site_server(request, serve, corpus_site):
-    return serve("--root", corpus_site, "--send-path", request.param, "--workers", "1")
-
-
-def stream_of(case):
-    """The request, and one behind it."""
-    return case.raw if case.verdict.ending == INCOMPLETE else case.raw + PENDING
-
-
-def is_head(case):
-    return case.raw.lstrip(b"\r\n").startswith(b"HEAD ")
+    server = start(serve, corpus_site, request.param)
+    if request.param == "hot":
+        with Hot(server).connect("/a", "/b", host="h"):
+            pass
+    return server
 
 
 def check_one(case, allowed, response):
     assert response.status in allowed, (case, response)
-    if response.status == 200 and not is_head(case):
+    if response.status == 200 and not case.head:
         assert response.body in (LETTERS, b"<title>h</title>\n"), case
     if response.status in (400, 413, 414, 431, 501, 505):
         assert response.closes, case
 
 
-def check(case, data, before=()):
-    """The answers to what is before the case, to the case, and to PENDING if there must be one."""
+def check(case, data):
+    """The answers to the case, and to PENDING if there must be one."""
     c = Recorded(data)
-    for body in before:
-        response = c.response()
-        assert (response.status, response.body) == (200, body), (case, response)
     response = None
     for allowed in case.verdict.statuses:
-        response = c.response("HEAD" if is_head(case) else "GET")
+        response = c.response("HEAD" if case.head else "GET")
         check_one(case, allowed, response)
     ending = case.verdict.ending
     if ending == EITHER:
@@ -79,7 +75,7 @@ def test_corpus_has_two_hundred_cases_and_no_name_twice():
 
 
 def alone(server):
-    return exchange(server, [[stream_of(case)] for case in CASES])
+    return exchange(server, [[case.stream] for case in CASES])
 
 
 def test_every_request_is_answered_as_it_should_be(site_server):
@@ -93,40 +89,39 @@ def test_every_request_is_answered_as_it_should_be(site_server):
 
 
 @pytest.fixture
-def reference(site_server):
-    """What each case is answered in one piece; the tests above say whether that is right."""
-    return [same(data) for data in alone(site_server)]
+def reference(serve, corpus_site):
+    """What each case gets in one piece, by another path; the test above says whether that is right."""
+    return [normalised(data) for data in alone(start(serve, corpus_site, "copy"))]
 
 
 def compare(server, streams, expected):
     """streams: (index of its case, pieces) pairs; expected: by that index."""
     for (index, pieces), data in zip(streams, exchange(server, [pieces for _, pieces in streams])):
-        assert same(data) == expected[index], (CASES[index].name, pieces, SEED)
+        assert normalised(data) == expected[index], (CASES[index].name, pieces, SEED)
     server.healthy()
 
 
 def test_answer_is_the_same_byte_by_byte(site_server, reference):
-    streams = [(i, byte_by_byte(stream_of(case))) for i, case in enumerate(CASES)]
+    streams = [(i, byte_by_byte(case.stream)) for i, case in enumerate(CASES)]
     compare(site_server, streams, reference)
 
 
 def test_answer_is_the_same_cut_at_random(site_server, reference):
     rng = random.Random(SEED)
-    streams = [(i, at_random(rng, stream_of(case))) for i, case in enumerate(CASES) for _ in range(8)]
+    streams = [(i, at_random(rng, case.stream)) for i, case in enumerate(CASES) for _ in range(RANDOM)]
     compare(site_server, streams, reference)
 
 
-def places(stream):
+def places(raw):
     """Where to cut: everywhere, or near the ends and the limits of a long one."""
-    if len(stream) <= CUT:
-        return range(1, len(stream))
-    near = {0, len(stream), corpus.MAX_HEAD, corpus.MAX_TARGET + len(b"GET "), len(GOOD) + corpus.MAX_BODY}
-    return sorted({at + i for at in near for i in range(-20, 21) if 0 < at + i < len(stream)})
+    if len(raw) <= CUT:
+        return range(1, len(raw) + 1)
+    near = {0, len(raw), corpus.MAX_HEAD, corpus.MAX_TARGET + len(b"GET "), len(GOOD) + corpus.MAX_BODY}
+    return sorted({at + i for at in near for i in range(-20, 21) if 0 < at + i <= len(raw)})
 
 
 def test_answer_is_the_same_cut_anywhere(site_server, reference):
-    streams = [(i, split(stream_of(case), [at]))
-               for i, case in enumerate(CASES) for at in places(stream_of(case))]
+    streams = [(i, split(case.stream, [at])) for i, case in enumerate(CASES) for at in places(case.raw)]
     compare(site_server, streams, reference)
 
 
@@ -134,9 +129,9 @@ def test_answer_is_the_same_cut_anywhere(site_server, reference):
 def test_answer_is_the_same_behind_good_requests(site_server, reference, count):
     """Those are answered, and the case as if it were alone."""
     rng = random.Random(SEED)
-    good = same(exchange(site_server, [[GOOD]])[0])
+    good = normalised(exchange(site_server, [[GOOD]])[0])
     expected = [good * count + data for data in reference]
-    raws = [GOOD * count + stream_of(case) for case in CASES]
+    raws = [GOOD * count + case.stream for case in CASES]
     streams = [(i, way(raw)) for i, raw in enumerate(raws)
                for way in (lambda s: [s], byte_by_byte, lambda s: at_random(rng, s))]
     compare(site_server, streams, expected)
