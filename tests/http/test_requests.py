@@ -1,5 +1,8 @@
 """The corpus of raw requests: each is answered as RFC 9112 wants it, alone and behind another,
-and the answer does not depend on where the network cuts it."""
+and the answer does not depend on where the network cuts it.
+
+PAGEWISE_SEED=N repeats what was chosen at random; a failure names its N.
+"""
 
 import os
 import random
