@@ -394,12 +394,33 @@ nothing_is_left_of_the_request_before(void **state)
 	assert_false(rq.rq_keepalive);
 }
 
+/* The parser's own limit is 80 KiB; max_head_size may be 1 MiB. */
+static void
+a_large_head_that_was_checked_is_parsed(void **state)
+{
+	enum { LARGE = 1 << 20 };
+	static const char begin[] = "GET /" HTTP11 "Range: bytes=0-\r\nX: ";
+	char *text = malloc(LARGE + 1);
+	struct parsed pd;
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, 'x', LARGE);
+	memcpy(text, begin, sizeof(begin) - 1);
+	memcpy(text + LARGE - 4, "\r\n\r\n", 5);
+	assert_int_equal(parse(&pd, text), 0);
+	assert_memory_equal(pd.pd_rq.rq_range.s_ptr, "bytes=0-", 8);
+	parsed_free(&pd);
+	free(text);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(
 		method_persistence_and_body_are_taken_from_the_head),
+	    cmocka_unit_test(a_large_head_that_was_checked_is_parsed),
 	    cmocka_unit_test(every_field_has_its_slice_and_an_absent_one_none),
 	    cmocka_unit_test(names_are_compared_without_case),
 	    cmocka_unit_test(spaces_around_a_value_are_trimmed),
