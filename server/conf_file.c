@@ -47,13 +47,17 @@ unknown_key(const cfg_t *cfg, const char *key)
 {
 	const char *place = conf_key_place(key, cfg->name);
 
-	fprintf(stderr, "pagewise: %s:%d: %s: %s\n", cfg->filename, cfg->line,
-	    key, place != NULL ? place : "unknown key");
+	conf_say(cfg->filename, cfg->line, "%s: %s", key,
+	    place != NULL ? place : "unknown key");
 }
+
+/* libConfuse says nothing of an empty key, as of a variable that is not set. */
+static bool told;
 
 static void
 file_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
+	told = true;
 	if (strcmp(fmt, "no such option '%s'") == 0) {
 		unknown_key(cfg, va_arg(ap, const char *));
 		return;
@@ -62,17 +66,14 @@ file_error(cfg_t *cfg, const char *fmt, va_list ap)
 		if (strcmp(phrases[i].ph_theirs, fmt) == 0)
 			fmt = phrases[i].ph_ours;
 	}
-	fprintf(stderr, "pagewise: %s:%d: ", cfg->filename, cfg->line);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	conf_vsay(cfg->filename, cfg->line, fmt, ap);
 }
 
 static int
 complain(const struct conf_file *file, int line, const char *key,
     const struct conf_why *why)
 {
-	fprintf(stderr, "pagewise: %s:%d: %s: %s\n", file->cf_path, line, key,
-	    why->why_text);
+	conf_say(file->cf_path, line, "%s: %s", key, why->why_text);
 	return -EINVAL;
 }
 
@@ -134,6 +135,22 @@ opened_at(const cfg_t *section)
 	return value != NULL ? value->val_line : section->line;
 }
 
+/* As far as libConfuse has come: a section that has an error keeps the line. */
+static int
+last_line(cfg_t *cfg)
+{
+	int line = cfg->line, inner;
+	unsigned n;
+
+	for (cfg_opt_t *opt = cfg->opts; opt->name != NULL; opt++) {
+		n = opt->type == CFGT_SEC ? cfg_opt_size(opt) : 0;
+		inner = n > 0 ? last_line(cfg_opt_getnsec(opt, n - 1)) : 0;
+		if (inner > line)
+			line = inner;
+	}
+	return line;
+}
+
 static int
 file_parse(struct conf_file *file, char *text)
 {
@@ -150,8 +167,12 @@ file_parse(struct conf_file *file, char *text)
 	fp = fmemopen(text, strlen(text), "r");
 	if (fp == NULL)
 		return -errno;
+	told = false;
 	error = cfg_parse_fp(file->cf_cfg, fp) == CFG_SUCCESS ? 0 : -EINVAL;
 	fclose(fp);
+	if (error != 0 && !told)
+		conf_say(file->cf_path, last_line(file->cf_cfg), "%s",
+		    "\"\": unknown key");
 	return error;
 }
 
@@ -163,8 +184,7 @@ file_strip(const struct conf_file *file, char *text)
 
 	error = conf_text_strip(text, &line, &what);
 	if (error != 0)
-		fprintf(stderr, "pagewise: %s:%d: %s: has no end\n",
-		    file->cf_path, line, what);
+		conf_say(file->cf_path, line, "%s: has no end", what);
 	return error;
 }
 

@@ -14,6 +14,8 @@
 #ifndef SERVER_CONF_PRIV_H
 #define SERVER_CONF_PRIV_H
 
+#include <stdarg.h>
+
 #include "conf.h"
 
 /* The cause of a failure, for the end of a message. */
@@ -111,6 +113,15 @@ void conf_site_free(struct site *);
  * These write their own messages.
  */
 struct conf_file;
+
+/*
+ * A message about a line of a file: "pagewise: PATH:LINE: " and the text, in which a
+ * control character, as a key or a value may have it, is shown as '?'.
+ */
+void conf_say(const char *path, int line, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void conf_vsay(const char *path, int line, const char *fmt, va_list)
+    __attribute__((format(printf, 3, 0)));
 
 /*
  * Reads the file and adds a newline; the caller frees text.  0 or -errno;

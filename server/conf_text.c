@@ -2,7 +2,9 @@
  * conf_text: the configuration file as text, made fit for libConfuse's lexer
  * (3.3), whose idea of words and strings this follows.
  */
+#include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,29 @@
 
 #define TEXT_MAX   ((size_t)16 << 20)
 #define TEXT_CHUNK ((size_t)64 << 10)
+
+void
+conf_vsay(const char *path, int line, const char *fmt, va_list ap)
+{
+	char text[1024];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	for (char *p = text; *p != '\0'; p++) {
+		if (iscntrl((unsigned char)*p))
+			*p = '?';
+	}
+	fprintf(stderr, "pagewise: %s:%d: %s\n", path, line, text);
+}
+
+void
+conf_say(const char *path, int line, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	conf_vsay(path, line, fmt, ap);
+	va_end(ap);
+}
 
 static int
 read_all(FILE *fp, char **text)
@@ -166,7 +191,7 @@ conf_text_empty(char *text, const char *key)
 		if (*p == '\n')
 			line++;
 		end = skip_token(p, &line, &what);
-		if (strchr(" \t\r\n+", *p) != NULL)
+		if (strchr(" \t\r\n+*", *p) != NULL)
 			continue;
 		if (*p == '}' && last == OPEN)
 			found = opened;

@@ -70,6 +70,16 @@ an_error_names_file_line_key_and_cause(void **state)
 	(void)state;
 	expect_file_error(
 	    "# one\n\n// two\nnonsense = 1\n", ":4: nonsense: unknown key");
+	expect_file_error("\n\"\" = 1\n", ":2: \"\": unknown key");
+	expect_file_error("\n${UNSET} = 1\n", ":2: \"\": unknown key");
+	expect_file_error("site a {\n}\n\n'' {}\n", ":4: \"\": unknown key");
+	expect_file_error(
+	    "site a {\nlocation / {\n'' = 1\n}\n}\n", ":3: \"\": unknown key");
+	/* It is one line, and nothing for a terminal. */
+	expect_file_error(
+	    "\n'a\nb\033[31m' = 1\n", ":3: a?b?[31m: unknown key");
+	expect_file_error("workers = 'a\rb'\n",
+	    ":1: workers: a?b is not a number (1 to 1024, or auto)");
 	expect_file_error("\nworkers 2\n", ":2: workers: '=' is missing");
 	expect_file_error("\nworkers = {2}\n", ":2: {: not expected here");
 	expect_file_error("\nsite { }\n", ":2: site: its name is missing");
@@ -125,6 +135,7 @@ an_empty_list_of_addresses_is_an_error_on_its_line(void **state)
 	    "{\"127.0.0.1:8080\"}";
 	static const char *const texts[] = {
 	    "\nlisten = {}\n" SITE,
+	    "\nlisten = * {*}\n" SITE,
 	    "\nlisten={ \n\n }\n" SITE,
 	    "\n\"listen\" = {}\n" SITE,
 	    "\n'listen'\t= { # none\n}\n" SITE,
