@@ -5,6 +5,7 @@
 ##   all          build/pagewise, build/libpagewise.a, build/libpagewise.so
 ##   run          install what is missing, build, serve DIR on LISTEN:PORT
 ##   test         install what is missing, run every test, count them
+##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
 ##   lint         clang-format, clang-tidy, cppcheck, mandoc; quiet when clean
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
 ##   bench        every scenario of the laboratory, shortened (root, Linux)
@@ -21,6 +22,7 @@
 ##   CC CFLAGS LDFLAGS PREFIX=/usr/local DESTDIR= WERROR=1 V=1
 ##   run:  DIR=conf/welcome PORT=8080 LISTEN=127.0.0.1 ARGS="more options"
 ##   test: PYTEST_ARGS="-k range"
+##   fuzz: TARGET="head range" FUZZ_SECONDS=60 ARGS="-max_len=100" FUZZ_CC=clang
 ##   bench, bench-full, bench-storm, bench-hot: ARGS="--path nodiskio --peer nginx"
 
 ifeq "the lines below stop every make but GNU make" ""
@@ -59,17 +61,21 @@ SERVER_C := $(filter-out server/main.c,$(wildcard server/*.c)) \
     build/mime_table.c build/admin_page.c
 UNIT_C := $(wildcard tests/unit/test_*.c)
 UNIT := $(UNIT_C:tests/unit/%.c=build/asan/unit/%)
-FLAVOURS = obj asan tsan
+FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ_C := $(filter-out tests/fuzz/fuzz_main.c,$(FUZZ_C))
+FUZZ := $(FUZZ_C:tests/fuzz/%.c=build/asan/fuzz/%)
+FLAVOURS = obj asan tsan fuzz
 SANITIZE_asan = -fsanitize=address,undefined -fno-sanitize-recover=all \
     -fno-omit-frame-pointer
 SANITIZE_tsan = -fsanitize=thread -fno-omit-frame-pointer
+SANITIZE_fuzz = $(SANITIZE_asan) -fsanitize=fuzzer-no-link
 
 all: build/pagewise build/libpagewise.a build/libpagewise.so
 asan: build/asan/pagewise
 tsan: build/tsan/pagewise
-unit: $(UNIT)
+unit: $(UNIT) $(FUZZ)
 
-# One tree per flavour: build/obj, build/asan, build/tsan.
+# One tree per flavour: build/obj, build/asan, build/tsan, build/fuzz.
 define flavour
 build/$(1)/%.o: %.c
 	@mkdir -p $$(@D)
@@ -116,6 +122,21 @@ build/asan/unit/%: tests/unit/%.c build/asan/server.a build/asan/libpagewise.a
 	$(call say,CC)$(COMPILE) $(SANITIZE_asan) $(LDFLAGS) -o $@ \
 	    $(filter %.c %.a,$^) $(LIBS) $(call pkg,--libs,cmocka)
 
+# A harness over the inputs that are there, and with a fuzzer that makes more.
+build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz_main.c build/asan/server.a \
+    build/asan/libpagewise.a
+	@mkdir -p $(@D)
+	$(call say,CC)$(COMPILE) $(SANITIZE_asan) $(LDFLAGS) -o $@ \
+	    $(filter %.c %.a,$^) $(LIBS)
+
+FUZZ_CC = clang
+build/fuzz/%: override CC = $(FUZZ_CC)
+build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/server.a \
+    build/fuzz/libpagewise.a
+	@mkdir -p $(@D)
+	$(call say,CC)$(COMPILE) $(SANITIZE_asan) -fsanitize=fuzzer $(LDFLAGS) \
+	    -o $@ $(filter %.c %.a,$^) $(LIBS)
+
 build/tests/slowfs: tests/fault/slowfs.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) $(call pkg,--cflags,fuse3) $(LDFLAGS) -o $@ $< \
@@ -142,7 +163,15 @@ test:
 	PAGEWISE=$(CURDIR)/build/asan/pagewise \
 	    PAGEWISE_RELEASE=$(CURDIR)/build/pagewise \
 	    SLOWFS=$(CURDIR)/build/tests/slowfs \
-	    $$python tests/run $(UNIT) -- $(PYTEST_ARGS)
+	    $$python tests/run $(UNIT) $(FUZZ) -- $(PYTEST_ARGS)
+
+# Findings are in build/fuzz/found, what was learnt in build/fuzz/corpus.
+TARGET = $(FUZZ_C:tests/fuzz/fuzz_%.c=%)
+FUZZ_SECONDS = 60
+fuzz:
+	@sh conf/install-deps.sh build fuzz
+	@+$(SUBMAKE) $(TARGET:%=build/fuzz/fuzz_%)
+	@tests/fuzz/run --seconds $(FUZZ_SECONDS) $(TARGET) -- $(ARGS)
 
 # Without root it measures what it can, and says what it left out.
 SCENARIOS_bench = all --quick
@@ -269,7 +298,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all asan tsan unit deps run test bench bench-full bench-storm bench-hot \
+.PHONY: all asan tsan unit deps run test fuzz bench bench-full bench-storm bench-hot \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc install uninstall clean help
 .DELETE_ON_ERROR:

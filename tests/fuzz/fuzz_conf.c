@@ -1,0 +1,154 @@
+/*
+ * server/conf.h on any text: what is refused is said, with file and line; what is
+ * accepted is whole.
+ * Input: the file.
+ */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "server/conf.h"
+
+static char path[32];
+
+/* In memory: a file on a disk would cost more than all the rest. */
+static void
+write_file(struct str text)
+{
+	static int fd = -1;
+
+	if (fd == -1) {
+		fd = memfd_create("conf", MFD_CLOEXEC);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		/* So that nothing comes from outside. */
+		clearenv();
+	}
+	CHECK(fd != -1 && ftruncate(fd, 0) == 0);
+	CHECK(pwrite(fd, text.s_ptr, text.s_len, 0) == (ssize_t)text.s_len);
+}
+
+/* What is printed meanwhile is a message; the caller frees it. */
+static enum conf_action
+load(struct conf **conf, char **message)
+{
+	char name[] = "pagewise", option[] = "-c";
+	char *argv[] = {name, option, path, NULL};
+	enum conf_action action;
+	FILE *before = stderr;
+	size_t len;
+
+	stderr = open_memstream(message, &len);
+	CHECK(stderr != NULL);
+	action = conf_load(3, argv, conf);
+	fclose(stderr);
+	stderr = before;
+	return action;
+}
+
+/* "pagewise: FILE:LINE: KEY: cause", or one of those that are about the whole. */
+static void
+check_message(const char *message, struct str in)
+{
+	/* One more: a newline is added. */
+	size_t len = strlen(path), lines = 2, i;
+	const char *p = message;
+	unsigned long line;
+	char *end;
+
+	for (i = 0; i < in.s_len; i++)
+		lines += in.s_ptr[i] == '\n';
+	CHECK(strncmp(p, "pagewise: ", 10) == 0);
+	p += 10;
+	for (i = 0; p[i] >= 0x20 || p[i] < 0; i++)
+		CHECK(p[i] != 0x7f);
+	CHECK(i > 0 && strcmp(p + i, "\n") == 0);
+	if (strncmp(p, "admin: ", 7) == 0)
+		return;
+	CHECK(strncmp(p, path, len) == 0 && p[len] == ':');
+	p += len + 1;
+	if (strncmp(p, " is not text\n", 13) == 0) {
+		CHECK(memchr(in.s_ptr, '\0', in.s_len) != NULL);
+		return;
+	}
+	if (strncmp(p, " it has no site: ", 17) == 0)
+		return;
+	line = strtoul(p, &end, 10);
+	CHECK(end > p && line >= 1 && line <= lines);
+	CHECK(strncmp(end, ": ", 2) == 0 && end[2] != '\n');
+}
+
+static void
+check_settings(const struct settings *set)
+{
+	CHECK(set->set_send_path != NULL);
+	CHECK(set->set_readahead == PW_READAHEAD_AUTO ||
+	      set->set_readahead <= 64 << 20);
+}
+
+static void
+check_site(const struct conf *conf, const struct site *site)
+{
+	const struct location *loc = site->site_locations;
+	size_t i;
+
+	CHECK(site->site_root != NULL && site->site_name[0] != '\0');
+	check_settings(&site->site_set);
+	for (i = 0; i < site->site_nlocations; i++) {
+		CHECK(loc[i].loc_prefix[0] == '/');
+		CHECK(i == 0 ||
+		      loc[i].loc_prefix_len <= loc[i - 1].loc_prefix_len);
+		check_settings(&loc[i].loc_set);
+	}
+	for (i = 0; site->site_names != NULL && site->site_names[i] != NULL;
+	     i++)
+		CHECK(conf_site(conf, site->site_names[i],
+			  strlen(site->site_names[i])) == site);
+}
+
+static void
+check_conf(const struct conf *conf)
+{
+	size_t i;
+
+	CHECK(conf->conf_nlisten > 0 && conf->conf_nsites > 0);
+	CHECK(conf->conf_workers >= 1 && conf->conf_workers <= 1024);
+	CHECK(conf->conf_threads >= 1 && conf->conf_threads <= 256);
+	CHECK(conf->conf_max_head >= 1024 && conf->conf_max_head <= 1 << 20);
+	CHECK(conf->conf_max_target >= 64 && conf->conf_max_target <= 1 << 20);
+	CHECK(conf->conf_max_ranges >= 1 && conf->conf_max_ranges <= 1024);
+	CHECK(conf->conf_disk_timeout >= 1 && conf->conf_mime != NULL);
+	for (i = 0; i < conf->conf_nsites; i++)
+		check_site(conf, &conf->conf_sites[i]);
+}
+
+/* Would be opened, and may be anything. */
+static bool
+names_files(struct str in)
+{
+	return memmem(in.s_ptr, in.s_len, "mime_types", 10) != NULL;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct str in = fuzz_input(data, size);
+	struct conf *conf;
+	enum conf_action action;
+	char *message;
+
+	if (names_files(in) || size > 16384)
+		return 0;
+	write_file(in);
+	action = load(&conf, &message);
+	CHECK(action == CONF_RUN || action == CONF_EXIT_ERROR);
+	if (action == CONF_RUN) {
+		CHECK(message[0] == '\0');
+		check_conf(conf);
+		conf_destroy(&conf);
+	} else {
+		CHECK(conf == NULL);
+		check_message(message, in);
+	}
+	free(message);
+	return 0;
+}

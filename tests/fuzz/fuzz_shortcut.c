@@ -1,0 +1,187 @@
+/*
+ * server/shortcut.h against the long way: whatever it answers, head check and parser
+ * take for the same request, and it takes no byte more.
+ * Input: the request whose fields are known, a NUL, then what is received; "\1" in it
+ * stands for the known fields.
+ */
+#include <sys/socket.h>
+
+#include "fuzz.h"
+#include "long_way.h"
+#include "server/conf_priv.h"
+#include "server/conn.h"
+#include "server/shortcut.h"
+
+#define YEAR_US UINT64_C(31536000000000)
+#define HEAD                                            \
+	"HTTP/1.1 200 OK\r\nServer: pagewise\r\nDate: " \
+	"Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 0\r\n\r\n"
+
+/* The answer to each ends with its number in place of a blank line's last byte. */
+static const char *const targets[] = {"/", "/a", "/a/b.html"};
+
+static struct worker worker;
+static struct conn conn;
+static struct conf conf;
+static int far_end;
+
+static void
+add_site(const char *name)
+{
+	const struct settings none = {0};
+	struct conf_why why;
+	struct site *site;
+
+	CHECK(conf_site_add(&conf, name, &none, &site, &why) == 0);
+	CHECK(conf_site_name(&conf, site, name, &why) == 0);
+}
+
+/* Fresh for ever, and of a file without a body. */
+static void
+add_answer(size_t site, size_t target)
+{
+	struct pw_file file = {.fil_checked = worker_now() + YEAR_US};
+	struct hot_key key = {
+	    &conf.conf_sites[site], fuzz_str(targets[target])};
+	char head[] = HEAD;
+
+	head[sizeof(head) - 2] = (char)('0' + site * COUNT(targets) + target);
+	hot_offer(worker.wk_hot, key, &file,
+	    (struct str){head, sizeof(head) - 1}, HOT_ASKED, worker_now(),
+	    time(NULL));
+}
+
+static void
+prepare(void)
+{
+	struct log *lg;
+	size_t i;
+	int sv[2];
+
+	if (worker.wk_hot != NULL)
+		return;
+	worker.wk_conf = &conf;
+	worker.wk_hot = hot_create((size_t)1 << 20);
+	worker.wk_fields = fields_create();
+	CHECK(worker.wk_hot != NULL && worker.wk_fields != NULL);
+	CHECK(log_create(NULL, LOG_COMBINED, 1, &lg) == 0);
+	worker.wk_log = log_writer(lg, 0);
+	conf.conf_max_head = limits.hl_size;
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, sv) == 0);
+	conn.cn_fd = sv[0];
+	far_end = sv[1];
+	conn.cn_worker = &worker;
+	add_site("a.example");
+	add_site("b.example");
+	for (i = 0; i < 2 * COUNT(targets); i++)
+		add_answer(i / COUNT(targets), i % COUNT(targets));
+}
+
+/* The number of its answer, or -1: only the long way has one. */
+static int
+expected(const struct parsed *pd)
+{
+	const struct request *rq = &pd->pd_rq;
+	const struct site *site;
+	size_t i;
+
+	if (!pd->pd_good || rq->rq_method != METHOD_GET || rq->rq_http10 ||
+	    !rq->rq_keepalive || rq->rq_body > 0 || rq->rq_range.s_ptr != NULL)
+		return -1;
+	site = conf_site(&conf, rq->rq_host.s_ptr, rq->rq_host.s_len);
+	for (i = 0; i < COUNT(targets); i++)
+		if (str_eq(rq->rq_target, fuzz_str(targets[i])))
+			return (int)((size_t)(site - conf.conf_sites) *
+					 COUNT(targets) +
+				     i);
+	return -1;
+}
+
+/* Reads the answer to the request at the front, and takes that. */
+static void
+check_answer(struct str *in)
+{
+	char answer[sizeof(HEAD) - 1];
+	struct parsed pd;
+
+	parse(&pd, *in);
+	CHECK(recv(far_end, answer, sizeof(answer), MSG_DONTWAIT) ==
+	      (ssize_t)sizeof(answer));
+	CHECK(memcmp(answer, HEAD, 17) == 0);
+	CHECK(answer[sizeof(answer) - 1] == '0' + expected(&pd));
+	CHECK(pd.pd_head.hd_len <= in->s_len);
+	in->s_ptr += pd.pd_head.hd_len;
+	in->s_len -= pd.pd_head.hd_len;
+	parsed_free(&pd);
+}
+
+/* In memory of just that size; the short way takes from its front. */
+static void
+run(struct str in)
+{
+	char *copy = fuzz_copy(in), byte;
+	size_t before = in.s_len;
+	struct parsed pd;
+
+	conn.cn_in = (struct buf){copy, in.s_len, in.s_len, false};
+	while (shortcut_run(&conn) == SHORTCUT_SENT) {
+		conn.cn_turn_sent = 0;
+		CHECK(conn.cn_in.b_len < before);
+		before = conn.cn_in.b_len;
+		while (in.s_len > before)
+			check_answer(&in);
+		CHECK(in.s_len == before);
+		CHECK(memcmp(in.s_ptr, conn.cn_in.b_data, before) == 0);
+	}
+	CHECK(conn.cn_ex == NULL);
+	CHECK(recv(far_end, &byte, 1, MSG_DONTWAIT) == -1);
+	parse(&pd, in);
+	CHECK(expected(&pd) == -1 || conn.cn_fields == NULL ||
+	      pd.pd_block.s_len != conn.cn_fields->fl_len ||
+	      !fields_match(
+		  conn.cn_fields, pd.pd_block.s_ptr, pd.pd_block.s_len));
+	parsed_free(&pd);
+	free(copy);
+}
+
+/* What is received, with the known fields in it. */
+static void
+compose(struct str in, const struct fields *fl)
+{
+	char *out = NULL, *p;
+	size_t i, marks = 0;
+
+	for (i = 0; i < in.s_len; i++)
+		marks += in.s_ptr[i] == 1;
+	out = malloc(in.s_len + marks * FIELDS_MAX + 1);
+	CHECK(out != NULL);
+	for (i = 0, p = out; i < in.s_len; i++) {
+		if (in.s_ptr[i] == 1)
+			p = mempcpy(p, fl->fl_text, fl->fl_len);
+		else
+			*p++ = in.s_ptr[i];
+	}
+	run((struct str){out, (size_t)(p - out)});
+	free(out);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct str in = fuzz_input(data, size), known = fuzz_until(&in, '\0');
+	const struct request *rq;
+	struct parsed pd;
+
+	prepare();
+	parse(&pd, known);
+	rq = &pd.pd_rq;
+	conn.cn_fields = NULL;
+	if (pd.pd_good)
+		conn.cn_fields =
+		    fields_remember(worker.wk_fields, rq, pd.pd_block,
+			conf_site(&conf, rq->rq_host.s_ptr, rq->rq_host.s_len));
+	if (conn.cn_fields != NULL && size <= 1024)
+		compose(in, conn.cn_fields);
+	parsed_free(&pd);
+	return 0;
+}
