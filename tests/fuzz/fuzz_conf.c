@@ -1,6 +1,6 @@
 /*
  * server/conf.h on any text: what is refused is said, with file and line; what is
- * accepted is whole.
+ * accepted is whole; comments before it change nothing.
  * Input: the file.
  */
 #include <sys/mman.h>
@@ -128,6 +128,33 @@ names_files(struct str in)
 	return memmem(in.s_ptr, in.s_len, "mime_types", 10) != NULL;
 }
 
+/* Three lines later everything is the same, three lines later. */
+static void
+check_shifted(struct str in, enum conf_action action, const char *message)
+{
+	static const char before[] = "/*\n\"{*/ # '\n//\n";
+	char *text = malloc(sizeof(before) + in.s_len), *later, *p, *q;
+	size_t len = strlen("pagewise: ") + strlen(path) + 1;
+	struct conf *conf;
+	unsigned long line;
+
+	CHECK(text != NULL);
+	p = stpcpy(text, before);
+	p = mempcpy(p, in.s_ptr, in.s_len);
+	write_file((struct str){text, (size_t)(p - text)});
+	CHECK(load(&conf, &later) == action);
+	conf_destroy(&conf);
+	CHECK(strlen(later) >= len || strcmp(later, message) == 0);
+	if (strncmp(later, message, len) == 0 && strlen(message) > len) {
+		line = strtoul(message + len, &p, 10);
+		CHECK(
+		    strtoul(later + len, &q, 10) == (line == 0 ? 0 : line + 3));
+		CHECK(strcmp(p, q) == 0);
+	}
+	free(later);
+	free(text);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -149,6 +176,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(conf == NULL);
 		check_message(message, in);
 	}
+	check_shifted(in, action, message);
 	free(message);
 	return 0;
 }

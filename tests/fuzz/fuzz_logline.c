@@ -2,7 +2,7 @@
  * server/logline.h: no field can end a line or a quoted text, and what was logged can
  * be told from the line.
  * Input: "REPEAT LINE REFERER AGENT HOST\n", lengths, -1 for absent; then the
- * four texts, each of them so many times.
+ * four texts, each word of them so many times.
  */
 #include "fuzz.h"
 #include "server/logline.h"
@@ -10,19 +10,25 @@
 
 enum { LINE, REFERER, AGENT, HOST, TEXTS };
 
+/* Words are repeated, not the spaces between them: those of a line mean something. */
 static struct str
 take(struct str *in, size_t len, size_t repeat)
 {
-	struct str part = {in->s_ptr, len < in->s_len ? len : in->s_len};
-	char *text = malloc(part.s_len * repeat + 1);
+	struct str part = {in->s_ptr, len < in->s_len ? len : in->s_len}, word;
+	char *text = malloc(part.s_len * repeat + 1), *p = text;
 	size_t i;
 
 	CHECK(text != NULL);
-	for (i = 0; i < repeat; i++)
-		memcpy(text + i * part.s_len, part.s_ptr, part.s_len);
 	in->s_ptr += part.s_len;
 	in->s_len -= part.s_len;
-	return (struct str){text, part.s_len * repeat};
+	while (part.s_len > 0) {
+		word = fuzz_until(&part, ' ');
+		for (i = 0; i < repeat; i++)
+			p = mempcpy(p, word.s_ptr, word.s_len);
+		if (word.s_ptr + word.s_len < part.s_ptr)
+			*p++ = ' ';
+	}
+	return (struct str){text, (size_t)(p - text)};
 }
 
 static struct str
