@@ -66,8 +66,8 @@ FUZZ_C := $(filter-out tests/fuzz/fuzz_main.c,$(FUZZ_C))
 FUZZ := $(FUZZ_C:tests/fuzz/%.c=build/asan/fuzz/%)
 FLAVOURS = obj asan tsan fuzz
 SANITIZE_asan = -fsanitize=address,undefined -fno-sanitize-recover=all \
-    -fno-omit-frame-pointer
-SANITIZE_tsan = -fsanitize=thread -fno-omit-frame-pointer
+    -fno-omit-frame-pointer -DPW_DEBUG
+SANITIZE_tsan = -fsanitize=thread -fno-omit-frame-pointer -DPW_DEBUG
 SANITIZE_fuzz = $(SANITIZE_asan) -fsanitize=fuzzer-no-link
 
 all: build/pagewise build/libpagewise.a build/libpagewise.so

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "file.h"
 #include "loop.h"
 #include "pool.h"
@@ -307,6 +308,7 @@ pw_file_unref(struct pw_file **filep)
 	if (file == NULL)
 		return;
 	*filep = NULL;
+	PW_CHECK(file->fil_refs > 0);
 	if (--file->fil_refs > 0)
 		return;
 	if (file->fil_noted)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "async.h"
+#include "check.h"
 #include "drop.h"
 #include "file.h"
 #include "loop.h"
@@ -176,6 +177,7 @@ pw_loop_destroy(struct pw_loop **lpp)
 	if (lp == NULL)
 		return;
 	*lpp = NULL;
+	PW_CHECK(lp->lp_pending == 0);
 	async_destroy(&lp->lp_async);
 	pipes_destroy(&lp->lp_pipes);
 	drops_destroy(&lp->lp_drops);

@@ -356,6 +356,12 @@ void pw_send_cancel(struct pw_send *);
  */
 bool pw_send_stuck(struct pw_send *);
 
+/*
+ * Bytes that were handed to the kernel for a socket, and that the other end has not
+ * acknowledged; 0 if that cannot be known.
+ */
+uint64_t pw_unacked(int sock);
+
 /* Ends a transmission that is not pending: gives the file back. */
 void pw_send_finish(struct pw_send *);
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "check.h"
 #include "loop.h"
 #include "room.h"
 
@@ -206,6 +207,7 @@ room_give(struct room *rm, struct room_part *rp, size_t len)
 	struct held *hl;
 
 	pthread_mutex_lock(&rm->rm_lock);
+	PW_CHECK(len <= rm->rm_used && len <= rp->rp_used);
 	rm->rm_used -= len;
 	rp->rp_used -= len;
 	while ((hl = let_anybody_in(rm)) != NULL)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "loop.h"
 #include "os.h"
 #include "resident.h"
@@ -81,12 +82,42 @@ pw_send_start(struct pw_send *s)
 	}
 }
 
+/* What each status promises: pagewise.h. */
+static void
+check_step(const struct pw_send *s, enum pw_send_status status, uint64_t before)
+{
+	PW_CHECK(s->snd_pending == (status == PW_SEND_PENDING));
+	PW_CHECK(!s->snd_lent || s->snd_pending);
+	PW_CHECK((s->snd_error != 0) == (status == PW_SEND_ERROR));
+	PW_CHECK(s->snd_error <= 0 && s->snd_len >= 0);
+	PW_CHECK(s->snd_sent >= before);
+	PW_CHECK(
+	    status != PW_SEND_DONE || (s->snd_mem_len == 0 && s->snd_len == 0));
+	PW_CHECK(status == PW_SEND_DONE || status == PW_SEND_ERROR ||
+		 s->snd_mem_len > 0 || s->snd_len > 0);
+	(void)s, (void)status, (void)before;
+}
+
 enum pw_send_status
 pw_send_step(struct pw_send *s)
 {
+	uint64_t before = s->snd_sent;
+	enum pw_send_status status;
+
+	PW_CHECK(!s->snd_pending);
 	if (s->snd_error != 0)
 		return PW_SEND_ERROR;
-	return s->snd_path->path_step(s);
+	status = s->snd_path->path_step(s);
+	check_step(s, status, before);
+	return status;
+}
+
+uint64_t
+pw_unacked(int sock)
+{
+	long n = os_unacked(sock);
+
+	return n > 0 ? (uint64_t)n : 0;
 }
 
 /* A pool thread that has the socket (path pool) finishes its call. */
@@ -101,6 +132,7 @@ pw_send_finish(struct pw_send *s)
 {
 	if (s->snd_file == NULL)
 		return;
+	PW_CHECK(!s->snd_pending);
 	if (s->snd_path->path_finish != NULL)
 		s->snd_path->path_finish(s);
 	if (s->snd_mark > 0 && s->snd_error == 0)

@@ -39,6 +39,7 @@ build_init(struct conf_build *b)
 	conf->conf_max_target = (size_t)8 << 10;
 	conf->conf_max_fields = 100;
 	conf->conf_max_ranges = 32;
+	conf->conf_min_send_rate = 240;
 	conf->conf_open_files = 1024;
 	conf->conf_hot_set = (size_t)16 << 20;
 	return 0;

@@ -71,8 +71,12 @@ struct conf {
 	size_t conf_max_target;		 /* bytes */
 	size_t conf_max_fields;
 	size_t conf_max_ranges;
-	unsigned conf_open_files; /* descriptors cached per worker */
-	size_t conf_hot_set;	  /* bytes, of each worker; 0: off */
+	unsigned conf_max_requests;    /* of a connection; 0: all */
+	unsigned conf_max_connections; /* 0: as many as descriptors */
+	unsigned conf_max_per_address; /* connections; 0: all */
+	unsigned conf_min_send_rate;   /* bytes/s; 0: none */
+	unsigned conf_open_files;      /* descriptors cached per worker */
+	size_t conf_hot_set;	       /* bytes, of each worker; 0: off */
 
 	struct site *conf_sites; /* the first one is the default */
 	size_t conf_nsites;

@@ -121,6 +121,8 @@ file_grammar(void)
 	    ONE("head_timeout"), ONE("keepalive_timeout"), ONE("send_timeout"),
 	    ONE("disk_timeout"), ONE("shutdown_timeout"), ONE("max_head_size"),
 	    ONE("max_target_size"), ONE("max_fields"), ONE("max_ranges"),
+	    ONE("max_requests"), ONE("max_connections"),
+	    ONE("max_connections_per_address"), ONE("min_send_rate"),
 	    ONE("open_files"), ONE("hot_set"), INHERITED, SECTION("site", site),
 	    CFG_END()};
 

@@ -202,6 +202,11 @@ static const struct top_key top_keys[] = {
     NUMBER("max_target_size", conf_max_target, 64, M, conf_size),
     NUMBER("max_fields", conf_max_fields, 1, 1024, conf_number),
     NUMBER("max_ranges", conf_max_ranges, 1, 1024, conf_number),
+    NUMBER("max_requests", conf_max_requests, 0, 1000000000, conf_number),
+    NUMBER("max_connections", conf_max_connections, 0, 10000000, conf_number),
+    NUMBER("max_connections_per_address", conf_max_per_address, 0, 10000000,
+	conf_number),
+    NUMBER("min_send_rate", conf_min_send_rate, 0, M, conf_size),
     NUMBER("hot_set", conf_hot_set, 0, (uint64_t)64 << 30, conf_size),
     NUMBER("open_files", conf_open_files, 16, 1000000, conf_number),
 };

@@ -3,6 +3,7 @@
  * find the file, send the answer, discard the body, again.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -38,8 +39,10 @@ conn_free(struct conn *c)
 	exchange_free(c);
 	worker_timer(wk, c, TIMER_NONE);
 	buf_release(&c->cn_in, bufs(c));
-	if (!c->cn_dying)
+	if (!c->cn_dying) {
 		event_del(&c->cn_event);
+		clients_leave(wk->wk_clients, c->cn_client);
+	}
 	if (c->cn_fd != -1)
 		close(c->cn_fd);
 	worker_conn_removed(wk, c);
@@ -73,6 +76,7 @@ linger(struct conn *c)
 		return NEXT_CLOSE;
 	buf_release(&c->cn_in, bufs(c));
 	c->cn_state = CONN_LINGER;
+	c->cn_left = 0;
 	patience(c, TIMER_LINGER);
 	return NEXT_GO;
 }
@@ -143,6 +147,14 @@ refuse(struct conn *c, int status)
 	respond_error(c, status);
 	c->cn_state = CONN_SEND;
 	return NEXT_GO;
+}
+
+unsigned
+conn_requests_left(const struct conn *c)
+{
+	unsigned max = c->cn_worker->wk_conf->conf_max_requests;
+
+	return max == 0 ? UINT_MAX : max - c->cn_requests;
 }
 
 static bool
@@ -234,6 +246,18 @@ answer(struct conn *c)
 	return looked_up(c, static_begin(c));
 }
 
+static void
+count_request(struct conn *c)
+{
+	struct request *rq = &c->cn_ex->ex_request;
+
+	if (conn_requests_left(c) == 1 && rq->rq_keepalive) {
+		stat_add(&c->cn_worker->wk_stats.sta_capped[CAP_REQUESTS], 1);
+		rq->rq_keepalive = false;
+	}
+	c->cn_requests++;
+}
+
 static enum next
 begin_request(struct conn *c)
 {
@@ -256,6 +280,7 @@ begin_request(struct conn *c)
 	/* It may never send the body that it has announced. */
 	if (rq->rq_expect.s_ptr != NULL && rq->rq_body > 0)
 		rq->rq_keepalive = false;
+	count_request(c);
 	c->cn_state = CONN_SEND;
 	next = answer(c);
 	if (c->cn_ex->ex_response.rs_ready != NULL)
@@ -293,8 +318,10 @@ await_request(struct conn *c)
 {
 	if (c->cn_in.b_len == 0) {
 		buf_release(&c->cn_in, bufs(c));
-		if (c->cn_timer == TIMER_NONE)
+		if (c->cn_timer == TIMER_NONE) {
+			c->cn_left = 0;
 			patience(c, TIMER_IDLE);
+		}
 	} else if (c->cn_timer != TIMER_HEAD)
 		worker_timer(c->cn_worker, c, TIMER_HEAD);
 	return NEXT_WAIT;
@@ -379,20 +406,6 @@ sent(struct conn *c)
 	return ended(c);
 }
 
-/* The client must take something in each stretch of send_timeout. */
-static enum next
-await_client(struct conn *c)
-{
-	uint64_t progress = response_sent(&c->cn_ex->ex_response);
-
-	c->cn_writable = false;
-	if (c->cn_timer != TIMER_SEND || progress != c->cn_progress) {
-		c->cn_progress = progress;
-		worker_timer(c->cn_worker, c, TIMER_SEND);
-	}
-	return NEXT_WAIT;
-}
-
 static enum next
 send_answer(struct conn *c)
 {
@@ -406,11 +419,13 @@ send_answer(struct conn *c)
 	case PW_SEND_DONE:
 		return sent(c);
 	case PW_SEND_WANT_WRITE:
-		return await_client(c);
+		c->cn_writable = false;
+		return conn_pace_full(c) ? NEXT_WAIT : NEXT_CLOSE;
 	case PW_SEND_AGAIN:
 		return NEXT_AGAIN;
 	case PW_SEND_PENDING:
 		c->cn_looks = 0;
+		conn_pace_stop(c);
 		await_disk(c);
 		return NEXT_WAIT;
 	case PW_SEND_ERROR:
@@ -495,8 +510,9 @@ conn_run(struct conn *c)
 		break;
 	case NEXT_CLOSE:
 		conn_close(c);
-		break;
+		return;
 	}
+	conn_check(c);
 }
 
 bool
@@ -540,24 +556,26 @@ on_event(evutil_socket_t fd, short what, void *arg)
 }
 
 void
-conn_create(
-    struct worker *wk, int fd, const struct sockaddr *peer, socklen_t len)
+conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
+    struct client *client)
 {
 	struct conn *c;
 
 	c = calloc(1, sizeof(*c));
 	if (c == NULL) {
+		clients_leave(wk->wk_clients, client);
 		close(fd);
 		return;
 	}
 	c->cn_worker = wk;
 	c->cn_fd = fd;
+	c->cn_client = client;
 	c->cn_writable = true;
-	if (len <= sizeof(c->cn_peer))
-		memcpy(&c->cn_peer, peer, len);
+	memcpy(&c->cn_peer, peer, sizeof(c->cn_peer));
 	event_assign(&c->cn_event, wk->wk_base, fd,
 	    EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, c);
 	if (event_add(&c->cn_event, NULL) != 0) {
+		clients_leave(wk->wk_clients, client);
 		close(fd);
 		free(c);
 		return;
@@ -595,11 +613,31 @@ end_idle(struct conn *c)
 		conn_run(c);
 }
 
+static bool
+more_time(struct conn *c, enum timer timer)
+{
+	switch (timer) {
+	case TIMER_SEND:
+		return conn_pace_late(c);
+	case TIMER_IDLE:
+	case TIMER_LINGER:
+		if (conn_pace_rest(c, timer))
+			return true;
+		break;
+	default:
+		break;
+	}
+	stat_add(&c->cn_worker->wk_stats.sta_timeout[timer], 1);
+	return false;
+}
+
 void
-conn_timeout(struct conn *c)
+conn_timeout(struct conn *c, enum timer timer)
 {
 	if (c->cn_waiting)
 		conn_give_up(c);
+	else if (more_time(c, timer))
+		return;
 	else if (c->cn_state != CONN_READ)
 		conn_close(c);
 	else if (c->cn_in.b_len > 0)

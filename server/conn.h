@@ -4,6 +4,25 @@
  * Only conn.c frees one.  While something is pending for it (cn_waiting) the
  * memory, the socket and the file stay: closing it then only shuts the
  * socket down, and the completion frees it.
+ *
+ *   state   what it has           what it waits for: the timer            then
+ *   READ    cn_in, if any came    a head: HEAD; its first byte: IDLE      LOOKUP, SEND; 408: SEND
+ *   LOOKUP  cn_ex                 a disk (cn_waiting): DISK               SEND; 503 and dying
+ *   SEND    cn_ex                 the client: SEND                        READ, SKIP, LINGER
+ *           cn_ex                 a disk (cn_waiting): DISK               SEND; dying
+ *   SKIP    cn_skip > 0           the rest of a body: HEAD                READ
+ *   LINGER  nothing               the client's end: LINGER                closed
+ *   while the server ends: in READ, before a first byte, and in LINGER the timer is GRACE
+ *   dying   cn_ex                 a completion (cn_waiting): no timer     freed
+ *
+ * One that waits for nothing is on wk_turns: it has more to do when the others have had
+ * their turn.  So each has a timer, is on wk_turns, or is dying, and none is forgotten.  The
+ * client's end, an error of the socket, a timer that ends and the end of the server lead
+ * from each state to the close, or to dying where cn_waiting.
+ *
+ * Owners: of struct conn wk_conns; of cn_ex and what it has (file, texts, buffers, the
+ * request's slices of cn_in) the connection; of what a completion brings, the library
+ * until it calls back; of the event the connection, until it is dying.
  */
 #ifndef SERVER_CONN_H
 #define SERVER_CONN_H
@@ -34,15 +53,16 @@ enum conn_state {
 struct conn {
 	enum conn_state cn_state;
 	int cn_fd;
-	bool cn_readable;    /* as far as we know: cleared by EAGAIN ... */
-	bool cn_writable;    /* ... set by an edge */
-	bool cn_drained;     /* the last recv found less than it had room for */
-	bool cn_hup;	     /* the client has closed its end */
-	bool cn_waiting;     /* a completion is to come */
-	bool cn_dying;	     /* it frees the connection */
-	unsigned cn_looks;   /* at a disk that is slow: how often */
-	bool cn_queued;	     /* on wk_turns */
-	enum phase cn_phase; /* as counted */
+	bool cn_readable;  /* as far as we know: cleared by EAGAIN ... */
+	bool cn_writable;  /* ... set by an edge */
+	bool cn_drained;   /* the last recv found less than it had room for */
+	bool cn_hup;	   /* the client has closed its end */
+	bool cn_waiting;   /* a completion is to come */
+	bool cn_dying;	   /* it frees the connection */
+	bool cn_queued;	   /* on wk_turns */
+	unsigned cn_looks; /* at a disk that is slow: how often */
+	unsigned cn_requests; /* whose answer was begun */
+	enum phase cn_phase;  /* as counted */
 	enum timer cn_timer;
 	uint64_t cn_deadline;
 	struct worker *cn_worker;
@@ -61,15 +81,17 @@ struct conn {
 	struct head cn_head;
 	uint64_t cn_skip;      /* bytes of its body still to discard */
 	uint64_t cn_turn_sent; /* bytes of answers that this turn has ended */
-	uint64_t cn_progress;  /* bytes sent when the send timer was set */
 	const struct fields *cn_fields; /* the last ones, or NULL */
+	uint64_t cn_left; /* unacknowledged when it was given more time */
 	uint64_t cn_rate; /* bytes/s that the client takes, or 0: see pw_send */
+	struct client *cn_client; /* its address, or NULL: see clients.h */
 
 	struct exchange *cn_ex; /* NULL between two requests */
 };
 
-/* A connection that was accepted; fd is taken over. */
-void conn_create(struct worker *, int fd, const struct sockaddr *, socklen_t);
+/* A connection that was accepted and entered; both are taken over. */
+void conn_create(
+    struct worker *, int fd, const struct sockaddr *, struct client *);
 
 /* Goes on as far as possible without waiting. */
 void conn_run(struct conn *);
@@ -80,16 +102,40 @@ void conn_run(struct conn *);
  */
 bool conn_resumed(struct conn *);
 
-void conn_timeout(struct conn *);
+/* Its timer is over, and was stopped. */
+void conn_timeout(struct conn *, enum timer);
 void conn_close(struct conn *);
 
 /* The server ends: one more request, if it comes soon; see conn_last. */
 void conn_drain(struct conn *);
+
+/* How many requests it may still have answered, UINT_MAX for all. */
+unsigned conn_requests_left(const struct conn *);
 
 /* Whether the answer to the request that it has is the connection's last one. */
 bool conn_last(const struct conn *);
 
 /* Between two requests, and nothing of the next one has come. */
 bool conn_idle(const struct conn *);
+
+#ifdef PW_DEBUG
+/* Aborts, and says which, if one of these rules is broken. */
+void conn_check(const struct conn *);
+
+/* The same for all connections of a worker, and for its lists and counts. */
+void worker_check(const struct worker *);
+#else
+static inline void
+conn_check(const struct conn *c)
+{
+	(void)c;
+}
+
+static inline void
+worker_check(const struct worker *wk)
+{
+	(void)wk;
+}
+#endif
 
 #endif

@@ -17,6 +17,8 @@ conn_cut(struct conn *c)
 	exchange_end(c);
 	worker_timer(c->cn_worker, c, TIMER_NONE);
 	event_del(&c->cn_event);
+	/* A disk that hangs takes memory, and nobody's place. */
+	clients_leave(c->cn_worker->wk_clients, c->cn_client);
 	if (c->cn_ex->ex_response.rs_send.snd_pending)
 		pw_send_cancel(&c->cn_ex->ex_response.rs_send);
 	if (c->cn_ex->ex_response.rs_stream != NULL)

@@ -18,6 +18,16 @@
 
 struct conn;
 
+/* How the client takes the answer: see conn_pace.c.  Bytes and microseconds. */
+struct pace {
+	bool pc_begun;
+	uint64_t pc_since; /* the socket is full since then; 0: it is not */
+	uint64_t pc_full;  /* it was, in this period, before that */
+	int64_t pc_begin;  /* what had been taken when the period began ... */
+	int64_t pc_last;   /* ... and when TIMER_SEND was set */
+	uint64_t pc_sent;  /* to the kernel, the same */
+};
+
 struct exchange {
 	struct conn *ex_conn;
 	bool ex_open;	     /* begun, and not counted and logged yet */
@@ -34,6 +44,7 @@ struct exchange {
 	struct buf ex_path; /* memory of ex_target */
 	struct lookup ex_lookup;
 	struct response ex_response;
+	struct pace ex_pace;
 
 	SLIST_ENTRY(exchange) ex_free; /* of those that are kept for later */
 };

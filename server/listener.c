@@ -12,13 +12,10 @@
 #include "conn.h"
 #include "listener.h"
 #include "log.h"
+#include "peer.h"
 #include "worker.h"
 
 #define ACCEPTS_PER_TURN 16
-
-static const char cure_reclaim[] =
-    "closing idle ones; raise ulimit -n, or lower open_files";
-static const char cure_pause[] = "pausing; raise ulimit -n";
 
 int
 listener_take(struct worker *wk, int fd)
@@ -38,23 +35,59 @@ listener_take(struct worker *wk, int fd)
 }
 
 static void
-tell(struct worker *wk, struct limit *lim, int error, const char *cure)
+tell_full(struct worker *wk)
 {
-	if (limit_tell(lim, worker_now()))
-		log_warn(wk->wk_log, "cannot accept connections: %s; %s",
-		    strerror(error), cure);
+	if (limit_tell(&wk->wk_told_full, worker_now()))
+		log_warn(wk->wk_log,
+		    "cannot accept connections: there are %u, which is "
+		    "max_connections",
+		    wk->wk_conf->conf_max_connections);
 }
 
 static void
-tell_left_out(struct worker *wk, struct limit *lim, const char *cure)
+tell_address(struct worker *wk, const struct sockaddr *addr)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (!limit_tell(&wk->wk_told_address, worker_now()))
+		return;
+	*peer_text(text, addr) = '\0';
+	log_warn(wk->wk_log,
+	    "refused a connection from %s: it has %u, which is "
+	    "max_connections_per_address",
+	    text, wk->wk_conf->conf_max_per_address);
+}
+
+static const char *
+remedy(int error)
+{
+	switch (error) {
+	case EMFILE:
+		return "; raise ulimit -n, or lower open_files";
+	case ENFILE:
+		return "; raise the sysctl fs.file-max";
+	default:
+		return "";
+	}
+}
+
+static void
+tell(struct worker *wk, struct limit *lim, int error, const char *what)
+{
+	if (limit_tell(lim, worker_now()))
+		log_warn(wk->wk_log, "cannot accept connections: %s; %s%s",
+		    strerror(error), what, remedy(error));
+}
+
+static void
+tell_left_out(struct worker *wk, struct limit *lim, const char *what)
 {
 	uint64_t n = limit_left_out(lim, worker_now());
 
 	if (n > 0)
 		log_warn(wk->wk_log,
-		    "cannot accept connections: %llu times more since the "
-		    "last message; %s",
-		    (unsigned long long)n, cure);
+		    "%s: %llu times more since the last message", what,
+		    (unsigned long long)n);
 }
 
 /* The tick resumes, when some descriptors may have been closed. */
@@ -77,17 +110,37 @@ client_waits(int fd)
 	return poll(&pfd, 1, 0) == 1;
 }
 
+/*
+ * There are max_connections, and somebody waits.  True: one of them has been closed.
+ * Those of other workers may be idle as well: they are asked for one.
+ */
+static bool
+make_room(struct worker *wk)
+{
+	if (worker_reclaim_idle(wk))
+		return true;
+	stat_add(&wk->wk_stats.sta_capped[CAP_TOTAL], 1);
+	tell_full(wk);
+	clients_want(wk->wk_clients, worker_now());
+	wk->wk_full = true;
+	pause_accepting(wk);
+	return false;
+}
+
 /* What to do about a failed accept.  True: try again. */
 static bool
 overcome(struct worker *wk, int fd, int error)
 {
 	switch (error) {
+	case EUSERS:
+		return client_waits(fd) && make_room(wk);
 	case EMFILE:
 	case ENFILE:
 		if (!client_waits(fd))
 			return false;
 		if (worker_reclaim(wk)) {
-			tell(wk, &wk->wk_told_reclaim, error, cure_reclaim);
+			tell(wk, &wk->wk_told_reclaim, error,
+			    "closing idle ones");
 			return true;
 		}
 		break;
@@ -98,7 +151,8 @@ overcome(struct worker *wk, int fd, int error)
 		return false;
 	}
 	stat_add(&wk->wk_stats.sta_accept_failed, 1);
-	tell(wk, &wk->wk_told_pause, error, cure_pause);
+	tell(wk, &wk->wk_told_pause, error, "pausing");
+	clients_want(wk->wk_clients, worker_now());
 	pause_accepting(wk);
 	return false;
 }
@@ -125,6 +179,57 @@ close_empty(struct listening *ls)
 	worker_quiet(wk);
 }
 
+/* As accept4; EUSERS: there are max_connections. */
+static int
+accept_one(struct worker *wk, int fd, struct sockaddr_storage *addr)
+{
+	socklen_t len = sizeof(*addr);
+	int sock;
+
+	if (!clients_reserve(wk->wk_clients)) {
+		errno = EUSERS;
+		return -1;
+	}
+	sock = accept4(
+	    fd, (struct sockaddr *)addr, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (sock == -1)
+		clients_release(wk->wk_clients);
+	return sock;
+}
+
+/*
+ * A reset, so that nothing of it stays in the kernel either.  There is no answer: no
+ * request has been read, and to read one is what must not cost anything here.
+ */
+static void
+refuse(struct worker *wk, int sock)
+{
+	static const struct linger at_once = {.l_onoff = 1};
+
+	setsockopt(sock, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	close(sock);
+	clients_release(wk->wk_clients);
+}
+
+static void
+enter(struct worker *wk, int sock, const struct sockaddr_storage *addr)
+{
+	const struct sockaddr *sa = (const struct sockaddr *)addr;
+	struct client *client;
+
+	switch (clients_enter(wk->wk_clients, sa, &client)) {
+	case 0:
+		conn_create(wk, sock, sa, client);
+		break;
+	case -EDQUOT:
+		stat_add(&wk->wk_stats.sta_capped[CAP_ADDRESS], 1);
+		tell_address(wk, sa);
+		/* FALLTHROUGH */
+	default:
+		refuse(wk, sock);
+	}
+}
+
 /* Level-triggered: what is over the cap comes again in the next turn. */
 static void
 on_accept(evutil_socket_t fd, short what, void *arg)
@@ -132,17 +237,14 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 	struct listening *ls = arg;
 	struct worker *wk = ls->ls_worker;
 	struct sockaddr_storage addr;
-	socklen_t len;
 	int n, sock;
 
 	(void)what;
 	worker_lap(wk, LAP_ACCEPT);
 	for (n = 0; n < ACCEPTS_PER_TURN; n++) {
-		len = sizeof(addr);
-		sock = accept4(fd, (struct sockaddr *)&addr, &len,
-		    SOCK_NONBLOCK | SOCK_CLOEXEC);
+		sock = accept_one(wk, fd, &addr);
 		if (sock != -1)
-			conn_create(wk, sock, (struct sockaddr *)&addr, len);
+			enter(wk, sock, &addr);
 		else if (!overcome(wk, fd, errno))
 			break;
 	}
@@ -170,7 +272,7 @@ resume(struct worker *wk)
 {
 	struct listening *ls;
 
-	wk->wk_paused = false;
+	wk->wk_paused = wk->wk_full = false;
 	SLIST_FOREACH(ls, &wk->wk_listening, ls_next)
 	event_add(&ls->ls_event, NULL);
 }
@@ -186,6 +288,18 @@ listener_drain(struct worker *wk)
 	}
 }
 
+static void
+tell_all_left_out(struct worker *wk)
+{
+	tell_left_out(wk, &wk->wk_told_pause, "cannot accept connections");
+	tell_left_out(wk, &wk->wk_told_reclaim,
+	    "idle connections or files were closed for new connections");
+	tell_left_out(wk, &wk->wk_told_full,
+	    "cannot accept connections: there are max_connections");
+	tell_left_out(wk, &wk->wk_told_address,
+	    "refused a connection: max_connections_per_address");
+}
+
 void
 listener_tick(struct worker *wk)
 {
@@ -193,8 +307,17 @@ listener_tick(struct worker *wk)
 		resume(wk);
 	if (wk->wk_draining && worker_now() >= wk->wk_drain_until)
 		listener_close(wk);
-	tell_left_out(wk, &wk->wk_told_pause, cure_pause);
-	tell_left_out(wk, &wk->wk_told_reclaim, cure_reclaim);
+	if (clients_wanted(wk->wk_clients, worker_now()) &&
+	    worker_reclaim_idle(wk))
+		clients_given(wk->wk_clients);
+	tell_all_left_out(wk);
+}
+
+void
+listener_room(struct worker *wk)
+{
+	if (wk->wk_full)
+		resume(wk);
 }
 
 void

@@ -11,6 +11,7 @@ int listener_take(struct worker *, int fd);
 
 int listener_start(struct worker *);
 void listener_tick(struct worker *); /* a few times a second */
+void listener_room(struct worker *); /* a connection has ended */
 
 /*
  * Goes on accepting until nobody waits, for wk_drain_until at most, and closes;

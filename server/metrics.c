@@ -22,7 +22,8 @@ static const struct sum worker_sums[] = {
     WORKERS("pagewise_accept_failures_total", sta_accept_failed,
 	"Times accepting was paused for want of descriptors or memory."),
     WORKERS("pagewise_connections_reclaimed_total", sta_reclaimed,
-	"Idle connections closed for want of descriptors."),
+	"Idle connections closed for want of descriptors, or of "
+	"max_connections."),
 };
 
 static uint64_t
@@ -91,11 +92,20 @@ write_connections(const struct metrics *mt, struct evbuffer *out)
 	    [TIMER_SEND] = "send",
 	    [TIMER_DISK] = "disk",
 	    [TIMER_LINGER] = "linger"};
+	static const char *const caps[CAPS] = {[CAP_TOTAL] = "max_connections",
+	    [CAP_ADDRESS] = "max_connections_per_address",
+	    [CAP_RATE] = "min_send_rate",
+	    [CAP_REQUESTS] = "max_requests"};
 
 	text_family(out, "pagewise_connections", "gauge",
 	    "Connections by what they are doing.");
 	write_each(mt, out, "pagewise_connections", "state", phases, PHASES,
 	    offsetof(struct stats, sta_phase));
+	text_family(out, "pagewise_limited_total", "counter",
+	    "Times that a limit was reached: accepting paused, connections "
+	    "refused, or closed, by each.");
+	write_each(mt, out, "pagewise_limited_total", "limit", caps, CAPS,
+	    offsetof(struct stats, sta_capped));
 	text_family(out, "pagewise_timeouts_total", "counter",
 	    "Connections that were given up after a time-out; linger: that "
 	    "the client did not close in time.");

@@ -13,6 +13,7 @@
 #include "admin.h"
 #include "bind.h"
 #include "channel.h"
+#include "clients.h"
 #include "conf.h"
 #include "listener.h"
 #include "log.h"
@@ -41,6 +42,7 @@ struct server {
 	struct conf *sv_conf;
 	struct pw_pool *sv_pool;
 	struct pw_root **sv_roots;
+	struct clients *sv_clients;
 	struct sockets sv_sockets;
 	struct admin *sv_admin; /* NULL: off */
 	struct log *sv_log;
@@ -99,11 +101,13 @@ create_workers(struct server *sv)
 	int error;
 
 	sv->sv_workers = calloc(conf->conf_workers, sizeof(struct worker *));
-	if (sv->sv_workers == NULL)
+	if (sv->sv_workers == NULL ||
+	    clients_create(conf->conf_max_connections,
+		conf->conf_max_per_address, &sv->sv_clients) != 0)
 		return failed("create the workers", -ENOMEM);
 	for (i = 0; i < conf->conf_workers; i++) {
 		error = worker_create(conf, sv->sv_pool, sv->sv_roots,
-		    sv->sv_log, i, &sv->sv_workers[i]);
+		    sv->sv_clients, sv->sv_log, i, &sv->sv_workers[i]);
 		if (error != 0)
 			return failed("create a worker", error);
 	}
@@ -463,6 +467,7 @@ destroy(struct server *sv)
 	pw_pool_destroy(&sv->sv_pool, HUNG_US);
 	log_destroy(&sv->sv_log);
 	roots_close(&sv->sv_roots);
+	clients_destroy(&sv->sv_clients);
 	free(sv->sv_workers);
 	conf_destroy(&sv->sv_conf);
 	if (sv->sv_channel != -1)

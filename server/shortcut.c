@@ -120,16 +120,18 @@ match(struct conn *c, struct str in, uint64_t now, struct match *m)
 	return m->m_answer != NULL;
 }
 
-/* Those at the front of the input, until their answers are enough for one turn. */
+/* Those at the front of the input, until their answers are enough for one turn; not the last
+ * one of max_requests: its answer says so. */
 static int
 match_all(struct conn *c, uint64_t now, struct match matches[static TOGETHER])
 {
 	struct str in = {c->cn_in.b_data, c->cn_in.b_len};
 	uint64_t bytes = c->cn_turn_sent;
-	int n = 0;
+	unsigned left = conn_requests_left(c);
+	int n = 0, most = left > TOGETHER ? TOGETHER : (int)left - 1;
 
-	while (n < TOGETHER && bytes <= CONN_SHARE &&
-	       match(c, in, now, &matches[n])) {
+	while (
+	    n < most && bytes <= CONN_SHARE && match(c, in, now, &matches[n])) {
 		in.s_ptr += matches[n].m_len;
 		in.s_len -= matches[n].m_len;
 		bytes += matches[n].m_answer->ha_len;
@@ -202,6 +204,7 @@ account(struct conn *c, const struct match *matches, int n, uint64_t since,
 	stat_add(&sta->sta_hot, (uint64_t)i);
 	stat_add(&sta->sta_sent, whole);
 	c->cn_turn_sent += whole;
+	c->cn_requests += (unsigned)i;
 	*sent -= whole;
 	return i;
 }
@@ -225,6 +228,7 @@ go_on(struct conn *c, const struct match *m, uint64_t since, size_t sent)
 	rq->rq_referer = fields_slice(fl, fl->fl_referer, block);
 	rq->rq_agent = fields_slice(fl, fl->fl_agent, block);
 	c->cn_head = (struct head){.hd_len = m->m_len};
+	c->cn_requests++;
 	respond_ready(c, m->m_answer, sent);
 	stat_add(&c->cn_worker->wk_stats.sta_hot, 1);
 	return SHORTCUT_BEGUN;

@@ -33,6 +33,15 @@ enum phase {
 	PHASES
 };
 
+/* The limits that concern clients, by the names of their keys. */
+enum cap {
+	CAP_TOTAL,    /* max_connections: times that accepting paused */
+	CAP_ADDRESS,  /* max_connections_per_address: connections refused */
+	CAP_RATE,     /* min_send_rate: connections closed */
+	CAP_REQUESTS, /* max_requests: connections closed after so many */
+	CAPS
+};
+
 #define STATS_STATUS   100 /* the least number of a status */
 #define STATS_STATUSES 500
 
@@ -45,8 +54,9 @@ struct stats {
 	_Atomic uint64_t sta_phase[PHASES]; /* connections, now */
 	_Atomic uint64_t sta_accepted;
 	_Atomic uint64_t sta_accept_failed;
-	_Atomic uint64_t sta_reclaimed; /* idle ones, for a descriptor */
+	_Atomic uint64_t sta_reclaimed; /* idle ones, for others */
 	_Atomic uint64_t sta_timeout[TIMERS];
+	_Atomic uint64_t sta_capped[CAPS];
 
 	struct pw_histogram sta_turn; /* length of the loop's turns */
 	_Atomic uint64_t sta_longest; /* of them, microseconds */

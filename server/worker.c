@@ -107,15 +107,14 @@ static void
 expire(struct worker *wk, uint64_t end)
 {
 	uint64_t now = worker_now();
+	enum timer timer;
 	struct conn *c;
 
 	while ((c = first_expired(wk, now)) != NULL) {
 		worker_lap(wk, LAP_TIMERS);
-		/* One for a disk that is only busy begins again. */
-		if (c->cn_timer != TIMER_DISK)
-			stat_add(&wk->wk_stats.sta_timeout[c->cn_timer], 1);
+		timer = c->cn_timer;
 		worker_timer(wk, c, TIMER_NONE);
-		conn_timeout(c);
+		conn_timeout(c, timer);
 		if (worker_now() >= end) {
 			arm_again(wk);
 			break;
@@ -181,6 +180,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	pw_loop_tick(wk->wk_loop, worker_now());
 	listener_tick(wk);
 	hot_tick(wk->wk_hot);
+	worker_check(wk);
 	atomic_store_explicit(&wk->wk_stats.sta_hot_bytes,
 	    hot_bytes(wk->wk_hot), memory_order_relaxed);
 	report_left_out(wk, &wk->wk_told_files,
@@ -214,18 +214,13 @@ on_done(evutil_socket_t fd, short what, void *arg)
 	maybe_end(wk);
 }
 
-/*
- * A file that nobody is reading can be opened again; a client whose connection is
- * closed connects again (RFC 9112, 9.5).
- */
+/* A client whose connection is closed connects again (RFC 9112, 9.5). */
 bool
-worker_reclaim(struct worker *wk)
+worker_reclaim_idle(struct worker *wk)
 {
 	struct conn *c = TAILQ_FIRST(&wk->wk_timers[TIMER_IDLE]);
 	int n;
 
-	if (pw_loop_spare(wk->wk_loop))
-		return true;
 	for (n = 0; c != NULL && n < LOOKS; n++, c = TAILQ_NEXT(c, cn_timed))
 		if (conn_idle(c)) {
 			stat_add(&wk->wk_stats.sta_reclaimed, 1);
@@ -233,6 +228,13 @@ worker_reclaim(struct worker *wk)
 			return true;
 		}
 	return false;
+}
+
+/* A file that nobody is reading can be opened again. */
+bool
+worker_reclaim(struct worker *wk)
+{
+	return pw_loop_spare(wk->wk_loop) || worker_reclaim_idle(wk);
 }
 
 void
@@ -253,6 +255,7 @@ worker_conn_removed(struct worker *wk, struct conn *c)
 	TAILQ_REMOVE(&wk->wk_conns, c, cn_all);
 	wk->wk_nconns--;
 	stat_add(&wk->wk_stats.sta_phase[c->cn_phase], -(uint64_t)1);
+	listener_room(wk);
 	maybe_end(wk);
 }
 
@@ -425,5 +428,6 @@ worker_main(void *arg)
 	snprintf(name, sizeof(name), "pw-worker%u", wk->wk_id);
 	pthread_setname_np(pthread_self(), name);
 	run(wk);
+	worker_check(wk);
 	return NULL;
 }

@@ -13,6 +13,7 @@
 #include <sys/queue.h>
 
 #include "buf.h"
+#include "clients.h"
 #include "conf.h"
 #include "date.h"
 #include "exchange.h"
@@ -44,13 +45,16 @@ struct worker {
 	struct listings *wk_listings;
 
 	SLIST_HEAD(, listening) wk_listening;
-	bool wk_paused; /* out of descriptors: not accepting for a moment */
+	bool wk_paused; /* out of descriptors: not accepting for a moment ... */
+	bool wk_full;	/* ... or until a connection ends: max_connections */
 	struct limit wk_told_pause; /* messages about that ... */
 	struct limit
-	    wk_told_reclaim;	    /* ... and about what was closed instead */
-	struct limit wk_told_files; /* about files that were not opened */
-	struct limit wk_told_disk;  /* about disks that do not answer */
-	struct limit wk_told_stall; /* about turns that took too long */
+	    wk_told_reclaim;	   /* ... and about what was closed instead */
+	struct limit wk_told_full; /* about max_connections ... */
+	struct limit wk_told_address; /* ... and those of an address */
+	struct limit wk_told_files;   /* about files that were not opened */
+	struct limit wk_told_disk;    /* about disks that do not answer */
+	struct limit wk_told_stall;   /* about turns that took too long */
 
 	struct event wk_done;	 /* wk_loop has completions */
 	struct event wk_tick;	 /* a few times a second */
@@ -85,6 +89,7 @@ struct worker {
 
 	/* between main and the worker */
 	struct pw_pool *wk_pool;
+	struct clients *wk_clients;
 	unsigned wk_id;
 	pthread_t wk_thread;
 	bool wk_ended;		      /* and was joined; main's own */
@@ -99,7 +104,8 @@ struct worker {
 
 /* Prepares a worker, without listening sockets: see listener_take. */
 int worker_create(const struct conf *, struct pw_pool *,
-    struct pw_root *const *, struct log *, unsigned id, struct worker **);
+    struct pw_root *const *, struct clients *, struct log *, unsigned id,
+    struct worker **);
 int worker_start(struct worker *);
 
 enum worker_command {
@@ -150,8 +156,11 @@ time_t worker_time(struct worker *);
 
 /*
  * Closes the connection that has been idle longest between two requests, to have
- * its descriptor.  False: there is none.
+ * its place.  False: there is none.
  */
+bool worker_reclaim_idle(struct worker *);
+
+/* To have a descriptor: a file that nobody is reading, or the above. */
 bool worker_reclaim(struct worker *);
 
 void worker_conn_added(struct worker *, struct conn *);

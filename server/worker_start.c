@@ -89,8 +89,8 @@ create_hot(struct worker *wk)
 
 int
 worker_create(const struct conf *conf, struct pw_pool *pool,
-    struct pw_root *const *roots, struct log *log, unsigned id,
-    struct worker **out)
+    struct pw_root *const *roots, struct clients *clients, struct log *log,
+    unsigned id, struct worker **out)
 {
 	struct worker *wk;
 	int error;
@@ -101,6 +101,7 @@ worker_create(const struct conf *conf, struct pw_pool *pool,
 	wk->wk_conf = conf;
 	wk->wk_pool = pool;
 	wk->wk_roots = roots;
+	wk->wk_clients = clients;
 	wk->wk_log = log_writer(log, id);
 	wk->wk_id = id;
 	wk->wk_pipe[0] = wk->wk_pipe[1] = -1;

@@ -44,6 +44,22 @@ def test_cold_file_of_a_disk_that_hangs_is_503(serve_disk, disk, path_name, tmp_
     server.stop(messages=GAVE_UP)
 
 
+@pytest.mark.parametrize("path_name", ["nodiskio", "pool"])
+def test_clients_of_a_disk_that_hangs_take_nobodys_place(serve_disk, disk, path_name):
+    """Of max_connections_per_address; what they wait for stays until it answers."""
+    server = serve_disk(path_name, disk_timeout=1, max_connections_per_address=2)
+    (c,) = hangs(disk, server, 1)
+    c.drain()
+    others = [server.connect() for _ in range(2)]
+    for other in others:
+        assert other.ask("/hot.bin", host="fast").status == 200
+    disk.slow.release()
+    for other in others:
+        other.finish()
+    answers(server, 1)
+    server.stop(messages=GAVE_UP)
+
+
 def test_pool_that_has_the_socket_says_nothing_on_it(serve_disk, disk):
     server = serve_disk("pool", disk_timeout=1)
     (c,) = hangs(disk, server, 1)

@@ -196,12 +196,15 @@ class Response:
 class Connection:
     """One raw socket to the server."""
 
-    def __init__(self, address, rcvbuf=None, patience=PATIENCE, may_be_chunked=False):
+    def __init__(self, address, rcvbuf=None, patience=PATIENCE, may_be_chunked=False,
+                 source=None):
         self.may_be_chunked = may_be_chunked
         self.sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if rcvbuf:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
         self.sock.settimeout(patience)
+        if source:
+            self.sock.bind((source, 0))
         self.sock.connect(address)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buf = bytearray()
@@ -491,6 +494,13 @@ class Server:
 
     def connect(self, **kw):
         return Connection(self.address, **kw)
+
+    def in_kernel(self):
+        """States of its sockets, closed or not; one that listens and TIME_WAIT are none."""
+        with open("/proc/net/tcp") as table:
+            lines = [line.split() for line in table][1:]
+        ours = ":%04X" % self.address[1]
+        return [f[3] for f in lines if f[1].endswith(ours) and f[3] not in ("0A", "06")]
 
     def get(self, target="/", method="GET", **kw):
         """One request on a connection of its own, ended strictly."""

@@ -1,16 +1,19 @@
 """Out of descriptors: idle connections go first, and nobody is told too often."""
 
 import os
+import contextlib
 import re
 import resource
 import signal
+import subprocess
 
 import pytest
 
-from harness import request, wait_until
+import strace
+from harness import PATIENCE, request, wait_until
 
 RECLAIM = r"pagewise: warning: cannot accept connections: Too many open files; closing idle ones; raise ulimit -n, or lower open_files\n"
-PAUSE = r"pagewise: warning: cannot accept connections: Too many open files; pausing; raise ulimit -n\n"
+PAUSE = r"pagewise: warning: cannot accept connections: Too many open files; pausing; raise ulimit -n, or lower open_files\n"
 TIMEOUTS = {"head_timeout": 600, "keepalive_timeout": 600, "send_timeout": 600}
 
 
@@ -99,14 +102,14 @@ def test_idle_connection_whose_request_is_there_is_not_closed(server):
     old = idle(server, 10)
     free = no_more_descriptors(server)
     held = idle(server, free)
-    server.signal(signal.SIGSTOP)
+    os.kill(server.pid, signal.SIGSTOP)
     wait_until(lambda: stopped(server), "all threads to stop")
     try:
         new = server.connect()
         new.send(request("/0"))
         old[0].send(request("/0"))
     finally:
-        server.signal(signal.SIGCONT)
+        os.kill(server.pid, signal.SIGCONT)
     assert new.response().body == b"0"
     assert old[0].response().body == b"0"
     old[1].eof()
@@ -153,3 +156,57 @@ def test_connection_in_mid_answer_is_never_closed_for_another(server):
         c.eof()
     assert len(busy.read_body(head).body) == 8 << 20
     server.stop(messages=RECLAIM)
+
+
+@contextlib.contextmanager
+def accept_fails(server, error):
+    """As if the whole machine were out of something, until the end of the block."""
+    tracer = subprocess.Popen(
+        ["strace", "-f", "-p", str(server.pid), "-e", "trace=accept4",
+         "-e", "inject=accept4:error=" + error],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )
+    try:
+        assert b"attached" in tracer.stderr.readline()
+        yield
+    finally:
+        tracer.send_signal(signal.SIGINT)
+        tracer.stderr.read()
+        tracer.wait(PATIENCE)
+
+
+@pytest.mark.skipif(bool(strace.why_not()), reason="strace is needed")
+@pytest.mark.parametrize(
+    "error, text",
+    [
+        ("EMFILE", "Too many open files; %s; raise ulimit -n, or lower open_files"),
+        ("ENFILE", "Too many open files in system; %s; raise the sysctl fs.file-max"),
+        ("ENOMEM", "Cannot allocate memory; %s"),
+        ("ENOBUFS", "No buffer space available; %s"),
+    ],
+)
+def test_accept_that_fails_for_want_of_something_is_tried_again(server, error, text):
+    with accept_fails(server, error):
+        waiting = [server.connect() for _ in range(3)]
+        for c in waiting:
+            c.send(request("/0"))
+        wait_until(lambda: "pausing" in server.messages, "the message")
+        assert all(c.quiet(0) for c in waiting)
+    for c in waiting:
+        assert c.response().body == b"0"
+        assert c.ask("/1").body == b"1"
+        c.finish()
+    # What could be given up first: the files 0 and 1 that nobody reads.
+    line = "pagewise: warning: cannot accept connections: " + re.escape(text) + r"\n"
+    server.stop(messages="(%s)?%s" % (
+        line % re.escape("closing idle ones"), line % "pausing"))
+
+
+@pytest.mark.skipif(bool(strace.why_not()), reason="strace is needed")
+@pytest.mark.parametrize("error", ["ECONNABORTED", "EPROTO", "EINTR", "EPERM"])
+def test_accept_that_fails_for_one_client_is_no_trouble(server, error):
+    """accept(2): errors of the new connection itself, or of a firewall."""
+    with accept_fails(server, error + ":when=1+2"):
+        for _ in range(5):
+            assert server.get("/0").body == b"0"
+    assert server.messages == ""

@@ -30,6 +30,10 @@ every_key_has_its_documented_default(void **state)
 	assert_int_equal(conf->conf_max_target, 8192);
 	assert_int_equal(conf->conf_max_fields, 100);
 	assert_int_equal(conf->conf_max_ranges, 32);
+	assert_int_equal(conf->conf_max_requests, 0);
+	assert_int_equal(conf->conf_max_connections, 0);
+	assert_int_equal(conf->conf_max_per_address, 0);
+	assert_int_equal(conf->conf_min_send_rate, 240);
 	assert_int_equal(conf->conf_open_files, 1024);
 	assert_int_equal(conf->conf_hot_set, 16 << 20);
 	assert_ptr_equal(
@@ -158,9 +162,10 @@ the_sample_has_every_key_and_only_defaults(void **state)
 	    "admin", "access_log", "log_format", "stall_log", "busy_poll",
 	    "mime_types", "head_timeout", "keepalive_timeout", "send_timeout",
 	    "shutdown_timeout", "max_head_size", "max_target_size",
-	    "max_fields", "max_ranges", "open_files", "hot_set", "send_path",
-	    "readahead", "cache", "autoindex", "dotfiles", "index", "names",
-	    "root"};
+	    "max_fields", "max_ranges", "max_requests", "max_connections",
+	    "max_connections_per_address", "min_send_rate", "open_files",
+	    "hot_set", "send_path", "readahead", "cache", "autoindex",
+	    "dotfiles", "index", "names", "root"};
 	struct conf *sample, *plain;
 	char text[16384];
 	FILE *fp = fopen("conf/pagewise.conf", "r");

@@ -21,6 +21,10 @@ every_key_of_the_file_is_understood(void **state)
 					   "max_head_size = 9K\n"
 					   "max_target_size = 1000\n"
 					   "max_fields = 11\nmax_ranges = 12\n"
+					   "max_requests = 13\n"
+					   "max_connections = 14\n"
+					   "max_connections_per_address = 15\n"
+					   "min_send_rate = 2K\n"
 					   "open_files = 1000000\n"
 					   "hot_set = 3M\n"
 					   "send_path = copy\nreadahead = 1M\n"
@@ -49,6 +53,10 @@ every_key_of_the_file_is_understood(void **state)
 	assert_int_equal(conf->conf_max_target, 1000);
 	assert_int_equal(conf->conf_max_fields, 11);
 	assert_int_equal(conf->conf_max_ranges, 12);
+	assert_int_equal(conf->conf_max_requests, 13);
+	assert_int_equal(conf->conf_max_connections, 14);
+	assert_int_equal(conf->conf_max_per_address, 15);
+	assert_int_equal(conf->conf_min_send_rate, 2048);
 	assert_int_equal(conf->conf_open_files, 1000000);
 	assert_int_equal(conf->conf_hot_set, 3 << 20);
 	assert_ptr_equal(set->set_send_path, pw_send_path("copy"));
@@ -434,6 +442,9 @@ a_number_is_checked_against_its_range(void **state)
 	    {"send_timeout = 0", "0 is out of range (1 to 86400)"},
 	    {"max_fields = 0", "0 is out of range (1 to 1024)"},
 	    {"max_ranges = 0", "0 is out of range (1 to 1024)"},
+	    {"max_connections = 10000001",
+		"10000001 is out of range (0 to 10000000)"},
+	    {"min_send_rate = 2M", "2M is out of range (0 to 1M)"},
 	    {"stall_log = 60001", "60001 is out of range (0 to 60000)"},
 	    {"busy_poll = 10001", "10001 is out of range (0 to 10000)"},
 	};

@@ -1,0 +1,56 @@
+/*
+ * clients: how many connections there are, in total and from each address, and how many
+ * there may be.  One for all workers: the total is an atomic number; the addresses are in
+ * a table of 64 parts with a lock each, held for a look at a short list, and never over
+ * anything that waits.  An address costs 48 bytes while it has a connection, the table
+ * 512 KiB; without a limit per address there is none.
+ *
+ * IPv4 addresses count each, also as IPv4-mapped IPv6; IPv6 by their first 64 bits, since
+ * whoever has one address has the 2^64 beside it.
+ */
+#ifndef SERVER_CLIENTS_H
+#define SERVER_CLIENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct clients;
+struct client; /* an address that has connections */
+
+/* 0 is no limit.  0 or -ENOMEM. */
+int clients_create(unsigned total, unsigned per_address, struct clients **);
+
+/* There is no connection any more. */
+void clients_destroy(struct clients **);
+
+/* The rest: any thread. */
+
+/* Before a connection is accepted.  False: there are as many as there may be. */
+bool clients_reserve(struct clients *);
+
+/* What was reserved has not come to anything. */
+void clients_release(struct clients *);
+
+/*
+ * A connection that was reserved and accepted.  *out: its address, or NULL without that
+ * limit.  -EDQUOT: the address has as many as it may; -ENOMEM.
+ */
+int clients_enter(
+    struct clients *, const struct sockaddr *, struct client **out);
+
+/* Of one that was entered: it is closed; releases it as well. */
+void clients_leave(struct clients *, struct client *);
+
+/*
+ * A worker that cannot accept, and has no idle connection that it could close, says so
+ * here; others that have one close it.  The wish is forgotten after a moment.
+ */
+void clients_want(struct clients *, uint64_t now_us);
+bool clients_wanted(struct clients *, uint64_t now_us);
+void clients_given(struct clients *);
+
+/* The address as it is counted. */
+uint64_t clients_key(const struct sockaddr *);
+
+#endif

@@ -1,0 +1,455 @@
+"""Limits for clients: connections in total and from an address, requests, speed."""
+
+import re
+import select
+import socket
+import threading
+import time
+
+import pytest
+
+from harness import PATIENCE, request, wait_until
+
+QUIET = {"head_timeout": 600, "keepalive_timeout": 600, "send_timeout": 600}
+FULL = (r"pagewise: warning: cannot accept connections: there are %d, which is "
+        r"max_connections\n")
+REFUSED = (r"pagewise: warning: refused a connection from %s: it has %d, which is "
+           r"max_connections_per_address\n")
+
+
+@pytest.fixture
+def start(serve_conf, site, tmp_path):
+    """A server with admin, for what is counted."""
+    (site / "small").write_bytes(b"small")
+    (site / "big").write_bytes(bytes(range(256)) * (64 << 10))
+
+    def start(top, **kw):
+        top = {"workers": 1, "admin": str(tmp_path / "admin"), **QUIET, **top}
+        server = serve_conf(top, [("s", {"root": site}, {})], **kw)
+        server.admin = str(tmp_path / "admin")
+        return server
+
+    return start
+
+
+def figure(server, name, labels=""):
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(PATIENCE)
+        sock.connect(server.admin)
+        sock.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        text = b"".join(iter(lambda: sock.recv(1 << 16), b"")).decode()
+    line = re.search(r"^%s%s (\S+)$" % (re.escape(name), re.escape(labels)), text, re.M)
+    return int(line.group(1))
+
+
+def limited(server, limit):
+    return figure(server, "pagewise_limited_total", '{limit="%s"}' % limit)
+
+
+def connections(server):
+    return sum(
+        figure(server, "pagewise_connections", '{state="%s"}' % state)
+        for state in ("idle", "head", "disk", "send", "body", "linger")
+    )
+
+
+def busy(server, **kw):
+    """A connection whose answer is being sent, and will be for long."""
+    c = server.connect(rcvbuf=4096, **kw)
+    c.send(request("/big"))
+    c.read_head()
+    return c
+
+
+def is_refused(server, source):
+    """Reset or closed without an answer."""
+    try:
+        with server.connect(source=source) as c:
+            c.send(request("/small"))
+            return c.sock.recv(1) == b""
+    except (ConnectionResetError, BrokenPipeError):
+        return True
+
+
+# ---------------------------------------------------------------- in total
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_as_many_as_max_connections_are_served(start, workers):
+    server = start({"max_connections": 5, "workers": workers})
+    held = [busy(server) for _ in range(5)]
+    assert connections(server) == 5
+    assert limited(server, "max_connections") == 0
+    for c in held:
+        c.reset()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_one_more_waits_until_one_of_them_ends(start, workers):
+    server = start({"max_connections": 5, "workers": workers})
+    held = [busy(server) for _ in range(5)]
+    waiting = server.connect()
+    waiting.send(request("/small"))
+    wait_until(lambda: limited(server, "max_connections") > 0, "the limit")
+    assert waiting.quiet(0.6)
+    assert connections(server) == 5
+    held.pop().reset()
+    assert waiting.response().body == b"small"
+    waiting.finish()
+    for c in held:
+        c.reset()
+    wait_until(lambda: connections(server) == 0, "all to end")
+    server.stop(messages=FULL % 5 + ("(%s)?" % (FULL % 5) if workers > 1 else ""))
+
+
+def test_new_client_takes_the_place_of_the_one_that_was_idle_longest(start):
+    server = start({"max_connections": 6})
+    idle = []
+    for _ in range(9):
+        idle.append(server.connect())
+        assert idle[-1].ask("/small").body == b"small"
+    assert figure(server, "pagewise_connections_reclaimed_total") == 3
+    for c in idle[:3]:
+        c.eof()
+    for c in idle[3:]:
+        assert c.ask("/small").body == b"small"
+
+
+def test_place_of_an_idle_one_of_another_worker_is_had_as_well(start):
+    """One place, two workers: half of the clients come to the other one."""
+    server = start({"max_connections": 1, "workers": 2})
+    held = []
+    for _ in range(16):
+        held.append(server.connect())
+        assert held[-1].ask("/small").body == b"small"
+    server.stop(messages="(%s){1,2}" % (FULL % 1))
+
+
+def test_place_that_is_free_is_taken_at_once(start):
+    """A quarter of a second each, which is when a clock would say so, is too long for all."""
+    server = start({"max_connections": 1})
+    waiting = [server.connect() for _ in range(2 * 4 * int(PATIENCE))]
+    for c in waiting:
+        c.send(request("/small", fields={"Connection": "close"}))
+    for c in waiting:
+        assert c.response().body == b"small"
+        c.eof()
+        c.sock.close()
+    server.stop(messages=FULL % 1)
+
+
+def test_sigterm_ends_a_server_that_is_full(start):
+    server = start({"max_connections": 2, "shutdown_timeout": 0})
+    held = [busy(server) for _ in range(2)]
+    waiting = server.connect()
+    wait_until(lambda: limited(server, "max_connections") > 0, "the limit")
+    server.stop(messages=True)
+    for c in held + [waiting]:
+        c.drain()
+
+
+# ------------------------------------------------------------ of an address
+
+
+def test_address_that_has_its_number_gets_no_more_and_others_do(start):
+    server = start({"max_connections_per_address": 3, "workers": 2})
+    held = [busy(server, source="127.0.0.2") for _ in range(3)]
+    assert limited(server, "max_connections_per_address") == 0
+    for _ in range(4):
+        assert is_refused(server, "127.0.0.2")
+    assert limited(server, "max_connections_per_address") == 4
+    for source in ("127.0.0.1", "127.0.0.3"):
+        with server.connect(source=source) as c:
+            assert c.ask("/small").body == b"small"
+            c.finish()
+    for c in held:
+        c.reset()
+    server.stop(messages="(%s){1,2}" % (REFUSED % ("127.0.0.2", 3)))
+
+
+def test_place_of_an_address_is_free_again_when_a_connection_ends(start):
+    server = start({"max_connections_per_address": 2})
+    for _ in range(3):
+        held = [server.connect(source="127.0.0.2") for _ in range(2)]
+        for c in held:
+            assert c.ask("/small").body == b"small"
+        assert is_refused(server, "127.0.0.2")
+        for c in held:
+            c.finish()
+        wait_until(lambda: connections(server) == 0, "all to end")
+    server.stop(messages=REFUSED % ("127.0.0.2", 2))
+
+
+def test_ipv4_counts_the_same_when_it_comes_as_ipv6(serve_conf, site):
+    """An IPv6 socket for all addresses sees ::ffff:127.0.0.2."""
+    (site / "small").write_bytes(b"small")
+    server = serve_conf(
+        {"workers": 1, "listen": ["[::]:0"], "max_connections_per_address": 1},
+        [("s", {"root": site}, {})],
+    )
+    server.address = ("127.0.0.1", server.address[1])
+    for source in ("127.0.0.2", "127.0.0.3"):
+        c = server.connect(source=source)
+        assert c.ask("/small").body == b"small"
+        assert is_refused(server, source)
+    server.stop(messages=REFUSED % ("127.0.0.2", 1))
+
+
+def test_refused_connections_leave_nothing_behind(start):
+    server = start({"max_connections_per_address": 1, "max_connections": 3})
+    with server.connect(source="127.0.0.2") as c:
+        assert c.ask("/small").body == b"small"
+        for _ in range(50):
+            assert is_refused(server, "127.0.0.2")
+        # Each of them gave its place back.
+        others = [server.connect(source="127.0.0.%d" % i) for i in (3, 4)]
+        for other in others:
+            assert other.ask("/small").body == b"small"
+        assert connections(server) == 3
+        for other in others:
+            other.finish()
+        c.finish()
+    server.stop(messages=REFUSED % ("127.0.0.2", 1))
+
+
+# ----------------------------------------------------------------- requests
+
+
+@pytest.mark.parametrize("hot", [0, 1 << 20], ids=["long way", "hot set"])
+def test_last_of_max_requests_says_close(start, hot):
+    server = start({"max_requests": 5, "hot_set": hot})
+    for _ in range(3):
+        with server.connect() as c:
+            answers = [c.ask("/small") for _ in range(5)]
+            assert [a.closes for a in answers] == [False] * 4 + [True]
+            assert {a.body for a in answers} == {b"small"}
+            c.finish(answers[-1])
+    assert limited(server, "max_requests") == 3
+
+
+def test_hot_answers_are_counted_as_requests(start, site):
+    """All of it is there: the short way is taken, and the last goes the long way."""
+    server = start({"max_requests": 40})
+    # Only files that have not changed for two seconds are hot.
+    wait_until(lambda: time.time() - (site / "small").stat().st_ctime > 2.5, "an old file")
+    for _ in range(4):
+        with server.connect() as c:
+            c.send(request("/small") * 60)
+            answers = [c.response() for _ in range(40)]
+            assert [a.closes for a in answers] == [False] * 39 + [True]
+            c.half_close()
+            c.eof()
+    assert figure(server, "pagewise_hot_requests_total") > 80
+
+
+@pytest.mark.parametrize("count", [1, 2, 16, 17, 18])
+def test_pipelined_requests_behind_the_last_are_not_answered(start, count):
+    server = start({"max_requests": count})
+    with server.connect() as c:
+        c.send(request("/small") * (count + 5))
+        answers = [c.response() for _ in range(count)]
+        assert [a.closes for a in answers] == [False] * (count - 1) + [True]
+        c.half_close()
+        c.eof()
+
+
+def test_requests_without_a_limit_go_on(start):
+    server = start({})
+    with server.connect() as c:
+        for _ in range(30):
+            c.send(request("/small") * 100)
+            assert not any(c.response().closes for _ in range(100))
+        c.finish()
+
+
+# -------------------------------------------------------------------- speed
+
+
+class Sipper(threading.Thread):
+    """Takes size bytes of an answer at a time, until the server has had enough."""
+
+    def __init__(self, c, size, pause):
+        super().__init__(daemon=True)
+        self.c, self.size, self.pause = c, size, pause
+        self.got = 0
+        self.ended = None
+        self.stop = threading.Event()
+        self.begin = time.monotonic()
+        self.start()
+
+    def run(self):
+        try:
+            while not self.stop.wait(self.pause):
+                data = self.c.sock.recv(self.size)
+                if not data:
+                    break
+                self.got += len(data)
+        except OSError:
+            pass
+        self.ended = time.monotonic() - self.begin
+
+
+def sip(server, size, pause, target="/big"):
+    c = server.connect(rcvbuf=4096)
+    c.send(request(target))
+    return Sipper(c, size, pause)
+
+
+def closed_by(server, limit):
+    wait_until(lambda: limited(server, limit) == 1, limit)
+    wait_until(lambda: connections(server) == 0, "the connection to be closed")
+
+
+@pytest.mark.parametrize("target", ["/big", "/big?ranges", "/"],
+                         ids=["file", "multipart", "listing"])
+def test_client_that_sips_is_closed(serve_conf, site, tmp_path, target):
+    """It takes something all the time, so send_timeout alone would let it be."""
+    (site / "big").write_bytes(bytes(range(256)) * (64 << 10))
+    names = site / "dir"
+    names.mkdir()
+    for i in range(9000 if target == "/" else 1):
+        (names / ("%05d" % i + 120 * "n")).touch()
+    log = tmp_path / "log"
+    server = serve_conf(
+        {"workers": 1, "admin": str(tmp_path / "admin"), "access_log": str(log),
+         "send_timeout": 2, "min_send_rate": "64K", "autoindex": True},
+        [("s", {"root": site}, {})],
+    )
+    server.admin = str(tmp_path / "admin")
+    c = server.connect(rcvbuf=4096)
+    fields = {"Range": "bytes=0-5000000,6000000-15000000"} if "?" in target else {}
+    c.send(request(target if target != "/" else "/dir/", fields=fields))
+    sipper = Sipper(c, 2000, 0.1)
+    closed_by(server, "min_send_rate")
+    assert sipper.got > 0
+    wait_until(lambda: log.read_text().count("\n") == 1, "the log")
+    assert re.search(r'" 20[06] \d+ "', log.read_text())
+    sipper.stop.set()
+    c.reset()
+
+
+def test_client_at_more_than_the_rate_goes_on(start):
+    """It has to wait for the server's socket all the time, as the other does."""
+    server = start({"send_timeout": 1, "min_send_rate": "4K"})
+    sipper = sip(server, 4000, 0.02)
+    wait_until(lambda: sipper.got > 600000 or sipper.ended, "bytes")
+    assert not sipper.ended
+    assert limited(server, "min_send_rate") == 0
+    sipper.stop.set()
+    sipper.join()
+    sipper.c.reset()
+
+
+def test_client_that_pauses_for_less_than_send_timeout_goes_on(start, site):
+    server = start({"send_timeout": 3})
+    c = server.connect(rcvbuf=4096)
+    c.send(request("/big"))
+    head = c.read_head()
+    body = b""
+    for _ in range(3):
+        time.sleep(2)
+        body += c.read_exactly(1 << 20)
+    body += c.read_exactly(head.length - len(body))
+    assert body == (site / "big").read_bytes()
+    c.finish()
+
+
+def test_client_that_takes_nothing_is_closed_after_send_timeout(start):
+    server = start({"send_timeout": 1, "min_send_rate": 0})
+    c = busy(server)
+    wait_until(lambda: figure(server, "pagewise_timeouts_total", '{kind="send"}') == 1,
+               "the time-out")
+    wait_until(lambda: connections(server) == 0, "the connection to be closed")
+    assert limited(server, "min_send_rate") == 0
+    c.reset()
+
+
+def test_with_rate_0_a_client_may_sip(start):
+    """What it has acknowledged is progress, though no room in the socket has come of it."""
+    server = start({"send_timeout": 1, "min_send_rate": 0})
+    sipper = sip(server, 2000, 0.1)
+    wait_until(lambda: sipper.ended or time.monotonic() - sipper.begin > 5, "5 s")
+    assert not sipper.ended
+    assert figure(server, "pagewise_timeouts_total", '{kind="send"}') == 0
+    sipper.stop.set()
+    sipper.join()
+    sipper.c.reset()
+
+
+@pytest.mark.parametrize("target, fields", [
+    ("/big", {}), ("/middle", {}), ("/middle", {"Connection": "close"}),
+], ids=["in the middle", "idle", "lingering"])
+def test_nothing_stays_in_the_kernel_for_a_client_that_is_given_up(start, site, target, fields):
+    """What it has not taken would be sent as long as it asks for a byte now and then."""
+    (site / "middle").write_bytes(bytes(200000))
+    server = start({"send_timeout": 1, "keepalive_timeout": 1, "min_send_rate": "20K"})
+    c = server.connect(rcvbuf=4096)
+    c.send(request(target, fields=fields))
+    sipper = Sipper(c, 100, 0.1)
+    closed_by(server, "min_send_rate")
+    wait_until(lambda: server.in_kernel() == [], "the kernel's part to end")
+    sipper.stop.set()
+    c.reset()
+
+
+@pytest.mark.parametrize("fields", [{}, {"Connection": "close"}], ids=["idle", "lingering"])
+def test_last_answer_is_left_to_a_client_that_takes_it(start, site, fields):
+    """All of it is in the kernel; it takes longer than the time for it to end or go on."""
+    (site / "middle").write_bytes(bytes(range(250)) * 1500)
+    server = start({"keepalive_timeout": 1})
+    c = server.connect(rcvbuf=4096)
+    c.send(request("/middle", fields=fields))
+    wait_until(lambda: figure(server, "pagewise_requests_total", '{status="200"}') == 1,
+               "the answer to be in the kernel")
+    head = c.read_head()
+    body = b""
+    # Lingering is 5 s.
+    pause = 7.5 / 60 if fields else 3.0 / 60
+    while len(body) < head.length:
+        time.sleep(pause)
+        body += c.read_exactly(min(head.length // 60, head.length - len(body)))
+    assert body == (site / "middle").read_bytes()
+    c.eof()
+    assert limited(server, "min_send_rate") == 0
+
+
+# ------------------------------------------------------------- head and body
+
+
+def trickle(server, begin, more, pause=0.1):
+    """Sends a byte at a time; returns what it was answered, until the end."""
+    answer = b""
+    with server.connect() as c:
+        c.send(begin)
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            try:
+                if select.select([c.sock], [], [], pause)[0]:
+                    data = c.sock.recv(1 << 16)
+                    if not data:
+                        return answer
+                    answer += data
+                c.sock.send(more)
+            except (BrokenPipeError, ConnectionResetError):
+                return answer
+    raise AssertionError("it goes on for ever")
+
+
+@pytest.mark.parametrize("begin, more", [
+    (b"GET /", b"a"),
+    (b"\r\n", b"\r\n"),
+], ids=["line", "blank"])
+def test_head_that_trickles_ends_with_head_timeout(start, begin, more):
+    server = start({"head_timeout": 1})
+    answer = trickle(server, begin, more)
+    assert answer.startswith(b"HTTP/1.1 408 ") or answer.startswith(b"HTTP/1.1 400 ")
+    wait_until(lambda: connections(server) == 0, "the connection to be closed")
+
+
+def test_body_that_trickles_ends_with_head_timeout(start):
+    """Its answer was sent: nothing waits for it but its own connection."""
+    server = start({"head_timeout": 1})
+    answer = trickle(
+        server, request("/small", "POST", fields={"Content-Length": "60000"}), b"b")
+    assert answer.startswith(b"HTTP/1.1 405 ")
+    wait_until(lambda: connections(server) == 0, "the connection to be closed")
