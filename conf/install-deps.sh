@@ -34,6 +34,7 @@ needs()
 	test	linux cmd mkfs.btrfs		btrfs-progs		-
 	test	cmd curl			curl			curl
 	test	linux cmd wrk			wrk			-
+	test	linux cmd slowhttptest		slowhttptest		-
 	test	linux pymod matplotlib		python3-matplotlib	-
 	test	linux pymod rich		python3-rich		-
 	fuzz	cmd clang			clang			llvm
