@@ -61,6 +61,7 @@ SERVER_C := $(filter-out server/main.c,$(wildcard server/*.c)) \
     build/mime_table.c build/admin_page.c
 UNIT_C := $(wildcard tests/unit/test_*.c)
 UNIT := $(UNIT_C:tests/unit/%.c=build/asan/unit/%)
+UNIT_TSAN := $(UNIT:build/asan/%=build/tsan/%)
 FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_C := $(filter-out tests/fuzz/fuzz_main.c,$(FUZZ_C))
 FUZZ := $(FUZZ_C:tests/fuzz/%.c=build/asan/fuzz/%)
@@ -74,6 +75,7 @@ all: build/pagewise build/libpagewise.a build/libpagewise.so
 asan: build/asan/pagewise
 tsan: build/tsan/pagewise
 unit: $(UNIT) $(FUZZ)
+unit-tsan: $(UNIT_TSAN)
 
 # One tree per flavour: build/obj, build/asan, build/tsan, build/fuzz.
 define flavour
@@ -117,10 +119,14 @@ build/admin_page.c: build/%.c: server/admin.html
 	@mkdir -p $(@D)
 	$(call string)
 
-build/asan/unit/%: tests/unit/%.c build/asan/server.a build/asan/libpagewise.a
-	@mkdir -p $(@D)
-	$(call say,CC)$(COMPILE) $(SANITIZE_asan) $(LDFLAGS) -o $@ \
-	    $(filter %.c %.a,$^) $(LIBS) $(call pkg,--libs,cmocka)
+# Unit tests exist with sanitizers only.
+define unit
+build/$(1)/unit/%: tests/unit/%.c build/$(1)/server.a build/$(1)/libpagewise.a
+	@mkdir -p $$(@D)
+	$$(call say,CC)$$(COMPILE) $$(SANITIZE_$(1)) $$(LDFLAGS) -o $$@ \
+	    $$(filter %.c %.a,$$^) $$(LIBS) $$(call pkg,--libs,cmocka)
+endef
+$(foreach f,asan tsan,$(eval $(call unit,$(f))))
 
 # A harness over the inputs that are there, and with a fuzzer that makes more.
 build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz_main.c build/asan/server.a \

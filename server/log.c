@@ -18,7 +18,7 @@
 
 #define LOG_RING_ACCESS	 (1024 * 1024)
 #define LOG_RING_MESSAGE (64 * 1024)
-#define LOG_HUNG	 1 /* s in one call, before it is left behind */
+#define LOG_HUNG	 1000000 /* us in one call, before it is left behind */
 
 static void
 log_wake(struct log *lg)
@@ -227,10 +227,10 @@ log_start(struct log *lg)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&lg->lg_thread, NULL, log_thread, lg);
+	error = thread_start(&lg->lg_thread, log_thread, lg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	lg->lg_started = error == 0;
-	return -error;
+	return error;
 }
 
 static void
@@ -288,16 +288,6 @@ log_access_lost(struct log *lg)
 	return log_lost(lg, KIND_ACCESS);
 }
 
-static bool
-join_in_time(pthread_t thread)
-{
-	struct timespec end;
-
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += LOG_HUNG;
-	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &end) == 0;
-}
-
 /* False: no file has let it go for a while. */
 static bool
 log_join(struct log *lg)
@@ -307,14 +297,14 @@ log_join(struct log *lg)
 	beat = atomic_load(&lg->lg_beat);
 	do {
 		before = beat;
-		if (join_in_time(lg->lg_thread))
+		if (thread_join(&lg->lg_thread, LOG_HUNG))
 			return true;
 		beat = atomic_load(&lg->lg_beat);
 	} while (beat != before);
 	return false;
 }
 
-static void *
+static void
 last_words(void *arg)
 {
 	struct log *lg = arg;
@@ -323,17 +313,16 @@ last_words(void *arg)
 	log_error(NULL,
 	    "%s does not answer: ending without it, its last lines are lost",
 	    path != NULL ? path : "the log");
-	return NULL;
 }
 
 /* By a thread of its own: stderr may be on the same disk. */
 static void
 log_abandon(struct log *lg)
 {
-	pthread_t thread;
-
-	if (pthread_create(&thread, NULL, last_words, lg) == 0)
-		join_in_time(thread);
+	thread_abandon(&lg->lg_thread);
+	if (thread_start(&lg->lg_last, last_words, lg) == 0 &&
+	    !thread_join(&lg->lg_last, LOG_HUNG))
+		thread_abandon(&lg->lg_last);
 }
 
 void

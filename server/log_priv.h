@@ -10,7 +10,6 @@
 #ifndef SERVER_LOG_PRIV_H
 #define SERVER_LOG_PRIV_H
 
-#include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,6 +18,7 @@
 #include "log.h"
 #include "logline.h"
 #include "logsink.h"
+#include "thread.h"
 
 enum kind { KIND_ACCESS, KIND_NOTICE, KIND_ERROR, NKINDS };
 
@@ -53,7 +53,8 @@ struct log {
 	struct log_writer *lg_writers; /* the last one is the thread's own */
 	unsigned lg_nwriters;	       /* with that one */
 	int lg_wake;		       /* eventfd */
-	pthread_t lg_thread;
+	struct thread lg_thread;
+	struct thread lg_last; /* says that lg_thread hangs */
 	bool lg_started;
 	atomic_uint lg_beat; /* shared: how often it came back from a file */
 	atomic_int lg_busy;  /* shared: the kind of that file */
@@ -82,6 +83,6 @@ log_own(struct log *lg)
 uint64_t log_lost(struct log *, int kind);
 
 /* The writer thread; arg is the log. */
-void *log_thread(void *arg);
+void log_thread(void *arg);
 
 #endif

@@ -217,7 +217,7 @@ log_drain(struct log *lg)
 	log_flush_sink(lg, &lg->lg_sinks[KIND_ERROR]);
 }
 
-void *
+void
 log_thread(void *arg)
 {
 	struct log *lg = arg;
@@ -236,5 +236,4 @@ log_thread(void *arg)
 		now = now_ms();
 	}
 	log_drain(lg);
-	return NULL;
 }

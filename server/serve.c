@@ -439,6 +439,8 @@ wait_hung(struct server *sv)
 static bool
 shut_down(struct server *sv)
 {
+	unsigned i;
+
 	/* The next process answers there. */
 	if (sv->sv_end == END_DRAIN)
 		admin_destroy(&sv->sv_admin);
@@ -452,6 +454,8 @@ shut_down(struct server *sv)
 	log_warn(sv->sv_writer, "a disk does not answer: ending without it");
 	command_all(sv, WORKER_ABANDON);
 	wait_hung(sv);
+	for (i = 0; i < sv->sv_started; i++)
+		worker_abandon(sv->sv_workers[i]);
 	return false;
 }
 

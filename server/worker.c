@@ -419,7 +419,7 @@ run(struct worker *wk)
 	} while (error == 0 && !event_base_got_break(wk->wk_base));
 }
 
-void *
+void
 worker_main(void *arg)
 {
 	struct worker *wk = arg;
@@ -429,5 +429,4 @@ worker_main(void *arg)
 	pthread_setname_np(pthread_self(), name);
 	run(wk);
 	worker_check(wk);
-	return NULL;
 }

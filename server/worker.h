@@ -8,7 +8,6 @@
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
 
@@ -23,6 +22,7 @@
 #include "limit.h"
 #include "log.h"
 #include "stats.h"
+#include "thread.h"
 
 struct conn;
 struct listings;
@@ -91,8 +91,7 @@ struct worker {
 	struct pw_pool *wk_pool;
 	struct clients *wk_clients;
 	unsigned wk_id;
-	pthread_t wk_thread;
-	bool wk_ended;		      /* and was joined; main's own */
+	struct thread wk_thread;
 	int wk_pipe[2];		      /* main writes a command */
 	atomic_bool wk_is_quiet;      /* accepts nothing more; main reads */
 	atomic_uint_fast64_t wk_beat; /* the loop turns; main reads */
@@ -119,6 +118,9 @@ void worker_command(struct worker *, enum worker_command);
 
 /* True once the thread has ended, waiting for at most timeout_us. */
 bool worker_join(struct worker *, uint64_t timeout_us);
+
+/* Instead of destroying it, after WORKER_ABANDON. */
+void worker_abandon(struct worker *);
 void worker_destroy(struct worker **);
 
 /* ------------------------------------------------------ called by conn etc. */
@@ -131,7 +133,7 @@ void worker_quiet(struct worker *);
 
 /* Between worker_start.c and worker.c: its own events; its thread. */
 int worker_watch(struct worker *);
-void *worker_main(void *);
+void worker_main(void *);
 
 /* At the begin of each callback of the loop. */
 static inline void

@@ -134,7 +134,7 @@ worker_start(struct worker *wk)
 	int error = listener_start(wk);
 
 	if (error == 0)
-		error = -pthread_create(&wk->wk_thread, NULL, worker_main, wk);
+		error = thread_start(&wk->wk_thread, worker_main, wk);
 	return error;
 }
 
@@ -152,15 +152,13 @@ worker_command(struct worker *wk, enum worker_command command)
 bool
 worker_join(struct worker *wk, uint64_t timeout_us)
 {
-	struct timespec ts;
-	uint64_t end = worker_now() + timeout_us;
+	return thread_join(&wk->wk_thread, timeout_us);
+}
 
-	ts.tv_sec = (time_t)(end / SECOND_US);
-	ts.tv_nsec = (long)(end % SECOND_US) * 1000;
-	if (!wk->wk_ended)
-		wk->wk_ended = pthread_clockjoin_np(wk->wk_thread, NULL,
-				   CLOCK_MONOTONIC, &ts) == 0;
-	return wk->wk_ended;
+void
+worker_abandon(struct worker *wk)
+{
+	thread_abandon(&wk->wk_thread);
 }
 
 void

@@ -19,13 +19,21 @@
 #define TOO_MUCH ((size_t)1 << 60) /* more than any address space */
 #define BLOCKS	 5000		   /* more than a list keeps */
 
-/* AddressSanitizer would end the program instead of failing. */
+/* The sanitizers would end the program instead of failing. */
+#define SANITIZER "allocator_may_return_null=1"
 const char *__asan_default_options(void);
+const char *__tsan_default_options(void);
 
 const char *
 __asan_default_options(void)
 {
-	return "allocator_may_return_null=1";
+	return SANITIZER;
+}
+
+const char *
+__tsan_default_options(void)
+{
+	return SANITIZER;
 }
 
 static void

@@ -2,6 +2,8 @@
  * The rules of the seam (lib/pagewise.h), on every send path: exactly the
  * promised bytes, one window a step, one completion for each wait.
  */
+#include <sys/eventfd.h>
+
 #include "lib_fixture.h"
 
 #define WINDOW	((off_t)64 * KIB)
@@ -792,6 +794,7 @@ pool_does_not_wait_for_a_socket_that_is_writable_again(void **state)
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	enum pw_send_status status;
 	unsigned full = 0;
+	eventfd_t wakes;
 	struct wire wr;
 	struct xfer xf;
 
@@ -802,6 +805,7 @@ pool_does_not_wait_for_a_socket_that_is_writable_again(void **state)
 		if (status != PW_SEND_PENDING)
 			continue;
 		assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
+		assert_int_equal(eventfd_read(pfd.fd, &wakes), 0);
 		if (xf.xf_send.snd_result == -EAGAIN) {
 			wire_flush(&wr);
 			full++;
