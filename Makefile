@@ -4,7 +4,7 @@
 ## Targets:
 ##   all          build/pagewise, build/libpagewise.a, build/libpagewise.so
 ##   run          install what is missing, build, serve DIR on LISTEN:PORT
-##   test         install what is missing, run every test, count them
+##   test         install what is missing, run every test with each sanitizer, count them
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
 ##   lint         clang-format, clang-tidy, cppcheck, mandoc; quiet when clean
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
@@ -21,7 +21,7 @@
 ## Variables:
 ##   CC CFLAGS LDFLAGS PREFIX=/usr/local DESTDIR= WERROR=1 V=1
 ##   run:  DIR=conf/welcome PORT=8080 LISTEN=127.0.0.1 ARGS="more options"
-##   test: PYTEST_ARGS="-k range"
+##   test: PYTEST_ARGS="-k range" SANITIZERS="asan tsan"
 ##   fuzz: TARGET="head range" FUZZ_SECONDS=60 ARGS="-max_len=100" FUZZ_CC=clang
 ##   bench, bench-full, bench-storm, bench-hot: ARGS="--path nodiskio --peer nginx"
 
@@ -60,8 +60,8 @@ LIB_C := $(filter-out lib/os_%.c,$(wildcard lib/*.c)) $(wildcard lib/os_$(OS)*.c
 SERVER_C := $(filter-out server/main.c,$(wildcard server/*.c)) \
     build/mime_table.c build/admin_page.c
 UNIT_C := $(wildcard tests/unit/test_*.c)
-UNIT := $(UNIT_C:tests/unit/%.c=build/asan/unit/%)
-UNIT_TSAN := $(UNIT:build/asan/%=build/tsan/%)
+SANITIZERS = asan tsan
+UNIT = $(foreach f,$(SANITIZERS),$(UNIT_C:tests/unit/%.c=build/$(f)/unit/%))
 FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_C := $(filter-out tests/fuzz/fuzz_main.c,$(FUZZ_C))
 FUZZ := $(FUZZ_C:tests/fuzz/%.c=build/asan/fuzz/%)
@@ -75,7 +75,6 @@ all: build/pagewise build/libpagewise.a build/libpagewise.so
 asan: build/asan/pagewise
 tsan: build/tsan/pagewise
 unit: $(UNIT) $(FUZZ)
-unit-tsan: $(UNIT_TSAN)
 
 # One tree per flavour: build/obj, build/asan, build/tsan, build/fuzz.
 define flavour
@@ -163,11 +162,10 @@ run: deps
 
 test:
 	@sh conf/install-deps.sh build test
-	@+$(SUBMAKE) WERROR=1 all asan unit build/tests/slowfs bench-tools
+	@+$(SUBMAKE) WERROR=1 all $(SANITIZERS) unit build/tests/slowfs bench-tools
 	@python=/usr/bin/python3; \
 	[ -x $$python ] || python=/usr/local/bin/python3; \
-	PAGEWISE=$(CURDIR)/build/asan/pagewise \
-	    PAGEWISE_RELEASE=$(CURDIR)/build/pagewise \
+	PAGEWISE_RELEASE=$(CURDIR)/build/pagewise \
 	    SLOWFS=$(CURDIR)/build/tests/slowfs \
 	    $$python tests/run $(UNIT) $(FUZZ) -- $(PYTEST_ARGS)
 

@@ -25,6 +25,7 @@ needs()
 	build	header http_parser.h		libhttp-parser-dev	http-parser
 	test	lib cmocka			libcmocka-dev		cmocka
 	test	pymod pytest			python3-pytest		py311-pytest
+	test	pymod xdist			python3-pytest-xdist	py311-pytest-xdist
 	test	pymod prometheus_client		python3-prometheus-client	py311-prometheus-client
 	test	lib fuse3			libfuse3-dev		fusefs-libs3
 	test	linux cmd fusermount3		fuse3			-

@@ -13,7 +13,18 @@ import harness
 import tree as tree_module
 
 
+MARKERS = [
+    "once: with the first build only: it is about another program (the release"
+    " binary, a load generator, the laboratory), where a sanitizer of the server has"
+    " nothing to see.",
+    "xdist_group: tests of a group run one after the other, in one process: they"
+    " share what is dear to make, or change what the whole machine has.",
+]
+
+
 def pytest_configure(config):
+    for line in MARKERS:
+        config.addinivalue_line("markers", line)
     if not os.access(harness.PAGEWISE, os.X_OK):
         raise pytest.UsageError("no server at %s (PAGEWISE)" % harness.PAGEWISE)
     # An ordinary user may not enter the tree: it can lie below /root.
@@ -28,8 +39,23 @@ def pytest_configure(config):
             setattr(harness, name, copy)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.parent.name == "bench" or "release" in item.fixturenames:
+            item.add_marker("once")
+
+
 def pytest_unconfigure(config):
     shutil.rmtree(getattr(config, "pagewise_programs", ""), ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def release():
+    """The program without sanitizers: for calls and memory that are the server's alone."""
+    if not os.access(harness.RELEASE, os.X_OK):
+        pytest.skip("no ordinary binary at " + harness.RELEASE)
+    return harness.RELEASE
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +79,9 @@ def make_removable(path):
 @pytest.fixture(scope="session")
 def tree(base):
     return tree_module.Tree(base)
+
+
+FAILED = pytest.StashKey[bool]()
 
 
 class Shared:
@@ -144,6 +173,21 @@ def serve_conf(serve, tmp_path):
         return serve("-c", path, *args, **kw)
 
     return start
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    if outcome.get_result().failed:
+        item.stash[FAILED] = True
+
+
+@pytest.fixture
+def tmp_path(tmp_path, request):
+    """Files of a test that failed stay, for whoever looks; all others go."""
+    yield tmp_path
+    if not request.node.stash.get(FAILED, False):
+        shutil.rmtree(tmp_path, ignore_errors=True)
 
 
 @pytest.fixture

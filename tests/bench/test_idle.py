@@ -19,6 +19,8 @@ from loadgen import PATIENCE, TREE, Server, ok
 from laboratory import report
 from laboratory.scenarios import idle
 
+pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machine
+
 IDLE = os.environ.get("IDLE", os.path.join(TREE, "build/asan/bench/idle"))
 MIB = 1 << 20
 PR_CAPBSET_DROP = CAP_SYS_RESOURCE = 24  # both

@@ -11,6 +11,8 @@ import time
 import lab
 import pytest
 
+pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machine
+
 PATHS = ("blocking", "nodiskio")
 
 

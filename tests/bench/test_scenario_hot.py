@@ -11,6 +11,8 @@ from laboratory import report, results, run, scenarios, servers, tables
 from laboratory.scenarios import hot
 from laboratory.tables import View
 
+pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machine
+
 TITLES = {"limit-send": "reference", "limit-memfd": "reference", "nodiskio": "path",
           "nginx": "peer", "h2o": "peer"}
 

@@ -11,6 +11,8 @@ from laboratory import cachemodes, report, results, servers, stats, tables
 from laboratory.scenarios import clients, crawler, grid, hung, slow, thesis, zipf
 from laboratory.tables import View
 
+pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machine
+
 MIB, GIB = 1 << 20, 1 << 30
 MINIATURE = {
     "thesis": {"seconds": 1, "connections": 8, "memory_mib": 16, "limit_mib": 100, "lead": 0},

@@ -19,7 +19,7 @@ PATHS = ["nodiskio", "splice", "mlock", "uring"]
 FOLIO_PATHS = PATHS[:3]  # those whose windows the pool fetches
 
 
-@pytest.fixture(scope="module", params=["ext4", "xfs"])
+@pytest.fixture(scope="module", params=mounts.params(["ext4", "xfs"]))
 def disk(request):
     with mounts.made(request.param) as made:
         device = os.stat(made.dir).st_dev

@@ -36,6 +36,11 @@ def why_not(kind):
     return None
 
 
+def params(kinds):
+    """A module's parameters: each kind is made once."""
+    return [pytest.param(kind, marks=pytest.mark.xdist_group(kind)) for kind in kinds]
+
+
 def base_of(kind):
     return "ext4" if kind == "overlay" else kind
 

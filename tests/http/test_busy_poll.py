@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-import harness
 import strace
 from harness import wait_until
 
@@ -69,12 +68,12 @@ def test_an_idle_server_sleeps(start, us):
 
 
 @pytest.mark.parametrize("us, polls", [(0, False), (10000, True)])
-def test_it_looks_without_sleeping_only_if_told_to(start, tmp_path, us, polls):
+def test_it_looks_without_sleeping_only_if_told_to(start, release, tmp_path, us, polls):
     reason = strace.why_not()
     if reason:
         pytest.skip(reason)
     trace = str(tmp_path / "trace")
-    server = start(us, binary=harness.RELEASE, wrapper=strace.STRACE + [trace])
+    server = start(us, binary=release, wrapper=strace.STRACE + [trace])
     # Others may have the CPU until one of these is over, not all.
     for _ in range(50):
         server.get("/file")

@@ -12,7 +12,7 @@ from harness import multipart, request
 SIZES = [0, 1, 4097, 524289, t.LARGE]
 
 
-@pytest.fixture(scope="module", params=mounts.KINDS)
+@pytest.fixture(scope="module", params=mounts.params(mounts.KINDS))
 def mount(request):
     with mounts.made(request.param) as made:
         for size in SIZES:

@@ -7,9 +7,10 @@ import time
 
 import pytest
 
-import harness
 from harness import request, wait_until
 from test_syscalls import may_trace, traced  # fixtures
+
+pytestmark = pytest.mark.xdist_group("listing_large")
 
 MANY = 200000
 BLOCK = 64 << 10
@@ -48,11 +49,9 @@ def server(serve, large):
 
 
 @pytest.fixture
-def lean(serve, large):
+def lean(serve, large, release):
     """Without sanitizers, whose memory is not the server's."""
-    if not os.access(harness.RELEASE, os.X_OK):
-        pytest.skip("no ordinary binary at " + harness.RELEASE)
-    return serve("--root", large, "--autoindex", "--workers", "1", binary=harness.RELEASE)
+    return serve("--root", large, "--autoindex", "--workers", "1", binary=release)
 
 
 def connect(server, **kw):

@@ -29,12 +29,10 @@ WAITS = READS | {"sendfile", "sendfile64", "readahead", "fadvise64", "getdents64
 
 
 @pytest.fixture(scope="module")
-def may_trace():
+def may_trace(release):
     reason = strace.why_not()
     if reason:
         pytest.skip(reason)
-    if not os.access(harness.RELEASE, os.X_OK):
-        pytest.skip("no ordinary binary at " + harness.RELEASE)
 
 
 class Traced:

@@ -1,0 +1,74 @@
+/*
+ * A thread whose end can be waited for with a limit (server/thread.c); each test
+ * has the name of the rule that it pins.
+ */
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "server/thread.h"
+
+#define PATIENCE UINT64_C(30000000) /* us; never a measurement */
+
+struct work {
+	sem_t wk_may_end;
+	int wk_done;
+};
+
+static void
+work(void *arg)
+{
+	struct work *wk = arg;
+
+	while (sem_wait(&wk->wk_may_end) != 0)
+		continue;
+	wk->wk_done = 1;
+}
+
+static void
+a_join_is_given_up_and_asked_again(void **state)
+{
+	struct work wk = {.wk_done = 0};
+	struct thread th;
+
+	(void)state;
+	sem_init(&wk.wk_may_end, 0, 0);
+	assert_int_equal(thread_start(&th, work, &wk), 0);
+	assert_false(thread_join(&th, 0));
+	assert_false(thread_join(&th, 1000));
+	sem_post(&wk.wk_may_end);
+	assert_true(thread_join(&th, PATIENCE));
+	assert_int_equal(wk.wk_done, 1);
+	assert_true(thread_join(&th, 0));
+	sem_destroy(&wk.wk_may_end);
+}
+
+static void
+one_that_has_ended_is_joined_without_waiting(void **state)
+{
+	struct work wk = {.wk_done = 0};
+	struct thread th;
+
+	(void)state;
+	sem_init(&wk.wk_may_end, 0, 1);
+	assert_int_equal(thread_start(&th, work, &wk), 0);
+	while (!thread_join(&th, 0))
+		continue;
+	assert_int_equal(wk.wk_done, 1);
+	sem_destroy(&wk.wk_may_end);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_join_is_given_up_and_asked_again),
+	    cmocka_unit_test(one_that_has_ended_is_joined_without_waiting),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
