@@ -20,6 +20,7 @@
  *   held OP    how many calls are being held
  *   seen OP    how many calls came in since the start
  *   release    removes all gates and lets everything go
+ *   swap ...   release and set, with nothing in between
  *
  * It runs in the foreground and dies with its parent, so that no mount hangs.
  */
@@ -113,8 +114,10 @@ gate_hold(enum op op)
 		ts.tv_sec += 1;
 		pthread_cond_timedwait(&released, &lock, &ts);
 	}
+	if (gen != generation)
+		return 0;
 	held[op]--;
-	return gen == generation ? -EINTR : 0;
+	return -EINTR;
 }
 
 /* Passes at once, later, or with an error to give to the caller. */
@@ -262,12 +265,37 @@ name_find(const char *name, const char *const *names, int n)
 	return i;
 }
 
+/* Under the lock. */
+static void
+gates_open(void)
+{
+	ngates = 0;
+	generation++;
+	memset(held, 0, sizeof(held));
+	pthread_cond_broadcast(&released);
+}
+
+/* Under the lock. */
+static long
+gate_set(const char *line, enum op op)
+{
+	struct gate g = {.gate_op = op};
+	char kind[16];
+
+	if (ngates == NGATES ||
+	    sscanf(line, "%*s %*s %15s %d %jd %jd %255[^\n]", kind,
+		&g.gate_value, &g.gate_off, &g.gate_len, g.gate_prefix) < 4)
+		return -1;
+	g.gate_kind = (enum kind)name_find(kind, kind_names, KIND_MAX);
+	gates[ngates++] = g;
+	return 0;
+}
+
 /* Runs one command; the number to answer, or -1. */
 static long
 command(const char *line)
 {
-	char verb[16], op[16] = "", kind[16];
-	struct gate g = {0};
+	char verb[16], op[16] = "";
 	long answer = -1;
 	int o;
 
@@ -276,22 +304,17 @@ command(const char *line)
 	o = name_find(op, op_names, OP_MAX);
 	pthread_mutex_lock(&lock);
 	if (strcmp(verb, "release") == 0) {
-		ngates = 0;
-		generation++;
-		pthread_cond_broadcast(&released);
+		gates_open();
 		answer = 0;
 	} else if (strcmp(verb, "held") == 0 && o < OP_MAX) {
 		answer = held[o];
 	} else if (strcmp(verb, "seen") == 0 && o < OP_MAX) {
 		answer = seen[o];
-	} else if (strcmp(verb, "set") == 0 && o < OP_MAX && ngates < NGATES &&
-		   sscanf(line, "%*s %*s %15s %d %jd %jd %255[^\n]", kind,
-		       &g.gate_value, &g.gate_off, &g.gate_len,
-		       g.gate_prefix) >= 4) {
-		g.gate_op = (enum op)o;
-		g.gate_kind = (enum kind)name_find(kind, kind_names, KIND_MAX);
-		gates[ngates++] = g;
-		answer = 0;
+	} else if (strcmp(verb, "set") == 0 && o < OP_MAX) {
+		answer = gate_set(line, (enum op)o);
+	} else if (strcmp(verb, "swap") == 0 && o < OP_MAX) {
+		gates_open();
+		answer = gate_set(line, (enum op)o);
 	}
 	pthread_mutex_unlock(&lock);
 	return answer;

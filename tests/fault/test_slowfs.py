@@ -57,8 +57,9 @@ class Slowfs:
         assert int(answer) >= 0, "slowfs refused %r" % (words,)
         return int(answer)
 
-    def hang(self, op, prefix="", offset=0, length=0):
-        self.command("set", op, "hang", 0, offset, length, prefix)
+    def hang(self, op, prefix="", offset=0, length=0, verb="set"):
+        """verb "swap": instead of all that was set before, which is let go."""
+        self.command(verb, op, "hang", 0, offset, length, prefix)
 
     def fail(self, op, error, prefix="", offset=0, length=0):
         self.command("set", op, "error", error, offset, length, prefix)
