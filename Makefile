@@ -8,6 +8,7 @@
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
 ##   lint         clang-format, clang-tidy, cppcheck, mandoc; quiet when clean
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
+##   faults       each call of the server fails at each place, in each way (Linux)
 ##   bench        every scenario of the laboratory, shortened (root, Linux)
 ##   bench-full   the same in full: hours; bench-storm: one scenario
 ##   bench-hot    against the peers and the limit, files in memory: 20 minutes
@@ -67,7 +68,7 @@ FUZZ_C := $(filter-out tests/fuzz/fuzz_main.c,$(FUZZ_C))
 FUZZ := $(FUZZ_C:tests/fuzz/%.c=build/asan/fuzz/%)
 FLAVOURS = obj asan tsan fuzz
 SANITIZE_asan = -fsanitize=address,undefined -fno-sanitize-recover=all \
-    -fno-omit-frame-pointer -DPW_DEBUG
+    -fno-omit-frame-pointer -fno-optimize-sibling-calls -DPW_DEBUG
 SANITIZE_tsan = -fsanitize=thread -fno-omit-frame-pointer -DPW_DEBUG
 SANITIZE_fuzz = $(SANITIZE_asan) -fsanitize=fuzzer-no-link
 
@@ -75,6 +76,7 @@ all: build/pagewise build/libpagewise.a build/libpagewise.so
 asan: build/asan/pagewise
 tsan: build/tsan/pagewise
 unit: $(UNIT) $(FUZZ)
+fault: build/fault/pagewise
 
 # One tree per flavour: build/obj, build/asan, build/tsan, build/fuzz.
 define flavour
@@ -142,6 +144,16 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/server.a \
 	$(call say,CC)$(COMPILE) $(SANITIZE_asan) -fsanitize=fuzzer $(LDFLAGS) \
 	    -o $@ $(filter %.c %.a,$^) $(LIBS)
 
+# The server with sanitizers once more, linked so that each call which a test
+# may let fail goes through tests/fault/inject*.c.
+INJECT_C = $(wildcard tests/fault/inject*.c)
+INJECT_O = $(INJECT_C:%.c=build/asan/%.o)
+build/fault/pagewise: build/asan/server/main.o build/asan/server.a \
+    build/asan/libpagewise.a $(INJECT_O)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(CFLAGS) $(SANITIZE_asan) $(LDFLAGS) -o $@ \
+	    $$(nm $(INJECT_O) | sed -n 's/.* T __wrap_/-Wl,--wrap=/p') $^ $(LIBS)
+
 build/tests/slowfs: tests/fault/slowfs.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) $(call pkg,--cflags,fuse3) $(LDFLAGS) -o $@ $< \
@@ -162,10 +174,11 @@ run: deps
 
 test:
 	@sh conf/install-deps.sh build test
-	@+$(SUBMAKE) WERROR=1 all $(SANITIZERS) unit build/tests/slowfs bench-tools
+	@+$(SUBMAKE) WERROR=1 all $(SANITIZERS) unit fault build/tests/slowfs bench-tools
 	@python=/usr/bin/python3; \
 	[ -x $$python ] || python=/usr/local/bin/python3; \
 	PAGEWISE_RELEASE=$(CURDIR)/build/pagewise \
+	    PAGEWISE_FAULT=$(CURDIR)/build/fault/pagewise \
 	    SLOWFS=$(CURDIR)/build/tests/slowfs \
 	    $$python tests/run $(UNIT) $(FUZZ) -- $(PYTEST_ARGS)
 
@@ -176,6 +189,14 @@ fuzz:
 	@sh conf/install-deps.sh build fuzz
 	@+$(SUBMAKE) $(TARGET:%=build/fuzz/fuzz_%)
 	@tests/fuzz/run --seconds $(FUZZ_SECONDS) $(TARGET) -- $(ARGS)
+
+# Each call at each site with each send path, the first times and not only once: the
+# tests of the fault layer, in full.
+faults:
+	@sh conf/install-deps.sh build test
+	@+$(SUBMAKE) WERROR=1 asan fault
+	@FAULTS_LONG=1 /usr/bin/python3 -m pytest -q -s -p no:cacheprovider \
+	    $(wildcard tests/fault/test_inject_*.py) $(PYTEST_ARGS)
 
 # Without root it measures what it can, and says what it left out.
 SCENARIOS_bench = all --quick
@@ -302,7 +323,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all asan tsan unit deps run test fuzz bench bench-full bench-storm bench-hot \
+.PHONY: all asan tsan unit fault faults deps run test fuzz bench bench-full bench-storm bench-hot \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc install uninstall clean help
 .DELETE_ON_ERROR:

@@ -114,7 +114,9 @@ open_resolved(
 
 	for (tries = 0; tries < LOOKUP_TRIES; tries++) {
 		fd = open_how(dirfd, path, flags, bits[resolve]);
-		if (fd != -EAGAIN && fd != -EINTR)
+		if (fd == -EINTR)
+			continue;
+		if (fd != -EAGAIN)
 			return fd;
 		if (resolve == OS_CACHED || (flags & O_PATH) == 0)
 			return fd;

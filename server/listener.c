@@ -274,7 +274,10 @@ resume(struct worker *wk)
 
 	wk->wk_paused = wk->wk_full = false;
 	SLIST_FOREACH(ls, &wk->wk_listening, ls_next)
-	event_add(&ls->ls_event, NULL);
+	if (event_add(&ls->ls_event, NULL) != 0) {
+		pause_accepting(wk);
+		return;
+	}
 }
 
 void

@@ -1,0 +1,50 @@
+"""What the server's objects import and the fault layer leaves alone, with the reason.
+
+Everything else is wrapped in inject_libc.c and inject_libs.c: test_inject_layer.py
+compares.  A name that is new in the server belongs into one of them.
+"""
+
+LEFT = {
+    "the language's, and what reads or writes nothing but memory": """
+        _GLOBAL_OFFSET_TABLE_ __assert_fail __ctype_b_loc __ctype_tolower_loc
+        __ctype_toupper_loc __errno_location __sched_cpucount free in6addr_any inet_ntop
+        inet_pton memchr memcmp memcpy memmove memrchr memset optarg opterr optind optopt
+        getopt_long qsort snprintf stderr stdout stpcpy strcasecmp strchr strcmp strcspn
+        strerror strftime strlen strncasecmp strncmp strnlen strrchr strsep strspn strstr
+        strtok_r strtol strtoul strtoull vsnprintf gmtime_r localtime_r tzset
+        dl_iterate_phdr sigaddset sigemptyset sigfillset""",
+    "does not fail, or only for arguments that are wrong": """
+        clock_gettime time getpid geteuid sysconf umask sched_getcpu sched_getaffinity
+        sched_setscheduler prctl munmap close closedir dirfd fclose ferror signal
+        pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate
+        pthread_attr_setstacksize pthread_cond_broadcast pthread_cond_destroy
+        pthread_cond_init pthread_cond_signal pthread_cond_timedwait pthread_cond_wait
+        pthread_condattr_destroy pthread_condattr_init pthread_condattr_setclock
+        pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock
+        pthread_mutex_unlock pthread_self pthread_setname_np pthread_sigmask
+        pthread_clockjoin_np sigwait sigtimedwait clock_nanosleep _exit""",
+    "an eventfd's counter: full or empty is not an error": "eventfd_write",
+    "reads a stream that fopen, which is wrapped, has opened": "fgets fread",
+    "writes what a user reads at the start; nobody is served": """
+        fprintf fputc fwrite printf puts vfprintf""",
+    "libconfuse: allocates inside; cfg_init, which is wrapped, stands for it": """
+        cfg_error cfg_free cfg_getnsec cfg_opt_getnptr cfg_opt_name cfg_opt_size
+        cfg_parse_fp cfg_set_error_function cfg_size""",
+    "http-parser: has no memory and calls nobody": """
+        http_parser_execute http_parser_init http_parser_set_max_header_size
+        http_parser_version http_should_keep_alive""",
+    "libevent: fails for want of memory alone, which event_malloc stands for": """
+        evbuffer_add_printf event_config_new event_config_set_flag evhttp_send_reply""",
+    "libevent: does not fail": """
+        evconnlistener_disable evconnlistener_enable evconnlistener_free
+        evconnlistener_get_base evconnlistener_set_error_cb event_assign
+        event_base_dispatch event_base_free event_base_got_break event_base_loop
+        event_base_loopbreak event_config_free event_free event_get_version
+        event_initialized evhttp_find_header evhttp_free evhttp_request_get_command
+        evhttp_request_get_evhttp_uri evhttp_request_get_input_headers
+        evhttp_request_get_output_buffer evhttp_request_get_output_headers
+        evhttp_set_allowed_methods evhttp_set_gencb evhttp_set_max_body_size
+        evhttp_set_max_headers_size evhttp_set_timeout evhttp_uri_get_path""",
+    "liburing: reads the ring in memory; what io_uring_submit spoils comes by it": """
+        __io_uring_get_cqe io_uring_queue_exit""",
+}

@@ -1,0 +1,33 @@
+"""Each call of a serving process fails once at each place that makes it, in each way
+that its manual page has: the client gets the right answer, 500, 503 or an early end,
+and the next ones the right answer; nothing is leaked."""
+
+import os
+
+import pytest
+
+import harness
+import walk
+
+# With make faults: at the second call and later ones of a run, and several in a row.
+MORE = [(1, 1), (2, 1), (3, 1), (5, 1), (8, 1), (0, 2), (0, 5), (0, 50)]
+LONG = os.environ.get("FAULTS_LONG") == "1"
+
+
+@pytest.fixture(scope="module")
+def known():
+    """What has failed with another send path already."""
+    return set()
+
+
+@pytest.mark.parametrize("path", ["hot"] + harness.FILE_PATHS)
+def test_each_call_fails_once_at_each_site(tmp_path, known, path):
+    w = walk.Walk(tmp_path, send_path=path)
+    try:
+        walk.walk(w, set() if LONG else known, MORE if LONG else [])
+        w.end()
+    finally:
+        w.discard()
+    print(w.faults, "faults; not reached again:", *w.missed, sep="\n")
+    assert w.faults > 3
+    assert len(w.missed) <= w.faults / 20 + 1

@@ -1,0 +1,125 @@
+"""A server whose calls fail one after the other, site by site."""
+
+import os
+import re
+
+import harness
+import injection
+import scenario
+from harness import wait_until
+
+RUNS = 3  # of a scenario, until nothing of the first is remembered
+TRIES = 4  # to reach a site that has been seen
+BAD = re.compile(r"AddressSanitizer|LeakSanitizer|runtime error:|Assertion|assert")
+TOP = {"workers": 1, "open_files": 16, "autoindex": True}
+
+
+class Walk:
+    """A server with a plan; told, when it fails, by which fault."""
+
+    def __init__(self, tmp_path, **top):
+        site = tmp_path / "site"
+        site.mkdir()
+        self.plan = injection.Plan(tmp_path / "plan")
+        path = tmp_path / "pagewise.conf"
+        top = {**TOP, "access_log": tmp_path / "log", **top}
+        path.write_text(harness.configuration(top, [("walk", {"root": site}, {})]))
+        self.server = harness.Server("-c", path, binary=injection.FAULT, env=self.plan.env).start()
+        self.plan.shared.pid = self.server.pid
+        self.scenario = scenario.Scenario(os.fspath(site))
+        for _ in range(RUNS):
+            self.scenario.strictly(self.server)
+        self.descriptors = scenario.Descriptors(self.server, RUNS)
+        self.hot = top["send_path"] == "hot"
+        self.faults = 0
+        self.missed = []
+
+    def sites(self):
+        """Those that the scenario passes, {key: (name, place)}."""
+        self.plan.forget()
+        for _ in range(RUNS):
+            self.scenario.strictly(self.server)
+        # The log's thread comes later, and the hot set takes in what is two seconds old.
+        wait_until(lambda: self.passed("write") >= RUNS, "the log to be written")
+        if self.hot:
+            wait_until(self.hot_answers, "the hot set to answer")
+        return self.plan.seen()
+
+    def passed(self, name):
+        return self.plan.shared.calls[self.plan.index[name]].seen
+
+    def hot_answers(self):
+        self.scenario.strictly(self.server)
+        return self.passed("sendmsg") > 0
+
+    def fault(self, *faults, **kw):
+        """True if the last of them has happened; in any case all is well afterwards."""
+        for _ in range(TRIES):
+            self.plan.fail(*faults, **kw)
+            self.scenario.tolerantly(self.server)
+            reached = self.plan.reached
+            if reached:
+                break
+        self.plan.heal()
+        self.well()
+        self.faults += reached
+        return reached
+
+    def well(self):
+        self.scenario.strictly(self.server)
+        self.descriptors.check(self.scenario.run)
+        assert self.server.running, "it ended with %d" % self.server.process.returncode
+        assert not BAD.search(self.server.messages), self.server.messages
+
+    def names(self, faults):
+        seen = self.plan.seen()
+        return ", then ".join(
+            "%s %s at %s" % (seen[key][0], effect, injection.where(seen[key][1]))
+            for key, effect in faults
+        )
+
+    def told(self, *faults, must=True, **kw):
+        """fault(), and a failure says what it was."""
+        try:
+            if not self.fault(*faults, **kw) and must:
+                self.missed.append(self.names(faults))
+        except (AssertionError, OSError) as error:
+            raise AssertionError(
+                "%s: %r\nstderr: %s" % (self.names(faults) + str(kw or ''), error, self.server.messages)
+            ) from error
+
+    def end(self):
+        """SIGTERM; nothing has leaked, no sanitizer has said anything."""
+        self.plan.heal()
+        self.server.stop(messages=True)
+
+    def discard(self):
+        if not self.server.out.closed:
+            self.server.discard()
+
+
+def walk(w, known, more=()):
+    """Each site once with each effect that is not known already, which it is then; more:
+    besides, after so many calls that do not fail, so often.
+
+    A site that is only passed after another fault is reached by that one again.
+    """
+    before = {key: () for key in w.sites()}
+    todo = list(before)
+    while todo:
+        key = todo.pop()
+        name = w.plan.seen()[key][0]
+        for effect in injection.effects(name):
+            if (key, effect) in known:
+                continue
+            known.add((key, effect))
+            faults = before[key] + ((key, effect),)
+            w.told(*faults)
+            for skip, times in more:
+                w.told(*faults, skip=skip, times=times, must=False)
+            if len(faults) == injection.RULES:
+                continue
+            for new in w.plan.seen():
+                if new not in before:
+                    before[new] = faults
+                    todo.append(new)
