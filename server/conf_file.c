@@ -213,6 +213,13 @@ file_name(struct conf_file *file, const char *path)
 	return file->cf_dir != NULL ? 0 : -ENOMEM;
 }
 
+static int
+file_unread(const char *path, int error)
+{
+	fprintf(stderr, "pagewise: %s: %s\n", path, read_cause(error));
+	return error;
+}
+
 int
 conf_file_open(const char *path, struct conf_file **out)
 {
@@ -224,14 +231,14 @@ conf_file_open(const char *path, struct conf_file **out)
 		error = file_name(file, path);
 	if (error == 0)
 		error = conf_text_read(path, &file->cf_text);
-	if (error != 0) {
-		fprintf(stderr, "pagewise: %s: %s\n", path, read_cause(error));
-		return error;
-	}
+	if (error != 0)
+		return file_unread(path, error);
 	error = file_strip(file, file->cf_text);
 	if (error == 0)
 		error = file_parse(file, file->cf_text);
-	return error;
+	/* What is wrong with the text has been told. */
+	return error == 0 || error == -EINVAL ? error
+					      : file_unread(path, error);
 }
 
 const char *

@@ -155,14 +155,27 @@ log_error(struct log_writer *w, const char *fmt, ...)
 /*
  * ------------------------------------------------------ the main thread's
  */
+/* Daemons may run without these two: their lines then go nowhere. */
+static int
+log_open_std(struct sink *sk, const char *name, int fd)
+{
+	int error = sink_open_fd(sk, name, fd);
+
+	return error == -EBADF ? 0 : error;
+}
+
 static int
 log_open_sinks(struct log *lg, const char *path, bool to_stdout)
 {
 	struct sink *sinks = lg->lg_sinks;
+	int error;
 
-	/* Daemons may run without these two: their lines then go nowhere. */
-	(void)sink_open_fd(&sinks[KIND_NOTICE], "stdout", STDOUT_FILENO);
-	(void)sink_open_fd(&sinks[KIND_ERROR], "stderr", STDERR_FILENO);
+	error = log_open_std(&sinks[KIND_NOTICE], "stdout", STDOUT_FILENO);
+	if (error == 0)
+		error =
+		    log_open_std(&sinks[KIND_ERROR], "stderr", STDERR_FILENO);
+	if (error != 0)
+		return error;
 	if (path == NULL)
 		return 0;
 	if (to_stdout)

@@ -15,7 +15,7 @@ LEFT = {
         dl_iterate_phdr sigaddset sigemptyset sigfillset""",
     "does not fail, or only for arguments that are wrong": """
         clock_gettime time getpid geteuid sysconf umask sched_getcpu sched_getaffinity
-        sched_setscheduler prctl munmap close closedir dirfd fclose ferror signal
+        sched_setscheduler prctl getsockname munmap close closedir dirfd fclose ferror signal
         pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate
         pthread_attr_setstacksize pthread_cond_broadcast pthread_cond_destroy
         pthread_cond_init pthread_cond_signal pthread_cond_timedwait pthread_cond_wait

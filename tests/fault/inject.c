@@ -21,7 +21,7 @@
 #define DEPTH	8    /* of a library's stack */
 #define MILLION 1000000
 
-extern const char __executable_start;
+extern const char __executable_start, etext;
 
 static struct plan *plan;
 
@@ -82,10 +82,14 @@ mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
+/* 0: a library's, which is somewhere else in each process. */
 static uint64_t
 place_of(const void *address)
 {
-	return (uint64_t)((uintptr_t)address - (uintptr_t)&__executable_start);
+	uintptr_t begin = (uintptr_t)&__executable_start;
+	uintptr_t at = (uintptr_t)address;
+
+	return at < begin || at >= (uintptr_t)&etext ? 0 : at - begin;
 }
 
 /* Keys are never as small as a call's index. */

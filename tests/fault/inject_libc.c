@@ -54,8 +54,6 @@ WRAP(connect, int, -1, (int fd, const struct sockaddr *sa, socklen_t n),
     (fd, sa, n))
 WRAP(accept4, int, -1, (int fd, struct sockaddr *sa, socklen_t *n, int flags),
     (fd, sa, n, flags))
-WRAP(getsockname, int, -1, (int fd, struct sockaddr *sa, socklen_t *n),
-    (fd, sa, n))
 WRAP(getsockopt, int, -1,
     (int fd, int level, int name, void *value, socklen_t *n),
     (fd, level, name, value, n))

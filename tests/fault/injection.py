@@ -38,7 +38,6 @@ ON = {
     "listen": "EADDRINUSE",
     "connect": "ECONNREFUSED EINTR",
     "accept4": "EAGAIN ECONNABORTED EINTR EMFILE ENFILE ENOBUFS ENOMEM",
-    "getsockname": "ENOBUFS",
     "getsockopt": "ENOBUFS",
     "setsockopt": "ENOMEM ENOPROTOOPT",
     "shutdown": "ENOTCONN",

@@ -16,7 +16,6 @@ from harness import Connection, ProtocolError, multipart, request, single_part, 
 
 SMALL = t.content(1, 3000)
 LARGE = t.content(2, 1300001)
-SMALL_FILES = 1000
 NAMES = ["small", "large", "index.txt", "cold"]
 PATIENCE = 15.0  # less than any timeout of the server that would hide a hang
 ENDS = ("closed", "Connection reset", "Broken pipe")
@@ -95,27 +94,34 @@ class At:
 class Scenario:
     """A site with a new directory for each run: nothing in it has been opened yet."""
 
-    def __init__(self, site):
-        self.site = site
+    def __init__(self, site, below="", often=600):
+        """below: "/name" of the directory of the site that is this one's alone."""
+        self.small_count = often
+        self.site = site + below
+        self.below = below
         self.run = 0
         self.small_files()
-        t.write(os.path.join(site, "small"), SMALL)
+        t.write(os.path.join(self.site, "small"), SMALL)
         for name in ("large", "cold"):
-            t.write(os.path.join(site, name), LARGE)
-        mounts.drop(os.path.join(site, "large"))
-        with open(os.path.join(site, "large"), "rb") as f:
-            f.read()
+            t.write(os.path.join(self.site, name), LARGE)
+        mounts.drop(os.path.join(self.site, "cold"))
 
     def small_files(self):
         """One for each run, which nobody touches: what the hot set may take in."""
         os.mkdir(os.path.join(self.site, "often"))
-        for run in range(SMALL_FILES):
+        for run in range(self.small_count):
             with open(os.path.join(self.site, "often", str(run)), "wb") as f:
                 f.write(t.content(run, 1000))
 
     def often(self):
-        number = self.run % SMALL_FILES
-        return Step("/often/%d" % number, t.content(number, 1000))
+        number = self.run % self.small_count
+        return Step("%s/often/%d" % (self.below, number), t.content(number, 1000))
+
+    def cool(self):
+        """Puts a file out of memory; mounts.drop would wait for the links to be written."""
+        fd = os.open(os.path.join(self.site, "cold"), os.O_RDONLY)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(fd)
 
     @contextlib.contextmanager
     def directory(self):
@@ -125,7 +131,7 @@ class Scenario:
         for name in NAMES:
             os.link(os.path.join(self.site, "small" if name == "index.txt" else name),
                     os.path.join(path, name))
-        yield "/d%d/" % self.run
+        yield "%s/d%d/" % (self.below, self.run)
         shutil.rmtree(path)
 
     def groups(self, at):
@@ -153,7 +159,7 @@ class Scenario:
 
     def strictly(self, server):
         """Every answer is right."""
-        mounts.drop(os.path.join(self.site, "cold"))
+        self.cool()
         with self.directory() as at:
             for group in self.groups(at):
                 with self.connect(server) as c:
@@ -161,7 +167,7 @@ class Scenario:
 
     def tolerantly(self, server):
         """Whatever comes is right as far as it goes."""
-        mounts.drop(os.path.join(self.site, "cold"))
+        self.cool()
         with self.directory() as at:
             for group in self.groups(at):
                 # What follows an answer that went wrong is asked anew.

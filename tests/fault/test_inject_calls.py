@@ -10,7 +10,7 @@ import harness
 import walk
 
 # With make faults: at the second call and later ones of a run, and several in a row.
-MORE = [(1, 1), (2, 1), (3, 1), (5, 1), (8, 1), (0, 2), (0, 5), (0, 50)]
+MORE = [(1, 1), (2, 1), (3, 1), (5, 1), (8, 1), (0, 2), (0, 5), (0, 20)]
 LONG = os.environ.get("FAULTS_LONG") == "1"
 
 

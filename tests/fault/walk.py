@@ -18,7 +18,7 @@ class Walk:
     """A server with a plan; told, when it fails, by which fault."""
 
     def __init__(self, tmp_path, **top):
-        site = tmp_path / "site"
+        self.site = site = tmp_path / "site"
         site.mkdir()
         self.plan = injection.Plan(tmp_path / "plan")
         path = tmp_path / "pagewise.conf"
@@ -67,7 +67,11 @@ class Walk:
 
     def well(self):
         self.scenario.strictly(self.server)
-        self.descriptors.check(self.scenario.run)
+        if self.descriptors.more(self.scenario.run):
+            # Where connections failed, few files were opened in place of older ones.
+            for _ in range(RUNS):
+                self.scenario.strictly(self.server)
+            self.descriptors.check(self.scenario.run)
         assert self.server.running, "it ended with %d" % self.server.process.returncode
         assert not BAD.search(self.server.messages), self.server.messages
 
