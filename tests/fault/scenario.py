@@ -224,6 +224,7 @@ class Descriptors:
 
     def __init__(self, server, runs):
         self.pid, self.runs = server.pid, runs
+        self.spare = {}  # so many more of a kind are kept for later
         self.before = self.count(0)[0]
 
     def count(self, run):
@@ -243,8 +244,9 @@ class Descriptors:
 
     def more(self, run):
         kinds, old = self.count(run)
-        return old + ["%d more %s" % (n - self.before.get(kind, 0), kind)
-                      for kind, n in kinds.items() if n > self.before.get(kind, 0)]
+        left = {kind: n - self.before.get(kind, 0) - self.spare.get(kind, 0)
+                for kind, n in kinds.items()}
+        return old + ["%d more %s" % (n, kind) for kind, n in left.items() if n > 0]
 
     def check(self, run):
         try:

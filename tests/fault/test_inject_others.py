@@ -1,0 +1,154 @@
+"""Faults that last, and what the server says about them: threads and rings that cannot be
+had, logs on a disk that is full, no descriptors."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+import harness
+import injection
+import mounts
+import tree as t
+from harness import wait_until
+
+COLD = t.content(7, 700001)
+LINE = re.compile(r'127\.0\.0\.1 - - \[[^\]]+\] "GET /small\?(\d+) HTTP/1\.1" 200 100 ')
+
+
+@pytest.fixture
+def plan(tmp_path):
+    return injection.Plan(tmp_path / "plan")
+
+
+@pytest.fixture
+def start(plan, site):
+    """Servers that have not been asked for anything yet."""
+    servers = []
+    t.write(site / "cold", COLD)
+    t.write(site / "small", t.content(8, 100))
+    mounts.drop(site / "cold")
+
+    def run(path="nodiskio"):
+        server = harness.Server("--root", site, "--send-path", path, "--workers", "1",
+                                binary=injection.FAULT, env=plan.env)
+        servers.append(server)
+        server.start()
+        plan.shared.pid = server.pid
+        return server
+
+    yield run
+    plan.heal()
+    for server in servers:
+        if not server.out.closed:
+            server.stop(messages=True)
+
+
+def cold(server):
+    response = server.get("/cold")
+    assert response.status != 200 or response.body == COLD
+    return response.status
+
+
+@pytest.mark.parametrize("path", ["nodiskio", "splice", "mlock", "pool"])
+def test_without_a_thread_to_fetch_it_is_503_until_there_is_one(start, plan, path):
+    server = start(path)
+    plan.fail(("pthread_create", "EAGAIN"), times=1000)
+    assert cold(server) == 503
+    assert plan.reached
+    plan.heal()
+    assert cold(server) == 200
+
+
+@pytest.mark.parametrize("path", ["uring", "aio"])
+@pytest.mark.parametrize("call", ["io_uring_queue_init_params", "io_uring_register_eventfd"])
+def test_without_a_ring_a_worker_has_its_files_fetched_by_the_pool(start, plan, path, call):
+    server = start(path)
+    plan.fail((call, "ENOMEM"), times=1000)
+    assert cold(server) == 200
+    assert plan.reached
+
+
+@pytest.mark.parametrize(
+    "effect, why",
+    [
+        ("ENOSYS", "this kernel has no io_uring"),
+        ("EPERM", "io_uring is forbidden here"),
+        ("ENOMEM", "no memory for a ring: see ulimit -l"),
+        ("EMFILE", "io_uring_setup failed"),
+    ],
+)
+def test_uring_is_refused_at_the_start_with_the_reason(plan, site, effect, why):
+    plan.fail(("io_uring_queue_init_params", effect))
+    done = subprocess.run(
+        [injection.FAULT, "--root", site, "--send-path", "uring"],
+        env=dict(os.environ, **plan.env), capture_output=True, text=True, check=False,
+        timeout=harness.PATIENCE)
+    assert done.returncode == 2
+    assert done.stderr.startswith("pagewise: --send-path: uring cannot be used here: " + why)
+
+
+def numbers(path):
+    """Of the requests that a log tells of, line by line."""
+    with open(path) as f:
+        return [int(LINE.match(line).group(1)) for line in f]
+
+
+@pytest.fixture
+def logged(plan, site, tmp_path):
+    """A server with a log, of which one line has been written."""
+    path = tmp_path / "access.log"
+    t.write(site / "small", t.content(8, 100))
+    server = harness.Server("--root", site, "--workers", "1", "--access-log", path,
+                            binary=injection.FAULT, env=plan.env).start()
+    plan.shared.pid = server.pid
+    assert server.get("/small?0").status == 200
+    wait_until(lambda: numbers(path) == [0], "the first line")
+    yield server, path
+    plan.heal()
+    if not server.out.closed:
+        server.stop(messages=True)
+
+
+@pytest.mark.parametrize("effect, why", [("ENOSPC", "No space left on device"),
+                                         ("EIO", "Input/output error")])
+def test_a_line_that_a_log_does_not_take_is_counted_and_told(logged, plan, effect, why):
+    server, path = logged
+    plan.fail(("write", effect))
+    assert server.get("/small?1").status == 200
+    wait_until(lambda: "lost" in server.messages, "the message")
+    assert server.messages == "pagewise: access log: 1 records lost: %s: %s\n" % (path, why)
+    assert server.get("/small?2").status == 200
+    wait_until(lambda: numbers(path) == [0, 2], "the line after it")
+
+
+@pytest.mark.parametrize("effect", ["one", "half", "EINTR"])
+def test_lines_that_are_taken_in_pieces_are_whole(logged, plan, effect):
+    server, path = logged
+    plan.fail(("write", effect), times=300)
+    for n in range(1, 20):
+        assert server.get("/small?%d" % n).status == 200
+    wait_until(lambda: plan.reached, "the log to be written")
+    server.stop()
+    assert numbers(path) == list(range(20))
+
+
+@pytest.mark.parametrize("effect", ["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"])
+def test_accepting_pauses_and_goes_on(start, plan, effect):
+    server = start()
+    plan.fail(("accept4", effect), times=3)
+    assert server.get("/small").status == 200
+    assert plan.reached
+    wait_until(lambda: "cannot accept connections" in server.messages, "the message")
+
+
+@pytest.mark.parametrize("effect", ["EMFILE", "ENFILE"])
+def test_without_descriptors_for_files_it_is_503_until_there_are(start, plan, effect):
+    server = start()
+    plan.fail(("openat2", effect), times=1000)
+    assert server.get("/small").status == 503
+    assert plan.reached
+    plan.heal()
+    assert server.get("/small").status == 200
+    wait_until(lambda: "raise ulimit -n" in server.messages, "the message")
