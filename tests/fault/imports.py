@@ -11,9 +11,10 @@ LEFT = {
         inet_pton memchr memcmp memcpy memmove memrchr memset optarg opterr optind optopt
         getopt_long qsort snprintf stderr stdout stpcpy strcasecmp strchr strcmp strcspn
         strerror strftime strlen strncasecmp strncmp strnlen strrchr strsep strspn strstr
-        strtok_r strtol strtoul strtoull vsnprintf gmtime_r localtime_r tzset
+        strtok_r strcpy strsignal __isoc99_sscanf getenv sigdelset strtol strtoul strtoull vsnprintf gmtime_r localtime_r tzset
         dl_iterate_phdr sigaddset sigemptyset sigfillset""",
     "does not fail, or only for arguments that are wrong": """
+        dup2 kill lseek sigaction sigprocmask sleep unsetenv waitpid exit
         clock_gettime time getpid geteuid sysconf umask sched_getcpu sched_getaffinity
         sched_setscheduler prctl getsockname munmap close closedir dirfd fclose ferror signal
         pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate
@@ -26,7 +27,7 @@ LEFT = {
     "an eventfd's counter: full or empty is not an error": "eventfd_write",
     "reads a stream that fopen, which is wrapped, has opened": "fgets fread",
     "writes what a user reads at the start; nobody is served": """
-        fprintf fputc fwrite printf puts vfprintf""",
+        dprintf fprintf fputc fwrite printf puts vfprintf""",
     "libconfuse: allocates inside; cfg_init, which is wrapped, stands for it": """
         cfg_error cfg_free cfg_getnsec cfg_opt_getnptr cfg_opt_name cfg_opt_size
         cfg_parse_fp cfg_set_error_function cfg_size""",

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +61,14 @@ WRAP(getsockopt, int, -1,
 WRAP(setsockopt, int, -1,
     (int fd, int level, int name, const void *value, socklen_t n),
     (fd, level, name, value, n))
+WRAP(socketpair, int, -1, (int domain, int type, int protocol, int fds[2]),
+    (domain, type, protocol, fds))
+WRAP(sendto, ssize_t, -1,
+    (int fd, const void *from, size_t len, int flags, const struct sockaddr *sa,
+	socklen_t n),
+    (fd, from, len, flags, sa, n))
+WRAP(recvmsg, ssize_t, -1, (int fd, struct msghdr *msg, int flags),
+    (fd, msg, flags))
 WRAP(shutdown, int, -1, (int fd, int how), (fd, how))
 WRAP_COUNT(
     recv, fd, (int fd, void *to, size_t len, int flags), (fd, to, len, flags))
@@ -100,6 +109,17 @@ WRAP(eventfd, int, -1, (unsigned count, int flags), (count, flags))
 WRAP(eventfd_read, int, -1, (int fd, eventfd_t *value), (fd, value))
 WRAP(poll, int, -1, (struct pollfd * fds, nfds_t n, int timeout),
     (fds, n, timeout))
+WRAP(ppoll, int, -1,
+    (struct pollfd * fds, nfds_t n, const struct timespec *timeout,
+	const sigset_t *mask),
+    (fds, n, timeout, mask))
+WRAP(fork, pid_t, -1, (void), ())
+WRAP(execv, int, -1, (const char *path, char *const argv[]), (path, argv))
+WRAP(getcwd, char *, NULL, (char *to, size_t size), (to, size))
+WRAP(readlink, ssize_t, -1, (const char *path, char *to, size_t size),
+    (path, to, size))
+WRAP(setenv, int, -1, (const char *name, const char *value, int over),
+    (name, value, over))
 WRAP(getrlimit, int, -1, (int what, struct rlimit *rl), (what, rl))
 WRAP(setrlimit, int, -1, (int what, const struct rlimit *rl), (what, rl))
 WRAP(getrusage, int, -1, (int who, struct rusage *ru), (who, ru))
@@ -128,7 +148,20 @@ __wrap_preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
 	return __real_preadv2(fd, &one, n, off, flags);
 }
 
-/* Less is less of the first buffer, and none of the others. */
+static bool
+is_stream(int fd)
+{
+	socklen_t len = sizeof(int);
+	int type = 0;
+
+	return __real_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
+	       type == SOCK_STREAM;
+}
+
+/*
+ * Less is less of the first buffer, and none of the others; but a message is sent
+ * whole.
+ */
 WRAP_OWN(sendmsg, ssize_t, (int fd, const struct msghdr *msg, int flags))
 ssize_t
 __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
@@ -141,7 +174,7 @@ __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 		errno = effect;
 		return -1;
 	}
-	if (effect != 0) {
+	if (effect != 0 && is_stream(fd)) {
 		one.iov_len = inject_count(one.iov_len, effect);
 		less.msg_iov = &one;
 		less.msg_iovlen = 1;
