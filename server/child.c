@@ -118,8 +118,13 @@ child_start(struct master *ms)
 void
 child_tell(struct child *ch, enum channel_kind kind, const char *text)
 {
-	if (ch->ch_channel != -1)
-		channel_send(ch->ch_channel, kind, text, -1, false);
+	if (ch->ch_channel == -1 ||
+	    channel_send(ch->ch_channel, kind, text, -1, false) == 0 ||
+	    kind == CHANNEL_SAY)
+		return;
+	/* Without a master it finishes what it is sending, and ends. */
+	close(ch->ch_channel);
+	ch->ch_channel = -1;
 }
 
 void

@@ -106,16 +106,27 @@ became_ready(struct master *ms, struct child *ch)
 	tell_done(ms);
 }
 
+static void kill_starting(struct master *);
+static void start_failed(struct master *, int);
+
+/* A socket that the master does not have would be closed with this process. */
 static void
 take_socket(struct master *ms, const char *text, int fd)
 {
 	struct sock sk;
+	int error = fd == -1 ? -EMFILE : sockets_unpack(text, &sk);
 
-	if (fd == -1 || sockets_unpack(text, &sk) != 0)
+	if (error == 0) {
+		sk.sk_fd = fd;
+		error = sockets_add(&ms->ms_next, &sk);
+	}
+	if (error == 0)
 		return;
-	sk.sk_fd = fd;
-	if (sockets_add(&ms->ms_next, &sk) != 0)
+	if (fd != -1)
 		close(fd);
+	log_error(NULL, "cannot keep a listening socket: %s", strerror(-error));
+	kill_starting(ms);
+	start_failed(ms, 1);
 }
 
 static void
