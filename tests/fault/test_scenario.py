@@ -1,0 +1,89 @@
+"""That what judges a server with faults can find it guilty."""
+
+import email.utils
+import socket
+import threading
+
+import pytest
+
+import scenario
+from harness import PATIENCE, Connection
+
+FILE = bytes(range(256)) * 8
+
+
+class Answer:
+    """A server that gives each connection these bytes, and closes it (or not)."""
+
+    def __init__(self, raw, close=True):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = self.listener.getsockname()
+        self.raw, self.close = raw, close
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        sock, _ = self.listener.accept()
+        with sock:
+            sock.recv(65536)
+            sock.sendall(self.raw)
+            if not self.close:
+                sock.recv(65536)
+                sock.settimeout(PATIENCE)
+                sock.recv(1)
+
+
+def head(status, length, *fields):
+    lines = ["HTTP/1.1 %s" % status, "Date: " + email.utils.formatdate(usegmt=True),
+             "Content-Type: a/b", "Content-Length: %d" % length, *fields, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+MULTI = head("206 Partial Content", 999).replace(b"a/b", b"multipart/byteranges; boundary=B")
+PART = b"--B\r\nContent-Type: a/b\r\nContent-Range: bytes 8-15/2048\r\n\r\n"
+
+
+def judged(raw, close=True, statuses=(200,), patience=PATIENCE):
+    server = Answer(raw, close)
+    steps = [[scenario.Step("/f", FILE, statuses=statuses)]]
+    judge = scenario.Scenario.__new__(scenario.Scenario)
+    judge.connect = lambda s: Connection(s.address, patience=patience, may_be_chunked=True)
+    return judge.attempt(server, steps)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        head("200 OK", 2048) + FILE,
+        head("503 Service Unavailable", 4) + b"gone",
+        head("200 OK", 2048) + FILE[:700],
+        head("200 OK", 2048)[:30],
+        b"",
+    ],
+)
+def test_what_is_right_as_far_as_it_goes_is_accepted(raw):
+    judged(raw)
+
+
+@pytest.mark.parametrize(
+    "raw, statuses",
+    [
+        (head("200 OK", 2048) + FILE[1:] + b"x", (200,)),
+        (head("200 OK", 2047) + FILE[:-1], (200,)),
+        (head("404 Not Found", 4) + b"gone", (200,)),
+        (head("200 OK", 2048) + FILE[:700] + b"x", (200,)),
+        (head("200 OK", 2048) + FILE[:700] + head("500 No", 0), (200,)),
+        (head("206 Partial Content", 8, "Content-Range: bytes 8-15/2048") + FILE[:8], (206,)),
+        (head("206 Partial Content", 8, "Content-Range: bytes 8-15/2048") + FILE[:4], (206,)),
+        (MULTI + PART + FILE[:8], (206,)),
+        (b"HTTP/9", (200,)),
+    ],
+)
+def test_what_is_wrong_is_found(raw, statuses):
+    with pytest.raises((scenario.Wrong, AssertionError)):
+        judged(raw, statuses=statuses)
+
+
+def test_an_answer_that_does_not_end_is_found():
+    with pytest.raises(scenario.Wrong):
+        judged(head("200 OK", 2048) + FILE[:700], close=False, patience=0.3)
