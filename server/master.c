@@ -74,7 +74,8 @@ tell_done(struct master *ms)
 {
 	const struct child *ch;
 
-	if (ms->ms_done == NULL || ms->ms_serving == NULL)
+	if (ms->ms_done == NULL || ms->ms_serving == NULL ||
+	    ms->ms_starting != NULL)
 		return;
 	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (ch->ch_state == CHILD_DRAINING && !ch->ch_quiet)

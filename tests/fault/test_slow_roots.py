@@ -55,36 +55,21 @@ def switch(server, links, slow, tmp_path):
     slow.wait_held("lookup")
 
 
-def test_root_that_hangs_holds_up_neither_requests_nor_other_roots(
-    serve_links, links, slow, tmp_path
-):
+def test_root_that_hangs_holds_up_the_reload_and_nobody_else(serve_links, links, slow, tmp_path):
     server = serve_links()
     switch(server, links, slow, tmp_path)
-    wait_until(lambda: server.get("/new", host=OTHER).status == 200, "the other root")
     for _ in range(20):
         assert server.get("/hot.bin", host=HUNG).body == t.content(9, HOT)
+    assert server.get("/new", host=OTHER).status == 404
     slow.release()
-    wait_until(lambda: server.get("/file.bin", host=HUNG).status == 200, "the slow root")
+    wait_until(lambda: "pagewise: reloaded\n" in server.output, "the reload")
     assert server.get("/file.bin", host=HUNG).body == t.content(4, HOT)
-
-
-def test_root_that_was_switched_again_while_it_hung_is_the_last_one(
-    serve_links, links, slow, fast, tmp_path
-):
-    server = serve_links()
-    switch(server, links, slow, tmp_path)
-    wait_until(lambda: server.get("/new", host=OTHER).status == 200, "the other root")
-    links.point(HUNG, tmp_path / "second")
-    links.point(OTHER, fast)
-    server.signal(signal.SIGHUP)
-    wait_until(lambda: server.get("/new", host=OTHER).status == 404, "the second signal")
-    slow.release()
-    wait_until(lambda: server.get("/new", host=HUNG).status == 200, "the last root")
+    assert server.get("/new", host=OTHER).status == 200
 
 
 def test_root_that_hangs_does_not_hold_up_the_end(serve_links, links, slow, tmp_path):
     server = serve_links(shutdown_timeout=1)
     switch(server, links, slow, tmp_path)
     server.terminate()
-    assert server.wait() in (0, 1)
-    server.stop(codes=(0, 1), messages=r"(pagewise: [^\n]*\n)*")
+    assert server.wait() == 0
+    server.stop()

@@ -512,6 +512,22 @@ class Server:
     def signal(self, number):
         os.kill(self.master, number)
 
+    def reload(self):
+        """SIGHUP; the new configuration is in use for all who connect after this."""
+        self.again(signal.SIGHUP, "reloaded")
+
+    def again(self, number, done):
+        line = "pagewise: %s\n" % done
+        before = (self.output + self.messages).count(line)
+        self.signal(number)
+        wait_until(
+            lambda: (self.output + self.messages).count(line) > before, "%r" % done
+        )
+
+    def processes(self):
+        """Server processes: one, and those that finish what they had begun."""
+        return children(self.master)
+
     def terminate(self):
         self.signal(signal.SIGTERM)
 

@@ -319,16 +319,22 @@ def test_it_is_off_unless_it_was_asked_for(plain):
     assert not ADMIN.search(plain.output)
 
 
-def test_sighup_changes_nothing_and_many_may_ask(serve_admin):
+def test_many_may_ask_and_after_a_reload_the_new_process_answers(serve_admin):
     server, admin = serve_admin()
+    server.get("/1.bin")
     waiting = [admin.connect() for _ in range(20)]
     for c in waiting:
         c.request("GET", "/metrics")
-        assert c.getresponse().read()
-    server.signal(signal.SIGHUP)
+        assert b'pagewise_responses_total{status="200"} 1\n' in c.getresponse().read()
+    server.reload()
+    for c in waiting:
+        c.close()
+    waiting = [admin.connect() for _ in range(20)]
     for c in waiting:
         c.request("GET", "/metrics")
-        assert c.getresponse().status == 200
+        response = c.getresponse()
+        assert response.status == 200
+        assert b'pagewise_responses_total{status="200"} 1\n' not in response.read()
     # They are still open when the server ends.
 
 
