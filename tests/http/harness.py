@@ -18,6 +18,8 @@ import subprocess
 import tempfile
 import time
 
+import pytest
+
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PAGEWISE = os.environ.get("PAGEWISE", os.path.join(TREE, "build/asan/pagewise"))
 RELEASE = os.environ.get("PAGEWISE_RELEASE", os.path.join(TREE, "build/pagewise"))
@@ -414,10 +416,12 @@ class Server:
 
     args are given as they are, but for "--send-path hot" (SEND_PATHS);
     `--listen 127.0.0.1:0` is added unless a listen address or a configuration
-    file is among them.
+    file is among them.  wrapper: a command that runs it, as its only child; becomes:
+    one that becomes it.
     """
 
-    def __init__(self, *args, binary=None, user=None, wrapper=(), cwd=None, env=None):
+    def __init__(self, *args, binary=None, user=None, wrapper=(), becomes=(), cwd=None,
+                 env=None, pass_fds=()):
         self.args = without_hot_set([os.fspath(a) for a in args])
         if not {"--listen", "-c"} & set(self.args):
             self.args += ["--listen", "127.0.0.1:0"]
@@ -435,7 +439,7 @@ class Server:
             "UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1:exitcode=98"
         )
         self.process = subprocess.Popen(
-            list(wrapper) + [binary or PAGEWISE] + self.args,
+            [*wrapper, *becomes, binary or PAGEWISE, *self.args],
             stdin=subprocess.DEVNULL,
             stdout=self.out,
             stderr=self.err,
@@ -445,6 +449,7 @@ class Server:
             group=user and "nogroup",
             extra_groups=[] if user else None,
             preexec_fn=raise_limits,
+            pass_fds=pass_fds,
         )
         self.wrapped = bool(wrapper)
         self.address = None
@@ -580,6 +585,38 @@ class Server:
         self.out.close()
         self.err.close()
         shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class Load:
+    """wrk, for some seconds; the end of the block waits for it."""
+
+    def __init__(self, url, seconds, connections=8):
+        program = shutil.which("wrk")
+        if not program:
+            pytest.skip("there is no wrk")
+        self.child = subprocess.Popen(
+            [program, "-t", "1", "-c", str(connections), "-d", "%ds" % seconds,
+             "--timeout", "20s", url],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+
+    @property
+    def running(self):
+        return self.child.poll() is None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if any(exc):
+            self.child.kill()
+        self.report = self.child.communicate()[0]
+
+    def faultless(self):
+        """How many requests were answered; none was not."""
+        assert "Socket errors" not in self.report, self.report
+        assert "Non-2xx" not in self.report, self.report
+        return int(re.search(r"(\d+) requests in", self.report).group(1))
 
 
 def children(pid):

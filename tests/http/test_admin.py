@@ -325,7 +325,7 @@ def test_many_may_ask_and_after_a_reload_the_new_process_answers(serve_admin):
     waiting = [admin.connect() for _ in range(20)]
     for c in waiting:
         c.request("GET", "/metrics")
-        assert b'pagewise_responses_total{status="200"} 1\n' in c.getresponse().read()
+        assert b'pagewise_requests_total{status="200"} 1\n' in c.getresponse().read()
     server.reload()
     for c in waiting:
         c.close()
@@ -334,7 +334,7 @@ def test_many_may_ask_and_after_a_reload_the_new_process_answers(serve_admin):
         c.request("GET", "/metrics")
         response = c.getresponse()
         assert response.status == 200
-        assert b'pagewise_responses_total{status="200"} 1\n' not in response.read()
+        assert b'pagewise_requests_total{status="200"} 1\n' not in response.read()
     # They are still open when the server ends.
 
 

@@ -1,0 +1,36 @@
+"""A loop that is really stuck is not reported as alive, and is named."""
+
+import pytest
+
+from harness import wait_until
+from test_slowfs import fast, slow  # fixtures
+from test_systemd import expect, manager, told  # a fixture too
+
+TOLD = r"pagewise: worker 0's loop has not turned for \d+\.\d s\n"
+
+
+def test_stuck_loop_is_named_and_starves_the_watchdog(serve_conf, slow, manager):
+    server = serve_conf(
+        {"workers": 1, "send_path": "blocking"},
+        [("s", {"root": slow.dir}, {})],
+        env={"NOTIFY_SOCKET": manager.getsockname(), "WATCHDOG_USEC": "2000000"},
+    )
+    expect(manager, "READY")
+    assert told(manager) == {"WATCHDOG": "1"}
+    slow.hang("read", "cold.bin")
+    with server.connect() as c:
+        c.send(b"GET /cold.bin HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        slow.wait_held("read")
+        message = {"WATCHDOG": "1"}
+        while "WATCHDOG" in message:
+            message = told(manager)
+        assert "worker 0's loop has not turned" in message["STATUS"]
+        manager.settimeout(2)
+        with pytest.raises(TimeoutError):
+            told(manager)
+        slow.release()
+        manager.settimeout(30)
+        while "WATCHDOG" not in told(manager):
+            pass
+        wait_until(lambda: "all loops turn again" in server.output, "the notice")
+    server.stop(messages=TOLD)

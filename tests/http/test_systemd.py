@@ -1,0 +1,186 @@
+"""What a service manager is told, and what it gives: sd_notify(3), sd_listen_fds(3)."""
+
+import fcntl
+import os
+import re
+import signal
+import socket
+import sys
+
+import pytest
+
+import harness
+from harness import Connection, Load, wait_until
+
+# Becomes the server, with the descriptors that it is given as 3, 4, ...
+GIVE = """
+import os, sys
+n = int(sys.argv[1])
+for i, fd in enumerate(map(int, sys.argv[2:2 + n])):
+    os.dup2(fd, 3 + i)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(n))
+os.execv(sys.argv[2 + n], sys.argv[2 + n:])
+"""
+
+
+@pytest.fixture
+def manager(tmp_path):
+    """The socket that a service manager listens on."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.bind(str(tmp_path / "notify"))
+        s.settimeout(harness.PATIENCE)
+        yield s
+
+
+def told(manager):
+    text = manager.recv(4096).decode()
+    return dict(line.split("=", 1) for line in text.splitlines())
+
+
+def expect(manager, name):
+    """The next message that is not of the watchdog."""
+    while True:
+        message = told(manager)
+        if "WATCHDOG" not in message:
+            assert message.get(name) == "1", message
+            return message
+
+
+@pytest.fixture
+def notified(serve, site, manager):
+    (site / "small").write_bytes(b"small")
+
+    def start(**env):
+        env["NOTIFY_SOCKET"] = manager.getsockname()
+        server = serve("--root", site, "--workers", "2", env=env)
+        assert expect(manager, "READY")["STATUS"] == "serving"
+        return server
+
+    return start
+
+
+def test_start_reload_and_end_are_told(notified, manager):
+    server = notified()
+    server.signal(signal.SIGHUP)
+    assert re.fullmatch(r"\d+", expect(manager, "RELOADING")["MONOTONIC_USEC"])
+    expect(manager, "READY")
+    server.signal(signal.SIGUSR2)
+    expect(manager, "RELOADING")
+    expect(manager, "READY")
+    server.terminate()
+    expect(manager, "STOPPING")
+
+
+def test_reload_that_was_refused_ends_too(notified, manager, site):
+    server = notified()
+    os.rename(site, str(site) + ".gone")
+    server.signal(signal.SIGHUP)
+    expect(manager, "RELOADING")
+    assert "refused" in expect(manager, "READY")["STATUS"]
+    server.stop(messages=True)
+
+
+def test_watchdog_is_fed_also_after_a_reload(notified, manager):
+    server = notified(WATCHDOG_USEC="2000000")
+    for _ in range(2):
+        for _ in range(4):
+            assert told(manager) == {"WATCHDOG": "1"}
+        server.reload()
+        expect(manager, "RELOADING")
+        expect(manager, "READY")
+
+
+def test_watchdog_of_another_process_is_not_fed(notified, manager):
+    notified(WATCHDOG_USEC="1000000", WATCHDOG_PID="1")
+    manager.settimeout(1)
+    with pytest.raises(socket.timeout):
+        told(manager)
+
+
+# ------------------------------------------------------------------ socket activation
+
+
+class Given:
+    """Listening sockets, as a service manager holds them."""
+
+    def __init__(self, count=1):
+        self.sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+        self.fds = [fcntl.fcntl(s, fcntl.F_DUPFD, 100) for s in self.sockets]
+        self.ports = [s.getsockname()[1] for s in self.sockets]
+        numbers = [str(fd) for fd in self.fds]
+        self.becomes = [sys.executable, "-c", GIVE, str(count), *numbers]
+
+    def start(self, serve, *args):
+        return serve(*args, becomes=self.becomes, pass_fds=self.fds)
+
+    def close(self):
+        for s in self.sockets:
+            s.close()
+        for fd in self.fds:
+            os.close(fd)
+
+
+@pytest.fixture
+def give():
+    made = []
+
+    def make(count=1):
+        made.append(Given(count))
+        return made[-1]
+
+    yield make
+    for given in made:
+        given.close()
+
+
+def get(port):
+    with Connection(("127.0.0.1", port)) as c:
+        response = c.ask("/small")
+        c.finish(response)
+        return response
+
+
+@pytest.fixture
+def conf(tmp_path, site):
+    """A configuration that does not say where to listen."""
+    (site / "small").write_bytes(b"small")
+    path = tmp_path / "given.conf"
+    path.write_text('stall_log = 0\nworkers = 2\nsite "s" { root = "%s" }\n' % site)
+    return path
+
+
+def test_sockets_that_were_given_are_used_and_stay(serve, give, conf):
+    given = give(2)
+    server = given.start(serve, "-c", conf)
+    for act in (lambda: None, server.reload, lambda: server.again(signal.SIGUSR2, "upgraded")):
+        act()
+        for port in given.ports * 20:
+            assert get(port).body == b"small"
+    assert len(re.findall("serving .* at", server.output)) == 6
+
+
+def test_address_that_was_chosen_and_given_is_used(serve, give, conf):
+    given = give(1)
+    server = given.start(serve, "-c", conf, "--listen", "127.0.0.1:%d" % given.ports[0])
+    assert server.address[1] == given.ports[0]
+    assert get(given.ports[0]).body == b"small"
+
+
+def test_socket_that_nobody_listens_on_is_told(serve, give, conf):
+    given = give(1)
+    server = given.start(serve, "-c", conf, "--listen", "127.0.0.1:0")
+    assert server.address[1] != given.ports[0]
+    assert get(server.address[1]).body == b"small"
+    server.stop(messages=r"pagewise: warning: nobody listens on 127\.0\.0\.1:%d, [^\n]*\n"
+                % given.ports[0])
+
+
+def test_restarts_lose_nothing_while_somebody_holds_the_socket(serve, give, conf):
+    given = give(1)
+    with Load("http://127.0.0.1:%d/small" % given.ports[0], 6) as load:
+        while load.running:
+            server = given.start(serve, "-c", conf)
+            wait_until(lambda: get(given.ports[0]).status == 200, "an answer")
+            server.stop()
+        server = given.start(serve, "-c", conf)
+    assert load.faultless() > 0
