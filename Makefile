@@ -307,7 +307,7 @@ install: all
 	install -m 644 docs/*.5 $(SHARE)/man/man5
 	install -m 644 docs/*.8 $(SHARE)/man/man8
 	install -m 644 conf/pagewise.conf conf/mime.types $(SHARE)/pagewise
-	cp -R conf/welcome $(SHARE)/pagewise
+	cp -R conf/welcome conf/systemd $(SHARE)/pagewise
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/pagewise \

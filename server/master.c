@@ -21,8 +21,7 @@
 
 #define SECOND_US ((uint64_t)1000000)
 #define PERIOD_US (60 * SECOND_US) /* MASTER_DEATHS in it: it gives up */
-#define HUNG_US \
-	(5 * SECOND_US) /* a start that takes longer may be another one's */
+#define HUNG_US	  (5 * SECOND_US)  /* what takes longer gives way */
 
 static volatile sig_atomic_t got_end, got_reload, got_upgrade;
 
@@ -314,7 +313,7 @@ end(struct master *ms)
 		notify("STOPPING=1\nSTATUS=finishing what is being sent");
 	ms->ms_ending = true;
 	kill_starting(ms);
-	upgrade_forget(ms);
+	upgrade_cancel(ms);
 	/* Before the last one accepts who waits there: nobody comes after it. */
 	sockets_remove_files(&ms->ms_sockets, &(struct sockets){0});
 	sockets_close(&ms->ms_sockets);
@@ -369,8 +368,9 @@ act(struct master *ms)
 				"start: starting another one");
 		kill_starting(ms);
 	}
-	if (got_upgrade)
-		upgrade_forget(ms);
+	if (got_upgrade && ms->ms_test != 0 &&
+	    worker_now() - ms->ms_test_since >= HUNG_US)
+		upgrade_cancel(ms);
 	ms->ms_reload = ms->ms_reload || got_reload;
 	ms->ms_upgrade = ms->ms_upgrade || got_upgrade;
 	got_reload = got_upgrade = 0;
@@ -474,7 +474,7 @@ release(struct master *ms)
 	sockets_remove_files(&ms->ms_sockets, &(struct sockets){0});
 	sockets_close(&ms->ms_sockets);
 	sockets_close(&ms->ms_next);
-	upgrade_forget(ms);
+	upgrade_cancel(ms);
 	free(ms->ms_program);
 }
 

@@ -54,6 +54,7 @@ struct master {
 
 	pid_t ms_test; /* of a program that an upgrade would run; 0: none */
 	int ms_test_output;
+	uint64_t ms_test_since; /* microseconds */
 
 	uint64_t ms_deaths[MASTER_DEATHS]; /* the last ones, in a ring */
 	unsigned ms_ndeaths;
@@ -89,7 +90,10 @@ void upgrade_test(struct master *);
 /* Its status: becomes the new program, if that is well; else tells why not. */
 void upgrade_tested(struct master *, int status);
 
-/* Nobody waits for the test any more. */
+/* Ends the test, if there is one. */
+void upgrade_cancel(struct master *);
+
+/* Closes what belongs to the test; in a child that has nothing to do with it. */
 void upgrade_forget(struct master *);
 
 /*

@@ -20,6 +20,7 @@
 #include "log.h"
 #include "master_priv.h"
 #include "notify.h"
+#include "worker.h"
 
 #define STATE "PAGEWISE_STATE"
 #define OK    "configuration ok" /* what -t says */
@@ -77,6 +78,7 @@ upgrade_test(struct master *ms)
 		return;
 	}
 	ms->ms_test_output = output[0];
+	ms->ms_test_since = worker_now();
 }
 
 void
@@ -86,6 +88,14 @@ upgrade_forget(struct master *ms)
 		close(ms->ms_test_output);
 	ms->ms_test_output = -1;
 	ms->ms_test = 0;
+}
+
+void
+upgrade_cancel(struct master *ms)
+{
+	if (ms->ms_test != 0)
+		kill(ms->ms_test, SIGKILL);
+	upgrade_forget(ms);
 }
 
 static bool
