@@ -154,7 +154,7 @@ bind_address(const struct listen_addr *la, const char *name, unsigned workers,
 		      : choose_address(la, old, now, &addr);
 	for (; error == 0 && n < workers; n++) {
 		sk = (struct sock){.sk_use = SOCKET_SERVE};
-		strcpy(sk.sk_name, name);
+		snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", name);
 		sk.sk_fd = bind_one(la, &addr, true);
 		error = sk.sk_fd == -1 ? -1 : keep(now, &sk);
 	}
@@ -227,7 +227,7 @@ bind_admin(const struct conf *conf, struct sockets *old, struct sockets *now)
 	sockets_name((const struct sockaddr *)&la->la_addr, name);
 	if (sockets_take(old, name, true, &sk))
 		return keep(now, &sk);
-	strcpy(sk.sk_name, name);
+	snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", name);
 	if (la->la_addr.ss_family != AF_UNIX) {
 		sk.sk_fd = bind_one(la, &la->la_addr, false);
 		return sk.sk_fd == -1 ? -1 : keep(now, &sk);

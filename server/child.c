@@ -27,6 +27,17 @@ ignore_signals(struct master *ms)
 	sigprocmask(SIG_SETMASK, &ms->ms_unblocked, NULL);
 }
 
+void
+children_free(struct master *ms)
+{
+	struct child *ch, *next;
+
+	for (ch = LIST_FIRST(&ms->ms_children); ch != NULL; ch = next) {
+		next = LIST_NEXT(ch, ch_entry);
+		child_free(ms, ch);
+	}
+}
+
 /* In the child. */
 static _Noreturn void
 become_server(struct master *ms, int channel)
@@ -42,8 +53,7 @@ become_server(struct master *ms, int channel)
 	ignore_signals(ms);
 	pthread_setname_np(pthread_self(), "pw-server");
 	/* Or they would not notice when the master has gone. */
-	while (!LIST_EMPTY(&ms->ms_children))
-		child_free(ms, LIST_FIRST(&ms->ms_children));
+	children_free(ms);
 	upgrade_forget(ms);
 	free(ms->ms_program);
 	exit(serve(&args));

@@ -469,8 +469,7 @@ own_path(const char *name)
 static void
 release(struct master *ms)
 {
-	while (!LIST_EMPTY(&ms->ms_children))
-		child_free(ms, LIST_FIRST(&ms->ms_children));
+	children_free(ms);
 	sockets_remove_files(&ms->ms_sockets, &(struct sockets){0});
 	sockets_close(&ms->ms_sockets);
 	sockets_close(&ms->ms_next);

@@ -75,6 +75,7 @@ struct child *child_add(struct master *, pid_t, int channel, enum child_state);
 
 /* Forgets it and closes what it has. */
 void child_free(struct master *, struct child *);
+void children_free(struct master *);
 
 /* Without waiting; a child that does not listen does not hear it. */
 void child_tell(struct child *, enum channel_kind, const char *text);

@@ -179,6 +179,6 @@ sockets_unpack(const char *text, struct sock *sk)
 	    .sk_dev = (dev_t)dev,
 	    .sk_ino = (ino_t)ino,
 	};
-	strcpy(sk->sk_name, text + at);
+	snprintf(sk->sk_name, sizeof(sk->sk_name), "%s", text + at);
 	return 0;
 }
