@@ -36,7 +36,7 @@ struct clients {
 	unsigned cs_each_max;
 	uint64_t cs_secret; /* nobody can choose addresses for one bucket */
 	struct part *cs_parts;
-	_Alignas(CACHE_LINE) atomic_uint cs_total;
+	atomic_uint cs_total;
 	_Atomic uint64_t cs_wanted;
 };
 

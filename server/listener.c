@@ -160,7 +160,6 @@ overcome(struct worker *wk, int fd, int error)
 static void
 close_one(struct listening *ls)
 {
-	SLIST_REMOVE(&ls->ls_worker->wk_listening, ls, listening, ls_next);
 	if (event_initialized(&ls->ls_event))
 		event_del(&ls->ls_event);
 	close(ls->ls_fd);
@@ -175,6 +174,7 @@ close_empty(struct listening *ls)
 
 	if (client_waits(ls->ls_fd))
 		return;
+	SLIST_REMOVE(&wk->wk_listening, ls, listening, ls_next);
 	close_one(ls);
 	worker_quiet(wk);
 }
@@ -326,9 +326,13 @@ listener_room(struct worker *wk)
 void
 listener_close(struct worker *wk)
 {
+	struct listening *ls;
+
 	if (SLIST_EMPTY(&wk->wk_listening))
 		return;
-	while (!SLIST_EMPTY(&wk->wk_listening))
-		close_one(SLIST_FIRST(&wk->wk_listening));
+	while ((ls = SLIST_FIRST(&wk->wk_listening)) != NULL) {
+		SLIST_REMOVE_HEAD(&wk->wk_listening, ls_next);
+		close_one(ls);
+	}
 	worker_quiet(wk);
 }
