@@ -122,7 +122,10 @@ def test_others_are_served_while_a_thousand_are_slow(server, mode):
     if mode in ("headers", "read"):
         assert most > COUNT // 2
     wait_until(lambda: server.in_kernel() == [], "the probe to be closed")
-    first = memory(server)
-    withstood(server, mode, before)
-    # Kilobytes: what they took is there for the next, or was given back.
-    assert memory(server) - first < 1000
+    # Kilobytes: what they took is there for the next, or was given back.  On a busy machine
+    # there may be more of them at once the next time, but not each time.
+    sizes = [memory(server)]
+    while len(sizes) < 5 and (len(sizes) < 2 or sizes[-1] - sizes[-2] >= 1000):
+        withstood(server, mode, before)
+        sizes.append(memory(server))
+    assert sizes[-1] - sizes[-2] < 1000, sizes
