@@ -34,8 +34,7 @@ class Answer:
 
 
 def head(status, length, *fields):
-    lines = ["HTTP/1.1 %s" % status, "Date: " + email.utils.formatdate(usegmt=True),
-             "Content-Type: a/b", "Content-Length: %d" % length, *fields, "", ""]
+    lines = ["HTTP/1.1 %s" % status, "Date: @now", "Content-Type: a/b", "Content-Length: %d" % length, *fields, "", ""]
     return "\r\n".join(lines).encode()
 
 
@@ -44,7 +43,8 @@ PART = b"--B\r\nContent-Type: a/b\r\nContent-Range: bytes 8-15/2048\r\n\r\n"
 
 
 def judged(raw, close=True, statuses=(200,), patience=PATIENCE):
-    server = Answer(raw, close)
+    now = email.utils.formatdate(usegmt=True).encode()
+    server = Answer(raw.replace(b"@now", now), close)
     steps = [[scenario.Step("/f", FILE, statuses=statuses)]]
     judge = scenario.Scenario.__new__(scenario.Scenario)
     judge.connect = lambda s: Connection(s.address, patience=patience, may_be_chunked=True)
@@ -60,6 +60,7 @@ def judged(raw, close=True, statuses=(200,), patience=PATIENCE):
         head("200 OK", 2048)[:30],
         b"",
     ],
+    ids=lambda raw: "%d-bytes" % len(raw),
 )
 def test_what_is_right_as_far_as_it_goes_is_accepted(raw):
     judged(raw)
@@ -78,6 +79,7 @@ def test_what_is_right_as_far_as_it_goes_is_accepted(raw):
         (MULTI + PART + FILE[:8], (206,)),
         (b"HTTP/9", (200,)),
     ],
+    ids=lambda value: "%d-bytes" % len(value) if isinstance(value, bytes) else str(value[0]),
 )
 def test_what_is_wrong_is_found(raw, statuses):
     with pytest.raises((scenario.Wrong, AssertionError)):
