@@ -1,0 +1,362 @@
+"""A client of the soak: does one thing after the other, at random, and believes nothing.
+
+What fails is raised: a Fault, a ProtocolError, or what the socket says.  Only these are
+no failures, because HTTP allows them: a request on a connection that had been idle for
+longer than the server promises to wait is sent again (RFC 9112, 9.3.1), and so are those
+behind an answer with "Connection: close"; both are counted.
+"""
+
+import collections
+import random
+import re
+import time
+
+from harness import Connection, ProtocolError, multipart, request, single_part
+from history import Fault, Piece, check_stretch, check_version, was_cut
+from changes import REPLACED, STEADY, STRETCHED
+
+IDLE = 0.9  # seconds after which a connection may be closed without a word
+
+BROWSER = {
+    "User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
+    "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    "Accept-Language": "en-US,en;q=0.5",
+    "Accept-Encoding": "gzip, deflate, br",
+    "Upgrade-Insecure-Requests": "1",
+    "Priority": "u=0, i",
+}
+HEADS = [{}, {"User-Agent": "Wget/1.21.3", "Accept": "*/*", "Accept-Encoding": "identity"}, BROWSER]
+
+MALFORMED = [
+    b"GET\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\nHost: x\n\n",
+    b"GET /a b HTTP/1.1\r\nHost: x\r\n\r\n", b"GET / HTTP/1.1\r\nHost : x\r\n\r\n",
+    b"GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", b"GET / HTTP/9.9\r\nHost: x\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    b"GET /" + b"a" * 20000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+]
+
+
+def asked(spec, size):
+    """The first and the last byte that a range means.  RFC 9110, 14.1.2."""
+    first, last = spec.split("-")
+    if not first:
+        return max(0, size - int(last)), size - 1
+    return int(first), min(int(last), size - 1) if last else size - 1
+
+
+class Client:
+    def __init__(self, address, history, seed, patience=60.0):
+        self.address = address
+        self.history = history
+        self.patience = patience
+        self.rng = random.Random(seed)
+        self.conn = None
+        self.used = 0.0  # when the connection had its last answer
+        self.tags = {}  # name -> (entity tag, version)
+        self.counts = collections.Counter()
+        self.bytes = 0
+
+    # ------------------------------------------------------------ connections
+
+    def connect(self, **kw):
+        return Connection(self.address, patience=self.patience, may_be_chunked=True, **kw)
+
+    def leave(self):
+        if self.conn:
+            self.conn.sock.close()
+            self.conn = None
+
+    def stale(self):
+        return time.monotonic() - self.used > IDLE
+
+    def head(self, data, method="GET"):
+        """Sends on the connection that is kept, or on a new one: when, and the head."""
+        while True:
+            idle = self.conn is not None and self.stale()
+            if not self.conn:
+                self.conn = self.connect()
+            sent = time.monotonic()
+            try:
+                self.conn.send(data)
+                if not self.conn.buf and not self.conn.fill():
+                    raise ConnectionResetError("closed before the first byte")
+                return sent, self.conn.read_head(method)
+            except (ConnectionResetError, BrokenPipeError):
+                if not idle or self.conn.buf:
+                    raise
+                self.leave()
+                self.counts["sent again: the connection had been idle"] += 1
+
+    def body(self, conn, response):
+        """As much as comes of it."""
+        if response.bodyless:
+            return b""
+        if response.chunked:
+            return b"".join(conn.chunks())
+        try:
+            while len(conn.buf) < response.length and conn.fill():
+                pass
+        except ConnectionResetError:
+            pass
+        return conn.take(min(response.length, len(conn.buf)))
+
+    def end(self, response):
+        self.used = time.monotonic()
+        if response.closes:
+            self.conn.finish(response)
+            self.conn = None
+
+    def get(self, target, fields=(), method="GET"):
+        """An answer with as much of its body as came; when it was asked for."""
+        head = {**self.rng.choice(HEADS), **dict(fields)}
+        sent, response = self.head(request(target, method, fields=head), method)
+        response.body = self.body(self.conn, response)
+        self.bytes += len(response.body)
+        if not response.bodyless and len(response.body) < (response.length or 0):
+            self.leave()
+        else:
+            self.end(response)
+        return sent, response
+
+    # ------------------------------------------------------------ what is right
+
+    def check(self, name, sent, total, pieces, expected):
+        """expected: the bytes that should have come; the state, of a replaced file."""
+        states = self.history.visible(name, sent, time.monotonic())
+        came = sum(len(p.data) for p in pieces)
+        if name in STRETCHED:
+            check_stretch(states, name, total, pieces)
+            if came < expected and not was_cut(states):
+                raise Fault("%s: %d of %d bytes" % (name, came, expected))
+            return None
+        state = check_version(states, name, total, pieces)
+        if came < expected:
+            raise Fault("%s: %d of %d bytes" % (name, came, expected))
+        return state
+
+    def cut_before(self, name, sent, response):
+        """503 is right if what was looked up is not there any more when it is read."""
+        if response.status != 503 or name not in STRETCHED:
+            return False
+        if not was_cut(self.history.visible(name, sent, time.monotonic())):
+            return False
+        self.counts["503: the file was cut before its answer began"] += 1
+        return True
+
+    def check_whole(self, name, sent, response):
+        if self.cut_before(name, sent, response):
+            return
+        if response.status != 200:
+            raise Fault("%s: %r" % (name, response))
+        state = self.check(name, sent, response.length, [Piece(0, response.body)], response.length)
+        self.note_tag(name, response.get("ETag"), state)
+
+    def check_ranges(self, name, sent, response, parts):
+        """Not of a file that may have been cut: what is left may lack anything."""
+        total = parts[0].size
+        if any(p.size != total for p in parts):
+            raise Fault("%s: parts of several sizes: %r" % (name, response))
+        pieces = [Piece(p.first, p.body) for p in parts]
+        state = self.check(name, sent, total, pieces, sum(p.last - p.first + 1 for p in parts))
+        self.note_tag(name, response.get("ETag"), state)
+
+    def note_tag(self, name, tag, state):
+        """Versions have tags of their own.  The shortest ones may be equal."""
+        if state is None or state.size < 16:
+            return
+        old, version = self.tags.get(name), state.version
+        if not tag or old and (old[0] == tag) != (old[1] == version):
+            raise Fault("%s: entity tag %s of version %d after %s" % (name, tag, version, old))
+        self.tags[name] = (tag, version)
+
+    # ------------------------------------------------------------ what it does
+
+    def whole(self):
+        name = self.any()
+        self.check_whole(name, *self.get("/" + name))
+
+    def any(self):
+        return self.rng.choice(self.rng.choice([STEADY, REPLACED, REPLACED, STRETCHED]))
+
+    def fixed(self):
+        """A file whose versions can be told from each other."""
+        return self.rng.choice(STEADY + REPLACED)
+
+    def only_head(self):
+        name = self.any()
+        sent, response = self.get("/" + name, method="HEAD")
+        if response.status != 200 or response.length not in self.sizes(name, sent):
+            raise Fault("%s: %r, sizes %s" % (name, response, self.sizes(name, sent)))
+
+    def spec(self):
+        first = self.rng.randint(0, self.rng.choice([100, 1 << 16, 1 << 20, 8 << 20]))
+        kind = self.rng.random()
+        if kind < 0.2:
+            return "-%d" % self.rng.randint(1, 1 << 20)
+        if kind < 0.4:
+            return "%d-" % first
+        return "%d-%d" % (first, first + self.rng.randint(0, 1 << 18))
+
+    def one_range(self):
+        name, spec = self.any(), self.spec()
+        sent, response = self.get("/" + name, {"Range": "bytes=" + spec})
+        self.ranged(name, sent, response)
+        if response.status == 206:
+            said = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", response.get("Content-Range"))
+            first, last, size = map(int, said.groups())
+            if (first, last) != asked(spec, size):
+                raise Fault("%s: %s was asked for: %r" % (name, spec, response))
+
+    def many_ranges(self):
+        name = self.fixed()
+        spec = ",".join(self.spec() for _ in range(self.rng.randint(2, 6)))
+        self.ranged(name, *self.get("/" + name, {"Range": "bytes=" + spec}))
+
+    def sizes(self, name, sent):
+        """The least and the most that it may have; all, if it is replaced as a whole."""
+        sizes = {s.size for s in self.history.visible(name, sent, time.monotonic())}
+        return range(min(sizes), max(sizes) + 1) if name in STRETCHED else sizes
+
+    def ranged(self, name, sent, response):
+        if response.status == 416:
+            if int(response.get("Content-Range").rpartition("/")[2]) not in self.sizes(name, sent):
+                raise Fault("%s: %r" % (name, response))
+            return
+        if response.status == 200:
+            self.check_whole(name, sent, response)
+        elif self.cut_before(name, sent, response):
+            return
+        elif response.status != 206:
+            raise Fault("%s: %r" % (name, response))
+        elif len(response.body) < response.length:
+            states = self.history.visible(name, sent, time.monotonic())
+            if name not in STRETCHED or not was_cut(states):
+                raise Fault("%s: %d of %d bytes" % (name, len(response.body), response.length))
+        elif "Content-Range" in response:
+            self.check_ranges(name, sent, response, [single_part(response)])
+        else:
+            self.check_ranges(name, sent, response, multipart(response))
+
+    def if_range(self):
+        name = self.fixed()
+        tag, version = self.tags.get(name, ('"none"', None))
+        fields = {"Range": "bytes=" + self.spec(), "If-Range": tag}
+        sent, response = self.get("/" + name, fields)
+        if response.status == 206 and response.get("ETag") != tag:
+            raise Fault("%s: a range of another file than %s: %r" % (name, tag, response))
+        self.ranged(name, sent, response)
+
+    def conditional(self):
+        name = self.fixed()
+        tag, version = self.tags.get(name, ('"none"', None))
+        sent, response = self.get("/" + name, {"If-None-Match": tag})
+        states = self.history.visible(name, sent, time.monotonic())
+        if response.status == 304:
+            if version not in [s.version for s in states]:
+                raise Fault("%s: 304 for version %s, which was replaced" % (name, version))
+        elif response.get("ETag") == tag:
+            raise Fault("%s: %r although it has %s" % (name, response, tag))
+        else:
+            self.check_whole(name, sent, response)
+
+    def pipelined(self):
+        names = [self.any() for _ in range(self.rng.randint(2, 8))]
+        if self.conn and self.stale():
+            self.leave()
+        data = b"".join(request("/" + name) for name in names[1:])
+        sent, response = self.head(request("/" + names[0]) + data)
+        for n, name in enumerate(names):
+            if n > 0:
+                response = self.conn.read_head()
+            response.body = self.body(self.conn, response)
+            self.bytes += len(response.body)
+            self.check_whole(name, sent, response)
+            if len(response.body) < response.length or response.closes:
+                self.counts["sent again: the connection was closed before"] += len(names) - n - 1
+                self.leave()
+                return
+        self.end(response)
+
+    def short(self):
+        self.leave()
+        name = self.rng.choice(STEADY)
+        sent, response = self.get("/" + name, {"Connection": "close"})
+        if not response.closes:
+            raise Fault("%r was told to close" % response)
+        self.check_whole(name, sent, response)
+
+    def abort(self):
+        """In mid-answer; what has come must be right all the same."""
+        name = self.any()
+        with self.connect(rcvbuf=4096) as c:
+            sent = time.monotonic()
+            c.send(request("/" + name))
+            response = c.read_head()
+            data = c.take(min(len(c.buf), response.length))
+            while len(data) < min(response.length, 30000) and c.fill(4096):
+                data += c.take(len(c.buf))
+            c.reset()
+        self.bytes += len(data)
+        if not self.cut_before(name, sent, response):
+            self.check(name, sent, response.length, [Piece(0, data)], 0)
+
+    def slow(self):
+        """Some 100 KB/s."""
+        name = self.any()
+        with self.connect(rcvbuf=8192) as c:
+            sent = time.monotonic()
+            c.send(request("/" + name))
+            response = c.read_head()
+            while len(c.buf) < min(response.length, 1 << 20):
+                time.sleep(0.02)
+                if not c.fill(2048):
+                    break
+            response.body = self.body(c, response)
+        self.bytes += len(response.body)
+        self.check_whole(name, sent, response)
+
+    def idle(self):
+        self.whole()
+        time.sleep(self.rng.random() * 4)
+        self.whole()
+
+    def listing(self):
+        _, response = self.get("/steady/")
+        missing = [n for n in STEADY if '"./%s"' % n.partition("/")[2] not in response.body.decode()]
+        if response.status != 200 or missing:
+            raise Fault("a listing without %s: %r" % (missing, response))
+
+    def missing(self):
+        _, response = self.get("/steady/none-%d" % self.rng.randint(0, 9))
+        if response.status != 404 or len(response.body) != response.length:
+            raise Fault("%r is not there" % response)
+
+    def malformed(self):
+        data = self.rng.choice(MALFORMED)
+        with self.connect() as c:
+            try:
+                c.send(data)
+                response = c.response()
+            except (ConnectionResetError, BrokenPipeError):
+                return  # it was closed while we still sent
+            if not 400 <= response.status < 600 or not response.closes:
+                raise Fault("%r for %r" % (response, data[:60]))
+            self.counts["bytes of errors"] += len(response.body)
+
+    def silent(self):
+        with self.connect() as c:
+            c.send(b"GET / HTTP/1.1\r\nHost"[:self.rng.randint(0, 20)])
+            time.sleep(self.rng.random())
+            if self.rng.random() < 0.5:
+                c.reset()
+
+
+KINDS = {
+    Client.whole: 30, Client.only_head: 6, Client.one_range: 12, Client.many_ranges: 6,
+    Client.if_range: 6, Client.conditional: 10, Client.pipelined: 10, Client.short: 12,
+    Client.abort: 5, Client.slow: 1, Client.idle: 2, Client.listing: 3, Client.missing: 3,
+    Client.malformed: 4, Client.silent: 2,
+}
+FAILURES = (Fault, ProtocolError, OSError)
