@@ -14,7 +14,8 @@ LEFT = {
         strtok_r strcpy strsignal __isoc99_sscanf getenv sigdelset strtol strtoul strtoull vsnprintf gmtime_r localtime_r tzset
         dl_iterate_phdr sigaddset sigemptyset sigfillset""",
     "does not fail, or only for arguments that are wrong": """
-        dup2 kill lseek sigaction sigprocmask sleep unsetenv waitpid exit
+        abort dup2 kill lseek pthread_detach pthread_timedjoin_np event_pending
+         sigaction sigprocmask sleep unsetenv waitpid exit
         clock_gettime time getpid geteuid sysconf umask sched_getcpu sched_getaffinity
         sched_setscheduler prctl getsockname munmap close closedir dirfd fclose ferror signal
         pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate
@@ -29,7 +30,7 @@ LEFT = {
     "writes what a user reads at the start; nobody is served": """
         dprintf fprintf fputc fwrite printf puts vfprintf""",
     "libconfuse: allocates inside; cfg_init, which is wrapped, stands for it": """
-        cfg_error cfg_free cfg_getnsec cfg_opt_getnptr cfg_opt_name cfg_opt_size
+        cfg_error cfg_free cfg_getnsec cfg_opt_getnptr cfg_opt_getnsec cfg_opt_name cfg_opt_size
         cfg_parse_fp cfg_set_error_function cfg_size""",
     "http-parser: has no memory and calls nobody": """
         http_parser_execute http_parser_init http_parser_set_max_header_size

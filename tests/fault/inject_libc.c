@@ -3,6 +3,7 @@
  * tests/fault/imports.py, with the reason.
  */
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -120,6 +121,8 @@ WRAP(readlink, ssize_t, -1, (const char *path, char *to, size_t size),
     (path, to, size))
 WRAP(setenv, int, -1, (const char *name, const char *value, int over),
     (name, value, over))
+WRAP(getrandom, ssize_t, -1, (void *to, size_t len, unsigned flags),
+    (to, len, flags))
 WRAP(getrlimit, int, -1, (int what, struct rlimit *rl), (what, rl))
 WRAP(setrlimit, int, -1, (int what, const struct rlimit *rl), (what, rl))
 WRAP(getrusage, int, -1, (int who, struct rusage *ru), (who, ru))

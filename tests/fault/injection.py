@@ -76,6 +76,7 @@ ON = {
     "getcwd": "ENOENT",
     "readlink": "ENOENT",
     "setenv": "ENOMEM",
+    "getrandom": "ENOSYS EAGAIN",
     "getrlimit": "EINVAL",
     "setrlimit": "EPERM",
     "getrusage": "EINVAL",
