@@ -1,0 +1,257 @@
+/*
+ * serve_start: how a server process begins.
+ */
+#include <errno.h>
+#include <http_parser.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bind.h"
+#include "channel.h"
+#include "listener.h"
+#include "roots.h"
+#include "serve_priv.h"
+
+/* It goes on without: before it could be locked nobody missed it. */
+static void
+prepare(void)
+{
+	int error = pw_process_prepare();
+
+	if (error != 0)
+		log_notice(NULL,
+		    "the program may be evicted from memory and stop for a "
+		    "disk "
+		    "then: %s; ulimit -l should be 8192 or more",
+		    strerror(-error));
+}
+
+static int
+open_log(struct server *sv)
+{
+	struct conf *conf = sv->sv_conf;
+	int error;
+
+	error = log_create(conf->conf_access_log, conf->conf_log_format,
+	    conf->conf_workers + 1, &sv->sv_log);
+	if (error != 0) {
+		log_error(NULL, "cannot open the access log %s: %s",
+		    conf->conf_access_log == NULL ? "" : conf->conf_access_log,
+		    strerror(-error));
+		return -1;
+	}
+	sv->sv_writer = log_writer(sv->sv_log, conf->conf_workers);
+	return 0;
+}
+
+static int
+failed(const char *what, int error)
+{
+	log_error(NULL, "cannot %s: %s", what, strerror(-error));
+	return -1;
+}
+
+static int
+create_workers(struct server *sv)
+{
+	struct conf *conf = sv->sv_conf;
+	unsigned i;
+	int error;
+
+	sv->sv_workers = calloc(conf->conf_workers, sizeof(struct worker *));
+	if (sv->sv_workers == NULL ||
+	    clients_create(conf->conf_max_connections,
+		conf->conf_max_per_address, &sv->sv_clients) != 0)
+		return failed("create the workers", -ENOMEM);
+	for (i = 0; i < conf->conf_workers; i++) {
+		error = worker_create(conf, sv->sv_pool, sv->sv_roots,
+		    sv->sv_clients, sv->sv_log, i, &sv->sv_workers[i]);
+		if (error != 0)
+			return failed("create a worker", error);
+	}
+	return 0;
+}
+
+/* The number of sockets from i on that have one name. */
+static size_t
+same_name(const struct sockets *ss, size_t i)
+{
+	size_t n = 1;
+
+	while (i + n < ss->ss_count &&
+	       ss->ss_list[i + n].sk_use == ss->ss_list[i].sk_use &&
+	       strcmp(ss->ss_list[i + n].sk_name, ss->ss_list[i].sk_name) == 0)
+		n++;
+	return n;
+}
+
+/* Every worker has one of them at least, and every one a worker. */
+static int
+share(struct server *sv, const struct sock *sk, size_t n)
+{
+	unsigned workers = sv->sv_conf->conf_workers;
+	size_t i, most = n > workers ? n : workers;
+	int error;
+
+	for (i = 0; i < most; i++) {
+		error =
+		    listener_take(sv->sv_workers[i % workers], sk[i % n].sk_fd);
+		if (error != 0)
+			return failed("listen", error);
+	}
+	return 0;
+}
+
+static int
+share_sockets(struct server *sv)
+{
+	const struct sockets *ss = &sv->sv_sockets;
+	size_t i, n;
+
+	for (i = 0; i < ss->ss_count; i += n) {
+		n = same_name(ss, i);
+		if (ss->ss_list[i].sk_use == SOCKET_SERVE &&
+		    share(sv, &ss->ss_list[i], n) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+/* The next server process has them from the master. */
+static int
+hand_over(struct server *sv)
+{
+	char text[SOCKETS_TEXT];
+	const struct sock *sk;
+	size_t i;
+	int error = 0;
+
+	for (i = 0; i < sv->sv_sockets.ss_count && error == 0; i++) {
+		sk = &sv->sv_sockets.ss_list[i];
+		sockets_pack(sk, text);
+		error = channel_send(
+		    sv->sv_channel, CHANNEL_SOCKET, text, sk->sk_fd, true);
+	}
+	return error == 0 ? 0 : failed("hand the sockets over", error);
+}
+
+/* Everything that needs a path, or a right that is given up later. */
+static int
+open_all(struct server *sv, struct sockets *old)
+{
+	struct pw_pool_conf pool = {.ppc_threads = sv->sv_conf->conf_threads};
+	int error;
+
+	if (roots_open(sv->sv_conf, &sv->sv_roots) == -1 ||
+	    bind_sites(sv->sv_conf, old, &sv->sv_sockets) == -1 ||
+	    bind_admin(sv->sv_conf, old, &sv->sv_sockets) == -1)
+		return -1;
+	sockets_close(old);
+	if (open_log(sv) == -1)
+		return -1;
+	error = pw_pool_create(&pool, &sv->sv_pool);
+	if (error != 0)
+		return failed("create the pool", error);
+	if (create_workers(sv) == -1 || share_sockets(sv) == -1)
+		return -1;
+	return hand_over(sv);
+}
+
+static const struct sock *
+admin_socket(const struct server *sv)
+{
+	size_t i;
+
+	for (i = 0; i < sv->sv_sockets.ss_count; i++)
+		if (sv->sv_sockets.ss_list[i].sk_use == SOCKET_ADMIN)
+			return &sv->sv_sockets.ss_list[i];
+	return NULL;
+}
+
+static int
+start_admin(struct server *sv)
+{
+	const struct metrics metrics = {
+	    .mt_conf = sv->sv_conf,
+	    .mt_workers = sv->sv_workers,
+	    .mt_pool = sv->sv_pool,
+	    .mt_log = sv->sv_log,
+	    .mt_start = time(NULL),
+	};
+	const struct sock *sk = admin_socket(sv);
+	bool is_path;
+	char url[256];
+	int error;
+
+	if (sk == NULL)
+		return 0;
+	is_path = sk->sk_ino != 0;
+	error = admin_start(sk->sk_fd, is_path, &metrics, &sv->sv_admin);
+	if (error != 0)
+		return failed("start admin", error);
+	if (is_path)
+		snprintf(url, sizeof(url), "unix:%s", sk->sk_name);
+	else
+		bind_url(sk->sk_fd, url, sizeof(url));
+	log_notice(sv->sv_writer, "admin at %s", url);
+	return 0;
+}
+
+static int
+start_threads(struct server *sv)
+{
+	unsigned i;
+	int error = log_start(sv->sv_log);
+
+	for (i = 0; i < sv->sv_conf->conf_workers && error == 0; i++) {
+		error = worker_start(sv->sv_workers[i]);
+		if (error == 0)
+			sv->sv_started++;
+	}
+	if (error != 0)
+		return failed("start a thread", error);
+	return start_admin(sv);
+}
+
+static void
+announce(const struct server *sv)
+{
+	const struct conf *conf = sv->sv_conf;
+	const struct sockets *ss = &sv->sv_sockets;
+	char url[128];
+	size_t i;
+
+	for (i = 0; i < ss->ss_count; i += same_name(ss, i)) {
+		if (ss->ss_list[i].sk_use != SOCKET_SERVE)
+			continue;
+		bind_url(ss->ss_list[i].sk_fd, url, sizeof(url));
+		if (conf->conf_nsites == 1)
+			log_notice(sv->sv_writer, "serving %s at %s",
+			    conf->conf_sites[0].site_root, url);
+		else
+			log_notice(sv->sv_writer, "serving %zu sites at %s",
+			    conf->conf_nsites, url);
+	}
+}
+
+int
+serve_start(struct server *sv, struct sockets *old)
+{
+	prepare();
+	/* It has a limit of its own, for all parsers; ours comes first. */
+	http_parser_set_max_header_size(
+	    (uint32_t)sv->sv_conf->conf_max_head + 1);
+	if (open_all(sv, old) == -1)
+		return -1;
+	/* Everything is open, and no thread runs yet. */
+	if (start_threads(sv) == -1)
+		return -1;
+	announce(sv);
+	/* What workers and admin have are copies. */
+	sockets_close(&sv->sv_sockets);
+	if (channel_send(sv->sv_channel, CHANNEL_READY, "", -1, true) == -EPIPE)
+		sv->sv_end = END_STOP;
+	return 0;
+}
