@@ -92,15 +92,15 @@ static int
 share(struct server *sv, const struct sock *sk, size_t n)
 {
 	unsigned workers = sv->sv_conf->conf_workers;
-	size_t i, at = 0, most = n > workers ? n : workers;
+	size_t i, at = 0, who = 0, most = n > workers ? n : workers;
 	int error;
 
 	for (i = 0; i < most; i++) {
-		error =
-		    listener_take(sv->sv_workers[i % workers], sk[at].sk_fd);
+		error = listener_take(sv->sv_workers[who], sk[at].sk_fd);
 		if (error != 0)
 			return failed("listen", error);
 		at = at + 1 < n ? at + 1 : 0;
+		who = who + 1 < workers ? who + 1 : 0;
 	}
 	return 0;
 }
