@@ -82,13 +82,17 @@ sockets_has(const struct sockets *ss, const char *name, bool admin)
 static in_port_t
 port_of(int fd)
 {
-	struct sockaddr_storage addr = {0};
+	union {
+		struct sockaddr_storage any;
+		struct sockaddr sa;
+		struct sockaddr_in in;
+	} addr = {.any = {0}};
 	socklen_t len = sizeof(addr);
 
-	if (getsockname(fd, (struct sockaddr *)&addr, &len) == -1)
+	if (getsockname(fd, &addr.sa, &len) == -1)
 		return 0;
 	/* sin6_port is in the same place. */
-	return ((const struct sockaddr_in *)(const void *)&addr)->sin_port;
+	return addr.in.sin_port;
 }
 
 bool
@@ -161,16 +165,29 @@ sockets_pack(const struct sock *sk, char text[static SOCKETS_TEXT])
 	    sk->sk_name);
 }
 
+bool
+sockets_number(const char **text, uintmax_t *number)
+{
+	char *end;
+
+	*number = strtoumax(*text, &end, 10);
+	if (end == *text || *end != ' ')
+		return false;
+	*text = end + 1;
+	return true;
+}
+
 int
 sockets_unpack(const char *text, struct sock *sk)
 {
-	uintmax_t dev, ino;
-	int given, at = 0;
-	char use;
+	uintmax_t given, dev, ino;
+	char use = text[0];
 
-	if (sscanf(text, "%c %d %ju %ju %n", &use, &given, &dev, &ino, &at) <
-		4 ||
-	    at == 0 || strlen(text + at) >= SOCKETS_NAME)
+	if (use == '\0' || text[1] != ' ')
+		return -EINVAL;
+	text += 2;
+	if (!sockets_number(&text, &given) || !sockets_number(&text, &dev) ||
+	    !sockets_number(&text, &ino) || strlen(text) >= SOCKETS_NAME)
 		return -EINVAL;
 	*sk = (struct sock){
 	    .sk_fd = -1,
@@ -179,6 +196,6 @@ sockets_unpack(const char *text, struct sock *sk)
 	    .sk_dev = (dev_t)dev,
 	    .sk_ino = (ino_t)ino,
 	};
-	snprintf(sk->sk_name, sizeof(sk->sk_name), "%s", text + at);
+	snprintf(sk->sk_name, sizeof(sk->sk_name), "%s", text);
 	return 0;
 }

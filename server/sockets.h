@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -61,5 +62,8 @@ void sockets_name(const struct sockaddr *, char name[static SOCKETS_NAME]);
 #define SOCKETS_TEXT (SOCKETS_NAME + 64)
 void sockets_pack(const struct sock *, char text[static SOCKETS_TEXT]);
 int sockets_unpack(const char *text, struct sock *);
+
+/* A number and the space behind it, for texts such as these; moves *text on. */
+bool sockets_number(const char **text, uintmax_t *number);
 
 #endif

@@ -196,15 +196,15 @@ upgrade_tested(struct master *ms, int status)
 static void
 inherit_child(struct master *ms, const char *text)
 {
+	uintmax_t pid, channel;
 	struct child *ch;
-	int pid, channel;
-	char state;
 
-	if (sscanf(text, "%d %d %c", &pid, &channel, &state) != 3)
+	/* "-1" is one, too. */
+	if (!sockets_number(&text, &pid) || !sockets_number(&text, &channel))
 		return;
-	if (channel != -1)
-		fcntl(channel, F_SETFD, FD_CLOEXEC);
-	ch = child_add(ms, pid, channel, (enum child_state)state);
+	if ((int)channel != -1)
+		fcntl((int)channel, F_SETFD, FD_CLOEXEC);
+	ch = child_add(ms, (pid_t)pid, (int)channel, (enum child_state)text[0]);
 	if (ch != NULL && ch->ch_state == CHILD_SERVING)
 		ms->ms_serving = ch;
 }
@@ -213,15 +213,14 @@ static void
 inherit_socket(struct master *ms, const char *text)
 {
 	struct sock sk;
-	int fd, at = 0;
+	uintmax_t fd;
 
-	if (sscanf(text, "%d %n", &fd, &at) != 1 || at == 0 ||
-	    sockets_unpack(text + at, &sk) != 0)
+	if (!sockets_number(&text, &fd) || sockets_unpack(text, &sk) != 0)
 		return;
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	sk.sk_fd = fd;
+	fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+	sk.sk_fd = (int)fd;
 	if (sockets_add(&ms->ms_sockets, &sk) != 0)
-		close(fd);
+		close(sk.sk_fd);
 }
 
 static void
