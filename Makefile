@@ -10,6 +10,7 @@
 ##   lint         clang-format, clang-tidy, cppcheck, mandoc; quiet when clean
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
 ##   faults       each call of the server fails at each place, in each way (Linux)
+##   debug        build/debug/pagewise with what tests ask from inside
 ##   bench        every scenario of the laboratory, shortened (root, Linux)
 ##   bench-full   the same in full: hours; bench-storm: one scenario
 ##   bench-hot    against the peers and the limit, files in memory: 20 minutes
@@ -48,8 +49,9 @@ STD = -std=c11 -D_GNU_SOURCE -I.
 # Asked when a recipe first needs it, once: `run` and `test` install pkg-config.
 pkg = $(if $(shell pkg-config --exists $(2) && echo y),$(shell pkg-config $(1) \
     $(2)),$(error $(2): not found. Try `make deps`))
-PKGS = libevent_core libevent_extra libconfuse $(PKGS_$(OS))
+PKGS = libevent_core libevent_extra libconfuse $(PKGS_$(OS)) $(CONFINE_$(OS))
 PKGS_linux = liburing
+CONFINE_linux = libseccomp
 PKG_CFLAGS = $(eval PKG_CFLAGS := $(call pkg,--cflags,$(PKGS)))$(PKG_CFLAGS)
 PKG_LIBS = $(eval PKG_LIBS := $(call pkg,--libs,$(PKGS)))$(PKG_LIBS)
 # What libpagewise needs by itself.
@@ -59,8 +61,12 @@ say = $(if $(V),,@echo "  $(1)	$@";)
 COMPILE = $(CC) $(STD) $(WARN) -pthread -fPIC -MMD -MP $(PKG_CFLAGS) $(CFLAGS)
 LIBS = $(PKG_LIBS) -lhttp_parser -pthread
 
-LIB_C := $(filter-out lib/os_%.c,$(wildcard lib/*.c)) $(wildcard lib/os_$(OS)*.c)
-SERVER_C := $(filter-out server/main.c,$(wildcard server/*.c)) \
+# What confines a process is no business of the library.
+CONFINE_C := $(wildcard lib/os_$(OS)_sandbox.c lib/os_$(OS)_landlock.c \
+    lib/os_$(OS)_seccomp.c)
+LIB_C := $(filter-out lib/os_%.c,$(wildcard lib/*.c)) \
+    $(filter-out $(CONFINE_C),$(wildcard lib/os_$(OS)*.c))
+SERVER_C := $(filter-out server/main.c,$(wildcard server/*.c)) $(CONFINE_C) \
     build/mime_table.c build/admin_page.c
 UNIT_C := $(wildcard tests/unit/test_*.c)
 SANITIZERS = asan tsan
@@ -68,9 +74,10 @@ UNIT = $(foreach f,$(SANITIZERS),$(UNIT_C:tests/unit/%.c=build/$(f)/unit/%))
 FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_C := $(filter-out tests/fuzz/fuzz_main.c,$(FUZZ_C))
 FUZZ := $(FUZZ_C:tests/fuzz/%.c=build/asan/fuzz/%)
-FLAVOURS = obj asan tsan fuzz
+FLAVOURS = obj asan tsan debug fuzz
 SANITIZE_asan = -fsanitize=address,undefined -fno-sanitize-recover=all \
     -fno-omit-frame-pointer -fno-optimize-sibling-calls -DPW_DEBUG
+SANITIZE_debug = -DPW_DEBUG -DPW_INSIDE
 SANITIZE_tsan = -fsanitize=thread -fno-omit-frame-pointer -DPW_DEBUG
 SANITIZE_fuzz = $(SANITIZE_asan) -fsanitize=fuzzer-no-link
 
@@ -78,6 +85,7 @@ all: build/pagewise build/libpagewise.a build/libpagewise.so
 asan: build/asan/pagewise
 tsan: build/tsan/pagewise
 unit: $(UNIT) $(FUZZ)
+debug: build/debug/pagewise
 fault: build/fault/pagewise
 
 # One tree per flavour: build/obj, build/asan, build/tsan, build/fuzz.
@@ -169,17 +177,21 @@ SUBMAKE = $(MAKE) $(if $(V),,-s) \
 deps:
 	@sh conf/install-deps.sh build
 
+# Root serves as nobody, but what nobody may read (umask 077) as itself.
+OTHERS_READ = [ -n "$$(find "$(DIR)" -prune -perm -005)" ]
 run: deps
 	@+$(SUBMAKE) all
-	@exec build/pagewise --root "$(DIR)" --listen "$(LISTEN):$(PORT)" \
-	    --autoindex $(ARGS)
+	@user=; [ "$$(id -u)" -ne 0 ] || $(OTHERS_READ) || user="--user root"; \
+	exec build/pagewise --root "$(DIR)" --listen "$(LISTEN):$(PORT)" \
+	    --autoindex $$user $(ARGS)
 
 test:
 	@sh conf/install-deps.sh build test
-	@+$(SUBMAKE) WERROR=1 all $(SANITIZERS) unit fault build/tests/slowfs bench-tools
+	@+$(SUBMAKE) WERROR=1 all $(SANITIZERS) debug unit fault build/tests/slowfs bench-tools
 	@python=/usr/bin/python3; \
 	[ -x $$python ] || python=/usr/local/bin/python3; \
 	PAGEWISE_RELEASE=$(CURDIR)/build/pagewise \
+	    PAGEWISE_DEBUG=$(CURDIR)/build/debug/pagewise \
 	    PAGEWISE_FAULT=$(CURDIR)/build/fault/pagewise \
 	    SLOWFS=$(CURDIR)/build/tests/slowfs \
 	    $$python tests/run $(UNIT) $(FUZZ) -- $(PYTEST_ARGS)
@@ -290,7 +302,7 @@ lint-clang-format:
 # On stderr it counts the warnings that it does not show.
 lint-clang-tidy:
 	@mkdir -p build
-	@ls $(LIB_C) server/*.c | xargs -P $(JOBS) -n 1 sh -c 'clang-tidy --quiet \
+	@ls $(LIB_C) $(CONFINE_C) server/*.c | xargs -P $(JOBS) -n 1 sh -c 'clang-tidy --quiet \
 	    --warnings-as-errors="*" "$$1" -- $(STD) $(PKG_CFLAGS)' \
 	    clang-tidy 2>build/clang-tidy.err || { cat build/clang-tidy.err; exit 1; }
 
@@ -301,7 +313,7 @@ QUEUE_H = $(firstword $(wildcard /usr/include/sys/queue.h \
 lint-cppcheck:
 	@cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
 	    --enable=warning,performance,portability --suppress=ctuuninitvar \
-	    --include=$(QUEUE_H) -D_GNU_SOURCE -I. $(LIB_C) server/*.c
+	    --include=$(QUEUE_H) -D_GNU_SOURCE -I. $(LIB_C) $(CONFINE_C) server/*.c
 
 lint-mandoc:
 	@mandoc -T lint -W warning docs/*.[58]
@@ -335,7 +347,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all asan tsan unit fault faults deps run test soak fuzz bench bench-full bench-storm bench-hot \
+.PHONY: all asan tsan debug unit fault faults deps run test soak fuzz bench bench-full bench-storm bench-hot \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc install uninstall clean help
 .DELETE_ON_ERROR:

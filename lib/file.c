@@ -80,6 +80,12 @@ pw_root_dev(const struct pw_root *rt)
 }
 
 int
+pw_root_fd(const struct pw_root *rt)
+{
+	return rt->rt_fd;
+}
+
+int
 pw_root_open_dir(const struct pw_root *rt, const char *path)
 {
 	return os_open_dir(rt->rt_fd, path);

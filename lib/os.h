@@ -140,6 +140,23 @@ int os_lock_program(void);
 /* Makes the table of descriptors that large; before there are threads. */
 void os_reserve_descriptors(unsigned n);
 
+/*
+ * Takes from the process, for good, what a server that has opened everything does
+ * not need: it gains no rights by exec, gives up capabilities (unless it is root),
+ * reads below oc_roots and nowhere else, writes to no file and no name, starts no
+ * program, opens no socket, gives no memory the right to be run.  Before there are
+ * threads.  What this kernel cannot hold back is named in missing, a text, empty if
+ * there is nothing.
+ */
+struct os_confine {
+	const int
+	    *oc_roots; /* directories; what is mounted below them as well */
+	size_t oc_nroots;
+	bool oc_async; /* io_uring is used: what it does passes the filter by */
+};
+
+void os_confine(const struct os_confine *, char *missing, size_t size);
+
 /* Anonymous shared memory as a descriptor. */
 int os_memfd(const char *name);
 

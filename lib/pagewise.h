@@ -137,6 +137,9 @@ void pw_root_unref(struct pw_loop *, struct pw_root **);
 /* The st_dev of its directory, for pw_task_run. */
 uint64_t pw_root_dev(const struct pw_root *);
 
+/* Its descriptor, the root's own. */
+int pw_root_fd(const struct pw_root *);
+
 /* A directory below the root, for reading: may wait, so for tk_work only. */
 int pw_root_open_dir(const struct pw_root *, const char *path);
 

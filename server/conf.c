@@ -42,6 +42,7 @@ build_init(struct conf_build *b)
 	conf->conf_min_send_rate = 240;
 	conf->conf_open_files = 1024;
 	conf->conf_hot_set = (size_t)16 << 20;
+	conf->conf_sandbox = true;
 	return 0;
 }
 
@@ -65,6 +66,10 @@ build_complete(struct conf_build *b)
 	if (error == 0) {
 		key = "admin";
 		error = conf_check_admin(conf, &why);
+	}
+	if (error == 0) {
+		key = "group";
+		error = conf_complete_user(conf, &why);
 	}
 	if (error != 0) {
 		fprintf(stderr, "pagewise: %s: %s\n", key, why.why_text);
@@ -155,6 +160,10 @@ conf_destroy(struct conf **confp)
 		conf_site_free(&conf->conf_sites[i]);
 	free(conf->conf_sites);
 	free(conf->conf_access_log);
+	free(conf->conf_user);
+	free(conf->conf_group);
+	free(conf->conf_groups);
+	free(conf->conf_chroot);
 	if (conf->conf_mime != NULL)
 		mime_destroy(&conf->conf_mime);
 	free(conf);

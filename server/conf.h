@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include "lib/pagewise.h"
 #include "log.h"
@@ -61,6 +62,18 @@ struct conf {
 	unsigned conf_stall_log; /* milliseconds, 0: off */
 	unsigned conf_busy_poll; /* microseconds, 0: off */
 	struct mime *conf_mime;
+
+	/* Whom to become, once all is open: sandbox.h. */
+	char *conf_user; /* NULL: not given, and not started as root */
+	bool conf_user_chosen;
+	char *conf_group; /* NULL: not given */
+	uid_t conf_uid;
+	gid_t conf_gid;	     /* of conf_group, or else conf_user_gid */
+	gid_t conf_user_gid; /* the user's own, -1: nobody knows */
+	gid_t *conf_groups;  /* conf_gid and others */
+	size_t conf_ngroups;
+	char *conf_chroot; /* NULL: none */
+	bool conf_sandbox;
 
 	unsigned conf_head_timeout;	 /* seconds */
 	unsigned conf_keepalive_timeout; /* seconds; 0: no keep-alive */

@@ -40,6 +40,9 @@ static const struct option options[] = {
     {"stall-log", required_argument, NULL, OPT_KEY},
     {"busy-poll", required_argument, NULL, OPT_KEY},
     {"admin", required_argument, NULL, OPT_KEY},
+    {"user", required_argument, NULL, OPT_KEY},
+    {"group", required_argument, NULL, OPT_KEY},
+    {"sandbox", required_argument, NULL, OPT_KEY},
     {"autoindex", no_argument, NULL, OPT_KEY},
     {NULL, 0, NULL, 0},
 };
@@ -81,6 +84,9 @@ print_help(void)
 	    " sleeping\n"
 	    "    --admin ADDR:PORT|PATH|off  metrics, and a page that shows"
 	    " them\n"
+	    "    --user NAME              whom to become, if started as root\n"
+	    "    --group NAME             its group, if not the user's own\n"
+	    "    --sandbox on|off         give up what serving does not need\n"
 	    "    --autoindex              list directories without an index\n",
 	    stdout);
 }

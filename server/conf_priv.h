@@ -8,6 +8,7 @@
  *   conf_file.c   libConfuse; every message with a line number
  *   conf_key.c    what each key means, for file and command line alike
  *   conf_listen.c addresses to listen on, and admin's
+ *   conf_user.c   whom to become
  *   conf_site.c   sites and locations: built here, looked up here
  *   conf_value.c  one value from its text
  */
@@ -77,6 +78,17 @@ int conf_set_admin(struct conf_build *, const struct top_key *,
 void conf_clear_admin(struct conf *);
 /* Once all is set: it must have an address of its own. */
 int conf_check_admin(const struct conf *, struct conf_why *);
+
+int conf_set_user(struct conf_build *, const struct top_key *, const char *text,
+    struct conf_why *);
+int conf_set_group(struct conf_build *, const struct top_key *,
+    const char *text, struct conf_why *);
+int conf_set_chroot(struct conf_build *, const struct top_key *,
+    const char *text, struct conf_why *);
+int conf_set_sandbox(struct conf_build *, const struct top_key *,
+    const char *text, struct conf_why *);
+/* Once all is set: finds the groups; root without a user gets nobody. */
+int conf_complete_user(struct conf *, struct conf_why *);
 
 /* A list at the top level that was set to {}.  0, or -EINVAL and the cause. */
 int conf_empty_top(const char *key, struct conf_why *);

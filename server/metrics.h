@@ -22,7 +22,10 @@ struct metrics {
 	time_t mt_start; /* of the process */
 };
 
-/* Appends.  Any thread.  Reads /proc where there is one. */
+/* Before the sandbox: opens what is read of /proc, where there is one. */
+void metrics_prepare(void);
+
+/* Appends.  One thread, the same each time. */
 void metrics_write(const struct metrics *, struct evbuffer *);
 
 #endif

@@ -12,6 +12,7 @@
 #include "channel.h"
 #include "listener.h"
 #include "roots.h"
+#include "sandbox.h"
 #include "serve_priv.h"
 
 /* It goes on without: before it could be locked nobody missed it. */
@@ -157,6 +158,7 @@ open_all(struct server *sv, struct sockets *old)
 		return failed("create the pool", error);
 	if (create_workers(sv) == -1 || share_sockets(sv) == -1)
 		return -1;
+	metrics_prepare();
 	return hand_over(sv);
 }
 
@@ -247,6 +249,8 @@ serve_start(struct server *sv, struct sockets *old)
 	if (open_all(sv, old) == -1)
 		return -1;
 	/* Everything is open, and no thread runs yet. */
+	if (sandbox_enter(sv->sv_conf, sv->sv_roots) == -1)
+		return -1;
 	if (start_threads(sv) == -1)
 		return -1;
 	announce(sv);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "conn.h"
+#include "inside.h"
 #include "listener.h"
 #include "worker.h"
 
@@ -427,6 +428,9 @@ worker_main(void *arg)
 
 	snprintf(name, sizeof(name), "pw-worker%u", wk->wk_id);
 	pthread_setname_np(pthread_self(), name);
+#ifdef PW_INSIDE
+	inside_try(wk);
+#endif
 	run(wk);
 	worker_check(wk);
 }

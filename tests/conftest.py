@@ -30,7 +30,7 @@ def pytest_configure(config):
     # An ordinary user may not enter the tree: it can lie below /root.
     config.pagewise_programs = tempfile.mkdtemp(prefix="pagewise-programs-")
     os.chmod(config.pagewise_programs, 0o755)
-    for name in ("PAGEWISE", "RELEASE"):
+    for name in ("PAGEWISE", "RELEASE", "DEBUG"):
         program = getattr(harness, name)
         if os.access(program, os.X_OK):
             copy = os.path.join(config.pagewise_programs, name.lower())

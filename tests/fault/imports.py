@@ -49,4 +49,13 @@ LEFT = {
         evhttp_set_max_headers_size evhttp_set_timeout evhttp_uri_get_path""",
     "liburing: reads the ring in memory; what io_uring_submit spoils comes by it": """
         __io_uring_get_cqe io_uring_queue_exit""",
+    "users: read from files by libc, or asked of the kernel, which always answers": """
+        getegid getgrnam getgrouplist getpwnam getpwuid getresgid getresuid""",
+    "giving up root: the server ends if it fails, and this start runs as root": """
+        chdir chroot setgroups setresgid setresuid setuid""",
+    "libseccomp: without the filter it says so and goes on, as an old kernel does": """
+        seccomp_attr_set seccomp_init seccomp_load seccomp_release seccomp_rule_add
+        seccomp_rule_add_array seccomp_syscall_resolve_name""",
+    "disks in /sys: without them windows are smaller": "glob globfree",
+    "a directory that is open": "rewinddir",
 }

@@ -23,6 +23,7 @@ import pytest
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PAGEWISE = os.environ.get("PAGEWISE", os.path.join(TREE, "build/asan/pagewise"))
 RELEASE = os.environ.get("PAGEWISE_RELEASE", os.path.join(TREE, "build/pagewise"))
+DEBUG = os.environ.get("PAGEWISE_DEBUG", os.path.join(TREE, "build/debug/pagewise"))
 SLOWFS = os.environ.get("SLOWFS", os.path.join(TREE, "build/tests/slowfs"))
 
 FILE_PATHS = ["nodiskio", "uring", "splice", "mlock", "aio", "pool", "blocking",
@@ -416,12 +417,13 @@ class Server:
 
     args are given as they are, but for "--send-path hot" (SEND_PATHS);
     `--listen 127.0.0.1:0` is added unless a listen address or a configuration
-    file is among them.  wrapper: a command that runs it, as its only child; becomes:
-    one that becomes it.
+    file is among them, and `--user root` if root starts it: tests make files that
+    nobody else may read.  user: who starts it; drops: root does, and nothing is added.
+    wrapper: a command that runs it, as its only child; becomes: one that becomes it.
     """
 
-    def __init__(self, *args, binary=None, user=None, wrapper=(), becomes=(), cwd=None,
-                 env=None, pass_fds=()):
+    def __init__(self, *args, binary=None, user=None, drops=False, wrapper=(), becomes=(),
+                 cwd=None, env=None, pass_fds=()):
         self.args = without_hot_set([os.fspath(a) for a in args])
         if not {"--listen", "-c"} & set(self.args):
             self.args += ["--listen", "127.0.0.1:0"]
@@ -430,6 +432,8 @@ class Server:
         # On a machine that has other things to do any turn may take long.
         if not {"--stall-log", "-c"} & set(self.args):
             self.args += ["--stall-log", "0"]
+        if os.geteuid() == 0 and user is None and not drops and "--user" not in self.args:
+            self.args += ["--user", "root"]
         self.dir = tempfile.mkdtemp(prefix="pagewise-run-")
         self.out = open(os.path.join(self.dir, "stdout"), "w+b")
         self.err = open(os.path.join(self.dir, "stderr"), "w+b")

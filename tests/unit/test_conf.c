@@ -20,6 +20,8 @@ every_key_has_its_documented_default(void **state)
 	assert_int_equal(conf->conf_log_format, LOG_COMBINED);
 	assert_int_equal(conf->conf_stall_log, 50);
 	assert_int_equal(conf->conf_busy_poll, 0);
+	assert_true(conf->conf_sandbox);
+	assert_null(conf->conf_chroot);
 	assert_null(conf->conf_admin.la_text);
 	assert_non_null(conf->conf_mime);
 	assert_int_equal(conf->conf_head_timeout, 10);
@@ -160,12 +162,12 @@ the_sample_has_every_key_and_only_defaults(void **state)
 {
 	static const char *const keys[] = {"listen", "workers", "threads",
 	    "admin", "access_log", "log_format", "stall_log", "busy_poll",
-	    "mime_types", "head_timeout", "keepalive_timeout", "send_timeout",
-	    "shutdown_timeout", "max_head_size", "max_target_size",
-	    "max_fields", "max_ranges", "max_requests", "max_connections",
-	    "max_connections_per_address", "min_send_rate", "open_files",
-	    "hot_set", "send_path", "readahead", "cache", "autoindex",
-	    "dotfiles", "index", "names", "root"};
+	    "user", "group", "chroot", "sandbox", "mime_types", "head_timeout",
+	    "keepalive_timeout", "send_timeout", "shutdown_timeout",
+	    "max_head_size", "max_target_size", "max_fields", "max_ranges",
+	    "max_requests", "max_connections", "max_connections_per_address",
+	    "min_send_rate", "open_files", "hot_set", "send_path", "readahead",
+	    "cache", "autoindex", "dotfiles", "index", "names", "root"};
 	struct conf *sample, *plain;
 	char text[16384];
 	FILE *fp = fopen("conf/pagewise.conf", "r");
@@ -191,6 +193,9 @@ the_sample_has_every_key_and_only_defaults(void **state)
 	assert_int_equal(sample->conf_log_format, plain->conf_log_format);
 	assert_int_equal(sample->conf_stall_log, plain->conf_stall_log);
 	assert_int_equal(sample->conf_busy_poll, plain->conf_busy_poll);
+	assert_int_equal(sample->conf_sandbox, plain->conf_sandbox);
+	assert_false(sample->conf_user_chosen);
+	assert_null(sample->conf_chroot);
 	assert_null(sample->conf_admin.la_text);
 	assert_memory_equal(&sample->conf_head_timeout,
 	    &plain->conf_head_timeout,

@@ -14,6 +14,8 @@ every_key_of_the_file_is_understood(void **state)
 					   "stall_log = 9\n"
 					   "busy_poll = 70\n"
 					   "admin = \"[::1]:0\"\n"
+					   "user = root\ngroup = 12345\n"
+					   "chroot = \"/\"\nsandbox = off\n"
 					   "head_timeout = 5\n"
 					   "keepalive_timeout = 0\n"
 					   "send_timeout = 7\n"
@@ -45,6 +47,11 @@ every_key_of_the_file_is_understood(void **state)
 	assert_int_equal(conf->conf_stall_log, 9);
 	assert_int_equal(conf->conf_busy_poll, 70);
 	assert_string_equal(conf->conf_admin.la_text, "[::1]:0");
+	assert_string_equal(conf->conf_user, "root");
+	assert_int_equal(conf->conf_uid, 0);
+	assert_int_equal(conf->conf_gid, 12345);
+	assert_string_equal(conf->conf_chroot, "/");
+	assert_false(conf->conf_sandbox);
 	assert_int_equal(conf->conf_head_timeout, 5);
 	assert_int_equal(conf->conf_keepalive_timeout, 0);
 	assert_int_equal(conf->conf_send_timeout, 7);
@@ -492,6 +499,46 @@ an_unknown_send_path_lists_the_known_ones(void **state)
 	assert_non_null(strstr(err_text, "nodiskio"));
 }
 
+static void
+a_user_and_a_group_have_to_be_there(void **state)
+{
+	struct conf *conf = must_load_text("user = 0\n" SITE, "");
+
+	(void)state;
+	assert_string_equal(conf->conf_user, "root");
+	assert_int_equal(conf->conf_gid, 0);
+	assert_int_equal(conf->conf_groups[0], 0);
+	conf_destroy(&conf);
+	expect_file_error(
+	    "\nuser = nosuch\n" SITE, ":2: user: there is no user \"nosuch\"");
+	expect_file_error("user = 4294967295\n" SITE,
+	    ":1: user: there is no user \"4294967295\"");
+	expect_file_error("user = root\ngroup = nosuch\n" SITE,
+	    ":2: group: there is no group \"nosuch\"");
+}
+
+static void
+a_group_needs_a_user_and_a_user_a_group(void **state)
+{
+	struct conf *conf;
+
+	(void)state;
+	assert_int_equal(
+	    load_text("group = 0\n" SITE, "", &conf), CONF_EXIT_ERROR);
+	assert_string_equal(err_text,
+	    "pagewise: group: of which user?  The key user has to be set as "
+	    "well\n");
+	assert_int_equal(
+	    load_text("user = 987654\n" SITE, "", &conf), CONF_EXIT_ERROR);
+	assert_string_equal(err_text,
+	    "pagewise: group: user 987654 has no entry in passwd(5), so its "
+	    "group has to be set\n");
+	conf = must_load_text("group = 7\nuser = 987654\n" SITE, "");
+	assert_int_equal(conf->conf_uid, 987654);
+	assert_int_equal(conf->conf_gid, 7);
+	conf_destroy(&conf);
+}
+
 int
 main(void)
 {
@@ -517,6 +564,8 @@ main(void)
 	    cmocka_unit_test(a_size_takes_one_suffix_of_1024s),
 	    cmocka_unit_test(a_number_is_checked_against_its_range),
 	    cmocka_unit_test(a_word_is_one_of_those_that_are_known),
+	    cmocka_unit_test(a_user_and_a_group_have_to_be_there),
+	    cmocka_unit_test(a_group_needs_a_user_and_a_user_a_group),
 	    cmocka_unit_test(an_unknown_send_path_lists_the_known_ones),
 	};
 

@@ -1,0 +1,113 @@
+/*
+ * os_linux_sandbox: os_confine: no new rights, no capabilities, Landlock, seccomp.
+ */
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os.h"
+#include "os_linux_sandbox.h"
+
+/* What older versions leave to the filter of system calls. */
+static const struct {
+	int since_version;
+	const char *since_what;
+} sinces[] = {
+    {3, "truncate"},
+    {4, "TCP"},
+    {5, "ioctl"},
+    {6, "signals"},
+};
+
+/* In a debug build the environment may say that the kernel is an older one. */
+static int
+at_most(const char *variable, int version)
+{
+#ifdef PW_DEBUG
+	const char *text = getenv(variable);
+
+	if (text != NULL && atoi(text) < version)
+		return atoi(text) == 0 ? -ENOSYS : atoi(text);
+#else
+	(void)variable;
+#endif
+	return version;
+}
+
+static void __attribute__((format(printf, 3, 4)))
+append(char *text, size_t size, const char *fmt, ...)
+{
+	size_t len = strlen(text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text + len, size - len, fmt, ap);
+	va_end(ap);
+}
+
+/* A service manager may have given some to a user that is not root. */
+static void
+drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = {
+	    .version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	if (geteuid() != 0)
+		(void)syscall(SYS_capset, &header, none);
+}
+
+static void
+confine_files(const struct os_confine *oc, char *missing, size_t size)
+{
+	int version = at_most("PAGEWISE_LANDLOCK", landlock_version());
+	int error = version < 0 ? version : landlock_enter(oc, version);
+	const char *comma = "";
+	size_t i;
+
+	if (error != 0) {
+		append(missing, size, "no Landlock (%s)", strerror(-error));
+		return;
+	}
+	for (i = 0; i < sizeof(sinces) / sizeof(sinces[0]); i++) {
+		if (version >= sinces[i].since_version)
+			continue;
+		if (comma[0] == '\0')
+			append(missing, size, "Landlock is without ");
+		append(missing, size, "%s%s", comma, sinces[i].since_what);
+		comma = ", ";
+	}
+}
+
+static void
+confine_calls(const struct os_confine *oc, char *missing, size_t size)
+{
+	int error = at_most("PAGEWISE_SECCOMP", 1);
+
+	if (error == 1)
+		error = seccomp_enter(oc->oc_async);
+	if (error != 0)
+		append(missing, size, "%sno seccomp filter (%s)",
+		    missing[0] == '\0' ? "" : "; ", strerror(-error));
+}
+
+void
+os_confine(const struct os_confine *oc, char *missing, size_t size)
+{
+	missing[0] = '\0';
+	drop_capabilities();
+	/* Both of the others refuse without it. */
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1) {
+		append(missing, size, "no no_new_privs (%s)", strerror(errno));
+		return;
+	}
+	confine_files(oc, missing, size);
+	confine_calls(oc, missing, size);
+}

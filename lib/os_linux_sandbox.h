@@ -1,0 +1,30 @@
+/*
+ * os_linux_sandbox: what the files behind os_confine share.
+ */
+#ifndef LIB_OS_LINUX_SANDBOX_H
+#define LIB_OS_LINUX_SANDBOX_H
+
+#include <stdbool.h>
+
+/* Builds with sanitizers: these look at the process, also at its end. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#define SANITIZED \
+	(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define SANITIZED 0
+#endif
+
+/*
+ * seccomp(2): only the system calls that serving needs, by number and arguments.
+ * 0 or -errno: nothing is held back.
+ */
+int seccomp_enter(bool async);
+
+/* landlock(7): its version, or -errno; then only what lies below the descriptors. */
+int landlock_version(void);
+struct os_confine;
+int landlock_enter(const struct os_confine *, int version);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * inside: what somebody would try who had taken the server over, tried by the
+ * server itself.  In build/debug only (-DPW_INSIDE), for tests/http/test_sandbox.py.
+ */
+#ifndef SERVER_INSIDE_H
+#define SERVER_INSIDE_H
+
+#include "worker.h"
+
+/*
+ * If the environment has PAGEWISE_INSIDE, the path of a directory outside of all
+ * roots, everything is tried on the calling thread, which is a worker's, and on one
+ * of the pool, and a line of results is logged for each:
+ *     inside worker: read_root=ok read_outside=EACCES ...
+ * What succeeds changes the root and that directory.
+ */
+void inside_try(struct worker *);
+
+#endif

@@ -1,0 +1,366 @@
+"""What the server gives up before it serves anybody, tried from inside by a debug
+build (server/inside.c), with the sandbox and, so that the trials are known to work,
+without."""
+
+import ctypes
+import grp
+import os
+import pwd
+import re
+
+import pytest
+
+import harness
+import strace
+
+KINDS = ["worker", "pool"]
+
+# What Landlock refuses, and what the filter of system calls does.
+BY_LANDLOCK = {name: "EACCES" for name in (
+    "read_outside", "write_outside", "create_outside", "write_root", "create_root")}
+BY_SECCOMP = {name: "ENOSYS" for name in (
+    "openat_root", "truncate", "rename", "link", "mkdir", "chmod", "unlink", "exec", "fork",
+    "connect", "bind", "ptrace", "kill", "setuid", "io_uring", "run_memory")}
+CONFINED = {"read_root": "ok", **BY_LANDLOCK, **BY_SECCOMP}
+
+# exec is of a program that does not exist, connect goes where nobody listens.
+FREE = {**{name: "ok" for name in CONFINED}, "exec": "ENOENT", "connect": "ECONNREFUSED"}
+
+# The version of Landlock, or -1.
+LANDLOCK = ctypes.CDLL(None).syscall(444, None, 0, 1)
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="not root: cannot become nobody")
+has_debug = pytest.mark.skipif(
+    LANDLOCK < 6 or not os.access(harness.DEBUG, os.X_OK),
+    reason="Landlock is of version %d, not 6, or no debug build" % LANDLOCK)
+
+
+def status(server):
+    """Of each thread, what /proc/PID/status says."""
+    path = "/proc/%d/task" % server.pid
+    for task in os.listdir(path):
+        with open("%s/%s/status" % (path, task)) as f:
+            yield dict(re.findall(r"^(\w+):\s*(.*)$", f.read(), re.M))
+
+
+@pytest.fixture
+def places(base):
+    """A root and a directory beside it; nobody may do there what it likes."""
+    root, outside = os.path.join(base, "inside"), os.path.join(base, "outside")
+    for place, name in ((root, "index.html"), (root, "victim"), (outside, "secret")):
+        os.makedirs(place, exist_ok=True)
+        path = os.path.join(place, name)
+        with open(path, "w") as f:
+            f.write("it\n")
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            os.chown(place, nobody.pw_uid, nobody.pw_gid)
+            os.chown(path, nobody.pw_uid, nobody.pw_gid)
+    yield root, outside
+    for place in (root, outside):
+        for name in os.listdir(place):
+            os.unlink(os.path.join(place, name))
+
+
+def trials(server, kind):
+    """What one of KINDS said of what it tried, by name."""
+    def said():
+        return re.search(r"^pagewise: inside %s:(.*)$" % kind, server.output, re.M)
+    words = harness.wait_until(said, "what was tried inside").group(1).split()
+    return dict(word.split("=") for word in words)
+
+
+@pytest.fixture
+def inside(serve, places):
+    root, outside = places
+
+    def start(*args, env=None, **kw):
+        return serve("--root", root, "--workers", "1", *args, binary=harness.DEBUG,
+                     env={"PAGEWISE_INSIDE": outside, **(env or {})}, **kw)
+
+    return start
+
+
+STARTS = [
+    pytest.param({"drops": True}, id="root", marks=as_root),
+    pytest.param({"user": "nobody"} if os.geteuid() == 0 else {}, id="nobody"),
+]
+
+
+@has_debug
+@pytest.mark.parametrize("started", STARTS)
+def test_what_serving_does_not_need_fails(inside, started):
+    server = inside(**started)
+    for kind in KINDS:
+        assert trials(server, kind) == CONFINED, kind
+    assert server.get("/").body == b"it\n"
+
+
+@has_debug
+@as_root
+@pytest.mark.parametrize("started, refused", [
+    ({"drops": True}, ["ptrace", "kill", "setuid"]),  # the master is root's
+    ({"user": "nobody"}, ["setuid"]),
+])
+def test_without_the_sandbox_the_same_succeeds(inside, started, refused):
+    server = inside("--sandbox", "off", **started)
+    for kind in KINDS:
+        assert trials(server, kind) == {**FREE, **{name: "EPERM" for name in refused}}, kind
+
+
+@has_debug
+@as_root
+def test_root_is_confined_as_well(inside):
+    server = inside("--user", "root")
+    for kind in KINDS:
+        assert trials(server, kind) == CONFINED, kind
+
+
+@has_debug
+@as_root
+def test_root_without_the_sandbox_may_do_everything(inside):
+    """Else the refusals above would not be the sandbox's."""
+    server = inside("--user", "root", "--sandbox", "off")
+    for kind in KINDS:
+        assert trials(server, kind) == FREE, kind
+
+
+@has_debug
+@pytest.mark.parametrize("path", ["uring", "aio"])
+def test_io_uring_is_allowed_only_where_it_is_used(inside, path):
+    server = inside("--send-path", path)
+    assert trials(server, "worker") == {**CONFINED, "io_uring": "ok"}
+
+
+# Landlock alone; who is root here may change modes and become root.
+WITHOUT_FILTER = {
+    **{name: "EACCES" for name in CONFINED}, "read_root": "ok", "chmod": "ok", "exec": "ENOENT",
+    "fork": "ok", "ptrace": "EPERM", "kill": "EPERM", "setuid": "ok", "io_uring": "ok",
+    "run_memory": "ok"}
+WITHOUT_LANDLOCK = {**CONFINED, **{name: "ok" for name in BY_LANDLOCK}}
+
+
+@has_debug
+@as_root
+@pytest.mark.parametrize("environment, missing, expected", [
+    ({"PAGEWISE_LANDLOCK": "0"}, r"no Landlock \(Function not implemented\)", WITHOUT_LANDLOCK),
+    ({"PAGEWISE_SECCOMP": "0"}, r"no seccomp filter \(Function not implemented\)",
+     WITHOUT_FILTER),
+    ({"PAGEWISE_LANDLOCK": "1"}, "Landlock is without truncate, TCP, ioctl, signals", CONFINED),
+    ({"PAGEWISE_LANDLOCK": "5"}, "Landlock is without signals", CONFINED),
+    ({"PAGEWISE_LANDLOCK": "0", "PAGEWISE_SECCOMP": "0"},
+     r"no Landlock \(Function not implemented\); no seccomp filter \(Function not implemented\)",
+     FREE),
+])
+def test_old_kernel_says_what_is_missing_and_goes_on(inside, environment, missing, expected):
+    server = inside("--user", "root", env=environment)
+    assert re.search(r"^pagewise: sandbox: not all of it is to be had here: %s$" % missing,
+                     server.output, re.M), server.output
+    for kind in KINDS:
+        assert trials(server, kind) == expected, kind
+    assert server.get("/").body == b"it\n"
+
+
+# ---------------------------------------------------------------- the release build
+
+
+@pytest.fixture
+def public(base):
+    """A root with a file that all may read, larger than several windows."""
+    path = os.path.join(base, "public")
+    os.makedirs(path, exist_ok=True)
+    data = os.urandom(5 << 20)
+    for name, content in (("large", data), ("small", data[:1000]), ("link", None)):
+        where = os.path.join(path, name)
+        if content is None:
+            if not os.path.lexists(where):
+                os.symlink("small", where)
+            continue
+        with open(where, "wb") as f:
+            f.write(content)
+        os.chmod(where, 0o644)
+    os.chmod(path, 0o755)
+    return path, data
+
+
+def evict(path):
+    fd = os.open(path, os.O_RDONLY)
+    os.fsync(fd)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)
+
+
+@as_root
+@pytest.mark.parametrize("send_path", harness.SEND_PATHS)
+def test_files_are_served_by_every_path(serve, public, send_path):
+    root, data = public
+    server = serve("--root", root, "--send-path", send_path, "--autoindex", drops=True,
+                   binary=harness.RELEASE)
+    for _ in range(2):
+        evict(os.path.join(root, "large"))
+        assert server.get("/large").body == data
+        assert server.get("/large", fields={"Range": "bytes=3000000-3000099"}).body == (
+            data[3000000:3000100])
+    for _ in range(4):
+        assert server.get("/small").body == data[:1000]
+    assert server.get("/link").body == data[:1000]
+    assert b'"./large"' in server.get("/").body
+    assert server.get("/none").status == 404
+
+
+@as_root
+@pytest.mark.parametrize("send_path", ["nodiskio", "uring"])
+def test_every_thread_is_nobody_and_confined(serve, public, send_path):
+    root, data = public
+    server = serve("--root", root, "--send-path", send_path, "--admin", "127.0.0.1:0",
+                   drops=True, binary=harness.RELEASE)
+    assert server.get("/large").body == data
+    nobody = pwd.getpwnam("nobody")
+    threads = list(status(server))
+    assert len(threads) >= 4
+    for thread in threads:
+        assert thread["Uid"].split() == [str(nobody.pw_uid)] * 4
+        assert thread["Gid"].split() == [str(nobody.pw_gid)] * 4
+        assert thread["Groups"].split() == [str(nobody.pw_gid)]
+        for kind in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+            assert int(thread[kind], 16) == 0, kind
+        assert thread["NoNewPrivs"] == "1"
+        assert thread["Seccomp"] == "2"
+
+
+@as_root
+def test_root_becomes_nobody_and_says_so(serve, public):
+    server = serve("--root", public[0], drops=True)
+    assert server.output.count("started as root: becoming nobody") == 1
+
+
+@as_root
+def test_user_and_group_by_name_and_by_number(serve, serve_conf, public):
+    site = ("s", {"root": public[0]}, {})
+    daemon, tty = pwd.getpwnam("daemon"), grp.getgrnam("tty")
+    for server, uid, gid in (
+        (serve("--root", public[0], "--user", "daemon"), daemon.pw_uid, daemon.pw_gid),
+        (serve("--root", public[0], "--user", "54321", "--group", "tty"), 54321, tty.gr_gid),
+        (serve_conf({"user": str(daemon.pw_uid), "group": "12345"}, [site], drops=True),
+         daemon.pw_uid, 12345),
+    ):
+        thread = next(status(server))
+        assert thread["Uid"].split() == [str(uid)] * 4
+        assert thread["Gid"].split() == [str(gid)] * 4
+        assert server.get("/small").status == 200
+        assert "becoming" not in server.output
+
+
+@as_root
+def test_user_without_an_entry_needs_a_group(public):
+    run = harness.Finished("-t", "--root", public[0], "--user", "54321")
+    assert run.code == 1
+    assert "54321 has no entry in passwd(5)" in run.err
+
+
+@as_root
+def test_groups_are_those_of_the_user(serve, public):
+    entries = [pwd.getpwnam(name) for group in grp.getgrall() for name in group.gr_mem
+               if name in {p.pw_name for p in pwd.getpwall()}]
+    if not entries:
+        pytest.skip("nobody here is in a second group")
+    entry = entries[0]
+    server = serve("--root", public[0], "--user", entry.pw_name)
+    groups = {int(gid) for gid in next(status(server))["Groups"].split()}
+    assert groups == set(os.getgrouplist(entry.pw_name, entry.pw_gid))
+
+
+@as_root
+@pytest.mark.parametrize("args, message", [
+    (["--user", "daemon"], "user: cannot become daemon: not started as root"),
+    (["--user", "nobody", "--group", "tty"], "group: cannot become tty: not started as root"),
+])
+def test_who_is_not_root_cannot_become_another(public, args, message):
+    server = harness.Server("--root", public[0], *args, user="nobody")
+    with pytest.raises(AssertionError, match="ended with 1") as error:
+        server.start()
+    server.discard()
+    assert message in str(error.value)
+
+
+@as_root
+def test_who_is_not_root_may_be_named(serve, public):
+    server = serve("--root", public[0], "--user", "nobody", user="nobody")
+    assert server.get("/small").status == 200
+
+
+@as_root
+def test_root_that_the_user_cannot_read_is_an_error(base):
+    path = os.path.join(base, "private")
+    os.makedirs(path, exist_ok=True)
+    os.chmod(path, 0o700)
+    server = harness.Server("--root", path, drops=True)
+    with pytest.raises(AssertionError, match="ended with 1") as error:
+        server.start()
+    server.discard()
+    assert "root: %s: user nobody cannot read it: Permission denied" % path in str(error.value)
+
+
+@as_root
+def test_directories_above_the_root_need_not_be_searchable(serve, base):
+    """It was opened before."""
+    above = os.path.join(base, "above")
+    root = os.path.join(above, "root")
+    os.makedirs(root, exist_ok=True)
+    with open(os.path.join(root, "file"), "w") as f:
+        f.write("it")
+    os.chmod(above, 0o700)
+    try:
+        server = serve("--root", root, drops=True)
+        assert server.get("/file").body == b"it"
+    finally:
+        os.chmod(above, 0o755)
+
+
+@as_root
+def test_log_and_admin_are_opened_before(serve, public, tmp_path):
+    """Their directories are root's, and nobody else may enter."""
+    os.chmod(tmp_path, 0o700)
+    log, admin = tmp_path / "log", tmp_path / "admin"
+    server = serve("--root", public[0], "--access-log", log, "--admin", admin, drops=True)
+    assert server.get("/small").status == 200
+    harness.wait_until(lambda: b"GET /small" in log.read_bytes(), "a line of the log")
+    assert admin.is_socket()
+
+
+@as_root
+def test_chroot_is_entered(serve_conf, public, base):
+    server = serve_conf({"chroot": os.path.join(base, "public"), "user": "nobody"},
+                        [("s", {"root": public[0]}, {})], drops=True,
+                        binary=harness.RELEASE)
+    assert os.readlink("/proc/%d/root" % server.pid) == public[0]
+    assert server.get("/large").body == public[1]
+
+
+@as_root
+def test_who_is_not_root_has_no_chroot(public):
+    path = os.path.join(os.path.dirname(public[0]), "chroot.conf")
+    with open(path, "w") as f:
+        f.write(harness.configuration({"chroot": "/"}, [("s", {"root": public[0]}, {})]))
+    server = harness.Server("-c", path, user="nobody")
+    with pytest.raises(AssertionError, match="ended with 1") as error:
+        server.start()
+    server.discard()
+    assert "chroot: only root can" in str(error.value)
+
+
+@as_root
+def test_large_pages_are_read_by_nobody_as_well(serve, public, tmp_path):
+    """os_fetch_folio opens files again by way of /proc."""
+    trace = os.path.join(str(tmp_path), "trace")
+    server = serve("--root", public[0], "--send-path", "nodiskio", "--workers", "1", drops=True,
+                   binary=harness.RELEASE, wrapper=strace.STRACE + [trace])
+    evict(os.path.join(public[0], "large"))
+    assert server.get("/large").body == public[1]
+    server.stop()
+    with open(trace) as f:
+        text = f.read()
+    tries = re.findall(r'"/proc/self/fd/\d+", [^)]*\) = (-?\d+)', text)
+    if not tries:
+        pytest.skip("no large pages on this file system")
+    assert any(int(result) >= 0 for result in tries), tries
