@@ -11,7 +11,7 @@ LEFT = {
         inet_pton memchr memcmp memcpy memmove memrchr memset optarg opterr optind optopt
         getopt_long qsort snprintf stderr stdout stpcpy strcasecmp strchr strcmp strcspn
         strerror strftime strlen strncasecmp strncmp strnlen strrchr strsep strspn strstr
-        strtok_r strcpy strsignal __isoc99_sscanf getenv sigdelset strtol strtoul strtoull vsnprintf gmtime_r localtime_r tzset
+        strtok_r strcpy strsignal __isoc99_sscanf getenv sigdelset strtol strtoul strtoull strtoumax vsnprintf gmtime_r localtime_r tzset
         dl_iterate_phdr sigaddset sigemptyset sigfillset""",
     "does not fail, or only for arguments that are wrong": """
         abort dup2 kill lseek pthread_detach pthread_timedjoin_np event_pending
