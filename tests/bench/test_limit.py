@@ -131,7 +131,8 @@ def pagewise(root):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    with subprocess.Popen([PAGEWISE, "--root", str(root), "--listen", f"127.0.0.1:{port}"],
+    user = ["--user", "root"] if os.geteuid() == 0 else []
+    with subprocess.Popen([PAGEWISE, "--root", str(root), "--listen", f"127.0.0.1:{port}", *user],
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
         try:
             deadline = time.monotonic() + PATIENCE

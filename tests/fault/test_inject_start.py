@@ -39,7 +39,8 @@ def start(tmp_path):
         server = harness.Server("-c", conf, binary=injection.FAULT, env=plan.env)
         # It has one more line to say when it serves: that admin is there.
         try:
-            wait_until(lambda: not server.running or "admin at" in server.output,
+            wait_until(lambda: not server.running or
+                       "admin at" in server.output and harness.SERVING.search(server.output),
                        "a start or an end", 10)
         except AssertionError:
             server.discard()

@@ -43,7 +43,7 @@ class Traced:
         # strace itself stays what it is: it has to write its output.
         wrapper = strace.STRACE + [output] + (["-u", user] if user else [])
         self.server = harness.Server(
-            "--workers", "1", *args, binary=harness.RELEASE, wrapper=wrapper
+            "--workers", "1", *args, binary=harness.RELEASE, wrapper=wrapper, drops=bool(user)
         ).start()
         self.names = {}
         self.mark = None
