@@ -10,6 +10,9 @@
 
 #include "channel.h"
 
+/* One descriptor, to the byte: with its padding there would be room for two. */
+#define CONTROL CMSG_LEN(sizeof(int))
+
 union control {
 	struct cmsghdr header;
 	char space[CMSG_SPACE(sizeof(int))];
@@ -29,7 +32,7 @@ attach(struct msghdr *msg, union control *control, int fd)
 	struct cmsghdr *cmsg;
 
 	msg->msg_control = control;
-	msg->msg_controllen = sizeof(*control);
+	msg->msg_controllen = CONTROL;
 	cmsg = CMSG_FIRSTHDR(msg);
 	cmsg->cmsg_level = SOL_SOCKET;
 	cmsg->cmsg_type = SCM_RIGHTS;
@@ -81,12 +84,13 @@ channel_receive(int channel, struct channel_message *cm, int *fd)
 	struct msghdr msg = {
 	    .msg_iov = &iov,
 	    .msg_iovlen = 1,
-	    .msg_control = &control,
-	    .msg_controllen = sizeof(control),
+	    .msg_control = fd != NULL ? &control : NULL,
+	    .msg_controllen = fd != NULL ? CONTROL : 0,
 	};
 	ssize_t n;
 
-	*fd = -1;
+	if (fd != NULL)
+		*fd = -1;
 	memset(cm, 0, sizeof(*cm));
 	do
 		n = recvmsg(channel, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -95,6 +99,7 @@ channel_receive(int channel, struct channel_message *cm, int *fd)
 		return errno == EAGAIN ? 0 : -errno;
 	if (n == 0)
 		return -EPIPE;
-	*fd = attached(&msg);
+	if (fd != NULL)
+		*fd = attached(&msg);
 	return 1;
 }

@@ -14,14 +14,19 @@
 enum channel_kind {
 	/* from the server process */
 	CHANNEL_SOCKET = 1, /* text: see sockets_pack; with the descriptor */
-	CHANNEL_READY = 2,  /* it serves; all its sockets have been sent */
-	CHANNEL_QUIET = 3,  /* it accepts no connection any more */
-	CHANNEL_ALIVE = 4,  /* all its loops have turned lately */
-	CHANNEL_STUCK = 5,  /* text: which one has not */
+	/*
+	 * Nothing of its start can fail any more, all its sockets have been
+	 * sent; text: its shutdown_timeout, seconds
+	 */
+	CHANNEL_READY = 2,
+	CHANNEL_QUIET = 3, /* it accepts no connection any more */
+	CHANNEL_ALIVE = 4, /* all its loops have turned lately */
+	CHANNEL_STUCK = 5, /* text: which one has not */
 	/* from the master */
 	CHANNEL_DRAIN = 16, /* another one serves: end, take your time */
 	CHANNEL_STOP = 17,  /* end within shutdown_timeout; again: at once */
 	CHANNEL_SAY = 18,   /* text: a notice */
+	CHANNEL_SERVE = 19, /* after CHANNEL_READY: accept from now on */
 };
 
 struct channel_message {
@@ -41,7 +46,8 @@ int channel_send(
 
 /*
  * The next message, without waiting: 1, 0 for none, or -errno: -EPIPE if the other
- * end is gone.  *fd, -1 if none came, is the caller's.
+ * end is gone.  *fd, -1 if none came, is the caller's; there is never more than one.
+ * fd NULL: none is taken, what was sent is closed.
  */
 int channel_receive(int channel, struct channel_message *, int *fd);
 

@@ -15,14 +15,22 @@
 #define FIRST 3 /* SD_LISTEN_FDS_START */
 
 static bool
+is_set(int fd, int option, int value)
+{
+	socklen_t size = sizeof(int);
+	int is = 0;
+
+	return getsockopt(fd, SOL_SOCKET, option, &is, &size) == 0 &&
+	       is == value;
+}
+
+static bool
 listens(int fd, struct sockaddr_storage *addr)
 {
-	socklen_t len = sizeof(*addr), size = sizeof(int);
-	int listening = 0;
+	socklen_t len = sizeof(*addr);
 
-	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) ==
-		   0 &&
-	       listening &&
+	return is_set(fd, SO_ACCEPTCONN, 1) &&
+	       is_set(fd, SO_TYPE, SOCK_STREAM) &&
 	       getsockname(fd, (struct sockaddr *)addr, &len) == 0 &&
 	       (addr->ss_family == AF_INET || addr->ss_family == AF_INET6);
 }

@@ -57,6 +57,18 @@ notify(const char *fmt, ...)
 }
 
 void
+notify_status(const char *text)
+{
+	char line[512];
+	size_t i;
+
+	for (i = 0; text[i] != '\0' && i < sizeof(line) - 1; i++)
+		line[i] = text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
+	line[i] = '\0';
+	notify("STATUS=%s", line);
+}
+
+void
 notify_reloading(void)
 {
 	struct timespec ts;

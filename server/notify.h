@@ -10,6 +10,9 @@
 /* printf-like; lines such as "READY=1\nSTATUS=serving".  Never waits. */
 void notify(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* STATUS: one line; what is not printable in the text is replaced. */
+void notify_status(const char *text);
+
 /* "RELOADING=1", with the time that has to be with it. */
 void notify_reloading(void);
 

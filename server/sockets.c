@@ -79,20 +79,27 @@ sockets_has(const struct sockets *ss, const char *name, bool admin)
 	return false;
 }
 
+union address {
+	struct sockaddr_storage any;
+	struct sockaddr sa;
+	struct sockaddr_in in; /* sin6_port is in the same place */
+};
+
+static bool
+address_of(int fd, union address *addr)
+{
+	socklen_t len = sizeof(*addr);
+
+	*addr = (union address){.any = {0}};
+	return getsockname(fd, &addr->sa, &len) == 0;
+}
+
 static in_port_t
 port_of(int fd)
 {
-	union {
-		struct sockaddr_storage any;
-		struct sockaddr sa;
-		struct sockaddr_in in;
-	} addr = {.any = {0}};
-	socklen_t len = sizeof(addr);
+	union address addr;
 
-	if (getsockname(fd, &addr.sa, &len) == -1)
-		return 0;
-	/* sin6_port is in the same place. */
-	return addr.in.sin_port;
+	return address_of(fd, &addr) ? addr.in.sin_port : 0;
 }
 
 bool
@@ -110,6 +117,73 @@ sockets_port(const struct sockets *ss, in_port_t port)
 	return false;
 }
 
+/* The name of an address, or the same with a number behind it: see bind.c. */
+static bool
+is_named(const union address *addr, const char *name)
+{
+	char text[SOCKETS_NAME];
+	size_t len;
+
+	sockets_name(&addr->sa, text);
+	len = strlen(text);
+	return strncmp(name, text, len) == 0 &&
+	       (name[len] == '\0' || name[len] == '#');
+}
+
+bool
+sockets_genuine(const struct sock *sk)
+{
+	socklen_t len = sizeof(int);
+	union address addr;
+	int type = 0;
+
+	if (getsockopt(sk->sk_fd, SOL_SOCKET, SO_TYPE, &type, &len) == -1 ||
+	    type != SOCK_STREAM || !address_of(sk->sk_fd, &addr))
+		return false;
+	if (is_named(&addr, sk->sk_name))
+		return true;
+	if (addr.sa.sa_family != AF_INET && addr.sa.sa_family != AF_INET6)
+		return false;
+	/* Any port had been asked for. */
+	addr.in.sin_port = 0;
+	return is_named(&addr, sk->sk_name);
+}
+
+bool
+sockets_deaf(int fd)
+{
+	socklen_t len = sizeof(int);
+	int listening = 1;
+
+	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &len) ==
+		   0 &&
+	       !listening;
+}
+
+int
+sockets_listen(const struct sockets *ss, const struct sock **which)
+{
+	size_t i;
+
+	for (i = 0; i < ss->ss_count; i++) {
+		*which = &ss->ss_list[i];
+		if (sockets_deaf((*which)->sk_fd) &&
+		    listen((*which)->sk_fd, SOCKETS_BACKLOG) == -1)
+			return -errno;
+	}
+	return 0;
+}
+
+bool
+sockets_file(const struct sock *sk)
+{
+	struct stat st;
+
+	return sk->sk_ino == 0 ||
+	       (lstat(sk->sk_name, &st) == 0 && S_ISSOCK(st.st_mode) &&
+		   st.st_dev == sk->sk_dev && st.st_ino == sk->sk_ino);
+}
+
 void
 sockets_close(struct sockets *ss)
 {
@@ -125,14 +199,12 @@ void
 sockets_remove_files(const struct sockets *ss, const struct sockets *keep)
 {
 	const struct sock *sk;
-	struct stat st;
 	size_t i;
 
 	for (i = 0; i < ss->ss_count; i++) {
 		sk = &ss->ss_list[i];
 		if (sk->sk_ino != 0 && !sockets_has(keep, sk->sk_name, true) &&
-		    lstat(sk->sk_name, &st) == 0 && st.st_dev == sk->sk_dev &&
-		    st.st_ino == sk->sk_ino)
+		    sockets_file(sk))
 			unlink(sk->sk_name);
 	}
 }

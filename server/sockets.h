@@ -13,7 +13,8 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#define SOCKETS_NAME 160 /* bytes with the NUL */
+#define SOCKETS_NAME	160 /* bytes with the NUL */
+#define SOCKETS_BACKLOG 4096
 
 enum socket_use {
 	SOCKET_SERVE = 's',
@@ -48,6 +49,18 @@ bool sockets_has(const struct sockets *, const char *name, bool admin);
 
 /* Whether one serves at that port (network order). */
 bool sockets_port(const struct sockets *, in_port_t port);
+
+/* A stream socket that is bound to the address of its name, as it says? */
+bool sockets_genuine(const struct sock *);
+
+/* Bound, but not listening, or not any more. */
+bool sockets_deaf(int fd);
+
+/* Has those listen that do not.  0, or -errno and *which could not. */
+int sockets_listen(const struct sockets *, const struct sock **which);
+
+/* Whether its file, if it has one, is there and its own. */
+bool sockets_file(const struct sock *);
 
 /* Closes all; empty after that. */
 void sockets_close(struct sockets *);

@@ -1,0 +1,234 @@
+/*
+ * What the master takes from a server process (server/channel.c, notify.c, sockets.c);
+ * each test has the name of the rule that it pins.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "server/channel.h"
+#include "server/notify.h"
+#include "server/sockets.h"
+
+#define MANY 8
+
+static unsigned
+open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* A message with so many descriptors, as only a hostile process sends it. */
+static void
+send_fds(int channel, uint32_t kind, int n)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(MANY * sizeof(int))];
+	} control = {0};
+	struct iovec iov = {.iov_base = &kind, .iov_len = sizeof(kind)};
+	struct msghdr msg = {
+	    .msg_iov = &iov,
+	    .msg_iovlen = 1,
+	    .msg_control = &control,
+	    .msg_controllen = CMSG_SPACE((size_t)n * sizeof(int)),
+	};
+	int i, fds[MANY];
+
+	for (i = 0; i < n; i++)
+		fds[i] = STDIN_FILENO;
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_RIGHTS;
+	control.header.cmsg_len = CMSG_LEN((size_t)n * sizeof(int));
+	memcpy(CMSG_DATA(&control.header), fds, (size_t)n * sizeof(int));
+	assert_int_equal(sendmsg(channel, &msg, 0), sizeof(kind));
+}
+
+static void
+one_descriptor_comes_and_no_other_stays(void **state)
+{
+	struct channel_message cm;
+	unsigned before;
+	int n, fd, fds[2];
+
+	(void)state;
+	assert_int_equal(channel_pair(fds), 0);
+	before = open_files();
+	for (n = 1; n <= MANY; n++) {
+		send_fds(fds[0], CHANNEL_SOCKET, n);
+		assert_int_equal(channel_receive(fds[1], &cm, &fd), 1);
+		assert_int_equal(cm.cm_kind, CHANNEL_SOCKET);
+		assert_true(fd >= 0);
+		assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+		assert_int_equal(close(fd), 0);
+		assert_int_equal(open_files(), before);
+	}
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void
+no_descriptor_comes_where_none_is_asked_for(void **state)
+{
+	struct channel_message cm;
+	unsigned before;
+	int n, fds[2];
+
+	(void)state;
+	assert_int_equal(channel_pair(fds), 0);
+	before = open_files();
+	for (n = 1; n <= MANY; n++) {
+		send_fds(fds[0], CHANNEL_ALIVE, n);
+		assert_int_equal(channel_receive(fds[1], &cm, NULL), 1);
+		assert_int_equal(cm.cm_kind, CHANNEL_ALIVE);
+		assert_int_equal(open_files(), before);
+	}
+	assert_int_equal(channel_receive(fds[1], &cm, NULL), 0);
+	close(fds[0]);
+	assert_int_equal(channel_receive(fds[1], &cm, NULL), -EPIPE);
+	close(fds[1]);
+}
+
+static void
+a_status_is_one_line(void **state)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	const char *name = "@pagewise-test-notify";
+	socklen_t len =
+	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	char text[256] = "";
+
+	(void)state;
+	memcpy(un.sun_path + 1, name + 1, strlen(name) - 1);
+	assert_int_equal(bind(fd, (struct sockaddr *)&un, len), 0);
+	setenv("NOTIFY_SOCKET", name, 1);
+	notify_status("well\nMAINPID=1\rREADY=1\x7f");
+	unsetenv("NOTIFY_SOCKET");
+	assert_true(recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT) > 0);
+	assert_string_equal(text, "STATUS=well?MAINPID=1?READY=1?");
+	close(fd);
+}
+
+static int
+bound(int type, in_port_t *port)
+{
+	struct sockaddr_in in = {
+	    .sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t len = sizeof(in);
+	int fd = socket(AF_INET, type, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&in, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&in, &len), 0);
+	*port = ntohs(in.sin_port);
+	return fd;
+}
+
+static bool
+genuine(int fd, const char *fmt, unsigned port)
+{
+	struct sock sk = {.sk_fd = fd, .sk_use = SOCKET_SERVE};
+
+	snprintf(sk.sk_name, sizeof(sk.sk_name), "%s:%u", fmt, port);
+	return sockets_genuine(&sk);
+}
+
+static void
+a_socket_is_what_it_says(void **state)
+{
+	struct sock sk = {.sk_use = SOCKET_SERVE};
+	in_port_t port;
+	int fd = bound(SOCK_STREAM, &port);
+
+	(void)state;
+	assert_true(genuine(fd, "127.0.0.1", port));
+	assert_true(genuine(fd, "127.0.0.1", 0));
+	assert_false(genuine(fd, "127.0.0.1", port + 1U));
+	assert_false(genuine(fd, "127.0.0.2", port));
+	assert_false(genuine(STDIN_FILENO, "127.0.0.1", port));
+	/* A port that was asked for several times. */
+	sk.sk_fd = fd;
+	snprintf(sk.sk_name, sizeof(sk.sk_name), "127.0.0.1:0#2");
+	assert_true(sockets_genuine(&sk));
+	snprintf(sk.sk_name, sizeof(sk.sk_name), "/etc/passwd");
+	assert_false(sockets_genuine(&sk));
+	close(fd);
+	fd = bound(SOCK_DGRAM, &port);
+	assert_false(genuine(fd, "127.0.0.1", port));
+	close(fd);
+}
+
+static void
+a_file_that_is_no_socket_is_not_removed(void **state)
+{
+	char path[] = "/tmp/pagewise-test-XXXXXX";
+	struct sock sk = {.sk_use = SOCKET_ADMIN, .sk_fd = -1};
+	struct sockets ss = {.ss_list = &sk, .ss_count = 1};
+	int fd = mkstemp(path);
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(fstat(fd, &st), 0);
+	sk.sk_dev = st.st_dev;
+	sk.sk_ino = st.st_ino;
+	snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", path);
+	sockets_remove_files(&ss, &(struct sockets){0});
+	assert_int_equal(access(path, F_OK), 0);
+	unlink(path);
+	close(fd);
+}
+
+static void
+a_socket_that_does_not_listen_is_known(void **state)
+{
+	struct sock sk = {.sk_use = SOCKET_SERVE};
+	struct sockets ss = {.ss_list = &sk, .ss_count = 1};
+	const struct sock *which;
+	in_port_t port;
+
+	(void)state;
+	sk.sk_fd = bound(SOCK_STREAM, &port);
+	assert_true(sockets_deaf(sk.sk_fd));
+	assert_int_equal(sockets_listen(&ss, &which), 0);
+	assert_false(sockets_deaf(sk.sk_fd));
+	assert_int_equal(shutdown(sk.sk_fd, SHUT_RD), 0);
+	assert_true(sockets_deaf(sk.sk_fd));
+	close(sk.sk_fd);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(one_descriptor_comes_and_no_other_stays),
+	    cmocka_unit_test(no_descriptor_comes_where_none_is_asked_for),
+	    cmocka_unit_test(a_status_is_one_line),
+	    cmocka_unit_test(a_socket_is_what_it_says),
+	    cmocka_unit_test(a_file_that_is_no_socket_is_not_removed),
+	    cmocka_unit_test(a_socket_that_does_not_listen_is_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
