@@ -1,10 +1,27 @@
 /*
  * main: see master.h.
  */
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "master.h"
+
+/* Whoever started us may have closed them, and a socket must not get their numbers. */
+static void
+have_standard_files(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd != -1 && fd <= STDERR_FILENO);
+	if (fd != -1)
+		close(fd);
+}
 
 int
 main(int argc, char **argv)
 {
+	have_standard_files();
 	return master(argc, argv);
 }
