@@ -29,8 +29,8 @@ struct admin {
 	struct event_base *adm_base;
 	struct evconnlistener *adm_listener; /* owned by adm_http */
 	struct evhttp *adm_http;
-	struct event *adm_stop;
-	int adm_pipe[2]; /* its end stops the thread */
+	struct event *adm_word;
+	int adm_pipe[2]; /* a byte: accept; its end stops the thread */
 	pthread_t adm_thread;
 	bool adm_started;
 };
@@ -167,13 +167,22 @@ on_accept_error(struct evconnlistener *listener, void *arg)
 }
 
 static void
-on_stop(evutil_socket_t fd, short what, void *arg)
+on_word(evutil_socket_t fd, short what, void *arg)
 {
 	struct admin *adm = arg;
+	char word;
 
-	(void)fd;
 	(void)what;
-	event_base_loopbreak(adm->adm_base);
+	switch (read(fd, &word, 1)) {
+	case 0:
+		event_base_loopbreak(adm->adm_base);
+		break;
+	case 1:
+		evconnlistener_enable(adm->adm_listener);
+		break;
+	default: /* it is called again */
+		break;
+	}
 }
 
 static void *
@@ -199,7 +208,8 @@ create_http(struct admin *adm)
 	evhttp_set_timeout(adm->adm_http, TIMEOUT);
 	evhttp_set_gencb(adm->adm_http, on_request, adm);
 	adm->adm_listener = evconnlistener_new(adm->adm_base, NULL, NULL,
-	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, adm->adm_fd);
+	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_DISABLED, 0,
+	    adm->adm_fd);
 	if (adm->adm_listener == NULL)
 		return -ENOMEM;
 	adm->adm_fd = -1;
@@ -219,9 +229,9 @@ create_events(struct admin *adm)
 		return -ENOMEM;
 	if (pipe2(adm->adm_pipe, O_CLOEXEC) == -1)
 		return -errno;
-	adm->adm_stop =
-	    event_new(adm->adm_base, adm->adm_pipe[0], EV_READ, on_stop, adm);
-	if (adm->adm_stop == NULL || event_add(adm->adm_stop, NULL) != 0)
+	adm->adm_word = event_new(adm->adm_base, adm->adm_pipe[0],
+	    EV_READ | EV_PERSIST, on_word, adm);
+	if (adm->adm_word == NULL || event_add(adm->adm_word, NULL) != 0)
 		return -ENOMEM;
 	return create_http(adm);
 }
@@ -255,6 +265,18 @@ admin_start(
 }
 
 void
+admin_accept(struct admin *adm)
+{
+	ssize_t n;
+
+	if (adm == NULL)
+		return;
+	do
+		n = write(adm->adm_pipe[1], "", 1);
+	while (n == -1 && errno == EINTR);
+}
+
+void
 admin_destroy(struct admin **admp)
 {
 	struct admin *adm = *admp;
@@ -268,8 +290,8 @@ admin_destroy(struct admin **admp)
 		pthread_join(adm->adm_thread, NULL);
 	if (adm->adm_http != NULL)
 		evhttp_free(adm->adm_http);
-	if (adm->adm_stop != NULL)
-		event_free(adm->adm_stop);
+	if (adm->adm_word != NULL)
+		event_free(adm->adm_word);
 	if (adm->adm_base != NULL)
 		event_base_free(adm->adm_base);
 	if (adm->adm_pipe[0] != -1)

@@ -17,11 +17,14 @@
 struct admin;
 
 /*
- * Answers from now on, on a copy of a listening socket.  is_path: it is a Unix one.  0
- * or -errno.
+ * Starts the thread, with a copy of a listening socket.  is_path: it is a Unix one.  0 or
+ * -errno.
  */
 int admin_start(
     int fd, bool is_path, const struct metrics *, struct admin **out);
+
+/* It answers from now on.  NULL is fine. */
+void admin_accept(struct admin *);
 
 /* Ends the thread.  NULL is fine. */
 void admin_destroy(struct admin **);

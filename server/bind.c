@@ -14,8 +14,6 @@
 #include "bind.h"
 #include "log.h"
 
-#define BACKLOG 4096
-
 static const int on = 1;
 static const int off = 0;
 
@@ -43,9 +41,13 @@ complain(const struct listen_addr *la, const char *what, int error)
 	    strerror(error), cure(error));
 }
 
+/* How: bits. */
+#define SHARED 1 /* several sockets of ours have the address */
+#define LISTEN 2 /* at once */
+
 static int
-bind_one(const struct listen_addr *la, const struct sockaddr_storage *addr,
-    bool reuseport)
+bind_one(
+    const struct listen_addr *la, const struct sockaddr_storage *addr, int how)
 {
 	int fd, error;
 
@@ -56,14 +58,14 @@ bind_one(const struct listen_addr *la, const struct sockaddr_storage *addr,
 		return -1;
 	}
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (reuseport)
+	if ((how & SHARED) != 0)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
 	if (addr->ss_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
 	/* Accepted sockets inherit it. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (bind(fd, (const struct sockaddr *)addr, la->la_len) == -1 ||
-	    listen(fd, BACKLOG) == -1) {
+	    ((how & LISTEN) != 0 && listen(fd, SOCKETS_BACKLOG) == -1)) {
 		error = errno;
 		close(fd);
 		complain(la, "listen on", error);
@@ -90,7 +92,7 @@ ask_name(const struct listen_addr *la, int fd, struct sockaddr_storage *addr)
 static int
 bind_alone(const struct listen_addr *la, struct sockaddr_storage *addr)
 {
-	int fd = bind_one(la, addr, false), result;
+	int fd = bind_one(la, addr, 0), result;
 
 	if (fd == -1)
 		return -1;
@@ -109,13 +111,24 @@ keep(struct sockets *now, const struct sock *sk)
 	return -1;
 }
 
-/* The sockets of that name there have been; the last one, if any, in *sk. */
+/*
+ * The sockets of that name there have been; the last one, if any, in *sk.  A server
+ * process has them as well, and can spoil them: shutdown(2).
+ */
 static int
 keep_old(const char *name, struct sockets *old, struct sockets *now,
     struct sock *sk, unsigned *count)
 {
 	*count = 0;
 	while (sockets_take(old, name, false, sk)) {
+		if (sockets_deaf(sk->sk_fd)) {
+			log_warn(NULL,
+			    "a socket of %s has been shut down: "
+			    "opening another one",
+			    name);
+			close(sk->sk_fd);
+			continue;
+		}
 		sk->sk_use = SOCKET_SERVE;
 		if (keep(now, sk) == -1)
 			return -1;
@@ -125,16 +138,14 @@ keep_old(const char *name, struct sockets *old, struct sockets *now,
 }
 
 /* The port is ours already if another address of ours, such as "*", has it. */
-static int
-choose_address(const struct listen_addr *la, const struct sockets *old,
-    const struct sockets *now, struct sockaddr_storage *addr)
+static bool
+has_port(const struct listen_addr *la, const struct sockets *old,
+    const struct sockets *now)
 {
-	const struct sockaddr_in *in = (const void *)addr;
+	const struct sockaddr_in *in = (const void *)&la->la_addr;
 
-	if (in->sin_port != 0 && (sockets_port(old, in->sin_port) ||
-				     sockets_port(now, in->sin_port)))
-		return 0;
-	return bind_alone(la, addr);
+	return in->sin_port != 0 && (sockets_port(old, in->sin_port) ||
+					sockets_port(now, in->sin_port));
 }
 
 static int
@@ -142,20 +153,24 @@ bind_address(const struct listen_addr *la, const char *name, unsigned workers,
     struct sockets *old, struct sockets *now)
 {
 	struct sockaddr_storage addr = la->la_addr;
+	int error = 0, how = SHARED;
 	struct sock sk;
 	unsigned n;
-	int error;
 
 	if (keep_old(name, old, now, &sk, &n) == -1)
 		return -1;
 	if (n > 0 && sk.sk_given)
 		return 0;
-	error = n > 0 ? ask_name(la, sk.sk_fd, &addr)
-		      : choose_address(la, old, now, &addr);
+	if (n > 0)
+		error = ask_name(la, sk.sk_fd, &addr);
+	else if (!has_port(la, old, now)) {
+		error = bind_alone(la, &addr);
+		how |= LISTEN;
+	}
 	for (; error == 0 && n < workers; n++) {
 		sk = (struct sock){.sk_use = SOCKET_SERVE};
 		snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", name);
-		sk.sk_fd = bind_one(la, &addr, true);
+		sk.sk_fd = bind_one(la, &addr, how);
 		error = sk.sk_fd == -1 ? -1 : keep(now, &sk);
 	}
 	return error;
@@ -225,11 +240,15 @@ bind_admin(const struct conf *conf, struct sockets *old, struct sockets *now)
 	if (la->la_text == NULL)
 		return 0;
 	sockets_name((const struct sockaddr *)&la->la_addr, name);
-	if (sockets_take(old, name, true, &sk))
-		return keep(now, &sk);
+	if (sockets_take(old, name, true, &sk)) {
+		if (sockets_file(&sk) && !sockets_deaf(sk.sk_fd))
+			return keep(now, &sk);
+		close(sk.sk_fd);
+		sk = (struct sock){.sk_use = SOCKET_ADMIN};
+	}
 	snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", name);
 	if (la->la_addr.ss_family != AF_UNIX) {
-		sk.sk_fd = bind_one(la, &la->la_addr, false);
+		sk.sk_fd = bind_one(la, &la->la_addr, LISTEN);
 		return sk.sk_fd == -1 ? -1 : keep(now, &sk);
 	}
 	error = admin_socket_open(la, &sk);

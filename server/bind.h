@@ -5,6 +5,9 @@
  * Each worker has a socket of its own for each address (SO_REUSEPORT), so that the
  * kernel spreads connections and workers share nothing.  With fewer workers than
  * before all sockets stay: connections wait in their queues.
+ *
+ * A socket that would take connections from the process that serves does not listen
+ * yet: the master has it listen (sockets_listen) when this start cannot fail any more.
  */
 #ifndef SERVER_BIND_H
 #define SERVER_BIND_H
@@ -23,7 +26,7 @@ int bind_sites(const struct conf *, struct sockets *old, struct sockets *now);
 
 /*
  * The same for conf_admin, if it is set: a loopback address or a path, 0660.  A
- * socket's file that is left over is replaced.  Changes the umask for a moment.
+ * socket's file that is left over is replaced, one that is gone is made again.  Changes the umask for a moment.
  */
 int bind_admin(const struct conf *, struct sockets *old, struct sockets *now);
 

@@ -68,10 +68,16 @@ child_add(struct master *ms, pid_t pid, int channel, enum child_state state)
 		return NULL;
 	ch->ch_pid = pid;
 	ch->ch_channel = channel;
-	ch->ch_state = state;
-	ch->ch_since = worker_now();
+	child_becomes(ch, state);
 	LIST_INSERT_HEAD(&ms->ms_children, ch, ch_entry);
 	return ch;
+}
+
+void
+child_becomes(struct child *ch, enum child_state state)
+{
+	ch->ch_state = state;
+	ch->ch_since = worker_now();
 }
 
 void
@@ -125,16 +131,20 @@ child_start(struct master *ms)
 	return error == 0;
 }
 
-void
+int
 child_tell(struct child *ch, enum channel_kind kind, const char *text)
 {
-	if (ch->ch_channel == -1 ||
-	    channel_send(ch->ch_channel, kind, text, -1, false) == 0 ||
-	    kind == CHANNEL_SAY)
-		return;
+	int error;
+
+	if (ch->ch_channel == -1)
+		return -EPIPE;
+	error = channel_send(ch->ch_channel, kind, text, -1, false);
+	if (error == 0 || kind == CHANNEL_SAY)
+		return error;
 	/* Without a master it finishes what it is sending, and ends. */
 	close(ch->ch_channel);
 	ch->ch_channel = -1;
+	return error;
 }
 
 void

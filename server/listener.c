@@ -252,23 +252,18 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 		close_empty(ls);
 }
 
-int
+void
 listener_start(struct worker *wk)
 {
 	struct listening *ls;
 
 	SLIST_FOREACH(ls, &wk->wk_listening, ls_next)
-	{
-		event_assign(&ls->ls_event, wk->wk_base, ls->ls_fd,
-		    EV_READ | EV_PERSIST, on_accept, ls);
-		if (event_add(&ls->ls_event, NULL) != 0)
-			return -ENOMEM;
-	}
-	return 0;
+	event_assign(&ls->ls_event, wk->wk_base, ls->ls_fd,
+	    EV_READ | EV_PERSIST, on_accept, ls);
 }
 
-static void
-resume(struct worker *wk)
+void
+listener_accept(struct worker *wk)
 {
 	struct listening *ls;
 
@@ -307,7 +302,7 @@ void
 listener_tick(struct worker *wk)
 {
 	if (wk->wk_paused)
-		resume(wk);
+		listener_accept(wk);
 	if (wk->wk_draining && worker_now() >= wk->wk_drain_until)
 		listener_close(wk);
 	if (clients_wanted(wk->wk_clients, worker_now()) &&
@@ -320,7 +315,7 @@ void
 listener_room(struct worker *wk)
 {
 	if (wk->wk_full)
-		resume(wk);
+		listener_accept(wk);
 }
 
 void

@@ -1,5 +1,5 @@
 /*
- * listener: a worker's listening sockets.  Its thread, but for listener_take.
+ * listener: a worker's listening sockets.  Its thread, but for the first two.
  */
 #ifndef SERVER_LISTENER_H
 #define SERVER_LISTENER_H
@@ -9,7 +9,9 @@ struct worker;
 /* One more, a copy of fd; before the worker starts.  0 or -errno. */
 int listener_take(struct worker *, int fd);
 
-int listener_start(struct worker *);
+/* Makes its events, in main's thread; it accepts after listener_accept. */
+void listener_start(struct worker *);
+void listener_accept(struct worker *);
 void listener_tick(struct worker *); /* a few times a second */
 void listener_room(struct worker *); /* a connection has ended */
 

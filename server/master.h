@@ -6,7 +6,7 @@
  *
  *   SIGHUP           a new server process; if it does not come up, the old one stays
  *   SIGUSR2          the same by a new program, in the same process: see upgrade.h
- *   SIGTERM, SIGINT  the end; a second one: at once
+ *   SIGTERM, SIGINT  the end; a second one: at once; who does not obey is killed
  *
  * One thread.
  */

@@ -1,9 +1,10 @@
 /*
  * master_priv: what the files of the master share.  Nobody else includes this.
  *
- *   master.c   signals, what to do when
- *   child.c    server processes as the master sees them
- *   upgrade.c  another program in the same process
+ *   master.c       signals, what to do when
+ *   master_hear.c  what server processes say, how they end, and what follows
+ *   child.c        server processes as the master sees them
+ *   upgrade.c      another program in the same process
  */
 #ifndef SERVER_MASTER_PRIV_H
 #define SERVER_MASTER_PRIV_H
@@ -12,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "channel.h"
@@ -28,12 +30,17 @@ struct child {
 	pid_t ch_pid;
 	int ch_channel; /* -1: it has closed it */
 	enum child_state ch_state;
-	bool ch_quiet;	   /* it accepts nothing any more */
-	uint64_t ch_since; /* when it was started, microseconds */
+	bool ch_quiet;	     /* it accepts nothing any more */
+	bool ch_stuck;	     /* it has said so of one of its loops */
+	unsigned ch_timeout; /* its shutdown_timeout, seconds */
+	uint64_t ch_since;   /* when its state began, microseconds */
 	LIST_ENTRY(child) ch_entry;
 };
 
 #define MASTER_DEATHS 5
+#define MASTER_SECOND ((uint64_t)1000000) /* microseconds */
+#define MASTER_HUNG   (5 * MASTER_SECOND) /* what takes longer gives way */
+#define MASTER_WAITS  86400 /* seconds: the longest shutdown_timeout */
 
 struct master {
 	int ms_argc;
@@ -50,20 +57,42 @@ struct master {
 	bool ms_served;		   /* there has been a serving one */
 	bool ms_reload;		   /* as soon as none is starting */
 	bool ms_upgrade;	   /* the same */
-	const char *ms_done;	   /* said when the old one is quiet, or NULL */
+	const char *ms_done; /* said when the old ones are quiet, or NULL */
 
 	pid_t ms_test; /* of a program that an upgrade would run; 0: none */
 	int ms_test_output;
-	uint64_t ms_test_since; /* microseconds */
+	uint64_t ms_test_since;	  /* microseconds */
+	struct stat ms_test_file; /* what is tested */
 
 	uint64_t ms_deaths[MASTER_DEATHS]; /* the last ones, in a ring */
 	unsigned ms_ndeaths;
 	uint64_t ms_restart; /* when to start another one; 0: not */
 
 	bool ms_ending;
-	bool ms_over; /* at once */
+	uint64_t ms_kill; /* when those that have not ended are killed */
+	bool ms_over;	  /* at once */
 	int ms_status;
 };
+
+/* ------------------------------------------------------------- master_hear.c */
+
+/* What it has sent; not all of it if that is a lot. */
+void hear(struct master *, struct child *);
+
+/* Collects those that have ended. */
+void reap(struct master *);
+
+/* The new one, which may wait for a disk for ever. */
+void kill_starting(struct master *);
+
+/* No server process could be started: it is tried again, or not. */
+void died(struct master *);
+
+/* The new one will not be: the old one stays. */
+void refused(struct master *);
+
+/* Says ms_done when the old ones are quiet, or hang. */
+void tell_done(struct master *);
 
 /* ------------------------------------------------------------------- child.c */
 
@@ -77,8 +106,11 @@ struct child *child_add(struct master *, pid_t, int channel, enum child_state);
 void child_free(struct master *, struct child *);
 void children_free(struct master *);
 
-/* Without waiting; a child that does not listen does not hear it. */
-void child_tell(struct child *, enum channel_kind, const char *text);
+/* A change of its state. */
+void child_becomes(struct child *, enum child_state);
+
+/* Without waiting; a child that does not listen does not hear it: -errno. */
+int child_tell(struct child *, enum channel_kind, const char *text);
 
 /* "server process 123 was killed by signal 9 (Killed)"; ended well: "" */
 void child_cause(pid_t, int status, char *text, size_t size);

@@ -13,7 +13,8 @@
 
 #define SECOND_US ((uint64_t)1000000)
 #define HUNG_US	  (2 * SECOND_US) /* a disk has this long at the very end */
-#define LOOK_MS	  20		  /* at workers that end */
+#define LOOK_MS	  20		  /* at workers that end ... */
+#define LAST_MS	  500		  /* ... and that nobody waits for */
 
 /* ----------------------------------------------------------------- the orders */
 
@@ -43,6 +44,9 @@ static void
 obey(struct server *sv, const struct channel_message *cm)
 {
 	switch (cm->cm_kind) {
+	case CHANNEL_SERVE:
+		serve_accept(sv);
+		break;
 	case CHANNEL_DRAIN:
 		if (sv->sv_end == END_NOT)
 			sv->sv_end = END_DRAIN;
@@ -64,15 +68,13 @@ listen_to_master(struct server *sv, int timeout)
 {
 	struct pollfd pfd = {.fd = sv->sv_channel, .events = POLLIN};
 	struct channel_message cm;
-	int fd, result;
+	int result;
 
 	/* Without a master there is nothing in pfd: it is just a pause. */
 	if (poll(&pfd, 1, timeout) < 1)
 		return;
 	while (sv->sv_channel != -1) {
-		result = channel_receive(sv->sv_channel, &cm, &fd);
-		if (fd != -1)
-			close(fd);
+		result = channel_receive(sv->sv_channel, &cm, NULL);
 		if (result == 0)
 			return;
 		if (result == 1)
@@ -93,15 +95,6 @@ run(struct server *sv)
 }
 
 /* -------------------------------------------------------------------- the end */
-
-static void
-command_all(struct server *sv, enum worker_command command)
-{
-	unsigned i;
-
-	for (i = 0; i < sv->sv_started; i++)
-		worker_command(sv->sv_workers[i], command);
-}
 
 static void
 tell_quiet(struct server *sv)
@@ -134,7 +127,10 @@ wait_workers(struct server *sv)
 {
 	while (!all_ended(sv)) {
 		tell_quiet(sv);
-		listen_to_master(sv, LOOK_MS);
+		/* That may take days: a download. */
+		listen_to_master(sv, sv->sv_quiet && sv->sv_end == END_DRAIN
+					 ? LAST_MS
+					 : LOOK_MS);
 		if (sv->sv_end == END_CUT ||
 		    (sv->sv_end == END_STOP && worker_now() >= sv->sv_deadline))
 			return false;
@@ -163,15 +159,15 @@ shut_down(struct server *sv)
 	/* The next process answers there. */
 	if (sv->sv_end == END_DRAIN)
 		admin_destroy(&sv->sv_admin);
-	command_all(sv, WORKER_DRAIN);
+	serve_command(sv, WORKER_DRAIN);
 	if (wait_workers(sv))
 		return true;
 	log_notice(sv->sv_writer, "closing the connections that are left");
-	command_all(sv, WORKER_STOP);
+	serve_command(sv, WORKER_STOP);
 	if (wait_hung(sv))
 		return true;
 	log_warn(sv->sv_writer, "a disk does not answer: ending without it");
-	command_all(sv, WORKER_ABANDON);
+	serve_command(sv, WORKER_ABANDON);
 	wait_hung(sv);
 	for (i = 0; i < sv->sv_started; i++)
 		worker_abandon(sv->sv_workers[i]);
@@ -189,6 +185,7 @@ destroy(struct server *sv)
 		worker_destroy(&sv->sv_workers[i]);
 	pw_pool_destroy(&sv->sv_pool, HUNG_US);
 	log_destroy(&sv->sv_log);
+	sockets_close(&sv->sv_sockets);
 	roots_close(&sv->sv_roots);
 	clients_destroy(&sv->sv_clients);
 	free(sv->sv_workers);

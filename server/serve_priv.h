@@ -31,7 +31,8 @@ struct server {
 	struct pw_pool *sv_pool;
 	struct pw_root **sv_roots;
 	struct clients *sv_clients;
-	struct sockets sv_sockets;
+	struct sockets
+	    sv_sockets;		/* until it accepts; then others have copies */
 	struct admin *sv_admin; /* NULL: off */
 	struct log *sv_log;
 	struct log_writer *sv_writer; /* main's own */
@@ -41,9 +42,16 @@ struct server {
 };
 
 /*
- * With the configuration in sv_conf: from the roots to CHANNEL_READY.  What is of use is
- * taken out of old.  0, or -1 after a message: what was opened stays so.
+ * With the configuration in sv_conf: from the roots to CHANNEL_READY; all threads run,
+ * and accept nobody.  What is of use is taken out of old.  0, or -1 after a message:
+ * what was opened stays so.
  */
 int serve_start(struct server *, struct sockets *old);
+
+/* The master has said CHANNEL_SERVE. */
+void serve_accept(struct server *);
+
+/* To all that were started. */
+void serve_command(struct server *, enum worker_command);
 
 #endif

@@ -184,22 +184,13 @@ start_admin(struct server *sv)
 	    .mt_start = time(NULL),
 	};
 	const struct sock *sk = admin_socket(sv);
-	bool is_path;
-	char url[256];
 	int error;
 
 	if (sk == NULL)
 		return 0;
-	is_path = sk->sk_ino != 0;
-	error = admin_start(sk->sk_fd, is_path, &metrics, &sv->sv_admin);
-	if (error != 0)
-		return failed("start admin", error);
-	if (is_path)
-		snprintf(url, sizeof(url), "unix:%s", sk->sk_name);
-	else
-		bind_url(sk->sk_fd, url, sizeof(url));
-	log_notice(sv->sv_writer, "admin at %s", url);
-	return 0;
+	error =
+	    admin_start(sk->sk_fd, sk->sk_ino != 0, &metrics, &sv->sv_admin);
+	return error == 0 ? 0 : failed("start admin", error);
 }
 
 static int
@@ -216,6 +207,21 @@ start_threads(struct server *sv)
 	if (error != 0)
 		return failed("start a thread", error);
 	return start_admin(sv);
+}
+
+static void
+announce_admin(const struct server *sv)
+{
+	const struct sock *sk = admin_socket(sv);
+	char url[256];
+
+	if (sk == NULL)
+		return;
+	if (sk->sk_ino != 0)
+		snprintf(url, sizeof(url), "unix:%s", sk->sk_name);
+	else
+		bind_url(sk->sk_fd, url, sizeof(url));
+	log_notice(sv->sv_writer, "admin at %s", url);
 }
 
 static void
@@ -239,6 +245,37 @@ announce(const struct server *sv)
 	}
 }
 
+void
+serve_command(struct server *sv, enum worker_command command)
+{
+	unsigned i;
+
+	for (i = 0; i < sv->sv_started; i++)
+		worker_command(sv->sv_workers[i], command);
+}
+
+void
+serve_accept(struct server *sv)
+{
+	serve_command(sv, WORKER_ACCEPT);
+	admin_accept(sv->sv_admin);
+	announce_admin(sv);
+	announce(sv);
+	sockets_close(&sv->sv_sockets);
+}
+
+/* The master may be gone. */
+static void
+say_ready(struct server *sv)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%u", sv->sv_conf->conf_shutdown_timeout);
+	if (channel_send(sv->sv_channel, CHANNEL_READY, text, -1, true) ==
+	    -EPIPE)
+		sv->sv_end = END_STOP;
+}
+
 int
 serve_start(struct server *sv, struct sockets *old)
 {
@@ -253,10 +290,6 @@ serve_start(struct server *sv, struct sockets *old)
 		return -1;
 	if (start_threads(sv) == -1)
 		return -1;
-	announce(sv);
-	/* What workers and admin have are copies. */
-	sockets_close(&sv->sv_sockets);
-	if (channel_send(sv->sv_channel, CHANNEL_READY, "", -1, true) == -EPIPE)
-		sv->sv_end = END_STOP;
+	say_ready(sv);
 	return 0;
 }

@@ -3,8 +3,8 @@
  * What it has to know is in a file in memory, whose descriptor PAGEWISE_STATE names:
  * texts, each ended by NUL:
  *     pagewise 1
- *     child PID CHANNEL STATE
- *     socket FD TEXT                see sockets_pack
+ *     child PID CHANNEL STATE SECONDS   STATE: a letter, "dq": quiet
+ *     socket FD TEXT                    see sockets_pack
  * Later versions read what this one writes.
  */
 #include <errno.h>
@@ -46,12 +46,26 @@ run_test(struct master *ms, int output)
 	argv[1] = option;
 	memcpy(
 	    &argv[2], &ms->ms_argv[1], (size_t)ms->ms_argc * sizeof(argv[0]));
+	setpgid(0, 0);
 	dup2(output, STDOUT_FILENO);
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &ms->ms_unblocked, NULL);
 	execv(ms->ms_program, argv);
 	log_error(NULL, "cannot run %s: %s", ms->ms_program, strerror(errno));
 	_exit(127);
+}
+
+/* Whether the program is the file that was tested. */
+static bool
+is_tested(const struct master *ms)
+{
+	const struct stat *then = &ms->ms_test_file;
+	struct stat now;
+
+	return stat(ms->ms_program, &now) == 0 && now.st_dev == then->st_dev &&
+	       now.st_ino == then->st_ino && now.st_size == then->st_size &&
+	       now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
+	       now.st_mtim.tv_nsec == then->st_mtim.tv_nsec;
 }
 
 void
@@ -61,6 +75,12 @@ upgrade_test(struct master *ms)
 
 	if (ms->ms_program == NULL) {
 		stays("its path is not known");
+		return;
+	}
+	if (stat(ms->ms_program, &ms->ms_test_file) == -1) {
+		log_error(
+		    NULL, "cannot run %s: %s", ms->ms_program, strerror(errno));
+		stays("there is no new program");
 		return;
 	}
 	if (pipe2(output, O_CLOEXEC | O_NONBLOCK) == -1) {
@@ -77,6 +97,8 @@ upgrade_test(struct master *ms)
 		stays(strerror(errno));
 		return;
 	}
+	/* For the one that comes first: a script's programs end with it. */
+	setpgid(ms->ms_test, ms->ms_test);
 	ms->ms_test_output = output[0];
 	ms->ms_test_since = worker_now();
 }
@@ -94,7 +116,7 @@ void
 upgrade_cancel(struct master *ms)
 {
 	if (ms->ms_test != 0)
-		kill(ms->ms_test, SIGKILL);
+		kill(-ms->ms_test, SIGKILL);
 	upgrade_forget(ms);
 }
 
@@ -109,28 +131,51 @@ said_ok(int fd)
 
 /* --------------------------------------------------------------------- the change */
 
+static int
+write_child(int fd, const struct child *ch)
+{
+	return dprintf(fd, "child %d %d %c%s %u%c", (int)ch->ch_pid,
+	    ch->ch_channel, (char)ch->ch_state, ch->ch_quiet ? "q" : "",
+	    ch->ch_timeout, '\0');
+}
+
+static int
+write_socket(int fd, const struct sock *sk)
+{
+	char text[SOCKETS_TEXT];
+
+	sockets_pack(sk, text);
+	return dprintf(fd, "socket %d %s%c", sk->sk_fd, text, '\0');
+}
+
+static bool
+write_all(const struct master *ms, int fd)
+{
+	const struct child *ch;
+	size_t i;
+
+	if (dprintf(fd, "pagewise 1%c", '\0') < 0)
+		return false;
+	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	if (write_child(fd, ch) < 0)
+		return false;
+	for (i = 0; i < ms->ms_sockets.ss_count; i++)
+		if (write_socket(fd, &ms->ms_sockets.ss_list[i]) < 0)
+			return false;
+	return true;
+}
+
 /* Its descriptor, or -errno. */
 static int
 write_state(const struct master *ms)
 {
-	const struct child *ch;
-	const struct sock *sk;
-	char text[SOCKETS_TEXT];
-	size_t i;
-	int fd = os_memfd("pagewise-state");
+	int error, fd = os_memfd("pagewise-state");
 
-	if (fd < 0)
+	if (fd < 0 || write_all(ms, fd))
 		return fd;
-	dprintf(fd, "pagewise 1%c", '\0');
-	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
-	dprintf(fd, "child %d %d %c%c", (int)ch->ch_pid, ch->ch_channel,
-	    (char)ch->ch_state, '\0');
-	for (i = 0; i < ms->ms_sockets.ss_count; i++) {
-		sk = &ms->ms_sockets.ss_list[i];
-		sockets_pack(sk, text);
-		dprintf(fd, "socket %d %s%c", sk->sk_fd, text, '\0');
-	}
-	return fd;
+	error = -errno;
+	close(fd);
+	return error;
 }
 
 static void
@@ -160,7 +205,11 @@ change(struct master *ms)
 		return;
 	}
 	snprintf(text, sizeof(text), "%d", fd);
-	setenv(STATE, text, 1);
+	if (setenv(STATE, text, 1) == -1) {
+		stays(strerror(errno));
+		close(fd);
+		return;
+	}
 	notify_reloading();
 	close_on_exec(ms, fd, false);
 	execv(ms->ms_program, ms->ms_argv);
@@ -178,9 +227,7 @@ upgrade_tested(struct master *ms, int status)
 
 	if (ok && said_ok(ms->ms_test_output)) {
 		upgrade_forget(ms);
-		if (ms->ms_ending)
-			return;
-		if (ms->ms_starting == NULL)
+		if (ms->ms_starting == NULL && is_tested(ms))
 			change(ms);
 		else
 			ms->ms_upgrade = true;
@@ -193,11 +240,13 @@ upgrade_tested(struct master *ms, int status)
 
 /* ---------------------------------------------------------------------- afterwards */
 
+/* Nothing to do about a child that it has no memory for: it ends without a master. */
 static void
 inherit_child(struct master *ms, const char *text)
 {
 	uintmax_t pid, channel;
 	struct child *ch;
+	const char *seconds;
 
 	/* "-1" is one, too. */
 	if (!sockets_number(&text, &pid) || !sockets_number(&text, &channel))
@@ -205,7 +254,16 @@ inherit_child(struct master *ms, const char *text)
 	if ((int)channel != -1)
 		fcntl((int)channel, F_SETFD, FD_CLOEXEC);
 	ch = child_add(ms, (pid_t)pid, (int)channel, (enum child_state)text[0]);
-	if (ch != NULL && ch->ch_state == CHILD_SERVING)
+	if (ch == NULL) {
+		close((int)channel);
+		return;
+	}
+	ch->ch_quiet = text[0] != '\0' && text[1] == 'q';
+	/* An older one did not say. */
+	seconds = strchr(text, ' ');
+	ch->ch_timeout = seconds != NULL ? (unsigned)strtoul(seconds, NULL, 10)
+					 : MASTER_WAITS;
+	if (ch->ch_state == CHILD_SERVING)
 		ms->ms_serving = ch;
 }
 
@@ -215,12 +273,16 @@ inherit_socket(struct master *ms, const char *text)
 	struct sock sk;
 	uintmax_t fd;
 
-	if (!sockets_number(&text, &fd) || sockets_unpack(text, &sk) != 0)
+	if (!sockets_number(&text, &fd))
 		return;
-	fcntl((int)fd, F_SETFD, FD_CLOEXEC);
-	sk.sk_fd = (int)fd;
-	if (sockets_add(&ms->ms_sockets, &sk) != 0)
-		close(sk.sk_fd);
+	if (sockets_unpack(text, &sk) == 0) {
+		fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+		sk.sk_fd = (int)fd;
+		if (sockets_add(&ms->ms_sockets, &sk) == 0)
+			return;
+	}
+	log_error(NULL, "cannot keep a listening socket of the old program");
+	close((int)fd);
 }
 
 static void
@@ -234,15 +296,18 @@ inherit(struct master *ms, const char *text, const char *end)
 	}
 }
 
-/* All of it, with a NUL at its end; the caller's. */
+/* All of it, with a NUL at its end; the caller's.  NULL: errno. */
 static char *
 read_state(int fd, size_t *len)
 {
 	off_t size = lseek(fd, 0, SEEK_END);
-	char *text;
+	char *text = size == -1 ? NULL : calloc((size_t)size + 1, 1);
 
-	text = size > 0 ? calloc((size_t)size + 1, 1) : NULL;
-	if (text == NULL || pread(fd, text, (size_t)size, 0) != size) {
+	if (text == NULL)
+		return NULL;
+	if (pread(fd, text, (size_t)size, 0) != size ||
+	    strncmp(text, "pagewise ", 9) != 0) {
+		errno = EIO;
 		free(text);
 		return NULL;
 	}
@@ -263,8 +328,11 @@ upgrade_inherit(struct master *ms)
 	fd = (int)strtol(name, NULL, 10);
 	unsetenv(STATE);
 	text = read_state(fd, &len);
-	if (text == NULL)
+	if (text == NULL) {
+		log_error(NULL, "cannot read what the old program has left: %s",
+		    strerror(errno));
 		return false;
+	}
 	inherit(ms, text, text + len);
 	free(text);
 	close(fd);

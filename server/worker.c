@@ -303,6 +303,9 @@ static void
 obey(struct worker *wk, enum worker_command command)
 {
 	switch (command) {
+	case WORKER_ACCEPT:
+		listener_accept(wk);
+		break;
 	case WORKER_DRAIN:
 		drain(wk);
 		break;

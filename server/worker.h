@@ -108,6 +108,7 @@ int worker_create(const struct conf *, struct pw_pool *,
 int worker_start(struct worker *);
 
 enum worker_command {
+	WORKER_ACCEPT = 'c',  /* from now on, and not before */
 	WORKER_DRAIN = 'd',   /* no more connections; ends with the last one */
 	WORKER_STOP = 's',    /* the connections are closed */
 	WORKER_ABANDON = 'a', /* ends at once; must not be destroyed then */

@@ -131,11 +131,8 @@ worker_create(const struct conf *conf, struct pw_pool *pool,
 int
 worker_start(struct worker *wk)
 {
-	int error = listener_start(wk);
-
-	if (error == 0)
-		error = thread_start(&wk->wk_thread, worker_main, wk);
-	return error;
+	listener_start(wk);
+	return thread_start(&wk->wk_thread, worker_main, wk);
 }
 
 void

@@ -17,7 +17,7 @@ LEFT = {
         abort dup2 kill lseek pthread_detach pthread_timedjoin_np event_pending
          sigaction sigprocmask sleep unsetenv waitpid exit
         clock_gettime time getpid geteuid sysconf umask sched_getcpu sched_getaffinity
-        sched_setscheduler prctl getsockname munmap close closedir dirfd fclose ferror signal
+        sched_setscheduler setpgid prctl getsockname munmap close closedir dirfd fclose ferror signal
         pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate
         pthread_attr_setstacksize pthread_cond_broadcast pthread_cond_destroy
         pthread_cond_init pthread_cond_signal pthread_cond_timedwait pthread_cond_wait

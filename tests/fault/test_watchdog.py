@@ -30,7 +30,10 @@ def test_stuck_loop_is_named_and_starves_the_watchdog(serve_conf, slow, manager)
             told(manager)
         slow.release()
         manager.settimeout(30)
-        while "WATCHDOG" not in told(manager):
-            pass
+        message = {}
+        while "WATCHDOG" not in message:
+            message = told(manager)
+        assert message == {"WATCHDOG": "1", "STATUS": "serving"}
+        assert told(manager) == {"WATCHDOG": "1"}
         wait_until(lambda: "all loops turn again" in server.output, "the notice")
     server.stop(messages=TOLD)

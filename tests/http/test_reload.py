@@ -80,12 +80,17 @@ def test_address_in_place_of_all_addresses_on_the_same_port(configured):
     assert answers(port) and not answers(port, "127.0.0.2")
 
 
+def workers_of(pid):
+    names = strace.thread_names(pid).values()
+    return len([x for x in names if x.startswith("pw-worker")])
+
+
 @pytest.mark.parametrize("workers", [[4, 1], [1, 3], [3, 2, 5]])
 def test_workers_come_and_go_and_every_socket_has_one(configured, workers):
     for n in workers:
         configured.reload(workers=n)
-        names = list(strace.thread_names(configured.server.pid).values())
-        assert len([x for x in names if x.startswith("pw-worker")]) == n
+        pid = configured.server.pid
+        wait_until(lambda: workers_of(pid) == n, "the workers' names")
         for _ in range(40):
             assert answers(configured.server.address[1])
 

@@ -1,0 +1,265 @@
+"""What the master does when server processes die, hang, or spoil what they share."""
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+import harness
+from harness import Connection, request, wait_until
+from test_reload_late import piped  # a fixture
+from test_upgrade import program, script  # a fixture too
+
+
+def cpu(pid):
+    """Ticks that a process has used."""
+    with open("/proc/%d/stat" % pid) as f:
+        return sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))
+
+
+def rests(pid):
+    before = cpu(pid)
+    time.sleep(0.3)
+    return cpu(pid) == before
+
+
+def answers(server):
+    try:
+        return server.get("/name").status == 200
+    except OSError:
+        return False
+
+
+# ------------------------------------------------------------------------- they die
+
+
+def test_master_rests_after_a_death_during_a_reload(piped):
+    server = piped.server
+    first = server.pid
+    piped.hold()
+    server.signal(signal.SIGHUP)
+    piped.held(2)
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: "starting another one" in server.messages, "its end")
+    piped.release()
+    wait_until(lambda: answers(server), "an answer")
+    wait_until(lambda: rests(server.master), "the master to rest", patience=5)
+    server.stop(messages=True)
+
+
+def test_replacement_that_hangs_is_replaced_by_a_reload(piped):
+    server = piped.server
+    piped.hold()
+    os.kill(server.pid, signal.SIGKILL)
+    wait_until(lambda: "starting another one" in server.messages, "its end")
+    piped.held(1)
+    piped.write()
+
+    def served():
+        server.signal(signal.SIGHUP)
+        return "reloaded" in server.output
+
+    wait_until(served, "another one", pause=0.5)
+    assert "takes too long to start" in server.messages
+    assert answers(server)
+    server.stop(messages=True)
+
+
+def test_death_during_an_upgrade_is_made_good_before_its_test_ends(serve_conf, site, program):
+    (site / "name").write_text("one")
+    server = serve_conf({"workers": 1}, [("s", {"root": site}, {})], binary=program)
+    first = server.pid
+    script(program, "exec sleep 1000\n")
+    server.signal(signal.SIGUSR2)
+    wait_until(lambda: len(server.processes()) == 2, "the test")
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: answers(server), "an answer")
+    assert "cannot upgrade" not in server.messages
+    server.stop(messages=True)
+
+
+# ------------------------------------------------------------------------ they hang
+
+
+def test_process_that_does_not_end_is_killed_after_a_second_signal(piped):
+    server = piped.server
+    os.kill(server.pid, signal.SIGSTOP)
+    # Of the same signal two might be one.
+    server.signal(signal.SIGTERM)
+    server.signal(signal.SIGINT)
+    assert server.wait() == 1
+    assert "does not end: killing it" in server.messages
+    server.stop(codes=(1,), messages=True)
+
+
+def test_process_that_does_not_end_is_killed_after_its_shutdown_timeout(piped):
+    piped.write(shutdown_timeout=1)
+    server = piped.server
+    server.reload()
+    wait_until(lambda: len(server.processes()) == 1, "the old one to end")
+    os.kill(server.pid, signal.SIGSTOP)
+    server.terminate()
+    assert server.wait() == 1
+    server.stop(codes=(1,), messages=True)
+
+
+def test_old_process_that_hangs_does_not_hold_up_the_report(piped):
+    server = piped.server
+    old = server.pid
+    os.kill(old, signal.SIGSTOP)
+    try:
+        for _ in range(2):
+            server.reload()
+            assert answers(server)
+        assert old in server.processes()
+        server.again(signal.SIGUSR2, "upgraded")
+    finally:
+        os.kill(old, signal.SIGCONT)
+    wait_until(lambda: len(server.processes()) == 1, "the old ones to end")
+
+
+# --------------------------------------------------------------------------- upgrades
+
+
+def comm(pid):
+    try:
+        with open("/proc/%d/comm" % pid) as f:
+            return f.read().strip()
+    except OSError:
+        return ""
+
+
+def sleeping(server):
+    """Programs of a script that is tested."""
+    try:
+        return [p for p in harness.descendants(server.master) if comm(p) == "sleep"]
+    except OSError:
+        return []
+
+
+def test_program_that_is_replaced_while_it_is_tested_is_tested_again(
+    serve, site, program, tmp_path
+):
+    """The second one would not work: it may not get by on the test of the first."""
+    (site / "name").write_text("one")
+    server = serve("--root", site, "--workers", "1", binary=program)
+    go = tmp_path / "go"
+    script(program, 'while [ ! -e %s ]; do sleep 0.1; done\nexec %s "$@"\n'
+           % (go, harness.PAGEWISE))
+    server.signal(signal.SIGUSR2)
+    wait_until(lambda: sleeping(server), "the test")
+    script(program, "exit 3\n")
+    go.touch()
+    wait_until(lambda: "cannot upgrade" in server.messages, "the refusal")
+    assert answers(server)
+    server.stop(messages=True)
+
+
+def test_programs_of_a_script_that_hangs_end_with_its_test(serve, site, program):
+    (site / "name").write_text("one")
+    server = serve("--root", site, "--workers", "1", binary=program)
+    script(program, "sleep 1000\n")
+    server.signal(signal.SIGUSR2)
+
+    pid = wait_until(lambda: sleeping(server), "the script's program")[0]
+    server.stop()
+    wait_until(lambda: not os.path.exists("/proc/%d" % pid), "it to end")
+
+
+# --------------------------------------------------------------- what is shared, and files
+
+
+def listeners(pid):
+    """Copies of a process' listening TCP sockets."""
+    syscall = ctypes.CDLL(None, use_errno=True).syscall
+    other = os.pidfd_open(pid)
+    found = []
+    for n in map(int, os.listdir("/proc/%d/fd" % pid)):
+        fd = syscall(438, other, n, 0)  # pidfd_getfd
+        if fd < 0:
+            continue
+        try:
+            s = socket.socket(fileno=fd)
+        except OSError:
+            os.close(fd)
+            continue
+        if s.family == socket.AF_INET and s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            found.append(s)
+        else:
+            s.close()
+    os.close(other)
+    return found
+
+
+@pytest.mark.parametrize("spoilt", [1, 2])
+def test_socket_that_was_shut_down_is_opened_anew(serve_conf, site, spoilt):
+    (site / "name").write_text("one")
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        port = s.getsockname()[1]
+    server = serve_conf({"workers": 2, "listen": ["127.0.0.1:%d" % port]},
+                        [("s", {"root": site}, {})])
+    sockets = listeners(server.master)
+    assert len(sockets) == 2
+    for s in sockets[:spoilt]:
+        s.shutdown(socket.SHUT_RDWR)
+    for s in sockets:
+        s.close()
+    server.reload()
+    for _ in range(20):
+        assert answers(server)
+    assert len(listeners(server.master)) == 2
+    server.stop(messages=r"(pagewise: warning: a socket of 127\.0\.0\.1:\d+ has been shut "
+                         r"down: opening another one\n){%d}" % spoilt)
+
+
+def test_admin_socket_that_was_removed_is_made_again(piped, tmp_path):
+    path = tmp_path / "admin"
+    piped.write(admin=path)
+    piped.server.reload()
+    os.unlink(path)
+    piped.server.reload()
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(str(path))
+        s.sendall(request("/metrics", version="1.0"))
+        assert s.recv(15).startswith(b"HTTP/1.")
+    piped.server.stop()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
+def test_start_without_standard_files(site, closed):
+    (site / "name").write_text("one")
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        port = s.getsockname()[1]
+    args = [harness.PAGEWISE, "--root", str(site), "--workers", "1", "--access-log", "off",
+            "--listen", "127.0.0.1:%d" % port]
+    if os.geteuid() == 0:
+        args += ["--user", "root"]
+    process = subprocess.Popen(["sh", "-c", 'exec "$@" ' + closed, "sh", *args])
+    try:
+        wait_until(lambda: reachable(port), "an answer")
+        child = harness.children(process.pid)[0]
+        for pid in (process.pid, child):
+            for fd in (0, 1, 2):
+                name = os.readlink("/proc/%d/fd/%d" % (pid, fd))
+                assert not name.startswith(("socket:", "anon_inode:"))
+            if closed.startswith("<"):
+                assert os.readlink("/proc/%d/fd/0" % pid) == "/dev/null"
+        process.terminate()
+        assert process.wait(harness.PATIENCE) == 0
+    finally:
+        for pid in harness.descendants(process.pid) if process.poll() is None else []:
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+
+def reachable(port):
+    try:
+        with Connection(("127.0.0.1", port)) as c:
+            return c.ask("/name").status == 200
+    except ConnectionRefusedError:
+        return False

@@ -1,0 +1,140 @@
+"""A start that fails late, or is not let serve: whoever connects meanwhile has an answer."""
+
+import contextlib
+import os
+import signal
+import threading
+
+import pytest
+
+from harness import Connection, configuration, wait_until
+
+
+class Clients:
+    """Connect, ask and close, all the time; each has to be answered."""
+
+    def __init__(self, address, count=4):
+        self.address, self.answers, self.over = address, 0, False
+        self.failures = []
+        self.threads = [threading.Thread(target=self.run) for _ in range(count)]
+
+    def run(self):
+        while not self.over:
+            try:
+                with Connection(self.address) as c:
+                    assert c.ask("/name").body == b"one"
+                self.answers += 1
+            except (OSError, AssertionError) as error:
+                self.failures.append(repr(error))
+
+    def __enter__(self):
+        for t in self.threads:
+            t.start()
+        return self
+
+    def __exit__(self, *exc):
+        self.over = True
+        for t in self.threads:
+            t.join()
+
+    def more(self, n=50):
+        """So many have been served from now on."""
+        enough = self.answers + n
+        wait_until(lambda: self.answers >= enough or self.failures, "%d answers" % n)
+
+
+class Piped:
+    """A server whose configuration comes when and as the test says."""
+
+    def __init__(self, serve, path, site, **top):
+        self.path, self.site, self.top = path, site, top
+        self.write(**top)
+        self.server = serve("-c", path)
+
+    def text(self, **top):
+        return configuration({**self.top, **top}, [("s", {"root": self.site}, {})])
+
+    def write(self, **top):
+        new = self.path.with_name("new.conf")
+        new.write_text(self.text(**top))
+        os.rename(new, self.path)
+
+    def hold(self):
+        """The next process hangs where it opens the file."""
+        os.unlink(self.path)
+        os.mkfifo(self.path)
+
+    def held(self, count):
+        """Server processes, when there are so many; the youngest one hangs."""
+        return wait_until(lambda: len(self.server.processes()) == count
+                          and self.server.processes(), "%d processes" % count)
+
+    def release(self, **top):
+        with open(self.path, "w") as f:
+            f.write(self.text(**top))
+
+    def ready(self):
+        """The youngest one has all its threads, and waits for the master's word."""
+        pid = self.server.pid
+        names = ["pw-worker%d" % n for n in range(self.top["workers"])]
+        wait_until(lambda: set(names) <= set(thread_names(pid)), "its threads")
+        return pid
+
+
+def thread_names(pid):
+    names = []
+    with contextlib.suppress(FileNotFoundError):
+        for task in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/comm" % (pid, task)) as f:
+                names.append(f.read().strip())
+    return names
+
+
+@pytest.fixture
+def piped(serve, tmp_path, site):
+    (site / "name").write_text("one")
+    return Piped(serve, tmp_path / "pagewise.conf", site, workers=2)
+
+
+def refusals(server):
+    return server.messages.count("stays in use")
+
+
+def refused(server):
+    before = refusals(server)
+    server.signal(signal.SIGHUP)
+    wait_until(lambda: refusals(server) > before, "the refusal")
+    wait_until(lambda: len(server.processes()) == 1, "its end")
+
+
+def test_workers_of_a_reload_that_fails_take_nobody(piped, tmp_path):
+    server = piped.server
+    piped.write(workers=8, access_log=tmp_path / "no" / "log")
+    with Clients(server.address) as clients:
+        for _ in range(5):
+            refused(server)
+            clients.more()
+    assert not clients.failures
+    server.stop(messages=True)
+
+
+def test_process_accepts_nobody_before_the_master_lets_it(piped):
+    server = piped.server
+    piped.hold()
+    server.signal(signal.SIGHUP)
+    piped.held(2)
+    os.kill(server.master, signal.SIGSTOP)
+    try:
+        piped.release(workers=2)
+        pid = piped.ready()
+        with Clients(server.address) as clients:
+            clients.more(200)
+            os.kill(pid, signal.SIGKILL)
+            clients.more(200)
+        assert not clients.failures
+    finally:
+        os.kill(server.master, signal.SIGCONT)
+    wait_until(lambda: refusals(server) == 1, "the refusal")
+    piped.write()
+    server.reload()
+    server.stop(messages=True)
