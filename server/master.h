@@ -1,8 +1,10 @@
 /*
- * master: the process that was started.  It serves nobody, opens no path that can
- * hang and does not read the configuration: a server process, its child, does all
- * that (serve.h).  The master keeps the listening sockets, acts on signals, starts a new
- * server process and has the old one end: for a reload, an upgrade, or when one died.
+ * master: the process that was started.  It serves nobody and does not read the
+ * configuration: a server process, its child, does all that (serve.h).  The master
+ * keeps the listening sockets, acts on signals, starts a new server process and has the
+ * old one end: for a reload, an upgrade, or when one died.  The only paths that it uses,
+ * and that could hang, are the program's, at an upgrade, and the file of an admin socket
+ * that it removes.
  *
  *   SIGHUP           a new server process; if it does not come up, the old one stays
  *   SIGUSR2          the same by a new program, in the same process: see upgrade.h
