@@ -62,8 +62,11 @@ notify_status(const char *text)
 	char line[512];
 	size_t i;
 
-	for (i = 0; text[i] != '\0' && i < sizeof(line) - 1; i++)
-		line[i] = text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
+	for (i = 0; i < sizeof(line) - 1 && text[i] != '\0'; i++)
+		if (text[i] < ' ' || text[i] == 0x7f)
+			line[i] = '?';
+		else
+			line[i] = text[i];
 	line[i] = '\0';
 	notify("STATUS=%s", line);
 }
