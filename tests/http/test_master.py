@@ -10,6 +10,7 @@ import time
 import pytest
 
 import harness
+import tree as t
 from harness import Connection, request, wait_until
 from test_reload_late import piped  # a fixture
 from test_upgrade import program, script  # a fixture too
@@ -139,6 +140,21 @@ def sleeping(server):
         return [p for p in harness.descendants(server.master) if comm(p) == "sleep"]
     except OSError:
         return []
+
+
+def test_upgrade_is_noted_while_an_old_process_still_sends(serve, site):
+    data = t.content(5, 32 * t.MIB)
+    (site / "big").write_bytes(data)
+    (site / "name").write_text("one")
+    server = serve("--root", site, "--workers", "1")
+    with server.connect(rcvbuf=65536) as c:
+        c.send(request("/big"))
+        head = c.read_head()
+        server.reload()
+        server.again(signal.SIGUSR2, "upgraded")
+        assert answers(server)
+        assert c.read_body(head).body == data
+        c.eof()
 
 
 def test_program_that_is_replaced_while_it_is_tested_is_tested_again(
