@@ -119,19 +119,22 @@ static int
 keep_old(const char *name, struct sockets *old, struct sockets *now,
     struct sock *sk, unsigned *count)
 {
+	struct sock next;
+
 	*count = 0;
-	while (sockets_take(old, name, false, sk)) {
-		if (sockets_deaf(sk->sk_fd)) {
+	while (sockets_take(old, name, false, &next)) {
+		if (sockets_deaf(next.sk_fd)) {
 			log_warn(NULL,
 			    "a socket of %s has been shut down: "
 			    "opening another one",
 			    name);
-			close(sk->sk_fd);
+			close(next.sk_fd);
 			continue;
 		}
-		sk->sk_use = SOCKET_SERVE;
-		if (keep(now, sk) == -1)
+		next.sk_use = SOCKET_SERVE;
+		if (keep(now, &next) == -1)
 			return -1;
+		*sk = next;
 		(*count)++;
 	}
 	return 0;
