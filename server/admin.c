@@ -3,6 +3,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
@@ -195,6 +196,17 @@ admin_main(void *arg)
 	return NULL;
 }
 
+/*
+ * It closes its socket itself, after its events have gone: evhttp would do it before, and by
+ * then the number may be another thread's.
+ */
+static struct bufferevent *
+on_connection(struct event_base *base, void *arg)
+{
+	(void)arg;
+	return bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+}
+
 static int
 create_http(struct admin *adm)
 {
@@ -207,6 +219,7 @@ create_http(struct admin *adm)
 	evhttp_set_max_body_size(adm->adm_http, MAX_BODY);
 	evhttp_set_timeout(adm->adm_http, TIMEOUT);
 	evhttp_set_gencb(adm->adm_http, on_request, adm);
+	evhttp_set_bevcb(adm->adm_http, on_connection, NULL);
 	adm->adm_listener = evconnlistener_new(adm->adm_base, NULL, NULL,
 	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_DISABLED, 0,
 	    adm->adm_fd);

@@ -36,7 +36,7 @@ LEFT = {
         http_parser_execute http_parser_init http_parser_set_max_header_size
         http_parser_version http_should_keep_alive""",
     "libevent: fails for want of memory alone, which event_malloc stands for": """
-        evbuffer_add_printf event_config_new event_config_set_flag evhttp_send_reply""",
+        bufferevent_socket_new evbuffer_add_printf event_config_new event_config_set_flag evhttp_send_reply""",
     "libevent: does not fail": """
         evconnlistener_disable evconnlistener_enable evconnlistener_free
         evconnlistener_get_base evconnlistener_set_error_cb event_assign
@@ -45,7 +45,7 @@ LEFT = {
         event_initialized evhttp_find_header evhttp_free evhttp_request_get_command
         evhttp_request_get_evhttp_uri evhttp_request_get_input_headers
         evhttp_request_get_output_buffer evhttp_request_get_output_headers
-        evhttp_set_allowed_methods evhttp_set_gencb evhttp_set_max_body_size
+        evhttp_set_allowed_methods evhttp_set_bevcb evhttp_set_gencb evhttp_set_max_body_size
         evhttp_set_max_headers_size evhttp_set_timeout evhttp_uri_get_path""",
     "liburing: reads the ring in memory; what io_uring_submit spoils comes by it": """
         __io_uring_get_cqe io_uring_queue_exit""",
