@@ -318,10 +318,8 @@ await_request(struct conn *c)
 {
 	if (c->cn_in.b_len == 0) {
 		buf_release(&c->cn_in, bufs(c));
-		if (c->cn_timer == TIMER_NONE) {
-			c->cn_left = 0;
-			patience(c, TIMER_IDLE);
-		}
+		if (c->cn_timer == TIMER_NONE)
+			patience(c, conn_pace_ended(c));
 	} else if (c->cn_timer != TIMER_HEAD)
 		worker_timer(c->cn_worker, c, TIMER_HEAD);
 	return NEXT_WAIT;
@@ -395,9 +393,11 @@ next_request(struct conn *c)
 static enum next
 sent(struct conn *c)
 {
+	uint64_t bytes = response_sent(&c->cn_ex->ex_response);
 	bool end = c->cn_ex->ex_response.rs_close;
 
-	c->cn_turn_sent += response_sent(&c->cn_ex->ex_response);
+	c->cn_turn_sent += bytes;
+	c->cn_unseen += bytes;
 	exchange_free(c);
 	worker_timer(c->cn_worker, c, TIMER_NONE);
 	if (end)
@@ -425,7 +425,6 @@ send_answer(struct conn *c)
 		return NEXT_AGAIN;
 	case PW_SEND_PENDING:
 		c->cn_looks = 0;
-		conn_pace_stop(c);
 		await_disk(c);
 		return NEXT_WAIT;
 	case PW_SEND_ERROR:
@@ -461,9 +460,9 @@ phase(const struct conn *c)
 {
 	switch (c->cn_state) {
 	case CONN_READ:
-		return c->cn_timer == TIMER_IDLE || c->cn_timer == TIMER_GRACE
-			   ? PHASE_IDLE
-			   : PHASE_HEAD;
+		return c->cn_timer == TIMER_NONE || c->cn_timer == TIMER_HEAD
+			   ? PHASE_HEAD
+			   : PHASE_IDLE;
 	case CONN_LOOKUP:
 		return PHASE_DISK;
 	case CONN_SEND:
@@ -547,6 +546,8 @@ on_event(evutil_socket_t fd, short what, void *arg)
 		c->cn_hup = true;
 	if (what & EV_WRITE)
 		c->cn_writable = true;
+	if (c->cn_writable && c->cn_timer == TIMER_SEND)
+		conn_pace_room(c);
 	if (c->cn_waiting || c->cn_queued)
 		return;
 	if (c->cn_state == CONN_SEND || worker_late(c->cn_worker))
@@ -613,22 +614,43 @@ end_idle(struct conn *c)
 		conn_run(c);
 }
 
+/* The last answer is on its way, or has been taken, which is when it begins to be idle. */
+static bool
+more_rest(struct conn *c, enum timer timer)
+{
+	switch (conn_pace_rest(c)) {
+	case REST_SOME:
+		patience(c, timer);
+		return true;
+	case REST_LOST:
+		return false;
+	case REST_NONE:
+		break;
+	}
+	if (timer == TIMER_REST) {
+		patience(c, TIMER_IDLE);
+		return true;
+	}
+	stat_add(&c->cn_worker->wk_stats.sta_timeout[timer], 1);
+	return false;
+}
+
 static bool
 more_time(struct conn *c, enum timer timer)
 {
 	switch (timer) {
 	case TIMER_SEND:
 		return conn_pace_late(c);
+	case TIMER_REST:
 	case TIMER_IDLE:
 	case TIMER_LINGER:
-		if (conn_pace_rest(c, timer))
-			return true;
-		break;
+		return more_rest(c, timer);
+	case TIMER_GRACE:
+		return false;
 	default:
-		break;
+		stat_add(&c->cn_worker->wk_stats.sta_timeout[timer], 1);
+		return false;
 	}
-	stat_add(&c->cn_worker->wk_stats.sta_timeout[timer], 1);
-	return false;
 }
 
 void

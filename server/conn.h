@@ -7,6 +7,7 @@
  *
  *   state   what it has           what it waits for: the timer            then
  *   READ    cn_in, if any came    a head: HEAD; its first byte: IDLE      LOOKUP, SEND; 408: SEND
+ *           nothing               the client, for the last answer: REST   the same, with IDLE
  *   LOOKUP  cn_ex                 a disk (cn_waiting): DISK               SEND; 503 and dying
  *   SEND    cn_ex                 the client: SEND                        READ, SKIP, LINGER
  *           cn_ex                 a disk (cn_waiting): DISK               SEND; dying
@@ -82,7 +83,9 @@ struct conn {
 	uint64_t cn_skip;      /* bytes of its body still to discard */
 	uint64_t cn_turn_sent; /* bytes of answers that this turn has ended */
 	const struct fields *cn_fields; /* the last ones, or NULL */
-	uint64_t cn_left; /* unacknowledged when it was given more time */
+	uint64_t cn_unseen; /* bytes sent since it was asked what is ... */
+	uint64_t cn_left;   /* ... unacknowledged: so much, or 0 ... */
+	uint64_t cn_since;  /* ... then, microseconds */
 	uint64_t cn_rate; /* bytes/s that the client takes, or 0: see pw_send */
 	struct client *cn_client; /* its address, or NULL: see clients.h */
 

@@ -23,6 +23,7 @@ static const char *const states[] = {[CONN_READ] = "read",
 static const char *const timers[TIMERS] = {[TIMER_NONE] = "none",
     [TIMER_HEAD] = "head",
     [TIMER_IDLE] = "idle",
+    [TIMER_REST] = "rest",
     [TIMER_SEND] = "send",
     [TIMER_DISK] = "disk",
     [TIMER_LINGER] = "linger",
@@ -88,9 +89,10 @@ check_read(const struct conn *c)
 	RULE(c, c->cn_ex == NULL);
 	RULE(c, c->cn_skip == 0);
 	RULE(c, c->cn_timer == TIMER_NONE || c->cn_timer == TIMER_IDLE ||
-		    c->cn_timer == TIMER_HEAD || c->cn_timer == TIMER_GRACE);
+		    c->cn_timer == TIMER_REST || c->cn_timer == TIMER_HEAD ||
+		    c->cn_timer == TIMER_GRACE);
 	RULE(c, c->cn_head.hd_scanned <= c->cn_in.b_len);
-	if (c->cn_timer == TIMER_IDLE) {
+	if (c->cn_timer == TIMER_IDLE || c->cn_timer == TIMER_REST) {
 		RULE(c, c->cn_in.b_data == NULL || c->cn_queued);
 		RULE(c, c->cn_phase == PHASE_IDLE);
 	}

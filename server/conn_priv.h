@@ -23,16 +23,26 @@ void conn_give_up(struct conn *);
  */
 bool conn_pace_full(struct conn *);
 
-/* Something other than the client is waited for. */
-void conn_pace_stop(struct conn *);
+/* Its socket has room, and it waits for its turn: the timer stops. */
+void conn_pace_room(struct conn *);
 
 /* TIMER_SEND is over.  False: it is to be closed; true: it has taken something meanwhile. */
 bool conn_pace_late(struct conn *);
 
-/*
- * TIMER_IDLE or TIMER_LINGER is over.  True: the kernel still has some of the last answer,
- * and the client takes it fast enough; false: it is to be closed.
- */
-bool conn_pace_rest(struct conn *, enum timer);
+/* An answer has ended.  How long the client may do nothing: TIMER_REST or TIMER_IDLE. */
+enum timer conn_pace_ended(struct conn *);
+
+/* What the kernel has of the last answer. */
+enum rest {
+	REST_NONE, /* nothing to speak of */
+	REST_SOME, /* and the client takes it fast enough */
+	REST_LOST, /* it does not, and is to be closed */
+};
+
+/* One of the timers REST, IDLE and LINGER is over. */
+enum rest conn_pace_rest(struct conn *);
+
+/* The close will be a reset: the kernel forgets what it has for the client. */
+void conn_pace_forget(struct conn *);
 
 #endif

@@ -25,7 +25,6 @@ struct pace {
 	uint64_t pc_full;  /* it was, in this period, before that */
 	int64_t pc_begin;  /* what had been taken when the period began ... */
 	int64_t pc_last;   /* ... and when TIMER_SEND was set */
-	uint64_t pc_sent;  /* to the kernel, the same */
 };
 
 struct exchange {

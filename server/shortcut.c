@@ -204,6 +204,7 @@ account(struct conn *c, const struct match *matches, int n, uint64_t since,
 	stat_add(&sta->sta_hot, (uint64_t)i);
 	stat_add(&sta->sta_sent, whole);
 	c->cn_turn_sent += whole;
+	c->cn_unseen += whole;
 	c->cn_requests += (unsigned)i;
 	*sent -= whole;
 	return i;

@@ -15,6 +15,7 @@ enum timer {
 	TIMER_NONE,
 	TIMER_HEAD,   /* a request head must be complete */
 	TIMER_IDLE,   /* the next request must begin */
+	TIMER_REST,   /* it must take what the kernel has of the last answer */
 	TIMER_SEND,   /* the client must take something */
 	TIMER_DISK,   /* the disk must answer */
 	TIMER_LINGER, /* the client must close */

@@ -60,6 +60,7 @@ set_timeouts(struct worker *wk)
 
 	wk->wk_timeouts[TIMER_HEAD] = conf->conf_head_timeout * SECOND_US;
 	wk->wk_timeouts[TIMER_IDLE] = conf->conf_keepalive_timeout * SECOND_US;
+	wk->wk_timeouts[TIMER_REST] = conf->conf_send_timeout * SECOND_US;
 	wk->wk_timeouts[TIMER_SEND] = conf->conf_send_timeout * SECOND_US;
 	wk->wk_timeouts[TIMER_DISK] = conf->conf_disk_timeout * SECOND_US;
 	wk->wk_timeouts[TIMER_LINGER] = LINGER_US;

@@ -1,7 +1,9 @@
 """Limits for clients: connections in total and from an address, requests, speed."""
 
+import os
 import re
 import select
+import signal
 import socket
 import threading
 import time
@@ -32,13 +34,17 @@ def start(serve_conf, site, tmp_path):
     return start
 
 
-def figure(server, name, labels=""):
+def metrics(server):
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(PATIENCE)
         sock.connect(server.admin)
         sock.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        text = b"".join(iter(lambda: sock.recv(1 << 16), b"")).decode()
-    line = re.search(r"^%s%s (\S+)$" % (re.escape(name), re.escape(labels)), text, re.M)
+        return b"".join(iter(lambda: sock.recv(1 << 16), b"")).decode()
+
+
+def figure(server, name, labels=""):
+    line = re.search(
+        r"^%s%s (\S+)$" % (re.escape(name), re.escape(labels)), metrics(server), re.M)
     return int(line.group(1))
 
 
@@ -47,10 +53,14 @@ def limited(server, limit):
 
 
 def connections(server):
-    return sum(
-        figure(server, "pagewise_connections", '{state="%s"}' % state)
-        for state in ("idle", "head", "disk", "send", "body", "linger")
-    )
+    return sum(int(n) for n in re.findall(
+        r"^pagewise_connections\{.*\} (\d+)$", metrics(server), re.M))
+
+
+def timeouts(server):
+    """Of each kind that there was."""
+    return {kind: int(n) for kind, n in re.findall(
+        r'^pagewise_timeouts_total\{kind="(.*)"\} ([1-9]\d*)$', metrics(server), re.M)}
 
 
 def busy(server, **kw):
@@ -364,6 +374,26 @@ def test_client_that_takes_nothing_is_closed_after_send_timeout(start):
     c.reset()
 
 
+def test_time_of_the_server_is_not_the_clients(start):
+    """The socket was full when the server stopped; the client has emptied it since."""
+    server = start({"send_timeout": 1, "min_send_rate": "1M"})
+    c = busy(server)
+    begin = time.monotonic()
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        # No socket holds what would have to be taken in this time.
+        while time.monotonic() < begin + 7:
+            if select.select([c.sock], [], [], 0.1)[0]:
+                assert c.sock.recv(1 << 20)
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+    c.read_exactly(1 << 18)
+    assert server.get("/small").body == b"small"
+    c.read_exactly(1 << 18)
+    assert limited(server, "min_send_rate") == 0
+    c.reset()
+
+
 def test_with_rate_0_a_client_may_sip(start):
     """What it has acknowledged is progress, though no room in the socket has come of it."""
     server = start({"send_timeout": 1, "min_send_rate": 0})
@@ -388,8 +418,55 @@ def test_nothing_stays_in_the_kernel_for_a_client_that_is_given_up(start, site, 
     sipper = Sipper(c, 100, 0.1)
     closed_by(server, "min_send_rate")
     wait_until(lambda: server.in_kernel() == [], "the kernel's part to end")
+    assert timeouts(server) == {}
     sipper.stop.set()
     c.reset()
+
+
+@pytest.mark.parametrize("keepalive, fields", [
+    (1, {}), (600, {}), (1, {"Connection": "close"}),
+], ids=["idle", "idle for long", "lingering"])
+@pytest.mark.parametrize("rate", [0, 240])
+def test_client_that_does_not_take_its_last_answer_is_closed(start, site, keepalive, fields, rate):
+    """After a send_timeout, whatever the time for the next request is."""
+    (site / "middle").write_bytes(bytes(200000))
+    server = start({"send_timeout": 1, "keepalive_timeout": keepalive, "min_send_rate": rate})
+    c = server.connect(rcvbuf=4096)
+    c.send(request("/middle", fields=fields))
+    wait_until(lambda: timeouts(server) == {"send": 1}, "the time-out")
+    wait_until(lambda: connections(server) == 0, "the connection to be closed")
+    wait_until(lambda: server.in_kernel() == [], "the kernel's part to end")
+    assert limited(server, "min_send_rate") == 0
+    c.reset()
+
+
+def test_connection_stays_for_keepalive_timeout_when_its_answer_was_taken(start, site):
+    (site / "middle").write_bytes(bytes(200000))
+    server = start({"send_timeout": 1})
+    with server.connect() as c:
+        assert c.ask("/middle").body == bytes(200000)
+        assert c.quiet(2.5)
+        assert c.ask("/small").body == b"small"
+        c.finish()
+    assert timeouts(server) == {}
+
+
+@pytest.mark.parametrize("fields, pause", [
+    ({}, 3.5), ({"Connection": "close"}, 11),
+], ids=["idle", "lingering"])
+def test_client_may_pause_in_its_last_answer_for_less_than_send_timeout(
+        start, site, fields, pause):
+    """Looks at it come more often than that: after 1 s, and 5 s."""
+    (site / "middle").write_bytes(bytes(range(250)) * 800)
+    server = start({"keepalive_timeout": 1})
+    c = server.connect(rcvbuf=4096)
+    c.send(request("/middle", fields=fields))
+    wait_until(lambda: figure(server, "pagewise_requests_total", '{status="200"}') == 1,
+               "the answer to be in the kernel")
+    head = c.read_head()
+    time.sleep(pause)
+    assert c.read_body(head).body == (site / "middle").read_bytes()
+    c.eof()
 
 
 @pytest.mark.parametrize("fields", [{}, {"Connection": "close"}], ids=["idle", "lingering"])
