@@ -312,10 +312,31 @@ answer_known(struct conn *c)
 	return ended(c);
 }
 
+/*
+ * RFC 9112, 2.2: some clients send an empty line behind a body.  To an idle connection it is
+ * nothing, and its time goes on.
+ */
+static void
+forget_blank(struct conn *c)
+{
+	const struct buf *in = &c->cn_in;
+	size_t i;
+
+	if (c->cn_timer == TIMER_HEAD || in->b_len % 2 != 0)
+		return;
+	for (i = 0; i < in->b_len; i += 2)
+		if (memcmp(in->b_data + i, "\r\n", 2) != 0)
+			return;
+	buf_consume(&c->cn_in, i);
+	c->cn_head = (struct head){0};
+}
+
 /* Nothing is held while a client thinks. */
 static enum next
 await_request(struct conn *c)
 {
+	if (c->cn_in.b_len > 0)
+		forget_blank(c);
 	if (c->cn_in.b_len == 0) {
 		buf_release(&c->cn_in, bufs(c));
 		if (c->cn_timer == TIMER_NONE)

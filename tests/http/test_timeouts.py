@@ -73,6 +73,42 @@ def test_idle_connection_is_closed_silently(conf, tree):
         c.eof()
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_idle_connection_that_has_sent_an_empty_line_is_closed_silently(conf, tree, together):
+    """RFC 9112, 2.2: old clients send one behind a body."""
+    server = conf(**{**PATIENT, "keepalive_timeout": 1})
+    with server.connect() as c:
+        c.send(request("/4097.bin") + (b"\r\n" if together else b""))
+        assert c.response().body == tree.files["/4097.bin"]
+        if not together:
+            c.send(b"\r\n")
+        c.eof()
+
+
+def test_empty_lines_do_not_keep_a_connection(conf, tree):
+    server = conf(**{**PATIENT, "keepalive_timeout": 1})
+    with server.connect() as c:
+        assert c.ask("/4097.bin").body == tree.files["/4097.bin"]
+        end = time.monotonic() + 30
+        while c.quiet(0.1):
+            assert time.monotonic() < end, "still open"
+            c.send(b"\r\n")
+        assert c.drain() == b""
+
+
+def test_request_behind_empty_lines_is_answered(conf, tree):
+    server = conf(**PATIENT)
+    with server.connect() as c:
+        for _ in range(3):
+            assert c.ask("/4097.bin").body == tree.files["/4097.bin"]
+            for _ in range(3):
+                c.send(b"\r\n")
+                assert c.quiet(0.05)
+        c.send(b"\r\n" + request("/1.bin"))
+        assert c.response().body == tree.files["/1.bin"]
+        c.finish()
+
+
 def test_without_keepalive_every_answer_closes(conf, tree):
     server = conf(keepalive_timeout=0)
     with server.connect() as c:
