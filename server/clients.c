@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/random.h>
+#include <unistd.h>
 
+#include "lib/check.h"
 #include "lib/line.h"
 
 #include "clients.h"
@@ -31,37 +33,68 @@ struct part {
 	struct client_list pt_buckets[BUCKETS];
 };
 
+/* How a worker is told; its own line: others look at it each time that a connection ends. */
+struct member {
+	_Alignas(CACHE_LINE) atomic_bool mb_waits;
+	int mb_fd;
+};
+
 struct clients {
 	unsigned cs_total_max;
 	unsigned cs_each_max;
 	uint64_t cs_secret; /* nobody can choose addresses for one bucket */
 	struct part *cs_parts;
+	struct member *cs_members;
+	unsigned cs_nmembers;
 	atomic_uint cs_total;
+	atomic_uint cs_waiting; /* members that wait, at least */
+	atomic_uint cs_turn;	/* whose it is */
 	_Atomic uint64_t cs_wanted;
 };
 
+static int
+create_parts(struct clients *cs)
+{
+	size_t i;
+
+	cs->cs_parts = line_calloc(PARTS * sizeof(*cs->cs_parts));
+	if (cs->cs_parts == NULL)
+		return -ENOMEM;
+	for (i = 0; i < PARTS; i++)
+		pthread_mutex_init(&cs->cs_parts[i].pt_lock, NULL);
+	return 0;
+}
+
 int
-clients_create(unsigned total, unsigned per_address, struct clients **out)
+clients_create(unsigned total, unsigned per_address, unsigned workers,
+    struct clients **out)
 {
 	struct clients *cs = line_calloc(sizeof(*cs));
-	size_t i;
+	unsigned i;
 
 	if (cs == NULL)
 		return -ENOMEM;
 	cs->cs_total_max = total;
 	cs->cs_each_max = per_address;
-	if (per_address > 0)
-		cs->cs_parts = line_calloc(PARTS * sizeof(*cs->cs_parts));
-	if (per_address > 0 && cs->cs_parts == NULL) {
-		free(cs);
+	cs->cs_members = line_calloc(workers * sizeof(*cs->cs_members));
+	if (cs->cs_members == NULL ||
+	    (per_address > 0 && create_parts(cs) != 0)) {
+		clients_destroy(&cs);
 		return -ENOMEM;
 	}
-	for (i = 0; per_address > 0 && i < PARTS; i++)
-		pthread_mutex_init(&cs->cs_parts[i].pt_lock, NULL);
+	cs->cs_nmembers = workers;
+	for (i = 0; i < workers; i++)
+		cs->cs_members[i].mb_fd = -1;
 	if (getrandom(&cs->cs_secret, sizeof(cs->cs_secret), GRND_NONBLOCK) < 0)
 		cs->cs_secret = (uintptr_t)cs;
 	*out = cs;
 	return 0;
+}
+
+void
+clients_join(struct clients *cs, unsigned worker, int fd)
+{
+	cs->cs_members[worker].mb_fd = fd;
 }
 
 void
@@ -73,28 +106,92 @@ clients_destroy(struct clients **csp)
 	*csp = NULL;
 	if (cs == NULL)
 		return;
+	PW_CHECK(atomic_load(&cs->cs_total) == 0);
 	for (i = 0; cs->cs_parts != NULL && i < PARTS; i++)
 		pthread_mutex_destroy(&cs->cs_parts[i].pt_lock);
 	free(cs->cs_parts);
+	free(cs->cs_members);
 	free(cs);
 }
 
+/* Never more than there may be, not even for a moment: another would not get the last one. */
 bool
 clients_reserve(struct clients *cs)
 {
+	unsigned n = atomic_load(&cs->cs_total);
+
 	if (cs->cs_total_max == 0)
 		return true;
-	if (atomic_fetch_add(&cs->cs_total, 1) < cs->cs_total_max)
-		return true;
-	atomic_fetch_sub(&cs->cs_total, 1);
-	return false;
+	do {
+		if (n >= cs->cs_total_max)
+			return false;
+	} while (!atomic_compare_exchange_weak(&cs->cs_total, &n, n + 1));
+	return true;
+}
+
+/* A pipe that is full has news enough. */
+static void
+tell(const struct member *mb, enum clients_news news)
+{
+	char c = (char)news;
+
+	while (write(mb->mb_fd, &c, 1) == -1 && errno == EINTR)
+		continue;
+}
+
+/* True: it did wait, and does no more. */
+static bool
+unwait(struct clients *cs, struct member *mb)
+{
+	if (!atomic_load(&mb->mb_waits) ||
+	    !atomic_exchange(&mb->mb_waits, false))
+		return false;
+	atomic_fetch_sub(&cs->cs_waiting, 1);
+	return true;
+}
+
+void
+clients_pass(struct clients *cs)
+{
+	unsigned i, turn;
+
+	if (atomic_load(&cs->cs_waiting) == 0)
+		return;
+	turn = atomic_load(&cs->cs_turn);
+	for (i = 1; i <= cs->cs_nmembers; i++) {
+		struct member *mb =
+		    &cs->cs_members[(turn + i) % cs->cs_nmembers];
+
+		if (!unwait(cs, mb))
+			continue;
+		atomic_store(&cs->cs_turn, (turn + i) % cs->cs_nmembers);
+		tell(mb, CLIENTS_PLACE);
+		return;
+	}
 }
 
 void
 clients_release(struct clients *cs)
 {
-	if (cs->cs_total_max > 0)
-		atomic_fetch_sub(&cs->cs_total, 1);
+	if (cs->cs_total_max == 0)
+		return;
+	atomic_fetch_sub(&cs->cs_total, 1);
+	clients_pass(cs);
+}
+
+/* Either this sees the place that was released, or who released it sees this. */
+bool
+clients_wait(struct clients *cs, unsigned worker)
+{
+	struct member *mb = &cs->cs_members[worker];
+
+	atomic_fetch_add(&cs->cs_waiting, 1);
+	if (atomic_exchange(&mb->mb_waits, true))
+		atomic_fetch_sub(&cs->cs_waiting, 1);
+	if (atomic_load(&cs->cs_total) >= cs->cs_total_max)
+		return true;
+	unwait(cs, mb);
+	return false;
 }
 
 static uint64_t
@@ -208,21 +305,21 @@ clients_leave(struct clients *cs, struct client *cl)
 }
 
 void
-clients_want(struct clients *cs, uint64_t now_us)
+clients_want(struct clients *cs, unsigned worker, uint64_t now_us)
 {
+	unsigned i;
+
 	atomic_store(&cs->cs_wanted, now_us);
+	for (i = 0; i < cs->cs_nmembers; i++)
+		if (i != worker)
+			tell(&cs->cs_members[i], CLIENTS_WISH);
 }
 
 bool
-clients_wanted(struct clients *cs, uint64_t now_us)
+clients_grant(struct clients *cs, uint64_t now_us)
 {
 	uint64_t since = atomic_load(&cs->cs_wanted);
 
-	return since > 0 && now_us - since < MOMENT;
-}
-
-void
-clients_given(struct clients *cs)
-{
-	atomic_store(&cs->cs_wanted, 0);
+	return since > 0 && now_us - since < MOMENT &&
+	       atomic_compare_exchange_strong(&cs->cs_wanted, &since, 0);
 }

@@ -18,10 +18,20 @@
 struct clients;
 struct client; /* an address that has connections */
 
-/* 0 is no limit.  0 or -ENOMEM. */
-int clients_create(unsigned total, unsigned per_address, struct clients **);
+/* What a worker reads from its descriptor, a byte each. */
+enum clients_news {
+	CLIENTS_PLACE = 'p', /* there is a place, it is this one's turn */
+	CLIENTS_WISH = 'w',  /* another worker would like to have a place */
+};
 
-/* There is no connection any more. */
+/* 0 is no limit; workers have numbers below that.  0 or -ENOMEM. */
+int clients_create(
+    unsigned total, unsigned per_address, unsigned workers, struct clients **);
+
+/* Before the threads start.  fd: to write news to, non-blocking; the worker's. */
+void clients_join(struct clients *, unsigned worker, int fd);
+
+/* There is no connection any more, and no thread. */
 void clients_destroy(struct clients **);
 
 /* The rest: any thread. */
@@ -29,8 +39,18 @@ void clients_destroy(struct clients **);
 /* Before a connection is accepted.  False: there are as many as there may be. */
 bool clients_reserve(struct clients *);
 
-/* What was reserved has not come to anything. */
+/* What was reserved has not come to anything: a worker that waits gets the place. */
 void clients_release(struct clients *);
+
+/*
+ * There is no place, and somebody waits for this worker: it gets CLIENTS_PLACE when there is
+ * one.  Those who wait have their turns, so none takes the places of its own connections
+ * for ever.  False: there is one by now.
+ */
+bool clients_wait(struct clients *, unsigned worker);
+
+/* CLIENTS_PLACE has come, and the worker accepts nothing any more: it is another's turn. */
+void clients_pass(struct clients *);
 
 /*
  * A connection that was reserved and accepted.  *out: its address, or NULL without that
@@ -43,12 +63,13 @@ int clients_enter(
 void clients_leave(struct clients *, struct client *);
 
 /*
- * A worker that cannot accept, and has no idle connection that it could close, says so
- * here; others that have one close it.  The wish is forgotten after a moment.
+ * A worker that cannot accept, and has no idle connection that it could close: all others
+ * get CLIENTS_WISH.  The wish is forgotten after a moment.
  */
-void clients_want(struct clients *, uint64_t now_us);
-bool clients_wanted(struct clients *, uint64_t now_us);
-void clients_given(struct clients *);
+void clients_want(struct clients *, unsigned worker, uint64_t now_us);
+
+/* To one of those who ask, true: it closes a connection that is idle. */
+bool clients_grant(struct clients *, uint64_t now_us);
 
 /* The address as it is counted. */
 uint64_t clients_key(const struct sockaddr *);

@@ -703,10 +703,21 @@ conn_drain(struct conn *c)
 		worker_timer(c->cn_worker, c, TIMER_GRACE);
 }
 
-bool
+uint64_t
 conn_idle(const struct conn *c)
 {
-	return c->cn_timer == TIMER_IDLE && nothing_came(c);
+	return c->cn_timer == TIMER_IDLE && nothing_came(c)
+		   ? pw_unacked(c->cn_fd)
+		   : UINT64_MAX;
+}
+
+void
+conn_reclaim(struct conn *c)
+{
+	stat_add(&c->cn_worker->wk_stats.sta_reclaimed, 1);
+	if (pw_unacked(c->cn_fd) > 0)
+		conn_pace_forget(c);
+	conn_close(c);
 }
 
 /* What came together is answered together, but not for ever. */

@@ -118,8 +118,14 @@ unsigned conn_requests_left(const struct conn *);
 /* Whether the answer to the request that it has is the connection's last one. */
 bool conn_last(const struct conn *);
 
-/* Between two requests, and nothing of the next one has come. */
-bool conn_idle(const struct conn *);
+/*
+ * Between two requests, and nothing of the next one has come: how much of the last answer the
+ * client has not acknowledged, bytes; UINT64_MAX: it is not idle.
+ */
+uint64_t conn_idle(const struct conn *);
+
+/* Closes one that is idle; what the kernel has for it still is forgotten. */
+void conn_reclaim(struct conn *);
 
 #ifdef PW_DEBUG
 /* Aborts, and says which, if one of these rules is broken. */

@@ -230,7 +230,6 @@ worker_check(const struct worker *wk)
 		phases[c->cn_phase]++;
 	}
 	RULE(NULL, n == wk->wk_nconns);
-	RULE(NULL, !wk->wk_full || wk->wk_paused);
 	check_timers(wk, timed);
 	check_turns(wk, queued);
 	check_phases(wk, phases);

@@ -117,12 +117,11 @@ client_waits(int fd)
 static bool
 make_room(struct worker *wk)
 {
-	if (worker_reclaim_idle(wk))
+	if (worker_reclaim_idle(wk) || !clients_wait(wk->wk_clients, wk->wk_id))
 		return true;
 	stat_add(&wk->wk_stats.sta_capped[CAP_TOTAL], 1);
 	tell_full(wk);
-	clients_want(wk->wk_clients, worker_now());
-	wk->wk_full = true;
+	clients_want(wk->wk_clients, wk->wk_id, worker_now());
 	pause_accepting(wk);
 	return false;
 }
@@ -152,7 +151,7 @@ overcome(struct worker *wk, int fd, int error)
 	}
 	stat_add(&wk->wk_stats.sta_accept_failed, 1);
 	tell(wk, &wk->wk_told_pause, error, "pausing");
-	clients_want(wk->wk_clients, worker_now());
+	clients_want(wk->wk_clients, wk->wk_id, worker_now());
 	pause_accepting(wk);
 	return false;
 }
@@ -267,7 +266,7 @@ listener_accept(struct worker *wk)
 {
 	struct listening *ls;
 
-	wk->wk_paused = wk->wk_full = false;
+	wk->wk_paused = false;
 	SLIST_FOREACH(ls, &wk->wk_listening, ls_next)
 	if (event_add(&ls->ls_event, NULL) != 0) {
 		pause_accepting(wk);
@@ -305,17 +304,24 @@ listener_tick(struct worker *wk)
 		listener_accept(wk);
 	if (wk->wk_draining && worker_now() >= wk->wk_drain_until)
 		listener_close(wk);
-	if (clients_wanted(wk->wk_clients, worker_now()) &&
-	    worker_reclaim_idle(wk))
-		clients_given(wk->wk_clients);
 	tell_all_left_out(wk);
 }
 
+/* At once: who has nobody to accept by now gives the place to the next. */
 void
 listener_room(struct worker *wk)
 {
-	if (wk->wk_full)
+	struct listening *ls, *next;
+
+	if (SLIST_EMPTY(&wk->wk_listening))
+		clients_pass(wk->wk_clients);
+	if (wk->wk_paused)
 		listener_accept(wk);
+	for (ls = SLIST_FIRST(&wk->wk_listening); ls != NULL && !wk->wk_paused;
+	     ls = next) {
+		next = SLIST_NEXT(ls, ls_next);
+		on_accept(ls->ls_fd, EV_READ, ls);
+	}
 }
 
 void

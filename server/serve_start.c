@@ -64,7 +64,8 @@ create_workers(struct server *sv)
 	sv->sv_workers = calloc(conf->conf_workers, sizeof(struct worker *));
 	if (sv->sv_workers == NULL ||
 	    clients_create(conf->conf_max_connections,
-		conf->conf_max_per_address, &sv->sv_clients) != 0)
+		conf->conf_max_per_address, conf->conf_workers,
+		&sv->sv_clients) != 0)
 		return failed("create the workers", -ENOMEM);
 	for (i = 0; i < conf->conf_workers; i++) {
 		error = worker_create(conf, sv->sv_pool, sv->sv_roots,

@@ -215,20 +215,45 @@ on_done(evutil_socket_t fd, short what, void *arg)
 	maybe_end(wk);
 }
 
+/*
+ * The one that has been idle longest, if it has its last answer, else one that has most of
+ * it: where more is under way an answer would be cut.
+ */
+static struct conn *
+longest_idle(struct worker *wk)
+{
+	struct conn *c = TAILQ_FIRST(&wk->wk_timers[TIMER_IDLE]), *other = NULL;
+	uint64_t left;
+	int n;
+
+	for (n = 0; c != NULL && n < LOOKS; n++, c = TAILQ_NEXT(c, cn_timed)) {
+		left = conn_idle(c);
+		if (left == 0)
+			return c;
+		if (left <= CONN_SHARE && other == NULL)
+			other = c;
+	}
+	return other;
+}
+
 /* A client whose connection is closed connects again (RFC 9112, 9.5). */
 bool
 worker_reclaim_idle(struct worker *wk)
 {
-	struct conn *c = TAILQ_FIRST(&wk->wk_timers[TIMER_IDLE]);
-	int n;
+	struct conn *c = longest_idle(wk);
 
-	for (n = 0; c != NULL && n < LOOKS; n++, c = TAILQ_NEXT(c, cn_timed))
-		if (conn_idle(c)) {
-			stat_add(&wk->wk_stats.sta_reclaimed, 1);
-			conn_close(c);
-			return true;
-		}
-	return false;
+	if (c != NULL)
+		conn_reclaim(c);
+	return c != NULL;
+}
+
+static void
+grant(struct worker *wk)
+{
+	struct conn *c = longest_idle(wk);
+
+	if (c != NULL && clients_grant(wk->wk_clients, worker_now()))
+		conn_reclaim(c);
 }
 
 /* A file that nobody is reading can be opened again. */
@@ -256,7 +281,6 @@ worker_conn_removed(struct worker *wk, struct conn *c)
 	TAILQ_REMOVE(&wk->wk_conns, c, cn_all);
 	wk->wk_nconns--;
 	stat_add(&wk->wk_stats.sta_phase[c->cn_phase], -(uint64_t)1);
-	listener_room(wk);
 	maybe_end(wk);
 }
 
@@ -314,6 +338,12 @@ obey(struct worker *wk, enum worker_command command)
 		break;
 	case WORKER_ABANDON:
 		event_base_loopbreak(wk->wk_base);
+		break;
+	case WORKER_PLACE:
+		listener_room(wk);
+		break;
+	case WORKER_WISH:
+		grant(wk);
 		break;
 	}
 }

@@ -45,8 +45,7 @@ struct worker {
 	struct listings *wk_listings;
 
 	SLIST_HEAD(, listening) wk_listening;
-	bool wk_paused; /* out of descriptors: not accepting for a moment ... */
-	bool wk_full;	/* ... or until a connection ends: max_connections */
+	bool wk_paused; /* not accepting: no descriptor, or no place */
 	struct limit wk_told_pause; /* messages about that ... */
 	struct limit
 	    wk_told_reclaim;	   /* ... and about what was closed instead */
@@ -92,7 +91,7 @@ struct worker {
 	struct clients *wk_clients;
 	unsigned wk_id;
 	struct thread wk_thread;
-	int wk_pipe[2];		      /* main writes a command */
+	int wk_pipe[2];		      /* others write commands */
 	atomic_bool wk_is_quiet;      /* accepts nothing more; main reads */
 	atomic_uint_fast64_t wk_beat; /* the loop turns; main reads */
 	uint64_t wk_beat_seen;	      /* main's own, as is the next */
@@ -112,6 +111,8 @@ enum worker_command {
 	WORKER_DRAIN = 'd',   /* no more connections; ends with the last one */
 	WORKER_STOP = 's',    /* the connections are closed */
 	WORKER_ABANDON = 'a', /* ends at once; must not be destroyed then */
+	WORKER_PLACE = CLIENTS_PLACE, /* these two are clients' */
+	WORKER_WISH = CLIENTS_WISH,
 };
 
 /* Any thread. */

@@ -113,8 +113,10 @@ worker_create(const struct conf *conf, struct pw_pool *pool,
 	error = wk->wk_ranges == NULL ? -ENOMEM : 0;
 	if (error == 0 && pipe2(wk->wk_pipe, O_NONBLOCK | O_CLOEXEC) == -1)
 		error = -errno;
-	if (error == 0)
+	if (error == 0) {
+		clients_join(clients, id, wk->wk_pipe[1]);
 		error = create_loop(wk);
+	}
 	if (error == 0)
 		error = create_hot(wk);
 	if (error == 0)

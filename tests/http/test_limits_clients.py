@@ -135,6 +135,25 @@ def test_place_of_an_idle_one_of_another_worker_is_had_as_well(start):
     server.stop(messages="(%s){1,2}" % (FULL % 1))
 
 
+@pytest.mark.parametrize("idle", [True, False], ids=["idle", "busy"])
+def test_place_of_another_worker_is_had_at_once(start, idle):
+    """Half of the clients come to the other worker: that it looks four times a second
+    would be too slow for all of them."""
+    server = start({"max_connections": 1, "workers": 2, "send_timeout": 60})
+    end = time.monotonic() + PATIENCE
+    held = None
+    for _ in range(20 * int(PATIENCE)):
+        c = server.connect(rcvbuf=4096)
+        c.send(request("/small" if idle else "/big"))
+        if held and not idle:
+            held.reset()
+        assert c.read_exactly(15) == b"HTTP/1.1 200 OK"
+        assert time.monotonic() < end, "it takes too long"
+        held = c
+    held.reset()
+    server.stop(messages="(%s){1,2}" % (FULL % 1))
+
+
 def test_place_that_is_free_is_taken_at_once(start):
     """A quarter of a second each, which is when a clock would say so, is too long for all."""
     server = start({"max_connections": 1})
@@ -145,6 +164,57 @@ def test_place_that_is_free_is_taken_at_once(start):
         assert c.response().body == b"small"
         c.eof()
         c.sock.close()
+    server.stop(messages=FULL % 1)
+
+
+def stuck(server):
+    """Idle, but the client has not taken all of its answer."""
+    c = server.connect(rcvbuf=4096)
+    c.send(request("/tail"))
+    wait_until(lambda: figure(server, "pagewise_connections", '{state="idle"}') == 1,
+               "the answer to be in the kernel")
+    return c
+
+
+def test_place_of_one_that_has_its_answer_is_taken_first(start, site):
+    """Though the other has been idle for longer."""
+    (site / "tail").write_bytes(bytes(60000))
+    server = start({"max_connections": 2})
+    first = stuck(server)
+    second = server.connect()
+    assert second.ask("/small").body == b"small"
+    with server.connect() as c:
+        assert c.ask("/small").body == b"small"
+        second.eof()
+        assert first.response().body == bytes(60000)
+        c.finish()
+    first.finish()
+
+
+def test_what_is_reclaimed_leaves_nothing_in_the_kernel(start, site):
+    (site / "tail").write_bytes(bytes(60000))
+    server = start({"max_connections": 1})
+    first = stuck(server)
+    assert len(server.in_kernel()) == 1
+    with server.connect() as c:
+        assert c.ask("/small").body == b"small"
+        assert len(server.in_kernel()) == 1
+        c.finish()
+    first.reset()
+
+
+def test_answer_that_is_under_way_is_not_cut_for_another(start, site):
+    """All of it is in the kernel."""
+    (site / "tail").write_bytes(bytes(300000))
+    server = start({"max_connections": 1})
+    first = stuck(server)
+    with server.connect() as c:
+        c.send(request("/small"))
+        wait_until(lambda: limited(server, "max_connections") > 0, "the limit")
+        assert first.response().body == bytes(300000)
+        assert c.response().body == b"small"
+        c.finish()
+    first.eof()
     server.stop(messages=FULL % 1)
 
 

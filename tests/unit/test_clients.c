@@ -4,6 +4,8 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -39,12 +42,14 @@ address(const char *text)
 	return a;
 }
 
+enum { WORKERS = 3 };
+
 static struct clients *
 create(unsigned total, unsigned each)
 {
 	struct clients *cs;
 
-	assert_int_equal(clients_create(total, each, &cs), 0);
+	assert_int_equal(clients_create(total, each, WORKERS, &cs), 0);
 	return cs;
 }
 
@@ -54,6 +59,21 @@ enter(struct clients *cs, const char *text, struct client **out)
 	union address a = address(text);
 
 	return clients_enter(cs, &a.sa, out);
+}
+
+/* Some that are not of an address. */
+static void
+reserve(struct clients *cs, unsigned n)
+{
+	while (n-- > 0)
+		assert_true(clients_reserve(cs));
+}
+
+static void
+release(struct clients *cs, unsigned n)
+{
+	while (n-- > 0)
+		clients_release(cs);
 }
 
 static void
@@ -89,18 +109,17 @@ static void
 the_total_is_exact(void **state)
 {
 	struct clients *cs = create(3, 0);
-	int i;
 
 	(void)state;
-	for (i = 0; i < 3; i++)
-		assert_true(clients_reserve(cs));
+	reserve(cs, 3);
 	assert_false(clients_reserve(cs));
 	assert_false(clients_reserve(cs));
 	clients_release(cs);
-	assert_true(clients_reserve(cs));
+	reserve(cs, 1);
 	assert_false(clients_reserve(cs));
 	clients_leave(cs, NULL);
-	assert_true(clients_reserve(cs));
+	reserve(cs, 1);
+	release(cs, 3);
 	clients_destroy(&cs);
 }
 
@@ -199,32 +218,213 @@ threads_lose_no_place(void **state)
 		    pthread_create(&threads[i], NULL, come_and_go, cs), 0);
 	for (i = 0; i < COUNT(threads); i++)
 		pthread_join(threads[i], NULL);
-	for (i = 0; i < 3; i++)
-		assert_true(clients_reserve(cs));
+	reserve(cs, 3);
 	assert_false(clients_reserve(cs));
 	for (i = 0; i < 2; i++)
 		assert_int_equal(enter(cs, "192.0.2.1", &cl[i]), 0);
 	assert_int_equal(enter(cs, "192.0.2.1", &none), -EDQUOT);
 	clients_leave(cs, cl[0]);
 	clients_leave(cs, cl[1]);
+	clients_release(cs);
 	clients_destroy(&cs);
 }
 
-static void
-a_wish_is_forgotten_after_a_moment(void **state)
+/* ------------------------------------------------------------------ workers */
+
+static struct clients *
+create_with_pipes(unsigned total, int pipes[WORKERS][2])
 {
-	struct clients *cs = create(1, 0);
+	struct clients *cs = create(total, 0);
+	unsigned i;
+
+	for (i = 0; i < WORKERS; i++) {
+		assert_int_equal(pipe2(pipes[i], O_NONBLOCK), 0);
+		clients_join(cs, i, pipes[i][1]);
+	}
+	return cs;
+}
+
+static void
+destroy_with_pipes(struct clients *cs, int pipes[WORKERS][2])
+{
+	unsigned i;
+
+	for (i = 0; i < WORKERS; i++) {
+		close(pipes[i][0]);
+		close(pipes[i][1]);
+	}
+	clients_destroy(&cs);
+}
+
+/* What each worker has been told since the last time, as "p--". */
+static void
+told(int pipes[WORKERS][2], const char *expected)
+{
+	char text[WORKERS + 1] = "", rest;
+	unsigned i;
+
+	for (i = 0; i < WORKERS; i++) {
+		if (read(pipes[i][0], &text[i], 1) != 1)
+			text[i] = '-';
+		assert_int_equal(read(pipes[i][0], &rest, 1), -1);
+	}
+	assert_string_equal(text, expected);
+}
+
+static void
+a_place_is_one_workers_that_waits(void **state)
+{
+	int pipes[WORKERS][2];
+	struct clients *cs = create_with_pipes(2, pipes);
 
 	(void)state;
-	assert_false(clients_wanted(cs, 1));
-	clients_want(cs, 1000000);
-	assert_true(clients_wanted(cs, 1000000));
-	assert_true(clients_wanted(cs, 1499999));
-	assert_false(clients_wanted(cs, 1500000));
-	clients_want(cs, 2000000);
-	clients_given(cs);
-	assert_false(clients_wanted(cs, 2000000));
-	clients_destroy(&cs);
+	reserve(cs, 2);
+	told(pipes, "---");
+	assert_true(clients_wait(cs, 2));
+	told(pipes, "---");
+	clients_release(cs);
+	told(pipes, "--p");
+	/* It does not wait any more. */
+	clients_release(cs);
+	told(pipes, "---");
+	destroy_with_pipes(cs, pipes);
+}
+
+static void
+workers_that_wait_have_their_turns(void **state)
+{
+	static const char *const turns[] = {"-p-", "--p", "p--", "-p-", "--p"};
+	int pipes[WORKERS][2];
+	struct clients *cs = create_with_pipes(1, pipes);
+	unsigned i, who;
+
+	(void)state;
+	reserve(cs, 1);
+	for (who = 0; who < WORKERS; who++)
+		assert_true(clients_wait(cs, who));
+	for (i = 0; i < COUNT(turns); i++) {
+		clients_release(cs);
+		told(pipes, turns[i]);
+		who = (unsigned)(strchr(turns[i], 'p') - turns[i]);
+		reserve(cs, 1);
+		assert_true(clients_wait(cs, who));
+	}
+	clients_release(cs);
+	told(pipes, "p--");
+	destroy_with_pipes(cs, pipes);
+}
+
+static void
+a_place_that_is_not_taken_goes_to_the_next(void **state)
+{
+	int pipes[WORKERS][2];
+	struct clients *cs = create_with_pipes(1, pipes);
+
+	(void)state;
+	reserve(cs, 1);
+	assert_true(clients_wait(cs, 1));
+	assert_true(clients_wait(cs, 2));
+	clients_release(cs);
+	told(pipes, "-p-");
+	/* Nobody waits for it any more. */
+	reserve(cs, 1);
+	clients_release(cs);
+	told(pipes, "--p");
+	reserve(cs, 1);
+	assert_true(clients_wait(cs, 0));
+	clients_release(cs);
+	told(pipes, "p--");
+	/* It accepts nothing any more. */
+	clients_pass(cs);
+	told(pipes, "---");
+	destroy_with_pipes(cs, pipes);
+}
+
+static void
+nobody_waits_for_a_place_that_is_there(void **state)
+{
+	int pipes[WORKERS][2];
+	struct clients *cs = create_with_pipes(1, pipes);
+
+	(void)state;
+	assert_false(clients_wait(cs, 1));
+	reserve(cs, 1);
+	clients_release(cs);
+	told(pipes, "---");
+	destroy_with_pipes(cs, pipes);
+}
+
+static void
+a_wish_is_told_to_the_others_and_granted_once(void **state)
+{
+	int pipes[WORKERS][2];
+	struct clients *cs = create_with_pipes(1, pipes);
+
+	(void)state;
+	assert_false(clients_grant(cs, 1));
+	clients_want(cs, 1, 1000000);
+	told(pipes, "w-w");
+	assert_true(clients_grant(cs, 1499999));
+	assert_false(clients_grant(cs, 1499999));
+	clients_want(cs, 0, 2000000);
+	told(pipes, "-ww");
+	/* After a moment it is forgotten. */
+	assert_false(clients_grant(cs, 2500000));
+	destroy_with_pipes(cs, pipes);
+}
+
+/* Each of the workers takes the place, or waits for it; whoever has it gives it on. */
+struct runner {
+	struct clients *rn_clients;
+	unsigned rn_worker;
+	int rn_fd;
+	unsigned rn_had;
+};
+
+static void *
+take_turns(void *arg)
+{
+	struct runner *rn = arg;
+	struct pollfd pfd = {.fd = rn->rn_fd, .events = POLLIN};
+	char c;
+
+	while (rn->rn_had < 20000) {
+		if (clients_reserve(rn->rn_clients)) {
+			rn->rn_had++;
+			clients_release(rn->rn_clients);
+			continue;
+		}
+		if (!clients_wait(rn->rn_clients, rn->rn_worker))
+			continue;
+		if (poll(&pfd, 1, 30000) != 1)
+			return NULL;
+		(void)!read(rn->rn_fd, &c, 1);
+	}
+	return rn;
+}
+
+static void
+no_worker_waits_for_ever(void **state)
+{
+	int pipes[WORKERS][2];
+	struct clients *cs = create_with_pipes(1, pipes);
+	struct runner runners[WORKERS];
+	pthread_t threads[WORKERS];
+	void *result;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < WORKERS; i++) {
+		runners[i] = (struct runner){cs, i, pipes[i][0], 0};
+		assert_int_equal(
+		    pthread_create(&threads[i], NULL, take_turns, &runners[i]),
+		    0);
+	}
+	for (i = 0; i < WORKERS; i++) {
+		pthread_join(threads[i], &result);
+		assert_non_null(result);
+	}
+	destroy_with_pipes(cs, pipes);
 }
 
 int
@@ -237,7 +437,12 @@ main(void)
 	    cmocka_unit_test(an_address_has_its_number_and_others_theirs),
 	    cmocka_unit_test(many_addresses_are_kept_apart),
 	    cmocka_unit_test(threads_lose_no_place),
-	    cmocka_unit_test(a_wish_is_forgotten_after_a_moment),
+	    cmocka_unit_test(a_place_is_one_workers_that_waits),
+	    cmocka_unit_test(workers_that_wait_have_their_turns),
+	    cmocka_unit_test(a_place_that_is_not_taken_goes_to_the_next),
+	    cmocka_unit_test(nobody_waits_for_a_place_that_is_there),
+	    cmocka_unit_test(a_wish_is_told_to_the_others_and_granted_once),
+	    cmocka_unit_test(no_worker_waits_for_ever),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
