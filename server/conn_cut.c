@@ -23,6 +23,8 @@ conn_cut(struct conn *c)
 		pw_send_cancel(&c->cn_ex->ex_response.rs_send);
 	if (c->cn_ex->ex_response.rs_stream != NULL)
 		stream_cancel(c->cn_ex->ex_response.rs_stream);
+	if (c->cn_ex->ex_lookup.lk_stream != NULL)
+		stream_cancel(c->cn_ex->ex_lookup.lk_stream);
 	shutdown(c->cn_fd, SHUT_RDWR);
 }
 
