@@ -68,7 +68,7 @@ pw_root_close(struct pw_root **rtp)
 }
 
 void
-pw_root_ref(struct pw_root *rt)
+root_ref(struct pw_root *rt)
 {
 	atomic_fetch_add(&rt->rt_refs, 1);
 }
@@ -293,7 +293,7 @@ file_close(struct pw_file *file)
 
 /* The directory may have been removed, or be on a network file system. */
 void
-pw_root_unref(struct pw_loop *lp, struct pw_root **rtp)
+root_unref(struct pw_loop *lp, struct pw_root **rtp)
 {
 	struct pw_root *rt = *rtp;
 	struct close_job cj = {{.job_run = close_run}, -1, NULL, 0};

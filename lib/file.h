@@ -18,6 +18,12 @@ struct pw_root {
 	bool rt_cached; /* lookups can be asked without waiting */
 };
 
+/* One reference more; any thread that has one. */
+void root_ref(struct pw_root *);
+
+/* One less, on the loop's thread: if it was the last, the pool closes. */
+void root_unref(struct pw_loop *, struct pw_root **);
+
 /*
  * Opens of what lies on another mount below a root are queued for its device
  * with this bit, which no st_dev has.

@@ -124,7 +124,7 @@ entry_remove(struct file_cache *fc, struct entry *en)
 	LIST_REMOVE(en, en_hash);
 	entry_unlist(fc, en);
 	pw_file_unref(&en->en_file);
-	pw_root_unref(en->en_loop, &en->en_root);
+	root_unref(en->en_loop, &en->en_root);
 	free(en);
 }
 
@@ -167,7 +167,7 @@ entry_add(struct pw_loop *lp, struct pw_root *rt, const char *path)
 		return NULL;
 	en->en_loop = lp;
 	en->en_root = rt;
-	pw_root_ref(rt);
+	root_ref(rt);
 	memcpy(en->en_path, path, len);
 	STAILQ_INIT(&en->en_opens);
 	LIST_INSERT_HEAD(bucket(fc, rt, path), en, en_hash);

@@ -128,12 +128,6 @@ void pw_loop_destroy(struct pw_loop **);
 int pw_root_open(const char *path, struct pw_root **);
 void pw_root_close(struct pw_root **);
 
-/* One reference more; any thread that has one. */
-void pw_root_ref(struct pw_root *);
-
-/* One less, on the loop's thread: if it was the last, the pool closes. */
-void pw_root_unref(struct pw_loop *, struct pw_root **);
-
 /* The st_dev of its directory, for pw_task_run. */
 uint64_t pw_root_dev(const struct pw_root *);
 

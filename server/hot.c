@@ -19,7 +19,6 @@ LIST_HEAD(hot_bucket, hot_answer);
 struct hot {
 	size_t hot_max; /* bytes */
 	size_t hot_used;
-	unsigned hot_epoch; /* answers of another one are not given out */
 	uint64_t hot_mask;
 	TAILQ_HEAD(, hot_answer) hot_order;
 	struct hot_bucket hot_buckets[];
@@ -87,30 +86,6 @@ evict(struct hot *hot, struct hot_answer *ha)
 	hot_unref(&ha);
 }
 
-void
-hot_clear(struct hot *hot)
-{
-	if (hot != NULL)
-		hot->hot_epoch++;
-}
-
-void
-hot_tick(struct hot *hot)
-{
-	struct hot_answer *ha, *next;
-	int n = 0;
-
-	if (hot == NULL)
-		return;
-	for (ha = TAILQ_FIRST(&hot->hot_order); ha != NULL && n < VICTIMS;
-	     ha = next, n++) {
-		next = TAILQ_NEXT(ha, ha_order);
-		if (ha->ha_epoch == hot->hot_epoch)
-			break;
-		evict(hot, ha);
-	}
-}
-
 static void
 evict_all(struct hot *hot)
 {
@@ -144,7 +119,6 @@ find(struct hot *hot, struct hot_key key, uint64_t hash)
 
 	LIST_FOREACH(ha, &hot->hot_buckets[hash & hot->hot_mask], ha_bucket)
 	if (ha->ha_hash == hash && ha->ha_site == key.hk_site &&
-	    ha->ha_epoch == hot->hot_epoch &&
 	    ha->ha_target_len == key.hk_target.s_len &&
 	    memcmp(ha->ha_target, key.hk_target.s_ptr, key.hk_target.s_len) ==
 		0)
@@ -231,8 +205,7 @@ choose(struct hot *hot, size_t size, unsigned asked, uint64_t now_us,
 			continue;
 		}
 		uses = hot_count(&ha->ha_uses, now_us, 0);
-		if (ha->ha_epoch == hot->hot_epoch &&
-		    uses + uses / 2 + 1 >= asked) {
+		if (uses + uses / 2 + 1 >= asked) {
 			to_the_end(hot, ha);
 			return -1;
 		}
@@ -256,7 +229,6 @@ create(struct hot *hot, struct hot_key key, const struct pw_file *file,
 	    .ha_len = len,
 	    .ha_hot = hot,
 	    .ha_site = key.hk_site,
-	    .ha_epoch = hot->hot_epoch,
 	    .ha_refs = 1,
 	    .ha_until = file->fil_checked + PW_FRESH_US,
 	    .ha_hash = str_hash(key.hk_target),

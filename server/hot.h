@@ -69,7 +69,6 @@ struct hot_answer {
 	TAILQ_ENTRY(hot_answer) ha_order; /* the oldest first */
 	unsigned ha_refs; /* of the set, and of each who is sending it */
 	struct hot_count ha_uses;
-	unsigned ha_epoch;
 	time_t ha_date;	   /* that its head has */
 	uint64_t ha_until; /* fresh, microseconds */
 	uint64_t ha_hash;
@@ -115,12 +114,6 @@ void hot_offer(struct hot *, struct hot_key, struct pw_file *, struct str head,
 /* Who sends it later than at once. */
 void hot_ref(struct hot_answer *);
 void hot_unref(struct hot_answer **);
-
-/* Forgets all of them: their paths may lead elsewhere.  Their memory goes by and by ... */
-void hot_clear(struct hot *);
-
-/* ... to be called a few times a second. */
-void hot_tick(struct hot *);
 
 /* Memory that is used, bytes. */
 size_t hot_bytes(const struct hot *);

@@ -180,7 +180,6 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	expire(wk, worker_now() + TURNS_US);
 	pw_loop_tick(wk->wk_loop, worker_now());
 	listener_tick(wk);
-	hot_tick(wk->wk_hot);
 	worker_check(wk);
 	atomic_store_explicit(&wk->wk_stats.sta_hot_bytes,
 	    hot_bytes(wk->wk_hot), memory_order_relaxed);

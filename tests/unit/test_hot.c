@@ -75,9 +75,6 @@ create(size_t bytes)
 static void
 destroy(struct hot *hot)
 {
-	hot_clear(hot);
-	while (hot_bytes(hot) > 0)
-		hot_tick(hot);
 	hot_destroy(&hot);
 	assert_null(hot);
 }
@@ -614,18 +611,12 @@ what_somebody_sends_stays_and_counts(void **state)
 	assert_true(has(hot, "/2", file));
 	assert_true(has(hot, "/3", file));
 	assert_int_equal(hot_bytes(hot), 3 * cost("/1", file));
-	hot_clear(hot);
-	assert_false(has(hot, "/1", file));
-	hot_tick(hot);
-	assert_int_equal(hot_bytes(hot), 3 * cost("/1", file));
 	for (i = 0; i < 3; i++) {
 		assert_answer(sent[i], 1000);
 		hot_unref(&sent[i]);
 		assert_null(sent[i]);
-		assert_int_equal(
-		    hot_bytes(hot), (size_t)(2 - i) * cost("/1", file));
 	}
-	offer(hot, "/4", file, HOT_ASKED);
+	offer(hot, "/4", file, 255);
 	assert_true(has(hot, "/4", file));
 	pw_file_unref(&file);
 	destroy(hot);
@@ -655,37 +646,12 @@ one_that_another_replaces_is_sent_to_its_end(void **state)
 }
 
 static void
-what_is_cleared_can_come_in_again(void **state)
-{
-	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", 10);
-	struct hot *hot = create(PLENTY);
-
-	offer(hot, "/f", file, HOT_ASKED);
-	hot_clear(hot);
-	assert_null(find(hot, "/f", file));
-	offer(hot, "/f", file, HOT_ASKED);
-	assert_answer(find(hot, "/f", file), 10);
-	assert_int_equal(hot_bytes(hot), 2 * cost("/f", file));
-	/* Its memory goes by and by; what has come since stays. */
-	hot_tick(hot);
-	assert_int_equal(hot_bytes(hot), cost("/f", file));
-	assert_answer(find(hot, "/f", file), 10);
-	pw_file_unref(&file);
-	/* With something in it. */
-	hot_destroy(&hot);
-	assert_null(hot);
-}
-
-static void
 no_set_is_empty(void **state)
 {
 	struct hot *none = NULL;
 	struct hot_answer *nothing = NULL;
 
 	(void)state;
-	hot_clear(none);
-	hot_tick(none);
 	assert_int_equal(hot_bytes(none), 0);
 	hot_destroy(&none);
 	hot_unref(&nothing);
@@ -719,7 +685,6 @@ main(void)
 	    RULE(a_large_one_takes_the_place_of_several),
 	    RULE(what_somebody_sends_stays_and_counts),
 	    RULE(one_that_another_replaces_is_sent_to_its_end),
-	    RULE(what_is_cleared_can_come_in_again),
 	    cmocka_unit_test(no_set_is_empty),
 	};
 
