@@ -2,7 +2,6 @@
  * serve_start: how a server process begins.
  */
 #include <errno.h>
-#include <http_parser.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,9 +280,6 @@ int
 serve_start(struct server *sv, struct sockets *old)
 {
 	prepare();
-	/* It has a limit of its own, for all parsers; ours comes first. */
-	http_parser_set_max_header_size(
-	    (uint32_t)sv->sv_conf->conf_max_head + 1);
 	if (open_all(sv, old) == -1)
 		return -1;
 	/* Everything is open, and no thread runs yet. */
