@@ -30,6 +30,14 @@ open_path(const char *path)
 	return fd == -1 ? -errno : fd;
 }
 
+static bool
+is_shared(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == -1 || !S_ISREG(st.st_mode);
+}
+
 int
 sink_open_path(struct sink *sk, const char *path)
 {
@@ -37,7 +45,10 @@ sink_open_path(struct sink *sk, const char *path)
 	if (sk->sk_path == NULL)
 		return -ENOMEM;
 	sk->sk_fd = open_path(path);
-	return sk->sk_fd < 0 ? sk->sk_fd : 0;
+	if (sk->sk_fd < 0)
+		return sk->sk_fd;
+	sk->sk_shared = is_shared(sk->sk_fd);
+	return 0;
 }
 
 /*
@@ -66,6 +77,7 @@ sink_open_fd(struct sink *sk, const char *path, int fd)
 		return -ENOMEM;
 	waits = S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode);
 	sk->sk_socket = S_ISSOCK(st.st_mode);
+	sk->sk_shared = !S_ISREG(st.st_mode);
 	if (waits)
 		sk->sk_fd = open_again(fd);
 	if (sk->sk_fd == -1)
@@ -87,19 +99,28 @@ sink_close(struct sink *sk)
 	sk->sk_path = NULL;
 }
 
+/* More than that may also block, in spite of what poll has said. */
+static size_t
+whole_lines(const char *p, size_t len)
+{
+	const char *end;
+
+	if (len <= PIPE_BUF)
+		return len;
+	end = memrchr(p, '\n', PIPE_BUF);
+	return end == NULL ? PIPE_BUF : (size_t)(end - p) + 1;
+}
+
 static ssize_t
 sink_write_once(const struct sink *sk, const char *p, size_t len)
 {
 	struct pollfd pfd = {.fd = sk->sk_fd, .events = POLLOUT};
 	ssize_t n;
 
-	if (sk->sk_blocking) {
-		if (poll(&pfd, 1, 0) < 1)
-			return -EAGAIN;
-		/* More than that may block in spite of what poll said. */
-		if (len > PIPE_BUF)
-			len = PIPE_BUF;
-	}
+	if (sk->sk_blocking && poll(&pfd, 1, 0) < 1)
+		return -EAGAIN;
+	if (sk->sk_shared)
+		len = whole_lines(p, len);
 	do {
 		if (sk->sk_socket)
 			n = send(

@@ -18,7 +18,8 @@ struct sink {
 	char *sk_path;	  /* for messages: where it is; owned */
 	int sk_fd;	  /* owned; -1: not open */
 	bool sk_socket;	  /* send(2) can be told not to block */
-	bool sk_blocking; /* write(2) may block: poll first, write little */
+	bool sk_blocking; /* write(2) may block: poll first */
+	bool sk_shared;	  /* no regular file: whole lines, see sink_put */
 
 	bool sk_full;	  /* took nothing more the last time */
 	bool sk_midline;  /* ends in a line, the rest is in the ring */
@@ -41,6 +42,10 @@ int sink_open_fd(struct sink *, const char *path, int fd);
  * Writes what is in the ring, which ends a line; after sk_midline, the rest of
  * that line only.  False: the file takes no more now, what remains stays in
  * the ring.  On any other error it is dropped, counted, and true.
+ *
+ * What is no regular file gets whole lines, of PIPE_BUF bytes together at most: a pipe takes
+ * them at once or not at all (pipe(7)), so those of another process, as there is
+ * during a reload, come before or behind.  A longer line goes in pieces.
  */
 bool sink_put(struct sink *, struct ring *);
 
