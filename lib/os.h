@@ -145,8 +145,12 @@ void os_reserve_descriptors(unsigned n);
  * not need: it gains no rights by exec, gives up capabilities (unless it is root),
  * reads below oc_roots and nowhere else, writes to no file and no name, starts no
  * program, opens no socket, gives no memory the right to be run.  Before there are
- * threads.  What this kernel cannot hold back is named in missing, a text, empty if
- * there is nothing.
+ * threads.
+ *
+ * 0; 1: a wall is not there at all, since the kernel, or a container around, has not
+ * got it; -errno: it is there and could not be put up, and the process has to end.
+ * missing is a text: what this kernel cannot hold back, or what failed; empty if there
+ * is nothing.
  */
 struct os_confine {
 	const int
@@ -155,7 +159,7 @@ struct os_confine {
 	bool oc_async; /* io_uring is used: what it does passes the filter by */
 };
 
-void os_confine(const struct os_confine *, char *missing, size_t size);
+int os_confine(const struct os_confine *, char *missing, size_t size);
 
 /* Anonymous shared memory as a descriptor. */
 int os_memfd(const char *name);

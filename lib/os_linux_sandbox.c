@@ -33,8 +33,10 @@ at_most(const char *variable, int version)
 #ifdef PW_DEBUG
 	const char *text = getenv(variable);
 
+	if (text != NULL && atoi(text) == 0)
+		return -ENOSYS;
 	if (text != NULL && atoi(text) < version)
-		return atoi(text) == 0 ? -ENOSYS : atoi(text);
+		return atoi(text);
 #else
 	(void)variable;
 #endif
@@ -53,28 +55,41 @@ append(char *text, size_t size, const char *fmt, ...)
 }
 
 /* A service manager may have given some to a user that is not root. */
-static void
+static int
 drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = {
 	    .version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
 
-	if (geteuid() != 0)
-		(void)syscall(SYS_capset, &header, none);
+	if (geteuid() != 0 && syscall(SYS_capset, &header, none) == -1)
+		return -errno;
+	return 0;
 }
 
-static void
+/* Not in this kernel, switched off, or not allowed by a container. */
+static bool
+is_absent(int error)
+{
+	return error == -ENOSYS || error == -EOPNOTSUPP || error == -EPERM;
+}
+
+static int
 confine_files(const struct os_confine *oc, char *missing, size_t size)
 {
 	int version = at_most("PAGEWISE_LANDLOCK", landlock_version());
-	int error = version < 0 ? version : landlock_enter(oc, version);
 	const char *comma = "";
 	size_t i;
+	int error;
 
+	if (is_absent(version)) {
+		append(missing, size, "no Landlock (%s)", strerror(-version));
+		return 1;
+	}
+	error = version < 0 ? version : landlock_enter(oc, version);
 	if (error != 0) {
-		append(missing, size, "no Landlock (%s)", strerror(-error));
-		return;
+		append(missing, size, "Landlock");
+		return error;
 	}
 	for (i = 0; i < sizeof(sinces) / sizeof(sinces[0]); i++) {
 		if (version >= sinces[i].since_version)
@@ -84,30 +99,43 @@ confine_files(const struct os_confine *oc, char *missing, size_t size)
 		append(missing, size, "%s%s", comma, sinces[i].since_what);
 		comma = ", ";
 	}
+	return 0;
 }
 
-static void
+static int
 confine_calls(const struct os_confine *oc, char *missing, size_t size)
 {
-	int error = at_most("PAGEWISE_SECCOMP", 1);
+	int error = at_most("PAGEWISE_SECCOMP", seccomp_probe());
 
-	if (error == 1)
-		error = seccomp_enter(oc->oc_async);
-	if (error != 0)
+	if (is_absent(error)) {
 		append(missing, size, "%sno seccomp filter (%s)",
 		    missing[0] == '\0' ? "" : "; ", strerror(-error));
+		return 1;
+	}
+	if (error >= 0)
+		error = seccomp_enter(oc->oc_async);
+	if (error != 0)
+		snprintf(missing, size, "seccomp filter");
+	return error;
 }
 
-void
+int
 os_confine(const struct os_confine *oc, char *missing, size_t size)
 {
-	missing[0] = '\0';
-	drop_capabilities();
+	int files, calls, error = drop_capabilities();
+
+	snprintf(missing, size, "%s", error == 0 ? "" : "capabilities");
+	if (error != 0)
+		return error;
 	/* Both of the others refuse without it. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1) {
-		append(missing, size, "no no_new_privs (%s)", strerror(errno));
-		return;
+		error = -errno;
+		append(missing, size, "no_new_privs");
+		return error;
 	}
-	confine_files(oc, missing, size);
-	confine_calls(oc, missing, size);
+	files = confine_files(oc, missing, size);
+	if (files < 0)
+		return files;
+	calls = confine_calls(oc, missing, size);
+	return calls != 0 ? calls : files;
 }

@@ -18,8 +18,9 @@
 
 /*
  * seccomp(2): only the system calls that serving needs, by number and arguments.
- * 0 or -errno: nothing is held back.
+ * seccomp_probe: are there filters?  0 or -errno: nothing is held back.
  */
+int seccomp_probe(void);
 int seccomp_enter(bool async);
 
 /* landlock(7): its version, or -errno; then only what lies below the descriptors. */

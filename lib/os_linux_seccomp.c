@@ -7,9 +7,12 @@
  */
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
@@ -22,22 +25,23 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+#define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE)
+
 /* A call that this processor or libseccomp does not know is left out. */
 static const char *const calls[] = {
     /* what is open */
-    "read", "readv", "pread64", "preadv", "preadv2", "write", "writev",
-    "pwrite64", "close", "lseek", "_llseek", "dup", "pipe", "pipe2", "fstat",
-    "fstat64", "fstatfs", "fstatfs64", "newfstatat", "fstatat64", "statx",
-    "getdents64", "sendfile", "sendfile64", "splice",
+    "read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "close",
+    "lseek", "_llseek", "dup", "pipe", "pipe2", "fstat", "fstat64", "fstatfs",
+    "fstatfs64", "newfstatat", "fstatat64", "statx", "getdents64", "sendfile",
+    "sendfile64", "splice",
     /* files below the roots: Landlock looks at the path */
     "openat2",
     /* pages */
     "fadvise64", "fadvise64_64", "arm_fadvise64_64", "readahead", "mincore",
     "mlock", "mlock2", "munlock", "madvise",
     /* connections */
-    "accept", "accept4", "recvfrom", "recvmsg", "recv", "sendto", "sendmsg",
-    "send", "shutdown", "getsockopt", "setsockopt", "getsockname",
-    "getpeername",
+    "accept", "accept4", "recvfrom", "recvmsg", "recv", "shutdown",
+    "getsockopt", "setsockopt", "getsockname", "getpeername",
     /* events */
     "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2",
     "poll", "ppoll", "ppoll_time64", "eventfd2", "timerfd_create",
@@ -98,6 +102,10 @@ static const struct {
     /* reading only */
     MASKED("openat", 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
     MASKED("open", 1, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
+    /* no MSG_FASTOPEN: that connects, unseen by Landlock */
+    MASKED("sendto", 3, ~(uint32_t)SEND_FLAGS, 0),
+    MASKED("sendmsg", 2, ~(uint32_t)SEND_FLAGS, 0),
+    MASKED("send", 3, ~(uint32_t)SEND_FLAGS, 0),
     /* threads, not processes */
     MASKED("clone", 0, CLONE_VM | CLONE_THREAD, CLONE_VM | CLONE_THREAD),
     /* memory that is not to be run */
@@ -110,15 +118,13 @@ static const struct {
     EQUAL("ioctl", 1, FIONREAD),
     EQUAL("ioctl", 1, TIOCOUTQ), /* SIOCOUTQ */
     EQUAL("ioctl", 1, TCGETS),	 /* isatty */
-    EQUAL("fcntl", 1, F_GETFD),
-    EQUAL("fcntl", 1, F_SETFD),
+    EQUAL("fcntl", 1, F_SETFD),	 /* fdopendir(3) */
     EQUAL("fcntl", 1, F_GETFL),
-    EQUAL("fcntl", 1, F_SETFL),
     EQUAL("fcntl", 1, F_DUPFD_CLOEXEC),
     EQUAL("fcntl", 1, F_SETPIPE_SZ),
-    EQUAL("fcntl", 1, F_GETPIPE_SZ),
+    EQUAL("fcntl64", 1, F_SETFD),
     EQUAL("fcntl64", 1, F_GETFL),
-    EQUAL("fcntl64", 1, F_SETFL),
+    EQUAL("fcntl64", 1, F_DUPFD_CLOEXEC),
     EQUAL("fcntl64", 1, F_SETPIPE_SZ),
 };
 
@@ -213,6 +219,17 @@ all_others(void)
 		return SCMP_ACT_KILL_PROCESS;
 #endif
 	return SCMP_ACT_ERRNO(ENOSYS);
+}
+
+/* There is no program at NULL: EFAULT if one may be loaded. */
+int
+seccomp_probe(void)
+{
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) == 0 ||
+	    errno == EFAULT)
+		return 0;
+	/* EINVAL: built without filters. */
+	return errno == EINVAL ? -ENOSYS : -errno;
 }
 
 /*

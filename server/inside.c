@@ -195,6 +195,43 @@ bind_new(struct inside *in)
 	return with_socket(bind);
 }
 
+/* An attacker would shut it down first: then it can connect. */
+static int
+listening_socket(void)
+{
+	socklen_t len = sizeof(int);
+	int fd, yes = 0;
+
+	for (fd = 0; fd < 1024; fd++)
+		if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &len) ==
+			0 &&
+		    yes != 0)
+			return fd;
+	return -1;
+}
+
+/* connect(2) without connect(2): EISCONN of a socket that listens if it may be tried. */
+static int
+fastopen_to(struct inside *in)
+{
+	const struct sockaddr_in sin = {.sin_family = AF_INET};
+
+	(void)in;
+	return (int)sendto(listening_socket(), "", 1, MSG_FASTOPEN,
+	    (const struct sockaddr *)&sin, sizeof(sin));
+}
+
+static int
+fastopen_msg(struct inside *in)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET};
+	const struct msghdr msg = {
+	    .msg_name = &sin, .msg_namelen = sizeof(sin)};
+
+	(void)in;
+	return (int)sendmsg(listening_socket(), &msg, MSG_FASTOPEN);
+}
+
 static int
 trace_parent(struct inside *in)
 {
@@ -233,6 +270,33 @@ ring(struct inside *in)
 }
 
 static int
+ring_open(struct inside *in)
+{
+	return inside_ring_open(outside(in, "secret"));
+}
+
+static int
+ring_tcp(struct inside *in)
+{
+	(void)in;
+	return inside_ring_connect(AF_INET, SOCK_STREAM, NULL);
+}
+
+static int
+ring_udp(struct inside *in)
+{
+	(void)in;
+	return inside_ring_connect(AF_INET, SOCK_DGRAM, NULL);
+}
+
+/* ENOENT if it may be tried. */
+static int
+ring_unix(struct inside *in)
+{
+	return inside_ring_connect(AF_UNIX, SOCK_STREAM, outside(in, "none"));
+}
+
+static int
 run_memory(struct inside *in)
 {
 	void *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
@@ -263,10 +327,16 @@ static const struct {
     {"fork", make_process},
     {"connect", connect_out},
     {"bind", bind_new},
+    {"fastopen_to", fastopen_to},
+    {"fastopen_msg", fastopen_msg},
     {"ptrace", trace_parent},
     {"kill", kill_parent},
     {"setuid", become_root},
     {"io_uring", ring},
+    {"ring_open", ring_open},
+    {"ring_tcp", ring_tcp},
+    {"ring_udp", ring_udp},
+    {"ring_unix", ring_unix},
     {"run_memory", run_memory},
 };
 

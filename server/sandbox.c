@@ -11,6 +11,8 @@
 #include "lib/os.h"
 #include "sandbox.h"
 
+#define NOT_ALL "sandbox: not all of it is to be had here: "
+
 static int
 fail(const char *what, const char *which)
 {
@@ -146,6 +148,7 @@ confine(const struct conf *conf, struct pw_root *const *roots)
 	int *fds = calloc(conf->conf_nsites, sizeof(*fds));
 	char missing[256];
 	size_t i;
+	int error;
 
 	if (fds == NULL)
 		return fail("enter", "the sandbox");
@@ -153,11 +156,16 @@ confine(const struct conf *conf, struct pw_root *const *roots)
 		fds[i] = pw_root_fd(roots[i]);
 	oc.oc_roots = fds;
 	oc.oc_nroots = conf->conf_nsites;
-	os_confine(&oc, missing, sizeof(missing));
+	error = os_confine(&oc, missing, sizeof(missing));
 	free(fds);
-	if (missing[0] != '\0')
-		log_notice(NULL, "sandbox: not all of it is to be had here: %s",
-		    missing);
+	if (error < 0) {
+		log_error(NULL, "sandbox: %s: %s", missing, strerror(-error));
+		return -1;
+	}
+	if (error == 1)
+		log_warn(NULL, NOT_ALL "%s", missing);
+	else if (missing[0] != '\0')
+		log_notice(NULL, NOT_ALL "%s", missing);
 	return 0;
 }
 

@@ -14,9 +14,9 @@ import tree as tree_module
 
 
 MARKERS = [
-    "once: with the first build only: it is about another program (the release"
-    " binary, a load generator, the laboratory), where a sanitizer of the server has"
-    " nothing to see.",
+    "once: with the first build only: it is about another program (the release or the"
+    " debug binary, that of the fault layer, a load generator, the laboratory), which is"
+    " the same with each.",
     "xdist_group: tests of a group run one after the other, in one process: they"
     " share what is dear to make, or change what the whole machine has.",
 ]
@@ -42,7 +42,7 @@ def pytest_configure(config):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:
-        if item.path.parent.name == "bench" or "release" in item.fixturenames:
+        if item.path.parent.name == "bench" or {"release", "debug"} & set(item.fixturenames):
             item.add_marker("once")
 
 
@@ -56,6 +56,14 @@ def release():
     if not os.access(harness.RELEASE, os.X_OK):
         pytest.skip("no ordinary binary at " + harness.RELEASE)
     return harness.RELEASE
+
+
+@pytest.fixture(scope="session")
+def debug():
+    """The program that does from inside what a test asks it for, without sanitizers."""
+    if not os.access(harness.DEBUG, os.X_OK):
+        pytest.skip("no debug build at " + harness.DEBUG)
+    return harness.DEBUG
 
 
 @pytest.fixture(scope="session")

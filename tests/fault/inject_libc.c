@@ -14,6 +14,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -123,6 +124,11 @@ WRAP(setenv, int, -1, (const char *name, const char *value, int over),
     (name, value, over))
 WRAP(getrandom, ssize_t, -1, (void *to, size_t len, unsigned flags),
     (to, len, flags))
+WRAP(chdir, int, -1, (const char *path), (path))
+WRAP(chroot, int, -1, (const char *path), (path))
+WRAP(setgroups, int, -1, (size_t n, const gid_t *groups), (n, groups))
+WRAP(setresgid, int, -1, (gid_t r, gid_t e, gid_t s), (r, e, s))
+WRAP(setresuid, int, -1, (uid_t r, uid_t e, uid_t s), (r, e, s))
 WRAP(getrlimit, int, -1, (int what, struct rlimit *rl), (what, rl))
 WRAP(setrlimit, int, -1, (int what, const struct rlimit *rl), (what, rl))
 WRAP(getrusage, int, -1, (int who, struct rusage *ru), (who, ru))
@@ -191,10 +197,14 @@ __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 WRAP_OWN(open, int, (const char *path, int flags, ...))
 WRAP_OWN(fcntl, int, (int fd, int command, ...))
 WRAP_OWN(ioctl, int, (int fd, unsigned long request, ...))
+WRAP_OWN(prctl, int, (int option, ...))
 WRAP_OWN(asprintf, int, (char **to, const char *format, ...))
 WRAP_OWN(syscall, long, (long number, ...))
 NUMBER(openat2)
 NUMBER(cachestat)
+NUMBER(capset)
+NUMBER(landlock) /* all three of it */
+NUMBER(seccomp)
 
 #define ONE_MORE(last, type)     \
 	va_list ap;              \
@@ -241,6 +251,23 @@ __wrap_ioctl(int fd, unsigned long request, ...)
 }
 
 int
+__wrap_prctl(int option, ...)
+{
+	int i, effect = EFFECT(prctl, -1);
+	unsigned long a[4];
+	va_list ap;
+
+	va_start(ap, option);
+	for (i = 0; i < 4; i++)
+		a[i] = va_arg(ap, unsigned long);
+	va_end(ap);
+	if (effect <= 0)
+		return __real_prctl(option, a[0], a[1], a[2], a[3]);
+	errno = effect;
+	return -1;
+}
+
+int
 __wrap_asprintf(char **to, const char *format, ...)
 {
 	int n, effect = EFFECT(asprintf, -1);
@@ -271,6 +298,13 @@ __wrap_syscall(long number, ...)
 		effect = EFFECT(openat2, -1);
 	else if (number == 451)
 		effect = EFFECT(cachestat, -1);
+	else if (number >= SYS_landlock_create_ruleset &&
+		 number <= SYS_landlock_restrict_self)
+		effect = EFFECT(landlock, -1);
+	else if (number == SYS_seccomp)
+		effect = EFFECT(seccomp, -1);
+	else if (number == SYS_capset)
+		effect = EFFECT(capset, -1);
 	else
 		effect = EFFECT(syscall, -1);
 	if (effect <= 0)

@@ -9,6 +9,8 @@
 #include <confuse.h>
 #include <execinfo.h>
 #include <liburing.h>
+#include <seccomp.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 #include "inject_wrap.h"
@@ -75,6 +77,36 @@ WRAP(evbuffer_add_reference, int, -1,
     (to, mem, len, clean, arg))
 WRAP(cfg_init, cfg_t *, NULL, (cfg_opt_t * opts, cfg_flag_t flags),
     (opts, flags))
+
+WRAP(seccomp_init, scmp_filter_ctx, NULL, (uint32_t others), (others))
+WRAP_CODE(seccomp_attr_set, -,
+    (scmp_filter_ctx ctx, enum scmp_filter_attr attr, uint32_t value),
+    (ctx, attr, value))
+WRAP_CODE(seccomp_rule_add_array, -,
+    (scmp_filter_ctx ctx, uint32_t action, int number, unsigned n,
+	const struct scmp_arg_cmp *args),
+    (ctx, action, number, n, args))
+WRAP_CODE(seccomp_load, -, (const scmp_filter_ctx ctx), (ctx))
+WRAP_OWN(seccomp_rule_add, int,
+    (scmp_filter_ctx ctx, uint32_t action, int number, unsigned n, ...))
+
+int
+__wrap_seccomp_rule_add(
+    scmp_filter_ctx ctx, uint32_t action, int number, unsigned n, ...)
+{
+	int effect = EFFECT(seccomp_rule_add, -1);
+	struct scmp_arg_cmp args[6];
+	unsigned i;
+	va_list ap;
+
+	if (effect > 0)
+		return -effect;
+	va_start(ap, n);
+	for (i = 0; i < n; i++)
+		args[i] = va_arg(ap, struct scmp_arg_cmp);
+	va_end(ap);
+	return __real_seccomp_rule_add_array(ctx, action, number, n, args);
+}
 
 /*
  * What an event belongs to is noted on the way.  A timer needs memory alone, which

@@ -12,7 +12,8 @@ import imports
 import injection
 
 SANITIZERS = re.compile(r"__(asan|ubsan|lsan|sanitizer|odr_asan)")
-INTERNAL = {"event_malloc", "event_realloc", "openat2", "cachestat"}
+INTERNAL = {"event_malloc", "event_realloc", "openat2", "cachestat", "capset", "landlock",
+            "seccomp"}
 
 
 def symbols(flags, files):

@@ -32,11 +32,11 @@ def start(tmp_path):
     t.write(site / "small", SMALL)
     plan = injection.Plan(tmp_path / "plan")
 
-    def run(**top):
+    def run(drops=False, **top):
         conf = tmp_path / "pagewise.conf"
         top = {"workers": 2, "access_log": tmp_path / "log", "admin": "127.0.0.1:0", **top}
         conf.write_text(harness.configuration(top, [("start", {"root": site}, {})]))
-        server = harness.Server("-c", conf, binary=injection.FAULT, env=plan.env)
+        server = harness.Server("-c", conf, binary=injection.FAULT, env=plan.env, drops=drops)
         # It has one more line to say when it serves: that admin is there.
         try:
             wait_until(lambda: not server.running or
@@ -109,3 +109,73 @@ def test_each_call_of_a_start_fails_once_at_each_site(start, known, path):
     assert not wrong, "\n".join(wrong)
     assert sum(outcomes.values()) > 3
     assert len(missed) < 5, missed
+
+
+# ------------------------------------------------------------ giving up rights
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="not root: has nothing to give up")
+LAST = -1
+
+
+def as_nobody(start):
+    return start(drops=True, user="nobody", chroot="/")
+
+
+@as_root
+@pytest.mark.parametrize(
+    "call, effect, skip, why",
+    [
+        ("chroot", "EPERM", 0, "cannot change the root directory to /: Operation not permitted"),
+        ("chdir", "EACCES", 0, "cannot change the root directory to /: Permission denied"),
+        ("setgroups", "EPERM", 0, "cannot become user nobody: Operation not permitted"),
+        ("setresgid", "EPERM", 0, "cannot become user nobody: Operation not permitted"),
+        ("setresuid", "EAGAIN", 0, "cannot become user nobody: Resource temporarily unavailable"),
+        ("capset", "EPERM", 0, "sandbox: capabilities: Operation not permitted"),
+        ("prctl", "EINVAL", 0, "sandbox: no_new_privs: Invalid argument"),
+        # Its version, the set of rules, the first rule, its beginning.
+        ("landlock", "ENOMEM", 0, "sandbox: Landlock: Cannot allocate memory"),
+        ("landlock", "ENOSYS", 1, "sandbox: Landlock: Function not implemented"),
+        ("landlock", "EPERM", 2, "sandbox: Landlock: Operation not permitted"),
+        ("landlock", "E2BIG", LAST, "sandbox: Landlock: Argument list too long"),
+        ("seccomp", "ENOMEM", 0, "sandbox: seccomp filter: Cannot allocate memory"),
+        ("seccomp_init", "ENOMEM", 0, "sandbox: seccomp filter: Cannot allocate memory"),
+        # It does without the first two.
+        ("seccomp_attr_set", "EINVAL", 2, "sandbox: seccomp filter: Invalid argument"),
+        ("seccomp_rule_add", "ENOMEM", 0, "sandbox: seccomp filter: Cannot allocate memory"),
+        ("seccomp_rule_add_array", "ENOMEM", 0, "sandbox: seccomp filter: Cannot allocate memory"),
+        ("seccomp_load", "ECANCELED", 0, "sandbox: seccomp filter: Operation canceled"),
+    ],
+)
+def test_a_start_that_cannot_give_a_right_up_ends(start, call, effect, skip, why):
+    if skip == LAST:
+        assert outcome(as_nobody(start)) == "served"
+        skip = start.plan.shared.calls[start.plan.index[call]].seen - 1
+    start.plan.fail((call, effect), skip=skip)
+    server = as_nobody(start)
+    try:
+        told_and_ended(server)
+        assert start.plan.reached
+        assert server.messages.splitlines()[0] == "pagewise: " + why
+        assert "serving" not in server.output
+    finally:
+        server.discard()
+
+
+@as_root
+@pytest.mark.parametrize(
+    "call, effect, why",
+    [
+        ("landlock", "ENOSYS", "no Landlock (Function not implemented)"),
+        ("landlock", "EOPNOTSUPP", "no Landlock (Operation not supported)"),
+        ("landlock", "EPERM", "no Landlock (Operation not permitted)"),
+        ("seccomp", "ENOSYS", "no seccomp filter (Function not implemented)"),
+        ("seccomp", "EINVAL", "no seccomp filter (Function not implemented)"),
+        ("seccomp", "EPERM", "no seccomp filter (Operation not permitted)"),
+    ],
+)
+def test_a_kernel_without_a_wall_is_warned_of(start, call, effect, why):
+    start.plan.fail((call, effect))
+    server = as_nobody(start)
+    text = server.messages
+    assert outcome(server) == "served"
+    assert "pagewise: warning: sandbox: not all of it is to be had here: %s\n" % why in text

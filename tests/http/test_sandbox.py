@@ -12,6 +12,7 @@ import pytest
 
 import harness
 import strace
+from harness import wait_until
 
 KINDS = ["worker", "pool"]
 
@@ -20,19 +21,32 @@ BY_LANDLOCK = {name: "EACCES" for name in (
     "read_outside", "write_outside", "create_outside", "write_root", "create_root")}
 BY_SECCOMP = {name: "ENOSYS" for name in (
     "openat_root", "truncate", "rename", "link", "mkdir", "chmod", "unlink", "exec", "fork",
-    "connect", "bind", "ptrace", "kill", "setuid", "io_uring", "run_memory")}
+    "connect", "bind", "fastopen_to", "fastopen_msg", "ptrace", "kill", "setuid", "io_uring",
+    "ring_open", "ring_tcp", "ring_udp", "ring_unix", "run_memory")}
 CONFINED = {"read_root": "ok", **BY_LANDLOCK, **BY_SECCOMP}
 
-# exec is of a program that does not exist, connect goes where nobody listens.
-FREE = {**{name: "ok" for name in CONFINED}, "exec": "ENOENT", "connect": "ECONNREFUSED"}
+# exec is of a program that does not exist, connect goes where nobody listens, and a socket
+# that listens is not connected in another way.
+TRIED = {"exec": "ENOENT", "connect": "ECONNREFUSED", "fastopen_to": "EISCONN",
+         "fastopen_msg": "EISCONN", "ring_tcp": "ECONNREFUSED", "ring_unix": "ENOENT"}
+FREE = {**{name: "ok" for name in CONFINED}, **TRIED}
+
+# What Landlock does not look at is not looked at in a ring either.
+BY_RING = {"io_uring": "ok", "ring_open": "EACCES", "ring_tcp": "EACCES", "ring_udp": "ok",
+           "ring_unix": "ENOENT"}
 
 # The version of Landlock, or -1.
 LANDLOCK = ctypes.CDLL(None).syscall(444, None, 0, 1)
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="not root: cannot become nobody")
-has_debug = pytest.mark.skipif(
-    LANDLOCK < 6 or not os.access(harness.DEBUG, os.X_OK),
-    reason="Landlock is of version %d, not 6, or no debug build" % LANDLOCK)
+
+
+def landlock(version):
+    return pytest.mark.skipif(LANDLOCK < version, reason="Landlock is of version %d, not %d" % (
+        LANDLOCK, version))
+
+
+has_landlock = landlock(1)
 
 
 def status(server):
@@ -71,11 +85,11 @@ def trials(server, kind):
 
 
 @pytest.fixture
-def inside(serve, places):
+def inside(serve, debug, places):
     root, outside = places
 
     def start(*args, env=None, **kw):
-        return serve("--root", root, "--workers", "1", *args, binary=harness.DEBUG,
+        return serve("--root", root, "--workers", "1", *args, binary=debug,
                      env={"PAGEWISE_INSIDE": outside, **(env or {})}, **kw)
 
     return start
@@ -87,7 +101,7 @@ STARTS = [
 ]
 
 
-@has_debug
+@has_landlock
 @pytest.mark.parametrize("started", STARTS)
 def test_what_serving_does_not_need_fails(inside, started):
     server = inside(**started)
@@ -96,7 +110,6 @@ def test_what_serving_does_not_need_fails(inside, started):
     assert server.get("/").body == b"it\n"
 
 
-@has_debug
 @as_root
 @pytest.mark.parametrize("started, refused", [
     ({"drops": True}, ["ptrace", "kill", "setuid"]),  # the master is root's
@@ -108,7 +121,7 @@ def test_without_the_sandbox_the_same_succeeds(inside, started, refused):
         assert trials(server, kind) == {**FREE, **{name: "EPERM" for name in refused}}, kind
 
 
-@has_debug
+@has_landlock
 @as_root
 def test_root_is_confined_as_well(inside):
     server = inside("--user", "root")
@@ -116,7 +129,6 @@ def test_root_is_confined_as_well(inside):
         assert trials(server, kind) == CONFINED, kind
 
 
-@has_debug
 @as_root
 def test_root_without_the_sandbox_may_do_everything(inside):
     """Else the refusals above would not be the sandbox's."""
@@ -125,40 +137,53 @@ def test_root_without_the_sandbox_may_do_everything(inside):
         assert trials(server, kind) == FREE, kind
 
 
-@has_debug
+@has_landlock
 @pytest.mark.parametrize("path", ["uring", "aio"])
 def test_io_uring_is_allowed_only_where_it_is_used(inside, path):
     server = inside("--send-path", path)
-    assert trials(server, "worker") == {**CONFINED, "io_uring": "ok"}
+    for kind in KINDS:
+        assert trials(server, kind) == {**CONFINED, **BY_RING}, kind
 
 
 # Landlock alone; who is root here may change modes and become root.
 WITHOUT_FILTER = {
     **{name: "EACCES" for name in CONFINED}, "read_root": "ok", "chmod": "ok", "exec": "ENOENT",
-    "fork": "ok", "ptrace": "EPERM", "kill": "EPERM", "setuid": "ok", "io_uring": "ok",
-    "run_memory": "ok"}
+    "fork": "ok", "fastopen_to": "EISCONN", "fastopen_msg": "EISCONN", "ptrace": "EPERM",
+    "kill": "EPERM", "setuid": "ok", "run_memory": "ok", **BY_RING}
+NOT_ALL = "sandbox: not all of it is to be had here: "
+NO_LANDLOCK = "no Landlock (Function not implemented)"
+NO_FILTER = "no seccomp filter (Function not implemented)"
 WITHOUT_LANDLOCK = {**CONFINED, **{name: "ok" for name in BY_LANDLOCK}}
 
 
-@has_debug
 @as_root
 @pytest.mark.parametrize("environment, missing, expected", [
-    ({"PAGEWISE_LANDLOCK": "0"}, r"no Landlock \(Function not implemented\)", WITHOUT_LANDLOCK),
-    ({"PAGEWISE_SECCOMP": "0"}, r"no seccomp filter \(Function not implemented\)",
-     WITHOUT_FILTER),
-    ({"PAGEWISE_LANDLOCK": "1"}, "Landlock is without truncate, TCP, ioctl, signals", CONFINED),
-    ({"PAGEWISE_LANDLOCK": "5"}, "Landlock is without signals", CONFINED),
-    ({"PAGEWISE_LANDLOCK": "0", "PAGEWISE_SECCOMP": "0"},
-     r"no Landlock \(Function not implemented\); no seccomp filter \(Function not implemented\)",
-     FREE),
+    pytest.param({"PAGEWISE_LANDLOCK": "1"}, "without truncate, TCP, ioctl, signals", CONFINED,
+                 marks=landlock(1), id="1"),
+    pytest.param({"PAGEWISE_LANDLOCK": "5"}, "without signals", CONFINED, marks=landlock(5),
+                 id="5"),
 ])
-def test_old_kernel_says_what_is_missing_and_goes_on(inside, environment, missing, expected):
+def test_older_landlock_is_noted_and_the_filter_stands_in(inside, environment, missing, expected):
     server = inside("--user", "root", env=environment)
-    assert re.search(r"^pagewise: sandbox: not all of it is to be had here: %s$" % missing,
-                     server.output, re.M), server.output
+    assert "pagewise: %sLandlock is %s\n" % (NOT_ALL, missing) in server.output
     for kind in KINDS:
         assert trials(server, kind) == expected, kind
     assert server.get("/").body == b"it\n"
+
+
+@as_root
+@pytest.mark.parametrize("environment, missing, expected", [
+    pytest.param(["LANDLOCK"], NO_LANDLOCK, WITHOUT_LANDLOCK, id="landlock"),
+    pytest.param(["SECCOMP"], NO_FILTER, WITHOUT_FILTER, marks=landlock(6), id="seccomp"),
+    pytest.param(["LANDLOCK", "SECCOMP"], NO_LANDLOCK + "; " + NO_FILTER, FREE, id="both"),
+])
+def test_old_kernel_without_a_wall_is_warned_of_and_it_goes_on(inside, environment, missing,
+                                                               expected):
+    server = inside("--user", "root", env={"PAGEWISE_" + name: "0" for name in environment})
+    for kind in KINDS:
+        assert trials(server, kind) == expected, kind
+    assert server.get("/").body == b"it\n"
+    server.stop(messages=re.escape("pagewise: warning: %s%s\n" % (NOT_ALL, missing)))
 
 
 # ---------------------------------------------------------------- the release build
@@ -192,10 +217,29 @@ def evict(path):
 
 @as_root
 @pytest.mark.parametrize("send_path", harness.SEND_PATHS)
-def test_files_are_served_by_every_path(serve, public, send_path):
-    root, data = public
-    server = serve("--root", root, "--send-path", send_path, "--autoindex", drops=True,
-                   binary=harness.RELEASE)
+def test_files_are_served_by_every_path(serve, release, public, send_path):
+    serves_all(serve("--root", public[0], "--send-path", send_path, "--autoindex", drops=True,
+                     binary=release), *public)
+
+
+@as_root
+@pytest.mark.parametrize("send_path", harness.SEND_PATHS)
+def test_no_call_of_serving_is_missing_from_the_filter(serve, debug, public, tmp_path, send_path):
+    """Any other would end the process."""
+    log = tmp_path / "log"
+    server = serve("--root", public[0], "--send-path", send_path, "--autoindex", "--admin",
+                   "127.0.0.1:0", "--access-log", log, drops=True, binary=debug,
+                   env={"PAGEWISE_STRICT": "1"})
+    serves_all(server, *public)
+    admin = re.search(r"admin at http://([^/:]+):(\d+)/", server.output).groups()
+    with harness.Connection((admin[0], int(admin[1]))) as c:
+        assert b"pagewise_requests_total" in c.ask("/metrics", host="127.0.0.1:" + admin[1]).body
+    wait_until(lambda: b"GET /none" in log.read_bytes(), "a line of the log")
+    server.reload()
+    serves_all(server, *public)
+
+
+def serves_all(server, root, data):
     for _ in range(2):
         evict(os.path.join(root, "large"))
         assert server.get("/large").body == data
@@ -210,10 +254,10 @@ def test_files_are_served_by_every_path(serve, public, send_path):
 
 @as_root
 @pytest.mark.parametrize("send_path", ["nodiskio", "uring"])
-def test_every_thread_is_nobody_and_confined(serve, public, send_path):
+def test_every_thread_is_nobody_and_confined(serve, release, public, send_path):
     root, data = public
     server = serve("--root", root, "--send-path", send_path, "--admin", "127.0.0.1:0",
-                   drops=True, binary=harness.RELEASE)
+                   drops=True, binary=release)
     assert server.get("/large").body == data
     nobody = pwd.getpwnam("nobody")
     threads = list(status(server))
@@ -329,10 +373,10 @@ def test_log_and_admin_are_opened_before(serve, public, tmp_path):
 
 
 @as_root
-def test_chroot_is_entered(serve_conf, public, base):
+def test_chroot_is_entered(serve_conf, release, public, base):
     server = serve_conf({"chroot": os.path.join(base, "public"), "user": "nobody"},
                         [("s", {"root": public[0]}, {})], drops=True,
-                        binary=harness.RELEASE)
+                        binary=release)
     assert os.readlink("/proc/%d/root" % server.pid) == public[0]
     assert server.get("/large").body == public[1]
 
@@ -350,11 +394,11 @@ def test_who_is_not_root_has_no_chroot(public):
 
 
 @as_root
-def test_large_pages_are_read_by_nobody_as_well(serve, public, tmp_path):
+def test_large_pages_are_read_by_nobody_as_well(serve, release, public, tmp_path):
     """os_fetch_folio opens files again by way of /proc."""
     trace = os.path.join(str(tmp_path), "trace")
     server = serve("--root", public[0], "--send-path", "nodiskio", "--workers", "1", drops=True,
-                   binary=harness.RELEASE, wrapper=strace.STRACE + [trace])
+                   binary=release, wrapper=strace.STRACE + [trace])
     evict(os.path.join(public[0], "large"))
     assert server.get("/large").body == public[1]
     server.stop()
