@@ -1,6 +1,6 @@
 /*
  * check: rules that a builder of the library relies on, looked at in builds with PW_DEBUG
- * (those with sanitizers), and nothing at all in others.
+ * (those with sanitizers and the debug one), and nothing at all in others.
  */
 #ifndef LIB_CHECK_H
 #define LIB_CHECK_H

@@ -1,6 +1,6 @@
 /*
  * conn_check: the rules of conn.h, looked at while the server runs.  For builds with
- * PW_DEBUG, which are those with sanitizers.
+ * PW_DEBUG, which are those with sanitizers and the debug one.
  */
 #ifdef PW_DEBUG
 #include <stdio.h>

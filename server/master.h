@@ -10,6 +10,9 @@
  *   SIGUSR2          the same by a new program, in the same process: see upgrade.h
  *   SIGTERM, SIGINT  the end; a second one: at once; who does not obey is killed
  *
+ * A child is a fork without exec, so it has the addresses and the stack canary of its
+ * master, and so has the next one.
+ *
  * One thread.
  */
 #ifndef SERVER_MASTER_H
