@@ -97,8 +97,8 @@ open_how(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
 }
 
 /*
- * Where a lookup may wait EAGAIN only means that something was renamed; to an open
- * it may also mean that somebody has a lease on the file.  With RESOLVE_CACHED it
+ * Where a lookup may wait EAGAIN only means that something was renamed, and the next one
+ * succeeds; to an open it may also mean that somebody has a lease on the file.  With RESOLVE_CACHED it
  * is also said instead of EXDEV for another mount.
  */
 static int
@@ -110,18 +110,16 @@ open_resolved(
 	    [OS_ONE_MOUNT] = BENEATH | RESOLVE_NO_XDEV,
 	    [OS_ANY_MOUNT] = BENEATH,
 	};
-	int fd, tries;
+	int fd = -EIO, tries;
 
 	for (tries = 0; tries < LOOKUP_TRIES; tries++) {
 		fd = open_how(dirfd, path, flags, bits[resolve]);
 		if (fd == -EINTR)
 			continue;
-		if (fd != -EAGAIN)
-			return fd;
-		if (resolve == OS_CACHED || (flags & O_PATH) == 0)
+		if (fd != -EAGAIN || resolve == OS_CACHED)
 			return fd;
 	}
-	return -EIO;
+	return fd == -EAGAIN && (flags & O_PATH) == 0 ? fd : -EIO;
 }
 
 int

@@ -119,6 +119,17 @@ ON = {
 }
 
 
+# What a kernel may do at any time to a server that lacks nothing: no client may notice.
+USUAL = {"EINTR", "EAGAIN", "one", "half"}
+# These lack something then.
+LACKING = {"madvise", "mlock2", "mincore", "sendto", "fork", "getrandom", "pthread_create",
+           "setresuid", "io_uring_submit"}
+
+
+def is_usual(name, effect):
+    return effect in USUAL and (effect != "EAGAIN" or name not in LACKING)
+
+
 def effects(name):
     return ON[name].split()
 

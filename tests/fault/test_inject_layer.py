@@ -11,6 +11,8 @@ import harness
 import imports
 import injection
 
+pytestmark = pytest.mark.once
+
 SANITIZERS = re.compile(r"__(asan|ubsan|lsan|sanitizer|odr_asan)")
 INTERNAL = {"event_malloc", "event_realloc", "openat2", "cachestat", "capset", "landlock",
             "seccomp"}

@@ -13,6 +13,8 @@ import mounts
 import tree as t
 from harness import wait_until
 
+pytestmark = pytest.mark.once
+
 COLD = t.content(7, 700001)
 LINE = re.compile(r'127\.0\.0\.1 - - \[[^\]]+\] "GET /small\?(\d+) HTTP/1\.1" 200 100 ')
 

@@ -13,6 +13,8 @@ import injection
 import scenario
 import walk
 
+pytestmark = pytest.mark.once
+
 LONG = os.environ.get("FAULTS_LONG") == "1"
 SECONDS = 60 if LONG else 2
 CLIENTS = 4
@@ -70,4 +72,4 @@ def test_one_call_in_a_hundred_fails(tmp_path, path):
     finally:
         w.discard()
     print(sum(c.runs for c in clients), "runs;", sum(failures.values()), "faults:", failures)
-    assert len(failures) > 5
+    assert len(failures) >= 8 and sum(failures.values()) >= 50

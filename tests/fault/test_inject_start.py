@@ -13,8 +13,11 @@ import tree as t
 import walk
 from harness import wait_until
 
+pytestmark = pytest.mark.once
+
 LONG = os.environ.get("FAULTS_LONG") == "1"
 SMALL = t.content(3, 5000)
+SITES = 120  # of a start with root, at least
 CODES = {1, 2}  # 2: an option that cannot be had here
 
 
@@ -93,7 +96,8 @@ def test_each_call_of_a_start_fails_once_at_each_site(start, known, path):
     assert outcome(start(send_path=path)) == "served"
     outcomes, missed = {"ended": 0, "served": 0}, []
     wrong = []
-    for key, (name, place) in plan.seen().items():
+    sites = plan.seen()
+    for key, (name, place) in sites.items():
         for effect in injection.effects(name)[: None if LONG else 1]:
             if (key, effect) in known and not LONG:
                 continue
@@ -107,7 +111,7 @@ def test_each_call_of_a_start_fails_once_at_each_site(start, known, path):
                 missed.append("%s %s at %s" % (name, effect, injection.where(place)))
     print(outcomes, "not reached:", *missed, sep="\n")
     assert not wrong, "\n".join(wrong)
-    assert sum(outcomes.values()) > 3
+    assert len(sites) >= SITES and outcomes["ended"] > 0
     assert len(missed) < 5, missed
 
 

@@ -10,6 +10,7 @@ import scenario
 from harness import wait_until
 
 RUNS = 3  # of a scenario, until nothing of the first is remembered
+LOG_PERIOD = 0.1  # seconds, and twice that of log_thread.c
 TRIES = 4  # to reach a site that has been seen
 BAD = re.compile(r"AddressSanitizer|LeakSanitizer|runtime error:|Assertion|assert")
 OF_A_PATH = {"sendfile", "splice", "pread", "preadv2", "send", "io_uring_submit"}
@@ -56,16 +57,28 @@ class Walk:
 
     def fault(self, *faults, **kw):
         """True if the last of them has happened; in any case all is well afterwards."""
+        seen = self.plan.seen()
+        usual = all(injection.is_usual(seen[key][0], effect) for key, effect in faults)
         for _ in range(TRIES):
             self.plan.fail(*faults, **kw)
-            self.scenario.tolerantly(self.server)
-            reached = self.plan.reached
+            if usual:
+                self.scenario.strictly(self.server)
+            else:
+                self.scenario.tolerantly(self.server)
+            reached = self.reached()
             if reached:
                 break
         self.plan.heal()
         self.well()
         self.faults += reached
         return reached
+
+    def reached(self):
+        """The log's thread comes later."""
+        try:
+            return wait_until(lambda: self.plan.reached, "the fault", LOG_PERIOD)
+        except AssertionError:
+            return False
 
     def well(self):
         self.scenario.strictly(self.server)
@@ -109,10 +122,11 @@ def walk(w, known, more=()):
     """Each site once with each effect that is not known already, which it is then, and what
     the send path itself calls in any case; more: besides, after so many calls that do not fail, so often.
 
-    A site that is only passed after another fault is reached by that one again.
+    A site that is only passed after another fault is reached by that one again.  How many
+    sites there are, and how many faults were to happen.
     """
     before = {key: () for key in w.sites()}
-    todo = list(before)
+    todo, count = list(before), 0
     while todo:
         key = todo.pop()
         name = w.plan.seen()[key][0]
@@ -122,6 +136,7 @@ def walk(w, known, more=()):
             known.add((key, effect))
             faults = before[key] + ((key, effect),)
             w.told(*faults)
+            count += 1
             for skip, times in more:
                 w.told(*faults, skip=skip, times=times, must=False)
             if len(faults) == injection.RULES:
@@ -130,3 +145,4 @@ def walk(w, known, more=()):
                 if new not in before:
                     before[new] = faults
                     todo.append(new)
+    return len(before), count

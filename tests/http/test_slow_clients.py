@@ -84,12 +84,12 @@ def attack(server, mode):
 
 
 @pytest.fixture
-def server(serve_conf, site):
+def server(serve_conf, release, site):
     (site / "big").write_bytes(os.urandom(1 << 20) * 8)
     (site / "small").write_bytes(b"small")
     server = serve_conf(
         {"workers": 2, "head_timeout": 2, "send_timeout": 2, "keepalive_timeout": 2},
-        [("s", {"root": site}, {})], binary=harness.RELEASE)
+        [("s", {"root": site}, {})], binary=release)
     for name in ("/big", "/small") * 4:
         server.get(name)
     return server
