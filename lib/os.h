@@ -137,6 +137,14 @@ uint64_t os_memory(void);
 /* Keeps the program and its libraries in memory; 0, or -errno if only brought in. */
 int os_lock_program(void);
 
+/*
+ * Opens a file for appending, 0640, non-blocking; it is made if it is not there.  If the
+ * path's last name is a symbolic link, or leads to one, that is followed only if it
+ * belongs to root or to this user: -ELOOP for another, since whoever may write into a
+ * directory of logs could choose a file.  Names before the last are followed anyway.
+ */
+int os_open_append(const char *path);
+
 /* Makes the table of descriptors that large; before there are threads. */
 void os_reserve_descriptors(unsigned n);
 

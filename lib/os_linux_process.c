@@ -1,12 +1,14 @@
 /*
  * os_linux_process: what os.h says about the process as a whole: the memory that it
- * may have, its program, its table of descriptors.
+ * may have, its program, its table of descriptors, its logs.
  */
 #include <sys/mman.h>
+#include <sys/vfs.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@
 #include "os.h"
 
 #define PATH_LEN 4096
+#define HOPS	 16 /* from link to link */
 
 /* The group's limit, or one of those above it, if that is smaller. */
 static uint64_t
@@ -115,6 +118,87 @@ os_lock_program(void)
 
 	dl_iterate_phdr(lock_object, &error);
 	return error;
+}
+
+static int
+open_append(const char *path, int flags)
+{
+	int fd;
+
+	/* O_NONBLOCK: a FIFO must not hold up who opens or writes. */
+	do {
+		fd = open(path,
+		    O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY |
+			O_CLOEXEC | flags,
+		    0640);
+	} while (fd == -1 && errno == EINTR);
+	return fd == -1 ? -errno : fd;
+}
+
+/* To what a link is that may be followed; 1: it is of /proc, and only open(2) knows. */
+static int
+read_link(int link, char *to, size_t size)
+{
+	struct statfs sf;
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(link, &st) == -1 || fstatfs(link, &sf) == -1)
+		return -errno;
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		return -ELOOP;
+	if (sf.f_type == PROC_SUPER_MAGIC)
+		return 1;
+	n = readlinkat(link, "", to, size);
+	if (n == -1)
+		return -errno;
+	if ((size_t)n == size)
+		return -ENAMETOOLONG;
+	to[n] = '\0';
+	return 0;
+}
+
+/* Puts in place of a link's path that of what it leads to. */
+static int
+follow(char path[PATH_LEN])
+{
+	char to[PATH_LEN] = "", *name = strrchr(path, '/');
+	int error, link = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	size_t len;
+
+	if (link == -1)
+		return -errno;
+	error = read_link(link, to, sizeof(to));
+	close(link);
+	if (error != 0)
+		return error;
+	name = to[0] == '/' || name == NULL ? path : name + 1;
+	len = strlen(to) + 1;
+	if ((size_t)(name - path) + len > PATH_LEN)
+		return -ENAMETOOLONG;
+	memcpy(name, to, len);
+	return 0;
+}
+
+int
+os_open_append(const char *path)
+{
+	char here[PATH_LEN];
+	size_t len = strlen(path) + 1;
+	int fd, error, hops;
+
+	if (len > sizeof(here))
+		return -ENAMETOOLONG;
+	memcpy(here, path, len);
+	for (hops = 0; hops < HOPS; hops++) {
+		fd = open_append(here, O_NOFOLLOW);
+		if (fd != -ELOOP)
+			return fd;
+		error = follow(here);
+		if (error != 0)
+			return error == 1 ? open_append(here, 0) : error;
+	}
+	return -ELOOP;
 }
 
 /*

@@ -13,22 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/os.h"
 #include "logsink.h"
-
-static int
-open_path(const char *path)
-{
-	int fd;
-
-	/* O_NONBLOCK: a FIFO must not hold up the start, nor the writer. */
-	do {
-		fd = open(path,
-		    O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY |
-			O_CLOEXEC,
-		    0640);
-	} while (fd == -1 && errno == EINTR);
-	return fd == -1 ? -errno : fd;
-}
 
 static bool
 is_shared(int fd)
@@ -44,7 +30,7 @@ sink_open_path(struct sink *sk, const char *path)
 	sk->sk_path = strdup(path);
 	if (sk->sk_path == NULL)
 		return -ENOMEM;
-	sk->sk_fd = open_path(path);
+	sk->sk_fd = os_open_append(path);
 	if (sk->sk_fd < 0)
 		return sk->sk_fd;
 	sk->sk_shared = is_shared(sk->sk_fd);

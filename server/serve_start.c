@@ -39,7 +39,9 @@ open_log(struct server *sv)
 	if (error != 0) {
 		log_error(NULL, "cannot open the access log %s: %s",
 		    conf->conf_access_log == NULL ? "" : conf->conf_access_log,
-		    strerror(-error));
+		    error == -ELOOP ? "a symbolic link of another user is not "
+				      "followed"
+				    : strerror(-error));
 		return -1;
 	}
 	sv->sv_writer = log_writer(sv->sv_log, conf->conf_workers);

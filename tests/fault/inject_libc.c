@@ -120,6 +120,8 @@ WRAP(execv, int, -1, (const char *path, char *const argv[]), (path, argv))
 WRAP(getcwd, char *, NULL, (char *to, size_t size), (to, size))
 WRAP(readlink, ssize_t, -1, (const char *path, char *to, size_t size),
     (path, to, size))
+WRAP(readlinkat, ssize_t, -1, (int fd, const char *path, char *to, size_t size),
+    (fd, path, to, size))
 WRAP(setenv, int, -1, (const char *name, const char *value, int over),
     (name, value, over))
 WRAP(getrandom, ssize_t, -1, (void *to, size_t len, unsigned flags),

@@ -75,6 +75,7 @@ ON = {
     "execv": "ENOENT EACCES ENOMEM",
     "getcwd": "ENOENT",
     "readlink": "ENOENT",
+    "readlinkat": "EIO",
     "setenv": "ENOMEM",
     "getrandom": "ENOSYS EAGAIN",
     "chdir": "EACCES",

@@ -1,0 +1,108 @@
+"""Which symbolic links a log is opened by: those that root has made, or the user that opens
+it.  Whoever else may write into the directory would choose a file that root appends to."""
+
+import os
+import pwd
+import re
+import signal
+
+import pytest
+
+import harness
+from harness import wait_until
+
+REFUSED = "cannot open the access log %s: a symbolic link of another user is not followed\n"
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="not root: cannot give links away")
+
+
+@pytest.fixture
+def logs(tmp_path):
+    path = tmp_path / "logs"
+    path.mkdir()
+    return path
+
+
+def give_away(link):
+    nobody = pwd.getpwnam("nobody")
+    os.lchown(link, nobody.pw_uid, nobody.pw_gid)
+
+
+def logged(server, path, number):
+    server.get("/?%d" % number)
+    wait_until(lambda: path.exists() and "GET /?%d " % number in path.read_text(), "its line")
+
+
+@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("target", ["absolute", "relative", "over a third"])
+def test_our_own_link_is_followed(serve, site, logs, target, exists):
+    elsewhere, link = logs.parent / "elsewhere", logs / "log"
+    if exists:
+        elsewhere.touch()
+    if target == "over a third":
+        (logs / "third").symlink_to("../elsewhere")
+    link.symlink_to({"absolute": elsewhere, "relative": "../elsewhere"}.get(target, "third"))
+    logged(serve("--root", site, "--access-log", link), elsewhere, 1)
+    assert link.is_symlink()
+
+
+@as_root
+@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("hops", [1, 2])
+def test_link_of_another_user_is_refused(site, logs, exists, hops):
+    victim, link = logs.parent / "victim", logs / "log"
+    if exists:
+        victim.write_text("it\n")
+    link.symlink_to(victim)
+    give_away(link)
+    if hops == 2:
+        (logs / "ours").symlink_to("log")
+        link = logs / "ours"
+    server = harness.Server("--root", site, "--access-log", link)
+    assert server.wait() == 1
+    messages = server.messages
+    server.discard()
+    assert messages == "pagewise: " + REFUSED % link
+    assert victim.read_text() == "it\n" if exists else not victim.exists()
+
+
+@as_root
+def test_link_that_another_user_has_put_there_is_refused_by_a_reload(serve, site, logs):
+    victim, log = logs.parent / "victim", logs / "log"
+    victim.write_text("it\n")
+    server = serve("--root", site, "--access-log", log)
+    logged(server, log, 1)
+    log.rename(logs / "old")
+    log.symlink_to(victim)
+    give_away(log)
+    server.signal(signal.SIGHUP)
+    wait_until(lambda: "stays in use" in server.messages, "the refusal")
+    logged(server, logs / "old", 2)
+    assert victim.read_text() == "it\n"
+    server.stop(messages=".*%s.*" % re.escape(REFUSED % log))
+
+
+def test_links_in_a_circle_are_refused(site, logs):
+    (logs / "log").symlink_to("log")
+    server = harness.Server("--root", site, "--access-log", logs / "log")
+    assert server.wait() == 1
+    assert "cannot open the access log" in server.messages
+    server.discard()
+
+
+@pytest.mark.parametrize("name", ["/dev/fd/%d", "/proc/self/fd/%d"])
+def test_links_of_proc_lead_to_what_is_open(serve, site, name):
+    ends = os.pipe()
+    try:
+        server = serve("--root", site, "--access-log", name % ends[1], pass_fds=ends[1:])
+        server.get("/?1")
+        assert b'"GET /?1 HTTP/1.1"' in os.read(ends[0], 4096)
+    finally:
+        for fd in ends:
+            os.close(fd)
+
+
+def test_dev_stdout_is_the_standard_output(serve, site):
+    server = serve("--root", site, "--access-log", "/dev/stdout")
+    server.get("/?1")
+    wait_until(lambda: '"GET /?1 HTTP/1.1"' in server.output, "its line")
