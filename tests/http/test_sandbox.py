@@ -7,6 +7,7 @@ import grp
 import os
 import pwd
 import re
+import signal
 
 import pytest
 
@@ -370,6 +371,40 @@ def test_log_and_admin_are_opened_before(serve, public, tmp_path):
     assert server.get("/small").status == 200
     harness.wait_until(lambda: b"GET /small" in log.read_bytes(), "a line of the log")
     assert admin.is_socket()
+
+
+@as_root
+def test_logs_are_written_from_inside_and_opened_again_by_reload_and_upgrade(
+        serve, release, public, tmp_path):
+    """As nobody, in a directory that only root may enter."""
+    os.chmod(tmp_path, 0o700)
+    log = tmp_path / "log"
+    server = serve("--root", public[0], "--access-log", log, drops=True, binary=release)
+    for number, kind in enumerate((None, signal.SIGHUP, signal.SIGUSR2)):
+        if kind:
+            log.rename(tmp_path / str(number))
+            served = server.output.count("serving ")
+            server.again(kind, "reloaded" if kind == signal.SIGHUP else "upgraded")
+            # Said by the log's thread, from inside.
+            wait_until(lambda: server.output.count("serving ") > served, "the notice")
+        assert next(status(server))["Uid"].split() == [str(pwd.getpwnam("nobody").pw_uid)] * 4
+        server.get("/small?%d" % number)
+        wait_until(lambda: log.exists() and "/small?%d " % number in log.read_text(), "a line")
+        assert log.stat().st_uid == 0
+        assert [n for n in range(3) if "/small?%d " % n in log.read_text()] == [number]
+
+
+@as_root
+def test_a_log_that_cannot_be_opened_again_stays(serve, public, tmp_path):
+    log = tmp_path / "log"
+    server = serve("--root", public[0], "--access-log", log, drops=True)
+    log.rename(tmp_path / "old")
+    log.mkdir()
+    server.signal(signal.SIGHUP)
+    wait_until(lambda: "stays in use" in server.messages, "the refusal")
+    server.get("/small?1")
+    wait_until(lambda: "/small?1 " in (tmp_path / "old").read_text(), "a line")
+    server.stop(messages=".*cannot open the access log %s: Is a directory\n.*" % log)
 
 
 @as_root
