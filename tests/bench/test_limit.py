@@ -6,8 +6,10 @@ import select
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
+import harness
 import pytest
 from loadgen import PATIENCE, TREE
 
@@ -132,8 +134,9 @@ def pagewise(root):
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     user = ["--user", "root"] if os.geteuid() == 0 else []
-    with subprocess.Popen([PAGEWISE, "--root", str(root), "--listen", f"127.0.0.1:{port}", *user],
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+    with tempfile.TemporaryFile("w+") as err, \
+            subprocess.Popen([PAGEWISE, "--root", str(root), "--listen", f"127.0.0.1:{port}", *user],
+                             stdout=subprocess.DEVNULL, stderr=err) as child:
         try:
             deadline = time.monotonic() + PATIENCE
             while socket.socket().connect_ex(("127.0.0.1", port)) != 0:
@@ -142,6 +145,9 @@ def pagewise(root):
             yield port
         finally:
             child.terminate()
+            child.wait(PATIENCE)
+            err.seek(0)
+            harness.judge(err.read())
 
 
 def head(port, path):

@@ -67,6 +67,7 @@ def test_a_rule_fails_the_call_that_it_names(tmp_path):
     plan.fail(("fopen", "EIO"))
     done = subprocess.run([injection.FAULT, "-t", "-c", tmp_path / "c"], capture_output=True,
                           text=True, env=dict(os.environ, **plan.env), check=False)
+    harness.judge(done.stderr)
     assert done.returncode == 1
     assert "Input/output error" in done.stderr
     assert plan.failures() == {"fopen": 1}

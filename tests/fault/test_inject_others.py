@@ -87,6 +87,7 @@ def test_uring_is_refused_at_the_start_with_the_reason(plan, site, effect, why):
         [injection.FAULT, "--root", site, "--send-path", "uring"],
         env=dict(os.environ, **plan.env), capture_output=True, text=True, check=False,
         timeout=harness.PATIENCE)
+    harness.judge(done.stderr)
     assert done.returncode == 2
     assert done.stderr.startswith("pagewise: --send-path: uring cannot be used here: " + why)
 

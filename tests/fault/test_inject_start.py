@@ -10,7 +10,6 @@ import pytest
 import harness
 import injection
 import tree as t
-import walk
 from harness import wait_until
 
 pytestmark = pytest.mark.once
@@ -85,9 +84,7 @@ def outcome(server):
         assert server.wait() == 0, server.process.returncode
         return "served"
     finally:
-        text = server.messages
         server.discard()
-        assert not walk.BAD.search(text), text
 
 
 @pytest.mark.parametrize("path", ["nodiskio", "uring"])

@@ -399,6 +399,17 @@ def multipart(response):
 
 # ------------------------------------------------------------------- server
 
+# What sanitizers and assertions say, of whatever process, which may have ended unseen.
+FINDING = re.compile(
+    r"(Address|Leak|Thread|Memory|UndefinedBehavior)Sanitizer|runtime error:|CHECK failed:|"
+    r"Assertion `.*' failed|\.c:\d+: not so: |was killed by signal (4|6|7|8|11|31) ")
+
+
+def judge(text):
+    """Fails if a sanitizer or an assertion is in what a program has written."""
+    assert not FINDING.search(text), text
+
+
 SERVING = re.compile(r"^pagewise: serving (.*) at http://([^/\s]+):(\d+)/$", re.M)
 
 
@@ -584,11 +595,14 @@ class Server:
             self.discard()
 
     def discard(self):
+        """However a test ends with it, what a sanitizer has said is a failure."""
         self.kill()
-        self.final_output = self.output
+        self.final_output = text = self.output
+        text += self.messages
         self.out.close()
         self.err.close()
         shutil.rmtree(self.dir, ignore_errors=True)
+        judge(text)
 
 
 class Load:
@@ -661,6 +675,7 @@ class Finished:
         self.code = done.returncode
         self.out = done.stdout.decode("utf-8", "replace")
         self.err = done.stderr.decode("utf-8", "replace")
+        judge(self.out + self.err)
 
 
 # -------------------------------------------------------------- configuration

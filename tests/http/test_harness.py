@@ -1,0 +1,34 @@
+"""That a test fails if a sanitizer has found something, whoever it was that it found it in."""
+
+import pytest
+
+import harness
+
+pytestmark = pytest.mark.once
+
+FINDINGS = [
+    "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1",
+    "==7==ERROR: LeakSanitizer: detected memory leaks",
+    "WARNING: ThreadSanitizer: data race (pid=7)",
+    "lib/a.c:7:2: runtime error: signed integer overflow",
+    "pagewise: a.c:7: f: Assertion `x' failed.",
+    "lib/pool.c:7: not so: n > 0",
+    "pagewise: server process 7 was killed by signal 11 (Segmentation fault)",
+]
+# A process that nobody waits for says it, and the server ends well.
+SAYS = ["sh", "-c", '(echo "$0" >&2); exec "$@"']
+
+
+@pytest.mark.parametrize("finding", FINDINGS)
+@pytest.mark.parametrize("end", [lambda s: s.stop(messages=True), lambda s: s.discard()],
+                         ids=["stop", "discard"])
+def test_a_finding_of_a_process_that_ended_unseen_is_a_failure(site, finding, end):
+    server = harness.Server("--root", site, becomes=SAYS + [finding]).start()
+    with pytest.raises(AssertionError, match=r"7"):
+        end(server)
+    assert server.out.closed and not server.running
+
+
+def test_what_a_server_says_itself_is_none():
+    harness.judge("pagewise: server process 7 was killed by signal 9 (Killed)\n"
+                  "pagewise: d62/cold: Input/output error\n")
