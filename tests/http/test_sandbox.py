@@ -61,7 +61,7 @@ def status(server):
 @pytest.fixture
 def places(base):
     """A root and a directory beside it; nobody may do there what it likes."""
-    root, outside = os.path.join(base, "inside"), os.path.join(base, "outside")
+    root, outside = os.path.join(base, "within"), os.path.join(base, "beside")
     for place, name in ((root, "index.html"), (root, "victim"), (outside, "secret")):
         os.makedirs(place, exist_ok=True)
         path = os.path.join(place, name)
