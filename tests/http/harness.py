@@ -18,8 +18,6 @@ import subprocess
 import tempfile
 import time
 
-import pytest
-
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PAGEWISE = os.environ.get("PAGEWISE", os.path.join(TREE, "build/asan/pagewise"))
 RELEASE = os.environ.get("PAGEWISE_RELEASE", os.path.join(TREE, "build/pagewise"))
@@ -603,38 +601,6 @@ class Server:
         self.err.close()
         shutil.rmtree(self.dir, ignore_errors=True)
         judge(text)
-
-
-class Load:
-    """wrk, for some seconds; the end of the block waits for it."""
-
-    def __init__(self, url, seconds, connections=8):
-        program = shutil.which("wrk")
-        if not program:
-            pytest.skip("there is no wrk")
-        self.child = subprocess.Popen(
-            [program, "-t", "1", "-c", str(connections), "-d", "%ds" % seconds,
-             "--timeout", "20s", url],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )
-
-    @property
-    def running(self):
-        return self.child.poll() is None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        if any(exc):
-            self.child.kill()
-        self.report = self.child.communicate()[0]
-
-    def faultless(self):
-        """How many requests were answered; none was not."""
-        assert "Socket errors" not in self.report, self.report
-        assert "Non-2xx" not in self.report, self.report
-        return int(re.search(r"(\d+) requests in", self.report).group(1))
 
 
 def children(pid):

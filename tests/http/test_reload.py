@@ -10,16 +10,28 @@ import pytest
 
 import strace
 import tree as t
-from harness import Connection, Load, configuration, request, wait_until
+from harness import Connection, configuration, request, wait_until
+from traffic import Traffic
 
-BIG = 48 * t.MIB
+BIG = 24 * t.MIB
 STAYS = r"(pagewise: [^\n]*\n)+pagewise: the old configuration stays in use\n"
 
 
+@pytest.fixture
 def free_port():
-    with socket.socket() as s:
+    """Ports that nobody else gets while the test runs: each has a socket that does not listen."""
+    held = []
+
+    def hold():
+        s = socket.socket()
+        held.append(s)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+    yield hold
+    for s in held:
+        s.close()
 
 
 class Configured:
@@ -56,7 +68,7 @@ def answers(port, host="127.0.0.1"):
 # ------------------------------------------------------------------------- what is read
 
 
-def test_address_is_added_and_removed(configured):
+def test_address_is_added_and_removed(configured, free_port):
     one, two = free_port(), free_port()
     configured.reload(listen=["127.0.0.1:%d" % one])
     assert answers(one) and not answers(two)
@@ -72,7 +84,7 @@ def test_port_that_the_kernel_chose_stays(configured):
         assert answers(configured.server.address[1])
 
 
-def test_address_in_place_of_all_addresses_on_the_same_port(configured):
+def test_address_in_place_of_all_addresses_on_the_same_port(configured, free_port):
     port = free_port()
     configured.reload(listen=["*:%d" % port])
     assert answers(port) and answers(port, "127.0.0.2")
@@ -209,22 +221,14 @@ def loaded(serve, site):
     return start
 
 
-def under_load(server, data, act, seconds=5, every=0.5):
+def under_load(server, data, act, times=10, every=0.5):
     """Acts again and again while requests and downloads run; the answers are all right."""
-    url = "http://%s:%d/small" % server.address
-    downloads = []
-    with Load(url, seconds) as load:
-        while load.running:
-            c = server.connect(rcvbuf=65536)
-            c.send(request("/big"))
-            downloads.append((c, c.read_head()))
-            act()
+    with Traffic(server.address, ("/small", b"small"), ("/big", data), rate=12 << 20) as traffic:
+        for _ in range(times):
             time.sleep(every)
-    for c, head in downloads:
-        assert c.read_body(head).body == data
-        c.eof()
-        c.sock.close()
-    assert load.faultless() > 0
+            traffic.signals += 1
+            act()
+    traffic.faultless()
 
 
 @pytest.mark.parametrize("send_path", ["nodiskio", "uring", "hot"])
@@ -233,6 +237,18 @@ def test_reloads_lose_nothing(loaded, send_path):
     under_load(server, data, lambda: server.signal(signal.SIGHUP))
     wait_until(lambda: len(server.processes()) == 1, "the old ones to end")
     assert server.output.count("pagewise: reloaded\n") > 2
+
+
+def test_end_loses_nothing_that_was_begun(loaded):
+    """SIGTERM: who has connected has a right answer, who comes later is told that nobody is there."""
+    server, data = loaded()
+    with Traffic(server.address, ("/small", b"small"), ("/big", data), rate=24 << 20) as traffic:
+        wait_until(lambda: traffic.busy, "the downloads to be under way")
+        traffic.ends = True
+        traffic.signals += 1
+        server.terminate()
+        assert server.wait() == 0
+    traffic.faultless()
 
 
 # ------------------------------------------------------------------------- deaths

@@ -1,26 +1,17 @@
 """What a service manager is told, and what it gives: sd_notify(3), sd_listen_fds(3)."""
 
-import fcntl
 import os
 import re
 import signal
 import socket
-import sys
 
 import pytest
 
 import harness
-from harness import Connection, Load, wait_until
-
-# Becomes the server, with the descriptors that it is given as 3, 4, ...
-GIVE = """
-import os, sys
-n = int(sys.argv[1])
-for i, fd in enumerate(map(int, sys.argv[2:2 + n])):
-    os.dup2(fd, 3 + i)
-os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(n))
-os.execv(sys.argv[2 + n], sys.argv[2 + n:])
-"""
+import tree as t
+from given import Given
+from harness import Connection, wait_until
+from traffic import Traffic
 
 
 @pytest.fixture
@@ -100,26 +91,6 @@ def test_watchdog_of_another_process_is_not_fed(notified, manager):
 # ------------------------------------------------------------------ socket activation
 
 
-class Given:
-    """Listening sockets, as a service manager holds them."""
-
-    def __init__(self, count=1):
-        self.sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-        self.fds = [fcntl.fcntl(s, fcntl.F_DUPFD, 100) for s in self.sockets]
-        self.ports = [s.getsockname()[1] for s in self.sockets]
-        numbers = [str(fd) for fd in self.fds]
-        self.becomes = [sys.executable, "-c", GIVE, str(count), *numbers]
-
-    def start(self, serve, *args):
-        return serve(*args, becomes=self.becomes, pass_fds=self.fds)
-
-    def close(self):
-        for s in self.sockets:
-            s.close()
-        for fd in self.fds:
-            os.close(fd)
-
-
 @pytest.fixture
 def give():
     made = []
@@ -175,12 +146,17 @@ def test_socket_that_nobody_listens_on_is_told(serve, give, conf):
                 % given.ports[0])
 
 
-def test_restarts_lose_nothing_while_somebody_holds_the_socket(serve, give, conf):
+def test_restarts_lose_nothing_while_somebody_holds_the_socket(serve, give, conf, site):
+    data = t.content(34, 16 * t.MIB)
+    (site / "large").write_bytes(data)
     given = give(1)
-    with Load("http://127.0.0.1:%d/small" % given.ports[0], 6) as load:
-        while load.running:
-            server = given.start(serve, "-c", conf)
-            wait_until(lambda: get(given.ports[0]).status == 200, "an answer")
+    address = ("127.0.0.1", given.ports[0])
+    server = given.start(serve, "-c", conf)
+    with Traffic(address, ("/small", b"small"), ("/large", data), rate=16 << 20) as traffic:
+        for _ in range(3):
+            wait_until(lambda: traffic.busy, "the downloads to be under way")
+            traffic.signals += 1
             server.stop()
-        server = given.start(serve, "-c", conf)
-    assert load.faultless() > 0
+            server = given.start(serve, "-c", conf)
+            assert get(given.ports[0]).body == b"small"
+    traffic.faultless()
