@@ -6,6 +6,7 @@
 ##   run          install what is missing, build, serve DIR on LISTEN:PORT
 ##   test         install what is missing, run every test with each sanitizer, count them
 ##   soak         everything at once for SOAK_MINUTES, all bytes verified: build/soak/report.md
+##   lossless     SIGHUP, SIGUSR2, SIGTERM every two seconds, while clients ask: none is lost
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
 ##   lint         clang-format, clang-tidy, cppcheck, mandoc; quiet when clean
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
@@ -26,6 +27,7 @@
 ##   run:  DIR=conf/welcome PORT=8080 LISTEN=127.0.0.1 ARGS="more options"
 ##   test: PYTEST_ARGS="-k range" SANITIZERS="asan tsan"
 ##   soak: SOAK_MINUTES=30 SOAK_BUILD=obj (asan, tsan) ARGS="--seed 1"
+##   lossless: LOSSLESS_SECONDS=60 for each signal, ARGS="--every 2"
 ##   fuzz: TARGET="head range" FUZZ_SECONDS=60 ARGS="-max_len=100" FUZZ_CC=clang
 ##   bench, bench-full, bench-storm, bench-hot: ARGS="--path nodiskio --peer nginx"
 
@@ -222,6 +224,15 @@ soak:
 	mkdir -p build/soak; $$python tests/soak/soak.py --minutes $(SOAK_MINUTES) \
 	    --binary build/$(SOAK_BUILD)/pagewise --report build/soak/report.md $(ARGS)
 
+LOSSLESS_SECONDS = 60
+lossless:
+	@sh conf/install-deps.sh build
+	@+$(SUBMAKE) build/$(SOAK_BUILD)/pagewise
+	@python=/usr/bin/python3; \
+	[ -x $$python ] || python=/usr/local/bin/python3; \
+	$$python tests/soak/lossless.py --seconds $(LOSSLESS_SECONDS) \
+	    --binary build/$(SOAK_BUILD)/pagewise $(ARGS)
+
 # Without root it measures what it can, and says what it left out.
 SCENARIOS_bench = all --quick
 SCENARIOS_bench-full = all
@@ -347,7 +358,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all asan tsan debug unit fault faults deps run test soak fuzz bench bench-full bench-storm bench-hot \
+.PHONY: all asan tsan debug unit fault faults deps run test soak lossless fuzz bench bench-full bench-storm bench-hot \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc install uninstall clean help
 .DELETE_ON_ERROR:

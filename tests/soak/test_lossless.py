@@ -1,0 +1,22 @@
+"""Signals under load in short; tests/http/test_traffic.py is about the clients."""
+
+import os
+import re
+import subprocess
+import sys
+
+from harness import PAGEWISE
+
+LOSSLESS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lossless.py")
+
+
+def test_a_short_one_loses_nothing():
+    done = subprocess.run(
+        [sys.executable, LOSSLESS, "--seconds", "2", "--every", "0.5", "--binary", PAGEWISE],
+        capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0 and done.stderr == "", done.stdout + done.stderr
+    lines = re.findall(r"^(\w+), .*: (\d+) requests, .* (\d+) downloads across a signal, "
+                       r"(\d+) signals, .* (\d+) failed$", done.stdout, re.M)
+    assert [line[0] for line in lines] == ["SIGHUP", "SIGUSR2", "SIGTERM"], done.stdout
+    for _, requests, downloads, signals, failed in lines:
+        assert int(requests) > 20 and int(downloads) > 0 and int(signals) > 0 and failed == "0"
