@@ -139,8 +139,7 @@ take_origin(struct str *raw, struct str *host)
 {
 	size_t n;
 
-	if (!skip_prefix(raw, STR("http://")) &&
-	    !skip_prefix(raw, STR("https://")))
+	if (!skip_prefix(raw, STR("http://")))
 		return false;
 	for (n = 0; n < raw->s_len; n++)
 		if (raw->s_ptr[n] == '/' || raw->s_ptr[n] == '?')

@@ -26,8 +26,8 @@ struct target {
 /*
  * buf needs raw.s_len + 2 bytes; the slices point into buf and raw.
  * Returns 0, or 400: a bad escape, %00, a fragment, a path that climbs above
- * the root, a form that only CONNECT may have, a scheme other than http(s), a
- * host that Host could not have; or 414: buf is too small.  "*" has path "/".
+ * the root, a form that only CONNECT may have, a scheme other than http (https
+ * MUST be refused, RFC 9110, 7.4), a host that Host could not have; or 414: buf is too small.  "*" has path "/".
  * Decoding comes before dot segments are removed, so that "%2e%2e" climbs
  * nowhere; a decoded "%2F" is a separator, as in nginx.
  */

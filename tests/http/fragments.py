@@ -54,11 +54,14 @@ def send_in_rounds(server, sockets, streams):
 def receive(sock):
     """All until the server's end of the connection; a reset is an error."""
     parts = []
-    while True:
-        data = sock.recv(1 << 18)
-        if not data:
-            return b"".join(parts)
-        parts.append(data)
+    try:
+        while True:
+            data = sock.recv(1 << 18)
+            if not data:
+                return b"".join(parts)
+            parts.append(data)
+    except OSError as error:
+        raise AssertionError("%r after %r" % (error, b"".join(parts)[-1000:]))
 
 
 def ask(server, stream):
@@ -69,9 +72,13 @@ def ask(server, stream):
         return receive(sock)
 
 
-def exchange(server, streams):
-    """The same for each list of pieces, many at once."""
+def exchange(server, streams, closed=None):
+    """The same for each list of pieces, many at once.
+
+    closed: for each whether the server must end the connection; then this side never does.
+    """
     results = []
+    closed = closed or [False] * len(streams)
     for at in range(0, len(streams), TOGETHER):
         some = streams[at:at + TOGETHER]
         sockets = [socket.create_connection(server.address, PATIENCE) for _ in some]
@@ -79,8 +86,9 @@ def exchange(server, streams):
             for sock in sockets:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             send_in_rounds(server, sockets, some)
-            for sock in sockets:
-                sock.shutdown(socket.SHUT_WR)
+            for sock, by_server in zip(sockets, closed[at:]):
+                if not by_server:
+                    sock.shutdown(socket.SHUT_WR)
             results += [receive(sock) for sock in sockets]
         finally:
             for sock in sockets:

@@ -34,7 +34,6 @@ OPEN = "open"  # the next request is answered
 CLOSED = "closed"  # said so, and it is not
 TAKEN = "taken"  # it is taken for the rest of a body
 INCOMPLETE = "incomplete"  # nothing can follow
-EITHER = "open or closed"
 
 
 def served(*statuses, ending=OPEN):
@@ -46,7 +45,7 @@ def refused(*statuses):
 
 
 OK, LAST, PART = served(200), refused(200), served(206)
-BAD, CODED, NO_METHOD = refused(400), refused(400, 501), refused(501)
+BAD, CODED, NO_METHOD = refused(400), refused(501), refused(501)
 SILENT = Verdict((), INCOMPLETE)
 CASES = []
 
@@ -147,12 +146,12 @@ add("RFC 9110, 9: method", lambda text: line(text + b" /a HTTP/1.1"), [
     (b"get", NO_METHOD), (b"Get", NO_METHOD), (b"GETT", NO_METHOD), (b"GE", NO_METHOD), (b"G", NO_METHOD),
     (b"HEADER", NO_METHOD), (b"head", NO_METHOD), (b"FOO", NO_METHOD), (b"!#$%&'*+-.^_`|~", NO_METHOD),
     (b"M" * 32, NO_METHOD), (b"M" * 33, NO_METHOD), (b"G(T", BAD), (b"G\xc4T", BAD), (b"G\x00T", BAD),
-    (b"GET:", BAD), (b'"GET"', BAD), (b"GET,HEAD", BAD), (b"CONNECT", served(400, 405, ending=EITHER)),
+    (b"GET:", BAD), (b'"GET"', BAD), (b"GET,HEAD", BAD), (b"CONNECT", served(405)),
     (b"GET\r", BAD), (b"G\nT", BAD), (b"\x7fGET", BAD),
 ])
 
 add("RFC 9112, 3.2: target", target, [
-    (b"http://h/a", OK), (b"HTTP://h/a", OK), (b"https://h/a", OK), (b"http://h:80/a", OK), (b"http://h:/a", OK),
+    (b"http://h/a", OK), (b"HTTP://h/a", OK), (b"https://h/a", BAD), (b"HTTPS://h/a", BAD), (b"http://h:80/a", OK), (b"http://h:/a", OK),
     (b"http://h/a?q", OK), (b"http://[::1]/a", OK), (b"http://[::1]:80/a", OK), (b"http://h/%61", OK),
     (b"http://", BAD), (b"http:///a", BAD), (b"http:/a", BAD), (b"http:a", BAD), (b"http://:80/a", BAD),
     (b"http://h:x/a", BAD), (b"http://[::1/a", BAD), (b"http://u@h/a", BAD), (b"http://u:p@h/a", BAD),
@@ -163,16 +162,16 @@ add("RFC 9112, 3.2: target", target, [
     (b"/%6g", BAD), (b"/%zz", BAD), (b"/%u0061", BAD), (b"/a%00", BAD), (b"/%00/a", BAD), (b"/..", BAD),
     (b"/../a", BAD), (b"/%2e%2e/a", BAD), (b"//h/a", served(404)), (b"/a?", OK), (b"/a?%", OK), (b"/a?%00", OK),
     (b"/a?/../..", OK), (b"/%61", OK), (b"/./a", OK), (b"/x/../a", OK), (b"//a", OK), (b"/a%2f", served(404)),
-    (b"/\"<>\\^`{|}", served(400, 404, ending=EITHER)), (b"/d", served(301)), (b"/d/", served(403)),
+    (b"/\"<>\\^`{|}", served(404)), (b"/d", served(301)), (b"/d/", served(403)),
     (b"/a/", served(404)), (b"/%0d%0aX:%20y", served(404)), (b"/a?%0d%0aX:%20y", OK),
 ])
 
 add("RFC 9112, 3.2: form", whole, [
     ("asterisk", line(b"OPTIONS * HTTP/1.1"), served(204)), ("HEAD *", line(b"HEAD * HTTP/1.1"), BAD),
-    ("POST *", line(b"POST * HTTP/1.1"), served(400, 405, ending=EITHER)),
+    ("POST *", line(b"POST * HTTP/1.1"), served(405)),
     ("OPTIONS http://h", line(b"OPTIONS http://h HTTP/1.1"), served(204)),
     ("OPTIONS *a", line(b"OPTIONS *a HTTP/1.1"), BAD),
-    ("authority", line(b"CONNECT h:80 HTTP/1.1"), served(405, ending=EITHER)),
+    ("authority", line(b"CONNECT h:80 HTTP/1.1"), served(405)),
     ("absolute, another Host", b"GET http://i/a HTTP/1.1\r\nHost: h\r\n\r\n", OK),
     ("absolute, empty Host", b"GET http://h/a HTTP/1.1\r\nHost:\r\n\r\n", OK),
     ("absolute, no Host", b"GET http://h/a HTTP/1.1\r\n\r\n", BAD),
@@ -187,7 +186,7 @@ add("RFC 9112, 3.2: Host", host, [
     (b"h" * 300, OK), (b":80", BAD), (b"h:x", BAD), (b"h:-1", BAD), (b"h:8 0", BAD), (b"h:80:80", BAD),
     (b"::1", BAD), (b"[::1", BAD), (b"::1]", BAD), (b"[::g]", BAD), (b"[::1]x", BAD), (b"[]", BAD),
     (b"[fe80::1%25e]", BAD), (b"[127.0.0.1]", BAD), (b"u@h", BAD), (b"u:p@h", BAD), (b"h/a", BAD), (b"h?x", BAD),
-    (b"h#x", BAD), (b"h\\x", BAD), (b"http://h", BAD), (b"h, i", BAD), (b"h,i", served(200, 400, ending=EITHER)),
+    (b"h#x", BAD), (b"h\\x", BAD), (b"http://h", BAD), (b"h, i", BAD), (b"h,i", OK),
     (b"h i", BAD), (b"h\ti", BAD), (b"h%", BAD), (b"h%zz", BAD), (b"\xc3\xbc", BAD), (b"h\x00", BAD),
     (b"<h>", BAD), (b'"h"', BAD), (b"h|i", BAD), (b"h^i", BAD), (b"h\x7f", BAD), (b"h\r", BAD), (b"h\ri", BAD),
     (b"h\r\n i", BAD), (b"\r\n h", BAD), (b"h\r\nHost: h", BAD), (b"h\r\nhOST: i", BAD), (b"\r\nHost: h", BAD),
@@ -225,7 +224,7 @@ add("RFC 9112, 5.2 and 9110, 5.5: field value", fields, [
 add("RFC 9112, 6.3: Content-Length", lambda text: body(text, b"12345"), [
     (b"5", OK), (b"00005", OK), (b"0" * 40 + b"5", OK), (b" 5 ", OK), (b"\t5", OK),
     # RFC 9110, 5.5 wants 200; http-parser takes no tab there, and to refuse is on the safe side.
-    (b"5\t", served(200, 400, ending=EITHER)),
+    (b"5\t", BAD),
     (b"+5", BAD), (b"-5", BAD), (b"-0", BAD), (b"0x5", BAD), (b"5.0", BAD), (b"5e0", BAD), (b"5,5", BAD),
     (b"5, 5", BAD), (b",5", BAD), (b"5,", BAD), (b"5;", BAD), (b"5 5", BAD), (b"", BAD), (b" ", BAD), (b"five", BAD),
     (b'"5"', BAD), (b"5\x0b", BAD), (b"\x0b5", BAD), (b"5\x00", BAD), (b"5\xa0", BAD), (b"\xef\xbc\x95", BAD),
@@ -233,7 +232,7 @@ add("RFC 9112, 6.3: Content-Length", lambda text: body(text, b"12345"), [
     (b"5\r\nContent-Length: 5", BAD), (b"5\r\ncontent-length: 6", BAD), (b"0\r\nContent-Length: 5", BAD),
     (b"5\r\nContent-Length:", BAD), (b"NaN", BAD), (b"null", BAD), (b"5\nContent-Length: 0", BAD),
     (str(1 << 31).encode(), refused(413)), (str((1 << 32) + 5).encode(), refused(413)),
-    (str((1 << 63) - 1).encode(), refused(400, 413)), (str((1 << 63) + 5).encode(), refused(400, 413)),
+    (str((1 << 63) - 1).encode(), refused(413)), (str((1 << 63) + 5).encode(), refused(413)),
     (str((1 << 64) - 1).encode(), refused(400, 413)), (str(1 << 64).encode(), refused(400, 413)),
     (str((1 << 64) + 5).encode(), refused(400, 413)), (b"9" * 100, refused(400, 413)),
 ])
@@ -247,7 +246,7 @@ add("RFC 9112, 6.3: body", whole, [
     ("is a blank line", body(b"2", b"\r\n"), OK), ("of NULs", body(b"5", bytes(5)), OK),
     ("as large as it may be", body(b"%d" % MAX_BODY, b"x" * MAX_BODY), OK),
     ("one byte larger", body(b"%d" % (MAX_BODY + 1), b"x" * (MAX_BODY + 1)), refused(413)),
-    ("larger, POST", body(b"%d" % (MAX_BODY + 1), b"x" * 100, b"POST"), served(405, 413, ending=EITHER)),
+    ("larger, POST", body(b"%d" % (MAX_BODY + 1), b"x" * 100, b"POST"), refused(405)),
     ("that is longer than it said", body(b"3", b"12345\r\n\r\n"), Verdict(({200}, {400}), CLOSED)),
     ("that never comes", body(b"1000"), served(200, ending=TAKEN)),
     ("that never comes, HEAD", body(b"1000", b"", b"HEAD"), served(200, ending=TAKEN)),
@@ -321,7 +320,7 @@ add("RFC 9112, 9: Connection", connection, [
     (b"keep-alive\r\nConnection: close", LAST), (b"close\r\nConnection: keep-alive", LAST), (b"closed", OK),
     (b"close-notify", OK), (b"keep-alive", OK), (b"", OK), (b",,", OK), (b"Host", OK), (b"Transfer-Encoding", OK),
     (b"Upgrade", OK), (b"x" * 1000, OK), (b"keep-alive\r\nKeep-Alive: timeout=0, max=0", OK),
-    (b"Range\r\nRange: bytes=0-0", served(200, 206)), (b'"close"', OK), (b"clos\xe9", OK),
+    (b"Range\r\nRange: bytes=0-0", PART), (b'"close"', OK), (b"clos\xe9", OK),
 ])
 
 add("RFC 9112, 9: Connection", whole, [
@@ -343,10 +342,10 @@ add("RFC 9112, 9: Connection", whole, [
 add("RFC 9110, 10.1.1: Expect", whole, [
     ("nothing to wait for", fields(b"Expect: 100-continue"), OK),
     ("body of 0", fields(b"Expect: 100-continue\r\nContent-Length: 0"), OK),
-    ("body", fields(b"Expect: 100-continue\r\nContent-Length: 5") + b"12345", served(200, ending=EITHER)),
+    ("body", fields(b"Expect: 100-continue\r\nContent-Length: 5") + b"12345", LAST),
     ("POST", fields(b"Expect: 100-continue\r\nContent-Length: 5", b"POST /a HTTP/1.1") + b"12345",
-     served(405, ending=EITHER)),
-    ("another", fields(b"Expect: 200-ok"), served(200, 417, ending=EITHER)),
+     refused(405)),
+    ("another", fields(b"Expect: 200-ok"), OK),
     ("twice", fields(b"Expect: 100-continue\r\nExpect: 100-continue"), OK), ("empty", fields(b"Expect:"), OK),
     ("1.0", old(b"Expect: 100-continue\r\n"), LAST),
 ])

@@ -308,7 +308,7 @@ def test_unreadable_file_and_directory_are_403(serve, tree):
     [
         "http://localhost/4097.bin",
         "HTTP://localhost/4097.bin",
-        "https://h:1/4097.bin",
+        "http://h:1/4097.bin",
         "http://h/4097.bin?q",
     ],
 )

@@ -198,8 +198,8 @@ static const struct absolute_case absolute[] = {
     {"http://h?a/b", "h", "/", "a/b"},
     {"http://h/?a=/../..", "h", "/", "a=/../.."},
     {"HTTP://Example.COM:8080/a", "Example.COM:8080", "/a", NULL},
-    {"https://example.com./a", "example.com.", "/a", NULL},
-    {"hTTpS://[2001:db8::1]:443/a?b?c", "[2001:db8::1]:443", "/a", "b?c"},
+    {"http://example.com./a", "example.com.", "/a", NULL},
+    {"hTTp://[2001:db8::1]:443/a?b?c", "[2001:db8::1]:443", "/a", "b?c"},
     {"http://127.0.0.1:/", "127.0.0.1:", "/", NULL},
 };
 
