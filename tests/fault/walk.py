@@ -87,6 +87,7 @@ class Walk:
             self.descriptors.check(self.scenario.run)
         assert self.server.running, "it ended with %d" % self.server.process.returncode
         harness.judge(self.server.messages)
+        assert self.server.processes() == [self.plan.shared.pid], "another process serves"
 
     def names(self, faults):
         seen = self.plan.seen()

@@ -408,6 +408,10 @@ def judge(text):
     assert not FINDING.search(text), text
 
 
+# In a server's own messages besides: a death that no test has caused with SIGKILL.
+DIED = re.compile(r"server process \d+ (was killed by signal (?!9 )|ended with status)")
+
+
 SERVING = re.compile(r"^pagewise: serving (.*) at http://([^/\s]+):(\d+)/$", re.M)
 
 
@@ -427,7 +431,7 @@ class Server:
     args are given as they are, but for "--send-path hot" (SEND_PATHS);
     `--listen 127.0.0.1:0` is added unless a listen address or a configuration
     file is among them, and `--user root` if root starts it: tests make files that
-    nobody else may read.  user: who starts it; drops: root does, and nothing is added.
+    nobody else may read.  env: beside what there is; None: without it.  user: who starts it; drops: root does, and nothing is added.
     wrapper: a command that runs it, as its only child; becomes: one that becomes it.
     """
 
@@ -446,7 +450,9 @@ class Server:
         self.dir = tempfile.mkdtemp(prefix="pagewise-run-")
         self.out = open(os.path.join(self.dir, "stdout"), "w+b")
         self.err = open(os.path.join(self.dir, "stderr"), "w+b")
-        environment = dict(os.environ, **(env or {}))
+        # In builds with checks a system call that the sandbox forgot is a death.
+        environment = {"PAGEWISE_STRICT": "1", **os.environ, **(env or {})}
+        environment = {name: value for name, value in environment.items() if value is not None}
         environment.setdefault("ASAN_OPTIONS", "detect_leaks=1:exitcode=99")
         environment.setdefault(
             "UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1:exitcode=98"
@@ -577,7 +583,7 @@ class Server:
     def stop(self, codes=(0,), messages=None):
         """SIGTERM, the exit code, and what is on stderr.
 
-        messages None: nothing; a pattern: all of it must match; True: anything.
+        messages None: nothing; a pattern: all of it must match; True: anything but DIED.
         """
         try:
             if self.running:
@@ -585,6 +591,7 @@ class Server:
             code = self.wait()
             text = self.messages
             assert code in codes, "exit code %d\nstderr: %s" % (code, text)
+            assert not DIED.search(text), text
             if messages is None:
                 assert text == "", text
             elif messages is not True:

@@ -61,7 +61,7 @@ def status(server):
 @pytest.fixture
 def places(base):
     """A root and a directory beside it; nobody may do there what it likes."""
-    root, outside = os.path.join(base, "within"), os.path.join(base, "beside")
+    root, outside = (os.path.join(base, "sandbox", name) for name in ("inside", "outside"))
     for place, name in ((root, "index.html"), (root, "victim"), (outside, "secret")):
         os.makedirs(place, exist_ok=True)
         path = os.path.join(place, name)
@@ -90,8 +90,8 @@ def inside(serve, debug, places):
     root, outside = places
 
     def start(*args, env=None, **kw):
-        return serve("--root", root, "--workers", "1", *args, binary=debug,
-                     env={"PAGEWISE_INSIDE": outside, **(env or {})}, **kw)
+        env = {"PAGEWISE_INSIDE": outside, "PAGEWISE_STRICT": None, **(env or {})}
+        return serve("--root", root, "--workers", "1", *args, binary=debug, env=env, **kw)
 
     return start
 
