@@ -103,8 +103,11 @@ def test_what_is_outside_is_never_sent(serve, site, places, send_path):
         for client in clients:
             client.join()
     assert not [wrong for client in clients for wrong in client.wrong]
-    assert swapper.count > 0 and all(client.count > 0 for client in clients)
-    print("%s: %d exchanges, answers: %s" % (send_path, swapper.count, sum((c.statuses for c in clients), Counter())))
+    assert swapper.count > 0
+    statuses = sum((client.statuses for client in clients), Counter())
+    print("%s: %d exchanges, answers: %s" % (send_path, swapper.count, statuses))
+    # Of each pair one is inside, and one must not be followed.
+    assert statuses[200] > 0 and statuses[403] > 0, statuses
     # All is where it was, and that is noticed.
     wait_until(lambda: server.get("/moved/deep/page").body == INSIDE, "the page")
     wait_until(lambda: server.get("/sub-link/secret.txt").status == 403, "the link")
