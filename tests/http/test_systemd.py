@@ -2,8 +2,11 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -11,6 +14,7 @@ import harness
 import tree as t
 from given import Given
 from harness import Connection, wait_until
+from test_reload import free_port  # a fixture
 from traffic import Traffic
 
 
@@ -160,3 +164,43 @@ def test_restarts_lose_nothing_while_somebody_holds_the_socket(serve, give, conf
             server = given.start(serve, "-c", conf)
             assert get(given.ports[0]).body == b"small"
     traffic.faultless()
+
+
+# ------------------------------------------------------------------ systemd's own programs
+
+
+@pytest.mark.skipif(not shutil.which("systemd-socket-activate"), reason="no systemd-socket-activate")
+def test_systemd_gives_the_socket_and_the_first_client_waits(conf, free_port):
+    """It listens, and becomes the server when somebody connects."""
+    port = free_port()
+    becomes = ["systemd-socket-activate", "-l", "127.0.0.1:%d" % port]
+    for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "PAGEWISE_STRICT"):
+        becomes += ["-E", name]
+    server = harness.Server("-c", conf, becomes=becomes)
+    try:
+        wait_until(lambda: "Listening on" in server.messages, "the socket")
+        assert get(port).body == b"small"
+        server.start()
+        assert server.address[1] == port
+        for act in (server.reload, lambda: server.again(signal.SIGUSR2, "upgraded")):
+            act()
+            assert get(port).body == b"small"
+        server.stop(messages=r"Listening on [^\n]*\nCommunication attempt [^\n]*\nExecing [^\n]*\n")
+    finally:
+        if not server.out.closed:
+            server.discard()
+
+
+@pytest.mark.once
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
+def test_units_are_what_systemd_understands(tmp_path):
+    """But for the program, which is not installed."""
+    units = []
+    for unit in ("pagewise.service", "pagewise.socket"):
+        with open(os.path.join(harness.TREE, "conf/systemd", unit)) as f:
+            text = f.read()
+        units.append(tmp_path / unit)
+        units[-1].write_text(text.replace("/usr/local/sbin/pagewise", sys.executable))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *units], capture_output=True,
+                          text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
