@@ -6,14 +6,10 @@ import select
 import signal
 import socket
 import subprocess
-import tempfile
-import time
 
-import harness
 import pytest
 from loadgen import PATIENCE, TREE
 
-PAGEWISE = os.environ.get("PAGEWISE", os.path.join(TREE, "build/asan/pagewise"))
 LIMIT = os.environ.get("LIMIT", os.path.join(TREE, "build/asan/bench/limit"))
 WAYS = ("send", "sendfile", "memfd")
 REQUEST = b"GET /any HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -127,29 +123,6 @@ def test_files_of_a_list_are_sent_in_turn(tmp_path, way):
                     contents.append(contents.pop(0))
 
 
-@contextlib.contextmanager
-def pagewise(root):
-    """Yields its port."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    user = ["--user", "root"] if os.geteuid() == 0 else []
-    with tempfile.TemporaryFile("w+") as err, \
-            subprocess.Popen([PAGEWISE, "--root", str(root), "--listen", f"127.0.0.1:{port}", *user],
-                             stdout=subprocess.DEVNULL, stderr=err) as child:
-        try:
-            deadline = time.monotonic() + PATIENCE
-            while socket.socket().connect_ex(("127.0.0.1", port)) != 0:
-                assert time.monotonic() < deadline and child.poll() is None
-                time.sleep(0.02)
-            yield port
-        finally:
-            child.terminate()
-            child.wait(PATIENCE)
-            err.seek(0)
-            harness.judge(err.read())
-
-
 def head(port, path):
     with connected(port) as (conn, answers):
         conn.sendall(f"GET /{path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -162,11 +135,10 @@ def fields(text):
 
 @pytest.mark.parametrize("size, mtime", [(0, 0), (1000, 1_700_000_000_000_000_001),
                                          (70_000, 1_700_000_000_987_654_321)])
-def test_a_head_is_as_long_as_that_of_pagewise(tmp_path, size, mtime):
+def test_a_head_is_as_long_as_that_of_pagewise(serve, tmp_path, size, mtime):
     made(tmp_path / "file", size)
     os.utime(tmp_path / "file", ns=(mtime, mtime))
-    with pagewise(tmp_path) as port:
-        theirs = head(port, "file")
+    theirs = head(serve("--root", tmp_path).address[1], "file")
     with limit(tmp_path / "file") as port:
         ours = head(port, "file")
     assert fields(ours) == fields(theirs) and len(ours) == len(theirs)
