@@ -16,7 +16,9 @@ import pytest
 
 import harness
 from harness import PATIENCE, wait_until
+from test_limits_clients import figure
 
+ACCEPTED = "pagewise_connections_accepted_total"
 COUNT = 1000
 SECONDS = 6  # for which slowhttptest would hold them
 
@@ -84,12 +86,14 @@ def attack(server, mode):
 
 
 @pytest.fixture
-def server(serve_conf, release, site):
+def server(serve_conf, release, site, tmp_path):
     (site / "big").write_bytes(os.urandom(1 << 20) * 8)
     (site / "small").write_bytes(b"small")
     server = serve_conf(
-        {"workers": 2, "head_timeout": 2, "send_timeout": 2, "keepalive_timeout": 2},
+        {"workers": 2, "head_timeout": 2, "send_timeout": 2, "keepalive_timeout": 2,
+         "admin": tmp_path / "admin"},
         [("s", {"root": site}, {})], binary=release)
+    server.admin = str(tmp_path / "admin")
     for name in ("/big", "/small") * 4:
         server.get(name)
     return server
@@ -97,13 +101,14 @@ def server(serve_conf, release, site):
 
 def withstood(server, mode, before):
     """One attack, all of it given up; returns how many connections there were at most."""
-    most = 0
+    most, accepted = 0, figure(server, ACCEPTED)
     with attack(server, mode) as slow:
         while slow.poll() is None:
             most = max(most, fds(server) - before)
             time.sleep(0.01)
         told = slow.stdout.read().decode("utf-8", "replace")
     assert slow.returncode == 0, told
+    assert figure(server, ACCEPTED) - accepted >= COUNT, told
     # Some descriptors are of files.
     wait_until(lambda: fds(server) <= before + 2, "descriptors to be closed")
     wait_until(lambda: server.in_kernel() == [], "the kernel's part to end")
