@@ -5,11 +5,14 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from harness import PAGEWISE
 
 LOSSLESS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lossless.py")
 
 
+@pytest.mark.once  # with each sanitizer: test_reload.py, test_upgrade.py, test_systemd.py
 def test_a_short_one_loses_nothing():
     done = subprocess.run(
         [sys.executable, LOSSLESS, "--seconds", "2", "--every", "0.5", "--binary", PAGEWISE],
