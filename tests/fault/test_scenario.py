@@ -1,13 +1,16 @@
 """That what judges a server with faults can find it guilty."""
 
 import email.utils
+import os
+import signal
 import socket
 import threading
 
 import pytest
 
 import scenario
-from harness import PATIENCE, Connection
+import walk
+from harness import PATIENCE, Connection, wait_until
 
 FILE = bytes(range(256)) * 8
 
@@ -89,3 +92,16 @@ def test_what_is_wrong_is_found(raw, statuses):
 def test_an_answer_that_does_not_end_is_found():
     with pytest.raises(scenario.Wrong):
         judged(head("200 OK", 2048) + FILE[:700], close=False, patience=0.3)
+
+
+def test_a_server_process_that_was_replaced_is_found(tmp_path):
+    w = walk.Walk(tmp_path, send_path="nodiskio")
+    try:
+        w.well()
+        os.kill(w.plan.shared.pid, signal.SIGKILL)
+        wait_until(lambda: w.server.processes() not in ([], [w.plan.shared.pid]), "another one")
+        wait_until(w.server.serving, "an answer")
+        with pytest.raises(AssertionError, match="another process serves"):
+            w.well()
+    finally:
+        w.discard()

@@ -80,6 +80,7 @@ class Walk:
 
     def well(self):
         self.scenario.strictly(self.server)
+        assert self.server.processes() == [self.plan.shared.pid], "another process serves"
         if self.descriptors.more(self.scenario.run):
             # Where connections failed, few files were opened in place of older ones.
             for _ in range(RUNS):
@@ -87,7 +88,6 @@ class Walk:
             self.descriptors.check(self.scenario.run)
         assert self.server.running, "it ended with %d" % self.server.process.returncode
         harness.judge(self.server.messages)
-        assert self.server.processes() == [self.plan.shared.pid], "another process serves"
 
     def names(self, faults):
         seen = self.plan.seen()

@@ -29,6 +29,13 @@ def test_a_finding_of_a_process_that_ended_unseen_is_a_failure(site, finding, en
     assert server.out.closed and not server.running
 
 
+def test_a_server_process_that_ended_badly_is_a_failure(site):
+    died = "pagewise: server process 7 ended with status 99"
+    server = harness.Server("--root", site, becomes=SAYS + [died]).start()
+    with pytest.raises(AssertionError, match="status 99"):
+        server.stop(messages=True)
+
+
 def test_what_a_server_says_itself_is_none():
     harness.judge("pagewise: server process 7 was killed by signal 9 (Killed)\n"
                   "pagewise: d62/cold: Input/output error\n")

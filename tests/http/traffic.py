@@ -15,6 +15,7 @@ LATE = 20.0  # seconds after which an answer is too late
 IDLE = 0.9  # seconds after which a connection may be closed without a word
 PIECE = 1 << 16  # bytes that a slow one takes at once
 SHOWN = 5  # failures that are told
+ENOUGH = 100  # after so many a client gives up
 
 
 class Late(AssertionError):
@@ -22,7 +23,7 @@ class Late(AssertionError):
 
 
 class Client(threading.Thread):
-    """One thing after the other, until told to stop.  What fails is kept; it goes on."""
+    """One thing after the other, until told to stop.  What fails is kept, and it goes on."""
 
     def __init__(self, traffic):
         super().__init__(daemon=True)
@@ -43,7 +44,7 @@ class Client(threading.Thread):
         return head
 
     def run(self):
-        while not self.traffic.done.is_set():
+        while not self.traffic.done.is_set() and len(self.failed) < ENOUGH:
             self.begun += 1
             begun, signals = time.monotonic(), self.traffic.signals
             try:
