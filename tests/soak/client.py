@@ -11,7 +11,7 @@ import random
 import re
 import time
 
-from harness import Connection, ProtocolError, multipart, request, single_part
+from harness import Connection, multipart, request
 from history import Fault, Piece, check_stretch, check_version, was_cut
 from changes import REPLACED, STEADY, STRETCHED
 
@@ -46,6 +46,49 @@ def asked(spec, size):
     return int(first), min(int(last), size - 1) if last else size - 1
 
 
+def meant(specs, size):
+    """What must come for all of these, in the order of the file: the first and the last
+    byte of each part, where ranges that touch are one; none: 416; None: 200, because of
+    the end of an empty file no range can be told."""
+    if size == 0 and any(spec.startswith("-") for spec in specs):
+        return None
+    parts = []
+    for first, last in sorted(asked(spec, size) for spec in specs):
+        if first >= size:
+            continue
+        if parts and first <= parts[-1][1] + 1:
+            first, last = parts[-1][0], max(parts.pop()[1], last)
+        parts.append((first, last))
+    return parts
+
+
+def parts_of(response):
+    """Of a 206: the file's size, and the first byte, the last one and what came of each part."""
+    if "Content-Range" in response:
+        said = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", response.get("Content-Range"))
+        if not said:
+            raise Fault("%r" % response)
+        first, last, size = map(int, said.groups())
+        return size, [(first, last, response.body)]
+    parts = multipart(response)
+    if len({p.size for p in parts}) != 1:
+        raise Fault("parts of several sizes, or none: %r" % response)
+    return parts[0].size, [(p.first, p.last, p.body) for p in parts]
+
+
+class Counted(Connection):
+    """Counts the answers that it has had."""
+
+    def __init__(self, address, counts, **kw):
+        super().__init__(address, may_be_chunked=True, **kw)
+        self.counts = counts
+
+    def read_head(self, method="GET"):
+        response = super().read_head(method)
+        self.counts["requests answered"] += 1
+        return response
+
+
 class Client:
     def __init__(self, address, history, seed, patience=60.0):
         self.address = address
@@ -56,12 +99,13 @@ class Client:
         self.used = 0.0  # when the connection had its last answer
         self.tags = {}  # name -> (entity tag, version)
         self.counts = collections.Counter()
-        self.bytes = 0
+        self.bytes = 0  # that were compared with what they should be, and were it
+        self.ended = False  # as a client should
 
     # ------------------------------------------------------------ connections
 
     def connect(self, **kw):
-        return Connection(self.address, patience=self.patience, may_be_chunked=True, **kw)
+        return Counted(self.address, self.counts, patience=self.patience, **kw)
 
     def leave(self):
         if self.conn:
@@ -113,7 +157,6 @@ class Client:
         head = {**self.rng.choice(HEADS), **dict(fields)}
         sent, response = self.head(request(target, method, fields=head), method)
         response.body = self.body(self.conn, response)
-        self.bytes += len(response.body)
         if not response.bodyless and len(response.body) < (response.length or 0):
             self.leave()
         else:
@@ -126,14 +169,15 @@ class Client:
         """expected: the bytes that should have come; the state, of a replaced file."""
         states = self.history.visible(name, sent, time.monotonic())
         came = sum(len(p.data) for p in pieces)
+        state, cut = None, False
         if name in STRETCHED:
             check_stretch(states, name, total, pieces)
-            if came < expected and not was_cut(states):
-                raise Fault("%s: %d of %d bytes" % (name, came, expected))
-            return None
-        state = check_version(states, name, total, pieces)
-        if came < expected:
+            cut = was_cut(states)
+        else:
+            state = check_version(states, name, total, pieces)
+        if came < expected and not cut:
             raise Fault("%s: %d of %d bytes" % (name, came, expected))
+        self.bytes += came
         return state
 
     def cut_before(self, name, sent, response):
@@ -153,13 +197,13 @@ class Client:
         state = self.check(name, sent, response.length, [Piece(0, response.body)], response.length)
         self.note_tag(name, response.get("ETag"), state)
 
-    def check_ranges(self, name, sent, response, parts):
-        """Not of a file that may have been cut: what is left may lack anything."""
-        total = parts[0].size
-        if any(p.size != total for p in parts):
-            raise Fault("%s: parts of several sizes: %r" % (name, response))
-        pieces = [Piece(p.first, p.body) for p in parts]
-        state = self.check(name, sent, total, pieces, sum(p.last - p.first + 1 for p in parts))
+    def check_ranges(self, name, sent, response, specs):
+        """The parts are those that were asked for, and their bytes the file's."""
+        size, parts = parts_of(response)
+        if sorted((first, last) for first, last, _ in parts) != meant(specs, size):
+            raise Fault("%s: %s was asked for: %r" % (name, specs, response))
+        state = self.check(name, sent, size, [Piece(first, body) for first, _, body in parts],
+                           sum(last - first + 1 for first, last, _ in parts))
         self.note_tag(name, response.get("ETag"), state)
 
     def note_tag(self, name, tag, state):
@@ -201,52 +245,46 @@ class Client:
 
     def one_range(self):
         name, spec = self.any(), self.spec()
-        sent, response = self.get("/" + name, {"Range": "bytes=" + spec})
-        self.ranged(name, sent, response)
-        if response.status == 206:
-            said = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", response.get("Content-Range"))
-            first, last, size = map(int, said.groups())
-            if (first, last) != asked(spec, size):
-                raise Fault("%s: %s was asked for: %r" % (name, spec, response))
+        self.ranged(name, [spec], *self.get("/" + name, {"Range": "bytes=" + spec}))
 
     def many_ranges(self):
         name = self.fixed()
-        spec = ",".join(self.spec() for _ in range(self.rng.randint(2, 6)))
-        self.ranged(name, *self.get("/" + name, {"Range": "bytes=" + spec}))
+        specs = [self.spec() for _ in range(self.rng.randint(2, 6))]
+        self.ranged(name, specs, *self.get("/" + name, {"Range": "bytes=" + ",".join(specs)}))
 
     def sizes(self, name, sent):
         """The least and the most that it may have; all, if it is replaced as a whole."""
         sizes = {s.size for s in self.history.visible(name, sent, time.monotonic())}
         return range(min(sizes), max(sizes) + 1) if name in STRETCHED else sizes
 
-    def ranged(self, name, sent, response):
-        if response.status == 416:
-            if int(response.get("Content-Range").rpartition("/")[2]) not in self.sizes(name, sent):
-                raise Fault("%s: %r" % (name, response))
+    def ranged(self, name, specs, sent, response):
+        """As long as there is a byte of what was asked for, that comes and nothing else."""
+        if self.cut_before(name, sent, response):
             return
-        if response.status == 200:
-            self.check_whole(name, sent, response)
-        elif self.cut_before(name, sent, response):
-            return
-        elif response.status != 206:
-            raise Fault("%s: %r" % (name, response))
-        elif len(response.body) < response.length:
-            states = self.history.visible(name, sent, time.monotonic())
-            if name not in STRETCHED or not was_cut(states):
+        if response.status == 206:
+            if "Content-Range" not in response and len(response.body) < response.length:
                 raise Fault("%s: %d of %d bytes" % (name, len(response.body), response.length))
-        elif "Content-Range" in response:
-            self.check_ranges(name, sent, response, [single_part(response)])
+            self.check_ranges(name, sent, response, specs)
+        elif response.status == 416:
+            size = int(response.get("Content-Range").rpartition("/")[2])
+            if size not in self.sizes(name, sent) or meant(specs, size) != []:
+                raise Fault("%s: %s was asked for: %r" % (name, specs, response))
         else:
-            self.check_ranges(name, sent, response, multipart(response))
+            self.check_whole(name, sent, response)
+            if meant(specs, response.length) is not None:
+                raise Fault("%s: %s was asked for: %r" % (name, specs, response))
 
     def if_range(self):
-        name = self.fixed()
-        tag, version = self.tags.get(name, ('"none"', None))
-        fields = {"Range": "bytes=" + self.spec(), "If-Range": tag}
+        name, spec = self.fixed(), self.spec()
+        tag, _ = self.tags.get(name, ('"none"', None))
+        fields = {"Range": "bytes=" + spec, "If-Range": tag}
         sent, response = self.get("/" + name, fields)
-        if response.status == 206 and response.get("ETag") != tag:
+        if response.status == 200 and response.get("ETag") != tag:
+            self.check_whole(name, sent, response)
+        elif response.status == 206 and response.get("ETag") != tag:
             raise Fault("%s: a range of another file than %s: %r" % (name, tag, response))
-        self.ranged(name, sent, response)
+        else:
+            self.ranged(name, [spec], sent, response)
 
     def conditional(self):
         name = self.fixed()
@@ -271,7 +309,6 @@ class Client:
             if n > 0:
                 response = self.conn.read_head()
             response.body = self.body(self.conn, response)
-            self.bytes += len(response.body)
             self.check_whole(name, sent, response)
             if len(response.body) < response.length or response.closes:
                 self.counts["sent again: the connection was closed before"] += len(names) - n - 1
@@ -298,9 +335,11 @@ class Client:
             while len(data) < min(response.length, 30000) and c.fill(4096):
                 data += c.take(len(c.buf))
             c.reset()
-        self.bytes += len(data)
-        if not self.cut_before(name, sent, response):
-            self.check(name, sent, response.length, [Piece(0, data)], 0)
+        if self.cut_before(name, sent, response):
+            return
+        if response.status != 200:
+            raise Fault("%s: %r" % (name, response))
+        self.check(name, sent, response.length, [Piece(0, data)], min(response.length, 30000))
 
     def slow(self):
         """Some 100 KB/s."""
@@ -314,7 +353,6 @@ class Client:
                 if not c.fill(2048):
                     break
             response.body = self.body(c, response)
-        self.bytes += len(response.body)
         self.check_whole(name, sent, response)
 
     def idle(self):
@@ -359,4 +397,3 @@ KINDS = {
     Client.abort: 5, Client.slow: 1, Client.idle: 2, Client.listing: 3, Client.missing: 3,
     Client.malformed: 4, Client.silent: 2,
 }
-FAILURES = (Fault, ProtocolError, OSError)

@@ -8,20 +8,20 @@ the same length: first also reloads, upgrades and rotated logs, then the same se
 the end, whose memory can be followed.  Flat means: the median of a part's last fifth is
 at most a tenth and 8 MiB (memory), or a tenth and 64 (descriptors), above that of its
 second fifth.  The exit status is 0 if nothing failed and all was flat.
+
+SIGINT or SIGTERM ends it early, with the report of what was done until then.
 """
 
 import argparse
 import collections
-import contextlib
-import glob
+import ctypes
+import faulthandler
 import json
 import multiprocessing
 import os
 import random
-import re
 import shutil
 import signal
-import statistics
 import sys
 import tempfile
 import threading
@@ -33,13 +33,17 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "http")]
 
 import harness
 from changes import Site
-from client import FAILURES, KINDS, Client
+from client import KINDS, Client
 from history import History
+from report import SHOWN, report
+from soaked import Soaked, family
 
-SHOWN = 20  # failures that are told in full
-ENOUGH = 100  # samples, to tell whether it is flat
-MIB = 1 << 20
-SEND_PATHS = ["nodiskio"] * 4 + [p for p in harness.FILE_PATHS if p != "nodiskio"]
+LAST = 60  # seconds for the last action of a client, besides its patience
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def failure(kind, why):
+    return {"kind": kind, "time": time.time(), "why": str(why) or repr(why)}
 
 
 # ------------------------------------------------------------------ clients
@@ -52,15 +56,18 @@ def client_thread(client, done, failures):
         try:
             kind(client)
             client.counts[kind.__name__] += 1
-        except FAILURES as why:
-            failures.append({"kind": kind.__name__, "time": time.time(), "why": repr(why)[:2000],
+        except Exception as why:
+            failures.append({**failure(kind.__name__, repr(why)[:2000]),
                              "where": traceback.format_exc(limit=-4)})
             client.leave()
     client.leave()
+    client.ended = True
 
 
 def client_process(address, journal, seed, threads, patience, done, out):
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    faulthandler.register(signal.SIGUSR1)
     history, failures = History(journal), []
     clients = [Client(address, history, "%s %d" % (seed, n), patience) for n in range(threads)]
     running = [threading.Thread(target=client_thread, args=(c, done, failures)) for c in clients]
@@ -68,92 +75,56 @@ def client_process(address, journal, seed, threads, patience, done, out):
         thread.start()
     for thread in running:
         thread.join()
+    failures += [failure("client", "a thread has ended before its time")
+                 for c in clients if not c.ended]
     counts = sum((c.counts for c in clients), collections.Counter())
     with open(out, "w", encoding="utf-8") as f:
         json.dump({"counts": counts, "bytes": sum(c.bytes for c in clients),
                    "failures": failures}, f)
 
 
-# ------------------------------------------------------------------- server
+class Clients:
+    """Their processes."""
 
+    def __init__(self, options, address, journal, directory):
+        self.patience = options.patience + LAST
+        self.done = multiprocessing.Event()
+        self.outs = [os.path.join(directory, "client-%d" % n) for n in range(options.processes)]
+        self.processes = [
+            multiprocessing.Process(target=client_process, args=(
+                address, journal, "%s %d" % (options.seed, n),
+                options.threads, options.patience, self.done, out))
+            for n, out in enumerate(self.outs)]
 
-def family(pid):
-    """The process and all below it."""
-    found = [pid]
-    for path in glob.glob("/proc/%d/task/*/children" % pid):
-        try:
-            with open(path) as f:
-                for child in f.read().split():
-                    found += family(int(child))
-        except OSError:
-            pass  # it has just ended
-    return found
+    def start(self):
+        for process in self.processes:
+            process.start()
 
+    def all_alive(self):
+        return all(p.is_alive() for p in self.processes)
 
-def pss(pid):
-    with open("/proc/%d/smaps_rollup" % pid) as f:
-        return int(re.search(r"^Pss:\s+(\d+) kB", f.read(), re.M).group(1)) << 10
+    def end(self):
+        """The failures of those that do not."""
+        self.done.set()
+        until = time.monotonic() + self.patience
+        failures = []
+        for process in self.processes:
+            process.join(max(0, until - time.monotonic()))
+            if process.is_alive():
+                os.kill(process.pid, signal.SIGUSR1)  # where it is, on stderr
+                process.join(1)
+                process.kill()
+                process.join()
+            if process.exitcode != 0:
+                failures.append(failure("client", "exit status %d" % process.exitcode))
+        return failures
 
-
-def sample(pid):
-    """Memory and descriptors of all processes of the server, and how many there are."""
-    memory = descriptors = count = 0
-    for one in family(pid):
-        try:
-            memory += pss(one)
-            descriptors += len(os.listdir("/proc/%d/fd" % one))
-            count += 1
-        except (OSError, AttributeError):
-            pass  # it has just ended
-    return {"memory": memory, "descriptors": descriptors, "processes": count}
-
-
-def handles(pid, number):
-    with open("/proc/%d/status" % pid) as f:
-        masks = re.findall(r"^Sig(?:Blk|Cgt):\s+(\w+)", f.read(), re.M)
-    return any(int(mask, 16) >> (number - 1) & 1 for mask in masks)
-
-
-class Soaked:
-    """The server and its configuration."""
-
-    def __init__(self, directory, root, binary, rng):
-        self.rng = rng
-        self.path = os.path.join(directory, "pagewise.conf")
-        self.log = os.path.join(directory, "access.log")
-        self.root = root
-        self.counts = collections.Counter()
-        self.configure("workers = 2\n")
-        self.server = harness.Server("-c", self.path, binary=binary).start()
-        self.configure("workers = 2\n", "127.0.0.1:%d" % self.server.address[1])
-        self.pid = self.server.process.pid
-        self.upgrades = handles(self.pid, signal.SIGUSR2)
-
-    def configure(self, text, listen="127.0.0.1:0"):
-        with open(self.path + ".new", "w", encoding="utf-8") as f:
-            f.write('listen = {"%s"}\nstall_log = 0\naccess_log = "%s"\nautoindex = true\n'
-                    '%ssite "soak" { root = "%s" }\n' % (listen, self.log, text, self.root))
-        os.rename(self.path + ".new", self.path)
-
-    def random_settings(self):
-        return "workers = %d\nsend_path = \"%s\"\nhot_set = %s\nreadahead = %s\ncache = \"%s\"\n" % (
-            self.rng.randint(1, 3), self.rng.choice(SEND_PATHS),
-            self.rng.choice(["0", "1M", "16M"]), self.rng.choice(["auto", "128K", "2M"]),
-            self.rng.choice(["keep", "drop", "auto"]))
-
-    def reload(self, settings=None):
-        if self.rng.random() < 0.3:
-            self.counts["logs rotated"] += 1
-            if os.path.exists(self.log):
-                os.rename(self.log, self.log + ".1")
-        self.configure(settings or self.random_settings(), "127.0.0.1:%d" % self.server.address[1])
-        self.server.process.send_signal(signal.SIGHUP)
-        self.counts["reloads"] += 1
-
-    def upgrade(self):
-        if self.upgrades:
-            self.server.process.send_signal(signal.SIGUSR2)
-            self.counts["upgrades"] += 1
+    def results(self):
+        """Of those that ended in order; the others have failed already."""
+        for out in self.outs:
+            if os.path.exists(out):
+                with open(out, encoding="utf-8") as f:
+                    yield json.load(f)
 
 
 # ---------------------------------------------------------------------- run
@@ -173,16 +144,6 @@ class Turns:
         return True
 
 
-def fifth(samples, key, number):
-    count = len(samples)
-    part = samples[count * number // 5:count * (number + 1) // 5]
-    return statistics.median(s[key] for s in part)
-
-
-def flat(samples, key, spare):
-    return fifth(samples, key, 4) <= 1.1 * fifth(samples, key, 1) + spare
-
-
 class Run:
     def __init__(self, options, directory):
         self.options = options
@@ -192,19 +153,15 @@ class Run:
         journal = os.path.join(directory, "journal")
         self.site = Site(root, journal, self.rng)
         self.soaked = Soaked(directory, root, options.binary, self.rng)
+        self.clients = Clients(options, self.soaked.server.address, journal, directory)
         self.turns = Turns()
         self.parts = {"with reloads": [], "without": []}
-        self.done = multiprocessing.Event()
-        self.outs = [os.path.join(directory, "client-%d" % n) for n in range(options.processes)]
-        self.clients = [
-            multiprocessing.Process(target=client_process, args=(
-                self.soaked.server.address, journal, "%s %d" % (options.seed, n),
-                options.threads, options.patience, self.done, out))
-            for n, out in enumerate(self.outs)]
+        self.failures = []
+        self.stop = threading.Event()
 
     def part(self, name, seconds):
         end = time.monotonic() + seconds
-        while time.monotonic() < end and self.soaked.server.running and self.all_alive():
+        while time.monotonic() < end and not self.over():
             self.site.change()
             if self.turns("cool", 1):
                 self.site.cool()
@@ -214,94 +171,50 @@ class Run:
                 if self.turns("upgrade", self.rng.uniform(5, 12)):
                     self.soaked.upgrade()
             if self.turns("sample", 1):
-                self.parts[name].append(sample(self.soaked.pid))
-            time.sleep(self.rng.uniform(0.05, 0.25))
+                self.parts[name].append(self.soaked.sample())
+            self.stop.wait(self.rng.uniform(0.05, 0.25))
 
-    def all_alive(self):
-        return all(c.is_alive() for c in self.clients)
+    def over(self):
+        return self.stop.is_set() or self.soaked.trouble() or not self.clients.all_alive()
 
     def run(self):
         half = self.options.minutes * 30
-        for client in self.clients:
-            client.start()
+        self.clients.start()
         try:
             self.part("with reloads", half)
-            self.soaked.reload("workers = 2\n")
-            self.part("without", half)
-        except KeyboardInterrupt:
-            pass
-        self.done.set()
-        for client in self.clients:
-            client.join()
+            if not self.over():
+                self.soaked.reload("workers = 2\n")
+                self.part("without", half)
+        except Exception as why:
+            self.failures.append({**failure("driver", why), "where": traceback.format_exc(limit=-4)})
+        self.failures += self.clients.end()
+        ended = self.soaked.stop()
+        if ended:
+            self.failures.insert(0, failure("server", ended))
 
-    def failures(self, results):
-        """What the clients say, and how the server ended."""
-        found = [f for r in results for f in r["failures"]]
-        server = self.soaked.server
-        if server.running:
-            server.terminate()
-        code, text = server.wait(), server.messages
-        text = re.sub(r"pagewise: access log: \d+ records lost\n", "", text)
-        if code != 0 or text:
-            found.append({"kind": "server", "why": "exit status %s, stderr: %s" % (code, text)})
-        with contextlib.suppress(AssertionError):  # of what it said
-            server.discard()
-        return found
-
-    def results(self):
-        results = []
-        for out in self.outs:
-            try:
-                with open(out, encoding="utf-8") as f:
-                    results.append(json.load(f))
-            except (OSError, ValueError) as why:
-                results.append({"counts": {}, "bytes": 0,
-                                "failures": [{"kind": "client", "why": repr(why)}]})
-        return results
+    def report(self, seconds):
+        counts, verified, failures = collections.Counter(), 0, list(self.failures)
+        for result in self.clients.results():
+            counts.update(result["counts"])
+            verified += result["bytes"]
+            failures += result["failures"]
+        return report(self.options, self.site, self.soaked, self.parts, counts, verified,
+                      [kind.__name__ for kind in KINDS], failures, seconds)
 
 
-# ------------------------------------------------------------------- report
-
-
-def rows(samples):
-    for key, unit, spare in (("memory", MIB, 8), ("descriptors", 1, 64)):
-        values = [s[key] / unit for s in samples]
-        scaled = [{key: v} for v in values]
-        yield (key + (", MiB" if unit > 1 else ""), values[0], fifth(scaled, key, 1),
-               fifth(scaled, key, 4), values[-1], max(values), flat(scaled, key, spare))
-
-
-def report(run, results, failures, seconds):
-    """The text, and whether all is well."""
-    options, soaked = run.options, run.soaked
-    counts = sum((collections.Counter(r["counts"]) for r in results), collections.Counter())
-    verified = sum(r["bytes"] for r in results)
-    actions = sum(counts[k.__name__] for k in KINDS)
-    out = ["# Soak", "",
-           "%.1f minutes, seed %s, %s, %d client processes of %d threads." % (
-               seconds / 60, options.seed, options.binary, options.processes, options.threads),
-           "", "| what | number |", "|---|---|",
-           "| bytes of bodies verified | %d (%.1f GiB) |" % (verified, verified / (1 << 30)),
-           "| actions of clients | %d |" % actions, "| failed | %d |" % len(failures),
-           "| files replaced, grown, cut | %d |" % run.site.changes]
-    out += ["| %s | %d |" % pair for pair in sorted(soaked.counts.items())]
-    out += ["| %s | %d |" % (name.replace("_", " "), n) for name, n in counts.most_common()]
-    fine = not failures and verified > 0
-    for name, samples in run.parts.items():
-        if len(samples) < ENOUGH:
-            out += ["", "Part %s: too short to tell whether it is flat." % name]
-            continue
-        out += ["", "Part %s:" % name, "",
-                "| | first | median of 2nd fifth | median of last fifth | last | peak | flat |",
-                "|---|---|---|---|---|---|---|"]
-        for key, first, early, late, last, peak, is_flat in rows(samples):
-            out.append("| %s | %.1f | %.1f | %.1f | %.1f | %.1f | %s |" % (
-                key, first, early, late, last, peak, "yes" if is_flat else "NO"))
-            fine = fine and is_flat
-    for failure in failures[:SHOWN]:
-        out += ["", "## Failed: %s" % failure["kind"], "", "```", failure["why"],
-                failure.get("where", ""), "```"]
-    return "\n".join(out) + "\n", fine
+def end_all():
+    """Whatever still runs of what was begun here; how it was called."""
+    found = []
+    for pid in family(os.getpid())[1:]:
+        try:
+            with open("/proc/%d/stat" % pid) as f:
+                stat = f.read()
+            if ") Z " not in stat:
+                found.append(stat.partition(" (")[2].rpartition(")")[0])
+                os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass  # it has just ended
+    return found
 
 
 def arguments():
@@ -319,16 +232,27 @@ def arguments():
 def main():
     options = arguments()
     print("soak: seed %d, %g minutes" % (options.seed, options.minutes), flush=True)
+    # What its parent leaves alone comes to us.
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     directory = tempfile.mkdtemp(prefix="pagewise-soak-")
     begin = time.monotonic()
     try:
         run = Run(options, directory)
+
+        def stop(number, frame):
+            run.stop.set()
+            signal.signal(number, signal.default_int_handler)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, stop)
         run.run()
-        results = run.results()
-        failures = run.failures(results)
+        left = end_all()
+        if left:
+            run.failures.append(failure("server", "it has left behind: " + " ".join(left)))
+        text, fine = run.report(time.monotonic() - begin)
     finally:
+        end_all()
         shutil.rmtree(directory, ignore_errors=True)
-    text, fine = report(run, results, failures, time.monotonic() - begin)
     with open(options.report, "w", encoding="utf-8") as f:
         f.write(text)
     print(text, end="")

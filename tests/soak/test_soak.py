@@ -1,228 +1,203 @@
-"""The soak in short, and that its verifier notices what it is there for."""
+"""The soak in short, and that what goes wrong in it is a failure."""
 
 import contextlib
-import hashlib
+import multiprocessing
 import os
+import random
 import re
-import socketserver
+import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
 
-import history
-from client import Client, asked
-from harness import PAGEWISE, http_date
-from history import Fault, History, Journal, Piece, State, content, stream
+import harness
+import report
+import soak
+from harness import wait_until
+from history import Fault, Journal
+from soaked import Soaked, family
 
 SOAK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "soak.py")
-NAME, SIZE = "replaced/00.bin", 5000
-GROWING = "stretched/0.bin"
 
 
-def test_a_short_one_finds_nothing(tmp_path):
-    report = tmp_path / "soak.md"
-    done = subprocess.run(
-        [sys.executable, SOAK, "--minutes", "0.15", "--seed", "1", "--binary", PAGEWISE,
-         "--report", report, "--processes", "1", "--threads", "6"],
-        capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    text = report.read_text()
-    assert text == done.stdout.partition("\n")[2]
-    assert "| failed | 0 |" in text
-    numbers = dict(re.findall(r"^\| ([^|]+) \| (\d+)", text, re.M))
-    assert int(numbers["bytes of bodies verified"]) > 1000000
-    assert int(numbers["whole"]) > 0 and int(numbers["reloads"]) > 0
+class Soaking:
+    """The program, with a directory of its own for what it makes."""
 
+    def __init__(self, tmp_path, minutes):
+        self.report = tmp_path / "soak.md"
+        self.scratch = tmp_path / "scratch"
+        self.scratch.mkdir()
+        self.process = subprocess.Popen(
+            [sys.executable, SOAK, "--minutes", str(minutes), "--seed", "1", "--binary",
+             harness.PAGEWISE, "--report", self.report, "--processes", "1", "--threads", "6"],
+            env={**os.environ, "TMPDIR": str(self.scratch)}, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
 
-# --------------------------------------------------------------- the verifier
+    def named(self, name):
+        """The youngest of its processes that is called so, or 0."""
+        found = 0
+        for pid in family(self.process.pid)[1:]:
+            with contextlib.suppress(OSError), open("/proc/%d/comm" % pid) as f:
+                found = pid if f.read() == name + "\n" else found
+        return found
 
+    def all_serving(self):
+        """The clients are there too: a third process besides the master and its child."""
+        wait_until(lambda: self.named("pw-server") and len(family(self.process.pid)) >= 4,
+                   "the soak to begin")
 
-class Journaled:
-    """A file's history, as the driver writes and the clients read it."""
-
-    def __init__(self, path):
-        self.journal = Journal(path)
-        self.history = History(path)
-
-    def becomes(self, name, version, size, begin, done=None):
-        self.journal.begin(name, version, size, begin)
-        self.journal.done(name, begin if done is None else done)
+    def end(self):
+        """The exit status and the report; nothing is left."""
+        self.output = self.process.communicate(timeout=300)[0]
+        assert os.listdir(self.scratch) == []
+        assert self.report.exists(), self.output
+        text = self.report.read_text()
+        assert text == self.output.partition("\n")[2]
+        return self.process.returncode, text
 
 
 @pytest.fixture
-def journal(tmp_path):
-    return Journaled(tmp_path / "journal")
+def soaking(tmp_path):
+    made = []
+
+    def start(minutes):
+        made.append(Soaking(tmp_path, minutes))
+        return made[-1]
+
+    yield start
+    for one in made:
+        if one.process.poll() is None:
+            for pid in family(one.process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            one.process.communicate()
 
 
-@contextlib.contextmanager
-def answering(body, fields=(), length=None, status="200 OK"):
-    """A server that gives everybody this answer, and closes."""
-    head = ["HTTP/1.1 " + status, "Date: " + http_date(time.time()), "Connection: close",
-            "Content-Type: application/octet-stream",
-            "Content-Length: %d" % (len(body) if length is None else length), *fields]
-    data = "\r\n".join(head + ["", ""]).encode() + body
-
-    class Handler(socketserver.StreamRequestHandler):
-        def handle(self):
-            while self.rfile.readline() not in (b"\r\n", b""):
-                pass
-            self.wfile.write(data)
-
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server.server_address
-        finally:
-            server.shutdown()
-            thread.join()
+def numbers(text):
+    return {what: int(n) for what, n in re.findall(r"^\| ([^|]+) \| (\d+)", text, re.M)}
 
 
-def asks(journal, name, body, **kw):
-    with answering(body, ['ETag: "x"'], **kw) as address:
-        client = Client(address, journal.history, 1)
-        client.check_whole(name, *client.get("/" + name))
-    return client
+def test_a_short_one_finds_nothing(soaking):
+    status, text = soaking(0.15).end()
+    assert status == 0, text
+    said = numbers(text)
+    assert said["failed"] == 0
+    assert said["bytes of bodies verified"] > 1000000
+    assert said["requests answered"] > said["actions of clients"] // 2 > 0
+    assert said["reloads"] > 0
 
 
-def two_versions(journal):
-    """The second one replaces the first now."""
-    now = time.monotonic()
-    journal.becomes(NAME, 0, SIZE, now - 10)
-    journal.becomes(NAME, 1, SIZE, now)
-    return [content(NAME, n, SIZE) for n in (0, 1)]
+def test_an_interrupt_ends_it_with_what_was_found_until_then(soaking):
+    one = soaking(10)
+    one.all_serving()
+    os.kill(one.process.pid, signal.SIGINT)
+    status, text = one.end()
+    assert "| failed | 0 |" in text and status in (0, 1)  # 1: before anything was verified
 
 
-def test_each_version_that_may_be_seen_is_right(journal):
-    for body in two_versions(journal):
-        client = asks(journal, NAME, body)
-        assert client.bytes == SIZE
+@pytest.mark.parametrize("name, number, said", [
+    ("pw-server", signal.SIGABRT, "killed by"), ("pagewise", signal.SIGABRT, "the server ended"),
+    ("pagewise", signal.SIGKILL, "the server ended")])
+def test_a_process_of_the_server_that_dies_ends_it_and_is_a_failure(soaking, name, number, said):
+    one = soaking(10)
+    one.all_serving()
+    os.kill(one.named(name), number)
+    status, text = one.end()
+    assert status == 1
+    assert said in text.partition("## Failed: server")[2], text
 
 
-@pytest.mark.parametrize("at", [0, 1, SIZE // 2, SIZE - 1])
-def test_a_wrong_byte_is_noticed(journal, at):
-    body = bytearray(two_versions(journal)[1])
-    body[at] ^= 1
-    with pytest.raises(Fault, match="not version 1 from byte %d on" % at):
-        asks(journal, NAME, bytes(body))
+def broken(client):
+    raise KeyError("not what a server does")
 
 
-@pytest.mark.parametrize("lacks", [1, SIZE])
-def test_a_short_body_is_noticed(journal, lacks):
-    body = two_versions(journal)[1][:SIZE - lacks]
-    with pytest.raises(Fault, match="%d of %d bytes" % (SIZE - lacks, SIZE)):
-        asks(journal, NAME, body, length=SIZE)
+def ended(client):
+    raise SystemExit
 
 
-@pytest.mark.parametrize("at", [1, 4096, SIZE - 1])
-def test_a_mix_of_two_versions_is_noticed(journal, at):
-    old, new = two_versions(journal)
-    for mix in (old[:at] + new[at:], new[:at] + old[at:]):
-        with pytest.raises(Fault, match="none of"):
-            asks(journal, NAME, mix)
+def failures_of(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(soak, "KINDS", {kind: 1})
+    Journal(tmp_path / "journal").close()
+    clients = soak.Clients(soak.argparse.Namespace(processes=1, threads=2, patience=1, seed=1),
+                           ("127.0.0.1", 1), tmp_path / "journal", tmp_path)
+    clients.start()
+    clients.processes[0].join()
+    assert clients.end() == []
+    (result,) = clients.results()
+    return [f["why"] for f in result["failures"]]
 
 
-def test_a_mix_in_two_ranges_is_noticed(journal):
-    old, new = two_versions(journal)
-    sent, client = time.monotonic(), Client(None, journal.history, 1)
-    client.check(NAME, sent, SIZE, [Piece(5, old[5:9]), Piece(90, old[90:99])], 13)
-    with pytest.raises(Fault):
-        client.check(NAME, sent, SIZE, [Piece(5, old[5:9]), Piece(90, new[90:99])], 13)
+def test_what_no_one_expects_of_a_client_is_a_failure(tmp_path, monkeypatch):
+    whys = failures_of(tmp_path, monkeypatch, broken)
+    assert len(whys) >= report.SHOWN and all("KeyError" in why for why in whys)
 
 
-def test_a_version_that_was_replaced_long_ago_is_noticed(journal):
-    old, new = two_versions(journal)
-    journal.becomes(NAME, 2, SIZE, time.monotonic())
-    states = journal.history.visible(NAME, time.monotonic() + history.KEPT + 0.1, time.monotonic())
-    assert [s.version for s in states] == [2]
-    asks(journal, NAME, new)  # within the second
-    with pytest.raises(Fault):
-        history.check_version(states, NAME, SIZE, [Piece(0, new)])
+def test_a_client_that_ends_early_is_a_failure(tmp_path, monkeypatch):
+    whys = failures_of(tmp_path, monkeypatch, ended)
+    assert whys == ["a thread has ended before its time"] * 2
 
 
-def test_a_version_that_is_still_to_come_is_noticed(journal):
-    journal.becomes(NAME, 0, SIZE, time.monotonic())
-    with pytest.raises(Fault):
-        asks(journal, NAME, content(NAME, 1, SIZE))
+def test_a_client_that_does_not_end_is_a_failure(tmp_path, monkeypatch):
+    begun = multiprocessing.Event()
+
+    def never_ends(client):
+        begun.set()
+        time.sleep(1000)
+
+    monkeypatch.setattr(soak, "LAST", 0)
+    monkeypatch.setattr(soak, "KINDS", {never_ends: 1})
+    Journal(tmp_path / "journal").close()
+    clients = soak.Clients(soak.argparse.Namespace(processes=1, threads=1, patience=0.1, seed=1),
+                           ("127.0.0.1", 1), tmp_path / "journal", tmp_path)
+    clients.start()
+    begun.wait()
+    assert [f["why"] for f in clients.end()] == ["exit status -9"]
 
 
-def test_an_entity_tag_of_two_versions_is_noticed(journal):
-    client = Client(None, journal.history, 1)
-    client.note_tag(NAME, '"a"', State(0, SIZE, 0))
-    client.note_tag(NAME, '"a"', State(0, SIZE, 0))
-    client.note_tag(NAME, '"b"', State(1, SIZE, 0))
-    for tag, version in (('"b"', 2), ('"c"', 1), (None, 1)):
-        with pytest.raises(Fault):
-            client.note_tag(NAME, tag, State(version, SIZE, 0))
+@pytest.fixture
+def soaked(tmp_path):
+    (tmp_path / "root").mkdir()
+    one = Soaked(os.fspath(tmp_path), os.fspath(tmp_path / "root"), harness.PAGEWISE,
+                 random.Random(1))
+    yield one
+    if not one.server.out.closed:
+        one.server.discard()
 
 
-def test_an_error_is_a_failure(journal):
-    two_versions(journal)
-    for status in ("404 Not Found", "500 Internal Server Error", "503 Service Unavailable"):
-        with pytest.raises(Fault):
-            asks(journal, NAME, b"no", status=status)
+def test_what_was_done_is_counted(soaked):
+    soaked.reload()
+    soaked.upgrade()
+    assert soaked.counts["reloads"] == soaked.counts["upgrades"] == 1
+    assert soaked.stop() is None
 
 
-def grown(journal, *sizes):
-    now = time.monotonic()
-    for n, size in enumerate(sizes):
-        journal.becomes(GROWING, 0, size, now - 0.1 + n / 1000)
-    return stream(GROWING)
-
-
-def test_of_a_file_that_grows_all_sizes_between_are_right_and_no_others(journal):
-    data = grown(journal, 1000, 2000)
-    for size in (1000, 1500, 2000):
-        asks(journal, GROWING, data[:size])
-    for size in (999, 2001):
-        with pytest.raises(Fault, match="not between 1000 and 2000"):
-            asks(journal, GROWING, data[:size])
-
-
-def test_of_a_file_that_grows_no_byte_may_be_missing_or_wrong(journal):
-    data = grown(journal, 1000, 2000)
-    for wrong in (data[:1499] + b"\0", b"\0" + data[1:1500]):
-        with pytest.raises(Fault, match="is wrong"):
-            asks(journal, GROWING, wrong)
-    with pytest.raises(Fault, match="1400 of 1500"):
-        asks(journal, GROWING, data[:1400], length=1500)
-
-
-def test_of_a_file_that_is_cut_only_what_was_cut_may_be_zeros_or_missing(journal):
-    data = grown(journal, 2000, 1000)
-    asks(journal, GROWING, data[:1000] + bytes(1000))
-    asks(journal, GROWING, data[:900], length=2000)
-    for wrong in (data[:999] + bytes(1001), data[:1000] + b"x" * 1000):
-        with pytest.raises(Fault, match="is wrong"):
-            asks(journal, GROWING, wrong)
-
-
-def test_whole_bodies_are_compared_by_their_digest():
-    body = content(NAME, 3, SIZE)
-    assert history.digest(NAME, 3, SIZE) == hashlib.sha256(body).digest()
-    assert history.digest(NAME, 4, SIZE) != history.digest(NAME, 3, SIZE)
-
-
-@pytest.mark.parametrize("spec, first, last", [
-    ("0-0", 0, 0), ("5-", 5, 99), ("5-1000", 5, 99), ("-7", 93, 99), ("-1000", 0, 99)])
-def test_what_a_range_means(spec, first, last):
-    assert asked(spec, 100) == (first, last)
+def test_what_was_not_done_is_not_counted(soaked, tmp_path):
+    soaked.binary = tmp_path / "fails"
+    soaked.binary.write_text("#!/bin/sh\nexit 1\n")
+    soaked.binary.chmod(0o755)
+    with pytest.raises(Fault, match="not upgraded"):
+        soaked.upgrade()
+    with pytest.raises(Fault, match="not reloaded"):
+        soaked.reload("workers = -1\n")
+    assert not +soaked.counts
+    assert "cannot upgrade" in soaked.stop()
 
 
 # ------------------------------------------------------------------- flatness
 
 
-def samples(values):
-    return [{"memory": v} for v in values]
-
-
 def test_flat_means_not_above_the_second_fifth():
-    import soak
-
     for values, is_flat in (([100] * 100, True), (list(range(100)), False),
                             ([900] * 20 + [100] * 80, True), ([100] * 79 + [119] * 21, False),
                             ([100] * 79 + [118] * 21, True)):
-        assert soak.flat(samples(values), "memory", 8) == is_flat
+        assert report.flat(values, 8) == is_flat
+
+
+def test_what_grows_is_said_where_it_may_not():
+    samples = [{("all", "PSS"): 1, ("serving", "PSS"): n << 20} for n in range(report.ENOUGH)]
+    told = {name: dict(report.rows(name, samples)) for name in report.FLAT}
+    assert [list(lines.values()) for lines in told.values()] == [[True, True], [True, False]]
+    (line,) = [line for line, right in told["without"].items() if not right]
+    assert line == "| server process: PSS, MiB | 10.0 | 36.5 | 90.5 | 99.0 | 99.0 | NO |"

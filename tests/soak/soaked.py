@@ -1,0 +1,159 @@
+"""The server of the soak: told to reload and to become another program, and watched."""
+
+import collections
+import glob
+import os
+import re
+import shutil
+import signal
+
+import harness
+from history import Fault
+
+SEND_PATHS = ["nodiskio"] * 4 + [p for p in harness.FILE_PATHS if p != "nodiskio"]
+EXPECTED = re.compile(r"pagewise: access log: \d+ records lost\n")  # on stderr
+TOLD = 20000  # characters of stderr: a sanitizer's report is in there
+
+
+def family(pid):
+    """The process and all below it."""
+    found = [pid]
+    for path in glob.glob("/proc/%d/task/*/children" % pid):
+        try:
+            with open(path) as f:
+                for child in f.read().split():
+                    found += family(int(child))
+        except OSError:
+            pass  # it has just ended
+    return found
+
+
+def measure(pid):
+    """Bytes and descriptors of a process; none of one that has just ended."""
+    found = collections.Counter()
+    try:
+        with open("/proc/%d/smaps_rollup" % pid) as f:
+            for key, kib in re.findall(r"^(Rss|Pss): +(\d+) kB", f.read(), re.M):
+                found[key.upper()] = int(kib) << 10
+        found["descriptors"] = len(os.listdir("/proc/%d/fd" % pid))
+    except OSError:
+        found.clear()
+    return found
+
+
+def sample(master, serving):
+    """What both processes have, and all of the server's together."""
+    each = {pid: measure(pid) for pid in family(master)}
+    parts = {"all": sum(each.values(), collections.Counter()),
+             "master": each[master], "serving": each.get(serving)}
+    return {(who, what): part[what] for who, part in parts.items() if part for what in part}
+
+
+def start_time(pid):
+    try:
+        return harness.start_time(pid)
+    except OSError:
+        return 0, pid  # it has just ended
+
+
+class Soaked:
+    def __init__(self, directory, root, binary, rng):
+        self.rng = rng
+        self.path = os.path.join(directory, "pagewise.conf")
+        self.log = os.path.join(directory, "access.log")
+        self.root = root
+        self.counts = collections.Counter()
+        self.binary = binary
+        self.program = os.path.join(directory, "pagewise")
+        self.replace_program()
+        self.configure("workers = 2\n")
+        # In a session of its own: a terminal's ^C is not for it.
+        self.server = harness.Server("-c", self.path, binary=self.program,
+                                     becomes=["setsid"]).start()
+        self.serving = self.youngest()
+
+    def replace_program(self):
+        """By a copy that is the same, but another file."""
+        shutil.copy(self.binary, self.program + ".new")
+        os.rename(self.program + ".new", self.program)
+
+    def configure(self, text):
+        with open(self.path + ".new", "w", encoding="utf-8") as f:
+            f.write('listen = {"127.0.0.1:0"}\nstall_log = 0\naccess_log = "%s"\nautoindex = true\n'
+                    '%ssite "soak" { root = "%s" }\n' % (self.log, text, self.root))
+        os.rename(self.path + ".new", self.path)
+
+    def random_settings(self):
+        return "workers = %d\nsend_path = \"%s\"\nhot_set = %s\nreadahead = %s\ncache = \"%s\"\n" % (
+            self.rng.randint(1, 3), self.rng.choice(SEND_PATHS),
+            self.rng.choice(["0", "1M", "16M"]), self.rng.choice(["auto", "128K", "2M"]),
+            self.rng.choice(["keep", "drop", "auto"]))
+
+    # Each of these is counted when the server has said that it is done, and it is.
+
+    def youngest(self):
+        if not self.server.running:
+            return None
+        return max(harness.children(self.server.master), key=start_time, default=None)
+
+    def again(self, number, word):
+        line, serving = "pagewise: %s\n" % word, self.serving
+        before = self.server.output.count(line)
+        self.server.signal(number)
+        harness.wait_until(lambda: self.server.output.count(line) > before or self.complaints()
+                           or not self.server.running, line)
+        self.serving = self.youngest()
+        if self.server.output.count(line) == before:
+            raise Fault("it was not " + word)
+        if self.serving == serving:
+            raise Fault("%s, but it is process %s that serves, as before" % (word, serving))
+
+    def reload(self, settings=None):
+        rotates = self.rng.random() < 0.3 and os.path.exists(self.log)
+        if rotates:
+            os.rename(self.log, self.log + ".1")
+        self.configure(settings or self.random_settings())
+        self.again(signal.SIGHUP, "reloaded")
+        self.counts["reloads"] += 1
+        if rotates and not os.path.exists(self.log):
+            raise Fault("reloaded, but there is no new log")
+        self.counts["logs rotated"] += rotates
+
+    def upgrade(self):
+        self.replace_program()
+        self.again(signal.SIGUSR2, "upgraded")
+        if not os.path.samefile("/proc/%d/exe" % self.server.master, self.program):
+            raise Fault("upgraded, but it is the old program that runs")
+        self.counts["upgrades"] += 1
+
+    # ------------------------------------------------------------ how it is
+
+    def sample(self):
+        return sample(self.server.master, self.serving)
+
+    def complaints(self):
+        return EXPECTED.sub("", self.server.messages)[-TOLD:]
+
+    def trouble(self):
+        """Why it makes no sense to go on, or nothing."""
+        if not self.server.running:
+            return "the server ended with %s" % self.server.process.returncode
+        if self.complaints():
+            return "it complains"
+        if self.youngest() != self.serving:
+            return "process %s serves no more" % self.serving
+        return None
+
+    def stop(self):
+        """SIGTERM; what was wrong with the end, or before."""
+        trouble = self.trouble()
+        try:
+            if self.server.running:
+                self.server.terminate()
+            code = self.server.wait()
+            trouble = trouble or (code != 0 and "exit status %d" % code)
+        except (AssertionError, OSError) as why:
+            trouble = trouble or str(why)
+        complaints = self.complaints()
+        self.server.discard()
+        return "%s\nstderr: %s" % (trouble, complaints) if trouble or complaints else None
