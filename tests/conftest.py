@@ -1,5 +1,6 @@
-"""Fixtures for tests/http and tests/fault."""
+"""Fixtures for tests/http and tests/fault; and a test that takes too long ends."""
 
+import faulthandler
 import os
 import shutil
 import sys
@@ -13,10 +14,14 @@ import harness
 import tree as tree_module
 
 
+# In seconds, from the making of what it needs to the end of that.  Then the process ends,
+# and says where it was: pytest-xdist starts another one, and the test has failed.
+LIMIT = int(os.environ.get("PAGEWISE_TEST_SECONDS", 300))
+
 MARKERS = [
-    "once: with the first build only: it is about another program (the release or the"
-    " debug binary, that of the fault layer, a load generator, the laboratory), which is"
-    " the same with each.",
+    "once: with the first build only: it is about another program (the release, debug or"
+    " fault binary, a load generator, the laboratory), or about the tests themselves: the"
+    " second sanitizer would see nothing else.",
     "xdist_group: tests of a group run one after the other, in one process: they"
     " share what is dear to make, or change what the whole machine has.",
 ]
@@ -27,6 +32,7 @@ def pytest_configure(config):
         config.addinivalue_line("markers", line)
     if not os.access(harness.PAGEWISE, os.X_OK):
         raise pytest.UsageError("no server at %s (PAGEWISE)" % harness.PAGEWISE)
+    config.pagewise_stderr = os.dup(sys.stderr.fileno())
     # An ordinary user may not enter the tree: it can lie below /root.
     config.pagewise_programs = tempfile.mkdtemp(prefix="pagewise-programs-")
     os.chmod(config.pagewise_programs, 0o755)
@@ -44,6 +50,13 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.parent.name == "bench" or {"release", "debug"} & set(item.fixturenames):
             item.add_marker("once")
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    faulthandler.dump_traceback_later(LIMIT, exit=True, file=item.config.pagewise_stderr)
+    yield
+    faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_unconfigure(config):

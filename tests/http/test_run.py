@@ -1,0 +1,110 @@
+"""What runs the tests: nothing hangs, nothing stays behind, all of it is counted."""
+
+import importlib.machinery
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+
+import harness
+
+pytestmark = pytest.mark.once
+
+TESTS = os.path.join(harness.TREE, "tests")
+ONE_PASSED = '<testsuites><testsuite tests="1" failures="0" errors="0" skipped="0"/></testsuites>'
+
+
+@pytest.fixture
+def run():
+    loader = importlib.machinery.SourceFileLoader("run", os.path.join(TESTS, "run"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run", loader))
+    loader.exec_module(module)
+    module.ENDING = 0.2
+    return module
+
+
+@pytest.fixture
+def scratch(run):
+    scratch = run.Scratch()
+    yield scratch
+    scratch.end()
+    scratch.keep = False
+    scratch.remove()
+    assert not os.path.exists(scratch.dir)
+
+
+def asleep(env):
+    return subprocess.Popen(["sleep", "1000"], env=env, start_new_session=True)
+
+
+def test_a_process_that_is_left_is_told_and_ended(scratch, capfd):
+    with asleep(scratch.env(PYTEST_CURRENT_TEST="a test of ours (call)")) as left:
+        assert scratch.end() == 1
+        assert left.wait() == -9
+    assert "left behind by a test of ours (call): %d sleep 1000\n" % left.pid in capfd.readouterr().out
+    assert scratch.end() == 0
+
+
+def test_a_process_of_others_is_left_alone(run, scratch):
+    theirs = run.Scratch()
+    with asleep(theirs.env()) as process:
+        assert scratch.end() == 0
+        assert process.poll() is None
+        assert theirs.end() == 1
+    theirs.remove()
+
+
+def counted(run, scratch, build, script):
+    """What comes of it if this is what pytest does."""
+    run.pytest_command = lambda results, files, args: [
+        "sh", "-c", "mkdir %s; echo '%s' >%s; %s" % (files, ONE_PASSED, results, script)]
+    return str(run.run_pytest(os.fspath(build), [], scratch))
+
+
+def test_what_is_left_fails_the_run(run, scratch, tmp_path):
+    assert counted(run, scratch, tmp_path, "true") == "1 passed, 0 failed"
+    assert os.listdir(scratch.dir) == ["tmp"]
+    assert counted(run, scratch, tmp_path, "setsid sleep 1000 &") == "1 passed, 1 failed"
+    scratch.remove()
+    assert os.listdir(scratch.dir) == [tmp_path.name]  # for whoever looks
+
+
+def test_a_pytest_that_does_not_end_fails_the_run(run, scratch, tmp_path, capfd):
+    run.PYTEST_TIMEOUT = 0.3
+    assert counted(run, scratch, tmp_path, "sleep 1000").startswith("1 passed, ")
+    assert scratch.keep and scratch.end() == 0
+    assert "exit status none in 0.3 s" in capfd.readouterr().out
+
+
+HANGS = """
+import time
+
+def test_that_ends():
+    pass
+
+def test_that_hangs():
+    while True:
+        time.sleep(1)
+
+def test_that_ends_too():
+    pass
+"""
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_a_test_that_hangs_ends_and_it_is_told_where(tmp_path, processes):
+    path = tmp_path / "test_hangs.py"
+    path.write_text(HANGS)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "conftest",
+         "-c", os.devnull, "--rootdir", tmp_path, "-n", str(processes), path],
+        env={**os.environ, "PYTHONPATH": TESTS, "PAGEWISE": harness.PAGEWISE,
+             "PAGEWISE_TEST_SECONDS": "2", "TMPDIR": str(tmp_path)},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert 'test_hangs.py", line 9 in test_that_hangs' in done.stderr, done.stderr
+    if processes > 0:
+        assert "crashed while running 'test_hangs.py::test_that_hangs'" in done.stdout, done.stdout
+        assert "1 failed, 2 passed" in done.stdout
