@@ -12,6 +12,7 @@
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
 ##   faults       each call of the server fails at each place, in each way (Linux)
 ##   debug        build/debug/pagewise with what tests ask from inside
+##                all, asan, tsan and debug only build: `make deps` before that
 ##   bench        every scenario of the laboratory, shortened (root, Linux)
 ##   bench-full   the same in full: hours; bench-storm: one scenario
 ##   bench-hot    against the peers and the limit, files in memory: 20 minutes
@@ -23,9 +24,10 @@
 ##   bench-folio  what bringing in a window costs, page by page or as one
 ##   install, uninstall, clean, deps (only install what the build needs)
 ## Variables:
-##   CC CFLAGS LDFLAGS PREFIX=/usr/local DESTDIR= WERROR=1 V=1
+##   CC CFLAGS LDFLAGS PREFIX=/usr/local DESTDIR= WERROR=1 V=1 PYTHON
 ##   run:  DIR=conf/welcome PORT=8080 LISTEN=127.0.0.1 ARGS="more options"
-##   test: PYTEST_ARGS="-k range" SANITIZERS="asan tsan"
+##   test: PYTEST_ARGS="-k range" SANITIZERS="asan tsan": with the first of them
+##         everything, with the second what is about the server; or one of them alone
 ##   soak: SOAK_MINUTES=30 SOAK_BUILD=obj (asan, tsan) ARGS="--seed 1"
 ##   lossless: LOSSLESS_SECONDS=60 for each signal, ARGS="--every 2"
 ##   fuzz: TARGET="head range" FUZZ_SECONDS=60 ARGS="-max_len=100" FUZZ_CC=clang
@@ -39,6 +41,8 @@ MAKEFLAGS += --no-print-directory
 OS := $(shell uname -s | tr A-Z a-z)
 CFLAGS ?= -O2 -g
 PREFIX ?= /usr/local
+# The system's: another one in PATH would not see its packages.
+PYTHON = $(if $(filter freebsd,$(OS)),/usr/local,/usr)/bin/python3
 DESTDIR ?=
 DIR = conf/welcome
 PORT = 8080
@@ -75,7 +79,7 @@ SANITIZERS = asan tsan
 UNIT = $(foreach f,$(SANITIZERS),$(UNIT_C:tests/unit/%.c=build/$(f)/unit/%))
 FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_C := $(filter-out tests/fuzz/fuzz_main.c,$(FUZZ_C))
-FUZZ := $(FUZZ_C:tests/fuzz/%.c=build/asan/fuzz/%)
+FUZZ = $(if $(filter asan,$(SANITIZERS)),$(FUZZ_C:tests/fuzz/%.c=build/asan/fuzz/%))
 FLAVOURS = obj asan tsan debug fuzz
 SANITIZE_asan = -fsanitize=address,undefined -fno-sanitize-recover=all \
     -fno-omit-frame-pointer -fno-optimize-sibling-calls -DPW_DEBUG
@@ -190,13 +194,11 @@ run: deps
 test:
 	@sh conf/install-deps.sh build test
 	@+$(SUBMAKE) WERROR=1 all $(SANITIZERS) debug unit fault build/tests/slowfs bench-tools
-	@python=/usr/bin/python3; \
-	[ -x $$python ] || python=/usr/local/bin/python3; \
-	PAGEWISE_RELEASE=$(CURDIR)/build/pagewise \
+	@PAGEWISE_RELEASE=$(CURDIR)/build/pagewise \
 	    PAGEWISE_DEBUG=$(CURDIR)/build/debug/pagewise \
 	    PAGEWISE_FAULT=$(CURDIR)/build/fault/pagewise \
 	    SLOWFS=$(CURDIR)/build/tests/slowfs \
-	    $$python tests/run $(UNIT) $(FUZZ) -- $(PYTEST_ARGS)
+	    $(PYTHON) tests/run $(UNIT) $(FUZZ) -- $(PYTEST_ARGS)
 
 # Findings are in build/fuzz/found, what was learnt in build/fuzz/corpus.
 TARGET = $(FUZZ_C:tests/fuzz/fuzz_%.c=%)
@@ -204,24 +206,22 @@ FUZZ_SECONDS = 60
 fuzz:
 	@sh conf/install-deps.sh build fuzz
 	@+$(SUBMAKE) $(TARGET:%=build/fuzz/fuzz_%)
-	@tests/fuzz/run --seconds $(FUZZ_SECONDS) $(TARGET) -- $(ARGS)
+	@$(PYTHON) tests/fuzz/run --seconds $(FUZZ_SECONDS) $(TARGET) -- $(ARGS)
 
 # Each call at each site with each send path, the first times and not only once: the
 # tests of the fault layer, in full.
 faults:
 	@sh conf/install-deps.sh build test
 	@+$(SUBMAKE) WERROR=1 asan fault
-	@FAULTS_LONG=1 /usr/bin/python3 -m pytest -q -s -p no:cacheprovider \
+	@FAULTS_LONG=1 PAGEWISE_TEST_SECONDS=7200 $(PYTHON) -m pytest -q -s -p no:cacheprovider \
 	    $(wildcard tests/fault/test_inject_*.py) $(PYTEST_ARGS)
 
 SOAK_MINUTES = 30
 SOAK_BUILD = obj
 soak:
-	@sh conf/install-deps.sh build
+	@sh conf/install-deps.sh build soak
 	@+$(SUBMAKE) build/$(SOAK_BUILD)/pagewise
-	@python=/usr/bin/python3; \
-	[ -x $$python ] || python=/usr/local/bin/python3; \
-	mkdir -p build/soak; $$python tests/soak/soak.py --minutes $(SOAK_MINUTES) \
+	@mkdir -p build/soak; exec $(PYTHON) tests/soak/soak.py --minutes $(SOAK_MINUTES) \
 	    --binary build/$(SOAK_BUILD)/pagewise --report build/soak/report.md $(ARGS)
 
 LOSSLESS_SECONDS = 60

@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|test|fuzz|lint|bench|profile|peers ...
+#	sh conf/install-deps.sh [-n] build|test|soak|fuzz|lint|bench|profile|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -39,6 +39,8 @@ needs()
 	test	linux cmd slowhttptest		slowhttptest		-
 	test	linux pymod matplotlib		python3-matplotlib	-
 	test	linux pymod rich		python3-rich		-
+	soak	python				python3			python3
+	fuzz	python				python3			python3
 	fuzz	cmd clang			clang			llvm
 	fuzz	libfuzzer			libclang-rt-dev		-
 	lint	cmd clang			clang			llvm
@@ -78,11 +80,16 @@ header()
 }
 
 # The system's Python: another one in PATH would not see its packages.
-pymod()
+python()
 {
 	python=/usr/bin/python3
 	[ -x $python ] || python=/usr/local/bin/python3
-	[ -x $python ] && $python -c "import $1" 2>/dev/null
+	[ -x $python ]
+}
+
+pymod()
+{
+	python && $python -c "import $1" 2>/dev/null
 }
 
 # Of the clang that is there.
@@ -184,7 +191,7 @@ install_pkg()
 
 dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
-[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|fuzz|lint|bench|profile|peers ..."
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|soak|fuzz|lint|bench|profile|peers ..."
 
 case " $* " in *" peers "*) peers=1 ;; esac
 
