@@ -14,6 +14,8 @@ from harness import PATIENCE, Connection, wait_until
 
 FILE = bytes(range(256)) * 8
 
+pytestmark = pytest.mark.once
+
 
 class Answer:
     """A server that gives each connection these bytes, and closes it (or not)."""

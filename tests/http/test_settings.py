@@ -77,7 +77,7 @@ def test_pages_that_were_there_before_are_left_alone(serve, site, file, cache):
 
 def test_more_files_than_descriptors_are_kept(serve_conf, site, send_path):
     """The cache of open files lets go of none that is being sent."""
-    count = 100
+    count = 40
     for i in range(count):
         t.write(site / ("%d.bin" % i), t.content(i, 300000))
     server = serve_conf(

@@ -29,8 +29,8 @@ MODES = {
     "ranges": ["-R", "-a", "1", "-b", "3000"],
 }
 
-pytestmark = pytest.mark.skipif(
-    not shutil.which("slowhttptest"), reason="there is no slowhttptest")
+pytestmark = [pytest.mark.once, pytest.mark.skipif(
+    not shutil.which("slowhttptest"), reason="there is no slowhttptest")]
 
 
 @pytest.fixture(scope="module", autouse=True)

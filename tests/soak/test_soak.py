@@ -89,6 +89,7 @@ def test_a_short_one_finds_nothing(soaking):
     assert said["reloads"] > 0
 
 
+@pytest.mark.once
 def test_an_interrupt_ends_it_with_what_was_found_until_then(soaking):
     one = soaking(10)
     one.all_serving()
@@ -97,6 +98,7 @@ def test_an_interrupt_ends_it_with_what_was_found_until_then(soaking):
     assert "| failed | 0 |" in text and status in (0, 1)  # 1: before anything was verified
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name, number, said", [
     ("pw-server", signal.SIGABRT, "killed by"), ("pagewise", signal.SIGABRT, "the server ended"),
     ("pagewise", signal.SIGKILL, "the server ended")])
@@ -129,16 +131,19 @@ def failures_of(tmp_path, monkeypatch, kind):
     return [f["why"] for f in result["failures"]]
 
 
+@pytest.mark.once
 def test_what_no_one_expects_of_a_client_is_a_failure(tmp_path, monkeypatch):
     whys = failures_of(tmp_path, monkeypatch, broken)
     assert len(whys) >= report.SHOWN and all("KeyError" in why for why in whys)
 
 
+@pytest.mark.once
 def test_a_client_that_ends_early_is_a_failure(tmp_path, monkeypatch):
     whys = failures_of(tmp_path, monkeypatch, ended)
     assert whys == ["a thread has ended before its time"] * 2
 
 
+@pytest.mark.once
 def test_a_client_that_does_not_end_is_a_failure(tmp_path, monkeypatch):
     begun = multiprocessing.Event()
 
@@ -166,6 +171,7 @@ def soaked(tmp_path):
         one.server.discard()
 
 
+@pytest.mark.once
 def test_what_was_done_is_counted(soaked):
     soaked.reload()
     soaked.upgrade()
@@ -173,6 +179,7 @@ def test_what_was_done_is_counted(soaked):
     assert soaked.stop() is None
 
 
+@pytest.mark.once
 def test_what_was_not_done_is_not_counted(soaked, tmp_path):
     soaked.binary = tmp_path / "fails"
     soaked.binary.write_text("#!/bin/sh\nexit 1\n")
@@ -188,6 +195,7 @@ def test_what_was_not_done_is_not_counted(soaked, tmp_path):
 # ------------------------------------------------------------------- flatness
 
 
+@pytest.mark.once
 def test_flat_means_not_above_the_second_fifth():
     for values, is_flat in (([100] * 100, True), (list(range(100)), False),
                             ([900] * 20 + [100] * 80, True), ([100] * 79 + [119] * 21, False),
@@ -195,6 +203,7 @@ def test_flat_means_not_above_the_second_fifth():
         assert report.flat(values, 8) == is_flat
 
 
+@pytest.mark.once
 def test_what_grows_is_said_where_it_may_not():
     samples = [{("all", "PSS"): 1, ("serving", "PSS"): n << 20} for n in range(report.ENOUGH)]
     told = {name: dict(report.rows(name, samples)) for name in report.FLAT}

@@ -16,6 +16,8 @@ from history import Fault, History, Journal, Piece, State, content, stream
 NAME, SIZE = "replaced/00.bin", 5000
 GROWING = "stretched/0.bin"
 
+pytestmark = pytest.mark.once
+
 
 class Journaled:
     """A file's history, as the driver writes and the clients read it."""
