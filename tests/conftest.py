@@ -1,5 +1,6 @@
 """Fixtures for tests/http and tests/fault; and a test that takes too long ends."""
 
+import contextlib
 import faulthandler
 import os
 import shutil
@@ -124,8 +125,9 @@ class Shared:
         self.servers.pop(key).discard()
 
     def stop(self):
-        for server in self.servers.values():
-            server.stop()
+        with contextlib.ExitStack() as all_of_them:
+            for server in self.servers.values():
+                all_of_them.callback(server.stop)
 
 
 @pytest.fixture(scope="session")
@@ -171,17 +173,14 @@ def send_path(request):
 @pytest.fixture
 def serve():
     """Starts servers of a test's own; all end with it, well and silently."""
-    servers = []
+    with contextlib.ExitStack() as all_of_them:
 
-    def start(*args, **kw):
-        server = harness.Server(*args, **kw)
-        servers.append(server)
-        return server.start()
+        def start(*args, **kw):
+            server = harness.Server(*args, **kw)
+            all_of_them.callback(lambda: server.out.closed or server.stop())
+            return server.start()
 
-    yield start
-    for server in servers:
-        if not server.out.closed:
-            server.stop()
+        yield start
 
 
 @pytest.fixture

@@ -93,18 +93,42 @@ def test_that_ends_too():
 """
 
 
-@pytest.mark.parametrize("processes", [0, 1])
-def test_a_test_that_hangs_ends_and_it_is_told_where(tmp_path, processes):
-    path = tmp_path / "test_hangs.py"
-    path.write_text(HANGS)
-    done = subprocess.run(
+def inner(tmp_path, text, processes=0):
+    """A run of pytest with our conftest.py and tests of its own."""
+    path = tmp_path / "test_inner.py"
+    path.write_text(text)
+    return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "conftest",
          "-c", os.devnull, "--rootdir", tmp_path, "-n", str(processes), path],
         env={**os.environ, "PYTHONPATH": TESTS, "PAGEWISE": harness.PAGEWISE,
-             "PAGEWISE_TEST_SECONDS": "2", "TMPDIR": str(tmp_path)},
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+             "PAGEWISE_TEST_SECONDS": "2" if text == HANGS else "60", "TMPDIR": str(tmp_path)},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=False)
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_a_test_that_hangs_ends_and_it_is_told_where(tmp_path, processes):
+    done = inner(tmp_path, HANGS, processes)
     assert done.returncode == 1
-    assert 'test_hangs.py", line 9 in test_that_hangs' in done.stderr, done.stderr
+    assert 'test_inner.py", line 9 in test_that_hangs' in done.stderr, done.stderr
     if processes > 0:
-        assert "crashed while running 'test_hangs.py::test_that_hangs'" in done.stdout, done.stdout
+        assert "crashed while running 'test_inner.py::test_that_hangs'" in done.stdout, done.stdout
         assert "1 failed, 2 passed" in done.stdout
+
+
+DIES = """
+import os
+
+def test_of_three(serve, tmp_path):
+    servers = [serve("--root", tmp_path, "--workers", "1") for _ in range(3)]
+    (tmp_path.parent / "pid").write_text(str(servers[1].master))
+    for one in servers[0], servers[2]:
+        os.kill(one.master, 9)
+"""
+
+
+def test_a_server_that_died_does_not_keep_the_others_from_their_end(tmp_path):
+    done = inner(tmp_path, DIES)
+    assert "1 passed, 1 error" in done.stdout, done.stdout
+    (pid,) = [path.read_text() for path in tmp_path.rglob("pid")]
+    assert not os.path.exists("/proc/" + pid)
+    assert list(tmp_path.rglob("pagewise-run-*")) == []
