@@ -37,7 +37,7 @@ class Browser:
              "--remote-debugging-pipe", "--user-data-dir=" + self.dir],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             preexec_fn=lambda: (os.dup2(theirs_in, 3), os.dup2(theirs_out, 4)),
-            pass_fds=(3, 4), env=dict(os.environ, HOME=self.dir))
+            pass_fds=(3, 4), env=dict(os.environ, HOME=self.dir, TMPDIR=self.dir))
         os.close(theirs_in)
         os.close(theirs_out)
         self.buf = b""
