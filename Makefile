@@ -226,11 +226,9 @@ soak:
 
 LOSSLESS_SECONDS = 60
 lossless:
-	@sh conf/install-deps.sh build
+	@sh conf/install-deps.sh build soak
 	@+$(SUBMAKE) build/$(SOAK_BUILD)/pagewise
-	@python=/usr/bin/python3; \
-	[ -x $$python ] || python=/usr/local/bin/python3; \
-	$$python tests/soak/lossless.py --seconds $(LOSSLESS_SECONDS) \
+	@exec $(PYTHON) tests/soak/lossless.py --seconds $(LOSSLESS_SECONDS) \
 	    --binary build/$(SOAK_BUILD)/pagewise $(ARGS)
 
 # Without root it measures what it can, and says what it left out.
