@@ -327,8 +327,11 @@ forget_blank(struct conn *c)
 	for (i = 0; i < in->b_len; i += 2)
 		if (memcmp(in->b_data + i, "\r\n", 2) != 0)
 			return;
-	buf_consume(&c->cn_in, i);
-	c->cn_head = (struct head){0};
+	i += c->cn_head.hd_before;
+	if (i > HEAD_BLANK) /* head_check refuses them */
+		return;
+	buf_consume(&c->cn_in, in->b_len);
+	c->cn_head = (struct head){.hd_before = i};
 }
 
 /* Nothing is held while a client thinks. */

@@ -11,7 +11,6 @@
 #include "word.h"
 
 #define METHOD_MAX 32
-#define BLANK_MAX  4 /* bytes: two empty lines */
 
 enum state {
 	ST_START, /* of a blank line or the request line */
@@ -61,7 +60,7 @@ scan_start(struct scan *sc)
 	struct head *hd = sc->sc_head;
 
 	if (sc->sc_buf[hd->hd_scanned] == '\r') {
-		if (hd->hd_scanned == BLANK_MAX)
+		if (hd->hd_before + hd->hd_scanned >= HEAD_BLANK)
 			return 400;
 		enter(hd, ST_BLANK_LF, hd->hd_scanned + 1);
 	} else {
@@ -278,12 +277,13 @@ int
 head_check(const char *buf, size_t len, const struct head_limits *limits,
     struct head *hd)
 {
-	size_t end = len < limits->hl_size ? len : limits->hl_size;
+	size_t size = limits->hl_size - hd->hd_before;
+	size_t end = len < size ? len : size;
 	struct scan sc = {buf, end, limits, hd};
 	int status;
 
 	if (hd->hd_scanned == 0)
-		*hd = (struct head){0};
+		*hd = (struct head){.hd_before = hd->hd_before};
 	while (hd->hd_scanned < end && hd->hd_state != ST_DONE) {
 		status = step(&sc);
 		if (status != 0)
@@ -293,7 +293,7 @@ head_check(const char *buf, size_t len, const struct head_limits *limits,
 		hd->hd_len = hd->hd_scanned;
 		return 0;
 	}
-	return len >= limits->hl_size ? 431 : HEAD_MORE;
+	return len >= size ? 431 : HEAD_MORE;
 }
 
 /* Length of the reg-name at the front (RFC 3986, 3.2.2). */

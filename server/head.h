@@ -20,11 +20,13 @@ struct head_limits {
 };
 
 struct head {
+	size_t
+	    hd_before; /* bytes of blank lines taken away before; the caller's */
 	size_t hd_scanned; /* bytes already looked at; 0 for a new head */
 	size_t hd_skip;	   /* bytes of blank lines before the request line */
 	size_t hd_len; /* with blank lines before and after, once complete */
 	int hd_minor;  /* HTTP/1.x, once complete */
-	/* private to head.c, which resets it all when hd_scanned is 0 */
+	/* private to head.c, which resets all but hd_before when hd_scanned is 0 */
 	int hd_state;
 	int hd_field;
 	size_t hd_mark;
@@ -32,6 +34,8 @@ struct head {
 	bool hd_host;
 	bool hd_length;
 };
+
+#define HEAD_BLANK 4 /* bytes of blank lines before a request line: two */
 
 #define HEAD_MORE (-1) /* incomplete, nothing wrong so far */
 

@@ -562,13 +562,47 @@ new_head_forgets_the_old_one(void **state)
 
 	(void)state;
 	memset(&hd, 0x5a, sizeof(hd));
-	hd.hd_scanned = 0;
+	hd.hd_scanned = hd.hd_before = 0;
 	assert_int_equal(check(s.s_ptr, s.s_len, &roomy, &hd), 0);
 	hd.hd_scanned = 0;
 	assert_int_equal(check(s.s_ptr, s.s_len, &roomy, &hd), 0);
 	assert_int_equal(hd.hd_len, s.s_len);
 	hd.hd_scanned = 0;
 	assert_int_equal(check(none.s_ptr, none.s_len, &roomy, &hd), 400);
+}
+
+static void
+blank_lines_that_were_taken_away_count(void **state)
+{
+	static const char lines[] = "\r\n\r\n\r\n" BASE "\r\n";
+	const size_t len = sizeof(lines) - 1;
+	struct head_limits exact = {0, 1024, 32};
+	size_t blank, before, from;
+	int whole;
+
+	(void)state;
+	for (blank = 0; blank <= 6; blank += 2)
+		for (before = 0; before <= blank && before <= HEAD_BLANK;
+		     before += 2)
+			for (int spare = 0; spare <= 1; spare++) {
+				struct head one = {0},
+					    hd = {.hd_before = before};
+
+				from = 6 - blank;
+				exact.hl_size = len - from - 1 + (size_t)spare;
+				whole = check(
+				    lines + from, len - from, &exact, &one);
+				assert_int_equal(whole, blank > HEAD_BLANK ? 400
+							: spare == 0	   ? 431
+									   : 0);
+				from += before;
+				assert_int_equal(check(lines + from, len - from,
+						     &exact, &hd),
+				    whole);
+				if (whole == 0)
+					assert_int_equal(
+					    hd.hd_len + before, one.hd_len);
+			}
 }
 
 int
@@ -592,6 +626,7 @@ main(void)
 	    cmocka_unit_test(target_longer_than_its_limit_is_414),
 	    cmocka_unit_test(more_fields_than_their_limit_are_431),
 	    cmocka_unit_test(new_head_forgets_the_old_one),
+	    cmocka_unit_test(blank_lines_that_were_taken_away_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
