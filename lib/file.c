@@ -94,14 +94,7 @@ pw_root_open_dir(const struct pw_root *rt, const char *path)
 int
 pw_stat_name(int dirfd, const char *name, struct stat *st)
 {
-	int fd, error;
-
-	fd = os_lookup_name(dirfd, name);
-	if (fd < 0)
-		return fd;
-	error = fstat(fd, st) == -1 ? -errno : 0;
-	close(fd);
-	return error;
+	return os_stat_name(dirfd, name, st);
 }
 
 uint64_t

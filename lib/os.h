@@ -1,12 +1,13 @@
 /*
  * os: the system calls whose form or meaning differs between kernels.
- * os_linux.c implements it; nothing else in the tree knows which system it runs
+ * os_linux*.c and os_freebsd*.c implement it; nothing else in the tree knows which system it runs
  * on.  Functions return 0 (or a descriptor) or -errno and may be called from
  * any thread unless they say otherwise.
  */
 #ifndef LIB_OS_H
 #define LIB_OS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,11 +22,40 @@
 int os_send(int sock, const void *mem, size_t len, bool more, size_t *sent);
 int os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent);
 
+/*
+ * sendfile(2) as FreeBSD has it: memory and then a range of a file, len > 0, in one call that
+ * does not wait for the disk: what the kernel still reads it sends later.  *sent as above.
+ * -EBUSY: a page is being read for somebody else.  Only for files whose os_ask is
+ * OS_ASK_NATIVE or OS_ASK_NEVER_COLD.
+ */
+struct os_native {
+	const void *on_mem;
+	size_t on_mem_len;
+	size_t on_readahead; /* bytes to be read as well, behind the range */
+	bool
+	    on_nocache; /* SF_NOCACHE: the pages are freed once they are sent */
+};
+
+int os_native_send(int sock, int fd, off_t off, size_t len,
+    const struct os_native *, size_t *sent);
+
+/* 0, or -errno and why this kernel has no such call. */
+int os_native_probe(const char **why);
+
 /* Bytes the peer has not acknowledged yet, or -errno. */
 long os_unacked(int sock);
 
 /* How long the peer takes to acknowledge, us, or -errno. */
 long os_round_trip(int sock);
+
+/*
+ * Before bind(2): several sockets may have this address, and each gets a part of its
+ * connections.
+ */
+int os_share_port(int sock);
+
+/* After listen(2): nothing is accepted before its request is there. -errno: no such filter. */
+int os_accept_filter(int sock);
 
 /*
  * Path lookup below dirfd, never leaving it, no magic links.  os_lookup returns
@@ -40,8 +70,8 @@ enum os_resolve {
 
 int os_lookup(int dirfd, const char *path, enum os_resolve);
 int os_open(int dirfd, const char *path, enum os_resolve);
-/* O_PATH of a name in dirfd itself; -EXDEV for a mount point. */
-int os_lookup_name(int dirfd, const char *name);
+/* As fstatat(2) of a name in dirfd itself, no link is followed; -EXDEV: a mount point. */
+int os_stat_name(int dirfd, const char *name, struct stat *);
 int os_open_dir(int dirfd, const char *path);
 
 /* Does OS_CACHED work on this file system?  dirfd is a root. */
@@ -54,6 +84,7 @@ enum os_ask {
 	OS_ASK_MINCORE, /* mincore(2): exact, but only for the file's owner */
 	OS_ASK_NEVER_COLD, /* tmpfs: always resident */
 	OS_ASK_FETCH,	   /* no way to ask: always fetch first */
+	OS_ASK_NATIVE,	   /* none, and no need to: see os_native_send */
 };
 
 /* The best means for the file system of fd; *name for messages. */
@@ -125,6 +156,9 @@ size_t os_advice_limit(dev_t dev);
 /* Is os_fetch_folio exact on this device?  Reads sysfs. */
 bool os_folios(dev_t dev);
 
+/* A device's st_dev as people know it: "254:0". */
+void os_dev_name(uint64_t dev, char *text, size_t size);
+
 /* A descriptor that one thread makes readable to wake another. */
 int os_wake_create(int fds[2]); /* [0] to poll and clear, [1] to signal */
 void os_wake_signal(int fd);
@@ -138,15 +172,10 @@ uint64_t os_memory(void);
 int os_lock_program(void);
 
 /*
- * Opens a file for appending, 0640, non-blocking; it is made if it is not there.  If the
- * path's last name is a symbolic link, or leads to one, that is followed only if it
- * belongs to root or to this user: -ELOOP for another, since whoever may write into a
- * directory of logs could choose a file.  Names before the last are followed anyway.
+ * Where a symbolic link leads, and whose it is.  0; 1: only open(2) can follow it (Linux:
+ * those of /proc); or -errno.
  */
-int os_open_append(const char *path);
-
-/* Makes the table of descriptors that large; before there are threads. */
-void os_reserve_descriptors(unsigned n);
+int os_read_link(const char *path, char *to, size_t size, uid_t *owner);
 
 /*
  * Takes from the process, for good, what a server that has opened everything does
@@ -169,14 +198,26 @@ struct os_confine {
 
 int os_confine(const struct os_confine *, char *missing, size_t size);
 
-/* Anonymous shared memory as a descriptor. */
-int os_memfd(const char *name);
+/* Anonymous shared memory of so many bytes as a descriptor. */
+int os_memfd(const char *name, size_t size);
+
+/* The path of the program that runs. */
+int os_program(char *path, size_t size);
 
 /* The processor that the calling thread runs on. */
 unsigned os_cpu(void);
 
-/* Names the calling thread, and lets it stand back behind the loops. */
+/* Names the calling thread; at most 15 bytes are shown everywhere. */
+void os_thread_name(const char *name);
+
+/* The same for the process, whose main thread calls it: ps(1). */
+void os_process_name(const char *name);
+
+/* A thread of the pool: named, and standing back behind the loops. */
 void os_thread_fetcher(void);
+
+/* Joins it if the kernel has done with it, else -EBUSY or -ETIMEDOUT at once. */
+int os_thread_reap(pthread_t);
 
 #define OS_SAMPLE ((size_t)64 << 10) /* distance between residency samples */
 

@@ -86,6 +86,24 @@ os_round_trip(int sock)
 	return (long)info.tcpi_rtt;
 }
 
+int
+os_share_port(int sock)
+{
+	static const int on = 1;
+
+	return setsockopt(sock, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) == -1
+		   ? -errno
+		   : 0;
+}
+
+/* TCP_DEFER_ACCEPT waits for a byte, not for a request. */
+int
+os_accept_filter(int sock)
+{
+	(void)sock;
+	return -ENOSYS;
+}
+
 static int
 open_how(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
 {
@@ -136,9 +154,16 @@ os_open(int dirfd, const char *path, enum os_resolve resolve)
 }
 
 int
-os_lookup_name(int dirfd, const char *name)
+os_stat_name(int dirfd, const char *name, struct stat *st)
 {
-	return open_resolved(dirfd, name, O_PATH | O_NOFOLLOW, OS_ONE_MOUNT);
+	int fd, error;
+
+	fd = open_resolved(dirfd, name, O_PATH | O_NOFOLLOW, OS_ONE_MOUNT);
+	if (fd < 0)
+		return fd;
+	error = fstat(fd, st) == -1 ? -errno : 0;
+	close(fd);
+	return error;
 }
 
 int
@@ -595,6 +620,12 @@ os_folios(dev_t dev)
 	return read_number(HUGE_SIZE) == OS_FOLIO;
 }
 
+void
+os_dev_name(uint64_t dev, char *text, size_t size)
+{
+	snprintf(text, size, "%u:%u", major(dev), minor(dev));
+}
+
 int
 os_wake_create(int fds[2])
 {
@@ -633,12 +664,20 @@ os_wake_close(int fds[2])
 	fds[0] = fds[1] = -1;
 }
 
+/* Allocated, not only sized: else no memory is SIGBUS for who writes to it. */
 int
-os_memfd(const char *name)
+os_memfd(const char *name, size_t size)
 {
-	int fd = memfd_create(name, MFD_CLOEXEC);
+	int fd = memfd_create(name, MFD_CLOEXEC), error = 0;
 
-	return fd == -1 ? -errno : fd;
+	if (fd == -1)
+		return -errno;
+	if (size > 0)
+		error = posix_fallocate(fd, 0, (off_t)size);
+	if (error == 0)
+		return fd;
+	close(fd);
+	return -error;
 }
 
 unsigned
@@ -647,6 +686,26 @@ os_cpu(void)
 	int cpu = sched_getcpu();
 
 	return cpu < 0 ? 0 : (unsigned)cpu;
+}
+
+void
+os_thread_name(const char *name)
+{
+	pthread_setname_np(pthread_self(), name);
+}
+
+void
+os_process_name(const char *name)
+{
+	os_thread_name(name);
+}
+
+int
+os_thread_reap(pthread_t thread)
+{
+	static const struct timespec past = {0};
+
+	return -pthread_timedjoin_np(thread, NULL, &past);
 }
 
 void

@@ -17,7 +17,6 @@
 #include "os.h"
 
 #define PATH_LEN 4096
-#define HOPS	 16 /* from link to link */
 
 /* The group's limit, or one of those above it, if that is smaller. */
 static uint64_t
@@ -120,24 +119,9 @@ os_lock_program(void)
 	return error;
 }
 
+/* O_PATH: the link itself, so that nobody exchanges it meanwhile. */
 static int
-open_append(const char *path, int flags)
-{
-	int fd;
-
-	/* O_NONBLOCK: a FIFO must not hold up who opens or writes. */
-	do {
-		fd = open(path,
-		    O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY |
-			O_CLOEXEC | flags,
-		    0640);
-	} while (fd == -1 && errno == EINTR);
-	return fd == -1 ? -errno : fd;
-}
-
-/* To what a link is that may be followed; 1: it is of /proc, and only open(2) knows. */
-static int
-read_link(int link, char *to, size_t size)
+link_of(int link, char *to, size_t size, uid_t *owner)
 {
 	struct statfs sf;
 	struct stat st;
@@ -145,8 +129,7 @@ read_link(int link, char *to, size_t size)
 
 	if (fstat(link, &st) == -1 || fstatfs(link, &sf) == -1)
 		return -errno;
-	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return -ELOOP;
+	*owner = st.st_uid;
 	if (sf.f_type == PROC_SUPER_MAGIC)
 		return 1;
 	n = readlinkat(link, "", to, size);
@@ -158,63 +141,25 @@ read_link(int link, char *to, size_t size)
 	return 0;
 }
 
-/* Puts in place of a link's path that of what it leads to. */
-static int
-follow(char path[PATH_LEN])
+int
+os_read_link(const char *path, char *to, size_t size, uid_t *owner)
 {
-	char to[PATH_LEN] = "", *name = strrchr(path, '/');
-	int error, link = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	size_t len;
+	int link = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), error;
 
 	if (link == -1)
 		return -errno;
-	error = read_link(link, to, sizeof(to));
+	error = link_of(link, to, size, owner);
 	close(link);
-	if (error != 0)
-		return error;
-	name = to[0] == '/' || name == NULL ? path : name + 1;
-	len = strlen(to) + 1;
-	if ((size_t)(name - path) + len > PATH_LEN)
-		return -ENAMETOOLONG;
-	memcpy(name, to, len);
-	return 0;
+	return error;
 }
 
 int
-os_open_append(const char *path)
+os_program(char *path, size_t size)
 {
-	char here[PATH_LEN];
-	size_t len = strlen(path) + 1;
-	int fd, error, hops;
+	ssize_t n = readlink("/proc/self/exe", path, size - 1);
 
-	if (len > sizeof(here))
-		return -ENAMETOOLONG;
-	memcpy(here, path, len);
-	for (hops = 0; hops < HOPS; hops++) {
-		fd = open_append(here, O_NOFOLLOW);
-		if (fd != -ELOOP)
-			return fd;
-		error = follow(here);
-		if (error != 0)
-			return error == 1 ? open_append(here, 0) : error;
-	}
-	return -ELOOP;
-}
-
-/*
- * A table of a process with several threads grows only after all processors have
- * let go of the old one: milliseconds.
- */
-void
-os_reserve_descriptors(unsigned n)
-{
-	int fd, high;
-
-	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (fd == -1)
-		return;
-	high = fcntl(fd, F_DUPFD_CLOEXEC, (int)n - 1);
-	if (high != -1)
-		close(high);
-	close(fd);
+	if (n == -1)
+		return -errno;
+	path[n] = '\0';
+	return 0;
 }

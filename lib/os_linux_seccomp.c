@@ -25,7 +25,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE)
+#define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_EOR)
 
 /* A call that this processor or libseccomp does not know is left out. */
 static const char *const calls[] = {

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "file.h"
@@ -744,16 +743,18 @@ device_announce(struct pw_device *dv, char *text, size_t size)
 	    [OS_ASK_MINCORE] = "mincore where permitted, else sent by the pool",
 	    [OS_ASK_NEVER_COLD] = "always resident",
 	    [OS_ASK_FETCH] = "cannot be asked, sent by the pool",
+	    [OS_ASK_NATIVE] = "need not be asked, the kernel waits",
 	};
+	char id[32];
 	bool first;
 
+	os_dev_name(dv->dv_id, id, sizeof(id));
 	pthread_mutex_lock(&dv->dv_lock);
 	first = !dv->dv_announced && dv->dv_ask != OS_ASK_UNKNOWN;
 	if (first) {
 		dv->dv_announced = true;
-		snprintf(text, size, "device %u:%u (%s): residency: %s",
-		    major(dv->dv_id), minor(dv->dv_id), dv->dv_fsname,
-		    means[dv->dv_ask]);
+		snprintf(text, size, "device %s (%s): residency: %s", id,
+		    dv->dv_fsname, means[dv->dv_ask]);
 	}
 	pthread_mutex_unlock(&dv->dv_lock);
 	return first;

@@ -91,6 +91,7 @@ ask(struct pw_file *file, off_t off, off_t len)
 	case OS_ASK_MINCORE:
 		return ask_mincore(file, off, len);
 	case OS_ASK_FETCH:
+	case OS_ASK_NATIVE:
 	case OS_ASK_UNKNOWN:
 		break;
 	}
@@ -177,7 +178,14 @@ resident_drops(struct pw_file *file)
 bool
 resident_can_ask(const struct pw_file *file)
 {
-	return file->fil_ask != OS_ASK_FETCH;
+	return file->fil_ask != OS_ASK_FETCH && file->fil_ask != OS_ASK_NATIVE;
+}
+
+bool
+resident_native(const struct pw_file *file)
+{
+	return file->fil_ask == OS_ASK_NATIVE ||
+	       file->fil_ask == OS_ASK_NEVER_COLD;
 }
 
 /*

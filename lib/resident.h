@@ -31,4 +31,7 @@ void resident_drops(struct pw_file *);
 /* False: the answer of resident_ask is always no, a fetch has to do. */
 bool resident_can_ask(const struct pw_file *);
 
+/* The kernel's sendfile does not wait for its pages: os_native_send. */
+bool resident_native(const struct pw_file *);
+
 #endif

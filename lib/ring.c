@@ -7,7 +7,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -32,23 +31,6 @@ struct ring {
 	alignas(CACHE_LINE) char *rg_mem; /* 2 * rg_size bytes of addresses */
 	size_t rg_size;			  /* a power of two */
 };
-
-static int
-ring_memfd(size_t size)
-{
-	int fd, error;
-
-	fd = os_memfd("ring");
-	if (fd < 0)
-		return fd;
-	/* Allocated, not only sized: else no memory is SIGBUS in a worker. */
-	error = posix_fallocate(fd, 0, (off_t)size);
-	if (error != 0) {
-		close(fd);
-		return -error;
-	}
-	return fd;
-}
 
 static int
 ring_map(struct ring *rg, int fd)
@@ -94,7 +76,7 @@ ring_create(size_t size, struct ring **out)
 	atomic_init(&rg->rg_head, 0);
 	rg->rg_size = ring_round(size);
 
-	fd = ring_memfd(rg->rg_size);
+	fd = os_memfd("ring", rg->rg_size);
 	if (fd < 0) {
 		error = fd;
 		goto fail;

@@ -8,12 +8,15 @@
 #include <event2/http.h>
 #include <event2/listener.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "lib/os.h"
 
 #include "admin.h"
 
@@ -191,7 +194,7 @@ admin_main(void *arg)
 {
 	struct admin *adm = arg;
 
-	pthread_setname_np(pthread_self(), "pw-admin");
+	os_thread_name("pw-admin");
 	event_base_dispatch(adm->adm_base);
 	return NULL;
 }

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/os.h"
+
 #include "admin_socket.h"
 #include "bind.h"
 #include "log.h"
@@ -59,13 +61,13 @@ bind_one(
 	}
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if ((how & SHARED) != 0)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+		(void)os_share_port(fd);
 	if (addr->ss_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
 	/* Accepted sockets inherit it. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (bind(fd, (const struct sockaddr *)addr, la->la_len) == -1 ||
-	    ((how & LISTEN) != 0 && listen(fd, SOCKETS_BACKLOG) == -1)) {
+	    ((how & LISTEN) != 0 && sockets_hear(fd) == -1)) {
 		error = errno;
 		close(fd);
 		complain(la, "listen on", error);

@@ -56,8 +56,8 @@ channel_send(
 	if (fd != -1)
 		attach(&msg, &control, fd);
 	do
-		n = sendmsg(
-		    channel, &msg, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
+		n = sendmsg(channel, &msg,
+		    MSG_NOSIGNAL | MSG_EOR | (wait ? 0 : MSG_DONTWAIT));
 	while (n == -1 && errno == EINTR);
 	return n == -1 ? -errno : 0;
 }

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/os.h"
+
 #include "log.h"
 #include "master_priv.h"
 #include "serve.h"
@@ -51,7 +53,7 @@ become_server(struct master *ms, int channel)
 	};
 
 	ignore_signals(ms);
-	pthread_setname_np(pthread_self(), "pw-server");
+	os_process_name("pw-server");
 	/* Or they would not notice when the master has gone. */
 	children_free(ms);
 	upgrade_forget(ms);

@@ -6,6 +6,8 @@
 #include "head.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include "chars.h"
 #include "word.h"

@@ -3,7 +3,6 @@
  * so that a file that takes nothing holds back no other; the writer thread
  * hands them to the kernel from where they are.
  */
-#include <sys/eventfd.h>
 
 #include <errno.h>
 #include <signal.h>
@@ -14,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/os.h"
+
 #include "log_priv.h"
 
 #define LOG_RING_ACCESS	 (1024 * 1024)
@@ -23,8 +24,7 @@
 static void
 log_wake(struct log *lg)
 {
-	/* EAGAIN: so many wakes are due already that one more is no matter. */
-	(void)eventfd_write(lg->lg_wake, 1);
+	os_wake_signal(lg->lg_wake[1]);
 }
 
 /*
@@ -256,8 +256,8 @@ log_free(struct log *lg)
 		ring_destroy(&log_lane(lg, slot)->ln_ring);
 	for (kind = 0; kind < NKINDS; kind++)
 		sink_close(&lg->lg_sinks[kind]);
-	if (lg->lg_wake != -1)
-		close(lg->lg_wake);
+	if (lg->lg_wake[0] != -1)
+		os_wake_close(lg->lg_wake);
 	free(lg->lg_writers);
 	free(lg);
 }
@@ -275,13 +275,12 @@ log_create(const char *access_path, enum log_format format, unsigned nwriters,
 	if (lg == NULL)
 		return -ENOMEM;
 	lg->lg_format = format;
+	lg->lg_wake[0] = -1;
 	for (kind = 0; kind < NKINDS; kind++)
 		lg->lg_sinks[kind].sk_fd = -1;
-	lg->lg_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (lg->lg_wake == -1) {
-		error = -errno;
+	error = os_wake_create(lg->lg_wake);
+	if (error != 0)
 		goto fail;
-	}
 	error = log_open_sinks(lg, access_path, to_stdout);
 	if (error != 0)
 		goto fail;

@@ -52,7 +52,7 @@ struct log {
 	uint64_t lg_tell_at[NKINDS];   /* ms, not before */
 	struct log_writer *lg_writers; /* the last one is the thread's own */
 	unsigned lg_nwriters;	       /* with that one */
-	int lg_wake;		       /* eventfd */
+	int lg_wake[2];		       /* os_wake_create */
 	struct thread lg_thread;
 	struct thread lg_last; /* says that lg_thread hangs */
 	bool lg_started;

@@ -2,7 +2,6 @@
  * log_thread: the writer thread: hands the lines to the kernel from where they
  * are, and tells what was lost.
  */
-#include <sys/eventfd.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#include "lib/os.h"
 
 #include "log_priv.h"
 
@@ -154,18 +155,17 @@ static bool
 log_wait(struct log *lg, int timeout)
 {
 	struct pollfd pfd[1 + NKINDS];
-	eventfd_t wakes;
 	nfds_t n = 0;
 	int kind;
 
-	pfd[n++] = (struct pollfd){.fd = lg->lg_wake, .events = POLLIN};
+	pfd[n++] = (struct pollfd){.fd = lg->lg_wake[0], .events = POLLIN};
 	for (kind = 0; kind < NKINDS; kind++)
 		if (lg->lg_sinks[kind].sk_full)
 			pfd[n++] = (struct pollfd){
 			    .fd = lg->lg_sinks[kind].sk_fd, .events = POLLOUT};
 	if (poll(pfd, n, timeout) == 0)
 		return false;
-	(void)eventfd_read(lg->lg_wake, &wakes);
+	os_wake_clear(lg->lg_wake[0]);
 	return true;
 }
 

@@ -29,7 +29,7 @@ struct sink {
 	_Atomic uint64_t sk_dropped; /* records lost here; any thread reads */
 };
 
-/* os_open_append.  0 or -errno; -ENXIO: a FIFO nobody reads. */
+/* append_open.  0 or -errno; -ENXIO: a FIFO nobody reads. */
 int sink_open_path(struct sink *, const char *path);
 
 /*

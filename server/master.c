@@ -9,6 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "lib/os.h"
+
 #include "given.h"
 #include "log.h"
 #include "master.h"
@@ -277,7 +279,6 @@ static char *
 own_path(const char *name)
 {
 	char dir[4096], path[4096];
-	ssize_t n;
 
 	if (name[0] == '/')
 		return strdup(name);
@@ -288,11 +289,7 @@ own_path(const char *name)
 			return NULL;
 		return strdup(path);
 	}
-	n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	if (n == -1)
-		return NULL;
-	path[n] = '\0';
-	return strdup(path);
+	return os_program(path, sizeof(path)) == 0 ? strdup(path) : NULL;
 }
 
 static void

@@ -4,7 +4,8 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/sysmacros.h>
+
+#include "lib/os.h"
 
 #include "metrics_priv.h"
 #include "worker.h"
@@ -74,8 +75,7 @@ device_labels(const struct pw_device_stats *ds, char *text, size_t size)
 	char dev[32] = "other";
 
 	if (ds->ds_dev != 0)
-		snprintf(dev, sizeof(dev), "%u:%u", major(ds->ds_dev),
-		    minor(ds->ds_dev));
+		os_dev_name(ds->ds_dev, dev, sizeof(dev));
 	snprintf(text, size, "device=\"%s\",queue=\"%s\"", dev, ds->ds_queue);
 }
 

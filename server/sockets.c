@@ -11,7 +11,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/os.h"
+
 #include "sockets.h"
+
+#define BACKLOG 4096
 
 int
 sockets_add(struct sockets *ss, const struct sock *sk)
@@ -161,6 +165,15 @@ sockets_deaf(int fd)
 }
 
 int
+sockets_hear(int fd)
+{
+	if (listen(fd, BACKLOG) == -1)
+		return -1;
+	(void)os_accept_filter(fd);
+	return 0;
+}
+
+int
 sockets_listen(const struct sockets *ss, const struct sock **which)
 {
 	size_t i;
@@ -168,7 +181,7 @@ sockets_listen(const struct sockets *ss, const struct sock **which)
 	for (i = 0; i < ss->ss_count; i++) {
 		*which = &ss->ss_list[i];
 		if (sockets_deaf((*which)->sk_fd) &&
-		    listen((*which)->sk_fd, SOCKETS_BACKLOG) == -1)
+		    sockets_hear((*which)->sk_fd) == -1)
 			return -errno;
 	}
 	return 0;

@@ -13,8 +13,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#define SOCKETS_NAME	160 /* bytes with the NUL */
-#define SOCKETS_BACKLOG 4096
+#define SOCKETS_NAME 160 /* bytes with the NUL */
 
 enum socket_use {
 	SOCKET_SERVE = 's',
@@ -55,6 +54,9 @@ bool sockets_genuine(const struct sock *);
 
 /* Bound, but not listening, or not any more. */
 bool sockets_deaf(int fd);
+
+/* Has one listen: 4096 may wait, or what the kernel allows.  0, or -1 and errno. */
+int sockets_hear(int fd);
 
 /* Has those listen that do not.  0, or -errno and *which could not. */
 int sockets_listen(const struct sockets *, const struct sock **which);

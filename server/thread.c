@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "lib/loop.h"
+#include "lib/os.h"
 
 #include "thread.h"
 
@@ -63,9 +64,9 @@ thread_await(struct thread *th, uint64_t end_us)
 static bool
 thread_reap(struct thread *th, uint64_t end)
 {
-	const struct timespec past = {0}, nap = {.tv_nsec = NAP_NS};
+	const struct timespec nap = {.tv_nsec = NAP_NS};
 
-	while (pthread_timedjoin_np(th->th_id, NULL, &past) != 0) {
+	while (os_thread_reap(th->th_id) != 0) {
 		if (loop_now() >= end)
 			return false;
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);

@@ -169,7 +169,7 @@ write_all(const struct master *ms, int fd)
 static int
 write_state(const struct master *ms)
 {
-	int error, fd = os_memfd("pagewise-state");
+	int error, fd = os_memfd("pagewise-state", 0);
 
 	if (fd < 0 || write_all(ms, fd))
 		return fd;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "lib/os.h"
+
 #include "conn.h"
 #include "inside.h"
 #include "listener.h"
@@ -459,7 +461,7 @@ worker_main(void *arg)
 	char name[16];
 
 	snprintf(name, sizeof(name), "pw-worker%u", wk->wk_id);
-	pthread_setname_np(pthread_self(), name);
+	os_thread_name(name);
 #ifdef PW_INSIDE
 	inside_try(wk);
 #endif

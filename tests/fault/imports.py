@@ -25,7 +25,6 @@ LEFT = {
         pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock
         pthread_mutex_unlock pthread_self pthread_setname_np pthread_sigmask
         pthread_clockjoin_np sigwait sigtimedwait clock_nanosleep _exit""",
-    "an eventfd's counter: full or empty is not an error": "eventfd_write",
     "reads a stream that fopen, which is wrapped, has opened": "fgets fread",
     "writes what a user reads at the start; nobody is served": """
         dprintf fprintf fputc fwrite printf puts vfprintf""",

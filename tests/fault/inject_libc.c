@@ -108,7 +108,6 @@ WRAP_CODE(posix_fallocate, +, (int fd, off_t off, off_t len), (fd, off, len))
 /* the process */
 WRAP(pipe2, int, -1, (int fds[2], int flags), (fds, flags))
 WRAP(eventfd, int, -1, (unsigned count, int flags), (count, flags))
-WRAP(eventfd_read, int, -1, (int fd, eventfd_t *value), (fd, value))
 WRAP(poll, int, -1, (struct pollfd * fds, nfds_t n, int timeout),
     (fds, n, timeout))
 WRAP(ppoll, int, -1,

@@ -68,7 +68,6 @@ ON = {
     "posix_fallocate": "ENOSPC EINTR",
     "pipe2": "EMFILE ENFILE",
     "eventfd": "EMFILE ENFILE ENOMEM",
-    "eventfd_read": "EAGAIN",
     "poll": "EINTR ENOMEM",
     "ppoll": "EINTR",
     "fork": "EAGAIN ENOMEM",

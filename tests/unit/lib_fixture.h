@@ -189,7 +189,7 @@ pages_resident(int fd, off_t off, size_t len)
 
 	assert_true(map != MAP_FAILED);
 	assert_non_null(vec);
-	assert_int_equal(mincore(map, len, vec), 0);
+	assert_int_equal(mincore(map, len, (void *)vec), 0);
 	for (i = 0; i < pages; i++)
 		n += vec[i] & 1;
 	free(vec);

@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include <netinet/in.h>
+
 #include "server/clients.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -269,11 +269,10 @@ static void
 shared_memory_is_never_cold(void **state)
 {
 	struct fixture *fx = *state;
-	struct found fnd = {.fnd_fd = os_memfd("test")};
+	struct found fnd = {.fnd_fd = os_memfd("test", SIZE)};
 	struct pw_file *file;
 
 	assert_true(fnd.fnd_fd >= 0);
-	assert_int_equal(ftruncate(fnd.fnd_fd, SIZE), 0);
 	assert_int_equal(fstat(fnd.fnd_fd, &fnd.fnd_stat), 0);
 	assert_int_equal(file_create(fx->fx_loop, &fnd, &file), 0);
 	assert_int_equal(file->fil_ask, OS_ASK_NEVER_COLD);
