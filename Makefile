@@ -141,7 +141,7 @@ define unit
 build/$(1)/unit/%: tests/unit/%.c build/$(1)/server.a build/$(1)/libpagewise.a
 	@mkdir -p $$(@D)
 	$$(call say,CC)$$(COMPILE) $$(SANITIZE_$(1)) $$(LDFLAGS) -o $$@ \
-	    $$(filter %.c %.a,$$^) $$(LIBS) $$(call pkg,--libs,cmocka)
+	    $$< $$(filter %.a,$$^) $$(LIBS) $$(call pkg,--libs,cmocka)
 endef
 $(foreach f,asan tsan,$(eval $(call unit,$(f))))
 

@@ -332,7 +332,10 @@ struct pw_send {
 /* By name; NULL if there is none. */
 const struct pw_send_path *pw_send_path(const char *name);
 
-/* The names, the default first; the list ends with NULL. */
+/* What suits this system: native where there is such a thing, else nodiskio. */
+const struct pw_send_path *pw_send_default(void);
+
+/* The names; the list ends with NULL. */
 extern const char *const pw_send_path_names[];
 
 /* 0, or -errno and why this host cannot use it (a constant string). */

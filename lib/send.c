@@ -13,7 +13,9 @@
 #include "send_priv.h"
 #include "window.h"
 
+/* The first one that works here is the default. */
 static const struct pw_send_path *const paths[] = {
+    &send_native,
     &send_nodiskio,
     &send_uring,
     &send_splice,
@@ -26,8 +28,8 @@ static const struct pw_send_path *const paths[] = {
 
 #define NPATHS (sizeof(paths) / sizeof(paths[0]))
 
-const char *const pw_send_path_names[] = {"nodiskio", "uring", "splice",
-    "mlock", "aio", "pool", "blocking", "copy", NULL};
+const char *const pw_send_path_names[] = {"native", "nodiskio", "uring",
+    "splice", "mlock", "aio", "pool", "blocking", "copy", NULL};
 
 const struct pw_send_path *
 pw_send_path(const char *name)
@@ -38,6 +40,17 @@ pw_send_path(const char *name)
 		if (strcmp(paths[i]->path_name, name) == 0)
 			return paths[i];
 	return NULL;
+}
+
+const struct pw_send_path *
+pw_send_default(void)
+{
+	const char *why;
+	size_t i = 0;
+
+	while (pw_send_probe(paths[i], &why) != 0)
+		i++; /* the last one works everywhere */
+	return paths[i];
 }
 
 int
@@ -284,7 +297,8 @@ send_some(struct pw_send *s, off_t file_end, size_t share, send_call_f call)
 	bool more;
 	int error;
 
-	if (s->snd_mem_len > 0) {
+	if (s->snd_mem_len > 0 &&
+	    (s->snd_len == 0 || !s->snd_path->path_takes_memory)) {
 		len = s->snd_mem_len < share ? s->snd_mem_len : share;
 		more = s->snd_more || s->snd_len > 0 || len < s->snd_mem_len;
 		error = os_send(s->snd_sock, s->snd_mem, len, more, &sent);

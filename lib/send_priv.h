@@ -27,12 +27,15 @@ struct pw_send_path {
 	bool path_prefetches;
 	/* Does not know what it brings in, and so gives nothing back. */
 	bool path_keeps;
+	/* Its call sends snd_mem as well, if something of the file follows. */
+	bool path_takes_memory;
 };
 
 extern const struct pw_send_path send_aio;
 extern const struct pw_send_path send_blocking;
 extern const struct pw_send_path send_copy;
 extern const struct pw_send_path send_mlock;
+extern const struct pw_send_path send_native;
 extern const struct pw_send_path send_nodiskio;
 extern const struct pw_send_path send_pool;
 extern const struct pw_send_path send_splice;

@@ -61,8 +61,7 @@ build_complete(struct conf_build *b)
 	if (error == 0 && conf->conf_listen_default)
 		error = conf_set_top(b, key = "listen", "*:8080", &why);
 	if (error == 0 && b->cb_set.set_send_path == NULL)
-		error = conf_set_top(
-		    b, key = "send_path", pw_send_path_names[0], &why);
+		error = conf_set_top(b, key = "send_path", "auto", &why);
 	if (error == 0) {
 		key = "admin";
 		error = conf_check_admin(conf, &why);

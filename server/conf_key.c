@@ -218,11 +218,12 @@ static const struct top_key top_keys[] = {
 int
 conf_set_send_path(struct settings *set, const char *name, struct conf_why *why)
 {
-	const struct pw_send_path *path = pw_send_path(name);
+	const struct pw_send_path *path =
+	    strcmp(name, "auto") == 0 ? pw_send_default() : pw_send_path(name);
 	const char *const *known = pw_send_path_names;
 	const char *cause = NULL;
-	char list[256] = "";
-	size_t len = 0;
+	char list[256] = "auto";
+	size_t len = strlen(list);
 
 	if (path != NULL && pw_send_probe(path, &cause) == 0) {
 		set->set_send_path = path;
@@ -232,8 +233,8 @@ conf_set_send_path(struct settings *set, const char *name, struct conf_why *why)
 		return conf_why(why, -ENOTSUP, "%s cannot be used here: %s",
 		    name, cause != NULL ? cause : "unknown cause");
 	for (; *known != NULL && len < sizeof(list); known++)
-		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
-		    len > 0 ? ", " : "", *known);
+		len += (size_t)snprintf(
+		    list + len, sizeof(list) - len, ", %s", *known);
 	return conf_why(
 	    why, -EINVAL, "there is no \"%s\"; known are %s", name, list);
 }

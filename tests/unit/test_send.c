@@ -151,8 +151,11 @@ nodiskio_is_the_default_and_an_unknown_name_is_no_path(void **state)
 	const char *why;
 
 	(void)state;
-	assert_string_equal(pw_send_path_names[0], "nodiskio");
-	for (path = pw_send_path_names; *path != NULL; path++) {
+	assert_string_equal(pw_send_path_names[0], "native");
+	assert_int_equal(pw_send_probe(pw_send_path("native"), &why), -ENOSYS);
+	assert_non_null(strstr(why, "FreeBSD"));
+	assert_ptr_equal(pw_send_default(), pw_send_path("nodiskio"));
+	for (path = pw_send_path_names + 1; *path != NULL; path++) {
 		assert_non_null(pw_send_path(*path));
 		assert_int_equal(pw_send_probe(pw_send_path(*path), &why), 0);
 	}

@@ -1,0 +1,492 @@
+/*
+ * The path native, with FreeBSD's sendfile(2) played by a fake: by a table, and by
+ * random scripts of results.  What the fake kernel took is what a client would get.
+ * The file that calls it there, lib/os_freebsd_native.c, is built into this test.
+ */
+#include "lib_fixture.h"
+
+#include <sys/uio.h>
+
+/* sys/socket.h of FreeBSD, whatever system this is. */
+#undef SF_NODISKIO
+#undef SF_NOCACHE
+#undef SF_FLAGS
+#define SF_NODISKIO	 0x01
+#define SF_NOCACHE	 0x10
+#define SF_FLAGS(rh, fl) (((rh) << 16) | (fl))
+
+#define sf_hdtr	     fake_sf_hdtr
+#define sendfile     fake_sendfile
+#define getosreldate fake_getosreldate
+
+struct sf_hdtr {
+	struct iovec *headers;
+	int hdr_cnt;
+	struct iovec *trailers;
+	int trl_cnt;
+};
+
+static int osreldate = 1400500;
+
+static int
+getosreldate(void)
+{
+	return osreldate;
+}
+
+#define ALL ((size_t)-1)
+
+/* The next results; when they are used up, everything is taken. */
+struct result {
+	int rs_error; /* errno, or 0: what there is, at most rs_most bytes */
+	size_t rs_most;
+};
+
+static struct {
+	struct result fk_script[64];
+	size_t fk_results, fk_next;
+	int fk_sock;
+	char *fk_taken;
+	size_t fk_len, fk_room;
+	unsigned fk_calls;
+	int fk_flags; /* of the last call */
+	size_t fk_nbytes;
+} fake;
+
+static void
+take(const void *data, size_t len)
+{
+	assert_true(fake.fk_len + len <= fake.fk_room);
+	memcpy(fake.fk_taken + fake.fk_len, data, len);
+	fake.fk_len += len;
+}
+
+/* Of the file what there is: it may have shrunk. */
+static void
+take_file(int fd, off_t off, size_t len)
+{
+	ssize_t n;
+
+	assert_true(fake.fk_len + len <= fake.fk_room);
+	n = pread(fd, fake.fk_taken + fake.fk_len, len, off);
+	assert_int_equal(n, len);
+	fake.fk_len += len;
+}
+
+static size_t
+there(int fd, off_t off, size_t nbytes)
+{
+	struct stat st;
+	off_t left;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	left = st.st_size > off ? st.st_size - off : 0;
+	return nbytes < (size_t)left ? nbytes : (size_t)left;
+}
+
+/* Behind the end of a file it sends nothing at all, not even the headers. */
+static int
+sendfile(int fd, int s, off_t offset, size_t nbytes, struct sf_hdtr *hdtr,
+    off_t *sbytes, int flags)
+{
+	struct result rs = {0, ALL};
+	size_t head, file, most, before = fake.fk_len;
+
+	assert_int_equal(s, fake.fk_sock);
+	assert_true(nbytes > 0); /* 0: up to the end of the file */
+	assert_true((flags & SF_NODISKIO) != 0);
+	assert_int_equal(flags & 0xffff & ~(SF_NODISKIO | SF_NOCACHE), 0);
+	if (hdtr != NULL) {
+		assert_int_equal(hdtr->hdr_cnt, 1);
+		assert_true(hdtr->headers[0].iov_len > 0);
+		assert_null(hdtr->trailers);
+	}
+	fake.fk_calls++;
+	fake.fk_flags = flags;
+	fake.fk_nbytes = nbytes;
+	if (fake.fk_next < fake.fk_results)
+		rs = fake.fk_script[fake.fk_next++];
+	head = hdtr == NULL ? 0 : hdtr->headers[0].iov_len;
+	file = there(fd, offset, nbytes);
+	most = file == 0 ? 0 : rs.rs_most;
+	if (head > most)
+		head = most;
+	if (file > most - head)
+		file = most - head;
+	if (head > 0)
+		take(hdtr->headers[0].iov_base, head);
+	if (file > 0)
+		take_file(fd, offset, file);
+	*sbytes = (off_t)(fake.fk_len - before);
+	errno = rs.rs_error;
+	return rs.rs_error == 0 ? 0 : -1;
+}
+
+#include "lib/os_freebsd_native.c"
+
+/* A transmission of mem_len bytes of memory and a range, as FreeBSD would do it. */
+struct shot {
+	struct wire sh_wire;
+	struct xfer sh_xfer;
+	char *sh_expected;
+	size_t sh_len;
+};
+
+static void
+begin(struct shot *sh, struct fixture *fx, struct pw_file *file, size_t mem_len,
+    off_t off, off_t len)
+{
+	struct pw_send *s = &sh->sh_xfer.xf_send;
+
+	wire_wide(&sh->sh_wire);
+	sh->sh_len = mem_len + (size_t)len;
+	sh->sh_expected = malloc(sh->sh_len + 1);
+	fake.fk_taken = malloc(sh->sh_len + 1);
+	assert_true(sh->sh_expected != NULL && fake.fk_taken != NULL);
+	memset(sh->sh_expected, 'm', mem_len);
+	fill(sh->sh_expected + mem_len, off, (size_t)len);
+	fake.fk_sock = sh->sh_wire.wr_sock;
+	fake.fk_room = sh->sh_len;
+	fake.fk_len = fake.fk_next = fake.fk_calls = 0;
+	file->fil_ask = OS_ASK_NATIVE;
+	xfer_init(&sh->sh_xfer, "native", fx, &sh->sh_wire, file);
+	s->snd_mem = sh->sh_expected;
+	s->snd_mem_len = mem_len;
+	s->snd_off = off;
+	s->snd_len = len;
+	s->snd_readahead = 0;
+	pw_send_start(s);
+}
+
+/* It knows no windows, only shares. */
+static enum pw_send_status
+step(struct shot *sh)
+{
+	struct xfer *xf = &sh->sh_xfer;
+	uint64_t sent = xf->xf_send.snd_sent;
+	enum pw_send_status status = pw_send_step(&xf->xf_send);
+
+	assert_in_range(xf->xf_send.snd_sent - sent, 0, SHARE_MOST);
+	xf->xf_full += status == PW_SEND_WANT_WRITE;
+	xf->xf_again += status == PW_SEND_AGAIN;
+	xf->xf_pending += status == PW_SEND_PENDING;
+	return status;
+}
+
+/* Steps until it ends; each pending one is waited for. */
+static enum pw_send_status
+run(struct shot *sh)
+{
+	enum pw_send_status status;
+	unsigned steps;
+
+	for (steps = 0; steps < 100000; steps++) {
+		status = step(sh);
+		if (status == PW_SEND_DONE || status == PW_SEND_ERROR)
+			return status;
+		if (status == PW_SEND_PENDING)
+			settle(sh->sh_xfer.xf_send.snd_loop);
+	}
+	fail_msg("it goes on and on");
+	return PW_SEND_ERROR;
+}
+
+/* Every byte once and in order, as many as were counted. */
+static void
+end(struct shot *sh)
+{
+	assert_int_equal(fake.fk_len, sh->sh_xfer.xf_send.snd_sent);
+	assert_memory_equal(fake.fk_taken, sh->sh_expected, fake.fk_len);
+	assert_int_equal(sh->sh_xfer.xf_done, sh->sh_xfer.xf_pending);
+	pw_send_finish(&sh->sh_xfer.xf_send);
+	wire_close(&sh->sh_wire);
+	free(sh->sh_expected);
+	free(fake.fk_taken);
+}
+
+static void
+script(const struct result *results, size_t n)
+{
+	assert_true(n <= COUNT(fake.fk_script));
+	if (n > 0)
+		memcpy(fake.fk_script, results, n * sizeof(*results));
+	fake.fk_results = n;
+}
+
+/* -------------------------------------------------------------------- table */
+
+#define SIZE 300000
+
+struct row {
+	const char *rw_name;
+	size_t rw_mem;
+	off_t rw_off, rw_len;
+	struct result rw_script[4];
+	size_t rw_results;
+	int rw_error;	     /* of the transmission */
+	size_t rw_sent;	     /* in all */
+	unsigned rw_full;    /* times that the socket was full */
+	unsigned rw_pending; /* times that it was waited */
+	unsigned rw_calls;
+};
+
+static const struct row rows[] = {
+    {"all at once", 300, 0, 1000, {{0, ALL}}, 1, 0, 1300, 0, 0, 1},
+    {"no head", 0, 5, 1000, {{0, ALL}}, 1, 0, 1000, 0, 0, 1},
+    {"part of the head", 300, 0, 1000, {{EAGAIN, 7}}, 1, 0, 1300, 1, 0, 2},
+    {"the head alone", 300, 0, 1000, {{EAGAIN, 300}}, 1, 0, 1300, 1, 0, 2},
+    {"the head and some", 300, 9, 1000, {{EAGAIN, 777}}, 1, 0, 1300, 1, 0, 2},
+    {"all but a byte", 300, 9, 1000, {{EAGAIN, 1299}}, 1, 0, 1300, 1, 0, 2},
+    {"nothing", 300, 0, 1000, {{EAGAIN, 0}, {EAGAIN, 0}}, 2, 0, 1300, 2, 0, 3},
+    {"byte by byte", 2, 0, 2, {{EAGAIN, 1}, {EAGAIN, 1}, {EAGAIN, 1}}, 3, 0, 4,
+	3, 0, 4},
+    {"busy at once", 300, 0, 1000, {{EBUSY, 0}}, 1, 0, 1300, 0, 1, 2},
+    {"busy behind the head", 300, 0, 1000, {{EBUSY, 300}}, 1, 0, 1300, 0, 1, 2},
+    {"busy in the file", 300, 0, 9000, {{EBUSY, 4396}}, 1, 0, 9300, 0, 1, 2},
+    {"busy again and again", 0, 0, 9000, {{EBUSY, 0}, {EBUSY, 0}, {EBUSY, 1}},
+	3, 0, 9000, 0, 3, 4},
+    {"no buffers", 0, 0, 9000, {{ENOBUFS, 0}, {ENOBUFS, 4096}}, 2, 0, 9000, 0,
+	2, 3},
+    {"a signal", 300, 0, 1000, {{EINTR, 0}, {EINTR, 301}}, 2, 0, 1300, 0, 0, 3},
+    {"full, busy, a signal", 300, 0, 9000,
+	{{EAGAIN, 100}, {EBUSY, 4000}, {EINTR, 1}}, 3, 0, 9300, 1, 1, 4},
+    {"the file ends at once", 300, SIZE, 1000, {{0, ALL}}, 0, -ESTALE, 0, 0, 0,
+	1},
+    {"the file ends early", 300, SIZE - 500, 1000, {{0, ALL}}, 0, -ESTALE, 800,
+	0, 0, 2},
+    {"a zero in between", 0, 0, 1000, {{0, 10}, {0, 0}}, 2, -ESTALE, 10, 0, 0,
+	2},
+    {"the disk fails", 300, 0, 1000, {{EAGAIN, 300}, {EIO, 0}}, 2, -EIO, 300, 1,
+	0, 2},
+    {"the client is gone", 300, 0, 1000, {{EPIPE, 0}}, 1, -EPIPE, 0, 0, 0, 1},
+    {"reset after some", 300, 0, 1000, {{ECONNRESET, 4}}, 1, -ECONNRESET, 4, 0,
+	0, 1},
+};
+
+static void
+each_result_has_its_consequence(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	const struct row *rw;
+	struct shot sh;
+
+	for (rw = rows; rw < rows + COUNT(rows); rw++) {
+		print_message("%s\n", rw->rw_name);
+		begin(&sh, fx, file, rw->rw_mem, rw->rw_off, rw->rw_len);
+		script(rw->rw_script, rw->rw_results);
+		assert_int_equal(
+		    run(&sh), rw->rw_error == 0 ? PW_SEND_DONE : PW_SEND_ERROR);
+		assert_int_equal(sh.sh_xfer.xf_send.snd_error, rw->rw_error);
+		assert_int_equal(fake.fk_len, rw->rw_sent);
+		assert_int_equal(fake.fk_calls, rw->rw_calls);
+		assert_int_equal(sh.sh_xfer.xf_full, rw->rw_full);
+		assert_int_equal(sh.sh_xfer.xf_pending, rw->rw_pending);
+		end(&sh);
+	}
+	pw_file_unref(&file);
+}
+
+/* ------------------------------------------------------------------- random */
+
+#define SEED	20261122u
+#define SCRIPTS 20000u
+
+static const int passing[] = {0, EAGAIN, EAGAIN, EBUSY, EINTR, ENOBUFS};
+static const int failing[] = {EIO, EPIPE, ECONNRESET, ENOTCONN, EINVAL};
+
+static uint32_t
+below(uint32_t n)
+{
+	static uint32_t x = SEED;
+
+	x ^= x << 13; /* xorshift32 */
+	x ^= x >> 17;
+	x ^= x << 5;
+	return x % n;
+}
+
+/*
+ * Without an error a call that took less than all has met the end of the file, which
+ * is not to come by chance: 0 takes all.  Returns the error that ends it, or 0.
+ */
+static int
+random_script(size_t len)
+{
+	struct result results[COUNT(fake.fk_script)];
+	size_t i, n = below(below(3) == 0 ? COUNT(results) : 8);
+	int error = 0;
+
+	for (i = 0; i < n; i++) {
+		results[i].rs_error = passing[below(COUNT(passing))];
+		results[i].rs_most = results[i].rs_error == 0 ? ALL
+				     : below(3) == 0
+					 ? 0
+					 : below((uint32_t)len / 8 + 2);
+	}
+	if (n > 0 && below(8) == 0) {
+		error = failing[below(COUNT(failing))];
+		results[n - 1].rs_error = error;
+	}
+	script(results, n);
+	return error;
+}
+
+static void
+each_byte_is_sent_once_and_in_order(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	unsigned i, done = 0, failed = 0, waited = 0;
+	enum pw_send_status status;
+	struct shot sh;
+	size_t mem;
+	off_t off, len;
+	int error;
+
+	for (i = 0; i < SCRIPTS; i++) {
+		mem = below(3) == 0 ? 0 : below(2000);
+		off = below(4) == 0 ? 0 : below(SIZE);
+		len = 1 + below(below(4) == 0 ? SIZE - (uint32_t)off : 5000);
+		if (len > SIZE - off)
+			len = SIZE - off;
+		begin(&sh, fx, file, mem, off, len);
+		error = random_script(sh.sh_len);
+		status = run(&sh);
+		if (status == PW_SEND_ERROR) {
+			assert_int_equal(sh.sh_xfer.xf_send.snd_error, -error);
+			assert_int_equal(fake.fk_next, fake.fk_results);
+			failed++;
+		} else {
+			assert_int_equal(fake.fk_len, sh.sh_len);
+			done++;
+		}
+		waited += sh.sh_xfer.xf_pending;
+		end(&sh);
+	}
+	print_message("%u scripts: %u sent, %u failed, %u waits\n", SCRIPTS,
+	    done, failed, waited);
+	assert_true(done > SCRIPTS / 2 && failed > 0 && waited > 0);
+	pw_file_unref(&file);
+}
+
+/* -------------------------------------------------------------------- hints */
+
+static void
+hints_of_the_location_are_flags_of_the_call(void **state)
+{
+	static const struct {
+		uint64_t readahead;
+		enum pw_cache cache;
+		int pages, flags;
+	} hints[] = {
+	    {0, PW_CACHE_KEEP, 0, 0}, {0, PW_CACHE_DROP, 0, SF_NOCACHE},
+	    {64 * KIB, PW_CACHE_KEEP, 64 * KIB, 0},
+	    {64 * KIB + 1, PW_CACHE_DROP, 64 * KIB + 1, SF_NOCACHE},
+	    {1 << 30, PW_CACHE_KEEP, 1 << 30,
+		0}, /* more than there is room for */
+	};
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)4 << 20);
+	int page = (int)sysconf(_SC_PAGESIZE), pages;
+	struct shot sh;
+	size_t i;
+
+	for (i = 0; i < COUNT(hints); i++) {
+		begin(&sh, fx, file, 10, 0, (off_t)4 << 20);
+		sh.sh_xfer.xf_send.snd_readahead = hints[i].readahead;
+		sh.sh_xfer.xf_send.snd_cache = hints[i].cache;
+		pw_send_finish(&sh.sh_xfer.xf_send);
+		sh.sh_xfer.xf_send.snd_file = file;
+		pw_send_start(&sh.sh_xfer.xf_send);
+		script(NULL, 0);
+		assert_int_equal(step(&sh), PW_SEND_AGAIN);
+		pages = (hints[i].pages + page - 1) / page;
+		if (pages > 0x7fff)
+			pages = 0x7fff;
+		assert_int_equal((unsigned)fake.fk_flags >> 16, pages);
+		assert_int_equal(
+		    fake.fk_flags & SF_NOCACHE, hints[i].flags & SF_NOCACHE);
+		assert_int_equal(run(&sh), PW_SEND_DONE);
+		/* Nothing is left to read ahead. */
+		assert_int_equal((unsigned)fake.fk_flags >> 16, 0);
+		end(&sh);
+	}
+	pw_file_unref(&file);
+}
+
+/* Others have their turn after each share. */
+static void
+a_call_is_for_a_share(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)4 << 20);
+	struct shot sh;
+
+	begin(&sh, fx, file, 10, 0, (off_t)4 << 20);
+	script(NULL, 0);
+	assert_int_equal(run(&sh), PW_SEND_DONE);
+	assert_true(fake.fk_nbytes <= SHARE_MOST);
+	assert_true(fake.fk_calls >= (4 << 20) / SHARE_MOST);
+	assert_int_equal(sh.sh_xfer.xf_again + 1, fake.fk_calls);
+	end(&sh);
+	pw_file_unref(&file);
+}
+
+/* Of a file system whose pages the kernel waits for: the pool sends it. */
+static void
+other_files_are_sent_by_the_pool(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct shot sh;
+
+	begin(&sh, fx, file, 10, 0, SIZE);
+	file->fil_ask = OS_ASK_FETCH;
+	assert_int_equal(
+	    xfer_run(&sh.sh_xfer, &sh.sh_wire, (uint64_t)-1), PW_SEND_DONE);
+	assert_int_equal(fake.fk_calls, 0);
+	assert_int_equal(sh.sh_wire.wr_len, sh.sh_len);
+	assert_memory_equal(sh.sh_wire.wr_data, sh.sh_expected, sh.sh_len);
+	assert_true(sh.sh_xfer.xf_pending > 0);
+	pw_send_finish(&sh.sh_xfer.xf_send);
+	wire_close(&sh.sh_wire);
+	free(sh.sh_expected);
+	free(fake.fk_taken);
+	pw_file_unref(&file);
+}
+
+static void
+a_kernel_before_11_does_not_have_it(void **state)
+{
+	const char *why;
+
+	(void)state;
+	assert_int_equal(pw_send_probe(pw_send_path("native"), &why), 0);
+	assert_ptr_equal(pw_send_default(), pw_send_path("native"));
+	osreldate = 1003000;
+	assert_int_equal(pw_send_probe(pw_send_path("native"), &why), -ENOSYS);
+	assert_non_null(strstr(why, "FreeBSD 11"));
+	assert_ptr_equal(pw_send_default(), pw_send_path("nodiskio"));
+	osreldate = 1400500;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		each_result_has_its_consequence, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		each_byte_is_sent_once_and_in_order, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		hints_of_the_location_are_flags_of_the_call, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_call_is_for_a_share, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		other_files_are_sent_by_the_pool, setup, teardown),
+	    cmocka_unit_test(a_kernel_before_11_does_not_have_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
