@@ -9,6 +9,7 @@
 ##   lossless     SIGHUP, SIGUSR2, SIGTERM every two seconds, while clients ask: none is lost
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
 ##   lint         clang-format, clang-tidy, cppcheck, mandoc; quiet when clean
+##   freebsd      builds for FreeBSD, on Linux: build/freebsd/pagewise (docs/freebsd.md)
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
 ##   faults       each call of the server fails at each place, in each way (Linux)
 ##   debug        build/debug/pagewise with what tests ask from inside
@@ -74,16 +75,20 @@ LIB_C := $(filter-out lib/os_%.c,$(wildcard lib/*.c)) \
     $(filter-out $(CONFINE_C),$(wildcard lib/os_$(OS)*.c))
 SERVER_C := $(filter-out server/main.c,$(wildcard server/*.c)) $(CONFINE_C) \
     build/mime_table.c build/admin_page.c
-UNIT_C := $(wildcard tests/unit/test_*.c)
+# About Linux: io_uring, large folios, pipes of a size, what is in memory.
+UNIT_NOT_freebsd = async folio pipes resident share
+UNIT_C := $(filter-out $(UNIT_NOT_$(OS):%=tests/unit/test_%.c),\
+    $(wildcard tests/unit/test_*.c))
 SANITIZERS = asan tsan
 UNIT = $(foreach f,$(SANITIZERS),$(UNIT_C:tests/unit/%.c=build/$(f)/unit/%))
 FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_C := $(filter-out tests/fuzz/fuzz_main.c,$(FUZZ_C))
 FUZZ = $(if $(filter asan,$(SANITIZERS)),$(FUZZ_C:tests/fuzz/%.c=build/asan/fuzz/%))
-FLAVOURS = obj asan tsan debug fuzz
+FLAVOURS = obj asan tsan debug fuzz freebsd
 SANITIZE_asan = -fsanitize=address,undefined -fno-sanitize-recover=all \
     -fno-omit-frame-pointer -fno-optimize-sibling-calls -DPW_DEBUG
-SANITIZE_debug = -DPW_DEBUG -DPW_INSIDE
+SANITIZE_debug = -DPW_DEBUG $(INSIDE_$(OS))
+INSIDE_linux = -DPW_INSIDE
 SANITIZE_tsan = -fsanitize=thread -fno-omit-frame-pointer -DPW_DEBUG
 SANITIZE_fuzz = $(SANITIZE_asan) -fsanitize=fuzzer-no-link
 
@@ -175,6 +180,23 @@ build/tests/slowfs: tests/fault/slowfs.c
 	$(call say,CC)$(COMPILE) $(call pkg,--cflags,fuse3) $(LDFLAGS) -o $@ $< \
 	    $(call pkg,--libs,fuse3) -pthread
 
+# For FreeBSD on Linux.  What is imported shows that the program is what it should be.
+FREEBSD_NEEDS = kqueue kevent sendfile cap_enter aio_read
+FREEBSD_LIBS = -levent_extra -levent_core -lconfuse
+freebsd-all: build/freebsd/pagewise build/freebsd/libpagewise.a \
+    $(UNIT_C:%.c=build/freebsd/%.o)
+freebsd:
+	@sh conf/install-deps.sh cross
+	@+root=$$(sh conf/freebsd-sysroot.sh) && $(SUBMAKE) OS=freebsd WERROR=1 \
+	    CC=$$root/bin/cc AR=$$root/bin/ar PKG_CFLAGS=-I$$root/include \
+	    PKG_LIBS="-L$$root/lib $(FREEBSD_LIBS)" \
+	    freebsd-all
+	@nm -D build/freebsd/pagewise >build/freebsd/imports; \
+	for call in $(FREEBSD_NEEDS); do \
+		grep -q "U $$call\(@\|$$\)" build/freebsd/imports || \
+		    { echo "build/freebsd/pagewise does not call $$call" >&2; exit 1; }; \
+	done; file -b build/freebsd/pagewise | sed 's/, BuildID.*//'
+
 # These start where nothing is installed: hence a second make for the rest.
 JOBS = $(shell getconf _NPROCESSORS_ONLN)
 SUBMAKE = $(MAKE) $(if $(V),,-s) \
@@ -191,9 +213,10 @@ run: deps
 	exec build/pagewise --root "$(DIR)" --listen "$(LISTEN):$(PORT)" \
 	    --autoindex $$user $(ARGS)
 
+TESTED_linux = debug fault build/tests/slowfs bench-tools
 test:
 	@sh conf/install-deps.sh build test
-	@+$(SUBMAKE) WERROR=1 all $(SANITIZERS) debug unit fault build/tests/slowfs bench-tools
+	@+$(SUBMAKE) WERROR=1 all $(SANITIZERS) unit $(TESTED_$(OS))
 	@PAGEWISE_RELEASE=$(CURDIR)/build/pagewise \
 	    PAGEWISE_DEBUG=$(CURDIR)/build/debug/pagewise \
 	    PAGEWISE_FAULT=$(CURDIR)/build/fault/pagewise \
@@ -302,7 +325,12 @@ bench-ladders:
 C_ALL = $(wildcard lib/*.[ch] server/*.[ch] tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
-	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc
+	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc lint-seam
+
+# Which system it is, only lib/os_* knows: no conditions, no headers of one of them.
+SEAM = __(linux|FreeBSD|APPLE|unix)__|<linux/|<sys/(epoll|eventfd|event|capsicum|sysmacros)\.h>
+lint-seam:
+	@! grep -nE '$(SEAM)' $(filter-out lib/os_% server/inside%,$(wildcard lib/*.[ch] server/*.[ch]))
 
 lint-clang-format:
 	@clang-format --dry-run --Werror $(C_ALL)
@@ -328,6 +356,10 @@ lint-mandoc:
 	@mandoc -T lint -W warning docs/*.[58]
 
 SHARE = $(DESTDIR)$(PREFIX)/share
+# For the system's way to start it: units to be copied, a script that is in its place.
+INIT_linux = conf/systemd
+RC_D_freebsd = $(PREFIX)/etc/rc.d
+RC_D = $(RC_D_$(OS))
 install: all
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib \
 	    $(DESTDIR)$(PREFIX)/include $(SHARE)/man/man5 $(SHARE)/man/man8 \
@@ -340,7 +372,12 @@ install: all
 	install -m 644 docs/*.5 $(SHARE)/man/man5
 	install -m 644 docs/*.8 $(SHARE)/man/man8
 	install -m 644 conf/pagewise.conf conf/mime.types $(SHARE)/pagewise
-	cp -R conf/welcome conf/systemd $(SHARE)/pagewise
+	cp -R conf/welcome $(INIT_$(OS)) $(SHARE)/pagewise
+ifneq "$(RC_D)" ""
+	install -d $(DESTDIR)$(RC_D)
+	sed 's,%%PREFIX%%,$(PREFIX),g' conf/rc.d/pagewise >$(DESTDIR)$(RC_D)/pagewise
+	chmod 755 $(DESTDIR)$(RC_D)/pagewise
+endif
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/pagewise \
@@ -348,7 +385,7 @@ uninstall:
 	    $(DESTDIR)$(PREFIX)/include/pagewise.h \
 	    $(patsubst docs/%,$(SHARE)/man/man5/%,$(wildcard docs/*.5)) \
 	    $(patsubst docs/%,$(SHARE)/man/man8/%,$(wildcard docs/*.8))
-	rm -rf $(SHARE)/pagewise
+	rm -rf $(SHARE)/pagewise $(RC_D:%=$(DESTDIR)%/pagewise)
 
 clean:
 	rm -rf build
@@ -356,9 +393,9 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all asan tsan debug unit fault faults deps run test soak lossless fuzz bench bench-full bench-storm bench-hot \
+.PHONY: all asan tsan debug unit fault faults freebsd freebsd-all deps run test soak lossless fuzz bench bench-full bench-storm bench-hot \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
-    lint-mandoc install uninstall clean help
+    lint-mandoc lint-seam install uninstall clean help
 .DELETE_ON_ERROR:
 
 -include $(shell find build -name '*.d' 2>/dev/null)

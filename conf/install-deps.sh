@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|test|soak|fuzz|lint|bench|profile|peers ...
+#	sh conf/install-deps.sh [-n] build|test|soak|fuzz|lint|bench|profile|cross|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -56,6 +56,9 @@ needs()
 	profile	linux cmd strace		strace			-
 	profile	linux cmd valgrind		valgrind		-
 	profile	cmd python3			python3			python3
+	cross	linux pymod pip			python3-pip		-
+	cross	linux cmd flex			flex			-
+	cross	linux lib cmocka		libcmocka-dev		-
 	peers	cmd nginx			nginx			nginx
 	peers	cmd h2o				h2o			h2o
 	peers	cmd lighttpd			lighttpd		lighttpd
@@ -191,7 +194,7 @@ install_pkg()
 
 dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
-[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|soak|fuzz|lint|bench|profile|peers ..."
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|soak|fuzz|lint|bench|profile|cross|peers ..."
 
 case " $* " in *" peers "*) peers=1 ;; esac
 

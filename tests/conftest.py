@@ -15,6 +15,13 @@ import harness
 import tree as tree_module
 
 
+# About Linux: its /proc, cgroups, strace, loop devices, systemd, or what was measured there.
+if not harness.PROC:
+    collect_ignore = ["bench", "fault", "soak"]
+    collect_ignore += ["http/test_%s.py" % name for name in (
+        "busy_poll", "filesystems", "limits", "listing_large", "master", "process", "reload_late",
+        "roots", "sandbox", "settings", "slow_clients", "syscalls", "systemd", "upgrade")]
+
 # In seconds, from the making of what it needs to the end of that.  Then the process ends,
 # and says where it was: pytest-xdist starts another one, and the test has failed.
 LIMIT = int(os.environ.get("PAGEWISE_TEST_SECONDS", 300))

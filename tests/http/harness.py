@@ -610,7 +610,13 @@ class Server:
         judge(text)
 
 
+PROC = os.path.exists("/proc/self/task")  # Linux
+
+
 def children(pid):
+    if not PROC:
+        found = subprocess.run(["pgrep", "-P", str(pid)], stdout=subprocess.PIPE, check=False)
+        return [int(n) for n in found.stdout.split()]
     with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
         return [int(n) for n in f.read().split()]
 
@@ -624,6 +630,8 @@ def descendants(pid):
 
 
 def start_time(pid):
+    if not PROC:
+        return -int(subprocess.check_output(["ps", "-o", "etimes=", "-p", str(pid)])), pid
     with open("/proc/%d/stat" % pid) as f:
         return int(f.read().rsplit(")", 1)[1].split()[19]), pid
 

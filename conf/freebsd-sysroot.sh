@@ -1,0 +1,145 @@
+#!/bin/sh
+# Makes a place on Linux (Debian 12 and its relatives) from which pagewise is built
+# for FreeBSD: a compiler that brings that system's headers and libraries (zig, from
+# PyPI) and the three libraries, static, from Debian's sources.  Prints where it is.
+#
+#	sh conf/freebsd-sysroot.sh [DIRECTORY]
+#
+# In there: bin/cc and bin/ar, include, lib, and log.  What was made once is kept,
+# until this file changes; default: ~/.cache/pagewise/freebsd.
+
+set -eu
+umask 022
+
+zig=0.17.1
+target=x86_64-freebsd.14.0-none
+host=x86_64-unknown-freebsd14.0
+
+self=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
+place=${1:-${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/pagewise/freebsd}
+mkdir -p "$place"
+place=$(cd "$place" && pwd)
+log=$place/log
+
+# One at a time; the lock goes with the process.
+exec 9>"$place/lock"
+flock 9
+
+made=$(cksum <"$self")
+if [ "$(cat "$place/made" 2>/dev/null)" = "$made" ]; then
+	echo "$place"
+	exit 0
+fi
+
+failed()
+{
+	tail -n 20 "$log" >&2
+	echo "pagewise: the FreeBSD sysroot was not made: $step failed; see $log" >&2
+}
+
+step=start
+trap '[ $? -eq 0 ] || failed' EXIT
+find "$place" -mindepth 1 -maxdepth 1 ! -name lock -exec rm -rf {} +
+: >"$log"
+
+# ------------------------------------------------------------------ compiler
+
+step="installing ziglang $zig"
+/usr/bin/python3 -m pip install --quiet --no-deps --disable-pip-version-check \
+    --root-user-action ignore --target "$place/python" "ziglang==$zig" >>"$log" 2>&1
+mkdir "$place/bin"
+tool()
+{
+	cat >"$place/bin/$1" <<-END
+	#!/bin/sh
+	export ZIG_GLOBAL_CACHE_DIR="$place/zig" ZIG_LOCAL_CACHE_DIR="$place/zig"
+	exec "$place/python/ziglang/zig" $2 "\$@"
+	END
+	chmod 755 "$place/bin/$1"
+}
+tool cc "cc -target $target"
+tool ar ar
+tool ranlib ranlib
+
+# ------------------------------------------------------------------- sources
+
+step="fetching the libraries' sources"
+mkdir -p "$place/apt/lists/partial" "$place/apt/archives/partial" "$place/src"
+mirrors()
+{
+	# http://MIRROR/debian/pool/... of what this machine would install.
+	apt-get download --print-uris libevent-dev libhttp-parser-dev |
+	    sed -n "s,^'\(.*\)/pool/.*,\1,p" | sort -u
+}
+. /etc/os-release
+for mirror in $(mirrors); do
+	suite=$VERSION_CODENAME
+	case $mirror in *security*) suite=$suite-security ;; esac
+	echo "deb-src $mirror $suite main"
+done >"$place/apt/sources.list"
+apt()
+{
+	apt-get -q -o "Dir::Etc::sourcelist=$place/apt/sources.list" \
+	    -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$place/apt/lists" \
+	    -o "Dir::Cache=$place/apt" -o APT::Sandbox::User=root "$@" >>"$log" 2>&1
+}
+apt update
+# As published: Debian's changes are not needed to see that all of it builds.
+(cd "$place/src" && apt source --tar-only --download-only libevent http-parser libconfuse)
+for archive in "$place"/src/*.tar.*; do
+	tar -x -C "$place/src" -f "$archive"
+done
+
+# ----------------------------------------------------------------- libraries
+
+mkdir -p "$place/include" "$place/lib"
+run()
+{
+	"$@" >>"$log" 2>&1
+}
+
+step="building libevent"
+cd "$place"/src/libevent-*
+run env CC="$place/bin/cc" AR="$place/bin/ar" RANLIB="$place/bin/ranlib" CFLAGS=-O2 \
+    ac_cv_func_arc4random_addrandom=no \
+    ./configure --host=$host --disable-shared --disable-openssl --disable-samples \
+    --disable-libevent-regress --disable-debug-mode --disable-malloc-replacement
+# configure would try kqueue, cannot, and so has found that it does not work.
+run make include/event2/event-config.h
+echo '#define EVENT__HAVE_WORKING_KQUEUE 1' >>include/event2/event-config.h
+run make -j2 libevent_core.la libevent_extra.la
+cp .libs/libevent_core.a .libs/libevent_extra.a "$place/lib"
+cp -R include/event2 "$place/include"
+step="looking for kqueue in libevent"
+nm "$place/lib/libevent_core.a" 2>>"$log" | grep -q ' kqops$'
+
+step="building http-parser"
+cd "$place"/src/http-parser-*
+# As Debian builds it: lenient.
+run "$place/bin/cc" -O2 -DHTTP_PARSER_STRICT=0 -c http_parser.c
+run "$place/bin/ar" rcs "$place/lib/libhttp_parser.a" http_parser.o
+cp http_parser.h "$place/include"
+
+step="building libConfuse"
+cd "$place"/src/libconfuse-*/src
+have='-DHAVE_STRINGS_H -DHAVE_UNISTD_H -DHAVE_SYS_STAT_H -DHAVE_FMEMOPEN
+    -DHAVE_REALLOCARRAY -DHAVE_STRDUP -DHAVE_STRNDUP -DHAVE_STRCASECMP
+    -DPACKAGE_VERSION="3.3" -DPACKAGE_STRING="libConfuse 3.3"'
+echo "$have" | sed -e 's/-D\([A-Z_]*\)=/\
+#define \1 /g' -e 's/-D\([A-Z_]*\)/\
+#define \1 1/g' >config.h
+run flex -Pcfg_yy -olexer.c lexer.l
+for source in confuse lexer; do
+	run "$place/bin/cc" -O2 -DHAVE_CONFIG_H -include config.h -I. -c $source.c
+done
+run "$place/bin/ar" rcs "$place/lib/libconfuse.a" confuse.o lexer.o
+cp confuse.h "$place/include"
+
+# Its tests are only compiled: the header is the same everywhere.
+step="looking for cmocka"
+cp "$(pkg-config --variable=includedir cmocka)/cmocka.h" "$place/include"
+
+cd "$place"
+rm -rf src apt
+echo "$made" >made
+echo "$place"

@@ -1,0 +1,67 @@
+/*
+ * os_freebsd_process: what os.h says about the process as a whole.
+ */
+#include <sys/types.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysctl.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "os.h"
+
+/* The machine's: rctl(8) limits what a jail maps, not its part of the cache. */
+uint64_t
+os_memory(void)
+{
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) *
+	       (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Whatever is mapped when this is called, which is at the start. */
+int
+os_lock_program(void)
+{
+	return mlockall(MCL_CURRENT) == -1 ? -errno : 0;
+}
+
+int
+os_program(char *path, size_t size)
+{
+	static const int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_PATHNAME, -1};
+
+	return sysctl(name, sizeof(name) / sizeof(name[0]), path, &size, NULL,
+		   0) == -1
+		   ? -errno
+		   : 0;
+}
+
+/* O_PATH (13.1): the link itself, so that nobody exchanges it meanwhile. */
+int
+os_read_link(const char *path, char *to, size_t size, uid_t *owner)
+{
+#ifdef O_PATH
+	int link = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), error = 0;
+	struct stat st;
+	ssize_t n;
+
+	if (link == -1)
+		return -errno;
+	if (fstat(link, &st) == -1 ||
+	    (n = readlinkat(link, "", to, size)) == -1)
+		error = -errno;
+	else if ((size_t)n == size)
+		error = -ENAMETOOLONG;
+	else {
+		to[n] = '\0';
+		*owner = st.st_uid;
+	}
+	close(link);
+	return error;
+#else
+	(void)path, (void)to, (void)size, (void)owner;
+	return -ELOOP;
+#endif
+}
