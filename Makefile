@@ -119,12 +119,17 @@ $(foreach f,$(FLAVOURS),$(eval $(call flavour,$(f))))
 build/pagewise build/libpagewise.a: build/%: build/obj/%
 	@ln -f $< $@
 
-build/libpagewise.so: $(LIB_C:%.c=build/obj/%.o) lib/pagewise.map
+define shared
 	$(call say,LD)$(CC) $(CFLAGS) -shared \
 	    -Wl,-soname,libpagewise.so.0 -Wl,-z,defs \
 	    -Wl,--version-script=lib/pagewise.map $(LDFLAGS) \
 	    -o $@.0 $(filter %.o,$^) $(LIB_LIBS) -pthread
 	@ln -sf libpagewise.so.0 $@
+endef
+build/libpagewise.so: $(LIB_C:%.c=build/obj/%.o) lib/pagewise.map
+	$(shared)
+build/freebsd/libpagewise.so: $(LIB_C:%.c=build/freebsd/%.o) lib/pagewise.map
+	$(shared)
 
 # A text as one C string, named after the file; $(1) are sed's commands.
 string = $(call say,GEN){ echo 'extern const char $(*F)[];'; \
@@ -183,7 +188,7 @@ build/tests/slowfs: tests/fault/slowfs.c
 # For FreeBSD on Linux.  What is imported shows that the program is what it should be.
 FREEBSD_NEEDS = kqueue kevent sendfile cap_enter aio_read
 FREEBSD_LIBS = -levent_extra -levent_core -lconfuse
-freebsd-all: build/freebsd/pagewise build/freebsd/libpagewise.a \
+freebsd-all: build/freebsd/pagewise build/freebsd/libpagewise.so \
     $(UNIT_C:%.c=build/freebsd/%.o)
 freebsd:
 	@sh conf/install-deps.sh cross

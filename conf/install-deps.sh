@@ -24,6 +24,7 @@ needs()
 	build	linux lib liburing		liburing-dev		-
 	build	linux lib libseccomp		libseccomp-dev		-
 	build	header http_parser.h		libhttp-parser-dev	http-parser
+	test	python				python3			python3
 	test	lib cmocka			libcmocka-dev		cmocka
 	test	pymod pytest			python3-pytest		py311-pytest
 	test	pymod xdist			python3-pytest-xdist	py311-pytest-xdist

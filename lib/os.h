@@ -25,7 +25,7 @@ int os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent);
 /*
  * sendfile(2) as FreeBSD has it: memory and then a range of a file, len > 0, in one call that
  * does not wait for the disk: what the kernel still reads it sends later.  *sent as above.
- * -EBUSY: a page is being read for somebody else.  Only for files whose os_ask is
+ * -EBUSY: a page is being read for somebody else, or there is no free one.  Only for files whose os_ask is
  * OS_ASK_NATIVE or OS_ASK_NEVER_COLD.
  */
 struct os_native {
@@ -45,6 +45,9 @@ int os_native_probe(const char **why);
 /* Bytes the peer has not acknowledged yet, or -errno. */
 long os_unacked(int sock);
 
+/* All of them are still to be read from a disk (os_native_send), so not the peer's fault. */
+bool os_awaits_disk(int sock);
+
 /* How long the peer takes to acknowledge, us, or -errno. */
 long os_round_trip(int sock);
 
@@ -53,6 +56,9 @@ long os_round_trip(int sock);
  * connections.
  */
 int os_share_port(int sock);
+
+/* Does such a socket get none before listen(2)? */
+bool os_share_late(void);
 
 /* After listen(2): nothing is accepted before its request is there. -errno: no such filter. */
 int os_accept_filter(int sock);

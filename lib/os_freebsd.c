@@ -1,9 +1,8 @@
 /*
- * os_freebsd: os.h for FreeBSD 12 and later.  What is in memory cannot be asked
+ * os_freebsd: os.h for FreeBSD 13.1 and later.  What is in memory cannot be asked
  * there, and with sendfile(2) as it is need not be.
  */
 #include <sys/param.h>
-#include <sys/capsicum.h>
 #include <sys/event.h>
 #include <sys/filio.h>
 #include <sys/ioctl.h>
@@ -25,16 +24,9 @@
 
 #include "os.h"
 
-/* 12 has neither: below a root is only what capability mode leaves there. */
-#ifndef O_RESOLVE_BENEATH
-#define O_RESOLVE_BENEATH 0
-#endif
-#ifndef O_PATH
-#define O_PATH (O_NONBLOCK | O_NOCTTY)
-#endif
-
-#define ADVICE ((size_t)128 << 10) /* bytes; what all versions read at once */
-#define TRASH  ((size_t)64 << 10)  /* bytes */
+#define ADVICE \
+	((size_t)128 << 10)	 /* bytes; as good as any: see os_fetch_begin */
+#define TRASH ((size_t)64 << 10) /* bytes */
 
 int
 os_send(int sock, const void *mem, size_t len, bool more, size_t *sent)
@@ -66,12 +58,30 @@ os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent)
 	return error;
 }
 
+/*
+ * FIONWRITE leaves out pages that are still being read, and what is behind them;
+ * FIONSPACE does not, but says less than there is where many small pieces are queued.
+ */
 long
 os_unacked(int sock)
 {
-	int n;
+	int size, space, ready;
+	socklen_t len = sizeof(size);
 
-	return ioctl(sock, FIONWRITE, &n) == -1 ? -errno : n;
+	if (getsockopt(sock, SOL_SOCKET, SO_SNDBUF, &size, &len) == -1 ||
+	    ioctl(sock, FIONSPACE, &space) == -1 ||
+	    ioctl(sock, FIONWRITE, &ready) == -1)
+		return -errno;
+	return size - space > ready ? size - space : ready;
+}
+
+bool
+os_awaits_disk(int sock)
+{
+	int ready;
+
+	return ioctl(sock, FIONWRITE, &ready) == 0 && ready == 0 &&
+	       os_unacked(sock) > 0;
 }
 
 long
@@ -97,6 +107,16 @@ os_share_port(int sock)
 		   : 0;
 }
 
+/*
+ * Since 15.  Before, a socket is in its group from bind(2) on, and a client whose turn it
+ * is is refused.
+ */
+bool
+os_share_late(void)
+{
+	return getosreldate() >= 1500000;
+}
+
 /* accf_http(9), if it is loaded. */
 int
 os_accept_filter(int sock)
@@ -109,13 +129,6 @@ os_accept_filter(int sock)
 		   : 0;
 }
 
-static bool
-walled(const char *path)
-{
-	return O_RESOLVE_BENEATH != 0 || cap_sandboxed() ||
-	       strcmp(path, ".") == 0;
-}
-
 /*
  * ENOTCAPABLE: the path leads out.  That a file system is mounted on the way cannot
  * be had refused, nor that it waits: every lookup is made by the pool.
@@ -123,11 +136,7 @@ walled(const char *path)
 static int
 open_beneath(int dirfd, const char *path, int flags)
 {
-	int fd;
-
-	if (!walled(path))
-		return -ENOSYS;
-	fd = openat(dirfd, path, flags | O_RESOLVE_BENEATH | O_CLOEXEC);
+	int fd = openat(dirfd, path, flags | O_RESOLVE_BENEATH | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
 	return errno == ENOTCAPABLE ? -EXDEV : -errno;
@@ -207,8 +216,10 @@ os_ask_means(int fd, const char **name)
 		if (strcmp(filesystems[i].name, sf.f_fstypename) != 0)
 			continue;
 		*name = filesystems[i].name;
+		/* Blocks smaller than a page are waited for. */
 		if (filesystems[i].ask == OS_ASK_NATIVE &&
-		    os_native_probe(&why) != 0)
+		    (os_native_probe(&why) != 0 ||
+			sf.f_iosize < (uint64_t)getpagesize()))
 			return OS_ASK_FETCH;
 		return filesystems[i].ask;
 	}
@@ -333,6 +344,7 @@ os_sink_open(void)
 	return fd == -1 ? -errno : fd;
 }
 
+/* Most file systems do nothing about it: os_fetch_end reads. */
 void
 os_fetch_begin(int fd, off_t off, size_t len, size_t step)
 {
@@ -439,12 +451,12 @@ os_wake_close(int fds[2])
 	fds[0] = fds[1] = -1;
 }
 
+/* Not shm_open(2): that grows by ftruncate(2) alone. */
 int
 os_memfd(const char *name, size_t size)
 {
-	int fd = shm_open(SHM_ANON, O_RDWR | O_CLOEXEC, 0600), error;
+	int fd = memfd_create(name, MFD_CLOEXEC), error;
 
-	(void)name;
 	if (fd == -1)
 		return -errno;
 	if (ftruncate(fd, (off_t)size) == 0)
@@ -454,7 +466,6 @@ os_memfd(const char *name, size_t size)
 	return error;
 }
 
-/* sched_getcpu(3) came with 13. */
 unsigned
 os_cpu(void)
 {

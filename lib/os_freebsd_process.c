@@ -38,11 +38,10 @@ os_program(char *path, size_t size)
 		   : 0;
 }
 
-/* O_PATH (13.1): the link itself, so that nobody exchanges it meanwhile. */
+/* O_PATH: the link itself, so that nobody exchanges it meanwhile. */
 int
 os_read_link(const char *path, char *to, size_t size, uid_t *owner)
 {
-#ifdef O_PATH
 	int link = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), error = 0;
 	struct stat st;
 	ssize_t n;
@@ -60,8 +59,4 @@ os_read_link(const char *path, char *to, size_t size, uid_t *owner)
 	}
 	close(link);
 	return error;
-#else
-	(void)path, (void)to, (void)size, (void)owner;
-	return -ELOOP;
-#endif
 }

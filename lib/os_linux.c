@@ -75,6 +75,13 @@ os_unacked(int sock)
 	return ioctl(sock, SIOCOUTQ, &n) == -1 ? -errno : n;
 }
 
+bool
+os_awaits_disk(int sock)
+{
+	(void)sock;
+	return false;
+}
+
 long
 os_round_trip(int sock)
 {
@@ -94,6 +101,12 @@ os_share_port(int sock)
 	return setsockopt(sock, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) == -1
 		   ? -errno
 		   : 0;
+}
+
+bool
+os_share_late(void)
+{
+	return true;
 }
 
 /* TCP_DEFER_ACCEPT waits for a byte, not for a request. */

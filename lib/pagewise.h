@@ -362,6 +362,9 @@ bool pw_send_stuck(struct pw_send *);
  */
 uint64_t pw_unacked(int sock);
 
+/* All that is in the socket has yet to be read from a disk (the path native). */
+bool pw_awaits_disk(int sock);
+
 /* Ends a transmission that is not pending: gives the file back. */
 void pw_send_finish(struct pw_send *);
 

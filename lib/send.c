@@ -133,6 +133,12 @@ pw_unacked(int sock)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
+bool
+pw_awaits_disk(int sock)
+{
+	return os_awaits_disk(sock);
+}
+
 /* A pool thread that has the socket (path pool) finishes its call. */
 void
 pw_send_cancel(struct pw_send *s)

@@ -1,6 +1,6 @@
 /*
  * send_native: FreeBSD's asynchronous sendfile(2) (thesis chapter 4): the head and the
- * file in one call that does not wait for the disk.  The kernel puts pages that it is
+ * file in one call that does not wait for a file's data.  The kernel puts pages that it is
  * still reading into the socket's queue, and sends them when they are there; nobody
  * is told, and nothing is asked before.
  *

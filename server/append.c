@@ -27,7 +27,7 @@ open_one(const char *path, int flags)
 	return fd == -1 ? -errno : fd;
 }
 
-/* Linux and FreeBSD say it differently. */
+/* FreeBSD says EMLINK. */
 static bool
 is_link(int error)
 {

@@ -164,7 +164,7 @@ bind_address(const struct listen_addr *la, const char *name, unsigned workers,
 
 	if (keep_old(name, old, now, &sk, &n) == -1)
 		return -1;
-	if (n > 0 && sk.sk_given)
+	if (n > 0 && (sk.sk_given || !os_share_late()))
 		return 0;
 	if (n > 0)
 		error = ask_name(la, sk.sk_fd, &addr);
@@ -172,6 +172,8 @@ bind_address(const struct listen_addr *la, const char *name, unsigned workers,
 		error = bind_alone(la, &addr);
 		how |= LISTEN;
 	}
+	if (!os_share_late())
+		how |= LISTEN;
 	for (; error == 0 && n < workers; n++) {
 		sk = (struct sock){.sk_use = SOCKET_SERVE};
 		snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", name);

@@ -8,6 +8,7 @@
  *
  * A socket that would take connections from the process that serves does not listen
  * yet: the master has it listen (sockets_listen) when this start cannot fail any more.
+ * Where such a socket would have clients refused (os_share_late), workers share those there are.
  */
 #ifndef SERVER_BIND_H
 #define SERVER_BIND_H

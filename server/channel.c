@@ -10,9 +10,6 @@
 
 #include "channel.h"
 
-/* One descriptor, to the byte: with its padding there would be room for two. */
-#define CONTROL CMSG_LEN(sizeof(int))
-
 union control {
 	struct cmsghdr header;
 	char space[CMSG_SPACE(sizeof(int))];
@@ -32,7 +29,7 @@ attach(struct msghdr *msg, union control *control, int fd)
 	struct cmsghdr *cmsg;
 
 	msg->msg_control = control;
-	msg->msg_controllen = CONTROL;
+	msg->msg_controllen = sizeof(control->space);
 	cmsg = CMSG_FIRSTHDR(msg);
 	cmsg->cmsg_level = SOL_SOCKET;
 	cmsg->cmsg_type = SCM_RIGHTS;
@@ -62,18 +59,27 @@ channel_send(
 	return n == -1 ? -errno : 0;
 }
 
+/*
+ * With its padding there is room for two descriptors on Linux; with less room FreeBSD
+ * gives none.  More than one is nothing that was agreed on.
+ */
 static int
 attached(struct msghdr *msg)
 {
 	struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg);
-	int fd;
+	size_t i, n;
+	int fd = -1;
 
 	if (cmsg == NULL || cmsg->cmsg_level != SOL_SOCKET ||
-	    cmsg->cmsg_type != SCM_RIGHTS ||
-	    cmsg->cmsg_len != CMSG_LEN(sizeof(fd)))
+	    cmsg->cmsg_type != SCM_RIGHTS)
 		return -1;
-	memcpy(&fd, CMSG_DATA(cmsg), sizeof(fd));
-	return fd;
+	n = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(fd);
+	for (i = 0; i < n; i++) {
+		memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof(fd), sizeof(fd));
+		if (n > 1)
+			close(fd);
+	}
+	return n == 1 ? fd : -1;
 }
 
 int
@@ -85,7 +91,7 @@ channel_receive(int channel, struct channel_message *cm, int *fd)
 	    .msg_iov = &iov,
 	    .msg_iovlen = 1,
 	    .msg_control = fd != NULL ? &control : NULL,
-	    .msg_controllen = fd != NULL ? CONTROL : 0,
+	    .msg_controllen = fd != NULL ? sizeof(control.space) : 0,
 	};
 	ssize_t n;
 

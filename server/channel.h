@@ -46,7 +46,7 @@ int channel_send(
 
 /*
  * The next message, without waiting: 1, 0 for none, or -errno: -EPIPE if the other
- * end is gone.  *fd, -1 if none came, is the caller's; there is never more than one.
+ * end is gone.  *fd, -1 if none came, is the caller's; several are closed.
  * fd NULL: none is taken, what was sent is closed.
  */
 int channel_receive(int channel, struct channel_message *, int *fd);

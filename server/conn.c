@@ -86,7 +86,7 @@ linger(struct conn *c)
 /*
  * NEXT_GO: something was received.  A short count mostly means that the socket
  * is empty; but the client may have closed or reset the connection at the same
- * time, and for that there is no further edge.
+ * time, and for that there is no further edge; nor is it seen everywhere (kqueue).
  */
 static enum next
 receive(struct conn *c, char *to, size_t room, size_t *got)
@@ -101,7 +101,8 @@ receive(struct conn *c, char *to, size_t room, size_t *got)
 	while (n == -1 && errno == EINTR);
 	if (n > 0) {
 		*got = (size_t)n;
-		c->cn_drained = (size_t)n < room && !c->cn_hup;
+		c->cn_drained =
+		    (size_t)n < room && !c->cn_hup && c->cn_worker->wk_sees_end;
 		return NEXT_GO;
 	}
 	if (n == -1 && errno == EAGAIN) {

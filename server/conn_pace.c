@@ -125,7 +125,7 @@ conn_pace_late(struct conn *c)
 	struct pace *pc = &c->cn_ex->ex_pace;
 	int64_t now = taken(c);
 
-	if (!has_room(c)) {
+	if (!has_room(c) && !pw_awaits_disk(c->cn_fd)) {
 		stop(c);
 		if (now == pc->pc_last || too_slow(c, now)) {
 			lost(c, now == pc->pc_last);
@@ -173,7 +173,8 @@ conn_pace_rest(struct conn *c)
 		return REST_NONE;
 	if (c->cn_left == 0)
 		look(c, left);
-	else if (us >= c->cn_worker->wk_timeouts[TIMER_SEND]) {
+	else if (us >= c->cn_worker->wk_timeouts[TIMER_SEND] &&
+		 !pw_awaits_disk(c->cn_fd)) {
 		if (n <= 0 || n < least(c, us)) {
 			lost(c, n <= 0);
 			return REST_LOST;

@@ -69,7 +69,7 @@ thread_reap(struct thread *th, uint64_t end)
 	while (os_thread_reap(th->th_id) != 0) {
 		if (loop_now() >= end)
 			return false;
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+		nanosleep(&nap, NULL);
 	}
 	return true;
 }

@@ -173,7 +173,7 @@ write_state(const struct master *ms)
 
 	if (fd < 0 || write_all(ms, fd))
 		return fd;
-	error = -errno;
+	error = errno != 0 ? -errno : -EIO;
 	close(fd);
 	return error;
 }

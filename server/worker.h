@@ -45,7 +45,8 @@ struct worker {
 	struct listings *wk_listings;
 
 	SLIST_HEAD(, listening) wk_listening;
-	bool wk_paused; /* not accepting: no descriptor, or no place */
+	bool wk_sees_end; /* of a client's sending by EV_CLOSED: epoll only */
+	bool wk_paused;	  /* not accepting: no descriptor, or no place */
 	struct limit wk_told_pause; /* messages about that ... */
 	struct limit
 	    wk_told_reclaim;	   /* ... and about what was closed instead */

@@ -50,7 +50,11 @@ create_base(struct worker *wk)
 	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
 	wk->wk_base = event_base_new_with_config(config);
 	event_config_free(config);
-	return wk->wk_base == NULL ? -ENOMEM : 0;
+	if (wk->wk_base == NULL)
+		return -ENOMEM;
+	wk->wk_sees_end = (event_base_get_features(wk->wk_base) &
+			      EV_FEATURE_EARLY_CLOSE) != 0;
+	return 0;
 }
 
 static void

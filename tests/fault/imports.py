@@ -24,7 +24,7 @@ LEFT = {
         pthread_condattr_destroy pthread_condattr_init pthread_condattr_setclock
         pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock
         pthread_mutex_unlock pthread_self pthread_setname_np pthread_sigmask
-        pthread_clockjoin_np sigwait sigtimedwait clock_nanosleep _exit""",
+        pthread_clockjoin_np sigwait sigtimedwait nanosleep _exit event_base_get_features""",
     "reads a stream that fopen, which is wrapped, has opened": "fgets fread",
     "writes what a user reads at the start; nobody is served": """
         dprintf fprintf fputc fwrite printf puts vfprintf""",
