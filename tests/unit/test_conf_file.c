@@ -487,7 +487,8 @@ a_word_is_one_of_those_that_are_known(void **state)
 static void
 an_unknown_send_path_lists_the_known_ones(void **state)
 {
-	char expected[256] = ":1: send_path: there is no \"warp\"; known are auto";
+	char expected[256] =
+	    ":1: send_path: there is no \"warp\"; known are auto";
 
 	(void)state;
 	for (const char *const *s = pw_send_path_names; *s != NULL; s++) {
