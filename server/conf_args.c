@@ -47,6 +47,23 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
+/* Those that this system has, the default first. */
+static void
+print_paths(void)
+{
+	const struct pw_send_path *path, *first = pw_send_default();
+	const char *const *name, *why;
+
+	for (name = pw_send_path_names; *name != NULL; name++)
+		if (pw_send_path(*name) == first)
+			printf(" %s", *name);
+	for (name = pw_send_path_names; *name != NULL; name++) {
+		path = pw_send_path(*name);
+		if (path != first && pw_send_probe(path, &why) != -ENOSYS)
+			printf(" %s", *name);
+	}
+}
+
 static void
 print_help(void)
 {
@@ -68,8 +85,7 @@ print_help(void)
 	    "    --threads N              prefetch threads per device\n"
 	    "    --send-path NAME         how files are sent:",
 	    stdout);
-	for (const char *const *s = pw_send_path_names; *s != NULL; s++)
-		printf(" %s", *s);
+	print_paths();
 	fputs(
 	    "\n"
 	    "    --readahead auto|0|SIZE  window to fetch from disk, 64K to"

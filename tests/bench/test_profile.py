@@ -93,7 +93,7 @@ def bench(base, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out").chmod(0o777)
     for path in (tmp_path, *tmp_path.parents[:2]):
-        path.chmod(0o755)
+        path.chmod(path.stat().st_mode | 0o055)
     return Bench(here, None, 1, 1, str(tmp_path))
 
 
