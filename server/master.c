@@ -60,7 +60,11 @@ take_signals(struct master *ms)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		sigaction(ours[i], &sa, NULL);
+	/* Then write(2) says what is wrong. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	/* To other servers it is a word about logs; nobody is to die of it. */
+	signal(SIGUSR1, SIG_IGN);
 }
 
 /* ------------------------------------------------------------------- what to do */
@@ -78,15 +82,33 @@ patience(const struct master *ms)
 	return most * MASTER_SECOND + LAST_US;
 }
 
+/* One more word to end: never later than the words before have said. */
+static bool
+hurries(struct master *ms)
+{
+	uint64_t now = worker_now(), at = now + LAST_US;
+
+	/* timeout(1) and shells say it twice at once, and mean it once. */
+	if (now - ms->ms_asked < MASTER_SECOND)
+		return false;
+	if (at < ms->ms_kill)
+		ms->ms_kill = at;
+	return true;
+}
+
 /* The second time: at once. */
 static void
 end(struct master *ms)
 {
 	struct child *ch;
 
-	if (!ms->ms_ending)
+	if (ms->ms_ending && !hurries(ms))
+		return;
+	if (!ms->ms_ending) {
 		notify("STOPPING=1\nSTATUS=finishing what is being sent");
-	ms->ms_kill = worker_now() + (ms->ms_ending ? LAST_US : patience(ms));
+		ms->ms_asked = worker_now();
+		ms->ms_kill = ms->ms_asked + patience(ms);
+	}
 	ms->ms_ending = true;
 	kill_starting(ms);
 	upgrade_cancel(ms);
@@ -133,14 +155,15 @@ reload(struct master *ms)
 static void
 begin_what_was_asked(struct master *ms)
 {
-	if (ms->ms_starting != NULL)
+	if (ms->ms_starting != NULL || worker_now() < ms->ms_free)
 		return;
+	ms->ms_free = 0;
 	if (ms->ms_serving == NULL) {
 		if (worker_now() < ms->ms_restart)
 			return;
 		ms->ms_restart = 0;
 		if (!child_start(ms))
-			died(ms);
+			start_failed(ms, 1);
 	} else if (ms->ms_test != 0)
 		return;
 	else if (ms->ms_upgrade) {
@@ -164,6 +187,10 @@ give_way(struct master *ms)
 		log_error(NULL, "a new server process takes too long to "
 				"start: starting another one");
 		kill_starting(ms);
+		/* Of an upgrade, which may fail, as well. */
+		if (ms->ms_done != NULL)
+			ms->ms_reload = true;
+		ms->ms_done = NULL;
 	}
 	if (ms->ms_test != 0 && hangs(ms->ms_test_since)) {
 		log_notice(NULL,
@@ -179,6 +206,10 @@ act(struct master *ms)
 		end(ms);
 	if (got_reload || got_upgrade)
 		give_way(ms);
+	if (got_reload && ms->ms_failures > 0) {
+		ms->ms_failures = 0;
+		ms->ms_restart = 0;
+	}
 	ms->ms_reload = ms->ms_reload || got_reload;
 	ms->ms_upgrade = ms->ms_upgrade || got_upgrade;
 	got_reload = got_upgrade = 0;
@@ -213,6 +244,8 @@ next_time(const struct master *ms)
 		return ms->ms_kill;
 	if (ms->ms_starting != NULL)
 		return 0;
+	if (ms->ms_free != 0)
+		return ms->ms_free;
 	if (ms->ms_serving == NULL)
 		return ms->ms_restart;
 	/* An old one that hangs does not say that it is quiet. */

@@ -7,8 +7,10 @@
  * that it removes.
  *
  *   SIGHUP           a new server process; if it does not come up, the old one stays
- *   SIGUSR2          the same by a new program, in the same process: see upgrade.h
- *   SIGTERM, SIGINT  the end; a second one: at once; who does not obey is killed
+ *   SIGUSR2          the same by a new program, in the same process: see upgrade.c
+ *   SIGTERM, SIGINT  the end; a second one, a second or more later: at once; who does
+ *                    not obey is killed
+ *   SIGUSR1          nothing
  *
  * A child is a fork without exec, so it has the addresses and the stack canary of its
  * master, and so has the next one.

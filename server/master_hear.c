@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -15,8 +16,9 @@
 #include "notify.h"
 #include "worker.h"
 
-#define PERIOD_US (60 * MASTER_SECOND) /* MASTER_DEATHS in it: it gives up */
-#define HEAR_MOST 64		       /* messages; then others have a turn */
+#define PERIOD_US  (60 * MASTER_SECOND) /* MASTER_DEATHS in it: it gives up */
+#define HEAR_MOST  64			/* messages; then others have a turn */
+#define PAUSE_MOST 30			/* seconds; between starts that fail */
 
 /* ------------------------------------------------------------ one has begun */
 
@@ -52,8 +54,8 @@ refused(struct master *ms)
 	ms->ms_done = NULL;
 }
 
-/* The first time it may have been an accident. */
-void
+/* One that served.  The first time it may have been an accident. */
+static void
 died(struct master *ms)
 {
 	uint64_t now = worker_now(), oldest;
@@ -76,7 +78,25 @@ died(struct master *ms)
 	ms->ms_restart = now + (oldest - 1) * MASTER_SECOND;
 }
 
+/* Not a death: what it has read may be wrong, and be mended. */
 static void
+try_again(struct master *ms)
+{
+	unsigned seconds = 1U << ms->ms_failures;
+	char text[64];
+
+	if (seconds > PAUSE_MOST)
+		seconds = PAUSE_MOST;
+	else
+		ms->ms_failures++;
+	snprintf(
+	    text, sizeof(text), "nobody serves: trying again in %u s", seconds);
+	log_error(NULL, "%s", text);
+	notify_status(text);
+	ms->ms_restart = worker_now() + seconds * MASTER_SECOND;
+}
+
+void
 start_failed(struct master *ms, int code)
 {
 	sockets_close(&ms->ms_next);
@@ -88,7 +108,7 @@ start_failed(struct master *ms, int code)
 	} else if (ms->ms_serving != NULL)
 		refused(ms);
 	else
-		died(ms);
+		try_again(ms);
 }
 
 void
@@ -100,6 +120,7 @@ kill_starting(struct master *ms)
 		return;
 	kill(ch->ch_pid, SIGKILL);
 	child_becomes(ch, CHILD_KILLED);
+	ms->ms_free = ch->ch_since + MASTER_HUNG;
 	ms->ms_starting = NULL;
 	sockets_close(&ms->ms_next);
 }
@@ -120,6 +141,7 @@ change_over(struct master *ms, struct child *ch)
 	ms->ms_starting = NULL;
 	ms->ms_serving = ch;
 	ms->ms_restart = 0;
+	ms->ms_failures = 0;
 	child_becomes(ch, CHILD_SERVING);
 	sockets_remove_files(&ms->ms_sockets, &ms->ms_next);
 	sockets_close(&ms->ms_sockets);
@@ -131,6 +153,8 @@ change_over(struct master *ms, struct child *ch)
 	}
 	if (!ms->ms_served)
 		notify("READY=1\nSTATUS=serving");
+	else if (ms->ms_done == NULL)
+		notify_status("serving"); /* not tell_done's to say */
 	ms->ms_served = true;
 }
 
@@ -267,6 +291,7 @@ ended(struct master *ms, struct child *ch, int status)
 			log_error(NULL, "%s", cause);
 		break;
 	case CHILD_KILLED:
+		ms->ms_free = 0;
 		break;
 	}
 }

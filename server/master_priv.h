@@ -23,7 +23,7 @@ enum child_state {
 	CHILD_STARTING = 'n',
 	CHILD_SERVING = 's',
 	CHILD_DRAINING = 'd', /* accepts nothing, or soon */
-	CHILD_KILLED = 'k',   /* while it started; not waited for */
+	CHILD_KILLED = 'k',   /* not waited for, but see ms_free */
 };
 
 struct child {
@@ -66,11 +66,19 @@ struct master {
 
 	uint64_t ms_deaths[MASTER_DEATHS]; /* the last ones, in a ring */
 	unsigned ms_ndeaths;
-	uint64_t ms_restart; /* when to start another one; 0: not */
+	unsigned ms_failures; /* of starts since one served, to a bound */
+	uint64_t ms_restart;  /* not before this another one is started */
+
+	/*
+	 * Until when nothing is begun, since one that was killed has the addresses of
+	 * the next one; 0: it has ended.  It may wait for a disk and not end.
+	 */
+	uint64_t ms_free;
 
 	bool ms_ending;
-	uint64_t ms_kill; /* when those that have not ended are killed */
-	bool ms_over;	  /* at once */
+	uint64_t ms_asked; /* when that began */
+	uint64_t ms_kill;  /* when those that have not ended are killed */
+	bool ms_over;	   /* at once */
 	int ms_status;
 };
 
@@ -85,8 +93,11 @@ void reap(struct master *);
 /* The new one, which may wait for a disk for ever. */
 void kill_starting(struct master *);
 
-/* No server process could be started: it is tried again, or not. */
-void died(struct master *);
+/*
+ * No server process could be started: the old one stays, or it is tried again, or that
+ * was the first one, and status is what to exit with.
+ */
+void start_failed(struct master *, int status);
 
 /* The new one will not be: the old one stays. */
 void refused(struct master *);

@@ -49,6 +49,8 @@ run_test(struct master *ms, int output)
 	setpgid(0, 0);
 	dup2(output, STDOUT_FILENO);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	signal(SIGUSR1, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &ms->ms_unblocked, NULL);
 	execv(ms->ms_program, argv);
 	log_error(NULL, "cannot run %s: %s", ms->ms_program, strerror(errno));

@@ -113,6 +113,35 @@ def test_client_that_does_not_close_after_the_last_answer_is_not_waited_for(
     assert "closing the connections" not in server.final_output
 
 
+def test_second_signal_at_once_cuts_nothing(start, big):
+    """timeout(1) and shells signal twice."""
+    server = start(timeout=60)
+    with server.connect(rcvbuf=65536) as c:
+        c.send(request("/big"))
+        head = c.read_head()
+        # Of the same signal two might be one.
+        server.signal(signal.SIGTERM)
+        server.signal(signal.SIGINT)
+        assert c.read_body(head).body == big
+        c.eof()
+    server.stop()
+
+
+def test_second_signal_later_cuts_what_is_being_sent(start, big):
+    server = start(timeout=60)
+    with server.connect(rcvbuf=4096) as c:
+        c.send(request("/big"))
+        head = c.read_head()
+
+        def ended():
+            server.terminate()
+            return not server.running
+
+        wait_until(ended, "the end", pause=0.2)
+        assert len(c.drain()) < head.length
+    server.stop(messages=r"(pagewise: [^\n]*\n)?")
+
+
 def test_sighup_during_the_shutdown_changes_nothing(start, big):
     server = start(timeout=60)
     with server.connect(rcvbuf=65536) as c:

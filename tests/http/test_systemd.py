@@ -75,6 +75,17 @@ def test_reload_that_was_refused_ends_too(notified, manager, site):
     server.stop(messages=True)
 
 
+def test_death_and_starts_that_fail_are_in_the_status(notified, manager, site):
+    server = notified()
+    os.rename(site, str(site) + ".gone")
+    os.kill(server.pid, signal.SIGKILL)
+    assert told(manager) == {"STATUS": "nobody serves: trying again in 1 s"}
+    os.rename(str(site) + ".gone", site)
+    # The next one may have begun before.
+    wait_until(lambda: told(manager) == {"STATUS": "serving"}, "the status")
+    server.stop(messages=True)
+
+
 def test_watchdog_is_fed_also_after_a_reload(notified, manager):
     server = notified(WATCHDOG_USEC="2000000")
     for _ in range(2):
