@@ -176,10 +176,13 @@ sockets_hear(int fd)
 int
 sockets_listen(const struct sockets *ss, const struct sock **which)
 {
+	const struct linger off = {0};
 	size_t i;
 
 	for (i = 0; i < ss->ss_count; i++) {
 		*which = &ss->ss_list[i];
+		setsockopt(
+		    (*which)->sk_fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
 		if (sockets_deaf((*which)->sk_fd) &&
 		    sockets_hear((*which)->sk_fd) == -1)
 			return -errno;

@@ -58,7 +58,11 @@ bool sockets_deaf(int fd);
 /* Has one listen: 4096 may wait, or what the kernel allows.  0, or -1 and errno. */
 int sockets_hear(int fd);
 
-/* Has those listen that do not.  0, or -errno and *which could not. */
+/*
+ * Has those listen that do not.  0, or -errno and *which could not.  Of all it takes
+ * SO_LINGER back, the one option that the sandbox lets a server process change:
+ * accepted sockets would inherit it.
+ */
 int sockets_listen(const struct sockets *, const struct sock **which);
 
 /* Whether its file, if it has one, is there and its own. */

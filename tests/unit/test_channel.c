@@ -220,6 +220,27 @@ a_socket_that_does_not_listen_is_known(void **state)
 	close(sk.sk_fd);
 }
 
+static void
+what_is_accepted_does_not_linger(void **state)
+{
+	struct linger linger = {.l_onoff = 1, .l_linger = 100};
+	struct sock sk = {.sk_use = SOCKET_SERVE};
+	struct sockets ss = {.ss_list = &sk, .ss_count = 1};
+	const struct sock *which;
+	socklen_t len = sizeof(linger);
+	in_port_t port;
+
+	(void)state;
+	sk.sk_fd = bound(SOCK_STREAM, &port);
+	assert_int_equal(
+	    setsockopt(sk.sk_fd, SOL_SOCKET, SO_LINGER, &linger, len), 0);
+	assert_int_equal(sockets_listen(&ss, &which), 0);
+	assert_int_equal(
+	    getsockopt(sk.sk_fd, SOL_SOCKET, SO_LINGER, &linger, &len), 0);
+	assert_int_equal(linger.l_onoff, 0);
+	close(sk.sk_fd);
+}
+
 int
 main(void)
 {
@@ -230,6 +251,7 @@ main(void)
 	    cmocka_unit_test(a_socket_is_what_it_says),
 	    cmocka_unit_test(a_file_that_is_no_socket_is_not_removed),
 	    cmocka_unit_test(a_socket_that_does_not_listen_is_known),
+	    cmocka_unit_test(what_is_accepted_does_not_linger),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
