@@ -41,7 +41,7 @@ static const char *const calls[] = {
     "mlock", "mlock2", "munlock", "madvise",
     /* connections */
     "accept", "accept4", "recvfrom", "recvmsg", "recv", "shutdown",
-    "getsockopt", "setsockopt", "getsockname", "getpeername",
+    "getsockopt", "getsockname", "getpeername",
     /* events */
     "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2",
     "poll", "ppoll", "ppoll_time64", "eventfd2", "timerfd_create",
@@ -50,7 +50,7 @@ static const char *const calls[] = {
     "brk", "munmap", "mremap",
     /* threads */
     "futex", "futex_time64", "set_robust_list", "rseq", "gettid", "sched_yield",
-    "sched_getaffinity", "sched_setscheduler", "getcpu", "exit", "exit_group",
+    "getcpu", "exit", "exit_group",
     /* signals */
     "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigreturn",
     "rt_sigtimedwait", "rt_sigtimedwait_time64", "sigaltstack",
@@ -74,30 +74,45 @@ static const char *const async_calls[] = {
 static const char *const sanitizer_calls[] = {"clone", "clone3", "openat",
     "open", "readlink", "readlinkat", "ptrace", "wait4", "process_vm_readv",
     "prctl", "personality", "ioctl", "fcntl", "getdents", "stat", "lstat",
-    "sched_getparam", "getpgrp", "uname", "setrlimit", "prlimit64", "kill",
-    "tgkill", "mmap", "mprotect", "access", "faccessat", "dup2", "dup3",
-    "socket", "fork", "vfork", "execve", "pselect6", "arch_prctl"};
+    "sched_getparam", "sched_getaffinity", "getpgrp", "uname", "setrlimit",
+    "prlimit64", "kill", "tgkill", "mmap", "mprotect", "access", "faccessat",
+    "dup2", "dup3", "socket", "fork", "vfork", "execve", "pselect6",
+    "arch_prctl"};
 
-/* Calls that are good or bad by one of their arguments. */
+/* Calls that are good or bad by one or two of their arguments. */
 static const struct {
 	const char *arg_call;
-	struct scmp_arg_cmp arg_is;
+	unsigned arg_n;
+	struct scmp_arg_cmp arg_are[2];
 } args[] = {
-/* One of the arguments, after a mask, has a value. */
-#define MASKED(call, arg, mask, value)                             \
-	{                                                          \
-		call,                                              \
-		{                                                  \
-			arg, SCMP_CMP_MASKED_EQ, (uint64_t)(mask), \
-			    (uint64_t)(value)                      \
-		}                                                  \
+#define IS(arg, value)                                 \
+	{                                              \
+		arg, SCMP_CMP_EQ, (uint64_t)(value), 0 \
 	}
-#define EQUAL(call, arg, value)                                \
-	{                                                      \
-		call,                                          \
-		{                                              \
-			arg, SCMP_CMP_EQ, (uint64_t)(value), 0 \
-		}                                              \
+/* One of the arguments, after a mask, has a value. */
+#define MASKED(call, arg, mask, value)                                     \
+	{                                                                  \
+		call, 1,                                                   \
+		{                                                          \
+			{                                                  \
+				arg, SCMP_CMP_MASKED_EQ, (uint64_t)(mask), \
+				    (uint64_t)(value)                      \
+			}                                                  \
+		}                                                          \
+	}
+#define EQUAL(call, arg, value)        \
+	{                              \
+		call, 1,               \
+		{                      \
+			IS(arg, value) \
+		}                      \
+	}
+#define BOTH(call, arg1, value1, arg2, value2)             \
+	{                                                  \
+		call, 2,                                   \
+		{                                          \
+			IS(arg1, value1), IS(arg2, value2) \
+		}                                          \
 	}
     /* reading only */
     MASKED("openat", 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
@@ -112,8 +127,12 @@ static const struct {
     MASKED("mmap", 2, PROT_EXEC, 0),
     MASKED("mmap2", 2, PROT_EXEC, 0),
     MASKED("mprotect", 2, PROT_EXEC, 0),
-    /* a limit is asked for, not set */
-    EQUAL("prlimit64", 2, 0),
+    /* of this process or thread, no other; a limit is asked for, not set */
+    EQUAL("sched_getaffinity", 0, 0),
+    EQUAL("sched_setscheduler", 0, 0),
+    BOTH("prlimit64", 0, 0, 2, 0),
+    /* a reset; a listening socket, which the master keeps, stays as it is */
+    BOTH("setsockopt", 1, SOL_SOCKET, 2, SO_LINGER),
     EQUAL("prctl", 0, PR_SET_NAME),
     EQUAL("ioctl", 1, FIONREAD),
     EQUAL("ioctl", 1, TIOCOUTQ), /* SIOCOUTQ */
@@ -166,8 +185,8 @@ allow_args(scmp_filter_ctx ctx)
 		number = seccomp_syscall_resolve_name(args[i].arg_call);
 		if (number == __NR_SCMP_ERROR)
 			continue;
-		error = seccomp_rule_add_array(
-		    ctx, SCMP_ACT_ALLOW, number, 1, &args[i].arg_is);
+		error = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, number,
+		    args[i].arg_n, args[i].arg_are);
 		if (error != 0)
 			return error;
 	}

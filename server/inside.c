@@ -4,17 +4,12 @@
 #ifdef PW_INSIDE
 
 #include <sys/mman.h>
-#include <sys/ptrace.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <netinet/in.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,107 +148,6 @@ exec(struct inside *in)
 }
 
 static int
-make_process(struct inside *in)
-{
-	pid_t pid = fork();
-
-	(void)in;
-	if (pid == 0)
-		_exit(0);
-	return pid != -1 && waitpid(pid, NULL, 0) == pid ? 0 : -1;
-}
-
-static int
-with_socket(int (*f)(int, const struct sockaddr *, socklen_t))
-{
-	struct sockaddr_in sin = {.sin_family = AF_INET};
-	int fd, error;
-
-	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd == -1)
-		return -1;
-	error =
-	    f(fd, (const struct sockaddr *)&sin, sizeof(sin)) == 0 ? 0 : errno;
-	close(fd);
-	errno = error;
-	return error == 0 ? 0 : -1;
-}
-
-/* To port 0, where nobody listens: ECONNREFUSED if it may be tried. */
-static int
-connect_out(struct inside *in)
-{
-	(void)in;
-	return with_socket(connect);
-}
-
-static int
-bind_new(struct inside *in)
-{
-	(void)in;
-	return with_socket(bind);
-}
-
-/* An attacker would shut it down first: then it can connect. */
-static int
-listening_socket(void)
-{
-	socklen_t len = sizeof(int);
-	int fd, yes = 0;
-
-	for (fd = 0; fd < 1024; fd++)
-		if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &len) ==
-			0 &&
-		    yes != 0)
-			return fd;
-	return -1;
-}
-
-/* connect(2) without connect(2): EISCONN of a socket that listens if it may be tried. */
-static int
-fastopen_to(struct inside *in)
-{
-	const struct sockaddr_in sin = {.sin_family = AF_INET};
-
-	(void)in;
-	return (int)sendto(listening_socket(), "", 1, MSG_FASTOPEN,
-	    (const struct sockaddr *)&sin, sizeof(sin));
-}
-
-static int
-fastopen_msg(struct inside *in)
-{
-	struct sockaddr_in sin = {.sin_family = AF_INET};
-	const struct msghdr msg = {
-	    .msg_name = &sin, .msg_namelen = sizeof(sin)};
-
-	(void)in;
-	return (int)sendmsg(listening_socket(), &msg, MSG_FASTOPEN);
-}
-
-static int
-trace_parent(struct inside *in)
-{
-	pid_t parent = getppid();
-
-	(void)in;
-	if (ptrace(PTRACE_SEIZE, parent, NULL, NULL) == -1)
-		return -1;
-	/* Only what has stopped can be let go. */
-	ptrace(PTRACE_INTERRUPT, parent, NULL, NULL);
-	waitpid(parent, NULL, __WALL);
-	return ptrace(PTRACE_DETACH, parent, NULL, NULL) == 0 ? 0 : -1;
-}
-
-static int
-kill_parent(struct inside *in)
-{
-	(void)in;
-	return kill(getppid(), 0);
-}
-
-static int
 become_root(struct inside *in)
 {
 	(void)in;
@@ -324,13 +218,19 @@ static const struct {
     {"chmod", chmod_root},
     {"unlink", unlink_root},
     {"exec", exec},
-    {"fork", make_process},
-    {"connect", connect_out},
-    {"bind", bind_new},
-    {"fastopen_to", fastopen_to},
-    {"fastopen_msg", fastopen_msg},
-    {"ptrace", trace_parent},
-    {"kill", kill_parent},
+    {"fork", inside_fork},
+    {"connect", inside_connect},
+    {"bind", inside_bind},
+    {"fastopen_to", inside_fastopen_to},
+    {"fastopen_msg", inside_fastopen_msg},
+    {"option", inside_option},
+    {"option_twin", inside_option_twin},
+    {"ptrace", inside_ptrace},
+    {"kill", inside_kill},
+    {"tgkill", inside_tgkill},
+    {"schedule", inside_schedule},
+    {"affinity", inside_affinity},
+    {"limit", inside_limit},
     {"setuid", become_root},
     {"io_uring", ring},
     {"ring_open", ring_open},

@@ -23,4 +23,20 @@ void inside_try(struct worker *);
 int inside_ring_open(const char *path);
 int inside_ring_connect(int domain, int type, const char *path);
 
+/* On other processes, of which the parent is one, and on sockets: 0, or -1 and errno. */
+struct inside;
+int inside_fork(struct inside *);
+int inside_ptrace(struct inside *);
+int inside_kill(struct inside *);
+int inside_tgkill(struct inside *);
+int inside_schedule(struct inside *);
+int inside_affinity(struct inside *);
+int inside_limit(struct inside *);
+int inside_connect(struct inside *);
+int inside_bind(struct inside *);
+int inside_fastopen_to(struct inside *);
+int inside_fastopen_msg(struct inside *);
+int inside_option(struct inside *);
+int inside_option_twin(struct inside *);
+
 #endif

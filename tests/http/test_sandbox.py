@@ -22,8 +22,9 @@ BY_LANDLOCK = {name: "EACCES" for name in (
     "read_outside", "write_outside", "create_outside", "write_root", "create_root")}
 BY_SECCOMP = {name: "ENOSYS" for name in (
     "openat_root", "truncate", "rename", "link", "mkdir", "chmod", "unlink", "exec", "fork",
-    "connect", "bind", "fastopen_to", "fastopen_msg", "ptrace", "kill", "setuid", "io_uring",
-    "ring_open", "ring_tcp", "ring_udp", "ring_unix", "run_memory")}
+    "connect", "bind", "fastopen_to", "fastopen_msg", "option", "option_twin", "ptrace", "kill",
+    "tgkill", "schedule", "affinity", "limit", "setuid", "io_uring", "ring_open",
+    "ring_tcp", "ring_udp", "ring_unix", "run_memory")}
 CONFINED = {"read_root": "ok", **BY_LANDLOCK, **BY_SECCOMP}
 
 # exec is of a program that does not exist, connect goes where nobody listens, and a socket
@@ -113,7 +114,8 @@ def test_what_serving_does_not_need_fails(inside, started):
 
 @as_root
 @pytest.mark.parametrize("started, refused", [
-    ({"drops": True}, ["ptrace", "kill", "setuid"]),  # the master is root's
+    ({"drops": True}, ["ptrace", "kill", "tgkill", "schedule", "limit",
+                       "setuid"]),  # the master is root's
     ({"user": "nobody"}, ["setuid"]),
 ])
 def test_without_the_sandbox_the_same_succeeds(inside, started, refused):
@@ -149,8 +151,9 @@ def test_io_uring_is_allowed_only_where_it_is_used(inside, path):
 # Landlock alone; who is root here may change modes and become root.
 WITHOUT_FILTER = {
     **{name: "EACCES" for name in CONFINED}, "read_root": "ok", "chmod": "ok", "exec": "ENOENT",
-    "fork": "ok", "fastopen_to": "EISCONN", "fastopen_msg": "EISCONN", "ptrace": "EPERM",
-    "kill": "EPERM", "setuid": "ok", "run_memory": "ok", **BY_RING}
+    "fork": "ok", "fastopen_to": "EISCONN", "fastopen_msg": "EISCONN", "option": "ok",
+    "option_twin": "ok", "ptrace": "EPERM", "kill": "EPERM", "tgkill": "EPERM", "schedule": "ok",
+    "affinity": "ok", "limit": "ok", "setuid": "ok", "run_memory": "ok", **BY_RING}
 NOT_ALL = "sandbox: not all of it is to be had here: "
 NO_LANDLOCK = "no Landlock (Function not implemented)"
 NO_FILTER = "no seccomp filter (Function not implemented)"
