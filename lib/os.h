@@ -191,7 +191,8 @@ int os_read_link(const char *path, char *to, size_t size, uid_t *owner);
  * threads.
  *
  * 0; 1: a wall is not there at all, since the kernel, or a container around, has not
- * got it; -errno: it is there and could not be put up, and the process has to end.
+ * got it, or it leaves files below oc_roots to be emptied (Landlock before Linux 6.2);
+ * -errno: it is there and could not be put up, and the process has to end.
  * missing is a text: what this kernel cannot hold back, or what failed; empty if there
  * is nothing.
  */

@@ -35,7 +35,7 @@ static const struct {
 } kinds[] = {
     {1, {.rs_fs = (1 << 13) - 1}}, /* from execute to make_sym */
     {2, {.rs_fs = 1 << 13}},	   /* refer */
-    {3, {.rs_fs = 1 << 14}},	   /* truncate */
+    {3, {.rs_fs = 1 << 14}},	   /* truncate, also by open */
     {4, {.rs_net = 1 << 0 | 1 << 1}},
     {5, {.rs_fs = 1 << 15}}, /* ioctl of devices */
     {6, {.rs_scope = 1 << 0 | 1 << 1}},

@@ -15,12 +15,18 @@
 #include "os.h"
 #include "os_linux_sandbox.h"
 
-/* What older versions leave to the filter of system calls. */
+/* The first version that sees a file being emptied. */
+#define TRUNCATE 3
+
+/*
+ * What older versions leave to the filter of system calls.  It stands in for all but
+ * openat2(2) with O_TRUNC, whose flags it cannot see.
+ */
 static const struct {
 	int since_version;
 	const char *since_what;
 } sinces[] = {
-    {3, "truncate"},
+    {TRUNCATE, "truncate"},
     {4, "TCP"},
     {5, "ioctl"},
     {6, "signals"},
@@ -83,7 +89,10 @@ confine_files(const struct os_confine *oc, char *missing, size_t size)
 	int error;
 
 	if (is_absent(version)) {
-		append(missing, size, "no Landlock (%s)", strerror(-version));
+		append(missing, size,
+		    "no Landlock (%s): a process that was taken over can read "
+		    "and write all files that its user may",
+		    strerror(-version));
 		return 1;
 	}
 	error = version < 0 ? version : landlock_enter(oc, version);
@@ -99,7 +108,12 @@ confine_files(const struct os_confine *oc, char *missing, size_t size)
 		append(missing, size, "%s%s", comma, sinces[i].since_what);
 		comma = ", ";
 	}
-	return 0;
+	if (version >= TRUNCATE)
+		return 0;
+	append(missing, size,
+	    ": a process that was taken over can empty files below the roots "
+	    "that its user may write; let them belong to another user");
+	return 1;
 }
 
 static int

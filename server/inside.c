@@ -72,6 +72,13 @@ write_outside(struct inside *in)
 	return open_how(AT_FDCWD, outside(in, "secret"), O_WRONLY);
 }
 
+/* Nobody looks for O_TRUNC in the flags of this but Landlock, since version 3. */
+static int
+empty_root(struct inside *in)
+{
+	return open_how(in->in_root, "victim", O_RDONLY | O_TRUNC);
+}
+
 static int
 create_outside(struct inside *in)
 {
@@ -211,6 +218,7 @@ static const struct {
     {"write_root", write_root},
     {"openat_root", openat_root},
     {"create_root", create_root},
+    {"empty_root", empty_root},
     {"truncate", truncate_outside},
     {"rename", rename_root},
     {"link", link_root},

@@ -146,7 +146,7 @@ confine(const struct conf *conf, struct pw_root *const *roots)
 {
 	struct os_confine oc = {.oc_async = for_settings(conf, is_async) != 0};
 	int *fds = calloc(conf->conf_nsites, sizeof(*fds));
-	char missing[256];
+	char missing[512];
 	size_t i;
 	int error;
 
