@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "lib/check.h"
 #include "lib/line.h"
@@ -36,7 +35,7 @@ struct part {
 /* How a worker is told; its own line: others look at it each time that a connection ends. */
 struct member {
 	_Alignas(CACHE_LINE) atomic_bool mb_waits;
-	int mb_fd;
+	struct orders *mb_orders;
 };
 
 struct clients {
@@ -70,7 +69,6 @@ clients_create(unsigned total, unsigned per_address, unsigned workers,
     struct clients **out)
 {
 	struct clients *cs = line_calloc(sizeof(*cs));
-	unsigned i;
 
 	if (cs == NULL)
 		return -ENOMEM;
@@ -83,8 +81,6 @@ clients_create(unsigned total, unsigned per_address, unsigned workers,
 		return -ENOMEM;
 	}
 	cs->cs_nmembers = workers;
-	for (i = 0; i < workers; i++)
-		cs->cs_members[i].mb_fd = -1;
 	if (getrandom(&cs->cs_secret, sizeof(cs->cs_secret), GRND_NONBLOCK) < 0)
 		cs->cs_secret = (uintptr_t)cs;
 	*out = cs;
@@ -92,9 +88,9 @@ clients_create(unsigned total, unsigned per_address, unsigned workers,
 }
 
 void
-clients_join(struct clients *cs, unsigned worker, int fd)
+clients_join(struct clients *cs, unsigned worker, struct orders *orders)
 {
-	cs->cs_members[worker].mb_fd = fd;
+	cs->cs_members[worker].mb_orders = orders;
 }
 
 void
@@ -129,16 +125,6 @@ clients_reserve(struct clients *cs)
 	return true;
 }
 
-/* A pipe that is full has news enough. */
-static void
-tell(const struct member *mb, enum clients_news news)
-{
-	char c = (char)news;
-
-	while (write(mb->mb_fd, &c, 1) == -1 && errno == EINTR)
-		continue;
-}
-
 /* True: it did wait, and does no more. */
 static bool
 unwait(struct clients *cs, struct member *mb)
@@ -165,7 +151,7 @@ clients_pass(struct clients *cs)
 		if (!unwait(cs, mb))
 			continue;
 		atomic_store(&cs->cs_turn, (turn + i) % cs->cs_nmembers);
-		tell(mb, CLIENTS_PLACE);
+		orders_give(mb->mb_orders, ORDER_PLACE);
 		return;
 	}
 }
@@ -312,7 +298,7 @@ clients_want(struct clients *cs, unsigned worker, uint64_t now_us)
 	atomic_store(&cs->cs_wanted, now_us);
 	for (i = 0; i < cs->cs_nmembers; i++)
 		if (i != worker)
-			tell(&cs->cs_members[i], CLIENTS_WISH);
+			orders_give(cs->cs_members[i].mb_orders, ORDER_WISH);
 }
 
 bool

@@ -8,28 +8,30 @@
  * IPv4 addresses count each, also as IPv4-mapped IPv6; IPv6 by their first 64 bits, since
  * whoever has one address has the 2^64 beside it.
  */
-#ifndef SERVER_CLIENTS_H
-#define SERVER_CLIENTS_H
+#ifndef SERVER_ORDER_H
+#define SERVER_ORDER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "orders.h"
+
 struct clients;
 struct client; /* an address that has connections */
 
-/* What a worker reads from its descriptor, a byte each. */
-enum clients_news {
-	CLIENTS_PLACE = 'p', /* there is a place, it is this one's turn */
-	CLIENTS_WISH = 'w',  /* another worker would like to have a place */
-};
+/*
+ * What a worker is told: ORDER_PLACE: there is a place, it is this one's turn; it accepts
+ * until there is none, or nobody waits, so two of them may be one.  ORDER_WISH: another
+ * worker would like to have a place.
+ */
 
 /* 0 is no limit; workers have numbers below that.  0 or -ENOMEM. */
 int clients_create(
     unsigned total, unsigned per_address, unsigned workers, struct clients **);
 
-/* Before the threads start.  fd: to write news to, non-blocking; the worker's. */
-void clients_join(struct clients *, unsigned worker, int fd);
+/* Before the threads start.  The orders are the worker's. */
+void clients_join(struct clients *, unsigned worker, struct orders *);
 
 /* There is no connection any more, and no thread. */
 void clients_destroy(struct clients **);
@@ -43,13 +45,13 @@ bool clients_reserve(struct clients *);
 void clients_release(struct clients *);
 
 /*
- * There is no place, and somebody waits for this worker: it gets CLIENTS_PLACE when there is
+ * There is no place, and somebody waits for this worker: it gets ORDER_PLACE when there is
  * one.  Those who wait have their turns, so none takes the places of its own connections
  * for ever.  False: there is one by now.
  */
 bool clients_wait(struct clients *, unsigned worker);
 
-/* CLIENTS_PLACE has come, and the worker accepts nothing any more: it is another's turn. */
+/* ORDER_PLACE has come, and the worker accepts nothing any more: it is another's turn. */
 void clients_pass(struct clients *);
 
 /*
@@ -64,7 +66,7 @@ void clients_leave(struct clients *, struct client *);
 
 /*
  * A worker that cannot accept, and has no idle connection that it could close: all others
- * get CLIENTS_WISH.  The wish is forgotten after a moment.
+ * get ORDER_WISH.  The wish is forgotten after a moment.
  */
 void clients_want(struct clients *, unsigned worker, uint64_t now_us);
 

@@ -159,15 +159,15 @@ shut_down(struct server *sv)
 	/* The next process answers there. */
 	if (sv->sv_end == END_DRAIN)
 		admin_destroy(&sv->sv_admin);
-	serve_command(sv, WORKER_DRAIN);
+	serve_command(sv, ORDER_DRAIN);
 	if (wait_workers(sv))
 		return true;
 	log_notice(sv->sv_writer, "closing the connections that are left");
-	serve_command(sv, WORKER_STOP);
+	serve_command(sv, ORDER_STOP);
 	if (wait_hung(sv))
 		return true;
 	log_warn(sv->sv_writer, "a disk does not answer: ending without it");
-	serve_command(sv, WORKER_ABANDON);
+	serve_command(sv, ORDER_ABANDON);
 	wait_hung(sv);
 	for (i = 0; i < sv->sv_started; i++)
 		worker_abandon(sv->sv_workers[i]);

@@ -52,6 +52,6 @@ int serve_start(struct server *, struct sockets *old);
 void serve_accept(struct server *);
 
 /* To all that were started. */
-void serve_command(struct server *, enum worker_command);
+void serve_command(struct server *, enum order);
 
 #endif

@@ -248,18 +248,18 @@ announce(const struct server *sv)
 }
 
 void
-serve_command(struct server *sv, enum worker_command command)
+serve_command(struct server *sv, enum order order)
 {
 	unsigned i;
 
 	for (i = 0; i < sv->sv_started; i++)
-		worker_command(sv->sv_workers[i], command);
+		worker_command(sv->sv_workers[i], order);
 }
 
 void
 serve_accept(struct server *sv)
 {
-	serve_command(sv, WORKER_ACCEPT);
+	serve_command(sv, ORDER_ACCEPT);
 	admin_accept(sv->sv_admin);
 	announce_admin(sv);
 	announce(sv);

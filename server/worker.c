@@ -325,25 +325,25 @@ stop(struct worker *wk)
 }
 
 static void
-obey(struct worker *wk, enum worker_command command)
+obey(struct worker *wk, enum order order)
 {
-	switch (command) {
-	case WORKER_ACCEPT:
+	switch (order) {
+	case ORDER_ACCEPT:
 		listener_accept(wk);
 		break;
-	case WORKER_DRAIN:
+	case ORDER_DRAIN:
 		drain(wk);
 		break;
-	case WORKER_STOP:
+	case ORDER_STOP:
 		stop(wk);
 		break;
-	case WORKER_ABANDON:
+	case ORDER_ABANDON:
 		event_base_loopbreak(wk->wk_base);
 		break;
-	case WORKER_PLACE:
+	case ORDER_PLACE:
 		listener_room(wk);
 		break;
-	case WORKER_WISH:
+	case ORDER_WISH:
 		grant(wk);
 		break;
 	}
@@ -353,12 +353,15 @@ static void
 on_control(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *wk = arg;
-	char command;
+	unsigned given, order;
 
+	(void)fd;
 	(void)what;
 	worker_lap(wk, LAP_CONTROL);
-	while (read(fd, &command, 1) == 1)
-		obey(wk, (enum worker_command)command);
+	given = orders_take(&wk->wk_orders);
+	for (order = 1; order <= ORDER_LAST; order <<= 1)
+		if ((given & order) != 0)
+			obey(wk, (enum order)order);
 }
 
 int
@@ -369,7 +372,7 @@ worker_watch(struct worker *wk)
 
 	event_assign(&wk->wk_done, base, pw_loop_fd(wk->wk_loop),
 	    EV_READ | EV_PERSIST, on_done, wk);
-	event_assign(&wk->wk_control, base, wk->wk_pipe[0],
+	event_assign(&wk->wk_control, base, wk->wk_orders.od_wake[0],
 	    EV_READ | EV_PERSIST, on_control, wk);
 	event_assign(&wk->wk_tick, base, -1, EV_PERSIST, on_tick, wk);
 	evtimer_assign(&wk->wk_again, base, on_again, wk);

@@ -21,6 +21,7 @@
 #include "lap.h"
 #include "limit.h"
 #include "log.h"
+#include "orders.h"
 #include "stats.h"
 #include "thread.h"
 
@@ -92,7 +93,7 @@ struct worker {
 	struct clients *wk_clients;
 	unsigned wk_id;
 	struct thread wk_thread;
-	int wk_pipe[2];		      /* others write commands */
+	struct orders wk_orders;
 	atomic_bool wk_is_quiet;      /* accepts nothing more; main reads */
 	atomic_uint_fast64_t wk_beat; /* the loop turns; main reads */
 	uint64_t wk_beat_seen;	      /* main's own, as is the next */
@@ -107,22 +108,13 @@ int worker_create(const struct conf *, struct pw_pool *,
     struct worker **);
 int worker_start(struct worker *);
 
-enum worker_command {
-	WORKER_ACCEPT = 'c',  /* from now on, and not before */
-	WORKER_DRAIN = 'd',   /* no more connections; ends with the last one */
-	WORKER_STOP = 's',    /* the connections are closed */
-	WORKER_ABANDON = 'a', /* ends at once; must not be destroyed then */
-	WORKER_PLACE = CLIENTS_PLACE, /* these two are clients' */
-	WORKER_WISH = CLIENTS_WISH,
-};
-
 /* Any thread. */
-void worker_command(struct worker *, enum worker_command);
+void worker_command(struct worker *, enum order);
 
 /* True once the thread has ended, waiting for at most timeout_us. */
 bool worker_join(struct worker *, uint64_t timeout_us);
 
-/* Instead of destroying it, after WORKER_ABANDON. */
+/* Instead of destroying it, after ORDER_ABANDON. */
 void worker_abandon(struct worker *);
 void worker_destroy(struct worker **);
 

@@ -2,7 +2,6 @@
  * worker_start: how a worker is made, started, spoken to and ended, by main.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -109,16 +108,16 @@ worker_create(const struct conf *conf, struct pw_pool *pool,
 	wk->wk_clients = clients;
 	wk->wk_log = log_writer(log, id);
 	wk->wk_id = id;
-	wk->wk_pipe[0] = wk->wk_pipe[1] = -1;
+	wk->wk_orders.od_wake[0] = -1;
 	init_lists(wk);
 	set_timeouts(wk);
 	wk->wk_boundary = (uint64_t)getpid() << 40 ^ worker_now() << 8 ^ id;
 	wk->wk_ranges = calloc(conf->conf_max_ranges, sizeof(*wk->wk_ranges));
 	error = wk->wk_ranges == NULL ? -ENOMEM : 0;
-	if (error == 0 && pipe2(wk->wk_pipe, O_NONBLOCK | O_CLOEXEC) == -1)
-		error = -errno;
+	if (error == 0)
+		error = orders_create(&wk->wk_orders);
 	if (error == 0) {
-		clients_join(clients, id, wk->wk_pipe[1]);
+		clients_join(clients, id, &wk->wk_orders);
 		error = create_loop(wk);
 	}
 	if (error == 0)
@@ -143,14 +142,9 @@ worker_start(struct worker *wk)
 }
 
 void
-worker_command(struct worker *wk, enum worker_command command)
+worker_command(struct worker *wk, enum order order)
 {
-	char c = (char)command;
-	ssize_t n;
-
-	do
-		n = write(wk->wk_pipe[1], &c, 1);
-	while (n == -1 && errno == EINTR);
+	orders_give(&wk->wk_orders, order);
 }
 
 bool
@@ -184,10 +178,8 @@ worker_destroy(struct worker **wkp)
 	pw_loop_destroy(&wk->wk_loop);
 	if (wk->wk_base != NULL)
 		event_base_free(wk->wk_base);
-	if (wk->wk_pipe[0] != -1) {
-		close(wk->wk_pipe[0]);
-		close(wk->wk_pipe[1]);
-	}
+	if (wk->wk_orders.od_wake[0] != -1)
+		orders_destroy(&wk->wk_orders);
 	buf_list_destroy(&wk->wk_bufs);
 	exchange_list_destroy(&wk->wk_exchanges);
 	hot_destroy(&wk->wk_hot);

@@ -4,7 +4,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,7 +12,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -234,41 +232,49 @@ threads_lose_no_place(void **state)
 /* ------------------------------------------------------------------ workers */
 
 static struct clients *
-create_with_pipes(unsigned total, int pipes[WORKERS][2])
+create_with_orders(unsigned total, struct orders orders[WORKERS])
 {
 	struct clients *cs = create(total, 0);
 	unsigned i;
 
 	for (i = 0; i < WORKERS; i++) {
-		assert_int_equal(pipe2(pipes[i], O_NONBLOCK), 0);
-		clients_join(cs, i, pipes[i][1]);
+		assert_int_equal(orders_create(&orders[i]), 0);
+		clients_join(cs, i, &orders[i]);
 	}
 	return cs;
 }
 
 static void
-destroy_with_pipes(struct clients *cs, int pipes[WORKERS][2])
+destroy_with_orders(struct clients *cs, struct orders orders[WORKERS])
 {
 	unsigned i;
 
-	for (i = 0; i < WORKERS; i++) {
-		close(pipes[i][0]);
-		close(pipes[i][1]);
-	}
+	for (i = 0; i < WORKERS; i++)
+		orders_destroy(&orders[i]);
 	clients_destroy(&cs);
+}
+
+static bool
+is_woken(const struct orders *od)
+{
+	struct pollfd pfd = {.fd = od->od_wake[0], .events = POLLIN};
+
+	return poll(&pfd, 1, 0) == 1;
 }
 
 /* What each worker has been told since the last time, as "p--". */
 static void
-told(int pipes[WORKERS][2], const char *expected)
+told(struct orders orders[WORKERS], const char *expected)
 {
-	char text[WORKERS + 1] = "", rest;
-	unsigned i;
+	char text[WORKERS + 1] = "";
+	unsigned i, given;
 
 	for (i = 0; i < WORKERS; i++) {
-		if (read(pipes[i][0], &text[i], 1) != 1)
-			text[i] = '-';
-		assert_int_equal(read(pipes[i][0], &rest, 1), -1);
+		given = is_woken(&orders[i]) ? orders_take(&orders[i]) : 0;
+		text[i] = given == ORDER_PLACE	? 'p'
+			  : given == ORDER_WISH ? 'w'
+			  : given == 0		? '-'
+						: '?';
 	}
 	assert_string_equal(text, expected);
 }
@@ -276,28 +282,28 @@ told(int pipes[WORKERS][2], const char *expected)
 static void
 a_place_is_one_workers_that_waits(void **state)
 {
-	int pipes[WORKERS][2];
-	struct clients *cs = create_with_pipes(2, pipes);
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(2, orders);
 
 	(void)state;
 	reserve(cs, 2);
-	told(pipes, "---");
+	told(orders, "---");
 	assert_true(clients_wait(cs, 2));
-	told(pipes, "---");
+	told(orders, "---");
 	clients_release(cs);
-	told(pipes, "--p");
+	told(orders, "--p");
 	/* It does not wait any more. */
 	clients_release(cs);
-	told(pipes, "---");
-	destroy_with_pipes(cs, pipes);
+	told(orders, "---");
+	destroy_with_orders(cs, orders);
 }
 
 static void
 workers_that_wait_have_their_turns(void **state)
 {
 	static const char *const turns[] = {"-p-", "--p", "p--", "-p-", "--p"};
-	int pipes[WORKERS][2];
-	struct clients *cs = create_with_pipes(1, pipes);
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(1, orders);
 	unsigned i, who;
 
 	(void)state;
@@ -306,80 +312,102 @@ workers_that_wait_have_their_turns(void **state)
 		assert_true(clients_wait(cs, who));
 	for (i = 0; i < COUNT(turns); i++) {
 		clients_release(cs);
-		told(pipes, turns[i]);
+		told(orders, turns[i]);
 		who = (unsigned)(strchr(turns[i], 'p') - turns[i]);
 		reserve(cs, 1);
 		assert_true(clients_wait(cs, who));
 	}
 	clients_release(cs);
-	told(pipes, "p--");
-	destroy_with_pipes(cs, pipes);
+	told(orders, "p--");
+	destroy_with_orders(cs, orders);
 }
 
 static void
 a_place_that_is_not_taken_goes_to_the_next(void **state)
 {
-	int pipes[WORKERS][2];
-	struct clients *cs = create_with_pipes(1, pipes);
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(1, orders);
 
 	(void)state;
 	reserve(cs, 1);
 	assert_true(clients_wait(cs, 1));
 	assert_true(clients_wait(cs, 2));
 	clients_release(cs);
-	told(pipes, "-p-");
+	told(orders, "-p-");
 	/* Nobody waits for it any more. */
 	reserve(cs, 1);
 	clients_release(cs);
-	told(pipes, "--p");
+	told(orders, "--p");
 	reserve(cs, 1);
 	assert_true(clients_wait(cs, 0));
 	clients_release(cs);
-	told(pipes, "p--");
+	told(orders, "p--");
 	/* It accepts nothing any more. */
 	clients_pass(cs);
-	told(pipes, "---");
-	destroy_with_pipes(cs, pipes);
+	told(orders, "---");
+	destroy_with_orders(cs, orders);
 }
 
 static void
 nobody_waits_for_a_place_that_is_there(void **state)
 {
-	int pipes[WORKERS][2];
-	struct clients *cs = create_with_pipes(1, pipes);
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(1, orders);
 
 	(void)state;
 	assert_false(clients_wait(cs, 1));
 	reserve(cs, 1);
 	clients_release(cs);
-	told(pipes, "---");
-	destroy_with_pipes(cs, pipes);
+	told(orders, "---");
+	destroy_with_orders(cs, orders);
 }
 
 static void
 a_wish_is_told_to_the_others_and_granted_once(void **state)
 {
-	int pipes[WORKERS][2];
-	struct clients *cs = create_with_pipes(1, pipes);
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(1, orders);
 
 	(void)state;
 	assert_false(clients_grant(cs, 1));
 	clients_want(cs, 1, 1000000);
-	told(pipes, "w-w");
+	told(orders, "w-w");
 	assert_true(clients_grant(cs, 1499999));
 	assert_false(clients_grant(cs, 1499999));
 	clients_want(cs, 0, 2000000);
-	told(pipes, "-ww");
+	told(orders, "-ww");
 	/* After a moment it is forgotten. */
 	assert_false(clients_grant(cs, 2500000));
-	destroy_with_pipes(cs, pipes);
+	destroy_with_orders(cs, orders);
+}
+
+/* However much a worker is told while its loop stands still. */
+static void
+no_order_is_lost(void **state)
+{
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(1, orders);
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 100000; i++)
+		clients_want(cs, 0, 1000000 + i);
+	orders_give(&orders[1], ORDER_DRAIN);
+	assert_true(is_woken(&orders[1]));
+	assert_int_equal(orders_take(&orders[1]), ORDER_WISH | ORDER_DRAIN);
+	assert_false(is_woken(&orders[1]));
+	assert_int_equal(orders_take(&orders[1]), 0);
+	orders_give(&orders[1], ORDER_STOP);
+	assert_true(is_woken(&orders[1]));
+	assert_int_equal(orders_take(&orders[1]), ORDER_STOP);
+	destroy_with_orders(cs, orders);
 }
 
 /* Each of the workers takes the place, or waits for it; whoever has it gives it on. */
 struct runner {
 	struct clients *rn_clients;
 	unsigned rn_worker;
-	int rn_fd;
+	struct orders *rn_orders;
 	unsigned rn_had;
 };
 
@@ -387,8 +415,7 @@ static void *
 take_turns(void *arg)
 {
 	struct runner *rn = arg;
-	struct pollfd pfd = {.fd = rn->rn_fd, .events = POLLIN};
-	char c;
+	struct pollfd pfd = {.fd = rn->rn_orders->od_wake[0], .events = POLLIN};
 
 	while (rn->rn_had < 20000) {
 		if (clients_reserve(rn->rn_clients)) {
@@ -400,7 +427,7 @@ take_turns(void *arg)
 			continue;
 		if (poll(&pfd, 1, 30000) != 1)
 			return NULL;
-		(void)!read(rn->rn_fd, &c, 1);
+		orders_take(rn->rn_orders);
 	}
 	return rn;
 }
@@ -408,8 +435,8 @@ take_turns(void *arg)
 static void
 no_worker_waits_for_ever(void **state)
 {
-	int pipes[WORKERS][2];
-	struct clients *cs = create_with_pipes(1, pipes);
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(1, orders);
 	struct runner runners[WORKERS];
 	pthread_t threads[WORKERS];
 	void *result;
@@ -417,7 +444,7 @@ no_worker_waits_for_ever(void **state)
 
 	(void)state;
 	for (i = 0; i < WORKERS; i++) {
-		runners[i] = (struct runner){cs, i, pipes[i][0], 0};
+		runners[i] = (struct runner){cs, i, &orders[i], 0};
 		assert_int_equal(
 		    pthread_create(&threads[i], NULL, take_turns, &runners[i]),
 		    0);
@@ -426,7 +453,7 @@ no_worker_waits_for_ever(void **state)
 		pthread_join(threads[i], &result);
 		assert_non_null(result);
 	}
-	destroy_with_pipes(cs, pipes);
+	destroy_with_orders(cs, orders);
 }
 
 int
@@ -444,6 +471,7 @@ main(void)
 	    cmocka_unit_test(a_place_that_is_not_taken_goes_to_the_next),
 	    cmocka_unit_test(nobody_waits_for_a_place_that_is_there),
 	    cmocka_unit_test(a_wish_is_told_to_the_others_and_granted_once),
+	    cmocka_unit_test(no_order_is_lost),
 	    cmocka_unit_test(no_worker_waits_for_ever),
 	};
 
