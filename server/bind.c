@@ -142,15 +142,14 @@ keep_old(const char *name, struct sockets *old, struct sockets *now,
 	return 0;
 }
 
-/* The port is ours already if another address of ours, such as "*", has it. */
+/* To bind it alone would fail: an address of ours, such as "*", has it. */
 static bool
-has_port(const struct listen_addr *la, const struct sockets *old,
+is_ours(const struct listen_addr *la, const struct sockets *old,
     const struct sockets *now)
 {
-	const struct sockaddr_in *in = (const void *)&la->la_addr;
+	const struct sockaddr *sa = (const void *)&la->la_addr;
 
-	return in->sin_port != 0 && (sockets_port(old, in->sin_port) ||
-					sockets_port(now, in->sin_port));
+	return sockets_overlap(old, sa) || sockets_overlap(now, sa);
 }
 
 static int
@@ -168,7 +167,7 @@ bind_address(const struct listen_addr *la, const char *name, unsigned workers,
 		return 0;
 	if (n > 0)
 		error = ask_name(la, sk.sk_fd, &addr);
-	else if (!has_port(la, old, now)) {
+	else if (!is_ours(la, old, now)) {
 		error = bind_alone(la, &addr);
 		how |= LISTEN;
 	}

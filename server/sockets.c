@@ -98,24 +98,52 @@ address_of(int fd, union address *addr)
 	return getsockname(fd, &addr->sa, &len) == 0;
 }
 
-static in_port_t
-port_of(int fd)
+/* IPv4 as IPv4-mapped: a socket for IPv6 takes that as well.  0.0.0.0 is all of those. */
+static struct in6_addr
+as_inet6(const struct sockaddr *sa)
 {
-	union address addr;
+	const struct sockaddr_in6 *in6 = (const void *)sa;
+	const struct sockaddr_in *in = (const void *)sa;
+	struct in6_addr ip = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
 
-	return address_of(fd, &addr) ? addr.in.sin_port : 0;
+	if (sa->sa_family == AF_INET6)
+		return in6->sin6_addr;
+	memcpy(&ip.s6_addr[12], &in->sin_addr, sizeof(in->sin_addr));
+	return ip;
+}
+
+static bool
+covers(const struct in6_addr *a, const struct in6_addr *b)
+{
+	static const struct in6_addr all4 = {
+	    .s6_addr = {[10] = 0xff, [11] = 0xff}};
+
+	return IN6_IS_ADDR_UNSPECIFIED(a) || IN6_ARE_ADDR_EQUAL(a, b) ||
+	       (IN6_ARE_ADDR_EQUAL(a, &all4) && IN6_IS_ADDR_V4MAPPED(b));
+}
+
+static bool
+overlap(const struct sockaddr *a, const struct sockaddr *b)
+{
+	const struct sockaddr_in *in = (const void *)a, *in2 = (const void *)b;
+	struct in6_addr ip = as_inet6(a), ip2 = as_inet6(b);
+
+	return in->sin_port == in2->sin_port &&
+	       (covers(&ip, &ip2) || covers(&ip2, &ip));
 }
 
 bool
-sockets_port(const struct sockets *ss, in_port_t port)
+sockets_overlap(const struct sockets *ss, const struct sockaddr *sa)
 {
+	const struct sockaddr_in *in = (const void *)sa;
 	const struct sock *sk;
+	union address addr;
 	size_t i;
 
-	for (i = 0; i < ss->ss_count; i++) {
+	for (i = 0; in->sin_port != 0 && i < ss->ss_count; i++) {
 		sk = &ss->ss_list[i];
 		if (sk->sk_use == SOCKET_SERVE && !sk->sk_given &&
-		    port_of(sk->sk_fd) == port)
+		    address_of(sk->sk_fd, &addr) && overlap(&addr.sa, sa))
 			return true;
 	}
 	return false;

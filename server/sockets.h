@@ -46,8 +46,11 @@ bool sockets_take_given(struct sockets *, struct sock *out);
 
 bool sockets_has(const struct sockets *, const char *name, bool admin);
 
-/* Whether one serves at that port (network order). */
-bool sockets_port(const struct sockets *, in_port_t port);
+/*
+ * Whether one that serves has that address and port, or part of what they stand for: a
+ * wildcard has all addresses.  Not those that were given; port 0 is nobody's.
+ */
+bool sockets_overlap(const struct sockets *, const struct sockaddr *);
 
 /* A stream socket that is bound to the address of its name, as it says? */
 bool sockets_genuine(const struct sock *);

@@ -232,6 +232,17 @@ def test_two_servers_cannot_share_a_port(serve, site):
     assert address in run.err
 
 
+def test_another_address_of_ours_with_that_port_makes_no_difference(serve, site):
+    port = serve("--root", site, "--listen", "127.0.0.3:0").address[1]
+    with socket.socket() as free:
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        free.bind(("127.0.0.1", port))
+        run = Finished("--root", site, "--listen", "127.0.0.1:%d" % port,
+                       "--listen", "127.0.0.3:%d" % port)
+    assert run.code == 1
+    assert "127.0.0.3:%d" % port in run.err and "another program listens there" in run.err
+
+
 def test_access_log_that_cannot_be_opened_is_named(site, tmp_path):
     path = tmp_path / "missing" / "access.log"
     run = Finished("--root", site, "--listen", "127.0.0.1:0", "--access-log", path)

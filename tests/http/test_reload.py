@@ -157,6 +157,15 @@ def test_address_of_another_program_is_refused(configured):
     configured.server.stop(messages=STAYS)
 
 
+def test_address_of_another_server_with_a_port_of_ours_is_refused(configured, serve, site):
+    port = configured.server.address[1]
+    ours, other = "127.0.0.1:%d" % port, "127.0.0.3:%d" % port
+    serve("--root", site, "--listen", other)
+    text = refused(configured, listen=[ours, other])
+    assert other in text and "another program listens there" in text
+    configured.server.stop(messages=STAYS)
+
+
 def test_log_that_cannot_be_opened_is_refused_and_later_all_is_well(configured, tmp_path):
     refused(configured, access_log=tmp_path / "no" / "log")
     (tmp_path / "no").mkdir()
