@@ -31,6 +31,8 @@ cure(int error)
 		       "choose a higher one";
 	case EADDRNOTAVAIL:
 		return ": no interface of this machine has that address";
+	case EMFILE:
+		return "; raise ulimit -n";
 	default:
 		return "";
 	}

@@ -49,6 +49,7 @@ become_server(struct master *ms, int channel)
 	    .sa_argv = ms->ms_argv,
 	    .sa_channel = channel,
 	    .sa_sockets = ms->ms_sockets,
+	    .sa_again = ms->ms_served,
 	    .sa_watchdog = ms->ms_watchdog,
 	};
 

@@ -8,6 +8,20 @@
 #include "log.h"
 #include "roots.h"
 
+static const char *
+cure(int error)
+{
+	switch (error) {
+	case -ENOSYS:
+		return ": openat2(2) is needed: Linux 5.6, and no sandbox that "
+		       "forbids it";
+	case -EMFILE:
+		return "; raise ulimit -n";
+	default:
+		return "";
+	}
+}
+
 static int
 open_one(const char *path, struct pw_root **out)
 {
@@ -16,9 +30,7 @@ open_one(const char *path, struct pw_root **out)
 	if (error == 0)
 		return 0;
 	log_error(NULL, "cannot open the root %s: %s%s", path, strerror(-error),
-	    error == -ENOSYS ? ": openat2(2) is needed: Linux 5.6, and no "
-			       "sandbox that forbids it"
-			     : "");
+	    cure(error));
 	return -1;
 }
 

@@ -31,8 +31,9 @@ stay(const struct conf *conf)
 	if (conf->conf_user != NULL && conf->conf_uid != geteuid()) {
 		log_error(NULL,
 		    "user: cannot become %s: not started as root; start it as "
-		    "root or as %s, or leave the key out",
-		    conf->conf_user, conf->conf_user);
+		    "%s%s, or leave the key out",
+		    conf->conf_user, conf->conf_uid == 0 ? "" : "root or as ",
+		    conf->conf_user);
 		return -1;
 	}
 	if (conf->conf_group != NULL && conf->conf_gid != getegid()) {
@@ -88,11 +89,11 @@ change_user(const struct conf *conf)
 }
 
 static int
-become(const struct conf *conf)
+become(const struct conf *conf, bool again)
 {
 	const char *root = conf->conf_chroot;
 
-	if (!conf->conf_user_chosen)
+	if (!conf->conf_user_chosen && !again)
 		log_notice(NULL,
 		    "started as root: becoming nobody; the key user names "
 		    "another user");
@@ -193,9 +194,9 @@ check_roots(const struct conf *conf, struct pw_root *const *roots)
 }
 
 int
-sandbox_enter(const struct conf *conf, struct pw_root *const *roots)
+sandbox_enter(const struct conf *conf, struct pw_root *const *roots, bool again)
 {
-	if ((geteuid() == 0 ? become(conf) : stay(conf)) == -1)
+	if ((geteuid() == 0 ? become(conf, again) : stay(conf)) == -1)
 		return -1;
 	if (conf->conf_sandbox && confine(conf, roots) == -1)
 		return -1;

@@ -14,8 +14,9 @@
 /*
  * roots are those of the sites, in their order.  What it says goes to stdout, and
  * to stderr if it fails.  0, or -1: then the process has to end, since part of it
- * may be done.
+ * may be done.  again: an earlier process has said whom it becomes.
  */
-int sandbox_enter(const struct conf *, struct pw_root *const *roots);
+int sandbox_enter(
+    const struct conf *, struct pw_root *const *roots, bool again);
 
 #endif

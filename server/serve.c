@@ -214,7 +214,7 @@ serve(struct serve_args *sa)
 	 * A failed start leaves nothing that the end of the process does not
 	 * clear up; if a worker runs already, it still uses the log.
 	 */
-	if (serve_start(&sv, &sa->sa_sockets) == -1) {
+	if (serve_start(&sv, &sa->sa_sockets, sa->sa_again) == -1) {
 		if (sv.sv_started == 0)
 			log_destroy(&sv.sv_log);
 		_exit(1);

@@ -5,6 +5,7 @@
 #ifndef SERVER_SERVE_H
 #define SERVER_SERVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sockets.h"
@@ -14,6 +15,7 @@ struct serve_args {
 	char **sa_argv;
 	int sa_channel;		   /* to the master; taken over */
 	struct sockets sa_sockets; /* of earlier processes; taken over */
+	bool sa_again;		   /* there has been an earlier one */
 	uint64_t sa_watchdog;	   /* microseconds: see channel.h; 0: off */
 };
 

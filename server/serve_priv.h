@@ -43,10 +43,10 @@ struct server {
 
 /*
  * With the configuration in sv_conf: from the roots to CHANNEL_READY; all threads run,
- * and accept nobody.  What is of use is taken out of old.  0, or -1 after a message:
- * what was opened stays so.
+ * and accept nobody.  What is of use is taken out of old.  again: there has been an
+ * earlier one.  0, or -1 after a message: what was opened stays so.
  */
-int serve_start(struct server *, struct sockets *old);
+int serve_start(struct server *, struct sockets *old, bool again);
 
 /* The master has said CHANNEL_SERVE. */
 void serve_accept(struct server *);

@@ -28,6 +28,21 @@ prepare(void)
 		    strerror(-error));
 }
 
+static const char *
+log_cause(int error)
+{
+	switch (error) {
+	case -ELOOP:
+		return "a symbolic link of another user is not followed";
+	case -ENXIO:
+		return "it is a FIFO, and nobody reads it";
+	case -EMFILE:
+		return "too many open files; raise ulimit -n";
+	default:
+		return strerror(-error);
+	}
+}
+
 static int
 open_log(struct server *sv)
 {
@@ -39,9 +54,7 @@ open_log(struct server *sv)
 	if (error != 0) {
 		log_error(NULL, "cannot open the access log %s: %s",
 		    conf->conf_access_log == NULL ? "" : conf->conf_access_log,
-		    error == -ELOOP ? "a symbolic link of another user is not "
-				      "followed"
-				    : strerror(-error));
+		    log_cause(error));
 		return -1;
 	}
 	sv->sv_writer = log_writer(sv->sv_log, conf->conf_workers);
@@ -51,7 +64,8 @@ open_log(struct server *sv)
 static int
 failed(const char *what, int error)
 {
-	log_error(NULL, "cannot %s: %s", what, strerror(-error));
+	log_error(NULL, "cannot %s: %s%s", what, strerror(-error),
+	    error == -EMFILE ? "; raise ulimit -n" : "");
 	return -1;
 }
 
@@ -279,13 +293,13 @@ say_ready(struct server *sv)
 }
 
 int
-serve_start(struct server *sv, struct sockets *old)
+serve_start(struct server *sv, struct sockets *old, bool again)
 {
 	prepare();
 	if (open_all(sv, old) == -1)
 		return -1;
 	/* Everything is open, and no thread runs yet. */
-	if (sandbox_enter(sv->sv_conf, sv->sv_roots) == -1)
+	if (sandbox_enter(sv->sv_conf, sv->sv_roots, again) == -1)
 		return -1;
 	if (start_threads(sv) == -1)
 		return -1;

@@ -102,6 +102,14 @@ def test_links_of_proc_lead_to_what_is_open(serve, site, name):
             os.close(fd)
 
 
+def test_log_that_nobody_reads_is_refused(site, logs):
+    os.mkfifo(logs / "log")
+    server = harness.Server("--root", site, "--access-log", logs / "log")
+    assert server.wait() == 1
+    assert "it is a FIFO, and nobody reads it" in server.messages
+    server.discard()
+
+
 def test_dev_stdout_is_the_standard_output(serve, site):
     server = serve("--root", site, "--access-log", "/dev/stdout")
     server.get("/?1")

@@ -291,6 +291,7 @@ def test_every_thread_is_nobody_and_confined(serve, release, public, send_path):
 @as_root
 def test_root_becomes_nobody_and_says_so(serve, public):
     server = serve("--root", public[0], drops=True)
+    server.reload()
     assert server.output.count("started as root: becoming nobody") == 1
 
 
