@@ -184,6 +184,13 @@ int os_lock_program(void);
 int os_read_link(const char *path, char *to, size_t size, uid_t *owner);
 
 /*
+ * Closes what whoever started the process left open beside the standard files: whatever
+ * has no FD_CLOEXEC, which all that is opened here has.  Reads files; before there are
+ * threads.
+ */
+int os_close_inherited(void);
+
+/*
  * Takes from the process, for good, what a server that has opened everything does
  * not need: it gains no rights by exec, gives up capabilities (unless it is root),
  * reads below oc_roots and nowhere else, writes to no file and no name, starts no

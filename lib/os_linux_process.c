@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/vfs.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -161,5 +162,26 @@ os_program(char *path, size_t size)
 	if (n == -1)
 		return -errno;
 	path[n] = '\0';
+	return 0;
+}
+
+int
+os_close_inherited(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	int fd, flags;
+
+	if (dir == NULL)
+		return -errno;
+	while ((entry = readdir(dir)) != NULL) {
+		fd = (int)strtol(entry->d_name, NULL, 10);
+		if (fd <= STDERR_FILENO)
+			continue;
+		flags = fcntl(fd, F_GETFD);
+		if (flags != -1 && (flags & FD_CLOEXEC) == 0)
+			close(fd);
+	}
+	closedir(dir);
 	return 0;
 }

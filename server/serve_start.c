@@ -155,6 +155,18 @@ hand_over(struct server *sv)
 	return error == 0 ? 0 : failed("hand the sockets over", error);
 }
 
+/* The master keeps them: /dev/fd/5 may be a log. */
+static void
+forget_inherited(void)
+{
+	int error = os_close_inherited();
+
+	if (error != 0)
+		log_notice(NULL,
+		    "descriptors that were inherited stay open: %s",
+		    strerror(-error));
+}
+
 /* Everything that needs a path, or a right that is given up later. */
 static int
 open_all(struct server *sv, struct sockets *old)
@@ -169,6 +181,7 @@ open_all(struct server *sv, struct sockets *old)
 	sockets_close(old);
 	if (open_log(sv) == -1)
 		return -1;
+	forget_inherited();
 	error = pw_pool_create(&pool, &sv->sv_pool);
 	if (error != 0)
 		return failed("create the pool", error);

@@ -1,6 +1,7 @@
 """Which symbolic links a log is opened by: those that root has made, or the user that opens
 it.  Whoever else may write into the directory would choose a file that root appends to."""
 
+import glob
 import os
 import pwd
 import re
@@ -97,6 +98,22 @@ def test_links_of_proc_lead_to_what_is_open(serve, site, name):
         server = serve("--root", site, "--access-log", name % ends[1], pass_fds=ends[1:])
         server.get("/?1")
         assert b'"GET /?1 HTTP/1.1"' in os.read(ends[0], 4096)
+    finally:
+        for fd in ends:
+            os.close(fd)
+
+
+def test_only_the_master_keeps_what_it_inherits(serve, site):
+    """A log may be there; clients have nothing to do with the rest."""
+    ends = os.pipe()
+    try:
+        server = serve("--root", site, "--access-log", "/dev/fd/%d" % ends[1], pass_fds=ends)
+        server.reload()
+        kept = [os.path.exists("/proc/%d/fd/%d" % (server.master, fd)) for fd in ends]
+        assert kept == [True, True]
+        pipe = os.readlink("/proc/self/fd/%d" % ends[0])
+        names = glob.glob("/proc/%d/fd/*" % server.pid)
+        assert [os.readlink(name) for name in names].count(pipe) == 1  # the log
     finally:
         for fd in ends:
             os.close(fd)
