@@ -72,8 +72,10 @@ admin_socket_open(const struct listen_addr *la, struct sock *sk)
 		return -errno;
 	error = bind_path(fd, la);
 	if (error == 0 &&
-	    (lstat(la->la_text, &st) == -1 || listen(fd, BACKLOG) == -1))
+	    (lstat(la->la_text, &st) == -1 || listen(fd, BACKLOG) == -1)) {
 		error = -errno;
+		unlink(la->la_text);
+	}
 	if (error != 0) {
 		close(fd);
 		return error;

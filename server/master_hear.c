@@ -4,6 +4,7 @@
  * believed but that it is well or not.
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +79,14 @@ died(struct master *ms)
 	ms->ms_restart = now + (oldest - 1) * MASTER_SECOND;
 }
 
+/* With the files that only it has made. */
+static void
+close_next(struct master *ms)
+{
+	sockets_remove_files(&ms->ms_next, &ms->ms_sockets);
+	sockets_close(&ms->ms_next);
+}
+
 /* Not a death: what it has read may be wrong, and be mended. */
 static void
 try_again(struct master *ms)
@@ -99,7 +108,7 @@ try_again(struct master *ms)
 void
 start_failed(struct master *ms, int code)
 {
-	sockets_close(&ms->ms_next);
+	close_next(ms);
 	if (ms->ms_ending)
 		return;
 	if (!ms->ms_served) {
@@ -122,7 +131,7 @@ kill_starting(struct master *ms)
 	child_becomes(ch, CHILD_KILLED);
 	ms->ms_free = ch->ch_since + MASTER_HUNG;
 	ms->ms_starting = NULL;
-	sockets_close(&ms->ms_next);
+	close_next(ms);
 }
 
 static void
@@ -234,14 +243,14 @@ heard_serving(struct child *ch, const struct channel_message *cm)
 	}
 }
 
-void
-hear(struct master *ms, struct child *ch)
+static void
+hear_some(struct master *ms, struct child *ch, unsigned most)
 {
 	struct channel_message cm;
-	int fd = -1, n, result = 0;
+	int fd = -1, result = 0;
 	bool starting;
 
-	for (n = 0; n < HEAR_MOST; n++) {
+	while (most-- > 0) {
 		starting = ms->ms_starting == ch;
 		result =
 		    channel_receive(ch->ch_channel, &cm, starting ? &fd : NULL);
@@ -260,6 +269,12 @@ hear(struct master *ms, struct child *ch)
 		close(ch->ch_channel);
 		ch->ch_channel = -1;
 	}
+}
+
+void
+hear(struct master *ms, struct child *ch)
+{
+	hear_some(ms, ch, HEAR_MOST);
 }
 
 /* -------------------------------------------------------------------- its end */
@@ -307,6 +322,17 @@ find(struct master *ms, pid_t pid)
 	return NULL;
 }
 
+/* One that has ended, and is not forgotten yet; 0: none. */
+static pid_t
+next_ended(void)
+{
+	siginfo_t si = {.si_pid = 0};
+
+	if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) == -1)
+		return 0;
+	return si.si_pid;
+}
+
 void
 reap(struct master *ms)
 {
@@ -314,8 +340,13 @@ reap(struct master *ms)
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	while ((pid = next_ended()) > 0) {
 		ch = find(ms, pid);
+		/* While the number is its own: it may be killed for what it says. */
+		if (ch != NULL && ch == ms->ms_starting)
+			hear_some(ms, ch, UINT_MAX);
+		if (waitpid(pid, &status, WNOHANG) != pid)
+			return;
 		if (ch != NULL)
 			ended(ms, ch, status);
 		else if (pid == ms->ms_test)

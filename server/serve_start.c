@@ -179,7 +179,8 @@ open_all(struct server *sv, struct sockets *old)
 	    bind_admin(sv->sv_conf, old, &sv->sv_sockets) == -1)
 		return -1;
 	sockets_close(old);
-	if (open_log(sv) == -1)
+	/* At once: the master removes the admin socket's file if this start fails. */
+	if (hand_over(sv) == -1 || open_log(sv) == -1)
 		return -1;
 	forget_inherited();
 	error = pw_pool_create(&pool, &sv->sv_pool);
@@ -188,7 +189,7 @@ open_all(struct server *sv, struct sockets *old)
 	if (create_workers(sv) == -1 || share_sockets(sv) == -1)
 		return -1;
 	metrics_prepare();
-	return hand_over(sv);
+	return 0;
 }
 
 static const struct sock *

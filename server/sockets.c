@@ -239,6 +239,18 @@ sockets_close(struct sockets *ss)
 	*ss = (struct sockets){0};
 }
 
+static bool
+has_file(const struct sockets *ss, const struct sock *sk)
+{
+	size_t i;
+
+	for (i = 0; i < ss->ss_count; i++)
+		if (ss->ss_list[i].sk_ino == sk->sk_ino &&
+		    ss->ss_list[i].sk_dev == sk->sk_dev)
+			return true;
+	return false;
+}
+
 void
 sockets_remove_files(const struct sockets *ss, const struct sockets *keep)
 {
@@ -247,8 +259,7 @@ sockets_remove_files(const struct sockets *ss, const struct sockets *keep)
 
 	for (i = 0; i < ss->ss_count; i++) {
 		sk = &ss->ss_list[i];
-		if (sk->sk_ino != 0 && !sockets_has(keep, sk->sk_name, true) &&
-		    sockets_file(sk))
+		if (sk->sk_ino != 0 && !has_file(keep, sk) && sockets_file(sk))
 			unlink(sk->sk_name);
 	}
 }

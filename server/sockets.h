@@ -74,7 +74,7 @@ bool sockets_file(const struct sock *);
 /* Closes all; empty after that. */
 void sockets_close(struct sockets *);
 
-/* Removes the files of those that are not in keep, if they are still theirs. */
+/* Removes the files that none of keep has, if they are still theirs. */
 void sockets_remove_files(const struct sockets *, const struct sockets *keep);
 
 /* An address as a name; the port is that of a socket or the one that was asked for. */

@@ -15,7 +15,7 @@ LEFT = {
         dl_iterate_phdr sigaddset sigemptyset sigfillset""",
     "does not fail, or only for arguments that are wrong": """
         abort dup2 kill lseek pthread_detach pthread_timedjoin_np event_pending
-         sigaction sigprocmask sleep unsetenv waitpid exit
+         sigaction sigprocmask sleep unsetenv waitid waitpid exit
         clock_gettime time getpid geteuid sysconf umask sched_getcpu sched_getaffinity
         sched_setscheduler setpgid getsockname munmap close closedir dirfd fclose ferror signal
         pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate

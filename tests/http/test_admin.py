@@ -392,6 +392,14 @@ def test_socket_that_took_its_place_is_left_alone(serve, tree, tmp_path):
 # --------------------------------------------------------- failing to start
 
 
+def test_start_that_fails_leaves_no_socket(tree, tmp_path):
+    path = tmp_path / "admin.sock"
+    run = Finished("--root", tree.root, "--listen", "127.0.0.1:0", "--admin", path,
+                   "--access-log", tmp_path / "no" / "log")
+    assert run.code == 1 and "access log" in run.err
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "*:0", "8081", "[::]:0", "192.0.2.1:0"])
 def test_address_that_others_can_reach_is_an_error(tree, address):
     run = Finished("--root", tree.root, "--admin", address)

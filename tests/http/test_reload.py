@@ -173,6 +173,20 @@ def test_log_that_cannot_be_opened_is_refused_and_later_all_is_well(configured, 
     configured.server.stop(messages=STAYS)
 
 
+def test_socket_of_a_refused_reload_goes_and_the_old_one_stays(configured, tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    server, no_log = configured.server, tmp_path / "no" / "log"
+    configured.reload(admin=one)
+    wait_until(lambda: len(server.processes()) == 1, "the old one's end")
+    refused(configured, admin=two, access_log=no_log)
+    assert one.exists() and not two.exists()
+    configured.write(admin=one, access_log=no_log)
+    server.signal(signal.SIGHUP)
+    wait_until(lambda: server.messages.count("stays in use") == 2, "the refusal")
+    assert one.exists()
+    server.stop(messages=STAYS)
+
+
 # ----------------------------------------------------------------------- nothing is lost
 
 
