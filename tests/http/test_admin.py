@@ -389,6 +389,16 @@ def test_socket_that_took_its_place_is_left_alone(serve, tree, tmp_path):
         assert path.exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root")
+def test_directory_can_give_the_socket_its_group(serve, tree, tmp_path):
+    path = tmp_path / "run" / "admin.sock"
+    path.parent.mkdir()
+    os.chown(path.parent, -1, 12345)
+    path.parent.chmod(0o2750)
+    serve("--root", tree.root, "--admin", path)
+    assert path.stat().st_gid == 12345
+
+
 # --------------------------------------------------------- failing to start
 
 
