@@ -60,3 +60,25 @@ os_read_link(const char *path, char *to, size_t size, uid_t *owner)
 	close(link);
 	return error;
 }
+
+/* As many as there are: /dev/fd need not have them. */
+int
+os_close_inherited(void)
+{
+	static const int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_NFDS, 0};
+	int fd, flags, n = 0, end = getdtablesize();
+	size_t size = sizeof(n);
+
+	if (sysctl(name, sizeof(name) / sizeof(name[0]), &n, &size, NULL, 0) ==
+	    -1)
+		return -errno;
+	for (fd = 0; fd < end && n > 0; fd++) {
+		flags = fcntl(fd, F_GETFD);
+		if (flags == -1)
+			continue;
+		n--;
+		if (fd > STDERR_FILENO && (flags & FD_CLOEXEC) == 0)
+			close(fd);
+	}
+	return 0;
+}
