@@ -42,9 +42,9 @@ def measure(bench, cand):
     with bench.serve(cand, limits) as server:
         server.warm("/hot-16K", bench.content("hot-16K"))
         bench.forget(name_of(s))
-        probe = bench.probe(server, f"/{name_of(s)}", rate=s.clients * 1000,
-                            connections=s.clients, seconds=0.001, timeout=s.timeout)
         with bench.sampled("herd", server) as took:
+            probe = bench.probe(server, f"/{name_of(s)}", rate=s.clients * 1000,
+                                connections=s.clients, seconds=0.001, timeout=s.timeout)
             result = probe.result()
     if result["errors"] or result["statuses"] != {"200": s.clients}:
         raise RuntimeError(f"probe: errors {result['errors']}, answers {result['statuses']}")
