@@ -57,6 +57,21 @@ def number(pattern, text):
     return int(found.group(1)) if found else 0
 
 
+def _end(child, pids):
+    """Until none of them runs: a killed process takes a moment to die."""
+    deadline = time.monotonic() + 20
+    child.kill()  # it may not be among them yet
+    while time.monotonic() < deadline:
+        left = pids()
+        if child.poll() is not None and not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+    raise RuntimeError(f"processes do not end: {left}")
+
+
 class Cgroups:
     def __init__(self, undo, disk, limits):
         self.disk = disk.number if disk else "none"
@@ -131,17 +146,7 @@ class Cgroups:
             time.sleep(0.05)
 
     def kill(self):
-        deadline = time.monotonic() + 20
-        self.child.kill()  # it may not have joined yet
-        while time.monotonic() < deadline:
-            pids = self.pids()
-            if self.child.poll() is not None and not pids:
-                return
-            for pid in pids:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.05)
-        raise RuntimeError(f"processes do not end: {pids}")
+        _end(self.child, self.pids)
 
 
 class Session:
@@ -159,8 +164,8 @@ class Session:
     def found(self):
         for path in glob.glob("/proc/[0-9]*/stat"):
             with contextlib.suppress(OSError):
-                session = read(path).rsplit(")", 1)[1].split()[3]
-                if self.child and int(session) == self.child.pid:
+                state, _, _, session = read(path).rsplit(")", 1)[1].split()[:4]
+                if self.child and int(session) == self.child.pid and state not in "ZX":
                     yield int(path.split("/")[2])
 
     def sample(self):
@@ -177,6 +182,4 @@ class Session:
 
     def kill(self):
         """The leader may be gone, but a session's number is not given away."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.child.pid, signal.SIGKILL)
-        self.child.wait(20)
+        _end(self.child, self.pids)
