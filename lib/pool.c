@@ -4,91 +4,24 @@
  * will be needed again.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdalign.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "file.h"
-#include "line.h"
 #include "loop.h"
-#include "pool.h"
+#include "pool_priv.h"
 #include "popular.h"
-#include "room.h"
 #include "stats.h"
-#include "turn.h"
 
-#define POOL_DEVICES 64
 #define POOL_THREADS 16
 #define POOL_QUEUE   4096
 #define POOL_STACK   ((size_t)256 << 10)
-#define POOL_LARGE   ((size_t)128 << 10) /* worth a turn: 30 us to submit */
 #define POOL_ROOM    3 /* of memory: the budget for what is not sent yet */
 #define POOL_NEW     4 /* windows of new transmissions before one of another */
 #define POOL_LONG    ((size_t)16 << 20) /* bytes of downloads under way */
-#define POOL_TURNS   8			/* processors that are told apart */
-#define DEVICE_HASH  256 /* windows in flight, by file and offset */
-
-struct window {
-	struct job win_job; /* first: freed as one */
-	struct pw_device *win_device;
-	int win_fd;
-	uint64_t win_dev;
-	uint64_t win_ino;
-	off_t win_off;
-	bool win_folio;
-	struct window *win_next; /* hash chain; device's lock */
-};
-
-STAILQ_HEAD(jobs, job);
-
-struct pw_device {
-	pthread_mutex_t dv_lock; /* everything below but dv_id, dv_pool */
-	pthread_cond_t dv_work;
-	struct pw_pool *dv_pool;
-	dev_t dv_id;
-	struct jobs dv_queue[JOB_KINDS];
-	unsigned dv_news; /* taken in a row while others waited */
-	size_t dv_long;	  /* bytes of the jobs that run and are JOB_LONG */
-	unsigned dv_queued;
-	unsigned dv_threads;
-	unsigned dv_idle;
-	bool dv_stop;
-	bool dv_announced;
-	enum os_ask dv_ask;
-	const char *dv_fsname;
-	atomic_ulong dv_ended; /* jobs */
-	uint64_t dv_bytes;
-	uint64_t dv_refused;
-	struct pw_histogram dv_wait;
-	atomic_size_t dv_step;	  /* 0: not known yet */
-	atomic_bool dv_folios;	  /* known with dv_step */
-	atomic_ullong dv_latency; /* of windows, microseconds */
-	struct room_part dv_room;
-	struct turn dv_turns[POOL_TURNS];
-	struct window *dv_windows[DEVICE_HASH];
-};
-
-struct pw_pool {
-	/* constant; read for each request with `auto' */
-	struct pw_pool_conf pl_conf;
-	struct popular *pl_popular;
-	struct room *pl_room;
-	int pl_sink; /* of os_fetch */
-
-	alignas(CACHE_LINE)
-	    pthread_mutex_t pl_lock; /* the device table and pl_running */
-	pthread_cond_t pl_ended;
-	struct pw_device *pl_devices[POOL_DEVICES];
-	size_t pl_ndevices;
-	unsigned pl_running; /* threads that have not ended */
-	atomic_ullong pl_refused;
-	atomic_ullong pl_dropped;
-};
 
 static struct pw_device *
 device_create(struct pw_pool *pl, dev_t id)
@@ -306,98 +239,6 @@ pw_pool_devices(struct pw_pool *pl, struct pw_device_stats *ds, size_t max)
 	return n;
 }
 
-/* All windows of a file are in one chain: there are few at a time. */
-static struct window **
-window_chain(struct pw_device *dv, uint64_t ino)
-{
-	return &dv->dv_windows[(ino * 0x9e3779b97f4a7c15U) >> 56];
-}
-
-size_t
-device_step(struct pw_device *dv)
-{
-	size_t step = atomic_load(&dv->dv_step);
-
-	if (step == 0) {
-		step = os_advice_limit(dv->dv_id);
-		atomic_store(&dv->dv_folios, os_folios(dv->dv_id));
-		atomic_store(&dv->dv_step, step);
-	}
-	return step;
-}
-
-/*
- * A disk that answers many reads at once wakes all their threads.  With a folio
- * there is nothing left to submit, but a turn is taken all the same, and given at
- * once: so they go on one after the other.
- */
-static int
-read_piece(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
-{
-	bool large = len >= POOL_LARGE, mine;
-	struct turn *tn;
-
-	folio = folio && large && os_fetch_folio(fd, off, len);
-	tn = &dv->dv_turns[os_cpu() % POOL_TURNS];
-	mine = large && turn_take(tn);
-	if (!folio)
-		os_fetch_begin(fd, off, len, device_step(dv));
-	if (mine)
-		turn_give(tn);
-	return os_fetch_end(dv->dv_pool->pl_sink, fd, off, len);
-}
-
-int
-pool_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
-{
-	off_t end = off + (off_t)len, next = end;
-	int error = 0;
-
-	device_step(dv);
-	folio = folio && dv->dv_folios;
-	for (; off < end && error == 0; off = next) {
-		if (folio)
-			next = (off / (off_t)OS_FOLIO + 1) * (off_t)OS_FOLIO;
-		if (next > end)
-			next = end;
-		error = read_piece(dv, fd, off, (size_t)(next - off), folio);
-	}
-	return error;
-}
-
-static int
-window_run(struct job *job)
-{
-	struct window *win = (struct window *)job;
-
-	return pool_read(win->win_device, win->win_fd, win->win_off,
-	    win->win_job.job_len, win->win_folio);
-}
-
-/* Device's lock is held. */
-static void
-window_unlink(struct window *win)
-{
-	struct window **p;
-
-	p = window_chain(win->win_device, win->win_ino);
-	while (*p != win)
-		p = &(*p)->win_next;
-	*p = win->win_next;
-}
-
-/* Device's lock is held.  The latency is a moving average, of the last eight or so. */
-static void
-window_ended(struct pw_device *dv, struct window *win, int error, uint64_t took)
-{
-	uint64_t before = dv->dv_latency;
-
-	window_unlink(win);
-	if (error == 0)
-		dv->dv_bytes += win->win_job.job_len;
-	dv->dv_latency = before == 0 ? took : before - before / 8 + took / 8;
-}
-
 /* From here on nobody can join the job. */
 static struct pw_waiter *
 job_finish(struct pw_device *dv, struct job *job, int error)
@@ -406,8 +247,7 @@ job_finish(struct pw_device *dv, struct job *job, int error)
 	struct pw_waiter *w;
 
 	pthread_mutex_lock(&dv->dv_lock);
-	if (job->job_run == window_run)
-		window_ended(dv, (struct window *)job, error, took);
+	pool_fetched(dv, job, error, took);
 	if (job->job_kind == JOB_LONG)
 		dv->dv_long -= job->job_len;
 	if (dv->dv_queued > 0)
@@ -546,8 +386,8 @@ have_thread(struct pw_device *dv)
 	return dv->dv_threads > 0;
 }
 
-static void
-job_wait(struct job *job, struct pw_loop *lp, struct pw_waiter *w)
+void
+pool_await(struct job *job, struct pw_loop *lp, struct pw_waiter *w)
 {
 	w->wt_loop = lp;
 	w->wt_next = job->job_waiters;
@@ -555,9 +395,8 @@ job_wait(struct job *job, struct pw_loop *lp, struct pw_waiter *w)
 	lp->lp_pending++;
 }
 
-/* Device's lock is held. */
-static int
-enqueue(struct pw_device *dv, struct job *job, enum admit admit)
+int
+pool_enqueue(struct pw_device *dv, struct job *job, enum admit admit)
 {
 	struct pw_pool *pl = dv->dv_pool;
 	struct jobs *jobs = &dv->dv_queue[job->job_kind];
@@ -583,87 +422,9 @@ pool_submit(struct pw_device *dv, struct job *job, enum admit admit,
 
 	job->job_waiters = NULL;
 	pthread_mutex_lock(&dv->dv_lock);
-	error = enqueue(dv, job, admit);
+	error = pool_enqueue(dv, job, admit);
 	if (error == 0 && w != NULL)
-		job_wait(job, lp, w);
-	pthread_mutex_unlock(&dv->dv_lock);
-	return error;
-}
-
-/* Device's lock is held. */
-static struct window *
-window_covering(
-    struct pw_device *dv, struct pw_file *file, off_t off, off_t end)
-{
-	struct window *win;
-
-	win = *window_chain(dv, file->fil_ino);
-	for (; win != NULL; win = win->win_next)
-		if (win->win_ino == file->fil_ino &&
-		    win->win_dev == file->fil_dev && win->win_off <= off &&
-		    win->win_off + (off_t)win->win_job.job_len >= end)
-			break;
-	return win;
-}
-
-bool
-pool_fetching(struct pw_file *file, off_t off, off_t end)
-{
-	struct pw_device *dv = file->fil_device;
-	bool yes;
-
-	pthread_mutex_lock(&dv->dv_lock);
-	yes = window_covering(dv, file, off, end) != NULL;
-	pthread_mutex_unlock(&dv->dv_lock);
-	return yes;
-}
-
-static struct window *
-window_create(
-    struct pw_file *file, off_t off, size_t len, bool folio, enum job_kind kind)
-{
-	struct window *win;
-
-	win = calloc(1, sizeof(*win));
-	if (win == NULL)
-		return NULL;
-	win->win_job.job_run = window_run;
-	win->win_job.job_kind = kind;
-	win->win_job.job_len = len;
-	win->win_device = file->fil_device;
-	win->win_fd = file->fil_fd;
-	win->win_dev = file->fil_dev;
-	win->win_ino = file->fil_ino;
-	win->win_off = off;
-	win->win_folio = folio;
-	return win;
-}
-
-int
-pool_fetch(struct pw_file *file, off_t off, size_t len, bool folio,
-    enum admit admit, struct pw_waiter *w)
-{
-	struct pw_device *dv = file->fil_device;
-	struct window *win, **chain;
-	int error = 0;
-
-	pthread_mutex_lock(&dv->dv_lock);
-	win = window_covering(dv, file, off, off + (off_t)len);
-	if (win == NULL) {
-		win = window_create(file, off, len, folio,
-		    admit == ADMIT_NEW ? JOB_NEW : JOB_LONG);
-		error =
-		    win == NULL ? -ENOMEM : enqueue(dv, &win->win_job, admit);
-		if (error != 0) {
-			pthread_mutex_unlock(&dv->dv_lock);
-			free(win);
-			return error;
-		}
-		chain = window_chain(dv, file->fil_ino);
-		win->win_next = *chain;
-		*chain = win;
-	}
-	job_wait(&win->win_job, file->fil_loop, w);
+		pool_await(job, lp, w);
 	pthread_mutex_unlock(&dv->dv_lock);
 	return error;
 }

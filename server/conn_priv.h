@@ -8,6 +8,46 @@
 
 #define LINGER_READS 8 /* of a buffer's size, in one turn */
 
+/* What a step of the connection came to. */
+enum next {
+	NEXT_GO,    /* the state has changed: go on */
+	NEXT_WAIT,  /* for an event, a timer or a completion */
+	NEXT_AGAIN, /* more to do, when the others had their turn */
+	NEXT_CLOSE,
+};
+
+static inline struct buf_list *
+conn_bufs(struct conn *c)
+{
+	return &c->cn_worker->wk_bufs;
+}
+
+/* ---------------------------------------------------------------- conn.c */
+
+/* Starts a timer, which is TIMER_GRACE at the end of the server. */
+void conn_patience(struct conn *, enum timer);
+
+/* Starts TIMER_DISK, and waits for the completion. */
+void conn_await_disk(struct conn *);
+
+/* An answer has ended; those who have had a share give way, if they would go on. */
+enum next conn_ended(const struct conn *);
+
+/* ----------------------------------------------------------- conn_read.c */
+
+/* A step in CONN_READ, CONN_LOOKUP and CONN_SKIP. */
+enum next conn_read(struct conn *);
+enum next conn_look(struct conn *);
+enum next conn_skip(struct conn *);
+
+/* Receives and forgets up to *limit bytes, which it counts down. */
+enum next conn_discard(struct conn *, uint64_t *limit);
+
+/* Answers what was received of a head with an error, and closes after it. */
+enum next conn_refuse_head(struct conn *, int status);
+
+/* ------------------------------------------------------------ conn_cut.c */
+
 /*
  * What waits for a disk is told to nobody any more, but its memory stays until the
  * completion has come, which then frees it.
@@ -16,6 +56,8 @@ void conn_cut(struct conn *);
 
 /* The disk has not answered in time: the client is told, unless there is more patience. */
 void conn_give_up(struct conn *);
+
+/* ----------------------------------------------------------- conn_pace.c */
 
 /*
  * The socket is full, and the client has to take something: TIMER_SEND runs.  False: it has

@@ -65,9 +65,9 @@ class Piped:
         os.mkfifo(self.path)
 
     def held(self, count):
-        """Server processes, when there are so many; the youngest one hangs."""
-        return wait_until(lambda: len(self.server.processes()) == count
-                          and self.server.processes(), "%d processes" % count)
+        """There are so many server processes, and the youngest one hangs."""
+        wait_until(lambda: len(self.server.processes()) == count and opens_fifo(self.server.pid),
+                   "%d processes, and one that hangs" % count)
 
     def release(self, **top):
         with open(self.path, "w") as f:
@@ -79,6 +79,11 @@ class Piped:
         names = ["pw-worker%d" % n for n in range(self.top["workers"])]
         wait_until(lambda: set(names) <= set(thread_names(pid)), "its threads")
         return pid
+
+
+def opens_fifo(pid):
+    with open("/proc/%d/wchan" % pid) as f:
+        return f.read() == "wait_for_partner"
 
 
 def thread_names(pid):
