@@ -75,8 +75,8 @@ LIB_C := $(filter-out lib/os_%.c,$(wildcard lib/*.c)) \
     $(filter-out $(CONFINE_C),$(wildcard lib/os_$(OS)*.c))
 SERVER_C := $(filter-out server/main.c,$(wildcard server/*.c)) $(CONFINE_C) \
     build/mime_table.c build/admin_page.c
-# About Linux: io_uring, large folios, pipes of a size, what is in memory.
-UNIT_NOT_freebsd = async folio pipes resident share
+# About Linux: io_uring, large folios, pipes of a size, what is in memory, its /proc.
+UNIT_NOT_freebsd = async folio pipes pressure resident share
 UNIT_C := $(filter-out $(UNIT_NOT_$(OS):%=tests/unit/test_%.c),\
     $(wildcard tests/unit/test_*.c))
 SANITIZERS = asan tsan

@@ -1,7 +1,8 @@
 /*
  * slow: thousands of clients on thin lines.  Each fetches targets one after the
  * other and takes no more than its rate out of a small socket buffer, so that
- * the rest waits in the server.  A client that gets less than half of its rate
+ * the rest waits in the server; with a burst it is quick at first, and so trusted by
+ * the server's kernel.  A client that gets less than half of its rate
  * in any 5 s is starved.  Linux.
  */
 #include <sys/epoll.h>
@@ -43,6 +44,7 @@ struct slow {
 	uint64_t s_up;		   /* first connected, ns; 0: never */
 	uint64_t s_tick;	   /* the last, ns */
 	double s_credit;	   /* bytes */
+	double s_burst;		   /* of it, what is left of the burst */
 	uint64_t s_seconds;	   /* since s_up, complete ones */
 	uint64_t s_bytes[STRETCH]; /* of the last seconds, in turn */
 	bool s_starved;
@@ -57,6 +59,7 @@ struct file {
 struct lab {
 	unsigned l_n;
 	double l_rate, l_seconds;
+	double l_burst;	       /* bytes of each connection, at any speed */
 	double l_ramp_seconds; /* over which they come; 0: as fast as may be */
 	double l_quantum;      /* bytes: no read for less */
 	int l_rcvbuf;
@@ -82,7 +85,7 @@ static void
 usage(void)
 {
 	fputs("usage: slow [--clients N] [--rate BYTES/S] [--seconds S]\n"
-	      "    [--ramp S] [--rcvbuf BYTES] [--urls FILE] "
+	      "    [--burst BYTES] [--ramp S] [--rcvbuf BYTES] [--urls FILE] "
 	      "[--seed N | --in-order]\n"
 	      "    [--verify --root DIR] [URL]\n",
 	    stderr);
@@ -217,7 +220,7 @@ slow_connected(struct lab *l, struct slow *s)
 	l->l_starting--;
 	s->s_state = SLOW_READING;
 	s->s_tick = client_now();
-	s->s_credit = 0;
+	s->s_credit = s->s_burst = l->l_burst;
 	if (s->s_up == 0)
 		s->s_up = s->s_tick;
 	if (++l->l_up > l->l_up_max)
@@ -277,6 +280,7 @@ slow_got(struct lab *l, struct slow *s, size_t n, uint64_t now)
 	uint64_t second = (now - l->l_start) / NSEC;
 
 	s->s_credit -= (double)n;
+	s->s_burst = s->s_burst > (double)n ? s->s_burst - (double)n : 0;
 	s->s_bytes[s->s_seconds % STRETCH] += n;
 	l->l_bytes += n;
 	/* The last turn may end a little late. */
@@ -305,8 +309,8 @@ slow_drain(struct lab *l, struct slow *s, uint64_t now)
 	struct chunk ch;
 
 	s->s_credit += (double)(now - s->s_tick) / 1e9 * l->l_rate;
-	if (s->s_credit > l->l_rate * CREDIT + 1)
-		s->s_credit = l->l_rate * CREDIT + 1;
+	if (s->s_credit > l->l_rate * CREDIT + 1 + s->s_burst)
+		s->s_credit = l->l_rate * CREDIT + 1 + s->s_burst;
 	s->s_tick = now;
 	while (s->s_state == SLOW_READING && s->s_credit >= l->l_quantum) {
 		why = client_recv(
@@ -461,8 +465,8 @@ parse(struct lab *l, int argc, char **argv)
 	    {"rate", 1, NULL, 'r'}, {"seconds", 1, NULL, 's'},
 	    {"rcvbuf", 1, NULL, 'b'}, {"urls", 1, NULL, 'u'},
 	    {"seed", 1, NULL, 'x'}, {"in-order", 0, NULL, 'o'},
-	    {"ramp", 1, NULL, 'a'}, {"verify", 0, NULL, 'v'},
-	    {"root", 1, NULL, 'd'}, {0}};
+	    {"burst", 1, NULL, 'f'}, {"ramp", 1, NULL, 'a'},
+	    {"verify", 0, NULL, 'v'}, {"root", 1, NULL, 'd'}, {0}};
 	const char *file = NULL, *name, *root = NULL;
 	bool verify = false;
 	int c, i;
@@ -475,6 +479,8 @@ parse(struct lab *l, int argc, char **argv)
 			l->l_rate = client_number(name, optarg, 1, 1e9);
 		else if (c == 's')
 			l->l_seconds = client_number(name, optarg, 0.001, 1e6);
+		else if (c == 'f')
+			l->l_burst = client_number(name, optarg, 0, 1e12);
 		else if (c == 'a')
 			l->l_ramp_seconds = client_number(name, optarg, 0, 1e6);
 		else if (c == 'b')

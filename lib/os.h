@@ -52,6 +52,22 @@ bool os_awaits_disk(int sock);
 long os_round_trip(int sock);
 
 /*
+ * The memory that the kernel has for the queues of all TCP sockets of the machine: a descriptor
+ * to ask with, and how much of it is no reason for the kernel to save any, bytes.  -errno;
+ * -ENOSYS: it cannot be asked.  Reads files.
+ */
+int os_tcp_memory_open(uint64_t *enough);
+
+/* Bytes, or -errno.  Waits for nothing, 3 us. */
+int64_t os_tcp_memory(int fd);
+
+/*
+ * The socket is full as soon as it has so many bytes that it could not send yet, whatever room
+ * it has for those that are on their way.  0: as many as there is room for.  0, or -errno.
+ */
+int os_limit_unsent(int sock, size_t bytes);
+
+/*
  * Before bind(2): several sockets may have this address, and each gets a part of its
  * connections.
  */

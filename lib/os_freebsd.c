@@ -95,6 +95,29 @@ os_round_trip(int sock)
 	return (long)info.tcpi_rtt;
 }
 
+/* Network buffers have limits of their own, and no socket has TCP_NOTSENT_LOWAT. */
+int
+os_tcp_memory_open(uint64_t *enough)
+{
+	(void)enough;
+	return -ENOSYS;
+}
+
+int64_t
+os_tcp_memory(int fd)
+{
+	(void)fd;
+	return -ENOSYS;
+}
+
+int
+os_limit_unsent(int sock, size_t bytes)
+{
+	(void)sock;
+	(void)bytes;
+	return -ENOSYS;
+}
+
 /* The port is divided among the sockets, as SO_REUSEPORT does it on Linux. */
 int
 os_share_port(int sock)

@@ -19,13 +19,31 @@
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "os.h"
+#include "os_linux.h"
 
 #ifndef SYS_cachestat
 #define SYS_cachestat 451
 #endif
+
+uint64_t
+os_linux_number(const char *path)
+{
+	char line[64] = "";
+	FILE *f;
+
+	f = fopen(path, "re");
+	if (f != NULL) {
+		if (fgets(line, sizeof(line), f) == NULL)
+			line[0] = '\0';
+		fclose(f);
+	}
+	return strtoull(line, NULL, 10);
+}
 
 int
 os_send(int sock, const void *mem, size_t len, bool more, size_t *sent)
@@ -78,6 +96,56 @@ os_round_trip(int sock)
 	if (getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len) == -1)
 		return -errno;
 	return (long)info.tcpi_rtt;
+}
+
+/* tcp(7), in pages; else as tcp_init_mem computes it: a network namespace does not see it. */
+static uint64_t
+tcp_mem_low(void)
+{
+	uint64_t pages = os_linux_number("/proc/sys/net/ipv4/tcp_mem");
+
+	return pages != 0 ? pages : (uint64_t)sysconf(_SC_PHYS_PAGES) / 64 * 3;
+}
+
+int
+os_tcp_memory_open(uint64_t *enough)
+{
+	int fd = open("/proc/net/sockstat", O_RDONLY | O_CLOEXEC);
+
+	if (fd == -1)
+		return -errno;
+	*enough = tcp_mem_low() * os_page_size();
+	return fd;
+}
+
+int64_t
+os_tcp_memory(int fd)
+{
+	unsigned long pages;
+	char text[512];
+	const char *line;
+	ssize_t n;
+
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	if (n == -1)
+		return -errno;
+	text[n] = '\0';
+	line = strstr(text, "TCP: ");
+	if (line == NULL || (line = strstr(line, " mem ")) == NULL)
+		return -EINVAL;
+	pages = strtoul(line + strlen(" mem "), NULL, 10);
+	return (int64_t)pages * (int64_t)os_page_size();
+}
+
+int
+os_limit_unsent(int sock, size_t bytes)
+{
+	const int value = (int)bytes;
+
+	return setsockopt(sock, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value,
+		   sizeof(value)) == -1
+		   ? -errno
+		   : 0;
 }
 
 int

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "os.h"
+#include "os_linux.h"
 
 #define READAHEAD_DEFAULT ((size_t)128 << 10)
 #define HUGE_SIZE	  "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
@@ -133,22 +134,6 @@ os_fetch_folio(int fd, off_t off, size_t len)
 	return read;
 }
 
-/* 0: there is no such file, or no number in it. */
-static size_t
-read_number(const char *path)
-{
-	char line[32] = "";
-	FILE *f;
-
-	f = fopen(path, "re");
-	if (f != NULL) {
-		if (fgets(line, sizeof(line), f) == NULL)
-			line[0] = '\0';
-		fclose(f);
-	}
-	return (size_t)strtoul(line, NULL, 10);
-}
-
 /* The greatest that is found, in bytes.  A partition has its disk's. */
 static size_t
 read_kib(const char *const *formats, size_t n, dev_t dev)
@@ -159,7 +144,7 @@ read_kib(const char *const *formats, size_t n, dev_t dev)
 	for (i = 0; i < n; i++) {
 		snprintf(
 		    path, sizeof(path), formats[i], major(dev), minor(dev));
-		one = read_number(path) << 10;
+		one = (size_t)os_linux_number(path) << 10;
 		if (one > most)
 			most = one;
 	}
@@ -203,5 +188,5 @@ os_folios(dev_t dev)
 	if (readahead == 0 || readahead >= OS_FOLIO ||
 	    os_cachestat(-1, 0, 1) == -ENOSYS)
 		return false;
-	return read_number(HUGE_SIZE) == OS_FOLIO;
+	return os_linux_number(HUGE_SIZE) == OS_FOLIO;
 }

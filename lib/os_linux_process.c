@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "os.h"
+#include "os_linux.h"
 
 #define PATH_LEN 4096
 
@@ -23,22 +24,15 @@
 static uint64_t
 limit_of(const char *mount, char *group, const char *file, uint64_t least)
 {
-	char path[PATH_LEN + 64], line[32], *end, *slash;
+	char path[PATH_LEN + 64], *slash;
 	uint64_t limit;
-	FILE *f;
 
 	for (;;) {
 		snprintf(path, sizeof(path), "%s%s/%s", mount, group, file);
-		f = fopen(path, "re");
-		if (f != NULL) {
-			if (fgets(line, sizeof(line), f) == NULL)
-				line[0] = '\0';
-			limit = strtoull(line, &end, 10);
-			/* "max": there is none. */
-			if (end != line && limit < least)
-				least = limit;
-			fclose(f);
-		}
+		/* "max" is no number: there is none. */
+		limit = os_linux_number(path);
+		if (limit != 0 && limit < least)
+			least = limit;
 		slash = strrchr(group, '/');
 		if (slash == NULL)
 			return least;

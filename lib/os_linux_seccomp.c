@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
@@ -133,6 +135,7 @@ static const struct {
     BOTH("prlimit64", 0, 0, 2, 0),
     /* a reset; a listening socket, which the master keeps, stays as it is */
     BOTH("setsockopt", 1, SOL_SOCKET, 2, SO_LINGER),
+    BOTH("setsockopt", 1, IPPROTO_TCP, 2, TCP_NOTSENT_LOWAT),
     EQUAL("prctl", 0, PR_SET_NAME),
     EQUAL("ioctl", 1, FIONREAD),
     EQUAL("ioctl", 1, TIOCOUTQ), /* SIOCOUTQ */

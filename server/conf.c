@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "conf_priv.h"
+#include "pressure.h"
 
 static int
 out_of_memory(void)
@@ -40,6 +41,7 @@ build_init(struct conf_build *b)
 	conf->conf_max_fields = 100;
 	conf->conf_max_ranges = 32;
 	conf->conf_min_send_rate = 240;
+	conf->conf_tcp_memory = PRESSURE_AUTO;
 	conf->conf_open_files = 1024;
 	conf->conf_hot_set = (size_t)16 << 20;
 	conf->conf_sandbox = true;

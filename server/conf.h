@@ -88,6 +88,7 @@ struct conf {
 	unsigned conf_max_connections; /* 0: as many as descriptors */
 	unsigned conf_max_per_address; /* connections; 0: all */
 	unsigned conf_min_send_rate;   /* bytes/s; 0: none */
+	uint64_t conf_tcp_memory;      /* bytes: see pressure_start */
 	unsigned conf_open_files;      /* descriptors cached per worker */
 	size_t conf_hot_set;	       /* bytes, of each worker; 0: off */
 

@@ -124,8 +124,8 @@ file_grammar(void)
 	    ONE("max_target_size"), ONE("max_fields"), ONE("max_ranges"),
 	    ONE("max_requests"), ONE("max_connections"),
 	    ONE("max_connections_per_address"), ONE("min_send_rate"),
-	    ONE("open_files"), ONE("hot_set"), INHERITED, SECTION("site", site),
-	    CFG_END()};
+	    ONE("tcp_memory"), ONE("open_files"), ONE("hot_set"), INHERITED,
+	    SECTION("site", site), CFG_END()};
 
 	return cfg_init(top, CFGF_NONE);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "conf_priv.h"
+#include "pressure.h"
 
 #define K ((uint64_t)1024)
 #define M (K * K)
@@ -118,6 +119,19 @@ set_workers(struct conf_build *b, const struct top_key *key, const char *text,
 }
 
 static int
+set_tcp_memory(struct conf_build *b, const struct top_key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)key;
+	if (strcmp(text, "auto") == 0) {
+		b->cb_conf->conf_tcp_memory = PRESSURE_AUTO;
+		return 0;
+	}
+	return number_in_range(text, conf_size, 0, 65536 * M, ", or auto",
+	    &b->cb_conf->conf_tcp_memory, why);
+}
+
+static int
 set_access_log(struct conf_build *b, const struct top_key *key,
     const char *text, struct conf_why *why)
 {
@@ -211,6 +225,7 @@ static const struct top_key top_keys[] = {
     NUMBER("max_connections_per_address", conf_max_per_address, 0, 10000000,
 	conf_number),
     NUMBER("min_send_rate", conf_min_send_rate, 0, M, conf_size),
+    OTHER("tcp_memory", set_tcp_memory),
     NUMBER("hot_set", conf_hot_set, 0, (uint64_t)64 << 30, conf_size),
     NUMBER("open_files", conf_open_files, 16, 1000000, conf_number),
 };

@@ -114,6 +114,8 @@ sent(struct conn *c)
 
 	c->cn_turn_sent += bytes;
 	c->cn_unseen += bytes;
+	if (bytes > CONN_SHARE)
+		worker_pressure(c->cn_worker);
 	exchange_free(c);
 	worker_timer(c->cn_worker, c, TIMER_NONE);
 	if (end)
@@ -129,6 +131,7 @@ send_answer(struct conn *c)
 
 	if (!c->cn_writable)
 		return NEXT_WAIT;
+	conn_bound(c);
 	status = response_step(c);
 	exchange_sent(c);
 	switch (status) {
@@ -136,8 +139,10 @@ send_answer(struct conn *c)
 		return sent(c);
 	case PW_SEND_WANT_WRITE:
 		c->cn_writable = false;
+		worker_pressure(c->cn_worker);
 		return conn_pace_full(c) ? NEXT_WAIT : NEXT_CLOSE;
 	case PW_SEND_AGAIN:
+		worker_pressure(c->cn_worker);
 		return NEXT_AGAIN;
 	case PW_SEND_PENDING:
 		c->cn_looks = 0;

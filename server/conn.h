@@ -61,6 +61,7 @@ struct conn {
 	bool cn_waiting;   /* a completion is to come */
 	bool cn_dying;	   /* it frees the connection */
 	bool cn_queued;	   /* on wk_turns */
+	bool cn_bounded;   /* see pressure.h */
 	unsigned cn_looks; /* at a disk that is slow: how often */
 	unsigned cn_requests; /* whose answer was begun */
 	enum phase cn_phase;  /* as counted */

@@ -22,6 +22,18 @@ conn_bufs(struct conn *c)
 	return &c->cn_worker->wk_bufs;
 }
 
+/* Before something is given to its socket. */
+static inline void
+conn_bound(struct conn *c)
+{
+	const struct pressure *pr = &c->cn_worker->wk_pressure;
+
+	if (c->cn_bounded == pr->pr_on)
+		return;
+	c->cn_bounded = pr->pr_on;
+	pressure_apply(pr, c->cn_fd);
+}
+
 /* ---------------------------------------------------------------- conn.c */
 
 /* Starts a timer, which is TIMER_GRACE at the end of the server. */

@@ -207,6 +207,7 @@ answer_known(struct conn *c)
 {
 	if (c->cn_in.b_len == 0 || !c->cn_writable || c->cn_worker->wk_draining)
 		return NEXT_WAIT;
+	conn_bound(c);
 	switch (shortcut_run(c)) {
 	case SHORTCUT_NONE:
 		return NEXT_WAIT;

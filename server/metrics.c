@@ -95,7 +95,8 @@ write_connections(const struct metrics *mt, struct evbuffer *out)
 	static const char *const caps[CAPS] = {[CAP_TOTAL] = "max_connections",
 	    [CAP_ADDRESS] = "max_connections_per_address",
 	    [CAP_RATE] = "min_send_rate",
-	    [CAP_REQUESTS] = "max_requests"};
+	    [CAP_REQUESTS] = "max_requests",
+	    [CAP_TCP_MEMORY] = "tcp_memory"};
 
 	text_family(out, "pagewise_connections", "gauge",
 	    "Connections by what they are doing.");
@@ -103,7 +104,7 @@ write_connections(const struct metrics *mt, struct evbuffer *out)
 	    offsetof(struct stats, sta_phase));
 	text_family(out, "pagewise_limited_total", "counter",
 	    "Times that a limit was reached: accepting paused, connections "
-	    "refused, or closed, by each.");
+	    "refused, closed, or given less at a time, by each.");
 	write_each(mt, out, "pagewise_limited_total", "limit", caps, CAPS,
 	    offsetof(struct stats, sta_capped));
 	text_family(out, "pagewise_timeouts_total", "counter",

@@ -211,6 +211,7 @@ sockets_listen(const struct sockets *ss, const struct sock **which)
 		*which = &ss->ss_list[i];
 		setsockopt(
 		    (*which)->sk_fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+		(void)os_limit_unsent((*which)->sk_fd, 0);
 		if (sockets_deaf((*which)->sk_fd) &&
 		    sockets_hear((*which)->sk_fd) == -1)
 			return -errno;

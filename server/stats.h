@@ -40,6 +40,7 @@ enum cap {
 	CAP_ADDRESS,  /* max_connections_per_address: connections refused */
 	CAP_RATE,     /* min_send_rate: connections closed */
 	CAP_REQUESTS, /* max_requests: connections closed after so many */
+	CAP_TCP_MEMORY, /* tcp_memory: times that there was more, of each worker */
 	CAPS
 };
 

@@ -22,6 +22,7 @@
 #include "limit.h"
 #include "log.h"
 #include "orders.h"
+#include "pressure.h"
 #include "stats.h"
 #include "thread.h"
 
@@ -79,6 +80,7 @@ struct worker {
 	struct laps wk_laps;
 	struct stats wk_stats; /* any thread reads */
 
+	struct pressure wk_pressure;
 	struct buf_list wk_bufs;
 	struct exchange_list wk_exchanges;
 	struct hot *wk_hot;	  /* NULL: off */
@@ -138,6 +140,9 @@ worker_lap(struct worker *wk, enum lap kind)
 	if (wk->wk_laps.lap_kind != kind)
 		lap_change(&wk->wk_laps, kind, worker_now());
 }
+
+/* A socket was given much: looks whether all together have too much, see pressure.h. */
+void worker_pressure(struct worker *);
 
 /* Gives the connection another turn after everybody who is ready now. */
 void worker_again(struct worker *, struct conn *);

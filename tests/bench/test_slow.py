@@ -77,6 +77,20 @@ def test_no_client_takes_more_than_its_rate_and_the_rest_waits_in_the_server():
     assert sent - result["bytes"] < 8 * (56 << 10)
 
 
+def test_a_burst_is_taken_at_once_and_no_credit():
+    def pour(server, conn, path):
+        conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+        while True:
+            conn.sendall(b"x" * 16384)
+
+    burst, rate = 300_000, 20_000
+    with Server(pour) as server:
+        result = run(SLOW, "--clients", 4, "--rate", rate, "--burst", burst, "--seconds", 4,
+                     "--rcvbuf", 100_000, server.url)
+    assert (result["connected"], result["errors"]) == (4, {})
+    assert 4 * burst < result["bytes"] <= 4 * (burst + rate * result["seconds"])
+
+
 def test_who_gets_less_than_half_of_the_rate_for_5_s_is_starved():
     turn = threading.Lock()
 

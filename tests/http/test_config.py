@@ -61,6 +61,7 @@ WRONG = [
     ("log_format = xml\n", 1, "log_format", "xml"),
     ("stall_log = 60001\n", 1, "stall_log", "range"),
     ("busy_poll = 10001\n", 1, "busy_poll", "range"),
+    ("tcp_memory = 65G\n", 1, "tcp_memory", "range"),
     ('\nuser = "no-such-user"\n', 2, "user", "no-such-user"),
     ('user = "4294967295"\n', 1, "user", "no user"),
     ('user = nobody\ngroup = "no-such-group"\n', 2, "group", "no-such-group"),

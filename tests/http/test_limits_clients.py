@@ -600,3 +600,89 @@ def test_body_that_trickles_ends_with_head_timeout(start):
         server, request("/small", "POST", fields={"Content-Length": "60000"}), b"b")
     assert answer.startswith(b"HTTP/1.1 405 ")
     wait_until(lambda: connections(server) == 0, "the connection to be closed")
+
+
+# ------------------------------------------------------------------------ tcp_memory
+
+
+def queued(server):
+    """Bytes that the kernel has for each client, acknowledged by none."""
+    with open("/proc/net/tcp") as table:
+        lines = [line.split() for line in table][1:]
+    ours = ":%04X" % server.address[1]
+    return [int(f[4].partition(":")[0], 16) for f in lines if f[1].endswith(ours) and f[3] == "01"]
+
+
+def settled(server, count):
+    """The same, when no more comes."""
+    def same():
+        before = queued(server)
+        time.sleep(0.2)
+        return len(before) == count and min(before) > 0 and before == queued(server) and before
+
+    return wait_until(same, "%d full sockets" % count)
+
+
+def stalled(server, target="/big", n=1):
+    c = server.connect(rcvbuf=4096)
+    c.send(request(target) * n)
+    return c
+
+
+@pytest.mark.parametrize("target, n", [("/big", 1), ("/middle", 200)], ids=["one", "pipelined"])
+@pytest.mark.parametrize("most", [0, "64K"])
+def test_with_little_tcp_memory_a_socket_is_given_little(start, site, most, target, n):
+    """The first one may take what it likes: until then there is no pressure."""
+    (site / "middle").write_bytes(bytes(60000))
+    server = start({"tcp_memory": most})
+    with server.connect() as c:
+        for _ in range(4):
+            c.ask(target)
+    first = stalled(server)
+    wait_until(lambda: (limited(server, "tcp_memory") > 0) == (most != 0),
+               "it to be noticed")
+    settled(server, 1)
+    others = [stalled(server, target, n) for _ in range(3)]
+    few = sorted(settled(server, 4))[:3]
+    if most == 0:
+        assert few[0] > 1 << 20
+    else:
+        assert few[2] < 400 << 10
+    for c in (first, *others):
+        c.reset()
+
+
+@pytest.mark.parametrize("path", ["nodiskio", "copy", "splice", "uring", "aio", "pool"])
+def test_answers_are_the_same_with_little_tcp_memory(start, site, path):
+    server = start({"tcp_memory": 1, "send_path": path})
+    holds = stalled(server)
+    wait_until(lambda: limited(server, "tcp_memory") > 0, "it to be noticed")
+    big = (site / "big").read_bytes()
+    with server.connect() as c:
+        for _ in range(3):
+            c.send(request("/big") + request("/small") + request("/big"))
+            assert [c.response().body for _ in range(3)] == [big, b"small", big]
+        c.finish()
+    with server.connect(rcvbuf=4096) as c:
+        assert c.ask("/big").body == big
+        c.finish()
+    holds.reset()
+
+
+def test_a_socket_is_given_more_when_there_is_memory_again(start):
+    """Of one connection: what it may be given is not decided for ever."""
+    server = start({"tcp_memory": "64M"})
+    others = [stalled(server) for _ in range(40)]
+    wait_until(lambda: limited(server, "tcp_memory") > 0, "it to be noticed")
+    slow = stalled(server)
+    assert min(settled(server, 41)) < 400 << 10
+    for c in others:
+        c.reset()
+
+    def given_more():
+        slow.response()
+        slow.send(request("/big"))
+        return settled(server, 1)[0] > 1 << 20
+
+    wait_until(given_more, "more than under pressure")
+    slow.reset()

@@ -91,7 +91,7 @@ def server(serve_conf, release, site, tmp_path):
     (site / "small").write_bytes(b"small")
     server = serve_conf(
         {"workers": 2, "head_timeout": 2, "send_timeout": 2, "keepalive_timeout": 2,
-         "admin": tmp_path / "admin"},
+         "tcp_memory": "64M", "admin": tmp_path / "admin"},
         [("s", {"root": site}, {})], binary=release)
     server.admin = str(tmp_path / "admin")
     for name in ("/big", "/small") * 4:

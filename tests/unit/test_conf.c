@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include "conf_fixture.h"
+#include "server/pressure.h"
 
 static void
 every_key_has_its_documented_default(void **state)
@@ -36,6 +37,7 @@ every_key_has_its_documented_default(void **state)
 	assert_int_equal(conf->conf_max_connections, 0);
 	assert_int_equal(conf->conf_max_per_address, 0);
 	assert_int_equal(conf->conf_min_send_rate, 240);
+	assert_int_equal(conf->conf_tcp_memory, PRESSURE_AUTO);
 	assert_int_equal(conf->conf_open_files, 1024);
 	assert_int_equal(conf->conf_hot_set, 16 << 20);
 	assert_ptr_equal(set->set_send_path, pw_send_default());
@@ -165,8 +167,9 @@ the_sample_has_every_key_and_only_defaults(void **state)
 	    "keepalive_timeout", "send_timeout", "shutdown_timeout",
 	    "max_head_size", "max_target_size", "max_fields", "max_ranges",
 	    "max_requests", "max_connections", "max_connections_per_address",
-	    "min_send_rate", "open_files", "hot_set", "send_path", "readahead",
-	    "cache", "autoindex", "dotfiles", "index", "names", "root"};
+	    "tcp_memory", "min_send_rate", "open_files", "hot_set", "send_path",
+	    "readahead", "cache", "autoindex", "dotfiles", "index", "names",
+	    "root"};
 	struct conf *sample, *plain;
 	char text[16384];
 	FILE *fp = fopen("conf/pagewise.conf", "r");

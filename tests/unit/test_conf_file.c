@@ -27,6 +27,7 @@ every_key_of_the_file_is_understood(void **state)
 					   "max_connections = 14\n"
 					   "max_connections_per_address = 15\n"
 					   "min_send_rate = 2K\n"
+					   "tcp_memory = 5M\n"
 					   "open_files = 1000000\n"
 					   "hot_set = 3M\n"
 					   "send_path = copy\nreadahead = 1M\n"
@@ -64,6 +65,7 @@ every_key_of_the_file_is_understood(void **state)
 	assert_int_equal(conf->conf_max_connections, 14);
 	assert_int_equal(conf->conf_max_per_address, 15);
 	assert_int_equal(conf->conf_min_send_rate, 2048);
+	assert_int_equal(conf->conf_tcp_memory, 5 << 20);
 	assert_int_equal(conf->conf_open_files, 1000000);
 	assert_int_equal(conf->conf_hot_set, 3 << 20);
 	assert_ptr_equal(set->set_send_path, pw_send_path("copy"));
@@ -452,6 +454,8 @@ a_number_is_checked_against_its_range(void **state)
 	    {"max_connections = 10000001",
 		"10000001 is out of range (0 to 10000000)"},
 	    {"min_send_rate = 2M", "2M is out of range (0 to 1M)"},
+	    {"tcp_memory = 65G", "65G is out of range (0 to 65536M, or auto)"},
+	    {"tcp_memory = much", "much is not a size (0 to 65536M, or auto)"},
 	    {"stall_log = 60001", "60001 is out of range (0 to 60000)"},
 	    {"busy_poll = 10001", "10001 is out of range (0 to 10000)"},
 	};
