@@ -58,14 +58,17 @@ long os_round_trip(int sock);
  */
 int os_tcp_memory_open(uint64_t *enough);
 
-/* Bytes, or -errno.  Waits for nothing, 3 us. */
+/* Bytes, or -errno.  Waits for nothing. */
 int64_t os_tcp_memory(int fd);
 
 /*
  * The socket is full as soon as it has so many bytes that it could not send yet, whatever room
- * it has for those that are on their way.  0: as many as there is room for.  0, or -errno.
+ * it has for those that are on their way.  0: os_unsent_limit.  0, or -errno.
  */
 int os_limit_unsent(int sock, size_t bytes);
+
+/* What is so for all sockets; SIZE_MAX: as many as there is room for.  Reads files. */
+size_t os_unsent_limit(void);
 
 /*
  * Before bind(2): several sockets may have this address, and each gets a part of its

@@ -118,6 +118,12 @@ os_limit_unsent(int sock, size_t bytes)
 	return -ENOSYS;
 }
 
+size_t
+os_unsent_limit(void)
+{
+	return SIZE_MAX;
+}
+
 /* The port is divided among the sockets, as SO_REUSEPORT does it on Linux. */
 int
 os_share_port(int sock)

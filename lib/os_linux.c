@@ -110,7 +110,7 @@ tcp_mem_low(void)
 int
 os_tcp_memory_open(uint64_t *enough)
 {
-	int fd = open("/proc/net/sockstat", O_RDONLY | O_CLOEXEC);
+	int fd = open("/proc/self/net/sockstat", O_RDONLY | O_CLOEXEC);
 
 	if (fd == -1)
 		return -errno;
@@ -131,7 +131,11 @@ os_tcp_memory(int fd)
 		return -errno;
 	text[n] = '\0';
 	line = strstr(text, "TCP: ");
-	if (line == NULL || (line = strstr(line, " mem ")) == NULL)
+	if (line == NULL)
+		return -EINVAL;
+	text[line - text + (ssize_t)strcspn(line, "\n")] = '\0';
+	line = strstr(line, " mem ");
+	if (line == NULL)
 		return -EINVAL;
 	pages = strtoul(line + strlen(" mem "), NULL, 10);
 	return (int64_t)pages * (int64_t)os_page_size();
@@ -146,6 +150,14 @@ os_limit_unsent(int sock, size_t bytes)
 		   sizeof(value)) == -1
 		   ? -errno
 		   : 0;
+}
+
+size_t
+os_unsent_limit(void)
+{
+	uint64_t n = os_linux_number("/proc/sys/net/ipv4/tcp_notsent_lowat");
+
+	return n == 0 || n >= UINT32_MAX ? SIZE_MAX : (size_t)n;
 }
 
 int

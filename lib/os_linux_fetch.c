@@ -1,5 +1,6 @@
 /*
  * os_linux_fetch: pages from the disk into memory, for the pool's threads: these wait.
+ * os_advise_random does not.
  */
 #include <sys/mman.h>
 #include <sys/resource.h>

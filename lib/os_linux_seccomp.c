@@ -135,6 +135,7 @@ static const struct {
     BOTH("prlimit64", 0, 0, 2, 0),
     /* a reset; a listening socket, which the master keeps, stays as it is */
     BOTH("setsockopt", 1, SOL_SOCKET, 2, SO_LINGER),
+    /* tcp_memory */
     BOTH("setsockopt", 1, IPPROTO_TCP, 2, TCP_NOTSENT_LOWAT),
     EQUAL("prctl", 0, PR_SET_NAME),
     EQUAL("ioctl", 1, FIONREAD),

@@ -127,8 +127,8 @@ set_tcp_memory(struct conf_build *b, const struct top_key *key,
 		b->cb_conf->conf_tcp_memory = PRESSURE_AUTO;
 		return 0;
 	}
-	return number_in_range(text, conf_size, 0, 65536 * M, ", or auto",
-	    &b->cb_conf->conf_tcp_memory, why);
+	return number_in_range(text, conf_size, 0, (uint64_t)64 << 30,
+	    ", or auto", &b->cb_conf->conf_tcp_memory, why);
 }
 
 static int

@@ -114,8 +114,6 @@ sent(struct conn *c)
 
 	c->cn_turn_sent += bytes;
 	c->cn_unseen += bytes;
-	if (bytes > CONN_SHARE)
-		worker_pressure(c->cn_worker);
 	exchange_free(c);
 	worker_timer(c->cn_worker, c, TIMER_NONE);
 	if (end)
@@ -139,10 +137,8 @@ send_answer(struct conn *c)
 		return sent(c);
 	case PW_SEND_WANT_WRITE:
 		c->cn_writable = false;
-		worker_pressure(c->cn_worker);
 		return conn_pace_full(c) ? NEXT_WAIT : NEXT_CLOSE;
 	case PW_SEND_AGAIN:
-		worker_pressure(c->cn_worker);
 		return NEXT_AGAIN;
 	case PW_SEND_PENDING:
 		c->cn_looks = 0;
@@ -212,6 +208,7 @@ count_phase(struct conn *c)
 void
 conn_run(struct conn *c)
 {
+	struct worker *wk = c->cn_worker;
 	enum next next = NEXT_GO;
 	int n;
 
@@ -221,10 +218,11 @@ conn_run(struct conn *c)
 	for (n = 0; next == NEXT_GO && n < 2 * REQUESTS_PER_TURN; n++)
 		next = step(c);
 	count_phase(c);
+	worker_gave(wk);
 	switch (next) {
 	case NEXT_GO:
 	case NEXT_AGAIN:
-		worker_again(c->cn_worker, c);
+		worker_again(wk, c);
 		break;
 	case NEXT_WAIT:
 		break;

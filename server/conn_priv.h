@@ -26,12 +26,13 @@ conn_bufs(struct conn *c)
 static inline void
 conn_bound(struct conn *c)
 {
-	const struct pressure *pr = &c->cn_worker->wk_pressure;
+	const struct pressure *pr = c->cn_worker->wk_pressure;
+	bool on = pressure_on(pr);
 
-	if (c->cn_bounded == pr->pr_on)
+	if (c->cn_bounded == on)
 		return;
-	c->cn_bounded = pr->pr_on;
-	pressure_apply(pr, c->cn_fd);
+	c->cn_bounded = on;
+	pressure_apply(pr, on, c->cn_fd);
 }
 
 /* ---------------------------------------------------------------- conn.c */

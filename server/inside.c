@@ -233,6 +233,7 @@ static const struct {
     {"fastopen_msg", inside_fastopen_msg},
     {"option", inside_option},
     {"option_twin", inside_option_twin},
+    {"option_tcp", inside_option_tcp},
     {"ptrace", inside_ptrace},
     {"kill", inside_kill},
     {"tgkill", inside_tgkill},

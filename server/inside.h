@@ -38,5 +38,6 @@ int inside_fastopen_to(struct inside *);
 int inside_fastopen_msg(struct inside *);
 int inside_option(struct inside *);
 int inside_option_twin(struct inside *);
+int inside_option_tcp(struct inside *);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <signal.h>
 #include <unistd.h>
@@ -175,6 +176,17 @@ inside_option_twin(struct inside *in)
 	(void)in;
 	return setsockopt(
 	    listening_socket(), IPPROTO_IP, SO_LINGER, &off, sizeof(off));
+}
+
+/* At the level of the other that is let through. */
+int
+inside_option_tcp(struct inside *in)
+{
+	const int on = 1;
+
+	(void)in;
+	return setsockopt(
+	    listening_socket(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
 #endif

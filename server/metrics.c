@@ -104,7 +104,7 @@ write_connections(const struct metrics *mt, struct evbuffer *out)
 	    offsetof(struct stats, sta_phase));
 	text_family(out, "pagewise_limited_total", "counter",
 	    "Times that a limit was reached: accepting paused, connections "
-	    "refused, closed, or given less at a time, by each.");
+	    "refused, or closed, by each; tcp_memory: that there was more.");
 	write_each(mt, out, "pagewise_limited_total", "limit", caps, CAPS,
 	    offsetof(struct stats, sta_capped));
 	text_family(out, "pagewise_timeouts_total", "counter",
@@ -161,6 +161,9 @@ write_workers(const struct metrics *mt, struct evbuffer *out)
 	text_simple(out, "pagewise_hot_bytes", "gauge",
 	    all_workers(mt, offsetof(struct stats, sta_hot_bytes)),
 	    "Memory that the hot set has taken.");
+	text_simple(out, "pagewise_tcp_memory_pressure", "gauge",
+	    pressure_on(mt->mt_workers[0]->wk_pressure),
+	    "1 while the kernel has more memory for TCP than tcp_memory.");
 	text_family(out, wait, "counter",
 	    "Time that requests waited for a disk, all together.");
 	text_seconds(out, wait, "",

@@ -188,6 +188,7 @@ destroy(struct server *sv)
 	sockets_close(&sv->sv_sockets);
 	roots_close(&sv->sv_roots);
 	clients_destroy(&sv->sv_clients);
+	pressure_destroy(&sv->sv_pressure);
 	free(sv->sv_workers);
 	conf_destroy(&sv->sv_conf);
 	if (sv->sv_channel != -1)

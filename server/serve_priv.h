@@ -31,6 +31,7 @@ struct server {
 	struct pw_pool *sv_pool;
 	struct pw_root **sv_roots;
 	struct clients *sv_clients;
+	struct pressure *sv_pressure;
 	struct sockets
 	    sv_sockets;		/* until it accepts; then others have copies */
 	struct admin *sv_admin; /* NULL: off */

@@ -69,12 +69,25 @@ failed(const char *what, int error)
 	return -1;
 }
 
+/* That it cannot be asked is no reason not to serve; to lack descriptors is. */
 static int
-create_workers(struct server *sv)
+watch_pressure(struct server *sv)
+{
+	int error =
+	    pressure_create(sv->sv_conf->conf_tcp_memory, &sv->sv_pressure);
+
+	if (error == -ENOMEM || error == -EMFILE || error == -ENFILE)
+		return failed("watch the memory for TCP", error);
+	if (error != 0 && error != -ENOSYS)
+		log_notice(NULL, "tcp_memory: cannot ask how much there is: %s",
+		    strerror(-error));
+	return 0;
+}
+
+static int
+create_shared(struct server *sv)
 {
 	struct conf *conf = sv->sv_conf;
-	unsigned i;
-	int error;
 
 	sv->sv_workers = calloc(conf->conf_workers, sizeof(struct worker *));
 	if (sv->sv_workers == NULL ||
@@ -82,9 +95,22 @@ create_workers(struct server *sv)
 		conf->conf_max_per_address, conf->conf_workers,
 		&sv->sv_clients) != 0)
 		return failed("create the workers", -ENOMEM);
-	for (i = 0; i < conf->conf_workers; i++) {
-		error = worker_create(conf, sv->sv_pool, sv->sv_roots,
-		    sv->sv_clients, sv->sv_log, i, &sv->sv_workers[i]);
+	return watch_pressure(sv);
+}
+
+static int
+create_workers(struct server *sv)
+{
+	struct shared shared;
+	unsigned i;
+	int error;
+
+	if (create_shared(sv) == -1)
+		return -1;
+	shared = (struct shared){sv->sv_conf, sv->sv_pool, sv->sv_roots,
+	    sv->sv_clients, sv->sv_pressure, sv->sv_log};
+	for (i = 0; i < sv->sv_conf->conf_workers; i++) {
+		error = worker_create(&shared, i, &sv->sv_workers[i]);
 		if (error != 0)
 			return failed("create a worker", error);
 	}

@@ -36,11 +36,11 @@ enum phase {
 
 /* The limits that concern clients, by the names of their keys. */
 enum cap {
-	CAP_TOTAL,    /* max_connections: times that accepting paused */
-	CAP_ADDRESS,  /* max_connections_per_address: connections refused */
-	CAP_RATE,     /* min_send_rate: connections closed */
-	CAP_REQUESTS, /* max_requests: connections closed after so many */
-	CAP_TCP_MEMORY, /* tcp_memory: times that there was more, of each worker */
+	CAP_TOTAL,	/* max_connections: times that accepting paused */
+	CAP_ADDRESS,	/* max_connections_per_address: connections refused */
+	CAP_RATE,	/* min_send_rate: connections closed */
+	CAP_REQUESTS,	/* max_requests: connections closed after so many */
+	CAP_TCP_MEMORY, /* tcp_memory: times that there was more */
 	CAPS
 };
 

@@ -171,9 +171,10 @@ report_left_out(struct worker *wk, struct limit *lim, const char *what)
 }
 
 void
-worker_pressure(struct worker *wk)
+worker_look(struct worker *wk)
 {
-	if (pressure_look(&wk->wk_pressure, worker_now()))
+	wk->wk_looked = stat_get(&wk->wk_stats.sta_sent);
+	if (pressure_look(wk->wk_pressure, worker_now()))
 		stat_add(&wk->wk_stats.sta_capped[CAP_TCP_MEMORY], 1);
 }
 
@@ -188,8 +189,8 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	atomic_fetch_add_explicit(&wk->wk_beat, 1, memory_order_relaxed);
 	expire(wk, worker_now() + TURNS_US);
 	pw_loop_tick(wk->wk_loop, worker_now());
-	if (wk->wk_pressure.pr_on)
-		worker_pressure(wk);
+	if (pressure_on(wk->wk_pressure))
+		worker_look(wk);
 	listener_tick(wk);
 	worker_check(wk);
 	atomic_store_explicit(&wk->wk_stats.sta_hot_bytes,

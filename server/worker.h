@@ -26,6 +26,9 @@
 #include "stats.h"
 #include "thread.h"
 
+/* Bytes that are given to sockets before somebody looks: see pressure.h. */
+#define WORKER_SHARE ((uint64_t)64 << 10)
+
 struct conn;
 struct listings;
 
@@ -80,7 +83,8 @@ struct worker {
 	struct laps wk_laps;
 	struct stats wk_stats; /* any thread reads */
 
-	struct pressure wk_pressure;
+	struct pressure *wk_pressure; /* main's */
+	uint64_t wk_looked;	      /* sta_sent, when it was looked at */
 	struct buf_list wk_bufs;
 	struct exchange_list wk_exchanges;
 	struct hot *wk_hot;	  /* NULL: off */
@@ -104,10 +108,18 @@ struct worker {
 
 /* ------------------------------------------------- called by main's thread */
 
+/* What all of them share; main's. */
+struct shared {
+	const struct conf *sh_conf;
+	struct pw_pool *sh_pool;
+	struct pw_root *const *sh_roots; /* of conf_sites */
+	struct clients *sh_clients;
+	struct pressure *sh_pressure;
+	struct log *sh_log;
+};
+
 /* Prepares a worker, without listening sockets: see listener_take. */
-int worker_create(const struct conf *, struct pw_pool *,
-    struct pw_root *const *, struct clients *, struct log *, unsigned id,
-    struct worker **);
+int worker_create(const struct shared *, unsigned id, struct worker **);
 int worker_start(struct worker *);
 
 /* Any thread. */
@@ -141,8 +153,16 @@ worker_lap(struct worker *wk, enum lap kind)
 		lap_change(&wk->wk_laps, kind, worker_now());
 }
 
-/* A socket was given much: looks whether all together have too much, see pressure.h. */
-void worker_pressure(struct worker *);
+/* Looks whether the kernel has too much for TCP. */
+void worker_look(struct worker *);
+
+/* Something may have been given to a socket: now and then it is time to look. */
+static inline void
+worker_gave(struct worker *wk)
+{
+	if (stat_get(&wk->wk_stats.sta_sent) - wk->wk_looked >= WORKER_SHARE)
+		worker_look(wk);
+}
 
 /* Gives the connection another turn after everybody who is ready now. */
 void worker_again(struct worker *, struct conn *);

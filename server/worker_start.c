@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "lib/line.h"
@@ -92,27 +91,10 @@ create_hot(struct worker *wk)
 	return wk->wk_hot == NULL || wk->wk_fields == NULL ? -ENOMEM : 0;
 }
 
-/* It is no reason not to serve. */
-static int
-watch_pressure(struct worker *wk)
-{
-	int error =
-	    pressure_start(&wk->wk_pressure, wk->wk_conf->conf_tcp_memory);
-
-	if (error == -EMFILE || error == -ENFILE)
-		return error;
-	if (error != 0 && error != -ENOSYS && wk->wk_id == 0)
-		log_notice(NULL,
-		    "tcp_memory: it cannot be asked how much there is: %s",
-		    strerror(-error));
-	return 0;
-}
-
 int
-worker_create(const struct conf *conf, struct pw_pool *pool,
-    struct pw_root *const *roots, struct clients *clients, struct log *log,
-    unsigned id, struct worker **out)
+worker_create(const struct shared *sh, unsigned id, struct worker **out)
 {
+	const struct conf *conf = sh->sh_conf;
 	struct worker *wk;
 	int error;
 
@@ -120,13 +102,13 @@ worker_create(const struct conf *conf, struct pw_pool *pool,
 	if (wk == NULL)
 		return -ENOMEM;
 	wk->wk_conf = conf;
-	wk->wk_pool = pool;
-	wk->wk_roots = roots;
-	wk->wk_clients = clients;
-	wk->wk_log = log_writer(log, id);
+	wk->wk_pool = sh->sh_pool;
+	wk->wk_roots = sh->sh_roots;
+	wk->wk_clients = sh->sh_clients;
+	wk->wk_pressure = sh->sh_pressure;
+	wk->wk_log = log_writer(sh->sh_log, id);
 	wk->wk_id = id;
 	wk->wk_orders.od_wake[0] = -1;
-	wk->wk_pressure.pr_fd = -1;
 	init_lists(wk);
 	set_timeouts(wk);
 	wk->wk_boundary = (uint64_t)getpid() << 40 ^ worker_now() << 8 ^ id;
@@ -135,13 +117,11 @@ worker_create(const struct conf *conf, struct pw_pool *pool,
 	if (error == 0)
 		error = orders_create(&wk->wk_orders);
 	if (error == 0) {
-		clients_join(clients, id, &wk->wk_orders);
+		clients_join(sh->sh_clients, id, &wk->wk_orders);
 		error = create_loop(wk);
 	}
 	if (error == 0)
 		error = create_hot(wk);
-	if (error == 0)
-		error = watch_pressure(wk);
 	if (error == 0)
 		error = create_base(wk);
 	if (error == 0)
@@ -200,7 +180,6 @@ worker_destroy(struct worker **wkp)
 		event_base_free(wk->wk_base);
 	if (wk->wk_orders.od_wake[0] != -1)
 		orders_destroy(&wk->wk_orders);
-	pressure_end(&wk->wk_pressure);
 	buf_list_destroy(&wk->wk_bufs);
 	exchange_list_destroy(&wk->wk_exchanges);
 	hot_destroy(&wk->wk_hot);

@@ -20,7 +20,8 @@ if not harness.PROC:
     collect_ignore = ["bench", "fault", "soak"]
     collect_ignore += ["http/test_%s.py" % name for name in (
         "busy_poll", "filesystems", "limits", "listing_large", "master", "process", "reload_late",
-        "roots", "sandbox", "settings", "slow_clients", "syscalls", "systemd", "upgrade")]
+        "roots", "sandbox", "settings", "slow_clients", "syscalls", "systemd", "tcp_memory",
+        "upgrade")]
 
 # In seconds, from the making of what it needs to the end of that.  Then the process ends,
 # and says where it was: pytest-xdist starts another one, and the test has failed.

@@ -71,7 +71,9 @@ def test_date_goes_on_while_an_answer_is_hot(hot):
             assert first <= date <= last
             dates.add(date)
         assert len(dates) >= 3
-        assert hot.count() - before == asked
+        # It is looked up each second.  A mount anywhere on the machine at that moment makes
+        # it a lookup by the pool (RESOLVE_CACHED), and the answer one that is made.
+        assert asked - len(dates) <= hot.count() - before <= asked
 
 
 def test_nothing_is_hot_at_size_0(serve, tree):

@@ -82,8 +82,9 @@ class Piped:
 
 
 def opens_fifo(pid):
-    with open("/proc/%d/wchan" % pid) as f:
-        return f.read() == "wait_for_partner"
+    with contextlib.suppress(OSError), open("/proc/%d/wchan" % pid) as f:
+        return f.read().startswith("wait_for_partner")
+    return False
 
 
 def thread_names(pid):

@@ -23,8 +23,8 @@ BY_LANDLOCK = {name: "EACCES" for name in (
     "empty_root")}
 BY_SECCOMP = {name: "ENOSYS" for name in (
     "openat_root", "truncate", "rename", "link", "mkdir", "chmod", "unlink", "exec", "fork",
-    "connect", "bind", "fastopen_to", "fastopen_msg", "option", "option_twin", "ptrace", "kill",
-    "tgkill", "schedule", "affinity", "limit", "setuid", "io_uring", "ring_open",
+    "connect", "bind", "fastopen_to", "fastopen_msg", "option", "option_twin", "option_tcp", "ptrace",
+    "kill", "tgkill", "schedule", "affinity", "limit", "setuid", "io_uring", "ring_open",
     "ring_tcp", "ring_udp", "ring_unix", "run_memory")}
 CONFINED = {"read_root": "ok", **BY_LANDLOCK, **BY_SECCOMP}
 
@@ -153,7 +153,7 @@ def test_io_uring_is_allowed_only_where_it_is_used(inside, path):
 WITHOUT_FILTER = {
     **{name: "EACCES" for name in CONFINED}, "read_root": "ok", "chmod": "ok", "exec": "ENOENT",
     "fork": "ok", "fastopen_to": "EISCONN", "fastopen_msg": "EISCONN", "option": "ok",
-    "option_twin": "ok", "ptrace": "EPERM", "kill": "EPERM", "tgkill": "EPERM", "schedule": "ok",
+    "option_twin": "ok", "option_tcp": "ok", "ptrace": "EPERM", "kill": "EPERM", "tgkill": "EPERM", "schedule": "ok",
     "affinity": "ok", "limit": "ok", "setuid": "ok", "run_memory": "ok", **BY_RING}
 NOT_ALL = "sandbox: not all of it is to be had here: "
 NO_LANDLOCK = (

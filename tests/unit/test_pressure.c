@@ -7,14 +7,19 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "lib/os.h"
 #include "server/pressure.h"
+#include "server/sockets.h"
 
 #define PERIOD 10000
 
@@ -51,13 +56,13 @@ set_pages(struct world *w, unsigned pages)
 static bool
 on_with(struct world *w, unsigned pages)
 {
-	bool before = w->pr.pr_on, told;
+	bool before = pressure_on(&w->pr), told;
 
 	set_pages(w, pages);
 	w->now += PERIOD;
 	told = pressure_look(&w->pr, w->now);
-	assert_int_equal(told, w->pr.pr_on && !before);
-	return w->pr.pr_on;
+	assert_int_equal(told, pressure_on(&w->pr) && !before);
+	return pressure_on(&w->pr);
 }
 
 static int
@@ -110,18 +115,19 @@ the_kernel_is_asked_once_in_ten_milliseconds(void **state)
 	assert_false(on_with(w, 0));
 	set_pages(w, 2000);
 	assert_false(pressure_look(&w->pr, w->now + PERIOD - 1));
-	assert_false(w->pr.pr_on);
+	assert_false(pressure_on(&w->pr));
 	assert_true(pressure_look(&w->pr, w->now + PERIOD));
 	set_pages(w, 0);
 	pressure_look(&w->pr, w->now + 2 * PERIOD - 1);
-	assert_true(w->pr.pr_on);
+	assert_true(pressure_on(&w->pr));
 }
 
 static void
 what_cannot_be_understood_changes_nothing(void **state)
 {
 	static const char *const table[] = {"", "TCP: ", "TCP: inuse 5\n",
-	    "UDP: inuse 3 mem 0\n", "TCP: inuse 5 mem", "mem 0 TCP:"};
+	    "UDP: inuse 3 mem 0\n", "TCP: inuse 5 mem",
+	    "mem 0 TCP:", "TCP: inuse 5\nUDP: inuse 3 mem 0\n"};
 	struct world *w = *state;
 
 	assert_true(on_with(w, 2000));
@@ -129,7 +135,7 @@ what_cannot_be_understood_changes_nothing(void **state)
 		write_text(w, table[i]);
 		w->now += PERIOD;
 		assert_false(pressure_look(&w->pr, w->now));
-		assert_true(w->pr.pr_on);
+		assert_true(pressure_on(&w->pr));
 		assert_int_equal(os_tcp_memory(w->pr.pr_fd), -EINVAL);
 	}
 	assert_false(on_with(w, 0));
@@ -138,14 +144,15 @@ what_cannot_be_understood_changes_nothing(void **state)
 static void
 zero_is_never(void **state)
 {
-	struct pressure pr;
+	struct pressure *pr;
 
 	(void)state;
-	assert_int_equal(pressure_start(&pr, 0), 0);
-	assert_int_equal(pr.pr_fd, -1);
-	assert_false(pressure_look(&pr, 1));
-	assert_false(pr.pr_on);
-	pressure_end(&pr);
+	assert_int_equal(pressure_create(0, &pr), 0);
+	assert_int_equal(pr->pr_fd, -1);
+	assert_false(pressure_look(pr, 1));
+	assert_false(pressure_on(pr));
+	pressure_destroy(&pr);
+	assert_null(pr);
 }
 
 /* tcp(7): the kernel counts in pages; it may have none in use, but not none at its disposal. */
@@ -153,17 +160,102 @@ static void
 this_kernel_can_be_asked(void **state)
 {
 	const uint64_t page = os_page_size();
-	struct pressure pr, chosen;
+	struct pressure *pr, *chosen;
 
 	(void)state;
-	assert_int_equal(pressure_start(&pr, PRESSURE_AUTO), 0);
-	assert_true(os_tcp_memory(pr.pr_fd) >= 0);
-	assert_true(pr.pr_most >= page && pr.pr_most < UINT64_MAX / 2);
-	assert_int_equal(pressure_start(&chosen, 5 * page), 0);
-	assert_int_equal(chosen.pr_most, 5 * page);
-	pressure_end(&chosen);
-	pressure_end(&pr);
-	assert_int_equal(pr.pr_fd, -1);
+	assert_int_equal(pressure_create(PRESSURE_AUTO, &pr), 0);
+	assert_true(os_tcp_memory(pr->pr_fd) >= 0);
+	assert_true(pr->pr_most >= page && pr->pr_most < UINT64_MAX / 2);
+	assert_int_equal(pressure_create(5 * page, &chosen), 0);
+	assert_int_equal(chosen->pr_most, 5 * page);
+	pressure_destroy(&chosen);
+	pressure_destroy(&pr);
+}
+
+struct looker {
+	pthread_t thread;
+	struct world *w;
+	unsigned told;
+};
+
+static void *
+look(void *arg)
+{
+	struct looker *lk = arg;
+
+	for (uint64_t i = 0; i < 100000; i++)
+		lk->told += pressure_look(&lk->w->pr, lk->w->now + i);
+	return NULL;
+}
+
+static void
+of_several_who_look_one_is_told(void **state)
+{
+	struct looker lookers[4];
+	struct world *w = *state;
+	unsigned told = 0;
+
+	set_pages(w, 2000);
+	for (size_t i = 0; i < 4; i++) {
+		lookers[i] = (struct looker){.w = w};
+		assert_int_equal(
+		    pthread_create(&lookers[i].thread, NULL, look, &lookers[i]),
+		    0);
+	}
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(pthread_join(lookers[i].thread, NULL), 0);
+		told += lookers[i].told;
+	}
+	assert_int_equal(told, 1);
+}
+
+/* As little as the system gives anyway is not made more; tcp(7), tcp_notsent_lowat. */
+static void
+a_socket_is_given_little_while_there_is_pressure(void **state)
+{
+	int sock = socket(AF_INET, SOCK_STREAM, 0), value = 0;
+	socklen_t len = sizeof(value);
+	struct pressure *pr;
+
+	(void)state;
+	assert_true(sock != -1);
+	assert_int_equal(pressure_create(0, &pr), 0);
+	assert_true(
+	    pr->pr_unsent <= 128 << 10 && pr->pr_unsent <= os_unsent_limit());
+	pressure_apply(pr, true, sock);
+	assert_int_equal(
+	    getsockopt(sock, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &len), 0);
+	assert_int_equal(value, pr->pr_unsent);
+	pressure_apply(pr, false, sock);
+	assert_int_equal(
+	    getsockopt(sock, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &len), 0);
+	assert_int_equal(value, 0);
+	pressure_destroy(&pr);
+	close(sock);
+}
+
+/* A server process may have changed it; what is accepted has what the listening socket has. */
+static void
+what_listens_is_set_back(void **state)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET};
+	struct sock sk = {.sk_use = SOCKET_SERVE};
+	struct sockets ss = {.ss_list = &sk, .ss_count = 1};
+	const struct sock *which;
+	int value = 1;
+	socklen_t len = sizeof(value);
+
+	(void)state;
+	sk.sk_fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(
+	    bind(sk.sk_fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	assert_int_equal(os_limit_unsent(sk.sk_fd, 1), 0);
+	assert_int_equal(sockets_listen(&ss, &which), 0);
+	assert_int_equal(
+	    getsockopt(sk.sk_fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &len),
+	    0);
+	assert_int_equal(value, 0);
+	close(sk.sk_fd);
 }
 
 int
@@ -178,8 +270,12 @@ main(void)
 		the_kernel_is_asked_once_in_ten_milliseconds, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		what_cannot_be_understood_changes_nothing, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		of_several_who_look_one_is_told, setup, teardown),
 	    cmocka_unit_test(zero_is_never),
 	    cmocka_unit_test(this_kernel_can_be_asked),
+	    cmocka_unit_test(a_socket_is_given_little_while_there_is_pressure),
+	    cmocka_unit_test(what_listens_is_set_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

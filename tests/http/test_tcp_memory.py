@@ -1,0 +1,235 @@
+"""tcp_memory: while the kernel has too much for TCP, a socket is given little.
+
+How much the kernel has is said by a file of the test's: PAGEWISE_SOCKSTAT, debug builds.
+"""
+
+import os
+import time
+
+import pytest
+
+from harness import request, wait_until
+from test_limits_clients import QUIET, figure, limited
+
+PAGE = os.sysconf("SC_PAGESIZE")
+MOST = 1 << 20
+LITTLE = 400 << 10  # 128K and what is on its way
+MUCH = 1 << 20
+
+pytestmark = pytest.mark.skipif(
+    os.path.exists("/proc/sys/net/ipv4/tcp_notsent_lowat")
+    and int(open("/proc/sys/net/ipv4/tcp_notsent_lowat").read()) < MUCH,
+    reason="all sockets are given little here: net.ipv4.tcp_notsent_lowat")
+
+
+class Kernel:
+    """Its account of sockets."""
+
+    def __init__(self, path):
+        self.path = path
+        self.has(0)
+
+    def has(self, size):
+        """So many bytes for TCP.  At once: a reader sees the old text or the new one."""
+        line = "TCP: inuse 1 orphan 0 tw 0 alloc 1 mem %010d\n" % (size // PAGE)
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT)
+        os.pwrite(fd, line.encode(), 0)
+        os.close(fd)
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    return Kernel(tmp_path / "sockstat")
+
+
+@pytest.fixture
+def start(serve_conf, site, tmp_path, kernel):
+    (site / "small").write_bytes(b"small")
+    (site / "middle").write_bytes(bytes(60000))
+    (site / "big").write_bytes(bytes(range(256)) * (64 << 10))
+
+    def start(**top):
+        top = {"workers": 1, "admin": str(tmp_path / "admin"), **QUIET,
+               "tcp_memory": "%dK" % (MOST >> 10), **top}
+        server = serve_conf(top, [("s", {"root": site}, {})],
+                            env={"PAGEWISE_SOCKSTAT": str(kernel.path)})
+        server.admin = str(tmp_path / "admin")
+        return server
+
+    return start
+
+
+def pressure(server):
+    return figure(server, "pagewise_tcp_memory_pressure")
+
+
+def noticed(server):
+    """Somebody is served: otherwise nobody looks."""
+    def asked():
+        with server.connect() as c:
+            c.send(request("/middle") * 2)
+            c.response()
+            c.response()
+        return pressure(server) == 1
+
+    wait_until(asked, "it to be noticed")
+
+
+def queued(conn):
+    """Bytes that the kernel has for a client and that it has not acknowledged, at the end."""
+    ours, theirs = (":%04X" % a[1] for a in (conn.sock.getpeername(), conn.sock.getsockname()))
+
+    def now():
+        with open("/proc/net/tcp") as table:
+            for f in (line.split() for line in table):
+                if f[1].endswith(ours) and f[2].endswith(theirs):
+                    return int(f[4].partition(":")[0], 16)
+        return 0
+
+    def settled():
+        before = now()
+        time.sleep(0.2)
+        return before > 0 and before == now() and before
+
+    return wait_until(settled, "a full socket")
+
+
+def stalled(server, target="/big", n=1):
+    c = server.connect(rcvbuf=4096)
+    c.send(request(target) * n)
+    return c
+
+
+ASKED = pytest.mark.parametrize("target, n", [
+    ("/big", 1), ("/middle", 200), ("/middle", 30),
+], ids=["one", "pipelined", "few"])
+
+
+def warm(server):
+    """What is hot is answered the short way."""
+    with server.connect() as c:
+        for _ in range(4):
+            for target in ("/big", "/middle", "/small"):
+                c.ask(target)
+        c.finish()
+
+
+@ASKED
+def test_a_socket_is_given_much_as_long_as_there_is_memory(start, kernel, target, n):
+    server = start()
+    kernel.has(MOST)
+    warm(server)
+    c = stalled(server, target, n)
+    assert queued(c) > MUCH
+    assert pressure(server) == limited(server, "tcp_memory") == 0
+    c.reset()
+
+
+@ASKED
+def test_a_socket_is_given_little_under_pressure(start, kernel, target, n):
+    server = start()
+    warm(server)
+    kernel.has(MOST + PAGE)
+    noticed(server)
+    assert limited(server, "tcp_memory") == 1
+    c = stalled(server, target, n)
+    assert queued(c) < LITTLE
+    c.reset()
+
+
+def test_that_holds_for_a_connection_from_before(start, kernel):
+    """Its first answer, and the next ones, are given the short way."""
+    server = start()
+    warm(server)
+    with server.connect(rcvbuf=4096) as c:
+        assert c.ask("/small").body == b"small"
+        kernel.has(MOST + PAGE)
+        noticed(server)
+        c.send(request("/middle") * 200)
+        assert queued(c) < LITTLE
+        c.reset()
+
+
+def test_small_answers_are_noticed_too(start, kernel):
+    """On a connection of each, so that no socket is ever full."""
+    server = start()
+    warm(server)
+    kernel.has(MOST + PAGE)
+
+    def asked():
+        with server.connect() as c:
+            assert c.ask("/small").body == b"small"
+            c.finish()
+        return pressure(server) == 1
+
+    wait_until(asked, "it to be noticed", pause=0)
+
+
+def test_it_is_noticed_in_the_middle_of_an_answer(start, kernel):
+    """It is the only one, and begun before."""
+    server = start()
+    with server.connect(rcvbuf=4096) as c:
+        c.send(request("/big"))
+        before = queued(c)
+        assert before > MUCH
+        kernel.has(MOST + PAGE)
+        head = c.read_head()
+        body = c.read_exactly(head.length - MUCH)
+        assert pressure(server) == 1
+        assert len(body) + len(c.read_exactly(MUCH)) == head.length
+        c.reset()
+
+
+@pytest.mark.parametrize("most, on", [(0, 0), ("64K", 1)])
+def test_that_it_is_over_is_seen_when_nobody_asks(start, kernel, most, on):
+    server = start(tcp_memory=most)
+    kernel.has(MOST)
+    if on:
+        noticed(server)
+    else:
+        warm(server)
+    assert pressure(server) == limited(server, "tcp_memory") == on
+    kernel.has(0)
+    wait_until(lambda: pressure(server) == 0, "the end of it")
+    with server.connect(rcvbuf=4096) as c:
+        c.send(request("/big"))
+        assert queued(c) > MUCH
+        c.reset()
+
+
+def test_a_socket_is_given_more_when_there_is_memory_again(start, kernel):
+    """Of one connection: what it may be given is not decided for ever."""
+    server = start()
+    with server.connect(rcvbuf=4096) as c:
+        for size in (MOST + PAGE, 0) * 2:
+            kernel.has(size)
+            if size:
+                noticed(server)
+            else:
+                wait_until(lambda: pressure(server) == 0, "the end of it")
+            c.send(request("/big"))
+            assert queued(c) < LITTLE if size else queued(c) > MUCH
+            c.response()
+        c.finish()
+
+
+@pytest.mark.parametrize("path", ["nodiskio", "copy", "splice", "uring", "aio", "pool"])
+def test_answers_are_the_same_under_pressure(start, site, kernel, path):
+    server = start(send_path=path)
+    kernel.has(MOST + PAGE)
+    noticed(server)
+    big = (site / "big").read_bytes()
+    with server.connect() as c:
+        for _ in range(3):
+            c.send(request("/big") + request("/small") + request("/big"))
+            assert [c.response().body for _ in range(3)] == [big, b"small", big]
+        c.finish()
+    with server.connect(rcvbuf=4096) as c:
+        assert c.ask("/big").body == big
+        c.finish()
+
+
+def test_that_it_cannot_be_asked_is_said(serve, site):
+    server = serve("--root", site, env={"PAGEWISE_SOCKSTAT": "/no/such/file"})
+    server.get("/")
+    assert "tcp_memory: cannot ask how much there is: No such file or directory" in server.output
