@@ -72,7 +72,7 @@ LIBS = $(PKG_LIBS) -lhttp_parser -pthread
 CONFINE_C := $(wildcard lib/os_$(OS)_sandbox.c lib/os_$(OS)_landlock.c \
     lib/os_$(OS)_seccomp.c)
 LIB_C := $(filter-out lib/os_%.c,$(wildcard lib/*.c)) \
-    $(filter-out $(CONFINE_C),$(wildcard lib/os_$(OS)*.c))
+    $(filter-out $(CONFINE_C),lib/os_posix.c $(wildcard lib/os_$(OS)*.c))
 SERVER_C := $(filter-out server/main.c,$(wildcard server/*.c)) $(CONFINE_C) \
     build/mime_table.c build/admin_page.c
 # About Linux: io_uring, large folios, pipes of a size, what is in memory, its /proc.

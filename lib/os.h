@@ -1,6 +1,6 @@
 /*
  * os: the system calls whose form or meaning differs between kernels.
- * os_linux*.c and os_freebsd*.c implement it; nothing else in the tree knows which system it runs
+ * os_posix.c, os_linux*.c and os_freebsd*.c implement it; nothing else in the tree knows which system it runs
  * on.  Functions return 0 (or a descriptor) or -errno and may be called from
  * any thread unless they say otherwise.
  */

@@ -14,8 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <pthread_np.h>
 #include <stdio.h>
@@ -82,17 +80,6 @@ os_awaits_disk(int sock)
 
 	return ioctl(sock, FIONWRITE, &ready) == 0 && ready == 0 &&
 	       os_unacked(sock) > 0;
-}
-
-long
-os_round_trip(int sock)
-{
-	struct tcp_info info;
-	socklen_t len = sizeof(info);
-
-	if (getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len) == -1)
-		return -errno;
-	return (long)info.tcpi_rtt;
 }
 
 /* Network buffers have limits of their own, and no socket has TCP_NOTSENT_LOWAT. */
@@ -296,20 +283,6 @@ os_mincore(void *map, off_t off, size_t len)
 	return -ENOSYS;
 }
 
-void *
-os_map(int fd, off_t off, size_t len)
-{
-	void *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, off);
-
-	return map == MAP_FAILED ? NULL : map;
-}
-
-void
-os_unmap(void *map, size_t len)
-{
-	munmap(map, len);
-}
-
 int
 os_lock(void *map, size_t len)
 {
@@ -321,12 +294,6 @@ os_populate(void *map, size_t len)
 {
 	(void)map, (void)len;
 	return -ENOSYS;
-}
-
-size_t
-os_page_size(void)
-{
-	return (size_t)getpagesize();
 }
 
 /* There is no splice(2). */
@@ -357,20 +324,6 @@ os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent)
 	(void)sock, (void)pipe, (void)len, (void)more;
 	*sent = 0;
 	return -ENOSYS;
-}
-
-void
-os_advise_random(int fd, bool random)
-{
-	posix_fadvise(fd, 0, 0, random ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
-}
-
-int
-os_sink_open(void)
-{
-	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-	return fd == -1 ? -errno : fd;
 }
 
 /* Most file systems do nothing about it: os_fetch_end reads. */
@@ -405,12 +358,6 @@ os_fetch_folio(int fd, off_t off, size_t len)
 {
 	(void)fd, (void)off, (void)len;
 	return false;
-}
-
-void
-os_drop(int fd, off_t off, size_t len)
-{
-	posix_fadvise(fd, off, (off_t)len, POSIX_FADV_DONTNEED);
 }
 
 size_t

@@ -87,17 +87,6 @@ os_awaits_disk(int sock)
 	return false;
 }
 
-long
-os_round_trip(int sock)
-{
-	struct tcp_info info;
-	socklen_t len = sizeof(info);
-
-	if (getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len) == -1)
-		return -errno;
-	return (long)info.tcpi_rtt;
-}
-
 /* tcp(7), in pages; else as tcp_init_mem computes it: a network namespace does not see it. */
 static uint64_t
 tcp_mem_low(void)
@@ -276,20 +265,6 @@ os_mincore(void *map, off_t off, size_t len)
 	return 1;
 }
 
-void *
-os_map(int fd, off_t off, size_t len)
-{
-	void *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, off);
-
-	return map == MAP_FAILED ? NULL : map;
-}
-
-void
-os_unmap(void *map, size_t len)
-{
-	munmap(map, len);
-}
-
 /* AddressSanitizer makes mlock do nothing, and say that it did. */
 int
 os_lock(void *map, size_t len)
@@ -301,12 +276,6 @@ int
 os_populate(void *map, size_t len)
 {
 	return madvise(map, len, MADV_POPULATE_READ) == -1 ? -errno : 0;
-}
-
-size_t
-os_page_size(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
 int
@@ -356,12 +325,6 @@ os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent)
 		return -errno;
 	*sent = (size_t)n;
 	return 0;
-}
-
-void
-os_drop(int fd, off_t off, size_t len)
-{
-	posix_fadvise(fd, off, (off_t)len, POSIX_FADV_DONTNEED);
 }
 
 void

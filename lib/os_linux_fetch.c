@@ -1,6 +1,5 @@
 /*
  * os_linux_fetch: pages from the disk into memory, for the pool's threads: these wait.
- * os_advise_random does not.
  */
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -19,20 +18,6 @@
 
 #define READAHEAD_DEFAULT ((size_t)128 << 10)
 #define HUGE_SIZE	  "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
-
-void
-os_advise_random(int fd, bool random)
-{
-	posix_fadvise(fd, 0, 0, random ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
-}
-
-int
-os_sink_open(void)
-{
-	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-	return fd == -1 ? -errno : fd;
-}
 
 /* One advice is silently cut at os_advice_limit. */
 void

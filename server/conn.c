@@ -208,7 +208,6 @@ count_phase(struct conn *c)
 void
 conn_run(struct conn *c)
 {
-	struct worker *wk = c->cn_worker;
 	enum next next = NEXT_GO;
 	int n;
 
@@ -218,11 +217,11 @@ conn_run(struct conn *c)
 	for (n = 0; next == NEXT_GO && n < 2 * REQUESTS_PER_TURN; n++)
 		next = step(c);
 	count_phase(c);
-	worker_gave(wk);
+	worker_gave(c->cn_worker);
 	switch (next) {
 	case NEXT_GO:
 	case NEXT_AGAIN:
-		worker_again(wk, c);
+		worker_again(c->cn_worker, c);
 		break;
 	case NEXT_WAIT:
 		break;

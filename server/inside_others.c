@@ -157,36 +157,34 @@ inside_fastopen_msg(struct inside *in)
 }
 
 /* The master keeps that socket, and gives it to the next server. */
+static int
+set_option(int level, int name, int value)
+{
+	return setsockopt(
+	    listening_socket(), level, name, &value, sizeof(value));
+}
+
 int
 inside_option(struct inside *in)
 {
-	const int ttl = 64;
-
 	(void)in;
-	return setsockopt(
-	    listening_socket(), IPPROTO_IP, IP_TTL, &ttl, sizeof(ttl));
+	return set_option(IPPROTO_IP, IP_TTL, 64);
 }
 
 /* Its number is that of SO_LINGER, at another level. */
 int
 inside_option_twin(struct inside *in)
 {
-	const int off = 0;
-
 	(void)in;
-	return setsockopt(
-	    listening_socket(), IPPROTO_IP, SO_LINGER, &off, sizeof(off));
+	return set_option(IPPROTO_IP, SO_LINGER, 0);
 }
 
 /* At the level of the other that is let through. */
 int
 inside_option_tcp(struct inside *in)
 {
-	const int on = 1;
-
 	(void)in;
-	return setsockopt(
-	    listening_socket(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	return set_option(IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
 #endif
