@@ -5,6 +5,8 @@
 ##   all          build/pagewise, build/libpagewise.a, build/libpagewise.so
 ##   run          install what is missing, build, serve DIR on LISTEN:PORT
 ##   test         install what is missing, run every test with each sanitizer, count them
+##   test-kernels a part of them on Debian's kernels, emulated (Linux, x86_64);
+##                ARGS=--storm: the laboratory's storm there
 ##   soak         everything at once for SOAK_MINUTES, all bytes verified: build/soak/report.md
 ##   lossless     SIGHUP, SIGUSR2, SIGTERM every two seconds, while clients ask: none is lost
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
@@ -45,6 +47,7 @@ PREFIX ?= /usr/local
 # The system's: another one in PATH would not see its packages.
 PYTHON = $(if $(filter freebsd,$(OS)),/usr/local,/usr)/bin/python3
 DESTDIR ?=
+OBJCOPY ?= objcopy
 DIR = conf/welcome
 PORT = 8080
 LISTEN = 127.0.0.1
@@ -68,15 +71,17 @@ say = $(if $(V),,@echo "  $(1)	$@";)
 COMPILE = $(CC) $(STD) $(WARN) -pthread -fPIC -MMD -MP $(PKG_CFLAGS) $(CFLAGS)
 LIBS = $(PKG_LIBS) -lhttp_parser -pthread
 
-# What confines a process is no business of the library.
-CONFINE_C := $(wildcard lib/os_$(OS)_sandbox.c lib/os_$(OS)_landlock.c \
-    lib/os_$(OS)_seccomp.c)
-LIB_C := $(filter-out lib/os_%.c,$(wildcard lib/*.c)) \
-    $(filter-out $(CONFINE_C),lib/os_posix.c $(wildcard lib/os_$(OS)*.c))
-SERVER_C := $(filter-out server/main.c,$(wildcard server/*.c)) $(CONFINE_C) \
+# Of one system are most files of lib/os/, and these.
+OF_linux = lib/disk/async_linux.c \
+    $(addprefix server/process/,capability.c landlock.c sandbox_linux.c seccomp.c)
+OF_freebsd = lib/disk/async_freebsd.c server/process/sandbox_freebsd.c
+OF_OTHERS = $(filter-out $(OF_$(OS)),$(OF_linux) $(OF_freebsd))
+LIB_C := $(filter-out lib/os/% $(OF_OTHERS),$(wildcard lib/*.c lib/*/*.c)) \
+    $(addprefix lib/os/,meter.c posix.c ring.c seed.c switches.c) $(wildcard lib/os/$(OS)*.c)
+SERVER_C := $(filter-out server/main.c $(OF_OTHERS),$(wildcard server/*.c server/*/*.c)) \
     build/mime_table.c build/admin_page.c
-# About Linux: io_uring, large folios, pipes of a size, what is in memory, its /proc.
-UNIT_NOT_freebsd = async folio pipes pressure resident share
+# About Linux: io_uring, large folios, capabilities, pipes of a size, what is in memory, its /proc.
+UNIT_NOT_freebsd = async folio meter owner pipes reclaim residency share tcp_memory
 UNIT_C := $(filter-out $(UNIT_NOT_$(OS):%=tests/unit/test_%.c),\
     $(wildcard tests/unit/test_*.c))
 SANITIZERS = asan tsan
@@ -87,8 +92,10 @@ FUZZ = $(if $(filter asan,$(SANITIZERS)),$(FUZZ_C:tests/fuzz/%.c=build/asan/fuzz
 FLAVOURS = obj asan tsan debug fuzz freebsd
 SANITIZE_asan = -fsanitize=address,undefined -fno-sanitize-recover=all \
     -fno-omit-frame-pointer -fno-optimize-sibling-calls -DPW_DEBUG
-SANITIZE_debug = -DPW_DEBUG $(INSIDE_$(OS))
-INSIDE_linux = -DPW_INSIDE
+# The debug build tries from inside what a sandbox should refuse: tests/inside/.
+INSIDE_C = $(INSIDE_$(OS))
+INSIDE_linux = $(wildcard tests/inside/*.c)
+SANITIZE_debug = -DPW_DEBUG $(if $(INSIDE_C),-DPW_INSIDE)
 SANITIZE_tsan = -fsanitize=thread -fno-omit-frame-pointer -DPW_DEBUG
 SANITIZE_fuzz = $(SANITIZE_asan) -fsanitize=fuzzer-no-link
 
@@ -106,9 +113,10 @@ build/$(1)/%.o: %.c
 	$$(call say,CC)$$(COMPILE) $$(SANITIZE_$(1)) -c -o $$@ $$<
 build/$(1)/libpagewise.a: $(LIB_C:%.c=build/$(1)/%.o)
 build/$(1)/server.a: $(SERVER_C:%.c=build/$(1)/%.o)
+# q, because files of two rooms may have one name.
 build/$(1)/libpagewise.a build/$(1)/server.a:
 	@rm -f $$@
-	$$(call say,AR)$$(AR) rcs $$@ $$^
+	$$(call say,AR)$$(AR) qcs $$@ $$^
 build/$(1)/pagewise: build/$(1)/server/main.o build/$(1)/server.a \
     build/$(1)/libpagewise.a
 	$$(call say,LD)$$(CC) $$(CFLAGS) $$(SANITIZE_$(1)) $$(LDFLAGS) -o $$@ \
@@ -116,8 +124,17 @@ build/$(1)/pagewise: build/$(1)/server/main.o build/$(1)/server.a \
 endef
 $(foreach f,$(FLAVOURS),$(eval $(call flavour,$(f))))
 
-build/pagewise build/libpagewise.a: build/%: build/obj/%
+build/debug/server.a: $(INSIDE_C:%.c=build/debug/%.o)
+
+build/pagewise: build/%: build/obj/%
 	@ln -f $< $@
+
+# One object, in which a program that links it sees nothing but pw_*.
+build/libpagewise.a: $(LIB_C:%.c=build/obj/%.o)
+	@rm -f $@
+	$(call say,AR)$(CC) $(CFLAGS) -nostdlib -r -o build/obj/libpagewise.o $^ && \
+	    $(OBJCOPY) --wildcard --keep-global-symbol='pw_*' build/obj/libpagewise.o && \
+	    $(AR) qcs $@ build/obj/libpagewise.o
 
 define shared
 	$(call say,LD)$(CC) $(CFLAGS) -shared \
@@ -142,18 +159,20 @@ build/mime_table.c: build/%.c: conf/mime.types
 	@mkdir -p $(@D)
 	$(call string,-e '/^[[:space:]]*#/d' -e '/^[[:space:]]*$$/d' -e 's/	/ /g')
 
-build/admin_page.c: build/%.c: server/admin.html
+build/admin_page.c: build/%.c: server/admin/admin.html
 	@mkdir -p $(@D)
 	$(call string)
 
-# Unit tests exist with sanitizers only.
+# Unit tests run with sanitizers; those of the debug build, on other kernels.  What a test
+# defines as __wrap_X is called instead of X.
 define unit
 build/$(1)/unit/%: tests/unit/%.c build/$(1)/server.a build/$(1)/libpagewise.a
 	@mkdir -p $$(@D)
 	$$(call say,CC)$$(COMPILE) $$(SANITIZE_$(1)) $$(LDFLAGS) -o $$@ \
+	    $$$$(sed -n 's/^__wrap_\([a-z_]*\)(.*/-Wl,--wrap=\1/p' $$<) \
 	    $$< $$(filter %.a,$$^) $$(LIBS) $$(call pkg,--libs,cmocka)
 endef
-$(foreach f,asan tsan,$(eval $(call unit,$(f))))
+$(foreach f,asan tsan debug,$(eval $(call unit,$(f))))
 
 # A harness over the inputs that are there, and with a fuzzer that makes more.
 build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz_main.c build/asan/server.a \
@@ -228,6 +247,13 @@ test:
 	    SLOWFS=$(CURDIR)/build/tests/slowfs \
 	    $(PYTHON) tests/run $(UNIT) $(FUZZ) -- $(PYTEST_ARGS)
 
+# The debug build: sanitizers take too long there.
+KERNEL_UNIT = $(UNIT_C:tests/unit/%.c=build/debug/unit/%)
+test-kernels:
+	@sh conf/install-deps.sh build test kernels
+	@+$(SUBMAKE) WERROR=1 all debug fault build/tests/slowfs bench-tools $(KERNEL_UNIT)
+	@$(PYTHON) tests/kernels/run $(ARGS) $(KERNEL_UNIT) -- $(PYTEST_ARGS)
+
 # Findings are in build/fuzz/found, what was learnt in build/fuzz/corpus.
 TARGET = $(FUZZ_C:tests/fuzz/fuzz_%.c=%)
 FUZZ_SECONDS = 60
@@ -279,7 +305,7 @@ build/bench/nowait: bench/nowait.c
 bench-nowait: build/bench/nowait
 	@build/bench/nowait $(ARGS)
 
-build/bench/folio: bench/folio.c build/libpagewise.a
+build/bench/folio: bench/folio.c build/obj/libpagewise.a
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(STD) $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ $^ \
 	    $(LIB_LIBS) -pthread
@@ -304,7 +330,7 @@ $(TOOLS:%=build/asan/bench/%): build/asan/bench/%: bench/%.c $(LOAD_C) $(LOAD_H)
 LADDERS = build/bench/ladders/pipes build/bench/ladders/pages \
     build/bench/ladders/ring
 build/bench/ladders/%: bench/ladders/%.c bench/ladders/report.c \
-    bench/ladders/huge.c $(wildcard bench/ladders/*.h) build/libpagewise.a
+    bench/ladders/huge.c $(wildcard bench/ladders/*.h) build/obj/libpagewise.a
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(STD) $(WARN) $(CFLAGS) $(LDFLAGS) -o $@ \
 	    $(filter %.c %.a,$^)
@@ -320,22 +346,41 @@ bench-profile:
 	@+$(SUBMAKE) all $(PROFILE)
 	@bench/lab profile $(ARGS)
 
-bench-tools: $(PROFILE) $(TOOLS:%=build/bench/%) $(TOOLS:%=build/asan/bench/%)
+bench-tools: $(PROFILE) $(LADDERS) build/bench/folio $(TOOLS:%=build/bench/%) $(TOOLS:%=build/asan/bench/%)
 
 bench-ladders:
 	@sh conf/install-deps.sh build bench
 	@+$(SUBMAKE) $(LADDERS)
 	@bench/lab ladders $(ARGS)
 
-C_ALL = $(wildcard lib/*.[ch] server/*.[ch] tests/*/*.[ch])
+C_PRODUCT = $(wildcard lib/*.[ch] lib/*/*.[ch] server/*.[ch] server/*/*.[ch])
+C_ALL = $(C_PRODUCT) $(wildcard tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
-	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc lint-seam
+	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc lint-seam \
+	    lint-guards lint-header lint-rooms
 
-# Which system it is, only lib/os_* knows: no conditions, no headers of one of them.
+# Which system it is, only the files of one system know: no conditions, no headers of one.
 SEAM = __(linux|FreeBSD|APPLE|unix)__|<linux/|<sys/(epoll|eventfd|event|capsicum|sysmacros)\.h>
 lint-seam:
-	@! grep -nE '$(SEAM)' $(filter-out lib/os_% server/inside%,$(wildcard lib/*.[ch] server/*.[ch]))
+	@! grep -nE '$(SEAM)' \
+	    $(filter-out lib/os/% $(OF_linux) $(OF_freebsd),$(C_PRODUCT))
+
+# A guard is the path; two headers with one guard shut each other out.
+lint-guards:
+	@for h in $(filter-out lib/pagewise.h %.c,$(C_PRODUCT)); do \
+		guard=$$(echo $$h | tr a-z/. A-Z__); \
+		[ "$$(grep -c "^#\(ifndef\|define\) $$guard\$$" $$h)" -eq 2 ] || \
+		    { echo "$$h: its guard is not $$guard" >&2; exit 1; }; \
+	done
+
+# Other languages read the public header as C++ does.
+lint-header:
+	@clang++ -std=c++11 -fsyntax-only -Wall -Wextra -Wpedantic -Werror -x c++ lib/pagewise.h
+
+# Which room may use which, and that nothing goes in a circle: docs/design.md has the order.
+lint-rooms: all
+	@$(PYTHON) tests/rooms build/obj
 
 lint-clang-format:
 	@clang-format --dry-run --Werror $(C_ALL)
@@ -344,7 +389,7 @@ lint-clang-format:
 # On stderr it counts the warnings that it does not show.
 lint-clang-tidy:
 	@mkdir -p build
-	@ls $(LIB_C) $(CONFINE_C) server/*.c | xargs -P $(JOBS) -n 1 sh -c 'clang-tidy --quiet \
+	@ls $(LIB_C) $(filter server/%,$(SERVER_C)) server/main.c | xargs -P $(JOBS) -n 1 sh -c 'clang-tidy --quiet \
 	    --warnings-as-errors="*" "$$1" -- $(STD) $(PKG_CFLAGS)' \
 	    clang-tidy 2>build/clang-tidy.err || { cat build/clang-tidy.err; exit 1; }
 
@@ -355,7 +400,8 @@ QUEUE_H = $(firstword $(wildcard /usr/include/sys/queue.h \
 lint-cppcheck:
 	@cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
 	    --enable=warning,performance,portability --suppress=ctuuninitvar \
-	    --include=$(QUEUE_H) -D_GNU_SOURCE -I. $(LIB_C) $(CONFINE_C) server/*.c
+	    --include=$(QUEUE_H) -D_GNU_SOURCE -I. $(LIB_C) $(filter server/%,$(SERVER_C)) \
+	    server/main.c
 
 lint-mandoc:
 	@mandoc -T lint -W warning docs/*.[58]
@@ -378,6 +424,10 @@ install: all
 	install -m 644 docs/*.8 $(SHARE)/man/man8
 	install -m 644 conf/pagewise.conf conf/mime.types $(SHARE)/pagewise
 	cp -R conf/welcome $(INIT_$(OS)) $(SHARE)/pagewise
+ifneq "$(INIT_$(OS))" ""
+	sed 's,/usr/local/sbin,$(PREFIX)/sbin,' conf/systemd/pagewise.service \
+	    >$(SHARE)/pagewise/systemd/pagewise.service
+endif
 ifneq "$(RC_D)" ""
 	install -d $(DESTDIR)$(RC_D)
 	sed 's,%%PREFIX%%,$(PREFIX),g' conf/rc.d/pagewise >$(DESTDIR)$(RC_D)/pagewise
@@ -398,9 +448,9 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all asan tsan debug unit fault faults freebsd freebsd-all deps run test soak lossless fuzz bench bench-full bench-storm bench-hot \
+.PHONY: all asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels soak lossless fuzz bench bench-full bench-storm bench-hot \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
-    lint-mandoc lint-seam install uninstall clean help
+    lint-mandoc lint-seam lint-guards lint-header lint-rooms install uninstall clean help
 .DELETE_ON_ERROR:
 
 -include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,6 +1,6 @@
 /*
  * folio: what it costs to bring windows of a file into memory, and to send them
- * later, for each way of fetching that lib/os.h has and for the kernel's own
+ * later, for each way of fetching that lib/os/os.h has and for the kernel's own
  * read-ahead: docs/design.md has the table that is printed.  CPU time is this
  * process's, requests are those of the whole disk.  Linux.
  *
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "lib/os.h"
+#include "lib/os/os.h"
 
 #define MIB	   ((size_t)1 << 20)
 #define ROUNDS_MAX 100

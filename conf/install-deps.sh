@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|test|soak|fuzz|lint|bench|profile|cross|peers ...
+#	sh conf/install-deps.sh [-n] build|test|kernels|soak|fuzz|lint|bench|profile|cross|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -40,6 +40,10 @@ needs()
 	test	linux cmd slowhttptest		slowhttptest		-
 	test	linux pymod matplotlib		python3-matplotlib	-
 	test	linux pymod rich		python3-rich		-
+	kernels	apt cmd qemu-system-x86_64	qemu-system-x86		-
+	kernels	apt static /bin/busybox		busybox-static		-
+	kernels	apt cmd cpio			cpio			-
+	kernels	apt cmd mkfs.ext4		e2fsprogs		-
 	soak	python				python3			python3
 	fuzz	python				python3			python3
 	fuzz	cmd clang			clang			llvm
@@ -106,6 +110,18 @@ libfuzzer()
 linux()
 {
 	[ "$(uname -s)" != Linux ] || "$@"
+}
+
+# Other kernels come by apt, for this processor.
+apt()
+{
+	! cmd apt-get || [ "$(uname -m)" != x86_64 ] || "$@"
+}
+
+# It runs where no library is.
+static()
+{
+	[ -x "$1" ] && ! ldd "$1" >/dev/null 2>&1
 }
 
 say()
@@ -195,7 +211,7 @@ install_pkg()
 
 dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
-[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|soak|fuzz|lint|bench|profile|cross|peers ..."
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|kernels|soak|fuzz|lint|bench|profile|cross|peers ..."
 
 case " $* " in *" peers "*) peers=1 ;; esac
 

@@ -1,47 +1,24 @@
 /*
- * loop: completions on their way from pool threads to a loop's own thread.
+ * loop: one event-loop thread's end of the library: begin and end, drain and tick, and what
+ * is counted and measured of it.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "async.h"
-#include "check.h"
-#include "drop.h"
-#include "file.h"
-#include "loop.h"
-#include "os.h"
-#include "pipes.h"
-#include "pool.h"
-#include "room.h"
-
-uint64_t
-loop_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
-struct timespec
-loop_timespec(uint64_t us)
-{
-	return (struct timespec){
-	    (time_t)(us / 1000000), (long)(us % 1000000) * 1000};
-}
-
-void
-loop_cond_init(pthread_cond_t *cond)
-{
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(cond, &attr);
-	pthread_condattr_destroy(&attr);
-}
+#include "lib/disk/async.h"
+#include "lib/disk/budget.h"
+#include "lib/disk/completion.h"
+#include "lib/disk/pool.h"
+#include "lib/file/file.h"
+#include "lib/file/verified.h"
+#include "lib/os/os.h"
+#include "lib/send/drop_behind.h"
+#include "lib/send/pipes.h"
+#include "lib/util/check.h"
+#include "lib/util/clock.h"
+#include "lib/util/counter.h"
 
 int
 pw_loop_create(
@@ -62,8 +39,9 @@ pw_loop_create(
 	lp->lp_files = file_cache_create(conf->plc_open_files);
 	lp->lp_drops = drops_create();
 	lp->lp_pipes = pipes_create();
+	lp->lp_verified = verified_create();
 	if (lp->lp_files == NULL || lp->lp_drops == NULL ||
-	    lp->lp_pipes == NULL) {
+	    lp->lp_pipes == NULL || lp->lp_verified == NULL) {
 		error = -ENOMEM;
 		goto fail_wake;
 	}
@@ -72,6 +50,7 @@ pw_loop_create(
 	return 0;
 
 fail_wake:
+	verified_destroy(&lp->lp_verified);
 	pipes_destroy(&lp->lp_pipes);
 	drops_destroy(&lp->lp_drops);
 	file_cache_destroy(&lp->lp_files);
@@ -100,61 +79,10 @@ pw_loop_pending(const struct pw_loop *lp)
 }
 
 void
-loop_deliver(struct pw_waiter *w, int error)
-{
-	struct pw_loop *lp = w->wt_loop;
-	bool was_empty;
-
-	w->wt_error = error;
-	w->wt_next = NULL;
-	pthread_mutex_lock(&lp->lp_lock);
-	was_empty = lp->lp_inbox == NULL;
-	*lp->lp_inbox_end = w;
-	lp->lp_inbox_end = &w->wt_next;
-	/* Under the lock: a drain may end the last wait, and the loop with it. */
-	if (was_empty)
-		os_wake_signal(lp->lp_wake[1]);
-	pthread_mutex_unlock(&lp->lp_lock);
-}
-
-void
-loop_later(struct pw_loop *lp, struct pw_waiter *w)
-{
-	lp->lp_pending++;
-	w->wt_loop = lp;
-	w->wt_next = lp->lp_later;
-	lp->lp_later = w;
-}
-
-static void
-deliver_later(struct pw_loop *lp)
-{
-	struct pw_waiter *w = lp->lp_later, *next;
-
-	lp->lp_later = NULL;
-	for (; w != NULL; w = next) {
-		next = w->wt_next;
-		loop_deliver(w, 0);
-	}
-}
-
-void
 pw_loop_drain(struct pw_loop *lp)
 {
-	struct pw_waiter *w, *next;
-
-	os_wake_clear(lp->lp_wake[0]);
-	pthread_mutex_lock(&lp->lp_lock);
-	w = lp->lp_inbox;
-	lp->lp_inbox = NULL;
-	lp->lp_inbox_end = &lp->lp_inbox;
-	pthread_mutex_unlock(&lp->lp_lock);
-	for (; w != NULL; w = next) {
-		next = w->wt_next;
-		lp->lp_pending--;
-		w->wt_done(w);
-	}
-	drops_tick(lp, loop_now());
+	loop_take_delivered(lp);
+	drops_tick(lp, clock_now());
 	async_drain(lp);
 }
 
@@ -165,7 +93,7 @@ pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 	popular_tell(pool_popular(lp->lp_pool), &lp->lp_noted);
 	drops_tick(lp, now_us);
 	async_flush(lp);
-	deliver_later(lp);
+	loop_deliver_later(lp);
 	room_tick(pool_room(lp->lp_pool), now_us);
 }
 
@@ -179,6 +107,7 @@ pw_loop_destroy(struct pw_loop **lpp)
 	*lpp = NULL;
 	PW_CHECK(lp->lp_pending == 0);
 	async_destroy(&lp->lp_async);
+	verified_destroy(&lp->lp_verified);
 	pipes_destroy(&lp->lp_pipes);
 	drops_destroy(&lp->lp_drops);
 	file_cache_destroy(&lp->lp_files);
@@ -186,4 +115,34 @@ pw_loop_destroy(struct pw_loop **lpp)
 	os_wake_close(lp->lp_wake);
 	free(lp->lp_copy);
 	free(lp);
+}
+
+/* ------------------------------------------------------------------- figures */
+
+void
+pw_loop_stats(const struct pw_loop *lp, struct pw_loop_stats *ls)
+{
+	ls->ls_resident = stat_get(&lp->lp_stats[COUNTED_RESIDENT]);
+	ls->ls_missed = stat_get(&lp->lp_stats[COUNTED_MISSED]);
+	ls->ls_ahead = stat_get(&lp->lp_stats[COUNTED_AHEAD]);
+	ls->ls_evicted = stat_get(&lp->lp_stats[COUNTED_EVICTED]);
+	ls->ls_held = stat_get(&lp->lp_stats[COUNTED_HELD]);
+}
+
+void
+pw_loop_awake(struct pw_loop *lp, uint64_t now_us)
+{
+	meter_begin(&lp->lp_meter, now_us);
+}
+
+void
+pw_loop_rest(struct pw_loop *lp, uint64_t now_us)
+{
+	meter_end(&lp->lp_meter, now_us);
+}
+
+size_t
+pw_loop_sleeps(const struct pw_loop *lp, struct pw_sleep list[PW_SLEEPS])
+{
+	return meter_sleeps(&lp->lp_meter, list);
 }

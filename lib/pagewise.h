@@ -20,7 +20,6 @@
 #ifndef PAGEWISE_H
 #define PAGEWISE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +29,10 @@
 #include <time.h>
 
 #define PW_VERSION "0.1.0"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct pw_pool;
 struct pw_loop;
@@ -44,7 +47,8 @@ struct ahead;
  * processors when a table of descriptors grows that several threads share.  To be
  * called before the first thread is started, descriptors' limit (RLIMIT_NOFILE)
  * set: locks the program and its libraries in memory, some 3 MiB, and makes the
- * table large enough for 65536 descriptors, or as many as the limit is.  -errno (-ENOMEM,
+ * table large enough for 65536 descriptors, or as many as the limit is.  Threads that are
+ * started later have their heaps at once (glibc).  -errno (-ENOMEM,
  * -EPERM: RLIMIT_MEMLOCK): they were brought in, but can be evicted.
  */
 int pw_process_prepare(void);
@@ -164,18 +168,22 @@ struct pw_file {
 	unsigned fil_refs;
 	struct pw_loop *fil_loop;
 	struct pw_device *fil_device;
+	struct drop_lock *fil_drop_lock; /* the device's */
 	int fil_ask;	    /* enum os_ask: how residency is asked */
 	off_t fil_refused;  /* the last no: RWF_NOWAIT's, of this byte; or -1 */
 	bool fil_cachestat; /* the kernel answers us cachestat(2) for it */
-	bool fil_random;    /* kernel read-ahead is off for this descriptor */
-	off_t fil_known;    /* resident a moment ago, from here ... */
-	off_t fil_known_end; /* ... to here; -1: never mind */
-	uint64_t fil_known_at;
-	uint64_t fil_asked;	  /* bytes, not told of yet: popular.h */
-	struct pw_file *fil_next; /* of the loop's that are noted ... */
-	bool fil_noted;		  /* ... if it is one */
-	void *fil_map;		  /* for mincore(2), whole file */
-	uint8_t *fil_mapped;	  /* a bit per 64 KiB: see resident.c */
+	bool fil_mincore; /* no cachestat, but mincore(2) tells us the truth */
+	bool fil_drops;	  /* its pages are given back now and then */
+	unsigned fil_dropped; /* drops of its lock that it knows of */
+	bool fil_each;	 /* pages may come after the fetch's end: ask each */
+	bool fil_random; /* kernel read-ahead is off for this descriptor */
+	uint32_t fil_number; /* in what is known to be in memory: verified.h */
+	uint64_t fil_asked;  /* bytes, not counted yet: admission.h */
+	struct pw_file *fil_next;      /* of the loop's that are noted ... */
+	bool fil_noted;		       /* ... if it is one */
+	void *fil_map;		       /* for mincore(2), whole file */
+	uint8_t *fil_mapped;	       /* a bit per 64 KiB: see residency.c */
+	struct indirect *fil_indirect; /* of UFS, if it has such blocks */
 };
 
 #define PW_FRESH_US 1000000 /* after a lookup: then the next one is due */
@@ -233,13 +241,13 @@ int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
  * The rules of the seam, which every send path keeps:
  * 1. Every operation runs on the loop's thread; a prefetch thread never touches
  *    a connection.  (The path pool breaks it, for that is what it is: its
- *    threads call sendfile on the non-blocking socket and nothing else.)
+ *    threads send on the non-blocking socket and do nothing else with it.)
  * 2. PW_SEND_PENDING means exactly one later completion, delivered by
  *    pw_loop_drain, never from inside pw_send_step, and also after
  *    pw_send_cancel.
  * 3. While pending, references are held; cancelling may shut the socket down
- *    but closes nothing.
- * 4. Byte accounting is one pure function (lib/account.h), used by all paths.
+ *    but closes nothing, unless pw_send_take_back gave it back.
+ * 4. Byte accounting is one pure function (lib/send/account.h), used by all paths.
  * 5. Zero bytes before the end of the range means the file shrank:
  *    PW_SEND_ERROR with -ESTALE; the connection is closed, never padded.
  * 6. Queues are bounded.  A new transmission that finds its device's queue
@@ -258,19 +266,21 @@ enum pw_send_status {
 enum pw_cache {
 	PW_CACHE_KEEP, /* they stay, as the kernel sees fit */
 	PW_CACHE_DROP, /* they go once the client has acknowledged them */
-	PW_CACHE_AUTO, /* stay if the file is popular, else go: popular.h */
+	PW_CACHE_AUTO, /* stay if the file is popular, else go: admission.h */
 };
 
 /*
- * snd_readahead, as in FreeBSD's SF_FLAGS(readahead, flags): what is missing is fetched in
- * windows of so many bytes, the next while the last is being sent; 0: no more than
- * is sent at once, and nothing ahead.  PW_READAHEAD_AUTO: 64 KiB to 2 MiB, by what the
- * client takes, what the device needs for it, and how much memory there is (window.h).
+ * snd_readahead, as in FreeBSD's SF_FLAGS(readahead, flags): missing data is
+ * fetched in windows of this size, the next while the last is being sent.  PW_READAHEAD_AUTO:
+ * 64 KiB to 2 MiB, by the speed of the client and of the device, and by the memory that is
+ * free (window_size.h).  PW_READAHEAD_NONE: no more than is sent at once, and nothing ahead.
  */
-#define PW_READAHEAD_AUTO UINT64_MAX
+#define PW_READAHEAD_AUTO 0
+#define PW_READAHEAD_NONE UINT64_MAX
 
+/* Zeroed, it has the defaults but for those that have to be set. */
 struct pw_send {
-	/* set by the caller before pw_send_start */
+	/* set by the caller before pw_send_start; path, loop and snd_done have to be */
 	const struct pw_send_path *snd_path;
 	struct pw_loop *snd_loop;
 	int snd_sock;	     /* non-blocking; stays the caller's */
@@ -292,7 +302,6 @@ struct pw_send {
 	uint64_t snd_sent; /* bytes handed to the kernel, memory included */
 	uint64_t snd_wait; /* microseconds spent pending */
 	bool snd_pending;  /* snd_done is still to come: the memory must stay */
-	bool snd_lent;	   /* meanwhile a pool thread may be sending */
 	int snd_error;	   /* -errno after PW_SEND_ERROR */
 
 	/* private to the library */
@@ -310,7 +319,7 @@ struct pw_send {
 	bool snd_folio;		 /* the window may come as large folios */
 	bool snd_granted;	 /* there is room for it now */
 	bool snd_follows;	 /* in memory, whatever comes next */
-	size_t snd_held;	 /* bytes of the budget that it has: room.h */
+	size_t snd_held;	 /* bytes of the budget that it has: budget.h */
 	size_t snd_wanted;	 /* that it waits for */
 	size_t snd_lead;	 /* so early the next window is fetched */
 	struct ahead *snd_ahead; /* the next window, on its way, or NULL */
@@ -320,13 +329,14 @@ struct pw_send {
 	off_t snd_fetched_end;	 /* ... and the end of that stretch */
 	off_t snd_dropped;	 /* given back up to here, as far as possible */
 	void *snd_own;		 /* what the path keeps for itself */
-	size_t snd_took;	 /* bytes that a pool thread's call sent */
-	int snd_result;		 /* what it returned */
-	int snd_next;		 /* enum account_next: what came of it */
-	bool snd_reported;	 /* snd_next is to be the next answer */
-	bool snd_brings;	 /* something was not in memory before */
-	bool snd_drops;		 /* what was brought in is given back ... */
-	bool snd_decided;	 /* ... or not: see send_drops */
+	int snd_lent;	   /* atomic: who may use the socket: path_pool.c */
+	size_t snd_took;   /* bytes that a pool thread's call sent */
+	int snd_result;	   /* what it returned */
+	int snd_next;	   /* enum account_next: what came of it */
+	bool snd_reported; /* snd_next is to be the next answer */
+	bool snd_brings;   /* something was not in memory before */
+	bool snd_drops;	   /* what was brought in is given back ... */
+	bool snd_decided;  /* ... or not: see send_drops */
 };
 
 /* By name; NULL if there is none. */
@@ -341,6 +351,7 @@ extern const char *const pw_send_path_names[];
 /* 0, or -errno and why this host cannot use it (a constant string). */
 int pw_send_probe(const struct pw_send_path *, const char **why);
 
+/* A transmission without a path, a loop or snd_done ends at its first step, with -EINVAL. */
 void pw_send_start(struct pw_send *);
 enum pw_send_status pw_send_step(struct pw_send *);
 
@@ -349,6 +360,13 @@ enum pw_send_status pw_send_step(struct pw_send *);
  * same, and the memory and the socket must stay until then.
  */
 void pw_send_cancel(struct pw_send *);
+
+/*
+ * Takes the socket of a pending transmission back, for an answer of another kind or to
+ * close it; pw_send_cancel has to follow.  False if a pool thread is sending on it (path
+ * pool): then it must stay until snd_done.
+ */
+bool pw_send_take_back(struct pw_send *);
 
 /*
  * Pending for long?  True if nothing that waited for its device has come to an end
@@ -380,8 +398,8 @@ void pw_send_finish(struct pw_send *);
  * and the last one all that are longer.
  */
 struct pw_histogram {
-	_Atomic uint64_t hg_count[PW_HISTOGRAM];
-	_Atomic uint64_t hg_sum; /* microseconds */
+	uint64_t hg_count[PW_HISTOGRAM];
+	uint64_t hg_sum; /* microseconds */
 };
 
 /* One thread at a time. */
@@ -398,10 +416,34 @@ struct pw_loop_stats {
 
 void pw_loop_stats(const struct pw_loop *, struct pw_loop_stats *);
 
+/*
+ * How often and how long the loop's thread slept anywhere but in its wait for events, since the
+ * start: it should not.  Counted if the program says when a turn begins and ends: awake after each wait,
+ * with the first callback, and again whenever the program goes on to something else; rest before
+ * the next wait.  Both on the loop's thread, which has one loop then.
+ */
+void pw_loop_awake(struct pw_loop *, uint64_t now_us);
+void pw_loop_rest(struct pw_loop *, uint64_t now_us);
+
+#define PW_SLEEPS 24 /* calls at most */
+
+struct pw_sleep {
+	const char *sl_call; /* "sendfile", ...; a constant string */
+	uint64_t sl_times;   /* exact, but for what lasted less than 50 us */
+	uint64_t sl_us;	     /* what these calls took, computing included */
+};
+
+/*
+ * For each call that the library makes, in the same order each time; returns how many. The name
+ * may also be "page fault" (one that read a disk, in whatever call), "lock", or "elsewhere".
+ */
+size_t pw_loop_sleeps(const struct pw_loop *, struct pw_sleep list[PW_SLEEPS]);
+
 struct pw_device_stats {
 	uint64_t ds_dev; /* st_dev; 0: all that found no place in the table */
 	const char *ds_queue;  /* "files", "tasks", "mounts": one each */
 	const char *ds_fsname; /* NULL: not known yet */
+	const char *ds_mount;  /* FreeBSD: where it is; else NULL */
 	unsigned ds_threads;
 	unsigned ds_busy;
 	unsigned ds_queued;
@@ -415,12 +457,16 @@ struct pw_device_stats {
 size_t pw_pool_devices(struct pw_pool *, struct pw_device_stats *, size_t max);
 
 struct pw_pool_stats {
-	uint64_t ps_refused;	/* as pw_pool_refused */
-	uint64_t ps_dropped;	/* bytes given back (PW_CACHE_DROP, _AUTO) */
-	uint64_t ps_unsent;	/* bytes being fetched or to be sent, now */
+	uint64_t ps_refused; /* as pw_pool_refused */
+	uint64_t ps_dropped; /* bytes to be given back (PW_CACHE_DROP, _AUTO) */
+	uint64_t ps_unsent;  /* bytes being fetched or to be sent, now */
 	uint64_t ps_unsent_max; /* the budget for them */
 };
 
 void pw_pool_stats(struct pw_pool *, struct pw_pool_stats *);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

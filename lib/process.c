@@ -5,8 +5,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "os.h"
-#include "pagewise.h"
+#include "lib/os/os.h"
+#include "lib/pagewise.h"
 
 #define DESCRIPTORS 65536 /* 512 KiB of table */
 
@@ -37,5 +37,6 @@ pw_process_prepare(void)
 		reserve_descriptors(rl.rlim_cur < DESCRIPTORS
 					? (unsigned)rl.rlim_cur
 					: DESCRIPTORS);
+	os_prepare_heap();
 	return os_lock_program();
 }

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "master.h"
+#include "server/process/master.h"
 
 /* Whoever started us may have closed them, and a socket must not get their numbers. */
 static void

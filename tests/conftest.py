@@ -9,7 +9,8 @@ import tempfile
 
 import pytest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "http"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "http"), os.path.join(HERE, "..", "bench")]
 
 import harness
 import tree as tree_module
@@ -19,13 +20,13 @@ import tree as tree_module
 if not harness.PROC:
     collect_ignore = ["bench", "fault", "soak"]
     collect_ignore += ["http/test_%s.py" % name for name in (
-        "busy_poll", "filesystems", "limits", "listing_large", "master", "process", "reload_late",
+        "busy_poll", "capabilities", "filesystems", "limits", "listing_large", "master", "process", "reload_late",
         "roots", "sandbox", "settings", "slow_clients", "syscalls", "systemd", "tcp_memory",
         "upgrade")]
 
 # In seconds, from the making of what it needs to the end of that.  Then the process ends,
 # and says where it was: pytest-xdist starts another one, and the test has failed.
-LIMIT = int(os.environ.get("PAGEWISE_TEST_SECONDS", 300))
+LIMIT = int(os.environ.get("PAGEWISE_TEST_SECONDS", 300 * harness.SLOWER))
 
 MARKERS = [
     "once: with the first build only: it is about another program (the release, debug or"

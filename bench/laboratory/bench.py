@@ -13,7 +13,7 @@ for the report.
 import contextlib
 import random
 
-from laboratory import load, sampler
+from laboratory import asleep, load, sampler
 from laboratory.limits import Limits
 from laboratory.servers import Server
 from laboratory.undo import Undo, held
@@ -41,6 +41,15 @@ class Bench:
             yield self.host.counters(self.undo, limits)
 
     @contextlib.contextmanager
+    def owned(self, cand, names):
+        """The files belong to whom the candidate wants, and to this user afterwards."""
+        with Undo() as undo:
+            if cand.owner:
+                undo.callback(self.host.give, [f"{self.data}/{name}" for name in names], None)
+                self.host.give([f"{self.data}/{name}" for name in names], self.host.user)
+            yield
+
+    @contextlib.contextmanager
     def serve(self, cand, limits=Limits(), root=None, options=(), **more):
         """options: more arguments, for our own program only; more: as Server has it."""
         with self.confined(limits) as counters:
@@ -63,14 +72,20 @@ class Bench:
 
     @contextlib.contextmanager
     def sampled(self, label, server):
-        """Yields a dict: when the block is over, what it took.  The samples of
-        each second are kept under the label.  server: or the counters."""
+        """Yields a dict: when the block is over, what it took, and for a server "asleep"
+        (see asleep.py), and since it was started "sleeps", as Server.sleeps(), and "turn",
+        its longest one.  The samples of each second are kept under the label.  server: or
+        the counters."""
         counters, took = getattr(server, "counters", server), {}
-        with sampler.Sampler(counters) as seconds:
+        loops = [] if counters is server else server.loops()
+        with sampler.Sampler(counters) as seconds, asleep.Watch(loops) as watch:
             before = sampler.sample(counters)
             yield took
             took.update(sampler.difference(before, sampler.sample(counters)))
         self.samples[label] = seconds.samples
+        took["asleep"] = watch.result()
+        took["sleeps"] = None if counters is server else server.sleeps()
+        took["turn"] = None if counters is server else server.longest_turn()
 
     def wrk(self, server, path="/", urls=None, **options):
         """urls: paths to ask for in turn, instead of the one."""

@@ -51,6 +51,8 @@ def make(path, files):
     for name, size in todo:
         os.makedirs(os.path.dirname(name), exist_ok=True)
         fill(name, size)
+    if todo:
+        os.sync()  # or the first measurement would run beside the writing
 
 
 def fill(name, size):

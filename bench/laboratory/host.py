@@ -6,6 +6,7 @@ Everything that is changed (read-ahead of the disk) is restored by the Undo give
 import ctypes
 import fcntl
 import os
+import pwd
 import re
 import shutil
 import socket
@@ -25,6 +26,7 @@ TOOLS = os.path.join(TREE, "build", "bench")
 SLOWFS = os.path.join(TREE, "build", "tests", "slowfs")
 TOOLS_OF_OURS = ("probe", "slow", "replay", "idle", "limit")
 os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *SBIN])
+programs = {}  # name -> path: that of --peer-binary, in place of the installed one
 
 
 class Disk:
@@ -64,20 +66,27 @@ def existing(path):
 
 def tool(name):
     """A load generator of ours, or a program of the system; None: not there."""
+    if name in programs:
+        return programs[name]
     own = os.path.join(TOOLS, name)
     return own if os.access(own, os.X_OK) else shutil.which(name)
 
 
 class Host:
-    """lacks maps what a scenario can need to why it is not to be had here."""
+    """lacks maps what a scenario can need to why it is not to be had here.  one_core: the
+    server and the generators share one; then only ratios mean anything."""
 
-    def __init__(self, data):
+    def __init__(self, data, one_core=False):
         self.data = os.path.realpath(data)
         self.root = os.geteuid() == 0
         cores = sorted(os.sched_getaffinity(0))
+        if one_core:
+            cores = cores[:1] * 2
         if len(cores) < 2:
-            raise RuntimeError("one core only: server and generators need one each")
+            raise RuntimeError("one core only: server and generators need one each; "
+                               "--one-core lets them share it")
         self.server_core, self.load_core = cores[:2]
+        self.one_core = one_core
         self.user = "nobody" if self.root else None
         self.lacks = {}
         try:
@@ -162,6 +171,13 @@ class Host:
             os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
             os.close(fd)
 
+    @staticmethod
+    def give(paths, user):
+        """To a user, None: to this one."""
+        uid = pwd.getpwnam(user).pw_uid if user else os.getuid()
+        for path in paths:
+            os.chown(path, uid, -1)
+
     def describe(self):
         """For the report: pairs of what and its value."""
         cpu = re.search(r"^model name\s*: (.*)", read("/proc/cpuinfo"), re.M)
@@ -191,8 +207,11 @@ class Host:
                 f"{self.readahead_used} (before the run {self.readahead})")
 
 
+def output(*argv):
+    return subprocess.run(argv, timeout=10, check=False, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT).stdout
+
+
 def version(program, option="-v"):
-    out = subprocess.run([program, option], timeout=10, check=False, text=True,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    found = re.search(r"\d+(\.\d+)+", out.stdout)
+    found = re.search(r"\d+(\.\d+)+", output(program, option))
     return found.group() if found else "?"

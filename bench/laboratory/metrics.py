@@ -28,6 +28,21 @@ def histogram(text, name):
     return found
 
 
+def greatest(text, name):
+    """Of all labels; None without any."""
+    found = re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.M)
+    return max(map(float, found), default=None)
+
+
+def sleeps(text):
+    """{call: [times, seconds]} that the event loops slept, all together."""
+    found = {}
+    for i, name in enumerate(("pagewise_loop_sleeps_total", "pagewise_loop_asleep_seconds_total")):
+        for call, value in re.findall(rf'^{name}{{.*\bcall="([^"]+)".*}} (\S+)$', text, re.M):
+            found.setdefault(call, [0, 0])[i] += float(value)
+    return found
+
+
 def difference(before, after):
     return {bound: after[bound] - before[bound] for bound in after}
 

@@ -157,7 +157,7 @@ def of(bench, cand, case):
 def candidates(args):
     """The limit, and who was asked for, or the usual ones."""
     usual = args.path is None and args.peer is None
-    for cand in [*servers.paths(), *servers.peers()]:
+    for cand in servers.every():
         if not (cand.name in CANDIDATES if usual else run.wanted(cand, args)):
             continue
         if why := cand.unusable():

@@ -58,7 +58,8 @@ class Plan:
                         yield number, part, name, with_part(function, part)
 
     def measure(self, cand, bench, *part):
-        return self.module.measure(bench, cand, *part)
+        with bench.owned(cand, [name for name, _ in self.files()]):
+            return self.module.measure(bench, cand, *part)
 
 
 def with_part(function, part):
@@ -75,7 +76,8 @@ def choose(module, args, usable):
         default = getattr(module, "CANDIDATES", None)
         if args.quick:
             default = getattr(module, "QUICK_CANDIDATES", servers.QUICK)
-        return [c for c in usable if default is None or c.name in default]
+        return [c for c in usable if (default is None or c.name in default)
+                and (not c.owner or getattr(module, "OWNER", False)) and not c.asked]
     return [c for c in usable if wanted(c, args)]
 
 
@@ -149,7 +151,7 @@ def rounds(plans, run, host, args):
 
 def prepare(args, host):
     """Plans that can be run, and what was left out, said as well."""
-    usable, left_out = sort_out([*servers.paths(), *servers.peers()], args)
+    usable, left_out = sort_out(servers.every(), args)
     plans = [Plan(name, args, host, usable) for name in args.scenario]
     for plan in plans:
         left_out += [f"scenario {plan.name}: {why}" for why in plan.missing]

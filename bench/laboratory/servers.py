@@ -1,7 +1,7 @@
 """The candidates: our send paths, which the program itself names, and the peers.
 
-A Server is one of them, running as an ordinary user on its own core; its
-configuration is a file of bench/peers with the words between at signs replaced.
+A Server is one of them, running as an ordinary user on its own core: ours is started by
+root, as most people do it, and changes to that user itself. Its configuration is a file of bench/peers with the words between at signs replaced.
 """
 
 import contextlib
@@ -17,14 +17,16 @@ import subprocess
 import tempfile
 import time
 
+from laboratory import asleep, forbid, metrics
 from laboratory import host as machine
 from laboratory.limits import read, write
 from laboratory.undo import held, spawn
 
 PROGRAM = os.path.join(machine.TREE, "build", "pagewise")
 PEERS = os.path.join(machine.TREE, "bench", "peers")
+ADMIN = "@RUN@/admin"
 OURS = ("@PROGRAM@ --workers 1 --root @ROOT@ --listen 127.0.0.1:@PORT@ "
-        "--access-log @LOG@").split()
+        f"--access-log @LOG@ --admin {ADMIN}").split()
 NO_HOT_SET = ("--hot-set", "0")
 FILE_CACHE = "open_file_cache max=10000 inactive=60s; open_file_cache_valid 60s;"
 CONNECTIONS = 16384  # that a server must be able to hold, if no more are asked for
@@ -32,8 +34,10 @@ LOG = "@RUN@/access.log"
 COMBINED = r'"%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\""'
 NGINX_LOG = ("access_log off;", f"access_log {LOG} combined buffer=64k flush=1s;")
 NGINX = "nginx -e stderr -p @RUN@ -c @CONF@".split()
+OWNER, REFUSED, UNPRIVILEGED = "-owner", "-refused", "-unprivileged"  # at the end of a name
 # With --quick: what the others are compared with.
-QUICK = ("nodiskio", "uring", "blocking", "pool", "nginx", "nginx-threads", "lighttpd")
+QUICK = ("nodiskio", "nodiskio-owner", "uring", "blocking", "pool", "nginx", "nginx-threads",
+         "lighttpd")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +51,12 @@ class Candidate:
     ours: bool = False
     path: tuple = ()  # options, of ours
     log: tuple = ("", "")  # at @LOG@: without an access log, and with one
+    built_with: str = ""  # what `program --version` must say
+    loop: str = ""  # of the threads with an event loop, see asleep.threads
+    root: bool = False  # is started by root, and changes to the user itself
+    owner: bool = False  # of the files
+    wrapper: tuple = ()  # a command that runs it
+    asked: bool = False  # only if it is named
 
     def program(self):
         return PROGRAM if self.ours else machine.tool(self.argv[0])
@@ -58,6 +68,10 @@ class Candidate:
         """Why it cannot run here, or None."""
         if not self.program():
             return "not installed; make bench-peers does it"
+        if self.built_with and self.built_with not in machine.output(self.program(), "--version"):
+            return f"built without {self.built_with}"
+        if self.owner and os.geteuid() != 0:
+            return "not root: files belong to this user in any case"
         if not self.ours:
             return None
         test = [self.program(), "-t", "--root", "/", *self.path]
@@ -66,8 +80,9 @@ class Candidate:
         return done.stdout.strip() if done.returncode else None
 
 
-def peer(name, title, argv, conf, version="-v", log=("", ""), **words):
-    return Candidate(name, title, tuple(argv), conf, version, words, log=log)
+def peer(name, title, argv, conf, version="-v", log=("", ""), built_with="", loop="", **words):
+    return Candidate(name, title, tuple(argv), conf, version, words, log=log,
+                     built_with=built_with, loop=loop)
 
 
 def peers():
@@ -79,14 +94,18 @@ def peers():
         peer("nginx-directio", "nginx, directio", NGINX, "nginx.conf", log=NGINX_LOG,
              AIO="aio threads; directio 1m; output_buffers 1 128k;", CACHE=""),
         peer("h2o", "H2O", ("h2o", "-c", "@CONF@"), "h2o.conf",
-             log=("", f"access-log: {LOG}")),
+             log=("", f"access-log: {LOG}"), URING=""),
+        peer("h2o-uring", "H2O, io_uring", ("h2o", "-c", "@CONF@"), "h2o.conf",
+             log=("", f"access-log: {LOG}"), built_with="io_uring: YES",
+             URING="file.io_uring: ON"),
         peer("lighttpd", "lighttpd", ("lighttpd", "-D", "-f", "@CONF@"), "lighttpd.conf",
              log=("", 'server.modules += ("mod_accesslog")\n'
                   f'accesslog.filename = "{LOG}"')),
         peer("apache", "Apache, event", "apache2 -X -f @CONF@".split(), "apache.conf",
-             log=("", f"BufferedLogs On\nCustomLog {LOG} {COMBINED}")),
+             loop=None, log=("", f"BufferedLogs On\nCustomLog {LOG} {COMBINED}")),
         peer("caddy", "Caddy", "caddy run --adapter caddyfile --config @CONF@".split(),
-             "Caddyfile", version="version", log=("", f"log {{\n\t\toutput file {LOG}\n\t}}")),
+             "Caddyfile", version="version", loop=None,
+             log=("", f"log {{\n\t\toutput file {LOG}\n\t}}")),
     ]
 
 
@@ -98,7 +117,7 @@ def paths():
         raise RuntimeError(f"no server at {PROGRAM}: run make")
     done = subprocess.run([PROGRAM, "-h"], timeout=10, check=True, text=True,
                           stdout=subprocess.PIPE)
-    names = re.search(r"--send-path NAME[^:]*:(.*)", done.stdout)
+    names = re.search(r"--send-path auto\|NAME[^:]*:(.*)", done.stdout)
     default, *others = names.group(1).split()
     return [path(default), *(path(name, *NO_HOT_SET) for name in others)]
 
@@ -106,7 +125,35 @@ def paths():
 def path(name, *more):
     options = ("--send-path", name, *more)
     return Candidate(name, f"pagewise, {name}", (*OURS, *options), version="-V", ours=True,
-                     path=options, log=("off", LOG))
+                     path=options, log=("off", LOG), loop="pw-worker", root=True)
+
+
+def owners():
+    """The default path once more, for files that belong to the server's user.  All others
+    serve files of root."""
+    default = paths()[0]
+    return [dataclasses.replace(default, name=default.name + OWNER, owner=True,
+                                title=f"{default.title}, the files' owner")]
+
+
+def refused():
+    """As that, on a kernel without cachestat."""
+    return [dataclasses.replace(cand, name=cand.name.replace(OWNER, REFUSED), asked=True,
+                                title=f"{cand.title}, no cachestat",
+                                wrapper=tuple(forbid.wrapper(f"{forbid.CACHESTAT}:ENOSYS")))
+            for cand in owners()]
+
+
+def unprivileged():
+    """The default path, started by the user that it runs as, as in a container: without
+    CAP_FOWNER the kernel refuses cachestat for files of root."""
+    default = paths()[0]
+    return [dataclasses.replace(default, name=default.name + UNPRIVILEGED, root=False,
+                                asked=True, title=f"{default.title}, not started by root")]
+
+
+def every():
+    return [*paths(), *owners(), *refused(), *unprivileged(), *peers()]
 
 
 def hot_set(cand, size):
@@ -127,7 +174,9 @@ class Server:
     def __init__(self, undo, cand, host, counters, root, options=(), access_log=False,
                  wrapper=(), connections=CONNECTIONS):
         self.cand, self.counters = cand, counters
-        self.run = undo.enter_context(tempfile.TemporaryDirectory(prefix="pagewise-lab-"))
+        # Whom it changes to; a tool that runs it would lose its files with the rights.
+        self.user = host.user if cand.root and not wrapper else None
+        self.run = undo.enter_context(tempfile.TemporaryDirectory(prefix="lab-"))
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
@@ -139,13 +188,15 @@ class Server:
             user = pwd.getpwnam(host.user)
             for path in (self.run, self.log):
                 os.chown(path, user.pw_uid, user.pw_gid)
-        confine = [*counters.prefix(), f"--core={host.server_core}"]
-        confine += [f"--user={host.user}"] if host.user else []
+        # On a core that they share the generators get what the server leaves.
+        first = ["nice", "-n", "-20"] if host.one_core and host.root else []
+        confine = [*first, *counters.prefix(), f"--core={host.server_core}"]
+        confine += [f"--user={host.user}"] if host.user and not self.user else []
         if connections > CONNECTIONS:
             confine += [f"--descriptors={descriptors(connections)}"]
         with held(), open(self.log, "a", encoding="utf-8") as log:
             self.child = counters.child = spawn(
-                undo, [*confine, *wrapper, *self.argv], stdout=log, stderr=log, cwd=self.run,
+                undo, [*confine, *cand.wrapper, *wrapper, *self.argv], stdout=log, stderr=log, cwd=self.run,
                 env={"PATH": os.environ["PATH"], "HOME": self.run})
             undo.callback(counters.kill)
 
@@ -161,11 +212,31 @@ class Server:
             return re.sub(r"@([A-Z]+)@", lambda m: words[m.group(1)], text)
 
         argv = [*map(fill, cand.argv), *options]
+        if self.user:
+            argv += ["--user", self.user]
         argv[0] = shutil.copy(cand.program(), self.run)
         conf = fill(read(f"{PEERS}/{cand.conf}")) if cand.conf else None
         if conf:
             write(words["CONF"], conf)
         return argv, conf
+
+    def loops(self):
+        return asleep.threads(self.counters.pids(), self.cand.loop)
+
+    def longest_turn(self):
+        """Of an event loop since the start, in seconds; None: it does not tell."""
+        if not self.cand.ours:
+            return None
+        return metrics.greatest(self.metrics(), "pagewise_loop_turn_longest_seconds")
+
+    def sleeps(self):
+        """Of its event loops since the start, by its own meter: {call: [times, seconds]};
+        None: it does not tell."""
+        return metrics.sleeps(self.metrics()) if self.cand.ours else None
+
+    def metrics(self):
+        """Of ours."""
+        return metrics.fetched(ADMIN.replace("@RUN@", self.run))
 
     def fetch(self, path):
         conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)

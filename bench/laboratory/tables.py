@@ -82,8 +82,18 @@ class View:
             return stats.ratio(get(v), get(other)) if other and other is not v else None
         return share_of
 
+    def parts(self, names):
+        """Those of the parts that any candidate was measured in."""
+        known = {part for name in self.names for values in self.values(name) for part in values}
+        return [name for name in names if name in known]
+
     def failures(self):
         return [r for r in self.rounds if r.error]
+
+
+def under(name):
+    """Of a round's values; None where it was not measured: for a Table's pick."""
+    return lambda values: values.get(name)
 
 
 def rows(view, table):
@@ -133,6 +143,27 @@ def usec(value):
     if value >= 1e6:
         return f"{value / 1e6:.2f} s"
     return f"{value / 1e3:.3g} ms" if value >= 100 else f"{value:.0f} µs"
+
+
+def loop_columns(parts=lambda values: [values]):
+    """How long the event loop slept where it should not, and its longest turn; parts: of
+    the values, a list of what Bench.sampled() gave."""
+    return [
+        Column("loop asleep", usec, lambda v: microseconds(asleep(parts(v), "seconds"), sum),
+               "less"),
+        Column("longest sleep", usec, lambda v: microseconds(asleep(parts(v), "longest"), max),
+               "less"),
+        Column("longest turn", usec, lambda v: microseconds(
+            [took["turn"] for took in parts(v) if took.get("turn") is not None], max), "less"),
+    ]
+
+
+def asleep(parts, key):
+    return [took["asleep"][key] for took in parts if took.get("asleep")]
+
+
+def microseconds(seconds, of):
+    return of(seconds) * 1e6 if seconds else None
 
 
 def share(value):

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/ring.h"
+#include "lib/os/ring.h"
 #include "report.h"
 
 #define MESSAGES 64 /* different ones, else a lost write would not show */

@@ -16,10 +16,12 @@ sys.path.insert(0, os.path.join(TREE, "bench"))
 # Each setting as small as it can be and still mean something.
 MINIATURE = {
     "storm": {"seconds": 1, "probe_seconds": 1, "probe_timeout": 1, "memory_mib": 16,
-              "limit_mib": 20, "probe_rate": 100, "cold_connections": 4, "lead": 0.3},
+              "limit_mib": 20, "probe_rate": 100, "cold_connections": 4, "lead": 0.3,
+              "pick": "ranges"},
     "hot": {"seconds": 1, "connections": 2, "cases": "pipelined,spread"},
     "cold": {"seconds": 1, "connections": 4, "files": 128, "bandwidth": 20,
              "iops": 40, "memory_mib": 32, "lead": 0},
+    "download": {"mib": 64, "streams": "1,4"},
     "herd": {"clients": 20, "file_mib": 1, "memory_mib": 32, "timeout": 10},
 }
 

@@ -60,10 +60,11 @@ def test_storm_and_herd_in_miniature(data, tmp_path):
     found = lab.rounds(tmp_path / "out")
     assert set(found) == {(s, p) for s in ("storm", "herd") for p in PATHS}
     for path in PATHS:
-        values = found["storm", path][0]["values"]
+        values = found["storm", path][0]["values"]["ranges"]
         assert values["alone"]["requests"] > 0 and values["alone"]["cpu"] > 0
         assert values["calm"]["answered"] == values["calm"]["requested"]
         assert values["storm"]["disk_bytes"] > 0
+        assert values["storm"]["asleep"]["loops"] == values["stormy"]["asleep"]["loops"] == 1
         assert found["herd", path][0]["values"]["disk_bytes"] >= 1 << 20
     assert out.count("| pagewise, ") == 4 and "about" in err
     assert readahead() == before
@@ -81,7 +82,24 @@ def test_cold_in_miniature_with_fio_beside_it(data, tmp_path):
     for rounds in found.values():
         for case in ("bandwidth", "iops"):
             assert rounds[0]["values"][case]["disk_requests"] > 0
+    assert set(found["cold", "nodiskio"][0]["values"]) == {
+        "bandwidth", "iops", "bandwidth, random", "iops, random"}
     assert "fio, by 1 MiB" in out
+
+
+def test_downloads_in_miniature_with_where_the_loop_slept(data, tmp_path):
+    lab.needs("replay", "limits")
+    status, out, err = run(data, tmp_path / "out", "download", "--path", "nodiskio-owner",
+                           *lab.miniature("download"))
+    assert status == 0, err
+    found = lab.rounds(tmp_path / "out")
+    assert {name for _, name in found} == {*PATHS, "nodiskio-owner"}
+    for (one,) in found.values():
+        assert set(one["values"]) == {"1", "4"}
+        for part in one["values"].values():
+            assert part["body"] == 64 << 20 and part["turn"] > 0
+            assert part["asleep"]["loops"] == 1
+    assert "loop asleep" in out and "longest turn" in out
 
 
 def test_an_ordinary_user_gets_what_can_be_had(base, tmp_path):
@@ -116,7 +134,7 @@ def test_an_ordinary_user_gets_what_can_be_had(base, tmp_path):
 def test_nothing_is_left_after_a_signal_but_finished_rounds(data, tmp_path, number):
     lab.needs("wrk", "probe", "limits")
     before, out = readahead(), tmp_path / "out"
-    scratch = tempfile.mkdtemp(dir=data, prefix="scratch-")  # the server enters it
+    scratch = tempfile.mkdtemp(dir=data, prefix="s-")  # the server enters it
     os.chmod(scratch, 0o755)
     child = lab.start("run", "herd", "storm", "--data", data, "--out", out, "--path",
                       "nodiskio", *lab.miniature("herd", "storm"), "--set",

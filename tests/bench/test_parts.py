@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import lab
 import pytest
 
 from laboratory import data, host, limits, metrics, sampler, scenarios, servers, undo
+from laboratory.bench import Bench
 
 # ---------------------------------------------------------------- undo
 
@@ -189,6 +191,36 @@ def test_a_candidate_that_is_not_there_says_so():
     assert "no-such-path" in ours.unusable()
 
 
+@pytest.mark.parametrize("built, why", [("YES", None), ("NO", "built without io_uring: YES")])
+def test_a_peer_can_be_another_program_and_must_be_built_for_it(tmp_path, monkeypatch, built, why):
+    there = tmp_path / "some-h2o"
+    there.write_text(f"#!/bin/sh\necho h2o version 9.8.7\necho io_uring: {built}\n")
+    there.chmod(0o755)
+    monkeypatch.setitem(host.programs, "h2o", str(there))
+    found = {c.name: c for c in servers.peers()}
+    assert found["h2o"].release() == found["h2o-uring"].release() == "9.8.7"
+    assert (found["h2o"].unusable(), found["h2o-uring"].unusable()) == (None, why)
+
+
+def test_a_program_is_given_for_a_peer_that_there_is():
+    for wrong in ("nginx", "no-such-peer=/bin/true", "nginx=/no/such/program"):
+        status, _, err = lab.run("list", "--peer-binary", wrong)
+        assert status == 2 and "--peer-binary" in err
+
+
+def test_the_owner_has_the_files_while_it_is_measured_and_nobody_else(tmp_path):
+    lab.needs("root")
+    (tmp_path / "f").write_bytes(b"")
+    here = host.Host(str(tmp_path))
+    bench = Bench(here, None, 1, 1, str(tmp_path))
+    (owner,), (path, *_) = servers.owners(), servers.paths()
+    for cand, uid in ((owner, pwd.getpwnam("nobody").pw_uid), (path, 0)):
+        with bench.owned(cand, ["f"]):
+            assert (tmp_path / "f").stat().st_uid == uid
+        assert (tmp_path / "f").stat().st_uid == 0
+    assert owner.path == path.path and owner.name == f"{path.name}-owner"
+
+
 @pytest.mark.parametrize("name", scenarios.names())
 def test_a_scenario_keeps_the_contract(name):
     module = scenarios.load(name)
@@ -235,3 +267,19 @@ def test_what_was_above_a_bound(limit, count):
     assert found == {0.001024: 6, 0.004096: 8, float("inf"): 11}
     assert metrics.above(found, limit) == count
     assert metrics.above(metrics.difference(found, found), limit) == 0
+
+
+def test_the_greatest_of_all_labels_is_found():
+    text = 'longest_seconds{worker="0"} 0.25\nlongest_seconds{worker="1"} 1e-06\nother 7\n'
+    assert metrics.greatest(text, "longest_seconds") == 0.25
+    assert metrics.greatest(text, "other") == 7 and metrics.greatest(text, "oth") is None
+
+
+def test_the_sleeps_of_all_loops_are_added_up_by_call():
+    text = ('pagewise_loop_sleeps_total{worker="0",call="sendfile"} 2\n'
+            'pagewise_loop_sleeps_total{worker="1",call="sendfile"} 1\n'
+            'pagewise_loop_sleeps_total{worker="1",call="page fault"} 1\n'
+            'pagewise_loop_asleep_seconds_total{worker="0",call="sendfile"} 0.5\n'
+            'pagewise_loop_asleep_seconds_total{worker="1",call="sendfile"} 0.25\n'
+            'pagewise_loop_asleep_seconds_total{worker="1",call="page fault"} 2.5e-05\n')
+    assert metrics.sleeps(text) == {"sendfile": [3, 0.75], "page fault": [1, 2.5e-05]}

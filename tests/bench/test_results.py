@@ -26,11 +26,11 @@ def about(*scenarios, **more):
 
 def storm(rate, stall):
     latency = {"latency_us": {"p50": 100, "p99": 200, "max": stall}}
-    return {
+    return {"random": {
         "alone": {"rate": 50000, "cpu": 1.0, "requests": 100_000},
         "calm": latency, "stormy": latency, "limit": 1 << 20,
         "storm": {"rate": rate, "t": 2.0, "cpu": 1.0, "disk_bytes": 2 << 20},
-        "cold": {"bytes": 2 << 20, "seconds": 2.0}}
+        "cold": {"bytes": 2 << 20, "seconds": 2.0}}}
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_the_report_loads_nothing_and_has_its_figures(finished):
     text = " ".join(page.text)
     for piece in ("50 000", "48 000–52 000", "nginx & more", "Linux <x>", "3 ms", "4.00 s",
                   "daemon off; # <conf>", "pagewise --root 'a b'", "h2o: not installed",
-                  "read_ahead_kb 128", "worst stall", "bench/lab run storm"):
+                  "read_ahead_kb 128", "worst stall", "loop asleep", "bench/lab run storm"):
         assert piece in text, piece
 
 

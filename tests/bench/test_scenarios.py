@@ -7,7 +7,8 @@ import types
 import lab
 import pytest
 
-from laboratory import cachemodes, report, results, servers, stats, tables
+from laboratory import cachemodes, report, results, run, scenarios, servers, stats, tables
+from laboratory.bench import Bench
 from laboratory.scenarios import clients, crawler, grid, hung, slow, thesis, zipf
 from laboratory.tables import View
 
@@ -26,6 +27,45 @@ MINIATURE = {
     "crawler": {"memory_mib": 16, "warm": 2, "every": 2},
     "hung": {"clients": 20, "seconds": 1, "lead": 1, "cold": 8, "timeout": 2, "memory_mib": 32},
 }
+
+
+# --------------------------------------------------- all of them
+
+
+def bench():
+    """With what a scenario draws from."""
+    return Bench(types.SimpleNamespace(data=""), None, 1, 1, "")
+
+
+NAMES = [f"f{i}" for i in range(50)]
+
+
+def test_a_file_is_picked_once_or_again_and_again():
+    assert sorted(scenarios.picked(bench(), NAMES, "once")) == sorted(NAMES)
+    drawn = scenarios.picked(bench(), NAMES, "random")
+    assert set(drawn) == set(NAMES) and len(drawn) > 10 * len(NAMES)
+    assert drawn == scenarios.picked(bench(), NAMES, "random")
+
+
+def test_a_shared_file_is_asked_for_by_several_in_turn():
+    drawn, times = scenarios.picked(bench(), NAMES, "shared"), scenarios.SHARED
+    assert all(len(set(drawn[i:i + times])) == 1 for i in range(0, len(drawn), times))
+    assert len(set(drawn[::times])) > 1
+
+
+def test_a_range_is_within_its_file():
+    for asked in scenarios.picked(bench(), NAMES, "ranges"):
+        name, _, text = asked.partition("#")
+        first, last = map(int, text.split("-"))
+        assert name in NAMES and 0 <= first < last < scenarios.SIZE
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_where_disks_are_read_the_files_owner_is_measured_too(quick):
+    args = types.SimpleNamespace(path=None, peer=None, quick=quick)
+    there = {name for name in scenarios.names()
+             if any(c.owner for c in run.choose(scenarios.load(name), args, servers.every()))}
+    assert there == {"storm", "cold", "download", "slow", "thesis", "zipf", "hung"}
 
 
 # ---------------------------------------------------------------- thesis
@@ -240,6 +280,7 @@ def test_tables_and_figures(module, values, how_many, figures, cell):
     seen = view(module, module.__name__.rpartition(".")[2], values)
     made = ["\n".join(report.table_html(seen, table)) for table in module.tables(seen)]
     assert len(made) == how_many and cell in made[0]
+    assert all(title in "".join(made) for title in ("loop asleep", "longest turn"))
     drawn = [report.svg(figure) for _, figure in module.figures(seen)]
     assert len(drawn) == figures
     assert all(text.startswith("<svg") and "data:" not in text for text in drawn)

@@ -6,7 +6,7 @@ compares.  A name that is new in the server belongs into one of them.
 
 LEFT = {
     "the language's, and what reads or writes nothing but memory": """
-        _GLOBAL_OFFSET_TABLE_ __assert_fail __ctype_b_loc __ctype_tolower_loc
+        _GLOBAL_OFFSET_TABLE_ __tls_get_addr __assert_fail __ctype_b_loc __ctype_tolower_loc
         __ctype_toupper_loc __errno_location __sched_cpucount free in6addr_any inet_ntop
         inet_pton memchr memcmp memcpy memmove memrchr memset optarg opterr optind optopt
         getopt_long qsort snprintf stderr stdout stpcpy strcasecmp strchr strcmp strcspn
@@ -16,15 +16,17 @@ LEFT = {
     "does not fail, or only for arguments that are wrong": """
         abort dup2 kill lseek pthread_detach pthread_timedjoin_np event_pending
          sigaction sigprocmask sleep unsetenv waitid waitpid exit
-        clock_gettime time getpid geteuid sysconf umask sched_getcpu sched_getaffinity
+        clock_gettime time getpid getppid geteuid sysconf umask sched_getcpu sched_getaffinity
         sched_setscheduler setpgid getsockname munmap close closedir dirfd fclose ferror signal
         pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate
         pthread_attr_setstacksize pthread_cond_broadcast pthread_cond_destroy
         pthread_cond_init pthread_cond_signal pthread_cond_timedwait pthread_cond_wait
         pthread_condattr_destroy pthread_condattr_init pthread_condattr_setclock
         pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock
-        pthread_mutex_unlock pthread_self pthread_setname_np pthread_sigmask
-        pthread_clockjoin_np sigwait sigtimedwait nanosleep _exit event_base_get_features""",
+        pthread_mutex_trylock pthread_mutex_unlock pthread_self pthread_setname_np pthread_sigmask
+        pthread_rwlock_destroy pthread_rwlock_init pthread_rwlock_tryrdlock
+        pthread_rwlock_trywrlock pthread_rwlock_unlock sem_destroy sem_init sem_post sem_wait
+        mallopt pthread_clockjoin_np sigwait sigtimedwait nanosleep _exit event_base_get_features""",
     "reads a stream that fopen, which is wrapped, has opened": "fgets fread",
     "writes what a user reads at the start; nobody is served": """
         dprintf fprintf fputc fwrite printf puts vfprintf""",
@@ -37,7 +39,7 @@ LEFT = {
     "libevent: fails for want of memory alone, which event_malloc stands for": """
         bufferevent_socket_new evbuffer_add_printf event_config_new event_config_set_flag evhttp_send_reply""",
     "libevent: does not fail": """
-        evconnlistener_disable evconnlistener_enable evconnlistener_free
+        evbuffer_drain evbuffer_get_length evconnlistener_disable evconnlistener_enable evconnlistener_free
         evconnlistener_get_base evconnlistener_set_error_cb event_assign
         event_base_dispatch event_base_free event_base_got_break event_base_loop
         event_base_loopbreak event_config_free event_free event_get_version
@@ -50,7 +52,7 @@ LEFT = {
         __io_uring_get_cqe io_uring_queue_exit""",
     "users: read from files by libc, or asked of the kernel, which always answers": """
         getegid getgrnam getgrouplist getpwnam getpwuid getresgid getresuid""",
-    "tried because it has to fail": "setuid",
+    "tried because it has to fail": "setuid fchmod",
     "libseccomp: reads and writes memory": "seccomp_release seccomp_syscall_resolve_name",
     "disks in /sys: without them windows are smaller": "glob globfree",
     "a directory that is open": "rewinddir",

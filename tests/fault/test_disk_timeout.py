@@ -9,7 +9,7 @@ import tree as t
 from harness import request, wait_until
 from hung_disk import HOT, LATE, MANY, SIZE, disk, disk_image  # fixtures
 from test_pending import WAITING, answers, ask, descriptors, hangs, hot_requests, serve_disk
-from test_slowfs import fast, serve_slow, slow  # fixtures
+from test_slowfs import ask_slow, fast, serve_slow, slow  # fixtures
 
 GAVE_UP = r'pagewise: "[^\n]*": the disk has not answered for 1 s\n(pagewise: [^\n]*more requests[^\n]*\n)?'
 
@@ -22,7 +22,7 @@ def is_refused(c):
     assert c.drain() == b""
 
 
-@pytest.mark.parametrize("path_name", [p for p in WAITING if p != "pool"])
+@pytest.mark.parametrize("path_name", WAITING)
 def test_cold_file_of_a_disk_that_hangs_is_503(serve_disk, disk, path_name, tmp_path):
     log = tmp_path / "access.log"
     server = serve_disk(path_name, disk_timeout=1, access_log=str(log))
@@ -60,12 +60,23 @@ def test_clients_of_a_disk_that_hangs_take_nobodys_place(serve_disk, disk, path_
     server.stop(messages=GAVE_UP)
 
 
-def test_pool_that_has_the_socket_says_nothing_on_it(serve_disk, disk):
-    server = serve_disk("pool", disk_timeout=1)
-    (c,) = hangs(disk, server, 1)
-    assert c.drain() == b""
-    disk.slow.release()
-    answers(server, 1)
+@pytest.mark.parametrize("send_path", ["nodiskio", "pool"])
+def test_each_of_more_requests_than_threads_is_503_on_fuse(serve_slow, slow, send_path):
+    """Some hang in a thread, which has not begun to send, and some are queued."""
+    server = serve_slow(disk_timeout=1, threads=4, send_path=send_path)
+    before = descriptors(server, "socket:")
+    files = {"/cold-%d.bin" % n: t.content(20 + n, HOT) for n in range(10)}
+    for name, data in files.items():
+        slow.add(name.lstrip("/"), data)
+    slow.hang("read", "cold-")
+    clients = [ask_slow(server, name) for name in files]
+    slow.wait_held("read")
+    for c in clients:
+        is_refused(c)
+    wait_until(lambda: descriptors(server, "socket:") <= before, "the sockets to be closed")
+    slow.release()
+    for name, data in files.items():
+        assert server.get(name, host="slow").body == data
     server.stop(messages=GAVE_UP)
 
 

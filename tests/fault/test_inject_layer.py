@@ -64,10 +64,10 @@ def test_every_call_that_is_wrapped_has_effects(tmp_path):
 def test_a_rule_fails_the_call_that_it_names(tmp_path):
     plan = injection.Plan(tmp_path / "plan")
     (tmp_path / "c").write_text("")
-    plan.fail(("fopen", "EIO"))
+    plan.fail(("fdopen", "EIO"))
     done = subprocess.run([injection.FAULT, "-t", "-c", tmp_path / "c"], capture_output=True,
                           text=True, env=dict(os.environ, **plan.env), check=False)
     harness.judge(done.stderr)
     assert done.returncode == 1
     assert "Input/output error" in done.stderr
-    assert plan.failures() == {"fopen": 1}
+    assert plan.failures() == {"fdopen": 1}

@@ -137,6 +137,34 @@ def test_lines_that_are_taken_in_pieces_are_whole(logged, plan, effect):
     assert numbers(path) == list(range(20))
 
 
+def lose_the_rest_of_a_line(server, path, plan, *faults):
+    plan.fail(*faults, ("write", "half"), ("write", "ENOSPC"), skip=1)
+    assert server.get("/small?1").status == 200
+    wait_until(lambda: "lost" in server.messages, "the message")
+    assert plan.reached
+    assert server.messages == (
+        "pagewise: access log: 1 records lost: %s: No space left on device\n" % path)
+
+
+def test_a_line_of_which_a_log_takes_half_is_cut_off(logged, plan):
+    server, path = logged
+    lose_the_rest_of_a_line(server, path, plan)
+    assert numbers(path) == [0]
+    assert server.get("/small?2").status == 200
+    wait_until(lambda: numbers(path) == [0, 2], "the line after it")
+
+
+def test_behind_half_a_line_that_cannot_be_cut_off_the_next_stands_alone(logged, plan):
+    server, path = logged
+    lose_the_rest_of_a_line(server, path, plan, ("ftruncate", "EPERM"))
+    half = path.read_bytes().splitlines()[1]
+    assert server.get("/small?2").status == 200
+    wait_until(lambda: path.read_bytes().count(b"\n") == 3, "the line after it")
+    first, second, third = path.read_text().splitlines()
+    assert second.encode() == half and not LINE.match(second)
+    assert [LINE.match(line).group(1) for line in (first, third)] == ["0", "2"]
+
+
 @pytest.mark.parametrize("effect", ["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"])
 def test_accepting_pauses_and_goes_on(start, plan, effect):
     server = start()
@@ -155,3 +183,36 @@ def test_without_descriptors_for_files_it_is_503_until_there_are(start, plan, ef
     plan.heal()
     assert server.get("/small").status == 200
     wait_until(lambda: "raise ulimit -n" in server.messages, "the message")
+
+
+LITTLE = ("pagewise: %s: Cannot allocate memory; give the server more memory, or lower "
+          "hot_set\n")
+
+
+def test_want_of_memory_for_lookups_is_told_once(start, plan, site):
+    server = start()
+    for n in range(20):
+        t.write(site / ("f%d" % n), b"x")
+    with server.connect() as c:
+        assert c.ask("/small").status == 200
+        plan.fail(("calloc", "ENOMEM"), times=1000)
+        assert [c.ask("/f%d" % n).status for n in range(20)] == [503] * 20
+        plan.heal()
+        assert c.ask("/f0").status == 200
+    server.stop(messages=re.escape(LITTLE % "f0"))
+
+
+@pytest.mark.parametrize("path", ["nodiskio", "pool"])
+def test_want_of_memory_for_a_window_is_told_once(start, plan, site, path):
+    server = start(path)
+    for n in range(4):
+        assert server.get("/small?%d" % n).status == 200
+    with server.connect() as c:
+        assert c.ask("/cold").status == 200
+        for n in range(5):
+            mounts.drop(site / "cold")
+            plan.fail(("calloc", "ENOMEM"), times=1000)
+            assert c.ask("/cold").status == 503
+            plan.heal()
+            assert c.ask("/small").status == 200
+    server.stop(messages=re.escape(LITTLE % "cold"))

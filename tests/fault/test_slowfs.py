@@ -147,7 +147,7 @@ def serve_slow(slow, serve_conf, fast):
     Torn down in this order: the gates, the server, the mount.
     """
 
-    def start(**top):
+    def start(binary=None, **top):
         return serve_conf(
             {
                 "workers": 1,
@@ -161,6 +161,7 @@ def serve_slow(slow, serve_conf, fast):
                 ("fast", {"names": ["fast"], "root": fast}, {}),
                 ("slow", {"names": ["slow"], "root": slow.dir}, {}),
             ],
+            binary=binary,
         )
 
     try:

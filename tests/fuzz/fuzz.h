@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/str.h"
+#include "server/util/str.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

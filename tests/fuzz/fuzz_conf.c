@@ -1,5 +1,5 @@
 /*
- * server/conf.h on any text: what is refused is said, with file and line; what is
+ * server/conf/conf.h on any text: what is refused is said, with file and line; what is
  * accepted is whole; comments before it change nothing.
  * Input: the file.
  */
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "server/conf.h"
+#include "server/conf/conf.h"
 
 static char path[32];
 
@@ -81,7 +81,7 @@ static void
 check_settings(const struct settings *set)
 {
 	CHECK(set->set_send_path != NULL);
-	CHECK(set->set_readahead == PW_READAHEAD_AUTO ||
+	CHECK(set->set_readahead == PW_READAHEAD_NONE ||
 	      set->set_readahead <= 64 << 20);
 }
 

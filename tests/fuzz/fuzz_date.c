@@ -1,12 +1,12 @@
 /*
- * server/date.h against sscanf(3), timegm(3) and snprintf(3): a text is a date if
+ * server/http/date.h against sscanf(3), timegm(3) and snprintf(3): a text is a date if
  * it is what comes out when what was read from it is written again.
  * Input: "NOW\n" and the text; NOW is also written as a date, and read again.
  */
 #include <time.h>
 
 #include "fuzz.h"
-#include "server/date.h"
+#include "server/http/date.h"
 
 #define MIN INT64_C(-62167219200) /* 1 Jan 0000 */
 #define MAX INT64_C(253402300799) /* 31 Dec 9999 */

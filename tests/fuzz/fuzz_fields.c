@@ -1,11 +1,11 @@
 /*
- * server/fields.h against the long way: a request that the short way takes for a known
+ * server/content/header_cache.h against the long way: a request that the short way takes for a known
  * one is what check and parser would have made of it.
  * Input: "TARGET\n", the known request, a NUL, what comes then.  The latter begins with
  * "GET TARGET HTTP/1.1", then the known block follows, as far as "\1" is for it.
  */
 #include "long_way.h"
-#include "server/fields.h"
+#include "server/content/header_cache.h"
 
 /* Only its address matters. */
 static const char place;
@@ -115,7 +115,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str in = fuzz_input(data, size), target = fuzz_line(&in);
 	struct str first = fuzz_until(&in, '\0');
-	static struct fields *table;
+	static struct fields_table *table;
 	const struct fields *fl = NULL;
 	struct parsed pd;
 

@@ -1,11 +1,11 @@
 /*
- * server/head.h and server/request.h together against a naive reading: which heads
+ * server/http/head.h and server/http/request.h together against a naive reading: which heads
  * are taken, in how many pieces they come, and what the parser makes of them.
  * Input: "MAX_SIZE MAX_TARGET MAX_FIELDS PIECE ...\n" and what is received; the
  * sizes of the pieces repeat.
  */
 #include "naive_head.h"
-#include "server/request.h"
+#include "server/http/request.h"
 
 #define MAX_BODY 1000
 

@@ -1,12 +1,12 @@
 /*
- * server/logline.h: no field can end a line or a quoted text, and what was logged can
+ * server/log/format.h: no field can end a line or a quoted text, and what was logged can
  * be told from the line.
  * Input: "REPEAT LINE REFERER AGENT HOST\n", lengths, -1 for absent; then the
  * four texts, each word of them so many times.
  */
 #include "fuzz.h"
-#include "server/logline.h"
-#include "server/utf8.h"
+#include "server/log/format.h"
+#include "server/util/utf8.h"
 
 enum { LINE, REFERER, AGENT, HOST, TEXTS };
 

@@ -1,9 +1,9 @@
 /*
- * server/mime.h against a search line by line.
+ * server/http/mime.h against a search line by line.
  * Input: "PATH\n" and the table.
  */
 #include "fuzz.h"
-#include "server/mime.h"
+#include "server/http/mime.h"
 
 static const char space[] = " \t\r\v\f";
 

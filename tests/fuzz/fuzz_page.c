@@ -1,12 +1,12 @@
 /*
- * server/page.h: names in a listing are text, whatever is in them, and their links
+ * server/content/autoindex_html.h: names in a listing are text, whatever is in them, and their links
  * lead to them.
  * Input: "DIRECTORY\n" and a name.
  */
 #include "fuzz.h"
-#include "server/page.h"
-#include "server/target.h"
-#include "server/utf8.h"
+#include "server/content/autoindex_html.h"
+#include "server/http/target.h"
+#include "server/util/utf8.h"
 
 #define NAME_MOST 255
 

@@ -1,12 +1,12 @@
 /*
- * server/peer.h against inet_ntop(3).
+ * server/util/sockaddr_text.h against inet_ntop(3).
  * Input: a byte for the family, then the address.
  */
 #include <arpa/inet.h>
 #include <sys/un.h>
 
 #include "fuzz.h"
-#include "server/peer.h"
+#include "server/util/sockaddr_text.h"
 
 /* Room that has just the size that is asked for. */
 static void

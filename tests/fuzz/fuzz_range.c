@@ -1,9 +1,9 @@
 /*
- * server/range.h against a naive reading with 128-bit numbers.
+ * server/http/range.h against a naive reading with 128-bit numbers.
  * Input: "SIZE MAX\n" and the value.
  */
 #include "fuzz.h"
-#include "server/range.h"
+#include "server/http/range.h"
 
 #define MEMBERS_MAX 64
 

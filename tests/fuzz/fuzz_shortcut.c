@@ -1,5 +1,5 @@
 /*
- * server/shortcut.h against the long way: whatever it answers, head check and parser
+ * server/conn/fast_path.h against the long way: whatever it answers, head check and parser
  * take for the same request, and it takes no byte more.
  * Input: the request whose fields are known, a NUL, then what is received; "\1" in it
  * stands for the known fields.
@@ -8,9 +8,10 @@
 
 #include "fuzz.h"
 #include "long_way.h"
-#include "server/conf_priv.h"
-#include "server/conn.h"
-#include "server/shortcut.h"
+#include "lib/util/clock.h"
+#include "server/conf/conf_priv.h"
+#include "server/conn/conn.h"
+#include "server/conn/fast_path.h"
 
 #define YEAR_US UINT64_C(31536000000000)
 #define HEAD                                            \
@@ -40,14 +41,14 @@ add_site(const char *name)
 static void
 add_answer(size_t site, size_t target)
 {
-	struct pw_file file = {.fil_checked = worker_now() + YEAR_US};
+	struct pw_file file = {.fil_checked = clock_now() + YEAR_US};
 	struct hot_key key = {
 	    &conf.conf_sites[site], fuzz_str(targets[target])};
 	char head[] = HEAD;
 
 	head[sizeof(head) - 2] = (char)('0' + site * COUNT(targets) + target);
 	hot_offer(worker.wk_hot, key, &file,
-	    (struct str){head, sizeof(head) - 1}, HOT_ASKED, worker_now(),
+	    (struct str){head, sizeof(head) - 1}, HOT_ASKED, clock_now(),
 	    time(NULL));
 }
 
@@ -77,6 +78,18 @@ prepare(void)
 		add_answer(i / COUNT(targets), i % COUNT(targets));
 }
 
+/* A higher minor version is a request as good as 1.1, but not one for the short way. */
+static bool
+is_http11(const struct request *rq)
+{
+	static const char version[] = " HTTP/1.1";
+	size_t n = sizeof(version) - 1;
+
+	return rq->rq_line.s_len >= n &&
+	       memcmp(rq->rq_line.s_ptr + rq->rq_line.s_len - n, version, n) ==
+		   0;
+}
+
 /* The number of its answer, or -1: only the long way has one. */
 static int
 expected(const struct parsed *pd)
@@ -85,7 +98,7 @@ expected(const struct parsed *pd)
 	const struct site *site;
 	size_t i;
 
-	if (!pd->pd_good || rq->rq_method != METHOD_GET || rq->rq_http10 ||
+	if (!pd->pd_good || rq->rq_method != METHOD_GET || !is_http11(rq) ||
 	    !rq->rq_keepalive || rq->rq_body > 0 || rq->rq_range.s_ptr != NULL)
 		return -1;
 	site = conf_site(&conf, rq->rq_host.s_ptr, rq->rq_host.s_len);

@@ -1,12 +1,12 @@
 /*
- * conf_site and conf_settings of server/conf.h against a naive search.
+ * conf_site and conf_settings of server/conf/conf.h against a naive search.
  * Input: "HOST\n", "PATH\n", then lines: "NAME" of the first, second, third, first ...
  * site, or "/PREFIX" of a location of the first.
  */
 #include <ctype.h>
 
 #include "fuzz.h"
-#include "server/conf_priv.h"
+#include "server/conf/conf_priv.h"
 
 #define SITES 3
 #define MANY  64

@@ -1,11 +1,11 @@
 /*
- * server/target.h against a naive decoding, segment by segment; and what is decoded,
+ * server/http/target.h against a naive decoding, segment by segment; and what is decoded,
  * encoded and decoded again stays what it is.
  * Input: the target.
  */
 #include "fuzz.h"
-#include "server/head.h"
-#include "server/target.h"
+#include "server/http/head.h"
+#include "server/http/target.h"
 
 /* A path as a list of segments, in order; the texts are in one buffer. */
 struct segments {

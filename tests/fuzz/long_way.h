@@ -6,8 +6,8 @@
 #define TESTS_LONG_WAY_H
 
 #include "fuzz.h"
-#include "server/head.h"
-#include "server/request.h"
+#include "server/http/head.h"
+#include "server/http/request.h"
 
 #define MAX_BODY 1000
 

@@ -9,7 +9,7 @@
 #include <regex.h>
 
 #include "fuzz.h"
-#include "server/head.h"
+#include "server/http/head.h"
 
 #define NAIVE_FIELDS 1024
 
@@ -79,12 +79,13 @@ naive_request_line(struct naive_head *nh, char *line, size_t most)
 	*version++ = '\0';
 	nh->nh_method = line;
 	nh->nh_target = target;
-	nh->nh_minor = strcmp(version, "HTTP/1.1") == 0;
+	nh->nh_minor = strcmp(version, "HTTP/1.0") != 0;
 	for (; *target != '\0'; target++)
 		if (*target < 0x21 || *target > 0x7e)
 			return false;
-	return (nh->nh_minor == 1 || strcmp(version, "HTTP/1.0") == 0) &&
-	       *line != '\0' && strspn(line, NAIVE_TOKEN) == strlen(line) &&
+	return strlen(version) == 8 && strncmp(version, "HTTP/1.", 7) == 0 &&
+	       strspn(version + 7, "0123456789") == 1 && *line != '\0' &&
+	       strspn(line, NAIVE_TOKEN) == strlen(line) &&
 	       strlen(line) <= 32 && *nh->nh_target != '\0' &&
 	       strlen(nh->nh_target) <= most;
 }

@@ -128,9 +128,16 @@ add("RFC 9112, 2.3: version", lambda text: line(b"GET /a " + text), [
     (b"HTTP/11", BAD), (b"HTTP/1.10", BAD), (b"HTTP/01.1", BAD), (b"HTTP/1.01", BAD), (b"HTTP/1,1", BAD),
     (b"HTTP/-1.1", BAD), (b"HTTP/+1.1", BAD), (b"HTTP/1.x", BAD), (b"HTTP/1.\xb9", BAD),
     (b"HTTP/\xef\xbc\x91.1", BAD), (b"HTTP\\1.1", BAD), (b"HTTP1.1", BAD), (b"RTSP/1.0", BAD),
-    (b"HTTP/0.0", refused(505)), (b"HTTP/0.9", refused(505)), (b"HTTP/1.2", refused(505)),
-    (b"HTTP/1.9", refused(505)), (b"HTTP/2.0", refused(505)), (b"HTTP/3.0", refused(505)),
+    (b"HTTP/0.0", refused(505)), (b"HTTP/0.9", refused(505)), (b"HTTP/2.0", refused(505)),
+    (b"HTTP/2.1", refused(505)), (b"HTTP/3.0", refused(505)), (b"HTTP/3.7", refused(505)),
     (b"HTTP/9.9", refused(505)),
+])
+
+add("RFC 9110, 2.5: a higher minor version is 1.1", whole, [
+    *(("HTTP/1.%d" % n, line(b"GET /a HTTP/1.%d" % n), OK) for n in range(2, 10)),
+    ("without Host", b"GET /a HTTP/1.2\r\n\r\n", BAD),
+    ("keep-alive need not be said", line(b"GET /a HTTP/1.2") + GOOD, Verdict(({200}, {200}), OPEN)),
+    ("close", fields(b"Connection: close", b"GET /a HTTP/1.2"), LAST),
 ])
 
 add("RFC 9112, 2.2: empty lines first", whole, [

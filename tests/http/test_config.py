@@ -65,7 +65,8 @@ WRONG = [
     ('\nuser = "no-such-user"\n', 2, "user", "no-such-user"),
     ('user = "4294967295"\n', 1, "user", "no user"),
     ('user = nobody\ngroup = "no-such-group"\n', 2, "group", "no-such-group"),
-    ("sandbox = maybe\n", 1, "sandbox", "on or off"),
+    ("sandbox = maybe\n", 1, "sandbox", "true or false (nor on, yes, off, no)"),
+    ("keep_fowner = 1\n", 1, "keep_fowner", "true or false"),
     ('chroot = "/no/such/directory"\n', 1, "chroot", "No such file"),
     ('chroot = "/dev/null"\n', 1, "chroot", "Not a directory"),
     ('mime_types = "/no/such/file"\n', 1, "mime_types", "/no/such/file"),
@@ -156,6 +157,46 @@ def test_file_that_cannot_be_read_is_named(tmp_path, name):
     run = Finished("-t", "-c", tmp_path / name)
     assert run.code == 1
     assert str(tmp_path / name) in run.err
+
+
+NOT_REGULAR = "not a regular file; each reload reads it again, so write it to a file\n"
+
+
+def made(path, kind):
+    if kind == "fifo":
+        os.mkfifo(path)
+    else:
+        os.symlink("/dev/null", path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device"])
+@pytest.mark.parametrize("options", [["-t"], []])
+def test_configuration_that_is_no_regular_file_is_refused(tmp_path, kind, options):
+    path = made(tmp_path / "test.conf", kind)
+    run = Finished(*options, "-c", path)
+    assert (run.code, run.err) == (1, "pagewise: %s: %s" % (path, NOT_REGULAR))
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device"])
+def test_types_that_are_no_regular_file_are_refused(tmp_path, kind):
+    types = made(tmp_path / "types", kind)
+    path, run = check(tmp_path, 'mime_types = "%s"\n' % types + SITE)
+    assert run.code == 1
+    assert run.err == "pagewise: %s:1: mime_types: %s: %s" % (path, types, NOT_REGULAR)
+
+
+def test_configuration_on_stdin_is_a_file_and_no_pipe(tmp_path):
+    path = tmp_path / "test.conf"
+    path.write_text(SITE.replace("@ROOT@", str(tmp_path)))
+    reader, writer = os.pipe()
+    os.write(writer, path.read_bytes())
+    os.close(writer)
+    run = Finished("-t", "-c", "/dev/stdin", stdin=reader)
+    os.close(reader)
+    assert (run.code, run.err) == (1, "pagewise: /dev/stdin: " + NOT_REGULAR)
+    with open(path, "rb") as f:
+        assert Finished("-t", "-c", "/dev/stdin", stdin=f).code == 0
 
 
 def test_broken_file_starts_nothing(tmp_path):

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from harness import PATIENCE, request, wait_until
+from test_limits import stopped
 
 QUIET = {"head_timeout": 600, "keepalive_timeout": 600, "send_timeout": 600}
 FULL = (r"pagewise: warning: cannot accept connections: there are %d, which is "
@@ -157,9 +158,14 @@ def test_place_of_another_worker_is_had_at_once(start, idle):
 def test_place_that_is_free_is_taken_at_once(start):
     """A quarter of a second each, which is when a clock would say so, is too long for all."""
     server = start({"max_connections": 1})
-    waiting = [server.connect() for _ in range(2 * 4 * int(PATIENCE))]
-    for c in waiting:
-        c.send(request("/small", fields={"Connection": "close"}))
+    os.kill(server.pid, signal.SIGSTOP)  # else the first would be silent for too long
+    wait_until(lambda: stopped(server), "all threads to stop")
+    try:
+        waiting = [server.connect() for _ in range(2 * 4 * int(PATIENCE))]
+        for c in waiting:
+            c.send(request("/small", fields={"Connection": "close"}))
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
     for c in waiting:
         assert c.response().body == b"small"
         c.eof()

@@ -1,6 +1,7 @@
 """The access log: one line for every request, which no client can forge."""
 
 import calendar
+import json
 import os
 import random
 import re
@@ -11,6 +12,7 @@ import time
 import pytest
 
 import harness
+import mounts
 import tree as t
 from harness import request, wait_until
 from logs import LINE, JsonLog, Log, sent_bytes
@@ -331,3 +333,40 @@ def test_log_that_nobody_reads_does_not_stop_the_server(serve, tree, tmp_path):
         server.stop(messages=r"(pagewise: access log: [0-9]+ records lost[^\n]*\n)+")
     finally:
         os.close(reader)
+
+
+@pytest.fixture
+def little(tmp_path):
+    """A disk of 64 KiB."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount")
+    path = tmp_path / "little"
+    path.mkdir()
+    mounts.run("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", os.fspath(path))
+    yield path
+    mounts.run("umount", os.fspath(path))
+
+
+def targets(path):
+    """Of a log that is JSON to its last byte."""
+    text = path.read_bytes()
+    assert text.endswith(b"\n")
+    return [json.loads(line)["target"] for line in text.splitlines()]
+
+
+def test_on_a_full_disk_every_line_is_whole(serve, tree, little):
+    log, rest = little / "access.log", little / "rest"
+    rest.write_bytes(b"x" * (60 << 10))
+    server = serve("--root", tree.root, "--access-log", log, "--log-format", "json",
+                   drops=True)
+    with server.connect() as c:
+        for n in range(40):
+            c.ask("/4097.bin?%d" % n)
+        wait_until(lambda: "No space left on device" in server.messages, "a full disk")
+        full = targets(log)
+        assert 0 < len(full) < 40
+        rest.unlink()
+        c.ask("/4097.bin?again")
+    wait_until(lambda: re.search(rb"again[^\n]*\n$", log.read_bytes()), "a line behind them")
+    assert targets(log)[: len(full)] == full
+    server.stop(messages=True)

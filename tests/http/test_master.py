@@ -15,7 +15,7 @@ import harness
 import strace
 import tree as t
 from harness import Connection, request, wait_until
-from test_reload_late import Piped, piped  # a fixture
+from test_reload_late import Leased, leased  # a fixture
 from test_upgrade import program, script  # a fixture too
 
 
@@ -41,27 +41,27 @@ def answers(server):
 # ------------------------------------------------------------------------- they die
 
 
-def test_master_rests_after_a_death_during_a_reload(piped):
-    server = piped.server
+def test_master_rests_after_a_death_during_a_reload(leased):
+    server = leased.server
     first = server.pid
-    piped.hold()
+    leased.hold()
     server.signal(signal.SIGHUP)
-    piped.held(2)
+    leased.held(2)
     os.kill(first, signal.SIGKILL)
     wait_until(lambda: "starting another one" in server.messages, "its end")
-    piped.release()
+    leased.release()
     wait_until(lambda: answers(server), "an answer")
     wait_until(lambda: rests(server.master), "the master to rest", patience=5)
     server.stop(messages=True)
 
 
-def test_replacement_that_hangs_is_replaced_by_a_reload(piped):
-    server = piped.server
-    piped.hold()
+def test_replacement_that_hangs_is_replaced_by_a_reload(leased):
+    server = leased.server
+    leased.hold()
     os.kill(server.pid, signal.SIGKILL)
     wait_until(lambda: "starting another one" in server.messages, "its end")
-    piped.held(1)
-    piped.write()
+    leased.held(1)
+    leased.write()
 
     def served():
         server.signal(signal.SIGHUP)
@@ -73,14 +73,14 @@ def test_replacement_that_hangs_is_replaced_by_a_reload(piped):
     server.stop(messages=True)
 
 
-def test_starts_that_fail_after_a_death_are_not_deaths(piped):
-    server = piped.server
-    piped.write(threads=0)
+def test_starts_that_fail_after_a_death_are_not_deaths(leased):
+    server = leased.server
+    leased.write(threads=0)
     server.signal(signal.SIGHUP)
     wait_until(lambda: "stays in use" in server.messages, "the refusal")
     os.kill(server.pid, signal.SIGKILL)
     wait_until(lambda: "trying again in 4 s" in server.messages, "the third failure")
-    piped.write()
+    leased.write()
     # The next one would be tried after 4 s.
     server.reload()
     assert answers(server)
@@ -104,8 +104,25 @@ def test_death_during_an_upgrade_is_made_good_before_its_test_ends(serve_conf, s
 # ------------------------------------------------------------------------ they hang
 
 
-def test_process_that_does_not_end_is_killed_after_more_signals(piped):
-    server = piped.server
+def gone(*pids):
+    return not any(os.path.exists("/proc/%d" % pid) for pid in pids)
+
+
+def test_start_that_hangs_ends_with_the_master(leased):
+    server = leased.server
+    leased.hold()
+    server.signal(signal.SIGHUP)
+    leased.held(2)
+    starting, old = server.pid, server.processes()
+    os.kill(server.master, signal.SIGKILL)
+    server.process.wait()
+    wait_until(lambda: gone(starting), "the one that starts to end")
+    wait_until(lambda: gone(*old), "the one that served to end")
+    server.stop(codes=(-signal.SIGKILL,))
+
+
+def test_process_that_does_not_end_is_killed_after_more_signals(leased):
+    server = leased.server
     """And all that follow do not put that off."""
     os.kill(server.pid, signal.SIGSTOP)
 
@@ -118,9 +135,9 @@ def test_process_that_does_not_end_is_killed_after_more_signals(piped):
     server.stop(codes=(1,), messages=True)
 
 
-def test_process_that_does_not_end_is_killed_after_its_shutdown_timeout(piped):
-    piped.write(shutdown_timeout=1)
-    server = piped.server
+def test_process_that_does_not_end_is_killed_after_its_shutdown_timeout(leased):
+    leased.write(shutdown_timeout=1)
+    server = leased.server
     server.reload()
     wait_until(lambda: len(server.processes()) == 1, "the old one to end")
     os.kill(server.pid, signal.SIGSTOP)
@@ -129,8 +146,8 @@ def test_process_that_does_not_end_is_killed_after_its_shutdown_timeout(piped):
     server.stop(codes=(1,), messages=True)
 
 
-def test_old_process_that_hangs_does_not_hold_up_the_report(piped):
-    server = piped.server
+def test_old_process_that_hangs_does_not_hold_up_the_report(leased):
+    server = leased.server
     old = server.pid
     os.kill(old, signal.SIGSTOP)
     try:
@@ -169,15 +186,15 @@ class Dying:
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["ends", "hangs"])
-def test_next_one_is_not_started_before_the_killed_one_has_ended(piped, ends):
+def test_next_one_is_not_started_before_the_killed_one_has_ended(leased, ends):
     """It has addresses that the next one needs.  One that does not end is not waited for for ever."""
     if strace.why_not():
         pytest.skip(strace.why_not())
-    server = piped.server
+    server = leased.server
     first = server.pid
-    piped.hold()
+    leased.hold()
     server.signal(signal.SIGHUP)
-    piped.held(2)
+    leased.held(2)
     dying = Dying(server.pid)
 
     def stopped():
@@ -185,7 +202,7 @@ def test_next_one_is_not_started_before_the_killed_one_has_ended(piped, ends):
         return dying.stopped()
 
     wait_until(stopped, "it to be killed", pause=0.5)
-    piped.write()
+    leased.write()
     wait_until(lambda: rests(server.master), "the master to rest")
     assert sorted(server.processes()) == sorted([first, dying.pid])
     assert "reloaded" not in server.output
@@ -205,13 +222,13 @@ def test_reload_that_gave_way_to_an_upgrade_that_fails_is_made_good(
     serve, site, program, tmp_path
 ):
     (site / "name").write_text("one")
-    piped = Piped(functools.partial(serve, binary=program), tmp_path / "conf", site, workers=1)
-    server = piped.server
+    leased = Leased(functools.partial(serve, binary=program), tmp_path / "conf", site, workers=1)
+    server = leased.server
     script(program, "exit 3\n")
-    piped.hold()
+    leased.hold()
     server.signal(signal.SIGHUP)
-    piped.held(2)
-    piped.write(max_target_size=100)
+    leased.held(2)
+    leased.write(max_target_size=100)
 
     def refused():
         server.signal(signal.SIGUSR2)
@@ -220,6 +237,7 @@ def test_reload_that_gave_way_to_an_upgrade_that_fails_is_made_good(
     wait_until(refused, "the test", pause=0.5)
     wait_until(lambda: "reloaded" in server.output, "the reload")
     assert server.get("/name?" + "x" * 500).status == 414
+    leased.lease.close()
     server.stop(messages=True)
 
 
@@ -329,17 +347,17 @@ def test_socket_that_was_shut_down_is_opened_anew(serve_conf, site, spoilt):
                          r"down: opening another one\n){%d}" % len(spoilt))
 
 
-def test_admin_socket_that_was_removed_is_made_again(piped, tmp_path):
+def test_admin_socket_that_was_removed_is_made_again(leased, tmp_path):
     path = tmp_path / "admin"
-    piped.write(admin=path)
-    piped.server.reload()
+    leased.write(admin=path)
+    leased.server.reload()
     os.unlink(path)
-    piped.server.reload()
+    leased.server.reload()
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(str(path))
         s.sendall(request("/metrics", version="1.0"))
         assert s.recv(15).startswith(b"HTTP/1.")
-    piped.server.stop()
+    leased.server.stop()
     assert not path.exists()
 
 

@@ -206,6 +206,7 @@ def test_index_that_is_a_directory_is_no_index(serve, site):
         "/.git",
         "/list/.hidden",
         "/.well-known/.dot",
+        "/.well-known/.x/f",
         "/.nothing",
         "/list/../.git/config",
         "/odd/...three",

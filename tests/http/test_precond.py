@@ -53,7 +53,7 @@ TABLE = [
     ({IMS: NOW}, 304),
     ({IMS: AFTER}, 304),
     ({IMS: BEFORE}, 200),
-    ({IMS: FUTURE}, 200),
+    ({IMS: FUTURE}, 304),
     ({IMS: "garbage"}, 200),
     ({IMS: "Thursday, 02-Jan-20 03:04:05 GMT"}, 304),
     ({IMS: "Thu Jan  2 03:04:05 2020"}, 304),

@@ -52,5 +52,5 @@ def test_start_without_the_permission_to_lock_says_so(serve):
     finally:
         resource.setrlimit(resource.RLIMIT_MEMLOCK, limits)
     assert server.get("/").status == 403
-    assert "the program may be evicted from memory" in server.output + server.messages
+    assert "cannot lock the program in memory" in server.output + server.messages
     server.stop(messages=True)

@@ -1,6 +1,7 @@
 """A start that fails late, or is not let serve: whoever connects meanwhile has an answer."""
 
 import contextlib
+import fcntl
 import os
 import signal
 import threading
@@ -8,6 +9,11 @@ import threading
 import pytest
 
 from harness import Connection, configuration, wait_until
+
+
+def state(pid):
+    with open("/proc/%d/stat" % pid) as f:
+        return f.read().rpartition(")")[2].split()[0]
 
 
 class Clients:
@@ -43,11 +49,12 @@ class Clients:
         wait_until(lambda: self.answers >= enough or self.failures, "%d answers" % n)
 
 
-class Piped:
+class Leased:
     """A server whose configuration comes when and as the test says."""
 
     def __init__(self, serve, path, site, **top):
         self.path, self.site, self.top = path, site, top
+        self.lease = None
         self.write(**top)
         self.server = serve("-c", path)
 
@@ -61,17 +68,21 @@ class Piped:
 
     def hold(self):
         """The next process hangs where it opens the file."""
-        os.unlink(self.path)
-        os.mkfifo(self.path)
+        self.write()
+        self.lease = open(self.path, "r+")
+        # The default of what tells that somebody waits is SIGIO, which ends us.
+        fcntl.fcntl(self.lease, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(self.lease, fcntl.F_SETLEASE, fcntl.F_WRLCK)
 
     def held(self, count):
         """There are so many server processes, and the youngest one hangs."""
-        wait_until(lambda: len(self.server.processes()) == count and opens_fifo(self.server.pid),
+        wait_until(lambda: len(self.server.processes()) == count and hangs(self.server.pid),
                    "%d processes, and one that hangs" % count)
 
     def release(self, **top):
-        with open(self.path, "w") as f:
-            f.write(self.text(**top))
+        self.lease.truncate()
+        self.lease.write(self.text(**top))
+        self.lease.close()
 
     def ready(self):
         """The youngest one has all its threads, and waits for the master's word."""
@@ -81,9 +92,9 @@ class Piped:
         return pid
 
 
-def opens_fifo(pid):
+def hangs(pid):
     with contextlib.suppress(OSError), open("/proc/%d/wchan" % pid) as f:
-        return f.read().startswith("wait_for_partner")
+        return "break_lease" in f.read()
     return False
 
 
@@ -97,9 +108,12 @@ def thread_names(pid):
 
 
 @pytest.fixture
-def piped(serve, tmp_path, site):
+def leased(serve, tmp_path, site):
     (site / "name").write_text("one")
-    return Piped(serve, tmp_path / "pagewise.conf", site, workers=2)
+    made = Leased(serve, tmp_path / "pagewise.conf", site, workers=2)
+    yield made
+    if made.lease is not None:
+        made.lease.close()
 
 
 def refusals(server):
@@ -113,9 +127,9 @@ def refused(server):
     wait_until(lambda: len(server.processes()) == 1, "its end")
 
 
-def test_workers_of_a_reload_that_fails_take_nobody(piped, tmp_path):
-    server = piped.server
-    piped.write(workers=8, access_log=tmp_path / "no" / "log")
+def test_workers_of_a_reload_that_fails_take_nobody(leased, tmp_path):
+    server = leased.server
+    leased.write(workers=8, access_log=tmp_path / "no" / "log")
     with Clients(server.address) as clients:
         for _ in range(5):
             refused(server)
@@ -124,23 +138,25 @@ def test_workers_of_a_reload_that_fails_take_nobody(piped, tmp_path):
     server.stop(messages=True)
 
 
-def test_process_accepts_nobody_before_the_master_lets_it(piped):
-    server = piped.server
-    piped.hold()
+def test_process_accepts_nobody_before_the_master_lets_it(leased):
+    server = leased.server
+    leased.hold()
     server.signal(signal.SIGHUP)
-    piped.held(2)
+    leased.held(2)
     os.kill(server.master, signal.SIGSTOP)
     try:
-        piped.release(workers=2)
-        pid = piped.ready()
+        leased.release(workers=2)
+        pid = leased.ready()
         with Clients(server.address) as clients:
             clients.more(200)
             os.kill(pid, signal.SIGKILL)
             clients.more(200)
         assert not clients.failures
+        # Else the master may hear that it is ready, and only then that it has ended.
+        wait_until(lambda: state(pid) == "Z", "its end")
     finally:
         os.kill(server.master, signal.SIGCONT)
     wait_until(lambda: refusals(server) == 1, "the refusal")
-    piped.write()
+    leased.write()
     server.reload()
     server.stop(messages=True)

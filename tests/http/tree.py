@@ -184,6 +184,8 @@ class Tree:
         os.makedirs(self.path(".well-known/acme"))
         self.add(".well-known/acme/token", b"token\n")
         self.add(".well-known/.dot", b"hidden\n")
+        os.makedirs(self.path(".well-known/.x"))
+        self.add(".well-known/.x/f", b"hidden\n")
         self.add("odd/...three", b"hidden\n")
 
     def build_links(self):

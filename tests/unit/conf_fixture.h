@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#include "server/conf.h"
-#include "server/conf_priv.h"
+#include "server/conf/conf.h"
+#include "server/conf/conf_priv.h"
 
 #define ARGS_MAX     16
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))

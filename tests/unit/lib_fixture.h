@@ -33,15 +33,32 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/file.h"
-#include "lib/loop.h"
+#include "lib/disk/pool.h"
+#include "lib/disk/pool_priv.h"
+#include "lib/file/file.h"
+#include "lib/file/residency.h"
 #include "lib/pagewise.h"
-#include "lib/pool.h"
-#include "lib/resident.h"
+#include "lib/util/clock.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define PATIENCE 60000 /* milliseconds: for what never happens */
 #define KIB	 1024
+
+#if defined(__linux__) && !defined(OWN_RECLAIM)
+/* A yes holds as short as it ever does, whatever the machine does besides. */
+int
+os_reclaim_open(void)
+{
+	return -ENOSYS;
+}
+
+int64_t
+os_reclaimed(int fd)
+{
+	(void)fd;
+	return -ENOSYS;
+}
+#endif
 
 struct fixture {
 	char fx_dir[256];
@@ -88,6 +105,8 @@ setup_with(void **state, unsigned threads, unsigned queue, unsigned open_files)
 	    pw_pool_create(&pool, &fx->fx_pool) != 0 ||
 	    pw_loop_create(fx->fx_pool, &loop, &fx->fx_loop) != 0)
 		return -1;
+	/* Also where this test's own control group is limited. */
+	fx->fx_pool->pl_sockets = false;
 	return pw_root_open(fx->fx_dir, &fx->fx_root);
 }
 
@@ -175,6 +194,15 @@ make_file(const struct fixture *fx, const char *name, size_t size)
 	assert_int_equal(write(fd, data, size), size);
 	assert_int_equal(fsync(fd), 0);
 	free(data);
+	close(fd);
+}
+
+static inline void
+make_empty(const struct fixture *fx, const char *name)
+{
+	int fd = open(path_in(fx, name), O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+	assert_true(fd >= 0);
 	close(fd);
 }
 
@@ -310,7 +338,7 @@ open_file(struct fixture *fx, const char *path)
 {
 	struct pw_file *file;
 
-	assert_int_equal(open_at(fx, path, loop_now(), &file), 0);
+	assert_int_equal(open_at(fx, path, clock_now(), &file), 0);
 	return file;
 }
 
@@ -322,12 +350,20 @@ new_file(struct fixture *fx, const char *name, size_t size)
 	return open_file(fx, name);
 }
 
+/* Neither cachestat nor mincore tells about it: RWF_NOWAIT does, in pieces. */
+static inline void
+as_another_owner(struct pw_file *file)
+{
+	file->fil_cachestat = false;
+	file->fil_mincore = false;
+}
+
 /* What not every file system, kernel and user can do. */
 enum need {
-	NEED_EVICTION = 1,  /* pages go when they are told to */
-	NEED_NOWAIT = 2,    /* residency is asked by RWF_NOWAIT */
-	NEED_CACHESTAT = 4, /* and by cachestat */
-	NEED_LOCK = 8,	    /* of memory */
+	NEED_EVICTION = 1, /* pages go when they are told to */
+	NEED_NOWAIT = 2,   /* residency is asked by RWF_NOWAIT */
+	NEED_EXACT = 4,	   /* and the owner is told about each page */
+	NEED_LOCK = 8,	   /* of memory */
 };
 
 static inline bool
@@ -341,8 +377,8 @@ can(struct pw_file *file, enum need need)
 		return evict(file->fil_fd, size);
 	case NEED_NOWAIT:
 		return file->fil_ask == OS_ASK_NOWAIT;
-	case NEED_CACHESTAT:
-		return file->fil_cachestat;
+	case NEED_EXACT:
+		return file->fil_cachestat || file->fil_mincore;
 	case NEED_LOCK:
 		held = hold(file->fil_fd, size);
 		let_go(held, size);
@@ -356,7 +392,7 @@ static inline void
 skip_unless(struct fixture *fx, unsigned needs)
 {
 	static const char *const texts[] = {"eviction of pages", "RWF_NOWAIT",
-	    "cachestat", "permission to lock memory"};
+	    "exact answers", "permission to lock memory"};
 	struct pw_file *file = new_file(fx, "probe", 256 * KIB);
 	const char *missing = NULL;
 	unsigned i;
@@ -442,17 +478,39 @@ struct wire {
 	size_t wr_len, wr_room;
 };
 
-/* Nobody reads, and it takes a few windows all the same. */
+/* FreeBSD refuses a size that is more than is permitted; Linux cuts it. */
+static inline void
+set_buffer(int sock, int which, int size)
+{
+	while (setsockopt(sock, SOL_SOCKET, which, &size, sizeof(size)) != 0)
+		assert_true((size /= 2) > 0);
+}
+
+/*
+ * Nobody reads, and it takes a few windows all the same.  FreeBSD 15 has the bytes in the
+ * other end's buffer.
+ */
 static inline void
 wire_wide(struct wire *wr)
 {
-	int sv[2], size = 4 << 20;
+	int sv[2];
 
 	assert_int_equal(
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sv), 0);
-	setsockopt(sv[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	set_buffer(sv[0], SO_SNDBUF, 4 << 20);
+	set_buffer(sv[1], SO_RCVBUF, 4 << 20);
 	*wr = (struct wire){.wr_sock = sv[0], .wr_peer = sv[1]};
 }
+
+/*
+ * Bytes: Linux doubles it.  FreeBSD puts off the acknowledgement (40 ms) of less than two
+ * segments, of 16 KiB there: into less of a buffer one would go at a time.
+ */
+#ifdef __FreeBSD__
+#define WIRE_NARROW (24 * KIB)
+#else
+#define WIRE_NARROW (8 * KIB)
+#endif
 
 /* Full within a window: TCP, because a local socket takes any pages whole. */
 static inline void
@@ -461,15 +519,15 @@ wire_narrow(struct wire *wr)
 	struct sockaddr_in sin = {.sin_family = AF_INET};
 	struct sockaddr *sa = (struct sockaddr *)(void *)&sin;
 	socklen_t len = sizeof(sin);
-	int lfd = socket(AF_INET, SOCK_STREAM, 0), size = 8 * KIB, one = 1;
+	int lfd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
 
 	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	setsockopt(lfd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	set_buffer(lfd, SO_RCVBUF, WIRE_NARROW);
 	assert_int_equal(bind(lfd, sa, len), 0);
 	assert_int_equal(listen(lfd, 1), 0);
 	assert_int_equal(getsockname(lfd, sa, &len), 0);
 	*wr = (struct wire){.wr_sock = socket(AF_INET, SOCK_STREAM, 0)};
-	setsockopt(wr->wr_sock, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	set_buffer(wr->wr_sock, SO_SNDBUF, WIRE_NARROW);
 	setsockopt(wr->wr_sock, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	assert_int_equal(connect(wr->wr_sock, sa, len), 0);
 	wr->wr_peer = accept(lfd, NULL, NULL);
@@ -531,7 +589,6 @@ xfer_init(struct xfer *xf, const char *path, struct fixture *fx,
 	xf->xf_send.snd_loop = fx->fx_loop;
 	xf->xf_send.snd_sock = wr->wr_sock;
 	xf->xf_send.snd_file = file;
-	xf->xf_send.snd_readahead = PW_READAHEAD_AUTO;
 	xf->xf_send.snd_done = xfer_done;
 }
 
@@ -560,6 +617,14 @@ wire_await(struct wire *wr, size_t len)
 			fail_msg("%zu of %zu bytes", wr->wr_len, len);
 }
 
+/* Not where the kernel fetches: then there are shares alone. */
+static inline bool
+has_windows(const struct pw_send *s)
+{
+	return s->snd_path != pw_send_path("native") || s->snd_file == NULL ||
+	       !resident_native(s->snd_file);
+}
+
 /* One step never crosses the border of a window. */
 static inline enum pw_send_status
 xfer_step(struct xfer *xf)
@@ -569,9 +634,10 @@ xfer_step(struct xfer *xf)
 	off_t window = (off_t)s->snd_window;
 	off_t border = (s->snd_off / window + 1) * window;
 	uint64_t sent = s->snd_sent;
+	bool windows = has_windows(s);
 	enum pw_send_status status = pw_send_step(s);
 
-	assert_true(s->snd_off <= border);
+	assert_true(!windows || s->snd_off <= border);
 	assert_in_range(s->snd_sent - sent, 0, SHARE_MOST);
 	assert_int_equal(xf->xf_done, done);
 	assert_int_equal(s->snd_pending, status == PW_SEND_PENDING);

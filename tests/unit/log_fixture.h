@@ -1,6 +1,6 @@
 /*
  * log_fixture: a log in a directory of its own, numbered records, and the
- * count of those that arrived, for the tests of server/log*.c.
+ * count of those that arrived, for the tests of server/log/.
  */
 #ifndef TESTS_LOG_FIXTURE_H
 #define TESTS_LOG_FIXTURE_H
@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/log.h"
+#include "server/log/log.h"
 
 #define MANY 20000 /* records: more than a ring and a pipe hold */
 

@@ -1,5 +1,5 @@
 /*
- * The rules of lib/account.h: by a table, and by a fake system call that plays
+ * The rules of lib/send/account.h: by a table, and by a fake system call that plays
  * random scripts.
  */
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/account.h"
+#include "lib/send/account.h"
 
 #define SEED	 20261121u
 #define SCRIPTS	 100000u

@@ -10,7 +10,8 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
-#include "lib/async.h"
+#include "lib/disk/async.h"
+#include "lib/util/clock.h"
 
 #define SIZE (256 * KIB)
 #define MORE 1000 /* operations than fit into a ring */
@@ -113,7 +114,7 @@ a_completion_comes_from_drain_alone(void **state)
 	    0);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 1);
 	assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
-	pw_loop_tick(fx->fx_loop, loop_now());
+	pw_loop_tick(fx->fx_loop, clock_now());
 	assert_int_equal(op.op_done, 0);
 	pw_loop_drain(fx->fx_loop);
 	assert_int_equal(op.op_done, 1);
@@ -246,7 +247,7 @@ sends(struct fixture *fx, const char *path, struct pw_file *file)
 
 	fill(expected, 0, SIZE);
 	wire_narrow(&wr);
-	file->fil_cachestat = false;
+	as_another_owner(file);
 	xfer_init(&xf, path, fx, &wr, file);
 	xf.xf_send.snd_readahead = SIZE / 4;
 	xf.xf_send.snd_len = SIZE;

@@ -1,5 +1,5 @@
 /*
- * The rules of server/buf.h: what is appended is there, blocks go round through
+ * The rules of server/util/buf.h: what is appended is there, blocks go round through
  * the free list, and a failure changes nothing but b_failed.
  */
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/buf.h"
+#include "server/util/buf.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define TOO_MUCH ((size_t)1 << 60) /* more than any address space */

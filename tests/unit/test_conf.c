@@ -5,7 +5,7 @@
 #include <sched.h>
 
 #include "conf_fixture.h"
-#include "server/pressure.h"
+#include "server/conn/tcp_memory.h"
 
 static void
 every_key_has_its_documented_default(void **state)
@@ -22,6 +22,7 @@ every_key_has_its_documented_default(void **state)
 	assert_int_equal(conf->conf_stall_log, 50);
 	assert_int_equal(conf->conf_busy_poll, 0);
 	assert_true(conf->conf_sandbox);
+	assert_true(conf->conf_keep_fowner);
 	assert_null(conf->conf_chroot);
 	assert_null(conf->conf_admin.la_text);
 	assert_non_null(conf->conf_mime);
@@ -37,7 +38,7 @@ every_key_has_its_documented_default(void **state)
 	assert_int_equal(conf->conf_max_connections, 0);
 	assert_int_equal(conf->conf_max_per_address, 0);
 	assert_int_equal(conf->conf_min_send_rate, 240);
-	assert_int_equal(conf->conf_tcp_memory, PRESSURE_AUTO);
+	assert_int_equal(conf->conf_tcp_memory, TCP_MEMORY_AUTO);
 	assert_int_equal(conf->conf_open_files, 1024);
 	assert_int_equal(conf->conf_hot_set, 16 << 20);
 	assert_ptr_equal(set->set_send_path, pw_send_default());
@@ -65,6 +66,35 @@ workers_auto_is_the_cpus_that_may_be_used(void **state)
 	conf = must_load("--root /");
 	assert_int_equal(conf->conf_workers, CPU_COUNT(&set));
 	conf_destroy(&conf);
+}
+
+/* Wherever one may stand. */
+static void
+a_boolean_is_true_on_or_yes_false_off_or_no(void **state)
+{
+	static const struct {
+		const char *word;
+		bool value;
+	} t[] = {{"true", true}, {"on", true}, {"yes", true}, {"false", false},
+	    {"off", false}, {"no", false}};
+	struct conf *conf;
+	char text[200];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		snprintf(text, sizeof(text),
+		    "autoindex = %s\ndotfiles = %s\nsandbox = %s\n"
+		    "site a { root = \".\" }\n",
+		    t[i].word, t[i].word, t[i].word);
+		conf = must_load_text(text, "");
+		assert_int_equal(
+		    conf->conf_sites[0].site_set.set_autoindex, t[i].value);
+		assert_int_equal(
+		    conf->conf_sites[0].site_set.set_dotfiles, t[i].value);
+		assert_int_equal(conf->conf_sandbox, t[i].value);
+		conf_destroy(&conf);
+	}
 }
 
 static void
@@ -163,13 +193,13 @@ the_sample_has_every_key_and_only_defaults(void **state)
 {
 	static const char *const keys[] = {"listen", "workers", "threads",
 	    "admin", "access_log", "log_format", "stall_log", "busy_poll",
-	    "user", "group", "chroot", "sandbox", "mime_types", "head_timeout",
-	    "keepalive_timeout", "send_timeout", "shutdown_timeout",
-	    "max_head_size", "max_target_size", "max_fields", "max_ranges",
-	    "max_requests", "max_connections", "max_connections_per_address",
-	    "tcp_memory", "min_send_rate", "open_files", "hot_set", "send_path",
-	    "readahead", "cache", "autoindex", "dotfiles", "index", "names",
-	    "root"};
+	    "user", "group", "chroot", "sandbox", "keep_fowner", "mime_types",
+	    "head_timeout", "keepalive_timeout", "send_timeout",
+	    "shutdown_timeout", "max_head_size", "max_target_size",
+	    "max_fields", "max_ranges", "max_requests", "max_connections",
+	    "max_connections_per_address", "tcp_memory", "min_send_rate",
+	    "open_files", "hot_set", "send_path", "readahead", "cache",
+	    "autoindex", "dotfiles", "index", "names", "root"};
 	struct conf *sample, *plain;
 	char text[16384];
 	FILE *fp = fopen("conf/pagewise.conf", "r");
@@ -196,6 +226,7 @@ the_sample_has_every_key_and_only_defaults(void **state)
 	assert_int_equal(sample->conf_stall_log, plain->conf_stall_log);
 	assert_int_equal(sample->conf_busy_poll, plain->conf_busy_poll);
 	assert_int_equal(sample->conf_sandbox, plain->conf_sandbox);
+	assert_int_equal(sample->conf_keep_fowner, plain->conf_keep_fowner);
 	assert_false(sample->conf_user_chosen);
 	assert_null(sample->conf_chroot);
 	assert_null(sample->conf_admin.la_text);
@@ -221,6 +252,7 @@ main(void)
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(every_key_has_its_documented_default),
 	    cmocka_unit_test(workers_auto_is_the_cpus_that_may_be_used),
+	    cmocka_unit_test(a_boolean_is_true_on_or_yes_false_off_or_no),
 	    cmocka_unit_test(an_unset_value_inherits_and_a_set_one_does_not),
 	    cmocka_unit_test(the_command_line_wins_over_the_top_level_only),
 	    cmocka_unit_test(root_replaces_the_sites_of_the_file),

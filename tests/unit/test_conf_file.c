@@ -16,6 +16,7 @@ every_key_of_the_file_is_understood(void **state)
 					   "admin = \"[::1]:0\"\n"
 					   "user = root\ngroup = 12345\n"
 					   "chroot = \"/\"\nsandbox = off\n"
+					   "keep_fowner = false\n"
 					   "head_timeout = 5\n"
 					   "keepalive_timeout = 0\n"
 					   "send_timeout = 7\n"
@@ -53,6 +54,7 @@ every_key_of_the_file_is_understood(void **state)
 	assert_int_equal(conf->conf_gid, 12345);
 	assert_string_equal(conf->conf_chroot, "/");
 	assert_false(conf->conf_sandbox);
+	assert_false(conf->conf_keep_fowner);
 	assert_int_equal(conf->conf_head_timeout, 5);
 	assert_int_equal(conf->conf_keepalive_timeout, 0);
 	assert_int_equal(conf->conf_send_timeout, 7);
@@ -204,8 +206,8 @@ an_empty_string_is_an_error_for_every_key(void **state)
 	    {"max_head_size", "the value is empty (1K to 1M)"},
 	    {"readahead", "the value is empty (64K to 64M, 0 or auto)"},
 	    {"cache", "\"\" is not keep, drop or auto"},
-	    {"autoindex", "\"\" is not true or false"},
-	    {"dotfiles", "\"\" is not true or false"},
+	    {"autoindex", "\"\" is not true or false (nor on, yes, off, no)"},
+	    {"dotfiles", "\"\" is not true or false (nor on, yes, off, no)"},
 	    {"index", "\"\" is not the name of a file"},
 	};
 
@@ -480,8 +482,9 @@ a_word_is_one_of_those_that_are_known(void **state)
 	(void)state;
 	expect_file_error("cache = lose\n" SITE,
 	    ":1: cache: \"lose\" is not keep, drop or auto");
-	expect_file_error("autoindex = yes\n" SITE,
-	    ":1: autoindex: \"yes\" is not true or false");
+	expect_file_error("autoindex = maybe\n" SITE,
+	    ":1: autoindex: \"maybe\" is not true "
+	    "or false (nor on, yes, off, no)");
 	expect_file_error("index = {\"a\",\n\"b/c\"}\n" SITE,
 	    ":2: index: \"b/c\" is not the name of a file");
 	expect_file_error("access_log = \"\"\n" SITE,

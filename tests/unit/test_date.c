@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "server/date.h"
+#include "server/http/date.h"
 
 #define NOW	  INT64_C(1795227234) /* Sat, 21 Nov 2026 02:13:54 GMT */
 #define YEAR_0	  INT64_C(-62167219200)

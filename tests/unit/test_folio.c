@@ -1,12 +1,12 @@
 /*
- * Windows that come as one large folio (lib/os.h, os_fetch_folio): what is read,
+ * Windows that come as one large folio (lib/os/os.h, os_fetch_folio): what is read,
  * what is left alone, and when the caller has to do without.
  */
 #include "lib_fixture.h"
 
 #include <sys/syscall.h>
 
-#include "lib/os.h"
+#include "lib/os/os.h"
 
 #define SYS_CACHESTAT 451
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "server/head.h"
+#include "server/http/head.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define BYTES(literal)                         \
@@ -38,6 +38,10 @@ static const struct good_case good[] = {
     {"the smallest 1.1", BYTES(LINE "Host:\r\n\r\n"), 0, 1},
     {"the smallest 1.0", BYTES("GET / HTTP/1.0\r\n\r\n"), 0, 0},
     {"a name", BYTES(BASE "\r\n"), 0, 1},
+    {"HTTP/1.2 is read as 1.1", BYTES("GET / HTTP/1.2\r\nHost: a\r\n\r\n"), 0,
+	1},
+    {"HTTP/1.9 is read as 1.1", BYTES("GET / HTTP/1.9\r\nHost: a\r\n\r\n"), 0,
+	1},
     {"1.0 may have Host", BYTES("GET / HTTP/1.0\r\nHost: a\r\n\r\n"), 0, 0},
     {"one blank line before", BYTES("\r\n" BASE "\r\n"), 2, 1},
     {"two blank lines before", BYTES("\r\n\r\n" BASE "\r\n"), 4, 1},
@@ -144,7 +148,6 @@ static const struct bad_case bad_request_lines[] = {
     {"the preface of HTTP/2", BYTES("PRI * HTTP/2.0\r"), 505},
     {"HTTP/3.7", BYTES("GET / HTTP/3.7\r"), 505},
     {"HTTP/0.9 spelt out", BYTES("GET / HTTP/0.9\r"), 505},
-    {"HTTP/1.2", BYTES("GET / HTTP/1.2\r"), 505},
     {"a method of 33", BYTES(TEN TEN TEN "abc"), 501},
 };
 
@@ -172,6 +175,7 @@ static const struct bad_case bad_fields[] = {
 
 static const struct bad_case bad_hosts[] = {
     {"missing", BYTES(LINE "\r"), 400},
+    {"missing in HTTP/1.2", BYTES("GET / HTTP/1.2\r\n\r"), 400},
     {"missing among others", BYTES(LINE "X: Host: a\r\nHost2: a\r\n\r"), 400},
     {"repeated", BYTES(BASE "Host:"), 400},
     {"repeated in another case", BYTES(BASE "X: a\r\nhOsT:"), 400},

@@ -1,5 +1,5 @@
 /*
- * The rules of server/log.h: a line cannot be forged, each kind of line has its
+ * The rules of server/log/log.h: a line cannot be forged, each kind of line has its
  * file, and the writer thread is there when it is needed.
  */
 #include <setjmp.h>
@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "log_fixture.h"
-#include "server/logline.h"
+#include "server/log/format.h"
 
 #define IDLE_US 1300000 /* after that the writer blocks */
 

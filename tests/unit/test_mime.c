@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "server/mime.h"
+#include "server/http/mime.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define UNKNOWN	 "application/octet-stream"

@@ -1,11 +1,13 @@
 /*
  * The path native, with FreeBSD's sendfile(2) played by a fake: by a table, and by
  * random scripts of results.  What the fake kernel took is what a client would get.
- * The file that calls it there, lib/os_freebsd_native.c, is built into this test.
+ * The file that calls it there, lib/os/freebsd_native.c, is built into this test.
  */
 #include "lib_fixture.h"
 
 #include <sys/uio.h>
+
+#include "lib/file/indirect.h"
 
 /* sys/socket.h of FreeBSD, whatever system this is. */
 #undef SF_NODISKIO
@@ -51,6 +53,7 @@ static struct {
 	unsigned fk_calls;
 	int fk_flags; /* of the last call */
 	size_t fk_nbytes;
+	const struct indirect *fk_indirect; /* of the file, or NULL */
 } fake;
 
 static void
@@ -84,6 +87,18 @@ there(int fd, off_t off, size_t nbytes)
 	return nbytes < (size_t)left ? nbytes : (size_t)left;
 }
 
+/* Else the real one would wait for the disk, and the loop with it. */
+static void
+assert_found(off_t off, size_t len)
+{
+	off_t end = off + (off_t)len;
+
+	if (fake.fk_indirect != NULL)
+		assert_int_equal(
+		    indirect_missing(fake.fk_indirect, off, end, clock_now()),
+		    end);
+}
+
 /*
  * Behind the end of a file it sends nothing at all, not even the headers.  The real one
  * ends at pages when it is busy, and cannot be busy before the headers have gone: scripts
@@ -105,6 +120,7 @@ sendfile(int fd, int s, off_t offset, size_t nbytes, struct sf_hdtr *hdtr,
 		assert_true(hdtr->headers[0].iov_len > 0);
 		assert_null(hdtr->trailers);
 	}
+	assert_found(offset, nbytes);
 	fake.fk_calls++;
 	fake.fk_flags = flags;
 	fake.fk_nbytes = nbytes;
@@ -126,7 +142,8 @@ sendfile(int fd, int s, off_t offset, size_t nbytes, struct sf_hdtr *hdtr,
 	return rs.rs_error == 0 ? 0 : -1;
 }
 
-#include "lib/os_freebsd_native.c"
+#include "lib/os/freebsd_native.c"
+#include "lib/util/clock.h"
 
 /* A transmission of mem_len bytes of memory and a range, as FreeBSD would do it. */
 struct shot {
@@ -158,7 +175,7 @@ begin(struct shot *sh, struct fixture *fx, struct pw_file *file, size_t mem_len,
 	s->snd_mem_len = mem_len;
 	s->snd_off = off;
 	s->snd_len = len;
-	s->snd_readahead = 0;
+	s->snd_readahead = PW_READAHEAD_NONE;
 	pw_send_start(s);
 }
 
@@ -385,7 +402,8 @@ hints_of_the_location_are_flags_of_the_call(void **state)
 		enum pw_cache cache;
 		int pages, flags;
 	} hints[] = {
-	    {0, PW_CACHE_KEEP, 0, 0}, {0, PW_CACHE_DROP, 0, SF_NOCACHE},
+	    {PW_READAHEAD_NONE, PW_CACHE_KEEP, 0, 0},
+	    {PW_READAHEAD_NONE, PW_CACHE_DROP, 0, SF_NOCACHE},
 	    {64 * KIB, PW_CACHE_KEEP, 64 * KIB, 0},
 	    {64 * KIB + 1, PW_CACHE_DROP, 64 * KIB + 1, SF_NOCACHE},
 	    {1 << 30, PW_CACHE_KEEP, 1 << 30,
@@ -438,6 +456,174 @@ a_call_is_for_a_share(void **state)
 	pw_file_unref(&file);
 }
 
+/* ---------------------------------------------------------- indirect blocks */
+
+#define BLOCK	 ((off_t)4096)
+#define DIRECT	 (12 * BLOCK)
+#define INDIRECT (512 * BLOCK) /* of the file, by one indirect block */
+#define LARGE	 ((size_t)(DIRECT + 2 * INDIRECT + 5 * BLOCK))
+
+static struct pw_file *
+large_file(struct fixture *fx)
+{
+	struct pw_file *file = new_file(fx, "f", LARGE);
+
+	if (file->fil_indirect == NULL) /* it may be the cache's */
+		file->fil_indirect = calloc(1, sizeof(*file->fil_indirect));
+	assert_non_null(file->fil_indirect);
+	*file->fil_indirect = (struct indirect){.in_block = BLOCK};
+	fake.fk_indirect = file->fil_indirect;
+	script(NULL, 0);
+	return file;
+}
+
+static void
+large_done(struct pw_file **file)
+{
+	fake.fk_indirect = NULL;
+	pw_file_unref(file);
+}
+
+/* Each is read once, by the pool, and by the time it is needed. */
+static void
+indirect_blocks_are_read_by_the_pool_before_what_they_lead_to(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+	struct pw_device *dv = file->fil_device;
+	unsigned long before = device_ended(dv);
+	struct shot sh;
+
+	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	/* The first twelve blocks wait for nothing. */
+	assert_int_equal(step(&sh), PW_SEND_AGAIN);
+	assert_int_equal(fake.fk_len, 10 + DIRECT);
+	do {
+		settle(fx->fx_loop);
+	} while (step(&sh) == PW_SEND_AGAIN);
+	assert_int_equal(sh.sh_xfer.xf_send.snd_sent, sh.sh_len);
+	assert_int_equal(sh.sh_xfer.xf_pending, 0);
+	assert_int_equal(device_ended(dv) - before, 3);
+	end(&sh);
+	/* And not for the next client. */
+	begin(&sh, fx, file, 10, 0, (off_t)LARGE);
+	assert_int_equal(run(&sh), PW_SEND_DONE);
+	assert_int_equal(device_ended(dv) - before, 3);
+	end(&sh);
+	large_done(&file);
+}
+
+/* A client that is faster than the disk waits for it, and the loop does not. */
+static void
+what_is_not_read_in_time_is_waited_for(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+	struct shot sh;
+	struct gate gt;
+
+	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
+	assert_int_equal(step(&sh), PW_SEND_AGAIN);
+	assert_int_equal(step(&sh), PW_SEND_PENDING);
+	assert_int_equal(fake.fk_len, DIRECT);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_int_equal(run(&sh), PW_SEND_DONE);
+	assert_int_equal(sh.sh_xfer.xf_send.snd_sent, LARGE);
+	end(&sh);
+	large_done(&file);
+}
+
+static void
+a_range_reads_what_leads_to_it_and_no_more(void **state)
+{
+	static const struct {
+		off_t off, len;
+		unsigned long reads;
+	} ranges[] = {
+	    {0, DIRECT, 0},
+	    {DIRECT - 1, 1, 0},
+	    {DIRECT - 1, 2, 1},
+	    {DIRECT + INDIRECT - 1, 1, 1},
+	    {DIRECT + INDIRECT, 1, 1},
+	    {DIRECT + INDIRECT - 1, 2, 2},
+	    {(off_t)LARGE - 1, 1, 1},
+	};
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	unsigned long before;
+	struct shot sh;
+	size_t i;
+
+	for (i = 0; i < COUNT(ranges); i++) {
+		file = large_file(fx);
+		before = device_ended(file->fil_device);
+		begin(&sh, fx, file, 0, ranges[i].off, ranges[i].len);
+		do {
+			settle(fx->fx_loop);
+		} while (sh.sh_xfer.xf_send.snd_len > 0 &&
+			 step(&sh) != PW_SEND_ERROR);
+		assert_int_equal(fake.fk_len, ranges[i].len);
+		assert_int_equal(
+		    device_ended(file->fil_device) - before, ranges[i].reads);
+		end(&sh);
+		large_done(&file);
+	}
+}
+
+/* Nothing was sent yet: it can still become another answer. */
+static void
+an_indirect_block_that_cannot_be_read_is_an_error(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+	struct shot sh;
+
+	assert_int_equal(truncate(path_in(fx, "f"), DIRECT), 0);
+	begin(&sh, fx, file, 10, DIRECT, BLOCK);
+	assert_int_equal(run(&sh), PW_SEND_ERROR);
+	assert_int_equal(sh.sh_xfer.xf_send.snd_error, -ESTALE);
+	assert_int_equal(fake.fk_calls, 0);
+	end(&sh);
+	large_done(&file);
+}
+
+/* The transmission that asked for it early is gone when it comes. */
+static void
+an_early_read_outlives_its_transmission(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = large_file(fx);
+	const struct indirect *in = file->fil_indirect;
+	struct shot sh;
+	struct gate gt;
+
+	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
+	assert_int_equal(step(&sh), PW_SEND_AGAIN);
+	assert_int_equal(step(&sh), PW_SEND_PENDING);
+	pw_send_cancel(&sh.sh_xfer.xf_send);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_int_equal(step(&sh), PW_SEND_ERROR);
+	assert_int_equal(sh.sh_xfer.xf_send.snd_error, -ECANCELED);
+	assert_int_equal(fake.fk_len, DIRECT);
+	assert_int_equal(
+	    indirect_missing(in, 0, DIRECT + INDIRECT, clock_now()),
+	    DIRECT + INDIRECT);
+	end(&sh);
+	/* With nobody left at all. */
+	file->fil_indirect->in_known = 0;
+	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
+	assert_int_equal(step(&sh), PW_SEND_AGAIN);
+	end(&sh);
+	large_done(&file);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+}
+
 /* Of a file system whose pages the kernel waits for: the pool sends it. */
 static void
 other_files_are_sent_by_the_pool(void **state)
@@ -488,6 +674,21 @@ main(void)
 		hints_of_the_location_are_flags_of_the_call, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		a_call_is_for_a_share, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		indirect_blocks_are_read_by_the_pool_before_what_they_lead_to,
+		setup_one_thread, teardown),
+	    cmocka_unit_test_setup_teardown(
+		what_is_not_read_in_time_is_waited_for, setup_one_thread,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		a_range_reads_what_leads_to_it_and_no_more, setup_one_thread,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		an_indirect_block_that_cannot_be_read_is_an_error, setup,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		an_early_read_outlives_its_transmission, setup_one_thread,
+		teardown),
 	    cmocka_unit_test_setup_teardown(
 		other_files_are_sent_by_the_pool, setup, teardown),
 	    cmocka_unit_test(a_kernel_before_11_does_not_have_it),

@@ -1,5 +1,5 @@
 /*
- * In which order a device's jobs are run (lib/pool.c): fair to those who come
+ * In which order a device's jobs are run (lib/disk/pool.c): fair to those who come
  * for little, and who come first.
  */
 #include "lib_fixture.h"

@@ -7,8 +7,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "lib/os.h"
-#include "lib/pipes.h"
+#include "lib/disk/completion.h"
+#include "lib/os/os.h"
+#include "lib/send/pipes.h"
 
 #define SHARE_PIPES 512	  /* what the store gives at most */
 #define STRANGER    54321 /* a user who has no pipes yet */

@@ -1,5 +1,5 @@
 /*
- * The rules of lib/pool.h and lib/loop.h: a queue and a quota for each device,
+ * The rules of lib/disk/pool.h and lib/loop.c: a queue and a quota for each device,
  * single flight, every completion on its own loop and from its drain.
  */
 #include "lib_fixture.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "server/range.h"
+#include "server/http/range.h"
 
 #define MAX	  4
 #define COUNT(a)  (sizeof(a) / sizeof((a)[0]))

@@ -1,5 +1,5 @@
 /*
- * The rules of server/request.h: what is taken from a head that head_check
+ * The rules of server/http/request.h: what is taken from a head that head_check
  * accepts, and with which status it may be refused.
  */
 #include <setjmp.h>
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/head.h"
-#include "server/request.h"
+#include "server/http/head.h"
+#include "server/http/request.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define MAX_BODY 1000

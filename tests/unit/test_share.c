@@ -1,13 +1,20 @@
 /*
- * What one step of a transmission sends (lib/send.c, send_prefetch.c): how large a
+ * What one step of a transmission sends (lib/send/transfer.c, prefetch.c): how large a
  * share is, where it ends, and how it is asked whether it is in memory.
  */
 #include "lib_fixture.h"
 
+#include <sys/sendfile.h>
 #include <sys/uio.h>
 
-#define PIECE	((off_t)64 * KIB) /* distance of the samples */
+#include "lib/disk/completion.h"
+#include "lib/disk/pool_priv.h"
+#include "lib/file/verified.h"
+#include "lib/util/clock.h"
+
+#define PAGE	((off_t)4 * KIB) /* where nothing but RWF_NOWAIT can be asked */
 #define SIZE	(4 * SHARE)
+#define HELD	((off_t)64 * KIB)
 #define NOWHERE ((off_t)1 << 40)
 
 /* What RWF_NOWAIT says of SIZE bytes of which those from hole on are not there. */
@@ -29,14 +36,15 @@ preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
 	return -1;
 }
 
-/* Asked by RWF_NOWAIT alone, everywhere. */
+/* Asked by RWF_NOWAIT alone, everywhere; nothing is known of it yet. */
 static struct pw_file *
 sampled_file(struct fixture *fx)
 {
 	struct pw_file *file = new_file(fx, "f", SIZE);
 
 	file->fil_ask = OS_ASK_NOWAIT;
-	file->fil_cachestat = false;
+	as_another_owner(file);
+	file->fil_number = verified_number(fx->fx_loop->lp_verified);
 	resident_fetched(file, 0, SIZE);
 	return file;
 }
@@ -156,11 +164,126 @@ a_share_ends_where_what_was_fetched_ends(void **state)
 	xf.xf_send.snd_asked = SHARE + 1;
 	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
 	assert_int_equal(xf.xf_send.snd_sent, SHARE + 1);
+	/* Before Linux 6.5 a local socket counts the pages that it holds. */
+	wire_read(&wr);
 	assert_int_equal(xfer_step(&xf), PW_SEND_DONE);
 	end(&xf, &wr, file);
 }
 
+/* Not more than sendfile(2) takes hold of before it asks for the socket's memory. */
+static void
+where_sockets_evict_a_share_is_what_is_held(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct wire wr;
+	struct xfer xf;
+	int i;
+
+	file->fil_ask = OS_ASK_NEVER_COLD;
+	fx->fx_pool->pl_sockets = true;
+	wire_wide(&wr);
+	start(&xf, "nodiskio", fx, &wr, file);
+	for (i = 1; i <= 3; i++) {
+		assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
+		assert_int_equal(xf.xf_send.snd_sent, i * HELD);
+		wire_read(&wr);
+	}
+	fx->fx_pool->pl_sockets = false;
+	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
+	assert_int_equal(xf.xf_send.snd_sent, 3 * HELD + SHARE);
+	wire_read(&wr);
+	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+	assert_int_equal(wr.wr_len, SIZE);
+	end(&xf, &wr, file);
+}
+
+/* A range that begins within a page; and the head's memory is the socket's as well. */
+static void
+where_sockets_evict_a_head_goes_alone(void **state)
+{
+	static char head[300];
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	struct wire wr;
+	struct xfer xf;
+
+	file->fil_ask = OS_ASK_NEVER_COLD;
+	fx->fx_pool->pl_sockets = true;
+	wire_wide(&wr);
+	start(&xf, "nodiskio", fx, &wr, file);
+	xf.xf_send.snd_off = 100;
+	xf.xf_send.snd_len = SIZE - 100;
+	xf.xf_send.snd_mem = head;
+	xf.xf_send.snd_mem_len = sizeof(head);
+	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
+	assert_int_equal(xf.xf_send.snd_sent, sizeof(head));
+	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
+	assert_int_equal(xf.xf_send.snd_off, HELD);
+	wire_read(&wr);
+	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
+	assert_int_equal(xf.xf_send.snd_off, 2 * HELD);
+	wire_read(&wr);
+	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+	assert_int_equal(wr.wr_len, sizeof(head) + SIZE - 100);
+	end(&xf, &wr, file);
+}
+
 /* ---------------------------------------------------------- is it in memory? */
+
+static unsigned
+questions_about_all(struct fixture *fx, struct pw_file *file)
+{
+	struct wire wr;
+	struct xfer xf;
+	unsigned n;
+
+	usleep(2 * RESIDENT_HOLDS);
+	wire_wide(&wr);
+	start(&xf, "nodiskio", fx, &wr, file);
+	assert_int_not_equal(step_with_hole(&xf, NOWHERE), PW_SEND_PENDING);
+	n = fake.questions;
+	wire_read(&wr);
+	xfer_run(&xf, &wr, UINT64_MAX);
+	pw_send_finish(&xf.xf_send);
+	wire_close(&wr);
+	return n;
+}
+
+/* The pages that another answer has read again count as present before they are. */
+static void
+what_is_being_read_in_part_is_asked_for_page_by_page(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_waiter w = {.wt_done = nothing_done};
+	struct pw_file *file;
+	struct gate gt;
+	void *held;
+
+	fake.hole = NOWHERE;
+	skip_unless(fx, NEED_LOCK | NEED_EXACT);
+	file = new_file(fx, "f", SIZE);
+	held = hold(file->fil_fd, SIZE);
+	if (file->fil_cachestat) {
+		assert_int_equal(
+		    questions_about_all(fx, file), SIZE / OS_SAMPLE + 1);
+		gate_shut(&gt, file->fil_device, fx->fx_loop);
+		assert_int_equal(
+		    pool_fetch(file, SIZE - 1, 1, false, ADMIT_NEW, &w), 0);
+		assert_true(pool_fetching_some(file, 0, SIZE));
+		assert_false(pool_fetching_some(file, 0, SIZE - 1));
+		assert_false(pool_fetching_some(file, SIZE, SIZE + 1));
+		assert_int_equal(
+		    questions_about_all(fx, file), SIZE / PAGE + 1);
+		gate_open(&gt);
+		settle(fx->fx_loop);
+		assert_false(pool_fetching_some(file, 0, SIZE));
+		assert_int_equal(
+		    questions_about_all(fx, file), SIZE / OS_SAMPLE + 1);
+	}
+	let_go(held, SIZE);
+	pw_file_unref(&file);
+}
 
 /* It is not taken for all missing. */
 static void
@@ -172,7 +295,7 @@ of_a_share_what_is_in_memory_is_sent(void **state)
 	struct xfer xf;
 
 	fake.hole = NOWHERE;
-	skip_unless(fx, NEED_EVICTION | NEED_CACHESTAT);
+	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
 	file = new_file(fx, "f", SIZE);
 	assert_true(evict(file->fil_fd, SIZE));
 	read_in(file->fil_fd, 0, SHARE);
@@ -188,7 +311,7 @@ of_a_share_what_is_in_memory_is_sent(void **state)
 
 /* Past the smaller share, that is: the transmission does not wait for it. */
 static void
-if_a_sample_is_refused_less_is_asked_for(void **state)
+if_a_page_is_refused_less_is_asked_for(void **state)
 {
 	static const off_t holes[] = {SHARE, 2 * SHARE, SIZE - 1};
 	struct fixture *fx = *state;
@@ -205,9 +328,9 @@ if_a_sample_is_refused_less_is_asked_for(void **state)
 		xf.xf_send.snd_asked = SIZE;
 		assert_int_equal(step_with_hole(&xf, holes[i]), PW_SEND_AGAIN);
 		assert_int_equal(xf.xf_send.snd_sent, SHARE);
-		/* 0, 64 KiB, ... up to the refusal; and 0, 64, 128 KiB - 1. */
+		/* Each page up to the refusal, and those before it only once. */
 		assert_int_equal(
-		    fake.questions, (holes[i] + PIECE - 1) / PIECE + 1 + 3);
+		    fake.questions, (holes[i] + PAGE - 1) / PAGE + 1);
 		end(&xf, &wr, file);
 	}
 	pw_loop_stats(fx->fx_loop, &ls);
@@ -231,11 +354,59 @@ what_was_refused_is_not_asked_for_again_at_once(void **state)
 		start(&xf, "nodiskio", fx, &wr, file);
 		assert_int_equal(
 		    step_with_hole(&xf, holes[i]), PW_SEND_PENDING);
-		assert_int_equal(fake.questions, holes[i] / PIECE + 1);
+		assert_int_equal(fake.questions, holes[i] / PAGE + 1);
 		assert_int_equal(xf.xf_send.snd_sent, 0);
 		fake.hole = NOWHERE;
 		settle(fx->fx_loop);
 		assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+		end(&xf, &wr, file);
+	}
+}
+
+static pthread_t loop_thread;
+static unsigned sent_by_loop;
+
+/* In place of the C library's: who sends? */
+ssize_t
+sendfile(int out, int in, off_t *off, size_t len)
+{
+	sent_by_loop += pthread_equal(pthread_self(), loop_thread) != 0;
+	return syscall(SYS_sendfile, out, in, off, len);
+}
+
+/* The loop would wait for it: what is gone once may be gone again. */
+static void
+what_is_evicted_again_and_again_is_sent_by_the_pool(void **state)
+{
+	static const char *const asking[] = {"nodiskio", "uring", "splice"};
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+	const char *why;
+	size_t i;
+
+	loop_thread = pthread_self();
+	for (i = 0; i < COUNT(asking); i++) {
+		if (pw_send_probe(pw_send_path(asking[i]), &why) != 0)
+			continue;
+		file = sampled_file(fx);
+		wire_wide(&wr);
+		start(&xf, asking[i], fx, &wr, file);
+		xf.xf_send.snd_mem = "head";
+		xf.xf_send.snd_mem_len = 4;
+		sent_by_loop = 0;
+		fake.hole = 0;
+		while (step_with_hole(&xf, 0) != PW_SEND_DONE) {
+			if (xf.xf_send.snd_pending) {
+				pw_loop_tick(fx->fx_loop, clock_now());
+				settle(fx->fx_loop);
+			}
+			wire_read(&wr);
+			assert_int_equal(xf.xf_send.snd_error, 0);
+		}
+		assert_int_equal(sent_by_loop, 0);
+		assert_int_equal(xf.xf_send.snd_sent, SIZE + 4);
 		end(&xf, &wr, file);
 	}
 }
@@ -250,9 +421,15 @@ main(void)
 	    TEST(a_share_is_as_large_as_the_socket_takes),
 	    TEST(a_share_that_a_window_cut_does_not_grow),
 	    TEST(a_share_ends_where_what_was_fetched_ends),
+	    TEST(where_sockets_evict_a_share_is_what_is_held),
+	    TEST(where_sockets_evict_a_head_goes_alone),
 	    TEST(of_a_share_what_is_in_memory_is_sent),
-	    TEST(if_a_sample_is_refused_less_is_asked_for),
+	    cmocka_unit_test_setup_teardown(
+		what_is_being_read_in_part_is_asked_for_page_by_page,
+		setup_one_thread, teardown),
+	    TEST(if_a_page_is_refused_less_is_asked_for),
 	    TEST(what_was_refused_is_not_asked_for_again_at_once),
+	    TEST(what_is_evicted_again_and_again_is_sent_by_the_pool),
 	};
 
 	stay_on_one_cpu();

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "server/target.h"
+#include "server/http/target.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -1,5 +1,5 @@
 /*
- * A thread whose end can be waited for with a limit (server/thread.c); each test
+ * A thread whose end can be waited for with a limit (server/util/thread.c); each test
  * has the name of the rule that it pins.
  */
 #include <semaphore.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "server/thread.h"
+#include "server/util/thread.h"
 
 #define PATIENCE UINT64_C(30000000) /* us; never a measurement */
 

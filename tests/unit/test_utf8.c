@@ -1,5 +1,5 @@
 /*
- * What server/utf8.h promises.
+ * What server/util/utf8.h promises.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "server/utf8.h"
+#include "server/util/utf8.h"
 
 static void
 a_character_is_decoded_with_its_length(void **state)

@@ -34,6 +34,8 @@ and, if it likes,
     CANDIDATES        names that are measured unless others are asked for; all
                       that are usable if it is not there
     QUICK_CANDIDATES  the same with --quick; without it servers.QUICK
+    OWNER             true: measured for files of the server's user as well, with the default
+                      path, unless others are asked for
     REFERENCES        dict name -> (title, function of bench): measured in each round
                       before the candidates, and shown with them
 
@@ -46,7 +48,7 @@ import os
 import pkgutil
 import types
 
-ORDER = ("storm", "hot", "cold", "herd", "thesis", "grid", "slow", "clients", "zipf",
+ORDER = ("storm", "hot", "cold", "download", "herd", "thesis", "grid", "slow", "clients", "zipf",
          "crawler", "hung", "idle")
 
 
@@ -65,6 +67,33 @@ def hot_set_note(name):
             "KiB without the path, and the others have none. So it is comparable with the "
             "peers, and the others among each other. All paths alike: "
             f"--set {name}.hot_set=0.")
+
+
+# How cold files are picked.  What is picked again may have left memory in part.
+PICKS = {
+    "random": "picked at random, some again and again",
+    "once": "each at most once",
+    "shared": "picked at random, each by several clients at once",
+    "ranges": "picked at random, ranges of them at odd offsets",
+}
+ASKED = 20_000  # that are picked, until they are asked for again in the same order
+SHARED = 6      # clients of a file
+SIZE = 1 << 20  # bytes of a file of which there are ranges
+
+
+def picked(bench, names, how):
+    """What clients ask for in turn, one after the other."""
+    if how == "once":
+        return bench.shuffled(names)
+    drawn = bench.draw.choices(names, k=ASKED)
+    if how == "shared":
+        return [name for name in drawn[::SHARED] for _ in range(SHARED)]
+    return [ranged(bench.draw, name) for name in drawn] if how == "ranges" else drawn
+
+
+def ranged(draw, name):
+    first, last = sorted(draw.sample(range(SIZE), 2))
+    return f"{name}#{first}-{last}"
 
 
 MORE_THAN_0 = 1e-9

@@ -3,27 +3,32 @@
 import math
 import time
 from functools import partial
-from operator import itemgetter
 
 from laboratory import load
 from laboratory.bench import GIB, MIB
 from laboratory.limits import Limits
+from laboratory.scenarios import picked
 from laboratory.stats import ratio
-from laboratory.tables import Column, Table, percent, share
+from laboratory.tables import Column, Table, loop_columns, percent, share, under
 
 TITLE = "Cold: many clients on files that nobody has read"
-WHAT = """Each of many connections reads 1 MiB files that are not in memory, each file at most
-once, from a disk that is limited, in one case in bytes a second, in the other in requests
-a second. What a server delivers is compared with what fio reads under the same limit and
-in the same round, through the page cache like the servers: by 128 KiB, which is the
-kernel's read-ahead, and by 1 MiB, a whole file. The second tells whether a server's
-requests to the disk are large enough."""
+WHAT = """Each of many connections reads 1 MiB files that are not in memory from a disk that is
+limited in bytes a second or in requests a second. Each file is read at most once, or files are
+picked at random, some of them again when a part of them has left memory. What a server delivers
+is compared with what fio reads under the same limit and in the same round, each file once,
+through the page cache like the servers: by 128 KiB, which is the kernel's read-ahead, and by
+1 MiB, a whole file. The second tells whether a server's requests to the disk are large
+enough."""
 NEEDS = ("wrk", "fio", "limits")
-CASES = {"bandwidth": "limited to {} MiB/s", "iops": "limited to {} requests/s"}
+LIMITS = {"bandwidth": "limited to {} MiB/s", "iops": "limited to {} requests/s"}
+RANDOM = ", random"
+CASES = {**LIMITS, **{case + RANDOM: f"{said}, files picked at random"
+                      for case, said in LIMITS.items()}}
 # lead: seconds until every client has got its first window and it is steady
 FULL = {"rounds": 3, "seconds": 6, "connections": 100, "bandwidth": 40, "iops": 150,
         "memory_mib": 512, "files": 2048, "lead": 3.0}
 QUICK = {"rounds": 1, "seconds": 2, "lead": 1.5}
+OWNER = True
 NOTES = [
     "Delivered bytes are what the loopback interface carried once every client had got "
     "its first window; headers are a few parts in a thousand of it.",
@@ -31,6 +36,8 @@ NOTES = [
     "fio too, which opens all of its files before it reads.",
     "Requests are counted where the limit counts them, before the disk's own queue may "
     "merge or split them.",
+    "Of files that are picked at random some are in memory: more can be delivered than the disk "
+    "gives.",
     "With a limit in requests, larger requests are more bytes: whoever leaves read-ahead "
     "to the kernel gets read_ahead_kb in each.",
 ]
@@ -50,8 +57,12 @@ def seconds(s):
     return len(CASES) * (s.lead + s.seconds + 1)
 
 
+def pick(case):
+    return "random" if case.endswith(RANDOM) else "once"
+
+
 def limits_of(s, case):
-    if case == "bandwidth":
+    if case.startswith("bandwidth"):
         return Limits(read_bps=s.bandwidth * MIB, memory=s.memory_mib * MIB)
     return Limits(read_iops=s.iops, memory=s.memory_mib * MIB)
 
@@ -65,13 +76,13 @@ def serve(bench, cand, case):
     bench.forget(*names(s))
     with bench.serve(cand, limits_of(s, case)) as server:
         server.warm(f"/{names(s)[0]}", bench.content(names(s)[0]), times=1)
-        wrk = bench.wrk(server, urls=[f"/{n}" for n in bench.shuffled(names(s)[1:])],
+        wrk = bench.wrk(server, urls=[f"/{n}" for n in picked(bench, names(s)[1:], pick(case))],
                         connections=s.connections, seconds=math.ceil(s.lead + s.seconds + TAIL))
         time.sleep(s.lead)
         with bench.sampled(case, server) as took:
             time.sleep(s.seconds)
         result = load.check(wrk.result(), least=0)
-    if result["requests"] >= len(names(s)) - s.connections:
+    if pick(case) == "once" and result["requests"] >= len(names(s)) - s.connections:
         raise RuntimeError(TOO_FEW)
     return {**took, "delivered": took["sent"], "requests": result["requests"]}
 
@@ -95,7 +106,7 @@ def fio_job(bench, size):
 
 
 def read_with_fio(size, bench):
-    return {case: run_fio(bench, size, case) for case in CASES}
+    return {case: run_fio(bench, size, case) for case in LIMITS}
 
 
 def run_fio(bench, size, case):
@@ -125,13 +136,17 @@ def rate(v):
 
 
 def tables(view):
-    return [Table(CASES[case].format(view.settings[case]), columns(view, case),
-                  itemgetter(case)) for case in CASES]
+    return [Table(title(view, case), columns(view, case), under(case))
+            for case in view.parts(CASES)]
+
+
+def title(view, case):
+    return CASES[case].format(view.settings[case.removesuffix(RANDOM)])
 
 
 def of_fio(view, case, name):
-    """Throughput as a share of fio's median."""
-    fio = view.summary(name, rate, itemgetter(case))
+    """Throughput as a share of fio's median, by the same limit."""
+    fio = view.summary(name, rate, under(case.removesuffix(RANDOM)))
     return lambda v: ratio(rate(v), fio.median if fio else None)
 
 
@@ -147,14 +162,14 @@ def columns(view, case):
         Column("CPU s/GiB", "{:.2f}".format,
                lambda v: ratio(v["cpu"], v["delivered"] / GIB), "less"),
         Column("CPU", percent, lambda v: v["cpu"] / v["t"]),
+        *loop_columns(),
     ]
 
 
 def figures(view):
     from laboratory import plot
-    figure, axes = plot.new(view, columns=len(CASES))
-    for ax, case in zip(axes, CASES):
-        plot.bars(ax, view, [("", of_fio(view, case, "fio-1m"))], share,
-                  pick=itemgetter(case), line=1)
-        ax.set_title(CASES[case].format(view.settings[case]), fontsize=10, loc="left")
+    figure, axes = plot.new(view, columns=len(LIMITS))
+    for ax, case in zip(axes, LIMITS):
+        plot.bars(ax, view, [("", of_fio(view, case, "fio-1m"))], share, pick=under(case), line=1)
+        ax.set_title(title(view, case), fontsize=10, loc="left")
     yield "Delivered, as a share of what fio reads through the page cache by 1 MiB", figure

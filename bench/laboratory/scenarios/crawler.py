@@ -6,7 +6,7 @@ from laboratory import cachemodes
 from laboratory.bench import GIB, MIB
 from laboratory.scenarios import listed, zipf
 from laboratory.stats import ratio
-from laboratory.tables import Column, Table, count
+from laboratory.tables import Column, Table, count, loop_columns
 
 TITLE = "Crawler: somebody reads everything once, beside the Zipf load"
 WHAT = """The requests of the scenario zipf, first alone, then with those of a crawler between
@@ -93,6 +93,7 @@ def columns(view, pick):
         Column("requests, with", count, lambda v: v["with"]["requests"]),
         Column("CPU s/GiB, with", "{:.2f}".format,
                lambda v: ratio(v["with"]["cpu"], v["with"]["body"] / GIB), "less"),
+        *loop_columns(lambda v: [v["without"], v["with"]]),
     ]
 
 

@@ -7,8 +7,8 @@ import time
 from laboratory import load, servers
 from laboratory.bench import MIB
 from laboratory.limits import Limits
-from laboratory.scenarios import hot_set_note, listed, storm
-from laboratory.tables import Column, Table, percent, share, usec
+from laboratory.scenarios import hot_set_note, listed, picked, storm
+from laboratory.tables import Column, Table, loop_columns, percent, share, usec
 
 TITLE = "Grid: hot rate × cold rate"
 WHAT = """The storm at many points: requests for a file in memory come at a fixed rate, while
@@ -31,8 +31,7 @@ NOTES = [
     "nothing was answered in time: it says no more than that.",
     "A cold rate is what the disk is limited to. Whether it was read at that rate is in the "
     "tables, as a share of the limit.",
-    "The cold files are asked for in one order over and over again, 8 times as much as "
-    "memory holds, so that they are cold when their turn comes again.",
+    "The cold files are 8 times as much as memory holds, and picked at random.",
     hot_set_note("grid"),
 ]
 
@@ -77,7 +76,7 @@ def others(bench, server, cold):
     if not cold:
         yield
         return
-    wrk = bench.wrk(server, urls=[f"/{name}" for name in bench.shuffled(storm.cold(s))],
+    wrk = bench.wrk(server, urls=[f"/{name}" for name in picked(bench, storm.cold(s), "random")],
                     idle=True, connections=s.cold_connections,
                     seconds=round(s.lead + len(rates(s.hot)) * (s.seconds + s.timeout) + 60))
     time.sleep(s.lead)
@@ -126,6 +125,7 @@ def columns(cold, hots):
                      (total(row, "t") * cold * MIB))
     yield Column("probe's own delay, worst p99", usec,
                  lambda row: max(v["delay_us"]["p99"] for v in row.values()))
+    yield from loop_columns(lambda row: list(row.values()))
 
 
 def total(row, key):

@@ -3,7 +3,7 @@
 from laboratory.bench import MIB
 from laboratory.limits import Limits
 from laboratory.stats import ratio
-from laboratory.tables import Column, Table, usec
+from laboratory.tables import Column, Table, loop_columns, usec
 
 TITLE = "Herd: everybody asks for the same cold file at once"
 WHAT = """One file that is not in memory is asked for by several hundred clients within a
@@ -61,6 +61,7 @@ def tables(_view):
         Column("median", usec, lambda v: v["latency_us"]["p50"], "less"),
         Column("last", usec, lambda v: v["latency_us"]["max"], "less"),
         Column("CPU s", "{:.2f}".format, lambda v: v["cpu"], "less"),
+        *loop_columns(),
     ])]
 
 

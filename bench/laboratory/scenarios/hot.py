@@ -10,7 +10,7 @@ from laboratory.bench import MIB
 from laboratory.run import REFERENCE
 from laboratory.scenarios import hot_set_note, listed
 from laboratory.stats import ratio
-from laboratory.tables import Column, Table, count, percent, share
+from laboratory.tables import Column, Table, count, loop_columns, percent, share, under
 
 TITLE = "Hot: files in memory, from 1 KiB to 16 MiB"
 WHAT = """Files that are in memory are asked for over and over again by wrk, first without access
@@ -54,7 +54,7 @@ class Case:
 
 CASES = {
     "1K": Case("1 KiB", 1 << 10), "16K": Case("16 KiB", 16 << 10),
-    "64K": Case("64 KiB", 64 << 10), "1M": Case("1 MiB", MIB), "16M": Case("16 MiB", 16 * MIB),
+    "64K": Case("64 KiB", 64 << 10), "1M": Case("1 MiB", MIB), "10M": Case("10 MiB", 10 * MIB), "16M": Case("16 MiB", 16 * MIB),
     "pipelined": Case("1 KiB, 16 requests at once", 1 << 10, together=16),
     "spread": Case("16 KiB, 4000 files in turn", 16 << 10, number=4000),
 }
@@ -174,18 +174,12 @@ def cpu(v):
 
 
 def shown(view):
-    """The parts that any candidate was measured in."""
-    known = {part for name in view.names for values in view.values(name) for part in values}
-    return [part for part in parts(types.SimpleNamespace(**view.settings)) if part in known]
-
-
-def pick(part):
-    return lambda values: values.get(part)
+    return view.parts(parts(types.SimpleNamespace(**view.settings)))
 
 
 def best(view, part, kind, get, choose=min):
     """Of the candidates of a kind, that with the best median; None without any."""
-    medians = {name: view.summary(name, get, pick(part)) for name in view.names
+    medians = {name: view.summary(name, get, under(part)) for name in view.names
                if view.candidates[name]["kind"] == kind}
     known = {name: found.median for name, found in medians.items() if found}
     return choose(known, key=known.get) if known else None
@@ -215,7 +209,7 @@ def compared(view, get, base):
     def of(v):
         key = base(v["part"], v["server"])
         if key not in known:
-            known[key] = view.share_of(key[0], get, pick(key[1]))
+            known[key] = view.share_of(key[0], get, under(key[1]))
         return known[key](v)
     return of
 
@@ -241,6 +235,7 @@ def columns(view, log):
         *(own if log else ()),
         Column("server's core", percent, lambda v: v["cpu"] / v["t"]),
         Column("generator's core", percent, lambda v: v["own_cpu"] / v["t"]),
+        *loop_columns(),
     ]
 
 
@@ -257,11 +252,11 @@ def title(view, part):
 def tables(view):
     """First ours, in all parts; then all, in one after the other."""
     drawn, ours = shown(view), [name for name in view.names if view.ours(name)]
-    variants = tuple((lambda name, part=part: label(part), pick(part)) for part in drawn)
+    variants = tuple((lambda name, part=part: label(part), under(part)) for part in drawn)
     all_ours = Table("Ours", columns(view, any(of_part(part)[1] for part in drawn)),
                      lambda values: values if is_of(values, ours) else None, variants)
     return [*([all_ours] if ours else ()),
-            *(Table(title(view, part), columns(view, of_part(part)[1]), pick(part))
+            *(Table(title(view, part), columns(view, of_part(part)[1]), under(part))
               for part in drawn)]
 
 
@@ -277,6 +272,6 @@ def figures(view):
             continue
         figure, _ = plot.new(view, columns=len(some))
         for ax, part in zip(figure.axes, some):
-            plot.bars(ax, view, [(part, cpu)], "{:.1f}".format, pick=pick(part))
+            plot.bars(ax, view, [(part, cpu)], "{:.1f}".format, pick=under(part))
             ax.set_title(label(part), fontsize=10, loc="left")
         yield "CPU time per request, µs, without access logs (shorter is better)", figure

@@ -6,11 +6,11 @@ import os
 import signal
 import time
 
-from laboratory import load, metrics, slowfs
+from laboratory import load, metrics, servers, slowfs
 from laboratory.bench import MIB
 from laboratory.limits import Limits
 from laboratory.stats import ratio
-from laboratory.tables import Column, Table, count, share, usec
+from laboratory.tables import Column, Table, count, loop_columns, share, usec
 
 TITLE = "Hung: a device on which everything takes half a second, and one that hangs"
 WHAT = """Two roots on two devices: a disk, and a FUSE file system (tests/fault/slowfs) on which
@@ -24,13 +24,14 @@ NEEDS = ("probe", "replay", "limits", "network", "fuse")
 FULL = {"rounds": 3, "clients": 200, "delay_ms": 500, "rate": 1000, "connections": 16,
         "seconds": 10, "lead": 3.0, "cold": 384, "limit_mib": 100, "memory_mib": 256, "timeout": 5}
 QUICK = {"rounds": 1, "seconds": 3, "cold": 128}
-CANDIDATES = QUICK_CANDIDATES = ("nodiskio",)
+OWNER = True
+CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nodiskio-owner")
 HOT, HOT_SIZE = "hot-16K", 16 << 10
 SLOW = "127.0.0.2"  # the second root's address
 NAMES = 8           # asked for by each client of the slow device, at most
 LISTINGS = 8        # each so many names a directory's
 TAKES = 64 << 10    # bytes of a file there
-ADMIN, TURNS = "admin", "pagewise_loop_turn_seconds"
+TURNS = "pagewise_loop_turn_seconds"
 LONG = (0.512, 1.024, 4.096)  # ms, bounds of that histogram: powers of two of a microsecond
 NOTES = [
     "The probe's latency is counted from when a request should have been sent; generators and "
@@ -71,7 +72,7 @@ def measure(bench, cand):
         for name, _ in made:  # the kernel looks names in one directory up one by one
             os.stat(os.path.dirname(f"{slow.dir}/{name}"))
         there = dataclasses.replace(
-            cand, argv=("@PROGRAM@", "-c", "@CONF@", *cand.path, "--admin", f"@RUN@/{ADMIN}"),
+            cand, argv=("@PROGRAM@", "-c", "@CONF@", *cand.path, "--admin", servers.ADMIN),
             conf="hung.conf", words={"SLOW": slow.dir, "TIMEOUT": str(s.timeout)})
         limits = Limits(read_bps=s.limit_mib * MIB, memory=s.memory_mib * MIB)
         with bench.serve(there, limits) as server:
@@ -80,20 +81,23 @@ def measure(bench, cand):
 
 
 def turns(server):
-    return metrics.histogram(metrics.fetched(f"{server.run}/{ADMIN}"), TURNS)
+    return metrics.histogram(server.metrics(), TURNS)
 
 
-def probed(bench, server):
+def probed(bench, server, label):
     """With the turns of the server's loop meanwhile, by their lengths."""
     s, before = bench.settings, turns(server)
-    result = bench.probe(server, f"/{HOT}", rate=s.rate, connections=s.connections,
-                         seconds=s.seconds).result()
+    probe = bench.probe(server, f"/{HOT}", rate=s.rate, connections=s.connections,
+                        seconds=s.seconds)
+    with bench.sampled(label, server) as took:
+        result = probe.result()
     if set(result["statuses"]) - {"200"}:
         raise RuntimeError(f"probe: answers {result['statuses']}")
     past = metrics.difference(before, turns(server))
     return {**{key: result[key] for key in ("latency_us", "own_delay_us", "requested",
                                             "answered", "buckets")},
-            "turns": past.pop(math.inf), "turn_lengths": sorted(past.items())}
+            "turns": past.pop(math.inf), "turn_lengths": sorted(past.items()),
+            "asleep": took["asleep"], "turn": took["turn"]}
 
 
 def crowd(bench, server, urls):
@@ -105,12 +109,12 @@ def crowd(bench, server, urls):
 
 def delayed(bench, server, slow):
     s = bench.settings
-    calm = probed(bench, server)
+    calm = probed(bench, server, "calm")
     slow.set("delay", s.delay_ms)
     others = crowd(bench, server, names(s))
     time.sleep(s.lead)
     before = slow.seen()
-    beside = probed(bench, server)
+    beside = probed(bench, server, "delayed")
     seen = slow.seen() - before
     others.child.send_signal(signal.SIGINT)
     answers = others.result()
@@ -127,7 +131,7 @@ def hangs(bench, server, slow):
     others = crowd(bench, server, names(s)[-s.clients:])
     time.sleep(s.lead)
     beside = read_cold(bench, server)
-    return {"hangs": probed(bench, server), "alone": alone, "beside": beside,
+    return {"hangs": probed(bench, server, "hangs"), "alone": alone, "beside": beside,
             "statuses": others.result()["statuses"]}
 
 
@@ -153,6 +157,7 @@ def probe_columns(part):
         *(Column(f"above {ms} ms", "{:.0f}".format, lambda v, ms=ms: metrics.above(
             {**dict(v[part]["turn_lengths"]), math.inf: v[part]["turns"]}, ms / 1000), "less")
           for ms in LONG),
+        *loop_columns(lambda v: [v[part]]),
     ]
 
 

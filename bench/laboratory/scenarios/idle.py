@@ -9,7 +9,7 @@ from laboratory.bench import MIB
 from laboratory.limits import number, read
 from laboratory.scenarios import hot
 from laboratory.stats import ratio
-from laboratory.tables import Column, Table, count, share
+from laboratory.tables import Column, Table, count, loop_columns, share
 
 TITLE = "Idle: a hundred thousand connections that nobody uses"
 WHAT = """Each of these connections fetches 1 KiB and is then kept open, idle. Beside them wrk asks
@@ -145,6 +145,11 @@ def how_many(view):
     return f"{count(held_)} idle connections{cut}"
 
 
+def sampled(v):
+    """While there are idle connections."""
+    return [v["idle"]["quiet"], *v["idle"]["loads"].values()]
+
+
 def memory(part):
     return lambda v: v[part]["user"] / MIB
 
@@ -160,6 +165,7 @@ def tables(view):
         Column("kernel, KiB each, both ends", two, lambda v: each("kernel")(v) / 1024),
         Column("CPU ms/s without requests", two, lambda v: none(v, quiet)),
         Column("with them", two, lambda v: quiet(v["idle"]), "less"),
+        *loop_columns(sampled),
     ])
     for label in SIZES:
         yield Table(f"{label}, beside {title}", [

@@ -7,7 +7,7 @@ from laboratory.bench import GIB, MIB
 from laboratory.limits import Limits, number, read, write
 from laboratory.scenarios import storm
 from laboratory.stats import ratio
-from laboratory.tables import Column, Table, count, percent
+from laboratory.tables import Column, Table, count, loop_columns, percent
 
 TITLE = "Slow: thousands of clients on thin lines, cold files"
 WHAT = """Thousands of clients each take a few KiB a second of 1 MiB files that are not in
@@ -23,7 +23,8 @@ FULL = {"rounds": 3, "clients": 3000, "rate": 65536, "seconds": 30, "lead": 20,
         "limit_mib": 600, "memory_mib": 512, "congestion": "reno"}
 QUICK = {"rounds": 1, "clients": 1000, "seconds": 5, "lead": 4, "limit_mib": 200,
          "memory_mib": 256}
-QUICK_CANDIDATES = ("nodiskio", "uring", "blocking", "nginx", "lighttpd")
+OWNER = True
+QUICK_CANDIDATES = ("nodiskio", "nodiskio-owner", "uring", "blocking", "nginx", "lighttpd")
 CONGESTION = "/proc/sys/net/ipv4/tcp_congestion_control"
 TAIL = 1          # second that the clients are there after the measured ones
 LISTENING = "0A"  # a state in /proc/net/tcp
@@ -134,6 +135,7 @@ def tables(view):
         Column("CPU", percent, lambda v: v["cpu"] / v["t"]),
         Column("CPU s/GiB", "{:.2f}".format, lambda v: ratio(v["cpu"], v["taken"] / GIB), "less"),
         Column("errors", "{:.0f}".format, lambda v: sum(v["clients"]["errors"].values())),
+        *loop_columns(),
     ])]
 
 

@@ -6,26 +6,30 @@ import time
 from laboratory import load, servers
 from laboratory.bench import MIB
 from laboratory.limits import Limits
-from laboratory.scenarios import hot_set_note
-from laboratory.tables import Column, Table, count, percent, share, usec
+from laboratory.scenarios import PICKS, hot_set_note, listed, picked
+from laboratory.tables import Column, Table, count, loop_columns, percent, share, under, usec
 
 TITLE = "Storm: a hot file while others read cold ones"
 WHAT = """One 16 KiB file, which is in memory, is asked for over 16 connections: first
-alone, then while 48 other connections read 1 MiB files, each at most once, from a disk
-that is limited. Requests/s are those of wrk. Latency is measured afterwards, in the same
+alone, then while 48 other connections read 1 MiB files from a disk that is limited: picked
+at random, so that some are asked for when a part of them has left memory again, or each at
+most once. Requests/s are those of wrk. Latency is measured afterwards, in the same
 storm, by a probe that sends at a fixed rate whatever the server does; it counts from when
 a request should have been sent. Its greatest value is how long the event loop stood
-still."""
+still. How long it slept is counted in both."""
 NEEDS = ("wrk", "probe", "limits")
-# lead: seconds that the cold clients are ahead of the hot ones
+# pick: a list; lead: seconds that the cold clients are ahead of the hot ones
 FULL = {"rounds": 3, "seconds": 5, "hot_kib": 16, "hot_connections": 16,
-        "cold_connections": 48, "limit_mib": 40, "memory_mib": 256,
+        "cold_connections": 48, "limit_mib": 40, "limit_iops": 0, "memory_mib": 256,
         "probe_rate": 1000, "probe_seconds": 5, "probe_timeout": 10, "lead": 1.5,
-        "hot_set": "16M"}
-QUICK = {"rounds": 2, "seconds": 2, "probe_seconds": 1, "probe_timeout": 2, "lead": 1.3}
+        "hot_set": "16M", "pick": "random,once"}
+QUICK = {"rounds": 2, "seconds": 2, "probe_seconds": 1, "probe_timeout": 2, "lead": 1.3,
+         "pick": "random"}
+OWNER = True
 NOTES = [
     "The cold clients run with the lowest priority (SCHED_IDLE) on the core that they "
-    "share with the hot ones: else the table would show how long they hold that core.",
+    "share with the hot ones: else the table would show how long they hold that core. With "
+    "--one-core they have the usual priority, since the hot ones would leave them nothing.",
     "A request that was not answered when the probe gave up counts with the time that "
     "it had waited by then: the longest stalls were longer than shown.",
     "The worst stall is seen from outside: what the machine and the generators' core held "
@@ -52,6 +56,13 @@ def files(s):
         yield name, MIB
 
 
+def parts(s):
+    return listed(s.pick, among=PICKS)
+
+
+check = parts
+
+
 def seconds(s):
     return s.lead + 2 * (s.seconds + s.probe_seconds) + s.probe_timeout / 2 + 2
 
@@ -65,41 +76,49 @@ def throughput(bench, server, label, least):
     return {**result, **took}
 
 
-def latency(bench, server):
+def latency(bench, server, label):
     s = bench.settings
-    result = bench.probe(server, f"/{hot(s)}", rate=s.probe_rate,
-                         connections=s.hot_connections, seconds=s.probe_seconds,
-                         timeout=s.probe_timeout).result()
+    probe = bench.probe(server, f"/{hot(s)}", rate=s.probe_rate,
+                        connections=s.hot_connections, seconds=s.probe_seconds,
+                        timeout=s.probe_timeout)
+    with bench.sampled(label, server) as took:
+        result = probe.result()
     if set(result["statuses"]) - {"200"}:
         raise RuntimeError(f"probe: answers {result['statuses']}")
-    return result
+    return {**result, **{key: took[key] for key in ("asleep", "sleeps", "turn")}}
 
 
-def measure(bench, cand):
+def measure(bench, cand, pick):
     s = bench.settings
-    limits = Limits(read_bps=s.limit_mib * MIB, memory=s.memory_mib * MIB)
+    limits = Limits(read_bps=s.limit_mib * MIB, read_iops=s.limit_iops,
+                    memory=s.memory_mib * MIB)
     want = bench.content(hot(s))
     with bench.serve(cand, limits, options=servers.hot_set(cand, s.hot_set)) as server:
         server.warm(f"/{hot(s)}", want)
-        alone = throughput(bench, server, "alone", least=1)
-        calm = latency(bench, server)
+        alone = throughput(bench, server, f"{pick}, alone", least=1)
+        calm = latency(bench, server, f"{pick}, calm")
         bench.forget()
         server.warm(f"/{hot(s)}", want)
         others = bench.wrk(
-            server, urls=[f"/{name}" for name in bench.shuffled(cold(s))], idle=True,
-            connections=s.cold_connections,
+            server, urls=[f"/{name}" for name in picked(bench, cold(s), pick)],
+            idle=not bench.host.one_core, connections=s.cold_connections,
             seconds=round(s.lead + s.seconds + s.probe_seconds + s.probe_timeout + TAIL))
         time.sleep(s.lead)
-        storm = throughput(bench, server, "storm", least=0)
-        stormy = latency(bench, server)
+        storm = throughput(bench, server, f"{pick}, storm", least=0)
+        stormy = latency(bench, server, f"{pick}, stormy")
         others.child.send_signal(signal.SIGINT)
         cold_result = load.check(others.result())
     return {"alone": alone, "calm": calm, "storm": storm, "stormy": stormy,
             "cold": cold_result, "limit": s.limit_mib * MIB}
 
 
-def tables(_view):
-    return [Table("", [
+def tables(view):
+    return [Table(f"cold files {PICKS[part]}", columns(), under(part))
+            for part in view.parts(PICKS)]
+
+
+def columns():
+    return [
         Column("hot alone, req/s", count, lambda v: v["alone"]["rate"]),
         Column("p99", usec, lambda v: v["calm"]["latency_us"]["p99"]),
         Column("CPU µs/req", "{:.1f}".format,
@@ -114,7 +133,8 @@ def tables(_view):
         Column("cold sent, of limit", share,
                lambda v: v["cold"]["bytes"] / v["cold"]["seconds"] / v["limit"]),
         Column("CPU", percent, lambda v: v["storm"]["cpu"] / v["storm"]["t"]),
-    ])]
+        *loop_columns(lambda v: [v["storm"], v["stormy"]]),
+    ]
 
 
 def kept(v):
@@ -127,12 +147,15 @@ def stall(v):
 
 def figures(view):
     from laboratory import plot
-    figure, (rate, worst) = plot.new(view, columns=2, shares=(3, 2))
-    plot.bars(rate, view, [
-        ("alone", lambda v: v["alone"]["rate"]), ("in the storm", lambda v: v["storm"]["rate"])],
-        show=count)
-    rate.set_xlabel("requests/s for the hot file")
-    plot.bars(worst, view, [("in the storm", lambda v: stall(v) / 1000)],
-              show=lambda ms: usec(ms * 1000), log=True)
-    worst.set_xlabel("worst stall, ms")
-    yield "What is left of the hot requests, and how long the loop stood still", figure
+    for part in view.parts(PICKS):
+        figure, (rate, worst) = plot.new(view, columns=2, shares=(3, 2))
+        pick = under(part)
+        plot.bars(rate, view, [
+            ("alone", lambda v: v["alone"]["rate"]),
+            ("in the storm", lambda v: v["storm"]["rate"])], show=count, pick=pick)
+        rate.set_xlabel("requests/s for the hot file")
+        plot.bars(worst, view, [("in the storm", lambda v: stall(v) / 1000)],
+                  show=lambda ms: usec(ms * 1000), log=True, pick=pick)
+        worst.set_xlabel("worst stall, ms")
+        yield ("What is left of the hot requests, and how long the loop stood still: cold files "
+               f"{PICKS[part]}", figure)

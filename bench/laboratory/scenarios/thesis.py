@@ -8,7 +8,7 @@ from functools import partial
 from laboratory import cachemodes, load, sampler, stats
 from laboratory.bench import GIB, MIB
 from laboratory.limits import Limits
-from laboratory.tables import Column, Table, percent
+from laboratory.tables import Column, Table, loop_columns, percent
 
 TITLE = "Thesis: random large files from a data set that memory cannot hold"
 WHAT = """The synthetic benchmark of chapter 5.2 of the thesis, scaled down: what is memory there
@@ -23,7 +23,9 @@ NEEDS = ("wrk", "limits")
 FULL = {"rounds": 3, "seconds": 30, "connections": 100, "limit_mib": 200,
         "memory_mib": 512, "data_share": 8, "lead": 5.0, "cache": "keep,drop"}
 QUICK = {"rounds": 1, "seconds": 4, "memory_mib": 128, "lead": 1.0}
-QUICK_CANDIDATES = ("nodiskio", "uring", "blocking", "nginx", "nginx-threads")
+OWNER = True
+QUICK_CANDIDATES = ("nodiskio", "nodiskio-owner", "uring", "blocking", "nginx",
+                    "nginx-threads")
 BASE = "blocking"  # what CPU time is compared with
 NOTES = [
     "The thesis compares FreeBSD's new sendfile with nginx on SF_NODISKIO and aio_read, ten "
@@ -146,6 +148,7 @@ def columns(view):
         Column("± (95 %)", "{:.1f}".format, against_keep(view, margin)),
         Column("disk bytes per byte sent", "{:.2f}".format,
                lambda v: v["disk_bytes"] / v["sent"], "less"),
+        *loop_columns(),
     ]
 
 

@@ -12,7 +12,7 @@ from laboratory.bench import GIB, MIB
 from laboratory.limits import Limits
 from laboratory.scenarios import listed
 from laboratory.stats import ratio
-from laboratory.tables import Column, Table, count, percent
+from laboratory.tables import Column, Table, count, loop_columns, percent
 
 TITLE = "Zipf: a few files are popular, and memory holds an eighth of all"
 WHAT = """Files of one size, 8 times as much as memory holds, are asked for as people ask for
@@ -28,7 +28,8 @@ NEEDS = ("replay", "limits")
 FULL = {"rounds": 3, "s": "0.8,1.0,1.2", "cache": "keep,auto", "connections": 8,
         "memory_mib": 128, "file_kib": 256, "warm": 48.0, "counted": 48.0}
 QUICK = {"rounds": 1, "s": "1.0", "memory_mib": 64, "warm": 24.0, "counted": 16.0}
-CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx")
+OWNER = True
+CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nodiskio-owner", "nginx")
 SHARE = 8         # of the files, that memory would hold if it held nothing else
 SPEED = 700 * MIB  # bytes a second, for the estimate
 NOTES = [
@@ -154,7 +155,8 @@ def columns(view, pick):
         Column("disk, MiB/s", count, lambda v: v["disk_bytes"] / v["t"] / MIB),
         Column("page cache, MiB", count, lambda v: v["cache"] / MIB),
         Column("CPU", percent, lambda v: v["cpu"] / v["t"]),
-        Column("CPU s/GiB", "{:.2f}".format, lambda v: ratio(v["cpu"], v["body"] / GIB), "less"))
+        Column("CPU s/GiB", "{:.2f}".format, lambda v: ratio(v["cpu"], v["body"] / GIB), "less"),
+        *loop_columns())
 
 
 def out_of_reach(settings, exponent):

@@ -1,0 +1,229 @@
+/*
+ * admission: see admission.h.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "lib/disk/admission.h"
+#include "lib/os/meter.h"
+#include "lib/util/cacheline.h"
+
+#define LARGE_SHARE 8 /* of room */
+
+struct popular {
+	/* Constant, and read for each request: in a line that is never written. */
+	uint64_t pp_room;
+	char pp_line[CACHE_LINE - sizeof(uint64_t)];
+
+	pthread_mutex_t pp_lock;	     /* for all below */
+	uint64_t pp_bytes[POPULAR_MOST + 1]; /* of files asked for so often */
+	uint64_t pp_asked;		     /* bytes, since they were halved */
+	size_t pp_counted;		     /* requests, the same */
+	uint8_t pp_counters[POPULAR_ROWS][POPULAR_COLUMNS];
+};
+
+struct popular *
+popular_create(uint64_t room)
+{
+	struct popular *pp = line_calloc(sizeof(*pp));
+
+	if (pp == NULL)
+		return NULL;
+	pthread_mutex_init(&pp->pp_lock, NULL);
+	pp->pp_room = room;
+	return pp;
+}
+
+void
+popular_destroy(struct popular **ppp)
+{
+	if (*ppp == NULL)
+		return;
+	pthread_mutex_destroy(&(*ppp)->pp_lock);
+	free(*ppp);
+	*ppp = NULL;
+}
+
+/* The finalizer of SplitMix64 (Steele, Lea, Flood, 2014). */
+static uint64_t
+mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebU;
+	return x ^ x >> 31;
+}
+
+static uint64_t
+hash_of(const struct pw_file *file)
+{
+	return mix(file->fil_ino + mix(file->fil_dev + 1));
+}
+
+/* A counter in each row. */
+static void
+counters_of(struct popular *pp, uint64_t hash, uint8_t *counters[POPULAR_ROWS])
+{
+	size_t i;
+
+	for (i = 0; i < POPULAR_ROWS; i++, hash >>= 16)
+		counters[i] = &pp->pp_counters[i][hash % POPULAR_COLUMNS];
+}
+
+static unsigned
+least(uint8_t *const counters[POPULAR_ROWS])
+{
+	unsigned n = POPULAR_MOST;
+	size_t i;
+
+	for (i = 0; i < POPULAR_ROWS; i++)
+		if (*counters[i] < n)
+			n = *counters[i];
+	return n;
+}
+
+/* Only the least ones: the others count somebody else as well. */
+static void
+count(uint8_t *const counters[POPULAR_ROWS], unsigned n)
+{
+	size_t i;
+
+	for (i = 0; i < POPULAR_ROWS; i++)
+		if (*counters[i] == n)
+			(*counters[i])++;
+}
+
+/* 20 us for the counters: the compiler takes many at a time. */
+static void
+grow_old(struct popular *pp)
+{
+	uint8_t *counters = &pp->pp_counters[0][0];
+	size_t i;
+
+	for (i = 0; i < POPULAR_ROWS * POPULAR_COLUMNS; i++)
+		counters[i] >>= 1;
+	for (i = 1; i <= POPULAR_MOST; i++) {
+		uint64_t bytes = pp->pp_bytes[i];
+
+		pp->pp_bytes[i] = 0;
+		pp->pp_bytes[i / 2] += bytes;
+	}
+	pp->pp_bytes[0] = 0;
+	pp->pp_asked = 0;
+	pp->pp_counted = 0;
+}
+
+/* Files that share all their counters make it a little wrong, until it grows old. */
+static void
+move_bytes(struct popular *pp, uint64_t size, unsigned from)
+{
+	uint64_t *bytes = &pp->pp_bytes[from];
+
+	if (from > 0)
+		*bytes -= *bytes < size ? *bytes : size;
+	pp->pp_bytes[from + 1] += size;
+}
+
+/*
+ * The most popular files have their place as far as memory goes; of those that were
+ * asked for as often as the last ones, some do: always the same.
+ */
+static bool
+earned(const struct popular *pp, unsigned n, uint64_t hash)
+{
+	uint64_t left = pp->pp_room;
+	unsigned i;
+
+	for (i = POPULAR_MOST; i > n; i--) {
+		if (pp->pp_bytes[i] > left)
+			return false;
+		left -= pp->pp_bytes[i];
+	}
+	if (pp->pp_bytes[n] <= left)
+		return true;
+	return (double)(mix(hash) >> 32) * (double)pp->pp_bytes[n] <
+	       (double)left * 4294967296.0;
+}
+
+/* The lock is held. */
+static void
+count_request(
+    struct popular *pp, uint64_t size, uint8_t *const counters[POPULAR_ROWS])
+{
+	unsigned n = least(counters);
+
+	pp->pp_asked += size;
+	pp->pp_counted++;
+	if (n < POPULAR_MOST) {
+		count(counters, n);
+		move_bytes(pp, size, n);
+	}
+	if (pp->pp_asked >= POPULAR_SAMPLE * pp->pp_room ||
+	    pp->pp_counted >= 4 * POPULAR_COLUMNS)
+		grow_old(pp);
+}
+
+static bool
+too_large(const struct popular *pp, const struct pw_file *file)
+{
+	return (uint64_t)file->fil_size > pp->pp_room / LARGE_SHARE;
+}
+
+/* The lock is held.  Returns how often it was asked for. */
+static unsigned
+tell(struct popular *pp, struct pw_file *file)
+{
+	uint64_t size = (uint64_t)file->fil_size;
+	uint8_t *counters[POPULAR_ROWS];
+
+	counters_of(pp, hash_of(file), counters);
+	for (; file->fil_asked >= size && size > 0; file->fil_asked -= size)
+		count_request(pp, size, counters);
+	return least(counters);
+}
+
+void
+popular_asked(
+    struct popular *pp, struct noted *nt, struct pw_file *file, off_t len)
+{
+	if (len == 0 || too_large(pp, file))
+		return;
+	file->fil_asked += (uint64_t)len;
+	if (!file->fil_noted) {
+		file->fil_noted = true;
+		file->fil_next = nt->nt_first;
+		nt->nt_first = file;
+		nt->nt_files++;
+	}
+	if (nt->nt_files >= POPULAR_NOTED ||
+	    file->fil_asked >= POPULAR_MOST * (uint64_t)file->fil_size)
+		popular_tell(pp, nt);
+}
+
+void
+popular_tell(struct popular *pp, struct noted *nt)
+{
+	struct pw_file *file;
+
+	if (nt->nt_first == NULL)
+		return;
+	for (file = nt->nt_first; file != NULL; file = file->fil_next) {
+		meter_lock(&pp->pp_lock);
+		tell(pp, file);
+		pthread_mutex_unlock(&pp->pp_lock);
+		file->fil_noted = false;
+	}
+	*nt = (struct noted){0};
+}
+
+bool
+popular_stays(struct popular *pp, struct pw_file *file)
+{
+	bool stays;
+
+	if (too_large(pp, file))
+		return false;
+	meter_lock(&pp->pp_lock);
+	stays = earned(pp, tell(pp, file), hash_of(file));
+	pthread_mutex_unlock(&pp->pp_lock);
+	return stays;
+}

@@ -1,0 +1,63 @@
+/*
+ * admission: which files have earned a place in the page cache?  For cache = auto.
+ *
+ * How often each file is asked for is counted in a sketch of fixed size, as in
+ * TinyLFU (Einziger, Friedman, Manes: "TinyLFU: A Highly Efficient Cache Admission
+ * Policy", ACM Transactions on Storage 13, 2017): POPULAR_ROWS rows of
+ * POPULAR_COLUMNS counters, 256 KiB in all.  What is asked for grows old:
+ * after POPULAR_SAMPLE times as many bytes as memory may hold, or 4 times as many
+ * requests as there are columns, all counters are halved.  That is twice the paper's:
+ * what has just earned its place was asked for two or three times within 16, and counts
+ * so small are much by chance.  (docs/design.md has the figures.)
+ *
+ * TinyLFU compares a newcomer with what it would push out.  The kernel does not say
+ * what that is; but beside the sketch we know how many bytes of files have been asked for
+ * how often, and so how often a file must have been asked for, that all files which
+ * have been as often fit into memory together.
+ *
+ * For the threads of all loops.  Requests are noted at the file first, which is its loop's
+ * own, and told a few times a second, or when there are many: so that what is in memory is
+ * sent without writing anything that another thread writes.  The lock is held for one
+ * file at a time, POPULAR_MOST requests or so, and while counts are halved for twenty
+ * microseconds more.
+ */
+#ifndef LIB_DISK_ADMISSION_H
+#define LIB_DISK_ADMISSION_H
+
+#include "lib/pagewise.h"
+
+#define POPULAR_ROWS	4
+#define POPULAR_COLUMNS ((size_t)1 << 16)
+#define POPULAR_MOST	31 /* more is not counted */
+#define POPULAR_SAMPLE	32
+#define POPULAR_NOTED	64 /* files of a loop */
+
+struct popular;
+
+/* room: bytes of files that memory may hold.  NULL: there is no memory for it. */
+struct popular *popular_create(uint64_t room);
+void popular_destroy(struct popular **);
+
+/* Files of one loop of which something is noted; nothing at first. */
+struct noted {
+	struct pw_file *nt_first;
+	unsigned nt_files;
+};
+
+/*
+ * len bytes of the file were asked for: noted, and counts when it is told, once for each
+ * time that the whole file is together.
+ */
+void popular_asked(
+    struct popular *, struct noted *, struct pw_file *, off_t len);
+
+/* Tells of all; before one of them is freed. */
+void popular_tell(struct popular *, struct noted *);
+
+/*
+ * Tells of the file.  True: what has to be fetched may stay.  Never true for a file of more
+ * than an eighth of room.
+ */
+bool popular_stays(struct popular *, struct pw_file *);
+
+#endif

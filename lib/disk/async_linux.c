@@ -1,0 +1,250 @@
+/*
+ * async_linux: async.h by liburing.  Containers often forbid io_uring, and so
+ * does sysctl kernel.io_uring_disabled.
+ */
+#include <errno.h>
+#include <liburing.h>
+#include <stdlib.h>
+
+#include "lib/disk/async.h"
+#include "lib/disk/completion.h"
+#include "lib/os/meter.h"
+#include "lib/os/os.h"
+
+#define RING_ENTRIES 256 /* of two for each step */
+#define RING_WORKERS 16	 /* as many as a device's threads in the pool */
+#define BYTE	     1	 /* in an operation's address: its read of one byte */
+
+struct async {
+	struct io_uring as_ring;
+	bool as_ringed;
+	char as_sink; /* where the byte of a fetch goes */
+};
+
+/* The quota of workers is a courtesy: old kernels have none. */
+static int
+ring_open(struct io_uring *ring, int wake)
+{
+	struct io_uring_params params = {.flags = IORING_SETUP_CLAMP};
+	unsigned workers[2] = {RING_WORKERS, 0};
+	int error;
+
+	error = io_uring_queue_init_params(RING_ENTRIES, ring, &params);
+	if (error != 0)
+		return error;
+	io_uring_register_iowq_max_workers(ring, workers);
+	error = io_uring_register_eventfd(ring, wake);
+	if (error != 0)
+		io_uring_queue_exit(ring);
+	return error;
+}
+
+static int
+ring_probe(void)
+{
+	struct io_uring ring;
+	int wake[2], error;
+
+	error = os_wake_create(wake);
+	if (error < 0)
+		return error;
+	error = ring_open(&ring, wake[1]);
+	if (error == 0)
+		io_uring_queue_exit(&ring);
+	os_wake_close(wake);
+	return error;
+}
+
+int
+async_probe(const char **why)
+{
+	int error = ring_probe();
+
+	*why = NULL;
+	if (error == -ENOSYS)
+		*why = "this kernel has no io_uring";
+	else if (error == -EPERM || error == -EACCES)
+		*why = "io_uring is forbidden here: sysctl "
+		       "kernel.io_uring_disabled, or a container's seccomp";
+	else if (error == -ENOMEM)
+		*why = "no memory for a ring: see ulimit -l";
+	else if (error != 0)
+		*why = "io_uring_setup failed";
+	return error;
+}
+
+static void
+submit(struct async *as)
+{
+	meter_call(METER_IO_URING_ENTER);
+	io_uring_submit(&as->as_ring);
+}
+
+static struct async *
+async_of(struct pw_loop *lp)
+{
+	struct async *as = lp->lp_async;
+
+	if (as != NULL)
+		return as;
+	as = calloc(1, sizeof(*as));
+	if (as == NULL)
+		return NULL;
+	as->as_ringed = ring_open(&as->as_ring, lp->lp_wake[1]) == 0;
+	lp->lp_async = as;
+	return as;
+}
+
+static void
+op_begin(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
+    unsigned completions)
+{
+	*op = (struct async_op){.ao_waiter = w, .ao_left = completions};
+	w->wt_loop = lp;
+	lp->lp_pending++;
+}
+
+/*
+ * The loop's ring, with room for so many entries.  What the kernel, short of
+ * memory, does not take now goes with the next submission, drain or tick.
+ */
+static int
+async_room(struct pw_loop *lp, unsigned entries, struct async **out)
+{
+	struct async *as = *out = async_of(lp);
+
+	if (as == NULL)
+		return -ENOMEM;
+	if (!as->as_ringed)
+		return -ENOSYS;
+	if (io_uring_sq_space_left(&as->as_ring) < entries)
+		submit(as);
+	return io_uring_sq_space_left(&as->as_ring) < entries ? -EAGAIN : 0;
+}
+
+int
+async_read(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w, int fd,
+    void *buf, size_t len, off_t off)
+{
+	struct io_uring_sqe *sqe;
+	struct async *as;
+	int error;
+
+	error = async_room(lp, 1, &as);
+	if (error != 0)
+		return error;
+	sqe = io_uring_get_sqe(&as->as_ring);
+	io_uring_prep_read(sqe, fd, buf, (unsigned)len, (uint64_t)off);
+	io_uring_sqe_set_flags(sqe, IOSQE_ASYNC);
+	io_uring_sqe_set_data(sqe, op);
+	op_begin(lp, op, w, 1);
+	submit(as);
+	return 0;
+}
+
+static void
+prep_advice(
+    struct io_uring *ring, struct async_op *op, int fd, off_t off, size_t len)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+	io_uring_prep_fadvise(
+	    sqe, fd, (uint64_t)off, (unsigned)len, POSIX_FADV_WILLNEED);
+	io_uring_sqe_set_flags(sqe, IOSQE_ASYNC | IOSQE_IO_LINK);
+	io_uring_sqe_set_data(sqe, op);
+}
+
+static void
+prep_byte(struct async *as, struct async_op *op, int fd, off_t off, bool last)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&as->as_ring);
+
+	io_uring_prep_read(sqe, fd, &as->as_sink, 1, (uint64_t)off);
+	io_uring_sqe_set_flags(sqe, IOSQE_ASYNC | (last ? 0 : IOSQE_IO_LINK));
+	io_uring_sqe_set_data64(sqe, (uintptr_t)op | BYTE);
+}
+
+int
+async_fetch(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
+    int fd, off_t off, size_t len, size_t step)
+{
+	unsigned steps = (unsigned)((len + step - 1) / step);
+	off_t end = off + (off_t)len, at;
+	struct async *as;
+	int error;
+
+	error = async_room(lp, 2 * steps, &as);
+	if (error != 0)
+		return error;
+	for (at = off; at < end; at += (off_t)step)
+		prep_advice(&as->as_ring, op, fd, at,
+		    end - at < (off_t)step ? (size_t)(end - at) : step);
+	for (at = off; end - at > (off_t)step; at += (off_t)step)
+		prep_byte(as, op, fd, at + (off_t)step - 1, false);
+	prep_byte(as, op, fd, end - 1, true);
+	op_begin(lp, op, w, 2 * steps);
+	submit(as);
+	return 0;
+}
+
+/* A link that fails cancels those after it: what it said itself counts. */
+static void
+complete(struct pw_loop *lp, struct async_op *op, int result, bool byte)
+{
+	struct pw_waiter *w = op->ao_waiter;
+
+	if (byte && result == 0)
+		result = -ESTALE;
+	if (result >= 0)
+		op->ao_result = (size_t)result;
+	else if (op->ao_error == 0 || op->ao_error == -ECANCELED)
+		op->ao_error = result;
+	if (--op->ao_left > 0)
+		return;
+	lp->lp_pending--;
+	w->wt_error = op->ao_error;
+	w->wt_done(w);
+}
+
+void
+async_flush(struct pw_loop *lp)
+{
+	struct async *as = lp->lp_async;
+
+	if (as != NULL && as->as_ringed && io_uring_sq_ready(&as->as_ring) > 0)
+		submit(as);
+}
+
+void
+async_drain(struct pw_loop *lp)
+{
+	struct async *as = lp->lp_async;
+	struct io_uring_cqe *cqe;
+	uint64_t data;
+	int result;
+
+	if (as == NULL || !as->as_ringed)
+		return;
+	async_flush(lp);
+	while (io_uring_peek_cqe(&as->as_ring, &cqe) == 0) {
+		data = io_uring_cqe_get_data64(cqe);
+		result = cqe->res;
+		io_uring_cqe_seen(&as->as_ring, cqe);
+		complete(lp,
+		    (struct async_op *)(uintptr_t)(data & ~(uint64_t)BYTE),
+		    result, (data & BYTE) != 0);
+	}
+}
+
+void
+async_destroy(struct async **asp)
+{
+	struct async *as = *asp;
+
+	if (as == NULL)
+		return;
+	*asp = NULL;
+	if (as->as_ringed)
+		io_uring_queue_exit(&as->as_ring);
+	free(as);
+}

@@ -1,0 +1,67 @@
+/*
+ * budget: the budget for bytes that were fetched and not sent yet, or are being
+ * fetched.  What is not sent soon enough would be evicted, and fetched again.
+ *
+ * A device may have twice what all devices together leave (dynamic thresholds:
+ * Choudhury, Hahne, IEEE/ACM Transactions on Networking 6, 1998): one that hangs keeps
+ * at most two thirds of it, and the next finds two thirds of the rest.  What does not fit is
+ * held and let in when there is room: device by device; of one device those first whose
+ * clients are fast, but the slow ones at least once in ROOM_SLOW.  Clients that take
+ * nothing keep what they have: so who has been held for a second is let in past the
+ * budget, a sixteenth of it in each quarter of a second.
+ *
+ * Nobody knows how much the page cache holds: other files, sockets and the heap take
+ * their part of memory.  So the budget shrinks by an eighth, to a sixteenth at the least,
+ * when something was evicted before it was sent, and grows again when that is a second ago,
+ * by a sixty-fourth each quarter of a second.
+ *
+ * Any thread; the lock is held for a few instructions.
+ */
+#ifndef LIB_DISK_BUDGET_H
+#define LIB_DISK_BUDGET_H
+
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "lib/pagewise.h"
+
+#define ROOM_SLOW 4
+
+struct room;
+struct held;
+STAILQ_HEAD(held_list, held);
+
+/* A device's part: all of it under room's lock. */
+struct room_part {
+	size_t rp_used;
+	size_t rp_nheld;
+	struct held_list rp_held[2]; /* fast ones, slow ones */
+	unsigned rp_turn;
+	TAILQ_ENTRY(room_part) rp_link; /* of those that hold somebody */
+};
+
+struct room *room_create(size_t max); /* bytes; NULL: no memory */
+void room_destroy(struct room **);
+void room_part_init(struct room_part *);
+
+/*
+ *   0             len bytes are the caller's, until it gives them back
+ *   -EINPROGRESS  held: they are the caller's when the waiter is delivered
+ *   -EAGAIN       there is no room, and no waiter was given
+ *   -ENOMEM
+ */
+int room_take(struct room *, struct room_part *, size_t len, bool slow,
+    struct pw_waiter *);
+void room_give(struct room *, struct room_part *, size_t len);
+
+/* The device has less than an eighth of what is left. */
+bool room_plenty(struct room *, struct room_part *);
+
+/* Something was evicted before it was sent; a tick, a few times a second. */
+void room_evicted(struct room *, uint64_t now_us);
+void room_tick(struct room *, uint64_t now_us);
+
+size_t room_used(struct room *);
+size_t room_max(struct room *); /* as it is now */
+
+#endif

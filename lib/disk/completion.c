@@ -1,0 +1,72 @@
+/*
+ * completion: see completion.h.
+ */
+#include <pthread.h>
+
+#include "lib/disk/completion.h"
+#include "lib/os/meter.h"
+#include "lib/os/os.h"
+#include "lib/util/counter.h"
+
+void
+loop_deliver(struct pw_waiter *w, int error)
+{
+	struct pw_loop *lp = w->wt_loop;
+	bool was_empty;
+
+	w->wt_error = error;
+	w->wt_next = NULL;
+	meter_lock(&lp->lp_lock);
+	was_empty = lp->lp_inbox == NULL;
+	*lp->lp_inbox_end = w;
+	lp->lp_inbox_end = &w->wt_next;
+	/* Under the lock: a drain may end the last wait, and the loop with it. */
+	if (was_empty)
+		os_wake_signal(lp->lp_wake[1]);
+	pthread_mutex_unlock(&lp->lp_lock);
+}
+
+void
+loop_later(struct pw_loop *lp, struct pw_waiter *w)
+{
+	lp->lp_pending++;
+	w->wt_loop = lp;
+	w->wt_next = lp->lp_later;
+	lp->lp_later = w;
+}
+
+void
+loop_deliver_later(struct pw_loop *lp)
+{
+	struct pw_waiter *w = lp->lp_later, *next;
+
+	lp->lp_later = NULL;
+	for (; w != NULL; w = next) {
+		next = w->wt_next;
+		loop_deliver(w, 0);
+	}
+}
+
+void
+loop_take_delivered(struct pw_loop *lp)
+{
+	struct pw_waiter *w, *next;
+
+	os_wake_clear(lp->lp_wake[0]);
+	meter_lock(&lp->lp_lock);
+	w = lp->lp_inbox;
+	lp->lp_inbox = NULL;
+	lp->lp_inbox_end = &lp->lp_inbox;
+	pthread_mutex_unlock(&lp->lp_lock);
+	for (; w != NULL; w = next) {
+		next = w->wt_next;
+		lp->lp_pending--;
+		w->wt_done(w);
+	}
+}
+
+void
+loop_count(struct pw_loop *lp, enum counted what)
+{
+	stat_add(&lp->lp_stats[what], 1);
+}

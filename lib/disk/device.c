@@ -1,0 +1,177 @@
+/*
+ * device: what is known of a disk and of the file system on it, and what is counted there.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "lib/disk/pool_priv.h"
+#include "lib/os/meter.h"
+
+uint64_t
+device_latency(const struct pw_device *dv)
+{
+	return atomic_load(&dv->dv_latency);
+}
+
+struct drop_lock *
+device_drop_lock(struct pw_device *dv, uint64_t ino)
+{
+	return &dv->dv_drops[ino % DROP_LOCKS];
+}
+
+unsigned long
+device_ended(const struct pw_device *dv)
+{
+	return atomic_load(&dv->dv_ended);
+}
+
+enum os_ask
+device_ask(struct pw_device *dv, int fd)
+{
+	enum os_ask ask;
+	struct os_fs fs = {0};
+
+	/* Several devices share it: nothing that is said is true of all. */
+	if (dv == dv->dv_pool->pl_devices[0])
+		return OS_ASK_FETCH;
+	meter_lock(&dv->dv_lock);
+	ask = dv->dv_ask;
+	pthread_mutex_unlock(&dv->dv_lock);
+	if (ask != OS_ASK_UNKNOWN)
+		return ask;
+	ask = os_ask_means(fd, &fs);
+	meter_lock(&dv->dv_lock);
+	if (dv->dv_ask == OS_ASK_UNKNOWN) {
+		dv->dv_fs = fs;
+		dv->dv_ask = ask;
+	}
+	ask = dv->dv_ask;
+	pthread_mutex_unlock(&dv->dv_lock);
+	return ask;
+}
+
+size_t
+device_block(struct pw_device *dv)
+{
+	size_t block;
+
+	meter_lock(&dv->dv_lock);
+	block = dv->dv_fs.fs_block;
+	pthread_mutex_unlock(&dv->dv_lock);
+	return block;
+}
+
+/* Of a file that is none only a kernel without the call says that there is no call. */
+static const char *
+device_means(enum os_ask ask)
+{
+	static const char *const means[] = {
+	    [OS_ASK_UNKNOWN] = "not known",
+	    [OS_ASK_NOWAIT] =
+		"cachestat where permitted, else RWF_NOWAIT of each page",
+	    [OS_ASK_MINCORE] = "mincore where permitted, else sent by the pool",
+	    [OS_ASK_NEVER_COLD] = "always resident",
+	    [OS_ASK_FETCH] = "cannot be asked, sent by the pool",
+	    [OS_ASK_NATIVE] = "need not be asked, the kernel waits",
+	};
+
+	if (ask == OS_ASK_NOWAIT && os_cachestat(-1, 0, 1) == -ENOSYS)
+		return "mincore where permitted, else RWF_NOWAIT of each page";
+	return means[ask];
+}
+
+bool
+device_announce(struct pw_device *dv, char *text, size_t size)
+{
+	char id[32];
+	bool first;
+
+	os_dev_name(dv->dv_id, id, sizeof(id));
+	meter_lock(&dv->dv_lock);
+	first = !dv->dv_announced && dv->dv_ask != OS_ASK_UNKNOWN;
+	if (first) {
+		dv->dv_announced = true;
+		snprintf(text, size, "device %s (%s): residency: %s",
+		    *dv->dv_fs.fs_mount == '\0' ? id : dv->dv_fs.fs_mount,
+		    dv->dv_fs.fs_name, device_means(dv->dv_ask));
+	}
+	pthread_mutex_unlock(&dv->dv_lock);
+	return first;
+}
+
+size_t
+device_step(struct pw_device *dv)
+{
+	size_t step = atomic_load(&dv->dv_step);
+
+	if (step == 0) {
+		step = os_advice_limit(dv->dv_id);
+		atomic_store(&dv->dv_folios, os_folios(dv->dv_id));
+		atomic_store(&dv->dv_step, step);
+	}
+	return step;
+}
+
+/* ------------------------------------------------------------------- figures */
+
+void
+pw_pool_stats(struct pw_pool *pl, struct pw_pool_stats *ps)
+{
+	ps->ps_refused = atomic_load(&pl->pl_refused);
+	ps->ps_dropped = atomic_load(&pl->pl_dropped);
+	ps->ps_unsent = room_used(pl->pl_room);
+	ps->ps_unsent_max = room_max(pl->pl_room);
+}
+
+/* Those of POOL_TASKS and POOL_CROSSING that are turned: in a st_dev they are as bit 60. */
+static dev_t
+turned(dev_t id)
+{
+	dev_t bits = POOL_TASKS | POOL_CROSSING;
+
+	return ((id >> 60 & 1) == 0 ? id : ~id) & bits;
+}
+
+/* Empty, or what device_ask has written for good. */
+static const char *
+unless_empty(const char *text)
+{
+	return *text == '\0' ? NULL : text;
+}
+
+static void
+device_stats(struct pw_device *dv, struct pw_device_stats *ds)
+{
+	dev_t bits = turned(dv->dv_id);
+
+	meter_lock(&dv->dv_lock);
+	ds->ds_dev = dv->dv_id ^ bits;
+	ds->ds_queue = bits & POOL_CROSSING ? "mounts"
+		       : bits & POOL_TASKS  ? "tasks"
+					    : "files";
+	ds->ds_fsname = unless_empty(dv->dv_fs.fs_name);
+	ds->ds_mount = unless_empty(dv->dv_fs.fs_mount);
+	ds->ds_threads = dv->dv_threads;
+	ds->ds_busy = dv->dv_threads - dv->dv_idle;
+	ds->ds_queued = dv->dv_queued;
+	ds->ds_jobs = dv->dv_ended;
+	ds->ds_bytes = dv->dv_bytes;
+	ds->ds_refused = dv->dv_refused;
+	pw_histogram_copy(&ds->ds_wait, &dv->dv_wait);
+	pthread_mutex_unlock(&dv->dv_lock);
+}
+
+size_t
+pw_pool_devices(struct pw_pool *pl, struct pw_device_stats *ds, size_t max)
+{
+	size_t i, known, n = 0;
+
+	/* Not with the lock: a thread's start has the device's first. */
+	meter_lock(&pl->pl_lock);
+	known = pl->pl_ndevices;
+	pthread_mutex_unlock(&pl->pl_lock);
+	for (i = 0; i < known && n < max; i++)
+		if (pl->pl_devices[i]->dv_id != POOL_NO_DISK)
+			device_stats(pl->pl_devices[i], &ds[n++]);
+	return n;
+}

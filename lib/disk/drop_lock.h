@@ -1,0 +1,37 @@
+/*
+ * drop_lock: a loop that asks about a file and sends it, and a pool thread that gives pages
+ * of it back, exclude each other.  Otherwise a page could go between question and
+ * sendfile(2), and the loop would wait for the disk.  Neither waits for the other.  A device
+ * has DROP_LOCKS of them, and files with the same inode number modulo that share one.
+ */
+#ifndef LIB_DISK_DROP_LOCK_H
+#define LIB_DISK_DROP_LOCK_H
+
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "lib/util/cacheline.h"
+
+#define DROP_LOCKS 64
+
+struct drop_lock {
+	alignas(CACHE_LINE)
+	    pthread_rwlock_t dl_lock; /* to read: sends; to write: a drop */
+	atomic_uint dl_drops;	      /* that were ever announced */
+};
+
+void drop_lock_init(struct drop_lock *);
+void drop_lock_destroy(struct drop_lock *);
+
+/* Before a drop is queued; how many were announced so far.  Any thread. */
+void drop_lock_announce(struct drop_lock *);
+unsigned drop_lock_drops(struct drop_lock *);
+
+/* False: the other is at work now.  leave: by the same thread. */
+bool drop_lock_enter_send(struct drop_lock *);
+bool drop_lock_enter_drop(struct drop_lock *);
+void drop_lock_leave(struct drop_lock *);
+
+#endif

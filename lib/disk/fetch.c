@@ -1,0 +1,209 @@
+/*
+ * fetch: the windows of files that are being read.  One job reads a window, for all that
+ * wait for it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/disk/pool_priv.h"
+#include "lib/disk/reclaim.h"
+#include "lib/os/meter.h"
+
+#define POOL_LARGE ((size_t)128 << 10) /* worth a turn: 30 us to submit */
+
+struct window {
+	struct job win_job; /* first: freed as one */
+	struct pw_device *win_device;
+	int win_fd;
+	uint64_t win_dev;
+	uint64_t win_ino;
+	off_t win_off;
+	bool win_folio;
+	struct window *win_next; /* hash chain; device's lock */
+};
+
+/* All windows of a file are in one chain: there are few at a time. */
+static struct window **
+window_chain(struct pw_device *dv, uint64_t ino)
+{
+	return &dv->dv_windows[(ino * 0x9e3779b97f4a7c15U) >> 56];
+}
+
+/*
+ * A disk that answers many reads at once wakes all their threads.  With a folio
+ * there is nothing left to submit, but a turn is taken all the same, and given at
+ * once: so they go on one after the other.
+ */
+static int
+read_piece(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
+{
+	bool large = len >= POOL_LARGE, mine;
+	struct turn *tn;
+
+	folio = folio && large && os_fetch_folio(fd, off, len);
+	tn = &dv->dv_turns[os_cpu() % POOL_TURNS];
+	mine = large && turn_take(tn);
+	if (!folio)
+		os_fetch_begin(fd, off, len, device_step(dv));
+	if (mine)
+		turn_give(tn);
+	return os_fetch_end(dv->dv_pool->pl_sink, fd, off, len);
+}
+
+int
+pool_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
+{
+	off_t end = off + (off_t)len, next = end;
+	int error = 0;
+
+	reclaim_expect(dv->dv_pool->pl_reclaim);
+	device_step(dv);
+	folio = folio && dv->dv_folios;
+	for (; off < end && error == 0; off = next) {
+		if (folio)
+			next = (off / (off_t)OS_FOLIO + 1) * (off_t)OS_FOLIO;
+		if (next > end)
+			next = end;
+		error = read_piece(dv, fd, off, (size_t)(next - off), folio);
+	}
+	return error;
+}
+
+static int
+window_run(struct job *job)
+{
+	struct window *win = (struct window *)job;
+	int error = pool_read(win->win_device, win->win_fd, win->win_off,
+	    win->win_job.job_len, win->win_folio);
+
+	/* What it has brought in may have pushed out something else. */
+	reclaim_look(win->win_device->dv_pool->pl_reclaim);
+	return error;
+}
+
+/* Device's lock is held. */
+static void
+window_unlink(struct window *win)
+{
+	struct window **p;
+
+	p = window_chain(win->win_device, win->win_ino);
+	while (*p != win)
+		p = &(*p)->win_next;
+	*p = win->win_next;
+}
+
+/* Nobody can join it any more.  The latency is a moving average, of the last eight or so. */
+static void
+window_done(struct job *job, int error, uint64_t took)
+{
+	struct window *win = (struct window *)job;
+	struct pw_device *dv = win->win_device;
+	uint64_t before = dv->dv_latency;
+
+	window_unlink(win);
+	if (error == 0)
+		dv->dv_bytes += job->job_len;
+	dv->dv_latency = before == 0 ? took : before - before / 8 + took / 8;
+}
+
+/* All of the range, or a part of it, is in the window. */
+static bool
+has_range(const struct window *win, off_t off, off_t end, bool whole)
+{
+	off_t win_end = win->win_off + (off_t)win->win_job.job_len;
+
+	return whole ? win->win_off <= off && win_end >= end
+		     : win->win_off < end && win_end > off;
+}
+
+/* Device's lock is held. */
+static struct window *
+window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
+    off_t end, bool whole)
+{
+	struct window *win;
+
+	win = *window_chain(dv, file->fil_ino);
+	for (; win != NULL; win = win->win_next)
+		if (win->win_ino == file->fil_ino &&
+		    win->win_dev == file->fil_dev &&
+		    has_range(win, off, end, whole))
+			break;
+	return win;
+}
+
+static bool
+fetching(struct pw_file *file, off_t off, off_t end, bool whole)
+{
+	struct pw_device *dv = file->fil_device;
+	bool yes;
+
+	meter_lock(&dv->dv_lock);
+	yes = window_find(dv, file, off, end, whole) != NULL;
+	pthread_mutex_unlock(&dv->dv_lock);
+	return yes;
+}
+
+bool
+pool_fetching(struct pw_file *file, off_t off, off_t end)
+{
+	return fetching(file, off, end, true);
+}
+
+bool
+pool_fetching_some(struct pw_file *file, off_t off, off_t end)
+{
+	return fetching(file, off, end, false);
+}
+
+static struct window *
+window_create(
+    struct pw_file *file, off_t off, size_t len, bool folio, enum job_kind kind)
+{
+	struct window *win;
+
+	win = calloc(1, sizeof(*win));
+	if (win == NULL)
+		return NULL;
+	win->win_job.job_run = window_run;
+	win->win_job.job_done = window_done;
+	win->win_job.job_kind = kind;
+	win->win_job.job_len = len;
+	win->win_device = file->fil_device;
+	win->win_fd = file->fil_fd;
+	win->win_dev = file->fil_dev;
+	win->win_ino = file->fil_ino;
+	win->win_off = off;
+	win->win_folio = folio;
+	return win;
+}
+
+int
+pool_fetch(struct pw_file *file, off_t off, size_t len, bool folio,
+    enum admit admit, struct pw_waiter *w)
+{
+	struct pw_device *dv = file->fil_device;
+	struct window *win, **chain;
+	int error = 0;
+
+	meter_lock(&dv->dv_lock);
+	win = window_find(dv, file, off, off + (off_t)len, true);
+	if (win == NULL) {
+		win = window_create(file, off, len, folio,
+		    admit == ADMIT_NEW ? JOB_NEW : JOB_LONG);
+		error = win == NULL ? -ENOMEM
+				    : pool_enqueue(dv, &win->win_job, admit);
+		if (error != 0) {
+			pthread_mutex_unlock(&dv->dv_lock);
+			free(win);
+			return error;
+		}
+		chain = window_chain(dv, file->fil_ino);
+		win->win_next = *chain;
+		*chain = win;
+	}
+	pool_await(&win->win_job, file->fil_loop, w);
+	pthread_mutex_unlock(&dv->dv_lock);
+	return error;
+}

@@ -1,0 +1,466 @@
+/*
+ * pool: see pool.h.  A device's threads are started when a job finds none idle
+ * and the quota allows it; they stay, because a device that was needed once
+ * will be needed again.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/disk/admission.h"
+#include "lib/disk/completion.h"
+#include "lib/disk/pool_priv.h"
+#include "lib/disk/reclaim.h"
+#include "lib/os/meter.h"
+#include "lib/util/clock.h"
+
+#define POOL_THREADS 16
+#define POOL_QUEUE   4096
+#define POOL_STACK   ((size_t)256 << 10)
+#define POOL_ROOM    3 /* of memory: the budget for what is not sent yet */
+#define POOL_NEW     4 /* windows of new transmissions before one of another */
+#define POOL_LONG    ((size_t)16 << 20) /* bytes of downloads under way */
+
+static struct pw_device *
+device_create(struct pw_pool *pl, dev_t id)
+{
+	struct pw_device *dv;
+	size_t i;
+
+	dv = line_calloc(sizeof(*dv));
+	if (dv == NULL)
+		return NULL;
+	room_part_init(&dv->dv_room);
+	pthread_mutex_init(&dv->dv_lock, NULL);
+	sem_init(&dv->dv_work, 0, 0);
+	for (i = 0; i < POOL_TURNS; i++)
+		turn_init(&dv->dv_turns[i]);
+	for (i = 0; i < DROP_LOCKS; i++)
+		drop_lock_init(&dv->dv_drops[i]);
+	dv->dv_pool = pl;
+	dv->dv_id = id;
+	for (i = 0; i < JOB_KINDS; i++)
+		STAILQ_INIT(&dv->dv_queue[i]);
+	return dv;
+}
+
+/*
+ * Device's lock is held, as in the next one.  A condition's signal may wait for threads that
+ * were woken before and have not run yet (glibc before 2.41); a semaphore's post does not.
+ */
+static void
+wake_one(struct pw_device *dv)
+{
+	if (dv->dv_sleepers == 0)
+		return;
+	dv->dv_sleepers--;
+	sem_post(&dv->dv_work);
+}
+
+static void
+sleep_until_woken(struct pw_device *dv)
+{
+	dv->dv_sleepers++;
+	pthread_mutex_unlock(&dv->dv_lock);
+	while (sem_wait(&dv->dv_work) == -1)
+		continue; /* EINTR */
+	pthread_mutex_lock(&dv->dv_lock);
+}
+
+static void
+device_destroy(struct pw_device *dv)
+{
+	size_t i;
+
+	for (i = 0; i < POOL_TURNS; i++)
+		turn_destroy(&dv->dv_turns[i]);
+	for (i = 0; i < DROP_LOCKS; i++)
+		drop_lock_destroy(&dv->dv_drops[i]);
+	sem_destroy(&dv->dv_work);
+	pthread_mutex_destroy(&dv->dv_lock);
+	free(dv);
+}
+
+/* Slot 0 is for the devices that find no memory or no place in the table. */
+static struct pw_device *
+device_find(struct pw_pool *pl, dev_t id)
+{
+	size_t i;
+
+	for (i = 1; i < pl->pl_ndevices; i++)
+		if (pl->pl_devices[i]->dv_id == id)
+			return pl->pl_devices[i];
+	return NULL;
+}
+
+struct pw_device *
+pool_device(struct pw_pool *pl, dev_t id)
+{
+	struct pw_device *dv;
+
+	meter_lock(&pl->pl_lock);
+	dv = device_find(pl, id);
+	if (dv == NULL && pl->pl_ndevices < POOL_DEVICES) {
+		dv = device_create(pl, id);
+		if (dv != NULL)
+			pl->pl_devices[pl->pl_ndevices++] = dv;
+	}
+	if (dv == NULL)
+		dv = pl->pl_devices[0];
+	pthread_mutex_unlock(&pl->pl_lock);
+	return dv;
+}
+
+static void
+pool_free(struct pw_pool *pl)
+{
+	size_t i;
+
+	for (i = 0; i < pl->pl_ndevices; i++)
+		device_destroy(pl->pl_devices[i]);
+	popular_destroy(&pl->pl_popular);
+	reclaim_destroy(&pl->pl_reclaim);
+	room_destroy(&pl->pl_room);
+	if (pl->pl_sink >= 0)
+		close(pl->pl_sink);
+	free(pl);
+}
+
+int
+pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
+{
+	struct pw_pool *pl;
+	uint64_t memory;
+	int error = -ENOMEM;
+
+	pl = line_calloc(sizeof(*pl));
+	if (pl == NULL)
+		return error;
+	memory = os_memory(&pl->pl_sockets);
+	pl->pl_sink = os_sink_open();
+	if (pl->pl_sink < 0) {
+		error = pl->pl_sink;
+		goto fail;
+	}
+	pl->pl_devices[0] = device_create(pl, 0);
+	if (pl->pl_devices[0] == NULL)
+		goto fail;
+	pl->pl_ndevices = 1;
+	pl->pl_popular = popular_create(memory / 4 * 3);
+	pl->pl_room = room_create((size_t)(memory / POOL_ROOM));
+	pl->pl_reclaim = reclaim_create();
+	if (pl->pl_popular == NULL || pl->pl_room == NULL ||
+	    pl->pl_reclaim == NULL)
+		goto fail;
+	pl->pl_conf = *conf;
+	if (pl->pl_conf.ppc_threads == 0)
+		pl->pl_conf.ppc_threads = POOL_THREADS;
+	if (pl->pl_conf.ppc_queue == 0)
+		pl->pl_conf.ppc_queue = POOL_QUEUE;
+	pthread_mutex_init(&pl->pl_lock, NULL);
+	clock_cond_init(&pl->pl_ended);
+	*out = pl;
+	return 0;
+
+fail:
+	pool_free(pl);
+	return error;
+}
+
+static void
+stop_threads(struct pw_pool *pl)
+{
+	struct pw_device *dv;
+	size_t i;
+
+	for (i = 0; i < pl->pl_ndevices; i++) {
+		dv = pl->pl_devices[i];
+		meter_lock(&dv->dv_lock);
+		dv->dv_stop = true;
+		while (dv->dv_sleepers > 0)
+			wake_one(dv);
+		pthread_mutex_unlock(&dv->dv_lock);
+	}
+}
+
+int
+pw_pool_destroy(struct pw_pool **plp, uint64_t timeout_us)
+{
+	struct pw_pool *pl = *plp;
+	struct timespec end = clock_timespec(clock_now() + timeout_us);
+	int error = 0;
+
+	if (pl == NULL)
+		return 0;
+	*plp = NULL;
+	stop_threads(pl);
+	meter_lock(&pl->pl_lock);
+	while (pl->pl_running > 0 && error == 0)
+		error =
+		    pthread_cond_timedwait(&pl->pl_ended, &pl->pl_lock, &end);
+	if (pl->pl_running > 0) {
+		pthread_mutex_unlock(&pl->pl_lock);
+		return -EBUSY;
+	}
+	pthread_mutex_unlock(&pl->pl_lock);
+	pthread_cond_destroy(&pl->pl_ended);
+	pthread_mutex_destroy(&pl->pl_lock);
+	pool_free(pl);
+	return 0;
+}
+
+void
+pool_dropped(struct pw_pool *pl, size_t len)
+{
+	atomic_fetch_add(&pl->pl_dropped, len);
+}
+
+struct popular *
+pool_popular(struct pw_pool *pl)
+{
+	return pl->pl_popular;
+}
+
+bool
+pool_sockets(const struct pw_pool *pl)
+{
+	return pl->pl_sockets;
+}
+
+struct reclaim *
+pool_reclaim(struct pw_pool *pl)
+{
+	return pl->pl_reclaim;
+}
+
+uint64_t
+pw_pool_refused(const struct pw_pool *pl)
+{
+	return atomic_load(&pl->pl_refused);
+}
+
+/* From here on nobody can join the job. */
+static struct pw_waiter *
+job_finish(struct pw_device *dv, struct job *job, int error)
+{
+	uint64_t took = clock_now() - job->job_since;
+	struct pw_waiter *w;
+
+	meter_lock(&dv->dv_lock);
+	if (job->job_done != NULL)
+		job->job_done(job, error, took);
+	if (job->job_kind == JOB_LONG)
+		dv->dv_long -= job->job_len;
+	if (dv->dv_queued > 0)
+		wake_one(dv);
+	w = job->job_waiters;
+	dv->dv_ended++;
+	pw_histogram_add(&dv->dv_wait, took);
+	pthread_mutex_unlock(&dv->dv_lock);
+	return w;
+}
+
+/* Device's lock is held, as in the next two.  What is under way delays what comes. */
+static bool
+may_begin(const struct pw_device *dv)
+{
+	const struct job *job = STAILQ_FIRST(&dv->dv_queue[JOB_LONG]);
+
+	return job != NULL &&
+	       (dv->dv_long == 0 || dv->dv_long + job->job_len <= POOL_LONG);
+}
+
+/*
+ * What is short goes first; then windows of what has sent nothing yet, of which
+ * POOL_NEW in a row go before one that is the next of a download.
+ */
+static struct jobs *
+next_queue(struct pw_device *dv)
+{
+	struct jobs *queue = dv->dv_queue;
+	bool begins = may_begin(dv);
+
+	if (!STAILQ_EMPTY(&queue[JOB_SHORT]))
+		return &queue[JOB_SHORT];
+	if (!STAILQ_EMPTY(&queue[JOB_NEW]) &&
+	    (dv->dv_news < POOL_NEW || !begins)) {
+		dv->dv_news++;
+		return &queue[JOB_NEW];
+	}
+	dv->dv_news = 0;
+	return begins ? &queue[JOB_LONG] : NULL;
+}
+
+/* NULL: there is none, or none that may begin. */
+static struct job *
+job_next(struct pw_device *dv)
+{
+	struct jobs *jobs = next_queue(dv);
+	struct job *job;
+
+	if (jobs == NULL)
+		return NULL;
+	job = STAILQ_FIRST(jobs);
+	STAILQ_REMOVE_HEAD(jobs, job_next);
+	dv->dv_queued--;
+	if (job->job_kind == JOB_LONG)
+		dv->dv_long += job->job_len;
+	return job;
+}
+
+static struct job *
+job_take(struct pw_device *dv)
+{
+	struct job *job;
+
+	meter_lock(&dv->dv_lock);
+	dv->dv_idle++;
+	while ((job = job_next(dv)) == NULL && !dv->dv_stop)
+		sleep_until_woken(dv);
+	dv->dv_idle--;
+	pthread_mutex_unlock(&dv->dv_lock);
+	return job;
+}
+
+static void *
+thread_main(void *arg)
+{
+	struct pw_device *dv = arg;
+	struct pw_pool *pl = dv->dv_pool;
+	struct pw_waiter *w, *next;
+	struct job *job;
+	int error;
+
+	os_thread_fetcher();
+	while ((job = job_take(dv)) != NULL) {
+		error = job->job_run(job);
+		for (w = job_finish(dv, job, error); w != NULL; w = next) {
+			next = w->wt_next;
+			loop_deliver(w, error);
+		}
+		free(job);
+	}
+	meter_lock(&pl->pl_lock);
+	pl->pl_running--;
+	pthread_cond_broadcast(&pl->pl_ended);
+	pthread_mutex_unlock(&pl->pl_lock);
+	return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static int
+thread_start(struct pw_device *dv)
+{
+	struct pw_pool *pl = dv->dv_pool;
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all, old;
+	int error;
+
+	meter_lock(&pl->pl_lock);
+	pl->pl_running++;
+	pthread_mutex_unlock(&pl->pl_lock);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, POOL_STACK);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	meter_call(METER_PTHREAD_CREATE);
+	error = pthread_create(&thread, &attr, thread_main, dv);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error != 0) {
+		meter_lock(&pl->pl_lock);
+		pl->pl_running--;
+		pthread_mutex_unlock(&pl->pl_lock);
+	}
+	return -error;
+}
+
+/* Device's lock is held.  False if no thread would ever run a job. */
+static bool
+have_thread(struct pw_device *dv)
+{
+	if (dv->dv_idle <= dv->dv_queued &&
+	    dv->dv_threads < dv->dv_pool->pl_conf.ppc_threads &&
+	    thread_start(dv) == 0)
+		dv->dv_threads++;
+	return dv->dv_threads > 0;
+}
+
+void
+pool_await(struct job *job, struct pw_loop *lp, struct pw_waiter *w)
+{
+	w->wt_loop = lp;
+	w->wt_next = job->job_waiters;
+	job->job_waiters = w;
+	lp->lp_pending++;
+}
+
+int
+pool_enqueue(struct pw_device *dv, struct job *job, enum admit admit)
+{
+	struct pw_pool *pl = dv->dv_pool;
+	struct jobs *jobs = &dv->dv_queue[job->job_kind];
+
+	if ((admit != ADMIT_BEGUN && dv->dv_queued >= pl->pl_conf.ppc_queue) ||
+	    !have_thread(dv)) {
+		pl->pl_refused += admit != ADMIT_HINT;
+		dv->dv_refused += admit != ADMIT_HINT;
+		return -EAGAIN;
+	}
+	job->job_since = clock_now();
+	STAILQ_INSERT_TAIL(jobs, job, job_next);
+	dv->dv_queued++;
+	wake_one(dv);
+	return 0;
+}
+
+int
+pool_submit(struct pw_device *dv, struct job *job, enum admit admit,
+    struct pw_loop *lp, struct pw_waiter *w)
+{
+	int error;
+
+	job->job_waiters = NULL;
+	meter_lock(&dv->dv_lock);
+	error = pool_enqueue(dv, job, admit);
+	if (error == 0 && w != NULL)
+		pool_await(job, lp, w);
+	pthread_mutex_unlock(&dv->dv_lock);
+	return error;
+}
+
+int
+pool_room_take(struct pw_device *dv, size_t len, bool slow, struct pw_loop *lp,
+    struct pw_waiter *w)
+{
+	int error;
+
+	if (w != NULL)
+		w->wt_loop = lp;
+	error = room_take(dv->dv_pool->pl_room, &dv->dv_room, len, slow, w);
+	if (error == -EINPROGRESS)
+		lp->lp_pending++;
+	return error;
+}
+
+void
+pool_room_give(struct pw_device *dv, size_t len)
+{
+	room_give(dv->dv_pool->pl_room, &dv->dv_room, len);
+}
+
+bool
+pool_room_plenty(struct pw_device *dv)
+{
+	return room_plenty(dv->dv_pool->pl_room, &dv->dv_room);
+}
+
+struct room *
+pool_room(struct pw_pool *pl)
+{
+	return pl->pl_room;
+}

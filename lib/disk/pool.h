@@ -1,0 +1,146 @@
+/*
+ * pool: the threads that wait for disks, a queue and a quota of threads for each
+ * device, and single flight for windows of files.
+ *
+ * The locks here protect lists and are held for a few instructions (the start
+ * of a thread, once per thread of the quota, excepted); nobody performs I/O
+ * under one of them.
+ */
+#ifndef LIB_DISK_POOL_H
+#define LIB_DISK_POOL_H
+
+#include <sys/types.h>
+
+#include "lib/os/os.h"
+#include "lib/pagewise.h"
+
+struct popular;
+struct reclaim;
+struct room;
+
+/* The last first, more or less: see next_queue. */
+enum job_kind {
+	JOB_LONG,  /* the next window of a download, a task: may be long */
+	JOB_NEW,   /* the first window of a transmission */
+	JOB_SHORT, /* a read or two */
+	JOB_KINDS,
+};
+
+/*
+ * A job is run once on a pool thread, then every waiter is delivered to its
+ * loop with job_error, and the job is freed (free(3)).
+ */
+struct job {
+	int (*job_run)(struct job *); /* 0 or -errno */
+	/* After job_run, with the device's lock; took: since it was queued.  May be NULL. */
+	void (*job_done)(struct job *, int error, uint64_t took);
+	struct pw_waiter *job_waiters; /* device's lock */
+	uint64_t job_since;	       /* when it was queued */
+	enum job_kind job_kind;
+	size_t job_len; /* bytes that it reads; 0: few, or who knows */
+	STAILQ_ENTRY(job) job_next; /* the same */
+};
+
+/* What becomes of a job that finds the queue full. */
+enum admit {
+	ADMIT_NEW,   /* refused, and counted as a refused request */
+	ADMIT_BEGUN, /* let in: the transmission is under way (rule 6) */
+	ADMIT_HINT,  /* refused: nobody misses it */
+};
+
+/*
+ * The device's queue takes ownership of job, and waits on behalf of waiter, if
+ * that is not NULL.  -EAGAIN: refused, or no thread can be started; the job is
+ * still the caller's then.  Loop's thread.
+ */
+int pool_submit(struct pw_device *, struct job *, enum admit, struct pw_loop *,
+    struct pw_waiter *);
+
+/*
+ * Fetches a window of a file; joins a fetch that covers it, if one is under way
+ * or queued.  The descriptor must stay open until the waiter is delivered.
+ */
+int pool_fetch(struct pw_file *, off_t off, size_t len, bool folio, enum admit,
+    struct pw_waiter *);
+
+/* Is a fetch that covers the range queued or under way?  Any thread. */
+bool pool_fetching(struct pw_file *, off_t off, off_t end);
+
+/* The same, of any part of it. */
+bool pool_fetching_some(struct pw_file *, off_t off, off_t end);
+
+/*
+ * The budget for bytes that were fetched and not sent, or are being fetched: a third of
+ * memory, see budget.h.  slow: of those that are held it is one of the last.  As
+ * room_take.  Loop's thread.
+ */
+int pool_room_take(struct pw_device *, size_t len, bool slow, struct pw_loop *,
+    struct pw_waiter *);
+void pool_room_give(struct pw_device *, size_t len);
+bool pool_room_plenty(struct pw_device *);
+struct room *pool_room(struct pw_pool *);
+
+/* What a window takes there lately, from the queue to the end: microseconds; 0: not known. */
+uint64_t device_latency(const struct pw_device *);
+
+/*
+ * What a window's job does: brings the range into memory and waits for it, in
+ * turns with others.  Pool's threads.
+ */
+int pool_read(struct pw_device *, int fd, off_t off, size_t len, bool folio);
+
+/* For the file with this inode there.  Any thread. */
+struct drop_lock *device_drop_lock(struct pw_device *, uint64_t ino);
+
+/* Jobs that have ended there so far.  Any thread. */
+unsigned long device_ended(const struct pw_device *);
+
+/* Bytes were given back to the system. */
+void pool_dropped(struct pw_pool *, size_t len);
+
+/* What is popular with all loops. */
+struct popular *pool_popular(struct pw_pool *);
+
+/* Whether the kernel takes pages back. */
+struct reclaim *pool_reclaim(struct pw_pool *);
+
+/* Does what sockets hold count as memory that is limited?  Then to send may evict. */
+bool pool_sockets(const struct pw_pool *);
+
+/* Bytes that one advice covers there.  Reads sysfs once, which does not wait. */
+size_t device_step(struct pw_device *);
+
+/*
+ * Tasks may be long.  They have a queue of their own, for the device's number with
+ * this bit, which no st_dev has, so that no open and no window waits behind them.
+ */
+#define POOL_TASKS ((dev_t)1 << 62)
+
+/*
+ * Opens of what lies on another mount below a root are queued for its device
+ * with this bit, which no st_dev has.
+ */
+#define POOL_CROSSING ((dev_t)1 << 63)
+
+/* The queue of what needs a thread and no disk: no device, and in no statistics. */
+#define POOL_NO_DISK ((dev_t)1 << 61)
+
+/*
+ * Never fails: past the table's size devices share its last slot.  A st_dev, with at most one
+ * of these bits turned (^): FreeBSD has numbers with all of them set.
+ */
+struct pw_device *pool_device(struct pw_pool *, dev_t);
+
+/*
+ * How residency is asked on the device of fd; found out on the first call for
+ * it, by whichever thread that is.  Does not wait on a local file system.
+ */
+enum os_ask device_ask(struct pw_device *, int fd);
+
+/* os_fs' fs_block of the file system, after device_ask. */
+size_t device_block(struct pw_device *);
+
+/* True once: what was found should be told, with text as its description. */
+bool device_announce(struct pw_device *, char *text, size_t size);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * pool_priv: between pool.c, which has the devices, their queues and their threads, and
+ * fetch.c, whose jobs read windows of files; for these only.
+ */
+#ifndef LIB_DISK_POOL_PRIV_H
+#define LIB_DISK_POOL_PRIV_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+
+#include "lib/disk/budget.h"
+#include "lib/disk/drop_lock.h"
+#include "lib/disk/gate.h"
+#include "lib/disk/pool.h"
+#include "lib/util/cacheline.h"
+
+#define POOL_DEVICES 64
+#define POOL_TURNS   8	 /* processors that are told apart */
+#define DEVICE_HASH  256 /* windows in flight, by file and offset */
+
+struct window;
+
+STAILQ_HEAD(jobs, job);
+
+struct pw_device {
+	pthread_mutex_t
+	    dv_lock;   /* of what follows, but for dv_id, dv_pool, dv_drops */
+	sem_t dv_work; /* for those who sleep: a post each */
+	unsigned dv_sleepers; /* of the idle ones; device's lock */
+	struct pw_pool *dv_pool;
+	dev_t dv_id;
+	struct jobs dv_queue[JOB_KINDS];
+	unsigned dv_news; /* taken in a row while others waited */
+	size_t dv_long;	  /* bytes of the jobs that run and are JOB_LONG */
+	unsigned dv_queued;
+	unsigned dv_threads;
+	unsigned dv_idle;
+	bool dv_stop;
+	bool dv_announced;
+	enum os_ask dv_ask;
+	struct os_fs dv_fs;    /* set with dv_ask, and then constant */
+	atomic_ulong dv_ended; /* jobs */
+	uint64_t dv_bytes;
+	uint64_t dv_refused;
+	struct pw_histogram dv_wait;
+	atomic_size_t dv_step;	  /* 0: not known yet */
+	atomic_bool dv_folios;	  /* known with dv_step */
+	atomic_ullong dv_latency; /* of windows, microseconds */
+	struct room_part dv_room;
+	struct turn dv_turns[POOL_TURNS];
+	struct window *dv_windows[DEVICE_HASH];
+	struct drop_lock dv_drops[DROP_LOCKS];
+};
+
+struct pw_pool {
+	/* constant; read for each request with `auto' */
+	struct pw_pool_conf pl_conf;
+	struct popular *pl_popular;
+	struct reclaim *pl_reclaim;
+	struct room *pl_room;
+	int pl_sink;	 /* of os_fetch */
+	bool pl_sockets; /* see pool_sockets */
+
+	alignas(CACHE_LINE)
+	    pthread_mutex_t pl_lock; /* the device table and pl_running */
+	pthread_cond_t pl_ended;
+	struct pw_device *pl_devices[POOL_DEVICES];
+	size_t pl_ndevices;
+	unsigned pl_running; /* threads that have not ended */
+	atomic_ullong pl_refused;
+	atomic_ullong pl_dropped;
+};
+
+/* See pool_submit.  The device's lock is held, as in the other. */
+int pool_enqueue(struct pw_device *, struct job *, enum admit);
+void pool_await(struct job *, struct pw_loop *, struct pw_waiter *);
+
+#endif

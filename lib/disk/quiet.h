@@ -1,0 +1,15 @@
+/*
+ * quiet: reclaim.h for a loop, which must not read the counters itself.
+ */
+#ifndef LIB_DISK_QUIET_H
+#define LIB_DISK_QUIET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pw_pool;
+
+/* As reclaim_is_quiet.  Has the counters read if that was not done lately.  Loop's thread. */
+bool reclaim_quiet(struct pw_pool *, uint64_t now_us);
+
+#endif

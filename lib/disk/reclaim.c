@@ -1,0 +1,120 @@
+/*
+ * reclaim: see reclaim.h.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/disk/reclaim.h"
+#include "lib/os/os.h"
+#include "lib/util/clock.h"
+
+/* Microseconds. */
+#define LOOK_LEAST 5000	   /* between two looks */
+#define LOOK_DUE   25000   /* then a loop has it done */
+#define LOOK_STALE 100000  /* then nothing is known any more */
+#define QUIET	   1000000 /* since something was taken */
+
+struct reclaim {
+	int rc_fd; /* of os_reclaim_open; -errno: it cannot be known */
+	pthread_mutex_t
+	    rc_lock;	  /* of rc_taken; held while the counters are read */
+	int64_t rc_taken; /* pages, when they were last read */
+	_Atomic uint64_t rc_looked;
+	_Atomic uint64_t rc_moved; /* when they had last changed, or might */
+	_Atomic uint64_t rc_asked; /* when a loop had them read */
+	atomic_bool rc_busy;	   /* and that has not ended */
+};
+
+struct reclaim *
+reclaim_create(void)
+{
+	struct reclaim *rc = calloc(1, sizeof(*rc));
+
+	if (rc == NULL)
+		return NULL;
+	rc->rc_fd = os_reclaim_open();
+	rc->rc_taken = -1;
+	pthread_mutex_init(&rc->rc_lock, NULL);
+	return rc;
+}
+
+void
+reclaim_destroy(struct reclaim **rcp)
+{
+	struct reclaim *rc = *rcp;
+
+	*rcp = NULL;
+	if (rc == NULL)
+		return;
+	if (rc->rc_fd >= 0)
+		close(rc->rc_fd);
+	pthread_mutex_destroy(&rc->rc_lock);
+	free(rc);
+}
+
+/* The time is from before the read: what is taken meanwhile is seen by the next one. */
+static void
+look(struct reclaim *rc, uint64_t now)
+{
+	int64_t taken = os_reclaimed(rc->rc_fd);
+
+	if (taken < 0)
+		return;
+	if (taken != rc->rc_taken && rc->rc_taken >= 0)
+		atomic_store(&rc->rc_moved, now);
+	rc->rc_taken = taken;
+	atomic_store(&rc->rc_looked, now);
+}
+
+void
+reclaim_look(struct reclaim *rc)
+{
+	uint64_t now = clock_now();
+
+	if (rc->rc_fd < 0 || now - atomic_load(&rc->rc_looked) < LOOK_LEAST ||
+	    pthread_mutex_trylock(&rc->rc_lock) != 0)
+		return;
+	look(rc, now);
+	pthread_mutex_unlock(&rc->rc_lock);
+}
+
+/* Its cache line is every loop's: not written for each of many fetches. */
+void
+reclaim_expect(struct reclaim *rc)
+{
+	uint64_t now = clock_now();
+
+	if (now - atomic_load(&rc->rc_moved) > LOOK_LEAST)
+		atomic_store(&rc->rc_moved, now);
+}
+
+/* True for one loop at a time. */
+bool
+reclaim_due(struct reclaim *rc, uint64_t now)
+{
+	uint64_t asked = atomic_load(&rc->rc_asked);
+
+	if (rc->rc_fd < 0 || now - atomic_load(&rc->rc_looked) <= LOOK_DUE ||
+	    now - asked <= LOOK_DUE || atomic_load(&rc->rc_busy) ||
+	    !atomic_compare_exchange_strong(&rc->rc_asked, &asked, now))
+		return false;
+	atomic_store(&rc->rc_busy, true);
+	return true;
+}
+
+void
+reclaim_done(struct reclaim *rc)
+{
+	atomic_store(&rc->rc_busy, false);
+}
+
+/* Another thread may have written the times later than now. */
+bool
+reclaim_is_quiet(struct reclaim *rc, uint64_t now)
+{
+	return rc->rc_fd >= 0 &&
+	       now < atomic_load(&rc->rc_looked) + LOOK_STALE &&
+	       now > atomic_load(&rc->rc_moved) + QUIET;
+}

@@ -1,0 +1,40 @@
+/*
+ * reclaim: has the kernel taken pages of files back lately?  While it has not, what was
+ * in memory a moment ago still is, and need not be asked about again.
+ *
+ * The counters are the machine's, whatever control group the pages belong to (Linux:
+ * pgsteal_file and drop_pagecache of /proc/vmstat, proc(5)).  Reading them takes 16 us and
+ * more on large machines: so the pool's threads do, after a fetch or when a loop asks.
+ * Pages that a program gives back (posix_fadvise(2)) are in no counter.
+ *
+ * The counters tell it late.  What has the kernel take pages back first of all is our own
+ * fetching, so that counts as soon as it begins.
+ */
+#ifndef LIB_DISK_RECLAIM_H
+#define LIB_DISK_RECLAIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct reclaim;
+
+struct reclaim *reclaim_create(void); /* NULL: no memory */
+void reclaim_destroy(struct reclaim **);
+
+/*
+ * True if nothing was taken for a second, nor expected to be, as far as is known; false
+ * where it cannot be known.  Any thread, as the next two.
+ */
+bool reclaim_is_quiet(struct reclaim *, uint64_t now_us);
+
+/* True: the counters were not read lately, and the caller has it done, up to reclaim_done. */
+bool reclaim_due(struct reclaim *, uint64_t now_us);
+void reclaim_done(struct reclaim *);
+
+/* Pages are being brought in, for which others may have to go.  Any thread. */
+void reclaim_expect(struct reclaim *);
+
+/* Reads the counters, unless somebody did a moment ago.  Pool's threads. */
+void reclaim_look(struct reclaim *);
+
+#endif

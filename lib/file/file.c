@@ -1,0 +1,344 @@
+/*
+ * file: lookup, open, and the life of a struct pw_file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/disk/admission.h"
+#include "lib/disk/completion.h"
+#include "lib/disk/pool.h"
+#include "lib/file/file.h"
+#include "lib/file/indirect.h"
+#include "lib/file/verified.h"
+#include "lib/os/meter.h"
+#include "lib/util/check.h"
+
+int
+pw_root_open(const char *path, struct pw_root **out)
+{
+	struct pw_root *rt;
+	struct stat st;
+	int fd, error;
+
+	rt = calloc(1, sizeof(*rt));
+	if (rt == NULL)
+		return -ENOMEM;
+	rt->rt_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (rt->rt_fd == -1 || fstat(rt->rt_fd, &st) == -1) {
+		error = -errno;
+		goto fail;
+	}
+	/* Not to have openat2 would be found out by every single request. */
+	fd = os_lookup(rt->rt_fd, ".", OS_ANY_MOUNT);
+	if (fd < 0) {
+		error = fd;
+		goto fail;
+	}
+	close(fd);
+	atomic_init(&rt->rt_refs, 1);
+	rt->rt_dev = st.st_dev;
+	rt->rt_ino = st.st_ino;
+	rt->rt_cached = os_cached_works(rt->rt_fd);
+	*out = rt;
+	return 0;
+
+fail:
+	if (rt->rt_fd != -1)
+		close(rt->rt_fd);
+	free(rt);
+	return error;
+}
+
+/* True if that was the last reference. */
+static bool
+root_release(struct pw_root *rt)
+{
+	return atomic_fetch_sub(&rt->rt_refs, 1) == 1;
+}
+
+void
+pw_root_close(struct pw_root **rtp)
+{
+	struct pw_root *rt = *rtp;
+
+	*rtp = NULL;
+	if (rt == NULL || !root_release(rt))
+		return;
+	close(rt->rt_fd);
+	free(rt);
+}
+
+void
+root_ref(struct pw_root *rt)
+{
+	atomic_fetch_add(&rt->rt_refs, 1);
+}
+
+uint64_t
+pw_root_dev(const struct pw_root *rt)
+{
+	return rt->rt_dev;
+}
+
+int
+pw_root_fd(const struct pw_root *rt)
+{
+	return rt->rt_fd;
+}
+
+int
+pw_root_open_dir(const struct pw_root *rt, const char *path)
+{
+	return os_open_dir(rt->rt_fd, path);
+}
+
+int
+pw_stat_name(int dirfd, const char *name, struct stat *st)
+{
+	return os_stat_name(dirfd, name, st);
+}
+
+static bool
+same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+bool
+file_unchanged(const struct pw_file *file, const struct stat *st)
+{
+	return file->fil_ino == st->st_ino && file->fil_dev == st->st_dev &&
+	       file->fil_size == st->st_size &&
+	       same_time(&file->fil_mtime, &st->st_mtim) &&
+	       same_time(&file->fil_ctime, &st->st_ctim);
+}
+
+/* The path led to a regular file a moment ago; make sure that it still does. */
+static int
+open_regular(const struct pw_root *rt, const char *path,
+    enum os_resolve resolve, struct found *fnd)
+{
+	int fd, error;
+
+	fd = os_open(rt->rt_fd, path, resolve);
+	if (fd < 0)
+		return fd;
+	meter_call(METER_FSTAT);
+	if (fstat(fd, &fnd->fnd_stat) == -1)
+		error = -errno;
+	else
+		error = S_ISREG(fnd->fnd_stat.st_mode) ? 0 : -EACCES;
+	if (error != 0) {
+		close(fd);
+		return error;
+	}
+	fnd->fnd_fd = fd;
+	return 0;
+}
+
+int
+file_find(const struct pw_root *rt, const char *path, enum os_resolve resolve,
+    const struct pw_file *old, struct found *fnd)
+{
+	int fd, error;
+
+	fnd->fnd_fd = -1;
+	fnd->fnd_same = false;
+	fd = os_lookup(rt->rt_fd, path, resolve);
+	if (fd < 0)
+		return fd;
+	meter_call(METER_FSTAT);
+	error = fstat(fd, &fnd->fnd_stat) == -1 ? -errno : 0;
+	close(fd);
+	if (error != 0)
+		return error;
+	fnd->fnd_same = old != NULL && file_unchanged(old, &fnd->fnd_stat);
+	if (fnd->fnd_same || !S_ISREG(fnd->fnd_stat.st_mode))
+		return 0;
+	return open_regular(rt, path, resolve, fnd);
+}
+
+static void
+announce(struct pw_loop *lp, struct pw_device *dv)
+{
+	char text[256];
+
+	if (device_announce(dv, text, sizeof(text)) &&
+	    lp->lp_conf.plc_device != NULL)
+		lp->lp_conf.plc_device(lp->lp_conf.plc_arg, text);
+}
+
+/* Without memory for it the pool sends the file. */
+static void
+learn_blocks(struct pw_file *file)
+{
+	off_t block;
+
+	if (file->fil_ask != OS_ASK_NATIVE)
+		return;
+	block = (off_t)device_block(file->fil_device);
+	if (block == 0 || file->fil_size <= INDIRECT_FIRST * block)
+		return;
+	file->fil_indirect = calloc(1, sizeof(*file->fil_indirect));
+	if (file->fil_indirect == NULL)
+		file->fil_ask = OS_ASK_FETCH;
+	else
+		file->fil_indirect->in_block = block;
+}
+
+static void
+learn_device(struct pw_loop *lp, struct pw_file *file)
+{
+	bool nowait, owner;
+
+	file->fil_ask = (int)device_ask(file->fil_device, file->fil_fd);
+	announce(lp, file->fil_device);
+	learn_blocks(file);
+	if (file->fil_ask != OS_ASK_NOWAIT && file->fil_ask != OS_ASK_MINCORE)
+		return;
+	nowait = file->fil_ask == OS_ASK_NOWAIT;
+	file->fil_cachestat = nowait && os_cachestat(file->fil_fd, 0, 1) >= 0;
+	if (file->fil_cachestat)
+		return;
+	owner = os_owner(file->fil_fd);
+	file->fil_mincore = nowait && owner;
+	if (!nowait && !owner)
+		file->fil_ask = OS_ASK_FETCH;
+}
+
+int
+file_create(struct pw_loop *lp, const struct found *fnd, struct pw_file **out)
+{
+	const struct stat *st = &fnd->fnd_stat;
+	struct pw_file *file;
+
+	file = calloc(1, sizeof(*file));
+	if (file == NULL) {
+		if (fnd->fnd_fd != -1)
+			close(fnd->fnd_fd);
+		return -ENOMEM;
+	}
+	file->fil_fd = fnd->fnd_fd;
+	file->fil_type = S_ISREG(st->st_mode)	? PW_FILE_REGULAR
+			 : S_ISDIR(st->st_mode) ? PW_FILE_DIRECTORY
+						: PW_FILE_OTHER;
+	file->fil_size = st->st_size;
+	file->fil_mtime = st->st_mtim;
+	file->fil_ctime = st->st_ctim;
+	file->fil_ino = st->st_ino;
+	file->fil_dev = st->st_dev;
+	file->fil_refs = 1;
+	file->fil_loop = lp;
+	file->fil_number = verified_number(lp->lp_verified);
+	file->fil_device = pool_device(lp->lp_pool, st->st_dev);
+	file->fil_drop_lock = device_drop_lock(file->fil_device, file->fil_ino);
+	if (file->fil_fd != -1)
+		learn_device(lp, file);
+	*out = file;
+	return 0;
+}
+
+void
+pw_file_ref(struct pw_file *file)
+{
+	file->fil_refs++;
+}
+
+struct close_job {
+	struct job cj_job;
+	int cj_fd;
+	void *cj_map;
+	size_t cj_size;
+};
+
+static int
+close_run(struct job *job)
+{
+	struct close_job *cj = (struct close_job *)job;
+
+	if (cj->cj_map != NULL)
+		os_unmap(cj->cj_map, cj->cj_size);
+	close(cj->cj_fd);
+	return 0;
+}
+
+/*
+ * The last close of a file that was removed frees its blocks, which is work for
+ * the disk; a network file system may have to tell its server.
+ */
+static bool
+close_waits(const struct pw_file *file)
+{
+	struct stat st;
+
+	meter_call(METER_FSTAT);
+	return file->fil_ask == OS_ASK_FETCH ||
+	       fstat(file->fil_fd, &st) == -1 || st.st_nlink == 0;
+}
+
+/* Without memory or threads it is done here: better late than never. */
+static void
+close_later(struct pw_device *dv, struct close_job what)
+{
+	struct close_job *cj = malloc(sizeof(*cj));
+
+	if (cj != NULL)
+		*cj = what;
+	if (cj == NULL ||
+	    pool_submit(dv, &cj->cj_job, ADMIT_BEGUN, NULL, NULL) != 0) {
+		free(cj);
+		close_run(&what.cj_job);
+	}
+}
+
+static void
+file_close(struct pw_file *file)
+{
+	struct close_job cj = {{.job_run = close_run}, file->fil_fd,
+	    file->fil_map, (size_t)file->fil_size};
+
+	if (close_waits(file))
+		close_later(file->fil_device, cj);
+	else
+		close_run(&cj.cj_job);
+}
+
+/* The directory may have been removed, or be on a network file system. */
+void
+root_unref(struct pw_loop *lp, struct pw_root **rtp)
+{
+	struct pw_root *rt = *rtp;
+	struct close_job cj = {{.job_run = close_run}, -1, NULL, 0};
+
+	*rtp = NULL;
+	if (rt == NULL || !root_release(rt))
+		return;
+	cj.cj_fd = rt->rt_fd;
+	close_later(pool_device(lp->lp_pool, rt->rt_dev), cj);
+	free(rt);
+}
+
+void
+pw_file_unref(struct pw_file **filep)
+{
+	struct pw_file *file = *filep;
+
+	if (file == NULL)
+		return;
+	*filep = NULL;
+	PW_CHECK(file->fil_refs > 0);
+	if (--file->fil_refs > 0)
+		return;
+	if (file->fil_noted)
+		popular_tell(pool_popular(file->fil_loop->lp_pool),
+		    &file->fil_loop->lp_noted);
+	if (file->fil_user_free != NULL)
+		file->fil_user_free(file->fil_user);
+	free(file->fil_mapped);
+	free(file->fil_indirect);
+	if (file->fil_fd != -1)
+		file_close(file);
+	free(file);
+}

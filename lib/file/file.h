@@ -1,0 +1,61 @@
+/*
+ * file: open files, and each loop's cache of them.
+ */
+#ifndef LIB_FILE_FILE_H
+#define LIB_FILE_FILE_H
+
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+#include "lib/os/os.h"
+#include "lib/pagewise.h"
+
+struct pw_root {
+	atomic_uint rt_refs;
+	int rt_fd;
+	dev_t rt_dev;
+	ino_t rt_ino;
+	bool rt_cached; /* lookups can be asked without waiting */
+};
+
+/* One reference more; any thread that has one. */
+void root_ref(struct pw_root *);
+
+/* One less, on the loop's thread: if it was the last, the pool closes. */
+void root_unref(struct pw_loop *, struct pw_root **);
+
+/* The result of looking a path up, before it becomes a struct pw_file. */
+struct found {
+	int fnd_fd; /* -1 unless a regular file */
+	bool fnd_same;
+	struct stat fnd_stat;
+};
+
+/*
+ * Looks path up and opens it if it is a regular file (something else would have
+ * to take its place in between to be opened).  old, if not NULL, is what is in
+ * the cache: when it is still the same file, unchanged, nothing is opened and
+ * fnd_same is set.
+ */
+int file_find(const struct pw_root *, const char *path, enum os_resolve,
+    const struct pw_file *old, struct found *);
+
+/* Is it the file that was opened, as it was then? */
+bool file_unchanged(const struct pw_file *, const struct stat *);
+
+/* One reference, the caller's; takes over the descriptor, on failure too. */
+int file_create(struct pw_loop *, const struct found *, struct pw_file **);
+
+/*
+ * The cache: by root and path, least recently used goes first.  A file is
+ * looked up again a second after the last time; for as long the cache knows of a path
+ * that the pool has looked up in vain (negative_cache.h).
+ */
+struct file_cache *file_cache_create(unsigned size);
+void file_cache_destroy(struct file_cache **);
+void file_cache_age(struct file_cache *, uint64_t now_us);
+
+/* Closes a file that only the cache refers to.  False: there is none. */
+bool file_cache_spare(struct file_cache *);
+
+#endif

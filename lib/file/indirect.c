@@ -1,0 +1,84 @@
+/*
+ * indirect: see indirect.h.
+ */
+#include <stdbool.h>
+
+#include "lib/file/indirect.h"
+
+#define POINTER 8 /* bytes: of a block of UFS2 */
+#define BITS	64
+
+static off_t
+direct(const struct indirect *in)
+{
+	return INDIRECT_FIRST * in->in_block;
+}
+
+/* Bytes of the file that one indirect block leads to. */
+static off_t
+span(const struct indirect *in)
+{
+	return in->in_block / POINTER * in->in_block;
+}
+
+static uint64_t
+number(const struct indirect *in, off_t off)
+{
+	return (uint64_t)((off - direct(in)) / span(in));
+}
+
+static bool
+old(const struct indirect *in, uint64_t now)
+{
+	return now - in->in_since >= INDIRECT_HOLDS;
+}
+
+static bool
+known(const struct indirect *in, uint64_t n)
+{
+	return n >= in->in_first && n - in->in_first < BITS &&
+	       (in->in_known >> (n - in->in_first) & 1) != 0;
+}
+
+off_t
+indirect_missing(const struct indirect *in, off_t off, off_t end, uint64_t now)
+{
+	if (off < direct(in))
+		off = direct(in);
+	while (off < end && !old(in, now) && known(in, number(in, off)))
+		off = direct(in) + (off_t)(number(in, off) + 1) * span(in);
+	return off < end ? off : end;
+}
+
+/* The bits move so that there is one for n; those at the other end are lost. */
+static void
+reach(struct indirect *in, uint64_t n)
+{
+	uint64_t by;
+
+	if (n < in->in_first) {
+		by = in->in_first - n;
+		in->in_known = by < BITS ? in->in_known << by : 0;
+		in->in_first = n;
+	} else if (n - in->in_first >= BITS) {
+		by = n - in->in_first - (BITS - 1);
+		in->in_known = by < BITS ? in->in_known >> by : 0;
+		in->in_first += by;
+	}
+}
+
+void
+indirect_note(struct indirect *in, off_t off, uint64_t now)
+{
+	uint64_t n;
+
+	if (off < direct(in))
+		return;
+	if (in->in_known == 0 || old(in, now)) {
+		in->in_known = 0;
+		in->in_since = now;
+	}
+	n = number(in, off);
+	reach(in, n);
+	in->in_known |= (uint64_t)1 << (n - in->in_first);
+}

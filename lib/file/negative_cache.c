@@ -1,0 +1,186 @@
+/*
+ * negative_cache: see negative_cache.h.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "lib/file/file.h"
+#include "lib/file/negative_cache.h"
+#include "lib/os/seed.h"
+#include "lib/util/hash.h"
+
+#define BUCKETS	  1024
+#define AGE_BATCH 256 /* forgotten in one tick */
+
+/*
+ * The root is told by its inode: no reference to it is held, and one that was opened
+ * again is the same.
+ */
+struct path {
+	LIST_ENTRY(path) pa_hash;
+	TAILQ_ENTRY(path) pa_age; /* oldest first */
+	dev_t pa_dev;
+	ino_t pa_ino;
+	uint64_t pa_at;
+	int pa_error;
+	char pa_path[];
+};
+
+LIST_HEAD(chain, path);
+
+struct missing {
+	TAILQ_HEAD(, path) ms_age;
+	size_t ms_bytes;
+	struct seed ms_seed;
+	struct chain ms_chains[BUCKETS];
+};
+
+struct missing *
+missing_create(void)
+{
+	struct missing *ms = calloc(1, sizeof(*ms));
+
+	if (ms == NULL)
+		return NULL;
+	TAILQ_INIT(&ms->ms_age);
+	seed_draw(&ms->ms_seed);
+	return ms;
+}
+
+static size_t
+bytes(const struct path *pa)
+{
+	return sizeof(*pa) + strlen(pa->pa_path) + 1;
+}
+
+static void
+forget(struct missing *ms, struct path *pa)
+{
+	ms->ms_bytes -= bytes(pa);
+	LIST_REMOVE(pa, pa_hash);
+	TAILQ_REMOVE(&ms->ms_age, pa, pa_age);
+	free(pa);
+}
+
+void
+missing_destroy(struct missing **msp)
+{
+	struct missing *ms = *msp;
+	struct path *pa, *next;
+
+	if (ms == NULL)
+		return;
+	*msp = NULL;
+	for (pa = TAILQ_FIRST(&ms->ms_age); pa != NULL; pa = next) {
+		next = TAILQ_NEXT(pa, pa_age);
+		forget(ms, pa);
+	}
+	free(ms);
+}
+
+static struct chain *
+chain(struct missing *ms, const struct pw_root *rt, const char *path)
+{
+	uint64_t hash =
+	    hash_bytes(&ms->ms_seed, rt->rt_ino, path, strlen(path));
+
+	return &ms->ms_chains[hash % BUCKETS];
+}
+
+static bool
+fresh(const struct path *pa, uint64_t now_us)
+{
+	return now_us < pa->pa_at + MISSING_FRESH_US;
+}
+
+static struct path *
+find(struct missing *ms, const struct pw_root *rt, const char *path)
+{
+	struct path *pa;
+
+	LIST_FOREACH(pa, chain(ms, rt, path), pa_hash)
+	if (pa->pa_ino == rt->rt_ino && pa->pa_dev == rt->rt_dev &&
+	    strcmp(pa->pa_path, path) == 0)
+		break;
+	return pa;
+}
+
+static void
+make_room(struct missing *ms, size_t size)
+{
+	struct path *pa, *next;
+
+	for (pa = TAILQ_FIRST(&ms->ms_age);
+	     pa != NULL && ms->ms_bytes + size > MISSING_BYTES; pa = next) {
+		next = TAILQ_NEXT(pa, pa_age);
+		forget(ms, pa);
+	}
+}
+
+static bool
+lasting(int error)
+{
+	switch (error) {
+	case -ENOENT:
+	case -ENOTDIR:
+	case -EACCES:
+	case -EPERM:
+	case -ELOOP:
+	case -EXDEV:
+	case -ENAMETOOLONG:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void
+missing_add(struct missing *ms, const struct pw_root *rt, const char *path,
+    int error, uint64_t now_us)
+{
+	size_t len = strlen(path) + 1, size = sizeof(struct path) + len;
+	struct path *pa = find(ms, rt, path);
+
+	if (pa != NULL)
+		forget(ms, pa);
+	if (!lasting(error) || size > MISSING_BYTES)
+		return;
+	make_room(ms, size);
+	pa = malloc(size);
+	if (pa == NULL)
+		return;
+	pa->pa_dev = rt->rt_dev;
+	pa->pa_ino = rt->rt_ino;
+	pa->pa_at = now_us;
+	pa->pa_error = error;
+	memcpy(pa->pa_path, path, len);
+	LIST_INSERT_HEAD(chain(ms, rt, path), pa, pa_hash);
+	TAILQ_INSERT_TAIL(&ms->ms_age, pa, pa_age);
+	ms->ms_bytes += size;
+}
+
+int
+missing_find(struct missing *ms, const struct pw_root *rt, const char *path,
+    uint64_t now_us)
+{
+	const struct path *pa = find(ms, rt, path);
+
+	return pa != NULL && fresh(pa, now_us) ? pa->pa_error : 0;
+}
+
+void
+missing_age(struct missing *ms, uint64_t now_us)
+{
+	struct path *pa, *next;
+	int n = 0;
+
+	for (pa = TAILQ_FIRST(&ms->ms_age); pa != NULL; pa = next) {
+		next = TAILQ_NEXT(pa, pa_age);
+		if (fresh(pa, now_us) || n++ == AGE_BATCH)
+			return;
+		forget(ms, pa);
+	}
+}

@@ -1,0 +1,35 @@
+/*
+ * negative_cache: paths of which the pool has said a moment ago that they lead nowhere, so
+ * that a scan for names that do not exist does not ask the disk each time.  Of one
+ * loop; in memory of its own, apart from the open files, which a scan cannot push out.
+ */
+#ifndef LIB_FILE_NEGATIVE_CACHE_H
+#define LIB_FILE_NEGATIVE_CACHE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define MISSING_BYTES	 ((size_t)256 << 10) /* then the oldest are forgotten */
+#define MISSING_FRESH_US 1000000	     /* a path is remembered so long */
+
+struct missing;
+struct pw_root;
+
+struct missing *missing_create(void);
+void missing_destroy(struct missing **);
+
+/*
+ * Notes what a lookup came to.  Of errors that may be over at the next try (EIO,
+ * ENOMEM, EMFILE) nothing is noted, nor if there is no memory.
+ */
+void missing_add(struct missing *, const struct pw_root *, const char *path,
+    int error, uint64_t now_us);
+
+/* The -errno that was noted, or 0: not known to be missing. */
+int missing_find(struct missing *, const struct pw_root *, const char *path,
+    uint64_t now_us);
+
+/* Forgets what is too old, a few at a time. */
+void missing_age(struct missing *, uint64_t now_us);
+
+#endif

@@ -1,0 +1,455 @@
+/*
+ * open_cache: a loop's open files by root and path, and the opening of them:
+ * at once if nothing has to wait, else by the pool.  Requests for a path that is
+ * being opened wait for that one job; what the pool did not find is remembered.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include "lib/disk/completion.h"
+#include "lib/disk/pool.h"
+#include "lib/file/file.h"
+#include "lib/file/negative_cache.h"
+#include "lib/os/seed.h"
+#include "lib/util/cacheline.h"
+#include "lib/util/clock.h"
+#include "lib/util/hash.h"
+
+#define CACHE_IDLE_US 10000000 /* close what nobody asked for */
+#define CACHE_SIZE    1024
+#define AGE_BATCH     64 /* entries closed in one tick */
+
+struct entry {
+	LIST_ENTRY(entry) en_hash;
+	TAILQ_ENTRY(entry) en_lru; /* oldest use first */
+	struct pw_loop *en_loop;
+	struct pw_root *en_root; /* one reference */
+	struct pw_file *en_file; /* NULL until the first time it was opened */
+	uint64_t en_used;
+	enum os_resolve en_resolve; /* how the pool looks it up */
+	bool en_opening; /* a job is out: not on fc_lru, not counted */
+	STAILQ_HEAD(, pw_open) en_opens;
+	char en_path[];
+};
+
+LIST_HEAD(bucket, entry);
+
+struct file_cache {
+	struct missing *fc_missing;
+	struct seed fc_seed;
+	TAILQ_HEAD(, entry) fc_lru;
+	unsigned fc_count;
+	unsigned fc_size;
+	uint64_t fc_mask; /* number of buckets, a power of two, less 1 */
+	struct bucket fc_buckets[];
+};
+
+/*
+ * A lookup that a pool thread does for an entry; the thread's own until it is
+ * delivered.  The entry's path stays as long as en_opening.
+ */
+struct opening {
+	struct pw_waiter og_waiter;
+	struct pw_loop *og_loop;
+	struct entry *og_entry;
+	bool og_had;	       /* there was a file in the entry: */
+	struct pw_file og_old; /* what it was like; nothing of it is owned */
+	uint64_t og_began;
+	struct found og_found;
+};
+
+struct open_job {
+	struct job oj_job;
+	struct opening *oj_opening;
+};
+
+struct file_cache *
+file_cache_create(unsigned size)
+{
+	struct file_cache *fc;
+	uint64_t nbuckets = 16;
+
+	if (size == 0)
+		size = CACHE_SIZE;
+	while (nbuckets < size)
+		nbuckets *= 2;
+	fc = line_calloc(sizeof(*fc) + nbuckets * sizeof(fc->fc_buckets[0]));
+	if (fc == NULL)
+		return NULL;
+	fc->fc_missing = missing_create();
+	if (fc->fc_missing == NULL) {
+		free(fc);
+		return NULL;
+	}
+	seed_draw(&fc->fc_seed);
+	TAILQ_INIT(&fc->fc_lru);
+	fc->fc_size = size;
+	fc->fc_mask = nbuckets - 1;
+	return fc;
+}
+
+static struct bucket *
+bucket(struct file_cache *fc, const struct pw_root *rt, const char *path)
+{
+	uint64_t hash =
+	    hash_bytes(&fc->fc_seed, (uintptr_t)rt, path, strlen(path));
+
+	return &fc->fc_buckets[hash & fc->fc_mask];
+}
+
+static struct entry *
+entry_find(struct file_cache *fc, const struct pw_root *rt, const char *path)
+{
+	struct entry *en;
+
+	LIST_FOREACH(en, bucket(fc, rt, path), en_hash)
+	if (en->en_root == rt && strcmp(en->en_path, path) == 0)
+		break;
+	return en;
+}
+
+static void
+entry_list(struct file_cache *fc, struct entry *en)
+{
+	TAILQ_INSERT_TAIL(&fc->fc_lru, en, en_lru);
+	fc->fc_count++;
+}
+
+static void
+entry_unlist(struct file_cache *fc, struct entry *en)
+{
+	TAILQ_REMOVE(&fc->fc_lru, en, en_lru);
+	fc->fc_count--;
+}
+
+/* It is listed. */
+static void
+entry_remove(struct file_cache *fc, struct entry *en)
+{
+	LIST_REMOVE(en, en_hash);
+	entry_unlist(fc, en);
+	pw_file_unref(&en->en_file);
+	root_unref(en->en_loop, &en->en_root);
+	free(en);
+}
+
+static void
+make_room(struct file_cache *fc)
+{
+	struct entry *en, *next;
+
+	for (en = TAILQ_FIRST(&fc->fc_lru);
+	     en != NULL && fc->fc_count >= fc->fc_size; en = next) {
+		next = TAILQ_NEXT(en, en_lru);
+		entry_remove(fc, en);
+	}
+}
+
+bool
+file_cache_spare(struct file_cache *fc)
+{
+	struct entry *en;
+
+	TAILQ_FOREACH(en, &fc->fc_lru, en_lru)
+	if (en->en_file != NULL && en->en_file->fil_refs == 1 &&
+	    en->en_file->fil_fd != -1) {
+		entry_remove(fc, en);
+		return true;
+	}
+	return false;
+}
+
+static struct entry *
+entry_add(struct pw_loop *lp, struct pw_root *rt, const char *path)
+{
+	struct file_cache *fc = lp->lp_files;
+	size_t len = strlen(path) + 1;
+	struct entry *en;
+
+	make_room(fc);
+	en = calloc(1, sizeof(*en) + len);
+	if (en == NULL)
+		return NULL;
+	en->en_loop = lp;
+	en->en_root = rt;
+	root_ref(rt);
+	memcpy(en->en_path, path, len);
+	STAILQ_INIT(&en->en_opens);
+	LIST_INSERT_HEAD(bucket(fc, rt, path), en, en_hash);
+	en->en_resolve = OS_ONE_MOUNT;
+	entry_list(fc, en);
+	return en;
+}
+
+static void
+entry_used(struct file_cache *fc, struct entry *en, uint64_t now_us)
+{
+	if (now_us > en->en_used)
+		en->en_used = now_us;
+	if (en->en_opening)
+		return;
+	TAILQ_REMOVE(&fc->fc_lru, en, en_lru);
+	TAILQ_INSERT_TAIL(&fc->fc_lru, en, en_lru);
+}
+
+void
+file_cache_age(struct file_cache *fc, uint64_t now_us)
+{
+	struct entry *en, *next;
+	int n = 0;
+
+	missing_age(fc->fc_missing, now_us);
+	for (en = TAILQ_FIRST(&fc->fc_lru); en != NULL; en = next) {
+		next = TAILQ_NEXT(en, en_lru);
+		if (now_us < en->en_used + CACHE_IDLE_US || n++ == AGE_BATCH)
+			return;
+		entry_remove(fc, en);
+	}
+}
+
+void
+file_cache_destroy(struct file_cache **fcp)
+{
+	struct file_cache *fc = *fcp;
+	struct entry *en, *next;
+
+	if (fc == NULL)
+		return;
+	*fcp = NULL;
+	for (en = TAILQ_FIRST(&fc->fc_lru); en != NULL; en = next) {
+		next = TAILQ_NEXT(en, en_lru);
+		entry_remove(fc, en);
+	}
+	missing_destroy(&fc->fc_missing);
+	free(fc);
+}
+
+/* Puts what was found into the entry.  0 or -errno. */
+static int
+entry_install(struct pw_loop *lp, struct entry *en, const struct found *fnd,
+    uint64_t now_us)
+{
+	struct pw_file *file = en->en_file;
+	int error;
+
+	if (file == NULL || !fnd->fnd_same) {
+		error = file_create(lp, fnd, &file);
+		if (error != 0)
+			return error;
+		pw_file_unref(&en->en_file);
+		en->en_file = file;
+	}
+	file->fil_checked = now_us;
+	return 0;
+}
+
+static int
+open_run(struct job *job)
+{
+	struct opening *og = ((struct open_job *)job)->oj_opening;
+	const struct entry *en = og->og_entry;
+	int error;
+
+	og->og_began = clock_now();
+	error = file_find(en->en_root, en->en_path, og->og_entry->en_resolve,
+	    og->og_had ? &og->og_old : NULL, &og->og_found);
+	/* To find out what file system it is may wait as well. */
+	if (error == 0 && og->og_found.fnd_fd != -1)
+		device_ask(pool_device(og->og_loop->lp_pool,
+			       og->og_found.fnd_stat.st_dev),
+		    og->og_found.fnd_fd);
+	return error;
+}
+
+/* To everybody who waits for the entry; it may be gone after that. */
+static void
+opening_deliver(struct pw_loop *lp, struct entry *en, int error)
+{
+	STAILQ_HEAD(, pw_open) opens = STAILQ_HEAD_INITIALIZER(opens);
+	struct pw_open *op;
+
+	en->en_opening = false;
+	entry_list(lp->lp_files, en);
+	STAILQ_CONCAT(&opens, &en->en_opens);
+	STAILQ_FOREACH(op, &opens, op_link)
+	{
+		op->op_file = error == 0 ? en->en_file : NULL;
+		if (error == 0)
+			pw_file_ref(en->en_file);
+	}
+	if (error != 0)
+		entry_remove(lp->lp_files, en);
+	while ((op = STAILQ_FIRST(&opens)) != NULL) {
+		STAILQ_REMOVE_HEAD(&opens, op_link);
+		op->op_waiter.wt_error = error;
+		op->op_waiter.wt_done(&op->op_waiter);
+	}
+}
+
+/*
+ * What lies on another mount below the root has a queue of its own: if that
+ * mount hangs, the root's own files can still be opened.
+ */
+static int
+opening_submit(struct opening *og)
+{
+	struct pw_loop *lp = og->og_loop;
+	dev_t dev = og->og_entry->en_root->rt_dev;
+	struct open_job *oj = calloc(1, sizeof(*oj));
+	int error;
+
+	if (oj == NULL)
+		return -ENOMEM;
+	if (og->og_entry->en_resolve == OS_ANY_MOUNT)
+		dev ^= POOL_CROSSING;
+	oj->oj_job.job_run = open_run;
+	oj->oj_opening = og;
+	oj->oj_job.job_kind = JOB_SHORT;
+	error = pool_submit(pool_device(lp->lp_pool, dev), &oj->oj_job,
+	    ADMIT_NEW, lp, &og->og_waiter);
+	if (error != 0)
+		free(oj);
+	return error;
+}
+
+static void
+opening_done(struct pw_waiter *w)
+{
+	struct opening *og = (struct opening *)w;
+	int error = w->wt_error;
+
+	if (error == -EXDEV && og->og_entry->en_resolve == OS_ONE_MOUNT) {
+		og->og_entry->en_resolve = OS_ANY_MOUNT;
+		error = opening_submit(og);
+		if (error == 0)
+			return;
+	}
+	if (error == 0)
+		error = entry_install(
+		    og->og_loop, og->og_entry, &og->og_found, og->og_began);
+	else
+		missing_add(og->og_loop->lp_files->fc_missing,
+		    og->og_entry->en_root, og->og_entry->en_path, error,
+		    clock_now());
+	opening_deliver(og->og_loop, og->og_entry, error);
+	free(og);
+}
+
+static int
+opening_start(struct pw_loop *lp, struct entry *en)
+{
+	struct opening *og = calloc(1, sizeof(*og));
+	int error;
+
+	if (og == NULL)
+		return -ENOMEM;
+	og->og_waiter.wt_done = opening_done;
+	og->og_loop = lp;
+	og->og_entry = en;
+	og->og_had = en->en_file != NULL;
+	if (og->og_had)
+		og->og_old = *en->en_file;
+	error = opening_submit(og);
+	if (error != 0) {
+		free(og);
+		return error;
+	}
+	en->en_opening = true;
+	entry_unlist(lp->lp_files, en);
+	return 0;
+}
+
+static int
+open_wait(struct entry *en, struct pw_open *op)
+{
+	STAILQ_INSERT_TAIL(&en->en_opens, op, op_link);
+	return -EINPROGRESS;
+}
+
+static int
+open_give(struct entry *en, struct pw_open *op)
+{
+	pw_file_ref(en->en_file);
+	op->op_file = en->en_file;
+	return 0;
+}
+
+/* Without waiting, or -EAGAIN.  *enp is the entry if there is one already. */
+static int
+open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
+    uint64_t now_us, struct entry **enp)
+{
+	struct entry *en = *enp;
+	struct found fnd;
+	int error;
+
+	if (!rt->rt_cached)
+		return -EAGAIN;
+	error = file_find(
+	    rt, path, OS_CACHED, en == NULL ? NULL : en->en_file, &fnd);
+	if (error != 0)
+		return error;
+	if (en == NULL) {
+		en = entry_add(lp, rt, path);
+		if (en == NULL) {
+			if (fnd.fnd_fd != -1)
+				close(fnd.fnd_fd);
+			return -ENOMEM;
+		}
+		en->en_used = now_us;
+		*enp = en;
+	}
+	return entry_install(lp, en, &fnd, now_us);
+}
+
+/* By the pool, unless it has just said that there is nothing. */
+static int
+open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
+    uint64_t now_us, struct entry **enp)
+{
+	int error = 0;
+
+	if (*enp == NULL)
+		error =
+		    missing_find(lp->lp_files->fc_missing, rt, path, now_us);
+	if (error != 0)
+		return error;
+	if (*enp == NULL)
+		*enp = entry_add(lp, rt, path);
+	if (*enp == NULL)
+		return -ENOMEM;
+	(*enp)->en_used = now_us;
+	return opening_start(lp, *enp);
+}
+
+int
+pw_file_open(struct pw_loop *lp, struct pw_root *rt, const char *path,
+    uint64_t now_us, struct pw_open *op)
+{
+	struct entry *en = entry_find(lp->lp_files, rt, path);
+	int error;
+
+	op->op_file = NULL;
+	if (en != NULL) {
+		entry_used(lp->lp_files, en, now_us);
+		if (en->en_opening)
+			return open_wait(en, op);
+		if (now_us < en->en_file->fil_checked + PW_FRESH_US &&
+		    !en->en_file->fil_stale)
+			return open_give(en, op);
+	}
+	error = open_now(lp, rt, path, now_us, &en);
+	if (error == 0)
+		return open_give(en, op);
+	if (error == -EAGAIN || error == -EXDEV) {
+		error = open_later(lp, rt, path, now_us, &en);
+		if (error == 0)
+			return open_wait(en, op);
+	}
+	if (en != NULL)
+		entry_remove(lp->lp_files, en);
+	return error;
+}

@@ -1,0 +1,292 @@
+/*
+ * residency: see residency.h.
+ *
+ * preadv2(RWF_NOWAIT) on a page that is not in memory is not innocent: since
+ * Linux 5.9 it starts a read, and to do that the file system may have to read its
+ * block map first, and waits for that: 197 ms were seen on a busy disk for an
+ * ext4 file with more extents than fit into its inode (docs/design.md).  So it is
+ * asked only where cachestat, or on older kernels mincore, has just said that the pages
+ * are there.  Both tell only the owner of a file.  For others it is asked within 64 KiB
+ * pieces that a pool thread has read before through this descriptor, because their block
+ * map is in memory then; fil_mapped has a bit for each such piece.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/disk/completion.h"
+#include "lib/disk/drop_lock.h"
+#include "lib/disk/pool.h"
+#include "lib/disk/quiet.h"
+#include "lib/file/file.h"
+#include "lib/file/residency.h"
+#include "lib/file/verified.h"
+#include "lib/os/meter.h"
+#include "lib/os/os.h"
+#include "lib/util/clock.h"
+
+static size_t
+piece(off_t off)
+{
+	return (size_t)(off / (off_t)OS_SAMPLE);
+}
+
+/* Nobody but RWF_NOWAIT says anything about it. */
+static bool
+by_pieces(const struct pw_file *file)
+{
+	return file->fil_ask == OS_ASK_NOWAIT && !file->fil_cachestat &&
+	       !file->fil_mincore;
+}
+
+static bool
+mapped(const struct pw_file *file, off_t off, off_t len)
+{
+	size_t i, last = piece(off + len - 1);
+
+	if (file->fil_mapped == NULL)
+		return false;
+	for (i = piece(off); i <= last; i++)
+		if ((file->fil_mapped[i / 8] >> (i % 8) & 1) == 0)
+			return false;
+	return true;
+}
+
+/*
+ * A byte of each step, and the last one.  The first that is refused, or -1.  To read a
+ * byte keeps its page in memory, and its page alone: so where nothing else has said
+ * that all pages are there, each of them is asked for.  With steps the same pages stay
+ * and those between are evicted.
+ */
+static off_t
+sample(const struct pw_file *file, off_t off, off_t len, size_t step)
+{
+	off_t at, end = off + len;
+
+	for (at = off; at < end; at += (off_t)step)
+		if (os_nowait(file->fil_fd, at) != 1)
+			return at;
+	return os_nowait(file->fil_fd, end - 1) == 1 ? -1 : end - 1;
+}
+
+/* Without a map there is no way to ask. */
+static bool
+ask_mincore(struct pw_file *file, off_t off, off_t len)
+{
+	if (file->fil_map == NULL)
+		file->fil_map = os_map(file->fil_fd, 0, (size_t)file->fil_size);
+	if (file->fil_map == NULL) {
+		file->fil_ask = OS_ASK_FETCH;
+		return false;
+	}
+	return os_mincore(file->fil_map, off, (size_t)len) == 1;
+}
+
+/* May preadv2(RWF_NOWAIT) be asked about the range? */
+static bool
+innocent(struct pw_file *file, off_t off, off_t len)
+{
+	int present;
+
+	if (file->fil_cachestat) {
+		present = os_cachestat(file->fil_fd, off, (size_t)len);
+		if (present >= 0)
+			return present == 1;
+		file->fil_cachestat = false;
+	}
+	return file->fil_mincore ? ask_mincore(file, off, len)
+				 : mapped(file, off, len);
+}
+
+/*
+ * cachestat counts pages that are still being read; mincore does not.  Such a page is met
+ * by a sample of each piece, unless another answer is having some of them read again.
+ */
+static size_t
+step(struct pw_file *file, off_t off, off_t len, bool quiet)
+{
+	if (!file->fil_cachestat || file->fil_each)
+		return os_page_size();
+	return quiet || !pool_fetching_some(file, off, off + len)
+		   ? OS_SAMPLE
+		   : os_page_size();
+}
+
+static bool
+ask_nowait(struct pw_file *file, off_t off, off_t len, bool quiet)
+{
+	if (!innocent(file, off, len))
+		return false;
+	if (!file->fil_mincore)
+		file->fil_refused =
+		    sample(file, off, len, step(file, off, len, quiet));
+	return file->fil_refused < 0;
+}
+
+static bool
+ask(struct pw_file *file, off_t off, off_t len, bool quiet)
+{
+	switch ((enum os_ask)file->fil_ask) {
+	case OS_ASK_NEVER_COLD:
+		return true;
+	case OS_ASK_NOWAIT:
+		return ask_nowait(file, off, len, quiet);
+	case OS_ASK_MINCORE:
+		return ask_mincore(file, off, len);
+	case OS_ASK_FETCH:
+	case OS_ASK_NATIVE:
+	case OS_ASK_UNKNOWN:
+		break;
+	}
+	return false;
+}
+
+/* After a no: where each page was asked, those before the refusal said yes. */
+static off_t
+found_until(const struct pw_file *file, off_t off)
+{
+	return by_pieces(file) && file->fil_refused > off ? file->fil_refused
+							  : off;
+}
+
+/* What many ask for is asked for once in a while: see RESIDENT_HOLDS. */
+bool
+resident_ask(struct pw_file *file, off_t off, off_t len)
+{
+	struct pw_loop *lp = file->fil_loop;
+	uint64_t now = clock_now(), holds = RESIDENT_HOLDS;
+	off_t end = off + len;
+	bool yes, quiet;
+
+	file->fil_refused = -1;
+	/* Nothing is remembered of what never changes, or changes by our own doing. */
+	if (file->fil_drops || !resident_can_ask(file) || resident_native(file))
+		return ask(file, off, len, false);
+	quiet = reclaim_quiet(lp->lp_pool, now);
+	if (quiet)
+		holds = RESIDENT_HOLDS_QUIET;
+	verified_trim(
+	    lp->lp_verified, file->fil_number, &off, &end, now - holds);
+	if (off == end)
+		return true;
+	yes = ask(file, off, end - off, quiet);
+	if (!yes)
+		end = found_until(file, off);
+	if (off < end)
+		verified_note(lp->lp_verified, file->fil_number, off, end,
+		    file->fil_size, now);
+	return yes;
+}
+
+/* Times change before the bytes do: as they were after a copy, so it was before. */
+static int
+same_as_before(const struct pw_file *file)
+{
+	struct stat st;
+
+	meter_call(METER_FSTAT);
+	if (fstat(file->fil_fd, &st) == -1)
+		return -errno;
+	return file_unchanged(file, &st) ? 0 : -ESTALE;
+}
+
+/* What is behind the end is not in memory either. */
+static int
+why_not(const struct pw_file *file)
+{
+	int error = resident_can_ask(file) ? same_as_before(file) : 0;
+
+	return error == 0 ? -EAGAIN : error;
+}
+
+/* mincore's yes is no promise: what it was of may be gone when it is read. */
+static bool
+may_copy(struct pw_file *file, off_t off, off_t len)
+{
+	return file->fil_ask == OS_ASK_NOWAIT
+		   ? innocent(file, off, len)
+		   : file->fil_ask == OS_ASK_NEVER_COLD;
+}
+
+int
+pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
+{
+	bool wait = file->fil_ask == OS_ASK_NEVER_COLD;
+	char *next = to;
+	long n;
+
+	if (len == 0)
+		return 0;
+	if (!may_copy(file, off, (off_t)len))
+		return why_not(file);
+	for (; len > 0; next += n, off += n, len -= (size_t)n) {
+		n = os_read(file->fil_fd, off, next, len, wait);
+		if (n <= 0)
+			return n == 0 ? -ESTALE : (int)n;
+	}
+	return same_as_before(file);
+}
+
+void
+resident_drops(struct pw_file *file)
+{
+	file->fil_drops = true;
+}
+
+void
+resident_dropped(struct pw_file *file)
+{
+	unsigned drops = drop_lock_drops(file->fil_drop_lock);
+
+	if (drops == file->fil_dropped)
+		return;
+	file->fil_dropped = drops;
+	file->fil_number = verified_number(file->fil_loop->lp_verified);
+}
+
+bool
+resident_can_ask(const struct pw_file *file)
+{
+	return file->fil_ask != OS_ASK_FETCH && file->fil_ask != OS_ASK_NATIVE;
+}
+
+bool
+resident_native(const struct pw_file *file)
+{
+	return file->fil_ask == OS_ASK_NATIVE ||
+	       file->fil_ask == OS_ASK_NEVER_COLD;
+}
+
+/*
+ * Pieces that were fetched only in part may have a block map that is not in
+ * memory.  Without memory for the bits there is no way to ask.
+ */
+void
+resident_fetched(struct pw_file *file, off_t off, off_t len)
+{
+	off_t end = off + len;
+	size_t i, last;
+
+	if (!by_pieces(file))
+		return;
+	if (file->fil_mapped == NULL)
+		file->fil_mapped = calloc(piece(file->fil_size) / 8 + 1, 1);
+	if (file->fil_mapped == NULL) {
+		file->fil_ask = OS_ASK_FETCH;
+		return;
+	}
+	last = end >= file->fil_size ? piece(end - 1) + 1 : piece(end);
+	for (i = piece(off + (off_t)OS_SAMPLE - 1); i < last; i++)
+		file->fil_mapped[i / 8] |= (uint8_t)(1 << i % 8);
+}
+
+void
+resident_round(const struct pw_file *file, off_t *off, off_t *end)
+{
+	if (!by_pieces(file))
+		return;
+	*off -= *off % (off_t)OS_SAMPLE;
+	*end += (off_t)OS_SAMPLE - 1;
+	*end -= *end % (off_t)OS_SAMPLE;
+	if (*end > file->fil_size)
+		*end = file->fil_size;
+}

@@ -1,0 +1,94 @@
+/*
+ * verified: see verified.h.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "lib/file/verified.h"
+
+#define PIECES 4096
+
+struct piece {
+	uint64_t pc_key; /* file and place in it; 0: none */
+	uint64_t pc_at;
+};
+
+struct verified {
+	uint32_t vf_number; /* the last that was given out */
+	struct piece vf_pieces[PIECES];
+};
+
+struct verified *
+verified_create(void)
+{
+	return calloc(1, sizeof(struct verified));
+}
+
+void
+verified_destroy(struct verified **vfp)
+{
+	free(*vfp);
+	*vfp = NULL;
+}
+
+uint32_t
+verified_number(struct verified *vf)
+{
+	if (++vf->vf_number == 0)
+		vf->vf_number = 1;
+	return vf->vf_number;
+}
+
+static uint64_t
+key_of(uint32_t file, off_t off)
+{
+	return (uint64_t)file << 32 | (uint32_t)(off / VERIFIED_PIECE);
+}
+
+/* Pieces of one file lie side by side. */
+static size_t
+slot(uint32_t file, off_t off)
+{
+	return (size_t)((uint64_t)file * 0x9e3779b1U +
+			(uint64_t)(off / VERIFIED_PIECE)) %
+	       PIECES;
+}
+
+static bool
+is_known(const struct verified *vf, uint32_t file, off_t off, uint64_t since)
+{
+	const struct piece *pc = &vf->vf_pieces[slot(file, off)];
+
+	return pc->pc_key == key_of(file, off) && pc->pc_at >= since;
+}
+
+void
+verified_trim(const struct verified *vf, uint32_t file, off_t *off, off_t *end,
+    uint64_t since)
+{
+	while (*off < *end && is_known(vf, file, *off, since))
+		*off = (*off / VERIFIED_PIECE + 1) * VERIFIED_PIECE;
+	while (*off < *end && is_known(vf, file, *end - 1, since))
+		*end = (*end - 1) / VERIFIED_PIECE * VERIFIED_PIECE;
+	if (*off > *end)
+		*off = *end;
+}
+
+/* A piece of which only a part was found is not. */
+void
+verified_note(struct verified *vf, uint32_t file, off_t off, off_t end,
+    off_t size, uint64_t now)
+{
+	struct piece *pc;
+	off_t next;
+
+	off = (off + VERIFIED_PIECE - 1) / VERIFIED_PIECE * VERIFIED_PIECE;
+	for (; off < end; off = next) {
+		next = off + VERIFIED_PIECE;
+		if (next > end && end < size)
+			break;
+		pc = &vf->vf_pieces[slot(file, off)];
+		pc->pc_key = key_of(file, off);
+		pc->pc_at = now;
+	}
+}

@@ -1,0 +1,35 @@
+/*
+ * verified: the pieces of files that a loop has found in memory a moment ago, so that
+ * what many clients ask for is not asked about for each of them.  One thread's.
+ *
+ * A table of a fixed size, in which a piece takes the place of another one: 256 MiB of
+ * files are remembered.
+ */
+#ifndef LIB_FILE_VERIFIED_H
+#define LIB_FILE_VERIFIED_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define VERIFIED_PIECE ((off_t)64 << 10)
+
+struct verified;
+
+struct verified *verified_create(void); /* NULL: no memory */
+void verified_destroy(struct verified **);
+
+/* A number for a file, which no other file of the loop has had lately. */
+uint32_t verified_number(struct verified *);
+
+/*
+ * Takes from both ends of [*off, *end) what was found since then, by piece.  *off == *end:
+ * that was all of it.
+ */
+void verified_trim(const struct verified *, uint32_t file, off_t *off,
+    off_t *end, uint64_t since);
+
+/* All of the range was found now; of a file of that size: its last piece may be short. */
+void verified_note(struct verified *, uint32_t file, off_t off, off_t end,
+    off_t size, uint64_t now);
+
+#endif

@@ -1,0 +1,526 @@
+/*
+ * freebsd: os.h for FreeBSD 13.1 and later.  What is in memory cannot be asked
+ * there, and with sendfile(2) as it is need not be.
+ */
+#include <sys/param.h>
+#include <sys/event.h>
+#include <sys/filio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <pthread_np.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/os/meter.h"
+#include "lib/os/os.h"
+
+#define ADVICE \
+	((size_t)128 << 10)	 /* bytes; as good as any: see os_fetch_begin */
+#define TRASH ((size_t)64 << 10) /* bytes */
+
+int
+os_send(int sock, const void *mem, size_t len, bool more, size_t *sent)
+{
+	ssize_t n;
+
+	(void)more; /* nothing of the kind: native has the head in its call */
+	*sent = 0;
+	meter_call(METER_SEND);
+	n = send(sock, mem, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n == -1)
+		return -errno;
+	*sent = (size_t)n;
+	return 0;
+}
+
+/* May wait for the disk where os_native_send would not. */
+int
+os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent)
+{
+	off_t sbytes = 0;
+	int error;
+
+	*sent = 0;
+	if (len == 0)
+		return 0;
+	meter_call(METER_SENDFILE);
+	error =
+	    sendfile(fd, sock, off, len, NULL, &sbytes, 0) == -1 ? -errno : 0;
+	*sent = (size_t)sbytes;
+	return error;
+}
+
+/*
+ * FIONWRITE leaves out pages that are still being read, and what is behind them;
+ * FIONSPACE does not, but says less than there is where many small pieces are queued.
+ */
+long
+os_unacked(int sock)
+{
+	int size, space, ready;
+	socklen_t len = sizeof(size);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_SNDBUF, &size, &len) == -1 ||
+	    ioctl(sock, FIONSPACE, &space) == -1 ||
+	    ioctl(sock, FIONWRITE, &ready) == -1)
+		return -errno;
+	return size - space > ready ? size - space : ready;
+}
+
+bool
+os_awaits_disk(int sock)
+{
+	int ready;
+
+	return ioctl(sock, FIONWRITE, &ready) == 0 && ready == 0 &&
+	       os_unacked(sock) > 0;
+}
+
+/* Network buffers have limits of their own, and no socket has TCP_NOTSENT_LOWAT. */
+int
+os_tcp_memory_open(uint64_t *enough)
+{
+	(void)enough;
+	return -ENOSYS;
+}
+
+int64_t
+os_tcp_memory(int fd)
+{
+	(void)fd;
+	return -ENOSYS;
+}
+
+int
+os_limit_unsent(int sock, size_t bytes)
+{
+	(void)sock;
+	(void)bytes;
+	return -ENOSYS;
+}
+
+size_t
+os_unsent_limit(void)
+{
+	return SIZE_MAX;
+}
+
+/* The port is divided among the sockets, as SO_REUSEPORT does it on Linux. */
+int
+os_share_port(int sock)
+{
+	static const int on = 1;
+
+	return setsockopt(sock, SOL_SOCKET, SO_REUSEPORT_LB, &on, sizeof(on)) ==
+		       -1
+		   ? -errno
+		   : 0;
+}
+
+/*
+ * Since 15.  Before, a socket is in its group from bind(2) on, and a client whose turn it
+ * is is refused.
+ */
+bool
+os_share_late(void)
+{
+	return getosreldate() >= 1500000;
+}
+
+/* accf_http(9), if it is loaded. */
+int
+os_accept_filter(int sock)
+{
+	static const struct accept_filter_arg http = {.af_name = "httpready"};
+
+	return setsockopt(
+		   sock, SOL_SOCKET, SO_ACCEPTFILTER, &http, sizeof(http)) == -1
+		   ? -errno
+		   : 0;
+}
+
+/*
+ * ENOTCAPABLE: the path leads out.  That a file system is mounted on the way cannot
+ * be had refused, nor that it waits: every lookup is made by the pool.
+ */
+static int
+open_beneath(int dirfd, const char *path, int flags)
+{
+	int fd;
+
+	meter_call(METER_OPENAT);
+	fd = openat(dirfd, path, flags | O_RESOLVE_BENEATH | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	return errno == ENOTCAPABLE ? -EXDEV : -errno;
+}
+
+int
+os_lookup(int dirfd, const char *path, enum os_resolve resolve)
+{
+	return resolve == OS_CACHED ? -EAGAIN
+				    : open_beneath(dirfd, path, O_PATH);
+}
+
+int
+os_open(int dirfd, const char *path, enum os_resolve resolve)
+{
+	return resolve == OS_CACHED ? -EAGAIN
+				    : open_beneath(dirfd, path,
+					  O_RDONLY | O_NONBLOCK | O_NOCTTY);
+}
+
+int
+os_stat_name(int dirfd, const char *name, struct stat *st)
+{
+	struct stat dir;
+
+	if (fstat(dirfd, &dir) == -1 ||
+	    fstatat(dirfd, name, st, AT_SYMLINK_NOFOLLOW) == -1)
+		return -errno;
+	return st->st_dev == dir.st_dev ? 0 : -EXDEV;
+}
+
+int
+os_open_dir(int dirfd, const char *path)
+{
+	return open_beneath(dirfd, path, O_RDONLY | O_DIRECTORY);
+}
+
+bool
+os_cached_works(int dirfd)
+{
+	(void)dirfd;
+	return false;
+}
+
+/*
+ * sendfile(2) is as good as the file system's getpages_async: these two have one that
+ * returns before the disk does.  Files of tmpfs are memory.  ZFS, NFS and the rest read
+ * before they return, and of what they keep in caches of their own nothing is known.
+ */
+static const struct {
+	const char *name;
+	enum os_ask ask;
+} filesystems[] = {
+    {"ufs", OS_ASK_NATIVE},
+    {"ext2fs", OS_ASK_NATIVE},
+    {"tmpfs", OS_ASK_NEVER_COLD},
+    {"zfs", OS_ASK_FETCH},
+    {"nfs", OS_ASK_FETCH},
+    {"fusefs", OS_ASK_FETCH},
+    {"msdosfs", OS_ASK_FETCH},
+    {"cd9660", OS_ASK_FETCH},
+};
+
+#define NFILESYSTEMS (sizeof(filesystems) / sizeof(filesystems[0]))
+
+/* What fits, as text that can stand between quotation marks. */
+static void
+quote(char *to, size_t size, const char *from)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < size && from[i] != '\0'; i++)
+		to[i] = from[i] < ' ' || from[i] == 0x7f || from[i] == '"' ||
+				from[i] == '\\'
+			    ? '?'
+			    : from[i];
+	to[i] = '\0';
+}
+
+/* Blocks smaller than a page are waited for. */
+static enum os_ask
+native_or_fetch(const struct statfs *sf, struct os_fs *fs)
+{
+	const char *why;
+
+	if (os_native_probe(&why) != 0 ||
+	    sf->f_iosize < (uint64_t)getpagesize())
+		return OS_ASK_FETCH;
+	fs->fs_block = sf->f_iosize;
+	return OS_ASK_NATIVE;
+}
+
+/* What is not on the list has its name all the same. */
+enum os_ask
+os_ask_means(int fd, struct os_fs *fs)
+{
+	struct statfs sf;
+	size_t i;
+
+	quote(fs->fs_name, sizeof(fs->fs_name), "unknown file system");
+	meter_call(METER_FSTATFS);
+	if (fstatfs(fd, &sf) == -1)
+		return OS_ASK_FETCH;
+	quote(fs->fs_name, sizeof(fs->fs_name), sf.f_fstypename);
+	quote(fs->fs_mount, sizeof(fs->fs_mount), sf.f_mntonname);
+	for (i = 0; i < NFILESYSTEMS; i++)
+		if (strcmp(filesystems[i].name, sf.f_fstypename) == 0)
+			break;
+	if (i == NFILESYSTEMS)
+		return OS_ASK_FETCH;
+	return filesystems[i].ask == OS_ASK_NATIVE ? native_or_fetch(&sf, fs)
+						   : filesystems[i].ask;
+}
+
+bool
+os_owner(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && geteuid() == st.st_uid;
+}
+
+int
+os_cachestat(int fd, off_t off, size_t len)
+{
+	(void)fd, (void)off, (void)len;
+	return -ENOSYS;
+}
+
+/* Nothing is asked about pages, so nothing has to be known about them. */
+int
+os_reclaim_open(void)
+{
+	return -ENOSYS;
+}
+
+int64_t
+os_reclaimed(int fd)
+{
+	(void)fd;
+	return -ENOSYS;
+}
+
+int
+os_nowait(int fd, off_t off)
+{
+	(void)fd, (void)off;
+	return -EOPNOTSUPP;
+}
+
+long
+os_read(int fd, off_t off, void *to, size_t len, bool wait)
+{
+	ssize_t n;
+
+	if (!wait)
+		return -EOPNOTSUPP;
+	meter_call(METER_PREAD);
+	n = pread(fd, to, len, off);
+	return n == -1 ? -errno : n;
+}
+
+/* It tells of this process's mappings, unless sysctl vm.mincore_mapped is 0. */
+int
+os_mincore(void *map, off_t off, size_t len)
+{
+	(void)map, (void)off, (void)len;
+	return -ENOSYS;
+}
+
+int
+os_lock(void *map, size_t len)
+{
+	return mlock(map, len) == -1 ? -errno : 0;
+}
+
+int
+os_populate(void *map, size_t len)
+{
+	(void)map, (void)len;
+	return -ENOSYS;
+}
+
+/* There is no splice(2). */
+int
+os_pipe(int fds[2], size_t size)
+{
+	(void)fds, (void)size;
+	return -ENOSYS;
+}
+
+void
+os_pipe_close(int fds[2])
+{
+	(void)fds;
+}
+
+int
+os_splice_in(int pipe, int fd, off_t off, size_t len, size_t *taken)
+{
+	(void)pipe, (void)fd, (void)off, (void)len;
+	*taken = 0;
+	return -ENOSYS;
+}
+
+int
+os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent)
+{
+	(void)sock, (void)pipe, (void)len, (void)more;
+	*sent = 0;
+	return -ENOSYS;
+}
+
+/* Most file systems do nothing about it: os_fetch_end reads. */
+void
+os_fetch_begin(int fd, off_t off, size_t len, size_t step)
+{
+	(void)step;
+	posix_fadvise(fd, off, (off_t)len, POSIX_FADV_WILLNEED);
+}
+
+int
+os_fetch_end(int sink, int fd, off_t off, size_t len)
+{
+	static _Thread_local char trash[TRASH];
+	off_t end = off + (off_t)len;
+	ssize_t n;
+
+	(void)sink; /* sendfile(2) wants a socket */
+	for (; off<end; off += n> 0 ? n : 0) {
+		len = (size_t)(end - off);
+		n = pread(fd, trash, len < TRASH ? len : TRASH, off);
+		if (n == 0)
+			return -ESTALE;
+		if (n == -1 && errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+bool
+os_fetch_folio(int fd, off_t off, size_t len)
+{
+	(void)fd, (void)off, (void)len;
+	return false;
+}
+
+size_t
+os_advice_limit(dev_t dev)
+{
+	(void)dev;
+	return ADVICE;
+}
+
+bool
+os_folios(dev_t dev)
+{
+	(void)dev;
+	return false;
+}
+
+/* What has no device (tmpfs, ZFS, nullfs) has 32 bits of which the sign was extended. */
+void
+os_dev_name(uint64_t dev, char *text, size_t size)
+{
+	if (dev >> 32 == UINT32_MAX)
+		snprintf(text, size, "%#x", (unsigned)dev);
+	else
+		snprintf(text, size, "%u:%u", (unsigned)major((dev_t)dev),
+		    (unsigned)minor((dev_t)dev));
+}
+
+/* Of a queue, so that async_freebsd.c can have its events in there as well. */
+int
+os_wake_create(int fds[2])
+{
+	struct kevent ev;
+	int error;
+
+	fds[0] = fds[1] = kqueue();
+	if (fds[0] == -1)
+		return -errno;
+	EV_SET(&ev, 0, EVFILT_USER, EV_ADD | EV_CLEAR, 0, 0, NULL);
+	if (fcntl(fds[0], F_SETFD, FD_CLOEXEC) == 0 &&
+	    kevent(fds[0], &ev, 1, NULL, 0, NULL) == 0)
+		return 0;
+	error = -errno;
+	os_wake_close(fds);
+	return error;
+}
+
+void
+os_wake_signal(int fd)
+{
+	struct kevent ev;
+
+	EV_SET(&ev, 0, EVFILT_USER, 0, NOTE_TRIGGER, 0, NULL);
+	while (kevent(fd, &ev, 1, NULL, 0, NULL) == -1 && errno == EINTR)
+		;
+}
+
+void
+os_wake_clear(int fd)
+{
+	static const struct timespec now = {0};
+	struct kevent evs[2];
+
+	while (kevent(fd, NULL, 0, evs, 2, &now) == -1 && errno == EINTR)
+		;
+}
+
+void
+os_wake_close(int fds[2])
+{
+	close(fds[0]);
+	fds[0] = fds[1] = -1;
+}
+
+/* Not shm_open(2): that grows by ftruncate(2) alone. */
+int
+os_memfd(const char *name, size_t size)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC), error;
+
+	if (fd == -1)
+		return -errno;
+	if (ftruncate(fd, (off_t)size) == 0)
+		return fd;
+	error = -errno;
+	close(fd);
+	return error;
+}
+
+unsigned
+os_cpu(void)
+{
+	return 0;
+}
+
+void
+os_thread_name(const char *name)
+{
+	pthread_set_name_np(pthread_self(), name);
+}
+
+void
+os_process_name(const char *name)
+{
+	os_thread_name(name);
+	setproctitle("%s", name);
+}
+
+int
+os_thread_reap(pthread_t thread)
+{
+	static const struct timespec past = {0};
+
+	return -pthread_timedjoin_np(thread, NULL, &past);
+}
+
+void
+os_thread_fetcher(void)
+{
+	os_thread_name("pw-fetch");
+}

@@ -1,0 +1,65 @@
+/*
+ * freebsd_native: sendfile(2), asynchronous since FreeBSD 11.  Alone in its file, so
+ * that tests on other systems can build it with a sendfile of their own.
+ */
+#include <sys/types.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "lib/os/meter.h"
+#include "lib/os/os.h"
+
+#define ASYNCHRONOUS 1100000 /* __FreeBSD_version */
+#define PAGES_MOST   0x7fff /* SF_FLAGS shifts an int; the kernel reads fewer */
+
+static int
+flags(const struct os_native *on)
+{
+	size_t page = os_page_size(),
+	       pages = (on->on_readahead + page - 1) / page;
+
+	if (pages > PAGES_MOST)
+		pages = PAGES_MOST;
+	return SF_FLAGS(
+	    (int)pages, SF_NODISKIO | (on->on_nocache ? SF_NOCACHE : 0));
+}
+
+/*
+ * A length of 0 would mean: up to the end of the file.  There is no buffer left
+ * (ENOBUFS) but for a moment, as pages are busy but for a moment.
+ */
+int
+os_native_send(int sock, int fd, off_t off, size_t len,
+    const struct os_native *on, size_t *sent)
+{
+	struct iovec head = {
+	    .iov_base = (void *)(uintptr_t)on->on_mem,
+	    .iov_len = on->on_mem_len,
+	};
+	struct sf_hdtr hdtr = {.headers = &head, .hdr_cnt = 1};
+	off_t sbytes = 0;
+	int error;
+
+	*sent = 0;
+	if (len == 0)
+		return -EINVAL;
+	meter_call(METER_SENDFILE);
+	error = sendfile(fd, sock, off, len, on->on_mem_len > 0 ? &hdtr : NULL,
+		    &sbytes, flags(on)) == -1
+		    ? -errno
+		    : 0;
+	*sent = (size_t)sbytes;
+	return error == -ENOBUFS ? -EBUSY : error;
+}
+
+int
+os_native_probe(const char **why)
+{
+	*why = getosreldate() >= ASYNCHRONOUS
+		   ? NULL
+		   : "sendfile(2) does not wait for the disk since FreeBSD 11";
+	return *why == NULL ? 0 : -ENOSYS;
+}

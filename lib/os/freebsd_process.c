@@ -1,0 +1,103 @@
+/*
+ * freebsd_process: what os.h says about the process as a whole.
+ */
+#include <sys/types.h>
+#include <sys/mman.h>
+#include <sys/procctl.h>
+#include <sys/stat.h>
+#include <sys/sysctl.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+
+/* The machine's: rctl(8) limits what a jail maps, not its part of the cache. */
+uint64_t
+os_memory(bool *sockets)
+{
+	*sockets = false;
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) *
+	       (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* jemalloc has its own ways. */
+void
+os_prepare_heap(void)
+{
+}
+
+/* Whatever is mapped when this is called, which is at the start. */
+int
+os_lock_program(void)
+{
+	return mlockall(MCL_CURRENT) == -1 ? -errno : 0;
+}
+
+int
+os_program(char *path, size_t size)
+{
+	static const int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_PATHNAME, -1};
+
+	return sysctl(name, sizeof(name) / sizeof(name[0]), path, &size, NULL,
+		   0) == -1
+		   ? -errno
+		   : 0;
+}
+
+/* O_PATH: the link itself, so that nobody exchanges it meanwhile. */
+int
+os_read_link(const char *path, char *to, size_t size, uid_t *owner)
+{
+	int link = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), error = 0;
+	struct stat st;
+	ssize_t n;
+
+	if (link == -1)
+		return -errno;
+	if (fstat(link, &st) == -1 ||
+	    (n = readlinkat(link, "", to, size)) == -1)
+		error = -errno;
+	else if ((size_t)n == size)
+		error = -ENAMETOOLONG;
+	else {
+		to[n] = '\0';
+		*owner = st.st_uid;
+	}
+	close(link);
+	return error;
+}
+
+/* As many as there are: /dev/fd need not have them. */
+int
+os_close_inherited(void)
+{
+	static const int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_NFDS, 0};
+	int fd, flags, n = 0, end = getdtablesize();
+	size_t size = sizeof(n);
+
+	if (sysctl(name, sizeof(name) / sizeof(name[0]), &n, &size, NULL, 0) ==
+	    -1)
+		return -errno;
+	for (fd = 0; fd < end && n > 0; fd++) {
+		flags = fcntl(fd, F_GETFD);
+		if (flags == -1)
+			continue;
+		n--;
+		if (fd > STDERR_FILENO && (flags & FD_CLOEXEC) == 0)
+			close(fd);
+	}
+	return 0;
+}
+
+int
+os_follow_parent(pid_t parent)
+{
+	int number = parent != 0 ? SIGKILL : 0;
+
+	if (procctl(P_PID, 0, PROC_PDEATHSIG_CTL, &number) == -1)
+		return -errno;
+	return parent == 0 || getppid() == parent ? 0 : -ESRCH;
+}

@@ -1,0 +1,422 @@
+/*
+ * linux: os.h for Linux 5.12 and later; what older kernels lack is found out
+ * at run time and does without.
+ */
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/os/linux.h"
+#include "lib/os/meter.h"
+#include "lib/os/os.h"
+
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
+
+uint64_t
+os_linux_number(const char *path)
+{
+	char line[64] = "";
+	FILE *f;
+
+	f = fopen(path, "re");
+	if (f != NULL) {
+		if (fgets(line, sizeof(line), f) == NULL)
+			line[0] = '\0';
+		fclose(f);
+	}
+	return strtoull(line, NULL, 10);
+}
+
+int
+os_send(int sock, const void *mem, size_t len, bool more, size_t *sent)
+{
+	ssize_t n;
+
+	*sent = 0;
+	meter_call(METER_SEND);
+	n = send(sock, mem, len,
+	    MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0));
+	if (n == -1)
+		return -errno;
+	*sent = (size_t)n;
+	return 0;
+}
+
+int
+os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent)
+{
+	ssize_t n;
+
+	*sent = 0;
+	meter_call(METER_SENDFILE);
+	n = sendfile(sock, fd, &off, len);
+	if (n == -1)
+		return -errno;
+	*sent = (size_t)n;
+	return 0;
+}
+
+long
+os_unacked(int sock)
+{
+	int n;
+
+	return ioctl(sock, SIOCOUTQ, &n) == -1 ? -errno : n;
+}
+
+bool
+os_awaits_disk(int sock)
+{
+	(void)sock;
+	return false;
+}
+
+/* tcp(7), in pages; else as tcp_init_mem computes it: a network namespace does not see it. */
+static uint64_t
+tcp_mem_low(void)
+{
+	uint64_t pages = os_linux_number("/proc/sys/net/ipv4/tcp_mem");
+
+	return pages != 0 ? pages : (uint64_t)sysconf(_SC_PHYS_PAGES) / 64 * 3;
+}
+
+int
+os_tcp_memory_open(uint64_t *enough)
+{
+	int fd = open("/proc/self/net/sockstat", O_RDONLY | O_CLOEXEC);
+
+	if (fd == -1)
+		return -errno;
+	*enough = tcp_mem_low() * os_page_size();
+	return fd;
+}
+
+int64_t
+os_tcp_memory(int fd)
+{
+	unsigned long pages;
+	char text[512];
+	const char *line;
+	ssize_t n;
+
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	if (n == -1)
+		return -errno;
+	text[n] = '\0';
+	line = strstr(text, "TCP: ");
+	if (line == NULL)
+		return -EINVAL;
+	text[line - text + (ssize_t)strcspn(line, "\n")] = '\0';
+	line = strstr(line, " mem ");
+	if (line == NULL)
+		return -EINVAL;
+	pages = strtoul(line + strlen(" mem "), NULL, 10);
+	return (int64_t)pages * (int64_t)os_page_size();
+}
+
+int
+os_limit_unsent(int sock, size_t bytes)
+{
+	const int value = (int)bytes;
+
+	return setsockopt(sock, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value,
+		   sizeof(value)) == -1
+		   ? -errno
+		   : 0;
+}
+
+size_t
+os_unsent_limit(void)
+{
+	uint64_t n = os_linux_number("/proc/sys/net/ipv4/tcp_notsent_lowat");
+
+	return n == 0 || n >= UINT32_MAX ? SIZE_MAX : (size_t)n;
+}
+
+int
+os_share_port(int sock)
+{
+	static const int on = 1;
+
+	return setsockopt(sock, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) == -1
+		   ? -errno
+		   : 0;
+}
+
+bool
+os_share_late(void)
+{
+	return true;
+}
+
+/* TCP_DEFER_ACCEPT waits for a byte, not for a request. */
+int
+os_accept_filter(int sock)
+{
+	(void)sock;
+	return -ENOSYS;
+}
+
+struct cachestat_range {
+	uint64_t off, len;
+};
+
+struct cachestat {
+	uint64_t cache, dirty, writeback, evicted, recently_evicted;
+};
+
+static long
+cachestat(int fd, off_t off, size_t len, struct cachestat *cs)
+{
+	struct cachestat_range range = {(uint64_t)off, len};
+
+	meter_call(METER_CACHESTAT);
+	return syscall(SYS_cachestat, fd, &range, cs, 0);
+}
+
+/* Present is not up to date: a page that is being read counts as well. */
+int
+os_cachestat(int fd, off_t off, size_t len)
+{
+	struct cachestat cs;
+	uint64_t page, first, last;
+
+	page = (uint64_t)sysconf(_SC_PAGESIZE);
+	first = (uint64_t)off / page;
+	last = ((uint64_t)off + len - 1) / page;
+	if (cachestat(fd, off, len, &cs) == -1)
+		return -errno;
+	return cs.cache >= last - first + 1;
+}
+
+long
+os_read(int fd, off_t off, void *to, size_t len, bool wait)
+{
+	struct iovec iov = {to, len};
+	ssize_t n;
+
+	meter_call(METER_PREADV2);
+	n = preadv2(fd, &iov, 1, off, wait ? 0 : RWF_NOWAIT);
+	return n == -1 ? -errno : n;
+}
+
+int
+os_nowait(int fd, off_t off)
+{
+	char byte;
+	long n = os_read(fd, off, &byte, 1, false);
+
+	/* 0 is the end of the file: sendfile will say so without waiting. */
+	if (n >= 0)
+		return 1;
+	return n == -EAGAIN ? 0 : (int)n;
+}
+
+int
+os_mincore(void *map, off_t off, size_t len)
+{
+	unsigned char vec[256];
+	size_t page, pages, n, i;
+	char *p;
+
+	meter_call(METER_MINCORE);
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	p = (char *)map + off / (off_t)page * (off_t)page;
+	len += (size_t)off % page;
+	for (pages = (len + page - 1) / page; pages > 0; pages -= n) {
+		n = pages < sizeof(vec) ? pages : sizeof(vec);
+		if (mincore(p, n * page, vec) == -1)
+			return -errno;
+		for (i = 0; i < n; i++)
+			if ((vec[i] & 1) == 0)
+				return 0;
+		p += n * page;
+	}
+	return 1;
+}
+
+/* AddressSanitizer makes mlock do nothing, and say that it did. */
+int
+os_lock(void *map, size_t len)
+{
+	return mlock2(map, len, 0) == -1 ? -errno : 0;
+}
+
+int
+os_populate(void *map, size_t len)
+{
+	return madvise(map, len, MADV_POPULATE_READ) == -1 ? -errno : 0;
+}
+
+int
+os_pipe(int fds[2], size_t size)
+{
+	int error;
+
+	if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) == -1)
+		return -errno;
+	if (fcntl(fds[1], F_SETPIPE_SZ, (int)size) >= (int)size)
+		return 0;
+	error = -errno;
+	os_pipe_close(fds);
+	return error;
+}
+
+void
+os_pipe_close(int fds[2])
+{
+	close(fds[0]);
+	close(fds[1]);
+	fds[0] = fds[1] = -1;
+}
+
+int
+os_splice_in(int pipe, int fd, off_t off, size_t len, size_t *taken)
+{
+	ssize_t n;
+
+	*taken = 0;
+	meter_call(METER_SPLICE);
+	n = splice(fd, &off, pipe, NULL, len, SPLICE_F_NONBLOCK);
+	if (n == -1)
+		return -errno;
+	*taken = (size_t)n;
+	return 0;
+}
+
+int
+os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent)
+{
+	ssize_t n;
+
+	*sent = 0;
+	meter_call(METER_SPLICE);
+	n = splice(pipe, NULL, sock, NULL, len,
+	    SPLICE_F_NONBLOCK | (more ? SPLICE_F_MORE : 0));
+	if (n == -1)
+		return -errno;
+	*sent = (size_t)n;
+	return 0;
+}
+
+void
+os_dev_name(uint64_t dev, char *text, size_t size)
+{
+	snprintf(text, size, "%u:%u", major(dev), minor(dev));
+}
+
+int
+os_wake_create(int fds[2])
+{
+	fds[0] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	fds[1] = fds[0];
+	return fds[0] == -1 ? -errno : 0;
+}
+
+void
+os_wake_signal(int fd)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	/* EAGAIN: 2^64 - 2 signals are waiting, so it is readable already. */
+	do
+		n = write(fd, &one, sizeof(one));
+	while (n == -1 && errno == EINTR);
+}
+
+void
+os_wake_clear(int fd)
+{
+	uint64_t count;
+	ssize_t n;
+
+	do
+		n = read(fd, &count, sizeof(count));
+	while (n == -1 && errno == EINTR);
+}
+
+void
+os_wake_close(int fds[2])
+{
+	close(fds[0]);
+	fds[0] = fds[1] = -1;
+}
+
+/*
+ * Allocated, not only sized: else no memory is SIGBUS for who writes to it.  That gives up
+ * when a signal comes, and has done nothing then.
+ */
+int
+os_memfd(const char *name, size_t size)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC), error = 0;
+
+	if (fd == -1)
+		return -errno;
+	if (size > 0)
+		do
+			error = posix_fallocate(fd, 0, (off_t)size);
+		while (error == EINTR);
+	if (error == 0)
+		return fd;
+	close(fd);
+	return -error;
+}
+
+unsigned
+os_cpu(void)
+{
+	int cpu = sched_getcpu();
+
+	return cpu < 0 ? 0 : (unsigned)cpu;
+}
+
+void
+os_thread_name(const char *name)
+{
+	pthread_setname_np(pthread_self(), name);
+}
+
+void
+os_process_name(const char *name)
+{
+	os_thread_name(name);
+}
+
+int
+os_thread_reap(pthread_t thread)
+{
+	static const struct timespec past = {0};
+
+	return -pthread_timedjoin_np(thread, NULL, &past);
+}
+
+void
+os_thread_fetcher(void)
+{
+	const struct sched_param none = {0};
+
+	prctl(PR_SET_NAME, "pw-fetch");
+	/* A fetcher that wakes up does not push the loop off its core. */
+	sched_setscheduler(0, SCHED_BATCH, &none);
+}

@@ -1,0 +1,178 @@
+/*
+ * linux_fetch: pages from the disk into memory, for the pool's threads: these wait.
+ */
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/os/linux.h"
+#include "lib/os/os.h"
+
+#define READAHEAD_DEFAULT ((size_t)128 << 10)
+#define HUGE_SIZE	  "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
+
+/* One advice is silently cut at os_advice_limit. */
+void
+os_fetch_begin(int fd, off_t off, size_t len, size_t step)
+{
+	off_t end = off + (off_t)len;
+
+	for (; off < end; off += (off_t)step)
+		posix_fadvise(fd, off,
+		    end - off < (off_t)step ? end - off : (off_t)step,
+		    POSIX_FADV_WILLNEED);
+}
+
+/*
+ * sendfile to /dev/null waits for every page and copies none: 8 us for 512 KiB,
+ * where a byte of each page by pread takes 60.
+ */
+int
+os_fetch_end(int sink, int fd, off_t off, size_t len)
+{
+	off_t end = off + (off_t)len;
+	ssize_t n;
+
+	while (off < end) {
+		n = sendfile(sink, fd, &off, (size_t)(end - off));
+		if (n == 0)
+			return -ESTALE;
+		if (n == -1 && errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+/* An advice brings in pages one by one; a fault in a mapping of huge pages does not. */
+static bool
+fault_folio(int fd, off_t off, size_t len)
+{
+	struct rusage before, after;
+	char *map;
+	bool read;
+
+	map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, off);
+	if (map == MAP_FAILED)
+		return false;
+	/* RANDOM: this one, not the next as well. */
+	read = madvise(map, len, MADV_HUGEPAGE) == 0 &&
+	       madvise(map, len, MADV_RANDOM) == 0 &&
+	       getrusage(RUSAGE_THREAD, &before) == 0 &&
+	       madvise(map, 1, MADV_POPULATE_READ) == 0 &&
+	       getrusage(RUSAGE_THREAD, &after) == 0 &&
+	       after.ru_majflt != before.ru_majflt;
+	munmap(map, len);
+	return read;
+}
+
+/*
+ * mmap notes the time of access, which may wait for the journal, and holds a lock
+ * that malloc needs on the loop.  Who may not do without (only the owner may) has it
+ * noted by a read at the end of the file first: then there is nothing left to note, but
+ * on a file system that is mounted with strictatime.
+ */
+static int
+reopen(int fd)
+{
+	const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
+	char path[32], byte;
+	int own;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	own = open(path, flags | O_NOATIME);
+	if (own != -1 || errno != EPERM ||
+	    pread(fd, &byte, 1, (off_t)1 << 62) != 0)
+		return own;
+	return open(path, flags);
+}
+
+/*
+ * The fault leaves a mark on the folio.  Who touches it next through the descriptor
+ * that had the fault starts the read of the one behind; through another the mark is
+ * only taken away.  Without a major fault the first page was there already, and
+ * nothing was read.
+ */
+bool
+os_fetch_folio(int fd, off_t off, size_t len)
+{
+	struct stat st;
+	bool read;
+	int own;
+
+	if ((uint64_t)off % OS_FOLIO != 0 || len > OS_FOLIO)
+		return false;
+	if (len < OS_FOLIO &&
+	    (fstat(fd, &st) == -1 || off + (off_t)len != st.st_size))
+		return false;
+	own = reopen(fd);
+	if (own == -1)
+		return false;
+	read = fault_folio(own, off, len);
+	close(own);
+	return read;
+}
+
+/* The greatest that is found, in bytes.  A partition has its disk's. */
+static size_t
+read_kib(const char *const *formats, size_t n, dev_t dev)
+{
+	char path[64];
+	size_t i, one, most = 0;
+
+	for (i = 0; i < n; i++) {
+		snprintf(
+		    path, sizeof(path), formats[i], major(dev), minor(dev));
+		one = (size_t)os_linux_number(path) << 10;
+		if (one > most)
+			most = one;
+	}
+	return most;
+}
+
+static const char *const limits_of_disk[] = {
+    "/sys/class/bdi/%u:%u/read_ahead_kb",
+    "/sys/dev/block/%u:%u/../queue/read_ahead_kb",
+    "/sys/dev/block/%u:%u/queue/max_sectors_kb",
+    "/sys/dev/block/%u:%u/../queue/max_sectors_kb",
+};
+
+#define READAHEAD_FILES 2
+#define LIMIT_FILES	(sizeof(limits_of_disk) / sizeof(limits_of_disk[0]))
+
+/*
+ * The larger of the read-ahead and of the largest request of the disk: mm's
+ * force_page_cache_ra, since Linux 4.11.
+ */
+size_t
+os_advice_limit(dev_t dev)
+{
+	size_t limit = read_kib(limits_of_disk, LIMIT_FILES, dev);
+
+	if (limit == 0)
+		limit = READAHEAD_DEFAULT;
+	return limit < OS_SAMPLE ? OS_SAMPLE : limit;
+}
+
+/*
+ * Taking the mark away starts a read of its own where read-ahead reaches from the
+ * begin of a folio beyond its end.  The fault brings in a huge page, of whatever
+ * size, since Linux 5.18, before which it brought one page; cachestat came with 6.5.
+ */
+bool
+os_folios(dev_t dev)
+{
+	size_t readahead = read_kib(limits_of_disk, READAHEAD_FILES, dev);
+
+	if (readahead == 0 || readahead >= OS_FOLIO ||
+	    os_cachestat(-1, 0, 1) == -ENOSYS)
+		return false;
+	return os_linux_number(HUGE_SIZE) == OS_FOLIO;
+}

@@ -1,0 +1,170 @@
+/*
+ * linux_lookup: names to descriptors, below a root and without waiting; and what can be
+ * asked of the file system that they are on.
+ */
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lib/os/meter.h"
+#include "lib/os/os.h"
+
+#define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
+
+#define LOOKUP_TRIES 16 /* a rename during the lookup: openat2 says EAGAIN */
+
+static int
+open_how(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
+	long fd;
+
+	meter_call(METER_OPENAT2);
+	fd = syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+	return fd == -1 ? -errno : (int)fd;
+}
+
+/*
+ * Where a lookup may wait EAGAIN only means that something was renamed, and the next one
+ * succeeds; to an open it may also mean that somebody has a lease on the file.  With RESOLVE_CACHED it
+ * is also said instead of EXDEV for another mount.
+ */
+static int
+open_resolved(
+    int dirfd, const char *path, uint64_t flags, enum os_resolve resolve)
+{
+	static const uint64_t bits[] = {
+	    [OS_CACHED] = BENEATH | RESOLVE_NO_XDEV | RESOLVE_CACHED,
+	    [OS_ONE_MOUNT] = BENEATH | RESOLVE_NO_XDEV,
+	    [OS_ANY_MOUNT] = BENEATH,
+	};
+	int fd = -EIO, tries;
+
+	for (tries = 0; tries < LOOKUP_TRIES; tries++) {
+		fd = open_how(dirfd, path, flags, bits[resolve]);
+		if (fd == -EINTR)
+			continue;
+		if (fd != -EAGAIN || resolve == OS_CACHED)
+			return fd;
+	}
+	return fd == -EAGAIN && (flags & O_PATH) == 0 ? fd : -EIO;
+}
+
+int
+os_lookup(int dirfd, const char *path, enum os_resolve resolve)
+{
+	return open_resolved(dirfd, path, O_PATH, resolve);
+}
+
+int
+os_open(int dirfd, const char *path, enum os_resolve resolve)
+{
+	return open_resolved(
+	    dirfd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, resolve);
+}
+
+int
+os_stat_name(int dirfd, const char *name, struct stat *st)
+{
+	int fd, error;
+
+	fd = open_resolved(dirfd, name, O_PATH | O_NOFOLLOW, OS_ONE_MOUNT);
+	if (fd < 0)
+		return fd;
+	error = fstat(fd, st) == -1 ? -errno : 0;
+	close(fd);
+	return error;
+}
+
+int
+os_open_dir(int dirfd, const char *path)
+{
+	return open_resolved(dirfd, path, O_RDONLY | O_DIRECTORY, OS_ANY_MOUNT);
+}
+
+/*
+ * RESOLVE_CACHED speaks of the lookup alone.  The open method of a network or
+ * user-space file system asks its server, and fstat may too: they are never
+ * called on the loop.
+ */
+static const struct {
+	long type;
+	const char *name;
+	enum os_ask ask;
+	bool local;
+} filesystems[] = {
+    {EXT4_SUPER_MAGIC, "ext4", OS_ASK_NOWAIT, true},
+    {XFS_SUPER_MAGIC, "xfs", OS_ASK_NOWAIT, true},
+    {BTRFS_SUPER_MAGIC, "btrfs", OS_ASK_NOWAIT, true},
+    {F2FS_SUPER_MAGIC, "f2fs", OS_ASK_NOWAIT, true},
+    {TMPFS_MAGIC, "tmpfs", OS_ASK_NEVER_COLD, true},
+    {RAMFS_MAGIC, "ramfs", OS_ASK_NEVER_COLD, true},
+    {OVERLAYFS_SUPER_MAGIC, "overlayfs", OS_ASK_MINCORE, true},
+    {ISOFS_SUPER_MAGIC, "iso9660", OS_ASK_MINCORE, true},
+    {SQUASHFS_MAGIC, "squashfs", OS_ASK_MINCORE, true},
+    {EROFS_SUPER_MAGIC_V1, "erofs", OS_ASK_MINCORE, true},
+    {FUSE_SUPER_MAGIC, "fuse", OS_ASK_FETCH, false},
+    {NFS_SUPER_MAGIC, "nfs", OS_ASK_FETCH, false},
+};
+
+#define NFILESYSTEMS (sizeof(filesystems) / sizeof(filesystems[0]))
+
+/* Index into filesystems, NFILESYSTEMS for an unknown one. */
+static size_t
+filesystem(int fd)
+{
+	struct statfs sf;
+	size_t i;
+
+	meter_call(METER_FSTATFS);
+	if (fstatfs(fd, &sf) == -1)
+		return NFILESYSTEMS;
+	for (i = 0; i < NFILESYSTEMS; i++)
+		if (filesystems[i].type == (long)sf.f_type)
+			break;
+	return i;
+}
+
+bool
+os_cached_works(int dirfd)
+{
+	size_t i = filesystem(dirfd);
+	int fd;
+
+	if (i == NFILESYSTEMS || !filesystems[i].local)
+		return false;
+	fd = os_lookup(dirfd, ".", OS_CACHED);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || fd == -EAGAIN;
+}
+
+/*
+ * RWF_NOWAIT is tried, not looked up: kernels and layers differ.  What has it and
+ * is not on the list is taken as slow to open, but not as slow to ask.
+ */
+enum os_ask
+os_ask_means(int fd, struct os_fs *fs)
+{
+	size_t i = filesystem(fd);
+	int got;
+
+	snprintf(fs->fs_name, sizeof(fs->fs_name), "%s",
+	    i == NFILESYSTEMS ? "unknown file system" : filesystems[i].name);
+	if (i != NFILESYSTEMS && filesystems[i].ask == OS_ASK_NEVER_COLD)
+		return OS_ASK_NEVER_COLD;
+	/* Beyond the end of any file: the flag is checked, nothing is read. */
+	got = os_nowait(fd, (off_t)1 << 62);
+	if (got >= 0 && (i == NFILESYSTEMS || filesystems[i].local))
+		return OS_ASK_NOWAIT;
+	if (i != NFILESYSTEMS && filesystems[i].local)
+		return OS_ASK_MINCORE;
+	return OS_ASK_FETCH;
+}

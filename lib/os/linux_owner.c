@@ -1,0 +1,117 @@
+/*
+ * linux_owner: os_owner: for which files the kernel says what is in memory.
+ *
+ * cachestat(2) and mincore(2) have the same rule: for the owner, who may write the file, and
+ * CAP_FOWNER if the owner has a number in this user namespace.  To all others cachestat says
+ * EPERM, and mincore that everything is in memory.
+ */
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/os/linux.h"
+#include "lib/os/os.h"
+
+#define NO_NUMBER 65534 /* the overflow uid, unless somebody has changed it */
+
+/* Found out once, by whichever thread is first: all would find the same. */
+enum fact { UNKNOWN, NO, YES };
+
+static _Atomic int
+    can_ask; /* there is cachestat(2), and no filter refuses it */
+static _Atomic int has_fowner;	/* CAP_FOWNER is in effect */
+static _Atomic int all_mapped;	/* each user has a number here */
+static _Atomic uid_t no_number; /* that of users who have none */
+
+static void
+learn(_Atomic int *fact, bool yes)
+{
+	atomic_store_explicit(fact, yes ? YES : NO, memory_order_release);
+}
+
+static bool
+known(_Atomic int *fact, void (*find_out)(void))
+{
+	if (atomic_load_explicit(fact, memory_order_acquire) == UNKNOWN)
+		find_out();
+	return atomic_load_explicit(fact, memory_order_acquire) == YES;
+}
+
+/* A kernel that has it looks at the descriptor first. */
+static void
+learn_cachestat(void)
+{
+	learn(&can_ask, os_cachestat(-1, 0, 1) == -EBADF);
+}
+
+void
+os_linux_learn_rights(void)
+{
+	struct __user_cap_header_struct header = {
+	    .version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+
+	learn(&has_fowner,
+	    syscall(SYS_capget, &header, sets) == 0 &&
+		(sets[0].effective & CAP_TO_MASK(CAP_FOWNER)) != 0);
+}
+
+/* user_namespaces(7): the first one maps all numbers in one line, from 0 on. */
+static bool
+maps_all(void)
+{
+	char line[64] = "", *next;
+	unsigned long inside, count;
+	FILE *f = fopen("/proc/self/uid_map", "re");
+
+	if (f == NULL)
+		return false;
+	if (fgets(line, sizeof(line), f) == NULL)
+		line[0] = '\0';
+	fclose(f);
+	inside = strtoul(line, &next, 10);
+	(void)strtoul(next, &next, 10);
+	count = strtoul(next, NULL, 10);
+	return inside == 0 && count == UINT32_MAX;
+}
+
+void
+os_linux_learn_ids(void)
+{
+	uint64_t number = os_linux_number("/proc/sys/kernel/overflowuid");
+
+	atomic_store_explicit(&no_number,
+	    number != 0 ? (uid_t)number : NO_NUMBER, memory_order_relaxed);
+	learn(&all_mapped, maps_all());
+}
+
+/*
+ * The overflow uid may stand for a user without a number.  Nobody here is that user, and no
+ * capability covers it.  On an idmapped mount it may do so although each user has a number.
+ */
+static bool
+covers(uid_t uid)
+{
+	bool all = known(&all_mapped, os_linux_learn_ids);
+
+	if (uid == atomic_load_explicit(&no_number, memory_order_relaxed))
+		return all && uid == geteuid();
+	return uid == geteuid() || known(&has_fowner, os_linux_learn_rights);
+}
+
+bool
+os_owner(int fd)
+{
+	struct stat st;
+
+	if (os_cachestat(fd, 0, 1) >= 0)
+		return true;
+	if (known(&can_ask, learn_cachestat))
+		return false;
+	return fstat(fd, &st) == 0 && covers(st.st_uid);
+}

@@ -1,0 +1,227 @@
+/*
+ * linux_process: what os.h says about the process as a whole: the memory that it
+ * may have, its program, its table of descriptors, its logs.
+ */
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/vfs.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <linux/magic.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/os/linux.h"
+#include "lib/os/os.h"
+
+#define PATH_LEN 4096
+#define HEAP	 (64 << 20) /* glibc's HEAP_MAX_SIZE where pointers have 64 bits */
+
+/* The group's limit, or one of those above it, if that is smaller. */
+static uint64_t
+limit_of(const char *mount, char *group, const char *file, uint64_t least)
+{
+	char path[PATH_LEN + 64], *slash;
+	uint64_t limit;
+
+	for (;;) {
+		snprintf(path, sizeof(path), "%s%s/%s", mount, group, file);
+		/* "max" is no number: there is none. */
+		limit = os_linux_number(path);
+		if (limit != 0 && limit < least)
+			least = limit;
+		slash = strrchr(group, '/');
+		if (slash == NULL)
+			return least;
+		*slash = '\0';
+	}
+}
+
+/* A line of /proc/self/cgroup: number:controllers:/group */
+static uint64_t
+limit_of_line(char *line, uint64_t least, bool *sockets)
+{
+	char *controllers, *group, again[PATH_LEN];
+	uint64_t before = least;
+
+	line[strcspn(line, "\n")] = '\0';
+	controllers = strchr(line, ':');
+	group = controllers == NULL ? NULL : strchr(controllers + 1, ':');
+	if (group == NULL)
+		return least;
+	*group++ = '\0';
+	if (controllers[1] == '\0') {
+		snprintf(again, sizeof(again), "%s", group);
+		least = limit_of("/sys/fs/cgroup", again, "memory.high", least);
+		least = limit_of("/sys/fs/cgroup", group, "memory.max", least);
+		*sockets = least < before;
+		return least;
+	}
+	if (strcmp(controllers, ":memory") == 0)
+		return limit_of("/sys/fs/cgroup/memory", group,
+		    "memory.limit_in_bytes", least);
+	return least;
+}
+
+/* The machine's, or what the control group may have, cgroups(7) v1 or v2. */
+uint64_t
+os_memory(bool *sockets)
+{
+	uint64_t least =
+	    (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	char line[PATH_LEN];
+	FILE *f;
+
+	*sockets = false;
+	f = fopen("/proc/self/cgroup", "re");
+	if (f == NULL)
+		return least;
+	while (fgets(line, sizeof(line), f) != NULL)
+		least = limit_of_line(line, least, sockets);
+	fclose(f);
+	return least;
+}
+
+/* What the program or a library has in its file. */
+static int
+lock_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const ElfW(Phdr) * ph;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from, end;
+	int i, *error = arg;
+
+	(void)size;
+	for (i = 0; i < info->dlpi_phnum; i++) {
+		ph = &info->dlpi_phdr[i];
+		if (ph->p_type != PT_LOAD)
+			continue;
+		from = (info->dlpi_addr + ph->p_vaddr) & ~(page - 1);
+		end = info->dlpi_addr + ph->p_vaddr + ph->p_filesz;
+		if (mlock2((void *)from, end - from, 0) == 0)
+			continue;
+		*error = -errno;
+		madvise((void *)from, (end - from + page - 1) & ~(page - 1),
+		    MADV_POPULATE_READ);
+	}
+	return 0;
+}
+
+static bool
+unlimited(int resource)
+{
+	struct rlimit rl;
+
+	return getrlimit((__rlimit_resource_t)resource, &rl) == 0 &&
+	       rl.rlim_cur == RLIM_INFINITY;
+}
+
+/*
+ * glibc reserves HEAP bytes of addresses for each thread that allocates, and makes them
+ * usable page by page (mprotect), or at once with a padding of this size; no memory is taken
+ * before it is used.  What counts or limits addresses goes without.
+ */
+void
+os_prepare_heap(void)
+{
+#ifdef __GLIBC__
+	if (os_linux_number("/proc/sys/vm/overcommit_memory") == 2 ||
+	    !unlimited(RLIMIT_AS) || !unlimited(RLIMIT_DATA))
+		return;
+	mallopt(M_TOP_PAD, HEAP);
+	mallopt(M_TRIM_THRESHOLD, 2 * HEAP);
+	mallopt(M_MMAP_THRESHOLD, HEAP / 2);
+#endif
+}
+
+int
+os_lock_program(void)
+{
+	int error = 0;
+
+	dl_iterate_phdr(lock_object, &error);
+	return error;
+}
+
+/* O_PATH: the link itself, so that nobody exchanges it meanwhile. */
+static int
+link_of(int link, char *to, size_t size, uid_t *owner)
+{
+	struct statfs sf;
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(link, &st) == -1 || fstatfs(link, &sf) == -1)
+		return -errno;
+	*owner = st.st_uid;
+	if (sf.f_type == PROC_SUPER_MAGIC)
+		return 1;
+	n = readlinkat(link, "", to, size);
+	if (n == -1)
+		return -errno;
+	if ((size_t)n == size)
+		return -ENAMETOOLONG;
+	to[n] = '\0';
+	return 0;
+}
+
+int
+os_read_link(const char *path, char *to, size_t size, uid_t *owner)
+{
+	int link = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), error;
+
+	if (link == -1)
+		return -errno;
+	error = link_of(link, to, size, owner);
+	close(link);
+	return error;
+}
+
+int
+os_program(char *path, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", path, size - 1);
+
+	if (n == -1)
+		return -errno;
+	path[n] = '\0';
+	return 0;
+}
+
+int
+os_close_inherited(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	int fd, flags;
+
+	if (dir == NULL)
+		return -errno;
+	while ((entry = readdir(dir)) != NULL) {
+		fd = (int)strtol(entry->d_name, NULL, 10);
+		if (fd <= STDERR_FILENO)
+			continue;
+		flags = fcntl(fd, F_GETFD);
+		if (flags != -1 && (flags & FD_CLOEXEC) == 0)
+			close(fd);
+	}
+	closedir(dir);
+	return 0;
+}
+
+int
+os_follow_parent(pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, parent != 0 ? SIGKILL : 0UL) == -1)
+		return -errno;
+	return parent == 0 || getppid() == parent ? 0 : -ESRCH;
+}

@@ -1,0 +1,121 @@
+/*
+ * meter: see meter.h.
+ */
+#include "lib/os/meter.h"
+#include "lib/util/check.h"
+#include "lib/util/clock.h"
+#include "lib/util/counter.h"
+
+_Thread_local struct meter *meter_mine;
+
+static const char *const names[METER_CALLS] = {
+    [METER_ELSEWHERE] = "elsewhere",
+    [METER_FAULT] = "page fault",
+    [METER_LOCK] = "lock",
+    [METER_CACHESTAT] = "cachestat",
+    [METER_FSTAT] = "fstat",
+    [METER_FSTATFS] = "fstatfs",
+    [METER_IO_URING_ENTER] = "io_uring_enter",
+    [METER_MINCORE] = "mincore",
+    [METER_MMAP] = "mmap",
+    [METER_MUNMAP] = "munmap",
+    [METER_OPENAT] = "openat",
+    [METER_OPENAT2] = "openat2",
+    [METER_PREAD] = "pread",
+    [METER_PREADV2] = "preadv2",
+    [METER_PTHREAD_CREATE] = "pthread_create",
+    [METER_SEND] = "send",
+    [METER_SENDFILE] = "sendfile",
+    [METER_SPLICE] = "splice",
+};
+
+_Static_assert(METER_CALLS <= PW_SLEEPS, "PW_SLEEPS is too small");
+
+static bool
+read_base(struct meter *mt)
+{
+	return os_switches(&mt->mt_base) == 0;
+}
+
+/*
+ * It may have slept for so long.  Without a base of this turn the waits for events are in
+ * the count of switches, but not in that of page faults.
+ */
+static void
+look(struct meter *mt, uint64_t us)
+{
+	struct os_switches before = mt->mt_base;
+	enum meter_call call = mt->mt_call;
+	uint64_t times;
+
+	if (!read_base(mt))
+		return;
+	times = mt->mt_based ? mt->mt_base.sw_slept - before.sw_slept
+			     : mt->mt_base.sw_faults - before.sw_faults;
+	if (times == 0)
+		return;
+	if (mt->mt_base.sw_faults != before.sw_faults)
+		call = METER_FAULT;
+	stat_add(&mt->mt_times[call], times);
+	stat_add(&mt->mt_us[call], us);
+}
+
+static void
+change(struct meter *mt, enum meter_call call, uint64_t now)
+{
+	if (mt->mt_based && now - mt->mt_since >= METER_LOOKS)
+		look(mt, now - mt->mt_since);
+	mt->mt_call = call;
+	mt->mt_since = now;
+}
+
+void
+meter_change(struct meter *mt, enum meter_call call)
+{
+	uint64_t now = clock_now();
+
+	if (!mt->mt_based) {
+		mt->mt_based = read_base(mt);
+		mt->mt_since = now;
+	}
+	change(mt, call, now);
+}
+
+void
+meter_begin(struct meter *mt, uint64_t now_us)
+{
+	PW_CHECK(meter_mine == NULL || meter_mine == mt);
+	if (meter_mine == NULL) {
+		meter_mine = mt;
+		mt->mt_begin = now_us;
+		mt->mt_based = false;
+		if (!mt->mt_known)
+			mt->mt_known = read_base(mt);
+	}
+	change(mt, METER_ELSEWHERE, now_us);
+}
+
+void
+meter_end(struct meter *mt, uint64_t now_us)
+{
+	if (meter_mine == NULL)
+		return;
+	if (!mt->mt_based && mt->mt_known &&
+	    now_us - mt->mt_begin >= METER_LONG)
+		look(mt, now_us - mt->mt_begin);
+	change(mt, METER_ELSEWHERE, now_us);
+	meter_mine = NULL;
+}
+
+size_t
+meter_sleeps(const struct meter *mt, struct pw_sleep list[PW_SLEEPS])
+{
+	size_t i;
+
+	for (i = 0; i < METER_CALLS; i++) {
+		list[i].sl_call = names[i];
+		list[i].sl_times = stat_get(&mt->mt_times[i]);
+		list[i].sl_us = stat_get(&mt->mt_us[i]);
+	}
+	return i;
+}

@@ -1,0 +1,54 @@
+/*
+ * account: see account.h.
+ */
+#include <errno.h>
+
+#include "lib/send/account.h"
+
+static void
+advance(struct pw_send *s, uint64_t sent)
+{
+	uint64_t mem = sent < s->snd_mem_len ? sent : s->snd_mem_len;
+
+	s->snd_sent += sent;
+	if (mem > 0) /* there may be none: NULL */
+		s->snd_mem += mem;
+	s->snd_mem_len -= mem;
+	s->snd_off += (off_t)(sent - mem);
+	s->snd_len -= (off_t)(sent - mem);
+}
+
+/* One that was cancelled while a thread had it stays cancelled. */
+static enum account_next
+fail(struct pw_send *s, int error)
+{
+	if (s->snd_error == 0)
+		s->snd_error = error;
+	return ACCOUNT_FAILED;
+}
+
+enum account_next
+account_sent(struct pw_send *s, int error, uint64_t sent)
+{
+	if (sent > s->snd_mem_len + (uint64_t)s->snd_len)
+		return fail(s, -EOVERFLOW);
+	if (sent > 0)
+		advance(s, sent);
+	if (s->snd_mem_len == 0 && s->snd_len == 0)
+		return ACCOUNT_DONE;
+	switch (error) {
+	case 0:
+		return sent > 0 ? ACCOUNT_CALL : fail(s, -ESTALE);
+	case -EINTR:
+		return ACCOUNT_CALL;
+	case -EAGAIN:
+#if EAGAIN != EWOULDBLOCK
+	case -EWOULDBLOCK:
+#endif
+		return ACCOUNT_FULL;
+	case -EBUSY:
+		return ACCOUNT_BUSY;
+	default:
+		return fail(s, error);
+	}
+}

@@ -1,0 +1,115 @@
+/*
+ * drop_acked: giving back the pages that a transmission brought in, as far as the
+ * client has acknowledged them (thesis 4.4.1, SF_NOCACHE).
+ */
+#include "lib/disk/admission.h"
+#include "lib/disk/completion.h"
+#include "lib/file/residency.h"
+#include "lib/os/os.h"
+#include "lib/send/drop_behind.h"
+#include "lib/send/path.h"
+#include "lib/util/clock.h"
+
+#define NEAR 10000 /* us: far clients have not acknowledged the end so soon */
+
+void
+send_drop_start(struct pw_send *s)
+{
+	struct pw_loop *lp = s->snd_file->fil_loop;
+
+	s->snd_drops = s->snd_cache == PW_CACHE_DROP;
+	s->snd_decided =
+	    s->snd_cache != PW_CACHE_AUTO || s->snd_path->path_keeps;
+	if (!s->snd_decided)
+		popular_asked(pool_popular(lp->lp_pool), &lp->lp_noted,
+		    s->snd_file, s->snd_len);
+}
+
+bool
+send_drops(struct pw_send *s)
+{
+	if (!s->snd_decided) {
+		s->snd_decided = true;
+		s->snd_drops = !popular_stays(
+		    pool_popular(s->snd_file->fil_loop->lp_pool), s->snd_file);
+	}
+	return s->snd_drops;
+}
+
+/*
+ * Once something was missing the kernel's read-ahead is at work, and what is in
+ * memory then came with it.
+ */
+void
+send_fetch_begin(struct pw_send *s, off_t end)
+{
+	send_drop_acknowledged(s);
+	if (!s->snd_brings && send_drops(s))
+		s->snd_brings =
+		    !resident_ask(s->snd_file, s->snd_off, end - s->snd_off);
+}
+
+void
+send_fetch_end(struct pw_send *s, off_t off, off_t end)
+{
+	resident_fetched(s->snd_file, off, end - off);
+	if (s->snd_brings)
+		send_brought_in(s, off, end);
+}
+
+/*
+ * A stretch that was resident before may lie between: what came before it is
+ * finished with.  What was evicted comes a second time.
+ */
+void
+send_brought_in(struct pw_send *s, off_t off, off_t end)
+{
+	if (off < s->snd_fetched || off > s->snd_fetched_end) {
+		send_drop_rest(s);
+		s->snd_fetched = s->snd_dropped = off;
+		s->snd_fetched_end = end;
+	} else if (end > s->snd_fetched_end)
+		s->snd_fetched_end = end;
+}
+
+void
+send_drop_acknowledged(struct pw_send *s)
+{
+	off_t end = s->snd_fetched_end;
+	long unacked;
+
+	if (s->snd_dropped >= end || !send_drops(s))
+		return;
+	unacked = os_unacked(s->snd_sock);
+	if (unacked < 0)
+		return;
+	if (s->snd_off - unacked < end)
+		end = (s->snd_off - unacked) & ~(off_t)(OS_FOLIO - 1);
+	if (end <= s->snd_dropped)
+		return;
+	drop_add(s->snd_file, s->snd_dropped, end - s->snd_dropped, 0);
+	pool_dropped(s->snd_loop->lp_pool, (size_t)(end - s->snd_dropped));
+	s->snd_dropped = end;
+}
+
+/*
+ * All of it once more: acknowledged pages that a receiver on this machine had
+ * not read yet could not be given back.
+ */
+void
+send_drop_rest(struct pw_send *s)
+{
+	off_t off = s->snd_fetched, len = s->snd_fetched_end - off;
+	long rtt;
+
+	if (len > 0 && send_drops(s)) {
+		/* A connection that was cut may have its number given away. */
+		rtt = s->snd_error == 0 ? os_round_trip(s->snd_sock) : -1;
+		if (rtt >= 0 && rtt < NEAR)
+			drop_add_soon(s->snd_file, off, len);
+		drop_add(s->snd_file, off, len, clock_now() + DROP_LATER);
+		pool_dropped(s->snd_loop->lp_pool,
+		    (size_t)(s->snd_fetched_end - s->snd_dropped));
+	}
+	s->snd_fetched = s->snd_dropped = s->snd_fetched_end;
+}

@@ -1,0 +1,204 @@
+/*
+ * drop_behind: see drop_behind.h.  The advice itself is given by the pool: it walks pages
+ * and may wait for other CPUs.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "lib/disk/completion.h"
+#include "lib/disk/drop_lock.h"
+#include "lib/disk/pool.h"
+#include "lib/file/residency.h"
+#include "lib/os/os.h"
+#include "lib/send/drop_behind.h"
+#include "lib/util/clock.h"
+
+#define TICK_BATCH 64 /* of a list, in one tick: 2 us each */
+
+struct drop {
+	struct pw_waiter dr_waiter;
+	struct pw_file *dr_file;
+	off_t dr_off;
+	off_t dr_len;
+	uint64_t dr_due;
+	unsigned dr_tries;
+	STAILQ_ENTRY(drop) dr_link;
+};
+
+struct drop_job {
+	struct job dj_job;
+	int dj_fd;
+	struct drop_lock *dj_lock;
+	off_t dj_off;
+	off_t dj_len;
+};
+
+STAILQ_HEAD(drop_list, drop);
+
+/* In each the delay is the same for all, so they are in order. */
+struct drops {
+	struct drop_list drs_soon;
+	struct drop_list drs_later;
+};
+
+struct drops *
+drops_create(void)
+{
+	struct drops *drs = calloc(1, sizeof(*drs));
+
+	if (drs == NULL)
+		return NULL;
+	STAILQ_INIT(&drs->drs_soon);
+	STAILQ_INIT(&drs->drs_later);
+	return drs;
+}
+
+static void
+drop_free(struct drop *dr)
+{
+	pw_file_unref(&dr->dr_file);
+	free(dr);
+}
+
+static void
+list_destroy(struct drop_list *list)
+{
+	struct drop *dr;
+
+	while ((dr = STAILQ_FIRST(list)) != NULL) {
+		STAILQ_REMOVE_HEAD(list, dr_link);
+		drop_free(dr);
+	}
+}
+
+void
+drops_destroy(struct drops **drsp)
+{
+	struct drops *drs = *drsp;
+
+	if (drs == NULL)
+		return;
+	*drsp = NULL;
+	list_destroy(&drs->drs_soon);
+	list_destroy(&drs->drs_later);
+	free(drs);
+}
+
+static int
+drop_run(struct job *job)
+{
+	struct drop_job *dj = (struct drop_job *)job;
+
+	if (!drop_lock_enter_drop(dj->dj_lock))
+		return -EAGAIN;
+	os_drop(dj->dj_fd, dj->dj_off, (size_t)dj->dj_len);
+	drop_lock_leave(dj->dj_lock);
+	return 0;
+}
+
+static void
+put_off(struct drop *dr)
+{
+	dr->dr_due = clock_now() + DROP_SOON;
+	STAILQ_INSERT_TAIL(
+	    &dr->dr_file->fil_loop->lp_drops->drs_soon, dr, dr_link);
+}
+
+static void
+drop_done(struct pw_waiter *w)
+{
+	struct drop *dr = (struct drop *)w;
+
+	if (w->wt_error == -EAGAIN && ++dr->dr_tries < DROP_TRIES)
+		put_off(dr);
+	else
+		drop_free(dr);
+}
+
+static void
+drop_submit(struct drop *dr)
+{
+	struct drop_job *dj = calloc(1, sizeof(*dj));
+
+	if (dj == NULL) {
+		drop_free(dr);
+		return;
+	}
+	dj->dj_job.job_run = drop_run;
+	dj->dj_job.job_kind = JOB_SHORT;
+	dj->dj_fd = dr->dr_file->fil_fd;
+	dj->dj_lock = dr->dr_file->fil_drop_lock;
+	dj->dj_off = dr->dr_off;
+	dj->dj_len = dr->dr_len;
+	dr->dr_waiter.wt_done = drop_done;
+	drop_lock_announce(dj->dj_lock);
+	if (pool_submit(dr->dr_file->fil_device, &dj->dj_job, ADMIT_HINT,
+		dr->dr_file->fil_loop, &dr->dr_waiter) != 0) {
+		free(dj);
+		drop_free(dr);
+	}
+}
+
+/* Without memory the pages just stay: it is a hint. */
+static struct drop *
+drop_create(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
+{
+	struct drop *dr = calloc(1, sizeof(*dr));
+
+	resident_drops(file);
+	if (dr == NULL)
+		return NULL;
+	pw_file_ref(file);
+	dr->dr_file = file;
+	dr->dr_off = off;
+	dr->dr_len = len;
+	dr->dr_due = due_us;
+	return dr;
+}
+
+void
+drop_add(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
+{
+	struct drop *dr = drop_create(file, off, len, due_us);
+
+	if (dr == NULL)
+		return;
+	if (due_us == 0)
+		drop_submit(dr);
+	else
+		STAILQ_INSERT_TAIL(
+		    &file->fil_loop->lp_drops->drs_later, dr, dr_link);
+}
+
+void
+drop_add_soon(struct pw_file *file, off_t off, off_t len)
+{
+	struct drop *dr = drop_create(file, off, len, clock_now() + DROP_SOON);
+
+	if (dr != NULL)
+		STAILQ_INSERT_TAIL(
+		    &file->fil_loop->lp_drops->drs_soon, dr, dr_link);
+}
+
+static void
+list_tick(struct drop_list *list, uint64_t now_us)
+{
+	struct drop *dr;
+	int n;
+
+	for (n = 0; n < TICK_BATCH; n++) {
+		dr = STAILQ_FIRST(list);
+		if (dr == NULL || dr->dr_due > now_us)
+			return;
+		STAILQ_REMOVE_HEAD(list, dr_link);
+		drop_submit(dr);
+	}
+}
+
+void
+drops_tick(struct pw_loop *lp, uint64_t now_us)
+{
+	list_tick(&lp->lp_drops->drs_soon, now_us);
+	list_tick(&lp->lp_drops->drs_later, now_us);
+}

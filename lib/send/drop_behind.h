@@ -1,0 +1,35 @@
+/*
+ * drop_behind: gives pages back that a transmission with PW_CACHE_DROP brought in.
+ * Pages in a socket's queue cannot be given back, so this happens when they are
+ * acknowledged, or, for the end of a transmission, a second later; if the client is
+ * near, after DROP_SOON as well, for what waits there is lost to others: at 500 MiB/s
+ * of misses, 500 MiB.
+ */
+#ifndef LIB_SEND_DROP_BEHIND_H
+#define LIB_SEND_DROP_BEHIND_H
+
+#include "lib/pagewise.h"
+
+#define DROP_SOON  UINT64_C(20000) /* us */
+#define DROP_LATER UINT64_C(1000000)
+
+struct drops;
+
+struct drops *drops_create(void);
+void drops_destroy(struct drops **);
+
+/* So many drops of a file that was being sent just then are put off, by DROP_SOON each. */
+#define DROP_TRIES 8
+
+/*
+ * Drops len bytes at off: now, with due_us 0, or at due_us, which must not be
+ * earlier than that of the call before.  Takes a reference to the file.
+ */
+void drop_add(struct pw_file *, off_t off, off_t len, uint64_t due_us);
+
+/* The same, DROP_SOON from now: those have a list of their own. */
+void drop_add_soon(struct pw_file *, off_t off, off_t len);
+
+void drops_tick(struct pw_loop *, uint64_t now_us);
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * path: what a send path is made of; for lib/send/ only.
+ */
+#ifndef LIB_SEND_PATH_H
+#define LIB_SEND_PATH_H
+
+#include "lib/disk/pool.h"
+#include "lib/pagewise.h"
+#include "lib/send/account.h"
+
+/*
+ * Of one step.  Who takes a share whole gets more in the next one, 40 to 140 us of
+ * a loop's time; who does not gets less.
+ */
+#define SEND_SHARE	((size_t)128 << 10)
+#define SEND_SHARE_MOST ((size_t)512 << 10)
+#define SEND_SHARE_HELD \
+	((size_t)64 << 10) /* sendfile(2) takes hold of 16 pages at once */
+#define SEND_HEAD ((size_t)16 << 10) /* memory that goes with a share */
+
+struct pw_send_path {
+	const char *path_name;
+	/* May be NULL: it works everywhere. */
+	int (*path_probe)(const char **why);
+	enum pw_send_status (*path_step)(struct pw_send *);
+	/* May be NULL: gives back what snd_own holds.  Nothing is pending. */
+	void (*path_finish)(struct pw_send *);
+	/* Fetches for itself: kernel read-ahead would only be in its way. */
+	bool path_prefetches;
+	/* Does not know what it brings in, and so gives nothing back. */
+	bool path_keeps;
+	/* Its call sends snd_mem as well: a head, if something of the file follows. */
+	bool path_takes_memory;
+};
+
+extern const struct pw_send_path send_aio;
+extern const struct pw_send_path send_blocking;
+extern const struct pw_send_path send_copy;
+extern const struct pw_send_path send_mlock;
+extern const struct pw_send_path send_native;
+extern const struct pw_send_path send_nodiskio;
+extern const struct pw_send_path send_pool;
+extern const struct pw_send_path send_splice;
+extern const struct pw_send_path send_uring;
+
+/*
+ * Sends what is left of the memory and then, by call, of the file, until a share
+ * (snd_share in all, or of the file after a head) is gone or file_end is reached; the
+ * common half of every path.  call sends up to len bytes at snd_off and says what came of it.
+ */
+typedef int (*send_call_f)(struct pw_send *, size_t len, size_t *sent);
+enum pw_send_status send_window(struct pw_send *, off_t file_end, send_call_f);
+
+/* The outcome of a call as an answer of path_step. */
+enum pw_send_status send_status(enum account_next);
+
+/*
+ * Asks whether the next share is in memory; if so sends it by call; if not has
+ * the window fetched, and is pending until then.  For the paths that prefetch.
+ * fetch calls snd_waiter when [off, off + len) was read, or returns -errno.
+ * A file of which nothing can be known is sent by the pool instead.
+ */
+typedef int (*send_fetch_f)(struct pw_send *, off_t off, size_t len);
+enum pw_send_status send_prefetched(
+    struct pw_send *, send_fetch_f, send_call_f);
+
+/*
+ * The budget (budget.h) for a window of len bytes.  -EINPROGRESS: there is no room now, the
+ * transmission is pending, and done is called when there is; -EAGAIN: the same without done.
+ * settle gives back the part that has been sent.
+ */
+int send_room_take(
+    struct pw_send *, size_t len, void (*done)(struct pw_waiter *));
+void send_room_settle(struct pw_send *);
+
+/*
+ * Sets snd_window: how much to fetch now; and snd_lead.  By what the client has taken so far,
+ * or, for a new one, others.  measure: it has ended, if that began.
+ */
+void send_window_choose(struct pw_send *);
+void send_rate_measure(struct pw_send *);
+
+/*
+ * After something was sent: has the next window fetched if it is time.  wait: the transmission is
+ * pending until it comes; false: it is not on its way.  forget: the transmission ends.
+ */
+void send_ahead(struct pw_send *);
+bool send_ahead_wait(struct pw_send *);
+void send_ahead_forget(struct pw_send *);
+
+/* A send_fetch_f: by the threads of the file's device. */
+int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
+
+/*
+ * path_step of the path pool: a window; of what was evicted before it could be sent
+ * (snd_short) a share.  If snd_reported is set there is something to report instead: what
+ * came of the last one.
+ */
+enum pw_send_status send_by_pool(struct pw_send *);
+enum pw_send_status send_pool_report(struct pw_send *);
+
+/*
+ * Between begin and end a completion is on its way, and the transmission is
+ * pending.  The waiter's function calls end, and snd_done last.  fail: after begin,
+ * when there will be no completion.
+ */
+void send_pending_begin(struct pw_send *, void (*done)(struct pw_waiter *));
+void send_pending_end(struct pw_send *, int error);
+enum pw_send_status send_pending_fail(struct pw_send *, int error);
+struct pw_send *send_of_waiter(struct pw_waiter *);
+
+/*
+ * Has run called on a thread of the file's device, which may wait, and then
+ * snd_waiter with its result; between begin and end.  The loop changes nothing of
+ * the transmission but snd_error meanwhile.
+ */
+int send_on_pool(struct pw_send *, int (*run)(struct pw_send *));
+
+/* The file is set. */
+void send_drop_start(struct pw_send *);
+
+/*
+ * Is what was brought in given back?  With PW_CACHE_AUTO decided when it is first asked, which
+ * takes a lock: by the first answer that could give something back, before its second
+ * fetch or at its end; by each that is sent by mlock, aio or the pool.
+ */
+bool send_drops(struct pw_send *);
+
+/*
+ * For the paths that fetch without asking: what is in memory before the fetches,
+ * each of [snd_off, end), is not given back, up to the first byte that is not.
+ */
+void send_fetch_begin(struct pw_send *, off_t end);
+void send_fetch_end(struct pw_send *, off_t off, off_t end);
+
+/*
+ * Remembers what was brought in for this transmission, to give it back when it
+ * is acknowledged, if that is asked for.
+ */
+void send_brought_in(struct pw_send *, off_t off, off_t end);
+
+/* Gives back what the client has acknowledged; the rest in a moment. */
+void send_drop_acknowledged(struct pw_send *);
+void send_drop_rest(struct pw_send *);
+
+/* A send_call_f: sendfile(2). */
+int send_by_sendfile(struct pw_send *, size_t len, size_t *sent);
+
+/* End of the window that holds the byte at from, cut at the end of the range. */
+off_t send_window_end(const struct pw_send *, off_t from);
+
+/* The same for snd_off, but at most a share away. */
+off_t send_share_end(const struct pw_send *);
+
+#endif

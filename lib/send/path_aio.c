@@ -1,0 +1,107 @@
+/*
+ * path_aio: an asynchronous read into a buffer of ours, then send(2) from it
+ * (thesis 2.3.2).  It never waits and it copies everything twice, resident or not.
+ * Where there is no io_uring, the pool reads.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/disk/async.h"
+#include "lib/os/os.h"
+#include "lib/send/path.h"
+
+struct aio {
+	struct async_op ai_op;
+	off_t ai_off; /* of data in the file */
+	size_t ai_len;
+	char ai_data[SEND_SHARE];
+};
+
+static void
+read_done(struct pw_waiter *w)
+{
+	struct pw_send *s = send_of_waiter(w);
+	struct aio *ai = s->snd_own;
+
+	send_pending_end(s, w->wt_error);
+	ai->ai_len = w->wt_error == 0 ? ai->ai_op.ao_result : 0;
+	if (ai->ai_len > 0)
+		send_fetch_end(s, ai->ai_off, ai->ai_off + (off_t)ai->ai_len);
+	else if (s->snd_error == 0)
+		s->snd_error = -ESTALE;
+	s->snd_done(s);
+}
+
+static size_t
+share(const struct pw_send *s)
+{
+	size_t len = (size_t)(send_share_end(s) - s->snd_off);
+
+	return len < SEND_SHARE ? len : SEND_SHARE;
+}
+
+static int
+pool_run(struct pw_send *s)
+{
+	struct aio *ai = s->snd_own;
+	ssize_t n =
+	    pread(s->snd_file->fil_fd, ai->ai_data, share(s), s->snd_off);
+
+	ai->ai_op.ao_result = n > 0 ? (size_t)n : 0;
+	return n < 0 ? -errno : 0;
+}
+
+static enum pw_send_status
+read_more(struct pw_send *s)
+{
+	struct aio *ai = s->snd_own;
+	int error;
+
+	if (ai == NULL)
+		ai = s->snd_own = calloc(1, sizeof(*ai));
+	if (ai == NULL)
+		return send_pending_fail(s, -ENOMEM);
+	send_fetch_begin(s, s->snd_off + (off_t)share(s));
+	ai->ai_off = s->snd_off;
+	ai->ai_len = 0;
+	send_pending_begin(s, read_done);
+	error = async_read(s->snd_loop, &ai->ai_op, &s->snd_waiter,
+	    s->snd_file->fil_fd, ai->ai_data, share(s), s->snd_off);
+	if (error != 0)
+		error = send_on_pool(s, pool_run);
+	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
+}
+
+static int
+aio_call(struct pw_send *s, size_t len, size_t *sent)
+{
+	const struct aio *ai = s->snd_own;
+
+	return os_send(s->snd_sock, ai->ai_data + (s->snd_off - ai->ai_off),
+	    len, s->snd_more || (off_t)len < s->snd_len, sent);
+}
+
+static enum pw_send_status
+aio_step(struct pw_send *s)
+{
+	const struct aio *ai = s->snd_own;
+	off_t end = ai == NULL ? s->snd_off : ai->ai_off + (off_t)ai->ai_len;
+
+	if (s->snd_len > 0 && end <= s->snd_off)
+		return read_more(s);
+	return send_window(s, end, aio_call);
+}
+
+static void
+aio_finish(struct pw_send *s)
+{
+	free(s->snd_own);
+	s->snd_own = NULL;
+}
+
+const struct pw_send_path send_aio = {
+    .path_name = "aio",
+    .path_step = aio_step,
+    .path_finish = aio_finish,
+};

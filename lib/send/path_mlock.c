@@ -1,0 +1,132 @@
+/*
+ * path_mlock: a pool thread fetches the window, maps it and locks it into memory;
+ * the loop sends it by sendfile(2) and unmaps it (thesis 2.3.4).  What is locked
+ * is not evicted before it is sent; where RLIMIT_MEMLOCK is too small for all
+ * connections (up to 2 MiB each), pages are only brought in.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/file/residency.h"
+#include "lib/os/os.h"
+#include "lib/send/path.h"
+
+#define LOCKED_MAX ((off_t)OS_FOLIO)
+
+struct locked {
+	void *lk_map; /* NULL: none was to be had */
+	off_t lk_off; /* of the window, from a page's begin */
+	off_t lk_end;
+};
+
+static void
+release(struct locked *lk)
+{
+	if (lk->lk_map != NULL)
+		os_unmap(lk->lk_map, (size_t)(lk->lk_end - lk->lk_off));
+	lk->lk_map = NULL;
+}
+
+/*
+ * A page fault reads around what is missing, beyond the window and as much as
+ * read_ahead_kb says, and does not tell why a page does not come.  So the window
+ * is fetched first, and there is nothing left to read for the lock.
+ */
+static int
+lock_run(struct pw_send *s)
+{
+	struct locked *lk = s->snd_own;
+	size_t len = (size_t)(lk->lk_end - lk->lk_off);
+	int fd = s->snd_file->fil_fd;
+	int error = pool_read(
+	    s->snd_file->fil_device, fd, lk->lk_off, len, s->snd_folio);
+
+	if (error != 0)
+		return error;
+	lk->lk_map = os_map(fd, lk->lk_off, len);
+	if (lk->lk_map != NULL && os_lock(lk->lk_map, len) != 0)
+		os_populate(lk->lk_map, len);
+	return 0;
+}
+
+static void
+lock_done(struct pw_waiter *w)
+{
+	struct pw_send *s = send_of_waiter(w);
+	const struct locked *lk = s->snd_own;
+
+	send_pending_end(s, w->wt_error);
+	if (w->wt_error == 0)
+		send_fetch_end(s, s->snd_off, lk->lk_end);
+	s->snd_asked = lk->lk_end;
+	s->snd_done(s);
+}
+
+/* It does not wait for room: what is locked is not evicted. */
+static void
+take_room(struct pw_send *s, size_t len)
+{
+	if (send_room_take(s, len, NULL) == 0)
+		s->snd_held += len;
+	else
+		s->snd_folio = false;
+}
+
+static enum pw_send_status
+lock(struct pw_send *s)
+{
+	struct locked *lk = s->snd_own;
+	int error;
+
+	if (lk == NULL)
+		lk = s->snd_own = calloc(1, sizeof(*lk));
+	if (lk == NULL)
+		return send_pending_fail(s, -ENOMEM);
+	release(lk);
+	lk->lk_off = s->snd_off & ~(off_t)(os_page_size() - 1);
+	send_window_choose(s);
+	lk->lk_end = send_window_end(s, s->snd_off);
+	if (lk->lk_end > s->snd_off + LOCKED_MAX)
+		lk->lk_end = s->snd_off + LOCKED_MAX;
+	take_room(s, (size_t)(lk->lk_end - lk->lk_off));
+	send_fetch_begin(s, lk->lk_end);
+	send_pending_begin(s, lock_done);
+	error = send_on_pool(s, lock_run);
+	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
+}
+
+/* Of a file that cannot be asked not even a locked page proves anything. */
+static enum pw_send_status
+mlock_step(struct pw_send *s)
+{
+	const struct locked *lk = s->snd_own;
+	off_t end = lk == NULL ? s->snd_off : lk->lk_end;
+	enum pw_send_status status;
+
+	if (s->snd_file != NULL && !resident_can_ask(s->snd_file))
+		return send_by_pool(s);
+	if (s->snd_len > 0 && end <= s->snd_off)
+		return lock(s);
+	status = send_window(s, end, send_by_sendfile);
+	if (s->snd_held > 0)
+		send_room_settle(s);
+	return status;
+}
+
+static void
+mlock_finish(struct pw_send *s)
+{
+	struct locked *lk = s->snd_own;
+
+	if (lk != NULL)
+		release(lk);
+	free(lk);
+	s->snd_own = NULL;
+}
+
+const struct pw_send_path send_mlock = {
+    .path_name = "mlock",
+    .path_step = mlock_step,
+    .path_finish = mlock_finish,
+    .path_prefetches = true,
+};

@@ -1,0 +1,184 @@
+/*
+ * path_native: FreeBSD's asynchronous sendfile(2) (thesis chapter 4): the head and the
+ * file in one call that does not wait for a file's data.  The kernel puts pages that it is
+ * still reading into the socket's queue, and sends them when they are there; nobody
+ * is told, and nothing is asked before.
+ *
+ * Pages that somebody else is having read are all that it would wait for, and says
+ * EBUSY instead (SF_NODISKIO).  They come when that read ends: a thread of the pool
+ * waits for it.
+ *
+ * Where a file's blocks are it does wait for (indirect.h): a thread of the pool reads a
+ * byte there first, a while before it is needed if what comes before is sent meanwhile.
+ *
+ * Not every file system has it: the others' files are sent by the pool.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/disk/completion.h"
+#include "lib/file/indirect.h"
+#include "lib/file/residency.h"
+#include "lib/os/os.h"
+#include "lib/send/path.h"
+#include "lib/send/window_size.h"
+#include "lib/util/clock.h"
+
+#define AHEAD ((off_t)WINDOW_MOST)
+
+/* Of what follows the share: as much as other paths would have fetched ahead. */
+static size_t
+readahead(struct pw_send *s)
+{
+	if (s->snd_readahead == PW_READAHEAD_NONE ||
+	    s->snd_len <= (off_t)s->snd_share)
+		return 0;
+	send_window_choose(s);
+	return s->snd_window;
+}
+
+static int
+native_call(struct pw_send *s, size_t len, size_t *sent)
+{
+	struct os_native on = {
+	    .on_mem = s->snd_mem,
+	    .on_mem_len = s->snd_mem_len,
+	    .on_readahead = readahead(s),
+	    .on_nocache = send_drops(s),
+	};
+
+	s->snd_result = os_native_send(
+	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, &on, sent);
+	return s->snd_result;
+}
+
+static void
+busy_done(struct pw_waiter *w)
+{
+	struct pw_send *s = send_of_waiter(w);
+
+	send_pending_end(s, w->wt_error);
+	s->snd_done(s);
+}
+
+static enum pw_send_status
+await_pages(struct pw_send *s)
+{
+	off_t end = send_share_end(s);
+	int error;
+
+	loop_count(s->snd_loop, COUNTED_MISSED);
+	send_pending_begin(s, busy_done);
+	error = send_fetch_by_pool(s, s->snd_off, (size_t)(end - s->snd_off));
+	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
+}
+
+static void
+found_done(struct pw_waiter *w)
+{
+	struct pw_send *s = send_of_waiter(w);
+
+	if (w->wt_error == 0)
+		indirect_note(
+		    s->snd_file->fil_indirect, s->snd_off, clock_now());
+	send_pending_end(s, w->wt_error);
+	s->snd_done(s);
+}
+
+/* Where the next byte is. */
+static enum pw_send_status
+find(struct pw_send *s)
+{
+	int error;
+
+	loop_count(s->snd_loop, COUNTED_MISSED);
+	send_pending_begin(s, found_done);
+	error = send_fetch_by_pool(s, s->snd_off, 1);
+	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
+}
+
+/* Has a reference to the file and knows no transmission: it may outlive all. */
+struct early {
+	struct pw_waiter er_waiter; /* first: found by it */
+	struct pw_file *er_file;
+	off_t er_off;
+};
+
+/* An error will be met again. */
+static void
+early_done(struct pw_waiter *w)
+{
+	struct early *er = (struct early *)w;
+
+	if (w->wt_error == 0)
+		indirect_note(
+		    er->er_file->fil_indirect, er->er_off, clock_now());
+	pw_file_unref(&er->er_file);
+	free(er);
+}
+
+/* If the transmission gets there first it joins this. */
+static void
+find_early(struct pw_send *s, off_t off)
+{
+	struct early *er;
+
+	if (pool_fetching(s->snd_file, off, off + 1))
+		return;
+	er = calloc(1, sizeof(*er));
+	if (er == NULL)
+		return;
+	er->er_waiter.wt_done = early_done;
+	er->er_file = s->snd_file;
+	er->er_off = off;
+	pw_file_ref(s->snd_file);
+	if (pool_fetch(
+		s->snd_file, off, 1, false, ADMIT_HINT, &er->er_waiter) == 0)
+		return;
+	pw_file_unref(&er->er_file);
+	free(er);
+}
+
+/* How far the file can be sent without a wait for its indirect blocks. */
+static off_t
+found_until(struct pw_send *s)
+{
+	const struct indirect *in =
+	    s->snd_file == NULL ? NULL : s->snd_file->fil_indirect;
+	off_t end = s->snd_off + s->snd_len,
+	      near = s->snd_len < AHEAD ? end : s->snd_off + AHEAD, missing;
+
+	if (in == NULL)
+		return end;
+	missing = indirect_missing(in, s->snd_off, near, clock_now());
+	if (missing == near)
+		return end;
+	if (missing > s->snd_off)
+		find_early(s, missing);
+	return missing;
+}
+
+static enum pw_send_status
+native_step(struct pw_send *s)
+{
+	enum pw_send_status status;
+	off_t end;
+
+	if (s->snd_file != NULL && !resident_native(s->snd_file))
+		return send_by_pool(s);
+	end = found_until(s);
+	if (s->snd_len > 0 && end == s->snd_off)
+		return find(s);
+	s->snd_result = 0;
+	status = send_window(s, end, native_call);
+	if (status == PW_SEND_AGAIN && s->snd_result == -EBUSY)
+		return await_pages(s);
+	return status;
+}
+
+const struct pw_send_path send_native = {
+    .path_name = "native",
+    .path_probe = os_native_probe,
+    .path_step = native_step,
+    .path_takes_memory = true,
+};

@@ -1,0 +1,183 @@
+/*
+ * path_pool: every sendfile(2) is called on a thread of the pool, whether the data
+ * is in memory or not (thesis 2.3.1).  What nginx does with `aio threads'.
+ *
+ * The loop does not touch the transmission while a thread has it: the thread
+ * leaves what came of the call in snd_took and snd_result, which are accounted
+ * for when its completion is delivered.  A transmission that is cancelled in
+ * between may still send a window, unless the loop took the socket back before the
+ * thread claimed it: before its first read has succeeded it does not.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "lib/disk/completion.h"
+#include "lib/disk/reclaim.h"
+#include "lib/os/os.h"
+#include "lib/send/path.h"
+
+/* snd_lent.  From LENT_OUT thread and loop each may take it, one of them once. */
+enum {
+	LENT_NOT,     /* nothing is pending that uses the socket */
+	LENT_OUT,     /* queued, or the thread reads */
+	LENT_CLAIMED, /* the thread may be sending */
+	LENT_BACK,    /* the loop's again: the thread must not send */
+};
+
+static bool
+take(struct pw_send *s, int state)
+{
+	int out = LENT_OUT;
+
+	return __atomic_compare_exchange_n(&s->snd_lent, &out, state, false,
+	    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+bool
+pw_send_take_back(struct pw_send *s)
+{
+	return __atomic_load_n(&s->snd_lent, __ATOMIC_SEQ_CST) == LENT_NOT ||
+	       take(s, LENT_BACK);
+}
+
+/*
+ * The head of an answer goes out with the first bytes of the file, once the first
+ * one could be read: until then it may still become another answer.
+ */
+static int
+read_first(const struct pw_send *s)
+{
+	char byte;
+	ssize_t n;
+
+	n = pread(s->snd_file->fil_fd, &byte, 1, s->snd_off);
+	if (n <= 0)
+		return n == 0 ? -ESTALE : -errno;
+	return 0;
+}
+
+static off_t
+end_of(const struct pw_send *s)
+{
+	return s->snd_short ? send_share_end(s)
+			    : send_window_end(s, s->snd_off);
+}
+
+/*
+ * The descriptor of a path that prefetches has no read-ahead: sendfile would read page by
+ * page.
+ */
+static void
+prefetch(const struct pw_send *s, size_t len)
+{
+	if (s->snd_short)
+		pool_read(s->snd_file->fil_device, s->snd_file->fil_fd,
+		    s->snd_off, len, false);
+}
+
+static int
+send_both(struct pw_send *s, size_t len)
+{
+	size_t sent = 0;
+	int error = 0;
+
+	if (s->snd_mem_len > 0)
+		error = os_send(s->snd_sock, s->snd_mem, s->snd_mem_len, true,
+		    &s->snd_took);
+	if (error != 0 || s->snd_took < s->snd_mem_len)
+		return error;
+	error = os_sendfile(
+	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, &sent);
+	s->snd_took += sent;
+	return error;
+}
+
+/* Always 0: what the call said is for account_sent, a full socket is no error. */
+static int
+pool_run(struct pw_send *s)
+{
+	size_t len = (size_t)(end_of(s) - s->snd_off);
+	int error = 0;
+
+	reclaim_expect(pool_reclaim(s->snd_loop->lp_pool));
+	s->snd_took = 0;
+	prefetch(s, len);
+	if (s->snd_mem_len > 0)
+		error = read_first(s);
+	if (error == 0)
+		error = take(s, LENT_CLAIMED) ? send_both(s, len) : -ECANCELED;
+	s->snd_result = error;
+	return 0;
+}
+
+static void
+pool_done(struct pw_waiter *w)
+{
+	struct pw_send *s = send_of_waiter(w);
+	off_t off = s->snd_off;
+
+	__atomic_store_n(&s->snd_lent, LENT_NOT, __ATOMIC_SEQ_CST);
+	send_pending_end(s, w->wt_error);
+	s->snd_next = account_sent(s, s->snd_result, s->snd_took);
+	s->snd_reported = true;
+	if (s->snd_off > off)
+		send_fetch_end(s, off, s->snd_off);
+	s->snd_done(s);
+}
+
+static enum pw_send_status
+submit(struct pw_send *s)
+{
+	int error;
+
+	send_fetch_begin(s, end_of(s));
+	send_pending_begin(s, pool_done);
+	__atomic_store_n(&s->snd_lent, LENT_OUT, __ATOMIC_SEQ_CST);
+	error = send_on_pool(s, pool_run);
+	if (error == 0)
+		return PW_SEND_PENDING;
+	__atomic_store_n(&s->snd_lent, LENT_NOT, __ATOMIC_SEQ_CST);
+	return send_pending_fail(s, error);
+}
+
+/*
+ * The peer may have read on since the thread found the socket full.  An edge-triggered
+ * event loop heard of it while this was pending, and does not hear of it again: it waits
+ * only for a socket that is full now.
+ */
+enum pw_send_status
+send_pool_report(struct pw_send *s)
+{
+	struct pollfd pfd = {.fd = s->snd_sock, .events = POLLOUT};
+	enum pw_send_status status = send_status(s->snd_next);
+
+	s->snd_reported = false;
+	if (status == PW_SEND_WANT_WRITE && poll(&pfd, 1, 0) != 0)
+		status = PW_SEND_AGAIN;
+	return status;
+}
+
+/* Memory alone needs no thread: there may be no file, and so no device that has any. */
+static enum pw_send_status
+send_memory(struct pw_send *s)
+{
+	return send_window(s, s->snd_off, send_by_sendfile);
+}
+
+enum pw_send_status
+send_by_pool(struct pw_send *s)
+{
+	enum pw_send_status status = PW_SEND_AGAIN;
+
+	if (s->snd_reported)
+		status = send_pool_report(s);
+	if (status != PW_SEND_AGAIN)
+		return status;
+	return s->snd_len > 0 ? submit(s) : send_memory(s);
+}
+
+const struct pw_send_path send_pool = {
+    .path_name = "pool",
+    .path_step = send_by_pool,
+};

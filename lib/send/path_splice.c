@@ -1,0 +1,97 @@
+/*
+ * path_splice: file to pipe to socket by splice(2), nothing copied; asks and
+ * prefetches as nodiskio.  What sendfile(2) does inside with a pipe of its own,
+ * here with one from a store, resized so that a share fits (pipes article).
+ *
+ * What the socket did not take stays in the pipe, which stays with the
+ * transmission until it is empty.  Where there is no pipe to be had, sendfile
+ * does the same.
+ */
+#include <errno.h>
+
+#include "lib/disk/completion.h"
+#include "lib/os/os.h"
+#include "lib/send/path.h"
+#include "lib/send/pipes.h"
+
+/* From the pipe, after more was put into it if it was empty. */
+static int
+splice_call(struct pw_send *s, size_t len, size_t *sent)
+{
+	struct pipe *pp = s->snd_own;
+	int error = 0;
+
+	if (pp == NULL && pipes_get(s->snd_loop->lp_pipes, &pp) != 0)
+		return send_by_sendfile(s, len, sent);
+	s->snd_own = pp;
+	*sent = 0;
+	if (pp->pp_held == 0)
+		error = os_splice_in(pp->pp_fds[1], s->snd_file->fil_fd,
+		    s->snd_off, len, &pp->pp_held);
+	if (error != 0 || pp->pp_held == 0)
+		return error;
+	error = os_splice_out(s->snd_sock, pp->pp_fds[0], pp->pp_held,
+	    s->snd_more || (off_t)pp->pp_held < s->snd_len, sent);
+	pp->pp_held -= *sent;
+	return error;
+}
+
+/* An idle connection holds no pipe. */
+static void
+splice_finish(struct pw_send *s)
+{
+	if (s->snd_own != NULL)
+		pipes_put(s->snd_loop->lp_pipes, s->snd_own);
+	s->snd_own = NULL;
+}
+
+static bool
+empty(const struct pw_send *s)
+{
+	const struct pipe *pp = s->snd_own;
+
+	return pp == NULL || pp->pp_held == 0;
+}
+
+/* What is in the pipe is in memory: there is nothing to ask or to fetch. */
+static enum pw_send_status
+splice_step(struct pw_send *s)
+{
+	enum pw_send_status status;
+	const struct pipe *pp = s->snd_own;
+
+	if (empty(s))
+		status = send_prefetched(s, send_fetch_by_pool, splice_call);
+	else
+		status = send_window(
+		    s, s->snd_off + (off_t)pp->pp_held, splice_call);
+	if (status == PW_SEND_PENDING && empty(s))
+		splice_finish(s);
+	return status;
+}
+
+static int
+splice_probe(const char **why)
+{
+	struct pipes *pps = pipes_create();
+	struct pipe *pp;
+	int error = pps == NULL ? -ENOMEM : pipes_get(pps, &pp);
+
+	if (error == 0)
+		pipes_put(pps, pp);
+	pipes_destroy(&pps);
+	*why = error == 0 ? NULL
+	       : error == -EPERM
+		   ? "no pipe may be made large enough: see sysctl "
+		     "fs.pipe-user-pages-soft and fs.pipe-max-size"
+		   : "no pipe can be made: see ulimit -n";
+	return error;
+}
+
+const struct pw_send_path send_splice = {
+    .path_name = "splice",
+    .path_probe = splice_probe,
+    .path_step = splice_step,
+    .path_finish = splice_finish,
+    .path_prefetches = true,
+};

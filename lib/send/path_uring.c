@@ -1,0 +1,53 @@
+/*
+ * path_uring: as nodiskio, but the kernel prefetches on its own: advice and a read
+ * of one byte at the end as linked io_uring operations, no threads of ours
+ * (thesis chapter 4 in spirit: the request is queued, the kernel does the rest).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/disk/async.h"
+#include "lib/send/path.h"
+
+/* Larger windows come in pieces.  What the ring does not take, the pool does. */
+static int
+uring_fetch(struct pw_send *s, off_t off, size_t len)
+{
+	size_t step = device_step(s->snd_file->fil_device);
+	int error;
+
+	if (s->snd_own == NULL)
+		s->snd_own = calloc(1, sizeof(struct async_op));
+	if (s->snd_own == NULL)
+		return -ENOMEM;
+	if (len > ASYNC_STEPS * step) {
+		len = ASYNC_STEPS * step;
+		s->snd_asked = off + (off_t)len;
+	}
+	/* Its end says nothing about the pages before the last one. */
+	s->snd_file->fil_each = true;
+	error = async_fetch(s->snd_loop, s->snd_own, &s->snd_waiter,
+	    s->snd_file->fil_fd, off, len, step);
+	return error == 0 ? 0 : send_fetch_by_pool(s, off, len);
+}
+
+static void
+uring_finish(struct pw_send *s)
+{
+	free(s->snd_own);
+	s->snd_own = NULL;
+}
+
+static enum pw_send_status
+uring_step(struct pw_send *s)
+{
+	return send_prefetched(s, uring_fetch, send_by_sendfile);
+}
+
+const struct pw_send_path send_uring = {
+    .path_name = "uring",
+    .path_probe = async_probe,
+    .path_step = uring_step,
+    .path_finish = uring_finish,
+    .path_prefetches = true,
+};

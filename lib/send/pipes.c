@@ -1,0 +1,93 @@
+/*
+ * pipes: see pipes.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/os/os.h"
+#include "lib/send/pipes.h"
+
+#define PIPE_SIZE  ((size_t)128 << 10)
+#define PIPES_KEPT 64
+#define PIPES_MAX  512 /* a slow client holds one, and two descriptors */
+
+struct pipes {
+	SLIST_HEAD(, pipe) pps_free;
+	unsigned pps_nfree;
+	unsigned pps_count; /* of all */
+};
+
+struct pipes *
+pipes_create(void)
+{
+	return calloc(1, sizeof(struct pipes));
+}
+
+static void
+pipe_free(struct pipe *pp)
+{
+	os_pipe_close(pp->pp_fds);
+	free(pp);
+}
+
+void
+pipes_destroy(struct pipes **ppsp)
+{
+	struct pipes *pps = *ppsp;
+	struct pipe *pp, *next;
+
+	if (pps == NULL)
+		return;
+	*ppsp = NULL;
+	for (pp = SLIST_FIRST(&pps->pps_free); pp != NULL; pp = next) {
+		next = SLIST_NEXT(pp, pp_link);
+		pipe_free(pp);
+	}
+	free(pps);
+}
+
+static int
+pipe_create(struct pipes *pps, struct pipe **out)
+{
+	struct pipe *pp;
+	int error;
+
+	if (pps->pps_count >= PIPES_MAX)
+		return -EMFILE;
+	pp = calloc(1, sizeof(*pp));
+	if (pp == NULL)
+		return -ENOMEM;
+	error = os_pipe(pp->pp_fds, PIPE_SIZE);
+	if (error != 0) {
+		free(pp);
+		return error;
+	}
+	pps->pps_count++;
+	*out = pp;
+	return 0;
+}
+
+int
+pipes_get(struct pipes *pps, struct pipe **out)
+{
+	struct pipe *pp = SLIST_FIRST(&pps->pps_free);
+
+	if (pp == NULL)
+		return pipe_create(pps, out);
+	SLIST_REMOVE_HEAD(&pps->pps_free, pp_link);
+	pps->pps_nfree--;
+	*out = pp;
+	return 0;
+}
+
+void
+pipes_put(struct pipes *pps, struct pipe *pp)
+{
+	if (pp->pp_held > 0 || pps->pps_nfree >= PIPES_KEPT) {
+		pipe_free(pp);
+		pps->pps_count--;
+		return;
+	}
+	SLIST_INSERT_HEAD(&pps->pps_free, pp, pp_link);
+	pps->pps_nfree++;
+}

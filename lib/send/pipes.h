@@ -1,0 +1,33 @@
+/*
+ * pipes: a store of pipes for the path splice, one per loop.
+ *
+ * A pipe is resized so that 128 KiB fit (F_SETPIPE_SZ), which
+ * an ordinary user may do until /proc/sys/fs/pipe-user-pages-soft is reached
+ * (64 MiB: 512 such pipes).  A smaller one would be worse than sendfile(2), which
+ * has one of 64 KiB inside.  Hence the store, and hence no transmission keeps an
+ * empty one.  Loop's thread.
+ */
+#ifndef LIB_SEND_PIPES_H
+#define LIB_SEND_PIPES_H
+
+#include <stddef.h>
+#include <sys/queue.h>
+
+struct pipe {
+	int pp_fds[2];	/* [0] to read, [1] to write */
+	size_t pp_held; /* bytes in it; the holder's to keep */
+	SLIST_ENTRY(pipe) pp_link;
+};
+
+struct pipes;
+
+struct pipes *pipes_create(void); /* NULL: no memory */
+void pipes_destroy(struct pipes **);
+
+/* From the store, or a new one.  0, or -errno: there is none to be had. */
+int pipes_get(struct pipes *, struct pipe **);
+
+/* One that is not empty is closed. */
+void pipes_put(struct pipes *, struct pipe *);
+
+#endif

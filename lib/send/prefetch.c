@@ -1,0 +1,262 @@
+/*
+ * prefetch: ask whether the next share is in memory; if so send it, else
+ * have the window fetched elsewhere and come back.  What nodiskio, uring and
+ * splice have in common; they differ in who fetches and how it is sent.
+ *
+ * What is sent in one step is asked for just before.  If it was evicted between
+ * the fetch and the question, memory is short: then only that much is fetched, and if
+ * that is evicted as well a thread of the pool sends it, after a pause.
+ */
+#include <errno.h>
+
+#include "lib/disk/budget.h"
+#include "lib/disk/completion.h"
+#include "lib/disk/drop_lock.h"
+#include "lib/disk/quiet.h"
+#include "lib/disk/reclaim.h"
+#include "lib/file/residency.h"
+#include "lib/os/os.h"
+#include "lib/send/path.h"
+#include "lib/util/clock.h"
+
+#define FETCHES 2 /* of the same bytes, before the pool sends them */
+
+static void
+fetch_done(struct pw_waiter *w)
+{
+	struct pw_send *s = send_of_waiter(w);
+
+	send_pending_end(s, w->wt_error);
+	if (w->wt_error == 0) {
+		resident_fetched(
+		    s->snd_file, s->snd_from, s->snd_asked - s->snd_from);
+		send_brought_in(s, s->snd_off, s->snd_asked);
+		s->snd_fetches++;
+	}
+	s->snd_done(s);
+}
+
+static enum pw_send_status
+fetch_range(struct pw_send *s, off_t from, off_t end, send_fetch_f fetch)
+{
+	int error;
+
+	reclaim_expect(pool_reclaim(s->snd_loop->lp_pool));
+	send_drop_acknowledged(s);
+	s->snd_from = from;
+	s->snd_asked = end;
+	send_pending_begin(s, fetch_done);
+	error = fetch(s, from, (size_t)(end - from));
+	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
+}
+
+/* There is room for the window, or time has gone by: the question is asked again. */
+static void
+try_again(struct pw_waiter *w)
+{
+	struct pw_send *s = send_of_waiter(w);
+
+	send_pending_end(s, w->wt_error);
+	s->snd_done(s);
+}
+
+static void
+room_done(struct pw_waiter *w)
+{
+	struct pw_send *s = send_of_waiter(w);
+
+	s->snd_held += s->snd_wanted;
+	s->snd_granted = true;
+	try_again(w);
+}
+
+static enum pw_send_status
+fetch_window(struct pw_send *s, send_fetch_f fetch)
+{
+	off_t from = s->snd_off, end;
+	int error = 0;
+
+	if (!s->snd_granted)
+		send_window_choose(s);
+	end = send_window_end(s, from);
+	resident_round(s->snd_file, &from, &end);
+	if (!s->snd_granted && !pool_fetching(s->snd_file, from, end)) {
+		s->snd_wanted = (size_t)(end - from);
+		error = send_room_take(s, s->snd_wanted, room_done);
+		if (error == -EINPROGRESS)
+			return PW_SEND_PENDING;
+		if (error != 0)
+			return send_pending_fail(s, error);
+		s->snd_held += s->snd_wanted;
+	}
+	s->snd_granted = s->snd_short = s->snd_follows = false;
+	loop_count(s->snd_loop, COUNTED_MISSED);
+	return fetch_range(s, from, end, fetch);
+}
+
+/* In a moment: at the loop's next tick. */
+static enum pw_send_status
+back_off(struct pw_send *s)
+{
+	s->snd_backed_off = true;
+	send_pending_begin(s, try_again);
+	loop_later(s->snd_loop, &s->snd_waiter);
+	return PW_SEND_PENDING;
+}
+
+static enum pw_send_status
+fetch_again(struct pw_send *s, send_fetch_f fetch)
+{
+	off_t from = s->snd_off, end = send_share_end(s);
+
+	s->snd_short = true;
+	if (s->snd_fetches >= FETCHES && !s->snd_backed_off)
+		return back_off(s);
+	loop_count(s->snd_loop, COUNTED_EVICTED);
+	/* Dropping pages also drops those that other transfers of the file brought in. */
+	if (!s->snd_file->fil_drops)
+		room_evicted(pool_room(s->snd_loop->lp_pool), clock_now());
+	if (s->snd_fetches >= FETCHES)
+		return send_by_pool(s);
+	resident_round(s->snd_file, &from, &end);
+	return fetch_range(s, from, end, fetch);
+}
+
+static enum pw_send_status
+missing(struct pw_send *s, send_fetch_f fetch)
+{
+	if (send_ahead_wait(s)) {
+		loop_count(s->snd_loop, COUNTED_MISSED);
+		return PW_SEND_PENDING;
+	}
+	return s->snd_off < s->snd_asked ? fetch_again(s, fetch)
+					 : fetch_window(s, fetch);
+}
+
+/* Of a large share a part may be there; but what RWF_NOWAIT refused is left alone. */
+static bool
+is_resident(struct pw_send *s)
+{
+	off_t off = s->snd_off, end = send_share_end(s), refused;
+
+	if (resident_ask(s->snd_file, off, end - off))
+		return true;
+	s->snd_share = SEND_SHARE;
+	if (end <= off + (off_t)SEND_SHARE)
+		return false;
+	end = off + (off_t)SEND_SHARE;
+	refused = s->snd_file->fil_refused;
+	return (refused < 0 || refused >= end) &&
+	       resident_ask(s->snd_file, off, end - off);
+}
+
+static void
+went_on(struct pw_send *s)
+{
+	s->snd_fetches = 0;
+	s->snd_backed_off = false;
+}
+
+/* What comes next may be in memory. */
+static enum pw_send_status
+was_sent_by_pool(struct pw_send *s)
+{
+	if (s->snd_took > 0)
+		went_on(s);
+	return send_pool_report(s);
+}
+
+/*
+ * Memory for the socket may cost pages that are to be sent, where both count as one: then
+ * a call sends no more than the kernel takes hold of before it asks for that memory.
+ */
+static bool
+hold_share(struct pw_send *s, send_call_f call)
+{
+	struct pw_pool *pl = s->snd_loop->lp_pool;
+
+	if (!pool_sockets(pl) || call != send_by_sendfile ||
+	    reclaim_quiet(pl, clock_now()))
+		return false;
+	s->snd_share =
+	    SEND_SHARE_HELD - (size_t)(s->snd_off % (off_t)os_page_size());
+	return true;
+}
+
+/* What is known to be in memory is sent, the rest is missing. */
+static enum pw_send_status
+send_resident(struct pw_send *s, send_call_f call, bool *missed)
+{
+	bool held;
+	off_t share;
+
+	if (s->snd_len > 0 && s->snd_ready <= s->snd_off) {
+		held = hold_share(s, call);
+		*missed = !is_resident(s);
+		if (*missed)
+			return PW_SEND_PENDING;
+		/* To send the head needs memory too: it is asked again after it. */
+		if (held && s->snd_mem_len > 0)
+			return send_window(s, s->snd_off, call);
+		loop_count(s->snd_loop, COUNTED_RESIDENT);
+		s->snd_ready = send_share_end(s);
+	}
+	share = send_share_end(s);
+	if (s->snd_ready < share)
+		share = s->snd_ready;
+	return send_window(s, share, call);
+}
+
+/* By this answer, another one, or another loop. */
+static bool
+may_be_dropped(const struct pw_file *file)
+{
+	return file->fil_drops || drop_lock_drops(file->fil_drop_lock) != 0;
+}
+
+/* An answer holds for this step only, and while the lock is held. */
+static enum pw_send_status
+send_between_drops(struct pw_send *s, send_call_f call, bool *missed)
+{
+	enum pw_send_status status;
+
+	*missed = !drop_lock_enter_send(s->snd_file->fil_drop_lock);
+	if (*missed)
+		return PW_SEND_PENDING;
+	resident_dropped(s->snd_file);
+	s->snd_ready = -1;
+	status = send_resident(s, call, missed);
+	drop_lock_leave(s->snd_file->fil_drop_lock);
+	s->snd_ready = -1;
+	return status;
+}
+
+enum pw_send_status
+send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
+{
+	enum pw_send_status status;
+	off_t off = s->snd_off;
+	bool missed = false;
+
+	if (s->snd_file != NULL && !resident_can_ask(s->snd_file))
+		return send_by_pool(s);
+	if (s->snd_reported)
+		return was_sent_by_pool(s);
+	if (s->snd_file != NULL && s->snd_len > 0 &&
+	    may_be_dropped(s->snd_file))
+		status = send_between_drops(s, call, &missed);
+	else
+		status = send_resident(s, call, &missed);
+	if (missed)
+		return missing(s, fetch);
+	if (s->snd_off > off)
+		went_on(s);
+	if (status == PW_SEND_WANT_WRITE)
+		s->snd_ready = -1;
+	if (s->snd_held > 0) {
+		send_room_settle(s);
+		if (fetch == send_fetch_by_pool)
+			send_ahead(s);
+	}
+	return status;
+}

@@ -1,0 +1,157 @@
+/*
+ * readahead: the next window of a transmission is fetched while the last one is being
+ * sent.  The fetch has its own reference to the file, and a pointer back that is cleared
+ * when the transmission ends before it.
+ */
+#include <stdlib.h>
+
+#include "lib/disk/completion.h"
+#include "lib/file/residency.h"
+#include "lib/send/drop_behind.h"
+#include "lib/send/path.h"
+
+struct ahead {
+	struct pw_waiter ah_waiter; /* first: found by it */
+	struct pw_send *ah_send;    /* NULL: it has ended */
+	struct pw_file *ah_file;
+	off_t ah_from;
+	off_t ah_end;
+	bool ah_waited; /* ah_send is pending until this comes */
+	bool ah_drops;	/* if nobody is there any more */
+};
+
+static size_t
+length(const struct ahead *ah)
+{
+	return (size_t)(ah->ah_end - ah->ah_from);
+}
+
+/* Its bytes of the budget become the transmission's. */
+static void
+arrived(struct ahead *ah, struct pw_send *s, int error)
+{
+	s->snd_ahead = NULL;
+	s->snd_held += length(ah);
+	if (error == 0) {
+		resident_fetched(
+		    s->snd_file, ah->ah_from, ah->ah_end - ah->ah_from);
+		send_brought_in(s, ah->ah_from, ah->ah_end);
+	}
+	/* Unless it waits for another window by now, past this one. */
+	if (error == 0 && (!s->snd_pending || ah->ah_waited))
+		s->snd_asked = ah->ah_end;
+	if (ah->ah_waited)
+		send_pending_end(s, error);
+}
+
+static void
+abandoned(struct ahead *ah, int error)
+{
+	pool_room_give(ah->ah_file->fil_device, length(ah));
+	if (error != 0 || !ah->ah_drops)
+		return;
+	drop_add(ah->ah_file, ah->ah_from, ah->ah_end - ah->ah_from, 0);
+	pool_dropped(ah->ah_file->fil_loop->lp_pool, length(ah));
+}
+
+/* An error that nobody waits for will be met again. */
+static void
+ahead_done(struct pw_waiter *w)
+{
+	struct ahead *ah = (struct ahead *)w;
+	struct pw_send *s = ah->ah_send;
+	bool waited = ah->ah_waited;
+
+	if (s == NULL)
+		abandoned(ah, w->wt_error);
+	else
+		arrived(ah, s, w->wt_error);
+	pw_file_unref(&ah->ah_file);
+	free(ah);
+	if (s != NULL && waited)
+		s->snd_done(s);
+}
+
+static void
+start(struct pw_send *s, off_t from, off_t end)
+{
+	struct ahead *ah = calloc(1, sizeof(*ah));
+	size_t len = (size_t)(end - from);
+
+	if (ah == NULL)
+		return;
+	ah->ah_waiter.wt_done = ahead_done;
+	ah->ah_send = s;
+	ah->ah_file = s->snd_file;
+	ah->ah_from = from;
+	ah->ah_end = end;
+	if (send_room_take(s, len, NULL) != 0) {
+		free(ah);
+		return;
+	}
+	pw_file_ref(s->snd_file);
+	if (pool_fetch(s->snd_file, from, len, s->snd_folio, ADMIT_HINT,
+		&ah->ah_waiter) != 0) {
+		pool_room_give(s->snd_file->fil_device, len);
+		pw_file_unref(&ah->ah_file);
+		free(ah);
+		return;
+	}
+	s->snd_ahead = ah;
+	loop_count(s->snd_loop, COUNTED_AHEAD);
+}
+
+/* Only for who is sending what was fetched for it, and has met it in memory. */
+static bool
+is_time(const struct pw_send *s)
+{
+	off_t left = s->snd_asked - s->snd_off;
+
+	return left >= 0 && left <= (off_t)s->snd_lead && left < s->snd_len &&
+	       s->snd_ahead == NULL && s->snd_readahead != PW_READAHEAD_NONE &&
+	       !s->snd_short && !s->snd_follows;
+}
+
+/* If what follows is in memory there is nothing to fetch, nor to give back. */
+void
+send_ahead(struct pw_send *s)
+{
+	off_t from = s->snd_asked, end, share;
+
+	if (!is_time(s))
+		return;
+	send_window_choose(s);
+	end = send_window_end(s, from);
+	share = end - from < (off_t)SEND_SHARE ? end - from : (off_t)SEND_SHARE;
+	if (resident_ask(s->snd_file, from, share)) {
+		s->snd_follows = true;
+		return;
+	}
+	send_drop_acknowledged(s);
+	resident_round(s->snd_file, &from, &end);
+	start(s, from, end);
+}
+
+bool
+send_ahead_wait(struct pw_send *s)
+{
+	struct ahead *ah = s->snd_ahead;
+
+	if (ah == NULL || s->snd_off < ah->ah_from || s->snd_off >= ah->ah_end)
+		return false;
+	ah->ah_waited = true;
+	send_pending_begin(s, NULL);
+	return true;
+}
+
+void
+send_ahead_forget(struct pw_send *s)
+{
+	struct ahead *ah = s->snd_ahead;
+
+	if (ah == NULL)
+		return;
+	ah->ah_send = NULL;
+	ah->ah_drops = send_drops(s);
+	s->snd_ahead = NULL;
+}

@@ -1,0 +1,184 @@
+/*
+ * send: the send paths by name, and a transmission from its start to its end.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/file/residency.h"
+#include "lib/os/os.h"
+#include "lib/send/path.h"
+#include "lib/send/window_size.h"
+#include "lib/util/check.h"
+
+/* The first one that works here is the default. */
+static const struct pw_send_path *const paths[] = {
+    &send_native,
+    &send_nodiskio,
+    &send_uring,
+    &send_splice,
+    &send_mlock,
+    &send_aio,
+    &send_pool,
+    &send_blocking,
+    &send_copy,
+};
+
+#define NPATHS (sizeof(paths) / sizeof(paths[0]))
+
+const char *const pw_send_path_names[] = {"native", "nodiskio", "uring",
+    "splice", "mlock", "aio", "pool", "blocking", "copy", NULL};
+
+const struct pw_send_path *
+pw_send_path(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < NPATHS; i++)
+		if (strcmp(paths[i]->path_name, name) == 0)
+			return paths[i];
+	return NULL;
+}
+
+const struct pw_send_path *
+pw_send_default(void)
+{
+	const char *why;
+	size_t i = 0;
+
+	while (pw_send_probe(paths[i], &why) != 0)
+		i++; /* the last one works everywhere */
+	return paths[i];
+}
+
+int
+pw_send_probe(const struct pw_send_path *path, const char **why)
+{
+	return path->path_probe == NULL ? 0 : path->path_probe(why);
+}
+
+static bool
+is_incomplete(const struct pw_send *s)
+{
+	return s->snd_path == NULL || s->snd_loop == NULL ||
+	       s->snd_done == NULL;
+}
+
+void
+pw_send_start(struct pw_send *s)
+{
+	struct pw_file *file = s->snd_file;
+	bool random;
+
+	s->snd_sent = s->snd_wait = 0;
+	s->snd_error = 0;
+	s->snd_pending = false;
+	s->snd_lent = 0;
+	s->snd_folio = s->snd_backed_off = false;
+	s->snd_short = s->snd_granted = s->snd_follows = false;
+	s->snd_held = 0;
+	s->snd_ahead = NULL;
+	s->snd_mark = 0;
+	s->snd_fetches = 0;
+	s->snd_share = SEND_SHARE_MOST;
+	s->snd_own = NULL;
+	s->snd_reported = s->snd_brings = false;
+	s->snd_window = s->snd_readahead == PW_READAHEAD_AUTO ? WINDOW_MOST
+			: s->snd_readahead == PW_READAHEAD_NONE
+			    ? SEND_SHARE
+			    : s->snd_readahead;
+	s->snd_asked = s->snd_ready = s->snd_fetched = s->snd_fetched_end =
+	    s->snd_dropped = -1;
+	if (is_incomplete(s)) {
+		s->snd_error = -EINVAL;
+		s->snd_file = file = NULL;
+	}
+	if (file == NULL) {
+		s->snd_len = 0;
+		return;
+	}
+	pw_file_ref(file);
+	send_drop_start(s);
+	random = s->snd_path->path_prefetches && resident_can_ask(file);
+	if (file->fil_random != random) {
+		file->fil_random = random;
+		os_advise_random(file->fil_fd, random);
+	}
+}
+
+/* What each status promises: pagewise.h. */
+static void
+check_step(const struct pw_send *s, enum pw_send_status status, uint64_t before)
+{
+	PW_CHECK(s->snd_pending == (status == PW_SEND_PENDING));
+	PW_CHECK(__atomic_load_n(&s->snd_lent, __ATOMIC_SEQ_CST) == 0 ||
+		 s->snd_pending);
+	PW_CHECK((s->snd_error != 0) == (status == PW_SEND_ERROR));
+	PW_CHECK(s->snd_error <= 0 && s->snd_len >= 0);
+	PW_CHECK(s->snd_sent >= before);
+	PW_CHECK(
+	    status != PW_SEND_DONE || (s->snd_mem_len == 0 && s->snd_len == 0));
+	PW_CHECK(status == PW_SEND_DONE || status == PW_SEND_ERROR ||
+		 s->snd_mem_len > 0 || s->snd_len > 0);
+	(void)s, (void)status, (void)before;
+}
+
+enum pw_send_status
+pw_send_step(struct pw_send *s)
+{
+	uint64_t before = s->snd_sent;
+	enum pw_send_status status;
+
+	PW_CHECK(!s->snd_pending);
+	if (s->snd_error != 0)
+		return PW_SEND_ERROR;
+	status = s->snd_path->path_step(s);
+	check_step(s, status, before);
+	return status;
+}
+
+uint64_t
+pw_unacked(int sock)
+{
+	long n = os_unacked(sock);
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+bool
+pw_awaits_disk(int sock)
+{
+	return os_awaits_disk(sock);
+}
+
+/* A pool thread that has the socket (path pool) finishes its call. */
+void
+pw_send_cancel(struct pw_send *s)
+{
+	s->snd_error = -ECANCELED;
+}
+
+void
+pw_send_finish(struct pw_send *s)
+{
+	if (s->snd_file == NULL)
+		return;
+	PW_CHECK(!s->snd_pending);
+	if (s->snd_path->path_finish != NULL)
+		s->snd_path->path_finish(s);
+	if (s->snd_mark > 0 && s->snd_error == 0)
+		send_rate_measure(s);
+	send_ahead_forget(s);
+	send_drop_rest(s);
+	if (s->snd_held > 0)
+		pool_room_give(s->snd_file->fil_device, s->snd_held);
+	pw_file_unref(&s->snd_file);
+}
+
+bool
+pw_send_stuck(struct pw_send *s)
+{
+	unsigned long before = s->snd_ended;
+
+	s->snd_ended = device_ended(s->snd_file->fil_device);
+	return s->snd_ended == before;
+}

@@ -1,0 +1,190 @@
+/*
+ * transfer: what the send paths have in common: a share is sent, a completion is on its
+ * way, a window or a share ends somewhere.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "lib/os/os.h"
+#include "lib/send/path.h"
+#include "lib/util/clock.h"
+
+off_t
+send_window_end(const struct pw_send *s, off_t from)
+{
+	off_t window = (off_t)s->snd_window;
+	off_t end = (from / window + 1) * window;
+
+	return end < s->snd_off + s->snd_len ? end : s->snd_off + s->snd_len;
+}
+
+struct pw_send *
+send_of_waiter(struct pw_waiter *w)
+{
+	return (struct pw_send *)(void *)((char *)w -
+					  offsetof(struct pw_send, snd_waiter));
+}
+
+void
+send_pending_begin(struct pw_send *s, void (*done)(struct pw_waiter *))
+{
+	s->snd_waiter.wt_done = done;
+	s->snd_since = clock_now();
+	s->snd_ended = device_ended(s->snd_file->fil_device);
+	s->snd_pending = true;
+}
+
+void
+send_pending_end(struct pw_send *s, int error)
+{
+	s->snd_pending = false;
+	s->snd_wait += clock_now() - s->snd_since;
+	if (s->snd_error == 0)
+		s->snd_error = error;
+}
+
+enum pw_send_status
+send_pending_fail(struct pw_send *s, int error)
+{
+	s->snd_pending = false;
+	s->snd_error = error;
+	return PW_SEND_ERROR;
+}
+
+/* What happens to a job that finds the queue full: rule 6. */
+static enum admit
+admit(const struct pw_send *s)
+{
+	return s->snd_begun || s->snd_sent > 0 ? ADMIT_BEGUN : ADMIT_NEW;
+}
+
+struct send_job {
+	struct job sj_job; /* first: freed as one */
+	struct pw_send *sj_send;
+	int (*sj_run)(struct pw_send *);
+};
+
+static int
+job_run(struct job *job)
+{
+	struct send_job *sj = (struct send_job *)job;
+
+	return sj->sj_run(sj->sj_send);
+}
+
+int
+send_on_pool(struct pw_send *s, int (*run)(struct pw_send *))
+{
+	struct send_job *sj = calloc(1, sizeof(*sj));
+	int error;
+
+	if (sj == NULL)
+		return -ENOMEM;
+	sj->sj_job.job_run = job_run;
+	sj->sj_send = s;
+	sj->sj_run = run;
+	error = pool_submit(s->snd_file->fil_device, &sj->sj_job, admit(s),
+	    s->snd_loop, &s->snd_waiter);
+	if (error != 0)
+		free(sj);
+	return error;
+}
+
+int
+send_fetch_by_pool(struct pw_send *s, off_t off, size_t len)
+{
+	return pool_fetch(
+	    s->snd_file, off, len, s->snd_folio, admit(s), &s->snd_waiter);
+}
+
+int
+send_by_sendfile(struct pw_send *s, size_t len, size_t *sent)
+{
+	return os_sendfile(
+	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, sent);
+}
+
+/* Not past what was fetched for it: what follows may be under way. */
+off_t
+send_share_end(const struct pw_send *s)
+{
+	off_t end = send_window_end(s, s->snd_off),
+	      share = s->snd_off + (off_t)s->snd_share;
+
+	if (s->snd_off < s->snd_asked && s->snd_asked < end)
+		end = s->snd_asked;
+	return share < end ? share : end;
+}
+
+enum pw_send_status
+send_status(enum account_next next)
+{
+	switch (next) {
+	case ACCOUNT_DONE:
+		return PW_SEND_DONE;
+	case ACCOUNT_CALL:
+	case ACCOUNT_BUSY:
+		return PW_SEND_AGAIN;
+	case ACCOUNT_FULL:
+		return PW_SEND_WANT_WRITE;
+	case ACCOUNT_FAILED:
+		break;
+	}
+	return PW_SEND_ERROR;
+}
+
+/* A head goes with the file's first bytes; more than that in shares of its own. */
+static bool
+takes_memory(const struct pw_send *s)
+{
+	return s->snd_path->path_takes_memory && s->snd_len > 0 &&
+	       s->snd_mem_len < SEND_HEAD;
+}
+
+static enum account_next
+send_some(struct pw_send *s, off_t file_end, size_t share, send_call_f call)
+{
+	size_t sent, len;
+	bool more;
+	int error;
+
+	if (s->snd_mem_len > 0 && !takes_memory(s)) {
+		len = s->snd_mem_len < share ? s->snd_mem_len : share;
+		more = s->snd_more || s->snd_len > 0 || len < s->snd_mem_len;
+		error = os_send(s->snd_sock, s->snd_mem, len, more, &sent);
+	} else {
+		len = (size_t)(file_end - s->snd_off);
+		error = call(s, len < share ? len : share, &sent);
+	}
+	return account_sent(s, error, sent);
+}
+
+/* A socket that was full has room for a third of its buffer when it is writable. */
+static void
+fit_share(struct pw_send *s, enum account_next next, uint64_t end)
+{
+	if (next == ACCOUNT_CALL && s->snd_sent >= end &&
+	    s->snd_share < SEND_SHARE_MOST)
+		s->snd_share *= 2;
+	else if (next == ACCOUNT_FULL && s->snd_share > SEND_SHARE)
+		s->snd_share /= 2;
+}
+
+enum pw_send_status
+send_window(struct pw_send *s, off_t file_end, send_call_f call)
+{
+	enum account_next next = ACCOUNT_CALL;
+	uint64_t end = s->snd_sent + s->snd_share;
+
+	if (s->snd_mem_len < SEND_HEAD)
+		end += s->snd_mem_len;
+	if (s->snd_mem_len == 0 && s->snd_len == 0)
+		return PW_SEND_DONE;
+	while (next == ACCOUNT_CALL && s->snd_sent < end &&
+	       (s->snd_mem_len > 0 || s->snd_off < file_end))
+		next =
+		    send_some(s, file_end, (size_t)(end - s->snd_sent), call);
+	fit_share(s, next, end);
+	return send_status(next);
+}

@@ -1,0 +1,105 @@
+/*
+ * window: how large the next window of a transmission is, and its part of the
+ * budget for what was fetched and not sent.
+ */
+#include <errno.h>
+
+#include "lib/disk/completion.h"
+#include "lib/os/os.h"
+#include "lib/send/path.h"
+#include "lib/send/window_size.h"
+#include "lib/util/clock.h"
+
+#define SLOW	 ((uint64_t)2 << 20) /* bytes/s: a second for a window */
+#define MEASURED ((off_t)256 << 10)  /* bytes: what a client has buffers for */
+#define SPAN	 250000		     /* microseconds */
+#define STEP	 ((size_t)32 << 10)  /* bytes: given back at a time */
+
+/* Not the mean: one fast client would make up for a thousand slow ones. */
+static void
+remember(struct pw_loop *lp, uint64_t rate)
+{
+	if (lp->lp_rate == 0)
+		lp->lp_rate = rate;
+	else if (rate > lp->lp_rate)
+		lp->lp_rate += lp->lp_rate / 8 + 1;
+	else
+		lp->lp_rate -= lp->lp_rate / 8;
+}
+
+/*
+ * What lies in the socket has not been taken; and less than a client has buffers for, in
+ * a moment, says nothing about it.
+ */
+void
+send_rate_measure(struct pw_send *s)
+{
+	uint64_t now = clock_now(), us = now - s->snd_mark;
+	long unacked = os_unacked(s->snd_sock);
+	off_t taken = s->snd_off - (unacked > 0 ? unacked : 0);
+	off_t n = taken > s->snd_mark_off ? taken - s->snd_mark_off : 0;
+
+	if (s->snd_mark > 0 && n < MEASURED && us < SPAN)
+		return;
+	if (s->snd_mark > 0) {
+		s->snd_rate = (uint64_t)n * 1000000 / (us + 1) + 1;
+		remember(s->snd_loop, s->snd_rate);
+	}
+	s->snd_mark = now;
+	s->snd_mark_off = taken;
+}
+
+void
+send_window_choose(struct pw_send *s)
+{
+	struct pw_device *dv = s->snd_file->fil_device;
+	struct window_facts wf;
+	size_t size;
+
+	send_rate_measure(s);
+	wf = (struct window_facts){
+	    .wf_rate = s->snd_rate > 0 ? s->snd_rate : s->snd_loop->lp_rate,
+	    .wf_guess = s->snd_rate == 0,
+	    .wf_latency = device_latency(dv),
+	    .wf_plenty = pool_room_plenty(dv),
+	};
+	size = window_size(&wf);
+	if (s->snd_readahead == PW_READAHEAD_AUTO)
+		s->snd_window = size;
+	s->snd_lead = window_lead(&wf, s->snd_window);
+	s->snd_folio = size == WINDOW_MOST;
+}
+
+int
+send_room_take(struct pw_send *s, size_t len, void (*done)(struct pw_waiter *))
+{
+	struct pw_waiter *w = NULL;
+	bool slow = s->snd_rate > 0 && s->snd_rate < SLOW;
+	int error;
+
+	if (done != NULL) {
+		send_pending_begin(s, done);
+		w = &s->snd_waiter;
+	}
+	error =
+	    pool_room_take(s->snd_file->fil_device, len, slow, s->snd_loop, w);
+	if (error == -EINPROGRESS)
+		loop_count(s->snd_loop, COUNTED_HELD);
+	else if (done != NULL)
+		s->snd_pending = false;
+	return error;
+}
+
+/* In steps: each takes a lock. */
+void
+send_room_settle(struct pw_send *s)
+{
+	off_t left = s->snd_asked - s->snd_off;
+	size_t unsent = left > 0 ? (size_t)left : 0;
+
+	if (s->snd_held < unsent + (unsent > 0 ? STEP : 1))
+		return;
+	pool_room_give(s->snd_file->fil_device, s->snd_held - unsent);
+	s->snd_held = unsent;
+	s->snd_granted = false;
+}

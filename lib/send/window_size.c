@@ -1,0 +1,46 @@
+/*
+ * window_size: see window_size.h.
+ */
+#include "lib/send/window_size.h"
+
+#define HORIZON 500000 /* microseconds */
+
+/* What the client takes in that time; no more than most. */
+static size_t
+taken_in(uint64_t rate, uint64_t us, size_t most)
+{
+	uint64_t bytes;
+
+	if (rate > UINT64_MAX / (us + 1))
+		return most;
+	bytes = rate * us / 1000000;
+	return bytes < most ? (size_t)bytes : most;
+}
+
+size_t
+window_size(const struct window_facts *wf)
+{
+	uint64_t us = 4 * wf->wf_latency;
+	size_t most = wf->wf_guess ? WINDOW_GUESS : WINDOW_MOST;
+	size_t want, size = WINDOW_LEAST;
+
+	if (wf->wf_plenty)
+		return WINDOW_MOST;
+	want = wf->wf_rate == 0
+		   ? most
+		   : taken_in(wf->wf_rate, us > HORIZON ? us : HORIZON, most);
+	while (size < want)
+		size *= 2;
+	return size;
+}
+
+size_t
+window_lead(const struct window_facts *wf, size_t window)
+{
+	size_t lead;
+
+	if (wf->wf_rate == 0)
+		return window / 2;
+	lead = taken_in(wf->wf_rate, 2 * wf->wf_latency, window);
+	return lead > WINDOW_LEAST ? lead : WINDOW_LEAST;
+}

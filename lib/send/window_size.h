@@ -1,0 +1,37 @@
+/*
+ * window_size: how much of a file to fetch at once, and how early.  Pure.
+ *
+ * A large window is one large request to the disk; a client that takes it slowly
+ * keeps it in memory for long.  So while memory is plenty a window is WINDOW_MOST;
+ * when it is not, what the client takes in half a second, or in four times what the device
+ * needs for a window, if that is longer (`readahead = auto').  The rate has its own waits for
+ * the device in it: so who mostly waits gets more at a time, and who mostly drains does not.
+ */
+#ifndef LIB_SEND_WINDOW_SIZE_H
+#define LIB_SEND_WINDOW_SIZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WINDOW_LEAST ((size_t)64 << 10)
+#define WINDOW_GUESS ((size_t)256 << 10) /* most for an unknown client */
+#define WINDOW_MOST  ((size_t)2 << 20)
+
+struct window_facts {
+	uint64_t wf_rate;    /* bytes/s that the client takes; 0: not known */
+	bool wf_guess;	     /* that is others' rate */
+	uint64_t wf_latency; /* microseconds from the queue to the end */
+	bool wf_plenty;	     /* there is room for more */
+};
+
+/* Bytes: a power of two. */
+size_t window_size(const struct window_facts *);
+
+/*
+ * The next window is to be fetched when no more than this is left of one of so
+ * many bytes: what the client takes in twice the time that a fetch needs.
+ */
+size_t window_lead(const struct window_facts *, size_t window);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * cacheline: memory of one thread in cache lines that it shares with no other.
+ */
+#ifndef LIB_UTIL_CACHELINE_H
+#define LIB_UTIL_CACHELINE_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CACHE_LINE 64
+
+/* Zeroed, from the begin of a line to the end of one; free(3).  NULL: no memory. */
+static inline void *
+line_calloc(size_t size)
+{
+	void *mem;
+
+	size = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	mem = aligned_alloc(CACHE_LINE, size);
+	return mem == NULL ? NULL : memset(mem, 0, size);
+}
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * counter: written by one thread, read by any.
+ */
+#ifndef LIB_UTIL_COUNTER_H
+#define LIB_UTIL_COUNTER_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* No locked instruction: there is one writer. */
+static inline void
+stat_add(_Atomic uint64_t *counter, uint64_t n)
+{
+	uint64_t now = atomic_load_explicit(counter, memory_order_relaxed);
+
+	atomic_store_explicit(counter, now + n, memory_order_relaxed);
+}
+
+static inline uint64_t
+stat_get(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,254 @@
+/*
+ * metrics: see metrics.h.  Names follow Prometheus' conventions; those without
+ * "pagewise_" are the ones that every process has there.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "server/admin/metrics_priv.h"
+#include "server/worker/worker.h"
+
+#define WORKERS(name, field, help)                        \
+	{                                                 \
+		name, help, offsetof(struct stats, field) \
+	}
+static const struct sum worker_sums[] = {
+    WORKERS("pagewise_sent_bytes_total", sta_sent,
+	"Bytes of answers handed to the kernel, heads included."),
+    WORKERS("pagewise_hot_requests_total", sta_hot,
+	"Requests answered from the hot set."),
+    WORKERS("pagewise_connections_accepted_total", sta_accepted,
+	"Connections accepted."),
+    WORKERS("pagewise_accept_failures_total", sta_accept_failed,
+	"Times accepting was paused for want of descriptors or memory."),
+    WORKERS("pagewise_connections_reclaimed_total", sta_reclaimed,
+	"Idle connections closed for want of descriptors, or of "
+	"max_connections."),
+    WORKERS("pagewise_connections_ousted_total", sta_ousted,
+	"Connections closed for the same reasons that had sent no complete "
+	"request."),
+};
+
+static uint64_t
+all_workers(const struct metrics *mt, size_t offset)
+{
+	uint64_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < mt->mt_conf->conf_workers; i++)
+		sum += stat_get((const _Atomic uint64_t *)(const void
+			*)((const char *)&mt->mt_workers[i]->wk_stats +
+			   offset));
+	return sum;
+}
+
+static void
+write_status(const struct metrics *mt, struct evbuffer *out)
+{
+	static const char name[] = "pagewise_requests_total";
+	char labels[32];
+	uint64_t n;
+	unsigned i;
+
+	text_family(out, name, "counter",
+	    "Requests by status; 499: ended before an answer was begun.");
+	for (i = 0; i < STATS_STATUSES; i++) {
+		n = all_workers(mt, offsetof(struct stats, sta_status[0]) +
+					i * sizeof(_Atomic uint64_t));
+		if (n == 0 && i + STATS_STATUS != 200)
+			continue;
+		snprintf(labels, sizeof(labels), "{status=\"%u\"}",
+		    i + STATS_STATUS);
+		text_value(out, name, labels, n);
+	}
+}
+
+/* A figure for each name; an empty one has none. */
+static void
+write_each(const struct metrics *mt, struct evbuffer *out, const char *name,
+    const char *label, const char *const *names, size_t n, size_t offset)
+{
+	char labels[48];
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (names[i] == NULL)
+			continue;
+		snprintf(
+		    labels, sizeof(labels), "{%s=\"%s\"}", label, names[i]);
+		text_value(out, name, labels,
+		    all_workers(mt, offset + i * sizeof(_Atomic uint64_t)));
+	}
+}
+
+static void
+write_connections(const struct metrics *mt, struct evbuffer *out)
+{
+	static const char *const phases[PHASES] = {[PHASE_IDLE] = "idle",
+	    [PHASE_HEAD] = "head",
+	    [PHASE_DISK] = "disk",
+	    [PHASE_SEND] = "send",
+	    [PHASE_BODY] = "body",
+	    [PHASE_LINGER] = "linger"};
+	static const char *const timers[TIMERS] = {[TIMER_HEAD] = "head",
+	    [TIMER_IDLE] = "keepalive",
+	    [TIMER_SEND] = "send",
+	    [TIMER_DISK] = "disk",
+	    [TIMER_LINGER] = "linger"};
+	static const char *const caps[CAPS] = {[CAP_TOTAL] = "max_connections",
+	    [CAP_ADDRESS] = "max_connections_per_address",
+	    [CAP_RATE] = "min_send_rate",
+	    [CAP_REQUESTS] = "max_requests",
+	    [CAP_TCP_MEMORY] = "tcp_memory"};
+
+	text_family(out, "pagewise_connections", "gauge",
+	    "Connections by what they are doing.");
+	write_each(mt, out, "pagewise_connections", "state", phases, PHASES,
+	    offsetof(struct stats, sta_phase));
+	text_family(out, "pagewise_limited_total", "counter",
+	    "Times that a limit was reached: accepting paused, connections "
+	    "refused, or closed, by each; tcp_memory: that there was more.");
+	write_each(mt, out, "pagewise_limited_total", "limit", caps, CAPS,
+	    offsetof(struct stats, sta_capped));
+	text_family(out, "pagewise_timeouts_total", "counter",
+	    "Connections that were given up after a time-out; linger: that "
+	    "the client did not close in time.");
+	write_each(mt, out, "pagewise_timeouts_total", "kind", timers, TIMERS,
+	    offsetof(struct stats, sta_timeout));
+}
+
+static void
+write_turns(const struct metrics *mt, struct evbuffer *out)
+{
+	static const char turn[] = "pagewise_loop_turn_seconds",
+			  longest[] = "pagewise_loop_turn_longest_seconds",
+			  stalls[] = "pagewise_loop_stalls_total";
+	char labels[32];
+	unsigned i, n = mt->mt_conf->conf_workers;
+
+	text_family(out, turn, "histogram",
+	    "Length of the turns of each worker's event loop, without its "
+	    "waiting for events.");
+	for (i = 0; i < n; i++) {
+		snprintf(labels, sizeof(labels), "worker=\"%u\"", i);
+		text_histogram(
+		    out, turn, labels, &mt->mt_workers[i]->wk_stats.sta_turn);
+	}
+	text_family(out, longest, "gauge",
+	    "The longest turn of each worker's event loop since the start.");
+	for (i = 0; i < n; i++) {
+		snprintf(labels, sizeof(labels), "{worker=\"%u\"}", i);
+		text_seconds(out, longest, labels,
+		    stat_get(&mt->mt_workers[i]->wk_stats.sta_longest));
+	}
+	text_family(out, stalls, "counter",
+	    "Turns of each worker's event loop that took stall_log or more.");
+	for (i = 0; i < n; i++) {
+		snprintf(labels, sizeof(labels), "{worker=\"%u\"}", i);
+		text_value(out, stalls, labels,
+		    stat_get(&mt->mt_workers[i]->wk_stats.sta_stalls));
+	}
+}
+
+static void
+write_sleeps_of(struct evbuffer *out, const char *name, unsigned worker,
+    const struct pw_loop *lp, bool seconds)
+{
+	struct pw_sleep list[PW_SLEEPS];
+	size_t i, n = pw_loop_sleeps(lp, list);
+	char labels[64];
+
+	for (i = 0; i < n; i++) {
+		if (list[i].sl_times == 0 &&
+		    strcmp(list[i].sl_call, "sendfile") != 0)
+			continue;
+		snprintf(labels, sizeof(labels), "{worker=\"%u\",call=\"%s\"}",
+		    worker, list[i].sl_call);
+		if (seconds)
+			text_seconds(out, name, labels, list[i].sl_us);
+		else
+			text_value(out, name, labels, list[i].sl_times);
+	}
+}
+
+/* Calls in which no loop has slept are left out, but for the first suspect. */
+static void
+write_sleeps(const struct metrics *mt, struct evbuffer *out)
+{
+	static const char times[] = "pagewise_loop_sleeps_total",
+			  time[] = "pagewise_loop_asleep_seconds_total";
+	unsigned i, n = mt->mt_conf->conf_workers;
+
+	text_family(out, times, "counter",
+	    "Times that each worker's event loop slept anywhere but in its "
+	    "wait for events, by call.");
+	for (i = 0; i < n; i++)
+		write_sleeps_of(
+		    out, times, i, mt->mt_workers[i]->wk_loop, false);
+	text_family(out, time, "counter",
+	    "Time that the calls took in which it slept so.");
+	for (i = 0; i < n; i++)
+		write_sleeps_of(out, time, i, mt->mt_workers[i]->wk_loop, true);
+}
+
+static void
+write_workers(const struct metrics *mt, struct evbuffer *out)
+{
+	static const char wait[] = "pagewise_requests_disk_wait_seconds_total";
+	size_t i;
+
+	write_status(mt, out);
+	for (i = 0; i < COUNT(worker_sums); i++)
+		text_simple(out, worker_sums[i].sum_name, "counter",
+		    all_workers(mt, worker_sums[i].sum_offset),
+		    worker_sums[i].sum_help);
+	text_simple(out, "pagewise_hot_bytes", "gauge",
+	    all_workers(mt, offsetof(struct stats, sta_hot_bytes)),
+	    "Memory that the hot set has taken.");
+	text_simple(out, "pagewise_tcp_memory_pressure", "gauge",
+	    pressure_on(mt->mt_workers[0]->wk_pressure),
+	    "1 while the kernel has more memory for TCP than tcp_memory.");
+	text_family(out, wait, "counter",
+	    "Time that requests waited for a disk, all together.");
+	text_seconds(out, wait, "",
+	    all_workers(mt, offsetof(struct stats, sta_disk_wait)));
+	write_connections(mt, out);
+	write_turns(mt, out);
+	write_sleeps(mt, out);
+}
+
+static const char *
+send_path_name(const struct pw_send_path *path)
+{
+	const char *const *name = pw_send_path_names;
+
+	while (*name != NULL && pw_send_path(*name) != path)
+		name++;
+	return *name != NULL ? *name : "";
+}
+
+static void
+write_build(const struct metrics *mt, struct evbuffer *out)
+{
+	const struct settings *set = &mt->mt_conf->conf_sites[0].site_set;
+	char labels[128];
+
+	text_family(out, "pagewise_build_info", "gauge",
+	    "Version, and the send path of the first site; always 1.");
+	snprintf(labels, sizeof(labels),
+	    "{version=\"%s\",send_path=\"%s\",workers=\"%u\"}", PW_VERSION,
+	    send_path_name(set->set_send_path), mt->mt_conf->conf_workers);
+	text_value(out, "pagewise_build_info", labels, 1);
+}
+
+void
+metrics_write(const struct metrics *mt, struct evbuffer *out)
+{
+	write_build(mt, out);
+	write_workers(mt, out);
+	metrics_disk(mt, out);
+	text_simple(out, "pagewise_log_records_lost_total", "counter",
+	    log_access_lost(mt->mt_log),
+	    "Lines of the access log that were lost.");
+	metrics_process(mt, out);
+}

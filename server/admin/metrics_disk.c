@@ -1,0 +1,202 @@
+/*
+ * metrics_disk: what was in memory, what was fetched, and how the disks are: the
+ * library's figures.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/os/os.h"
+
+#include "server/admin/metrics_priv.h"
+#include "server/worker/worker.h"
+
+#define DEVICES 64 /* the pool has no more */
+
+#define LOOPS(name, field, help)                                  \
+	{                                                         \
+		name, help, offsetof(struct pw_loop_stats, field) \
+	}
+
+static const struct sum loop_sums[] = {
+    LOOPS("pagewise_shares_resident_total", ls_resident,
+	"Shares (64 to 512 KiB or the rest) of files that were in memory when "
+	"asked for."),
+    LOOPS("pagewise_windows_missed_total", ls_missed,
+	"Windows of files that were not in memory and had to be waited for."),
+    LOOPS("pagewise_windows_ahead_total", ls_ahead,
+	"Windows fetched while the one before was being sent."),
+    LOOPS("pagewise_windows_evicted_total", ls_evicted,
+	"Windows that were fetched and had left memory before they were sent."),
+    LOOPS("pagewise_budget_waits_total", ls_held,
+	"Times a transmission waited for room in the budget for unsent bytes."),
+};
+
+static void
+write_loops(const struct metrics *mt, struct evbuffer *out)
+{
+	struct pw_loop_stats ls;
+	uint64_t sums[COUNT(loop_sums)] = {0}, n;
+	unsigned w;
+	size_t i;
+
+	for (w = 0; w < mt->mt_conf->conf_workers; w++) {
+		pw_loop_stats(mt->mt_workers[w]->wk_loop, &ls);
+		for (i = 0; i < COUNT(loop_sums); i++) {
+			memcpy(&n, (const char *)&ls + loop_sums[i].sum_offset,
+			    sizeof(n));
+			sums[i] += n;
+		}
+	}
+	for (i = 0; i < COUNT(loop_sums); i++)
+		text_simple(out, loop_sums[i].sum_name, "counter", sums[i],
+		    loop_sums[i].sum_help);
+}
+
+static void
+write_pool(const struct metrics *mt, struct evbuffer *out)
+{
+	struct pw_pool_stats ps;
+
+	pw_pool_stats(mt->mt_pool, &ps);
+	text_simple(out, "pagewise_refused_total", "counter", ps.ps_refused,
+	    "Requests refused with 503 because a disk's queue was full.");
+	text_simple(out, "pagewise_dropped_bytes_total", "counter",
+	    ps.ps_dropped,
+	    "Bytes of memory given back to the system (cache = drop, auto).");
+	text_simple(out, "pagewise_unsent_bytes", "gauge", ps.ps_unsent,
+	    "Bytes that are being fetched, or were and are not sent yet.");
+	text_simple(out, "pagewise_unsent_limit_bytes", "gauge",
+	    ps.ps_unsent_max, "The budget for pagewise_unsent_bytes.");
+}
+
+static void
+device_labels(const struct pw_device_stats *ds, char *text, size_t size)
+{
+	char dev[32] = "other";
+
+	if (ds->ds_dev != 0)
+		os_dev_name(ds->ds_dev, dev, sizeof(dev));
+	snprintf(text, size, "device=\"%s\",queue=\"%s\"", dev, ds->ds_queue);
+}
+
+/* A figure of each device's queues: a field, and what it is. */
+struct figure {
+	const char *fig_name;
+	const char *fig_type;
+	const char *fig_help;
+	size_t fig_offset;
+	size_t fig_width; /* of the field, bytes */
+};
+
+#define DEVICE(field, name, type, help)                                    \
+	{                                                                  \
+		name, type, help, offsetof(struct pw_device_stats, field), \
+		    sizeof(((struct pw_device_stats *)0)->field)           \
+	}
+
+static const struct figure device_figures[] = {
+    DEVICE(ds_threads, "pagewise_disk_threads", "gauge",
+	"Threads that there are for a device's queue."),
+    DEVICE(ds_busy, "pagewise_disk_threads_busy", "gauge",
+	"Threads of a device's queue that are at work."),
+    DEVICE(ds_queued, "pagewise_disk_queue_length", "gauge",
+	"Jobs that wait for a thread."),
+    DEVICE(ds_jobs, "pagewise_disk_jobs_total", "counter",
+	"Jobs (windows, opens, listings, closes, drops) that have ended."),
+    DEVICE(ds_bytes, "pagewise_disk_fetched_bytes_total", "counter",
+	"Bytes of files that were fetched."),
+    DEVICE(ds_refused, "pagewise_disk_refused_total", "counter",
+	"Jobs refused because the queue was full."),
+};
+
+static uint64_t
+figure_of(const struct pw_device_stats *ds, const struct figure *fig)
+{
+	const char *field = (const char *)ds + fig->fig_offset;
+	unsigned narrow;
+	uint64_t wide;
+
+	if (fig->fig_width == sizeof(narrow)) {
+		memcpy(&narrow, field, sizeof(narrow));
+		return narrow;
+	}
+	memcpy(&wide, field, sizeof(wide));
+	return wide;
+}
+
+static void
+write_figure(struct evbuffer *out, const struct figure *fig,
+    const struct pw_device_stats *ds, size_t n)
+{
+	char inner[128], labels[160];
+	size_t i;
+
+	text_family(out, fig->fig_name, fig->fig_type, fig->fig_help);
+	for (i = 0; i < n; i++) {
+		device_labels(&ds[i], inner, sizeof(inner));
+		snprintf(labels, sizeof(labels), "{%s}", inner);
+		text_value(out, fig->fig_name, labels, figure_of(&ds[i], fig));
+	}
+}
+
+/* Not a label of the others: it is known late, and a series keeps its labels. */
+static void
+write_info(struct evbuffer *out, const struct pw_device_stats *ds, size_t n)
+{
+	static const char info[] = "pagewise_disk_info";
+	char inner[128], labels[320];
+	const char *mount;
+	size_t i;
+
+	text_family(out, info, "gauge",
+	    "File system of a device, once it is known; always 1.");
+	for (i = 0; i < n; i++) {
+		if (ds[i].ds_fsname == NULL)
+			continue;
+		device_labels(&ds[i], inner, sizeof(inner));
+		mount = ds[i].ds_mount;
+		snprintf(labels, sizeof(labels), "{%s,fs=\"%s\"%s%s%s}", inner,
+		    ds[i].ds_fsname, mount == NULL ? "" : ",mount=\"",
+		    mount == NULL ? "" : mount, mount == NULL ? "" : "\"");
+		text_value(out, info, labels, 1);
+	}
+}
+
+/* The slot for those that find no other is left out while it is empty. */
+static size_t
+used_devices(const struct metrics *mt, struct pw_device_stats *ds)
+{
+	size_t i, n = pw_pool_devices(mt->mt_pool, ds, DEVICES), used = 0;
+
+	for (i = 0; i < n; i++)
+		if (ds[i].ds_dev != 0 || ds[i].ds_threads > 0)
+			memmove(&ds[used++], &ds[i], sizeof(ds[i]));
+	return used;
+}
+
+static void
+write_devices(const struct metrics *mt, struct evbuffer *out)
+{
+	static const char wait[] = "pagewise_disk_wait_seconds";
+	struct pw_device_stats ds[DEVICES];
+	size_t i, n = used_devices(mt, ds);
+	char labels[128];
+
+	write_info(out, ds, n);
+	for (i = 0; i < COUNT(device_figures); i++)
+		write_figure(out, &device_figures[i], ds, n);
+	text_family(out, wait, "histogram",
+	    "Time from a job's being queued to its end.");
+	for (i = 0; i < n; i++) {
+		device_labels(&ds[i], labels, sizeof(labels));
+		text_histogram(out, wait, labels, &ds[i].ds_wait);
+	}
+}
+
+void
+metrics_disk(const struct metrics *mt, struct evbuffer *out)
+{
+	write_loops(mt, out);
+	write_pool(mt, out);
+	write_devices(mt, out);
+}

@@ -1,0 +1,29 @@
+/*
+ * metrics_priv: what the metrics*.c files share.  Nobody else includes this.
+ *
+ *   metrics.c          the workers' figures, and the order of all
+ *   metrics_disk.c     the library's: memory and disks
+ *   metrics_process.c  the process
+ *   prometheus.c     the format
+ */
+#ifndef SERVER_ADMIN_METRICS_PRIV_H
+#define SERVER_ADMIN_METRICS_PRIV_H
+
+#include <stddef.h>
+
+#include "server/admin/metrics.h"
+#include "server/admin/prometheus.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A counter that is the sum of a field of all workers, or of all their loops. */
+struct sum {
+	const char *sum_name;
+	const char *sum_help;
+	size_t sum_offset;
+};
+
+void metrics_disk(const struct metrics *, struct evbuffer *);
+void metrics_process(const struct metrics *, struct evbuffer *);
+
+#endif

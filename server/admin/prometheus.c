@@ -1,0 +1,67 @@
+/*
+ * prometheus: see prometheus.h.
+ */
+#include <inttypes.h>
+
+#include "server/admin/prometheus.h"
+#include "server/worker/stats.h"
+
+#define SECOND_US 1000000
+
+void
+text_family(
+    struct evbuffer *out, const char *name, const char *type, const char *help)
+{
+	evbuffer_add_printf(
+	    out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+void
+text_value(
+    struct evbuffer *out, const char *name, const char *labels, uint64_t n)
+{
+	evbuffer_add_printf(out, "%s%s %" PRIu64 "\n", name, labels, n);
+}
+
+void
+text_simple(struct evbuffer *out, const char *name, const char *type,
+    uint64_t n, const char *help)
+{
+	text_family(out, name, type, help);
+	text_value(out, name, "", n);
+}
+
+void
+text_seconds(
+    struct evbuffer *out, const char *name, const char *labels, uint64_t us)
+{
+	evbuffer_add_printf(out, "%s%s %" PRIu64 ".%06" PRIu64 "\n", name,
+	    labels, us / SECOND_US, us % SECOND_US);
+}
+
+void
+text_histogram(struct evbuffer *out, const char *name, const char *labels,
+    const struct pw_histogram *counted)
+{
+	struct pw_histogram now, *hg = &now;
+	uint64_t us, sum = 0;
+	int i;
+
+	pw_histogram_copy(hg, counted);
+	for (i = 0; i < PW_HISTOGRAM; i++) {
+		sum += hg->hg_count[i];
+		us = (uint64_t)1 << i;
+		evbuffer_add_printf(out, "%s_bucket{%s,le=\"", name, labels);
+		if (i == PW_HISTOGRAM - 1)
+			evbuffer_add_printf(out, "+Inf");
+		else
+			evbuffer_add_printf(out, "%" PRIu64 ".%06" PRIu64,
+			    us / SECOND_US, us % SECOND_US);
+		evbuffer_add_printf(out, "\"} %" PRIu64 "\n", sum);
+	}
+	us = hg->hg_sum;
+	evbuffer_add_printf(out,
+	    "%s_sum{%s} %" PRIu64 ".%06" PRIu64 "\n"
+	    "%s_count{%s} %" PRIu64 "\n",
+	    name, labels, us / SECOND_US, us % SECOND_US, name, labels, sum);
+}

@@ -1,0 +1,267 @@
+/*
+ * args: the command line.  An option that sets a key has the key's name,
+ * with '-' for '_'.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <getopt.h>
+#include <http_parser.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/conf/conf_priv.h"
+
+struct conf_arg {
+	const char *arg_option; /* without the dashes */
+	const char *arg_text;
+};
+
+enum { OPT_ROOT = 256, OPT_KEY };
+
+static const char short_options[] = ":c:tVh";
+
+static const struct option options[] = {
+    {"config", required_argument, NULL, 'c'},
+    {"test", no_argument, NULL, 't'},
+    {"version", no_argument, NULL, 'V'},
+    {"help", no_argument, NULL, 'h'},
+    {"root", required_argument, NULL, OPT_ROOT},
+    {"listen", required_argument, NULL, OPT_KEY},
+    {"workers", required_argument, NULL, OPT_KEY},
+    {"threads", required_argument, NULL, OPT_KEY},
+    {"send-path", required_argument, NULL, OPT_KEY},
+    {"readahead", required_argument, NULL, OPT_KEY},
+    {"cache", required_argument, NULL, OPT_KEY},
+    {"hot-set", required_argument, NULL, OPT_KEY},
+    {"access-log", required_argument, NULL, OPT_KEY},
+    {"log-format", required_argument, NULL, OPT_KEY},
+    {"stall-log", required_argument, NULL, OPT_KEY},
+    {"busy-poll", required_argument, NULL, OPT_KEY},
+    {"admin", required_argument, NULL, OPT_KEY},
+    {"user", required_argument, NULL, OPT_KEY},
+    {"group", required_argument, NULL, OPT_KEY},
+    {"sandbox", required_argument, NULL, OPT_KEY},
+    {"autoindex", no_argument, NULL, OPT_KEY},
+    {NULL, 0, NULL, 0},
+};
+
+/* Those that this system has, the default first. */
+static void
+print_paths(void)
+{
+	const struct pw_send_path *path, *first = pw_send_default();
+	const char *const *name, *why;
+
+	for (name = pw_send_path_names; *name != NULL; name++)
+		if (pw_send_path(*name) == first)
+			printf(" %s", *name);
+	for (name = pw_send_path_names; *name != NULL; name++) {
+		path = pw_send_path(*name);
+		if (path != first && pw_send_probe(path, &why) != -ENOSYS)
+			printf(" %s", *name);
+	}
+}
+
+static void
+print_help(void)
+{
+	fputs(
+	    "usage: pagewise --root DIR [option ...]\n"
+	    "       pagewise -c FILE [-t] [option ...]\n"
+	    "examples:\n"
+	    "    pagewise --root /srv/www --listen 127.0.0.1:8080\n"
+	    "    pagewise -c /etc/pagewise/pagewise.conf\n"
+	    "options:\n"
+	    "    -c, --config FILE        read FILE, see pagewise.conf(5)\n"
+	    "    -t, --test               check the configuration, then exit\n"
+	    "    -V, --version            print versions, then exit\n"
+	    "    -h, --help               print this, then exit\n"
+	    "    --root DIR               serve DIR, and no site of FILE\n"
+	    "    --listen ADDR:PORT       127.0.0.1:8080, [::1]:8080, :8080,"
+	    " 8080; repeatable\n"
+	    "    --workers N|auto         threads that serve\n"
+	    "    --threads N              prefetch threads per device\n"
+	    "    --send-path auto|NAME    how files are sent:",
+	    stdout);
+	print_paths();
+	fputs(
+	    "\n"
+	    "    --readahead auto|0|SIZE  window to fetch from disk, 64K to"
+	    " 64M\n"
+	    "    --cache keep|drop|auto   what becomes of fetched pages\n"
+	    "    --hot-set SIZE           memory for ready answers; 0: none\n"
+	    "    --access-log FILE|-|off  where requests are logged\n"
+	    "    --log-format combined|json\n"
+	    "    --stall-log MS           tell of turns of a loop this long;"
+	    " 0: never\n"
+	    "    --busy-poll US           look for events for so long before"
+	    " sleeping\n"
+	    "    --admin ADDR:PORT|PATH|off  metrics, and a page that shows"
+	    " them\n"
+	    "    --user NAME              user to run as when started as root\n"
+	    "    --group NAME             its group, if not the user's own\n"
+	    "    --sandbox on|off         give up what serving does not need\n"
+	    "    --autoindex              list directories without an index\n",
+	    stdout);
+}
+
+static void
+print_version(void)
+{
+	unsigned long v = http_parser_version();
+
+	printf("pagewise %s (libevent %s, http-parser %lu.%lu.%lu)\n",
+	    PW_VERSION, event_get_version(), v >> 16 & 0xff, v >> 8 & 0xff,
+	    v & 0xff);
+}
+
+static enum conf_action
+complain(const char *option, const char *cause)
+{
+	fprintf(stderr, "pagewise: %s: %s\n", option, cause);
+	return CONF_EXIT_USAGE;
+}
+
+/* c is what getopt_long answered: '?' or ':'. */
+static enum conf_action
+bad_option(int c, char **argv)
+{
+	const char *written = argv[optind - 1];
+	char letter[3] = {'-', (char)optopt, '\0'};
+
+	if (c == ':')
+		return complain(
+		    strncmp(written, "--", 2) == 0 ? written : letter,
+		    "its value is missing");
+	/* In the middle of "-xt" optind has not moved on: go by optopt. */
+	if (isprint(optopt) && strchr(short_options, optopt) == NULL)
+		return complain(letter, "unknown option");
+	/* A long option: not 0 if it is known. */
+	return complain(
+	    written, optopt != 0 ? "takes no value" : "unknown option");
+}
+
+static enum conf_action
+take_option(int c, int index, struct conf_args *args)
+{
+	switch (c) {
+	case 'c':
+		args->arg_config = optarg;
+		break;
+	case 't':
+		args->arg_test = true;
+		break;
+	case 'V':
+		print_version();
+		return CONF_EXIT_OK;
+	case 'h':
+		print_help();
+		return CONF_EXIT_OK;
+	case OPT_ROOT:
+		args->arg_root = optarg;
+		break;
+	default:
+		args->arg_sets[args->arg_nsets].arg_option =
+		    options[index].name;
+		args->arg_sets[args->arg_nsets++].arg_text =
+		    optarg != NULL ? optarg : "true";
+	}
+	return CONF_RUN;
+}
+
+enum conf_action
+conf_args_parse(int argc, char **argv, struct conf_args *args)
+{
+	enum conf_action action = CONF_RUN;
+	int c, index = 0;
+
+	memset(args, 0, sizeof(*args));
+	args->arg_sets = calloc((size_t)argc + 1, sizeof(*args->arg_sets));
+	if (args->arg_sets == NULL) {
+		fprintf(stderr, "pagewise: %s\n", strerror(ENOMEM));
+		return CONF_EXIT_ERROR;
+	}
+	opterr = 0;
+	optind = 0; /* start over, also in the middle of "-tx" */
+	while (action == CONF_RUN && (c = getopt_long(argc, argv, short_options,
+					  options, &index)) != -1) {
+		if (c == '?' || c == ':')
+			action = bad_option(c, argv);
+		else
+			action = take_option(c, index, args);
+	}
+	if (action != CONF_RUN)
+		return action;
+	if (optind < argc)
+		return complain(argv[optind], "unexpected argument");
+	if (args->arg_config != NULL && args->arg_config[0] == '\0')
+		return complain("--config", "the path is empty");
+	if (args->arg_config == NULL && args->arg_root == NULL) {
+		fputs("pagewise: there is nothing to serve: give a directory "
+		      "by --root DIR, or a configuration file by -c FILE "
+		      "(pagewise -h tells more)\n",
+		    stderr);
+		return CONF_EXIT_USAGE;
+	}
+	return CONF_RUN;
+}
+
+static int
+apply_one(const struct conf_arg *arg, bool *listening, struct conf_build *b)
+{
+	char key[32], option[40];
+	struct conf_why why;
+	int error;
+
+	snprintf(key, sizeof(key), "%s", arg->arg_option);
+	for (char *p = key; *p != '\0'; p++) {
+		if (*p == '-')
+			*p = '_';
+	}
+	/* The first one replaces the file's, the others add to it. */
+	if (strcmp(key, "listen") == 0 && !*listening) {
+		conf_clear_top(b, key);
+		*listening = true;
+	}
+	error = conf_set_top(b, key, arg->arg_text, &why);
+	if (error != 0) {
+		snprintf(option, sizeof(option), "--%s", arg->arg_option);
+		complain(option, why.why_text);
+	}
+	return error;
+}
+
+int
+conf_args_apply(const struct conf_args *args, struct conf_build *b)
+{
+	bool listening = false;
+	int error = 0;
+
+	for (size_t i = 0; error == 0 && i < args->arg_nsets; i++)
+		error = apply_one(&args->arg_sets[i], &listening, b);
+	return error;
+}
+
+int
+conf_args_site(const struct conf_args *args, struct conf_build *b)
+{
+	struct site *site;
+	struct conf_why why;
+	int error;
+
+	error = conf_site_add(b->cb_conf, "default", &b->cb_set, &site, &why);
+	if (error == 0)
+		error = conf_site_root(site, NULL, args->arg_root, &why);
+	if (error != 0)
+		complain("--root", why.why_text);
+	return error;
+}
+
+void
+conf_args_free(struct conf_args *args)
+{
+	free(args->arg_sets);
+	args->arg_sets = NULL;
+}

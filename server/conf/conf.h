@@ -1,0 +1,132 @@
+/*
+ * conf: what the server was told to do, from the command line and a libConfuse
+ * file.  Manual: pagewise.conf(5).
+ *
+ * Built once before the workers start and immutable after that, so that every
+ * thread may read it.  Strings and arrays are owned by struct conf.
+ */
+#ifndef SERVER_CONF_CONF_H
+#define SERVER_CONF_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "lib/pagewise.h"
+#include "server/http/mime.h"
+#include "server/log/log.h"
+
+/* What a location inherits from its site, and a site from the top level. */
+struct settings {
+	const struct pw_send_path *set_send_path;
+	uint64_t set_readahead; /* bytes, or PW_READAHEAD_... */
+	enum pw_cache set_cache;
+	bool set_autoindex;
+	bool set_dotfiles;
+	char **set_index; /* names to try in a directory, NULL ends them */
+};
+
+struct location {
+	char *loc_prefix; /* of the decoded path, begins with '/' */
+	size_t loc_prefix_len;
+	struct settings loc_set;
+};
+
+struct site {
+	char *site_name;
+	char **site_names; /* host names, lower case, NULL ends them */
+	char *site_root;   /* absolute or relative to the working directory */
+	struct settings site_set;
+	struct location *site_locations; /* longest prefix first */
+	size_t site_nlocations;
+};
+
+struct listen_addr {
+	struct sockaddr_storage la_addr;
+	socklen_t la_len;
+	char *la_text; /* as given, for messages */
+};
+
+#define TCP_MEMORY_AUTO UINT64_MAX /* half of what the kernel has plenty of */
+
+struct conf {
+	struct listen_addr *conf_listen;
+	size_t conf_nlisten;
+	bool conf_listen_default; /* nobody has set it */
+	struct listen_addr
+	    conf_admin;	       /* la_text NULL: none; else also AF_UNIX */
+	unsigned conf_workers; /* at least 1; auto is resolved */
+	unsigned conf_threads; /* prefetch threads per device */
+	char *conf_access_log; /* path, "-" for stdout, NULL for off */
+	enum log_format conf_log_format;
+	unsigned conf_stall_log; /* milliseconds, 0: off */
+	unsigned conf_busy_poll; /* microseconds, 0: off */
+	struct mime *conf_mime;
+
+	/* Whom to become, once all is open: sandbox.h. */
+	char *conf_user; /* NULL: not given, and not started as root */
+	bool conf_user_chosen;
+	char *conf_group; /* NULL: not given */
+	uid_t conf_uid;
+	gid_t conf_gid;	     /* of conf_group, or else conf_user_gid */
+	gid_t conf_user_gid; /* the user's own, -1: nobody knows */
+	gid_t *conf_groups;  /* conf_gid and others */
+	size_t conf_ngroups;
+	char *conf_chroot; /* NULL: none */
+	bool conf_sandbox;
+	bool conf_keep_fowner;
+
+	unsigned conf_head_timeout;	 /* seconds */
+	unsigned conf_keepalive_timeout; /* seconds; 0: no keep-alive */
+	unsigned conf_send_timeout;	 /* seconds without progress */
+	unsigned conf_disk_timeout;	 /* seconds without an answer */
+	unsigned conf_shutdown_timeout;	 /* seconds */
+	size_t conf_max_head;		 /* bytes */
+	size_t conf_max_target;		 /* bytes */
+	size_t conf_max_fields;
+	size_t conf_max_ranges;
+	unsigned conf_max_requests;    /* of a connection; 0: all */
+	unsigned conf_max_connections; /* 0: as many as descriptors */
+	unsigned conf_max_per_address; /* connections; 0: all */
+	unsigned conf_min_send_rate;   /* bytes/s; 0: none */
+	uint64_t conf_tcp_memory;      /* bytes, or TCP_MEMORY_AUTO */
+	unsigned conf_open_files;      /* descriptors cached per worker */
+	size_t conf_hot_set;	       /* bytes, of each worker; 0: off */
+
+	struct site *conf_sites; /* the first one is the default */
+	size_t conf_nsites;
+};
+
+enum conf_action {
+	CONF_RUN,
+	CONF_EXIT_OK,	 /* -t, -V, -h were served; output is written */
+	CONF_EXIT_USAGE, /* the command line is wrong, it was said: exit(2) */
+	CONF_EXIT_ERROR, /* the file or this host is, it was said: exit(1) */
+};
+
+/*
+ * Parses argv and the configuration file it names.  Command-line settings win
+ * over top-level ones in the file; --root defines one site that replaces those
+ * of the file.  Everything is checked that can be without binding or starting
+ * anything: types, ranges, unknown keys, addresses, that roots are directories
+ * that can be read, that the send path exists on this host.  Messages go to
+ * stderr:
+ *     pagewise: pagewise.conf:12: threads: 0 is out of range (1 to 256)
+ *     pagewise: --threads: 0 is out of range (1 to 256)
+ * Not reentrant: getopt(3) and libConfuse's lexer are not.
+ */
+enum conf_action conf_load(int argc, char **argv, struct conf **);
+
+/* The site for a Host value (port and final dot ignored), else the first. */
+const struct site *conf_site(const struct conf *, const char *host, size_t len);
+
+/* The settings for a decoded path: the longest matching location's, or the
+ * site's. */
+const struct settings *conf_settings(
+    const struct site *, const char *path, size_t len);
+
+void conf_destroy(struct conf **);
+
+#endif

@@ -1,0 +1,195 @@
+/*
+ * listen: where to listen, and where to be looked at (admin).
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "server/conf/conf_priv.h"
+
+static bool
+listens_already(const struct conf *conf, const struct listen_addr *la)
+{
+	static const in_port_t any;
+
+	/* sin6_port is in the same place; port 0 is another one each time. */
+	if (memcmp((const char *)&la->la_addr +
+		       offsetof(struct sockaddr_in, sin_port),
+		&any, sizeof(any)) == 0)
+		return false;
+	for (size_t i = 0; i < conf->conf_nlisten; i++) {
+		const struct listen_addr *other = &conf->conf_listen[i];
+
+		if (other->la_len == la->la_len &&
+		    memcmp(&other->la_addr, &la->la_addr, la->la_len) == 0)
+			return true;
+	}
+	return false;
+}
+
+int
+conf_set_listen(struct conf_build *b, const struct top_key *key,
+    const char *text, struct conf_why *why)
+{
+	struct conf *conf = b->cb_conf;
+	struct listen_addr la, *grown;
+	int error;
+
+	(void)key;
+	error = conf_address(text, &la, why);
+	if (error != 0)
+		return error;
+	/* SO_REUSEPORT would let both succeed. */
+	if (listens_already(conf, &la))
+		return conf_why(why, -EEXIST, "%s is listed twice", text);
+	grown = reallocarray(
+	    conf->conf_listen, conf->conf_nlisten + 1, sizeof(*grown));
+	if (grown == NULL)
+		goto fail;
+	conf->conf_listen = grown;
+	la.la_text = strdup(text);
+	if (la.la_text == NULL)
+		goto fail;
+	grown[conf->conf_nlisten++] = la;
+	return 0;
+fail:
+	return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+}
+
+void
+conf_clear_listen(struct conf *conf)
+{
+	while (conf->conf_nlisten > 0)
+		free(conf->conf_listen[--conf->conf_nlisten].la_text);
+	free(conf->conf_listen);
+	conf->conf_listen = NULL;
+}
+
+static bool
+is_loopback(const struct listen_addr *la)
+{
+	const struct sockaddr_in *in = (const void *)&la->la_addr;
+	const struct sockaddr_in6 *in6 = (const void *)&la->la_addr;
+
+	if (la->la_addr.ss_family == AF_INET)
+		return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+}
+
+static int
+unix_address(const struct conf_build *b, const char *text,
+    struct listen_addr *la, struct conf_why *why)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+
+	memset(la, 0, sizeof(*la));
+	la->la_text = conf_path(b->cb_dir, text);
+	if (la->la_text == NULL)
+		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	if (strlen(la->la_text) >= sizeof(un.sun_path)) {
+		conf_why(why, -EINVAL,
+		    "%s is too long for the path of a socket (%zu bytes)",
+		    la->la_text, sizeof(un.sun_path) - 1);
+		free(la->la_text);
+		return -EINVAL;
+	}
+	memcpy(un.sun_path, la->la_text, strlen(la->la_text) + 1);
+	memcpy(&la->la_addr, &un, sizeof(un));
+	la->la_len = sizeof(un);
+	return 0;
+}
+
+static int
+loopback_address(const char *text, struct listen_addr *la, struct conf_why *why)
+{
+	int error = conf_address(text, la, why);
+
+	if (error != 0)
+		return error;
+	if (!is_loopback(la))
+		return conf_why(why, -EINVAL,
+		    "%s can be reached from outside: write 127.0.0.1:PORT, "
+		    "[::1]:PORT, or the path of a socket",
+		    text);
+	la->la_text = strdup(text);
+	return la->la_text != NULL
+		   ? 0
+		   : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+}
+
+int
+conf_set_admin(struct conf_build *b, const struct top_key *key,
+    const char *text, struct conf_why *why)
+{
+	struct conf *conf = b->cb_conf;
+	struct listen_addr la;
+	int error;
+
+	(void)key;
+	conf_clear_admin(conf);
+	if (strcmp(text, "off") == 0)
+		return 0;
+	if (text[0] == '\0')
+		return conf_why(
+		    why, -EINVAL, "the address is empty (\"off\" for none)");
+	error = strchr(text, '/') != NULL ? unix_address(b, text, &la, why)
+					  : loopback_address(text, &la, why);
+	if (error == 0)
+		conf->conf_admin = la;
+	return error;
+}
+
+/* An IPv4 address as the IPv6 one that it is mapped to. */
+static struct in6_addr
+as_in6(const struct listen_addr *la)
+{
+	const struct sockaddr_in *in = (const void *)&la->la_addr;
+	const struct sockaddr_in6 *in6 = (const void *)&la->la_addr;
+	struct in6_addr mapped = {.s6_addr = {[10] = 0xff, 0xff}};
+
+	if (la->la_addr.ss_family == AF_INET6)
+		return in6->sin6_addr;
+	memcpy(&mapped.s6_addr[12], &in->sin_addr, sizeof(in->sin_addr));
+	return mapped;
+}
+
+/* "[::]" is IPv4 as well. */
+static bool
+covers(const struct listen_addr *la, const struct listen_addr *admin)
+{
+	const struct sockaddr_in *a = (const void *)&la->la_addr,
+				 *b = (const void *)&admin->la_addr;
+	struct in6_addr one = as_in6(la), other = as_in6(admin);
+
+	/* sin6_port is in the same place; port 0 is another one each time. */
+	if (a->sin_port != b->sin_port || a->sin_port == 0)
+		return false;
+	if (la->la_addr.ss_family == AF_INET && a->sin_addr.s_addr == 0)
+		return admin->la_addr.ss_family == AF_INET;
+	return IN6_IS_ADDR_UNSPECIFIED(&one) ||
+	       IN6_ARE_ADDR_EQUAL(&one, &other);
+}
+
+int
+conf_check_admin(const struct conf *conf, struct conf_why *why)
+{
+	const struct listen_addr *admin = &conf->conf_admin;
+
+	if (admin->la_text == NULL || admin->la_addr.ss_family == AF_UNIX)
+		return 0;
+	for (size_t i = 0; i < conf->conf_nlisten; i++)
+		if (covers(&conf->conf_listen[i], admin))
+			return conf_why(why, -EEXIST,
+			    "%s: the sites are there already (listen = %s)",
+			    admin->la_text, conf->conf_listen[i].la_text);
+	return 0;
+}
+
+void
+conf_clear_admin(struct conf *conf)
+{
+	free(conf->conf_admin.la_text);
+	conf->conf_admin.la_text = NULL;
+}

@@ -1,0 +1,237 @@
+/*
+ * text: the configuration file as text, made fit for libConfuse's lexer
+ * (3.3), whose idea of words and strings this follows.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/conf/conf_priv.h"
+#include "server/util/text_file.h"
+
+#define TEXT_MAX   ((size_t)16 << 20)
+#define TEXT_CHUNK ((size_t)64 << 10)
+
+void
+conf_vsay(const char *path, int line, const char *fmt, va_list ap)
+{
+	char text[1024];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	for (char *p = text; *p != '\0'; p++) {
+		if (iscntrl((unsigned char)*p))
+			*p = '?';
+	}
+	fprintf(stderr, "pagewise: %s:%d: %s\n", path, line, text);
+}
+
+void
+conf_say(const char *path, int line, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	conf_vsay(path, line, fmt, ap);
+	va_end(ap);
+}
+
+static int
+read_all(FILE *fp, char **text)
+{
+	char *grown, *buf = NULL;
+	size_t len = 0, n;
+
+	do {
+		grown = realloc(buf, len + TEXT_CHUNK + 2);
+		if (grown == NULL) {
+			free(buf);
+			return -ENOMEM;
+		}
+		buf = grown;
+		n = fread(buf + len, 1, TEXT_CHUNK, fp);
+		len += n;
+	} while (n == TEXT_CHUNK && len < TEXT_MAX);
+	memcpy(buf + len, "\n", 2);
+	*text = buf;
+	if (ferror(fp))
+		return errno != 0 ? -errno : -EIO;
+	if (len >= TEXT_MAX)
+		return -EFBIG;
+	return strlen(buf) != len + 1 ? -EILSEQ : 0;
+}
+
+int
+conf_text_read(const char *path, char **text)
+{
+	FILE *fp;
+	int error;
+
+	*text = NULL;
+	errno = 0;
+	fp = text_file_open(path);
+	if (fp == NULL)
+		return -errno;
+	error = read_all(fp, text);
+	fclose(fp);
+	if (error != 0) {
+		free(*text);
+		*text = NULL;
+	}
+	return error;
+}
+
+static char *
+blank_line(char *p)
+{
+	size_t len = strcspn(p, "\n");
+
+	memset(p, ' ', len);
+	return p + len;
+}
+
+/* NULL if it does not end. */
+static char *
+blank_block(char *p, int *line)
+{
+	char *end = strstr(p + 2, "*/");
+
+	if (end == NULL)
+		return NULL;
+	for (end += 2; p < end; p++) {
+		if (*p == '\n')
+			(*line)++;
+		else
+			*p = ' ';
+	}
+	return end;
+}
+
+/* Over "${NAME}" or "${NAME:-default}", which may have quotes in it. */
+static char *
+skip_variable(char *p)
+{
+	char *end = strchr(p, '}');
+
+	return end != NULL ? end + 1 : p + 1;
+}
+
+/* NULL if it does not end. */
+static char *
+skip_string(char *p, int *line)
+{
+	char quote = *p++;
+
+	for (; *p != quote; p++) {
+		if (quote == '"' && p[0] == '$' && p[1] == '{')
+			p = skip_variable(p) - 1;
+		else if (p[0] == '\\' && p[1] != '\0')
+			p++;
+		if (*p == '\0')
+			return NULL;
+		if (*p == '\n')
+			(*line)++;
+	}
+	return p + 1;
+}
+
+/* One word, or one character that is no part of a word. */
+static char *
+skip_word(char *p)
+{
+	size_t len = strcspn(p, " \t\r\n#\"'={}()+,*");
+
+	return p + (len > 0 ? len : 1);
+}
+
+/* A string, comment or word; NULL if it does not end, and then what it is. */
+static char *
+skip_token(char *p, int *line, const char **what)
+{
+	if (*p == '#' || strncmp(p, "//", 2) == 0)
+		return blank_line(p);
+	if (strncmp(p, "/*", 2) == 0) {
+		*what = "comment";
+		return blank_block(p, line);
+	}
+	if (*p == '"' || *p == '\'') {
+		*what = "string";
+		return skip_string(p, line);
+	}
+	if (strncmp(p, "${", 2) == 0)
+		return skip_variable(p);
+	return skip_word(p);
+}
+
+/* Is the token from p to end this word, with quotes or without? */
+static bool
+is_word(const char *p, const char *end, const char *word)
+{
+	size_t len = strlen(word);
+
+	if (*p == '"' || *p == '\'') {
+		p++;
+		end--;
+	}
+	return (size_t)(end - p) == len && memcmp(p, word, len) == 0;
+}
+
+int
+conf_text_empty(char *text, const char *key)
+{
+	/* What came last: something else, the key, its '=', its '{'. */
+	enum { OTHER, KEY, EQUAL, OPEN } last = OTHER;
+	int line = 1, opened = 0, found = 0, depth = 0;
+	const char *what;
+	char *p, *end;
+
+	for (p = text; *p != '\0'; p = end) {
+		if (*p == '\n')
+			line++;
+		end = skip_token(p, &line, &what);
+		if (strchr(" \t\r\n+*", *p) != NULL)
+			continue;
+		if (*p == '}' && last == OPEN)
+			found = opened;
+		if (*p == '{' && depth == 0)
+			opened = line;
+		if (depth == 0 && is_word(p, end, key))
+			last = KEY;
+		else if (*p == '=' && last == KEY)
+			last = EQUAL;
+		else if (*p == '{' && last == EQUAL)
+			last = OPEN;
+		else
+			last = OTHER;
+		depth += (*p == '{') - (*p == '}');
+	}
+	return found;
+}
+
+int
+conf_text_strip(char *text, int *line, const char **what)
+{
+	int now = 1, opened = 0, depth = 0;
+	char *p = text;
+
+	while (*p != '\0') {
+		*line = now;
+		if (*p == '\n')
+			now++;
+		else if (*p == '{' && depth++ == 0)
+			opened = now;
+		else if (*p == '}' && depth > 0)
+			depth--;
+		p = skip_token(p, &now, what);
+		if (p == NULL)
+			return -EINVAL;
+	}
+	if (depth > 0) {
+		*line = opened;
+		*what = "block";
+		return -EINVAL;
+	}
+	return 0;
+}

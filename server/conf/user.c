@@ -1,0 +1,165 @@
+/*
+ * user: the user to run as, and the directory of chroot.  Looked up here, not when it
+ * is done: libc loads libraries for it, which are to be there when the program is
+ * locked in memory.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/conf/conf_priv.h"
+
+#define NO_GROUP ((gid_t)-1)
+#define NOBODY	 65534 /* where there is no passwd(5) */
+
+static int
+replace(char **field, const char *text, struct conf_why *why)
+{
+	free(*field);
+	*field = strdup(text);
+	return *field != NULL ? 0
+			      : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+}
+
+/* The largest number means "no change" to setresuid(2). */
+static bool
+is_id(const char *text, uint64_t *id)
+{
+	return conf_number(text, id) == 0 && *id < UINT32_MAX;
+}
+
+int
+conf_set_user(struct conf_build *b, const struct top_key *key, const char *text,
+    struct conf_why *why)
+{
+	struct conf *conf = b->cb_conf;
+	const struct passwd *pw = getpwnam(text);
+	uint64_t id;
+
+	(void)key;
+	if (pw == NULL && is_id(text, &id))
+		pw = getpwuid((uid_t)id);
+	else if (pw == NULL)
+		return conf_why(why, -ENOENT, "there is no user \"%s\"", text);
+	conf->conf_uid = pw != NULL ? pw->pw_uid : (uid_t)id;
+	conf->conf_user_gid = pw != NULL ? pw->pw_gid : NO_GROUP;
+	return replace(&conf->conf_user, pw != NULL ? pw->pw_name : text, why);
+}
+
+int
+conf_set_group(struct conf_build *b, const struct top_key *key,
+    const char *text, struct conf_why *why)
+{
+	struct conf *conf = b->cb_conf;
+	const struct group *gr = getgrnam(text);
+	uint64_t id = 0;
+
+	(void)key;
+	if (gr == NULL && !is_id(text, &id))
+		return conf_why(why, -ENOENT, "there is no group \"%s\"", text);
+	conf->conf_gid = gr != NULL ? gr->gr_gid : (gid_t)id;
+	return replace(&conf->conf_group, text, why);
+}
+
+int
+conf_set_chroot(struct conf_build *b, const struct top_key *key,
+    const char *text, struct conf_why *why)
+{
+	struct conf *conf = b->cb_conf;
+	struct stat st;
+
+	(void)key;
+	free(conf->conf_chroot);
+	conf->conf_chroot = NULL;
+	if (strcmp(text, "off") == 0)
+		return 0;
+	if (text[0] == '\0')
+		return conf_why(
+		    why, -EINVAL, "the path is empty (\"off\" for none)");
+	conf->conf_chroot = conf_path(b->cb_dir, text);
+	if (conf->conf_chroot == NULL)
+		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	if (stat(conf->conf_chroot, &st) == -1)
+		return conf_why(
+		    why, -errno, "%s: %s", conf->conf_chroot, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return conf_why(why, -ENOTDIR, "%s: %s", conf->conf_chroot,
+		    strerror(ENOTDIR));
+	return 0;
+}
+
+int
+conf_set_sandbox(struct conf_build *b, const struct top_key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)key;
+	if (conf_bool(text, &b->cb_conf->conf_sandbox) != 0)
+		return conf_why(why, -EINVAL, CONF_NO_BOOL, text);
+	return 0;
+}
+
+int
+conf_set_keep_fowner(struct conf_build *b, const struct top_key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)key;
+	if (conf_bool(text, &b->cb_conf->conf_keep_fowner) != 0)
+		return conf_why(why, -EINVAL, CONF_NO_BOOL, text);
+	return 0;
+}
+
+static int
+nobody(struct conf *conf, struct conf_why *why)
+{
+	const struct passwd *pw = getpwnam("nobody");
+
+	conf->conf_uid = pw != NULL ? pw->pw_uid : NOBODY;
+	conf->conf_user_gid = pw != NULL ? pw->pw_gid : NOBODY;
+	return replace(&conf->conf_user, "nobody", why);
+}
+
+/* The first question is how many there are. */
+static int
+find_groups(struct conf *conf, struct conf_why *why)
+{
+	int n = 0;
+
+	getgrouplist(conf->conf_user, conf->conf_gid, NULL, &n);
+	free(conf->conf_groups);
+	conf->conf_groups = calloc((size_t)n + 1, sizeof(gid_t));
+	if (conf->conf_groups == NULL)
+		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	if (getgrouplist(
+		conf->conf_user, conf->conf_gid, conf->conf_groups, &n) == -1)
+		return conf_why(why, -EAGAIN,
+		    "the groups of user %s changed meanwhile", conf->conf_user);
+	conf->conf_ngroups = (size_t)n;
+	return 0;
+}
+
+int
+conf_complete_user(struct conf *conf, struct conf_why *why)
+{
+	int error = 0;
+
+	if (conf->conf_group != NULL && conf->conf_user == NULL)
+		return conf_why(why, -EINVAL,
+		    "of which user?  The key user has to be set as well");
+	conf->conf_user_chosen = conf->conf_user != NULL;
+	if (conf->conf_user == NULL && geteuid() == 0)
+		error = nobody(conf, why);
+	if (error != 0 || conf->conf_user == NULL)
+		return error;
+	if (conf->conf_group == NULL)
+		conf->conf_gid = conf->conf_user_gid;
+	if (conf->conf_gid == NO_GROUP)
+		return conf_why(why, -EINVAL,
+		    "user %s has no entry in passwd(5), so its group has to be "
+		    "set",
+		    conf->conf_user);
+	return find_groups(conf, why);
+}

@@ -1,0 +1,274 @@
+/*
+ * value: one value from its text.  Knows no keys and no defaults.
+ */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/conf/conf_priv.h"
+
+int
+conf_why(struct conf_why *why, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why->why_text, sizeof(why->why_text), fmt, ap);
+	va_end(ap);
+	return error;
+}
+
+/* Digits only: no sign, no space, no base but ten. */
+static int
+digits(const char **text, uint64_t *out)
+{
+	const char *p = *text;
+	uint64_t value = 0;
+	bool fits = true;
+
+	if (!isdigit((unsigned char)*p))
+		return -EINVAL;
+	for (; isdigit((unsigned char)*p); p++) {
+		unsigned digit = (unsigned)(*p - '0');
+
+		if (value > (UINT64_MAX - digit) / 10)
+			fits = false;
+		value = value * 10 + digit;
+	}
+	*text = p;
+	*out = value;
+	return fits ? 0 : -ERANGE;
+}
+
+int
+conf_number(const char *text, uint64_t *out)
+{
+	int error = digits(&text, out);
+
+	return *text != '\0' ? -EINVAL : error;
+}
+
+int
+conf_size(const char *text, uint64_t *out)
+{
+	static const char suffixes[] = "KMG";
+	const char *suffix;
+	unsigned shift = 0;
+	int error;
+
+	error = digits(&text, out);
+	if (error == -EINVAL)
+		return error;
+	if (*text != '\0') {
+		suffix = strchr(suffixes, toupper((unsigned char)*text));
+		if (suffix == NULL || text[1] != '\0')
+			return -EINVAL;
+		shift = 10 * (unsigned)(suffix - suffixes + 1);
+	}
+	if (error != 0 || *out > UINT64_MAX >> shift)
+		return -ERANGE;
+	*out <<= shift;
+	return 0;
+}
+
+int
+conf_bool(const char *text, bool *out)
+{
+	static const char *const words[] = {
+	    "false", "true", "off", "on", "no", "yes"};
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(text, words[i]) == 0) {
+			*out = i % 2 == 1;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+int
+conf_cache(const char *text, enum pw_cache *out)
+{
+	if (strcmp(text, "keep") == 0)
+		*out = PW_CACHE_KEEP;
+	else if (strcmp(text, "drop") == 0)
+		*out = PW_CACHE_DROP;
+	else if (strcmp(text, "auto") == 0)
+		*out = PW_CACHE_AUTO;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static bool
+have_ipv6(void)
+{
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd == -1)
+		return false;
+	close(fd);
+	return true;
+}
+
+static void
+address_in6(struct listen_addr *la, const struct in6_addr *addr, in_port_t port)
+{
+	struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6};
+
+	sin6.sin6_addr = *addr;
+	sin6.sin6_port = htons(port);
+	memcpy(&la->la_addr, &sin6, sizeof(sin6));
+	la->la_len = sizeof(sin6);
+}
+
+static void
+address_in(struct listen_addr *la, struct in_addr addr, in_port_t port)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET};
+
+	sin.sin_addr = addr;
+	sin.sin_port = htons(port);
+	memcpy(&la->la_addr, &sin, sizeof(sin));
+	la->la_len = sizeof(sin);
+}
+
+/* host is "", "*", an IPv4 address, or an IPv6 address in brackets. */
+static int
+address_host(
+    char *host, in_port_t port, struct listen_addr *la, struct conf_why *why)
+{
+	size_t len = strlen(host);
+	struct in_addr in = {.s_addr = htonl(INADDR_ANY)};
+	struct in6_addr in6 = in6addr_any;
+
+	if (len == 0 || strcmp(host, "*") == 0) {
+		if (have_ipv6())
+			address_in6(la, &in6, port);
+		else
+			address_in(la, in, port);
+		return 0;
+	}
+	if (host[0] == '[' && host[len - 1] == ']') {
+		host[len - 1] = '\0';
+		if (inet_pton(AF_INET6, host + 1, &in6) != 1)
+			return conf_why(
+			    why, -EINVAL, "%s] is not an IPv6 address", host);
+		address_in6(la, &in6, port);
+		return 0;
+	}
+	if (inet_pton(AF_INET, host, &in) != 1)
+		return conf_why(why, -EINVAL,
+		    "%s is not a numeric address (127.0.0.1, [::1] or *)",
+		    host);
+	address_in(la, in, port);
+	return 0;
+}
+
+/* A number alone is a port; the last colon may be one of an IPv6 address. */
+static bool
+without_port(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+
+	if (colon == NULL)
+		return text[strspn(text, "0123456789")] != '\0' ||
+		       text[0] == '\0';
+	return strchr(colon, ']') != NULL;
+}
+
+static int
+no_port(const char *text, struct conf_why *why)
+{
+	struct in_addr in;
+	bool usable = text[0] == '[' || strcmp(text, "*") == 0 ||
+		      inet_pton(AF_INET, text, &in) == 1;
+
+	return conf_why(why, -EINVAL, "%s: write ADDR:PORT, as %s:8080",
+	    text[0] == '\0' ? "the address is empty" : "the port is missing",
+	    usable ? text : "127.0.0.1");
+}
+
+int
+conf_address(const char *text, struct listen_addr *la, struct conf_why *why)
+{
+	char host[INET6_ADDRSTRLEN + 2];
+	const char *colon = strrchr(text, ':');
+	const char *port_text = colon != NULL ? colon + 1 : text;
+	size_t len = colon != NULL ? (size_t)(colon - text) : 0;
+	uint64_t port;
+
+	if (without_port(text))
+		return no_port(text, why);
+	if (strchr(text, ':') != colon && text[0] != '[')
+		return conf_why(
+		    why, -EINVAL, "an IPv6 address needs brackets: [::1]:8080");
+	if (len >= sizeof(host))
+		return conf_why(why, -EINVAL, "%s is not an address", text);
+	memcpy(host, text, len);
+	host[len] = '\0';
+	if (conf_number(port_text, &port) != 0 || port > 65535)
+		return conf_why(why, -EINVAL,
+		    "%s: \"%s\" is not a port (0 to 65535)", text, port_text);
+	memset(la, 0, sizeof(*la));
+	return address_host(host, (in_port_t)port, la, why);
+}
+
+unsigned
+conf_cpus(void)
+{
+	cpu_set_t set;
+	long n;
+
+	/* Fails where the host has more CPUs than the set has bits. */
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		n = CPU_COUNT(&set);
+	else
+		n = sysconf(_SC_NPROCESSORS_ONLN);
+	return n < 1 ? 1 : (unsigned)n;
+}
+
+char *
+conf_path(const char *dir, const char *path)
+{
+	char *joined;
+
+	if (dir == NULL || path[0] == '/')
+		return strdup(path);
+	if (asprintf(&joined, "%s/%s", dir, path) == -1)
+		return NULL;
+	return joined;
+}
+
+int
+conf_strv_add(char ***v, const char *s)
+{
+	size_t n = 0;
+	char **grown;
+
+	while (*v != NULL && (*v)[n] != NULL)
+		n++;
+	grown = reallocarray(*v, n + 2, sizeof(*grown));
+	if (grown == NULL)
+		return -ENOMEM;
+	*v = grown;
+	grown[n + 1] = NULL;
+	grown[n] = strdup(s);
+	return grown[n] == NULL ? -ENOMEM : 0;
+}
+
+void
+conf_strv_free(char ***v)
+{
+	for (size_t i = 0; *v != NULL && (*v)[i] != NULL; i++)
+		free((*v)[i]);
+	free(*v);
+	*v = NULL;
+}

@@ -1,0 +1,85 @@
+/*
+ * abort: the end of a connection that waits for a disk.
+ */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/util/clock.h"
+#include "server/conn/conn_priv.h"
+#include "server/content/autoindex_stream.h"
+
+#define DISK_LOOKS 10 /* of disk_timeout, as long as it does something */
+
+/* What waits for the disk stays until it answers, which may be never. */
+void
+conn_cut(struct conn *c)
+{
+	c->cn_dying = true;
+	exchange_end(c);
+	worker_timer(c->cn_worker, c, TIMER_NONE);
+	event_del(&c->cn_event);
+	/* A disk that hangs takes memory, and nobody's place. */
+	clients_leave(c->cn_worker->wk_clients, c->cn_client);
+	if (c->cn_ex->ex_response.rs_send.snd_pending)
+		pw_send_cancel(&c->cn_ex->ex_response.rs_send);
+	if (c->cn_ex->ex_response.rs_stream != NULL)
+		stream_cancel(c->cn_ex->ex_response.rs_stream);
+	if (c->cn_ex->ex_lookup.lk_stream != NULL)
+		stream_cancel(c->cn_ex->ex_lookup.lk_stream);
+	shutdown(c->cn_fd, SHUT_RDWR);
+}
+
+static void
+tell_disk(struct conn *c)
+{
+	struct worker *wk = c->cn_worker;
+	struct str line = c->cn_ex->ex_request.rq_line;
+
+	if (limit_tell(&wk->wk_told_disk, clock_now()))
+		log_error(wk->wk_log,
+		    "\"%.*s\": the disk has not answered for %u s",
+		    (int)line.s_len, line.s_ptr,
+		    wk->wk_conf->conf_disk_timeout);
+}
+
+/* A socket that is closed with unread input resets, and the answer with it. */
+static void
+forget_input(struct conn *c)
+{
+	char trash[BUF_SIZE];
+	int n;
+
+	for (n = 0; n < LINGER_READS; n++)
+		if (recv(c->cn_fd, trash, sizeof(trash), MSG_DONTWAIT) <= 0)
+			break;
+}
+
+/*
+ * The disk may answer later, or never: what waits for it stays until then, but the
+ * client need not, and its descriptor is free at once, unless a pool thread sends on it.
+ * An answer that was begun can only be cut.  A disk that is only busy gets more time.
+ */
+void
+conn_give_up(struct conn *c)
+{
+	struct response *rs = &c->cn_ex->ex_response;
+	bool ours;
+
+	if (rs->rs_send.snd_pending && c->cn_looks++ < DISK_LOOKS &&
+	    !pw_send_stuck(&rs->rs_send)) {
+		worker_timer(c->cn_worker, c, TIMER_DISK);
+		return;
+	}
+	stat_add(&c->cn_worker->wk_stats.sta_timeout[TIMER_DISK], 1);
+	tell_disk(c);
+	ours = pw_send_take_back(&rs->rs_send);
+	if (ours && response_sent(rs) == 0)
+		exchange_503(c);
+	if (ours)
+		forget_input(c);
+	conn_cut(c);
+	if (!ours)
+		return;
+	close(c->cn_fd);
+	c->cn_fd = -1;
+}

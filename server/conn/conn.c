@@ -1,0 +1,377 @@
+/*
+ * conn: the life of a connection and the order of things on it: read a head,
+ * find the file, send the answer, discard the body, again.  What is read is in
+ * read.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/conn/conn_priv.h"
+
+#define REQUESTS_PER_TURN 16
+
+/* -------------------------------------------------------------- the end */
+
+static void
+conn_free(struct conn *c)
+{
+	struct worker *wk = c->cn_worker;
+
+	exchange_free(c);
+	worker_timer(wk, c, TIMER_NONE);
+	buf_release(&c->cn_in, conn_bufs(c));
+	if (!c->cn_dying) {
+		event_del(&c->cn_event);
+		clients_leave(wk->wk_clients, c->cn_client);
+	}
+	if (c->cn_fd != -1)
+		close(c->cn_fd);
+	worker_conn_removed(wk, c);
+	free(c);
+}
+
+void
+conn_close(struct conn *c)
+{
+	if (!c->cn_waiting)
+		conn_free(c);
+	else if (!c->cn_dying)
+		conn_cut(c);
+}
+
+/* The client reads what is under way, then our end, then it closes (RFC 9112,
+ * 9.6): a socket that is closed with unread input resets, and the answer with it. */
+static enum next
+linger(struct conn *c)
+{
+	if (shutdown(c->cn_fd, SHUT_WR) == -1)
+		return NEXT_CLOSE;
+	buf_release(&c->cn_in, conn_bufs(c));
+	c->cn_state = CONN_LINGER;
+	c->cn_left = 0;
+	conn_patience(c, TIMER_LINGER);
+	return NEXT_GO;
+}
+
+/* ---------------------------------------------------------------- answers */
+
+static void
+next_request(struct conn *c)
+{
+	struct buf *in = &c->cn_in;
+	size_t n;
+
+	buf_consume(in, c->cn_head.hd_len);
+	n = in->b_len < c->cn_skip ? in->b_len : (size_t)c->cn_skip;
+	buf_consume(in, n);
+	c->cn_skip -= n;
+	c->cn_head = (struct head){0};
+	c->cn_state = c->cn_skip > 0 ? CONN_SKIP : CONN_READ;
+	if (c->cn_skip > 0)
+		worker_timer(c->cn_worker, c, TIMER_HEAD);
+}
+
+static enum next
+sent(struct conn *c)
+{
+	uint64_t bytes = response_sent(&c->cn_ex->ex_response);
+	bool end = c->cn_ex->ex_response.rs_close;
+
+	c->cn_turn_sent += bytes;
+	c->cn_unseen += bytes;
+	exchange_free(c);
+	worker_timer(c->cn_worker, c, TIMER_NONE);
+	if (end)
+		return linger(c);
+	next_request(c);
+	return conn_ended(c);
+}
+
+static enum next
+send_answer(struct conn *c)
+{
+	enum pw_send_status status;
+
+	if (!c->cn_writable)
+		return NEXT_WAIT;
+	conn_bound(c);
+	status = response_step(c);
+	exchange_sent(c);
+	switch (status) {
+	case PW_SEND_DONE:
+		return sent(c);
+	case PW_SEND_WANT_WRITE:
+		c->cn_writable = false;
+		return conn_pace_full(c) ? NEXT_WAIT : NEXT_CLOSE;
+	case PW_SEND_AGAIN:
+		return NEXT_AGAIN;
+	case PW_SEND_PENDING:
+		c->cn_looks = 0;
+		conn_await_disk(c);
+		return NEXT_WAIT;
+	case PW_SEND_ERROR:
+		break;
+	}
+	return response_replaced(c) ? NEXT_GO : NEXT_CLOSE;
+}
+
+/* ------------------------------------------------------------- the machine */
+
+static enum next
+step(struct conn *c)
+{
+	uint64_t all = UINT64_MAX;
+
+	switch (c->cn_state) {
+	case CONN_READ:
+		return conn_read(c);
+	case CONN_SEND:
+		return send_answer(c);
+	case CONN_SKIP:
+		return conn_skip(c);
+	case CONN_LINGER:
+		return conn_discard(c, &all);
+	case CONN_LOOKUP:
+		return conn_look(c);
+	}
+	return NEXT_CLOSE;
+}
+
+static enum phase
+phase(const struct conn *c)
+{
+	switch (c->cn_state) {
+	case CONN_READ:
+		return c->cn_timer == TIMER_NONE || c->cn_timer == TIMER_HEAD
+			   ? PHASE_HEAD
+			   : PHASE_IDLE;
+	case CONN_LOOKUP:
+		return PHASE_DISK;
+	case CONN_SEND:
+		return c->cn_waiting ? PHASE_DISK : PHASE_SEND;
+	case CONN_SKIP:
+		return PHASE_BODY;
+	case CONN_LINGER:
+		break;
+	}
+	return PHASE_LINGER;
+}
+
+static void
+count_phase(struct conn *c)
+{
+	_Atomic uint64_t *counts = c->cn_worker->wk_stats.sta_phase;
+	enum phase now = phase(c);
+
+	if (now == c->cn_phase)
+		return;
+	stat_add(&counts[c->cn_phase], -(uint64_t)1);
+	stat_add(&counts[now], 1);
+	c->cn_phase = now;
+}
+
+void
+conn_run(struct conn *c)
+{
+	enum next next = NEXT_GO;
+	int n;
+
+	if (c->cn_waiting)
+		return;
+	c->cn_turn_sent = 0;
+	for (n = 0; next == NEXT_GO && n < 2 * REQUESTS_PER_TURN; n++)
+		next = step(c);
+	count_phase(c);
+	worker_gave(c->cn_worker);
+	switch (next) {
+	case NEXT_GO:
+	case NEXT_AGAIN:
+		worker_again(c->cn_worker, c);
+		break;
+	case NEXT_WAIT:
+		break;
+	case NEXT_CLOSE:
+		conn_close(c);
+		return;
+	}
+	conn_check(c);
+}
+
+bool
+conn_resumed(struct conn *c)
+{
+	exchange_resume(c);
+	if (!c->cn_dying) {
+		worker_timer(c->cn_worker, c, TIMER_NONE);
+		return true;
+	}
+	conn_free(c);
+	return false;
+}
+
+/*
+ * Downloads in their middle take turns; whatever is new goes at once, unless this turn
+ * of the loop has been long already: thousands may go in the same moment, too, and to
+ * close takes 15 us.
+ */
+static void
+on_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct conn *c = arg;
+
+	(void)fd;
+	worker_lap(c->cn_worker, LAP_EVENTS);
+	if (what & (EV_READ | EV_CLOSED)) {
+		c->cn_readable = true;
+		c->cn_drained = false;
+	}
+	if (what & EV_CLOSED)
+		c->cn_hup = true;
+	if (what & EV_WRITE)
+		c->cn_writable = true;
+	if (c->cn_writable && c->cn_timer == TIMER_SEND)
+		conn_pace_room(c);
+	if (c->cn_waiting || c->cn_queued)
+		return;
+	if (c->cn_state == CONN_SEND || worker_late(c->cn_worker))
+		worker_again(c->cn_worker, c);
+	else
+		conn_run(c);
+}
+
+void
+conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
+    struct client *client)
+{
+	struct conn *c;
+
+	c = calloc(1, sizeof(*c));
+	if (c == NULL) {
+		clients_leave(wk->wk_clients, client);
+		close(fd);
+		return;
+	}
+	c->cn_worker = wk;
+	c->cn_fd = fd;
+	c->cn_client = client;
+	c->cn_writable = true;
+	memcpy(&c->cn_peer, peer, sizeof(c->cn_peer));
+	event_assign(&c->cn_event, wk->wk_base, fd,
+	    EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, c);
+	if (event_add(&c->cn_event, NULL) != 0) {
+		clients_leave(wk->wk_clients, client);
+		close(fd);
+		free(c);
+		return;
+	}
+	c->cn_phase = PHASE_HEAD;
+	worker_conn_added(wk, c);
+	conn_patience(c, TIMER_HEAD);
+}
+
+/* RFC 9110, 15.5.9: a client that has begun a request is told. */
+static void
+refuse_late(struct conn *c)
+{
+	if (conn_refuse_head(c, 408) == NEXT_CLOSE)
+		conn_close(c);
+	else
+		conn_run(c);
+}
+
+/* At the end of the server: whoever crosses that has not been heard. */
+static void
+end_idle(struct conn *c)
+{
+	if (conn_nothing_came(c) && linger(c) == NEXT_CLOSE)
+		conn_close(c);
+	else
+		conn_run(c);
+}
+
+/* The last answer is on its way, or has been taken, which is when it begins to be idle. */
+static bool
+more_rest(struct conn *c, enum timer timer)
+{
+	switch (conn_pace_rest(c)) {
+	case REST_SOME:
+		conn_patience(c, timer);
+		return true;
+	case REST_LOST:
+		return false;
+	case REST_NONE:
+		break;
+	}
+	if (timer == TIMER_REST) {
+		conn_patience(c, TIMER_IDLE);
+		return true;
+	}
+	stat_add(&c->cn_worker->wk_stats.sta_timeout[timer], 1);
+	return false;
+}
+
+static bool
+more_time(struct conn *c, enum timer timer)
+{
+	switch (timer) {
+	case TIMER_SEND:
+		return conn_pace_late(c);
+	case TIMER_REST:
+	case TIMER_IDLE:
+	case TIMER_LINGER:
+		return more_rest(c, timer);
+	case TIMER_GRACE:
+		return false;
+	default:
+		stat_add(&c->cn_worker->wk_stats.sta_timeout[timer], 1);
+		return false;
+	}
+}
+
+void
+conn_timeout(struct conn *c, enum timer timer)
+{
+	if (c->cn_waiting)
+		conn_give_up(c);
+	else if (more_time(c, timer))
+		return;
+	else if (c->cn_state != CONN_READ)
+		conn_close(c);
+	else if (c->cn_in.b_len > 0)
+		refuse_late(c);
+	else if (c->cn_worker->wk_draining)
+		end_idle(c);
+	else
+		conn_close(c);
+}
+
+/*
+ * A request may be under way to us: it is answered, with "Connection: close"
+ * (RFC 9112, 9.6).
+ */
+void
+conn_drain(struct conn *c)
+{
+	if (c->cn_state == CONN_LINGER ||
+	    (c->cn_state == CONN_READ && c->cn_in.b_len == 0))
+		worker_timer(c->cn_worker, c, TIMER_GRACE);
+}
+
+void
+conn_reclaim(struct conn *c)
+{
+	stat_add(&c->cn_worker->wk_stats.sta_reclaimed, 1);
+	if (pw_unacked(c->cn_fd) > 0)
+		conn_pace_forget(c);
+	conn_close(c);
+}
+
+void
+conn_oust(struct conn *c)
+{
+	stat_add(&c->cn_worker->wk_stats.sta_ousted, 1);
+	conn_pace_forget(c);
+	conn_close(c);
+}

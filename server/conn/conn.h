@@ -1,0 +1,158 @@
+/*
+ * conn: a connection, from accept to close.
+ *
+ * Only conn.c frees one.  While something is pending for it (cn_waiting) the
+ * memory, the socket and the file stay: closing it then only shuts the
+ * socket down, and the completion frees it.
+ *
+ *   state   what it has           what it waits for: the timer            then
+ *   READ    cn_in, if any came    a head: HEAD; its first byte: IDLE      LOOKUP, SEND; 408: SEND
+ *           nothing               the client, for the last answer: REST   the same, with IDLE
+ *   LOOKUP  cn_ex                 a disk (cn_waiting): DISK               SEND; 503 and dying
+ *   SEND    cn_ex                 the client: SEND                        READ, SKIP, LINGER
+ *           cn_ex                 a disk (cn_waiting): DISK               SEND; dying
+ *   SKIP    cn_skip > 0           the rest of a body: HEAD                READ
+ *   LINGER  nothing               the client's end: LINGER                closed
+ *   while the server ends: in READ, before a first byte, and in LINGER the timer is GRACE
+ *   dying   cn_ex                 a completion (cn_waiting): no timer     freed
+ *
+ * One that waits for nothing is on wk_turns: it has more to do when the others have had
+ * their turn.  So each has a timer, is on wk_turns, or is dying, and none is forgotten.  The
+ * client's end, an error of the socket, a timer that ends and the end of the server lead
+ * from each state to the close, or to dying where cn_waiting.
+ *
+ * Owners: of struct conn wk_conns; of cn_ex and what it has (file, texts, buffers, the
+ * request's slices of cn_in) the connection; of what a completion brings, the library
+ * until it calls back; of the event the connection, until it is dying.
+ */
+#ifndef SERVER_CONN_CONN_H
+#define SERVER_CONN_CONN_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <netinet/in.h>
+#include <sys/queue.h>
+
+#include "server/content/exchange.h"
+#include "server/http/head.h"
+#include "server/worker/worker.h"
+
+/*
+ * After answers, or parts of one, of more than this many bytes in one turn the
+ * other connections come first.
+ */
+#define CONN_SHARE ((uint64_t)64 << 10)
+
+enum conn_state {
+	CONN_READ,   /* the next request's head is being received */
+	CONN_LOOKUP, /* its file is being found */
+	CONN_SEND,   /* its answer is being sent */
+	CONN_SKIP,   /* its body is being discarded */
+	CONN_LINGER, /* our end is closed, the client's is awaited */
+};
+
+struct conn {
+	enum conn_state cn_state;
+	int cn_fd;
+	bool cn_readable;  /* as far as we know: cleared by EAGAIN ... */
+	bool cn_writable;  /* ... set by an edge */
+	bool cn_drained;   /* the last recv found less than it had room for */
+	bool cn_hup;	   /* the client has closed its end */
+	bool cn_waiting;   /* a completion is to come */
+	bool cn_dying;	   /* it frees the connection */
+	bool cn_queued;	   /* on wk_turns */
+	bool cn_bounded;   /* see tcp_memory.h */
+	unsigned cn_looks; /* at a disk that is slow: how often */
+	unsigned cn_requests; /* whose answer was begun */
+	enum phase cn_phase;  /* as counted */
+	enum timer cn_timer;
+	uint64_t cn_deadline;
+	struct worker *cn_worker;
+	struct event cn_event;
+	TAILQ_ENTRY(conn) cn_all;
+	TAILQ_ENTRY(conn) cn_turn;
+	TAILQ_ENTRY(conn) cn_timed;
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} cn_peer;
+
+	/* the request; what is idle holds no more than this: see exchange.h */
+	struct buf cn_in; /* received, from the request's first byte on */
+	struct head cn_head;
+	uint64_t cn_skip;      /* bytes of its body still to discard */
+	uint64_t cn_turn_sent; /* bytes of answers that this turn has ended */
+	const struct fields *cn_fields; /* the last ones, or NULL */
+	uint64_t cn_unseen; /* bytes sent since it was asked what is ... */
+	uint64_t cn_left;   /* ... unacknowledged: so much, or 0 ... */
+	uint64_t cn_since;  /* ... then, microseconds */
+	uint64_t cn_rate; /* bytes/s that the client takes, or 0: see pw_send */
+	struct client
+	    *cn_client; /* its address, or NULL: see connection_limits.h */
+
+	struct exchange *cn_ex; /* NULL between two requests */
+};
+
+/* A connection that was accepted and entered; both are taken over. */
+void conn_create(
+    struct worker *, int fd, const struct sockaddr *, struct client *);
+
+/* Goes on as far as possible without waiting. */
+void conn_run(struct conn *);
+
+/*
+ * The completion that cn_waiting announced has come.  False: the connection is
+ * gone, what the caller holds of it included.
+ */
+bool conn_resumed(struct conn *);
+
+/* Its timer is over, and was stopped. */
+void conn_timeout(struct conn *, enum timer);
+void conn_close(struct conn *);
+
+/* The server ends: one more request, if it comes soon; see conn_last. */
+void conn_drain(struct conn *);
+
+/* How many requests it may still have answered, UINT_MAX for all. */
+unsigned conn_requests_left(const struct conn *);
+
+/* Whether the answer to the request that it has is the connection's last one. */
+bool conn_last(const struct conn *);
+
+/*
+ * Between two requests, and nothing of the next one has come: how much of the last answer the
+ * client has not acknowledged, bytes; UINT64_MAX: it is not idle.
+ */
+uint64_t conn_idle(const struct conn *);
+
+/* No bytes lie in its socket that were not read yet; its end may. */
+bool conn_nothing_came(const struct conn *);
+
+/* Closes one that is idle; what the kernel has for it still is forgotten. */
+void conn_reclaim(struct conn *);
+
+/* Closes one that has not sent a complete request, by a reset. */
+void conn_oust(struct conn *);
+
+#ifdef PW_DEBUG
+/* Aborts, and says which, if one of these rules is broken. */
+void conn_check(const struct conn *);
+
+/* The same for all connections of a worker, and for its lists and counts. */
+void worker_check(const struct worker *);
+#else
+static inline void
+conn_check(const struct conn *c)
+{
+	(void)c;
+}
+
+static inline void
+worker_check(const struct worker *wk)
+{
+	(void)wk;
+}
+#endif
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * conn_priv: what the files of a connection share; for server/conn/ only.
+ */
+#ifndef SERVER_CONN_CONN_PRIV_H
+#define SERVER_CONN_CONN_PRIV_H
+
+#include "server/conn/conn.h"
+
+#define LINGER_READS 8 /* of a buffer's size, in one turn */
+
+/* What a step of the connection came to. */
+enum next {
+	NEXT_GO,    /* the state has changed: go on */
+	NEXT_WAIT,  /* for an event, a timer or a completion */
+	NEXT_AGAIN, /* more to do, when the others had their turn */
+	NEXT_CLOSE,
+};
+
+static inline struct buf_list *
+conn_bufs(struct conn *c)
+{
+	return &c->cn_worker->wk_bufs;
+}
+
+/* Before something is given to its socket. */
+static inline void
+conn_bound(struct conn *c)
+{
+	const struct pressure *pr = c->cn_worker->wk_pressure;
+	bool on = pressure_on(pr);
+
+	if (c->cn_bounded == on)
+		return;
+	c->cn_bounded = on;
+	pressure_apply(pr, on, c->cn_fd);
+}
+
+/* --------------------------------------------------------------- state.c */
+
+/* Starts a timer, which is TIMER_GRACE at the end of the server. */
+void conn_patience(struct conn *, enum timer);
+
+/* Starts TIMER_DISK, and waits for the completion. */
+void conn_await_disk(struct conn *);
+
+/* An answer has ended; those who have had a share give way, if they would go on. */
+enum next conn_ended(const struct conn *);
+
+/* ----------------------------------------------------------- read.c */
+
+/* A step in CONN_READ, CONN_LOOKUP and CONN_SKIP. */
+enum next conn_read(struct conn *);
+enum next conn_look(struct conn *);
+enum next conn_skip(struct conn *);
+
+/* Receives and forgets up to *limit bytes, which it counts down. */
+enum next conn_discard(struct conn *, uint64_t *limit);
+
+/* Answers what was received of a head with an error, and closes after it. */
+enum next conn_refuse_head(struct conn *, int status);
+
+/* ------------------------------------------------------------ abort.c */
+
+/*
+ * What waits for a disk is told to nobody any more, but its memory stays until the
+ * completion has come, which then frees it.
+ */
+void conn_cut(struct conn *);
+
+/* The disk has not answered in time: the client is told, unless there is more patience. */
+void conn_give_up(struct conn *);
+
+/* ----------------------------------------------------------- min_rate.c */
+
+/*
+ * The socket is full, and the client has to take something: TIMER_SEND runs.  False: it has
+ * taken less than min_send_rate for a send_timeout of such time, and is to be closed.
+ */
+bool conn_pace_full(struct conn *);
+
+/* Its socket has room, and it waits for its turn: the timer stops. */
+void conn_pace_room(struct conn *);
+
+/* TIMER_SEND is over.  False: it is to be closed; true: it has taken something meanwhile. */
+bool conn_pace_late(struct conn *);
+
+/* An answer has ended.  How long the client may do nothing: TIMER_REST or TIMER_IDLE. */
+enum timer conn_pace_ended(struct conn *);
+
+/* What the kernel has of the last answer. */
+enum rest {
+	REST_NONE, /* nothing to speak of */
+	REST_SOME, /* and the client takes it fast enough */
+	REST_LOST, /* it does not, and is to be closed */
+};
+
+/* One of the timers REST, IDLE and LINGER is over. */
+enum rest conn_pace_rest(struct conn *);
+
+/* The close will be a reset: the kernel forgets what it has for the client. */
+void conn_pace_forget(struct conn *);
+
+#endif

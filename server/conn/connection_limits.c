@@ -1,0 +1,375 @@
+/*
+ * connection_limits: see connection_limits.h.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "lib/os/seed.h"
+#include "lib/util/cacheline.h"
+#include "lib/util/check.h"
+#include "lib/util/hash.h"
+
+#include "server/conn/connection_limits.h"
+
+#define PARTS	((size_t)64)
+#define BUCKETS ((size_t)1024) /* of each */
+#define MOMENT	UINT64_C(500000)
+
+struct client {
+	LIST_ENTRY(client) cl_link;
+	uint64_t cl_key;
+	unsigned cl_count;
+};
+
+LIST_HEAD(client_list, client);
+
+struct part {
+	_Alignas(CACHE_LINE) pthread_mutex_t pt_lock;
+	struct client_list pt_buckets[BUCKETS];
+};
+
+/* How a worker is told; its own line: others look at it each time that a connection ends. */
+struct member {
+	_Alignas(CACHE_LINE) atomic_bool mb_waits;
+	atomic_bool
+	    mb_promised; /* it has ORDER_PLACE, and has taken none yet */
+	struct orders *mb_orders;
+};
+
+struct clients {
+	unsigned cs_total_max;
+	unsigned cs_each_max;
+	struct seed cs_seed;
+	struct part *cs_parts;
+	struct member *cs_members;
+	unsigned cs_nmembers;
+	atomic_uint cs_total;
+	atomic_uint cs_waiting;	 /* members that wait, at least */
+	atomic_uint cs_promised; /* members that a place is promised to */
+	atomic_uint cs_turn;	 /* whose it is */
+	_Atomic uint64_t cs_wanted;
+};
+
+static int
+create_parts(struct clients *cs)
+{
+	size_t i;
+
+	cs->cs_parts = line_calloc(PARTS * sizeof(*cs->cs_parts));
+	if (cs->cs_parts == NULL)
+		return -ENOMEM;
+	for (i = 0; i < PARTS; i++)
+		pthread_mutex_init(&cs->cs_parts[i].pt_lock, NULL);
+	return 0;
+}
+
+int
+clients_create(unsigned total, unsigned per_address, unsigned workers,
+    struct clients **out)
+{
+	struct clients *cs = line_calloc(sizeof(*cs));
+
+	if (cs == NULL)
+		return -ENOMEM;
+	cs->cs_total_max = total;
+	cs->cs_each_max = per_address;
+	cs->cs_members = line_calloc(workers * sizeof(*cs->cs_members));
+	if (cs->cs_members == NULL ||
+	    (per_address > 0 && create_parts(cs) != 0)) {
+		clients_destroy(&cs);
+		return -ENOMEM;
+	}
+	cs->cs_nmembers = workers;
+	seed_draw(&cs->cs_seed);
+	*out = cs;
+	return 0;
+}
+
+void
+clients_limit(struct clients *cs, unsigned most)
+{
+	if (cs->cs_total_max == 0 || most < cs->cs_total_max)
+		cs->cs_total_max = most;
+}
+
+unsigned
+clients_most(const struct clients *cs)
+{
+	return cs->cs_total_max;
+}
+
+void
+clients_join(struct clients *cs, unsigned worker, struct orders *orders)
+{
+	cs->cs_members[worker].mb_orders = orders;
+}
+
+void
+clients_destroy(struct clients **csp)
+{
+	struct clients *cs = *csp;
+	size_t i;
+
+	*csp = NULL;
+	if (cs == NULL)
+		return;
+	PW_CHECK(atomic_load(&cs->cs_total) == 0);
+	for (i = 0; cs->cs_parts != NULL && i < PARTS; i++)
+		pthread_mutex_destroy(&cs->cs_parts[i].pt_lock);
+	free(cs->cs_parts);
+	free(cs->cs_members);
+	free(cs);
+}
+
+/* True: it was so, and is no more; the number of such members as well. */
+static bool
+clear(atomic_bool *flag, atomic_uint *number)
+{
+	if (!atomic_load(flag) || !atomic_exchange(flag, false))
+		return false;
+	atomic_fetch_sub(number, 1);
+	return true;
+}
+
+static void
+set(atomic_bool *flag, atomic_uint *number)
+{
+	atomic_fetch_add(number, 1);
+	if (atomic_exchange(flag, true))
+		atomic_fetch_sub(number, 1);
+}
+
+static bool
+unwait(struct clients *cs, struct member *mb)
+{
+	return clear(&mb->mb_waits, &cs->cs_waiting);
+}
+
+static bool
+unpromise(struct clients *cs, struct member *mb)
+{
+	return clear(&mb->mb_promised, &cs->cs_promised);
+}
+
+/* Never more than there may be, not even for a moment: another would not get the last one. */
+bool
+clients_reserve(struct clients *cs, unsigned worker)
+{
+	unsigned n, promised;
+
+	if (cs->cs_total_max == 0)
+		return true;
+	unpromise(cs, &cs->cs_members[worker]);
+	promised = atomic_load(&cs->cs_promised);
+	n = atomic_load(&cs->cs_total);
+	do {
+		if (n + promised >= cs->cs_total_max)
+			return false;
+	} while (!atomic_compare_exchange_weak(&cs->cs_total, &n, n + 1));
+	return true;
+}
+
+/* Its promise comes first: what ends it must not find the member neither here nor there. */
+static bool
+promise(struct clients *cs, struct member *mb)
+{
+	if (!atomic_load(&mb->mb_waits))
+		return false;
+	set(&mb->mb_promised, &cs->cs_promised);
+	if (unwait(cs, mb))
+		return true;
+	unpromise(cs, mb);
+	return false;
+}
+
+/* A place may be free: somebody who waits gets it, if any. */
+static void
+pass(struct clients *cs)
+{
+	unsigned i, turn;
+
+	if (atomic_load(&cs->cs_waiting) == 0)
+		return;
+	turn = atomic_load(&cs->cs_turn);
+	for (i = 1; i <= cs->cs_nmembers; i++) {
+		struct member *mb =
+		    &cs->cs_members[(turn + i) % cs->cs_nmembers];
+
+		if (!promise(cs, mb))
+			continue;
+		atomic_store(&cs->cs_turn, (turn + i) % cs->cs_nmembers);
+		orders_give(mb->mb_orders, ORDER_PLACE);
+		return;
+	}
+}
+
+void
+clients_release(struct clients *cs)
+{
+	if (cs->cs_total_max == 0)
+		return;
+	atomic_fetch_sub(&cs->cs_total, 1);
+	pass(cs);
+}
+
+/* Either this sees the place that was released, or who released it sees this. */
+bool
+clients_wait(struct clients *cs, unsigned worker)
+{
+	struct member *mb = &cs->cs_members[worker];
+
+	set(&mb->mb_waits, &cs->cs_waiting);
+	if (atomic_load(&cs->cs_total) + atomic_load(&cs->cs_promised) >=
+	    cs->cs_total_max)
+		return true;
+	unwait(cs, mb);
+	return false;
+}
+
+void
+clients_decline(struct clients *cs, unsigned worker)
+{
+	if (unpromise(cs, &cs->cs_members[worker]))
+		pass(cs);
+}
+
+void
+clients_retire(struct clients *cs, unsigned worker)
+{
+	unwait(cs, &cs->cs_members[worker]);
+	clients_decline(cs, worker);
+}
+
+static uint64_t
+inet_key(const void *octets)
+{
+	uint32_t addr;
+
+	memcpy(&addr, octets, sizeof(addr));
+	return UINT64_C(0xffff) << 32 | ntohl(addr);
+}
+
+/* No IPv6 prefix of a network that there is begins with 32 bits like inet_key's. */
+uint64_t
+clients_key(const struct sockaddr *sa)
+{
+	const struct sockaddr_in6 *in6 = (const void *)sa;
+	const struct sockaddr_in *in = (const void *)sa;
+	uint64_t key = 0;
+	int i;
+
+	if (sa->sa_family == AF_INET)
+		return inet_key(&in->sin_addr);
+	if (sa->sa_family != AF_INET6)
+		return 0;
+	if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		return inet_key(&in6->sin6_addr.s6_addr[12]);
+	for (i = 0; i < 8; i++)
+		key = key << 8 | in6->sin6_addr.s6_addr[i];
+	return key;
+}
+
+static struct part *
+part_of(struct clients *cs, uint64_t key, struct client_list **bucket)
+{
+	uint64_t hash = hash_bytes(&cs->cs_seed, 0, &key, sizeof(key));
+	struct part *pt = &cs->cs_parts[hash % PARTS];
+
+	*bucket = &pt->pt_buckets[hash / PARTS % BUCKETS];
+	return pt;
+}
+
+/* The part's lock is held. */
+static int
+count_in(struct clients *cs, struct client_list *bucket, uint64_t key,
+    struct client **out)
+{
+	struct client *cl;
+
+	LIST_FOREACH(cl, bucket, cl_link)
+	if (cl->cl_key == key)
+		break;
+	if (cl == NULL) {
+		cl = calloc(1, sizeof(*cl));
+		if (cl == NULL)
+			return -ENOMEM;
+		cl->cl_key = key;
+		LIST_INSERT_HEAD(bucket, cl, cl_link);
+	}
+	if (cl->cl_count == cs->cs_each_max)
+		return -EDQUOT;
+	cl->cl_count++;
+	*out = cl;
+	return 0;
+}
+
+int
+clients_enter(
+    struct clients *cs, const struct sockaddr *sa, struct client **out)
+{
+	uint64_t key = clients_key(sa);
+	struct client_list *bucket;
+	struct part *pt;
+	int error;
+
+	*out = NULL;
+	if (cs->cs_each_max == 0)
+		return 0;
+	pt = part_of(cs, key, &bucket);
+	pthread_mutex_lock(&pt->pt_lock);
+	error = count_in(cs, bucket, key, out);
+	pthread_mutex_unlock(&pt->pt_lock);
+	return error;
+}
+
+void
+clients_leave(struct clients *cs, struct client *cl)
+{
+	struct client_list *bucket;
+	struct part *pt;
+
+	clients_release(cs);
+	if (cl == NULL)
+		return;
+	pt = part_of(cs, cl->cl_key, &bucket);
+	pthread_mutex_lock(&pt->pt_lock);
+	if (--cl->cl_count == 0)
+		LIST_REMOVE(cl, cl_link);
+	else
+		cl = NULL;
+	pthread_mutex_unlock(&pt->pt_lock);
+	free(cl);
+}
+
+void
+clients_want(struct clients *cs, unsigned worker, uint64_t now_us)
+{
+	unsigned i;
+
+	atomic_store(&cs->cs_wanted, now_us);
+	for (i = 0; i < cs->cs_nmembers; i++)
+		if (i != worker)
+			orders_give(cs->cs_members[i].mb_orders, ORDER_WISH);
+}
+
+bool
+clients_wanted(const struct clients *cs, uint64_t now_us)
+{
+	uint64_t since = atomic_load(&cs->cs_wanted);
+
+	return since > 0 && now_us - since < MOMENT;
+}
+
+bool
+clients_grant(struct clients *cs, uint64_t now_us)
+{
+	uint64_t since = atomic_load(&cs->cs_wanted);
+
+	return since > 0 && now_us - since < MOMENT &&
+	       atomic_compare_exchange_strong(&cs->cs_wanted, &since, 0);
+}

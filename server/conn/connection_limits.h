@@ -1,0 +1,97 @@
+/*
+ * connection_limits: how many connections there are, in total and from each address, and how many
+ * there may be.  One for all workers: the total is an atomic number; the addresses are in
+ * a table of 64 parts with a lock each, held for a look at a short list, and never over
+ * anything that waits.  An address costs 48 bytes while it has a connection, the table
+ * 512 KiB; without a limit per address there is none.
+ *
+ * IPv4 addresses count each, also as IPv4-mapped IPv6; IPv6 by their first 64 bits, since
+ * whoever has one address has the 2^64 beside it.
+ */
+#ifndef SERVER_CONN_CONNECTION_LIMITS_H
+#define SERVER_CONN_CONNECTION_LIMITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "server/util/command.h"
+
+struct clients;
+struct client; /* an address that has connections */
+
+/*
+ * What a worker is told: ORDER_PLACE: there is a place, it is this one's turn; it accepts
+ * until there is none, or nobody waits, so two of them may be one.  ORDER_WISH: another
+ * worker would like to have a place.
+ */
+
+/* 0 is no limit; workers have numbers below that.  0 or -ENOMEM. */
+int clients_create(
+    unsigned total, unsigned per_address, unsigned workers, struct clients **);
+
+/* No more than most in total, which is not 0.  Before the threads start. */
+void clients_limit(struct clients *, unsigned most);
+
+/* How many there may be in total; 0: no limit. */
+unsigned clients_most(const struct clients *);
+
+/* Before the threads start.  The orders are the worker's. */
+void clients_join(struct clients *, unsigned worker, struct orders *);
+
+/* There is no connection any more, and no thread. */
+void clients_destroy(struct clients **);
+
+/* The rest: any thread. */
+
+/*
+ * Before the worker accepts a connection.  False: there are as many as there may be, with
+ * the places that are promised to others by ORDER_PLACE.
+ */
+bool clients_reserve(struct clients *, unsigned worker);
+
+/* What was reserved has not come to anything: a worker that waits gets the place. */
+void clients_release(struct clients *);
+
+/*
+ * There is no place, and somebody waits for this worker: it gets ORDER_PLACE when there is
+ * one, which then is promised to it.  Those who wait have their turns, so none takes the
+ * places of its own connections for ever.  False: there is one by now.
+ */
+bool clients_wait(struct clients *, unsigned worker);
+
+/*
+ * ORDER_PLACE has come, and the worker has accepted the clients that waited.  If it has not
+ * taken the place, the next worker gets it.
+ */
+void clients_decline(struct clients *, unsigned worker);
+
+/* The worker accepts nothing any more. */
+void clients_retire(struct clients *, unsigned worker);
+
+/*
+ * A connection that was reserved and accepted.  *out: its address, or NULL without that
+ * limit.  -EDQUOT: the address has as many as it may; -ENOMEM.
+ */
+int clients_enter(
+    struct clients *, const struct sockaddr *, struct client **out);
+
+/* Of one that was entered: it is closed; releases it as well. */
+void clients_leave(struct clients *, struct client *);
+
+/*
+ * A worker that cannot accept, and has no connection that it could close: all others
+ * get ORDER_WISH.  The wish is forgotten after a moment.
+ */
+void clients_want(struct clients *, unsigned worker, uint64_t now_us);
+
+/* There is such a wish, and nobody has granted it yet. */
+bool clients_wanted(const struct clients *, uint64_t now_us);
+
+/* To one of those who ask, true: it closes a connection. */
+bool clients_grant(struct clients *, uint64_t now_us);
+
+/* The address as it is counted. */
+uint64_t clients_key(const struct sockaddr *);
+
+#endif

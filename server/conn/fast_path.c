@@ -1,0 +1,265 @@
+/*
+ * fast_path: see fast_path.h.
+ */
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "lib/util/clock.h"
+#include "server/conn/conn.h"
+#include "server/conn/fast_path.h"
+#include "server/content/representation.h"
+
+#define TOGETHER 16 /* answers with one call */
+
+struct match {
+	struct hot_answer *m_answer;
+	const struct fields *m_fields;
+	const char *m_begin; /* of the head */
+	size_t m_line;	     /* bytes of its first line, without CRLF */
+	size_t m_len;	     /* bytes of all of it */
+};
+
+/* -------------------------------------------------------------- what is known */
+
+/*
+ * The key of its answer; absent: it has none.  Not if another index file came before it.
+ */
+static struct hot_key
+key(const struct conn *c)
+{
+	const struct exchange *ex = c->cn_ex;
+	const struct worker *wk = c->cn_worker;
+	const struct lookup *lk = &ex->ex_lookup;
+	struct str raw = ex->ex_request.rq_target;
+
+	if (wk->wk_hot == NULL || !str_eq(raw, ex->ex_target.tgt_path) ||
+	    lk->lk_index > 1 || lk->lk_set->set_cache == PW_CACHE_DROP)
+		return (struct hot_key){0};
+	return (struct hot_key){lk->lk_site, raw};
+}
+
+struct hot_answer *
+shortcut_find(struct conn *c, const struct pw_file *file)
+{
+	struct hot_key hk = key(c);
+
+	if (hk.hk_target.s_ptr == NULL)
+		return NULL;
+	return hot_of_file(c->cn_worker->wk_hot, hk, file, c->cn_ex->ex_since);
+}
+
+void
+shortcut_offer(struct conn *c, struct pw_file *file, struct repr *rp)
+{
+	const struct response *rs = &c->cn_ex->ex_response;
+	struct hot_key hk = key(c);
+	uint64_t now = c->cn_ex->ex_since;
+
+	if (hk.hk_target.s_ptr == NULL || rs->rs_status != 200 ||
+	    rs->rs_close || rs->rs_nranges != 1 ||
+	    c->cn_ex->ex_request.rq_http10 || rs->rs_head.b_failed)
+		return;
+	hot_offer(c->cn_worker->wk_hot, hk, file,
+	    (struct str){rs->rs_head.b_data, rs->rs_head.b_len},
+	    hot_count(&rp->rp_asked, now, 1), now, c->cn_worker->wk_time);
+}
+
+void
+shortcut_learn(struct conn *c, struct str head)
+{
+	const struct request *rq = &c->cn_ex->ex_request;
+	const struct conf *conf = c->cn_worker->wk_conf;
+	size_t line = rq->rq_line.s_len + 2;
+	struct str block = {head.s_ptr + line, head.s_len - line};
+	const struct fields *fl;
+
+	if (c->cn_worker->wk_fields == NULL ||
+	    (c->cn_fields != NULL &&
+		fields_match(c->cn_fields, block.s_ptr, block.s_len)))
+		return;
+	fl = fields_remember(c->cn_worker->wk_fields, rq, block,
+	    conf_site(conf, rq->rq_host.s_ptr, rq->rq_host.s_len));
+	if (fl != NULL)
+		c->cn_fields = fl;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+static bool
+take_target(struct str *s, struct str *target)
+{
+	size_t most = s->s_len < HOT_TARGET ? s->s_len : HOT_TARGET;
+	const char *end = memchr(s->s_ptr, ' ', most);
+
+	if (end == NULL)
+		return false;
+	*target = (struct str){s->s_ptr, (size_t)(end - s->s_ptr)};
+	s->s_ptr += target->s_len;
+	s->s_len -= target->s_len;
+	return true;
+}
+
+/* Whether a request that is known is at the front, with an answer that is ready. */
+static bool
+match(struct conn *c, struct str in, uint64_t now, struct match *m)
+{
+	struct worker *wk = c->cn_worker;
+	struct str target;
+
+	*m = (struct match){.m_begin = in.s_ptr, .m_fields = c->cn_fields};
+	if (!str_skip(&in, STR("GET ")) || !take_target(&in, &target) ||
+	    !str_skip(&in, STR(" HTTP/1.1\r\n")) ||
+	    !fields_match(m->m_fields, in.s_ptr, in.s_len))
+		return false;
+	m->m_line = (size_t)(in.s_ptr - m->m_begin) - 2;
+	m->m_len = m->m_line + 2 + m->m_fields->fl_len;
+	if (m->m_len > wk->wk_conf->conf_max_head)
+		return false;
+	m->m_answer =
+	    hot_find(wk->wk_hot, (struct hot_key){m->m_fields->fl_site, target},
+		now, worker_time(wk), wk->wk_date);
+	return m->m_answer != NULL;
+}
+
+/* Those at the front of the input, until their answers are enough for one turn; not the last
+ * one of max_requests: its answer says so. */
+static int
+match_all(struct conn *c, uint64_t now, struct match matches[static TOGETHER])
+{
+	struct str in = {c->cn_in.b_data, c->cn_in.b_len};
+	uint64_t bytes = c->cn_turn_sent;
+	unsigned left = conn_requests_left(c);
+	int n = 0, most = left > TOGETHER ? TOGETHER : (int)left - 1;
+
+	while (
+	    n < most && bytes <= CONN_SHARE && match(c, in, now, &matches[n])) {
+		in.s_ptr += matches[n].m_len;
+		in.s_len -= matches[n].m_len;
+		bytes += matches[n].m_answer->ha_len;
+		n++;
+	}
+	return n;
+}
+
+/* ------------------------------------------------------------------- answers */
+
+static ssize_t
+send_all(struct conn *c, const struct match *matches, int n)
+{
+	struct iovec iov[TOGETHER];
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+	const struct hot_answer *ha = matches[0].m_answer;
+	int i;
+
+	if (n == 1)
+		return send(c->cn_fd, ha->ha_text, ha->ha_len,
+		    MSG_DONTWAIT | MSG_NOSIGNAL);
+	for (i = 0; i < n; i++) {
+		ha = matches[i].m_answer;
+		iov[i] = (struct iovec){ha->ha_text, ha->ha_len};
+	}
+	return sendmsg(c->cn_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void
+record(struct conn *c, const struct match *m, uint64_t duration)
+{
+	const struct hot_answer *ha = m->m_answer;
+	const struct fields *fl = m->m_fields;
+	struct log_record rec = {
+	    .rec_peer = &c->cn_peer.sa,
+	    .rec_time = c->cn_worker->wk_time,
+	    .rec_line = {m->m_begin, m->m_line},
+	    .rec_status = 200,
+	    .rec_body = ha->ha_len - ha->ha_head,
+	    .rec_bytes = ha->ha_len,
+	    .rec_referer = fl->fl_referer,
+	    .rec_agent = fl->fl_agent,
+	    .rec_host = fl->fl_host,
+	    .rec_duration = duration,
+	};
+
+	log_access(c->cn_worker->wk_log, &rec);
+}
+
+/* Counts and logs those that went out whole; returns how many. */
+static int
+account(struct conn *c, const struct match *matches, int n, uint64_t since,
+    size_t *sent)
+{
+	struct stats *sta = &c->cn_worker->wk_stats;
+	bool log = log_access_on(c->cn_worker->wk_log);
+	uint64_t duration = log ? clock_now() - since : 0;
+	size_t len, whole = 0;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		len = matches[i].m_answer->ha_len;
+		if (*sent - whole < len)
+			break;
+		whole += len;
+		if (log)
+			record(c, &matches[i], duration);
+	}
+	stat_add(&sta->sta_status[200 - STATS_STATUS], (uint64_t)i);
+	stat_add(&sta->sta_hot, (uint64_t)i);
+	stat_add(&sta->sta_sent, whole);
+	c->cn_turn_sent += whole;
+	c->cn_unseen += whole;
+	c->cn_requests += (unsigned)i;
+	*sent -= whole;
+	return i;
+}
+
+/* The rest of an answer is sent as every other, and so is what the socket says. */
+static enum shortcut
+go_on(struct conn *c, const struct match *m, uint64_t since, size_t sent)
+{
+	const char *begin = c->cn_in.b_data, *block = begin + m->m_line + 2;
+	const struct fields *fl = m->m_fields;
+	struct request *rq;
+
+	if (!exchange_begin(c))
+		return SHORTCUT_FAILED;
+	c->cn_ex->ex_since = since;
+	rq = &c->cn_ex->ex_request;
+	rq->rq_method = METHOD_GET;
+	rq->rq_keepalive = true;
+	rq->rq_line = (struct str){begin, m->m_line};
+	rq->rq_host = fields_slice(fl, fl->fl_host, block);
+	rq->rq_referer = fields_slice(fl, fl->fl_referer, block);
+	rq->rq_agent = fields_slice(fl, fl->fl_agent, block);
+	c->cn_head = (struct head){.hd_len = m->m_len};
+	c->cn_requests++;
+	respond_ready(c, m->m_answer, sent);
+	stat_add(&c->cn_worker->wk_stats.sta_hot, 1);
+	return SHORTCUT_BEGUN;
+}
+
+enum shortcut
+shortcut_run(struct conn *c)
+{
+	struct match matches[TOGETHER];
+	size_t sent, gone = 0;
+	uint64_t now;
+	ssize_t result;
+	int i, n, whole;
+
+	if (c->cn_fields == NULL || c->cn_worker->wk_hot == NULL)
+		return SHORTCUT_NONE;
+	now = clock_now();
+	n = match_all(c, now, matches);
+	if (n == 0)
+		return SHORTCUT_NONE;
+	result = send_all(c, matches, n);
+	sent = result > 0 ? (size_t)result : 0;
+	whole = account(c, matches, n, now, &sent);
+	for (i = 0; i < whole; i++)
+		gone += matches[i].m_len;
+	buf_consume(&c->cn_in, gone);
+	if (whole == n)
+		return SHORTCUT_SENT;
+	if (whole > 0 && sent == 0)
+		return SHORTCUT_SENT;
+	return go_on(c, &matches[whole], now, sent);
+}

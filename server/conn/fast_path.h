@@ -1,0 +1,35 @@
+/*
+ * fast_path: answers to requests of which every byte is known (header_cache.h) with what is
+ * ready (response_cache.h), as many as have come together with one system call.  What it
+ * does not know goes the long way, and is known the next time.
+ */
+#ifndef SERVER_CONN_FAST_PATH_H
+#define SERVER_CONN_FAST_PATH_H
+
+#include "server/content/response_cache.h"
+#include "server/util/str.h"
+
+struct conn;
+struct repr;
+
+enum shortcut {
+	SHORTCUT_NONE,	/* the request at the front of the input is not known */
+	SHORTCUT_SENT,	/* one or more have been answered, and are gone */
+	SHORTCUT_BEGUN, /* some or none have; the first that is left is being
+			   answered */
+	SHORTCUT_FAILED, /* no memory */
+};
+
+/* The connection must be between two requests, and the socket writable. */
+enum shortcut shortcut_run(struct conn *);
+
+/* A request was checked and parsed, and its answer is ready; head: all of it. */
+void shortcut_learn(struct conn *, struct str head);
+
+/* The answer that is ready for the file of the connection's request, or NULL. */
+struct hot_answer *shortcut_find(struct conn *, const struct pw_file *);
+
+/* The head of the answer is complete, the file is whole, and it was not ready. */
+void shortcut_offer(struct conn *, struct pw_file *, struct repr *);
+
+#endif

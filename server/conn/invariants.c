@@ -1,0 +1,240 @@
+/*
+ * invariants: the rules of conn.h, looked at while the server runs.  For builds with
+ * PW_DEBUG, which are those with sanitizers and the debug one.
+ */
+#ifdef PW_DEBUG
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/util/clock.h"
+#include "server/conn/conn.h"
+#include "server/content/autoindex_stream.h"
+
+#define RULE(c, holds)                               \
+	do {                                         \
+		if (!(holds))                        \
+			broken(c, __LINE__, #holds); \
+	} while (0)
+
+static const char *const states[] = {[CONN_READ] = "read",
+    [CONN_LOOKUP] = "lookup",
+    [CONN_SEND] = "send",
+    [CONN_SKIP] = "skip",
+    [CONN_LINGER] = "linger"};
+static const char *const timers[TIMERS] = {[TIMER_NONE] = "none",
+    [TIMER_HEAD] = "head",
+    [TIMER_IDLE] = "idle",
+    [TIMER_REST] = "rest",
+    [TIMER_SEND] = "send",
+    [TIMER_DISK] = "disk",
+    [TIMER_LINGER] = "linger",
+    [TIMER_GRACE] = "grace"};
+
+static void
+print(const struct conn *c)
+{
+	fprintf(stderr,
+	    "connection: state %s, timer %s, phase %d, fd %d,%s%s%s%s%s%s%s "
+	    "in %zu, skip %llu, requests %u\n",
+	    states[c->cn_state], timers[c->cn_timer], (int)c->cn_phase,
+	    c->cn_fd, c->cn_readable ? " readable," : "",
+	    c->cn_writable ? " writable," : "", c->cn_hup ? " hup," : "",
+	    c->cn_waiting ? " waiting," : "", c->cn_dying ? " dying," : "",
+	    c->cn_queued ? " queued," : "", c->cn_ex ? " exchange," : "",
+	    c->cn_in.b_len, (unsigned long long)c->cn_skip, c->cn_requests);
+}
+
+/* c may be NULL, for a rule of the worker's. */
+static void
+broken(const struct conn *c, int line, const char *rule)
+{
+	fprintf(stderr, "invariants.c:%d: not so: %s\n", line, rule);
+	if (c != NULL)
+		print(c);
+	abort();
+}
+
+/* Exactly one thing of its exchange is to come back. */
+static int
+pending(const struct conn *c)
+{
+	const struct response *rs = &c->cn_ex->ex_response;
+
+	if (c->cn_state == CONN_LOOKUP)
+		return 1;
+	return rs->rs_send.snd_pending +
+	       (rs->rs_stream != NULL && !rs->rs_send.snd_pending);
+}
+
+static void
+check_waiting(const struct conn *c)
+{
+	RULE(c, c->cn_state == CONN_LOOKUP || c->cn_state == CONN_SEND);
+	RULE(c, c->cn_ex != NULL);
+	RULE(c, pending(c) == 1);
+	RULE(c, !c->cn_queued);
+	RULE(c, c->cn_phase == PHASE_DISK);
+	RULE(c, c->cn_ex->ex_pace.pc_since == 0);
+	if (c->cn_dying) {
+		RULE(c, c->cn_timer == TIMER_NONE);
+		RULE(c, !c->cn_ex->ex_open);
+		return;
+	}
+	RULE(c, c->cn_timer == TIMER_DISK);
+	RULE(c, c->cn_ex->ex_open);
+}
+
+static void
+check_read(const struct conn *c)
+{
+	RULE(c, c->cn_ex == NULL);
+	RULE(c, c->cn_skip == 0);
+	RULE(c, c->cn_timer == TIMER_NONE || c->cn_timer == TIMER_IDLE ||
+		    c->cn_timer == TIMER_REST || c->cn_timer == TIMER_HEAD ||
+		    c->cn_timer == TIMER_GRACE);
+	RULE(c, c->cn_head.hd_scanned <= c->cn_in.b_len);
+	if (c->cn_timer == TIMER_IDLE || c->cn_timer == TIMER_REST) {
+		RULE(c, c->cn_in.b_data == NULL || c->cn_queued);
+		RULE(c, c->cn_phase == PHASE_IDLE);
+	}
+}
+
+static void
+check_send(const struct conn *c)
+{
+	const struct response *rs = &c->cn_ex->ex_response;
+
+	RULE(c, c->cn_ex != NULL);
+	RULE(c, c->cn_ex->ex_conn == c && c->cn_ex->ex_open);
+	RULE(c, rs->rs_status >= 200);
+	RULE(c, !rs->rs_send.snd_pending);
+	RULE(c, c->cn_timer == TIMER_NONE || c->cn_timer == TIMER_SEND);
+	/* It may go on: a turn is due; it may not: the timer is. */
+	RULE(c, !c->cn_writable || c->cn_queued);
+	RULE(c, c->cn_writable || c->cn_timer == TIMER_SEND);
+	RULE(c, c->cn_phase == PHASE_SEND || c->cn_queued);
+}
+
+static void
+check_state(const struct conn *c)
+{
+	switch (c->cn_state) {
+	case CONN_READ:
+		check_read(c);
+		break;
+	case CONN_LOOKUP:
+		/* It has ended; the next turn goes on with it. */
+		RULE(c, c->cn_queued);
+		break;
+	case CONN_SEND:
+		check_send(c);
+		break;
+	case CONN_SKIP:
+		RULE(c, c->cn_ex == NULL && c->cn_skip > 0);
+		RULE(c, c->cn_timer == TIMER_HEAD);
+		RULE(c, c->cn_phase == PHASE_BODY);
+		break;
+	case CONN_LINGER:
+		RULE(c, c->cn_ex == NULL && c->cn_in.b_data == NULL);
+		RULE(c,
+		    c->cn_timer == TIMER_LINGER || c->cn_timer == TIMER_GRACE);
+		RULE(c, c->cn_phase == PHASE_LINGER);
+		break;
+	}
+}
+
+void
+conn_check(const struct conn *c)
+{
+	const struct worker *wk = c->cn_worker;
+
+	RULE(c, !c->cn_dying || c->cn_waiting);
+	RULE(c, c->cn_dying || c->cn_fd >= 0);
+	RULE(c, c->cn_timer != TIMER_GRACE || wk->wk_draining);
+	RULE(c, c->cn_dying == !event_pending(&c->cn_event,
+				   EV_READ | EV_WRITE | EV_CLOSED, NULL));
+	RULE(c,
+	    c->cn_timer == TIMER_NONE ||
+		c->cn_deadline <= clock_now() + wk->wk_timeouts[c->cn_timer]);
+	/* None is forgotten. */
+	RULE(c, c->cn_timer != TIMER_NONE || c->cn_queued || c->cn_dying);
+	RULE(c, wk->wk_conf->conf_max_requests == 0 ||
+		    c->cn_requests <= wk->wk_conf->conf_max_requests);
+	RULE(c,
+	    (c->cn_client != NULL) == (wk->wk_conf->conf_max_per_address > 0));
+	if (c->cn_waiting)
+		check_waiting(c);
+	else
+		check_state(c);
+}
+
+static void
+check_timers(const struct worker *wk, const unsigned timed[TIMERS])
+{
+	const struct conn *c;
+	uint64_t before;
+	unsigned n;
+	int timer;
+
+	RULE(NULL, TAILQ_EMPTY(&wk->wk_timers[TIMER_NONE]));
+	for (timer = TIMER_NONE + 1; timer < TIMERS; timer++) {
+		n = 0;
+		before = 0;
+		TAILQ_FOREACH(c, &wk->wk_timers[timer], cn_timed)
+		{
+			RULE(c, (int)c->cn_timer == timer);
+			RULE(c, c->cn_deadline >= before);
+			before = c->cn_deadline;
+			n++;
+		}
+		RULE(NULL, n == timed[timer]);
+	}
+}
+
+static void
+check_turns(const struct worker *wk, unsigned queued)
+{
+	const struct conn *c;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(c, &wk->wk_turns, cn_turn)
+	{
+		RULE(c, c->cn_queued);
+		n++;
+	}
+	RULE(NULL, n == wk->wk_nturns && n == queued);
+	RULE(NULL, n == 0 || evtimer_pending(&wk->wk_again, NULL));
+}
+
+static void
+check_phases(const struct worker *wk, const unsigned phases[PHASES])
+{
+	int phase;
+
+	for (phase = 0; phase < PHASES; phase++)
+		RULE(NULL,
+		    stat_get(&wk->wk_stats.sta_phase[phase]) == phases[phase]);
+}
+
+void
+worker_check(const struct worker *wk)
+{
+	unsigned n = 0, queued = 0, timed[TIMERS] = {0}, phases[PHASES] = {0};
+	const struct conn *c;
+
+	TAILQ_FOREACH(c, &wk->wk_conns, cn_all)
+	{
+		conn_check(c);
+		n++;
+		queued += c->cn_queued;
+		timed[c->cn_timer]++;
+		phases[c->cn_phase]++;
+	}
+	RULE(NULL, n == wk->wk_nconns);
+	check_timers(wk, timed);
+	check_turns(wk, queued);
+	check_phases(wk, phases);
+}
+#else
+typedef int conn_check_is_empty; /* ISO C wants something here */
+#endif

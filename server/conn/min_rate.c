@@ -1,0 +1,186 @@
+/*
+ * min_rate: how fast a client takes its answer.  Only the time counts in which its socket
+ * was full, so neither a disk nor a busy server is held against it; and only what it has
+ * acknowledged, so what lies in the kernel's buffers is not held for progress, nor
+ * does a large buffer that it empties slowly look like none.
+ */
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "lib/util/clock.h"
+#include "server/conn/conn_priv.h"
+
+/*
+ * Bytes.  What belongs to answers before this one makes it less, even negative: only the
+ * difference between two of them means something.
+ */
+static int64_t
+taken(const struct conn *c)
+{
+	return (int64_t)response_sent(&c->cn_ex->ex_response) -
+	       (int64_t)pw_unacked(c->cn_fd);
+}
+
+/* What goes beyond its timer a loop that was held up has taken. */
+static void
+stop(struct conn *c)
+{
+	struct pace *pc = &c->cn_ex->ex_pace;
+	uint64_t us = clock_now() - pc->pc_since;
+	uint64_t most = c->cn_worker->wk_timeouts[TIMER_SEND];
+
+	pc->pc_full += us < most ? us : most;
+	pc->pc_since = 0;
+}
+
+void
+conn_pace_room(struct conn *c)
+{
+	stop(c);
+	worker_timer(c->cn_worker, c, TIMER_NONE);
+}
+
+/* Bytes that min_send_rate asks for in so many microseconds. */
+static int64_t
+least(const struct conn *c, uint64_t us)
+{
+	uint64_t rate = c->cn_worker->wk_conf->conf_min_send_rate;
+
+	return (int64_t)(us / 1000 * rate / 1000);
+}
+
+/* Of all that it took since the period's begin, over the time of it that counts. */
+static bool
+too_slow(struct conn *c, int64_t now)
+{
+	struct pace *pc = &c->cn_ex->ex_pace;
+	uint64_t us = pc->pc_full;
+	int64_t n = now - pc->pc_begin;
+
+	if (us < c->cn_worker->wk_timeouts[TIMER_SEND])
+		return false;
+	pc->pc_full = 0;
+	pc->pc_begin = now;
+	return n < least(c, us);
+}
+
+void
+conn_pace_forget(struct conn *c)
+{
+	static const struct linger at_once = {.l_onoff = 1};
+
+	setsockopt(c->cn_fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
+/* What lies in its socket would stay as long as the client asks for a byte now and then. */
+static void
+lost(struct conn *c, bool nothing)
+{
+	struct stats *sta = &c->cn_worker->wk_stats;
+
+	conn_pace_forget(c);
+	stat_add(nothing ? &sta->sta_timeout[TIMER_SEND]
+			 : &sta->sta_capped[CAP_RATE],
+	    1);
+}
+
+static void
+arm(struct conn *c)
+{
+	struct worker *wk = c->cn_worker;
+
+	worker_timer(wk, c, TIMER_SEND);
+	c->cn_ex->ex_pace.pc_since =
+	    c->cn_deadline - wk->wk_timeouts[TIMER_SEND];
+}
+
+bool
+conn_pace_full(struct conn *c)
+{
+	struct pace *pc = &c->cn_ex->ex_pace;
+
+	pc->pc_last = taken(c);
+	if (!pc->pc_begun)
+		pc->pc_begin = pc->pc_last;
+	pc->pc_begun = true;
+	if (too_slow(c, pc->pc_last)) {
+		lost(c, false);
+		return false;
+	}
+	arm(c);
+	return true;
+}
+
+/* The event that says so may come after a timer, if the loop has been held up. */
+static bool
+has_room(const struct conn *c)
+{
+	struct pollfd pfd = {.fd = c->cn_fd, .events = POLLOUT};
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+bool
+conn_pace_late(struct conn *c)
+{
+	struct pace *pc = &c->cn_ex->ex_pace;
+	int64_t now = taken(c);
+
+	if (!has_room(c) && !pw_awaits_disk(c->cn_fd)) {
+		stop(c);
+		if (now == pc->pc_last || too_slow(c, now)) {
+			lost(c, now == pc->pc_last);
+			return false;
+		}
+	}
+	pc->pc_last = now;
+	arm(c);
+	return true;
+}
+
+/* ------------------------------------------------------- after the answer */
+
+static void
+look(struct conn *c, uint64_t left)
+{
+	c->cn_unseen = 0;
+	c->cn_left = left;
+	c->cn_since = clock_now();
+}
+
+/* With a shorter keepalive_timeout the look at the end of that is soon enough. */
+enum timer
+conn_pace_ended(struct conn *c)
+{
+	const uint64_t *timeouts = c->cn_worker->wk_timeouts;
+
+	c->cn_left = 0;
+	if (timeouts[TIMER_REST] >= timeouts[TIMER_IDLE] ||
+	    c->cn_unseen <= CONN_SHARE)
+		return TIMER_IDLE;
+	look(c, pw_unacked(c->cn_fd));
+	return c->cn_left > CONN_SHARE ? TIMER_REST : TIMER_IDLE;
+}
+
+/* The time of a look that comes sooner counts with that of the next.  One byte is our end. */
+enum rest
+conn_pace_rest(struct conn *c)
+{
+	uint64_t left = pw_unacked(c->cn_fd);
+	uint64_t us = clock_now() - c->cn_since;
+	int64_t n = (int64_t)(c->cn_left - left);
+
+	if (left <= 1)
+		return REST_NONE;
+	if (c->cn_left == 0)
+		look(c, left);
+	else if (us >= c->cn_worker->wk_timeouts[TIMER_SEND] &&
+		 !pw_awaits_disk(c->cn_fd)) {
+		if (n <= 0 || n < least(c, us)) {
+			lost(c, n <= 0);
+			return REST_LOST;
+		}
+		look(c, left);
+	}
+	return REST_SOME;
+}

@@ -1,0 +1,232 @@
+/*
+ * oust: see oust.h.
+ */
+#include "lib/util/clock.h"
+#include "server/conn/conn.h"
+#include "server/conn/hoard.h"
+#include "server/conn/oust.h"
+#include "server/log/log.h"
+#include "server/util/sockaddr_text.h"
+#include "server/worker/worker.h"
+
+#define LOOKS  16 /* at sockets, in a row */
+#define MOMENT UINT64_C(500000)
+
+/* Connections without a complete request, the oldest first. */
+struct waiting {
+	size_t wt_n;
+	size_t wt_ripe;	 /* of them, not too young */
+	uint64_t wt_due; /* when the next one is ripe; 0: there is none */
+	struct hoarded wt_list[HOARD_MAX];
+	struct conn *wt_conns[HOARD_MAX];
+};
+
+/*
+ * The one that has been idle longest, if it has its last answer, else one that has most of
+ * it: where more is under way an answer would be cut.
+ */
+static struct conn *
+longest_idle(struct worker *wk)
+{
+	struct conn *c = TAILQ_FIRST(&wk->wk_timers[TIMER_IDLE]), *other = NULL;
+	uint64_t left;
+	int n;
+
+	for (n = 0; c != NULL && n < LOOKS; n++, c = TAILQ_NEXT(c, cn_timed)) {
+		left = conn_idle(c);
+		if (left == 0)
+			return c;
+		if (left <= CONN_SHARE && other == NULL)
+			other = c;
+	}
+	return other;
+}
+
+/* One that has its last answer and our end: nothing is lost with it. */
+static struct conn *
+longest_lingering(struct worker *wk)
+{
+	struct conn *c = TAILQ_FIRST(&wk->wk_timers[TIMER_LINGER]);
+	int n;
+
+	for (n = 0; c != NULL && n < LOOKS; n++, c = TAILQ_NEXT(c, cn_timed))
+		if (conn_nothing_came(c) && pw_unacked(c->cn_fd) == 0)
+			return c;
+	return NULL;
+}
+
+static void
+collect(struct worker *wk, uint64_t now, struct waiting *wt)
+{
+	uint64_t ripe;
+	struct conn *c;
+
+	wt->wt_n = wt->wt_ripe = 0;
+	wt->wt_due = 0;
+	TAILQ_FOREACH(c, &wk->wk_timers[TIMER_HEAD], cn_timed)
+	{
+		if (wt->wt_n == HOARD_MAX)
+			break;
+		ripe = c->cn_deadline - wk->wk_timeouts[TIMER_HEAD] +
+		       OUST_GRACE_US;
+		if (ripe <= now)
+			wt->wt_ripe++;
+		else if (wt->wt_due == 0)
+			wt->wt_due = ripe;
+		wt->wt_list[wt->wt_n] = (struct hoarded){
+		    .ho_key = clients_key(&c->cn_peer.sa),
+		    .ho_begun = c->cn_in.b_len > 0 || c->cn_state != CONN_READ};
+		wt->wt_conns[wt->wt_n++] = c;
+	}
+}
+
+/* Another worker may have one of an address that has more; but not for ever. */
+static bool
+others_first(struct worker *wk, uint64_t now)
+{
+	if (wk->wk_conf->conf_workers == 1)
+		return false;
+	if (wk->wk_spared_first == 0 || now - wk->wk_spared_last > MOMENT)
+		wk->wk_spared_first = now;
+	wk->wk_spared_last = now;
+	return now - wk->wk_spared_first < OUST_OTHERS_US;
+}
+
+static void
+look_again(struct worker *wk, uint64_t now, uint64_t due)
+{
+	uint64_t us = due > now ? due - now : OUST_GRACE_US;
+	struct timeval tv = {0, (suseconds_t)us};
+
+	if (!evtimer_pending(&wk->wk_retry, NULL))
+		evtimer_add(&wk->wk_retry, &tv);
+}
+
+/* NULL: there is none now; wk_retry is set if there may be one soon. */
+static struct conn *
+without_request(struct worker *wk, bool at_once, unsigned *most)
+{
+	uint64_t now = clock_now();
+	struct waiting wt;
+	size_t i;
+	int n;
+
+	collect(wk, now, &wt);
+	if (at_once)
+		wt.wt_ripe = wt.wt_n;
+	for (n = 0; n < LOOKS; n++) {
+		i = hoard_pick(
+		    &wk->wk_seed, wt.wt_list, wt.wt_n, wt.wt_ripe, most);
+		if (i == HOARD_NONE ||
+		    (*most == 1 && !at_once && others_first(wk, now)))
+			break;
+		if (conn_nothing_came(wt.wt_conns[i]))
+			return wt.wt_conns[i];
+		wt.wt_list[i].ho_spared = true;
+	}
+	if (wt.wt_n > 0)
+		look_again(wk, now, wt.wt_due);
+	return NULL;
+}
+
+static void
+tell(struct worker *wk, const struct conn *c, unsigned most)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (!limit_tell(&wk->wk_told_oust, clock_now()))
+		return;
+	*peer_text(text, &c->cn_peer.sa) = '\0';
+	log_warn(wk->wk_log,
+	    "closed a connection from %s that has sent no request, to have its "
+	    "place: of %u from there",
+	    text, most);
+}
+
+/* To be closed: *most 0, one that is idle; else see hoard_pick.  NULL: there is none. */
+static struct conn *
+choose(struct worker *wk, bool at_once, unsigned *most)
+{
+	struct conn *c = longest_lingering(wk);
+
+	*most = 0;
+	if (c == NULL)
+		c = longest_idle(wk);
+	return c != NULL ? c : without_request(wk, at_once, most);
+}
+
+static void
+end(struct worker *wk, struct conn *c, unsigned most)
+{
+	if (most == 0) {
+		conn_reclaim(c);
+		return;
+	}
+	tell(wk, c, most);
+	conn_oust(c);
+}
+
+void
+oust_done(struct worker *wk)
+{
+	wk->wk_spared_first = 0;
+}
+
+/* A client whose connection is closed connects again (RFC 9112, 9.5). */
+static bool
+oust(struct worker *wk, bool at_once)
+{
+	unsigned most;
+	struct conn *c = choose(wk, at_once, &most);
+
+	if (c == NULL)
+		return false;
+	/* This is the place that was wished for, if one was. */
+	clients_grant(wk->wk_clients, clock_now());
+	end(wk, c, most);
+	return true;
+}
+
+bool
+oust_connection(struct worker *wk)
+{
+	return oust(wk, false);
+}
+
+/* A file that nobody is reading can be opened again. */
+bool
+oust_descriptor(struct worker *wk, bool at_once)
+{
+	return pw_loop_spare(wk->wk_loop) || oust(wk, at_once);
+}
+
+void
+oust_granted(struct worker *wk)
+{
+	uint64_t now = clock_now();
+	struct conn *c;
+	unsigned most;
+
+	if (!clients_wanted(wk->wk_clients, now)) {
+		if (!wk->wk_paused)
+			oust_done(wk);
+		return;
+	}
+	c = choose(wk, false, &most);
+	if (c == NULL || !clients_grant(wk->wk_clients, now))
+		return;
+	end(wk, c, most);
+	oust_done(wk);
+}
+
+void
+oust_tick(struct worker *wk)
+{
+	uint64_t n = limit_left_out(&wk->wk_told_oust, clock_now());
+
+	if (n > 0)
+		log_warn(wk->wk_log,
+		    "connections that had sent no request were closed to have "
+		    "their places: %llu times more since the last message",
+		    (unsigned long long)n);
+}

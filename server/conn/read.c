@@ -1,0 +1,311 @@
+/*
+ * read: what comes from a client: a head and the request that it is, up to its file;
+ * the body that is discarded.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "server/conn/conn_priv.h"
+#include "server/conn/fast_path.h"
+
+#define MAX_BODY ((uint64_t)64 << 10) /* bytes discarded at most */
+
+/* ------------------------------------------------------------- receiving */
+
+/*
+ * NEXT_GO: something was received.  A short count mostly means that the socket
+ * is empty; but the client may have closed or reset the connection at the same
+ * time, and for that there is no further edge; nor is it seen everywhere (kqueue).
+ */
+static enum next
+receive(struct conn *c, char *to, size_t room, size_t *got)
+{
+	ssize_t n;
+
+	*got = 0;
+	if (!c->cn_readable)
+		return NEXT_WAIT;
+	do
+		n = recv(c->cn_fd, to, room, 0);
+	while (n == -1 && errno == EINTR);
+	if (n > 0) {
+		*got = (size_t)n;
+		c->cn_drained =
+		    (size_t)n < room && !c->cn_hup && c->cn_worker->wk_sees_end;
+		return NEXT_GO;
+	}
+	if (n == -1 && errno == EAGAIN) {
+		c->cn_readable = false;
+		return NEXT_WAIT;
+	}
+	return NEXT_CLOSE;
+}
+
+enum next
+conn_discard(struct conn *c, uint64_t *limit)
+{
+	char trash[BUF_SIZE];
+	enum next next = NEXT_GO;
+	size_t got, room;
+	int n;
+
+	for (n = 0; n < LINGER_READS && next == NEXT_GO; n++) {
+		room = *limit < sizeof(trash) ? (size_t)*limit : sizeof(trash);
+		if (room == 0)
+			return NEXT_GO;
+		next = receive(c, trash, room, &got);
+		*limit -= got;
+	}
+	return next == NEXT_GO ? NEXT_AGAIN : next;
+}
+
+/* -------------------------------------------------------------- requests */
+
+static enum next
+refuse(struct conn *c, int status)
+{
+	c->cn_ex->ex_request.rq_keepalive = false;
+	respond_error(c, status);
+	c->cn_state = CONN_SEND;
+	return NEXT_GO;
+}
+
+static bool
+begin_exchange(struct conn *c)
+{
+	worker_timer(c->cn_worker, c, TIMER_NONE);
+	c->cn_skip = 0;
+	return exchange_begin(c);
+}
+
+/* What was received of a request line that never became a request. */
+static struct str
+broken_line(const struct conn *c)
+{
+	const char *p = c->cn_in.b_data, *end = p + c->cn_in.b_len;
+	const char *start;
+
+	while (p < end && (*p == '\r' || *p == '\n'))
+		p++;
+	for (start = p; p < end && *p != '\r' && *p != '\n'; p++)
+		continue;
+	return (struct str){start, (size_t)(p - start)};
+}
+
+enum next
+conn_refuse_head(struct conn *c, int status)
+{
+	struct str line = broken_line(c);
+
+	if (!begin_exchange(c))
+		return NEXT_CLOSE;
+	c->cn_ex->ex_request.rq_line = line;
+	/* Then a body would be no part of the answer (RFC 9110, 9.3.2). */
+	if (str_skip(&line, STR("HEAD ")))
+		c->cn_ex->ex_request.rq_method = METHOD_HEAD;
+	return refuse(c, status);
+}
+
+static int
+find_target(struct conn *c)
+{
+	struct request *rq = &c->cn_ex->ex_request;
+	size_t size = rq->rq_target.s_len + 2;
+	int status;
+
+	if (!buf_reserve(&c->cn_ex->ex_path, conn_bufs(c), size))
+		return 503;
+	status = target_parse(rq->rq_target, c->cn_ex->ex_path.b_data, size,
+	    &c->cn_ex->ex_target);
+	if (status == 0 && c->cn_ex->ex_target.tgt_asterisk &&
+	    rq->rq_method != METHOD_OPTIONS)
+		status = 400;
+	return status;
+}
+
+static enum next
+looked_up(struct conn *c, bool ready)
+{
+	c->cn_state = ready ? CONN_SEND : CONN_LOOKUP;
+	if (ready)
+		return NEXT_GO;
+	conn_await_disk(c);
+	return NEXT_WAIT;
+}
+
+enum next
+conn_look(struct conn *c)
+{
+	return looked_up(c, static_continue(c));
+}
+
+static enum next
+answer(struct conn *c)
+{
+	int status;
+
+	if (c->cn_ex->ex_request.rq_method == METHOD_OTHER) {
+		respond_error(c, 405);
+		return NEXT_GO;
+	}
+	status = find_target(c);
+	if (status != 0)
+		return refuse(c, status);
+	if (c->cn_ex->ex_request.rq_method == METHOD_OPTIONS) {
+		respond_options(c);
+		return NEXT_GO;
+	}
+	return looked_up(c, static_begin(c));
+}
+
+static void
+count_request(struct conn *c)
+{
+	struct request *rq = &c->cn_ex->ex_request;
+
+	if (conn_requests_left(c) == 1 && rq->rq_keepalive) {
+		stat_add(&c->cn_worker->wk_stats.sta_capped[CAP_REQUESTS], 1);
+		rq->rq_keepalive = false;
+	}
+	c->cn_requests++;
+}
+
+static enum next
+begin_request(struct conn *c)
+{
+	struct str head = {c->cn_in.b_data + c->cn_head.hd_skip,
+	    c->cn_head.hd_len - c->cn_head.hd_skip};
+	struct request *rq;
+	enum next next;
+	int status;
+
+	if (!begin_exchange(c))
+		return NEXT_CLOSE;
+	rq = &c->cn_ex->ex_request;
+	/* A whole request and no more: what comes next comes with an edge. */
+	if (c->cn_drained)
+		c->cn_readable = false;
+	status = request_parse(rq, head, MAX_BODY, conn_bufs(c));
+	if (status != 0)
+		return refuse(c, status);
+	c->cn_skip = rq->rq_body;
+	/* It may never send the body that it has announced. */
+	if (rq->rq_expect.s_ptr != NULL && rq->rq_body > 0)
+		rq->rq_keepalive = false;
+	count_request(c);
+	c->cn_state = CONN_SEND;
+	next = answer(c);
+	if (c->cn_ex->ex_response.rs_ready != NULL)
+		shortcut_learn(c, head);
+	return next;
+}
+
+/* NEXT_WAIT: there is none, and nothing has changed. */
+static enum next
+answer_known(struct conn *c)
+{
+	if (c->cn_in.b_len == 0 || !c->cn_writable || c->cn_worker->wk_draining)
+		return NEXT_WAIT;
+	conn_bound(c);
+	switch (shortcut_run(c)) {
+	case SHORTCUT_NONE:
+		return NEXT_WAIT;
+	case SHORTCUT_FAILED:
+		return NEXT_CLOSE;
+	case SHORTCUT_BEGUN:
+		c->cn_state = CONN_SEND;
+		break;
+	case SHORTCUT_SENT:
+		c->cn_head = (struct head){0};
+		break;
+	}
+	worker_timer(c->cn_worker, c, TIMER_NONE);
+	if (c->cn_drained)
+		c->cn_readable = false;
+	return conn_ended(c);
+}
+
+/*
+ * RFC 9112, 2.2: some clients send an empty line behind a body.  To an idle connection it is
+ * nothing, and its time goes on.
+ */
+static void
+forget_blank(struct conn *c)
+{
+	const struct buf *in = &c->cn_in;
+	size_t i;
+
+	if (c->cn_timer == TIMER_HEAD || in->b_len % 2 != 0)
+		return;
+	for (i = 0; i < in->b_len; i += 2)
+		if (memcmp(in->b_data + i, "\r\n", 2) != 0)
+			return;
+	i += c->cn_head.hd_before;
+	if (i > HEAD_BLANK) /* head_check refuses them */
+		return;
+	buf_consume(&c->cn_in, in->b_len);
+	c->cn_head = (struct head){.hd_before = i};
+}
+
+/* Nothing is held while a client thinks. */
+static enum next
+await_request(struct conn *c)
+{
+	if (c->cn_in.b_len > 0)
+		forget_blank(c);
+	if (c->cn_in.b_len == 0) {
+		buf_release(&c->cn_in, conn_bufs(c));
+		if (c->cn_timer == TIMER_NONE)
+			conn_patience(c, conn_pace_ended(c));
+	} else if (c->cn_timer != TIMER_HEAD)
+		worker_timer(c->cn_worker, c, TIMER_HEAD);
+	return NEXT_WAIT;
+}
+
+static enum next
+receive_head(struct conn *c)
+{
+	struct buf *in = &c->cn_in;
+	enum next next;
+	size_t got;
+
+	if (!buf_reserve(in, conn_bufs(c), in->b_len + 1))
+		return NEXT_CLOSE;
+	next = receive(c, in->b_data + in->b_len, in->b_cap - in->b_len, &got);
+	in->b_len += got;
+	return next == NEXT_WAIT ? await_request(c) : next;
+}
+
+enum next
+conn_read(struct conn *c)
+{
+	const struct conf *conf = c->cn_worker->wk_conf;
+	const struct head_limits limits = {
+	    conf->conf_max_head, conf->conf_max_target, conf->conf_max_fields};
+	int status = HEAD_MORE;
+	enum next next = answer_known(c);
+
+	if (next != NEXT_WAIT)
+		return next;
+	if (c->cn_in.b_len > c->cn_head.hd_scanned)
+		status = head_check(
+		    c->cn_in.b_data, c->cn_in.b_len, &limits, &c->cn_head);
+	if (status == HEAD_MORE)
+		return receive_head(c);
+	if (status != 0)
+		return conn_refuse_head(c, status);
+	return begin_request(c);
+}
+
+enum next
+conn_skip(struct conn *c)
+{
+	enum next next = conn_discard(c, &c->cn_skip);
+
+	if (c->cn_skip > 0)
+		return next;
+	c->cn_state = CONN_READ;
+	worker_timer(c->cn_worker, c, TIMER_NONE);
+	return NEXT_GO;
+}

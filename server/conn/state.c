@@ -1,0 +1,66 @@
+/*
+ * state: questions about a connection's state that several files ask.
+ */
+#include <limits.h>
+#include <sys/socket.h>
+
+#include "lib/util/clock.h"
+#include "server/conn/conn_priv.h"
+
+/* At the end of the server it is short. */
+void
+conn_patience(struct conn *c, enum timer timer)
+{
+	struct worker *wk = c->cn_worker;
+
+	worker_timer(wk, c, wk->wk_draining ? TIMER_GRACE : timer);
+}
+
+enum next
+conn_ended(const struct conn *c)
+{
+	bool more = c->cn_in.b_len > 0 || c->cn_readable;
+
+	return more && c->cn_turn_sent > CONN_SHARE ? NEXT_AGAIN : NEXT_GO;
+}
+
+unsigned
+conn_requests_left(const struct conn *c)
+{
+	unsigned max = c->cn_worker->wk_conf->conf_max_requests;
+
+	return max == 0 ? UINT_MAX : max - c->cn_requests;
+}
+
+void
+conn_await_disk(struct conn *c)
+{
+	worker_timer(c->cn_worker, c, TIMER_DISK);
+	exchange_wait(c);
+}
+
+bool
+conn_nothing_came(const struct conn *c)
+{
+	char byte;
+
+	return recv(c->cn_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 1;
+}
+
+uint64_t
+conn_idle(const struct conn *c)
+{
+	return c->cn_timer == TIMER_IDLE && conn_nothing_came(c)
+		   ? pw_unacked(c->cn_fd)
+		   : UINT64_MAX;
+}
+
+/* What came together is answered together, but not for ever. */
+bool
+conn_last(const struct conn *c)
+{
+	const struct worker *wk = c->cn_worker;
+
+	return wk->wk_draining && (c->cn_in.b_len <= c->cn_head.hd_len ||
+				      clock_now() >= wk->wk_drain_until);
+}

@@ -1,0 +1,99 @@
+/*
+ * tcp_memory: see tcp_memory.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+
+#include "server/conf/conf.h"
+#include "server/conn/tcp_memory.h"
+
+#define PERIOD_US 10000
+#define UNSENT	  ((size_t)128 << 10) /* bytes: two segments of the largest */
+
+/* In a debug build the environment may name a file that is asked instead: for tests. */
+static int
+open_source(uint64_t *enough)
+{
+#ifdef PW_DEBUG
+	const char *path = getenv("PAGEWISE_SOCKSTAT");
+	int fd;
+
+	if (path != NULL) {
+		*enough = 0;
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		return fd == -1 ? -errno : fd;
+	}
+#endif
+	return os_tcp_memory_open(enough);
+}
+
+int
+pressure_create(uint64_t most, struct pressure **out)
+{
+	struct pressure *pr = calloc(1, sizeof(*pr));
+	size_t limit = os_unsent_limit();
+	uint64_t enough;
+
+	*out = pr;
+	if (pr == NULL)
+		return -ENOMEM;
+	pr->pr_fd = -1;
+	/* More than the system gives otherwise would make it worse. */
+	pr->pr_unsent = limit < UNSENT ? limit : UNSENT;
+	if (most == 0)
+		return 0;
+	pr->pr_fd = open_source(&enough);
+	if (pr->pr_fd < 0)
+		return pr->pr_fd;
+	pr->pr_most = most == TCP_MEMORY_AUTO ? enough / 2 : most;
+	return 0;
+}
+
+void
+pressure_destroy(struct pressure **prp)
+{
+	struct pressure *pr = *prp;
+
+	if (pr == NULL)
+		return;
+	*prp = NULL;
+	if (pr->pr_fd >= 0)
+		close(pr->pr_fd);
+	free(pr);
+}
+
+/* One of those who come at the same time. */
+static bool
+is_due(struct pressure *pr, uint64_t now)
+{
+	uint64_t next = atomic_load(&pr->pr_next);
+
+	return now >= next && atomic_compare_exchange_strong(
+				  &pr->pr_next, &next, now + PERIOD_US);
+}
+
+bool
+pressure_look(struct pressure *pr, uint64_t now)
+{
+	uint64_t most = pr->pr_most;
+	int64_t bytes;
+	bool on;
+
+	if (pr->pr_fd < 0 || !is_due(pr, now))
+		return false;
+	bytes = os_tcp_memory(pr->pr_fd);
+	if (bytes < 0)
+		return false;
+	on = (uint64_t)bytes > (pressure_on(pr) ? most / 4 * 3 : most);
+	return !atomic_exchange(&pr->pr_on, on) && on;
+}
+
+void
+pressure_apply(const struct pressure *pr, bool on, int sock)
+{
+	(void)os_limit_unsent(sock, on ? pr->pr_unsent : 0);
+}

@@ -1,0 +1,53 @@
+/*
+ * tcp_memory: whether the kernel has taken much memory for TCP, of the whole machine: tcp(7),
+ * tcp_mem.  When it has no more, it resets connections, and not those of who took it.
+ *
+ * A client that stops reading leaves in its socket what that has room for, which is up to
+ * 4 MiB (tcp_wmem) as soon as the client has been quick for 100 KB, or at once over loopback.
+ * So while there is pressure a socket is given only so much at a time (TCP_NOTSENT_LOWAT) that
+ * each leaves 0.2 MiB: docs/security.md has the figures.
+ *
+ * One of the process; all workers look.  Times are microseconds.
+ */
+#ifndef SERVER_CONN_TCP_MEMORY_H
+#define SERVER_CONN_TCP_MEMORY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pressure {
+	int pr_fd; /* -1: never asked */
+	uint64_t
+	    pr_most; /* bytes of memory for TCP; above it there is pressure */
+	size_t pr_unsent;	  /* bytes: see os_limit_unsent */
+	_Atomic uint64_t pr_next; /* it is asked again then */
+	atomic_bool pr_on;
+};
+
+/*
+ * most: 0 for never; conf.h's TCP_MEMORY_AUTO: half of that up to which the kernel sees
+ * none.  Opens a file.  -errno: it cannot be asked, and there is never any; -ENOSYS: on this system; or no
+ * memory, and *out is NULL.
+ */
+int pressure_create(uint64_t most, struct pressure **out);
+void pressure_destroy(struct pressure **);
+
+/*
+ * Asks again, but not more often than each 10 ms: it takes 3 us where there are two CPUs, since
+ * the kernel adds up what each has.  True, to one of those who look: it has begun.  It
+ * ends below three quarters of pr_most.
+ */
+bool pressure_look(struct pressure *, uint64_t now);
+
+static inline bool
+pressure_on(const struct pressure *pr)
+{
+	return atomic_load_explicit(&pr->pr_on, memory_order_relaxed);
+}
+
+/* A socket is to be given so little at a time, or what it has room for. */
+void pressure_apply(const struct pressure *, bool on, int sock);
+
+#endif

@@ -1,0 +1,343 @@
+/*
+ * autoindex_cache: see autoindex_cache.h.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/os/seed.h"
+#include "lib/util/clock.h"
+#include "lib/util/hash.h"
+
+#include "server/content/autoindex_cache.h"
+#include "server/worker/worker.h"
+
+#define BUCKETS	      1024
+#define AGED_PER_TURN 16 /* pages that are freed together for their age */
+
+STAILQ_HEAD(waiting, listing);
+
+struct entry {
+	LIST_ENTRY(entry) en_hash;
+	TAILQ_ENTRY(entry) en_lru; /* oldest use first; not while en_making */
+	struct listings *en_listings;
+	struct place
+	    en_place;	 /* its title is en_title, its path is no longer */
+	uint64_t en_at;	 /* when it was asked for or judged too slow ... */
+	uint64_t en_age; /* ... and for how long it is given out */
+	bool en_making;
+	int en_error;
+	struct text *en_text;
+
+	/* while it is being made; the pool's, but for the last */
+	struct pw_task en_task;
+	const struct place *en_from; /* somebody's who waits */
+	struct buf en_buf;
+	bool en_same;
+	struct waiting en_waiting;
+
+	char en_title[];
+};
+
+LIST_HEAD(bucket, entry);
+
+struct listings {
+	TAILQ_HEAD(, entry) ls_lru;
+	size_t ls_bytes; /* kept */
+	size_t ls_alive; /* of text, kept or sent */
+	struct seed ls_seed;
+	struct bucket ls_buckets[BUCKETS];
+};
+
+struct listings *
+listings_create(void)
+{
+	struct listings *ls = calloc(1, sizeof(*ls));
+
+	if (ls == NULL)
+		return NULL;
+	TAILQ_INIT(&ls->ls_lru);
+	seed_draw(&ls->ls_seed);
+	return ls;
+}
+
+void
+text_unref(struct text **txp)
+{
+	struct text *tx = *txp;
+
+	*txp = NULL;
+	if (tx == NULL || --tx->tx_refs > 0)
+		return;
+	tx->tx_listings->ls_alive -= tx->tx_len;
+	free(tx->tx_data);
+	free(tx);
+}
+
+/* ----------------------------------------------------------------- entries */
+
+static size_t
+cost(const struct entry *en)
+{
+	size_t text = en->en_text == NULL ? 0 : en->en_text->tx_len;
+
+	return sizeof(*en) + strlen(en->en_title) + text;
+}
+
+static void
+entry_free(struct entry *en)
+{
+	LIST_REMOVE(en, en_hash);
+	text_unref(&en->en_text);
+	free(en);
+}
+
+static void
+forget(struct listings *ls, struct entry *en)
+{
+	ls->ls_bytes -= cost(en);
+	TAILQ_REMOVE(&ls->ls_lru, en, en_lru);
+	entry_free(en);
+}
+
+static bool
+too_old(const struct entry *en, uint64_t now_us)
+{
+	return now_us >= en->en_at + en->en_age;
+}
+
+/* Nobody asks for what is too old any more, but for the room that it takes. */
+static void
+keep(struct listings *ls, struct entry *en)
+{
+	struct entry *old, *next;
+	int aged = 0;
+
+	ls->ls_bytes += cost(en);
+	for (old = TAILQ_FIRST(&ls->ls_lru);
+	     old != NULL &&
+	     (ls->ls_bytes > LISTING_BYTES ||
+		 (too_old(old, en->en_at) && aged++ < AGED_PER_TURN));
+	     old = next) {
+		next = TAILQ_NEXT(old, en_lru);
+		forget(ls, old);
+	}
+	TAILQ_INSERT_TAIL(&ls->ls_lru, en, en_lru);
+}
+
+void
+listings_destroy(struct listings **lsp)
+{
+	struct listings *ls = *lsp;
+	struct entry *en, *next;
+
+	*lsp = NULL;
+	if (ls == NULL)
+		return;
+	for (en = TAILQ_FIRST(&ls->ls_lru); en != NULL; en = next) {
+		next = TAILQ_NEXT(en, en_lru);
+		forget(ls, en);
+	}
+	free(ls);
+}
+
+static bool
+same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static bool
+same_page(const struct place *a, const struct place *b)
+{
+	return a->pl_ino == b->pl_ino && a->pl_dev == b->pl_dev &&
+	       a->pl_dotfiles == b->pl_dotfiles &&
+	       same_time(&a->pl_mtime, &b->pl_mtime) &&
+	       same_time(&a->pl_ctime, &b->pl_ctime) &&
+	       strcmp(a->pl_title, b->pl_title) == 0;
+}
+
+/* By links to itself a directory has as many titles as a client likes. */
+static struct bucket *
+bucket(struct listings *ls, const struct place *pl)
+{
+	uint64_t hash = hash_bytes(
+	    &ls->ls_seed, pl->pl_ino, pl->pl_title, strlen(pl->pl_title));
+
+	return &ls->ls_buckets[hash % BUCKETS];
+}
+
+static struct entry *
+find(struct listings *ls, const struct place *pl)
+{
+	struct entry *en;
+
+	LIST_FOREACH(en, bucket(ls, pl), en_hash)
+	if (same_page(&en->en_place, pl))
+		break;
+	return en;
+}
+
+/* Seconds: there are file systems that count no finer. */
+static bool
+just_changed(const struct place *pl)
+{
+	return time(NULL) < pl->pl_ctime.tv_sec + 2;
+}
+
+static struct entry *
+entry_create(struct listings *ls, const struct place *pl, uint64_t now_us)
+{
+	size_t len = strlen(pl->pl_title) + 1;
+	struct entry *en = calloc(1, sizeof(*en) + len);
+
+	if (en == NULL)
+		return NULL;
+	memcpy(en->en_title, pl->pl_title, len);
+	en->en_place = *pl;
+	en->en_place.pl_title = en->en_title;
+	en->en_listings = ls;
+	en->en_at = now_us;
+	en->en_age = just_changed(pl) ? LISTING_NEW_US : LISTING_AGE_US;
+	STAILQ_INIT(&en->en_waiting);
+	LIST_INSERT_HEAD(bucket(ls, pl), en, en_hash);
+	return en;
+}
+
+/* ------------------------------------------------------------------ making */
+
+static struct entry *
+of_task(struct pw_task *tk)
+{
+	return (struct entry *)(void *)((char *)tk -
+					offsetof(struct entry, en_task));
+}
+
+static int
+make(struct pw_task *tk)
+{
+	struct entry *en = of_task(tk);
+	struct buf *b = &en->en_buf;
+	char *data;
+	int error;
+
+	error = names_whole(en->en_from, b, &en->en_same);
+	data = error == 0 ? realloc(b->b_data, b->b_len) : NULL;
+	if (data != NULL)
+		b->b_data = data;
+	return error;
+}
+
+/* Takes over what the pool has left in the buffer. */
+static int
+take_text(struct entry *en)
+{
+	struct listings *ls = en->en_listings;
+	struct text *tx;
+
+	if (ls->ls_alive + en->en_buf.b_len > LISTING_ALIVE)
+		return -E2BIG;
+	tx = calloc(1, sizeof(*tx));
+	if (tx == NULL)
+		return -ENOMEM;
+	tx->tx_listings = ls;
+	tx->tx_refs = 1;
+	tx->tx_data = en->en_buf.b_data;
+	tx->tx_len = en->en_buf.b_len;
+	en->en_buf.b_data = NULL;
+	en->en_text = tx;
+	ls->ls_alive += tx->tx_len;
+	return 0;
+}
+
+static void
+give(const struct entry *en, struct listing *li)
+{
+	li->li_error = en->en_error;
+	li->li_text = en->en_text;
+	if (li->li_text != NULL)
+		li->li_text->tx_refs++;
+}
+
+/* Another directory may have been there when it was opened. */
+static bool
+worth_keeping(const struct entry *en)
+{
+	return en->en_error == -EACCES ||
+	       (en->en_same && (en->en_error == 0 || en->en_error == -E2BIG));
+}
+
+static void
+made(struct pw_waiter *w)
+{
+	struct entry *en = of_task((struct pw_task *)w);
+	struct waiting waiting = STAILQ_HEAD_INITIALIZER(waiting);
+	struct listing *li;
+
+	en->en_making = false;
+	en->en_error = w->wt_error == 0 ? take_text(en) : w->wt_error;
+	free(en->en_buf.b_data);
+	en->en_buf = (struct buf){0};
+	/* That the disk is too slow took long to find out. */
+	if (en->en_error == -E2BIG)
+		en->en_at = clock_now();
+	STAILQ_CONCAT(&waiting, &en->en_waiting);
+	STAILQ_FOREACH(li, &waiting, li_link)
+	give(en, li);
+	if (worth_keeping(en))
+		keep(en->en_listings, en);
+	else
+		entry_free(en);
+	while ((li = STAILQ_FIRST(&waiting)) != NULL) {
+		STAILQ_REMOVE_HEAD(&waiting, li_link);
+		li->li_done(li);
+	}
+}
+
+static int
+begin(struct listings *ls, struct pw_loop *lp, struct listing *li,
+    uint64_t now_us)
+{
+	struct entry *en = entry_create(ls, &li->li_place, now_us);
+	int error;
+
+	if (en == NULL)
+		return -ENOMEM;
+	en->en_making = true;
+	en->en_from = &li->li_place;
+	en->en_task.tk_work = make;
+	en->en_task.tk_waiter.wt_done = made;
+	error = pw_task_run(lp, li->li_place.pl_dev, &en->en_task);
+	if (error != 0) {
+		entry_free(en);
+		return error;
+	}
+	STAILQ_INSERT_TAIL(&en->en_waiting, li, li_link);
+	return -EINPROGRESS;
+}
+
+int
+listing_get(struct listings *ls, struct pw_loop *lp, struct listing *li,
+    uint64_t now_us)
+{
+	struct entry *en = find(ls, &li->li_place);
+
+	li->li_error = 0;
+	li->li_text = NULL;
+	if (en == NULL)
+		return begin(ls, lp, li, now_us);
+	if (en->en_making) {
+		STAILQ_INSERT_TAIL(&en->en_waiting, li, li_link);
+		return -EINPROGRESS;
+	}
+	if (too_old(en, now_us)) {
+		forget(ls, en);
+		return begin(ls, lp, li, now_us);
+	}
+	TAILQ_REMOVE(&ls->ls_lru, en, en_lru);
+	TAILQ_INSERT_TAIL(&ls->ls_lru, en, en_lru);
+	give(en, li);
+	return 0;
+}

@@ -1,0 +1,59 @@
+/*
+ * autoindex_cache: the pages of directories.  A page is made once for all requests of the same
+ * time, and kept for a moment.  Belongs to a worker; its thread only.
+ *
+ * A page is known by the directory's inode, its times, and how it is to be shown, so a
+ * name that is added or removed makes another page.  What that does not tell are the
+ * sizes and times of the files: hence LISTING_AGE_US, which is long enough that
+ * a page that is asked for all the time costs next to nothing, and short enough to see an
+ * upload grow.  A directory that changes twice within the resolution of its times looks
+ * the same after it: a page of one that has just changed is trusted for LISTING_NEW_US only.
+ */
+#ifndef SERVER_CONTENT_AUTOINDEX_CACHE_H
+#define SERVER_CONTENT_AUTOINDEX_CACHE_H
+
+#include "server/content/autoindex_read.h"
+
+#define LISTING_AGE_US 5000000 /* a page is given out so long ... */
+#define LISTING_NEW_US 1000000 /* ... of a directory that has just changed */
+#define LISTING_BYTES  ((size_t)4 << 20) /* of pages that are kept */
+#define LISTING_ALIVE \
+	((size_t)64 << 20) /* with those that are sent to somebody */
+
+struct listings;
+
+/* A page as a whole; it does not change. */
+struct text {
+	struct listings *tx_listings;
+	unsigned tx_refs;
+	size_t tx_len;
+	char *tx_data;
+};
+
+void text_unref(struct text **);
+
+/* Somebody who wants one. */
+struct listing {
+	/* set by the caller; strings and root must stay until li_done */
+	struct place li_place;
+	void (*li_done)(struct listing *);
+	/* the result */
+	int li_error; /* 0, -errno; -E2BIG: no room for this, see autoindex_stream.h */
+	struct text *li_text; /* with 0: one reference, the caller's */
+	/* private */
+	STAILQ_ENTRY(listing) li_link;
+};
+
+struct listings *listings_create(void);
+
+/* Nobody waits any more, nor has a text. */
+void listings_destroy(struct listings **);
+
+/*
+ * 0: there is a result.  -EINPROGRESS: li_done will be called.  Any other -errno: it
+ * cannot be begun.
+ */
+int listing_get(
+    struct listings *, struct pw_loop *, struct listing *, uint64_t now_us);
+
+#endif

@@ -1,0 +1,226 @@
+/*
+ * autoindex_read: see autoindex_read.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/util/clock.h"
+#include "server/content/autoindex_html.h"
+#include "server/content/autoindex_read.h"
+#include "server/worker/worker.h"
+
+#define ROW_LEAST 54	  /* bytes of a row besides its name, twice */
+#define BLOCK_US  1000000 /* a block of a slow disk ends then */
+#define WHOLE_US  5000000 /* of a slow disk it is to be had in blocks then */
+
+struct names {
+	struct row *ns_rows;
+	size_t ns_count, ns_room;
+	size_t ns_text; /* bytes that their rows will have at least */
+	uint64_t ns_until;
+};
+
+static bool
+shown(const char *name, bool dotfiles)
+{
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return false;
+	return name[0] != '.' || dotfiles;
+}
+
+/*
+ * Where a link leads is not looked up: it may lead out of the root.  A mount
+ * point is a directory without a date.
+ */
+static void
+look_at(int dirfd, struct row *row)
+{
+	struct stat st;
+	int error;
+
+	error = pw_stat_name(dirfd, row->row_name, &st);
+	row->row_dir = error == -EXDEV || (error == 0 && S_ISDIR(st.st_mode));
+	if (error != 0 || S_ISLNK(st.st_mode))
+		return;
+	row->row_known = true;
+	row->row_size = st.st_size;
+	row->row_mtime = st.st_mtime;
+}
+
+bool
+names_room(struct buf *b)
+{
+	struct buf_list none = {0};
+
+	b->b_len = 0;
+	return buf_reserve(b, &none, NAMES_BLOCK + BUF_SIZE);
+}
+
+int
+names_open(const struct place *pl, DIR **dirp)
+{
+	int fd, error;
+
+	fd = pw_root_open_dir(pl->pl_root, pl->pl_path);
+	if (fd < 0)
+		return fd;
+	*dirp = fdopendir(fd);
+	if (*dirp != NULL)
+		return 0;
+	error = -errno;
+	close(fd);
+	return error;
+}
+
+static uint64_t
+deadline(const struct place *pl, uint64_t most_us)
+{
+	uint64_t patience = pl->pl_patience_us;
+
+	return clock_now() +
+	       (patience > 0 && patience < most_us ? patience : most_us);
+}
+
+int
+names_block(DIR *dir, const struct place *pl, struct buf *b, bool *end)
+{
+	uint64_t until = deadline(pl, BLOCK_US);
+	size_t before = b->b_len;
+	struct dirent *de;
+	struct row row;
+
+	*end = false;
+	while (b->b_len < NAMES_BLOCK &&
+	       (b->b_len == before || clock_now() < until)) {
+		errno = 0;
+		de = readdir(dir);
+		if (de == NULL) {
+			*end = errno == 0;
+			return -errno;
+		}
+		if (!shown(de->d_name, pl->pl_dotfiles))
+			continue;
+		row = (struct row){.row_name = de->d_name};
+		look_at(dirfd(dir), &row);
+		page_row(b, &row);
+		if (b->b_failed)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ----------------------------------------------------------- all, sorted */
+
+static int
+compare(const void *va, const void *vb)
+{
+	const struct row *a = va, *b = vb;
+
+	if (a->row_dir != b->row_dir)
+		return a->row_dir ? -1 : 1;
+	return strcmp(a->row_name, b->row_name);
+}
+
+static int
+add_name(struct names *ns, const char *name)
+{
+	size_t room = ns->ns_room == 0 ? 64 : 2 * ns->ns_room;
+	struct row *rows;
+	char *copy;
+
+	ns->ns_text += ROW_LEAST + 2 * strlen(name);
+	if (ns->ns_text > NAMES_WHOLE || clock_now() >= ns->ns_until)
+		return -E2BIG;
+	if (ns->ns_count == ns->ns_room) {
+		rows = realloc(ns->ns_rows, room * sizeof(*rows));
+		if (rows == NULL)
+			return -ENOMEM;
+		ns->ns_rows = rows;
+		ns->ns_room = room;
+	}
+	copy = strdup(name);
+	if (copy == NULL)
+		return -ENOMEM;
+	ns->ns_rows[ns->ns_count++] = (struct row){.row_name = copy};
+	return 0;
+}
+
+static int
+read_names(DIR *dir, bool dotfiles, struct names *ns)
+{
+	struct dirent *de;
+	int error = 0;
+
+	while (error == 0 && (errno = 0, de = readdir(dir)) != NULL)
+		if (shown(de->d_name, dotfiles))
+			error = add_name(ns, de->d_name);
+	return error == 0 ? -errno : error;
+}
+
+static int
+render(const struct place *pl, const struct names *ns, struct buf *b)
+{
+	size_t i;
+
+	if (!names_room(b))
+		return -ENOMEM;
+	page_begin(b, pl->pl_title, true);
+	for (i = 0; i < ns->ns_count && b->b_len <= NAMES_WHOLE; i++)
+		page_row(b, &ns->ns_rows[i]);
+	page_end(b);
+	if (b->b_failed)
+		return -ENOMEM;
+	return b->b_len > NAMES_WHOLE ? -E2BIG : 0;
+}
+
+static int
+read_and_render(
+    const struct place *pl, DIR *dir, struct names *ns, struct buf *b)
+{
+	size_t i;
+	int error;
+
+	ns->ns_until = deadline(pl, WHOLE_US);
+	error = read_names(dir, pl->pl_dotfiles, ns);
+	if (error != 0)
+		return error;
+	for (i = 0; i < ns->ns_count; i++) {
+		if (clock_now() >= ns->ns_until)
+			return -E2BIG;
+		look_at(dirfd(dir), &ns->ns_rows[i]);
+	}
+	if (ns->ns_count > 0)
+		qsort(ns->ns_rows, ns->ns_count, sizeof(*ns->ns_rows), compare);
+	return render(pl, ns, b);
+}
+
+static bool
+is_place(const struct place *pl, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == pl->pl_dev &&
+	       st.st_ino == pl->pl_ino;
+}
+
+int
+names_whole(const struct place *pl, struct buf *b, bool *same)
+{
+	struct names ns = {0};
+	DIR *dir;
+	size_t i;
+	int error;
+
+	error = names_open(pl, &dir);
+	if (error != 0)
+		return error;
+	*same = is_place(pl, dirfd(dir));
+	error = read_and_render(pl, dir, &ns, b);
+	closedir(dir);
+	for (i = 0; i < ns.ns_count; i++)
+		free(ns.ns_rows[i].row_name);
+	free(ns.ns_rows);
+	return error;
+}

@@ -1,0 +1,51 @@
+/*
+ * autoindex_read: reads a directory into a page: as a whole and sorted, or block by block.
+ * Waits for the disk, so on pool threads only.
+ */
+#ifndef SERVER_CONTENT_AUTOINDEX_READ_H
+#define SERVER_CONTENT_AUTOINDEX_READ_H
+
+#include <dirent.h>
+
+#include "lib/pagewise.h"
+
+#include "server/util/buf.h"
+
+/* Text of a page that comes as a whole: 5000 names of 16 bytes, about. */
+#define NAMES_WHOLE ((size_t)512 << 10)
+
+/* A block ends behind the name that makes it that long; 64 KiB hold it. */
+#define NAMES_BLOCK ((size_t)60 << 10)
+
+/* A directory that is to be listed, as it was found. */
+struct place {
+	struct pw_root *pl_root;
+	const char *pl_path;  /* below the root */
+	const char *pl_title; /* the path as the client knows it */
+	bool pl_dotfiles;
+	uint64_t pl_patience_us; /* for a slow disk, at most; 0: any */
+	uint64_t pl_dev, pl_ino;
+	struct timespec pl_mtime, pl_ctime;
+};
+
+/*
+ * All of it, into an empty buffer, whose memory is the caller's to free(3), after an
+ * error as well.  *same: it is the directory that was found.  -E2BIG: the text is
+ * longer than NAMES_WHOLE, or the disk took 5 s, or all patience.
+ */
+int names_whole(const struct place *, struct buf *, bool *same);
+
+/* The caller closes it, where that may wait. */
+int names_open(const struct place *, DIR **);
+
+/*
+ * Appends rows until the buffer holds NAMES_BLOCK, or those that a second, or the
+ * patience, has brought.  Of the place, only what is no pointer.  *end: there are no
+ * more.
+ */
+int names_block(DIR *, const struct place *, struct buf *, bool *end);
+
+/* Empties a buffer and gives it memory for a block.  False: there is none. */
+bool names_room(struct buf *);
+
+#endif

@@ -1,0 +1,147 @@
+/*
+ * autoindex_stream: see autoindex_stream.h.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/content/autoindex_html.h"
+#include "server/content/autoindex_stream.h"
+
+#define FRAME	   10 /* bytes before the text for a chunk's size */
+#define CHUNK_END  "\r\n"
+#define CHUNK_LAST "\r\n0\r\n\r\n"
+
+static struct stream *
+of_task(struct pw_task *tk)
+{
+	return (struct stream *)(void *)((char *)tk -
+					 offsetof(struct stream, st_task));
+}
+
+static void
+close_dir(struct stream *st)
+{
+	if (st->st_dir != NULL)
+		closedir(st->st_dir);
+	st->st_dir = NULL;
+}
+
+static int
+read_block(struct stream *st)
+{
+	const struct place *pl = &st->st_place;
+	struct buf *b = &st->st_buf;
+	int error;
+
+	if (st->st_dir == NULL) {
+		error = names_open(pl, &st->st_dir);
+		if (error != 0)
+			return error;
+		page_begin(b, pl->pl_title, false);
+	}
+	error = names_block(st->st_dir, pl, b, &st->st_end);
+	if (error != 0 || !st->st_end)
+		return error;
+	page_end(b);
+	close_dir(st);
+	return 0;
+}
+
+/* The size of a chunk is known after its text, and stands before it. */
+static void
+frame(struct stream *st)
+{
+	struct buf_list none = {0};
+	struct buf *b = &st->st_buf;
+	char size[FRAME + 1];
+	size_t start = FRAME;
+	int n;
+
+	if (st->st_chunked) {
+		n = snprintf(
+		    size, sizeof(size), "%zx" CHUNK_END, b->b_len - FRAME);
+		start -= (size_t)n;
+		memcpy(b->b_data + start, size, (size_t)n);
+		buf_str(b, &none, st->st_end ? CHUNK_LAST : CHUNK_END);
+	}
+	st->st_data = b->b_data + start;
+	st->st_len = b->b_len - start;
+}
+
+static int
+stream_work(struct pw_task *tk)
+{
+	struct stream *st = of_task(tk);
+	struct buf *b = &st->st_buf;
+	int error;
+
+	if (atomic_load(&st->st_cancelled)) {
+		close_dir(st);
+		return -ECANCELED;
+	}
+	if (!names_room(b))
+		return -ENOMEM;
+	b->b_len = FRAME;
+	error = read_block(st);
+	if (error == 0)
+		frame(st);
+	return b->b_failed ? -ENOMEM : error;
+}
+
+static void
+stream_came(struct pw_waiter *w)
+{
+	struct stream *st = of_task((struct pw_task *)w);
+
+	st->st_error = w->wt_error;
+	st->st_task.tk_begun = true;
+	st->st_done(st);
+}
+
+int
+stream_next(struct stream *st)
+{
+	st->st_task.tk_work = stream_work;
+	st->st_task.tk_waiter.wt_done = stream_came;
+	return pw_task_run(st->st_loop, st->st_place.pl_dev, &st->st_task);
+}
+
+void
+stream_cancel(struct stream *st)
+{
+	atomic_store(&st->st_cancelled, true);
+}
+
+static int
+close_work(struct pw_task *tk)
+{
+	close_dir(of_task(tk));
+	return 0;
+}
+
+static void
+closed(struct pw_waiter *w)
+{
+	free(of_task((struct pw_task *)w));
+}
+
+/* Without memory or threads it is done here: better late than never. */
+void
+stream_close(struct stream **stp)
+{
+	struct stream *st = *stp;
+
+	*stp = NULL;
+	if (st == NULL)
+		return;
+	free(st->st_buf.b_data);
+	st->st_task.tk_work = close_work;
+	st->st_task.tk_waiter.wt_done = closed;
+	if (st->st_dir != NULL &&
+	    pw_task_run(st->st_loop, st->st_place.pl_dev, &st->st_task) == 0)
+		return;
+	close_dir(st);
+	free(st);
+}

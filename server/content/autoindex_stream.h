@@ -1,0 +1,41 @@
+/*
+ * autoindex_stream: the listing of a directory that is too large to be had as a whole, in blocks:
+ * the pool reads and renders one, the loop sends it, then the next.  Its memory is one
+ * block and what readdir(3) has read ahead, about 100 KiB.  Loop's thread.
+ */
+#ifndef SERVER_CONTENT_AUTOINDEX_STREAM_H
+#define SERVER_CONTENT_AUTOINDEX_STREAM_H
+
+#include <stdatomic.h>
+
+#include "server/content/autoindex_read.h"
+
+struct stream {
+	/* set by the caller */
+	struct pw_loop *st_loop;
+	struct place st_place; /* root, path, title: until the first block */
+	bool st_chunked;       /* framed as RFC 9112, 7.1 */
+	void (*st_done)(struct stream *);
+	void *st_arg;
+	/* the block that has come; it stays until the next is asked for */
+	int st_error; /* 0 or -errno */
+	const char *st_data;
+	size_t st_len;
+	bool st_end; /* it is the last one */
+	/* private */
+	struct pw_task st_task;
+	struct buf st_buf;
+	DIR *st_dir; /* opened and closed by the pool */
+	atomic_bool st_cancelled;
+};
+
+/* 0: st_done will be called.  -errno: not. */
+int stream_next(struct stream *);
+
+/* Nobody wants the block that was asked for: -ECANCELED, if it is not being read yet. */
+void stream_cancel(struct stream *);
+
+/* Not while a block is being read.  Frees it, now or when the pool has closed. */
+void stream_close(struct stream **);
+
+#endif

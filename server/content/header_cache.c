@@ -1,0 +1,75 @@
+/*
+ * header_cache: see header_cache.h.
+ */
+#include <stdlib.h>
+
+#include "lib/os/seed.h"
+#include "server/content/header_cache.h"
+
+struct fields_table *
+fields_create(void)
+{
+	struct fields_table *ft = calloc(1, sizeof(*ft));
+
+	if (ft != NULL)
+		seed_draw(&ft->ft_seed);
+	return ft;
+}
+
+/* Nothing but Host decides what the answer is, and the connection stays. */
+static bool
+plain(const struct request *rq)
+{
+	const struct precond *pre = &rq->rq_pre;
+
+	return rq->rq_method == METHOD_GET && rq->rq_keepalive &&
+	       !rq->rq_http10 && rq->rq_body == 0 &&
+	       rq->rq_range.s_ptr == NULL && rq->rq_expect.s_ptr == NULL &&
+	       pre->pre_if_match.s_ptr == NULL &&
+	       pre->pre_if_none_match.s_ptr == NULL &&
+	       pre->pre_if_modified_since.s_ptr == NULL &&
+	       pre->pre_if_unmodified_since.s_ptr == NULL &&
+	       pre->pre_if_range.s_ptr == NULL;
+}
+
+/* A field that came twice has a value that is not in the block. */
+static bool
+inside(struct str s, struct str block)
+{
+	return s.s_ptr == NULL ||
+	       (s.s_ptr >= block.s_ptr &&
+		   s.s_ptr + s.s_len <= block.s_ptr + block.s_len);
+}
+
+static struct str
+copied(const struct fields *fl, struct str s, struct str block)
+{
+	if (s.s_ptr != NULL)
+		s.s_ptr = fl->fl_text + (s.s_ptr - block.s_ptr);
+	return s;
+}
+
+const struct fields *
+fields_remember(struct fields_table *ft, const struct request *rq,
+    struct str block, const struct site *site)
+{
+	struct fields *fl;
+	uint64_t hash;
+
+	if (block.s_len > FIELDS_MAX || !plain(rq) ||
+	    !inside(rq->rq_host, block) || !inside(rq->rq_referer, block) ||
+	    !inside(rq->rq_agent, block))
+		return NULL;
+	hash = hash_bytes(&ft->ft_seed, 0, block.s_ptr, block.s_len);
+	fl = &ft->ft_slots[hash % FIELDS_SLOTS];
+	if (fl->fl_len == block.s_len &&
+	    fields_match(fl, block.s_ptr, block.s_len))
+		return fl;
+	fl->fl_site = site;
+	fl->fl_host = copied(fl, rq->rq_host, block);
+	fl->fl_referer = copied(fl, rq->rq_referer, block);
+	fl->fl_agent = copied(fl, rq->rq_agent, block);
+	memcpy(fl->fl_text, block.s_ptr, block.s_len);
+	fl->fl_len = block.s_len;
+	return fl;
+}

@@ -1,0 +1,23 @@
+/*
+ * multipart: an answer with several ranges (RFC 9110, 14.6).  Pure.
+ */
+#ifndef SERVER_CONTENT_MULTIPART_H
+#define SERVER_CONTENT_MULTIPART_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/content/representation.h"
+
+struct response;
+
+#define MULTIPART_HEAD (REPR_LINES + 256) /* bytes of a part's head */
+
+/* The head of part i, or, behind the last part, what ends it all.  Its length. */
+int multipart_head(
+    const struct response *, size_t i, char text[MULTIPART_HEAD]);
+
+/* Of the whole body. */
+uint64_t multipart_length(const struct response *);
+
+#endif

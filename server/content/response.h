@@ -1,0 +1,78 @@
+/*
+ * response: an answer on its way out: a head, and bytes from memory or from one
+ * or more ranges of a file.  Belongs to a connection.
+ */
+#ifndef SERVER_CONTENT_RESPONSE_H
+#define SERVER_CONTENT_RESPONSE_H
+
+#include "lib/pagewise.h"
+
+#include "server/http/range.h"
+#include "server/util/buf.h"
+#include "server/util/str.h"
+
+struct conn;
+struct hot_answer;
+struct settings;
+struct stream;
+struct text;
+
+struct response {
+	int rs_status;
+	bool rs_close;	      /* the connection ends after this */
+	struct buf rs_head;   /* head and a small body, or a part's head */
+	size_t rs_head_len;   /* of the head proper, for the log */
+	struct str rs_body;   /* in memory, of one of the next two */
+	struct text *rs_text; /* one reference, or NULL */
+	struct hot_answer *rs_ready;	    /* the same */
+	struct stream *rs_stream;	    /* its next blocks, or NULL */
+	struct pw_file *rs_file;	    /* one reference, or NULL */
+	const struct settings *rs_settings; /* how rs_file is sent */
+	const char *rs_type;		    /* of a multipart's parts */
+	uint64_t rs_boundary;
+	struct range rs_one;
+	struct range *rs_ranges; /* &rs_one, or malloc'ed for a multipart */
+	size_t rs_nranges;
+	size_t rs_piece; /* of it: what rs_send is sending */
+	struct pw_send rs_send;
+	uint64_t rs_sent; /* bytes of the pieces before */
+};
+
+/* What the head of a 200 begins with; the date follows. */
+#define RESPONSE_BEGIN "HTTP/1.1 200 OK\r\nServer: pagewise\r\nDate: "
+#define RESPONSE_DATE  (sizeof(RESPONSE_BEGIN) - 1)
+
+/* Each makes the answer of the connection's request ready to be sent. */
+void respond_error(struct conn *, int status);
+void respond_redirect(struct conn *, struct str path); /* plus '/' and query */
+void respond_options(struct conn *);
+/* Takes over the reference; name is for the media type and messages. */
+void respond_file(
+    struct conn *, struct pw_file *, const char *name, const struct settings *);
+/* What is ready, of which so many bytes have been sent. */
+void respond_ready(struct conn *, struct hot_answer *, size_t sent);
+/* Takes over the reference. */
+void respond_listing(struct conn *, struct text *);
+/* Takes it over, with its first block; NULL: the body is not wanted (HEAD). */
+void respond_stream(struct conn *, struct stream *);
+
+/* "<!DOCTYPE html>...": the page of a status; line is its number and reason. */
+#define ERROR_PAGE 256 /* more than any needs */
+size_t error_page(const char *line, char text[static ERROR_PAGE]);
+
+/* As pw_send_step, for the answer as a whole. */
+enum pw_send_status response_step(struct conn *);
+
+/*
+ * After PW_SEND_ERROR: true if nothing had been sent yet and another answer,
+ * that says so, has taken its place.  Logs what is the server's fault.
+ */
+bool response_replaced(struct conn *);
+
+/* Bytes handed to the kernel. */
+uint64_t response_sent(const struct response *);
+
+/* Frees what it holds.  Nothing may be pending. */
+void response_finish(struct conn *);
+
+#endif

@@ -1,0 +1,309 @@
+/*
+ * response_cache: see response_cache.h.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/os/seed.h"
+#include "lib/util/hash.h"
+
+#include "server/content/response.h"
+#include "server/content/response_cache.h"
+#include "server/http/date.h"
+
+#define HALVED	23	  /* each 2^23 microseconds */
+#define VICTIMS 64	  /* that one may push out */
+#define MEAN	(2 << 10) /* bytes of an answer, to find the number of buckets */
+
+LIST_HEAD(hot_bucket, hot_answer);
+
+struct hot {
+	size_t hot_max; /* bytes */
+	size_t hot_used;
+	uint64_t hot_mask;
+	struct seed hot_seed;
+	TAILQ_HEAD(, hot_answer) hot_order;
+	struct hot_bucket hot_buckets[];
+};
+
+struct hot *
+hot_create(size_t bytes)
+{
+	struct hot *hot;
+	uint64_t n = 16;
+
+	while (n * MEAN < bytes)
+		n *= 2;
+	hot = calloc(1, sizeof(*hot) + n * sizeof(hot->hot_buckets[0]));
+	if (hot == NULL)
+		return NULL;
+	seed_draw(&hot->hot_seed);
+	hot->hot_max = bytes;
+	hot->hot_mask = n - 1;
+	TAILQ_INIT(&hot->hot_order);
+	return hot;
+}
+
+unsigned
+hot_count(struct hot_count *hc, uint64_t now_us, unsigned more)
+{
+	unsigned age = (unsigned)(now_us >> HALVED), times;
+
+	/* The time when a request began may lie before what has been counted. */
+	times = age > hc->hc_age ? age - hc->hc_age : 0;
+	hc->hc_n = times < 32 ? hc->hc_n >> times : 0;
+	hc->hc_age += times;
+	hc->hc_n += hc->hc_n < UINT_MAX / 2 ? more : 0;
+	return hc->hc_n;
+}
+
+static size_t
+size_of(const struct hot_answer *ha)
+{
+	return sizeof(*ha) + ha->ha_target_len + ha->ha_len;
+}
+
+void
+hot_ref(struct hot_answer *ha)
+{
+	ha->ha_refs++;
+}
+
+void
+hot_unref(struct hot_answer **hap)
+{
+	struct hot_answer *ha = *hap;
+
+	*hap = NULL;
+	if (ha == NULL || --ha->ha_refs > 0)
+		return;
+	ha->ha_hot->hot_used -= size_of(ha);
+	free(ha);
+}
+
+static void
+evict(struct hot *hot, struct hot_answer *ha)
+{
+	LIST_REMOVE(ha, ha_bucket);
+	TAILQ_REMOVE(&hot->hot_order, ha, ha_order);
+	hot_unref(&ha);
+}
+
+static void
+evict_all(struct hot *hot)
+{
+	struct hot_answer *ha, *next;
+
+	for (ha = TAILQ_FIRST(&hot->hot_order); ha != NULL; ha = next) {
+		next = TAILQ_NEXT(ha, ha_order);
+		evict(hot, ha);
+	}
+}
+
+void
+hot_destroy(struct hot **hotp)
+{
+	if (*hotp != NULL)
+		evict_all(*hotp);
+	free(*hotp);
+	*hotp = NULL;
+}
+
+size_t
+hot_bytes(const struct hot *hot)
+{
+	return hot == NULL ? 0 : hot->hot_used;
+}
+
+static uint64_t
+hash_of(const struct hot *hot, struct str target)
+{
+	return hash_bytes(&hot->hot_seed, 0, target.s_ptr, target.s_len);
+}
+
+static struct hot_answer *
+find(struct hot *hot, struct hot_key key)
+{
+	uint64_t hash = hash_of(hot, key.hk_target);
+	struct hot_answer *ha;
+
+	LIST_FOREACH(ha, &hot->hot_buckets[hash & hot->hot_mask], ha_bucket)
+	if (ha->ha_hash == hash && ha->ha_site == key.hk_site &&
+	    ha->ha_target_len == key.hk_target.s_len &&
+	    memcmp(ha->ha_target, key.hk_target.s_ptr, key.hk_target.s_len) ==
+		0)
+		break;
+	return ha;
+}
+
+struct hot_answer *
+hot_find(struct hot *hot, struct hot_key key, uint64_t now_us, time_t now,
+    const char *date)
+{
+	struct hot_answer *ha = find(hot, key);
+
+	if (ha == NULL || now_us >= ha->ha_until)
+		return NULL;
+	if (ha->ha_date != now) {
+		memcpy(ha->ha_text + RESPONSE_DATE, date, DATE_LEN);
+		ha->ha_date = now;
+	}
+	hot_count(&ha->ha_uses, now_us, 1);
+	return ha;
+}
+
+static bool
+same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static bool
+is_of(const struct hot_answer *ha, const struct pw_file *file)
+{
+	return ha->ha_ino == file->fil_ino && ha->ha_dev == file->fil_dev &&
+	       ha->ha_len - ha->ha_head == (size_t)file->fil_size &&
+	       same_time(&ha->ha_mtime, &file->fil_mtime) &&
+	       same_time(&ha->ha_ctime, &file->fil_ctime) && !file->fil_stale;
+}
+
+struct hot_answer *
+hot_of_file(struct hot *hot, struct hot_key key, const struct pw_file *file,
+    uint64_t now_us)
+{
+	struct hot_answer *ha = find(hot, key);
+
+	if (ha == NULL)
+		return NULL;
+	if (!is_of(ha, file)) {
+		evict(hot, ha);
+		return NULL;
+	}
+	ha->ha_until = file->fil_checked + PW_FRESH_US;
+	hot_count(&ha->ha_uses, now_us, 1);
+	return ha;
+}
+
+static void
+to_the_end(struct hot *hot, struct hot_answer *ha)
+{
+	TAILQ_REMOVE(&hot->hot_order, ha, ha_order);
+	TAILQ_INSERT_TAIL(&hot->hot_order, ha, ha_order);
+}
+
+/*
+ * Those that have to go for so many bytes, or -1: there are not enough, or the one whose turn
+ * it is stays.  What is being sent to somebody would free nothing.
+ */
+static int
+choose(struct hot *hot, size_t size, unsigned asked, uint64_t now_us,
+    struct hot_answer *victims[static VICTIMS])
+{
+	size_t used = hot->hot_used;
+	struct hot_answer *ha, *next;
+	unsigned uses;
+	int n = 0, looks = 0;
+
+	if (size > hot->hot_max)
+		return -1;
+	for (ha = TAILQ_FIRST(&hot->hot_order); ha != NULL; ha = next) {
+		next = TAILQ_NEXT(ha, ha_order);
+		if (used + size <= hot->hot_max || looks++ == VICTIMS)
+			break;
+		if (ha->ha_refs > 1) {
+			to_the_end(hot, ha);
+			continue;
+		}
+		uses = hot_count(&ha->ha_uses, now_us, 0);
+		if (uses + uses / 2 + 1 >= asked) {
+			to_the_end(hot, ha);
+			return -1;
+		}
+		used -= size_of(ha);
+		victims[n++] = ha;
+	}
+	return used + size <= hot->hot_max ? n : -1;
+}
+
+static struct hot_answer *
+create(struct hot *hot, struct hot_key key, const struct pw_file *file,
+    struct str head)
+{
+	size_t len = head.s_len + (size_t)file->fil_size;
+	struct hot_answer *ha = malloc(sizeof(*ha) + key.hk_target.s_len + len);
+
+	if (ha == NULL)
+		return NULL;
+	*ha = (struct hot_answer){
+	    .ha_head = head.s_len,
+	    .ha_len = len,
+	    .ha_hot = hot,
+	    .ha_site = key.hk_site,
+	    .ha_refs = 1,
+	    .ha_until = file->fil_checked + PW_FRESH_US,
+	    .ha_hash = hash_of(hot, key.hk_target),
+	    .ha_dev = file->fil_dev,
+	    .ha_ino = file->fil_ino,
+	    .ha_mtime = file->fil_mtime,
+	    .ha_ctime = file->fil_ctime,
+	    .ha_target_len = key.hk_target.s_len,
+	};
+	ha->ha_text = ha->ha_target + key.hk_target.s_len;
+	memcpy(ha->ha_target, key.hk_target.s_ptr, key.hk_target.s_len);
+	memcpy(ha->ha_text, head.s_ptr, head.s_len);
+	return ha;
+}
+
+static void
+insert(struct hot *hot, struct hot_answer *ha)
+{
+	hot->hot_used += size_of(ha);
+	LIST_INSERT_HEAD(
+	    &hot->hot_buckets[ha->ha_hash & hot->hot_mask], ha, ha_bucket);
+	TAILQ_INSERT_TAIL(&hot->hot_order, ha, ha_order);
+}
+
+/* Before anybody goes for it: it may not be in memory. */
+static struct hot_answer *
+make(struct hot *hot, struct hot_key key, struct pw_file *file, struct str head)
+{
+	struct hot_answer *ha = create(hot, key, file, head);
+	int error;
+
+	if (ha == NULL)
+		return NULL;
+	error = pw_file_copy(
+	    file, 0, ha->ha_text + ha->ha_head, (size_t)file->fil_size);
+	if (error == 0)
+		return ha;
+	if (error == -ESTALE)
+		file->fil_stale = true;
+	free(ha);
+	return NULL;
+}
+
+void
+hot_offer(struct hot *hot, struct hot_key key, struct pw_file *file,
+    struct str head, unsigned asked, uint64_t now_us, time_t now)
+{
+	size_t size = sizeof(struct hot_answer) + key.hk_target.s_len +
+		      head.s_len + (size_t)file->fil_size;
+	struct hot_answer *ha, *victims[VICTIMS];
+	int n;
+
+	if (asked < HOT_ASKED || file->fil_size > HOT_LARGEST ||
+	    file->fil_stale || key.hk_target.s_len >= HOT_TARGET ||
+	    file->fil_ctime.tv_sec > now - HOT_SETTLED)
+		return;
+	n = choose(hot, size, asked, now_us, victims);
+	ha = n < 0 ? NULL : make(hot, key, file, head);
+	if (ha == NULL)
+		return;
+	while (n > 0)
+		evict(hot, victims[--n]);
+	ha->ha_date = now;
+	hot_count(&ha->ha_uses, now_us, asked);
+	insert(hot, ha);
+}

@@ -1,0 +1,13 @@
+/*
+ * response_priv: between response.c, which makes heads, and response_send.c, which
+ * sends them and what follows; for these two only.
+ */
+#ifndef SERVER_CONTENT_RESPONSE_PRIV_H
+#define SERVER_CONTENT_RESPONSE_PRIV_H
+
+#include "server/content/response.h"
+
+/* rs_head and what follows it are ready to be sent. */
+void response_start(struct conn *);
+
+#endif

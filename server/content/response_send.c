@@ -1,0 +1,235 @@
+/*
+ * response_send: an answer on its way out, piece by piece.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "server/conn/conn.h"
+#include "server/content/autoindex_cache.h"
+#include "server/content/autoindex_stream.h"
+#include "server/content/multipart.h"
+#include "server/content/response_priv.h"
+
+#define PIECES_PER_TURN 8
+
+static void
+on_sent(struct pw_send *s)
+{
+	struct exchange *ex =
+	    (struct exchange *)(void *)((char *)s - offsetof(struct exchange,
+							ex_response.rs_send));
+	struct conn *c = ex->ex_conn;
+
+	if (conn_resumed(c))
+		worker_again(c->cn_worker, c);
+}
+
+/* Sends mem, then the piece's range of the file, if it has one. */
+static void
+piece_start(struct conn *c, const char *mem, size_t len)
+{
+	struct response *rs = &c->cn_ex->ex_response;
+	const struct settings *set = rs->rs_settings;
+	struct pw_send *s = &rs->rs_send;
+
+	*s = (struct pw_send){
+	    .snd_path = set->set_send_path,
+	    .snd_loop = c->cn_worker->wk_loop,
+	    .snd_sock = c->cn_fd,
+	    .snd_begun = rs->rs_sent > 0,
+	    .snd_mem = mem,
+	    .snd_mem_len = len,
+	    .snd_rate = c->cn_rate,
+	    .snd_done = on_sent,
+	};
+	if (rs->rs_piece < rs->rs_nranges) {
+		s->snd_file = rs->rs_file;
+		s->snd_off = rs->rs_ranges[rs->rs_piece].rng_off;
+		s->snd_len = rs->rs_ranges[rs->rs_piece].rng_len;
+		s->snd_readahead = set->set_readahead;
+		s->snd_cache = set->set_cache;
+		s->snd_more = rs->rs_nranges > 1;
+	} else if (rs->rs_piece == 0)
+		s->snd_more = rs->rs_body.s_len > 0 || rs->rs_stream != NULL;
+	pw_send_start(s);
+}
+
+/* What it has learned of the client is for the next one. */
+static void
+end_send(struct conn *c)
+{
+	struct pw_send *s = &c->cn_ex->ex_response.rs_send;
+
+	pw_send_finish(s);
+	if (s->snd_rate > 0)
+		c->cn_rate = s->snd_rate;
+}
+
+void
+response_start(struct conn *c)
+{
+	struct response *rs = &c->cn_ex->ex_response;
+
+	piece_start(c, rs->rs_head.b_data, rs->rs_head.b_len);
+	if (rs->rs_head.b_failed)
+		rs->rs_send.snd_error = -ENOMEM;
+}
+
+void
+respond_ready(struct conn *c, struct hot_answer *ha, size_t sent)
+{
+	struct response *rs = &c->cn_ex->ex_response;
+	size_t body = sent > ha->ha_head ? sent - ha->ha_head : 0;
+
+	*rs = (struct response){
+	    .rs_status = 200,
+	    .rs_settings = &c->cn_worker->wk_conf->conf_sites[0].site_set,
+	    .rs_head_len = ha->ha_head,
+	    .rs_ready = ha,
+	    .rs_body = {ha->ha_text + ha->ha_head, ha->ha_len - ha->ha_head},
+	    .rs_sent = sent,
+	};
+	hot_ref(ha);
+	if (sent >= ha->ha_head && body < rs->rs_body.s_len) {
+		rs->rs_piece = 1;
+		piece_start(
+		    c, rs->rs_body.s_ptr + body, rs->rs_body.s_len - body);
+		return;
+	}
+	/* The one in the set gets another date while this is being sent. */
+	buf_add(&rs->rs_head, &c->cn_worker->wk_bufs, ha->ha_text, ha->ha_head);
+	if (rs->rs_head.b_failed) {
+		response_start(c);
+		return;
+	}
+	piece_start(c, rs->rs_head.b_data + sent, rs->rs_head.b_len - sent);
+}
+
+static void
+block_start(struct conn *c)
+{
+	struct response *rs = &c->cn_ex->ex_response;
+
+	piece_start(c, rs->rs_stream->st_data, rs->rs_stream->st_len);
+	rs->rs_send.snd_error = rs->rs_stream->st_error;
+}
+
+static void
+on_block(struct stream *st)
+{
+	struct conn *c = st->st_arg;
+
+	if (!conn_resumed(c))
+		return;
+	block_start(c);
+	worker_again(c->cn_worker, c);
+}
+
+/* The first block is there. */
+static enum pw_send_status
+next_block(struct conn *c)
+{
+	struct response *rs = &c->cn_ex->ex_response;
+	struct stream *st = rs->rs_stream;
+
+	if (rs->rs_piece == 1) {
+		block_start(c);
+		return PW_SEND_AGAIN;
+	}
+	if (st->st_end)
+		return PW_SEND_DONE;
+	st->st_done = on_block;
+	rs->rs_send.snd_error = stream_next(st);
+	return rs->rs_send.snd_error == 0 ? PW_SEND_PENDING : PW_SEND_ERROR;
+}
+
+/* What stands before the range that is next, or behind the last one. */
+static void
+next_part(struct conn *c)
+{
+	struct response *rs = &c->cn_ex->ex_response;
+	char text[MULTIPART_HEAD];
+
+	rs->rs_head.b_len = 0;
+	multipart_head(rs, rs->rs_piece, text);
+	buf_str(&rs->rs_head, &c->cn_worker->wk_bufs, text);
+}
+
+/*
+ * PW_SEND_DONE: the piece that was sent was the last.  PW_SEND_AGAIN: another was
+ * begun.  PW_SEND_PENDING: it will be.
+ */
+static enum pw_send_status
+next_piece(struct conn *c)
+{
+	struct response *rs = &c->cn_ex->ex_response;
+
+	rs->rs_sent += rs->rs_send.snd_sent;
+	end_send(c);
+	rs->rs_send.snd_sent = 0;
+	rs->rs_piece++;
+	if (rs->rs_stream != NULL)
+		return next_block(c);
+	if (rs->rs_body.s_len > 0 && rs->rs_piece == 1) {
+		piece_start(c, rs->rs_body.s_ptr, rs->rs_body.s_len);
+		return PW_SEND_AGAIN;
+	}
+	if (rs->rs_nranges < 2 || rs->rs_piece > rs->rs_nranges)
+		return PW_SEND_DONE;
+	next_part(c);
+	response_start(c);
+	return PW_SEND_AGAIN;
+}
+
+/* The memory of other pieces of a listing, or of a body, is not rs_head's. */
+static bool
+sends_head(const struct response *rs)
+{
+	bool other = rs->rs_body.s_len > 0 || rs->rs_stream != NULL;
+
+	return rs->rs_send.snd_mem_len > 0 && !(rs->rs_piece > 0 && other);
+}
+
+enum pw_send_status
+response_step(struct conn *c)
+{
+	struct response *rs = &c->cn_ex->ex_response;
+	enum pw_send_status status;
+	uint64_t turn = 0;
+	int pieces = 0;
+
+	while ((status = pw_send_step(&rs->rs_send)) == PW_SEND_DONE) {
+		turn += rs->rs_send.snd_sent;
+		status = next_piece(c);
+		if (status != PW_SEND_AGAIN || turn > CONN_SHARE ||
+		    ++pieces == PIECES_PER_TURN)
+			break;
+	}
+	/* A slow client does not hold a buffer for a head it has got. */
+	if (status == PW_SEND_WANT_WRITE && !sends_head(rs))
+		buf_release(&rs->rs_head, &c->cn_worker->wk_bufs);
+	return status;
+}
+
+uint64_t
+response_sent(const struct response *rs)
+{
+	return rs->rs_sent + rs->rs_send.snd_sent;
+}
+
+void
+response_finish(struct conn *c)
+{
+	struct response *rs = &c->cn_ex->ex_response;
+
+	end_send(c);
+	buf_release(&rs->rs_head, &c->cn_worker->wk_bufs);
+	if (rs->rs_ranges != &rs->rs_one)
+		free(rs->rs_ranges);
+	text_unref(&rs->rs_text);
+	hot_unref(&rs->rs_ready);
+	stream_close(&rs->rs_stream);
+	pw_file_unref(&rs->rs_file);
+	*rs = (struct response){0};
+}

@@ -1,0 +1,45 @@
+/*
+ * static_file: from a request to the file, directory or error that answers it.
+ */
+#ifndef SERVER_CONTENT_STATIC_FILE_H
+#define SERVER_CONTENT_STATIC_FILE_H
+
+#include <stdbool.h>
+
+#include "lib/pagewise.h"
+
+#include "server/content/autoindex_cache.h"
+#include "server/util/buf.h"
+
+struct conn;
+struct settings;
+struct site;
+struct stream;
+
+/* Where the search for the connection's request stands. */
+struct lookup {
+	struct pw_open lk_open;
+	struct pw_root *lk_root;
+	unsigned lk_rooms; /* times that something was closed for it */
+	const struct site *lk_site;
+	const struct settings *lk_set;
+	struct buf lk_path; /* below the root, NUL-terminated */
+	size_t lk_base;	    /* length of it without an index file's name */
+	unsigned lk_index;  /* next index name to try */
+	bool lk_dir;	    /* the indexes are through: the directory itself */
+	bool lk_listed;	    /* they are found: it is listed */
+	struct listing lk_listing;
+	struct stream *lk_stream; /* in its place, if it is large */
+};
+
+/*
+ * Begins.  True: an answer is ready to be sent.  False: something is being
+ * fetched; the connection will be given a turn.
+ */
+bool static_begin(struct conn *);
+
+/* The same, when what was being fetched has come. */
+bool static_continue(struct conn *);
+void static_finish(struct conn *);
+
+#endif

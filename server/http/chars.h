@@ -1,0 +1,29 @@
+/*
+ * chars: what a byte may be part of: a table, as every byte of a request is looked
+ * up.  Pure.
+ */
+#ifndef SERVER_HTTP_CHARS_H
+#define SERVER_HTTP_CHARS_H
+
+#include <stdbool.h>
+
+enum char_class {
+	CHAR_DIGIT = 1 << 0,
+	CHAR_HEX = 1 << 1,
+	CHAR_TOKEN = 1 << 2,   /* RFC 9110, 5.6.2 */
+	CHAR_VISIBLE = 1 << 3, /* ASCII, not space */
+	CHAR_TEXT = 1 << 4,    /* of a field value, obs-text too (9110, 5.5) */
+	CHAR_HOST = 1 << 5, /* of a reg-name, not in an escape (3986, 3.2.2) */
+	CHAR_SEGMENT = 1 << 6, /* of a path as it is: not '/', '%' or NUL */
+	CHAR_LINK = 1 << 7, /* need not be escaped in a path: target_encode */
+};
+
+extern const unsigned char char_classes[256];
+
+static inline bool
+char_is(char c, enum char_class class)
+{
+	return (char_classes[(unsigned char)c] & class) != 0;
+}
+
+#endif

@@ -1,0 +1,119 @@
+/*
+ * conditional: conditional requests.  A list of entity tags that does not parse
+ * matches nothing: If-Match then refuses and If-None-Match sends everything,
+ * which is the safe side of both.
+ */
+#include "server/http/conditional.h"
+
+#include "server/http/date.h"
+
+enum comparison { COMPARE_STRONG, COMPARE_WEAK };
+
+static void
+advance(struct str *s, size_t n)
+{
+	s->s_ptr += n;
+	s->s_len -= n;
+}
+
+static void
+skip_ows(struct str *s)
+{
+	while (s->s_len > 0 && str_is_ows(*s->s_ptr))
+		advance(s, 1);
+}
+
+/* Without control characters, space and quote; a backslash is just a byte. */
+static bool
+is_etagc(unsigned char c)
+{
+	return c > ' ' && c != '"' && c != 0x7f;
+}
+
+/* Takes the tag at the front; the quotes belong to opaque. */
+static bool
+next_tag(struct str *list, struct str *opaque, bool *weak)
+{
+	size_t i = 1;
+
+	*weak = list->s_len >= 2 && memcmp(list->s_ptr, "W/", 2) == 0;
+	if (*weak)
+		advance(list, 2);
+	if (list->s_len == 0 || *list->s_ptr != '"')
+		return false;
+	while (i < list->s_len && is_etagc((unsigned char)list->s_ptr[i]))
+		i++;
+	if (i == list->s_len || list->s_ptr[i] != '"')
+		return false;
+	*opaque = (struct str){list->s_ptr, i + 1};
+	advance(list, i + 1);
+	skip_ows(list);
+	return list->s_len == 0 || *list->s_ptr == ',';
+}
+
+static bool
+matches(struct str list, struct str etag, enum comparison how)
+{
+	struct str opaque;
+	bool weak, found = false;
+
+	list = str_trim(list);
+	if (str_eq(list, STR("*")))
+		return true;
+	while (list.s_len > 0) {
+		if (*list.s_ptr == ',' || str_is_ows(*list.s_ptr)) {
+			advance(&list, 1);
+			continue;
+		}
+		if (!next_tag(&list, &opaque, &weak))
+			return false;
+		if (str_eq(opaque, etag) && (how == COMPARE_WEAK || !weak))
+			found = true;
+	}
+	return found;
+}
+
+static bool
+get_date(struct str value, time_t now, time_t *t)
+{
+	return value.s_ptr != NULL && date_parse(str_trim(value), now, t);
+}
+
+int
+precond_eval(
+    const struct precond *pre, struct str etag, time_t mtime, time_t now)
+{
+	time_t t;
+
+	if (pre->pre_if_match.s_ptr != NULL) {
+		if (!matches(pre->pre_if_match, etag, COMPARE_STRONG))
+			return 412;
+	} else if (get_date(pre->pre_if_unmodified_since, now, &t)) {
+		if (mtime > t)
+			return 412;
+	}
+
+	if (pre->pre_if_none_match.s_ptr != NULL) {
+		if (matches(pre->pre_if_none_match, etag, COMPARE_WEAK))
+			return 304;
+	} else if (get_date(pre->pre_if_modified_since, now, &t)) {
+		if (mtime <= t)
+			return 304;
+	}
+	return 0;
+}
+
+bool
+precond_if_range(
+    const struct precond *pre, struct str etag, time_t mtime, time_t now)
+{
+	struct str value = pre->pre_if_range;
+	time_t t;
+
+	if (value.s_ptr == NULL)
+		return true;
+	value = str_trim(value);
+	if (value.s_len > 0 && *value.s_ptr == '"')
+		return str_eq(value, etag);
+	return get_date(value, now, &t) && t == mtime && mtime < now;
+}

@@ -1,0 +1,357 @@
+/*
+ * head: a state machine over the raw bytes of a request head that can stop and
+ * go on after any of them, so the verdict depends on the bytes alone and not on
+ * how the network cut them.
+ */
+#include "server/http/head.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "server/http/chars.h"
+#include "server/util/swar.h"
+
+#define METHOD_MAX 32
+
+enum state {
+	ST_START, /* of a blank line or the request line */
+	ST_BLANK_LF,
+	ST_METHOD,
+	ST_TARGET,
+	ST_VERSION,
+	ST_LINE_LF,
+	ST_FIELD, /* or the blank line at the end */
+	ST_NAME,
+	ST_VALUE,
+	ST_END_LF,
+	ST_DONE,
+};
+
+enum field { FIELD_OTHER, FIELD_HOST, FIELD_CONTENT_LENGTH };
+
+/* hd_mark is where the element that is being read began. */
+struct scan {
+	const char *sc_buf;
+	size_t sc_end; /* bytes that may be looked at */
+	const struct head_limits *sc_limits;
+	struct head *sc_head;
+};
+
+static void
+enter(struct head *hd, enum state state, size_t at)
+{
+	hd->hd_state = state;
+	hd->hd_mark = at;
+	hd->hd_scanned = at;
+}
+
+/* The end of the words from i on that have no byte outside least to '~'. */
+static size_t
+skip_words(const struct scan *sc, size_t i, unsigned char least)
+{
+	while (sc->sc_end - i >= WORD_SIZE &&
+	       word_within(word_load(sc->sc_buf + i), least))
+		i += WORD_SIZE;
+	return i;
+}
+
+static int
+scan_start(struct scan *sc)
+{
+	struct head *hd = sc->sc_head;
+
+	if (sc->sc_buf[hd->hd_scanned] == '\r') {
+		if (hd->hd_before + hd->hd_scanned >= HEAD_BLANK)
+			return 400;
+		enter(hd, ST_BLANK_LF, hd->hd_scanned + 1);
+	} else {
+		hd->hd_skip = hd->hd_scanned;
+		enter(hd, ST_METHOD, hd->hd_scanned);
+	}
+	return 0;
+}
+
+static int
+scan_lf(struct scan *sc)
+{
+	struct head *hd = sc->sc_head;
+	size_t i = hd->hd_scanned;
+
+	if (sc->sc_buf[i] != '\n')
+		return 400;
+	if (hd->hd_state == ST_BLANK_LF)
+		enter(hd, ST_START, i + 1);
+	else if (hd->hd_state == ST_LINE_LF)
+		enter(hd, ST_FIELD, i + 1);
+	else
+		enter(hd, ST_DONE, i + 1);
+	return 0;
+}
+
+static int
+scan_method(struct scan *sc)
+{
+	struct head *hd = sc->sc_head;
+	size_t i = hd->hd_scanned;
+
+	while (i < sc->sc_end && char_is(sc->sc_buf[i], CHAR_TOKEN))
+		i++;
+	hd->hd_scanned = i;
+	if (i - hd->hd_mark > METHOD_MAX)
+		return 501;
+	if (i == sc->sc_end)
+		return 0;
+	if (sc->sc_buf[i] != ' ' || i == hd->hd_mark)
+		return 400;
+	enter(hd, ST_TARGET, i + 1);
+	return 0;
+}
+
+static int
+scan_target(struct scan *sc)
+{
+	struct head *hd = sc->sc_head;
+	size_t i = skip_words(sc, hd->hd_scanned, '!');
+
+	while (i < sc->sc_end && char_is(sc->sc_buf[i], CHAR_VISIBLE))
+		i++;
+	hd->hd_scanned = i;
+	if (i - hd->hd_mark > sc->sc_limits->hl_target)
+		return 414;
+	if (i == sc->sc_end)
+		return 0;
+	if (sc->sc_buf[i] != ' ' || i == hd->hd_mark)
+		return 400;
+	enter(hd, ST_VERSION, i + 1);
+	return 0;
+}
+
+/* "HTTP/", digit, ".", digit, CR. */
+static int
+scan_version(struct scan *sc)
+{
+	static const char form[] = "HTTP/0.0\r";
+	struct head *hd = sc->sc_head;
+	const char *version = sc->sc_buf + hd->hd_mark;
+	size_t i = hd->hd_scanned - hd->hd_mark;
+	size_t there = sc->sc_end - hd->hd_mark;
+
+	for (; i < there && form[i] != '\0'; i++)
+		if (form[i] == '0' ? !char_is(version[i], CHAR_DIGIT)
+				   : version[i] != form[i])
+			return 400;
+	hd->hd_scanned = hd->hd_mark + i;
+	if (form[i] != '\0')
+		return 0;
+	if (version[5] != '1')
+		return 505;
+	/* A higher minor version is processed as the highest known: RFC 9110, 2.5. */
+	hd->hd_minor = version[7] == '0' ? 0 : 1;
+	enter(hd, ST_LINE_LF, hd->hd_scanned);
+	return 0;
+}
+
+static int
+scan_field(struct scan *sc)
+{
+	struct head *hd = sc->sc_head;
+	char c = sc->sc_buf[hd->hd_scanned];
+
+	if (c == '\r') {
+		if (hd->hd_minor == 1 && !hd->hd_host)
+			return 400;
+		enter(hd, ST_END_LF, hd->hd_scanned + 1);
+		return 0;
+	}
+	if (!char_is(c, CHAR_TOKEN))
+		return 400;
+	if (hd->hd_fields == sc->sc_limits->hl_fields)
+		return 431;
+	hd->hd_fields++;
+	enter(hd, ST_NAME, hd->hd_scanned);
+	return 0;
+}
+
+/* The fields that decide where this request ends and whose it is. */
+static int
+note_field(struct head *hd, struct str name)
+{
+	hd->hd_field = FIELD_OTHER;
+	if (str_caseeq(name, STR("transfer-encoding")))
+		return 501;
+	if (str_caseeq(name, STR("host"))) {
+		if (hd->hd_host)
+			return 400;
+		hd->hd_host = true;
+		hd->hd_field = FIELD_HOST;
+	} else if (str_caseeq(name, STR("content-length"))) {
+		if (hd->hd_length)
+			return 400;
+		hd->hd_length = true;
+		hd->hd_field = FIELD_CONTENT_LENGTH;
+	}
+	return 0;
+}
+
+static int
+scan_name(struct scan *sc)
+{
+	struct head *hd = sc->sc_head;
+	size_t i = hd->hd_scanned;
+	struct str name = {sc->sc_buf + hd->hd_mark, 0};
+
+	while (i < sc->sc_end && char_is(sc->sc_buf[i], CHAR_TOKEN))
+		i++;
+	hd->hd_scanned = i;
+	if (i == sc->sc_end)
+		return 0;
+	if (sc->sc_buf[i] != ':')
+		return 400;
+	name.s_len = i - hd->hd_mark;
+	enter(hd, ST_VALUE, i + 1);
+	return note_field(hd, name);
+}
+
+static bool
+value_valid(enum field field, struct str value)
+{
+	size_t digits = 0;
+
+	if (field == FIELD_OTHER)
+		return true;
+	value = str_trim(value);
+	/* Empty: the target URI has no authority (RFC 9112, 3.2). */
+	if (field == FIELD_HOST)
+		return value.s_len == 0 || head_host_valid(value);
+	while (digits < value.s_len && char_is(value.s_ptr[digits], CHAR_DIGIT))
+		digits++;
+	return digits > 0 && digits == value.s_len;
+}
+
+static int
+scan_value(struct scan *sc)
+{
+	struct head *hd = sc->sc_head;
+	size_t i = skip_words(sc, hd->hd_scanned, ' ');
+	struct str value = {sc->sc_buf + hd->hd_mark, 0};
+
+	while (i < sc->sc_end && char_is(sc->sc_buf[i], CHAR_TEXT))
+		i++;
+	hd->hd_scanned = i;
+	if (i == sc->sc_end)
+		return 0;
+	value.s_len = i - hd->hd_mark;
+	if (sc->sc_buf[i] != '\r' || !value_valid(hd->hd_field, value))
+		return 400;
+	enter(hd, ST_LINE_LF, i + 1);
+	return 0;
+}
+
+static int
+step(struct scan *sc)
+{
+	switch ((enum state)sc->sc_head->hd_state) {
+	case ST_START:
+		return scan_start(sc);
+	case ST_METHOD:
+		return scan_method(sc);
+	case ST_TARGET:
+		return scan_target(sc);
+	case ST_VERSION:
+		return scan_version(sc);
+	case ST_FIELD:
+		return scan_field(sc);
+	case ST_NAME:
+		return scan_name(sc);
+	case ST_VALUE:
+		return scan_value(sc);
+	case ST_BLANK_LF:
+	case ST_LINE_LF:
+	case ST_END_LF:
+		return scan_lf(sc);
+	case ST_DONE:
+		break;
+	}
+	return 0;
+}
+
+int
+head_check(const char *buf, size_t len, const struct head_limits *limits,
+    struct head *hd)
+{
+	size_t size = limits->hl_size - hd->hd_before;
+	size_t end = len < size ? len : size;
+	struct scan sc = {buf, end, limits, hd};
+	int status;
+
+	if (hd->hd_scanned == 0)
+		*hd = (struct head){.hd_before = hd->hd_before};
+	while (hd->hd_scanned < end && hd->hd_state != ST_DONE) {
+		status = step(&sc);
+		if (status != 0)
+			return status;
+	}
+	if (hd->hd_state == ST_DONE) {
+		hd->hd_len = hd->hd_scanned;
+		return 0;
+	}
+	return len >= size ? 431 : HEAD_MORE;
+}
+
+/* Length of the reg-name at the front (RFC 3986, 3.2.2). */
+static size_t
+reg_name_len(struct str s)
+{
+	size_t i = 0;
+
+	while (i < s.s_len) {
+		char c = s.s_ptr[i];
+
+		if (char_is(c, CHAR_HOST))
+			i++;
+		else if (c == '%' && s.s_len - i > 2 &&
+			 char_is(s.s_ptr[i + 1], CHAR_HEX) &&
+			 char_is(s.s_ptr[i + 2], CHAR_HEX))
+			i += 3;
+		else
+			break;
+	}
+	return i;
+}
+
+/* Length of "[IPv6 address]" at the front, 0 if that is not what it is. */
+static size_t
+ip_literal_len(struct str s)
+{
+	char text[INET6_ADDRSTRLEN];
+	struct in6_addr addr;
+	const char *end = memchr(s.s_ptr, ']', s.s_len);
+	size_t n;
+
+	if (end == NULL)
+		return 0;
+	n = (size_t)(end - s.s_ptr) - 1;
+	if (n >= sizeof(text) || memchr(s.s_ptr, '\0', n) != NULL)
+		return 0;
+	memcpy(text, s.s_ptr + 1, n);
+	text[n] = '\0';
+	return inet_pton(AF_INET6, text, &addr) == 1 ? n + 2 : 0;
+}
+
+bool
+head_host_valid(struct str host)
+{
+	size_t i;
+
+	if (host.s_len == 0)
+		return false;
+	i = host.s_ptr[0] == '[' ? ip_literal_len(host) : reg_name_len(host);
+	if (i == 0)
+		return false;
+	if (i < host.s_len && host.s_ptr[i++] != ':')
+		return false;
+	while (i < host.s_len && char_is(host.s_ptr[i], CHAR_DIGIT))
+		i++;
+	return i == host.s_len;
+}

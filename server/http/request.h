@@ -1,0 +1,43 @@
+/*
+ * request: a checked head, taken apart by http-parser.
+ */
+#ifndef SERVER_HTTP_REQUEST_H
+#define SERVER_HTTP_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/http/conditional.h"
+#include "server/http/target.h"
+#include "server/util/buf.h"
+#include "server/util/str.h"
+
+enum method { METHOD_GET, METHOD_HEAD, METHOD_OPTIONS, METHOD_OTHER };
+
+/* Slices point into the connection's input and into rq_joined. */
+struct request {
+	enum method rq_method;
+	bool rq_keepalive; /* the client would keep the connection */
+	bool rq_http10;	   /* so keep-alive has to be said */
+	uint64_t rq_body;  /* bytes of body that follow the head */
+	struct str rq_line;
+	struct str rq_target;
+	struct str rq_host;
+	struct str rq_range;
+	struct str rq_referer;
+	struct str rq_agent;
+	struct str rq_expect; /* present: it may wait before it sends a body */
+	struct precond rq_pre;
+	struct buf rq_joined; /* lists that came in more than one field */
+};
+
+/*
+ * head is what head_check accepted, without leading blank lines.  Returns 0 or
+ * a status to refuse it with: 400, 413 for a body over max_body, 501 for an
+ * unknown method.  Other methods than the three are METHOD_OTHER, and 405 with
+ * such a body.
+ */
+int request_parse(
+    struct request *, struct str head, uint64_t max_body, struct buf_list *);
+
+#endif

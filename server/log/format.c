@@ -1,0 +1,378 @@
+/*
+ * format: formats log lines, by hand because every request pays for one.
+ * Whatever a client sent is escaped here, so that it cannot forge a line.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/log/format.h"
+#include "server/util/sockaddr_text.h"
+#include "server/util/swar.h"
+#include "server/util/utf8.h"
+
+static const char hex[] = "0123456789ABCDEF";
+
+static char *
+put_bytes(char *p, const char *s, size_t len)
+{
+	memcpy(p, s, len);
+	return p + len;
+}
+
+static char *
+put_text(char *p, const char *s)
+{
+	return put_bytes(p, s, strlen(s));
+}
+
+static size_t
+count_digits(uint64_t n)
+{
+	size_t count = 1;
+
+	for (; n >= 10000; n /= 10000)
+		count += 4;
+	return count + (n >= 10) + (n >= 100) + (n >= 1000);
+}
+
+static char *
+put_number(char *p, uint64_t n)
+{
+	size_t i, count = count_digits(n);
+
+	for (i = count; i > 0; n /= 10)
+		p[--i] = (char)('0' + n % 10);
+	return p + count;
+}
+
+static size_t
+field_len(struct str s)
+{
+	return s.s_len < LOGLINE_FIELD ? s.s_len : LOGLINE_FIELD;
+}
+
+static bool
+is_plain(unsigned char c)
+{
+	return c >= 0x20 && c <= 0x7E;
+}
+
+static bool
+is_bare(char c)
+{
+	return is_plain((unsigned char)c) && c != '"' && c != '\\';
+}
+
+static char *
+put_hex(char *p, unsigned char c)
+{
+	*p++ = '\\';
+	*p++ = 'x';
+	*p++ = hex[c >> 4];
+	*p++ = hex[c & 15];
+	return p;
+}
+
+/* Of what can stand as it is in quotes: as much as there is at the front. */
+static size_t
+put_bare(char *p, const char *s, size_t len)
+{
+	size_t i;
+	uint64_t w;
+
+	for (i = 0; len - i >= WORD_SIZE; i += WORD_SIZE) {
+		w = word_load(s + i);
+		if (!word_within(w, ' ') || word_has(w, '"') ||
+		    word_has(w, '\\'))
+			break;
+		word_store(p + i, w);
+	}
+	for (; i < len && is_bare(s[i]); i++)
+		p[i] = s[i];
+	return i;
+}
+
+static char *
+put_quoted(char *p, struct str s)
+{
+	size_t i, n, len = field_len(s);
+
+	*p++ = '"';
+	if (len == 0)
+		*p++ = '-';
+	for (i = 0; i < len; i++) {
+		n = put_bare(p, s.s_ptr + i, len - i);
+		p += n;
+		i += n;
+		if (i < len)
+			p = put_hex(p, (unsigned char)s.s_ptr[i]);
+	}
+	*p++ = '"';
+	return p;
+}
+
+static void
+stamp_format(time_t t, char buf[static LOGLINE_STAMP])
+{
+	/* strftime's %b would follow the locale. */
+	static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May",
+	    "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+	struct tm tm;
+	long east;
+
+	if (localtime_r(&t, &tm) == NULL) {
+		t = 0;
+		localtime_r(&t, &tm);
+	}
+	east = tm.tm_gmtoff / 60;
+	snprintf(buf, LOGLINE_STAMP,
+	    "[%02d/%s/%04d:%02d:%02d:%02d %c%02ld%02ld]", tm.tm_mday,
+	    months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min,
+	    tm.tm_sec, east < 0 ? '-' : '+', labs(east) / 60, labs(east) % 60);
+}
+
+/*
+ * localtime_r takes a lock.  Arrival times of slow requests lie behind those
+ * of quick ones, so one remembered second would not do.
+ */
+static const struct stamp *
+stamp_get(struct stamp cache[static LOGLINE_STAMPS], time_t t,
+    void (*format)(time_t, char[static LOGLINE_STAMP]))
+{
+	struct stamp *stp = &cache[(uint64_t)t % LOGLINE_STAMPS];
+
+	if (stp->stp_time != t || stp->stp_len == 0) {
+		stp->stp_time = t;
+		format(t, stp->stp_text);
+		stp->stp_len = strlen(stp->stp_text);
+	}
+	return stp;
+}
+
+static char *
+put_stamp(char *p, const struct stamp *stp)
+{
+	return put_bytes(p, stp->stp_text, stp->stp_len);
+}
+
+const char *
+logline_stamp(struct stamp cache[static LOGLINE_STAMPS], time_t t)
+{
+	return stamp_get(cache, t, stamp_format)->stp_text;
+}
+
+/* One byte of a field may become this many. */
+static size_t
+worst(enum log_format format)
+{
+	return format == LOG_JSON ? sizeof("\\\\xHH") - 1 : sizeof("\\xHH") - 1;
+}
+
+/* JSON has it in up to three fields, each cut for itself. */
+static size_t
+line_len(struct str line, enum log_format format)
+{
+	size_t fields = format == LOG_JSON ? 3 : 1;
+	size_t most = fields * LOGLINE_FIELD;
+
+	return line.s_len < most ? line.s_len : most;
+}
+
+size_t
+logline_bound(const struct log_record *rec, enum log_format format)
+{
+	return LOGLINE_FIXED +
+	       worst(format) *
+		   (line_len(rec->rec_line, format) +
+		       field_len(rec->rec_referer) + field_len(rec->rec_agent) +
+		       field_len(rec->rec_host));
+}
+
+static size_t
+combined(char *buf, const struct log_record *rec,
+    struct stamp cache[static LOGLINE_STAMPS])
+{
+	char *p = buf;
+
+	p = peer_text(p, rec->rec_peer);
+	p = put_text(p, " - - ");
+	p = put_stamp(p, stamp_get(cache, rec->rec_time, stamp_format));
+	*p++ = ' ';
+	p = put_quoted(p, rec->rec_line);
+	*p++ = ' ';
+	p = put_number(p, rec->rec_status < 0 ? 0 : (uint64_t)rec->rec_status);
+	*p++ = ' ';
+	p = put_number(p, rec->rec_body);
+	*p++ = ' ';
+	p = put_quoted(p, rec->rec_referer);
+	*p++ = ' ';
+	p = put_quoted(p, rec->rec_agent);
+	*p++ = ' ';
+	p = put_number(p, rec->rec_bytes);
+	*p++ = ' ';
+	p = put_number(p, rec->rec_duration);
+	*p++ = ' ';
+	p = put_number(p, rec->rec_wait);
+	*p++ = '\n';
+	return (size_t)(p - buf);
+}
+
+static char *
+put_unit(char *p, uint32_t unit)
+{
+	p = put_text(p, "\\u");
+	for (int shift = 12; shift >= 0; shift -= 4)
+		*p++ = hex[unit >> shift & 15];
+	return p;
+}
+
+/* Beyond U+FFFF in two halves, as UTF-16 has them (RFC 8259, 7). */
+static char *
+put_character(char *p, uint32_t c)
+{
+	if (c < 0x10000)
+		return put_unit(p, c);
+	p = put_unit(p, 0xd800 + (c - 0x10000) / 0x400);
+	return put_unit(p, 0xdc00 + c % 0x400);
+}
+
+static char *
+put_json_byte(char *p, char byte)
+{
+	unsigned char c = (unsigned char)byte;
+
+	if (!is_plain(c) || c == '\\') {
+		*p++ = '\\';
+		return put_hex(p, c);
+	}
+	if (c == '"')
+		*p++ = '\\';
+	*p++ = (char)c;
+	return p;
+}
+
+static char *
+put_json(char *p, const char *key, struct str s)
+{
+	size_t i, n, len = field_len(s);
+	uint32_t c;
+
+	p = put_text(p, key);
+	if (s.s_ptr == NULL)
+		return put_text(p, "null");
+	*p++ = '"';
+	for (i = 0; i < len; i += n) {
+		n = put_bare(p, s.s_ptr + i, len - i);
+		p += n;
+		if (n > 0)
+			continue;
+		n = utf8_decode(s.s_ptr + i, len - i, &c);
+		if (n > 1)
+			p = put_character(p, c);
+		else {
+			p = put_json_byte(p, s.s_ptr[i]);
+			n = 1;
+		}
+	}
+	*p++ = '"';
+	return p;
+}
+
+static char *
+put_json_number(char *p, const char *key, uint64_t number)
+{
+	return put_number(put_text(p, key), number);
+}
+
+/* A line that was refused may be anything: then all of it is the target. */
+static char *
+put_json_line(char *p, struct str line)
+{
+	const struct str absent = {NULL, 0};
+	struct str method = absent, target = line, protocol = absent;
+	const char *first, *last;
+
+	if (line.s_len == 0)
+		target = absent;
+	first = line.s_len == 0 ? NULL : memchr(line.s_ptr, ' ', line.s_len);
+	last = line.s_len == 0 ? NULL : memrchr(line.s_ptr, ' ', line.s_len);
+	if (first != last &&
+	    memchr(first + 1, ' ', (size_t)(last - first) - 1) == NULL) {
+		method = (struct str){line.s_ptr, (size_t)(first - line.s_ptr)};
+		target = (struct str){first + 1, (size_t)(last - first) - 1};
+		protocol = (struct str){
+		    last + 1, line.s_len - (size_t)(last + 1 - line.s_ptr)};
+	}
+	p = put_json(p, ",\"method\":", method);
+	p = put_json(p, ",\"target\":", target);
+	return put_json(p, ",\"protocol\":", protocol);
+}
+
+static void
+stamp_json(time_t t, char buf[static LOGLINE_STAMP])
+{
+	struct tm tm;
+
+	if (gmtime_r(&t, &tm) == NULL) {
+		t = 0;
+		gmtime_r(&t, &tm);
+	}
+	strftime(buf, LOGLINE_STAMP, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static size_t
+json(char *buf, const struct log_record *rec,
+    struct stamp cache[static LOGLINE_STAMPS])
+{
+	char *p = buf;
+
+	p = put_text(p, "{\"time\":\"");
+	p = put_stamp(p, stamp_get(cache, rec->rec_time, stamp_json));
+	p = put_text(p, "\",\"remote\":\"");
+	p = peer_text(p, rec->rec_peer);
+	*p++ = '"';
+	p = put_json_line(p, rec->rec_line);
+	p = put_json_number(p, ",\"status\":",
+	    rec->rec_status < 0 ? 0 : (uint64_t)rec->rec_status);
+	p = put_json_number(p, ",\"bytes\":", rec->rec_bytes);
+	p = put_json_number(p, ",\"body_bytes\":", rec->rec_body);
+	p = put_json(p, ",\"referer\":", rec->rec_referer);
+	p = put_json(p, ",\"user_agent\":", rec->rec_agent);
+	p = put_json(p, ",\"host\":", rec->rec_host);
+	p = put_json_number(p, ",\"duration_us\":", rec->rec_duration);
+	p = put_json_number(p, ",\"disk_wait_us\":", rec->rec_wait);
+	p = put_text(p, "}\n");
+	return (size_t)(p - buf);
+}
+
+size_t
+logline_access(char *buf, const struct log_record *rec, enum log_format format,
+    struct stamp cache[static LOGLINE_STAMPS])
+{
+	return format == LOG_JSON ? json(buf, rec, cache)
+				  : combined(buf, rec, cache);
+}
+
+/* Quotes and backslashes stay as they are: nobody parses these. */
+size_t
+logline_message(char *buf, const char *label, struct str text)
+{
+	char *p = buf;
+	size_t i, len = field_len(text);
+
+	p = put_text(p, "pagewise: ");
+	p = put_text(p, label);
+	for (i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text.s_ptr[i];
+
+		if (is_plain(c))
+			*p++ = (char)c;
+		else
+			p = put_hex(p, c);
+	}
+	*p++ = '\n';
+	return (size_t)(p - buf);
+}

@@ -1,0 +1,166 @@
+/*
+ * log: every worker has a ring of finished lines for each file they may go to,
+ * so that a file that takes nothing holds back no other; the writer thread
+ * hands them to the kernel from where they are.
+ */
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+#include "server/log/log_priv.h"
+
+static void
+log_wake(struct log *lg)
+{
+	os_wake_signal(lg->lg_wake[1]);
+}
+
+/*
+ * ------------------------------------------------------ the worker's side
+ */
+struct log_writer *
+log_writer(struct log *lg, unsigned i)
+{
+	return i + 1 < lg->lg_nwriters ? &lg->lg_writers[i] : NULL;
+}
+
+bool
+log_access_on(const struct log_writer *w)
+{
+	return w->lw_lanes[KIND_ACCESS].ln_ring != NULL;
+}
+
+static char *
+lane_reserve(struct lane *ln, size_t len)
+{
+	char *p;
+
+	p = ring_reserve(ln->ln_ring, len);
+	if (p == NULL)
+		atomic_fetch_add_explicit(
+		    &ln->ln_lost, 1, memory_order_relaxed);
+	return p;
+}
+
+static void
+lane_commit(struct log_writer *w, struct lane *ln, size_t len)
+{
+	bool above;
+
+	ring_commit(ln->ln_ring, len);
+	/* The processor may still turn these two round, but not for 50 ms. */
+	atomic_signal_fence(memory_order_seq_cst);
+	above = ring_above(ln->ln_ring, ring_size(ln->ln_ring) / 2);
+	if (atomic_load_explicit(&w->lw_idle, memory_order_relaxed) &&
+	    atomic_exchange_explicit(&w->lw_idle, false, memory_order_acq_rel))
+		log_wake(w->lw_log);
+	else if (above && !ln->ln_nudged)
+		log_wake(w->lw_log);
+	ln->ln_nudged = above;
+}
+
+void
+log_access(struct log_writer *w, const struct log_record *rec)
+{
+	struct lane *ln = &w->lw_lanes[KIND_ACCESS];
+	enum log_format format = w->lw_log->lg_format;
+	char *p;
+
+	if (ln->ln_ring == NULL)
+		return;
+	p = lane_reserve(ln, logline_bound(rec, format));
+	if (p != NULL)
+		lane_commit(
+		    w, ln, logline_access(p, rec, format, w->lw_stamps));
+}
+
+static void
+log_message(
+    struct log_writer *w, enum kind kind, const char *label, struct str text)
+{
+	char line[LOGLINE_MESSAGE], *p;
+	struct lane *ln;
+	int fd;
+
+	if (w == NULL) {
+		fd = kind == KIND_NOTICE ? STDOUT_FILENO : STDERR_FILENO;
+		sink_write_fd(fd, line, logline_message(line, label, text));
+		return;
+	}
+	ln = &w->lw_lanes[kind];
+	if (ln->ln_ring == NULL)
+		return;
+	p = lane_reserve(ln, LOGLINE_FIXED + 4 * text.s_len);
+	if (p != NULL)
+		lane_commit(w, ln, logline_message(p, label, text));
+}
+
+static void __attribute__((format(printf, 4, 0)))
+log_vmessage(struct log_writer *w, enum kind kind, const char *label,
+    const char *fmt, va_list ap)
+{
+	char text[LOGLINE_FIELD + 1];
+	int len;
+
+	len = vsnprintf(text, sizeof(text), fmt, ap);
+	if (len < 0)
+		return;
+	if ((size_t)len >= sizeof(text))
+		len = sizeof(text) - 1;
+	log_message(w, kind, label, (struct str){text, (size_t)len});
+}
+
+void
+log_notice(struct log_writer *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_vmessage(w, KIND_NOTICE, "", fmt, ap);
+	va_end(ap);
+}
+
+void
+log_warn(struct log_writer *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_vmessage(w, KIND_ERROR, "warning: ", fmt, ap);
+	va_end(ap);
+}
+
+void
+log_error(struct log_writer *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_vmessage(w, KIND_ERROR, "", fmt, ap);
+	va_end(ap);
+}
+
+uint64_t
+log_lost(struct log *lg, int kind)
+{
+	uint64_t lost = 0;
+	unsigned i;
+
+	for (i = 0; i < lg->lg_nwriters; i++)
+		lost += atomic_load_explicit(
+		    &lg->lg_writers[i].lw_lanes[kind].ln_lost,
+		    memory_order_relaxed);
+	/* Where stderr itself fails there is nobody to tell. */
+	if (kind != KIND_ERROR)
+		lost += lg->lg_sinks[kind].sk_dropped;
+	return lost;
+}
+
+uint64_t
+log_access_lost(struct log *lg)
+{
+	return log_lost(lg, KIND_ACCESS);
+}

@@ -1,0 +1,89 @@
+/*
+ * log_priv: what the files of this room share.  Nobody else includes this.
+ *
+ *   log.c     the worker's side
+ *   start.c   start and end
+ *   writer.c  the writer thread
+ *
+ * Struct log and its sinks belong to the writer thread while it runs; of a
+ * log_writer's fields, those marked so are shared.
+ */
+#ifndef SERVER_LOG_LOG_PRIV_H
+#define SERVER_LOG_LOG_PRIV_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "lib/os/ring.h"
+#include "server/log/format.h"
+#include "server/log/log.h"
+#include "server/log/sink.h"
+#include "server/util/thread.h"
+
+enum kind { KIND_ACCESS, KIND_NOTICE, KIND_ERROR, NKINDS };
+
+/* Lines on their way from one worker to one sink. */
+struct lane {
+	struct ring *ln_ring; /* NULL: nobody wants them */
+	struct sink *ln_sink;
+	bool ln_nudged; /* the writer was told that it is half full */
+	atomic_uint_fast64_t ln_lost; /* shared: worker adds, writer reads */
+};
+
+struct log_writer {
+	/*
+	 * Shared: the writer thread is about to block and wants to be woken.
+	 * A worker publishes its record, then looks at this: without a barrier
+	 * between, which every record would pay for, it may miss a flag that
+	 * was set a moment ago.  So the writer naps between setting it and the
+	 * last look at the rings.  One flag per worker, so that they share no
+	 * line.
+	 */
+	alignas(64) atomic_bool lw_idle;
+	struct log *lw_log;
+	struct lane lw_lanes[NKINDS];
+	struct stamp lw_stamps[LOGLINE_STAMPS];
+};
+
+struct log {
+	enum log_format lg_format;
+	struct sink lg_sinks[NKINDS];
+	uint64_t lg_told[NKINDS];      /* losses reported so far */
+	uint64_t lg_tell_at[NKINDS];   /* ms, not before */
+	struct log_writer *lg_writers; /* the last one is the thread's own */
+	unsigned lg_nwriters;	       /* with that one */
+	int lg_wake[2];		       /* os_wake_create */
+	struct thread lg_thread;
+	struct thread lg_last; /* says that lg_thread hangs */
+	bool lg_started;
+	atomic_uint lg_beat; /* shared: how often it came back from a file */
+	atomic_int lg_busy;  /* shared: the kind of that file */
+	atomic_bool lg_want_stop;
+};
+
+static inline struct lane *
+log_lane(struct log *lg, unsigned slot)
+{
+	return &lg->lg_writers[slot / NKINDS].lw_lanes[slot % NKINDS];
+}
+
+static inline unsigned
+log_slots(const struct log *lg)
+{
+	return lg->lg_nwriters * NKINDS;
+}
+
+static inline struct log_writer *
+log_own(struct log *lg)
+{
+	return &lg->lg_writers[lg->lg_nwriters - 1];
+}
+
+/* Lines lost so far, of this kind; any thread. */
+uint64_t log_lost(struct log *, int kind);
+
+/* The writer thread; arg is the log. */
+void log_thread(void *arg);
+
+#endif

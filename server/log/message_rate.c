@@ -1,0 +1,35 @@
+/*
+ * message_rate: see message_rate.h.
+ */
+#include "server/log/message_rate.h"
+
+static bool
+quiet(const struct limit *lim, uint64_t now_us)
+{
+	return lim->lim_told && now_us - lim->lim_since < LIMIT_PERIOD;
+}
+
+bool
+limit_tell(struct limit *lim, uint64_t now_us)
+{
+	/* Those that were left out are told first, as a number. */
+	if (quiet(lim, now_us) || lim->lim_left > 0) {
+		lim->lim_left++;
+		return false;
+	}
+	lim->lim_told = true;
+	lim->lim_since = now_us;
+	return true;
+}
+
+uint64_t
+limit_left_out(struct limit *lim, uint64_t now_us)
+{
+	uint64_t left = lim->lim_left;
+
+	if (left == 0 || quiet(lim, now_us))
+		return 0;
+	lim->lim_left = 0;
+	lim->lim_since = now_us;
+	return left;
+}

@@ -1,0 +1,26 @@
+/*
+ * message_rate: a message that could come a thousand times a second comes once a
+ * minute.  Pure: times are microseconds of any clock that only goes forward.
+ */
+#ifndef SERVER_LOG_MESSAGE_RATE_H
+#define SERVER_LOG_MESSAGE_RATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LIMIT_PERIOD ((uint64_t)60 * 1000000)
+
+/* Zero it first. */
+struct limit {
+	bool lim_told;
+	uint64_t lim_since; /* when it was told last */
+	uint64_t lim_left;  /* left out since */
+};
+
+/* True: tell it.  False: it is counted. */
+bool limit_tell(struct limit *, uint64_t now_us);
+
+/* How many were left out, if their number is due to be told now; else 0. */
+uint64_t limit_left_out(struct limit *, uint64_t now_us);
+
+#endif

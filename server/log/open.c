@@ -1,0 +1,79 @@
+/*
+ * open: see open.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+#include "server/log/open.h"
+
+#define PATH_LEN 4096
+#define HOPS	 16 /* from link to link */
+
+static int
+open_one(const char *path, int flags)
+{
+	int fd;
+
+	/* O_NONBLOCK: a FIFO must not hold up who opens or writes. */
+	do {
+		fd = open(path,
+		    O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY |
+			O_CLOEXEC | flags,
+		    0640);
+	} while (fd == -1 && errno == EINTR);
+	return fd == -1 ? -errno : fd;
+}
+
+/* FreeBSD says EMLINK. */
+static bool
+is_link(int error)
+{
+	return error == -ELOOP || error == -EMLINK;
+}
+
+/* Puts in place of a link's path that of what it leads to.  1: it cannot be known. */
+static int
+follow(char path[PATH_LEN])
+{
+	char to[PATH_LEN] = "", *name = strrchr(path, '/');
+	uid_t owner;
+	int error = os_read_link(path, to, sizeof(to), &owner);
+	size_t len;
+
+	if (error < 0)
+		return error;
+	if (owner != 0 && owner != geteuid())
+		return -ELOOP;
+	if (error != 0)
+		return error;
+	name = to[0] == '/' || name == NULL ? path : name + 1;
+	len = strlen(to) + 1;
+	if ((size_t)(name - path) + len > PATH_LEN)
+		return -ENAMETOOLONG;
+	memcpy(name, to, len);
+	return 0;
+}
+
+int
+append_open(const char *path)
+{
+	char here[PATH_LEN];
+	size_t len = strlen(path) + 1;
+	int fd, error, hops;
+
+	if (len > sizeof(here))
+		return -ENAMETOOLONG;
+	memcpy(here, path, len);
+	for (hops = 0; hops < HOPS; hops++) {
+		fd = open_one(here, O_NOFOLLOW);
+		if (!is_link(fd))
+			return fd;
+		error = follow(here);
+		if (error != 0)
+			return error == 1 ? open_one(here, 0) : error;
+	}
+	return -ELOOP;
+}

@@ -1,0 +1,211 @@
+/*
+ * start: how the log begins, with its files, rings and thread, and how it ends.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+#include "server/log/log_priv.h"
+
+#define LOG_RING_ACCESS	 (1024 * 1024)
+#define LOG_RING_MESSAGE (64 * 1024)
+#define LOG_HUNG	 1000000 /* us in one call, before it is left behind */
+
+/*
+ * ------------------------------------------------------ the main thread's
+ */
+/* Daemons may run without these two: their lines then go nowhere. */
+static int
+log_open_std(struct sink *sk, const char *name, int fd)
+{
+	int error = sink_open_fd(sk, name, fd);
+
+	return error == -EBADF ? 0 : error;
+}
+
+static int
+log_open_sinks(struct log *lg, const char *path, bool to_stdout)
+{
+	struct sink *sinks = lg->lg_sinks;
+	int error;
+
+	error = log_open_std(&sinks[KIND_NOTICE], "stdout", STDOUT_FILENO);
+	if (error == 0)
+		error =
+		    log_open_std(&sinks[KIND_ERROR], "stderr", STDERR_FILENO);
+	if (error != 0)
+		return error;
+	if (path == NULL)
+		return 0;
+	if (to_stdout)
+		return sink_open_fd(
+		    &sinks[KIND_ACCESS], "stdout", STDOUT_FILENO);
+	return sink_open_path(&sinks[KIND_ACCESS], path);
+}
+
+static int
+writer_init(struct log_writer *w, struct log *lg, bool notices_to_stderr)
+{
+	struct lane *ln;
+	int kind, error;
+
+	w->lw_log = lg;
+	atomic_init(&w->lw_idle, false);
+	for (kind = 0; kind < NKINDS; kind++) {
+		ln = &w->lw_lanes[kind];
+		atomic_init(&ln->ln_lost, 0);
+		ln->ln_sink = &lg->lg_sinks[kind];
+		if (kind == KIND_NOTICE && notices_to_stderr)
+			ln->ln_sink = &lg->lg_sinks[KIND_ERROR];
+		if (ln->ln_sink->sk_fd == -1)
+			continue;
+		if (w == log_own(lg) && kind != KIND_ERROR)
+			continue;
+		error = ring_create(
+		    kind == KIND_ACCESS ? LOG_RING_ACCESS : LOG_RING_MESSAGE,
+		    &ln->ln_ring);
+		if (error != 0)
+			return error;
+	}
+	return 0;
+}
+
+static int
+log_init_writers(struct log *lg, unsigned n, bool notices_to_stderr)
+{
+	unsigned i;
+	int error;
+
+	lg->lg_writers = aligned_alloc(
+	    alignof(struct log_writer), n * sizeof(*lg->lg_writers));
+	if (lg->lg_writers == NULL)
+		return -ENOMEM;
+	memset(lg->lg_writers, 0, n * sizeof(*lg->lg_writers));
+	lg->lg_nwriters = n;
+	for (i = 0; i < n; i++) {
+		error = writer_init(&lg->lg_writers[i], lg, notices_to_stderr);
+		if (error != 0)
+			return error;
+	}
+	return 0;
+}
+
+/* No signal for it, not even SIGXFSZ: then write(2) says what is wrong. */
+int
+log_start(struct log *lg)
+{
+	sigset_t all, old;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = thread_start(&lg->lg_thread, log_thread, lg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	lg->lg_started = error == 0;
+	return error;
+}
+
+static void
+log_free(struct log *lg)
+{
+	unsigned slot;
+	int kind;
+
+	for (slot = 0; slot < log_slots(lg); slot++)
+		ring_destroy(&log_lane(lg, slot)->ln_ring);
+	for (kind = 0; kind < NKINDS; kind++)
+		sink_close(&lg->lg_sinks[kind]);
+	if (lg->lg_wake[0] != -1)
+		os_wake_close(lg->lg_wake);
+	free(lg->lg_writers);
+	free(lg);
+}
+
+int
+log_create(const char *access_path, enum log_format format, unsigned nwriters,
+    struct log **out)
+{
+	bool to_stdout = access_path != NULL && strcmp(access_path, "-") == 0;
+	struct log *lg;
+	int kind, error;
+
+	tzset();
+	lg = calloc(1, sizeof(*lg));
+	if (lg == NULL)
+		return -ENOMEM;
+	lg->lg_format = format;
+	lg->lg_wake[0] = -1;
+	for (kind = 0; kind < NKINDS; kind++)
+		lg->lg_sinks[kind].sk_fd = -1;
+	error = os_wake_create(lg->lg_wake);
+	if (error != 0)
+		goto fail;
+	error = log_open_sinks(lg, access_path, to_stdout);
+	if (error != 0)
+		goto fail;
+	error = log_init_writers(lg, nwriters + 1, to_stdout);
+	if (error != 0)
+		goto fail;
+	*out = lg;
+	return 0;
+fail:
+	log_free(lg);
+	return error;
+}
+
+/* False: no file has let it go for a while. */
+static bool
+log_join(struct log *lg)
+{
+	unsigned beat, before;
+
+	beat = atomic_load(&lg->lg_beat);
+	do {
+		before = beat;
+		if (thread_join(&lg->lg_thread, LOG_HUNG))
+			return true;
+		beat = atomic_load(&lg->lg_beat);
+	} while (beat != before);
+	return false;
+}
+
+static void
+last_words(void *arg)
+{
+	struct log *lg = arg;
+	const char *path = lg->lg_sinks[atomic_load(&lg->lg_busy)].sk_path;
+
+	log_error(NULL,
+	    "%s does not answer: ending without it, its last lines are lost",
+	    path != NULL ? path : "the log");
+}
+
+/* By a thread of its own: stderr may be on the same disk. */
+static void
+log_abandon(struct log *lg)
+{
+	thread_abandon(&lg->lg_thread);
+	if (thread_start(&lg->lg_last, last_words, lg) == 0 &&
+	    !thread_join(&lg->lg_last, LOG_HUNG))
+		thread_abandon(&lg->lg_last);
+}
+
+void
+log_destroy(struct log **lgp)
+{
+	struct log *lg = *lgp;
+
+	*lgp = NULL;
+	if (lg == NULL)
+		return;
+	atomic_store(&lg->lg_want_stop, true);
+	os_wake_signal(lg->lg_wake[1]);
+	if (!lg->lg_started || log_join(lg))
+		log_free(lg);
+	else
+		log_abandon(lg);
+}

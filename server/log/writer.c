@@ -1,0 +1,221 @@
+/*
+ * writer: the writer thread: hands the lines to the kernel from where they
+ * are, and tells what was lost.
+ */
+
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/os/os.h"
+
+#include "server/log/log_priv.h"
+
+#define LOG_NAP	  50   /* ms between two looks at the rings */
+#define LOG_IDLE  1000 /* ms without a record before it blocks */
+#define LOG_TELL  1000 /* ms between two reports of losses */
+#define LOG_DRAIN 1000 /* ms without progress before it ends */
+
+static uint64_t
+now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static size_t
+lane_backlog(const struct lane *ln)
+{
+	size_t len = 0;
+
+	if (ln->ln_ring != NULL)
+		ring_peek(ln->ln_ring, &len);
+	return len;
+}
+
+static size_t
+log_backlog(struct log *lg)
+{
+	size_t sum = 0;
+	unsigned slot;
+
+	for (slot = 0; slot < log_slots(lg); slot++)
+		sum += lane_backlog(log_lane(lg, slot));
+	return sum;
+}
+
+/* The disk may hang in here: log_destroy wants to know. */
+static bool
+log_put(struct log *lg, struct sink *sk, struct ring *rg)
+{
+	bool taken;
+
+	atomic_store(&lg->lg_busy, (int)(sk - lg->lg_sinks));
+	taken = sink_put(sk, rg);
+	atomic_fetch_add(&lg->lg_beat, 1);
+	return taken;
+}
+
+/*
+ * Every worker has its turn: one that logs faster than a slow pipe takes must
+ * not starve the others.  A line that was begun is finished first.
+ */
+static void
+log_flush_sink(struct log *lg, struct sink *sk)
+{
+	unsigned i, slots = log_slots(lg);
+	struct lane *ln;
+	bool taken;
+
+	for (i = 0; i < slots; i++) {
+		ln = log_lane(lg, sk->sk_turn);
+		taken = true;
+		if (ln->ln_sink == sk && lane_backlog(ln) > 0)
+			taken = log_put(lg, sk, ln->ln_ring);
+		if (sk->sk_begun > 0)
+			return;
+		sk->sk_turn = (sk->sk_turn + 1) % slots;
+		if (!taken)
+			return;
+	}
+}
+
+static void
+log_flush(struct log *lg)
+{
+	int kind;
+
+	for (kind = 0; kind < NKINDS; kind++)
+		log_flush_sink(lg, &lg->lg_sinks[kind]);
+}
+
+static void
+log_tell(struct log *lg, int kind, uint64_t lost)
+{
+	static const char *const names[NKINDS] = {
+	    "access log", "stdout", "stderr"};
+	struct sink *sk = &lg->lg_sinks[kind];
+
+	if (sk->sk_error == 0)
+		log_error(log_own(lg), "%s: %" PRIu64 " records lost",
+		    names[kind], lost);
+	else
+		log_error(log_own(lg), "%s: %" PRIu64 " records lost: %s: %s",
+		    names[kind], lost, sk->sk_path, strerror(sk->sk_error));
+	sk->sk_error = 0;
+}
+
+/* Reports losses that are due; false if some must wait. */
+static bool
+log_report(struct log *lg, uint64_t now)
+{
+	bool told = true;
+	uint64_t lost;
+	int kind;
+
+	for (kind = 0; kind < NKINDS; kind++) {
+		lost = log_lost(lg, kind);
+		if (lost == lg->lg_told[kind])
+			continue;
+		if (now < lg->lg_tell_at[kind] ||
+		    lg->lg_sinks[KIND_ERROR].sk_full) {
+			told = false;
+			continue;
+		}
+		log_tell(lg, kind, lost - lg->lg_told[kind]);
+		lg->lg_told[kind] = lost;
+		lg->lg_tell_at[kind] = now + LOG_TELL;
+	}
+	return told;
+}
+
+/* Until somebody wakes us, a file takes more, or timeout ms (-1: none): false. */
+static bool
+log_wait(struct log *lg, int timeout)
+{
+	struct pollfd pfd[1 + NKINDS];
+	nfds_t n = 0;
+	int kind;
+
+	pfd[n++] = (struct pollfd){.fd = lg->lg_wake[0], .events = POLLIN};
+	for (kind = 0; kind < NKINDS; kind++)
+		if (lg->lg_sinks[kind].sk_full)
+			pfd[n++] = (struct pollfd){
+			    .fd = lg->lg_sinks[kind].sk_fd, .events = POLLOUT};
+	if (poll(pfd, n, timeout) == 0)
+		return false;
+	os_wake_clear(lg->lg_wake[0]);
+	return true;
+}
+
+static void
+log_set_idle(struct log *lg, bool idle)
+{
+	unsigned i;
+
+	for (i = 0; i < lg->lg_nwriters; i++)
+		atomic_exchange_explicit(
+		    &lg->lg_writers[i].lw_idle, idle, memory_order_acq_rel);
+}
+
+static void
+log_sleep(struct log *lg)
+{
+	log_set_idle(lg, true);
+	/* Longer than any processor keeps a store to itself: see lw_idle. */
+	if (!log_wait(lg, LOG_NAP) && log_backlog(lg) == 0)
+		log_wait(lg, -1);
+	log_set_idle(lg, false);
+}
+
+/* The end: files that take nothing any more are not waited for for ever. */
+static void
+log_drain(struct log *lg)
+{
+	uint64_t now = now_ms(), deadline = now + LOG_DRAIN;
+	size_t left, before = SIZE_MAX;
+	struct lane *ln;
+	unsigned slot;
+
+	for (;; now = now_ms()) {
+		log_flush(lg);
+		left = log_backlog(lg);
+		if (left < before)
+			deadline = now + LOG_DRAIN;
+		if (left == 0 || now >= deadline)
+			break;
+		before = left;
+		log_wait(lg, LOG_NAP);
+	}
+	for (slot = 0; slot < log_slots(lg); slot++) {
+		ln = log_lane(lg, slot);
+		if (lane_backlog(ln) > 0)
+			sink_drop(ln->ln_sink, ln->ln_ring);
+	}
+	log_report(lg, UINT64_MAX);
+	log_flush_sink(lg, &lg->lg_sinks[KIND_ERROR]);
+}
+
+void
+log_thread(void *arg)
+{
+	struct log *lg = arg;
+	uint64_t now = now_ms(), busy_at = now;
+	bool told;
+
+	while (!atomic_load(&lg->lg_want_stop)) {
+		if (log_backlog(lg) > 0)
+			busy_at = now;
+		log_flush(lg);
+		told = log_report(lg, now);
+		if (told && now - busy_at >= LOG_IDLE)
+			log_sleep(lg);
+		else
+			log_wait(lg, LOG_NAP);
+		now = now_ms();
+	}
+	log_drain(lg);
+}

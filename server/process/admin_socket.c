@@ -1,0 +1,87 @@
+/*
+ * admin_socket: see admin_socket.h.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/process/admin_socket.h"
+
+#define BACKLOG 16
+#define OTHERS	0117 /* umask: the owner and the group may connect */
+
+static int
+open_socket(void)
+{
+	return socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+/* A socket that a server left behind, which nobody listens on. */
+static bool
+left_over(const struct listen_addr *la)
+{
+	struct stat st;
+	bool refused;
+	int fd;
+
+	if (lstat(la->la_text, &st) == -1 || !S_ISSOCK(st.st_mode))
+		return false;
+	fd = open_socket();
+	if (fd == -1)
+		return false;
+	refused = connect(fd, (const struct sockaddr *)&la->la_addr,
+		      la->la_len) == -1 &&
+		  errno == ECONNREFUSED;
+	close(fd);
+	return refused;
+}
+
+static int
+bind_once(int fd, const struct listen_addr *la)
+{
+	mode_t mask = umask(OTHERS);
+	int error = 0;
+
+	if (bind(fd, (const struct sockaddr *)&la->la_addr, la->la_len) == -1)
+		error = -errno;
+	umask(mask);
+	return error;
+}
+
+static int
+bind_path(int fd, const struct listen_addr *la)
+{
+	int error = bind_once(fd, la);
+
+	if (error != -EADDRINUSE || !left_over(la))
+		return error;
+	if (unlink(la->la_text) == -1)
+		return -errno;
+	return bind_once(fd, la);
+}
+
+int
+admin_socket_open(const struct listen_addr *la, struct sock *sk)
+{
+	struct stat st;
+	int error, fd = open_socket();
+
+	if (fd == -1)
+		return -errno;
+	error = bind_path(fd, la);
+	if (error == 0 &&
+	    (lstat(la->la_text, &st) == -1 || listen(fd, BACKLOG) == -1)) {
+		error = -errno;
+		unlink(la->la_text);
+	}
+	if (error != 0) {
+		close(fd);
+		return error;
+	}
+	sk->sk_fd = fd;
+	sk->sk_dev = st.st_dev;
+	sk->sk_ino = st.st_ino;
+	return 0;
+}

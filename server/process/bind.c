@@ -1,0 +1,297 @@
+/*
+ * bind: see bind.h.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+
+#include "server/log/log.h"
+#include "server/process/admin_socket.h"
+#include "server/process/bind.h"
+
+static const int on = 1;
+static const int off = 0;
+
+static const char *
+cure(int error)
+{
+	switch (error) {
+	case EADDRINUSE:
+		return ": another program listens there; stop it, or choose "
+		       "another port";
+	case EACCES:
+		return ": ports below 1024 need root or CAP_NET_BIND_SERVICE; "
+		       "choose a higher one";
+	case EADDRNOTAVAIL:
+		return ": no interface of this machine has that address";
+	case EMFILE:
+		return "; raise ulimit -n";
+	default:
+		return "";
+	}
+}
+
+static void
+complain(const struct listen_addr *la, const char *what, int error)
+{
+	log_error(NULL, "cannot %s %s: %s%s", what, la->la_text,
+	    strerror(error), cure(error));
+}
+
+/* How: bits. */
+#define SHARED 1 /* several sockets of ours have the address */
+#define LISTEN 2 /* at once */
+
+static int
+bind_one(
+    const struct listen_addr *la, const struct sockaddr_storage *addr, int how)
+{
+	int fd, error;
+
+	fd = socket(
+	    addr->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd == -1) {
+		complain(la, "open a socket for", errno);
+		return -1;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if ((how & SHARED) != 0)
+		(void)os_share_port(fd);
+	if (addr->ss_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	/* Accepted sockets inherit it. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (bind(fd, (const struct sockaddr *)addr, la->la_len) == -1 ||
+	    ((how & LISTEN) != 0 && sockets_hear(fd) == -1)) {
+		error = errno;
+		close(fd);
+		complain(la, "listen on", error);
+		return -1;
+	}
+	return fd;
+}
+
+static int
+ask_name(const struct listen_addr *la, int fd, struct sockaddr_storage *addr)
+{
+	socklen_t len = la->la_len;
+
+	if (getsockname(fd, (struct sockaddr *)addr, &len) == 0)
+		return 0;
+	complain(la, "ask for the name of", errno);
+	return -1;
+}
+
+/*
+ * SO_REUSEPORT would quietly let two servers share a port; a bind without it
+ * finds out, and finds a port for port 0.
+ */
+static int
+bind_alone(const struct listen_addr *la, struct sockaddr_storage *addr)
+{
+	int fd = bind_one(la, addr, 0), result;
+
+	if (fd == -1)
+		return -1;
+	result = ask_name(la, fd, addr);
+	close(fd);
+	return result;
+}
+
+static int
+keep(struct sockets *now, const struct sock *sk)
+{
+	if (sockets_add(now, sk) == 0)
+		return 0;
+	close(sk->sk_fd);
+	log_error(NULL, "%s", strerror(ENOMEM));
+	return -1;
+}
+
+/*
+ * The sockets of that name there have been; the last one, if any, in *sk.  A server
+ * process has them as well, and can spoil them: shutdown(2).
+ */
+static int
+keep_old(const char *name, struct sockets *old, struct sockets *now,
+    struct sock *sk, unsigned *count)
+{
+	struct sock next;
+
+	*count = 0;
+	while (sockets_take(old, name, false, &next)) {
+		if (sockets_deaf(next.sk_fd)) {
+			log_warn(NULL,
+			    "a socket of %s has been shut down: "
+			    "opening another one",
+			    name);
+			close(next.sk_fd);
+			continue;
+		}
+		next.sk_use = SOCKET_SERVE;
+		if (keep(now, &next) == -1)
+			return -1;
+		*sk = next;
+		(*count)++;
+	}
+	return 0;
+}
+
+/* To bind it alone would fail: an address of ours, such as "*", has it. */
+static bool
+is_ours(const struct listen_addr *la, const struct sockets *old,
+    const struct sockets *now)
+{
+	const struct sockaddr *sa = (const void *)&la->la_addr;
+
+	return sockets_overlap(old, sa) || sockets_overlap(now, sa);
+}
+
+static int
+bind_address(const struct listen_addr *la, const char *name, unsigned workers,
+    struct sockets *old, struct sockets *now)
+{
+	struct sockaddr_storage addr = la->la_addr;
+	int error = 0, how = SHARED;
+	struct sock sk;
+	unsigned n;
+
+	if (keep_old(name, old, now, &sk, &n) == -1)
+		return -1;
+	if (n > 0 && (sk.sk_given || !os_share_late()))
+		return 0;
+	if (n > 0)
+		error = ask_name(la, sk.sk_fd, &addr);
+	else if (!is_ours(la, old, now)) {
+		error = bind_alone(la, &addr);
+		how |= LISTEN;
+	}
+	if (!os_share_late())
+		how |= LISTEN;
+	for (; error == 0 && n < workers; n++) {
+		sk = (struct sock){.sk_use = SOCKET_SERVE};
+		snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", name);
+		sk.sk_fd = bind_one(la, &addr, how);
+		error = sk.sk_fd == -1 ? -1 : keep(now, &sk);
+	}
+	return error;
+}
+
+/* Port 0 may be asked for several times: another one each time. */
+static void
+make_name(const struct listen_addr *la, const struct sockets *now,
+    char name[static SOCKETS_NAME])
+{
+	size_t len;
+	unsigned i;
+
+	sockets_name((const struct sockaddr *)&la->la_addr, name);
+	len = strlen(name);
+	for (i = 2; sockets_has(now, name, false); i++)
+		snprintf(name + len, SOCKETS_NAME - len, "#%u", i);
+}
+
+static int
+keep_given(struct sockets *old, struct sockets *now, enum socket_use use)
+{
+	struct sock sk;
+
+	while (sockets_take_given(old, &sk)) {
+		if (use == SOCKET_UNUSED)
+			log_warn(NULL,
+			    "nobody listens on %s, which the service manager "
+			    "has opened: it is not in `listen'",
+			    sk.sk_name);
+		sk.sk_use = use;
+		if (keep(now, &sk) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+int
+bind_sites(const struct conf *conf, struct sockets *old, struct sockets *now)
+{
+	char name[SOCKETS_NAME];
+	size_t i;
+
+	if (conf->conf_listen_default) {
+		if (keep_given(old, now, SOCKET_SERVE) == -1)
+			return -1;
+		if (now->ss_count > 0)
+			return 0;
+	}
+	for (i = 0; i < conf->conf_nlisten; i++) {
+		make_name(&conf->conf_listen[i], now, name);
+		if (bind_address(&conf->conf_listen[i], name,
+			conf->conf_workers, old, now) == -1)
+			return -1;
+	}
+	return keep_given(old, now, SOCKET_UNUSED);
+}
+
+int
+bind_admin(const struct conf *conf, struct sockets *old, struct sockets *now)
+{
+	const struct listen_addr *la = &conf->conf_admin;
+	struct sock sk = {.sk_use = SOCKET_ADMIN};
+	char name[SOCKETS_NAME];
+	int error;
+
+	if (la->la_text == NULL)
+		return 0;
+	sockets_name((const struct sockaddr *)&la->la_addr, name);
+	if (sockets_take(old, name, true, &sk)) {
+		if (sockets_file(&sk) && !sockets_deaf(sk.sk_fd))
+			return keep(now, &sk);
+		close(sk.sk_fd);
+		sk = (struct sock){.sk_use = SOCKET_ADMIN};
+	}
+	snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", name);
+	if (la->la_addr.ss_family != AF_UNIX) {
+		sk.sk_fd = bind_one(la, &la->la_addr, LISTEN);
+		return sk.sk_fd == -1 ? -1 : keep(now, &sk);
+	}
+	error = admin_socket_open(la, &sk);
+	if (error == 0)
+		return keep(now, &sk);
+	log_error(NULL, "cannot listen on %s: %s%s", la->la_text,
+	    strerror(-error),
+	    error == -EADDRINUSE ? ": another program listens there, or it is "
+				   "no socket"
+				 : "");
+	return -1;
+}
+
+void
+bind_url(int fd, char *text, size_t size)
+{
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} addr = {0};
+	socklen_t len = sizeof(addr);
+	char ip[INET6_ADDRSTRLEN] = "", host[INET6_ADDRSTRLEN + 2];
+	bool any;
+
+	getsockname(fd, &addr.sa, &len);
+	if (addr.sa.sa_family == AF_INET6) {
+		any = IN6_IS_ADDR_UNSPECIFIED(&addr.in6.sin6_addr);
+		inet_ntop(AF_INET6, &addr.in6.sin6_addr, ip, sizeof(ip));
+		snprintf(host, sizeof(host), "[%s]", ip);
+	} else {
+		any = addr.in.sin_addr.s_addr == htonl(INADDR_ANY);
+		inet_ntop(AF_INET, &addr.in.sin_addr, host, sizeof(host));
+	}
+	/* The port is at the same place in both. */
+	snprintf(text, size, "http://%s:%u/", any ? "localhost" : host,
+	    ntohs(addr.in.sin_port));
+}

@@ -1,0 +1,100 @@
+/*
+ * capability: what a process keeps of capabilities(7): none, or CAP_FOWNER alone, by
+ * which cachestat(2) and mincore(2) answer for files of other users.  All of it is about the
+ * calling thread, so it comes before there are others.
+ */
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <unistd.h>
+
+#include "lib/os/linux.h"
+#include "lib/os/os.h"
+#include "server/process/sandbox_linux.h"
+
+#define WORDS _LINUX_CAPABILITY_U32S_3
+
+/* The newest one that Linux 5.12 has. */
+#define SURE CAP_CHECKPOINT_RESTORE
+
+static int
+get(struct __user_cap_data_struct sets[WORDS])
+{
+	struct __user_cap_header_struct header = {
+	    .version = _LINUX_CAPABILITY_VERSION_3};
+
+	return syscall(SYS_capget, &header, sets) == -1 ? -errno : 0;
+}
+
+static int
+set(const struct __user_cap_data_struct sets[WORDS])
+{
+	struct __user_cap_header_struct header = {
+	    .version = _LINUX_CAPABILITY_VERSION_3};
+
+	return syscall(SYS_capset, &header, sets) == -1 ? -errno : 0;
+}
+
+/* So a program that this process starts has no capabilities. */
+static int
+empty_bounding_set(void)
+{
+	unsigned long cap = 0;
+
+	while (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
+		cap++;
+	return errno == EINVAL && cap > SURE ? 0 : -errno;
+}
+
+/* EPERM: securebits that somebody has locked. */
+static int
+keep_across_change(void)
+{
+	if (geteuid() != 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0)
+		return 0;
+	return errno == EPERM ? 1 : -errno;
+}
+
+int
+os_confine_begin(bool keep)
+{
+	struct __user_cap_data_struct sets[WORDS];
+	int error;
+
+	os_linux_learn_ids();
+	error = get(sets);
+	if (error == 0 && (sets[0].effective & CAP_TO_MASK(CAP_SETPCAP)) != 0)
+		error = empty_bounding_set();
+	if (error != 0 || !keep)
+		return error;
+	if ((sets[0].permitted & CAP_TO_MASK(CAP_FOWNER)) == 0)
+		return 1;
+	return keep_across_change();
+}
+
+/*
+ * The ambient set goes with the inheritable one.  Flags in securebits are of use to who can
+ * become another user or start a program, so that they may be locked does not matter.
+ */
+int
+capability_limit(bool keep)
+{
+	const uint32_t fowner = keep ? CAP_TO_MASK(CAP_FOWNER) : 0;
+	struct __user_cap_data_struct sets[WORDS];
+	int error = get(sets);
+
+	if (error != 0)
+		return error;
+	if (geteuid() != 0) {
+		sets[0].effective = sets[0].permitted &= fowner;
+		sets[1].effective = sets[1].permitted = 0;
+	}
+	sets[0].inheritable = sets[1].inheritable = 0;
+	error = set(sets);
+	if (error == 0)
+		(void)prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
+	os_linux_learn_rights();
+	return error;
+}

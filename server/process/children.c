@@ -1,0 +1,356 @@
+/*
+ * children: what server processes say, how they end, and what follows from that.
+ * A child may be in the hands of a client: of what one that serves says nothing is
+ * believed but that it is well or not.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/util/clock.h"
+#include "server/log/log.h"
+#include "server/process/master_priv.h"
+#include "server/process/sd_notify.h"
+#include "server/worker/worker.h"
+
+#define PERIOD_US  (60 * MASTER_SECOND) /* MASTER_DEATHS in it: it gives up */
+#define HEAR_MOST  64			/* messages; then others have a turn */
+#define PAUSE_MOST 30			/* seconds; between starts that fail */
+
+/* ------------------------------------------------------------ one has begun */
+
+/* One that hangs accepts nobody either. */
+static bool
+accepts(const struct child *ch)
+{
+	return ch->ch_state == CHILD_DRAINING && !ch->ch_quiet &&
+	       clock_now() - ch->ch_since < MASTER_HUNG;
+}
+
+void
+tell_done(struct master *ms)
+{
+	const struct child *ch;
+
+	if (ms->ms_done == NULL || ms->ms_serving == NULL ||
+	    ms->ms_starting != NULL)
+		return;
+	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	if (accepts(ch))
+		return;
+	child_tell(ms->ms_serving, CHANNEL_SAY, ms->ms_done);
+	ms->ms_done = NULL;
+	notify("READY=1\nSTATUS=serving");
+}
+
+void
+refused(struct master *ms)
+{
+	log_error(NULL, "the old configuration stays in use");
+	notify("READY=1\nSTATUS=serving; the last reload was refused");
+	ms->ms_done = NULL;
+}
+
+/* One that served.  The first time it may have been an accident. */
+static void
+died(struct master *ms)
+{
+	uint64_t now = clock_now(), oldest;
+	unsigned n = ms->ms_ndeaths++;
+
+	oldest = ms->ms_deaths[(n + 1) % MASTER_DEATHS];
+	ms->ms_deaths[n % MASTER_DEATHS] = now;
+	if (n + 1 >= MASTER_DEATHS && now - oldest < PERIOD_US) {
+		log_error(NULL,
+		    "server processes have died %d times within a minute: "
+		    "ending",
+		    MASTER_DEATHS);
+		ms->ms_status = 1;
+		ms->ms_over = true;
+		return;
+	}
+	for (oldest = 0, n = 0; n < MASTER_DEATHS; n++)
+		if (ms->ms_deaths[n] != 0 && now - ms->ms_deaths[n] < PERIOD_US)
+			oldest++;
+	ms->ms_restart = now + (oldest - 1) * MASTER_SECOND;
+}
+
+/* With the files that only it has made. */
+static void
+close_next(struct master *ms)
+{
+	sockets_remove_files(&ms->ms_next, &ms->ms_sockets);
+	sockets_close(&ms->ms_next);
+}
+
+/* Not a death: what it has read may be wrong, and be mended. */
+static void
+try_again(struct master *ms)
+{
+	unsigned seconds = 1U << ms->ms_failures;
+	char text[64];
+
+	if (seconds > PAUSE_MOST)
+		seconds = PAUSE_MOST;
+	else
+		ms->ms_failures++;
+	snprintf(
+	    text, sizeof(text), "nobody serves: trying again in %u s", seconds);
+	log_error(NULL, "%s", text);
+	notify_status(text);
+	ms->ms_restart = clock_now() + seconds * MASTER_SECOND;
+}
+
+void
+start_failed(struct master *ms, int code)
+{
+	close_next(ms);
+	if (ms->ms_ending)
+		return;
+	if (!ms->ms_served) {
+		ms->ms_status = code;
+		ms->ms_over = true;
+	} else if (ms->ms_serving != NULL)
+		refused(ms);
+	else
+		try_again(ms);
+}
+
+void
+kill_starting(struct master *ms)
+{
+	struct child *ch = ms->ms_starting;
+
+	if (ch == NULL)
+		return;
+	kill(ch->ch_pid, SIGKILL);
+	child_becomes(ch, CHILD_KILLED);
+	ms->ms_free = ch->ch_since + MASTER_HUNG;
+	ms->ms_starting = NULL;
+	close_next(ms);
+}
+
+static void
+give_up(struct master *ms, const char *what, const char *name, int error)
+{
+	log_error(NULL, "cannot %s%s: %s", what, name, strerror(-error));
+	kill_starting(ms);
+	start_failed(ms, 1);
+}
+
+static void
+change_over(struct master *ms, struct child *ch)
+{
+	struct child *old = ms->ms_serving;
+
+	ms->ms_starting = NULL;
+	ms->ms_serving = ch;
+	ms->ms_restart = 0;
+	ms->ms_failures = 0;
+	child_becomes(ch, CHILD_SERVING);
+	sockets_remove_files(&ms->ms_sockets, &ms->ms_next);
+	sockets_close(&ms->ms_sockets);
+	ms->ms_sockets = ms->ms_next;
+	ms->ms_next = (struct sockets){0};
+	if (old != NULL) {
+		child_becomes(old, CHILD_DRAINING);
+		child_tell(old, CHANNEL_DRAIN, "");
+	}
+	if (!ms->ms_served)
+		notify("READY=1\nSTATUS=serving");
+	else if (ms->ms_done == NULL)
+		notify_status("serving"); /* not tell_done's to say */
+	ms->ms_served = true;
+}
+
+/* Up to here nobody is its client, so nobody is lost if it fails. */
+static void
+became_ready(struct master *ms, struct child *ch, const char *timeout)
+{
+	const struct sock *sk;
+	unsigned long seconds = strtoul(timeout, NULL, 10);
+	int error = sockets_listen(&ms->ms_next, &sk);
+
+	if (error != 0) {
+		give_up(ms, "listen on ", sk->sk_name, error);
+		return;
+	}
+	error = child_tell(ch, CHANNEL_SERVE, "");
+	if (error == -EPIPE)
+		return; /* its end will be noticed */
+	if (error != 0) {
+		give_up(ms, "speak to a server process", "", error);
+		return;
+	}
+	ch->ch_timeout =
+	    seconds < MASTER_WAITS ? (unsigned)seconds : MASTER_WAITS;
+	change_over(ms, ch);
+}
+
+/* A socket that the master does not have would be closed with this process. */
+static void
+take_socket(struct master *ms, const char *text, int fd)
+{
+	struct sock sk;
+	int error = fd == -1 ? -EMFILE : sockets_unpack(text, &sk);
+
+	if (error == 0) {
+		sk.sk_fd = fd;
+		error = sockets_genuine(&sk) ? sockets_add(&ms->ms_next, &sk)
+					     : -EINVAL;
+	}
+	if (error == 0)
+		return;
+	if (fd != -1)
+		close(fd);
+	give_up(ms, "keep a listening socket", "", error);
+}
+
+/* ------------------------------------------------------------------ its words */
+
+static void
+heard_starting(struct master *ms, struct child *ch,
+    const struct channel_message *cm, int fd)
+{
+	if (cm->cm_kind == CHANNEL_SOCKET) {
+		take_socket(ms, cm->cm_text, fd);
+		return;
+	}
+	if (fd != -1)
+		close(fd);
+	if (cm->cm_kind == CHANNEL_READY)
+		became_ready(ms, ch, cm->cm_text);
+}
+
+static void
+heard_serving(struct child *ch, const struct channel_message *cm)
+{
+	switch (cm->cm_kind) {
+	case CHANNEL_ALIVE:
+		notify("WATCHDOG=1%s", ch->ch_stuck ? "\nSTATUS=serving" : "");
+		ch->ch_stuck = false;
+		break;
+	case CHANNEL_STUCK:
+		notify_status(cm->cm_text);
+		ch->ch_stuck = true;
+		break;
+	default:
+		break;
+	}
+}
+
+static void
+hear_some(struct master *ms, struct child *ch, unsigned most)
+{
+	struct channel_message cm;
+	int fd = -1, result = 0;
+	bool starting;
+
+	while (most-- > 0) {
+		starting = ms->ms_starting == ch;
+		result =
+		    channel_receive(ch->ch_channel, &cm, starting ? &fd : NULL);
+		if (result != 1)
+			break;
+		if (starting)
+			heard_starting(ms, ch, &cm, fd);
+		else if (ms->ms_serving == ch)
+			heard_serving(ch, &cm);
+		else if (cm.cm_kind == CHANNEL_QUIET)
+			ch->ch_quiet = true;
+		if (ch->ch_channel == -1)
+			return;
+	}
+	if (result < 0) {
+		close(ch->ch_channel);
+		ch->ch_channel = -1;
+	}
+}
+
+void
+hear(struct master *ms, struct child *ch)
+{
+	hear_some(ms, ch, HEAR_MOST);
+}
+
+/* -------------------------------------------------------------------- its end */
+
+static void
+ended(struct master *ms, struct child *ch, int status)
+{
+	enum child_state state = ch->ch_state;
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	char cause[128];
+
+	child_cause(ch->ch_pid, status, cause, sizeof(cause));
+	child_free(ms, ch);
+	if (ms->ms_ending && state != CHILD_KILLED && code != 0)
+		ms->ms_status = code;
+	switch (state) {
+	case CHILD_STARTING:
+		if (WIFSIGNALED(status))
+			log_error(NULL, "%s", cause);
+		start_failed(ms, code);
+		break;
+	case CHILD_SERVING:
+		log_error(NULL, "%s; starting another one",
+		    cause[0] != '\0' ? cause : "the server process ended");
+		died(ms);
+		break;
+	case CHILD_DRAINING:
+		if (WIFSIGNALED(status) || (code != 0 && !ms->ms_ending))
+			log_error(NULL, "%s", cause);
+		break;
+	case CHILD_KILLED:
+		ms->ms_free = 0;
+		break;
+	}
+}
+
+static struct child *
+find(struct master *ms, pid_t pid)
+{
+	struct child *ch;
+
+	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	if (ch->ch_pid == pid)
+		return ch;
+	return NULL;
+}
+
+/* One that has ended, and is not forgotten yet; 0: none. */
+static pid_t
+next_ended(void)
+{
+	siginfo_t si = {.si_pid = 0};
+
+	if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) == -1)
+		return 0;
+	return si.si_pid;
+}
+
+void
+reap(struct master *ms)
+{
+	struct child *ch;
+	int status;
+	pid_t pid;
+
+	while ((pid = next_ended()) > 0) {
+		ch = find(ms, pid);
+		/* While the number is its own: it may be killed for what it says. */
+		if (ch != NULL && ch == ms->ms_starting)
+			hear_some(ms, ch, UINT_MAX);
+		if (waitpid(pid, &status, WNOHANG) != pid)
+			return;
+		if (ch != NULL)
+			ended(ms, ch, status);
+		else if (pid == ms->ms_test)
+			upgrade_tested(ms, status);
+	}
+}

@@ -1,0 +1,329 @@
+/*
+ * listen_table: see listen_table.h.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+
+#include "server/process/listen_table.h"
+
+#define BACKLOG 4096
+
+int
+sockets_add(struct sockets *ss, const struct sock *sk)
+{
+	struct sock *grown =
+	    reallocarray(ss->ss_list, ss->ss_count + 1, sizeof(*grown));
+
+	if (grown == NULL)
+		return -ENOMEM;
+	ss->ss_list = grown;
+	grown[ss->ss_count++] = *sk;
+	return 0;
+}
+
+static bool
+is(const struct sock *sk, const char *name, bool admin)
+{
+	return (sk->sk_use == SOCKET_ADMIN) == admin &&
+	       strcmp(sk->sk_name, name) == 0;
+}
+
+static void
+take(struct sockets *ss, size_t i, struct sock *out)
+{
+	*out = ss->ss_list[i];
+	ss->ss_count--;
+	memmove(&ss->ss_list[i], &ss->ss_list[i + 1],
+	    (ss->ss_count - i) * sizeof(ss->ss_list[0]));
+}
+
+bool
+sockets_take(struct sockets *ss, const char *name, bool admin, struct sock *out)
+{
+	size_t i;
+
+	for (i = 0; i < ss->ss_count; i++)
+		if (is(&ss->ss_list[i], name, admin)) {
+			take(ss, i, out);
+			return true;
+		}
+	return false;
+}
+
+bool
+sockets_take_given(struct sockets *ss, struct sock *out)
+{
+	size_t i;
+
+	for (i = 0; i < ss->ss_count; i++)
+		if (ss->ss_list[i].sk_given) {
+			take(ss, i, out);
+			return true;
+		}
+	return false;
+}
+
+bool
+sockets_has(const struct sockets *ss, const char *name, bool admin)
+{
+	size_t i;
+
+	for (i = 0; i < ss->ss_count; i++)
+		if (is(&ss->ss_list[i], name, admin))
+			return true;
+	return false;
+}
+
+union address {
+	struct sockaddr_storage any;
+	struct sockaddr sa;
+	struct sockaddr_in in; /* sin6_port is in the same place */
+};
+
+static bool
+address_of(int fd, union address *addr)
+{
+	socklen_t len = sizeof(*addr);
+
+	*addr = (union address){.any = {0}};
+	return getsockname(fd, &addr->sa, &len) == 0;
+}
+
+/* IPv4 as IPv4-mapped: a socket for IPv6 takes that as well.  0.0.0.0 is all of those. */
+static struct in6_addr
+as_inet6(const struct sockaddr *sa)
+{
+	const struct sockaddr_in6 *in6 = (const void *)sa;
+	const struct sockaddr_in *in = (const void *)sa;
+	struct in6_addr ip = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
+
+	if (sa->sa_family == AF_INET6)
+		return in6->sin6_addr;
+	memcpy(&ip.s6_addr[12], &in->sin_addr, sizeof(in->sin_addr));
+	return ip;
+}
+
+static bool
+covers(const struct in6_addr *a, const struct in6_addr *b)
+{
+	static const struct in6_addr all4 = {
+	    .s6_addr = {[10] = 0xff, [11] = 0xff}};
+
+	return IN6_IS_ADDR_UNSPECIFIED(a) || IN6_ARE_ADDR_EQUAL(a, b) ||
+	       (IN6_ARE_ADDR_EQUAL(a, &all4) && IN6_IS_ADDR_V4MAPPED(b));
+}
+
+static bool
+overlap(const struct sockaddr *a, const struct sockaddr *b)
+{
+	const struct sockaddr_in *in = (const void *)a, *in2 = (const void *)b;
+	struct in6_addr ip = as_inet6(a), ip2 = as_inet6(b);
+
+	return in->sin_port == in2->sin_port &&
+	       (covers(&ip, &ip2) || covers(&ip2, &ip));
+}
+
+bool
+sockets_overlap(const struct sockets *ss, const struct sockaddr *sa)
+{
+	const struct sockaddr_in *in = (const void *)sa;
+	const struct sock *sk;
+	union address addr;
+	size_t i;
+
+	for (i = 0; in->sin_port != 0 && i < ss->ss_count; i++) {
+		sk = &ss->ss_list[i];
+		if (sk->sk_use == SOCKET_SERVE && !sk->sk_given &&
+		    address_of(sk->sk_fd, &addr) && overlap(&addr.sa, sa))
+			return true;
+	}
+	return false;
+}
+
+/* The name of an address, or the same with a number behind it: see bind.c. */
+static bool
+is_named(const union address *addr, const char *name)
+{
+	char text[SOCKETS_NAME];
+	size_t len;
+
+	sockets_name(&addr->sa, text);
+	len = strlen(text);
+	return strncmp(name, text, len) == 0 &&
+	       (name[len] == '\0' || name[len] == '#');
+}
+
+bool
+sockets_genuine(const struct sock *sk)
+{
+	socklen_t len = sizeof(int);
+	union address addr;
+	int type = 0;
+
+	if (getsockopt(sk->sk_fd, SOL_SOCKET, SO_TYPE, &type, &len) == -1 ||
+	    type != SOCK_STREAM || !address_of(sk->sk_fd, &addr))
+		return false;
+	if (is_named(&addr, sk->sk_name))
+		return true;
+	if (addr.sa.sa_family != AF_INET && addr.sa.sa_family != AF_INET6)
+		return false;
+	/* Any port had been asked for. */
+	addr.in.sin_port = 0;
+	return is_named(&addr, sk->sk_name);
+}
+
+bool
+sockets_deaf(int fd)
+{
+	socklen_t len = sizeof(int);
+	int listening = 1;
+
+	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &len) ==
+		   0 &&
+	       !listening;
+}
+
+int
+sockets_hear(int fd)
+{
+	if (listen(fd, BACKLOG) == -1)
+		return -1;
+	(void)os_accept_filter(fd);
+	return 0;
+}
+
+int
+sockets_listen(const struct sockets *ss, const struct sock **which)
+{
+	const struct linger off = {0};
+	size_t i;
+
+	for (i = 0; i < ss->ss_count; i++) {
+		*which = &ss->ss_list[i];
+		setsockopt(
+		    (*which)->sk_fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+		(void)os_limit_unsent((*which)->sk_fd, 0);
+		if (sockets_deaf((*which)->sk_fd) &&
+		    sockets_hear((*which)->sk_fd) == -1)
+			return -errno;
+	}
+	return 0;
+}
+
+bool
+sockets_file(const struct sock *sk)
+{
+	struct stat st;
+
+	return sk->sk_ino == 0 ||
+	       (lstat(sk->sk_name, &st) == 0 && S_ISSOCK(st.st_mode) &&
+		   st.st_dev == sk->sk_dev && st.st_ino == sk->sk_ino);
+}
+
+void
+sockets_close(struct sockets *ss)
+{
+	size_t i;
+
+	for (i = 0; i < ss->ss_count; i++)
+		close(ss->ss_list[i].sk_fd);
+	free(ss->ss_list);
+	*ss = (struct sockets){0};
+}
+
+static bool
+has_file(const struct sockets *ss, const struct sock *sk)
+{
+	size_t i;
+
+	for (i = 0; i < ss->ss_count; i++)
+		if (ss->ss_list[i].sk_ino == sk->sk_ino &&
+		    ss->ss_list[i].sk_dev == sk->sk_dev)
+			return true;
+	return false;
+}
+
+void
+sockets_remove_files(const struct sockets *ss, const struct sockets *keep)
+{
+	const struct sock *sk;
+	size_t i;
+
+	for (i = 0; i < ss->ss_count; i++) {
+		sk = &ss->ss_list[i];
+		if (sk->sk_ino != 0 && !has_file(keep, sk) && sockets_file(sk))
+			unlink(sk->sk_name);
+	}
+}
+
+void
+sockets_name(const struct sockaddr *sa, char name[static SOCKETS_NAME])
+{
+	const struct sockaddr_in *in = (const void *)sa;
+	const struct sockaddr_in6 *in6 = (const void *)sa;
+	const struct sockaddr_un *un = (const void *)sa;
+	char ip[INET6_ADDRSTRLEN] = "";
+
+	if (sa->sa_family == AF_UNIX) {
+		snprintf(name, SOCKETS_NAME, "%s", un->sun_path);
+	} else if (sa->sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &in6->sin6_addr, ip, sizeof(ip));
+		snprintf(
+		    name, SOCKETS_NAME, "[%s]:%u", ip, ntohs(in6->sin6_port));
+	} else {
+		inet_ntop(AF_INET, &in->sin_addr, ip, sizeof(ip));
+		snprintf(name, SOCKETS_NAME, "%s:%u", ip, ntohs(in->sin_port));
+	}
+}
+
+void
+sockets_pack(const struct sock *sk, char text[static SOCKETS_TEXT])
+{
+	snprintf(text, SOCKETS_TEXT, "%c %d %ju %ju %s", (char)sk->sk_use,
+	    sk->sk_given, (uintmax_t)sk->sk_dev, (uintmax_t)sk->sk_ino,
+	    sk->sk_name);
+}
+
+bool
+sockets_number(const char **text, uintmax_t *number)
+{
+	char *end;
+
+	*number = strtoumax(*text, &end, 10);
+	if (end == *text || *end != ' ')
+		return false;
+	*text = end + 1;
+	return true;
+}
+
+int
+sockets_unpack(const char *text, struct sock *sk)
+{
+	uintmax_t given, dev, ino;
+	char use = text[0];
+
+	if (use == '\0' || text[1] != ' ')
+		return -EINVAL;
+	text += 2;
+	if (!sockets_number(&text, &given) || !sockets_number(&text, &dev) ||
+	    !sockets_number(&text, &ino) || strlen(text) >= SOCKETS_NAME)
+		return -EINVAL;
+	*sk = (struct sock){
+	    .sk_fd = -1,
+	    .sk_use = (enum socket_use)use,
+	    .sk_given = given != 0,
+	    .sk_dev = (dev_t)dev,
+	    .sk_ino = (ino_t)ino,
+	};
+	snprintf(sk->sk_name, sizeof(sk->sk_name), "%s", text);
+	return 0;
+}

@@ -1,0 +1,366 @@
+/*
+ * master: signals, and what to do when.  All that it waits for, it waits for in one
+ * place: await().
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+#include "lib/util/clock.h"
+
+#include "server/log/log.h"
+#include "server/process/master.h"
+#include "server/process/master_priv.h"
+#include "server/process/sd_listen.h"
+#include "server/process/sd_notify.h"
+#include "server/worker/worker.h"
+
+/* For what server processes do themselves about a disk that hangs at their end. */
+#define LAST_US (10 * MASTER_SECOND)
+
+static volatile sig_atomic_t got_end, got_reload, got_upgrade;
+
+/* ------------------------------------------------------------------ signals */
+
+static void
+on_signal(int number)
+{
+	switch (number) {
+	case SIGHUP:
+		got_reload = 1;
+		break;
+	case SIGUSR2:
+		got_upgrade = 1;
+		break;
+	case SIGCHLD:
+		break;
+	default:
+		got_end++;
+	}
+}
+
+/* They come while it waits, and at no other time. */
+static void
+take_signals(struct master *ms)
+{
+	static const int ours[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD};
+	struct sigaction sa = {.sa_handler = on_signal};
+	sigset_t set;
+	size_t i;
+
+	sigemptyset(&set);
+	sigprocmask(SIG_SETMASK, NULL, &ms->ms_unblocked);
+	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		sigaddset(&set, ours[i]);
+		sigdelset(&ms->ms_unblocked, ours[i]);
+	}
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		sigaction(ours[i], &sa, NULL);
+	/* Then write(2) says what is wrong. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	/* To other servers it is a word about logs; nobody is to die of it. */
+	signal(SIGUSR1, SIG_IGN);
+}
+
+/* ------------------------------------------------------------------- what to do */
+
+/* The time that its children have, and a margin. */
+static uint64_t
+patience(const struct master *ms)
+{
+	const struct child *ch;
+	unsigned most = 0;
+
+	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	if (ch->ch_timeout > most)
+		most = ch->ch_timeout;
+	return most * MASTER_SECOND + LAST_US;
+}
+
+/* One more word to end: never later than the words before have said. */
+static bool
+hurries(struct master *ms)
+{
+	uint64_t now = clock_now(), at = now + LAST_US;
+
+	/* timeout(1) and shells say it twice at once, and mean it once. */
+	if (now - ms->ms_asked < MASTER_SECOND)
+		return false;
+	if (at < ms->ms_kill)
+		ms->ms_kill = at;
+	return true;
+}
+
+/* The second time: at once. */
+static void
+end(struct master *ms)
+{
+	struct child *ch;
+
+	if (ms->ms_ending && !hurries(ms))
+		return;
+	if (!ms->ms_ending) {
+		notify("STOPPING=1\nSTATUS=finishing what is being sent");
+		ms->ms_asked = clock_now();
+		ms->ms_kill = ms->ms_asked + patience(ms);
+	}
+	ms->ms_ending = true;
+	kill_starting(ms);
+	upgrade_cancel(ms);
+	/* Before the last one accepts who waits there: nobody comes after it. */
+	sockets_remove_files(&ms->ms_sockets, &(struct sockets){0});
+	sockets_close(&ms->ms_sockets);
+	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	if (ch->ch_state != CHILD_KILLED) {
+		child_becomes(ch, CHILD_DRAINING);
+		child_tell(ch, CHANNEL_STOP, "");
+	}
+	ms->ms_serving = NULL;
+}
+
+static void
+kill_the_rest(struct master *ms)
+{
+	struct child *ch;
+
+	if (!ms->ms_ending || clock_now() < ms->ms_kill)
+		return;
+	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	if (ch->ch_state != CHILD_KILLED) {
+		log_error(NULL, "server process %d does not end: killing it",
+		    (int)ch->ch_pid);
+		kill(ch->ch_pid, SIGKILL);
+		child_becomes(ch, CHILD_KILLED);
+		ms->ms_status = 1;
+	}
+}
+
+static void
+reload(struct master *ms)
+{
+	ms->ms_reload = false;
+	notify_reloading();
+	if (child_start(ms))
+		ms->ms_done = "reloaded";
+	else
+		refused(ms);
+}
+
+/* One thing at a time; that somebody serves comes first. */
+static void
+begin_what_was_asked(struct master *ms)
+{
+	if (ms->ms_starting != NULL || clock_now() < ms->ms_free)
+		return;
+	ms->ms_free = 0;
+	if (ms->ms_serving == NULL) {
+		if (clock_now() < ms->ms_restart)
+			return;
+		ms->ms_restart = 0;
+		if (!child_start(ms))
+			start_failed(ms, 1);
+	} else if (ms->ms_test != 0)
+		return;
+	else if (ms->ms_upgrade) {
+		ms->ms_upgrade = false;
+		upgrade_test(ms);
+	} else if (ms->ms_reload)
+		reload(ms);
+}
+
+static bool
+hangs(uint64_t since)
+{
+	return clock_now() - since >= MASTER_HUNG;
+}
+
+/* Another signal: what is on its way and hangs is given up for it. */
+static void
+give_way(struct master *ms)
+{
+	if (ms->ms_starting != NULL && hangs(ms->ms_starting->ch_since)) {
+		log_error(NULL, "a new server process takes too long to "
+				"start: starting another one");
+		kill_starting(ms);
+		/* Of an upgrade, which may fail, as well. */
+		if (ms->ms_done != NULL)
+			ms->ms_reload = true;
+		ms->ms_done = NULL;
+	}
+	if (ms->ms_test != 0 && hangs(ms->ms_test_since)) {
+		log_notice(NULL,
+		    "the test of a new program takes too long: ending it");
+		upgrade_cancel(ms);
+	}
+}
+
+static void
+act(struct master *ms)
+{
+	for (; got_end > 0; got_end--)
+		end(ms);
+	if (got_reload || got_upgrade)
+		give_way(ms);
+	if (got_reload && ms->ms_failures > 0) {
+		ms->ms_failures = 0;
+		ms->ms_restart = 0;
+	}
+	ms->ms_reload = ms->ms_reload || got_reload;
+	ms->ms_upgrade = ms->ms_upgrade || got_upgrade;
+	got_reload = got_upgrade = 0;
+	reap(ms);
+	kill_the_rest(ms);
+	if (ms->ms_ending || ms->ms_over)
+		return;
+	tell_done(ms);
+	begin_what_was_asked(ms);
+}
+
+static bool
+over(const struct master *ms)
+{
+	const struct child *ch;
+
+	if (ms->ms_over)
+		return true;
+	if (!ms->ms_ending)
+		return false;
+	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	if (ch->ch_state != CHILD_KILLED)
+		return false;
+	return true;
+}
+
+/* When it acts without being asked; 0: never. */
+static uint64_t
+next_time(const struct master *ms)
+{
+	if (ms->ms_ending)
+		return ms->ms_kill;
+	if (ms->ms_starting != NULL)
+		return 0;
+	if (ms->ms_free != 0)
+		return ms->ms_free;
+	if (ms->ms_serving == NULL)
+		return ms->ms_restart;
+	/* An old one that hangs does not say that it is quiet. */
+	return ms->ms_done != NULL ? clock_now() + MASTER_SECOND : 0;
+}
+
+static struct timespec
+until(uint64_t at)
+{
+	uint64_t now = clock_now(), us = at > now ? at - now : 0;
+
+	return (struct timespec){
+	    .tv_sec = (time_t)(us / MASTER_SECOND),
+	    .tv_nsec = (long)(us % MASTER_SECOND) * 1000,
+	};
+}
+
+/* For a signal, a word of a child, or its own time. */
+static void
+await(struct master *ms)
+{
+	struct child *ch, *next;
+	struct pollfd *pfds;
+	uint64_t at = next_time(ms);
+	struct timespec ts = until(at);
+	nfds_t n = 0, i = 0;
+
+	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	n++;
+	pfds = calloc(n + 1, sizeof(*pfds));
+	if (pfds == NULL) {
+		sleep(1);
+		return;
+	}
+	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	pfds[i++] = (struct pollfd){.fd = ch->ch_channel, .events = POLLIN};
+	if (ppoll(pfds, n, at != 0 ? &ts : NULL, &ms->ms_unblocked) > 0) {
+		ch = LIST_FIRST(&ms->ms_children);
+		for (i = 0; i < n; i++, ch = next) {
+			next = LIST_NEXT(ch, ch_entry);
+			if (pfds[i].revents != 0)
+				hear(ms, ch);
+		}
+	}
+	free(pfds);
+}
+
+/* ------------------------------------------------------------------- its life */
+
+/* Each connection needs a descriptor, each cached file another. */
+static void
+raise_limits(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && rl.rlim_cur < rl.rlim_max) {
+		rl.rlim_cur = rl.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+}
+
+/* Where argv says that it is, so that a link can be switched for an upgrade. */
+static char *
+own_path(const char *name)
+{
+	char dir[4096], path[4096];
+
+	if (name[0] == '/')
+		return strdup(name);
+	if (strchr(name, '/') != NULL) {
+		if (getcwd(dir, sizeof(dir)) == NULL ||
+		    snprintf(path, sizeof(path), "%s/%s", dir, name) >=
+			(int)sizeof(path))
+			return NULL;
+		return strdup(path);
+	}
+	return os_program(path, sizeof(path)) == 0 ? strdup(path) : NULL;
+}
+
+static void
+release(struct master *ms)
+{
+	children_free(ms);
+	sockets_remove_files(&ms->ms_sockets, &(struct sockets){0});
+	sockets_close(&ms->ms_sockets);
+	sockets_close(&ms->ms_next);
+	upgrade_cancel(ms);
+	free(ms->ms_program);
+}
+
+int
+master(int argc, char **argv)
+{
+	struct master ms = {
+	    .ms_argc = argc,
+	    .ms_argv = argv,
+	    .ms_program = own_path(argv[0]),
+	    .ms_watchdog = notify_watchdog(),
+	    .ms_test_output = -1,
+	};
+
+	LIST_INIT(&ms.ms_children);
+	take_signals(&ms);
+	raise_limits();
+	if (upgrade_inherit(&ms)) {
+		ms.ms_served = true;
+		if (child_start(&ms))
+			ms.ms_done = "upgraded";
+		else
+			refused(&ms);
+	} else if (given_take(&ms.ms_sockets) == -1)
+		return 1;
+	for (act(&ms); !over(&ms); act(&ms))
+		await(&ms);
+	release(&ms);
+	return ms.ms_status;
+}

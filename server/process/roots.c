@@ -1,0 +1,67 @@
+/*
+ * roots: see roots.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/log/log.h"
+#include "server/process/roots.h"
+
+static const char *
+cure(int error)
+{
+	switch (error) {
+	case -ENOSYS:
+		return ": openat2(2) is needed: Linux 5.6, and no sandbox that "
+		       "forbids it";
+	case -EMFILE:
+		return "; raise ulimit -n";
+	default:
+		return "";
+	}
+}
+
+static int
+open_one(const char *path, struct pw_root **out)
+{
+	int error = pw_root_open(path, out);
+
+	if (error == 0)
+		return 0;
+	log_error(NULL, "cannot open the root %s: %s%s", path, strerror(-error),
+	    cure(error));
+	return -1;
+}
+
+int
+roots_open(const struct conf *conf, struct pw_root ***out)
+{
+	struct pw_root **roots;
+	size_t i;
+
+	roots = calloc(conf->conf_nsites + 1, sizeof(struct pw_root *));
+	if (roots == NULL) {
+		log_error(NULL, "%s", strerror(ENOMEM));
+		return -1;
+	}
+	*out = roots;
+	for (i = 0; i < conf->conf_nsites; i++)
+		if (open_one(conf->conf_sites[i].site_root, &roots[i]) == -1)
+			return -1;
+	return 0;
+}
+
+void
+roots_close(struct pw_root ***rootsp)
+{
+	struct pw_root **roots = *rootsp;
+	size_t i;
+
+	if (roots == NULL)
+		return;
+	*rootsp = NULL;
+	for (i = 0; roots[i] != NULL; i++)
+		pw_root_close(&roots[i]);
+	free(roots);
+}

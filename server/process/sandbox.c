@@ -1,0 +1,250 @@
+/*
+ * sandbox: see sandbox.h.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+#include "server/process/sandbox.h"
+
+#define NOT_ALL "sandbox: not all of it is to be had here: "
+#define GIVEN_UP                                                         \
+	"keep_fowner: CAP_FOWNER is not kept: %s; to ask whether files " \
+	"of other users are in memory takes more processor time"
+
+static int
+fail(const char *what, const char *which)
+{
+	log_error(NULL, "cannot %s %s: %s", what, which, strerror(errno));
+	return -1;
+}
+
+/* Not root: nothing can be changed, so it must be right. */
+static int
+stay(const struct conf *conf)
+{
+	if (conf->conf_chroot != NULL) {
+		log_error(
+		    NULL, "chroot needs root: start as root, or remove chroot");
+		return -1;
+	}
+	if (conf->conf_user != NULL && conf->conf_uid != geteuid()) {
+		log_error(NULL,
+		    "user: cannot become %s: not started as root; start it as "
+		    "%s%s, or leave the key out",
+		    conf->conf_user, conf->conf_uid == 0 ? "" : "root or as ",
+		    conf->conf_user);
+		return -1;
+	}
+	if (conf->conf_group != NULL && conf->conf_gid != getegid()) {
+		log_error(NULL,
+		    "group: cannot become %s: not started as root; start it "
+		    "as root or with that group, or leave the key out",
+		    conf->conf_group);
+		return -1;
+	}
+	return 0;
+}
+
+/* Who is root may lock what he likes. */
+static void
+keep_memlock(void)
+{
+	static const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+
+	(void)setrlimit(RLIMIT_MEMLOCK, &none);
+}
+
+static bool
+is_for_good(const struct conf *conf)
+{
+	uid_t ruid, euid, suid, uid = conf->conf_uid;
+	gid_t rgid, egid, sgid, gid = conf->conf_gid;
+
+	if (getresuid(&ruid, &euid, &suid) == -1 ||
+	    getresgid(&rgid, &egid, &sgid) == -1)
+		return false;
+	if (ruid != uid || euid != uid || suid != uid || rgid != gid ||
+	    egid != gid || sgid != gid)
+		return false;
+	return uid == 0 || setuid(0) == -1;
+}
+
+static int
+change_user(const struct conf *conf)
+{
+	uid_t uid = conf->conf_uid;
+	gid_t gid = conf->conf_gid;
+	pid_t parent = getppid();
+
+	if (uid != 0)
+		keep_memlock();
+	if (setgroups(conf->conf_ngroups, conf->conf_groups) == -1 ||
+	    setresgid(gid, gid, gid) == -1 || setresuid(uid, uid, uid) == -1)
+		return fail("become user", conf->conf_user);
+	/* Up to here its end would have killed this process. */
+	if (os_follow_parent(parent) == -ESRCH)
+		return -1;
+	if (is_for_good(conf))
+		return 0;
+	log_error(
+	    NULL, "user %s could become root again: ending", conf->conf_user);
+	return -1;
+}
+
+static int
+become(const struct conf *conf, bool again)
+{
+	const char *root = conf->conf_chroot;
+
+	if (!conf->conf_user_chosen && !again)
+		log_notice(NULL,
+		    "started as root: switching to user nobody (set user to "
+		    "change this)");
+	if (root != NULL && (chroot(root) == -1 || chdir("/") == -1))
+		return fail("change the root directory to", root);
+	/* Root in a container need not be allowed to change anything. */
+	if (conf->conf_uid == 0 && conf->conf_group == NULL)
+		return 0;
+	return change_user(conf);
+}
+
+/* Called for each set of settings that requests can have, until one says no. */
+static int
+for_settings(const struct conf *conf, int (*f)(const struct settings *))
+{
+	const struct site *site;
+	size_t i, j;
+	int no = 0;
+
+	for (i = 0; no == 0 && i < conf->conf_nsites; i++) {
+		site = &conf->conf_sites[i];
+		no = f(&site->site_set);
+		for (j = 0; no == 0 && j < site->site_nlocations; j++)
+			no = f(&site->site_locations[j].loc_set);
+	}
+	return no;
+}
+
+static int
+is_async(const struct settings *set)
+{
+	return set->set_send_path == pw_send_path("uring") ||
+	       set->set_send_path == pw_send_path("aio");
+}
+
+/* What root was allowed need not be allowed to this user. */
+static int
+probe(const struct settings *set)
+{
+	const char *why = NULL;
+
+	if (pw_send_probe(set->set_send_path, &why) == 0)
+		return 0;
+	log_error(NULL, "send_path: cannot be used by this user: %s",
+	    why != NULL ? why : "unknown cause");
+	return -1;
+}
+
+/* It may have to be cut back: sink.h. */
+static bool
+opens_log(const struct conf *conf)
+{
+	return conf->conf_access_log != NULL &&
+	       strcmp(conf->conf_access_log, "-") != 0;
+}
+
+/* Who is not root does not expect to have it. */
+static int
+begin(const struct conf *conf, bool *keep)
+{
+	int result = os_confine_begin(conf->conf_keep_fowner);
+
+	*keep = conf->conf_keep_fowner && result == 0;
+	if (result < 0) {
+		log_error(NULL, "sandbox: capabilities: %s", strerror(-result));
+		return -1;
+	}
+	if (result == 1 && geteuid() == 0)
+		log_notice(NULL, GIVEN_UP,
+		    "root was started without it, or may not keep any "
+		    "(securebits)");
+	return 0;
+}
+
+static int
+confine(const struct conf *conf, struct pw_root *const *roots, bool keep)
+{
+	struct os_confine oc = {
+	    .oc_async = for_settings(conf, is_async) != 0,
+	    .oc_cuts = opens_log(conf),
+	    .oc_keep = keep,
+	};
+	int *fds = calloc(conf->conf_nsites, sizeof(*fds));
+	char missing[512];
+	size_t i;
+	int error;
+
+	if (fds == NULL)
+		return fail("enter", "the sandbox");
+	for (i = 0; i < conf->conf_nsites; i++)
+		fds[i] = pw_root_fd(roots[i]);
+	oc.oc_roots = fds;
+	oc.oc_nroots = conf->conf_nsites;
+	error = os_confine(&oc, missing, sizeof(missing));
+	free(fds);
+	if (error < 0) {
+		log_error(NULL, "sandbox: %s: %s", missing, strerror(-error));
+		return -1;
+	}
+	if (error == 1)
+		log_warn(NULL, NOT_ALL "%s", missing);
+	else if (missing[0] != '\0')
+		log_notice(NULL, NOT_ALL "%s", missing);
+	if (oc.oc_gave_up != NULL)
+		log_notice(NULL, GIVEN_UP, oc.oc_gave_up);
+	return 0;
+}
+
+/* They were opened as root, by paths that others need not be able to walk. */
+static int
+check_roots(const struct conf *conf, struct pw_root *const *roots)
+{
+	const char *who =
+	    conf->conf_user != NULL ? conf->conf_user : "that started it";
+	size_t i;
+	int fd;
+
+	for (i = 0; i < conf->conf_nsites; i++) {
+		fd = pw_root_open_dir(roots[i], ".");
+		if (fd < 0) {
+			log_error(NULL,
+			    "root: %s: user %s cannot read it: %s; let others "
+			    "read it, or set the key user",
+			    conf->conf_sites[i].site_root, who, strerror(-fd));
+			return -1;
+		}
+		close(fd);
+	}
+	return 0;
+}
+
+int
+sandbox_enter(const struct conf *conf, struct pw_root *const *roots, bool again)
+{
+	bool keep = false;
+
+	if (conf->conf_sandbox && begin(conf, &keep) == -1)
+		return -1;
+	if ((geteuid() == 0 ? become(conf, again) : stay(conf)) == -1)
+		return -1;
+	if (conf->conf_sandbox && confine(conf, roots, keep) == -1)
+		return -1;
+	if (check_roots(conf, roots) == -1)
+		return -1;
+	return for_settings(conf, probe);
+}

@@ -1,0 +1,52 @@
+/*
+ * sandbox_freebsd: os_confine by capsicum(4): no path, no address and no process
+ * can be named any more.  What is open stays open, and below the roots openat(2) goes on
+ * working, for reading: what it opens has the rights of the directory.
+ */
+#include <sys/capsicum.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/os/os.h"
+
+static int
+limit_root(int fd)
+{
+	cap_rights_t rights;
+
+	cap_rights_init(&rights, CAP_LOOKUP, CAP_READ, CAP_SEEK, CAP_MMAP_R,
+	    CAP_FSTAT, CAP_FSTATFS, CAP_FCNTL, CAP_EVENT);
+	return cap_rights_limit(fd, &rights);
+}
+
+/* No right is in the way of what is asked here. */
+int
+os_confine_begin(bool keep)
+{
+	(void)keep;
+	return 0;
+}
+
+int
+os_confine(struct os_confine *oc, char *missing, size_t size)
+{
+	size_t i;
+
+	oc->oc_gave_up = NULL;
+	/* procctl(2) is refused afterwards: from here on it outlives its parent. */
+	(void)os_follow_parent(0);
+	for (i = 0; i < oc->oc_nroots; i++)
+		if (limit_root(oc->oc_roots[i]) == -1)
+			break;
+	snprintf(missing, size, "%s", "");
+	if (i == oc->oc_nroots && cap_enter() == 0)
+		return 0;
+	if (errno == ENOSYS) {
+		snprintf(missing, size, "no Capsicum (%s)", strerror(errno));
+		return 1;
+	}
+	snprintf(missing, size, "Capsicum");
+	return -errno;
+}

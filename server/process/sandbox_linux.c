@@ -1,0 +1,180 @@
+/*
+ * sandbox_linux: os_confine: no new rights, no capabilities, Landlock, seccomp.
+ */
+#include <sys/prctl.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+#include "server/process/sandbox_linux.h"
+
+/* The first version that sees a file being emptied. */
+#define TRUNCATE 3
+
+/*
+ * What older versions leave to the filter of system calls.  It stands in for all but
+ * openat2(2) with O_TRUNC, whose flags it cannot see.
+ */
+static const struct {
+	int since_version;
+	const char *since_what;
+} sinces[] = {
+    {TRUNCATE, "truncate"},
+    {4, "TCP"},
+    {5, "ioctl"},
+    {6, "signals"},
+};
+
+/* In a debug build the environment may say that the kernel is an older one. */
+static int
+at_most(const char *variable, int version)
+{
+#ifdef PW_DEBUG
+	const char *text = getenv(variable);
+
+	if (text != NULL && atoi(text) == 0)
+		return -ENOSYS;
+	if (text != NULL && atoi(text) < version)
+		return atoi(text);
+#else
+	(void)variable;
+#endif
+	return version;
+}
+
+static void __attribute__((format(printf, 3, 4)))
+append(char *text, size_t size, const char *fmt, ...)
+{
+	size_t len = strlen(text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text + len, size - len, fmt, ap);
+	va_end(ap);
+}
+
+/* Not in this kernel, switched off, or not allowed by a container. */
+static bool
+is_absent(int error)
+{
+	return error == -ENOSYS || error == -EOPNOTSUPP || error == -EPERM;
+}
+
+static int
+confine_files(const struct os_confine *oc, char *missing, size_t size)
+{
+	int version = at_most("PAGEWISE_LANDLOCK", landlock_version());
+	const char *comma = "";
+	size_t i;
+	int error;
+
+	if (is_absent(version)) {
+		append(missing, size,
+		    "no Landlock (%s): a process that was taken over can read "
+		    "and write all files that its user may",
+		    strerror(-version));
+		return 1;
+	}
+	error = version < 0 ? version : landlock_enter(oc, version);
+	if (error != 0) {
+		append(missing, size, "Landlock");
+		return error;
+	}
+	for (i = 0; i < sizeof(sinces) / sizeof(sinces[0]); i++) {
+		if (version >= sinces[i].since_version)
+			continue;
+		if (comma[0] == '\0')
+			append(missing, size, "Landlock is without ");
+		append(missing, size, "%s%s", comma, sinces[i].since_what);
+		comma = ", ";
+	}
+	if (version >= TRUNCATE)
+		return 0;
+	append(missing, size,
+	    ": a process that was taken over can empty files below the roots "
+	    "that its user may write; let them belong to another user");
+	return 1;
+}
+
+static int
+confine_calls(const struct os_confine *oc, char *missing, size_t size)
+{
+	int error = at_most("PAGEWISE_SECCOMP", seccomp_probe());
+
+	if (is_absent(error)) {
+		append(missing, size, "%sno seccomp filter (%s)",
+		    missing[0] == '\0' ? "" : "; ", strerror(-error));
+		return 1;
+	}
+	if (error >= 0)
+		error = seccomp_enter(oc);
+	if (error != 0) {
+		snprintf(missing, size, "seccomp filter");
+		return error;
+	}
+	if (seccomp_holds())
+		return 0;
+	append(missing, size, "%sno seccomp filter (it has no effect)",
+	    missing[0] == '\0' ? "" : "; ");
+	return 1;
+}
+
+static int
+limit_capabilities(bool keep, char *missing, size_t size)
+{
+	int error = capability_limit(keep);
+
+	if (error != 0)
+		snprintf(missing, size, "capabilities");
+	return error;
+}
+
+/*
+ * CAP_FOWNER is good for much more than to ask, and only the filter refuses all of that.  It
+ * refuses capset(2) as well: what is to be given up for want of it can be.
+ */
+static int
+keep_or_give_up(struct os_confine *oc, int calls, char *missing, size_t size)
+{
+	if (!oc->oc_keep || geteuid() == 0)
+		return 0;
+	if (oc->oc_async)
+		oc->oc_gave_up = "io_uring bypasses the seccomp filter";
+	if (calls == 0)
+		return 0;
+	oc->oc_gave_up = "there is no seccomp filter";
+	return limit_capabilities(false, missing, size);
+}
+
+int
+os_confine(struct os_confine *oc, char *missing, size_t size)
+{
+	int files, calls, error;
+
+	missing[0] = '\0';
+	oc->oc_gave_up = NULL;
+	error = limit_capabilities(oc->oc_keep && !oc->oc_async, missing, size);
+	if (error != 0)
+		return error;
+	/* Both of the others refuse without it. */
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1) {
+		error = -errno;
+		append(missing, size, "no_new_privs");
+		return error;
+	}
+	files = confine_files(oc, missing, size);
+	if (files < 0)
+		return files;
+	calls = confine_calls(oc, missing, size);
+	if (calls < 0)
+		return calls;
+	error = keep_or_give_up(oc, calls, missing, size);
+	if (error != 0)
+		return error;
+	return calls != 0 ? calls : files;
+}

@@ -1,0 +1,83 @@
+/*
+ * sd_listen: see sd_listen.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/log/log.h"
+#include "server/process/sd_listen.h"
+
+#define FIRST 3 /* SD_LISTEN_FDS_START */
+
+static bool
+is_set(int fd, int option, int value)
+{
+	socklen_t size = sizeof(int);
+	int is = 0;
+
+	return getsockopt(fd, SOL_SOCKET, option, &is, &size) == 0 &&
+	       is == value;
+}
+
+static bool
+listens(int fd, struct sockaddr_storage *addr)
+{
+	socklen_t len = sizeof(*addr);
+
+	return is_set(fd, SO_ACCEPTCONN, 1) &&
+	       is_set(fd, SO_TYPE, SOCK_STREAM) &&
+	       getsockname(fd, (struct sockaddr *)addr, &len) == 0 &&
+	       (addr->ss_family == AF_INET || addr->ss_family == AF_INET6);
+}
+
+static int
+take(struct sockets *ss, int fd)
+{
+	static const int on = 1;
+	struct sock sk = {
+	    .sk_fd = fd, .sk_use = SOCKET_UNUSED, .sk_given = true};
+	struct sockaddr_storage addr = {0};
+	int flags = fcntl(fd, F_GETFL);
+
+	if (!listens(fd, &addr) || flags == -1) {
+		log_error(NULL,
+		    "descriptor %d of the service manager is no listening TCP "
+		    "socket",
+		    fd);
+		return -1;
+	}
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	/* Accepted sockets inherit it. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	sockets_name((const struct sockaddr *)&addr, sk.sk_name);
+	if (sockets_add(ss, &sk) == 0)
+		return 0;
+	log_error(NULL, "%s", strerror(ENOMEM));
+	return -1;
+}
+
+int
+given_take(struct sockets *ss)
+{
+	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+	long i, n;
+
+	if (pid == NULL || count == NULL ||
+	    strtol(pid, NULL, 10) != (long)getpid())
+		return 0;
+	n = strtol(count, NULL, 10);
+	for (i = 0; i < n; i++)
+		if (take(ss, FIRST + (int)i) == -1)
+			return -1;
+	/* They are not for what an upgrade runs. */
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+	return 0;
+}

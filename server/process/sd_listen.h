@@ -1,0 +1,13 @@
+/*
+ * sd_listen: listening sockets that a service manager has opened for us: the protocol of
+ * sd_listen_fds(3).
+ */
+#ifndef SERVER_PROCESS_SD_LISTEN_H
+#define SERVER_PROCESS_SD_LISTEN_H
+
+#include "server/process/listen_table.h"
+
+/* Adds those that there are.  0, or -1 after a message about one that is of no use. */
+int given_take(struct sockets *);
+
+#endif

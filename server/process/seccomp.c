@@ -1,0 +1,310 @@
+/*
+ * seccomp: which system calls may be made, seccomp(2) by libseccomp(3).
+ *
+ * All others fail with ENOSYS.  They do not end the process: a newer libc, or a
+ * library, that tries a newer call first goes on with the older one, as it would on
+ * an older kernel.
+ */
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+#include "server/process/sandbox_linux.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_EOR)
+
+/* A call that this processor or libseccomp does not know is left out. */
+static const char *const calls[] = {
+    /* what is open */
+    "read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "close",
+    "lseek", "_llseek", "dup", "pipe", "pipe2", "fstat", "fstat64", "fstatfs",
+    "fstatfs64", "newfstatat", "fstatat64", "statx", "getdents64", "sendfile",
+    "sendfile64", "splice",
+    /* files below the roots: Landlock looks at the path */
+    "openat2",
+    /* pages */
+    "fadvise64", "fadvise64_64", "arm_fadvise64_64", "readahead", "mincore",
+    "mlock", "mlock2", "munlock",
+    /* connections */
+    "accept", "accept4", "recvfrom", "recvmsg", "recv", "shutdown",
+    "getsockopt", "getsockname", "getpeername",
+    /* events */
+    "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2",
+    "poll", "ppoll", "ppoll_time64", "eventfd2", "timerfd_create",
+    "timerfd_settime", "timerfd_gettime", "timerfd_settime64",
+    /* memory */
+    "brk", "munmap", "mremap",
+    /* threads */
+    "futex", "futex_time64", "set_robust_list", "rseq", "gettid", "sched_yield",
+    "getcpu", "exit", "exit_group",
+    /* signals */
+    "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigreturn",
+    "rt_sigtimedwait", "rt_sigtimedwait_time64", "sigaltstack",
+    "restart_syscall",
+    /* time, and who and what this is */
+    "clock_gettime", "clock_gettime64", "clock_getres", "clock_nanosleep",
+    "clock_nanosleep_time64", "nanosleep", "gettimeofday", "time", "getrandom",
+    "getpid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getrusage",
+    "getrlimit", "ugetrlimit", "sysinfo"};
+
+/* Newer than the libseccomp of Debian 12. */
+static const int numbers[] = {451 /* cachestat */};
+
+static const char *const async_calls[] = {
+    "io_uring_setup", "io_uring_enter", "io_uring_register"};
+
+/* Nothing but logs is open for writing. */
+static const char *const cut_calls[] = {"ftruncate", "ftruncate64"};
+
+/*
+ * LeakSanitizer stops all threads from a process that it clones; a report has the
+ * names of functions.
+ */
+static const char *const sanitizer_calls[] = {"clone", "clone3", "openat",
+    "open", "readlink", "readlinkat", "ptrace", "wait4", "process_vm_readv",
+    "prctl", "personality", "ioctl", "fcntl", "getdents", "stat", "lstat",
+    "sched_getparam", "sched_getaffinity", "getpgrp", "uname", "setrlimit",
+    "prlimit64", "kill", "tgkill", "mmap", "mprotect", "access", "faccessat",
+    "dup2", "dup3", "socket", "fork", "vfork", "execve", "pselect6",
+    "arch_prctl"};
+
+/* Calls that are good or bad by one or two of their arguments. */
+static const struct {
+	const char *arg_call;
+	unsigned arg_n;
+	struct scmp_arg_cmp arg_are[2];
+} args[] = {
+#define IS(arg, value)                                 \
+	{                                              \
+		arg, SCMP_CMP_EQ, (uint64_t)(value), 0 \
+	}
+/* One of the arguments, after a mask, has a value. */
+#define MASKED(call, arg, mask, value)                                     \
+	{                                                                  \
+		call, 1,                                                   \
+		{                                                          \
+			{                                                  \
+				arg, SCMP_CMP_MASKED_EQ, (uint64_t)(mask), \
+				    (uint64_t)(value)                      \
+			}                                                  \
+		}                                                          \
+	}
+#define EQUAL(call, arg, value)        \
+	{                              \
+		call, 1,               \
+		{                      \
+			IS(arg, value) \
+		}                      \
+	}
+#define BOTH(call, arg1, value1, arg2, value2)             \
+	{                                                  \
+		call, 2,                                   \
+		{                                          \
+			IS(arg1, value1), IS(arg2, value2) \
+		}                                          \
+	}
+    /* reading only */
+    MASKED("openat", 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
+    MASKED("open", 1, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
+    /* no MSG_FASTOPEN: that connects, unseen by Landlock */
+    MASKED("sendto", 3, ~(uint32_t)SEND_FLAGS, 0),
+    MASKED("sendmsg", 2, ~(uint32_t)SEND_FLAGS, 0),
+    MASKED("send", 3, ~(uint32_t)SEND_FLAGS, 0),
+    /* threads, not processes */
+    MASKED("clone", 0, CLONE_VM | CLONE_THREAD, CLONE_VM | CLONE_THREAD),
+    /* memory that is not to be run */
+    MASKED("mmap", 2, PROT_EXEC, 0),
+    MASKED("mmap2", 2, PROT_EXEC, 0),
+    MASKED("mprotect", 2, PROT_EXEC, 0),
+    /* all advice but 20 and 21, MADV_COLD and MADV_PAGEOUT: CAP_FOWNER permits to evict */
+    MASKED("madvise", 2, UINT32_MAX - 15, 0),
+    MASKED("madvise", 2, UINT32_MAX - 3, 16),
+    MASKED("madvise", 2, UINT32_MAX - 1, 22),  /* MADV_POPULATE_* */
+    MASKED("madvise", 2, UINT32_MAX - 1, 102), /* MADV_GUARD_*: stacks */
+    /* of this process or thread, no other; a limit is asked for, not set */
+    EQUAL("sched_getaffinity", 0, 0),
+    EQUAL("sched_setscheduler", 0, 0),
+    BOTH("prlimit64", 0, 0, 2, 0),
+    /* a reset; a listening socket, which the master keeps, stays as it is */
+    BOTH("setsockopt", 1, SOL_SOCKET, 2, SO_LINGER),
+    /* tcp_memory */
+    BOTH("setsockopt", 1, IPPROTO_TCP, 2, TCP_NOTSENT_LOWAT),
+    EQUAL("prctl", 0, PR_SET_NAME),
+    BOTH("prctl", 0, PR_SET_PDEATHSIG, 1, 0),
+    EQUAL("ioctl", 1, FIONREAD),
+    EQUAL("ioctl", 1, TIOCOUTQ), /* SIOCOUTQ */
+    EQUAL("ioctl", 1, TCGETS),	 /* isatty */
+    EQUAL("fcntl", 1, F_SETFD),	 /* fdopendir(3) */
+    EQUAL("fcntl", 1, F_GETFL),
+    EQUAL("fcntl", 1, F_DUPFD_CLOEXEC),
+    EQUAL("fcntl", 1, F_SETPIPE_SZ),
+    EQUAL("fcntl64", 1, F_SETFD),
+    EQUAL("fcntl64", 1, F_GETFL),
+    EQUAL("fcntl64", 1, F_DUPFD_CLOEXEC),
+    EQUAL("fcntl64", 1, F_SETPIPE_SZ),
+};
+
+static int
+allow_calls(scmp_filter_ctx ctx, const char *const *names, size_t n)
+{
+	size_t i;
+	int number, error;
+
+	for (i = 0; i < n; i++) {
+		number = seccomp_syscall_resolve_name(names[i]);
+		if (number == __NR_SCMP_ERROR)
+			continue;
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, number, 0);
+		if (error != 0)
+			return error;
+	}
+	return 0;
+}
+
+static int
+allow_numbers(scmp_filter_ctx ctx)
+{
+	size_t i;
+	int error = 0;
+
+	for (i = 0; error == 0 && i < COUNT(numbers); i++)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, numbers[i], 0);
+	return error;
+}
+
+static int
+allow_args(scmp_filter_ctx ctx)
+{
+	size_t i;
+	int number, error;
+
+	for (i = 0; i < COUNT(args); i++) {
+		number = seccomp_syscall_resolve_name(args[i].arg_call);
+		if (number == __NR_SCMP_ERROR)
+			continue;
+		error = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, number,
+		    args[i].arg_n, args[i].arg_are);
+		if (error != 0)
+			return error;
+	}
+	/* abort(3) */
+	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+	    SCMP_A0(SCMP_CMP_EQ, (uint64_t)getpid()));
+}
+
+/* What libc tries first; only where it is not among all others. */
+static int
+forbid_softly(scmp_filter_ctx ctx)
+{
+	int error =
+	    seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+
+	return error == -EACCES || error == -EEXIST ? 0 : error;
+}
+
+static int
+allow_all(scmp_filter_ctx ctx, const struct os_confine *oc)
+{
+	int error;
+
+	error = allow_calls(ctx, calls, COUNT(calls));
+	if (error == 0)
+		error = allow_numbers(ctx);
+	if (error == 0 && oc->oc_async)
+		error = allow_calls(ctx, async_calls, COUNT(async_calls));
+	if (error == 0 && oc->oc_cuts)
+		error = allow_calls(ctx, cut_calls, COUNT(cut_calls));
+	/* First: a call that is allowed has no arguments to look at. */
+	if (error == 0 && SANITIZED)
+		error =
+		    allow_calls(ctx, sanitizer_calls, COUNT(sanitizer_calls));
+	if (error == 0)
+		error = allow_args(ctx);
+	if (error == 0)
+		error = forbid_softly(ctx);
+	return error;
+}
+
+/* In a debug build the environment may say what tests want. */
+static bool
+is_wanted(const char *variable)
+{
+#ifdef PW_DEBUG
+	return getenv(variable) != NULL;
+#else
+	(void)variable;
+	return false;
+#endif
+}
+
+/* That all others end the process, so that tests find what is missing here. */
+static bool
+is_strict(void)
+{
+	return is_wanted("PAGEWISE_STRICT");
+}
+
+/* There is no program at NULL: EFAULT if one may be loaded. */
+int
+seccomp_probe(void)
+{
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) == 0 ||
+	    errno == EFAULT)
+		return 0;
+	/* EINVAL: built without filters. */
+	return errno == EINVAL ? -ENOSYS : -errno;
+}
+
+/*
+ * No mitigation of Spectre 4, which kernels before 5.16 give to whoever is filtered:
+ * it is for programs that run the code of strangers.  A tree of comparisons, not a
+ * list, for what the kernel does not remember by number alone.
+ */
+int
+seccomp_enter(const struct os_confine *oc)
+{
+	scmp_filter_ctx ctx;
+	int error;
+
+	ctx = seccomp_init(
+	    is_strict() ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_ERRNO(ENOSYS));
+	if (ctx == NULL)
+		return -ENOMEM;
+	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_SSB, 1);
+	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	error = seccomp_attr_set(
+	    ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+	/* ThreadSanitizer has a thread of its own by now. */
+	if (error == 0)
+		error = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
+	if (error == 0)
+		error = allow_all(ctx, oc);
+	if (error == 0 && !is_wanted("PAGEWISE_SECCOMP_IDLE"))
+		error = seccomp_load(ctx);
+	seccomp_release(ctx);
+	return error;
+}
+
+/* EBADF: the kernel has looked at the descriptor. */
+bool
+seccomp_holds(void)
+{
+	return is_strict() || (fchmod(-1, 0) == -1 && errno == ENOSYS);
+}

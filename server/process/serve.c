@@ -1,0 +1,231 @@
+/*
+ * serve: orders, end.  The main thread serves nobody.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/util/clock.h"
+#include "server/process/channel.h"
+#include "server/process/roots.h"
+#include "server/process/serve.h"
+#include "server/process/serve_priv.h"
+
+#define SECOND_US ((uint64_t)1000000)
+#define HUNG_US	  (2 * SECOND_US) /* a disk has this long at the very end */
+#define LOOK_MS	  20		  /* at workers that end ... */
+#define LAST_MS	  500		  /* ... and that nobody waits for */
+
+/* ----------------------------------------------------------------- the orders */
+
+/* A second order to stop cuts. */
+static void
+stop(struct server *sv)
+{
+	if (sv->sv_end >= END_STOP) {
+		sv->sv_end = END_CUT;
+		return;
+	}
+	sv->sv_end = END_STOP;
+	sv->sv_deadline =
+	    clock_now() + sv->sv_conf->conf_shutdown_timeout * SECOND_US;
+}
+
+static void
+lose_master(struct server *sv)
+{
+	close(sv->sv_channel);
+	sv->sv_channel = -1;
+	if (sv->sv_end < END_STOP)
+		stop(sv);
+}
+
+static void
+obey(struct server *sv, const struct channel_message *cm)
+{
+	switch (cm->cm_kind) {
+	case CHANNEL_SERVE:
+		serve_accept(sv);
+		break;
+	case CHANNEL_DRAIN:
+		if (sv->sv_end == END_NOT)
+			sv->sv_end = END_DRAIN;
+		break;
+	case CHANNEL_STOP:
+		stop(sv);
+		break;
+	case CHANNEL_SAY:
+		log_notice(sv->sv_writer, "%s", cm->cm_text);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Waits so many milliseconds for the master to say something; -1: for ever. */
+static void
+listen_to_master(struct server *sv, int timeout)
+{
+	struct pollfd pfd = {.fd = sv->sv_channel, .events = POLLIN};
+	struct channel_message cm;
+	int result;
+
+	/* Without a master there is nothing in pfd: it is just a pause. */
+	if (poll(&pfd, 1, timeout) < 1)
+		return;
+	while (sv->sv_channel != -1) {
+		result = channel_receive(sv->sv_channel, &cm, NULL);
+		if (result == 0)
+			return;
+		if (result == 1)
+			obey(sv, &cm);
+		else
+			lose_master(sv);
+	}
+}
+
+static void
+run(struct server *sv)
+{
+	while (sv->sv_end == END_NOT) {
+		listen_to_master(sv, watchdog_wait(&sv->sv_watchdog));
+		watchdog_look(&sv->sv_watchdog, sv->sv_channel, sv->sv_workers,
+		    sv->sv_started, sv->sv_writer);
+	}
+}
+
+/* -------------------------------------------------------------------- the end */
+
+static void
+tell_quiet(struct server *sv)
+{
+	unsigned i;
+
+	if (sv->sv_quiet || sv->sv_channel == -1)
+		return;
+	for (i = 0; i < sv->sv_started; i++)
+		if (!atomic_load(&sv->sv_workers[i]->wk_is_quiet))
+			return;
+	sv->sv_quiet = true;
+	channel_send(sv->sv_channel, CHANNEL_QUIET, "", -1, true);
+}
+
+static bool
+all_ended(struct server *sv)
+{
+	unsigned i;
+
+	for (i = 0; i < sv->sv_started; i++)
+		if (!worker_join(sv->sv_workers[i], 0))
+			return false;
+	return true;
+}
+
+/* Until it becomes urgent.  True if all have ended. */
+static bool
+wait_workers(struct server *sv)
+{
+	while (!all_ended(sv)) {
+		tell_quiet(sv);
+		/* That may take days: a download. */
+		listen_to_master(sv, sv->sv_quiet && sv->sv_end == END_DRAIN
+					 ? LAST_MS
+					 : LOOK_MS);
+		if (sv->sv_end == END_CUT ||
+		    (sv->sv_end == END_STOP && clock_now() >= sv->sv_deadline))
+			return false;
+	}
+	return true;
+}
+
+static bool
+wait_hung(struct server *sv)
+{
+	sv->sv_end = END_STOP;
+	sv->sv_deadline = clock_now() + HUNG_US;
+	return wait_workers(sv);
+}
+
+/*
+ * Three steps: no more connections; after the timeout, or a second order, the
+ * connections are cut; what then still waits for a disk that does not answer
+ * is left.  False in this last case: the process must end as it is.
+ */
+static bool
+shut_down(struct server *sv)
+{
+	unsigned i;
+
+	/* The next process answers there. */
+	if (sv->sv_end == END_DRAIN)
+		admin_destroy(&sv->sv_admin);
+	serve_command(sv, ORDER_DRAIN);
+	if (wait_workers(sv))
+		return true;
+	log_notice(sv->sv_writer, "closing the connections that are left");
+	serve_command(sv, ORDER_STOP);
+	if (wait_hung(sv))
+		return true;
+	log_warn(sv->sv_writer, "a disk does not answer: ending without it");
+	serve_command(sv, ORDER_ABANDON);
+	wait_hung(sv);
+	for (i = 0; i < sv->sv_started; i++)
+		worker_abandon(sv->sv_workers[i]);
+	return false;
+}
+
+static void
+destroy(struct server *sv)
+{
+	unsigned i;
+
+	admin_destroy(&sv->sv_admin);
+	for (i = 0; sv->sv_workers != NULL && i < sv->sv_conf->conf_workers;
+	     i++)
+		worker_destroy(&sv->sv_workers[i]);
+	pw_pool_destroy(&sv->sv_pool, HUNG_US);
+	log_destroy(&sv->sv_log);
+	sockets_close(&sv->sv_sockets);
+	roots_close(&sv->sv_roots);
+	clients_destroy(&sv->sv_clients);
+	pressure_destroy(&sv->sv_pressure);
+	free(sv->sv_workers);
+	conf_destroy(&sv->sv_conf);
+	if (sv->sv_channel != -1)
+		close(sv->sv_channel);
+}
+
+int
+serve(struct serve_args *sa)
+{
+	struct server sv = {.sv_channel = sa->sa_channel};
+
+	switch (conf_load(sa->sa_argc, sa->sa_argv, &sv.sv_conf)) {
+	case CONF_RUN:
+		break;
+	case CONF_EXIT_OK:
+		return 0;
+	case CONF_EXIT_ERROR:
+		return 1;
+	case CONF_EXIT_USAGE:
+		return 2;
+	}
+	watchdog_init(&sv.sv_watchdog, sa->sa_watchdog);
+	/*
+	 * A failed start leaves nothing that the end of the process does not
+	 * clear up; if a worker runs already, it still uses the log.
+	 */
+	if (serve_start(&sv, &sa->sa_sockets, sa->sa_again) == -1) {
+		if (sv.sv_started == 0)
+			log_destroy(&sv.sv_log);
+		_exit(1);
+	}
+	run(&sv);
+	if (!shut_down(&sv)) {
+		admin_destroy(&sv.sv_admin);
+		log_destroy(&sv.sv_log);
+		_exit(1);
+	}
+	destroy(&sv);
+	return 0;
+}

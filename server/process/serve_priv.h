@@ -1,0 +1,58 @@
+/*
+ * serve_priv: between the files of the server process.  Nobody else includes this.
+ *
+ *   serve.c        the master's orders, the end
+ *   start.c  everything is opened, then the threads are started
+ */
+#ifndef SERVER_PROCESS_SERVE_PRIV_H
+#define SERVER_PROCESS_SERVE_PRIV_H
+
+#include "server/admin/admin.h"
+#include "server/conf/conf.h"
+#include "server/log/log.h"
+#include "server/process/listen_table.h"
+#include "server/process/watchdog.h"
+#include "server/worker/worker.h"
+
+/* How it is to end, the more urgent the higher. */
+enum end {
+	END_NOT,
+	END_DRAIN, /* when the last connection does */
+	END_STOP,  /* the same, but by sv_deadline */
+	END_CUT,
+};
+
+struct server {
+	int sv_channel; /* -1: the master is gone */
+	enum end sv_end;
+	uint64_t sv_deadline; /* microseconds, with END_STOP */
+	bool sv_quiet;	      /* the master was told */
+	struct conf *sv_conf;
+	struct pw_pool *sv_pool;
+	struct pw_root **sv_roots;
+	struct clients *sv_clients;
+	struct pressure *sv_pressure;
+	struct sockets
+	    sv_sockets;		/* until it accepts; then others have copies */
+	struct admin *sv_admin; /* NULL: off */
+	struct log *sv_log;
+	struct log_writer *sv_writer; /* main's own */
+	struct worker **sv_workers;
+	unsigned sv_started;
+	struct watchdog sv_watchdog;
+};
+
+/*
+ * With the configuration in sv_conf: from the roots to CHANNEL_READY; all threads run,
+ * and accept nobody.  What is of use is taken out of old.  again: there has been an
+ * earlier one.  0, or -1 after a message: what was opened stays so.
+ */
+int serve_start(struct server *, struct sockets *old, bool again);
+
+/* The master has said CHANNEL_SERVE. */
+void serve_accept(struct server *);
+
+/* To all that were started. */
+void serve_command(struct server *, enum order);
+
+#endif

@@ -1,0 +1,181 @@
+/*
+ * spawn: server processes as the master sees them.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+#include "lib/util/clock.h"
+
+#include "server/log/log.h"
+#include "server/process/master_priv.h"
+#include "server/process/serve.h"
+#include "server/worker/worker.h"
+
+void
+upgrade_forget(struct master *ms)
+{
+	if (ms->ms_test_output != -1)
+		close(ms->ms_test_output);
+	ms->ms_test_output = -1;
+	ms->ms_test = 0;
+}
+
+/* Signals are the master's: a terminal sends them to both. */
+static void
+ignore_signals(struct master *ms)
+{
+	static const int ours[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2};
+	size_t i;
+
+	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		signal(ours[i], SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &ms->ms_unblocked, NULL);
+}
+
+void
+children_free(struct master *ms)
+{
+	struct child *ch, *next;
+
+	for (ch = LIST_FIRST(&ms->ms_children); ch != NULL; ch = next) {
+		next = LIST_NEXT(ch, ch_entry);
+		child_free(ms, ch);
+	}
+}
+
+/* In the child. */
+static _Noreturn void
+become_server(struct master *ms, int channel, pid_t parent)
+{
+	struct serve_args args = {
+	    .sa_argc = ms->ms_argc,
+	    .sa_argv = ms->ms_argv,
+	    .sa_channel = channel,
+	    .sa_sockets = ms->ms_sockets,
+	    .sa_again = ms->ms_served,
+	    .sa_watchdog = ms->ms_watchdog,
+	};
+
+	/* A start that hangs hears nothing of the channel's end. */
+	if (os_follow_parent(parent) == -ESRCH)
+		_exit(1);
+	ignore_signals(ms);
+	os_process_name("pw-server");
+	/* Or they would not notice when the master has gone. */
+	children_free(ms);
+	upgrade_forget(ms);
+	free(ms->ms_program);
+	exit(serve(&args));
+}
+
+struct child *
+child_add(struct master *ms, pid_t pid, int channel, enum child_state state)
+{
+	struct child *ch = calloc(1, sizeof(*ch));
+
+	if (ch == NULL)
+		return NULL;
+	ch->ch_pid = pid;
+	ch->ch_channel = channel;
+	child_becomes(ch, state);
+	LIST_INSERT_HEAD(&ms->ms_children, ch, ch_entry);
+	return ch;
+}
+
+void
+child_becomes(struct child *ch, enum child_state state)
+{
+	ch->ch_state = state;
+	ch->ch_since = clock_now();
+}
+
+void
+child_free(struct master *ms, struct child *ch)
+{
+	if (ms->ms_starting == ch)
+		ms->ms_starting = NULL;
+	if (ms->ms_serving == ch)
+		ms->ms_serving = NULL;
+	if (ch->ch_channel != -1)
+		close(ch->ch_channel);
+	LIST_REMOVE(ch, ch_entry);
+	free(ch);
+}
+
+static int
+start(struct master *ms)
+{
+	struct child *ch;
+	pid_t parent = getpid();
+	int fds[2], error = channel_pair(fds);
+
+	if (error != 0)
+		return error;
+	ch = child_add(ms, 0, fds[0], CHILD_STARTING);
+	if (ch == NULL) {
+		close(fds[0]);
+		close(fds[1]);
+		return -ENOMEM;
+	}
+	ch->ch_pid = fork();
+	if (ch->ch_pid == 0)
+		become_server(ms, fds[1], parent);
+	error = -errno;
+	close(fds[1]);
+	if (ch->ch_pid == -1) {
+		child_free(ms, ch);
+		return error;
+	}
+	ms->ms_starting = ch;
+	return 0;
+}
+
+bool
+child_start(struct master *ms)
+{
+	int error = start(ms);
+
+	if (error != 0)
+		log_error(NULL, "cannot start a server process: %s",
+		    strerror(-error));
+	return error == 0;
+}
+
+int
+child_tell(struct child *ch, enum channel_kind kind, const char *text)
+{
+	int error;
+
+	if (ch->ch_channel == -1)
+		return -EPIPE;
+	error = channel_send(ch->ch_channel, kind, text, -1, false);
+	if (error == 0 || kind == CHANNEL_SAY)
+		return error;
+	/* Without a master it finishes what it is sending, and ends. */
+	close(ch->ch_channel);
+	ch->ch_channel = -1;
+	return error;
+}
+
+void
+child_cause(pid_t pid, int status, char *text, size_t size)
+{
+	int number;
+
+	text[0] = '\0';
+	if (WIFSIGNALED(status)) {
+		number = WTERMSIG(status);
+		snprintf(text, size,
+		    "server process %d was killed by signal %d (%s)", (int)pid,
+		    number, strsignal(number));
+	} else if (WEXITSTATUS(status) != 0)
+		snprintf(text, size, "server process %d ended with status %d",
+		    (int)pid, WEXITSTATUS(status));
+}

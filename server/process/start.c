@@ -1,0 +1,390 @@
+/*
+ * start: how a server process begins.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "server/process/bind.h"
+#include "server/process/channel.h"
+#include "server/process/roots.h"
+#include "server/process/sandbox.h"
+#include "server/process/serve_priv.h"
+#include "server/worker/listener.h"
+
+#define RESERVE 8 /* descriptors that are not for connections */
+
+/* It goes on without: before it could be locked nobody missed it. */
+static void
+prepare(void)
+{
+	int error = pw_process_prepare();
+
+	if (error != 0)
+		log_notice(NULL,
+		    "cannot lock the program in memory: %s: a page fault may "
+		    "stall all clients; raise ulimit -l to 8192 (LimitMEMLOCK)",
+		    strerror(-error));
+}
+
+static const char *
+log_cause(int error)
+{
+	switch (error) {
+	case -ELOOP:
+		return "a symbolic link of another user is not followed";
+	case -ENXIO:
+		return "it is a FIFO, and nobody reads it";
+	case -EMFILE:
+		return "too many open files; raise ulimit -n";
+	default:
+		return strerror(-error);
+	}
+}
+
+static int
+open_log(struct server *sv)
+{
+	struct conf *conf = sv->sv_conf;
+	int error;
+
+	error = log_create(conf->conf_access_log, conf->conf_log_format,
+	    conf->conf_workers + 1, &sv->sv_log);
+	if (error != 0) {
+		log_error(NULL, "cannot open the access log %s: %s",
+		    conf->conf_access_log == NULL ? "" : conf->conf_access_log,
+		    log_cause(error));
+		return -1;
+	}
+	sv->sv_writer = log_writer(sv->sv_log, conf->conf_workers);
+	return 0;
+}
+
+static int
+failed(const char *what, int error)
+{
+	log_error(NULL, "cannot %s: %s%s", what, strerror(-error),
+	    error == -EMFILE ? "; raise ulimit -n" : "");
+	return -1;
+}
+
+/* That it cannot be asked is no reason not to serve; to lack descriptors is. */
+static int
+watch_pressure(struct server *sv)
+{
+	int error =
+	    pressure_create(sv->sv_conf->conf_tcp_memory, &sv->sv_pressure);
+
+	if (error == -ENOMEM || error == -EMFILE || error == -ENFILE)
+		return failed("watch the memory for TCP", error);
+	if (error != 0 && error != -ENOSYS)
+		log_notice(NULL, "tcp_memory: cannot ask how much there is: %s",
+		    strerror(-error));
+	return 0;
+}
+
+static int
+create_shared(struct server *sv)
+{
+	struct conf *conf = sv->sv_conf;
+
+	sv->sv_workers = calloc(conf->conf_workers, sizeof(struct worker *));
+	if (sv->sv_workers == NULL ||
+	    clients_create(conf->conf_max_connections,
+		conf->conf_max_per_address, conf->conf_workers,
+		&sv->sv_clients) != 0)
+		return failed("create the workers", -ENOMEM);
+	return watch_pressure(sv);
+}
+
+static int
+create_workers(struct server *sv)
+{
+	struct shared shared;
+	unsigned i;
+	int error;
+
+	if (create_shared(sv) == -1)
+		return -1;
+	shared = (struct shared){sv->sv_conf, sv->sv_pool, sv->sv_roots,
+	    sv->sv_clients, sv->sv_pressure, sv->sv_log};
+	for (i = 0; i < sv->sv_conf->conf_workers; i++) {
+		error = worker_create(&shared, i, &sv->sv_workers[i]);
+		if (error != 0)
+			return failed("create a worker", error);
+	}
+	return 0;
+}
+
+/* The number of sockets from i on that have one name. */
+static size_t
+same_name(const struct sockets *ss, size_t i)
+{
+	size_t n = 1;
+
+	while (i + n < ss->ss_count &&
+	       ss->ss_list[i + n].sk_use == ss->ss_list[i].sk_use &&
+	       strcmp(ss->ss_list[i + n].sk_name, ss->ss_list[i].sk_name) == 0)
+		n++;
+	return n;
+}
+
+/* Every worker has one of them at least, and every one a worker. */
+static int
+share(struct server *sv, const struct sock *sk, size_t n)
+{
+	unsigned workers = sv->sv_conf->conf_workers;
+	size_t i, at = 0, who = 0, most = n > workers ? n : workers;
+	int error;
+
+	for (i = 0; i < most; i++) {
+		error = listener_take(sv->sv_workers[who], sk[at].sk_fd);
+		if (error != 0)
+			return failed("listen", error);
+		at = at + 1 < n ? at + 1 : 0;
+		who = who + 1 < workers ? who + 1 : 0;
+	}
+	return 0;
+}
+
+static int
+share_sockets(struct server *sv)
+{
+	const struct sockets *ss = &sv->sv_sockets;
+	size_t i, n;
+
+	for (i = 0; i < ss->ss_count; i += n) {
+		n = same_name(ss, i);
+		if (ss->ss_list[i].sk_use == SOCKET_SERVE &&
+		    share(sv, &ss->ss_list[i], n) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+/* The next server process has them from the master. */
+static int
+hand_over(struct server *sv)
+{
+	char text[SOCKETS_TEXT];
+	const struct sock *sk;
+	size_t i;
+	int error = 0;
+
+	for (i = 0; i < sv->sv_sockets.ss_count && error == 0; i++) {
+		sk = &sv->sv_sockets.ss_list[i];
+		sockets_pack(sk, text);
+		error = channel_send(
+		    sv->sv_channel, CHANNEL_SOCKET, text, sk->sk_fd, true);
+	}
+	return error == 0 ? 0 : failed("hand the sockets over", error);
+}
+
+/* The master keeps them: /dev/fd/5 may be a log. */
+static void
+forget_inherited(void)
+{
+	int error = os_close_inherited();
+
+	if (error != 0)
+		log_notice(NULL,
+		    "descriptors that were inherited stay open: %s",
+		    strerror(-error));
+}
+
+/* Of the first so many numbers, which at a start are all that are in use. */
+static unsigned
+descriptors_in_use(unsigned numbers)
+{
+	struct pollfd fds[1024] = {0};
+	unsigned i, n = numbers < 1024 ? numbers : 1024, used = 0;
+
+	for (i = 0; i < n; i++)
+		fds[i].fd = (int)i;
+	if (poll(fds, n, 0) == -1)
+		return 0;
+	for (i = 0; i < n; i++)
+		used += (fds[i].revents & POLLNVAL) == 0;
+	return used;
+}
+
+/*
+ * A client that was accepted must have its file opened.  So connections leave some
+ * descriptors free: accept4(2) knows no such limit.
+ */
+static void
+reserve_descriptors(struct clients *clients)
+{
+	unsigned left, max, used, reserve = RESERVE;
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) != 0)
+		return;
+	max = rl.rlim_cur < INT_MAX ? (unsigned)rl.rlim_cur : INT_MAX;
+	used = descriptors_in_use(max);
+	left = max > used ? max - used : 1;
+	if (reserve > left / 2)
+		reserve = left / 2;
+	clients_limit(clients, left - reserve);
+}
+
+/* Everything that needs a path, or a right that is given up later. */
+static int
+open_all(struct server *sv, struct sockets *old)
+{
+	struct pw_pool_conf pool = {.ppc_threads = sv->sv_conf->conf_threads};
+	int error;
+
+	if (roots_open(sv->sv_conf, &sv->sv_roots) == -1 ||
+	    bind_sites(sv->sv_conf, old, &sv->sv_sockets) == -1 ||
+	    bind_admin(sv->sv_conf, old, &sv->sv_sockets) == -1)
+		return -1;
+	sockets_close(old);
+	/* At once: the master removes the admin socket's file if this start fails. */
+	if (hand_over(sv) == -1 || open_log(sv) == -1)
+		return -1;
+	forget_inherited();
+	error = pw_pool_create(&pool, &sv->sv_pool);
+	if (error != 0)
+		return failed("create the pool", error);
+	if (create_workers(sv) == -1 || share_sockets(sv) == -1)
+		return -1;
+	metrics_prepare();
+	reserve_descriptors(sv->sv_clients);
+	return 0;
+}
+
+static const struct sock *
+admin_socket(const struct server *sv)
+{
+	size_t i;
+
+	for (i = 0; i < sv->sv_sockets.ss_count; i++)
+		if (sv->sv_sockets.ss_list[i].sk_use == SOCKET_ADMIN)
+			return &sv->sv_sockets.ss_list[i];
+	return NULL;
+}
+
+static int
+start_admin(struct server *sv)
+{
+	const struct metrics metrics = {
+	    .mt_conf = sv->sv_conf,
+	    .mt_workers = sv->sv_workers,
+	    .mt_pool = sv->sv_pool,
+	    .mt_log = sv->sv_log,
+	    .mt_start = time(NULL),
+	};
+	const struct sock *sk = admin_socket(sv);
+	int error;
+
+	if (sk == NULL)
+		return 0;
+	error =
+	    admin_start(sk->sk_fd, sk->sk_ino != 0, &metrics, &sv->sv_admin);
+	return error == 0 ? 0 : failed("start admin", error);
+}
+
+static int
+start_threads(struct server *sv)
+{
+	unsigned i;
+	int error = log_start(sv->sv_log);
+
+	for (i = 0; i < sv->sv_conf->conf_workers && error == 0; i++) {
+		error = worker_start(sv->sv_workers[i]);
+		if (error == 0)
+			sv->sv_started++;
+	}
+	if (error != 0)
+		return failed("start a thread", error);
+	return start_admin(sv);
+}
+
+static void
+announce_admin(const struct server *sv)
+{
+	const struct sock *sk = admin_socket(sv);
+	char url[256];
+
+	if (sk == NULL)
+		return;
+	if (sk->sk_ino != 0)
+		snprintf(url, sizeof(url), "unix:%s", sk->sk_name);
+	else
+		bind_url(sk->sk_fd, url, sizeof(url));
+	log_notice(sv->sv_writer, "admin at %s", url);
+}
+
+static void
+announce(const struct server *sv)
+{
+	const struct conf *conf = sv->sv_conf;
+	const struct sockets *ss = &sv->sv_sockets;
+	char url[128];
+	size_t i;
+
+	for (i = 0; i < ss->ss_count; i += same_name(ss, i)) {
+		if (ss->ss_list[i].sk_use != SOCKET_SERVE)
+			continue;
+		bind_url(ss->ss_list[i].sk_fd, url, sizeof(url));
+		if (conf->conf_nsites == 1)
+			log_notice(sv->sv_writer, "serving %s at %s",
+			    conf->conf_sites[0].site_root, url);
+		else
+			log_notice(sv->sv_writer, "serving %zu sites at %s",
+			    conf->conf_nsites, url);
+	}
+}
+
+void
+serve_command(struct server *sv, enum order order)
+{
+	unsigned i;
+
+	for (i = 0; i < sv->sv_started; i++)
+		worker_command(sv->sv_workers[i], order);
+}
+
+void
+serve_accept(struct server *sv)
+{
+	serve_command(sv, ORDER_ACCEPT);
+	admin_accept(sv->sv_admin);
+	announce_admin(sv);
+	announce(sv);
+	sockets_close(&sv->sv_sockets);
+}
+
+/* From now on the master's end is heard by the channel; it may be gone. */
+static void
+say_ready(struct server *sv)
+{
+	char text[32];
+
+	(void)os_follow_parent(0);
+	snprintf(text, sizeof(text), "%u", sv->sv_conf->conf_shutdown_timeout);
+	if (channel_send(sv->sv_channel, CHANNEL_READY, text, -1, true) ==
+	    -EPIPE)
+		sv->sv_end = END_STOP;
+}
+
+int
+serve_start(struct server *sv, struct sockets *old, bool again)
+{
+	prepare();
+	if (open_all(sv, old) == -1)
+		return -1;
+	/* Everything is open, and no thread runs yet. */
+	if (sandbox_enter(sv->sv_conf, sv->sv_roots, again) == -1)
+		return -1;
+	if (start_threads(sv) == -1)
+		return -1;
+	say_ready(sv);
+	return 0;
+}

@@ -1,0 +1,334 @@
+/*
+ * upgrade: another program takes the master's place in the same process (SIGUSR2).
+ * What it has to know is in a file in memory, whose descriptor PAGEWISE_STATE names:
+ * texts, each ended by NUL:
+ *     pagewise 1
+ *     child PID CHANNEL STATE SECONDS   STATE: a letter, "dq": quiet
+ *     socket FD TEXT                    see sockets_pack
+ * Later versions read what this one writes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+#include "lib/util/clock.h"
+
+#include "server/log/log.h"
+#include "server/process/master_priv.h"
+#include "server/process/sd_notify.h"
+#include "server/worker/worker.h"
+
+#define STATE "PAGEWISE_STATE"
+#define OK    "configuration ok" /* what -t says */
+
+static void
+stays(const char *why)
+{
+	log_error(NULL, "cannot upgrade: %s; the old program goes on", why);
+}
+
+/* ---------------------------------------------------------------------- the test */
+
+/* In the child. */
+static _Noreturn void
+run_test(struct master *ms, int output)
+{
+	static char option[] = "-t";
+	char **argv = calloc((size_t)ms->ms_argc + 2, sizeof(char *));
+
+	if (argv == NULL)
+		_exit(127);
+	argv[0] = ms->ms_argv[0];
+	argv[1] = option;
+	memcpy(
+	    &argv[2], &ms->ms_argv[1], (size_t)ms->ms_argc * sizeof(argv[0]));
+	setpgid(0, 0);
+	dup2(output, STDOUT_FILENO);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	signal(SIGUSR1, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &ms->ms_unblocked, NULL);
+	execv(ms->ms_program, argv);
+	log_error(NULL, "cannot run %s: %s", ms->ms_program, strerror(errno));
+	_exit(127);
+}
+
+/* Whether the program is the file that was tested. */
+static bool
+is_tested(const struct master *ms)
+{
+	const struct stat *then = &ms->ms_test_file;
+	struct stat now;
+
+	return stat(ms->ms_program, &now) == 0 && now.st_dev == then->st_dev &&
+	       now.st_ino == then->st_ino && now.st_size == then->st_size &&
+	       now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
+	       now.st_mtim.tv_nsec == then->st_mtim.tv_nsec;
+}
+
+void
+upgrade_test(struct master *ms)
+{
+	int output[2];
+
+	if (ms->ms_program == NULL) {
+		stays("its path is not known");
+		return;
+	}
+	if (stat(ms->ms_program, &ms->ms_test_file) == -1) {
+		log_error(
+		    NULL, "cannot run %s: %s", ms->ms_program, strerror(errno));
+		stays("there is no new program");
+		return;
+	}
+	if (pipe2(output, O_CLOEXEC | O_NONBLOCK) == -1) {
+		stays(strerror(errno));
+		return;
+	}
+	ms->ms_test = fork();
+	if (ms->ms_test == 0)
+		run_test(ms, output[1]);
+	close(output[1]);
+	if (ms->ms_test == -1) {
+		ms->ms_test = 0;
+		close(output[0]);
+		stays(strerror(errno));
+		return;
+	}
+	/* For the one that comes first: a script's programs end with it. */
+	setpgid(ms->ms_test, ms->ms_test);
+	ms->ms_test_output = output[0];
+	ms->ms_test_since = clock_now();
+}
+
+void
+upgrade_cancel(struct master *ms)
+{
+	if (ms->ms_test != 0)
+		kill(-ms->ms_test, SIGKILL);
+	upgrade_forget(ms);
+}
+
+static bool
+said_ok(int fd)
+{
+	char text[sizeof(OK) - 1];
+
+	return read(fd, text, sizeof(text)) == (ssize_t)sizeof(text) &&
+	       memcmp(text, OK, sizeof(text)) == 0;
+}
+
+/* --------------------------------------------------------------------- the change */
+
+static int
+write_child(int fd, const struct child *ch)
+{
+	return dprintf(fd, "child %d %d %c%s %u%c", (int)ch->ch_pid,
+	    ch->ch_channel, (char)ch->ch_state, ch->ch_quiet ? "q" : "",
+	    ch->ch_timeout, '\0');
+}
+
+static int
+write_socket(int fd, const struct sock *sk)
+{
+	char text[SOCKETS_TEXT];
+
+	sockets_pack(sk, text);
+	return dprintf(fd, "socket %d %s%c", sk->sk_fd, text, '\0');
+}
+
+static bool
+write_all(const struct master *ms, int fd)
+{
+	const struct child *ch;
+	size_t i;
+
+	if (dprintf(fd, "pagewise 1%c", '\0') < 0)
+		return false;
+	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	if (write_child(fd, ch) < 0)
+		return false;
+	for (i = 0; i < ms->ms_sockets.ss_count; i++)
+		if (write_socket(fd, &ms->ms_sockets.ss_list[i]) < 0)
+			return false;
+	return true;
+}
+
+/* Its descriptor, or -errno. */
+static int
+write_state(const struct master *ms)
+{
+	int error, fd = os_memfd("pagewise-state", 0);
+
+	if (fd < 0 || write_all(ms, fd))
+		return fd;
+	error = errno != 0 ? -errno : -EIO;
+	close(fd);
+	return error;
+}
+
+static void
+close_on_exec(const struct master *ms, int state, bool yes)
+{
+	const struct child *ch;
+	int flags = yes ? FD_CLOEXEC : 0;
+	size_t i;
+
+	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
+	if (ch->ch_channel != -1)
+		fcntl(ch->ch_channel, F_SETFD, flags);
+	for (i = 0; i < ms->ms_sockets.ss_count; i++)
+		fcntl(ms->ms_sockets.ss_list[i].sk_fd, F_SETFD, flags);
+	fcntl(state, F_SETFD, flags);
+}
+
+/* Returns only if that fails.  Signals stay blocked until the new one takes them. */
+static void
+change(struct master *ms)
+{
+	char text[16];
+	int fd = write_state(ms);
+
+	if (fd < 0) {
+		stays(strerror(-fd));
+		return;
+	}
+	snprintf(text, sizeof(text), "%d", fd);
+	if (setenv(STATE, text, 1) == -1) {
+		stays(strerror(errno));
+		close(fd);
+		return;
+	}
+	notify_reloading();
+	close_on_exec(ms, fd, false);
+	execv(ms->ms_program, ms->ms_argv);
+	stays(strerror(errno));
+	close_on_exec(ms, fd, true);
+	notify("READY=1\nSTATUS=serving; the last upgrade was refused");
+	unsetenv(STATE);
+	close(fd);
+}
+
+void
+upgrade_tested(struct master *ms, int status)
+{
+	bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+
+	if (ok && said_ok(ms->ms_test_output)) {
+		upgrade_forget(ms);
+		if (ms->ms_starting == NULL && is_tested(ms))
+			change(ms);
+		else
+			ms->ms_upgrade = true;
+		return;
+	}
+	upgrade_forget(ms);
+	stays(ok ? "the new program is another one"
+		 : "the new program, or the configuration, is not well");
+}
+
+/* ---------------------------------------------------------------------- afterwards */
+
+/* Nothing to do about a child that it has no memory for: it ends without a master. */
+static void
+inherit_child(struct master *ms, const char *text)
+{
+	uintmax_t pid, channel;
+	struct child *ch;
+	const char *seconds;
+
+	/* "-1" is one, too. */
+	if (!sockets_number(&text, &pid) || !sockets_number(&text, &channel))
+		return;
+	if ((int)channel != -1)
+		fcntl((int)channel, F_SETFD, FD_CLOEXEC);
+	ch = child_add(ms, (pid_t)pid, (int)channel, (enum child_state)text[0]);
+	if (ch == NULL) {
+		close((int)channel);
+		return;
+	}
+	ch->ch_quiet = text[0] != '\0' && text[1] == 'q';
+	/* An older one did not say. */
+	seconds = strchr(text, ' ');
+	ch->ch_timeout = seconds != NULL ? (unsigned)strtoul(seconds, NULL, 10)
+					 : MASTER_WAITS;
+	if (ch->ch_state == CHILD_SERVING)
+		ms->ms_serving = ch;
+}
+
+static void
+inherit_socket(struct master *ms, const char *text)
+{
+	struct sock sk;
+	uintmax_t fd;
+
+	if (!sockets_number(&text, &fd))
+		return;
+	if (sockets_unpack(text, &sk) == 0) {
+		fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+		sk.sk_fd = (int)fd;
+		if (sockets_add(&ms->ms_sockets, &sk) == 0)
+			return;
+	}
+	log_error(NULL, "cannot keep a listening socket of the old program");
+	close((int)fd);
+}
+
+static void
+inherit(struct master *ms, const char *text, const char *end)
+{
+	for (; text < end; text += strlen(text) + 1) {
+		if (strncmp(text, "child ", 6) == 0)
+			inherit_child(ms, text + 6);
+		else if (strncmp(text, "socket ", 7) == 0)
+			inherit_socket(ms, text + 7);
+	}
+}
+
+/* All of it, with a NUL at its end; the caller's.  NULL: errno. */
+static char *
+read_state(int fd, size_t *len)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+	char *text = size == -1 ? NULL : calloc((size_t)size + 1, 1);
+
+	if (text == NULL)
+		return NULL;
+	if (pread(fd, text, (size_t)size, 0) != size ||
+	    strncmp(text, "pagewise ", 9) != 0) {
+		errno = EIO;
+		free(text);
+		return NULL;
+	}
+	*len = (size_t)size;
+	return text;
+}
+
+bool
+upgrade_inherit(struct master *ms)
+{
+	const char *name = getenv(STATE);
+	char *text;
+	size_t len;
+	int fd;
+
+	if (name == NULL)
+		return false;
+	fd = (int)strtol(name, NULL, 10);
+	unsetenv(STATE);
+	text = read_state(fd, &len);
+	if (text == NULL) {
+		log_error(NULL, "cannot read what the old program has left: %s",
+		    strerror(errno));
+		return false;
+	}
+	inherit(ms, text, text + len);
+	free(text);
+	close(fd);
+	return true;
+}

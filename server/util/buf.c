@@ -1,0 +1,129 @@
+/*
+ * buf: see buf.h.
+ */
+#include <stdlib.h>
+
+#include "server/util/buf.h"
+
+#define LIST_MAX 4096 /* blocks kept; the rest goes back to the system */
+
+struct block {
+	struct block *next;
+};
+
+static char *
+block_take(struct buf_list *bl)
+{
+	struct block *block = bl->bl_free;
+
+	if (block == NULL)
+		return malloc(BUF_SIZE);
+	bl->bl_free = block->next;
+	bl->bl_count--;
+	return (char *)block;
+}
+
+static void
+block_give(struct buf_list *bl, char *data)
+{
+	struct block *block = (struct block *)(void *)data;
+
+	if (bl->bl_count == LIST_MAX) {
+		free(data);
+		return;
+	}
+	block->next = bl->bl_free;
+	bl->bl_free = block;
+	bl->bl_count++;
+}
+
+static void
+memory_give(struct buf *b, struct buf_list *bl)
+{
+	if (b->b_cap == BUF_SIZE)
+		block_give(bl, b->b_data);
+	else
+		free(b->b_data);
+}
+
+bool
+buf_reserve(struct buf *b, struct buf_list *bl, size_t size)
+{
+	size_t cap = BUF_SIZE;
+	char *data;
+
+	if (size <= b->b_cap)
+		return true;
+	while (cap < size)
+		cap *= 2;
+	data = cap == BUF_SIZE ? block_take(bl) : malloc(cap);
+	if (data == NULL)
+		return false;
+	if (b->b_data != NULL) {
+		memcpy(data, b->b_data, b->b_len);
+		memory_give(b, bl);
+	}
+	b->b_data = data;
+	b->b_cap = cap;
+	return true;
+}
+
+void
+buf_release(struct buf *b, struct buf_list *bl)
+{
+	if (b->b_data != NULL)
+		memory_give(b, bl);
+	*b = (struct buf){0};
+}
+
+void
+buf_list_destroy(struct buf_list *bl)
+{
+	struct block *block;
+
+	while ((block = bl->bl_free) != NULL) {
+		bl->bl_free = block->next;
+		free(block);
+	}
+	bl->bl_count = 0;
+}
+
+void
+buf_consume(struct buf *b, size_t n)
+{
+	b->b_len -= n;
+	if (b->b_len > 0)
+		memmove(b->b_data, b->b_data + n, b->b_len);
+}
+
+void
+buf_add(struct buf *b, struct buf_list *bl, const char *data, size_t len)
+{
+	if (len == 0)
+		return;
+	if (b->b_failed || !buf_reserve(b, bl, b->b_len + len)) {
+		b->b_failed = true;
+		return;
+	}
+	memcpy(b->b_data + b->b_len, data, len);
+	b->b_len += len;
+}
+
+void
+buf_str(struct buf *b, struct buf_list *bl, const char *text)
+{
+	buf_add(b, bl, text, strlen(text));
+}
+
+void
+buf_uint(struct buf *b, struct buf_list *bl, uint64_t number)
+{
+	char digits[20];
+	size_t i = sizeof(digits);
+
+	do {
+		digits[--i] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number > 0);
+	buf_add(b, bl, digits + i, sizeof(digits) - i);
+}

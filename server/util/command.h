@@ -1,0 +1,64 @@
+/*
+ * command: what a worker's loop is told to do, by any thread, without a lock and without
+ * waiting.  An order that is given again before it is taken is one order, and none can be
+ * lost: they are bits in a word, and the loop is woken only when the word was empty.
+ */
+#ifndef SERVER_UTIL_COMMAND_H
+#define SERVER_UTIL_COMMAND_H
+
+#include <stdatomic.h>
+
+#include "lib/os/os.h"
+
+/* Those that are taken together are obeyed in this order. */
+enum order {
+	ORDER_ACCEPT = 1, /* connections: from now on, and not before */
+	ORDER_PLACE = 2,  /* these two are clients': see connection_limits.h */
+	ORDER_WISH = 4,
+	ORDER_DRAIN = 8, /* no more connections; ends with the last one */
+	ORDER_STOP = 16, /* the connections are closed */
+	ORDER_ABANDON =
+	    32, /* ends at once; the worker must not be destroyed then */
+};
+
+#define ORDER_LAST ORDER_ABANDON
+
+struct orders {
+	atomic_uint od_given;
+	int od_wake
+	    [2]; /* see os_wake_create: [0] is readable when there are some */
+};
+
+/* 0 or -errno. */
+static inline int
+orders_create(struct orders *od)
+{
+	atomic_init(&od->od_given, 0);
+	return os_wake_create(od->od_wake);
+}
+
+/* Nobody gives any more. */
+static inline void
+orders_destroy(struct orders *od)
+{
+	os_wake_close(od->od_wake);
+}
+
+/* Any thread. */
+static inline void
+orders_give(struct orders *od, enum order order)
+{
+	if (atomic_fetch_or(&od->od_given, (unsigned)order) == 0)
+		os_wake_signal(od->od_wake[1]);
+}
+
+/* All that were given since the last time, 0 or more: the loop's thread. */
+static inline unsigned
+orders_take(struct orders *od)
+{
+	/* In this order: who finds the word empty after this wakes once more. */
+	os_wake_clear(od->od_wake[0]);
+	return atomic_exchange(&od->od_given, 0);
+}
+
+#endif

@@ -1,0 +1,136 @@
+/*
+ * sockaddr_text: see sockaddr_text.h.
+ */
+#include <stdint.h>
+#include <string.h>
+
+#include "server/util/sockaddr_text.h"
+
+#define GROUPS 8
+
+/* Groups of zeros that "::" stands for. */
+struct run {
+	int run_at;
+	int run_len;
+};
+
+static char *
+put_octet(char *p, unsigned n)
+{
+	if (n >= 100)
+		*p++ = (char)('0' + n / 100);
+	if (n >= 10)
+		*p++ = (char)('0' + n / 10 % 10);
+	*p++ = (char)('0' + n % 10);
+	return p;
+}
+
+static char *
+put_inet(char *p, const uint8_t octets[static 4])
+{
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		if (i > 0)
+			*p++ = '.';
+		p = put_octet(p, octets[i]);
+	}
+	return p;
+}
+
+static unsigned
+group(const struct in6_addr *addr, int i)
+{
+	const uint8_t *bytes = &addr->s6_addr[2 * (size_t)i];
+
+	return (unsigned)bytes[0] << 8 | bytes[1];
+}
+
+static char *
+put_group(char *p, unsigned n)
+{
+	int shift = n >= 0x1000 ? 12 : n >= 0x100 ? 8 : n >= 0x10 ? 4 : 0;
+
+	for (; shift >= 0; shift -= 4)
+		*p++ = "0123456789abcdef"[n >> shift & 15];
+	return p;
+}
+
+/* The first of the longest, of two groups or more (RFC 5952, 4.2). */
+static struct run
+longest_run(const struct in6_addr *addr)
+{
+	struct run best = {-1, 1}, now = {0, 0};
+	int i;
+
+	for (i = 0; i < GROUPS; i++) {
+		if (group(addr, i) != 0) {
+			now.run_len = 0;
+			continue;
+		}
+		if (now.run_len++ == 0)
+			now.run_at = i;
+		if (now.run_len > best.run_len)
+			best = now;
+	}
+	return best;
+}
+
+static char *
+put_groups(char *p, const struct in6_addr *addr, struct run run)
+{
+	int i = 0;
+
+	while (i < GROUPS) {
+		if (i == run.run_at) {
+			*p++ = ':';
+			i += run.run_len;
+			if (i == GROUPS)
+				*p++ = ':';
+			continue;
+		}
+		if (i > 0)
+			*p++ = ':';
+		p = put_group(p, group(addr, i++));
+	}
+	return p;
+}
+
+static char *
+put_in(char *p, const struct sockaddr_in *in)
+{
+	return put_inet(p, (const uint8_t *)&in->sin_addr);
+}
+
+static char *
+put_in6(char *p, const struct sockaddr_in6 *in6)
+{
+	const struct in6_addr *addr = &in6->sin6_addr;
+	struct run run;
+
+	if (IN6_IS_ADDR_V4MAPPED(addr))
+		return put_inet(p, &addr->s6_addr[12]);
+	run = longest_run(addr);
+	/* IPv4-compatible, as nobody uses them any more (RFC 4291, 2.5.5.1). */
+	if (run.run_at == 0 && run.run_len == 6) {
+		*p++ = ':';
+		*p++ = ':';
+		return put_inet(p, &addr->s6_addr[12]);
+	}
+	return put_groups(p, addr, run);
+}
+
+char *
+peer_text(char *p, const struct sockaddr *sa)
+{
+	switch (sa == NULL ? AF_UNSPEC : sa->sa_family) {
+	case AF_INET:
+		return put_in(p, (const void *)sa);
+	case AF_INET6:
+		return put_in6(p, (const void *)sa);
+	case AF_UNIX:
+		return stpcpy(p, "unix:");
+	default:
+		return stpcpy(p, "-");
+	}
+}

@@ -1,0 +1,48 @@
+/*
+ * swar: eight bytes of text looked at in one go.  Pure.
+ */
+#ifndef SERVER_UTIL_SWAR_H
+#define SERVER_UTIL_SWAR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define WORD_SIZE	sizeof(uint64_t)
+#define WORD_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+#define WORD_HIGH	WORD_EACH(0x80)
+
+static inline uint64_t
+word_load(const char *p)
+{
+	uint64_t w;
+
+	memcpy(&w, p, sizeof(w));
+	return w;
+}
+
+static inline void
+word_store(char *p, uint64_t w)
+{
+	memcpy(p, &w, sizeof(w));
+}
+
+/*
+ * Whether every byte is in least to 0x7E, least being at most 0x7F.  Borrows and
+ * carries reach a byte only from one that is outside itself.
+ */
+static inline bool
+word_within(uint64_t w, unsigned char least)
+{
+	return ((w | (w - WORD_EACH(least)) | (w + WORD_EACH(1))) &
+		   WORD_HIGH) == 0;
+}
+
+/* Whether a byte is c, if all of them and c are below 0x80. */
+static inline bool
+word_has(uint64_t w, unsigned char c)
+{
+	return (((w ^ WORD_EACH(c)) - WORD_EACH(1)) & WORD_HIGH) != 0;
+}
+
+#endif

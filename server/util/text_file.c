@@ -1,0 +1,68 @@
+/*
+ * text_file: see text_file.h.
+ */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/util/text_file.h"
+
+/* 0, or errno. */
+static int
+unfit(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == -1)
+		return errno;
+	if (S_ISDIR(st.st_mode))
+		return EISDIR;
+	return S_ISREG(st.st_mode) ? 0 : ESPIPE;
+}
+
+static int
+open_one(const char *path, int flags)
+{
+	int fd;
+
+	do
+		fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC | flags);
+	while (fd == -1 && errno == EINTR);
+	return fd;
+}
+
+FILE *
+text_file_open(const char *path)
+{
+	FILE *fp = NULL;
+	int fd, error;
+
+	/* A FIFO would wait for a writer. */
+	fd = open_one(path, O_NONBLOCK);
+	/* A regular file that an NFS server, say, has to give back first: fcntl(2), leases. */
+	if (fd == -1 && errno == EWOULDBLOCK)
+		fd = open_one(path, 0);
+	if (fd == -1)
+		return NULL;
+	error = unfit(fd);
+	if (error == 0) {
+		fp = fdopen(fd, "r");
+		error = errno;
+	}
+	if (fp == NULL)
+		close(fd);
+	errno = error;
+	return fp;
+}
+
+const char *
+text_file_cause(int error)
+{
+	if (error == ESPIPE)
+		return "not a regular file; each reload reads it again, so "
+		       "write it to a file";
+	return strerror(error);
+}

@@ -1,0 +1,23 @@
+/*
+ * end: when a worker's loop has nothing left to do.
+ */
+#include "server/worker/worker.h"
+
+/* The loop can be destroyed when nothing is on its way to it any more. */
+void
+worker_maybe_end(struct worker *wk)
+{
+	if (wk->wk_draining && SLIST_EMPTY(&wk->wk_listening) &&
+	    wk->wk_nconns == 0 && pw_loop_pending(wk->wk_loop) == 0)
+		event_base_loopbreak(wk->wk_base);
+}
+
+void
+worker_quiet(struct worker *wk)
+{
+	if (SLIST_EMPTY(&wk->wk_listening)) {
+		clients_retire(wk->wk_clients, wk->wk_id);
+		atomic_store(&wk->wk_is_quiet, true);
+	}
+	worker_maybe_end(wk);
+}

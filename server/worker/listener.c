@@ -1,0 +1,370 @@
+/*
+ * listener: see listener.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/util/clock.h"
+#include "server/conn/conn.h"
+#include "server/conn/oust.h"
+#include "server/log/log.h"
+#include "server/util/sockaddr_text.h"
+#include "server/worker/listener.h"
+#include "server/worker/worker.h"
+
+#define ACCEPTS_PER_TURN 16
+
+int
+listener_take(struct worker *wk, int fd)
+{
+	struct listening *ls = calloc(1, sizeof(*ls));
+
+	if (ls == NULL)
+		return -ENOMEM;
+	ls->ls_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (ls->ls_fd == -1) {
+		free(ls);
+		return -errno;
+	}
+	ls->ls_worker = wk;
+	SLIST_INSERT_HEAD(&wk->wk_listening, ls, ls_next);
+	return 0;
+}
+
+static void
+tell_full(struct worker *wk)
+{
+	if (limit_tell(&wk->wk_told_full, clock_now()))
+		log_warn(wk->wk_log,
+		    "cannot accept connections: there are %u, which is "
+		    "max_connections",
+		    wk->wk_conf->conf_max_connections);
+}
+
+static void
+tell_address(struct worker *wk, const struct sockaddr *addr)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (!limit_tell(&wk->wk_told_address, clock_now()))
+		return;
+	*peer_text(text, addr) = '\0';
+	log_warn(wk->wk_log,
+	    "refused a connection from %s: it has %u, which is "
+	    "max_connections_per_address",
+	    text, wk->wk_conf->conf_max_per_address);
+}
+
+static const char *
+remedy(int error)
+{
+	switch (error) {
+	case EMFILE:
+		return "; raise ulimit -n, or lower open_files";
+	case ENFILE:
+		return "; raise the sysctl fs.file-max";
+	default:
+		return "";
+	}
+}
+
+static void
+tell(struct worker *wk, struct limit *lim, int error, const char *what)
+{
+	if (limit_tell(lim, clock_now()))
+		log_warn(wk->wk_log, "cannot accept connections: %s; %s%s",
+		    strerror(error), what, remedy(error));
+}
+
+static void
+tell_left_out(struct worker *wk, struct limit *lim, const char *what)
+{
+	uint64_t n = limit_left_out(lim, clock_now());
+
+	if (n > 0)
+		log_warn(wk->wk_log,
+		    "%s: %llu times more since the last message", what,
+		    (unsigned long long)n);
+}
+
+/* The tick resumes, when some descriptors may have been closed. */
+static void
+pause_accepting(struct worker *wk)
+{
+	struct listening *ls;
+
+	wk->wk_paused = true;
+	SLIST_FOREACH(ls, &wk->wk_listening, ls_next)
+	event_del(&ls->ls_event);
+}
+
+/* Linux looks for a descriptor first, and then whether anybody waits. */
+static bool
+client_waits(int fd)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+/* There are fewer of them than max_connections needs. */
+static bool
+lacks_descriptors(const struct worker *wk)
+{
+	return clients_most(wk->wk_clients) !=
+	       wk->wk_conf->conf_max_connections;
+}
+
+/* The others may have a connection that can be closed: they are asked for one. */
+static void
+await_room(struct worker *wk)
+{
+	clients_want(wk->wk_clients, wk->wk_id, clock_now());
+	pause_accepting(wk);
+}
+
+static void
+stop_for(struct worker *wk, int error)
+{
+	stat_add(&wk->wk_stats.sta_accept_failed, 1);
+	tell(wk, &wk->wk_told_pause, error, "pausing");
+	await_room(wk);
+}
+
+/* There are as many as there may be, and somebody waits.  True: try again. */
+static bool
+make_room(struct worker *wk)
+{
+	if (oust_connection(wk)) {
+		if (lacks_descriptors(wk))
+			tell(wk, &wk->wk_told_reclaim, EMFILE,
+			    "closing idle ones");
+		return true;
+	}
+	if (!clients_wait(wk->wk_clients, wk->wk_id))
+		return true;
+	if (lacks_descriptors(wk)) {
+		stop_for(wk, EMFILE);
+		return false;
+	}
+	stat_add(&wk->wk_stats.sta_capped[CAP_TOTAL], 1);
+	tell_full(wk);
+	await_room(wk);
+	return false;
+}
+
+/* What to do about a failed accept.  True: try again. */
+static bool
+overcome(struct worker *wk, int fd, int error)
+{
+	switch (error) {
+	case EUSERS:
+		return client_waits(fd) && make_room(wk);
+	case EMFILE:
+	case ENFILE:
+		if (!client_waits(fd))
+			return false;
+		if (oust_descriptor(wk, false)) {
+			tell(wk, &wk->wk_told_reclaim, error,
+			    "closing idle ones");
+			return true;
+		}
+		break;
+	case ENOMEM:
+	case ENOBUFS:
+		break;
+	default:
+		return false;
+	}
+	stop_for(wk, error);
+	return false;
+}
+
+static void
+close_one(struct listening *ls)
+{
+	if (event_initialized(&ls->ls_event))
+		event_del(&ls->ls_event);
+	close(ls->ls_fd);
+	free(ls);
+}
+
+/* Whoever comes from now on is for the others that have the socket, or for nobody. */
+static void
+close_empty(struct listening *ls)
+{
+	struct worker *wk = ls->ls_worker;
+
+	if (client_waits(ls->ls_fd))
+		return;
+	SLIST_REMOVE(&wk->wk_listening, ls, listening, ls_next);
+	close_one(ls);
+	worker_quiet(wk);
+}
+
+/* As accept4; EUSERS: there are max_connections. */
+static int
+accept_one(struct worker *wk, int fd, struct sockaddr_storage *addr)
+{
+	socklen_t len = sizeof(*addr);
+	int sock;
+
+	if (!clients_reserve(wk->wk_clients, wk->wk_id)) {
+		errno = EUSERS;
+		return -1;
+	}
+	sock = accept4(
+	    fd, (struct sockaddr *)addr, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (sock == -1)
+		clients_release(wk->wk_clients);
+	return sock;
+}
+
+/*
+ * A reset, so that nothing of it stays in the kernel either.  There is no answer: no
+ * request has been read, and to read one is what must not cost anything here.
+ */
+static void
+refuse(struct worker *wk, int sock)
+{
+	static const struct linger at_once = {.l_onoff = 1};
+
+	setsockopt(sock, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	close(sock);
+	clients_release(wk->wk_clients);
+}
+
+static void
+enter(struct worker *wk, int sock, const struct sockaddr_storage *addr)
+{
+	const struct sockaddr *sa = (const struct sockaddr *)addr;
+	struct client *client;
+
+	switch (clients_enter(wk->wk_clients, sa, &client)) {
+	case 0:
+		conn_create(wk, sock, sa, client);
+		break;
+	case -EDQUOT:
+		stat_add(&wk->wk_stats.sta_capped[CAP_ADDRESS], 1);
+		tell_address(wk, sa);
+		/* FALLTHROUGH */
+	default:
+		refuse(wk, sock);
+	}
+}
+
+/* Level-triggered: what is over the cap comes again in the next turn. */
+static void
+on_accept(evutil_socket_t fd, short what, void *arg)
+{
+	struct listening *ls = arg;
+	struct worker *wk = ls->ls_worker;
+	struct sockaddr_storage addr;
+	int n, sock, accepted = 0;
+
+	(void)what;
+	worker_lap(wk, LAP_ACCEPT);
+	for (n = 0; n < ACCEPTS_PER_TURN; n++) {
+		sock = accept_one(wk, fd, &addr);
+		if (sock != -1) {
+			enter(wk, sock, &addr);
+			accepted++;
+		} else if (!overcome(wk, fd, errno))
+			break;
+	}
+	if (accepted > 0)
+		oust_done(wk);
+	if (wk->wk_draining && !wk->wk_paused)
+		close_empty(ls);
+}
+
+void
+listener_start(struct worker *wk)
+{
+	struct listening *ls;
+
+	SLIST_FOREACH(ls, &wk->wk_listening, ls_next)
+	event_assign(&ls->ls_event, wk->wk_base, ls->ls_fd,
+	    EV_READ | EV_PERSIST, on_accept, ls);
+}
+
+void
+listener_accept(struct worker *wk)
+{
+	struct listening *ls;
+
+	wk->wk_paused = false;
+	SLIST_FOREACH(ls, &wk->wk_listening, ls_next)
+	if (event_add(&ls->ls_event, NULL) != 0) {
+		pause_accepting(wk);
+		return;
+	}
+}
+
+void
+listener_drain(struct worker *wk)
+{
+	struct listening *ls, *next;
+
+	for (ls = SLIST_FIRST(&wk->wk_listening); ls != NULL; ls = next) {
+		next = SLIST_NEXT(ls, ls_next);
+		close_empty(ls);
+	}
+}
+
+static void
+tell_all_left_out(struct worker *wk)
+{
+	tell_left_out(wk, &wk->wk_told_pause, "cannot accept connections");
+	tell_left_out(wk, &wk->wk_told_reclaim,
+	    "idle connections or files were closed for new connections");
+	tell_left_out(wk, &wk->wk_told_full,
+	    "cannot accept connections: there are max_connections");
+	tell_left_out(wk, &wk->wk_told_address,
+	    "refused a connection: max_connections_per_address");
+}
+
+void
+listener_tick(struct worker *wk)
+{
+	if (wk->wk_paused)
+		listener_accept(wk);
+	if (wk->wk_draining && clock_now() >= wk->wk_drain_until)
+		listener_close(wk);
+	tell_all_left_out(wk);
+}
+
+/* At once: who has nobody to accept by now gives the place to the next. */
+void
+listener_room(struct worker *wk)
+{
+	struct listening *ls, *next;
+
+	if (wk->wk_paused)
+		listener_accept(wk);
+	for (ls = SLIST_FIRST(&wk->wk_listening); ls != NULL && !wk->wk_paused;
+	     ls = next) {
+		next = SLIST_NEXT(ls, ls_next);
+		on_accept(ls->ls_fd, EV_READ, ls);
+	}
+	clients_decline(wk->wk_clients, wk->wk_id);
+}
+
+void
+listener_close(struct worker *wk)
+{
+	struct listening *ls;
+
+	if (SLIST_EMPTY(&wk->wk_listening))
+		return;
+	while ((ls = SLIST_FIRST(&wk->wk_listening)) != NULL) {
+		SLIST_REMOVE_HEAD(&wk->wk_listening, ls_next);
+		close_one(ls);
+	}
+	worker_quiet(wk);
+}

@@ -1,0 +1,27 @@
+/*
+ * listener: a worker's listening sockets.  Its thread, but for the first two.
+ */
+#ifndef SERVER_WORKER_LISTENER_H
+#define SERVER_WORKER_LISTENER_H
+
+struct worker;
+
+/* One more, a copy of fd; before the worker starts.  0 or -errno. */
+int listener_take(struct worker *, int fd);
+
+/* Makes its events, in main's thread; it accepts after listener_accept. */
+void listener_start(struct worker *);
+void listener_accept(struct worker *);
+void listener_tick(struct worker *); /* a few times a second */
+void listener_room(struct worker *); /* ORDER_PLACE has come */
+
+/*
+ * Goes on accepting until nobody waits, for wk_drain_until at most, and closes;
+ * worker_quiet after each.  Others may have the same sockets: theirs go on.
+ */
+void listener_drain(struct worker *);
+
+/* At once.  Who waits to be accepted is lost, unless others have that socket. */
+void listener_close(struct worker *);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * loop_profile: what the turn of a loop was spent on.  A turn begins with its first callback
+ * and ends with its last: waiting for events is not part of it, nor is the loop's
+ * own work before the first one.  Pure: times are microseconds of one clock.
+ */
+#ifndef SERVER_WORKER_LOOP_PROFILE_H
+#define SERVER_WORKER_LOOP_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum lap {
+	LAP_NONE,
+	LAP_ACCEPT,  /* new connections */
+	LAP_EVENTS,  /* of connections: requests, writability */
+	LAP_TURNS,   /* answers that are being sent */
+	LAP_DONE,    /* what the disk has delivered */
+	LAP_TIMERS,  /* time-outs, and what is done a few times a second */
+	LAP_CONTROL, /* what main has said */
+	LAPS
+};
+
+/* Zero it first. */
+struct laps {
+	enum lap lap_kind;  /* what it is at; LAP_NONE: no turn has begun */
+	uint64_t lap_begin; /* of the turn */
+	uint64_t lap_since; /* of what it is at */
+	uint64_t lap_us[LAPS];
+	unsigned lap_calls[LAPS];
+};
+
+/* From now on it is at kind. */
+void lap_change(struct laps *, enum lap kind, uint64_t now);
+
+/* The length of the turn, which lap_text can still be asked about. */
+uint64_t lap_end(struct laps *, uint64_t now);
+
+/*
+ * "answers 61 ms (14), requests 2 ms (3)": what took a millisecond or more, or, if
+ * nothing did, what took most: "requests 0.7 ms (3)".
+ */
+void lap_text(const struct laps *, char *text, size_t size);
+
+/* The next turn may begin. */
+void lap_clear(struct laps *);
+
+#endif

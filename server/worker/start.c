@@ -1,0 +1,193 @@
+/*
+ * start: how a worker is made, started, spoken to and ended, by main.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/os/seed.h"
+#include "lib/util/cacheline.h"
+#include "lib/util/clock.h"
+
+#include "server/content/autoindex_cache.h"
+#include "server/http/range.h"
+#include "server/worker/listener.h"
+#include "server/worker/worker.h"
+
+#define LINGER_US 5000000
+#define GRACE_US  1000000 /* at the end, for a last request */
+#define SECOND_US ((uint64_t)1000000)
+
+static void
+on_device(void *arg, const char *message)
+{
+	struct worker *wk = arg;
+
+	log_notice(wk->wk_log, "%s", message);
+}
+
+static int
+create_loop(struct worker *wk)
+{
+	struct pw_loop_conf conf = {
+	    .plc_open_files = wk->wk_conf->conf_open_files,
+	    .plc_device = on_device,
+	    .plc_arg = wk,
+	};
+
+	wk->wk_listings = listings_create();
+	if (wk->wk_listings == NULL)
+		return -ENOMEM;
+	return pw_loop_create(wk->wk_pool, &conf, &wk->wk_loop);
+}
+
+static int
+create_base(struct worker *wk)
+{
+	struct event_config *config = event_config_new();
+
+	if (config == NULL)
+		return -ENOMEM;
+	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+	wk->wk_base = event_base_new_with_config(config);
+	event_config_free(config);
+	if (wk->wk_base == NULL)
+		return -ENOMEM;
+	wk->wk_sees_end = (event_base_get_features(wk->wk_base) &
+			      EV_FEATURE_EARLY_CLOSE) != 0;
+	return 0;
+}
+
+static void
+set_timeouts(struct worker *wk)
+{
+	const struct conf *conf = wk->wk_conf;
+
+	wk->wk_timeouts[TIMER_HEAD] = conf->conf_head_timeout * SECOND_US;
+	wk->wk_timeouts[TIMER_IDLE] = conf->conf_keepalive_timeout * SECOND_US;
+	wk->wk_timeouts[TIMER_REST] = conf->conf_send_timeout * SECOND_US;
+	wk->wk_timeouts[TIMER_SEND] = conf->conf_send_timeout * SECOND_US;
+	wk->wk_timeouts[TIMER_DISK] = conf->conf_disk_timeout * SECOND_US;
+	wk->wk_timeouts[TIMER_LINGER] = LINGER_US;
+	wk->wk_timeouts[TIMER_GRACE] = GRACE_US;
+}
+
+static void
+init_lists(struct worker *wk)
+{
+	int timer;
+
+	TAILQ_INIT(&wk->wk_turns);
+	TAILQ_INIT(&wk->wk_conns);
+	for (timer = 0; timer < TIMERS; timer++)
+		TAILQ_INIT(&wk->wk_timers[timer]);
+}
+
+static int
+create_hot(struct worker *wk)
+{
+	if (wk->wk_conf->conf_hot_set == 0)
+		return 0;
+	wk->wk_hot = hot_create(wk->wk_conf->conf_hot_set);
+	wk->wk_fields = fields_create();
+	return wk->wk_hot == NULL || wk->wk_fields == NULL ? -ENOMEM : 0;
+}
+
+int
+worker_create(const struct shared *sh, unsigned id, struct worker **out)
+{
+	const struct conf *conf = sh->sh_conf;
+	struct worker *wk;
+	int error;
+
+	wk = line_calloc(sizeof(*wk));
+	if (wk == NULL)
+		return -ENOMEM;
+	wk->wk_conf = conf;
+	wk->wk_pool = sh->sh_pool;
+	wk->wk_roots = sh->sh_roots;
+	wk->wk_clients = sh->sh_clients;
+	wk->wk_pressure = sh->sh_pressure;
+	wk->wk_log = log_writer(sh->sh_log, id);
+	wk->wk_id = id;
+	wk->wk_orders.od_wake[0] = -1;
+	init_lists(wk);
+	set_timeouts(wk);
+	seed_draw(&wk->wk_seed);
+	wk->wk_boundary = (uint64_t)getpid() << 40 ^ clock_now() << 8 ^ id;
+	wk->wk_ranges = calloc(conf->conf_max_ranges, sizeof(*wk->wk_ranges));
+	error = wk->wk_ranges == NULL ? -ENOMEM : 0;
+	if (error == 0)
+		error = orders_create(&wk->wk_orders);
+	if (error == 0) {
+		clients_join(sh->sh_clients, id, &wk->wk_orders);
+		error = create_loop(wk);
+	}
+	if (error == 0)
+		error = create_hot(wk);
+	if (error == 0)
+		error = create_base(wk);
+	if (error == 0)
+		error = worker_watch(wk);
+	if (error != 0) {
+		worker_destroy(&wk);
+		return error;
+	}
+	*out = wk;
+	return 0;
+}
+
+int
+worker_start(struct worker *wk)
+{
+	listener_start(wk);
+	return thread_start(&wk->wk_thread, worker_main, wk);
+}
+
+void
+worker_command(struct worker *wk, enum order order)
+{
+	orders_give(&wk->wk_orders, order);
+}
+
+bool
+worker_join(struct worker *wk, uint64_t timeout_us)
+{
+	return thread_join(&wk->wk_thread, timeout_us);
+}
+
+void
+worker_abandon(struct worker *wk)
+{
+	thread_abandon(&wk->wk_thread);
+}
+
+void
+worker_destroy(struct worker **wkp)
+{
+	struct worker *wk = *wkp;
+
+	if (wk == NULL)
+		return;
+	*wkp = NULL;
+	listener_close(wk);
+	if (event_initialized(&wk->wk_again)) {
+		event_del(&wk->wk_done);
+		event_del(&wk->wk_control);
+		event_del(&wk->wk_tick);
+		event_del(&wk->wk_again);
+		event_del(&wk->wk_retry);
+	}
+	listings_destroy(&wk->wk_listings);
+	pw_loop_destroy(&wk->wk_loop);
+	if (wk->wk_base != NULL)
+		event_base_free(wk->wk_base);
+	if (wk->wk_orders.od_wake[0] != -1)
+		orders_destroy(&wk->wk_orders);
+	buf_list_destroy(&wk->wk_bufs);
+	exchange_list_destroy(&wk->wk_exchanges);
+	hot_destroy(&wk->wk_hot);
+	free(wk->wk_fields);
+	free(wk->wk_ranges);
+	free(wk);
+}

@@ -1,0 +1,69 @@
+/*
+ * stats: what a worker counts, since the start.  Written by its thread alone, read
+ * by any: each figure is right, but they need not be of one moment.  With stat_add
+ * and stat_get.
+ */
+#ifndef SERVER_WORKER_STATS_H
+#define SERVER_WORKER_STATS_H
+
+#include <stdint.h>
+
+#include "lib/util/counter.h"
+
+/* What a connection waits for. */
+enum timer {
+	TIMER_NONE,
+	TIMER_HEAD,   /* a request head must be complete */
+	TIMER_IDLE,   /* the next request must begin */
+	TIMER_REST,   /* it must take what the kernel has of the last answer */
+	TIMER_SEND,   /* the client must take something */
+	TIMER_DISK,   /* the disk must answer */
+	TIMER_LINGER, /* the client must close */
+	TIMER_GRACE,  /* the server ends: a last request may be under way */
+	TIMERS
+};
+
+/* What a connection is doing. */
+enum phase {
+	PHASE_IDLE,   /* nothing, between two requests */
+	PHASE_HEAD,   /* a request head is being received */
+	PHASE_DISK,   /* a disk is waited for */
+	PHASE_SEND,   /* an answer is being sent */
+	PHASE_BODY,   /* a body that nobody wants is being received */
+	PHASE_LINGER, /* the client has not closed yet */
+	PHASES
+};
+
+/* The limits that concern clients, by the names of their keys. */
+enum cap {
+	CAP_TOTAL,	/* max_connections: times that accepting paused */
+	CAP_ADDRESS,	/* max_connections_per_address: connections refused */
+	CAP_RATE,	/* min_send_rate: connections closed */
+	CAP_REQUESTS,	/* max_requests: connections closed after so many */
+	CAP_TCP_MEMORY, /* tcp_memory: times that there was more */
+	CAPS
+};
+
+#define STATS_STATUS   100 /* the least number of a status */
+#define STATS_STATUSES 500
+
+struct stats {
+	_Atomic uint64_t sta_status[STATS_STATUSES]; /* answers of each */
+	_Atomic uint64_t sta_hot;	    /* of them, from the hot set */
+	_Atomic uint64_t sta_hot_bytes;	    /* as of the last tick */
+	_Atomic uint64_t sta_sent;	    /* bytes handed to the kernel */
+	_Atomic uint64_t sta_disk_wait;	    /* microseconds, of all requests */
+	_Atomic uint64_t sta_phase[PHASES]; /* connections, now */
+	_Atomic uint64_t sta_accepted;
+	_Atomic uint64_t sta_accept_failed;
+	_Atomic uint64_t sta_reclaimed; /* idle ones, for others */
+	_Atomic uint64_t sta_ousted;	/* without a request, for others */
+	_Atomic uint64_t sta_timeout[TIMERS];
+	_Atomic uint64_t sta_capped[CAPS];
+
+	struct pw_histogram sta_turn; /* length of the loop's turns */
+	_Atomic uint64_t sta_longest; /* of them, microseconds */
+	_Atomic uint64_t sta_stalls;  /* that took stall_log or more */
+};
+
+#endif

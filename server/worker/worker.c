@@ -1,0 +1,445 @@
+/*
+ * worker: the event loop and what it shares between its connections: turns,
+ * timers, the clock.  How it comes and goes is in start.c.
+ */
+#include <stdio.h>
+
+#include "lib/os/os.h"
+#include "lib/util/clock.h"
+
+#include "server/conn/conn.h"
+#include "server/conn/oust.h"
+#include "server/worker/listener.h"
+#include "server/worker/worker.h"
+#ifdef PW_INSIDE
+#include "tests/inside/inside.h"
+#endif
+
+#define TICK_US	   250000
+#define TURNS_US   100 /* of a loop's turn for connections in mid-answer */
+#define LATE_US	   300 /* then whoever is new waits for a turn as well ... */
+#define LATE_LOOKS 4   /* ... but the clock is not read for each */
+#define MILLI_US   ((uint64_t)1000)
+#define SECOND_US  ((uint64_t)1000000)
+
+time_t
+worker_time(struct worker *wk)
+{
+	time_t now = time(NULL);
+
+	if (now != wk->wk_time) {
+		wk->wk_time = now;
+		date_format(now, wk->wk_date);
+	}
+	return now;
+}
+
+void
+worker_timer(struct worker *wk, struct conn *c, enum timer timer)
+{
+	if (c->cn_timer != TIMER_NONE)
+		TAILQ_REMOVE(&wk->wk_timers[c->cn_timer], c, cn_timed);
+	c->cn_timer = timer;
+	if (timer == TIMER_NONE)
+		return;
+	c->cn_deadline = clock_now() + wk->wk_timeouts[timer];
+	TAILQ_INSERT_TAIL(&wk->wk_timers[timer], c, cn_timed);
+}
+
+static void
+arm_again(struct worker *wk)
+{
+	static const struct timeval at_once = {0, 0};
+
+	evtimer_add(&wk->wk_again, &at_once);
+}
+
+void
+worker_again(struct worker *wk, struct conn *c)
+{
+	if (c->cn_queued)
+		return;
+	c->cn_queued = true;
+	if (TAILQ_EMPTY(&wk->wk_turns))
+		arm_again(wk);
+	TAILQ_INSERT_TAIL(&wk->wk_turns, c, cn_turn);
+	wk->wk_nturns++;
+}
+
+static void
+dequeue(struct worker *wk, struct conn *c)
+{
+	c->cn_queued = false;
+	TAILQ_REMOVE(&wk->wk_turns, c, cn_turn);
+	wk->wk_nturns--;
+}
+
+bool
+worker_late(struct worker *wk)
+{
+	const struct laps *laps = &wk->wk_laps;
+
+	if (!wk->wk_late && laps->lap_calls[LAP_EVENTS] % LATE_LOOKS == 0)
+		wk->wk_late = clock_now() - laps->lap_begin >= LATE_US;
+	return wk->wk_late;
+}
+
+static struct conn *
+first_expired(struct worker *wk, uint64_t now)
+{
+	struct conn *c;
+	int timer;
+
+	for (timer = TIMER_NONE + 1; timer < TIMERS; timer++) {
+		c = TAILQ_FIRST(&wk->wk_timers[timer]);
+		if (c != NULL && c->cn_deadline <= now)
+			return c;
+	}
+	return NULL;
+}
+
+/* Ten thousand clients may have gone quiet in the same moment. */
+static void
+expire(struct worker *wk, uint64_t end)
+{
+	uint64_t now = clock_now();
+	enum timer timer;
+	struct conn *c;
+
+	while ((c = first_expired(wk, now)) != NULL) {
+		worker_lap(wk, LAP_TIMERS);
+		timer = c->cn_timer;
+		worker_timer(wk, c, TIMER_NONE);
+		conn_timeout(c, timer);
+		if (clock_now() >= end) {
+			arm_again(wk);
+			break;
+		}
+	}
+}
+
+/* A share each, for a moment; then whoever has become ready comes first. */
+static void
+on_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *wk = arg;
+	uint64_t end = clock_now() + TURNS_US;
+	unsigned n = wk->wk_nturns;
+	struct conn *c;
+
+	(void)fd;
+	(void)what;
+	expire(wk, end);
+	worker_lap(wk, LAP_TURNS);
+	while (n-- > 0 && (c = TAILQ_FIRST(&wk->wk_turns)) != NULL) {
+		dequeue(wk, c);
+		conn_run(c);
+		if (clock_now() >= end)
+			break;
+	}
+	if (!TAILQ_EMPTY(&wk->wk_turns))
+		arm_again(wk);
+}
+
+static void
+report_refused(struct worker *wk)
+{
+	uint64_t refused = pw_pool_refused(wk->wk_pool);
+
+	if (refused == wk->wk_refused)
+		return;
+	log_warn(wk->wk_log, "%llu requests refused: a disk's queue is full",
+	    (unsigned long long)(refused - wk->wk_refused));
+	wk->wk_refused = refused;
+}
+
+static void
+report_left_out(struct worker *wk, struct limit *lim, const char *what)
+{
+	uint64_t n = limit_left_out(lim, clock_now());
+
+	if (n > 0)
+		log_error(
+		    wk->wk_log, "%llu more %s", (unsigned long long)n, what);
+}
+
+static void
+report_asleep(struct worker *wk)
+{
+	struct pw_sleep list[PW_SLEEPS];
+	size_t n = pw_loop_sleeps(wk->wk_loop, list);
+	uint64_t us = asleep_look(&wk->wk_asleep, list, n, clock_now());
+	char text[256];
+
+	if (us == 0 || wk->wk_conf->conf_stall_log == 0)
+		return;
+	asleep_text(&wk->wk_asleep, text, sizeof(text));
+	log_warn(wk->wk_log, "worker %u's loop slept for %llu ms: %s",
+	    wk->wk_id, (unsigned long long)(us / 1000), text);
+}
+
+void
+worker_look(struct worker *wk)
+{
+	wk->wk_looked = stat_get(&wk->wk_stats.sta_sent);
+	if (pressure_look(wk->wk_pressure, clock_now()))
+		stat_add(&wk->wk_stats.sta_capped[CAP_TCP_MEMORY], 1);
+}
+
+static void
+on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *wk = arg;
+
+	(void)fd;
+	(void)what;
+	worker_lap(wk, LAP_TIMERS);
+	atomic_fetch_add_explicit(&wk->wk_beat, 1, memory_order_relaxed);
+	expire(wk, clock_now() + TURNS_US);
+	pw_loop_tick(wk->wk_loop, clock_now());
+	if (pressure_on(wk->wk_pressure))
+		worker_look(wk);
+	listener_tick(wk);
+	oust_tick(wk);
+	worker_check(wk);
+	atomic_store_explicit(&wk->wk_stats.sta_hot_bytes,
+	    hot_bytes(wk->wk_hot), memory_order_relaxed);
+	report_left_out(wk, &wk->wk_told_files,
+	    "files could not be opened for want of descriptors");
+	report_left_out(
+	    wk, &wk->wk_told_memory, "requests failed for want of memory");
+	report_left_out(wk, &wk->wk_told_disk,
+	    "requests ended because a disk did not answer");
+	report_left_out(wk, &wk->wk_told_stall, "slow event-loop iterations");
+	report_asleep(wk);
+	if (wk->wk_id == 0)
+		report_refused(wk);
+}
+
+static void
+on_done(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *wk = arg;
+
+	(void)fd;
+	(void)what;
+	worker_lap(wk, LAP_DONE);
+	pw_loop_drain(wk->wk_loop);
+	worker_maybe_end(wk);
+}
+
+void
+worker_conn_added(struct worker *wk, struct conn *c)
+{
+	TAILQ_INSERT_TAIL(&wk->wk_conns, c, cn_all);
+	wk->wk_nconns++;
+	stat_add(&wk->wk_stats.sta_accepted, 1);
+	stat_add(&wk->wk_stats.sta_phase[c->cn_phase], 1);
+}
+
+void
+worker_conn_removed(struct worker *wk, struct conn *c)
+{
+	worker_timer(wk, c, TIMER_NONE);
+	if (c->cn_queued)
+		dequeue(wk, c);
+	TAILQ_REMOVE(&wk->wk_conns, c, cn_all);
+	wk->wk_nconns--;
+	stat_add(&wk->wk_stats.sta_phase[c->cn_phase], -(uint64_t)1);
+	worker_maybe_end(wk);
+}
+
+static void
+drain(struct worker *wk)
+{
+	struct conn *c, *next;
+
+	if (wk->wk_draining)
+		return;
+	wk->wk_draining = true;
+	wk->wk_drain_until = clock_now() + wk->wk_timeouts[TIMER_GRACE];
+	listener_drain(wk);
+	for (c = TAILQ_FIRST(&wk->wk_conns); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, cn_all);
+		conn_drain(c);
+	}
+	worker_maybe_end(wk);
+}
+
+/* What waits for a disk stays until the disk answers: see worker_join. */
+static void
+stop(struct worker *wk)
+{
+	struct conn *c, *next;
+
+	drain(wk);
+	listener_close(wk);
+	for (c = TAILQ_FIRST(&wk->wk_conns); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, cn_all);
+		conn_close(c);
+	}
+}
+
+static void
+obey(struct worker *wk, enum order order)
+{
+	switch (order) {
+	case ORDER_ACCEPT:
+		listener_accept(wk);
+		break;
+	case ORDER_DRAIN:
+		drain(wk);
+		break;
+	case ORDER_STOP:
+		stop(wk);
+		break;
+	case ORDER_ABANDON:
+		event_base_loopbreak(wk->wk_base);
+		break;
+	case ORDER_PLACE:
+		listener_room(wk);
+		break;
+	case ORDER_WISH:
+		oust_granted(wk);
+		break;
+	}
+}
+
+static void
+on_control(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *wk = arg;
+	unsigned given, order;
+
+	(void)fd;
+	(void)what;
+	worker_lap(wk, LAP_CONTROL);
+	given = orders_take(&wk->wk_orders);
+	for (order = 1; order <= ORDER_LAST; order <<= 1)
+		if ((given & order) != 0)
+			obey(wk, (enum order)order);
+}
+
+/* The first connection that was too young to be closed is old enough now. */
+static void
+on_retry(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *wk = arg;
+
+	(void)fd;
+	(void)what;
+	worker_lap(wk, LAP_TIMERS);
+	if (wk->wk_paused)
+		listener_accept(wk);
+	oust_granted(wk);
+}
+
+int
+worker_watch(struct worker *wk)
+{
+	static const struct timeval tick = {0, TICK_US};
+	struct event_base *base = wk->wk_base;
+
+	event_assign(&wk->wk_done, base, pw_loop_fd(wk->wk_loop),
+	    EV_READ | EV_PERSIST, on_done, wk);
+	event_assign(&wk->wk_control, base, wk->wk_orders.od_wake[0],
+	    EV_READ | EV_PERSIST, on_control, wk);
+	event_assign(&wk->wk_tick, base, -1, EV_PERSIST, on_tick, wk);
+	evtimer_assign(&wk->wk_again, base, on_again, wk);
+	evtimer_assign(&wk->wk_retry, base, on_retry, wk);
+	if (event_add(&wk->wk_done, NULL) != 0 ||
+	    event_add(&wk->wk_control, NULL) != 0 ||
+	    event_add(&wk->wk_tick, &tick) != 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static void
+tell_stall(struct worker *wk, uint64_t us, uint64_t now)
+{
+	char text[256];
+
+	stat_add(&wk->wk_stats.sta_stalls, 1);
+	if (!limit_tell(&wk->wk_told_stall, now))
+		return;
+	lap_text(&wk->wk_laps, text, sizeof(text));
+	log_warn(wk->wk_log, "a turn of worker %u's loop took %llu ms: %s",
+	    wk->wk_id, (unsigned long long)(us / 1000), text);
+}
+
+static void
+turn_ended(struct worker *wk)
+{
+	uint64_t now, us, limit = wk->wk_conf->conf_stall_log * MILLI_US;
+
+	if (wk->wk_laps.lap_kind == LAP_NONE)
+		return;
+	now = clock_now();
+	pw_loop_rest(wk->wk_loop, now);
+	us = lap_end(&wk->wk_laps, now);
+	pw_histogram_add(&wk->wk_stats.sta_turn, us);
+	if (us > stat_get(&wk->wk_stats.sta_longest))
+		atomic_store_explicit(
+		    &wk->wk_stats.sta_longest, us, memory_order_relaxed);
+	if (limit > 0 && us >= limit)
+		tell_stall(wk, us, now);
+	lap_clear(&wk->wk_laps);
+	wk->wk_late = false;
+}
+
+/* A tick is no reason to expect more. */
+static bool
+turn_served(const struct worker *wk)
+{
+	int kind;
+
+	for (kind = LAP_NONE + 1; kind < LAPS; kind++)
+		if (kind != LAP_TIMERS && wk->wk_laps.lap_calls[kind] > 0)
+			return true;
+	return false;
+}
+
+/* With busy_poll: whether it looks for events without sleeping. */
+static bool
+awake(struct worker *wk, bool served)
+{
+	uint64_t now, us = wk->wk_conf->conf_busy_poll;
+
+	if (us == 0)
+		return false;
+	now = clock_now();
+	if (served)
+		wk->wk_awake = now + us;
+	return now < wk->wk_awake;
+}
+
+/* Turn by turn, to know how long each takes: the loop itself does not tell. */
+static void
+run(struct worker *wk)
+{
+	int error, flags = EVLOOP_ONCE;
+	bool served;
+
+	do {
+		error = event_base_loop(wk->wk_base, flags);
+		served = turn_served(wk);
+		turn_ended(wk);
+		flags = awake(wk, served) ? EVLOOP_ONCE | EVLOOP_NONBLOCK
+					  : EVLOOP_ONCE;
+	} while (error == 0 && !event_base_got_break(wk->wk_base));
+}
+
+void
+worker_main(void *arg)
+{
+	struct worker *wk = arg;
+	char name[16];
+
+	snprintf(name, sizeof(name), "pw-worker%u", wk->wk_id);
+	os_thread_name(name);
+#ifdef PW_INSIDE
+	inside_try(wk);
+#endif
+	run(wk);
+	worker_check(wk);
+}

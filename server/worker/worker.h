@@ -1,0 +1,198 @@
+/*
+ * worker: one thread, one event base, its own listeners and connections.
+ * Everything here belongs to the worker's thread, but for what worker_*() of
+ * main says.
+ */
+#ifndef SERVER_WORKER_WORKER_H
+#define SERVER_WORKER_WORKER_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "lib/util/clock.h"
+#include "lib/util/hash.h"
+#include "server/conf/conf.h"
+#include "server/conn/connection_limits.h"
+#include "server/conn/tcp_memory.h"
+#include "server/content/exchange.h"
+#include "server/content/header_cache.h"
+#include "server/content/response_cache.h"
+#include "server/http/date.h"
+#include "server/log/log.h"
+#include "server/log/message_rate.h"
+#include "server/util/buf.h"
+#include "server/util/command.h"
+#include "server/util/thread.h"
+#include "server/worker/asleep.h"
+#include "server/worker/loop_profile.h"
+#include "server/worker/stats.h"
+
+/* Bytes that are given to sockets before somebody looks: see tcp_memory.h. */
+#define WORKER_SHARE ((uint64_t)64 << 10)
+
+struct conn;
+struct listings;
+
+TAILQ_HEAD(conn_list, conn);
+
+struct listening {
+	int ls_fd; /* owned */
+	struct event ls_event;
+	struct worker *ls_worker;
+	SLIST_ENTRY(listening) ls_next;
+};
+
+struct worker {
+	const struct conf *wk_conf;
+	struct event_base *wk_base;
+	struct pw_loop *wk_loop;
+	struct log_writer *wk_log;
+	struct pw_root *const *wk_roots; /* of conf_sites; main's */
+	struct listings *wk_listings;
+
+	SLIST_HEAD(, listening) wk_listening;
+	bool wk_sees_end; /* of a client's sending by EV_CLOSED: epoll only */
+	bool wk_paused;	  /* not accepting: no descriptor, or no place */
+	struct limit wk_told_pause; /* messages about that ... */
+	struct limit
+	    wk_told_reclaim;	   /* ... and about what was closed instead */
+	struct limit wk_told_full; /* about max_connections ... */
+	struct limit wk_told_address; /* ... and those of an address */
+	struct limit wk_told_files;   /* about files that were not opened */
+	struct limit wk_told_memory;  /* about requests that found no memory */
+	struct limit wk_told_disk;    /* about disks that do not answer */
+	struct limit wk_told_stall;   /* about turns that took too long */
+	struct limit wk_told_oust;    /* about clients that sent no request */
+	struct asleep wk_asleep;      /* about sleep in the middle of one */
+
+	struct event wk_done;	 /* wk_loop has completions */
+	struct event wk_tick;	 /* a few times a second */
+	struct event wk_again;	 /* connections wait for their turn */
+	struct event wk_control; /* main has said something */
+	struct event wk_retry;	 /* somebody may be closed now: see oust.h */
+	uint64_t
+	    wk_spared_first;	 /* the others are asked first since then ... */
+	uint64_t wk_spared_last; /* ... and until then, microseconds */
+	struct seed wk_seed;
+	struct conn_list wk_turns;
+	unsigned wk_nturns;
+	bool wk_late; /* see worker_late */
+	/*
+	 * A connection is in at most one of these.  Each has one length for
+	 * all, so it is in the order of the deadlines, and a timer costs O(1).
+	 */
+	struct conn_list wk_timers[TIMERS];
+	uint64_t wk_timeouts[TIMERS]; /* microseconds */
+	struct conn_list wk_conns;    /* all of them */
+	unsigned wk_nconns;
+	bool wk_draining;
+	uint64_t wk_drain_until; /* then nobody gets more than an answer */
+	uint64_t wk_awake;	 /* it does not sleep before; microseconds */
+	uint64_t wk_refused;	 /* as last reported, worker 0 only */
+	struct laps wk_laps;
+	struct stats wk_stats; /* any thread reads */
+
+	struct pressure *wk_pressure; /* main's */
+	uint64_t wk_looked;	      /* sta_sent, when it was looked at */
+	struct buf_list wk_bufs;
+	struct exchange_list wk_exchanges;
+	struct hot *wk_hot;		/* NULL: off */
+	struct fields_table *wk_fields; /* the same */
+	struct range *wk_ranges;	/* scratch, conf_max_ranges long */
+	uint64_t wk_boundary;		/* for multipart/byteranges */
+	time_t wk_time;
+	char wk_date[DATE_LEN + 1]; /* of wk_time */
+
+	/* between main and the worker */
+	struct pw_pool *wk_pool;
+	struct clients *wk_clients;
+	unsigned wk_id;
+	struct thread wk_thread;
+	struct orders wk_orders;
+	atomic_bool wk_is_quiet;      /* accepts nothing more; main reads */
+	atomic_uint_fast64_t wk_beat; /* the loop turns; main reads */
+	uint64_t wk_beat_seen;	      /* main's own, as is the next */
+	uint64_t wk_beat_at;	      /* microseconds: when it was another */
+};
+
+/* ------------------------------------------------- called by main's thread */
+
+/* What all of them share; main's. */
+struct shared {
+	const struct conf *sh_conf;
+	struct pw_pool *sh_pool;
+	struct pw_root *const *sh_roots; /* of conf_sites */
+	struct clients *sh_clients;
+	struct pressure *sh_pressure;
+	struct log *sh_log;
+};
+
+/* Prepares a worker, without listening sockets: see listener_take. */
+int worker_create(const struct shared *, unsigned id, struct worker **);
+int worker_start(struct worker *);
+
+/* Any thread. */
+void worker_command(struct worker *, enum order);
+
+/* True once the thread has ended, waiting for at most timeout_us. */
+bool worker_join(struct worker *, uint64_t timeout_us);
+
+/* Instead of destroying it, after ORDER_ABANDON. */
+void worker_abandon(struct worker *);
+void worker_destroy(struct worker **);
+
+/* ------------------------------------------------------ called by conn etc. */
+
+/* A listening socket was closed: has it been the last one? */
+void worker_quiet(struct worker *);
+
+/* Ends the loop, if it drains and this was the last connection, or wait, that it had. */
+void worker_maybe_end(struct worker *);
+
+/* Between start.c and worker.c: its own events; its thread. */
+int worker_watch(struct worker *);
+void worker_main(void *);
+
+/* At the begin of each callback of the loop. */
+static inline void
+worker_lap(struct worker *wk, enum lap kind)
+{
+	uint64_t now;
+
+	wk->wk_laps.lap_calls[kind]++;
+	if (wk->wk_laps.lap_kind == kind)
+		return;
+	now = clock_now();
+	lap_change(&wk->wk_laps, kind, now);
+	pw_loop_awake(wk->wk_loop, now);
+}
+
+/* Looks whether the kernel has too much for TCP. */
+void worker_look(struct worker *);
+
+/* Something may have been given to a socket: now and then it is time to look. */
+static inline void
+worker_gave(struct worker *wk)
+{
+	if (stat_get(&wk->wk_stats.sta_sent) - wk->wk_looked >= WORKER_SHARE)
+		worker_look(wk);
+}
+
+/* Gives the connection another turn after everybody who is ready now. */
+void worker_again(struct worker *, struct conn *);
+
+/* Whether the turn of the loop has been so long that what is new should wait for the next. */
+bool worker_late(struct worker *);
+
+/* Starts a timer, in place of the one that runs; TIMER_NONE stops it. */
+void worker_timer(struct worker *, struct conn *, enum timer);
+
+/* Seconds since the epoch; wk_date is of the same second. */
+time_t worker_time(struct worker *);
+
+void worker_conn_added(struct worker *, struct conn *);
+void worker_conn_removed(struct worker *, struct conn *);
+
+#endif

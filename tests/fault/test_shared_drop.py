@@ -1,0 +1,63 @@
+"""Many clients read few files with `cache = drop`: what one gives back another is about to send, and
+the loop never waits for it."""
+
+import threading
+
+import pytest
+
+import harness
+import mounts
+import tree as t
+from test_admin import Admin
+from test_asleep import slept
+
+FILES = 4
+SIZE = 8 << 20
+CLIENTS = 16
+EACH = 6  # files that a client asks for, one after the other
+OF_PAGES = {"sendfile", "splice", "preadv2", "cachestat"}  # calls
+
+
+@pytest.fixture
+def files(tmp_path):
+    made = {"/%d.bin" % i: t.content(i, SIZE + i) for i in range(FILES)}
+    for target, data in made.items():
+        t.write(tmp_path / target[1:], data)
+        mounts.drop(tmp_path / target[1:])
+        if mounts.resident(tmp_path / target[1:]):
+            pytest.skip("this file system keeps everything in memory")
+    tmp_path.chmod(0o755)
+    return tmp_path, made
+
+
+def read_all(server, made, first, wrong):
+    targets = sorted(made)
+    for i in range(EACH):
+        target = targets[(first + i) % FILES]
+        if server.get(target).body != made[target]:
+            wrong.append(target)
+
+
+def ask_at_once(server, made):
+    wrong = []
+    clients = [threading.Thread(target=read_all, args=(server, made, i, wrong)) for i in range(CLIENTS)]
+    for c in clients:
+        c.start()
+    for c in clients:
+        c.join()
+    assert wrong == []
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("send_path", ["nodiskio", "splice", "uring"])
+def test_loop_never_sleeps_for_what_another_answer_gave_back(serve, files, send_path, workers):
+    root, made = files
+    server = serve(
+        "--root", str(root), "--workers", str(workers), "--send-path", send_path, "--cache", "drop",
+        "--hot-set", "0", "--admin", "127.0.0.1:0", binary=harness.RELEASE,
+    )
+    admin = Admin(server)
+    ask_at_once(server, made)
+    assert admin.value("pagewise_dropped_bytes_total") >= SIZE
+    assert not OF_PAGES & set(slept(admin))

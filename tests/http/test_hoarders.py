@@ -1,0 +1,305 @@
+"""Clients that keep connections open and ask for nothing: they make room for others."""
+
+import os
+import resource
+import selectors
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from harness import PATIENCE, request, wait_until
+from test_limits import stopped
+from test_limits_clients import busy, connections, figure, limited, start  # noqa: F401
+
+OUSTED = "pagewise_connections_ousted_total"
+DESCRIPTORS = 64
+FULL = r"pagewise: warning: cannot accept connections: there are \d+, which is max_connections\n"
+SCARCE = (r"pagewise: warning: cannot accept connections: Too many open files; "
+          r"(closing idle ones|pausing); raise ulimit -n, or lower open_files\n")
+CLOSED = (r"pagewise: warning: closed a connection from 127\.0\.0\.\d+ that has sent no "
+          r"request, to have its place: of \d+ from there\n")
+TOLD = "(%s|%s|%s)*" % (FULL, SCARCE, CLOSED)
+RIPE = 0.1  # seconds; a connection is left alone for less
+
+
+class Hoarder(threading.Thread):
+    """Keeps so many connections open from an address, and opens anew what is closed.
+
+    keeps: it does not close them when the server has; so many more at most.
+    """
+
+    def __init__(self, server, says, count=300, source="127.0.0.2", keeps=0):
+        super().__init__(daemon=True)
+        self.keeps, self.kept = keeps, []
+        self.address, self.says, self.source = server.address, says, source
+        self.selector = selectors.DefaultSelector()
+        self.over = threading.Event()
+        self.closed = 0
+        for _ in range(count):
+            self.open()
+        self.start()
+
+    def open(self):
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_BIND_ADDRESS_NO_PORT, 1)
+        sock.bind((self.source, 0))
+        sock.connect(self.address)
+        if self.says:
+            sock.send(self.says)
+        self.selector.register(sock, selectors.EVENT_READ)
+
+    def run(self):
+        while not self.over.wait(0.002):
+            for key, _ in self.selector.select(0):
+                if not has_more(key.fileobj):
+                    self.replace(key.fileobj)
+
+    def replace(self, sock):
+        self.selector.unregister(sock)
+        self.closed += 1
+        if len(self.kept) < self.keeps:
+            self.kept.append(sock)
+        else:
+            sock.close()
+        self.open()
+
+    def end(self):
+        self.over.set()
+        self.join(PATIENCE)
+        assert not self.is_alive()
+        for sock in self.kept + [key.fileobj for key in self.selector.get_map().values()]:
+            sock.close()
+        self.selector.close()
+
+
+def has_more(sock):
+    """An answer, which nobody reads; not its end."""
+    try:
+        return sock.recv(1 << 16) != b""
+    except ConnectionResetError:
+        return False
+
+
+def short_of_descriptors():
+    return ("prlimit", "--nofile=%d:%d" % (DESCRIPTORS, DESCRIPTORS))
+
+
+@pytest.fixture
+def full(start, site):  # noqa: F811
+    """A server that hoarders can fill."""
+    for i in range(11):
+        (site / ("f%d" % i)).write_bytes(b"%d" % i)
+
+    def full(limit, workers):
+        if limit == "descriptors":
+            return start({"workers": workers}, becomes=short_of_descriptors())
+        return start({"workers": workers, "max_connections": 100})
+
+    return full
+
+
+@pytest.mark.parametrize("says", [b"", b"G"], ids=["nothing", "begun"])
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("limit", ["max_connections", "descriptors"])
+def test_one_address_keeps_nobody_out(full, limit, workers, says):
+    server = full(limit, workers)
+    hoarder = Hoarder(server, says)
+    wait_until(lambda: hoarder.closed > 0, "the limit")
+    for i in range(11):
+        with server.connect(source="127.0.0.3") as c:
+            response = c.ask("/f%d" % i)
+            assert (response.status, response.body) == (200, b"%d" % i)
+    hoarder.end()
+    assert figure(server, OUSTED) > 0
+    wait_until(lambda: connections(server) == 0, "all to end")
+    server.stop(messages=TOLD)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("says", [
+    pytest.param(b"G\n", id="lingers"),
+    pytest.param(request("/f0", fields={"Connection": "close"}), id="closes"),
+    pytest.param(request("/f0", fields={"Content-Length": "60000"}), id="withholds"),
+])
+def test_one_that_stays_when_it_was_answered_keeps_nobody_out(full, workers, says):
+    server = full("max_connections", workers)
+    hoarder = Hoarder(server, says, keeps=3000)
+    wait_until(lambda: connections(server) >= 90, "the limit")
+    for i in range(11):
+        with server.connect(source="127.0.0.3") as c:
+            assert c.ask("/f%d" % i).body == b"%d" % i
+    hoarder.end()
+    wait_until(lambda: connections(server) == 0, "all to end")
+    server.stop(messages=TOLD)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_slow_client_that_is_alone_at_its_address_stays(full, workers):
+    """It had sent half of its request before the others came."""
+    server = full("max_connections", workers)
+    with server.connect(source="127.0.0.3") as slow:
+        slow.send(request("/small")[:10])
+        wait_until(lambda: connections(server) == 1, "it to be accepted")
+        time.sleep(RIPE)
+        hoarder = Hoarder(server, b"G")
+        wait_until(lambda: hoarder.closed > 1000, "many to be closed")
+        slow.send(request("/small")[10:])
+        assert slow.response().body == b"small"
+        hoarder.end()
+    server.stop(messages=TOLD)
+
+
+def is_closed(c, patience=PATIENCE):
+    try:
+        return not c.quiet(patience) and c.sock.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def silent(server, source, says=b""):
+    before = connections(server)
+    c = server.connect(source=source)
+    c.send(says)
+    wait_until(lambda: connections(server) == before + 1, "it to be accepted")
+    return c
+
+
+def ripen(server, phase):
+    """All that was sent has been read, and nobody is young."""
+    wait_until(lambda: figure(server, "pagewise_connections", '{state="head"}') == phase,
+               "the connections")
+    time.sleep(RIPE)
+
+
+def test_slow_client_that_is_alone_with_its_worker_stays(start):  # noqa: F811
+    """The other worker has two of one address, now and then: it is asked first."""
+    server = start({"max_connections": 3, "workers": 2})
+    slow = silent(server, "127.0.0.3", request("/small")[:10])
+    for _ in range(16):
+        hoard = [silent(server, "127.0.0.2") for _ in range(2)]
+        ripen(server, 3)
+        busy(server).reset()
+        wait_until(lambda: any(is_closed(c, 0) for c in hoard), "one to be closed")
+        for c in hoard:
+            c.reset()
+        wait_until(lambda: connections(server) == 1, "all others to end")
+    slow.send(request("/small")[10:])
+    assert slow.response().body == b"small"
+    slow.finish()
+    server.stop(messages=TOLD)
+
+
+def test_who_goes_first(start):  # noqa: F811
+    """Of the address that has most what has sent nothing, then the oldest."""
+    server = start({"max_connections": 6})
+    alone = silent(server, "127.0.0.3")
+    begun = silent(server, "127.0.0.2", b"GET /small")
+    old, young, last = (silent(server, "127.0.0.2") for _ in range(3))
+    other = silent(server, "127.0.0.4", b"G")
+    ripen(server, 6)
+    held = []
+    for c in (old, young, last, alone, begun, other):
+        assert c.quiet(0)
+        held.append(busy(server))
+        assert is_closed(c)
+    assert figure(server, OUSTED) == 6
+    assert figure(server, "pagewise_connections_reclaimed_total") == 0
+    assert limited(server, "max_connections") == 0
+    for c in held:
+        c.reset()
+    server.stop(messages=CLOSED)
+
+
+def test_idle_connection_goes_before_one_that_has_asked_for_nothing(start):  # noqa: F811
+    """It can be opened again for the next request."""
+    server = start({"max_connections": 3})
+    first, second = silent(server, "127.0.0.2"), silent(server, "127.0.0.2")
+    ripen(server, 2)
+    idle = server.connect()
+    assert idle.ask("/small").body == b"small"
+    with busy(server) as c:
+        idle.eof()
+        assert first.quiet(0) and second.quiet(0)
+        assert figure(server, OUSTED) == 0
+        c.reset()
+
+
+def test_client_whose_request_is_there_is_not_closed(start):  # noqa: F811
+    """It was not read yet; the one that was opened later goes in its place."""
+    server = start({"max_connections": 2})
+    first, second = silent(server, "127.0.0.2"), silent(server, "127.0.0.2")
+    ripen(server, 2)
+    os.kill(server.pid, signal.SIGSTOP)
+    wait_until(lambda: stopped(server), "all threads to stop")
+    try:
+        new = server.connect(rcvbuf=4096)
+        new.send(request("/big"))
+        first.send(request("/small"))
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+    assert first.response().body == b"small"
+    new.read_head()
+    assert is_closed(second)
+    new.reset()
+    server.stop(messages=CLOSED)
+
+
+def test_young_client_is_left_alone_for_a_moment(start):  # noqa: F811
+    """There is one place: each takes it when the one before has had its time."""
+    server = start({"max_connections": 1})
+    many = [server.connect(source="127.0.0.2") for _ in range(20)]
+    with server.connect(source="127.0.0.3") as c:
+        assert c.ask("/small").body == b"small"
+    assert all(is_closed(m) for m in many)
+    assert figure(server, OUSTED) == 20
+    assert limited(server, "max_connections") > 0
+    server.stop(messages=TOLD)
+
+
+def test_place_of_a_silent_one_of_another_worker_is_had(start):  # noqa: F811
+    """Half of the clients come to the worker that has no connection."""
+    server = start({"max_connections": 1, "workers": 2})
+    held = []
+    for _ in range(12):
+        held.append(server.connect())
+        with server.connect() as c:
+            assert c.ask("/small").body == b"small"
+            c.finish()
+    server.stop(messages=TOLD)
+
+
+def test_connections_leave_some_descriptors_for_files(start, site):  # noqa: F811
+    """Whoever was accepted has the file opened: nothing can be closed for it."""
+    (site / "new").write_bytes(b"new")
+    server = start({}, becomes=short_of_descriptors())
+    first = busy(server)
+    first.send(request("/new"))
+    held = []
+    while "pausing" not in server.messages:
+        held.append(server.connect(rcvbuf=4096))
+        held[-1].send(request("/big"))
+        wait_until(lambda: not held[-1].quiet(0) or "pausing" in server.messages, "an answer")
+    assert len(os.listdir("/proc/%d/fd" % server.pid)) > DESCRIPTORS - 16
+    while first.fill() and len(first.buf) < 16 << 20:
+        pass
+    first.read_exactly(16 << 20)
+    assert first.response().body == b"new"
+    for c in held:
+        c.reset()
+    server.stop(messages="(%s)+" % SCARCE)
+
+
+def test_limit_of_descriptors_is_that_of_connections(start):  # noqa: F811
+    """Without max_connections; of two numbers the lower one counts."""
+    server = start({"max_connections": 5}, becomes=short_of_descriptors())
+    held = [busy(server) for _ in range(5)]
+    waiting = server.connect()
+    wait_until(lambda: limited(server, "max_connections") > 0, "the limit")
+    assert resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[0] == DESCRIPTORS
+    assert figure(server, "pagewise_accept_failures_total") == 0
+    for c in held + [waiting]:
+        c.reset()
+    server.stop(messages=FULL)

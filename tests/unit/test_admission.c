@@ -1,0 +1,308 @@
+/*
+ * Which files earn a place in memory (lib/disk/admission.h).
+ */
+#include "lib_fixture.h"
+
+#include "lib/disk/admission.h"
+
+#define ROOM  ((uint64_t)64 << 20)
+#define SIZE  ((off_t)1 << 20) /* so 64 files fit */
+#define FITS  64
+#define FILES 512
+
+struct crowd {
+	struct popular *cr_popular;
+	struct noted cr_noted;
+	struct pw_file cr_files[FILES];
+	uint64_t cr_random;
+};
+
+static struct crowd *
+crowd_create(void)
+{
+	struct crowd *cr = calloc(1, sizeof(*cr));
+	size_t i;
+
+	assert_non_null(cr);
+	cr->cr_popular = popular_create(ROOM);
+	assert_non_null(cr->cr_popular);
+	for (i = 0; i < FILES; i++) {
+		cr->cr_files[i].fil_dev = 1;
+		cr->cr_files[i].fil_ino = 1000 + i;
+		cr->cr_files[i].fil_size = SIZE;
+	}
+	cr->cr_random = 1;
+	return cr;
+}
+
+static void
+crowd_destroy(struct crowd *cr)
+{
+	popular_destroy(&cr->cr_popular);
+	assert_null(cr->cr_popular);
+	free(cr);
+}
+
+static void
+note(struct crowd *cr, size_t i, off_t len)
+{
+	popular_asked(cr->cr_popular, &cr->cr_noted, &cr->cr_files[i], len);
+}
+
+static bool
+stays(struct crowd *cr, size_t i)
+{
+	return popular_stays(cr->cr_popular, &cr->cr_files[i]);
+}
+
+static bool
+asked(struct crowd *cr, size_t i)
+{
+	note(cr, i, SIZE);
+	return stays(cr, i);
+}
+
+/* True if the last of them may stay. */
+static bool
+asked_often(struct crowd *cr, size_t i, unsigned times)
+{
+	bool yes = false;
+
+	while (times-- > 0)
+		yes = asked(cr, i);
+	return yes;
+}
+
+/* 0 to n - 1, from the middle of a linear congruence (Knuth's MMIX). */
+static size_t
+draw(struct crowd *cr, size_t n)
+{
+	cr->cr_random =
+	    cr->cr_random * 6364136223846793005U + 1442695040888963407U;
+	return (size_t)(cr->cr_random >> 33) % n;
+}
+
+static void
+what_fits_stays(void **state)
+{
+	struct crowd *cr = crowd_create();
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < FITS; i++)
+		assert_true(asked(cr, i));
+	crowd_destroy(cr);
+}
+
+static void
+what_was_asked_for_once_goes_when_more_was_than_fits(void **state)
+{
+	struct crowd *cr = crowd_create();
+	size_t i, stay = 0;
+
+	(void)state;
+	for (i = 0; i < FITS; i++)
+		asked_often(cr, i, 3);
+	for (; i < FILES; i++)
+		stay += asked(cr, i);
+	assert_int_equal(stay, 0);
+	for (i = 0; i < FITS; i++)
+		assert_true(asked(cr, i));
+	crowd_destroy(cr);
+}
+
+/* Of files that are all alike as many stay as fit, and always the same. */
+static void
+of_equals_some_stay(void **state)
+{
+	struct crowd *cr = crowd_create();
+	bool before[FILES];
+	size_t i, stay = 0, same = 0;
+
+	(void)state;
+	for (i = 0; i < FILES; i++)
+		asked(cr, i);
+	for (i = 0; i < FILES; i++)
+		stay += before[i] = stays(cr, i);
+	for (i = 0; i < FILES; i++)
+		same += before[i] == stays(cr, i);
+	assert_in_range(stay, FITS / 2, FITS * 2);
+	assert_int_equal(same, FILES);
+	crowd_destroy(cr);
+}
+
+static void
+a_crawler_pushes_nothing_out(void **state)
+{
+	struct crowd *cr = crowd_create();
+	size_t i, lost = 0;
+
+	(void)state;
+	for (i = 0; i < (size_t)FITS * 20; i++)
+		asked(cr, draw(cr, FITS / 2));
+	for (i = FITS / 2; i < FILES; i++) {
+		asked(cr, i);
+		lost += !asked(cr, draw(cr, FITS / 2));
+	}
+	assert_int_equal(lost, 0);
+	crowd_destroy(cr);
+}
+
+static void
+a_file_of_an_eighth_of_the_room_is_the_largest_that_stays(void **state)
+{
+	struct crowd *cr = crowd_create();
+
+	(void)state;
+	cr->cr_files[0].fil_size = (off_t)(ROOM / 8);
+	note(cr, 0, cr->cr_files[0].fil_size);
+	assert_true(stays(cr, 0));
+	cr->cr_files[1].fil_size = (off_t)(ROOM / 8 + 1);
+	note(cr, 1, cr->cr_files[1].fil_size);
+	assert_false(stays(cr, 1));
+	crowd_destroy(cr);
+}
+
+/* A hundred pieces of a file are not a hundred requests for it. */
+static void
+pieces_count_when_they_are_the_whole(void **state)
+{
+	struct crowd *cr = crowd_create();
+	bool ever = false;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < FILES - 1; i++)
+		asked_often(cr, i, 2);
+	for (i = 0; i < 100; i++) {
+		note(cr, FILES - 1, SIZE / 100);
+		ever |= stays(cr, FILES - 1);
+	}
+	assert_false(ever);
+	for (i = 0; i < 100 * POPULAR_MOST; i++)
+		note(cr, FILES - 1, SIZE / 100 + 1);
+	assert_true(stays(cr, FILES - 1));
+	crowd_destroy(cr);
+}
+
+/* Nobody takes the lock for each request. */
+static void
+what_is_noted_counts_when_it_is_told(void **state)
+{
+	struct crowd *cr = crowd_create();
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3 * (size_t)FITS; i++)
+		note(cr, i % FITS, SIZE);
+	assert_int_equal(cr->cr_noted.nt_files, 0);
+	for (i = 0; i < 3 * (size_t)FITS / 2; i++)
+		note(cr, i % (FITS / 2), SIZE);
+	assert_int_equal(cr->cr_noted.nt_files, FITS / 2);
+	assert_int_equal(cr->cr_files[0].fil_asked, 3 * SIZE);
+	popular_tell(cr->cr_popular, &cr->cr_noted);
+	assert_int_equal(cr->cr_noted.nt_files, 0);
+	assert_int_equal(cr->cr_files[0].fil_asked, 0);
+	for (i = 0; i < FITS; i++)
+		assert_true(stays(cr, i));
+	for (i = FITS; i < FILES; i++)
+		assert_false(asked(cr, i));
+	crowd_destroy(cr);
+}
+
+static void
+what_is_asked_for_very_often_is_told_at_once(void **state)
+{
+	struct crowd *cr = crowd_create();
+	int i;
+
+	(void)state;
+	for (i = 1; i < POPULAR_MOST; i++)
+		note(cr, 0, SIZE);
+	assert_int_equal(cr->cr_noted.nt_files, 1);
+	note(cr, 0, SIZE);
+	assert_int_equal(cr->cr_noted.nt_files, 0);
+	assert_int_equal(cr->cr_files[0].fil_asked, 0);
+	crowd_destroy(cr);
+}
+
+static void
+what_was_popular_is_forgotten(void **state)
+{
+	struct crowd *cr = crowd_create();
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < (size_t)FITS * 20; i++)
+		asked(cr, draw(cr, FITS));
+	for (i = 0; i < (size_t)FITS * 20 * POPULAR_SAMPLE; i++)
+		asked(cr, FITS + draw(cr, 2 * FITS));
+	for (i = 0; i < FITS; i++)
+		assert_false(asked(cr, i));
+	crowd_destroy(cr);
+}
+
+/* Each rank twice as likely as the one twice as far down. */
+static size_t
+draw_by_zipf(struct crowd *cr)
+{
+	static double sums[FILES];
+	double at;
+	size_t i;
+
+	if (sums[0] == 0)
+		for (i = 0; i < FILES; i++)
+			sums[i] =
+			    (i > 0 ? sums[i - 1] : 0) + 1.0 / (double)(i + 1);
+	at = (double)draw(cr, 1 << 30) / (1 << 30) * sums[FILES - 1];
+	for (i = 0; sums[i] < at; i++)
+		continue;
+	return i;
+}
+
+static void
+by_zipf_the_first_stay_and_the_rest_goes(void **state)
+{
+	struct crowd *cr = crowd_create();
+	size_t i, at, first = 0, first_kept = 0, rest = 0, rest_kept = 0;
+	bool yes;
+
+	(void)state;
+	for (i = 0; i < 40000; i++) {
+		at = draw_by_zipf(cr);
+		yes = asked(cr, at);
+		if (i < 10000)
+			continue;
+		if (at < FITS / 2) {
+			first++;
+			first_kept += yes;
+		} else if (at >= (size_t)FITS * 2) {
+			rest++;
+			rest_kept += yes;
+		}
+	}
+	assert_in_range(first_kept * 100 / first, 95, 100);
+	assert_in_range(rest_kept * 100 / rest, 0, 20);
+	crowd_destroy(cr);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(what_fits_stays),
+	    cmocka_unit_test(
+		what_was_asked_for_once_goes_when_more_was_than_fits),
+	    cmocka_unit_test(of_equals_some_stay),
+	    cmocka_unit_test(a_crawler_pushes_nothing_out),
+	    cmocka_unit_test(
+		a_file_of_an_eighth_of_the_room_is_the_largest_that_stays),
+	    cmocka_unit_test(pieces_count_when_they_are_the_whole),
+	    cmocka_unit_test(what_is_noted_counts_when_it_is_told),
+	    cmocka_unit_test(what_is_asked_for_very_often_is_told_at_once),
+	    cmocka_unit_test(what_was_popular_is_forgotten),
+	    cmocka_unit_test(by_zipf_the_first_stay_and_the_rest_goes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

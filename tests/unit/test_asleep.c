@@ -1,0 +1,110 @@
+/*
+ * When and how it is told that a loop has slept (server/worker/asleep.c); each test has the name of
+ * the rule that it pins.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "server/log/message_rate.h"
+#include "server/worker/asleep.h"
+
+#define BEGIN UINT64_C(5000000) /* less than a period after the clock's 0 */
+
+static uint64_t
+look(struct asleep *as, uint64_t times, uint64_t us, uint64_t now)
+{
+	const struct pw_sleep list[] = {
+	    {"lock", 0, 0}, {"sendfile", times, us}, {"openat2", 1, 50}};
+
+	return asleep_look(as, list, 3, now);
+}
+
+static void
+the_first_is_told_at_once(void **state)
+{
+	struct asleep as = {0};
+	char text[64];
+
+	(void)state;
+	assert_int_equal(look(&as, 3, 312000, BEGIN), 312050);
+	asleep_text(&as, text, sizeof(text));
+	assert_string_equal(text, "sendfile 312.0 ms (3), openat2 0.0 ms (1)");
+}
+
+static void
+the_longest_is_told_first(void **state)
+{
+	const struct pw_sleep list[] = {
+	    {"lock", 1, 900}, {"sendfile", 1, 100}, {"page fault", 1, 2500}};
+	struct asleep as = {0};
+	char text[80];
+
+	(void)state;
+	assert_int_equal(asleep_look(&as, list, 3, BEGIN), 3500);
+	asleep_text(&as, text, sizeof(text));
+	assert_string_equal(text,
+	    "page fault 2.5 ms (1), lock 0.9 ms (1), sendfile 0.1 ms (1)");
+}
+
+static void
+less_than_a_millisecond_between_two_looks_is_not_told(void **state)
+{
+	struct asleep as = {0};
+	uint64_t i;
+
+	(void)state;
+	for (i = 1; i < 100; i++)
+		assert_int_equal(
+		    look(&as, i, i * 900, BEGIN + i * LIMIT_PERIOD), 0);
+}
+
+static void
+those_of_a_minute_are_told_together_and_only_once(void **state)
+{
+	struct asleep as = {0};
+	char text[64];
+	uint64_t i;
+
+	(void)state;
+	assert_int_equal(look(&as, 1, 2000, BEGIN), 2050);
+	for (i = 1; i < 10; i++)
+		assert_int_equal(
+		    look(&as, 1 + i, 2000 + i * 1500, BEGIN + i), 0);
+	assert_int_equal(look(&as, 10, 15500, BEGIN + LIMIT_PERIOD - 1), 0);
+	assert_int_equal(look(&as, 10, 15500, BEGIN + LIMIT_PERIOD), 13500);
+	asleep_text(&as, text, sizeof(text));
+	assert_string_equal(text, "sendfile 13.5 ms (9)");
+	assert_int_equal(look(&as, 10, 15500, BEGIN + 2 * LIMIT_PERIOD), 0);
+}
+
+static void
+a_text_without_room_is_cut(void **state)
+{
+	struct asleep as = {0};
+	char text[10];
+
+	(void)state;
+	look(&as, 3, 312000, BEGIN);
+	asleep_text(&as, text, sizeof(text));
+	assert_string_equal(text, "sendfile ");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_first_is_told_at_once),
+	    cmocka_unit_test(the_longest_is_told_first),
+	    cmocka_unit_test(
+		less_than_a_millisecond_between_two_looks_is_not_told),
+	    cmocka_unit_test(those_of_a_minute_are_told_together_and_only_once),
+	    cmocka_unit_test(a_text_without_room_is_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

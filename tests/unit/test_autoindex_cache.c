@@ -1,0 +1,385 @@
+/*
+ * Which pages are made and which are given out again (server/content/autoindex_cache.h).
+ */
+#include "lib_fixture.h"
+
+#include "lib/util/clock.h"
+#include "server/content/autoindex_cache.h"
+#include "server/worker/worker.h"
+
+#define SECOND UINT64_C(1000000)
+#define BIG    5400 /* names; more than half of the largest page */
+
+static unsigned listed;
+
+static void
+count_listed(struct listing *li)
+{
+	(void)li;
+	listed++;
+}
+
+/* As it is now, but changed an hour ago. */
+static void
+want(struct fixture *fx, struct listing *li, const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path_in(fx, path), &st), 0);
+	*li = (struct listing){.li_done = count_listed};
+	li->li_place = (struct place){.pl_root = fx->fx_root,
+	    .pl_path = path,
+	    .pl_title = "/",
+	    .pl_dev = st.st_dev,
+	    .pl_ino = st.st_ino,
+	    .pl_mtime = st.st_mtim,
+	    .pl_ctime = st.st_ctim};
+	li->li_place.pl_ctime.tv_sec -= 3600;
+}
+
+/* True: it was made for this; false: it was there. */
+static bool
+is_made(struct fixture *fx, struct listings *ls, struct listing *li,
+    uint64_t now_us)
+{
+	int error = listing_get(ls, fx->fx_loop, li, now_us);
+
+	listed = 0;
+	settle(fx->fx_loop);
+	assert_true(error == 0 || error == -EINPROGRESS);
+	assert_int_equal(listed, error == -EINPROGRESS);
+	text_unref(&li->li_text);
+	return error == -EINPROGRESS;
+}
+
+static bool
+made(struct fixture *fx, struct listings *ls, const char *path, uint64_t now_us)
+{
+	struct listing li;
+
+	want(fx, &li, path);
+	return is_made(fx, ls, &li, now_us);
+}
+
+/* The queue takes one job: the others, had they their own, would be refused. */
+static void
+those_who_want_the_same_page_share_one_task(void **state)
+{
+	struct fixture *fx = *state;
+	struct listings *ls = listings_create();
+	struct listing li[8], other;
+	struct gate gt;
+	size_t i;
+
+	make_file(fx, "f", 10);
+	assert_int_equal(mkdir(path_in(fx, "d"), 0700), 0);
+	gate_shut(&gt,
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS),
+	    fx->fx_loop);
+	listed = 0;
+	for (i = 0; i < COUNT(li); i++) {
+		want(fx, &li[i], ".");
+		assert_int_equal(
+		    listing_get(ls, fx->fx_loop, &li[i], i), -EINPROGRESS);
+	}
+	want(fx, &other, "d");
+	assert_int_equal(listing_get(ls, fx->fx_loop, &other, 0), -EAGAIN);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_int_equal(listed, COUNT(li));
+	for (i = 0; i < COUNT(li); i++) {
+		assert_int_equal(li[i].li_error, 0);
+		assert_ptr_equal(li[i].li_text, li[0].li_text);
+	}
+	for (i = 1; i < COUNT(li); i++)
+		text_unref(&li[i].li_text);
+	assert_non_null(
+	    memmem(li[0].li_text->tx_data, li[0].li_text->tx_len, "./f", 3));
+	text_unref(&li[0].li_text);
+	listings_destroy(&ls);
+}
+
+static void
+a_page_is_given_out_for_a_while(void **state)
+{
+	struct fixture *fx = *state;
+	struct listings *ls = listings_create();
+
+	assert_true(made(fx, ls, ".", SECOND));
+	assert_false(made(fx, ls, ".", SECOND));
+	assert_false(made(fx, ls, ".", SECOND + LISTING_AGE_US - 1));
+	assert_true(made(fx, ls, ".", SECOND + LISTING_AGE_US));
+	assert_false(made(fx, ls, ".", SECOND + 2 * LISTING_AGE_US - 1));
+	listings_destroy(&ls);
+}
+
+/* It may change again, and its times would say nothing. */
+static void
+a_page_of_what_has_just_changed_is_given_out_for_a_second(void **state)
+{
+	struct fixture *fx = *state;
+	struct listings *ls = listings_create();
+	struct listing li;
+
+	want(fx, &li, ".");
+	li.li_place.pl_ctime.tv_sec = time(NULL);
+	assert_true(is_made(fx, ls, &li, 0));
+	assert_false(is_made(fx, ls, &li, LISTING_NEW_US - 1));
+	assert_true(is_made(fx, ls, &li, LISTING_NEW_US));
+	listings_destroy(&ls);
+}
+
+static void
+whatever_tells_pages_apart_makes_another(void **state)
+{
+	struct fixture *fx = *state;
+	struct listings *ls = listings_create();
+	struct listing li;
+	struct place *pl = &li.li_place;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		want(fx, &li, ".");
+		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		pl->pl_dotfiles = true;
+		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		pl->pl_title = "/other/";
+		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		pl->pl_mtime.tv_nsec ^= 1;
+		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		pl->pl_ctime.tv_sec ^= 1;
+		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+	}
+	listings_destroy(&ls);
+}
+
+static void
+a_name_that_is_added_makes_another_page(void **state)
+{
+	struct fixture *fx = *state;
+	struct timespec times[2] = {{1, 0}, {1, 0}};
+	struct listings *ls = listings_create();
+
+	assert_int_equal(utimensat(AT_FDCWD, path_in(fx, "."), times, 0), 0);
+	assert_true(made(fx, ls, ".", 0));
+	assert_false(made(fx, ls, ".", 0));
+	make_file(fx, "f", 10);
+	assert_true(made(fx, ls, ".", 0));
+	listings_destroy(&ls);
+}
+
+/* Between the lookup and the reading something else was put there. */
+static void
+the_page_of_another_directory_is_given_but_not_kept(void **state)
+{
+	struct fixture *fx = *state;
+	struct listings *ls = listings_create();
+	struct listing li;
+
+	want(fx, &li, ".");
+	li.li_place.pl_ino++;
+	assert_true(is_made(fx, ls, &li, 0));
+	assert_int_equal(li.li_error, 0);
+	assert_true(is_made(fx, ls, &li, 0));
+	listings_destroy(&ls);
+}
+
+static void
+an_error_that_may_be_over_is_not_kept(void **state)
+{
+	struct fixture *fx = *state;
+	struct listings *ls = listings_create();
+	struct listing li;
+
+	want(fx, &li, ".");
+	li.li_place.pl_path = "none";
+	assert_true(is_made(fx, ls, &li, 0));
+	assert_int_equal(li.li_error, -ENOENT);
+	assert_true(is_made(fx, ls, &li, 0));
+	listings_destroy(&ls);
+}
+
+/* A page may still be sent to somebody. */
+static void
+a_page_outlives_its_place_in_memory(void **state)
+{
+	struct fixture *fx = *state;
+	struct listings *ls = listings_create();
+	struct listing li;
+
+	want(fx, &li, ".");
+	assert_int_equal(listing_get(ls, fx->fx_loop, &li, 0), -EINPROGRESS);
+	settle(fx->fx_loop);
+	assert_true(made(fx, ls, ".", LISTING_AGE_US));
+	assert_int_equal(li.li_text->tx_refs, 1);
+	assert_memory_equal(li.li_text->tx_data, "<!DOCTYPE html>", 15);
+	text_unref(&li.li_text);
+	assert_null(li.li_text);
+	listings_destroy(&ls);
+	assert_null(ls);
+}
+
+static void
+make_names(struct fixture *fx, const char *dir, int count)
+{
+	char name[64];
+	int i;
+
+	assert_int_equal(mkdir(path_in(fx, dir), 0700), 0);
+	for (i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "%s/%d", dir, i);
+		make_empty(fx, name);
+	}
+}
+
+/* The text of one directory under many titles. */
+static void
+the_memory_of_pages_is_bounded(void **state)
+{
+	struct fixture *fx = *state;
+	struct listings *ls = listings_create();
+	struct listing li;
+	char titles[40][16];
+	size_t len = 0, kept = 0;
+	int i;
+
+	make_names(fx, "d", BIG);
+	want(fx, &li, "d");
+	for (i = 0; i < (int)COUNT(titles); i++) {
+		snprintf(titles[i], sizeof(titles[i]), "/%d/", i);
+		li.li_place.pl_title = titles[i];
+		assert_int_equal(
+		    listing_get(ls, fx->fx_loop, &li, 0), -EINPROGRESS);
+		settle(fx->fx_loop);
+		assert_int_equal(li.li_error, 0);
+		len = li.li_text->tx_len;
+		text_unref(&li.li_text);
+		/* What is used stays. */
+		li.li_place.pl_title = titles[0];
+		assert_false(is_made(fx, ls, &li, 0));
+	}
+	assert_in_range(len, NAMES_WHOLE / 2, NAMES_WHOLE);
+	while (i-- > 1) {
+		li.li_place.pl_title = titles[i];
+		if (listing_get(ls, fx->fx_loop, &li, 0) != 0)
+			break;
+		text_unref(&li.li_text);
+		kept++;
+	}
+	settle(fx->fx_loop);
+	text_unref(&li.li_text);
+	assert_in_range(kept * len, LISTING_BYTES / 2, LISTING_BYTES - len);
+	listings_destroy(&ls);
+}
+
+/* Few, for much text: each byte of them becomes six. */
+static void
+make_long_names(struct fixture *fx, const char *dir, int count)
+{
+	char name[256];
+	int i;
+
+	assert_int_equal(mkdir(path_in(fx, dir), 0700), 0);
+	for (i = 0; i < count; i++) {
+		memset(name, 0xff, sizeof(name) - 1);
+		name[snprintf(name, sizeof(name), "%s/%03d", dir, i)] =
+		    (char)0xff;
+		name[sizeof(name) - 1] = '\0';
+		make_empty(fx, name);
+	}
+}
+
+/* Slow readers may have each page that was ever made. */
+static void
+the_memory_of_pages_that_are_sent_is_bounded(void **state)
+{
+	struct fixture *fx = *state;
+	struct listings *ls = listings_create();
+	static struct text *texts[2 * LISTING_ALIVE / NAMES_WHOLE + 1];
+	struct listing li;
+	size_t n, len = 0;
+	int round;
+
+	make_long_names(fx, "d", 300);
+	for (round = 0; round < 2; round++) {
+		for (n = 0; n < COUNT(texts); n++) {
+			want(fx, &li, "d");
+			li.li_place.pl_ctime.tv_nsec = (long)n + 1000 * round;
+			assert_int_equal(
+			    listing_get(ls, fx->fx_loop, &li, 0), -EINPROGRESS);
+			settle(fx->fx_loop);
+			texts[n] = li.li_text;
+			if (li.li_error != 0)
+				break;
+			len = li.li_text->tx_len;
+		}
+		assert_int_equal(li.li_error, -E2BIG);
+		assert_in_range(
+		    n, LISTING_ALIVE / 2 / len, LISTING_ALIVE / len);
+		while (n-- > 0)
+			text_unref(&texts[n]);
+	}
+	listings_destroy(&ls);
+}
+
+/* That a directory is too large is known for a while, as a page would be. */
+static void
+a_directory_that_is_too_large_is_not_read_each_time(void **state)
+{
+	struct fixture *fx = *state;
+	struct listings *ls = listings_create();
+	struct listing li;
+
+	make_names(fx, "d", 2 * BIG);
+	want(fx, &li, "d");
+	assert_true(is_made(fx, ls, &li, 0));
+	assert_int_equal(li.li_error, -E2BIG);
+	li.li_error = 0;
+	assert_false(is_made(fx, ls, &li, 0));
+	assert_int_equal(li.li_error, -E2BIG);
+	listings_destroy(&ls);
+}
+
+/* So is that its disk is too slow, from when that was found out. */
+static void
+a_disk_that_is_too_slow_is_remembered(void **state)
+{
+	struct fixture *fx = *state;
+	struct listings *ls = listings_create();
+	uint64_t asked = clock_now() - LISTING_AGE_US;
+	struct listing li;
+
+	make_names(fx, "d", 2);
+	want(fx, &li, "d");
+	li.li_place.pl_patience_us = 1;
+	assert_true(is_made(fx, ls, &li, asked));
+	assert_int_equal(li.li_error, -E2BIG);
+	li.li_error = 0;
+	assert_false(is_made(fx, ls, &li, asked + LISTING_AGE_US));
+	assert_int_equal(li.li_error, -E2BIG);
+	listings_destroy(&ls);
+}
+
+#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(those_who_want_the_same_page_share_one_task, setup_narrow),
+	    TEST(a_page_is_given_out_for_a_while, setup),
+	    TEST(a_page_of_what_has_just_changed_is_given_out_for_a_second,
+		setup),
+	    TEST(whatever_tells_pages_apart_makes_another, setup),
+	    TEST(a_name_that_is_added_makes_another_page, setup),
+	    TEST(the_page_of_another_directory_is_given_but_not_kept, setup),
+	    TEST(an_error_that_may_be_over_is_not_kept, setup),
+	    TEST(a_page_outlives_its_place_in_memory, setup),
+	    TEST(the_memory_of_pages_is_bounded, setup),
+	    TEST(the_memory_of_pages_that_are_sent_is_bounded, setup),
+	    TEST(a_directory_that_is_too_large_is_not_read_each_time, setup),
+	    TEST(a_disk_that_is_too_slow_is_remembered, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,278 @@
+/*
+ * A directory block by block (server/content/autoindex_stream.h): every name once, chunks that are what
+ * they say, and a descriptor that the pool closes.
+ */
+#include "lib_fixture.h"
+
+#include "server/content/autoindex_stream.h"
+
+#define NAMES 3000
+
+static unsigned came;
+
+static void
+count_block(struct stream *st)
+{
+	(void)st;
+	came++;
+}
+
+static struct stream *
+stream_of(struct fixture *fx, const char *path, bool chunked)
+{
+	struct stream *st = calloc(1, sizeof(*st));
+
+	assert_non_null(st);
+	st->st_loop = fx->fx_loop;
+	st->st_place = (struct place){.pl_root = fx->fx_root,
+	    .pl_path = path,
+	    .pl_title = "/",
+	    .pl_dev = fx->fx_root->rt_dev};
+	st->st_chunked = chunked;
+	st->st_done = count_block;
+	return st;
+}
+
+/* One block, which must come once. */
+static int
+next(struct fixture *fx, struct stream *st)
+{
+	came = 0;
+	assert_int_equal(stream_next(st), 0);
+	assert_int_equal(came, 0);
+	settle(fx->fx_loop);
+	assert_int_equal(came, 1);
+	return st->st_error;
+}
+
+static void
+make_names(struct fixture *fx)
+{
+	char name[16];
+	int i;
+
+	for (i = 0; i < NAMES; i++) {
+		snprintf(name, sizeof(name), "n%04d", i);
+		make_empty(fx, name);
+	}
+	assert_int_equal(mkdir(path_in(fx, ".hidden"), 0700), 0);
+}
+
+/* The text of all blocks, NUL-terminated; freed by the caller. */
+static char *
+text_of(struct fixture *fx, struct stream *st, int *blocks)
+{
+	char *text = NULL;
+	size_t len = 0;
+
+	*blocks = 0;
+	do {
+		assert_int_equal(next(fx, st), 0);
+		text = realloc(text, len + st->st_len + 1);
+		assert_non_null(text);
+		memcpy(text + len, st->st_data, st->st_len);
+		len += st->st_len;
+		assert_in_range(st->st_len, 1, 64 * KIB);
+		++*blocks;
+	} while (!st->st_end);
+	text[len] = '\0';
+	return text;
+}
+
+static void
+assert_names(const char *page)
+{
+	bool seen[NAMES] = {false};
+	unsigned n, count = 0;
+	const char *p;
+
+	for (p = page; (p = strstr(p, "href=\"./")) != NULL; p++, count++) {
+		assert_int_equal(sscanf(p, "href=\"./n%4u\"", &n), 1);
+		assert_in_range(n, 0, NAMES - 1);
+		assert_false(seen[n]);
+		seen[n] = true;
+	}
+	assert_int_equal(count, NAMES);
+	assert_non_null(strstr(page, "</html>\n"));
+}
+
+static void
+every_name_comes_once(void **state)
+{
+	struct fixture *fx = *state;
+	struct stream *st = stream_of(fx, ".", false);
+	int fds = count_fds(), blocks;
+	char *page;
+
+	make_names(fx);
+	page = text_of(fx, st, &blocks);
+	assert_in_range(blocks, 3, 20);
+	assert_names(page);
+	assert_memory_equal(page, "<!DOCTYPE html>", 15);
+	assert_int_equal(count_fds(), fds);
+	stream_close(&st);
+	assert_null(st);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
+	free(page);
+}
+
+/* Takes the frames out, in place. */
+static void
+unframe(char *text)
+{
+	char *from = text, *to = text, *end;
+	size_t len;
+
+	do {
+		assert_true(*from != '0' || from[1] == '\r');
+		len = strtoul(from, &end, 16);
+		assert_memory_equal(end, "\r\n", 2);
+		memmove(to, end + 2, len);
+		to += len;
+		from = end + 2 + len;
+		assert_memory_equal(from, "\r\n", 2);
+		from += 2;
+	} while (len > 0);
+	assert_int_equal(*from, '\0');
+	*to = '\0';
+}
+
+static void
+chunks_are_as_long_as_they_say(void **state)
+{
+	struct fixture *fx = *state;
+	struct stream *st = stream_of(fx, ".", true);
+	int blocks;
+	char *page;
+
+	make_names(fx);
+	page = text_of(fx, st, &blocks);
+	unframe(page);
+	assert_names(page);
+	stream_close(&st);
+	free(page);
+}
+
+static void
+an_empty_directory_is_one_block(void **state)
+{
+	struct fixture *fx = *state;
+	struct stream *st = stream_of(fx, ".", true);
+	int blocks;
+	char *page;
+
+	page = text_of(fx, st, &blocks);
+	assert_int_equal(blocks, 1);
+	unframe(page);
+	assert_null(strstr(page, "<a "));
+	stream_close(&st);
+	free(page);
+}
+
+static void
+what_cannot_be_opened_is_an_error(void **state)
+{
+	struct fixture *fx = *state;
+	struct stream *st = stream_of(fx, "none", true);
+
+	assert_int_equal(next(fx, st), -ENOENT);
+	stream_close(&st);
+}
+
+/* The pool's only thread is held: so it is not the loop that closes. */
+static void
+what_is_given_up_is_closed_by_the_pool(void **state)
+{
+	struct fixture *fx = *state;
+	struct stream *st = stream_of(fx, ".", true);
+	int fds = count_fds();
+	struct gate gt;
+
+	make_names(fx);
+	assert_int_equal(next(fx, st), 0);
+	assert_false(st->st_end);
+	assert_int_equal(count_fds(), fds + 1);
+	gate_shut(&gt,
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS),
+	    fx->fx_loop);
+	stream_close(&st);
+	assert_null(st);
+	assert_int_equal(count_fds(), fds + 1);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_int_equal(count_fds(), fds);
+}
+
+/* Its head has been sent: it goes on though the queue is full. */
+static void
+only_the_first_block_is_refused(void **state)
+{
+	struct fixture *fx = *state;
+	struct stream *st = stream_of(fx, ".", true);
+	struct stream *late = stream_of(fx, ".", true);
+	struct pw_waiter w = {.wt_done = nothing_done};
+	struct pw_file *file = new_file(fx, "n9999", 10);
+	struct gate gt;
+
+	assert_int_equal(unlink(path_in(fx, "n9999")), 0);
+	make_names(fx);
+	assert_int_equal(next(fx, st), 0);
+	file->fil_device =
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS);
+	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	assert_int_equal(pool_fetch(file, 0, 10, false, ADMIT_NEW, &w), 0);
+	came = 0;
+	assert_int_equal(stream_next(late), -EAGAIN);
+	assert_int_equal(stream_next(st), 0);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_int_equal(came, 1);
+	stream_close(&st);
+	stream_close(&late);
+	pw_file_unref(&file);
+}
+
+/* One thread, which a gate holds: the block is queued behind it. */
+static void
+a_block_that_nobody_wants_is_not_read(void **state)
+{
+	struct fixture *fx = *state;
+	struct stream *st = stream_of(fx, ".", true);
+	int fds = count_fds();
+	struct gate gt;
+
+	make_names(fx);
+	assert_int_equal(next(fx, st), 0);
+	assert_int_equal(count_fds(), fds + 1);
+	gate_shut(&gt,
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS),
+	    fx->fx_loop);
+	came = 0;
+	assert_int_equal(stream_next(st), 0);
+	stream_cancel(st);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_int_equal(came, 1);
+	assert_int_equal(st->st_error, -ECANCELED);
+	assert_int_equal(count_fds(), fds);
+	stream_close(&st);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
+}
+
+#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(every_name_comes_once, setup),
+	    TEST(chunks_are_as_long_as_they_say, setup),
+	    TEST(an_empty_directory_is_one_block, setup),
+	    TEST(what_cannot_be_opened_is_an_error, setup),
+	    TEST(what_is_given_up_is_closed_by_the_pool, setup_one_thread),
+	    TEST(a_block_that_nobody_wants_is_not_read, setup_one_thread),
+	    TEST(only_the_first_block_is_refused, setup_narrow),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

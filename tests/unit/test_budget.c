@@ -1,0 +1,253 @@
+/*
+ * The budget for what was fetched and not sent (lib/disk/budget.h).
+ */
+#include "lib_fixture.h"
+
+#include "lib/disk/budget.h"
+#include "lib/disk/completion.h"
+#include "lib/util/clock.h"
+
+#define MAX	64
+#define WAITERS 12
+
+struct house {
+	struct fixture *ho_fx;
+	struct room *ho_room;
+	struct room_part ho_parts[3];
+	struct pw_waiter ho_waiters[WAITERS];
+	size_t ho_let_in[WAITERS]; /* in this order */
+	size_t ho_n;
+};
+
+static struct house *house;
+
+static void
+let_in(struct pw_waiter *w)
+{
+	house->ho_let_in[house->ho_n++] = (size_t)(w - house->ho_waiters);
+}
+
+static int
+setup_house(void **state)
+{
+	struct house *ho = calloc(1, sizeof(*ho));
+	void *fx;
+	size_t i;
+
+	if (ho == NULL || setup(&fx) != 0)
+		return -1;
+	ho->ho_fx = fx;
+	ho->ho_room = room_create(MAX);
+	for (i = 0; i < COUNT(ho->ho_parts); i++)
+		room_part_init(&ho->ho_parts[i]);
+	for (i = 0; i < WAITERS; i++) {
+		ho->ho_waiters[i].wt_done = let_in;
+		ho->ho_waiters[i].wt_loop = ho->ho_fx->fx_loop;
+	}
+	*state = house = ho;
+	return ho->ho_room == NULL ? -1 : 0;
+}
+
+static int
+teardown_house(void **state)
+{
+	struct house *ho = *state;
+	void *fx = ho->ho_fx;
+
+	room_destroy(&ho->ho_room);
+	free(ho);
+	return teardown(&fx);
+}
+
+static int
+take(struct house *ho, size_t part, size_t len)
+{
+	return room_take(ho->ho_room, &ho->ho_parts[part], len, false, NULL);
+}
+
+static void
+held(struct house *ho, size_t part, size_t len, bool slow, size_t waiter)
+{
+	ho->ho_fx->fx_loop->lp_pending++;
+	assert_int_equal(room_take(ho->ho_room, &ho->ho_parts[part], len, slow,
+			     &ho->ho_waiters[waiter]),
+	    -EINPROGRESS);
+}
+
+static void
+give(struct house *ho, size_t part, size_t len)
+{
+	room_give(ho->ho_room, &ho->ho_parts[part], len);
+	pw_loop_drain(ho->ho_fx->fx_loop);
+}
+
+static void
+a_device_may_have_as_much_as_is_left(void **state)
+{
+	struct house *ho = *state;
+
+	assert_int_equal(take(ho, 0, 49), 0); /* it had nothing */
+	assert_int_equal(take(ho, 0, 1), -EAGAIN);
+	give(ho, 0, 1);
+	assert_int_equal(take(ho, 0, 1), -EAGAIN);
+	assert_int_equal(take(ho, 1, 12), 0);
+	assert_int_equal(take(ho, 1, 1), -EAGAIN);
+	assert_int_equal(take(ho, 2, 3), 0);
+	assert_int_equal(take(ho, 2, 1), -EAGAIN);
+	assert_int_equal(room_used(ho->ho_room), 63);
+	give(ho, 0, 32);
+	assert_int_equal(take(ho, 2, 1), 0);
+}
+
+static void
+who_has_nothing_may_always_have_something(void **state)
+{
+	struct house *ho = *state;
+
+	assert_int_equal(take(ho, 0, 10 * MAX), 0);
+	assert_int_equal(take(ho, 0, 1), -EAGAIN);
+	assert_int_equal(take(ho, 1, 10 * MAX), 0);
+	give(ho, 0, 10 * MAX);
+	assert_int_equal(take(ho, 0, 1), 0);
+}
+
+static void
+what_is_held_is_let_in_in_order_as_it_fits(void **state)
+{
+	struct house *ho = *state;
+
+	assert_int_equal(take(ho, 0, 42), 0);
+	held(ho, 0, 20, false, 0);
+	held(ho, 0, 2, false, 1);
+	give(ho, 0, 2);
+	assert_int_equal(ho->ho_n, 0); /* and nobody passes the first */
+	give(ho, 0, 6);
+	assert_int_equal(ho->ho_n, 1);
+	assert_int_equal(ho->ho_let_in[0], 0);
+	give(ho, 0, 12);
+	assert_int_equal(ho->ho_n, 2);
+	assert_int_equal(room_used(ho->ho_room), 44);
+}
+
+static void
+who_comes_does_not_pass_who_is_held(void **state)
+{
+	struct house *ho = *state;
+
+	assert_int_equal(take(ho, 0, 42), 0);
+	held(ho, 0, 20, false, 0);
+	assert_int_equal(take(ho, 0, 1), -EAGAIN);
+	give(ho, 0, 42);
+	assert_int_equal(ho->ho_n, 1);
+}
+
+/* Slow ones wait first, but not for ever. */
+static void
+the_fast_go_before_the_slow_but_not_always(void **state)
+{
+	static const size_t order[] = {4, 5, 6, 0, 7, 8, 1, 2, 3};
+	struct house *ho = *state;
+	size_t i;
+
+	assert_int_equal(take(ho, 0, 42), 0);
+	for (i = 0; i < 4; i++)
+		held(ho, 0, 42, true, i);
+	for (; i < COUNT(order); i++)
+		held(ho, 0, 42, false, i);
+	for (i = 0; i < COUNT(order); i++) {
+		give(ho, 0, 42);
+		assert_int_equal(ho->ho_n, i + 1);
+	}
+	assert_memory_equal(ho->ho_let_in, order, sizeof(order));
+}
+
+static void
+a_device_that_gives_nothing_back_holds_nobody_else(void **state)
+{
+	struct house *ho = *state;
+
+	assert_int_equal(take(ho, 0, 42), 0);
+	held(ho, 0, 32, false, 0);
+	assert_int_equal(take(ho, 1, 14), 0);
+	held(ho, 1, 4, false, 1);
+	held(ho, 1, 4, false, 2);
+	give(ho, 1, 14);
+	assert_int_equal(ho->ho_n, 2);
+	assert_int_equal(ho->ho_let_in[0], 1);
+	assert_int_equal(ho->ho_let_in[1], 2);
+	assert_false(room_plenty(ho->ho_room, &ho->ho_parts[0]));
+	assert_true(room_plenty(ho->ho_room, &ho->ho_parts[2]));
+	give(ho, 0, 42);
+	assert_int_equal(ho->ho_n, 3);
+}
+
+/* Nothing that is given is lost; who has much waits until it is less. */
+static void
+it_shrinks_by_evictions_and_grows_again(void **state)
+{
+	struct house *ho = *state;
+	uint64_t now = 1000000;
+	int i;
+
+	room_evicted(ho->ho_room, now);
+	assert_int_equal(room_max(ho->ho_room), MAX - MAX / 8);
+	room_evicted(ho->ho_room, now + 1); /* of the same moment */
+	assert_int_equal(room_max(ho->ho_room), MAX - MAX / 8);
+	for (i = 0; i < 100; i++)
+		room_evicted(ho->ho_room, now += 100000);
+	assert_in_range(room_max(ho->ho_room), 1, MAX / 8);
+	i = (int)room_max(ho->ho_room);
+	room_tick(ho->ho_room, now + 700000);
+	assert_int_equal(room_max(ho->ho_room), i);
+	room_tick(ho->ho_room, now += 1000000);
+	assert_int_equal(room_max(ho->ho_room), i + 1);
+	room_tick(ho->ho_room, now + 1);
+	assert_int_equal(room_max(ho->ho_room), i + 1);
+	for (i = 0; i < 100; i++)
+		room_tick(ho->ho_room, now += 250000);
+	assert_int_equal(room_max(ho->ho_room), MAX);
+}
+
+/* Those who keep what they have do not hold others up for ever. */
+static void
+who_was_held_for_long_goes_past_the_budget(void **state)
+{
+	struct house *ho = *state;
+	uint64_t now = clock_now();
+
+	assert_int_equal(take(ho, 0, 42), 0);
+	held(ho, 0, 32, false, 0);
+	held(ho, 0, 32, true, 1);
+	room_tick(ho->ho_room, now + 900000);
+	pw_loop_drain(ho->ho_fx->fx_loop);
+	assert_int_equal(ho->ho_n, 0);
+	room_tick(ho->ho_room, now + 1200000);
+	pw_loop_drain(ho->ho_fx->fx_loop);
+	assert_int_equal(ho->ho_n, 1); /* a tick's share of them */
+	room_tick(ho->ho_room, now + 1300000);
+	pw_loop_drain(ho->ho_fx->fx_loop);
+	assert_int_equal(ho->ho_n, 1);
+	room_tick(ho->ho_room, now + 1500000);
+	pw_loop_drain(ho->ho_fx->fx_loop);
+	assert_int_equal(ho->ho_n, 2);
+	assert_int_equal(room_used(ho->ho_room), 106);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_house, teardown_house)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(a_device_may_have_as_much_as_is_left),
+	    TEST(who_has_nothing_may_always_have_something),
+	    TEST(what_is_held_is_let_in_in_order_as_it_fits),
+	    TEST(who_comes_does_not_pass_who_is_held),
+	    TEST(the_fast_go_before_the_slow_but_not_always),
+	    TEST(a_device_that_gives_nothing_back_holds_nobody_else),
+	    TEST(it_shrinks_by_evictions_and_grows_again),
+	    TEST(who_was_held_for_long_goes_past_the_budget),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,555 @@
+/*
+ * How many connections there may be (server/conn/connection_limits.c); each test has the name of the
+ * rule that it pins.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <netinet/in.h>
+
+#include "server/conn/connection_limits.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+union address {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+static union address
+address(const char *text)
+{
+	union address a = {0};
+
+	if (inet_pton(AF_INET, text, &a.in.sin_addr) == 1)
+		a.sa.sa_family = AF_INET;
+	else {
+		assert_int_equal(
+		    inet_pton(AF_INET6, text, &a.in6.sin6_addr), 1);
+		a.sa.sa_family = AF_INET6;
+	}
+	return a;
+}
+
+enum { WORKERS = 3 };
+
+static struct clients *
+create(unsigned total, unsigned each)
+{
+	struct clients *cs;
+
+	assert_int_equal(clients_create(total, each, WORKERS, &cs), 0);
+	return cs;
+}
+
+static int
+enter(struct clients *cs, const char *text, struct client **out)
+{
+	union address a = address(text);
+
+	return clients_enter(cs, &a.sa, out);
+}
+
+/* Some that are not of an address. */
+static void
+reserve(struct clients *cs, unsigned n)
+{
+	while (n-- > 0)
+		assert_true(clients_reserve(cs, 0));
+}
+
+static void
+release(struct clients *cs, unsigned n)
+{
+	while (n-- > 0)
+		clients_release(cs);
+}
+
+static void
+which_addresses_are_one(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} table[] = {
+	    {"192.0.2.1", "192.0.2.1", true},
+	    {"192.0.2.1", "192.0.2.2", false},
+	    {"192.0.2.1", "::ffff:192.0.2.1", true},
+	    {"::ffff:192.0.2.1", "::ffff:192.0.2.2", false},
+	    {"2001:db8::1", "2001:db8::2", true},
+	    {"2001:db8::1", "2001:db8::ffff:ffff:ffff:ffff", true},
+	    {"2001:db8:0:1::1", "2001:db8:0:2::1", false},
+	    {"2001:db8::1", "2001:db9::1", false},
+	    {"0.0.0.1", "::1", false},
+	    {"0.0.0.0", "::", false},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(table); i++) {
+		union address a = address(table[i].a), b = address(table[i].b);
+
+		if ((clients_key(&a.sa) == clients_key(&b.sa)) != table[i].same)
+			fail_msg("%s and %s", table[i].a, table[i].b);
+	}
+}
+
+static void
+the_total_is_exact(void **state)
+{
+	struct clients *cs = create(3, 0);
+
+	(void)state;
+	reserve(cs, 3);
+	assert_false(clients_reserve(cs, 0));
+	assert_false(clients_reserve(cs, 0));
+	clients_release(cs);
+	reserve(cs, 1);
+	assert_false(clients_reserve(cs, 0));
+	clients_leave(cs, NULL);
+	reserve(cs, 1);
+	release(cs, 3);
+	clients_destroy(&cs);
+}
+
+static void
+without_limits_there_is_none(void **state)
+{
+	struct clients *cs = create(0, 0);
+	struct client *cl;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 1000; i++) {
+		assert_true(clients_reserve(cs, 0));
+		assert_int_equal(enter(cs, "192.0.2.1", &cl), 0);
+		assert_null(cl);
+	}
+	clients_destroy(&cs);
+}
+
+static void
+an_address_has_its_number_and_others_theirs(void **state)
+{
+	struct clients *cs = create(0, 2);
+	struct client *a[2], *b, *none;
+
+	(void)state;
+	assert_int_equal(enter(cs, "192.0.2.1", &a[0]), 0);
+	assert_int_equal(enter(cs, "::ffff:192.0.2.1", &a[1]), 0);
+	assert_int_equal(enter(cs, "192.0.2.1", &none), -EDQUOT);
+	assert_null(none);
+	assert_int_equal(enter(cs, "192.0.2.2", &b), 0);
+	clients_leave(cs, a[0]);
+	assert_int_equal(enter(cs, "192.0.2.1", &a[0]), 0);
+	assert_int_equal(enter(cs, "192.0.2.1", &none), -EDQUOT);
+	clients_leave(cs, a[0]);
+	clients_leave(cs, a[1]);
+	clients_leave(cs, b);
+	clients_destroy(&cs);
+}
+
+/* More addresses than there are places in the table, and all of them gone again. */
+static void
+many_addresses_are_kept_apart(void **state)
+{
+	enum { MANY = 200000 };
+	struct clients *cs = create(0, 1);
+	struct client **all = calloc(MANY, sizeof(struct client *)), *none;
+	union address a = {.in.sin_family = AF_INET};
+	unsigned i, round;
+
+	(void)state;
+	assert_non_null(all);
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < MANY; i++) {
+			a.in.sin_addr.s_addr = htonl(i);
+			assert_int_equal(clients_enter(cs, &a.sa, &all[i]), 0);
+			assert_int_equal(
+			    clients_enter(cs, &a.sa, &none), -EDQUOT);
+		}
+		for (i = 0; i < MANY; i++)
+			clients_leave(cs, all[i]);
+	}
+	free(all);
+	clients_destroy(&cs);
+}
+
+static void *
+come_and_go(void *arg)
+{
+	struct clients *cs = arg;
+	struct client *cl;
+	int i;
+
+	for (i = 0; i < 20000; i++) {
+		if (!clients_reserve(cs, 0))
+			continue;
+		if (enter(cs, i % 2 ? "192.0.2.1" : "192.0.2.2", &cl) == 0)
+			clients_leave(cs, cl);
+		else
+			clients_release(cs);
+	}
+	return NULL;
+}
+
+static void
+threads_lose_no_place(void **state)
+{
+	struct clients *cs = create(3, 2);
+	struct client *cl[2], *none;
+	pthread_t threads[4];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(threads); i++)
+		assert_int_equal(
+		    pthread_create(&threads[i], NULL, come_and_go, cs), 0);
+	for (i = 0; i < COUNT(threads); i++)
+		pthread_join(threads[i], NULL);
+	reserve(cs, 3);
+	assert_false(clients_reserve(cs, 0));
+	for (i = 0; i < 2; i++)
+		assert_int_equal(enter(cs, "192.0.2.1", &cl[i]), 0);
+	assert_int_equal(enter(cs, "192.0.2.1", &none), -EDQUOT);
+	clients_leave(cs, cl[0]);
+	clients_leave(cs, cl[1]);
+	clients_release(cs);
+	clients_destroy(&cs);
+}
+
+/* ------------------------------------------------------------------ workers */
+
+static struct clients *
+create_with_orders(unsigned total, struct orders orders[WORKERS])
+{
+	struct clients *cs = create(total, 0);
+	unsigned i;
+
+	for (i = 0; i < WORKERS; i++) {
+		assert_int_equal(orders_create(&orders[i]), 0);
+		clients_join(cs, i, &orders[i]);
+	}
+	return cs;
+}
+
+static void
+destroy_with_orders(struct clients *cs, struct orders orders[WORKERS])
+{
+	unsigned i;
+
+	for (i = 0; i < WORKERS; i++)
+		orders_destroy(&orders[i]);
+	clients_destroy(&cs);
+}
+
+static bool
+is_woken(const struct orders *od)
+{
+	struct pollfd pfd = {.fd = od->od_wake[0], .events = POLLIN};
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+/* What each worker has been told since the last time, as "p--". */
+static void
+told(struct orders orders[WORKERS], const char *expected)
+{
+	char text[WORKERS + 1] = "";
+	unsigned i, given;
+
+	for (i = 0; i < WORKERS; i++) {
+		given = is_woken(&orders[i]) ? orders_take(&orders[i]) : 0;
+		text[i] = given == ORDER_PLACE	? 'p'
+			  : given == ORDER_WISH ? 'w'
+			  : given == 0		? '-'
+						: '?';
+	}
+	assert_string_equal(text, expected);
+}
+
+static void
+a_place_is_one_workers_that_waits(void **state)
+{
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(2, orders);
+
+	(void)state;
+	reserve(cs, 2);
+	told(orders, "---");
+	assert_true(clients_wait(cs, 2));
+	told(orders, "---");
+	clients_release(cs);
+	told(orders, "--p");
+	/* It does not wait any more. */
+	clients_release(cs);
+	told(orders, "---");
+	destroy_with_orders(cs, orders);
+}
+
+static void
+workers_that_wait_have_their_turns(void **state)
+{
+	static const char *const turns[] = {"-p-", "--p", "p--", "-p-", "--p"};
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(1, orders);
+	unsigned i, who;
+
+	(void)state;
+	reserve(cs, 1);
+	for (who = 0; who < WORKERS; who++)
+		assert_true(clients_wait(cs, who));
+	for (i = 0; i < COUNT(turns); i++) {
+		clients_release(cs);
+		told(orders, turns[i]);
+		who = (unsigned)(strchr(turns[i], 'p') - turns[i]);
+		assert_true(clients_reserve(cs, who));
+		assert_true(clients_wait(cs, who));
+	}
+	clients_release(cs);
+	told(orders, "p--");
+	destroy_with_orders(cs, orders);
+}
+
+static void
+a_place_that_is_not_taken_goes_to_the_next(void **state)
+{
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(1, orders);
+
+	(void)state;
+	reserve(cs, 1);
+	assert_true(clients_wait(cs, 1));
+	assert_true(clients_wait(cs, 2));
+	clients_release(cs);
+	told(orders, "-p-");
+	/* Nobody waits for it any more. */
+	assert_true(clients_reserve(cs, 1));
+	clients_release(cs);
+	told(orders, "--p");
+	clients_decline(cs, 1);
+	told(orders, "---");
+	assert_true(clients_wait(cs, 0));
+	clients_decline(cs, 2);
+	told(orders, "p--");
+	clients_decline(cs, 0);
+	told(orders, "---");
+	reserve(cs, 1);
+	clients_release(cs);
+	destroy_with_orders(cs, orders);
+}
+
+static void
+a_place_that_is_promised_is_nobody_elses(void **state)
+{
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(2, orders);
+
+	(void)state;
+	reserve(cs, 2);
+	assert_true(clients_wait(cs, 1));
+	clients_release(cs);
+	told(orders, "-p-");
+	/* Whose connection it was cannot have it back; nor is there one to wait for. */
+	assert_false(clients_reserve(cs, 0));
+	assert_true(clients_wait(cs, 0));
+	assert_true(clients_reserve(cs, 1));
+	assert_false(clients_reserve(cs, 1));
+	clients_release(cs);
+	told(orders, "p--");
+	assert_true(clients_reserve(cs, 0));
+	release(cs, 2);
+	destroy_with_orders(cs, orders);
+}
+
+static void
+a_worker_that_retires_keeps_no_place(void **state)
+{
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(1, orders);
+	unsigned i;
+
+	(void)state;
+	reserve(cs, 1);
+	for (i = 0; i < WORKERS; i++)
+		assert_true(clients_wait(cs, i));
+	clients_release(cs);
+	told(orders, "-p-");
+	clients_retire(cs, 1);
+	told(orders, "--p");
+	clients_retire(cs, 0);
+	clients_decline(cs, 2);
+	told(orders, "---");
+	reserve(cs, 1);
+	clients_release(cs);
+	destroy_with_orders(cs, orders);
+}
+
+static void
+fewer_descriptors_than_connections_are_the_limit(void **state)
+{
+	static const struct {
+		unsigned total, limit, most;
+	} table[] = {{0, 3, 3}, {5, 3, 3}, {3, 5, 3}, {3, 3, 3}};
+	struct clients *cs;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(table); i++) {
+		cs = create(table[i].total, 0);
+		clients_limit(cs, table[i].limit);
+		assert_int_equal(clients_most(cs), table[i].most);
+		reserve(cs, table[i].most);
+		assert_false(clients_reserve(cs, 0));
+		release(cs, table[i].most);
+		clients_destroy(&cs);
+	}
+}
+
+static void
+nobody_waits_for_a_place_that_is_there(void **state)
+{
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(1, orders);
+
+	(void)state;
+	assert_false(clients_wait(cs, 1));
+	reserve(cs, 1);
+	clients_release(cs);
+	told(orders, "---");
+	destroy_with_orders(cs, orders);
+}
+
+static void
+a_wish_is_told_to_the_others_and_granted_once(void **state)
+{
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(1, orders);
+
+	(void)state;
+	assert_false(clients_wanted(cs, 1));
+	assert_false(clients_grant(cs, 1));
+	clients_want(cs, 1, 1000000);
+	told(orders, "w-w");
+	assert_true(clients_wanted(cs, 1499999));
+	assert_true(clients_grant(cs, 1499999));
+	assert_false(clients_wanted(cs, 1499999));
+	assert_false(clients_grant(cs, 1499999));
+	clients_want(cs, 0, 2000000);
+	told(orders, "-ww");
+	/* After a moment it is forgotten. */
+	assert_false(clients_wanted(cs, 2500000));
+	assert_false(clients_grant(cs, 2500000));
+	destroy_with_orders(cs, orders);
+}
+
+/* However much a worker is told while its loop stands still. */
+static void
+no_order_is_lost(void **state)
+{
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(1, orders);
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 100000; i++)
+		clients_want(cs, 0, 1000000 + i);
+	orders_give(&orders[1], ORDER_DRAIN);
+	assert_true(is_woken(&orders[1]));
+	assert_int_equal(orders_take(&orders[1]), ORDER_WISH | ORDER_DRAIN);
+	assert_false(is_woken(&orders[1]));
+	assert_int_equal(orders_take(&orders[1]), 0);
+	orders_give(&orders[1], ORDER_STOP);
+	assert_true(is_woken(&orders[1]));
+	assert_int_equal(orders_take(&orders[1]), ORDER_STOP);
+	destroy_with_orders(cs, orders);
+}
+
+/* Each of the workers takes the place, or waits for it; whoever has it gives it on. */
+struct runner {
+	struct clients *rn_clients;
+	unsigned rn_worker;
+	struct orders *rn_orders;
+	unsigned rn_had;
+};
+
+static void *
+take_turns(void *arg)
+{
+	struct runner *rn = arg;
+	struct pollfd pfd = {.fd = rn->rn_orders->od_wake[0], .events = POLLIN};
+
+	while (rn->rn_had < 20000) {
+		if (clients_reserve(rn->rn_clients, rn->rn_worker)) {
+			rn->rn_had++;
+			clients_release(rn->rn_clients);
+			continue;
+		}
+		if (!clients_wait(rn->rn_clients, rn->rn_worker))
+			continue;
+		if (poll(&pfd, 1, 30000) != 1)
+			return NULL;
+		orders_take(rn->rn_orders);
+	}
+	return rn;
+}
+
+static void
+no_worker_waits_for_ever(void **state)
+{
+	struct orders orders[WORKERS];
+	struct clients *cs = create_with_orders(1, orders);
+	struct runner runners[WORKERS];
+	pthread_t threads[WORKERS];
+	void *result;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < WORKERS; i++) {
+		runners[i] = (struct runner){cs, i, &orders[i], 0};
+		assert_int_equal(
+		    pthread_create(&threads[i], NULL, take_turns, &runners[i]),
+		    0);
+	}
+	for (i = 0; i < WORKERS; i++) {
+		pthread_join(threads[i], &result);
+		assert_non_null(result);
+	}
+	destroy_with_orders(cs, orders);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(which_addresses_are_one),
+	    cmocka_unit_test(the_total_is_exact),
+	    cmocka_unit_test(without_limits_there_is_none),
+	    cmocka_unit_test(an_address_has_its_number_and_others_theirs),
+	    cmocka_unit_test(many_addresses_are_kept_apart),
+	    cmocka_unit_test(threads_lose_no_place),
+	    cmocka_unit_test(a_place_is_one_workers_that_waits),
+	    cmocka_unit_test(workers_that_wait_have_their_turns),
+	    cmocka_unit_test(a_place_that_is_not_taken_goes_to_the_next),
+	    cmocka_unit_test(a_place_that_is_promised_is_nobody_elses),
+	    cmocka_unit_test(a_worker_that_retires_keeps_no_place),
+	    cmocka_unit_test(fewer_descriptors_than_connections_are_the_limit),
+	    cmocka_unit_test(nobody_waits_for_a_place_that_is_there),
+	    cmocka_unit_test(a_wish_is_told_to_the_others_and_granted_once),
+	    cmocka_unit_test(no_order_is_lost),
+	    cmocka_unit_test(no_worker_waits_for_ever),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,557 @@
+/*
+ * PW_CACHE_DROP (lib/send/drop_behind.h): pages that a transmission brought in leave with
+ * it, pages that were there before stay.
+ */
+#include "lib_fixture.h"
+
+#include "lib/disk/admission.h"
+#include "lib/disk/completion.h"
+
+#include "lib/disk/drop_lock.h"
+#include "lib/send/drop_behind.h"
+#include "lib/util/clock.h"
+
+#define WINDOW ((off_t)64 * KIB)
+#define SIZE   (4 * WINDOW)
+#define PAGES  pages_in((size_t)WINDOW)
+#define MINUTE UINT64_C(60000000)
+#define BEFORE 1 /* the window that is in memory before */
+#define TRIES  5
+#define ALL    UINT64_MAX
+
+static size_t
+in_window(const struct pw_file *file, off_t n)
+{
+	return pages_resident(file->fil_fd, n * WINDOW, (size_t)WINDOW);
+}
+
+/* The jobs that drop are waits of the loop as well. */
+static void
+tick(struct fixture *fx, uint64_t now_us)
+{
+	pw_loop_tick(fx->fx_loop, now_us);
+	settle(fx->fx_loop);
+}
+
+/* A cold file of which one window is in memory again. */
+static struct pw_file *
+prepare(struct fixture *fx)
+{
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+
+	assert_true(evict(file->fil_fd, (size_t)SIZE));
+	read_in(file->fil_fd, BEFORE * WINDOW, (size_t)WINDOW);
+	return file;
+}
+
+/* Sends the whole file; everything has been read at the far end. */
+static void
+send_whole(struct fixture *fx, struct pw_file *file, enum pw_cache cache)
+{
+	struct wire wr;
+	struct xfer xf;
+
+	wire_narrow(&wr);
+	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xf.xf_send.snd_readahead = (uint64_t)WINDOW;
+	xf.xf_send.snd_len = SIZE;
+	xf.xf_send.snd_cache = cache;
+	pw_send_start(&xf.xf_send);
+	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+	assert_int_equal(wr.wr_len, SIZE);
+	pw_send_finish(&xf.xf_send);
+	wire_close(&wr);
+	settle(fx->fx_loop);
+}
+
+static bool
+fetched_goes_and_the_rest_stays(struct fixture *fx)
+{
+	struct pw_file *file = prepare(fx);
+	off_t n;
+	bool stayed;
+
+	send_whole(fx, file, PW_CACHE_DROP);
+	tick(fx, clock_now() + MINUTE);
+	for (n = 0; n < SIZE / WINDOW; n++)
+		if (n != BEFORE)
+			assert_int_equal(in_window(file, n), 0);
+	stayed = in_window(file, BEFORE) == PAGES;
+	pw_file_unref(&file);
+	return stayed;
+}
+
+static void
+fetched_pages_go_and_those_from_before_stay(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
+	assert_true(
+	    holds_in_one_of(TRIES, fetched_goes_and_the_rest_stays, *state));
+}
+
+/* The client may not have acknowledged it yet. */
+static bool
+tail_stays_until_the_tick(struct fixture *fx)
+{
+	struct pw_file *file = prepare(fx);
+	uint64_t before = clock_now();
+	bool stayed;
+
+	send_whole(fx, file, PW_CACHE_DROP);
+	tick(fx, before);
+	stayed = in_window(file, SIZE / WINDOW - 1) == PAGES;
+	tick(fx, clock_now() + MINUTE);
+	assert_int_equal(in_window(file, SIZE / WINDOW - 1), 0);
+	pw_file_unref(&file);
+	return stayed;
+}
+
+static void
+the_end_goes_with_a_later_tick(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, tail_stays_until_the_tick, *state));
+}
+
+static bool
+tail_goes_soon(struct fixture *fx)
+{
+	struct pw_file *file = prepare(fx);
+	size_t left;
+
+	send_whole(fx, file, PW_CACHE_DROP);
+	tick(fx, clock_now() + DROP_SOON);
+	left = in_window(file, SIZE / WINDOW - 1);
+	tick(fx, clock_now() + MINUTE);
+	pw_file_unref(&file);
+	return left == 0;
+}
+
+/* A loaded machine may acknowledge as late as a far client. */
+static void
+the_end_goes_soon_if_the_client_is_near(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, tail_goes_soon, *state));
+}
+
+static bool
+everything_stays(struct fixture *fx, enum pw_cache cache)
+{
+	struct pw_file *file = prepare(fx);
+	bool stayed;
+
+	send_whole(fx, file, cache);
+	tick(fx, clock_now() + MINUTE);
+	stayed = pages_resident(file->fil_fd, 0, (size_t)SIZE) ==
+		 pages_in((size_t)SIZE);
+	pw_file_unref(&file);
+	return stayed;
+}
+
+static bool
+kept(struct fixture *fx)
+{
+	return everything_stays(fx, PW_CACHE_KEEP);
+}
+
+static bool
+small_is_kept(struct fixture *fx)
+{
+	return everything_stays(fx, PW_CACHE_AUTO);
+}
+
+static void
+with_keep_everything_stays(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, kept, *state));
+}
+
+static void
+with_auto_a_small_file_stays(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, small_is_kept, *state));
+}
+
+/* Nothing is fetched, so nobody else's lock is taken. */
+static void
+with_auto_what_is_in_memory_needs_no_decision(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "hot", 5000);
+	struct wire wr;
+	struct xfer xf;
+
+	wire_wide(&wr);
+	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	file->fil_ask = OS_ASK_NEVER_COLD;
+	xf.xf_send.snd_len = file->fil_size;
+	xf.xf_send.snd_cache = PW_CACHE_AUTO;
+	pw_send_start(&xf.xf_send);
+	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+	pw_send_finish(&xf.xf_send);
+	assert_false(xf.xf_send.snd_decided);
+	assert_true(file->fil_noted);
+	assert_int_equal(file->fil_asked, file->fil_size);
+	tick(fx, clock_now());
+	assert_false(file->fil_noted);
+	assert_int_equal(file->fil_asked, 0);
+	wire_close(&wr);
+	pw_file_unref(&file);
+}
+
+/* Twenty files, more than memory has room for, each asked for once. */
+static void
+ask_for_others(struct fixture *fx)
+{
+	struct pw_file other = {.fil_dev = 1};
+	struct noted noted = {0};
+
+	other.fil_size = (off_t)(os_memory(&(bool){false}) / 16);
+	for (other.fil_ino = 0; other.fil_ino < 20; other.fil_ino++) {
+		popular_asked(
+		    pool_popular(fx->fx_pool), &noted, &other, other.fil_size);
+		popular_tell(pool_popular(fx->fx_pool), &noted);
+	}
+}
+
+static void
+a_file_that_is_closed_was_asked_for_all_the_same(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "hot", 5000), same = {0};
+	struct wire wr;
+	struct xfer xf;
+	int i;
+
+	file->fil_ask = OS_ASK_NEVER_COLD;
+	same.fil_dev = file->fil_dev;
+	same.fil_ino = file->fil_ino;
+	same.fil_size = file->fil_size;
+	ask_for_others(fx);
+	assert_false(popular_stays(pool_popular(fx->fx_pool), &same));
+	for (i = 0; i < 2; i++) {
+		wire_wide(&wr);
+		xfer_init(&xf, "nodiskio", fx, &wr, file);
+		xf.xf_send.snd_len = file->fil_size;
+		xf.xf_send.snd_cache = PW_CACHE_AUTO;
+		pw_send_start(&xf.xf_send);
+		assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+		pw_send_finish(&xf.xf_send);
+		wire_close(&wr);
+	}
+	assert_ptr_equal(fx->fx_loop->lp_noted.nt_first, file);
+	pw_file_unref(&file);
+	assert_true(pw_loop_spare(fx->fx_loop));
+	assert_null(fx->fx_loop->lp_noted.nt_first);
+	tick(fx, clock_now());
+	assert_true(popular_stays(pool_popular(fx->fx_pool), &same));
+}
+
+/* They bring in what they do not know of: nothing would be given back. */
+static void
+with_auto_blocking_and_copy_note_nothing(void **state)
+{
+	static const char *const paths[] = {"blocking", "copy"};
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "hot", 5000);
+	struct wire wr;
+	struct xfer xf;
+	size_t i;
+
+	for (i = 0; i < COUNT(paths); i++) {
+		wire_wide(&wr);
+		xfer_init(&xf, paths[i], fx, &wr, file);
+		xf.xf_send.snd_len = file->fil_size;
+		xf.xf_send.snd_cache = PW_CACHE_AUTO;
+		pw_send_start(&xf.xf_send);
+		assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+		pw_send_finish(&xf.xf_send);
+		wire_close(&wr);
+		assert_false(file->fil_noted);
+	}
+	pw_file_unref(&file);
+}
+
+/* Others have been asked for more often, and memory is too small for all. */
+static void
+with_auto_an_unpopular_file_goes(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	int i;
+
+	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
+	file = prepare(fx);
+	for (i = 0; i < 3; i++)
+		ask_for_others(fx);
+	send_whole(fx, file, PW_CACHE_AUTO);
+	tick(fx, clock_now() + MINUTE);
+	assert_int_equal(in_window(file, 0), 0);
+	assert_int_equal(in_window(file, SIZE / WINDOW - 1), 0);
+	pw_file_unref(&file);
+}
+
+/* What a cancelled transmission brought in goes as well. */
+static void
+a_cancelled_transmission_drops_what_it_fetched(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+
+	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
+	file = prepare(fx);
+	wire_narrow(&wr);
+	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xf.xf_send.snd_readahead = (uint64_t)WINDOW;
+	xf.xf_send.snd_len = SIZE;
+	xf.xf_send.snd_cache = PW_CACHE_DROP;
+	pw_send_start(&xf.xf_send);
+	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
+	pw_send_cancel(&xf.xf_send);
+	settle(fx->fx_loop);
+	pw_send_finish(&xf.xf_send);
+	tick(fx, clock_now() + MINUTE);
+	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)WINDOW), 0);
+	pw_file_unref(&file);
+	wire_close(&wr);
+}
+
+static void
+without_a_delay_a_range_goes_at_once(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
+	file = prepare(fx);
+	drop_add(file, BEFORE * WINDOW, WINDOW, 0);
+	assert_int_equal(file->fil_refs, 3); /* ours, the cache's, its own */
+	settle(fx->fx_loop);
+	assert_int_equal(in_window(file, BEFORE), 0);
+	assert_int_equal(file->fil_refs, 2);
+	pw_file_unref(&file);
+}
+
+static void
+what_goes_soon_does_not_wait_for_what_goes_later(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
+	file = prepare(fx);
+	drop_add(file, 0, WINDOW, clock_now() + MINUTE);
+	drop_add_soon(file, BEFORE * WINDOW, WINDOW);
+	tick(fx, clock_now() + DROP_SOON);
+	assert_int_equal(in_window(file, BEFORE), 0);
+	assert_int_equal(file->fil_refs, 3);
+	pw_file_unref(&file);
+}
+
+static void
+what_is_not_due_is_forgotten_with_the_loop(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+
+	drop_add(file, 0, WINDOW, clock_now() + MINUTE);
+	drop_add(file, WINDOW, WINDOW, clock_now() + 2 * MINUTE);
+	tick(fx, clock_now());
+	drop_add_soon(file, 0, WINDOW);
+	assert_int_equal(file->fil_refs, 5);
+	drops_destroy(&fx->fx_loop->lp_drops);
+	assert_null(fx->fx_loop->lp_drops);
+	assert_int_equal(file->fil_refs, 2);
+	pw_file_unref(&file);
+}
+
+/* It is a hint: with a full queue the pages stay, and nothing leaks. */
+static void
+a_full_queue_is_no_harm(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct gate gt;
+
+	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	drop_add(file, 0, WINDOW, 0);
+	assert_int_equal(file->fil_refs, 3);
+	drop_add(file, WINDOW, WINDOW, 0);
+	assert_int_equal(file->fil_refs, 3);
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	assert_int_equal(file->fil_refs, 2);
+	pw_file_unref(&file);
+}
+
+/* ------------------------------------------------------------- drops and sends */
+
+static bool
+drop_is_put_off(struct fixture *fx)
+{
+	struct pw_file *file = prepare(fx);
+	bool stayed;
+
+	assert_true(drop_lock_enter_send(file->fil_drop_lock));
+	drop_add(file, BEFORE * WINDOW, WINDOW, 0);
+	assert_true(drop_lock_drops(file->fil_drop_lock) != 0);
+	settle(fx->fx_loop);
+	stayed = in_window(file, BEFORE) == PAGES;
+	drop_lock_leave(file->fil_drop_lock);
+	assert_int_equal(file->fil_refs, 3);
+	tick(fx, clock_now() + DROP_SOON);
+	assert_int_equal(in_window(file, BEFORE), 0);
+	assert_int_equal(file->fil_refs, 2);
+	pw_file_unref(&file);
+	return stayed;
+}
+
+static void
+what_is_being_sent_goes_a_little_later(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, drop_is_put_off, *state));
+}
+
+static void
+what_is_always_being_sent_stays(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	int i;
+
+	assert_true(drop_lock_enter_send(file->fil_drop_lock));
+	drop_add(file, 0, WINDOW, 0);
+	for (i = 1; i < DROP_TRIES; i++) {
+		settle(fx->fx_loop);
+		assert_int_equal(file->fil_refs, 3);
+		tick(fx, clock_now() + DROP_SOON);
+	}
+	assert_int_equal(file->fil_refs, 2);
+	drop_lock_leave(file->fil_drop_lock);
+	pw_file_unref(&file);
+}
+
+/* All of it is in memory, and yet the first step is not to send it. */
+static void
+not_sent_while_given_back(
+    struct fixture *fx, const char *path, struct pw_file *file)
+{
+	struct wire wr;
+	struct xfer xf;
+
+	wire_wide(&wr);
+	xfer_init(&xf, path, fx, &wr, file);
+	xf.xf_send.snd_len = SIZE;
+	pw_send_start(&xf.xf_send);
+	assert_true(drop_lock_enter_drop(file->fil_drop_lock));
+	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
+	drop_lock_leave(file->fil_drop_lock);
+	settle(fx->fx_loop);
+	assert_int_equal(xf.xf_send.snd_sent, 0);
+	assert_int_not_equal(xfer_step(&xf), PW_SEND_PENDING);
+	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+	assert_int_equal(wr.wr_len, SIZE);
+	assert_true(drop_lock_enter_drop(file->fil_drop_lock));
+	drop_lock_leave(file->fil_drop_lock);
+	pw_send_finish(&xf.xf_send);
+	wire_close(&wr);
+}
+
+static void
+what_is_being_given_back_is_not_sent_by_the_loop(void **state)
+{
+	static const char *const paths[] = {"nodiskio", "splice", "uring"};
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	const char *why;
+	void *held;
+	size_t i;
+
+	skip_unless(fx, NEED_NOWAIT | NEED_EXACT | NEED_LOCK);
+	file = new_file(fx, "f", (size_t)SIZE);
+	held = hold(file->fil_fd, (size_t)SIZE);
+	resident_drops(file);
+	for (i = 0; i < COUNT(paths); i++)
+		if (pw_send_probe(pw_send_path(paths[i]), &why) == 0)
+			not_sent_while_given_back(fx, paths[i], file);
+	let_go(held, (size_t)SIZE);
+	pw_file_unref(&file);
+}
+
+/* It was in memory a moment ago; then another loop has given it back. */
+static bool
+stale_answer_is_not_used(struct fixture *fx)
+{
+	static char name[] = "a";
+	struct pw_file *file = new_file(fx, name, (size_t)SIZE);
+	struct wire wr;
+	struct xfer xf;
+	bool was, gone;
+
+	name[0]++;
+	was = resident_ask(file, 0, SIZE);
+	drop_lock_announce(file->fil_drop_lock);
+	assert_true(drop_lock_enter_drop(file->fil_drop_lock));
+	posix_fadvise(file->fil_fd, 0, SIZE, POSIX_FADV_DONTNEED);
+	drop_lock_leave(file->fil_drop_lock);
+	gone = pages_resident(file->fil_fd, 0, (size_t)SIZE) == 0;
+	wire_wide(&wr);
+	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xf.xf_send.snd_len = SIZE;
+	pw_send_start(&xf.xf_send);
+	if (was && gone) {
+		assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
+		assert_int_equal(xf.xf_send.snd_sent, 0);
+		settle(fx->fx_loop);
+	}
+	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
+	assert_int_equal(wr.wr_len, SIZE);
+	assert_false(file->fil_drops);
+	pw_send_finish(&xf.xf_send);
+	wire_close(&wr);
+	pw_file_unref(&file);
+	return was && gone;
+}
+
+static void
+a_drop_by_another_loop_is_noticed(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
+	assert_true(holds_in_one_of(TRIES, stale_answer_is_not_used, *state));
+}
+
+#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(fetched_pages_go_and_those_from_before_stay, setup),
+	    TEST(the_end_goes_with_a_later_tick, setup),
+	    TEST(the_end_goes_soon_if_the_client_is_near, setup),
+	    TEST(with_keep_everything_stays, setup),
+	    TEST(with_auto_a_small_file_stays, setup),
+	    TEST(with_auto_what_is_in_memory_needs_no_decision, setup),
+	    TEST(a_file_that_is_closed_was_asked_for_all_the_same, setup),
+	    TEST(with_auto_blocking_and_copy_note_nothing, setup),
+	    TEST(with_auto_an_unpopular_file_goes, setup),
+	    TEST(a_cancelled_transmission_drops_what_it_fetched, setup),
+	    TEST(without_a_delay_a_range_goes_at_once, setup),
+	    TEST(what_goes_soon_does_not_wait_for_what_goes_later, setup),
+	    TEST(what_is_not_due_is_forgotten_with_the_loop, setup),
+	    TEST(a_full_queue_is_no_harm, setup_narrow),
+	    TEST(what_is_being_sent_goes_a_little_later, setup),
+	    TEST(what_is_always_being_sent_stays, setup),
+	    TEST(what_is_being_given_back_is_not_sent_by_the_loop, setup),
+	    TEST(a_drop_by_another_loop_is_noticed, setup),
+	};
+
+	stay_on_one_cpu();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

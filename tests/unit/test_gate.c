@@ -1,0 +1,99 @@
+/* Tests of lib/disk/gate.c. */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lib_fixture.h"
+
+#include "lib/disk/gate.h"
+
+static void
+a_turn_that_is_free_is_taken(void **state)
+{
+	struct turn tn;
+
+	(void)state;
+	turn_init(&tn);
+	assert_true(turn_take(&tn));
+	turn_give(&tn);
+	assert_true(turn_take(&tn));
+	turn_give(&tn);
+	turn_destroy(&tn);
+}
+
+/* A holder that never comes back holds nobody up for ever. */
+static void
+a_turn_that_is_never_given_back_is_not_waited_for(void **state)
+{
+	struct turn tn;
+
+	(void)state;
+	turn_init(&tn);
+	assert_true(turn_take(&tn));
+	assert_false(turn_take(&tn));
+	assert_false(turn_take(&tn));
+	turn_give(&tn);
+	assert_true(turn_take(&tn));
+	turn_give(&tn);
+	turn_destroy(&tn);
+}
+
+#define THREADS 8
+#define ROUNDS	16
+
+struct crowd {
+	struct turn cr_turn;
+	atomic_uint cr_inside;
+	atomic_uint cr_most;
+	atomic_uint cr_turns;
+};
+
+static void *
+crowd_member(void *arg)
+{
+	struct crowd *cr = arg;
+	unsigned inside;
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		if (!turn_take(&cr->cr_turn))
+			continue;
+		inside = ++cr->cr_inside;
+		if (inside > cr->cr_most)
+			cr->cr_most = inside;
+		cr->cr_turns++;
+		cr->cr_inside--;
+		turn_give(&cr->cr_turn);
+	}
+	return NULL;
+}
+
+static void
+turns_do_not_overlap(void **state)
+{
+	struct crowd cr = {0};
+	pthread_t threads[THREADS];
+	size_t i;
+
+	(void)state;
+	turn_init(&cr.cr_turn);
+	for (i = 0; i < THREADS; i++)
+		assert_int_equal(
+		    pthread_create(&threads[i], NULL, crowd_member, &cr), 0);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(cr.cr_most, 1);
+	assert_true(cr.cr_turns > 0);
+	turn_destroy(&cr.cr_turn);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_turn_that_is_free_is_taken),
+	    cmocka_unit_test(a_turn_that_is_never_given_back_is_not_waited_for),
+	    cmocka_unit_test(turns_do_not_overlap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/*
+ * The rules of server/content/header_cache.h: which blocks of header fields are remembered, and
+ * that only the very same bytes are taken for one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/content/header_cache.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define LINE	 "GET / HTTP/1.1\r\n"
+#define HOST	 "Host: h.example\r\n"
+#define PLAIN	 HOST "User-Agent: a b\r\nReferer:  http://r/ \r\nX: 1\r\n\r\n"
+
+/* Only its address matters. */
+static const char place;
+static const struct site *const site =
+    (const struct site *)(const void *)&place;
+
+/* Parses the line and the block, without its NUL, and remembers. */
+static const struct fields *
+remember(struct fields_table *table, const char *line, const char *block)
+{
+	size_t first = strlen(line), len = first + strlen(block);
+	char *head = malloc(len);
+	struct buf_list bufs = {0};
+	struct request rq;
+	const struct fields *fl;
+
+	assert_non_null(head);
+	memcpy(head, line, first);
+	memcpy(head + first, block, len - first);
+	assert_int_equal(
+	    request_parse(&rq, (struct str){head, len}, 1000, &bufs), 0);
+	fl = fields_remember(
+	    table, &rq, (struct str){head + first, len - first}, site);
+	buf_release(&rq.rq_joined, &bufs);
+	buf_list_destroy(&bufs);
+	free(head);
+	return fl;
+}
+
+static int
+setup(void **state)
+{
+	return (*state = fields_create()) == NULL ? -1 : 0;
+}
+
+static int
+teardown(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+static bool
+matches(const struct fields *fl, const char *text)
+{
+	size_t len = strlen(text);
+	char *copy = malloc(len);
+	bool yes;
+
+	/* Without its NUL: what is behind its end is not looked at. */
+	assert_non_null(copy);
+	memcpy(copy, text, len);
+	yes = fields_match(fl, copy, len);
+	free(copy);
+	return yes;
+}
+
+static void
+nothing_matches_what_is_empty(void **state)
+{
+	struct fields_table *table = *state;
+	size_t i;
+
+	for (i = 0; i < FIELDS_SLOTS; i++) {
+		assert_false(matches(&table->ft_slots[i], ""));
+		assert_false(matches(&table->ft_slots[i], PLAIN));
+	}
+}
+
+static void
+the_same_block_matches_whatever_follows(void **state)
+{
+	const struct fields *fl = remember(*state, LINE, PLAIN);
+
+	assert_non_null(fl);
+	assert_ptr_equal(fl->fl_site, site);
+	assert_true(matches(fl, PLAIN));
+	assert_true(matches(fl, PLAIN "GET / HTTP/1.1\r\n"));
+	assert_ptr_equal(remember(*state, LINE, PLAIN), fl);
+	assert_ptr_equal(
+	    remember(*state, "GET /other?q HTTP/1.1\r\n", PLAIN), fl);
+}
+
+static void
+one_byte_of_difference_is_seen(void **state)
+{
+	const struct fields *fl = remember(*state, LINE, PLAIN);
+	char text[] = PLAIN;
+	size_t i, bit;
+
+	for (i = 0; i < sizeof(text) - 1; i++)
+		for (bit = 0; bit < 8; bit++) {
+			text[i] = (char)(text[i] ^ 1 << bit);
+			assert_false(fields_match(fl, text, sizeof(text) - 1));
+			text[i] = (char)(text[i] ^ 1 << bit);
+		}
+	for (i = 0; i < sizeof(text) - 1; i++) {
+		char *cut = malloc(i);
+
+		assert_non_null(cut);
+		memcpy(cut, text, i);
+		assert_false(fields_match(fl, cut, i));
+		free(cut);
+	}
+	assert_false(matches(fl, "X" PLAIN));
+	assert_true(fields_match(fl, text, sizeof(text) - 1));
+}
+
+static void
+what_changes_an_answer_is_not_remembered(void **state)
+{
+	static const char *const blocks[] = {
+	    HOST "Range: bytes=0-1\r\n\r\n",
+	    HOST "range: nonsense\r\n\r\n",
+	    HOST "Range: bytes=0-1\r\nRange: bytes=0-1\r\n\r\n",
+	    HOST "Range:\r\n\r\n",
+	    HOST "If-Range: \"x\"\r\n\r\n",
+	    HOST "If-Match: *\r\n\r\n",
+	    HOST "If-None-Match: \"x\"\r\n\r\n",
+	    HOST "If-None-Match: \"x\"\r\nIf-None-Match: \"y\"\r\n\r\n",
+	    HOST "If-Modified-Since: x\r\n\r\n",
+	    HOST "If-Unmodified-Since: x\r\n\r\n",
+	    HOST "IF-NONE-MATCH: *\r\n\r\n",
+	    HOST "Expect: 100-continue\r\n\r\n",
+	    HOST "Connection: close\r\n\r\n",
+	    HOST "Connection: keep-alive, close\r\n\r\n",
+	    HOST "Content-Length: 1\r\n\r\n",
+	};
+	size_t i;
+
+	for (i = 0; i < COUNT(blocks); i++)
+		if (remember(*state, LINE, blocks[i]) != NULL)
+			fail_msg("remembered: %s", blocks[i]);
+}
+
+static void
+only_gets_of_http_1_1_are_remembered(void **state)
+{
+	assert_null(remember(*state, "HEAD / HTTP/1.1\r\n", PLAIN));
+	assert_null(remember(*state, "OPTIONS / HTTP/1.1\r\n", PLAIN));
+	assert_null(remember(*state, "POST / HTTP/1.1\r\n", PLAIN));
+	assert_null(remember(*state, "GET / HTTP/1.0\r\n", PLAIN));
+	assert_null(remember(*state, "GET / HTTP/1.0\r\n",
+	    HOST "Connection: keep-alive\r\n\r\n"));
+	assert_non_null(remember(*state, LINE, PLAIN));
+}
+
+static void
+other_fields_are_remembered(void **state)
+{
+	assert_non_null(remember(*state, LINE, "Host:\r\n\r\n"));
+	assert_non_null(
+	    remember(*state, LINE, HOST "Connection: keep-alive\r\n\r\n"));
+	assert_non_null(
+	    remember(*state, LINE, HOST "Content-Length: 0\r\n\r\n"));
+	assert_non_null(
+	    remember(*state, LINE, HOST "Cookie: Range: bytes=0-1\r\n\r\n"));
+}
+
+/* Its value is not in the block: it would be logged wrongly. */
+static void
+a_field_that_came_twice_is_not_remembered(void **state)
+{
+	assert_null(
+	    remember(*state, LINE, HOST "Referer: a\r\nReferer: a\r\n\r\n"));
+	assert_null(remember(
+	    *state, LINE, HOST "User-Agent: a\r\nUser-Agent: b\r\n\r\n"));
+	assert_non_null(remember(*state, LINE, HOST "X: a\r\nX: b\r\n\r\n"));
+}
+
+static void
+assert_slice(const struct fields *fl, struct str s, const char *expected)
+{
+	char block[] = PLAIN;
+	struct str there = fields_slice(fl, s, block);
+
+	assert_int_equal(s.s_len, strlen(expected));
+	assert_memory_equal(s.s_ptr, expected, s.s_len);
+	assert_int_equal(there.s_len, s.s_len);
+	assert_in_range((uintptr_t)there.s_ptr, (uintptr_t)block,
+	    (uintptr_t)block + sizeof(block) - 1);
+	assert_memory_equal(there.s_ptr, expected, there.s_len);
+}
+
+static void
+values_are_found_in_every_block_that_matches(void **state)
+{
+	const struct fields *fl = remember(*state, LINE, PLAIN);
+
+	assert_slice(fl, fl->fl_host, "h.example");
+	assert_slice(fl, fl->fl_agent, "a b");
+	assert_slice(fl, fl->fl_referer, "http://r/");
+	fl = remember(*state, LINE, HOST "User-Agent:\r\n\r\n");
+	assert_non_null(fl->fl_agent.s_ptr);
+	assert_int_equal(fl->fl_agent.s_len, 0);
+	assert_null(fl->fl_referer.s_ptr);
+	assert_null(fields_slice(fl, fl->fl_referer, "block").s_ptr);
+}
+
+static const char *
+block_of(char *text, size_t len)
+{
+	size_t begin = strlen(HOST "X: ");
+
+	memset(text, 'x', len);
+	memcpy(text, HOST "X: ", begin);
+	memcpy(text + len - 4, "\r\n\r\n", 5);
+	return text;
+}
+
+static void
+a_block_has_a_largest_size(void **state)
+{
+	char text[FIELDS_MAX + 2];
+	const struct fields *fl;
+
+	fl = remember(*state, LINE, block_of(text, FIELDS_MAX));
+	assert_non_null(fl);
+	assert_true(matches(fl, text));
+	assert_int_equal(fl->fl_len, FIELDS_MAX);
+	assert_null(remember(*state, LINE, block_of(text, FIELDS_MAX + 1)));
+}
+
+/* More blocks than slots: each is remembered, and who had one compares. */
+static void
+a_block_takes_the_place_of_another(void **state)
+{
+	const struct fields *first = remember(*state, LINE, PLAIN), *fl;
+	struct fields_table *table = *state;
+	char text[64];
+	unsigned i, slots = 0, last = 0;
+	bool used[FIELDS_SLOTS] = {false};
+
+	for (i = 0; i < 100 * FIELDS_SLOTS; i++) {
+		snprintf(text, sizeof(text), HOST "X: %u\r\n\r\n", i);
+		fl = remember(*state, LINE, text);
+		assert_non_null(fl);
+		assert_true(matches(fl, text));
+		last = (unsigned)(fl - table->ft_slots);
+		assert_in_range(last, 0, FIELDS_SLOTS - 1);
+		slots += !used[last];
+		used[last] = true;
+	}
+	assert_false(matches(first, PLAIN));
+	assert_int_equal(slots, FIELDS_SLOTS);
+	assert_true(matches(remember(*state, LINE, PLAIN), PLAIN));
+}
+
+#define RULE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    RULE(nothing_matches_what_is_empty),
+	    RULE(the_same_block_matches_whatever_follows),
+	    RULE(one_byte_of_difference_is_seen),
+	    RULE(what_changes_an_answer_is_not_remembered),
+	    RULE(only_gets_of_http_1_1_are_remembered),
+	    RULE(other_fields_are_remembered),
+	    RULE(a_field_that_came_twice_is_not_remembered),
+	    RULE(values_are_found_in_every_block_that_matches),
+	    RULE(a_block_has_a_largest_size),
+	    RULE(a_block_takes_the_place_of_another),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

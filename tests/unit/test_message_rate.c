@@ -1,0 +1,93 @@
+/*
+ * How often a message is told (server/log/message_rate.c); each test has the name of the
+ * rule that it pins.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "server/log/message_rate.h"
+
+#define BEGIN UINT64_C(5000000) /* less than a period after the clock's 0 */
+
+static void
+the_first_is_told_at_once(void **state)
+{
+	struct limit lim = {0};
+
+	(void)state;
+	assert_true(limit_tell(&lim, BEGIN));
+	assert_int_equal(limit_left_out(&lim, BEGIN + LIMIT_PERIOD), 0);
+}
+
+static void
+those_of_the_next_minute_are_counted_and_told_once(void **state)
+{
+	struct limit lim = {0};
+	uint64_t i;
+
+	(void)state;
+	assert_true(limit_tell(&lim, BEGIN));
+	for (i = 0; i < 1000; i++) {
+		assert_false(limit_tell(&lim, BEGIN + i));
+		assert_int_equal(limit_left_out(&lim, BEGIN + i), 0);
+	}
+	assert_int_equal(limit_left_out(&lim, BEGIN + LIMIT_PERIOD - 1), 0);
+	assert_int_equal(limit_left_out(&lim, BEGIN + LIMIT_PERIOD), 1000);
+	assert_int_equal(limit_left_out(&lim, BEGIN + LIMIT_PERIOD), 0);
+}
+
+static void
+the_number_that_was_told_begins_a_minute_as_well(void **state)
+{
+	struct limit lim = {0};
+	uint64_t second = BEGIN + LIMIT_PERIOD;
+
+	(void)state;
+	assert_true(limit_tell(&lim, BEGIN));
+	assert_false(limit_tell(&lim, second - 1));
+	assert_int_equal(limit_left_out(&lim, second), 1);
+	assert_false(limit_tell(&lim, second + LIMIT_PERIOD - 1));
+	assert_int_equal(limit_left_out(&lim, second + LIMIT_PERIOD), 1);
+}
+
+static void
+after_a_quiet_minute_it_is_told_again(void **state)
+{
+	struct limit lim = {0};
+
+	(void)state;
+	assert_true(limit_tell(&lim, BEGIN));
+	assert_true(limit_tell(&lim, BEGIN + LIMIT_PERIOD));
+	assert_false(limit_tell(&lim, BEGIN + LIMIT_PERIOD + 1));
+}
+
+static void
+none_is_forgotten_if_the_number_is_asked_for_late(void **state)
+{
+	struct limit lim = {0};
+
+	(void)state;
+	assert_true(limit_tell(&lim, BEGIN));
+	assert_false(limit_tell(&lim, BEGIN + 1));
+	assert_false(limit_tell(&lim, BEGIN + 2 * LIMIT_PERIOD));
+	assert_int_equal(limit_left_out(&lim, BEGIN + 2 * LIMIT_PERIOD), 2);
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_first_is_told_at_once),
+	    cmocka_unit_test(
+		those_of_the_next_minute_are_counted_and_told_once),
+	    cmocka_unit_test(the_number_that_was_told_begins_a_minute_as_well),
+	    cmocka_unit_test(after_a_quiet_minute_it_is_told_again),
+	    cmocka_unit_test(none_is_forgotten_if_the_number_is_asked_for_late),
+	};
+
+	return cmocka_run_group_tests_name("limit", tests, NULL, NULL);
+}

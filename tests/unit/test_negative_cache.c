@@ -1,0 +1,261 @@
+/*
+ * What is remembered of paths that lead nowhere (lib/file/negative_cache.h), and that the pool is
+ * not asked for them again (lib/file/open_cache.c).
+ */
+#include "lib_fixture.h"
+
+#include "lib/file/negative_cache.h"
+#include "lib/util/clock.h"
+
+#define SECOND UINT64_C(1000000)
+#define CACHE  4
+#define MANY   20000
+
+static struct pw_root one = {.rt_dev = 1, .rt_ino = 2};
+
+static int
+create(void **state)
+{
+	*state = missing_create();
+	return *state == NULL;
+}
+
+static int
+destroy(void **state)
+{
+	struct missing *ms = *state;
+
+	missing_destroy(&ms);
+	return ms != NULL;
+}
+
+static void
+an_error_is_remembered_for_a_second(void **state)
+{
+	struct missing *ms = *state;
+
+	assert_int_equal(missing_find(ms, &one, "a", 7), 0);
+	missing_add(ms, &one, "a", -ENOENT, 7);
+	assert_int_equal(missing_find(ms, &one, "a", 7), -ENOENT);
+	assert_int_equal(missing_find(ms, &one, "a", 6 + SECOND), -ENOENT);
+	assert_int_equal(missing_find(ms, &one, "a", 7 + SECOND), 0);
+}
+
+static void
+what_was_said_last_counts(void **state)
+{
+	struct missing *ms = *state;
+
+	missing_add(ms, &one, "a", -ENOENT, 0);
+	missing_add(ms, &one, "a", -EACCES, SECOND / 2);
+	assert_int_equal(missing_find(ms, &one, "a", SECOND), -EACCES);
+	missing_add(ms, &one, "a", -EIO, SECOND);
+	assert_int_equal(missing_find(ms, &one, "a", SECOND), 0);
+}
+
+static const struct {
+	int error;
+	bool lasts;
+} errors[] = {{-ENOENT, true}, {-ENOTDIR, true}, {-EACCES, true},
+    {-EPERM, true}, {-ELOOP, true}, {-EXDEV, true}, {-ENAMETOOLONG, true},
+    {-EIO, false}, {-ENOMEM, false}, {-EMFILE, false}, {-ENFILE, false},
+    {-EAGAIN, false}, {-ETIMEDOUT, false}, {-ESTALE, false}, {0, false}};
+
+static void
+what_may_be_over_at_the_next_try_is_not_remembered(void **state)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(errors); i++) {
+		missing_add(*state, &one, "a", errors[i].error, 0);
+		assert_int_equal(missing_find(*state, &one, "a", 1),
+		    errors[i].lasts ? errors[i].error : 0);
+	}
+}
+
+static void
+neither_another_path_nor_another_root_is_missing(void **state)
+{
+	struct pw_root same = one, other = {.rt_dev = 1, .rt_ino = 3},
+		       disk = {.rt_dev = 2, .rt_ino = 2};
+
+	missing_add(*state, &one, "a", -ENOENT, 0);
+	assert_int_equal(missing_find(*state, &one, "b", 1), 0);
+	assert_int_equal(missing_find(*state, &one, "", 1), 0);
+	assert_int_equal(missing_find(*state, &one, "aa", 1), 0);
+	assert_int_equal(missing_find(*state, &other, "a", 1), 0);
+	assert_int_equal(missing_find(*state, &disk, "a", 1), 0);
+	assert_int_equal(missing_find(*state, &same, "a", 1), -ENOENT);
+}
+
+/* What is known is what was added last, as much as there is room for. */
+static void
+a_scan_takes_no_more_than_its_room(void **state)
+{
+	size_t known = 0, len = 100;
+	char path[128];
+	int i;
+
+	for (i = 0; i < MANY; i++) {
+		snprintf(path, sizeof(path), "%0*d", (int)len, i);
+		missing_add(*state, &one, path, -ENOENT, 0);
+	}
+	for (i = MANY - 1; i >= 0; i--) {
+		snprintf(path, sizeof(path), "%0*d", (int)len, i);
+		if (missing_find(*state, &one, path, 1) == 0)
+			break;
+		known++;
+	}
+	assert_in_range(known, 100, MISSING_BYTES / len);
+	for (; i >= 0; i--) {
+		snprintf(path, sizeof(path), "%0*d", (int)len, i);
+		assert_int_equal(missing_find(*state, &one, path, 1), 0);
+	}
+}
+
+static void
+a_path_without_room_for_it_is_not_remembered(void **state)
+{
+	char *path = calloc(1, MISSING_BYTES + 1);
+
+	assert_non_null(path);
+	memset(path, 'a', MISSING_BYTES);
+	missing_add(*state, &one, path, -ENAMETOOLONG, 0);
+	assert_int_equal(missing_find(*state, &one, path, 1), 0);
+	free(path);
+}
+
+/* ------------------------------------------------- through the cache of files */
+
+/* By the pool: true; at once: false. */
+static bool
+asks_pool(struct fixture *fx, const char *path, uint64_t now_us, int *error)
+{
+	struct pw_open op = {.op_waiter.wt_done = nothing_done};
+	bool pool;
+
+	*error = pw_file_open(fx->fx_loop, fx->fx_root, path, now_us, &op);
+	pool = *error == -EINPROGRESS;
+	if (pool) {
+		settle(fx->fx_loop);
+		*error = op.op_waiter.wt_error;
+	}
+	pw_file_unref(&op.op_file);
+	return pool;
+}
+
+/* As of a network file system: nothing is asked on the loop. */
+static int
+setup_remote(void **state)
+{
+	int error = setup_with(state, 0, 0, CACHE);
+
+	if (error == 0)
+		((struct fixture *)*state)->fx_root->rt_cached = false;
+	return error;
+}
+
+static void
+the_pool_is_asked_once_in_a_second(void **state)
+{
+	static const char *const paths[] = {
+	    "none", "none/x", "f/x", "..", "self"};
+	static const int expected[] = {
+	    -ENOENT, -ENOENT, -ENOTDIR, -EXDEV, -ELOOP};
+	struct fixture *fx = *state;
+	uint64_t before;
+	size_t i;
+	int error;
+
+	make_file(fx, "f", 10);
+	assert_int_equal(symlink("self", path_in(fx, "self")), 0);
+	for (i = 0; i < COUNT(paths); i++) {
+		before = clock_now();
+		assert_true(asks_pool(fx, paths[i], before, &error));
+		assert_int_equal(error, expected[i]);
+		assert_false(
+		    asks_pool(fx, paths[i], before + SECOND - 1, &error));
+		assert_int_equal(error, expected[i]);
+		assert_true(
+		    asks_pool(fx, paths[i], clock_now() + SECOND, &error));
+		assert_int_equal(error, expected[i]);
+	}
+}
+
+static void
+a_file_that_is_made_is_seen_within_a_second(void **state)
+{
+	struct fixture *fx = *state;
+	int error;
+
+	assert_true(asks_pool(fx, "f", clock_now(), &error));
+	assert_int_equal(error, -ENOENT);
+	make_file(fx, "f", 10);
+	assert_true(asks_pool(fx, "f", clock_now() + SECOND, &error));
+	assert_int_equal(error, 0);
+}
+
+static void
+a_file_that_is_gone_is_missing(void **state)
+{
+	struct fixture *fx = *state;
+	uint64_t now = clock_now();
+	int error;
+
+	make_file(fx, "f", 10);
+	assert_true(asks_pool(fx, "f", now, &error));
+	assert_int_equal(error, 0);
+	assert_int_equal(unlink(path_in(fx, "f")), 0);
+	assert_true(asks_pool(fx, "f", clock_now() + SECOND, &error));
+	assert_int_equal(error, -ENOENT);
+	assert_false(asks_pool(fx, "f", now, &error));
+	assert_int_equal(error, -ENOENT);
+}
+
+/* With room for four files, and nobody using them. */
+static void
+a_scan_pushes_no_open_file_out(void **state)
+{
+	static const char *const names[] = {"a", "b", "c"};
+	struct fixture *fx = *state;
+	uint64_t now = clock_now();
+	char path[16];
+	size_t i;
+	int error, fds;
+
+	for (i = 0; i < COUNT(names); i++) {
+		make_file(fx, names[i], 10);
+		assert_true(asks_pool(fx, names[i], now, &error));
+	}
+	fds = count_fds();
+	for (i = 0; i < 1000; i++) {
+		snprintf(path, sizeof(path), "none-%zu", i);
+		assert_true(asks_pool(fx, path, now, &error));
+		assert_int_equal(error, -ENOENT);
+	}
+	assert_int_equal(count_fds(), fds);
+	for (i = 0; i < COUNT(names); i++)
+		assert_false(asks_pool(fx, names[i], now, &error));
+}
+
+#define PURE(name)     cmocka_unit_test_setup_teardown(name, create, destroy)
+#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    PURE(an_error_is_remembered_for_a_second),
+	    PURE(what_was_said_last_counts),
+	    PURE(what_may_be_over_at_the_next_try_is_not_remembered),
+	    PURE(neither_another_path_nor_another_root_is_missing),
+	    PURE(a_scan_takes_no_more_than_its_room),
+	    PURE(a_path_without_room_for_it_is_not_remembered),
+	    TEST(the_pool_is_asked_once_in_a_second, setup_remote),
+	    TEST(a_file_that_is_made_is_seen_within_a_second, setup_remote),
+	    TEST(a_file_that_is_gone_is_missing, setup_remote),
+	    TEST(a_scan_pushes_no_open_file_out, setup_remote),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,281 @@
+/*
+ * Which descriptors a loop's cache of open files keeps (lib/file/open_cache.c), and who
+ * closes the others.
+ */
+#include "lib_fixture.h"
+#include "lib/util/clock.h"
+
+#define SECOND UINT64_C(1000000)
+#define SIZE   5000
+#define CACHE  4
+
+static int
+setup_small_cache(void **state)
+{
+	return setup_with(state, 0, 0, CACHE);
+}
+
+/* Opens and gives back at once: the pointer says which file it was. */
+static const struct pw_file *
+peek(struct fixture *fx, const char *path, uint64_t now_us)
+{
+	struct pw_file *file;
+	const struct pw_file *was;
+
+	assert_int_equal(open_at(fx, path, now_us, &file), 0);
+	was = file;
+	pw_file_unref(&file);
+	return was;
+}
+
+/* Opens a file named by one letter; the descriptor that the cache keeps. */
+static int
+cached_fd(struct fixture *fx, char letter)
+{
+	const char name[] = {letter, '\0'};
+
+	if (access(path_in(fx, name), F_OK) != 0)
+		make_file(fx, name, 10);
+	return peek(fx, name, clock_now())->fil_fd;
+}
+
+/* Not another that has been given the number since. */
+static bool
+is_open_as(struct fixture *fx, int fd, const char *name)
+{
+	struct stat one, two;
+
+	assert_int_equal(stat(path_in(fx, name), &two), 0);
+	return fstat(fd, &one) == 0 && one.st_ino == two.st_ino;
+}
+
+static void
+the_least_recently_used_file_goes_first(void **state)
+{
+	struct fixture *fx = *state;
+	int a = cached_fd(fx, 'a'), b = cached_fd(fx, 'b');
+	int c = cached_fd(fx, 'c'), d = cached_fd(fx, 'd');
+
+	assert_true(is_open_as(fx, a, "a") && is_open_as(fx, b, "b"));
+	assert_true(is_open_as(fx, c, "c") && is_open_as(fx, d, "d"));
+	assert_int_equal(cached_fd(fx, 'b'), b);
+	assert_int_equal(cached_fd(fx, 'a'), a);
+	cached_fd(fx, 'e');
+	assert_false(is_open_as(fx, c, "c"));
+	assert_true(is_open_as(fx, a, "a") && is_open_as(fx, b, "b"));
+	assert_true(is_open_as(fx, d, "d"));
+}
+
+static void
+the_cache_keeps_at_most_its_size(void **state)
+{
+	struct fixture *fx = *state;
+	int before = count_fds();
+	char letter;
+
+	for (letter = 'a'; letter <= 'z'; letter++) {
+		cached_fd(fx, letter);
+		assert_in_range(count_fds(), before, before + CACHE);
+	}
+	assert_int_equal(count_fds(), before + CACHE);
+}
+
+static void
+the_oldest_file_that_nobody_uses_is_spared(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *used = new_file(fx, "f", SIZE);
+	int a = cached_fd(fx, 'a'), b = cached_fd(fx, 'b');
+
+	assert_true(pw_loop_spare(fx->fx_loop));
+	assert_false(is_open_as(fx, a, "a"));
+	assert_true(is_open_as(fx, b, "b"));
+	assert_true(pw_loop_spare(fx->fx_loop));
+	assert_false(is_open_as(fx, b, "b"));
+	assert_false(pw_loop_spare(fx->fx_loop));
+	assert_true(is_open_as(fx, used->fil_fd, "f"));
+	pw_file_unref(&used);
+	assert_true(pw_loop_spare(fx->fx_loop));
+	assert_false(pw_loop_spare(fx->fx_loop));
+}
+
+static void
+a_file_in_use_survives_its_eviction(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE);
+	int fd = file->fil_fd;
+	char letter, data[10], expected[10];
+
+	assert_int_equal(file->fil_refs, 2);
+	for (letter = 'a'; letter < 'a' + CACHE; letter++)
+		cached_fd(fx, letter);
+	assert_int_equal(file->fil_refs, 1);
+	assert_int_equal(unlink(path_in(fx, "f")), 0);
+	assert_int_equal(pread(fd, data, 10, 100), 10);
+	fill(expected, 100, 10);
+	assert_memory_equal(data, expected, 10);
+	pw_file_unref(&file);
+	assert_null(file);
+	await_closed(fd);
+}
+
+static void
+what_nobody_asks_for_is_closed(void **state)
+{
+	struct fixture *fx = *state;
+	uint64_t now = clock_now();
+	int used, idle;
+
+	make_file(fx, "idle", SIZE);
+	make_file(fx, "used", SIZE);
+	idle = peek(fx, "idle", now)->fil_fd;
+	used = peek(fx, "used", now)->fil_fd;
+	assert_int_equal(peek(fx, "used", now + 9 * SECOND)->fil_fd, used);
+	pw_loop_tick(fx->fx_loop, now + 9 * SECOND);
+	assert_true(is_open(idle) && is_open(used));
+	pw_loop_tick(fx->fx_loop, now + 11 * SECOND);
+	assert_false(is_open(idle));
+	assert_true(is_open(used));
+	pw_loop_tick(fx->fx_loop, now + 20 * SECOND);
+	assert_false(is_open(used));
+}
+
+/* The only thread of the pool is held: whoever closes, it is not that one. */
+static void
+only_a_removed_file_is_left_to_the_pool_to_close(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *kept = new_file(fx, "kept", SIZE);
+	struct pw_file *removed = new_file(fx, "removed", SIZE);
+	int kept_fd = kept->fil_fd, removed_fd = removed->fil_fd;
+	struct gate gt;
+
+	gate_shut(&gt, removed->fil_device, fx->fx_loop);
+	assert_int_equal(unlink(path_in(fx, "removed")), 0);
+	pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
+	pw_file_unref(&kept);
+	pw_file_unref(&removed);
+	assert_false(is_open(kept_fd));
+	assert_true(is_open(removed_fd));
+	gate_open(&gt);
+	settle(fx->fx_loop);
+	await_closed(removed_fd);
+}
+
+static unsigned freed;
+
+static void
+count_freed(void *user)
+{
+	freed += user == &freed;
+}
+
+static void
+what_the_caller_put_there_is_freed_with_the_last_reference(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", SIZE), *again = file;
+
+	file->fil_user = &freed;
+	file->fil_user_free = count_freed;
+	pw_file_ref(file);
+	pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
+	assert_int_equal(file->fil_refs, 2);
+	pw_file_unref(&again);
+	assert_int_equal(freed, 0);
+	pw_file_unref(&file);
+	assert_int_equal(freed, 1);
+}
+
+/* So many that some share a bucket of the cache. */
+static void
+roots_do_not_mix(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_root *own = fx->fx_root, *roots[40];
+	char name[16];
+	size_t i;
+
+	for (i = 0; i < COUNT(roots); i++) {
+		snprintf(name, sizeof(name), "%zu", i);
+		assert_int_equal(mkdir(path_in(fx, name), 0700), 0);
+		assert_int_equal(pw_root_open(path_in(fx, name), &roots[i]), 0);
+		snprintf(name, sizeof(name), "%zu/f", i);
+		make_file(fx, name, i);
+		fx->fx_root = roots[i];
+		assert_int_equal(peek(fx, "f", clock_now())->fil_size, i);
+	}
+	fx->fx_root = own;
+	for (i = 0; i < COUNT(roots); i++)
+		pw_root_close(&roots[i]);
+}
+
+/* The same path and, if memory were reused, the same pointer. */
+static void
+what_was_opened_in_a_root_is_not_served_for_a_later_one(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_root *own = fx->fx_root, *rt;
+	char old[sizeof(fx->fx_dir) + 300];
+	off_t size;
+	int i;
+
+	snprintf(old, sizeof(old), "%s", path_in(fx, "d/old"));
+	assert_int_equal(mkdir(path_in(fx, "d"), 0700), 0);
+	for (i = 0; i < 3; i++) {
+		size = 10 + i;
+		make_file(fx, "d/f", (size_t)size);
+		assert_int_equal(pw_root_open(path_in(fx, "d"), &rt), 0);
+		fx->fx_root = rt;
+		assert_int_equal(peek(fx, "f", SECOND)->fil_size, size);
+		fx->fx_root = own;
+		root_unref(fx->fx_loop, &rt);
+		assert_null(rt);
+		assert_int_equal(rename(path_in(fx, "d/f"), old), 0);
+	}
+}
+
+static void
+a_root_is_closed_with_the_last_of_its_files(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_root *own = fx->fx_root, *rt;
+	uint64_t now = clock_now();
+	int fd;
+
+	make_file(fx, "f", SIZE);
+	assert_int_equal(pw_root_open(fx->fx_dir, &rt), 0);
+	fd = rt->rt_fd;
+	fx->fx_root = rt;
+	peek(fx, "f", now);
+	fx->fx_root = own;
+	root_unref(fx->fx_loop, &rt);
+	assert_true(is_open(fd));
+	pw_loop_tick(fx->fx_loop, now + 11 * SECOND);
+	await_closed(fd);
+}
+
+#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(the_least_recently_used_file_goes_first, setup_small_cache),
+	    TEST(the_cache_keeps_at_most_its_size, setup_small_cache),
+	    TEST(the_oldest_file_that_nobody_uses_is_spared, setup_small_cache),
+	    TEST(a_file_in_use_survives_its_eviction, setup_small_cache),
+	    TEST(what_nobody_asks_for_is_closed, setup),
+	    TEST(
+		only_a_removed_file_is_left_to_the_pool_to_close, setup_narrow),
+	    TEST(what_the_caller_put_there_is_freed_with_the_last_reference,
+		setup),
+	    TEST(roots_do_not_mix, setup_small_cache),
+	    TEST(
+		what_was_opened_in_a_root_is_not_served_for_a_later_one, setup),
+	    TEST(a_root_is_closed_with_the_last_of_its_files, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+/*
+ * Whether the kernel takes pages of files back (lib/disk/reclaim.h), by counters that the test
+ * writes.
+ */
+#define OWN_RECLAIM
+#include "lib_fixture.h"
+
+#include "lib/disk/quiet.h"
+#include "lib/util/clock.h"
+
+#define SECOND ((uint64_t)1000000)
+#define TRIES  20
+
+static _Atomic int64_t taken;
+static _Atomic unsigned looks;
+
+/* In place of the system's. */
+int
+os_reclaim_open(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+int64_t
+os_reclaimed(int fd)
+{
+	(void)fd;
+	looks++;
+	return taken;
+}
+
+/* Has the counters read by the pool, and waits until they were. */
+static void
+look(struct fixture *fx)
+{
+	unsigned before = looks;
+
+	usleep(30000); /* so that it is due */
+	reclaim_quiet(fx->fx_pool, clock_now());
+	while (looks == before)
+		usleep(1000);
+	usleep(1000);
+}
+
+static bool
+quiet(struct fixture *fx)
+{
+	return reclaim_quiet(fx->fx_pool, clock_now());
+}
+
+/* Once it was looked at.  A look says nothing any more if the test was held up since. */
+static bool
+quiet_after_a_look(struct fixture *fx)
+{
+	int tries = 0;
+
+	do {
+		look(fx);
+	} while (!quiet(fx) && ++tries < TRIES);
+	return tries < TRIES;
+}
+
+static void
+it_is_not_quiet_before_the_counters_were_read(void **state)
+{
+	taken = 5;
+	assert_false(quiet(*state));
+}
+
+static void
+it_is_quiet_while_the_counters_stay(void **state)
+{
+	taken = 5;
+	assert_true(quiet_after_a_look(*state));
+	assert_true(quiet_after_a_look(*state));
+}
+
+static void
+it_is_not_quiet_once_they_moved(void **state)
+{
+	taken = 5;
+	assert_true(quiet_after_a_look(*state));
+	taken = 6;
+	look(*state);
+	assert_false(quiet(*state));
+	look(*state);
+	assert_false(quiet(*state));
+}
+
+static void
+a_fetch_looks_as_well(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_waiter w = {.wt_done = nothing_done};
+	struct pw_file *file = new_file(fx, "f", (size_t)64 * KIB);
+	unsigned before = looks;
+
+	assert_int_equal(
+	    pool_fetch(file, 0, (size_t)64 * KIB, false, ADMIT_NEW, &w), 0);
+	settle(fx->fx_loop);
+	assert_true(looks > before);
+	pw_file_unref(&file);
+}
+
+/* The counters tell what it made the kernel take back only afterwards. */
+static void
+a_fetch_ends_the_quiet(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_waiter w = {.wt_done = nothing_done};
+	struct pw_file *file = new_file(fx, "f", (size_t)64 * KIB);
+
+	taken = 5;
+	assert_true(quiet_after_a_look(fx));
+	assert_int_equal(
+	    pool_fetch(file, 0, (size_t)64 * KIB, false, ADMIT_NEW, &w), 0);
+	settle(fx->fx_loop);
+	assert_false(quiet(fx));
+	pw_file_unref(&file);
+}
+
+/* What was known long ago says nothing of now. */
+static void
+without_a_look_it_is_not_known(void **state)
+{
+	struct fixture *fx = *state;
+
+	taken = 5;
+	assert_true(quiet_after_a_look(fx));
+	assert_false(reclaim_quiet(fx->fx_pool, clock_now() + SECOND));
+}
+
+static void
+counters_that_cannot_be_read_say_nothing(void **state)
+{
+	taken = -EIO;
+	look(*state);
+	assert_false(quiet(*state));
+}
+
+/* An operator looks at disks; this is none. */
+static void
+its_queue_is_in_no_statistics(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device_stats ds[8];
+	size_t i, n;
+
+	look(fx);
+	n = pw_pool_devices(fx->fx_pool, ds, COUNT(ds));
+	for (i = 0; i < n; i++)
+		assert_int_equal(ds[i].ds_jobs, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(it_is_not_quiet_before_the_counters_were_read),
+	    TEST(it_is_quiet_while_the_counters_stay),
+	    TEST(it_is_not_quiet_once_they_moved),
+	    TEST(a_fetch_looks_as_well),
+	    TEST(a_fetch_ends_the_quiet),
+	    TEST(without_a_look_it_is_not_known),
+	    TEST(counters_that_cannot_be_read_say_nothing),
+	    TEST(its_queue_is_in_no_statistics),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

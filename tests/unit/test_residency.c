@@ -1,0 +1,587 @@
+/*
+ * What is in memory (lib/file/residency.h): the answers for each way to ask, and that
+ * asking brings nothing in where that could wait.
+ */
+#include "lib_fixture.h"
+
+#include "lib/file/residency.h"
+#include "lib/file/verified.h"
+
+#define PIECE ((off_t)64 * KIB)
+#define SIZE  (4 * PIECE + 100)
+#define TRIES 5
+
+/* A file of ours, of which nothing is in memory. */
+static struct pw_file *
+cold_file(struct fixture *fx)
+{
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+
+	assert_true(evict(file->fil_fd, (size_t)SIZE));
+	return file;
+}
+
+/* As nodiskio does it: through the pool. */
+static void
+fetch(struct fixture *fx, struct pw_file *file, off_t off, off_t len)
+{
+	struct pw_waiter w = {.wt_done = nothing_done};
+
+	posix_fadvise(file->fil_fd, 0, 0, POSIX_FADV_RANDOM);
+	assert_int_equal(
+	    pool_fetch(file, off, (size_t)len, true, ADMIT_NEW, &w), 0);
+	settle(fx->fx_loop);
+	assert_int_equal(w.wt_error, 0);
+	resident_fetched(file, off, len);
+}
+
+static void
+a_cold_file_of_ours_is_not_resident(void **state)
+{
+	struct pw_file *file;
+	off_t off;
+
+	skip_unless(*state, NEED_EVICTION);
+	file = cold_file(*state);
+	assert_false(resident_ask(file, 0, SIZE));
+	assert_false(resident_ask(file, SIZE - 1, 1));
+	for (off = 0; off < SIZE; off += 4096)
+		assert_false(resident_ask(file, off, 1));
+	if (file->fil_cachestat)
+		assert_int_equal(
+		    pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
+	pw_file_unref(&file);
+}
+
+static bool
+fetched_is_resident(struct fixture *fx)
+{
+	struct pw_file *file = cold_file(fx);
+	bool yes;
+
+	fetch(fx, file, 0, SIZE);
+	yes = resident_ask(file, 0, SIZE) && resident_ask(file, 1, 1) &&
+	      resident_ask(file, SIZE - 1, 1);
+	pw_file_unref(&file);
+	return yes;
+}
+
+static void
+a_fetched_file_of_ours_is_resident(void **state)
+{
+	skip_unless(*state, NEED_EVICTION);
+	assert_true(holds_in_one_of(TRIES, fetched_is_resident, *state));
+}
+
+/* One page out of each piece is not enough, and neither is all but one. */
+static void
+a_range_with_a_hole_is_not_resident(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	void *held;
+
+	skip_unless(fx, NEED_EVICTION | NEED_EXACT | NEED_LOCK);
+	file = cold_file(fx);
+	read_in(file->fil_fd, 0, 5 * 4096);
+	read_in(file->fil_fd, 6 * 4096, (size_t)PIECE);
+	assert_false(resident_ask(file, 0, PIECE));
+	assert_false(resident_ask(file, 4 * 4096 + 4095, 2));
+	assert_false(resident_ask(file, 5 * 4096, 1));
+	held = hold(file->fil_fd, (size_t)SIZE);
+	assert_true(resident_ask(file, 0, PIECE));
+	let_go(held, (size_t)SIZE);
+	pw_file_unref(&file);
+}
+
+static bool
+what_is_around_a_hole_is_resident(struct fixture *fx)
+{
+	struct pw_file *file = cold_file(fx);
+	bool yes;
+
+	file->fil_cachestat = false;
+	file->fil_ask = OS_ASK_MINCORE;
+	read_in(file->fil_fd, PIECE, (size_t)PIECE);
+	yes = resident_ask(file, PIECE, PIECE) &&
+	      resident_ask(file, PIECE + 100, PIECE - 200);
+	assert_false(resident_ask(file, 0, PIECE + 1));
+	assert_false(resident_ask(file, PIECE - 1, 2));
+	assert_false(resident_ask(file, PIECE, PIECE + 1));
+	assert_false(resident_ask(file, 2 * PIECE - 1, 2));
+	assert_false(resident_ask(file, 0, SIZE));
+	assert_false(resident_ask(file, SIZE - 1, 1));
+	pw_file_unref(&file);
+	return yes;
+}
+
+/* To the page, where RWF_NOWAIT is not known. */
+static void
+mincore_is_exact(void **state)
+{
+	skip_unless(*state, NEED_EVICTION);
+	assert_true(
+	    holds_in_one_of(TRIES, what_is_around_a_hole_is_resident, *state));
+}
+
+static void
+a_file_that_cannot_be_asked_is_never_resident(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	void *held;
+
+	skip_unless(fx, NEED_LOCK);
+	file = new_file(fx, "f", (size_t)SIZE);
+	held = hold(file->fil_fd, (size_t)SIZE);
+	file->fil_ask = OS_ASK_MINCORE;
+	assert_true(resident_can_ask(file));
+	file->fil_ask = OS_ASK_FETCH;
+	assert_false(resident_can_ask(file));
+	fetch(fx, file, 0, SIZE);
+	assert_false(resident_ask(file, 0, SIZE));
+	assert_false(resident_ask(file, 0, 1));
+	let_go(held, (size_t)SIZE);
+	pw_file_unref(&file);
+}
+
+/* A file that is not ours: RWF_NOWAIT starts a read of what is not there. */
+static void
+what_was_never_fetched_is_not_touched(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT);
+	file = cold_file(fx);
+	as_another_owner(file);
+	assert_false(resident_ask(file, 0, SIZE));
+	assert_false(resident_ask(file, PIECE, 1));
+	/* A read that had been started would be over by then, mostly. */
+	usleep(20000);
+	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
+	pw_file_unref(&file);
+}
+
+static void
+what_was_never_fetched_is_not_resident_whatever_is_in_memory(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	void *held;
+
+	skip_unless(fx, NEED_NOWAIT | NEED_LOCK);
+	file = new_file(fx, "f", (size_t)SIZE);
+	held = hold(file->fil_fd, (size_t)SIZE);
+	as_another_owner(file);
+	assert_false(resident_ask(file, 0, SIZE));
+	fetch(fx, file, PIECE, 2 * PIECE);
+	assert_true(resident_ask(file, PIECE, 2 * PIECE));
+	assert_true(resident_ask(file, PIECE, 1));
+	assert_true(resident_ask(file, 3 * PIECE - 1, 1));
+	assert_false(resident_ask(file, PIECE - 1, 2));
+	assert_false(resident_ask(file, 3 * PIECE - 1, 2));
+	assert_false(resident_ask(file, 0, SIZE));
+	fetch(fx, file, 3 * PIECE, SIZE - 3 * PIECE);
+	assert_true(resident_ask(file, SIZE - 1, 1));
+	assert_true(resident_ask(file, PIECE, SIZE - PIECE));
+	let_go(held, (size_t)SIZE);
+	pw_file_unref(&file);
+}
+
+/* Fetched once does not mean for ever. */
+static void
+what_was_fetched_and_evicted_is_not_resident(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT);
+	file = cold_file(fx);
+	as_another_owner(file);
+	fetch(fx, file, 0, SIZE);
+	assert_true(evict(file->fil_fd, (size_t)SIZE));
+	assert_false(resident_ask(file, 0, SIZE));
+	pw_file_unref(&file);
+}
+
+/* True if it is gone, and others are not.  Page by page: no folios. */
+static bool
+evict_page(struct pw_file *file, off_t hole)
+{
+	read_in(file->fil_fd, 0, (size_t)SIZE);
+	resident_fetched(file, 0, SIZE);
+	posix_fadvise(
+	    file->fil_fd, hole, (off_t)os_page_size(), POSIX_FADV_DONTNEED);
+	usleep(RESIDENT_HOLDS);
+	return pages_resident(file->fil_fd, hole, 1) == 0 &&
+	       pages_resident(file->fil_fd, 0, (size_t)SIZE) > 0;
+}
+
+/*
+ * All pages are there but one: it is seen, whichever it is.  A question by
+ * RWF_NOWAIT starts its read, and if the thread is then held up for as long as the
+ * read takes, the page is there: 142 of 197,952 times on a busy machine.
+ */
+static bool
+single_pages_are_missed(struct fixture *fx, bool mincore)
+{
+	const off_t page = (off_t)os_page_size();
+	struct pw_file *file = cold_file(fx);
+	bool all = true;
+	off_t hole;
+
+	file->fil_cachestat = false;
+	file->fil_mincore = mincore;
+	for (hole = 0; hole < SIZE && all; hole += page) {
+		int tries = 0;
+
+		do {
+			all = evict_page(file, hole);
+		} while (!all && ++tries < 20);
+		assert_false(all && resident_ask(file, 0, SIZE) &&
+			     pages_resident(file->fil_fd, hole, 1) == 0);
+	}
+	pw_file_unref(&file);
+	return all;
+}
+
+static bool
+nowait_misses_single_pages(struct fixture *fx)
+{
+	return single_pages_are_missed(fx, false);
+}
+
+static bool
+mincore_misses_single_pages(struct fixture *fx)
+{
+	return single_pages_are_missed(fx, true);
+}
+
+static void
+one_page_that_is_gone_is_noticed_by_each_way_of_asking(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_NOWAIT);
+	assert_true(holds_in_one_of(TRIES, nowait_misses_single_pages, *state));
+	assert_true(
+	    holds_in_one_of(TRIES, mincore_misses_single_pages, *state));
+}
+
+static void
+a_yes_does_not_hold_for_ever(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
+	file = cold_file(fx);
+	fetch(fx, file, 0, SIZE);
+	assert_true(resident_ask(file, 0, SIZE));
+	assert_true(evict(file->fil_fd, (size_t)SIZE));
+	usleep(RESIDENT_HOLDS_QUIET);
+	assert_false(resident_ask(file, 0, SIZE));
+	pw_file_unref(&file);
+}
+
+static void
+a_yes_is_for_the_range_that_was_asked_about(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
+	file = cold_file(fx);
+	fetch(fx, file, PIECE, PIECE);
+	assert_true(resident_ask(file, PIECE, PIECE));
+	assert_true(resident_ask(file, PIECE + 1, PIECE - 1));
+	assert_false(resident_ask(file, PIECE - 1, PIECE));
+	assert_false(resident_ask(file, PIECE + 1, PIECE));
+	pw_file_unref(&file);
+}
+
+static void
+a_yes_for_a_file_that_is_given_back_does_not_hold(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	file = cold_file(fx);
+	resident_drops(file);
+	file->fil_ask = OS_ASK_NEVER_COLD;
+	assert_true(resident_ask(file, 0, SIZE));
+	file->fil_ask = OS_ASK_FETCH;
+	assert_false(resident_ask(file, 0, SIZE));
+	pw_file_unref(&file);
+}
+
+/* What cachestat says is asked first, so that nothing is brought in. */
+static void
+asking_about_a_cold_file_of_ours_brings_nothing_in(void **state)
+{
+	struct pw_file *file;
+
+	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
+	file = cold_file(*state);
+	assert_false(resident_ask(file, 0, SIZE));
+	assert_false(resident_ask(file, 2 * PIECE, PIECE));
+	usleep(20000);
+	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
+	pw_file_unref(&file);
+}
+
+static void
+shared_memory_is_never_cold(void **state)
+{
+	struct fixture *fx = *state;
+	struct found fnd = {.fnd_fd = os_memfd("test", SIZE)};
+	struct pw_file *file;
+
+	assert_true(fnd.fnd_fd >= 0);
+	assert_int_equal(fstat(fnd.fnd_fd, &fnd.fnd_stat), 0);
+	assert_int_equal(file_create(fx->fx_loop, &fnd, &file), 0);
+	assert_int_equal(file->fil_ask, OS_ASK_NEVER_COLD);
+	assert_true(resident_can_ask(file));
+	assert_true(resident_ask(file, 0, SIZE));
+	pw_file_unref(&file);
+}
+
+/* ------------------------------------------------------------------- copies */
+
+static bool
+is_copied(struct pw_file *file, off_t off, size_t len)
+{
+	char *data = malloc(len), *expected = malloc(len);
+	bool yes;
+
+	assert_non_null(data);
+	assert_non_null(expected);
+	fill(expected, off, len);
+	yes = pw_file_copy(file, off, data, len) == 0 &&
+	      memcmp(data, expected, len) == 0;
+	free(expected);
+	free(data);
+	return yes;
+}
+
+static int
+copy_error(struct pw_file *file, off_t off, size_t len)
+{
+	char *data = malloc(len + 1);
+	int error = pw_file_copy(file, off, data, len);
+
+	free(data);
+	return error;
+}
+
+static void
+what_is_in_memory_is_copied(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	void *held;
+
+	skip_unless(fx, NEED_NOWAIT | NEED_LOCK);
+	file = new_file(fx, "f", (size_t)SIZE);
+	held = hold(file->fil_fd, (size_t)SIZE);
+	fetch(fx, file, 0, SIZE);
+	assert_true(is_copied(file, 0, (size_t)SIZE));
+	assert_true(is_copied(file, SIZE - 1, 1));
+	assert_true(is_copied(file, 4095, 2));
+	assert_true(is_copied(file, PIECE + 1, (size_t)PIECE));
+	assert_int_equal(copy_error(file, 0, 0), 0);
+	as_another_owner(file);
+	assert_int_equal(copy_error(file, 0, 1), -EAGAIN);
+	fetch(fx, file, 0, SIZE);
+	assert_true(is_copied(file, 0, (size_t)SIZE));
+	file->fil_ask = OS_ASK_NEVER_COLD;
+	assert_true(is_copied(file, 0, (size_t)SIZE));
+	let_go(held, (size_t)SIZE);
+	pw_file_unref(&file);
+}
+
+/* What it says is in memory may be gone when it is read, and that would wait. */
+static void
+what_mincore_sees_is_not_copied(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	void *held;
+
+	skip_unless(fx, NEED_LOCK);
+	file = new_file(fx, "f", (size_t)SIZE);
+	held = hold(file->fil_fd, (size_t)SIZE);
+	file->fil_ask = OS_ASK_MINCORE;
+	assert_true(resident_ask(file, 0, SIZE));
+	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -EAGAIN);
+	let_go(held, (size_t)SIZE);
+	pw_file_unref(&file);
+}
+
+/* The read of the rest starts with the question: it may be over before the second. */
+static bool
+lost_end_is_not_copied(struct fixture *fx)
+{
+	struct pw_file *file = cold_file(fx);
+	int tries, error;
+
+	read_in(file->fil_fd, 0, (size_t)SIZE);
+	as_another_owner(file);
+	resident_fetched(file, 0, SIZE);
+	for (tries = 0; tries < 100; tries++) {
+		posix_fadvise(file->fil_fd, 2 * PIECE, 0, POSIX_FADV_DONTNEED);
+		if (pages_resident(file->fil_fd, 2 * PIECE,
+			(size_t)(SIZE - 2 * PIECE)) == 0)
+			break;
+	}
+	error = copy_error(file, 0, (size_t)SIZE);
+	pw_file_unref(&file);
+	return tries < 100 && error == -EAGAIN;
+}
+
+/* By RWF_NOWAIT alone, in pieces that were fetched once. */
+static void
+what_lost_its_end_is_not_copied(void **state)
+{
+	skip_unless(*state, NEED_EVICTION | NEED_NOWAIT);
+	assert_true(holds_in_one_of(TRIES, lost_end_is_not_copied, *state));
+}
+
+/* With times that differ: the clock of a file system may be slow. */
+static void
+overwrite(struct fixture *fx, const struct pw_file *file)
+{
+	int fd = open(path_in(fx, "f"), O_WRONLY), ms;
+	struct stat st;
+
+	assert_true(fd >= 0);
+	for (ms = 0; ms < PATIENCE; ms++) {
+		assert_int_equal(pwrite(fd, "!", 1, SIZE - 1), 1);
+		assert_int_equal(fstat(fd, &st), 0);
+		if (!file_unchanged(file, &st))
+			break;
+		usleep(1000);
+	}
+	assert_int_equal(st.st_size, SIZE);
+	close(fd);
+}
+
+static void
+of_a_file_that_was_written_to_no_copy_is_good(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	void *held;
+
+	skip_unless(fx, NEED_NOWAIT | NEED_EXACT | NEED_LOCK);
+	file = new_file(fx, "f", (size_t)SIZE);
+	held = hold(file->fil_fd, (size_t)SIZE);
+	assert_true(is_copied(file, 0, (size_t)SIZE));
+	overwrite(fx, file);
+	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -ESTALE);
+	assert_int_equal(copy_error(file, 0, 1), -ESTALE);
+	file->fil_ask = OS_ASK_NEVER_COLD;
+	assert_int_equal(copy_error(file, 0, 1), -ESTALE);
+	let_go(held, (size_t)SIZE);
+	pw_file_unref(&file);
+}
+
+/* Nor is it brought in. */
+static void
+what_is_not_in_memory_is_not_copied(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	int i;
+
+	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
+	file = cold_file(fx);
+	for (i = 0; i < 3; i++) {
+		if (i == 1)
+			as_another_owner(file);
+		file->fil_ask = i == 2 ? OS_ASK_MINCORE : OS_ASK_NOWAIT;
+		assert_int_equal(copy_error(file, 0, (size_t)SIZE), -EAGAIN);
+		assert_int_equal(copy_error(file, PIECE, 1), -EAGAIN);
+	}
+	usleep(20000);
+	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
+	pw_file_unref(&file);
+}
+
+static void
+a_range_with_a_hole_is_not_copied(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
+	file = cold_file(fx);
+	read_in(file->fil_fd, 0, 5 * 4096);
+	read_in(file->fil_fd, 6 * 4096, (size_t)PIECE);
+	assert_int_equal(copy_error(file, 0, (size_t)PIECE), -EAGAIN);
+	assert_int_equal(copy_error(file, 4 * 4096 + 4095, 2), -EAGAIN);
+	pw_file_unref(&file);
+}
+
+static void
+what_cannot_be_asked_is_not_copied(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+
+	fetch(fx, file, 0, SIZE);
+	file->fil_ask = OS_ASK_FETCH;
+	assert_int_equal(copy_error(file, 0, 1), -EAGAIN);
+	pw_file_unref(&file);
+}
+
+static void
+a_copy_beyond_the_end_says_that_the_file_is_shorter(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_NOWAIT);
+	file = new_file(fx, "f", (size_t)SIZE);
+	fetch(fx, file, 0, SIZE);
+	assert_int_equal(truncate(path_in(fx, "f"), PIECE + 1), 0);
+	assert_int_equal(copy_error(file, PIECE, 2), -ESTALE);
+	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -ESTALE);
+	assert_int_equal(copy_error(file, 3 * PIECE, 1), -ESTALE);
+	file->fil_ask = OS_ASK_NEVER_COLD;
+	assert_int_equal(copy_error(file, PIECE, 2), -ESTALE);
+	assert_int_equal(copy_error(file, 0, (size_t)PIECE + 1), -ESTALE);
+	pw_file_unref(&file);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(a_cold_file_of_ours_is_not_resident),
+	    TEST(a_fetched_file_of_ours_is_resident),
+	    TEST(a_range_with_a_hole_is_not_resident),
+	    TEST(mincore_is_exact),
+	    TEST(a_file_that_cannot_be_asked_is_never_resident),
+	    TEST(what_was_never_fetched_is_not_touched),
+	    TEST(what_was_never_fetched_is_not_resident_whatever_is_in_memory),
+	    TEST(what_was_fetched_and_evicted_is_not_resident),
+	    TEST(one_page_that_is_gone_is_noticed_by_each_way_of_asking),
+	    TEST(a_yes_does_not_hold_for_ever),
+	    TEST(a_yes_is_for_the_range_that_was_asked_about),
+	    TEST(a_yes_for_a_file_that_is_given_back_does_not_hold),
+	    TEST(asking_about_a_cold_file_of_ours_brings_nothing_in),
+	    TEST(shared_memory_is_never_cold),
+	    TEST(what_is_in_memory_is_copied),
+	    TEST(what_mincore_sees_is_not_copied),
+	    TEST(what_lost_its_end_is_not_copied),
+	    TEST(of_a_file_that_was_written_to_no_copy_is_good),
+	    TEST(what_is_not_in_memory_is_not_copied),
+	    TEST(a_range_with_a_hole_is_not_copied),
+	    TEST(what_cannot_be_asked_is_not_copied),
+	    TEST(a_copy_beyond_the_end_says_that_the_file_is_shorter),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,600 @@
+/*
+ * Every shape of a transmission (memory, a file, both; nothing to 4 MiB each) on every send
+ * path, into a fake socket that takes as many bytes at a time as it likes, is full and fails
+ * where it likes.  What may be answered when is lib/pagewise.h's to say.
+ */
+#include "fake_socket.h"
+#include "lib_fixture.h"
+
+#include "lib/os/os.h"
+#include "lib/util/clock.h"
+
+#define MIB	((size_t)1 << 20)
+#define LEN_MAX (4 * MIB)
+#define OFF_MAX (600 * KIB)
+#define MANY	10000000 /* steps: it does not get anywhere */
+
+/* ----------------------------------------------------------------- the fake */
+
+int __real_os_send(int, const void *, size_t, bool, size_t *);
+int __wrap_os_send(int, const void *, size_t, bool, size_t *);
+int __real_os_sendfile(int, int, off_t, size_t, size_t *);
+int __wrap_os_sendfile(int, int, off_t, size_t, size_t *);
+int __real_os_splice_out(int, int, size_t, bool, size_t *);
+int __wrap_os_splice_out(int, int, size_t, bool, size_t *);
+int __wrap_os_native_send(
+    int, int, off_t, size_t, const struct os_native *, size_t *);
+int __real_os_cachestat(int, off_t, size_t);
+int __wrap_os_cachestat(int, off_t, size_t);
+int __real_poll(struct pollfd *, nfds_t, int);
+int __wrap_poll(struct pollfd *, nfds_t, int);
+
+int
+__wrap_os_send(int sock, const void *mem, size_t len, bool more, size_t *sent)
+{
+	int error;
+
+	if (sock != fake.fk_sock)
+		return __real_os_send(sock, mem, len, more, sent);
+	check_more(more, len);
+	error = take(len, sent);
+	take_memory(mem, *sent);
+	return error;
+}
+
+int
+__wrap_os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent)
+{
+	int error;
+
+	if (sock != fake.fk_sock)
+		return __real_os_sendfile(sock, fd, off, len, sent);
+	error = take(len, sent);
+	take_file(fd, off, *sent);
+	return error;
+}
+
+int
+__wrap_os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent)
+{
+	int error;
+
+	if (sock != fake.fk_sock)
+		return __real_os_splice_out(sock, pipe, len, more, sent);
+	check_more(more, len);
+	error = take(len, sent);
+	take_pipe(pipe, *sent);
+	return error;
+}
+
+/* Busy pages are met after what was sent. */
+int
+__wrap_os_native_send(int sock, int fd, off_t off, size_t len,
+    const struct os_native *on, size_t *sent)
+{
+	size_t mem;
+	int error;
+
+	if (sock != fake.fk_sock)
+		fake.fk_wrong = "another socket";
+	error = take(on->on_mem_len + len, sent);
+	mem = least(on->on_mem_len, *sent);
+	take_memory(on->on_mem, mem);
+	take_file(fd, off, *sent - mem);
+	if (error == -EINTR && below(2) == 0)
+		error = -EBUSY;
+	return error;
+}
+
+/* Something of it is missing, for all that one knows. */
+int
+__wrap_os_cachestat(int fd, off_t off, size_t len)
+{
+	if (fd >= 0 && fake.fk_cold != 0 && below(fake.fk_cold) == 0)
+		return 0;
+	return __real_os_cachestat(fd, off, len);
+}
+
+int
+__wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	if (n != 1 || fds->fd != fake.fk_sock)
+		return __real_poll(fds, n, timeout);
+	if (is_interrupted())
+		return -1;
+	fds->revents = fake.fk_room > 0 ? POLLOUT : 0;
+	return fds->revents != 0;
+}
+
+/* ------------------------------------------------------------ transmissions */
+
+/* Where a path does two things, by what can be known of the file. */
+static const struct way {
+	const char *wy_path;
+	int wy_ask; /* enum os_ask; OS_ASK_UNKNOWN: as it is found */
+} ways[] = {
+    {"native", OS_ASK_NATIVE},
+    {"native", OS_ASK_FETCH},
+    {"nodiskio", OS_ASK_UNKNOWN},
+    {"nodiskio", OS_ASK_FETCH},
+    {"uring", OS_ASK_UNKNOWN},
+    {"splice", OS_ASK_UNKNOWN},
+    {"splice", OS_ASK_FETCH},
+    {"mlock", OS_ASK_UNKNOWN},
+    {"mlock", OS_ASK_FETCH},
+    {"aio", OS_ASK_UNKNOWN},
+    {"pool", OS_ASK_UNKNOWN},
+    {"blocking", OS_ASK_UNKNOWN},
+    {"copy", OS_ASK_UNKNOWN},
+};
+
+static char memory[LEN_MAX], content[OFF_MAX + LEN_MAX];
+
+struct shot {
+	struct xfer sh_xfer;
+	const struct way *sh_way;
+	struct pw_file *sh_file; /* NULL: a transmission without one */
+	int sh_ask;		 /* how it was asked before */
+	size_t sh_mem;
+	off_t sh_off, sh_len;
+	bool sh_random; /* room comes bit by bit, at any time */
+	bool sh_waited; /* it was pending */
+	unsigned sh_waits, sh_full;
+};
+
+static void
+describe(const struct shot *sh)
+{
+	print_error(
+	    "%s (asked by %d): %zu bytes and [%lld, +%lld), window %llu; "
+	    "room %zu, at most %zu, both %d, odds %u, cold %u, end %zu; "
+	    "taken %zu, counted %llu; %s\n",
+	    sh->sh_way->wy_path, sh->sh_way->wy_ask, sh->sh_mem,
+	    (long long)sh->sh_off, (long long)sh->sh_len,
+	    (unsigned long long)sh->sh_xfer.xf_send.snd_readahead, fake.fk_room,
+	    fake.fk_most, fake.fk_both, fake.fk_odds, fake.fk_cold, fake.fk_end,
+	    fake.fk_len, (unsigned long long)sh->sh_xfer.xf_send.snd_sent,
+	    fake.fk_wrong == NULL ? "no wrong call" : fake.fk_wrong);
+}
+
+#define RULE(sh, rule)                                 \
+	do {                                           \
+		if (!(rule)) {                         \
+			describe(sh);                  \
+			fail_msg("broken: %s", #rule); \
+		}                                      \
+	} while (0)
+
+/* Of a socket that takes everything; set more before pw_send_start. */
+static void
+begin(struct shot *sh, struct fixture *fx, const struct way *wy,
+    struct pw_file *file, size_t mem, off_t off, off_t len)
+{
+	struct wire wr = {.wr_sock = fake.fk_sock};
+	struct pw_send *s = &sh->sh_xfer.xf_send;
+
+	*sh = (struct shot){.sh_way = wy,
+	    .sh_file = file,
+	    .sh_mem = mem,
+	    .sh_off = off,
+	    .sh_len = file == NULL ? 0 : len};
+	fake_reset(mem + (size_t)sh->sh_len);
+	if (file != NULL) {
+		sh->sh_ask = file->fil_ask;
+		if (wy->wy_ask != OS_ASK_UNKNOWN)
+			file->fil_ask = wy->wy_ask;
+		resident_drops(file); /* each question is asked */
+	}
+	xfer_init(&sh->sh_xfer, wy->wy_path, fx, &wr, file);
+	s->snd_mem = mem == 0 ? NULL : memory;
+	s->snd_mem_len = mem;
+	s->snd_off = off;
+	s->snd_len = len;
+}
+
+/* The event loop is told of room once: not of what was there before it was refused. */
+static void
+give_room(const struct shot *sh)
+{
+	fake.fk_room =
+	    !sh->sh_random || below(4) == 0 ? ALL : 1 + below(1u << below(21));
+	fake.fk_refused = false;
+}
+
+static void
+wait_for_room(struct shot *sh)
+{
+	sh->sh_full++;
+	give_room(sh);
+}
+
+static void
+wait_for_it(struct shot *sh)
+{
+	const struct pw_send *s = &sh->sh_xfer.xf_send;
+	unsigned done = sh->sh_xfer.xf_done;
+
+	sh->sh_waits++;
+	pw_loop_tick(s->snd_loop, clock_now()); /* ends a pause */
+	settle(s->snd_loop);
+	RULE(sh, sh->sh_xfer.xf_done == done + 1);
+	RULE(sh, !s->snd_pending &&
+		     __atomic_load_n(&s->snd_lent, __ATOMIC_SEQ_CST) == 0);
+	if (sh->sh_random && below(2) == 0)
+		give_room(sh);
+}
+
+/* What each answer promises. */
+static enum pw_send_status
+step(struct shot *sh)
+{
+	struct pw_send *s = &sh->sh_xfer.xf_send;
+	unsigned done = sh->sh_xfer.xf_done;
+	uint64_t before = s->snd_sent;
+	bool waited = sh->sh_waited;
+	enum pw_send_status status = pw_send_step(s);
+
+	sh->sh_waited = status == PW_SEND_PENDING;
+	RULE(sh, sh->sh_xfer.xf_done == done);
+	RULE(sh, s->snd_pending == (status == PW_SEND_PENDING));
+	if (status == PW_SEND_PENDING)
+		return status;
+	RULE(sh, fake.fk_wrong == NULL);
+	RULE(sh, s->snd_sent == fake.fk_len);
+	RULE(sh, s->snd_sent - before <= SHARE_MOST);
+	RULE(sh, (status == PW_SEND_DONE) == (fake.fk_len == fake.fk_total));
+	RULE(sh, status != PW_SEND_WANT_WRITE || fake.fk_refused);
+	RULE(sh, status != PW_SEND_AGAIN || !fake.fk_refused);
+	RULE(sh, status != PW_SEND_AGAIN || s->snd_sent > before || waited);
+	RULE(sh, (status == PW_SEND_ERROR) == fake.fk_failed);
+	return status;
+}
+
+/* Until it ends. */
+static enum pw_send_status
+drive(struct shot *sh)
+{
+	enum pw_send_status status;
+	unsigned steps;
+
+	pw_send_start(&sh->sh_xfer.xf_send);
+	for (steps = 0; steps < MANY; steps++) {
+		status = step(sh);
+		if (status == PW_SEND_DONE || status == PW_SEND_ERROR)
+			return status;
+		if (status == PW_SEND_PENDING)
+			wait_for_it(sh);
+		if (status == PW_SEND_WANT_WRITE)
+			wait_for_room(sh);
+	}
+	RULE(sh, steps < MANY);
+	return PW_SEND_ERROR;
+}
+
+static void
+check_bytes(const struct shot *sh)
+{
+	size_t mem = least(sh->sh_mem, fake.fk_len);
+
+	RULE(sh, memcmp(fake.fk_data, memory, mem) == 0);
+	RULE(sh, memcmp(fake.fk_data + mem, content + sh->sh_off,
+		     fake.fk_len - mem) == 0);
+}
+
+/* Every byte once and in order; nothing is held on to. */
+static void
+end(struct shot *sh, struct fixture *fx)
+{
+	struct pw_send *s = &sh->sh_xfer.xf_send;
+	struct pw_pool_stats ps;
+
+	check_bytes(sh);
+	RULE(sh, sh->sh_xfer.xf_done == sh->sh_waits);
+	pw_send_finish(s);
+	RULE(sh, s->snd_file == NULL && s->snd_own == NULL);
+	if (sh->sh_file == NULL)
+		return;
+	sh->sh_file->fil_ask = sh->sh_ask;
+	settle(fx->fx_loop); /* for windows that were fetched ahead */
+	RULE(sh, sh->sh_file->fil_refs <= 2); /* ours, the cache's */
+	pw_pool_stats(fx->fx_pool, &ps);
+	RULE(sh, ps.ps_unsent == 0);
+}
+
+static void
+sends_all(struct shot *sh, struct fixture *fx)
+{
+	RULE(sh, drive(sh) == PW_SEND_DONE);
+	end(sh, fx);
+}
+
+/* ------------------------------------------------------------------- shapes */
+
+/* Borders of pages, of shares, of the pipe of splice and the buffers of copy and aio. */
+static const size_t sizes[] = {0, 1, 4095, 4096, 4097, 16 * KIB, 128 * KIB - 1,
+    128 * KIB, 128 * KIB + 1, 512 * KIB + 1, LEN_MAX};
+static const off_t offs[] = {0, 1, 4095, 4096, 64 * KIB + 1, 512 * KIB - 1};
+
+typedef void (*each_f)(struct fixture *, struct shot *, const struct way *,
+    struct pw_file *, size_t mem, off_t off, off_t len);
+
+/* Of what is very large a third has to do. */
+static bool
+is_sent(size_t m, size_t l, size_t most)
+{
+	size_t sum = sizes[m] + sizes[l];
+
+	return sum <= most && (sum <= MIB || (m + l) % 3 == 0);
+}
+
+/* Calls f with each way and each shape of so much at most. */
+static void
+each_shape(struct fixture *fx, size_t most, each_f f)
+{
+	struct pw_file *file = new_file(fx, "f", OFF_MAX + LEN_MAX);
+	const struct way *wy;
+	struct shot sh;
+	size_t m, l, n = 0;
+
+	for (wy = ways; wy < ways + COUNT(ways); wy++)
+		for (m = 0; m < COUNT(sizes); m++) {
+			if (sizes[m] <= most)
+				f(fx, &sh, wy, NULL, sizes[m], 0, 0);
+			for (l = 0; l < COUNT(sizes); l++)
+				if (is_sent(m, l, most))
+					f(fx, &sh, wy, file, sizes[m],
+					    offs[n++ % COUNT(offs)],
+					    (off_t)sizes[l]);
+		}
+	pw_file_unref(&file);
+}
+
+static void
+send_all(struct fixture *fx, struct shot *sh, const struct way *wy,
+    struct pw_file *file, size_t mem, off_t off, off_t len)
+{
+	begin(sh, fx, wy, file, mem, off, len);
+	sends_all(sh, fx);
+	RULE(sh, sh->sh_full == 0);
+}
+
+static void
+every_shape_is_sent_to_who_takes_all(void **state)
+{
+	each_shape(*state, ALL, send_all);
+}
+
+/*
+ * Where something begins or ends, and a byte before and after that; of larger shapes
+ * some of these, others each time.
+ */
+static size_t
+points(size_t *at, size_t most, size_t mem, size_t len)
+{
+	const size_t edges[] = {0, mem, mem + len, mem + 4096, SHARE,
+	    mem + SHARE, 512 * KIB, mem + 512 * KIB, (mem + len) / 2};
+	size_t all = mem + len, i, point, n = 0;
+	uint32_t some = all < 64 * KIB ? 1 : all < 300 * KIB ? 4 : 8;
+
+	for (i = 0; i < 3 * COUNT(edges) && n < most; i++) {
+		point = edges[i / 3] + i % 3;
+		if (point >= 1 && point - 1 <= all && below(some) == 0)
+			at[n++] = point - 1;
+	}
+	return n;
+}
+
+static void
+fill_at_each_point(struct fixture *fx, struct shot *sh, const struct way *wy,
+    struct pw_file *file, size_t mem, off_t off, off_t len)
+{
+	size_t at[32], n = points(at, COUNT(at), mem, (size_t)len), i;
+
+	for (i = 0; i < n; i++) {
+		begin(sh, fx, wy, file, mem, off, len);
+		fake.fk_room = at[i];
+		fake.fk_both = i % 2 == 1;
+		sends_all(sh, fx);
+	}
+}
+
+static void
+the_socket_may_be_full_at_any_point(void **state)
+{
+	each_shape(*state, 700 * KIB, fill_at_each_point);
+}
+
+static void
+fail_at_each_point(struct fixture *fx, struct shot *sh, const struct way *wy,
+    struct pw_file *file, size_t mem, off_t off, off_t len)
+{
+	size_t at[32], n = points(at, COUNT(at), mem, (size_t)len), i;
+	unsigned calls;
+
+	for (i = 0; i < n; i++) {
+		if (at[i] == mem + (size_t)len)
+			continue;
+		begin(sh, fx, wy, file, mem, off, len);
+		fake.fk_end = at[i];
+		fake.fk_error = i % 3 == 0 ? EPIPE : ECONNRESET;
+		fake.fk_both = i % 2 == 1;
+		fake.fk_room = i % 4 < 2 ? ALL : at[i];
+		RULE(sh, drive(sh) == PW_SEND_ERROR);
+		RULE(sh, sh->sh_xfer.xf_send.snd_error == -fake.fk_error);
+		RULE(sh, fake.fk_len == at[i]);
+		calls = fake.fk_calls;
+		RULE(sh, step(sh) == PW_SEND_ERROR);
+		RULE(sh, fake.fk_calls == calls);
+		end(sh, fx);
+	}
+}
+
+static void
+the_socket_may_fail_at_any_point(void **state)
+{
+	each_shape(*state, 700 * KIB, fail_at_each_point);
+}
+
+/* ------------------------------------------------------------------- random */
+
+#define SHOTS 4000u
+
+static size_t
+random_size(void)
+{
+	size_t size = sizes[below(COUNT(sizes))];
+
+	switch (below(8)) {
+	case 0:
+	case 1:
+		return 0;
+	case 2:
+		return below(2 * MIB);
+	case 3:
+		return size;
+	default:
+		return below(1u << below(18));
+	}
+}
+
+static uint64_t
+random_window(void)
+{
+	static const uint64_t windows[] = {
+	    PW_READAHEAD_AUTO, PW_READAHEAD_NONE, 64 * KIB, MIB, 10007};
+
+	return windows[below(COUNT(windows))];
+}
+
+/* One that fails at some point, or does not. */
+static void
+random_shot(struct fixture *fx, struct shot *sh, struct pw_file *file)
+{
+	static const int errors[] = {EPIPE, ECONNRESET, ETIMEDOUT};
+	size_t mem = random_size(), len = least(random_size(), LEN_MAX);
+
+	begin(sh, fx, &ways[below(COUNT(ways))], below(8) == 0 ? NULL : file,
+	    mem, (off_t)below(OFF_MAX), (off_t)len);
+	sh->sh_xfer.xf_send.snd_readahead = random_window();
+	sh->sh_xfer.xf_send.snd_more = fake.fk_more = below(2) == 0;
+	sh->sh_random = true;
+	give_room(sh);
+	fake.fk_both = below(2) == 0;
+	fake.fk_odds = below(3) == 0 ? 2 + below(20) : 0;
+	fake.fk_cold = below(3) == 0 ? 1 + below(20) : 0;
+	fake.fk_error = errors[below(COUNT(errors))];
+	if (below(3) == 0)
+		fake.fk_most = 1 + fake.fk_total / (1 + below(50));
+	if (below(8) == 0 && fake.fk_total > 0)
+		fake.fk_end = below((uint32_t)fake.fk_total);
+}
+
+static void
+random_shapes_to_random_sockets(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", OFF_MAX + LEN_MAX);
+	unsigned i, done = 0, full = 0, waits = 0;
+	struct shot sh;
+	bool fails;
+
+	for (i = 0; i < SHOTS; i++) {
+		random_shot(fx, &sh, file);
+		fails = fake.fk_end != ALL;
+		RULE(&sh, drive(&sh) == (fails ? PW_SEND_ERROR : PW_SEND_DONE));
+		RULE(&sh, sh.sh_xfer.xf_send.snd_error ==
+			      (fails ? -fake.fk_error : 0));
+		done += !fails;
+		full += sh.sh_full;
+		waits += sh.sh_waits;
+		end(&sh, fx);
+	}
+	print_message("%u sent, %u failed; %u times full, %u waits\n", done,
+	    SHOTS - done, full, waits);
+	assert_true(done > SHOTS / 2 && done < SHOTS);
+	assert_true(full > SHOTS && waits > SHOTS);
+	pw_file_unref(&file);
+}
+
+/* While it is pending, or not. */
+static void
+after_cancel_there_is_one_completion_and_an_error(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", OFF_MAX + LEN_MAX);
+	unsigned i, n, pending = 0;
+	enum pw_send_status status;
+	struct shot sh;
+
+	for (i = 0; i < SHOTS / 4; i++) {
+		random_shot(fx, &sh, file);
+		pw_send_start(&sh.sh_xfer.xf_send);
+		for (n = below(6);; n--) {
+			status = step(&sh);
+			if (n == 0 || status == PW_SEND_DONE ||
+			    status == PW_SEND_ERROR)
+				break;
+			if (status == PW_SEND_PENDING)
+				wait_for_it(&sh);
+			else if (status == PW_SEND_WANT_WRITE)
+				give_room(&sh);
+		}
+		pw_send_cancel(&sh.sh_xfer.xf_send);
+		if (status == PW_SEND_PENDING) {
+			pending++;
+			wait_for_it(&sh);
+		}
+		n = fake.fk_calls;
+		assert_int_equal(
+		    pw_send_step(&sh.sh_xfer.xf_send), PW_SEND_ERROR);
+		RULE(&sh, sh.sh_xfer.xf_send.snd_error == -ECANCELED);
+		RULE(&sh, sh.sh_xfer.xf_send.snd_sent == fake.fk_len);
+		RULE(&sh, fake.fk_calls == n);
+		end(&sh, fx);
+	}
+	assert_true(pending > SHOTS / 40);
+	pw_file_unref(&file);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_all, end_all)
+
+static int
+begin_all(void **state)
+{
+	fake.fk_sock = socket(AF_UNIX, SOCK_STREAM, 0);
+	fake.fk_data = malloc(2 * LEN_MAX);
+	if (fake.fk_sock == -1 || fake.fk_data == NULL)
+		return -1;
+	return setup(state);
+}
+
+static int
+end_all(void **state)
+{
+	close(fake.fk_sock);
+	free(fake.fk_data);
+	return teardown(state);
+}
+
+static int
+fill_once(void **state)
+{
+	(void)state;
+	fill(memory, 13, sizeof(memory)); /* of no file: shifted */
+	fill(content, 0, sizeof(content));
+	return 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(every_shape_is_sent_to_who_takes_all),
+	    TEST(the_socket_may_be_full_at_any_point),
+	    TEST(the_socket_may_fail_at_any_point),
+	    TEST(random_shapes_to_random_sockets),
+	    TEST(after_cancel_there_is_one_completion_and_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, fill_once, NULL);
+}

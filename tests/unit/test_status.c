@@ -1,0 +1,205 @@
+/*
+ * What to answer (server/http/status.h): preconditions before If-Range before Range,
+ * which only GET has.  Dates and tags have tables of their own: test_conditional.c,
+ * test_range.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/http/status.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Every case is about this representation at this time. */
+#define ETAG  "\"abc\""
+#define SIZE  1000
+#define MTIME 784111777
+#define NOW   (MTIME + 60)
+
+#define BEFORE "Sun, 06 Nov 1994 08:49:36 GMT"
+#define SAME   "Sun, 06 Nov 1994 08:49:37 GMT"
+
+#define MAX 3
+
+struct plan_case {
+	const char *pc_range;
+	const char *pc_if_range;
+	const char *pc_if_match;
+	const char *pc_if_none_match;
+	const char *pc_if_modified;
+	const char *pc_if_unmodified;
+	int pc_get;  /* status of a GET */
+	int pc_head; /* status of a HEAD */
+};
+
+#define NONE NULL
+
+static const struct plan_case plans[] = {
+    {NONE, NONE, NONE, NONE, NONE, NONE, 200, 200},
+    /* Range is for GET alone */
+    {"bytes=0-9", NONE, NONE, NONE, NONE, NONE, 206, 200},
+    {"bytes=1000-", NONE, NONE, NONE, NONE, NONE, 416, 200},
+    {"bytes=-0", NONE, NONE, NONE, NONE, NONE, 416, 200},
+    {"bytes=9-0", NONE, NONE, NONE, NONE, NONE, 200, 200},
+    {"lines=0-9", NONE, NONE, NONE, NONE, NONE, 200, 200},
+    {"", NONE, NONE, NONE, NONE, NONE, 200, 200},
+    /* more ranges than there is room for */
+    {"bytes=0-0,2-2,4-4", NONE, NONE, NONE, NONE, NONE, 206, 200},
+    {"bytes=0-0,2-2,4-4,6-6", NONE, NONE, NONE, NONE, NONE, 200, 200},
+    /* preconditions alone */
+    {NONE, NONE, ETAG, NONE, NONE, NONE, 200, 200},
+    {NONE, NONE, "\"x\"", NONE, NONE, NONE, 412, 412},
+    {NONE, NONE, NONE, ETAG, NONE, NONE, 304, 304},
+    {NONE, NONE, NONE, "\"x\"", NONE, NONE, 200, 200},
+    {NONE, NONE, NONE, NONE, SAME, NONE, 304, 304},
+    {NONE, NONE, NONE, NONE, BEFORE, NONE, 200, 200},
+    {NONE, NONE, NONE, NONE, NONE, SAME, 200, 200},
+    {NONE, NONE, NONE, NONE, NONE, BEFORE, 412, 412},
+    /* they come before Range, even one that cannot be satisfied */
+    {"bytes=0-9", NONE, "\"x\"", NONE, NONE, NONE, 412, 412},
+    {"bytes=0-9", NONE, NONE, ETAG, NONE, NONE, 304, 304},
+    {"bytes=0-9", NONE, NONE, NONE, SAME, NONE, 304, 304},
+    {"bytes=0-9", NONE, NONE, NONE, NONE, BEFORE, 412, 412},
+    {"bytes=1000-", NONE, "\"x\"", NONE, NONE, NONE, 412, 412},
+    {"bytes=1000-", NONE, NONE, ETAG, NONE, NONE, 304, 304},
+    {"bytes=0-9", NONE, ETAG, "\"x\"", BEFORE, SAME, 206, 200},
+    {"bytes=1000-", NONE, ETAG, "\"x\"", NONE, NONE, 416, 200},
+    /* If-Range that does not hold: as if there were no Range */
+    {"bytes=0-9", ETAG, NONE, NONE, NONE, NONE, 206, 200},
+    {"bytes=0-9", "\"x\"", NONE, NONE, NONE, NONE, 200, 200},
+    {"bytes=0-9", "W/" ETAG, NONE, NONE, NONE, NONE, 200, 200},
+    {"bytes=0-9", SAME, NONE, NONE, NONE, NONE, 206, 200},
+    {"bytes=0-9", BEFORE, NONE, NONE, NONE, NONE, 200, 200},
+    {"bytes=0-9", "", NONE, NONE, NONE, NONE, 200, 200},
+    {"bytes=1000-", "\"x\"", NONE, NONE, NONE, NONE, 200, 200},
+    {"bytes=1000-", ETAG, NONE, NONE, NONE, NONE, 416, 200},
+    {NONE, "\"x\"", NONE, NONE, NONE, NONE, 200, 200},
+    /* and does not matter to preconditions */
+    {"bytes=0-9", "\"x\"", NONE, ETAG, NONE, NONE, 304, 304},
+    {"bytes=0-9", ETAG, "\"x\"", NONE, NONE, NONE, 412, 412},
+};
+
+static struct str
+str(const char *text)
+{
+	return (struct str){text, text == NULL ? 0 : strlen(text)};
+}
+
+static struct request
+request_of(const struct plan_case *pc, enum method method)
+{
+	return (struct request){
+	    .rq_method = method,
+	    .rq_range = str(pc->pc_range),
+	    .rq_pre = {.pre_if_range = str(pc->pc_if_range),
+		.pre_if_match = str(pc->pc_if_match),
+		.pre_if_none_match = str(pc->pc_if_none_match),
+		.pre_if_modified_since = str(pc->pc_if_modified),
+		.pre_if_unmodified_since = str(pc->pc_if_unmodified)},
+	};
+}
+
+static int
+status_of(const struct plan_case *pc, enum method method)
+{
+	struct range ranges[MAX];
+	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX, .pl_nranges = 77};
+	struct request rq = request_of(pc, method);
+
+	plan_make(&pl, &rq, SIZE, STR(ETAG), MTIME, NOW);
+	/* Ranges belong to 206, and it has at least one. */
+	assert_int_equal(pl.pl_nranges > 0, pl.pl_status == 206);
+	return pl.pl_status;
+}
+
+static void
+fields_win_over_each_other_in_the_order_of_the_rfc(void **state)
+{
+	size_t i;
+	int get, head;
+
+	(void)state;
+	for (i = 0; i < COUNT(plans); i++) {
+		get = status_of(&plans[i], METHOD_GET);
+		head = status_of(&plans[i], METHOD_HEAD);
+		if (get != plans[i].pc_get || head != plans[i].pc_head)
+			fail_msg("case %zu: GET %d, HEAD %d", i, get, head);
+	}
+}
+
+static void
+ranges_are_those_of_the_field(void **state)
+{
+	const struct plan_case pc = {.pc_range = "bytes=5-6,-10,2000-"};
+	struct request rq = request_of(&pc, METHOD_GET);
+	struct range ranges[MAX];
+	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX};
+
+	(void)state;
+	plan_make(&pl, &rq, SIZE, STR(ETAG), MTIME, NOW);
+	assert_int_equal(pl.pl_status, 206);
+	assert_int_equal(pl.pl_nranges, 2);
+	assert_int_equal(ranges[0].rng_off, 5);
+	assert_int_equal(ranges[0].rng_len, 2);
+	assert_int_equal(ranges[1].rng_off, SIZE - 10);
+	assert_int_equal(ranges[1].rng_len, 10);
+}
+
+static void
+of_an_empty_file_no_range_can_be_had(void **state)
+{
+	static const struct {
+		const char *range;
+		int status;
+	} t[] = {{"bytes=0-", 416}, {"bytes=0-0", 416}, {"bytes=-1", 200}};
+	struct range ranges[MAX];
+	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX};
+	struct request rq;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(t); i++) {
+		rq = request_of(
+		    &(struct plan_case){.pc_range = t[i].range}, METHOD_GET);
+		plan_make(&pl, &rq, 0, STR(ETAG), MTIME, NOW);
+		assert_int_equal(pl.pl_status, t[i].status);
+		assert_int_equal(pl.pl_nranges, 0);
+	}
+}
+
+/* What was modified in this second may be once more: no strong validator. */
+static void
+a_file_of_this_second_has_no_date_for_if_range(void **state)
+{
+	const struct plan_case pc = {
+	    .pc_range = "bytes=0-9", .pc_if_range = SAME};
+	struct request rq = request_of(&pc, METHOD_GET);
+	struct range ranges[MAX];
+	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX};
+
+	(void)state;
+	plan_make(&pl, &rq, SIZE, STR(ETAG), MTIME, MTIME);
+	assert_int_equal(pl.pl_status, 200);
+	plan_make(&pl, &rq, SIZE, STR(ETAG), MTIME, MTIME + 1);
+	assert_int_equal(pl.pl_status, 206);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(
+		fields_win_over_each_other_in_the_order_of_the_rfc),
+	    cmocka_unit_test(ranges_are_those_of_the_field),
+	    cmocka_unit_test(of_an_empty_file_no_range_can_be_had),
+	    cmocka_unit_test(a_file_of_this_second_has_no_date_for_if_range),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/*
+ * What a loop remembers to have found in memory (lib/file/verified.h).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lib/file/verified.h"
+
+#define PIECE	 VERIFIED_PIECE
+#define SIZE	 (8 * PIECE + 100)
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* What of [off, end) is left to ask about, after [2, 5) pieces and the end were found at 10. */
+struct trim_case {
+	off_t tc_off, tc_end;
+	off_t tc_left, tc_left_end;
+};
+
+static const struct trim_case cases[] = {
+    {2 * PIECE, 5 * PIECE, 0, 0},
+    {2 * PIECE + 1, 5 * PIECE - 1, 0, 0},
+    {3 * PIECE, 3 * PIECE + 1, 0, 0},
+    {0, 2 * PIECE, 0, 2 * PIECE},
+    {0, SIZE, 0, 8 * PIECE},
+    {PIECE, 4 * PIECE, PIECE, 2 * PIECE},
+    {PIECE + 7, 2 * PIECE + 7, PIECE + 7, 2 * PIECE},
+    {3 * PIECE + 7, 6 * PIECE + 7, 5 * PIECE, 6 * PIECE + 7},
+    {5 * PIECE, 6 * PIECE, 5 * PIECE, 6 * PIECE},
+    /* a hole between what is known is asked about with what is in it only */
+    {4 * PIECE, SIZE, 5 * PIECE, 8 * PIECE},
+    {8 * PIECE, SIZE, 0, 0},
+    {SIZE - 1, SIZE, 0, 0},
+};
+
+static struct verified *
+create(uint32_t *file)
+{
+	struct verified *vf = verified_create();
+
+	assert_non_null(vf);
+	*file = verified_number(vf);
+	return vf;
+}
+
+static void
+only_what_was_not_found_is_left(void **state)
+{
+	uint32_t file;
+	struct verified *vf = create(&file);
+	off_t off, end;
+	size_t i;
+
+	(void)state;
+	verified_note(vf, file, 2 * PIECE, 5 * PIECE, SIZE, 10);
+	verified_note(vf, file, 8 * PIECE, SIZE, SIZE, 10);
+	for (i = 0; i < COUNT(cases); i++) {
+		off = cases[i].tc_off;
+		end = cases[i].tc_end;
+		verified_trim(vf, file, &off, &end, 10);
+		if (cases[i].tc_left_end == 0)
+			assert_true(off == end);
+		else {
+			assert_int_equal(off, cases[i].tc_left);
+			assert_int_equal(end, cases[i].tc_left_end);
+		}
+	}
+	verified_destroy(&vf);
+	assert_null(vf);
+}
+
+static void
+what_was_found_too_long_ago_is_left(void **state)
+{
+	uint32_t file;
+	struct verified *vf = create(&file);
+	off_t off = 0, end = PIECE;
+
+	(void)state;
+	verified_note(vf, file, 0, PIECE, SIZE, 10);
+	verified_trim(vf, file, &off, &end, 11);
+	assert_int_equal(end - off, PIECE);
+	verified_note(vf, file, 0, PIECE, SIZE, 11);
+	verified_trim(vf, file, &off, &end, 11);
+	assert_int_equal(end - off, 0);
+	verified_destroy(&vf);
+}
+
+static void
+a_part_of_a_piece_is_not_remembered(void **state)
+{
+	uint32_t file;
+	struct verified *vf = create(&file);
+	off_t off = 0, end = SIZE;
+
+	(void)state;
+	verified_note(vf, file, 1, PIECE, SIZE, 10);
+	verified_note(vf, file, PIECE, 2 * PIECE - 1, SIZE, 10);
+	verified_note(vf, file, 8 * PIECE, SIZE - 1, SIZE, 10);
+	verified_note(vf, file, 8 * PIECE + 1, SIZE, SIZE, 10);
+	verified_trim(vf, file, &off, &end, 10);
+	assert_int_equal(off, 0);
+	assert_int_equal(end, SIZE);
+	verified_destroy(&vf);
+}
+
+static void
+what_was_found_of_a_file_says_nothing_of_another(void **state)
+{
+	uint32_t file, other;
+	struct verified *vf = create(&file);
+	off_t off = 0, end = SIZE;
+
+	(void)state;
+	other = verified_number(vf);
+	assert_int_not_equal(file, other);
+	verified_note(vf, file, 0, SIZE, SIZE, 10);
+	verified_trim(vf, other, &off, &end, 10);
+	assert_int_equal(end - off, SIZE);
+	verified_trim(vf, file, &off, &end, 10);
+	assert_int_equal(end - off, 0);
+	verified_destroy(&vf);
+}
+
+/* However much there is, nothing that was not found is taken for found. */
+static void
+a_large_file_pushes_out_what_was_found_before(void **state)
+{
+	const off_t large = 100000 * PIECE;
+	uint32_t file;
+	struct verified *vf = create(&file);
+	off_t off, end, at, known = 0;
+
+	(void)state;
+	for (at = 0; at < large; at += 2 * PIECE)
+		verified_note(vf, file, at, at + PIECE, large, 10);
+	for (at = 0; at < large; at += PIECE) {
+		off = at;
+		end = at + PIECE;
+		verified_trim(vf, file, &off, &end, 10);
+		if (at % (2 * PIECE) != 0)
+			assert_int_equal(end - off, PIECE);
+		else if (off == end)
+			known++;
+	}
+	assert_in_range(known, 1, 4096);
+	verified_destroy(&vf);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(only_what_was_not_found_is_left),
+	    cmocka_unit_test(what_was_found_too_long_ago_is_left),
+	    cmocka_unit_test(a_part_of_a_piece_is_not_remembered),
+	    cmocka_unit_test(what_was_found_of_a_file_says_nothing_of_another),
+	    cmocka_unit_test(a_large_file_pushes_out_what_was_found_before),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,72 @@
+/*
+ * How much is fetched at once, and how early (lib/send/window_size.h).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lib/send/window_size.h"
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+struct size_case {
+	struct window_facts
+	    sc_facts; /* bytes/s, a guess, microseconds, plenty */
+	size_t sc_size;
+	size_t sc_lead;
+};
+
+static const struct size_case cases[] = {
+    /* memory is plenty: always the whole */
+    {{0, false, 0, true}, 2 * MIB, MIB},
+    {{1, false, 1000, true}, 2 * MIB, 64 * KIB},
+    {{1000 * MIB, false, 10000, true}, 2 * MIB, 2 * MIB},
+    /* it is not, and of the client nothing is known */
+    {{0, true, 0, false}, 256 * KIB, 128 * KIB},
+    {{0, true, 1000000, false}, 256 * KIB, 128 * KIB},
+    /* half a second */
+    {{125000, false, 1000, false}, 64 * KIB, 64 * KIB},
+    {{MIB, false, 1000, false}, 512 * KIB, 64 * KIB},
+    {{MIB + 4, false, 1000, false}, MIB, 64 * KIB},
+    {{4 * MIB, false, 0, false}, 2 * MIB, 64 * KIB},
+    /* four times the device's latency */
+    {{MIB, false, 250000, false}, MIB, 512 * KIB},
+    {{MIB, false, 2000000, false}, 2 * MIB, 2 * MIB},
+    /* what others take is a guess */
+    {{125000, true, 1000, false}, 64 * KIB, 64 * KIB},
+    {{1000 * MIB, true, 1000, false}, 256 * KIB, 256 * KIB},
+    {{1000 * MIB, true, 1000, true}, 2 * MIB, 2 * MIB},
+    /* what does not fit into a number */
+    {{UINT64_MAX, false, UINT64_MAX / 8, false}, 2 * MIB, 2 * MIB},
+};
+
+static void
+a_window_is_what_the_client_takes_meanwhile(void **state)
+{
+	const struct size_case *sc;
+
+	(void)state;
+	for (sc = cases; sc < cases + COUNT(cases); sc++) {
+		if (window_size(&sc->sc_facts) != sc->sc_size)
+			fail_msg("case %zu: size %zu", (size_t)(sc - cases),
+			    window_size(&sc->sc_facts));
+		if (window_lead(&sc->sc_facts, sc->sc_size) != sc->sc_lead)
+			fail_msg("case %zu: lead %zu", (size_t)(sc - cases),
+			    window_lead(&sc->sc_facts, sc->sc_size));
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_window_is_what_the_client_takes_meanwhile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
