@@ -65,6 +65,9 @@ change(struct meter *mt, enum meter_call call, uint64_t now)
 {
 	if (mt->mt_based && now - mt->mt_since >= METER_LOOKS)
 		look(mt, now - mt->mt_since);
+	else if (mt->mt_based && mt->mt_call == METER_LOCK)
+		read_base(
+		    mt); /* no later call has slept because this one has */
 	mt->mt_call = call;
 	mt->mt_since = now;
 }

@@ -6,6 +6,8 @@
  * took the processor away is counted apart.  Reading that count takes 0.3 us, so it is read
  * before the first call of a turn that could sleep, and again only after a call that took
  * METER_LOOKS by the clock (25 ns): the call has computed, or was preempted, or has slept.
+ * It is also read after each wait for a lock, so that a short one, which is not counted, is
+ * not blamed on a later call that computes for long.
  *
  * Loop's thread only: the calls of other threads find no meter, and their sleep is no fault.
  */

@@ -300,6 +300,26 @@ a_lock_that_another_thread_has_is_named(void **state)
 }
 
 static void
+short_wait_for_a_lock_is_not_blamed_on_what_computes_afterwards(void **state)
+{
+	struct fixture *fx = *state;
+	struct alarm al;
+
+	alarm_start(&al, 1);
+	awake(fx);
+	meter_call(METER_PREADV2);
+	atomic_fetch_add(&al.al_asked, 1);
+	meter_lock(&al.al_lock);
+	meter_mine->mt_since = clock_now(); /* as if it had been short */
+	meter_call(METER_SENDFILE);
+	spin(LONG);
+	rest(fx);
+	pthread_mutex_unlock(&al.al_lock);
+	alarm_end(&al);
+	assert_int_equal(slept(fx, "sendfile").sl_times, 0);
+}
+
+static void
 a_lock_that_nobody_has_is_no_call(void **state)
 {
 	struct fixture *fx = *state;
@@ -423,6 +443,8 @@ main(void)
 	    TEST(a_call_that_computes_does_not_count),
 	    TEST(a_thread_whose_processor_is_taken_away_does_not_count),
 	    TEST(a_lock_that_another_thread_has_is_named),
+	    TEST(
+		short_wait_for_a_lock_is_not_blamed_on_what_computes_afterwards),
 	    TEST(a_lock_that_nobody_has_is_no_call),
 	    TEST(a_page_fault_that_reads_the_disk_is_named),
 	    TEST(a_page_fault_in_a_turn_without_a_call_is_named),
