@@ -81,7 +81,7 @@ pw_loop_pending(const struct pw_loop *lp)
 void
 pw_loop_drain(struct pw_loop *lp)
 {
-	loop_take_delivered(lp);
+	completion_take(lp);
 	drops_tick(lp, clock_now());
 	async_drain(lp);
 }
@@ -90,11 +90,11 @@ void
 pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 {
 	file_cache_age(lp->lp_files, now_us);
-	popular_tell(pool_popular(lp->lp_pool), &lp->lp_noted);
+	admission_tell(pool_popular(lp->lp_pool), &lp->lp_noted);
 	drops_tick(lp, now_us);
 	async_flush(lp);
-	loop_deliver_later(lp);
-	room_tick(pool_room(lp->lp_pool), now_us);
+	completion_deliver_later(lp);
+	budget_tick(pool_room(lp->lp_pool), now_us);
 }
 
 void

@@ -10,22 +10,22 @@
 
 #define LARGE_SHARE 8 /* of room */
 
-struct popular {
+struct admission {
 	/* Constant, and read for each request: in a line that is never written. */
 	uint64_t pp_room;
 	char pp_line[CACHE_LINE - sizeof(uint64_t)];
 
-	pthread_mutex_t pp_lock;	     /* for all below */
-	uint64_t pp_bytes[POPULAR_MOST + 1]; /* of files asked for so often */
-	uint64_t pp_asked;		     /* bytes, since they were halved */
-	size_t pp_counted;		     /* requests, the same */
-	uint8_t pp_counters[POPULAR_ROWS][POPULAR_COLUMNS];
+	pthread_mutex_t pp_lock;	       /* for all below */
+	uint64_t pp_bytes[ADMISSION_MOST + 1]; /* of files asked for so often */
+	uint64_t pp_asked; /* bytes, since they were halved */
+	size_t pp_counted; /* requests, the same */
+	uint8_t pp_counters[ADMISSION_ROWS][ADMISSION_COLUMNS];
 };
 
-struct popular *
-popular_create(uint64_t room)
+struct admission *
+admission_create(uint64_t room)
 {
-	struct popular *pp = line_calloc(sizeof(*pp));
+	struct admission *pp = line_calloc(sizeof(*pp));
 
 	if (pp == NULL)
 		return NULL;
@@ -35,7 +35,7 @@ popular_create(uint64_t room)
 }
 
 void
-popular_destroy(struct popular **ppp)
+admission_destroy(struct admission **ppp)
 {
 	if (*ppp == NULL)
 		return;
@@ -61,21 +61,22 @@ hash_of(const struct pw_file *file)
 
 /* A counter in each row. */
 static void
-counters_of(struct popular *pp, uint64_t hash, uint8_t *counters[POPULAR_ROWS])
+counters_of(
+    struct admission *pp, uint64_t hash, uint8_t *counters[ADMISSION_ROWS])
 {
 	size_t i;
 
-	for (i = 0; i < POPULAR_ROWS; i++, hash >>= 16)
-		counters[i] = &pp->pp_counters[i][hash % POPULAR_COLUMNS];
+	for (i = 0; i < ADMISSION_ROWS; i++, hash >>= 16)
+		counters[i] = &pp->pp_counters[i][hash % ADMISSION_COLUMNS];
 }
 
 static unsigned
-least(uint8_t *const counters[POPULAR_ROWS])
+least(uint8_t *const counters[ADMISSION_ROWS])
 {
-	unsigned n = POPULAR_MOST;
+	unsigned n = ADMISSION_MOST;
 	size_t i;
 
-	for (i = 0; i < POPULAR_ROWS; i++)
+	for (i = 0; i < ADMISSION_ROWS; i++)
 		if (*counters[i] < n)
 			n = *counters[i];
 	return n;
@@ -83,25 +84,25 @@ least(uint8_t *const counters[POPULAR_ROWS])
 
 /* Only the least ones: the others count somebody else as well. */
 static void
-count(uint8_t *const counters[POPULAR_ROWS], unsigned n)
+count(uint8_t *const counters[ADMISSION_ROWS], unsigned n)
 {
 	size_t i;
 
-	for (i = 0; i < POPULAR_ROWS; i++)
+	for (i = 0; i < ADMISSION_ROWS; i++)
 		if (*counters[i] == n)
 			(*counters[i])++;
 }
 
 /* 20 us for the counters: the compiler takes many at a time. */
 static void
-grow_old(struct popular *pp)
+grow_old(struct admission *pp)
 {
 	uint8_t *counters = &pp->pp_counters[0][0];
 	size_t i;
 
-	for (i = 0; i < POPULAR_ROWS * POPULAR_COLUMNS; i++)
+	for (i = 0; i < ADMISSION_ROWS * ADMISSION_COLUMNS; i++)
 		counters[i] >>= 1;
-	for (i = 1; i <= POPULAR_MOST; i++) {
+	for (i = 1; i <= ADMISSION_MOST; i++) {
 		uint64_t bytes = pp->pp_bytes[i];
 
 		pp->pp_bytes[i] = 0;
@@ -114,7 +115,7 @@ grow_old(struct popular *pp)
 
 /* Files that share all their counters make it a little wrong, until it grows old. */
 static void
-move_bytes(struct popular *pp, uint64_t size, unsigned from)
+move_bytes(struct admission *pp, uint64_t size, unsigned from)
 {
 	uint64_t *bytes = &pp->pp_bytes[from];
 
@@ -128,12 +129,12 @@ move_bytes(struct popular *pp, uint64_t size, unsigned from)
  * asked for as often as the last ones, some do: always the same.
  */
 static bool
-earned(const struct popular *pp, unsigned n, uint64_t hash)
+earned(const struct admission *pp, unsigned n, uint64_t hash)
 {
 	uint64_t left = pp->pp_room;
 	unsigned i;
 
-	for (i = POPULAR_MOST; i > n; i--) {
+	for (i = ADMISSION_MOST; i > n; i--) {
 		if (pp->pp_bytes[i] > left)
 			return false;
 		left -= pp->pp_bytes[i];
@@ -146,34 +147,34 @@ earned(const struct popular *pp, unsigned n, uint64_t hash)
 
 /* The lock is held. */
 static void
-count_request(
-    struct popular *pp, uint64_t size, uint8_t *const counters[POPULAR_ROWS])
+count_request(struct admission *pp, uint64_t size,
+    uint8_t *const counters[ADMISSION_ROWS])
 {
 	unsigned n = least(counters);
 
 	pp->pp_asked += size;
 	pp->pp_counted++;
-	if (n < POPULAR_MOST) {
+	if (n < ADMISSION_MOST) {
 		count(counters, n);
 		move_bytes(pp, size, n);
 	}
-	if (pp->pp_asked >= POPULAR_SAMPLE * pp->pp_room ||
-	    pp->pp_counted >= 4 * POPULAR_COLUMNS)
+	if (pp->pp_asked >= ADMISSION_SAMPLE * pp->pp_room ||
+	    pp->pp_counted >= 4 * ADMISSION_COLUMNS)
 		grow_old(pp);
 }
 
 static bool
-too_large(const struct popular *pp, const struct pw_file *file)
+too_large(const struct admission *pp, const struct pw_file *file)
 {
 	return (uint64_t)file->fil_size > pp->pp_room / LARGE_SHARE;
 }
 
 /* The lock is held.  Returns how often it was asked for. */
 static unsigned
-tell(struct popular *pp, struct pw_file *file)
+tell(struct admission *pp, struct pw_file *file)
 {
 	uint64_t size = (uint64_t)file->fil_size;
-	uint8_t *counters[POPULAR_ROWS];
+	uint8_t *counters[ADMISSION_ROWS];
 
 	counters_of(pp, hash_of(file), counters);
 	for (; file->fil_asked >= size && size > 0; file->fil_asked -= size)
@@ -182,8 +183,8 @@ tell(struct popular *pp, struct pw_file *file)
 }
 
 void
-popular_asked(
-    struct popular *pp, struct noted *nt, struct pw_file *file, off_t len)
+admission_asked(
+    struct admission *pp, struct noted *nt, struct pw_file *file, off_t len)
 {
 	if (len == 0 || too_large(pp, file))
 		return;
@@ -194,13 +195,13 @@ popular_asked(
 		nt->nt_first = file;
 		nt->nt_files++;
 	}
-	if (nt->nt_files >= POPULAR_NOTED ||
-	    file->fil_asked >= POPULAR_MOST * (uint64_t)file->fil_size)
-		popular_tell(pp, nt);
+	if (nt->nt_files >= ADMISSION_NOTED ||
+	    file->fil_asked >= ADMISSION_MOST * (uint64_t)file->fil_size)
+		admission_tell(pp, nt);
 }
 
 void
-popular_tell(struct popular *pp, struct noted *nt)
+admission_tell(struct admission *pp, struct noted *nt)
 {
 	struct pw_file *file;
 
@@ -216,7 +217,7 @@ popular_tell(struct popular *pp, struct noted *nt)
 }
 
 bool
-popular_stays(struct popular *pp, struct pw_file *file)
+admission_stays(struct admission *pp, struct pw_file *file)
 {
 	bool stays;
 

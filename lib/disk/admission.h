@@ -3,9 +3,9 @@
  *
  * How often each file is asked for is counted in a sketch of fixed size, as in
  * TinyLFU (Einziger, Friedman, Manes: "TinyLFU: A Highly Efficient Cache Admission
- * Policy", ACM Transactions on Storage 13, 2017): POPULAR_ROWS rows of
- * POPULAR_COLUMNS counters, 256 KiB in all.  What is asked for grows old:
- * after POPULAR_SAMPLE times as many bytes as memory may hold, or 4 times as many
+ * Policy", ACM Transactions on Storage 13, 2017): ADMISSION_ROWS rows of
+ * ADMISSION_COLUMNS counters, 256 KiB in all.  What is asked for grows old:
+ * after ADMISSION_SAMPLE times as many bytes as memory may hold, or 4 times as many
  * requests as there are columns, all counters are halved.  That is twice the paper's:
  * what has just earned its place was asked for two or three times within 16, and counts
  * so small are much by chance.  (docs/design.md has the figures.)
@@ -18,7 +18,7 @@
  * For the threads of all loops.  Requests are noted at the file first, which is its loop's
  * own, and told a few times a second, or when there are many: so that what is in memory is
  * sent without writing anything that another thread writes.  The lock is held for one
- * file at a time, POPULAR_MOST requests or so, and while counts are halved for twenty
+ * file at a time, ADMISSION_MOST requests or so, and while counts are halved for twenty
  * microseconds more.
  */
 #ifndef LIB_DISK_ADMISSION_H
@@ -26,17 +26,17 @@
 
 #include "lib/pagewise.h"
 
-#define POPULAR_ROWS	4
-#define POPULAR_COLUMNS ((size_t)1 << 16)
-#define POPULAR_MOST	31 /* more is not counted */
-#define POPULAR_SAMPLE	32
-#define POPULAR_NOTED	64 /* files of a loop */
+#define ADMISSION_ROWS	  4
+#define ADMISSION_COLUMNS ((size_t)1 << 16)
+#define ADMISSION_MOST	  31 /* more is not counted */
+#define ADMISSION_SAMPLE  32
+#define ADMISSION_NOTED	  64 /* files of a loop */
 
-struct popular;
+struct admission;
 
 /* room: bytes of files that memory may hold.  NULL: there is no memory for it. */
-struct popular *popular_create(uint64_t room);
-void popular_destroy(struct popular **);
+struct admission *admission_create(uint64_t room);
+void admission_destroy(struct admission **);
 
 /* Files of one loop of which something is noted; nothing at first. */
 struct noted {
@@ -48,16 +48,16 @@ struct noted {
  * len bytes of the file were asked for: noted, and counts when it is told, once for each
  * time that the whole file is together.
  */
-void popular_asked(
-    struct popular *, struct noted *, struct pw_file *, off_t len);
+void admission_asked(
+    struct admission *, struct noted *, struct pw_file *, off_t len);
 
 /* Tells of all; before one of them is freed. */
-void popular_tell(struct popular *, struct noted *);
+void admission_tell(struct admission *, struct noted *);
 
 /*
  * Tells of the file.  True: what has to be fetched may stay.  Never true for a file of more
  * than an eighth of room.
  */
-bool popular_stays(struct popular *, struct pw_file *);
+bool admission_stays(struct admission *, struct pw_file *);
 
 #endif

@@ -28,43 +28,43 @@ struct held {
 	STAILQ_ENTRY(held) hl_link;
 };
 
-struct room {
-	pthread_mutex_t rm_lock;
-	size_t rm_most; /* as it was made */
-	size_t rm_max;	/* now */
-	size_t rm_used;
-	uint64_t rm_shrunk; /* microseconds */
-	uint64_t rm_ticked;
-	TAILQ_HEAD(, room_part) rm_parts; /* that hold somebody, in turn */
+struct budget {
+	pthread_mutex_t bg_lock;
+	size_t bg_most; /* as it was made */
+	size_t bg_max;	/* now */
+	size_t bg_used;
+	uint64_t bg_shrunk; /* microseconds */
+	uint64_t bg_ticked;
+	TAILQ_HEAD(, budget_part) bg_parts; /* that hold somebody, in turn */
 };
 
-struct room *
-room_create(size_t max)
+struct budget *
+budget_create(size_t max)
 {
-	struct room *rm = calloc(1, sizeof(*rm));
+	struct budget *rm = calloc(1, sizeof(*rm));
 
 	if (rm == NULL)
 		return NULL;
-	pthread_mutex_init(&rm->rm_lock, NULL);
-	rm->rm_most = rm->rm_max = max;
-	TAILQ_INIT(&rm->rm_parts);
+	pthread_mutex_init(&rm->bg_lock, NULL);
+	rm->bg_most = rm->bg_max = max;
+	TAILQ_INIT(&rm->bg_parts);
 	return rm;
 }
 
 void
-room_destroy(struct room **rmp)
+budget_destroy(struct budget **rmp)
 {
-	struct room *rm = *rmp;
+	struct budget *rm = *rmp;
 
 	if (rm == NULL)
 		return;
 	*rmp = NULL;
-	pthread_mutex_destroy(&rm->rm_lock);
+	pthread_mutex_destroy(&rm->bg_lock);
 	free(rm);
 }
 
 void
-room_part_init(struct room_part *rp)
+budget_part_init(struct budget_part *rp)
 {
 	STAILQ_INIT(&rp->rp_held[0]);
 	STAILQ_INIT(&rp->rp_held[1]);
@@ -72,63 +72,63 @@ room_part_init(struct room_part *rp)
 
 /* Lock is held, as for all static functions up to tell. */
 static size_t
-left(const struct room *rm)
+left(const struct budget *rm)
 {
-	return rm->rm_used < rm->rm_max ? rm->rm_max - rm->rm_used : 0;
+	return rm->bg_used < rm->bg_max ? rm->bg_max - rm->bg_used : 0;
 }
 
 /* A device that has nothing may always have one window. */
 static bool
-fits(const struct room *rm, const struct room_part *rp, size_t len)
+fits(const struct budget *rm, const struct budget_part *rp, size_t len)
 {
 	return rp->rp_used == 0 || rp->rp_used + len <= ALPHA * left(rm);
 }
 
 static void
-use(struct room *rm, struct room_part *rp, size_t len)
+use(struct budget *rm, struct budget_part *rp, size_t len)
 {
-	rm->rm_used += len;
+	rm->bg_used += len;
 	rp->rp_used += len;
 }
 
 static void
-hold(struct room *rm, struct room_part *rp, struct held *hl, bool slow)
+hold(struct budget *rm, struct budget_part *rp, struct held *hl, bool slow)
 {
 	STAILQ_INSERT_TAIL(&rp->rp_held[slow], hl, hl_link);
 	if (rp->rp_nheld++ == 0)
-		TAILQ_INSERT_TAIL(&rm->rm_parts, rp, rp_link);
+		TAILQ_INSERT_TAIL(&rm->bg_parts, rp, rp_link);
 }
 
 static struct held_list *
-next_list(struct room_part *rp)
+next_list(struct budget_part *rp)
 {
-	bool slow = rp->rp_turn % ROOM_SLOW == ROOM_SLOW - 1;
+	bool slow = rp->rp_turn % BUDGET_SLOW == BUDGET_SLOW - 1;
 
 	return &rp->rp_held[STAILQ_EMPTY(&rp->rp_held[slow]) ? !slow : slow];
 }
 
 static struct held *
-let_in(struct room *rm, struct room_part *rp, struct held_list *list)
+let_in(struct budget *rm, struct budget_part *rp, struct held_list *list)
 {
 	struct held *hl = STAILQ_FIRST(list);
 
 	use(rm, rp, hl->hl_len);
 	rp->rp_turn++;
 	STAILQ_REMOVE_HEAD(list, hl_link);
-	TAILQ_REMOVE(&rm->rm_parts, rp, rp_link);
+	TAILQ_REMOVE(&rm->bg_parts, rp, rp_link);
 	if (--rp->rp_nheld > 0)
-		TAILQ_INSERT_TAIL(&rm->rm_parts, rp, rp_link);
+		TAILQ_INSERT_TAIL(&rm->bg_parts, rp, rp_link);
 	return hl;
 }
 
 /* The first for whom there is room; NULL: nobody. */
 static struct held *
-let_anybody_in(struct room *rm)
+let_anybody_in(struct budget *rm)
 {
 	struct held_list *list;
-	struct room_part *rp;
+	struct budget_part *rp;
 
-	TAILQ_FOREACH(rp, &rm->rm_parts, rp_link)
+	TAILQ_FOREACH(rp, &rm->bg_parts, rp_link)
 	{
 		list = next_list(rp);
 		if (fits(rm, rp, STAILQ_FIRST(list)->hl_len))
@@ -139,13 +139,13 @@ let_anybody_in(struct room *rm)
 
 /* The first who has been held for too long; NULL: nobody. */
 static struct held *
-force_in(struct room *rm, uint64_t now_us)
+force_in(struct budget *rm, uint64_t now_us)
 {
-	struct room_part *rp;
+	struct budget_part *rp;
 	struct held *hl;
 	int i;
 
-	TAILQ_FOREACH(rp, &rm->rm_parts, rp_link)
+	TAILQ_FOREACH(rp, &rm->bg_parts, rp_link)
 	for (i = 0; i < 2; i++) {
 		hl = STAILQ_FIRST(&rp->rp_held[i]);
 		if (hl != NULL && now_us >= hl->hl_since + HELD_US)
@@ -162,7 +162,7 @@ tell(struct held_list *ready)
 
 	while ((hl = STAILQ_FIRST(ready)) != NULL) {
 		STAILQ_REMOVE_HEAD(ready, hl_link);
-		loop_deliver(hl->hl_waiter, 0);
+		completion_deliver(hl->hl_waiter, 0);
 		free(hl);
 	}
 }
@@ -181,13 +181,13 @@ held_create(size_t len, struct pw_waiter *w)
 }
 
 int
-room_take(struct room *rm, struct room_part *rp, size_t len, bool slow,
+budget_take(struct budget *rm, struct budget_part *rp, size_t len, bool slow,
     struct pw_waiter *w)
 {
 	struct held *hl = w == NULL ? NULL : held_create(len, w);
 	int error = 0;
 
-	meter_lock(&rm->rm_lock);
+	meter_lock(&rm->bg_lock);
 	if (rp->rp_nheld == 0 && fits(rm, rp, len))
 		use(rm, rp, len);
 	else if (hl == NULL)
@@ -196,102 +196,102 @@ room_take(struct room *rm, struct room_part *rp, size_t len, bool slow,
 		hold(rm, rp, hl, slow);
 		error = -EINPROGRESS;
 	}
-	pthread_mutex_unlock(&rm->rm_lock);
+	pthread_mutex_unlock(&rm->bg_lock);
 	if (error != -EINPROGRESS)
 		free(hl);
 	return error;
 }
 
 void
-room_give(struct room *rm, struct room_part *rp, size_t len)
+budget_give(struct budget *rm, struct budget_part *rp, size_t len)
 {
 	struct held_list ready = STAILQ_HEAD_INITIALIZER(ready);
 	struct held *hl;
 
-	meter_lock(&rm->rm_lock);
-	PW_CHECK(len <= rm->rm_used && len <= rp->rp_used);
-	rm->rm_used -= len;
+	meter_lock(&rm->bg_lock);
+	PW_CHECK(len <= rm->bg_used && len <= rp->rp_used);
+	rm->bg_used -= len;
 	rp->rp_used -= len;
 	while ((hl = let_anybody_in(rm)) != NULL)
 		STAILQ_INSERT_TAIL(&ready, hl, hl_link);
-	pthread_mutex_unlock(&rm->rm_lock);
+	pthread_mutex_unlock(&rm->bg_lock);
 	tell(&ready);
 }
 
 bool
-room_plenty(struct room *rm, struct room_part *rp)
+budget_plenty(struct budget *rm, struct budget_part *rp)
 {
 	bool plenty;
 
-	meter_lock(&rm->rm_lock);
+	meter_lock(&rm->bg_lock);
 	plenty = rp->rp_used < left(rm) / 8;
-	pthread_mutex_unlock(&rm->rm_lock);
+	pthread_mutex_unlock(&rm->bg_lock);
 	return plenty;
 }
 
 size_t
-room_used(struct room *rm)
+budget_used(struct budget *rm)
 {
 	size_t used;
 
-	meter_lock(&rm->rm_lock);
-	used = rm->rm_used;
-	pthread_mutex_unlock(&rm->rm_lock);
+	meter_lock(&rm->bg_lock);
+	used = rm->bg_used;
+	pthread_mutex_unlock(&rm->bg_lock);
 	return used;
 }
 
 size_t
-room_max(struct room *rm)
+budget_max(struct budget *rm)
 {
 	size_t max;
 
-	meter_lock(&rm->rm_lock);
-	max = rm->rm_max;
-	pthread_mutex_unlock(&rm->rm_lock);
+	meter_lock(&rm->bg_lock);
+	max = rm->bg_max;
+	pthread_mutex_unlock(&rm->bg_lock);
 	return max;
 }
 
 void
-room_evicted(struct room *rm, uint64_t now_us)
+budget_evicted(struct budget *rm, uint64_t now_us)
 {
-	meter_lock(&rm->rm_lock);
-	if (now_us >= rm->rm_shrunk + SHRINK_US &&
-	    rm->rm_max > rm->rm_most / LEAST) {
-		rm->rm_max -= rm->rm_max / SHRINK;
-		rm->rm_shrunk = now_us;
+	meter_lock(&rm->bg_lock);
+	if (now_us >= rm->bg_shrunk + SHRINK_US &&
+	    rm->bg_max > rm->bg_most / LEAST) {
+		rm->bg_max -= rm->bg_max / SHRINK;
+		rm->bg_shrunk = now_us;
 	}
-	pthread_mutex_unlock(&rm->rm_lock);
+	pthread_mutex_unlock(&rm->bg_lock);
 }
 
 /* Lock is held. */
 static void
-grow(struct room *rm, uint64_t now_us)
+grow(struct budget *rm, uint64_t now_us)
 {
-	size_t n = rm->rm_most - rm->rm_max;
+	size_t n = rm->bg_most - rm->bg_max;
 
-	if (n > rm->rm_most / GROW)
-		n = rm->rm_most / GROW;
-	if (now_us >= rm->rm_shrunk + GROW_AFTER)
-		rm->rm_max += n;
+	if (n > rm->bg_most / GROW)
+		n = rm->bg_most / GROW;
+	if (now_us >= rm->bg_shrunk + GROW_AFTER)
+		rm->bg_max += n;
 }
 
 void
-room_tick(struct room *rm, uint64_t now_us)
+budget_tick(struct budget *rm, uint64_t now_us)
 {
 	struct held_list ready = STAILQ_HEAD_INITIALIZER(ready);
 	struct held *hl;
 	size_t forced = 0;
 
-	meter_lock(&rm->rm_lock);
-	if (now_us >= rm->rm_ticked + TICK_US) {
-		rm->rm_ticked = now_us;
+	meter_lock(&rm->bg_lock);
+	if (now_us >= rm->bg_ticked + TICK_US) {
+		rm->bg_ticked = now_us;
 		grow(rm, now_us);
-		while (forced <= rm->rm_max / FORCED &&
+		while (forced <= rm->bg_max / FORCED &&
 		       (hl = force_in(rm, now_us)) != NULL) {
 			forced += hl->hl_len;
 			STAILQ_INSERT_TAIL(&ready, hl, hl_link);
 		}
 	}
-	pthread_mutex_unlock(&rm->rm_lock);
+	pthread_mutex_unlock(&rm->bg_lock);
 	tell(&ready);
 }

@@ -6,7 +6,7 @@
  * Choudhury, Hahne, IEEE/ACM Transactions on Networking 6, 1998): one that hangs keeps
  * at most two thirds of it, and the next finds two thirds of the rest.  What does not fit is
  * held and let in when there is room: device by device; of one device those first whose
- * clients are fast, but the slow ones at least once in ROOM_SLOW.  Clients that take
+ * clients are fast, but the slow ones at least once in BUDGET_SLOW.  Clients that take
  * nothing keep what they have: so who has been held for a second is let in past the
  * budget, a sixteenth of it in each quarter of a second.
  *
@@ -25,24 +25,24 @@
 
 #include "lib/pagewise.h"
 
-#define ROOM_SLOW 4
+#define BUDGET_SLOW 4
 
-struct room;
+struct budget;
 struct held;
 STAILQ_HEAD(held_list, held);
 
 /* A device's part: all of it under room's lock. */
-struct room_part {
+struct budget_part {
 	size_t rp_used;
 	size_t rp_nheld;
 	struct held_list rp_held[2]; /* fast ones, slow ones */
 	unsigned rp_turn;
-	TAILQ_ENTRY(room_part) rp_link; /* of those that hold somebody */
+	TAILQ_ENTRY(budget_part) rp_link; /* of those that hold somebody */
 };
 
-struct room *room_create(size_t max); /* bytes; NULL: no memory */
-void room_destroy(struct room **);
-void room_part_init(struct room_part *);
+struct budget *budget_create(size_t max); /* bytes; NULL: no memory */
+void budget_destroy(struct budget **);
+void budget_part_init(struct budget_part *);
 
 /*
  *   0             len bytes are the caller's, until it gives them back
@@ -50,18 +50,18 @@ void room_part_init(struct room_part *);
  *   -EAGAIN       there is no room, and no waiter was given
  *   -ENOMEM
  */
-int room_take(struct room *, struct room_part *, size_t len, bool slow,
+int budget_take(struct budget *, struct budget_part *, size_t len, bool slow,
     struct pw_waiter *);
-void room_give(struct room *, struct room_part *, size_t len);
+void budget_give(struct budget *, struct budget_part *, size_t len);
 
 /* The device has less than an eighth of what is left. */
-bool room_plenty(struct room *, struct room_part *);
+bool budget_plenty(struct budget *, struct budget_part *);
 
 /* Something was evicted before it was sent; a tick, a few times a second. */
-void room_evicted(struct room *, uint64_t now_us);
-void room_tick(struct room *, uint64_t now_us);
+void budget_evicted(struct budget *, uint64_t now_us);
+void budget_tick(struct budget *, uint64_t now_us);
 
-size_t room_used(struct room *);
-size_t room_max(struct room *); /* as it is now */
+size_t budget_used(struct budget *);
+size_t budget_max(struct budget *); /* as it is now */
 
 #endif

@@ -9,7 +9,7 @@
 #include "lib/util/counter.h"
 
 void
-loop_deliver(struct pw_waiter *w, int error)
+completion_deliver(struct pw_waiter *w, int error)
 {
 	struct pw_loop *lp = w->wt_loop;
 	bool was_empty;
@@ -27,7 +27,7 @@ loop_deliver(struct pw_waiter *w, int error)
 }
 
 void
-loop_later(struct pw_loop *lp, struct pw_waiter *w)
+completion_later(struct pw_loop *lp, struct pw_waiter *w)
 {
 	lp->lp_pending++;
 	w->wt_loop = lp;
@@ -36,19 +36,19 @@ loop_later(struct pw_loop *lp, struct pw_waiter *w)
 }
 
 void
-loop_deliver_later(struct pw_loop *lp)
+completion_deliver_later(struct pw_loop *lp)
 {
 	struct pw_waiter *w = lp->lp_later, *next;
 
 	lp->lp_later = NULL;
 	for (; w != NULL; w = next) {
 		next = w->wt_next;
-		loop_deliver(w, 0);
+		completion_deliver(w, 0);
 	}
 }
 
 void
-loop_take_delivered(struct pw_loop *lp)
+completion_take(struct pw_loop *lp)
 {
 	struct pw_waiter *w, *next;
 
@@ -66,7 +66,7 @@ loop_take_delivered(struct pw_loop *lp)
 }
 
 void
-loop_count(struct pw_loop *lp, enum counted what)
+completion_count(struct pw_loop *lp, enum counted what)
 {
 	stat_add(&lp->lp_stats[what], 1);
 }

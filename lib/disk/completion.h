@@ -52,17 +52,17 @@ struct pw_loop {
 };
 
 /* Hands a finished wait to its loop.  Any thread. */
-void loop_deliver(struct pw_waiter *, int error);
+void completion_deliver(struct pw_waiter *, int error);
 
 /* At the next tick, with 0.  Loop's thread. */
-void loop_later(struct pw_loop *, struct pw_waiter *);
+void completion_later(struct pw_loop *, struct pw_waiter *);
 
 /* All that is to come at the next tick.  Loop's thread, as in the next one. */
-void loop_deliver_later(struct pw_loop *);
+void completion_deliver_later(struct pw_loop *);
 
 /* Ends the waits that were delivered: wt_done of each. */
-void loop_take_delivered(struct pw_loop *);
+void completion_take(struct pw_loop *);
 
-void loop_count(struct pw_loop *, enum counted);
+void completion_count(struct pw_loop *, enum counted);
 
 #endif

@@ -119,8 +119,8 @@ pw_pool_stats(struct pw_pool *pl, struct pw_pool_stats *ps)
 {
 	ps->ps_refused = atomic_load(&pl->pl_refused);
 	ps->ps_dropped = atomic_load(&pl->pl_dropped);
-	ps->ps_unsent = room_used(pl->pl_room);
-	ps->ps_unsent_max = room_max(pl->pl_room);
+	ps->ps_unsent = budget_used(pl->pl_room);
+	ps->ps_unsent_max = budget_max(pl->pl_room);
 }
 
 /* Those of POOL_TASKS and POOL_CROSSING that are turned: in a st_dev they are as bit 60. */

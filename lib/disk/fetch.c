@@ -38,15 +38,15 @@ static int
 read_piece(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
 {
 	bool large = len >= POOL_LARGE, mine;
-	struct turn *tn;
+	struct gate *tn;
 
 	folio = folio && large && os_fetch_folio(fd, off, len);
 	tn = &dv->dv_turns[os_cpu() % POOL_TURNS];
-	mine = large && turn_take(tn);
+	mine = large && gate_take(tn);
 	if (!folio)
 		os_fetch_begin(fd, off, len, device_step(dv));
 	if (mine)
-		turn_give(tn);
+		gate_give(tn);
 	return os_fetch_end(dv->dv_pool->pl_sink, fd, off, len);
 }
 

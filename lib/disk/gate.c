@@ -8,51 +8,51 @@
 #include "lib/util/clock.h"
 
 void
-turn_init(struct turn *tn)
+gate_init(struct gate *tn)
 {
-	*tn = (struct turn){0};
-	pthread_mutex_init(&tn->tn_lock, NULL);
-	clock_cond_init(&tn->tn_free);
+	*tn = (struct gate){0};
+	pthread_mutex_init(&tn->gt_lock, NULL);
+	clock_cond_init(&tn->gt_free);
 }
 
 void
-turn_destroy(struct turn *tn)
+gate_destroy(struct gate *tn)
 {
-	pthread_cond_destroy(&tn->tn_free);
-	pthread_mutex_destroy(&tn->tn_lock);
+	pthread_cond_destroy(&tn->gt_free);
+	pthread_mutex_destroy(&tn->gt_lock);
 }
 
 /* The lock is held.  Until it is free, or nobody has moved for too long. */
 static void
-await(struct turn *tn)
+await(struct gate *tn)
 {
 	struct timespec end;
 	unsigned given;
 	int error;
 
 	do {
-		given = tn->tn_given;
-		end = clock_timespec(clock_now() + TURN_LONG);
+		given = tn->gt_given;
+		end = clock_timespec(clock_now() + GATE_LONG);
 		error = 0;
-		while (tn->tn_taken && error == 0)
+		while (tn->gt_taken && error == 0)
 			error = pthread_cond_timedwait(
-			    &tn->tn_free, &tn->tn_lock, &end);
-	} while (tn->tn_taken && tn->tn_given != given);
+			    &tn->gt_free, &tn->gt_lock, &end);
+	} while (tn->gt_taken && tn->gt_given != given);
 }
 
 bool
-turn_take(struct turn *tn)
+gate_take(struct gate *tn)
 {
 	struct timespec pause;
 	uint64_t next, now;
 	bool mine;
 
-	meter_lock(&tn->tn_lock);
+	meter_lock(&tn->gt_lock);
 	await(tn);
-	mine = !tn->tn_taken;
-	tn->tn_taken = true;
-	next = tn->tn_next;
-	pthread_mutex_unlock(&tn->tn_lock);
+	mine = !tn->gt_taken;
+	tn->gt_taken = true;
+	next = tn->gt_next;
+	pthread_mutex_unlock(&tn->gt_lock);
 	now = clock_now();
 	if (mine && next > now) {
 		/* Not clock_nanosleep(2), which capsicum(4) does not know. */
@@ -63,12 +63,12 @@ turn_take(struct turn *tn)
 }
 
 void
-turn_give(struct turn *tn)
+gate_give(struct gate *tn)
 {
-	meter_lock(&tn->tn_lock);
-	tn->tn_taken = false;
-	tn->tn_given++;
-	tn->tn_next = clock_now() + TURN_PAUSE;
-	pthread_cond_signal(&tn->tn_free);
-	pthread_mutex_unlock(&tn->tn_lock);
+	meter_lock(&tn->gt_lock);
+	tn->gt_taken = false;
+	tn->gt_given++;
+	tn->gt_next = clock_now() + GATE_PAUSE;
+	pthread_cond_signal(&tn->gt_free);
+	pthread_mutex_unlock(&tn->gt_lock);
 }

@@ -6,7 +6,7 @@
  * each with 0.1 ms of work to submit the next window; a loop that shares their
  * processor would wait for all of them, 1.5 ms for 16.
  *
- * A turn is a courtesy, not a lock: when nobody has given it back for TURN_LONG,
+ * A turn is a courtesy, not a lock: when nobody has given it back for GATE_LONG,
  * because a submission waits for the disk after all, the others go on without.
  */
 #ifndef LIB_DISK_GATE_H
@@ -16,22 +16,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TURN_PAUSE 200	 /* microseconds */
-#define TURN_LONG  10000 /* microseconds */
+#define GATE_PAUSE 200	 /* microseconds */
+#define GATE_LONG  10000 /* microseconds */
 
-struct turn {
-	pthread_mutex_t tn_lock;
-	pthread_cond_t tn_free;
-	bool tn_taken;
-	unsigned tn_given; /* how often */
-	uint64_t tn_next;  /* when the next turn may begin */
+struct gate {
+	pthread_mutex_t gt_lock;
+	pthread_cond_t gt_free;
+	bool gt_taken;
+	unsigned gt_given; /* how often */
+	uint64_t gt_next;  /* when the next turn may begin */
 };
 
-void turn_init(struct turn *);
-void turn_destroy(struct turn *);
+void gate_init(struct gate *);
+void gate_destroy(struct gate *);
 
 /* Waits.  True: it is the caller's turn, who gives it back.  Any thread. */
-bool turn_take(struct turn *);
-void turn_give(struct turn *);
+bool gate_take(struct gate *);
+void gate_give(struct gate *);
 
 #endif

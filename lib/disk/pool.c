@@ -32,11 +32,11 @@ device_create(struct pw_pool *pl, dev_t id)
 	dv = line_calloc(sizeof(*dv));
 	if (dv == NULL)
 		return NULL;
-	room_part_init(&dv->dv_room);
+	budget_part_init(&dv->dv_room);
 	pthread_mutex_init(&dv->dv_lock, NULL);
 	sem_init(&dv->dv_work, 0, 0);
 	for (i = 0; i < POOL_TURNS; i++)
-		turn_init(&dv->dv_turns[i]);
+		gate_init(&dv->dv_turns[i]);
 	for (i = 0; i < DROP_LOCKS; i++)
 		drop_lock_init(&dv->dv_drops[i]);
 	dv->dv_pool = pl;
@@ -75,7 +75,7 @@ device_destroy(struct pw_device *dv)
 	size_t i;
 
 	for (i = 0; i < POOL_TURNS; i++)
-		turn_destroy(&dv->dv_turns[i]);
+		gate_destroy(&dv->dv_turns[i]);
 	for (i = 0; i < DROP_LOCKS; i++)
 		drop_lock_destroy(&dv->dv_drops[i]);
 	sem_destroy(&dv->dv_work);
@@ -120,9 +120,9 @@ pool_free(struct pw_pool *pl)
 
 	for (i = 0; i < pl->pl_ndevices; i++)
 		device_destroy(pl->pl_devices[i]);
-	popular_destroy(&pl->pl_popular);
+	admission_destroy(&pl->pl_popular);
 	reclaim_destroy(&pl->pl_reclaim);
-	room_destroy(&pl->pl_room);
+	budget_destroy(&pl->pl_room);
 	if (pl->pl_sink >= 0)
 		close(pl->pl_sink);
 	free(pl);
@@ -148,8 +148,8 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 	if (pl->pl_devices[0] == NULL)
 		goto fail;
 	pl->pl_ndevices = 1;
-	pl->pl_popular = popular_create(memory / 4 * 3);
-	pl->pl_room = room_create((size_t)(memory / POOL_ROOM));
+	pl->pl_popular = admission_create(memory / 4 * 3);
+	pl->pl_room = budget_create((size_t)(memory / POOL_ROOM));
 	pl->pl_reclaim = reclaim_create();
 	if (pl->pl_popular == NULL || pl->pl_room == NULL ||
 	    pl->pl_reclaim == NULL)
@@ -217,7 +217,7 @@ pool_dropped(struct pw_pool *pl, size_t len)
 	atomic_fetch_add(&pl->pl_dropped, len);
 }
 
-struct popular *
+struct admission *
 pool_popular(struct pw_pool *pl)
 {
 	return pl->pl_popular;
@@ -338,7 +338,7 @@ thread_main(void *arg)
 		error = job->job_run(job);
 		for (w = job_finish(dv, job, error); w != NULL; w = next) {
 			next = w->wt_next;
-			loop_deliver(w, error);
+			completion_deliver(w, error);
 		}
 		free(job);
 	}
@@ -441,7 +441,7 @@ pool_room_take(struct pw_device *dv, size_t len, bool slow, struct pw_loop *lp,
 
 	if (w != NULL)
 		w->wt_loop = lp;
-	error = room_take(dv->dv_pool->pl_room, &dv->dv_room, len, slow, w);
+	error = budget_take(dv->dv_pool->pl_room, &dv->dv_room, len, slow, w);
 	if (error == -EINPROGRESS)
 		lp->lp_pending++;
 	return error;
@@ -450,16 +450,16 @@ pool_room_take(struct pw_device *dv, size_t len, bool slow, struct pw_loop *lp,
 void
 pool_room_give(struct pw_device *dv, size_t len)
 {
-	room_give(dv->dv_pool->pl_room, &dv->dv_room, len);
+	budget_give(dv->dv_pool->pl_room, &dv->dv_room, len);
 }
 
 bool
 pool_room_plenty(struct pw_device *dv)
 {
-	return room_plenty(dv->dv_pool->pl_room, &dv->dv_room);
+	return budget_plenty(dv->dv_pool->pl_room, &dv->dv_room);
 }
 
-struct room *
+struct budget *
 pool_room(struct pw_pool *pl)
 {
 	return pl->pl_room;

@@ -14,9 +14,9 @@
 #include "lib/os/os.h"
 #include "lib/pagewise.h"
 
-struct popular;
+struct admission;
 struct reclaim;
-struct room;
+struct budget;
 
 /* The last first, more or less: see next_queue. */
 enum job_kind {
@@ -72,13 +72,13 @@ bool pool_fetching_some(struct pw_file *, off_t off, off_t end);
 /*
  * The budget for bytes that were fetched and not sent, or are being fetched: a third of
  * memory, see budget.h.  slow: of those that are held it is one of the last.  As
- * room_take.  Loop's thread.
+ * budget_take.  Loop's thread.
  */
 int pool_room_take(struct pw_device *, size_t len, bool slow, struct pw_loop *,
     struct pw_waiter *);
 void pool_room_give(struct pw_device *, size_t len);
 bool pool_room_plenty(struct pw_device *);
-struct room *pool_room(struct pw_pool *);
+struct budget *pool_room(struct pw_pool *);
 
 /* What a window takes there lately, from the queue to the end: microseconds; 0: not known. */
 uint64_t device_latency(const struct pw_device *);
@@ -99,7 +99,7 @@ unsigned long device_ended(const struct pw_device *);
 void pool_dropped(struct pw_pool *, size_t len);
 
 /* What is popular with all loops. */
-struct popular *pool_popular(struct pw_pool *);
+struct admission *pool_popular(struct pw_pool *);
 
 /* Whether the kernel takes pages back. */
 struct reclaim *pool_reclaim(struct pw_pool *);

@@ -48,8 +48,8 @@ struct pw_device {
 	atomic_size_t dv_step;	  /* 0: not known yet */
 	atomic_bool dv_folios;	  /* known with dv_step */
 	atomic_ullong dv_latency; /* of windows, microseconds */
-	struct room_part dv_room;
-	struct turn dv_turns[POOL_TURNS];
+	struct budget_part dv_room;
+	struct gate dv_turns[POOL_TURNS];
 	struct window *dv_windows[DEVICE_HASH];
 	struct drop_lock dv_drops[DROP_LOCKS];
 };
@@ -57,9 +57,9 @@ struct pw_device {
 struct pw_pool {
 	/* constant; read for each request with `auto' */
 	struct pw_pool_conf pl_conf;
-	struct popular *pl_popular;
+	struct admission *pl_popular;
 	struct reclaim *pl_reclaim;
-	struct room *pl_room;
+	struct budget *pl_room;
 	int pl_sink;	 /* of os_fetch */
 	bool pl_sockets; /* see pool_sockets */
 

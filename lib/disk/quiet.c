@@ -43,7 +43,7 @@ have_looked(struct pw_pool *pl, struct reclaim *rc)
 }
 
 bool
-reclaim_quiet(struct pw_pool *pl, uint64_t now)
+quiet_ask(struct pw_pool *pl, uint64_t now)
 {
 	struct reclaim *rc = pool_reclaim(pl);
 

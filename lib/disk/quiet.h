@@ -10,6 +10,6 @@
 struct pw_pool;
 
 /* As reclaim_is_quiet.  Has the counters read if that was not done lately.  Loop's thread. */
-bool reclaim_quiet(struct pw_pool *, uint64_t now_us);
+bool quiet_ask(struct pw_pool *, uint64_t now_us);
 
 #endif

@@ -31,17 +31,17 @@ struct path {
 
 LIST_HEAD(chain, path);
 
-struct missing {
+struct negative_cache {
 	TAILQ_HEAD(, path) ms_age;
 	size_t ms_bytes;
 	struct seed ms_seed;
 	struct chain ms_chains[BUCKETS];
 };
 
-struct missing *
-missing_create(void)
+struct negative_cache *
+negative_create(void)
 {
-	struct missing *ms = calloc(1, sizeof(*ms));
+	struct negative_cache *ms = calloc(1, sizeof(*ms));
 
 	if (ms == NULL)
 		return NULL;
@@ -57,7 +57,7 @@ bytes(const struct path *pa)
 }
 
 static void
-forget(struct missing *ms, struct path *pa)
+forget(struct negative_cache *ms, struct path *pa)
 {
 	ms->ms_bytes -= bytes(pa);
 	LIST_REMOVE(pa, pa_hash);
@@ -66,9 +66,9 @@ forget(struct missing *ms, struct path *pa)
 }
 
 void
-missing_destroy(struct missing **msp)
+negative_destroy(struct negative_cache **msp)
 {
-	struct missing *ms = *msp;
+	struct negative_cache *ms = *msp;
 	struct path *pa, *next;
 
 	if (ms == NULL)
@@ -82,7 +82,7 @@ missing_destroy(struct missing **msp)
 }
 
 static struct chain *
-chain(struct missing *ms, const struct pw_root *rt, const char *path)
+chain(struct negative_cache *ms, const struct pw_root *rt, const char *path)
 {
 	uint64_t hash =
 	    hash_bytes(&ms->ms_seed, rt->rt_ino, path, strlen(path));
@@ -93,11 +93,11 @@ chain(struct missing *ms, const struct pw_root *rt, const char *path)
 static bool
 fresh(const struct path *pa, uint64_t now_us)
 {
-	return now_us < pa->pa_at + MISSING_FRESH_US;
+	return now_us < pa->pa_at + NEGATIVE_FRESH_US;
 }
 
 static struct path *
-find(struct missing *ms, const struct pw_root *rt, const char *path)
+find(struct negative_cache *ms, const struct pw_root *rt, const char *path)
 {
 	struct path *pa;
 
@@ -109,12 +109,12 @@ find(struct missing *ms, const struct pw_root *rt, const char *path)
 }
 
 static void
-make_room(struct missing *ms, size_t size)
+make_room(struct negative_cache *ms, size_t size)
 {
 	struct path *pa, *next;
 
 	for (pa = TAILQ_FIRST(&ms->ms_age);
-	     pa != NULL && ms->ms_bytes + size > MISSING_BYTES; pa = next) {
+	     pa != NULL && ms->ms_bytes + size > NEGATIVE_BYTES; pa = next) {
 		next = TAILQ_NEXT(pa, pa_age);
 		forget(ms, pa);
 	}
@@ -138,15 +138,15 @@ lasting(int error)
 }
 
 void
-missing_add(struct missing *ms, const struct pw_root *rt, const char *path,
-    int error, uint64_t now_us)
+negative_add(struct negative_cache *ms, const struct pw_root *rt,
+    const char *path, int error, uint64_t now_us)
 {
 	size_t len = strlen(path) + 1, size = sizeof(struct path) + len;
 	struct path *pa = find(ms, rt, path);
 
 	if (pa != NULL)
 		forget(ms, pa);
-	if (!lasting(error) || size > MISSING_BYTES)
+	if (!lasting(error) || size > NEGATIVE_BYTES)
 		return;
 	make_room(ms, size);
 	pa = malloc(size);
@@ -163,8 +163,8 @@ missing_add(struct missing *ms, const struct pw_root *rt, const char *path,
 }
 
 int
-missing_find(struct missing *ms, const struct pw_root *rt, const char *path,
-    uint64_t now_us)
+negative_find(struct negative_cache *ms, const struct pw_root *rt,
+    const char *path, uint64_t now_us)
 {
 	const struct path *pa = find(ms, rt, path);
 
@@ -172,7 +172,7 @@ missing_find(struct missing *ms, const struct pw_root *rt, const char *path,
 }
 
 void
-missing_age(struct missing *ms, uint64_t now_us)
+negative_age(struct negative_cache *ms, uint64_t now_us)
 {
 	struct path *pa, *next;
 	int n = 0;

@@ -9,27 +9,27 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define MISSING_BYTES	 ((size_t)256 << 10) /* then the oldest are forgotten */
-#define MISSING_FRESH_US 1000000	     /* a path is remembered so long */
+#define NEGATIVE_BYTES	  ((size_t)256 << 10) /* then the oldest are forgotten */
+#define NEGATIVE_FRESH_US 1000000	      /* a path is remembered so long */
 
-struct missing;
+struct negative_cache;
 struct pw_root;
 
-struct missing *missing_create(void);
-void missing_destroy(struct missing **);
+struct negative_cache *negative_create(void);
+void negative_destroy(struct negative_cache **);
 
 /*
  * Notes what a lookup came to.  Of errors that may be over at the next try (EIO,
  * ENOMEM, EMFILE) nothing is noted, nor if there is no memory.
  */
-void missing_add(struct missing *, const struct pw_root *, const char *path,
-    int error, uint64_t now_us);
+void negative_add(struct negative_cache *, const struct pw_root *,
+    const char *path, int error, uint64_t now_us);
 
 /* The -errno that was noted, or 0: not known to be missing. */
-int missing_find(struct missing *, const struct pw_root *, const char *path,
-    uint64_t now_us);
+int negative_find(struct negative_cache *, const struct pw_root *,
+    const char *path, uint64_t now_us);
 
 /* Forgets what is too old, a few at a time. */
-void missing_age(struct missing *, uint64_t now_us);
+void negative_age(struct negative_cache *, uint64_t now_us);
 
 #endif

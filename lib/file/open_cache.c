@@ -38,7 +38,7 @@ struct entry {
 LIST_HEAD(bucket, entry);
 
 struct file_cache {
-	struct missing *fc_missing;
+	struct negative_cache *fc_missing;
 	struct seed fc_seed;
 	TAILQ_HEAD(, entry) fc_lru;
 	unsigned fc_count;
@@ -79,7 +79,7 @@ file_cache_create(unsigned size)
 	fc = line_calloc(sizeof(*fc) + nbuckets * sizeof(fc->fc_buckets[0]));
 	if (fc == NULL)
 		return NULL;
-	fc->fc_missing = missing_create();
+	fc->fc_missing = negative_create();
 	if (fc->fc_missing == NULL) {
 		free(fc);
 		return NULL;
@@ -201,7 +201,7 @@ file_cache_age(struct file_cache *fc, uint64_t now_us)
 	struct entry *en, *next;
 	int n = 0;
 
-	missing_age(fc->fc_missing, now_us);
+	negative_age(fc->fc_missing, now_us);
 	for (en = TAILQ_FIRST(&fc->fc_lru); en != NULL; en = next) {
 		next = TAILQ_NEXT(en, en_lru);
 		if (now_us < en->en_used + CACHE_IDLE_US || n++ == AGE_BATCH)
@@ -223,7 +223,7 @@ file_cache_destroy(struct file_cache **fcp)
 		next = TAILQ_NEXT(en, en_lru);
 		entry_remove(fc, en);
 	}
-	missing_destroy(&fc->fc_missing);
+	negative_destroy(&fc->fc_missing);
 	free(fc);
 }
 
@@ -331,7 +331,7 @@ opening_done(struct pw_waiter *w)
 		error = entry_install(
 		    og->og_loop, og->og_entry, &og->og_found, og->og_began);
 	else
-		missing_add(og->og_loop->lp_files->fc_missing,
+		negative_add(og->og_loop->lp_files->fc_missing,
 		    og->og_entry->en_root, og->og_entry->en_path, error,
 		    clock_now());
 	opening_deliver(og->og_loop, og->og_entry, error);
@@ -414,7 +414,7 @@ open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
 
 	if (*enp == NULL)
 		error =
-		    missing_find(lp->lp_files->fc_missing, rt, path, now_us);
+		    negative_find(lp->lp_files->fc_missing, rt, path, now_us);
 	if (error != 0)
 		return error;
 	if (*enp == NULL)

@@ -148,22 +148,23 @@ found_until(const struct pw_file *file, off_t off)
 							  : off;
 }
 
-/* What many ask for is asked for once in a while: see RESIDENT_HOLDS. */
+/* What many ask for is asked for once in a while: see RESIDENCY_HOLDS. */
 bool
-resident_ask(struct pw_file *file, off_t off, off_t len)
+residency_ask(struct pw_file *file, off_t off, off_t len)
 {
 	struct pw_loop *lp = file->fil_loop;
-	uint64_t now = clock_now(), holds = RESIDENT_HOLDS;
+	uint64_t now = clock_now(), holds = RESIDENCY_HOLDS;
 	off_t end = off + len;
 	bool yes, quiet;
 
 	file->fil_refused = -1;
 	/* Nothing is remembered of what never changes, or changes by our own doing. */
-	if (file->fil_drops || !resident_can_ask(file) || resident_native(file))
+	if (file->fil_drops || !residency_can_ask(file) ||
+	    residency_native(file))
 		return ask(file, off, len, false);
-	quiet = reclaim_quiet(lp->lp_pool, now);
+	quiet = quiet_ask(lp->lp_pool, now);
 	if (quiet)
-		holds = RESIDENT_HOLDS_QUIET;
+		holds = RESIDENCY_HOLDS_QUIET;
 	verified_trim(
 	    lp->lp_verified, file->fil_number, &off, &end, now - holds);
 	if (off == end)
@@ -193,7 +194,7 @@ same_as_before(const struct pw_file *file)
 static int
 why_not(const struct pw_file *file)
 {
-	int error = resident_can_ask(file) ? same_as_before(file) : 0;
+	int error = residency_can_ask(file) ? same_as_before(file) : 0;
 
 	return error == 0 ? -EAGAIN : error;
 }
@@ -227,13 +228,13 @@ pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
 }
 
 void
-resident_drops(struct pw_file *file)
+residency_drops(struct pw_file *file)
 {
 	file->fil_drops = true;
 }
 
 void
-resident_dropped(struct pw_file *file)
+residency_dropped(struct pw_file *file)
 {
 	unsigned drops = drop_lock_drops(file->fil_drop_lock);
 
@@ -244,13 +245,13 @@ resident_dropped(struct pw_file *file)
 }
 
 bool
-resident_can_ask(const struct pw_file *file)
+residency_can_ask(const struct pw_file *file)
 {
 	return file->fil_ask != OS_ASK_FETCH && file->fil_ask != OS_ASK_NATIVE;
 }
 
 bool
-resident_native(const struct pw_file *file)
+residency_native(const struct pw_file *file)
 {
 	return file->fil_ask == OS_ASK_NATIVE ||
 	       file->fil_ask == OS_ASK_NEVER_COLD;
@@ -261,7 +262,7 @@ resident_native(const struct pw_file *file)
  * memory.  Without memory for the bits there is no way to ask.
  */
 void
-resident_fetched(struct pw_file *file, off_t off, off_t len)
+residency_fetched(struct pw_file *file, off_t off, off_t len)
 {
 	off_t end = off + len;
 	size_t i, last;
@@ -280,7 +281,7 @@ resident_fetched(struct pw_file *file, off_t off, off_t len)
 }
 
 void
-resident_round(const struct pw_file *file, off_t *off, off_t *end)
+residency_round(const struct pw_file *file, off_t *off, off_t *end)
 {
 	if (!by_pieces(file))
 		return;

@@ -21,7 +21,7 @@ send_drop_start(struct pw_send *s)
 	s->snd_decided =
 	    s->snd_cache != PW_CACHE_AUTO || s->snd_path->path_keeps;
 	if (!s->snd_decided)
-		popular_asked(pool_popular(lp->lp_pool), &lp->lp_noted,
+		admission_asked(pool_popular(lp->lp_pool), &lp->lp_noted,
 		    s->snd_file, s->snd_len);
 }
 
@@ -30,7 +30,7 @@ send_drops(struct pw_send *s)
 {
 	if (!s->snd_decided) {
 		s->snd_decided = true;
-		s->snd_drops = !popular_stays(
+		s->snd_drops = !admission_stays(
 		    pool_popular(s->snd_file->fil_loop->lp_pool), s->snd_file);
 	}
 	return s->snd_drops;
@@ -46,13 +46,13 @@ send_fetch_begin(struct pw_send *s, off_t end)
 	send_drop_acknowledged(s);
 	if (!s->snd_brings && send_drops(s))
 		s->snd_brings =
-		    !resident_ask(s->snd_file, s->snd_off, end - s->snd_off);
+		    !residency_ask(s->snd_file, s->snd_off, end - s->snd_off);
 }
 
 void
 send_fetch_end(struct pw_send *s, off_t off, off_t end)
 {
-	resident_fetched(s->snd_file, off, end - off);
+	residency_fetched(s->snd_file, off, end - off);
 	if (s->snd_brings)
 		send_brought_in(s, off, end);
 }

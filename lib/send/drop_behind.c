@@ -146,7 +146,7 @@ drop_create(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
 {
 	struct drop *dr = calloc(1, sizeof(*dr));
 
-	resident_drops(file);
+	residency_drops(file);
 	if (dr == NULL)
 		return NULL;
 	pw_file_ref(file);

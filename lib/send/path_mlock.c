@@ -103,7 +103,7 @@ mlock_step(struct pw_send *s)
 	off_t end = lk == NULL ? s->snd_off : lk->lk_end;
 	enum pw_send_status status;
 
-	if (s->snd_file != NULL && !resident_can_ask(s->snd_file))
+	if (s->snd_file != NULL && !residency_can_ask(s->snd_file))
 		return send_by_pool(s);
 	if (s->snd_len > 0 && end <= s->snd_off)
 		return lock(s);

@@ -67,7 +67,7 @@ await_pages(struct pw_send *s)
 	off_t end = send_share_end(s);
 	int error;
 
-	loop_count(s->snd_loop, COUNTED_MISSED);
+	completion_count(s->snd_loop, COUNTED_MISSED);
 	send_pending_begin(s, busy_done);
 	error = send_fetch_by_pool(s, s->snd_off, (size_t)(end - s->snd_off));
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
@@ -91,7 +91,7 @@ find(struct pw_send *s)
 {
 	int error;
 
-	loop_count(s->snd_loop, COUNTED_MISSED);
+	completion_count(s->snd_loop, COUNTED_MISSED);
 	send_pending_begin(s, found_done);
 	error = send_fetch_by_pool(s, s->snd_off, 1);
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
@@ -164,7 +164,7 @@ native_step(struct pw_send *s)
 	enum pw_send_status status;
 	off_t end;
 
-	if (s->snd_file != NULL && !resident_native(s->snd_file))
+	if (s->snd_file != NULL && !residency_native(s->snd_file))
 		return send_by_pool(s);
 	end = found_until(s);
 	if (s->snd_len > 0 && end == s->snd_off)

@@ -28,7 +28,7 @@ fetch_done(struct pw_waiter *w)
 
 	send_pending_end(s, w->wt_error);
 	if (w->wt_error == 0) {
-		resident_fetched(
+		residency_fetched(
 		    s->snd_file, s->snd_from, s->snd_asked - s->snd_from);
 		send_brought_in(s, s->snd_off, s->snd_asked);
 		s->snd_fetches++;
@@ -79,7 +79,7 @@ fetch_window(struct pw_send *s, send_fetch_f fetch)
 	if (!s->snd_granted)
 		send_window_choose(s);
 	end = send_window_end(s, from);
-	resident_round(s->snd_file, &from, &end);
+	residency_round(s->snd_file, &from, &end);
 	if (!s->snd_granted && !pool_fetching(s->snd_file, from, end)) {
 		s->snd_wanted = (size_t)(end - from);
 		error = send_room_take(s, s->snd_wanted, room_done);
@@ -90,7 +90,7 @@ fetch_window(struct pw_send *s, send_fetch_f fetch)
 		s->snd_held += s->snd_wanted;
 	}
 	s->snd_granted = s->snd_short = s->snd_follows = false;
-	loop_count(s->snd_loop, COUNTED_MISSED);
+	completion_count(s->snd_loop, COUNTED_MISSED);
 	return fetch_range(s, from, end, fetch);
 }
 
@@ -100,7 +100,7 @@ back_off(struct pw_send *s)
 {
 	s->snd_backed_off = true;
 	send_pending_begin(s, try_again);
-	loop_later(s->snd_loop, &s->snd_waiter);
+	completion_later(s->snd_loop, &s->snd_waiter);
 	return PW_SEND_PENDING;
 }
 
@@ -112,13 +112,13 @@ fetch_again(struct pw_send *s, send_fetch_f fetch)
 	s->snd_short = true;
 	if (s->snd_fetches >= FETCHES && !s->snd_backed_off)
 		return back_off(s);
-	loop_count(s->snd_loop, COUNTED_EVICTED);
+	completion_count(s->snd_loop, COUNTED_EVICTED);
 	/* Dropping pages also drops those that other transfers of the file brought in. */
 	if (!s->snd_file->fil_drops)
-		room_evicted(pool_room(s->snd_loop->lp_pool), clock_now());
+		budget_evicted(pool_room(s->snd_loop->lp_pool), clock_now());
 	if (s->snd_fetches >= FETCHES)
 		return send_by_pool(s);
-	resident_round(s->snd_file, &from, &end);
+	residency_round(s->snd_file, &from, &end);
 	return fetch_range(s, from, end, fetch);
 }
 
@@ -126,7 +126,7 @@ static enum pw_send_status
 missing(struct pw_send *s, send_fetch_f fetch)
 {
 	if (send_ahead_wait(s)) {
-		loop_count(s->snd_loop, COUNTED_MISSED);
+		completion_count(s->snd_loop, COUNTED_MISSED);
 		return PW_SEND_PENDING;
 	}
 	return s->snd_off < s->snd_asked ? fetch_again(s, fetch)
@@ -139,7 +139,7 @@ is_resident(struct pw_send *s)
 {
 	off_t off = s->snd_off, end = send_share_end(s), refused;
 
-	if (resident_ask(s->snd_file, off, end - off))
+	if (residency_ask(s->snd_file, off, end - off))
 		return true;
 	s->snd_share = SEND_SHARE;
 	if (end <= off + (off_t)SEND_SHARE)
@@ -147,7 +147,7 @@ is_resident(struct pw_send *s)
 	end = off + (off_t)SEND_SHARE;
 	refused = s->snd_file->fil_refused;
 	return (refused < 0 || refused >= end) &&
-	       resident_ask(s->snd_file, off, end - off);
+	       residency_ask(s->snd_file, off, end - off);
 }
 
 static void
@@ -176,7 +176,7 @@ hold_share(struct pw_send *s, send_call_f call)
 	struct pw_pool *pl = s->snd_loop->lp_pool;
 
 	if (!pool_sockets(pl) || call != send_by_sendfile ||
-	    reclaim_quiet(pl, clock_now()))
+	    quiet_ask(pl, clock_now()))
 		return false;
 	s->snd_share =
 	    SEND_SHARE_HELD - (size_t)(s->snd_off % (off_t)os_page_size());
@@ -198,7 +198,7 @@ send_resident(struct pw_send *s, send_call_f call, bool *missed)
 		/* To send the head needs memory too: it is asked again after it. */
 		if (held && s->snd_mem_len > 0)
 			return send_window(s, s->snd_off, call);
-		loop_count(s->snd_loop, COUNTED_RESIDENT);
+		completion_count(s->snd_loop, COUNTED_RESIDENT);
 		s->snd_ready = send_share_end(s);
 	}
 	share = send_share_end(s);
@@ -223,7 +223,7 @@ send_between_drops(struct pw_send *s, send_call_f call, bool *missed)
 	*missed = !drop_lock_enter_send(s->snd_file->fil_drop_lock);
 	if (*missed)
 		return PW_SEND_PENDING;
-	resident_dropped(s->snd_file);
+	residency_dropped(s->snd_file);
 	s->snd_ready = -1;
 	status = send_resident(s, call, missed);
 	drop_lock_leave(s->snd_file->fil_drop_lock);
@@ -238,7 +238,7 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 	off_t off = s->snd_off;
 	bool missed = false;
 
-	if (s->snd_file != NULL && !resident_can_ask(s->snd_file))
+	if (s->snd_file != NULL && !residency_can_ask(s->snd_file))
 		return send_by_pool(s);
 	if (s->snd_reported)
 		return was_sent_by_pool(s);

@@ -33,7 +33,7 @@ arrived(struct ahead *ah, struct pw_send *s, int error)
 	s->snd_ahead = NULL;
 	s->snd_held += length(ah);
 	if (error == 0) {
-		resident_fetched(
+		residency_fetched(
 		    s->snd_file, ah->ah_from, ah->ah_end - ah->ah_from);
 		send_brought_in(s, ah->ah_from, ah->ah_end);
 	}
@@ -98,7 +98,7 @@ start(struct pw_send *s, off_t from, off_t end)
 		return;
 	}
 	s->snd_ahead = ah;
-	loop_count(s->snd_loop, COUNTED_AHEAD);
+	completion_count(s->snd_loop, COUNTED_AHEAD);
 }
 
 /* Only for who is sending what was fetched for it, and has met it in memory. */
@@ -123,12 +123,12 @@ send_ahead(struct pw_send *s)
 	send_window_choose(s);
 	end = send_window_end(s, from);
 	share = end - from < (off_t)SEND_SHARE ? end - from : (off_t)SEND_SHARE;
-	if (resident_ask(s->snd_file, from, share)) {
+	if (residency_ask(s->snd_file, from, share)) {
 		s->snd_follows = true;
 		return;
 	}
 	send_drop_acknowledged(s);
-	resident_round(s->snd_file, &from, &end);
+	residency_round(s->snd_file, &from, &end);
 	start(s, from, end);
 }
 

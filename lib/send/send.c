@@ -98,7 +98,7 @@ pw_send_start(struct pw_send *s)
 	}
 	pw_file_ref(file);
 	send_drop_start(s);
-	random = s->snd_path->path_prefetches && resident_can_ask(file);
+	random = s->snd_path->path_prefetches && residency_can_ask(file);
 	if (file->fil_random != random) {
 		file->fil_random = random;
 		os_advise_random(file->fil_fd, random);

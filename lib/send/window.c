@@ -84,7 +84,7 @@ send_room_take(struct pw_send *s, size_t len, void (*done)(struct pw_waiter *))
 	error =
 	    pool_room_take(s->snd_file->fil_device, len, slow, s->snd_loop, w);
 	if (error == -EINPROGRESS)
-		loop_count(s->snd_loop, COUNTED_HELD);
+		completion_count(s->snd_loop, COUNTED_HELD);
 	else if (done != NULL)
 		s->snd_pending = false;
 	return error;

@@ -12,20 +12,20 @@
 
 /* What waits for the disk stays until it answers, which may be never. */
 void
-conn_cut(struct conn *c)
+conn_abort(struct conn *c)
 {
 	c->cn_dying = true;
 	exchange_end(c);
 	worker_timer(c->cn_worker, c, TIMER_NONE);
 	event_del(&c->cn_event);
 	/* A disk that hangs takes memory, and nobody's place. */
-	clients_leave(c->cn_worker->wk_clients, c->cn_client);
+	limits_leave(c->cn_worker->wk_clients, c->cn_client);
 	if (c->cn_ex->ex_response.rs_send.snd_pending)
 		pw_send_cancel(&c->cn_ex->ex_response.rs_send);
 	if (c->cn_ex->ex_response.rs_stream != NULL)
-		stream_cancel(c->cn_ex->ex_response.rs_stream);
+		autoindex_stream_cancel(c->cn_ex->ex_response.rs_stream);
 	if (c->cn_ex->ex_lookup.lk_stream != NULL)
-		stream_cancel(c->cn_ex->ex_lookup.lk_stream);
+		autoindex_stream_cancel(c->cn_ex->ex_lookup.lk_stream);
 	shutdown(c->cn_fd, SHUT_RDWR);
 }
 
@@ -35,7 +35,7 @@ tell_disk(struct conn *c)
 	struct worker *wk = c->cn_worker;
 	struct str line = c->cn_ex->ex_request.rq_line;
 
-	if (limit_tell(&wk->wk_told_disk, clock_now()))
+	if (message_rate_tell(&wk->wk_told_disk, clock_now()))
 		log_error(wk->wk_log,
 		    "\"%.*s\": the disk has not answered for %u s",
 		    (int)line.s_len, line.s_ptr,
@@ -77,7 +77,7 @@ conn_give_up(struct conn *c)
 		exchange_503(c);
 	if (ours)
 		forget_input(c);
-	conn_cut(c);
+	conn_abort(c);
 	if (!ours)
 		return;
 	close(c->cn_fd);

@@ -24,7 +24,7 @@ conn_free(struct conn *c)
 	buf_release(&c->cn_in, conn_bufs(c));
 	if (!c->cn_dying) {
 		event_del(&c->cn_event);
-		clients_leave(wk->wk_clients, c->cn_client);
+		limits_leave(wk->wk_clients, c->cn_client);
 	}
 	if (c->cn_fd != -1)
 		close(c->cn_fd);
@@ -38,7 +38,7 @@ conn_close(struct conn *c)
 	if (!c->cn_waiting)
 		conn_free(c);
 	else if (!c->cn_dying)
-		conn_cut(c);
+		conn_abort(c);
 }
 
 /* The client reads what is under way, then our end, then it closes (RFC 9112,
@@ -104,7 +104,7 @@ send_answer(struct conn *c)
 		return sent(c);
 	case PW_SEND_WANT_WRITE:
 		c->cn_writable = false;
-		return conn_pace_full(c) ? NEXT_WAIT : NEXT_CLOSE;
+		return min_rate_full(c) ? NEXT_WAIT : NEXT_CLOSE;
 	case PW_SEND_AGAIN:
 		return NEXT_AGAIN;
 	case PW_SEND_PENDING:
@@ -222,7 +222,7 @@ on_event(evutil_socket_t fd, short what, void *arg)
 	struct conn *c = arg;
 
 	(void)fd;
-	worker_lap(c->cn_worker, LAP_EVENTS);
+	worker_lap(c->cn_worker, PHASE_EVENTS);
 	if (what & (EV_READ | EV_CLOSED)) {
 		c->cn_readable = true;
 		c->cn_drained = false;
@@ -232,7 +232,7 @@ on_event(evutil_socket_t fd, short what, void *arg)
 	if (what & EV_WRITE)
 		c->cn_writable = true;
 	if (c->cn_writable && c->cn_timer == TIMER_SEND)
-		conn_pace_room(c);
+		min_rate_room(c);
 	if (c->cn_waiting || c->cn_queued)
 		return;
 	if (c->cn_state == CONN_SEND || worker_late(c->cn_worker))
@@ -249,7 +249,7 @@ conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
 
 	c = calloc(1, sizeof(*c));
 	if (c == NULL) {
-		clients_leave(wk->wk_clients, client);
+		limits_leave(wk->wk_clients, client);
 		close(fd);
 		return;
 	}
@@ -261,7 +261,7 @@ conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
 	event_assign(&c->cn_event, wk->wk_base, fd,
 	    EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, c);
 	if (event_add(&c->cn_event, NULL) != 0) {
-		clients_leave(wk->wk_clients, client);
+		limits_leave(wk->wk_clients, client);
 		close(fd);
 		free(c);
 		return;
@@ -295,7 +295,7 @@ end_idle(struct conn *c)
 static bool
 more_rest(struct conn *c, enum timer timer)
 {
-	switch (conn_pace_rest(c)) {
+	switch (min_rate_rest(c)) {
 	case REST_SOME:
 		conn_patience(c, timer);
 		return true;
@@ -317,7 +317,7 @@ more_time(struct conn *c, enum timer timer)
 {
 	switch (timer) {
 	case TIMER_SEND:
-		return conn_pace_late(c);
+		return min_rate_late(c);
 	case TIMER_REST:
 	case TIMER_IDLE:
 	case TIMER_LINGER:
@@ -364,7 +364,7 @@ conn_reclaim(struct conn *c)
 {
 	stat_add(&c->cn_worker->wk_stats.sta_reclaimed, 1);
 	if (pw_unacked(c->cn_fd) > 0)
-		conn_pace_forget(c);
+		min_rate_forget(c);
 	conn_close(c);
 }
 
@@ -372,6 +372,6 @@ void
 conn_oust(struct conn *c)
 {
 	stat_add(&c->cn_worker->wk_stats.sta_ousted, 1);
-	conn_pace_forget(c);
+	min_rate_forget(c);
 	conn_close(c);
 }

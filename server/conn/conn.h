@@ -83,7 +83,7 @@ struct conn {
 	struct head cn_head;
 	uint64_t cn_skip;      /* bytes of its body still to discard */
 	uint64_t cn_turn_sent; /* bytes of answers that this turn has ended */
-	const struct fields *cn_fields; /* the last ones, or NULL */
+	const struct cached_header *cn_fields; /* the last ones, or NULL */
 	uint64_t cn_unseen; /* bytes sent since it was asked what is ... */
 	uint64_t cn_left;   /* ... unacknowledged: so much, or 0 ... */
 	uint64_t cn_since;  /* ... then, microseconds */

@@ -26,13 +26,13 @@ conn_bufs(struct conn *c)
 static inline void
 conn_bound(struct conn *c)
 {
-	const struct pressure *pr = c->cn_worker->wk_pressure;
+	const struct tcp_memory *pr = c->cn_worker->wk_pressure;
 	bool on = pressure_on(pr);
 
 	if (c->cn_bounded == on)
 		return;
 	c->cn_bounded = on;
-	pressure_apply(pr, on, c->cn_fd);
+	tcp_memory_apply(pr, on, c->cn_fd);
 }
 
 /* --------------------------------------------------------------- state.c */
@@ -65,7 +65,7 @@ enum next conn_refuse_head(struct conn *, int status);
  * What waits for a disk is told to nobody any more, but its memory stays until the
  * completion has come, which then frees it.
  */
-void conn_cut(struct conn *);
+void conn_abort(struct conn *);
 
 /* The disk has not answered in time: the client is told, unless there is more patience. */
 void conn_give_up(struct conn *);
@@ -76,16 +76,16 @@ void conn_give_up(struct conn *);
  * The socket is full, and the client has to take something: TIMER_SEND runs.  False: it has
  * taken less than min_send_rate for a send_timeout of such time, and is to be closed.
  */
-bool conn_pace_full(struct conn *);
+bool min_rate_full(struct conn *);
 
 /* Its socket has room, and it waits for its turn: the timer stops. */
-void conn_pace_room(struct conn *);
+void min_rate_room(struct conn *);
 
 /* TIMER_SEND is over.  False: it is to be closed; true: it has taken something meanwhile. */
-bool conn_pace_late(struct conn *);
+bool min_rate_late(struct conn *);
 
 /* An answer has ended.  How long the client may do nothing: TIMER_REST or TIMER_IDLE. */
-enum timer conn_pace_ended(struct conn *);
+enum timer min_rate_ended(struct conn *);
 
 /* What the kernel has of the last answer. */
 enum rest {
@@ -95,9 +95,9 @@ enum rest {
 };
 
 /* One of the timers REST, IDLE and LINGER is over. */
-enum rest conn_pace_rest(struct conn *);
+enum rest min_rate_rest(struct conn *);
 
 /* The close will be a reset: the kernel forgets what it has for the client. */
-void conn_pace_forget(struct conn *);
+void min_rate_forget(struct conn *);
 
 #endif

@@ -37,11 +37,11 @@ struct part {
 struct member {
 	_Alignas(CACHE_LINE) atomic_bool mb_waits;
 	atomic_bool
-	    mb_promised; /* it has ORDER_PLACE, and has taken none yet */
-	struct orders *mb_orders;
+	    mb_promised; /* it has COMMAND_PLACE, and has taken none yet */
+	struct commands *mb_orders;
 };
 
-struct clients {
+struct connection_limits {
 	unsigned cs_total_max;
 	unsigned cs_each_max;
 	struct seed cs_seed;
@@ -56,7 +56,7 @@ struct clients {
 };
 
 static int
-create_parts(struct clients *cs)
+create_parts(struct connection_limits *cs)
 {
 	size_t i;
 
@@ -69,10 +69,10 @@ create_parts(struct clients *cs)
 }
 
 int
-clients_create(unsigned total, unsigned per_address, unsigned workers,
-    struct clients **out)
+limits_create(unsigned total, unsigned per_address, unsigned workers,
+    struct connection_limits **out)
 {
-	struct clients *cs = line_calloc(sizeof(*cs));
+	struct connection_limits *cs = line_calloc(sizeof(*cs));
 
 	if (cs == NULL)
 		return -ENOMEM;
@@ -81,7 +81,7 @@ clients_create(unsigned total, unsigned per_address, unsigned workers,
 	cs->cs_members = line_calloc(workers * sizeof(*cs->cs_members));
 	if (cs->cs_members == NULL ||
 	    (per_address > 0 && create_parts(cs) != 0)) {
-		clients_destroy(&cs);
+		limits_destroy(&cs);
 		return -ENOMEM;
 	}
 	cs->cs_nmembers = workers;
@@ -91,28 +91,29 @@ clients_create(unsigned total, unsigned per_address, unsigned workers,
 }
 
 void
-clients_limit(struct clients *cs, unsigned most)
+limits_limit(struct connection_limits *cs, unsigned most)
 {
 	if (cs->cs_total_max == 0 || most < cs->cs_total_max)
 		cs->cs_total_max = most;
 }
 
 unsigned
-clients_most(const struct clients *cs)
+limits_most(const struct connection_limits *cs)
 {
 	return cs->cs_total_max;
 }
 
 void
-clients_join(struct clients *cs, unsigned worker, struct orders *orders)
+limits_join(
+    struct connection_limits *cs, unsigned worker, struct commands *orders)
 {
 	cs->cs_members[worker].mb_orders = orders;
 }
 
 void
-clients_destroy(struct clients **csp)
+limits_destroy(struct connection_limits **csp)
 {
-	struct clients *cs = *csp;
+	struct connection_limits *cs = *csp;
 	size_t i;
 
 	*csp = NULL;
@@ -145,20 +146,20 @@ set(atomic_bool *flag, atomic_uint *number)
 }
 
 static bool
-unwait(struct clients *cs, struct member *mb)
+unwait(struct connection_limits *cs, struct member *mb)
 {
 	return clear(&mb->mb_waits, &cs->cs_waiting);
 }
 
 static bool
-unpromise(struct clients *cs, struct member *mb)
+unpromise(struct connection_limits *cs, struct member *mb)
 {
 	return clear(&mb->mb_promised, &cs->cs_promised);
 }
 
 /* Never more than there may be, not even for a moment: another would not get the last one. */
 bool
-clients_reserve(struct clients *cs, unsigned worker)
+limits_reserve(struct connection_limits *cs, unsigned worker)
 {
 	unsigned n, promised;
 
@@ -176,7 +177,7 @@ clients_reserve(struct clients *cs, unsigned worker)
 
 /* Its promise comes first: what ends it must not find the member neither here nor there. */
 static bool
-promise(struct clients *cs, struct member *mb)
+promise(struct connection_limits *cs, struct member *mb)
 {
 	if (!atomic_load(&mb->mb_waits))
 		return false;
@@ -189,7 +190,7 @@ promise(struct clients *cs, struct member *mb)
 
 /* A place may be free: somebody who waits gets it, if any. */
 static void
-pass(struct clients *cs)
+pass(struct connection_limits *cs)
 {
 	unsigned i, turn;
 
@@ -203,13 +204,13 @@ pass(struct clients *cs)
 		if (!promise(cs, mb))
 			continue;
 		atomic_store(&cs->cs_turn, (turn + i) % cs->cs_nmembers);
-		orders_give(mb->mb_orders, ORDER_PLACE);
+		commands_give(mb->mb_orders, COMMAND_PLACE);
 		return;
 	}
 }
 
 void
-clients_release(struct clients *cs)
+limits_release(struct connection_limits *cs)
 {
 	if (cs->cs_total_max == 0)
 		return;
@@ -219,7 +220,7 @@ clients_release(struct clients *cs)
 
 /* Either this sees the place that was released, or who released it sees this. */
 bool
-clients_wait(struct clients *cs, unsigned worker)
+limits_wait(struct connection_limits *cs, unsigned worker)
 {
 	struct member *mb = &cs->cs_members[worker];
 
@@ -232,17 +233,17 @@ clients_wait(struct clients *cs, unsigned worker)
 }
 
 void
-clients_decline(struct clients *cs, unsigned worker)
+limits_decline(struct connection_limits *cs, unsigned worker)
 {
 	if (unpromise(cs, &cs->cs_members[worker]))
 		pass(cs);
 }
 
 void
-clients_retire(struct clients *cs, unsigned worker)
+limits_retire(struct connection_limits *cs, unsigned worker)
 {
 	unwait(cs, &cs->cs_members[worker]);
-	clients_decline(cs, worker);
+	limits_decline(cs, worker);
 }
 
 static uint64_t
@@ -256,7 +257,7 @@ inet_key(const void *octets)
 
 /* No IPv6 prefix of a network that there is begins with 32 bits like inet_key's. */
 uint64_t
-clients_key(const struct sockaddr *sa)
+limits_key(const struct sockaddr *sa)
 {
 	const struct sockaddr_in6 *in6 = (const void *)sa;
 	const struct sockaddr_in *in = (const void *)sa;
@@ -275,7 +276,7 @@ clients_key(const struct sockaddr *sa)
 }
 
 static struct part *
-part_of(struct clients *cs, uint64_t key, struct client_list **bucket)
+part_of(struct connection_limits *cs, uint64_t key, struct client_list **bucket)
 {
 	uint64_t hash = hash_bytes(&cs->cs_seed, 0, &key, sizeof(key));
 	struct part *pt = &cs->cs_parts[hash % PARTS];
@@ -286,7 +287,7 @@ part_of(struct clients *cs, uint64_t key, struct client_list **bucket)
 
 /* The part's lock is held. */
 static int
-count_in(struct clients *cs, struct client_list *bucket, uint64_t key,
+count_in(struct connection_limits *cs, struct client_list *bucket, uint64_t key,
     struct client **out)
 {
 	struct client *cl;
@@ -309,10 +310,10 @@ count_in(struct clients *cs, struct client_list *bucket, uint64_t key,
 }
 
 int
-clients_enter(
-    struct clients *cs, const struct sockaddr *sa, struct client **out)
+limits_enter(struct connection_limits *cs, const struct sockaddr *sa,
+    struct client **out)
 {
-	uint64_t key = clients_key(sa);
+	uint64_t key = limits_key(sa);
 	struct client_list *bucket;
 	struct part *pt;
 	int error;
@@ -328,12 +329,12 @@ clients_enter(
 }
 
 void
-clients_leave(struct clients *cs, struct client *cl)
+limits_leave(struct connection_limits *cs, struct client *cl)
 {
 	struct client_list *bucket;
 	struct part *pt;
 
-	clients_release(cs);
+	limits_release(cs);
 	if (cl == NULL)
 		return;
 	pt = part_of(cs, cl->cl_key, &bucket);
@@ -347,18 +348,19 @@ clients_leave(struct clients *cs, struct client *cl)
 }
 
 void
-clients_want(struct clients *cs, unsigned worker, uint64_t now_us)
+limits_want(struct connection_limits *cs, unsigned worker, uint64_t now_us)
 {
 	unsigned i;
 
 	atomic_store(&cs->cs_wanted, now_us);
 	for (i = 0; i < cs->cs_nmembers; i++)
 		if (i != worker)
-			orders_give(cs->cs_members[i].mb_orders, ORDER_WISH);
+			commands_give(
+			    cs->cs_members[i].mb_orders, COMMAND_WISH);
 }
 
 bool
-clients_wanted(const struct clients *cs, uint64_t now_us)
+limits_wanted(const struct connection_limits *cs, uint64_t now_us)
 {
 	uint64_t since = atomic_load(&cs->cs_wanted);
 
@@ -366,7 +368,7 @@ clients_wanted(const struct clients *cs, uint64_t now_us)
 }
 
 bool
-clients_grant(struct clients *cs, uint64_t now_us)
+limits_grant(struct connection_limits *cs, uint64_t now_us)
 {
 	uint64_t since = atomic_load(&cs->cs_wanted);
 

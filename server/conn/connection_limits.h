@@ -17,81 +17,82 @@
 
 #include "server/util/command.h"
 
-struct clients;
+struct connection_limits;
 struct client; /* an address that has connections */
 
 /*
- * What a worker is told: ORDER_PLACE: there is a place, it is this one's turn; it accepts
- * until there is none, or nobody waits, so two of them may be one.  ORDER_WISH: another
+ * What a worker is told: COMMAND_PLACE: there is a place, it is this one's turn; it accepts
+ * until there is none, or nobody waits, so two of them may be one.  COMMAND_WISH: another
  * worker would like to have a place.
  */
 
 /* 0 is no limit; workers have numbers below that.  0 or -ENOMEM. */
-int clients_create(
-    unsigned total, unsigned per_address, unsigned workers, struct clients **);
+int limits_create(unsigned total, unsigned per_address, unsigned workers,
+    struct connection_limits **);
 
 /* No more than most in total, which is not 0.  Before the threads start. */
-void clients_limit(struct clients *, unsigned most);
+void limits_limit(struct connection_limits *, unsigned most);
 
 /* How many there may be in total; 0: no limit. */
-unsigned clients_most(const struct clients *);
+unsigned limits_most(const struct connection_limits *);
 
 /* Before the threads start.  The orders are the worker's. */
-void clients_join(struct clients *, unsigned worker, struct orders *);
+void limits_join(
+    struct connection_limits *, unsigned worker, struct commands *);
 
 /* There is no connection any more, and no thread. */
-void clients_destroy(struct clients **);
+void limits_destroy(struct connection_limits **);
 
 /* The rest: any thread. */
 
 /*
  * Before the worker accepts a connection.  False: there are as many as there may be, with
- * the places that are promised to others by ORDER_PLACE.
+ * the places that are promised to others by COMMAND_PLACE.
  */
-bool clients_reserve(struct clients *, unsigned worker);
+bool limits_reserve(struct connection_limits *, unsigned worker);
 
 /* What was reserved has not come to anything: a worker that waits gets the place. */
-void clients_release(struct clients *);
+void limits_release(struct connection_limits *);
 
 /*
- * There is no place, and somebody waits for this worker: it gets ORDER_PLACE when there is
+ * There is no place, and somebody waits for this worker: it gets COMMAND_PLACE when there is
  * one, which then is promised to it.  Those who wait have their turns, so none takes the
  * places of its own connections for ever.  False: there is one by now.
  */
-bool clients_wait(struct clients *, unsigned worker);
+bool limits_wait(struct connection_limits *, unsigned worker);
 
 /*
- * ORDER_PLACE has come, and the worker has accepted the clients that waited.  If it has not
+ * COMMAND_PLACE has come, and the worker has accepted the clients that waited.  If it has not
  * taken the place, the next worker gets it.
  */
-void clients_decline(struct clients *, unsigned worker);
+void limits_decline(struct connection_limits *, unsigned worker);
 
 /* The worker accepts nothing any more. */
-void clients_retire(struct clients *, unsigned worker);
+void limits_retire(struct connection_limits *, unsigned worker);
 
 /*
  * A connection that was reserved and accepted.  *out: its address, or NULL without that
  * limit.  -EDQUOT: the address has as many as it may; -ENOMEM.
  */
-int clients_enter(
-    struct clients *, const struct sockaddr *, struct client **out);
+int limits_enter(
+    struct connection_limits *, const struct sockaddr *, struct client **out);
 
 /* Of one that was entered: it is closed; releases it as well. */
-void clients_leave(struct clients *, struct client *);
+void limits_leave(struct connection_limits *, struct client *);
 
 /*
  * A worker that cannot accept, and has no connection that it could close: all others
- * get ORDER_WISH.  The wish is forgotten after a moment.
+ * get COMMAND_WISH.  The wish is forgotten after a moment.
  */
-void clients_want(struct clients *, unsigned worker, uint64_t now_us);
+void limits_want(struct connection_limits *, unsigned worker, uint64_t now_us);
 
 /* There is such a wish, and nobody has granted it yet. */
-bool clients_wanted(const struct clients *, uint64_t now_us);
+bool limits_wanted(const struct connection_limits *, uint64_t now_us);
 
 /* To one of those who ask, true: it closes a connection. */
-bool clients_grant(struct clients *, uint64_t now_us);
+bool limits_grant(struct connection_limits *, uint64_t now_us);
 
 /* The address as it is counted. */
-uint64_t clients_key(const struct sockaddr *);
+uint64_t limits_key(const struct sockaddr *);
 
 #endif

@@ -12,8 +12,8 @@
 #define TOGETHER 16 /* answers with one call */
 
 struct match {
-	struct hot_answer *m_answer;
-	const struct fields *m_fields;
+	struct cached_response *m_answer;
+	const struct cached_header *m_fields;
 	const char *m_begin; /* of the head */
 	size_t m_line;	     /* bytes of its first line, without CRLF */
 	size_t m_len;	     /* bytes of all of it */
@@ -24,7 +24,7 @@ struct match {
 /*
  * The key of its answer; absent: it has none.  Not if another index file came before it.
  */
-static struct hot_key
+static struct cached_key
 key(const struct conn *c)
 {
 	const struct exchange *ex = c->cn_ex;
@@ -34,50 +34,52 @@ key(const struct conn *c)
 
 	if (wk->wk_hot == NULL || !str_eq(raw, ex->ex_target.tgt_path) ||
 	    lk->lk_index > 1 || lk->lk_set->set_cache == PW_CACHE_DROP)
-		return (struct hot_key){0};
-	return (struct hot_key){lk->lk_site, raw};
+		return (struct cached_key){0};
+	return (struct cached_key){lk->lk_site, raw};
 }
 
-struct hot_answer *
-shortcut_find(struct conn *c, const struct pw_file *file)
+struct cached_response *
+fast_path_find(struct conn *c, const struct pw_file *file)
 {
-	struct hot_key hk = key(c);
+	struct cached_key hk = key(c);
 
 	if (hk.hk_target.s_ptr == NULL)
 		return NULL;
-	return hot_of_file(c->cn_worker->wk_hot, hk, file, c->cn_ex->ex_since);
+	return response_cache_of_file(
+	    c->cn_worker->wk_hot, hk, file, c->cn_ex->ex_since);
 }
 
 void
-shortcut_offer(struct conn *c, struct pw_file *file, struct repr *rp)
+fast_path_offer(struct conn *c, struct pw_file *file, struct representation *rp)
 {
 	const struct response *rs = &c->cn_ex->ex_response;
-	struct hot_key hk = key(c);
+	struct cached_key hk = key(c);
 	uint64_t now = c->cn_ex->ex_since;
 
 	if (hk.hk_target.s_ptr == NULL || rs->rs_status != 200 ||
 	    rs->rs_close || rs->rs_nranges != 1 ||
 	    c->cn_ex->ex_request.rq_http10 || rs->rs_head.b_failed)
 		return;
-	hot_offer(c->cn_worker->wk_hot, hk, file,
+	response_cache_offer(c->cn_worker->wk_hot, hk, file,
 	    (struct str){rs->rs_head.b_data, rs->rs_head.b_len},
-	    hot_count(&rp->rp_asked, now, 1), now, c->cn_worker->wk_time);
+	    response_cache_count(&rp->rp_asked, now, 1), now,
+	    c->cn_worker->wk_time);
 }
 
 void
-shortcut_learn(struct conn *c, struct str head)
+fast_path_learn(struct conn *c, struct str head)
 {
 	const struct request *rq = &c->cn_ex->ex_request;
 	const struct conf *conf = c->cn_worker->wk_conf;
 	size_t line = rq->rq_line.s_len + 2;
 	struct str block = {head.s_ptr + line, head.s_len - line};
-	const struct fields *fl;
+	const struct cached_header *fl;
 
 	if (c->cn_worker->wk_fields == NULL ||
 	    (c->cn_fields != NULL &&
 		fields_match(c->cn_fields, block.s_ptr, block.s_len)))
 		return;
-	fl = fields_remember(c->cn_worker->wk_fields, rq, block,
+	fl = header_cache_remember(c->cn_worker->wk_fields, rq, block,
 	    conf_site(conf, rq->rq_host.s_ptr, rq->rq_host.s_len));
 	if (fl != NULL)
 		c->cn_fields = fl;
@@ -88,7 +90,8 @@ shortcut_learn(struct conn *c, struct str head)
 static bool
 take_target(struct str *s, struct str *target)
 {
-	size_t most = s->s_len < HOT_TARGET ? s->s_len : HOT_TARGET;
+	size_t most =
+	    s->s_len < RESPONSE_CACHE_TARGET ? s->s_len : RESPONSE_CACHE_TARGET;
 	const char *end = memchr(s->s_ptr, ' ', most);
 
 	if (end == NULL)
@@ -115,9 +118,9 @@ match(struct conn *c, struct str in, uint64_t now, struct match *m)
 	m->m_len = m->m_line + 2 + m->m_fields->fl_len;
 	if (m->m_len > wk->wk_conf->conf_max_head)
 		return false;
-	m->m_answer =
-	    hot_find(wk->wk_hot, (struct hot_key){m->m_fields->fl_site, target},
-		now, worker_time(wk), wk->wk_date);
+	m->m_answer = response_cache_find(wk->wk_hot,
+	    (struct cached_key){m->m_fields->fl_site, target}, now,
+	    worker_time(wk), wk->wk_date);
 	return m->m_answer != NULL;
 }
 
@@ -148,7 +151,7 @@ send_all(struct conn *c, const struct match *matches, int n)
 {
 	struct iovec iov[TOGETHER];
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n};
-	const struct hot_answer *ha = matches[0].m_answer;
+	const struct cached_response *ha = matches[0].m_answer;
 	int i;
 
 	if (n == 1)
@@ -164,8 +167,8 @@ send_all(struct conn *c, const struct match *matches, int n)
 static void
 record(struct conn *c, const struct match *m, uint64_t duration)
 {
-	const struct hot_answer *ha = m->m_answer;
-	const struct fields *fl = m->m_fields;
+	const struct cached_response *ha = m->m_answer;
+	const struct cached_header *fl = m->m_fields;
 	struct log_record rec = {
 	    .rec_peer = &c->cn_peer.sa,
 	    .rec_time = c->cn_worker->wk_time,
@@ -212,15 +215,15 @@ account(struct conn *c, const struct match *matches, int n, uint64_t since,
 }
 
 /* The rest of an answer is sent as every other, and so is what the socket says. */
-static enum shortcut
+static enum fast_path
 go_on(struct conn *c, const struct match *m, uint64_t since, size_t sent)
 {
 	const char *begin = c->cn_in.b_data, *block = begin + m->m_line + 2;
-	const struct fields *fl = m->m_fields;
+	const struct cached_header *fl = m->m_fields;
 	struct request *rq;
 
 	if (!exchange_begin(c))
-		return SHORTCUT_FAILED;
+		return FAST_PATH_FAILED;
 	c->cn_ex->ex_since = since;
 	rq = &c->cn_ex->ex_request;
 	rq->rq_method = METHOD_GET;
@@ -233,11 +236,11 @@ go_on(struct conn *c, const struct match *m, uint64_t since, size_t sent)
 	c->cn_requests++;
 	respond_ready(c, m->m_answer, sent);
 	stat_add(&c->cn_worker->wk_stats.sta_hot, 1);
-	return SHORTCUT_BEGUN;
+	return FAST_PATH_BEGUN;
 }
 
-enum shortcut
-shortcut_run(struct conn *c)
+enum fast_path
+fast_path_run(struct conn *c)
 {
 	struct match matches[TOGETHER];
 	size_t sent, gone = 0;
@@ -246,11 +249,11 @@ shortcut_run(struct conn *c)
 	int i, n, whole;
 
 	if (c->cn_fields == NULL || c->cn_worker->wk_hot == NULL)
-		return SHORTCUT_NONE;
+		return FAST_PATH_NONE;
 	now = clock_now();
 	n = match_all(c, now, matches);
 	if (n == 0)
-		return SHORTCUT_NONE;
+		return FAST_PATH_NONE;
 	result = send_all(c, matches, n);
 	sent = result > 0 ? (size_t)result : 0;
 	whole = account(c, matches, n, now, &sent);
@@ -258,8 +261,8 @@ shortcut_run(struct conn *c)
 		gone += matches[i].m_len;
 	buf_consume(&c->cn_in, gone);
 	if (whole == n)
-		return SHORTCUT_SENT;
+		return FAST_PATH_SENT;
 	if (whole > 0 && sent == 0)
-		return SHORTCUT_SENT;
+		return FAST_PATH_SENT;
 	return go_on(c, &matches[whole], now, sent);
 }

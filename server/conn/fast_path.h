@@ -10,26 +10,26 @@
 #include "server/util/str.h"
 
 struct conn;
-struct repr;
+struct representation;
 
-enum shortcut {
-	SHORTCUT_NONE,	/* the request at the front of the input is not known */
-	SHORTCUT_SENT,	/* one or more have been answered, and are gone */
-	SHORTCUT_BEGUN, /* some or none have; the first that is left is being
+enum fast_path {
+	FAST_PATH_NONE, /* the request at the front of the input is not known */
+	FAST_PATH_SENT, /* one or more have been answered, and are gone */
+	FAST_PATH_BEGUN,  /* some or none have; the first that is left is being
 			   answered */
-	SHORTCUT_FAILED, /* no memory */
+	FAST_PATH_FAILED, /* no memory */
 };
 
 /* The connection must be between two requests, and the socket writable. */
-enum shortcut shortcut_run(struct conn *);
+enum fast_path fast_path_run(struct conn *);
 
 /* A request was checked and parsed, and its answer is ready; head: all of it. */
-void shortcut_learn(struct conn *, struct str head);
+void fast_path_learn(struct conn *, struct str head);
 
 /* The answer that is ready for the file of the connection's request, or NULL. */
-struct hot_answer *shortcut_find(struct conn *, const struct pw_file *);
+struct cached_response *fast_path_find(struct conn *, const struct pw_file *);
 
 /* The head of the answer is complete, the file is whole, and it was not ready. */
-void shortcut_offer(struct conn *, struct pw_file *, struct repr *);
+void fast_path_offer(struct conn *, struct pw_file *, struct representation *);
 
 #endif

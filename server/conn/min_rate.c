@@ -34,7 +34,7 @@ stop(struct conn *c)
 }
 
 void
-conn_pace_room(struct conn *c)
+min_rate_room(struct conn *c)
 {
 	stop(c);
 	worker_timer(c->cn_worker, c, TIMER_NONE);
@@ -65,7 +65,7 @@ too_slow(struct conn *c, int64_t now)
 }
 
 void
-conn_pace_forget(struct conn *c)
+min_rate_forget(struct conn *c)
 {
 	static const struct linger at_once = {.l_onoff = 1};
 
@@ -78,7 +78,7 @@ lost(struct conn *c, bool nothing)
 {
 	struct stats *sta = &c->cn_worker->wk_stats;
 
-	conn_pace_forget(c);
+	min_rate_forget(c);
 	stat_add(nothing ? &sta->sta_timeout[TIMER_SEND]
 			 : &sta->sta_capped[CAP_RATE],
 	    1);
@@ -95,7 +95,7 @@ arm(struct conn *c)
 }
 
 bool
-conn_pace_full(struct conn *c)
+min_rate_full(struct conn *c)
 {
 	struct pace *pc = &c->cn_ex->ex_pace;
 
@@ -121,7 +121,7 @@ has_room(const struct conn *c)
 }
 
 bool
-conn_pace_late(struct conn *c)
+min_rate_late(struct conn *c)
 {
 	struct pace *pc = &c->cn_ex->ex_pace;
 	int64_t now = taken(c);
@@ -150,7 +150,7 @@ look(struct conn *c, uint64_t left)
 
 /* With a shorter keepalive_timeout the look at the end of that is soon enough. */
 enum timer
-conn_pace_ended(struct conn *c)
+min_rate_ended(struct conn *c)
 {
 	const uint64_t *timeouts = c->cn_worker->wk_timeouts;
 
@@ -164,7 +164,7 @@ conn_pace_ended(struct conn *c)
 
 /* The time of a look that comes sooner counts with that of the next.  One byte is our end. */
 enum rest
-conn_pace_rest(struct conn *c)
+min_rate_rest(struct conn *c)
 {
 	uint64_t left = pw_unacked(c->cn_fd);
 	uint64_t us = clock_now() - c->cn_since;

@@ -74,7 +74,7 @@ collect(struct worker *wk, uint64_t now, struct waiting *wt)
 		else if (wt->wt_due == 0)
 			wt->wt_due = ripe;
 		wt->wt_list[wt->wt_n] = (struct hoarded){
-		    .ho_key = clients_key(&c->cn_peer.sa),
+		    .ho_key = limits_key(&c->cn_peer.sa),
 		    .ho_begun = c->cn_in.b_len > 0 || c->cn_state != CONN_READ};
 		wt->wt_conns[wt->wt_n++] = c;
 	}
@@ -134,9 +134,9 @@ tell(struct worker *wk, const struct conn *c, unsigned most)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	if (!limit_tell(&wk->wk_told_oust, clock_now()))
+	if (!message_rate_tell(&wk->wk_told_oust, clock_now()))
 		return;
-	*peer_text(text, &c->cn_peer.sa) = '\0';
+	*sockaddr_text(text, &c->cn_peer.sa) = '\0';
 	log_warn(wk->wk_log,
 	    "closed a connection from %s that has sent no request, to have its "
 	    "place: of %u from there",
@@ -182,7 +182,7 @@ oust(struct worker *wk, bool at_once)
 	if (c == NULL)
 		return false;
 	/* This is the place that was wished for, if one was. */
-	clients_grant(wk->wk_clients, clock_now());
+	limits_grant(wk->wk_clients, clock_now());
 	end(wk, c, most);
 	return true;
 }
@@ -207,13 +207,13 @@ oust_granted(struct worker *wk)
 	struct conn *c;
 	unsigned most;
 
-	if (!clients_wanted(wk->wk_clients, now)) {
+	if (!limits_wanted(wk->wk_clients, now)) {
 		if (!wk->wk_paused)
 			oust_done(wk);
 		return;
 	}
 	c = choose(wk, false, &most);
-	if (c == NULL || !clients_grant(wk->wk_clients, now))
+	if (c == NULL || !limits_grant(wk->wk_clients, now))
 		return;
 	end(wk, c, most);
 	oust_done(wk);
@@ -222,7 +222,7 @@ oust_granted(struct worker *wk)
 void
 oust_tick(struct worker *wk)
 {
-	uint64_t n = limit_left_out(&wk->wk_told_oust, clock_now());
+	uint64_t n = message_rate_left_out(&wk->wk_told_oust, clock_now());
 
 	if (n > 0)
 		log_warn(wk->wk_log,

@@ -31,7 +31,7 @@ bool oust_connection(struct worker *);
  */
 bool oust_descriptor(struct worker *, bool at_once);
 
-/* Another worker has none that it could close, and asks: ORDER_WISH. */
+/* Another worker has none that it could close, and asks: COMMAND_WISH. */
 void oust_granted(struct worker *);
 
 /* Clients were accepted: the next wait for the others is a new one. */

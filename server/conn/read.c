@@ -197,7 +197,7 @@ begin_request(struct conn *c)
 	c->cn_state = CONN_SEND;
 	next = answer(c);
 	if (c->cn_ex->ex_response.rs_ready != NULL)
-		shortcut_learn(c, head);
+		fast_path_learn(c, head);
 	return next;
 }
 
@@ -208,15 +208,15 @@ answer_known(struct conn *c)
 	if (c->cn_in.b_len == 0 || !c->cn_writable || c->cn_worker->wk_draining)
 		return NEXT_WAIT;
 	conn_bound(c);
-	switch (shortcut_run(c)) {
-	case SHORTCUT_NONE:
+	switch (fast_path_run(c)) {
+	case FAST_PATH_NONE:
 		return NEXT_WAIT;
-	case SHORTCUT_FAILED:
+	case FAST_PATH_FAILED:
 		return NEXT_CLOSE;
-	case SHORTCUT_BEGUN:
+	case FAST_PATH_BEGUN:
 		c->cn_state = CONN_SEND;
 		break;
-	case SHORTCUT_SENT:
+	case FAST_PATH_SENT:
 		c->cn_head = (struct head){0};
 		break;
 	}
@@ -257,7 +257,7 @@ await_request(struct conn *c)
 	if (c->cn_in.b_len == 0) {
 		buf_release(&c->cn_in, conn_bufs(c));
 		if (c->cn_timer == TIMER_NONE)
-			conn_patience(c, conn_pace_ended(c));
+			conn_patience(c, min_rate_ended(c));
 	} else if (c->cn_timer != TIMER_HEAD)
 		worker_timer(c->cn_worker, c, TIMER_HEAD);
 	return NEXT_WAIT;

@@ -32,9 +32,9 @@ open_source(uint64_t *enough)
 }
 
 int
-pressure_create(uint64_t most, struct pressure **out)
+tcp_memory_create(uint64_t most, struct tcp_memory **out)
 {
-	struct pressure *pr = calloc(1, sizeof(*pr));
+	struct tcp_memory *pr = calloc(1, sizeof(*pr));
 	size_t limit = os_unsent_limit();
 	uint64_t enough;
 
@@ -54,9 +54,9 @@ pressure_create(uint64_t most, struct pressure **out)
 }
 
 void
-pressure_destroy(struct pressure **prp)
+tcp_memory_destroy(struct tcp_memory **prp)
 {
-	struct pressure *pr = *prp;
+	struct tcp_memory *pr = *prp;
 
 	if (pr == NULL)
 		return;
@@ -68,7 +68,7 @@ pressure_destroy(struct pressure **prp)
 
 /* One of those who come at the same time. */
 static bool
-is_due(struct pressure *pr, uint64_t now)
+is_due(struct tcp_memory *pr, uint64_t now)
 {
 	uint64_t next = atomic_load(&pr->pr_next);
 
@@ -77,7 +77,7 @@ is_due(struct pressure *pr, uint64_t now)
 }
 
 bool
-pressure_look(struct pressure *pr, uint64_t now)
+tcp_memory_look(struct tcp_memory *pr, uint64_t now)
 {
 	uint64_t most = pr->pr_most;
 	int64_t bytes;
@@ -93,7 +93,7 @@ pressure_look(struct pressure *pr, uint64_t now)
 }
 
 void
-pressure_apply(const struct pressure *pr, bool on, int sock)
+tcp_memory_apply(const struct tcp_memory *pr, bool on, int sock)
 {
 	(void)os_limit_unsent(sock, on ? pr->pr_unsent : 0);
 }

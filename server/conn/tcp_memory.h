@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct pressure {
+struct tcp_memory {
 	int pr_fd; /* -1: never asked */
 	uint64_t
 	    pr_most; /* bytes of memory for TCP; above it there is pressure */
@@ -31,23 +31,23 @@ struct pressure {
  * none.  Opens a file.  -errno: it cannot be asked, and there is never any; -ENOSYS: on this system; or no
  * memory, and *out is NULL.
  */
-int pressure_create(uint64_t most, struct pressure **out);
-void pressure_destroy(struct pressure **);
+int tcp_memory_create(uint64_t most, struct tcp_memory **out);
+void tcp_memory_destroy(struct tcp_memory **);
 
 /*
  * Asks again, but not more often than each 10 ms: it takes 3 us where there are two CPUs, since
  * the kernel adds up what each has.  True, to one of those who look: it has begun.  It
  * ends below three quarters of pr_most.
  */
-bool pressure_look(struct pressure *, uint64_t now);
+bool tcp_memory_look(struct tcp_memory *, uint64_t now);
 
 static inline bool
-pressure_on(const struct pressure *pr)
+pressure_on(const struct tcp_memory *pr)
 {
 	return atomic_load_explicit(&pr->pr_on, memory_order_relaxed);
 }
 
 /* A socket is to be given so little at a time, or what it has room for. */
-void pressure_apply(const struct pressure *, bool on, int sock);
+void tcp_memory_apply(const struct tcp_memory *, bool on, int sock);
 
 #endif

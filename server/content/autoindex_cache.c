@@ -22,7 +22,7 @@ STAILQ_HEAD(waiting, listing);
 struct entry {
 	LIST_ENTRY(entry) en_hash;
 	TAILQ_ENTRY(entry) en_lru; /* oldest use first; not while en_making */
-	struct listings *en_listings;
+	struct autoindex_cache *en_listings;
 	struct place
 	    en_place;	 /* its title is en_title, its path is no longer */
 	uint64_t en_at;	 /* when it was asked for or judged too slow ... */
@@ -43,7 +43,7 @@ struct entry {
 
 LIST_HEAD(bucket, entry);
 
-struct listings {
+struct autoindex_cache {
 	TAILQ_HEAD(, entry) ls_lru;
 	size_t ls_bytes; /* kept */
 	size_t ls_alive; /* of text, kept or sent */
@@ -51,10 +51,10 @@ struct listings {
 	struct bucket ls_buckets[BUCKETS];
 };
 
-struct listings *
-listings_create(void)
+struct autoindex_cache *
+autoindex_cache_create(void)
 {
-	struct listings *ls = calloc(1, sizeof(*ls));
+	struct autoindex_cache *ls = calloc(1, sizeof(*ls));
 
 	if (ls == NULL)
 		return NULL;
@@ -95,7 +95,7 @@ entry_free(struct entry *en)
 }
 
 static void
-forget(struct listings *ls, struct entry *en)
+forget(struct autoindex_cache *ls, struct entry *en)
 {
 	ls->ls_bytes -= cost(en);
 	TAILQ_REMOVE(&ls->ls_lru, en, en_lru);
@@ -110,7 +110,7 @@ too_old(const struct entry *en, uint64_t now_us)
 
 /* Nobody asks for what is too old any more, but for the room that it takes. */
 static void
-keep(struct listings *ls, struct entry *en)
+keep(struct autoindex_cache *ls, struct entry *en)
 {
 	struct entry *old, *next;
 	int aged = 0;
@@ -118,7 +118,7 @@ keep(struct listings *ls, struct entry *en)
 	ls->ls_bytes += cost(en);
 	for (old = TAILQ_FIRST(&ls->ls_lru);
 	     old != NULL &&
-	     (ls->ls_bytes > LISTING_BYTES ||
+	     (ls->ls_bytes > AUTOINDEX_CACHE_BYTES ||
 		 (too_old(old, en->en_at) && aged++ < AGED_PER_TURN));
 	     old = next) {
 		next = TAILQ_NEXT(old, en_lru);
@@ -128,9 +128,9 @@ keep(struct listings *ls, struct entry *en)
 }
 
 void
-listings_destroy(struct listings **lsp)
+autoindex_cache_destroy(struct autoindex_cache **lsp)
 {
-	struct listings *ls = *lsp;
+	struct autoindex_cache *ls = *lsp;
 	struct entry *en, *next;
 
 	*lsp = NULL;
@@ -161,7 +161,7 @@ same_page(const struct place *a, const struct place *b)
 
 /* By links to itself a directory has as many titles as a client likes. */
 static struct bucket *
-bucket(struct listings *ls, const struct place *pl)
+bucket(struct autoindex_cache *ls, const struct place *pl)
 {
 	uint64_t hash = hash_bytes(
 	    &ls->ls_seed, pl->pl_ino, pl->pl_title, strlen(pl->pl_title));
@@ -170,7 +170,7 @@ bucket(struct listings *ls, const struct place *pl)
 }
 
 static struct entry *
-find(struct listings *ls, const struct place *pl)
+find(struct autoindex_cache *ls, const struct place *pl)
 {
 	struct entry *en;
 
@@ -188,7 +188,8 @@ just_changed(const struct place *pl)
 }
 
 static struct entry *
-entry_create(struct listings *ls, const struct place *pl, uint64_t now_us)
+entry_create(
+    struct autoindex_cache *ls, const struct place *pl, uint64_t now_us)
 {
 	size_t len = strlen(pl->pl_title) + 1;
 	struct entry *en = calloc(1, sizeof(*en) + len);
@@ -200,7 +201,8 @@ entry_create(struct listings *ls, const struct place *pl, uint64_t now_us)
 	en->en_place.pl_title = en->en_title;
 	en->en_listings = ls;
 	en->en_at = now_us;
-	en->en_age = just_changed(pl) ? LISTING_NEW_US : LISTING_AGE_US;
+	en->en_age =
+	    just_changed(pl) ? AUTOINDEX_CACHE_NEW_US : AUTOINDEX_CACHE_AGE_US;
 	STAILQ_INIT(&en->en_waiting);
 	LIST_INSERT_HEAD(bucket(ls, pl), en, en_hash);
 	return en;
@@ -223,7 +225,7 @@ make(struct pw_task *tk)
 	char *data;
 	int error;
 
-	error = names_whole(en->en_from, b, &en->en_same);
+	error = autoindex_read_whole(en->en_from, b, &en->en_same);
 	data = error == 0 ? realloc(b->b_data, b->b_len) : NULL;
 	if (data != NULL)
 		b->b_data = data;
@@ -234,10 +236,10 @@ make(struct pw_task *tk)
 static int
 take_text(struct entry *en)
 {
-	struct listings *ls = en->en_listings;
+	struct autoindex_cache *ls = en->en_listings;
 	struct text *tx;
 
-	if (ls->ls_alive + en->en_buf.b_len > LISTING_ALIVE)
+	if (ls->ls_alive + en->en_buf.b_len > AUTOINDEX_CACHE_ALIVE)
 		return -E2BIG;
 	tx = calloc(1, sizeof(*tx));
 	if (tx == NULL)
@@ -297,7 +299,7 @@ made(struct pw_waiter *w)
 }
 
 static int
-begin(struct listings *ls, struct pw_loop *lp, struct listing *li,
+begin(struct autoindex_cache *ls, struct pw_loop *lp, struct listing *li,
     uint64_t now_us)
 {
 	struct entry *en = entry_create(ls, &li->li_place, now_us);
@@ -319,8 +321,8 @@ begin(struct listings *ls, struct pw_loop *lp, struct listing *li,
 }
 
 int
-listing_get(struct listings *ls, struct pw_loop *lp, struct listing *li,
-    uint64_t now_us)
+autoindex_cache_get(struct autoindex_cache *ls, struct pw_loop *lp,
+    struct listing *li, uint64_t now_us)
 {
 	struct entry *en = find(ls, &li->li_place);
 

@@ -4,27 +4,28 @@
  *
  * A page is known by the directory's inode, its times, and how it is to be shown, so a
  * name that is added or removed makes another page.  What that does not tell are the
- * sizes and times of the files: hence LISTING_AGE_US, which is long enough that
+ * sizes and times of the files: hence AUTOINDEX_CACHE_AGE_US, which is long enough that
  * a page that is asked for all the time costs next to nothing, and short enough to see an
  * upload grow.  A directory that changes twice within the resolution of its times looks
- * the same after it: a page of one that has just changed is trusted for LISTING_NEW_US only.
+ * the same after it: a page of one that has just changed is trusted for AUTOINDEX_CACHE_NEW_US only.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_CACHE_H
 #define SERVER_CONTENT_AUTOINDEX_CACHE_H
 
 #include "server/content/autoindex_read.h"
 
-#define LISTING_AGE_US 5000000 /* a page is given out so long ... */
-#define LISTING_NEW_US 1000000 /* ... of a directory that has just changed */
-#define LISTING_BYTES  ((size_t)4 << 20) /* of pages that are kept */
-#define LISTING_ALIVE \
+#define AUTOINDEX_CACHE_AGE_US 5000000 /* a page is given out so long ... */
+#define AUTOINDEX_CACHE_NEW_US \
+	1000000 /* ... of a directory that has just changed */
+#define AUTOINDEX_CACHE_BYTES ((size_t)4 << 20) /* of pages that are kept */
+#define AUTOINDEX_CACHE_ALIVE \
 	((size_t)64 << 20) /* with those that are sent to somebody */
 
-struct listings;
+struct autoindex_cache;
 
 /* A page as a whole; it does not change. */
 struct text {
-	struct listings *tx_listings;
+	struct autoindex_cache *tx_listings;
 	unsigned tx_refs;
 	size_t tx_len;
 	char *tx_data;
@@ -44,16 +45,16 @@ struct listing {
 	STAILQ_ENTRY(listing) li_link;
 };
 
-struct listings *listings_create(void);
+struct autoindex_cache *autoindex_cache_create(void);
 
 /* Nobody waits any more, nor has a text. */
-void listings_destroy(struct listings **);
+void autoindex_cache_destroy(struct autoindex_cache **);
 
 /*
  * 0: there is a result.  -EINPROGRESS: li_done will be called.  Any other -errno: it
  * cannot be begun.
  */
-int listing_get(
-    struct listings *, struct pw_loop *, struct listing *, uint64_t now_us);
+int autoindex_cache_get(struct autoindex_cache *, struct pw_loop *,
+    struct listing *, uint64_t now_us);
 
 #endif

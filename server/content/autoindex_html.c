@@ -8,7 +8,7 @@
 #include "server/http/target.h"
 #include "server/util/utf8.h"
 
-static const char page_style[] =
+static const char autoindex_html_style[] =
     "<style>"
     ":root{color-scheme:light dark}"
     "body{font:16px/1.5 system-ui,sans-serif;margin:2em auto;"
@@ -68,7 +68,7 @@ add_href(struct buf *b, const char *text, bool dir)
 }
 
 void
-page_row(struct buf *b, const struct row *row)
+autoindex_html_row(struct buf *b, const struct row *row)
 {
 	char text[64], date[32];
 	struct tm tm;
@@ -93,14 +93,14 @@ page_row(struct buf *b, const struct row *row)
 }
 
 void
-page_begin(struct buf *b, const char *title, bool sorted)
+autoindex_html_begin(struct buf *b, const char *title, bool sorted)
 {
 	add(b, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
 	       "<meta charset=\"utf-8\"><meta name=\"viewport\" "
 	       "content=\"width=device-width\"><title>");
 	add_text(b, title);
 	add(b, "</title>");
-	add(b, page_style);
+	add(b, autoindex_html_style);
 	add(b, "</head><body>\n<h1>");
 	add_text(b, title);
 	add(b, "</h1>\n");
@@ -115,7 +115,7 @@ page_begin(struct buf *b, const char *title, bool sorted)
 }
 
 void
-page_end(struct buf *b)
+autoindex_html_end(struct buf *b)
 {
 	add(b, "</table>\n</body></html>\n");
 }

@@ -22,8 +22,8 @@ struct row {
  * BUF_SIZE reserved already: so it has nothing to do with a worker's free list, and
  * any thread may free(3) its memory.
  */
-void page_begin(struct buf *, const char *title, bool sorted);
-void page_row(struct buf *, const struct row *);
-void page_end(struct buf *);
+void autoindex_html_begin(struct buf *, const char *title, bool sorted);
+void autoindex_html_row(struct buf *, const struct row *);
+void autoindex_html_end(struct buf *);
 
 #endif

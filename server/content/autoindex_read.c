@@ -15,7 +15,7 @@
 #define BLOCK_US  1000000 /* a block of a slow disk ends then */
 #define WHOLE_US  5000000 /* of a slow disk it is to be had in blocks then */
 
-struct names {
+struct autoindex_names {
 	struct row *ns_rows;
 	size_t ns_count, ns_room;
 	size_t ns_text; /* bytes that their rows will have at least */
@@ -50,16 +50,16 @@ look_at(int dirfd, struct row *row)
 }
 
 bool
-names_room(struct buf *b)
+autoindex_read_room(struct buf *b)
 {
 	struct buf_list none = {0};
 
 	b->b_len = 0;
-	return buf_reserve(b, &none, NAMES_BLOCK + BUF_SIZE);
+	return buf_reserve(b, &none, AUTOINDEX_READ_BLOCK + BUF_SIZE);
 }
 
 int
-names_open(const struct place *pl, DIR **dirp)
+autoindex_read_open(const struct place *pl, DIR **dirp)
 {
 	int fd, error;
 
@@ -84,7 +84,7 @@ deadline(const struct place *pl, uint64_t most_us)
 }
 
 int
-names_block(DIR *dir, const struct place *pl, struct buf *b, bool *end)
+autoindex_read_block(DIR *dir, const struct place *pl, struct buf *b, bool *end)
 {
 	uint64_t until = deadline(pl, BLOCK_US);
 	size_t before = b->b_len;
@@ -92,7 +92,7 @@ names_block(DIR *dir, const struct place *pl, struct buf *b, bool *end)
 	struct row row;
 
 	*end = false;
-	while (b->b_len < NAMES_BLOCK &&
+	while (b->b_len < AUTOINDEX_READ_BLOCK &&
 	       (b->b_len == before || clock_now() < until)) {
 		errno = 0;
 		de = readdir(dir);
@@ -104,7 +104,7 @@ names_block(DIR *dir, const struct place *pl, struct buf *b, bool *end)
 			continue;
 		row = (struct row){.row_name = de->d_name};
 		look_at(dirfd(dir), &row);
-		page_row(b, &row);
+		autoindex_html_row(b, &row);
 		if (b->b_failed)
 			return -ENOMEM;
 	}
@@ -124,14 +124,14 @@ compare(const void *va, const void *vb)
 }
 
 static int
-add_name(struct names *ns, const char *name)
+add_name(struct autoindex_names *ns, const char *name)
 {
 	size_t room = ns->ns_room == 0 ? 64 : 2 * ns->ns_room;
 	struct row *rows;
 	char *copy;
 
 	ns->ns_text += ROW_LEAST + 2 * strlen(name);
-	if (ns->ns_text > NAMES_WHOLE || clock_now() >= ns->ns_until)
+	if (ns->ns_text > AUTOINDEX_READ_WHOLE || clock_now() >= ns->ns_until)
 		return -E2BIG;
 	if (ns->ns_count == ns->ns_room) {
 		rows = realloc(ns->ns_rows, room * sizeof(*rows));
@@ -148,7 +148,7 @@ add_name(struct names *ns, const char *name)
 }
 
 static int
-read_names(DIR *dir, bool dotfiles, struct names *ns)
+read_names(DIR *dir, bool dotfiles, struct autoindex_names *ns)
 {
 	struct dirent *de;
 	int error = 0;
@@ -160,24 +160,24 @@ read_names(DIR *dir, bool dotfiles, struct names *ns)
 }
 
 static int
-render(const struct place *pl, const struct names *ns, struct buf *b)
+render(const struct place *pl, const struct autoindex_names *ns, struct buf *b)
 {
 	size_t i;
 
-	if (!names_room(b))
+	if (!autoindex_read_room(b))
 		return -ENOMEM;
-	page_begin(b, pl->pl_title, true);
-	for (i = 0; i < ns->ns_count && b->b_len <= NAMES_WHOLE; i++)
-		page_row(b, &ns->ns_rows[i]);
-	page_end(b);
+	autoindex_html_begin(b, pl->pl_title, true);
+	for (i = 0; i < ns->ns_count && b->b_len <= AUTOINDEX_READ_WHOLE; i++)
+		autoindex_html_row(b, &ns->ns_rows[i]);
+	autoindex_html_end(b);
 	if (b->b_failed)
 		return -ENOMEM;
-	return b->b_len > NAMES_WHOLE ? -E2BIG : 0;
+	return b->b_len > AUTOINDEX_READ_WHOLE ? -E2BIG : 0;
 }
 
 static int
 read_and_render(
-    const struct place *pl, DIR *dir, struct names *ns, struct buf *b)
+    const struct place *pl, DIR *dir, struct autoindex_names *ns, struct buf *b)
 {
 	size_t i;
 	int error;
@@ -206,14 +206,14 @@ is_place(const struct place *pl, int fd)
 }
 
 int
-names_whole(const struct place *pl, struct buf *b, bool *same)
+autoindex_read_whole(const struct place *pl, struct buf *b, bool *same)
 {
-	struct names ns = {0};
+	struct autoindex_names ns = {0};
 	DIR *dir;
 	size_t i;
 	int error;
 
-	error = names_open(pl, &dir);
+	error = autoindex_read_open(pl, &dir);
 	if (error != 0)
 		return error;
 	*same = is_place(pl, dirfd(dir));

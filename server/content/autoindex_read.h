@@ -12,10 +12,10 @@
 #include "server/util/buf.h"
 
 /* Text of a page that comes as a whole: 5000 names of 16 bytes, about. */
-#define NAMES_WHOLE ((size_t)512 << 10)
+#define AUTOINDEX_READ_WHOLE ((size_t)512 << 10)
 
 /* A block ends behind the name that makes it that long; 64 KiB hold it. */
-#define NAMES_BLOCK ((size_t)60 << 10)
+#define AUTOINDEX_READ_BLOCK ((size_t)60 << 10)
 
 /* A directory that is to be listed, as it was found. */
 struct place {
@@ -31,21 +31,21 @@ struct place {
 /*
  * All of it, into an empty buffer, whose memory is the caller's to free(3), after an
  * error as well.  *same: it is the directory that was found.  -E2BIG: the text is
- * longer than NAMES_WHOLE, or the disk took 5 s, or all patience.
+ * longer than AUTOINDEX_READ_WHOLE, or the disk took 5 s, or all patience.
  */
-int names_whole(const struct place *, struct buf *, bool *same);
+int autoindex_read_whole(const struct place *, struct buf *, bool *same);
 
 /* The caller closes it, where that may wait. */
-int names_open(const struct place *, DIR **);
+int autoindex_read_open(const struct place *, DIR **);
 
 /*
- * Appends rows until the buffer holds NAMES_BLOCK, or those that a second, or the
+ * Appends rows until the buffer holds AUTOINDEX_READ_BLOCK, or those that a second, or the
  * patience, has brought.  Of the place, only what is no pointer.  *end: there are no
  * more.
  */
-int names_block(DIR *, const struct place *, struct buf *, bool *end);
+int autoindex_read_block(DIR *, const struct place *, struct buf *, bool *end);
 
 /* Empties a buffer and gives it memory for a block.  False: there is none. */
-bool names_room(struct buf *);
+bool autoindex_read_room(struct buf *);
 
 #endif

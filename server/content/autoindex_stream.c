@@ -13,15 +13,17 @@
 #define CHUNK_END  "\r\n"
 #define CHUNK_LAST "\r\n0\r\n\r\n"
 
-static struct stream *
+static struct autoindex_stream *
 of_task(struct pw_task *tk)
 {
-	return (struct stream *)(void *)((char *)tk -
-					 offsetof(struct stream, st_task));
+	return (
+	    struct autoindex_stream *)(void *)((char *)tk -
+					       offsetof(struct autoindex_stream,
+						   st_task));
 }
 
 static void
-close_dir(struct stream *st)
+close_dir(struct autoindex_stream *st)
 {
 	if (st->st_dir != NULL)
 		closedir(st->st_dir);
@@ -29,29 +31,29 @@ close_dir(struct stream *st)
 }
 
 static int
-read_block(struct stream *st)
+read_block(struct autoindex_stream *st)
 {
 	const struct place *pl = &st->st_place;
 	struct buf *b = &st->st_buf;
 	int error;
 
 	if (st->st_dir == NULL) {
-		error = names_open(pl, &st->st_dir);
+		error = autoindex_read_open(pl, &st->st_dir);
 		if (error != 0)
 			return error;
-		page_begin(b, pl->pl_title, false);
+		autoindex_html_begin(b, pl->pl_title, false);
 	}
-	error = names_block(st->st_dir, pl, b, &st->st_end);
+	error = autoindex_read_block(st->st_dir, pl, b, &st->st_end);
 	if (error != 0 || !st->st_end)
 		return error;
-	page_end(b);
+	autoindex_html_end(b);
 	close_dir(st);
 	return 0;
 }
 
 /* The size of a chunk is known after its text, and stands before it. */
 static void
-frame(struct stream *st)
+frame(struct autoindex_stream *st)
 {
 	struct buf_list none = {0};
 	struct buf *b = &st->st_buf;
@@ -71,9 +73,9 @@ frame(struct stream *st)
 }
 
 static int
-stream_work(struct pw_task *tk)
+autoindex_stream_work(struct pw_task *tk)
 {
-	struct stream *st = of_task(tk);
+	struct autoindex_stream *st = of_task(tk);
 	struct buf *b = &st->st_buf;
 	int error;
 
@@ -81,7 +83,7 @@ stream_work(struct pw_task *tk)
 		close_dir(st);
 		return -ECANCELED;
 	}
-	if (!names_room(b))
+	if (!autoindex_read_room(b))
 		return -ENOMEM;
 	b->b_len = FRAME;
 	error = read_block(st);
@@ -91,9 +93,9 @@ stream_work(struct pw_task *tk)
 }
 
 static void
-stream_came(struct pw_waiter *w)
+autoindex_stream_came(struct pw_waiter *w)
 {
-	struct stream *st = of_task((struct pw_task *)w);
+	struct autoindex_stream *st = of_task((struct pw_task *)w);
 
 	st->st_error = w->wt_error;
 	st->st_task.tk_begun = true;
@@ -101,15 +103,15 @@ stream_came(struct pw_waiter *w)
 }
 
 int
-stream_next(struct stream *st)
+autoindex_stream_next(struct autoindex_stream *st)
 {
-	st->st_task.tk_work = stream_work;
-	st->st_task.tk_waiter.wt_done = stream_came;
+	st->st_task.tk_work = autoindex_stream_work;
+	st->st_task.tk_waiter.wt_done = autoindex_stream_came;
 	return pw_task_run(st->st_loop, st->st_place.pl_dev, &st->st_task);
 }
 
 void
-stream_cancel(struct stream *st)
+autoindex_stream_cancel(struct autoindex_stream *st)
 {
 	atomic_store(&st->st_cancelled, true);
 }
@@ -129,9 +131,9 @@ closed(struct pw_waiter *w)
 
 /* Without memory or threads it is done here: better late than never. */
 void
-stream_close(struct stream **stp)
+autoindex_stream_close(struct autoindex_stream **stp)
 {
-	struct stream *st = *stp;
+	struct autoindex_stream *st = *stp;
 
 	*stp = NULL;
 	if (st == NULL)

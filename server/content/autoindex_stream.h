@@ -10,12 +10,12 @@
 
 #include "server/content/autoindex_read.h"
 
-struct stream {
+struct autoindex_stream {
 	/* set by the caller */
 	struct pw_loop *st_loop;
 	struct place st_place; /* root, path, title: until the first block */
 	bool st_chunked;       /* framed as RFC 9112, 7.1 */
-	void (*st_done)(struct stream *);
+	void (*st_done)(struct autoindex_stream *);
 	void *st_arg;
 	/* the block that has come; it stays until the next is asked for */
 	int st_error; /* 0 or -errno */
@@ -30,12 +30,12 @@ struct stream {
 };
 
 /* 0: st_done will be called.  -errno: not. */
-int stream_next(struct stream *);
+int autoindex_stream_next(struct autoindex_stream *);
 
 /* Nobody wants the block that was asked for: -ECANCELED, if it is not being read yet. */
-void stream_cancel(struct stream *);
+void autoindex_stream_cancel(struct autoindex_stream *);
 
 /* Not while a block is being read.  Frees it, now or when the pool has closed. */
-void stream_close(struct stream **);
+void autoindex_stream_close(struct autoindex_stream **);
 
 #endif

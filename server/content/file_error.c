@@ -24,11 +24,12 @@ file_error_descriptor(int error)
 
 /* Want of something comes to thousands at once: it is told once a minute. */
 static void
-tell_want(struct conn *c, struct limit *lim, int error, const char *remedy)
+tell_want(
+    struct conn *c, struct message_rate *lim, int error, const char *remedy)
 {
 	struct worker *wk = c->cn_worker;
 
-	if (limit_tell(lim, clock_now()))
+	if (message_rate_tell(lim, clock_now()))
 		log_error(wk->wk_log, "%s: %s; %s", name_of(c),
 		    strerror(-error), remedy);
 }

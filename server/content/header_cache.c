@@ -6,10 +6,10 @@
 #include "lib/os/seed.h"
 #include "server/content/header_cache.h"
 
-struct fields_table *
-fields_create(void)
+struct header_cache *
+header_cache_create(void)
 {
-	struct fields_table *ft = calloc(1, sizeof(*ft));
+	struct header_cache *ft = calloc(1, sizeof(*ft));
 
 	if (ft != NULL)
 		seed_draw(&ft->ft_seed);
@@ -20,7 +20,7 @@ fields_create(void)
 static bool
 plain(const struct request *rq)
 {
-	const struct precond *pre = &rq->rq_pre;
+	const struct conditional *pre = &rq->rq_pre;
 
 	return rq->rq_method == METHOD_GET && rq->rq_keepalive &&
 	       !rq->rq_http10 && rq->rq_body == 0 &&
@@ -42,26 +42,26 @@ inside(struct str s, struct str block)
 }
 
 static struct str
-copied(const struct fields *fl, struct str s, struct str block)
+copied(const struct cached_header *fl, struct str s, struct str block)
 {
 	if (s.s_ptr != NULL)
 		s.s_ptr = fl->fl_text + (s.s_ptr - block.s_ptr);
 	return s;
 }
 
-const struct fields *
-fields_remember(struct fields_table *ft, const struct request *rq,
+const struct cached_header *
+header_cache_remember(struct header_cache *ft, const struct request *rq,
     struct str block, const struct site *site)
 {
-	struct fields *fl;
+	struct cached_header *fl;
 	uint64_t hash;
 
-	if (block.s_len > FIELDS_MAX || !plain(rq) ||
+	if (block.s_len > HEADER_CACHE_MAX || !plain(rq) ||
 	    !inside(rq->rq_host, block) || !inside(rq->rq_referer, block) ||
 	    !inside(rq->rq_agent, block))
 		return NULL;
 	hash = hash_bytes(&ft->ft_seed, 0, block.s_ptr, block.s_len);
-	fl = &ft->ft_slots[hash % FIELDS_SLOTS];
+	fl = &ft->ft_slots[hash % HEADER_CACHE_SLOTS];
 	if (fl->fl_len == block.s_len &&
 	    fields_match(fl, block.s_ptr, block.s_len))
 		return fl;

@@ -4,7 +4,7 @@
  * if every byte is the same.  Belongs to a worker; its thread only.
  *
  * Only plain ones are remembered: nothing in them changes what a GET is answered.  A worker
- * with many more clients at a time than FIELDS_SLOTS, whose fields all differ, forgets
+ * with many more clients at a time than HEADER_CACHE_SLOTS, whose fields all differ, forgets
  * them between two requests.
  */
 #ifndef SERVER_CONTENT_HEADER_CACHE_H
@@ -15,41 +15,41 @@
 #include "server/http/request.h"
 #include "server/util/str.h"
 
-#define FIELDS_SLOTS 256
-#define FIELDS_MAX   1024 /* bytes of a block, its blank line included */
+#define HEADER_CACHE_SLOTS 256
+#define HEADER_CACHE_MAX   1024 /* bytes of a block, its blank line included */
 
 struct site;
 
 /* Slices point into fl_text. */
-struct fields {
+struct cached_header {
 	const struct site *fl_site; /* that Host names */
 	struct str fl_host;
 	struct str fl_referer;
 	struct str fl_agent;
 	size_t fl_len; /* 0: nothing yet */
-	char fl_text[FIELDS_MAX];
+	char fl_text[HEADER_CACHE_MAX];
 };
 
 /* Each block has one place, which another may take. */
-struct fields_table {
+struct header_cache {
 	struct seed ft_seed;
-	struct fields ft_slots[FIELDS_SLOTS];
+	struct cached_header ft_slots[HEADER_CACHE_SLOTS];
 };
 
 /* free(3) is its end.  NULL: no memory. */
-struct fields_table *fields_create(void);
+struct header_cache *header_cache_create(void);
 
 /*
  * Remembers block, which is all of the request's head behind its first line.
  * NULL: it is not a plain one, or too long.  What is returned stays where
  * it is, but another block may take its place: so compare before it is believed.
  */
-const struct fields *fields_remember(struct fields_table *,
+const struct cached_header *header_cache_remember(struct header_cache *,
     const struct request *, struct str block, const struct site *);
 
 /* Whether these bytes begin with the very block. */
 static inline bool
-fields_match(const struct fields *fl, const char *p, size_t len)
+fields_match(const struct cached_header *fl, const char *p, size_t len)
 {
 	return fl->fl_len > 0 && fl->fl_len <= len &&
 	       memcmp(fl->fl_text, p, fl->fl_len) == 0;
@@ -57,7 +57,7 @@ fields_match(const struct fields *fl, const char *p, size_t len)
 
 /* A slice of fl_text, at its place in a block that matches. */
 static inline struct str
-fields_slice(const struct fields *fl, struct str s, const char *block)
+fields_slice(const struct cached_header *fl, struct str s, const char *block)
 {
 	if (s.s_ptr != NULL)
 		s.s_ptr = block + (s.s_ptr - fl->fl_text);

@@ -11,7 +11,7 @@
 
 struct response;
 
-#define MULTIPART_HEAD (REPR_LINES + 256) /* bytes of a part's head */
+#define MULTIPART_HEAD (REPRESENTATION_LINES + 256) /* bytes of a part's head */
 
 /* The head of part i, or, behind the last part, what ends it all.  Its length. */
 int multipart_head(

@@ -8,7 +8,7 @@
 #include "server/http/date.h"
 
 static void
-make_etag(struct repr *rp, const struct pw_file *file)
+make_etag(struct representation *rp, const struct pw_file *file)
 {
 	rp->rp_etag.s_ptr = rp->rp_tag;
 	rp->rp_etag.s_len = (size_t)snprintf(rp->rp_tag, sizeof(rp->rp_tag),
@@ -19,10 +19,10 @@ make_etag(struct repr *rp, const struct pw_file *file)
 	    (unsigned long long)file->fil_ino);
 }
 
-static struct repr *
+static struct representation *
 repr_create(const struct pw_file *file, const char *type, time_t now)
 {
-	struct repr *rp = calloc(1, sizeof(*rp));
+	struct representation *rp = calloc(1, sizeof(*rp));
 	time_t mtime = file->fil_mtime.tv_sec;
 	char date[DATE_LEN + 1];
 	int first, all;
@@ -33,13 +33,13 @@ repr_create(const struct pw_file *file, const char *type, time_t now)
 	rp->rp_type = type;
 	rp->rp_future = mtime > now;
 	date_format(rp->rp_future ? now : mtime, date);
-	first =
-	    snprintf(rp->rp_lines, REPR_LINES, "Content-Type: %s\r\n", type);
-	all = snprintf(rp->rp_lines, REPR_LINES,
+	first = snprintf(
+	    rp->rp_lines, REPRESENTATION_LINES, "Content-Type: %s\r\n", type);
+	all = snprintf(rp->rp_lines, REPRESENTATION_LINES,
 	    "Content-Type: %s\r\n"
 	    "Last-Modified: %s\r\nETag: %s\r\nAccept-Ranges: bytes\r\n",
 	    type, date, rp->rp_tag);
-	if (all >= REPR_LINES) {
+	if (all >= REPRESENTATION_LINES) {
 		free(rp);
 		return NULL;
 	}
@@ -48,10 +48,10 @@ repr_create(const struct pw_file *file, const char *type, time_t now)
 	return rp;
 }
 
-struct repr *
-repr_of(struct pw_file *file, const char *type, time_t now)
+struct representation *
+representation_of(struct pw_file *file, const char *type, time_t now)
 {
-	struct repr *rp = file->fil_user;
+	struct representation *rp = file->fil_user;
 
 	if (rp != NULL && !rp->rp_future)
 		return rp;

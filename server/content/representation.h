@@ -13,17 +13,18 @@
 #include "server/content/response_cache.h"
 #include "server/util/str.h"
 
-#define REPR_LINES 512 /* bytes of rp_lines */
+#define REPRESENTATION_LINES 512 /* bytes of rp_lines */
 
-struct repr {
+struct representation {
 	struct str rp_etag; /* with its quotes; in rp_tag */
 	const char *rp_type;
 	size_t rp_len;
 	size_t rp_validators; /* the lines behind Content-Type begin here */
 	bool rp_future;	      /* modified later than now: not kept */
-	struct hot_count rp_asked; /* requests for it */
+	struct response_cache_count rp_asked; /* requests for it */
 	char rp_tag[80];
-	char rp_lines[REPR_LINES]; /* Content-Type, Last-Modified, ... */
+	char rp_lines
+	    [REPRESENTATION_LINES]; /* Content-Type, Last-Modified, ... */
 };
 
 /*
@@ -35,6 +36,7 @@ struct repr {
  * modification time kept.  Last-Modified is never later than now (RFC 9110,
  * 8.8.2.1).
  */
-struct repr *repr_of(struct pw_file *, const char *type, time_t now);
+struct representation *representation_of(
+    struct pw_file *, const char *type, time_t now);
 
 #endif

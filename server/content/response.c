@@ -17,7 +17,7 @@
 
 #define ALLOW "Allow: GET, HEAD, OPTIONS\r\n"
 
-static const struct status {
+static const struct status_text {
 	const char *line; /* number and reason */
 	int number;
 	bool close; /* framing is lost, or the client is not to be trusted */
@@ -43,7 +43,7 @@ static const struct status {
     {"505 HTTP Version Not Supported", 505, true},
 };
 
-static const struct status *
+static const struct status_text *
 find_status(int number)
 {
 	size_t i;
@@ -73,7 +73,7 @@ static void
 head_begin(struct conn *c, int number)
 {
 	struct response *rs = &c->cn_ex->ex_response;
-	const struct status *status = find_status(number);
+	const struct status_text *status = find_status(number);
 
 	*rs = (struct response){
 	    .rs_status = number,
@@ -230,7 +230,7 @@ respond_listing(struct conn *c, struct text *text)
 
 /* To HTTP/1.0 the end of the connection is the end of the page. */
 void
-respond_stream(struct conn *c, struct stream *st)
+respond_stream(struct conn *c, struct autoindex_stream *st)
 {
 	struct response *rs = &c->cn_ex->ex_response;
 
@@ -247,7 +247,8 @@ respond_stream(struct conn *c, struct stream *st)
 /* ------------------------------------------------------------------- files */
 
 static bool
-multipart_begin(struct conn *c, const struct plan *plan, const struct repr *rp)
+multipart_begin(
+    struct conn *c, const struct status *plan, const struct representation *rp)
 {
 	struct response *rs = &c->cn_ex->ex_response;
 	char text[MULTIPART_HEAD];
@@ -278,7 +279,7 @@ static void
 from_memory(struct conn *c)
 {
 	struct response *rs = &c->cn_ex->ex_response;
-	const struct hot_answer *ha = rs->rs_ready;
+	const struct cached_response *ha = rs->rs_ready;
 
 	rs->rs_body.s_ptr = ha->ha_text + ha->ha_head + rs->rs_one.rng_off;
 	rs->rs_body.s_len = (size_t)rs->rs_one.rng_len;
@@ -287,7 +288,8 @@ from_memory(struct conn *c)
 }
 
 static void
-whole_or_one(struct conn *c, const struct plan *plan, const struct repr *rp)
+whole_or_one(
+    struct conn *c, const struct status *plan, const struct representation *rp)
 {
 	struct response *rs = &c->cn_ex->ex_response;
 	struct pw_file *file = rs->rs_file;
@@ -309,7 +311,8 @@ whole_or_one(struct conn *c, const struct plan *plan, const struct repr *rp)
 }
 
 static bool
-file_begin(struct conn *c, const struct plan *plan, const struct repr *rp)
+file_begin(
+    struct conn *c, const struct status *plan, const struct representation *rp)
 {
 	switch (plan->pl_status) {
 	case 200:
@@ -338,10 +341,10 @@ respond_file(struct conn *c, struct pw_file *file, const char *name,
     const struct settings *set)
 {
 	struct worker *wk = c->cn_worker;
-	struct plan plan = {
+	struct status plan = {
 	    .pl_ranges = wk->wk_ranges, .pl_max = wk->wk_conf->conf_max_ranges};
-	struct hot_answer *ready = shortcut_find(c, file);
-	struct repr *rp = repr_of(
+	struct cached_response *ready = fast_path_find(c, file);
+	struct representation *rp = representation_of(
 	    file, mime_type(wk->wk_conf->conf_mime, name), c->cn_ex->ex_time);
 
 	if (rp == NULL) {
@@ -349,20 +352,20 @@ respond_file(struct conn *c, struct pw_file *file, const char *name,
 		respond_error(c, 503);
 		return;
 	}
-	plan_make(&plan, &c->cn_ex->ex_request, file->fil_size, rp->rp_etag,
+	status_decide(&plan, &c->cn_ex->ex_request, file->fil_size, rp->rp_etag,
 	    file->fil_mtime.tv_sec, c->cn_ex->ex_time);
 	head_begin(c, plan.pl_status);
 	c->cn_ex->ex_response.rs_file = file;
 	c->cn_ex->ex_response.rs_settings = set;
 	if (ready != NULL)
-		hot_ref(c->cn_ex->ex_response.rs_ready = ready);
+		response_cache_ref(c->cn_ex->ex_response.rs_ready = ready);
 	if (!file_begin(c, &plan, rp)) {
 		response_finish(c);
 		respond_error(c, 503);
 		return;
 	}
 	if (ready == NULL)
-		shortcut_offer(c, file, rp);
+		fast_path_offer(c, file, rp);
 	response_start(c);
 }
 

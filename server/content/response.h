@@ -12,9 +12,9 @@
 #include "server/util/str.h"
 
 struct conn;
-struct hot_answer;
+struct cached_response;
 struct settings;
-struct stream;
+struct autoindex_stream;
 struct text;
 
 struct response {
@@ -24,8 +24,8 @@ struct response {
 	size_t rs_head_len;   /* of the head proper, for the log */
 	struct str rs_body;   /* in memory, of one of the next two */
 	struct text *rs_text; /* one reference, or NULL */
-	struct hot_answer *rs_ready;	    /* the same */
-	struct stream *rs_stream;	    /* its next blocks, or NULL */
+	struct cached_response *rs_ready;   /* the same */
+	struct autoindex_stream *rs_stream; /* its next blocks, or NULL */
 	struct pw_file *rs_file;	    /* one reference, or NULL */
 	const struct settings *rs_settings; /* how rs_file is sent */
 	const char *rs_type;		    /* of a multipart's parts */
@@ -50,11 +50,11 @@ void respond_options(struct conn *);
 void respond_file(
     struct conn *, struct pw_file *, const char *name, const struct settings *);
 /* What is ready, of which so many bytes have been sent. */
-void respond_ready(struct conn *, struct hot_answer *, size_t sent);
+void respond_ready(struct conn *, struct cached_response *, size_t sent);
 /* Takes over the reference. */
 void respond_listing(struct conn *, struct text *);
 /* Takes it over, with its first block; NULL: the body is not wanted (HEAD). */
-void respond_stream(struct conn *, struct stream *);
+void respond_stream(struct conn *, struct autoindex_stream *);
 
 /* "<!DOCTYPE html>...": the page of a status; line is its number and reason. */
 #define ERROR_PAGE 256 /* more than any needs */

@@ -17,21 +17,21 @@
 #define VICTIMS 64	  /* that one may push out */
 #define MEAN	(2 << 10) /* bytes of an answer, to find the number of buckets */
 
-LIST_HEAD(hot_bucket, hot_answer);
+LIST_HEAD(hot_bucket, cached_response);
 
-struct hot {
+struct response_cache {
 	size_t hot_max; /* bytes */
 	size_t hot_used;
 	uint64_t hot_mask;
 	struct seed hot_seed;
-	TAILQ_HEAD(, hot_answer) hot_order;
+	TAILQ_HEAD(, cached_response) hot_order;
 	struct hot_bucket hot_buckets[];
 };
 
-struct hot *
-hot_create(size_t bytes)
+struct response_cache *
+response_cache_create(size_t bytes)
 {
-	struct hot *hot;
+	struct response_cache *hot;
 	uint64_t n = 16;
 
 	while (n * MEAN < bytes)
@@ -47,7 +47,8 @@ hot_create(size_t bytes)
 }
 
 unsigned
-hot_count(struct hot_count *hc, uint64_t now_us, unsigned more)
+response_cache_count(
+    struct response_cache_count *hc, uint64_t now_us, unsigned more)
 {
 	unsigned age = (unsigned)(now_us >> HALVED), times;
 
@@ -60,21 +61,21 @@ hot_count(struct hot_count *hc, uint64_t now_us, unsigned more)
 }
 
 static size_t
-size_of(const struct hot_answer *ha)
+size_of(const struct cached_response *ha)
 {
 	return sizeof(*ha) + ha->ha_target_len + ha->ha_len;
 }
 
 void
-hot_ref(struct hot_answer *ha)
+response_cache_ref(struct cached_response *ha)
 {
 	ha->ha_refs++;
 }
 
 void
-hot_unref(struct hot_answer **hap)
+response_cache_unref(struct cached_response **hap)
 {
-	struct hot_answer *ha = *hap;
+	struct cached_response *ha = *hap;
 
 	*hap = NULL;
 	if (ha == NULL || --ha->ha_refs > 0)
@@ -84,17 +85,17 @@ hot_unref(struct hot_answer **hap)
 }
 
 static void
-evict(struct hot *hot, struct hot_answer *ha)
+evict(struct response_cache *hot, struct cached_response *ha)
 {
 	LIST_REMOVE(ha, ha_bucket);
 	TAILQ_REMOVE(&hot->hot_order, ha, ha_order);
-	hot_unref(&ha);
+	response_cache_unref(&ha);
 }
 
 static void
-evict_all(struct hot *hot)
+evict_all(struct response_cache *hot)
 {
-	struct hot_answer *ha, *next;
+	struct cached_response *ha, *next;
 
 	for (ha = TAILQ_FIRST(&hot->hot_order); ha != NULL; ha = next) {
 		next = TAILQ_NEXT(ha, ha_order);
@@ -103,7 +104,7 @@ evict_all(struct hot *hot)
 }
 
 void
-hot_destroy(struct hot **hotp)
+response_cache_destroy(struct response_cache **hotp)
 {
 	if (*hotp != NULL)
 		evict_all(*hotp);
@@ -112,22 +113,22 @@ hot_destroy(struct hot **hotp)
 }
 
 size_t
-hot_bytes(const struct hot *hot)
+response_cache_bytes(const struct response_cache *hot)
 {
 	return hot == NULL ? 0 : hot->hot_used;
 }
 
 static uint64_t
-hash_of(const struct hot *hot, struct str target)
+hash_of(const struct response_cache *hot, struct str target)
 {
 	return hash_bytes(&hot->hot_seed, 0, target.s_ptr, target.s_len);
 }
 
-static struct hot_answer *
-find(struct hot *hot, struct hot_key key)
+static struct cached_response *
+find(struct response_cache *hot, struct cached_key key)
 {
 	uint64_t hash = hash_of(hot, key.hk_target);
-	struct hot_answer *ha;
+	struct cached_response *ha;
 
 	LIST_FOREACH(ha, &hot->hot_buckets[hash & hot->hot_mask], ha_bucket)
 	if (ha->ha_hash == hash && ha->ha_site == key.hk_site &&
@@ -138,11 +139,11 @@ find(struct hot *hot, struct hot_key key)
 	return ha;
 }
 
-struct hot_answer *
-hot_find(struct hot *hot, struct hot_key key, uint64_t now_us, time_t now,
-    const char *date)
+struct cached_response *
+response_cache_find(struct response_cache *hot, struct cached_key key,
+    uint64_t now_us, time_t now, const char *date)
 {
-	struct hot_answer *ha = find(hot, key);
+	struct cached_response *ha = find(hot, key);
 
 	if (ha == NULL || now_us >= ha->ha_until)
 		return NULL;
@@ -150,7 +151,7 @@ hot_find(struct hot *hot, struct hot_key key, uint64_t now_us, time_t now,
 		memcpy(ha->ha_text + RESPONSE_DATE, date, DATE_LEN);
 		ha->ha_date = now;
 	}
-	hot_count(&ha->ha_uses, now_us, 1);
+	response_cache_count(&ha->ha_uses, now_us, 1);
 	return ha;
 }
 
@@ -161,7 +162,7 @@ same_time(const struct timespec *a, const struct timespec *b)
 }
 
 static bool
-is_of(const struct hot_answer *ha, const struct pw_file *file)
+is_of(const struct cached_response *ha, const struct pw_file *file)
 {
 	return ha->ha_ino == file->fil_ino && ha->ha_dev == file->fil_dev &&
 	       ha->ha_len - ha->ha_head == (size_t)file->fil_size &&
@@ -169,11 +170,11 @@ is_of(const struct hot_answer *ha, const struct pw_file *file)
 	       same_time(&ha->ha_ctime, &file->fil_ctime) && !file->fil_stale;
 }
 
-struct hot_answer *
-hot_of_file(struct hot *hot, struct hot_key key, const struct pw_file *file,
-    uint64_t now_us)
+struct cached_response *
+response_cache_of_file(struct response_cache *hot, struct cached_key key,
+    const struct pw_file *file, uint64_t now_us)
 {
-	struct hot_answer *ha = find(hot, key);
+	struct cached_response *ha = find(hot, key);
 
 	if (ha == NULL)
 		return NULL;
@@ -182,12 +183,12 @@ hot_of_file(struct hot *hot, struct hot_key key, const struct pw_file *file,
 		return NULL;
 	}
 	ha->ha_until = file->fil_checked + PW_FRESH_US;
-	hot_count(&ha->ha_uses, now_us, 1);
+	response_cache_count(&ha->ha_uses, now_us, 1);
 	return ha;
 }
 
 static void
-to_the_end(struct hot *hot, struct hot_answer *ha)
+to_the_end(struct response_cache *hot, struct cached_response *ha)
 {
 	TAILQ_REMOVE(&hot->hot_order, ha, ha_order);
 	TAILQ_INSERT_TAIL(&hot->hot_order, ha, ha_order);
@@ -198,11 +199,11 @@ to_the_end(struct hot *hot, struct hot_answer *ha)
  * it is stays.  What is being sent to somebody would free nothing.
  */
 static int
-choose(struct hot *hot, size_t size, unsigned asked, uint64_t now_us,
-    struct hot_answer *victims[static VICTIMS])
+choose(struct response_cache *hot, size_t size, unsigned asked, uint64_t now_us,
+    struct cached_response *victims[static VICTIMS])
 {
 	size_t used = hot->hot_used;
-	struct hot_answer *ha, *next;
+	struct cached_response *ha, *next;
 	unsigned uses;
 	int n = 0, looks = 0;
 
@@ -216,7 +217,7 @@ choose(struct hot *hot, size_t size, unsigned asked, uint64_t now_us,
 			to_the_end(hot, ha);
 			continue;
 		}
-		uses = hot_count(&ha->ha_uses, now_us, 0);
+		uses = response_cache_count(&ha->ha_uses, now_us, 0);
 		if (uses + uses / 2 + 1 >= asked) {
 			to_the_end(hot, ha);
 			return -1;
@@ -227,16 +228,17 @@ choose(struct hot *hot, size_t size, unsigned asked, uint64_t now_us,
 	return used + size <= hot->hot_max ? n : -1;
 }
 
-static struct hot_answer *
-create(struct hot *hot, struct hot_key key, const struct pw_file *file,
-    struct str head)
+static struct cached_response *
+create(struct response_cache *hot, struct cached_key key,
+    const struct pw_file *file, struct str head)
 {
 	size_t len = head.s_len + (size_t)file->fil_size;
-	struct hot_answer *ha = malloc(sizeof(*ha) + key.hk_target.s_len + len);
+	struct cached_response *ha =
+	    malloc(sizeof(*ha) + key.hk_target.s_len + len);
 
 	if (ha == NULL)
 		return NULL;
-	*ha = (struct hot_answer){
+	*ha = (struct cached_response){
 	    .ha_head = head.s_len,
 	    .ha_len = len,
 	    .ha_hot = hot,
@@ -257,7 +259,7 @@ create(struct hot *hot, struct hot_key key, const struct pw_file *file,
 }
 
 static void
-insert(struct hot *hot, struct hot_answer *ha)
+insert(struct response_cache *hot, struct cached_response *ha)
 {
 	hot->hot_used += size_of(ha);
 	LIST_INSERT_HEAD(
@@ -266,10 +268,11 @@ insert(struct hot *hot, struct hot_answer *ha)
 }
 
 /* Before anybody goes for it: it may not be in memory. */
-static struct hot_answer *
-make(struct hot *hot, struct hot_key key, struct pw_file *file, struct str head)
+static struct cached_response *
+make(struct response_cache *hot, struct cached_key key, struct pw_file *file,
+    struct str head)
 {
-	struct hot_answer *ha = create(hot, key, file, head);
+	struct cached_response *ha = create(hot, key, file, head);
 	int error;
 
 	if (ha == NULL)
@@ -285,17 +288,19 @@ make(struct hot *hot, struct hot_key key, struct pw_file *file, struct str head)
 }
 
 void
-hot_offer(struct hot *hot, struct hot_key key, struct pw_file *file,
-    struct str head, unsigned asked, uint64_t now_us, time_t now)
+response_cache_offer(struct response_cache *hot, struct cached_key key,
+    struct pw_file *file, struct str head, unsigned asked, uint64_t now_us,
+    time_t now)
 {
-	size_t size = sizeof(struct hot_answer) + key.hk_target.s_len +
+	size_t size = sizeof(struct cached_response) + key.hk_target.s_len +
 		      head.s_len + (size_t)file->fil_size;
-	struct hot_answer *ha, *victims[VICTIMS];
+	struct cached_response *ha, *victims[VICTIMS];
 	int n;
 
-	if (asked < HOT_ASKED || file->fil_size > HOT_LARGEST ||
-	    file->fil_stale || key.hk_target.s_len >= HOT_TARGET ||
-	    file->fil_ctime.tv_sec > now - HOT_SETTLED)
+	if (asked < RESPONSE_CACHE_ASKED ||
+	    file->fil_size > RESPONSE_CACHE_LARGEST || file->fil_stale ||
+	    key.hk_target.s_len >= RESPONSE_CACHE_TARGET ||
+	    file->fil_ctime.tv_sec > now - RESPONSE_CACHE_SETTLED)
 		return;
 	n = choose(hot, size, asked, now_us, victims);
 	ha = n < 0 ? NULL : make(hot, key, file, head);
@@ -304,6 +309,6 @@ hot_offer(struct hot *hot, struct hot_key key, struct pw_file *file,
 	while (n > 0)
 		evict(hot, victims[--n]);
 	ha->ha_date = now;
-	hot_count(&ha->ha_uses, now_us, asked);
+	response_cache_count(&ha->ha_uses, now_us, asked);
 	insert(hot, ha);
 }

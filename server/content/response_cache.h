@@ -9,7 +9,7 @@
  * Fresh: each is given out for as long as its file need not be looked up again
  * (pw_file_open), then the file is looked up, and if it is as it was, the answer is fresh
  * again.  What a file is like is its inode, size, mtime and ctime; so one is taken in
- * only when its ctime lies HOT_SETTLED in the past, and whatever is written to it after
+ * only when its ctime lies RESPONSE_CACHE_SETTLED in the past, and whatever is written to it after
  * that can be seen.  (Except what is written through a mapping: the kernel sets the
  * times when a page becomes dirty, not at each store.)
  *
@@ -20,7 +20,7 @@
  * nothing is moved when an answer is used.
  *
  * It is copied into the socket by send(2), and not sent by sendfile(2) from a memory
- * file, because up to HOT_LARGEST that costs less, and nothing is in flight
+ * file, because up to RESPONSE_CACHE_LARGEST that costs less, and nothing is in flight
  * afterwards that would have to stay as it is (docs/performance.md).
  */
 #ifndef SERVER_CONTENT_RESPONSE_CACHE_H
@@ -36,39 +36,40 @@
 
 #include "server/util/str.h"
 
-#define HOT_LARGEST ((off_t)64 << 10) /* bytes of a body */
-#define HOT_TARGET  256		      /* bytes of a target, less one */
-#define HOT_SETTLED 2		      /* seconds */
-#define HOT_ASKED   2		      /* times, before it is taken in */
+#define RESPONSE_CACHE_LARGEST ((off_t)64 << 10) /* bytes of a body */
+#define RESPONSE_CACHE_TARGET  256 /* bytes of a target, less one */
+#define RESPONSE_CACHE_SETTLED 2   /* seconds */
+#define RESPONSE_CACHE_ASKED   2   /* times, before it is taken in */
 
-struct hot;
+struct response_cache;
 struct site;
 
 /* Absent (s_ptr is NULL): there can be no answer. */
-struct hot_key {
+struct cached_key {
 	const struct site *hk_site;
 	struct str hk_target;
 };
 
 /* How often something happened of late. */
-struct hot_count {
+struct response_cache_count {
 	unsigned hc_n;
 	unsigned hc_age; /* when it was last halved */
 };
 
 /* more: times that are added.  Returns how often it is now. */
-unsigned hot_count(struct hot_count *, uint64_t now_us, unsigned more);
+unsigned response_cache_count(
+    struct response_cache_count *, uint64_t now_us, unsigned more);
 
 /* Readable by those who send it; the rest is private. */
-struct hot_answer {
+struct cached_response {
 	size_t ha_head; /* bytes of the head, at the front of ha_text */
 	size_t ha_len;	/* bytes of head and body */
 
-	struct hot *ha_hot;
-	LIST_ENTRY(hot_answer) ha_bucket;
-	TAILQ_ENTRY(hot_answer) ha_order; /* the oldest first */
+	struct response_cache *ha_hot;
+	LIST_ENTRY(cached_response) ha_bucket;
+	TAILQ_ENTRY(cached_response) ha_order; /* the oldest first */
 	unsigned ha_refs; /* of the set, and of each who is sending it */
-	struct hot_count ha_uses;
+	struct response_cache_count ha_uses;
 	time_t ha_date;	   /* that its head has */
 	uint64_t ha_until; /* fresh, microseconds */
 	uint64_t ha_hash;
@@ -84,38 +85,39 @@ struct hot_answer {
 };
 
 /* bytes: of memory for the answers; a table of 8 bytes for each 2 KiB comes on top.  NULL: no memory. */
-struct hot *hot_create(size_t bytes);
+struct response_cache *response_cache_create(size_t bytes);
 
 /* Nobody sends one any more. */
-void hot_destroy(struct hot **);
+void response_cache_destroy(struct response_cache **);
 
 /*
  * The fresh one, or NULL.  now_us as pw_file_open's; date is of the second now, and put into its
  * head: so no part of a head may be sent later than at once.
  */
-struct hot_answer *hot_find(struct hot *, struct hot_key, uint64_t now_us,
-    time_t now, const char *date);
+struct cached_response *response_cache_find(struct response_cache *,
+    struct cached_key, uint64_t now_us, time_t now, const char *date);
 
 /*
  * The one that was made of this file as it is now, fresh or not, and it is fresh again;
  * or NULL, and one that was made of another file is gone.
  */
-struct hot_answer *hot_of_file(
-    struct hot *, struct hot_key, const struct pw_file *, uint64_t now_us);
+struct cached_response *response_cache_of_file(struct response_cache *,
+    struct cached_key, const struct pw_file *, uint64_t now_us);
 
 /*
  * Takes in an answer, if there is room, or what deserves it less: head is the head as
  * it was made for this request, in the second now.  asked: how often the file was.  The body is copied, if
  * all of it is in memory.
  */
-void hot_offer(struct hot *, struct hot_key, struct pw_file *, struct str head,
-    unsigned asked, uint64_t now_us, time_t now);
+void response_cache_offer(struct response_cache *, struct cached_key,
+    struct pw_file *, struct str head, unsigned asked, uint64_t now_us,
+    time_t now);
 
 /* Who sends it later than at once. */
-void hot_ref(struct hot_answer *);
-void hot_unref(struct hot_answer **);
+void response_cache_ref(struct cached_response *);
+void response_cache_unref(struct cached_response **);
 
 /* Memory that is used, bytes. */
-size_t hot_bytes(const struct hot *);
+size_t response_cache_bytes(const struct response_cache *);
 
 #endif

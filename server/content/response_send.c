@@ -77,7 +77,7 @@ response_start(struct conn *c)
 }
 
 void
-respond_ready(struct conn *c, struct hot_answer *ha, size_t sent)
+respond_ready(struct conn *c, struct cached_response *ha, size_t sent)
 {
 	struct response *rs = &c->cn_ex->ex_response;
 	size_t body = sent > ha->ha_head ? sent - ha->ha_head : 0;
@@ -90,7 +90,7 @@ respond_ready(struct conn *c, struct hot_answer *ha, size_t sent)
 	    .rs_body = {ha->ha_text + ha->ha_head, ha->ha_len - ha->ha_head},
 	    .rs_sent = sent,
 	};
-	hot_ref(ha);
+	response_cache_ref(ha);
 	if (sent >= ha->ha_head && body < rs->rs_body.s_len) {
 		rs->rs_piece = 1;
 		piece_start(
@@ -116,7 +116,7 @@ block_start(struct conn *c)
 }
 
 static void
-on_block(struct stream *st)
+on_block(struct autoindex_stream *st)
 {
 	struct conn *c = st->st_arg;
 
@@ -131,7 +131,7 @@ static enum pw_send_status
 next_block(struct conn *c)
 {
 	struct response *rs = &c->cn_ex->ex_response;
-	struct stream *st = rs->rs_stream;
+	struct autoindex_stream *st = rs->rs_stream;
 
 	if (rs->rs_piece == 1) {
 		block_start(c);
@@ -140,7 +140,7 @@ next_block(struct conn *c)
 	if (st->st_end)
 		return PW_SEND_DONE;
 	st->st_done = on_block;
-	rs->rs_send.snd_error = stream_next(st);
+	rs->rs_send.snd_error = autoindex_stream_next(st);
 	return rs->rs_send.snd_error == 0 ? PW_SEND_PENDING : PW_SEND_ERROR;
 }
 
@@ -228,8 +228,8 @@ response_finish(struct conn *c)
 	if (rs->rs_ranges != &rs->rs_one)
 		free(rs->rs_ranges);
 	text_unref(&rs->rs_text);
-	hot_unref(&rs->rs_ready);
-	stream_close(&rs->rs_stream);
+	response_cache_unref(&rs->rs_ready);
+	autoindex_stream_close(&rs->rs_stream);
 	pw_file_unref(&rs->rs_file);
 	*rs = (struct response){0};
 }

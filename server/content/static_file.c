@@ -56,7 +56,7 @@ fail(struct conn *c, int error)
 
 /* A completion is only noted: it may be one of thousands. */
 static void
-on_block(struct stream *st)
+on_block(struct autoindex_stream *st)
 {
 	struct conn *c = st->st_arg;
 
@@ -68,7 +68,7 @@ static bool
 stream(struct conn *c)
 {
 	struct lookup *lk = &c->cn_ex->ex_lookup;
-	struct stream *st;
+	struct autoindex_stream *st;
 	int error;
 
 	if (c->cn_ex->ex_request.rq_method == METHOD_HEAD) {
@@ -83,14 +83,14 @@ stream(struct conn *c)
 	st->st_chunked = !c->cn_ex->ex_request.rq_http10;
 	st->st_done = on_block;
 	st->st_arg = c;
-	error = stream_next(st);
+	error = autoindex_stream_next(st);
 	return error == 0 ? false : fail(c, error);
 }
 
 static bool
 streamed(struct conn *c)
 {
-	struct stream *st = c->cn_ex->ex_lookup.lk_stream;
+	struct autoindex_stream *st = c->cn_ex->ex_lookup.lk_stream;
 
 	if (st->st_error != 0)
 		return fail(c, st->st_error);
@@ -145,7 +145,7 @@ list(struct conn *c, struct place place)
 	lk->lk_listed = true;
 	li->li_place = place;
 	li->li_done = on_listing;
-	error = listing_get(
+	error = autoindex_cache_get(
 	    c->cn_worker->wk_listings, c->cn_worker->wk_loop, li, clock_now());
 	if (error == -EINPROGRESS)
 		return false;
@@ -325,7 +325,7 @@ static_finish(struct conn *c)
 	struct lookup *lk = &c->cn_ex->ex_lookup;
 
 	text_unref(&lk->lk_listing.li_text);
-	stream_close(&lk->lk_stream);
+	autoindex_stream_close(&lk->lk_stream);
 	pw_file_unref(&lk->lk_open.op_file);
 	buf_release(&lk->lk_path, &c->cn_worker->wk_bufs);
 }

@@ -14,7 +14,7 @@
 struct conn;
 struct settings;
 struct site;
-struct stream;
+struct autoindex_stream;
 
 /* Where the search for the connection's request stands. */
 struct lookup {
@@ -29,7 +29,7 @@ struct lookup {
 	bool lk_dir;	    /* the indexes are through: the directory itself */
 	bool lk_listed;	    /* they are found: it is listed */
 	struct listing lk_listing;
-	struct stream *lk_stream; /* in its place, if it is large */
+	struct autoindex_stream *lk_stream; /* in its place, if it is large */
 };
 
 /*

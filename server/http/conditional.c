@@ -80,8 +80,8 @@ get_date(struct str value, time_t now, time_t *t)
 }
 
 int
-precond_eval(
-    const struct precond *pre, struct str etag, time_t mtime, time_t now)
+conditional_eval(
+    const struct conditional *pre, struct str etag, time_t mtime, time_t now)
 {
 	time_t t;
 
@@ -104,8 +104,8 @@ precond_eval(
 }
 
 bool
-precond_if_range(
-    const struct precond *pre, struct str etag, time_t mtime, time_t now)
+conditional_if_range(
+    const struct conditional *pre, struct str etag, time_t mtime, time_t now)
 {
 	struct str value = pre->pre_if_range;
 	time_t t;

@@ -11,7 +11,7 @@
 #include "server/util/str.h"
 
 /* Field values as received; s_ptr NULL where the field is absent. */
-struct precond {
+struct conditional {
 	struct str pre_if_match;
 	struct str pre_if_none_match;
 	struct str pre_if_modified_since;
@@ -25,15 +25,15 @@ struct precond {
  * quotes.  Returns 0 (perform the method), 304 or 412.  Dates that do not
  * parse are ignored; one in the future is compared as any other (13.1.3).
  */
-int precond_eval(
-    const struct precond *, struct str etag, time_t mtime, time_t now);
+int conditional_eval(
+    const struct conditional *, struct str etag, time_t mtime, time_t now);
 
 /*
  * May Range be honoured?  True without If-Range; with an entity tag, if it is
  * strong and equal; with a date, if it equals mtime exactly and mtime lies at
  * least one second back, so that it is a strong validator (8.8.2.2).
  */
-bool precond_if_range(
-    const struct precond *, struct str etag, time_t mtime, time_t now);
+bool conditional_if_range(
+    const struct conditional *, struct str etag, time_t mtime, time_t now);
 
 #endif

@@ -51,7 +51,7 @@ static size_t
 skip_words(const struct scan *sc, size_t i, unsigned char least)
 {
 	while (sc->sc_end - i >= WORD_SIZE &&
-	       word_within(word_load(sc->sc_buf + i), least))
+	       swar_within(swar_load(sc->sc_buf + i), least))
 		i += WORD_SIZE;
 	return i;
 }

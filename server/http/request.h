@@ -27,7 +27,7 @@ struct request {
 	struct str rq_referer;
 	struct str rq_agent;
 	struct str rq_expect; /* present: it may wait before it sends a body */
-	struct precond rq_pre;
+	struct conditional rq_pre;
 	struct buf rq_joined; /* lists that came in more than one field */
 };
 

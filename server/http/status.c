@@ -5,7 +5,7 @@
 #include "server/http/status.h"
 
 static int
-plan_range(struct plan *pl, struct str value, off_t size)
+plan_range(struct status *pl, struct str value, off_t size)
 {
 	switch (range_parse(
 	    value, size, pl->pl_ranges, pl->pl_max, &pl->pl_nranges)) {
@@ -20,15 +20,15 @@ plan_range(struct plan *pl, struct str value, off_t size)
 }
 
 void
-plan_make(struct plan *pl, const struct request *rq, off_t size,
+status_decide(struct status *pl, const struct request *rq, off_t size,
     struct str etag, time_t mtime, time_t now)
 {
 	pl->pl_nranges = 0;
-	pl->pl_status = precond_eval(&rq->rq_pre, etag, mtime, now);
+	pl->pl_status = conditional_eval(&rq->rq_pre, etag, mtime, now);
 	if (pl->pl_status != 0)
 		return;
 	pl->pl_status = 200;
 	if (rq->rq_method == METHOD_GET && rq->rq_range.s_ptr != NULL &&
-	    precond_if_range(&rq->rq_pre, etag, mtime, now))
+	    conditional_if_range(&rq->rq_pre, etag, mtime, now))
 		pl->pl_status = plan_range(pl, rq->rq_range, size);
 }

@@ -51,7 +51,7 @@ put_number(char *p, uint64_t n)
 static size_t
 field_len(struct str s)
 {
-	return s.s_len < LOGLINE_FIELD ? s.s_len : LOGLINE_FIELD;
+	return s.s_len < FORMAT_FIELD ? s.s_len : FORMAT_FIELD;
 }
 
 static bool
@@ -84,11 +84,11 @@ put_bare(char *p, const char *s, size_t len)
 	uint64_t w;
 
 	for (i = 0; len - i >= WORD_SIZE; i += WORD_SIZE) {
-		w = word_load(s + i);
-		if (!word_within(w, ' ') || word_has(w, '"') ||
-		    word_has(w, '\\'))
+		w = swar_load(s + i);
+		if (!swar_within(w, ' ') || swar_has(w, '"') ||
+		    swar_has(w, '\\'))
 			break;
-		word_store(p + i, w);
+		swar_store(p + i, w);
 	}
 	for (; i < len && is_bare(s[i]); i++)
 		p[i] = s[i];
@@ -115,7 +115,7 @@ put_quoted(char *p, struct str s)
 }
 
 static void
-stamp_format(time_t t, char buf[static LOGLINE_STAMP])
+stamp_format(time_t t, char buf[static FORMAT_STAMP])
 {
 	/* strftime's %b would follow the locale. */
 	static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May",
@@ -128,7 +128,7 @@ stamp_format(time_t t, char buf[static LOGLINE_STAMP])
 		localtime_r(&t, &tm);
 	}
 	east = tm.tm_gmtoff / 60;
-	snprintf(buf, LOGLINE_STAMP,
+	snprintf(buf, FORMAT_STAMP,
 	    "[%02d/%s/%04d:%02d:%02d:%02d %c%02ld%02ld]", tm.tm_mday,
 	    months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min,
 	    tm.tm_sec, east < 0 ? '-' : '+', labs(east) / 60, labs(east) % 60);
@@ -139,10 +139,10 @@ stamp_format(time_t t, char buf[static LOGLINE_STAMP])
  * of quick ones, so one remembered second would not do.
  */
 static const struct stamp *
-stamp_get(struct stamp cache[static LOGLINE_STAMPS], time_t t,
-    void (*format)(time_t, char[static LOGLINE_STAMP]))
+stamp_get(struct stamp cache[static FORMAT_STAMPS], time_t t,
+    void (*format)(time_t, char[static FORMAT_STAMP]))
 {
-	struct stamp *stp = &cache[(uint64_t)t % LOGLINE_STAMPS];
+	struct stamp *stp = &cache[(uint64_t)t % FORMAT_STAMPS];
 
 	if (stp->stp_time != t || stp->stp_len == 0) {
 		stp->stp_time = t;
@@ -159,7 +159,7 @@ put_stamp(char *p, const struct stamp *stp)
 }
 
 const char *
-logline_stamp(struct stamp cache[static LOGLINE_STAMPS], time_t t)
+format_stamp(struct stamp cache[static FORMAT_STAMPS], time_t t)
 {
 	return stamp_get(cache, t, stamp_format)->stp_text;
 }
@@ -176,28 +176,27 @@ static size_t
 line_len(struct str line, enum log_format format)
 {
 	size_t fields = format == LOG_JSON ? 3 : 1;
-	size_t most = fields * LOGLINE_FIELD;
+	size_t most = fields * FORMAT_FIELD;
 
 	return line.s_len < most ? line.s_len : most;
 }
 
 size_t
-logline_bound(const struct log_record *rec, enum log_format format)
+format_bound(const struct log_record *rec, enum log_format format)
 {
-	return LOGLINE_FIXED +
-	       worst(format) *
-		   (line_len(rec->rec_line, format) +
-		       field_len(rec->rec_referer) + field_len(rec->rec_agent) +
-		       field_len(rec->rec_host));
+	return FORMAT_FIXED + worst(format) * (line_len(rec->rec_line, format) +
+						  field_len(rec->rec_referer) +
+						  field_len(rec->rec_agent) +
+						  field_len(rec->rec_host));
 }
 
 static size_t
 combined(char *buf, const struct log_record *rec,
-    struct stamp cache[static LOGLINE_STAMPS])
+    struct stamp cache[static FORMAT_STAMPS])
 {
 	char *p = buf;
 
-	p = peer_text(p, rec->rec_peer);
+	p = sockaddr_text(p, rec->rec_peer);
 	p = put_text(p, " - - ");
 	p = put_stamp(p, stamp_get(cache, rec->rec_time, stamp_format));
 	*p++ = ' ';
@@ -312,7 +311,7 @@ put_json_line(char *p, struct str line)
 }
 
 static void
-stamp_json(time_t t, char buf[static LOGLINE_STAMP])
+stamp_json(time_t t, char buf[static FORMAT_STAMP])
 {
 	struct tm tm;
 
@@ -320,19 +319,19 @@ stamp_json(time_t t, char buf[static LOGLINE_STAMP])
 		t = 0;
 		gmtime_r(&t, &tm);
 	}
-	strftime(buf, LOGLINE_STAMP, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	strftime(buf, FORMAT_STAMP, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
 static size_t
 json(char *buf, const struct log_record *rec,
-    struct stamp cache[static LOGLINE_STAMPS])
+    struct stamp cache[static FORMAT_STAMPS])
 {
 	char *p = buf;
 
 	p = put_text(p, "{\"time\":\"");
 	p = put_stamp(p, stamp_get(cache, rec->rec_time, stamp_json));
 	p = put_text(p, "\",\"remote\":\"");
-	p = peer_text(p, rec->rec_peer);
+	p = sockaddr_text(p, rec->rec_peer);
 	*p++ = '"';
 	p = put_json_line(p, rec->rec_line);
 	p = put_json_number(p, ",\"status\":",
@@ -349,8 +348,8 @@ json(char *buf, const struct log_record *rec,
 }
 
 size_t
-logline_access(char *buf, const struct log_record *rec, enum log_format format,
-    struct stamp cache[static LOGLINE_STAMPS])
+format_access(char *buf, const struct log_record *rec, enum log_format format,
+    struct stamp cache[static FORMAT_STAMPS])
 {
 	return format == LOG_JSON ? json(buf, rec, cache)
 				  : combined(buf, rec, cache);
@@ -358,7 +357,7 @@ logline_access(char *buf, const struct log_record *rec, enum log_format format,
 
 /* Quotes and backslashes stay as they are: nobody parses these. */
 size_t
-logline_message(char *buf, const char *label, struct str text)
+format_message(char *buf, const char *label, struct str text)
 {
 	char *p = buf;
 	size_t i, len = field_len(text);

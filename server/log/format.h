@@ -12,30 +12,30 @@
 #include "server/log/log.h"
 #include "server/util/str.h"
 
-#define LOGLINE_FIELD	2048 /* bytes of a field or message before escaping */
-#define LOGLINE_FIXED	512  /* more than the rest of a line needs */
-#define LOGLINE_MESSAGE (LOGLINE_FIXED + 4 * LOGLINE_FIELD)
-#define LOGLINE_STAMP	64
-#define LOGLINE_STAMPS	16 /* seconds that are remembered */
+#define FORMAT_FIELD   2048 /* bytes of a field or message before escaping */
+#define FORMAT_FIXED   512  /* more than the rest of a line needs */
+#define FORMAT_MESSAGE (FORMAT_FIXED + 4 * FORMAT_FIELD)
+#define FORMAT_STAMP   64
+#define FORMAT_STAMPS  16 /* seconds that are remembered */
 
 /* One thread's cache of times; zero it first. */
 struct stamp {
 	time_t stp_time;
 	size_t stp_len; /* of the text; 0: not filled in yet */
-	char stp_text[LOGLINE_STAMP];
+	char stp_text[FORMAT_STAMP];
 };
 
 /* "[21/Nov/2026:02:13:54 +0000]": local time, English months. */
-const char *logline_stamp(struct stamp[static LOGLINE_STAMPS], time_t);
+const char *format_stamp(struct stamp[static FORMAT_STAMPS], time_t);
 
-/* Room that logline_access may need at most. */
-size_t logline_bound(const struct log_record *, enum log_format);
+/* Room that format_access may need at most. */
+size_t format_bound(const struct log_record *, enum log_format);
 
 /* Returns the length that was written.  The stamps are of this format alone. */
-size_t logline_access(char *buf, const struct log_record *, enum log_format,
-    struct stamp[static LOGLINE_STAMPS]);
+size_t format_access(char *buf, const struct log_record *, enum log_format,
+    struct stamp[static FORMAT_STAMPS]);
 
-/* "pagewise: " label text; needs LOGLINE_MESSAGE bytes.  label is short. */
-size_t logline_message(char *buf, const char *label, struct str text);
+/* "pagewise: " label text; needs FORMAT_MESSAGE bytes.  label is short. */
+size_t format_message(char *buf, const char *label, struct str text);
 
 #endif

@@ -71,38 +71,37 @@ log_access(struct log_writer *w, const struct log_record *rec)
 
 	if (ln->ln_ring == NULL)
 		return;
-	p = lane_reserve(ln, logline_bound(rec, format));
+	p = lane_reserve(ln, format_bound(rec, format));
 	if (p != NULL)
-		lane_commit(
-		    w, ln, logline_access(p, rec, format, w->lw_stamps));
+		lane_commit(w, ln, format_access(p, rec, format, w->lw_stamps));
 }
 
 static void
 log_message(
     struct log_writer *w, enum kind kind, const char *label, struct str text)
 {
-	char line[LOGLINE_MESSAGE], *p;
+	char line[FORMAT_MESSAGE], *p;
 	struct lane *ln;
 	int fd;
 
 	if (w == NULL) {
 		fd = kind == KIND_NOTICE ? STDOUT_FILENO : STDERR_FILENO;
-		sink_write_fd(fd, line, logline_message(line, label, text));
+		sink_write_fd(fd, line, format_message(line, label, text));
 		return;
 	}
 	ln = &w->lw_lanes[kind];
 	if (ln->ln_ring == NULL)
 		return;
-	p = lane_reserve(ln, LOGLINE_FIXED + 4 * text.s_len);
+	p = lane_reserve(ln, FORMAT_FIXED + 4 * text.s_len);
 	if (p != NULL)
-		lane_commit(w, ln, logline_message(p, label, text));
+		lane_commit(w, ln, format_message(p, label, text));
 }
 
 static void __attribute__((format(printf, 4, 0)))
 log_vmessage(struct log_writer *w, enum kind kind, const char *label,
     const char *fmt, va_list ap)
 {
-	char text[LOGLINE_FIELD + 1];
+	char text[FORMAT_FIELD + 1];
 	int len;
 
 	len = vsnprintf(text, sizeof(text), fmt, ap);

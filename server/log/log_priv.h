@@ -43,7 +43,7 @@ struct log_writer {
 	alignas(64) atomic_bool lw_idle;
 	struct log *lw_log;
 	struct lane lw_lanes[NKINDS];
-	struct stamp lw_stamps[LOGLINE_STAMPS];
+	struct stamp lw_stamps[FORMAT_STAMPS];
 };
 
 struct log {

@@ -4,13 +4,13 @@
 #include "server/log/message_rate.h"
 
 static bool
-quiet(const struct limit *lim, uint64_t now_us)
+quiet(const struct message_rate *lim, uint64_t now_us)
 {
-	return lim->lim_told && now_us - lim->lim_since < LIMIT_PERIOD;
+	return lim->lim_told && now_us - lim->lim_since < MESSAGE_RATE_PERIOD;
 }
 
 bool
-limit_tell(struct limit *lim, uint64_t now_us)
+message_rate_tell(struct message_rate *lim, uint64_t now_us)
 {
 	/* Those that were left out are told first, as a number. */
 	if (quiet(lim, now_us) || lim->lim_left > 0) {
@@ -23,7 +23,7 @@ limit_tell(struct limit *lim, uint64_t now_us)
 }
 
 uint64_t
-limit_left_out(struct limit *lim, uint64_t now_us)
+message_rate_left_out(struct message_rate *lim, uint64_t now_us)
 {
 	uint64_t left = lim->lim_left;
 

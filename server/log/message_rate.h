@@ -8,19 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LIMIT_PERIOD ((uint64_t)60 * 1000000)
+#define MESSAGE_RATE_PERIOD ((uint64_t)60 * 1000000)
 
 /* Zero it first. */
-struct limit {
+struct message_rate {
 	bool lim_told;
 	uint64_t lim_since; /* when it was told last */
 	uint64_t lim_left;  /* left out since */
 };
 
 /* True: tell it.  False: it is counted. */
-bool limit_tell(struct limit *, uint64_t now_us);
+bool message_rate_tell(struct message_rate *, uint64_t now_us);
 
 /* How many were left out, if their number is due to be told now; else 0. */
-uint64_t limit_left_out(struct limit *, uint64_t now_us);
+uint64_t message_rate_left_out(struct message_rate *, uint64_t now_us);
 
 #endif

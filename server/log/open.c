@@ -58,7 +58,7 @@ follow(char path[PATH_LEN])
 }
 
 int
-append_open(const char *path)
+log_file_open(const char *path)
 {
 	char here[PATH_LEN];
 	size_t len = strlen(path) + 1;

@@ -11,6 +11,6 @@
  * only if it belongs to root or to this user: -ELOOP for another, since whoever may write
  * into a directory of logs could choose a file.  Names before the last are followed anyway.
  */
-int append_open(const char *path);
+int log_file_open(const char *path);
 
 #endif

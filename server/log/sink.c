@@ -30,7 +30,7 @@ sink_open_path(struct sink *sk, const char *path)
 	sk->sk_path = strdup(path);
 	if (sk->sk_path == NULL)
 		return -ENOMEM;
-	sk->sk_fd = append_open(path);
+	sk->sk_fd = log_file_open(path);
 	if (sk->sk_fd < 0)
 		return sk->sk_fd;
 	sk->sk_shared = is_shared(sk->sk_fd);

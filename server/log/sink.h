@@ -31,7 +31,7 @@ struct sink {
 	_Atomic uint64_t sk_dropped; /* records lost here; any thread reads */
 };
 
-/* append_open.  0 or -errno; -ENXIO: a FIFO nobody reads. */
+/* log_file_open.  0 or -errno; -ENXIO: a FIFO nobody reads. */
 int sink_open_path(struct sink *, const char *path);
 
 /*

@@ -69,7 +69,7 @@ bind_one(
 	/* Accepted sockets inherit it. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (bind(fd, (const struct sockaddr *)addr, la->la_len) == -1 ||
-	    ((how & LISTEN) != 0 && sockets_hear(fd) == -1)) {
+	    ((how & LISTEN) != 0 && listen_hear(fd) == -1)) {
 		error = errno;
 		close(fd);
 		complain(la, "listen on", error);
@@ -106,9 +106,9 @@ bind_alone(const struct listen_addr *la, struct sockaddr_storage *addr)
 }
 
 static int
-keep(struct sockets *now, const struct sock *sk)
+keep(struct listen_table *now, const struct sock *sk)
 {
-	if (sockets_add(now, sk) == 0)
+	if (listen_add(now, sk) == 0)
 		return 0;
 	close(sk->sk_fd);
 	log_error(NULL, "%s", strerror(ENOMEM));
@@ -120,14 +120,14 @@ keep(struct sockets *now, const struct sock *sk)
  * process has them as well, and can spoil them: shutdown(2).
  */
 static int
-keep_old(const char *name, struct sockets *old, struct sockets *now,
+keep_old(const char *name, struct listen_table *old, struct listen_table *now,
     struct sock *sk, unsigned *count)
 {
 	struct sock next;
 
 	*count = 0;
-	while (sockets_take(old, name, false, &next)) {
-		if (sockets_deaf(next.sk_fd)) {
+	while (listen_take(old, name, false, &next)) {
+		if (listen_deaf(next.sk_fd)) {
 			log_warn(NULL,
 			    "a socket of %s has been shut down: "
 			    "opening another one",
@@ -146,17 +146,17 @@ keep_old(const char *name, struct sockets *old, struct sockets *now,
 
 /* To bind it alone would fail: an address of ours, such as "*", has it. */
 static bool
-is_ours(const struct listen_addr *la, const struct sockets *old,
-    const struct sockets *now)
+is_ours(const struct listen_addr *la, const struct listen_table *old,
+    const struct listen_table *now)
 {
 	const struct sockaddr *sa = (const void *)&la->la_addr;
 
-	return sockets_overlap(old, sa) || sockets_overlap(now, sa);
+	return listen_overlap(old, sa) || listen_overlap(now, sa);
 }
 
 static int
 bind_address(const struct listen_addr *la, const char *name, unsigned workers,
-    struct sockets *old, struct sockets *now)
+    struct listen_table *old, struct listen_table *now)
 {
 	struct sockaddr_storage addr = la->la_addr;
 	int error = 0, how = SHARED;
@@ -186,24 +186,25 @@ bind_address(const struct listen_addr *la, const char *name, unsigned workers,
 
 /* Port 0 may be asked for several times: another one each time. */
 static void
-make_name(const struct listen_addr *la, const struct sockets *now,
-    char name[static SOCKETS_NAME])
+make_name(const struct listen_addr *la, const struct listen_table *now,
+    char name[static LISTEN_NAME])
 {
 	size_t len;
 	unsigned i;
 
-	sockets_name((const struct sockaddr *)&la->la_addr, name);
+	listen_name((const struct sockaddr *)&la->la_addr, name);
 	len = strlen(name);
-	for (i = 2; sockets_has(now, name, false); i++)
-		snprintf(name + len, SOCKETS_NAME - len, "#%u", i);
+	for (i = 2; listen_has(now, name, false); i++)
+		snprintf(name + len, LISTEN_NAME - len, "#%u", i);
 }
 
 static int
-keep_given(struct sockets *old, struct sockets *now, enum socket_use use)
+keep_given(
+    struct listen_table *old, struct listen_table *now, enum socket_use use)
 {
 	struct sock sk;
 
-	while (sockets_take_given(old, &sk)) {
+	while (listen_take_given(old, &sk)) {
 		if (use == SOCKET_UNUSED)
 			log_warn(NULL,
 			    "nobody listens on %s, which the service manager "
@@ -217,9 +218,10 @@ keep_given(struct sockets *old, struct sockets *now, enum socket_use use)
 }
 
 int
-bind_sites(const struct conf *conf, struct sockets *old, struct sockets *now)
+bind_sites(
+    const struct conf *conf, struct listen_table *old, struct listen_table *now)
 {
-	char name[SOCKETS_NAME];
+	char name[LISTEN_NAME];
 	size_t i;
 
 	if (conf->conf_listen_default) {
@@ -238,18 +240,19 @@ bind_sites(const struct conf *conf, struct sockets *old, struct sockets *now)
 }
 
 int
-bind_admin(const struct conf *conf, struct sockets *old, struct sockets *now)
+bind_admin(
+    const struct conf *conf, struct listen_table *old, struct listen_table *now)
 {
 	const struct listen_addr *la = &conf->conf_admin;
 	struct sock sk = {.sk_use = SOCKET_ADMIN};
-	char name[SOCKETS_NAME];
+	char name[LISTEN_NAME];
 	int error;
 
 	if (la->la_text == NULL)
 		return 0;
-	sockets_name((const struct sockaddr *)&la->la_addr, name);
-	if (sockets_take(old, name, true, &sk)) {
-		if (sockets_file(&sk) && !sockets_deaf(sk.sk_fd))
+	listen_name((const struct sockaddr *)&la->la_addr, name);
+	if (listen_take(old, name, true, &sk)) {
+		if (listen_file(&sk) && !listen_deaf(sk.sk_fd))
 			return keep(now, &sk);
 		close(sk.sk_fd);
 		sk = (struct sock){.sk_use = SOCKET_ADMIN};

@@ -7,7 +7,7 @@
  * before all sockets stay: connections wait in their queues.
  *
  * A socket that would take connections from the process that serves does not listen
- * yet: the master has it listen (sockets_listen) when this start cannot fail any more.
+ * yet: the master has it listen (listen_listen) when this start cannot fail any more.
  * Where such a socket would have clients refused (os_share_late), workers share those there are.
  */
 #ifndef SERVER_PROCESS_BIND_H
@@ -23,13 +23,15 @@
  * free port for all workers, and stays what it was.  0, or -1 after a message that
  * says which address, why, and what to do about it.
  */
-int bind_sites(const struct conf *, struct sockets *old, struct sockets *now);
+int bind_sites(
+    const struct conf *, struct listen_table *old, struct listen_table *now);
 
 /*
  * The same for conf_admin, if it is set: a loopback address or a path, 0660.  A
  * socket's file that is left over is replaced, one that is gone is made again.  Changes the umask for a moment.
  */
-int bind_admin(const struct conf *, struct sockets *old, struct sockets *now);
+int bind_admin(
+    const struct conf *, struct listen_table *old, struct listen_table *now);
 
 /* "http://ADDR:PORT/" of a listening socket, as a browser takes it. */
 void bind_url(int fd, char *text, size_t size);

@@ -13,7 +13,7 @@
 
 enum channel_kind {
 	/* from the server process */
-	CHANNEL_SOCKET = 1, /* text: see sockets_pack; with the descriptor */
+	CHANNEL_SOCKET = 1, /* text: see listen_pack; with the descriptor */
 	/*
 	 * Nothing of its start can fail any more, all its sockets have been
 	 * sent; text: its shutdown_timeout, seconds

@@ -84,8 +84,8 @@ died(struct master *ms)
 static void
 close_next(struct master *ms)
 {
-	sockets_remove_files(&ms->ms_next, &ms->ms_sockets);
-	sockets_close(&ms->ms_next);
+	listen_remove_files(&ms->ms_next, &ms->ms_sockets);
+	listen_close(&ms->ms_next);
 }
 
 /* Not a death: what it has read may be wrong, and be mended. */
@@ -153,10 +153,10 @@ change_over(struct master *ms, struct child *ch)
 	ms->ms_restart = 0;
 	ms->ms_failures = 0;
 	child_becomes(ch, CHILD_SERVING);
-	sockets_remove_files(&ms->ms_sockets, &ms->ms_next);
-	sockets_close(&ms->ms_sockets);
+	listen_remove_files(&ms->ms_sockets, &ms->ms_next);
+	listen_close(&ms->ms_sockets);
 	ms->ms_sockets = ms->ms_next;
-	ms->ms_next = (struct sockets){0};
+	ms->ms_next = (struct listen_table){0};
 	if (old != NULL) {
 		child_becomes(old, CHILD_DRAINING);
 		child_tell(old, CHANNEL_DRAIN, "");
@@ -174,7 +174,7 @@ became_ready(struct master *ms, struct child *ch, const char *timeout)
 {
 	const struct sock *sk;
 	unsigned long seconds = strtoul(timeout, NULL, 10);
-	int error = sockets_listen(&ms->ms_next, &sk);
+	int error = listen_listen(&ms->ms_next, &sk);
 
 	if (error != 0) {
 		give_up(ms, "listen on ", sk->sk_name, error);
@@ -197,12 +197,12 @@ static void
 take_socket(struct master *ms, const char *text, int fd)
 {
 	struct sock sk;
-	int error = fd == -1 ? -EMFILE : sockets_unpack(text, &sk);
+	int error = fd == -1 ? -EMFILE : listen_unpack(text, &sk);
 
 	if (error == 0) {
 		sk.sk_fd = fd;
-		error = sockets_genuine(&sk) ? sockets_add(&ms->ms_next, &sk)
-					     : -EINVAL;
+		error = listen_genuine(&sk) ? listen_add(&ms->ms_next, &sk)
+					    : -EINVAL;
 	}
 	if (error == 0)
 		return;

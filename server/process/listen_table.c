@@ -18,7 +18,7 @@
 #define BACKLOG 4096
 
 int
-sockets_add(struct sockets *ss, const struct sock *sk)
+listen_add(struct listen_table *ss, const struct sock *sk)
 {
 	struct sock *grown =
 	    reallocarray(ss->ss_list, ss->ss_count + 1, sizeof(*grown));
@@ -38,7 +38,7 @@ is(const struct sock *sk, const char *name, bool admin)
 }
 
 static void
-take(struct sockets *ss, size_t i, struct sock *out)
+take(struct listen_table *ss, size_t i, struct sock *out)
 {
 	*out = ss->ss_list[i];
 	ss->ss_count--;
@@ -47,7 +47,8 @@ take(struct sockets *ss, size_t i, struct sock *out)
 }
 
 bool
-sockets_take(struct sockets *ss, const char *name, bool admin, struct sock *out)
+listen_take(
+    struct listen_table *ss, const char *name, bool admin, struct sock *out)
 {
 	size_t i;
 
@@ -60,7 +61,7 @@ sockets_take(struct sockets *ss, const char *name, bool admin, struct sock *out)
 }
 
 bool
-sockets_take_given(struct sockets *ss, struct sock *out)
+listen_take_given(struct listen_table *ss, struct sock *out)
 {
 	size_t i;
 
@@ -73,7 +74,7 @@ sockets_take_given(struct sockets *ss, struct sock *out)
 }
 
 bool
-sockets_has(const struct sockets *ss, const char *name, bool admin)
+listen_has(const struct listen_table *ss, const char *name, bool admin)
 {
 	size_t i;
 
@@ -133,7 +134,7 @@ overlap(const struct sockaddr *a, const struct sockaddr *b)
 }
 
 bool
-sockets_overlap(const struct sockets *ss, const struct sockaddr *sa)
+listen_overlap(const struct listen_table *ss, const struct sockaddr *sa)
 {
 	const struct sockaddr_in *in = (const void *)sa;
 	const struct sock *sk;
@@ -153,17 +154,17 @@ sockets_overlap(const struct sockets *ss, const struct sockaddr *sa)
 static bool
 is_named(const union address *addr, const char *name)
 {
-	char text[SOCKETS_NAME];
+	char text[LISTEN_NAME];
 	size_t len;
 
-	sockets_name(&addr->sa, text);
+	listen_name(&addr->sa, text);
 	len = strlen(text);
 	return strncmp(name, text, len) == 0 &&
 	       (name[len] == '\0' || name[len] == '#');
 }
 
 bool
-sockets_genuine(const struct sock *sk)
+listen_genuine(const struct sock *sk)
 {
 	socklen_t len = sizeof(int);
 	union address addr;
@@ -182,7 +183,7 @@ sockets_genuine(const struct sock *sk)
 }
 
 bool
-sockets_deaf(int fd)
+listen_deaf(int fd)
 {
 	socklen_t len = sizeof(int);
 	int listening = 1;
@@ -193,7 +194,7 @@ sockets_deaf(int fd)
 }
 
 int
-sockets_hear(int fd)
+listen_hear(int fd)
 {
 	if (listen(fd, BACKLOG) == -1)
 		return -1;
@@ -202,7 +203,7 @@ sockets_hear(int fd)
 }
 
 int
-sockets_listen(const struct sockets *ss, const struct sock **which)
+listen_listen(const struct listen_table *ss, const struct sock **which)
 {
 	const struct linger off = {0};
 	size_t i;
@@ -212,15 +213,15 @@ sockets_listen(const struct sockets *ss, const struct sock **which)
 		setsockopt(
 		    (*which)->sk_fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
 		(void)os_limit_unsent((*which)->sk_fd, 0);
-		if (sockets_deaf((*which)->sk_fd) &&
-		    sockets_hear((*which)->sk_fd) == -1)
+		if (listen_deaf((*which)->sk_fd) &&
+		    listen_hear((*which)->sk_fd) == -1)
 			return -errno;
 	}
 	return 0;
 }
 
 bool
-sockets_file(const struct sock *sk)
+listen_file(const struct sock *sk)
 {
 	struct stat st;
 
@@ -230,18 +231,18 @@ sockets_file(const struct sock *sk)
 }
 
 void
-sockets_close(struct sockets *ss)
+listen_close(struct listen_table *ss)
 {
 	size_t i;
 
 	for (i = 0; i < ss->ss_count; i++)
 		close(ss->ss_list[i].sk_fd);
 	free(ss->ss_list);
-	*ss = (struct sockets){0};
+	*ss = (struct listen_table){0};
 }
 
 static bool
-has_file(const struct sockets *ss, const struct sock *sk)
+has_file(const struct listen_table *ss, const struct sock *sk)
 {
 	size_t i;
 
@@ -253,20 +254,21 @@ has_file(const struct sockets *ss, const struct sock *sk)
 }
 
 void
-sockets_remove_files(const struct sockets *ss, const struct sockets *keep)
+listen_remove_files(
+    const struct listen_table *ss, const struct listen_table *keep)
 {
 	const struct sock *sk;
 	size_t i;
 
 	for (i = 0; i < ss->ss_count; i++) {
 		sk = &ss->ss_list[i];
-		if (sk->sk_ino != 0 && !has_file(keep, sk) && sockets_file(sk))
+		if (sk->sk_ino != 0 && !has_file(keep, sk) && listen_file(sk))
 			unlink(sk->sk_name);
 	}
 }
 
 void
-sockets_name(const struct sockaddr *sa, char name[static SOCKETS_NAME])
+listen_name(const struct sockaddr *sa, char name[static LISTEN_NAME])
 {
 	const struct sockaddr_in *in = (const void *)sa;
 	const struct sockaddr_in6 *in6 = (const void *)sa;
@@ -274,27 +276,27 @@ sockets_name(const struct sockaddr *sa, char name[static SOCKETS_NAME])
 	char ip[INET6_ADDRSTRLEN] = "";
 
 	if (sa->sa_family == AF_UNIX) {
-		snprintf(name, SOCKETS_NAME, "%s", un->sun_path);
+		snprintf(name, LISTEN_NAME, "%s", un->sun_path);
 	} else if (sa->sa_family == AF_INET6) {
 		inet_ntop(AF_INET6, &in6->sin6_addr, ip, sizeof(ip));
 		snprintf(
-		    name, SOCKETS_NAME, "[%s]:%u", ip, ntohs(in6->sin6_port));
+		    name, LISTEN_NAME, "[%s]:%u", ip, ntohs(in6->sin6_port));
 	} else {
 		inet_ntop(AF_INET, &in->sin_addr, ip, sizeof(ip));
-		snprintf(name, SOCKETS_NAME, "%s:%u", ip, ntohs(in->sin_port));
+		snprintf(name, LISTEN_NAME, "%s:%u", ip, ntohs(in->sin_port));
 	}
 }
 
 void
-sockets_pack(const struct sock *sk, char text[static SOCKETS_TEXT])
+listen_pack(const struct sock *sk, char text[static LISTEN_TEXT])
 {
-	snprintf(text, SOCKETS_TEXT, "%c %d %ju %ju %s", (char)sk->sk_use,
+	snprintf(text, LISTEN_TEXT, "%c %d %ju %ju %s", (char)sk->sk_use,
 	    sk->sk_given, (uintmax_t)sk->sk_dev, (uintmax_t)sk->sk_ino,
 	    sk->sk_name);
 }
 
 bool
-sockets_number(const char **text, uintmax_t *number)
+listen_number(const char **text, uintmax_t *number)
 {
 	char *end;
 
@@ -306,7 +308,7 @@ sockets_number(const char **text, uintmax_t *number)
 }
 
 int
-sockets_unpack(const char *text, struct sock *sk)
+listen_unpack(const char *text, struct sock *sk)
 {
 	uintmax_t given, dev, ino;
 	char use = text[0];
@@ -314,8 +316,8 @@ sockets_unpack(const char *text, struct sock *sk)
 	if (use == '\0' || text[1] != ' ')
 		return -EINVAL;
 	text += 2;
-	if (!sockets_number(&text, &given) || !sockets_number(&text, &dev) ||
-	    !sockets_number(&text, &ino) || strlen(text) >= SOCKETS_NAME)
+	if (!listen_number(&text, &given) || !listen_number(&text, &dev) ||
+	    !listen_number(&text, &ino) || strlen(text) >= LISTEN_NAME)
 		return -EINVAL;
 	*sk = (struct sock){
 	    .sk_fd = -1,

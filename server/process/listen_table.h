@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#define SOCKETS_NAME 160 /* bytes with the NUL */
+#define LISTEN_NAME 160 /* bytes with the NUL */
 
 enum socket_use {
 	SOCKET_SERVE = 's',
@@ -28,64 +28,65 @@ struct sock {
 	ino_t sk_ino;  /* of its file, to remove no other one; 0: none */
 	dev_t sk_dev;
 	/* "127.0.0.1:80", "[::]:0", "/run/pagewise.sock"; several may have one */
-	char sk_name[SOCKETS_NAME];
+	char sk_name[LISTEN_NAME];
 };
 
-struct sockets {
+struct listen_table {
 	struct sock *ss_list;
 	size_t ss_count;
 };
 
 /* A copy; the descriptor belongs to the table from then on.  0 or -ENOMEM. */
-int sockets_add(struct sockets *, const struct sock *);
+int listen_add(struct listen_table *, const struct sock *);
 
 /* Takes the first one of that name out; given: any that was given. */
-bool sockets_take(
-    struct sockets *, const char *name, bool admin, struct sock *out);
-bool sockets_take_given(struct sockets *, struct sock *out);
+bool listen_take(
+    struct listen_table *, const char *name, bool admin, struct sock *out);
+bool listen_take_given(struct listen_table *, struct sock *out);
 
-bool sockets_has(const struct sockets *, const char *name, bool admin);
+bool listen_has(const struct listen_table *, const char *name, bool admin);
 
 /*
  * Whether one that serves has that address and port, or part of what they stand for: a
  * wildcard has all addresses.  Not those that were given; port 0 is nobody's.
  */
-bool sockets_overlap(const struct sockets *, const struct sockaddr *);
+bool listen_overlap(const struct listen_table *, const struct sockaddr *);
 
 /* A stream socket that is bound to the address of its name, as it says? */
-bool sockets_genuine(const struct sock *);
+bool listen_genuine(const struct sock *);
 
 /* Bound, but not listening, or not any more. */
-bool sockets_deaf(int fd);
+bool listen_deaf(int fd);
 
 /* Has one listen: 4096 may wait, or what the kernel allows.  0, or -1 and errno. */
-int sockets_hear(int fd);
+int listen_hear(int fd);
 
 /*
  * Has those listen that do not.  0, or -errno and *which could not.  Of all it takes
  * SO_LINGER back, the one option that the sandbox lets a server process change:
  * accepted sockets would inherit it.
  */
-int sockets_listen(const struct sockets *, const struct sock **which);
+int listen_listen(const struct listen_table *, const struct sock **which);
 
 /* Whether its file, if it has one, is there and its own. */
-bool sockets_file(const struct sock *);
+bool listen_file(const struct sock *);
 
 /* Closes all; empty after that. */
-void sockets_close(struct sockets *);
+void listen_close(struct listen_table *);
 
 /* Removes the files that none of keep has, if they are still theirs. */
-void sockets_remove_files(const struct sockets *, const struct sockets *keep);
+void listen_remove_files(
+    const struct listen_table *, const struct listen_table *keep);
 
 /* An address as a name; the port is that of a socket or the one that was asked for. */
-void sockets_name(const struct sockaddr *, char name[static SOCKETS_NAME]);
+void listen_name(const struct sockaddr *, char name[static LISTEN_NAME]);
 
 /* As text, and back; the descriptor is not in it.  Back: 0 or -EINVAL. */
-#define SOCKETS_TEXT (SOCKETS_NAME + 64)
-void sockets_pack(const struct sock *, char text[static SOCKETS_TEXT]);
-int sockets_unpack(const char *text, struct sock *);
+#define LISTEN_TEXT (LISTEN_NAME + 64)
+void listen_pack(const struct sock *, char text[static LISTEN_TEXT]);
+int listen_unpack(const char *text, struct sock *);
 
 /* A number and the space behind it, for texts such as these; moves *text on. */
-bool sockets_number(const char **text, uintmax_t *number);
+bool listen_number(const char **text, uintmax_t *number);
 
 #endif

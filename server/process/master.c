@@ -114,8 +114,8 @@ end(struct master *ms)
 	kill_starting(ms);
 	upgrade_cancel(ms);
 	/* Before the last one accepts who waits there: nobody comes after it. */
-	sockets_remove_files(&ms->ms_sockets, &(struct sockets){0});
-	sockets_close(&ms->ms_sockets);
+	listen_remove_files(&ms->ms_sockets, &(struct listen_table){0});
+	listen_close(&ms->ms_sockets);
 	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (ch->ch_state != CHILD_KILLED) {
 		child_becomes(ch, CHILD_DRAINING);
@@ -330,9 +330,9 @@ static void
 release(struct master *ms)
 {
 	children_free(ms);
-	sockets_remove_files(&ms->ms_sockets, &(struct sockets){0});
-	sockets_close(&ms->ms_sockets);
-	sockets_close(&ms->ms_next);
+	listen_remove_files(&ms->ms_sockets, &(struct listen_table){0});
+	listen_close(&ms->ms_sockets);
+	listen_close(&ms->ms_next);
 	upgrade_cancel(ms);
 	free(ms->ms_program);
 }

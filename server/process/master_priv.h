@@ -50,13 +50,13 @@ struct master {
 	sigset_t ms_unblocked; /* while it waits */
 
 	LIST_HEAD(, child) ms_children;
-	struct child *ms_starting; /* NULL: none */
-	struct child *ms_serving;  /* the same */
-	struct sockets ms_sockets; /* what is listened on */
-	struct sockets ms_next;	   /* the same by ms_starting, so far */
-	bool ms_served;		   /* there has been a serving one */
-	bool ms_reload;		   /* as soon as none is starting */
-	bool ms_upgrade;	   /* the same */
+	struct child *ms_starting;	/* NULL: none */
+	struct child *ms_serving;	/* the same */
+	struct listen_table ms_sockets; /* what is listened on */
+	struct listen_table ms_next;	/* the same by ms_starting, so far */
+	bool ms_served;			/* there has been a serving one */
+	bool ms_reload;			/* as soon as none is starting */
+	bool ms_upgrade;		/* the same */
 	const char *ms_done; /* said when the old ones are quiet, or NULL */
 
 	pid_t ms_test; /* of a program that an upgrade would run; 0: none */

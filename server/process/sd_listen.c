@@ -36,7 +36,7 @@ listens(int fd, struct sockaddr_storage *addr)
 }
 
 static int
-take(struct sockets *ss, int fd)
+take(struct listen_table *ss, int fd)
 {
 	static const int on = 1;
 	struct sock sk = {
@@ -55,15 +55,15 @@ take(struct sockets *ss, int fd)
 	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	/* Accepted sockets inherit it. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	sockets_name((const struct sockaddr *)&addr, sk.sk_name);
-	if (sockets_add(ss, &sk) == 0)
+	listen_name((const struct sockaddr *)&addr, sk.sk_name);
+	if (listen_add(ss, &sk) == 0)
 		return 0;
 	log_error(NULL, "%s", strerror(ENOMEM));
 	return -1;
 }
 
 int
-given_take(struct sockets *ss)
+given_take(struct listen_table *ss)
 {
 	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
 	long i, n;

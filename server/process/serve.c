@@ -159,15 +159,15 @@ shut_down(struct server *sv)
 	/* The next process answers there. */
 	if (sv->sv_end == END_DRAIN)
 		admin_destroy(&sv->sv_admin);
-	serve_command(sv, ORDER_DRAIN);
+	serve_command(sv, COMMAND_DRAIN);
 	if (wait_workers(sv))
 		return true;
 	log_notice(sv->sv_writer, "closing the connections that are left");
-	serve_command(sv, ORDER_STOP);
+	serve_command(sv, COMMAND_STOP);
 	if (wait_hung(sv))
 		return true;
 	log_warn(sv->sv_writer, "a disk does not answer: ending without it");
-	serve_command(sv, ORDER_ABANDON);
+	serve_command(sv, COMMAND_ABANDON);
 	wait_hung(sv);
 	for (i = 0; i < sv->sv_started; i++)
 		worker_abandon(sv->sv_workers[i]);
@@ -185,10 +185,10 @@ destroy(struct server *sv)
 		worker_destroy(&sv->sv_workers[i]);
 	pw_pool_destroy(&sv->sv_pool, HUNG_US);
 	log_destroy(&sv->sv_log);
-	sockets_close(&sv->sv_sockets);
+	listen_close(&sv->sv_sockets);
 	roots_close(&sv->sv_roots);
-	clients_destroy(&sv->sv_clients);
-	pressure_destroy(&sv->sv_pressure);
+	limits_destroy(&sv->sv_clients);
+	tcp_memory_destroy(&sv->sv_pressure);
 	free(sv->sv_workers);
 	conf_destroy(&sv->sv_conf);
 	if (sv->sv_channel != -1)

@@ -13,10 +13,10 @@
 struct serve_args {
 	int sa_argc;
 	char **sa_argv;
-	int sa_channel;		   /* to the master; taken over */
-	struct sockets sa_sockets; /* of earlier processes; taken over */
-	bool sa_again;		   /* there has been an earlier one */
-	uint64_t sa_watchdog;	   /* microseconds: see channel.h; 0: off */
+	int sa_channel;			/* to the master; taken over */
+	struct listen_table sa_sockets; /* of earlier processes; taken over */
+	bool sa_again;			/* there has been an earlier one */
+	uint64_t sa_watchdog; /* microseconds: see channel.h; 0: off */
 };
 
 /*

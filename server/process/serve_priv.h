@@ -30,9 +30,9 @@ struct server {
 	struct conf *sv_conf;
 	struct pw_pool *sv_pool;
 	struct pw_root **sv_roots;
-	struct clients *sv_clients;
-	struct pressure *sv_pressure;
-	struct sockets
+	struct connection_limits *sv_clients;
+	struct tcp_memory *sv_pressure;
+	struct listen_table
 	    sv_sockets;		/* until it accepts; then others have copies */
 	struct admin *sv_admin; /* NULL: off */
 	struct log *sv_log;
@@ -47,12 +47,12 @@ struct server {
  * and accept nobody.  What is of use is taken out of old.  again: there has been an
  * earlier one.  0, or -1 after a message: what was opened stays so.
  */
-int serve_start(struct server *, struct sockets *old, bool again);
+int serve_start(struct server *, struct listen_table *old, bool again);
 
 /* The master has said CHANNEL_SERVE. */
 void serve_accept(struct server *);
 
 /* To all that were started. */
-void serve_command(struct server *, enum order);
+void serve_command(struct server *, enum command);
 
 #endif

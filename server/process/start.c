@@ -78,7 +78,7 @@ static int
 watch_pressure(struct server *sv)
 {
 	int error =
-	    pressure_create(sv->sv_conf->conf_tcp_memory, &sv->sv_pressure);
+	    tcp_memory_create(sv->sv_conf->conf_tcp_memory, &sv->sv_pressure);
 
 	if (error == -ENOMEM || error == -EMFILE || error == -ENFILE)
 		return failed("watch the memory for TCP", error);
@@ -95,7 +95,7 @@ create_shared(struct server *sv)
 
 	sv->sv_workers = calloc(conf->conf_workers, sizeof(struct worker *));
 	if (sv->sv_workers == NULL ||
-	    clients_create(conf->conf_max_connections,
+	    limits_create(conf->conf_max_connections,
 		conf->conf_max_per_address, conf->conf_workers,
 		&sv->sv_clients) != 0)
 		return failed("create the workers", -ENOMEM);
@@ -123,7 +123,7 @@ create_workers(struct server *sv)
 
 /* The number of sockets from i on that have one name. */
 static size_t
-same_name(const struct sockets *ss, size_t i)
+same_name(const struct listen_table *ss, size_t i)
 {
 	size_t n = 1;
 
@@ -155,7 +155,7 @@ share(struct server *sv, const struct sock *sk, size_t n)
 static int
 share_sockets(struct server *sv)
 {
-	const struct sockets *ss = &sv->sv_sockets;
+	const struct listen_table *ss = &sv->sv_sockets;
 	size_t i, n;
 
 	for (i = 0; i < ss->ss_count; i += n) {
@@ -171,14 +171,14 @@ share_sockets(struct server *sv)
 static int
 hand_over(struct server *sv)
 {
-	char text[SOCKETS_TEXT];
+	char text[LISTEN_TEXT];
 	const struct sock *sk;
 	size_t i;
 	int error = 0;
 
 	for (i = 0; i < sv->sv_sockets.ss_count && error == 0; i++) {
 		sk = &sv->sv_sockets.ss_list[i];
-		sockets_pack(sk, text);
+		listen_pack(sk, text);
 		error = channel_send(
 		    sv->sv_channel, CHANNEL_SOCKET, text, sk->sk_fd, true);
 	}
@@ -218,7 +218,7 @@ descriptors_in_use(unsigned numbers)
  * descriptors free: accept4(2) knows no such limit.
  */
 static void
-reserve_descriptors(struct clients *clients)
+reserve_descriptors(struct connection_limits *clients)
 {
 	unsigned left, max, used, reserve = RESERVE;
 	struct rlimit rl;
@@ -230,12 +230,12 @@ reserve_descriptors(struct clients *clients)
 	left = max > used ? max - used : 1;
 	if (reserve > left / 2)
 		reserve = left / 2;
-	clients_limit(clients, left - reserve);
+	limits_limit(clients, left - reserve);
 }
 
 /* Everything that needs a path, or a right that is given up later. */
 static int
-open_all(struct server *sv, struct sockets *old)
+open_all(struct server *sv, struct listen_table *old)
 {
 	struct pw_pool_conf pool = {.ppc_threads = sv->sv_conf->conf_threads};
 	int error;
@@ -244,7 +244,7 @@ open_all(struct server *sv, struct sockets *old)
 	    bind_sites(sv->sv_conf, old, &sv->sv_sockets) == -1 ||
 	    bind_admin(sv->sv_conf, old, &sv->sv_sockets) == -1)
 		return -1;
-	sockets_close(old);
+	listen_close(old);
 	/* At once: the master removes the admin socket's file if this start fails. */
 	if (hand_over(sv) == -1 || open_log(sv) == -1)
 		return -1;
@@ -325,7 +325,7 @@ static void
 announce(const struct server *sv)
 {
 	const struct conf *conf = sv->sv_conf;
-	const struct sockets *ss = &sv->sv_sockets;
+	const struct listen_table *ss = &sv->sv_sockets;
 	char url[128];
 	size_t i;
 
@@ -343,7 +343,7 @@ announce(const struct server *sv)
 }
 
 void
-serve_command(struct server *sv, enum order order)
+serve_command(struct server *sv, enum command order)
 {
 	unsigned i;
 
@@ -354,11 +354,11 @@ serve_command(struct server *sv, enum order order)
 void
 serve_accept(struct server *sv)
 {
-	serve_command(sv, ORDER_ACCEPT);
+	serve_command(sv, COMMAND_ACCEPT);
 	admin_accept(sv->sv_admin);
 	announce_admin(sv);
 	announce(sv);
-	sockets_close(&sv->sv_sockets);
+	listen_close(&sv->sv_sockets);
 }
 
 /* From now on the master's end is heard by the channel; it may be gone. */
@@ -375,7 +375,7 @@ say_ready(struct server *sv)
 }
 
 int
-serve_start(struct server *sv, struct sockets *old, bool again)
+serve_start(struct server *sv, struct listen_table *old, bool again)
 {
 	prepare();
 	if (open_all(sv, old) == -1)

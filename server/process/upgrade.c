@@ -4,7 +4,7 @@
  * texts, each ended by NUL:
  *     pagewise 1
  *     child PID CHANNEL STATE SECONDS   STATE: a letter, "dq": quiet
- *     socket FD TEXT                    see sockets_pack
+ *     socket FD TEXT                    see listen_pack
  * Later versions read what this one writes.
  */
 #include <errno.h>
@@ -136,9 +136,9 @@ write_child(int fd, const struct child *ch)
 static int
 write_socket(int fd, const struct sock *sk)
 {
-	char text[SOCKETS_TEXT];
+	char text[LISTEN_TEXT];
 
-	sockets_pack(sk, text);
+	listen_pack(sk, text);
 	return dprintf(fd, "socket %d %s%c", sk->sk_fd, text, '\0');
 }
 
@@ -243,7 +243,7 @@ inherit_child(struct master *ms, const char *text)
 	const char *seconds;
 
 	/* "-1" is one, too. */
-	if (!sockets_number(&text, &pid) || !sockets_number(&text, &channel))
+	if (!listen_number(&text, &pid) || !listen_number(&text, &channel))
 		return;
 	if ((int)channel != -1)
 		fcntl((int)channel, F_SETFD, FD_CLOEXEC);
@@ -267,12 +267,12 @@ inherit_socket(struct master *ms, const char *text)
 	struct sock sk;
 	uintmax_t fd;
 
-	if (!sockets_number(&text, &fd))
+	if (!listen_number(&text, &fd))
 		return;
-	if (sockets_unpack(text, &sk) == 0) {
+	if (listen_unpack(text, &sk) == 0) {
 		fcntl((int)fd, F_SETFD, FD_CLOEXEC);
 		sk.sk_fd = (int)fd;
-		if (sockets_add(&ms->ms_sockets, &sk) == 0)
+		if (listen_add(&ms->ms_sockets, &sk) == 0)
 			return;
 	}
 	log_error(NULL, "cannot keep a listening socket of the old program");

@@ -11,19 +11,19 @@
 #include "lib/os/os.h"
 
 /* Those that are taken together are obeyed in this order. */
-enum order {
-	ORDER_ACCEPT = 1, /* connections: from now on, and not before */
-	ORDER_PLACE = 2,  /* these two are clients': see connection_limits.h */
-	ORDER_WISH = 4,
-	ORDER_DRAIN = 8, /* no more connections; ends with the last one */
-	ORDER_STOP = 16, /* the connections are closed */
-	ORDER_ABANDON =
+enum command {
+	COMMAND_ACCEPT = 1, /* connections: from now on, and not before */
+	COMMAND_PLACE = 2, /* these two are clients': see connection_limits.h */
+	COMMAND_WISH = 4,
+	COMMAND_DRAIN = 8, /* no more connections; ends with the last one */
+	COMMAND_STOP = 16, /* the connections are closed */
+	COMMAND_ABANDON =
 	    32, /* ends at once; the worker must not be destroyed then */
 };
 
-#define ORDER_LAST ORDER_ABANDON
+#define COMMAND_LAST COMMAND_ABANDON
 
-struct orders {
+struct commands {
 	atomic_uint od_given;
 	int od_wake
 	    [2]; /* see os_wake_create: [0] is readable when there are some */
@@ -31,7 +31,7 @@ struct orders {
 
 /* 0 or -errno. */
 static inline int
-orders_create(struct orders *od)
+commands_create(struct commands *od)
 {
 	atomic_init(&od->od_given, 0);
 	return os_wake_create(od->od_wake);
@@ -39,14 +39,14 @@ orders_create(struct orders *od)
 
 /* Nobody gives any more. */
 static inline void
-orders_destroy(struct orders *od)
+commands_destroy(struct commands *od)
 {
 	os_wake_close(od->od_wake);
 }
 
 /* Any thread. */
 static inline void
-orders_give(struct orders *od, enum order order)
+commands_give(struct commands *od, enum command order)
 {
 	if (atomic_fetch_or(&od->od_given, (unsigned)order) == 0)
 		os_wake_signal(od->od_wake[1]);
@@ -54,7 +54,7 @@ orders_give(struct orders *od, enum order order)
 
 /* All that were given since the last time, 0 or more: the loop's thread. */
 static inline unsigned
-orders_take(struct orders *od)
+commands_take(struct commands *od)
 {
 	/* In this order: who finds the word empty after this wakes once more. */
 	os_wake_clear(od->od_wake[0]);

@@ -121,7 +121,7 @@ put_in6(char *p, const struct sockaddr_in6 *in6)
 }
 
 char *
-peer_text(char *p, const struct sockaddr *sa)
+sockaddr_text(char *p, const struct sockaddr *sa)
 {
 	switch (sa == NULL ? AF_UNSPEC : sa->sa_family) {
 	case AF_INET:

@@ -13,6 +13,6 @@
  * it came as IPv4-mapped IPv6; "unix:", or "-" for what is none (also NULL).
  * Needs INET6_ADDRSTRLEN bytes.  Returns the end of the text.
  */
-char *peer_text(char *p, const struct sockaddr *);
+char *sockaddr_text(char *p, const struct sockaddr *);
 
 #endif

@@ -13,7 +13,7 @@
 #define WORD_HIGH	WORD_EACH(0x80)
 
 static inline uint64_t
-word_load(const char *p)
+swar_load(const char *p)
 {
 	uint64_t w;
 
@@ -22,7 +22,7 @@ word_load(const char *p)
 }
 
 static inline void
-word_store(char *p, uint64_t w)
+swar_store(char *p, uint64_t w)
 {
 	memcpy(p, &w, sizeof(w));
 }
@@ -32,7 +32,7 @@ word_store(char *p, uint64_t w)
  * carries reach a byte only from one that is outside itself.
  */
 static inline bool
-word_within(uint64_t w, unsigned char least)
+swar_within(uint64_t w, unsigned char least)
 {
 	return ((w | (w - WORD_EACH(least)) | (w + WORD_EACH(1))) &
 		   WORD_HIGH) == 0;
@@ -40,7 +40,7 @@ word_within(uint64_t w, unsigned char least)
 
 /* Whether a byte is c, if all of them and c are below 0x80. */
 static inline bool
-word_has(uint64_t w, unsigned char c)
+swar_has(uint64_t w, unsigned char c)
 {
 	return (((w ^ WORD_EACH(c)) - WORD_EACH(1)) & WORD_HIGH) != 0;
 }

@@ -53,7 +53,7 @@ asleep_look(
 		as->as_due = true;
 	as->as_seen = us;
 	if (!as->as_due ||
-	    (as->as_told && now_us - as->as_since < LIMIT_PERIOD))
+	    (as->as_told && now_us - as->as_since < MESSAGE_RATE_PERIOD))
 		return 0;
 	as->as_due = false;
 	as->as_told = true;

@@ -26,7 +26,7 @@ struct asleep {
 
 /*
  * Some times a second, with what pw_loop_sleeps says.  0, or a message is due, once in
- * LIMIT_PERIOD: for how long the loop has slept since the last one.
+ * MESSAGE_RATE_PERIOD: for how long the loop has slept since the last one.
  */
 uint64_t asleep_look(
     struct asleep *, const struct pw_sleep *list, size_t n, uint64_t now_us);

@@ -16,7 +16,7 @@ void
 worker_quiet(struct worker *wk)
 {
 	if (SLIST_EMPTY(&wk->wk_listening)) {
-		clients_retire(wk->wk_clients, wk->wk_id);
+		limits_retire(wk->wk_clients, wk->wk_id);
 		atomic_store(&wk->wk_is_quiet, true);
 	}
 	worker_maybe_end(wk);

@@ -39,7 +39,7 @@ listener_take(struct worker *wk, int fd)
 static void
 tell_full(struct worker *wk)
 {
-	if (limit_tell(&wk->wk_told_full, clock_now()))
+	if (message_rate_tell(&wk->wk_told_full, clock_now()))
 		log_warn(wk->wk_log,
 		    "cannot accept connections: there are %u, which is "
 		    "max_connections",
@@ -51,9 +51,9 @@ tell_address(struct worker *wk, const struct sockaddr *addr)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	if (!limit_tell(&wk->wk_told_address, clock_now()))
+	if (!message_rate_tell(&wk->wk_told_address, clock_now()))
 		return;
-	*peer_text(text, addr) = '\0';
+	*sockaddr_text(text, addr) = '\0';
 	log_warn(wk->wk_log,
 	    "refused a connection from %s: it has %u, which is "
 	    "max_connections_per_address",
@@ -74,17 +74,17 @@ remedy(int error)
 }
 
 static void
-tell(struct worker *wk, struct limit *lim, int error, const char *what)
+tell(struct worker *wk, struct message_rate *lim, int error, const char *what)
 {
-	if (limit_tell(lim, clock_now()))
+	if (message_rate_tell(lim, clock_now()))
 		log_warn(wk->wk_log, "cannot accept connections: %s; %s%s",
 		    strerror(error), what, remedy(error));
 }
 
 static void
-tell_left_out(struct worker *wk, struct limit *lim, const char *what)
+tell_left_out(struct worker *wk, struct message_rate *lim, const char *what)
 {
-	uint64_t n = limit_left_out(lim, clock_now());
+	uint64_t n = message_rate_left_out(lim, clock_now());
 
 	if (n > 0)
 		log_warn(wk->wk_log,
@@ -116,15 +116,14 @@ client_waits(int fd)
 static bool
 lacks_descriptors(const struct worker *wk)
 {
-	return clients_most(wk->wk_clients) !=
-	       wk->wk_conf->conf_max_connections;
+	return limits_most(wk->wk_clients) != wk->wk_conf->conf_max_connections;
 }
 
 /* The others may have a connection that can be closed: they are asked for one. */
 static void
 await_room(struct worker *wk)
 {
-	clients_want(wk->wk_clients, wk->wk_id, clock_now());
+	limits_want(wk->wk_clients, wk->wk_id, clock_now());
 	pause_accepting(wk);
 }
 
@@ -146,7 +145,7 @@ make_room(struct worker *wk)
 			    "closing idle ones");
 		return true;
 	}
-	if (!clients_wait(wk->wk_clients, wk->wk_id))
+	if (!limits_wait(wk->wk_clients, wk->wk_id))
 		return true;
 	if (lacks_descriptors(wk)) {
 		stop_for(wk, EMFILE);
@@ -214,14 +213,14 @@ accept_one(struct worker *wk, int fd, struct sockaddr_storage *addr)
 	socklen_t len = sizeof(*addr);
 	int sock;
 
-	if (!clients_reserve(wk->wk_clients, wk->wk_id)) {
+	if (!limits_reserve(wk->wk_clients, wk->wk_id)) {
 		errno = EUSERS;
 		return -1;
 	}
 	sock = accept4(
 	    fd, (struct sockaddr *)addr, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (sock == -1)
-		clients_release(wk->wk_clients);
+		limits_release(wk->wk_clients);
 	return sock;
 }
 
@@ -236,7 +235,7 @@ refuse(struct worker *wk, int sock)
 
 	setsockopt(sock, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 	close(sock);
-	clients_release(wk->wk_clients);
+	limits_release(wk->wk_clients);
 }
 
 static void
@@ -245,7 +244,7 @@ enter(struct worker *wk, int sock, const struct sockaddr_storage *addr)
 	const struct sockaddr *sa = (const struct sockaddr *)addr;
 	struct client *client;
 
-	switch (clients_enter(wk->wk_clients, sa, &client)) {
+	switch (limits_enter(wk->wk_clients, sa, &client)) {
 	case 0:
 		conn_create(wk, sock, sa, client);
 		break;
@@ -268,7 +267,7 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 	int n, sock, accepted = 0;
 
 	(void)what;
-	worker_lap(wk, LAP_ACCEPT);
+	worker_lap(wk, PHASE_ACCEPT);
 	for (n = 0; n < ACCEPTS_PER_TURN; n++) {
 		sock = accept_one(wk, fd, &addr);
 		if (sock != -1) {
@@ -352,7 +351,7 @@ listener_room(struct worker *wk)
 		next = SLIST_NEXT(ls, ls_next);
 		on_accept(ls->ls_fd, EV_READ, ls);
 	}
-	clients_decline(wk->wk_clients, wk->wk_id);
+	limits_decline(wk->wk_clients, wk->wk_id);
 }
 
 void

@@ -13,7 +13,7 @@ int listener_take(struct worker *, int fd);
 void listener_start(struct worker *);
 void listener_accept(struct worker *);
 void listener_tick(struct worker *); /* a few times a second */
-void listener_room(struct worker *); /* ORDER_PLACE has come */
+void listener_room(struct worker *); /* COMMAND_PLACE has come */
 
 /*
  * Goes on accepting until nobody waits, for wk_drain_until at most, and closes;

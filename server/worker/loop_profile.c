@@ -9,18 +9,18 @@
 #define TOLD 1000 /* microseconds */
 
 static const char *const names[LAPS] = {
-    [LAP_ACCEPT] = "new connections",
-    [LAP_EVENTS] = "requests",
-    [LAP_TURNS] = "answers",
-    [LAP_DONE] = "completions",
-    [LAP_TIMERS] = "timers",
-    [LAP_CONTROL] = "commands",
+    [PHASE_ACCEPT] = "new connections",
+    [PHASE_EVENTS] = "requests",
+    [PHASE_TURNS] = "answers",
+    [PHASE_DONE] = "completions",
+    [PHASE_TIMERS] = "timers",
+    [PHASE_CONTROL] = "commands",
 };
 
 void
-lap_change(struct laps *laps, enum lap kind, uint64_t now)
+profile_change(struct loop_profile *laps, enum loop_phase kind, uint64_t now)
 {
-	if (laps->lap_kind == LAP_NONE)
+	if (laps->lap_kind == PHASE_NONE)
 		laps->lap_begin = now;
 	else
 		laps->lap_us[laps->lap_kind] += now - laps->lap_since;
@@ -29,31 +29,31 @@ lap_change(struct laps *laps, enum lap kind, uint64_t now)
 }
 
 uint64_t
-lap_end(struct laps *laps, uint64_t now)
+profile_end(struct loop_profile *laps, uint64_t now)
 {
-	lap_change(laps, laps->lap_kind, now);
+	profile_change(laps, laps->lap_kind, now);
 	return now - laps->lap_begin;
 }
 
-static enum lap
-longest(const struct laps *laps)
+static enum loop_phase
+longest(const struct loop_profile *laps)
 {
-	enum lap most = LAP_ACCEPT, kind;
+	enum loop_phase most = PHASE_ACCEPT, kind;
 
-	for (kind = LAP_ACCEPT; kind < LAPS; kind++)
+	for (kind = PHASE_ACCEPT; kind < LAPS; kind++)
 		if (laps->lap_us[kind] > laps->lap_us[most])
 			most = kind;
 	return most;
 }
 
 void
-lap_text(const struct laps *laps, char *text, size_t size)
+profile_text(const struct loop_profile *laps, char *text, size_t size)
 {
 	size_t len = 0;
 	int kind;
 
 	text[0] = '\0';
-	for (kind = LAP_NONE + 1; kind < LAPS && len < size; kind++)
+	for (kind = PHASE_NONE + 1; kind < LAPS && len < size; kind++)
 		if (laps->lap_us[kind] >= TOLD)
 			len += (size_t)snprintf(text + len, size - len,
 			    "%s%s %llu ms (%u)", len > 0 ? ", " : "",
@@ -69,7 +69,7 @@ lap_text(const struct laps *laps, char *text, size_t size)
 }
 
 void
-lap_clear(struct laps *laps)
+profile_clear(struct loop_profile *laps)
 {
 	memset(laps, 0, sizeof(*laps));
 }

@@ -10,20 +10,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum lap {
-	LAP_NONE,
-	LAP_ACCEPT,  /* new connections */
-	LAP_EVENTS,  /* of connections: requests, writability */
-	LAP_TURNS,   /* answers that are being sent */
-	LAP_DONE,    /* what the disk has delivered */
-	LAP_TIMERS,  /* time-outs, and what is done a few times a second */
-	LAP_CONTROL, /* what main has said */
+enum loop_phase {
+	PHASE_NONE,
+	PHASE_ACCEPT,  /* new connections */
+	PHASE_EVENTS,  /* of connections: requests, writability */
+	PHASE_TURNS,   /* answers that are being sent */
+	PHASE_DONE,    /* what the disk has delivered */
+	PHASE_TIMERS,  /* time-outs, and what is done a few times a second */
+	PHASE_CONTROL, /* what main has said */
 	LAPS
 };
 
 /* Zero it first. */
-struct laps {
-	enum lap lap_kind;  /* what it is at; LAP_NONE: no turn has begun */
+struct loop_profile {
+	enum loop_phase
+	    lap_kind;	    /* what it is at; PHASE_NONE: no turn has begun */
 	uint64_t lap_begin; /* of the turn */
 	uint64_t lap_since; /* of what it is at */
 	uint64_t lap_us[LAPS];
@@ -31,18 +32,18 @@ struct laps {
 };
 
 /* From now on it is at kind. */
-void lap_change(struct laps *, enum lap kind, uint64_t now);
+void profile_change(struct loop_profile *, enum loop_phase kind, uint64_t now);
 
-/* The length of the turn, which lap_text can still be asked about. */
-uint64_t lap_end(struct laps *, uint64_t now);
+/* The length of the turn, which profile_text can still be asked about. */
+uint64_t profile_end(struct loop_profile *, uint64_t now);
 
 /*
  * "answers 61 ms (14), requests 2 ms (3)": what took a millisecond or more, or, if
  * nothing did, what took most: "requests 0.7 ms (3)".
  */
-void lap_text(const struct laps *, char *text, size_t size);
+void profile_text(const struct loop_profile *, char *text, size_t size);
 
 /* The next turn may begin. */
-void lap_clear(struct laps *);
+void profile_clear(struct loop_profile *);
 
 #endif

@@ -35,7 +35,7 @@ create_loop(struct worker *wk)
 	    .plc_arg = wk,
 	};
 
-	wk->wk_listings = listings_create();
+	wk->wk_listings = autoindex_cache_create();
 	if (wk->wk_listings == NULL)
 		return -ENOMEM;
 	return pw_loop_create(wk->wk_pool, &conf, &wk->wk_loop);
@@ -88,8 +88,8 @@ create_hot(struct worker *wk)
 {
 	if (wk->wk_conf->conf_hot_set == 0)
 		return 0;
-	wk->wk_hot = hot_create(wk->wk_conf->conf_hot_set);
-	wk->wk_fields = fields_create();
+	wk->wk_hot = response_cache_create(wk->wk_conf->conf_hot_set);
+	wk->wk_fields = header_cache_create();
 	return wk->wk_hot == NULL || wk->wk_fields == NULL ? -ENOMEM : 0;
 }
 
@@ -118,9 +118,9 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	wk->wk_ranges = calloc(conf->conf_max_ranges, sizeof(*wk->wk_ranges));
 	error = wk->wk_ranges == NULL ? -ENOMEM : 0;
 	if (error == 0)
-		error = orders_create(&wk->wk_orders);
+		error = commands_create(&wk->wk_orders);
 	if (error == 0) {
-		clients_join(sh->sh_clients, id, &wk->wk_orders);
+		limits_join(sh->sh_clients, id, &wk->wk_orders);
 		error = create_loop(wk);
 	}
 	if (error == 0)
@@ -145,9 +145,9 @@ worker_start(struct worker *wk)
 }
 
 void
-worker_command(struct worker *wk, enum order order)
+worker_command(struct worker *wk, enum command order)
 {
-	orders_give(&wk->wk_orders, order);
+	commands_give(&wk->wk_orders, order);
 }
 
 bool
@@ -178,15 +178,15 @@ worker_destroy(struct worker **wkp)
 		event_del(&wk->wk_again);
 		event_del(&wk->wk_retry);
 	}
-	listings_destroy(&wk->wk_listings);
+	autoindex_cache_destroy(&wk->wk_listings);
 	pw_loop_destroy(&wk->wk_loop);
 	if (wk->wk_base != NULL)
 		event_base_free(wk->wk_base);
 	if (wk->wk_orders.od_wake[0] != -1)
-		orders_destroy(&wk->wk_orders);
+		commands_destroy(&wk->wk_orders);
 	buf_list_destroy(&wk->wk_bufs);
 	exchange_list_destroy(&wk->wk_exchanges);
-	hot_destroy(&wk->wk_hot);
+	response_cache_destroy(&wk->wk_hot);
 	free(wk->wk_fields);
 	free(wk->wk_ranges);
 	free(wk);

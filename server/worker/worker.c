@@ -77,9 +77,9 @@ dequeue(struct worker *wk, struct conn *c)
 bool
 worker_late(struct worker *wk)
 {
-	const struct laps *laps = &wk->wk_laps;
+	const struct loop_profile *laps = &wk->wk_laps;
 
-	if (!wk->wk_late && laps->lap_calls[LAP_EVENTS] % LATE_LOOKS == 0)
+	if (!wk->wk_late && laps->lap_calls[PHASE_EVENTS] % LATE_LOOKS == 0)
 		wk->wk_late = clock_now() - laps->lap_begin >= LATE_US;
 	return wk->wk_late;
 }
@@ -107,7 +107,7 @@ expire(struct worker *wk, uint64_t end)
 	struct conn *c;
 
 	while ((c = first_expired(wk, now)) != NULL) {
-		worker_lap(wk, LAP_TIMERS);
+		worker_lap(wk, PHASE_TIMERS);
 		timer = c->cn_timer;
 		worker_timer(wk, c, TIMER_NONE);
 		conn_timeout(c, timer);
@@ -130,7 +130,7 @@ on_again(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	expire(wk, end);
-	worker_lap(wk, LAP_TURNS);
+	worker_lap(wk, PHASE_TURNS);
 	while (n-- > 0 && (c = TAILQ_FIRST(&wk->wk_turns)) != NULL) {
 		dequeue(wk, c);
 		conn_run(c);
@@ -154,9 +154,9 @@ report_refused(struct worker *wk)
 }
 
 static void
-report_left_out(struct worker *wk, struct limit *lim, const char *what)
+report_left_out(struct worker *wk, struct message_rate *lim, const char *what)
 {
-	uint64_t n = limit_left_out(lim, clock_now());
+	uint64_t n = message_rate_left_out(lim, clock_now());
 
 	if (n > 0)
 		log_error(
@@ -182,7 +182,7 @@ void
 worker_look(struct worker *wk)
 {
 	wk->wk_looked = stat_get(&wk->wk_stats.sta_sent);
-	if (pressure_look(wk->wk_pressure, clock_now()))
+	if (tcp_memory_look(wk->wk_pressure, clock_now()))
 		stat_add(&wk->wk_stats.sta_capped[CAP_TCP_MEMORY], 1);
 }
 
@@ -193,7 +193,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	worker_lap(wk, LAP_TIMERS);
+	worker_lap(wk, PHASE_TIMERS);
 	atomic_fetch_add_explicit(&wk->wk_beat, 1, memory_order_relaxed);
 	expire(wk, clock_now() + TURNS_US);
 	pw_loop_tick(wk->wk_loop, clock_now());
@@ -203,7 +203,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	oust_tick(wk);
 	worker_check(wk);
 	atomic_store_explicit(&wk->wk_stats.sta_hot_bytes,
-	    hot_bytes(wk->wk_hot), memory_order_relaxed);
+	    response_cache_bytes(wk->wk_hot), memory_order_relaxed);
 	report_left_out(wk, &wk->wk_told_files,
 	    "files could not be opened for want of descriptors");
 	report_left_out(
@@ -223,7 +223,7 @@ on_done(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	worker_lap(wk, LAP_DONE);
+	worker_lap(wk, PHASE_DONE);
 	pw_loop_drain(wk->wk_loop);
 	worker_maybe_end(wk);
 }
@@ -281,25 +281,25 @@ stop(struct worker *wk)
 }
 
 static void
-obey(struct worker *wk, enum order order)
+obey(struct worker *wk, enum command order)
 {
 	switch (order) {
-	case ORDER_ACCEPT:
+	case COMMAND_ACCEPT:
 		listener_accept(wk);
 		break;
-	case ORDER_DRAIN:
+	case COMMAND_DRAIN:
 		drain(wk);
 		break;
-	case ORDER_STOP:
+	case COMMAND_STOP:
 		stop(wk);
 		break;
-	case ORDER_ABANDON:
+	case COMMAND_ABANDON:
 		event_base_loopbreak(wk->wk_base);
 		break;
-	case ORDER_PLACE:
+	case COMMAND_PLACE:
 		listener_room(wk);
 		break;
-	case ORDER_WISH:
+	case COMMAND_WISH:
 		oust_granted(wk);
 		break;
 	}
@@ -313,11 +313,11 @@ on_control(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	worker_lap(wk, LAP_CONTROL);
-	given = orders_take(&wk->wk_orders);
-	for (order = 1; order <= ORDER_LAST; order <<= 1)
+	worker_lap(wk, PHASE_CONTROL);
+	given = commands_take(&wk->wk_orders);
+	for (order = 1; order <= COMMAND_LAST; order <<= 1)
 		if ((given & order) != 0)
-			obey(wk, (enum order)order);
+			obey(wk, (enum command)order);
 }
 
 /* The first connection that was too young to be closed is old enough now. */
@@ -328,7 +328,7 @@ on_retry(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	worker_lap(wk, LAP_TIMERS);
+	worker_lap(wk, PHASE_TIMERS);
 	if (wk->wk_paused)
 		listener_accept(wk);
 	oust_granted(wk);
@@ -360,9 +360,9 @@ tell_stall(struct worker *wk, uint64_t us, uint64_t now)
 	char text[256];
 
 	stat_add(&wk->wk_stats.sta_stalls, 1);
-	if (!limit_tell(&wk->wk_told_stall, now))
+	if (!message_rate_tell(&wk->wk_told_stall, now))
 		return;
-	lap_text(&wk->wk_laps, text, sizeof(text));
+	profile_text(&wk->wk_laps, text, sizeof(text));
 	log_warn(wk->wk_log, "a turn of worker %u's loop took %llu ms: %s",
 	    wk->wk_id, (unsigned long long)(us / 1000), text);
 }
@@ -372,18 +372,18 @@ turn_ended(struct worker *wk)
 {
 	uint64_t now, us, limit = wk->wk_conf->conf_stall_log * MILLI_US;
 
-	if (wk->wk_laps.lap_kind == LAP_NONE)
+	if (wk->wk_laps.lap_kind == PHASE_NONE)
 		return;
 	now = clock_now();
 	pw_loop_rest(wk->wk_loop, now);
-	us = lap_end(&wk->wk_laps, now);
+	us = profile_end(&wk->wk_laps, now);
 	pw_histogram_add(&wk->wk_stats.sta_turn, us);
 	if (us > stat_get(&wk->wk_stats.sta_longest))
 		atomic_store_explicit(
 		    &wk->wk_stats.sta_longest, us, memory_order_relaxed);
 	if (limit > 0 && us >= limit)
 		tell_stall(wk, us, now);
-	lap_clear(&wk->wk_laps);
+	profile_clear(&wk->wk_laps);
 	wk->wk_late = false;
 }
 
@@ -393,8 +393,8 @@ turn_served(const struct worker *wk)
 {
 	int kind;
 
-	for (kind = LAP_NONE + 1; kind < LAPS; kind++)
-		if (kind != LAP_TIMERS && wk->wk_laps.lap_calls[kind] > 0)
+	for (kind = PHASE_NONE + 1; kind < LAPS; kind++)
+		if (kind != PHASE_TIMERS && wk->wk_laps.lap_calls[kind] > 0)
 			return true;
 	return false;
 }

@@ -33,7 +33,7 @@
 #define WORKER_SHARE ((uint64_t)64 << 10)
 
 struct conn;
-struct listings;
+struct autoindex_cache;
 
 TAILQ_HEAD(conn_list, conn);
 
@@ -50,22 +50,25 @@ struct worker {
 	struct pw_loop *wk_loop;
 	struct log_writer *wk_log;
 	struct pw_root *const *wk_roots; /* of conf_sites; main's */
-	struct listings *wk_listings;
+	struct autoindex_cache *wk_listings;
 
 	SLIST_HEAD(, listening) wk_listening;
 	bool wk_sees_end; /* of a client's sending by EV_CLOSED: epoll only */
 	bool wk_paused;	  /* not accepting: no descriptor, or no place */
-	struct limit wk_told_pause; /* messages about that ... */
-	struct limit
-	    wk_told_reclaim;	   /* ... and about what was closed instead */
-	struct limit wk_told_full; /* about max_connections ... */
-	struct limit wk_told_address; /* ... and those of an address */
-	struct limit wk_told_files;   /* about files that were not opened */
-	struct limit wk_told_memory;  /* about requests that found no memory */
-	struct limit wk_told_disk;    /* about disks that do not answer */
-	struct limit wk_told_stall;   /* about turns that took too long */
-	struct limit wk_told_oust;    /* about clients that sent no request */
-	struct asleep wk_asleep;      /* about sleep in the middle of one */
+	struct message_rate wk_told_pause; /* messages about that ... */
+	struct message_rate
+	    wk_told_reclaim; /* ... and about what was closed instead */
+	struct message_rate wk_told_full;    /* about max_connections ... */
+	struct message_rate wk_told_address; /* ... and those of an address */
+	struct message_rate
+	    wk_told_files; /* about files that were not opened */
+	struct message_rate
+	    wk_told_memory; /* about requests that found no memory */
+	struct message_rate wk_told_disk;  /* about disks that do not answer */
+	struct message_rate wk_told_stall; /* about turns that took too long */
+	struct message_rate
+	    wk_told_oust;	 /* about clients that sent no request */
+	struct asleep wk_asleep; /* about sleep in the middle of one */
 
 	struct event wk_done;	 /* wk_loop has completions */
 	struct event wk_tick;	 /* a few times a second */
@@ -91,15 +94,15 @@ struct worker {
 	uint64_t wk_drain_until; /* then nobody gets more than an answer */
 	uint64_t wk_awake;	 /* it does not sleep before; microseconds */
 	uint64_t wk_refused;	 /* as last reported, worker 0 only */
-	struct laps wk_laps;
+	struct loop_profile wk_laps;
 	struct stats wk_stats; /* any thread reads */
 
-	struct pressure *wk_pressure; /* main's */
-	uint64_t wk_looked;	      /* sta_sent, when it was looked at */
+	struct tcp_memory *wk_pressure; /* main's */
+	uint64_t wk_looked;		/* sta_sent, when it was looked at */
 	struct buf_list wk_bufs;
 	struct exchange_list wk_exchanges;
-	struct hot *wk_hot;		/* NULL: off */
-	struct fields_table *wk_fields; /* the same */
+	struct response_cache *wk_hot;	/* NULL: off */
+	struct header_cache *wk_fields; /* the same */
 	struct range *wk_ranges;	/* scratch, conf_max_ranges long */
 	uint64_t wk_boundary;		/* for multipart/byteranges */
 	time_t wk_time;
@@ -107,10 +110,10 @@ struct worker {
 
 	/* between main and the worker */
 	struct pw_pool *wk_pool;
-	struct clients *wk_clients;
+	struct connection_limits *wk_clients;
 	unsigned wk_id;
 	struct thread wk_thread;
-	struct orders wk_orders;
+	struct commands wk_orders;
 	atomic_bool wk_is_quiet;      /* accepts nothing more; main reads */
 	atomic_uint_fast64_t wk_beat; /* the loop turns; main reads */
 	uint64_t wk_beat_seen;	      /* main's own, as is the next */
@@ -124,8 +127,8 @@ struct shared {
 	const struct conf *sh_conf;
 	struct pw_pool *sh_pool;
 	struct pw_root *const *sh_roots; /* of conf_sites */
-	struct clients *sh_clients;
-	struct pressure *sh_pressure;
+	struct connection_limits *sh_clients;
+	struct tcp_memory *sh_pressure;
 	struct log *sh_log;
 };
 
@@ -134,12 +137,12 @@ int worker_create(const struct shared *, unsigned id, struct worker **);
 int worker_start(struct worker *);
 
 /* Any thread. */
-void worker_command(struct worker *, enum order);
+void worker_command(struct worker *, enum command);
 
 /* True once the thread has ended, waiting for at most timeout_us. */
 bool worker_join(struct worker *, uint64_t timeout_us);
 
-/* Instead of destroying it, after ORDER_ABANDON. */
+/* Instead of destroying it, after COMMAND_ABANDON. */
 void worker_abandon(struct worker *);
 void worker_destroy(struct worker **);
 
@@ -157,7 +160,7 @@ void worker_main(void *);
 
 /* At the begin of each callback of the loop. */
 static inline void
-worker_lap(struct worker *wk, enum lap kind)
+worker_lap(struct worker *wk, enum loop_phase kind)
 {
 	uint64_t now;
 
@@ -165,7 +168,7 @@ worker_lap(struct worker *wk, enum lap kind)
 	if (wk->wk_laps.lap_kind == kind)
 		return;
 	now = clock_now();
-	lap_change(&wk->wk_laps, kind, now);
+	profile_change(&wk->wk_laps, kind, now);
 	pw_loop_awake(wk->wk_loop, now);
 }
 

@@ -159,7 +159,7 @@ check_slices(const struct request *rq, struct str head)
 static void
 check_fields(const struct naive_head *nh, const struct request *rq)
 {
-	const struct precond *pre = &rq->rq_pre;
+	const struct conditional *pre = &rq->rq_pre;
 
 	check_single(nh, "host", rq->rq_host);
 	check_single(nh, "range", rq->rq_range);

@@ -242,7 +242,7 @@ evict(int fd, size_t size)
 	for (tries = 0; tries < 100; tries++) {
 		fdatasync(fd);
 		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-		usleep(RESIDENT_HOLDS);
+		usleep(RESIDENCY_HOLDS);
 		if (pages_resident(fd, 0, size) == 0)
 			return true;
 	}
@@ -407,18 +407,18 @@ skip_unless(struct fixture *fx, unsigned needs)
 	}
 }
 
-/* -------------------------------------------------------------------- gates */
+/* -------------------------------------------------------------------- latches */
 
 /* Holds one thread of a device until it is opened. */
-struct gate {
-	sem_t gt_begun;
-	sem_t gt_open;
-	struct pw_waiter gt_waiter;
+struct latch {
+	sem_t la_begun;
+	sem_t la_open;
+	struct pw_waiter la_waiter;
 };
 
-struct gate_job {
-	struct job gj_job;
-	struct gate *gj_gate;
+struct latch_job {
+	struct job lj_job;
+	struct latch *lj_latch;
 };
 
 static inline void
@@ -433,37 +433,37 @@ sem_await(sem_t *sem)
 }
 
 static inline int
-gate_run(struct job *job)
+latch_run(struct job *job)
 {
-	struct gate *gt = ((struct gate_job *)job)->gj_gate;
+	struct latch *la = ((struct latch_job *)job)->lj_latch;
 
-	sem_post(&gt->gt_begun);
-	while (sem_wait(&gt->gt_open) != 0)
+	sem_post(&la->la_begun);
+	while (sem_wait(&la->la_open) != 0)
 		continue;
 	return 0;
 }
 
 /* Returns when the thread is held. */
 static inline void
-gate_shut(struct gate *gt, struct pw_device *dv, struct pw_loop *lp)
+latch_shut(struct latch *la, struct pw_device *dv, struct pw_loop *lp)
 {
-	struct gate_job *gj = calloc(1, sizeof(*gj));
+	struct latch_job *gj = calloc(1, sizeof(*gj));
 
 	assert_non_null(gj);
-	sem_init(&gt->gt_begun, 0, 0);
-	sem_init(&gt->gt_open, 0, 0);
-	gt->gt_waiter.wt_done = nothing_done;
-	gj->gj_job.job_run = gate_run;
-	gj->gj_gate = gt;
+	sem_init(&la->la_begun, 0, 0);
+	sem_init(&la->la_open, 0, 0);
+	la->la_waiter.wt_done = nothing_done;
+	gj->lj_job.job_run = latch_run;
+	gj->lj_latch = la;
 	assert_int_equal(
-	    pool_submit(dv, &gj->gj_job, ADMIT_BEGUN, lp, &gt->gt_waiter), 0);
-	sem_await(&gt->gt_begun);
+	    pool_submit(dv, &gj->lj_job, ADMIT_BEGUN, lp, &la->la_waiter), 0);
+	sem_await(&la->la_begun);
 }
 
 static inline void
-gate_open(struct gate *gt)
+latch_open(struct latch *la)
 {
-	sem_post(&gt->gt_open);
+	sem_post(&la->la_open);
 }
 
 /* ------------------------------------------------------------ transmissions */
@@ -622,7 +622,7 @@ static inline bool
 has_windows(const struct pw_send *s)
 {
 	return s->snd_path != pw_send_path("native") || s->snd_file == NULL ||
-	       !resident_native(s->snd_file);
+	       !residency_native(s->snd_file);
 }
 
 /* One step never crosses the border of a window. */

@@ -11,7 +11,7 @@
 #define FILES 512
 
 struct crowd {
-	struct popular *cr_popular;
+	struct admission *cr_popular;
 	struct noted cr_noted;
 	struct pw_file cr_files[FILES];
 	uint64_t cr_random;
@@ -24,7 +24,7 @@ crowd_create(void)
 	size_t i;
 
 	assert_non_null(cr);
-	cr->cr_popular = popular_create(ROOM);
+	cr->cr_popular = admission_create(ROOM);
 	assert_non_null(cr->cr_popular);
 	for (i = 0; i < FILES; i++) {
 		cr->cr_files[i].fil_dev = 1;
@@ -38,7 +38,7 @@ crowd_create(void)
 static void
 crowd_destroy(struct crowd *cr)
 {
-	popular_destroy(&cr->cr_popular);
+	admission_destroy(&cr->cr_popular);
 	assert_null(cr->cr_popular);
 	free(cr);
 }
@@ -46,13 +46,13 @@ crowd_destroy(struct crowd *cr)
 static void
 note(struct crowd *cr, size_t i, off_t len)
 {
-	popular_asked(cr->cr_popular, &cr->cr_noted, &cr->cr_files[i], len);
+	admission_asked(cr->cr_popular, &cr->cr_noted, &cr->cr_files[i], len);
 }
 
 static bool
 stays(struct crowd *cr, size_t i)
 {
-	return popular_stays(cr->cr_popular, &cr->cr_files[i]);
+	return admission_stays(cr->cr_popular, &cr->cr_files[i]);
 }
 
 static bool
@@ -179,7 +179,7 @@ pieces_count_when_they_are_the_whole(void **state)
 		ever |= stays(cr, FILES - 1);
 	}
 	assert_false(ever);
-	for (i = 0; i < 100 * POPULAR_MOST; i++)
+	for (i = 0; i < 100 * ADMISSION_MOST; i++)
 		note(cr, FILES - 1, SIZE / 100 + 1);
 	assert_true(stays(cr, FILES - 1));
 	crowd_destroy(cr);
@@ -200,7 +200,7 @@ what_is_noted_counts_when_it_is_told(void **state)
 		note(cr, i % (FITS / 2), SIZE);
 	assert_int_equal(cr->cr_noted.nt_files, FITS / 2);
 	assert_int_equal(cr->cr_files[0].fil_asked, 3 * SIZE);
-	popular_tell(cr->cr_popular, &cr->cr_noted);
+	admission_tell(cr->cr_popular, &cr->cr_noted);
 	assert_int_equal(cr->cr_noted.nt_files, 0);
 	assert_int_equal(cr->cr_files[0].fil_asked, 0);
 	for (i = 0; i < FITS; i++)
@@ -217,7 +217,7 @@ what_is_asked_for_very_often_is_told_at_once(void **state)
 	int i;
 
 	(void)state;
-	for (i = 1; i < POPULAR_MOST; i++)
+	for (i = 1; i < ADMISSION_MOST; i++)
 		note(cr, 0, SIZE);
 	assert_int_equal(cr->cr_noted.nt_files, 1);
 	note(cr, 0, SIZE);
@@ -235,7 +235,7 @@ what_was_popular_is_forgotten(void **state)
 	(void)state;
 	for (i = 0; i < (size_t)FITS * 20; i++)
 		asked(cr, draw(cr, FITS));
-	for (i = 0; i < (size_t)FITS * 20 * POPULAR_SAMPLE; i++)
+	for (i = 0; i < (size_t)FITS * 20 * ADMISSION_SAMPLE; i++)
 		asked(cr, FITS + draw(cr, 2 * FITS));
 	for (i = 0; i < FITS; i++)
 		assert_false(asked(cr, i));

@@ -77,11 +77,11 @@ send_up_to(struct download *dl, off_t off)
 /* The first window is sent, and the device's one thread is held before the next. */
 static void
 begin_and_hold_the_next(
-    struct download *dl, struct fixture *fx, struct gate *gt)
+    struct download *dl, struct fixture *fx, struct latch *la)
 {
 	begin(dl, fx, "nodiskio");
 	first_window(dl);
-	gate_shut(gt, dl->dl_file->fil_device, dl->dl_fx->fx_loop);
+	latch_shut(la, dl->dl_file->fil_device, dl->dl_fx->fx_loop);
 	send_up_to(dl, WINDOW);
 }
 
@@ -127,12 +127,12 @@ static void
 who_comes_too_early_waits_for_it_once(void **state)
 {
 	struct download dl;
-	struct gate gt;
+	struct latch la;
 
-	begin_and_hold_the_next(&dl, *state, &gt);
+	begin_and_hold_the_next(&dl, *state, &la);
 	assert_int_equal(step(&dl), PW_SEND_PENDING);
 	assert_int_equal(dl.dl_xfer.xf_done, 1);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(dl.dl_fx->fx_loop);
 	assert_int_equal(dl.dl_xfer.xf_done, 2);
 	assert_int_equal(stats(&dl).ls_ahead, 1);
@@ -146,13 +146,13 @@ static void
 a_wait_for_it_can_be_cancelled(void **state)
 {
 	struct download dl;
-	struct gate gt;
+	struct latch la;
 
-	begin_and_hold_the_next(&dl, *state, &gt);
+	begin_and_hold_the_next(&dl, *state, &la);
 	assert_int_equal(step(&dl), PW_SEND_PENDING);
 	pw_send_cancel(&dl.dl_xfer.xf_send);
 	assert_int_equal(dl.dl_xfer.xf_done, 1);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(dl.dl_fx->fx_loop);
 	assert_int_equal(dl.dl_xfer.xf_done, 2);
 	assert_int_equal(step(&dl), PW_SEND_ERROR);
@@ -164,13 +164,13 @@ static void
 who_ends_before_it_comes_leaves_it_behind(void **state)
 {
 	struct download dl;
-	struct gate gt;
+	struct latch la;
 
-	begin_and_hold_the_next(&dl, *state, &gt);
+	begin_and_hold_the_next(&dl, *state, &la);
 	pw_send_finish(&dl.dl_xfer.xf_send);
 	memset(&dl.dl_xfer, 0x5a, sizeof(dl.dl_xfer));
 	assert_int_equal(dl.dl_file->fil_refs, 3);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(dl.dl_fx->fx_loop);
 	dl.dl_xfer.xf_send.snd_file = NULL;
 	end(&dl);

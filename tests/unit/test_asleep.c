@@ -60,7 +60,7 @@ less_than_a_millisecond_between_two_looks_is_not_told(void **state)
 	(void)state;
 	for (i = 1; i < 100; i++)
 		assert_int_equal(
-		    look(&as, i, i * 900, BEGIN + i * LIMIT_PERIOD), 0);
+		    look(&as, i, i * 900, BEGIN + i * MESSAGE_RATE_PERIOD), 0);
 }
 
 static void
@@ -75,11 +75,14 @@ those_of_a_minute_are_told_together_and_only_once(void **state)
 	for (i = 1; i < 10; i++)
 		assert_int_equal(
 		    look(&as, 1 + i, 2000 + i * 1500, BEGIN + i), 0);
-	assert_int_equal(look(&as, 10, 15500, BEGIN + LIMIT_PERIOD - 1), 0);
-	assert_int_equal(look(&as, 10, 15500, BEGIN + LIMIT_PERIOD), 13500);
+	assert_int_equal(
+	    look(&as, 10, 15500, BEGIN + MESSAGE_RATE_PERIOD - 1), 0);
+	assert_int_equal(
+	    look(&as, 10, 15500, BEGIN + MESSAGE_RATE_PERIOD), 13500);
 	asleep_text(&as, text, sizeof(text));
 	assert_string_equal(text, "sendfile 13.5 ms (9)");
-	assert_int_equal(look(&as, 10, 15500, BEGIN + 2 * LIMIT_PERIOD), 0);
+	assert_int_equal(
+	    look(&as, 10, 15500, BEGIN + 2 * MESSAGE_RATE_PERIOD), 0);
 }
 
 static void

@@ -39,10 +39,10 @@ want(struct fixture *fx, struct listing *li, const char *path)
 
 /* True: it was made for this; false: it was there. */
 static bool
-is_made(struct fixture *fx, struct listings *ls, struct listing *li,
+is_made(struct fixture *fx, struct autoindex_cache *ls, struct listing *li,
     uint64_t now_us)
 {
-	int error = listing_get(ls, fx->fx_loop, li, now_us);
+	int error = autoindex_cache_get(ls, fx->fx_loop, li, now_us);
 
 	listed = 0;
 	settle(fx->fx_loop);
@@ -53,7 +53,8 @@ is_made(struct fixture *fx, struct listings *ls, struct listing *li,
 }
 
 static bool
-made(struct fixture *fx, struct listings *ls, const char *path, uint64_t now_us)
+made(struct fixture *fx, struct autoindex_cache *ls, const char *path,
+    uint64_t now_us)
 {
 	struct listing li;
 
@@ -66,25 +67,27 @@ static void
 those_who_want_the_same_page_share_one_task(void **state)
 {
 	struct fixture *fx = *state;
-	struct listings *ls = listings_create();
+	struct autoindex_cache *ls = autoindex_cache_create();
 	struct listing li[8], other;
-	struct gate gt;
+	struct latch la;
 	size_t i;
 
 	make_file(fx, "f", 10);
 	assert_int_equal(mkdir(path_in(fx, "d"), 0700), 0);
-	gate_shut(&gt,
+	latch_shut(&la,
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS),
 	    fx->fx_loop);
 	listed = 0;
 	for (i = 0; i < COUNT(li); i++) {
 		want(fx, &li[i], ".");
 		assert_int_equal(
-		    listing_get(ls, fx->fx_loop, &li[i], i), -EINPROGRESS);
+		    autoindex_cache_get(ls, fx->fx_loop, &li[i], i),
+		    -EINPROGRESS);
 	}
 	want(fx, &other, "d");
-	assert_int_equal(listing_get(ls, fx->fx_loop, &other, 0), -EAGAIN);
-	gate_open(&gt);
+	assert_int_equal(
+	    autoindex_cache_get(ls, fx->fx_loop, &other, 0), -EAGAIN);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(listed, COUNT(li));
 	for (i = 0; i < COUNT(li); i++) {
@@ -96,21 +99,22 @@ those_who_want_the_same_page_share_one_task(void **state)
 	assert_non_null(
 	    memmem(li[0].li_text->tx_data, li[0].li_text->tx_len, "./f", 3));
 	text_unref(&li[0].li_text);
-	listings_destroy(&ls);
+	autoindex_cache_destroy(&ls);
 }
 
 static void
 a_page_is_given_out_for_a_while(void **state)
 {
 	struct fixture *fx = *state;
-	struct listings *ls = listings_create();
+	struct autoindex_cache *ls = autoindex_cache_create();
 
 	assert_true(made(fx, ls, ".", SECOND));
 	assert_false(made(fx, ls, ".", SECOND));
-	assert_false(made(fx, ls, ".", SECOND + LISTING_AGE_US - 1));
-	assert_true(made(fx, ls, ".", SECOND + LISTING_AGE_US));
-	assert_false(made(fx, ls, ".", SECOND + 2 * LISTING_AGE_US - 1));
-	listings_destroy(&ls);
+	assert_false(made(fx, ls, ".", SECOND + AUTOINDEX_CACHE_AGE_US - 1));
+	assert_true(made(fx, ls, ".", SECOND + AUTOINDEX_CACHE_AGE_US));
+	assert_false(
+	    made(fx, ls, ".", SECOND + 2 * AUTOINDEX_CACHE_AGE_US - 1));
+	autoindex_cache_destroy(&ls);
 }
 
 /* It may change again, and its times would say nothing. */
@@ -118,22 +122,22 @@ static void
 a_page_of_what_has_just_changed_is_given_out_for_a_second(void **state)
 {
 	struct fixture *fx = *state;
-	struct listings *ls = listings_create();
+	struct autoindex_cache *ls = autoindex_cache_create();
 	struct listing li;
 
 	want(fx, &li, ".");
 	li.li_place.pl_ctime.tv_sec = time(NULL);
 	assert_true(is_made(fx, ls, &li, 0));
-	assert_false(is_made(fx, ls, &li, LISTING_NEW_US - 1));
-	assert_true(is_made(fx, ls, &li, LISTING_NEW_US));
-	listings_destroy(&ls);
+	assert_false(is_made(fx, ls, &li, AUTOINDEX_CACHE_NEW_US - 1));
+	assert_true(is_made(fx, ls, &li, AUTOINDEX_CACHE_NEW_US));
+	autoindex_cache_destroy(&ls);
 }
 
 static void
 whatever_tells_pages_apart_makes_another(void **state)
 {
 	struct fixture *fx = *state;
-	struct listings *ls = listings_create();
+	struct autoindex_cache *ls = autoindex_cache_create();
 	struct listing li;
 	struct place *pl = &li.li_place;
 	int i;
@@ -150,7 +154,7 @@ whatever_tells_pages_apart_makes_another(void **state)
 		pl->pl_ctime.tv_sec ^= 1;
 		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
 	}
-	listings_destroy(&ls);
+	autoindex_cache_destroy(&ls);
 }
 
 static void
@@ -158,14 +162,14 @@ a_name_that_is_added_makes_another_page(void **state)
 {
 	struct fixture *fx = *state;
 	struct timespec times[2] = {{1, 0}, {1, 0}};
-	struct listings *ls = listings_create();
+	struct autoindex_cache *ls = autoindex_cache_create();
 
 	assert_int_equal(utimensat(AT_FDCWD, path_in(fx, "."), times, 0), 0);
 	assert_true(made(fx, ls, ".", 0));
 	assert_false(made(fx, ls, ".", 0));
 	make_file(fx, "f", 10);
 	assert_true(made(fx, ls, ".", 0));
-	listings_destroy(&ls);
+	autoindex_cache_destroy(&ls);
 }
 
 /* Between the lookup and the reading something else was put there. */
@@ -173,7 +177,7 @@ static void
 the_page_of_another_directory_is_given_but_not_kept(void **state)
 {
 	struct fixture *fx = *state;
-	struct listings *ls = listings_create();
+	struct autoindex_cache *ls = autoindex_cache_create();
 	struct listing li;
 
 	want(fx, &li, ".");
@@ -181,14 +185,14 @@ the_page_of_another_directory_is_given_but_not_kept(void **state)
 	assert_true(is_made(fx, ls, &li, 0));
 	assert_int_equal(li.li_error, 0);
 	assert_true(is_made(fx, ls, &li, 0));
-	listings_destroy(&ls);
+	autoindex_cache_destroy(&ls);
 }
 
 static void
 an_error_that_may_be_over_is_not_kept(void **state)
 {
 	struct fixture *fx = *state;
-	struct listings *ls = listings_create();
+	struct autoindex_cache *ls = autoindex_cache_create();
 	struct listing li;
 
 	want(fx, &li, ".");
@@ -196,7 +200,7 @@ an_error_that_may_be_over_is_not_kept(void **state)
 	assert_true(is_made(fx, ls, &li, 0));
 	assert_int_equal(li.li_error, -ENOENT);
 	assert_true(is_made(fx, ls, &li, 0));
-	listings_destroy(&ls);
+	autoindex_cache_destroy(&ls);
 }
 
 /* A page may still be sent to somebody. */
@@ -204,18 +208,19 @@ static void
 a_page_outlives_its_place_in_memory(void **state)
 {
 	struct fixture *fx = *state;
-	struct listings *ls = listings_create();
+	struct autoindex_cache *ls = autoindex_cache_create();
 	struct listing li;
 
 	want(fx, &li, ".");
-	assert_int_equal(listing_get(ls, fx->fx_loop, &li, 0), -EINPROGRESS);
+	assert_int_equal(
+	    autoindex_cache_get(ls, fx->fx_loop, &li, 0), -EINPROGRESS);
 	settle(fx->fx_loop);
-	assert_true(made(fx, ls, ".", LISTING_AGE_US));
+	assert_true(made(fx, ls, ".", AUTOINDEX_CACHE_AGE_US));
 	assert_int_equal(li.li_text->tx_refs, 1);
 	assert_memory_equal(li.li_text->tx_data, "<!DOCTYPE html>", 15);
 	text_unref(&li.li_text);
 	assert_null(li.li_text);
-	listings_destroy(&ls);
+	autoindex_cache_destroy(&ls);
 	assert_null(ls);
 }
 
@@ -237,7 +242,7 @@ static void
 the_memory_of_pages_is_bounded(void **state)
 {
 	struct fixture *fx = *state;
-	struct listings *ls = listings_create();
+	struct autoindex_cache *ls = autoindex_cache_create();
 	struct listing li;
 	char titles[40][16];
 	size_t len = 0, kept = 0;
@@ -249,7 +254,7 @@ the_memory_of_pages_is_bounded(void **state)
 		snprintf(titles[i], sizeof(titles[i]), "/%d/", i);
 		li.li_place.pl_title = titles[i];
 		assert_int_equal(
-		    listing_get(ls, fx->fx_loop, &li, 0), -EINPROGRESS);
+		    autoindex_cache_get(ls, fx->fx_loop, &li, 0), -EINPROGRESS);
 		settle(fx->fx_loop);
 		assert_int_equal(li.li_error, 0);
 		len = li.li_text->tx_len;
@@ -258,18 +263,19 @@ the_memory_of_pages_is_bounded(void **state)
 		li.li_place.pl_title = titles[0];
 		assert_false(is_made(fx, ls, &li, 0));
 	}
-	assert_in_range(len, NAMES_WHOLE / 2, NAMES_WHOLE);
+	assert_in_range(len, AUTOINDEX_READ_WHOLE / 2, AUTOINDEX_READ_WHOLE);
 	while (i-- > 1) {
 		li.li_place.pl_title = titles[i];
-		if (listing_get(ls, fx->fx_loop, &li, 0) != 0)
+		if (autoindex_cache_get(ls, fx->fx_loop, &li, 0) != 0)
 			break;
 		text_unref(&li.li_text);
 		kept++;
 	}
 	settle(fx->fx_loop);
 	text_unref(&li.li_text);
-	assert_in_range(kept * len, LISTING_BYTES / 2, LISTING_BYTES - len);
-	listings_destroy(&ls);
+	assert_in_range(
+	    kept * len, AUTOINDEX_CACHE_BYTES / 2, AUTOINDEX_CACHE_BYTES - len);
+	autoindex_cache_destroy(&ls);
 }
 
 /* Few, for much text: each byte of them becomes six. */
@@ -294,8 +300,9 @@ static void
 the_memory_of_pages_that_are_sent_is_bounded(void **state)
 {
 	struct fixture *fx = *state;
-	struct listings *ls = listings_create();
-	static struct text *texts[2 * LISTING_ALIVE / NAMES_WHOLE + 1];
+	struct autoindex_cache *ls = autoindex_cache_create();
+	static struct text
+	    *texts[2 * AUTOINDEX_CACHE_ALIVE / AUTOINDEX_READ_WHOLE + 1];
 	struct listing li;
 	size_t n, len = 0;
 	int round;
@@ -306,7 +313,8 @@ the_memory_of_pages_that_are_sent_is_bounded(void **state)
 			want(fx, &li, "d");
 			li.li_place.pl_ctime.tv_nsec = (long)n + 1000 * round;
 			assert_int_equal(
-			    listing_get(ls, fx->fx_loop, &li, 0), -EINPROGRESS);
+			    autoindex_cache_get(ls, fx->fx_loop, &li, 0),
+			    -EINPROGRESS);
 			settle(fx->fx_loop);
 			texts[n] = li.li_text;
 			if (li.li_error != 0)
@@ -314,12 +322,12 @@ the_memory_of_pages_that_are_sent_is_bounded(void **state)
 			len = li.li_text->tx_len;
 		}
 		assert_int_equal(li.li_error, -E2BIG);
-		assert_in_range(
-		    n, LISTING_ALIVE / 2 / len, LISTING_ALIVE / len);
+		assert_in_range(n, AUTOINDEX_CACHE_ALIVE / 2 / len,
+		    AUTOINDEX_CACHE_ALIVE / len);
 		while (n-- > 0)
 			text_unref(&texts[n]);
 	}
-	listings_destroy(&ls);
+	autoindex_cache_destroy(&ls);
 }
 
 /* That a directory is too large is known for a while, as a page would be. */
@@ -327,7 +335,7 @@ static void
 a_directory_that_is_too_large_is_not_read_each_time(void **state)
 {
 	struct fixture *fx = *state;
-	struct listings *ls = listings_create();
+	struct autoindex_cache *ls = autoindex_cache_create();
 	struct listing li;
 
 	make_names(fx, "d", 2 * BIG);
@@ -337,7 +345,7 @@ a_directory_that_is_too_large_is_not_read_each_time(void **state)
 	li.li_error = 0;
 	assert_false(is_made(fx, ls, &li, 0));
 	assert_int_equal(li.li_error, -E2BIG);
-	listings_destroy(&ls);
+	autoindex_cache_destroy(&ls);
 }
 
 /* So is that its disk is too slow, from when that was found out. */
@@ -345,8 +353,8 @@ static void
 a_disk_that_is_too_slow_is_remembered(void **state)
 {
 	struct fixture *fx = *state;
-	struct listings *ls = listings_create();
-	uint64_t asked = clock_now() - LISTING_AGE_US;
+	struct autoindex_cache *ls = autoindex_cache_create();
+	uint64_t asked = clock_now() - AUTOINDEX_CACHE_AGE_US;
 	struct listing li;
 
 	make_names(fx, "d", 2);
@@ -355,9 +363,9 @@ a_disk_that_is_too_slow_is_remembered(void **state)
 	assert_true(is_made(fx, ls, &li, asked));
 	assert_int_equal(li.li_error, -E2BIG);
 	li.li_error = 0;
-	assert_false(is_made(fx, ls, &li, asked + LISTING_AGE_US));
+	assert_false(is_made(fx, ls, &li, asked + AUTOINDEX_CACHE_AGE_US));
 	assert_int_equal(li.li_error, -E2BIG);
-	listings_destroy(&ls);
+	autoindex_cache_destroy(&ls);
 }
 
 #define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)

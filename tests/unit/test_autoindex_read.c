@@ -22,7 +22,7 @@ list_as(struct fixture *fx, const char *path, const char *title, bool dotfiles,
 	bool same;
 
 	*page = (struct buf){0};
-	return names_whole(&place, page, &same);
+	return autoindex_read_whole(&place, page, &same);
 }
 
 /* NUL-terminated, for strstr; freed by the caller. */
@@ -448,10 +448,10 @@ whether_it_is_the_directory_that_was_found_is_told(void **state)
 	struct buf page = {0};
 	bool same = false;
 
-	assert_int_equal(names_whole(&place, &page, &same), 0);
+	assert_int_equal(autoindex_read_whole(&place, &page, &same), 0);
 	assert_true(same);
 	place.pl_ino++;
-	assert_int_equal(names_whole(&place, &page, &same), 0);
+	assert_int_equal(autoindex_read_whole(&place, &page, &same), 0);
 	assert_false(same);
 	free(page.b_data);
 }

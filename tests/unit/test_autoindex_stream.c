@@ -11,16 +11,16 @@
 static unsigned came;
 
 static void
-count_block(struct stream *st)
+count_block(struct autoindex_stream *st)
 {
 	(void)st;
 	came++;
 }
 
-static struct stream *
+static struct autoindex_stream *
 stream_of(struct fixture *fx, const char *path, bool chunked)
 {
-	struct stream *st = calloc(1, sizeof(*st));
+	struct autoindex_stream *st = calloc(1, sizeof(*st));
 
 	assert_non_null(st);
 	st->st_loop = fx->fx_loop;
@@ -35,10 +35,10 @@ stream_of(struct fixture *fx, const char *path, bool chunked)
 
 /* One block, which must come once. */
 static int
-next(struct fixture *fx, struct stream *st)
+next(struct fixture *fx, struct autoindex_stream *st)
 {
 	came = 0;
-	assert_int_equal(stream_next(st), 0);
+	assert_int_equal(autoindex_stream_next(st), 0);
 	assert_int_equal(came, 0);
 	settle(fx->fx_loop);
 	assert_int_equal(came, 1);
@@ -60,7 +60,7 @@ make_names(struct fixture *fx)
 
 /* The text of all blocks, NUL-terminated; freed by the caller. */
 static char *
-text_of(struct fixture *fx, struct stream *st, int *blocks)
+text_of(struct fixture *fx, struct autoindex_stream *st, int *blocks)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -100,7 +100,7 @@ static void
 every_name_comes_once(void **state)
 {
 	struct fixture *fx = *state;
-	struct stream *st = stream_of(fx, ".", false);
+	struct autoindex_stream *st = stream_of(fx, ".", false);
 	int fds = count_fds(), blocks;
 	char *page;
 
@@ -110,7 +110,7 @@ every_name_comes_once(void **state)
 	assert_names(page);
 	assert_memory_equal(page, "<!DOCTYPE html>", 15);
 	assert_int_equal(count_fds(), fds);
-	stream_close(&st);
+	autoindex_stream_close(&st);
 	assert_null(st);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
 	free(page);
@@ -141,7 +141,7 @@ static void
 chunks_are_as_long_as_they_say(void **state)
 {
 	struct fixture *fx = *state;
-	struct stream *st = stream_of(fx, ".", true);
+	struct autoindex_stream *st = stream_of(fx, ".", true);
 	int blocks;
 	char *page;
 
@@ -149,7 +149,7 @@ chunks_are_as_long_as_they_say(void **state)
 	page = text_of(fx, st, &blocks);
 	unframe(page);
 	assert_names(page);
-	stream_close(&st);
+	autoindex_stream_close(&st);
 	free(page);
 }
 
@@ -157,7 +157,7 @@ static void
 an_empty_directory_is_one_block(void **state)
 {
 	struct fixture *fx = *state;
-	struct stream *st = stream_of(fx, ".", true);
+	struct autoindex_stream *st = stream_of(fx, ".", true);
 	int blocks;
 	char *page;
 
@@ -165,7 +165,7 @@ an_empty_directory_is_one_block(void **state)
 	assert_int_equal(blocks, 1);
 	unframe(page);
 	assert_null(strstr(page, "<a "));
-	stream_close(&st);
+	autoindex_stream_close(&st);
 	free(page);
 }
 
@@ -173,10 +173,10 @@ static void
 what_cannot_be_opened_is_an_error(void **state)
 {
 	struct fixture *fx = *state;
-	struct stream *st = stream_of(fx, "none", true);
+	struct autoindex_stream *st = stream_of(fx, "none", true);
 
 	assert_int_equal(next(fx, st), -ENOENT);
-	stream_close(&st);
+	autoindex_stream_close(&st);
 }
 
 /* The pool's only thread is held: so it is not the loop that closes. */
@@ -184,21 +184,21 @@ static void
 what_is_given_up_is_closed_by_the_pool(void **state)
 {
 	struct fixture *fx = *state;
-	struct stream *st = stream_of(fx, ".", true);
+	struct autoindex_stream *st = stream_of(fx, ".", true);
 	int fds = count_fds();
-	struct gate gt;
+	struct latch la;
 
 	make_names(fx);
 	assert_int_equal(next(fx, st), 0);
 	assert_false(st->st_end);
 	assert_int_equal(count_fds(), fds + 1);
-	gate_shut(&gt,
+	latch_shut(&la,
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS),
 	    fx->fx_loop);
-	stream_close(&st);
+	autoindex_stream_close(&st);
 	assert_null(st);
 	assert_int_equal(count_fds(), fds + 1);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(count_fds(), fds);
 }
@@ -208,27 +208,27 @@ static void
 only_the_first_block_is_refused(void **state)
 {
 	struct fixture *fx = *state;
-	struct stream *st = stream_of(fx, ".", true);
-	struct stream *late = stream_of(fx, ".", true);
+	struct autoindex_stream *st = stream_of(fx, ".", true);
+	struct autoindex_stream *late = stream_of(fx, ".", true);
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct pw_file *file = new_file(fx, "n9999", 10);
-	struct gate gt;
+	struct latch la;
 
 	assert_int_equal(unlink(path_in(fx, "n9999")), 0);
 	make_names(fx);
 	assert_int_equal(next(fx, st), 0);
 	file->fil_device =
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS);
-	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file->fil_device, fx->fx_loop);
 	assert_int_equal(pool_fetch(file, 0, 10, false, ADMIT_NEW, &w), 0);
 	came = 0;
-	assert_int_equal(stream_next(late), -EAGAIN);
-	assert_int_equal(stream_next(st), 0);
-	gate_open(&gt);
+	assert_int_equal(autoindex_stream_next(late), -EAGAIN);
+	assert_int_equal(autoindex_stream_next(st), 0);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(came, 1);
-	stream_close(&st);
-	stream_close(&late);
+	autoindex_stream_close(&st);
+	autoindex_stream_close(&late);
 	pw_file_unref(&file);
 }
 
@@ -237,25 +237,25 @@ static void
 a_block_that_nobody_wants_is_not_read(void **state)
 {
 	struct fixture *fx = *state;
-	struct stream *st = stream_of(fx, ".", true);
+	struct autoindex_stream *st = stream_of(fx, ".", true);
 	int fds = count_fds();
-	struct gate gt;
+	struct latch la;
 
 	make_names(fx);
 	assert_int_equal(next(fx, st), 0);
 	assert_int_equal(count_fds(), fds + 1);
-	gate_shut(&gt,
+	latch_shut(&la,
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS),
 	    fx->fx_loop);
 	came = 0;
-	assert_int_equal(stream_next(st), 0);
-	stream_cancel(st);
-	gate_open(&gt);
+	assert_int_equal(autoindex_stream_next(st), 0);
+	autoindex_stream_cancel(st);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(came, 1);
 	assert_int_equal(st->st_error, -ECANCELED);
 	assert_int_equal(count_fds(), fds);
-	stream_close(&st);
+	autoindex_stream_close(&st);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
 }
 

@@ -12,8 +12,8 @@
 
 struct house {
 	struct fixture *ho_fx;
-	struct room *ho_room;
-	struct room_part ho_parts[3];
+	struct budget *ho_room;
+	struct budget_part ho_parts[3];
 	struct pw_waiter ho_waiters[WAITERS];
 	size_t ho_let_in[WAITERS]; /* in this order */
 	size_t ho_n;
@@ -37,9 +37,9 @@ setup_house(void **state)
 	if (ho == NULL || setup(&fx) != 0)
 		return -1;
 	ho->ho_fx = fx;
-	ho->ho_room = room_create(MAX);
+	ho->ho_room = budget_create(MAX);
 	for (i = 0; i < COUNT(ho->ho_parts); i++)
-		room_part_init(&ho->ho_parts[i]);
+		budget_part_init(&ho->ho_parts[i]);
 	for (i = 0; i < WAITERS; i++) {
 		ho->ho_waiters[i].wt_done = let_in;
 		ho->ho_waiters[i].wt_loop = ho->ho_fx->fx_loop;
@@ -54,7 +54,7 @@ teardown_house(void **state)
 	struct house *ho = *state;
 	void *fx = ho->ho_fx;
 
-	room_destroy(&ho->ho_room);
+	budget_destroy(&ho->ho_room);
 	free(ho);
 	return teardown(&fx);
 }
@@ -62,22 +62,22 @@ teardown_house(void **state)
 static int
 take(struct house *ho, size_t part, size_t len)
 {
-	return room_take(ho->ho_room, &ho->ho_parts[part], len, false, NULL);
+	return budget_take(ho->ho_room, &ho->ho_parts[part], len, false, NULL);
 }
 
 static void
 held(struct house *ho, size_t part, size_t len, bool slow, size_t waiter)
 {
 	ho->ho_fx->fx_loop->lp_pending++;
-	assert_int_equal(room_take(ho->ho_room, &ho->ho_parts[part], len, slow,
-			     &ho->ho_waiters[waiter]),
+	assert_int_equal(budget_take(ho->ho_room, &ho->ho_parts[part], len,
+			     slow, &ho->ho_waiters[waiter]),
 	    -EINPROGRESS);
 }
 
 static void
 give(struct house *ho, size_t part, size_t len)
 {
-	room_give(ho->ho_room, &ho->ho_parts[part], len);
+	budget_give(ho->ho_room, &ho->ho_parts[part], len);
 	pw_loop_drain(ho->ho_fx->fx_loop);
 }
 
@@ -94,7 +94,7 @@ a_device_may_have_as_much_as_is_left(void **state)
 	assert_int_equal(take(ho, 1, 1), -EAGAIN);
 	assert_int_equal(take(ho, 2, 3), 0);
 	assert_int_equal(take(ho, 2, 1), -EAGAIN);
-	assert_int_equal(room_used(ho->ho_room), 63);
+	assert_int_equal(budget_used(ho->ho_room), 63);
 	give(ho, 0, 32);
 	assert_int_equal(take(ho, 2, 1), 0);
 }
@@ -126,7 +126,7 @@ what_is_held_is_let_in_in_order_as_it_fits(void **state)
 	assert_int_equal(ho->ho_let_in[0], 0);
 	give(ho, 0, 12);
 	assert_int_equal(ho->ho_n, 2);
-	assert_int_equal(room_used(ho->ho_room), 44);
+	assert_int_equal(budget_used(ho->ho_room), 44);
 }
 
 static void
@@ -175,8 +175,8 @@ a_device_that_gives_nothing_back_holds_nobody_else(void **state)
 	assert_int_equal(ho->ho_n, 2);
 	assert_int_equal(ho->ho_let_in[0], 1);
 	assert_int_equal(ho->ho_let_in[1], 2);
-	assert_false(room_plenty(ho->ho_room, &ho->ho_parts[0]));
-	assert_true(room_plenty(ho->ho_room, &ho->ho_parts[2]));
+	assert_false(budget_plenty(ho->ho_room, &ho->ho_parts[0]));
+	assert_true(budget_plenty(ho->ho_room, &ho->ho_parts[2]));
 	give(ho, 0, 42);
 	assert_int_equal(ho->ho_n, 3);
 }
@@ -189,23 +189,23 @@ it_shrinks_by_evictions_and_grows_again(void **state)
 	uint64_t now = 1000000;
 	int i;
 
-	room_evicted(ho->ho_room, now);
-	assert_int_equal(room_max(ho->ho_room), MAX - MAX / 8);
-	room_evicted(ho->ho_room, now + 1); /* of the same moment */
-	assert_int_equal(room_max(ho->ho_room), MAX - MAX / 8);
+	budget_evicted(ho->ho_room, now);
+	assert_int_equal(budget_max(ho->ho_room), MAX - MAX / 8);
+	budget_evicted(ho->ho_room, now + 1); /* of the same moment */
+	assert_int_equal(budget_max(ho->ho_room), MAX - MAX / 8);
 	for (i = 0; i < 100; i++)
-		room_evicted(ho->ho_room, now += 100000);
-	assert_in_range(room_max(ho->ho_room), 1, MAX / 8);
-	i = (int)room_max(ho->ho_room);
-	room_tick(ho->ho_room, now + 700000);
-	assert_int_equal(room_max(ho->ho_room), i);
-	room_tick(ho->ho_room, now += 1000000);
-	assert_int_equal(room_max(ho->ho_room), i + 1);
-	room_tick(ho->ho_room, now + 1);
-	assert_int_equal(room_max(ho->ho_room), i + 1);
+		budget_evicted(ho->ho_room, now += 100000);
+	assert_in_range(budget_max(ho->ho_room), 1, MAX / 8);
+	i = (int)budget_max(ho->ho_room);
+	budget_tick(ho->ho_room, now + 700000);
+	assert_int_equal(budget_max(ho->ho_room), i);
+	budget_tick(ho->ho_room, now += 1000000);
+	assert_int_equal(budget_max(ho->ho_room), i + 1);
+	budget_tick(ho->ho_room, now + 1);
+	assert_int_equal(budget_max(ho->ho_room), i + 1);
 	for (i = 0; i < 100; i++)
-		room_tick(ho->ho_room, now += 250000);
-	assert_int_equal(room_max(ho->ho_room), MAX);
+		budget_tick(ho->ho_room, now += 250000);
+	assert_int_equal(budget_max(ho->ho_room), MAX);
 }
 
 /* Those who keep what they have do not hold others up for ever. */
@@ -218,19 +218,19 @@ who_was_held_for_long_goes_past_the_budget(void **state)
 	assert_int_equal(take(ho, 0, 42), 0);
 	held(ho, 0, 32, false, 0);
 	held(ho, 0, 32, true, 1);
-	room_tick(ho->ho_room, now + 900000);
+	budget_tick(ho->ho_room, now + 900000);
 	pw_loop_drain(ho->ho_fx->fx_loop);
 	assert_int_equal(ho->ho_n, 0);
-	room_tick(ho->ho_room, now + 1200000);
+	budget_tick(ho->ho_room, now + 1200000);
 	pw_loop_drain(ho->ho_fx->fx_loop);
 	assert_int_equal(ho->ho_n, 1); /* a tick's share of them */
-	room_tick(ho->ho_room, now + 1300000);
+	budget_tick(ho->ho_room, now + 1300000);
 	pw_loop_drain(ho->ho_fx->fx_loop);
 	assert_int_equal(ho->ho_n, 1);
-	room_tick(ho->ho_room, now + 1500000);
+	budget_tick(ho->ho_room, now + 1500000);
 	pw_loop_drain(ho->ho_fx->fx_loop);
 	assert_int_equal(ho->ho_n, 2);
-	assert_int_equal(room_used(ho->ho_room), 106);
+	assert_int_equal(budget_used(ho->ho_room), 106);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup_house, teardown_house)

@@ -175,7 +175,7 @@ genuine(int fd, const char *fmt, unsigned port)
 	struct sock sk = {.sk_fd = fd, .sk_use = SOCKET_SERVE};
 
 	snprintf(sk.sk_name, sizeof(sk.sk_name), "%s:%u", fmt, port);
-	return sockets_genuine(&sk);
+	return listen_genuine(&sk);
 }
 
 static void
@@ -194,9 +194,9 @@ a_socket_is_what_it_says(void **state)
 	/* A port that was asked for several times. */
 	sk.sk_fd = fd;
 	snprintf(sk.sk_name, sizeof(sk.sk_name), "127.0.0.1:0#2");
-	assert_true(sockets_genuine(&sk));
+	assert_true(listen_genuine(&sk));
 	snprintf(sk.sk_name, sizeof(sk.sk_name), "/etc/passwd");
-	assert_false(sockets_genuine(&sk));
+	assert_false(listen_genuine(&sk));
 	close(fd);
 	fd = bound(SOCK_DGRAM, &port);
 	assert_false(genuine(fd, "127.0.0.1", port));
@@ -208,7 +208,7 @@ a_file_that_is_no_socket_is_not_removed(void **state)
 {
 	char path[] = "/tmp/pagewise-test-XXXXXX";
 	struct sock sk = {.sk_use = SOCKET_ADMIN, .sk_fd = -1};
-	struct sockets ss = {.ss_list = &sk, .ss_count = 1};
+	struct listen_table ss = {.ss_list = &sk, .ss_count = 1};
 	int fd = mkstemp(path);
 	struct stat st;
 
@@ -217,7 +217,7 @@ a_file_that_is_no_socket_is_not_removed(void **state)
 	sk.sk_dev = st.st_dev;
 	sk.sk_ino = st.st_ino;
 	snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", path);
-	sockets_remove_files(&ss, &(struct sockets){0});
+	listen_remove_files(&ss, &(struct listen_table){0});
 	assert_int_equal(access(path, F_OK), 0);
 	unlink(path);
 	close(fd);
@@ -227,17 +227,17 @@ static void
 a_socket_that_does_not_listen_is_known(void **state)
 {
 	struct sock sk = {.sk_use = SOCKET_SERVE};
-	struct sockets ss = {.ss_list = &sk, .ss_count = 1};
+	struct listen_table ss = {.ss_list = &sk, .ss_count = 1};
 	const struct sock *which;
 	in_port_t port;
 
 	(void)state;
 	sk.sk_fd = bound(SOCK_STREAM, &port);
-	assert_true(sockets_deaf(sk.sk_fd));
-	assert_int_equal(sockets_listen(&ss, &which), 0);
-	assert_false(sockets_deaf(sk.sk_fd));
+	assert_true(listen_deaf(sk.sk_fd));
+	assert_int_equal(listen_listen(&ss, &which), 0);
+	assert_false(listen_deaf(sk.sk_fd));
 	assert_int_equal(shutdown(sk.sk_fd, SHUT_RD) == 0, CAN_BE_SHUT);
-	assert_int_equal(sockets_deaf(sk.sk_fd), CAN_BE_SHUT);
+	assert_int_equal(listen_deaf(sk.sk_fd), CAN_BE_SHUT);
 	close(sk.sk_fd);
 }
 
@@ -246,7 +246,7 @@ what_is_accepted_does_not_linger(void **state)
 {
 	struct linger linger = {.l_onoff = 1, .l_linger = 100};
 	struct sock sk = {.sk_use = SOCKET_SERVE};
-	struct sockets ss = {.ss_list = &sk, .ss_count = 1};
+	struct listen_table ss = {.ss_list = &sk, .ss_count = 1};
 	const struct sock *which;
 	socklen_t len = sizeof(linger);
 	in_port_t port;
@@ -255,7 +255,7 @@ what_is_accepted_does_not_linger(void **state)
 	sk.sk_fd = bound(SOCK_STREAM, &port);
 	assert_int_equal(
 	    setsockopt(sk.sk_fd, SOL_SOCKET, SO_LINGER, &linger, len), 0);
-	assert_int_equal(sockets_listen(&ss, &which), 0);
+	assert_int_equal(listen_listen(&ss, &which), 0);
 	assert_int_equal(
 	    getsockopt(sk.sk_fd, SOL_SOCKET, SO_LINGER, &linger, &len), 0);
 	assert_int_equal(linger.l_onoff, 0);

@@ -206,10 +206,10 @@ slice(const char *s)
 #define FIELDS 5
 
 /* Each field in a block of its own size: the sanitizer sees reads past it. */
-static struct precond
-copy_fields(const struct precond *pre, char *blocks[FIELDS])
+static struct conditional
+copy_fields(const struct conditional *pre, char *blocks[FIELDS])
 {
-	struct precond copy = *pre;
+	struct conditional copy = *pre;
 	struct str *fields[FIELDS] = {&copy.pre_if_match,
 	    &copy.pre_if_none_match, &copy.pre_if_modified_since,
 	    &copy.pre_if_unmodified_since, &copy.pre_if_range};
@@ -229,11 +229,11 @@ copy_fields(const struct precond *pre, char *blocks[FIELDS])
 }
 
 static int
-eval(const struct precond *pre)
+eval(const struct conditional *pre)
 {
 	char *blocks[FIELDS];
-	struct precond copy = copy_fields(pre, blocks);
-	int status = precond_eval(&copy, STR(ETAG), MTIME, NOW);
+	struct conditional copy = copy_fields(pre, blocks);
+	int status = conditional_eval(&copy, STR(ETAG), MTIME, NOW);
 
 	for (size_t i = 0; i < FIELDS; i++)
 		free(blocks[i]);
@@ -241,11 +241,11 @@ eval(const struct precond *pre)
 }
 
 static bool
-if_range(const struct precond *pre, time_t now)
+if_range(const struct conditional *pre, time_t now)
 {
 	char *blocks[FIELDS];
-	struct precond copy = copy_fields(pre, blocks);
-	bool honoured = precond_if_range(&copy, STR(ETAG), MTIME, now);
+	struct conditional copy = copy_fields(pre, blocks);
+	bool honoured = conditional_if_range(&copy, STR(ETAG), MTIME, now);
 
 	for (size_t i = 0; i < FIELDS; i++)
 		free(blocks[i]);
@@ -255,8 +255,8 @@ if_range(const struct precond *pre, time_t now)
 static void
 expect_list(const struct list_case *lc)
 {
-	struct precond match = {.pre_if_match = slice(lc->lc_list)};
-	struct precond none = {.pre_if_none_match = slice(lc->lc_list)};
+	struct conditional match = {.pre_if_match = slice(lc->lc_list)};
+	struct conditional none = {.pre_if_none_match = slice(lc->lc_list)};
 	int got;
 
 	got = eval(&match);
@@ -289,8 +289,8 @@ dates_compare_to_the_second(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(dates); i++) {
 		struct str date = slice(dates[i].dc_date);
-		struct precond mod = {.pre_if_modified_since = date};
-		struct precond unmod = {.pre_if_unmodified_since = date};
+		struct conditional mod = {.pre_if_modified_since = date};
+		struct conditional unmod = {.pre_if_unmodified_since = date};
 		int got;
 
 		got = eval(&mod);
@@ -309,7 +309,7 @@ preconditions_are_evaluated_in_order(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(order); i++) {
 		const struct order_case *oc = &order[i];
-		struct precond pre = {
+		struct conditional pre = {
 		    .pre_if_match = slice(oc->oc_match),
 		    .pre_if_unmodified_since = slice(oc->oc_unmodified),
 		    .pre_if_none_match = slice(oc->oc_none_match),
@@ -328,7 +328,7 @@ if_range_needs_a_strong_equal_validator(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(if_ranges); i++) {
 		const char *value = if_ranges[i].ir_value;
-		struct precond pre = {.pre_if_range = slice(value)};
+		struct conditional pre = {.pre_if_range = slice(value)};
 
 		if (if_range(&pre, NOW) != if_ranges[i].ir_honoured)
 			fail_msg("If-Range: %s", value ? value : "absent");
@@ -338,7 +338,7 @@ if_range_needs_a_strong_equal_validator(void **state)
 static void
 if_range_date_is_weak_within_its_second(void **state)
 {
-	struct precond pre = {.pre_if_range = STR(SAME)};
+	struct conditional pre = {.pre_if_range = STR(SAME)};
 
 	(void)state;
 	assert_false(if_range(&pre, MTIME - 1));
@@ -352,11 +352,11 @@ if_range_date_is_weak_within_its_second(void **state)
 static void
 if_range_does_not_take_part_in_the_status(void **state)
 {
-	struct precond pre = {.pre_if_range = STR("\"x\"")};
+	struct conditional pre = {.pre_if_range = STR("\"x\"")};
 
 	(void)state;
 	assert_int_equal(eval(&pre), 0);
-	pre = (struct precond){.pre_if_match = STR("\"x\"")};
+	pre = (struct conditional){.pre_if_match = STR("\"x\"")};
 	assert_true(if_range(&pre, NOW));
 }
 

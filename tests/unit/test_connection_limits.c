@@ -44,36 +44,36 @@ address(const char *text)
 
 enum { WORKERS = 3 };
 
-static struct clients *
+static struct connection_limits *
 create(unsigned total, unsigned each)
 {
-	struct clients *cs;
+	struct connection_limits *cs;
 
-	assert_int_equal(clients_create(total, each, WORKERS, &cs), 0);
+	assert_int_equal(limits_create(total, each, WORKERS, &cs), 0);
 	return cs;
 }
 
 static int
-enter(struct clients *cs, const char *text, struct client **out)
+enter(struct connection_limits *cs, const char *text, struct client **out)
 {
 	union address a = address(text);
 
-	return clients_enter(cs, &a.sa, out);
+	return limits_enter(cs, &a.sa, out);
 }
 
 /* Some that are not of an address. */
 static void
-reserve(struct clients *cs, unsigned n)
+reserve(struct connection_limits *cs, unsigned n)
 {
 	while (n-- > 0)
-		assert_true(clients_reserve(cs, 0));
+		assert_true(limits_reserve(cs, 0));
 }
 
 static void
-release(struct clients *cs, unsigned n)
+release(struct connection_limits *cs, unsigned n)
 {
 	while (n-- > 0)
-		clients_release(cs);
+		limits_release(cs);
 }
 
 static void
@@ -100,7 +100,7 @@ which_addresses_are_one(void **state)
 	for (i = 0; i < COUNT(table); i++) {
 		union address a = address(table[i].a), b = address(table[i].b);
 
-		if ((clients_key(&a.sa) == clients_key(&b.sa)) != table[i].same)
+		if ((limits_key(&a.sa) == limits_key(&b.sa)) != table[i].same)
 			fail_msg("%s and %s", table[i].a, table[i].b);
 	}
 }
@@ -108,41 +108,41 @@ which_addresses_are_one(void **state)
 static void
 the_total_is_exact(void **state)
 {
-	struct clients *cs = create(3, 0);
+	struct connection_limits *cs = create(3, 0);
 
 	(void)state;
 	reserve(cs, 3);
-	assert_false(clients_reserve(cs, 0));
-	assert_false(clients_reserve(cs, 0));
-	clients_release(cs);
+	assert_false(limits_reserve(cs, 0));
+	assert_false(limits_reserve(cs, 0));
+	limits_release(cs);
 	reserve(cs, 1);
-	assert_false(clients_reserve(cs, 0));
-	clients_leave(cs, NULL);
+	assert_false(limits_reserve(cs, 0));
+	limits_leave(cs, NULL);
 	reserve(cs, 1);
 	release(cs, 3);
-	clients_destroy(&cs);
+	limits_destroy(&cs);
 }
 
 static void
 without_limits_there_is_none(void **state)
 {
-	struct clients *cs = create(0, 0);
+	struct connection_limits *cs = create(0, 0);
 	struct client *cl;
 	int i;
 
 	(void)state;
 	for (i = 0; i < 1000; i++) {
-		assert_true(clients_reserve(cs, 0));
+		assert_true(limits_reserve(cs, 0));
 		assert_int_equal(enter(cs, "192.0.2.1", &cl), 0);
 		assert_null(cl);
 	}
-	clients_destroy(&cs);
+	limits_destroy(&cs);
 }
 
 static void
 an_address_has_its_number_and_others_theirs(void **state)
 {
-	struct clients *cs = create(0, 2);
+	struct connection_limits *cs = create(0, 2);
 	struct client *a[2], *b, *none;
 
 	(void)state;
@@ -151,13 +151,13 @@ an_address_has_its_number_and_others_theirs(void **state)
 	assert_int_equal(enter(cs, "192.0.2.1", &none), -EDQUOT);
 	assert_null(none);
 	assert_int_equal(enter(cs, "192.0.2.2", &b), 0);
-	clients_leave(cs, a[0]);
+	limits_leave(cs, a[0]);
 	assert_int_equal(enter(cs, "192.0.2.1", &a[0]), 0);
 	assert_int_equal(enter(cs, "192.0.2.1", &none), -EDQUOT);
-	clients_leave(cs, a[0]);
-	clients_leave(cs, a[1]);
-	clients_leave(cs, b);
-	clients_destroy(&cs);
+	limits_leave(cs, a[0]);
+	limits_leave(cs, a[1]);
+	limits_leave(cs, b);
+	limits_destroy(&cs);
 }
 
 /* More addresses than there are places in the table, and all of them gone again. */
@@ -165,7 +165,7 @@ static void
 many_addresses_are_kept_apart(void **state)
 {
 	enum { MANY = 200000 };
-	struct clients *cs = create(0, 1);
+	struct connection_limits *cs = create(0, 1);
 	struct client **all = calloc(MANY, sizeof(struct client *)), *none;
 	union address a = {.in.sin_family = AF_INET};
 	unsigned i, round;
@@ -175,31 +175,31 @@ many_addresses_are_kept_apart(void **state)
 	for (round = 0; round < 2; round++) {
 		for (i = 0; i < MANY; i++) {
 			a.in.sin_addr.s_addr = htonl(i);
-			assert_int_equal(clients_enter(cs, &a.sa, &all[i]), 0);
+			assert_int_equal(limits_enter(cs, &a.sa, &all[i]), 0);
 			assert_int_equal(
-			    clients_enter(cs, &a.sa, &none), -EDQUOT);
+			    limits_enter(cs, &a.sa, &none), -EDQUOT);
 		}
 		for (i = 0; i < MANY; i++)
-			clients_leave(cs, all[i]);
+			limits_leave(cs, all[i]);
 	}
 	free(all);
-	clients_destroy(&cs);
+	limits_destroy(&cs);
 }
 
 static void *
 come_and_go(void *arg)
 {
-	struct clients *cs = arg;
+	struct connection_limits *cs = arg;
 	struct client *cl;
 	int i;
 
 	for (i = 0; i < 20000; i++) {
-		if (!clients_reserve(cs, 0))
+		if (!limits_reserve(cs, 0))
 			continue;
 		if (enter(cs, i % 2 ? "192.0.2.1" : "192.0.2.2", &cl) == 0)
-			clients_leave(cs, cl);
+			limits_leave(cs, cl);
 		else
-			clients_release(cs);
+			limits_release(cs);
 	}
 	return NULL;
 }
@@ -207,7 +207,7 @@ come_and_go(void *arg)
 static void
 threads_lose_no_place(void **state)
 {
-	struct clients *cs = create(3, 2);
+	struct connection_limits *cs = create(3, 2);
 	struct client *cl[2], *none;
 	pthread_t threads[4];
 	size_t i;
@@ -219,43 +219,44 @@ threads_lose_no_place(void **state)
 	for (i = 0; i < COUNT(threads); i++)
 		pthread_join(threads[i], NULL);
 	reserve(cs, 3);
-	assert_false(clients_reserve(cs, 0));
+	assert_false(limits_reserve(cs, 0));
 	for (i = 0; i < 2; i++)
 		assert_int_equal(enter(cs, "192.0.2.1", &cl[i]), 0);
 	assert_int_equal(enter(cs, "192.0.2.1", &none), -EDQUOT);
-	clients_leave(cs, cl[0]);
-	clients_leave(cs, cl[1]);
-	clients_release(cs);
-	clients_destroy(&cs);
+	limits_leave(cs, cl[0]);
+	limits_leave(cs, cl[1]);
+	limits_release(cs);
+	limits_destroy(&cs);
 }
 
 /* ------------------------------------------------------------------ workers */
 
-static struct clients *
-create_with_orders(unsigned total, struct orders orders[WORKERS])
+static struct connection_limits *
+create_with_orders(unsigned total, struct commands orders[WORKERS])
 {
-	struct clients *cs = create(total, 0);
+	struct connection_limits *cs = create(total, 0);
 	unsigned i;
 
 	for (i = 0; i < WORKERS; i++) {
-		assert_int_equal(orders_create(&orders[i]), 0);
-		clients_join(cs, i, &orders[i]);
+		assert_int_equal(commands_create(&orders[i]), 0);
+		limits_join(cs, i, &orders[i]);
 	}
 	return cs;
 }
 
 static void
-destroy_with_orders(struct clients *cs, struct orders orders[WORKERS])
+destroy_with_orders(
+    struct connection_limits *cs, struct commands orders[WORKERS])
 {
 	unsigned i;
 
 	for (i = 0; i < WORKERS; i++)
-		orders_destroy(&orders[i]);
-	clients_destroy(&cs);
+		commands_destroy(&orders[i]);
+	limits_destroy(&cs);
 }
 
 static bool
-is_woken(const struct orders *od)
+is_woken(const struct commands *od)
 {
 	struct pollfd pfd = {.fd = od->od_wake[0], .events = POLLIN};
 
@@ -264,17 +265,17 @@ is_woken(const struct orders *od)
 
 /* What each worker has been told since the last time, as "p--". */
 static void
-told(struct orders orders[WORKERS], const char *expected)
+told(struct commands orders[WORKERS], const char *expected)
 {
 	char text[WORKERS + 1] = "";
 	unsigned i, given;
 
 	for (i = 0; i < WORKERS; i++) {
-		given = is_woken(&orders[i]) ? orders_take(&orders[i]) : 0;
-		text[i] = given == ORDER_PLACE	? 'p'
-			  : given == ORDER_WISH ? 'w'
-			  : given == 0		? '-'
-						: '?';
+		given = is_woken(&orders[i]) ? commands_take(&orders[i]) : 0;
+		text[i] = given == COMMAND_PLACE  ? 'p'
+			  : given == COMMAND_WISH ? 'w'
+			  : given == 0		  ? '-'
+						  : '?';
 	}
 	assert_string_equal(text, expected);
 }
@@ -282,18 +283,18 @@ told(struct orders orders[WORKERS], const char *expected)
 static void
 a_place_is_one_workers_that_waits(void **state)
 {
-	struct orders orders[WORKERS];
-	struct clients *cs = create_with_orders(2, orders);
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(2, orders);
 
 	(void)state;
 	reserve(cs, 2);
 	told(orders, "---");
-	assert_true(clients_wait(cs, 2));
+	assert_true(limits_wait(cs, 2));
 	told(orders, "---");
-	clients_release(cs);
+	limits_release(cs);
 	told(orders, "--p");
 	/* It does not wait any more. */
-	clients_release(cs);
+	limits_release(cs);
 	told(orders, "---");
 	destroy_with_orders(cs, orders);
 }
@@ -302,22 +303,22 @@ static void
 workers_that_wait_have_their_turns(void **state)
 {
 	static const char *const turns[] = {"-p-", "--p", "p--", "-p-", "--p"};
-	struct orders orders[WORKERS];
-	struct clients *cs = create_with_orders(1, orders);
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
 	unsigned i, who;
 
 	(void)state;
 	reserve(cs, 1);
 	for (who = 0; who < WORKERS; who++)
-		assert_true(clients_wait(cs, who));
+		assert_true(limits_wait(cs, who));
 	for (i = 0; i < COUNT(turns); i++) {
-		clients_release(cs);
+		limits_release(cs);
 		told(orders, turns[i]);
 		who = (unsigned)(strchr(turns[i], 'p') - turns[i]);
-		assert_true(clients_reserve(cs, who));
-		assert_true(clients_wait(cs, who));
+		assert_true(limits_reserve(cs, who));
+		assert_true(limits_wait(cs, who));
 	}
-	clients_release(cs);
+	limits_release(cs);
 	told(orders, "p--");
 	destroy_with_orders(cs, orders);
 }
@@ -325,50 +326,50 @@ workers_that_wait_have_their_turns(void **state)
 static void
 a_place_that_is_not_taken_goes_to_the_next(void **state)
 {
-	struct orders orders[WORKERS];
-	struct clients *cs = create_with_orders(1, orders);
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
 
 	(void)state;
 	reserve(cs, 1);
-	assert_true(clients_wait(cs, 1));
-	assert_true(clients_wait(cs, 2));
-	clients_release(cs);
+	assert_true(limits_wait(cs, 1));
+	assert_true(limits_wait(cs, 2));
+	limits_release(cs);
 	told(orders, "-p-");
 	/* Nobody waits for it any more. */
-	assert_true(clients_reserve(cs, 1));
-	clients_release(cs);
+	assert_true(limits_reserve(cs, 1));
+	limits_release(cs);
 	told(orders, "--p");
-	clients_decline(cs, 1);
+	limits_decline(cs, 1);
 	told(orders, "---");
-	assert_true(clients_wait(cs, 0));
-	clients_decline(cs, 2);
+	assert_true(limits_wait(cs, 0));
+	limits_decline(cs, 2);
 	told(orders, "p--");
-	clients_decline(cs, 0);
+	limits_decline(cs, 0);
 	told(orders, "---");
 	reserve(cs, 1);
-	clients_release(cs);
+	limits_release(cs);
 	destroy_with_orders(cs, orders);
 }
 
 static void
 a_place_that_is_promised_is_nobody_elses(void **state)
 {
-	struct orders orders[WORKERS];
-	struct clients *cs = create_with_orders(2, orders);
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(2, orders);
 
 	(void)state;
 	reserve(cs, 2);
-	assert_true(clients_wait(cs, 1));
-	clients_release(cs);
+	assert_true(limits_wait(cs, 1));
+	limits_release(cs);
 	told(orders, "-p-");
 	/* Whose connection it was cannot have it back; nor is there one to wait for. */
-	assert_false(clients_reserve(cs, 0));
-	assert_true(clients_wait(cs, 0));
-	assert_true(clients_reserve(cs, 1));
-	assert_false(clients_reserve(cs, 1));
-	clients_release(cs);
+	assert_false(limits_reserve(cs, 0));
+	assert_true(limits_wait(cs, 0));
+	assert_true(limits_reserve(cs, 1));
+	assert_false(limits_reserve(cs, 1));
+	limits_release(cs);
 	told(orders, "p--");
-	assert_true(clients_reserve(cs, 0));
+	assert_true(limits_reserve(cs, 0));
 	release(cs, 2);
 	destroy_with_orders(cs, orders);
 }
@@ -376,23 +377,23 @@ a_place_that_is_promised_is_nobody_elses(void **state)
 static void
 a_worker_that_retires_keeps_no_place(void **state)
 {
-	struct orders orders[WORKERS];
-	struct clients *cs = create_with_orders(1, orders);
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
 	unsigned i;
 
 	(void)state;
 	reserve(cs, 1);
 	for (i = 0; i < WORKERS; i++)
-		assert_true(clients_wait(cs, i));
-	clients_release(cs);
+		assert_true(limits_wait(cs, i));
+	limits_release(cs);
 	told(orders, "-p-");
-	clients_retire(cs, 1);
+	limits_retire(cs, 1);
 	told(orders, "--p");
-	clients_retire(cs, 0);
-	clients_decline(cs, 2);
+	limits_retire(cs, 0);
+	limits_decline(cs, 2);
 	told(orders, "---");
 	reserve(cs, 1);
-	clients_release(cs);
+	limits_release(cs);
 	destroy_with_orders(cs, orders);
 }
 
@@ -402,31 +403,31 @@ fewer_descriptors_than_connections_are_the_limit(void **state)
 	static const struct {
 		unsigned total, limit, most;
 	} table[] = {{0, 3, 3}, {5, 3, 3}, {3, 5, 3}, {3, 3, 3}};
-	struct clients *cs;
+	struct connection_limits *cs;
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < COUNT(table); i++) {
 		cs = create(table[i].total, 0);
-		clients_limit(cs, table[i].limit);
-		assert_int_equal(clients_most(cs), table[i].most);
+		limits_limit(cs, table[i].limit);
+		assert_int_equal(limits_most(cs), table[i].most);
 		reserve(cs, table[i].most);
-		assert_false(clients_reserve(cs, 0));
+		assert_false(limits_reserve(cs, 0));
 		release(cs, table[i].most);
-		clients_destroy(&cs);
+		limits_destroy(&cs);
 	}
 }
 
 static void
 nobody_waits_for_a_place_that_is_there(void **state)
 {
-	struct orders orders[WORKERS];
-	struct clients *cs = create_with_orders(1, orders);
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
 
 	(void)state;
-	assert_false(clients_wait(cs, 1));
+	assert_false(limits_wait(cs, 1));
 	reserve(cs, 1);
-	clients_release(cs);
+	limits_release(cs);
 	told(orders, "---");
 	destroy_with_orders(cs, orders);
 }
@@ -434,23 +435,23 @@ nobody_waits_for_a_place_that_is_there(void **state)
 static void
 a_wish_is_told_to_the_others_and_granted_once(void **state)
 {
-	struct orders orders[WORKERS];
-	struct clients *cs = create_with_orders(1, orders);
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
 
 	(void)state;
-	assert_false(clients_wanted(cs, 1));
-	assert_false(clients_grant(cs, 1));
-	clients_want(cs, 1, 1000000);
+	assert_false(limits_wanted(cs, 1));
+	assert_false(limits_grant(cs, 1));
+	limits_want(cs, 1, 1000000);
 	told(orders, "w-w");
-	assert_true(clients_wanted(cs, 1499999));
-	assert_true(clients_grant(cs, 1499999));
-	assert_false(clients_wanted(cs, 1499999));
-	assert_false(clients_grant(cs, 1499999));
-	clients_want(cs, 0, 2000000);
+	assert_true(limits_wanted(cs, 1499999));
+	assert_true(limits_grant(cs, 1499999));
+	assert_false(limits_wanted(cs, 1499999));
+	assert_false(limits_grant(cs, 1499999));
+	limits_want(cs, 0, 2000000);
 	told(orders, "-ww");
 	/* After a moment it is forgotten. */
-	assert_false(clients_wanted(cs, 2500000));
-	assert_false(clients_grant(cs, 2500000));
+	assert_false(limits_wanted(cs, 2500000));
+	assert_false(limits_grant(cs, 2500000));
 	destroy_with_orders(cs, orders);
 }
 
@@ -458,29 +459,30 @@ a_wish_is_told_to_the_others_and_granted_once(void **state)
 static void
 no_order_is_lost(void **state)
 {
-	struct orders orders[WORKERS];
-	struct clients *cs = create_with_orders(1, orders);
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
 	unsigned i;
 
 	(void)state;
 	for (i = 0; i < 100000; i++)
-		clients_want(cs, 0, 1000000 + i);
-	orders_give(&orders[1], ORDER_DRAIN);
+		limits_want(cs, 0, 1000000 + i);
+	commands_give(&orders[1], COMMAND_DRAIN);
 	assert_true(is_woken(&orders[1]));
-	assert_int_equal(orders_take(&orders[1]), ORDER_WISH | ORDER_DRAIN);
+	assert_int_equal(
+	    commands_take(&orders[1]), COMMAND_WISH | COMMAND_DRAIN);
 	assert_false(is_woken(&orders[1]));
-	assert_int_equal(orders_take(&orders[1]), 0);
-	orders_give(&orders[1], ORDER_STOP);
+	assert_int_equal(commands_take(&orders[1]), 0);
+	commands_give(&orders[1], COMMAND_STOP);
 	assert_true(is_woken(&orders[1]));
-	assert_int_equal(orders_take(&orders[1]), ORDER_STOP);
+	assert_int_equal(commands_take(&orders[1]), COMMAND_STOP);
 	destroy_with_orders(cs, orders);
 }
 
 /* Each of the workers takes the place, or waits for it; whoever has it gives it on. */
 struct runner {
-	struct clients *rn_clients;
+	struct connection_limits *rn_clients;
 	unsigned rn_worker;
-	struct orders *rn_orders;
+	struct commands *rn_orders;
 	unsigned rn_had;
 };
 
@@ -491,16 +493,16 @@ take_turns(void *arg)
 	struct pollfd pfd = {.fd = rn->rn_orders->od_wake[0], .events = POLLIN};
 
 	while (rn->rn_had < 20000) {
-		if (clients_reserve(rn->rn_clients, rn->rn_worker)) {
+		if (limits_reserve(rn->rn_clients, rn->rn_worker)) {
 			rn->rn_had++;
-			clients_release(rn->rn_clients);
+			limits_release(rn->rn_clients);
 			continue;
 		}
-		if (!clients_wait(rn->rn_clients, rn->rn_worker))
+		if (!limits_wait(rn->rn_clients, rn->rn_worker))
 			continue;
 		if (poll(&pfd, 1, 30000) != 1)
 			return NULL;
-		orders_take(rn->rn_orders);
+		commands_take(rn->rn_orders);
 	}
 	return rn;
 }
@@ -508,8 +510,8 @@ take_turns(void *arg)
 static void
 no_worker_waits_for_ever(void **state)
 {
-	struct orders orders[WORKERS];
-	struct clients *cs = create_with_orders(1, orders);
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
 	struct runner runners[WORKERS];
 	pthread_t threads[WORKERS];
 	void *result;

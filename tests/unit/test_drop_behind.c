@@ -211,9 +211,9 @@ ask_for_others(struct fixture *fx)
 
 	other.fil_size = (off_t)(os_memory(&(bool){false}) / 16);
 	for (other.fil_ino = 0; other.fil_ino < 20; other.fil_ino++) {
-		popular_asked(
+		admission_asked(
 		    pool_popular(fx->fx_pool), &noted, &other, other.fil_size);
-		popular_tell(pool_popular(fx->fx_pool), &noted);
+		admission_tell(pool_popular(fx->fx_pool), &noted);
 	}
 }
 
@@ -231,7 +231,7 @@ a_file_that_is_closed_was_asked_for_all_the_same(void **state)
 	same.fil_ino = file->fil_ino;
 	same.fil_size = file->fil_size;
 	ask_for_others(fx);
-	assert_false(popular_stays(pool_popular(fx->fx_pool), &same));
+	assert_false(admission_stays(pool_popular(fx->fx_pool), &same));
 	for (i = 0; i < 2; i++) {
 		wire_wide(&wr);
 		xfer_init(&xf, "nodiskio", fx, &wr, file);
@@ -247,7 +247,7 @@ a_file_that_is_closed_was_asked_for_all_the_same(void **state)
 	assert_true(pw_loop_spare(fx->fx_loop));
 	assert_null(fx->fx_loop->lp_noted.nt_first);
 	tick(fx, clock_now());
-	assert_true(popular_stays(pool_popular(fx->fx_pool), &same));
+	assert_true(admission_stays(pool_popular(fx->fx_pool), &same));
 }
 
 /* They bring in what they do not know of: nothing would be given back. */
@@ -376,14 +376,14 @@ a_full_queue_is_no_harm(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
-	struct gate gt;
+	struct latch la;
 
-	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file->fil_device, fx->fx_loop);
 	drop_add(file, 0, WINDOW, 0);
 	assert_int_equal(file->fil_refs, 3);
 	drop_add(file, WINDOW, WINDOW, 0);
 	assert_int_equal(file->fil_refs, 3);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(file->fil_refs, 2);
 	pw_file_unref(&file);
@@ -476,7 +476,7 @@ what_is_being_given_back_is_not_sent_by_the_loop(void **state)
 	skip_unless(fx, NEED_NOWAIT | NEED_EXACT | NEED_LOCK);
 	file = new_file(fx, "f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
-	resident_drops(file);
+	residency_drops(file);
 	for (i = 0; i < COUNT(paths); i++)
 		if (pw_send_probe(pw_send_path(paths[i]), &why) == 0)
 			not_sent_while_given_back(fx, paths[i], file);
@@ -495,7 +495,7 @@ stale_answer_is_not_used(struct fixture *fx)
 	bool was, gone;
 
 	name[0]++;
-	was = resident_ask(file, 0, SIZE);
+	was = residency_ask(file, 0, SIZE);
 	drop_lock_announce(file->fil_drop_lock);
 	assert_true(drop_lock_enter_drop(file->fil_drop_lock));
 	posix_fadvise(file->fil_fd, 0, SIZE, POSIX_FADV_DONTNEED);

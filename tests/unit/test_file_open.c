@@ -53,11 +53,11 @@ ask(struct fixture *fx, const char *path, struct asked *as)
 
 /* All lookups go to the pool, whose only thread is held. */
 static void
-shut(struct fixture *fx, struct gate *gt)
+shut(struct fixture *fx, struct latch *la)
 {
 	fx->fx_root->rt_cached = false;
-	gate_shut(
-	    gt, pool_device(fx->fx_pool, fx->fx_root->rt_dev), fx->fx_loop);
+	latch_shut(
+	    la, pool_device(fx->fx_pool, fx->fx_root->rt_dev), fx->fx_loop);
 }
 
 /* The queue takes one job: the others, had they their own, would be refused. */
@@ -66,17 +66,17 @@ those_who_open_the_same_path_share_one_job(void **state)
 {
 	struct fixture *fx = *state;
 	struct asked as[8], other;
-	struct gate gt;
+	struct latch la;
 	size_t i;
 
 	make_file(fx, "f", SIZE);
-	shut(fx, &gt);
+	shut(fx, &la);
 	for (i = 0; i < COUNT(as); i++)
 		assert_int_equal(ask(fx, "f", &as[i]), -EINPROGRESS);
 	assert_int_equal(ask(fx, "g", &other), -EAGAIN);
 	assert_int_equal(pw_pool_refused(fx->fx_pool), 1);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 2);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(as[0].as_open.op_file->fil_refs, 1 + COUNT(as));
 	for (i = 0; i < COUNT(as); i++) {
@@ -95,13 +95,13 @@ an_error_is_told_to_all_who_wait(void **state)
 {
 	struct fixture *fx = *state;
 	struct asked as[3];
-	struct gate gt;
+	struct latch la;
 	size_t i;
 
-	shut(fx, &gt);
+	shut(fx, &la);
 	for (i = 0; i < COUNT(as); i++)
 		assert_int_equal(ask(fx, "none", &as[i]), -EINPROGRESS);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	for (i = 0; i < COUNT(as); i++) {
 		assert_int_equal(as[i].as_times, 1);
@@ -154,16 +154,16 @@ a_file_being_opened_is_not_evicted(void **state)
 	struct fixture *fx = *state;
 	struct asked as[2 * CACHE];
 	char name[2] = "a";
-	struct gate gt;
+	struct latch la;
 	size_t i;
 
 	for (i = 0; i < COUNT(as); i++, name[0]++)
 		make_file(fx, name, SIZE);
-	shut(fx, &gt);
+	shut(fx, &la);
 	for (i = 0, name[0] = 'a'; i < COUNT(as); i++, name[0]++)
 		assert_int_equal(ask(fx, name, &as[i]), -EINPROGRESS);
 	pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	for (i = 0; i < COUNT(as); i++) {
 		assert_int_equal(as[i].as_times, 1);
@@ -185,14 +185,14 @@ what_lies_on_another_mount_waits_in_a_queue_of_its_own(void **state)
 	struct fixture *fx = *state;
 	struct pollfd pfd = {.fd = pw_loop_fd(fx->fx_loop), .events = POLLIN};
 	struct asked other, own;
-	struct gate gt;
+	struct latch la;
 
 #ifndef __linux__
 	skip(); /* openat(2) does not say that it comes to one */
 #endif
 	pw_root_close(&fx->fx_root);
 	assert_int_equal(pw_root_open("/", &fx->fx_root), 0);
-	gate_shut(&gt,
+	latch_shut(&la,
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_CROSSING),
 	    fx->fx_loop);
 	fx->fx_root->rt_cached = false;
@@ -204,7 +204,7 @@ what_lies_on_another_mount_waits_in_a_queue_of_its_own(void **state)
 	}
 	assert_int_equal(own.as_open.op_waiter.wt_error, 0);
 	assert_int_equal(other.as_times, 0);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(other.as_times, 1);
 	assert_int_equal(other.as_open.op_waiter.wt_error, 0);

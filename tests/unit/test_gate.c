@@ -9,39 +9,39 @@
 static void
 a_turn_that_is_free_is_taken(void **state)
 {
-	struct turn tn;
+	struct gate tn;
 
 	(void)state;
-	turn_init(&tn);
-	assert_true(turn_take(&tn));
-	turn_give(&tn);
-	assert_true(turn_take(&tn));
-	turn_give(&tn);
-	turn_destroy(&tn);
+	gate_init(&tn);
+	assert_true(gate_take(&tn));
+	gate_give(&tn);
+	assert_true(gate_take(&tn));
+	gate_give(&tn);
+	gate_destroy(&tn);
 }
 
 /* A holder that never comes back holds nobody up for ever. */
 static void
 a_turn_that_is_never_given_back_is_not_waited_for(void **state)
 {
-	struct turn tn;
+	struct gate tn;
 
 	(void)state;
-	turn_init(&tn);
-	assert_true(turn_take(&tn));
-	assert_false(turn_take(&tn));
-	assert_false(turn_take(&tn));
-	turn_give(&tn);
-	assert_true(turn_take(&tn));
-	turn_give(&tn);
-	turn_destroy(&tn);
+	gate_init(&tn);
+	assert_true(gate_take(&tn));
+	assert_false(gate_take(&tn));
+	assert_false(gate_take(&tn));
+	gate_give(&tn);
+	assert_true(gate_take(&tn));
+	gate_give(&tn);
+	gate_destroy(&tn);
 }
 
 #define THREADS 8
 #define ROUNDS	16
 
 struct crowd {
-	struct turn cr_turn;
+	struct gate cr_turn;
 	atomic_uint cr_inside;
 	atomic_uint cr_most;
 	atomic_uint cr_turns;
@@ -55,14 +55,14 @@ crowd_member(void *arg)
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
-		if (!turn_take(&cr->cr_turn))
+		if (!gate_take(&cr->cr_turn))
 			continue;
 		inside = ++cr->cr_inside;
 		if (inside > cr->cr_most)
 			cr->cr_most = inside;
 		cr->cr_turns++;
 		cr->cr_inside--;
-		turn_give(&cr->cr_turn);
+		gate_give(&cr->cr_turn);
 	}
 	return NULL;
 }
@@ -75,7 +75,7 @@ turns_do_not_overlap(void **state)
 	size_t i;
 
 	(void)state;
-	turn_init(&cr.cr_turn);
+	gate_init(&cr.cr_turn);
 	for (i = 0; i < THREADS; i++)
 		assert_int_equal(
 		    pthread_create(&threads[i], NULL, crowd_member, &cr), 0);
@@ -83,7 +83,7 @@ turns_do_not_overlap(void **state)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(cr.cr_most, 1);
 	assert_true(cr.cr_turns > 0);
-	turn_destroy(&cr.cr_turn);
+	gate_destroy(&cr.cr_turn);
 }
 
 int

@@ -102,7 +102,7 @@ each_seed_is_another(void **state)
 }
 
 static size_t
-longest(struct missing *ms)
+longest(struct negative_cache *ms)
 {
 	size_t i, n, most = 0;
 	struct path *pa;
@@ -120,7 +120,8 @@ longest(struct missing *ms)
 static void
 names_that_meet_in_one_loop_do_not_in_another(void **state)
 {
-	struct missing *ms = missing_create(), *other = missing_create();
+	struct negative_cache *ms = negative_create(),
+			      *other = negative_create();
 	char name[16];
 	size_t n, i;
 
@@ -131,14 +132,14 @@ names_that_meet_in_one_loop_do_not_in_another(void **state)
 		snprintf(name, sizeof(name), "%zx", i);
 		if (chain(ms, &root, name) != &ms->ms_chains[0])
 			continue;
-		missing_add(ms, &root, name, -ENOENT, 0);
-		missing_add(other, &root, name, -ENOENT, 0);
+		negative_add(ms, &root, name, -ENOENT, 0);
+		negative_add(other, &root, name, -ENOENT, 0);
 		n++;
 	}
 	assert_int_equal(longest(ms), NAMES);
 	assert_in_range(longest(other), NAMES / BUCKETS, LONG);
-	missing_destroy(&ms);
-	missing_destroy(&other);
+	negative_destroy(&ms);
+	negative_destroy(&other);
 }
 
 int

@@ -25,21 +25,21 @@ static const struct site *const site =
     (const struct site *)(const void *)&place;
 
 /* Parses the line and the block, without its NUL, and remembers. */
-static const struct fields *
-remember(struct fields_table *table, const char *line, const char *block)
+static const struct cached_header *
+remember(struct header_cache *table, const char *line, const char *block)
 {
 	size_t first = strlen(line), len = first + strlen(block);
 	char *head = malloc(len);
 	struct buf_list bufs = {0};
 	struct request rq;
-	const struct fields *fl;
+	const struct cached_header *fl;
 
 	assert_non_null(head);
 	memcpy(head, line, first);
 	memcpy(head + first, block, len - first);
 	assert_int_equal(
 	    request_parse(&rq, (struct str){head, len}, 1000, &bufs), 0);
-	fl = fields_remember(
+	fl = header_cache_remember(
 	    table, &rq, (struct str){head + first, len - first}, site);
 	buf_release(&rq.rq_joined, &bufs);
 	buf_list_destroy(&bufs);
@@ -50,7 +50,7 @@ remember(struct fields_table *table, const char *line, const char *block)
 static int
 setup(void **state)
 {
-	return (*state = fields_create()) == NULL ? -1 : 0;
+	return (*state = header_cache_create()) == NULL ? -1 : 0;
 }
 
 static int
@@ -61,7 +61,7 @@ teardown(void **state)
 }
 
 static bool
-matches(const struct fields *fl, const char *text)
+matches(const struct cached_header *fl, const char *text)
 {
 	size_t len = strlen(text);
 	char *copy = malloc(len);
@@ -78,10 +78,10 @@ matches(const struct fields *fl, const char *text)
 static void
 nothing_matches_what_is_empty(void **state)
 {
-	struct fields_table *table = *state;
+	struct header_cache *table = *state;
 	size_t i;
 
-	for (i = 0; i < FIELDS_SLOTS; i++) {
+	for (i = 0; i < HEADER_CACHE_SLOTS; i++) {
 		assert_false(matches(&table->ft_slots[i], ""));
 		assert_false(matches(&table->ft_slots[i], PLAIN));
 	}
@@ -90,7 +90,7 @@ nothing_matches_what_is_empty(void **state)
 static void
 the_same_block_matches_whatever_follows(void **state)
 {
-	const struct fields *fl = remember(*state, LINE, PLAIN);
+	const struct cached_header *fl = remember(*state, LINE, PLAIN);
 
 	assert_non_null(fl);
 	assert_ptr_equal(fl->fl_site, site);
@@ -104,7 +104,7 @@ the_same_block_matches_whatever_follows(void **state)
 static void
 one_byte_of_difference_is_seen(void **state)
 {
-	const struct fields *fl = remember(*state, LINE, PLAIN);
+	const struct cached_header *fl = remember(*state, LINE, PLAIN);
 	char text[] = PLAIN;
 	size_t i, bit;
 
@@ -189,7 +189,7 @@ a_field_that_came_twice_is_not_remembered(void **state)
 }
 
 static void
-assert_slice(const struct fields *fl, struct str s, const char *expected)
+assert_slice(const struct cached_header *fl, struct str s, const char *expected)
 {
 	char block[] = PLAIN;
 	struct str there = fields_slice(fl, s, block);
@@ -205,7 +205,7 @@ assert_slice(const struct fields *fl, struct str s, const char *expected)
 static void
 values_are_found_in_every_block_that_matches(void **state)
 {
-	const struct fields *fl = remember(*state, LINE, PLAIN);
+	const struct cached_header *fl = remember(*state, LINE, PLAIN);
 
 	assert_slice(fl, fl->fl_host, "h.example");
 	assert_slice(fl, fl->fl_agent, "a b");
@@ -231,38 +231,39 @@ block_of(char *text, size_t len)
 static void
 a_block_has_a_largest_size(void **state)
 {
-	char text[FIELDS_MAX + 2];
-	const struct fields *fl;
+	char text[HEADER_CACHE_MAX + 2];
+	const struct cached_header *fl;
 
-	fl = remember(*state, LINE, block_of(text, FIELDS_MAX));
+	fl = remember(*state, LINE, block_of(text, HEADER_CACHE_MAX));
 	assert_non_null(fl);
 	assert_true(matches(fl, text));
-	assert_int_equal(fl->fl_len, FIELDS_MAX);
-	assert_null(remember(*state, LINE, block_of(text, FIELDS_MAX + 1)));
+	assert_int_equal(fl->fl_len, HEADER_CACHE_MAX);
+	assert_null(
+	    remember(*state, LINE, block_of(text, HEADER_CACHE_MAX + 1)));
 }
 
 /* More blocks than slots: each is remembered, and who had one compares. */
 static void
 a_block_takes_the_place_of_another(void **state)
 {
-	const struct fields *first = remember(*state, LINE, PLAIN), *fl;
-	struct fields_table *table = *state;
+	const struct cached_header *first = remember(*state, LINE, PLAIN), *fl;
+	struct header_cache *table = *state;
 	char text[64];
 	unsigned i, slots = 0, last = 0;
-	bool used[FIELDS_SLOTS] = {false};
+	bool used[HEADER_CACHE_SLOTS] = {false};
 
-	for (i = 0; i < 100 * FIELDS_SLOTS; i++) {
+	for (i = 0; i < 100 * HEADER_CACHE_SLOTS; i++) {
 		snprintf(text, sizeof(text), HOST "X: %u\r\n\r\n", i);
 		fl = remember(*state, LINE, text);
 		assert_non_null(fl);
 		assert_true(matches(fl, text));
 		last = (unsigned)(fl - table->ft_slots);
-		assert_in_range(last, 0, FIELDS_SLOTS - 1);
+		assert_in_range(last, 0, HEADER_CACHE_SLOTS - 1);
 		slots += !used[last];
 		used[last] = true;
 	}
 	assert_false(matches(first, PLAIN));
-	assert_int_equal(slots, FIELDS_SLOTS);
+	assert_int_equal(slots, HEADER_CACHE_SLOTS);
 	assert_true(matches(remember(*state, LINE, PLAIN), PLAIN));
 }
 

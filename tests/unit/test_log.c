@@ -201,7 +201,7 @@ a_message_is_one_printable_line(void **state)
 	assert_non_null(strstr(
 	    big, "pagewise: no\\x0Anew\\x1B[31mline \\xC3\\xA4 \"a\\b\"\n"));
 	assert_int_equal(strlen(strchr(big, '\n') + 1),
-	    strlen("pagewise: \n") + 4 * LOGLINE_FIELD);
+	    strlen("pagewise: \n") + 4 * FORMAT_FIELD);
 	free(big);
 }
 

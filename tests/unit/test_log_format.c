@@ -22,12 +22,12 @@
 static void
 format_as(const struct log_record *rec, enum log_format format, char *buf)
 {
-	struct stamp stamps[LOGLINE_STAMPS];
+	struct stamp stamps[FORMAT_STAMPS];
 	size_t len;
 
 	memset(stamps, 0, sizeof(stamps));
-	len = logline_access(buf, rec, format, stamps);
-	assert_true(len <= logline_bound(rec, format));
+	len = format_access(buf, rec, format, stamps);
+	assert_true(len <= format_bound(rec, format));
 	assert_int_equal(buf[len - 1], '\n');
 	buf[len - 1] = '\0';
 }
@@ -42,7 +42,7 @@ static void
 absent_and_empty_fields_are_a_dash(void **state)
 {
 	struct log_record rec = record();
-	char buf[4 * LOGLINE_MESSAGE];
+	char buf[4 * FORMAT_MESSAGE];
 
 	(void)state;
 	rec.rec_line = STR("");
@@ -59,7 +59,7 @@ static void
 json_has_every_field_and_null_for_what_was_not_sent(void **state)
 {
 	struct log_record rec = record();
-	char buf[4 * LOGLINE_MESSAGE];
+	char buf[4 * FORMAT_MESSAGE];
 
 	(void)state;
 	rec.rec_host = STR("a.example");
@@ -77,7 +77,7 @@ static void
 assert_json_line(struct str line, const char *expected)
 {
 	struct log_record rec = record();
-	char buf[4 * LOGLINE_MESSAGE];
+	char buf[4 * FORMAT_MESSAGE];
 
 	rec.rec_line = line;
 	format_as(&rec, LOG_JSON, buf);
@@ -125,7 +125,7 @@ json_is_ascii_whatever_bytes_were_sent(void **state)
 	    {{"\xc3", 1}, "\"\\\\xC3\""},
 	    {{"\xff\xc3\xa9\x80", 4}, "\"\\\\xFF\\u00E9\\\\x80\""},
 	};
-	char buf[4 * LOGLINE_MESSAGE], expected[128];
+	char buf[4 * FORMAT_MESSAGE], expected[128];
 	struct log_record rec = record();
 	size_t i;
 
@@ -144,7 +144,7 @@ static void
 json_of_the_worst_fields_is_within_its_bound(void **state)
 {
 	static char worst[3000];
-	char *buf = malloc(10 * LOGLINE_MESSAGE);
+	char *buf = malloc(10 * FORMAT_MESSAGE);
 	struct log_record rec = record();
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
 
@@ -158,23 +158,23 @@ json_of_the_worst_fields_is_within_its_bound(void **state)
 	    UINT64_MAX;
 	rec.rec_status = 999;
 	format_as(&rec, LOG_JSON, buf);
-	assert_true(strlen(buf) > 5 * 4 * LOGLINE_FIELD);
+	assert_true(strlen(buf) > 5 * 4 * FORMAT_FIELD);
 	free(buf);
 }
 
 static void
 json_of_a_line_in_three_long_parts_is_within_its_bound(void **state)
 {
-	static char line[3 * LOGLINE_FIELD + 2];
-	char *buf = malloc(10 * LOGLINE_MESSAGE);
+	static char line[3 * FORMAT_FIELD + 2];
+	char *buf = malloc(10 * FORMAT_MESSAGE);
 	struct log_record rec = record();
 
 	(void)state;
 	memset(line, 0xff, sizeof(line));
-	line[LOGLINE_FIELD] = line[2 * LOGLINE_FIELD + 1] = ' ';
+	line[FORMAT_FIELD] = line[2 * FORMAT_FIELD + 1] = ' ';
 	rec.rec_line = (struct str){line, sizeof(line)};
 	format_as(&rec, LOG_JSON, buf);
-	assert_true(strlen(buf) > 5 * 3 * LOGLINE_FIELD);
+	assert_true(strlen(buf) > 5 * 3 * FORMAT_FIELD);
 	free(buf);
 }
 
@@ -182,7 +182,7 @@ static void
 largest_numbers_fit(void **state)
 {
 	struct log_record rec = record();
-	char buf[4 * LOGLINE_MESSAGE];
+	char buf[4 * FORMAT_MESSAGE];
 
 	(void)state;
 	rec.rec_body = rec.rec_bytes = UINT64_MAX;
@@ -197,7 +197,7 @@ static void
 fields_are_cut_at_two_kib(void **state)
 {
 	struct log_record rec = record();
-	char buf[4 * LOGLINE_MESSAGE], *big = malloc(100000);
+	char buf[4 * FORMAT_MESSAGE], *big = malloc(100000);
 	size_t i, quotes = 0, escapes = 0;
 
 	(void)state;
@@ -221,7 +221,7 @@ static void
 assert_peer(const void *sa, const char *expected)
 {
 	struct log_record rec = record();
-	char buf[4 * LOGLINE_MESSAGE];
+	char buf[4 * FORMAT_MESSAGE];
 
 	rec.rec_peer = sa;
 	format_line(&rec, buf);
@@ -324,7 +324,7 @@ a_byte_is_escaped_wherever_it_stands(void **state)
 {
 	static const char plain[] = "0123456789abcdefghijk";
 	char field[sizeof(plain)], byte[8], expected[64];
-	char buf[4 * LOGLINE_MESSAGE];
+	char buf[4 * FORMAT_MESSAGE];
 	struct log_record rec = record();
 	size_t at, len = sizeof(plain) - 1;
 	int format, c;
@@ -369,11 +369,11 @@ times_are_local_with_their_offset(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		struct stamp stamps[LOGLINE_STAMPS];
+		struct stamp stamps[FORMAT_STAMPS];
 
 		memset(stamps, 0, sizeof(stamps));
 		use_zone(t[i].tz);
-		assert_string_equal(logline_stamp(stamps, t[i].t), t[i].text);
+		assert_string_equal(format_stamp(stamps, t[i].t), t[i].text);
 	}
 	use_zone("UTC0");
 }
@@ -381,17 +381,17 @@ times_are_local_with_their_offset(void **state)
 static void
 a_remembered_second_is_not_taken_for_another(void **state)
 {
-	struct stamp stamps[LOGLINE_STAMPS];
+	struct stamp stamps[FORMAT_STAMPS];
 	char expected[40];
 	int round, i;
 
 	(void)state;
 	memset(stamps, 0, sizeof(stamps));
 	for (round = 0; round < 2; round++)
-		for (i = 0; i < 3 * LOGLINE_STAMPS; i++) {
+		for (i = 0; i < 3 * FORMAT_STAMPS; i++) {
 			snprintf(expected, sizeof(expected),
 			    "[01/Jan/1970:00:00:%02d +0000]", i);
-			assert_string_equal(logline_stamp(stamps, i), expected);
+			assert_string_equal(format_stamp(stamps, i), expected);
 		}
 }
 
@@ -400,7 +400,7 @@ months_are_english(void **state)
 {
 	static const char *const names[] = {"Jan", "Feb", "Mar", "Apr", "May",
 	    "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-	struct stamp stamps[LOGLINE_STAMPS];
+	struct stamp stamps[FORMAT_STAMPS];
 	char expected[16];
 	int i;
 
@@ -408,7 +408,7 @@ months_are_english(void **state)
 	memset(stamps, 0, sizeof(stamps));
 	for (i = 0; i < 12; i++) {
 		/* The fifteenth or so of every month of 1970. */
-		const char *text = logline_stamp(stamps, (i * 61 + 29) * 43200);
+		const char *text = format_stamp(stamps, (i * 61 + 29) * 43200);
 
 		snprintf(expected, sizeof(expected), "/%s/1970:", names[i]);
 		assert_memory_equal(text + 3, expected, strlen(expected));

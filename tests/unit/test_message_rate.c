@@ -16,65 +16,71 @@
 static void
 the_first_is_told_at_once(void **state)
 {
-	struct limit lim = {0};
+	struct message_rate lim = {0};
 
 	(void)state;
-	assert_true(limit_tell(&lim, BEGIN));
-	assert_int_equal(limit_left_out(&lim, BEGIN + LIMIT_PERIOD), 0);
+	assert_true(message_rate_tell(&lim, BEGIN));
+	assert_int_equal(
+	    message_rate_left_out(&lim, BEGIN + MESSAGE_RATE_PERIOD), 0);
 }
 
 static void
 those_of_the_next_minute_are_counted_and_told_once(void **state)
 {
-	struct limit lim = {0};
+	struct message_rate lim = {0};
 	uint64_t i;
 
 	(void)state;
-	assert_true(limit_tell(&lim, BEGIN));
+	assert_true(message_rate_tell(&lim, BEGIN));
 	for (i = 0; i < 1000; i++) {
-		assert_false(limit_tell(&lim, BEGIN + i));
-		assert_int_equal(limit_left_out(&lim, BEGIN + i), 0);
+		assert_false(message_rate_tell(&lim, BEGIN + i));
+		assert_int_equal(message_rate_left_out(&lim, BEGIN + i), 0);
 	}
-	assert_int_equal(limit_left_out(&lim, BEGIN + LIMIT_PERIOD - 1), 0);
-	assert_int_equal(limit_left_out(&lim, BEGIN + LIMIT_PERIOD), 1000);
-	assert_int_equal(limit_left_out(&lim, BEGIN + LIMIT_PERIOD), 0);
+	assert_int_equal(
+	    message_rate_left_out(&lim, BEGIN + MESSAGE_RATE_PERIOD - 1), 0);
+	assert_int_equal(
+	    message_rate_left_out(&lim, BEGIN + MESSAGE_RATE_PERIOD), 1000);
+	assert_int_equal(
+	    message_rate_left_out(&lim, BEGIN + MESSAGE_RATE_PERIOD), 0);
 }
 
 static void
 the_number_that_was_told_begins_a_minute_as_well(void **state)
 {
-	struct limit lim = {0};
-	uint64_t second = BEGIN + LIMIT_PERIOD;
+	struct message_rate lim = {0};
+	uint64_t second = BEGIN + MESSAGE_RATE_PERIOD;
 
 	(void)state;
-	assert_true(limit_tell(&lim, BEGIN));
-	assert_false(limit_tell(&lim, second - 1));
-	assert_int_equal(limit_left_out(&lim, second), 1);
-	assert_false(limit_tell(&lim, second + LIMIT_PERIOD - 1));
-	assert_int_equal(limit_left_out(&lim, second + LIMIT_PERIOD), 1);
+	assert_true(message_rate_tell(&lim, BEGIN));
+	assert_false(message_rate_tell(&lim, second - 1));
+	assert_int_equal(message_rate_left_out(&lim, second), 1);
+	assert_false(message_rate_tell(&lim, second + MESSAGE_RATE_PERIOD - 1));
+	assert_int_equal(
+	    message_rate_left_out(&lim, second + MESSAGE_RATE_PERIOD), 1);
 }
 
 static void
 after_a_quiet_minute_it_is_told_again(void **state)
 {
-	struct limit lim = {0};
+	struct message_rate lim = {0};
 
 	(void)state;
-	assert_true(limit_tell(&lim, BEGIN));
-	assert_true(limit_tell(&lim, BEGIN + LIMIT_PERIOD));
-	assert_false(limit_tell(&lim, BEGIN + LIMIT_PERIOD + 1));
+	assert_true(message_rate_tell(&lim, BEGIN));
+	assert_true(message_rate_tell(&lim, BEGIN + MESSAGE_RATE_PERIOD));
+	assert_false(message_rate_tell(&lim, BEGIN + MESSAGE_RATE_PERIOD + 1));
 }
 
 static void
 none_is_forgotten_if_the_number_is_asked_for_late(void **state)
 {
-	struct limit lim = {0};
+	struct message_rate lim = {0};
 
 	(void)state;
-	assert_true(limit_tell(&lim, BEGIN));
-	assert_false(limit_tell(&lim, BEGIN + 1));
-	assert_false(limit_tell(&lim, BEGIN + 2 * LIMIT_PERIOD));
-	assert_int_equal(limit_left_out(&lim, BEGIN + 2 * LIMIT_PERIOD), 2);
+	assert_true(message_rate_tell(&lim, BEGIN));
+	assert_false(message_rate_tell(&lim, BEGIN + 1));
+	assert_false(message_rate_tell(&lim, BEGIN + 2 * MESSAGE_RATE_PERIOD));
+	assert_int_equal(
+	    message_rate_left_out(&lim, BEGIN + 2 * MESSAGE_RATE_PERIOD), 2);
 }
 
 int

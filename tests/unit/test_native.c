@@ -520,14 +520,14 @@ what_is_not_read_in_time_is_waited_for(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *file = large_file(fx);
 	struct shot sh;
-	struct gate gt;
+	struct latch la;
 
-	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file->fil_device, fx->fx_loop);
 	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	assert_int_equal(fake.fk_len, DIRECT);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	assert_int_equal(sh.sh_xfer.xf_send.snd_sent, LARGE);
@@ -597,14 +597,14 @@ an_early_read_outlives_its_transmission(void **state)
 	struct pw_file *file = large_file(fx);
 	const struct indirect *in = file->fil_indirect;
 	struct shot sh;
-	struct gate gt;
+	struct latch la;
 
-	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file->fil_device, fx->fx_loop);
 	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
 	pw_send_cancel(&sh.sh_xfer.xf_send);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(step(&sh), PW_SEND_ERROR);
 	assert_int_equal(sh.sh_xfer.xf_send.snd_error, -ECANCELED);
@@ -615,12 +615,12 @@ an_early_read_outlives_its_transmission(void **state)
 	end(&sh);
 	/* With nobody left at all. */
 	file->fil_indirect->in_known = 0;
-	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file->fil_device, fx->fx_loop);
 	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	end(&sh);
 	large_done(&file);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 }
 

@@ -16,41 +16,41 @@ static struct pw_root one = {.rt_dev = 1, .rt_ino = 2};
 static int
 create(void **state)
 {
-	*state = missing_create();
+	*state = negative_create();
 	return *state == NULL;
 }
 
 static int
 destroy(void **state)
 {
-	struct missing *ms = *state;
+	struct negative_cache *ms = *state;
 
-	missing_destroy(&ms);
+	negative_destroy(&ms);
 	return ms != NULL;
 }
 
 static void
 an_error_is_remembered_for_a_second(void **state)
 {
-	struct missing *ms = *state;
+	struct negative_cache *ms = *state;
 
-	assert_int_equal(missing_find(ms, &one, "a", 7), 0);
-	missing_add(ms, &one, "a", -ENOENT, 7);
-	assert_int_equal(missing_find(ms, &one, "a", 7), -ENOENT);
-	assert_int_equal(missing_find(ms, &one, "a", 6 + SECOND), -ENOENT);
-	assert_int_equal(missing_find(ms, &one, "a", 7 + SECOND), 0);
+	assert_int_equal(negative_find(ms, &one, "a", 7), 0);
+	negative_add(ms, &one, "a", -ENOENT, 7);
+	assert_int_equal(negative_find(ms, &one, "a", 7), -ENOENT);
+	assert_int_equal(negative_find(ms, &one, "a", 6 + SECOND), -ENOENT);
+	assert_int_equal(negative_find(ms, &one, "a", 7 + SECOND), 0);
 }
 
 static void
 what_was_said_last_counts(void **state)
 {
-	struct missing *ms = *state;
+	struct negative_cache *ms = *state;
 
-	missing_add(ms, &one, "a", -ENOENT, 0);
-	missing_add(ms, &one, "a", -EACCES, SECOND / 2);
-	assert_int_equal(missing_find(ms, &one, "a", SECOND), -EACCES);
-	missing_add(ms, &one, "a", -EIO, SECOND);
-	assert_int_equal(missing_find(ms, &one, "a", SECOND), 0);
+	negative_add(ms, &one, "a", -ENOENT, 0);
+	negative_add(ms, &one, "a", -EACCES, SECOND / 2);
+	assert_int_equal(negative_find(ms, &one, "a", SECOND), -EACCES);
+	negative_add(ms, &one, "a", -EIO, SECOND);
+	assert_int_equal(negative_find(ms, &one, "a", SECOND), 0);
 }
 
 static const struct {
@@ -67,8 +67,8 @@ what_may_be_over_at_the_next_try_is_not_remembered(void **state)
 	size_t i;
 
 	for (i = 0; i < COUNT(errors); i++) {
-		missing_add(*state, &one, "a", errors[i].error, 0);
-		assert_int_equal(missing_find(*state, &one, "a", 1),
+		negative_add(*state, &one, "a", errors[i].error, 0);
+		assert_int_equal(negative_find(*state, &one, "a", 1),
 		    errors[i].lasts ? errors[i].error : 0);
 	}
 }
@@ -79,13 +79,13 @@ neither_another_path_nor_another_root_is_missing(void **state)
 	struct pw_root same = one, other = {.rt_dev = 1, .rt_ino = 3},
 		       disk = {.rt_dev = 2, .rt_ino = 2};
 
-	missing_add(*state, &one, "a", -ENOENT, 0);
-	assert_int_equal(missing_find(*state, &one, "b", 1), 0);
-	assert_int_equal(missing_find(*state, &one, "", 1), 0);
-	assert_int_equal(missing_find(*state, &one, "aa", 1), 0);
-	assert_int_equal(missing_find(*state, &other, "a", 1), 0);
-	assert_int_equal(missing_find(*state, &disk, "a", 1), 0);
-	assert_int_equal(missing_find(*state, &same, "a", 1), -ENOENT);
+	negative_add(*state, &one, "a", -ENOENT, 0);
+	assert_int_equal(negative_find(*state, &one, "b", 1), 0);
+	assert_int_equal(negative_find(*state, &one, "", 1), 0);
+	assert_int_equal(negative_find(*state, &one, "aa", 1), 0);
+	assert_int_equal(negative_find(*state, &other, "a", 1), 0);
+	assert_int_equal(negative_find(*state, &disk, "a", 1), 0);
+	assert_int_equal(negative_find(*state, &same, "a", 1), -ENOENT);
 }
 
 /* What is known is what was added last, as much as there is room for. */
@@ -98,30 +98,30 @@ a_scan_takes_no_more_than_its_room(void **state)
 
 	for (i = 0; i < MANY; i++) {
 		snprintf(path, sizeof(path), "%0*d", (int)len, i);
-		missing_add(*state, &one, path, -ENOENT, 0);
+		negative_add(*state, &one, path, -ENOENT, 0);
 	}
 	for (i = MANY - 1; i >= 0; i--) {
 		snprintf(path, sizeof(path), "%0*d", (int)len, i);
-		if (missing_find(*state, &one, path, 1) == 0)
+		if (negative_find(*state, &one, path, 1) == 0)
 			break;
 		known++;
 	}
-	assert_in_range(known, 100, MISSING_BYTES / len);
+	assert_in_range(known, 100, NEGATIVE_BYTES / len);
 	for (; i >= 0; i--) {
 		snprintf(path, sizeof(path), "%0*d", (int)len, i);
-		assert_int_equal(missing_find(*state, &one, path, 1), 0);
+		assert_int_equal(negative_find(*state, &one, path, 1), 0);
 	}
 }
 
 static void
 a_path_without_room_for_it_is_not_remembered(void **state)
 {
-	char *path = calloc(1, MISSING_BYTES + 1);
+	char *path = calloc(1, NEGATIVE_BYTES + 1);
 
 	assert_non_null(path);
-	memset(path, 'a', MISSING_BYTES);
-	missing_add(*state, &one, path, -ENAMETOOLONG, 0);
-	assert_int_equal(missing_find(*state, &one, path, 1), 0);
+	memset(path, 'a', NEGATIVE_BYTES);
+	negative_add(*state, &one, path, -ENAMETOOLONG, 0);
+	assert_int_equal(negative_find(*state, &one, path, 1), 0);
 	free(path);
 }
 

@@ -149,16 +149,16 @@ only_a_removed_file_is_left_to_the_pool_to_close(void **state)
 	struct pw_file *kept = new_file(fx, "kept", SIZE);
 	struct pw_file *removed = new_file(fx, "removed", SIZE);
 	int kept_fd = kept->fil_fd, removed_fd = removed->fil_fd;
-	struct gate gt;
+	struct latch la;
 
-	gate_shut(&gt, removed->fil_device, fx->fx_loop);
+	latch_shut(&la, removed->fil_device, fx->fx_loop);
 	assert_int_equal(unlink(path_in(fx, "removed")), 0);
 	pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
 	pw_file_unref(&kept);
 	pw_file_unref(&removed);
 	assert_false(is_open(kept_fd));
 	assert_true(is_open(removed_fd));
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	await_closed(removed_fd);
 }

@@ -62,18 +62,18 @@ short_before_new_before_long_but_not_always(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_waiter waiters[MOST];
-	struct gate gt;
+	struct latch la;
 	size_t n = 0;
 	char name;
 
-	gate_shut(&gt, pool_device(fx->fx_pool, DEVICE), fx->fx_loop);
+	latch_shut(&la, pool_device(fx->fx_pool, DEVICE), fx->fx_loop);
 	for (name = 'a'; name <= 'b'; name++)
 		submit(fx, JOB_LONG, name, 1, &waiters[n++]);
 	for (name = 'A'; name <= 'F'; name++)
 		submit(fx, JOB_NEW, name, 1, &waiters[n++]);
 	for (name = '0'; name <= '1'; name++)
 		submit(fx, JOB_SHORT, name, 1, &waiters[n++]);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_string_equal(ran, "01ABCDaEFb");
 }
@@ -84,26 +84,26 @@ so_many_bytes_of_downloads_are_under_way_and_no_more(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE);
-	struct gate_job *gj = calloc(1, sizeof(*gj));
+	struct latch_job *gj = calloc(1, sizeof(*gj));
 	struct pw_waiter waiters[MOST];
-	struct gate gt = {.gt_waiter.wt_done = nothing_done};
+	struct latch la = {.la_waiter.wt_done = nothing_done};
 
 	assert_non_null(gj);
-	sem_init(&gt.gt_begun, 0, 0);
-	sem_init(&gt.gt_open, 0, 0);
-	gj->gj_job.job_run = gate_run;
-	gj->gj_job.job_len = LONG;
-	gj->gj_gate = &gt;
-	assert_int_equal(pool_submit(dv, &gj->gj_job, ADMIT_BEGUN, fx->fx_loop,
-			     &gt.gt_waiter),
+	sem_init(&la.la_begun, 0, 0);
+	sem_init(&la.la_open, 0, 0);
+	gj->lj_job.job_run = latch_run;
+	gj->lj_job.job_len = LONG;
+	gj->lj_latch = &la;
+	assert_int_equal(pool_submit(dv, &gj->lj_job, ADMIT_BEGUN, fx->fx_loop,
+			     &la.la_waiter),
 	    0);
-	sem_await(&gt.gt_begun);
+	sem_await(&la.la_begun);
 	submit(fx, JOB_LONG, 'a', 1, &waiters[0]);
 	submit(fx, JOB_NEW, 'A', LONG, &waiters[1]);
 	while (pw_loop_pending(fx->fx_loop) > 2)
 		pw_loop_drain(fx->fx_loop);
 	assert_string_equal(ran, "A");
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_string_equal(ran, "Aa");
 }

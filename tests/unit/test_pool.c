@@ -133,13 +133,13 @@ a_device_whose_threads_are_held_takes_nobody_elses(void **state)
 	struct pw_device *b = pool_device(fx->fx_pool, DEVICE_B);
 	atomic_uint ran_a = 0, ran_b = 0;
 	struct noting na[3], nb;
-	struct gate gates[2];
+	struct latch gates[2];
 	size_t i;
 
 	assert_ptr_not_equal(a, b);
 	assert_ptr_equal(a, pool_device(fx->fx_pool, DEVICE_A));
 	for (i = 0; i < COUNT(gates); i++)
-		gate_shut(&gates[i], a, fx->fx_loop);
+		latch_shut(&gates[i], a, fx->fx_loop);
 	for (i = 0; i < COUNT(na); i++)
 		assert_int_equal(
 		    submit(a, fx->fx_loop, &ran_a, false, &na[i]), 0);
@@ -151,23 +151,23 @@ a_device_whose_threads_are_held_takes_nobody_elses(void **state)
 	usleep(20000);
 	assert_int_equal(atomic_load(&ran_a), 0);
 	for (i = 0; i < COUNT(gates); i++)
-		gate_open(&gates[i]);
+		latch_open(&gates[i]);
 	settle(fx->fx_loop);
 	assert_int_equal(atomic_load(&ran_a), COUNT(na));
 }
 
-/* Both gates are shut at once, or gate_shut would wait in vain. */
+/* Both gates are shut at once, or latch_shut would wait in vain. */
 static void
 jobs_run_side_by_side_up_to_the_quota(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A);
-	struct gate one, two;
+	struct latch one, two;
 
-	gate_shut(&one, dv, fx->fx_loop);
-	gate_shut(&two, dv, fx->fx_loop);
-	gate_open(&one);
-	gate_open(&two);
+	latch_shut(&one, dv, fx->fx_loop);
+	latch_shut(&two, dv, fx->fx_loop);
+	latch_open(&one);
+	latch_open(&two);
 	settle(fx->fx_loop);
 }
 
@@ -179,9 +179,9 @@ a_full_queue_refuses_what_is_new_and_counts_it(void **state)
 	struct pw_device *b = pool_device(fx->fx_pool, DEVICE_B);
 	atomic_uint ran = 0;
 	struct noting queued, refused, begun, other;
-	struct gate gt;
+	struct latch la;
 
-	gate_shut(&gt, a, fx->fx_loop);
+	latch_shut(&la, a, fx->fx_loop);
 	assert_int_equal(submit(a, fx->fx_loop, &ran, false, &queued), 0);
 	assert_int_equal(pw_pool_refused(fx->fx_pool), 0);
 	assert_int_equal(
@@ -194,7 +194,7 @@ a_full_queue_refuses_what_is_new_and_counts_it(void **state)
 	assert_int_equal(submit(b, fx->fx_loop, &ran, false, &other), 0);
 	assert_int_equal(pw_pool_refused(fx->fx_pool), 2);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 4);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(atomic_load(&ran), 3);
 	assert_int_equal(refused.nt_times, 0);
@@ -219,10 +219,10 @@ those_who_miss_the_same_window_share_one_fetch(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 4 * WINDOW);
 	struct noting nt[COUNT(covered)];
-	struct gate gt;
+	struct latch la;
 	size_t i, n = COUNT(covered);
 
-	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file->fil_device, fx->fx_loop);
 	for (i = 0; i < n; i++) {
 		nt[i] = (struct noting){.nt_waiter.wt_done = note};
 		assert_int_equal(
@@ -232,7 +232,7 @@ those_who_miss_the_same_window_share_one_fetch(void **state)
 	}
 	assert_int_equal(pw_pool_refused(fx->fx_pool), 0);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 1 + n);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	for (i = 0; i < n; i++) {
 		assert_int_equal(nt[i].nt_times, 1);
@@ -253,10 +253,10 @@ a_window_that_is_not_covered_is_another_flight(void **state)
 	struct pw_file *file = new_file(fx, "f", 4 * WINDOW);
 	struct noting nt = {.nt_waiter.wt_done = note};
 	struct pw_waiter w = {.wt_done = nothing_done};
-	struct gate gt;
+	struct latch la;
 	size_t i;
 
-	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file->fil_device, fx->fx_loop);
 	assert_int_equal(
 	    pool_fetch(file, WINDOW, WINDOW, false, ADMIT_NEW, &nt.nt_waiter),
 	    0);
@@ -265,7 +265,7 @@ a_window_that_is_not_covered_is_another_flight(void **state)
 				     false, ADMIT_NEW, &w),
 		    -EAGAIN);
 	assert_int_equal(pw_pool_refused(fx->fx_pool), COUNT(others));
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(nt.nt_times, 1);
 	pw_file_unref(&file);
@@ -279,10 +279,10 @@ another_file_is_another_flight(void **state)
 	struct pw_file *file = new_file(fx, "f", WINDOW), other;
 	struct noting nt = {.nt_waiter.wt_done = note};
 	struct pw_waiter w = {.wt_done = nothing_done};
-	struct gate gt;
+	struct latch la;
 	uint64_t i;
 
-	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file->fil_device, fx->fx_loop);
 	assert_int_equal(
 	    pool_fetch(file, 0, WINDOW, false, ADMIT_NEW, &nt.nt_waiter), 0);
 	for (i = 1; i < 4000; i++) {
@@ -295,7 +295,7 @@ another_file_is_another_flight(void **state)
 	other.fil_dev++;
 	assert_int_equal(
 	    pool_fetch(&other, 0, 1, false, ADMIT_NEW, &w), -EAGAIN);
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(nt.nt_times, 1);
 	pw_file_unref(&file);
@@ -337,17 +337,17 @@ a_window_past_the_end_is_stale_for_all(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", WINDOW);
 	struct noting nt[3];
-	struct gate gt;
+	struct latch la;
 	size_t i;
 
-	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file->fil_device, fx->fx_loop);
 	for (i = 0; i < COUNT(nt); i++) {
 		nt[i] = (struct noting){.nt_waiter.wt_done = note};
 		assert_int_equal(pool_fetch(file, 0, WINDOW + 1, false,
 				     ADMIT_NEW, &nt[i].nt_waiter),
 		    0);
 	}
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	for (i = 0; i < COUNT(nt); i++)
 		assert_int_equal(nt[i].nt_waiter.wt_error, -ESTALE);
@@ -517,12 +517,12 @@ destroy_with_a_hung_job(void)
 	struct pw_loop_conf loop_conf = {0};
 	struct pw_pool *pool;
 	struct pw_loop *lp;
-	struct gate gt;
+	struct latch la;
 
 	if (pw_pool_create(&pool_conf, &pool) != 0 ||
 	    pw_loop_create(pool, &loop_conf, &lp) != 0)
 		return 1;
-	gate_shut(&gt, pool_device(pool, DEVICE_A), lp);
+	latch_shut(&la, pool_device(pool, DEVICE_A), lp);
 	if (pw_pool_destroy(&pool, 10000) != -EBUSY)
 		return 2;
 	return pool == NULL ? 0 : 3;

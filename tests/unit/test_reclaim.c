@@ -36,7 +36,7 @@ look(struct fixture *fx)
 	unsigned before = looks;
 
 	usleep(30000); /* so that it is due */
-	reclaim_quiet(fx->fx_pool, clock_now());
+	quiet_ask(fx->fx_pool, clock_now());
 	while (looks == before)
 		usleep(1000);
 	usleep(1000);
@@ -45,7 +45,7 @@ look(struct fixture *fx)
 static bool
 quiet(struct fixture *fx)
 {
-	return reclaim_quiet(fx->fx_pool, clock_now());
+	return quiet_ask(fx->fx_pool, clock_now());
 }
 
 /* Once it was looked at.  A look says nothing any more if the test was held up since. */
@@ -127,7 +127,7 @@ without_a_look_it_is_not_known(void **state)
 
 	taken = 5;
 	assert_true(quiet_after_a_look(fx));
-	assert_false(reclaim_quiet(fx->fx_pool, clock_now() + SECOND));
+	assert_false(quiet_ask(fx->fx_pool, clock_now() + SECOND));
 }
 
 static void

@@ -32,7 +32,7 @@ fetch(struct fixture *fx, struct pw_file *file, off_t off, off_t len)
 	    pool_fetch(file, off, (size_t)len, true, ADMIT_NEW, &w), 0);
 	settle(fx->fx_loop);
 	assert_int_equal(w.wt_error, 0);
-	resident_fetched(file, off, len);
+	residency_fetched(file, off, len);
 }
 
 static void
@@ -43,10 +43,10 @@ a_cold_file_of_ours_is_not_resident(void **state)
 
 	skip_unless(*state, NEED_EVICTION);
 	file = cold_file(*state);
-	assert_false(resident_ask(file, 0, SIZE));
-	assert_false(resident_ask(file, SIZE - 1, 1));
+	assert_false(residency_ask(file, 0, SIZE));
+	assert_false(residency_ask(file, SIZE - 1, 1));
 	for (off = 0; off < SIZE; off += 4096)
-		assert_false(resident_ask(file, off, 1));
+		assert_false(residency_ask(file, off, 1));
 	if (file->fil_cachestat)
 		assert_int_equal(
 		    pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
@@ -60,8 +60,8 @@ fetched_is_resident(struct fixture *fx)
 	bool yes;
 
 	fetch(fx, file, 0, SIZE);
-	yes = resident_ask(file, 0, SIZE) && resident_ask(file, 1, 1) &&
-	      resident_ask(file, SIZE - 1, 1);
+	yes = residency_ask(file, 0, SIZE) && residency_ask(file, 1, 1) &&
+	      residency_ask(file, SIZE - 1, 1);
 	pw_file_unref(&file);
 	return yes;
 }
@@ -85,11 +85,11 @@ a_range_with_a_hole_is_not_resident(void **state)
 	file = cold_file(fx);
 	read_in(file->fil_fd, 0, 5 * 4096);
 	read_in(file->fil_fd, 6 * 4096, (size_t)PIECE);
-	assert_false(resident_ask(file, 0, PIECE));
-	assert_false(resident_ask(file, 4 * 4096 + 4095, 2));
-	assert_false(resident_ask(file, 5 * 4096, 1));
+	assert_false(residency_ask(file, 0, PIECE));
+	assert_false(residency_ask(file, 4 * 4096 + 4095, 2));
+	assert_false(residency_ask(file, 5 * 4096, 1));
 	held = hold(file->fil_fd, (size_t)SIZE);
-	assert_true(resident_ask(file, 0, PIECE));
+	assert_true(residency_ask(file, 0, PIECE));
 	let_go(held, (size_t)SIZE);
 	pw_file_unref(&file);
 }
@@ -103,14 +103,14 @@ what_is_around_a_hole_is_resident(struct fixture *fx)
 	file->fil_cachestat = false;
 	file->fil_ask = OS_ASK_MINCORE;
 	read_in(file->fil_fd, PIECE, (size_t)PIECE);
-	yes = resident_ask(file, PIECE, PIECE) &&
-	      resident_ask(file, PIECE + 100, PIECE - 200);
-	assert_false(resident_ask(file, 0, PIECE + 1));
-	assert_false(resident_ask(file, PIECE - 1, 2));
-	assert_false(resident_ask(file, PIECE, PIECE + 1));
-	assert_false(resident_ask(file, 2 * PIECE - 1, 2));
-	assert_false(resident_ask(file, 0, SIZE));
-	assert_false(resident_ask(file, SIZE - 1, 1));
+	yes = residency_ask(file, PIECE, PIECE) &&
+	      residency_ask(file, PIECE + 100, PIECE - 200);
+	assert_false(residency_ask(file, 0, PIECE + 1));
+	assert_false(residency_ask(file, PIECE - 1, 2));
+	assert_false(residency_ask(file, PIECE, PIECE + 1));
+	assert_false(residency_ask(file, 2 * PIECE - 1, 2));
+	assert_false(residency_ask(file, 0, SIZE));
+	assert_false(residency_ask(file, SIZE - 1, 1));
 	pw_file_unref(&file);
 	return yes;
 }
@@ -135,12 +135,12 @@ a_file_that_cannot_be_asked_is_never_resident(void **state)
 	file = new_file(fx, "f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
 	file->fil_ask = OS_ASK_MINCORE;
-	assert_true(resident_can_ask(file));
+	assert_true(residency_can_ask(file));
 	file->fil_ask = OS_ASK_FETCH;
-	assert_false(resident_can_ask(file));
+	assert_false(residency_can_ask(file));
 	fetch(fx, file, 0, SIZE);
-	assert_false(resident_ask(file, 0, SIZE));
-	assert_false(resident_ask(file, 0, 1));
+	assert_false(residency_ask(file, 0, SIZE));
+	assert_false(residency_ask(file, 0, 1));
 	let_go(held, (size_t)SIZE);
 	pw_file_unref(&file);
 }
@@ -155,8 +155,8 @@ what_was_never_fetched_is_not_touched(void **state)
 	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT);
 	file = cold_file(fx);
 	as_another_owner(file);
-	assert_false(resident_ask(file, 0, SIZE));
-	assert_false(resident_ask(file, PIECE, 1));
+	assert_false(residency_ask(file, 0, SIZE));
+	assert_false(residency_ask(file, PIECE, 1));
 	/* A read that had been started would be over by then, mostly. */
 	usleep(20000);
 	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
@@ -174,17 +174,17 @@ what_was_never_fetched_is_not_resident_whatever_is_in_memory(void **state)
 	file = new_file(fx, "f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
 	as_another_owner(file);
-	assert_false(resident_ask(file, 0, SIZE));
+	assert_false(residency_ask(file, 0, SIZE));
 	fetch(fx, file, PIECE, 2 * PIECE);
-	assert_true(resident_ask(file, PIECE, 2 * PIECE));
-	assert_true(resident_ask(file, PIECE, 1));
-	assert_true(resident_ask(file, 3 * PIECE - 1, 1));
-	assert_false(resident_ask(file, PIECE - 1, 2));
-	assert_false(resident_ask(file, 3 * PIECE - 1, 2));
-	assert_false(resident_ask(file, 0, SIZE));
+	assert_true(residency_ask(file, PIECE, 2 * PIECE));
+	assert_true(residency_ask(file, PIECE, 1));
+	assert_true(residency_ask(file, 3 * PIECE - 1, 1));
+	assert_false(residency_ask(file, PIECE - 1, 2));
+	assert_false(residency_ask(file, 3 * PIECE - 1, 2));
+	assert_false(residency_ask(file, 0, SIZE));
 	fetch(fx, file, 3 * PIECE, SIZE - 3 * PIECE);
-	assert_true(resident_ask(file, SIZE - 1, 1));
-	assert_true(resident_ask(file, PIECE, SIZE - PIECE));
+	assert_true(residency_ask(file, SIZE - 1, 1));
+	assert_true(residency_ask(file, PIECE, SIZE - PIECE));
 	let_go(held, (size_t)SIZE);
 	pw_file_unref(&file);
 }
@@ -201,7 +201,7 @@ what_was_fetched_and_evicted_is_not_resident(void **state)
 	as_another_owner(file);
 	fetch(fx, file, 0, SIZE);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
-	assert_false(resident_ask(file, 0, SIZE));
+	assert_false(residency_ask(file, 0, SIZE));
 	pw_file_unref(&file);
 }
 
@@ -210,10 +210,10 @@ static bool
 evict_page(struct pw_file *file, off_t hole)
 {
 	read_in(file->fil_fd, 0, (size_t)SIZE);
-	resident_fetched(file, 0, SIZE);
+	residency_fetched(file, 0, SIZE);
 	posix_fadvise(
 	    file->fil_fd, hole, (off_t)os_page_size(), POSIX_FADV_DONTNEED);
-	usleep(RESIDENT_HOLDS);
+	usleep(RESIDENCY_HOLDS);
 	return pages_resident(file->fil_fd, hole, 1) == 0 &&
 	       pages_resident(file->fil_fd, 0, (size_t)SIZE) > 0;
 }
@@ -239,7 +239,7 @@ single_pages_are_missed(struct fixture *fx, bool mincore)
 		do {
 			all = evict_page(file, hole);
 		} while (!all && ++tries < 20);
-		assert_false(all && resident_ask(file, 0, SIZE) &&
+		assert_false(all && residency_ask(file, 0, SIZE) &&
 			     pages_resident(file->fil_fd, hole, 1) == 0);
 	}
 	pw_file_unref(&file);
@@ -276,10 +276,10 @@ a_yes_does_not_hold_for_ever(void **state)
 	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
 	file = cold_file(fx);
 	fetch(fx, file, 0, SIZE);
-	assert_true(resident_ask(file, 0, SIZE));
+	assert_true(residency_ask(file, 0, SIZE));
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
-	usleep(RESIDENT_HOLDS_QUIET);
-	assert_false(resident_ask(file, 0, SIZE));
+	usleep(RESIDENCY_HOLDS_QUIET);
+	assert_false(residency_ask(file, 0, SIZE));
 	pw_file_unref(&file);
 }
 
@@ -292,10 +292,10 @@ a_yes_is_for_the_range_that_was_asked_about(void **state)
 	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
 	file = cold_file(fx);
 	fetch(fx, file, PIECE, PIECE);
-	assert_true(resident_ask(file, PIECE, PIECE));
-	assert_true(resident_ask(file, PIECE + 1, PIECE - 1));
-	assert_false(resident_ask(file, PIECE - 1, PIECE));
-	assert_false(resident_ask(file, PIECE + 1, PIECE));
+	assert_true(residency_ask(file, PIECE, PIECE));
+	assert_true(residency_ask(file, PIECE + 1, PIECE - 1));
+	assert_false(residency_ask(file, PIECE - 1, PIECE));
+	assert_false(residency_ask(file, PIECE + 1, PIECE));
 	pw_file_unref(&file);
 }
 
@@ -306,11 +306,11 @@ a_yes_for_a_file_that_is_given_back_does_not_hold(void **state)
 	struct pw_file *file;
 
 	file = cold_file(fx);
-	resident_drops(file);
+	residency_drops(file);
 	file->fil_ask = OS_ASK_NEVER_COLD;
-	assert_true(resident_ask(file, 0, SIZE));
+	assert_true(residency_ask(file, 0, SIZE));
 	file->fil_ask = OS_ASK_FETCH;
-	assert_false(resident_ask(file, 0, SIZE));
+	assert_false(residency_ask(file, 0, SIZE));
 	pw_file_unref(&file);
 }
 
@@ -322,8 +322,8 @@ asking_about_a_cold_file_of_ours_brings_nothing_in(void **state)
 
 	skip_unless(*state, NEED_EVICTION | NEED_EXACT);
 	file = cold_file(*state);
-	assert_false(resident_ask(file, 0, SIZE));
-	assert_false(resident_ask(file, 2 * PIECE, PIECE));
+	assert_false(residency_ask(file, 0, SIZE));
+	assert_false(residency_ask(file, 2 * PIECE, PIECE));
 	usleep(20000);
 	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
 	pw_file_unref(&file);
@@ -340,8 +340,8 @@ shared_memory_is_never_cold(void **state)
 	assert_int_equal(fstat(fnd.fnd_fd, &fnd.fnd_stat), 0);
 	assert_int_equal(file_create(fx->fx_loop, &fnd, &file), 0);
 	assert_int_equal(file->fil_ask, OS_ASK_NEVER_COLD);
-	assert_true(resident_can_ask(file));
-	assert_true(resident_ask(file, 0, SIZE));
+	assert_true(residency_can_ask(file));
+	assert_true(residency_ask(file, 0, SIZE));
 	pw_file_unref(&file);
 }
 
@@ -411,7 +411,7 @@ what_mincore_sees_is_not_copied(void **state)
 	file = new_file(fx, "f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
 	file->fil_ask = OS_ASK_MINCORE;
-	assert_true(resident_ask(file, 0, SIZE));
+	assert_true(residency_ask(file, 0, SIZE));
 	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -EAGAIN);
 	let_go(held, (size_t)SIZE);
 	pw_file_unref(&file);
@@ -426,7 +426,7 @@ lost_end_is_not_copied(struct fixture *fx)
 
 	read_in(file->fil_fd, 0, (size_t)SIZE);
 	as_another_owner(file);
-	resident_fetched(file, 0, SIZE);
+	residency_fetched(file, 0, SIZE);
 	for (tries = 0; tries < 100; tries++) {
 		posix_fadvise(file->fil_fd, 2 * PIECE, 0, POSIX_FADV_DONTNEED);
 		if (pages_resident(file->fil_fd, 2 * PIECE,

@@ -27,30 +27,31 @@ str(const char *text)
 	return (struct str){text, strlen(text)};
 }
 
-static struct hot_key
+static struct cached_key
 key(const struct site *site, const char *target)
 {
-	return (struct hot_key){site, str(target)};
+	return (struct cached_key){site, str(target)};
 }
 
 /* The first second in which it may be taken in. */
 static time_t
 settled(const struct pw_file *file)
 {
-	return file->fil_ctime.tv_sec + HOT_SETTLED;
+	return file->fil_ctime.tv_sec + RESPONSE_CACHE_SETTLED;
 }
 
 static void
-offer(struct hot *hot, const char *target, struct pw_file *file, unsigned asked)
+offer(struct response_cache *hot, const char *target, struct pw_file *file,
+    unsigned asked)
 {
-	hot_offer(hot, key(here, target), file, str(HEAD), asked,
+	response_cache_offer(hot, key(here, target), file, str(HEAD), asked,
 	    file->fil_checked, settled(file));
 }
 
-static struct hot_answer *
-find(struct hot *hot, const char *target, const struct pw_file *file)
+static struct cached_response *
+find(struct response_cache *hot, const char *target, const struct pw_file *file)
 {
-	return hot_find(
+	return response_cache_find(
 	    hot, key(here, target), file->fil_checked, settled(file), DATE_A);
 }
 
@@ -58,29 +59,29 @@ find(struct hot *hot, const char *target, const struct pw_file *file)
 static size_t
 cost(const char *target, const struct pw_file *file)
 {
-	return sizeof(struct hot_answer) + strlen(target) + strlen(HEAD) +
+	return sizeof(struct cached_response) + strlen(target) + strlen(HEAD) +
 	       (size_t)file->fil_size;
 }
 
-static struct hot *
+static struct response_cache *
 create(size_t bytes)
 {
-	struct hot *hot = hot_create(bytes);
+	struct response_cache *hot = response_cache_create(bytes);
 
 	assert_non_null(hot);
-	assert_int_equal(hot_bytes(hot), 0);
+	assert_int_equal(response_cache_bytes(hot), 0);
 	return hot;
 }
 
 static void
-destroy(struct hot *hot)
+destroy(struct response_cache *hot)
 {
-	hot_destroy(&hot);
+	response_cache_destroy(&hot);
 	assert_null(hot);
 }
 
 static void
-assert_answer(const struct hot_answer *ha, size_t size)
+assert_answer(const struct cached_response *ha, size_t size)
 {
 	char *expected = malloc(size + 1);
 
@@ -101,7 +102,7 @@ an_answer_is_the_head_and_the_whole_file(void **state)
 {
 	static const size_t sizes[] = {0, 1, 4095, 4096, 4097, 65535, 65536};
 	struct fixture *fx = *state;
-	struct hot *hot = create(PLENTY);
+	struct response_cache *hot = create(PLENTY);
 	struct pw_file *file;
 	char name[16], target[16];
 	size_t i, all = 0;
@@ -110,10 +111,10 @@ an_answer_is_the_head_and_the_whole_file(void **state)
 		snprintf(name, sizeof(name), "%zu", sizes[i]);
 		snprintf(target, sizeof(target), "/%zu", sizes[i]);
 		file = new_file(fx, name, sizes[i]);
-		offer(hot, target, file, HOT_ASKED);
+		offer(hot, target, file, RESPONSE_CACHE_ASKED);
 		assert_answer(find(hot, target, file), sizes[i]);
 		all += cost(target, file);
-		assert_int_equal(hot_bytes(hot), all);
+		assert_int_equal(response_cache_bytes(hot), all);
 		pw_file_unref(&file);
 	}
 	destroy(hot);
@@ -123,12 +124,13 @@ static void
 a_larger_file_is_left_out(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", (size_t)HOT_LARGEST + 1);
-	struct hot *hot = create(PLENTY);
+	struct pw_file *file =
+	    new_file(fx, "f", (size_t)RESPONSE_CACHE_LARGEST + 1);
+	struct response_cache *hot = create(PLENTY);
 
 	offer(hot, "/f", file, 255);
 	assert_null(find(hot, "/f", file));
-	assert_int_equal(hot_bytes(hot), 0);
+	assert_int_equal(response_cache_bytes(hot), 0);
 	pw_file_unref(&file);
 	destroy(hot);
 }
@@ -138,11 +140,11 @@ a_file_comes_in_the_second_time(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10);
-	struct hot *hot = create(PLENTY);
+	struct response_cache *hot = create(PLENTY);
 
-	offer(hot, "/f", file, HOT_ASKED - 1);
+	offer(hot, "/f", file, RESPONSE_CACHE_ASKED - 1);
 	assert_null(find(hot, "/f", file));
-	offer(hot, "/f", file, HOT_ASKED);
+	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
 	assert_answer(find(hot, "/f", file), 10);
 	pw_file_unref(&file);
 	destroy(hot);
@@ -153,15 +155,15 @@ a_target_has_room_for_one_byte_less_than_said(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10);
-	struct hot *hot = create(PLENTY);
-	char target[HOT_TARGET + 1];
+	struct response_cache *hot = create(PLENTY);
+	char target[RESPONSE_CACHE_TARGET + 1];
 
-	memset(target, 'a', HOT_TARGET);
-	target[HOT_TARGET] = '\0';
-	offer(hot, target, file, HOT_ASKED);
+	memset(target, 'a', RESPONSE_CACHE_TARGET);
+	target[RESPONSE_CACHE_TARGET] = '\0';
+	offer(hot, target, file, RESPONSE_CACHE_ASKED);
 	assert_null(find(hot, target, file));
-	target[HOT_TARGET - 1] = '\0';
-	offer(hot, target, file, HOT_ASKED);
+	target[RESPONSE_CACHE_TARGET - 1] = '\0';
+	offer(hot, target, file, RESPONSE_CACHE_ASKED);
 	assert_answer(find(hot, target, file), 10);
 	pw_file_unref(&file);
 	destroy(hot);
@@ -172,17 +174,17 @@ a_file_that_has_just_changed_is_left_out(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10);
-	struct hot *hot = create(PLENTY);
+	struct response_cache *hot = create(PLENTY);
 	time_t now;
 
-	for (now = settled(file) - HOT_SETTLED - 1; now < settled(file);
-	     now++) {
-		hot_offer(hot, key(here, "/f"), file, str(HEAD), HOT_ASKED,
-		    file->fil_checked, now);
+	for (now = settled(file) - RESPONSE_CACHE_SETTLED - 1;
+	     now < settled(file); now++) {
+		response_cache_offer(hot, key(here, "/f"), file, str(HEAD),
+		    RESPONSE_CACHE_ASKED, file->fil_checked, now);
 		assert_null(find(hot, "/f", file));
 	}
-	hot_offer(hot, key(here, "/f"), file, str(HEAD), HOT_ASKED,
-	    file->fil_checked, now);
+	response_cache_offer(hot, key(here, "/f"), file, str(HEAD),
+	    RESPONSE_CACHE_ASKED, file->fil_checked, now);
 	assert_answer(find(hot, "/f", file), 10);
 	pw_file_unref(&file);
 	destroy(hot);
@@ -193,18 +195,18 @@ a_file_that_is_not_in_memory_is_left_out(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
-	struct hot *hot;
+	struct response_cache *hot;
 
 	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT);
 	file = new_file(fx, "f", 8 * KIB);
 	hot = create(PLENTY);
 	assert_true(evict(file->fil_fd, 8 * KIB));
-	offer(hot, "/f", file, HOT_ASKED);
+	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
 	assert_null(find(hot, "/f", file));
-	assert_int_equal(hot_bytes(hot), 0);
+	assert_int_equal(response_cache_bytes(hot), 0);
 	assert_int_equal(pages_resident(file->fil_fd, 0, 8 * KIB), 0);
 	read_in(file->fil_fd, 0, 8 * KIB);
-	offer(hot, "/f", file, HOT_ASKED);
+	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
 	assert_answer(find(hot, "/f", file), 8 * KIB);
 	pw_file_unref(&file);
 	destroy(hot);
@@ -215,12 +217,12 @@ a_file_that_was_cut_is_left_out(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 8 * KIB);
-	struct hot *hot = create(PLENTY);
+	struct response_cache *hot = create(PLENTY);
 
 	assert_int_equal(truncate(path_in(fx, "f"), 5000), 0);
-	offer(hot, "/f", file, HOT_ASKED);
+	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
 	assert_null(find(hot, "/f", file));
-	assert_int_equal(hot_bytes(hot), 0);
+	assert_int_equal(response_cache_bytes(hot), 0);
 	pw_file_unref(&file);
 	destroy(hot);
 }
@@ -233,23 +235,24 @@ sites_and_targets_are_told_apart(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *one = new_file(fx, "1", 10),
 		       *two = new_file(fx, "2", 20);
-	struct hot *hot = create(PLENTY);
+	struct response_cache *hot = create(PLENTY);
 	time_t now = settled(two);
 
-	offer(hot, "/f", one, HOT_ASKED);
-	assert_null(
-	    hot_find(hot, key(there, "/f"), two->fil_checked, now, DATE_A));
+	offer(hot, "/f", one, RESPONSE_CACHE_ASKED);
+	assert_null(response_cache_find(
+	    hot, key(there, "/f"), two->fil_checked, now, DATE_A));
 	assert_null(find(hot, "/", one));
 	assert_null(find(hot, "/ff", one));
 	assert_null(find(hot, "/F", one));
 	assert_null(find(hot, "", one));
-	hot_offer(hot, key(there, "/f"), two, str(HEAD), HOT_ASKED,
-	    two->fil_checked, now);
-	offer(hot, "/ff", two, HOT_ASKED);
+	response_cache_offer(hot, key(there, "/f"), two, str(HEAD),
+	    RESPONSE_CACHE_ASKED, two->fil_checked, now);
+	offer(hot, "/ff", two, RESPONSE_CACHE_ASKED);
 	assert_answer(find(hot, "/f", one), 10);
 	assert_answer(find(hot, "/ff", one), 20);
-	assert_answer(
-	    hot_find(hot, key(there, "/f"), two->fil_checked, now, DATE_A), 20);
+	assert_answer(response_cache_find(
+			  hot, key(there, "/f"), two->fil_checked, now, DATE_A),
+	    20);
 	pw_file_unref(&one);
 	pw_file_unref(&two);
 	destroy(hot);
@@ -260,13 +263,13 @@ many_targets_are_found_again(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1);
-	struct hot *hot = create(PLENTY);
+	struct response_cache *hot = create(PLENTY);
 	char target[16];
 	int i;
 
 	for (i = 0; i < 1000; i++) {
 		snprintf(target, sizeof(target), "/%d", i);
-		offer(hot, target, file, HOT_ASKED);
+		offer(hot, target, file, RESPONSE_CACHE_ASKED);
 	}
 	for (i = 0; i < 1000; i++) {
 		snprintf(target, sizeof(target), "/%d", i);
@@ -283,28 +286,30 @@ an_answer_is_fresh_as_long_as_its_file(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10);
-	struct hot *hot = create(PLENTY);
+	struct response_cache *hot = create(PLENTY);
 	uint64_t looked = file->fil_checked;
 	time_t now = settled(file);
 
-	offer(hot, "/f", file, HOT_ASKED);
-	assert_non_null(
-	    hot_find(hot, key(here, "/f"), looked + SECOND - 1, now, DATE_A));
-	assert_null(
-	    hot_find(hot, key(here, "/f"), looked + SECOND, now, DATE_A));
+	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
+	assert_non_null(response_cache_find(
+	    hot, key(here, "/f"), looked + SECOND - 1, now, DATE_A));
+	assert_null(response_cache_find(
+	    hot, key(here, "/f"), looked + SECOND, now, DATE_A));
 	/* Not looked at again: asking does not make it fresh. */
-	assert_answer(
-	    hot_of_file(hot, key(here, "/f"), file, file->fil_checked), 10);
-	assert_null(
-	    hot_find(hot, key(here, "/f"), looked + SECOND, now, DATE_A));
-	file->fil_checked = looked + 5 * SECOND;
-	assert_answer(
-	    hot_of_file(hot, key(here, "/f"), file, file->fil_checked), 10);
-	assert_answer(hot_find(hot, key(here, "/f"), looked + 6 * SECOND - 1,
-			  now, DATE_A),
+	assert_answer(response_cache_of_file(
+			  hot, key(here, "/f"), file, file->fil_checked),
 	    10);
-	assert_null(
-	    hot_find(hot, key(here, "/f"), looked + 6 * SECOND, now, DATE_A));
+	assert_null(response_cache_find(
+	    hot, key(here, "/f"), looked + SECOND, now, DATE_A));
+	file->fil_checked = looked + 5 * SECOND;
+	assert_answer(response_cache_of_file(
+			  hot, key(here, "/f"), file, file->fil_checked),
+	    10);
+	assert_answer(response_cache_find(hot, key(here, "/f"),
+			  looked + 6 * SECOND - 1, now, DATE_A),
+	    10);
+	assert_null(response_cache_find(
+	    hot, key(here, "/f"), looked + 6 * SECOND, now, DATE_A));
 	pw_file_unref(&file);
 	destroy(hot);
 }
@@ -345,20 +350,21 @@ the_answer_of_another_file_is_gone_at_once(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10), other;
-	struct hot *hot = create(PLENTY);
+	struct response_cache *hot = create(PLENTY);
 	int what;
 
 	for (what = 0; what < 8; what++) {
-		offer(hot, "/f", file, HOT_ASKED);
+		offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
 		assert_answer(find(hot, "/f", file), 10);
 		other = *file;
 		change(&other, what);
-		assert_null(hot_of_file(
+		assert_null(response_cache_of_file(
 		    hot, key(here, "/f"), &other, file->fil_checked));
 		assert_null(find(hot, "/f", file));
-		assert_int_equal(hot_bytes(hot), 0);
+		assert_int_equal(response_cache_bytes(hot), 0);
 	}
-	assert_null(hot_of_file(hot, key(here, "/f"), file, file->fil_checked));
+	assert_null(response_cache_of_file(
+	    hot, key(here, "/f"), file, file->fil_checked));
 	pw_file_unref(&file);
 	destroy(hot);
 }
@@ -368,12 +374,13 @@ the_date_goes_on_and_nothing_else_changes(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10);
-	struct hot *hot = create(PLENTY);
-	struct hot_answer *ha;
+	struct response_cache *hot = create(PLENTY);
+	struct cached_response *ha;
 	time_t now = settled(file);
 
-	offer(hot, "/f", file, HOT_ASKED);
-	ha = hot_find(hot, key(here, "/f"), file->fil_checked, now + 1, DATE_B);
+	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
+	ha = response_cache_find(
+	    hot, key(here, "/f"), file->fil_checked, now + 1, DATE_B);
 	assert_non_null(ha);
 	assert_memory_equal(ha->ha_text + RESPONSE_DATE, DATE_B, DATE_LEN);
 	memcpy(ha->ha_text + RESPONSE_DATE, DATE_A, DATE_LEN);
@@ -385,16 +392,16 @@ the_date_goes_on_and_nothing_else_changes(void **state)
 /* ------------------------------------------------------------------- memory */
 
 /* Room for three answers of the file, and not for four. */
-static struct hot *
+static struct response_cache *
 create_for_three(const struct pw_file *file)
 {
-	struct hot *hot = create(4 * cost("/1", file) - 1);
+	struct response_cache *hot = create(4 * cost("/1", file) - 1);
 
 	return hot;
 }
 
 static bool
-has(struct hot *hot, const char *target, const struct pw_file *file)
+has(struct response_cache *hot, const char *target, const struct pw_file *file)
 {
 	return find(hot, target, file) != NULL;
 }
@@ -404,16 +411,16 @@ the_oldest_goes_if_it_was_used_less(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
-	struct hot *hot = create_for_three(file);
+	struct response_cache *hot = create_for_three(file);
 
-	offer(hot, "/1", file, HOT_ASKED);
-	offer(hot, "/2", file, HOT_ASKED);
-	offer(hot, "/3", file, HOT_ASKED);
-	assert_int_equal(hot_bytes(hot), 3 * cost("/1", file));
+	offer(hot, "/1", file, RESPONSE_CACHE_ASKED);
+	offer(hot, "/2", file, RESPONSE_CACHE_ASKED);
+	offer(hot, "/3", file, RESPONSE_CACHE_ASKED);
+	assert_int_equal(response_cache_bytes(hot), 3 * cost("/1", file));
 	assert_true(has(hot, "/1", file));
 	/* It came with 2 and was used once more: half of that, and one. */
 	offer(hot, "/4", file, 6);
-	assert_int_equal(hot_bytes(hot), 3 * cost("/1", file));
+	assert_int_equal(response_cache_bytes(hot), 3 * cost("/1", file));
 	assert_true(has(hot, "/2", file));
 	assert_true(has(hot, "/3", file));
 	assert_true(has(hot, "/4", file));
@@ -427,17 +434,17 @@ the_oldest_stays_if_it_was_used_about_as_often(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
-	struct hot *hot = create_for_three(file);
+	struct response_cache *hot = create_for_three(file);
 	int i;
 
-	offer(hot, "/1", file, HOT_ASKED);
-	offer(hot, "/2", file, HOT_ASKED);
-	offer(hot, "/3", file, HOT_ASKED);
+	offer(hot, "/1", file, RESPONSE_CACHE_ASKED);
+	offer(hot, "/2", file, RESPONSE_CACHE_ASKED);
+	offer(hot, "/3", file, RESPONSE_CACHE_ASKED);
 	for (i = 0; i < 8; i++)
 		assert_true(has(hot, "/1", file));
 	/* 10 uses, half of them and one: it stays, as the youngest. */
 	offer(hot, "/4", file, 16);
-	assert_int_equal(hot_bytes(hot), 3 * cost("/1", file));
+	assert_int_equal(response_cache_bytes(hot), 3 * cost("/1", file));
 	assert_false(has(hot, "/4", file));
 	offer(hot, "/4", file, 5);
 	assert_false(has(hot, "/2", file));
@@ -458,13 +465,13 @@ what_is_equally_popular_stays(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
-	struct hot *hot = create_for_three(file);
+	struct response_cache *hot = create_for_three(file);
 	static const char *const in[] = {"/1", "/2", "/3"};
 	static const char *const out[] = {"/4", "/5", "/6", "/7"};
 	unsigned asked, i, left = 0;
 
 	for (i = 0; i < 3; i++)
-		offer(hot, in[i], file, HOT_ASKED);
+		offer(hot, in[i], file, RESPONSE_CACHE_ASKED);
 	for (asked = 1; asked < 100; asked++) {
 		for (i = 0; i < 3; i++)
 			assert_true(has(hot, in[i], file));
@@ -489,18 +496,18 @@ static void
 counts_are_halved_with_time(void **state)
 {
 	const uint64_t half = (uint64_t)1 << 23;
-	struct hot_count hc = {0};
+	struct response_cache_count hc = {0};
 
 	(void)state;
-	assert_int_equal(hot_count(&hc, 5 * half, 100), 100);
-	assert_int_equal(hot_count(&hc, 6 * half - 1, 1), 101);
-	assert_int_equal(hot_count(&hc, 6 * half, 0), 50);
-	assert_int_equal(hot_count(&hc, 8 * half, 1), 13);
-	assert_int_equal(hot_count(&hc, 40 * half, 0), 0);
-	assert_int_equal(hot_count(&hc, 1000 * half, 7), 7);
+	assert_int_equal(response_cache_count(&hc, 5 * half, 100), 100);
+	assert_int_equal(response_cache_count(&hc, 6 * half - 1, 1), 101);
+	assert_int_equal(response_cache_count(&hc, 6 * half, 0), 50);
+	assert_int_equal(response_cache_count(&hc, 8 * half, 1), 13);
+	assert_int_equal(response_cache_count(&hc, 40 * half, 0), 0);
+	assert_int_equal(response_cache_count(&hc, 1000 * half, 7), 7);
 	/* For a request that began before the last one that was counted. */
-	assert_int_equal(hot_count(&hc, 999 * half, 1), 8);
-	assert_int_equal(hot_count(&hc, 1001 * half, 0), 4);
+	assert_int_equal(response_cache_count(&hc, 999 * half, 1), 8);
+	assert_int_equal(response_cache_count(&hc, 1001 * half, 0), 4);
 }
 
 static void
@@ -509,14 +516,15 @@ memory_is_bounded(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 3000);
 	size_t max = 64 * KIB;
-	struct hot *hot = create(max);
+	struct response_cache *hot = create(max);
 	char target[16];
 	int i;
 
 	for (i = 0; i < 1000; i++) {
 		snprintf(target, sizeof(target), "/%d", i);
-		offer(hot, target, file, HOT_ASKED + (unsigned)i % 7);
-		assert_in_range(hot_bytes(hot), 1, max);
+		offer(
+		    hot, target, file, RESPONSE_CACHE_ASKED + (unsigned)i % 7);
+		assert_in_range(response_cache_bytes(hot), 1, max);
 		if (i % 3 == 0)
 			find(hot, target, file);
 	}
@@ -530,10 +538,10 @@ what_never_fits_pushes_nothing_out(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *small = new_file(fx, "s", 1000);
 	struct pw_file *large = new_file(fx, "l", 6000);
-	struct hot *hot = create_for_three(small);
+	struct response_cache *hot = create_for_three(small);
 
-	offer(hot, "/1", small, HOT_ASKED);
-	offer(hot, "/2", small, HOT_ASKED);
+	offer(hot, "/1", small, RESPONSE_CACHE_ASKED);
+	offer(hot, "/2", small, RESPONSE_CACHE_ASKED);
 	offer(hot, "/l", large, 255);
 	assert_true(has(hot, "/1", small));
 	assert_true(has(hot, "/2", small));
@@ -549,11 +557,11 @@ a_large_one_takes_the_place_of_several(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *small = new_file(fx, "s", 1000);
 	struct pw_file *large = new_file(fx, "l", 3000);
-	struct hot *hot = create_for_three(small);
+	struct response_cache *hot = create_for_three(small);
 
-	offer(hot, "/1", small, HOT_ASKED);
-	offer(hot, "/2", small, HOT_ASKED);
-	offer(hot, "/3", small, HOT_ASKED);
+	offer(hot, "/1", small, RESPONSE_CACHE_ASKED);
+	offer(hot, "/2", small, RESPONSE_CACHE_ASKED);
+	offer(hot, "/3", small, RESPONSE_CACHE_ASKED);
 	offer(hot, "/l", large, 5);
 	assert_answer(find(hot, "/l", large), 3000);
 	assert_false(has(hot, "/1", small));
@@ -570,25 +578,25 @@ what_somebody_sends_stays_and_counts(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
-	struct hot *hot = create_for_three(file);
-	struct hot_answer *sent[3];
+	struct response_cache *hot = create_for_three(file);
+	struct cached_response *sent[3];
 	char target[3] = "/1";
 	int i;
 
 	for (i = 0; i < 3; i++, target[1]++) {
-		offer(hot, target, file, HOT_ASKED);
+		offer(hot, target, file, RESPONSE_CACHE_ASKED);
 		sent[i] = find(hot, target, file);
-		hot_ref(sent[i]);
+		response_cache_ref(sent[i]);
 	}
 	offer(hot, "/4", file, 255);
 	assert_false(has(hot, "/4", file));
 	assert_true(has(hot, "/1", file));
 	assert_true(has(hot, "/2", file));
 	assert_true(has(hot, "/3", file));
-	assert_int_equal(hot_bytes(hot), 3 * cost("/1", file));
+	assert_int_equal(response_cache_bytes(hot), 3 * cost("/1", file));
 	for (i = 0; i < 3; i++) {
 		assert_answer(sent[i], 1000);
-		hot_unref(&sent[i]);
+		response_cache_unref(&sent[i]);
 		assert_null(sent[i]);
 	}
 	offer(hot, "/4", file, 255);
@@ -603,18 +611,18 @@ one_that_another_replaces_is_sent_to_its_end(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
 	struct pw_file *other = new_file(fx, "o", 2000);
-	struct hot *hot = create(PLENTY);
-	struct hot_answer *old;
+	struct response_cache *hot = create(PLENTY);
+	struct cached_response *old;
 
-	offer(hot, "/f", file, HOT_ASKED);
-	hot_ref(old = find(hot, "/f", file));
-	assert_null(
-	    hot_of_file(hot, key(here, "/f"), other, file->fil_checked));
-	offer(hot, "/f", other, HOT_ASKED);
+	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
+	response_cache_ref(old = find(hot, "/f", file));
+	assert_null(response_cache_of_file(
+	    hot, key(here, "/f"), other, file->fil_checked));
+	offer(hot, "/f", other, RESPONSE_CACHE_ASKED);
 	assert_answer(find(hot, "/f", other), 2000);
 	assert_answer(old, 1000);
-	hot_unref(&old);
-	assert_int_equal(hot_bytes(hot), cost("/f", other));
+	response_cache_unref(&old);
+	assert_int_equal(response_cache_bytes(hot), cost("/f", other));
 	pw_file_unref(&file);
 	pw_file_unref(&other);
 	destroy(hot);
@@ -623,13 +631,13 @@ one_that_another_replaces_is_sent_to_its_end(void **state)
 static void
 no_set_is_empty(void **state)
 {
-	struct hot *none = NULL;
-	struct hot_answer *nothing = NULL;
+	struct response_cache *none = NULL;
+	struct cached_response *nothing = NULL;
 
 	(void)state;
-	assert_int_equal(hot_bytes(none), 0);
-	hot_destroy(&none);
-	hot_unref(&nothing);
+	assert_int_equal(response_cache_bytes(none), 0);
+	response_cache_destroy(&none);
+	response_cache_unref(&nothing);
 }
 
 #define RULE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -493,11 +493,11 @@ after_cancel_completion_comes_exactly_once(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = file_to_fetch(fx);
-	struct gate gt;
+	struct latch la;
 	struct wire wr;
 	struct xfer xf;
 
-	gate_shut(&gt, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file->fil_device, fx->fx_loop);
 	wire_wide(&wr);
 	start_whole(&xf, "nodiskio", fx, &wr, file);
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
@@ -505,7 +505,7 @@ after_cancel_completion_comes_exactly_once(void **state)
 	assert_int_equal(xf.xf_done, 0);
 	assert_true(xf.xf_send.snd_pending);
 	assert_int_equal(file->fil_refs, 3); /* ours, the cache's, its own */
-	gate_open(&gt);
+	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(xf.xf_done, 1);
 	assert_false(xf.xf_send.snd_pending);
@@ -615,12 +615,12 @@ every_path_completes_once_after_cancel(void **state)
 
 /* Pending, and queued: the only thread is held until the gate is opened. */
 static struct pw_file *
-start_behind(struct gate *gt, struct xfer *xf, const char *path,
+start_behind(struct latch *la, struct xfer *xf, const char *path,
     struct fixture *fx, struct wire *wr)
 {
 	struct pw_file *other = new_file(fx, "other", 1);
 
-	gate_shut(gt, other->fil_device, fx->fx_loop);
+	latch_shut(la, other->fil_device, fx->fx_loop);
 	pw_file_unref(&other);
 	wire_wide(wr);
 	return start_pending(xf, path, fx, wr);
@@ -634,20 +634,20 @@ a_cancelled_wait_keeps_its_descriptor(void **state)
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	struct gate gt;
+	struct latch la;
 	size_t i;
 	int fd;
 
 	skip_unless(fx, NEED_NOWAIT);
 	for (i = 0; i < COUNT(pooled); i++) {
-		file = start_behind(&gt, &xf, pooled[i], fx, &wr);
+		file = start_behind(&la, &xf, pooled[i], fx, &wr);
 		fd = file->fil_fd;
 		pw_send_cancel(&xf.xf_send);
 		assert_int_equal(unlink(path_in(fx, pooled[i])), 0);
 		pw_file_unref(&file);
 		pw_loop_tick(fx->fx_loop, clock_now() + FOREVER);
 		assert_true(is_open(fd));
-		gate_open(&gt);
+		latch_open(&la);
 		settle_once(&xf);
 		assert_true(is_open(fd));
 		pw_send_finish(&xf.xf_send);
@@ -663,18 +663,18 @@ a_socket_that_no_thread_has_is_taken_back(void **state)
 	struct pw_file *file;
 	struct wire wr, next;
 	struct xfer xf;
-	struct gate gt;
+	struct latch la;
 	size_t i;
 
 	skip_unless(fx, NEED_NOWAIT);
 	for (i = 0; i < COUNT(pooled); i++) {
-		file = start_behind(&gt, &xf, pooled[i], fx, &wr);
+		file = start_behind(&la, &xf, pooled[i], fx, &wr);
 		assert_true(pw_send_take_back(&xf.xf_send));
 		pw_send_cancel(&xf.xf_send);
 		wire_close(&wr);
 		wire_wide(&next);
 		assert_int_equal(next.wr_sock, xf.xf_send.snd_sock);
-		gate_open(&gt);
+		latch_open(&la);
 		settle_once(&xf);
 		assert_int_equal(wire_read(&next), 0);
 		assert_int_equal(xf.xf_send.snd_sent, 0);
@@ -741,16 +741,16 @@ of_a_file_that_shrank_before_its_read_nothing_is_sent(void **state)
 	struct pw_file *file;
 	struct wire wr;
 	struct xfer xf;
-	struct gate gt;
+	struct latch la;
 	size_t i;
 
 	skip_unless(fx, NEED_NOWAIT);
 	for (i = 0; i < COUNT(pooled); i++) {
-		file = start_behind(&gt, &xf, pooled[i], fx, &wr);
+		file = start_behind(&la, &xf, pooled[i], fx, &wr);
 		xf.xf_send.snd_mem = "head";
 		xf.xf_send.snd_mem_len = 4;
 		assert_int_equal(truncate(path_in(fx, pooled[i]), 0), 0);
-		gate_open(&gt);
+		latch_open(&la);
 		settle_once(&xf);
 		assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_ERROR);
 		assert_int_equal(xf.xf_send.snd_error, -ESTALE);
@@ -867,7 +867,7 @@ every_queue_that_is_full_refuses_new_and_admits_begun(void **state)
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct pw_file *file;
 	struct xfer fresh, begun;
-	struct gate gt;
+	struct latch la;
 	struct wire wr;
 	size_t i;
 
@@ -875,7 +875,7 @@ every_queue_that_is_full_refuses_new_and_admits_begun(void **state)
 	file = new_file(fx, "f", (size_t)SIZE);
 	as_another_owner(file);
 	for (i = 0; i < COUNT(pooled); i++) {
-		gate_shut(&gt, file->fil_device, fx->fx_loop);
+		latch_shut(&la, file->fil_device, fx->fx_loop);
 		assert_int_equal(
 		    pool_fetch(file, 3 * WINDOW, 1, false, ADMIT_NEW, &w), 0);
 		wire_wide(&wr);
@@ -887,7 +887,7 @@ every_queue_that_is_full_refuses_new_and_admits_begun(void **state)
 		start_whole(&begun, pooled[i], fx, &wr, file);
 		begun.xf_send.snd_begun = true;
 		assert_int_equal(xfer_step(&begun), PW_SEND_PENDING);
-		gate_open(&gt);
+		latch_open(&la);
 		settle_once(&begun);
 		assert_int_equal(fresh.xf_done, 0);
 		assert_int_equal(xfer_run(&begun, &wr, ALL), PW_SEND_DONE);

@@ -183,7 +183,7 @@ begin(struct shot *sh, struct fixture *fx, const struct way *wy,
 		sh->sh_ask = file->fil_ask;
 		if (wy->wy_ask != OS_ASK_UNKNOWN)
 			file->fil_ask = wy->wy_ask;
-		resident_drops(file); /* each question is asked */
+		residency_drops(file); /* each question is asked */
 	}
 	xfer_init(&sh->sh_xfer, wy->wy_path, fx, &wr, file);
 	s->snd_mem = mem == 0 ? NULL : memory;

@@ -45,7 +45,7 @@ sampled_file(struct fixture *fx)
 	file->fil_ask = OS_ASK_NOWAIT;
 	as_another_owner(file);
 	file->fil_number = verified_number(fx->fx_loop->lp_verified);
-	resident_fetched(file, 0, SIZE);
+	residency_fetched(file, 0, SIZE);
 	return file;
 }
 
@@ -238,7 +238,7 @@ questions_about_all(struct fixture *fx, struct pw_file *file)
 	struct xfer xf;
 	unsigned n;
 
-	usleep(2 * RESIDENT_HOLDS);
+	usleep(2 * RESIDENCY_HOLDS);
 	wire_wide(&wr);
 	start(&xf, "nodiskio", fx, &wr, file);
 	assert_int_not_equal(step_with_hole(&xf, NOWHERE), PW_SEND_PENDING);
@@ -257,7 +257,7 @@ what_is_being_read_in_part_is_asked_for_page_by_page(void **state)
 	struct fixture *fx = *state;
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct pw_file *file;
-	struct gate gt;
+	struct latch la;
 	void *held;
 
 	fake.hole = NOWHERE;
@@ -267,7 +267,7 @@ what_is_being_read_in_part_is_asked_for_page_by_page(void **state)
 	if (file->fil_cachestat) {
 		assert_int_equal(
 		    questions_about_all(fx, file), SIZE / OS_SAMPLE + 1);
-		gate_shut(&gt, file->fil_device, fx->fx_loop);
+		latch_shut(&la, file->fil_device, fx->fx_loop);
 		assert_int_equal(
 		    pool_fetch(file, SIZE - 1, 1, false, ADMIT_NEW, &w), 0);
 		assert_true(pool_fetching_some(file, 0, SIZE));
@@ -275,7 +275,7 @@ what_is_being_read_in_part_is_asked_for_page_by_page(void **state)
 		assert_false(pool_fetching_some(file, SIZE, SIZE + 1));
 		assert_int_equal(
 		    questions_about_all(fx, file), SIZE / PAGE + 1);
-		gate_open(&gt);
+		latch_open(&la);
 		settle(fx->fx_loop);
 		assert_false(pool_fetching_some(file, 0, SIZE));
 		assert_int_equal(

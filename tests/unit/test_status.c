@@ -109,10 +109,11 @@ static int
 status_of(const struct plan_case *pc, enum method method)
 {
 	struct range ranges[MAX];
-	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX, .pl_nranges = 77};
+	struct status pl = {
+	    .pl_ranges = ranges, .pl_max = MAX, .pl_nranges = 77};
 	struct request rq = request_of(pc, method);
 
-	plan_make(&pl, &rq, SIZE, STR(ETAG), MTIME, NOW);
+	status_decide(&pl, &rq, SIZE, STR(ETAG), MTIME, NOW);
 	/* Ranges belong to 206, and it has at least one. */
 	assert_int_equal(pl.pl_nranges > 0, pl.pl_status == 206);
 	return pl.pl_status;
@@ -139,10 +140,10 @@ ranges_are_those_of_the_field(void **state)
 	const struct plan_case pc = {.pc_range = "bytes=5-6,-10,2000-"};
 	struct request rq = request_of(&pc, METHOD_GET);
 	struct range ranges[MAX];
-	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX};
+	struct status pl = {.pl_ranges = ranges, .pl_max = MAX};
 
 	(void)state;
-	plan_make(&pl, &rq, SIZE, STR(ETAG), MTIME, NOW);
+	status_decide(&pl, &rq, SIZE, STR(ETAG), MTIME, NOW);
 	assert_int_equal(pl.pl_status, 206);
 	assert_int_equal(pl.pl_nranges, 2);
 	assert_int_equal(ranges[0].rng_off, 5);
@@ -159,7 +160,7 @@ of_an_empty_file_no_range_can_be_had(void **state)
 		int status;
 	} t[] = {{"bytes=0-", 416}, {"bytes=0-0", 416}, {"bytes=-1", 200}};
 	struct range ranges[MAX];
-	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX};
+	struct status pl = {.pl_ranges = ranges, .pl_max = MAX};
 	struct request rq;
 	size_t i;
 
@@ -167,7 +168,7 @@ of_an_empty_file_no_range_can_be_had(void **state)
 	for (i = 0; i < COUNT(t); i++) {
 		rq = request_of(
 		    &(struct plan_case){.pc_range = t[i].range}, METHOD_GET);
-		plan_make(&pl, &rq, 0, STR(ETAG), MTIME, NOW);
+		status_decide(&pl, &rq, 0, STR(ETAG), MTIME, NOW);
 		assert_int_equal(pl.pl_status, t[i].status);
 		assert_int_equal(pl.pl_nranges, 0);
 	}
@@ -181,12 +182,12 @@ a_file_of_this_second_has_no_date_for_if_range(void **state)
 	    .pc_range = "bytes=0-9", .pc_if_range = SAME};
 	struct request rq = request_of(&pc, METHOD_GET);
 	struct range ranges[MAX];
-	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX};
+	struct status pl = {.pl_ranges = ranges, .pl_max = MAX};
 
 	(void)state;
-	plan_make(&pl, &rq, SIZE, STR(ETAG), MTIME, MTIME);
+	status_decide(&pl, &rq, SIZE, STR(ETAG), MTIME, MTIME);
 	assert_int_equal(pl.pl_status, 200);
-	plan_make(&pl, &rq, SIZE, STR(ETAG), MTIME, MTIME + 1);
+	status_decide(&pl, &rq, SIZE, STR(ETAG), MTIME, MTIME + 1);
 	assert_int_equal(pl.pl_status, 206);
 }
 

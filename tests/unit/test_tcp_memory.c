@@ -26,7 +26,7 @@
 
 struct world {
 	FILE *file;
-	struct pressure pr;
+	struct tcp_memory pr;
 	uint64_t now;
 };
 
@@ -61,7 +61,7 @@ on_with(struct world *w, unsigned pages)
 
 	set_pages(w, pages);
 	w->now += PERIOD;
-	told = pressure_look(&w->pr, w->now);
+	told = tcp_memory_look(&w->pr, w->now);
 	assert_int_equal(told, pressure_on(&w->pr) && !before);
 	return pressure_on(&w->pr);
 }
@@ -115,11 +115,11 @@ the_kernel_is_asked_once_in_ten_milliseconds(void **state)
 
 	assert_false(on_with(w, 0));
 	set_pages(w, 2000);
-	assert_false(pressure_look(&w->pr, w->now + PERIOD - 1));
+	assert_false(tcp_memory_look(&w->pr, w->now + PERIOD - 1));
 	assert_false(pressure_on(&w->pr));
-	assert_true(pressure_look(&w->pr, w->now + PERIOD));
+	assert_true(tcp_memory_look(&w->pr, w->now + PERIOD));
 	set_pages(w, 0);
-	pressure_look(&w->pr, w->now + 2 * PERIOD - 1);
+	tcp_memory_look(&w->pr, w->now + 2 * PERIOD - 1);
 	assert_true(pressure_on(&w->pr));
 }
 
@@ -135,7 +135,7 @@ what_cannot_be_understood_changes_nothing(void **state)
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		write_text(w, table[i]);
 		w->now += PERIOD;
-		assert_false(pressure_look(&w->pr, w->now));
+		assert_false(tcp_memory_look(&w->pr, w->now));
 		assert_true(pressure_on(&w->pr));
 		assert_int_equal(os_tcp_memory(w->pr.pr_fd), -EINVAL);
 	}
@@ -145,14 +145,14 @@ what_cannot_be_understood_changes_nothing(void **state)
 static void
 zero_is_never(void **state)
 {
-	struct pressure *pr;
+	struct tcp_memory *pr;
 
 	(void)state;
-	assert_int_equal(pressure_create(0, &pr), 0);
+	assert_int_equal(tcp_memory_create(0, &pr), 0);
 	assert_int_equal(pr->pr_fd, -1);
-	assert_false(pressure_look(pr, 1));
+	assert_false(tcp_memory_look(pr, 1));
 	assert_false(pressure_on(pr));
-	pressure_destroy(&pr);
+	tcp_memory_destroy(&pr);
 	assert_null(pr);
 }
 
@@ -161,16 +161,16 @@ static void
 this_kernel_can_be_asked(void **state)
 {
 	const uint64_t page = os_page_size();
-	struct pressure *pr, *chosen;
+	struct tcp_memory *pr, *chosen;
 
 	(void)state;
-	assert_int_equal(pressure_create(TCP_MEMORY_AUTO, &pr), 0);
+	assert_int_equal(tcp_memory_create(TCP_MEMORY_AUTO, &pr), 0);
 	assert_true(os_tcp_memory(pr->pr_fd) >= 0);
 	assert_true(pr->pr_most >= page && pr->pr_most < UINT64_MAX / 2);
-	assert_int_equal(pressure_create(5 * page, &chosen), 0);
+	assert_int_equal(tcp_memory_create(5 * page, &chosen), 0);
 	assert_int_equal(chosen->pr_most, 5 * page);
-	pressure_destroy(&chosen);
-	pressure_destroy(&pr);
+	tcp_memory_destroy(&chosen);
+	tcp_memory_destroy(&pr);
 }
 
 struct looker {
@@ -185,7 +185,7 @@ look(void *arg)
 	struct looker *lk = arg;
 
 	for (uint64_t i = 0; i < 100000; i++)
-		lk->told += pressure_look(&lk->w->pr, lk->w->now + i);
+		lk->told += tcp_memory_look(&lk->w->pr, lk->w->now + i);
 	return NULL;
 }
 
@@ -216,22 +216,22 @@ a_socket_is_given_little_while_there_is_pressure(void **state)
 {
 	int sock = socket(AF_INET, SOCK_STREAM, 0), value = 0;
 	socklen_t len = sizeof(value);
-	struct pressure *pr;
+	struct tcp_memory *pr;
 
 	(void)state;
 	assert_true(sock != -1);
-	assert_int_equal(pressure_create(0, &pr), 0);
+	assert_int_equal(tcp_memory_create(0, &pr), 0);
 	assert_true(
 	    pr->pr_unsent <= 128 << 10 && pr->pr_unsent <= os_unsent_limit());
-	pressure_apply(pr, true, sock);
+	tcp_memory_apply(pr, true, sock);
 	assert_int_equal(
 	    getsockopt(sock, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &len), 0);
 	assert_int_equal(value, pr->pr_unsent);
-	pressure_apply(pr, false, sock);
+	tcp_memory_apply(pr, false, sock);
 	assert_int_equal(
 	    getsockopt(sock, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &len), 0);
 	assert_int_equal(value, 0);
-	pressure_destroy(&pr);
+	tcp_memory_destroy(&pr);
 	close(sock);
 }
 
@@ -241,7 +241,7 @@ what_listens_is_set_back(void **state)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET};
 	struct sock sk = {.sk_use = SOCKET_SERVE};
-	struct sockets ss = {.ss_list = &sk, .ss_count = 1};
+	struct listen_table ss = {.ss_list = &sk, .ss_count = 1};
 	const struct sock *which;
 	int value = 1;
 	socklen_t len = sizeof(value);
@@ -251,7 +251,7 @@ what_listens_is_set_back(void **state)
 	assert_int_equal(
 	    bind(sk.sk_fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
 	assert_int_equal(os_limit_unsent(sk.sk_fd, 1), 0);
-	assert_int_equal(sockets_listen(&ss, &which), 0);
+	assert_int_equal(listen_listen(&ss, &which), 0);
 	assert_int_equal(
 	    getsockopt(sk.sk_fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &len),
 	    0);

@@ -180,7 +180,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct str in = fuzz_input(data, size), line = fuzz_line(&in);
 	struct state st = {.st_mtime = fuzz_number(&line, 784111777)};
 	struct range ranges[RANGES];
-	struct plan pl = {.pl_ranges = ranges, .pl_max = RANGES};
+	struct status pl = {.pl_ranges = ranges, .pl_max = RANGES};
 	struct request rq = {0};
 
 	if (size > 500)
@@ -190,12 +190,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_fields(in, &st);
 	rq.rq_method = st.st_get ? METHOD_GET : METHOD_HEAD;
 	rq.rq_range = st.st_values[RANGE];
-	rq.rq_pre = (struct precond){.pre_if_match = st.st_values[MATCH],
+	rq.rq_pre = (struct conditional){.pre_if_match = st.st_values[MATCH],
 	    .pre_if_none_match = st.st_values[NONE_MATCH],
 	    .pre_if_modified_since = st.st_values[MODIFIED],
 	    .pre_if_unmodified_since = st.st_values[UNMODIFIED],
 	    .pre_if_range = st.st_values[IF_RANGE]};
-	plan_make(&pl, &rq, SIZE, STR(ETAG), st.st_mtime, st.st_now);
+	status_decide(&pl, &rq, SIZE, STR(ETAG), st.st_mtime, st.st_now);
 	CHECK(pl.pl_status == naive(&st));
 	CHECK((pl.pl_status == 206) == (pl.pl_nranges > 0));
 	return 0;

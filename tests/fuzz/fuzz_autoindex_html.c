@@ -134,9 +134,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
 	    strcmp(name, "..") != 0) {
 		CHECK(buf_reserve(&b, &none, 2 * BUF_SIZE));
-		page_begin(&b, title, true);
-		page_row(&b, &row);
-		page_end(&b);
+		autoindex_html_begin(&b, title, true);
+		autoindex_html_row(&b, &row);
+		autoindex_html_end(&b);
 		buf_add(&b, &none, "", 1);
 		CHECK(!b.b_failed);
 		check_page(b.b_data, title, name);

@@ -16,7 +16,7 @@ static const struct site *const site =
 static void
 check_plain(const struct request *rq)
 {
-	const struct precond *pre = &rq->rq_pre;
+	const struct conditional *pre = &rq->rq_pre;
 
 	CHECK(rq->rq_method == METHOD_GET && rq->rq_keepalive);
 	CHECK(!rq->rq_http10 && rq->rq_body == 0);
@@ -29,7 +29,7 @@ check_plain(const struct request *rq)
 }
 
 static void
-check_slice(const struct fields *fl, struct str known, struct str parsed,
+check_slice(const struct cached_header *fl, struct str known, struct str parsed,
     const char *block)
 {
 	struct str s = fields_slice(fl, known, block);
@@ -40,7 +40,8 @@ check_slice(const struct fields *fl, struct str known, struct str parsed,
 
 /* The block is taken for the known one: it is read the same. */
 static void
-check_known(const struct fields *fl, const struct parsed *pd, size_t line)
+check_known(
+    const struct cached_header *fl, const struct parsed *pd, size_t line)
 {
 	const struct request *rq = &pd->pd_rq;
 	const char *block = pd->pd_block.s_ptr;
@@ -94,7 +95,7 @@ target_good(struct str target)
 }
 
 static void
-check_next(const struct fields *fl, struct str target, struct str text)
+check_next(const struct cached_header *fl, struct str target, struct str text)
 {
 	struct str block = {fl->fl_text, fl->fl_len}, next;
 	struct parsed pd;
@@ -115,16 +116,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str in = fuzz_input(data, size), target = fuzz_line(&in);
 	struct str first = fuzz_until(&in, '\0');
-	static struct fields_table *table;
-	const struct fields *fl = NULL;
+	static struct header_cache *table;
+	const struct cached_header *fl = NULL;
 	struct parsed pd;
 
 	if (table == NULL)
-		table = fields_create();
+		table = header_cache_create();
 	CHECK(table != NULL);
 	parse(&pd, first);
 	if (pd.pd_good)
-		fl = fields_remember(table, &pd.pd_rq, pd.pd_block, site);
+		fl = header_cache_remember(table, &pd.pd_rq, pd.pd_block, site);
 	if (fl != NULL) {
 		check_plain(&pd.pd_rq);
 		CHECK(fields_match(fl, pd.pd_block.s_ptr, pd.pd_block.s_len));

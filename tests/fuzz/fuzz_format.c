@@ -34,8 +34,8 @@ take(struct str *in, size_t len, size_t repeat)
 static struct str
 cut(struct str s)
 {
-	if (s.s_len > LOGLINE_FIELD)
-		s.s_len = LOGLINE_FIELD;
+	if (s.s_len > FORMAT_FIELD)
+		s.s_len = FORMAT_FIELD;
 	return s;
 }
 
@@ -244,33 +244,33 @@ check_json(struct str s, const struct log_record *rec)
 static void
 check_message(struct str text)
 {
-	char *buf = malloc(LOGLINE_MESSAGE);
+	char *buf = malloc(FORMAT_MESSAGE);
 	size_t i, len;
 
 	CHECK(buf != NULL);
-	len = logline_message(buf, "warning: ", text);
-	CHECK(len <= LOGLINE_MESSAGE && buf[len - 1] == '\n');
+	len = format_message(buf, "warning: ", text);
+	CHECK(len <= FORMAT_MESSAGE && buf[len - 1] == '\n');
 	CHECK(memcmp(buf, "pagewise: warning: ", 19) == 0);
 	for (i = 0; i < len - 1; i++)
 		CHECK(buf[i] >= 0x20 && buf[i] <= 0x7e);
 	free(buf);
 }
 
-/* Into memory of the size that logline_bound asks for. */
+/* Into memory of the size that format_bound asks for. */
 static void
 check(const struct log_record *rec, enum log_format format)
 {
-	static struct stamp stamps[2][LOGLINE_STAMPS];
-	char *buf = malloc(logline_bound(rec, format));
+	static struct stamp stamps[2][FORMAT_STAMPS];
+	char *buf = malloc(format_bound(rec, format));
 	struct str out = {buf, 0};
 
 	CHECK(buf != NULL);
-	out.s_len = logline_access(buf, rec, format, stamps[format]);
+	out.s_len = format_access(buf, rec, format, stamps[format]);
 	if (format == LOG_JSON)
 		check_json(out, rec);
 	else
 		check_combined(
-		    out, rec, logline_stamp(stamps[format], rec->rec_time));
+		    out, rec, format_stamp(stamps[format], rec->rec_time));
 	free(buf);
 }
 

@@ -15,7 +15,7 @@ check(const void *sa, const char *expected)
 	char *buf = malloc(INET6_ADDRSTRLEN), *end;
 
 	CHECK(buf != NULL);
-	end = peer_text(buf, sa);
+	end = sockaddr_text(buf, sa);
 	CHECK((size_t)(end - buf) == strlen(expected));
 	CHECK(memcmp(buf, expected, strlen(expected)) == 0);
 	free(buf);

@@ -42,14 +42,14 @@ static void
 add_answer(size_t site, size_t target)
 {
 	struct pw_file file = {.fil_checked = clock_now() + YEAR_US};
-	struct hot_key key = {
+	struct cached_key key = {
 	    &conf.conf_sites[site], fuzz_str(targets[target])};
 	char head[] = HEAD;
 
 	head[sizeof(head) - 2] = (char)('0' + site * COUNT(targets) + target);
-	hot_offer(worker.wk_hot, key, &file,
-	    (struct str){head, sizeof(head) - 1}, HOT_ASKED, clock_now(),
-	    time(NULL));
+	response_cache_offer(worker.wk_hot, key, &file,
+	    (struct str){head, sizeof(head) - 1}, RESPONSE_CACHE_ASKED,
+	    clock_now(), time(NULL));
 }
 
 static void
@@ -62,8 +62,8 @@ prepare(void)
 	if (worker.wk_hot != NULL)
 		return;
 	worker.wk_conf = &conf;
-	worker.wk_hot = hot_create((size_t)1 << 20);
-	worker.wk_fields = fields_create();
+	worker.wk_hot = response_cache_create((size_t)1 << 20);
+	worker.wk_fields = header_cache_create();
 	CHECK(worker.wk_hot != NULL && worker.wk_fields != NULL);
 	CHECK(log_create(NULL, LOG_COMBINED, 1, &lg) == 0);
 	worker.wk_log = log_writer(lg, 0);
@@ -137,7 +137,7 @@ run(struct str in)
 	struct parsed pd;
 
 	conn.cn_in = (struct buf){copy, in.s_len, in.s_len, false};
-	while (shortcut_run(&conn) == SHORTCUT_SENT) {
+	while (fast_path_run(&conn) == FAST_PATH_SENT) {
 		conn.cn_turn_sent = 0;
 		CHECK(conn.cn_in.b_len < before);
 		before = conn.cn_in.b_len;
@@ -159,14 +159,14 @@ run(struct str in)
 
 /* What is received, with the known fields in it. */
 static void
-compose(struct str in, const struct fields *fl)
+compose(struct str in, const struct cached_header *fl)
 {
 	char *out = NULL, *p;
 	size_t i, marks = 0;
 
 	for (i = 0; i < in.s_len; i++)
 		marks += in.s_ptr[i] == 1;
-	out = malloc(in.s_len + marks * FIELDS_MAX + 1);
+	out = malloc(in.s_len + marks * HEADER_CACHE_MAX + 1);
 	CHECK(out != NULL);
 	for (i = 0, p = out; i < in.s_len; i++) {
 		if (in.s_ptr[i] == 1)
@@ -191,7 +191,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	conn.cn_fields = NULL;
 	if (pd.pd_good)
 		conn.cn_fields =
-		    fields_remember(worker.wk_fields, rq, pd.pd_block,
+		    header_cache_remember(worker.wk_fields, rq, pd.pd_block,
 			conf_site(&conf, rq->rq_host.s_ptr, rq->rq_host.s_len));
 	if (conn.cn_fields != NULL && size <= 1024)
 		compose(in, conn.cn_fields);
