@@ -37,7 +37,8 @@ all_workers(const struct metrics *mt, size_t offset)
 
 	for (i = 0; i < mt->mt_conf->conf_workers; i++)
 		sum += stat_get((const _Atomic uint64_t *)(const void
-			*)((const char *)&mt->mt_workers[i]->wk_stats +
+			*)((const char *)&mt->mt_workers[i]
+			       ->wk_service.svc_stats +
 			   offset));
 	return sum;
 }
@@ -131,22 +132,24 @@ write_turns(const struct metrics *mt, struct evbuffer *out)
 	    "waiting for events.");
 	for (i = 0; i < n; i++) {
 		snprintf(labels, sizeof(labels), "worker=\"%u\"", i);
-		text_histogram(
-		    out, turn, labels, &mt->mt_workers[i]->wk_stats.sta_turn);
+		text_histogram(out, turn, labels,
+		    &mt->mt_workers[i]->wk_service.svc_stats.sta_turn);
 	}
 	text_family(out, longest, "gauge",
 	    "The longest turn of each worker's event loop since the start.");
 	for (i = 0; i < n; i++) {
 		snprintf(labels, sizeof(labels), "{worker=\"%u\"}", i);
 		text_seconds(out, longest, labels,
-		    stat_get(&mt->mt_workers[i]->wk_stats.sta_longest));
+		    stat_get(
+			&mt->mt_workers[i]->wk_service.svc_stats.sta_longest));
 	}
 	text_family(out, stalls, "counter",
 	    "Turns of each worker's event loop that took stall_log or more.");
 	for (i = 0; i < n; i++) {
 		snprintf(labels, sizeof(labels), "{worker=\"%u\"}", i);
 		text_value(out, stalls, labels,
-		    stat_get(&mt->mt_workers[i]->wk_stats.sta_stalls));
+		    stat_get(
+			&mt->mt_workers[i]->wk_service.svc_stats.sta_stalls));
 	}
 }
 
@@ -183,12 +186,13 @@ write_sleeps(const struct metrics *mt, struct evbuffer *out)
 	    "Times that each worker's event loop slept anywhere but in its "
 	    "wait for events, by call.");
 	for (i = 0; i < n; i++)
-		write_sleeps_of(
-		    out, times, i, mt->mt_workers[i]->wk_loop, false);
+		write_sleeps_of(out, times, i,
+		    mt->mt_workers[i]->wk_service.svc_loop, false);
 	text_family(out, time, "counter",
 	    "Time that the calls took in which it slept so.");
 	for (i = 0; i < n; i++)
-		write_sleeps_of(out, time, i, mt->mt_workers[i]->wk_loop, true);
+		write_sleeps_of(
+		    out, time, i, mt->mt_workers[i]->wk_service.svc_loop, true);
 }
 
 static void

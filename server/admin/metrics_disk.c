@@ -40,7 +40,7 @@ write_loops(const struct metrics *mt, struct evbuffer *out)
 	size_t i;
 
 	for (w = 0; w < mt->mt_conf->conf_workers; w++) {
-		pw_loop_stats(mt->mt_workers[w]->wk_loop, &ls);
+		pw_loop_stats(mt->mt_workers[w]->wk_service.svc_loop, &ls);
 		for (i = 0; i < COUNT(loop_sums); i++) {
 			memcpy(&n, (const char *)&ls + loop_sums[i].sum_offset,
 			    sizeof(n));

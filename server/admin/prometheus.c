@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "server/admin/prometheus.h"
-#include "server/worker/stats.h"
+#include "server/util/stats.h"
 
 #define SECOND_US 1000000
 

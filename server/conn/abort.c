@@ -6,26 +6,17 @@
 
 #include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
-#include "server/content/autoindex_stream.h"
-
-#define DISK_LOOKS 10 /* of disk_timeout, as long as it does something */
 
 /* What waits for the disk stays until it answers, which may be never. */
 void
 conn_abort(struct conn *c)
 {
 	c->cn_dying = true;
-	exchange_end(c);
+	exchange_cancel(c->cn_ex);
 	worker_timer(c->cn_worker, c, TIMER_NONE);
 	event_del(&c->cn_event);
 	/* A disk that hangs takes memory, and nobody's place. */
 	limits_leave(c->cn_worker->wk_clients, c->cn_client);
-	if (c->cn_ex->ex_response.rs_send.snd_pending)
-		pw_send_cancel(&c->cn_ex->ex_response.rs_send);
-	if (c->cn_ex->ex_response.rs_stream != NULL)
-		autoindex_stream_cancel(c->cn_ex->ex_response.rs_stream);
-	if (c->cn_ex->ex_lookup.lk_stream != NULL)
-		autoindex_stream_cancel(c->cn_ex->ex_lookup.lk_stream);
 	shutdown(c->cn_fd, SHUT_RDWR);
 }
 
@@ -36,10 +27,10 @@ tell_disk(struct conn *c)
 	struct str line = c->cn_ex->ex_request.rq_line;
 
 	if (message_rate_tell(&wk->wk_told_disk, clock_now()))
-		log_error(wk->wk_log,
+		log_error(wk->wk_service.svc_log,
 		    "\"%.*s\": the disk has not answered for %u s",
 		    (int)line.s_len, line.s_ptr,
-		    wk->wk_conf->conf_disk_timeout);
+		    wk->wk_service.svc_conf->conf_disk_timeout);
 }
 
 /* A socket that is closed with unread input resets, and the answer with it. */
@@ -65,16 +56,16 @@ conn_give_up(struct conn *c)
 	struct response *rs = &c->cn_ex->ex_response;
 	bool ours;
 
-	if (rs->rs_send.snd_pending && c->cn_looks++ < DISK_LOOKS &&
-	    !pw_send_stuck(&rs->rs_send)) {
+	if (exchange_has_patience(c->cn_ex)) {
 		worker_timer(c->cn_worker, c, TIMER_DISK);
 		return;
 	}
-	stat_add(&c->cn_worker->wk_stats.sta_timeout[TIMER_DISK], 1);
+	stat_add(
+	    &c->cn_worker->wk_service.svc_stats.sta_timeout[TIMER_DISK], 1);
 	tell_disk(c);
 	ours = pw_send_take_back(&rs->rs_send);
 	if (ours && response_sent(rs) == 0)
-		exchange_503(c);
+		exchange_503(c->cn_ex);
 	if (ours)
 		forget_input(c);
 	conn_abort(c);

@@ -19,7 +19,7 @@ conn_free(struct conn *c)
 {
 	struct worker *wk = c->cn_worker;
 
-	exchange_free(c);
+	exchange_free(&c->cn_ex);
 	worker_timer(wk, c, TIMER_NONE);
 	buf_release(&c->cn_in, conn_bufs(c));
 	if (!c->cn_dying) {
@@ -35,7 +35,7 @@ conn_free(struct conn *c)
 void
 conn_close(struct conn *c)
 {
-	if (!c->cn_waiting)
+	if (!conn_waits(c))
 		conn_free(c);
 	else if (!c->cn_dying)
 		conn_abort(c);
@@ -81,7 +81,8 @@ sent(struct conn *c)
 
 	c->cn_turn_sent += bytes;
 	c->cn_unseen += bytes;
-	exchange_free(c);
+	c->cn_rate = c->cn_ex->ex_rate;
+	exchange_free(&c->cn_ex);
 	worker_timer(c->cn_worker, c, TIMER_NONE);
 	if (end)
 		return linger(c);
@@ -97,8 +98,8 @@ send_answer(struct conn *c)
 	if (!c->cn_writable)
 		return NEXT_WAIT;
 	conn_bound(c);
-	status = response_step(c);
-	exchange_sent(c);
+	status = response_step(c->cn_ex);
+	exchange_sent(c->cn_ex);
 	switch (status) {
 	case PW_SEND_DONE:
 		return sent(c);
@@ -108,13 +109,13 @@ send_answer(struct conn *c)
 	case PW_SEND_AGAIN:
 		return NEXT_AGAIN;
 	case PW_SEND_PENDING:
-		c->cn_looks = 0;
+		c->cn_ex->ex_looks = 0;
 		conn_await_disk(c);
 		return NEXT_WAIT;
 	case PW_SEND_ERROR:
 		break;
 	}
-	return response_replaced(c) ? NEXT_GO : NEXT_CLOSE;
+	return response_replaced(c->cn_ex) ? NEXT_GO : NEXT_CLOSE;
 }
 
 /* ------------------------------------------------------------- the machine */
@@ -150,7 +151,7 @@ phase(const struct conn *c)
 	case CONN_LOOKUP:
 		return PHASE_DISK;
 	case CONN_SEND:
-		return c->cn_waiting ? PHASE_DISK : PHASE_SEND;
+		return conn_waits(c) ? PHASE_DISK : PHASE_SEND;
 	case CONN_SKIP:
 		return PHASE_BODY;
 	case CONN_LINGER:
@@ -162,7 +163,7 @@ phase(const struct conn *c)
 static void
 count_phase(struct conn *c)
 {
-	_Atomic uint64_t *counts = c->cn_worker->wk_stats.sta_phase;
+	_Atomic uint64_t *counts = c->cn_worker->wk_service.svc_stats.sta_phase;
 	enum phase now = phase(c);
 
 	if (now == c->cn_phase)
@@ -178,7 +179,7 @@ conn_run(struct conn *c)
 	enum next next = NEXT_GO;
 	int n;
 
-	if (c->cn_waiting)
+	if (conn_waits(c))
 		return;
 	c->cn_turn_sent = 0;
 	for (n = 0; next == NEXT_GO && n < 2 * REQUESTS_PER_TURN; n++)
@@ -199,17 +200,41 @@ conn_run(struct conn *c)
 	conn_check(c);
 }
 
-bool
-conn_resumed(struct conn *c)
+static void
+on_resumed(struct exchange *ex)
 {
-	exchange_resume(c);
-	if (!c->cn_dying) {
-		worker_timer(c->cn_worker, c, TIMER_NONE);
-		return true;
+	struct conn *c = ex->ex_owner;
+
+	if (c->cn_dying) {
+		conn_free(c);
+		return;
 	}
-	conn_free(c);
-	return false;
+	worker_timer(c->cn_worker, c, TIMER_NONE);
+	worker_again(c->cn_worker, c);
 }
+
+/* What came together is answered together, but not for ever. */
+static bool
+last(const struct exchange *ex)
+{
+	const struct conn *c = ex->ex_owner;
+	const struct worker *wk = c->cn_worker;
+
+	return wk->wk_draining && (c->cn_in.b_len <= c->cn_head.hd_len ||
+				      clock_now() >= wk->wk_drain_until);
+}
+
+static bool
+send_now(struct exchange *ex, const char *text, size_t len)
+{
+	const struct conn *c = ex->ex_owner;
+
+	return send(c->cn_fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+	       (ssize_t)len;
+}
+
+static const struct exchange_ops exchange_ops = {
+    .resumed = on_resumed, .last = last, .send_now = send_now};
 
 /*
  * Downloads in their middle take turns; whatever is new goes at once, unless this turn
@@ -222,7 +247,7 @@ on_event(evutil_socket_t fd, short what, void *arg)
 	struct conn *c = arg;
 
 	(void)fd;
-	worker_lap(c->cn_worker, PHASE_EVENTS);
+	worker_lap(c->cn_worker, LOOP_EVENTS);
 	if (what & (EV_READ | EV_CLOSED)) {
 		c->cn_readable = true;
 		c->cn_drained = false;
@@ -233,7 +258,7 @@ on_event(evutil_socket_t fd, short what, void *arg)
 		c->cn_writable = true;
 	if (c->cn_writable && c->cn_timer == TIMER_SEND)
 		min_rate_room(c);
-	if (c->cn_waiting || c->cn_queued)
+	if (conn_waits(c) || c->cn_queued)
 		return;
 	if (c->cn_state == CONN_SEND || worker_late(c->cn_worker))
 		worker_again(c->cn_worker, c);
@@ -254,6 +279,7 @@ conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
 		return;
 	}
 	c->cn_worker = wk;
+	c->cn_ops = &exchange_ops;
 	c->cn_fd = fd;
 	c->cn_client = client;
 	c->cn_writable = true;
@@ -308,7 +334,7 @@ more_rest(struct conn *c, enum timer timer)
 		conn_patience(c, TIMER_IDLE);
 		return true;
 	}
-	stat_add(&c->cn_worker->wk_stats.sta_timeout[timer], 1);
+	stat_add(&c->cn_worker->wk_service.svc_stats.sta_timeout[timer], 1);
 	return false;
 }
 
@@ -325,7 +351,8 @@ more_time(struct conn *c, enum timer timer)
 	case TIMER_GRACE:
 		return false;
 	default:
-		stat_add(&c->cn_worker->wk_stats.sta_timeout[timer], 1);
+		stat_add(
+		    &c->cn_worker->wk_service.svc_stats.sta_timeout[timer], 1);
 		return false;
 	}
 }
@@ -333,7 +360,7 @@ more_time(struct conn *c, enum timer timer)
 void
 conn_timeout(struct conn *c, enum timer timer)
 {
-	if (c->cn_waiting)
+	if (conn_waits(c))
 		conn_give_up(c);
 	else if (more_time(c, timer))
 		return;
@@ -362,7 +389,7 @@ conn_drain(struct conn *c)
 void
 conn_reclaim(struct conn *c)
 {
-	stat_add(&c->cn_worker->wk_stats.sta_reclaimed, 1);
+	stat_add(&c->cn_worker->wk_service.svc_stats.sta_reclaimed, 1);
 	if (pw_unacked(c->cn_fd) > 0)
 		min_rate_forget(c);
 	conn_close(c);
@@ -371,7 +398,7 @@ conn_reclaim(struct conn *c)
 void
 conn_oust(struct conn *c)
 {
-	stat_add(&c->cn_worker->wk_stats.sta_ousted, 1);
+	stat_add(&c->cn_worker->wk_service.svc_stats.sta_ousted, 1);
 	min_rate_forget(c);
 	conn_close(c);
 }

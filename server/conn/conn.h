@@ -1,25 +1,25 @@
 /*
  * conn: a connection, from accept to close.
  *
- * Only conn.c frees one.  While something is pending for it (cn_waiting) the
+ * Only conn.c frees one.  While something is pending for it (ex_pending) the
  * memory, the socket and the file stay: closing it then only shuts the
  * socket down, and the completion frees it.
  *
  *   state   what it has           what it waits for: the timer            then
  *   READ    cn_in, if any came    a head: HEAD; its first byte: IDLE      LOOKUP, SEND; 408: SEND
  *           nothing               the client, for the last answer: REST   the same, with IDLE
- *   LOOKUP  cn_ex                 a disk (cn_waiting): DISK               SEND; 503 and dying
+ *   LOOKUP  cn_ex                 a disk (ex_pending): DISK               SEND; 503 and dying
  *   SEND    cn_ex                 the client: SEND                        READ, SKIP, LINGER
- *           cn_ex                 a disk (cn_waiting): DISK               SEND; dying
+ *           cn_ex                 a disk (ex_pending): DISK               SEND; dying
  *   SKIP    cn_skip > 0           the rest of a body: HEAD                READ
  *   LINGER  nothing               the client's end: LINGER                closed
  *   while the server ends: in READ, before a first byte, and in LINGER the timer is GRACE
- *   dying   cn_ex                 a completion (cn_waiting): no timer     freed
+ *   dying   cn_ex                 a completion (ex_pending): no timer     freed
  *
  * One that waits for nothing is on wk_turns: it has more to do when the others have had
  * their turn.  So each has a timer, is on wk_turns, or is dying, and none is forgotten.  The
  * client's end, an error of the socket, a timer that ends and the end of the server lead
- * from each state to the close, or to dying where cn_waiting.
+ * from each state to the close, or to dying where ex_pending.
  *
  * Owners: of struct conn wk_conns; of cn_ex and what it has (file, texts, buffers, the
  * request's slices of cn_in) the connection; of what a completion brings, the library
@@ -37,12 +37,6 @@
 #include "server/http/head.h"
 #include "server/worker/worker.h"
 
-/*
- * After answers, or parts of one, of more than this many bytes in one turn the
- * other connections come first.
- */
-#define CONN_SHARE ((uint64_t)64 << 10)
-
 enum conn_state {
 	CONN_READ,   /* the next request's head is being received */
 	CONN_LOOKUP, /* its file is being found */
@@ -54,15 +48,13 @@ enum conn_state {
 struct conn {
 	enum conn_state cn_state;
 	int cn_fd;
-	bool cn_readable;  /* as far as we know: cleared by EAGAIN ... */
-	bool cn_writable;  /* ... set by an edge */
-	bool cn_drained;   /* the last recv found less than it had room for */
-	bool cn_hup;	   /* the client has closed its end */
-	bool cn_waiting;   /* a completion is to come */
-	bool cn_dying;	   /* it frees the connection */
-	bool cn_queued;	   /* on wk_turns */
-	bool cn_bounded;   /* see tcp_memory.h */
-	unsigned cn_looks; /* at a disk that is slow: how often */
+	bool cn_readable; /* as far as we know: cleared by EAGAIN ... */
+	bool cn_writable; /* ... set by an edge */
+	bool cn_drained;  /* the last recv found less than it had room for */
+	bool cn_hup;	  /* the client has closed its end */
+	bool cn_dying;	  /* a completion is to come, and frees it */
+	bool cn_queued;	  /* on wk_turns */
+	bool cn_bounded;  /* see tcp_memory.h */
 	unsigned cn_requests; /* whose answer was begun */
 	enum phase cn_phase;  /* as counted */
 	enum timer cn_timer;
@@ -91,8 +83,16 @@ struct conn {
 	struct client
 	    *cn_client; /* its address, or NULL: see connection_limits.h */
 
-	struct exchange *cn_ex; /* NULL between two requests */
+	struct exchange *cn_ex;		   /* NULL between two requests */
+	const struct exchange_ops *cn_ops; /* what it gets */
 };
+
+/* Is a completion to come for it? */
+static inline bool
+conn_waits(const struct conn *c)
+{
+	return c->cn_ex != NULL && c->cn_ex->ex_pending;
+}
 
 /* A connection that was accepted and entered; both are taken over. */
 void conn_create(
@@ -101,24 +101,15 @@ void conn_create(
 /* Goes on as far as possible without waiting. */
 void conn_run(struct conn *);
 
-/*
- * The completion that cn_waiting announced has come.  False: the connection is
- * gone, what the caller holds of it included.
- */
-bool conn_resumed(struct conn *);
-
 /* Its timer is over, and was stopped. */
 void conn_timeout(struct conn *, enum timer);
 void conn_close(struct conn *);
 
-/* The server ends: one more request, if it comes soon; see conn_last. */
+/* The server ends: one more request, if it comes soon; see state.c. */
 void conn_drain(struct conn *);
 
 /* How many requests it may still have answered, UINT_MAX for all. */
 unsigned conn_requests_left(const struct conn *);
-
-/* Whether the answer to the request that it has is the connection's last one. */
-bool conn_last(const struct conn *);
 
 /*
  * Between two requests, and nothing of the next one has come: how much of the last answer the

@@ -19,7 +19,7 @@ enum next {
 static inline struct buf_list *
 conn_bufs(struct conn *c)
 {
-	return &c->cn_worker->wk_bufs;
+	return &c->cn_worker->wk_service.svc_bufs;
 }
 
 /* Before something is given to its socket. */
@@ -39,6 +39,9 @@ conn_bound(struct conn *c)
 
 /* Starts a timer, which is TIMER_GRACE at the end of the server. */
 void conn_patience(struct conn *, enum timer);
+
+/* The request that is at the front of its input has an exchange.  False: no memory. */
+bool conn_begin(struct conn *);
 
 /* Starts TIMER_DISK, and waits for the completion. */
 void conn_await_disk(struct conn *);

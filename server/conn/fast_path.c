@@ -5,7 +5,7 @@
 #include <sys/uio.h>
 
 #include "lib/util/clock.h"
-#include "server/conn/conn.h"
+#include "server/conn/conn_priv.h"
 #include "server/conn/fast_path.h"
 #include "server/content/representation.h"
 
@@ -21,56 +21,11 @@ struct match {
 
 /* -------------------------------------------------------------- what is known */
 
-/*
- * The key of its answer; absent: it has none.  Not if another index file came before it.
- */
-static struct cached_key
-key(const struct conn *c)
-{
-	const struct exchange *ex = c->cn_ex;
-	const struct worker *wk = c->cn_worker;
-	const struct lookup *lk = &ex->ex_lookup;
-	struct str raw = ex->ex_request.rq_target;
-
-	if (wk->wk_hot == NULL || !str_eq(raw, ex->ex_target.tgt_path) ||
-	    lk->lk_index > 1 || lk->lk_set->set_cache == PW_CACHE_DROP)
-		return (struct cached_key){0};
-	return (struct cached_key){lk->lk_site, raw};
-}
-
-struct cached_response *
-fast_path_find(struct conn *c, const struct pw_file *file)
-{
-	struct cached_key hk = key(c);
-
-	if (hk.hk_target.s_ptr == NULL)
-		return NULL;
-	return response_cache_of_file(
-	    c->cn_worker->wk_hot, hk, file, c->cn_ex->ex_since);
-}
-
-void
-fast_path_offer(struct conn *c, struct pw_file *file, struct representation *rp)
-{
-	const struct response *rs = &c->cn_ex->ex_response;
-	struct cached_key hk = key(c);
-	uint64_t now = c->cn_ex->ex_since;
-
-	if (hk.hk_target.s_ptr == NULL || rs->rs_status != 200 ||
-	    rs->rs_close || rs->rs_nranges != 1 ||
-	    c->cn_ex->ex_request.rq_http10 || rs->rs_head.b_failed)
-		return;
-	response_cache_offer(c->cn_worker->wk_hot, hk, file,
-	    (struct str){rs->rs_head.b_data, rs->rs_head.b_len},
-	    response_cache_count(&rp->rp_asked, now, 1), now,
-	    c->cn_worker->wk_time);
-}
-
 void
 fast_path_learn(struct conn *c, struct str head)
 {
 	const struct request *rq = &c->cn_ex->ex_request;
-	const struct conf *conf = c->cn_worker->wk_conf;
+	const struct conf *conf = c->cn_worker->wk_service.svc_conf;
 	size_t line = rq->rq_line.s_len + 2;
 	struct str block = {head.s_ptr + line, head.s_len - line};
 	const struct cached_header *fl;
@@ -116,11 +71,11 @@ match(struct conn *c, struct str in, uint64_t now, struct match *m)
 		return false;
 	m->m_line = (size_t)(in.s_ptr - m->m_begin) - 2;
 	m->m_len = m->m_line + 2 + m->m_fields->fl_len;
-	if (m->m_len > wk->wk_conf->conf_max_head)
+	if (m->m_len > wk->wk_service.svc_conf->conf_max_head)
 		return false;
-	m->m_answer = response_cache_find(wk->wk_hot,
+	m->m_answer = response_cache_find(wk->wk_service.svc_hot,
 	    (struct cached_key){m->m_fields->fl_site, target}, now,
-	    worker_time(wk), wk->wk_date);
+	    service_time(&wk->wk_service), wk->wk_service.svc_date);
 	return m->m_answer != NULL;
 }
 
@@ -134,8 +89,8 @@ match_all(struct conn *c, uint64_t now, struct match matches[static TOGETHER])
 	unsigned left = conn_requests_left(c);
 	int n = 0, most = left > TOGETHER ? TOGETHER : (int)left - 1;
 
-	while (
-	    n < most && bytes <= CONN_SHARE && match(c, in, now, &matches[n])) {
+	while (n < most && bytes <= RESPONSE_SHARE &&
+	       match(c, in, now, &matches[n])) {
 		in.s_ptr += matches[n].m_len;
 		in.s_len -= matches[n].m_len;
 		bytes += matches[n].m_answer->ha_len;
@@ -171,7 +126,7 @@ record(struct conn *c, const struct match *m, uint64_t duration)
 	const struct cached_header *fl = m->m_fields;
 	struct log_record rec = {
 	    .rec_peer = &c->cn_peer.sa,
-	    .rec_time = c->cn_worker->wk_time,
+	    .rec_time = c->cn_worker->wk_service.svc_time,
 	    .rec_line = {m->m_begin, m->m_line},
 	    .rec_status = 200,
 	    .rec_body = ha->ha_len - ha->ha_head,
@@ -182,7 +137,7 @@ record(struct conn *c, const struct match *m, uint64_t duration)
 	    .rec_duration = duration,
 	};
 
-	log_access(c->cn_worker->wk_log, &rec);
+	log_access(c->cn_worker->wk_service.svc_log, &rec);
 }
 
 /* Counts and logs those that went out whole; returns how many. */
@@ -190,8 +145,8 @@ static int
 account(struct conn *c, const struct match *matches, int n, uint64_t since,
     size_t *sent)
 {
-	struct stats *sta = &c->cn_worker->wk_stats;
-	bool log = log_access_on(c->cn_worker->wk_log);
+	struct stats *sta = &c->cn_worker->wk_service.svc_stats;
+	bool log = log_access_on(c->cn_worker->wk_service.svc_log);
 	uint64_t duration = log ? clock_now() - since : 0;
 	size_t len, whole = 0;
 	int i;
@@ -222,7 +177,7 @@ go_on(struct conn *c, const struct match *m, uint64_t since, size_t sent)
 	const struct cached_header *fl = m->m_fields;
 	struct request *rq;
 
-	if (!exchange_begin(c))
+	if (!conn_begin(c))
 		return FAST_PATH_FAILED;
 	c->cn_ex->ex_since = since;
 	rq = &c->cn_ex->ex_request;
@@ -234,8 +189,8 @@ go_on(struct conn *c, const struct match *m, uint64_t since, size_t sent)
 	rq->rq_agent = fields_slice(fl, fl->fl_agent, block);
 	c->cn_head = (struct head){.hd_len = m->m_len};
 	c->cn_requests++;
-	respond_ready(c, m->m_answer, sent);
-	stat_add(&c->cn_worker->wk_stats.sta_hot, 1);
+	respond_ready(c->cn_ex, m->m_answer, sent);
+	stat_add(&c->cn_worker->wk_service.svc_stats.sta_hot, 1);
 	return FAST_PATH_BEGUN;
 }
 
@@ -248,7 +203,7 @@ fast_path_run(struct conn *c)
 	ssize_t result;
 	int i, n, whole;
 
-	if (c->cn_fields == NULL || c->cn_worker->wk_hot == NULL)
+	if (c->cn_fields == NULL || c->cn_worker->wk_service.svc_hot == NULL)
 		return FAST_PATH_NONE;
 	now = clock_now();
 	n = match_all(c, now, matches);

@@ -10,7 +10,6 @@
 #include "server/util/str.h"
 
 struct conn;
-struct representation;
 
 enum fast_path {
 	FAST_PATH_NONE, /* the request at the front of the input is not known */
@@ -25,11 +24,5 @@ enum fast_path fast_path_run(struct conn *);
 
 /* A request was checked and parsed, and its answer is ready; head: all of it. */
 void fast_path_learn(struct conn *, struct str head);
-
-/* The answer that is ready for the file of the connection's request, or NULL. */
-struct cached_response *fast_path_find(struct conn *, const struct pw_file *);
-
-/* The head of the answer is complete, the file is whole, and it was not ready. */
-void fast_path_offer(struct conn *, struct pw_file *, struct representation *);
 
 #endif

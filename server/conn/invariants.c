@@ -39,7 +39,7 @@ print(const struct conn *c)
 	    states[c->cn_state], timers[c->cn_timer], (int)c->cn_phase,
 	    c->cn_fd, c->cn_readable ? " readable," : "",
 	    c->cn_writable ? " writable," : "", c->cn_hup ? " hup," : "",
-	    c->cn_waiting ? " waiting," : "", c->cn_dying ? " dying," : "",
+	    conn_waits(c) ? " waiting," : "", c->cn_dying ? " dying," : "",
 	    c->cn_queued ? " queued," : "", c->cn_ex ? " exchange," : "",
 	    c->cn_in.b_len, (unsigned long long)c->cn_skip, c->cn_requests);
 }
@@ -105,7 +105,7 @@ check_send(const struct conn *c)
 	const struct response *rs = &c->cn_ex->ex_response;
 
 	RULE(c, c->cn_ex != NULL);
-	RULE(c, c->cn_ex->ex_conn == c && c->cn_ex->ex_open);
+	RULE(c, c->cn_ex->ex_owner == c && c->cn_ex->ex_open);
 	RULE(c, rs->rs_status >= 200);
 	RULE(c, !rs->rs_send.snd_pending);
 	RULE(c, c->cn_timer == TIMER_NONE || c->cn_timer == TIMER_SEND);
@@ -148,7 +148,7 @@ conn_check(const struct conn *c)
 {
 	const struct worker *wk = c->cn_worker;
 
-	RULE(c, !c->cn_dying || c->cn_waiting);
+	RULE(c, !c->cn_dying || conn_waits(c));
 	RULE(c, c->cn_dying || c->cn_fd >= 0);
 	RULE(c, c->cn_timer != TIMER_GRACE || wk->wk_draining);
 	RULE(c, c->cn_dying == !event_pending(&c->cn_event,
@@ -158,11 +158,12 @@ conn_check(const struct conn *c)
 		c->cn_deadline <= clock_now() + wk->wk_timeouts[c->cn_timer]);
 	/* None is forgotten. */
 	RULE(c, c->cn_timer != TIMER_NONE || c->cn_queued || c->cn_dying);
-	RULE(c, wk->wk_conf->conf_max_requests == 0 ||
-		    c->cn_requests <= wk->wk_conf->conf_max_requests);
 	RULE(c,
-	    (c->cn_client != NULL) == (wk->wk_conf->conf_max_per_address > 0));
-	if (c->cn_waiting)
+	    wk->wk_service.svc_conf->conf_max_requests == 0 ||
+		c->cn_requests <= wk->wk_service.svc_conf->conf_max_requests);
+	RULE(c, (c->cn_client != NULL) ==
+		    (wk->wk_service.svc_conf->conf_max_per_address > 0));
+	if (conn_waits(c))
 		check_waiting(c);
 	else
 		check_state(c);
@@ -213,7 +214,8 @@ check_phases(const struct worker *wk, const unsigned phases[PHASES])
 
 	for (phase = 0; phase < PHASES; phase++)
 		RULE(NULL,
-		    stat_get(&wk->wk_stats.sta_phase[phase]) == phases[phase]);
+		    stat_get(&wk->wk_service.svc_stats.sta_phase[phase]) ==
+			phases[phase]);
 }
 
 void

@@ -44,7 +44,7 @@ min_rate_room(struct conn *c)
 static int64_t
 least(const struct conn *c, uint64_t us)
 {
-	uint64_t rate = c->cn_worker->wk_conf->conf_min_send_rate;
+	uint64_t rate = c->cn_worker->wk_service.svc_conf->conf_min_send_rate;
 
 	return (int64_t)(us / 1000 * rate / 1000);
 }
@@ -76,7 +76,7 @@ min_rate_forget(struct conn *c)
 static void
 lost(struct conn *c, bool nothing)
 {
-	struct stats *sta = &c->cn_worker->wk_stats;
+	struct stats *sta = &c->cn_worker->wk_service.svc_stats;
 
 	min_rate_forget(c);
 	stat_add(nothing ? &sta->sta_timeout[TIMER_SEND]
@@ -156,10 +156,10 @@ min_rate_ended(struct conn *c)
 
 	c->cn_left = 0;
 	if (timeouts[TIMER_REST] >= timeouts[TIMER_IDLE] ||
-	    c->cn_unseen <= CONN_SHARE)
+	    c->cn_unseen <= RESPONSE_SHARE)
 		return TIMER_IDLE;
 	look(c, pw_unacked(c->cn_fd));
-	return c->cn_left > CONN_SHARE ? TIMER_REST : TIMER_IDLE;
+	return c->cn_left > RESPONSE_SHARE ? TIMER_REST : TIMER_IDLE;
 }
 
 /* The time of a look that comes sooner counts with that of the next.  One byte is our end. */

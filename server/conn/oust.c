@@ -36,7 +36,7 @@ longest_idle(struct worker *wk)
 		left = conn_idle(c);
 		if (left == 0)
 			return c;
-		if (left <= CONN_SHARE && other == NULL)
+		if (left <= RESPONSE_SHARE && other == NULL)
 			other = c;
 	}
 	return other;
@@ -84,7 +84,7 @@ collect(struct worker *wk, uint64_t now, struct waiting *wt)
 static bool
 others_first(struct worker *wk, uint64_t now)
 {
-	if (wk->wk_conf->conf_workers == 1)
+	if (wk->wk_service.svc_conf->conf_workers == 1)
 		return false;
 	if (wk->wk_spared_first == 0 || now - wk->wk_spared_last > MOMENT)
 		wk->wk_spared_first = now;
@@ -137,7 +137,7 @@ tell(struct worker *wk, const struct conn *c, unsigned most)
 	if (!message_rate_tell(&wk->wk_told_oust, clock_now()))
 		return;
 	*sockaddr_text(text, &c->cn_peer.sa) = '\0';
-	log_warn(wk->wk_log,
+	log_warn(wk->wk_service.svc_log,
 	    "closed a connection from %s that has sent no request, to have its "
 	    "place: of %u from there",
 	    text, most);
@@ -197,7 +197,7 @@ oust_connection(struct worker *wk)
 bool
 oust_descriptor(struct worker *wk, bool at_once)
 {
-	return pw_loop_spare(wk->wk_loop) || oust(wk, at_once);
+	return pw_loop_spare(wk->wk_service.svc_loop) || oust(wk, at_once);
 }
 
 void
@@ -225,7 +225,7 @@ oust_tick(struct worker *wk)
 	uint64_t n = message_rate_left_out(&wk->wk_told_oust, clock_now());
 
 	if (n > 0)
-		log_warn(wk->wk_log,
+		log_warn(wk->wk_service.svc_log,
 		    "connections that had sent no request were closed to have "
 		    "their places: %llu times more since the last message",
 		    (unsigned long long)n);

@@ -66,7 +66,7 @@ static enum next
 refuse(struct conn *c, int status)
 {
 	c->cn_ex->ex_request.rq_keepalive = false;
-	respond_error(c, status);
+	respond_error(c->cn_ex, status);
 	c->cn_state = CONN_SEND;
 	return NEXT_GO;
 }
@@ -76,7 +76,7 @@ begin_exchange(struct conn *c)
 {
 	worker_timer(c->cn_worker, c, TIMER_NONE);
 	c->cn_skip = 0;
-	return exchange_begin(c);
+	return conn_begin(c);
 }
 
 /* What was received of a request line that never became a request. */
@@ -137,7 +137,7 @@ looked_up(struct conn *c, bool ready)
 enum next
 conn_look(struct conn *c)
 {
-	return looked_up(c, static_continue(c));
+	return looked_up(c, static_continue(c->cn_ex));
 }
 
 static enum next
@@ -146,17 +146,17 @@ answer(struct conn *c)
 	int status;
 
 	if (c->cn_ex->ex_request.rq_method == METHOD_OTHER) {
-		respond_error(c, 405);
+		respond_error(c->cn_ex, 405);
 		return NEXT_GO;
 	}
 	status = find_target(c);
 	if (status != 0)
 		return refuse(c, status);
 	if (c->cn_ex->ex_request.rq_method == METHOD_OPTIONS) {
-		respond_options(c);
+		respond_options(c->cn_ex);
 		return NEXT_GO;
 	}
-	return looked_up(c, static_begin(c));
+	return looked_up(c, static_begin(c->cn_ex));
 }
 
 static void
@@ -165,7 +165,9 @@ count_request(struct conn *c)
 	struct request *rq = &c->cn_ex->ex_request;
 
 	if (conn_requests_left(c) == 1 && rq->rq_keepalive) {
-		stat_add(&c->cn_worker->wk_stats.sta_capped[CAP_REQUESTS], 1);
+		stat_add(&c->cn_worker->wk_service.svc_stats
+			      .sta_capped[CAP_REQUESTS],
+		    1);
 		rq->rq_keepalive = false;
 	}
 	c->cn_requests++;
@@ -280,7 +282,7 @@ receive_head(struct conn *c)
 enum next
 conn_read(struct conn *c)
 {
-	const struct conf *conf = c->cn_worker->wk_conf;
+	const struct conf *conf = c->cn_worker->wk_service.svc_conf;
 	const struct head_limits limits = {
 	    conf->conf_max_head, conf->conf_max_target, conf->conf_max_fields};
 	int status = HEAD_MORE;

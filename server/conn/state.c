@@ -21,13 +21,25 @@ conn_ended(const struct conn *c)
 {
 	bool more = c->cn_in.b_len > 0 || c->cn_readable;
 
-	return more && c->cn_turn_sent > CONN_SHARE ? NEXT_AGAIN : NEXT_GO;
+	return more && c->cn_turn_sent > RESPONSE_SHARE ? NEXT_AGAIN : NEXT_GO;
+}
+
+bool
+conn_begin(struct conn *c)
+{
+	c->cn_ex = exchange_create(&c->cn_worker->wk_service, c->cn_ops, c);
+	if (c->cn_ex == NULL)
+		return false;
+	c->cn_ex->ex_peer = &c->cn_peer.sa;
+	c->cn_ex->ex_sock = c->cn_fd;
+	c->cn_ex->ex_rate = c->cn_rate;
+	return true;
 }
 
 unsigned
 conn_requests_left(const struct conn *c)
 {
-	unsigned max = c->cn_worker->wk_conf->conf_max_requests;
+	unsigned max = c->cn_worker->wk_service.svc_conf->conf_max_requests;
 
 	return max == 0 ? UINT_MAX : max - c->cn_requests;
 }
@@ -36,7 +48,7 @@ void
 conn_await_disk(struct conn *c)
 {
 	worker_timer(c->cn_worker, c, TIMER_DISK);
-	exchange_wait(c);
+	exchange_wait(c->cn_ex);
 }
 
 bool
@@ -53,14 +65,4 @@ conn_idle(const struct conn *c)
 	return c->cn_timer == TIMER_IDLE && conn_nothing_came(c)
 		   ? pw_unacked(c->cn_fd)
 		   : UINT64_MAX;
-}
-
-/* What came together is answered together, but not for ever. */
-bool
-conn_last(const struct conn *c)
-{
-	const struct worker *wk = c->cn_worker;
-
-	return wk->wk_draining && (c->cn_in.b_len <= c->cn_head.hd_len ||
-				      clock_now() >= wk->wk_drain_until);
 }

@@ -12,7 +12,6 @@
 #include "lib/util/hash.h"
 
 #include "server/content/autoindex_cache.h"
-#include "server/worker/worker.h"
 
 #define BUCKETS	      1024
 #define AGED_PER_TURN 16 /* pages that are freed together for their age */

@@ -9,7 +9,6 @@
 #include "lib/util/clock.h"
 #include "server/content/autoindex_html.h"
 #include "server/content/autoindex_read.h"
-#include "server/worker/worker.h"
 
 #define ROW_LEAST 54	  /* bytes of a row besides its name, twice */
 #define BLOCK_US  1000000 /* a block of a slow disk ends then */

@@ -2,201 +2,171 @@
  * exchange: see exchange.h.
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
 
 #include "lib/util/clock.h"
-#include "server/conn/conn.h"
+#include "server/content/autoindex_stream.h"
+#include "server/content/exchange.h"
 
-#define STATUS_CUT 499	/* nginx' number for: no answer was begun */
-#define LIST_MAX   4096 /* exchanges kept; the rest goes back to the system */
+#define STATUS_CUT 499 /* nginx' number for: no answer was begun */
+#define DISK_LOOKS 10  /* of disk_timeout, as long as it does something */
 
-static struct exchange *
-take(struct exchange_list *xl)
+struct exchange *
+exchange_create(
+    struct service *svc, const struct exchange_ops *ops, void *owner)
 {
-	struct exchange *ex = SLIST_FIRST(&xl->xl_free);
+	struct exchange *ex = service_take(svc);
 
 	if (ex == NULL)
-		return malloc(sizeof(*ex));
-	SLIST_REMOVE_HEAD(&xl->xl_free, ex_free);
-	xl->xl_count--;
+		return NULL;
+	*ex = (struct exchange){
+	    .ex_ops = ops,
+	    .ex_owner = owner,
+	    .ex_service = svc,
+	    .ex_open = true,
+	    .ex_since = clock_now(),
+	    .ex_time = service_time(svc),
+	};
 	return ex;
 }
 
-static void
-give(struct exchange_list *xl, struct exchange *ex)
-{
-	if (xl->xl_count == LIST_MAX) {
-		free(ex);
-		return;
-	}
-	SLIST_INSERT_HEAD(&xl->xl_free, ex, ex_free);
-	xl->xl_count++;
-}
-
-void
-exchange_list_destroy(struct exchange_list *xl)
-{
-	struct exchange *ex;
-
-	while ((ex = SLIST_FIRST(&xl->xl_free)) != NULL) {
-		SLIST_REMOVE_HEAD(&xl->xl_free, ex_free);
-		free(ex);
-	}
-	xl->xl_count = 0;
-}
-
-bool
-exchange_begin(struct conn *c)
-{
-	c->cn_ex = take(&c->cn_worker->wk_exchanges);
-	if (c->cn_ex == NULL)
-		return false;
-	*c->cn_ex = (struct exchange){
-	    .ex_conn = c,
-	    .ex_open = true,
-	    .ex_since = clock_now(),
-	    .ex_time = worker_time(c->cn_worker),
-	};
-	return true;
-}
-
-void
-exchange_free(struct conn *c)
-{
-	struct buf_list *bufs = &c->cn_worker->wk_bufs;
-	struct exchange *ex = c->cn_ex;
-
-	if (ex == NULL)
-		return;
-	exchange_end(c);
-	static_finish(c);
-	response_finish(c);
-	buf_release(&ex->ex_path, bufs);
-	buf_release(&ex->ex_request.rq_joined, bufs);
-	c->cn_ex = NULL;
-	give(&c->cn_worker->wk_exchanges, ex);
-}
-
-void
-exchange_wait(struct conn *c)
-{
-	c->cn_waiting = true;
-	c->cn_ex->ex_waiting = clock_now();
-}
-
-void
-exchange_resume(struct conn *c)
-{
-	struct exchange *ex = c->cn_ex;
-
-	c->cn_waiting = false;
-	ex->ex_wait += clock_now() - ex->ex_waiting;
-}
-
 static uint64_t
-bytes_sent(const struct conn *c)
+bytes_sent(const struct exchange *ex)
 {
-	size_t len = c->cn_ex->ex_503;
+	size_t len = ex->ex_503;
 
-	return len > 0 ? len : response_sent(&c->cn_ex->ex_response);
+	return len > 0 ? len : response_sent(&ex->ex_response);
 }
 
 void
-exchange_sent(struct conn *c)
+exchange_sent(struct exchange *ex)
 {
-	struct exchange *ex = c->cn_ex;
-	uint64_t sent = bytes_sent(c);
+	uint64_t sent = bytes_sent(ex);
 
-	stat_add(&c->cn_worker->wk_stats.sta_sent, sent - ex->ex_counted);
+	stat_add(&ex->ex_service->svc_stats.sta_sent, sent - ex->ex_counted);
 	ex->ex_counted = sent;
 }
 
 static int
-status(const struct conn *c)
+status(const struct exchange *ex)
 {
-	const struct response *rs = &c->cn_ex->ex_response;
+	const struct response *rs = &ex->ex_response;
 
-	if (c->cn_ex->ex_503 > 0)
+	if (ex->ex_503 > 0)
 		return 503;
-	if (rs->rs_status == 0 || (c->cn_dying && response_sent(rs) == 0))
+	if (rs->rs_status == 0 || (ex->ex_cancelled && response_sent(rs) == 0))
 		return STATUS_CUT;
 	return rs->rs_status;
 }
 
 static size_t
-head_len(const struct conn *c)
+head_len(const struct exchange *ex)
 {
-	const struct exchange *ex = c->cn_ex;
-
-	return ex->ex_503 == 0 ? c->cn_ex->ex_response.rs_head_len
+	return ex->ex_503 == 0 ? ex->ex_response.rs_head_len
 			       : ex->ex_503 - ex->ex_503_body;
 }
 
 static void
-record(struct conn *c)
+record(struct exchange *ex)
 {
-	const struct request *rq = &c->cn_ex->ex_request;
-	uint64_t sent = bytes_sent(c), head = head_len(c);
+	const struct request *rq = &ex->ex_request;
+	uint64_t sent = bytes_sent(ex), head = head_len(ex);
 	struct log_record rec = {
-	    .rec_peer = &c->cn_peer.sa,
-	    .rec_time = c->cn_ex->ex_time,
+	    .rec_peer = ex->ex_peer,
+	    .rec_time = ex->ex_time,
 	    .rec_line = rq->rq_line,
-	    .rec_status = status(c),
+	    .rec_status = status(ex),
 	    .rec_body = sent > head ? sent - head : 0,
 	    .rec_bytes = sent,
 	    .rec_referer = rq->rq_referer,
 	    .rec_agent = rq->rq_agent,
 	    .rec_host = rq->rq_host,
-	    .rec_duration = clock_now() - c->cn_ex->ex_since,
-	    .rec_wait = c->cn_ex->ex_wait,
+	    .rec_duration = clock_now() - ex->ex_since,
+	    .rec_wait = ex->ex_wait,
 	};
 
-	log_access(c->cn_worker->wk_log, &rec);
+	log_access(ex->ex_service->svc_log, &rec);
 }
 
-void
-exchange_end(struct conn *c)
+static void
+end(struct exchange *ex)
 {
-	struct exchange *ex = c->cn_ex;
-	struct worker *wk = c->cn_worker;
+	struct service *svc = ex->ex_service;
 
 	if (!ex->ex_open)
 		return;
 	ex->ex_open = false;
-	if (c->cn_waiting)
+	if (ex->ex_pending)
 		ex->ex_wait += clock_now() - ex->ex_waiting;
-	exchange_sent(c);
-	stat_add(&wk->wk_stats.sta_status[status(c) - STATS_STATUS], 1);
-	stat_add(&wk->wk_stats.sta_disk_wait, ex->ex_wait);
-	if (log_access_on(wk->wk_log))
-		record(c);
+	exchange_sent(ex);
+	stat_add(&svc->svc_stats.sta_status[status(ex) - STATS_STATUS], 1);
+	stat_add(&svc->svc_stats.sta_disk_wait, ex->ex_wait);
+	if (log_access_on(svc->svc_log))
+		record(ex);
 }
 
 void
-exchange_503(struct conn *c)
+exchange_cancel(struct exchange *ex)
+{
+	struct response *rs = &ex->ex_response;
+
+	ex->ex_cancelled = true;
+	end(ex);
+	if (rs->rs_send.snd_pending)
+		pw_send_cancel(&rs->rs_send);
+	if (rs->rs_stream != NULL)
+		autoindex_stream_cancel(rs->rs_stream);
+	if (ex->ex_lookup.lk_stream != NULL)
+		autoindex_stream_cancel(ex->ex_lookup.lk_stream);
+}
+
+void
+exchange_free(struct exchange **exp)
+{
+	struct exchange *ex = *exp;
+	struct service *svc;
+
+	if (ex == NULL)
+		return;
+	*exp = NULL;
+	svc = ex->ex_service;
+	end(ex);
+	static_finish(ex);
+	response_finish(ex);
+	buf_release(&ex->ex_path, &svc->svc_bufs);
+	buf_release(&ex->ex_request.rq_joined, &svc->svc_bufs);
+	service_give(svc, ex);
+}
+
+bool
+exchange_has_patience(struct exchange *ex)
+{
+	struct pw_send *s = &ex->ex_response.rs_send;
+
+	return s->snd_pending && ex->ex_looks++ < DISK_LOOKS &&
+	       !pw_send_stuck(s);
+}
+
+void
+exchange_503(struct exchange *ex)
 {
 	static const char line[] = "503 Service Unavailable";
-	struct exchange *ex = c->cn_ex;
-	struct worker *wk = c->cn_worker;
+	struct service *svc = ex->ex_service;
 	char text[256 + ERROR_PAGE], page[ERROR_PAGE];
 	size_t body = error_page(line, page);
-	bool wanted = c->cn_ex->ex_request.rq_method != METHOD_HEAD;
-	ssize_t n;
+	bool wanted = ex->ex_request.rq_method != METHOD_HEAD;
 	int len;
 
-	worker_time(wk);
+	service_time(svc);
 	len = snprintf(text, sizeof(text),
 	    "HTTP/1.1 %s\r\nServer: pagewise\r\n"
 	    "Date: %s\r\nRetry-After: %u\r\n"
 	    "Content-Type: text/html; charset=utf-8\r\n"
 	    "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
-	    line, wk->wk_date, wk->wk_conf->conf_disk_timeout, body,
+	    line, svc->svc_date, svc->svc_conf->conf_disk_timeout, body,
 	    wanted ? page : "");
-	n = send(c->cn_fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	/* The answer before it may still fill the socket. */
-	if (n != len)
+	if (!ex->ex_ops->send_now(ex, text, (size_t)len))
 		return;
-	ex->ex_503 = (size_t)n;
+	ex->ex_503 = (size_t)len;
 	ex->ex_503_body = wanted ? body : 0;
 }

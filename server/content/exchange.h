@@ -1,7 +1,14 @@
 /*
- * exchange: a request and its answer, and how they are counted and logged.  A
- * connection has one from the end of a request's head to the end of its answer; so
- * an idle connection costs little memory.
+ * exchange: a request and its answer, and how they are counted and logged.  It knows what it
+ * answers from, and of the connection that it belongs to only struct exchange_ops: a
+ * connection of HTTP/1 has one at a time, from the end of a request's head to the end of
+ * its answer, and one that is idle has none, which makes it small.  The worker's thread.
+ *
+ *	exchange_create, and its owner fills ex_request and ex_target
+ *	static_begin or respond_*: an answer is ready; or a disk is waited for: exchange_wait,
+ *	    and when it has answered ex_ops->resumed: static_continue
+ *	response_step, until it is done; it may wait in the same way
+ *	exchange_free; in a wait exchange_cancel, and exchange_free after ex_ops->resumed
  */
 #ifndef SERVER_CONTENT_EXCHANGE_H
 #define SERVER_CONTENT_EXCHANGE_H
@@ -12,11 +19,29 @@
 #include <sys/queue.h>
 #include <time.h>
 
+#include "lib/util/clock.h"
+
 #include "server/content/response.h"
+#include "server/content/service.h"
 #include "server/content/static_file.h"
 #include "server/http/request.h"
 
-struct conn;
+struct sockaddr;
+
+/* What an answer asks of the connection that it goes out by. */
+struct exchange_ops {
+	/*
+	 * What was waited for has come.  It may be one of thousands: to go on is for later.  The
+	 * exchange may be freed here.
+	 */
+	void (*resumed)(struct exchange *);
+
+	/* Does the connection end after this answer?  It says so then. */
+	bool (*last)(const struct exchange *);
+
+	/* Gives the client these bytes now, all of them or none: past ex_response. */
+	bool (*send_now)(struct exchange *, const char *, size_t len);
+};
 
 /* How the client takes the answer: see min_rate.c.  Bytes and microseconds. */
 struct pace {
@@ -28,8 +53,17 @@ struct pace {
 };
 
 struct exchange {
-	struct conn *ex_conn;
+	const struct exchange_ops *ex_ops;
+	void *ex_owner; /* theirs */
+	struct service *ex_service;
+	const struct sockaddr *ex_peer; /* the owner's */
+	int ex_sock;			/* the same */
+	uint64_t ex_rate; /* bytes/s that the client takes, or 0: see pw_send */
+
 	bool ex_open;	     /* begun, and not counted and logged yet */
+	bool ex_pending;     /* a completion is to come */
+	bool ex_cancelled;   /* nobody waits for it any more */
+	unsigned ex_looks;   /* at a disk that is slow: how often */
 	uint64_t ex_since;   /* when its head was complete, microseconds */
 	time_t ex_time;	     /* the same, seconds since the epoch */
 	uint64_t ex_wait;    /* microseconds that it waited for a disk ... */
@@ -48,34 +82,43 @@ struct exchange {
 	SLIST_ENTRY(exchange) ex_free; /* of those that are kept for later */
 };
 
-/* Those of a worker that nobody has; its thread only. */
-struct exchange_list {
-	SLIST_HEAD(, exchange) xl_free;
-	unsigned xl_count;
-};
+/* NULL: no memory. */
+struct exchange *exchange_create(
+    struct service *, const struct exchange_ops *, void *owner);
 
-void exchange_list_destroy(struct exchange_list *);
+/* A completion is being waited for, until it has come: ex_pending. */
+static inline void
+exchange_wait(struct exchange *ex)
+{
+	ex->ex_pending = true;
+	ex->ex_waiting = clock_now();
+}
 
-/* False: no memory. */
-bool exchange_begin(struct conn *);
+/* It has come: called by what has asked for it.  The exchange may be gone then. */
+static inline void
+exchange_resume(struct exchange *ex)
+{
+	ex->ex_pending = false;
+	ex->ex_wait += clock_now() - ex->ex_waiting;
+	ex->ex_ops->resumed(ex);
+}
 
-/* A completion is being waited for, until it has come: cn_waiting. */
-void exchange_wait(struct conn *);
-void exchange_resume(struct conn *);
+/* While it is pending: it has ended, and only its memory stays until then. */
+void exchange_cancel(struct exchange *);
+
+/* The disk has not answered in time: it is only busy, and gets more. */
+bool exchange_has_patience(struct exchange *);
 
 /* Counts what was sent since the last call. */
-void exchange_sent(struct conn *);
+void exchange_sent(struct exchange *);
 
-/* When it ends, or is cut while it waits for a disk.  Does nothing if not open. */
-void exchange_end(struct conn *);
-
-/* The same, and frees it, if there is one.  Nothing may be pending. */
-void exchange_free(struct conn *);
+/* Counts and logs it, and frees it; NULL is none.  Nothing may be pending. */
+void exchange_free(struct exchange **);
 
 /*
  * The disk does not answer: tells the client, past its response, which what
  * waits for the disk still uses.
  */
-void exchange_503(struct conn *);
+void exchange_503(struct exchange *);
 
 #endif

@@ -5,15 +5,14 @@
 #include <string.h>
 
 #include "lib/util/clock.h"
-#include "server/conn/conn.h"
+#include "server/content/exchange.h"
 #include "server/content/file_error.h"
 
 static const char *
-name_of(const struct conn *c)
+name_of(const struct exchange *ex)
 {
-	return c->cn_ex->ex_lookup.lk_path.b_len == 0
-		   ? "answer"
-		   : c->cn_ex->ex_lookup.lk_path.b_data;
+	return ex->ex_lookup.lk_path.b_len == 0 ? "answer"
+						: ex->ex_lookup.lk_path.b_data;
 }
 
 bool
@@ -24,27 +23,28 @@ file_error_descriptor(int error)
 
 /* Want of something comes to thousands at once: it is told once a minute. */
 static void
-tell_want(
-    struct conn *c, struct message_rate *lim, int error, const char *remedy)
+tell_want(struct exchange *ex, struct message_rate *lim, int error,
+    const char *remedy)
 {
-	struct worker *wk = c->cn_worker;
+	struct service *svc = ex->ex_service;
 
 	if (message_rate_tell(lim, clock_now()))
-		log_error(wk->wk_log, "%s: %s; %s", name_of(c),
+		log_error(svc->svc_log, "%s: %s; %s", name_of(ex),
 		    strerror(-error), remedy);
 }
 
 void
-file_error_tell(struct conn *c, int error)
+file_error_tell(struct exchange *ex, int error)
 {
-	struct worker *wk = c->cn_worker;
+	struct service *svc = ex->ex_service;
 
 	if (file_error_descriptor(error))
-		tell_want(c, &wk->wk_told_files, error,
+		tell_want(ex, &svc->svc_told_files, error,
 		    "raise ulimit -n, or lower open_files");
 	else if (error == -ENOMEM)
-		tell_want(c, &wk->wk_told_memory, error,
+		tell_want(ex, &svc->svc_told_memory, error,
 		    "give the server more memory, or lower hot_set");
 	else
-		log_error(wk->wk_log, "%s: %s", name_of(c), strerror(-error));
+		log_error(
+		    svc->svc_log, "%s: %s", name_of(ex), strerror(-error));
 }

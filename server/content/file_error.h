@@ -6,13 +6,13 @@
 
 #include <stdbool.h>
 
-struct conn;
+struct exchange;
 
 /*
  * A message about what was being looked for.  Want of memory or of descriptors is told
  * once a minute, and then how often it was.
  */
-void file_error_tell(struct conn *, int error);
+void file_error_tell(struct exchange *, int error);
 
 /* For want of a descriptor? */
 bool file_error_descriptor(int error);

@@ -11,11 +11,17 @@
 #include "server/util/buf.h"
 #include "server/util/str.h"
 
-struct conn;
+struct exchange;
 struct cached_response;
 struct settings;
 struct autoindex_stream;
 struct text;
+
+/*
+ * After answers, or parts of one, of more than this many bytes in one turn the
+ * others come first.
+ */
+#define RESPONSE_SHARE ((uint64_t)64 << 10)
 
 struct response {
 	int rs_status;
@@ -43,36 +49,37 @@ struct response {
 #define RESPONSE_DATE  (sizeof(RESPONSE_BEGIN) - 1)
 
 /* Each makes the answer of the connection's request ready to be sent. */
-void respond_error(struct conn *, int status);
-void respond_redirect(struct conn *, struct str path); /* plus '/' and query */
-void respond_options(struct conn *);
+void respond_error(struct exchange *, int status);
+void respond_redirect(
+    struct exchange *, struct str path); /* plus '/' and query */
+void respond_options(struct exchange *);
 /* Takes over the reference; name is for the media type and messages. */
-void respond_file(
-    struct conn *, struct pw_file *, const char *name, const struct settings *);
+void respond_file(struct exchange *, struct pw_file *, const char *name,
+    const struct settings *);
 /* What is ready, of which so many bytes have been sent. */
-void respond_ready(struct conn *, struct cached_response *, size_t sent);
+void respond_ready(struct exchange *, struct cached_response *, size_t sent);
 /* Takes over the reference. */
-void respond_listing(struct conn *, struct text *);
+void respond_listing(struct exchange *, struct text *);
 /* Takes it over, with its first block; NULL: the body is not wanted (HEAD). */
-void respond_stream(struct conn *, struct autoindex_stream *);
+void respond_stream(struct exchange *, struct autoindex_stream *);
 
 /* "<!DOCTYPE html>...": the page of a status; line is its number and reason. */
 #define ERROR_PAGE 256 /* more than any needs */
 size_t error_page(const char *line, char text[static ERROR_PAGE]);
 
 /* As pw_send_step, for the answer as a whole. */
-enum pw_send_status response_step(struct conn *);
+enum pw_send_status response_step(struct exchange *);
 
 /*
  * After PW_SEND_ERROR: true if nothing had been sent yet and another answer,
  * that says so, has taken its place.  Logs what is the server's fault.
  */
-bool response_replaced(struct conn *);
+bool response_replaced(struct exchange *);
 
 /* Bytes handed to the kernel. */
 uint64_t response_sent(const struct response *);
 
 /* Frees what it holds.  Nothing may be pending. */
-void response_finish(struct conn *);
+void response_finish(struct exchange *);
 
 #endif

@@ -8,6 +8,6 @@
 #include "server/content/response.h"
 
 /* rs_head and what follows it are ready to be sent. */
-void response_start(struct conn *);
+void response_start(struct exchange *);
 
 #endif

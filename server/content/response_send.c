@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "server/conn/conn.h"
+#include "server/content/exchange.h"
 #include "server/content/autoindex_cache.h"
 #include "server/content/autoindex_stream.h"
 #include "server/content/multipart.h"
@@ -19,28 +19,26 @@ on_sent(struct pw_send *s)
 	struct exchange *ex =
 	    (struct exchange *)(void *)((char *)s - offsetof(struct exchange,
 							ex_response.rs_send));
-	struct conn *c = ex->ex_conn;
 
-	if (conn_resumed(c))
-		worker_again(c->cn_worker, c);
+	exchange_resume(ex);
 }
 
 /* Sends mem, then the piece's range of the file, if it has one. */
 static void
-piece_start(struct conn *c, const char *mem, size_t len)
+piece_start(struct exchange *ex, const char *mem, size_t len)
 {
-	struct response *rs = &c->cn_ex->ex_response;
+	struct response *rs = &ex->ex_response;
 	const struct settings *set = rs->rs_settings;
 	struct pw_send *s = &rs->rs_send;
 
 	*s = (struct pw_send){
 	    .snd_path = set->set_send_path,
-	    .snd_loop = c->cn_worker->wk_loop,
-	    .snd_sock = c->cn_fd,
+	    .snd_loop = ex->ex_service->svc_loop,
+	    .snd_sock = ex->ex_sock,
 	    .snd_begun = rs->rs_sent > 0,
 	    .snd_mem = mem,
 	    .snd_mem_len = len,
-	    .snd_rate = c->cn_rate,
+	    .snd_rate = ex->ex_rate,
 	    .snd_done = on_sent,
 	};
 	if (rs->rs_piece < rs->rs_nranges) {
@@ -57,34 +55,34 @@ piece_start(struct conn *c, const char *mem, size_t len)
 
 /* What it has learned of the client is for the next one. */
 static void
-end_send(struct conn *c)
+end_send(struct exchange *ex)
 {
-	struct pw_send *s = &c->cn_ex->ex_response.rs_send;
+	struct pw_send *s = &ex->ex_response.rs_send;
 
 	pw_send_finish(s);
 	if (s->snd_rate > 0)
-		c->cn_rate = s->snd_rate;
+		ex->ex_rate = s->snd_rate;
 }
 
 void
-response_start(struct conn *c)
+response_start(struct exchange *ex)
 {
-	struct response *rs = &c->cn_ex->ex_response;
+	struct response *rs = &ex->ex_response;
 
-	piece_start(c, rs->rs_head.b_data, rs->rs_head.b_len);
+	piece_start(ex, rs->rs_head.b_data, rs->rs_head.b_len);
 	if (rs->rs_head.b_failed)
 		rs->rs_send.snd_error = -ENOMEM;
 }
 
 void
-respond_ready(struct conn *c, struct cached_response *ha, size_t sent)
+respond_ready(struct exchange *ex, struct cached_response *ha, size_t sent)
 {
-	struct response *rs = &c->cn_ex->ex_response;
+	struct response *rs = &ex->ex_response;
 	size_t body = sent > ha->ha_head ? sent - ha->ha_head : 0;
 
 	*rs = (struct response){
 	    .rs_status = 200,
-	    .rs_settings = &c->cn_worker->wk_conf->conf_sites[0].site_set,
+	    .rs_settings = &ex->ex_service->svc_conf->conf_sites[0].site_set,
 	    .rs_head_len = ha->ha_head,
 	    .rs_ready = ha,
 	    .rs_body = {ha->ha_text + ha->ha_head, ha->ha_len - ha->ha_head},
@@ -94,47 +92,47 @@ respond_ready(struct conn *c, struct cached_response *ha, size_t sent)
 	if (sent >= ha->ha_head && body < rs->rs_body.s_len) {
 		rs->rs_piece = 1;
 		piece_start(
-		    c, rs->rs_body.s_ptr + body, rs->rs_body.s_len - body);
+		    ex, rs->rs_body.s_ptr + body, rs->rs_body.s_len - body);
 		return;
 	}
 	/* The one in the set gets another date while this is being sent. */
-	buf_add(&rs->rs_head, &c->cn_worker->wk_bufs, ha->ha_text, ha->ha_head);
+	buf_add(
+	    &rs->rs_head, &ex->ex_service->svc_bufs, ha->ha_text, ha->ha_head);
 	if (rs->rs_head.b_failed) {
-		response_start(c);
+		response_start(ex);
 		return;
 	}
-	piece_start(c, rs->rs_head.b_data + sent, rs->rs_head.b_len - sent);
+	piece_start(ex, rs->rs_head.b_data + sent, rs->rs_head.b_len - sent);
 }
 
 static void
-block_start(struct conn *c)
+block_start(struct exchange *ex)
 {
-	struct response *rs = &c->cn_ex->ex_response;
+	struct response *rs = &ex->ex_response;
 
-	piece_start(c, rs->rs_stream->st_data, rs->rs_stream->st_len);
+	piece_start(ex, rs->rs_stream->st_data, rs->rs_stream->st_len);
 	rs->rs_send.snd_error = rs->rs_stream->st_error;
 }
 
 static void
 on_block(struct autoindex_stream *st)
 {
-	struct conn *c = st->st_arg;
+	struct exchange *ex = st->st_arg;
 
-	if (!conn_resumed(c))
-		return;
-	block_start(c);
-	worker_again(c->cn_worker, c);
+	if (!ex->ex_cancelled)
+		block_start(ex);
+	exchange_resume(ex);
 }
 
 /* The first block is there. */
 static enum pw_send_status
-next_block(struct conn *c)
+next_block(struct exchange *ex)
 {
-	struct response *rs = &c->cn_ex->ex_response;
+	struct response *rs = &ex->ex_response;
 	struct autoindex_stream *st = rs->rs_stream;
 
 	if (rs->rs_piece == 1) {
-		block_start(c);
+		block_start(ex);
 		return PW_SEND_AGAIN;
 	}
 	if (st->st_end)
@@ -146,14 +144,14 @@ next_block(struct conn *c)
 
 /* What stands before the range that is next, or behind the last one. */
 static void
-next_part(struct conn *c)
+next_part(struct exchange *ex)
 {
-	struct response *rs = &c->cn_ex->ex_response;
+	struct response *rs = &ex->ex_response;
 	char text[MULTIPART_HEAD];
 
 	rs->rs_head.b_len = 0;
 	multipart_head(rs, rs->rs_piece, text);
-	buf_str(&rs->rs_head, &c->cn_worker->wk_bufs, text);
+	buf_str(&rs->rs_head, &ex->ex_service->svc_bufs, text);
 }
 
 /*
@@ -161,24 +159,24 @@ next_part(struct conn *c)
  * begun.  PW_SEND_PENDING: it will be.
  */
 static enum pw_send_status
-next_piece(struct conn *c)
+next_piece(struct exchange *ex)
 {
-	struct response *rs = &c->cn_ex->ex_response;
+	struct response *rs = &ex->ex_response;
 
 	rs->rs_sent += rs->rs_send.snd_sent;
-	end_send(c);
+	end_send(ex);
 	rs->rs_send.snd_sent = 0;
 	rs->rs_piece++;
 	if (rs->rs_stream != NULL)
-		return next_block(c);
+		return next_block(ex);
 	if (rs->rs_body.s_len > 0 && rs->rs_piece == 1) {
-		piece_start(c, rs->rs_body.s_ptr, rs->rs_body.s_len);
+		piece_start(ex, rs->rs_body.s_ptr, rs->rs_body.s_len);
 		return PW_SEND_AGAIN;
 	}
 	if (rs->rs_nranges < 2 || rs->rs_piece > rs->rs_nranges)
 		return PW_SEND_DONE;
-	next_part(c);
-	response_start(c);
+	next_part(ex);
+	response_start(ex);
 	return PW_SEND_AGAIN;
 }
 
@@ -192,23 +190,23 @@ sends_head(const struct response *rs)
 }
 
 enum pw_send_status
-response_step(struct conn *c)
+response_step(struct exchange *ex)
 {
-	struct response *rs = &c->cn_ex->ex_response;
+	struct response *rs = &ex->ex_response;
 	enum pw_send_status status;
 	uint64_t turn = 0;
 	int pieces = 0;
 
 	while ((status = pw_send_step(&rs->rs_send)) == PW_SEND_DONE) {
 		turn += rs->rs_send.snd_sent;
-		status = next_piece(c);
-		if (status != PW_SEND_AGAIN || turn > CONN_SHARE ||
+		status = next_piece(ex);
+		if (status != PW_SEND_AGAIN || turn > RESPONSE_SHARE ||
 		    ++pieces == PIECES_PER_TURN)
 			break;
 	}
 	/* A slow client does not hold a buffer for a head it has got. */
 	if (status == PW_SEND_WANT_WRITE && !sends_head(rs))
-		buf_release(&rs->rs_head, &c->cn_worker->wk_bufs);
+		buf_release(&rs->rs_head, &ex->ex_service->svc_bufs);
 	return status;
 }
 
@@ -219,12 +217,12 @@ response_sent(const struct response *rs)
 }
 
 void
-response_finish(struct conn *c)
+response_finish(struct exchange *ex)
 {
-	struct response *rs = &c->cn_ex->ex_response;
+	struct response *rs = &ex->ex_response;
 
-	end_send(c);
-	buf_release(&rs->rs_head, &c->cn_worker->wk_bufs);
+	end_send(ex);
+	buf_release(&rs->rs_head, &ex->ex_service->svc_bufs);
 	if (rs->rs_ranges != &rs->rs_one)
 		free(rs->rs_ranges);
 	text_unref(&rs->rs_text);

@@ -11,7 +11,7 @@
 #include "server/content/autoindex_cache.h"
 #include "server/util/buf.h"
 
-struct conn;
+struct exchange;
 struct settings;
 struct site;
 struct autoindex_stream;
@@ -36,10 +36,10 @@ struct lookup {
  * Begins.  True: an answer is ready to be sent.  False: something is being
  * fetched; the connection will be given a turn.
  */
-bool static_begin(struct conn *);
+bool static_begin(struct exchange *);
 
 /* The same, when what was being fetched has come. */
-bool static_continue(struct conn *);
-void static_finish(struct conn *);
+bool static_continue(struct exchange *);
+void static_finish(struct exchange *);
 
 #endif

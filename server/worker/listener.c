@@ -40,10 +40,10 @@ static void
 tell_full(struct worker *wk)
 {
 	if (message_rate_tell(&wk->wk_told_full, clock_now()))
-		log_warn(wk->wk_log,
+		log_warn(wk->wk_service.svc_log,
 		    "cannot accept connections: there are %u, which is "
 		    "max_connections",
-		    wk->wk_conf->conf_max_connections);
+		    wk->wk_service.svc_conf->conf_max_connections);
 }
 
 static void
@@ -54,10 +54,10 @@ tell_address(struct worker *wk, const struct sockaddr *addr)
 	if (!message_rate_tell(&wk->wk_told_address, clock_now()))
 		return;
 	*sockaddr_text(text, addr) = '\0';
-	log_warn(wk->wk_log,
+	log_warn(wk->wk_service.svc_log,
 	    "refused a connection from %s: it has %u, which is "
 	    "max_connections_per_address",
-	    text, wk->wk_conf->conf_max_per_address);
+	    text, wk->wk_service.svc_conf->conf_max_per_address);
 }
 
 static const char *
@@ -77,8 +77,9 @@ static void
 tell(struct worker *wk, struct message_rate *lim, int error, const char *what)
 {
 	if (message_rate_tell(lim, clock_now()))
-		log_warn(wk->wk_log, "cannot accept connections: %s; %s%s",
-		    strerror(error), what, remedy(error));
+		log_warn(wk->wk_service.svc_log,
+		    "cannot accept connections: %s; %s%s", strerror(error),
+		    what, remedy(error));
 }
 
 static void
@@ -87,7 +88,7 @@ tell_left_out(struct worker *wk, struct message_rate *lim, const char *what)
 	uint64_t n = message_rate_left_out(lim, clock_now());
 
 	if (n > 0)
-		log_warn(wk->wk_log,
+		log_warn(wk->wk_service.svc_log,
 		    "%s: %llu times more since the last message", what,
 		    (unsigned long long)n);
 }
@@ -116,7 +117,8 @@ client_waits(int fd)
 static bool
 lacks_descriptors(const struct worker *wk)
 {
-	return limits_most(wk->wk_clients) != wk->wk_conf->conf_max_connections;
+	return limits_most(wk->wk_clients) !=
+	       wk->wk_service.svc_conf->conf_max_connections;
 }
 
 /* The others may have a connection that can be closed: they are asked for one. */
@@ -130,7 +132,7 @@ await_room(struct worker *wk)
 static void
 stop_for(struct worker *wk, int error)
 {
-	stat_add(&wk->wk_stats.sta_accept_failed, 1);
+	stat_add(&wk->wk_service.svc_stats.sta_accept_failed, 1);
 	tell(wk, &wk->wk_told_pause, error, "pausing");
 	await_room(wk);
 }
@@ -151,7 +153,7 @@ make_room(struct worker *wk)
 		stop_for(wk, EMFILE);
 		return false;
 	}
-	stat_add(&wk->wk_stats.sta_capped[CAP_TOTAL], 1);
+	stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_TOTAL], 1);
 	tell_full(wk);
 	await_room(wk);
 	return false;
@@ -249,7 +251,7 @@ enter(struct worker *wk, int sock, const struct sockaddr_storage *addr)
 		conn_create(wk, sock, sa, client);
 		break;
 	case -EDQUOT:
-		stat_add(&wk->wk_stats.sta_capped[CAP_ADDRESS], 1);
+		stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_ADDRESS], 1);
 		tell_address(wk, sa);
 		/* FALLTHROUGH */
 	default:
@@ -267,7 +269,7 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 	int n, sock, accepted = 0;
 
 	(void)what;
-	worker_lap(wk, PHASE_ACCEPT);
+	worker_lap(wk, LOOP_ACCEPT);
 	for (n = 0; n < ACCEPTS_PER_TURN; n++) {
 		sock = accept_one(wk, fd, &addr);
 		if (sock != -1) {

@@ -8,19 +8,19 @@
 
 #define TOLD 1000 /* microseconds */
 
-static const char *const names[LAPS] = {
-    [PHASE_ACCEPT] = "new connections",
-    [PHASE_EVENTS] = "requests",
-    [PHASE_TURNS] = "answers",
-    [PHASE_DONE] = "completions",
-    [PHASE_TIMERS] = "timers",
-    [PHASE_CONTROL] = "commands",
+static const char *const names[LOOP_PHASES] = {
+    [LOOP_ACCEPT] = "new connections",
+    [LOOP_EVENTS] = "requests",
+    [LOOP_TURNS] = "answers",
+    [LOOP_DONE] = "completions",
+    [LOOP_TIMERS] = "timers",
+    [LOOP_CONTROL] = "commands",
 };
 
 void
 profile_change(struct loop_profile *laps, enum loop_phase kind, uint64_t now)
 {
-	if (laps->lap_kind == PHASE_NONE)
+	if (laps->lap_kind == LOOP_NONE)
 		laps->lap_begin = now;
 	else
 		laps->lap_us[laps->lap_kind] += now - laps->lap_since;
@@ -38,9 +38,9 @@ profile_end(struct loop_profile *laps, uint64_t now)
 static enum loop_phase
 longest(const struct loop_profile *laps)
 {
-	enum loop_phase most = PHASE_ACCEPT, kind;
+	enum loop_phase most = LOOP_ACCEPT, kind;
 
-	for (kind = PHASE_ACCEPT; kind < LAPS; kind++)
+	for (kind = LOOP_ACCEPT; kind < LOOP_PHASES; kind++)
 		if (laps->lap_us[kind] > laps->lap_us[most])
 			most = kind;
 	return most;
@@ -53,7 +53,7 @@ profile_text(const struct loop_profile *laps, char *text, size_t size)
 	int kind;
 
 	text[0] = '\0';
-	for (kind = PHASE_NONE + 1; kind < LAPS && len < size; kind++)
+	for (kind = LOOP_NONE + 1; kind < LOOP_PHASES && len < size; kind++)
 		if (laps->lap_us[kind] >= TOLD)
 			len += (size_t)snprintf(text + len, size - len,
 			    "%s%s %llu ms (%u)", len > 0 ? ", " : "",

@@ -11,24 +11,24 @@
 #include <stdint.h>
 
 enum loop_phase {
-	PHASE_NONE,
-	PHASE_ACCEPT,  /* new connections */
-	PHASE_EVENTS,  /* of connections: requests, writability */
-	PHASE_TURNS,   /* answers that are being sent */
-	PHASE_DONE,    /* what the disk has delivered */
-	PHASE_TIMERS,  /* time-outs, and what is done a few times a second */
-	PHASE_CONTROL, /* what main has said */
-	LAPS
+	LOOP_NONE,
+	LOOP_ACCEPT,  /* new connections */
+	LOOP_EVENTS,  /* of connections: requests, writability */
+	LOOP_TURNS,   /* answers that are being sent */
+	LOOP_DONE,    /* what the disk has delivered */
+	LOOP_TIMERS,  /* time-outs, and what is done a few times a second */
+	LOOP_CONTROL, /* what main has said */
+	LOOP_PHASES
 };
 
 /* Zero it first. */
 struct loop_profile {
 	enum loop_phase
-	    lap_kind;	    /* what it is at; PHASE_NONE: no turn has begun */
+	    lap_kind;	    /* what it is at; LOOP_NONE: no turn has begun */
 	uint64_t lap_begin; /* of the turn */
 	uint64_t lap_since; /* of what it is at */
-	uint64_t lap_us[LAPS];
-	unsigned lap_calls[LAPS];
+	uint64_t lap_us[LOOP_PHASES];
+	unsigned lap_calls[LOOP_PHASES];
 };
 
 /* From now on it is at kind. */

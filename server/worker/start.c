@@ -9,7 +9,9 @@
 #include "lib/util/cacheline.h"
 #include "lib/util/clock.h"
 
+#include "server/conn/oust.h"
 #include "server/content/autoindex_cache.h"
+#include "server/content/response_cache.h"
 #include "server/http/range.h"
 #include "server/worker/listener.h"
 #include "server/worker/worker.h"
@@ -23,22 +25,22 @@ on_device(void *arg, const char *message)
 {
 	struct worker *wk = arg;
 
-	log_notice(wk->wk_log, "%s", message);
+	log_notice(wk->wk_service.svc_log, "%s", message);
 }
 
 static int
 create_loop(struct worker *wk)
 {
 	struct pw_loop_conf conf = {
-	    .plc_open_files = wk->wk_conf->conf_open_files,
+	    .plc_open_files = wk->wk_service.svc_conf->conf_open_files,
 	    .plc_device = on_device,
 	    .plc_arg = wk,
 	};
 
-	wk->wk_listings = autoindex_cache_create();
-	if (wk->wk_listings == NULL)
+	wk->wk_service.svc_listings = autoindex_cache_create();
+	if (wk->wk_service.svc_listings == NULL)
 		return -ENOMEM;
-	return pw_loop_create(wk->wk_pool, &conf, &wk->wk_loop);
+	return pw_loop_create(wk->wk_pool, &conf, &wk->wk_service.svc_loop);
 }
 
 static int
@@ -61,7 +63,7 @@ create_base(struct worker *wk)
 static void
 set_timeouts(struct worker *wk)
 {
-	const struct conf *conf = wk->wk_conf;
+	const struct conf *conf = wk->wk_service.svc_conf;
 
 	wk->wk_timeouts[TIMER_HEAD] = conf->conf_head_timeout * SECOND_US;
 	wk->wk_timeouts[TIMER_IDLE] = conf->conf_keepalive_timeout * SECOND_US;
@@ -86,11 +88,20 @@ init_lists(struct worker *wk)
 static int
 create_hot(struct worker *wk)
 {
-	if (wk->wk_conf->conf_hot_set == 0)
+	if (wk->wk_service.svc_conf->conf_hot_set == 0)
 		return 0;
-	wk->wk_hot = response_cache_create(wk->wk_conf->conf_hot_set);
+	wk->wk_service.svc_hot =
+	    response_cache_create(wk->wk_service.svc_conf->conf_hot_set);
 	wk->wk_fields = header_cache_create();
-	return wk->wk_hot == NULL || wk->wk_fields == NULL ? -ENOMEM : 0;
+	return wk->wk_service.svc_hot == NULL || wk->wk_fields == NULL ? -ENOMEM
+								       : 0;
+}
+
+/* For a request that would be refused. */
+static bool
+spare(void *arg)
+{
+	return oust_descriptor(arg, true);
 }
 
 int
@@ -103,20 +114,24 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	wk = line_calloc(sizeof(*wk));
 	if (wk == NULL)
 		return -ENOMEM;
-	wk->wk_conf = conf;
+	wk->wk_service.svc_conf = conf;
 	wk->wk_pool = sh->sh_pool;
-	wk->wk_roots = sh->sh_roots;
+	wk->wk_service.svc_roots = sh->sh_roots;
 	wk->wk_clients = sh->sh_clients;
 	wk->wk_pressure = sh->sh_pressure;
-	wk->wk_log = log_writer(sh->sh_log, id);
+	wk->wk_service.svc_spare = spare;
+	wk->wk_service.svc_arg = wk;
+	wk->wk_service.svc_log = log_writer(sh->sh_log, id);
 	wk->wk_id = id;
 	wk->wk_orders.od_wake[0] = -1;
 	init_lists(wk);
 	set_timeouts(wk);
 	seed_draw(&wk->wk_seed);
-	wk->wk_boundary = (uint64_t)getpid() << 40 ^ clock_now() << 8 ^ id;
-	wk->wk_ranges = calloc(conf->conf_max_ranges, sizeof(*wk->wk_ranges));
-	error = wk->wk_ranges == NULL ? -ENOMEM : 0;
+	wk->wk_service.svc_boundary =
+	    (uint64_t)getpid() << 40 ^ clock_now() << 8 ^ id;
+	wk->wk_service.svc_ranges =
+	    calloc(conf->conf_max_ranges, sizeof(*wk->wk_service.svc_ranges));
+	error = wk->wk_service.svc_ranges == NULL ? -ENOMEM : 0;
 	if (error == 0)
 		error = commands_create(&wk->wk_orders);
 	if (error == 0) {
@@ -178,16 +193,13 @@ worker_destroy(struct worker **wkp)
 		event_del(&wk->wk_again);
 		event_del(&wk->wk_retry);
 	}
-	autoindex_cache_destroy(&wk->wk_listings);
-	pw_loop_destroy(&wk->wk_loop);
+	autoindex_cache_destroy(&wk->wk_service.svc_listings);
+	pw_loop_destroy(&wk->wk_service.svc_loop);
 	if (wk->wk_base != NULL)
 		event_base_free(wk->wk_base);
 	if (wk->wk_orders.od_wake[0] != -1)
 		commands_destroy(&wk->wk_orders);
-	buf_list_destroy(&wk->wk_bufs);
-	exchange_list_destroy(&wk->wk_exchanges);
-	response_cache_destroy(&wk->wk_hot);
+	service_end(&wk->wk_service);
 	free(wk->wk_fields);
-	free(wk->wk_ranges);
 	free(wk);
 }

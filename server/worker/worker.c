@@ -9,6 +9,7 @@
 
 #include "server/conn/conn.h"
 #include "server/conn/oust.h"
+#include "server/content/response_cache.h"
 #include "server/worker/listener.h"
 #include "server/worker/worker.h"
 #ifdef PW_INSIDE
@@ -21,18 +22,6 @@
 #define LATE_LOOKS 4   /* ... but the clock is not read for each */
 #define MILLI_US   ((uint64_t)1000)
 #define SECOND_US  ((uint64_t)1000000)
-
-time_t
-worker_time(struct worker *wk)
-{
-	time_t now = time(NULL);
-
-	if (now != wk->wk_time) {
-		wk->wk_time = now;
-		date_format(now, wk->wk_date);
-	}
-	return now;
-}
 
 void
 worker_timer(struct worker *wk, struct conn *c, enum timer timer)
@@ -79,7 +68,7 @@ worker_late(struct worker *wk)
 {
 	const struct loop_profile *laps = &wk->wk_laps;
 
-	if (!wk->wk_late && laps->lap_calls[PHASE_EVENTS] % LATE_LOOKS == 0)
+	if (!wk->wk_late && laps->lap_calls[LOOP_EVENTS] % LATE_LOOKS == 0)
 		wk->wk_late = clock_now() - laps->lap_begin >= LATE_US;
 	return wk->wk_late;
 }
@@ -107,7 +96,7 @@ expire(struct worker *wk, uint64_t end)
 	struct conn *c;
 
 	while ((c = first_expired(wk, now)) != NULL) {
-		worker_lap(wk, PHASE_TIMERS);
+		worker_lap(wk, LOOP_TIMERS);
 		timer = c->cn_timer;
 		worker_timer(wk, c, TIMER_NONE);
 		conn_timeout(c, timer);
@@ -130,7 +119,7 @@ on_again(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	expire(wk, end);
-	worker_lap(wk, PHASE_TURNS);
+	worker_lap(wk, LOOP_TURNS);
 	while (n-- > 0 && (c = TAILQ_FIRST(&wk->wk_turns)) != NULL) {
 		dequeue(wk, c);
 		conn_run(c);
@@ -148,7 +137,8 @@ report_refused(struct worker *wk)
 
 	if (refused == wk->wk_refused)
 		return;
-	log_warn(wk->wk_log, "%llu requests refused: a disk's queue is full",
+	log_warn(wk->wk_service.svc_log,
+	    "%llu requests refused: a disk's queue is full",
 	    (unsigned long long)(refused - wk->wk_refused));
 	wk->wk_refused = refused;
 }
@@ -159,31 +149,33 @@ report_left_out(struct worker *wk, struct message_rate *lim, const char *what)
 	uint64_t n = message_rate_left_out(lim, clock_now());
 
 	if (n > 0)
-		log_error(
-		    wk->wk_log, "%llu more %s", (unsigned long long)n, what);
+		log_error(wk->wk_service.svc_log, "%llu more %s",
+		    (unsigned long long)n, what);
 }
 
 static void
 report_asleep(struct worker *wk)
 {
 	struct pw_sleep list[PW_SLEEPS];
-	size_t n = pw_loop_sleeps(wk->wk_loop, list);
+	size_t n = pw_loop_sleeps(wk->wk_service.svc_loop, list);
 	uint64_t us = asleep_look(&wk->wk_asleep, list, n, clock_now());
 	char text[256];
 
-	if (us == 0 || wk->wk_conf->conf_stall_log == 0)
+	if (us == 0 || wk->wk_service.svc_conf->conf_stall_log == 0)
 		return;
 	asleep_text(&wk->wk_asleep, text, sizeof(text));
-	log_warn(wk->wk_log, "worker %u's loop slept for %llu ms: %s",
-	    wk->wk_id, (unsigned long long)(us / 1000), text);
+	log_warn(wk->wk_service.svc_log,
+	    "worker %u's loop slept for %llu ms: %s", wk->wk_id,
+	    (unsigned long long)(us / 1000), text);
 }
 
 void
 worker_look(struct worker *wk)
 {
-	wk->wk_looked = stat_get(&wk->wk_stats.sta_sent);
+	wk->wk_looked = stat_get(&wk->wk_service.svc_stats.sta_sent);
 	if (tcp_memory_look(wk->wk_pressure, clock_now()))
-		stat_add(&wk->wk_stats.sta_capped[CAP_TCP_MEMORY], 1);
+		stat_add(
+		    &wk->wk_service.svc_stats.sta_capped[CAP_TCP_MEMORY], 1);
 }
 
 static void
@@ -193,21 +185,21 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	worker_lap(wk, PHASE_TIMERS);
+	worker_lap(wk, LOOP_TIMERS);
 	atomic_fetch_add_explicit(&wk->wk_beat, 1, memory_order_relaxed);
 	expire(wk, clock_now() + TURNS_US);
-	pw_loop_tick(wk->wk_loop, clock_now());
+	pw_loop_tick(wk->wk_service.svc_loop, clock_now());
 	if (pressure_on(wk->wk_pressure))
 		worker_look(wk);
 	listener_tick(wk);
 	oust_tick(wk);
 	worker_check(wk);
-	atomic_store_explicit(&wk->wk_stats.sta_hot_bytes,
-	    response_cache_bytes(wk->wk_hot), memory_order_relaxed);
-	report_left_out(wk, &wk->wk_told_files,
+	atomic_store_explicit(&wk->wk_service.svc_stats.sta_hot_bytes,
+	    response_cache_bytes(wk->wk_service.svc_hot), memory_order_relaxed);
+	report_left_out(wk, &wk->wk_service.svc_told_files,
 	    "files could not be opened for want of descriptors");
-	report_left_out(
-	    wk, &wk->wk_told_memory, "requests failed for want of memory");
+	report_left_out(wk, &wk->wk_service.svc_told_memory,
+	    "requests failed for want of memory");
 	report_left_out(wk, &wk->wk_told_disk,
 	    "requests ended because a disk did not answer");
 	report_left_out(wk, &wk->wk_told_stall, "slow event-loop iterations");
@@ -223,8 +215,8 @@ on_done(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	worker_lap(wk, PHASE_DONE);
-	pw_loop_drain(wk->wk_loop);
+	worker_lap(wk, LOOP_DONE);
+	pw_loop_drain(wk->wk_service.svc_loop);
 	worker_maybe_end(wk);
 }
 
@@ -233,8 +225,8 @@ worker_conn_added(struct worker *wk, struct conn *c)
 {
 	TAILQ_INSERT_TAIL(&wk->wk_conns, c, cn_all);
 	wk->wk_nconns++;
-	stat_add(&wk->wk_stats.sta_accepted, 1);
-	stat_add(&wk->wk_stats.sta_phase[c->cn_phase], 1);
+	stat_add(&wk->wk_service.svc_stats.sta_accepted, 1);
+	stat_add(&wk->wk_service.svc_stats.sta_phase[c->cn_phase], 1);
 }
 
 void
@@ -245,7 +237,8 @@ worker_conn_removed(struct worker *wk, struct conn *c)
 		dequeue(wk, c);
 	TAILQ_REMOVE(&wk->wk_conns, c, cn_all);
 	wk->wk_nconns--;
-	stat_add(&wk->wk_stats.sta_phase[c->cn_phase], -(uint64_t)1);
+	stat_add(
+	    &wk->wk_service.svc_stats.sta_phase[c->cn_phase], -(uint64_t)1);
 	worker_maybe_end(wk);
 }
 
@@ -313,7 +306,7 @@ on_control(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	worker_lap(wk, PHASE_CONTROL);
+	worker_lap(wk, LOOP_CONTROL);
 	given = commands_take(&wk->wk_orders);
 	for (order = 1; order <= COMMAND_LAST; order <<= 1)
 		if ((given & order) != 0)
@@ -328,7 +321,7 @@ on_retry(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	worker_lap(wk, PHASE_TIMERS);
+	worker_lap(wk, LOOP_TIMERS);
 	if (wk->wk_paused)
 		listener_accept(wk);
 	oust_granted(wk);
@@ -340,7 +333,7 @@ worker_watch(struct worker *wk)
 	static const struct timeval tick = {0, TICK_US};
 	struct event_base *base = wk->wk_base;
 
-	event_assign(&wk->wk_done, base, pw_loop_fd(wk->wk_loop),
+	event_assign(&wk->wk_done, base, pw_loop_fd(wk->wk_service.svc_loop),
 	    EV_READ | EV_PERSIST, on_done, wk);
 	event_assign(&wk->wk_control, base, wk->wk_orders.od_wake[0],
 	    EV_READ | EV_PERSIST, on_control, wk);
@@ -359,28 +352,30 @@ tell_stall(struct worker *wk, uint64_t us, uint64_t now)
 {
 	char text[256];
 
-	stat_add(&wk->wk_stats.sta_stalls, 1);
+	stat_add(&wk->wk_service.svc_stats.sta_stalls, 1);
 	if (!message_rate_tell(&wk->wk_told_stall, now))
 		return;
 	profile_text(&wk->wk_laps, text, sizeof(text));
-	log_warn(wk->wk_log, "a turn of worker %u's loop took %llu ms: %s",
-	    wk->wk_id, (unsigned long long)(us / 1000), text);
+	log_warn(wk->wk_service.svc_log,
+	    "a turn of worker %u's loop took %llu ms: %s", wk->wk_id,
+	    (unsigned long long)(us / 1000), text);
 }
 
 static void
 turn_ended(struct worker *wk)
 {
-	uint64_t now, us, limit = wk->wk_conf->conf_stall_log * MILLI_US;
+	uint64_t now, us,
+	    limit = wk->wk_service.svc_conf->conf_stall_log * MILLI_US;
 
-	if (wk->wk_laps.lap_kind == PHASE_NONE)
+	if (wk->wk_laps.lap_kind == LOOP_NONE)
 		return;
 	now = clock_now();
-	pw_loop_rest(wk->wk_loop, now);
+	pw_loop_rest(wk->wk_service.svc_loop, now);
 	us = profile_end(&wk->wk_laps, now);
-	pw_histogram_add(&wk->wk_stats.sta_turn, us);
-	if (us > stat_get(&wk->wk_stats.sta_longest))
-		atomic_store_explicit(
-		    &wk->wk_stats.sta_longest, us, memory_order_relaxed);
+	pw_histogram_add(&wk->wk_service.svc_stats.sta_turn, us);
+	if (us > stat_get(&wk->wk_service.svc_stats.sta_longest))
+		atomic_store_explicit(&wk->wk_service.svc_stats.sta_longest, us,
+		    memory_order_relaxed);
 	if (limit > 0 && us >= limit)
 		tell_stall(wk, us, now);
 	profile_clear(&wk->wk_laps);
@@ -393,8 +388,8 @@ turn_served(const struct worker *wk)
 {
 	int kind;
 
-	for (kind = PHASE_NONE + 1; kind < LAPS; kind++)
-		if (kind != PHASE_TIMERS && wk->wk_laps.lap_calls[kind] > 0)
+	for (kind = LOOP_NONE + 1; kind < LOOP_PHASES; kind++)
+		if (kind != LOOP_TIMERS && wk->wk_laps.lap_calls[kind] > 0)
 			return true;
 	return false;
 }
@@ -403,7 +398,7 @@ turn_served(const struct worker *wk)
 static bool
 awake(struct worker *wk, bool served)
 {
-	uint64_t now, us = wk->wk_conf->conf_busy_poll;
+	uint64_t now, us = wk->wk_service.svc_conf->conf_busy_poll;
 
 	if (us == 0)
 		return false;

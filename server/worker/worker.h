@@ -16,10 +16,8 @@
 #include "server/conf/conf.h"
 #include "server/conn/connection_limits.h"
 #include "server/conn/tcp_memory.h"
-#include "server/content/exchange.h"
+#include "server/content/service.h"
 #include "server/content/header_cache.h"
-#include "server/content/response_cache.h"
-#include "server/http/date.h"
 #include "server/log/log.h"
 #include "server/log/message_rate.h"
 #include "server/util/buf.h"
@@ -27,13 +25,12 @@
 #include "server/util/thread.h"
 #include "server/worker/asleep.h"
 #include "server/worker/loop_profile.h"
-#include "server/worker/stats.h"
+#include "server/util/stats.h"
 
 /* Bytes that are given to sockets before somebody looks: see tcp_memory.h. */
 #define WORKER_SHARE ((uint64_t)64 << 10)
 
 struct conn;
-struct autoindex_cache;
 
 TAILQ_HEAD(conn_list, conn);
 
@@ -45,12 +42,8 @@ struct listening {
 };
 
 struct worker {
-	const struct conf *wk_conf;
+	struct service wk_service; /* what its answers have in common */
 	struct event_base *wk_base;
-	struct pw_loop *wk_loop;
-	struct log_writer *wk_log;
-	struct pw_root *const *wk_roots; /* of conf_sites; main's */
-	struct autoindex_cache *wk_listings;
 
 	SLIST_HEAD(, listening) wk_listening;
 	bool wk_sees_end; /* of a client's sending by EV_CLOSED: epoll only */
@@ -60,17 +53,13 @@ struct worker {
 	    wk_told_reclaim; /* ... and about what was closed instead */
 	struct message_rate wk_told_full;    /* about max_connections ... */
 	struct message_rate wk_told_address; /* ... and those of an address */
-	struct message_rate
-	    wk_told_files; /* about files that were not opened */
-	struct message_rate
-	    wk_told_memory; /* about requests that found no memory */
 	struct message_rate wk_told_disk;  /* about disks that do not answer */
 	struct message_rate wk_told_stall; /* about turns that took too long */
 	struct message_rate
 	    wk_told_oust;	 /* about clients that sent no request */
 	struct asleep wk_asleep; /* about sleep in the middle of one */
 
-	struct event wk_done;	 /* wk_loop has completions */
+	struct event wk_done;	 /* wk_service.svc_loop has completions */
 	struct event wk_tick;	 /* a few times a second */
 	struct event wk_again;	 /* connections wait for their turn */
 	struct event wk_control; /* main has said something */
@@ -95,18 +84,10 @@ struct worker {
 	uint64_t wk_awake;	 /* it does not sleep before; microseconds */
 	uint64_t wk_refused;	 /* as last reported, worker 0 only */
 	struct loop_profile wk_laps;
-	struct stats wk_stats; /* any thread reads */
 
 	struct tcp_memory *wk_pressure; /* main's */
 	uint64_t wk_looked;		/* sta_sent, when it was looked at */
-	struct buf_list wk_bufs;
-	struct exchange_list wk_exchanges;
-	struct response_cache *wk_hot;	/* NULL: off */
 	struct header_cache *wk_fields; /* the same */
-	struct range *wk_ranges;	/* scratch, conf_max_ranges long */
-	uint64_t wk_boundary;		/* for multipart/byteranges */
-	time_t wk_time;
-	char wk_date[DATE_LEN + 1]; /* of wk_time */
 
 	/* between main and the worker */
 	struct pw_pool *wk_pool;
@@ -169,7 +150,7 @@ worker_lap(struct worker *wk, enum loop_phase kind)
 		return;
 	now = clock_now();
 	profile_change(&wk->wk_laps, kind, now);
-	pw_loop_awake(wk->wk_loop, now);
+	pw_loop_awake(wk->wk_service.svc_loop, now);
 }
 
 /* Looks whether the kernel has too much for TCP. */
@@ -179,7 +160,8 @@ void worker_look(struct worker *);
 static inline void
 worker_gave(struct worker *wk)
 {
-	if (stat_get(&wk->wk_stats.sta_sent) - wk->wk_looked >= WORKER_SHARE)
+	if (stat_get(&wk->wk_service.svc_stats.sta_sent) - wk->wk_looked >=
+	    WORKER_SHARE)
 		worker_look(wk);
 }
 
@@ -191,9 +173,6 @@ bool worker_late(struct worker *);
 
 /* Starts a timer, in place of the one that runs; TIMER_NONE stops it. */
 void worker_timer(struct worker *, struct conn *, enum timer);
-
-/* Seconds since the epoch; wk_date is of the same second. */
-time_t worker_time(struct worker *);
 
 void worker_conn_added(struct worker *, struct conn *);
 void worker_conn_removed(struct worker *, struct conn *);

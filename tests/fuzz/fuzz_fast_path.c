@@ -47,7 +47,7 @@ add_answer(size_t site, size_t target)
 	char head[] = HEAD;
 
 	head[sizeof(head) - 2] = (char)('0' + site * COUNT(targets) + target);
-	response_cache_offer(worker.wk_hot, key, &file,
+	response_cache_offer(worker.wk_service.svc_hot, key, &file,
 	    (struct str){head, sizeof(head) - 1}, RESPONSE_CACHE_ASKED,
 	    clock_now(), time(NULL));
 }
@@ -59,14 +59,14 @@ prepare(void)
 	size_t i;
 	int sv[2];
 
-	if (worker.wk_hot != NULL)
+	if (worker.wk_service.svc_hot != NULL)
 		return;
-	worker.wk_conf = &conf;
-	worker.wk_hot = response_cache_create((size_t)1 << 20);
+	worker.wk_service.svc_conf = &conf;
+	worker.wk_service.svc_hot = response_cache_create((size_t)1 << 20);
 	worker.wk_fields = header_cache_create();
-	CHECK(worker.wk_hot != NULL && worker.wk_fields != NULL);
+	CHECK(worker.wk_service.svc_hot != NULL && worker.wk_fields != NULL);
 	CHECK(log_create(NULL, LOG_COMBINED, 1, &lg) == 0);
-	worker.wk_log = log_writer(lg, 0);
+	worker.wk_service.svc_log = log_writer(lg, 0);
 	conf.conf_max_head = limits.hl_size;
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, sv) == 0);
 	conn.cn_fd = sv[0];

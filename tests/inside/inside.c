@@ -300,7 +300,7 @@ pool_tried(struct pw_waiter *w)
 	    (struct inside *)(void *)((char *)w -
 				      offsetof(struct pw_task, tk_waiter));
 
-	log_notice(in->in_worker->wk_log, "inside pool:%s", in->in_text);
+	log_notice(in->in_worker->wk_service.svc_log, "inside pool:%s", in->in_text);
 	free(in);
 }
 
@@ -316,13 +316,13 @@ inside_try(struct worker *wk)
 	if (in == NULL)
 		return;
 	in->in_worker = wk;
-	in->in_root = pw_root_fd(wk->wk_roots[0]);
+	in->in_root = pw_root_fd(wk->wk_service.svc_roots[0]);
 	in->in_outside = path;
 	try_all(in);
-	log_notice(wk->wk_log, "inside worker:%s", in->in_text);
+	log_notice(wk->wk_service.svc_log, "inside worker:%s", in->in_text);
 	in->in_task.tk_work = try_on_pool;
 	in->in_task.tk_waiter.wt_done = pool_tried;
 	if (pw_task_run(
-		wk->wk_loop, pw_root_dev(wk->wk_roots[0]), &in->in_task) != 0)
+		wk->wk_service.svc_loop, pw_root_dev(wk->wk_service.svc_roots[0]), &in->in_task) != 0)
 		free(in);
 }

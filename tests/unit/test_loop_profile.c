@@ -15,12 +15,12 @@ a_turn_lasts_from_its_first_change_to_its_end(void **state)
 	struct loop_profile laps = {0};
 
 	(void)state;
-	profile_change(&laps, PHASE_EVENTS, 1000);
-	profile_change(&laps, PHASE_DONE, 1500);
+	profile_change(&laps, LOOP_EVENTS, 1000);
+	profile_change(&laps, LOOP_DONE, 1500);
 	assert_int_equal(profile_end(&laps, 4000), 3000);
 	profile_clear(&laps);
 	/* What lies between two turns belongs to neither. */
-	profile_change(&laps, PHASE_EVENTS, 900000);
+	profile_change(&laps, LOOP_EVENTS, 900000);
 	assert_int_equal(profile_end(&laps, 900001), 1);
 }
 
@@ -31,12 +31,12 @@ time_is_told_of_what_it_was_spent_on(void **state)
 	char text[128];
 
 	(void)state;
-	laps.lap_calls[PHASE_EVENTS] = 3;
-	laps.lap_calls[PHASE_TURNS] = 14;
-	profile_change(&laps, PHASE_EVENTS, 10);
-	profile_change(&laps, PHASE_TURNS, 1010);
-	profile_change(&laps, PHASE_EVENTS, 62010);
-	profile_change(&laps, PHASE_TIMERS, 63510);
+	laps.lap_calls[LOOP_EVENTS] = 3;
+	laps.lap_calls[LOOP_TURNS] = 14;
+	profile_change(&laps, LOOP_EVENTS, 10);
+	profile_change(&laps, LOOP_TURNS, 1010);
+	profile_change(&laps, LOOP_EVENTS, 62010);
+	profile_change(&laps, LOOP_TIMERS, 63510);
 	profile_end(&laps, 64000);
 	profile_text(&laps, text, sizeof(text));
 	assert_string_equal(text, "requests 2 ms (3), answers 61 ms (14)");
@@ -49,10 +49,10 @@ many_short_things_are_told_by_the_longest(void **state)
 	char text[128];
 
 	(void)state;
-	laps.lap_calls[PHASE_DONE] = 7;
-	profile_change(&laps, PHASE_EVENTS, 0);
-	profile_change(&laps, PHASE_DONE, 400);
-	profile_change(&laps, PHASE_TIMERS, 1399);
+	laps.lap_calls[LOOP_DONE] = 7;
+	profile_change(&laps, LOOP_EVENTS, 0);
+	profile_change(&laps, LOOP_DONE, 400);
+	profile_change(&laps, LOOP_TIMERS, 1399);
 	profile_end(&laps, 1500);
 	profile_text(&laps, text, sizeof(text));
 	assert_string_equal(text, "completions 0.9 ms (7)");
@@ -66,8 +66,8 @@ a_short_buffer_is_not_overrun(void **state)
 	size_t size;
 
 	(void)state;
-	profile_change(&laps, PHASE_EVENTS, 0);
-	profile_change(&laps, PHASE_TURNS, 5000);
+	profile_change(&laps, LOOP_EVENTS, 0);
+	profile_change(&laps, LOOP_TURNS, 5000);
 	profile_end(&laps, 90000);
 	for (size = 1; size <= sizeof(text); size++) {
 		profile_text(&laps, text, size);

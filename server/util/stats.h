@@ -3,8 +3,8 @@
  * by any: each figure is right, but they need not be of one moment.  With stat_add
  * and stat_get.
  */
-#ifndef SERVER_WORKER_STATS_H
-#define SERVER_WORKER_STATS_H
+#ifndef SERVER_UTIL_STATS_H
+#define SERVER_UTIL_STATS_H
 
 #include <stdint.h>
 

@@ -1,0 +1,52 @@
+/*
+ * ready: see ready.h.
+ */
+#include "server/content/exchange.h"
+#include "server/content/ready.h"
+#include "server/content/representation.h"
+#include "server/content/response_cache.h"
+
+/*
+ * The key of its answer; absent: it has none.  Not if another index file came before it.
+ */
+static struct cached_key
+key(const struct exchange *ex)
+{
+	const struct lookup *lk = &ex->ex_lookup;
+	struct str raw = ex->ex_request.rq_target;
+
+	if (ex->ex_service->svc_hot == NULL ||
+	    !str_eq(raw, ex->ex_target.tgt_path) || lk->lk_index > 1 ||
+	    lk->lk_set->set_cache == PW_CACHE_DROP)
+		return (struct cached_key){0};
+	return (struct cached_key){lk->lk_site, raw};
+}
+
+struct cached_response *
+ready_find(struct exchange *ex, const struct pw_file *file)
+{
+	struct cached_key hk = key(ex);
+
+	if (hk.hk_target.s_ptr == NULL)
+		return NULL;
+	return response_cache_of_file(
+	    ex->ex_service->svc_hot, hk, file, ex->ex_since);
+}
+
+void
+ready_offer(
+    struct exchange *ex, struct pw_file *file, struct representation *rp)
+{
+	const struct response *rs = &ex->ex_response;
+	struct cached_key hk = key(ex);
+	uint64_t now = ex->ex_since;
+
+	if (hk.hk_target.s_ptr == NULL || rs->rs_status != 200 ||
+	    rs->rs_close || rs->rs_nranges != 1 || ex->ex_request.rq_http10 ||
+	    rs->rs_head.b_failed)
+		return;
+	response_cache_offer(ex->ex_service->svc_hot, hk, file,
+	    (struct str){rs->rs_head.b_data, rs->rs_head.b_len},
+	    response_cache_count(&rp->rp_asked, now, 1), now,
+	    ex->ex_service->svc_time);
+}

@@ -1,0 +1,71 @@
+/*
+ * service: see service.h.
+ */
+#include <stdlib.h>
+
+#include "server/content/autoindex_cache.h"
+#include "server/content/exchange.h"
+#include "server/content/response_cache.h"
+#include "server/content/service.h"
+
+#define LIST_MAX 4096 /* exchanges kept; the rest goes back to the system */
+
+time_t
+service_time(struct service *svc)
+{
+	time_t now = time(NULL);
+
+	if (now != svc->svc_time) {
+		svc->svc_time = now;
+		date_format(now, svc->svc_date);
+	}
+	return now;
+}
+
+struct exchange *
+service_take(struct service *svc)
+{
+	struct exchange_list *xl = &svc->svc_exchanges;
+	struct exchange *ex = SLIST_FIRST(&xl->xl_free);
+
+	if (ex == NULL)
+		return malloc(sizeof(*ex));
+	SLIST_REMOVE_HEAD(&xl->xl_free, ex_free);
+	xl->xl_count--;
+	return ex;
+}
+
+void
+service_give(struct service *svc, struct exchange *ex)
+{
+	struct exchange_list *xl = &svc->svc_exchanges;
+
+	if (xl->xl_count == LIST_MAX) {
+		free(ex);
+		return;
+	}
+	SLIST_INSERT_HEAD(&xl->xl_free, ex, ex_free);
+	xl->xl_count++;
+}
+
+static void
+forget_exchanges(struct exchange_list *xl)
+{
+	struct exchange *ex;
+
+	while ((ex = SLIST_FIRST(&xl->xl_free)) != NULL) {
+		SLIST_REMOVE_HEAD(&xl->xl_free, ex_free);
+		free(ex);
+	}
+	xl->xl_count = 0;
+}
+
+void
+service_end(struct service *svc)
+{
+	buf_list_destroy(&svc->svc_bufs);
+	forget_exchanges(&svc->svc_exchanges);
+	response_cache_destroy(&svc->svc_hot);
+	free(svc->svc_ranges);
+	svc->svc_ranges = NULL;
+}

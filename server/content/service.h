@@ -1,0 +1,69 @@
+/*
+ * service: what the answers of a worker have in common, and what they take from the server
+ * that they run in.  The worker's thread only, but for the statistics.
+ */
+#ifndef SERVER_CONTENT_SERVICE_H
+#define SERVER_CONTENT_SERVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include "lib/pagewise.h"
+
+#include "server/conf/conf.h"
+#include "server/http/date.h"
+#include "server/log/log.h"
+#include "server/log/message_rate.h"
+#include "server/util/buf.h"
+#include "server/util/stats.h"
+
+struct autoindex_cache;
+struct exchange;
+struct range;
+struct response_cache;
+
+/* Those that nobody has: kept for later. */
+struct exchange_list {
+	SLIST_HEAD(, exchange) xl_free;
+	unsigned xl_count;
+};
+
+struct service {
+	const struct conf *svc_conf;
+	struct pw_loop *svc_loop;
+	struct log_writer *svc_log;
+	struct pw_root *const *svc_roots; /* of conf_sites; main's */
+	struct autoindex_cache *svc_listings;
+	struct response_cache *svc_hot; /* NULL: off */
+
+	/* Closes what holds a descriptor for no request.  False: there is nothing. */
+	bool (*svc_spare)(void *arg);
+	void *svc_arg;
+
+	struct buf_list svc_bufs;
+	struct exchange_list svc_exchanges;
+	struct range *svc_ranges; /* scratch, conf_max_ranges long */
+	uint64_t svc_boundary;	  /* for multipart/byteranges */
+	struct message_rate
+	    svc_told_files; /* messages about files that were not opened */
+	struct message_rate
+	    svc_told_memory;	/* about requests that found no memory */
+	struct stats svc_stats; /* any thread reads */
+
+	time_t svc_time;
+	char svc_date[DATE_LEN + 1]; /* of svc_time */
+};
+
+/* Seconds since the epoch; svc_date is of the same second. */
+time_t service_time(struct service *);
+
+/* Memory of an exchange, not cleared, or NULL; and back. */
+struct exchange *service_take(struct service *);
+void service_give(struct service *, struct exchange *);
+
+/* Frees lists, ready answers and scratch; loop and listings are gone already. */
+void service_end(struct service *);
+
+#endif
