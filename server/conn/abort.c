@@ -13,7 +13,7 @@ conn_abort(struct conn *c)
 {
 	c->cn_dying = true;
 	exchange_cancel(c->cn_ex);
-	worker_timer(c->cn_worker, c, TIMER_NONE);
+	conn_timer(c, TIMER_NONE);
 	event_del(&c->cn_event);
 	/* A disk that hangs takes memory, and nobody's place. */
 	limits_leave(c->cn_worker->wk_clients, c->cn_client);
@@ -57,7 +57,7 @@ conn_give_up(struct conn *c)
 	bool ours;
 
 	if (exchange_has_patience(c->cn_ex)) {
-		worker_timer(c->cn_worker, c, TIMER_DISK);
+		conn_timer(c, TIMER_DISK);
 		return;
 	}
 	stat_add(

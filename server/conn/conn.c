@@ -20,7 +20,7 @@ conn_free(struct conn *c)
 	struct worker *wk = c->cn_worker;
 
 	exchange_free(&c->cn_ex);
-	worker_timer(wk, c, TIMER_NONE);
+	conn_timer(c, TIMER_NONE);
 	buf_release(&c->cn_in, conn_bufs(c));
 	if (!c->cn_dying) {
 		event_del(&c->cn_event);
@@ -28,7 +28,7 @@ conn_free(struct conn *c)
 	}
 	if (c->cn_fd != -1)
 		close(c->cn_fd);
-	worker_conn_removed(wk, c);
+	worker_removed(wk, &c->cn_item);
 	free(c);
 }
 
@@ -70,7 +70,7 @@ next_request(struct conn *c)
 	c->cn_head = (struct head){0};
 	c->cn_state = c->cn_skip > 0 ? CONN_SKIP : CONN_READ;
 	if (c->cn_skip > 0)
-		worker_timer(c->cn_worker, c, TIMER_HEAD);
+		conn_timer(c, TIMER_HEAD);
 }
 
 static enum next
@@ -83,7 +83,7 @@ sent(struct conn *c)
 	c->cn_unseen += bytes;
 	c->cn_rate = c->cn_ex->ex_rate;
 	exchange_free(&c->cn_ex);
-	worker_timer(c->cn_worker, c, TIMER_NONE);
+	conn_timer(c, TIMER_NONE);
 	if (end)
 		return linger(c);
 	next_request(c);
@@ -145,7 +145,8 @@ phase(const struct conn *c)
 {
 	switch (c->cn_state) {
 	case CONN_READ:
-		return c->cn_timer == TIMER_NONE || c->cn_timer == TIMER_HEAD
+		return c->cn_item.it_timer == TIMER_NONE ||
+			       c->cn_item.it_timer == TIMER_HEAD
 			   ? PHASE_HEAD
 			   : PHASE_IDLE;
 	case CONN_LOOKUP:
@@ -166,15 +167,15 @@ count_phase(struct conn *c)
 	_Atomic uint64_t *counts = c->cn_worker->wk_service.svc_stats.sta_phase;
 	enum phase now = phase(c);
 
-	if (now == c->cn_phase)
+	if (now == c->cn_item.it_phase)
 		return;
-	stat_add(&counts[c->cn_phase], -(uint64_t)1);
+	stat_add(&counts[c->cn_item.it_phase], -(uint64_t)1);
 	stat_add(&counts[now], 1);
-	c->cn_phase = now;
+	c->cn_item.it_phase = now;
 }
 
-void
-conn_run(struct conn *c)
+static void
+run(struct conn *c)
 {
 	enum next next = NEXT_GO;
 	int n;
@@ -189,7 +190,7 @@ conn_run(struct conn *c)
 	switch (next) {
 	case NEXT_GO:
 	case NEXT_AGAIN:
-		worker_again(c->cn_worker, c);
+		sched_again(&c->cn_worker->wk_sched, &c->cn_item);
 		break;
 	case NEXT_WAIT:
 		break;
@@ -209,8 +210,8 @@ on_resumed(struct exchange *ex)
 		conn_free(c);
 		return;
 	}
-	worker_timer(c->cn_worker, c, TIMER_NONE);
-	worker_again(c->cn_worker, c);
+	conn_timer(c, TIMER_NONE);
+	sched_again(&c->cn_worker->wk_sched, &c->cn_item);
 }
 
 /* What came together is answered together, but not for ever. */
@@ -256,45 +257,14 @@ on_event(evutil_socket_t fd, short what, void *arg)
 		c->cn_hup = true;
 	if (what & EV_WRITE)
 		c->cn_writable = true;
-	if (c->cn_writable && c->cn_timer == TIMER_SEND)
+	if (c->cn_writable && c->cn_item.it_timer == TIMER_SEND)
 		min_rate_room(c);
-	if (conn_waits(c) || c->cn_queued)
+	if (conn_waits(c) || c->cn_item.it_queued)
 		return;
 	if (c->cn_state == CONN_SEND || worker_late(c->cn_worker))
-		worker_again(c->cn_worker, c);
+		sched_again(&c->cn_worker->wk_sched, &c->cn_item);
 	else
-		conn_run(c);
-}
-
-void
-conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
-    struct client *client)
-{
-	struct conn *c;
-
-	c = calloc(1, sizeof(*c));
-	if (c == NULL) {
-		limits_leave(wk->wk_clients, client);
-		close(fd);
-		return;
-	}
-	c->cn_worker = wk;
-	c->cn_ops = &exchange_ops;
-	c->cn_fd = fd;
-	c->cn_client = client;
-	c->cn_writable = true;
-	memcpy(&c->cn_peer, peer, sizeof(c->cn_peer));
-	event_assign(&c->cn_event, wk->wk_base, fd,
-	    EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, c);
-	if (event_add(&c->cn_event, NULL) != 0) {
-		limits_leave(wk->wk_clients, client);
-		close(fd);
-		free(c);
-		return;
-	}
-	c->cn_phase = PHASE_HEAD;
-	worker_conn_added(wk, c);
-	conn_patience(c, TIMER_HEAD);
+		run(c);
 }
 
 /* RFC 9110, 15.5.9: a client that has begun a request is told. */
@@ -304,7 +274,7 @@ refuse_late(struct conn *c)
 	if (conn_refuse_head(c, 408) == NEXT_CLOSE)
 		conn_close(c);
 	else
-		conn_run(c);
+		run(c);
 }
 
 /* At the end of the server: whoever crosses that has not been heard. */
@@ -314,7 +284,7 @@ end_idle(struct conn *c)
 	if (conn_nothing_came(c) && linger(c) == NEXT_CLOSE)
 		conn_close(c);
 	else
-		conn_run(c);
+		run(c);
 }
 
 /* The last answer is on its way, or has been taken, which is when it begins to be idle. */
@@ -357,9 +327,23 @@ more_time(struct conn *c, enum timer timer)
 	}
 }
 
-void
-conn_timeout(struct conn *c, enum timer timer)
+static struct conn *
+conn_of(const struct sched_item *it)
 {
+	return (struct conn *)(void *)(uintptr_t)it;
+}
+
+static void
+on_turn(struct sched_item *it)
+{
+	run(conn_of(it));
+}
+
+static void
+on_timeout(struct sched_item *it, enum timer timer)
+{
+	struct conn *c = conn_of(it);
+
 	if (conn_waits(c))
 		conn_give_up(c);
 	else if (more_time(c, timer))
@@ -378,27 +362,117 @@ conn_timeout(struct conn *c, enum timer timer)
  * A request may be under way to us: it is answered, with "Connection: close"
  * (RFC 9112, 9.6).
  */
-void
-conn_drain(struct conn *c)
+static void
+on_drain(struct sched_item *it)
 {
+	struct conn *c = conn_of(it);
+
 	if (c->cn_state == CONN_LINGER ||
 	    (c->cn_state == CONN_READ && c->cn_in.b_len == 0))
-		worker_timer(c->cn_worker, c, TIMER_GRACE);
+		conn_timer(c, TIMER_GRACE);
 }
 
-void
-conn_reclaim(struct conn *c)
+static void
+on_close(struct sched_item *it)
 {
+	conn_close(conn_of(it));
+}
+
+static uint64_t
+unacked(const struct sched_item *it)
+{
+	const struct conn *c = conn_of(it);
+
+	return conn_nothing_came(c) ? pw_unacked(c->cn_fd) : UINT64_MAX;
+}
+
+static bool
+begun(const struct sched_item *it)
+{
+	const struct conn *c = conn_of(it);
+
+	return c->cn_in.b_len > 0 || c->cn_state != CONN_READ;
+}
+
+static const struct sockaddr *
+peer(const struct sched_item *it)
+{
+	return &conn_of(it)->cn_peer.sa;
+}
+
+/* What the kernel has for it still is forgotten. */
+static void
+on_reclaim(struct sched_item *it)
+{
+	struct conn *c = conn_of(it);
+
 	stat_add(&c->cn_worker->wk_service.svc_stats.sta_reclaimed, 1);
 	if (pw_unacked(c->cn_fd) > 0)
 		min_rate_forget(c);
 	conn_close(c);
 }
 
-void
-conn_oust(struct conn *c)
+static void
+on_oust(struct sched_item *it)
 {
+	struct conn *c = conn_of(it);
+
 	stat_add(&c->cn_worker->wk_service.svc_stats.sta_ousted, 1);
 	min_rate_forget(c);
 	conn_close(c);
+}
+
+#ifdef PW_DEBUG
+static void
+on_check(const struct sched_item *it)
+{
+	conn_check(conn_of(it));
+}
+#endif
+
+static const struct sched_ops sched_ops = {
+    .run = on_turn,
+    .timeout = on_timeout,
+    .drain = on_drain,
+    .close = on_close,
+    .unacked = unacked,
+    .begun = begun,
+    .peer = peer,
+    .reclaim = on_reclaim,
+    .oust = on_oust,
+#ifdef PW_DEBUG
+    .check = on_check,
+#endif
+};
+
+void
+conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
+    struct client *client)
+{
+	struct conn *c;
+
+	c = calloc(1, sizeof(*c));
+	if (c == NULL) {
+		limits_leave(wk->wk_clients, client);
+		close(fd);
+		return;
+	}
+	c->cn_worker = wk;
+	c->cn_item.it_ops = &sched_ops;
+	c->cn_ops = &exchange_ops;
+	c->cn_fd = fd;
+	c->cn_client = client;
+	c->cn_writable = true;
+	memcpy(&c->cn_peer, peer, sizeof(c->cn_peer));
+	event_assign(&c->cn_event, wk->wk_base, fd,
+	    EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, c);
+	if (event_add(&c->cn_event, NULL) != 0) {
+		limits_leave(wk->wk_clients, client);
+		close(fd);
+		free(c);
+		return;
+	}
+	c->cn_item.it_phase = PHASE_HEAD;
+	worker_added(wk, &c->cn_item);
+	conn_patience(c, TIMER_HEAD);
 }

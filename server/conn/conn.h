@@ -16,12 +16,12 @@
  *   while the server ends: in READ, before a first byte, and in LINGER the timer is GRACE
  *   dying   cn_ex                 a completion (ex_pending): no timer     freed
  *
- * One that waits for nothing is on wk_turns: it has more to do when the others have had
- * their turn.  So each has a timer, is on wk_turns, or is dying, and none is forgotten.  The
+ * One that waits for nothing is on sc_turns: it has more to do when the others have had
+ * their turn.  So each has a timer, is on sc_turns, or is dying, and none is forgotten.  The
  * client's end, an error of the socket, a timer that ends and the end of the server lead
  * from each state to the close, or to dying where ex_pending.
  *
- * Owners: of struct conn wk_conns; of cn_ex and what it has (file, texts, buffers, the
+ * Owners: of struct conn wk_sched; of cn_ex and what it has (file, texts, buffers, the
  * request's slices of cn_in) the connection; of what a completion brings, the library
  * until it calls back; of the event the connection, until it is dying.
  */
@@ -46,6 +46,7 @@ enum conn_state {
 };
 
 struct conn {
+	struct sched_item cn_item; /* the first */
 	enum conn_state cn_state;
 	int cn_fd;
 	bool cn_readable; /* as far as we know: cleared by EAGAIN ... */
@@ -53,17 +54,10 @@ struct conn {
 	bool cn_drained;  /* the last recv found less than it had room for */
 	bool cn_hup;	  /* the client has closed its end */
 	bool cn_dying;	  /* a completion is to come, and frees it */
-	bool cn_queued;	  /* on wk_turns */
 	bool cn_bounded;  /* see tcp_memory.h */
 	unsigned cn_requests; /* whose answer was begun */
-	enum phase cn_phase;  /* as counted */
-	enum timer cn_timer;
-	uint64_t cn_deadline;
 	struct worker *cn_worker;
 	struct event cn_event;
-	TAILQ_ENTRY(conn) cn_all;
-	TAILQ_ENTRY(conn) cn_turn;
-	TAILQ_ENTRY(conn) cn_timed;
 	union {
 		struct sockaddr sa;
 		struct sockaddr_in in;
@@ -98,51 +92,22 @@ conn_waits(const struct conn *c)
 void conn_create(
     struct worker *, int fd, const struct sockaddr *, struct client *);
 
-/* Goes on as far as possible without waiting. */
-void conn_run(struct conn *);
-
-/* Its timer is over, and was stopped. */
-void conn_timeout(struct conn *, enum timer);
 void conn_close(struct conn *);
-
-/* The server ends: one more request, if it comes soon; see state.c. */
-void conn_drain(struct conn *);
 
 /* How many requests it may still have answered, UINT_MAX for all. */
 unsigned conn_requests_left(const struct conn *);
 
-/*
- * Between two requests, and nothing of the next one has come: how much of the last answer the
- * client has not acknowledged, bytes; UINT64_MAX: it is not idle.
- */
-uint64_t conn_idle(const struct conn *);
-
 /* No bytes lie in its socket that were not read yet; its end may. */
 bool conn_nothing_came(const struct conn *);
-
-/* Closes one that is idle; what the kernel has for it still is forgotten. */
-void conn_reclaim(struct conn *);
-
-/* Closes one that has not sent a complete request, by a reset. */
-void conn_oust(struct conn *);
 
 #ifdef PW_DEBUG
 /* Aborts, and says which, if one of these rules is broken. */
 void conn_check(const struct conn *);
-
-/* The same for all connections of a worker, and for its lists and counts. */
-void worker_check(const struct worker *);
 #else
 static inline void
 conn_check(const struct conn *c)
 {
 	(void)c;
-}
-
-static inline void
-worker_check(const struct worker *wk)
-{
-	(void)wk;
 }
 #endif
 

@@ -22,6 +22,12 @@ conn_bufs(struct conn *c)
 	return &c->cn_worker->wk_service.svc_bufs;
 }
 
+static inline void
+conn_timer(struct conn *c, enum timer timer)
+{
+	sched_timer(&c->cn_worker->wk_sched, &c->cn_item, timer);
+}
+
 /* Before something is given to its socket. */
 static inline void
 conn_bound(struct conn *c)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/util/clock.h"
 #include "server/conn/conn.h"
 #include "server/content/autoindex_stream.h"
 
@@ -36,21 +35,21 @@ print(const struct conn *c)
 	fprintf(stderr,
 	    "connection: state %s, timer %s, phase %d, fd %d,%s%s%s%s%s%s%s "
 	    "in %zu, skip %llu, requests %u\n",
-	    states[c->cn_state], timers[c->cn_timer], (int)c->cn_phase,
-	    c->cn_fd, c->cn_readable ? " readable," : "",
+	    states[c->cn_state], timers[c->cn_item.it_timer],
+	    (int)c->cn_item.it_phase, c->cn_fd,
+	    c->cn_readable ? " readable," : "",
 	    c->cn_writable ? " writable," : "", c->cn_hup ? " hup," : "",
 	    conn_waits(c) ? " waiting," : "", c->cn_dying ? " dying," : "",
-	    c->cn_queued ? " queued," : "", c->cn_ex ? " exchange," : "",
-	    c->cn_in.b_len, (unsigned long long)c->cn_skip, c->cn_requests);
+	    c->cn_item.it_queued ? " queued," : "",
+	    c->cn_ex ? " exchange," : "", c->cn_in.b_len,
+	    (unsigned long long)c->cn_skip, c->cn_requests);
 }
 
-/* c may be NULL, for a rule of the worker's. */
 static void
 broken(const struct conn *c, int line, const char *rule)
 {
 	fprintf(stderr, "invariants.c:%d: not so: %s\n", line, rule);
-	if (c != NULL)
-		print(c);
+	print(c);
 	abort();
 }
 
@@ -72,15 +71,15 @@ check_waiting(const struct conn *c)
 	RULE(c, c->cn_state == CONN_LOOKUP || c->cn_state == CONN_SEND);
 	RULE(c, c->cn_ex != NULL);
 	RULE(c, pending(c) == 1);
-	RULE(c, !c->cn_queued);
-	RULE(c, c->cn_phase == PHASE_DISK);
+	RULE(c, !c->cn_item.it_queued);
+	RULE(c, c->cn_item.it_phase == PHASE_DISK);
 	RULE(c, c->cn_ex->ex_pace.pc_since == 0);
 	if (c->cn_dying) {
-		RULE(c, c->cn_timer == TIMER_NONE);
+		RULE(c, c->cn_item.it_timer == TIMER_NONE);
 		RULE(c, !c->cn_ex->ex_open);
 		return;
 	}
-	RULE(c, c->cn_timer == TIMER_DISK);
+	RULE(c, c->cn_item.it_timer == TIMER_DISK);
 	RULE(c, c->cn_ex->ex_open);
 }
 
@@ -89,13 +88,16 @@ check_read(const struct conn *c)
 {
 	RULE(c, c->cn_ex == NULL);
 	RULE(c, c->cn_skip == 0);
-	RULE(c, c->cn_timer == TIMER_NONE || c->cn_timer == TIMER_IDLE ||
-		    c->cn_timer == TIMER_REST || c->cn_timer == TIMER_HEAD ||
-		    c->cn_timer == TIMER_GRACE);
+	RULE(c, c->cn_item.it_timer == TIMER_NONE ||
+		    c->cn_item.it_timer == TIMER_IDLE ||
+		    c->cn_item.it_timer == TIMER_REST ||
+		    c->cn_item.it_timer == TIMER_HEAD ||
+		    c->cn_item.it_timer == TIMER_GRACE);
 	RULE(c, c->cn_head.hd_scanned <= c->cn_in.b_len);
-	if (c->cn_timer == TIMER_IDLE || c->cn_timer == TIMER_REST) {
-		RULE(c, c->cn_in.b_data == NULL || c->cn_queued);
-		RULE(c, c->cn_phase == PHASE_IDLE);
+	if (c->cn_item.it_timer == TIMER_IDLE ||
+	    c->cn_item.it_timer == TIMER_REST) {
+		RULE(c, c->cn_in.b_data == NULL || c->cn_item.it_queued);
+		RULE(c, c->cn_item.it_phase == PHASE_IDLE);
 	}
 }
 
@@ -108,11 +110,12 @@ check_send(const struct conn *c)
 	RULE(c, c->cn_ex->ex_owner == c && c->cn_ex->ex_open);
 	RULE(c, rs->rs_status >= 200);
 	RULE(c, !rs->rs_send.snd_pending);
-	RULE(c, c->cn_timer == TIMER_NONE || c->cn_timer == TIMER_SEND);
+	RULE(c, c->cn_item.it_timer == TIMER_NONE ||
+		    c->cn_item.it_timer == TIMER_SEND);
 	/* It may go on: a turn is due; it may not: the timer is. */
-	RULE(c, !c->cn_writable || c->cn_queued);
-	RULE(c, c->cn_writable || c->cn_timer == TIMER_SEND);
-	RULE(c, c->cn_phase == PHASE_SEND || c->cn_queued);
+	RULE(c, !c->cn_writable || c->cn_item.it_queued);
+	RULE(c, c->cn_writable || c->cn_item.it_timer == TIMER_SEND);
+	RULE(c, c->cn_item.it_phase == PHASE_SEND || c->cn_item.it_queued);
 }
 
 static void
@@ -124,21 +127,21 @@ check_state(const struct conn *c)
 		break;
 	case CONN_LOOKUP:
 		/* It has ended; the next turn goes on with it. */
-		RULE(c, c->cn_queued);
+		RULE(c, c->cn_item.it_queued);
 		break;
 	case CONN_SEND:
 		check_send(c);
 		break;
 	case CONN_SKIP:
 		RULE(c, c->cn_ex == NULL && c->cn_skip > 0);
-		RULE(c, c->cn_timer == TIMER_HEAD);
-		RULE(c, c->cn_phase == PHASE_BODY);
+		RULE(c, c->cn_item.it_timer == TIMER_HEAD);
+		RULE(c, c->cn_item.it_phase == PHASE_BODY);
 		break;
 	case CONN_LINGER:
 		RULE(c, c->cn_ex == NULL && c->cn_in.b_data == NULL);
-		RULE(c,
-		    c->cn_timer == TIMER_LINGER || c->cn_timer == TIMER_GRACE);
-		RULE(c, c->cn_phase == PHASE_LINGER);
+		RULE(c, c->cn_item.it_timer == TIMER_LINGER ||
+			    c->cn_item.it_timer == TIMER_GRACE);
+		RULE(c, c->cn_item.it_phase == PHASE_LINGER);
 		break;
 	}
 }
@@ -150,14 +153,12 @@ conn_check(const struct conn *c)
 
 	RULE(c, !c->cn_dying || conn_waits(c));
 	RULE(c, c->cn_dying || c->cn_fd >= 0);
-	RULE(c, c->cn_timer != TIMER_GRACE || wk->wk_draining);
+	RULE(c, c->cn_item.it_timer != TIMER_GRACE || wk->wk_draining);
 	RULE(c, c->cn_dying == !event_pending(&c->cn_event,
 				   EV_READ | EV_WRITE | EV_CLOSED, NULL));
-	RULE(c,
-	    c->cn_timer == TIMER_NONE ||
-		c->cn_deadline <= clock_now() + wk->wk_timeouts[c->cn_timer]);
 	/* None is forgotten. */
-	RULE(c, c->cn_timer != TIMER_NONE || c->cn_queued || c->cn_dying);
+	RULE(c, c->cn_item.it_timer != TIMER_NONE || c->cn_item.it_queued ||
+		    c->cn_dying);
 	RULE(c,
 	    wk->wk_service.svc_conf->conf_max_requests == 0 ||
 		c->cn_requests <= wk->wk_service.svc_conf->conf_max_requests);
@@ -167,75 +168,6 @@ conn_check(const struct conn *c)
 		check_waiting(c);
 	else
 		check_state(c);
-}
-
-static void
-check_timers(const struct worker *wk, const unsigned timed[TIMERS])
-{
-	const struct conn *c;
-	uint64_t before;
-	unsigned n;
-	int timer;
-
-	RULE(NULL, TAILQ_EMPTY(&wk->wk_timers[TIMER_NONE]));
-	for (timer = TIMER_NONE + 1; timer < TIMERS; timer++) {
-		n = 0;
-		before = 0;
-		TAILQ_FOREACH(c, &wk->wk_timers[timer], cn_timed)
-		{
-			RULE(c, (int)c->cn_timer == timer);
-			RULE(c, c->cn_deadline >= before);
-			before = c->cn_deadline;
-			n++;
-		}
-		RULE(NULL, n == timed[timer]);
-	}
-}
-
-static void
-check_turns(const struct worker *wk, unsigned queued)
-{
-	const struct conn *c;
-	unsigned n = 0;
-
-	TAILQ_FOREACH(c, &wk->wk_turns, cn_turn)
-	{
-		RULE(c, c->cn_queued);
-		n++;
-	}
-	RULE(NULL, n == wk->wk_nturns && n == queued);
-	RULE(NULL, n == 0 || evtimer_pending(&wk->wk_again, NULL));
-}
-
-static void
-check_phases(const struct worker *wk, const unsigned phases[PHASES])
-{
-	int phase;
-
-	for (phase = 0; phase < PHASES; phase++)
-		RULE(NULL,
-		    stat_get(&wk->wk_service.svc_stats.sta_phase[phase]) ==
-			phases[phase]);
-}
-
-void
-worker_check(const struct worker *wk)
-{
-	unsigned n = 0, queued = 0, timed[TIMERS] = {0}, phases[PHASES] = {0};
-	const struct conn *c;
-
-	TAILQ_FOREACH(c, &wk->wk_conns, cn_all)
-	{
-		conn_check(c);
-		n++;
-		queued += c->cn_queued;
-		timed[c->cn_timer]++;
-		phases[c->cn_phase]++;
-	}
-	RULE(NULL, n == wk->wk_nconns);
-	check_timers(wk, timed);
-	check_turns(wk, queued);
-	check_phases(wk, phases);
 }
 #else
 typedef int conn_check_is_empty; /* ISO C wants something here */

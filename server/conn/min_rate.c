@@ -27,7 +27,7 @@ stop(struct conn *c)
 {
 	struct pace *pc = &c->cn_ex->ex_pace;
 	uint64_t us = clock_now() - pc->pc_since;
-	uint64_t most = c->cn_worker->wk_timeouts[TIMER_SEND];
+	uint64_t most = c->cn_worker->wk_sched.sc_timeouts[TIMER_SEND];
 
 	pc->pc_full += us < most ? us : most;
 	pc->pc_since = 0;
@@ -37,7 +37,7 @@ void
 min_rate_room(struct conn *c)
 {
 	stop(c);
-	worker_timer(c->cn_worker, c, TIMER_NONE);
+	conn_timer(c, TIMER_NONE);
 }
 
 /* Bytes that min_send_rate asks for in so many microseconds. */
@@ -57,7 +57,7 @@ too_slow(struct conn *c, int64_t now)
 	uint64_t us = pc->pc_full;
 	int64_t n = now - pc->pc_begin;
 
-	if (us < c->cn_worker->wk_timeouts[TIMER_SEND])
+	if (us < c->cn_worker->wk_sched.sc_timeouts[TIMER_SEND])
 		return false;
 	pc->pc_full = 0;
 	pc->pc_begin = now;
@@ -89,9 +89,9 @@ arm(struct conn *c)
 {
 	struct worker *wk = c->cn_worker;
 
-	worker_timer(wk, c, TIMER_SEND);
+	conn_timer(c, TIMER_SEND);
 	c->cn_ex->ex_pace.pc_since =
-	    c->cn_deadline - wk->wk_timeouts[TIMER_SEND];
+	    c->cn_item.it_deadline - wk->wk_sched.sc_timeouts[TIMER_SEND];
 }
 
 bool
@@ -152,7 +152,7 @@ look(struct conn *c, uint64_t left)
 enum timer
 min_rate_ended(struct conn *c)
 {
-	const uint64_t *timeouts = c->cn_worker->wk_timeouts;
+	const uint64_t *timeouts = c->cn_worker->wk_sched.sc_timeouts;
 
 	c->cn_left = 0;
 	if (timeouts[TIMER_REST] >= timeouts[TIMER_IDLE] ||
@@ -174,7 +174,7 @@ min_rate_rest(struct conn *c)
 		return REST_NONE;
 	if (c->cn_left == 0)
 		look(c, left);
-	else if (us >= c->cn_worker->wk_timeouts[TIMER_SEND] &&
+	else if (us >= c->cn_worker->wk_sched.sc_timeouts[TIMER_SEND] &&
 		 !pw_awaits_disk(c->cn_fd)) {
 		if (n <= 0 || n < least(c, us)) {
 			lost(c, n <= 0);

@@ -74,7 +74,7 @@ refuse(struct conn *c, int status)
 static bool
 begin_exchange(struct conn *c)
 {
-	worker_timer(c->cn_worker, c, TIMER_NONE);
+	conn_timer(c, TIMER_NONE);
 	c->cn_skip = 0;
 	return conn_begin(c);
 }
@@ -222,7 +222,7 @@ answer_known(struct conn *c)
 		c->cn_head = (struct head){0};
 		break;
 	}
-	worker_timer(c->cn_worker, c, TIMER_NONE);
+	conn_timer(c, TIMER_NONE);
 	if (c->cn_drained)
 		c->cn_readable = false;
 	return conn_ended(c);
@@ -238,7 +238,7 @@ forget_blank(struct conn *c)
 	const struct buf *in = &c->cn_in;
 	size_t i;
 
-	if (c->cn_timer == TIMER_HEAD || in->b_len % 2 != 0)
+	if (c->cn_item.it_timer == TIMER_HEAD || in->b_len % 2 != 0)
 		return;
 	for (i = 0; i < in->b_len; i += 2)
 		if (memcmp(in->b_data + i, "\r\n", 2) != 0)
@@ -258,10 +258,10 @@ await_request(struct conn *c)
 		forget_blank(c);
 	if (c->cn_in.b_len == 0) {
 		buf_release(&c->cn_in, conn_bufs(c));
-		if (c->cn_timer == TIMER_NONE)
+		if (c->cn_item.it_timer == TIMER_NONE)
 			conn_patience(c, min_rate_ended(c));
-	} else if (c->cn_timer != TIMER_HEAD)
-		worker_timer(c->cn_worker, c, TIMER_HEAD);
+	} else if (c->cn_item.it_timer != TIMER_HEAD)
+		conn_timer(c, TIMER_HEAD);
 	return NEXT_WAIT;
 }
 
@@ -308,6 +308,6 @@ conn_skip(struct conn *c)
 	if (c->cn_skip > 0)
 		return next;
 	c->cn_state = CONN_READ;
-	worker_timer(c->cn_worker, c, TIMER_NONE);
+	conn_timer(c, TIMER_NONE);
 	return NEXT_GO;
 }

@@ -13,7 +13,7 @@ conn_patience(struct conn *c, enum timer timer)
 {
 	struct worker *wk = c->cn_worker;
 
-	worker_timer(wk, c, wk->wk_draining ? TIMER_GRACE : timer);
+	conn_timer(c, wk->wk_draining ? TIMER_GRACE : timer);
 }
 
 enum next
@@ -47,7 +47,7 @@ conn_requests_left(const struct conn *c)
 void
 conn_await_disk(struct conn *c)
 {
-	worker_timer(c->cn_worker, c, TIMER_DISK);
+	conn_timer(c, TIMER_DISK);
 	exchange_wait(c->cn_ex);
 }
 
@@ -57,12 +57,4 @@ conn_nothing_came(const struct conn *c)
 	char byte;
 
 	return recv(c->cn_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 1;
-}
-
-uint64_t
-conn_idle(const struct conn *c)
-{
-	return c->cn_timer == TIMER_IDLE && conn_nothing_came(c)
-		   ? pw_unacked(c->cn_fd)
-		   : UINT64_MAX;
 }

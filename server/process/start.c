@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "server/conn/conn.h"
 #include "server/process/bind.h"
 #include "server/process/channel.h"
 #include "server/process/roots.h"
@@ -111,8 +112,15 @@ create_workers(struct server *sv)
 
 	if (create_shared(sv) == -1)
 		return -1;
-	shared = (struct shared){sv->sv_conf, sv->sv_pool, sv->sv_roots,
-	    sv->sv_clients, sv->sv_pressure, sv->sv_log};
+	shared = (struct shared){
+	    .sh_accept = conn_create,
+	    .sh_conf = sv->sv_conf,
+	    .sh_pool = sv->sv_pool,
+	    .sh_roots = sv->sv_roots,
+	    .sh_clients = sv->sv_clients,
+	    .sh_pressure = sv->sv_pressure,
+	    .sh_log = sv->sv_log,
+	};
 	for (i = 0; i < sv->sv_conf->conf_workers; i++) {
 		error = worker_create(&shared, i, &sv->sv_workers[i]);
 		if (error != 0)

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "lib/pagewise.h"
 #include "lib/util/counter.h"
 
 /* What a connection waits for. */

@@ -8,7 +8,8 @@ void
 worker_maybe_end(struct worker *wk)
 {
 	if (wk->wk_draining && SLIST_EMPTY(&wk->wk_listening) &&
-	    wk->wk_nconns == 0 && pw_loop_pending(wk->wk_service.svc_loop) == 0)
+	    wk->wk_sched.sc_count == 0 &&
+	    pw_loop_pending(wk->wk_service.svc_loop) == 0)
 		event_base_loopbreak(wk->wk_base);
 }
 

@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "lib/util/clock.h"
-#include "server/conn/conn.h"
-#include "server/conn/oust.h"
+#include "server/worker/oust.h"
 #include "server/log/log.h"
 #include "server/util/sockaddr_text.h"
 #include "server/worker/listener.h"
@@ -248,7 +247,7 @@ enter(struct worker *wk, int sock, const struct sockaddr_storage *addr)
 
 	switch (limits_enter(wk->wk_clients, sa, &client)) {
 	case 0:
-		conn_create(wk, sock, sa, client);
+		wk->wk_accept(wk, sock, sa, client);
 		break;
 	case -EDQUOT:
 		stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_ADDRESS], 1);

@@ -9,7 +9,7 @@
 #include "lib/util/cacheline.h"
 #include "lib/util/clock.h"
 
-#include "server/conn/oust.h"
+#include "server/worker/oust.h"
 #include "server/content/autoindex_cache.h"
 #include "server/content/response_cache.h"
 #include "server/http/range.h"
@@ -65,24 +65,18 @@ set_timeouts(struct worker *wk)
 {
 	const struct conf *conf = wk->wk_service.svc_conf;
 
-	wk->wk_timeouts[TIMER_HEAD] = conf->conf_head_timeout * SECOND_US;
-	wk->wk_timeouts[TIMER_IDLE] = conf->conf_keepalive_timeout * SECOND_US;
-	wk->wk_timeouts[TIMER_REST] = conf->conf_send_timeout * SECOND_US;
-	wk->wk_timeouts[TIMER_SEND] = conf->conf_send_timeout * SECOND_US;
-	wk->wk_timeouts[TIMER_DISK] = conf->conf_disk_timeout * SECOND_US;
-	wk->wk_timeouts[TIMER_LINGER] = LINGER_US;
-	wk->wk_timeouts[TIMER_GRACE] = GRACE_US;
-}
-
-static void
-init_lists(struct worker *wk)
-{
-	int timer;
-
-	TAILQ_INIT(&wk->wk_turns);
-	TAILQ_INIT(&wk->wk_conns);
-	for (timer = 0; timer < TIMERS; timer++)
-		TAILQ_INIT(&wk->wk_timers[timer]);
+	wk->wk_sched.sc_timeouts[TIMER_HEAD] =
+	    conf->conf_head_timeout * SECOND_US;
+	wk->wk_sched.sc_timeouts[TIMER_IDLE] =
+	    conf->conf_keepalive_timeout * SECOND_US;
+	wk->wk_sched.sc_timeouts[TIMER_REST] =
+	    conf->conf_send_timeout * SECOND_US;
+	wk->wk_sched.sc_timeouts[TIMER_SEND] =
+	    conf->conf_send_timeout * SECOND_US;
+	wk->wk_sched.sc_timeouts[TIMER_DISK] =
+	    conf->conf_disk_timeout * SECOND_US;
+	wk->wk_sched.sc_timeouts[TIMER_LINGER] = LINGER_US;
+	wk->wk_sched.sc_timeouts[TIMER_GRACE] = GRACE_US;
 }
 
 static int
@@ -116,6 +110,7 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 		return -ENOMEM;
 	wk->wk_service.svc_conf = conf;
 	wk->wk_pool = sh->sh_pool;
+	wk->wk_accept = sh->sh_accept;
 	wk->wk_service.svc_roots = sh->sh_roots;
 	wk->wk_clients = sh->sh_clients;
 	wk->wk_pressure = sh->sh_pressure;
@@ -124,7 +119,7 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	wk->wk_service.svc_log = log_writer(sh->sh_log, id);
 	wk->wk_id = id;
 	wk->wk_orders.od_wake[0] = -1;
-	init_lists(wk);
+	sched_init(&wk->wk_sched);
 	set_timeouts(wk);
 	seed_draw(&wk->wk_seed);
 	wk->wk_service.svc_boundary =
@@ -186,11 +181,11 @@ worker_destroy(struct worker **wkp)
 		return;
 	*wkp = NULL;
 	listener_close(wk);
-	if (event_initialized(&wk->wk_again)) {
+	if (event_initialized(&wk->wk_sched.sc_again)) {
 		event_del(&wk->wk_done);
 		event_del(&wk->wk_control);
 		event_del(&wk->wk_tick);
-		event_del(&wk->wk_again);
+		event_del(&wk->wk_sched.sc_again);
 		event_del(&wk->wk_retry);
 	}
 	autoindex_cache_destroy(&wk->wk_service.svc_listings);

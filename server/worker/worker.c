@@ -7,8 +7,7 @@
 #include "lib/os/os.h"
 #include "lib/util/clock.h"
 
-#include "server/conn/conn.h"
-#include "server/conn/oust.h"
+#include "server/worker/oust.h"
 #include "server/content/response_cache.h"
 #include "server/worker/listener.h"
 #include "server/worker/worker.h"
@@ -23,46 +22,6 @@
 #define MILLI_US   ((uint64_t)1000)
 #define SECOND_US  ((uint64_t)1000000)
 
-void
-worker_timer(struct worker *wk, struct conn *c, enum timer timer)
-{
-	if (c->cn_timer != TIMER_NONE)
-		TAILQ_REMOVE(&wk->wk_timers[c->cn_timer], c, cn_timed);
-	c->cn_timer = timer;
-	if (timer == TIMER_NONE)
-		return;
-	c->cn_deadline = clock_now() + wk->wk_timeouts[timer];
-	TAILQ_INSERT_TAIL(&wk->wk_timers[timer], c, cn_timed);
-}
-
-static void
-arm_again(struct worker *wk)
-{
-	static const struct timeval at_once = {0, 0};
-
-	evtimer_add(&wk->wk_again, &at_once);
-}
-
-void
-worker_again(struct worker *wk, struct conn *c)
-{
-	if (c->cn_queued)
-		return;
-	c->cn_queued = true;
-	if (TAILQ_EMPTY(&wk->wk_turns))
-		arm_again(wk);
-	TAILQ_INSERT_TAIL(&wk->wk_turns, c, cn_turn);
-	wk->wk_nturns++;
-}
-
-static void
-dequeue(struct worker *wk, struct conn *c)
-{
-	c->cn_queued = false;
-	TAILQ_REMOVE(&wk->wk_turns, c, cn_turn);
-	wk->wk_nturns--;
-}
-
 bool
 worker_late(struct worker *wk)
 {
@@ -73,35 +32,19 @@ worker_late(struct worker *wk)
 	return wk->wk_late;
 }
 
-static struct conn *
-first_expired(struct worker *wk, uint64_t now)
-{
-	struct conn *c;
-	int timer;
-
-	for (timer = TIMER_NONE + 1; timer < TIMERS; timer++) {
-		c = TAILQ_FIRST(&wk->wk_timers[timer]);
-		if (c != NULL && c->cn_deadline <= now)
-			return c;
-	}
-	return NULL;
-}
-
 /* Ten thousand clients may have gone quiet in the same moment. */
 static void
 expire(struct worker *wk, uint64_t end)
 {
 	uint64_t now = clock_now();
+	struct sched_item *it;
 	enum timer timer;
-	struct conn *c;
 
-	while ((c = first_expired(wk, now)) != NULL) {
+	while ((it = sched_expired(&wk->wk_sched, now, &timer)) != NULL) {
 		worker_lap(wk, LOOP_TIMERS);
-		timer = c->cn_timer;
-		worker_timer(wk, c, TIMER_NONE);
-		conn_timeout(c, timer);
+		it->it_ops->timeout(it, timer);
 		if (clock_now() >= end) {
-			arm_again(wk);
+			sched_arm(&wk->wk_sched);
 			break;
 		}
 	}
@@ -112,22 +55,22 @@ static void
 on_again(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *wk = arg;
+	struct sched *sc = &wk->wk_sched;
 	uint64_t end = clock_now() + TURNS_US;
-	unsigned n = wk->wk_nturns;
-	struct conn *c;
+	unsigned n = sc->sc_nturns;
+	struct sched_item *it;
 
 	(void)fd;
 	(void)what;
 	expire(wk, end);
 	worker_lap(wk, LOOP_TURNS);
-	while (n-- > 0 && (c = TAILQ_FIRST(&wk->wk_turns)) != NULL) {
-		dequeue(wk, c);
-		conn_run(c);
+	while (n-- > 0 && (it = sched_next(sc)) != NULL) {
+		it->it_ops->run(it);
 		if (clock_now() >= end)
 			break;
 	}
-	if (!TAILQ_EMPTY(&wk->wk_turns))
-		arm_again(wk);
+	if (!TAILQ_EMPTY(&sc->sc_turns))
+		sched_arm(sc);
 }
 
 static void
@@ -193,7 +136,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 		worker_look(wk);
 	listener_tick(wk);
 	oust_tick(wk);
-	worker_check(wk);
+	sched_check(&wk->wk_sched, &wk->wk_service.svc_stats);
 	atomic_store_explicit(&wk->wk_service.svc_stats.sta_hot_bytes,
 	    response_cache_bytes(wk->wk_service.svc_hot), memory_order_relaxed);
 	report_left_out(wk, &wk->wk_service.svc_told_files,
@@ -221,41 +164,34 @@ on_done(evutil_socket_t fd, short what, void *arg)
 }
 
 void
-worker_conn_added(struct worker *wk, struct conn *c)
+worker_added(struct worker *wk, struct sched_item *it)
 {
-	TAILQ_INSERT_TAIL(&wk->wk_conns, c, cn_all);
-	wk->wk_nconns++;
-	stat_add(&wk->wk_service.svc_stats.sta_accepted, 1);
-	stat_add(&wk->wk_service.svc_stats.sta_phase[c->cn_phase], 1);
+	struct stats *sta = &wk->wk_service.svc_stats;
+
+	sched_add(&wk->wk_sched, it);
+	stat_add(&sta->sta_accepted, 1);
+	stat_add(&sta->sta_phase[it->it_phase], 1);
 }
 
 void
-worker_conn_removed(struct worker *wk, struct conn *c)
+worker_removed(struct worker *wk, struct sched_item *it)
 {
-	worker_timer(wk, c, TIMER_NONE);
-	if (c->cn_queued)
-		dequeue(wk, c);
-	TAILQ_REMOVE(&wk->wk_conns, c, cn_all);
-	wk->wk_nconns--;
+	sched_remove(&wk->wk_sched, it);
 	stat_add(
-	    &wk->wk_service.svc_stats.sta_phase[c->cn_phase], -(uint64_t)1);
+	    &wk->wk_service.svc_stats.sta_phase[it->it_phase], -(uint64_t)1);
 	worker_maybe_end(wk);
 }
 
 static void
 drain(struct worker *wk)
 {
-	struct conn *c, *next;
-
 	if (wk->wk_draining)
 		return;
 	wk->wk_draining = true;
-	wk->wk_drain_until = clock_now() + wk->wk_timeouts[TIMER_GRACE];
+	wk->wk_drain_until =
+	    clock_now() + wk->wk_sched.sc_timeouts[TIMER_GRACE];
 	listener_drain(wk);
-	for (c = TAILQ_FIRST(&wk->wk_conns); c != NULL; c = next) {
-		next = TAILQ_NEXT(c, cn_all);
-		conn_drain(c);
-	}
+	sched_drain(&wk->wk_sched);
 	worker_maybe_end(wk);
 }
 
@@ -263,14 +199,9 @@ drain(struct worker *wk)
 static void
 stop(struct worker *wk)
 {
-	struct conn *c, *next;
-
 	drain(wk);
 	listener_close(wk);
-	for (c = TAILQ_FIRST(&wk->wk_conns); c != NULL; c = next) {
-		next = TAILQ_NEXT(c, cn_all);
-		conn_close(c);
-	}
+	sched_close(&wk->wk_sched);
 }
 
 static void
@@ -338,7 +269,7 @@ worker_watch(struct worker *wk)
 	event_assign(&wk->wk_control, base, wk->wk_orders.od_wake[0],
 	    EV_READ | EV_PERSIST, on_control, wk);
 	event_assign(&wk->wk_tick, base, -1, EV_PERSIST, on_tick, wk);
-	evtimer_assign(&wk->wk_again, base, on_again, wk);
+	evtimer_assign(&wk->wk_sched.sc_again, base, on_again, wk);
 	evtimer_assign(&wk->wk_retry, base, on_retry, wk);
 	if (event_add(&wk->wk_done, NULL) != 0 ||
 	    event_add(&wk->wk_control, NULL) != 0 ||
@@ -436,5 +367,5 @@ worker_main(void *arg)
 	inside_try(wk);
 #endif
 	run(wk);
-	worker_check(wk);
+	sched_check(&wk->wk_sched, &wk->wk_service.svc_stats);
 }

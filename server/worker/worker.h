@@ -14,8 +14,8 @@
 #include "lib/util/clock.h"
 #include "lib/util/hash.h"
 #include "server/conf/conf.h"
-#include "server/conn/connection_limits.h"
-#include "server/conn/tcp_memory.h"
+#include "server/worker/connection_limits.h"
+#include "server/worker/tcp_memory.h"
 #include "server/content/service.h"
 #include "server/content/header_cache.h"
 #include "server/log/log.h"
@@ -25,14 +25,18 @@
 #include "server/util/thread.h"
 #include "server/worker/asleep.h"
 #include "server/worker/loop_profile.h"
+#include "server/worker/sched.h"
 #include "server/util/stats.h"
 
 /* Bytes that are given to sockets before somebody looks: see tcp_memory.h. */
 #define WORKER_SHARE ((uint64_t)64 << 10)
 
-struct conn;
+struct client;
+struct sockaddr;
 
-TAILQ_HEAD(conn_list, conn);
+struct worker;
+typedef void worker_accept(
+    struct worker *, int fd, const struct sockaddr *, struct client *);
 
 struct listening {
 	int ls_fd; /* owned */
@@ -61,24 +65,14 @@ struct worker {
 
 	struct event wk_done;	 /* wk_service.svc_loop has completions */
 	struct event wk_tick;	 /* a few times a second */
-	struct event wk_again;	 /* connections wait for their turn */
 	struct event wk_control; /* main has said something */
 	struct event wk_retry;	 /* somebody may be closed now: see oust.h */
 	uint64_t
 	    wk_spared_first;	 /* the others are asked first since then ... */
 	uint64_t wk_spared_last; /* ... and until then, microseconds */
 	struct seed wk_seed;
-	struct conn_list wk_turns;
-	unsigned wk_nturns;
-	bool wk_late; /* see worker_late */
-	/*
-	 * A connection is in at most one of these.  Each has one length for
-	 * all, so it is in the order of the deadlines, and a timer costs O(1).
-	 */
-	struct conn_list wk_timers[TIMERS];
-	uint64_t wk_timeouts[TIMERS]; /* microseconds */
-	struct conn_list wk_conns;    /* all of them */
-	unsigned wk_nconns;
+	struct sched wk_sched; /* of its connections */
+	bool wk_late;	       /* see worker_late */
 	bool wk_draining;
 	uint64_t wk_drain_until; /* then nobody gets more than an answer */
 	uint64_t wk_awake;	 /* it does not sleep before; microseconds */
@@ -91,6 +85,7 @@ struct worker {
 
 	/* between main and the worker */
 	struct pw_pool *wk_pool;
+	worker_accept *wk_accept;
 	struct connection_limits *wk_clients;
 	unsigned wk_id;
 	struct thread wk_thread;
@@ -105,6 +100,8 @@ struct worker {
 
 /* What all of them share; main's. */
 struct shared {
+	/* Takes over a connection that was accepted and entered. */
+	worker_accept *sh_accept;
 	const struct conf *sh_conf;
 	struct pw_pool *sh_pool;
 	struct pw_root *const *sh_roots; /* of conf_sites */
@@ -127,7 +124,7 @@ bool worker_join(struct worker *, uint64_t timeout_us);
 void worker_abandon(struct worker *);
 void worker_destroy(struct worker **);
 
-/* ------------------------------------------------------ called by conn etc. */
+/* ------------------------------------------------------ called by connections */
 
 /* A listening socket was closed: has it been the last one? */
 void worker_quiet(struct worker *);
@@ -165,16 +162,11 @@ worker_gave(struct worker *wk)
 		worker_look(wk);
 }
 
-/* Gives the connection another turn after everybody who is ready now. */
-void worker_again(struct worker *, struct conn *);
-
 /* Whether the turn of the loop has been so long that what is new should wait for the next. */
 bool worker_late(struct worker *);
 
-/* Starts a timer, in place of the one that runs; TIMER_NONE stops it. */
-void worker_timer(struct worker *, struct conn *, enum timer);
-
-void worker_conn_added(struct worker *, struct conn *);
-void worker_conn_removed(struct worker *, struct conn *);
+/* Counts it, in its phase; what goes ends the loop if it was the last of one that drains. */
+void worker_added(struct worker *, struct sched_item *);
+void worker_removed(struct worker *, struct sched_item *);
 
 #endif

@@ -5,7 +5,7 @@
 #include <sched.h>
 
 #include "conf_fixture.h"
-#include "server/conn/tcp_memory.h"
+#include "server/worker/tcp_memory.h"
 
 static void
 every_key_has_its_documented_default(void **state)

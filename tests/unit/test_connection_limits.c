@@ -1,5 +1,5 @@
 /*
- * How many connections there may be (server/conn/connection_limits.c); each test has the name of the
+ * How many connections there may be (server/worker/connection_limits.c); each test has the name of the
  * rule that it pins.
  */
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@
 
 #include <netinet/in.h>
 
-#include "server/conn/connection_limits.h"
+#include "server/worker/connection_limits.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

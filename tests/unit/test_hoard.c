@@ -1,5 +1,5 @@
 /*
- * Who is closed of those that have sent no complete request (server/conn/hoard.c); each test has
+ * Who is closed of those that have sent no complete request (server/worker/hoard.c); each test has
  * the name of the rule that it pins.
  */
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "server/conn/hoard.h"
+#include "server/worker/hoard.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -1,5 +1,5 @@
 /*
- * When there is pressure (server/conn/tcp_memory.c, os_tcp_memory): a file of the test's stands for
+ * When there is pressure (server/worker/tcp_memory.c, os_tcp_memory): a file of the test's stands for
  * /proc/net/sockstat.
  */
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #include "lib/os/os.h"
 #include "server/conf/conf.h"
-#include "server/conn/tcp_memory.h"
+#include "server/worker/tcp_memory.h"
 #include "server/process/listen_table.h"
 
 #define PERIOD 10000

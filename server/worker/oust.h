@@ -9,8 +9,8 @@
  * where the best of them is alone at its address, the others are asked first, for
  * OUST_OTHERS_US.
  */
-#ifndef SERVER_CONN_OUST_H
-#define SERVER_CONN_OUST_H
+#ifndef SERVER_WORKER_OUST_H
+#define SERVER_WORKER_OUST_H
 
 #include <stdbool.h>
 

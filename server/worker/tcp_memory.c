@@ -9,7 +9,7 @@
 #include "lib/os/os.h"
 
 #include "server/conf/conf.h"
-#include "server/conn/tcp_memory.h"
+#include "server/worker/tcp_memory.h"
 
 #define PERIOD_US 10000
 #define UNSENT	  ((size_t)128 << 10) /* bytes: two segments of the largest */

@@ -6,8 +6,8 @@
  * the oldest.  So a client that is slow, and alone at its address, stays while another has
  * two.  Where several addresses have most, all of theirs are compared.
  */
-#ifndef SERVER_CONN_HOARD_H
-#define SERVER_CONN_HOARD_H
+#ifndef SERVER_WORKER_HOARD_H
+#define SERVER_WORKER_HOARD_H
 
 #include <stdbool.h>
 #include <stddef.h>

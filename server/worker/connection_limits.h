@@ -8,8 +8,8 @@
  * IPv4 addresses count each, also as IPv4-mapped IPv6; IPv6 by their first 64 bits, since
  * whoever has one address has the 2^64 beside it.
  */
-#ifndef SERVER_CONN_CONNECTION_LIMITS_H
-#define SERVER_CONN_CONNECTION_LIMITS_H
+#ifndef SERVER_WORKER_CONNECTION_LIMITS_H
+#define SERVER_WORKER_CONNECTION_LIMITS_H
 
 #include <stdbool.h>
 #include <stdint.h>

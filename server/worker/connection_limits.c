@@ -14,7 +14,7 @@
 #include "lib/util/check.h"
 #include "lib/util/hash.h"
 
-#include "server/conn/connection_limits.h"
+#include "server/worker/connection_limits.h"
 
 #define PARTS	((size_t)64)
 #define BUCKETS ((size_t)1024) /* of each */

@@ -2,15 +2,15 @@
  * oust: see oust.h.
  */
 #include "lib/util/clock.h"
-#include "server/conn/conn.h"
-#include "server/conn/hoard.h"
-#include "server/conn/oust.h"
+#include "server/worker/hoard.h"
+#include "server/worker/oust.h"
 #include "server/log/log.h"
 #include "server/util/sockaddr_text.h"
 #include "server/worker/worker.h"
 
 #define LOOKS  16 /* at sockets, in a row */
 #define MOMENT UINT64_C(500000)
+#define LITTLE ((uint64_t)64 << 10) /* bytes that may be lost */
 
 /* Connections without a complete request, the oldest first. */
 struct waiting {
@@ -18,40 +18,44 @@ struct waiting {
 	size_t wt_ripe;	 /* of them, not too young */
 	uint64_t wt_due; /* when the next one is ripe; 0: there is none */
 	struct hoarded wt_list[HOARD_MAX];
-	struct conn *wt_conns[HOARD_MAX];
+	struct sched_item *wt_items[HOARD_MAX];
 };
 
 /*
  * The one that has been idle longest, if it has its last answer, else one that has most of
  * it: where more is under way an answer would be cut.
  */
-static struct conn *
+static struct sched_item *
 longest_idle(struct worker *wk)
 {
-	struct conn *c = TAILQ_FIRST(&wk->wk_timers[TIMER_IDLE]), *other = NULL;
+	struct sched_item *it =
+			      TAILQ_FIRST(&wk->wk_sched.sc_timers[TIMER_IDLE]),
+			  *other = NULL;
 	uint64_t left;
 	int n;
 
-	for (n = 0; c != NULL && n < LOOKS; n++, c = TAILQ_NEXT(c, cn_timed)) {
-		left = conn_idle(c);
+	for (n = 0; it != NULL && n < LOOKS;
+	     n++, it = TAILQ_NEXT(it, it_timed)) {
+		left = it->it_ops->unacked(it);
 		if (left == 0)
-			return c;
-		if (left <= RESPONSE_SHARE && other == NULL)
-			other = c;
+			return it;
+		if (left <= LITTLE && other == NULL)
+			other = it;
 	}
 	return other;
 }
 
 /* One that has its last answer and our end: nothing is lost with it. */
-static struct conn *
+static struct sched_item *
 longest_lingering(struct worker *wk)
 {
-	struct conn *c = TAILQ_FIRST(&wk->wk_timers[TIMER_LINGER]);
+	struct sched_item *it =
+	    TAILQ_FIRST(&wk->wk_sched.sc_timers[TIMER_LINGER]);
 	int n;
 
-	for (n = 0; c != NULL && n < LOOKS; n++, c = TAILQ_NEXT(c, cn_timed))
-		if (conn_nothing_came(c) && pw_unacked(c->cn_fd) == 0)
-			return c;
+	for (n = 0; it != NULL && n < LOOKS; n++, it = TAILQ_NEXT(it, it_timed))
+		if (it->it_ops->unacked(it) == 0)
+			return it;
 	return NULL;
 }
 
@@ -59,24 +63,24 @@ static void
 collect(struct worker *wk, uint64_t now, struct waiting *wt)
 {
 	uint64_t ripe;
-	struct conn *c;
+	struct sched_item *it;
 
 	wt->wt_n = wt->wt_ripe = 0;
 	wt->wt_due = 0;
-	TAILQ_FOREACH(c, &wk->wk_timers[TIMER_HEAD], cn_timed)
+	TAILQ_FOREACH(it, &wk->wk_sched.sc_timers[TIMER_HEAD], it_timed)
 	{
 		if (wt->wt_n == HOARD_MAX)
 			break;
-		ripe = c->cn_deadline - wk->wk_timeouts[TIMER_HEAD] +
+		ripe = it->it_deadline - wk->wk_sched.sc_timeouts[TIMER_HEAD] +
 		       OUST_GRACE_US;
 		if (ripe <= now)
 			wt->wt_ripe++;
 		else if (wt->wt_due == 0)
 			wt->wt_due = ripe;
-		wt->wt_list[wt->wt_n] = (struct hoarded){
-		    .ho_key = limits_key(&c->cn_peer.sa),
-		    .ho_begun = c->cn_in.b_len > 0 || c->cn_state != CONN_READ};
-		wt->wt_conns[wt->wt_n++] = c;
+		wt->wt_list[wt->wt_n] =
+		    (struct hoarded){.ho_key = limits_key(it->it_ops->peer(it)),
+			.ho_begun = it->it_ops->begun(it)};
+		wt->wt_items[wt->wt_n++] = it;
 	}
 }
 
@@ -103,10 +107,11 @@ look_again(struct worker *wk, uint64_t now, uint64_t due)
 }
 
 /* NULL: there is none now; wk_retry is set if there may be one soon. */
-static struct conn *
+static struct sched_item *
 without_request(struct worker *wk, bool at_once, unsigned *most)
 {
 	uint64_t now = clock_now();
+	struct sched_item *it;
 	struct waiting wt;
 	size_t i;
 	int n;
@@ -120,8 +125,9 @@ without_request(struct worker *wk, bool at_once, unsigned *most)
 		if (i == HOARD_NONE ||
 		    (*most == 1 && !at_once && others_first(wk, now)))
 			break;
-		if (conn_nothing_came(wt.wt_conns[i]))
-			return wt.wt_conns[i];
+		it = wt.wt_items[i];
+		if (it->it_ops->unacked(it) != UINT64_MAX)
+			return it;
 		wt.wt_list[i].ho_spared = true;
 	}
 	if (wt.wt_n > 0)
@@ -130,13 +136,13 @@ without_request(struct worker *wk, bool at_once, unsigned *most)
 }
 
 static void
-tell(struct worker *wk, const struct conn *c, unsigned most)
+tell(struct worker *wk, const struct sched_item *it, unsigned most)
 {
 	char text[INET6_ADDRSTRLEN];
 
 	if (!message_rate_tell(&wk->wk_told_oust, clock_now()))
 		return;
-	*sockaddr_text(text, &c->cn_peer.sa) = '\0';
+	*sockaddr_text(text, it->it_ops->peer(it)) = '\0';
 	log_warn(wk->wk_service.svc_log,
 	    "closed a connection from %s that has sent no request, to have its "
 	    "place: of %u from there",
@@ -144,26 +150,26 @@ tell(struct worker *wk, const struct conn *c, unsigned most)
 }
 
 /* To be closed: *most 0, one that is idle; else see hoard_pick.  NULL: there is none. */
-static struct conn *
+static struct sched_item *
 choose(struct worker *wk, bool at_once, unsigned *most)
 {
-	struct conn *c = longest_lingering(wk);
+	struct sched_item *it = longest_lingering(wk);
 
 	*most = 0;
-	if (c == NULL)
-		c = longest_idle(wk);
-	return c != NULL ? c : without_request(wk, at_once, most);
+	if (it == NULL)
+		it = longest_idle(wk);
+	return it != NULL ? it : without_request(wk, at_once, most);
 }
 
 static void
-end(struct worker *wk, struct conn *c, unsigned most)
+end(struct worker *wk, struct sched_item *it, unsigned most)
 {
 	if (most == 0) {
-		conn_reclaim(c);
+		it->it_ops->reclaim(it);
 		return;
 	}
-	tell(wk, c, most);
-	conn_oust(c);
+	tell(wk, it, most);
+	it->it_ops->oust(it);
 }
 
 void
@@ -177,13 +183,13 @@ static bool
 oust(struct worker *wk, bool at_once)
 {
 	unsigned most;
-	struct conn *c = choose(wk, at_once, &most);
+	struct sched_item *it = choose(wk, at_once, &most);
 
-	if (c == NULL)
+	if (it == NULL)
 		return false;
 	/* This is the place that was wished for, if one was. */
 	limits_grant(wk->wk_clients, clock_now());
-	end(wk, c, most);
+	end(wk, it, most);
 	return true;
 }
 
@@ -204,7 +210,7 @@ void
 oust_granted(struct worker *wk)
 {
 	uint64_t now = clock_now();
-	struct conn *c;
+	struct sched_item *it;
 	unsigned most;
 
 	if (!limits_wanted(wk->wk_clients, now)) {
@@ -212,10 +218,10 @@ oust_granted(struct worker *wk)
 			oust_done(wk);
 		return;
 	}
-	c = choose(wk, false, &most);
-	if (c == NULL || !limits_grant(wk->wk_clients, now))
+	it = choose(wk, false, &most);
+	if (it == NULL || !limits_grant(wk->wk_clients, now))
 		return;
-	end(wk, c, most);
+	end(wk, it, most);
 	oust_done(wk);
 }
 

@@ -9,8 +9,8 @@
  *
  * One of the process; all workers look.  Times are microseconds.
  */
-#ifndef SERVER_CONN_TCP_MEMORY_H
-#define SERVER_CONN_TCP_MEMORY_H
+#ifndef SERVER_WORKER_TCP_MEMORY_H
+#define SERVER_WORKER_TCP_MEMORY_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

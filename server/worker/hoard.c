@@ -1,7 +1,7 @@
 /*
  * hoard: see hoard.h.
  */
-#include "server/conn/hoard.h"
+#include "server/worker/hoard.h"
 
 #define SLOTS ((size_t)2 * HOARD_MAX)
 

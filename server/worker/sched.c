@@ -1,0 +1,122 @@
+/*
+ * sched: see sched.h.
+ */
+#include "lib/util/clock.h"
+#include "server/worker/sched.h"
+
+void
+sched_init(struct sched *sc)
+{
+	int timer;
+
+	TAILQ_INIT(&sc->sc_turns);
+	TAILQ_INIT(&sc->sc_all);
+	for (timer = 0; timer < TIMERS; timer++)
+		TAILQ_INIT(&sc->sc_timers[timer]);
+}
+
+void
+sched_arm(struct sched *sc)
+{
+	static const struct timeval at_once = {0, 0};
+
+	evtimer_add(&sc->sc_again, &at_once);
+}
+
+void
+sched_again(struct sched *sc, struct sched_item *it)
+{
+	if (it->it_queued)
+		return;
+	it->it_queued = true;
+	if (TAILQ_EMPTY(&sc->sc_turns))
+		sched_arm(sc);
+	TAILQ_INSERT_TAIL(&sc->sc_turns, it, it_turn);
+	sc->sc_nturns++;
+}
+
+static void
+dequeue(struct sched *sc, struct sched_item *it)
+{
+	it->it_queued = false;
+	TAILQ_REMOVE(&sc->sc_turns, it, it_turn);
+	sc->sc_nturns--;
+}
+
+struct sched_item *
+sched_next(struct sched *sc)
+{
+	struct sched_item *it = TAILQ_FIRST(&sc->sc_turns);
+
+	if (it != NULL)
+		dequeue(sc, it);
+	return it;
+}
+
+void
+sched_timer(struct sched *sc, struct sched_item *it, enum timer timer)
+{
+	if (it->it_timer != TIMER_NONE)
+		TAILQ_REMOVE(&sc->sc_timers[it->it_timer], it, it_timed);
+	it->it_timer = timer;
+	if (timer == TIMER_NONE)
+		return;
+	it->it_deadline = clock_now() + sc->sc_timeouts[timer];
+	TAILQ_INSERT_TAIL(&sc->sc_timers[timer], it, it_timed);
+}
+
+struct sched_item *
+sched_expired(struct sched *sc, uint64_t now, enum timer *which)
+{
+	struct sched_item *it;
+	enum timer timer;
+
+	for (timer = TIMER_NONE + 1; timer < TIMERS; timer++) {
+		it = TAILQ_FIRST(&sc->sc_timers[timer]);
+		if (it == NULL || it->it_deadline > now)
+			continue;
+		sched_timer(sc, it, TIMER_NONE);
+		*which = timer;
+		return it;
+	}
+	return NULL;
+}
+
+void
+sched_add(struct sched *sc, struct sched_item *it)
+{
+	TAILQ_INSERT_TAIL(&sc->sc_all, it, it_all);
+	sc->sc_count++;
+}
+
+void
+sched_remove(struct sched *sc, struct sched_item *it)
+{
+	sched_timer(sc, it, TIMER_NONE);
+	if (it->it_queued)
+		dequeue(sc, it);
+	TAILQ_REMOVE(&sc->sc_all, it, it_all);
+	sc->sc_count--;
+}
+
+void
+sched_drain(struct sched *sc)
+{
+	struct sched_item *it, *next;
+
+	for (it = TAILQ_FIRST(&sc->sc_all); it != NULL; it = next) {
+		next = TAILQ_NEXT(it, it_all);
+		it->it_ops->drain(it);
+	}
+}
+
+void
+sched_close(struct sched *sc)
+{
+	struct sched_item *it, *next;
+
+	for (it = TAILQ_FIRST(&sc->sc_all); it != NULL; it = next) {
+		next = TAILQ_NEXT(it, it_all);
+		it->it_ops->close(it);
+	}
+}

@@ -1,0 +1,118 @@
+/*
+ * sched: whose turn it is, and whose time is over: a run queue and timers of a worker over
+ * items that are part of something larger, a connection for example.  The worker's thread.
+ *
+ * Of an item the worker knows no more than struct sched_ops.  Each call may free the item,
+ * and others; times are microseconds.
+ */
+#ifndef SERVER_WORKER_SCHED_H
+#define SERVER_WORKER_SCHED_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "server/util/stats.h"
+
+struct sched_item;
+struct sockaddr;
+
+struct sched_ops {
+	/* Its turn has come. */
+	void (*run)(struct sched_item *);
+
+	/* This timer of its has ended, and runs no more. */
+	void (*timeout)(struct sched_item *, enum timer);
+
+	/* The server ends: one more request, if it comes soon. */
+	void (*drain)(struct sched_item *);
+	void (*close)(struct sched_item *);
+
+	/*
+	 * Bytes that were given to its client, and not acknowledged yet.  UINT64_MAX: the client
+	 * has sent some that were not read.
+	 */
+	uint64_t (*unacked)(const struct sched_item *);
+
+	/* The client has sent a part of a request. */
+	bool (*begun)(const struct sched_item *);
+	const struct sockaddr *(*peer)(const struct sched_item *);
+
+	/* Others need its place: closes one that is idle ... */
+	void (*reclaim)(struct sched_item *);
+
+	/* ... or, by a reset, one that has not sent a complete request. */
+	void (*oust)(struct sched_item *);
+#ifdef PW_DEBUG
+	/* Aborts if a rule is broken. */
+	void (*check)(const struct sched_item *);
+#endif
+};
+
+struct sched_item {
+	const struct sched_ops *it_ops;
+	enum phase it_phase; /* as counted */
+	enum timer it_timer;
+	bool it_queued; /* has a turn */
+	uint64_t it_deadline;
+	TAILQ_ENTRY(sched_item) it_all;
+	TAILQ_ENTRY(sched_item) it_turn;
+	TAILQ_ENTRY(sched_item) it_timed;
+};
+
+TAILQ_HEAD(sched_list, sched_item);
+
+struct sched {
+	struct event sc_again; /* somebody has a turn, or its time is over */
+	struct sched_list sc_turns;
+	unsigned sc_nturns;
+	/*
+	 * An item is in at most one of these.  Each has one length for
+	 * all, so it is in the order of the deadlines, and a timer costs O(1).
+	 */
+	struct sched_list sc_timers[TIMERS];
+	uint64_t sc_timeouts[TIMERS];
+	struct sched_list sc_all;
+	unsigned sc_count;
+};
+
+/* Lists only; sc_again and sc_timeouts are the worker's to set. */
+void sched_init(struct sched *);
+
+void sched_add(struct sched *, struct sched_item *);
+void sched_remove(struct sched *, struct sched_item *);
+
+/* sc_again comes with the next turn of the loop. */
+void sched_arm(struct sched *);
+
+/* Gives it another turn after everybody who is ready now. */
+void sched_again(struct sched *, struct sched_item *);
+
+/* The next one whose turn it is, which it is no more then, or NULL. */
+struct sched_item *sched_next(struct sched *);
+
+/* Starts a timer, in place of the one that runs; TIMER_NONE stops it. */
+void sched_timer(struct sched *, struct sched_item *, enum timer);
+
+/* One whose timer has ended, with that timer, which runs no more; or NULL. */
+struct sched_item *sched_expired(struct sched *, uint64_t now_us, enum timer *);
+
+/* Calls drain, or close, of all. */
+void sched_drain(struct sched *);
+void sched_close(struct sched *);
+
+#ifdef PW_DEBUG
+/* Aborts, and says which, if one of the rules of this file or of an item is broken. */
+void sched_check(const struct sched *, const struct stats *);
+#else
+static inline void
+sched_check(const struct sched *sc, const struct stats *sta)
+{
+	(void)sc;
+	(void)sta;
+}
+#endif
+
+#endif

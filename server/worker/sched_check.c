@@ -1,0 +1,101 @@
+/*
+ * sched_check: the rules of sched.h, looked at while the server runs.  For builds with
+ * PW_DEBUG, which are those with sanitizers and the debug one.
+ */
+#ifdef PW_DEBUG
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/util/clock.h"
+#include "server/worker/sched.h"
+
+#define RULE(holds)                               \
+	do {                                      \
+		if (!(holds))                     \
+			broken(__LINE__, #holds); \
+	} while (0)
+
+static void
+broken(int line, const char *rule)
+{
+	fprintf(stderr, "sched_check.c:%d: not so: %s\n", line, rule);
+	abort();
+}
+
+static void
+check_item(const struct sched *sc, const struct sched_item *it)
+{
+	RULE(it->it_timer == TIMER_NONE ||
+	     it->it_deadline <= clock_now() + sc->sc_timeouts[it->it_timer]);
+	it->it_ops->check(it);
+}
+
+static void
+check_timers(const struct sched *sc, const unsigned timed[TIMERS])
+{
+	const struct sched_item *it;
+	uint64_t before;
+	unsigned n;
+	int timer;
+
+	RULE(TAILQ_EMPTY(&sc->sc_timers[TIMER_NONE]));
+	for (timer = TIMER_NONE + 1; timer < TIMERS; timer++) {
+		n = 0;
+		before = 0;
+		TAILQ_FOREACH(it, &sc->sc_timers[timer], it_timed)
+		{
+			RULE((int)it->it_timer == timer);
+			RULE(it->it_deadline >= before);
+			before = it->it_deadline;
+			n++;
+		}
+		RULE(n == timed[timer]);
+	}
+}
+
+static void
+check_turns(const struct sched *sc, unsigned queued)
+{
+	const struct sched_item *it;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(it, &sc->sc_turns, it_turn)
+	{
+		RULE(it->it_queued);
+		n++;
+	}
+	RULE(n == sc->sc_nturns && n == queued);
+	RULE(n == 0 || evtimer_pending(&sc->sc_again, NULL));
+}
+
+static void
+check_phases(const struct stats *sta, const unsigned phases[PHASES])
+{
+	int phase;
+
+	for (phase = 0; phase < PHASES; phase++)
+		RULE(stat_get(&sta->sta_phase[phase]) == phases[phase]);
+}
+
+void
+sched_check(const struct sched *sc, const struct stats *sta)
+{
+	unsigned n = 0, queued = 0, timed[TIMERS] = {0}, phases[PHASES] = {0};
+	const struct sched_item *it;
+
+	TAILQ_FOREACH(it, &sc->sc_all, it_all)
+	{
+		check_item(sc, it);
+		n++;
+		queued += it->it_queued;
+		timed[it->it_timer]++;
+		phases[it->it_phase]++;
+	}
+	RULE(n == sc->sc_count);
+	check_timers(sc, timed);
+	check_turns(sc, queued);
+	check_phases(sta, phases);
+}
+#else
+typedef int sched_check_is_empty; /* ISO C wants something here */
+#endif
