@@ -278,12 +278,40 @@ enum pw_cache {
 #define PW_READAHEAD_AUTO 0
 #define PW_READAHEAD_NONE UINT64_MAX
 
+/*
+ * Where the bytes of a transmission go, if not into a socket as they are: TLS in user space, for
+ * example.  It is given memory, never a range of a file: what is resident is copied for it on
+ * the loop, by pw_file_copy's rules, the rest after it was fetched, and no pool thread uses it.
+ * So the paths differ in no more than that `blocking' and `copy' read on the loop whether it is
+ * resident or not, and `aio' and `pool' never do.  Loop's thread.
+ */
+struct pw_sink;
+
+struct pw_sink_ops {
+	/*
+	 * Takes some of len > 0 bytes; more: others follow at once.  0 and how many; -EAGAIN: none,
+	 * it is full, which the caller of pw_send_step is told as PW_SEND_WANT_WRITE; another
+	 * -errno: the transmission fails.
+	 */
+	int (*take)(struct pw_sink *, const char *, size_t len, bool more,
+	    size_t *taken);
+
+	/* Bytes of files that it took and the client has not acknowledged; -1: it is not known. */
+	long (*unacked)(struct pw_sink *);
+};
+
+struct pw_sink {
+	const struct pw_sink_ops *sk_ops;
+};
+
 /* Zeroed, it has the defaults but for those that have to be set. */
 struct pw_send {
 	/* set by the caller before pw_send_start; path, loop and snd_done have to be */
 	const struct pw_send_path *snd_path;
 	struct pw_loop *snd_loop;
-	int snd_sock;	     /* non-blocking; stays the caller's */
+	int snd_sock; /* non-blocking; stays the caller's */
+	struct pw_sink
+	    *snd_sink;	     /* in its place, or NULL; stays the caller's */
 	bool snd_more;	     /* another transmission follows at once */
 	bool snd_begun;	     /* one of the same answer went before */
 	const char *snd_mem; /* sent first; must stay until it is */

@@ -8,6 +8,7 @@
 #include "lib/os/os.h"
 #include "lib/send/drop_behind.h"
 #include "lib/send/path.h"
+#include "lib/send/sink.h"
 #include "lib/util/clock.h"
 
 #define NEAR 10000 /* us: far clients have not acknowledged the end so soon */
@@ -80,7 +81,7 @@ send_drop_acknowledged(struct pw_send *s)
 
 	if (s->snd_dropped >= end || !send_drops(s))
 		return;
-	unacked = os_unacked(s->snd_sock);
+	unacked = sink_unacked(s);
 	if (unacked < 0)
 		return;
 	if (s->snd_off - unacked < end)
@@ -104,7 +105,9 @@ send_drop_rest(struct pw_send *s)
 
 	if (len > 0 && send_drops(s)) {
 		/* A connection that was cut may have its number given away. */
-		rtt = s->snd_error == 0 ? os_round_trip(s->snd_sock) : -1;
+		rtt = s->snd_error == 0 && s->snd_sink == NULL
+			  ? os_round_trip(s->snd_sock)
+			  : -1;
 		if (rtt >= 0 && rtt < NEAR)
 			drop_add_soon(s->snd_file, off, len);
 		drop_add(s->snd_file, off, len, clock_now() + DROP_LATER);

@@ -143,6 +143,9 @@ void send_brought_in(struct pw_send *, off_t off, off_t end);
 void send_drop_acknowledged(struct pw_send *);
 void send_drop_rest(struct pw_send *);
 
+/* Of the path aio: nothing that it has read is left. */
+bool aio_is_empty(const struct pw_send *);
+
 /* A send_call_f: sendfile(2). */
 int send_by_sendfile(struct pw_send *, size_t len, size_t *sent);
 

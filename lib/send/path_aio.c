@@ -10,6 +10,7 @@
 #include "lib/disk/async.h"
 #include "lib/os/os.h"
 #include "lib/send/path.h"
+#include "lib/send/sink.h"
 
 struct aio {
 	struct async_op ai_op;
@@ -78,19 +79,30 @@ aio_call(struct pw_send *s, size_t len, size_t *sent)
 {
 	const struct aio *ai = s->snd_own;
 
-	return os_send(s->snd_sock, ai->ai_data + (s->snd_off - ai->ai_off),
-	    len, s->snd_more || (off_t)len < s->snd_len, sent);
+	return sink_send(s, ai->ai_data + (s->snd_off - ai->ai_off), len,
+	    s->snd_more || (off_t)len < s->snd_len, sent);
+}
+
+static off_t
+end_of(const struct pw_send *s)
+{
+	const struct aio *ai = s->snd_own;
+
+	return ai == NULL ? s->snd_off : ai->ai_off + (off_t)ai->ai_len;
+}
+
+bool
+aio_is_empty(const struct pw_send *s)
+{
+	return end_of(s) <= s->snd_off;
 }
 
 static enum pw_send_status
 aio_step(struct pw_send *s)
 {
-	const struct aio *ai = s->snd_own;
-	off_t end = ai == NULL ? s->snd_off : ai->ai_off + (off_t)ai->ai_len;
-
-	if (s->snd_len > 0 && end <= s->snd_off)
+	if (s->snd_len > 0 && aio_is_empty(s))
 		return read_more(s);
-	return send_window(s, end, aio_call);
+	return send_window(s, end_of(s), aio_call);
 }
 
 static void

@@ -10,6 +10,7 @@
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
 #include "lib/send/path.h"
+#include "lib/send/sink.h"
 
 #define COPY_SIZE ((size_t)64 << 10)
 
@@ -30,8 +31,8 @@ copy_call(struct pw_send *s, size_t len, size_t *sent)
 	n = pread(s->snd_file->fil_fd, lp->lp_copy, len, s->snd_off);
 	if (n <= 0)
 		return n == 0 ? 0 : -errno;
-	return os_send(s->snd_sock, lp->lp_copy, (size_t)n,
-	    s->snd_more || n < s->snd_len, sent);
+	return sink_send(
+	    s, lp->lp_copy, (size_t)n, s->snd_more || n < s->snd_len, sent);
 }
 
 static enum pw_send_status

@@ -170,6 +170,8 @@ send_by_pool(struct pw_send *s)
 {
 	enum pw_send_status status = PW_SEND_AGAIN;
 
+	if (s->snd_sink != NULL)
+		return send_aio.path_step(s);
 	if (s->snd_reported)
 		status = send_pool_report(s);
 	if (status != PW_SEND_AGAIN)

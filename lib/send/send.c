@@ -7,6 +7,7 @@
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
 #include "lib/send/path.h"
+#include "lib/send/sink.h"
 #include "lib/send/window_size.h"
 #include "lib/util/check.h"
 
@@ -131,7 +132,7 @@ pw_send_step(struct pw_send *s)
 	PW_CHECK(!s->snd_pending);
 	if (s->snd_error != 0)
 		return PW_SEND_ERROR;
-	status = s->snd_path->path_step(s);
+	status = s->snd_sink == NULL ? s->snd_path->path_step(s) : sink_step(s);
 	check_step(s, status, before);
 	return status;
 }
@@ -163,7 +164,9 @@ pw_send_finish(struct pw_send *s)
 	if (s->snd_file == NULL)
 		return;
 	PW_CHECK(!s->snd_pending);
-	if (s->snd_path->path_finish != NULL)
+	if (s->snd_sink != NULL)
+		sink_finish(s);
+	else if (s->snd_path->path_finish != NULL)
 		s->snd_path->path_finish(s);
 	if (s->snd_mark > 0 && s->snd_error == 0)
 		send_rate_measure(s);

@@ -8,6 +8,7 @@
 
 #include "lib/os/os.h"
 #include "lib/send/path.h"
+#include "lib/send/sink.h"
 #include "lib/util/clock.h"
 
 off_t
@@ -138,8 +139,8 @@ send_status(enum account_next next)
 static bool
 takes_memory(const struct pw_send *s)
 {
-	return s->snd_path->path_takes_memory && s->snd_len > 0 &&
-	       s->snd_mem_len < SEND_HEAD;
+	return s->snd_sink == NULL && s->snd_path->path_takes_memory &&
+	       s->snd_len > 0 && s->snd_mem_len < SEND_HEAD;
 }
 
 static enum account_next
@@ -152,7 +153,7 @@ send_some(struct pw_send *s, off_t file_end, size_t share, send_call_f call)
 	if (s->snd_mem_len > 0 && !takes_memory(s)) {
 		len = s->snd_mem_len < share ? s->snd_mem_len : share;
 		more = s->snd_more || s->snd_len > 0 || len < s->snd_mem_len;
-		error = os_send(s->snd_sock, s->snd_mem, len, more, &sent);
+		error = sink_send(s, s->snd_mem, len, more, &sent);
 	} else {
 		len = (size_t)(file_end - s->snd_off);
 		error = call(s, len < share ? len : share, &sent);

@@ -7,6 +7,7 @@
 #include "lib/disk/completion.h"
 #include "lib/os/os.h"
 #include "lib/send/path.h"
+#include "lib/send/sink.h"
 #include "lib/send/window_size.h"
 #include "lib/util/clock.h"
 
@@ -35,7 +36,7 @@ void
 send_rate_measure(struct pw_send *s)
 {
 	uint64_t now = clock_now(), us = now - s->snd_mark;
-	long unacked = os_unacked(s->snd_sock);
+	long unacked = sink_unacked(s);
 	off_t taken = s->snd_off - (unacked > 0 ? unacked : 0);
 	off_t n = taken > s->snd_mark_off ? taken - s->snd_mark_off : 0;
 

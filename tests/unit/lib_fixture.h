@@ -65,6 +65,7 @@ struct fixture {
 	struct pw_pool *fx_pool;
 	struct pw_loop *fx_loop;
 	struct pw_root *fx_root;
+	bool fx_sinks; /* transmissions go into a pw_sink that copies */
 };
 
 /* Of one loop, until nothing is pending. */
@@ -121,6 +122,15 @@ static inline int
 setup_narrow(void **state)
 {
 	return setup_with(state, 1, 1, 0);
+}
+
+static inline int
+setup_sinks(void **state)
+{
+	int error = setup(state);
+
+	((struct fixture *)*state)->fx_sinks = true;
+	return error;
 }
 
 /* What a gate holds up is all that is queued. */
@@ -566,8 +576,51 @@ wire_close(struct wire *wr)
 	free(wr->wr_data);
 }
 
+/* What TLS in user space will be: it takes a part, of memory only, and may be full or fail. */
+struct copying {
+	struct pw_sink cy_sink; /* the first */
+	int cy_sock;
+	size_t cy_most;	 /* bytes at once */
+	size_t cy_taken; /* in all */
+	unsigned cy_calls;
+	int cy_error; /* what it says next; 0: it takes something */
+};
+
+static inline int
+copying_take(
+    struct pw_sink *sk, const char *mem, size_t len, bool more, size_t *taken)
+{
+	struct copying *cy = (struct copying *)sk;
+	int error;
+
+	assert_true(len > 0);
+	cy->cy_calls++;
+	if (cy->cy_error != 0)
+		return cy->cy_error;
+	error = os_send(cy->cy_sock, mem, len < cy->cy_most ? len : cy->cy_most,
+	    more || len > cy->cy_most, taken);
+	cy->cy_taken += *taken;
+	return error;
+}
+
+static inline long
+copying_unacked(struct pw_sink *sk)
+{
+	return os_unacked(((struct copying *)sk)->cy_sock);
+}
+
+static inline void
+copying_init(struct copying *cy, int sock, size_t most)
+{
+	static const struct pw_sink_ops ops = {copying_take, copying_unacked};
+
+	*cy = (struct copying){.cy_sock = sock, .cy_most = most};
+	cy->cy_sink.sk_ops = &ops;
+}
+
 struct xfer {
 	struct pw_send xf_send;
+	struct copying xf_sink;
 	unsigned xf_done;			/* calls of snd_done */
 	unsigned xf_full, xf_again, xf_pending; /* answers of step */
 };
@@ -590,6 +643,11 @@ xfer_init(struct xfer *xf, const char *path, struct fixture *fx,
 	xf->xf_send.snd_sock = wr->wr_sock;
 	xf->xf_send.snd_file = file;
 	xf->xf_send.snd_done = xfer_done;
+	if (!fx->fx_sinks)
+		return;
+	copying_init(&xf->xf_sink, wr->wr_sock, 10000);
+	xf->xf_send.snd_sink = &xf->xf_sink.cy_sink;
+	xf->xf_send.snd_sock = -1;
 }
 
 /* Until the socket takes more. */

@@ -1,0 +1,72 @@
+/*
+ * sink: what is resident is copied and given to a pw_sink; what is missing is fetched by the
+ * pool, as nodiskio does.  Where nothing can be read without waiting, or what was fetched is
+ * evicted again and again, it is read into memory of the transmission's own, as aio does.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/disk/completion.h"
+#include "lib/file/file.h"
+#include "lib/send/path.h"
+#include "lib/send/sink.h"
+
+#define COPY ((size_t)16 << 10) /* bytes of a call: a record of TLS */
+
+/* RWF_NOWAIT may refuse what was in memory just now: it is asked about again. */
+static int
+copy_resident(struct pw_send *s, size_t len, size_t *sent)
+{
+	struct pw_file *file = s->snd_file;
+	char data[COPY];
+	long n;
+
+	*sent = 0;
+	n = os_read(file->fil_fd, s->snd_off, data, len < COPY ? len : COPY,
+	    file->fil_ask == OS_ASK_NEVER_COLD);
+	if (n == 0)
+		return -ESTALE;
+	if (n < 0) {
+		s->snd_ready = -1;
+		return n == -EAGAIN ? -EBUSY : (int)n;
+	}
+	return sink_send(
+	    s, data, (size_t)n, s->snd_more || (off_t)n < s->snd_len, sent);
+}
+
+static bool
+is_read_apart(const struct pw_send *s)
+{
+	const struct pw_file *file = s->snd_file;
+
+	return s->snd_path == &send_aio || s->snd_path == &send_pool ||
+	       (file->fil_ask != OS_ASK_NOWAIT &&
+		   file->fil_ask != OS_ASK_NEVER_COLD);
+}
+
+enum pw_send_status
+sink_step(struct pw_send *s)
+{
+	off_t off = s->snd_off;
+	enum pw_send_status status;
+
+	if (s->snd_path == &send_blocking || s->snd_path == &send_copy)
+		return send_copy.path_step(s);
+	if (s->snd_file == NULL || s->snd_len == 0)
+		return send_window(s, s->snd_off, copy_resident);
+	if (s->snd_own == NULL && !is_read_apart(s))
+		return send_prefetched(s, send_fetch_by_pool, copy_resident);
+	status = send_aio.path_step(s);
+	if (s->snd_off > off && !is_read_apart(s) && aio_is_empty(s)) {
+		sink_finish(s);
+		s->snd_fetches = 0;
+		s->snd_backed_off = false;
+	}
+	return status;
+}
+
+void
+sink_finish(struct pw_send *s)
+{
+	send_aio.path_finish(s);
+}

@@ -1,0 +1,37 @@
+/*
+ * sink: where a transmission's bytes go: a descriptor, or the caller's pw_sink; for
+ * lib/send/ only.  Loop's thread.
+ */
+#ifndef LIB_SEND_SINK_H
+#define LIB_SEND_SINK_H
+
+#include "lib/os/os.h"
+#include "lib/pagewise.h"
+
+/* As os_send. */
+static inline int
+sink_send(
+    struct pw_send *s, const char *mem, size_t len, bool more, size_t *sent)
+{
+	struct pw_sink *sk = s->snd_sink;
+
+	if (sk == NULL)
+		return os_send(s->snd_sock, mem, len, more, sent);
+	*sent = 0;
+	return sk->sk_ops->take(sk, mem, len, more, sent);
+}
+
+/* As os_unacked. */
+static inline long
+sink_unacked(const struct pw_send *s)
+{
+	struct pw_sink *sk = s->snd_sink;
+
+	return sk == NULL ? os_unacked(s->snd_sock) : sk->sk_ops->unacked(sk);
+}
+
+/* path_step of all paths where there is a pw_sink; and path_finish. */
+enum pw_send_status sink_step(struct pw_send *);
+void sink_finish(struct pw_send *);
+
+#endif

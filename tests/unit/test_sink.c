@@ -1,0 +1,184 @@
+/*
+ * Tests of lib/send/sink.c: a pw_sink is full, fails, and is never given what would have to be
+ * waited for.  That every path sends the same bytes into one: test_send.c.
+ */
+#include "lib_fixture.h"
+#include "lib/os/meter.h"
+#include "lib/util/clock.h"
+
+#define SIZE ((off_t)300 * KIB + 77)
+
+static void
+begin(struct xfer *xf, const char *path, struct fixture *fx, struct wire *wr,
+    struct pw_file *file)
+{
+	wire_wide(wr);
+	xfer_init(xf, path, fx, wr, file);
+	xf->xf_send.snd_mem = "head";
+	xf->xf_send.snd_mem_len = 4;
+	xf->xf_send.snd_len = SIZE;
+	xf->xf_send.snd_readahead = 64 * KIB;
+	pw_send_start(&xf->xf_send);
+}
+
+static void
+end(struct xfer *xf, struct wire *wr)
+{
+	pw_send_finish(&xf->xf_send);
+	wire_close(wr);
+}
+
+static void
+came(struct wire *wr)
+{
+	char *expected = malloc((size_t)SIZE);
+
+	assert_non_null(expected);
+	fill(expected, 0, (size_t)SIZE);
+	wire_await(wr, 4 + (size_t)SIZE);
+	assert_memory_equal(wr->wr_data, "head", 4);
+	assert_memory_equal(wr->wr_data + 4, expected, (size_t)SIZE);
+	free(expected);
+}
+
+static void
+one_that_is_full_is_waited_for_and_goes_on_where_it_was(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	const char *const *path;
+	struct wire wr;
+	struct xfer xf;
+	uint64_t sent;
+
+	for (path = pw_send_path_names; *path != NULL; path++) {
+		begin(&xf, *path, fx, &wr, file);
+		xfer_run(&xf, &wr, 50000);
+		sent = xf.xf_send.snd_sent;
+		if (xf.xf_send.snd_pending)
+			settle(fx->fx_loop);
+		xf.xf_sink.cy_error = -EAGAIN;
+		while (xfer_step(&xf) == PW_SEND_PENDING)
+			settle(fx->fx_loop);
+		assert_int_equal(xf.xf_full, 1);
+		assert_int_equal(xf.xf_send.snd_sent, sent);
+		xf.xf_sink.cy_error = 0;
+		assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+		assert_int_equal(xf.xf_sink.cy_taken, 4 + (size_t)SIZE);
+		came(&wr);
+		end(&xf, &wr);
+	}
+	pw_file_unref(&file);
+}
+
+static void
+error_of_one_is_that_of_the_transmission(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	const char *const *path;
+	struct wire wr;
+	struct xfer xf;
+
+	for (path = pw_send_path_names; *path != NULL; path++) {
+		begin(&xf, *path, fx, &wr, file);
+		xfer_run(&xf, &wr, 50000);
+		xf.xf_sink.cy_error = -EPROTO;
+		assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_ERROR);
+		assert_int_equal(xf.xf_send.snd_error, -EPROTO);
+		end(&xf, &wr);
+	}
+	pw_file_unref(&file);
+}
+
+/* As in a group that is short of memory: whatever was fetched has gone. */
+static void
+what_is_evicted_again_and_again_is_read_apart(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+	enum pw_send_status status;
+
+	skip_unless(fx, NEED_EVICTION);
+	file = new_file(fx, "f", (size_t)SIZE);
+	begin(&xf, "nodiskio", fx, &wr, file);
+	while (xf.xf_send.snd_own == NULL) {
+		assert_true(evict(file->fil_fd, (size_t)SIZE));
+		usleep(2 * RESIDENCY_HOLDS);
+		status = xfer_step(&xf);
+		assert_true(
+		    status == PW_SEND_PENDING || status == PW_SEND_AGAIN);
+		if (xf.xf_send.snd_own != NULL || status != PW_SEND_PENDING)
+			continue;
+		pw_loop_tick(fx->fx_loop, clock_now());
+		settle(fx->fx_loop);
+		pw_loop_drain(fx->fx_loop);
+	}
+	settle(fx->fx_loop);
+	assert_true(evict(file->fil_fd, (size_t)SIZE));
+	/* What it has is sent, without the file. */
+	while (xf.xf_send.snd_own != NULL) {
+		status = xfer_step(&xf);
+		assert_true(
+		    status == PW_SEND_AGAIN || status == PW_SEND_WANT_WRITE);
+	}
+	assert_true(xf.xf_send.snd_off > 0);
+	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+	came(&wr);
+	end(&xf, &wr);
+	pw_file_unref(&file);
+}
+
+static void
+loop_never_sleeps_for_one(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_sleep list[PW_SLEEPS];
+	struct pw_file *file;
+	struct wire wr;
+	struct xfer xf;
+	size_t i, n;
+
+	skip_unless(fx, NEED_EVICTION);
+	file = new_file(fx, "f", (size_t)SIZE);
+	for (i = 0; i < 20; i++) {
+		assert_true(evict(file->fil_fd, (size_t)SIZE));
+		usleep(2 * RESIDENCY_HOLDS);
+		begin(&xf, "nodiskio", fx, &wr, file);
+		pw_loop_awake(fx->fx_loop, clock_now());
+		while (xfer_step(&xf) != PW_SEND_PENDING)
+			assert_true(xf.xf_send.snd_len > 0);
+		pw_loop_rest(fx->fx_loop, clock_now());
+		settle(fx->fx_loop);
+		pw_loop_awake(fx->fx_loop, clock_now());
+		while (xfer_step(&xf) == PW_SEND_AGAIN)
+			continue;
+		pw_loop_rest(fx->fx_loop, clock_now());
+		if (xf.xf_send.snd_pending)
+			settle(fx->fx_loop);
+		end(&xf, &wr);
+	}
+	n = pw_loop_sleeps(fx->fx_loop, list);
+	for (i = 0; i < n; i++)
+		if (strcmp(list[i].sl_call, "preadv2") == 0)
+			assert_int_equal(list[i].sl_times, 0);
+	pw_file_unref(&file);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_sinks, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(one_that_is_full_is_waited_for_and_goes_on_where_it_was),
+	    TEST(error_of_one_is_that_of_the_transmission),
+	    TEST(what_is_evicted_again_and_again_is_read_apart),
+	    TEST(loop_never_sleeps_for_one),
+	};
+
+	stay_on_one_cpu();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
