@@ -53,6 +53,16 @@ pool_run(struct pw_send *s)
 	return n < 0 ? -errno : 0;
 }
 
+/* Another path, that reads for a pw_sink, may be where no ring is permitted. */
+static int
+read_by_ring(struct pw_send *s, struct aio *ai)
+{
+	if (s->snd_path != &send_aio)
+		return -ENOSYS;
+	return async_read(s->snd_loop, &ai->ai_op, &s->snd_waiter,
+	    s->snd_file->fil_fd, ai->ai_data, share(s), s->snd_off);
+}
+
 static enum pw_send_status
 read_more(struct pw_send *s)
 {
@@ -67,8 +77,7 @@ read_more(struct pw_send *s)
 	ai->ai_off = s->snd_off;
 	ai->ai_len = 0;
 	send_pending_begin(s, read_done);
-	error = async_read(s->snd_loop, &ai->ai_op, &s->snd_waiter,
-	    s->snd_file->fil_fd, ai->ai_data, share(s), s->snd_off);
+	error = read_by_ring(s, ai);
 	if (error != 0)
 		error = send_on_pool(s, pool_run);
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);

@@ -1,9 +1,6 @@
 /*
  * abort: the end of a connection that waits for a disk.
  */
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
 
@@ -17,7 +14,7 @@ conn_abort(struct conn *c)
 	event_del(&c->cn_event);
 	/* A disk that hangs takes memory, and nobody's place. */
 	limits_leave(c->cn_worker->wk_clients, c->cn_client);
-	shutdown(c->cn_fd, SHUT_RDWR);
+	transport_cut(&c->cn_transport);
 }
 
 static void
@@ -41,7 +38,7 @@ forget_input(struct conn *c)
 	int n;
 
 	for (n = 0; n < LINGER_READS; n++)
-		if (recv(c->cn_fd, trash, sizeof(trash), MSG_DONTWAIT) <= 0)
+		if (transport_recv(&c->cn_transport, trash, sizeof(trash)) <= 0)
 			break;
 }
 
@@ -71,6 +68,5 @@ conn_give_up(struct conn *c)
 	conn_abort(c);
 	if (!ours)
 		return;
-	close(c->cn_fd);
-	c->cn_fd = -1;
+	transport_close(&c->cn_transport);
 }

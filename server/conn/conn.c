@@ -5,7 +5,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "server/conn/conn_priv.h"
@@ -26,8 +25,7 @@ conn_free(struct conn *c)
 		event_del(&c->cn_event);
 		limits_leave(wk->wk_clients, c->cn_client);
 	}
-	if (c->cn_fd != -1)
-		close(c->cn_fd);
+	transport_close(&c->cn_transport);
 	worker_removed(wk, &c->cn_item);
 	free(c);
 }
@@ -46,7 +44,7 @@ conn_close(struct conn *c)
 static enum next
 linger(struct conn *c)
 {
-	if (shutdown(c->cn_fd, SHUT_WR) == -1)
+	if (transport_end(&c->cn_transport) != 0)
 		return NEXT_CLOSE;
 	buf_release(&c->cn_in, conn_bufs(c));
 	c->cn_state = CONN_LINGER;
@@ -228,10 +226,9 @@ last(const struct exchange *ex)
 static bool
 send_now(struct exchange *ex, const char *text, size_t len)
 {
-	const struct conn *c = ex->ex_owner;
+	struct conn *c = ex->ex_owner;
 
-	return send(c->cn_fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL) ==
-	       (ssize_t)len;
+	return transport_send(&c->cn_transport, text, len) == (long)len;
 }
 
 static const struct exchange_ops exchange_ops = {
@@ -281,7 +278,7 @@ refuse_late(struct conn *c)
 static void
 end_idle(struct conn *c)
 {
-	if (conn_nothing_came(c) && linger(c) == NEXT_CLOSE)
+	if (transport_nothing_came(&c->cn_transport) && linger(c) == NEXT_CLOSE)
 		conn_close(c);
 	else
 		run(c);
@@ -383,7 +380,9 @@ unacked(const struct sched_item *it)
 {
 	const struct conn *c = conn_of(it);
 
-	return conn_nothing_came(c) ? pw_unacked(c->cn_fd) : UINT64_MAX;
+	return transport_nothing_came(&c->cn_transport)
+		   ? transport_unacked(&c->cn_transport)
+		   : UINT64_MAX;
 }
 
 static bool
@@ -407,8 +406,8 @@ on_reclaim(struct sched_item *it)
 	struct conn *c = conn_of(it);
 
 	stat_add(&c->cn_worker->wk_service.svc_stats.sta_reclaimed, 1);
-	if (pw_unacked(c->cn_fd) > 0)
-		min_rate_forget(c);
+	if (transport_unacked(&c->cn_transport) > 0)
+		transport_forget(&c->cn_transport);
 	conn_close(c);
 }
 
@@ -418,7 +417,7 @@ on_oust(struct sched_item *it)
 	struct conn *c = conn_of(it);
 
 	stat_add(&c->cn_worker->wk_service.svc_stats.sta_ousted, 1);
-	min_rate_forget(c);
+	transport_forget(&c->cn_transport);
 	conn_close(c);
 }
 
@@ -460,7 +459,7 @@ conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
 	c->cn_worker = wk;
 	c->cn_item.it_ops = &sched_ops;
 	c->cn_ops = &exchange_ops;
-	c->cn_fd = fd;
+	transport_open(&c->cn_transport, fd);
 	c->cn_client = client;
 	c->cn_writable = true;
 	memcpy(&c->cn_peer, peer, sizeof(c->cn_peer));
@@ -468,7 +467,7 @@ conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
 	    EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, c);
 	if (event_add(&c->cn_event, NULL) != 0) {
 		limits_leave(wk->wk_clients, client);
-		close(fd);
+		transport_close(&c->cn_transport);
 		free(c);
 		return;
 	}

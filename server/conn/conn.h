@@ -33,6 +33,7 @@
 #include <netinet/in.h>
 #include <sys/queue.h>
 
+#include "server/conn/transport.h"
 #include "server/content/exchange.h"
 #include "server/http/head.h"
 #include "server/worker/worker.h"
@@ -48,7 +49,7 @@ enum conn_state {
 struct conn {
 	struct sched_item cn_item; /* the first */
 	enum conn_state cn_state;
-	int cn_fd;
+	struct transport cn_transport;
 	bool cn_readable; /* as far as we know: cleared by EAGAIN ... */
 	bool cn_writable; /* ... set by an edge */
 	bool cn_drained;  /* the last recv found less than it had room for */
@@ -96,9 +97,6 @@ void conn_close(struct conn *);
 
 /* How many requests it may still have answered, UINT_MAX for all. */
 unsigned conn_requests_left(const struct conn *);
-
-/* No bytes lie in its socket that were not read yet; its end may. */
-bool conn_nothing_came(const struct conn *);
 
 #ifdef PW_DEBUG
 /* Aborts, and says which, if one of these rules is broken. */

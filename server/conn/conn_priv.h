@@ -38,7 +38,7 @@ conn_bound(struct conn *c)
 	if (c->cn_bounded == on)
 		return;
 	c->cn_bounded = on;
-	tcp_memory_apply(pr, on, c->cn_fd);
+	tcp_memory_apply(pr, on, c->cn_transport.tr_fd);
 }
 
 /* --------------------------------------------------------------- state.c */
@@ -105,8 +105,5 @@ enum rest {
 
 /* One of the timers REST, IDLE and LINGER is over. */
 enum rest min_rate_rest(struct conn *);
-
-/* The close will be a reset: the kernel forgets what it has for the client. */
-void min_rate_forget(struct conn *);
 
 #endif

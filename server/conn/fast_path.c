@@ -1,9 +1,6 @@
 /*
  * fast_path: see fast_path.h.
  */
-#include <sys/socket.h>
-#include <sys/uio.h>
-
 #include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
 #include "server/conn/fast_path.h"
@@ -101,22 +98,21 @@ match_all(struct conn *c, uint64_t now, struct match matches[static TOGETHER])
 
 /* ------------------------------------------------------------------- answers */
 
-static ssize_t
+static long
 send_all(struct conn *c, const struct match *matches, int n)
 {
 	struct iovec iov[TOGETHER];
-	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n};
 	const struct cached_response *ha = matches[0].m_answer;
 	int i;
 
 	if (n == 1)
-		return send(c->cn_fd, ha->ha_text, ha->ha_len,
-		    MSG_DONTWAIT | MSG_NOSIGNAL);
+		return transport_send(
+		    &c->cn_transport, ha->ha_text, ha->ha_len);
 	for (i = 0; i < n; i++) {
 		ha = matches[i].m_answer;
 		iov[i] = (struct iovec){ha->ha_text, ha->ha_len};
 	}
-	return sendmsg(c->cn_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return transport_sendv(&c->cn_transport, iov, n);
 }
 
 static void
@@ -200,8 +196,8 @@ fast_path_run(struct conn *c)
 	struct match matches[TOGETHER];
 	size_t sent, gone = 0;
 	uint64_t now;
-	ssize_t result;
 	int i, n, whole;
+	long result;
 
 	if (c->cn_fields == NULL || c->cn_worker->wk_service.svc_hot == NULL)
 		return FAST_PATH_NONE;

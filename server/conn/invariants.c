@@ -36,7 +36,7 @@ print(const struct conn *c)
 	    "connection: state %s, timer %s, phase %d, fd %d,%s%s%s%s%s%s%s "
 	    "in %zu, skip %llu, requests %u\n",
 	    states[c->cn_state], timers[c->cn_item.it_timer],
-	    (int)c->cn_item.it_phase, c->cn_fd,
+	    (int)c->cn_item.it_phase, c->cn_transport.tr_fd,
 	    c->cn_readable ? " readable," : "",
 	    c->cn_writable ? " writable," : "", c->cn_hup ? " hup," : "",
 	    conn_waits(c) ? " waiting," : "", c->cn_dying ? " dying," : "",
@@ -152,7 +152,7 @@ conn_check(const struct conn *c)
 	const struct worker *wk = c->cn_worker;
 
 	RULE(c, !c->cn_dying || conn_waits(c));
-	RULE(c, c->cn_dying || c->cn_fd >= 0);
+	RULE(c, c->cn_dying || c->cn_transport.tr_fd >= 0);
 	RULE(c, c->cn_item.it_timer != TIMER_GRACE || wk->wk_draining);
 	RULE(c, c->cn_dying == !event_pending(&c->cn_event,
 				   EV_READ | EV_WRITE | EV_CLOSED, NULL));

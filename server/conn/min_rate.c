@@ -4,9 +4,6 @@
  * acknowledged, so what lies in the kernel's buffers is not held for progress, nor
  * does a large buffer that it empties slowly look like none.
  */
-#include <poll.h>
-#include <sys/socket.h>
-
 #include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
 
@@ -18,7 +15,7 @@ static int64_t
 taken(const struct conn *c)
 {
 	return (int64_t)response_sent(&c->cn_ex->ex_response) -
-	       (int64_t)pw_unacked(c->cn_fd);
+	       (int64_t)transport_unacked(&c->cn_transport);
 }
 
 /* What goes beyond its timer a loop that was held up has taken. */
@@ -64,21 +61,13 @@ too_slow(struct conn *c, int64_t now)
 	return n < least(c, us);
 }
 
-void
-min_rate_forget(struct conn *c)
-{
-	static const struct linger at_once = {.l_onoff = 1};
-
-	setsockopt(c->cn_fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-}
-
 /* What lies in its socket would stay as long as the client asks for a byte now and then. */
 static void
 lost(struct conn *c, bool nothing)
 {
 	struct stats *sta = &c->cn_worker->wk_service.svc_stats;
 
-	min_rate_forget(c);
+	transport_forget(&c->cn_transport);
 	stat_add(nothing ? &sta->sta_timeout[TIMER_SEND]
 			 : &sta->sta_capped[CAP_RATE],
 	    1);
@@ -111,22 +100,14 @@ min_rate_full(struct conn *c)
 	return true;
 }
 
-/* The event that says so may come after a timer, if the loop has been held up. */
-static bool
-has_room(const struct conn *c)
-{
-	struct pollfd pfd = {.fd = c->cn_fd, .events = POLLOUT};
-
-	return poll(&pfd, 1, 0) == 1;
-}
-
 bool
 min_rate_late(struct conn *c)
 {
 	struct pace *pc = &c->cn_ex->ex_pace;
 	int64_t now = taken(c);
 
-	if (!has_room(c) && !pw_awaits_disk(c->cn_fd)) {
+	if (!transport_has_room(&c->cn_transport) &&
+	    !transport_awaits_disk(&c->cn_transport)) {
 		stop(c);
 		if (now == pc->pc_last || too_slow(c, now)) {
 			lost(c, now == pc->pc_last);
@@ -158,7 +139,7 @@ min_rate_ended(struct conn *c)
 	if (timeouts[TIMER_REST] >= timeouts[TIMER_IDLE] ||
 	    c->cn_unseen <= RESPONSE_SHARE)
 		return TIMER_IDLE;
-	look(c, pw_unacked(c->cn_fd));
+	look(c, transport_unacked(&c->cn_transport));
 	return c->cn_left > RESPONSE_SHARE ? TIMER_REST : TIMER_IDLE;
 }
 
@@ -166,7 +147,7 @@ min_rate_ended(struct conn *c)
 enum rest
 min_rate_rest(struct conn *c)
 {
-	uint64_t left = pw_unacked(c->cn_fd);
+	uint64_t left = transport_unacked(&c->cn_transport);
 	uint64_t us = clock_now() - c->cn_since;
 	int64_t n = (int64_t)(c->cn_left - left);
 
@@ -175,7 +156,7 @@ min_rate_rest(struct conn *c)
 	if (c->cn_left == 0)
 		look(c, left);
 	else if (us >= c->cn_worker->wk_sched.sc_timeouts[TIMER_SEND] &&
-		 !pw_awaits_disk(c->cn_fd)) {
+		 !transport_awaits_disk(&c->cn_transport)) {
 		if (n <= 0 || n < least(c, us)) {
 			lost(c, n <= 0);
 			return REST_LOST;

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "server/conn/conn_priv.h"
 #include "server/conn/fast_path.h"
@@ -21,21 +20,19 @@
 static enum next
 receive(struct conn *c, char *to, size_t room, size_t *got)
 {
-	ssize_t n;
+	long n;
 
 	*got = 0;
 	if (!c->cn_readable)
 		return NEXT_WAIT;
-	do
-		n = recv(c->cn_fd, to, room, 0);
-	while (n == -1 && errno == EINTR);
+	n = transport_recv(&c->cn_transport, to, room);
 	if (n > 0) {
 		*got = (size_t)n;
 		c->cn_drained =
 		    (size_t)n < room && !c->cn_hup && c->cn_worker->wk_sees_end;
 		return NEXT_GO;
 	}
-	if (n == -1 && errno == EAGAIN) {
+	if (n == -EAGAIN) {
 		c->cn_readable = false;
 		return NEXT_WAIT;
 	}

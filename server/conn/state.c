@@ -2,7 +2,6 @@
  * state: questions about a connection's state that several files ask.
  */
 #include <limits.h>
-#include <sys/socket.h>
 
 #include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
@@ -31,7 +30,8 @@ conn_begin(struct conn *c)
 	if (c->cn_ex == NULL)
 		return false;
 	c->cn_ex->ex_peer = &c->cn_peer.sa;
-	c->cn_ex->ex_sock = c->cn_fd;
+	c->cn_ex->ex_sock = c->cn_transport.tr_fd;
+	c->cn_ex->ex_sink = c->cn_transport.tr_sink;
 	c->cn_ex->ex_rate = c->cn_rate;
 	return true;
 }
@@ -49,12 +49,4 @@ conn_await_disk(struct conn *c)
 {
 	conn_timer(c, TIMER_DISK);
 	exchange_wait(c->cn_ex);
-}
-
-bool
-conn_nothing_came(const struct conn *c)
-{
-	char byte;
-
-	return recv(c->cn_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 1;
 }

@@ -57,7 +57,8 @@ struct exchange {
 	void *ex_owner; /* theirs */
 	struct service *ex_service;
 	const struct sockaddr *ex_peer; /* the owner's */
-	int ex_sock;			/* the same */
+	int ex_sock;			/* the same: see pw_send */
+	struct pw_sink *ex_sink;	/* the same */
 	uint64_t ex_rate; /* bytes/s that the client takes, or 0: see pw_send */
 
 	bool ex_open;	     /* begun, and not counted and logged yet */

@@ -35,6 +35,7 @@ piece_start(struct exchange *ex, const char *mem, size_t len)
 	    .snd_path = set->set_send_path,
 	    .snd_loop = ex->ex_service->svc_loop,
 	    .snd_sock = ex->ex_sock,
+	    .snd_sink = ex->ex_sink,
 	    .snd_begun = rs->rs_sent > 0,
 	    .snd_mem = mem,
 	    .snd_mem_len = len,

@@ -69,7 +69,7 @@ prepare(void)
 	worker.wk_service.svc_log = log_writer(lg, 0);
 	conf.conf_max_head = limits.hl_size;
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, sv) == 0);
-	conn.cn_fd = sv[0];
+	transport_open(&conn.cn_transport, sv[0]);
 	far_end = sv[1];
 	conn.cn_worker = &worker;
 	add_site("a.example");

@@ -300,7 +300,8 @@ pool_tried(struct pw_waiter *w)
 	    (struct inside *)(void *)((char *)w -
 				      offsetof(struct pw_task, tk_waiter));
 
-	log_notice(in->in_worker->wk_service.svc_log, "inside pool:%s", in->in_text);
+	log_notice(
+	    in->in_worker->wk_service.svc_log, "inside pool:%s", in->in_text);
 	free(in);
 }
 
@@ -322,7 +323,7 @@ inside_try(struct worker *wk)
 	log_notice(wk->wk_service.svc_log, "inside worker:%s", in->in_text);
 	in->in_task.tk_work = try_on_pool;
 	in->in_task.tk_waiter.wt_done = pool_tried;
-	if (pw_task_run(
-		wk->wk_service.svc_loop, pw_root_dev(wk->wk_service.svc_roots[0]), &in->in_task) != 0)
+	if (pw_task_run(wk->wk_service.svc_loop,
+		pw_root_dev(wk->wk_service.svc_roots[0]), &in->in_task) != 0)
 		free(in);
 }

@@ -1,0 +1,93 @@
+/*
+ * transport: see transport.h.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "server/conn/transport.h"
+
+#define FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
+
+void
+transport_open(struct transport *tr, int fd)
+{
+	tr->tr_fd = fd;
+	tr->tr_sink = NULL;
+#ifdef PW_INSIDE
+	tr->tr_sink = inside_sink(&tr->tr_inside, fd);
+#endif
+}
+
+void
+transport_close(struct transport *tr)
+{
+	if (tr->tr_fd == -1)
+		return;
+	close(tr->tr_fd);
+	tr->tr_fd = -1;
+}
+
+long
+transport_recv(struct transport *tr, void *to, size_t room)
+{
+	ssize_t n;
+
+	do
+		n = recv(tr->tr_fd, to, room, MSG_DONTWAIT);
+	while (n == -1 && errno == EINTR);
+	return n == -1 ? -errno : n;
+}
+
+bool
+transport_nothing_came(const struct transport *tr)
+{
+	char byte;
+
+	return recv(tr->tr_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 1;
+}
+
+long
+transport_send(struct transport *tr, const char *text, size_t len)
+{
+	ssize_t n = send(tr->tr_fd, text, len, FLAGS);
+
+	return n == -1 ? -errno : n;
+}
+
+long
+transport_sendv(struct transport *tr, struct iovec *iov, int n)
+{
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+	ssize_t sent = sendmsg(tr->tr_fd, &msg, FLAGS);
+
+	return sent == -1 ? -errno : sent;
+}
+
+bool
+transport_has_room(const struct transport *tr)
+{
+	struct pollfd pfd = {.fd = tr->tr_fd, .events = POLLOUT};
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+int
+transport_end(struct transport *tr)
+{
+	return shutdown(tr->tr_fd, SHUT_WR) == -1 ? -errno : 0;
+}
+
+void
+transport_cut(struct transport *tr)
+{
+	shutdown(tr->tr_fd, SHUT_RDWR);
+}
+
+void
+transport_forget(struct transport *tr)
+{
+	static const struct linger at_once = {.l_onoff = 1};
+
+	setsockopt(tr->tr_fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}

@@ -1,0 +1,68 @@
+/*
+ * transport: the socket of a connection, from accept to close: all that is received from it,
+ * sent to it and asked of it, but for files, which lib/send sends by tr_fd or tr_sink.  What
+ * TLS does in user space has its place here.  The worker's thread; errors are -errno.
+ */
+#ifndef SERVER_CONN_TRANSPORT_H
+#define SERVER_CONN_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "lib/pagewise.h"
+#ifdef PW_INSIDE
+#include "tests/inside/sink.h"
+#endif
+
+struct transport {
+	int tr_fd;		 /* owned; -1: closed */
+	struct pw_sink *tr_sink; /* what answers go into, or NULL: tr_fd */
+#ifdef PW_INSIDE
+	struct inside_sink tr_inside;
+#endif
+};
+
+/* Takes over a socket that was accepted. */
+void transport_open(struct transport *, int fd);
+void transport_close(struct transport *);
+
+/* Bytes; 0: the client's end; -EAGAIN: there is nothing now. */
+long transport_recv(struct transport *, void *, size_t room);
+
+/* No bytes lie in it that were not read yet; its end may. */
+bool transport_nothing_came(const struct transport *);
+
+/* Bytes, or -errno. */
+long transport_send(struct transport *, const char *, size_t len);
+long transport_sendv(struct transport *, struct iovec *, int n);
+
+/* Bytes that were given to it, and the client has not acknowledged. */
+static inline uint64_t
+transport_unacked(const struct transport *tr)
+{
+	return pw_unacked(tr->tr_fd);
+}
+
+/* What the kernel has for it cannot go on before a disk answers: see pw_awaits_disk. */
+static inline bool
+transport_awaits_disk(const struct transport *tr)
+{
+	return pw_awaits_disk(tr->tr_fd);
+}
+
+/* It takes something now; the event that says so may be late. */
+bool transport_has_room(const struct transport *);
+
+/* Our end: the client is told that nothing follows.  0 or -errno. */
+int transport_end(struct transport *);
+
+/* Both ends: what lies in it is sent, nothing more is read. */
+void transport_cut(struct transport *);
+
+/* The close will be a reset: the kernel forgets what it has for the client. */
+void transport_forget(struct transport *);
+
+#endif
