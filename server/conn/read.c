@@ -104,23 +104,6 @@ conn_refuse_head(struct conn *c, int status)
 	return refuse(c, status);
 }
 
-static int
-find_target(struct conn *c)
-{
-	struct request *rq = &c->cn_ex->ex_request;
-	size_t size = rq->rq_target.s_len + 2;
-	int status;
-
-	if (!buf_reserve(&c->cn_ex->ex_path, conn_bufs(c), size))
-		return 503;
-	status = target_parse(rq->rq_target, c->cn_ex->ex_path.b_data, size,
-	    &c->cn_ex->ex_target);
-	if (status == 0 && c->cn_ex->ex_target.tgt_asterisk &&
-	    rq->rq_method != METHOD_OPTIONS)
-		status = 400;
-	return status;
-}
-
 static enum next
 looked_up(struct conn *c, bool ready)
 {
@@ -135,25 +118,6 @@ enum next
 conn_look(struct conn *c)
 {
 	return looked_up(c, static_continue(c->cn_ex));
-}
-
-static enum next
-answer(struct conn *c)
-{
-	int status;
-
-	if (c->cn_ex->ex_request.rq_method == METHOD_OTHER) {
-		respond_error(c->cn_ex, 405);
-		return NEXT_GO;
-	}
-	status = find_target(c);
-	if (status != 0)
-		return refuse(c, status);
-	if (c->cn_ex->ex_request.rq_method == METHOD_OPTIONS) {
-		respond_options(c->cn_ex);
-		return NEXT_GO;
-	}
-	return looked_up(c, static_begin(c->cn_ex));
 }
 
 static void
@@ -193,8 +157,7 @@ begin_request(struct conn *c)
 	if (rq->rq_expect.s_ptr != NULL && rq->rq_body > 0)
 		rq->rq_keepalive = false;
 	count_request(c);
-	c->cn_state = CONN_SEND;
-	next = answer(c);
+	next = looked_up(c, exchange_answer(c->cn_ex));
 	if (c->cn_ex->ex_response.rs_ready != NULL)
 		fast_path_learn(c, head);
 	return next;

@@ -29,6 +29,46 @@ exchange_create(
 	return ex;
 }
 
+static int
+find_target(struct exchange *ex)
+{
+	struct request *rq = &ex->ex_request;
+	size_t size = rq->rq_target.s_len + 2;
+	int status;
+
+	if (!buf_reserve(&ex->ex_path, &ex->ex_service->svc_bufs, size))
+		return 503;
+	status = target_parse(
+	    rq->rq_target, ex->ex_path.b_data, size, &ex->ex_target);
+	if (status == 0 && ex->ex_target.tgt_asterisk &&
+	    rq->rq_method != METHOD_OPTIONS)
+		status = 400;
+	return status;
+}
+
+bool
+exchange_answer(struct exchange *ex)
+{
+	struct request *rq = &ex->ex_request;
+	int status;
+
+	if (rq->rq_method == METHOD_OTHER) {
+		respond_error(ex, 405);
+		return true;
+	}
+	status = find_target(ex);
+	if (status != 0) {
+		rq->rq_keepalive = false;
+		respond_error(ex, status);
+		return true;
+	}
+	if (rq->rq_method == METHOD_OPTIONS) {
+		respond_options(ex);
+		return true;
+	}
+	return static_begin(ex);
+}
+
 static uint64_t
 bytes_sent(const struct exchange *ex)
 {

@@ -4,9 +4,9 @@
  * connection of HTTP/1 has one at a time, from the end of a request's head to the end of
  * its answer, and one that is idle has none, which makes it small.  The worker's thread.
  *
- *	exchange_create, and its owner fills ex_request and ex_target
- *	static_begin or respond_*: an answer is ready; or a disk is waited for: exchange_wait,
- *	    and when it has answered ex_ops->resumed: static_continue
+ *	exchange_create, and its owner fills ex_request
+ *	exchange_answer or respond_error: an answer is ready; or a disk is waited for:
+ *	    exchange_wait, and when it has answered ex_ops->resumed: static_continue
  *	response_step, until it is done; it may wait in the same way
  *	exchange_free; in a wait exchange_cancel, and exchange_free after ex_ops->resumed
  */
@@ -86,6 +86,12 @@ struct exchange {
 /* NULL: no memory. */
 struct exchange *exchange_create(
     struct service *, const struct exchange_ops *, void *owner);
+
+/*
+ * The answer to ex_request.  True: it is ready to be sent; false: something is being fetched:
+ * exchange_wait, then static_continue.
+ */
+bool exchange_answer(struct exchange *);
 
 /* A completion is being waited for, until it has come: ex_pending. */
 static inline void
