@@ -341,8 +341,7 @@ struct pw_send {
 	off_t snd_ready;	 /* resident, as far as we know, up to here */
 	off_t snd_from;		 /* begin of the window being fetched */
 	off_t snd_asked;	 /* end of the window being fetched */
-	unsigned snd_fetches;	 /* since something was sent */
-	bool snd_backed_off;	 /* the same */
+	bool snd_backed_off;	 /* since something was sent */
 	bool snd_short;		 /* of memory: what was fetched was evicted */
 	bool snd_folio;		 /* the window may come as large folios */
 	bool snd_granted;	 /* there is room for it now */
@@ -357,6 +356,7 @@ struct pw_send {
 	off_t snd_fetched_end;	 /* ... and the end of that stretch */
 	off_t snd_dropped;	 /* given back up to here, as far as possible */
 	void *snd_own;		 /* what the path keeps for itself */
+	unsigned snd_fetches;	 /* since something was sent */
 	int snd_lent;	   /* atomic: who may use the socket: path_pool.c */
 	size_t snd_took;   /* bytes that a pool thread's call sent */
 	int snd_result;	   /* what it returned */
