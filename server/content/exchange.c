@@ -1,11 +1,11 @@
 /*
  * exchange: see exchange.h.
  */
-#include <stdio.h>
 
 #include "lib/util/clock.h"
 #include "server/content/autoindex_stream.h"
 #include "server/content/exchange.h"
+#include "server/http/head_write.h"
 
 #define STATUS_CUT 499 /* nginx' number for: no answer was begun */
 #define DISK_LOOKS 10  /* of disk_timeout, as long as it does something */
@@ -189,24 +189,23 @@ exchange_has_patience(struct exchange *ex)
 void
 exchange_503(struct exchange *ex)
 {
-	static const char line[] = "503 Service Unavailable";
 	struct service *svc = ex->ex_service;
-	char text[256 + ERROR_PAGE], page[ERROR_PAGE];
-	size_t body = error_page(line, page);
+	struct buf text = {0};
+	struct head_writer hw = {&text, &svc->svc_bufs};
 	bool wanted = ex->ex_request.rq_method != METHOD_HEAD;
-	int len;
+	size_t page;
 
 	service_time(svc);
-	len = snprintf(text, sizeof(text),
-	    "HTTP/1.1 %s\r\nServer: pagewise\r\n"
-	    "Date: %s\r\nRetry-After: %u\r\n"
-	    "Content-Type: text/html; charset=utf-8\r\n"
-	    "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
-	    line, svc->svc_date, svc->svc_conf->conf_disk_timeout, body,
-	    wanted ? page : "");
+	head_write_begin(hw, 503, svc->svc_date);
+	head_write_text(hw, "Retry-After: ");
+	buf_uint(&text, &svc->svc_bufs, svc->svc_conf->conf_disk_timeout);
+	head_write_text(hw, "\r\n");
+	page = head_write_error(hw, 503, true, false, wanted);
 	/* The answer before it may still fill the socket. */
-	if (!ex->ex_ops->send_now(ex, text, (size_t)len))
-		return;
-	ex->ex_503 = (size_t)len;
-	ex->ex_503_body = wanted ? body : 0;
+	if (!text.b_failed &&
+	    ex->ex_ops->send_now(ex, text.b_data, text.b_len)) {
+		ex->ex_503 = text.b_len;
+		ex->ex_503_body = page;
+	}
+	buf_release(&text, &svc->svc_bufs);
 }

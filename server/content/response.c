@@ -13,92 +13,47 @@
 #include "server/content/multipart.h"
 #include "server/content/representation.h"
 #include "server/content/response_priv.h"
+#include "server/http/head_write.h"
 #include "server/http/status.h"
 
 #define ALLOW "Allow: GET, HEAD, OPTIONS\r\n"
 
-static const struct status_text {
-	const char *line; /* number and reason */
-	int number;
-	bool close; /* framing is lost, or the client is not to be trusted */
-} statuses[] = {
-    {"200 OK", 200, false},
-    {"204 No Content", 204, false},
-    {"206 Partial Content", 206, false},
-    {"301 Moved Permanently", 301, false},
-    {"304 Not Modified", 304, false},
-    {"400 Bad Request", 400, true},
-    {"403 Forbidden", 403, false},
-    {"404 Not Found", 404, false},
-    {"405 Method Not Allowed", 405, false},
-    {"408 Request Timeout", 408, true},
-    {"412 Precondition Failed", 412, false},
-    {"413 Content Too Large", 413, true},
-    {"414 URI Too Long", 414, true},
-    {"416 Range Not Satisfiable", 416, false},
-    {"431 Request Header Fields Too Large", 431, true},
-    {"500 Internal Server Error", 500, false},
-    {"501 Not Implemented", 501, true},
-    {"503 Service Unavailable", 503, false},
-    {"505 HTTP Version Not Supported", 505, true},
-};
-
-static const struct status_text *
-find_status(int number)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
-		if (statuses[i].number == number)
-			return &statuses[i];
-	return find_status(500);
-}
-
 /* ------------------------------------------------------------------ heads */
+
+static struct head_writer
+head_of(struct exchange *ex)
+{
+	return (struct head_writer){
+	    &ex->ex_response.rs_head, &ex->ex_service->svc_bufs};
+}
 
 static void
 add(struct exchange *ex, const char *text)
 {
-	buf_str(&ex->ex_response.rs_head, &ex->ex_service->svc_bufs, text);
-}
-
-static void
-add_uint(struct exchange *ex, uint64_t number)
-{
-	buf_uint(&ex->ex_response.rs_head, &ex->ex_service->svc_bufs, number);
+	head_write_text(head_of(ex), text);
 }
 
 static void
 head_begin(struct exchange *ex, int number)
 {
 	struct response *rs = &ex->ex_response;
-	const struct status_text *status = find_status(number);
+	struct service *svc = ex->ex_service;
 
 	*rs = (struct response){
 	    .rs_status = number,
-	    .rs_settings = &ex->ex_service->svc_conf->conf_sites[0].site_set,
-	    .rs_close = status->close || !ex->ex_request.rq_keepalive ||
-			ex->ex_ops->last(ex) ||
-			ex->ex_service->svc_conf->conf_keepalive_timeout == 0,
+	    .rs_settings = &svc->svc_conf->conf_sites[0].site_set,
+	    .rs_close = head_write_closes(number) ||
+			!ex->ex_request.rq_keepalive || ex->ex_ops->last(ex) ||
+			svc->svc_conf->conf_keepalive_timeout == 0,
 	};
-	service_time(ex->ex_service);
-	if (number == 200)
-		add(ex, RESPONSE_BEGIN);
-	else {
-		add(ex, "HTTP/1.1 ");
-		add(ex, status->line);
-		add(ex, "\r\nServer: pagewise\r\nDate: ");
-	}
-	add(ex, ex->ex_service->svc_date);
-	add(ex, "\r\n");
+	service_time(svc);
+	head_write_begin(head_of(ex), number, svc->svc_date);
 }
 
 static void
 head_length(struct exchange *ex, uint64_t length)
 {
-	add(ex, "Content-Length: ");
-	add_uint(ex, length);
-	add(ex, "\r\n");
+	head_write_length(head_of(ex), length);
 }
 
 static void
@@ -106,54 +61,20 @@ head_end(struct exchange *ex)
 {
 	struct response *rs = &ex->ex_response;
 
-	if (rs->rs_close)
-		add(ex, "Connection: close\r\n");
-	else if (ex->ex_request.rq_http10)
-		add(ex, "Connection: keep-alive\r\n");
-	add(ex, "\r\n");
+	head_write_end(head_of(ex), rs->rs_close, ex->ex_request.rq_http10);
 	rs->rs_head_len = rs->rs_head.b_len;
-}
-
-/* "bytes 0-99/1000", or "bytes *" "/1000" for none. */
-static void
-head_content_range(struct exchange *ex, const struct range *r, off_t size)
-{
-	add(ex, "Content-Range: bytes ");
-	if (r == NULL)
-		add(ex, "*");
-	else {
-		add_uint(ex, (uint64_t)r->rng_off);
-		add(ex, "-");
-		add_uint(ex, (uint64_t)(r->rng_off + r->rng_len - 1));
-	}
-	add(ex, "/");
-	add_uint(ex, (uint64_t)size);
-	add(ex, "\r\n");
 }
 
 /* -------------------------------------------------------- errors and others */
 
-size_t
-error_page(const char *line, char text[static ERROR_PAGE])
-{
-	return (size_t)snprintf(text, ERROR_PAGE,
-	    "<!DOCTYPE html>\n<html "
-	    "lang=\"en\"><head><title>%s</title></head>\n"
-	    "<body><h1>%s</h1></body></html>\n",
-	    line, line);
-}
-
 static void
-error_body(struct exchange *ex, const char *line)
+error_body(struct exchange *ex, int number)
 {
-	char body[ERROR_PAGE];
-	size_t len = error_page(line, body);
+	struct response *rs = &ex->ex_response;
+	size_t page = head_write_error(head_of(ex), number, rs->rs_close,
+	    ex->ex_request.rq_http10, ex->ex_request.rq_method != METHOD_HEAD);
 
-	add(ex, "Content-Type: text/html; charset=utf-8\r\n");
-	head_length(ex, len);
-	head_end(ex);
-	if (ex->ex_request.rq_method != METHOD_HEAD)
-		add(ex, body);
+	rs->rs_head_len = rs->rs_head.b_len - page;
 }
 
 void
@@ -164,7 +85,7 @@ respond_error(struct exchange *ex, int number)
 		add(ex, ALLOW);
 	if (number == 503)
 		add(ex, "Retry-After: 1\r\n");
-	error_body(ex, find_status(number)->line);
+	error_body(ex, number);
 	response_start(ex);
 }
 
@@ -190,7 +111,7 @@ respond_redirect(struct exchange *ex, struct str path)
 		    ex->ex_target.tgt_query.s_len);
 	}
 	add(ex, "\r\n");
-	error_body(ex, find_status(301)->line);
+	error_body(ex, 301);
 	response_start(ex);
 }
 
@@ -300,7 +221,8 @@ whole_or_one(struct exchange *ex, const struct status *plan,
 	    &rs->rs_head, &ex->ex_service->svc_bufs, rp->rp_lines, rp->rp_len);
 	if (plan->pl_status == 206) {
 		rs->rs_one = plan->pl_ranges[0];
-		head_content_range(ex, &rs->rs_one, file->fil_size);
+		head_write_content_range(
+		    head_of(ex), &rs->rs_one, file->fil_size);
 	}
 	head_length(ex, (uint64_t)rs->rs_one.rng_len);
 	head_end(ex);
@@ -328,10 +250,11 @@ file_begin(struct exchange *ex, const struct status *plan,
 		head_end(ex);
 		return true;
 	case 416:
-		head_content_range(ex, NULL, ex->ex_response.rs_file->fil_size);
+		head_write_content_range(
+		    head_of(ex), NULL, ex->ex_response.rs_file->fil_size);
 		break;
 	}
-	error_body(ex, find_status(plan->pl_status)->line);
+	error_body(ex, plan->pl_status);
 	return true;
 }
 

@@ -44,10 +44,6 @@ struct response {
 	uint64_t rs_sent; /* bytes of the pieces before */
 };
 
-/* What the head of a 200 begins with; the date follows. */
-#define RESPONSE_BEGIN "HTTP/1.1 200 OK\r\nServer: pagewise\r\nDate: "
-#define RESPONSE_DATE  (sizeof(RESPONSE_BEGIN) - 1)
-
 /* Each makes the answer of the connection's request ready to be sent. */
 void respond_error(struct exchange *, int status);
 void respond_redirect(
@@ -62,10 +58,6 @@ void respond_ready(struct exchange *, struct cached_response *, size_t sent);
 void respond_listing(struct exchange *, struct text *);
 /* Takes it over, with its first block; NULL: the body is not wanted (HEAD). */
 void respond_stream(struct exchange *, struct autoindex_stream *);
-
-/* "<!DOCTYPE html>...": the page of a status; line is its number and reason. */
-#define ERROR_PAGE 256 /* more than any needs */
-size_t error_page(const char *line, char text[static ERROR_PAGE]);
 
 /* As pw_send_step, for the answer as a whole. */
 enum pw_send_status response_step(struct exchange *);

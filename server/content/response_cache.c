@@ -9,9 +9,9 @@
 #include "lib/os/seed.h"
 #include "lib/util/hash.h"
 
-#include "server/content/response.h"
 #include "server/content/response_cache.h"
 #include "server/http/date.h"
+#include "server/http/head_write.h"
 
 #define HALVED	23	  /* each 2^23 microseconds */
 #define VICTIMS 64	  /* that one may push out */
@@ -148,7 +148,7 @@ response_cache_find(struct response_cache *hot, struct cached_key key,
 	if (ha == NULL || now_us >= ha->ha_until)
 		return NULL;
 	if (ha->ha_date != now) {
-		memcpy(ha->ha_text + RESPONSE_DATE, date, DATE_LEN);
+		memcpy(ha->ha_text + HEAD_WRITE_DATE, date, DATE_LEN);
 		ha->ha_date = now;
 	}
 	response_cache_count(&ha->ha_uses, now_us, 1);

@@ -4,14 +4,14 @@
  */
 #include "lib_fixture.h"
 
-#include "server/content/response.h"
 #include "server/content/response_cache.h"
 #include "server/http/date.h"
+#include "server/http/head_write.h"
 
 #define SECOND UINT64_C(1000000)
 #define DATE_A "Sun, 06 Nov 1994 08:49:37 GMT"
 #define DATE_B "Mon, 07 Nov 1994 08:49:38 GMT"
-#define HEAD   RESPONSE_BEGIN DATE_A "\r\nContent-Length: 1\r\n\r\n"
+#define HEAD   HEAD_WRITE_OK DATE_A "\r\nContent-Length: 1\r\n\r\n"
 #define PLENTY ((size_t)1 << 20)
 
 /* Only their addresses matter. */
@@ -382,8 +382,8 @@ the_date_goes_on_and_nothing_else_changes(void **state)
 	ha = response_cache_find(
 	    hot, key(here, "/f"), file->fil_checked, now + 1, DATE_B);
 	assert_non_null(ha);
-	assert_memory_equal(ha->ha_text + RESPONSE_DATE, DATE_B, DATE_LEN);
-	memcpy(ha->ha_text + RESPONSE_DATE, DATE_A, DATE_LEN);
+	assert_memory_equal(ha->ha_text + HEAD_WRITE_DATE, DATE_B, DATE_LEN);
+	memcpy(ha->ha_text + HEAD_WRITE_DATE, DATE_A, DATE_LEN);
 	assert_answer(ha, 10);
 	pw_file_unref(&file);
 	destroy(hot);

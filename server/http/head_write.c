@@ -1,0 +1,133 @@
+/*
+ * head_write: see head_write.h.
+ */
+#include <stdio.h>
+
+#include "server/http/head_write.h"
+
+#define PAGE 256 /* more than any needs */
+
+static const struct line {
+	const char *text; /* number and reason */
+	int number;
+	bool close;
+} lines[] = {
+    {"200 OK", 200, false},
+    {"204 No Content", 204, false},
+    {"206 Partial Content", 206, false},
+    {"301 Moved Permanently", 301, false},
+    {"304 Not Modified", 304, false},
+    {"400 Bad Request", 400, true},
+    {"403 Forbidden", 403, false},
+    {"404 Not Found", 404, false},
+    {"405 Method Not Allowed", 405, false},
+    {"408 Request Timeout", 408, true},
+    {"412 Precondition Failed", 412, false},
+    {"413 Content Too Large", 413, true},
+    {"414 URI Too Long", 414, true},
+    {"416 Range Not Satisfiable", 416, false},
+    {"431 Request Header Fields Too Large", 431, true},
+    {"500 Internal Server Error", 500, false},
+    {"501 Not Implemented", 501, true},
+    {"503 Service Unavailable", 503, false},
+    {"505 HTTP Version Not Supported", 505, true},
+};
+
+static const struct line *
+find(int number)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		if (lines[i].number == number)
+			return &lines[i];
+	return find(500);
+}
+
+bool
+head_write_closes(int status)
+{
+	return find(status)->close;
+}
+
+void
+head_write_text(struct head_writer hw, const char *text)
+{
+	buf_str(hw.hw_buf, hw.hw_bufs, text);
+}
+
+static void
+number(struct head_writer hw, uint64_t value)
+{
+	buf_uint(hw.hw_buf, hw.hw_bufs, value);
+}
+
+void
+head_write_begin(struct head_writer hw, int status, const char *date)
+{
+	if (status == 200)
+		head_write_text(hw, HEAD_WRITE_OK);
+	else {
+		head_write_text(hw, "HTTP/1.1 ");
+		head_write_text(hw, find(status)->text);
+		head_write_text(hw, "\r\nServer: pagewise\r\nDate: ");
+	}
+	head_write_text(hw, date);
+	head_write_text(hw, "\r\n");
+}
+
+void
+head_write_length(struct head_writer hw, uint64_t bytes)
+{
+	head_write_text(hw, "Content-Length: ");
+	number(hw, bytes);
+	head_write_text(hw, "\r\n");
+}
+
+void
+head_write_content_range(
+    struct head_writer hw, const struct range *r, off_t size)
+{
+	head_write_text(hw, "Content-Range: bytes ");
+	if (r == NULL)
+		head_write_text(hw, "*");
+	else {
+		number(hw, (uint64_t)r->rng_off);
+		head_write_text(hw, "-");
+		number(hw, (uint64_t)(r->rng_off + r->rng_len - 1));
+	}
+	head_write_text(hw, "/");
+	number(hw, (uint64_t)size);
+	head_write_text(hw, "\r\n");
+}
+
+void
+head_write_end(struct head_writer hw, bool close, bool http10)
+{
+	if (close)
+		head_write_text(hw, "Connection: close\r\n");
+	else if (http10)
+		head_write_text(hw, "Connection: keep-alive\r\n");
+	head_write_text(hw, "\r\n");
+}
+
+size_t
+head_write_error(
+    struct head_writer hw, int status, bool close, bool http10, bool wanted)
+{
+	const char *line = find(status)->text;
+	char page[PAGE];
+	size_t len = (size_t)snprintf(page, sizeof(page),
+	    "<!DOCTYPE html>\n<html "
+	    "lang=\"en\"><head><title>%s</title></head>\n"
+	    "<body><h1>%s</h1></body></html>\n",
+	    line, line);
+
+	head_write_text(hw, "Content-Type: text/html; charset=utf-8\r\n");
+	head_write_length(hw, len);
+	head_write_end(hw, close, http10);
+	if (!wanted)
+		return 0;
+	head_write_text(hw, page);
+	return len;
+}
