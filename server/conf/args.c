@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "server/conf/conf_priv.h"
+#include "server/conf/similar.h"
 
 struct conf_arg {
 	const char *arg_option; /* without the dashes */
@@ -124,6 +125,27 @@ complain(const char *option, const char *cause)
 	return CONF_EXIT_USAGE;
 }
 
+/* Of "--NAME=VALUE" the name counts; -x has no other letters. */
+static enum conf_action
+unknown(const char *written)
+{
+	struct similar sim = {0};
+	char name[64], cause[128];
+	const struct option *opt;
+
+	if (strncmp(written, "--", 2) != 0)
+		return complain(written, "unknown option");
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(written + 2, "="),
+	    written + 2);
+	for (opt = options; opt->name != NULL; opt++)
+		similar_offer(&sim, name, opt->name);
+	if (sim.sim_name == NULL)
+		return complain(written, "unknown option");
+	snprintf(cause, sizeof(cause), "unknown option; did you mean --%s?",
+	    sim.sim_name);
+	return complain(written, cause);
+}
+
 /* c is what getopt_long answered: '?' or ':'. */
 static enum conf_action
 bad_option(int c, char **argv)
@@ -139,8 +161,8 @@ bad_option(int c, char **argv)
 	if (isprint(optopt) && strchr(short_options, optopt) == NULL)
 		return complain(letter, "unknown option");
 	/* A long option: not 0 if it is known. */
-	return complain(
-	    written, optopt != 0 ? "takes no value" : "unknown option");
+	return optopt != 0 ? complain(written, "takes no value")
+			   : unknown(written);
 }
 
 static enum conf_action
@@ -198,14 +220,19 @@ conf_args_parse(int argc, char **argv, struct conf_args *args)
 		return complain(argv[optind], "unexpected argument");
 	if (args->arg_config != NULL && args->arg_config[0] == '\0')
 		return complain("--config", "the path is empty");
-	if (args->arg_config == NULL && args->arg_root == NULL) {
-		fputs("pagewise: there is nothing to serve: give a directory "
-		      "by --root DIR, or a configuration file by -c FILE "
-		      "(pagewise -h tells more)\n",
-		    stderr);
-		return CONF_EXIT_USAGE;
-	}
 	return CONF_RUN;
+}
+
+bool
+conf_args_serve(const struct conf_args *args)
+{
+	if (args->arg_config != NULL || args->arg_root != NULL)
+		return true;
+	fputs("pagewise: there is nothing to serve: give a directory "
+	      "by --root DIR, or a configuration file by -c FILE "
+	      "(pagewise -h tells more)\n",
+	    stderr);
+	return false;
 }
 
 static int

@@ -91,7 +91,7 @@ build(const struct conf_args *args, const struct conf_file *file,
 			return CONF_EXIT_ERROR;
 		b->cb_dir = NULL;
 	}
-	if (conf_args_apply(args, b) != 0)
+	if (conf_args_apply(args, b) != 0 || !conf_args_serve(args))
 		return CONF_EXIT_USAGE;
 	if (build_complete(b) != 0)
 		return CONF_EXIT_ERROR;

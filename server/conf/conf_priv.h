@@ -102,6 +102,9 @@ int conf_empty_top(const char *key, struct conf_why *);
  */
 const char *conf_key_place(const char *key, const char *section);
 
+/* A key or section that may have been meant, or NULL. */
+const char *conf_key_like(const char *key);
+
 /*
  * ---------------------------------------------------------------- sites
  */
@@ -178,6 +181,9 @@ struct conf_args {
 
 /* CONF_RUN: go on. */
 enum conf_action conf_args_parse(int argc, char **argv, struct conf_args *);
+
+/* False, told: they name neither a directory nor a file. */
+bool conf_args_serve(const struct conf_args *);
 
 /* The keys; then, if there is an arg_root, its site.  0 or -errno, told. */
 int conf_args_apply(const struct conf_args *, struct conf_build *);

@@ -38,7 +38,8 @@ static const struct {
     {"missing opening brace for section '%s'", "%s: '{' is missing"},
     {"missing title for section '%s'", "%s: its name is missing"},
     {"found duplicate title '%s'", "%s: is defined already"},
-    {"unexpected token '%s'", "%s: not expected here"},
+    {"unexpected token '%s'",
+	"%s: not expected here; a comma before it, or quotes, may be missing"},
     {"attempt to append to non-list option '%s'", "%s: is not a list"},
 };
 
@@ -47,9 +48,15 @@ static void
 unknown_key(const cfg_t *cfg, const char *key)
 {
 	const char *place = conf_key_place(key, cfg->name);
+	const char *like = conf_key_like(key);
 
-	conf_say(cfg->filename, cfg->line, "%s: %s", key,
-	    place != NULL ? place : "unknown key");
+	if (place != NULL)
+		conf_say(cfg->filename, cfg->line, "%s: %s", key, place);
+	else if (like != NULL)
+		conf_say(cfg->filename, cfg->line,
+		    "%s: unknown key; did you mean %s?", key, like);
+	else
+		conf_say(cfg->filename, cfg->line, "%s: unknown key", key);
 }
 
 /* libConfuse says nothing of an empty key, as of a variable that is not set. */

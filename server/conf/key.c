@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/conf/conf_priv.h"
+#include "server/conf/similar.h"
 
 #define K ((uint64_t)1024)
 #define M (K * K)
@@ -340,6 +341,23 @@ conf_key_place(const char *key, const char *section)
 	if (strcmp(section, "location") == 0)
 		return "belongs in the site, outside of its locations";
 	return "belongs in a site: site \"NAME\" { root = \"DIR\" }";
+}
+
+const char *
+conf_key_like(const char *key)
+{
+	static const char *const others[] = {
+	    "site", "root", "names", "location"};
+	struct similar sim = {0};
+	size_t i;
+
+	for (i = 0; i < sizeof(top_keys) / sizeof(*top_keys); i++)
+		similar_offer(&sim, key, top_keys[i].tk_name);
+	for (i = 0; i < sizeof(inherited_keys) / sizeof(*inherited_keys); i++)
+		similar_offer(&sim, key, inherited_keys[i].ik_name);
+	for (i = 0; i < sizeof(others) / sizeof(*others); i++)
+		similar_offer(&sim, key, others[i]);
+	return sim.sim_name;
 }
 
 int

@@ -100,7 +100,17 @@ an_error_names_file_line_key_and_cause(void **state)
 	expect_file_error("workers = 'a\rb'\n",
 	    ":1: workers: a?b is not a number (1 to 1024, or auto)");
 	expect_file_error("\nworkers 2\n", ":2: workers: '=' is missing");
-	expect_file_error("\nworkers = {2}\n", ":2: {: not expected here");
+	expect_file_error("\nworkers = {2}\n",
+	    ":2: {: not expected here; a comma before it, "
+	    "or quotes, may be missing");
+	expect_file_error("site a {\nroot = /\nnames = {b.org c.org}\n}\n",
+	    ":3: c.org: not expected here; a comma before it, or quotes, may "
+	    "be missing");
+	expect_file_error(
+	    "\nworker = 2\n", ":2: worker: unknown key; did you mean workers?");
+	expect_file_error("\nmax_connection_per_adress = 2\n",
+	    ":2: max_connection_per_adress: unknown key; did you mean "
+	    "max_connections_per_address?");
 	expect_file_error("\nsite { }\n", ":2: site: its name is missing");
 	expect_file_error("\nsite a root\n", ":2: site: '{' is missing");
 	expect_file_error("\nworkers += 2\n", ":2: workers: is not a list");
@@ -132,8 +142,9 @@ a_key_in_the_wrong_section_is_told_where_it_belongs(void **state)
 	    {"site a {\nlocation / {\nlocation /b { } } }\n", "location",
 		above},
 	    {"site a {\nlocation / {\nthreads = 1 } }\n", "threads", top},
-	    {SITE "\nsit b { }\n", "sit", "unknown key"},
-	    {"site a {\n\nrot = b }\n", "rot", "unknown key"},
+	    {SITE "\nsit b { }\n", "sit", "unknown key; did you mean site?"},
+	    {"site a {\n\nrot = b }\n", "rot",
+		"unknown key; did you mean root?"},
 	};
 
 	(void)state;
