@@ -255,7 +255,7 @@ int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
  *    it is bounded by the number of connections.
  */
 enum pw_send_status {
-	PW_SEND_DONE,	    /* everything was handed to the kernel */
+	PW_SEND_DONE, /* everything was handed to the kernel, or the sink */
 	PW_SEND_WANT_WRITE, /* socket full: call again when it is writable */
 	PW_SEND_AGAIN,	    /* a share was sent; let others have their turn */
 	PW_SEND_PENDING,    /* snd_done will be called: step again then */
@@ -280,23 +280,27 @@ enum pw_cache {
 
 /*
  * Where the bytes of a transmission go, if not into a socket as they are: TLS in user space, for
- * example.  It is given memory, never a range of a file: what is resident is copied for it on
- * the loop, by pw_file_copy's rules, the rest after it was fetched, and no pool thread uses it.
- * So the paths differ in no more than that `blocking' and `copy' read on the loop whether it is
- * resident or not, and `aio' and `pool' never do.  Loop's thread.
+ * example.  It is given memory, never a range of a file: what is resident, as `nodiskio' asks,
+ * is copied for it on the loop without waiting; what is missing is fetched first.  No pool
+ * thread uses it.  So the paths differ in who reads: `blocking' and `copy' on the loop whether
+ * it is resident or not, `aio' and `pool' never.  Loop's thread.
  */
 struct pw_sink;
 
 struct pw_sink_ops {
 	/*
-	 * Takes some of len > 0 bytes; more: others follow at once.  0 and how many; -EAGAIN: none,
-	 * it is full, which the caller of pw_send_step is told as PW_SEND_WANT_WRITE; another
-	 * -errno: the transmission fails.
+	 * Takes some of len > 0 bytes; more: others follow at once.  0 and how many, at least one;
+	 * -EAGAIN: none, it is full, which the caller of pw_send_step is told as
+	 * PW_SEND_WANT_WRITE; any other -errno: the transmission fails with it.
 	 */
 	int (*take)(struct pw_sink *, const char *, size_t len, bool more,
 	    size_t *taken);
 
-	/* Bytes of files that it took and the client has not acknowledged; -1: it is not known. */
+	/*
+	 * Bytes of what it took that the client has not acknowledged: what PW_CACHE_DROP does not
+	 * give back yet; one that copies may say 0.  -1: it is not known; then nothing is given back
+	 * before the transmission ends.
+	 */
 	long (*unacked)(struct pw_sink *);
 };
 
@@ -327,7 +331,8 @@ struct pw_send {
 	    struct pw_send *); /* ends PW_SEND_PENDING: step again */
 
 	/* readable by the caller */
-	uint64_t snd_sent; /* bytes handed to the kernel, memory included */
+	uint64_t
+	    snd_sent; /* bytes handed to the kernel or sink, memory included */
 	uint64_t snd_wait; /* microseconds spent pending */
 	bool snd_pending;  /* snd_done is still to come: the memory must stay */
 	int snd_error;	   /* -errno after PW_SEND_ERROR */

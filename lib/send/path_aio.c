@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "lib/disk/async.h"
-#include "lib/os/os.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 

@@ -8,7 +8,6 @@
 
 #include "lib/disk/completion.h"
 #include "lib/os/meter.h"
-#include "lib/os/os.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 

@@ -4,16 +4,13 @@
  * evicted again and again, it is read into memory of the transmission's own, as aio does.
  */
 #include <errno.h>
-#include <stdlib.h>
 
-#include "lib/disk/completion.h"
-#include "lib/file/file.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 
 #define COPY ((size_t)16 << 10) /* bytes of a call: a record of TLS */
 
-/* RWF_NOWAIT may refuse what was in memory just now: it is asked about again. */
+/* RWF_NOWAIT may refuse what was in memory just now: sink_step sees it in snd_result. */
 static int
 copy_resident(struct pw_send *s, size_t len, size_t *sent)
 {
@@ -27,7 +24,7 @@ copy_resident(struct pw_send *s, size_t len, size_t *sent)
 	if (n == 0)
 		return -ESTALE;
 	if (n < 0) {
-		s->snd_ready = -1;
+		s->snd_result = (int)n;
 		return n == -EAGAIN ? -EBUSY : (int)n;
 	}
 	return sink_send(
@@ -44,6 +41,20 @@ is_read_apart(const struct pw_send *s)
 		   file->fil_ask != OS_ASK_NEVER_COLD);
 }
 
+/* What was refused is read apart: to ask again at once is neither of use nor innocent. */
+static enum pw_send_status
+send_what_is_resident(struct pw_send *s)
+{
+	enum pw_send_status status;
+
+	s->snd_result = 0;
+	status = send_prefetched(s, send_fetch_by_pool, copy_resident);
+	if (status != PW_SEND_AGAIN || s->snd_result != -EAGAIN)
+		return status;
+	s->snd_ready = -1;
+	return send_aio.path_step(s);
+}
+
 enum pw_send_status
 sink_step(struct pw_send *s)
 {
@@ -55,9 +66,10 @@ sink_step(struct pw_send *s)
 	if (s->snd_file == NULL || s->snd_len == 0)
 		return send_window(s, s->snd_off, copy_resident);
 	if (s->snd_own == NULL && !is_read_apart(s))
-		return send_prefetched(s, send_fetch_by_pool, copy_resident);
+		return send_what_is_resident(s);
 	status = send_aio.path_step(s);
-	if (s->snd_off > off && !is_read_apart(s) && aio_is_empty(s)) {
+	if (!s->snd_pending && s->snd_off > off && !is_read_apart(s) &&
+	    aio_is_empty(s)) {
 		sink_finish(s);
 		s->snd_fetches = 0;
 		s->snd_backed_off = false;

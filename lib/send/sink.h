@@ -5,8 +5,17 @@
 #ifndef LIB_SEND_SINK_H
 #define LIB_SEND_SINK_H
 
+#include <errno.h>
+
 #include "lib/os/os.h"
 #include "lib/pagewise.h"
+
+/* Of a descriptor these two mean: call again. */
+static inline int
+sink_error(int error)
+{
+	return error == -EINTR || error == -EBUSY ? -EIO : error;
+}
 
 /* As os_send. */
 static inline int
@@ -18,7 +27,7 @@ sink_send(
 	if (sk == NULL)
 		return os_send(s->snd_sock, mem, len, more, sent);
 	*sent = 0;
-	return sk->sk_ops->take(sk, mem, len, more, sent);
+	return sink_error(sk->sk_ops->take(sk, mem, len, more, sent));
 }
 
 /* As os_unacked. */

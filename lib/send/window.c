@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "lib/disk/completion.h"
-#include "lib/os/os.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 #include "lib/send/window_size.h"

@@ -79,7 +79,7 @@ struct conn {
 	    *cn_client; /* its address, or NULL: see connection_limits.h */
 
 	struct exchange *cn_ex;		   /* NULL between two requests */
-	const struct exchange_ops *cn_ops; /* what it gets */
+	const struct exchange_ops *cn_ops; /* of its exchanges */
 };
 
 /* Is a completion to come for it? */

@@ -47,11 +47,40 @@ transport_nothing_came(const struct transport *tr)
 	return recv(tr->tr_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 1;
 }
 
+static long
+give(struct pw_sink *sk, const char *text, size_t len, bool more)
+{
+	size_t taken = 0;
+	int error = sk->sk_ops->take(sk, text, len, more, &taken);
+
+	return error != 0 ? error : (long)taken;
+}
+
+static long
+give_all(struct pw_sink *sk, const struct iovec *iov, int n)
+{
+	long sent = 0, got;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		got = give(sk, iov[i].iov_base, iov[i].iov_len, i + 1 < n);
+		if (got < 0)
+			return sent > 0 ? sent : got;
+		sent += got;
+		if ((size_t)got < iov[i].iov_len)
+			break;
+	}
+	return sent;
+}
+
 long
 transport_send(struct transport *tr, const char *text, size_t len)
 {
-	ssize_t n = send(tr->tr_fd, text, len, FLAGS);
+	ssize_t n;
 
+	if (tr->tr_sink != NULL)
+		return give(tr->tr_sink, text, len, false);
+	n = send(tr->tr_fd, text, len, FLAGS);
 	return n == -1 ? -errno : n;
 }
 
@@ -59,8 +88,11 @@ long
 transport_sendv(struct transport *tr, struct iovec *iov, int n)
 {
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n};
-	ssize_t sent = sendmsg(tr->tr_fd, &msg, FLAGS);
+	ssize_t sent;
 
+	if (tr->tr_sink != NULL)
+		return give_all(tr->tr_sink, iov, n);
+	sent = sendmsg(tr->tr_fd, &msg, FLAGS);
 	return sent == -1 ? -errno : sent;
 }
 

@@ -1,7 +1,8 @@
 /*
- * transport: the socket of a connection, from accept to close: all that is received from it,
- * sent to it and asked of it, but for files, which lib/send sends by tr_fd or tr_sink.  What
- * TLS does in user space has its place here.  The worker's thread; errors are -errno.
+ * transport: the socket of a connection, from accept to close: what is received from it, sent
+ * to it and asked of it.  What lib/send sends it gives to tr_fd or tr_sink itself; all else that
+ * goes out goes by transport_send.  What TLS does in user space has its place here.  The
+ * worker's thread; errors are -errno.
  */
 #ifndef SERVER_CONN_TRANSPORT_H
 #define SERVER_CONN_TRANSPORT_H

@@ -1,6 +1,6 @@
 /*
  * response: an answer on its way out: a head, and bytes from memory or from one
- * or more ranges of a file.  Belongs to a connection.
+ * or more ranges of a file.  Belongs to an exchange.
  */
 #ifndef SERVER_CONTENT_RESPONSE_H
 #define SERVER_CONTENT_RESPONSE_H
@@ -44,7 +44,7 @@ struct response {
 	uint64_t rs_sent; /* bytes of the pieces before */
 };
 
-/* Each makes the answer of the connection's request ready to be sent. */
+/* Each makes the answer of the exchange's request ready to be sent. */
 void respond_error(struct exchange *, int status);
 void respond_redirect(
     struct exchange *, struct str path); /* plus '/' and query */

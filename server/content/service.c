@@ -3,7 +3,6 @@
  */
 #include <stdlib.h>
 
-#include "server/content/autoindex_cache.h"
 #include "server/content/exchange.h"
 #include "server/content/response_cache.h"
 #include "server/content/service.h"

@@ -16,7 +16,7 @@ struct settings;
 struct site;
 struct autoindex_stream;
 
-/* Where the search for the connection's request stands. */
+/* Where the search for the exchange's request stands. */
 struct lookup {
 	struct pw_open lk_open;
 	struct pw_root *lk_root;
@@ -34,7 +34,7 @@ struct lookup {
 
 /*
  * Begins.  True: an answer is ready to be sent.  False: something is being
- * fetched; the connection will be given a turn.
+ * fetched: exchange_wait, and then static_continue.
  */
 bool static_begin(struct exchange *);
 

@@ -2,8 +2,8 @@
  * sched: whose turn it is, and whose time is over: a run queue and timers of a worker over
  * items that are part of something larger, a connection for example.  The worker's thread.
  *
- * Of an item the worker knows no more than struct sched_ops.  Each call may free the item,
- * and others; times are microseconds.
+ * Of an item the worker knows no more than struct sched_ops.  Each call may free the item; drain
+ * and close free no other one.  Times are microseconds.
  */
 #ifndef SERVER_WORKER_SCHED_H
 #define SERVER_WORKER_SCHED_H

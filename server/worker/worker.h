@@ -81,7 +81,7 @@ struct worker {
 
 	struct tcp_memory *wk_pressure; /* main's */
 	uint64_t wk_looked;		/* sta_sent, when it was looked at */
-	struct header_cache *wk_fields; /* the same */
+	struct header_cache *wk_fields; /* NULL: off */
 
 	/* between main and the worker */
 	struct pw_pool *wk_pool;

@@ -8,6 +8,22 @@
 
 #define SIZE ((off_t)300 * KIB + 77)
 
+/* As if what is copied were a page that is still being read. */
+static bool refuses;
+static unsigned refused;
+
+long __real_os_read(int, off_t, void *, size_t, bool);
+long __wrap_os_read(int, off_t, void *, size_t, bool);
+
+long
+__wrap_os_read(int fd, off_t off, void *to, size_t len, bool wait)
+{
+	if (!refuses || len == 1 || wait)
+		return __real_os_read(fd, off, to, len, wait);
+	refused++;
+	return -EAGAIN;
+}
+
 static void
 begin(struct xfer *xf, const char *path, struct fixture *fx, struct wire *wr,
     struct pw_file *file)
@@ -132,7 +148,26 @@ what_is_evicted_again_and_again_is_read_apart(void **state)
 }
 
 static void
-loop_never_sleeps_for_one(void **state)
+what_is_refused_is_read_apart_and_not_asked_again(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct wire wr;
+	struct xfer xf;
+
+	begin(&xf, "nodiskio", fx, &wr, file);
+	refused = 0;
+	refuses = true;
+	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+	refuses = false;
+	came(&wr);
+	assert_in_range(refused, 1, SIZE / (16 * KIB));
+	end(&xf, &wr);
+	pw_file_unref(&file);
+}
+
+static void
+loop_never_sleeps_in_a_copy(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_sleep list[PW_SLEEPS];
@@ -176,7 +211,8 @@ main(void)
 	    TEST(one_that_is_full_is_waited_for_and_goes_on_where_it_was),
 	    TEST(error_of_one_is_that_of_the_transmission),
 	    TEST(what_is_evicted_again_and_again_is_read_apart),
-	    TEST(loop_never_sleeps_for_one),
+	    TEST(what_is_refused_is_read_apart_and_not_asked_again),
+	    TEST(loop_never_sleeps_in_a_copy),
 	};
 
 	stay_on_one_cpu();
