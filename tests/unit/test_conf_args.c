@@ -161,8 +161,8 @@ static void
 a_command_line_that_is_wrong_says_where(void **state)
 {
 	(void)state;
-	expect_usage_error("--workers 0",
-	    "--workers: 0 is out of range (1 to 1024, or auto)");
+	expect_usage_error(
+	    "--workers 0", "--workers: 0 is out of range (1 to 1024, or auto)");
 	expect_usage_error("--bogus", "--bogus: unknown option");
 	expect_usage_error("--rooot=/tmp",
 	    "--rooot=/tmp: unknown option; did you mean --root?");
