@@ -12,6 +12,7 @@ import injection
 import mounts
 import tree as t
 from harness import wait_until
+from test_inject_start import in_function
 
 pytestmark = pytest.mark.once
 
@@ -114,11 +115,17 @@ def logged(plan, site, tmp_path):
         server.stop(messages=True)
 
 
+def log_write(plan):
+    """The site where lines are written.  A write(2) that only wakes the log's thread, once it
+    has had nothing to do for a second, is another one."""
+    return in_function(plan, "write", "sink_write")
+
+
 @pytest.mark.parametrize("effect, why", [("ENOSPC", "No space left on device"),
                                          ("EIO", "Input/output error")])
 def test_a_line_that_a_log_does_not_take_is_counted_and_told(logged, plan, effect, why):
     server, path = logged
-    plan.fail(("write", effect))
+    plan.fail((log_write(plan), effect))
     assert server.get("/small?1").status == 200
     wait_until(lambda: "lost" in server.messages, "the message")
     assert server.messages == "pagewise: access log: 1 records lost: %s: %s\n" % (path, why)
@@ -138,7 +145,8 @@ def test_lines_that_are_taken_in_pieces_are_whole(logged, plan, effect):
 
 
 def lose_the_rest_of_a_line(server, path, plan, *faults):
-    plan.fail(*faults, ("write", "half"), ("write", "ENOSPC"), skip=1)
+    write = log_write(plan)
+    plan.fail(*faults, (write, "half"), (write, "ENOSPC"), skip=1)
     assert server.get("/small?1").status == 200
     wait_until(lambda: "lost" in server.messages, "the message")
     assert plan.reached
