@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Exchanges pairs of names as fast as it can until its standard input ends; says how often.
+"""Exchanges pairs of names as fast as it can until its standard input ends; says that it has
+begun, and how often.
 
     swapper.py A B [A B ...]
 
@@ -32,6 +33,7 @@ class Swapper:
         self.count = 0
 
     def __enter__(self):
+        self.process.stdout.readline()  # on a busy machine it begins late
         return self
 
     def __exit__(self, *exc):
@@ -44,6 +46,7 @@ def main(names):
     libc = ctypes.CDLL(None, use_errno=True)
     pairs = list(zip(names[::2], names[1::2]))
     count = 0
+    print("begun", flush=True)
     while not select.select([0], [], [], 0)[0]:
         # An even number: in the end all is where it was.
         for _ in range(ROUNDS):
