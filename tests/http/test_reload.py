@@ -11,7 +11,7 @@ import pytest
 
 import strace
 import tree as t
-from harness import Connection, configuration, request, wait_until
+from harness import SLOWER, Connection, configuration, request, wait_until
 from traffic import Traffic
 
 BIG = 24 * t.MIB
@@ -246,10 +246,13 @@ def loaded(serve, site):
 
 
 def under_load(server, data, act, times=10, every=0.5):
-    """Acts again and again while requests and downloads run; the answers are all right."""
+    """Acts again and again while requests and downloads run; the answers are all right.
+
+    What comes sooner than the one before is done becomes one with it.
+    """
     with Traffic(server.address, ("/small", b"small"), ("/big", data), rate=12 << 20) as traffic:
         for _ in range(times):
-            time.sleep(every)
+            time.sleep(every * SLOWER)
             traffic.signals += 1
             act()
     traffic.faultless()

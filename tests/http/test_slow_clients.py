@@ -18,9 +18,11 @@ import harness
 from harness import PATIENCE, wait_until
 from test_limits_clients import figure
 
+TIMEOUTS = ["head_timeout", "send_timeout", "keepalive_timeout"]
 ACCEPTED = "pagewise_connections_accepted_total"
 COUNT = 1000
-SECONDS = 6  # for which slowhttptest would hold them
+SLOWER = int(harness.SLOWER)  # it takes that much longer to connect, too
+SECONDS = 6 * SLOWER  # for which slowhttptest would hold them
 
 MODES = {
     "headers": ["-H", "-i", "1"],
@@ -80,7 +82,7 @@ def memory(server):
 
 def attack(server, mode):
     command = ["slowhttptest", *MODES[mode], "-c", str(COUNT), "-r", str(COUNT),
-               "-l", str(SECONDS), "-p", "5", "-v", "1",
+               "-l", str(SECONDS), "-p", str(5 * SLOWER), "-v", "1",
                "-u", "http://%s:%d/big" % server.address]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
@@ -90,7 +92,7 @@ def server(serve_conf, release, site, tmp_path):
     (site / "big").write_bytes(os.urandom(1 << 20) * 8)
     (site / "small").write_bytes(b"small")
     server = serve_conf(
-        {"workers": 2, "head_timeout": 2, "send_timeout": 2, "keepalive_timeout": 2,
+        {"workers": 2, **dict.fromkeys(TIMEOUTS, 2 * SLOWER),
          "tcp_memory": "64M", "admin": tmp_path / "admin"},
         [("s", {"root": site}, {})], binary=release)
     server.admin = str(tmp_path / "admin")
