@@ -66,11 +66,12 @@ def told_and_ended(server):
 
 
 def serves(server):
-    # The first may miss what has failed; it goes on.
-    with contextlib.suppress(OSError, harness.ProtocolError), server.connect() as c:
-        response = c.ask("/small")
-        assert response.status in (200, 500, 503)
-        assert response.status != 200 or response.body == SMALL
+    # The first, on a busy machine the second, may miss what has failed; it goes on.
+    for _ in range(2):
+        with contextlib.suppress(OSError, harness.ProtocolError), server.connect() as c:
+            response = c.ask("/small")
+            assert response.status in (200, 500, 503)
+            assert response.status != 200 or response.body == SMALL
     assert server.get("/small").body == SMALL
 
 

@@ -64,12 +64,14 @@ add(struct inputs *in, const char *path)
 static bool
 add_defaults(struct inputs *in, const char *program)
 {
-	const char *name = strrchr(program, '_');
-	char *corpus =
-	    joined("tests/fuzz/corpus", name == NULL ? "" : name + 1);
-	char *cases = joined("tests/fuzz/cases", name == NULL ? "" : name + 1);
-	bool found = add(in, corpus);
+	const char *name = strstr(program, "fuzz_");
+	char *corpus, *cases;
+	bool found;
 
+	name = name == NULL ? "" : name + strlen("fuzz_");
+	corpus = joined("tests/fuzz/corpus", name);
+	cases = joined("tests/fuzz/cases", name);
+	found = add(in, corpus);
 	add(in, cases);
 	free(corpus);
 	free(cases);

@@ -1,5 +1,6 @@
 """Clients that keep connections open and ask for nothing: they make room for others."""
 
+import contextlib
 import os
 import resource
 import selectors
@@ -47,7 +48,8 @@ class Hoarder(threading.Thread):
         sock.setsockopt(socket.IPPROTO_IP, socket.IP_BIND_ADDRESS_NO_PORT, 1)
         sock.bind((self.source, 0))
         sock.connect(self.address)
-        if self.says:
+        # Another one may have had its place already.
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
             sock.send(self.says)
         self.selector.register(sock, selectors.EVENT_READ)
 
