@@ -117,7 +117,7 @@ def paths():
         raise RuntimeError(f"no server at {PROGRAM}: run make")
     done = subprocess.run([PROGRAM, "-h"], timeout=10, check=True, text=True,
                           stdout=subprocess.PIPE)
-    names = re.search(r"--send-path auto\|NAME[^:]*:(.*)", done.stdout)
+    names = re.search(r"send paths of this system:(.*)", done.stdout)
     default, *others = names.group(1).split()
     return [path(default), *(path(name, *NO_HOT_SET) for name in others)]
 

@@ -19,34 +19,53 @@ struct conf_arg {
 	const char *arg_text;
 };
 
-enum { OPT_ROOT = 256, OPT_KEY };
+enum { OPT_ROOT = 256, OPT_KEYS, OPT_KEY };
+
+#define MAX_NAME 32
 
 static const char short_options[] = ":c:tVh";
 
-static const struct option options[] = {
+static const struct option own_options[] = {
     {"config", required_argument, NULL, 'c'},
     {"test", no_argument, NULL, 't'},
     {"version", no_argument, NULL, 'V'},
     {"help", no_argument, NULL, 'h'},
+    {"keys", no_argument, NULL, OPT_KEYS},
     {"root", required_argument, NULL, OPT_ROOT},
-    {"listen", required_argument, NULL, OPT_KEY},
-    {"workers", required_argument, NULL, OPT_KEY},
-    {"threads", required_argument, NULL, OPT_KEY},
-    {"send-path", required_argument, NULL, OPT_KEY},
-    {"readahead", required_argument, NULL, OPT_KEY},
-    {"cache", required_argument, NULL, OPT_KEY},
-    {"hot-set", required_argument, NULL, OPT_KEY},
-    {"access-log", required_argument, NULL, OPT_KEY},
-    {"log-format", required_argument, NULL, OPT_KEY},
-    {"stall-log", required_argument, NULL, OPT_KEY},
-    {"busy-poll", required_argument, NULL, OPT_KEY},
-    {"admin", required_argument, NULL, OPT_KEY},
-    {"user", required_argument, NULL, OPT_KEY},
-    {"group", required_argument, NULL, OPT_KEY},
-    {"sandbox", required_argument, NULL, OPT_KEY},
-    {"autoindex", no_argument, NULL, OPT_KEY},
-    {NULL, 0, NULL, 0},
 };
+
+#define NOWN (sizeof(own_options) / sizeof(*own_options))
+
+/* Those and the keys', then zeroes. */
+static struct option options[NOWN + KEY_MAX + 1];
+
+static void
+exchange(char *s, char from, char to)
+{
+	for (; *s != '\0'; s++)
+		if (*s == from)
+			*s = to;
+}
+
+static void
+find_options(void)
+{
+	static char names[NOWN + KEY_MAX][MAX_NAME];
+	size_t n = NOWN;
+
+	memcpy(options, own_options, sizeof(own_options));
+	for (const struct key *key = conf_keys; key->key_name != NULL; key++) {
+		if ((key->key_where & (KEY_OPTION | KEY_SWITCH)) == 0)
+			continue;
+		snprintf(names[n], MAX_NAME, "%s", key->key_name);
+		exchange(names[n], '_', '-');
+		options[n].name = names[n];
+		options[n].has_arg = (key->key_where & KEY_OPTION) != 0
+					 ? required_argument
+					 : no_argument;
+		options[n++].val = OPT_KEY;
+	}
+}
 
 /* Those that this system has, the default first. */
 static void
@@ -66,6 +85,22 @@ print_paths(void)
 }
 
 static void
+print_option(const struct key *key)
+{
+	char name[MAX_NAME], left[80], range[64];
+
+	snprintf(name, sizeof(name), "%s", key->key_name);
+	exchange(name, '_', '-');
+	snprintf(left, sizeof(left), "--%s%s%s", name,
+	    (key->key_where & KEY_OPTION) != 0 ? " " : "",
+	    (key->key_where & KEY_OPTION) != 0 ? key->key_values : "");
+	conf_range_text(key, range, sizeof(range));
+	printf("    %-26s%s %s%s%s\n", left,
+	    strlen(left) > 26 ? "\n                              " : "",
+	    key->key_help, range[0] != '\0' ? "; " : "", range);
+}
+
+static void
 print_help(void)
 {
 	fputs(
@@ -75,37 +110,20 @@ print_help(void)
 	    "    pagewise --root /srv/www --listen 127.0.0.1:8080\n"
 	    "    pagewise -c /etc/pagewise/pagewise.conf\n"
 	    "options:\n"
-	    "    -c, --config FILE        read FILE, see pagewise.conf(5)\n"
-	    "    -t, --test               check the configuration, then exit\n"
-	    "    -V, --version            print versions, then exit\n"
-	    "    -h, --help               print this, then exit\n"
-	    "    --root DIR               serve DIR, and no site of FILE\n"
-	    "    --listen ADDR:PORT       127.0.0.1:8080, [::1]:8080, :8080,"
-	    " 8080; repeatable\n"
-	    "    --workers N|auto         threads that serve\n"
-	    "    --threads N              prefetch threads per device\n"
-	    "    --send-path auto|NAME    how files are sent:",
+	    "    -c, --config FILE          read FILE, see pagewise.conf(5)\n"
+	    "    -t, --test                 check the configuration, then "
+	    "exit\n"
+	    "    -V, --version              print versions, then exit\n"
+	    "    -h, --help                 print this, then exit\n"
+	    "    --keys                     print all keys of FILE, then exit\n"
+	    "    --root DIR                 serve DIR, and no site of FILE\n",
 	    stdout);
+	for (const struct key *key = conf_keys; key->key_name != NULL; key++)
+		if ((key->key_where & (KEY_OPTION | KEY_SWITCH)) != 0)
+			print_option(key);
+	fputs("send paths of this system:", stdout);
 	print_paths();
-	fputs(
-	    "\n"
-	    "    --readahead auto|0|SIZE  window to fetch from disk, 64K to"
-	    " 64M\n"
-	    "    --cache keep|drop|auto   what becomes of fetched pages\n"
-	    "    --hot-set SIZE           memory for ready answers; 0: none\n"
-	    "    --access-log FILE|-|off  where requests are logged\n"
-	    "    --log-format combined|json\n"
-	    "    --stall-log MS           tell of turns of a loop this long;"
-	    " 0: never\n"
-	    "    --busy-poll US           look for events for so long before"
-	    " sleeping\n"
-	    "    --admin ADDR:PORT|PATH|off  metrics, and a page that shows"
-	    " them\n"
-	    "    --user NAME              user to run as when started as root\n"
-	    "    --group NAME             its group, if not the user's own\n"
-	    "    --sandbox on|off         give up what serving does not need\n"
-	    "    --autoindex              list directories without an index\n",
-	    stdout);
+	putchar('\n');
 }
 
 static void
@@ -181,6 +199,9 @@ take_option(int c, int index, struct conf_args *args)
 	case 'h':
 		print_help();
 		return CONF_EXIT_OK;
+	case OPT_KEYS:
+		conf_key_print();
+		return CONF_EXIT_OK;
 	case OPT_ROOT:
 		args->arg_root = optarg;
 		break;
@@ -205,6 +226,7 @@ conf_args_parse(int argc, char **argv, struct conf_args *args)
 		fprintf(stderr, "pagewise: %s\n", strerror(ENOMEM));
 		return CONF_EXIT_ERROR;
 	}
+	find_options();
 	opterr = 0;
 	optind = 0; /* start over, also in the middle of "-tx" */
 	while (action == CONF_RUN && (c = getopt_long(argc, argv, short_options,
@@ -236,23 +258,20 @@ conf_args_serve(const struct conf_args *args)
 }
 
 static int
-apply_one(const struct conf_arg *arg, bool *listening, struct conf_build *b)
+apply_one(const struct conf_arg *arg, bool *listening, struct conf_scope *top)
 {
-	char key[32], option[40];
+	char key[MAX_NAME], option[MAX_NAME + 2];
 	struct conf_why why;
 	int error;
 
 	snprintf(key, sizeof(key), "%s", arg->arg_option);
-	for (char *p = key; *p != '\0'; p++) {
-		if (*p == '-')
-			*p = '_';
-	}
+	exchange(key, '-', '_');
 	/* The first one replaces the file's, the others add to it. */
 	if (strcmp(key, "listen") == 0 && !*listening) {
-		conf_clear_top(b, key);
+		conf_key_clear(top, key);
 		*listening = true;
 	}
-	error = conf_set_top(b, key, arg->arg_text, &why);
+	error = conf_key_set(top, key, arg->arg_text, &why);
 	if (error != 0) {
 		snprintf(option, sizeof(option), "--%s", arg->arg_option);
 		complain(option, why.why_text);
@@ -261,26 +280,27 @@ apply_one(const struct conf_arg *arg, bool *listening, struct conf_build *b)
 }
 
 int
-conf_args_apply(const struct conf_args *args, struct conf_build *b)
+conf_args_apply(const struct conf_args *args, struct conf_scope *top)
 {
 	bool listening = false;
 	int error = 0;
 
 	for (size_t i = 0; error == 0 && i < args->arg_nsets; i++)
-		error = apply_one(&args->arg_sets[i], &listening, b);
+		error = apply_one(&args->arg_sets[i], &listening, top);
 	return error;
 }
 
 int
-conf_args_site(const struct conf_args *args, struct conf_build *b)
+conf_args_site(const struct conf_args *args, const struct conf_scope *top)
 {
-	struct site *site;
+	struct conf_scope scope = *top;
 	struct conf_why why;
 	int error;
 
-	error = conf_site_add(b->cb_conf, "default", &b->cb_set, &site, &why);
+	scope.cs_where = KEY_SITE;
+	error = conf_site_add(top, "default", &scope.cs_site, &why);
 	if (error == 0)
-		error = conf_site_root(site, NULL, args->arg_root, &why);
+		error = conf_key_set(&scope, "root", args->arg_root, &why);
 	if (error != 0)
 		complain("--root", why.why_text);
 	return error;

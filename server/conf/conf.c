@@ -16,54 +16,31 @@ out_of_memory(void)
 	return -ENOMEM;
 }
 
+/* The top level, with the defaults. */
 static int
-build_init(struct conf_build *b)
+top_init(struct conf_scope *top, struct settings *set)
 {
 	struct conf *conf = calloc(1, sizeof(*conf));
 
-	memset(b, 0, sizeof(*b));
-	b->cb_conf = conf;
-	if (conf == NULL || conf_strv_add(&b->cb_set.set_index, "index.html"))
-		return out_of_memory();
-	b->cb_set.set_readahead = PW_READAHEAD_AUTO;
-	b->cb_set.set_cache = PW_CACHE_KEEP;
-
-	conf->conf_threads = 16;
-	conf->conf_stall_log = 50;
-	conf->conf_head_timeout = 10;
-	conf->conf_keepalive_timeout = 60;
-	conf->conf_send_timeout = 60;
-	conf->conf_disk_timeout = 30;
-	conf->conf_shutdown_timeout = 30;
-	conf->conf_max_head = (size_t)16 << 10;
-	conf->conf_max_target = (size_t)8 << 10;
-	conf->conf_max_fields = 100;
-	conf->conf_max_ranges = 32;
-	conf->conf_min_send_rate = 240;
-	conf->conf_tcp_memory = TCP_MEMORY_AUTO;
-	conf->conf_open_files = 1024;
-	conf->conf_hot_set = (size_t)16 << 20;
-	conf->conf_sandbox = true;
-	conf->conf_keep_fowner = true;
-	return 0;
+	memset(top, 0, sizeof(*top));
+	top->cs_where = KEY_TOP;
+	top->cs_conf = conf;
+	top->cs_set = set;
+	return conf != NULL ? conf_key_defaults(top) : out_of_memory();
 }
 
-/* Defaults that cost something to find, or that can fail. */
+/* What can be told only when all else is set. */
 static int
-build_complete(struct conf_build *b)
+top_complete(struct conf_scope *top)
 {
-	struct conf *conf = b->cb_conf;
-	const char *key = "workers";
+	struct conf *conf = top->cs_conf;
+	const char *key = "listen";
 	struct conf_why why;
 	int error = 0;
 
-	if (conf->conf_workers == 0)
-		error = conf_set_top(b, key, "auto", &why);
 	conf->conf_listen_default = conf->conf_nlisten == 0;
-	if (error == 0 && conf->conf_listen_default)
-		error = conf_set_top(b, key = "listen", "*:8080", &why);
-	if (error == 0 && b->cb_set.set_send_path == NULL)
-		error = conf_set_top(b, key = "send_path", "auto", &why);
+	if (conf->conf_listen_default)
+		error = conf_key_set(top, key, "*:8080", &why);
 	if (error == 0) {
 		key = "admin";
 		error = conf_check_admin(conf, &why);
@@ -83,23 +60,23 @@ build_complete(struct conf_build *b)
 
 static enum conf_action
 build(const struct conf_args *args, const struct conf_file *file,
-    struct conf_build *b)
+    struct conf_scope *top)
 {
 	if (file != NULL) {
-		b->cb_dir = conf_file_dir(file);
-		if (conf_file_top(file, b) != 0)
+		top->cs_dir = conf_file_dir(file);
+		if (conf_file_top(file, top) != 0)
 			return CONF_EXIT_ERROR;
-		b->cb_dir = NULL;
+		top->cs_dir = NULL;
 	}
-	if (conf_args_apply(args, b) != 0 || !conf_args_serve(args))
+	if (conf_args_apply(args, top) != 0 || !conf_args_serve(args))
 		return CONF_EXIT_USAGE;
-	if (build_complete(b) != 0)
+	if (top_complete(top) != 0)
 		return CONF_EXIT_ERROR;
 	if (args->arg_root != NULL)
-		return conf_args_site(args, b) != 0 ? CONF_EXIT_USAGE
-						    : CONF_RUN;
-	b->cb_dir = conf_file_dir(file);
-	return conf_file_sites(file, b) != 0 ? CONF_EXIT_ERROR : CONF_RUN;
+		return conf_args_site(args, top) != 0 ? CONF_EXIT_USAGE
+						      : CONF_RUN;
+	top->cs_dir = conf_file_dir(file);
+	return conf_file_sites(file, top) != 0 ? CONF_EXIT_ERROR : CONF_RUN;
 }
 
 static void
@@ -114,7 +91,8 @@ report_ok(const struct conf_args *args)
 enum conf_action
 conf_load(int argc, char **argv, struct conf **out)
 {
-	struct conf_build b = {0};
+	struct settings set = {0};
+	struct conf_scope top = {0};
 	struct conf_args args;
 	struct conf_file *file = NULL;
 	enum conf_action action;
@@ -127,9 +105,9 @@ conf_load(int argc, char **argv, struct conf **out)
 	if (args.arg_config != NULL &&
 	    conf_file_open(args.arg_config, &file) != 0)
 		goto done;
-	if (build_init(&b) != 0)
+	if (top_init(&top, &set) != 0)
 		goto done;
-	action = build(&args, file, &b);
+	action = build(&args, file, &top);
 	if (action != CONF_RUN)
 		goto done;
 	if (args.arg_test) {
@@ -137,11 +115,11 @@ conf_load(int argc, char **argv, struct conf **out)
 		action = CONF_EXIT_OK;
 		goto done;
 	}
-	*out = b.cb_conf;
-	b.cb_conf = NULL;
+	*out = top.cs_conf;
+	top.cs_conf = NULL;
 done:
-	conf_settings_free(&b.cb_set);
-	conf_destroy(&b.cb_conf);
+	conf_settings_free(&set);
+	conf_destroy(&top.cs_conf);
 	conf_file_close(&file);
 	conf_args_free(&args);
 	return action;
@@ -155,7 +133,7 @@ conf_destroy(struct conf **confp)
 
 	if (conf == NULL)
 		return;
-	conf_clear_listen(conf);
+	conf_free_listen(conf);
 	conf_clear_admin(conf);
 	for (i = 0; i < conf->conf_nsites; i++)
 		conf_site_free(&conf->conf_sites[i]);

@@ -6,7 +6,8 @@
  *   args.c   the command line
  *   text.c   a file as text: comments, strings and braces
  *   file.c   libConfuse; every message with a line number
- *   key.c    what each key means, for file and command line alike
+ *   key.c    a row for each key, for file and command line alike
+ *   assign.c a value's text becomes a field
  *   listen.c addresses to listen on, and admin's
  *   user.c   the user to run as
  *   site.c   sites and locations: built here, looked up here
@@ -18,16 +19,11 @@
 #include <stdarg.h>
 
 #include "server/conf/conf.h"
+#include "server/conf/key.h"
 
 /* The cause of a failure, for the end of a message. */
 struct conf_why {
 	char why_text[512];
-};
-
-struct conf_build {
-	struct conf *cb_conf;
-	struct settings cb_set; /* of the top level: what sites inherit */
-	const char *cb_dir; /* relative paths start there; NULL: working dir */
 };
 
 /* Writes the cause and returns error, so that a function can end with it. */
@@ -41,8 +37,9 @@ int conf_why(struct conf_why *, int error, const char *fmt, ...)
 int conf_number(const char *text, uint64_t *);
 int conf_size(const char *text, uint64_t *); /* with K, M or G: times 1024 */
 int conf_bool(const char *text, bool *);
-#define CONF_NO_BOOL "\"%s\" is not true or false (nor on, yes, off, no)"
 int conf_cache(const char *text, enum pw_cache *);
+/* Of a key that is a number, as conf_size reads it: "64K to 64M".  Empty: it is none. */
+void conf_range_text(const struct key *, char *buf, size_t size);
 int conf_address(const char *text, struct listen_addr *, struct conf_why *);
 
 /* CPUs that this process may run on, at least 1. */
@@ -57,53 +54,38 @@ void conf_strv_free(char ***);
 
 /*
  * ---------------------------------------------------------------- keys
- * One value of one key.  A list is cleared first, then its members are set one
- * after the other.  0 or -errno and the cause; -ENOENT: there is no such key.
+ * What the rows of key.c name: key.h says how they are called.
  */
-int conf_set_top(
-    struct conf_build *, const char *key, const char *text, struct conf_why *);
-void conf_clear_top(struct conf_build *, const char *key);
-int conf_set_inherited(
-    struct settings *, const char *key, const char *text, struct conf_why *);
-void conf_clear_inherited(struct settings *, const char *key);
-int conf_set_send_path(struct settings *, const char *name, struct conf_why *);
+key_set_f conf_set_number;
+key_set_f conf_set_bool;
+key_set_f conf_set_workers;
+key_set_f conf_set_tcp_memory;
+key_set_f conf_set_access_log;
+key_set_f conf_set_log_format;
+key_set_f conf_set_mime_types;
+key_set_f conf_set_send_path;
+key_set_f conf_set_readahead;
+key_set_f conf_set_cache;
+key_set_f conf_set_index;
+void conf_clear_index(struct conf_scope *);
 
-/* As those of the other keys, but that they have a file of their own. */
-struct top_key;
-
-int conf_set_listen(struct conf_build *, const struct top_key *,
-    const char *text, struct conf_why *);
-void conf_clear_listen(struct conf *);
-int conf_set_admin(struct conf_build *, const struct top_key *,
-    const char *text, struct conf_why *);
+key_set_f conf_set_listen;
+void conf_clear_listen(struct conf_scope *);
+void conf_free_listen(struct conf *);
+key_set_f conf_set_admin;
 void conf_clear_admin(struct conf *);
 /* Once all is set: it must have an address of its own. */
 int conf_check_admin(const struct conf *, struct conf_why *);
 
-int conf_set_user(struct conf_build *, const struct top_key *, const char *text,
-    struct conf_why *);
-int conf_set_group(struct conf_build *, const struct top_key *,
-    const char *text, struct conf_why *);
-int conf_set_chroot(struct conf_build *, const struct top_key *,
-    const char *text, struct conf_why *);
-int conf_set_sandbox(struct conf_build *, const struct top_key *,
-    const char *text, struct conf_why *);
-int conf_set_keep_fowner(struct conf_build *, const struct top_key *,
-    const char *text, struct conf_why *);
+key_set_f conf_set_user;
+key_set_f conf_set_group;
+key_set_f conf_set_chroot;
 /* Once all is set: finds the groups; root without a user gets nobody. */
 int conf_complete_user(struct conf *, struct conf_why *);
 
-/* A list at the top level that was set to {}.  0, or -EINVAL and the cause. */
-int conf_empty_top(const char *key, struct conf_why *);
-
-/*
- * Where a key or section belongs that is not known in section ("root" is the top
- * level, else "site" or "location"), for the end of a message.  NULL: nowhere.
- */
-const char *conf_key_place(const char *key, const char *section);
-
-/* A key or section that may have been meant, or NULL. */
-const char *conf_key_like(const char *key);
+key_set_f conf_set_root;
+key_set_f conf_set_names;
+void conf_clear_names(struct conf_scope *);
 
 /*
  * ---------------------------------------------------------------- sites
@@ -112,15 +94,10 @@ int conf_settings_copy(struct settings *to, const struct settings *from);
 void conf_settings_free(struct settings *);
 
 /* Both inherit; the pointer is good until the next one is added. */
-int conf_site_add(struct conf *, const char *name, const struct settings *,
+int conf_site_add(const struct conf_scope *top, const char *name,
     struct site **, struct conf_why *);
 int conf_location_add(
     struct site *, const char *prefix, struct location **, struct conf_why *);
-
-int conf_site_root(
-    struct site *, const char *dir, const char *root, struct conf_why *);
-int conf_site_name(
-    const struct conf *, struct site *, const char *name, struct conf_why *);
 
 /* After the last location of a site: longest prefix first. */
 void conf_site_sort(struct site *);
@@ -148,12 +125,12 @@ void conf_vsay(const char *path, int line, const char *fmt, va_list)
 int conf_text_read(const char *path, char **text);
 
 /*
- * Overwrites comments with spaces and checks what libConfuse would let pass: an
- * open brace, string or comment at the end.  libConfuse counts the lines of
- * comments twice, so it must not see any.  0, or -EINVAL with the line where
- * the thing began and what it is.
+ * Overwrites comments with spaces and checks what libConfuse would let pass: an open brace,
+ * string or comment at the end, a variable that is not set, a ';' after a value.  libConfuse
+ * counts the lines of comments twice, so it must not see any.  0, or -EINVAL with the line
+ * and why; open: so many braces are open at the end.
  */
-int conf_text_strip(char *text, int *line, const char **what);
+int conf_text_strip(char *text, int *line, unsigned *open, struct conf_why *);
 
 /*
  * The line of the last "key = {}" outside of all sections, which libConfuse
@@ -163,8 +140,8 @@ int conf_text_empty(char *text, const char *key);
 
 int conf_file_open(const char *path, struct conf_file **);
 const char *conf_file_dir(const struct conf_file *);
-int conf_file_top(const struct conf_file *, struct conf_build *);
-int conf_file_sites(const struct conf_file *, struct conf_build *);
+int conf_file_top(const struct conf_file *, struct conf_scope *);
+int conf_file_sites(const struct conf_file *, const struct conf_scope *);
 void conf_file_close(struct conf_file **);
 
 /*
@@ -186,8 +163,8 @@ enum conf_action conf_args_parse(int argc, char **argv, struct conf_args *);
 bool conf_args_serve(const struct conf_args *);
 
 /* The keys; then, if there is an arg_root, its site.  0 or -errno, told. */
-int conf_args_apply(const struct conf_args *, struct conf_build *);
-int conf_args_site(const struct conf_args *, struct conf_build *);
+int conf_args_apply(const struct conf_args *, struct conf_scope *);
+int conf_args_site(const struct conf_args *, const struct conf_scope *);
 void conf_args_free(struct conf_args *);
 
 #endif

@@ -25,9 +25,6 @@ struct value {
 	char val_text[];
 };
 
-typedef int set_f(
-    void *target, const char *key, const char *text, struct conf_why *);
-
 /* libConfuse's words for what is wrong, and ours: KEY: cause. */
 static const struct {
 	const char *ph_theirs;
@@ -43,11 +40,19 @@ static const struct {
     {"attempt to append to non-list option '%s'", "%s: is not a list"},
 };
 
+static unsigned
+section_of(const cfg_t *cfg)
+{
+	if (strcmp(cfg->name, "location") == 0)
+		return KEY_LOCATION;
+	return strcmp(cfg->name, "site") == 0 ? KEY_SITE : KEY_TOP;
+}
+
 /* A key that this section does not know may be at home in another one. */
 static void
 unknown_key(const cfg_t *cfg, const char *key)
 {
-	const char *place = conf_key_place(key, cfg->name);
+	const char *place = conf_key_place(key, section_of(cfg));
 	const char *like = conf_key_like(key);
 
 	if (place != NULL)
@@ -101,12 +106,6 @@ value_parse(cfg_t *cfg, cfg_opt_t *opt, const char *text, void *result)
 	return 0;
 }
 
-#define ONE(name) CFG_PTR_CB(name, NULL, CFGF_NODEFAULT, value_parse, free)
-#define LIST(name) \
-	CFG_PTR_LIST_CB(name, NULL, CFGF_NODEFAULT, value_parse, free)
-#define INHERITED                                                           \
-	ONE("send_path"), ONE("readahead"), ONE("cache"), ONE("autoindex"), \
-	    ONE("dotfiles"), LIST("index")
 #define SECTION(name, opts) \
 	CFG_SEC(name, opts, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES)
 
@@ -116,25 +115,46 @@ value_parse(cfg_t *cfg, cfg_opt_t *opt, const char *text, void *result)
  */
 #define OPENED CFG_PTR_CB("|", here, CFGF_NONE, value_parse, free)
 
+static cfg_opt_t
+grammar_key(const struct key *key)
+{
+	cfg_opt_t one =
+	    CFG_PTR_CB(key->key_name, NULL, CFGF_NODEFAULT, value_parse, free);
+	cfg_opt_t list = CFG_PTR_LIST_CB(
+	    key->key_name, NULL, CFGF_NODEFAULT, value_parse, free);
+
+	return key->key_clear != NULL ? list : one;
+}
+
+/* first: an option that is no key; inner: a section, or an end. */
+static void
+grammar_section(
+    cfg_opt_t *opts, unsigned where, const cfg_opt_t *first, cfg_opt_t inner)
+{
+	size_t n = 0;
+
+	if (first != NULL)
+		opts[n++] = *first;
+	for (const struct key *key = conf_keys; key->key_name != NULL; key++) {
+		if ((key->key_where & where) != 0)
+			opts[n++] = grammar_key(key);
+	}
+	opts[n++] = inner;
+	opts[n] = (cfg_opt_t)CFG_END();
+}
+
 static cfg_t *
 file_grammar(void)
 {
 	static char here[] = "here";
-	cfg_opt_t location[] = {OPENED, INHERITED, CFG_END()};
-	cfg_opt_t site[] = {OPENED, LIST("names"), ONE("root"), INHERITED,
-	    SECTION("location", location), CFG_END()};
-	cfg_opt_t top[] = {LIST("listen"), ONE("workers"), ONE("threads"),
-	    ONE("admin"), ONE("access_log"), ONE("log_format"), ONE("user"),
-	    ONE("group"), ONE("chroot"), ONE("sandbox"), ONE("keep_fowner"),
-	    ONE("stall_log"), ONE("busy_poll"), ONE("mime_types"),
-	    ONE("head_timeout"), ONE("keepalive_timeout"), ONE("send_timeout"),
-	    ONE("disk_timeout"), ONE("shutdown_timeout"), ONE("max_head_size"),
-	    ONE("max_target_size"), ONE("max_fields"), ONE("max_ranges"),
-	    ONE("max_requests"), ONE("max_connections"),
-	    ONE("max_connections_per_address"), ONE("min_send_rate"),
-	    ONE("tcp_memory"), ONE("open_files"), ONE("hot_set"), INHERITED,
-	    SECTION("site", site), CFG_END()};
+	const cfg_opt_t opened = OPENED, end = CFG_END();
+	cfg_opt_t location[KEY_MAX + 2], site[KEY_MAX + 2], top[KEY_MAX + 2];
+	cfg_opt_t locations = SECTION("location", location);
+	cfg_opt_t sites = SECTION("site", site);
 
+	grammar_section(location, KEY_LOCATION, &opened, end);
+	grammar_section(site, KEY_SITE, &opened, locations);
+	grammar_section(top, KEY_TOP, NULL, sites);
 	return cfg_init(top, CFGF_NONE);
 }
 
@@ -187,15 +207,35 @@ file_parse(struct conf_file *file, char *text)
 	return error;
 }
 
-static int
-file_strip(const struct conf_file *file, char *text)
+/* A key that is wrong in a block without an end is often why it has none: tell both. */
+static void
+parse_closed(struct conf_file *file, unsigned open)
 {
-	const char *what;
-	int error, line;
+	size_t len = strlen(file->cf_text);
+	char *closed = malloc(len + open + 2);
 
-	error = conf_text_strip(text, &line, &what);
-	if (error != 0)
-		conf_say(file->cf_path, line, "%s: has no end", what);
+	if (closed == NULL)
+		return;
+	memcpy(closed, file->cf_text, len);
+	memset(closed + len, '}', open);
+	memcpy(closed + len + open, "\n", 2);
+	file_parse(file, closed);
+	free(closed);
+}
+
+static int
+file_strip(struct conf_file *file)
+{
+	unsigned open;
+	int error, line;
+	struct conf_why why;
+
+	error = conf_text_strip(file->cf_text, &line, &open, &why);
+	if (error == 0)
+		return 0;
+	conf_say(file->cf_path, line, "%s", why.why_text);
+	if (open > 0)
+		parse_closed(file, open);
 	return error;
 }
 
@@ -242,7 +282,7 @@ conf_file_open(const char *path, struct conf_file **out)
 		error = conf_text_read(path, &file->cf_text);
 	if (error != 0)
 		return file_unread(path, error);
-	error = file_strip(file, file->cf_text);
+	error = file_strip(file);
 	if (error == 0)
 		error = file_parse(file, file->cf_text);
 	/* What is wrong with the text has been told. */
@@ -272,52 +312,36 @@ conf_file_close(struct conf_file **filep)
 	*filep = NULL;
 }
 
-/* Calls set with every value of an option. */
 static int
-each_value(const struct conf_file *file, cfg_opt_t *opt, set_f *set, void *arg)
+each_value(
+    const struct conf_file *file, cfg_opt_t *opt, struct conf_scope *scope)
 {
 	struct conf_why why;
 
 	for (unsigned i = 0; i < cfg_opt_size(opt); i++) {
 		const struct value *value = cfg_opt_getnptr(opt, i);
 
-		if (set(arg, opt->name, value->val_text, &why) != 0)
+		if (conf_key_set(scope, opt->name, value->val_text, &why) != 0)
 			return complain(file, value->val_line, opt->name, &why);
 	}
 	return 0;
 }
 
-/*
- * Calls clear, then set, for every option that the file has set: an empty list
- * is set as well.  Sections are not options.
- */
+/* Every key that the file has set: an empty list is set as well. */
 static int
-each_option(const struct conf_file *file, cfg_t *section,
-    void (*clear)(void *, const char *), set_f *set, void *arg)
+each_key(const struct conf_file *file, cfg_t *section, struct conf_scope *scope)
 {
 	int error;
 
 	for (cfg_opt_t *opt = section->opts; opt->name != NULL; opt++) {
 		if (opt->type == CFGT_SEC || !(opt->flags & CFGF_MODIFIED))
 			continue;
-		clear(arg, opt->name);
-		error = each_value(file, opt, set, arg);
+		conf_key_clear(scope, opt->name);
+		error = each_value(file, opt, scope);
 		if (error != 0)
 			return error;
 	}
 	return 0;
-}
-
-static void
-top_clear(void *arg, const char *key)
-{
-	conf_clear_top(arg, key);
-}
-
-static int
-top_set(void *arg, const char *key, const char *text, struct conf_why *why)
-{
-	return conf_set_top(arg, key, text, why);
 }
 
 /* What is not a list has a value once it was set. */
@@ -330,7 +354,7 @@ check_empty(const struct conf_file *file)
 		if (opt->type == CFGT_SEC || !(opt->flags & CFGF_MODIFIED) ||
 		    cfg_opt_size(opt) > 0)
 			continue;
-		if (conf_empty_top(opt->name, &why) != 0)
+		if (conf_key_empty(opt->name, &why) != 0)
 			return complain(file,
 			    conf_text_empty(file->cf_text, opt->name),
 			    opt->name, &why);
@@ -339,54 +363,11 @@ check_empty(const struct conf_file *file)
 }
 
 int
-conf_file_top(const struct conf_file *file, struct conf_build *b)
+conf_file_top(const struct conf_file *file, struct conf_scope *top)
 {
-	int error = each_option(file, file->cf_cfg, top_clear, top_set, b);
+	int error = each_key(file, file->cf_cfg, top);
 
 	return error != 0 ? error : check_empty(file);
-}
-
-static void
-location_clear(void *arg, const char *key)
-{
-	struct location *loc = arg;
-
-	conf_clear_inherited(&loc->loc_set, key);
-}
-
-static int
-location_set(void *arg, const char *key, const char *text, struct conf_why *why)
-{
-	struct location *loc = arg;
-
-	return conf_set_inherited(&loc->loc_set, key, text, why);
-}
-
-/* A site that is being read. */
-struct reading {
-	struct conf_build *rd_build;
-	struct site *rd_site;
-};
-
-static void
-site_clear(void *arg, const char *key)
-{
-	struct reading *rd = arg;
-
-	conf_clear_inherited(&rd->rd_site->site_set, key);
-}
-
-static int
-site_set(void *arg, const char *key, const char *text, struct conf_why *why)
-{
-	struct reading *rd = arg;
-	struct conf_build *b = rd->rd_build;
-
-	if (strcmp(key, "names") == 0)
-		return conf_site_name(b->cb_conf, rd->rd_site, text, why);
-	if (strcmp(key, "root") == 0)
-		return conf_site_root(rd->rd_site, b->cb_dir, text, why);
-	return conf_set_inherited(&rd->rd_site->site_set, key, text, why);
 }
 
 /* A message about a section as a whole. */
@@ -401,46 +382,54 @@ complain_section(const struct conf_file *file, const cfg_t *section,
 }
 
 static int
-read_location(const struct conf_file *file, cfg_t *section, struct site *site)
+read_location(
+    const struct conf_file *file, cfg_t *section, const struct conf_scope *site)
 {
+	struct conf_scope scope = *site;
 	struct location *loc;
 	struct conf_why why;
 
-	if (conf_location_add(site, section->title, &loc, &why) != 0)
+	if (conf_location_add(site->cs_site, section->title, &loc, &why) != 0)
 		return complain_section(file, section, &why);
-	return each_option(file, section, location_clear, location_set, loc);
+	scope.cs_where = KEY_LOCATION;
+	scope.cs_set = &loc->loc_set;
+	return each_key(file, section, &scope);
 }
 
 static int
-read_site(const struct conf_file *file, cfg_t *section, struct conf_build *b)
+read_site(
+    const struct conf_file *file, cfg_t *section, const struct conf_scope *top)
 {
-	struct reading rd = {.rd_build = b};
+	struct conf_scope scope = *top;
 	struct conf_why why;
+	struct site *site;
 	int error;
 
-	if (conf_site_add(
-		b->cb_conf, section->title, &b->cb_set, &rd.rd_site, &why) != 0)
+	if (conf_site_add(top, section->title, &site, &why) != 0)
 		return complain_section(file, section, &why);
-	error = each_option(file, section, site_clear, site_set, &rd);
+	scope.cs_where = KEY_SITE;
+	scope.cs_site = site;
+	scope.cs_set = &site->site_set;
+	error = each_key(file, section, &scope);
 	if (error != 0)
 		return error;
-	if (rd.rd_site->site_root == NULL) {
+	if (site->site_root == NULL) {
 		conf_why(&why, -EINVAL,
 		    "it has no root: write root = \"DIR\" in it");
 		return complain_section(file, section, &why);
 	}
 	for (unsigned i = 0; i < cfg_size(section, "location"); i++) {
 		error = read_location(
-		    file, cfg_getnsec(section, "location", i), rd.rd_site);
+		    file, cfg_getnsec(section, "location", i), &scope);
 		if (error != 0)
 			return error;
 	}
-	conf_site_sort(rd.rd_site);
+	conf_site_sort(site);
 	return 0;
 }
 
 int
-conf_file_sites(const struct conf_file *file, struct conf_build *b)
+conf_file_sites(const struct conf_file *file, const struct conf_scope *top)
 {
 	unsigned n = cfg_size(file->cf_cfg, "site");
 	int error;
@@ -454,7 +443,7 @@ conf_file_sites(const struct conf_file *file, struct conf_build *b)
 	}
 	for (unsigned i = 0; i < n; i++) {
 		error =
-		    read_site(file, cfg_getnsec(file->cf_cfg, "site", i), b);
+		    read_site(file, cfg_getnsec(file->cf_cfg, "site", i), top);
 		if (error != 0)
 			return error;
 	}

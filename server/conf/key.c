@@ -1,7 +1,8 @@
 /*
- * key: what each key means: its type, its range, where its value goes.
- * The same for the file and the command line.
+ * key: the rows, and what is asked about them.
  */
+#include "server/conf/key.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,398 +13,273 @@
 
 #define K ((uint64_t)1024)
 #define M (K * K)
+#define G (K * K * K)
 
-struct top_key {
-	const char *tk_name;
-	int (*tk_set)(struct conf_build *, const struct top_key *, const char *,
-	    struct conf_why *);
-	/* of a number: */
-	size_t tk_offset; /* in struct conf */
-	size_t tk_width;  /* of the field */
-	uint64_t tk_min;
-	uint64_t tk_max;
-	int (*tk_parse)(const char *, uint64_t *);
+#define FIELD(type, field)                   \
+	.key_offset = offsetof(type, field), \
+	.key_width = sizeof(((type *)0)->field)
+#define RANGE(min, max) .key_min = (min), .key_max = (max)
+
+#define NUMBER(field, min, max)                                       \
+	.key_set = conf_set_number, FIELD(struct conf, conf_##field), \
+	.key_parse = conf_number, RANGE(min, max)
+#define SIZE(field, min, max)                                         \
+	.key_set = conf_set_number, FIELD(struct conf, conf_##field), \
+	.key_parse = conf_size, RANGE(min, max)
+#define BOOL(field) .key_set = conf_set_bool, FIELD(struct conf, conf_##field)
+#define INHERITED_BOOL(field) \
+	.key_set = conf_set_bool, FIELD(struct settings, set_##field)
+
+const struct key conf_keys[] = {
+    {"listen", KEY_TOP | KEY_OPTION | KEY_FILLED,
+	"(*:8080, or the sockets of the service manager)", "ADDR:PORT",
+	"127.0.0.1:8080, [::1]:8080, *:8080, 8080; repeatable",
+	.key_set = conf_set_listen, .key_clear = conf_clear_listen},
+    {"workers", KEY_TOP | KEY_OPTION, "auto", "N|auto",
+	"threads that serve; auto: one for each usable CPU",
+	.key_set = conf_set_workers, .key_parse = conf_number, RANGE(1, 1024)},
+    {"threads", KEY_TOP | KEY_OPTION, "16", "N",
+	"prefetch threads for each device", NUMBER(threads, 1, 256)},
+    {"access_log", KEY_TOP | KEY_OPTION, "off", "FILE|-|off",
+	"where requests are logged; -: standard output",
+	.key_set = conf_set_access_log},
+    {"log_format", KEY_TOP | KEY_OPTION, "combined", "combined|json",
+	"how a request is logged", .key_set = conf_set_log_format},
+    {"stall_log", KEY_TOP | KEY_OPTION, "50", "MS",
+	"log event-loop iterations of this length; 0: never",
+	NUMBER(stall_log, 0, 60000)},
+    {"busy_poll", KEY_TOP | KEY_OPTION, "0", "US",
+	"keep polling this long before sleeping", NUMBER(busy_poll, 0, 10000)},
+    {"user", KEY_TOP | KEY_OPTION, "(nobody)", "NAME",
+	"user to run as when started as root", .key_set = conf_set_user},
+    {"group", KEY_TOP | KEY_OPTION, "(the user's)", "NAME",
+	"group to run as when started as root", .key_set = conf_set_group},
+    {"sandbox", KEY_TOP | KEY_OPTION, "on", "on|off",
+	"give up every right that serving does not need", BOOL(sandbox)},
+    {"keep_fowner", KEY_TOP, "true", "true|false",
+	"keep CAP_FOWNER to ask about other users' files (Linux)",
+	BOOL(keep_fowner)},
+    {"chroot", KEY_TOP, "off", "DIR|off", "directory where paths begin",
+	.key_set = conf_set_chroot},
+    {"admin", KEY_TOP | KEY_OPTION, "off", "ADDR:PORT|PATH|off",
+	"metrics, and a page that draws them", .key_set = conf_set_admin},
+    {"mime_types", KEY_TOP, "(a table in the program)", "FILE",
+	"media types: \"type extension ...\" on each line",
+	.key_set = conf_set_mime_types},
+    {"head_timeout", KEY_TOP, "10", "SECONDS",
+	"time to send the head of a request", NUMBER(head_timeout, 1, 3600)},
+    {"keepalive_timeout", KEY_TOP, "60", "SECONDS",
+	"how long an idle connection is kept; 0: no keep-alive",
+	NUMBER(keepalive_timeout, 0, 86400)},
+    {"send_timeout", KEY_TOP, "60", "SECONDS",
+	"how long a client may take no data", NUMBER(send_timeout, 1, 86400)},
+    {"disk_timeout", KEY_TOP, "30", "SECONDS",
+	"how long a request waits for a disk", NUMBER(disk_timeout, 1, 86400)},
+    {"shutdown_timeout", KEY_TOP, "30", "SECONDS",
+	"time to finish answers after SIGTERM",
+	NUMBER(shutdown_timeout, 0, 86400)},
+    {"max_head_size", KEY_TOP, "16K", "SIZE", "larger heads get 431",
+	SIZE(max_head, K, M)},
+    {"max_target_size", KEY_TOP, "8K", "SIZE", "longer targets get 414",
+	SIZE(max_target, 64, M)},
+    {"max_fields", KEY_TOP, "100", "N", "more header fields get 431",
+	NUMBER(max_fields, 1, 1024)},
+    {"max_ranges", KEY_TOP, "32", "N", "more ranges get the whole file",
+	NUMBER(max_ranges, 1, 1024)},
+    {"max_requests", KEY_TOP, "0", "N",
+	"requests of one connection; 0: no limit",
+	NUMBER(max_requests, 0, 1000000000)},
+    {"max_connections", KEY_TOP, "0", "N",
+	"connections in total; 0: as descriptors allow",
+	NUMBER(max_connections, 0, 10000000)},
+    {"max_connections_per_address", KEY_TOP, "0", "N",
+	"connections of one client; 0: no limit",
+	NUMBER(max_per_address, 0, 10000000)},
+    {"min_send_rate", KEY_TOP, "240", "SIZE",
+	"bytes/s that a client has to take; 0: none",
+	SIZE(min_send_rate, 0, M)},
+    {"tcp_memory", KEY_TOP, "auto", "SIZE|auto",
+	"system-wide TCP memory above which writes are smaller; 0: never",
+	.key_set = conf_set_tcp_memory, .key_parse = conf_size,
+	RANGE(0, 64 * G)},
+    {"open_files", KEY_TOP, "1024", "N",
+	"open files that each worker remembers",
+	NUMBER(open_files, 16, 1000000)},
+    {"hot_set", KEY_TOP | KEY_OPTION, "16M", "SIZE",
+	"memory of each worker for ready answers; 0: none",
+	SIZE(hot_set, 0, 64 * G)},
+
+    {"send_path", KEY_INHERITED | KEY_OPTION, "auto", "auto|NAME",
+	"how files are sent", .key_set = conf_set_send_path},
+    {"readahead", KEY_INHERITED | KEY_OPTION, "auto", "auto|0|SIZE",
+	"window to fetch from disk", .key_set = conf_set_readahead,
+	.key_parse = conf_size, RANGE(64 * K, 64 * M)},
+    {"cache", KEY_INHERITED | KEY_OPTION, "keep", "keep|drop|auto",
+	"whether fetched pages stay in memory", .key_set = conf_set_cache},
+    {"autoindex", KEY_INHERITED | KEY_SWITCH, "false", "true|false",
+	"list directories that have no index", INHERITED_BOOL(autoindex)},
+    {"dotfiles", KEY_INHERITED, "false", "true|false",
+	"serve names that begin with a dot", INHERITED_BOOL(dotfiles)},
+    {"index", KEY_INHERITED, "index.html", "NAME, ...",
+	"files to look for in a directory", .key_set = conf_set_index,
+	.key_clear = conf_clear_index},
+
+    {"names", KEY_SITE, "(none)", "HOST, ...", "host names of the site",
+	.key_set = conf_set_names, .key_clear = conf_clear_names},
+    {"root", KEY_SITE, "(none: every site needs one)", "DIR",
+	"directory to serve", .key_set = conf_set_root},
+
+    {.key_name = NULL},
 };
 
-struct inherited_key {
-	const char *ik_name;
-	int (*ik_set)(struct settings *, const char *, struct conf_why *);
-};
+_Static_assert(sizeof(conf_keys) / sizeof(*conf_keys) <= KEY_MAX, "KEY_MAX");
 
-/* As conf_size reads it. */
-static void
-size_text(uint64_t value, char *buf, size_t size)
+/* Not keys, but written in their place. */
+static const struct {
+	const char *sec_name;
+	unsigned sec_where;
+} sections[] = {{"site", KEY_TOP}, {"location", KEY_SITE}};
+
+#define NSECTIONS (sizeof(sections) / sizeof(*sections))
+
+const struct key *
+conf_key(const char *name)
 {
-	if (value >= M && value % M == 0)
-		snprintf(buf, size, "%lluM", (unsigned long long)(value / M));
-	else if (value >= K && value % K == 0)
-		snprintf(buf, size, "%lluK", (unsigned long long)(value / K));
-	else
-		snprintf(buf, size, "%llu", (unsigned long long)value);
-}
-
-/* hint is ", or auto", or empty. */
-static int
-number_in_range(const char *text, int (*parse)(const char *, uint64_t *),
-    uint64_t min, uint64_t max, const char *hint, uint64_t *value,
-    struct conf_why *why)
-{
-	const char *cause = "is out of range";
-	char lo[24], hi[24];
-	int error;
-
-	error = parse(text, value);
-	if (error == 0 && (*value < min || *value > max))
-		error = -ERANGE;
-	if (error == 0)
-		return 0;
-	if (text[0] == '\0') {
-		text = "the value";
-		cause = "is empty";
-	} else if (error == -EINVAL)
-		cause =
-		    parse == conf_size ? "is not a size" : "is not a number";
-	if (parse == conf_size) {
-		size_text(min, lo, sizeof(lo));
-		size_text(max, hi, sizeof(hi));
-	} else {
-		snprintf(lo, sizeof(lo), "%llu", (unsigned long long)min);
-		snprintf(hi, sizeof(hi), "%llu", (unsigned long long)max);
-	}
-	return conf_why(
-	    why, error, "%s %s (%s to %s%s)", text, cause, lo, hi, hint);
-}
-
-static int
-set_number(struct conf_build *b, const struct top_key *key, const char *text,
-    struct conf_why *why)
-{
-	char *field = (char *)b->cb_conf + key->tk_offset;
-	uint64_t value;
-	int error;
-
-	error = number_in_range(
-	    text, key->tk_parse, key->tk_min, key->tk_max, "", &value, why);
-	if (error != 0)
-		return error;
-	if (key->tk_width == sizeof(unsigned)) {
-		unsigned narrow = (unsigned)value;
-
-		memcpy(field, &narrow, sizeof(narrow));
-	} else {
-		size_t wide = (size_t)value;
-
-		memcpy(field, &wide, sizeof(wide));
-	}
-	return 0;
-}
-
-static int
-set_workers(struct conf_build *b, const struct top_key *key, const char *text,
-    struct conf_why *why)
-{
-	unsigned cpus = conf_cpus();
-	uint64_t value;
-	int error;
-
-	if (strcmp(text, "auto") == 0) {
-		b->cb_conf->conf_workers =
-		    cpus < key->tk_max ? cpus : (unsigned)key->tk_max;
-		return 0;
-	}
-	error = number_in_range(text, conf_number, key->tk_min, key->tk_max,
-	    ", or auto", &value, why);
-	if (error == 0)
-		b->cb_conf->conf_workers = (unsigned)value;
-	return error;
-}
-
-static int
-set_tcp_memory(struct conf_build *b, const struct top_key *key,
-    const char *text, struct conf_why *why)
-{
-	(void)key;
-	if (strcmp(text, "auto") == 0) {
-		b->cb_conf->conf_tcp_memory = TCP_MEMORY_AUTO;
-		return 0;
-	}
-	return number_in_range(text, conf_size, 0, (uint64_t)64 << 30,
-	    ", or auto", &b->cb_conf->conf_tcp_memory, why);
-}
-
-static int
-set_access_log(struct conf_build *b, const struct top_key *key,
-    const char *text, struct conf_why *why)
-{
-	struct conf *conf = b->cb_conf;
-
-	(void)key;
-	free(conf->conf_access_log);
-	conf->conf_access_log = NULL;
-	if (strcmp(text, "off") == 0)
-		return 0;
-	if (text[0] == '\0')
-		return conf_why(
-		    why, -EINVAL, "the path is empty (\"off\" for none)");
-	conf->conf_access_log =
-	    conf_path(strcmp(text, "-") == 0 ? NULL : b->cb_dir, text);
-	if (conf->conf_access_log == NULL)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
-	return 0;
-}
-
-static int
-set_log_format(struct conf_build *b, const struct top_key *key,
-    const char *text, struct conf_why *why)
-{
-	(void)key;
-	if (strcmp(text, "combined") == 0)
-		b->cb_conf->conf_log_format = LOG_COMBINED;
-	else if (strcmp(text, "json") == 0)
-		b->cb_conf->conf_log_format = LOG_JSON;
-	else
-		return conf_why(
-		    why, -EINVAL, "\"%s\" is not combined or json", text);
-	return 0;
-}
-
-static int
-set_mime_types(struct conf_build *b, const struct top_key *key,
-    const char *text, struct conf_why *why)
-{
-	struct conf *conf = b->cb_conf;
-	char *path;
-
-	(void)key;
-	if (conf->conf_mime != NULL)
-		mime_destroy(&conf->conf_mime);
-	if (text[0] == '\0')
-		return conf_why(why, -EINVAL, "the path is empty");
-	path = conf_path(b->cb_dir, text);
-	if (path == NULL)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
-	conf->conf_mime = mime_load(path, why->why_text, sizeof(why->why_text));
-	free(path);
-	return conf->conf_mime != NULL ? 0 : -EINVAL;
-}
-
-#define NUMBER(name, field, min, max, parse)                           \
-	{                                                              \
-		name, set_number, offsetof(struct conf, field),        \
-		    sizeof(((struct conf *)0)->field), min, max, parse \
-	}
-#define OTHER(name, set)                    \
-	{                                   \
-		name, set, 0, 0, 0, 0, NULL \
-	}
-
-static const struct top_key top_keys[] = {
-    OTHER("listen", conf_set_listen),
-    OTHER("admin", conf_set_admin),
-    {"workers", set_workers, 0, 0, 1, 1024, NULL},
-    NUMBER("threads", conf_threads, 1, 256, conf_number),
-    OTHER("access_log", set_access_log),
-    OTHER("log_format", set_log_format),
-    NUMBER("stall_log", conf_stall_log, 0, 60000, conf_number),
-    NUMBER("busy_poll", conf_busy_poll, 0, 10000, conf_number),
-    OTHER("mime_types", set_mime_types),
-    OTHER("user", conf_set_user),
-    OTHER("group", conf_set_group),
-    OTHER("chroot", conf_set_chroot),
-    OTHER("sandbox", conf_set_sandbox),
-    OTHER("keep_fowner", conf_set_keep_fowner),
-    NUMBER("head_timeout", conf_head_timeout, 1, 3600, conf_number),
-    NUMBER("keepalive_timeout", conf_keepalive_timeout, 0, 86400, conf_number),
-    NUMBER("send_timeout", conf_send_timeout, 1, 86400, conf_number),
-    NUMBER("disk_timeout", conf_disk_timeout, 1, 86400, conf_number),
-    NUMBER("shutdown_timeout", conf_shutdown_timeout, 0, 86400, conf_number),
-    NUMBER("max_head_size", conf_max_head, K, M, conf_size),
-    NUMBER("max_target_size", conf_max_target, 64, M, conf_size),
-    NUMBER("max_fields", conf_max_fields, 1, 1024, conf_number),
-    NUMBER("max_ranges", conf_max_ranges, 1, 1024, conf_number),
-    NUMBER("max_requests", conf_max_requests, 0, 1000000000, conf_number),
-    NUMBER("max_connections", conf_max_connections, 0, 10000000, conf_number),
-    NUMBER("max_connections_per_address", conf_max_per_address, 0, 10000000,
-	conf_number),
-    NUMBER("min_send_rate", conf_min_send_rate, 0, M, conf_size),
-    OTHER("tcp_memory", set_tcp_memory),
-    NUMBER("hot_set", conf_hot_set, 0, (uint64_t)64 << 30, conf_size),
-    NUMBER("open_files", conf_open_files, 16, 1000000, conf_number),
-};
-
-int
-conf_set_send_path(struct settings *set, const char *name, struct conf_why *why)
-{
-	const struct pw_send_path *path =
-	    strcmp(name, "auto") == 0 ? pw_send_default() : pw_send_path(name);
-	const char *const *known = pw_send_path_names;
-	const char *cause = NULL;
-	char list[256] = "auto";
-	size_t len = strlen(list);
-
-	if (path != NULL && pw_send_probe(path, &cause) == 0) {
-		set->set_send_path = path;
-		return 0;
-	}
-	if (path != NULL)
-		return conf_why(why, -ENOTSUP, "%s cannot be used here: %s",
-		    name, cause != NULL ? cause : "unknown cause");
-	for (; *known != NULL && len < sizeof(list); known++)
-		len += (size_t)snprintf(
-		    list + len, sizeof(list) - len, ", %s", *known);
-	return conf_why(
-	    why, -EINVAL, "there is no \"%s\"; known are %s", name, list);
-}
-
-static int
-set_readahead(struct settings *set, const char *text, struct conf_why *why)
-{
-	if (strcmp(text, "auto") == 0) {
-		set->set_readahead = PW_READAHEAD_AUTO;
-		return 0;
-	}
-	if (strcmp(text, "0") == 0) {
-		set->set_readahead = PW_READAHEAD_NONE;
-		return 0;
-	}
-	return number_in_range(text, conf_size, 64 * K, 64 * M, ", 0 or auto",
-	    &set->set_readahead, why);
-}
-
-static int
-set_cache(struct settings *set, const char *text, struct conf_why *why)
-{
-	if (conf_cache(text, &set->set_cache) != 0)
-		return conf_why(
-		    why, -EINVAL, "\"%s\" is not keep, drop or auto", text);
-	return 0;
-}
-
-static int
-set_bool(bool *field, const char *text, struct conf_why *why)
-{
-	if (conf_bool(text, field) != 0)
-		return conf_why(why, -EINVAL, CONF_NO_BOOL, text);
-	return 0;
-}
-
-static int
-set_autoindex(struct settings *set, const char *text, struct conf_why *why)
-{
-	return set_bool(&set->set_autoindex, text, why);
-}
-
-static int
-set_dotfiles(struct settings *set, const char *text, struct conf_why *why)
-{
-	return set_bool(&set->set_dotfiles, text, why);
-}
-
-static int
-set_index(struct settings *set, const char *text, struct conf_why *why)
-{
-	if (text[0] == '\0' || strchr(text, '/') != NULL ||
-	    strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
-		return conf_why(
-		    why, -EINVAL, "\"%s\" is not the name of a file", text);
-	if (conf_strv_add(&set->set_index, text) != 0)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
-	return 0;
-}
-
-static const struct inherited_key inherited_keys[] = {
-    {"send_path", conf_set_send_path},
-    {"readahead", set_readahead},
-    {"cache", set_cache},
-    {"autoindex", set_autoindex},
-    {"dotfiles", set_dotfiles},
-    {"index", set_index},
-};
-
-static const struct top_key *
-find_top(const char *key)
-{
-	for (size_t i = 0; i < sizeof(top_keys) / sizeof(*top_keys); i++) {
-		if (strcmp(top_keys[i].tk_name, key) == 0)
-			return &top_keys[i];
-	}
+	for (const struct key *key = conf_keys; key->key_name != NULL; key++)
+		if (strcmp(key->key_name, name) == 0)
+			return key;
 	return NULL;
 }
 
-const char *
-conf_key_place(const char *key, const char *section)
+int
+conf_key_set(struct conf_scope *scope, const char *name, const char *text,
+    struct conf_why *why)
 {
-	if (find_top(key) != NULL || strcmp(key, "site") == 0)
-		return "belongs at the top level, outside of every site";
-	if (strcmp(key, "root") != 0 && strcmp(key, "names") != 0 &&
-	    strcmp(key, "location") != 0)
+	const struct key *key = conf_key(name);
+
+	if (key == NULL || (key->key_where & scope->cs_where) == 0)
+		return conf_why(why, -ENOENT, "unknown key");
+	return key->key_set(scope, key, text, why);
+}
+
+void
+conf_key_clear(struct conf_scope *scope, const char *name)
+{
+	const struct key *key = conf_key(name);
+
+	if (key != NULL && key->key_clear != NULL)
+		key->key_clear(scope);
+}
+
+/* "(nobody)": it is not set, but says what holds. */
+static bool
+is_described(const struct key *key)
+{
+	return key->key_default[0] == '(';
+}
+
+int
+conf_key_defaults(struct conf_scope *top)
+{
+	struct conf_why why;
+	int error;
+
+	for (const struct key *key = conf_keys; key->key_name != NULL; key++) {
+		if ((key->key_where & KEY_TOP) == 0 || is_described(key))
+			continue;
+		error = key->key_set(top, key, key->key_default, &why);
+		if (error != 0) {
+			fprintf(stderr, "pagewise: %s: %s\n", key->key_name,
+			    why.why_text);
+			return error;
+		}
+	}
+	return 0;
+}
+
+int
+conf_key_empty(const char *name, struct conf_why *why)
+{
+	const struct key *key = conf_key(name);
+
+	if (key == NULL || (key->key_where & KEY_FILLED) == 0)
+		return 0;
+	return conf_why(
+	    why, -EINVAL, "the list is empty: write %s", key->key_values);
+}
+
+static unsigned
+where(const char *name)
+{
+	const struct key *key = conf_key(name);
+
+	for (size_t i = 0; i < NSECTIONS; i++)
+		if (strcmp(sections[i].sec_name, name) == 0)
+			return sections[i].sec_where;
+	return key != NULL ? key->key_where & KEY_ANYWHERE : 0;
+}
+
+const char *
+conf_key_place(const char *name, unsigned section)
+{
+	unsigned places = where(name);
+
+	if (places == 0 || (places & section) != 0)
 		return NULL;
-	if (strcmp(section, "location") == 0)
+	if (places == KEY_TOP)
+		return "belongs at the top level, outside of every site";
+	if (section == KEY_LOCATION)
 		return "belongs in the site, outside of its locations";
 	return "belongs in a site: site \"NAME\" { root = \"DIR\" }";
 }
 
 const char *
-conf_key_like(const char *key)
+conf_key_like(const char *name)
 {
-	static const char *const others[] = {
-	    "site", "root", "names", "location"};
 	struct similar sim = {0};
-	size_t i;
 
-	for (i = 0; i < sizeof(top_keys) / sizeof(*top_keys); i++)
-		similar_offer(&sim, key, top_keys[i].tk_name);
-	for (i = 0; i < sizeof(inherited_keys) / sizeof(*inherited_keys); i++)
-		similar_offer(&sim, key, inherited_keys[i].ik_name);
-	for (i = 0; i < sizeof(others) / sizeof(*others); i++)
-		similar_offer(&sim, key, others[i]);
+	for (const struct key *key = conf_keys; key->key_name != NULL; key++)
+		similar_offer(&sim, name, key->key_name);
+	for (size_t i = 0; i < NSECTIONS; i++)
+		similar_offer(&sim, name, sections[i].sec_name);
 	return sim.sim_name;
 }
 
-int
-conf_set_inherited(struct settings *set, const char *key, const char *text,
-    struct conf_why *why)
+static void
+print_key(const struct key *key)
 {
-	for (size_t i = 0; i < sizeof(inherited_keys) / sizeof(*inherited_keys);
-	     i++) {
-		if (strcmp(inherited_keys[i].ik_name, key) == 0)
-			return inherited_keys[i].ik_set(set, text, why);
-	}
-	return conf_why(why, -ENOENT, "unknown key");
-}
+	char line[96], range[64];
+	int len = (int)strlen(key->key_default);
 
-void
-conf_clear_inherited(struct settings *set, const char *key)
-{
-	if (strcmp(key, "index") == 0)
-		conf_strv_free(&set->set_index);
-}
-
-int
-conf_set_top(struct conf_build *b, const char *key, const char *text,
-    struct conf_why *why)
-{
-	const struct top_key *top = find_top(key);
-
-	if (top != NULL)
-		return top->tk_set(b, top, text, why);
-	return conf_set_inherited(&b->cb_set, key, text, why);
-}
-
-int
-conf_empty_top(const char *key, struct conf_why *why)
-{
-	if (strcmp(key, "listen") != 0)
-		return 0;
-	return conf_why(why, -EINVAL,
-	    "the list is empty: write ADDR:PORT, as {\"127.0.0.1:8080\"}");
-}
-
-void
-conf_clear_top(struct conf_build *b, const char *key)
-{
-	if (strcmp(key, "listen") == 0)
-		conf_clear_listen(b->cb_conf);
+	snprintf(line, sizeof(line), "%s%s = %s", is_described(key) ? "#" : "",
+	    key->key_name,
+	    is_described(key) ? key->key_values : key->key_default);
+	conf_range_text(key, range, sizeof(range));
+	printf("%-32s # %s", line, key->key_help);
+	if (is_described(key))
+		printf("; default: %.*s", len - 2, key->key_default + 1);
 	else
-		conf_clear_inherited(&b->cb_set, key);
+		printf("; %s", key->key_values);
+	printf("%s%s\n", range[0] != '\0' ? ", " : "", range);
+}
+
+static void
+print_section(unsigned places, const char *title)
+{
+	printf("# %s:\n", title);
+	for (const struct key *key = conf_keys; key->key_name != NULL; key++)
+		if ((key->key_where & KEY_ANYWHERE) == places)
+			print_key(key);
+}
+
+void
+conf_key_print(void)
+{
+	print_section(KEY_TOP, "At the top level");
+	putchar('\n');
+	print_section(
+	    KEY_INHERITED, "At the top level, in a site, or in a location");
+	puts("\n# In site \"NAME\" { ... }, which may hold "
+	     "location \"/PREFIX/\" { ... }");
+	print_section(KEY_SITE, "In a site");
 }

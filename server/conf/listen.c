@@ -30,10 +30,10 @@ listens_already(const struct conf *conf, const struct listen_addr *la)
 }
 
 int
-conf_set_listen(struct conf_build *b, const struct top_key *key,
+conf_set_listen(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
-	struct conf *conf = b->cb_conf;
+	struct conf *conf = scope->cs_conf;
 	struct listen_addr la, *grown;
 	int error;
 
@@ -59,12 +59,18 @@ fail:
 }
 
 void
-conf_clear_listen(struct conf *conf)
+conf_free_listen(struct conf *conf)
 {
 	while (conf->conf_nlisten > 0)
 		free(conf->conf_listen[--conf->conf_nlisten].la_text);
 	free(conf->conf_listen);
 	conf->conf_listen = NULL;
+}
+
+void
+conf_clear_listen(struct conf_scope *scope)
+{
+	conf_free_listen(scope->cs_conf);
 }
 
 static bool
@@ -79,13 +85,13 @@ is_loopback(const struct listen_addr *la)
 }
 
 static int
-unix_address(const struct conf_build *b, const char *text,
+unix_address(const struct conf_scope *scope, const char *text,
     struct listen_addr *la, struct conf_why *why)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 
 	memset(la, 0, sizeof(*la));
-	la->la_text = conf_path(b->cb_dir, text);
+	la->la_text = conf_path(scope->cs_dir, text);
 	if (la->la_text == NULL)
 		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
 	if (strlen(la->la_text) >= sizeof(un.sun_path)) {
@@ -120,10 +126,10 @@ loopback_address(const char *text, struct listen_addr *la, struct conf_why *why)
 }
 
 int
-conf_set_admin(struct conf_build *b, const struct top_key *key,
+conf_set_admin(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
-	struct conf *conf = b->cb_conf;
+	struct conf *conf = scope->cs_conf;
 	struct listen_addr la;
 	int error;
 
@@ -134,7 +140,7 @@ conf_set_admin(struct conf_build *b, const struct top_key *key,
 	if (text[0] == '\0')
 		return conf_why(
 		    why, -EINVAL, "the address is empty (\"off\" for none)");
-	error = strchr(text, '/') != NULL ? unix_address(b, text, &la, why)
+	error = strchr(text, '/') != NULL ? unix_address(scope, text, &la, why)
 					  : loopback_address(text, &la, why);
 	if (error == 0)
 		conf->conf_admin = la;

@@ -31,9 +31,10 @@ conf_settings_free(struct settings *set)
 }
 
 int
-conf_site_add(struct conf *conf, const char *name, const struct settings *set,
-    struct site **out, struct conf_why *why)
+conf_site_add(const struct conf_scope *top, const char *name, struct site **out,
+    struct conf_why *why)
 {
+	struct conf *conf = top->cs_conf;
 	struct site *grown, *site;
 
 	if (name[0] == '\0')
@@ -47,7 +48,7 @@ conf_site_add(struct conf *conf, const char *name, const struct settings *set,
 	memset(site, 0, sizeof(*site));
 	site->site_name = strdup(name);
 	if (site->site_name == NULL ||
-	    conf_settings_copy(&site->site_set, set) != 0)
+	    conf_settings_copy(&site->site_set, top->cs_set) != 0)
 		goto fail;
 	*out = site;
 	return 0;
@@ -56,16 +57,18 @@ fail:
 }
 
 int
-conf_site_root(
-    struct site *site, const char *dir, const char *root, struct conf_why *why)
+conf_set_root(struct conf_scope *scope, const struct key *key, const char *root,
+    struct conf_why *why)
 {
+	struct site *site = scope->cs_site;
 	int fd;
 
+	(void)key;
 	/* Not the directory of the file, as joining would make of it. */
 	if (root[0] == '\0')
 		return conf_why(why, -EINVAL, "the path is empty");
 	free(site->site_root);
-	site->site_root = conf_path(dir, root);
+	site->site_root = conf_path(scope->cs_dir, root);
 	if (site->site_root == NULL)
 		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
 
@@ -125,13 +128,15 @@ site_answers(const struct site *site, const char *host, size_t len)
 }
 
 int
-conf_site_name(const struct conf *conf, struct site *site, const char *name,
-    struct conf_why *why)
+conf_set_names(struct conf_scope *scope, const struct key *key,
+    const char *name, struct conf_why *why)
 {
+	const struct conf *conf = scope->cs_conf;
 	size_t i, len = strlen(name), n = host_length(name, len);
 	char *copy;
 	int error;
 
+	(void)key;
 	/* A final dot is all that may be cut off here. */
 	if (!host_valid(name, len) || n + 1 < len)
 		return conf_why(
@@ -147,11 +152,17 @@ conf_site_name(const struct conf *conf, struct site *site, const char *name,
 		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
 	for (i = 0; i < n; i++)
 		copy[i] = (char)tolower((unsigned char)copy[i]);
-	error = conf_strv_add(&site->site_names, copy);
+	error = conf_strv_add(&scope->cs_site->site_names, copy);
 	free(copy);
 	if (error != 0)
 		return conf_why(why, error, "%s", strerror(ENOMEM));
 	return 0;
+}
+
+void
+conf_clear_names(struct conf_scope *scope)
+{
+	conf_strv_free(&scope->cs_site->site_names);
 }
 
 /* Request paths come without these, so such a prefix would match nothing. */

@@ -210,28 +210,89 @@ conf_text_empty(char *text, const char *key)
 	return found;
 }
 
-int
-conf_text_strip(char *text, int *line, const char **what)
+/* ${NAME} without a default.  libConfuse makes nothing of one that is not set. */
+static int
+check_variable(const char *p, struct conf_why *why)
 {
-	int now = 1, opened = 0, depth = 0;
-	char *p = text;
+	size_t len = strcspn(p + 2, "}:\n");
+	char name[128];
 
-	while (*p != '\0') {
+	if (len >= sizeof(name) || p[2 + len] != '}')
+		return 0;
+	memcpy(name, p + 2, len);
+	name[len] = '\0';
+	if (getenv(name) != NULL)
+		return 0;
+	return conf_why(why, -EINVAL,
+	    "${%s}: the environment has no %s; set it, or write "
+	    "${%s:-default}",
+	    name, name, name);
+}
+
+/* What libConfuse would take, but nobody means: the token from p to end. */
+static int
+check_token(const char *p, const char *end, struct conf_why *why)
+{
+	bool string = *p == '"';
+
+	if (*p == '\'' || *p == ' ')
+		return 0;
+	if (end[-1] == ';' && !string)
+		return conf_why(why, -EINVAL,
+		    "%.*s: remove the ';', or put the value in quotes",
+		    (int)(end - p), p);
+	for (; p < end; p++) {
+		if (p[0] == '$' && p[1] == '{' && check_variable(p, why) != 0)
+			return -EINVAL;
+		if (string && *p == '\\')
+			p++;
+	}
+	return 0;
+}
+
+/* What stands before the brace at p: site "a". */
+static int
+no_end(const char *text, const char *p, struct conf_why *why)
+{
+	const char *end = p;
+
+	while (end > text && isspace((unsigned char)end[-1]))
+		end--;
+	for (p = end; p > text && p[-1] != '\n' && p[-1] != '{';)
+		p--;
+	while (isspace((unsigned char)*p))
+		p++;
+	return conf_why(why, -EINVAL, "%.*s: the block has no end: add '}'",
+	    (int)(end - p), p);
+}
+
+int
+conf_text_strip(char *text, int *line, unsigned *open, struct conf_why *why)
+{
+	const char *what = NULL, *opened = text;
+	int now = 1, opened_at = 0;
+	unsigned depth = 0;
+	char *p = text, *end;
+
+	*open = 0;
+	for (; *p != '\0'; p = end) {
 		*line = now;
 		if (*p == '\n')
 			now++;
-		else if (*p == '{' && depth++ == 0)
-			opened = now;
-		else if (*p == '}' && depth > 0)
+		else if (*p == '{' && depth++ == 0) {
+			opened = p;
+			opened_at = now;
+		} else if (*p == '}' && depth > 0)
 			depth--;
-		p = skip_token(p, &now, what);
-		if (p == NULL)
+		end = skip_token(p, &now, &what);
+		if (end == NULL)
+			return conf_why(why, -EINVAL, "%s: has no end", what);
+		if (check_token(p, end, why) != 0)
 			return -EINVAL;
 	}
-	if (depth > 0) {
-		*line = opened;
-		*what = "block";
-		return -EINVAL;
-	}
-	return 0;
+	if (depth == 0)
+		return 0;
+	*open = depth;
+	*line = opened_at;
+	return no_end(text, opened, why);
 }

@@ -33,10 +33,10 @@ is_id(const char *text, uint64_t *id)
 }
 
 int
-conf_set_user(struct conf_build *b, const struct top_key *key, const char *text,
+conf_set_user(struct conf_scope *scope, const struct key *key, const char *text,
     struct conf_why *why)
 {
-	struct conf *conf = b->cb_conf;
+	struct conf *conf = scope->cs_conf;
 	const struct passwd *pw = getpwnam(text);
 	uint64_t id;
 
@@ -51,10 +51,10 @@ conf_set_user(struct conf_build *b, const struct top_key *key, const char *text,
 }
 
 int
-conf_set_group(struct conf_build *b, const struct top_key *key,
+conf_set_group(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
-	struct conf *conf = b->cb_conf;
+	struct conf *conf = scope->cs_conf;
 	const struct group *gr = getgrnam(text);
 	uint64_t id = 0;
 
@@ -66,10 +66,10 @@ conf_set_group(struct conf_build *b, const struct top_key *key,
 }
 
 int
-conf_set_chroot(struct conf_build *b, const struct top_key *key,
+conf_set_chroot(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
-	struct conf *conf = b->cb_conf;
+	struct conf *conf = scope->cs_conf;
 	struct stat st;
 
 	(void)key;
@@ -80,7 +80,7 @@ conf_set_chroot(struct conf_build *b, const struct top_key *key,
 	if (text[0] == '\0')
 		return conf_why(
 		    why, -EINVAL, "the path is empty (\"off\" for none)");
-	conf->conf_chroot = conf_path(b->cb_dir, text);
+	conf->conf_chroot = conf_path(scope->cs_dir, text);
 	if (conf->conf_chroot == NULL)
 		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
 	if (stat(conf->conf_chroot, &st) == -1)
@@ -89,26 +89,6 @@ conf_set_chroot(struct conf_build *b, const struct top_key *key,
 	if (!S_ISDIR(st.st_mode))
 		return conf_why(why, -ENOTDIR, "%s: %s", conf->conf_chroot,
 		    strerror(ENOTDIR));
-	return 0;
-}
-
-int
-conf_set_sandbox(struct conf_build *b, const struct top_key *key,
-    const char *text, struct conf_why *why)
-{
-	(void)key;
-	if (conf_bool(text, &b->cb_conf->conf_sandbox) != 0)
-		return conf_why(why, -EINVAL, CONF_NO_BOOL, text);
-	return 0;
-}
-
-int
-conf_set_keep_fowner(struct conf_build *b, const struct top_key *key,
-    const char *text, struct conf_why *why)
-{
-	(void)key;
-	if (conf_bool(text, &b->cb_conf->conf_keep_fowner) != 0)
-		return conf_why(why, -EINVAL, CONF_NO_BOOL, text);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /*
- * value: one value from its text.  Knows no keys and no defaults.
+ * value: one value from its text, and a range to text.  Knows no defaults.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -13,6 +13,10 @@
 #include <unistd.h>
 
 #include "server/conf/conf_priv.h"
+
+#define K ((uint64_t)1024)
+#define M (K * K)
+#define G (K * K * K)
 
 int
 conf_why(struct conf_why *why, int error, const char *fmt, ...)
@@ -76,6 +80,39 @@ conf_size(const char *text, uint64_t *out)
 		return -ERANGE;
 	*out <<= shift;
 	return 0;
+}
+
+/* As conf_size reads it. */
+static void
+size_text(uint64_t value, char *buf, size_t size)
+{
+	if (value >= G && value % G == 0)
+		snprintf(buf, size, "%lluG", (unsigned long long)(value / G));
+	else if (value >= M && value % M == 0)
+		snprintf(buf, size, "%lluM", (unsigned long long)(value / M));
+	else if (value >= K && value % K == 0)
+		snprintf(buf, size, "%lluK", (unsigned long long)(value / K));
+	else
+		snprintf(buf, size, "%llu", (unsigned long long)value);
+}
+
+void
+conf_range_text(const struct key *key, char *buf, size_t size)
+{
+	char lo[24], hi[24];
+
+	buf[0] = '\0';
+	if (key->key_parse == conf_size) {
+		size_text(key->key_min, lo, sizeof(lo));
+		size_text(key->key_max, hi, sizeof(hi));
+	} else {
+		snprintf(
+		    lo, sizeof(lo), "%llu", (unsigned long long)key->key_min);
+		snprintf(
+		    hi, sizeof(hi), "%llu", (unsigned long long)key->key_max);
+	}
+	if (key->key_parse != NULL)
+		snprintf(buf, size, "%s to %s", lo, hi);
 }
 
 int

@@ -29,12 +29,12 @@ static int far_end;
 static void
 add_site(const char *name)
 {
-	const struct settings none = {0};
+	struct settings none = {0};
+	struct conf_scope scope = {KEY_SITE, &conf, NULL, &none, NULL};
 	struct conf_why why;
-	struct site *site;
 
-	CHECK(conf_site_add(&conf, name, &none, &site, &why) == 0);
-	CHECK(conf_site_name(&conf, site, name, &why) == 0);
+	CHECK(conf_site_add(&scope, name, &scope.cs_site, &why) == 0);
+	CHECK(conf_key_set(&scope, "names", name, &why) == 0);
 }
 
 /* Fresh for ever, and of a file without a body. */

@@ -67,6 +67,8 @@ naive_prefix(const struct known *kn, const char *path)
 static void
 add_name(struct conf *conf, struct known *kn, const char *name, size_t site)
 {
+	struct conf_scope scope = {
+	    KEY_SITE, conf, &conf->conf_sites[site], NULL, NULL};
 	struct conf_why why;
 	char *copy = normal(name);
 	bool twice = false;
@@ -75,7 +77,7 @@ add_name(struct conf *conf, struct known *kn, const char *name, size_t site)
 	for (i = 0; i < kn->kn_count; i++)
 		twice |= strcmp(kn->kn_texts[i], copy) == 0;
 	i = kn->kn_count;
-	if (conf_site_name(conf, &conf->conf_sites[site], name, &why) == 0) {
+	if (conf_key_set(&scope, "names", name, &why) == 0) {
 		CHECK(!twice && copy[0] != '\0');
 		CHECK(strpbrk(copy, "/ \t\r\n\"%*") == NULL);
 		kn->kn_texts[i] = copy;
@@ -109,13 +111,14 @@ static void
 build(struct conf *conf)
 {
 	static const char *const names[SITES] = {"a", "b", "c"};
-	const struct settings none = {0};
+	struct settings none = {0};
+	struct conf_scope scope = {KEY_TOP, conf, NULL, &none, NULL};
 	struct conf_why why;
 	struct site *site;
 	size_t i;
 
 	for (i = 0; i < SITES; i++)
-		CHECK(conf_site_add(conf, names[i], &none, &site, &why) == 0);
+		CHECK(conf_site_add(&scope, names[i], &site, &why) == 0);
 }
 
 static const struct location *

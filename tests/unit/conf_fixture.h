@@ -143,6 +143,19 @@ expect_file_error(const char *text, const char *expected)
 }
 
 static inline void
+expect_file_errors(const char *text, const char *first, const char *second)
+{
+	struct conf *conf;
+	char whole[1024];
+
+	snprintf(whole, sizeof(whole), "pagewise: %s%s\npagewise: %s%s\n",
+	    file_path, first, file_path, second);
+	assert_int_equal(load_text(text, "", &conf), CONF_EXIT_ERROR);
+	assert_string_equal(err_text, whole);
+	assert_null(conf);
+}
+
+static inline void
 expect_usage_error(const char *words, const char *expected)
 {
 	struct conf *conf;

@@ -90,7 +90,8 @@ an_error_names_file_line_key_and_cause(void **state)
 	expect_file_error(
 	    "# one\n\n// two\nnonsense = 1\n", ":4: nonsense: unknown key");
 	expect_file_error("\n\"\" = 1\n", ":2: \"\": unknown key");
-	expect_file_error("\n${UNSET} = 1\n", ":2: \"\": unknown key");
+	setenv("EMPTY", "", 1);
+	expect_file_error("\n${EMPTY} = 1\n", ":2: \"\": unknown key");
 	expect_file_error("site a {\n}\n\n'' {}\n", ":4: \"\": unknown key");
 	expect_file_error(
 	    "site a {\nlocation / {\n'' = 1\n}\n}\n", ":3: \"\": unknown key");
@@ -161,8 +162,7 @@ static void
 an_empty_list_of_addresses_is_an_error_on_its_line(void **state)
 {
 	static const char cause[] =
-	    "listen: the list is empty: write ADDR:PORT, as "
-	    "{\"127.0.0.1:8080\"}";
+	    "listen: the list is empty: write ADDR:PORT";
 	static const char *const texts[] = {
 	    "\nlisten = {}\n" SITE,
 	    "\nlisten = * {*}\n" SITE,
@@ -256,7 +256,8 @@ static void
 what_looks_like_a_comment_in_a_string_or_word_is_kept(void **state)
 {
 	char word[] = "k = g//h x/*y ${A:-#}";
-	const char *what;
+	struct conf_why why;
+	unsigned open;
 	int line;
 	struct conf *conf = must_load_text("access_log = \"/a#b//c/*d\\\"e\"\n"
 					   "index = {'f#{\\'', g}\n" SITE,
@@ -267,7 +268,7 @@ what_looks_like_a_comment_in_a_string_or_word_is_kept(void **state)
 	assert_string_equal(conf->conf_sites[0].site_set.set_index[0], "f#{'");
 	conf_destroy(&conf);
 
-	assert_int_equal(conf_text_strip(word, &line, &what), 0);
+	assert_int_equal(conf_text_strip(word, &line, &open, &why), 0);
 	assert_string_equal(word, "k = g//h x/*y ${A:-#}");
 }
 
@@ -275,14 +276,36 @@ static void
 what_has_no_end_is_an_error_where_it_began(void **state)
 {
 	(void)state;
-	expect_file_error(
-	    "\nsite a {\n root = \".\"\n", ":2: block: has no end");
-	expect_file_error("site a {\n root = \".\"\n location / {\n}\n",
-	    ":1: block: has no end");
+	expect_file_error("\nsite a {\n root = \".\"\n",
+	    ":2: site a: the block has no end: add '}'");
+	expect_file_error("site \"b c\"\n{\n root = \".\"\n location / {\n}\n",
+	    ":2: site \"b c\": the block has no end: add '}'");
+	expect_file_errors("site a {\n location / {\n readahed = 1\n",
+	    ":1: site a: the block has no end: add '}'",
+	    ":3: readahed: unknown key; did you mean readahead?");
 	expect_file_error("\naccess_log = \"a\n\n", ":2: string: has no end");
 	expect_file_error("\naccess_log = 'a\n\n", ":2: string: has no end");
 	expect_file_error("\n\n/* a\n\n", ":3: comment: has no end");
 	expect_file_error("access_log = \"a\\", ":1: string: has no end");
+}
+
+static void
+what_libconfuse_would_take_for_something_else_is_an_error(void **state)
+{
+	(void)state;
+	unsetenv("UNSET");
+	expect_file_error("\naccess_log = \"/${UNSET}/a\"\n",
+	    ":2: ${UNSET}: the environment has no UNSET; set it, or write "
+	    "${UNSET:-default}");
+	expect_file_error("threads = ${UNSET}\n",
+	    ":1: ${UNSET}: the environment has no UNSET; set it, or write "
+	    "${UNSET:-default}");
+	expect_file_error("site a {\n root = /tmp;\n index = b\n}\n",
+	    ":2: /tmp;: remove the ';', or put the value in quotes");
+	expect_file_error("workers = 1; threads = 1\n",
+	    ":1: 1;: remove the ';', or put the value in quotes");
+	expect_file_error("workers = 1 ;\n",
+	    ":1: ;: remove the ';', or put the value in quotes");
 }
 
 static void
@@ -454,7 +477,7 @@ a_number_is_checked_against_its_range(void **state)
 		"99999999999999999999 is out of range (1 to 256)"},
 	    {"open_files = 15", "15 is out of range (16 to 1000000)"},
 	    {"open_files = 1000001", "1000001 is out of range (16 to 1000000)"},
-	    {"hot_set = 65G", "65G is out of range (0 to 65536M)"},
+	    {"hot_set = 65G", "65G is out of range (0 to 64G)"},
 	    {"max_head_size = 1023", "1023 is out of range (1K to 1M)"},
 	    {"max_head_size = 1025K", "1025K is out of range (1K to 1M)"},
 	    {"readahead = 63K", "63K is out of range (64K to 64M, 0 or auto)"},
@@ -467,8 +490,8 @@ a_number_is_checked_against_its_range(void **state)
 	    {"max_connections = 10000001",
 		"10000001 is out of range (0 to 10000000)"},
 	    {"min_send_rate = 2M", "2M is out of range (0 to 1M)"},
-	    {"tcp_memory = 65G", "65G is out of range (0 to 65536M, or auto)"},
-	    {"tcp_memory = much", "much is not a size (0 to 65536M, or auto)"},
+	    {"tcp_memory = 65G", "65G is out of range (0 to 64G, or auto)"},
+	    {"tcp_memory = much", "much is not a size (0 to 64G, or auto)"},
 	    {"stall_log = 60001", "60001 is out of range (0 to 60000)"},
 	    {"busy_poll = 10001", "10001 is out of range (0 to 10000)"},
 	};
@@ -575,6 +598,8 @@ main(void)
 	    cmocka_unit_test(
 		what_looks_like_a_comment_in_a_string_or_word_is_kept),
 	    cmocka_unit_test(what_has_no_end_is_an_error_where_it_began),
+	    cmocka_unit_test(
+		what_libconfuse_would_take_for_something_else_is_an_error),
 	    cmocka_unit_test(a_file_that_is_no_text_is_refused),
 	    cmocka_unit_test(a_file_without_a_site_is_an_error),
 	    cmocka_unit_test(relative_paths_start_at_the_file),

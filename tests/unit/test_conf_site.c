@@ -41,6 +41,7 @@ a_root_must_be_readable_and_searchable(void **state)
 {
 	static const mode_t modes[] = {0300, 0400, 0500};
 	struct site site = {0};
+	struct conf_scope scope = {KEY_SITE, NULL, &site, NULL, NULL};
 	struct conf_why why;
 	uid_t uid = geteuid();
 	char path[96];
@@ -57,7 +58,7 @@ a_root_must_be_readable_and_searchable(void **state)
 	}
 	for (size_t i = 0; i < COUNT(modes); i++)
 		got[i] = chmod(path, modes[i]) == 0
-			     ? conf_site_root(&site, NULL, path, &why)
+			     ? conf_key_set(&scope, "root", path, &why)
 			     : 1;
 	assert_int_equal(seteuid(uid), 0);
 	conf_site_free(&site);

@@ -1,0 +1,234 @@
+/*
+ * assign: a value's text becomes a field of struct conf or of struct settings: what the
+ * rows of key.c name.  Addresses are in listen.c, users in user.c, sites in site.c.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/conf/conf_priv.h"
+
+static char *
+field(struct conf_scope *scope, const struct key *key)
+{
+	bool inherited = (key->key_where & KEY_ANYWHERE) == KEY_INHERITED;
+
+	return (inherited ? (char *)scope->cs_set : (char *)scope->cs_conf) +
+	       key->key_offset;
+}
+
+/* hint is ", or auto", or empty. */
+static int
+number_in_range(const struct key *key, const char *text, const char *hint,
+    uint64_t *value, struct conf_why *why)
+{
+	const char *cause = "is out of range";
+	char range[64];
+	int error;
+
+	error = key->key_parse(text, value);
+	if (error == 0 && (*value < key->key_min || *value > key->key_max))
+		error = -ERANGE;
+	if (error == 0)
+		return 0;
+	if (text[0] == '\0') {
+		text = "the value";
+		cause = "is empty";
+	} else if (error == -EINVAL)
+		cause = key->key_parse == conf_size ? "is not a size"
+						    : "is not a number";
+	conf_range_text(key, range, sizeof(range));
+	return conf_why(why, error, "%s %s (%s%s)", text, cause, range, hint);
+}
+
+int
+conf_set_number(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	uint64_t value;
+	unsigned narrow;
+	int error;
+
+	error = number_in_range(key, text, "", &value, why);
+	if (error != 0)
+		return error;
+	narrow = (unsigned)value;
+	if (key->key_width == sizeof(narrow))
+		memcpy(field(scope, key), &narrow, sizeof(narrow));
+	else
+		memcpy(field(scope, key), &value, sizeof(value));
+	return 0;
+}
+
+int
+conf_set_bool(struct conf_scope *scope, const struct key *key, const char *text,
+    struct conf_why *why)
+{
+	bool value;
+
+	if (conf_bool(text, &value) != 0)
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not true or false (nor on, yes, off, no)", text);
+	memcpy(field(scope, key), &value, sizeof(value));
+	return 0;
+}
+
+int
+conf_set_workers(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	uint64_t value = conf_cpus();
+	int error = 0;
+
+	if (strcmp(text, "auto") != 0)
+		error = number_in_range(key, text, ", or auto", &value, why);
+	else if (value > key->key_max)
+		value = key->key_max;
+	if (error == 0)
+		scope->cs_conf->conf_workers = (unsigned)value;
+	return error;
+}
+
+int
+conf_set_tcp_memory(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	uint64_t *value = &scope->cs_conf->conf_tcp_memory;
+
+	if (strcmp(text, "auto") == 0) {
+		*value = TCP_MEMORY_AUTO;
+		return 0;
+	}
+	return number_in_range(key, text, ", or auto", value, why);
+}
+
+int
+conf_set_access_log(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	struct conf *conf = scope->cs_conf;
+
+	(void)key;
+	free(conf->conf_access_log);
+	conf->conf_access_log = NULL;
+	if (strcmp(text, "off") == 0)
+		return 0;
+	if (text[0] == '\0')
+		return conf_why(
+		    why, -EINVAL, "the path is empty (\"off\" for none)");
+	conf->conf_access_log =
+	    conf_path(strcmp(text, "-") == 0 ? NULL : scope->cs_dir, text);
+	if (conf->conf_access_log == NULL)
+		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	return 0;
+}
+
+int
+conf_set_log_format(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)key;
+	if (strcmp(text, "combined") == 0)
+		scope->cs_conf->conf_log_format = LOG_COMBINED;
+	else if (strcmp(text, "json") == 0)
+		scope->cs_conf->conf_log_format = LOG_JSON;
+	else
+		return conf_why(
+		    why, -EINVAL, "\"%s\" is not combined or json", text);
+	return 0;
+}
+
+int
+conf_set_mime_types(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	struct conf *conf = scope->cs_conf;
+	char *path;
+
+	(void)key;
+	if (conf->conf_mime != NULL)
+		mime_destroy(&conf->conf_mime);
+	if (text[0] == '\0')
+		return conf_why(why, -EINVAL, "the path is empty");
+	path = conf_path(scope->cs_dir, text);
+	if (path == NULL)
+		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	conf->conf_mime = mime_load(path, why->why_text, sizeof(why->why_text));
+	free(path);
+	return conf->conf_mime != NULL ? 0 : -EINVAL;
+}
+
+int
+conf_set_send_path(struct conf_scope *scope, const struct key *key,
+    const char *name, struct conf_why *why)
+{
+	const struct pw_send_path *path =
+	    strcmp(name, "auto") == 0 ? pw_send_default() : pw_send_path(name);
+	const char *const *known = pw_send_path_names;
+	const char *cause = NULL;
+	char list[256] = "auto";
+	size_t len = strlen(list);
+
+	(void)key;
+	if (path != NULL && pw_send_probe(path, &cause) == 0) {
+		scope->cs_set->set_send_path = path;
+		return 0;
+	}
+	if (path != NULL)
+		return conf_why(why, -ENOTSUP, "%s cannot be used here: %s",
+		    name, cause != NULL ? cause : "unknown cause");
+	for (; *known != NULL && len < sizeof(list); known++)
+		len += (size_t)snprintf(
+		    list + len, sizeof(list) - len, ", %s", *known);
+	return conf_why(
+	    why, -EINVAL, "there is no \"%s\"; known are %s", name, list);
+}
+
+int
+conf_set_readahead(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	uint64_t *value = &scope->cs_set->set_readahead;
+
+	if (strcmp(text, "auto") == 0) {
+		*value = PW_READAHEAD_AUTO;
+		return 0;
+	}
+	if (strcmp(text, "0") == 0) {
+		*value = PW_READAHEAD_NONE;
+		return 0;
+	}
+	return number_in_range(key, text, ", 0 or auto", value, why);
+}
+
+int
+conf_set_cache(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)key;
+	if (conf_cache(text, &scope->cs_set->set_cache) != 0)
+		return conf_why(
+		    why, -EINVAL, "\"%s\" is not keep, drop or auto", text);
+	return 0;
+}
+
+int
+conf_set_index(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)key;
+	if (text[0] == '\0' || strchr(text, '/') != NULL ||
+	    strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
+		return conf_why(
+		    why, -EINVAL, "\"%s\" is not the name of a file", text);
+	if (conf_strv_add(&scope->cs_set->set_index, text) != 0)
+		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	return 0;
+}
+
+void
+conf_clear_index(struct conf_scope *scope)
+{
+	conf_strv_free(&scope->cs_set->set_index);
+}
