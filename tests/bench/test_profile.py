@@ -92,8 +92,11 @@ def bench(base, tmp_path):
     here.data = str(tmp_path)
     (tmp_path / "out").mkdir()
     (tmp_path / "out").chmod(0o777)
-    for path in (tmp_path, *tmp_path.parents[:2]):
-        path.chmod(path.stat().st_mode | 0o055)
+    # The server runs as nobody; pytest's directories are for their owner.
+    for path in (tmp_path, *tmp_path.parents):
+        mode = path.stat().st_mode
+        if mode & 0o055 != 0o055:
+            path.chmod(mode | 0o055)
     return Bench(here, None, 1, 1, str(tmp_path))
 
 
