@@ -299,13 +299,16 @@ what_is_evicted_is_fetched_again_after_a_pause(void **state)
 	assert_int_equal(step(&dl), PW_SEND_PENDING);
 	settle(dl.dl_fx->fx_loop);
 	assert_int_equal(stats(&dl).ls_evicted, 2);
-	/* Not only fetched: a thread of the pool has sent it, so it goes on. */
-	assert_true(dl.dl_xfer.xf_send.snd_off > 0);
+	/* Not only fetched: a thread of the pool has sent it, or read it for the sink. */
+	if (!dl.dl_fx->fx_sinks)
+		assert_true(dl.dl_xfer.xf_send.snd_off > 0);
 	assert_int_not_equal(step(&dl), PW_SEND_PENDING);
+	assert_true(dl.dl_xfer.xf_send.snd_off > 0);
 	end(&dl);
 }
 
 #define TEST(f)	  cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define SINK(f)	  cmocka_unit_test_setup_teardown(f, setup_sinks, teardown)
 #define NARROW(f) cmocka_unit_test_setup_teardown(f, setup_one_thread, teardown)
 
 int
@@ -321,6 +324,12 @@ main(void)
 	    TEST(who_is_cancelled_without_room_gives_it_back),
 	    TEST(where_memory_is_short_windows_are_small),
 	    TEST(what_is_evicted_is_fetched_again_after_a_pause),
+	    SINK(only_the_first_window_is_waited_for),
+	    SINK(without_read_ahead_a_share_is_fetched),
+	    SINK(without_room_it_waits_until_there_is_some),
+	    SINK(who_is_cancelled_without_room_gives_it_back),
+	    SINK(where_memory_is_short_windows_are_small),
+	    SINK(what_is_evicted_is_fetched_again_after_a_pause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -550,6 +550,15 @@ main(void)
 	    TEST(what_is_always_being_sent_stays, setup),
 	    TEST(what_is_being_given_back_is_not_sent_by_the_loop, setup),
 	    TEST(a_drop_by_another_loop_is_noticed, setup),
+	    /* The same into a sink. */
+	    TEST(fetched_pages_go_and_those_from_before_stay, setup_sinks),
+	    TEST(the_end_goes_with_a_later_tick, setup_sinks),
+	    TEST(with_keep_everything_stays, setup_sinks),
+	    TEST(with_auto_a_small_file_stays, setup_sinks),
+	    TEST(with_auto_an_unpopular_file_goes, setup_sinks),
+	    TEST(a_cancelled_transmission_drops_what_it_fetched, setup_sinks),
+	    TEST(what_is_being_given_back_is_not_sent_by_the_loop, setup_sinks),
+	    TEST(a_drop_by_another_loop_is_noticed, setup_sinks),
 	};
 
 	stay_on_one_cpu();
