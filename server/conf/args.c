@@ -7,6 +7,7 @@
 #include <event2/event.h>
 #include <getopt.h>
 #include <http_parser.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,9 @@ find_options(void)
 		options[n].has_arg = (key->key_where & KEY_OPTION) != 0
 					 ? required_argument
 					 : no_argument;
-		options[n++].val = OPT_KEY;
+		/* By its value an option is told from others of the same beginning. */
+		options[n].val = OPT_KEY + (int)n;
+		n++;
 	}
 }
 
@@ -150,13 +153,19 @@ unknown(const char *written)
 	struct similar sim = {0};
 	char name[64], cause[128];
 	const struct option *opt;
+	int matches = 0;
 
 	if (strncmp(written, "--", 2) != 0)
 		return complain(written, "unknown option");
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(written + 2, "="),
 	    written + 2);
-	for (opt = options; opt->name != NULL; opt++)
+	for (opt = options; opt->name != NULL; opt++) {
+		matches += strncmp(opt->name, name, strlen(name)) == 0;
 		similar_offer(&sim, name, opt->name);
+	}
+	if (matches > 1)
+		return complain(
+		    written, "unknown option; several options begin like this");
 	if (sim.sim_name == NULL)
 		return complain(written, "unknown option");
 	snprintf(cause, sizeof(cause), "unknown option; did you mean --%s?",
@@ -176,7 +185,8 @@ bad_option(int c, char **argv)
 		    strncmp(written, "--", 2) == 0 ? written : letter,
 		    "its value is missing");
 	/* In the middle of "-xt" optind has not moved on: go by optopt. */
-	if (isprint(optopt) && strchr(short_options, optopt) == NULL)
+	if (optopt <= UCHAR_MAX && isprint(optopt) &&
+	    strchr(short_options, optopt) == NULL)
 		return complain(letter, "unknown option");
 	/* A long option: not 0 if it is known. */
 	return optopt != 0 ? complain(written, "takes no value")
@@ -257,8 +267,9 @@ conf_args_serve(const struct conf_args *args)
 	return false;
 }
 
+/* Of a list the first one replaces the file's, the others add to it. */
 static int
-apply_one(const struct conf_arg *arg, bool *listening, struct conf_scope *top)
+apply_one(const struct conf_arg *arg, bool first, struct conf_scope *top)
 {
 	char key[MAX_NAME], option[MAX_NAME + 2];
 	struct conf_why why;
@@ -266,11 +277,8 @@ apply_one(const struct conf_arg *arg, bool *listening, struct conf_scope *top)
 
 	snprintf(key, sizeof(key), "%s", arg->arg_option);
 	exchange(key, '-', '_');
-	/* The first one replaces the file's, the others add to it. */
-	if (strcmp(key, "listen") == 0 && !*listening) {
+	if (first)
 		conf_key_clear(top, key);
-		*listening = true;
-	}
 	error = conf_key_set(top, key, arg->arg_text, &why);
 	if (error != 0) {
 		snprintf(option, sizeof(option), "--%s", arg->arg_option);
@@ -282,11 +290,16 @@ apply_one(const struct conf_arg *arg, bool *listening, struct conf_scope *top)
 int
 conf_args_apply(const struct conf_args *args, struct conf_scope *top)
 {
-	bool listening = false;
+	const struct conf_arg *sets = args->arg_sets;
+	size_t i, j;
 	int error = 0;
 
-	for (size_t i = 0; error == 0 && i < args->arg_nsets; i++)
-		error = apply_one(&args->arg_sets[i], &listening, top);
+	for (i = 0; error == 0 && i < args->arg_nsets; i++) {
+		for (j = 0; j < i; j++)
+			if (sets[j].arg_option == sets[i].arg_option)
+				break;
+		error = apply_one(&sets[i], j == i, top);
+	}
 	return error;
 }
 

@@ -12,10 +12,10 @@
 static char *
 field(struct conf_scope *scope, const struct key *key)
 {
-	bool inherited = (key->key_where & KEY_ANYWHERE) == KEY_INHERITED;
+	char *base = key->key_in_settings ? (char *)scope->cs_set
+					  : (char *)scope->cs_conf;
 
-	return (inherited ? (char *)scope->cs_set : (char *)scope->cs_conf) +
-	       key->key_offset;
+	return base + key->key_offset;
 }
 
 /* hint is ", or auto", or empty. */
@@ -222,7 +222,7 @@ conf_set_index(struct conf_scope *scope, const struct key *key,
 	    strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
 		return conf_why(
 		    why, -EINVAL, "\"%s\" is not the name of a file", text);
-	if (conf_strv_add(&scope->cs_set->set_index, text) != 0)
+	if (conf_keep_add(scope->cs_conf, &scope->cs_set->set_index, text) != 0)
 		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
 	return 0;
 }
@@ -230,5 +230,21 @@ conf_set_index(struct conf_scope *scope, const struct key *key,
 void
 conf_clear_index(struct conf_scope *scope)
 {
-	conf_strv_free(&scope->cs_set->set_index);
+	scope->cs_set->set_index = NULL;
+}
+
+int
+conf_set_include(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)scope;
+	(void)key;
+	return text[0] != '\0' ? 0
+			       : conf_why(why, -EINVAL, "the path is empty");
+}
+
+void
+conf_clear_include(struct conf_scope *scope)
+{
+	(void)scope;
 }

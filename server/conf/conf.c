@@ -59,15 +59,11 @@ top_complete(struct conf_scope *top)
 }
 
 static enum conf_action
-build(const struct conf_args *args, const struct conf_file *file,
+build(const struct conf_args *args, const struct conf_files *files,
     struct conf_scope *top)
 {
-	if (file != NULL) {
-		top->cs_dir = conf_file_dir(file);
-		if (conf_file_top(file, top) != 0)
-			return CONF_EXIT_ERROR;
-		top->cs_dir = NULL;
-	}
+	if (files != NULL && conf_files_top(files, top) != 0)
+		return CONF_EXIT_ERROR;
 	if (conf_args_apply(args, top) != 0 || !conf_args_serve(args))
 		return CONF_EXIT_USAGE;
 	if (top_complete(top) != 0)
@@ -75,8 +71,7 @@ build(const struct conf_args *args, const struct conf_file *file,
 	if (args->arg_root != NULL)
 		return conf_args_site(args, top) != 0 ? CONF_EXIT_USAGE
 						      : CONF_RUN;
-	top->cs_dir = conf_file_dir(file);
-	return conf_file_sites(file, top) != 0 ? CONF_EXIT_ERROR : CONF_RUN;
+	return conf_files_sites(files, top) != 0 ? CONF_EXIT_ERROR : CONF_RUN;
 }
 
 static void
@@ -94,7 +89,7 @@ conf_load(int argc, char **argv, struct conf **out)
 	struct settings set = {0};
 	struct conf_scope top = {0};
 	struct conf_args args;
-	struct conf_file *file = NULL;
+	struct conf_files *files = NULL;
 	enum conf_action action;
 
 	*out = NULL;
@@ -103,11 +98,11 @@ conf_load(int argc, char **argv, struct conf **out)
 		goto done;
 	action = CONF_EXIT_ERROR;
 	if (args.arg_config != NULL &&
-	    conf_file_open(args.arg_config, &file) != 0)
+	    conf_files_open(args.arg_config, &files) != 0)
 		goto done;
 	if (top_init(&top, &set) != 0)
 		goto done;
-	action = build(&args, file, &top);
+	action = build(&args, files, &top);
 	if (action != CONF_RUN)
 		goto done;
 	if (args.arg_test) {
@@ -118,9 +113,8 @@ conf_load(int argc, char **argv, struct conf **out)
 	*out = top.cs_conf;
 	top.cs_conf = NULL;
 done:
-	conf_settings_free(&set);
 	conf_destroy(&top.cs_conf);
-	conf_file_close(&file);
+	conf_files_close(&files);
 	conf_args_free(&args);
 	return action;
 }
@@ -138,6 +132,7 @@ conf_destroy(struct conf **confp)
 	for (i = 0; i < conf->conf_nsites; i++)
 		conf_site_free(&conf->conf_sites[i]);
 	free(conf->conf_sites);
+	conf_keep_free(conf);
 	free(conf->conf_access_log);
 	free(conf->conf_user);
 	free(conf->conf_group);

@@ -3,7 +3,8 @@
  * file.  Manual: pagewise.conf(5).
  *
  * Built once before the workers start and immutable after that, so that every
- * thread may read it.  Strings and arrays are owned by struct conf.
+ * thread may read it.  Strings and arrays are owned by struct conf; those of settings may
+ * be shared by a site and its locations.
  */
 #ifndef SERVER_CONF_CONF_H
 #define SERVER_CONF_CONF_H
@@ -26,20 +27,27 @@ struct settings {
 	bool set_autoindex;
 	bool set_dotfiles;
 	char **set_index; /* names to try in a directory, NULL ends them */
+	size_t set_root;  /* in conf_roots */
+	size_t
+	    set_strip; /* bytes at the front of a path that the root has not */
 };
 
+enum location_kind { LOCATION_EXACT, LOCATION_GLOB, LOCATION_PREFIX };
+
+/* Compared with the decoded path. */
 struct location {
-	char *loc_prefix; /* of the decoded path, begins with '/' */
-	size_t loc_prefix_len;
+	enum location_kind loc_kind;
+	char *loc_path; /* begins with '/' unless it is a glob */
+	size_t loc_len; /* of it */
 	struct settings loc_set;
 };
 
 struct site {
 	char *site_name;
 	char **site_names; /* host names, lower case, NULL ends them */
-	char *site_root;   /* absolute or relative to the working directory */
+	char *site_root;   /* of conf_roots; NULL: none yet */
 	struct settings site_set;
-	struct location *site_locations; /* longest prefix first */
+	struct location *site_locations; /* those that win first */
 	size_t site_nlocations;
 };
 
@@ -48,6 +56,8 @@ struct listen_addr {
 	socklen_t la_len;
 	char *la_text; /* as given, for messages */
 };
+
+struct conf_block;
 
 #define TCP_MEMORY_AUTO UINT64_MAX /* half of what the kernel has plenty of */
 
@@ -97,6 +107,10 @@ struct conf {
 
 	struct site *conf_sites; /* the first one is the default */
 	size_t conf_nsites;
+	char **
+	    conf_roots; /* directories; absolute, or relative to the working one */
+	size_t conf_nroots;
+	struct conf_block *conf_memory; /* what settings point to: keep.c */
 };
 
 enum conf_action {
@@ -122,8 +136,10 @@ enum conf_action conf_load(int argc, char **argv, struct conf **);
 /* The site for a Host value (port and final dot ignored), else the first. */
 const struct site *conf_site(const struct conf *, const char *host, size_t len);
 
-/* The settings for a decoded path: the longest matching location's, or the
- * site's. */
+/*
+ * The settings for a decoded path: those of the location that is exactly the path, else of the
+ * first glob in the file's order that matches, else of the longest prefix, else the site's.
+ */
 const struct settings *conf_settings(
     const struct site *, const char *path, size_t len);
 

@@ -6,12 +6,15 @@
  *   args.c   the command line
  *   text.c   a file as text: comments, strings and braces
  *   file.c   libConfuse; every message with a line number
+ *   include.c  the file, and those that it includes
  *   key.c    a row for each key, for file and command line alike
  *   assign.c a value's text becomes a field
  *   listen.c addresses to listen on, and admin's
  *   user.c   the user to run as
  *   site.c   sites and locations: built here, looked up here
  *   value.c  one value from its text
+ *   keep.c   memory for what settings point to
+ *   glob.c   patterns of paths
  */
 #ifndef SERVER_CONF_CONF_PRIV_H
 #define SERVER_CONF_CONF_PRIV_H
@@ -53,6 +56,17 @@ int conf_strv_add(char ***, const char *);
 void conf_strv_free(char ***);
 
 /*
+ * ---------------------------------------------------------------- memory
+ * Zeroed, until conf_keep_free.  NULL: there is none.
+ */
+void *conf_keep(struct conf *, size_t);
+char *conf_keep_text(struct conf *, const char *, size_t len);
+
+/* To an array that nobody else has; NULL ends it.  0 or -ENOMEM. */
+int conf_keep_add(struct conf *, char ***, const char *);
+void conf_keep_free(struct conf *);
+
+/*
  * ---------------------------------------------------------------- keys
  * What the rows of key.c name: key.h says how they are called.
  */
@@ -83,25 +97,35 @@ key_set_f conf_set_chroot;
 /* Once all is set: finds the groups; root without a user gets nobody. */
 int conf_complete_user(struct conf *, struct conf_why *);
 
+key_set_f conf_set_include; /* does nothing: include.c has opened them */
+void conf_clear_include(struct conf_scope *);
 key_set_f conf_set_root;
+key_set_f conf_set_alias;
 key_set_f conf_set_names;
 void conf_clear_names(struct conf_scope *);
 
 /*
  * ---------------------------------------------------------------- sites
  */
-int conf_settings_copy(struct settings *to, const struct settings *from);
-void conf_settings_free(struct settings *);
-
 /* Both inherit; the pointer is good until the next one is added. */
 int conf_site_add(const struct conf_scope *top, const char *name,
     struct site **, struct conf_why *);
 int conf_location_add(
-    struct site *, const char *prefix, struct location **, struct conf_why *);
+    struct site *, const char *title, struct location **, struct conf_why *);
 
-/* After the last location of a site: longest prefix first. */
+/* After the last location of a site: those that win first. */
 void conf_site_sort(struct site *);
 void conf_site_free(struct site *);
+
+/*
+ * ---------------------------------------------------------------- globs
+ * '*' is any text, '?' one byte, all else is itself.  Takes a time of at most len times the
+ * length of the glob.
+ */
+#define GLOB_MAX 128 /* bytes of a glob */
+
+bool conf_is_glob(const char *text);
+bool conf_glob(const char *glob, const char *path, size_t len);
 
 /*
  * ---------------------------------------------------------------- the file
@@ -139,10 +163,25 @@ int conf_text_strip(char *text, int *line, unsigned *open, struct conf_why *);
 int conf_text_empty(char *text, const char *key);
 
 int conf_file_open(const char *path, struct conf_file **);
+const char *conf_file_path(const struct conf_file *);
 const char *conf_file_dir(const struct conf_file *);
 int conf_file_top(const struct conf_file *, struct conf_scope *);
 int conf_file_sites(const struct conf_file *, const struct conf_scope *);
+/* The n-th value of the key include, and its line.  False: there are fewer. */
+bool conf_file_include(
+    const struct conf_file *, unsigned n, const char **text, int *line);
 void conf_file_close(struct conf_file **);
+
+/*
+ * A file and all that it includes.  Of a key of the top level that several have, the value of
+ * the file counts that includes the others, and of those the one of the first.
+ */
+struct conf_files;
+
+int conf_files_open(const char *path, struct conf_files **);
+int conf_files_top(const struct conf_files *, struct conf_scope *);
+int conf_files_sites(const struct conf_files *, const struct conf_scope *);
+void conf_files_close(struct conf_files **);
 
 /*
  * ---------------------------------------------------------------- arguments

@@ -312,6 +312,27 @@ conf_file_close(struct conf_file **filep)
 	*filep = NULL;
 }
 
+bool
+conf_file_include(
+    const struct conf_file *file, unsigned n, const char **text, int *line)
+{
+	cfg_opt_t *opt = cfg_getopt(file->cf_cfg, "include");
+	const struct value *value =
+	    n < cfg_opt_size(opt) ? cfg_opt_getnptr(opt, n) : NULL;
+
+	if (value == NULL)
+		return false;
+	*text = value->val_text;
+	*line = value->val_line;
+	return true;
+}
+
+const char *
+conf_file_path(const struct conf_file *file)
+{
+	return file->cf_path;
+}
+
 static int
 each_value(
     const struct conf_file *file, cfg_opt_t *opt, struct conf_scope *scope)
@@ -392,6 +413,7 @@ read_location(
 	if (conf_location_add(site->cs_site, section->title, &loc, &why) != 0)
 		return complain_section(file, section, &why);
 	scope.cs_where = KEY_LOCATION;
+	scope.cs_location = loc;
 	scope.cs_set = &loc->loc_set;
 	return each_key(file, section, &scope);
 }
@@ -434,13 +456,6 @@ conf_file_sites(const struct conf_file *file, const struct conf_scope *top)
 	unsigned n = cfg_size(file->cf_cfg, "site");
 	int error;
 
-	if (n == 0) {
-		fprintf(stderr,
-		    "pagewise: %s: it has no site: write site \"NAME\" "
-		    "{ root = \"DIR\" }\n",
-		    file->cf_path);
-		return -EINVAL;
-	}
 	for (unsigned i = 0; i < n; i++) {
 		error =
 		    read_site(file, cfg_getnsec(file->cf_cfg, "site", i), top);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/conf/conf_priv.h"
@@ -15,22 +14,31 @@
 #define M (K * K)
 #define G (K * K * K)
 
-#define FIELD(type, field)                   \
-	.key_offset = offsetof(type, field), \
-	.key_width = sizeof(((type *)0)->field)
+#define IN_CONF(field)                                     \
+	.key_offset = offsetof(struct conf, conf_##field), \
+	.key_width = sizeof(((struct conf *)0)->conf_##field)
+#define IN_SETTINGS(field)                                    \
+	.key_in_settings = true,                              \
+	.key_offset = offsetof(struct settings, set_##field), \
+	.key_width = sizeof(((struct settings *)0)->set_##field)
 #define RANGE(min, max) .key_min = (min), .key_max = (max)
 
-#define NUMBER(field, min, max)                                       \
-	.key_set = conf_set_number, FIELD(struct conf, conf_##field), \
-	.key_parse = conf_number, RANGE(min, max)
-#define SIZE(field, min, max)                                         \
-	.key_set = conf_set_number, FIELD(struct conf, conf_##field), \
-	.key_parse = conf_size, RANGE(min, max)
-#define BOOL(field) .key_set = conf_set_bool, FIELD(struct conf, conf_##field)
-#define INHERITED_BOOL(field) \
-	.key_set = conf_set_bool, FIELD(struct settings, set_##field)
+/* At the top level only: */
+#define NUMBER(field, min, max)                                                \
+	.key_set = conf_set_number, .key_parse = conf_number, RANGE(min, max), \
+	IN_CONF(field)
+#define SIZE(field, min, max)                                                \
+	.key_set = conf_set_number, .key_parse = conf_size, RANGE(min, max), \
+	IN_CONF(field)
+#define BOOL(field) .key_set = conf_set_bool, IN_CONF(field)
+
+/* Also, or only, in a site or location: */
+#define SET_BOOL(field) .key_set = conf_set_bool, IN_SETTINGS(field)
 
 const struct key conf_keys[] = {
+    {"include", KEY_TOP, "(none)", "GLOB, ...",
+	"more files, read as if they stood here", .key_set = conf_set_include,
+	.key_clear = conf_clear_include},
     {"listen", KEY_TOP | KEY_OPTION | KEY_FILLED,
 	"(*:8080, or the sockets of the service manager)", "ADDR:PORT",
 	"127.0.0.1:8080, [::1]:8080, *:8080, 8080; repeatable",
@@ -117,17 +125,20 @@ const struct key conf_keys[] = {
     {"cache", KEY_INHERITED | KEY_OPTION, "keep", "keep|drop|auto",
 	"whether fetched pages stay in memory", .key_set = conf_set_cache},
     {"autoindex", KEY_INHERITED | KEY_SWITCH, "false", "true|false",
-	"list directories that have no index", INHERITED_BOOL(autoindex)},
+	"list directories that have no index", SET_BOOL(autoindex)},
     {"dotfiles", KEY_INHERITED, "false", "true|false",
-	"serve names that begin with a dot", INHERITED_BOOL(dotfiles)},
+	"serve names that begin with a dot", SET_BOOL(dotfiles)},
     {"index", KEY_INHERITED, "index.html", "NAME, ...",
 	"files to look for in a directory", .key_set = conf_set_index,
 	.key_clear = conf_clear_index},
 
     {"names", KEY_SITE, "(none)", "HOST, ...", "host names of the site",
 	.key_set = conf_set_names, .key_clear = conf_clear_names},
-    {"root", KEY_SITE, "(none: every site needs one)", "DIR",
+    {"root", KEY_SITE | KEY_LOCATION, "(none: every site needs one)", "DIR",
 	"directory to serve", .key_set = conf_set_root},
+    {"alias", KEY_LOCATION, "(none)", "DIR",
+	"directory that stands for the location's prefix",
+	.key_set = conf_set_alias},
 
     {.key_name = NULL},
 };
@@ -228,6 +239,8 @@ conf_key_place(const char *name, unsigned section)
 		return NULL;
 	if (places == KEY_TOP)
 		return "belongs at the top level, outside of every site";
+	if (places == KEY_LOCATION)
+		return "belongs in a location of a site";
 	if (section == KEY_LOCATION)
 		return "belongs in the site, outside of its locations";
 	return "belongs in a site: site \"NAME\" { root = \"DIR\" }";
@@ -282,4 +295,6 @@ conf_key_print(void)
 	puts("\n# In site \"NAME\" { ... }, which may hold "
 	     "location \"/PREFIX/\" { ... }");
 	print_section(KEY_SITE, "In a site");
+	print_section(KEY_SITE | KEY_LOCATION, "In a site, or in a location");
+	print_section(KEY_LOCATION, "In a location");
 }

@@ -3,9 +3,11 @@
  * options of the command line, the defaults, -h and --keys all come from these rows;
  * tests/http/test_keys.py holds the manuals and the sample against them.
  *
- * To add a key: a field in conf.h, a row here, and, if it is not a number or a boolean,
- * its function in assign.c; then the manual pagewise.conf(5), docs/configuration.md and
- * conf/pagewise.conf.
+ * To add a key: a field in conf.h and a row.  What is no number and no boolean has a function
+ * as well, in assign.c, or in the file of what it is about: listen.c, user.c, site.c.  A list
+ * has a second one, which clears it.  What a key of a site or location points to is kept by
+ * conf_keep, so that it needs not be copied or freed.  Then the test says what is missing in
+ * the manual pagewise.conf(5), docs/configuration.md and conf/pagewise.conf.
  */
 #ifndef SERVER_CONF_KEY_H
 #define SERVER_CONF_KEY_H
@@ -32,7 +34,8 @@ struct key;
 struct conf_scope {
 	unsigned cs_where; /* one of KEY_TOP, KEY_SITE, KEY_LOCATION */
 	struct conf *cs_conf;
-	struct site *cs_site; /* NULL at the top level */
+	struct site *cs_site;	      /* NULL at the top level */
+	struct location *cs_location; /* NULL outside of one */
 	struct settings
 	    *cs_set;	    /* of the top level, the site or the location */
 	const char *cs_dir; /* relative paths start there; NULL: working dir */
@@ -51,10 +54,10 @@ struct key {
 	key_set_f *key_set;	/* 0, or -errno and why */
 	/* A list has this; its members are set one by one afterwards. */
 	void (*key_clear)(struct conf_scope *);
-	/* Of a field that is set by its type; the offset is in struct conf, or in struct
-	 * settings if the key is KEY_INHERITED. */
+	/* Of a field that is set by its type: */
+	bool key_in_settings; /* in struct settings, not in struct conf */
 	size_t key_offset;
-	size_t key_width;
+	size_t key_width; /* 4 or 8 of a number */
 	/* Of a number: */
 	uint64_t key_min;
 	uint64_t key_max;

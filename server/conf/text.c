@@ -235,6 +235,9 @@ check_token(const char *p, const char *end, struct conf_why *why)
 {
 	bool string = *p == '"';
 
+	if (p[0] == '+' && p[1] == '=')
+		return conf_why(
+		    why, -EINVAL, "+=: write the whole list, with '='");
 	if (*p == '\'' || *p == ' ')
 		return 0;
 	if (end[-1] == ';' && !string)

@@ -225,7 +225,8 @@ static int
 no_port(const char *text, struct conf_why *why)
 {
 	struct in_addr in;
-	bool usable = text[0] == '[' || strcmp(text, "*") == 0 ||
+	bool usable = (text[0] == '[' && text[strlen(text) - 1] == ']') ||
+		      strcmp(text, "*") == 0 ||
 		      inet_pton(AF_INET, text, &in) == 1;
 
 	return conf_why(why, -EINVAL, "%s: write ADDR:PORT, as %s:8080",

@@ -34,7 +34,7 @@ struct service {
 	const struct conf *svc_conf;
 	struct pw_loop *svc_loop;
 	struct log_writer *svc_log;
-	struct pw_root *const *svc_roots; /* of conf_sites; main's */
+	struct pw_root *const *svc_roots; /* of conf_roots; main's */
 	struct autoindex_cache *svc_listings;
 	struct response_cache *svc_hot; /* NULL: off */
 

@@ -289,8 +289,10 @@ static_begin(struct exchange *ex)
 		host = ex->ex_target.tgt_host;
 	site = conf_site(conf, host.s_ptr, host.s_len);
 	lk->lk_site = site;
-	lk->lk_root = ex->ex_service->svc_roots[site - conf->conf_sites];
 	lk->lk_set = conf_settings(site, path.s_ptr, path.s_len);
+	lk->lk_root = ex->ex_service->svc_roots[lk->lk_set->set_root];
+	path.s_ptr += lk->lk_set->set_strip;
+	path.s_len -= lk->lk_set->set_strip;
 	if (ex->ex_target.tgt_dotfile && !lk->lk_set->set_dotfiles)
 		return fail(ex, -ENOENT);
 	buf_add(&lk->lk_path, &ex->ex_service->svc_bufs, path.s_ptr + 1,

@@ -40,14 +40,14 @@ roots_open(const struct conf *conf, struct pw_root ***out)
 	struct pw_root **roots;
 	size_t i;
 
-	roots = calloc(conf->conf_nsites + 1, sizeof(struct pw_root *));
+	roots = calloc(conf->conf_nroots + 1, sizeof(struct pw_root *));
 	if (roots == NULL) {
 		log_error(NULL, "%s", strerror(ENOMEM));
 		return -1;
 	}
 	*out = roots;
-	for (i = 0; i < conf->conf_nsites; i++)
-		if (open_one(conf->conf_sites[i].site_root, &roots[i]) == -1)
+	for (i = 0; i < conf->conf_nroots; i++)
+		if (open_one(conf->conf_roots[i], &roots[i]) == -1)
 			return -1;
 	return 0;
 }

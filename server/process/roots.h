@@ -1,5 +1,5 @@
 /*
- * roots: the directories that the sites serve.  They are opened once: a symbolic
+ * roots: the directories that sites and locations serve.  They are opened once: a symbolic
  * link that is switched, or a directory that is replaced, is for the next server
  * process.
  */
@@ -9,7 +9,7 @@
 #include "server/conf/conf.h"
 
 /*
- * Opens them in the order of conf_sites; NULL ends them.  May wait for disks.  0, or -1
+ * Opens them in the order of conf_roots; NULL ends them.  May wait for disks.  0, or -1
  * after a message.
  */
 int roots_open(const struct conf *, struct pw_root ***);

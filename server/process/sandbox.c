@@ -184,17 +184,17 @@ confine(const struct conf *conf, struct pw_root *const *roots, bool keep)
 	    .oc_cuts = opens_log(conf),
 	    .oc_keep = keep,
 	};
-	int *fds = calloc(conf->conf_nsites, sizeof(*fds));
+	int *fds = calloc(conf->conf_nroots, sizeof(*fds));
 	char missing[512];
 	size_t i;
 	int error;
 
 	if (fds == NULL)
 		return fail("enter", "the sandbox");
-	for (i = 0; i < conf->conf_nsites; i++)
+	for (i = 0; i < conf->conf_nroots; i++)
 		fds[i] = pw_root_fd(roots[i]);
 	oc.oc_roots = fds;
-	oc.oc_nroots = conf->conf_nsites;
+	oc.oc_nroots = conf->conf_nroots;
 	error = os_confine(&oc, missing, sizeof(missing));
 	free(fds);
 	if (error < 0) {
@@ -219,13 +219,13 @@ check_roots(const struct conf *conf, struct pw_root *const *roots)
 	size_t i;
 	int fd;
 
-	for (i = 0; i < conf->conf_nsites; i++) {
+	for (i = 0; i < conf->conf_nroots; i++) {
 		fd = pw_root_open_dir(roots[i], ".");
 		if (fd < 0) {
 			log_error(NULL,
 			    "root: %s: user %s cannot read it: %s; let others "
 			    "read it, or set the key user",
-			    conf->conf_sites[i].site_root, who, strerror(-fd));
+			    conf->conf_roots[i], who, strerror(-fd));
 			return -1;
 		}
 		close(fd);

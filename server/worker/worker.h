@@ -104,7 +104,7 @@ struct shared {
 	worker_accept *sh_accept;
 	const struct conf *sh_conf;
 	struct pw_pool *sh_pool;
-	struct pw_root *const *sh_roots; /* of conf_sites */
+	struct pw_root *const *sh_roots; /* of conf_roots */
 	struct connection_limits *sh_clients;
 	struct tcp_memory *sh_pressure;
 	struct log *sh_log;

@@ -94,9 +94,13 @@ check_site(const struct conf *conf, const struct site *site)
 	CHECK(site->site_root != NULL && site->site_name[0] != '\0');
 	check_settings(&site->site_set);
 	for (i = 0; i < site->site_nlocations; i++) {
-		CHECK(loc[i].loc_prefix[0] == '/');
-		CHECK(i == 0 ||
-		      loc[i].loc_prefix_len <= loc[i - 1].loc_prefix_len);
+		CHECK(loc[i].loc_path[0] == '/' ||
+		      loc[i].loc_kind == LOCATION_GLOB);
+		CHECK(i == 0 || loc[i].loc_kind > loc[i - 1].loc_kind ||
+		      (loc[i].loc_kind == loc[i - 1].loc_kind &&
+			  (loc[i].loc_kind != LOCATION_PREFIX ||
+			      loc[i].loc_len <= loc[i - 1].loc_len)));
+		CHECK(loc[i].loc_set.set_root < conf->conf_nroots);
 		check_settings(&loc[i].loc_set);
 	}
 	for (i = 0; site->site_names != NULL && site->site_names[i] != NULL;

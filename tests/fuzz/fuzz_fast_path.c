@@ -30,7 +30,8 @@ static void
 add_site(const char *name)
 {
 	struct settings none = {0};
-	struct conf_scope scope = {KEY_SITE, &conf, NULL, &none, NULL};
+	struct conf_scope scope = {
+	    .cs_where = KEY_SITE, .cs_conf = &conf, .cs_set = &none};
 	struct conf_why why;
 
 	CHECK(conf_site_add(&scope, name, &scope.cs_site, &why) == 0);

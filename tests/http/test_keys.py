@@ -12,7 +12,9 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 LINE = re.compile(r"(#?)(\w+) = (.*?) +# (.+); (default: .+|[^;]+)")
 PLACES = {"# At the top level:": "top",
           "# At the top level, in a site, or in a location:": "inherited",
-          "# In a site:": "site"}
+          "# In a site:": "site",
+          "# In a site, or in a location:": "site",
+          "# In a location:": "location"}
 
 
 class Key:
@@ -68,7 +70,7 @@ def bare(value):
 def test_the_sample_has_every_key_with_its_default(keys):
     text = (TOP / "conf/pagewise.conf").read_text()
     for key in keys:
-        lines = re.findall(r"^(#?)\s*%s = (.+)$" % key.name, text, re.M)
+        lines = re.findall(r"^\s*(#?)%s = (.+)$" % key.name, text, re.M)
         assert lines, f"{key.name} is not in the sample"
         if key.default is not None:
             assert ("", key.default) in [(off, bare(value)) for off, value in lines], key.name

@@ -4,6 +4,8 @@
  */
 #include <sched.h>
 
+#include <limits.h>
+
 #include "conf_fixture.h"
 #include "server/worker/tcp_memory.h"
 
@@ -246,10 +248,41 @@ the_sample_has_every_key_and_only_defaults(void **state)
 	conf_destroy(&plain);
 }
 
+/* Others would be written to the wrong place: there is no other check of this. */
+static void
+the_rows_of_the_table_of_keys_hold_together(void **state)
+{
+	static const unsigned places[] = {KEY_TOP, KEY_INHERITED, KEY_SITE,
+	    KEY_LOCATION, KEY_SITE | KEY_LOCATION};
+
+	(void)state;
+	for (const struct key *k = conf_keys; k->key_name != NULL; k++) {
+		unsigned where = k->key_where & KEY_ANYWHERE;
+		size_t i;
+
+		for (i = 0; i < COUNT(places) && places[i] != where; i++)
+			;
+		assert_in_range(i, 0, COUNT(places) - 1);
+		assert_true(where == KEY_TOP || where == KEY_INHERITED ||
+			    k->key_default[0] == '(');
+		assert_true(
+		    (where & KEY_TOP) != 0 || (k->key_where & KEY_OPTION) == 0);
+		if (k->key_set == conf_set_bool)
+			assert_int_equal(k->key_width, sizeof(bool));
+		if (k->key_set == conf_set_number && k->key_width != 8)
+			assert_true(
+			    k->key_width == 4 && k->key_max <= UINT_MAX);
+		if (k->key_width > 0)
+			assert_int_equal(k->key_in_settings, where != KEY_TOP);
+		assert_true(k->key_set != NULL && k->key_help[0] != '\0');
+	}
+}
+
 int
 main(void)
 {
 	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_rows_of_the_table_of_keys_hold_together),
 	    cmocka_unit_test(every_key_has_its_documented_default),
 	    cmocka_unit_test(workers_auto_is_the_cpus_that_may_be_used),
 	    cmocka_unit_test(a_boolean_is_true_on_or_yes_false_off_or_no),

@@ -39,6 +39,16 @@ every_option_of_the_command_line_is_understood(void **state)
 }
 
 static void
+a_beginning_that_several_options_have_is_an_error(void **state)
+{
+	(void)state;
+	expect_usage_error("--root / --s 7 -t",
+	    "--s: unknown option; several options begin like this");
+	expect_usage_error("--root / --l json",
+	    "--l: unknown option; several options begin like this");
+}
+
+static void
 an_address_is_numeric_and_all_addresses_are_ipv6_where_possible(void **state)
 {
 	static const struct {
@@ -221,6 +231,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(every_option_of_the_command_line_is_understood),
+	    cmocka_unit_test(a_beginning_that_several_options_have_is_an_error),
 	    cmocka_unit_test(
 		an_address_is_numeric_and_all_addresses_are_ipv6_where_possible),
 	    cmocka_unit_test(an_address_that_is_none_is_refused_with_its_cause),

@@ -114,7 +114,8 @@ an_error_names_file_line_key_and_cause(void **state)
 	    "max_connections_per_address?");
 	expect_file_error("\nsite { }\n", ":2: site: its name is missing");
 	expect_file_error("\nsite a root\n", ":2: site: '{' is missing");
-	expect_file_error("\nworkers += 2\n", ":2: workers: is not a list");
+	expect_file_error(
+	    "\nworkers += 2\n", ":2: +=: write the whole list, with '='");
 	expect_file_error("\n}\n", ":2: unexpected closing brace");
 }
 
@@ -127,6 +128,7 @@ a_key_in_the_wrong_section_is_told_where_it_belongs(void **state)
 	    "belongs at the top level, outside of every site";
 	static const char above[] =
 	    "belongs in the site, outside of its locations";
+	static const char below[] = "belongs in a location of a site";
 	static const struct {
 		const char *text;
 		const char *key;
@@ -138,7 +140,8 @@ a_key_in_the_wrong_section_is_told_where_it_belongs(void **state)
 	    {SITE "site b {\nworkers = 1\n}\n", "workers", top},
 	    {"site b {\n\nlisten = {}\n}\n", "listen", top},
 	    {SITE "\nsite b { site c { } }\n", "site", top},
-	    {"site a {\nlocation / {\nroot = b } }\n", "root", above},
+	    {"\n\nalias = \"/\"\n", "alias", below},
+	    {"site a {\n\nalias = b }\n", "alias", below},
 	    {"site a {\nlocation / {\nnames = b } }\n", "names", above},
 	    {"site a {\nlocation / {\nlocation /b { } } }\n", "location",
 		above},
@@ -169,7 +172,7 @@ an_empty_list_of_addresses_is_an_error_on_its_line(void **state)
 	    "\nlisten={ \n\n }\n" SITE,
 	    "\n\"listen\" = {}\n" SITE,
 	    "\n'listen'\t= { # none\n}\n" SITE,
-	    "/* listen = {}\n*/listen += {} index = {}\n" SITE,
+	    "/* listen = {}\n*/listen = {} index = {}\n" SITE,
 	    "listen = {\":1\"}\nlisten = {}\nindex = {}" SITE,
 	    "site a { root = \".\" names = {} }\nindex = {} listen = {}\n",
 	};
@@ -304,6 +307,8 @@ what_libconfuse_would_take_for_something_else_is_an_error(void **state)
 	    ":2: /tmp;: remove the ';', or put the value in quotes");
 	expect_file_error("workers = 1; threads = 1\n",
 	    ":1: 1;: remove the ';', or put the value in quotes");
+	expect_file_error("site a {\n index += {\"x\"}\n}\n",
+	    ":2: +=: write the whole list, with '='");
 	expect_file_error("workers = 1 ;\n",
 	    ":1: ;: remove the ';', or put the value in quotes");
 }

@@ -40,8 +40,15 @@ static void
 a_root_must_be_readable_and_searchable(void **state)
 {
 	static const mode_t modes[] = {0300, 0400, 0500};
+	struct conf conf = {0};
+	struct settings set = {0};
 	struct site site = {0};
-	struct conf_scope scope = {KEY_SITE, NULL, &site, NULL, NULL};
+	struct conf_scope scope = {
+	    .cs_where = KEY_SITE,
+	    .cs_conf = &conf,
+	    .cs_site = &site,
+	    .cs_set = &set,
+	};
 	struct conf_why why;
 	uid_t uid = geteuid();
 	char path[96];
@@ -61,7 +68,7 @@ a_root_must_be_readable_and_searchable(void **state)
 			     ? conf_key_set(&scope, "root", path, &why)
 			     : 1;
 	assert_int_equal(seteuid(uid), 0);
-	conf_site_free(&site);
+	conf_keep_free(&conf);
 	assert_int_equal(got[0], -EACCES);
 	assert_int_equal(got[1], -EACCES);
 	assert_int_equal(got[2], 0);
@@ -99,6 +106,113 @@ the_longest_location_wins(void **state)
 	assert_int_equal(
 	    conf_settings(site, "/v/big/", 3)->set_readahead, 256 << 10);
 	conf_destroy(&conf);
+}
+
+static void
+an_exact_location_wins_then_the_first_glob(void **state)
+{
+	struct conf *conf = must_load_text(
+	    "site a { root = \".\"\n location /v/long/ { readahead = 64K }\n"
+	    " location \"*.mp4\" { readahead = 128K }\n"
+	    " location \"/v/*\" { readahead = 256K }\n"
+	    " location \"= /v/a.mp4\" { readahead = 512K }\n"
+	    " location /u/ { readahead = 1M } }\n",
+	    "");
+	const struct site *site = &conf->conf_sites[0];
+	static const struct {
+		const char *path;
+		uint64_t readahead;
+	} table[] = {
+	    {"/v/a.mp4", 512 << 10},
+	    {"/v/b.mp4", 128 << 10},
+	    {"/u/x/a.mp4", 128 << 10},
+	    {"/u/a.mp4x", 1 << 20},
+	    {"/v/long/a", 256 << 10},
+	    {"/v/a.mp4/", 256 << 10},
+	    {"/v/", 256 << 10},
+	    {"/v", PW_READAHEAD_AUTO},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++)
+		assert_int_equal(
+		    conf_settings(site, table[i].path, strlen(table[i].path))
+			->set_readahead,
+		    table[i].readahead);
+	conf_destroy(&conf);
+}
+
+static void
+a_location_has_a_directory_of_its_own(void **state)
+{
+	struct conf *conf = must_load_text(
+	    "site a { root = \".\"\n location /r/ { root = \"/\" }\n"
+	    " location /a/ { alias = \"/\" }\n location /s/ { cache = drop } "
+	    "}\n"
+	    "site b { root = \"/\" }\n",
+	    "");
+	const struct site *site = &conf->conf_sites[0];
+
+	(void)state;
+	assert_int_equal(conf->conf_nroots, 2);
+	assert_string_equal(conf->conf_roots[1], "/");
+	assert_int_equal(conf_settings(site, "/r/", 3)->set_root, 1);
+	assert_int_equal(conf_settings(site, "/r/", 3)->set_strip, 0);
+	assert_int_equal(conf_settings(site, "/a/", 3)->set_root, 1);
+	assert_int_equal(conf_settings(site, "/a/", 3)->set_strip, 2);
+	assert_int_equal(conf_settings(site, "/s/", 3)->set_root, 0);
+	assert_int_equal(conf->conf_sites[1].site_set.set_root, 1);
+	conf_destroy(&conf);
+	expect_file_error(
+	    "site a { root = \".\"\nlocation /a { alias = \"/\" } }\n",
+	    ":2: alias: needs a location that is a prefix and ends in '/'");
+	expect_file_error(
+	    "site a { root = \".\"\nlocation \"*.a\" { alias = \"/\" } }\n",
+	    ":2: alias: needs a location that is a prefix and ends in '/'");
+}
+
+static void
+a_glob_without_quotes_is_told_to_need_them(void **state)
+{
+	(void)state;
+	expect_file_error("site a { root = \".\"\nlocation *.a { } }\n",
+	    ":2: location \".a\": does not begin with '/'; a '*' has to be in "
+	    "quotes");
+}
+
+static void
+the_longest_wildcard_answers_for_a_name_that_no_site_has(void **state)
+{
+	struct conf *conf = must_load_text(
+	    "site a { root = \".\" }\n"
+	    "site b { root = \".\" names = {\"*.example.org\"} }\n"
+	    "site c { root = \".\" names = {\"*.w.Example.org\", "
+	    "x.example.org} }\n",
+	    "");
+	static const struct {
+		const char *host;
+		int site;
+	} table[] = {
+	    {"v.example.org", 1},
+	    {"V.w.example.ORG.:80", 2},
+	    {"w.example.org", 1},
+	    {"x.example.org", 2},
+	    {"a.x.example.org", 1},
+	    {"example.org", 0},
+	    {".example.org", 0},
+	    {"vexample.org", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++)
+		assert_ptr_equal(
+		    conf_site(conf, table[i].host, strlen(table[i].host)),
+		    &conf->conf_sites[table[i].site]);
+	conf_destroy(&conf);
+	expect_file_error("site a { root = \".\"\nnames = {\"*.\"} }\n",
+	    ":2: names: \"*.\" is not a host name");
+	expect_file_error("site a { root = \".\"\nnames = {\"a.*.org\"} }\n",
+	    ":2: names: \"a.*.org\" is not a host name");
 }
 
 static void
@@ -203,6 +317,11 @@ main(void)
 	    cmocka_unit_test(a_root_that_cannot_be_read_names_the_errno),
 	    cmocka_unit_test(a_root_must_be_readable_and_searchable),
 	    cmocka_unit_test(the_longest_location_wins),
+	    cmocka_unit_test(an_exact_location_wins_then_the_first_glob),
+	    cmocka_unit_test(a_location_has_a_directory_of_its_own),
+	    cmocka_unit_test(a_glob_without_quotes_is_told_to_need_them),
+	    cmocka_unit_test(
+		the_longest_wildcard_answers_for_a_name_that_no_site_has),
 	    cmocka_unit_test(without_a_matching_location_the_site_decides),
 	    cmocka_unit_test(a_location_begins_with_a_slash_and_can_match),
 	    cmocka_unit_test(sites_and_locations_are_unique),

@@ -1,0 +1,34 @@
+/*
+ * glob: patterns of paths.  No expressions: each takes a time that is bounded.
+ */
+#include <string.h>
+
+#include "server/conf/conf_priv.h"
+
+bool
+conf_is_glob(const char *text)
+{
+	return strpbrk(text, "*?") != NULL;
+}
+
+/* A '*' takes one byte more when what follows it does not match; only the last one has to. */
+bool
+conf_glob(const char *glob, const char *path, size_t len)
+{
+	const char *end = path + len, *star = NULL, *taken = NULL;
+
+	while (path < end) {
+		if (*glob == '*') {
+			star = ++glob;
+			taken = path;
+		} else if (*glob != '\0' && (*glob == '?' || *glob == *path)) {
+			glob++;
+			path++;
+		} else if (star != NULL) {
+			glob = star;
+			path = ++taken;
+		} else
+			return false;
+	}
+	return glob[strspn(glob, "*")] == '\0';
+}

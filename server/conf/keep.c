@@ -1,0 +1,71 @@
+/*
+ * keep: memory that lives as long as the configuration.  Settings are copied from a site to
+ * its locations as they are, so what they point to belongs to none of them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/conf/conf_priv.h"
+
+struct conf_block {
+	struct conf_block *cb_next;
+	max_align_t cb_data[];
+};
+
+void *
+conf_keep(struct conf *conf, size_t size)
+{
+	struct conf_block *block = calloc(1, sizeof(*block) + size);
+
+	if (block == NULL)
+		return NULL;
+	block->cb_next = conf->conf_memory;
+	conf->conf_memory = block;
+	return block->cb_data;
+}
+
+char *
+conf_keep_text(struct conf *conf, const char *text, size_t len)
+{
+	char *copy = conf_keep(conf, len + 1);
+
+	if (copy != NULL)
+		memcpy(copy, text, len);
+	return copy;
+}
+
+/* The array has room for a power of two. */
+int
+conf_keep_add(struct conf *conf, char ***v, const char *text)
+{
+	size_t n = 0;
+	char **grown = *v;
+
+	while (*v != NULL && (*v)[n] != NULL)
+		n++;
+	if (n == 0 || (n & (n + 1)) == 0) {
+		grown = conf_keep(conf, 2 * (n + 1) * sizeof(*grown));
+		if (grown == NULL)
+			return -ENOMEM;
+		if (n > 0)
+			memcpy(grown, *v, n * sizeof(*grown));
+		*v = grown;
+	}
+	grown[n] = conf_keep_text(conf, text, strlen(text));
+	if (grown[n] == NULL)
+		return -ENOMEM;
+	grown[n + 1] = NULL;
+	return 0;
+}
+
+void
+conf_keep_free(struct conf *conf)
+{
+	struct conf_block *block;
+
+	while ((block = conf->conf_memory) != NULL) {
+		conf->conf_memory = block->cb_next;
+		free(block);
+	}
+}

@@ -1,0 +1,140 @@
+"""Locations by prefix, exact path and glob, with directories of their own; wildcard names of
+sites; and files that are included."""
+
+import os
+
+import pytest
+
+from harness import Finished, configuration
+
+
+@pytest.fixture
+def dirs(tmp_path):
+    """a/, b/ and c/, each with the same names and other contents."""
+    for name in "abc":
+        top = tmp_path / name
+        (top / "i" / "deep").mkdir(parents=True)
+        for path in ("f", "v.mp4", "i/f", "i/v.mp4", "i/deep/f", "i/index.html"):
+            (top / path).write_text(f"{name}:{path}")
+    return tmp_path
+
+
+@pytest.fixture
+def located(serve, dirs):
+    """A server with these locations in a site of a/."""
+
+    def start(locations):
+        conf = dirs / "pagewise.conf"
+        conf.write_text(configuration({}, [("s", {"root": dirs / "a"}, locations)]))
+        return serve("-c", conf)
+
+    return start
+
+
+def body(server, path, **kw):
+    answer = server.get(path, **kw)
+    return answer.body.decode() if answer.status == 200 else answer.status
+
+
+def test_root_in_a_location_has_the_whole_path_and_alias_what_follows(dirs, located):
+    server = located({"/i/": {"root": dirs / "b"}, "/j/": {"alias": dirs / "c"}})
+    assert body(server, "/f") == "a:f"
+    assert body(server, "/i/f") == "b:i/f"
+    assert body(server, "/i/") == "b:i/index.html"
+    assert body(server, "/j/f") == "c:f"
+    assert body(server, "/j/i/deep/f") == "c:i/deep/f"
+    assert body(server, "/j/i/") == "c:i/index.html"
+    # The redirect is about the path that was asked for.
+    answer = server.get("/j/i")
+    assert (answer.status, answer.get("Location")) == (301, "/j/i/")
+    assert body(server, "/j/../f") == "a:f"
+    for path in ("/j/../../b/f", "/j/%2e%2e/%2e%2e/b/f", "/j", "/j../f"):
+        assert body(server, path) in (400, 404)
+
+
+def test_exact_path_wins_over_globs_and_these_over_prefixes(dirs, located):
+    locations = {
+        "/i/": {"root": dirs / "b"},
+        "*.mp4": {"root": dirs / "c"},
+        "= /i/v.mp4": {"root": dirs / "a"},
+    }
+    server = located(locations)
+    assert body(server, "/v.mp4") == "c:v.mp4"
+    assert body(server, "/i/v.mp4") == "a:i/v.mp4"
+    assert body(server, "/i/f") == "b:i/f"
+    assert body(server, "/f") == "a:f"
+
+
+def test_alias_with_a_listing_and_the_links_in_it(dirs, located):
+    server = located({"/j/": {"alias": dirs / "c", "autoindex": True}})
+    page = body(server, "/j/")
+    assert "v.mp4" in page
+    assert body(server, "/j/i/deep/") != 404
+    assert "f" in body(server, "/j/i/deep/")
+
+
+def test_root_of_a_location_is_watched_by_the_sandbox_and_symlinks_stay_inside(dirs, located):
+    os.symlink(dirs / "a" / "f", dirs / "b" / "i" / "out")
+    server = located({"/i/": {"root": dirs / "b"}})
+    assert body(server, "/i/out") == 403
+
+
+def test_wildcard_name_is_for_all_names_below_it(dirs, serve):
+    conf = dirs / "pagewise.conf"
+    sites = [("a", {"root": dirs / "a"}, {}),
+             ("b", {"root": dirs / "b", "names": ["*.example.org"]}, {}),
+             ("c", {"root": dirs / "c", "names": ["*.x.example.org", "y.example.org"]}, {})]
+    conf.write_text(configuration({}, sites))
+    server = serve("-c", conf)
+    for host, want in [("example.org", "a"), ("v.example.org", "b"), ("x.example.org", "b"),
+                       ("v.x.example.org", "c"), ("y.example.org", "c")]:
+        for _ in range(3):  # from the hot set as well
+            assert body(server, "/f", host=host) == want + ":f"
+
+
+def included(dirs, files, main):
+    (dirs / "sites").mkdir()
+    for name, text in files.items():
+        (dirs / "sites" / name).write_text(text)
+    conf = dirs / "pagewise.conf"
+    conf.write_text(main)
+    return conf
+
+
+def test_included_files_have_sites_and_a_directory_of_their_own(dirs, serve):
+    conf = included(dirs, {
+        "1.conf": 'site "one" { root = "../a" names = {"one"} }\n',
+        "2.conf": 'threads = 3\nworkers = 2\nsite "two" { root = "../b" names = {"two"} }\n',
+        "3.txt": "nonsense = 1\n",
+    }, 'include = "sites/*.conf"\nworkers = 1\nsite "main" { root = "c" }\n')
+    server = serve("-c", conf)
+    for host, want in [("one", "a"), ("two", "b"), ("else", "c")]:
+        assert body(server, "/f", host=host) == want + ":f"
+    # What the file says itself counts.
+    assert len(os.listdir("/proc/%d/task" % server.pid)) < 2 + 3
+
+
+@pytest.mark.parametrize("files, main, message", [
+    ({"a.conf": "\nnonsense = 1\n"}, 'include = "sites/*.conf"\n', "sites/a.conf:2: nonsense: unknown key"),
+    ({}, '\ninclude = {"sites/no.conf"}\n', "pagewise.conf:2: include: "),
+    ({"a.conf": "workers = 0\n"}, 'include = "sites/a.conf"\n', "sites/a.conf:1: workers: 0 is out of range"),
+    ({"a.conf": 'include = "a.conf"\n'}, 'include = "sites/a.conf"\n', "more than 8 deep"),
+    ({"a.conf": 'site "s" { root = "/" }\n', "b.conf": '\nsite "s" { root = "/" }\n'},
+     'include = "sites/*.conf"\n', 'sites/b.conf:2: site "s": is defined already'),
+    ({}, 'include = "sites/*.conf"\n', "pagewise.conf: it has no site"),
+    ({}, 'site "s" { root = "/"\ninclude = "x" }\n', ":2: include: belongs at the top level"),
+    ({}, 'include = ""\nsite "s" { root = "/" }\n', ":1: include: "),
+])
+def test_error_in_an_included_file_has_its_name_and_line(dirs, files, main, message):
+    run = Finished("-t", "-c", str(included(dirs, files, main)))
+    assert run.code == 1
+    assert message in run.err, run.err
+
+
+def test_reload_reads_included_files_again(dirs, serve):
+    conf = included(dirs, {"1.conf": 'site "one" { root = "../a" }\n'}, 'include = "sites/*.conf"\n')
+    server = serve("-c", conf)
+    assert body(server, "/f") == "a:f"
+    (dirs / "sites" / "1.conf").write_text('site "one" { root = "../b" }\n')
+    server.reload()
+    assert body(server, "/f") == "b:f"
