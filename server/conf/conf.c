@@ -58,6 +58,40 @@ top_complete(struct conf_scope *top)
 	return conf->conf_mime != NULL ? 0 : out_of_memory();
 }
 
+/* After all rules are known, for each set of settings that requests can have. */
+static int
+complete_one(struct conf *conf, struct settings *set, const char *name)
+{
+	struct conf_why why;
+	const char *key = "types";
+	int error = conf_complete_types(conf, set, &why);
+
+	if (error == 0) {
+		key = "header";
+		error = conf_complete_headers(conf, set, &why);
+	}
+	if (error != 0)
+		fprintf(stderr, "pagewise: site \"%s\": %s: %s\n", name, key,
+		    why.why_text);
+	return error;
+}
+
+static int
+sites_complete(struct conf *conf)
+{
+	int error = 0;
+
+	for (size_t i = 0; error == 0 && i < conf->conf_nsites; i++) {
+		struct site *site = &conf->conf_sites[i];
+
+		error = complete_one(conf, &site->site_set, site->site_name);
+		for (size_t j = 0; error == 0 && j < site->site_nlocations; j++)
+			error = complete_one(conf,
+			    &site->site_locations[j].loc_set, site->site_name);
+	}
+	return error;
+}
+
 static enum conf_action
 build(const struct conf_args *args, const struct conf_files *files,
     struct conf_scope *top)
@@ -103,6 +137,8 @@ conf_load(int argc, char **argv, struct conf **out)
 	if (top_init(&top, &set) != 0)
 		goto done;
 	action = build(&args, files, &top);
+	if (action == CONF_RUN && sites_complete(top.cs_conf) != 0)
+		action = CONF_EXIT_ERROR;
 	if (action != CONF_RUN)
 		goto done;
 	if (args.arg_test) {
@@ -132,6 +168,9 @@ conf_destroy(struct conf **confp)
 	for (i = 0; i < conf->conf_nsites; i++)
 		conf_site_free(&conf->conf_sites[i]);
 	free(conf->conf_sites);
+	for (i = 0; i < conf->conf_nmimes; i++)
+		mime_destroy(&conf->conf_mimes[i]);
+	free(conf->conf_mimes);
 	conf_keep_free(conf);
 	free(conf->conf_access_log);
 	free(conf->conf_user);

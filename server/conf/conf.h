@@ -18,6 +18,14 @@
 #include "lib/pagewise.h"
 #include "server/http/mime.h"
 #include "server/log/log.h"
+#include "server/util/str.h"
+
+enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_OFF };
+
+/* Fields of the server's own that a rule has taken away, or set anew. */
+#define HEADER_NO_LAST_MODIFIED 0x01u
+#define HEADER_NO_ACCEPT_RANGES 0x02u
+#define HEADER_CACHE_CONTROL	0x04u
 
 /* What a location inherits from its site, and a site from the top level. */
 struct settings {
@@ -28,8 +36,26 @@ struct settings {
 	bool set_dotfiles;
 	char **set_index; /* names to try in a directory, NULL ends them */
 	size_t set_root;  /* in conf_roots */
-	size_t
-	    set_strip; /* bytes at the front of a path that the root has not */
+	size_t set_strip; /* bytes at a path's front that the root has not */
+
+	enum etag_kind set_etag;
+	char *set_charset;	 /* of text types; NULL: none */
+	char *set_default_type;	 /* of files whose extension is not known */
+	char **set_types;	 /* lines as of mime_types */
+	char **set_headers;	 /* rules: header.c */
+	char *set_cache_control; /* NULL: none */
+	bool set_security_headers;
+	char **set_cors;	   /* origins, or "*"; NULL: none */
+	unsigned set_cors_max_age; /* seconds */
+
+	/* Made of these when all is read; each line has its CRLF. */
+	const struct mime *set_mime; /* of set_types; NULL: none */
+	struct str set_server;	     /* the field Server, or empty */
+	struct str set_lines;	     /* of answers with a status below 400 */
+	struct str set_always;	     /* of all others */
+	struct str set_preflight;    /* of the answer to a preflight (CORS) */
+	bool set_origins;	     /* answers depend on the client's Origin */
+	unsigned set_changed;	     /* HEADER_... */
 };
 
 enum location_kind { LOCATION_EXACT, LOCATION_GLOB, LOCATION_PREFIX };
@@ -74,6 +100,8 @@ struct conf {
 	unsigned conf_stall_log; /* milliseconds, 0: off */
 	unsigned conf_busy_poll; /* microseconds, 0: off */
 	struct mime *conf_mime;
+	struct mime **conf_mimes; /* those of settings */
+	size_t conf_nmimes;
 
 	/* Whom to become, once all is open: sandbox.h. */
 	char *conf_user; /* NULL: not given, and not started as root */

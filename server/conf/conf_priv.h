@@ -9,6 +9,8 @@
  *   include.c  the file, and those that it includes
  *   key.c    a row for each key, for file and command line alike
  *   assign.c a value's text becomes a field
+ *   header.c fields of answers
+ *   types.c  media types
  *   listen.c addresses to listen on, and admin's
  *   user.c   the user to run as
  *   site.c   sites and locations: built here, looked up here
@@ -62,6 +64,9 @@ void conf_strv_free(char ***);
 void *conf_keep(struct conf *, size_t);
 char *conf_keep_text(struct conf *, const char *, size_t len);
 
+/* The same array for somebody who will add to it.  0 or -ENOMEM. */
+int conf_keep_copy(struct conf *, char ***);
+
 /* To an array that nobody else has; NULL ends it.  0 or -ENOMEM. */
 int conf_keep_add(struct conf *, char ***, const char *);
 void conf_keep_free(struct conf *);
@@ -82,6 +87,23 @@ key_set_f conf_set_readahead;
 key_set_f conf_set_cache;
 key_set_f conf_set_index;
 void conf_clear_index(struct conf_scope *);
+
+key_set_f conf_set_charset;
+key_set_f conf_set_default_type;
+key_set_f conf_set_etag;
+key_set_f conf_set_types;
+void conf_clear_types(struct conf_scope *);
+/* Once all is set: makes set_mime. */
+int conf_complete_types(struct conf *, struct settings *, struct conf_why *);
+
+key_set_f conf_set_header;
+void conf_clear_header(struct conf_scope *);
+key_set_f conf_set_expires;
+key_set_f conf_set_cache_control;
+key_set_f conf_set_cors;
+void conf_clear_cors(struct conf_scope *);
+/* Once all is set: makes set_lines and the like.  0 or -errno, and why. */
+int conf_complete_headers(struct conf *, struct settings *, struct conf_why *);
 
 key_set_f conf_set_listen;
 void conf_clear_listen(struct conf_scope *);

@@ -59,6 +59,18 @@ conf_keep_add(struct conf *conf, char ***v, const char *text)
 	return 0;
 }
 
+int
+conf_keep_copy(struct conf *conf, char ***v)
+{
+	char **old = *v;
+
+	*v = NULL;
+	for (; old != NULL && *old != NULL; old++)
+		if (conf_keep_add(conf, v, *old) != 0)
+			return -ENOMEM;
+	return 0;
+}
+
 void
 conf_keep_free(struct conf *conf)
 {

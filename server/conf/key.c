@@ -34,6 +34,9 @@
 
 /* Also, or only, in a site or location: */
 #define SET_BOOL(field) .key_set = conf_set_bool, IN_SETTINGS(field)
+#define SET_NUMBER(field, min, max)                                            \
+	.key_set = conf_set_number, .key_parse = conf_number, RANGE(min, max), \
+	IN_SETTINGS(field)
 
 const struct key conf_keys[] = {
     {"include", KEY_TOP, "(none)", "GLOB, ...",
@@ -131,6 +134,34 @@ const struct key conf_keys[] = {
     {"index", KEY_INHERITED, "index.html", "NAME, ...",
 	"files to look for in a directory", .key_set = conf_set_index,
 	.key_clear = conf_clear_index},
+
+    {"header", KEY_INHERITED, "(none)", "RULE, ...",
+	"\"Name: value\", \"+Name: value\", \"-Name\", \"always Name: value\"",
+	.key_set = conf_set_header, .key_clear = conf_clear_header},
+    {"expires", KEY_INHERITED, "(off)", "TIME|off",
+	"how long clients may keep an answer: 10m, 12h, 30d, 1y",
+	.key_set = conf_set_expires},
+    {"cache_control", KEY_INHERITED, "off", "TEXT|off",
+	"the field Cache-Control", .key_set = conf_set_cache_control},
+    {"security_headers", KEY_INHERITED, "off", "on|off",
+	"nosniff, frames of the same origin, a short Referer",
+	SET_BOOL(security_headers)},
+    {"cors", KEY_INHERITED, "(none)", "*|ORIGIN, ...",
+	"origins whose scripts may read answers", .key_set = conf_set_cors,
+	.key_clear = conf_clear_cors},
+    {"cors_max_age", KEY_INHERITED, "86400", "SECONDS",
+	"how long a preflight's answer holds",
+	SET_NUMBER(cors_max_age, 0, 31536000)},
+    {"charset", KEY_INHERITED, "utf-8", "NAME|off",
+	"character set of text types", .key_set = conf_set_charset},
+    {"types", KEY_INHERITED, "(none)", "LINE, ...",
+	"media types before those of the table: \"type extension ...\"",
+	.key_set = conf_set_types, .key_clear = conf_clear_types},
+    {"default_type", KEY_INHERITED, "application/octet-stream", "TYPE",
+	"media type of other files", .key_set = conf_set_default_type},
+    {"etag", KEY_INHERITED, "auto", "auto|inode|off",
+	"what an entity tag is made of; auto: size and modification time",
+	.key_set = conf_set_etag},
 
     {"names", KEY_SITE, "(none)", "HOST, ...", "host names of the site",
 	.key_set = conf_set_names, .key_clear = conf_clear_names},

@@ -62,6 +62,7 @@ exchange_answer(struct exchange *ex)
 		respond_error(ex, status);
 		return true;
 	}
+	static_locate(ex);
 	if (rq->rq_method == METHOD_OPTIONS) {
 		respond_options(ex);
 		return true;
@@ -190,13 +191,17 @@ void
 exchange_503(struct exchange *ex)
 {
 	struct service *svc = ex->ex_service;
+	const struct settings *set = ex->ex_response.rs_settings != NULL
+					 ? ex->ex_response.rs_settings
+					 : ex->ex_lookup.lk_set;
 	struct buf text = {0};
 	struct head_writer hw = {&text, &svc->svc_bufs};
 	bool wanted = ex->ex_request.rq_method != METHOD_HEAD;
 	size_t page;
 
 	service_time(svc);
-	head_write_begin(hw, 503, svc->svc_date);
+	head_write_begin(hw, 503, svc->svc_date, set->set_server);
+	head_write_lines(hw, set->set_always);
 	head_write_text(hw, "Retry-After: ");
 	buf_uint(&text, &svc->svc_bufs, svc->svc_conf->conf_disk_timeout);
 	head_write_text(hw, "\r\n");

@@ -7,56 +7,90 @@
 #include "server/content/representation.h"
 #include "server/http/date.h"
 
+#define SETTLED 2 /* seconds */
+
 static void
 make_etag(struct representation *rp, const struct pw_file *file)
 {
-	rp->rp_etag.s_ptr = rp->rp_tag;
-	rp->rp_etag.s_len = (size_t)snprintf(rp->rp_tag, sizeof(rp->rp_tag),
-	    "\"%llx.%lx-%llx-%llx\"",
+	char inode[24] = "";
+	int len;
+
+	if (rp->rp_set->set_etag == ETAG_OFF) {
+		rp->rp_etag = STR("");
+		return;
+	}
+	if (rp->rp_set->set_etag == ETAG_INODE)
+		snprintf(inode, sizeof(inode), "-%llx",
+		    (unsigned long long)file->fil_ino);
+	len = snprintf(rp->rp_tag, sizeof(rp->rp_tag), "%s\"%llx.%lx-%llx%s\"",
+	    rp->rp_young ? "W/" : "",
 	    (unsigned long long)file->fil_mtime.tv_sec,
 	    (unsigned long)file->fil_mtime.tv_nsec,
-	    (unsigned long long)file->fil_size,
-	    (unsigned long long)file->fil_ino);
+	    (unsigned long long)file->fil_size, inode);
+	rp->rp_etag = (struct str){rp->rp_tag, (size_t)len};
+}
+
+static void
+make_type(struct representation *rp, const struct conf *conf, const char *name)
+{
+	const struct settings *set = rp->rp_set;
+	const char *type = set->set_default_type;
+	bool text;
+
+	type = mime_type(conf->conf_mime, name, type);
+	if (set->set_mime != NULL)
+		type = mime_type(set->set_mime, name, type);
+	text = strncmp(type, "text/", 5) == 0 && set->set_charset != NULL &&
+	       strcasestr(type, "charset=") == NULL;
+	snprintf(rp->rp_type, sizeof(rp->rp_type), "%s%s%s", type,
+	    text ? "; charset=" : "", text ? set->set_charset : "");
+}
+
+static void
+line(struct representation *rp, const char *name, const char *value)
+{
+	size_t room = sizeof(rp->rp_lines) - rp->rp_len;
+
+	rp->rp_len += (size_t)snprintf(
+	    rp->rp_lines + rp->rp_len, room, "%s: %s\r\n", name, value);
 }
 
 static struct representation *
-repr_create(const struct pw_file *file, const char *type, time_t now)
+repr_create(const struct pw_file *file, const struct conf *conf,
+    const struct settings *set, const char *name, time_t now)
 {
 	struct representation *rp = calloc(1, sizeof(*rp));
 	time_t mtime = file->fil_mtime.tv_sec;
 	char date[DATE_LEN + 1];
-	int first, all;
 
 	if (rp == NULL)
 		return NULL;
+	rp->rp_set = set;
+	rp->rp_young = mtime > now - SETTLED;
 	make_etag(rp, file);
-	rp->rp_type = type;
-	rp->rp_future = mtime > now;
-	date_format(rp->rp_future ? now : mtime, date);
-	first = snprintf(
-	    rp->rp_lines, REPRESENTATION_LINES, "Content-Type: %s\r\n", type);
-	all = snprintf(rp->rp_lines, REPRESENTATION_LINES,
-	    "Content-Type: %s\r\n"
-	    "Last-Modified: %s\r\nETag: %s\r\nAccept-Ranges: bytes\r\n",
-	    type, date, rp->rp_tag);
-	if (all >= REPRESENTATION_LINES) {
-		free(rp);
-		return NULL;
-	}
-	rp->rp_validators = (size_t)first;
-	rp->rp_len = (size_t)all;
+	make_type(rp, conf, name);
+	line(rp, "Content-Type", rp->rp_type);
+	rp->rp_validators = rp->rp_len;
+	date_format(mtime > now ? now : mtime, date);
+	if ((set->set_changed & HEADER_NO_LAST_MODIFIED) == 0)
+		line(rp, "Last-Modified", date);
+	if (rp->rp_etag.s_len > 0)
+		line(rp, "ETag", rp->rp_tag);
+	if ((set->set_changed & HEADER_NO_ACCEPT_RANGES) == 0)
+		line(rp, "Accept-Ranges", "bytes");
 	return rp;
 }
 
 struct representation *
-representation_of(struct pw_file *file, const char *type, time_t now)
+representation_of(struct pw_file *file, const struct conf *conf,
+    const struct settings *set, const char *name, time_t now)
 {
 	struct representation *rp = file->fil_user;
 
-	if (rp != NULL && !rp->rp_future)
+	if (rp != NULL && !rp->rp_young && rp->rp_set == set)
 		return rp;
 	free(rp);
-	file->fil_user = repr_create(file, type, now);
+	file->fil_user = repr_create(file, conf, set, name, now);
 	file->fil_user_free = free;
 	return file->fil_user;
 }

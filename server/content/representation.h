@@ -10,33 +10,37 @@
 
 #include "lib/pagewise.h"
 
+#include "server/conf/conf.h"
 #include "server/content/response_cache.h"
 #include "server/util/str.h"
 
 #define REPRESENTATION_LINES 512 /* bytes of rp_lines */
 
 struct representation {
-	struct str rp_etag; /* with its quotes; in rp_tag */
-	const char *rp_type;
+	const struct settings *rp_set; /* that it was made for */
+	struct str
+	    rp_etag; /* with its quotes; in rp_tag; empty: there is none */
 	size_t rp_len;
 	size_t rp_validators; /* the lines behind Content-Type begin here */
-	bool rp_future;	      /* modified later than now: not kept */
+	bool rp_young;	      /* modified just now, or later: not kept */
 	struct response_cache_count rp_asked; /* requests for it */
+	char rp_type[192];
 	char rp_tag[80];
 	char rp_lines
 	    [REPRESENTATION_LINES]; /* Content-Type, Last-Modified, ... */
 };
 
 /*
- * The file's, made if need be; type must outlive the file.  NULL: no memory, or a
- * media type that does not fit.
+ * The file's, made if need be: for another location it is made anew.  NULL: no memory.
+ * name is for the media type.
  *
- * The entity tag is made of modification time in nanoseconds, size and inode: it
- * is strong as long as a file is not rewritten in place with its size and its
- * modification time kept.  Last-Modified is never later than now (RFC 9110,
- * 8.8.2.1).
+ * The entity tag is made of size and modification time in nanoseconds, so that two mirrors
+ * that keep times agree on it; with etag = inode of the inode as well.  It is weak while the
+ * modification is less than two seconds old: until then a second one may have the same time.
+ * After that it is strong as long as a file is not rewritten in place with its size and its
+ * modification time kept.  Last-Modified is never later than now (RFC 9110, 8.8.2.1).
  */
-struct representation *representation_of(
-    struct pw_file *, const char *type, time_t now);
+struct representation *representation_of(struct pw_file *, const struct conf *,
+    const struct settings *, const char *name, time_t now);
 
 #endif

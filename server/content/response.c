@@ -33,21 +33,61 @@ add(struct exchange *ex, const char *text)
 	head_write_text(head_of(ex), text);
 }
 
+/* Errors that come before a location is known are those of the first site. */
+static const struct settings *
+settings_of(const struct exchange *ex)
+{
+	const struct settings *set = ex->ex_lookup.lk_set;
+
+	return set != NULL ? set
+			   : &ex->ex_service->svc_conf->conf_sites[0].site_set;
+}
+
+/* The client's Origin, if its scripts may read the answer. */
+static struct str
+allowed_origin(const struct exchange *ex, const struct settings *set)
+{
+	struct str origin = ex->ex_request.rq_origin;
+
+	for (char **s = set->set_cors; origin.s_len > 0 && *s != NULL; s++)
+		if (str_eq(origin, (struct str){*s, strlen(*s)}))
+			return origin;
+	return STR("");
+}
+
+static void
+add_rules(struct exchange *ex, const struct settings *set, int number)
+{
+	struct head_writer hw = head_of(ex);
+	struct str origin = STR("");
+
+	head_write_lines(hw, number < 400 ? set->set_lines : set->set_always);
+	if (set->set_origins)
+		origin = allowed_origin(ex, set);
+	if (origin.s_len == 0)
+		return;
+	head_write_text(hw, "Access-Control-Allow-Origin: ");
+	head_write_lines(hw, origin);
+	head_write_text(hw, "\r\n");
+}
+
 static void
 head_begin(struct exchange *ex, int number)
 {
 	struct response *rs = &ex->ex_response;
 	struct service *svc = ex->ex_service;
+	const struct settings *set = settings_of(ex);
 
 	*rs = (struct response){
 	    .rs_status = number,
-	    .rs_settings = &svc->svc_conf->conf_sites[0].site_set,
+	    .rs_settings = set,
 	    .rs_close = head_write_closes(number) ||
 			!ex->ex_request.rq_keepalive || ex->ex_ops->last(ex) ||
 			svc->svc_conf->conf_keepalive_timeout == 0,
 	};
 	service_time(svc);
-	head_write_begin(head_of(ex), number, svc->svc_date);
+	head_write_begin(head_of(ex), number, svc->svc_date, set->set_server);
+	add_rules(ex, set, number);
 }
 
 static void
@@ -118,8 +158,12 @@ respond_redirect(struct exchange *ex, struct str path)
 void
 respond_options(struct exchange *ex)
 {
+	const struct settings *set = settings_of(ex);
+
 	head_begin(ex, 204);
 	add(ex, ALLOW);
+	if (set->set_cors != NULL && ex->ex_request.rq_preflight.s_len > 0)
+		head_write_lines(head_of(ex), set->set_preflight);
 	head_end(ex);
 	response_start(ex);
 }
@@ -129,8 +173,9 @@ static void
 head_listing(struct exchange *ex)
 {
 	head_begin(ex, 200);
-	add(ex, "Content-Type: text/html; charset=utf-8\r\n"
-		"Cache-Control: no-cache\r\n");
+	add(ex, "Content-Type: text/html; charset=utf-8\r\n");
+	if ((settings_of(ex)->set_changed & HEADER_CACHE_CONTROL) == 0)
+		add(ex, "Cache-Control: no-cache\r\n");
 }
 
 void
@@ -171,15 +216,17 @@ multipart_begin(struct exchange *ex, const struct status *plan,
     const struct representation *rp)
 {
 	struct response *rs = &ex->ex_response;
+	size_t size = plan->pl_nranges * sizeof(*rs->rs_ranges);
 	char text[MULTIPART_HEAD];
 
-	rs->rs_ranges = malloc(plan->pl_nranges * sizeof(*rs->rs_ranges));
+	/* The representation may be made anew while this is being sent. */
+	rs->rs_ranges = malloc(size + sizeof(rp->rp_type));
 	if (rs->rs_ranges == NULL)
 		return false;
-	memcpy(rs->rs_ranges, plan->pl_ranges,
-	    plan->pl_nranges * sizeof(*rs->rs_ranges));
+	memcpy(rs->rs_ranges, plan->pl_ranges, size);
 	rs->rs_nranges = plan->pl_nranges;
-	rs->rs_type = rp->rp_type;
+	rs->rs_type = memcpy(
+	    rs->rs_ranges + rs->rs_nranges, rp->rp_type, sizeof(rp->rp_type));
 	/* An odd step walks through all 2^64 before it repeats one. */
 	ex->ex_service->svc_boundary += 0x9e3779b97f4a7c15U;
 	rs->rs_boundary = ex->ex_service->svc_boundary;
@@ -266,8 +313,8 @@ respond_file(struct exchange *ex, struct pw_file *file, const char *name,
 	struct status plan = {.pl_ranges = svc->svc_ranges,
 	    .pl_max = svc->svc_conf->conf_max_ranges};
 	struct cached_response *ready = ready_find(ex, file);
-	struct representation *rp = representation_of(
-	    file, mime_type(svc->svc_conf->conf_mime, name), ex->ex_time);
+	struct representation *rp =
+	    representation_of(file, svc->svc_conf, set, name, ex->ex_time);
 
 	if (rp == NULL) {
 		pw_file_unref(&file);

@@ -276,25 +276,30 @@ find(struct exchange *ex)
 	return look(ex, error);
 }
 
-bool
-static_begin(struct exchange *ex)
+void
+static_locate(struct exchange *ex)
 {
 	struct lookup *lk = &ex->ex_lookup;
 	struct str path = ex->ex_target.tgt_path, host = ex->ex_request.rq_host;
 	const struct conf *conf = ex->ex_service->svc_conf;
-	const struct site *site;
 
-	*lk = (struct lookup){0};
 	if (ex->ex_target.tgt_host.s_ptr != NULL)
 		host = ex->ex_target.tgt_host;
-	site = conf_site(conf, host.s_ptr, host.s_len);
-	lk->lk_site = site;
-	lk->lk_set = conf_settings(site, path.s_ptr, path.s_len);
+	lk->lk_site = conf_site(conf, host.s_ptr, host.s_len);
+	lk->lk_set = conf_settings(lk->lk_site, path.s_ptr, path.s_len);
 	lk->lk_root = ex->ex_service->svc_roots[lk->lk_set->set_root];
-	path.s_ptr += lk->lk_set->set_strip;
-	path.s_len -= lk->lk_set->set_strip;
+}
+
+bool
+static_begin(struct exchange *ex)
+{
+	struct lookup *lk = &ex->ex_lookup;
+	struct str path = ex->ex_target.tgt_path;
+
 	if (ex->ex_target.tgt_dotfile && !lk->lk_set->set_dotfiles)
 		return fail(ex, -ENOENT);
+	path.s_ptr += lk->lk_set->set_strip;
+	path.s_len -= lk->lk_set->set_strip;
 	buf_add(&lk->lk_path, &ex->ex_service->svc_bufs, path.s_ptr + 1,
 	    path.s_len - 1);
 	lk->lk_base = lk->lk_path.b_len;

@@ -32,6 +32,9 @@ struct lookup {
 	struct autoindex_stream *lk_stream; /* in its place, if it is large */
 };
 
+/* The site, and the settings of its location: first of all. */
+void static_locate(struct exchange *);
+
 /*
  * Begins.  True: an answer is ready to be sent.  False: something is being
  * fetched: exchange_wait, and then static_continue.

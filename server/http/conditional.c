@@ -51,11 +51,12 @@ next_tag(struct str *list, struct str *opaque, bool *weak)
 	return list->s_len == 0 || *list->s_ptr == ',';
 }
 
+/* etag may be weak, or empty: then only "*" matches. */
 static bool
 matches(struct str list, struct str etag, enum comparison how)
 {
+	bool weak, found = false, own_weak = str_skip(&etag, STR("W/"));
 	struct str opaque;
-	bool weak, found = false;
 
 	list = str_trim(list);
 	if (str_eq(list, STR("*")))
@@ -67,7 +68,8 @@ matches(struct str list, struct str etag, enum comparison how)
 		}
 		if (!next_tag(&list, &opaque, &weak))
 			return false;
-		if (str_eq(opaque, etag) && (how == COMPARE_WEAK || !weak))
+		if (str_eq(opaque, etag) &&
+		    (how == COMPARE_WEAK || (!weak && !own_weak)))
 			found = true;
 	}
 	return found;

@@ -21,8 +21,8 @@ struct conditional {
 
 /*
  * Evaluates the four preconditions in the order of section 13.2.2 for a GET or
- * HEAD on an existing representation.  etag is the strong entity tag with its
- * quotes.  Returns 0 (perform the method), 304 or 412.  Dates that do not
+ * HEAD on an existing representation.  etag is the entity tag with its quotes, and "W/" if
+ * it is weak; empty: there is none.  Returns 0 (perform the method), 304 or 412.  Dates that do not
  * parse are ignored; one in the future is compared as any other (13.1.3).
  */
 int conditional_eval(

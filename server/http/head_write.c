@@ -56,6 +56,13 @@ head_write_text(struct head_writer hw, const char *text)
 	buf_str(hw.hw_buf, hw.hw_bufs, text);
 }
 
+void
+head_write_lines(struct head_writer hw, struct str text)
+{
+	if (text.s_len > 0)
+		buf_add(hw.hw_buf, hw.hw_bufs, text.s_ptr, text.s_len);
+}
+
 static void
 number(struct head_writer hw, uint64_t value)
 {
@@ -63,17 +70,19 @@ number(struct head_writer hw, uint64_t value)
 }
 
 void
-head_write_begin(struct head_writer hw, int status, const char *date)
+head_write_begin(
+    struct head_writer hw, int status, const char *date, struct str server)
 {
 	if (status == 200)
 		head_write_text(hw, HEAD_WRITE_OK);
 	else {
 		head_write_text(hw, "HTTP/1.1 ");
 		head_write_text(hw, find(status)->text);
-		head_write_text(hw, "\r\nServer: pagewise\r\nDate: ");
+		head_write_text(hw, "\r\nDate: ");
 	}
 	head_write_text(hw, date);
 	head_write_text(hw, "\r\n");
+	head_write_lines(hw, server);
 }
 
 void

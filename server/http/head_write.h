@@ -13,8 +13,11 @@
 #include "server/http/range.h"
 #include "server/util/buf.h"
 
-/* What the head of a 200 begins with; the date follows. */
-#define HEAD_WRITE_OK	"HTTP/1.1 200 OK\r\nServer: pagewise\r\nDate: "
+/*
+ * What the head of a 200 begins with; the date follows, at this place in each head: the cache of
+ * answers puts a new one there.
+ */
+#define HEAD_WRITE_OK	"HTTP/1.1 200 OK\r\nDate: "
 #define HEAD_WRITE_DATE (sizeof(HEAD_WRITE_OK) - 1)
 
 struct head_writer {
@@ -25,11 +28,13 @@ struct head_writer {
 /* After this status framing is lost, or the client is not to be trusted. */
 bool head_write_closes(int status);
 
-/* The status line and what each answer has; date: see date.h. */
-void head_write_begin(struct head_writer, int status, const char *date);
+/* The status line and what each answer has; date: see date.h; server: its line, or empty. */
+void head_write_begin(
+    struct head_writer, int status, const char *date, struct str server);
 
 /* One line or more, each with its CRLF; or a part of one. */
 void head_write_text(struct head_writer, const char *);
+void head_write_lines(struct head_writer, struct str);
 
 void head_write_length(struct head_writer, uint64_t bytes);
 

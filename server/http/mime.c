@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#define MIME_TYPE_MAX 127	 /* bytes of a type */
 #define MIME_FILE_MAX (4u << 20) /* bytes: more is not a table of types */
 
 static const char space[] = " \t\r\v\f";
@@ -48,17 +49,54 @@ add_entry(struct mime *m, const char *ext, const char *type)
 	return 0;
 }
 
-/* It will stand in a header: visible ASCII, something on both sides. */
-static bool
-type_valid(const char *type)
+/* It will stand in a header: visible ASCII, something on both sides, one line. */
+bool
+mime_type_valid(const char *type)
 {
-	const char *slash = strchr(type, '/');
+	size_t len = strcspn(type, "; ");
+	const char *slash = memchr(type, '/', len);
 
 	for (const char *p = type; *p != '\0'; p++)
-		if (*p <= ' ' || *p >= 0x7f)
+		if ((*p < ' ' || *p >= 0x7f) || (*p == ' ' && p < type + len))
 			return false;
-	return slash != NULL && slash != type && slash[1] != '\0' &&
-	       strchr(slash + 1, '/') == NULL;
+	return slash != NULL && slash != type && slash + 1 < type + len &&
+	       memchr(slash + 1, '/', len - (size_t)(slash + 1 - type)) ==
+		   NULL &&
+	       strlen(type) <= MIME_TYPE_MAX && type[len] != ' ' &&
+	       type[strlen(type) - 1] != ';';
+}
+
+/*
+ * Takes the type off the line, and what follows a ';' with it: parameters.  Spaces around the
+ * ';' are one behind it then.
+ */
+static char *
+take_type(char **line)
+{
+	char *type = *line + strspn(*line, space), *end, *rest;
+
+	if (*type == '\0')
+		return NULL;
+	end = type + strcspn(type, space);
+	rest = end + strspn(end, space);
+	while (end[-1] == ';' || *rest == ';') {
+		if (end[-1] != ';')
+			*end++ = *rest++;
+		rest += strspn(rest, space);
+		if (*rest == '\0')
+			break;
+		if (end < rest)
+			*end++ = ' ';
+		while (*rest != '\0' && strchr(space, *rest) == NULL)
+			*end++ = *rest++;
+		rest += strspn(rest, space);
+	}
+	*line = rest;
+	if (end == rest)
+		*line = end; /* the line ends with it */
+	else
+		*end = '\0';
+	return type;
 }
 
 /* 0, or -errno and what is wrong with the line. */
@@ -68,14 +106,14 @@ parse_line(struct mime *m, char *line, const char **what)
 	char *save, *type, *ext;
 
 	line[strcspn(line, "#")] = '\0';
-	type = strtok_r(line, space, &save);
+	type = take_type(&line);
 	if (type == NULL)
 		return 0;
-	if (!type_valid(type)) {
+	if (!mime_type_valid(type)) {
 		*what = "not a media type (type/subtype)";
 		return -EINVAL;
 	}
-	while ((ext = strtok_r(NULL, space, &save)) != NULL) {
+	for (; (ext = strtok_r(line, space, &save)) != NULL; line = NULL) {
 		if (ext[0] == '.') {
 			*what = "an extension is written without its dot";
 			return -EINVAL;
@@ -199,7 +237,7 @@ compare_ext(const void *key, const void *entry)
 }
 
 const char *
-mime_type(const struct mime *m, const char *path)
+mime_type(const struct mime *m, const char *path, const char *other)
 {
 	const char *slash = strrchr(path, '/');
 	const char *base = slash != NULL ? slash + 1 : path;
@@ -209,7 +247,7 @@ mime_type(const struct mime *m, const char *path)
 	if (dot != NULL && dot != base && m->mime_count > 0)
 		e = bsearch(dot + 1, m->mime_entries, m->mime_count, sizeof(*e),
 		    compare_ext);
-	return e != NULL ? e->me_type : "application/octet-stream";
+	return e != NULL ? e->me_type : other;
 }
 
 void

@@ -36,7 +36,7 @@ struct field {
 static const struct field fields[][SAME_LENGTH] = {
     [4] = {SLICE("host", rq_host)},
     [5] = {SLICE("range", rq_range)},
-    [6] = {SLICE("expect", rq_expect)},
+    [6] = {SLICE("expect", rq_expect), SLICE("origin", rq_origin)},
     [7] = {SLICE("referer", rq_referer)},
     [8] = {SLICE("if-range", rq_pre.pre_if_range),
 	SLICE_LIST("if-match", rq_pre.pre_if_match)},
@@ -44,6 +44,7 @@ static const struct field fields[][SAME_LENGTH] = {
     [13] = {SLICE_LIST("if-none-match", rq_pre.pre_if_none_match)},
     [17] = {SLICE("if-modified-since", rq_pre.pre_if_modified_since)},
     [19] = {SLICE("if-unmodified-since", rq_pre.pre_if_unmodified_since)},
+    [29] = {SLICE("access-control-request-method", rq_preflight)},
 };
 
 #define LENGTHS (sizeof(fields) / sizeof(fields[0]))

@@ -14,8 +14,8 @@
 #include "server/conn/fast_path.h"
 
 #define YEAR_US UINT64_C(31536000000000)
-#define HEAD                                            \
-	"HTTP/1.1 200 OK\r\nServer: pagewise\r\nDate: " \
+#define HEAD                        \
+	"HTTP/1.1 200 OK\r\nDate: " \
 	"Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 0\r\n\r\n"
 
 /* The answer to each ends with its number in place of a blank line's last byte. */

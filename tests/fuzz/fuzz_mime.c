@@ -92,7 +92,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(strlen(err) > strlen(expected));
 	} else {
 		CHECK(
-		    strcmp(mime_type(m, path),
+		    strcmp(mime_type(m, path, "application/octet-stream"),
 			type != NULL ? type : "application/octet-stream") == 0);
 		mime_destroy(&m);
 	}

@@ -74,7 +74,7 @@ IMF_DATE = re.compile(
     r"[0-9]{4} [0-2][0-9]:[0-5][0-9]:[0-6][0-9] GMT\Z"
 )
 STRONG_ETAG = re.compile(r'"[\x21\x23-\x7e]*"\Z')
-REPEATABLE = {"allow", "vary", "set-cookie", "cache-control"}
+REPEATABLE = {"allow", "vary", "set-cookie", "cache-control", "link", "x-a"}
 
 
 def http_date(when):
@@ -168,8 +168,16 @@ class Response:
             # RFC 9110, 8.8.2.1: never later than the message itself.
             if parse_http_date(self.get("Last-Modified")) > date:
                 raise ProtocolError("Last-Modified after Date: %r" % self.raw)
-        if "ETag" in self and not STRONG_ETAG.match(self.get("ETag")):
-            raise ProtocolError("not a strong entity tag: %r" % self.raw)
+        tag = self.get("ETag")
+        if tag is None:
+            return
+        weak = tag.startswith("W/")
+        if not STRONG_ETAG.match(tag.removeprefix("W/")):
+            raise ProtocolError("not an entity tag: %r" % self.raw)
+        # Weak while a second modification could have the same time, and only then.
+        if weak and "Last-Modified" in self and (
+                date - parse_http_date(self.get("Last-Modified")) > 2):
+            raise ProtocolError("a weak entity tag: %r" % self.raw)
 
     def check_length(self):
         length = self.get("Content-Length")

@@ -55,10 +55,10 @@ def test_file_replaced_by_rename(server, site):
 
 
 def test_file_replaced_by_one_of_the_same_size_and_second(server, site):
-    """The inode tells them apart."""
-    for name, data in (("f", b"old"), ("g", b"new")):
+    """The nanoseconds tell them apart."""
+    for number, (name, data) in enumerate((("f", b"old"), ("g", b"new"))):
         (site / name).write_bytes(data)
-        os.utime(site / name, (t.MTIME, t.MTIME))
+        os.utime(site / name, ns=(0, t.MTIME * 10**9 + number))
     old = becomes(server, "/f", 200, b"old")
     os.rename(site / "g", site / "f")
     new = becomes(server, "/f", 200, b"new")

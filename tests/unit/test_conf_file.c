@@ -367,7 +367,8 @@ relative_paths_start_at_the_file(void **state)
 	snprintf(expected, sizeof(expected), "%s/log", dir);
 	assert_string_equal(conf->conf_access_log, expected);
 	assert_string_equal(
-	    mime_type(conf->conf_mime, "/a.pinned"), "text/x-pinned");
+	    mime_type(conf->conf_mime, "/a.pinned", "application/octet-stream"),
+	    "text/x-pinned");
 	conf_destroy(&conf);
 
 	conf =

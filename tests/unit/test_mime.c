@@ -30,7 +30,8 @@ static void
 expect_types(const struct mime *m, const struct type_case *cases, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const char *type = mime_type(m, cases[i].tc_path);
+		const char *type =
+		    mime_type(m, cases[i].tc_path, "application/octet-stream");
 
 		if (strcmp(type, cases[i].tc_type) != 0)
 			fail_msg("%s: %s", cases[i].tc_path, type);
@@ -138,7 +139,9 @@ empty_table_knows_nothing(void **state)
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		struct mime *m = parse(texts[i]);
 
-		assert_string_equal(mime_type(m, "/a.html"), UNKNOWN);
+		assert_string_equal(
+		    mime_type(m, "/a.html", "application/octet-stream"),
+		    UNKNOWN);
 		mime_destroy(&m);
 		assert_null(m);
 	}
@@ -161,7 +164,8 @@ table_may_be_larger_than_any_first_guess(void **state)
 	for (int i = 0; i < 5000; i++) {
 		snprintf(path, sizeof(path), "/a.%c%d", i % 2 ? 'x' : 'y', i);
 		snprintf(type, sizeof(type), "t/%d", i);
-		assert_string_equal(mime_type(m, path), type);
+		assert_string_equal(
+		    mime_type(m, path, "application/octet-stream"), type);
 	}
 	mime_destroy(&m);
 }
@@ -255,7 +259,8 @@ file_is_read_whole_whatever_its_size(void **state)
 		free(text);
 		assert_string_equal(err, "");
 		assert_non_null(m);
-		assert_string_equal(mime_type(m, "/x.end"), "a/b");
+		assert_string_equal(
+		    mime_type(m, "/x.end", "application/octet-stream"), "a/b");
 		mime_destroy(&m);
 	}
 }
@@ -381,7 +386,9 @@ builtin_table_lists_no_extension_twice(void **state)
 			continue;
 		while ((ext = strtok_r(NULL, " \t", &save)) != NULL) {
 			snprintf(path, sizeof(path), "/a.%s", ext);
-			if (strcmp(mime_type(m, path), type) != 0)
+			if (strcmp(
+				mime_type(m, path, "application/octet-stream"),
+				type) != 0)
 				fail_msg("%s is listed twice", ext);
 			extensions++;
 		}

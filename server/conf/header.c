@@ -1,0 +1,412 @@
+/*
+ * header: what the fields of answers are to be: rules in the order in which they were given,
+ * those of a site before those of its locations, become lines that are ready to be sent.
+ *
+ *	"Name: value"	in place of others of this name
+ *	"+Name: value"	besides them
+ *	"-Name"		none of this name
+ *	"always ..."	the same, also for answers with a status of 400 and more
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/conf/conf_priv.h"
+
+#define LINES	   4096 /* bytes of all fields that are added to an answer */
+#define MAX_FIELDS 64
+
+struct field {
+	const char *fd_name;
+	size_t fd_len; /* of the name */
+	const char *fd_value;
+	bool fd_always;
+};
+
+struct fields {
+	struct field fds_list[MAX_FIELDS];
+	size_t fds_count;
+	bool fds_full;
+	bool fds_server; /* the server's own is wanted */
+	unsigned fds_changed;
+};
+
+struct rule {
+	bool ru_always;
+	char ru_kind; /* '=', '+' or '-' */
+	struct field ru_field;
+};
+
+static const char tchar[] = "!#$%&'*+-.^_`|~0123456789"
+			    "abcdefghijklmnopqrstuvwxyz"
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+static bool
+skip(const char **text, const char *what)
+{
+	size_t len = strlen(what);
+
+	if (strncmp(*text, what, len) != 0)
+		return false;
+	*text += len;
+	return true;
+}
+
+/* False: it is none. */
+static bool
+rule_parse(const char *text, struct rule *ru)
+{
+	*ru =
+	    (struct rule){.ru_always = skip(&text, "always "), .ru_kind = '='};
+	text += strspn(text, " ");
+	if (*text == '+' || *text == '-')
+		ru->ru_kind = *text++;
+	ru->ru_field.fd_name = text;
+	ru->ru_field.fd_len = strspn(text, tchar);
+	ru->ru_field.fd_always = ru->ru_always;
+	text += ru->ru_field.fd_len;
+	if (ru->ru_field.fd_len == 0)
+		return false;
+	if (ru->ru_kind == '-')
+		return *text == '\0';
+	if (*text++ != ':')
+		return false;
+	ru->ru_field.fd_value = text + strspn(text, " \t");
+	return true;
+}
+
+/* A line of its own would be another field, or the end of the head. */
+static bool
+is_value(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if (iscntrl((unsigned char)*text) && *text != '\t')
+			return false;
+	return true;
+}
+
+static bool
+is_named(const struct field *fd, const char *name)
+{
+	return strlen(name) == fd->fd_len &&
+	       strncasecmp(fd->fd_name, name, fd->fd_len) == 0;
+}
+
+/* Of these the message's framing, or its meaning, depends on. */
+static const char *
+reserved(const struct field *fd)
+{
+	static const struct {
+		const char *name;
+		const char *cause;
+	} fixed[] = {
+	    {"Content-Length", "is the server's own"},
+	    {"Content-Range", "is the server's own"},
+	    {"Content-Encoding", "is the server's own"},
+	    {"Transfer-Encoding", "is the server's own"},
+	    {"Connection", "is the server's own"},
+	    {"Keep-Alive", "is the server's own"},
+	    {"Upgrade", "is the server's own"},
+	    {"Trailer", "is the server's own"},
+	    {"Date", "is the server's own"},
+	    {"Location", "is the server's own"},
+	    {"Content-Type", "is set by types and default_type"},
+	    {"ETag", "is set by etag"},
+	};
+
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
+		if (is_named(fd, fixed[i].name))
+			return fixed[i].cause;
+	return NULL;
+}
+
+int
+conf_set_header(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	struct rule ru;
+	const char *cause;
+
+	(void)key;
+	if (!rule_parse(text, &ru))
+		return conf_why(why, -EINVAL,
+		    "\"%s\": write \"Name: value\", \"+Name: value\" or "
+		    "\"-Name\"",
+		    text);
+	cause = reserved(&ru.ru_field);
+	if (cause != NULL)
+		return conf_why(why, -EINVAL, "%.*s %s",
+		    (int)ru.ru_field.fd_len, ru.ru_field.fd_name, cause);
+	if (ru.ru_kind != '-' && !is_value(ru.ru_field.fd_value))
+		return conf_why(why, -EINVAL,
+		    "%.*s: its value has a control character",
+		    (int)ru.ru_field.fd_len, ru.ru_field.fd_name);
+	if (strlen(text) > LINES / 2)
+		return conf_why(
+		    why, -EINVAL, "is longer than %d bytes", LINES / 2);
+	if (conf_keep_add(scope->cs_conf, &scope->cs_set->set_headers, text) !=
+	    0)
+		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	return 0;
+}
+
+/* Those that were inherited come first, and stay.  No memory: the next call has none either. */
+void
+conf_clear_header(struct conf_scope *scope)
+{
+	(void)conf_keep_copy(scope->cs_conf, &scope->cs_set->set_headers);
+}
+
+static int
+keep_text(struct conf_scope *scope, char **field, const char *text,
+    struct conf_why *why)
+{
+	*field = conf_keep_text(scope->cs_conf, text, strlen(text));
+	return *field != NULL ? 0
+			      : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+}
+
+int
+conf_set_cache_control(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)key;
+	scope->cs_set->set_cache_control = NULL;
+	if (strcmp(text, "off") == 0)
+		return 0;
+	if (text[0] == '\0' || !is_value(text) || strlen(text) > LINES / 2)
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not a list of directives (\"off\" for none)",
+		    text);
+	return keep_text(scope, &scope->cs_set->set_cache_control, text, why);
+}
+
+/* Seconds, or a number with s, m, h, d or y. */
+static int
+parse_time(const char *text, uint64_t *seconds)
+{
+	static const struct {
+		char unit;
+		unsigned seconds;
+	} units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400},
+	    {'w', 604800}, {'y', 31536000}};
+	char digits[12];
+	size_t n = strspn(text, "0123456789"), i;
+	unsigned factor = 1;
+
+	if (n == 0 || n >= sizeof(digits))
+		return -EINVAL;
+	memcpy(digits, text, n);
+	digits[n] = '\0';
+	for (i = 0; text[n] != '\0' && i < sizeof(units) / sizeof(*units); i++)
+		if (units[i].unit == text[n])
+			break;
+	if (text[n] != '\0') {
+		if (i == sizeof(units) / sizeof(*units) || text[n + 1] != '\0')
+			return -EINVAL;
+		factor = units[i].seconds;
+	}
+	*seconds = strtoull(digits, NULL, 10) * factor;
+	return *seconds <= INT32_MAX ? 0 : -ERANGE;
+}
+
+int
+conf_set_expires(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	uint64_t seconds;
+	char line[40];
+
+	(void)key;
+	if (strcmp(text, "off") == 0) {
+		scope->cs_set->set_cache_control = NULL;
+		return 0;
+	}
+	if (parse_time(text, &seconds) != 0)
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not a time: write 600, 10m, 12h, 30d or 1y",
+		    text);
+	snprintf(
+	    line, sizeof(line), "max-age=%llu", (unsigned long long)seconds);
+	return keep_text(scope, &scope->cs_set->set_cache_control,
+	    seconds == 0 ? "no-cache" : line, why);
+}
+
+/* "https://example.org", with a port or without: what a browser sends. */
+static bool
+is_origin(const char *text)
+{
+	const char *host = strstr(text, "://");
+
+	return host != NULL && host > text && host[3] != '\0' &&
+	       strpbrk(host + 3, "/?#@ \t,\"") == NULL && is_value(text) &&
+	       strlen(text) <= 256;
+}
+
+int
+conf_set_cors(struct conf_scope *scope, const struct key *key, const char *text,
+    struct conf_why *why)
+{
+	char ***list = &scope->cs_set->set_cors;
+
+	(void)key;
+	if (strcmp(text, "*") != 0 && !is_origin(text))
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not an origin: write \"https://example.org\", "
+		    "or "
+		    "\"*\" for all",
+		    text);
+	if (conf_keep_add(scope->cs_conf, list, text) != 0)
+		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	if ((*list)[1] != NULL &&
+	    (strcmp(text, "*") == 0 || strcmp((*list)[0], "*") == 0))
+		return conf_why(
+		    why, -EINVAL, "\"*\" stands for all: leave out the others");
+	return 0;
+}
+
+void
+conf_clear_cors(struct conf_scope *scope)
+{
+	scope->cs_set->set_cors = NULL;
+}
+
+/* ------------------------------------------------------------------- lines */
+
+static void
+drop(struct fields *fds, const struct field *named)
+{
+	size_t i, kept = 0;
+	char name[64];
+
+	snprintf(
+	    name, sizeof(name), "%.*s", (int)named->fd_len, named->fd_name);
+	for (i = 0; i < fds->fds_count; i++)
+		if (!is_named(&fds->fds_list[i], name))
+			fds->fds_list[kept++] = fds->fds_list[i];
+	fds->fds_count = kept;
+	if (is_named(named, "Server"))
+		fds->fds_server = false;
+	else if (is_named(named, "Last-Modified"))
+		fds->fds_changed |= HEADER_NO_LAST_MODIFIED;
+	else if (is_named(named, "Accept-Ranges"))
+		fds->fds_changed |= HEADER_NO_ACCEPT_RANGES;
+	else if (is_named(named, "Cache-Control"))
+		fds->fds_changed |= HEADER_CACHE_CONTROL;
+}
+
+static void
+add(struct fields *fds, const struct field *fd)
+{
+	if (fds->fds_count == MAX_FIELDS)
+		fds->fds_full = true;
+	else
+		fds->fds_list[fds->fds_count++] = *fd;
+}
+
+static void
+add_own(struct fields *fds, const char *name, const char *value, bool always)
+{
+	add(fds, &(struct field){name, strlen(name), value, always});
+}
+
+static void
+apply(struct fields *fds, const char *text)
+{
+	struct rule ru;
+
+	/* It was checked when it was set. */
+	if (!rule_parse(text, &ru))
+		return;
+	/* What an answer varies by is never less. */
+	if (ru.ru_kind != '+' && !is_named(&ru.ru_field, "Vary"))
+		drop(fds, &ru.ru_field);
+	if (ru.ru_kind != '-')
+		add(fds, &ru.ru_field);
+}
+
+static void
+add_short_forms(struct fields *fds, const struct settings *set)
+{
+	if (set->set_cache_control != NULL) {
+		add_own(fds, "Cache-Control", set->set_cache_control, false);
+		fds->fds_changed |= HEADER_CACHE_CONTROL;
+	}
+	if (set->set_security_headers) {
+		add_own(fds, "X-Content-Type-Options", "nosniff", true);
+		add_own(fds, "X-Frame-Options", "SAMEORIGIN", true);
+		add_own(fds, "Referrer-Policy",
+		    "strict-origin-when-cross-origin", true);
+	}
+	if (set->set_cors != NULL && strcmp(set->set_cors[0], "*") == 0)
+		add_own(fds, "Access-Control-Allow-Origin", "*", true);
+	else if (set->set_cors != NULL)
+		add_own(fds, "Vary", "Origin", true);
+	if (set->set_cors != NULL)
+		add_own(fds, "Access-Control-Expose-Headers",
+		    "Accept-Ranges, Content-Encoding, Content-Length, "
+		    "Content-Range, ETag, Repr-Digest",
+		    false);
+}
+
+/* False: no memory, or more than LINES. */
+static bool
+lines(struct conf *conf, const struct fields *fds, bool all, struct str *out)
+{
+	char text[LINES + 1];
+	size_t len = 0;
+
+	for (size_t i = 0; i < fds->fds_count; i++) {
+		const struct field *fd = &fds->fds_list[i];
+
+		if (!all && !fd->fd_always)
+			continue;
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+		    "%.*s: %s\r\n", (int)fd->fd_len, fd->fd_name, fd->fd_value);
+		if (len >= sizeof(text))
+			return false;
+	}
+	out->s_ptr = conf_keep_text(conf, text, len);
+	out->s_len = len;
+	return out->s_ptr != NULL;
+}
+
+static bool
+preflight(struct conf *conf, struct settings *set)
+{
+	char text[256];
+	int len = snprintf(text, sizeof(text),
+	    "Access-Control-Allow-Methods: GET, HEAD, OPTIONS\r\n"
+	    "Access-Control-Allow-Headers: *, Range\r\n"
+	    "Access-Control-Max-Age: %u\r\n",
+	    set->set_cors_max_age);
+
+	set->set_preflight.s_ptr = conf_keep_text(conf, text, (size_t)len);
+	set->set_preflight.s_len = (size_t)len;
+	return set->set_preflight.s_ptr != NULL;
+}
+
+int
+conf_complete_headers(
+    struct conf *conf, struct settings *set, struct conf_why *why)
+{
+	struct fields fds = {.fds_server = true};
+
+	add_short_forms(&fds, set);
+	for (char **s = set->set_headers; s != NULL && *s != NULL; s++)
+		apply(&fds, *s);
+	set->set_changed = fds.fds_changed;
+	set->set_server =
+	    fds.fds_server ? STR("Server: pagewise\r\n") : STR("");
+	set->set_origins =
+	    set->set_cors != NULL && strcmp(set->set_cors[0], "*") != 0;
+	if (fds.fds_full || !lines(conf, &fds, true, &set->set_lines) ||
+	    !lines(conf, &fds, false, &set->set_always) ||
+	    !preflight(conf, set))
+		return conf_why(why, -E2BIG,
+		    "more than %d fields, or %d bytes of them", MAX_FIELDS,
+		    LINES);
+	return 0;
+}

@@ -1,0 +1,149 @@
+/*
+ * types: media types, character set and entity tag.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/conf/conf_priv.h"
+
+static int
+no_memory(struct conf_why *why)
+{
+	return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+}
+
+int
+conf_set_charset(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	static const char token[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789-_.+:";
+	size_t len = strlen(text);
+
+	(void)key;
+	scope->cs_set->set_charset = NULL;
+	if (strcmp(text, "off") == 0)
+		return 0;
+	if (len == 0 || len > 40 || strspn(text, token) != len)
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not a character set (\"off\" for none)", text);
+	scope->cs_set->set_charset = conf_keep_text(scope->cs_conf, text, len);
+	return scope->cs_set->set_charset != NULL ? 0 : no_memory(why);
+}
+
+int
+conf_set_default_type(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)key;
+	if (!mime_type_valid(text))
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not a media type (type/subtype)", text);
+	scope->cs_set->set_default_type =
+	    conf_keep_text(scope->cs_conf, text, strlen(text));
+	return scope->cs_set->set_default_type != NULL ? 0 : no_memory(why);
+}
+
+int
+conf_set_etag(struct conf_scope *scope, const struct key *key, const char *text,
+    struct conf_why *why)
+{
+	enum etag_kind *kind = &scope->cs_set->set_etag;
+
+	(void)key;
+	if (strcmp(text, "auto") == 0)
+		*kind = ETAG_AUTO;
+	else if (strcmp(text, "inode") == 0)
+		*kind = ETAG_INODE;
+	else if (strcmp(text, "off") == 0)
+		*kind = ETAG_OFF;
+	else
+		return conf_why(
+		    why, -EINVAL, "\"%s\" is not auto, inode or off", text);
+	return 0;
+}
+
+/* Parsed for its errors, which have this line, and once more with all others. */
+int
+conf_set_types(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	struct mime *mime =
+	    mime_parse(text, "types", why->why_text, sizeof(why->why_text));
+
+	(void)key;
+	if (mime == NULL)
+		return -EINVAL;
+	mime_destroy(&mime);
+	if (strpbrk(text, "\r\n") != NULL)
+		return conf_why(why, -EINVAL, "one line for each type");
+	if (conf_keep_add(scope->cs_conf, &scope->cs_set->set_types, text) != 0)
+		return no_memory(why);
+	return 0;
+}
+
+void
+conf_clear_types(struct conf_scope *scope)
+{
+	scope->cs_set->set_types = NULL;
+	scope->cs_set->set_mime = NULL;
+}
+
+static char *
+joined(char *const *lines)
+{
+	size_t len = 1;
+	char *text, *p;
+
+	for (char *const *s = lines; *s != NULL; s++)
+		len += strlen(*s) + 1;
+	p = text = malloc(len);
+	if (text == NULL)
+		return NULL;
+	for (; *lines != NULL; lines++) {
+		p = stpcpy(p, *lines);
+		*p++ = '\n';
+	}
+	*p = '\0';
+	return text;
+}
+
+static int
+add_table(struct conf *conf, struct mime *mime)
+{
+	struct mime **grown = reallocarray(
+	    conf->conf_mimes, conf->conf_nmimes + 1, sizeof(*grown));
+
+	if (grown == NULL)
+		return -ENOMEM;
+	conf->conf_mimes = grown;
+	grown[conf->conf_nmimes++] = mime;
+	return 0;
+}
+
+/* What a location has from its site is made already. */
+int
+conf_complete_types(
+    struct conf *conf, struct settings *set, struct conf_why *why)
+{
+	struct mime *mime;
+	char *text;
+
+	if (set->set_types == NULL || set->set_mime != NULL)
+		return 0;
+	text = joined(set->set_types);
+	if (text == NULL)
+		return no_memory(why);
+	mime = mime_parse(text, "types", why->why_text, sizeof(why->why_text));
+	free(text);
+	if (mime == NULL)
+		return -EINVAL;
+	if (add_table(conf, mime) != 0) {
+		mime_destroy(&mime);
+		return no_memory(why);
+	}
+	set->set_mime = mime;
+	return 0;
+}

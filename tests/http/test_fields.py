@@ -1,0 +1,303 @@
+"""Fields of answers: rules, their short forms, CORS; media types, character set, entity tags."""
+
+import os
+import re
+import time
+
+import pytest
+
+import harness
+from harness import Finished
+
+OLD = 1_600_000_000  # seconds
+
+
+@pytest.fixture
+def root(tmp_path):
+    top = tmp_path / "site"
+    (top / "v" / "w").mkdir(parents=True)
+    for name in ("a.html", "a.txt", "a.png", "a.foo", "v/a.txt", "v/w/a.txt", "v/b.foo"):
+        path = top / name
+        path.write_text("text of " + name)
+        os.utime(path, (OLD, OLD))
+    return top
+
+
+@pytest.fixture
+def site(serve_conf, root):
+    def start(settings=None, locations=None, top=None):
+        return serve_conf(top or {}, [("s", {"root": root, **(settings or {})}, locations or {})])
+
+    return start
+
+
+def three_times(server, target, **kw):
+    """From the file, then from the hot set."""
+    answers = [server.get(target, **kw) for _ in range(3)]
+    for answer in answers[1:]:
+        assert [f for f in answer.fields if f[0] != "Date"] == [
+            f for f in answers[0].fields if f[0] != "Date"]
+    return answers[0]
+
+
+# ------------------------------------------------------------------ rules
+
+
+def test_rule_sets_adds_and_removes(site):
+    server = site({"header": ["X-A: one", "+X-A: two", "+Link: </a.css>; rel=preload", "-Server",
+                              "-Accept-Ranges", "-Last-Modified"]})
+    answer = three_times(server, "/a.html")
+    assert answer.all("X-A") == ["one", "two"]
+    assert answer.get("Link") == "</a.css>; rel=preload"
+    for name in ("Server", "Accept-Ranges", "Last-Modified"):
+        assert name not in answer
+    assert "Date" in answer and "ETag" in answer
+
+
+def test_rule_replaces_the_servers_own_name(site):
+    assert three_times(site({"header": ["Server: mine"]}), "/a.html").all("Server") == ["mine"]
+
+
+def test_rules_of_a_location_come_after_those_of_the_site(site):
+    server = site({"header": ["X-A: site", "X-B: site", "X-C: site"]},
+                  {"/v/": {"header": ["X-A: location", "-X-B"]}})
+    assert three_times(server, "/a.html").all("X-A") == ["site"]
+    answer = three_times(server, "/v/a.txt")
+    assert (answer.all("X-A"), answer.all("X-B"), answer.all("X-C")) == (["location"], [], ["site"])
+
+
+def test_rules_of_the_top_level_are_for_all_sites(site):
+    server = site({"header": ["X-B: site"]}, top={"header": ["X-A: top"]})
+    answer = server.get("/a.html")
+    assert (answer.get("X-A"), answer.get("X-B")) == ("top", "site")
+
+
+@pytest.mark.parametrize("target, fields, status", [
+    ("/a.html", (), 200),
+    ("/a.html", [("Range", "bytes=0-1")], 206),
+    ("/a.html", [("Range", "bytes=0-1,3-4")], 206),
+    ("/a.html", [("If-None-Match", "*")], 304),
+    ("/v", (), 301),
+    ("/v/", (), 200),
+    ("/none", (), 404),
+    ("/a.html", [("If-Match", '"x"')], 412),
+    ("/a.html", [("Range", "bytes=99-")], 416),
+])
+def test_answers_below_400_have_all_fields_and_errors_those_marked_always(site, target, fields, status):
+    server = site({"header": ["X-A: a", "always X-B: b"], "autoindex": True})
+    answer = server.get(target, fields=fields)
+    assert answer.status == status
+    assert answer.all("X-B") == ["b"]
+    assert answer.all("X-A") == (["a"] if status < 400 else [])
+
+
+def test_error_before_a_location_is_known_is_of_the_first_site(site):
+    server = site({"header": ["always X-B: b"]})
+    with server.connect() as c:
+        c.send(b"GET / HTTP/1.1\r\n\r\n")
+        answer = c.response()
+        assert answer.status == 400 and answer.get("X-B") == "b"
+
+
+@pytest.mark.parametrize("rule, cause", [
+    ("X-A", "write \"Name: value\""),
+    (": x", "write \"Name: value\""),
+    ("X A: x", "write \"Name: value\""),
+    ("-X-A: x", "write \"Name: value\""),
+    ("", "write \"Name: value\""),
+    ("X-A: a\\r\\nX-B: b", "control character"),
+    ("Content-Length: 5", "Content-Length is the server's own"),
+    ("transfer-encoding: chunked", "transfer-encoding is the server's own"),
+    ("-Date", "Date is the server's own"),
+    ("Content-Type: text/html", "set by types and default_type"),
+    ("-ETag", "set by etag"),
+    ("X-A: " + "x" * 3000, "longer than"),
+])
+def test_rule_that_is_none_or_would_break_answers_is_an_error(tmp_path, rule, cause):
+    conf = tmp_path / "p.conf"
+    conf.write_text('site "s" {\nroot = "/"\nheader = {"%s"}\n}\n' % rule)
+    run = Finished("-t", "-c", str(conf))
+    assert run.code == 1 and ":3: header: " in run.err and cause in run.err, run.err
+
+
+def test_too_many_fields_are_an_error(tmp_path):
+    conf = tmp_path / "p.conf"
+    rules = ", ".join('"+X-A: %d"' % n for n in range(65))
+    conf.write_text('site "s" {\nroot = "/"\nheader = {%s}\n}\n' % rules)
+    run = Finished("-t", "-c", str(conf))
+    assert run.code == 1 and 'site "s": header: more than 64 fields' in run.err, run.err
+
+
+@pytest.mark.parametrize("settings, value", [
+    ({"cache_control": "public, max-age=60"}, "public, max-age=60"),
+    ({"expires": "30d"}, "max-age=2592000"),
+    ({"expires": "90"}, "max-age=90"),
+    ({"expires": "1y"}, "max-age=31536000"),
+    ({"expires": 0}, "no-cache"),
+    ({"expires": "1h", "cache_control": "private"}, "private"),
+    ({"expires": "off"}, None),
+    ({}, None),
+])
+def test_cache_control_and_its_short_form(site, settings, value):
+    server = site(settings)
+    assert three_times(server, "/a.html").get("Cache-Control") == value
+    assert server.get("/a.html", fields=[("If-None-Match", "*")]).get("Cache-Control") == value
+    assert server.get("/none").get("Cache-Control") is None
+
+
+@pytest.mark.parametrize("value", ["1x", "", "-1", "1d2", "99999999999"])
+def test_expires_is_a_time(tmp_path, value):
+    conf = tmp_path / "p.conf"
+    conf.write_text('site "s" {\nroot = "/"\nexpires = "%s"\n}\n' % value)
+    run = Finished("-t", "-c", str(conf))
+    assert run.code == 1 and ":3: expires: " in run.err and "30d" in run.err, run.err
+
+
+def test_listing_is_not_cached_unless_said_otherwise(site):
+    server = site({"autoindex": True}, {"/v/": {"expires": "5m"}})
+    assert server.get("/").all("Cache-Control") == ["no-cache"]
+    assert server.get("/v/").all("Cache-Control") == ["max-age=300"]
+
+
+def test_security_headers_are_on_errors_too(site):
+    server = site({"security_headers": True}, {"/v/": {"security_headers": False},
+                                               "= /a.txt": {"header": ["X-Frame-Options: DENY"]}})
+    for target in ("/a.html", "/none"):
+        answer = server.get(target)
+        assert answer.get("X-Content-Type-Options") == "nosniff"
+        assert answer.get("X-Frame-Options") == "SAMEORIGIN"
+        assert answer.get("Referrer-Policy") == "strict-origin-when-cross-origin"
+    assert "X-Frame-Options" not in server.get("/v/a.txt")
+    assert server.get("/a.txt").all("X-Frame-Options") == ["DENY"]
+
+
+# ------------------------------------------------------------------- CORS
+
+
+def test_cors_for_all(site):
+    server = site({"cors": ["*"]})
+    for fields in ((), [("Origin", "https://a.example")]):
+        answer = three_times(server, "/a.html", fields=fields)
+        assert answer.all("Access-Control-Allow-Origin") == ["*"]
+        assert "Content-Range" in answer.get("Access-Control-Expose-Headers")
+        assert "Vary" not in answer
+    assert server.get("/none").get("Access-Control-Allow-Origin") == "*"
+
+
+def test_cors_for_some_is_never_anothers_answer(site):
+    server = site({"cors": ["https://a.example", "https://b.example:8443"]})
+    for _ in range(3):
+        for origin in ("https://a.example", "https://b.example:8443", "https://c.example",
+                       "https://a.example.evil", "null", "", None):
+            fields = () if origin is None else [("Origin", origin)]
+            answer = server.get("/a.html", fields=fields)
+            allowed = origin in ("https://a.example", "https://b.example:8443")
+            assert answer.all("Access-Control-Allow-Origin") == ([origin] if allowed else [])
+            assert answer.all("Vary") == ["Origin"]
+
+
+def test_preflight_is_answered(site):
+    server = site({"cors": ["https://a.example"], "cors_max_age": 60})
+    preflight = [("Origin", "https://a.example"), ("Access-Control-Request-Method", "GET")]
+    answer = server.get("/a.html", "OPTIONS", fields=preflight)
+    assert answer.status == 204
+    assert answer.get("Access-Control-Allow-Origin") == "https://a.example"
+    assert answer.get("Access-Control-Allow-Methods") == "GET, HEAD, OPTIONS"
+    assert answer.get("Access-Control-Max-Age") == "60"
+    assert "Range" in answer.get("Access-Control-Allow-Headers")
+    plain = server.get("/a.html", "OPTIONS")
+    assert plain.status == 204 and "Access-Control-Allow-Methods" not in plain
+    other = server.get("/a.html", "OPTIONS", fields=[("Origin", "https://c.example"), preflight[1]])
+    assert "Access-Control-Allow-Origin" not in other
+
+
+@pytest.mark.parametrize("value", ['"a.example"', '"https://"', '"https://a.example/"', '{"*", "https://a.example"}',
+                                   '{"https://a.example", "*"}', '"https://a b"', '""'])
+def test_origin_that_is_none_is_an_error(tmp_path, value):
+    conf = tmp_path / "p.conf"
+    conf.write_text('site "s" {\nroot = "/"\ncors = %s\n}\n' % value)
+    run = Finished("-t", "-c", str(conf))
+    assert run.code == 1 and ":3: cors: " in run.err, run.err
+
+
+# ------------------------------------------------------------ types and tags
+
+
+@pytest.mark.parametrize("settings, types", [
+    ({}, {"/a.html": "text/html; charset=utf-8", "/a.txt": "text/plain; charset=utf-8",
+          "/a.png": "image/png", "/a.foo": "application/octet-stream"}),
+    ({"charset": "off"}, {"/a.html": "text/html", "/a.txt": "text/plain"}),
+    ({"charset": "ISO-8859-15"}, {"/a.txt": "text/plain; charset=ISO-8859-15"}),
+    ({"default_type": "text/plain"}, {"/a.foo": "text/plain; charset=utf-8", "/a.png": "image/png"}),
+    ({"types": ["text/x-foo foo", "text/plain; charset=latin1 txt"]},
+     {"/a.foo": "text/x-foo; charset=utf-8", "/a.txt": "text/plain; charset=latin1", "/a.png": "image/png"}),
+])
+def test_media_type_and_character_set(site, settings, types):
+    server = site(settings)
+    for target, value in types.items():
+        assert three_times(server, target).all("Content-Type") == [value]
+
+
+def test_location_has_types_of_its_own_also_for_parts(site):
+    server = site({"types": ["text/x-foo foo"]}, {"/v/": {"types": ["a/b foo"], "default_type": "c/d"}})
+    assert server.get("/a.foo").get("Content-Type") == "text/x-foo; charset=utf-8"
+    assert server.get("/v/b.foo").get("Content-Type") == "a/b"
+    answer = server.get("/v/b.foo", fields=[("Range", "bytes=0-1,4-5")])
+    assert [part.fields["content-type"] for part in harness.multipart(answer)] == ["a/b", "a/b"]
+
+
+@pytest.mark.parametrize("key, value", [
+    ("types", "nonsense foo"), ("types", "a/b .foo"), ("types", "a/b; foo"), ("default_type", "nonsense"),
+    ("default_type", ""), ("default_type", "a/b c"), ("charset", "a b"), ("charset", ""), ("etag", "md5"),
+])
+def test_type_that_is_none_is_an_error(tmp_path, key, value):
+    conf = tmp_path / "p.conf"
+    conf.write_text('site "s" {\nroot = "/"\n%s = "%s"\n}\n' % (key, value))
+    run = Finished("-t", "-c", str(conf))
+    if (key, value) == ("types", "a/b; foo"):  # a parameter, and no extension
+        assert run.code == 0
+        return
+    assert run.code == 1 and ":3: %s: " % key in run.err, run.err
+
+
+def test_mirrors_agree_on_the_entity_tag(site, root):
+    server = site({}, {"/v/": {"etag": "inode"}})
+    os.utime(root / "a.txt", ns=(0, OLD * 10**9 + 123))
+    first = three_times(server, "/a.txt").get("ETag")
+    copy = root / "copy"
+    copy.write_bytes((root / "a.txt").read_bytes())
+    os.utime(copy, ns=(0, OLD * 10**9 + 123))
+    copy.rename(root / "a.html")
+    assert re.fullmatch(r'"[0-9a-f.-]+"', first)
+    assert server.get("/a.html").get("ETag") == first
+    assert server.get("/v/a.txt").get("ETag").count("-") == first.count("-") + 1
+
+
+def test_entity_tag_is_weak_for_two_seconds(site, root):
+    server = site()
+    name = root / "a.txt"
+    os.utime(name)
+    answer = server.get("/a.txt")
+    tag = answer.get("ETag")
+    assert tag.startswith('W/"')
+    # A weak one is good for caches, not for parts.
+    assert server.get("/a.txt", fields=[("If-None-Match", tag)]).status == 304
+    assert server.get("/a.txt", fields=[("If-Match", tag)]).status == 412
+    assert server.get("/a.txt", fields=[("Range", "bytes=0-1"), ("If-Range", tag)]).status == 200
+    os.utime(name, (time.time() - 3,) * 2)
+    time.sleep(1.2)
+    strong = server.get("/a.txt").get("ETag")
+    assert strong.startswith('"')
+    assert server.get("/a.txt", fields=[("Range", "bytes=0-1"), ("If-Range", strong)]).status == 206
+
+
+def test_without_entity_tags_dates_decide(site):
+    server = site({"etag": "off"})
+    answer = three_times(server, "/a.txt")
+    assert "ETag" not in answer
+    assert server.get("/a.txt", fields=[("If-None-Match", '""')]).status == 200
+    assert server.get("/a.txt", fields=[("If-None-Match", "*")]).status == 304
+    assert server.get("/a.txt", fields=[("If-Match", '"x"')]).status == 412
+    assert server.get("/a.txt", fields=[("If-Modified-Since", answer.get("Last-Modified"))]).status == 304
+    assert server.get("/a.txt", fields=[("Range", "bytes=0-1"),
+                                        ("If-Range", answer.get("Last-Modified"))]).status == 206
