@@ -144,7 +144,7 @@ conf_set_names(struct conf_scope *scope, const struct key *key,
 	for (i = 0; i < conf->conf_nsites; i++) {
 		if (site_answers(&conf->conf_sites[i], name, n))
 			return conf_why(why, -EEXIST,
-			    "%s is a name of site \"%s\" already", name,
+			    "%s is already a name of site \"%s\"", name,
 			    conf->conf_sites[i].site_name);
 	}
 	copy = strndup(name, n);
@@ -183,8 +183,7 @@ conf_location_add(struct site *site, const char *prefix, struct location **out,
 		return conf_why(why, -EINVAL, "does not begin with '/'");
 	if (!prefix_reachable(prefix))
 		return conf_why(why, -EINVAL,
-		    "matches no path: \"//\", \"/./\" and \"/../\" are "
-		    "resolved before");
+		    "matches no path: remove \"//\", \"/./\" and \"/../\"");
 	grown = reallocarray(
 	    site->site_locations, site->site_nlocations + 1, sizeof(*grown));
 	if (grown == NULL)

@@ -77,7 +77,7 @@ parse_line(struct mime *m, char *line, const char **what)
 	}
 	while ((ext = strtok_r(NULL, space, &save)) != NULL) {
 		if (ext[0] == '.') {
-			*what = "an extension is written without its dot";
+			*what = "write an extension without its dot";
 			return -EINVAL;
 		}
 		if (add_entry(m, ext, type) != 0) {
