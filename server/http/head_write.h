@@ -13,7 +13,7 @@
 #include "server/http/range.h"
 #include "server/util/buf.h"
 
-/* What the head of a 200 begins with; the date follows. */
+/* The begin of the head of a 200; the date follows. */
 #define HEAD_WRITE_OK	"HTTP/1.1 200 OK\r\nServer: pagewise\r\nDate: "
 #define HEAD_WRITE_DATE (sizeof(HEAD_WRITE_OK) - 1)
 
