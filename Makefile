@@ -358,7 +358,7 @@ C_ALL = $(C_PRODUCT) $(wildcard tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
 	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc lint-seam \
-	    lint-guards lint-header lint-rooms
+	    lint-guards lint-header lint-rooms lint-messages
 
 # Which system it is, only the files of one system know: no conditions, no headers of one.
 SEAM = __(linux|FreeBSD|APPLE|unix)__|<linux/|<sys/(epoll|eventfd|event|capsicum|sysmacros)\.h>
@@ -381,6 +381,11 @@ lint-header:
 # Which room may use which, and that nothing goes in a circle: docs/design.md has the order.
 lint-rooms: all
 	@$(PYTHON) tests/rooms build/obj
+
+# The committed list of the messages shows a changed message in a diff.
+lint-messages:
+	@$(PYTHON) tests/messages | diff -u tests/messages.txt - || \
+	    { echo 'run tests/messages >tests/messages.txt' >&2; exit 1; }
 
 lint-clang-format:
 	@clang-format --dry-run --Werror $(C_ALL)
@@ -450,7 +455,7 @@ help:
 
 .PHONY: all asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels soak lossless fuzz bench bench-full bench-storm bench-hot \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
-    lint-mandoc lint-seam lint-guards lint-header lint-rooms install uninstall clean help
+    lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages install uninstall clean help
 .DELETE_ON_ERROR:
 
 -include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,11 +1,10 @@
 /*
  * libpagewise: asynchronous sendfile for any event loop.
  *
- * A request for file data is answered on the spot, without a copy, when the
- * data is in memory; when it needs the disk, exactly the missing window is
- * fetched by another thread and the caller is told when it is there.  The
- * thread that runs the event loop never waits for a disk.  No HTTP, no global
- * state, nothing is printed.  SIGPIPE must be ignored by the program.
+ * A request for file data is answered at once, without a copy, when the data is in
+ * memory; otherwise another thread fetches only the missing window and then notifies
+ * the caller.  The thread that runs the event loop never waits for a disk.  No HTTP, no
+ * global state, nothing is printed.  SIGPIPE must be ignored by the program.
  *
  *   struct pw_pool       threads that wait for disks; shared by all loops
  *   struct pw_loop       one per event-loop thread: completions, open files
@@ -56,7 +55,7 @@ int pw_process_prepare(void);
 /*
  * ---------------------------------------------------------------- the pool
  * Every device (st_dev) has its own queue and its own threads, started when
- * they are first needed: a device that hangs takes nobody else's.
+ * they are first needed: a device that hangs blocks only its own.
  */
 struct pw_pool_conf {
 	unsigned ppc_threads; /* threads per device: its quota; 0: 16 */
@@ -77,10 +76,9 @@ uint64_t pw_pool_refused(const struct pw_pool *);
 
 /*
  * ---------------------------------------------------------------- waiting
- * Whatever has to be fetched ends in exactly one call of wt_done, on the loop's
- * own thread, from inside pw_loop_drain: never from inside the function that
- * said -EINPROGRESS or PW_SEND_PENDING.  The memory belongs to the caller and
- * stays until then.
+ * Every wait ends in exactly one call of wt_done, on the loop's own thread, from inside
+ * pw_loop_drain: never from inside the function that said -EINPROGRESS or
+ * PW_SEND_PENDING.  The memory belongs to the caller and stays until then.
  */
 struct pw_waiter {
 	void (*wt_done)(struct pw_waiter *);
@@ -112,9 +110,8 @@ void pw_loop_drain(struct pw_loop *);
 void pw_loop_tick(struct pw_loop *, uint64_t now_us);
 
 /*
- * Closes the file of the cache that was not used for the longest time and that
- * nobody else refers to, for when the process has run out of descriptors.  False:
- * there is none.
+ * Closes the least recently used file of the cache without another reference; for a
+ * process that has run out of descriptors.  False: there is none.
  */
 bool pw_loop_spare(struct pw_loop *);
 
@@ -223,9 +220,9 @@ int pw_file_copy(struct pw_file *, off_t off, void *to, size_t len);
 
 /*
  * Runs tk_work on the pool's threads for a device (fil_dev), then wt_done on the
- * loop: for directory listings and whatever else must read a disk.  The memory
- * must stay until then.  -EAGAIN: the device's queue is full, or, for what has begun,
- * there is no thread.
+ * loop: for directory listings and other work that reads a disk.  The memory must stay
+ * until then.  -EAGAIN: the device's queue is full, or, for what has begun, there is no
+ * thread.
  */
 struct pw_task {
 	struct pw_waiter tk_waiter;
@@ -257,7 +254,7 @@ int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
 enum pw_send_status {
 	PW_SEND_DONE, /* everything was handed to the kernel, or the sink */
 	PW_SEND_WANT_WRITE, /* socket full: call again when it is writable */
-	PW_SEND_AGAIN,	    /* a share was sent; let others have their turn */
+	PW_SEND_AGAIN,	    /* a share was sent; continue after others */
 	PW_SEND_PENDING,    /* snd_done will be called: step again then */
 	PW_SEND_ERROR,	    /* snd_error; the connection cannot go on */
 };
@@ -279,19 +276,20 @@ enum pw_cache {
 #define PW_READAHEAD_NONE UINT64_MAX
 
 /*
- * Where the bytes of a transmission go, if not into a socket as they are: TLS in user space, for
- * example.  It is given memory, never a range of a file: what is resident, as `nodiskio' asks,
- * is copied for it on the loop without waiting; what is missing is fetched first.  No pool
- * thread uses it.  So the paths differ in who reads: `blocking' and `copy' on the loop whether
- * it is resident or not, `aio' and `pool' never.  Loop's thread.
+ * The destination of a transmission other than a plain socket: TLS in user space, for
+ * example.  It gets memory, never a range of a file: resident data, by the query of
+ * `nodiskio', is copied for it on the loop without waiting; missing data is fetched
+ * first.  No pool thread uses it.  So the paths differ in the reading thread:
+ * `blocking' and `copy' read on the loop whether it is resident or not, `aio' and
+ * `pool' never.  Loop's thread.
  */
 struct pw_sink;
 
 struct pw_sink_ops {
 	/*
 	 * Takes some of len > 0 bytes; more: others follow at once.  0 and how many, at least one;
-	 * -EAGAIN: none, it is full, which the caller of pw_send_step is told as
-	 * PW_SEND_WANT_WRITE; any other -errno: the transmission fails with it.
+	 * -EAGAIN: none, it is full, and pw_send_step returns PW_SEND_WANT_WRITE; any
+	 * other -errno: the transmission fails with it.
 	 */
 	int (*take)(struct pw_sink *, const char *, size_t len, bool more,
 	    size_t *taken);
@@ -350,32 +348,32 @@ struct pw_send {
 	bool snd_short;		 /* of memory: what was fetched was evicted */
 	bool snd_folio;		 /* the window may come as large folios */
 	bool snd_granted;	 /* there is room for it now */
-	bool snd_follows;	 /* in memory, whatever comes next */
+	bool snd_follows;	 /* the next window is in memory */
 	size_t snd_held;	 /* bytes of the budget that it has: budget.h */
 	size_t snd_wanted;	 /* that it waits for */
 	size_t snd_lead;	 /* so early the next window is fetched */
 	struct ahead *snd_ahead; /* the next window, on its way, or NULL */
 	uint64_t snd_mark;	 /* snd_rate is measured since then, ... */
-	off_t snd_mark_off;	 /* when so much had been taken */
+	off_t snd_mark_off;	 /* when this much had been taken */
 	off_t snd_fetched;	 /* first byte that we brought in ... */
 	off_t snd_fetched_end;	 /* ... and the end of that stretch */
 	off_t snd_dropped;	 /* given back up to here, as far as possible */
 	void *snd_own;		 /* what the path keeps for itself */
 	unsigned snd_fetches;	 /* since something was sent */
-	int snd_lent;	   /* atomic: who may use the socket: path_pool.c */
-	size_t snd_took;   /* bytes that a pool thread's call sent */
-	int snd_result;	   /* what it returned */
-	int snd_next;	   /* enum account_next: what came of it */
-	bool snd_reported; /* snd_next is to be the next answer */
-	bool snd_brings;   /* something was not in memory before */
-	bool snd_drops;	   /* what was brought in is given back ... */
-	bool snd_decided;  /* ... or not: see send_drops */
+	int snd_lent;		 /* atomic: user of the socket: path_pool.c */
+	size_t snd_took;	 /* bytes that a pool thread's call sent */
+	int snd_result;		 /* what it returned */
+	int snd_next;		 /* enum account_next: what came of it */
+	bool snd_reported;	 /* snd_next is to be the next answer */
+	bool snd_brings;	 /* something was not in memory before */
+	bool snd_drops;		 /* what was brought in is given back ... */
+	bool snd_decided;	 /* ... or not: see send_drops */
 };
 
 /* By name; NULL if there is none. */
 const struct pw_send_path *pw_send_path(const char *name);
 
-/* What suits this system: native where there is such a thing, else nodiskio. */
+/* The default of this system: native where there is such a thing, else nodiskio. */
 const struct pw_send_path *pw_send_default(void);
 
 /* The names; the list ends with NULL. */
@@ -450,10 +448,11 @@ struct pw_loop_stats {
 void pw_loop_stats(const struct pw_loop *, struct pw_loop_stats *);
 
 /*
- * How often and how long the loop's thread slept anywhere but in its wait for events, since the
- * start: it should not.  Counted if the program says when a turn begins and ends: awake after each wait,
- * with the first callback, and again whenever the program goes on to something else; rest before
- * the next wait.  Both on the loop's thread, which has one loop then.
+ * How often and how long the loop's thread slept outside its wait for events, since the
+ * start: it should not.  Counted if the program marks the begin and end of each
+ * iteration: awake after each wait, with the first callback, and again when the program
+ * changes to other work; rest before the next wait.  Both on the loop's thread, which
+ * has one loop then.
  */
 void pw_loop_awake(struct pw_loop *, uint64_t now_us);
 void pw_loop_rest(struct pw_loop *, uint64_t now_us);
@@ -468,7 +467,7 @@ struct pw_sleep {
 
 /*
  * For each call that the library makes, in the same order each time; returns how many. The name
- * may also be "page fault" (one that read a disk, in whatever call), "lock", or "elsewhere".
+ * may also be "page fault" (one that read a disk, in any call), "lock", or "elsewhere".
  */
 size_t pw_loop_sleeps(const struct pw_loop *, struct pw_sleep list[PW_SLEEPS]);
 

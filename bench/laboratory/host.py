@@ -105,7 +105,7 @@ class Host:
             if not tool(name):
                 self.lacks[name] = f"{name} is not there: {cure}"
         if not os.access("/dev/fuse", os.R_OK | os.W_OK):
-            self.lacks["fuse"] = "FUSE cannot be used: /dev/fuse"
+            self.lacks["fuse"] = "FUSE is not available: /dev/fuse"
         elif not os.access(SLOWFS, os.X_OK):
             self.lacks["fuse"] = "slowfs is not there: make build/tests/slowfs"
         if not self.root:
@@ -152,7 +152,7 @@ class Host:
         called before a thread is started; ends with this process."""
         libc = ctypes.CDLL(None, use_errno=True)
         if not self.root or libc.unshare(CLONE_NEWNET) == -1:
-            self.lacks["network"] = ("no network of its own: bytes sent are those of the "
+            self.lacks["network"] = ("no separate network namespace: bytes sent are those of the "
                                      "loopback interface of the whole machine")
             return
         with socket.socket() as s:

@@ -10,9 +10,9 @@ from laboratory.progress import note
 
 NAMES = ("pipes", "pages", "ring")
 TITLES = {
-    "pipes": "Pipes: what goes through, as a multiple of the first rung",
-    "pages": "Pages: how much faster the first memset is than with 4 KiB pages",
-    "ring": "Ring: how much faster a write is than bytewise",
+    "pipes": "Pipes: throughput, as a multiple of the first rung",
+    "pages": "Pages: speed of the first memset, as a multiple of that with 4 KiB pages",
+    "ring": "Ring: speed of a write, as a multiple of the bytewise one",
 }
 LONGEST = 600  # seconds for one
 

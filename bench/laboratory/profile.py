@@ -224,8 +224,8 @@ def by_name(calls):
 
 
 STAND_IN = ("Instructions of pagewise are counted without confinement, and as on a kernel before "
-            "6.5: valgrind does not know cachestat, so its send path asks in another way what is "
-            "in memory. System calls are those of the kernel that it runs on.")
+            "6.5: valgrind does not know cachestat, so the send path uses another residency "
+            "query. System calls are those of the running kernel.")
 
 
 def markdown_lines(made):

@@ -15,7 +15,7 @@ from laboratory.tables import View, markdown as table_markdown, rows, shown
 
 STYLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "report.css")
 SUBTITLE = "Every way to send a file, measured side by side"
-PART = "This run was stopped, or is not finished: a part of it."
+PART = "This run was stopped or is not finished: the report is partial."
 
 
 def escape(text):
@@ -133,9 +133,9 @@ def pairs(items):
 def host_html(about):
     yield "<section><h2>Where and how</h2>"
     yield pairs([("command", about["command"]), *about["host"].items()])
-    yield ("<p>Each figure is the median of the rounds; what stands beside it is the "
-           "least and the greatest. Candidates take turns within a round. Compare within "
-           "one table, as ratios: machines differ and are shared.</p>")
+    yield ("<p>Each figure is the median of the rounds, with the least and the greatest beside "
+           "it. Candidates take turns within a round. Compare within one table, as ratios: "
+           "machines differ and are shared.</p>")
     if about["left_out"]:
         yield "<h3>Left out</h3><ul>"
         yield "".join(f"<li>{escape(text)}</li>" for text in about["left_out"])

@@ -173,7 +173,7 @@ def perform(args, host):
     host.own_network()
     plans, usable, left_out = prepare(args, host)
     if not plans:
-        raise RuntimeError("nothing is left to run")
+        raise RuntimeError("no scenario is left to run")
     os.umask(0o022)
     os.sched_setaffinity(0, {host.load_core})
     with Undo() as undo:

@@ -153,7 +153,7 @@ def loop_columns(parts=lambda values: [values]):
                "less"),
         Column("longest sleep", usec, lambda v: microseconds(asleep(parts(v), "longest"), max),
                "less"),
-        Column("longest turn", usec, lambda v: microseconds(
+        Column("longest iteration", usec, lambda v: microseconds(
             [took["turn"] for took in parts(v) if took.get("turn") is not None], max), "less"),
     ]
 

@@ -4,11 +4,11 @@
  * How often each file is asked for is counted in a sketch of fixed size, as in
  * TinyLFU (Einziger, Friedman, Manes: "TinyLFU: A Highly Efficient Cache Admission
  * Policy", ACM Transactions on Storage 13, 2017): ADMISSION_ROWS rows of
- * ADMISSION_COLUMNS counters, 256 KiB in all.  What is asked for grows old:
- * after ADMISSION_SAMPLE times as many bytes as memory may hold, or 4 times as many
- * requests as there are columns, all counters are halved.  That is twice the paper's:
- * what has just earned its place was asked for two or three times within 16, and counts
- * so small are much by chance.  (docs/design.md has the figures.)
+ * ADMISSION_COLUMNS counters, 256 KiB in all.  Counts age: after ADMISSION_SAMPLE times
+ * as many bytes as memory may hold, or 4 times as many requests as there are columns,
+ * all counters are halved.  That is twice the paper's: a file that has just earned its
+ * place was requested two or three times within 16, and such small counts are largely
+ * random.  (docs/design.md has the figures.)
  *
  * TinyLFU compares a newcomer with what it would push out.  The kernel does not say
  * what that is; but beside the sketch we know how many bytes of files have been asked for
@@ -16,10 +16,10 @@
  * have been as often fit into memory together.
  *
  * For the threads of all loops.  Requests are noted at the file first, which is its loop's
- * own, and told a few times a second, or when there are many: so that what is in memory is
- * sent without writing anything that another thread writes.  The lock is held for one
- * file at a time, ADMISSION_MOST requests or so, and while counts are halved for twenty
- * microseconds more.
+ * own, and added to the sketch a few times a second, or when there are many: so that
+ * what is in memory is sent without writing anything that another thread writes.  The
+ * lock is held for one file at a time, ADMISSION_MOST requests or so, and while counts
+ * are halved for twenty microseconds more.
  */
 #ifndef LIB_DISK_ADMISSION_H
 #define LIB_DISK_ADMISSION_H
@@ -45,8 +45,8 @@ struct noted {
 };
 
 /*
- * len bytes of the file were asked for: noted, and counts when it is told, once for each
- * time that the whole file is together.
+ * len bytes of the file were requested: noted now, counted later, once for each full
+ * length of the file.
  */
 void admission_asked(
     struct admission *, struct noted *, struct pw_file *, off_t len);

@@ -30,7 +30,7 @@ struct read {
 int
 async_probe(const char **why)
 {
-	*why = "io_uring is Linux's; here is native";
+	*why = "only Linux has io_uring; use native";
 	return -ENOSYS;
 }
 

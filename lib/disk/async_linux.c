@@ -64,10 +64,11 @@ async_probe(const char **why)
 	if (error == -ENOSYS)
 		*why = "this kernel has no io_uring";
 	else if (error == -EPERM || error == -EACCES)
-		*why = "io_uring is forbidden here: sysctl "
-		       "kernel.io_uring_disabled, or a container's seccomp";
+		*why = "io_uring is forbidden: check sysctl "
+		       "kernel.io_uring_disabled and the container's seccomp "
+		       "profile";
 	else if (error == -ENOMEM)
-		*why = "no memory for a ring: see ulimit -l";
+		*why = "no memory for a ring: raise ulimit -l";
 	else if (error != 0)
 		*why = "io_uring_setup failed";
 	return error;

@@ -1,19 +1,19 @@
 /*
  * budget: the budget for bytes that were fetched and not sent yet, or are being
- * fetched.  What is not sent soon enough would be evicted, and fetched again.
+ * fetched.  Data that is not sent soon enough would be evicted, then fetched again.
  *
  * A device may have twice what all devices together leave (dynamic thresholds:
  * Choudhury, Hahne, IEEE/ACM Transactions on Networking 6, 1998): one that hangs keeps
- * at most two thirds of it, and the next finds two thirds of the rest.  What does not fit is
- * held and let in when there is room: device by device; of one device those first whose
- * clients are fast, but the slow ones at least once in BUDGET_SLOW.  Clients that take
- * nothing keep what they have: so who has been held for a second is let in past the
+ * at most two thirds of it, and the next finds two thirds of the rest.  A transfer that
+ * does not fit waits for room: device by device; of one device, transfers to fast
+ * clients go first, but every BUDGET_SLOWth slot is for a slow one.  Stalled clients
+ * keep their part: so a transfer that has waited for a second is let in past the
  * budget, a sixteenth of it in each quarter of a second.
  *
- * Nobody knows how much the page cache holds: other files, sockets and the heap take
- * their part of memory.  So the budget shrinks by an eighth, to a sixteenth at the least,
- * when something was evicted before it was sent, and grows again when that is a second ago,
- * by a sixty-fourth each quarter of a second.
+ * The size of the page cache is unknown: other files, sockets and the heap use memory,
+ * too.  So the budget shrinks by an eighth, to a sixteenth at the least, when something
+ * was evicted before it was sent, and grows again when that is a second ago, by a
+ * sixty-fourth each quarter of a second.
  *
  * Any thread; the lock is held for a few instructions.
  */
@@ -37,7 +37,7 @@ struct budget_part {
 	size_t rp_nheld;
 	struct held_list rp_held[2]; /* fast ones, slow ones */
 	unsigned rp_turn;
-	TAILQ_ENTRY(budget_part) rp_link; /* of those that hold somebody */
+	TAILQ_ENTRY(budget_part) rp_link; /* of those with waiters */
 };
 
 struct budget *budget_create(size_t max); /* bytes; NULL: no memory */

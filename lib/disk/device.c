@@ -66,13 +66,13 @@ static const char *
 device_means(enum os_ask ask)
 {
 	static const char *const means[] = {
-	    [OS_ASK_UNKNOWN] = "not known",
+	    [OS_ASK_UNKNOWN] = "unknown",
 	    [OS_ASK_NOWAIT] =
 		"cachestat where permitted, else RWF_NOWAIT of each page",
 	    [OS_ASK_MINCORE] = "mincore where permitted, else sent by the pool",
 	    [OS_ASK_NEVER_COLD] = "always resident",
-	    [OS_ASK_FETCH] = "cannot be asked, sent by the pool",
-	    [OS_ASK_NATIVE] = "need not be asked, the kernel waits",
+	    [OS_ASK_FETCH] = "no query available, sent by the pool",
+	    [OS_ASK_NATIVE] = "no query needed, the kernel waits",
 	};
 
 	if (ask == OS_ASK_NOWAIT && os_cachestat(-1, 0, 1) == -ENOSYS)

@@ -19,7 +19,7 @@
 struct drop_lock {
 	alignas(CACHE_LINE)
 	    pthread_rwlock_t dl_lock; /* to read: sends; to write: a drop */
-	atomic_uint dl_drops;	      /* that were ever announced */
+	atomic_uint dl_drops;	      /* total number of announced drops */
 };
 
 void drop_lock_init(struct drop_lock *);

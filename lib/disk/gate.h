@@ -6,8 +6,8 @@
  * each with 0.1 ms of work to submit the next window; a loop that shares their
  * processor would wait for all of them, 1.5 ms for 16.
  *
- * A turn is a courtesy, not a lock: when nobody has given it back for GATE_LONG,
- * because a submission waits for the disk after all, the others go on without.
+ * A turn is advisory, not a lock: if it is not returned within GATE_LONG, because a
+ * submission waits for the disk after all, the other threads continue without it.
  */
 #ifndef LIB_DISK_GATE_H
 #define LIB_DISK_GATE_H
@@ -30,7 +30,7 @@ struct gate {
 void gate_init(struct gate *);
 void gate_destroy(struct gate *);
 
-/* Waits.  True: it is the caller's turn, who gives it back.  Any thread. */
+/* Waits.  True: the caller has the turn and returns it.  Any thread. */
 bool gate_take(struct gate *);
 void gate_give(struct gate *);
 

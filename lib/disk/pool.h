@@ -3,8 +3,8 @@
  * device, and single flight for windows of files.
  *
  * The locks here protect lists and are held for a few instructions (the start
- * of a thread, once per thread of the quota, excepted); nobody performs I/O
- * under one of them.
+ * of a thread, once per thread of the quota, excepted); no thread performs I/O under
+ * one of them.
  */
 #ifndef LIB_DISK_POOL_H
 #define LIB_DISK_POOL_H
@@ -37,15 +37,15 @@ struct job {
 	struct pw_waiter *job_waiters; /* device's lock */
 	uint64_t job_since;	       /* when it was queued */
 	enum job_kind job_kind;
-	size_t job_len; /* bytes that it reads; 0: few, or who knows */
+	size_t job_len; /* bytes that it reads; 0: few, or unknown */
 	STAILQ_ENTRY(job) job_next; /* the same */
 };
 
-/* What becomes of a job that finds the queue full. */
+/* Treatment of a job when the queue is full. */
 enum admit {
 	ADMIT_NEW,   /* refused, and counted as a refused request */
 	ADMIT_BEGUN, /* let in: the transmission is under way (rule 6) */
-	ADMIT_HINT,  /* refused: nobody misses it */
+	ADMIT_HINT,  /* refused: it is optional */
 };
 
 /*
@@ -80,12 +80,15 @@ void pool_room_give(struct pw_device *, size_t len);
 bool pool_room_plenty(struct pw_device *);
 struct budget *pool_room(struct pw_pool *);
 
-/* What a window takes there lately, from the queue to the end: microseconds; 0: not known. */
+/*
+ * Recent duration of a window there, from the queue to the end: microseconds; 0: not
+ * known.
+ */
 uint64_t device_latency(const struct pw_device *);
 
 /*
- * What a window's job does: brings the range into memory and waits for it, in
- * turns with others.  Pool's threads.
+ * The work of a window's job: brings the range into memory and waits for it, in turns
+ * with others.  Pool's threads.
  */
 int pool_read(struct pw_device *, int fd, off_t off, size_t len, bool folio);
 
@@ -98,7 +101,7 @@ unsigned long device_ended(const struct pw_device *);
 /* Bytes were given back to the system. */
 void pool_dropped(struct pw_pool *, size_t len);
 
-/* What is popular with all loops. */
+/* The popularity of files, for all loops. */
 struct admission *pool_popular(struct pw_pool *);
 
 /* Whether the kernel takes pages back. */
@@ -140,7 +143,7 @@ enum os_ask device_ask(struct pw_device *, int fd);
 /* os_fs' fs_block of the file system, after device_ask. */
 size_t device_block(struct pw_device *);
 
-/* True once: what was found should be told, with text as its description. */
+/* True once: the result should be logged, with text as its description. */
 bool device_announce(struct pw_device *, char *text, size_t size);
 
 #endif

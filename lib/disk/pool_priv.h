@@ -17,7 +17,7 @@
 #include "lib/util/cacheline.h"
 
 #define POOL_DEVICES 64
-#define POOL_TURNS   8	 /* processors that are told apart */
+#define POOL_TURNS   8	 /* processors that are distinguished */
 #define DEVICE_HASH  256 /* windows in flight, by file and offset */
 
 struct window;
@@ -27,7 +27,7 @@ STAILQ_HEAD(jobs, job);
 struct pw_device {
 	pthread_mutex_t
 	    dv_lock;   /* of what follows, but for dv_id, dv_pool, dv_drops */
-	sem_t dv_work; /* for those who sleep: a post each */
+	sem_t dv_work; /* for sleeping threads: a post each */
 	unsigned dv_sleepers; /* of the idle ones; device's lock */
 	struct pw_pool *dv_pool;
 	dev_t dv_id;

@@ -1,14 +1,14 @@
 /*
- * reclaim: has the kernel taken pages of files back lately?  While it has not, what was
- * in memory a moment ago still is, and need not be asked about again.
+ * reclaim: has the kernel taken pages of files back lately?  While it has not, pages
+ * that were resident a moment ago still are, and need no new query.
  *
  * The counters are the machine's, whatever control group the pages belong to (Linux:
  * pgsteal_file and drop_pagecache of /proc/vmstat, proc(5)).  Reading them takes 16 us and
  * more on large machines: so the pool's threads do, after a fetch or when a loop asks.
  * Pages that a program gives back (posix_fadvise(2)) are in no counter.
  *
- * The counters tell it late.  What has the kernel take pages back first of all is our own
- * fetching, so that counts as soon as it begins.
+ * The counters tell it late.  The main cause of eviction is our own fetching, so a
+ * fetch counts as soon as it begins.
  */
 #ifndef LIB_DISK_RECLAIM_H
 #define LIB_DISK_RECLAIM_H
@@ -34,7 +34,7 @@ void reclaim_done(struct reclaim *);
 /* Pages are being brought in, for which others may have to go.  Any thread. */
 void reclaim_expect(struct reclaim *);
 
-/* Reads the counters, unless somebody did a moment ago.  Pool's threads. */
+/* Reads the counters, unless another thread did so a moment ago.  Pool's threads. */
 void reclaim_look(struct reclaim *);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * negative_cache: paths of which the pool has said a moment ago that they lead nowhere, so
- * that a scan for names that do not exist does not ask the disk each time.  Of one
- * loop; in memory of its own, apart from the open files, which a scan cannot push out.
+ * negative_cache: paths that the pool has just looked up in vain, so that a scan for
+ * names that do not exist does not ask the disk each time.  Of one loop; in memory of
+ * its own, apart from the open files, which a scan cannot evict.
  */
 #ifndef LIB_FILE_NEGATIVE_CACHE_H
 #define LIB_FILE_NEGATIVE_CACHE_H
@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #define NEGATIVE_BYTES	  ((size_t)256 << 10) /* then the oldest are forgotten */
-#define NEGATIVE_FRESH_US 1000000	      /* a path is remembered so long */
+#define NEGATIVE_FRESH_US 1000000	      /* lifetime of a path */
 
 struct negative_cache;
 struct pw_root;
@@ -19,7 +19,7 @@ struct negative_cache *negative_create(void);
 void negative_destroy(struct negative_cache **);
 
 /*
- * Notes what a lookup came to.  Of errors that may be over at the next try (EIO,
+ * Notes the result of a lookup.  Of errors that may be over at the next try (EIO,
  * ENOMEM, EMFILE) nothing is noted, nor if there is no memory.
  */
 void negative_add(struct negative_cache *, const struct pw_root *,
@@ -29,7 +29,7 @@ void negative_add(struct negative_cache *, const struct pw_root *,
 int negative_find(struct negative_cache *, const struct pw_root *,
     const char *path, uint64_t now_us);
 
-/* Forgets what is too old, a few at a time. */
+/* Removes expired paths, a few at a time. */
 void negative_age(struct negative_cache *, uint64_t now_us);
 
 #endif

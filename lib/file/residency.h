@@ -9,7 +9,7 @@
 
 /*
  * Microseconds that a yes holds: while the kernel takes pages from files, and while it
- * does not (reclaim.h), when only who gives pages back could make it wrong.
+ * does not (reclaim.h), when only an explicit drop of pages could make it wrong.
  */
 #define RESIDENCY_HOLDS	      1000
 #define RESIDENCY_HOLDS_QUIET 100000
@@ -21,8 +21,8 @@
 bool residency_ask(struct pw_file *, off_t off, off_t len);
 
 /*
- * Widens a range that is to be fetched to whole 64 KiB pieces where only pieces
- * that were fetched as a whole can be asked about afterwards.
+ * Widens a range that is to be fetched to whole 64 KiB pieces where a later query
+ * covers only pieces that were fetched as a whole.
  */
 void residency_round(const struct pw_file *, off_t *off, off_t *end);
 

@@ -1,6 +1,6 @@
 /*
- * verified: the pieces of files that a loop has found in memory a moment ago, so that
- * what many clients ask for is not asked about for each of them.  One thread's.
+ * verified: the pieces of files that a loop has found in memory a moment ago, so that a
+ * popular piece needs no query for each request.  One thread's.
  *
  * A table of a fixed size, in which a piece takes the place of another one: 256 MiB of
  * files are remembered.

@@ -60,6 +60,7 @@ os_native_probe(const char **why)
 {
 	*why = getosreldate() >= ASYNCHRONOUS
 		   ? NULL
-		   : "sendfile(2) does not wait for the disk since FreeBSD 11";
+		   : "it needs FreeBSD 11 or later, where sendfile(2) does not "
+		     "wait for the disk";
 	return *why == NULL ? 0 : -ENOSYS;
 }

@@ -10,9 +10,9 @@
 uint64_t os_linux_number(const char *path);
 
 /*
- * What os_owner goes by where there is no cachestat(2).  It asks by itself; to be called where
- * the answers change, or cannot be had later: the first reads /proc, the second is about
- * the calling thread.
+ * The facts that os_owner uses without cachestat(2).  It reads them itself; call these
+ * where the answers change, or are not available later: the first reads /proc, the
+ * second is about the calling thread.
  */
 void os_linux_learn_ids(void);
 void os_linux_learn_rights(void);

@@ -17,6 +17,6 @@ os_native_send(int sock, int fd, off_t off, size_t len,
 int
 os_native_probe(const char **why)
 {
-	*why = "only FreeBSD's sendfile(2) does not wait for the disk";
+	*why = "it needs FreeBSD, where sendfile(2) does not wait for the disk";
 	return -ENOSYS;
 }

@@ -1,13 +1,13 @@
 /*
- * meter: how often and how long the thread of a loop sleeps anywhere but in its wait for
+ * meter: how often and how long the thread of a loop sleeps outside its wait for
  * events, and in which call.
  *
  * The kernel counts how often a thread has given up its processor; that another process
  * took the processor away is counted apart.  Reading that count takes 0.3 us, so it is read
- * before the first call of a turn that could sleep, and again only after a call that took
- * METER_LOOKS by the clock (25 ns): the call has computed, or was preempted, or has slept.
- * It is also read after each wait for a lock, so that a short one, which is not counted, is
- * not blamed on a later call that computes for long.
+ * before the first call of an iteration that could sleep, and again only after a call
+ * that took METER_LOOKS by the clock (25 ns): the call has computed, or was preempted,
+ * or has slept.  It is also read after each wait for a lock, so that a short one, which
+ * is not counted, is not blamed on a later call that computes for long.
  *
  * Loop's thread only: the calls of other threads find no meter, and their sleep is no fault.
  */
@@ -23,12 +23,12 @@
 #include "lib/pagewise.h"
 
 #define METER_LOOKS 50	 /* microseconds: what is shorter is not looked at */
-#define METER_LONG  1000 /* the same, of a turn without any of these calls */
+#define METER_LONG  1000 /* the same, without any of these calls */
 
 /* Named as in the manual; several names of one system are another's one. */
 enum meter_call {
 	METER_ELSEWHERE, /* none of those below */
-	METER_FAULT,	 /* a page fault that read a disk, in whatever call */
+	METER_FAULT,	 /* a page fault that read a disk, in any call */
 	METER_LOCK,	 /* one that another thread has */
 	METER_CACHESTAT,
 	METER_FSTAT,
@@ -51,18 +51,18 @@ enum meter_call {
 struct meter {
 	enum meter_call mt_call; /* what the thread is at ... */
 	uint64_t mt_since;	 /* ... since then, microseconds */
-	uint64_t mt_begin;	 /* of the turn */
+	uint64_t mt_begin;	 /* of the iteration */
 	bool mt_known;		 /* mt_base was read in this thread ... */
-	bool mt_based;		 /* ... and in this turn */
+	bool mt_based;		 /* ... and in this iteration */
 	struct os_switches mt_base;
 	_Atomic uint64_t mt_times[METER_CALLS]; /* any thread reads these two */
 	_Atomic uint64_t mt_us[METER_CALLS];
 };
 
-/* Of the loop that has its turn on this thread, or NULL. */
+/* Of the loop with an iteration on this thread, or NULL. */
 extern _Thread_local struct meter *meter_mine;
 
-/* A turn begins or ends; begin again: only the call is another one. */
+/* An iteration begins or ends; begin again: only the call changes. */
 void meter_begin(struct meter *, uint64_t now_us);
 void meter_end(struct meter *, uint64_t now_us);
 
@@ -71,7 +71,7 @@ void meter_change(struct meter *, enum meter_call);
 /* As pw_loop_sleeps.  Any thread. */
 size_t meter_sleeps(const struct meter *, struct pw_sleep list[PW_SLEEPS]);
 
-/* Before each call that may sleep.  Whatever follows counts as that call, up to the next one. */
+/* Before each call that may sleep.  All time up to the next call counts as that call. */
 static inline void
 meter_call(enum meter_call call)
 {

@@ -1,8 +1,8 @@
 /*
  * os: the system calls whose form or meaning differs between kernels.
- * posix.c, os_linux*.c and os_freebsd*.c implement it; nothing else in the tree knows which system it runs
- * on.  Functions return 0 (or a descriptor) or -errno and may be called from
- * any thread unless they say otherwise.
+ * posix.c, os_linux*.c and os_freebsd*.c implement it; no other file depends on the
+ * system.  Functions return 0 (or a descriptor) or -errno and may be called from any
+ * thread unless they say otherwise.
  */
 #ifndef LIB_OS_OS_H
 #define LIB_OS_OS_H
@@ -24,9 +24,10 @@ int os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent);
 
 /*
  * sendfile(2) as FreeBSD has it: memory and then a range of a file, len > 0, in one call that
- * does not wait for the disk: what the kernel still reads it sends later.  *sent as above.
- * -EBUSY: a page is being read for somebody else, or there is no free one.  Only for files whose os_ask is
- * OS_ASK_NATIVE or OS_ASK_NEVER_COLD.
+ * does not wait for the disk: data that is not resident is sent later, after the kernel
+ * has read it.  *sent as above. -EBUSY: a page is being read for another request, or
+ * there is no free one.  Only for files whose os_ask is OS_ASK_NATIVE or
+ * OS_ASK_NEVER_COLD.
  */
 struct os_native {
 	const void *on_mem;
@@ -62,12 +63,12 @@ int os_tcp_memory_open(uint64_t *enough);
 int64_t os_tcp_memory(int fd);
 
 /*
- * The socket is full as soon as it has so many bytes that it could not send yet, whatever room
- * it has for those that are on their way.  0: os_unsent_limit.  0, or -errno.
+ * The socket is full once it holds this many unsent bytes, independent of its room for
+ * bytes in flight.  0: os_unsent_limit.  0, or -errno.
  */
 int os_limit_unsent(int sock, size_t bytes);
 
-/* What is so for all sockets; SIZE_MAX: as many as there is room for.  Reads files. */
+/* The default of all sockets; SIZE_MAX: as many as there is room for.  Reads files. */
 size_t os_unsent_limit(void);
 
 /*
@@ -132,7 +133,7 @@ bool os_owner(int fd);
 
 /*
  * A descriptor to ask with how many pages of files the kernel has taken back since it was
- * started, for others or because somebody told it to.  -ENOSYS: it cannot be asked.
+ * started, for others or on request.  -ENOSYS: it cannot be asked.
  */
 int os_reclaim_open(void);
 int64_t os_reclaimed(
@@ -227,8 +228,8 @@ void os_prepare_heap(void);
 int os_lock_program(void);
 
 /*
- * Where a symbolic link leads, and whose it is.  0; 1: only open(2) can follow it (Linux:
- * those of /proc); or -errno.
+ * The target of a symbolic link, and its owner.  0; 1: only open(2) can follow it
+ * (Linux: those of /proc); or -errno.
  */
 int os_read_link(const char *path, char *to, size_t size, uid_t *owner);
 
@@ -240,9 +241,8 @@ int os_read_link(const char *path, char *to, size_t size, uid_t *owner);
 int os_follow_parent(pid_t parent);
 
 /*
- * Closes what whoever started the process left open beside the standard files: whatever
- * has no FD_CLOEXEC, which all that is opened here has.  Reads files; before there are
- * threads.
+ * Closes inherited descriptors other than the standard files: all without FD_CLOEXEC,
+ * which every descriptor opened here has.  Reads files; before there are threads.
  */
 int os_close_inherited(void);
 
@@ -271,7 +271,7 @@ struct os_confine {
 	const int
 	    *oc_roots; /* directories; what is mounted below them as well */
 	size_t oc_nroots;
-	bool oc_async; /* io_uring is used: what it does passes the filter by */
+	bool oc_async; /* io_uring is used: its operations bypass the filter */
 	bool oc_cuts;  /* files that are open for writing may be cut */
 	bool oc_keep;  /* what os_confine_begin has, if the filter guards it */
 	const char *oc_gave_up; /* why it was not kept, else NULL */
@@ -279,10 +279,10 @@ struct os_confine {
 
 int os_confine(struct os_confine *, char *missing, size_t size);
 
-/* Bytes that nobody can guess, without waiting for them: 0 or -errno. */
+/* Unpredictable bytes, without waiting: 0 or -errno. */
 int os_random(void *to, size_t len);
 
-/* Anonymous shared memory of so many bytes as a descriptor. */
+/* Anonymous shared memory of this size, as a descriptor. */
 int os_memfd(const char *name, size_t size);
 
 /* The path of the program that runs. */
@@ -305,7 +305,7 @@ unsigned os_cpu(void);
 /* Names the calling thread; at most 15 bytes are shown everywhere. */
 void os_thread_name(const char *name);
 
-/* The same for the process, whose main thread calls it: ps(1). */
+/* The same for the process, by its main thread: ps(1). */
 void os_process_name(const char *name);
 
 /* A thread of the pool: named, and standing back behind the loops. */

@@ -1,9 +1,8 @@
 /*
- * drop_behind: gives pages back that a transmission with PW_CACHE_DROP brought in.
- * Pages in a socket's queue cannot be given back, so this happens when they are
- * acknowledged, or, for the end of a transmission, a second later; if the client is
- * near, after DROP_SOON as well, for what waits there is lost to others: at 500 MiB/s
- * of misses, 500 MiB.
+ * drop_behind: evicts pages that a transmission with PW_CACHE_DROP fetched.  Pages in a
+ * socket's queue cannot be given back, so this happens when they are acknowledged, or,
+ * for the end of a transmission, a second later; if the client is near, after DROP_SOON
+ * as well, for what waits there is lost to others: at 500 MiB/s of misses, 500 MiB.
  */
 #ifndef LIB_SEND_DROP_BEHIND_H
 #define LIB_SEND_DROP_BEHIND_H
@@ -18,7 +17,7 @@ struct drops;
 struct drops *drops_create(void);
 void drops_destroy(struct drops **);
 
-/* So many drops of a file that was being sent just then are put off, by DROP_SOON each. */
+/* Number of drops of a file in transfer that are postponed, by DROP_SOON each. */
 #define DROP_TRIES 8
 
 /*

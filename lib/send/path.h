@@ -9,8 +9,8 @@
 #include "lib/send/account.h"
 
 /*
- * Of one step.  Who takes a share whole gets more in the next one, 40 to 140 us of
- * a loop's time; who does not gets less.
+ * Of one step.  A client that takes a whole share gets more in the next one, 40 to 140
+ * us of a loop's time; one that does not gets less.
  */
 #define SEND_SHARE	((size_t)128 << 10)
 #define SEND_SHARE_MOST ((size_t)512 << 10)

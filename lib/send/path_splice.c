@@ -82,9 +82,9 @@ splice_probe(const char **why)
 	pipes_destroy(&pps);
 	*why = error == 0 ? NULL
 	       : error == -EPERM
-		   ? "no pipe may be made large enough: see sysctl "
-		     "fs.pipe-user-pages-soft and fs.pipe-max-size"
-		   : "no pipe can be made: see ulimit -n";
+		   ? "cannot make a pipe large enough: raise sysctl "
+		     "fs.pipe-user-pages-soft or fs.pipe-max-size"
+		   : "cannot create a pipe: raise ulimit -n";
 	return error;
 }
 

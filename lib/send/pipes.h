@@ -24,7 +24,7 @@ struct pipes;
 struct pipes *pipes_create(void); /* NULL: no memory */
 void pipes_destroy(struct pipes **);
 
-/* From the store, or a new one.  0, or -errno: there is none to be had. */
+/* From the store, or a new one.  0, or -errno: no pipe is available. */
 int pipes_get(struct pipes *, struct pipe **);
 
 /* One that is not empty is closed. */

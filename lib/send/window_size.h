@@ -3,9 +3,10 @@
  *
  * A large window is one large request to the disk; a client that takes it slowly
  * keeps it in memory for long.  So while memory is plenty a window is WINDOW_MOST;
- * when it is not, what the client takes in half a second, or in four times what the device
- * needs for a window, if that is longer (`readahead = auto').  The rate has its own waits for
- * the device in it: so who mostly waits gets more at a time, and who mostly drains does not.
+ * otherwise it is the data that the client takes in half a second, or in four times the
+ * device's time for a window, if that is longer (`readahead = auto').  The rate includes
+ * waits for the device: so a transfer that mostly waits gets a larger window, one that
+ * mostly drains does not.
  */
 #ifndef LIB_SEND_WINDOW_SIZE_H
 #define LIB_SEND_WINDOW_SIZE_H
@@ -29,8 +30,8 @@ struct window_facts {
 size_t window_size(const struct window_facts *);
 
 /*
- * The next window is to be fetched when no more than this is left of one of so
- * many bytes: what the client takes in twice the time that a fetch needs.
+ * Fetch the next window when no more than this is left of a window of that size: the
+ * data that the client takes in twice the time of a fetch.
  */
 size_t window_lead(const struct window_facts *, size_t window);
 

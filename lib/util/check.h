@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PW_CHECK(rule)                                                   \
-	do {                                                             \
-		if (!(rule)) {                                           \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, \
-			    __LINE__, #rule);                            \
-			abort();                                         \
-		}                                                        \
+#define PW_CHECK(rule)                                                         \
+	do {                                                                   \
+		if (!(rule)) {                                                 \
+			fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, \
+			    __LINE__, #rule);                                  \
+			abort();                                               \
+		}                                                              \
 	} while (0)
 #else
 #define PW_CHECK(rule) ((void)0)

@@ -1,11 +1,11 @@
 /*
- * admin: a listener of its own, for whoever runs the server: /metrics, and a page
- * that draws them.  On a thread and an event base of its own, so that it answers
- * while a worker stands still; by libevent's evhttp, since little depends on it.
+ * admin: a separate listener for the operator: /metrics, and a page that draws them.  It
+ * has its own thread and event base, so it answers while a worker stalls; by libevent's
+ * evhttp, since little depends on it.
  *
- * Only a loopback address or a Unix socket (0660): nobody is asked for a password.
- * A name in the Host field, other than localhost, is refused (403), so that no page
- * from elsewhere can read it by having its name lead to this machine.
+ * Only a loopback address or a Unix socket (0660): there is no password.  A name in the
+ * Host field, other than localhost, is refused (403), so that a foreign page cannot
+ * read it through a DNS name of this machine.
  */
 #ifndef SERVER_ADMIN_ADMIN_H
 #define SERVER_ADMIN_ADMIN_H

@@ -14,19 +14,19 @@
 	}
 static const struct sum worker_sums[] = {
     WORKERS("pagewise_sent_bytes_total", sta_sent,
-	"Bytes of answers handed to the kernel, heads included."),
+	"Bytes of answers passed to the kernel, heads included."),
     WORKERS("pagewise_hot_requests_total", sta_hot,
 	"Requests answered from the hot set."),
     WORKERS("pagewise_connections_accepted_total", sta_accepted,
 	"Connections accepted."),
     WORKERS("pagewise_accept_failures_total", sta_accept_failed,
-	"Times accepting was paused for want of descriptors or memory."),
+	"Times accepting paused because descriptors or memory ran out."),
     WORKERS("pagewise_connections_reclaimed_total", sta_reclaimed,
-	"Idle connections closed for want of descriptors, or of "
-	"max_connections."),
+	"Idle connections closed to make room (descriptors or "
+	"max_connections)."),
     WORKERS("pagewise_connections_ousted_total", sta_ousted,
-	"Connections closed for the same reasons that had sent no complete "
-	"request."),
+	"Connections without a complete request closed to make room "
+	"(descriptors or max_connections)."),
 };
 
 static uint64_t
@@ -52,7 +52,7 @@ write_status(const struct metrics *mt, struct evbuffer *out)
 	unsigned i;
 
 	text_family(out, name, "counter",
-	    "Requests by status; 499: ended before an answer was begun.");
+	    "Requests by status; 499: ended before the answer began.");
 	for (i = 0; i < STATS_STATUSES; i++) {
 		n = all_workers(mt, offsetof(struct stats, sta_status[0]) +
 					i * sizeof(_Atomic uint64_t));
@@ -102,18 +102,18 @@ write_connections(const struct metrics *mt, struct evbuffer *out)
 	    [CAP_REQUESTS] = "max_requests",
 	    [CAP_TCP_MEMORY] = "tcp_memory"};
 
-	text_family(out, "pagewise_connections", "gauge",
-	    "Connections by what they are doing.");
+	text_family(
+	    out, "pagewise_connections", "gauge", "Connections by state.");
 	write_each(mt, out, "pagewise_connections", "state", phases, PHASES,
 	    offsetof(struct stats, sta_phase));
 	text_family(out, "pagewise_limited_total", "counter",
-	    "Times that a limit was reached: accepting paused, connections "
-	    "refused, or closed, by each; tcp_memory: that there was more.");
+	    "Times each limit was reached: accepting paused, a connection "
+	    "refused or closed; tcp_memory: the kernel used more.");
 	write_each(mt, out, "pagewise_limited_total", "limit", caps, CAPS,
 	    offsetof(struct stats, sta_capped));
 	text_family(out, "pagewise_timeouts_total", "counter",
-	    "Connections that were given up after a time-out; linger: that "
-	    "the client did not close in time.");
+	    "Connections ended by a timeout; linger: the client did not close "
+	    "in time.");
 	write_each(mt, out, "pagewise_timeouts_total", "kind", timers, TIMERS,
 	    offsetof(struct stats, sta_timeout));
 }
@@ -128,15 +128,15 @@ write_turns(const struct metrics *mt, struct evbuffer *out)
 	unsigned i, n = mt->mt_conf->conf_workers;
 
 	text_family(out, turn, "histogram",
-	    "Length of the turns of each worker's event loop, without its "
-	    "waiting for events.");
+	    "Duration of each worker's event-loop iterations, without the wait "
+	    "for events.");
 	for (i = 0; i < n; i++) {
 		snprintf(labels, sizeof(labels), "worker=\"%u\"", i);
 		text_histogram(out, turn, labels,
 		    &mt->mt_workers[i]->wk_service.svc_stats.sta_turn);
 	}
 	text_family(out, longest, "gauge",
-	    "The longest turn of each worker's event loop since the start.");
+	    "Longest event-loop iteration of each worker since the start.");
 	for (i = 0; i < n; i++) {
 		snprintf(labels, sizeof(labels), "{worker=\"%u\"}", i);
 		text_seconds(out, longest, labels,
@@ -144,7 +144,8 @@ write_turns(const struct metrics *mt, struct evbuffer *out)
 			&mt->mt_workers[i]->wk_service.svc_stats.sta_longest));
 	}
 	text_family(out, stalls, "counter",
-	    "Turns of each worker's event loop that took stall_log or more.");
+	    "Event-loop iterations of each worker that took stall_log or "
+	    "longer.");
 	for (i = 0; i < n; i++) {
 		snprintf(labels, sizeof(labels), "{worker=\"%u\"}", i);
 		text_value(out, stalls, labels,
@@ -183,13 +184,13 @@ write_sleeps(const struct metrics *mt, struct evbuffer *out)
 	unsigned i, n = mt->mt_conf->conf_workers;
 
 	text_family(out, times, "counter",
-	    "Times that each worker's event loop slept anywhere but in its "
-	    "wait for events, by call.");
+	    "Times each worker's event loop slept outside its wait for events, "
+	    "by call.");
 	for (i = 0; i < n; i++)
 		write_sleeps_of(out, times, i,
 		    mt->mt_workers[i]->wk_service.svc_loop, false);
 	text_family(out, time, "counter",
-	    "Time that the calls took in which it slept so.");
+	    "Duration of the calls in which the event loop slept, by call.");
 	for (i = 0; i < n; i++)
 		write_sleeps_of(
 		    out, time, i, mt->mt_workers[i]->wk_service.svc_loop, true);
@@ -208,12 +209,12 @@ write_workers(const struct metrics *mt, struct evbuffer *out)
 		    worker_sums[i].sum_help);
 	text_simple(out, "pagewise_hot_bytes", "gauge",
 	    all_workers(mt, offsetof(struct stats, sta_hot_bytes)),
-	    "Memory that the hot set has taken.");
+	    "Memory of the hot set.");
 	text_simple(out, "pagewise_tcp_memory_pressure", "gauge",
 	    pressure_on(mt->mt_workers[0]->wk_pressure),
-	    "1 while the kernel has more memory for TCP than tcp_memory.");
+	    "1 while the kernel uses more memory for TCP than tcp_memory.");
 	text_family(out, wait, "counter",
-	    "Time that requests waited for a disk, all together.");
+	    "Total time that requests waited for a disk.");
 	text_seconds(out, wait, "",
 	    all_workers(mt, offsetof(struct stats, sta_disk_wait)));
 	write_connections(mt, out);
@@ -253,6 +254,6 @@ metrics_write(const struct metrics *mt, struct evbuffer *out)
 	metrics_disk(mt, out);
 	text_simple(out, "pagewise_log_records_lost_total", "counter",
 	    log_access_lost(mt->mt_log),
-	    "Lines of the access log that were lost.");
+	    "Records of the access log that were lost.");
 	metrics_process(mt, out);
 }

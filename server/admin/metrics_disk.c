@@ -19,16 +19,18 @@
 
 static const struct sum loop_sums[] = {
     LOOPS("pagewise_shares_resident_total", ls_resident,
-	"Shares (64 to 512 KiB or the rest) of files that were in memory when "
-	"asked for."),
+	"Shares of files (64 to 512 KiB, or the rest) that were in the page "
+	"cache when requested."),
     LOOPS("pagewise_windows_missed_total", ls_missed,
-	"Windows of files that were not in memory and had to be waited for."),
+	"Windows that were not in the page cache: the request waited for the "
+	"disk."),
     LOOPS("pagewise_windows_ahead_total", ls_ahead,
-	"Windows fetched while the one before was being sent."),
+	"Windows prefetched while the previous window was being sent."),
     LOOPS("pagewise_windows_evicted_total", ls_evicted,
-	"Windows that were fetched and had left memory before they were sent."),
+	"Fetched windows that were evicted from the page cache before they "
+	"were sent."),
     LOOPS("pagewise_budget_waits_total", ls_held,
-	"Times a transmission waited for room in the budget for unsent bytes."),
+	"Times a transfer waited for room in the budget for unsent bytes."),
 };
 
 static void
@@ -62,9 +64,9 @@ write_pool(const struct metrics *mt, struct evbuffer *out)
 	    "Requests refused with 503 because a disk's queue was full.");
 	text_simple(out, "pagewise_dropped_bytes_total", "counter",
 	    ps.ps_dropped,
-	    "Bytes of memory given back to the system (cache = drop, auto).");
+	    "Bytes dropped from the page cache (cache = drop, auto).");
 	text_simple(out, "pagewise_unsent_bytes", "gauge", ps.ps_unsent,
-	    "Bytes that are being fetched, or were and are not sent yet.");
+	    "Bytes that are being fetched, or are fetched and not sent yet.");
 	text_simple(out, "pagewise_unsent_limit_bytes", "gauge",
 	    ps.ps_unsent_max, "The budget for pagewise_unsent_bytes.");
 }
@@ -96,15 +98,15 @@ struct figure {
 
 static const struct figure device_figures[] = {
     DEVICE(ds_threads, "pagewise_disk_threads", "gauge",
-	"Threads that there are for a device's queue."),
+	"Threads of a device's queue."),
     DEVICE(ds_busy, "pagewise_disk_threads_busy", "gauge",
-	"Threads of a device's queue that are at work."),
+	"Busy threads of a device's queue."),
     DEVICE(ds_queued, "pagewise_disk_queue_length", "gauge",
 	"Jobs that wait for a thread."),
     DEVICE(ds_jobs, "pagewise_disk_jobs_total", "counter",
-	"Jobs (windows, opens, listings, closes, drops) that have ended."),
+	"Finished jobs (windows, opens, listings, closes, drops)."),
     DEVICE(ds_bytes, "pagewise_disk_fetched_bytes_total", "counter",
-	"Bytes of files that were fetched."),
+	"Bytes fetched from files."),
     DEVICE(ds_refused, "pagewise_disk_refused_total", "counter",
 	"Jobs refused because the queue was full."),
 };
@@ -186,7 +188,7 @@ write_devices(const struct metrics *mt, struct evbuffer *out)
 	for (i = 0; i < COUNT(device_figures); i++)
 		write_figure(out, &device_figures[i], ds, n);
 	text_family(out, wait, "histogram",
-	    "Time from a job's being queued to its end.");
+	    "Time from the queueing of a job to its end.");
 	for (i = 0; i < n; i++) {
 		device_labels(&ds[i], labels, sizeof(labels));
 		text_histogram(out, wait, labels, &ds[i].ds_wait);

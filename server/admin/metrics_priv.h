@@ -1,5 +1,5 @@
 /*
- * metrics_priv: what the metrics*.c files share.  Nobody else includes this.
+ * metrics_priv: what the metrics*.c files share.  No other file includes this.
  *
  *   metrics.c          the workers' figures, and the order of all
  *   metrics_disk.c     the library's: memory and disks

@@ -65,13 +65,13 @@ metrics_process(const struct metrics *mt, struct evbuffer *out)
 	struct rlimit rl;
 
 	text_simple(out, "process_start_time_seconds", "gauge",
-	    (uint64_t)mt->mt_start, "When the process began, Unix time.");
+	    (uint64_t)mt->mt_start, "Start time of the process, Unix time.");
 	if (fds >= 0)
 		text_simple(out, "process_open_fds", "gauge", (uint64_t)fds,
 		    "Open descriptors.");
 	if (getrlimit(RLIMIT_NOFILE, &rl) == 0)
 		text_simple(out, "process_max_fds", "gauge", rl.rlim_cur,
-		    "Descriptors that may be open.");
+		    "Limit of open descriptors.");
 	if (pages >= 0)
 		text_simple(out, "process_resident_memory_bytes", "gauge",
 		    (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE),

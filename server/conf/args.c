@@ -119,7 +119,8 @@ print_help(void)
 	    "    -V, --version              print versions, then exit\n"
 	    "    -h, --help                 print this, then exit\n"
 	    "    --keys                     print all keys of FILE, then exit\n"
-	    "    --root DIR                 serve DIR, and no site of FILE\n",
+	    "    --root DIR                 serve DIR instead of the sites of "
+	    "FILE\n",
 	    stdout);
 	for (const struct key *key = conf_keys; key->key_name != NULL; key++)
 		if ((key->key_where & (KEY_OPTION | KEY_SWITCH)) != 0)
@@ -183,7 +184,7 @@ bad_option(int c, char **argv)
 	if (c == ':')
 		return complain(
 		    strncmp(written, "--", 2) == 0 ? written : letter,
-		    "its value is missing");
+		    "the value is missing");
 	/* In the middle of "-xt" optind has not moved on: go by optopt. */
 	if (optopt <= UCHAR_MAX && isprint(optopt) &&
 	    strchr(short_options, optopt) == NULL)
@@ -260,9 +261,8 @@ conf_args_serve(const struct conf_args *args)
 {
 	if (args->arg_config != NULL || args->arg_root != NULL)
 		return true;
-	fputs("pagewise: there is nothing to serve: give a directory "
-	      "by --root DIR, or a configuration file by -c FILE "
-	      "(pagewise -h tells more)\n",
+	fputs("pagewise: nothing to serve: give a directory with --root DIR, "
+	      "or a configuration file with -c FILE (see pagewise -h)\n",
 	    stderr);
 	return false;
 }

@@ -69,7 +69,8 @@ conf_set_bool(struct conf_scope *scope, const struct key *key, const char *text,
 
 	if (conf_bool(text, &value) != 0)
 		return conf_why(why, -EINVAL,
-		    "\"%s\" is not true or false (nor on, yes, off, no)", text);
+		    "\"%s\" is not true or false (also on, yes, off, no)",
+		    text);
 	memcpy(field(scope, key), &value, sizeof(value));
 	return 0;
 }
@@ -116,7 +117,7 @@ conf_set_access_log(struct conf_scope *scope, const struct key *key,
 		return 0;
 	if (text[0] == '\0')
 		return conf_why(
-		    why, -EINVAL, "the path is empty (\"off\" for none)");
+		    why, -EINVAL, "the path is empty (write \"off\" for none)");
 	conf->conf_access_log =
 	    conf_path(strcmp(text, "-") == 0 ? NULL : scope->cs_dir, text);
 	if (conf->conf_access_log == NULL)
@@ -176,13 +177,13 @@ conf_set_send_path(struct conf_scope *scope, const struct key *key,
 		return 0;
 	}
 	if (path != NULL)
-		return conf_why(why, -ENOTSUP, "%s cannot be used here: %s",
-		    name, cause != NULL ? cause : "unknown cause");
+		return conf_why(why, -ENOTSUP, "%s is not available: %s", name,
+		    cause != NULL ? cause : "unknown cause");
 	for (; *known != NULL && len < sizeof(list); known++)
 		len += (size_t)snprintf(
 		    list + len, sizeof(list) - len, ", %s", *known);
-	return conf_why(
-	    why, -EINVAL, "there is no \"%s\"; known are %s", name, list);
+	return conf_why(why, -EINVAL,
+	    "unknown send path \"%s\": write one of %s", name, list);
 }
 
 int

@@ -1,6 +1,6 @@
 /*
- * conf: what the server was told to do, from the command line and a libConfuse
- * file.  Manual: pagewise.conf(5).
+ * conf: the configuration, from the command line and a libConfuse file.  Manual:
+ * pagewise.conf(5).
  *
  * Built once before the workers start and immutable after that, so that every
  * thread may read it.  Strings and arrays are owned by struct conf; those of settings may
@@ -27,7 +27,7 @@ enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_OFF };
 #define HEADER_NO_ACCEPT_RANGES 0x02u
 #define HEADER_CACHE_CONTROL	0x04u
 
-/* What a location inherits from its site, and a site from the top level. */
+/* Settings that a location inherits from its site, and a site from the top level. */
 struct settings {
 	const struct pw_send_path *set_send_path;
 	uint64_t set_readahead; /* bytes, or PW_READAHEAD_... */
@@ -90,7 +90,7 @@ struct conf_block;
 struct conf {
 	struct listen_addr *conf_listen;
 	size_t conf_nlisten;
-	bool conf_listen_default; /* nobody has set it */
+	bool conf_listen_default; /* not set by the operator */
 	struct listen_addr
 	    conf_admin;	       /* la_text NULL: none; else also AF_UNIX */
 	unsigned conf_workers; /* at least 1; auto is resolved */
@@ -103,13 +103,13 @@ struct conf {
 	struct mime **conf_mimes; /* those of settings */
 	size_t conf_nmimes;
 
-	/* Whom to become, once all is open: sandbox.h. */
+	/* The user to switch to once all is open: sandbox.h. */
 	char *conf_user; /* NULL: not given, and not started as root */
 	bool conf_user_chosen;
 	char *conf_group; /* NULL: not given */
 	uid_t conf_uid;
 	gid_t conf_gid;	     /* of conf_group, or else conf_user_gid */
-	gid_t conf_user_gid; /* the user's own, -1: nobody knows */
+	gid_t conf_user_gid; /* the user's own, -1: unknown */
 	gid_t *conf_groups;  /* conf_gid and others */
 	size_t conf_ngroups;
 	char *conf_chroot; /* NULL: none */

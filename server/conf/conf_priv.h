@@ -1,6 +1,6 @@
 /*
  * conf_priv: what the conf*.c files share while a configuration is built.
- * Nobody else includes this.
+ * No other file includes this.
  *
  *   conf.c        the order of things, and conf_destroy
  *   args.c   the command line
@@ -171,10 +171,10 @@ void conf_vsay(const char *path, int line, const char *fmt, va_list)
 int conf_text_read(const char *path, char **text);
 
 /*
- * Overwrites comments with spaces and checks what libConfuse would let pass: an open brace,
- * string or comment at the end, a variable that is not set, a ';' after a value.  libConfuse
- * counts the lines of comments twice, so it must not see any.  0, or -EINVAL with the line
- * and why; open: so many braces are open at the end.
+ * Overwrites comments with spaces and checks for errors that libConfuse accepts: an
+ * open brace, string or comment at the end, a variable that is not set, a ';' after a
+ * value.  libConfuse counts the lines of comments twice, so it must not see any.  0, or
+ * -EINVAL with the line and why; open: number of open braces at the end.
  */
 int conf_text_strip(char *text, int *line, unsigned *open, struct conf_why *);
 
@@ -220,10 +220,10 @@ struct conf_args {
 /* CONF_RUN: go on. */
 enum conf_action conf_args_parse(int argc, char **argv, struct conf_args *);
 
-/* False, told: they name neither a directory nor a file. */
+/* False, with a message: they name neither a directory nor a file. */
 bool conf_args_serve(const struct conf_args *);
 
-/* The keys; then, if there is an arg_root, its site.  0 or -errno, told. */
+/* The keys; then, if there is an arg_root, its site.  0, or -errno after a message. */
 int conf_args_apply(const struct conf_args *, struct conf_scope *);
 int conf_args_site(const struct conf_args *, const struct conf_scope *);
 void conf_args_free(struct conf_args *);

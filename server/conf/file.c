@@ -33,8 +33,8 @@ static const struct {
     {"no sub-section title/index for '%s'", "%s: unknown key"},
     {"missing equal sign after option '%s'", "%s: '=' is missing"},
     {"missing opening brace for section '%s'", "%s: '{' is missing"},
-    {"missing title for section '%s'", "%s: its name is missing"},
-    {"found duplicate title '%s'", "%s: is defined already"},
+    {"missing title for section '%s'", "%s: the name is missing"},
+    {"found duplicate title '%s'", "%s: is already defined"},
     {"unexpected token '%s'",
 	"%s: not expected here; a comma before it, or quotes, may be missing"},
     {"attempt to append to non-list option '%s'", "%s: is not a list"},
@@ -436,8 +436,7 @@ read_site(
 	if (error != 0)
 		return error;
 	if (site->site_root == NULL) {
-		conf_why(&why, -EINVAL,
-		    "it has no root: write root = \"DIR\" in it");
+		conf_why(&why, -EINVAL, "no root: write root = \"DIR\" in it");
 		return complain_section(file, section, &why);
 	}
 	for (unsigned i = 0; i < cfg_size(section, "location"); i++) {

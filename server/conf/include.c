@@ -143,8 +143,8 @@ conf_files_sites(const struct conf_files *files, const struct conf_scope *top)
 	if (error != 0 || top->cs_conf->conf_nsites > 0)
 		return error;
 	fprintf(stderr,
-	    "pagewise: %s: it has no site: write site \"NAME\" "
-	    "{ root = \"DIR\" }\n",
+	    "pagewise: %s: no site: write site \"NAME\" { root = "
+	    "\"DIR\" }\n",
 	    conf_file_path(files->cfs_files[0]));
 	return -EINVAL;
 }

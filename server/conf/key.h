@@ -49,7 +49,7 @@ struct key {
 	unsigned key_where;
 	/* As a file has it; in parentheses it is not set, but says what holds. */
 	const char *key_default;
-	const char *key_values; /* what to write, "N|auto" */
+	const char *key_values; /* the values, "N|auto" */
 	const char *key_help;	/* one line, no full stop */
 	key_set_f *key_set;	/* 0, or -errno and why */
 	/* A list has this; its members are set one by one afterwards. */
@@ -83,7 +83,7 @@ int conf_key_set(
 /* Before a list is set. */
 void conf_key_clear(struct conf_scope *, const char *name);
 
-/* All of the top level that have one.  0 or -errno, told. */
+/* All of the top level that have one.  0, or -errno after a message. */
 int conf_key_defaults(struct conf_scope *);
 
 /* A list that was set to {}.  0, or -EINVAL and why. */

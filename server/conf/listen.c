@@ -96,7 +96,7 @@ unix_address(const struct conf_scope *scope, const char *text,
 		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
 	if (strlen(la->la_text) >= sizeof(un.sun_path)) {
 		conf_why(why, -EINVAL,
-		    "%s is too long for the path of a socket (%zu bytes)",
+		    "%s is too long for a socket path (at most %zu bytes)",
 		    la->la_text, sizeof(un.sun_path) - 1);
 		free(la->la_text);
 		return -EINVAL;
@@ -116,8 +116,8 @@ loopback_address(const char *text, struct listen_addr *la, struct conf_why *why)
 		return error;
 	if (!is_loopback(la))
 		return conf_why(why, -EINVAL,
-		    "%s can be reached from outside: write 127.0.0.1:PORT, "
-		    "[::1]:PORT, or the path of a socket",
+		    "%s is reachable from outside: write 127.0.0.1:PORT, "
+		    "[::1]:PORT, or a socket path",
 		    text);
 	la->la_text = strdup(text);
 	return la->la_text != NULL
@@ -138,8 +138,8 @@ conf_set_admin(struct conf_scope *scope, const struct key *key,
 	if (strcmp(text, "off") == 0)
 		return 0;
 	if (text[0] == '\0')
-		return conf_why(
-		    why, -EINVAL, "the address is empty (\"off\" for none)");
+		return conf_why(why, -EINVAL,
+		    "the address is empty (write \"off\" for none)");
 	error = strchr(text, '/') != NULL ? unix_address(scope, text, &la, why)
 					  : loopback_address(text, &la, why);
 	if (error == 0)
@@ -188,7 +188,8 @@ conf_check_admin(const struct conf *conf, struct conf_why *why)
 	for (size_t i = 0; i < conf->conf_nlisten; i++)
 		if (covers(&conf->conf_listen[i], admin))
 			return conf_why(why, -EEXIST,
-			    "%s: the sites are there already (listen = %s)",
+			    "%s is already an address of the sites (listen = "
+			    "%s)",
 			    admin->la_text, conf->conf_listen[i].la_text);
 	return 0;
 }

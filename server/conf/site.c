@@ -202,7 +202,7 @@ conf_set_names(struct conf_scope *scope, const struct key *key,
 	for (i = 0; i < conf->conf_nsites; i++) {
 		if (exact_name(&conf->conf_sites[i], name, n) > 0)
 			return conf_why(why, -EEXIST,
-			    "%s is a name of site \"%s\" already", name,
+			    "%s is already a name of site \"%s\"", name,
 			    conf->conf_sites[i].site_name);
 	}
 	copy = strndup(name, n);
@@ -257,8 +257,7 @@ check_location(const char *path, enum location_kind kind, struct conf_why *why)
 		return conf_why(why, -EINVAL, "does not begin with '/'");
 	if (!is_reachable(path))
 		return conf_why(why, -EINVAL,
-		    "matches no path: \"//\", \"/./\" and \"/../\" are "
-		    "resolved before");
+		    "matches no path: remove \"//\", \"/./\" and \"/../\"");
 	return 0;
 }
 

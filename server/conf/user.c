@@ -79,7 +79,7 @@ conf_set_chroot(struct conf_scope *scope, const struct key *key,
 		return 0;
 	if (text[0] == '\0')
 		return conf_why(
-		    why, -EINVAL, "the path is empty (\"off\" for none)");
+		    why, -EINVAL, "the path is empty (write \"off\" for none)");
 	conf->conf_chroot = conf_path(scope->cs_dir, text);
 	if (conf->conf_chroot == NULL)
 		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
@@ -116,7 +116,8 @@ find_groups(struct conf *conf, struct conf_why *why)
 	if (getgrouplist(
 		conf->conf_user, conf->conf_gid, conf->conf_groups, &n) == -1)
 		return conf_why(why, -EAGAIN,
-		    "the groups of user %s changed meanwhile", conf->conf_user);
+		    "the groups of user %s have just changed: start again",
+		    conf->conf_user);
 	conf->conf_ngroups = (size_t)n;
 	return 0;
 }
@@ -127,8 +128,7 @@ conf_complete_user(struct conf *conf, struct conf_why *why)
 	int error = 0;
 
 	if (conf->conf_group != NULL && conf->conf_user == NULL)
-		return conf_why(why, -EINVAL,
-		    "of which user?  The key user has to be set as well");
+		return conf_why(why, -EINVAL, "needs user: set user as well");
 	conf->conf_user_chosen = conf->conf_user != NULL;
 	if (conf->conf_user == NULL && geteuid() == 0)
 		error = nobody(conf, why);
@@ -138,8 +138,7 @@ conf_complete_user(struct conf *conf, struct conf_why *why)
 		conf->conf_gid = conf->conf_user_gid;
 	if (conf->conf_gid == NO_GROUP)
 		return conf_why(why, -EINVAL,
-		    "user %s has no entry in passwd(5), so its group has to be "
-		    "set",
+		    "user %s has no entry in passwd(5): set group as well",
 		    conf->conf_user);
 	return find_groups(conf, why);
 }

@@ -229,7 +229,8 @@ no_port(const char *text, struct conf_why *why)
 		      strcmp(text, "*") == 0 ||
 		      inet_pton(AF_INET, text, &in) == 1;
 
-	return conf_why(why, -EINVAL, "%s: write ADDR:PORT, as %s:8080",
+	return conf_why(why, -EINVAL,
+	    "%s: write ADDR:PORT, for example %s:8080",
 	    text[0] == '\0' ? "the address is empty" : "the port is missing",
 	    usable ? text : "127.0.0.1");
 }

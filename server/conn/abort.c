@@ -25,7 +25,8 @@ tell_disk(struct conn *c)
 
 	if (message_rate_tell(&wk->wk_told_disk, clock_now()))
 		log_error(wk->wk_service.svc_log,
-		    "\"%.*s\": the disk has not answered for %u s",
+		    "\"%.*s\" ended: the disk did not answer within %u s "
+		    "(disk_timeout)",
 		    (int)line.s_len, line.s_ptr,
 		    wk->wk_service.svc_conf->conf_disk_timeout);
 }

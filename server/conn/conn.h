@@ -56,7 +56,7 @@ struct conn {
 	bool cn_hup;	  /* the client has closed its end */
 	bool cn_dying;	  /* a completion is to come, and frees it */
 	bool cn_bounded;  /* see tcp_memory.h */
-	unsigned cn_requests; /* whose answer was begun */
+	unsigned cn_requests; /* with an answer that has begun */
 	struct worker *cn_worker;
 	struct event cn_event;
 	union {
@@ -72,7 +72,7 @@ struct conn {
 	uint64_t cn_turn_sent; /* bytes of answers that this turn has ended */
 	const struct cached_header *cn_fields; /* the last ones, or NULL */
 	uint64_t cn_unseen; /* bytes sent since it was asked what is ... */
-	uint64_t cn_left;   /* ... unacknowledged: so much, or 0 ... */
+	uint64_t cn_left;   /* ... bytes unacknowledged, or 0 ... */
 	uint64_t cn_since;  /* ... then, microseconds */
 	uint64_t cn_rate; /* bytes/s that the client takes, or 0: see pw_send */
 	struct client

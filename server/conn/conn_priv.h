@@ -8,11 +8,11 @@
 
 #define LINGER_READS 8 /* of a buffer's size, in one turn */
 
-/* What a step of the connection came to. */
+/* The result of a step of the connection. */
 enum next {
 	NEXT_GO,    /* the state has changed: go on */
 	NEXT_WAIT,  /* for an event, a timer or a completion */
-	NEXT_AGAIN, /* more to do, when the others had their turn */
+	NEXT_AGAIN, /* more to do, after the other connections */
 	NEXT_CLOSE,
 };
 
@@ -52,7 +52,9 @@ bool conn_begin(struct conn *);
 /* Starts TIMER_DISK, and waits for the completion. */
 void conn_await_disk(struct conn *);
 
-/* An answer has ended; those who have had a share give way, if they would go on. */
+/*
+ * An answer has ended; a connection that has had its share yields before it continues.
+ */
 enum next conn_ended(const struct conn *);
 
 /* ----------------------------------------------------------- read.c */
@@ -71,12 +73,14 @@ enum next conn_refuse_head(struct conn *, int status);
 /* ------------------------------------------------------------ abort.c */
 
 /*
- * What waits for a disk is told to nobody any more, but its memory stays until the
- * completion has come, which then frees it.
+ * The result of the disk wait is discarded; its memory stays until the completion,
+ * which frees it.
  */
 void conn_abort(struct conn *);
 
-/* The disk has not answered in time: the client is told, unless there is more patience. */
+/*
+ * The disk has not answered in time: the client gets 503, unless the wait is extended.
+ */
 void conn_give_up(struct conn *);
 
 /* ----------------------------------------------------------- min_rate.c */
@@ -96,7 +100,7 @@ bool min_rate_late(struct conn *);
 /* An answer has ended.  How long the client may do nothing: TIMER_REST or TIMER_IDLE. */
 enum timer min_rate_ended(struct conn *);
 
-/* What the kernel has of the last answer. */
+/* The part of the last answer that the kernel still holds. */
 enum rest {
 	REST_NONE, /* nothing to speak of */
 	REST_SOME, /* and the client takes it fast enough */

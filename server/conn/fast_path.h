@@ -1,7 +1,7 @@
 /*
  * fast_path: answers to requests of which every byte is known (header_cache.h) with what is
- * ready (response_cache.h), as many as have come together with one system call.  What it
- * does not know goes the long way, and is known the next time.
+ * ready (response_cache.h), as many as have come together with one system call.  An
+ * unknown head takes the slow path, and is known the next time.
  */
 #ifndef SERVER_CONN_FAST_PATH_H
 #define SERVER_CONN_FAST_PATH_H

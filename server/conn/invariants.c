@@ -48,7 +48,7 @@ print(const struct conn *c)
 static void
 broken(const struct conn *c, int line, const char *rule)
 {
-	fprintf(stderr, "invariants.c:%d: not so: %s\n", line, rule);
+	fprintf(stderr, "invariants.c:%d: check failed: %s\n", line, rule);
 	print(c);
 	abort();
 }

@@ -20,7 +20,7 @@
 
 struct transport {
 	int tr_fd;		 /* owned; -1: closed */
-	struct pw_sink *tr_sink; /* what answers go into, or NULL: tr_fd */
+	struct pw_sink *tr_sink; /* sink of answers, or NULL: tr_fd */
 #ifdef PW_INSIDE
 	struct inside_sink tr_inside;
 #endif
@@ -47,7 +47,7 @@ transport_unacked(const struct transport *tr)
 	return pw_unacked(tr->tr_fd);
 }
 
-/* What the kernel has for it cannot go on before a disk answers: see pw_awaits_disk. */
+/* The kernel's data for it waits for a disk: see pw_awaits_disk. */
 static inline bool
 transport_awaits_disk(const struct transport *tr)
 {
@@ -57,7 +57,7 @@ transport_awaits_disk(const struct transport *tr)
 /* It takes something now; the event that says so may be late. */
 bool transport_has_room(const struct transport *);
 
-/* Our end: the client is told that nothing follows.  0 or -errno. */
+/* Shuts our end down: no more data follows.  0 or -errno. */
 int transport_end(struct transport *);
 
 /* Both ends: what lies in it is sent, nothing more is read. */

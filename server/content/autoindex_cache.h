@@ -3,23 +3,24 @@
  * time, and kept for a moment.  Belongs to a worker; its thread only.
  *
  * A page is known by the directory's inode, its times, and how it is to be shown, so a
- * name that is added or removed makes another page.  What that does not tell are the
- * sizes and times of the files: hence AUTOINDEX_CACHE_AGE_US, which is long enough that
- * a page that is asked for all the time costs next to nothing, and short enough to see an
+ * name that is added or removed makes another page.  This does not cover the sizes and
+ * times of the files: hence AUTOINDEX_CACHE_AGE_US, which is long enough that a page
+ * that is asked for all the time costs next to nothing, and short enough to see an
  * upload grow.  A directory that changes twice within the resolution of its times looks
- * the same after it: a page of one that has just changed is trusted for AUTOINDEX_CACHE_NEW_US only.
+ * the same after it: a page of one that has just changed is trusted for
+ * AUTOINDEX_CACHE_NEW_US only.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_CACHE_H
 #define SERVER_CONTENT_AUTOINDEX_CACHE_H
 
 #include "server/content/autoindex_read.h"
 
-#define AUTOINDEX_CACHE_AGE_US 5000000 /* a page is given out so long ... */
+#define AUTOINDEX_CACHE_AGE_US 5000000 /* lifetime of a page ... */
 #define AUTOINDEX_CACHE_NEW_US \
 	1000000 /* ... of a directory that has just changed */
 #define AUTOINDEX_CACHE_BYTES ((size_t)4 << 20) /* of pages that are kept */
 #define AUTOINDEX_CACHE_ALIVE \
-	((size_t)64 << 20) /* with those that are sent to somebody */
+	((size_t)64 << 20) /* including pages that are being sent */
 
 struct autoindex_cache;
 
@@ -33,7 +34,7 @@ struct text {
 
 void text_unref(struct text **);
 
-/* Somebody who wants one. */
+/* A request for a page. */
 struct listing {
 	/* set by the caller; strings and root must stay until li_done */
 	struct place li_place;
@@ -47,7 +48,7 @@ struct listing {
 
 struct autoindex_cache *autoindex_cache_create(void);
 
-/* Nobody waits any more, nor has a text. */
+/* No request waits or holds a text. */
 void autoindex_cache_destroy(struct autoindex_cache **);
 
 /*

@@ -29,9 +29,9 @@ struct place {
 };
 
 /*
- * All of it, into an empty buffer, whose memory is the caller's to free(3), after an
- * error as well.  *same: it is the directory that was found.  -E2BIG: the text is
- * longer than AUTOINDEX_READ_WHOLE, or the disk took 5 s, or all patience.
+ * All of it, into an empty buffer, which the caller frees (free(3)), after an error as
+ * well.  *same: it is the directory that was found.  -E2BIG: the text is longer than
+ * AUTOINDEX_READ_WHOLE, or the disk took 5 s, or all patience.
  */
 int autoindex_read_whole(const struct place *, struct buf *, bool *same);
 

@@ -1,7 +1,7 @@
 /*
- * autoindex_stream: the listing of a directory that is too large to be had as a whole, in blocks:
- * the pool reads and renders one, the loop sends it, then the next.  Its memory is one
- * block and what readdir(3) has read ahead, about 100 KiB.  Loop's thread.
+ * autoindex_stream: the listing of a directory that is too large for one page, in
+ * blocks: the pool reads and renders one, the loop sends it, then the next.  Its memory
+ * is one block and what readdir(3) has read ahead, about 100 KiB.  Loop's thread.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_STREAM_H
 #define SERVER_CONTENT_AUTOINDEX_STREAM_H
@@ -32,7 +32,7 @@ struct autoindex_stream {
 /* 0: st_done will be called.  -errno: not. */
 int autoindex_stream_next(struct autoindex_stream *);
 
-/* Nobody wants the block that was asked for: -ECANCELED, if it is not being read yet. */
+/* The requested block is not needed any more: -ECANCELED, if its read has not begun. */
 void autoindex_stream_cancel(struct autoindex_stream *);
 
 /* Not while a block is being read.  Frees it, now or when the pool has closed. */

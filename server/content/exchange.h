@@ -28,10 +28,10 @@
 
 struct sockaddr;
 
-/* What an answer asks of the connection that it goes out by. */
+/* Calls from an answer to its connection. */
 struct exchange_ops {
 	/*
-	 * What was waited for has come.  It may be one of thousands: to go on is for later.  The
+	 * The completion has come.  It may be one of thousands: continue later.  The
 	 * exchange may be freed here.
 	 */
 	void (*resumed)(struct exchange *);
@@ -48,7 +48,7 @@ struct pace {
 	bool pc_begun;
 	uint64_t pc_since; /* the socket is full since then; 0: it is not */
 	uint64_t pc_full;  /* it was, in this period, before that */
-	int64_t pc_begin;  /* what had been taken when the period began ... */
+	int64_t pc_begin;  /* bytes taken when the period began ... */
 	int64_t pc_last;   /* ... and when TIMER_SEND was set */
 };
 
@@ -63,7 +63,7 @@ struct exchange {
 
 	bool ex_open;	     /* begun, and not counted and logged yet */
 	bool ex_pending;     /* a completion is to come */
-	bool ex_cancelled;   /* nobody waits for it any more */
+	bool ex_cancelled;   /* its connection has gone */
 	unsigned ex_looks;   /* at a disk that is slow: how often */
 	uint64_t ex_since;   /* when its head was complete, microseconds */
 	time_t ex_time;	     /* the same, seconds since the epoch */

@@ -9,8 +9,8 @@
 struct exchange;
 
 /*
- * A message about what was being looked for.  Want of memory or of descriptors is told
- * once a minute, and then how often it was.
+ * A message about the requested file.  A lack of memory or descriptors is logged once a
+ * minute, then with the number of repeats.
  */
 void file_error_tell(struct exchange *, int error);
 

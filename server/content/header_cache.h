@@ -1,7 +1,7 @@
 /*
- * header_cache: what a block of header fields says, remembered.  A client sends the same
- * ones with one request after the other; what was checked and parsed once need not be again,
- * if every byte is the same.  Belongs to a worker; its thread only.
+ * header_cache: caches the parsed form of a block of header fields.  A client sends the
+ * same block with each request; a block that was checked and parsed once is not parsed
+ * again if every byte is the same.  Belongs to a worker; its thread only.
  *
  * Only plain ones are remembered: nothing in them changes what a GET is answered.  A worker
  * with many more clients at a time than HEADER_CACHE_SLOTS, whose fields all differ, forgets
@@ -41,8 +41,8 @@ struct header_cache *header_cache_create(void);
 
 /*
  * Remembers block, which is all of the request's head behind its first line.
- * NULL: it is not a plain one, or too long.  What is returned stays where
- * it is, but another block may take its place: so compare before it is believed.
+ * NULL: it is not a plain one, or too long.  The returned entry stays where it is, but
+ * another block may replace it: so compare before it is believed.
  */
 const struct cached_header *header_cache_remember(struct header_cache *,
     const struct request *, struct str block, const struct site *);

@@ -52,7 +52,7 @@ void respond_options(struct exchange *);
 /* Takes over the reference; name is for the media type and messages. */
 void respond_file(struct exchange *, struct pw_file *, const char *name,
     const struct settings *);
-/* What is ready, of which so many bytes have been sent. */
+/* The ready part, and its bytes sent so far. */
 void respond_ready(struct exchange *, struct cached_response *, size_t sent);
 /* Takes over the reference. */
 void respond_listing(struct exchange *, struct text *);

@@ -1,6 +1,6 @@
 /*
- * response_cache: the answers that are asked for most, ready to be sent: head and body side by
- * side in memory.  Belongs to a worker; its thread only.
+ * response_cache: the answers to the most popular requests, ready to be sent: head and
+ * body side by side in memory.  Belongs to a worker; its thread only.
  *
  * An answer is known by the site and the request target as it was received, if that is
  * the path itself (nothing escaped, no query).  It is the one that a plain GET gets:
@@ -8,10 +8,10 @@
  *
  * Fresh: each is given out for as long as its file need not be looked up again
  * (pw_file_open), then the file is looked up, and if it is as it was, the answer is fresh
- * again.  What a file is like is its inode, size, mtime and ctime; so one is taken in
- * only when its ctime lies RESPONSE_CACHE_SETTLED in the past, and whatever is written to it after
- * that can be seen.  (Except what is written through a mapping: the kernel sets the
- * times when a page becomes dirty, not at each store.)
+ * again.  The state of a file is its inode, size, mtime and ctime; so one is taken in
+ * only when its ctime lies RESPONSE_CACHE_SETTLED in the past, and whatever is written
+ * to it after that can be seen.  (Except what is written through a mapping: the kernel
+ * sets the times when a page becomes dirty, not at each store.)
  *
  * Memory is bounded.  A file comes in when it is asked for the second time within some
  * seconds while it is open.  When there is no room, the oldest one goes if the new one was asked for half as
@@ -60,7 +60,7 @@ struct response_cache_count {
 unsigned response_cache_count(
     struct response_cache_count *, uint64_t now_us, unsigned more);
 
-/* Readable by those who send it; the rest is private. */
+/* Readable by the sender; the rest is private. */
 struct cached_response {
 	size_t ha_head; /* bytes of the head, at the front of ha_text */
 	size_t ha_len;	/* bytes of head and body */
@@ -68,7 +68,7 @@ struct cached_response {
 	struct response_cache *ha_hot;
 	LIST_ENTRY(cached_response) ha_bucket;
 	TAILQ_ENTRY(cached_response) ha_order; /* the oldest first */
-	unsigned ha_refs; /* of the set, and of each who is sending it */
+	unsigned ha_refs; /* of the set, and of each sender */
 	struct response_cache_count ha_uses;
 	time_t ha_date;	   /* that its head has */
 	uint64_t ha_until; /* fresh, microseconds */
@@ -87,7 +87,7 @@ struct cached_response {
 /* bytes: of memory for the answers; a table of 8 bytes for each 2 KiB comes on top.  NULL: no memory. */
 struct response_cache *response_cache_create(size_t bytes);
 
-/* Nobody sends one any more. */
+/* No answer is being sent any more. */
 void response_cache_destroy(struct response_cache **);
 
 /*
@@ -113,7 +113,7 @@ void response_cache_offer(struct response_cache *, struct cached_key,
     struct pw_file *, struct str head, unsigned asked, uint64_t now_us,
     time_t now);
 
-/* Who sends it later than at once. */
+/* For a sender that does not finish at once. */
 void response_cache_ref(struct cached_response *);
 void response_cache_unref(struct cached_response **);
 

@@ -24,7 +24,7 @@ struct exchange;
 struct range;
 struct response_cache;
 
-/* Those that nobody has: kept for later. */
+/* Unused ones: kept for later. */
 struct exchange_list {
 	SLIST_HEAD(, exchange) xl_free;
 	unsigned xl_count;

@@ -115,7 +115,7 @@ parse_line(struct mime *m, char *line, const char **what)
 	}
 	for (; (ext = strtok_r(line, space, &save)) != NULL; line = NULL) {
 		if (ext[0] == '.') {
-			*what = "an extension is written without its dot";
+			*what = "write an extension without its dot";
 			return -EINVAL;
 		}
 		if (add_entry(m, ext, type) != 0) {

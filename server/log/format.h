@@ -1,7 +1,6 @@
 /*
  * format: the text of a line in the access log and of a message.  Pure, but
- * for the time zone.  What is written ends with a newline and has no other;
- * no NUL is added.
+ * for the time zone.  The output ends with a newline and has no other; no NUL is added.
  */
 #ifndef SERVER_LOG_FORMAT_H
 #define SERVER_LOG_FORMAT_H

@@ -1,5 +1,5 @@
 /*
- * log_priv: what the files of this room share.  Nobody else includes this.
+ * log_priv: what the files of this room share.  No other file includes this.
  *
  *   log.c     the worker's side
  *   start.c   start and end
@@ -25,9 +25,9 @@ enum kind { KIND_ACCESS, KIND_NOTICE, KIND_ERROR, NKINDS };
 
 /* Lines on their way from one worker to one sink. */
 struct lane {
-	struct ring *ln_ring; /* NULL: nobody wants them */
+	struct ring *ln_ring; /* NULL: not wanted */
 	struct sink *ln_sink;
-	bool ln_nudged; /* the writer was told that it is half full */
+	bool ln_nudged; /* the writer was notified that it is half full */
 	atomic_uint_fast64_t ln_lost; /* shared: worker adds, writer reads */
 };
 

@@ -13,14 +13,14 @@
 /* Zero it first. */
 struct message_rate {
 	bool lim_told;
-	uint64_t lim_since; /* when it was told last */
+	uint64_t lim_since; /* time of the last message */
 	uint64_t lim_left;  /* left out since */
 };
 
 /* True: tell it.  False: it is counted. */
 bool message_rate_tell(struct message_rate *, uint64_t now_us);
 
-/* How many were left out, if their number is due to be told now; else 0. */
+/* Number of suppressed messages, if it is due now; else 0. */
 uint64_t message_rate_left_out(struct message_rate *, uint64_t now_us);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * open: opens the files that lines are written to.  They are opened as root, often, and
- * in directories where somebody else may write.
+ * open: opens the files that lines are written to.  They are often opened as root, in
+ * directories that other users can write to.
  */
 #ifndef SERVER_LOG_OPEN_H
 #define SERVER_LOG_OPEN_H
@@ -8,8 +8,9 @@
 /*
  * A descriptor for appending, non-blocking, or -errno; the file is made, 0640, if it is not
  * there.  If the path's last name is a symbolic link, or leads to one, that is followed
- * only if it belongs to root or to this user: -ELOOP for another, since whoever may write
- * into a directory of logs could choose a file.  Names before the last are followed anyway.
+ * only if it belongs to root or to this user: -ELOOP for another, since a user with
+ * write access to a directory of logs could choose a file.  Names before the last are
+ * followed anyway.
  */
 int log_file_open(const char *path);
 

@@ -18,25 +18,25 @@
 struct sink {
 	char *sk_path;	  /* for messages: where it is; owned */
 	int sk_fd;	  /* owned; -1: not open */
-	bool sk_socket;	  /* send(2) can be told not to block */
+	bool sk_socket;	  /* send(2) accepts MSG_DONTWAIT */
 	bool sk_blocking; /* write(2) may block: poll first */
 	bool sk_shared;	  /* no regular file: whole lines, see sink_put */
 	bool sk_ours;	  /* regular, and opened here */
 
 	bool sk_full;	  /* took nothing more the last time */
-	size_t sk_begun;  /* bytes of a line whose rest is in the ring */
+	size_t sk_begun;  /* bytes of a line that continues in the ring */
 	bool sk_torn;	  /* ends in a line, the rest was lost */
 	unsigned sk_turn; /* the caller's: which ring is next */
 	int sk_error;	  /* why records were dropped last, errno or 0 */
 	_Atomic uint64_t sk_dropped; /* records lost here; any thread reads */
 };
 
-/* log_file_open.  0 or -errno; -ENXIO: a FIFO nobody reads. */
+/* log_file_open.  0 or -errno; -ENXIO: a FIFO without a reader. */
 int sink_open_path(struct sink *, const char *path);
 
 /*
- * A copy of stdout or stderr that is non-blocking where that can be had
- * without changing the original, which other processes share.
+ * A copy of stdout or stderr that is non-blocking where this does not change the
+ * original, which other processes share.
  */
 int sink_open_fd(struct sink *, const char *path, int fd);
 

@@ -179,8 +179,7 @@ last_words(void *arg)
 	struct log *lg = arg;
 	const char *path = lg->lg_sinks[atomic_load(&lg->lg_busy)].sk_path;
 
-	log_error(NULL,
-	    "%s does not answer: ending without it, its last lines are lost",
+	log_error(NULL, "%s does not answer: ending without its last lines",
 	    path != NULL ? path : "the log");
 }
 

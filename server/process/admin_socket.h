@@ -8,8 +8,8 @@
 #include "server/process/listen_table.h"
 
 /*
- * Fills in sk_fd and whose its file is.  A file that is left over is replaced.  0 or
- * -errno.  Changes the umask for a moment: one thread only.
+ * Fills in sk_fd and the identity of its file.  A file that is left over is replaced.
+ * 0 or -errno.  Changes the umask for a moment: one thread only.
  */
 int admin_socket_open(const struct listen_addr *, struct sock *);
 

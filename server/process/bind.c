@@ -85,7 +85,7 @@ ask_name(const struct listen_addr *la, int fd, struct sockaddr_storage *addr)
 
 	if (getsockname(fd, (struct sockaddr *)addr, &len) == 0)
 		return 0;
-	complain(la, "ask for the name of", errno);
+	complain(la, "get the address of", errno);
 	return -1;
 }
 
@@ -129,8 +129,7 @@ keep_old(const char *name, struct listen_table *old, struct listen_table *now,
 	while (listen_take(old, name, false, &next)) {
 		if (listen_deaf(next.sk_fd)) {
 			log_warn(NULL,
-			    "a socket of %s has been shut down: "
-			    "opening another one",
+			    "a socket of %s was shut down: opening another one",
 			    name);
 			close(next.sk_fd);
 			continue;
@@ -207,8 +206,8 @@ keep_given(
 	while (listen_take_given(old, &sk)) {
 		if (use == SOCKET_UNUSED)
 			log_warn(NULL,
-			    "nobody listens on %s, which the service manager "
-			    "has opened: it is not in `listen'",
+			    "unused socket %s from the service manager: add it "
+			    "to listen, or remove it there",
 			    sk.sk_name);
 		sk.sk_use = use;
 		if (keep(now, &sk) == -1)
@@ -267,9 +266,9 @@ bind_admin(
 		return keep(now, &sk);
 	log_error(NULL, "cannot listen on %s: %s%s", la->la_text,
 	    strerror(-error),
-	    error == -EADDRINUSE ? ": another program listens there, or it is "
-				   "no socket"
-				 : "");
+	    error == -EADDRINUSE
+		? ": another program listens there, or the file is not a socket"
+		: "");
 	return -1;
 }
 

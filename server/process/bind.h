@@ -18,10 +18,10 @@
 
 /*
  * Moves what is of use from old to now, in the order of conf_listen, and adds to
- * it.  What the service manager gave replaces conf_listen's default; beside
- * addresses that were chosen it is used where it has one of them.  Port 0 is the same
- * free port for all workers, and stays what it was.  0, or -1 after a message that
- * says which address, why, and what to do about it.
+ * it.  The service manager's sockets replace conf_listen's default; beside addresses
+ * that were chosen it is used where it has one of them.  Port 0 is the same free port
+ * for all workers, and stays what it was.  0, or -1 after a message that says which
+ * address, why, and what to do about it.
  */
 int bind_sites(
     const struct conf *, struct listen_table *old, struct listen_table *now);

@@ -67,8 +67,7 @@ died(struct master *ms)
 	ms->ms_deaths[n % MASTER_DEATHS] = now;
 	if (n + 1 >= MASTER_DEATHS && now - oldest < PERIOD_US) {
 		log_error(NULL,
-		    "server processes have died %d times within a minute: "
-		    "ending",
+		    "server processes died %d times within a minute: ending",
 		    MASTER_DEATHS);
 		ms->ms_status = 1;
 		ms->ms_over = true;
@@ -99,8 +98,8 @@ try_again(struct master *ms)
 		seconds = PAUSE_MOST;
 	else
 		ms->ms_failures++;
-	snprintf(
-	    text, sizeof(text), "nobody serves: trying again in %u s", seconds);
+	snprintf(text, sizeof(text),
+	    "no server process runs: trying again in %u s", seconds);
 	log_error(NULL, "%s", text);
 	notify_status(text);
 	ms->ms_restart = clock_now() + seconds * MASTER_SECOND;
@@ -184,7 +183,7 @@ became_ready(struct master *ms, struct child *ch, const char *timeout)
 	if (error == -EPIPE)
 		return; /* its end will be noticed */
 	if (error != 0) {
-		give_up(ms, "speak to a server process", "", error);
+		give_up(ms, "send to a server process", "", error);
 		return;
 	}
 	ch->ch_timeout =

@@ -1,7 +1,7 @@
 /*
  * listen_table: the listening sockets that outlive a server process.  The master keeps
- * them; a new process finds there what an earlier one has bound, so nobody who
- * waits to be accepted is lost.
+ * them; a new process finds there the sockets of an earlier one, so no connection in a
+ * backlog is lost.
  */
 #ifndef SERVER_PROCESS_LISTEN_TABLE_H
 #define SERVER_PROCESS_LISTEN_TABLE_H
@@ -18,7 +18,7 @@
 enum socket_use {
 	SOCKET_SERVE = 's',
 	SOCKET_ADMIN = 'a',
-	SOCKET_UNUSED = 'u', /* given to us, but nobody listens on it */
+	SOCKET_UNUSED = 'u', /* given to us, but unused */
 };
 
 struct sock {
@@ -47,8 +47,8 @@ bool listen_take_given(struct listen_table *, struct sock *out);
 bool listen_has(const struct listen_table *, const char *name, bool admin);
 
 /*
- * Whether one that serves has that address and port, or part of what they stand for: a
- * wildcard has all addresses.  Not those that were given; port 0 is nobody's.
+ * Whether a serving socket has that address and port, or overlaps them: a wildcard has
+ * all addresses.  Given sockets do not count; port 0 matches none.
  */
 bool listen_overlap(const struct listen_table *, const struct sockaddr *);
 

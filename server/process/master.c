@@ -106,7 +106,7 @@ end(struct master *ms)
 	if (ms->ms_ending && !hurries(ms))
 		return;
 	if (!ms->ms_ending) {
-		notify("STOPPING=1\nSTATUS=finishing what is being sent");
+		notify("STOPPING=1\nSTATUS=draining: finishing transfers");
 		ms->ms_asked = clock_now();
 		ms->ms_kill = ms->ms_asked + patience(ms);
 	}
@@ -195,7 +195,7 @@ give_way(struct master *ms)
 	}
 	if (ms->ms_test != 0 && hangs(ms->ms_test_since)) {
 		log_notice(NULL,
-		    "the test of a new program takes too long: ending it");
+		    "the test of the new program takes too long: killing it");
 		upgrade_cancel(ms);
 	}
 }

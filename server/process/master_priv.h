@@ -1,5 +1,5 @@
 /*
- * master_priv: what the files of the master share.  Nobody else includes this.
+ * master_priv: what the files of the master share.  No other file includes this.
  *
  *   master.c       signals, what to do when
  *   children.c  what server processes say, how they end, and what follows
@@ -39,7 +39,7 @@ struct child {
 
 #define MASTER_DEATHS 5
 #define MASTER_SECOND ((uint64_t)1000000) /* microseconds */
-#define MASTER_HUNG   (5 * MASTER_SECOND) /* what takes longer gives way */
+#define MASTER_HUNG   (5 * MASTER_SECOND) /* a longer start or test is replaced */
 #define MASTER_WAITS  86400 /* seconds: the longest shutdown_timeout */
 
 struct master {
@@ -52,7 +52,7 @@ struct master {
 	LIST_HEAD(, child) ms_children;
 	struct child *ms_starting;	/* NULL: none */
 	struct child *ms_serving;	/* the same */
-	struct listen_table ms_sockets; /* what is listened on */
+	struct listen_table ms_sockets; /* the listening sockets */
 	struct listen_table ms_next;	/* the same by ms_starting, so far */
 	bool ms_served;			/* there has been a serving one */
 	bool ms_reload;			/* as soon as none is starting */
@@ -62,7 +62,7 @@ struct master {
 	pid_t ms_test; /* of a program that an upgrade would run; 0: none */
 	int ms_test_output;
 	uint64_t ms_test_since;	  /* microseconds */
-	struct stat ms_test_file; /* what is tested */
+	struct stat ms_test_file; /* the program under test */
 
 	uint64_t ms_deaths[MASTER_DEATHS]; /* the last ones, in a ring */
 	unsigned ms_ndeaths;
@@ -84,7 +84,7 @@ struct master {
 
 /* ------------------------------------------------------------- children.c */
 
-/* What it has sent; not all of it if that is a lot. */
+/* Its output, cut if it is long. */
 void hear(struct master *, struct child *);
 
 /* Collects those that have ended. */

@@ -13,8 +13,8 @@ cure(int error)
 {
 	switch (error) {
 	case -ENOSYS:
-		return ": openat2(2) is needed: Linux 5.6, and no sandbox that "
-		       "forbids it";
+		return ": openat2(2) is needed: run Linux 5.6 or later, and "
+		       "allow it in the container's seccomp profile";
 	case -EMFILE:
 		return "; raise ulimit -n";
 	default:

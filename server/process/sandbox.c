@@ -11,10 +11,10 @@
 #include "lib/os/os.h"
 #include "server/process/sandbox.h"
 
-#define NOT_ALL "sandbox: not all of it is to be had here: "
-#define GIVEN_UP                                                         \
-	"keep_fowner: CAP_FOWNER is not kept: %s; to ask whether files " \
-	"of other users are in memory takes more processor time"
+#define NOT_ALL "sandbox: incomplete on this kernel: "
+#define GIVEN_UP                                                               \
+	"keep_fowner: CAP_FOWNER is dropped: %s; residency queries for other " \
+	"users' files take more CPU time"
 
 static int
 fail(const char *what, const char *which)
@@ -34,16 +34,16 @@ stay(const struct conf *conf)
 	}
 	if (conf->conf_user != NULL && conf->conf_uid != geteuid()) {
 		log_error(NULL,
-		    "user: cannot become %s: not started as root; start it as "
-		    "%s%s, or leave the key out",
+		    "user: cannot switch to %s: not started as root; start as "
+		    "%s%s, or remove user",
 		    conf->conf_user, conf->conf_uid == 0 ? "" : "root or as ",
 		    conf->conf_user);
 		return -1;
 	}
 	if (conf->conf_group != NULL && conf->conf_gid != getegid()) {
 		log_error(NULL,
-		    "group: cannot become %s: not started as root; start it "
-		    "as root or with that group, or leave the key out",
+		    "group: cannot switch to %s: not started as root; start as "
+		    "root or with that group, or remove group",
 		    conf->conf_group);
 		return -1;
 	}
@@ -85,14 +85,14 @@ change_user(const struct conf *conf)
 		keep_memlock();
 	if (setgroups(conf->conf_ngroups, conf->conf_groups) == -1 ||
 	    setresgid(gid, gid, gid) == -1 || setresuid(uid, uid, uid) == -1)
-		return fail("become user", conf->conf_user);
+		return fail("switch to user", conf->conf_user);
 	/* Up to here its end would have killed this process. */
 	if (os_follow_parent(parent) == -ESRCH)
 		return -1;
 	if (is_for_good(conf))
 		return 0;
 	log_error(
-	    NULL, "user %s could become root again: ending", conf->conf_user);
+	    NULL, "user %s can become root again: ending", conf->conf_user);
 	return -1;
 }
 
@@ -102,11 +102,10 @@ become(const struct conf *conf, bool again)
 	const char *root = conf->conf_chroot;
 
 	if (!conf->conf_user_chosen && !again)
-		log_notice(NULL,
-		    "started as root: switching to user nobody (set user to "
-		    "change this)");
+		log_notice(NULL, "started as root: switching to user nobody "
+				 "(set user to change this)");
 	if (root != NULL && (chroot(root) == -1 || chdir("/") == -1))
-		return fail("change the root directory to", root);
+		return fail("chroot to", root);
 	/* Root in a container need not be allowed to change anything. */
 	if (conf->conf_uid == 0 && conf->conf_group == NULL)
 		return 0;
@@ -145,7 +144,7 @@ probe(const struct settings *set)
 
 	if (pw_send_probe(set->set_send_path, &why) == 0)
 		return 0;
-	log_error(NULL, "send_path: cannot be used by this user: %s",
+	log_error(NULL, "send_path: not available to this user: %s",
 	    why != NULL ? why : "unknown cause");
 	return -1;
 }
@@ -166,13 +165,13 @@ begin(const struct conf *conf, bool *keep)
 
 	*keep = conf->conf_keep_fowner && result == 0;
 	if (result < 0) {
-		log_error(NULL, "sandbox: capabilities: %s", strerror(-result));
+		log_error(NULL, "cannot enter the sandbox: capabilities: %s",
+		    strerror(-result));
 		return -1;
 	}
 	if (result == 1 && geteuid() == 0)
 		log_notice(NULL, GIVEN_UP,
-		    "root was started without it, or may not keep any "
-		    "(securebits)");
+		    "root started without it, or securebits forbid it");
 	return 0;
 }
 
@@ -198,7 +197,8 @@ confine(const struct conf *conf, struct pw_root *const *roots, bool keep)
 	error = os_confine(&oc, missing, sizeof(missing));
 	free(fds);
 	if (error < 0) {
-		log_error(NULL, "sandbox: %s: %s", missing, strerror(-error));
+		log_error(NULL, "cannot enter the sandbox: %s: %s", missing,
+		    strerror(-error));
 		return -1;
 	}
 	if (error == 1)
@@ -215,7 +215,7 @@ static int
 check_roots(const struct conf *conf, struct pw_root *const *roots)
 {
 	const char *who =
-	    conf->conf_user != NULL ? conf->conf_user : "that started it";
+	    conf->conf_user != NULL ? conf->conf_user : "that started pagewise";
 	size_t i;
 	int fd;
 
@@ -223,8 +223,8 @@ check_roots(const struct conf *conf, struct pw_root *const *roots)
 		fd = pw_root_open_dir(roots[i], ".");
 		if (fd < 0) {
 			log_error(NULL,
-			    "root: %s: user %s cannot read it: %s; let others "
-			    "read it, or set the key user",
+			    "root: %s: user %s cannot read it: %s; chmod o+rx "
+			    "it, or set user",
 			    conf->conf_roots[i], who, strerror(-fd));
 			return -1;
 		}

@@ -1,10 +1,10 @@
 /*
- * sandbox: what the server gives up once everything is open, before its first
- * thread starts: root, by becoming the user of the configuration, and then all
- * that serving does not need (os_confine).
+ * sandbox: drops privileges once everything is open, before the first thread starts:
+ * root, by switching to the user of the configuration, then every privilege that
+ * serving does not need (os_confine).
  *
- * Started as root it becomes conf_user.  Otherwise it stays whom it was started
- * as, which must be the user of the configuration if that has one.
+ * Started as root, it switches to conf_user.  Otherwise it keeps its user, which must be
+ * that of the configuration, if any.
  */
 #ifndef SERVER_PROCESS_SANDBOX_H
 #define SERVER_PROCESS_SANDBOX_H
@@ -12,9 +12,9 @@
 #include "server/conf/conf.h"
 
 /*
- * roots are those of the sites, in their order.  What it says goes to stdout, and
- * to stderr if it fails.  0, or -1: then the process has to end, since part of it
- * may be done.  again: an earlier process has said whom it becomes.
+ * roots are those of the sites, in their order.  Its notices go to stdout, its errors
+ * to stderr.  0, or -1: then the process has to end, since part of it may be done.
+ * again: an earlier process has logged the user.
  */
 int sandbox_enter(
     const struct conf *, struct pw_root *const *roots, bool again);

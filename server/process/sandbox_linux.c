@@ -75,8 +75,8 @@ confine_files(const struct os_confine *oc, char *missing, size_t size)
 
 	if (is_absent(version)) {
 		append(missing, size,
-		    "no Landlock (%s): a process that was taken over can read "
-		    "and write all files that its user may",
+		    "no Landlock (%s): a compromised process can read and "
+		    "write all files that its user can",
 		    strerror(-version));
 		return 1;
 	}
@@ -89,15 +89,15 @@ confine_files(const struct os_confine *oc, char *missing, size_t size)
 		if (version >= sinces[i].since_version)
 			continue;
 		if (comma[0] == '\0')
-			append(missing, size, "Landlock is without ");
+			append(missing, size, "Landlock lacks ");
 		append(missing, size, "%s%s", comma, sinces[i].since_what);
 		comma = ", ";
 	}
 	if (version >= TRUNCATE)
 		return 0;
 	append(missing, size,
-	    ": a process that was taken over can empty files below the roots "
-	    "that its user may write; let them belong to another user");
+	    ": a compromised process can empty files below the roots that its "
+	    "user can write; let another user own them");
 	return 1;
 }
 

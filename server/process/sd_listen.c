@@ -46,8 +46,8 @@ take(struct listen_table *ss, int fd)
 
 	if (!listens(fd, &addr) || flags == -1) {
 		log_error(NULL,
-		    "descriptor %d of the service manager is no listening TCP "
-		    "socket",
+		    "descriptor %d from the service manager is not a listening "
+		    "TCP socket",
 		    fd);
 		return -1;
 	}

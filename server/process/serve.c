@@ -162,11 +162,12 @@ shut_down(struct server *sv)
 	serve_command(sv, COMMAND_DRAIN);
 	if (wait_workers(sv))
 		return true;
-	log_notice(sv->sv_writer, "closing the connections that are left");
+	log_notice(sv->sv_writer, "closing the remaining connections");
 	serve_command(sv, COMMAND_STOP);
 	if (wait_hung(sv))
 		return true;
-	log_warn(sv->sv_writer, "a disk does not answer: ending without it");
+	log_warn(sv->sv_writer,
+	    "a disk does not answer: ending without waiting for it");
 	serve_command(sv, COMMAND_ABANDON);
 	wait_hung(sv);
 	for (i = 0; i < sv->sv_started; i++)

@@ -1,5 +1,5 @@
 /*
- * serve_priv: between the files of the server process.  Nobody else includes this.
+ * serve_priv: between the files of the server process.  No other file includes this.
  *
  *   serve.c        the master's orders, the end
  *   start.c  everything is opened, then the threads are started
@@ -26,7 +26,7 @@ struct server {
 	int sv_channel; /* -1: the master is gone */
 	enum end sv_end;
 	uint64_t sv_deadline; /* microseconds, with END_STOP */
-	bool sv_quiet;	      /* the master was told */
+	bool sv_quiet;	      /* the master was notified */
 	struct conf *sv_conf;
 	struct pw_pool *sv_pool;
 	struct pw_root **sv_roots;
@@ -43,9 +43,9 @@ struct server {
 };
 
 /*
- * With the configuration in sv_conf: from the roots to CHANNEL_READY; all threads run,
- * and accept nobody.  What is of use is taken out of old.  again: there has been an
- * earlier one.  0, or -1 after a message: what was opened stays so.
+ * With the configuration in sv_conf: from the roots to CHANNEL_READY; all threads run
+ * and accept no connection.  Usable sockets are taken out of old.  again: there has been
+ * an earlier one.  0, or -1 after a message: open files stay open.
  */
 int serve_start(struct server *, struct listen_table *old, bool again);
 

@@ -38,9 +38,9 @@ log_cause(int error)
 {
 	switch (error) {
 	case -ELOOP:
-		return "a symbolic link of another user is not followed";
+		return "the symbolic link belongs to another user";
 	case -ENXIO:
-		return "it is a FIFO, and nobody reads it";
+		return "it is a FIFO without a reader";
 	case -EMFILE:
 		return "too many open files; raise ulimit -n";
 	default:
@@ -82,9 +82,10 @@ watch_pressure(struct server *sv)
 	    tcp_memory_create(sv->sv_conf->conf_tcp_memory, &sv->sv_pressure);
 
 	if (error == -ENOMEM || error == -EMFILE || error == -ENFILE)
-		return failed("watch the memory for TCP", error);
+		return failed("watch the TCP memory", error);
 	if (error != 0 && error != -ENOSYS)
-		log_notice(NULL, "tcp_memory: cannot ask how much there is: %s",
+		log_notice(NULL,
+		    "tcp_memory: cannot read how much memory TCP uses: %s",
 		    strerror(-error));
 	return 0;
 }
@@ -190,7 +191,7 @@ hand_over(struct server *sv)
 		error = channel_send(
 		    sv->sv_channel, CHANNEL_SOCKET, text, sk->sk_fd, true);
 	}
-	return error == 0 ? 0 : failed("hand the sockets over", error);
+	return error == 0 ? 0 : failed("pass the sockets to the master", error);
 }
 
 /* The master keeps them: /dev/fd/5 may be a log. */
@@ -200,8 +201,7 @@ forget_inherited(void)
 	int error = os_close_inherited();
 
 	if (error != 0)
-		log_notice(NULL,
-		    "descriptors that were inherited stay open: %s",
+		log_notice(NULL, "cannot close inherited descriptors: %s",
 		    strerror(-error));
 }
 
@@ -259,7 +259,7 @@ open_all(struct server *sv, struct listen_table *old)
 	forget_inherited();
 	error = pw_pool_create(&pool, &sv->sv_pool);
 	if (error != 0)
-		return failed("create the pool", error);
+		return failed("create the prefetch pool", error);
 	if (create_workers(sv) == -1 || share_sockets(sv) == -1)
 		return -1;
 	metrics_prepare();
@@ -295,7 +295,7 @@ start_admin(struct server *sv)
 		return 0;
 	error =
 	    admin_start(sk->sk_fd, sk->sk_ino != 0, &metrics, &sv->sv_admin);
-	return error == 0 ? 0 : failed("start admin", error);
+	return error == 0 ? 0 : failed("start the admin thread", error);
 }
 
 static int

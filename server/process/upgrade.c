@@ -29,7 +29,8 @@
 static void
 stays(const char *why)
 {
-	log_error(NULL, "cannot upgrade: %s; the old program goes on", why);
+	log_error(
+	    NULL, "cannot upgrade: %s; the old program stays in use", why);
 }
 
 /* ---------------------------------------------------------------------- the test */
@@ -77,13 +78,13 @@ upgrade_test(struct master *ms)
 	int output[2];
 
 	if (ms->ms_program == NULL) {
-		stays("its path is not known");
+		stays("the path of the program is unknown");
 		return;
 	}
 	if (stat(ms->ms_program, &ms->ms_test_file) == -1) {
 		log_error(
 		    NULL, "cannot run %s: %s", ms->ms_program, strerror(errno));
-		stays("there is no new program");
+		stays("the new program is missing");
 		return;
 	}
 	if (pipe2(output, O_CLOEXEC | O_NONBLOCK) == -1) {
@@ -228,8 +229,8 @@ upgrade_tested(struct master *ms, int status)
 		return;
 	}
 	upgrade_forget(ms);
-	stays(ok ? "the new program is another one"
-		 : "the new program, or the configuration, is not well");
+	stays(ok ? "the new program is not pagewise"
+		 : "the new program or the configuration failed its test");
 }
 
 /* ---------------------------------------------------------------------- afterwards */
@@ -323,7 +324,7 @@ upgrade_inherit(struct master *ms)
 	unsetenv(STATE);
 	text = read_state(fd, &len);
 	if (text == NULL) {
-		log_error(NULL, "cannot read what the old program has left: %s",
+		log_error(NULL, "cannot read the state of the old program: %s",
 		    strerror(errno));
 		return false;
 	}

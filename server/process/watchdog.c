@@ -54,7 +54,8 @@ tell(struct watchdog *wd, int channel, unsigned id, uint64_t us,
 		return;
 	wd->wd_told = true;
 	snprintf(text, sizeof(text),
-	    "worker %u's loop has not turned for %.1f s", id, (double)us / 1e6);
+	    "worker %u: no event-loop iteration for %.1f s", id,
+	    (double)us / 1e6);
 	log_error(log, "%s", text);
 	channel_send(channel, CHANNEL_STUCK, text, -1, false);
 }
@@ -80,7 +81,7 @@ watchdog_look(struct watchdog *wd, int channel, struct worker **workers,
 	if (!alive)
 		return;
 	if (wd->wd_told)
-		log_notice(log, "all loops turn again");
+		log_notice(log, "all event loops run again");
 	wd->wd_told = false;
 	channel_send(channel, CHANNEL_ALIVE, "", -1, false);
 }

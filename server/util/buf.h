@@ -1,6 +1,6 @@
 /*
- * buf: a growing buffer whose usual size comes from its worker's free list, so
- * that nothing is allocated per request once the server is warm.
+ * buf: a growing buffer.  Buffers of the usual size come from the worker's free list, so
+ * a warm server allocates nothing per request.
  */
 #ifndef SERVER_UTIL_BUF_H
 #define SERVER_UTIL_BUF_H

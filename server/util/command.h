@@ -1,7 +1,7 @@
 /*
- * command: what a worker's loop is told to do, by any thread, without a lock and without
- * waiting.  An order that is given again before it is taken is one order, and none can be
- * lost: they are bits in a word, and the loop is woken only when the word was empty.
+ * command: orders to a worker's loop, from any thread, without a lock and without
+ * waiting.  An order that is given again before it is taken is one order, and none can
+ * be lost: they are bits in a word, and the loop is woken only when the word was empty.
  */
 #ifndef SERVER_UTIL_COMMAND_H
 #define SERVER_UTIL_COMMAND_H
@@ -37,7 +37,7 @@ commands_create(struct commands *od)
 	return os_wake_create(od->od_wake);
 }
 
-/* Nobody gives any more. */
+/* No more orders follow. */
 static inline void
 commands_destroy(struct commands *od)
 {
@@ -56,7 +56,10 @@ commands_give(struct commands *od, enum command order)
 static inline unsigned
 commands_take(struct commands *od)
 {
-	/* In this order: who finds the word empty after this wakes once more. */
+	/*
+	 * In this order: a thread that finds the word empty after this wakes the loop
+	 * again.
+	 */
 	os_wake_clear(od->od_wake[0]);
 	return atomic_exchange(&od->od_given, 0);
 }

@@ -11,7 +11,7 @@
 #include "lib/pagewise.h"
 #include "lib/util/counter.h"
 
-/* What a connection waits for. */
+/* Timers of a connection. */
 enum timer {
 	TIMER_NONE,
 	TIMER_HEAD,   /* a request head must be complete */
@@ -24,13 +24,13 @@ enum timer {
 	TIMERS
 };
 
-/* What a connection is doing. */
+/* Phases of a connection. */
 enum phase {
 	PHASE_IDLE,   /* nothing, between two requests */
 	PHASE_HEAD,   /* a request head is being received */
 	PHASE_DISK,   /* a disk is waited for */
 	PHASE_SEND,   /* an answer is being sent */
-	PHASE_BODY,   /* a body that nobody wants is being received */
+	PHASE_BODY,   /* a request body is received and discarded */
 	PHASE_LINGER, /* the client has not closed yet */
 	PHASES
 };
@@ -40,7 +40,7 @@ enum cap {
 	CAP_TOTAL,	/* max_connections: times that accepting paused */
 	CAP_ADDRESS,	/* max_connections_per_address: connections refused */
 	CAP_RATE,	/* min_send_rate: connections closed */
-	CAP_REQUESTS,	/* max_requests: connections closed after so many */
+	CAP_REQUESTS,	/* connections closed after max_requests */
 	CAP_TCP_MEMORY, /* tcp_memory: times that there was more */
 	CAPS
 };

@@ -1,5 +1,5 @@
 /*
- * str: a slice of bytes that somebody else owns.  Not NUL-terminated.
+ * str: a slice of bytes with another owner.  Not NUL-terminated.
  */
 #ifndef SERVER_UTIL_STR_H
 #define SERVER_UTIL_STR_H

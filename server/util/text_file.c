@@ -62,7 +62,7 @@ const char *
 text_file_cause(int error)
 {
 	if (error == ESPIPE)
-		return "not a regular file; each reload reads it again, so "
-		       "write it to a file";
+		return "not a regular file: each reload reads it again; write "
+		       "it to a file";
 	return strerror(error);
 }

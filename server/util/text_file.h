@@ -1,7 +1,7 @@
 /*
  * text_file: files that a configuration is made of.  Each start of a server process reads
- * them again, also those by SIGHUP, and must not wait for somebody to write: so they are
- * regular files.
+ * them again, also those by SIGHUP, and must not wait for a writer: so they are regular
+ * files.
  */
 #ifndef SERVER_UTIL_TEXT_FILE_H
 #define SERVER_UTIL_TEXT_FILE_H
@@ -11,7 +11,7 @@
 /* For reading.  NULL: errno; ESPIPE: no regular file. */
 FILE *text_file_open(const char *path);
 
-/* The cause of an error, errno, as the user is told. */
+/* The cause of an error, errno, for a message. */
 const char *text_file_cause(int error);
 
 #endif

@@ -30,7 +30,7 @@ int thread_start(struct thread *, void (*run)(void *), void *arg);
  */
 bool thread_join(struct thread *, uint64_t timeout_us);
 
-/* Nobody will wait for it any more; its memory is left to it. */
+/* It will not be joined; it keeps its memory. */
 void thread_abandon(struct thread *);
 
 #endif

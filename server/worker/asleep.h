@@ -1,6 +1,6 @@
 /*
- * asleep: when it is told that a loop has slept anywhere but in its wait for events, and
- * how.  Pure: times are microseconds.
+ * asleep: when, and with which text, to log that a loop has slept outside its wait for
+ * events.  Pure: times are microseconds.
  */
 #ifndef SERVER_WORKER_ASLEEP_H
 #define SERVER_WORKER_ASLEEP_H
@@ -16,7 +16,7 @@
 /* Zero it first. */
 struct asleep {
 	bool as_told;
-	uint64_t as_since; /* when it was told last */
+	uint64_t as_since; /* time of the last message */
 	uint64_t as_seen;  /* the sum, when it was looked at last */
 	bool as_due;	   /* it has been enough since the last message */
 	struct pw_sleep as_last[PW_SLEEPS]; /* as of the last message */

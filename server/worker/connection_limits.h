@@ -5,8 +5,8 @@
  * anything that waits.  An address costs 48 bytes while it has a connection, the table
  * 512 KiB; without a limit per address there is none.
  *
- * IPv4 addresses count each, also as IPv4-mapped IPv6; IPv6 by their first 64 bits, since
- * whoever has one address has the 2^64 beside it.
+ * IPv4 addresses count each, also as IPv4-mapped IPv6; IPv6 by their first 64 bits,
+ * since a host with one address has 2^64 of them.
  */
 #ifndef SERVER_WORKER_CONNECTION_LIMITS_H
 #define SERVER_WORKER_CONNECTION_LIMITS_H
@@ -21,9 +21,9 @@ struct connection_limits;
 struct client; /* an address that has connections */
 
 /*
- * What a worker is told: COMMAND_PLACE: there is a place, it is this one's turn; it accepts
- * until there is none, or nobody waits, so two of them may be one.  COMMAND_WISH: another
- * worker would like to have a place.
+ * Orders to a worker.  COMMAND_PLACE: there is a free place for this worker; it accepts
+ * until no place is free or no client waits, so two orders may become one.
+ * COMMAND_WISH: another worker needs a place.
  */
 
 /* 0 is no limit; workers have numbers below that.  0 or -ENOMEM. */
@@ -51,13 +51,13 @@ void limits_destroy(struct connection_limits **);
  */
 bool limits_reserve(struct connection_limits *, unsigned worker);
 
-/* What was reserved has not come to anything: a worker that waits gets the place. */
+/* The reserved place is not used: a waiting worker gets it. */
 void limits_release(struct connection_limits *);
 
 /*
- * There is no place, and somebody waits for this worker: it gets COMMAND_PLACE when there is
- * one, which then is promised to it.  Those who wait have their turns, so none takes the
- * places of its own connections for ever.  False: there is one by now.
+ * No place is free, and a client waits for this worker: the worker gets COMMAND_PLACE
+ * when a place is reserved for it.  Waiting workers take turns, so none keeps all places
+ * that its own connections free.  False: there is one by now.
  */
 bool limits_wait(struct connection_limits *, unsigned worker);
 
@@ -86,10 +86,10 @@ void limits_leave(struct connection_limits *, struct client *);
  */
 void limits_want(struct connection_limits *, unsigned worker, uint64_t now_us);
 
-/* There is such a wish, and nobody has granted it yet. */
+/* There is such a wish, and no worker has granted it yet. */
 bool limits_wanted(const struct connection_limits *, uint64_t now_us);
 
-/* To one of those who ask, true: it closes a connection. */
+/* True to one of the askers, which then closes a connection. */
 bool limits_grant(struct connection_limits *, uint64_t now_us);
 
 /* The address as it is counted. */

@@ -40,8 +40,7 @@ tell_full(struct worker *wk)
 {
 	if (message_rate_tell(&wk->wk_told_full, clock_now()))
 		log_warn(wk->wk_service.svc_log,
-		    "cannot accept connections: there are %u, which is "
-		    "max_connections",
+		    "cannot accept connections: max_connections reached (%u)",
 		    wk->wk_service.svc_conf->conf_max_connections);
 }
 
@@ -54,8 +53,8 @@ tell_address(struct worker *wk, const struct sockaddr *addr)
 		return;
 	*sockaddr_text(text, addr) = '\0';
 	log_warn(wk->wk_service.svc_log,
-	    "refused a connection from %s: it has %u, which is "
-	    "max_connections_per_address",
+	    "refused a connection from %s: max_connections_per_address reached "
+	    "(%u)",
 	    text, wk->wk_service.svc_conf->conf_max_per_address);
 }
 
@@ -77,7 +76,7 @@ tell(struct worker *wk, struct message_rate *lim, int error, const char *what)
 {
 	if (message_rate_tell(lim, clock_now()))
 		log_warn(wk->wk_service.svc_log,
-		    "cannot accept connections: %s; %s%s", strerror(error),
+		    "cannot accept connections: %s: %s%s", strerror(error),
 		    what, remedy(error));
 }
 
@@ -88,7 +87,7 @@ tell_left_out(struct worker *wk, struct message_rate *lim, const char *what)
 
 	if (n > 0)
 		log_warn(wk->wk_service.svc_log,
-		    "%s: %llu times more since the last message", what,
+		    "%s: %llu more times since the last message", what,
 		    (unsigned long long)n);
 }
 
@@ -143,7 +142,7 @@ make_room(struct worker *wk)
 	if (oust_connection(wk)) {
 		if (lacks_descriptors(wk))
 			tell(wk, &wk->wk_told_reclaim, EMFILE,
-			    "closing idle ones");
+			    "closing idle connections");
 		return true;
 	}
 	if (!limits_wait(wk->wk_clients, wk->wk_id))
@@ -171,7 +170,7 @@ overcome(struct worker *wk, int fd, int error)
 			return false;
 		if (oust_descriptor(wk, false)) {
 			tell(wk, &wk->wk_told_reclaim, error,
-			    "closing idle ones");
+			    "closing idle connections");
 			return true;
 		}
 		break;
@@ -322,11 +321,11 @@ tell_all_left_out(struct worker *wk)
 {
 	tell_left_out(wk, &wk->wk_told_pause, "cannot accept connections");
 	tell_left_out(wk, &wk->wk_told_reclaim,
-	    "idle connections or files were closed for new connections");
+	    "closed idle connections or files to make room");
 	tell_left_out(wk, &wk->wk_told_full,
-	    "cannot accept connections: there are max_connections");
+	    "cannot accept connections: max_connections reached");
 	tell_left_out(wk, &wk->wk_told_address,
-	    "refused a connection: max_connections_per_address");
+	    "refused a connection: max_connections_per_address reached");
 }
 
 void

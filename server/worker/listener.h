@@ -16,12 +16,14 @@ void listener_tick(struct worker *); /* a few times a second */
 void listener_room(struct worker *); /* COMMAND_PLACE has come */
 
 /*
- * Goes on accepting until nobody waits, for wk_drain_until at most, and closes;
+ * Accepts until the backlog is empty, for wk_drain_until at most, and closes;
  * worker_quiet after each.  Others may have the same sockets: theirs go on.
  */
 void listener_drain(struct worker *);
 
-/* At once.  Who waits to be accepted is lost, unless others have that socket. */
+/*
+ * At once.  Connections in the backlog are lost, unless another process has that socket.
+ */
 void listener_close(struct worker *);
 
 #endif

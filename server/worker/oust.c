@@ -144,8 +144,8 @@ tell(struct worker *wk, const struct sched_item *it, unsigned most)
 		return;
 	*sockaddr_text(text, it->it_ops->peer(it)) = '\0';
 	log_warn(wk->wk_service.svc_log,
-	    "closed a connection from %s that has sent no request, to have its "
-	    "place: of %u from there",
+	    "closed a connection from %s that has sent no request, to make "
+	    "room (%u connections from there)",
 	    text, most);
 }
 
@@ -232,7 +232,7 @@ oust_tick(struct worker *wk)
 
 	if (n > 0)
 		log_warn(wk->wk_service.svc_log,
-		    "connections that had sent no request were closed to have "
-		    "their places: %llu times more since the last message",
+		    "closed a connection that has sent no request, to make "
+		    "room: %llu more times since the last message",
 		    (unsigned long long)n);
 }

@@ -1,5 +1,5 @@
 /*
- * oust: a connection is closed, or a file, because somebody else needs the place or the
+ * oust: closes a connection or a file to make room for another connection or
  * descriptor.  The worker's thread.
  *
  * First one that lingers: its client has taken the last answer.  Then one that is idle
@@ -26,8 +26,9 @@ struct worker;
 bool oust_connection(struct worker *);
 
 /*
- * To have a descriptor: a file that nobody is reading, or the above.  at_once: for a request
- * that would be refused: the others are not asked first, and nobody is too young.
+ * Frees a descriptor: of a file that no transfer uses, or as above.  at_once: for a
+ * request that would be refused: the other workers are not asked first, and no
+ * connection is too young.
  */
 bool oust_descriptor(struct worker *, bool at_once);
 

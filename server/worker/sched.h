@@ -1,6 +1,6 @@
 /*
- * sched: whose turn it is, and whose time is over: a run queue and timers of a worker over
- * items that are part of something larger, a connection for example.  The worker's thread.
+ * sched: a run queue and timers of a worker over items that are part of something
+ * larger, a connection for example.  The worker's thread.
  *
  * Of an item the worker knows no more than struct sched_ops.  Each call may free the item; drain
  * and close free no other one.  Times are microseconds.
@@ -65,7 +65,7 @@ struct sched_item {
 TAILQ_HEAD(sched_list, sched_item);
 
 struct sched {
-	struct event sc_again; /* somebody has a turn, or its time is over */
+	struct event sc_again; /* an item is ready, or its timer has ended */
 	struct sched_list sc_turns;
 	unsigned sc_nturns;
 	/*
@@ -84,13 +84,13 @@ void sched_init(struct sched *);
 void sched_add(struct sched *, struct sched_item *);
 void sched_remove(struct sched *, struct sched_item *);
 
-/* sc_again comes with the next turn of the loop. */
+/* sc_again comes with the next event-loop iteration. */
 void sched_arm(struct sched *);
 
-/* Gives it another turn after everybody who is ready now. */
+/* Queues it again behind all items that are ready now. */
 void sched_again(struct sched *, struct sched_item *);
 
-/* The next one whose turn it is, which it is no more then, or NULL. */
+/* Removes the next item from the run queue; NULL: it is empty. */
 struct sched_item *sched_next(struct sched *);
 
 /* Starts a timer, in place of the one that runs; TIMER_NONE stops it. */

@@ -18,7 +18,7 @@
 static void
 broken(int line, const char *rule)
 {
-	fprintf(stderr, "sched_check.c:%d: not so: %s\n", line, rule);
+	fprintf(stderr, "sched_check.c:%d: check failed: %s\n", line, rule);
 	abort();
 }
 

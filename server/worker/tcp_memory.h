@@ -1,11 +1,12 @@
 /*
  * tcp_memory: whether the kernel has taken much memory for TCP, of the whole machine: tcp(7),
- * tcp_mem.  When it has no more, it resets connections, and not those of who took it.
+ * tcp_mem.  When that is exhausted, it resets connections, and not necessarily those
+ * that use most of it.
  *
- * A client that stops reading leaves in its socket what that has room for, which is up to
- * 4 MiB (tcp_wmem) as soon as the client has been quick for 100 KB, or at once over loopback.
- * So while there is pressure a socket is given only so much at a time (TCP_NOTSENT_LOWAT) that
- * each leaves 0.2 MiB: docs/security.md has the figures.
+ * A client that stops reading fills its socket, with up to 4 MiB (tcp_wmem) as soon as
+ * the client has been quick for 100 KB, or at once over loopback.  So under pressure a
+ * socket gets less at a time (TCP_NOTSENT_LOWAT), and each holds 0.2 MiB:
+ * docs/security.md has the figures.
  *
  * One of the process; all workers look.  Times are microseconds.
  */
@@ -36,8 +37,8 @@ void tcp_memory_destroy(struct tcp_memory **);
 
 /*
  * Asks again, but not more often than each 10 ms: it takes 3 us where there are two CPUs, since
- * the kernel adds up what each has.  True, to one of those who look: it has begun.  It
- * ends below three quarters of pr_most.
+ * the kernel adds up what each has.  True, to one caller: pressure has begun.  It ends
+ * below three quarters of pr_most.
  */
 bool tcp_memory_look(struct tcp_memory *, uint64_t now);
 
@@ -47,7 +48,7 @@ pressure_on(const struct tcp_memory *pr)
 	return atomic_load_explicit(&pr->pr_on, memory_order_relaxed);
 }
 
-/* A socket is to be given so little at a time, or what it has room for. */
+/* Limits the data in a socket under pressure; else fills it. */
 void tcp_memory_apply(const struct tcp_memory *, bool on, int sock);
 
 #endif

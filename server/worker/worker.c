@@ -108,7 +108,7 @@ report_asleep(struct worker *wk)
 		return;
 	asleep_text(&wk->wk_asleep, text, sizeof(text));
 	log_warn(wk->wk_service.svc_log,
-	    "worker %u's loop slept for %llu ms: %s", wk->wk_id,
+	    "worker %u: the event loop slept for %llu ms: %s", wk->wk_id,
 	    (unsigned long long)(us / 1000), text);
 }
 
@@ -140,11 +140,11 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	atomic_store_explicit(&wk->wk_service.svc_stats.sta_hot_bytes,
 	    response_cache_bytes(wk->wk_service.svc_hot), memory_order_relaxed);
 	report_left_out(wk, &wk->wk_service.svc_told_files,
-	    "files could not be opened for want of descriptors");
+	    "files not opened: descriptors ran out");
 	report_left_out(wk, &wk->wk_service.svc_told_memory,
-	    "requests failed for want of memory");
-	report_left_out(wk, &wk->wk_told_disk,
-	    "requests ended because a disk did not answer");
+	    "requests failed: memory ran out");
+	report_left_out(
+	    wk, &wk->wk_told_disk, "requests ended: a disk did not answer");
 	report_left_out(wk, &wk->wk_told_stall, "slow event-loop iterations");
 	report_asleep(wk);
 	if (wk->wk_id == 0)
@@ -288,7 +288,7 @@ tell_stall(struct worker *wk, uint64_t us, uint64_t now)
 		return;
 	profile_text(&wk->wk_laps, text, sizeof(text));
 	log_warn(wk->wk_service.svc_log,
-	    "a turn of worker %u's loop took %llu ms: %s", wk->wk_id,
+	    "worker %u: an event-loop iteration took %llu ms: %s", wk->wk_id,
 	    (unsigned long long)(us / 1000), text);
 }
 

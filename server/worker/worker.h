@@ -28,7 +28,7 @@
 #include "server/worker/sched.h"
 #include "server/util/stats.h"
 
-/* Bytes that are given to sockets before somebody looks: see tcp_memory.h. */
+/* Bytes given to sockets between two checks: see tcp_memory.h. */
 #define WORKER_SHARE ((uint64_t)64 << 10)
 
 struct client;
@@ -46,7 +46,7 @@ struct listening {
 };
 
 struct worker {
-	struct service wk_service; /* what its answers have in common */
+	struct service wk_service; /* shared by its answers */
 	struct event_base *wk_base;
 
 	SLIST_HEAD(, listening) wk_listening;
@@ -58,15 +58,15 @@ struct worker {
 	struct message_rate wk_told_full;    /* about max_connections ... */
 	struct message_rate wk_told_address; /* ... and those of an address */
 	struct message_rate wk_told_disk;  /* about disks that do not answer */
-	struct message_rate wk_told_stall; /* about turns that took too long */
+	struct message_rate wk_told_stall; /* about slow iterations */
 	struct message_rate
 	    wk_told_oust;	 /* about clients that sent no request */
-	struct asleep wk_asleep; /* about sleep in the middle of one */
+	struct asleep wk_asleep; /* about sleep during an iteration */
 
 	struct event wk_done;	 /* wk_service.svc_loop has completions */
 	struct event wk_tick;	 /* a few times a second */
-	struct event wk_control; /* main has said something */
-	struct event wk_retry;	 /* somebody may be closed now: see oust.h */
+	struct event wk_control; /* main has sent a command */
+	struct event wk_retry; /* a connection may be closed now: see oust.h */
 	uint64_t
 	    wk_spared_first;	 /* the others are asked first since then ... */
 	uint64_t wk_spared_last; /* ... and until then, microseconds */
@@ -74,7 +74,7 @@ struct worker {
 	struct sched wk_sched; /* of its connections */
 	bool wk_late;	       /* see worker_late */
 	bool wk_draining;
-	uint64_t wk_drain_until; /* then nobody gets more than an answer */
+	uint64_t wk_drain_until; /* then at most one answer each */
 	uint64_t wk_awake;	 /* it does not sleep before; microseconds */
 	uint64_t wk_refused;	 /* as last reported, worker 0 only */
 	struct loop_profile wk_laps;
@@ -98,7 +98,7 @@ struct worker {
 
 /* ------------------------------------------------- called by main's thread */
 
-/* What all of them share; main's. */
+/* Shared by all of them; main's. */
 struct shared {
 	/* Takes over a connection that was accepted and entered. */
 	worker_accept *sh_accept;
@@ -162,7 +162,10 @@ worker_gave(struct worker *wk)
 		worker_look(wk);
 }
 
-/* Whether the turn of the loop has been so long that what is new should wait for the next. */
+/*
+ * Whether the event-loop iteration has been so long that new work should wait for the
+ * next one.
+ */
 bool worker_late(struct worker *);
 
 /* Counts it, in its phase; what goes ends the loop if it was the last of one that drains. */

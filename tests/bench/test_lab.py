@@ -99,7 +99,7 @@ def test_downloads_in_miniature_with_where_the_loop_slept(data, tmp_path):
         for part in one["values"].values():
             assert part["body"] == 64 << 20 and part["turn"] > 0
             assert part["asleep"]["loops"] == 1
-    assert "loop asleep" in out and "longest turn" in out
+    assert "loop asleep" in out and "longest iteration" in out
 
 
 def test_an_ordinary_user_gets_what_can_be_had(base, tmp_path):

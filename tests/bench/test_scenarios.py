@@ -280,7 +280,7 @@ def test_tables_and_figures(module, values, how_many, figures, cell):
     seen = view(module, module.__name__.rpartition(".")[2], values)
     made = ["\n".join(report.table_html(seen, table)) for table in module.tables(seen)]
     assert len(made) == how_many and cell in made[0]
-    assert all(title in "".join(made) for title in ("loop asleep", "longest turn"))
+    assert all(title in "".join(made) for title in ("loop asleep", "longest iteration"))
     drawn = [report.svg(figure) for _, figure in module.figures(seen)]
     assert len(drawn) == figures
     assert all(text.startswith("<svg") and "data:" not in text for text in drawn)

@@ -15,7 +15,7 @@ from harness import request, wait_until
 from test_admin import Admin
 from test_slowfs import SIZE, ask_slow, fast, finishes, serve_slow, slow  # fixtures
 
-TOLD = re.compile(r"pagewise: warning: worker 0's loop slept for (\d+) ms: (\w+) (\d+)\.\d ms \((\d+)\)")
+TOLD = re.compile(r"pagewise: warning: worker 0: the event loop slept for (\d+) ms: (\w+) (\d+)\.\d ms \((\d+)\)")
 WAITING = [p for p in harness.FILE_PATHS if p not in ("blocking", "copy")]
 HELD = 0.3  # seconds
 # A sink is given memory alone: blocking reads as copy does.

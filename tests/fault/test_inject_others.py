@@ -77,8 +77,8 @@ def test_without_a_ring_a_worker_has_its_files_fetched_by_the_pool(start, plan, 
     "effect, why",
     [
         ("ENOSYS", "this kernel has no io_uring"),
-        ("EPERM", "io_uring is forbidden here"),
-        ("ENOMEM", "no memory for a ring: see ulimit -l"),
+        ("EPERM", "io_uring is forbidden: check sysctl "),
+        ("ENOMEM", "no memory for a ring: raise ulimit -l"),
         ("EMFILE", "io_uring_setup failed"),
     ],
 )
@@ -90,7 +90,7 @@ def test_uring_is_refused_at_the_start_with_the_reason(plan, site, effect, why):
         timeout=harness.PATIENCE)
     harness.judge(done.stderr)
     assert done.returncode == 2
-    assert done.stderr.startswith("pagewise: --send-path: uring cannot be used here: " + why)
+    assert done.stderr.startswith("pagewise: --send-path: uring is not available: " + why)
 
 
 def numbers(path):

@@ -134,31 +134,31 @@ def in_function(plan, call, function):
 @pytest.mark.parametrize(
     "call, effect, skip, why",
     [
-        ("chroot", "EPERM", 0, "cannot change the root directory to /: Operation not permitted"),
-        ("chdir", "EACCES", 0, "cannot change the root directory to /: Permission denied"),
-        ("setgroups", "EPERM", 0, "cannot become user nobody: Operation not permitted"),
-        ("setresgid", "EPERM", 0, "cannot become user nobody: Operation not permitted"),
-        ("setresuid", "EAGAIN", 0, "cannot become user nobody: Resource temporarily unavailable"),
+        ("chroot", "EPERM", 0, "cannot chroot to /: Operation not permitted"),
+        ("chdir", "EACCES", 0, "cannot chroot to /: Permission denied"),
+        ("setgroups", "EPERM", 0, "cannot switch to user nobody: Operation not permitted"),
+        ("setresgid", "EPERM", 0, "cannot switch to user nobody: Operation not permitted"),
+        ("setresuid", "EAGAIN", 0, "cannot switch to user nobody: Resource temporarily unavailable"),
         ("syscall", "ENOSYS", "os_confine_begin",
-         "sandbox: capabilities: Function not implemented"),
-        ("prctl", "EINVAL", "empty_bounding_set", "sandbox: capabilities: Invalid argument"),
-        ("prctl", "EINVAL", "keep_across_change", "sandbox: capabilities: Invalid argument"),
+         "cannot enter the sandbox: capabilities: Function not implemented"),
+        ("prctl", "EINVAL", "empty_bounding_set", "cannot enter the sandbox: capabilities: Invalid argument"),
+        ("prctl", "EINVAL", "keep_across_change", "cannot enter the sandbox: capabilities: Invalid argument"),
         ("syscall", "ENOSYS", "capability_limit",
-         "sandbox: capabilities: Function not implemented"),
-        ("capset", "EPERM", 0, "sandbox: capabilities: Operation not permitted"),
-        ("prctl", "EINVAL", "os_confine at ", "sandbox: no_new_privs: Invalid argument"),
+         "cannot enter the sandbox: capabilities: Function not implemented"),
+        ("capset", "EPERM", 0, "cannot enter the sandbox: capabilities: Operation not permitted"),
+        ("prctl", "EINVAL", "os_confine at ", "cannot enter the sandbox: no_new_privs: Invalid argument"),
         # Its version, the set of rules, the first rule, its beginning.
-        ("landlock", "ENOMEM", 0, "sandbox: Landlock: Cannot allocate memory"),
-        ("landlock", "ENOSYS", 1, "sandbox: Landlock: Function not implemented"),
-        ("landlock", "EPERM", 2, "sandbox: Landlock: Operation not permitted"),
-        ("landlock", "E2BIG", LAST, "sandbox: Landlock: Argument list too long"),
-        ("seccomp", "ENOMEM", 0, "sandbox: seccomp filter: Cannot allocate memory"),
-        ("seccomp_init", "ENOMEM", 0, "sandbox: seccomp filter: Cannot allocate memory"),
+        ("landlock", "ENOMEM", 0, "cannot enter the sandbox: Landlock: Cannot allocate memory"),
+        ("landlock", "ENOSYS", 1, "cannot enter the sandbox: Landlock: Function not implemented"),
+        ("landlock", "EPERM", 2, "cannot enter the sandbox: Landlock: Operation not permitted"),
+        ("landlock", "E2BIG", LAST, "cannot enter the sandbox: Landlock: Argument list too long"),
+        ("seccomp", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory"),
+        ("seccomp_init", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory"),
         # It does without the first two.
-        ("seccomp_attr_set", "EINVAL", 2, "sandbox: seccomp filter: Invalid argument"),
-        ("seccomp_rule_add", "ENOMEM", 0, "sandbox: seccomp filter: Cannot allocate memory"),
-        ("seccomp_rule_add_array", "ENOMEM", 0, "sandbox: seccomp filter: Cannot allocate memory"),
-        ("seccomp_load", "ECANCELED", 0, "sandbox: seccomp filter: Operation canceled"),
+        ("seccomp_attr_set", "EINVAL", 2, "cannot enter the sandbox: seccomp filter: Invalid argument"),
+        ("seccomp_rule_add", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory"),
+        ("seccomp_rule_add_array", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory"),
+        ("seccomp_load", "ECANCELED", 0, "cannot enter the sandbox: seccomp filter: Operation canceled"),
     ],
 )
 def test_a_start_that_cannot_give_a_right_up_ends(start, call, effect, skip, why):
@@ -179,7 +179,7 @@ def test_a_start_that_cannot_give_a_right_up_ends(start, call, effect, skip, why
         server.discard()
 
 
-NO_LANDLOCK = ": a process that was taken over can read and write all files that its user may"
+NO_LANDLOCK = ": a compromised process can read and write all files that its user can"
 
 
 @as_root
@@ -202,4 +202,4 @@ def test_a_kernel_without_a_wall_is_warned_of(start, call, effect, why):
     server = as_nobody(start)
     text = server.messages
     assert outcome(server) == "served"
-    assert "pagewise: warning: sandbox: not all of it is to be had here: %s\n" % why in text
+    assert "pagewise: warning: sandbox: incomplete on this kernel: %s\n" % why in text

@@ -252,7 +252,7 @@ def test_read_that_ends_after_its_connection_was_cut(serve_disk, disk, path_name
     server = serve_disk(path_name, shutdown_timeout=1)
     clients = hangs(disk, server, 1, 2)
     server.terminate()
-    wait_until(lambda: "closing the connections that are left" in server.output, "the cut")
+    wait_until(lambda: "closing the remaining connections" in server.output, "the cut")
     disk.slow.release()
     for c in clients:
         c.drain()

@@ -11,7 +11,7 @@ from test_admin import Admin
 from test_slowfs import SIZE, ask_slow, fast, finishes, serve_slow, slow  # fixtures
 
 STALLED = re.compile(
-    r"pagewise: warning: a turn of worker 0's loop took (\d+) ms: (?:\w+ \d+ ms \(\d+\), )*"
+    r"pagewise: warning: worker 0: an event-loop iteration took (\d+) ms: (?:\w+ \d+ ms \(\d+\), )*"
     r"answers (\d+) ms \(\d+\)"
 )
 
@@ -93,4 +93,4 @@ def test_request_given_up_for_a_disk_is_counted(serve_slow, slow):
     assert admin.value("pagewise_timeouts_total") == 1
     assert admin.value("pagewise_requests_total", status="503") == 1
     slow.release()
-    server.stop(messages=r'pagewise: "GET /cold.bin HTTP/1.1": the disk [^\n]*\n')
+    server.stop(messages=r'pagewise: "GET /cold.bin HTTP/1.1" ended: the disk [^\n]*\n')

@@ -6,7 +6,7 @@ from harness import wait_until
 from test_slowfs import fast, slow  # fixtures
 from test_systemd import expect, manager, told  # a fixture too
 
-TOLD = r"pagewise: worker 0's loop has not turned for \d+\.\d s\n"
+TOLD = r"pagewise: worker 0: no event-loop iteration for \d+\.\d s\n"
 
 
 def test_stuck_loop_is_named_and_starves_the_watchdog(serve_conf, slow, manager):
@@ -24,7 +24,7 @@ def test_stuck_loop_is_named_and_starves_the_watchdog(serve_conf, slow, manager)
         message = {"WATCHDOG": "1"}
         while "WATCHDOG" in message:
             message = told(manager)
-        assert "worker 0's loop has not turned" in message["STATUS"]
+        assert "worker 0: no event-loop iteration for" in message["STATUS"]
         manager.settimeout(2)
         with pytest.raises(TimeoutError):
             told(manager)
@@ -35,5 +35,5 @@ def test_stuck_loop_is_named_and_starves_the_watchdog(serve_conf, slow, manager)
             message = told(manager)
         assert message == {"WATCHDOG": "1", "STATUS": "serving"}
         assert told(manager) == {"WATCHDOG": "1"}
-        wait_until(lambda: "all loops turn again" in server.output, "the notice")
+        wait_until(lambda: "all event loops run again" in server.output, "the notice")
     server.stop(messages=TOLD)

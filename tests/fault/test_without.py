@@ -53,8 +53,8 @@ def refused(*command):
 
 
 WHY = (
-    "uring cannot be used here: io_uring is forbidden here: sysctl "
-    "kernel.io_uring_disabled, or a container's seccomp\n"
+    "uring is not available: io_uring is forbidden: check sysctl "
+    "kernel.io_uring_disabled and the container's seccomp profile\n"
 )
 
 

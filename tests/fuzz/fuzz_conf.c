@@ -70,7 +70,7 @@ check_message(const char *message, struct str in)
 		CHECK(memchr(in.s_ptr, '\0', in.s_len) != NULL);
 		return;
 	}
-	if (strncmp(p, " it has no site: ", 17) == 0)
+	if (strncmp(p, " no site: ", 10) == 0)
 		return;
 	line = strtoul(p, &end, 10);
 	CHECK(end > p && line >= 1 && line <= lines);

@@ -418,7 +418,7 @@ def multipart(response):
 # What sanitizers and assertions say, of whatever process, which may have ended unseen.
 FINDING = re.compile(
     r"(Address|Leak|Thread|Memory|UndefinedBehavior)Sanitizer|runtime error:|CHECK failed:|"
-    r"Assertion `.*' failed|\.c:\d+: not so: |was killed by signal (4|6|7|8|11|31) ")
+    r"Assertion `.*' failed|\.c:\d+: check failed: |was killed by signal (4|6|7|8|11|31) ")
 
 
 def judge(text):

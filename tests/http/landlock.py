@@ -6,10 +6,10 @@ import sys
 # Its version, or -1.
 VERSION = (ctypes.CDLL(None).syscall(444, None, 0, 1) if sys.platform == "linux" else -1)
 
-NOT_ALL = "sandbox: not all of it is to be had here: "
+NOT_ALL = "sandbox: incomplete on this kernel: "
 NO_TRUNCATE = (
-    "Landlock is without truncate, TCP, ioctl, signals: a process that was taken over can empty "
-    "files below the roots that its user may write; let them belong to another user")
+    "Landlock lacks truncate, TCP, ioctl, signals: a compromised process can empty "
+    "files below the roots that its user can write; let another user own them")
 
 # The whole line of each process that confines itself here.  Without any Landlock nearly
 # everything that tests expect of the sandbox is missing: that is not hidden.

@@ -443,7 +443,7 @@ def test_start_that_fails_leaves_no_socket(tree, tmp_path):
 def test_address_that_others_can_reach_is_an_error(tree, address):
     run = Finished("--root", tree.root, "--admin", address)
     assert run.code == 2
-    assert run.err.startswith("pagewise: --admin: %s can be reached from outside" % address)
+    assert run.err.startswith("pagewise: --admin: %s is reachable from outside" % address)
 
 
 def test_address_in_use_is_an_error(serve, tree):

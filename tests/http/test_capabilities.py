@@ -18,7 +18,7 @@ pytestmark = as_root
 FOWNER = 1 << 3
 NONE = {"CapPrm": 0, "CapEff": 0, "CapInh": 0, "CapAmb": 0, "CapBnd": 0}
 ONE = {**NONE, "CapPrm": FOWNER, "CapEff": FOWNER}
-SAID = "keep_fowner: CAP_FOWNER is not kept: "
+SAID = "keep_fowner: CAP_FOWNER is dropped: "
 
 
 def of(thread):
@@ -141,7 +141,7 @@ def test_bounding_set_is_emptied_by_whoever_may(start):
 def test_root_that_cannot_keep_it_says_so(start, started):
     server = start(becomes=setpriv(*started))
     assert capabilities(server) == NONE
-    assert SAID + "root was started without it" in server.output
+    assert SAID + "root started without it" in server.output
 
 
 # ---------------------------------------------------------------- what it is good for

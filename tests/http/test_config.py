@@ -65,7 +65,7 @@ WRONG = [
     ('\nuser = "no-such-user"\n', 2, "user", "no-such-user"),
     ('user = "4294967295"\n', 1, "user", "no user"),
     ('user = nobody\ngroup = "no-such-group"\n', 2, "group", "no-such-group"),
-    ("sandbox = maybe\n", 1, "sandbox", "true or false (nor on, yes, off, no)"),
+    ("sandbox = maybe\n", 1, "sandbox", "true or false (also on, yes, off, no)"),
     ("keep_fowner = 1\n", 1, "keep_fowner", "true or false"),
     ('chroot = "/no/such/directory"\n', 1, "chroot", "No such file"),
     ('chroot = "/dev/null"\n', 1, "chroot", "Not a directory"),
@@ -99,7 +99,7 @@ def test_admin_has_an_address_of_its_own(tmp_path, listen, admin, shared):
         _, run = check(tmp_path, "\n".join(keys) + "\n" + SITE)
         assert run.code == (1 if shared else 0)
         assert not shared or run.err == (
-            "pagewise: admin: %s: the sites are there already (listen = %s)\n" % (admin, listen))
+            "pagewise: admin: %s is already an address of the sites (listen = %s)\n" % (admin, listen))
 
 
 def test_admin_and_the_default_of_listen(tmp_path):
@@ -160,7 +160,7 @@ def test_file_that_cannot_be_read_is_named(tmp_path, name):
     assert str(tmp_path / name) in run.err
 
 
-NOT_REGULAR = "not a regular file; each reload reads it again, so write it to a file\n"
+NOT_REGULAR = "not a regular file: each reload reads it again; write it to a file\n"
 
 
 def made(path, kind):

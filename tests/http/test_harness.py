@@ -12,7 +12,7 @@ FINDINGS = [
     "WARNING: ThreadSanitizer: data race (pid=7)",
     "lib/a.c:7:2: runtime error: signed integer overflow",
     "pagewise: a.c:7: f: Assertion `x' failed.",
-    "lib/disk/pool.c:7: not so: n > 0",
+    "lib/disk/pool.c:7: check failed: n > 0",
     "pagewise: server process 7 was killed by signal 11 (Segmentation fault)",
 ]
 # A process that nobody waits for says it, and the server ends well.

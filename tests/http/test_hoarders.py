@@ -17,11 +17,11 @@ from test_limits_clients import busy, connections, figure, limited, start  # noq
 
 OUSTED = "pagewise_connections_ousted_total"
 DESCRIPTORS = 64
-FULL = r"pagewise: warning: cannot accept connections: there are \d+, which is max_connections\n"
-SCARCE = (r"pagewise: warning: cannot accept connections: Too many open files; "
-          r"(closing idle ones|pausing); raise ulimit -n, or lower open_files\n")
+FULL = r"pagewise: warning: cannot accept connections: max_connections reached \(\d+\)\n"
+SCARCE = (r"pagewise: warning: cannot accept connections: Too many open files: "
+          r"(closing idle connections|pausing); raise ulimit -n, or lower open_files\n")
 CLOSED = (r"pagewise: warning: closed a connection from 127\.0\.0\.\d+ that has sent no "
-          r"request, to have its place: of \d+ from there\n")
+          r"request, to make room \(\d+ connections from there\)\n")
 TOLD = "(%s|%s|%s)*" % (FULL, SCARCE, CLOSED)
 RIPE = 0.1  # seconds; a connection is left alone for less
 

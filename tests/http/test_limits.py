@@ -12,8 +12,8 @@ import pytest
 import strace
 from harness import PATIENCE, request, wait_until
 
-RECLAIM = r"pagewise: warning: cannot accept connections: Too many open files; closing idle ones; raise ulimit -n, or lower open_files\n"
-PAUSE = r"pagewise: warning: cannot accept connections: Too many open files; pausing; raise ulimit -n, or lower open_files\n"
+RECLAIM = r"pagewise: warning: cannot accept connections: Too many open files: closing idle connections; raise ulimit -n, or lower open_files\n"
+PAUSE = r"pagewise: warning: cannot accept connections: Too many open files: pausing; raise ulimit -n, or lower open_files\n"
 TIMEOUTS = {"head_timeout": 600, "keepalive_timeout": 600, "send_timeout": 600}
 
 
@@ -182,10 +182,10 @@ def accept_fails(server, error):
 @pytest.mark.parametrize(
     "error, text",
     [
-        ("EMFILE", "Too many open files; %s; raise ulimit -n, or lower open_files"),
-        ("ENFILE", "Too many open files in system; %s; raise the sysctl fs.file-max"),
-        ("ENOMEM", "Cannot allocate memory; %s"),
-        ("ENOBUFS", "No buffer space available; %s"),
+        ("EMFILE", "Too many open files: %s; raise ulimit -n, or lower open_files"),
+        ("ENFILE", "Too many open files in system: %s; raise the sysctl fs.file-max"),
+        ("ENOMEM", "Cannot allocate memory: %s"),
+        ("ENOBUFS", "No buffer space available: %s"),
     ],
 )
 def test_accept_that_fails_for_want_of_something_is_tried_again(server, error, text):
@@ -202,7 +202,7 @@ def test_accept_that_fails_for_want_of_something_is_tried_again(server, error, t
     # What could be given up first: the files 0 and 1 that nobody reads.
     line = "pagewise: warning: cannot accept connections: " + re.escape(text) + r"\n"
     server.stop(messages="(%s)?%s" % (
-        line % re.escape("closing idle ones"), line % "pausing"))
+        line % re.escape("closing idle connections"), line % "pausing"))
 
 
 @pytest.mark.skipif(bool(strace.why_not()), reason="strace is needed")

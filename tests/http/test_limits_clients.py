@@ -14,10 +14,10 @@ from harness import PATIENCE, request, wait_until
 from test_limits import stopped
 
 QUIET = {"head_timeout": 600, "keepalive_timeout": 600, "send_timeout": 600}
-FULL = (r"pagewise: warning: cannot accept connections: there are %d, which is "
-        r"max_connections\n")
-REFUSED = (r"pagewise: warning: refused a connection from %s: it has %d, which is "
-           r"max_connections_per_address\n")
+FULL = (r"pagewise: warning: cannot accept connections: max_connections reached "
+        r"\(%d\)\n")
+REFUSED = (r"pagewise: warning: refused a connection from %s: "
+           r"max_connections_per_address reached \(%d\)\n")
 
 
 @pytest.fixture

@@ -343,7 +343,7 @@ def test_socket_that_was_shut_down_is_opened_anew(serve_conf, site, spoilt):
     for _ in range(20):
         assert answers(server)
     assert len(listeners(server.master)) == 2
-    server.stop(messages=r"(pagewise: warning: a socket of 127\.0\.0\.1:\d+ has been shut "
+    server.stop(messages=r"(pagewise: warning: a socket of 127\.0\.0\.1:\d+ was shut "
                          r"down: opening another one\n){%d}" % len(spoilt))
 
 

@@ -298,7 +298,7 @@ def test_server_process_that_dies_again_and_again_is_given_up(configured):
     def given_up():
         pids = server.processes()
         # What looks for leaks at the end is a child as well, and is waited for.
-        if "have died 5 times within a minute" in server.messages:
+        if "died 5 times within a minute" in server.messages:
             return True
         with contextlib.suppress(OSError):
             # One that never served would be a start that failed.

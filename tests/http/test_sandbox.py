@@ -204,22 +204,22 @@ WITHOUT_FILTER = {
     "chmod_theirs": "ok", "utimes_theirs": "ok", "acl_theirs": "ok", "flags_theirs": "ok",
     "noatime_theirs": "ok", "pageout_theirs": "ok", **BY_RING}
 NO_LANDLOCK = (
-    "no Landlock (Function not implemented): a process that was taken over can read and write "
-    "all files that its user may")
+    "no Landlock (Function not implemented): a compromised process can read and write all files "
+    "that its user can")
 NO_FILTER = "no seccomp filter (Function not implemented)"
 WITHOUT_LANDLOCK = {**CONFINED, **{name: "ok" for name in BY_LANDLOCK}}
 
 
 @as_root
 @pytest.mark.parametrize("environment, missing, expected", [
-    pytest.param({"PAGEWISE_LANDLOCK": "3"}, "without TCP, ioctl, signals", CONFINED,
+    pytest.param({"PAGEWISE_LANDLOCK": "3"}, "TCP, ioctl, signals", CONFINED,
                  marks=landlock(3), id="3"),
-    pytest.param({"PAGEWISE_LANDLOCK": "5"}, "without signals", CONFINED, marks=landlock(5),
+    pytest.param({"PAGEWISE_LANDLOCK": "5"}, "signals", CONFINED, marks=landlock(5),
                  id="5"),
 ])
 def test_older_landlock_is_noted_and_the_filter_stands_in(inside, environment, missing, expected):
     server = inside("--user", "root", env=environment)
-    assert "pagewise: %sLandlock is %s\n" % (kernel.NOT_ALL, missing) in server.output
+    assert "pagewise: %sLandlock lacks %s\n" % (kernel.NOT_ALL, missing) in server.output
     for kind in KINDS:
         assert trials(server, kind) == expected, kind
     assert server.get("/").body == b"it\n"
@@ -386,8 +386,8 @@ def test_groups_are_those_of_the_user(serve, public):
 
 @as_root
 @pytest.mark.parametrize("args, message", [
-    (["--user", "daemon"], "user: cannot become daemon: not started as root"),
-    (["--user", "nobody", "--group", "tty"], "group: cannot become tty: not started as root"),
+    (["--user", "daemon"], "user: cannot switch to daemon: not started as root"),
+    (["--user", "nobody", "--group", "tty"], "group: cannot switch to tty: not started as root"),
 ])
 def test_who_is_not_root_cannot_become_another(public, args, message):
     server = harness.Server("--root", public[0], *args, user="nobody")

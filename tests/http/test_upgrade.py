@@ -10,7 +10,7 @@ import harness
 from harness import wait_until
 from test_reload import loaded, under_load  # a fixture too
 
-REFUSED = r"(pagewise: [^\n]*\n)*pagewise: cannot upgrade: [^\n]*; the old program goes on\n"
+REFUSED = r"(pagewise: [^\n]*\n)*pagewise: cannot upgrade: [^\n]*; the old program stays in use\n"
 
 
 @pytest.fixture

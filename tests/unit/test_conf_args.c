@@ -115,17 +115,19 @@ an_address_that_is_none_is_refused_with_its_cause(void **state)
 	expect_usage_error("--root / --listen [::g]:80",
 	    "--listen: [::g] is not an IPv6 address");
 	expect_usage_error("--root / --listen 127.0.0.1",
-	    "--listen: the port is missing: write ADDR:PORT, as "
+	    "--listen: the port is missing: write ADDR:PORT, for example "
 	    "127.0.0.1:8080");
 	expect_usage_error("--root / --listen 192.0.2.7",
-	    "--listen: the port is missing: write ADDR:PORT, as "
+	    "--listen: the port is missing: write ADDR:PORT, for example "
 	    "192.0.2.7:8080");
 	expect_usage_error("--root / --listen [::1]",
-	    "--listen: the port is missing: write ADDR:PORT, as [::1]:8080");
+	    "--listen: the port is missing: write "
+	    "ADDR:PORT, for example [::1]:8080");
 	expect_usage_error("--root / --listen *",
-	    "--listen: the port is missing: write ADDR:PORT, as *:8080");
+	    "--listen: the port is missing: write "
+	    "ADDR:PORT, for example *:8080");
 	expect_usage_error("--root / --listen localhost",
-	    "--listen: the port is missing: write ADDR:PORT, as "
+	    "--listen: the port is missing: write ADDR:PORT, for example "
 	    "127.0.0.1:8080");
 	expect_usage_error("--root / --listen ::1",
 	    "--listen: an IPv6 address needs brackets: [::1]:8080");
@@ -134,8 +136,8 @@ an_address_that_is_none_is_refused_with_its_cause(void **state)
 	expect_usage_error("--root / --listen 127.0.0.1:",
 	    "--listen: 127.0.0.1:: \"\" is not a port (0 to 65535)");
 	expect_usage_error("--root / --listen=",
-	    "--listen: the address is empty: write ADDR:PORT, as "
-	    "127.0.0.1:8080");
+	    "--listen: the address is empty: write "
+	    "ADDR:PORT, for example 127.0.0.1:8080");
 	expect_usage_error("--root / --listen :65536",
 	    "--listen: :65536: \"65536\" is not a port (0 to 65535)");
 	expect_usage_error("--root / --listen 127.0.0.1:+1",
@@ -159,8 +161,8 @@ static void
 without_file_and_root_one_sentence_says_what_is_missing(void **state)
 {
 	static const char expected[] =
-	    "there is nothing to serve: give a directory by --root DIR, or a "
-	    "configuration file by -c FILE (pagewise -h tells more)";
+	    "nothing to serve: give a directory with --root DIR, or a "
+	    "configuration file with -c FILE (see pagewise -h)";
 
 	(void)state;
 	expect_usage_error("", expected);
@@ -180,11 +182,11 @@ a_command_line_that_is_wrong_says_where(void **state)
 	    "--acces-log: unknown option; did you mean --access-log?");
 	expect_usage_error("-x", "-x: unknown option");
 	expect_usage_error("--autoindex -xt", "-x: unknown option");
-	expect_usage_error("-c", "-c: its value is missing");
+	expect_usage_error("-c", "-c: the value is missing");
 	expect_usage_error("--config=", "--config: the path is empty");
 	expect_usage_error("--root=", "--root: the path is empty");
 	expect_usage_error(
-	    "--root / --workers", "--workers: its value is missing");
+	    "--root / --workers", "--workers: the value is missing");
 	expect_usage_error("--test=1", "--test=1: takes no value");
 	expect_usage_error("--autoindex=x", "--autoindex=x: takes no value");
 	expect_usage_error("--root / extra", "extra: unexpected argument");

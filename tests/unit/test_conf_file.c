@@ -112,7 +112,7 @@ an_error_names_file_line_key_and_cause(void **state)
 	expect_file_error("\nmax_connection_per_adress = 2\n",
 	    ":2: max_connection_per_adress: unknown key; did you mean "
 	    "max_connections_per_address?");
-	expect_file_error("\nsite { }\n", ":2: site: its name is missing");
+	expect_file_error("\nsite { }\n", ":2: site: the name is missing");
 	expect_file_error("\nsite a root\n", ":2: site: '{' is missing");
 	expect_file_error(
 	    "\nworkers += 2\n", ":2: +=: write the whole list, with '='");
@@ -208,20 +208,20 @@ an_empty_string_is_an_error_for_every_key(void **state)
 		const char *key;
 		const char *cause;
 	} table[] = {
-	    {"listen", "the address is empty: write ADDR:PORT, as "
+	    {"listen", "the address is empty: write ADDR:PORT, for example "
 		       "127.0.0.1:8080"},
 	    {"workers", "the value is empty (1 to 1024, or auto)"},
 	    {"threads", "the value is empty (1 to 256)"},
-	    {"access_log", "the path is empty (\"off\" for none)"},
-	    {"admin", "the address is empty (\"off\" for none)"},
+	    {"access_log", "the path is empty (write \"off\" for none)"},
+	    {"admin", "the address is empty (write \"off\" for none)"},
 	    {"log_format", "\"\" is not combined or json"},
 	    {"stall_log", "the value is empty (0 to 60000)"},
 	    {"mime_types", "the path is empty"},
 	    {"max_head_size", "the value is empty (1K to 1M)"},
 	    {"readahead", "the value is empty (64K to 64M, 0 or auto)"},
 	    {"cache", "\"\" is not keep, drop or auto"},
-	    {"autoindex", "\"\" is not true or false (nor on, yes, off, no)"},
-	    {"dotfiles", "\"\" is not true or false (nor on, yes, off, no)"},
+	    {"autoindex", "\"\" is not true or false (also on, yes, off, no)"},
+	    {"dotfiles", "\"\" is not true or false (also on, yes, off, no)"},
 	    {"index", "\"\" is not the name of a file"},
 	};
 
@@ -236,7 +236,7 @@ an_empty_string_is_an_error_for_every_key(void **state)
 		expect_file_error(text, expected);
 	}
 	expect_file_error("listen = {\":1\",\n\"\"}\n" SITE,
-	    ":2: listen: the address is empty: write ADDR:PORT, as "
+	    ":2: listen: the address is empty: write ADDR:PORT, for example "
 	    "127.0.0.1:8080");
 }
 
@@ -344,7 +344,7 @@ static void
 a_file_without_a_site_is_an_error(void **state)
 {
 	static const char expected[] =
-	    ": it has no site: write site \"NAME\" { root = \"DIR\" }";
+	    ": no site: write site \"NAME\" { root = \"DIR\" }";
 
 	(void)state;
 	expect_file_error("", expected);
@@ -451,8 +451,8 @@ admin_is_a_socket_beside_the_file_or_a_loopback_address(void **state)
 		snprintf(
 		    text, sizeof(text), "admin = \"%s\"\n" SITE, others[i]);
 		snprintf(expected, sizeof(expected),
-		    ":1: admin: %s can be reached from outside: write "
-		    "127.0.0.1:PORT, [::1]:PORT, or the path of a socket",
+		    ":1: admin: %s is reachable from outside: write "
+		    "127.0.0.1:PORT, [::1]:PORT, or a socket path",
 		    others[i]);
 		expect_file_error(text, expected);
 	}
@@ -524,18 +524,18 @@ a_word_is_one_of_those_that_are_known(void **state)
 	    ":1: cache: \"lose\" is not keep, drop or auto");
 	expect_file_error("autoindex = maybe\n" SITE,
 	    ":1: autoindex: \"maybe\" is not true "
-	    "or false (nor on, yes, off, no)");
+	    "or false (also on, yes, off, no)");
 	expect_file_error("index = {\"a\",\n\"b/c\"}\n" SITE,
 	    ":2: index: \"b/c\" is not the name of a file");
 	expect_file_error("access_log = \"\"\n" SITE,
-	    ":1: access_log: the path is empty (\"off\" for none)");
+	    ":1: access_log: the path is empty (write \"off\" for none)");
 }
 
 static void
 an_unknown_send_path_lists_the_known_ones(void **state)
 {
 	char expected[256] =
-	    ":1: send_path: there is no \"warp\"; known are auto";
+	    ":1: send_path: unknown send path \"warp\": write one of auto";
 
 	(void)state;
 	for (const char *const *s = pw_send_path_names; *s != NULL; s++) {
@@ -572,14 +572,13 @@ a_group_needs_a_user_and_a_user_a_group(void **state)
 	(void)state;
 	assert_int_equal(
 	    load_text("group = 0\n" SITE, "", &conf), CONF_EXIT_ERROR);
-	assert_string_equal(err_text,
-	    "pagewise: group: of which user?  The key user has to be set as "
-	    "well\n");
+	assert_string_equal(
+	    err_text, "pagewise: group: needs user: set user as well\n");
 	assert_int_equal(
 	    load_text("user = 987654\n" SITE, "", &conf), CONF_EXIT_ERROR);
 	assert_string_equal(err_text,
-	    "pagewise: group: user 987654 has no entry in passwd(5), so its "
-	    "group has to be set\n");
+	    "pagewise: group: user 987654 has no entry in passwd(5): "
+	    "set group as well\n");
 	conf = must_load_text("group = 7\nuser = 987654\n" SITE, "");
 	assert_int_equal(conf->conf_uid, 987654);
 	assert_int_equal(conf->conf_gid, 7);

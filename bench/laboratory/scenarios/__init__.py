@@ -63,15 +63,15 @@ def load(name):
 
 def hot_set_note(name):
     """Of a scenario with files of up to 64 KiB that are hot, and the setting hot_set."""
-    return ("pagewise's default path has its hot set here, which answers for files of up to 64 "
-            "KiB without the path, and the others have none. So it is comparable with the "
-            "peers, and the others among each other. All paths alike: "
+    return ("pagewise's default path has its hot set here, which answers requests for files of up "
+            "to 64 KiB; the other paths have no hot set. So compare the default path with the "
+            "peers, and the other paths with each other. All paths alike: "
             f"--set {name}.hot_set=0.")
 
 
 # How cold files are picked.  What is picked again may have left memory in part.
 PICKS = {
-    "random": "picked at random, some again and again",
+    "random": "picked at random, some repeatedly",
     "once": "each at most once",
     "shared": "picked at random, each by several clients at once",
     "ranges": "picked at random, ranges of them at odd offsets",

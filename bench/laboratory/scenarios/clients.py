@@ -3,14 +3,14 @@
 from laboratory.bench import MIB
 from laboratory.scenarios import slow
 
-TITLE = "Clients: ten thousand on thin lines, each with a cold file of its own"
+TITLE = "Clients: ten thousand slow clients, each with an uncached file of its own"
 WHAT = """The scenario slow with more and slower clients: each takes 1 Mbit/s, all of them
-together 10 Gbit/s, of bytes that nobody else is being sent: a MiB of a 4 MiB file. They go
-through the list of all of these in its order. It is one and a half times as long as there are
-clients, so it takes some 13 s, and many times what memory holds, until something is asked for
-again. With 512 MiB of page cache a client has 52 KiB of it, and what waits in its socket is a
-part of that. What two cores, one for the server and one for all of the clients, carry through
-the loopback is less than they could take: the share is in the table."""
+together 10 Gbit/s. Each fetches 1 MiB of a 4 MiB file that no other client fetches at that
+time. The clients go through the list of all files in its order. The list is one and a half
+times as long as the number of clients, so a file is requested again after some 13 s, when
+memory has been filled many times. With 512 MiB of page cache the share of a client is 52 KiB,
+and the data in its socket is a part of it. Two cores, one for the server and one for all
+clients, carry less through the loopback than the clients could take: the table has the share."""
 NEEDS = slow.NEEDS
 # rate: bytes/s of each; seconds, lead: as in slow; ramp: seconds until all have come.  Not a
 # file for each client: some machines let a process have 20 000 descriptors
@@ -23,8 +23,8 @@ QUICK = {"clients": 500, "files": 512, "seconds": 5, "lead": 5, "memory_mib": 64
 PARTS = 4  # of a file, each a MiB
 CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx")
 NOTES = [note for note in slow.NOTES if "Apache" not in note and "several times" not in note] + [
-    "The disk has no limit that matters.",
-    "Where the kernel reads ahead, it goes on behind the part that was asked for.",
+    "The limit of the disk has no effect.",
+    "The kernel's read-ahead continues behind the requested part.",
     "nginx has a table of 16 384 connections (bench/peers).",
 ]
 

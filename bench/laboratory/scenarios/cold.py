@@ -11,14 +11,14 @@ from laboratory.scenarios import picked
 from laboratory.stats import ratio
 from laboratory.tables import Column, Table, loop_columns, percent, share, under
 
-TITLE = "Cold: many clients on files that nobody has read"
-WHAT = """Each of many connections reads 1 MiB files that are not in memory from a disk that is
-limited in bytes a second or in requests a second. Each file is read at most once, or files are
-picked at random, some of them again when a part of them has left memory. What a server delivers
-is compared with what fio reads under the same limit and in the same round, each file once,
-through the page cache like the servers: by 128 KiB, which is the kernel's read-ahead, and by
-1 MiB, a whole file. The second tells whether a server's requests to the disk are large
-enough."""
+TITLE = "Cold: many clients request uncached files"
+WHAT = """Each of many connections reads uncached 1 MiB files from a disk that is limited in
+bytes per second or in requests per second. Each file is read at most once, or files are picked
+at random, so that some are picked again when a part of them was evicted. The rate of a server
+is compared with that of fio under the same limit and in the same round. fio reads each file
+once, through the page cache like the servers: by 128 KiB, which is the kernel's read-ahead, and
+by 1 MiB, a whole file. The second figure shows whether a server's requests to the disk are
+large enough."""
 NEEDS = ("wrk", "fio", "limits")
 LIMITS = {"bandwidth": "limited to {} MiB/s", "iops": "limited to {} requests/s"}
 RANDOM = ", random"
@@ -32,14 +32,14 @@ OWNER = True
 NOTES = [
     "Delivered bytes are what the loopback interface carried once every client had got "
     "its first window; headers are a few parts in a thousand of it.",
-    "Only the contents of the files are cold. Their names and inodes are in memory, for "
-    "fio too, which opens all of its files before it reads.",
+    "Only the contents of the files are uncached. Their names and inodes are cached, for fio too,"
+    " which opens all of its files before it reads.",
     "Requests are counted where the limit counts them, before the disk's own queue may "
     "merge or split them.",
-    "Of files that are picked at random some are in memory: more can be delivered than the disk "
-    "gives.",
-    "With a limit in requests, larger requests are more bytes: whoever leaves read-ahead "
-    "to the kernel gets read_ahead_kb in each.",
+    "Some of the files that are picked at random are cached: a server can deliver more than the "
+    "disk does.",
+    "With a limit in requests, larger requests mean more bytes: a server that leaves read-ahead "
+    "to the kernel gets read_ahead_kb in each request.",
 ]
 TOO_FEW = "every file was read, more are needed: --set cold.files=N"
 TAIL = 0.5  # seconds that are not counted at the end

@@ -8,12 +8,12 @@ from laboratory.scenarios import listed, zipf
 from laboratory.stats import ratio
 from laboratory.tables import Column, Table, count, loop_columns
 
-TITLE = "Crawler: somebody reads everything once, beside the Zipf load"
-WHAT = """The requests of the scenario zipf, first alone, then with those of a crawler between
-them: after every few of them one for the next file of a second tree, which is as large as the
-first, until it was read to its end. Nobody else asks for those files, so each of their bytes is
-read from the disk once at least; what was read beyond that is what the Zipf clients' requests
-cost. So if a server reads a crawled file twice, that counts against it."""
+TITLE = "Crawler: a crawler reads every file once, beside the Zipf load"
+WHAT = """The requests of the scenario zipf, first alone, then mixed with those of a crawler:
+after every few requests it requests the next file of a second tree, which is as large as the
+first, until the tree is read to its end. No other client requests these files, so each of their
+bytes is read from the disk at least once; all further bytes are the cost of the Zipf clients'
+requests. A server that reads a crawled file twice has a higher cost."""
 NEEDS = ("replay", "limits")
 # every: requests by Zipf's law for each of the crawler's.  warm: as in zipf
 FULL = {"rounds": 3, "s": "1.0", "cache": "keep,auto", "connections": 8, "every": 4,
@@ -22,8 +22,8 @@ QUICK = {"rounds": 1, "memory_mib": 64, "warm": 24.0}
 CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx")
 NOTES = [
     "Both parts have the same requests by Zipf's law, with the same server, one after the other.",
-    "A crawler of the first tree itself would find a part of it in memory. The second one is "
-    "there because its bytes can be told from the others', for every server alike.",
+    "A crawler of the first tree itself would find a part of it cached. The second tree makes its"
+    " bytes distinguishable from the others, for every server alike.",
 ]
 
 

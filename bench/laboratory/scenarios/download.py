@@ -6,12 +6,11 @@ from laboratory.scenarios import listed
 from laboratory.stats import ratio
 from laboratory.tables import Column, Table, loop_columns, percent, share, under
 
-TITLE = "Download: large files that are not in memory, from a disk without a limit"
-WHAT = """2 GiB are downloaded once: one file by one client, or eight files by eight clients at
-once, or 64 by 64. Nothing of them is in memory before, and neither the disk nor the memory is
-limited: what counts is how early and how much a server reads ahead. CPU time is that of all of
-the server's threads on its core, prefetch included. The best peer is the one with the best
-median."""
+TITLE = "Download: large uncached files, from a disk without a limit"
+WHAT = """2 GiB are downloaded once: one file by one client, eight files by eight clients at
+once, or 64 by 64. The files are uncached, and neither the disk nor the memory is limited: the
+result shows how early and how much a server reads ahead. CPU time is that of all of the
+server's threads on its core, including prefetch. The best peer is the one with the best median."""
 NEEDS = ("replay", "root", "disk")
 FULL = {"rounds": 5, "mib": 2048, "streams": "1,8,64"}
 QUICK = {"rounds": 1, "mib": 512}

@@ -11,11 +11,11 @@ from laboratory.scenarios import hot_set_note, listed, picked, storm
 from laboratory.tables import Column, Table, loop_columns, percent, share, usec
 
 TITLE = "Grid: hot rate × cold rate"
-WHAT = """The storm at many points: requests for a file in memory come at a fixed rate, while
-48 connections read cold files as fast as a limited disk lets them; each cell is one hot rate
-at one limit. The p99 is that of the probe, counted from when a request should have been
-sent, so a server that stands still is not asked less. The probe's answers that were still
-missing when it gave up count with what they had waited by then."""
+WHAT = """The storm at many points: requests for a cached file come at a fixed rate, while 48
+connections read uncached files as fast as a limited disk allows; each cell is one hot rate at
+one limit. The p99 is that of the probe, counted from the time when a request should have been
+sent, so a server that stands still does not get fewer requests. Answers that are missing when
+the probe stops count with their wait until then."""
 NEEDS = ("wrk", "probe", "limits")
 # hot: requests/s; cold: MiB/s, 0 for no cold clients
 FULL = {"rounds": 3, "hot": "250 1000 4000 16000", "cold": "0 10 40 160 640",
@@ -27,10 +27,10 @@ CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx")
 NOTES = [
     "Where the probe's own delay, which is in the tables, is near the p99, the generator's "
     "core was too busy, not the server's.",
-    "A p99 of the length of a measurement and its timeout together means that next to "
-    "nothing was answered in time: it says no more than that.",
-    "A cold rate is what the disk is limited to. Whether it was read at that rate is in the "
-    "tables, as a share of the limit.",
+    "A p99 as long as a measurement and its timeout together means that almost no request was "
+    "answered in time.",
+    "A cold rate is the limit of the disk. The tables have the rate that was reached, as a share "
+    "of the limit.",
     "The cold files are 8 times as much as memory holds, and picked at random.",
     hot_set_note("grid"),
 ]

@@ -5,11 +5,11 @@ from laboratory.limits import Limits
 from laboratory.stats import ratio
 from laboratory.tables import Column, Table, loop_columns, usec
 
-TITLE = "Herd: everybody asks for the same cold file at once"
-WHAT = """One file that is not in memory is asked for by several hundred clients within a
-millisecond. A server that reads for each of them reads the file many times, or reads
-ahead in many places at once; 1.00 is a file that was read once. The probe that sends the
-requests also tells when the first, the median and the last client had everything."""
+TITLE = "Herd: all clients request the same uncached file at once"
+WHAT = """Several hundred clients request one uncached file within a millisecond. A server that
+reads for each client reads the file many times, or reads ahead in many places at once; 1.00
+means that the file was read once. The probe that sends the requests also reports when the
+first, the median and the last client had the whole file."""
 NEEDS = ("probe", "disk")
 FULL = {"rounds": 3, "clients": 500, "file_mib": 16, "limit_mib": 100, "memory_mib": 512,
         "timeout": 120}

@@ -12,15 +12,14 @@ from laboratory.scenarios import hot_set_note, listed
 from laboratory.stats import ratio
 from laboratory.tables import Column, Table, count, loop_columns, percent, share, under
 
-TITLE = "Hot: files in memory, from 1 KiB to 16 MiB"
-WHAT = """Files that are in memory are asked for over and over again by wrk, first without access
-logs, then with one in every server. No disk has a part in it: this is what a server costs by
-itself. CPU time is that of the server, from the counters of its control group. The limit is
-bench/limit.c, a loop that only finds the end of a request's head and sends an answer prepared
-before, in each of three ways; that which costs the least CPU time a request is the limit that
-others are compared with, without an access log in each case. Ratios are of two measurements of
-the same round, and the median of the rounds' ratios is shown. The best peer is the one with the
-best median."""
+TITLE = "Hot: cached files, from 1 KiB to 16 MiB"
+WHAT = """wrk requests cached files repeatedly, first without access logs, then with one in
+every server. The disk is not used: the result is the cost of the server itself. CPU time is
+that of the server, from the counters of its control group. The limit is bench/limit.c, a loop
+that only finds the end of a request's head and sends a prepared answer, in each of three ways;
+the way with the least CPU time per request is the limit for all comparisons, without an access
+log in each case. Ratios are of two measurements of the same round, and the table shows the
+median of the rounds' ratios. The best peer is the one with the best median."""
 NEEDS = ("wrk", "replay", "limit")
 # seconds: whole ones, which is what wrk takes; cases, log: lists
 FULL = {"rounds": 5, "seconds": 2, "connections": 64,
@@ -30,11 +29,11 @@ CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx", "h2o", "lighttpd")
 NOTES = [
     "Where the generator's core is busy to 100 %, requests/s are wrk's limit and not the "
     "server's: then CPU time per request tells the servers apart.",
-    "The limit is no server: it does not know what it was asked for.",
-    "Access logs are written to a file in memory or on the disk below TMPDIR, as it is "
-    "mounted; writing it to the disk itself is the kernel's work and counted for nobody.",
-    "nginx with directio reads files of 1 MiB and more from the disk each time: that is "
-    "what the option is for.",
+    "The limit is not a server: it ignores the request target.",
+    "Access logs are written to a file in memory or on the disk below TMPDIR, as it is mounted; "
+    "the kernel writes it to the disk, which is not counted.",
+    "nginx with directio reads files of 1 MiB and more from the disk each time: this is the "
+    "purpose of the option.",
     hot_set_note("hot"),
 ]
 

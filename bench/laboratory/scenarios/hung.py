@@ -12,13 +12,13 @@ from laboratory.limits import Limits
 from laboratory.stats import ratio
 from laboratory.tables import Column, Table, count, loop_columns, share, usec
 
-TITLE = "Hung: a device on which everything takes half a second, and one that hangs"
+TITLE = "Hung: a device with a delay of half a second, and a device that hangs"
 WHAT = """Two roots on two devices: a disk, and a FUSE file system (tests/fault/slowfs) on which
-each lookup, open, read and readdir takes 500 ms. 200 clients ask for files and listings of the
-second one, while a probe asks for a 16 KiB file of the first one that is in memory, 1000 times
-a second whatever the server does. Then the second one hangs and answers nothing any more: the
-same probe again, and 16 connections read cold files of the first one, which is limited, as they
-did before without that. Those who wait for the device that hangs should be told so: 503."""
+each lookup, open, read and readdir takes 500 ms. 200 clients request files and listings of the
+second device, while a probe requests a cached 16 KiB file of the first one, 1000 times per
+second whatever the server does. Then the second device hangs and answers nothing: the same
+probe runs again, and 16 connections read uncached files of the first device, which is limited,
+as they did before the hang. Requests that wait for the hung device should get 503."""
 NEEDS = ("probe", "replay", "limits", "network", "fuse")
 # timeout: disk_timeout of the server, s; lead: until all clients wait for the device
 FULL = {"rounds": 3, "clients": 200, "delay_ms": 500, "rate": 1000, "connections": 16,
@@ -36,9 +36,9 @@ LONG = (0.512, 1.024, 4.096)  # ms, bounds of that histogram: powers of two of a
 NOTES = [
     "The probe's latency is counted from when a request should have been sent; generators and "
     "their delays are in it, and the probe's own delay is beside it.",
-    "The turns of the loop are the server's own figures, without its waiting for events; what "
-    "the machine held up in the middle of one is in them.",
-    "Files on FUSE cannot be asked about: a thread of the pool sends them. Other devices have "
+    "The event-loop iterations are the server's own figures, without the wait for events; delays "
+    "that the machine causes during an iteration are included.",
+    "Files on FUSE have no residency query: a thread of the pool sends them. Other devices have "
     "threads of their own.",
     "Only our own paths can be measured: the peers have no configuration for it.",
 ]
@@ -66,7 +66,7 @@ def seconds(s):
 def measure(bench, cand):
     s = bench.settings
     if not cand.ours:
-        raise RuntimeError("there is no configuration of it for two roots")
+        raise RuntimeError("this server has no configuration for two roots")
     made = [(f"d{i}/file", TAKES) for i in range(s.clients * NAMES)]
     with slowfs.mounted(bench.data, made) as slow:
         for name, _ in made:  # the kernel looks names in one directory up one by one
@@ -153,7 +153,7 @@ def probe_columns(part):
         *(Column(key, usec, lambda v, key=key: v[part]["latency_us"][key], "less")
           for key in ("p50", "p99", "p99.9", "max")),
         Column("probe's own delay, p99", usec, lambda v: v[part]["own_delay_us"]["p99"]),
-        Column("turns of the loop", count, lambda v: v[part]["turns"]),
+        Column("loop iterations", count, lambda v: v[part]["turns"]),
         *(Column(f"above {ms} ms", "{:.0f}".format, lambda v, ms=ms: metrics.above(
             {**dict(v[part]["turn_lengths"]), math.inf: v[part]["turns"]}, ms / 1000), "less")
           for ms in LONG),
@@ -170,7 +170,7 @@ def tables(view):
             Column("operations/s there", "{:.0f}".format, lambda v: v["delayed"]["operations"])]),
         Table(f"{s['clients']} clients on a device that hangs", [
             *probe_columns("hangs"),
-            Column("told 503", count, lambda v: v["statuses"].get("503", 0)),
+            Column("503 answers", count, lambda v: v["statuses"].get("503", 0)),
             Column("other answers", "{:.0f}".format, lambda v: sum(v["statuses"].values()) -
                    v["statuses"].get("503", 0))]),
         Table("cold files of the other device", [
@@ -188,17 +188,17 @@ def figures(view):
     from laboratory import plot
     figure, axes = plot.new(view, columns=2, height=2.8)
     for ax, curve, title in zip(axes, (latencies, turn_lengths), (
-            "the probe's requests, ms", "turns of the loop, ms")):
+            "the probe's requests, ms", "event-loop iterations, ms")):
         for (part, label), shade in zip(PARTS, plot.LINES):
             if points := curve(view.values(view.names[0])[0][part]):
                 ax.plot(*zip(*points), color=shade, linewidth=1.4, label=label)
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlabel(title, fontsize=9)
-    axes[0].set_ylabel("share that took so long or longer", fontsize=9)
+    axes[0].set_ylabel("share that took this long or longer", fontsize=9)
     axes[0].legend(fontsize=8, frameon=False)
-    yield ("How many of the probe's requests, and of the turns of the server's loop, took so "
-           "long or longer, in the first round", figure)
+    yield ("Share of the probe's requests, and of the server's event-loop iterations, that took "
+           "this long or longer, in the first round", figure)
 
 
 def latencies(v):

@@ -11,12 +11,12 @@ from laboratory.scenarios import hot
 from laboratory.stats import ratio
 from laboratory.tables import Column, Table, count, loop_columns, share
 
-TITLE = "Idle: a hundred thousand connections that nobody uses"
-WHAT = """Each of these connections fetches 1 KiB and is then kept open, idle. Beside them wrk asks
-for files of 1 and 16 KiB that are in memory. The same load is measured before they come and
-after they have gone, on the same server: "none" is the mean of both. User memory is the
-proportional set size (PSS) of the server's processes; what an idle connection costs is the
-difference that they make, divided by their number."""
+TITLE = "Idle: a hundred thousand idle connections"
+WHAT = """Each of these connections fetches 1 KiB and then stays open, idle. Beside them wrk
+requests cached files of 1 and 16 KiB. The same load is measured before they are opened and
+after they are closed, on the same server: "none" is the mean of both. User memory is the
+proportional set size (PSS) of the server's processes; the cost of an idle connection is the
+difference that all of them make, divided by their number."""
 NEEDS = ("wrk", "idle")
 # idle: how many; connections: wrk's; quiet: seconds without any request
 FULL = {"rounds": 3, "idle": 100_000, "seconds": 3, "connections": 64, "quiet": 5}
@@ -28,14 +28,14 @@ SPARE = 512     # connections that a server can have beside the idle ones
 SETTLE = 1      # second, after they have come, or gone
 RATE = 5000     # that come in a second, about
 NOTES = [
-    "There are as many idle connections as three sevenths of the hard limit of open files "
-    "(ulimit -Hn) at most: lighttpd has two descriptors for each connection, and nginx closes "
-    "idle ones when less than a sixteenth of what it may have is free.",
-    "lighttpd's settings for both are numbers of 16 bits: larger ones are cut, and it fails.",
-    "nginx makes its tables when it starts, for as many connections as its configuration "
-    "allows: they are in its memory without connections.",
-    "Kernel memory is the machine's slabs (Slab in /proc/meminfo), hence that of the "
-    "generator's end of the connections, too.",
+    "The number of idle connections is at most three sevenths of the hard limit of open files "
+    "(ulimit -Hn): lighttpd needs two descriptors for each connection, and nginx closes idle "
+    "connections when less than a sixteenth of its connections is free.",
+    "lighttpd stores both settings in 16 bits: larger numbers are cut, and it fails.",
+    "nginx allocates its tables at the start, for the configured number of connections: they "
+    "count as memory without connections.",
+    "Kernel memory is the machine's slabs (Slab in /proc/meminfo), so it includes the generator's"
+    " end of the connections.",
 ]
 
 

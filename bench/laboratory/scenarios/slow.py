@@ -9,13 +9,13 @@ from laboratory.scenarios import storm
 from laboratory.stats import ratio
 from laboratory.tables import Column, Table, count, loop_columns, percent
 
-TITLE = "Slow: thousands of clients on thin lines, cold files"
-WHAT = """Thousands of clients each take a few KiB a second of 1 MiB files that are not in
-memory; together they are sent far more files at a time than memory holds. A server that
-fetches much more than it can send soon finds the pages gone when their turn comes, and
-reads them again. That shows in the bytes read from the disk per byte that the clients took:
-1.00 is each once. A client is starved that gets less than half of its rate in any five
-seconds."""
+TITLE = "Slow: thousands of slow clients, uncached files"
+WHAT = """Thousands of clients each take a few KiB per second of uncached 1 MiB files; together
+they receive far more files at a time than memory holds. If a server fetches much more than it
+can soon send, the kernel evicts the pages before they are sent, and the server reads them
+again. This shows in the bytes read from the disk per byte that the clients took: 1.00 means
+that each byte is read once. A client is starved if it gets less than half of its rate in any
+five seconds."""
 NEEDS = ("slow", "limits", "network")
 # rate: bytes/s of each client; lead: until all have their first window.  Seconds are
 # whole ones: the clients count by them
@@ -29,14 +29,14 @@ CONGESTION = "/proc/sys/net/ipv4/tcp_congestion_control"
 TAIL = 1          # second that the clients are there after the measured ones
 LISTENING = "0A"  # a state in /proc/net/tcp
 NOTES = [
-    "The disk can give several times what the clients take together: a server that reads "
-    "each byte once needs a part of it.",
+    "The disk delivers several times the rate of all clients together: a server that reads each "
+    "byte once needs a part of it.",
     "Pages that were fetched before the measured time and are sent in it, or fetched in it "
     "and sent later, make the ratio a little smaller or larger than it is in the long run.",
     "Resident memory is that of all of the server's processes at the end, with the files "
     "that they have mapped at that moment.",
-    "What waits in sockets is payload in the server's send queues, without the kernel's "
-    "book-keeping; the pages that it lies in cannot be evicted.",
+    "The figure for sockets is payload in the server's send queues, without the kernel's "
+    "book-keeping; these pages cannot be evicted.",
     "TCP uses Reno, which every kernel has and which sizes send buffers as CUBIC does. With "
     "BBR a buffer grows to a megabyte for each client that does not empty it, whatever the "
     "server: --set slow.congestion=bbr.",

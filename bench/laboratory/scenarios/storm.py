@@ -9,14 +9,14 @@ from laboratory.limits import Limits
 from laboratory.scenarios import PICKS, hot_set_note, listed, picked
 from laboratory.tables import Column, Table, count, loop_columns, percent, share, under, usec
 
-TITLE = "Storm: a hot file while others read cold ones"
-WHAT = """One 16 KiB file, which is in memory, is asked for over 16 connections: first
-alone, then while 48 other connections read 1 MiB files from a disk that is limited: picked
-at random, so that some are asked for when a part of them has left memory again, or each at
-most once. Requests/s are those of wrk. Latency is measured afterwards, in the same
-storm, by a probe that sends at a fixed rate whatever the server does; it counts from when
-a request should have been sent. Its greatest value is how long the event loop stood
-still. How long it slept is counted in both."""
+TITLE = "Storm: a cached file while other clients read uncached ones"
+WHAT = """16 connections request one cached 16 KiB file: first alone, then while 48 other
+connections read 1 MiB files from a limited disk. These are picked at random, so that some are
+requested when a part of them was evicted, or each is requested at most once. Requests/s are
+those of wrk. Latency is measured afterwards, in the same storm, by a probe that sends at a
+fixed rate whatever the server does; it counts from the time when a request should have been
+sent. Its maximum is the longest stall of the event loop. The time that the event loop slept is
+counted in both parts."""
 NEEDS = ("wrk", "probe", "limits")
 # pick: a list; lead: seconds that the cold clients are ahead of the hot ones
 FULL = {"rounds": 3, "seconds": 5, "hot_kib": 16, "hot_connections": 16,
@@ -30,12 +30,12 @@ NOTES = [
     "The cold clients run with the lowest priority (SCHED_IDLE) on the core that they "
     "share with the hot ones: else the table would show how long they hold that core. With "
     "--one-core they have the usual priority, since the hot ones would leave them nothing.",
-    "A request that was not answered when the probe gave up counts with the time that "
-    "it had waited by then: the longest stalls were longer than shown.",
-    "The worst stall is seen from outside: what the machine and the generators' core held "
-    "up is in it.",
-    "Alone, the fastest servers are as fast as wrk, whose core is busy all the time: "
-    "what tells them apart is CPU time per request.",
+    "A request without an answer when the probe stopped counts with its wait until then: the "
+    "longest stalls were longer than shown.",
+    "The worst stall is measured from outside: it includes delays by the machine and the "
+    "generators' core.",
+    "Alone, the fastest servers are as fast as wrk; its core is busy all the time: CPU time per "
+    "request distinguishes them.",
     hot_set_note("storm"),
 ]
 TAIL = 5  # seconds that the cold clients would go on after the probe
@@ -157,5 +157,5 @@ def figures(view):
         plot.bars(worst, view, [("in the storm", lambda v: stall(v) / 1000)],
                   show=lambda ms: usec(ms * 1000), log=True, pick=pick)
         worst.set_xlabel("worst stall, ms")
-        yield ("What is left of the hot requests, and how long the loop stood still: cold files "
-               f"{PICKS[part]}", figure)
+        yield ("Remaining rate of the hot requests, and longest stall of the event loop: cold "
+               "files ", figure)

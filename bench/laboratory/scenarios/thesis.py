@@ -11,14 +11,14 @@ from laboratory.limits import Limits
 from laboratory.tables import Column, Table, loop_columns, percent
 
 TITLE = "Thesis: random large files from a data set that memory cannot hold"
-WHAT = """The synthetic benchmark of chapter 5.2 of the thesis, scaled down: what is memory there
-(64 GiB) is the memory that the server is allowed here, and the files, there of 50 MB to
-1 GB, shrink by the same factor. wrk draws files from the list of all of them, over 100
-connections. There two network cards were the limit (2.4 GB/s), here a limited disk is.
-Traffic and the CPU time left idle are sampled once a second. CPU saved is the thesis'
-statement: the seconds of one server against those of blocking, with the confidence
-interval of 95 % by Student's t. CPU time is per byte sent, so that who sends less is
-not taken for thrifty; where both send the same it is the thesis' figure."""
+WHAT = """The synthetic benchmark of chapter 5.2 of the thesis, scaled down: the memory there
+(64 GiB) corresponds to the memory limit of the server here, and the files, there of 50 MB to 1
+GB, shrink by the same factor. wrk draws files from the list of all of them, over 100
+connections. There the limit was two network cards (2.4 GB/s), here it is a limited disk.
+Traffic and idle CPU time are sampled once per second. The statement of the thesis is the CPU
+time saved: the seconds of one server against those of blocking, with the confidence interval of
+95 % by Student's t. CPU time is per byte sent, so that a server does not look thrifty because
+it sends less; where both send the same it is the figure of the thesis."""
 NEEDS = ("wrk", "limits")
 FULL = {"rounds": 3, "seconds": 30, "connections": 100, "limit_mib": 200,
         "memory_mib": 512, "data_share": 8, "lead": 5.0, "cache": "keep,drop"}
@@ -34,14 +34,14 @@ NOTES = [
     "The interval is that of the seconds of one round, as there. Seconds that follow each "
     "other are not independent, so it is too narrow; the spread of the rounds is the other "
     "half of the truth.",
-    "Idle CPU is what the server left of its core, by the counters of its control group: "
-    "work that the kernel does on its behalf in threads of its own is not in it.",
-    "The data set is 8 times the memory here, in the thesis 2400 times: up to an eighth of "
-    "the requests can be answered from memory, there none.",
-    "blocking asks nothing, wakes no thread, and the kernel reads ahead for it: where it is "
-    "the thriftiest, the scenario storm shows what it costs the others.",
-    "blocking and copy fetch nothing ahead that they could drop, and the peers have no such "
-    "option: they are measured with keep only.",
+    "Idle CPU is the time that the server left of its core, by the counters of its control group:"
+    " it does not include work of the kernel's own threads for the server.",
+    "The data set is 8 times the memory here, and 2400 times in the thesis: up to an eighth of "
+    "the requests can be answered from memory here, and none there.",
+    "blocking makes no residency query, wakes no thread, and uses the kernel's read-ahead: where "
+    "it needs the least CPU time, the scenario storm shows its cost for other clients.",
+    "blocking and copy prefetch nothing that they could drop, and the peers have no such option: "
+    "they are measured with keep only.",
 ]
 THERE = 64 * GIB                        # the thesis' memory, ...
 SMALLEST, LARGEST = 50 * MIB, GIB       # ... and its files

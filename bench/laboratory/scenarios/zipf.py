@@ -15,12 +15,12 @@ from laboratory.stats import ratio
 from laboratory.tables import Column, Table, count, loop_columns, percent
 
 TITLE = "Zipf: a few files are popular, and memory holds an eighth of all"
-WHAT = """Files of one size, 8 times as much as memory holds, are asked for as people ask for
-files: the most popular one n to the power of s times as often as the nth, by Zipf's law, over
-a few connections. The requests are drawn beforehand: a list, which every server gets in
-the same order. What comes first warms up and is not counted; then the disk bytes are counted
-until the last answer of the list is complete. Nothing limits the disk; what counts is
-bytes, not time."""
+WHAT = """Files of one size, 8 times as much as memory holds, are requested with the popularity
+of real files: by Zipf's law, the most popular file n to the power of s times as often as the
+nth, over a few connections. The requests are drawn beforehand: every server gets the same list
+in the same order. The first part of the list warms up and is not counted; then the disk bytes
+are counted until the last answer of the list is complete. The disk is not limited; the result
+is bytes, not time."""
 NEEDS = ("replay", "limits")
 # Warm-up and what is counted are given in multiples of memory, as bytes of requests.  At
 # s = 1 a third of them are misses, so a warm-up of 48 turns memory over some 16 times.
@@ -33,15 +33,14 @@ CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nodiskio-owner", "nginx")
 SHARE = 8         # of the files, that memory would hold if it held nothing else
 SPEED = 700 * MIB  # bytes a second, for the estimate
 NOTES = [
-    "Of what a ratio compares, both were measured in the same round, with the same requests.",
-    "The cache of the kernel must do without the memory that the server and its sockets "
-    "take, and learns what is popular while it goes on: the cache that knows all is out "
-    "of its reach.",
-    "cache auto keeps what was asked for most often, as far as it fits, and gives the rest "
-    "back; cache drop gives back what a transmission brought in, popular or not.",
-    "blocking and copy fetch nothing ahead that they could drop, and the peers have no such "
-    "option: they are measured as they are.",
-    "What was read ahead and evicted before it was sent counts as a miss.",
+    "A ratio compares two measurements of the same round, with the same requests.",
+    "The page cache lacks the memory that the server and its sockets use, and learns popularity "
+    "only during the run: it cannot reach the cache that knows all popularities.",
+    "cache auto keeps the most popular files, as far as they fit, and drops the rest; cache drop "
+    "drops all data that a transfer fetched, popular or not.",
+    "blocking and copy prefetch nothing that they could drop, and the peers have no such option: "
+    "they are measured as they are.",
+    "Data that was read ahead and evicted before it was sent counts as a miss.",
 ]
 
 
@@ -181,7 +180,7 @@ def figures(view):
                   line=out_of_reach(view.settings, e))
         ax.set_title(f"s = {e}", fontsize=10, loc="left")
     yield ("Disk bytes per byte served (shorter is better); dashed: a cache that knows the "
-           "popularity of all files beforehand and has all of the memory", figure)
+           "popularity of all files in advance and has all of the memory", figure)
 
 
 def of_mode(values, get, mode, last):
