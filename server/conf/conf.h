@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "lib/pagewise.h"
+#include "server/http/coding.h"
 #include "server/http/mime.h"
 #include "server/log/log.h"
 #include "server/util/str.h"
@@ -47,6 +48,9 @@ struct settings {
 	bool set_security_headers;
 	char **set_cors;	   /* origins, or "*"; NULL: none */
 	unsigned set_cors_max_age; /* seconds */
+
+	uint8_t set_codings[CODINGS]; /* of siblings, the preferred one first */
+	unsigned set_ncodings;
 
 	/* Made of these when all is read; each line has its CRLF. */
 	const struct mime *set_mime; /* of set_types; NULL: none */

@@ -234,7 +234,7 @@ multipart_begin(struct exchange *ex, const struct status *plan,
 	    "Content-Type: multipart/byteranges; boundary=%016llx\r\n",
 	    (unsigned long long)rs->rs_boundary);
 	add(ex, text);
-	add(ex, rp->rp_lines + rp->rp_validators);
+	add(ex, rp->rp_lines + rp->rp_coded);
 	head_length(ex, multipart_length(rs));
 	head_end(ex);
 	multipart_head(rs, 0, text);
@@ -313,8 +313,8 @@ respond_file(struct exchange *ex, struct pw_file *file, const char *name,
 	struct status plan = {.pl_ranges = svc->svc_ranges,
 	    .pl_max = svc->svc_conf->conf_max_ranges};
 	struct cached_response *ready = ready_find(ex, file);
-	struct representation *rp =
-	    representation_of(file, svc->svc_conf, set, name, ex->ex_time);
+	struct representation *rp = representation_of(file, svc->svc_conf, set,
+	    name, ex->ex_lookup.lk_coding, ex->ex_time);
 
 	if (rp == NULL) {
 		pw_file_unref(&file);
