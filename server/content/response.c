@@ -128,9 +128,13 @@ respond_options(struct exchange *ex)
 static void
 head_listing(struct exchange *ex)
 {
+	const struct place *pl = &ex->ex_lookup.lk_listing.li_place;
+
 	head_begin(ex, 200);
-	add(ex, "Content-Type: text/html; charset=utf-8\r\n"
-		"Cache-Control: no-cache\r\n");
+	add(ex, pl->pl_view.vw_json
+		    ? "Content-Type: application/json\r\n"
+		    : "Content-Type: text/html; charset=utf-8\r\n");
+	add(ex, "Vary: Accept\r\nCache-Control: no-cache\r\n");
 }
 
 void
