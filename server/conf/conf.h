@@ -26,6 +26,7 @@ struct settings {
 	bool set_autoindex;
 	bool set_dotfiles;
 	char **set_index; /* names to try in a directory, NULL ends them */
+	char set_listing_header[256]; /* shown above a listing; empty: none */
 };
 
 struct location {

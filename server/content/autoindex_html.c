@@ -42,7 +42,8 @@ static const char autoindex_html_style[] =
     "h1 a,h1 bdi{padding:.1em .15em}\n"
     "a{color:var(--link);text-decoration:none}"
     "a:hover,a:focus{text-decoration:underline}\n"
-    ".note{color:var(--dim)}\n"
+    "header{margin:0 0 1.5em}header pre{white-space:pre-wrap;"
+    "overflow-wrap:anywhere}.note{color:var(--dim)}\n"
     "#list{table-layout:fixed;border-collapse:collapse;width:100%}"
     "#list tr{border-bottom:1px solid var(--line)}"
     "#list tr:hover{background:var(--on)}\n"
@@ -96,9 +97,15 @@ entity(uint32_t c)
 	}
 }
 
+static bool
+is_space(uint32_t c)
+{
+	return c == '\n' || c == '\t' || c == '\r';
+}
+
 /* Names are bytes: what is not text is shown as U+FFFD. */
 static void
-add_text(struct buf *b, const char *text, size_t len)
+add_text(struct buf *b, const char *text, size_t len, bool lines)
 {
 	struct buf_list none = {0};
 	size_t n;
@@ -106,7 +113,8 @@ add_text(struct buf *b, const char *text, size_t len)
 
 	for (; len > 0; text += n, len -= n) {
 		n = utf8_decode(text, len, &c);
-		if (n == 0 || c == 0x7f || c < 0x20) {
+		if (n == 0 || c == 0x7f ||
+		    (c < 0x20 && !(lines && is_space(c)))) {
 			add(b, "\xef\xbf\xbd");
 			n = 1;
 		} else if (entity(c) != NULL)
@@ -114,6 +122,12 @@ add_text(struct buf *b, const char *text, size_t len)
 		else
 			buf_add(b, &none, text, n);
 	}
+}
+
+void
+autoindex_html_text(struct buf *b, const char *text, size_t len)
+{
+	add_text(b, text, len, true);
 }
 
 /* ------------------------------------------------------------------- rows */
@@ -173,7 +187,7 @@ autoindex_html_row(struct buf *b, const struct row *row)
 
 	add(b, "<tr><td>");
 	add_href(b, row->row_name, dir);
-	add_text(b, row->row_name, strlen(row->row_name));
+	add_text(b, row->row_name, strlen(row->row_name), false);
 	add(b, dir ? "/</a>" : "</a>");
 	if (row->row_known && row->row_type == ROW_FILE)
 		add_size(b, row->row_size);
@@ -210,12 +224,12 @@ add_crumb(struct buf *b, const char *name, size_t len, size_t up)
 			add(b, "../");
 		add(b, "\">");
 		/* The root has no name. */
-		add_text(b, len == 0 ? "/" : name, len == 0 ? 1 : len);
+		add_text(b, len == 0 ? "/" : name, len == 0 ? 1 : len, false);
 		add(b, len == 0 ? "</a>" : "</a>/");
 		return;
 	}
 	add(b, "<bdi>");
-	add_text(b, name, len);
+	add_text(b, name, len, false);
 	add(b, "</bdi>/");
 }
 
@@ -230,7 +244,7 @@ add_path(struct buf *b, const char *path)
 		add_crumb(b, path, len, --up);
 		path += len + 1;
 	}
-	add_text(b, path, strlen(path));
+	add_text(b, path, strlen(path), false);
 }
 
 void
@@ -239,7 +253,7 @@ autoindex_html_begin(struct buf *b, const char *title)
 	add(b, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
 	       "<meta charset=\"utf-8\"><meta name=\"viewport\" "
 	       "content=\"width=device-width\"><title>");
-	add_text(b, title, strlen(title));
+	add_text(b, title, strlen(title), false);
 	add(b, "</title>\n");
 	add(b, autoindex_html_style);
 	add(b, "</head><body>\n<h1>");

@@ -22,4 +22,7 @@ void autoindex_html_table(
 void autoindex_html_row(struct buf *, const struct row *);
 void autoindex_html_end(struct buf *);
 
+/* Lines of UTF-8 as text. */
+void autoindex_html_text(struct buf *, const char *, size_t len);
+
 #endif

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/util/clock.h"
+#include "server/content/autoindex_header.h"
 #include "server/content/autoindex_html.h"
 #include "server/content/autoindex_json.h"
 #include "server/content/autoindex_read.h"
@@ -97,6 +98,8 @@ autoindex_read_begin(const struct place *pl, struct buf *b, bool sorted)
 		return;
 	}
 	autoindex_html_begin(b, pl->pl_title);
+	if (pl->pl_header != NULL)
+		autoindex_header(pl, b);
 	autoindex_html_table(b, pl->pl_title, sorted ? &pl->pl_view : NULL);
 }
 

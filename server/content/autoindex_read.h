@@ -21,8 +21,9 @@
 /* A directory that is to be listed, as it was found. */
 struct place {
 	struct pw_root *pl_root;
-	const char *pl_path;  /* below the root */
-	const char *pl_title; /* the path as the client knows it */
+	const char *pl_path;   /* below the root */
+	const char *pl_title;  /* the path as the client knows it */
+	const char *pl_header; /* of the configuration, or NULL */
 	bool pl_dotfiles;
 	struct view pl_view;
 	uint64_t pl_patience_us; /* for a slow disk, at most; 0: any */

@@ -1,4 +1,4 @@
-"""What a listing shows and to whom: order, sizes, dates, the way up, JSON."""
+"""What a listing shows and to whom: order, sizes, dates, the way up, JSON, a header."""
 
 import datetime
 import html.parser
@@ -264,6 +264,105 @@ def test_large_listing_is_a_json_array_as_well(serve, site):
     with server.connect() as c:
         c.send(request("/?format=json", version="1.0"))
         assert len(json.loads(c.drain().partition(b"\r\n\r\n")[2])) == 9000
+
+
+# -------------------------------------------------------------------- header
+
+MOST = 64 << 10  # of a header's text
+
+
+@pytest.fixture
+def headed(serve_conf, site):
+    """A server that shows a file, and what it shows above the table."""
+
+    class Headed:
+        def __init__(self, name, **settings):
+            top = {"autoindex": True, "listing_header": name, "workers": 1}
+            self.server = serve_conf(dict(top, **settings), [("s", {"root": site}, {})])
+
+        def above(self, target="/"):
+            body = self.server.get(target).body
+            return body[body.index(b"</h1>\n") + 6:body.index(b"<table id=list>")]
+
+    return Headed
+
+
+def test_header_of_html_is_shown_as_it_is(headed, site):
+    (site / "README.html").write_bytes(b"<p>1 < 2 &amp; <b>\xc3\xa9</b>")
+    (site / "sub").mkdir()
+    shown = headed("README.html")
+    assert shown.above() == b"<header><p>1 < 2 &amp; <b>\xc3\xa9</b></header>\n"
+    assert shown.above("/sub/") == b""
+    assert b'"./README.html"' in shown.server.get("/").body
+    assert len(entries(shown.server)) == 2
+
+
+def test_header_of_text_is_escaped(headed, site):
+    (site / "README.txt").write_bytes(b"<script>\n\ta & \"b\"\r\n\x07\xe4\xb8\xad\n")
+    assert headed("README.txt").above() == (
+        b"<header><pre>\n&lt;script&gt;\n\ta &amp; &quot;b&quot;\r\n"
+        b"\xef\xbf\xbd\xe4\xb8\xad\n</pre></header>\n")
+
+
+@pytest.mark.parametrize("size, shown", [(0, True), (MOST, True), (MOST + 1, False)])
+def test_header_is_bounded(headed, site, size, shown):
+    (site / "h.html").write_bytes(b"x" * size)
+    assert (headed("h.html").above() != b"") == shown
+
+
+def test_header_whose_text_grows_too_long_is_not_shown(headed, site):
+    (site / "h").write_bytes(b"<" * (MOST // 4))
+    assert headed("h").above().count(b"&lt;") == MOST // 4
+    (site / "h").write_bytes(b"<" * (MOST // 4 + 1))
+    assert headed("h").above() == b""
+
+
+def test_only_text_below_the_root_is_a_header(headed, site, tmp_path):
+    (tmp_path / "secret").write_bytes(b"secret")
+    (site / "latin").write_bytes(b"caf\xe9")
+    (site / "dir").mkdir()
+    os.mkfifo(site / "fifo")
+    (site / "out").symlink_to(tmp_path / "secret")
+    (site / "up").symlink_to("../secret")
+    (site / "good").write_bytes(b"good")
+    (site / "inside").symlink_to("good")
+    for name in ("latin", "dir", "fifo", "out", "up", "none"):
+        assert headed(name).above() == b"", name
+    assert headed("inside").above() == b"<header><pre>\ngood</pre></header>\n"
+
+
+def test_header_with_a_dot_is_shown_where_such_names_are(headed, site):
+    (site / ".header").write_bytes(b"x")
+    assert headed(".header").above() == b""
+    assert b"x" in headed(".header", dotfiles=True).above()
+
+
+def test_header_belongs_to_its_site_and_location(serve_conf, site):
+    """Two sites may have one directory; the page of one is not the other's."""
+    (site / "a").write_bytes(b"text of a")
+    (site / "b").write_bytes(b"text of b")
+    (site / "sub").mkdir()
+    (site / "sub" / "a").write_bytes(b"text of sub/a")
+    server = serve_conf({"autoindex": True, "workers": 1}, [
+        ("one", {"root": site, "names": ["one"], "listing_header": "a"},
+         {"/sub/": {"listing_header": "off"}}),
+        ("two", {"root": site, "names": ["two"], "listing_header": "b"}, {})])
+    for _ in range(2):
+        for host in ("one", "two"):
+            body = server.get("/", host=host).body
+            assert (b"text of a" in body, b"text of b" in body) == (host == "one", host == "two")
+        assert b"text of" not in server.get("/sub/", host="one").body
+
+
+def test_header_of_a_large_listing_is_shown_as_well(headed, site):
+    (site / "h").write_bytes(b"x" * MOST)
+    for n in range(6000):
+        (site / ("%05d" % n)).touch()
+    with headed("h").server.connect(may_be_chunked=True) as c:
+        response = c.ask("/")
+        assert response.chunked and b"x" * MOST in response.body
+        assert len(Page(response.body).rows) == 6002
+        c.finish()
 
 
 # ------------------------------------------------------------------- a browser

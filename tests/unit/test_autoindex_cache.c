@@ -155,6 +155,8 @@ whatever_tells_pages_apart_makes_another(void **state)
 		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
 		pl->pl_view.vw_descending = true;
 		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		pl->pl_header = "README";
+		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
 		pl->pl_mtime.tv_nsec ^= 1;
 		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
 		pl->pl_ctime.tv_sec ^= 1;
