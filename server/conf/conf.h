@@ -36,7 +36,8 @@ struct settings {
 	bool set_autoindex;
 	bool set_dotfiles;
 	char **set_index; /* names to try in a directory, NULL ends them */
-	size_t set_root;  /* in conf_roots */
+	char set_listing_header[256]; /* shown above a listing; empty: none */
+	size_t set_root;	      /* in conf_roots */
 	size_t set_strip; /* bytes at a path's front that the root has not */
 
 	enum etag_kind set_etag;

@@ -172,8 +172,13 @@ respond_options(struct exchange *ex)
 static void
 head_listing(struct exchange *ex)
 {
+	const struct place *pl = &ex->ex_lookup.lk_listing.li_place;
+
 	head_begin(ex, 200);
-	add(ex, "Content-Type: text/html; charset=utf-8\r\n");
+	add(ex, pl->pl_view.vw_json
+		    ? "Content-Type: application/json\r\n"
+		    : "Content-Type: text/html; charset=utf-8\r\n");
+	add(ex, "Vary: Accept\r\n");
 	if ((settings_of(ex)->set_changed & HEADER_CACHE_CONTROL) == 0)
 		add(ex, "Cache-Control: no-cache\r\n");
 }

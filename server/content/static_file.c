@@ -137,6 +137,10 @@ list(struct exchange *ex, struct place place)
 	place.pl_path = lk->lk_path.b_data;
 	place.pl_title = ex->ex_target.tgt_path.s_ptr;
 	place.pl_dotfiles = lk->lk_set->set_dotfiles;
+	if (lk->lk_set->set_listing_header[0] != '\0')
+		place.pl_header = lk->lk_set->set_listing_header;
+	place.pl_view =
+	    view_parse(ex->ex_target.tgt_query, ex->ex_request.rq_accept);
 	/* So that a waiting client sees the change to blocks. */
 	place.pl_patience_us =
 	    ex->ex_service->svc_conf->conf_disk_timeout * SECOND_US / 2;

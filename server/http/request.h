@@ -24,6 +24,7 @@ struct request {
 	struct str rq_target;
 	struct str rq_host;
 	struct str rq_range;
+	struct str rq_accept;
 	struct str rq_referer;
 	struct str rq_agent;
 	struct str rq_origin;
