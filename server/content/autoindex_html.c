@@ -63,7 +63,7 @@ static const char autoindex_html_style[] =
     "@media(max-width:40em){"
     "#list,#list tbody,#list thead,#list tr,#list td{display:block}"
     "#list tr{padding:.1em 0 .4em}"
-    "#list th,#list th+th{display:inline-block;width:auto}"
+    "#list th,#list th+th,#list th+th+th{display:inline-block;width:auto}"
     "#list td a{padding-bottom:0}"
     "#list td+td{display:inline;padding:0 0 0 2.35em;font-size:.9em}"
     "#list td+td:empty{display:none}"
