@@ -139,7 +139,7 @@ static int
 add_table(struct conf *conf, struct mime *mime)
 {
 	struct mime **grown = reallocarray(
-	    conf->conf_mimes, conf->conf_nmimes + 1, sizeof(*grown));
+	    conf->conf_mimes, conf->conf_nmimes + 1, sizeof(struct mime *));
 
 	if (grown == NULL)
 		return -ENOMEM;
