@@ -44,11 +44,12 @@
 
 /* As long as that of pagewise, whose ETag has as many digits as it needs. */
 #define HEAD                                               \
-	"HTTP/1.1 200 OK\r\nServer: pagewise\r\n"          \
+	"HTTP/1.1 200 OK\r\n"                              \
 	"Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"          \
+	"Server: pagewise\r\n"                             \
 	"Content-Type: application/octet-stream\r\n"       \
 	"Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT\r\n" \
-	"ETag: \"%llx.%lx-%llx-%llx\"\r\n"                 \
+	"ETag: \"%llx.%lx-%llx\"\r\n"                      \
 	"Accept-Ranges: bytes\r\nContent-Length: %zu\r\n\r\n"
 
 enum way { WAY_SEND, WAY_SENDFILE, WAY_MEMFD, WAYS };
@@ -143,8 +144,7 @@ answers_add(struct answers *as, const char *path)
 	body = (size_t)st.st_size;
 	len = snprintf(head, sizeof(head), HEAD,
 	    (unsigned long long)st.st_mtim.tv_sec,
-	    (unsigned long)st.st_mtim.tv_nsec, (unsigned long long)body,
-	    (unsigned long long)st.st_ino, body);
+	    (unsigned long)st.st_mtim.tv_nsec, (unsigned long long)body, body);
 	*a = (struct answer){as->as_len, as->as_len + (size_t)len, 0, fd};
 	memcpy(answers_grow(as, (size_t)len), head, (size_t)len);
 	read_all(fd, path, answers_grow(as, body), body);

@@ -10,6 +10,7 @@ LEFT = {
         __ctype_toupper_loc __errno_location __sched_cpucount free in6addr_any inet_ntop
         inet_pton memchr memcmp memcpy memmove memrchr memset optarg opterr optind optopt
         getopt_long qsort snprintf stderr stdout stpcpy strcasecmp strchr strcmp strcspn
+        strcasestr strpbrk
         strerror strftime strlen strncasecmp strncmp strnlen strrchr strsep strspn strstr
         strtok_r strcpy strsignal __isoc99_sscanf getenv sigdelset strtol strtoul strtoull strtoumax vsnprintf gmtime_r localtime_r tzset
         dl_iterate_phdr sigaddset sigemptyset sigfillset""",
@@ -29,9 +30,9 @@ LEFT = {
         mallopt pthread_clockjoin_np sigwait sigtimedwait nanosleep _exit event_base_get_features""",
     "reads a stream that fopen, which is wrapped, has opened": "fgets fread",
     "writes what a user reads at the start; nobody is served": """
-        dprintf fprintf fputc fwrite printf puts vfprintf""",
+        dprintf fprintf fputc fwrite printf putc puts vfprintf""",
     "libconfuse: allocates inside; cfg_init, which is wrapped, stands for it": """
-        cfg_error cfg_free cfg_getnsec cfg_opt_getnptr cfg_opt_getnsec cfg_opt_name cfg_opt_size
+        cfg_error cfg_free cfg_getnsec cfg_getopt cfg_opt_getnptr cfg_opt_getnsec cfg_opt_name cfg_opt_size
         cfg_parse_fp cfg_set_error_function cfg_size""",
     "http-parser: has no memory and calls nobody": """
         http_parser_execute http_parser_init http_parser_set_max_header_size
@@ -54,6 +55,7 @@ LEFT = {
         getegid getgrnam getgrouplist getpwnam getpwuid getresgid getresuid""",
     "tried because it has to fail": "setuid fchmod",
     "libseccomp: reads and writes memory": "seccomp_release seccomp_syscall_resolve_name",
-    "disks in /sys: without them windows are smaller": "glob globfree",
+    "disks in /sys: without them windows are smaller; of the configuration at the start":
+        "glob globfree",
     "a directory that is open": "rewinddir",
 }

@@ -140,6 +140,7 @@ def test_an_entity_tag_of_two_versions_is_noticed(journal):
     client = Client(None, journal.history, 1)
     client.note_tag(NAME, '"a"', State(0, SIZE, 0))
     client.note_tag(NAME, '"a"', State(0, SIZE, 0))
+    client.note_tag(NAME, 'W/"b"', State(1, SIZE, 0))
     client.note_tag(NAME, '"b"', State(1, SIZE, 0))
     for tag, version in (('"b"', 2), ('"c"', 1), (None, 1)):
         with pytest.raises(Fault):
