@@ -138,6 +138,9 @@ int pw_root_fd(const struct pw_root *);
 /* A directory below the root, for reading: may wait, so for tk_work only. */
 int pw_root_open_dir(const struct pw_root *, const char *path);
 
+/* The same of a regular file; -EACCES: it is none. */
+int pw_root_open_file(const struct pw_root *, const char *path);
+
 /*
  * As fstatat(2) of a name in that directory, not following a link; -EXDEV if
  * another file system is mounted there: it would be asked, and may hang.

@@ -160,6 +160,18 @@ file_find(const struct pw_root *rt, const char *path, enum os_resolve resolve,
 	return open_regular(rt, path, resolve, fnd);
 }
 
+int
+pw_root_open_file(const struct pw_root *rt, const char *path)
+{
+	struct found fnd;
+	int error;
+
+	error = file_find(rt, path, OS_ANY_MOUNT, NULL, &fnd);
+	if (error != 0)
+		return error;
+	return fnd.fnd_fd >= 0 ? fnd.fnd_fd : -EACCES;
+}
+
 static void
 announce(struct pw_loop *lp, struct pw_device *dv)
 {

@@ -199,13 +199,34 @@ conf_set_cache(struct conf_scope *scope, const struct key *key,
 	return 0;
 }
 
+static bool
+is_file_name(const char *text)
+{
+	return text[0] != '\0' && strchr(text, '/') == NULL &&
+	       strcmp(text, ".") != 0 && strcmp(text, "..") != 0;
+}
+
+int
+conf_set_listing_header(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	char *name = scope->cs_set->set_listing_header;
+	size_t size = sizeof(scope->cs_set->set_listing_header);
+
+	(void)key;
+	if (!is_file_name(text) || strlen(text) >= size)
+		return conf_why(
+		    why, -EINVAL, "\"%s\" is not the name of a file", text);
+	snprintf(name, size, "%s", strcmp(text, "off") == 0 ? "" : text);
+	return 0;
+}
+
 int
 conf_set_index(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
 	(void)key;
-	if (text[0] == '\0' || strchr(text, '/') != NULL ||
-	    strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
+	if (!is_file_name(text))
 		return conf_why(
 		    why, -EINVAL, "\"%s\" is not the name of a file", text);
 	if (conf_keep_add(scope->cs_conf, &scope->cs_set->set_index, text) != 0)

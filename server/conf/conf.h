@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "lib/pagewise.h"
+#include "server/http/coding.h"
 #include "server/http/mime.h"
 #include "server/log/log.h"
 #include "server/util/str.h"
@@ -35,7 +36,8 @@ struct settings {
 	bool set_autoindex;
 	bool set_dotfiles;
 	char **set_index; /* names to try in a directory, NULL ends them */
-	size_t set_root;  /* in conf_roots */
+	char set_listing_header[256]; /* shown above a listing; empty: none */
+	size_t set_root;	      /* in conf_roots */
 	size_t set_strip; /* bytes at a path's front that the root has not */
 
 	enum etag_kind set_etag;
@@ -47,6 +49,9 @@ struct settings {
 	bool set_security_headers;
 	char **set_cors;	   /* origins, or "*"; NULL: none */
 	unsigned set_cors_max_age; /* seconds */
+
+	uint8_t set_codings[CODINGS]; /* of siblings, the preferred one first */
+	unsigned set_ncodings;
 
 	/* Made of these when all is read; each line has its CRLF. */
 	const struct mime *set_mime; /* of set_types; NULL: none */

@@ -91,9 +91,12 @@ key_set_f conf_set_mime_types;
 key_set_f conf_set_send_path;
 key_set_f conf_set_readahead;
 key_set_f conf_set_cache;
+key_set_f conf_set_listing_header;
 key_set_f conf_set_index;
 void conf_clear_index(struct conf_scope *);
 
+key_set_f conf_set_precompressed;
+void conf_clear_precompressed(struct conf_scope *);
 key_set_f conf_set_charset;
 key_set_f conf_set_default_type;
 key_set_f conf_set_etag;

@@ -334,6 +334,8 @@ add_short_forms(struct fields *fds, const struct settings *set)
 		add_own(fds, "Cache-Control", set->set_cache_control, false);
 		fds->fds_changed |= HEADER_CACHE_CONTROL;
 	}
+	if (set->set_ncodings > 0)
+		add_own(fds, "Vary", "Accept-Encoding", true);
 	if (set->set_security_headers) {
 		add_own(fds, "X-Content-Type-Options", "nosniff", true);
 		add_own(fds, "X-Frame-Options", "SAMEORIGIN", true);

@@ -1,5 +1,5 @@
 /*
- * types: media types, character set and entity tag.
+ * types: media types, character set, entity tag, compressed siblings.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -65,6 +65,31 @@ conf_set_etag(struct conf_scope *scope, const struct key *key, const char *text,
 	return 0;
 }
 
+int
+conf_set_precompressed(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	struct settings *set = scope->cs_set;
+	enum coding coding = coding_of_suffix(text);
+
+	(void)key;
+	if (coding == CODING_NONE)
+		return conf_why(
+		    why, -EINVAL, "\"%s\" is not zst, br or gz", text);
+	for (unsigned i = 0; i < set->set_ncodings; i++)
+		if (set->set_codings[i] == coding)
+			return conf_why(
+			    why, -EEXIST, "%s is listed twice", text);
+	set->set_codings[set->set_ncodings++] = (uint8_t)coding;
+	return 0;
+}
+
+void
+conf_clear_precompressed(struct conf_scope *scope)
+{
+	scope->cs_set->set_ncodings = 0;
+}
+
 /* Parsed for its errors, which have this line, and once more with all others. */
 int
 conf_set_types(struct conf_scope *scope, const struct key *key,
@@ -114,7 +139,7 @@ static int
 add_table(struct conf *conf, struct mime *mime)
 {
 	struct mime **grown = reallocarray(
-	    conf->conf_mimes, conf->conf_nmimes + 1, sizeof(*grown));
+	    conf->conf_mimes, conf->conf_nmimes + 1, sizeof(struct mime *));
 
 	if (grown == NULL)
 		return -ENOMEM;

@@ -72,8 +72,9 @@ match(struct conn *c, struct str in, uint64_t now, struct match *m)
 	if (m->m_len > wk->wk_service.svc_conf->conf_max_head)
 		return false;
 	m->m_answer = response_cache_find(wk->wk_service.svc_hot,
-	    (struct cached_key){m->m_fields->fl_site, target}, now,
-	    service_time(&wk->wk_service), wk->wk_service.svc_date);
+	    (struct cached_key){
+		m->m_fields->fl_site, target, m->m_fields->fl_accept, false},
+	    now, service_time(&wk->wk_service), wk->wk_service.svc_date);
 	m->m_target = target;
 	return m->m_answer != NULL;
 }

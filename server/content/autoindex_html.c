@@ -1,5 +1,6 @@
 /*
- * autoindex_html: see autoindex_html.h.
+ * autoindex_html: see autoindex_html.h.  End tags that HTML does not need are left out: there
+ * are thousands of rows.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -8,17 +9,66 @@
 #include "server/http/target.h"
 #include "server/util/utf8.h"
 
+#define LINKED_MOST \
+	64 /* directories above that are links: their text is quadratic */
+
+#define ICON(shape)                                                           \
+	"url(\"data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' " \
+	"viewBox='0 0 16 16'%3E%3Cpath " shape "/%3E%3C/svg%3E\")"
+#define FOLDER ICON("fill='%23c8922e' d='M1 2.5h5l2 2h7v9H1z'")
+#define SHEET                                                     \
+	ICON("fill='none' stroke='%238a919c' stroke-width='1.3' " \
+	     "d='M3.2 1.7h6l3.6 3.6v9H3.2zM9 2v3.5h3.5'")
+#define UP                                                        \
+	ICON("fill='none' stroke='%238a919c' stroke-width='1.6' " \
+	     "d='M4 7l4-4 4 4M8 3v11'")
+
+/*
+ * The layout is fixed, so that a table of any length is shown while it comes.  Where there is
+ * no room for columns, size and date stand below the name.
+ */
 static const char autoindex_html_style[] =
-    "<style>"
-    ":root{color-scheme:light dark}"
-    "body{font:16px/1.5 system-ui,sans-serif;margin:2em auto;"
-    "max-width:60em;padding:0 1em}"
-    "table{border-collapse:collapse;width:100%}"
-    "td,th{padding:.25em .75em .25em 0;text-align:left;vertical-align:top}"
-    "td:first-child{overflow-wrap:anywhere}"
-    "td:nth-child(n+2){white-space:nowrap;font-variant-numeric:tabular-nums}"
-    "td:nth-child(2),th:nth-child(2){text-align:right}"
-    "a{text-decoration:none}a:hover{text-decoration:underline}"
+    "<style>\n"
+    ":root{color-scheme:light dark;"
+    "--fg:#1c2024;--bg:#fff;--dim:#5f6771;--line:#e3e6ea;--on:#f3f5f8;"
+    "--link:#0b57b4}\n"
+    "@media(prefers-color-scheme:dark){:root{"
+    "--fg:#e2e5e9;--bg:#15181c;--dim:#98a1ac;--line:#2b3037;--on:#1e2329;"
+    "--link:#83b7f7}}\n"
+    "body{font:16px/1.5 system-ui,sans-serif;color:var(--fg);"
+    "background:var(--bg);max-width:60em;margin:0 auto;padding:1.5em 1em 3em}\n"
+    "h1{font-size:1.35em;line-height:1.4;margin:0 0 1em;"
+    "overflow-wrap:anywhere}\n"
+    "h1 a,h1 bdi{padding:.1em .15em}\n"
+    "a{color:var(--link);text-decoration:none}"
+    "a:hover,a:focus{text-decoration:underline}\n"
+    "header{margin:0 0 1.5em}header pre{white-space:pre-wrap;"
+    "overflow-wrap:anywhere}.note{color:var(--dim)}\n"
+    "#list{table-layout:fixed;border-collapse:collapse;width:100%}"
+    "#list tr{border-bottom:1px solid var(--line)}"
+    "#list tr:hover{background:var(--on)}\n"
+    "#list th{text-align:left;padding:.35em .5em}"
+    "#list th+th{width:6.5em;text-align:right}"
+    "#list th+th+th{width:10em}"
+    "#list th a{color:inherit}"
+    "[aria-sort=ascending] a::after{content:\" \\2191\"}"
+    "[aria-sort=descending] a::after{content:\" \\2193\"}\n"
+    "#list td{padding:0;vertical-align:top;overflow-wrap:anywhere}"
+    "#list td+td{padding:.35em .5em;text-align:right;white-space:nowrap;"
+    "color:var(--dim);font-variant-numeric:tabular-nums}\n"
+    "#list td a{display:block;text-align:left;padding:.35em .5em .35em 2.1em;"
+    "background:" SHEET " no-repeat .5em .55em/1.15em}"
+    "#list td a[href$=\"/\"]{background-image:" FOLDER "}"
+    "#list td a[href=\"../\"]{background-image:" UP "}\n"
+    "@media(max-width:40em){"
+    "#list,#list tbody,#list thead,#list tr,#list td{display:block}"
+    "#list tr{padding:.1em 0 .4em}"
+    "#list th,#list th+th,#list th+th+th{display:inline-block;width:auto}"
+    "#list td a{padding-bottom:0}"
+    "#list td+td{display:inline;padding:0 0 0 2.35em;font-size:.9em}"
+    "#list td+td:empty{display:none}"
+    "#list td[title]+td{padding-left:.8em}"
+    "}\n"
     "</style>";
 
 static void
@@ -29,31 +79,58 @@ add(struct buf *b, const char *text)
 	buf_str(b, &none, text);
 }
 
+/* A character of HTML that is no text, else NULL. */
+static const char *
+entity(uint32_t c)
+{
+	switch (c) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return "&quot;";
+	default:
+		return NULL;
+	}
+}
+
+static bool
+is_space(uint32_t c)
+{
+	return c == '\n' || c == '\t' || c == '\r';
+}
+
 /* Names are bytes: what is not text is shown as U+FFFD. */
 static void
-add_text(struct buf *b, const char *text)
+add_text(struct buf *b, const char *text, size_t len, bool lines)
 {
 	struct buf_list none = {0};
-	size_t n, len = strlen(text);
+	size_t n;
 	uint32_t c;
 
 	for (; len > 0; text += n, len -= n) {
 		n = utf8_decode(text, len, &c);
-		if (n == 0 || c < 0x20 || c == 0x7f) {
+		if (n == 0 || c == 0x7f ||
+		    (c < 0x20 && !(lines && is_space(c)))) {
 			add(b, "\xef\xbf\xbd");
 			n = 1;
-		} else if (c == '&')
-			add(b, "&amp;");
-		else if (c == '<')
-			add(b, "&lt;");
-		else if (c == '>')
-			add(b, "&gt;");
-		else if (c == '"')
-			add(b, "&quot;");
+		} else if (entity(c) != NULL)
+			add(b, entity(c));
 		else
 			buf_add(b, &none, text, n);
 	}
 }
+
+void
+autoindex_html_text(struct buf *b, const char *text, size_t len)
+{
+	add_text(b, text, len, true);
+}
+
+/* ------------------------------------------------------------------- rows */
 
 /* "./" so that a name with a colon is not taken for a scheme. */
 static void
@@ -62,56 +139,167 @@ add_href(struct buf *b, const char *text, bool dir)
 	char href[3 * NAME_MAX + 1];
 
 	target_encode((struct str){text, strlen(text)}, href, sizeof(href));
-	add(b, "<a href=\"./");
+	add(b, "<a dir=auto href=\"./");
 	add(b, href);
 	add(b, dir ? "/\">" : "\">");
+}
+
+/* Three digits, or two and a tenth; what would be 1024 of a unit is 1.0 of the next one. */
+static void
+add_size(struct buf *b, off_t size)
+{
+	static const char units[][4] = {
+	    "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	double value = (double)size;
+	unsigned unit = 0;
+	char text[96];
+
+	while (value >= 1023.5) {
+		value /= 1024;
+		unit++;
+	}
+	if (unit == 0)
+		snprintf(text, sizeof(text), "<td title=\"%d bytes\">%d B",
+		    (int)size, (int)size);
+	else
+		snprintf(text, sizeof(text), "<td title=\"%lld bytes\">%.*f %s",
+		    (long long)size, value < 99.95, value, units[unit]);
+	add(b, text);
+}
+
+static void
+add_time(struct buf *b, time_t mtime)
+{
+	char text[128];
+	struct tm tm;
+
+	if (gmtime_r(&mtime, &tm) == NULL)
+		return;
+	strftime(text, sizeof(text),
+	    "<td><time datetime=%Y-%m-%dT%H:%M:%SZ>%Y-%m-%d %H:%M</time>", &tm);
+	add(b, text);
 }
 
 void
 autoindex_html_row(struct buf *b, const struct row *row)
 {
-	char text[64], date[32];
-	struct tm tm;
+	bool dir = row->row_type == ROW_DIRECTORY;
 
 	add(b, "<tr><td>");
-	add_href(b, row->row_name, row->row_dir);
-	add_text(b, row->row_name);
-	add(b, row->row_dir ? "/</a></td>" : "</a></td>");
-	if (!row->row_known || gmtime_r(&row->row_mtime, &tm) == NULL) {
-		add(b, "<td></td><td></td></tr>\n");
+	add_href(b, row->row_name, dir);
+	add_text(b, row->row_name, strlen(row->row_name), false);
+	add(b, dir ? "/</a>" : "</a>");
+	if (row->row_known && row->row_type == ROW_FILE)
+		add_size(b, row->row_size);
+	else if (row->row_known)
+		add(b, "<td>");
+	if (row->row_known)
+		add_time(b, row->row_mtime);
+	add(b, "\n");
+}
+
+/* ------------------------------------------------------------------- page */
+
+static size_t
+count_slashes(const char *text)
+{
+	size_t n = 0;
+
+	while ((text = strchr(text, '/')) != NULL) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+/* A directory of the path, so many above this one; 0 is this one. */
+static void
+add_crumb(struct buf *b, const char *name, size_t len, size_t up)
+{
+	size_t i;
+
+	if (up > 0 && up <= LINKED_MOST) {
+		add(b, "<a dir=auto href=\"");
+		for (i = 0; i < up; i++)
+			add(b, "../");
+		add(b, "\">");
+		/* The root has no name. */
+		add_text(b, len == 0 ? "/" : name, len == 0 ? 1 : len, false);
+		add(b, len == 0 ? "</a>" : "</a>/");
 		return;
 	}
-	if (row->row_dir)
-		snprintf(text, sizeof(text), "<td></td>");
-	else
-		snprintf(text, sizeof(text), "<td>%lld</td>",
-		    (long long)row->row_size);
-	add(b, text);
-	strftime(date, sizeof(date), "%Y-%m-%d %H:%M", &tm);
-	snprintf(text, sizeof(text), "<td>%s</td></tr>\n", date);
-	add(b, text);
+	add(b, "<bdi>");
+	add_text(b, name, len, false);
+	add(b, "</bdi>/");
+}
+
+/* Relative links hold behind a proxy that adds a prefix as well. */
+static void
+add_path(struct buf *b, const char *path)
+{
+	size_t up = count_slashes(path), len;
+
+	while (up > 0) {
+		len = strcspn(path, "/");
+		add_crumb(b, path, len, --up);
+		path += len + 1;
+	}
+	add_text(b, path, strlen(path), false);
 }
 
 void
-autoindex_html_begin(struct buf *b, const char *title, bool sorted)
+autoindex_html_begin(struct buf *b, const char *title)
 {
 	add(b, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
 	       "<meta charset=\"utf-8\"><meta name=\"viewport\" "
 	       "content=\"width=device-width\"><title>");
-	add_text(b, title);
-	add(b, "</title>");
+	add_text(b, title, strlen(title), false);
+	add(b, "</title>\n");
 	add(b, autoindex_html_style);
 	add(b, "</head><body>\n<h1>");
-	add_text(b, title);
+	add_path(b, title);
 	add(b, "</h1>\n");
-	if (!sorted)
-		add(b, "<p>The names are not sorted: there are many, or they "
+}
+
+/*
+ * A column's heading.  Its link sorts by it, names from the first on, times and sizes from the
+ * last; once they are sorted by it, the other way.
+ */
+static void
+add_heading(struct buf *b, const struct view *order, enum view_sort sort,
+    const char *text)
+{
+	bool here = order != NULL && order->vw_sort == sort;
+	bool descending = here ? !order->vw_descending : sort != VIEW_NAME;
+
+	add(b, "<th");
+	if (here)
+		add(b, descending ? " aria-sort=ascending"
+				  : " aria-sort=descending");
+	add(b, ">");
+	if (order != NULL) {
+		add(b, "<a href=\"?sort=");
+		add(b, view_sort_name(sort));
+		add(b, descending ? "&amp;order=desc\">" : "&amp;order=asc\">");
+	}
+	add(b, text);
+	add(b, order != NULL ? "</a></th>" : "</th>");
+}
+
+void
+autoindex_html_table(struct buf *b, const char *title, const struct view *order)
+{
+	if (order == NULL)
+		add(b, "<p class=note>The names are not sorted: there are "
+		       "many, or they "
 		       "take long to read.</p>\n");
-	add(b, "<table><tr><th>Name</th><th>Bytes</th>"
-	       "<th>Modified (UTC)</th></tr>\n");
+	add(b, "<table id=list><thead><tr>");
+	add_heading(b, order, VIEW_NAME, "Name");
+	add_heading(b, order, VIEW_SIZE, "Size");
+	add_heading(b, order, VIEW_TIME, "Modified (UTC)");
+	add(b, "</tr></thead><tbody>\n");
 	if (strcmp(title, "/") != 0)
-		add(b, "<tr><td><a href=\"../\">../</a></td>"
-		       "<td></td><td></td></tr>\n");
+		add(b, "<tr><td><a href=\"../\">../</a>\n");
 }
 
 void

@@ -7,17 +7,21 @@
 #include <unistd.h>
 
 #include "lib/util/clock.h"
+#include "server/content/autoindex_header.h"
 #include "server/content/autoindex_html.h"
+#include "server/content/autoindex_json.h"
 #include "server/content/autoindex_read.h"
 
-#define ROW_LEAST 54	  /* bytes of a row besides its name, twice */
-#define BLOCK_US  1000000 /* a block of a slow disk ends then */
-#define WHOLE_US  5000000 /* of a slow disk it is to be had in blocks then */
+#define ROW_HTML 120	 /* bytes of a file's row besides its name, twice ... */
+#define ROW_JSON 80	 /* ... at least */
+#define BLOCK_US 1000000 /* a block of a slow disk ends then */
+#define WHOLE_US 5000000 /* of a slow disk it is to be had in blocks then */
 
 struct autoindex_names {
 	struct row *ns_rows;
 	size_t ns_count, ns_room;
-	size_t ns_text; /* bytes that their rows will have at least */
+	size_t ns_row;	/* ROW_HTML or ROW_JSON */
+	size_t ns_text; /* bytes that their rows will have, about */
 	uint64_t ns_until;
 };
 
@@ -40,7 +44,11 @@ look_at(int dirfd, struct row *row)
 	int error;
 
 	error = pw_stat_name(dirfd, row->row_name, &st);
-	row->row_dir = error == -EXDEV || (error == 0 && S_ISDIR(st.st_mode));
+	row->row_type = ROW_OTHER;
+	if (error == -EXDEV || (error == 0 && S_ISDIR(st.st_mode)))
+		row->row_type = ROW_DIRECTORY;
+	else if (error == 0 && S_ISREG(st.st_mode))
+		row->row_type = ROW_FILE;
 	if (error != 0 || S_ISLNK(st.st_mode))
 		return;
 	row->row_known = true;
@@ -82,8 +90,41 @@ deadline(const struct place *pl, uint64_t most_us)
 	       (patience > 0 && patience < most_us ? patience : most_us);
 }
 
+void
+autoindex_read_begin(const struct place *pl, struct buf *b, bool sorted)
+{
+	if (pl->pl_view.vw_json) {
+		autoindex_json_begin(b);
+		return;
+	}
+	autoindex_html_begin(b, pl->pl_title);
+	if (pl->pl_header != NULL)
+		autoindex_header(pl, b);
+	autoindex_html_table(b, pl->pl_title, sorted ? &pl->pl_view : NULL);
+}
+
+void
+autoindex_read_end(const struct place *pl, struct buf *b)
+{
+	if (pl->pl_view.vw_json)
+		autoindex_json_end(b);
+	else
+		autoindex_html_end(b);
+}
+
+static void
+add_row(
+    const struct place *pl, struct buf *b, const struct row *row, bool first)
+{
+	if (pl->pl_view.vw_json)
+		autoindex_json_row(b, row, first);
+	else
+		autoindex_html_row(b, row);
+}
+
 int
-autoindex_read_block(DIR *dir, const struct place *pl, struct buf *b, bool *end)
+autoindex_read_block(
+    DIR *dir, const struct place *pl, struct buf *b, bool first, bool *end)
 {
 	uint64_t until = deadline(pl, BLOCK_US);
 	size_t before = b->b_len;
@@ -103,7 +144,7 @@ autoindex_read_block(DIR *dir, const struct place *pl, struct buf *b, bool *end)
 			continue;
 		row = (struct row){.row_name = de->d_name};
 		look_at(dirfd(dir), &row);
-		autoindex_html_row(b, &row);
+		add_row(pl, b, &row, first && b->b_len == before);
 		if (b->b_failed)
 			return -ENOMEM;
 	}
@@ -112,14 +153,13 @@ autoindex_read_block(DIR *dir, const struct place *pl, struct buf *b, bool *end)
 
 /* ----------------------------------------------------------- all, sorted */
 
-static int
-compare(const void *va, const void *vb)
-{
-	const struct row *a = va, *b = vb;
+/* qsort(3) hands nothing on. */
+static _Thread_local struct view sorted_for;
 
-	if (a->row_dir != b->row_dir)
-		return a->row_dir ? -1 : 1;
-	return strcmp(a->row_name, b->row_name);
+static int
+compare(const void *a, const void *b)
+{
+	return view_compare(sorted_for, a, b);
 }
 
 static int
@@ -129,7 +169,7 @@ add_name(struct autoindex_names *ns, const char *name)
 	struct row *rows;
 	char *copy;
 
-	ns->ns_text += ROW_LEAST + 2 * strlen(name);
+	ns->ns_text += ns->ns_row + 2 * strlen(name);
 	if (ns->ns_text > AUTOINDEX_READ_WHOLE || clock_now() >= ns->ns_until)
 		return -E2BIG;
 	if (ns->ns_count == ns->ns_room) {
@@ -163,12 +203,9 @@ render(const struct place *pl, const struct autoindex_names *ns, struct buf *b)
 {
 	size_t i;
 
-	if (!autoindex_read_room(b))
-		return -ENOMEM;
-	autoindex_html_begin(b, pl->pl_title, true);
 	for (i = 0; i < ns->ns_count && b->b_len <= AUTOINDEX_READ_WHOLE; i++)
-		autoindex_html_row(b, &ns->ns_rows[i]);
-	autoindex_html_end(b);
+		add_row(pl, b, &ns->ns_rows[i], i == 0);
+	autoindex_read_end(pl, b);
 	if (b->b_failed)
 		return -ENOMEM;
 	return b->b_len > AUTOINDEX_READ_WHOLE ? -E2BIG : 0;
@@ -182,6 +219,10 @@ read_and_render(
 	int error;
 
 	ns->ns_until = deadline(pl, WHOLE_US);
+	ns->ns_row = pl->pl_view.vw_json ? ROW_JSON : ROW_HTML;
+	if (!autoindex_read_room(b))
+		return -ENOMEM;
+	autoindex_read_begin(pl, b, true);
 	error = read_names(dir, pl->pl_dotfiles, ns);
 	if (error != 0)
 		return error;
@@ -190,6 +231,7 @@ read_and_render(
 			return -E2BIG;
 		look_at(dirfd(dir), &ns->ns_rows[i]);
 	}
+	sorted_for = pl->pl_view;
 	if (ns->ns_count > 0)
 		qsort(ns->ns_rows, ns->ns_count, sizeof(*ns->ns_rows), compare);
 	return render(pl, ns, b);

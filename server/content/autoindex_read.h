@@ -9,9 +9,10 @@
 
 #include "lib/pagewise.h"
 
+#include "server/content/autoindex_view.h"
 #include "server/util/buf.h"
 
-/* Text of a page that comes as a whole: 5000 names of 16 bytes, about. */
+/* Text of a page that comes as a whole: 3400 names of 16 bytes, about. */
 #define AUTOINDEX_READ_WHOLE ((size_t)512 << 10)
 
 /* A block ends behind the name that makes it that long; 64 KiB hold it. */
@@ -20,9 +21,11 @@
 /* A directory that is to be listed, as it was found. */
 struct place {
 	struct pw_root *pl_root;
-	const char *pl_path;  /* below the root */
-	const char *pl_title; /* the path as the client knows it */
+	const char *pl_path;   /* below the root */
+	const char *pl_title;  /* the path as the client knows it */
+	const char *pl_header; /* of the configuration, or NULL */
 	bool pl_dotfiles;
+	struct view pl_view;
 	uint64_t pl_patience_us; /* for a slow disk, at most; 0: any */
 	uint64_t pl_dev, pl_ino;
 	struct timespec pl_mtime, pl_ctime;
@@ -38,12 +41,17 @@ int autoindex_read_whole(const struct place *, struct buf *, bool *same);
 /* The caller closes it, where that may wait. */
 int autoindex_read_open(const struct place *, DIR **);
 
+/* What stands before the rows of a page, and behind them. */
+void autoindex_read_begin(const struct place *, struct buf *, bool sorted);
+void autoindex_read_end(const struct place *, struct buf *);
+
 /*
  * Appends rows until the buffer holds AUTOINDEX_READ_BLOCK, or those that a second, or the
- * patience, has brought.  Of the place, only what is no pointer.  *end: there are no
- * more.
+ * patience, has brought; at least one.  Of the place, only what is no pointer.  first: no row
+ * was before them.  *end: there are no more.
  */
-int autoindex_read_block(DIR *, const struct place *, struct buf *, bool *end);
+int autoindex_read_block(
+    DIR *, const struct place *, struct buf *, bool first, bool *end);
 
 /* Empties a buffer and gives it memory for a block.  False: there is none. */
 bool autoindex_read_room(struct buf *);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/content/autoindex_html.h"
 #include "server/content/autoindex_stream.h"
 
 #define FRAME	   10 /* bytes before the text for a chunk's size */
@@ -35,18 +34,19 @@ read_block(struct autoindex_stream *st)
 {
 	const struct place *pl = &st->st_place;
 	struct buf *b = &st->st_buf;
+	bool first = st->st_dir == NULL;
 	int error;
 
-	if (st->st_dir == NULL) {
+	if (first) {
 		error = autoindex_read_open(pl, &st->st_dir);
 		if (error != 0)
 			return error;
-		autoindex_html_begin(b, pl->pl_title, false);
+		autoindex_read_begin(pl, b, false);
 	}
-	error = autoindex_read_block(st->st_dir, pl, b, &st->st_end);
+	error = autoindex_read_block(st->st_dir, pl, b, first, &st->st_end);
 	if (error != 0 || !st->st_end)
 		return error;
-	autoindex_html_end(b);
+	autoindex_read_end(pl, b);
 	close_dir(st);
 	return 0;
 }

@@ -1,7 +1,8 @@
 /*
  * autoindex_stream: the listing of a directory that is too large for one page, in
  * blocks: the pool reads and renders one, the loop sends it, then the next.  Its memory
- * is one block and what readdir(3) has read ahead, about 100 KiB.  Loop's thread.
+ * is one block and what readdir(3) has read ahead, about 100 KiB; with a header up to 64 KiB
+ * more.  Loop's thread.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_STREAM_H
 #define SERVER_CONTENT_AUTOINDEX_STREAM_H

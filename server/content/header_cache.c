@@ -5,6 +5,7 @@
 
 #include "lib/os/seed.h"
 #include "server/content/header_cache.h"
+#include "server/http/coding.h"
 
 struct header_cache *
 header_cache_create(void)
@@ -69,6 +70,7 @@ header_cache_remember(struct header_cache *ft, const struct request *rq,
 	fl->fl_host = copied(fl, rq->rq_host, block);
 	fl->fl_referer = copied(fl, rq->rq_referer, block);
 	fl->fl_agent = copied(fl, rq->rq_agent, block);
+	fl->fl_accept = coding_weights(rq->rq_accept_encoding);
 	memcpy(fl->fl_text, block.s_ptr, block.s_len);
 	fl->fl_len = block.s_len;
 	return fl;

@@ -26,7 +26,8 @@ struct cached_header {
 	struct str fl_host;
 	struct str fl_referer;
 	struct str fl_agent;
-	size_t fl_len; /* 0: nothing yet */
+	uint64_t fl_accept; /* coding_weights */
+	size_t fl_len;	    /* 0: nothing yet */
 	char fl_text[HEADER_CACHE_MAX];
 };
 

@@ -20,7 +20,8 @@ key(const struct exchange *ex)
 	    !str_eq(raw, ex->ex_target.tgt_path) || lk->lk_index > 1 ||
 	    lk->lk_set->set_cache == PW_CACHE_DROP || lk->lk_set->set_origins)
 		return (struct cached_key){0};
-	return (struct cached_key){lk->lk_site, raw};
+	return (struct cached_key){
+	    lk->lk_site, raw, lk->lk_weights, lk->lk_set->set_ncodings > 0};
 }
 
 struct cached_response *

@@ -12,7 +12,7 @@
 static void
 make_etag(struct representation *rp, const struct pw_file *file)
 {
-	char inode[24] = "";
+	char inode[24] = "", coding[8] = "";
 	int len;
 
 	if (rp->rp_set->set_etag == ETAG_OFF) {
@@ -22,11 +22,14 @@ make_etag(struct representation *rp, const struct pw_file *file)
 	if (rp->rp_set->set_etag == ETAG_INODE)
 		snprintf(inode, sizeof(inode), "-%llx",
 		    (unsigned long long)file->fil_ino);
-	len = snprintf(rp->rp_tag, sizeof(rp->rp_tag), "%s\"%llx.%lx-%llx%s\"",
-	    rp->rp_young ? "W/" : "",
+	if (rp->rp_coding != CODING_NONE)
+		snprintf(
+		    coding, sizeof(coding), "-%s", coding_name(rp->rp_coding));
+	len = snprintf(rp->rp_tag, sizeof(rp->rp_tag),
+	    "%s\"%llx.%lx-%llx%s%s\"", rp->rp_young ? "W/" : "",
 	    (unsigned long long)file->fil_mtime.tv_sec,
 	    (unsigned long)file->fil_mtime.tv_nsec,
-	    (unsigned long long)file->fil_size, inode);
+	    (unsigned long long)file->fil_size, inode, coding);
 	rp->rp_etag = (struct str){rp->rp_tag, (size_t)len};
 }
 
@@ -57,7 +60,8 @@ line(struct representation *rp, const char *name, const char *value)
 
 static struct representation *
 repr_create(const struct pw_file *file, const struct conf *conf,
-    const struct settings *set, const char *name, time_t now)
+    const struct settings *set, const char *name, enum coding coding,
+    time_t now)
 {
 	struct representation *rp = calloc(1, sizeof(*rp));
 	time_t mtime = file->fil_mtime.tv_sec;
@@ -66,10 +70,14 @@ repr_create(const struct pw_file *file, const struct conf *conf,
 	if (rp == NULL)
 		return NULL;
 	rp->rp_set = set;
+	rp->rp_coding = coding;
 	rp->rp_young = mtime > now - SETTLED;
 	make_etag(rp, file);
 	make_type(rp, conf, name);
 	line(rp, "Content-Type", rp->rp_type);
+	rp->rp_coded = rp->rp_len;
+	if (coding != CODING_NONE)
+		line(rp, "Content-Encoding", coding_name(coding));
 	rp->rp_validators = rp->rp_len;
 	date_format(mtime > now ? now : mtime, date);
 	if ((set->set_changed & HEADER_NO_LAST_MODIFIED) == 0)
@@ -83,14 +91,16 @@ repr_create(const struct pw_file *file, const struct conf *conf,
 
 struct representation *
 representation_of(struct pw_file *file, const struct conf *conf,
-    const struct settings *set, const char *name, time_t now)
+    const struct settings *set, const char *name, enum coding coding,
+    time_t now)
 {
 	struct representation *rp = file->fil_user;
 
-	if (rp != NULL && !rp->rp_young && rp->rp_set == set)
+	if (rp != NULL && !rp->rp_young && rp->rp_set == set &&
+	    rp->rp_coding == coding)
 		return rp;
 	free(rp);
-	file->fil_user = repr_create(file, conf, set, name, now);
+	file->fil_user = repr_create(file, conf, set, name, coding, now);
 	file->fil_user_free = free;
 	return file->fil_user;
 }

@@ -21,8 +21,10 @@ struct representation {
 	struct str
 	    rp_etag; /* with its quotes; in rp_tag; empty: there is none */
 	size_t rp_len;
-	size_t rp_validators; /* the lines behind Content-Type begin here */
-	bool rp_young;	      /* modified just now, or later: not kept */
+	enum coding rp_coding; /* of the file; the name is that without it */
+	size_t rp_coded;       /* the lines behind Content-Type begin here */
+	size_t rp_validators;  /* those behind Content-Encoding as well */
+	bool rp_young;	       /* modified just now, or later: not kept */
 	struct response_cache_count rp_asked; /* requests for it */
 	char rp_type[192];
 	char rp_tag[80];
@@ -32,7 +34,7 @@ struct representation {
 
 /*
  * The file's, made if need be: for another location it is made anew.  NULL: no memory.
- * name is for the media type.
+ * name is for the media type; a file that has a coding is a sibling of that name.
  *
  * The entity tag is made of size and modification time in nanoseconds, so that two mirrors
  * that keep times agree on it; with etag = inode of the inode as well.  It is weak while the
@@ -41,6 +43,6 @@ struct representation {
  * modification time kept.  Last-Modified is never later than now (RFC 9110, 8.8.2.1).
  */
 struct representation *representation_of(struct pw_file *, const struct conf *,
-    const struct settings *, const char *name, time_t now);
+    const struct settings *, const char *name, enum coding, time_t now);
 
 #endif

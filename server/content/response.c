@@ -172,8 +172,13 @@ respond_options(struct exchange *ex)
 static void
 head_listing(struct exchange *ex)
 {
+	const struct place *pl = &ex->ex_lookup.lk_listing.li_place;
+
 	head_begin(ex, 200);
-	add(ex, "Content-Type: text/html; charset=utf-8\r\n");
+	add(ex, pl->pl_view.vw_json
+		    ? "Content-Type: application/json\r\n"
+		    : "Content-Type: text/html; charset=utf-8\r\n");
+	add(ex, "Vary: Accept\r\n");
 	if ((settings_of(ex)->set_changed & HEADER_CACHE_CONTROL) == 0)
 		add(ex, "Cache-Control: no-cache\r\n");
 }
@@ -234,7 +239,7 @@ multipart_begin(struct exchange *ex, const struct status *plan,
 	    "Content-Type: multipart/byteranges; boundary=%016llx\r\n",
 	    (unsigned long long)rs->rs_boundary);
 	add(ex, text);
-	add(ex, rp->rp_lines + rp->rp_validators);
+	add(ex, rp->rp_lines + rp->rp_coded);
 	head_length(ex, multipart_length(rs));
 	head_end(ex);
 	multipart_head(rs, 0, text);
@@ -313,8 +318,8 @@ respond_file(struct exchange *ex, struct pw_file *file, const char *name,
 	struct status plan = {.pl_ranges = svc->svc_ranges,
 	    .pl_max = svc->svc_conf->conf_max_ranges};
 	struct cached_response *ready = ready_find(ex, file);
-	struct representation *rp =
-	    representation_of(file, svc->svc_conf, set, name, ex->ex_time);
+	struct representation *rp = representation_of(file, svc->svc_conf, set,
+	    name, ex->ex_lookup.lk_coding, ex->ex_time);
 
 	if (rp == NULL) {
 		pw_file_unref(&file);

@@ -134,7 +134,8 @@ find(struct response_cache *hot, struct cached_key key)
 	if (ha->ha_hash == hash && ha->ha_site == key.hk_site &&
 	    ha->ha_target_len == key.hk_target.s_len &&
 	    memcmp(ha->ha_target, key.hk_target.s_ptr, key.hk_target.s_len) ==
-		0)
+		0 &&
+	    (!ha->ha_varies || ha->ha_accept == key.hk_accept))
 		break;
 	return ha;
 }
@@ -243,6 +244,8 @@ create(struct response_cache *hot, struct cached_key key,
 	    .ha_len = len,
 	    .ha_hot = hot,
 	    .ha_site = key.hk_site,
+	    .ha_accept = key.hk_accept,
+	    .ha_varies = key.hk_varies,
 	    .ha_refs = 1,
 	    .ha_until = file->fil_checked + PW_FRESH_US,
 	    .ha_hash = hash_of(hot, key.hk_target),

@@ -3,7 +3,8 @@
  * body side by side in memory.  Belongs to a worker; its thread only.
  *
  * An answer is known by the site and the request target as it was received, if that is
- * the path itself (nothing escaped, no query).  It is the one that a plain GET gets:
+ * the path itself (nothing escaped, no query), and, where compressed siblings are sent, by the
+ * codings that the client accepts.  It is the one that a plain GET gets:
  * HTTP/1.1, the connection stays open, no condition, no range.
  *
  * Fresh: each is given out for as long as its file need not be looked up again
@@ -48,6 +49,8 @@ struct site;
 struct cached_key {
 	const struct site *hk_site;
 	struct str hk_target;
+	uint64_t hk_accept; /* coding_weights of the client */
+	bool hk_varies;	    /* the answer depends on them */
 };
 
 /* How often something happened of late. */
@@ -79,6 +82,8 @@ struct cached_response {
 	struct timespec ha_mtime;
 	struct timespec ha_ctime;
 	const struct site *ha_site;
+	uint64_t ha_accept; /* as hk_accept, if it varies */
+	bool ha_varies;
 	size_t ha_target_len;
 	char *ha_text;
 	char ha_target[]; /* and the text behind it */

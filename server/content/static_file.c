@@ -137,6 +137,10 @@ list(struct exchange *ex, struct place place)
 	place.pl_path = lk->lk_path.b_data;
 	place.pl_title = ex->ex_target.tgt_path.s_ptr;
 	place.pl_dotfiles = lk->lk_set->set_dotfiles;
+	if (lk->lk_set->set_listing_header[0] != '\0')
+		place.pl_header = lk->lk_set->set_listing_header;
+	place.pl_view =
+	    view_parse(ex->ex_target.tgt_query, ex->ex_request.rq_accept);
 	/* So that a waiting client sees the change to blocks. */
 	place.pl_patience_us =
 	    ex->ex_service->svc_conf->conf_disk_timeout * SECOND_US / 2;
@@ -221,14 +225,102 @@ not_found(struct exchange *ex, int error)
 	return fail(ex, error);
 }
 
+/* ---------------------------------------------------------------- siblings */
+
+/* May one be sent in place of what was found, or not found? */
+static bool
+has_siblings(const struct exchange *ex, const struct pw_file *file, int error)
+{
+	const struct lookup *lk = &ex->ex_lookup;
+
+	if (lk->lk_weights == 0 || lk->lk_dir)
+		return false;
+	return error == 0 ? file->fil_type == PW_FILE_REGULAR
+			  : status_of(error) == 404;
+}
+
+/* The one that the client wants most, of these the server's first. */
+static enum coding
+next_coding(const struct lookup *lk)
+{
+	enum coding best = CODING_NONE, coding;
+	unsigned i, weight, most = 0;
+
+	for (i = 0; i < lk->lk_set->set_ncodings; i++) {
+		coding = lk->lk_set->set_codings[i];
+		weight = coding_weight(lk->lk_weights, coding);
+		if (weight <= most || (lk->lk_tried & 1u << coding) != 0)
+			continue;
+		best = coding;
+		most = weight;
+	}
+	return best;
+}
+
+static bool
+try_sibling(struct exchange *ex)
+{
+	struct lookup *lk = &ex->ex_lookup;
+	struct buf_list *bufs = &ex->ex_service->svc_bufs;
+	struct pw_file *file = lk->lk_original;
+
+	lk->lk_coding = next_coding(lk);
+	lk->lk_path.b_len = lk->lk_stem;
+	if (lk->lk_coding != CODING_NONE) {
+		lk->lk_tried |= 1u << lk->lk_coding;
+		buf_str(&lk->lk_path, bufs, coding_suffix(lk->lk_coding));
+		buf_add(&lk->lk_path, bufs, "", 1);
+		return find(ex);
+	}
+	buf_add(&lk->lk_path, bufs, "", 1);
+	lk->lk_original = NULL;
+	return file != NULL ? found(ex, file) : not_found(ex, lk->lk_error);
+}
+
+static bool
+is_older(const struct pw_file *file, const struct pw_file *than)
+{
+	const struct timespec *a = &file->fil_mtime, *b = &than->fil_mtime;
+
+	return a->tv_sec < b->tv_sec ||
+	       (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+}
+
+/* One that is older than its original was made of another one. */
+static bool
+look_at_sibling(struct exchange *ex, struct pw_file *file)
+{
+	struct lookup *lk = &ex->ex_lookup;
+
+	if (file == NULL || file->fil_type != PW_FILE_REGULAR ||
+	    (lk->lk_original != NULL && is_older(file, lk->lk_original))) {
+		pw_file_unref(&file);
+		return try_sibling(ex);
+	}
+	pw_file_unref(&lk->lk_original);
+	/* By its name it has the original's media type. */
+	lk->lk_path.b_data[lk->lk_stem] = '\0';
+	respond_file(ex, file, lk->lk_path.b_data, lk->lk_set);
+	return true;
+}
+
 /* What the open has come to; takes over the file. */
 static bool
 look(struct exchange *ex, int error)
 {
-	struct pw_file *file = ex->ex_lookup.lk_open.op_file;
+	struct lookup *lk = &ex->ex_lookup;
+	struct pw_file *file = lk->lk_open.op_file;
 
-	ex->ex_lookup.lk_open.op_file = NULL;
-	return error == 0 ? found(ex, file) : not_found(ex, error);
+	lk->lk_open.op_file = NULL;
+	if (lk->lk_coding != CODING_NONE)
+		return look_at_sibling(ex, error == 0 ? file : NULL);
+	if (!has_siblings(ex, file, error))
+		return error == 0 ? found(ex, file) : not_found(ex, error);
+	lk->lk_original = error == 0 ? file : NULL;
+	lk->lk_error = error;
+	lk->lk_tried = 0;
+	lk->lk_stem = lk->lk_path.b_len - 1;
+	return try_sibling(ex);
 }
 
 static void
@@ -298,6 +390,9 @@ static_begin(struct exchange *ex)
 
 	if (ex->ex_target.tgt_dotfile && !lk->lk_set->set_dotfiles)
 		return fail(ex, -ENOENT);
+	if (lk->lk_set->set_ncodings > 0)
+		lk->lk_weights =
+		    coding_weights(ex->ex_request.rq_accept_encoding);
 	path.s_ptr += lk->lk_set->set_strip;
 	path.s_len -= lk->lk_set->set_strip;
 	buf_add(&lk->lk_path, &ex->ex_service->svc_bufs, path.s_ptr + 1,
@@ -330,5 +425,6 @@ static_finish(struct exchange *ex)
 	text_unref(&lk->lk_listing.li_text);
 	autoindex_stream_close(&lk->lk_stream);
 	pw_file_unref(&lk->lk_open.op_file);
+	pw_file_unref(&lk->lk_original);
 	buf_release(&lk->lk_path, &ex->ex_service->svc_bufs);
 }

@@ -9,6 +9,7 @@
 #include "lib/pagewise.h"
 
 #include "server/content/autoindex_cache.h"
+#include "server/http/coding.h"
 #include "server/util/buf.h"
 
 struct exchange;
@@ -28,6 +29,13 @@ struct lookup {
 	unsigned lk_index;  /* next index name to try */
 	bool lk_dir;	    /* the indexes are through: the directory itself */
 	bool lk_listed;	    /* they are found: it is listed */
+	enum coding
+	    lk_coding;	     /* of the sibling that is looked for, or is sent */
+	unsigned lk_tried;   /* codings whose sibling will not do: bits */
+	uint64_t lk_weights; /* coding_weights, if there may be siblings */
+	size_t lk_stem;	     /* bytes of lk_path, before a sibling's suffix */
+	struct pw_file *lk_original; /* meanwhile; NULL: there is none ... */
+	int lk_error;		     /* ... for this reason */
 	struct listing lk_listing;
 	struct autoindex_stream *lk_stream; /* in its place, if it is large */
 };

@@ -30,18 +30,20 @@ struct field {
 	{                                                    \
 		name, offsetof(struct request, member), true \
 	}
-#define SAME_LENGTH 2
+#define SAME_LENGTH 3
 
 /* By the length of their names: most fields are of none of these. */
 static const struct field fields[][SAME_LENGTH] = {
     [4] = {SLICE("host", rq_host)},
     [5] = {SLICE("range", rq_range)},
-    [6] = {SLICE("expect", rq_expect), SLICE("origin", rq_origin)},
+    [6] = {SLICE("expect", rq_expect), SLICE("origin", rq_origin),
+	SLICE_LIST("accept", rq_accept)},
     [7] = {SLICE("referer", rq_referer)},
     [8] = {SLICE("if-range", rq_pre.pre_if_range),
 	SLICE_LIST("if-match", rq_pre.pre_if_match)},
     [10] = {SLICE("user-agent", rq_agent)},
     [13] = {SLICE_LIST("if-none-match", rq_pre.pre_if_none_match)},
+    [15] = {SLICE_LIST("accept-encoding", rq_accept_encoding)},
     [17] = {SLICE("if-modified-since", rq_pre.pre_if_modified_since)},
     [19] = {SLICE("if-unmodified-since", rq_pre.pre_if_unmodified_since)},
     [29] = {SLICE("access-control-request-method", rq_preflight)},
@@ -66,6 +68,12 @@ find_field(struct str name)
 	return NULL;
 }
 
+static bool
+is_last(const struct buf *b, struct str value)
+{
+	return value.s_ptr + value.s_len == b->b_data + b->b_len;
+}
+
 /*
  * Both values in a row, in memory that never moves: others may point into it.
  * What does not fit was sent to exhaust us: one value is at most a head.
@@ -76,6 +84,8 @@ join(struct parsing *ps, struct str *value, struct str more)
 	struct buf *to = &ps->ps_rq->rq_joined;
 	struct str old = *value;
 
+	if (is_last(to, old))
+		to->b_len -= old.s_len;
 	if (to->b_len + old.s_len + 2 + more.s_len > to->b_cap)
 		return -1;
 	value->s_ptr = to->b_data + to->b_len;

@@ -24,9 +24,11 @@ struct request {
 	struct str rq_target;
 	struct str rq_host;
 	struct str rq_range;
+	struct str rq_accept;
 	struct str rq_referer;
 	struct str rq_agent;
 	struct str rq_origin;
+	struct str rq_accept_encoding;
 	struct str rq_preflight; /* Access-Control-Request-Method */
 	struct str rq_expect; /* present: it may wait before it sends a body */
 	struct conditional rq_pre;

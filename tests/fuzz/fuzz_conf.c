@@ -27,6 +27,17 @@ write_file(struct str text)
 	CHECK(pwrite(fd, text.s_ptr, text.s_len, 0) == (ssize_t)text.s_len);
 }
 
+/* A block without an end is told first, and then perhaps a key in it. */
+static void
+cut(char *message)
+{
+	char *end = strchr(message, '\n');
+
+	if (end != NULL && memmem(message, (size_t)(end - message),
+			       ": the block has no end", 22) != NULL)
+		end[1] = '\0';
+}
+
 /* What is printed meanwhile is a message; the caller frees it. */
 static enum conf_action
 load(struct conf **conf, char **message)
@@ -42,6 +53,7 @@ load(struct conf **conf, char **message)
 	action = conf_load(3, argv, conf);
 	fclose(stderr);
 	stderr = before;
+	cut(*message);
 	return action;
 }
 
@@ -62,7 +74,7 @@ check_message(const char *message, struct str in)
 	for (i = 0; p[i] >= 0x20 || p[i] < 0; i++)
 		CHECK(p[i] != 0x7f);
 	CHECK(i > 0 && strcmp(p + i, "\n") == 0);
-	if (strncmp(p, "admin: ", 7) == 0)
+	if (strncmp(p, "admin: ", 7) == 0 || strncmp(p, "site \"", 6) == 0)
 		return;
 	CHECK(strncmp(p, path, len) == 0 && p[len] == ':');
 	p += len + 1;
@@ -129,7 +141,8 @@ check_conf(const struct conf *conf)
 static bool
 names_files(struct str in)
 {
-	return memmem(in.s_ptr, in.s_len, "mime_types", 10) != NULL;
+	return memmem(in.s_ptr, in.s_len, "mime_types", 10) != NULL ||
+	       memmem(in.s_ptr, in.s_len, "include", 7) != NULL;
 }
 
 /* Three lines later everything is the same, three lines later. */

@@ -43,8 +43,8 @@ static void
 add_answer(size_t site, size_t target)
 {
 	struct pw_file file = {.fil_checked = clock_now() + YEAR_US};
-	struct cached_key key = {
-	    &conf.conf_sites[site], fuzz_str(targets[target])};
+	struct cached_key key = {.hk_site = &conf.conf_sites[site],
+	    .hk_target = fuzz_str(targets[target])};
 	char head[] = HEAD;
 
 	head[sizeof(head) - 2] = (char)('0' + site * COUNT(targets) + target);

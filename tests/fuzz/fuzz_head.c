@@ -144,8 +144,8 @@ check_slices(const struct request *rq, struct str head)
 {
 	const struct str all[] = {rq->rq_line, rq->rq_target, rq->rq_host,
 	    rq->rq_range, rq->rq_referer, rq->rq_agent, rq->rq_expect,
-	    rq->rq_pre.pre_if_match, rq->rq_pre.pre_if_none_match,
-	    rq->rq_pre.pre_if_modified_since,
+	    rq->rq_accept, rq->rq_pre.pre_if_match,
+	    rq->rq_pre.pre_if_none_match, rq->rq_pre.pre_if_modified_since,
 	    rq->rq_pre.pre_if_unmodified_since, rq->rq_pre.pre_if_range};
 	const struct buf *joined_b = &rq->rq_joined;
 	size_t i;
@@ -171,6 +171,7 @@ check_fields(const struct naive_head *nh, const struct request *rq)
 	check_single(nh, "if-unmodified-since", pre->pre_if_unmodified_since);
 	check_list(nh, "if-match", pre->pre_if_match);
 	check_list(nh, "if-none-match", pre->pre_if_none_match);
+	check_list(nh, "accept", rq->rq_accept);
 }
 
 static enum method
@@ -218,6 +219,7 @@ check_parser_refusal(int status, const struct naive_head *nh)
 	naive_find(nh, "content-length", &length);
 	free(joined(nh, "if-match", &cost));
 	free(joined(nh, "if-none-match", &cost));
+	free(joined(nh, "accept", &cost));
 	if (status == 400)
 		CHECK(bad || length.s_len > 18 || cost > 4 * nh->nh_len);
 	else if (status == 413 || status == 405)

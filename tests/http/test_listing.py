@@ -40,6 +40,8 @@ def links(server, target):
     base = "http://localhost" + target
     found = {}
     for href, text in Links(response.body.decode("utf-8", "surrogateescape")).links:
+        if href.startswith("?"):  # the same directory in another order
+            continue
         absolute = urllib.parse.urljoin(base, href)
         assert absolute.startswith("http://localhost/"), (href, absolute)
         found[absolute[len("http://localhost") :]] = text
@@ -149,9 +151,9 @@ def test_listing_shows_a_size_that_changed(serve, site):
     """Which the directory's own times do not tell."""
     (site / "f").write_bytes(b"x" * 11)
     server = serve("--root", site, "--autoindex", "--workers", "1")
-    assert b"<td>11</td>" in server.get("/").body
+    assert b">11 B<" in server.get("/").body
     (site / "f").write_bytes(b"x" * 222)
-    wait_until(lambda: b"<td>222</td>" in server.get("/").body, "the size to change", 8)
+    wait_until(lambda: b">222 B<" in server.get("/").body, "the size to change", 8)
 
 
 def test_listing_is_the_one_of_its_path(serve, site):
@@ -162,7 +164,7 @@ def test_listing_is_the_one_of_its_path(serve, site):
     server = serve("--root", site, "--autoindex", "--workers", "1")
     for _ in range(2):
         for name in (b"one", b"two"):
-            assert b"<h1>/" + name + b"/</h1>" in server.get(b"/" + name + b"/").body
+            assert b"<bdi>" + name + b"</bdi>/</h1>" in server.get(b"/" + name + b"/").body
 
 
 def test_listing_of_many_files(serve, site):

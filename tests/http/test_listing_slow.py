@@ -5,7 +5,7 @@ import time
 
 from harness import request
 
-NAMES = ["file-%06d.txt" % n for n in range(5000)]  # more than a share, and in one piece
+NAMES = ["file-%06d.txt" % n for n in range(3400)]  # more than a share, and in one piece
 ASKED = 40
 RATE = 8 << 20  # bytes/s
 READ = 64 << 10

@@ -8,7 +8,7 @@
 #include "server/worker/worker.h"
 
 #define SECOND UINT64_C(1000000)
-#define BIG    5400 /* names; more than half of the largest page */
+#define BIG    3600 /* names; more than half of the largest page */
 
 static unsigned listed;
 
@@ -148,6 +148,14 @@ whatever_tells_pages_apart_makes_another(void **state)
 		pl->pl_dotfiles = true;
 		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
 		pl->pl_title = "/other/";
+		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		pl->pl_view.vw_json = true;
+		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		pl->pl_view.vw_sort = VIEW_SIZE;
+		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		pl->pl_view.vw_descending = true;
+		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
+		pl->pl_header = "README";
 		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);
 		pl->pl_mtime.tv_nsec ^= 1;
 		assert_int_equal(is_made(fx, ls, &li, 0), i == 0);

@@ -48,16 +48,16 @@ touch(struct fixture *fx, const char *name)
 }
 
 /* A row: its link as in the page, and the text that is seen. */
-struct row {
+struct seen {
 	const char *row_href, *row_text;
 	size_t row_href_len, row_text_len;
 };
 
 /* Takes the next one; false when there is none.  Fails if it is no row. */
 static bool
-next_row(const char **page, struct row *row)
+next_row(const char **page, struct seen *row)
 {
-	static const char start[] = "<tr><td><a href=\"./";
+	static const char start[] = "<tr><td><a dir=auto href=\"./";
 	const char *p = strstr(*page, start), *end;
 
 	if (p == NULL)
@@ -67,7 +67,7 @@ next_row(const char **page, struct row *row)
 	assert_non_null(end);
 	row->row_href_len = (size_t)(end - row->row_href);
 	row->row_text = end + 2;
-	end = strstr(row->row_text, "</a></td>");
+	end = strstr(row->row_text, "</a>");
 	assert_non_null(end);
 	row->row_text_len = (size_t)(end - row->row_text);
 	*page = end;
@@ -77,7 +77,7 @@ next_row(const char **page, struct row *row)
 static unsigned
 count_rows(const char *page)
 {
-	struct row row;
+	struct seen row;
 	unsigned n = 0;
 
 	while (next_row(&page, &row))
@@ -87,7 +87,7 @@ count_rows(const char *page)
 
 /* As a browser would send it: to the name, without the slash before it. */
 static void
-decode(const struct row *row, char *name)
+decode(const struct seen *row, char *name)
 {
 	char raw[1024], buf[1024];
 	struct target tgt;
@@ -133,7 +133,7 @@ shown_as(unsigned char c, char one[2])
 }
 
 static void
-assert_shown(const struct row *row, unsigned char c)
+assert_shown(const struct seen *row, unsigned char c)
 {
 	char expected[32], one[2];
 	int n;
@@ -166,7 +166,7 @@ a_name_with_any_byte_is_escaped_and_its_link_leads_back(void **state)
 {
 	struct fixture *fx = *state;
 	unsigned seen[256] = {0};
-	struct row row;
+	struct seen row;
 	char *page, name[1024];
 	const char *p;
 	int c;
@@ -199,7 +199,7 @@ a_link_is_never_a_scheme_nor_a_way_out(void **state)
 	struct fixture *fx = *state;
 	char *page, name[1024];
 	unsigned seen = 0;
-	struct row row;
+	struct seen row;
 	const char *p;
 	size_t i;
 
@@ -221,7 +221,7 @@ the_longest_name_has_a_whole_link(void **state)
 {
 	struct fixture *fx = *state;
 	char name[256], decoded[1024], *page;
-	struct row row;
+	struct seen row;
 	const char *p;
 
 	memset(name, 0xff, 255);
@@ -271,7 +271,7 @@ what_is_not_utf_8_is_replaced(void **state)
 	struct fixture *fx = *state;
 	unsigned seen = 0;
 	char *page, name[1024];
-	struct row row;
+	struct seen row;
 	const char *p;
 	size_t i;
 
@@ -324,7 +324,7 @@ an_empty_directory_has_a_page_without_names(void **state)
 	assert_int_equal(mkdir(path_in(fx, "empty"), 0700), 0);
 	page = page_of(fx, "empty", "/empty/", true);
 	assert_int_equal(count_rows(page), 0);
-	assert_non_null(strstr(page, "<h1>/empty/</h1>"));
+	assert_non_null(strstr(page, "<bdi>empty</bdi>/</h1>"));
 	assert_non_null(strstr(page, "</table>"));
 	assert_non_null(strstr(page, "</html>"));
 	free(page);
@@ -337,11 +337,73 @@ only_the_root_has_no_way_up(void **state)
 	char *page;
 
 	page = page_of(fx, ".", "/", false);
-	assert_null(strstr(page, "\"../\""));
+	assert_null(strstr(page, "\"../\">"));
 	free(page);
 	page = page_of(fx, ".", "/x/", false);
 	assert_non_null(strstr(page, "<a href=\"../\">../</a>"));
 	free(page);
+}
+
+static void
+each_directory_of_the_path_is_a_link(void **state)
+{
+	char *page;
+
+	page = page_of(*state, ".", "/a/b c/\xff/", false);
+	assert_non_null(strstr(page, "<h1><a dir=auto href=\"../../../\">/</a>"
+				     "<a dir=auto href=\"../../\">a</a>/"
+				     "<a dir=auto href=\"../\">b c</a>/"
+				     "<bdi>" REPLACED "</bdi>/</h1>"));
+	free(page);
+}
+
+/* Else their text would be as long as the square of the path. */
+static void
+of_a_very_deep_path_only_the_end_has_links(void **state)
+{
+	char title[2002] = "/", *page;
+	int i, links = 0;
+	const char *p;
+
+	for (i = 1; i < 2001; i += 2)
+		memcpy(title + i, "x/", 2);
+	page = page_of(*state, ".", title, false);
+	assert_in_range(strlen(page), 2000, 64 * KIB);
+	for (p = page; (p = strstr(p, "href=\"../")) != NULL; p++)
+		links++;
+	assert_in_range(links, 32, 100);
+	free(page);
+}
+
+static void
+sizes_are_shown_with_few_digits(void **state)
+{
+	static const struct {
+		off_t size;
+		const char *text;
+	} t[] = {{0, ">0 B<"}, {1, ">1 B<"}, {1023, ">1023 B<"},
+	    {1024, ">1.0 KiB<"}, {1075, ">1.0 KiB<"}, {1127, ">1.1 KiB<"},
+	    {102348, ">99.9 KiB<"}, {102350, ">100 KiB<"},
+	    {1048063, ">1023 KiB<"}, {1048064, ">1.0 MiB<"},
+	    {(off_t)5 << 30, ">5.0 GiB<"}, {(off_t)1 << 42, ">4.0 TiB<"}};
+	struct fixture *fx = *state;
+	char *page, exact[48];
+	size_t i;
+
+	for (i = 0; i < COUNT(t); i++) {
+		make_empty(fx, "f");
+		if (truncate(path_in(fx, "f"), t[i].size) != 0) {
+			print_message("no file can be so large here\n");
+			continue;
+		}
+		page = page_of(fx, ".", "/", false);
+		snprintf(exact, sizeof(exact), "<td title=\"%lld bytes\"%s",
+		    (long long)t[i].size, t[i].text);
+		if (strstr(page, exact) == NULL)
+			fail_msg("%s", exact);
+		free(page);
+		unlink(path_in(fx, "f"));
+	}
 }
 
 static void
@@ -353,8 +415,8 @@ the_title_is_escaped(void **state)
 	assert_null(strstr(page, "<script>"));
 	assert_non_null(strstr(
 	    page, "<title>/&lt;script&gt;&amp;&quot;" REPLACED "/</title>"));
-	assert_non_null(
-	    strstr(page, "<h1>/&lt;script&gt;&amp;&quot;" REPLACED "/</h1>"));
+	assert_non_null(strstr(
+	    page, "<bdi>&lt;script&gt;&amp;&quot;" REPLACED "</bdi>/</h1>"));
 	free(page);
 }
 
@@ -366,7 +428,7 @@ rows_are_in_order_with_what_is_known_of_them(void **state)
 	    "a-dir/", "z-dir/", "b-link", "c-file", "d-file", "e-fifo"};
 	struct fixture *fx = *state;
 	struct timespec times[2] = {{784111777, 0}, {784111777, 0}};
-	struct row row;
+	struct seen row;
 	char *page;
 	const char *p;
 	size_t i;
@@ -386,11 +448,15 @@ rows_are_in_order_with_what_is_known_of_them(void **state)
 		assert_memory_equal(row.row_href, hrefs[i], row.row_href_len);
 	}
 	assert_false(next_row(&p, &row));
-	assert_non_null(strstr(page, "c-file</a></td><td>12345</td>"
-				     "<td>1994-11-06 08:49</td></tr>"));
-	assert_non_null(strstr(page, "d-file</a></td><td>0</td>"));
-	assert_non_null(strstr(page, "b-link</a></td><td></td><td></td></tr>"));
-	assert_non_null(strstr(page, "a-dir/</a></td><td></td><td>"));
+	assert_non_null(
+	    strstr(page, "c-file</a><td title=\"12345 bytes\">12.1 KiB"
+			 "<td><time datetime=1994-11-06T08:49:37Z>1994-11-06 "
+			 "08:49</time>\n"));
+	assert_non_null(
+	    strstr(page, "d-file</a><td title=\"0 bytes\">0 B<td>"));
+	assert_non_null(strstr(page, "b-link</a>\n"));
+	assert_non_null(strstr(page, "a-dir/</a><td><td><time "));
+	assert_non_null(strstr(page, "e-fifo</a><td><td><time "));
 	free(page);
 }
 
@@ -469,6 +535,9 @@ main(void)
 	    TEST(dot_files_are_hidden_unless_wanted),
 	    TEST(an_empty_directory_has_a_page_without_names),
 	    TEST(only_the_root_has_no_way_up),
+	    TEST(each_directory_of_the_path_is_a_link),
+	    TEST(of_a_very_deep_path_only_the_end_has_links),
+	    TEST(sizes_are_shown_with_few_digits),
 	    TEST(the_title_is_escaped),
 	    TEST(rows_are_in_order_with_what_is_known_of_them),
 	    TEST(what_cannot_be_listed_is_an_error),

@@ -223,6 +223,7 @@ an_empty_string_is_an_error_for_every_key(void **state)
 	    {"autoindex", "\"\" is not true or false (also on, yes, off, no)"},
 	    {"dotfiles", "\"\" is not true or false (also on, yes, off, no)"},
 	    {"index", "\"\" is not the name of a file"},
+	    {"listing_header", "\"\" is not the name of a file"},
 	};
 
 	(void)state;

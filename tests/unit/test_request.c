@@ -194,6 +194,7 @@ static const struct {
     SLICE("Referer", rq_referer, false),
     SLICE("User-Agent", rq_agent, false),
     SLICE("Expect", rq_expect, false),
+    SLICE("Accept", rq_accept, true),
     SLICE("If-Match", rq_pre.pre_if_match, true),
     SLICE("If-None-Match", rq_pre.pre_if_none_match, true),
     SLICE("If-Modified-Since", rq_pre.pre_if_modified_since, false),
@@ -335,9 +336,30 @@ two_lists_are_joined_side_by_side(void **state)
 	parsed_free(&pd);
 }
 
+/* However often: nothing is copied twice. */
+static void
+a_list_in_many_fields_is_joined(void **state)
+{
+	struct parsed pd;
+	char text[4000];
+	size_t i, n;
+
+	(void)state;
+	n = (size_t)sprintf(text, "GET / HTTP/1.1\r\nHost: h\r\n");
+	for (i = 0; i < 90; i++)
+		n += (size_t)sprintf(text + n, "Accept: %02zu\r\n", i);
+	sprintf(text + n, "\r\n");
+	assert_int_equal(parse(&pd, text), 0);
+	assert_int_equal(pd.pd_rq.rq_accept.s_len, 90 * 4 - 2);
+	for (i = 0; i < 90; i++)
+		assert_int_equal(
+		    strtoul(pd.pd_rq.rq_accept.s_ptr + 4 * i, NULL, 10), i);
+	parsed_free(&pd);
+}
+
 /* Quadratic memory for a head of some kilobytes: refused, not obeyed. */
 static void
-a_list_in_very_many_fields_is_refused(void **state)
+two_lists_in_very_many_fields_are_refused(void **state)
 {
 	size_t i, n, max = 60000;
 	char *text = malloc(max);
@@ -347,7 +369,8 @@ a_list_in_very_many_fields_is_refused(void **state)
 	assert_non_null(text);
 	n = (size_t)sprintf(text, "GET / HTTP/1.1\r\nHost: h\r\n");
 	for (i = 0; i < 900; i++)
-		n += (size_t)sprintf(text + n, "If-Match: \"%040zu\"\r\n", i);
+		n += (size_t)sprintf(text + n, "%s: \"%040zu\"\r\n",
+		    i % 2 == 0 ? "If-Match" : "Accept", i);
 	sprintf(text + n, "\r\n");
 	assert_int_equal(parse(&pd, text), 400);
 	assert_true(pd.pd_rq.rq_joined.b_cap <= 8 * max);
@@ -427,7 +450,8 @@ main(void)
 	    cmocka_unit_test(
 		repeated_lists_are_joined_and_other_repeated_fields_are_empty),
 	    cmocka_unit_test(two_lists_are_joined_side_by_side),
-	    cmocka_unit_test(a_list_in_very_many_fields_is_refused),
+	    cmocka_unit_test(a_list_in_many_fields_is_joined),
+	    cmocka_unit_test(two_lists_in_very_many_fields_are_refused),
 	    cmocka_unit_test(all_forms_of_a_target_are_taken_as_they_are),
 	    cmocka_unit_test(nothing_is_left_of_the_request_before),
 	};

@@ -30,7 +30,7 @@ str(const char *text)
 static struct cached_key
 key(const struct site *site, const char *target)
 {
-	return (struct cached_key){site, str(target)};
+	return (struct cached_key){.hk_site = site, .hk_target = str(target)};
 }
 
 /* The first second in which it may be taken in. */
@@ -93,6 +93,33 @@ assert_answer(const struct cached_response *ha, size_t size)
 	assert_memory_equal(ha->ha_text, HEAD, strlen(HEAD));
 	assert_memory_equal(ha->ha_text + ha->ha_head, expected, size);
 	free(expected);
+}
+
+/* ---------------------------------------------------------------- codings */
+
+static void
+an_answer_that_varies_is_for_those_who_accept_the_same(void **state)
+{
+	struct response_cache *hot = create(PLENTY);
+	struct pw_file *file = new_file(*state, "f", 10);
+	struct cached_key k = key(here, "/f"), other = k;
+
+	k.hk_varies = true;
+	k.hk_accept = 1;
+	other.hk_accept = 2;
+	response_cache_offer(
+	    hot, k, file, str(HEAD), 2, file->fil_checked, settled(file));
+	assert_non_null(response_cache_find(
+	    hot, k, file->fil_checked, settled(file), DATE_A));
+	assert_null(response_cache_find(
+	    hot, other, file->fil_checked, settled(file), DATE_A));
+	assert_null(
+	    response_cache_of_file(hot, other, file, file->fil_checked));
+	other.hk_accept = 1;
+	assert_non_null(
+	    response_cache_of_file(hot, other, file, file->fil_checked));
+	pw_file_unref(&file);
+	destroy(hot);
 }
 
 /* ---------------------------------------------------------------- admission */
@@ -646,6 +673,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    RULE(an_answer_that_varies_is_for_those_who_accept_the_same),
 	    RULE(an_answer_is_the_head_and_the_whole_file),
 	    RULE(a_larger_file_is_left_out),
 	    RULE(a_file_comes_in_the_second_time),

@@ -1,0 +1,105 @@
+/*
+ * autoindex_header: see autoindex_header.h.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "server/content/autoindex_header.h"
+#include "server/content/autoindex_html.h"
+#include "server/util/utf8.h"
+
+static bool
+ends_in(const char *name, struct str end)
+{
+	struct str s = {name, strlen(name)};
+
+	if (s.s_len < end.s_len)
+		return false;
+	s.s_ptr += s.s_len - end.s_len;
+	s.s_len = end.s_len;
+	return str_caseeq(s, end);
+}
+
+/* False: it is longer, or cannot be read. */
+static bool
+read_all(int fd, char *data, size_t size, size_t *len)
+{
+	ssize_t n = 1;
+
+	for (*len = 0; n != 0 && *len < size; *len += (size_t)n) {
+		n = read(fd, data + *len, size - *len);
+		if (n == -1)
+			return false;
+	}
+	return *len < size;
+}
+
+static bool
+is_utf8(const char *text, size_t len)
+{
+	size_t n;
+	uint32_t c;
+
+	for (; len > 0; text += n, len -= n) {
+		n = utf8_decode(text, len, &c);
+		if (n == 0)
+			return false;
+	}
+	return true;
+}
+
+static void
+show(const char *name, const char *text, size_t len, struct buf *b)
+{
+	bool html = ends_in(name, STR(".html")) || ends_in(name, STR(".htm"));
+	struct buf_list none = {0};
+	struct buf shown = {0};
+
+	if (!buf_reserve(&shown, &none, BUF_SIZE + 1 + len))
+		return;
+	if (html)
+		buf_add(&shown, &none, text, len);
+	else
+		autoindex_html_text(&shown, text, len);
+	if (!shown.b_failed && shown.b_len <= AUTOINDEX_HEADER_MOST) {
+		buf_str(b, &none, html ? "<header>" : "<header><pre>\n");
+		buf_add(b, &none, shown.b_data, shown.b_len);
+		buf_str(b, &none, html ? "</header>\n" : "</pre></header>\n");
+	}
+	free(shown.b_data);
+}
+
+/* Below the root, as every file; -errno: there is none. */
+static int
+open_header(const struct place *pl)
+{
+	char path[PATH_MAX];
+	int n =
+	    snprintf(path, sizeof(path), "%s/%s", pl->pl_path, pl->pl_header);
+
+	if (n >= (int)sizeof(path) ||
+	    (pl->pl_header[0] == '.' && !pl->pl_dotfiles))
+		return -ENOENT;
+	return pw_root_open_file(pl->pl_root, path);
+}
+
+void
+autoindex_header(const struct place *pl, struct buf *b)
+{
+	size_t len, size = AUTOINDEX_HEADER_MOST + 1;
+	char *text;
+	int fd;
+
+	fd = open_header(pl);
+	if (fd < 0)
+		return;
+	text = malloc(size);
+	if (text != NULL && read_all(fd, text, size, &len) &&
+	    is_utf8(text, len))
+		show(pl->pl_header, text, len, b);
+	free(text);
+	close(fd);
+}

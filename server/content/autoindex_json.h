@@ -1,0 +1,18 @@
+/*
+ * autoindex_json: a directory listing as JSON (RFC 8259), piece by piece, for programs: an
+ * array with an object for each name.  Pure.
+ *
+ *	{"name":"a b","href":"a%20b","type":"file","size":7,"mtime":"2026-11-23T09:02:11Z"}
+ */
+#ifndef SERVER_CONTENT_AUTOINDEX_JSON_H
+#define SERVER_CONTENT_AUTOINDEX_JSON_H
+
+#include "server/content/autoindex_view.h"
+#include "server/util/buf.h"
+
+/* As those of autoindex_html.h; first: no row was before it. */
+void autoindex_json_begin(struct buf *);
+void autoindex_json_row(struct buf *, const struct row *, bool first);
+void autoindex_json_end(struct buf *);
+
+#endif

@@ -1,0 +1,167 @@
+/*
+ * accept: see accept.h.
+ */
+#include "server/http/accept.h"
+
+#include "server/http/chars.h"
+
+static void
+advance(struct str *s, size_t n)
+{
+	s->s_ptr += n;
+	s->s_len -= n;
+}
+
+static void
+skip_ows(struct str *s)
+{
+	while (s->s_len > 0 && str_is_ows(*s->s_ptr))
+		advance(s, 1);
+}
+
+/*
+ * Bytes of the quoted string that it begins with (RFC 9110, 5.6.4), or 0 if it has no end.
+ */
+static size_t
+quoted(struct str s)
+{
+	size_t i;
+
+	for (i = 1; i < s.s_len && s.s_ptr[i] != '"'; i++)
+		if (s.s_ptr[i] == '\\')
+			i++;
+	return i < s.s_len ? i + 1 : 0;
+}
+
+static size_t
+token(struct str s)
+{
+	size_t n = 0;
+
+	while (n < s.s_len && char_is(s.s_ptr[n], CHAR_TOKEN))
+		n++;
+	return n;
+}
+
+/* Takes the next member; a comma in quotes is text.  False: there is none that ends. */
+static bool
+next_member(struct str *list, struct str *member)
+{
+	size_t n, i = 0;
+
+	if (list->s_ptr == NULL || list->s_len == 0)
+		return false;
+	while (i < list->s_len && list->s_ptr[i] != ',') {
+		n = 1;
+		if (list->s_ptr[i] == '"')
+			n = quoted(
+			    (struct str){list->s_ptr + i, list->s_len - i});
+		if (n == 0)
+			return false;
+		i += n;
+	}
+	*member = str_trim((struct str){list->s_ptr, i});
+	advance(list, i < list->s_len ? i + 1 : i);
+	return true;
+}
+
+/* "1", "0.5", "1.000": at most three digits behind the point.  -1: it is no weight. */
+static int
+weight_of(struct str text)
+{
+	static const int places[] = {1000, 0, 100, 10, 1};
+	int weight = 0;
+	size_t i;
+
+	if (text.s_len == 0 || text.s_len > 5)
+		return -1;
+	for (i = 0; i < text.s_len; i++) {
+		if (i == 1 ? text.s_ptr[i] != '.'
+			   : !char_is(text.s_ptr[i], CHAR_DIGIT))
+			return -1;
+		if (i != 1)
+			weight += (text.s_ptr[i] - '0') * places[i];
+	}
+	return weight <= ACCEPT_MOST ? weight : -1;
+}
+
+/* Takes NAME=VALUE; if it is a weight, that.  False: it is neither. */
+static bool
+take_parameter(struct str *s, int *weight)
+{
+	struct str name = {s->s_ptr, token(*s)}, value;
+
+	advance(s, name.s_len);
+	if (name.s_len == 0 || !str_skip(s, STR("=")) || s->s_len == 0)
+		return false;
+	value.s_ptr = s->s_ptr;
+	value.s_len = *s->s_ptr == '"' ? quoted(*s) : token(*s);
+	advance(s, value.s_len);
+	if (value.s_len == 0)
+		return false;
+	if (!str_caseeq(name, STR("q")))
+		return true;
+	*weight = weight_of(value);
+	return *weight >= 0;
+}
+
+/* What stands behind a name, the weight with it; -1: it is not as it should be. */
+static int
+parameters(struct str s)
+{
+	int weight = ACCEPT_MOST;
+
+	for (;;) {
+		skip_ows(&s);
+		if (s.s_len == 0)
+			return weight;
+		if (!str_skip(&s, STR(";")))
+			return -1;
+		skip_ows(&s);
+		if (s.s_len > 0 && *s.s_ptr != ';' &&
+		    !take_parameter(&s, &weight))
+			return -1;
+	}
+}
+
+/* How closely a range names it: 3 is itself, 0 not at all. */
+static int
+closeness(struct str range, struct str name)
+{
+	const char *slash = memchr(name.s_ptr, '/', name.s_len);
+	size_t type = slash == NULL ? 0 : (size_t)(slash - name.s_ptr) + 1;
+
+	if (str_caseeq(range, name))
+		return 3;
+	if (slash == NULL)
+		return str_eq(range, STR("*")) ? 1 : 0;
+	if (str_eq(range, STR("*/*")))
+		return 1;
+	return range.s_len == type + 1 && range.s_ptr[type] == '*' &&
+		       strncasecmp(range.s_ptr, name.s_ptr, type) == 0
+		   ? 2
+		   : 0;
+}
+
+int
+accept_weight(struct str list, struct str name)
+{
+	int weight, close, closest = 1, found = ACCEPT_NOTHING;
+	struct str member, range;
+	const char *end;
+
+	while (next_member(&list, &member)) {
+		range = member;
+		end = memchr(range.s_ptr, ';', range.s_len);
+		if (end != NULL)
+			range.s_len = (size_t)(end - range.s_ptr);
+		advance(&member, range.s_len);
+		close = closeness(str_trim(range), name);
+		weight = close < closest ? -1 : parameters(member);
+		if (weight < 0 || (close == closest && weight < found))
+			continue;
+		closest = close;
+		found = weight;
+	}
+	return found;
+}

@@ -1,0 +1,60 @@
+/*
+ * coding: see coding.h.
+ */
+#include "server/http/coding.h"
+#include "server/http/accept.h"
+
+#define BITS 16 /* of a weight */
+
+static const struct {
+	const char *name;
+	const char *suffix;
+} codings[] = {
+    [CODING_ZSTD] = {"zstd", ".zst"},
+    [CODING_BR] = {"br", ".br"},
+    [CODING_GZIP] = {"gzip", ".gz"},
+};
+
+const char *
+coding_name(enum coding coding)
+{
+	return codings[coding].name;
+}
+
+const char *
+coding_suffix(enum coding coding)
+{
+	return codings[coding].suffix;
+}
+
+enum coding
+coding_of_suffix(const char *text)
+{
+	for (enum coding c = CODING_ZSTD; c <= CODINGS; c++)
+		if (strcmp(codings[c].suffix + 1, text) == 0)
+			return c;
+	return CODING_NONE;
+}
+
+uint64_t
+coding_weights(struct str accept_encoding)
+{
+	int plain = accept_weight(accept_encoding, STR("identity")), weight;
+	uint64_t weights = 0;
+
+	for (enum coding c = CODING_ZSTD; c <= CODINGS; c++) {
+		const char *name = codings[c].name;
+
+		weight = accept_weight(
+		    accept_encoding, (struct str){name, strlen(name)});
+		if (weight > 0 && weight >= plain)
+			weights |= (uint64_t)weight << BITS * c;
+	}
+	return weights;
+}
+
+unsigned
+coding_weight(uint64_t weights, enum coding coding)
+{
+	return (unsigned)(weights >> BITS * coding & ((1u << BITS) - 1));
+}

@@ -1,0 +1,32 @@
+/*
+ * coding: content codings of files that were compressed beforehand (RFC 9110, 8.4.1; RFC 7932
+ * for br, RFC 8878 for zstd), and which of them a client takes.  Pure.
+ */
+#ifndef SERVER_HTTP_CODING_H
+#define SERVER_HTTP_CODING_H
+
+#include <stdint.h>
+
+#include "server/util/str.h"
+
+enum coding { CODING_NONE, CODING_ZSTD, CODING_BR, CODING_GZIP };
+#define CODINGS 3 /* but for CODING_NONE */
+
+/* As Content-Encoding has it, and at the end of a file's name: ".zst". */
+const char *coding_name(enum coding);
+const char *coding_suffix(enum coding);
+
+/* Of such an end without its dot; CODING_NONE: there is none. */
+enum coding coding_of_suffix(const char *);
+
+/*
+ * How much a client wants each, from the value of Accept-Encoding, which may be absent.  A
+ * coding has a weight of 0 if it is not wanted, or wanted less than the file as it is.  Two
+ * clients with the same number get the same answers.
+ */
+uint64_t coding_weights(struct str accept_encoding);
+
+/* 0 to 1000. */
+unsigned coding_weight(uint64_t weights, enum coding);
+
+#endif

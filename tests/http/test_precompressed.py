@@ -1,0 +1,208 @@
+"""Compressed siblings: which client gets which, with a length, a tag and ranges of its own."""
+
+import gzip
+import itertools
+import os
+import threading
+
+import pytest
+
+import harness
+from harness import Finished
+
+OLD = 1_600_000_000  # seconds
+SUFFIXES = {"zst": "zstd", "br": "br", "gz": "gzip"}
+
+
+def put(path, data, when=OLD):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    os.utime(path, (when, when))
+
+
+@pytest.fixture
+def root(tmp_path):
+    top = tmp_path / "site"
+    for suffix in ("", ".zst", ".br", ".gz"):
+        put(top / ("all.js" + suffix), b"all.js" + suffix.encode())
+    put(top / "one.html", b"<p>one" * 100)
+    put(top / "one.html.gz", gzip.compress(b"<p>one" * 100))
+    put(top / "stale.txt", b"stale.txt", OLD + 1)
+    put(top / "stale.txt.br", b"stale.txt.br")
+    put(top / "stale.txt.gz", b"stale.txt.gz", OLD + 1)
+    put(top / "alone.css.gz", b"alone.css.gz")
+    put(top / "none.txt", b"none.txt")
+    put(top / "dir/index.html", b"dir/index.html")
+    put(top / "dir/index.html.br", b"dir/index.html.br")
+    put(top / "lone/index.html.br", b"lone/index.html.br")
+    (top / "odd.txt.gz").mkdir()
+    put(top / "odd.txt", b"odd.txt")
+    return top
+
+
+@pytest.fixture
+def site(serve_conf, root):
+    def start(codings=("zst", "br", "gz"), locations=None, **top):
+        return serve_conf(top, [("s", {"root": root, "precompressed": codings}, locations or {})])
+
+    return start
+
+
+def ask(server, target, accept, **kw):
+    """(body, Content-Encoding); the answer is right in all else."""
+    fields = [] if accept is None else [("Accept-Encoding", accept)]
+    answer = server.get(target, fields=fields + kw.pop("fields", []), **kw)
+    assert answer.all("Vary") == ["Accept-Encoding"]
+    return answer.body.decode("latin-1"), answer.get("Content-Encoding")
+
+
+@pytest.mark.parametrize("accept, suffix", [
+    (None, ""), ("", ""), ("gzip", ".gz"), ("br", ".br"), ("zstd", ".zst"), ("GZip", ".gz"),
+    ("gzip, deflate, br, zstd", ".zst"), ("gzip, br", ".br"), ("deflate", ""), ("identity", ""),
+    ("gzip;q=0.5, br;q=0.1", ".gz"), ("gzip;q=1.0, br;q=1, zstd;q=0.999", ".br"),
+    ("gzip;q=0", ""), ("gzip;q=0, *", ".zst"), ("*", ".zst"), ("*;q=0", ""), ("br;q=0, zstd;q=0, *;q=0.1", ".gz"),
+    ("gzip;q=0.5, identity", ""), ("identity;q=0.5, gzip;q=0.5", ".gz"), ("identity;q=0, gzip", ".gz"),
+    ("identity;q=0", ""), ("gzip;q=2", ""), ("gzip;q=x, br", ".br"), ("x-gzip", ""), ("gzip , br;q = 1", ".gz"),
+])
+def test_client_gets_what_it_wants_most(site, accept, suffix):
+    server = site()
+    want = ("all.js" + suffix, SUFFIXES.get(suffix[1:]))
+    for _ in range(3):
+        assert ask(server, "/all.js", accept) == want
+
+
+def test_servers_order_decides_where_the_client_does_not(site):
+    assert ask(site(["gz", "br"]), "/all.js", "br, gzip, zstd") == ("all.js.gz", "gzip")
+
+
+def test_two_lists_of_one_client_are_one(site):
+    server = site()
+    answer = server.get("/all.js", fields=[("Accept-Encoding", "deflate"), ("Accept-Encoding", "br")])
+    assert answer.get("Content-Encoding") == "br"
+
+
+def test_no_client_gets_anothers_answer(site):
+    """All of them in turn, on connections that stay, from the hot set as well."""
+    server = site()
+    wants = {"": "", "gzip": ".gz", "br": ".br", "gzip, br, zstd": ".zst", "identity, gzip;q=0.1": ""}
+    with server.connect() as c:
+        for accept, suffix in itertools.chain.from_iterable([wants.items()] * 6):
+            answer = c.ask("/all.js", fields=[("Accept-Encoding", accept)])
+            assert answer.body == ("all.js" + suffix).encode()
+            assert answer.get("Content-Encoding") == SUFFIXES.get(suffix[1:])
+        c.finish(answer)
+
+
+def test_sibling_has_the_originals_type_and_a_tag_and_ranges_of_its_own(site):
+    server = site()
+    plain, packed = (server.get("/all.js", fields=[("Accept-Encoding", a)]) for a in ("", "gzip"))
+    assert packed.get("Content-Type") == plain.get("Content-Type") != "application/gzip"
+    assert packed.get("ETag") != plain.get("ETag")
+    gz = [("Accept-Encoding", "gzip")]
+    assert server.get("/all.js", fields=gz + [("If-None-Match", packed.get("ETag"))]).status == 304
+    assert server.get("/all.js", fields=gz + [("If-None-Match", plain.get("ETag"))]).status == 200
+    part = server.get("/all.js", fields=gz + [("Range", "bytes=-2"), ("If-Range", packed.get("ETag"))])
+    assert (part.status, part.body) == (206, b"gz")
+    assert part.get("Content-Range") == "bytes 7-8/9" and part.get("Content-Encoding") == "gzip"
+    parts = server.get("/all.js", fields=gz + [("Range", "bytes=0-0,-1")])
+    assert [p.body for p in harness.multipart(parts)] == [b"a", b"z"]
+    assert parts.get("Content-Encoding") == "gzip"
+    head = server.get("/all.js", "HEAD", fields=gz)
+    assert (head.length, head.get("Content-Encoding")) == (9, "gzip")
+
+
+def test_real_data_unpacks(site):
+    body, coding = ask(site(), "/one.html", "gzip")
+    assert coding == "gzip"
+    assert gzip.decompress(body.encode("latin-1")) == b"<p>one" * 100
+
+
+def test_sibling_that_is_older_is_not_used(site, root):
+    server = site()
+    assert ask(server, "/stale.txt", "br") == ("stale.txt", None)
+    assert ask(server, "/stale.txt", "br, gzip;q=0.5") == ("stale.txt.gz", "gzip")
+    for _ in range(3):
+        assert ask(server, "/all.js", "br")[1] == "br"
+    put(root / "all.js", b"newer", OLD + 5)
+    harness.wait_until(lambda: ask(server, "/all.js", "br") == ("newer", None), "the change")
+
+
+def test_sibling_without_its_original_is_for_those_who_take_it(site):
+    server = site()
+    assert ask(server, "/alone.css", "gzip") == ("alone.css.gz", "gzip")
+    assert server.get("/alone.css", fields=[("Accept-Encoding", "gzip")]).get("Content-Type") == (
+        "text/css; charset=utf-8")
+    assert server.get("/alone.css").status == 404
+    assert server.get("/alone.css", fields=[("Accept-Encoding", "br")]).status == 404
+
+
+def test_index_files_have_siblings_too(site):
+    server = site()
+    assert ask(server, "/dir/", "br") == ("dir/index.html.br", "br")
+    assert ask(server, "/dir/", None) == ("dir/index.html", None)
+    assert ask(server, "/lone/", "br") == ("lone/index.html.br", "br")
+    assert server.get("/lone/").status == 403
+
+
+def test_what_is_no_file_is_no_sibling_and_a_sibling_is_a_file(site):
+    server = site()
+    assert ask(server, "/odd.txt", "gzip") == ("odd.txt", None)
+    assert ask(server, "/none.txt", "gzip, br, zstd") == ("none.txt", None)
+    # Asked for by its own name it is what it is.
+    assert ask(server, "/all.js.gz", "gzip, br, zstd") == ("all.js.gz", None)
+    answer = server.get("/all.js.gz")
+    assert answer.get("Content-Type") == "application/gzip"
+    # In turn: each name has its own lines.
+    assert ask(server, "/all.js", "gzip") == ("all.js.gz", "gzip")
+    assert server.get("/all.js.gz").get("Content-Type") == "application/gzip"
+
+
+def test_location_without_siblings_says_nothing_of_them(site, root):
+    server = site(locations={"/dir/": {"precompressed": []}})
+    answer = server.get("/dir/", fields=[("Accept-Encoding", "br")])
+    assert answer.body == b"dir/index.html" and "Vary" not in answer
+
+
+def test_siblings_come_and_go(site, root):
+    server = site()
+    for _ in range(3):
+        assert ask(server, "/none.txt", "gzip") == ("none.txt", None)
+    put(root / "none.txt.gz", b"packed")
+    harness.wait_until(lambda: ask(server, "/none.txt", "gzip") == ("packed", "gzip"), "the sibling")
+    (root / "none.txt.gz").unlink()
+    harness.wait_until(lambda: ask(server, "/none.txt", "gzip") == ("none.txt", None), "its end")
+
+
+@pytest.mark.parametrize("send_path", harness.FILE_PATHS)
+def test_many_at_once_on_each_path(site, root, send_path):
+    big = os.urandom(1 << 20)
+    put(root / "big.bin", b"plain")
+    put(root / "big.bin.br", big)
+    server = site(send_path=send_path)
+    wrong = []
+
+    def client(accept, want):
+        try:
+            for _ in range(5):
+                answer = server.get("/big.bin", fields=[("Accept-Encoding", accept)])
+                if answer.body != want:
+                    wrong.append(len(answer.body))
+        except Exception as error:  # a thread's own would only end it
+            wrong.append(error)
+
+    threads = [threading.Thread(target=client, args=pair)
+               for pair in [("br", big), ("gzip", b"plain")] * 4]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("value", ["gzip", ".gz", "", "br,br"])
+def test_unknown_coding_is_an_error(tmp_path, value):
+    conf = tmp_path / "p.conf"
+    listed = ", ".join('"%s"' % v for v in value.split(","))
+    conf.write_text('site "s" {\nroot = "/"\nprecompressed = {%s}\n}\n' % listed)
+    run = Finished("-t", "-c", str(conf))
+    assert run.code == 1 and ":3: precompressed: " in run.err, run.err
