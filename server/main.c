@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "server/log/log.h"
 #include "server/process/master.h"
 
 /* Whoever started us may have closed them, and a socket must not get their numbers. */
@@ -23,5 +24,6 @@ int
 main(int argc, char **argv)
 {
 	have_standard_files();
+	log_find_journal();
 	return master(argc, argv);
 }

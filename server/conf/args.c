@@ -143,7 +143,8 @@ print_version(void)
 static enum conf_action
 complain(const char *option, const char *cause)
 {
-	fprintf(stderr, "pagewise: %s: %s\n", option, cause);
+	fprintf(
+	    stderr, "%spagewise: %s: %s\n", log_error_prefix(), option, cause);
 	return CONF_EXIT_USAGE;
 }
 
@@ -234,7 +235,8 @@ conf_args_parse(int argc, char **argv, struct conf_args *args)
 	memset(args, 0, sizeof(*args));
 	args->arg_sets = calloc((size_t)argc + 1, sizeof(*args->arg_sets));
 	if (args->arg_sets == NULL) {
-		fprintf(stderr, "pagewise: %s\n", strerror(ENOMEM));
+		fprintf(stderr, "%spagewise: %s\n", log_error_prefix(),
+		    strerror(ENOMEM));
 		return CONF_EXIT_ERROR;
 	}
 	find_options();
@@ -261,9 +263,10 @@ conf_args_serve(const struct conf_args *args)
 {
 	if (args->arg_config != NULL || args->arg_root != NULL)
 		return true;
-	fputs("pagewise: nothing to serve: give a directory with --root DIR, "
-	      "or a configuration file with -c FILE (see pagewise -h)\n",
-	    stderr);
+	fprintf(stderr,
+	    "%spagewise: nothing to serve: give a directory with --root DIR, "
+	    "or a configuration file with -c FILE (see pagewise -h)\n",
+	    log_error_prefix());
 	return false;
 }
 

@@ -126,21 +126,6 @@ conf_set_access_log(struct conf_scope *scope, const struct key *key,
 }
 
 int
-conf_set_log_format(struct conf_scope *scope, const struct key *key,
-    const char *text, struct conf_why *why)
-{
-	(void)key;
-	if (strcmp(text, "combined") == 0)
-		scope->cs_conf->conf_log_format = LOG_COMBINED;
-	else if (strcmp(text, "json") == 0)
-		scope->cs_conf->conf_log_format = LOG_JSON;
-	else
-		return conf_why(
-		    why, -EINVAL, "\"%s\" is not combined or json", text);
-	return 0;
-}
-
-int
 conf_set_mime_types(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {

@@ -12,7 +12,8 @@
 static int
 out_of_memory(void)
 {
-	fprintf(stderr, "pagewise: %s\n", strerror(ENOMEM));
+	fprintf(
+	    stderr, "%spagewise: %s\n", log_error_prefix(), strerror(ENOMEM));
 	return -ENOMEM;
 }
 
@@ -50,7 +51,8 @@ top_complete(struct conf_scope *top)
 		error = conf_complete_user(conf, &why);
 	}
 	if (error != 0) {
-		fprintf(stderr, "pagewise: %s: %s\n", key, why.why_text);
+		fprintf(stderr, "%spagewise: %s: %s\n", log_error_prefix(), key,
+		    why.why_text);
 		return error;
 	}
 	if (conf->conf_mime == NULL)
@@ -71,8 +73,8 @@ complete_one(struct conf *conf, struct settings *set, const char *name)
 		error = conf_complete_headers(conf, set, &why);
 	}
 	if (error != 0)
-		fprintf(stderr, "pagewise: site \"%s\": %s: %s\n", name, key,
-		    why.why_text);
+		fprintf(stderr, "%spagewise: site \"%s\": %s: %s\n",
+		    log_error_prefix(), name, key, why.why_text);
 	return error;
 }
 

@@ -88,6 +88,13 @@ struct listen_addr {
 	char *la_text; /* as given, for messages */
 };
 
+/* Requests that are not logged. */
+struct log_exclude {
+	bool le_any;		  /* there are some */
+	char **le_globs;	  /* of paths; NULL ends them, or is none */
+	uint64_t le_statuses[10]; /* a bit for each below 640 */
+};
+
 struct conf_block;
 
 #define TCP_MEMORY_AUTO UINT64_MAX /* half of what the kernel has plenty of */
@@ -102,6 +109,9 @@ struct conf {
 	unsigned conf_threads; /* prefetch threads per device */
 	char *conf_access_log; /* path, "-" for stdout, NULL for off */
 	enum log_format conf_log_format;
+	struct log_fields conf_log_fields;
+	struct log_exclude conf_log_exclude;
+	enum log_level conf_log_level;
 	unsigned conf_stall_log; /* milliseconds, 0: off */
 	unsigned conf_busy_poll; /* microseconds, 0: off */
 	struct mime *conf_mime;
@@ -175,6 +185,17 @@ const struct site *conf_site(const struct conf *, const char *host, size_t len);
  */
 const struct settings *conf_settings(
     const struct site *, const char *path, size_t len);
+
+/* path: decoded, s_ptr NULL if there was none.  See conf_logs. */
+bool conf_is_excluded(const struct log_exclude *, struct str path, int status);
+
+/* Whether an answer to a request for this path belongs in the access log. */
+static inline bool
+conf_logs(const struct conf *conf, struct str path, int status)
+{
+	return !conf->conf_log_exclude.le_any ||
+	       !conf_is_excluded(&conf->conf_log_exclude, path, status);
+}
 
 void conf_destroy(struct conf **);
 

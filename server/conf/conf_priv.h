@@ -11,6 +11,7 @@
  *   assign.c a value's text becomes a field
  *   header.c fields of answers
  *   types.c  media types
+ *   logging.c  what is logged
  *   listen.c addresses to listen on, and admin's
  *   user.c   the user to run as
  *   site.c   sites and locations: built here, looked up here
@@ -81,6 +82,11 @@ key_set_f conf_set_workers;
 key_set_f conf_set_tcp_memory;
 key_set_f conf_set_access_log;
 key_set_f conf_set_log_format;
+key_set_f conf_set_log_fields;
+void conf_clear_log_fields(struct conf_scope *);
+key_set_f conf_set_log_exclude;
+void conf_clear_log_exclude(struct conf_scope *);
+key_set_f conf_set_log_level;
 key_set_f conf_set_mime_types;
 key_set_f conf_set_send_path;
 key_set_f conf_set_readahead;

@@ -265,7 +265,8 @@ file_name(struct conf_file *file, const char *path)
 static int
 file_unread(const char *path, int error)
 {
-	fprintf(stderr, "pagewise: %s: %s\n", path, read_cause(error));
+	fprintf(stderr, "%spagewise: %s: %s\n", log_error_prefix(), path,
+	    read_cause(error));
 	return error;
 }
 

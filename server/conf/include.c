@@ -96,7 +96,8 @@ read_file(struct conf_files *files, const char *path, int depth)
 	int error;
 
 	if (grown == NULL) {
-		fprintf(stderr, "pagewise: %s\n", strerror(ENOMEM));
+		fprintf(stderr, "%spagewise: %s\n", log_error_prefix(),
+		    strerror(ENOMEM));
 		return -ENOMEM;
 	}
 	files->cfs_files = grown;
@@ -110,7 +111,8 @@ conf_files_open(const char *path, struct conf_files **out)
 {
 	*out = calloc(1, sizeof(**out));
 	if (*out == NULL) {
-		fprintf(stderr, "pagewise: %s\n", strerror(ENOMEM));
+		fprintf(stderr, "%spagewise: %s\n", log_error_prefix(),
+		    strerror(ENOMEM));
 		return -ENOMEM;
 	}
 	return read_file(*out, path, 0);
@@ -143,9 +145,9 @@ conf_files_sites(const struct conf_files *files, const struct conf_scope *top)
 	if (error != 0 || top->cs_conf->conf_nsites > 0)
 		return error;
 	fprintf(stderr,
-	    "pagewise: %s: no site: write site \"NAME\" { root = "
+	    "%spagewise: %s: no site: write site \"NAME\" { root = "
 	    "\"DIR\" }\n",
-	    conf_file_path(files->cfs_files[0]));
+	    log_error_prefix(), conf_file_path(files->cfs_files[0]));
 	return -EINVAL;
 }
 

@@ -56,6 +56,15 @@ const struct key conf_keys[] = {
 	.key_set = conf_set_access_log},
     {"log_format", KEY_TOP | KEY_OPTION, "combined", "combined|json",
 	"format of the access log", .key_set = conf_set_log_format},
+    {"log_fields", KEY_TOP | KEY_FILLED, "(those of log_format)", "NAME, ...",
+	"fields of a line, in this order", .key_set = conf_set_log_fields,
+	.key_clear = conf_clear_log_fields},
+    {"log_exclude", KEY_TOP, "(none)", "GLOB|STATUS, ...",
+	"requests that are not logged: paths, 304, 2xx",
+	.key_set = conf_set_log_exclude, .key_clear = conf_clear_log_exclude},
+    {"log_level", KEY_TOP, "notice", "error|warning|notice",
+	"messages to write: these and graver ones",
+	.key_set = conf_set_log_level},
     {"stall_log", KEY_TOP | KEY_OPTION, "50", "MS",
 	"log event-loop iterations this long or longer; 0: never",
 	NUMBER(stall_log, 0, 60000)},
@@ -240,8 +249,8 @@ conf_key_defaults(struct conf_scope *top)
 			continue;
 		error = key->key_set(top, key, key->key_default, &why);
 		if (error != 0) {
-			fprintf(stderr, "pagewise: %s: %s\n", key->key_name,
-			    why.why_text);
+			fprintf(stderr, "%spagewise: %s: %s\n",
+			    log_error_prefix(), key->key_name, why.why_text);
 			return error;
 		}
 	}

@@ -25,7 +25,8 @@ conf_vsay(const char *path, int line, const char *fmt, va_list ap)
 		if (iscntrl((unsigned char)*p))
 			*p = '?';
 	}
-	fprintf(stderr, "pagewise: %s:%d: %s\n", path, line, text);
+	fprintf(stderr, "%spagewise: %s:%d: %s\n", log_error_prefix(), path,
+	    line, text);
 }
 
 void

@@ -14,6 +14,7 @@ struct match {
 	const char *m_begin; /* of the head */
 	size_t m_line;	     /* bytes of its first line, without CRLF */
 	size_t m_len;	     /* bytes of all of it */
+	struct str m_target; /* its path: it has no more */
 };
 
 /* -------------------------------------------------------------- what is known */
@@ -74,6 +75,7 @@ match(struct conn *c, struct str in, uint64_t now, struct match *m)
 	    (struct cached_key){
 		m->m_fields->fl_site, target, m->m_fields->fl_accept, false},
 	    now, service_time(&wk->wk_service), wk->wk_service.svc_date);
+	m->m_target = target;
 	return m->m_answer != NULL;
 }
 
@@ -143,6 +145,7 @@ account(struct conn *c, const struct match *matches, int n, uint64_t since,
     size_t *sent)
 {
 	struct stats *sta = &c->cn_worker->wk_service.svc_stats;
+	const struct conf *conf = c->cn_worker->wk_service.svc_conf;
 	bool log = log_access_on(c->cn_worker->wk_service.svc_log);
 	uint64_t duration = log ? clock_now() - since : 0;
 	size_t len, whole = 0;
@@ -153,7 +156,7 @@ account(struct conn *c, const struct match *matches, int n, uint64_t since,
 		if (*sent - whole < len)
 			break;
 		whole += len;
-		if (log)
+		if (log && conf_logs(conf, matches[i].m_target, 200))
 			record(c, &matches[i], duration);
 	}
 	stat_add(&sta->sta_status[200 - STATS_STATUS], (uint64_t)i);
@@ -181,6 +184,8 @@ go_on(struct conn *c, const struct match *m, uint64_t since, size_t sent)
 	rq->rq_method = METHOD_GET;
 	rq->rq_keepalive = true;
 	rq->rq_line = (struct str){begin, m->m_line};
+	c->cn_ex->ex_target.tgt_path =
+	    (struct str){begin + STR("GET ").s_len, m->m_target.s_len};
 	rq->rq_host = fields_slice(fl, fl->fl_host, block);
 	rq->rq_referer = fields_slice(fl, fl->fl_referer, block);
 	rq->rq_agent = fields_slice(fl, fl->fl_agent, block);

@@ -141,7 +141,8 @@ end(struct exchange *ex)
 	exchange_sent(ex);
 	stat_add(&svc->svc_stats.sta_status[status(ex) - STATS_STATUS], 1);
 	stat_add(&svc->svc_stats.sta_disk_wait, ex->ex_wait);
-	if (log_access_on(svc->svc_log))
+	if (log_access_on(svc->svc_log) &&
+	    conf_logs(svc->svc_conf, ex->ex_target.tgt_path, status(ex)))
 		record(ex);
 }
 

@@ -13,6 +13,22 @@
 #include "server/util/swar.h"
 #include "server/util/utf8.h"
 
+const char *const log_field_names[NFIELDS] = {
+    [FIELD_TIME] = "time",
+    [FIELD_REMOTE] = "remote",
+    [FIELD_METHOD] = "method",
+    [FIELD_TARGET] = "target",
+    [FIELD_PROTOCOL] = "protocol",
+    [FIELD_STATUS] = "status",
+    [FIELD_BYTES] = "bytes",
+    [FIELD_BODY_BYTES] = "body_bytes",
+    [FIELD_REFERER] = "referer",
+    [FIELD_USER_AGENT] = "user_agent",
+    [FIELD_HOST] = "host",
+    [FIELD_DURATION] = "duration_us",
+    [FIELD_DISK_WAIT] = "disk_wait_us",
+};
+
 static const char hex[] = "0123456789ABCDEF";
 
 static char *
@@ -286,28 +302,43 @@ put_json_number(char *p, const char *key, uint64_t number)
 	return put_number(put_text(p, key), number);
 }
 
+struct parts {
+	struct str pt_method;
+	struct str pt_target;
+	struct str pt_protocol;
+};
+
 /* A line that was refused may be anything: then all of it is the target. */
-static char *
-put_json_line(char *p, struct str line)
+static struct parts
+split(struct str line)
 {
-	const struct str absent = {NULL, 0};
-	struct str method = absent, target = line, protocol = absent;
+	struct parts pt = {.pt_target = line};
 	const char *first, *last;
 
 	if (line.s_len == 0)
-		target = absent;
+		pt.pt_target = (struct str){NULL, 0};
 	first = line.s_len == 0 ? NULL : memchr(line.s_ptr, ' ', line.s_len);
 	last = line.s_len == 0 ? NULL : memrchr(line.s_ptr, ' ', line.s_len);
 	if (first != last &&
 	    memchr(first + 1, ' ', (size_t)(last - first) - 1) == NULL) {
-		method = (struct str){line.s_ptr, (size_t)(first - line.s_ptr)};
-		target = (struct str){first + 1, (size_t)(last - first) - 1};
-		protocol = (struct str){
+		pt.pt_method =
+		    (struct str){line.s_ptr, (size_t)(first - line.s_ptr)};
+		pt.pt_target =
+		    (struct str){first + 1, (size_t)(last - first) - 1};
+		pt.pt_protocol = (struct str){
 		    last + 1, line.s_len - (size_t)(last + 1 - line.s_ptr)};
 	}
-	p = put_json(p, ",\"method\":", method);
-	p = put_json(p, ",\"target\":", target);
-	return put_json(p, ",\"protocol\":", protocol);
+	return pt;
+}
+
+static char *
+put_json_line(char *p, struct str line)
+{
+	struct parts pt = split(line);
+
+	p = put_json(p, ",\"method\":", pt.pt_method);
+	p = put_json(p, ",\"target\":", pt.pt_target);
+	return put_json(p, ",\"protocol\":", pt.pt_protocol);
 }
 
 static void
@@ -353,6 +384,99 @@ format_access(char *buf, const struct log_record *rec, enum log_format format,
 {
 	return format == LOG_JSON ? json(buf, rec, cache)
 				  : combined(buf, rec, cache);
+}
+
+/* ------------------------------------------------- fields that were chosen */
+
+/* False: it is not one that is a number. */
+static bool
+number_of(enum log_field field, const struct log_record *rec, uint64_t *n)
+{
+	switch (field) {
+	case FIELD_STATUS:
+		*n = rec->rec_status < 0 ? 0 : (uint64_t)rec->rec_status;
+		return true;
+	case FIELD_BYTES:
+		*n = rec->rec_bytes;
+		return true;
+	case FIELD_BODY_BYTES:
+		*n = rec->rec_body;
+		return true;
+	case FIELD_DURATION:
+		*n = rec->rec_duration;
+		return true;
+	case FIELD_DISK_WAIT:
+		*n = rec->rec_wait;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* What the client has sent. */
+static struct str
+text_of(enum log_field field, const struct log_record *rec)
+{
+	switch (field) {
+	case FIELD_METHOD:
+		return split(rec->rec_line).pt_method;
+	case FIELD_TARGET:
+		return split(rec->rec_line).pt_target;
+	case FIELD_PROTOCOL:
+		return split(rec->rec_line).pt_protocol;
+	case FIELD_REFERER:
+		return rec->rec_referer;
+	case FIELD_USER_AGENT:
+		return rec->rec_agent;
+	default:
+		return rec->rec_host;
+	}
+}
+
+static char *
+put_value(char *p, enum log_field field, const struct log_record *rec,
+    bool as_json, struct stamp cache[static FORMAT_STAMPS])
+{
+	const char *quote = as_json ? "\"" : "";
+	uint64_t n;
+
+	if (number_of(field, rec, &n))
+		return put_number(p, n);
+	if (field == FIELD_TIME) {
+		p = put_text(p, quote);
+		p = put_stamp(p, stamp_get(cache, rec->rec_time,
+				     as_json ? stamp_json : stamp_format));
+		return put_text(p, quote);
+	}
+	if (field == FIELD_REMOTE) {
+		p = put_text(p, quote);
+		p = sockaddr_text(p, rec->rec_peer);
+		return put_text(p, quote);
+	}
+	return as_json ? put_json(p, "", text_of(field, rec))
+		       : put_quoted(p, text_of(field, rec));
+}
+
+size_t
+format_fields(char *buf, const struct log_record *rec, enum log_format format,
+    const struct log_fields *lf, struct stamp cache[static FORMAT_STAMPS])
+{
+	bool as_json = format == LOG_JSON;
+	char *p = buf;
+
+	for (unsigned i = 0; i < lf->lf_count; i++) {
+		enum log_field field = lf->lf_list[i];
+
+		if (as_json) {
+			p = put_text(p, i == 0 ? "{\"" : ",\"");
+			p = put_text(p, log_field_names[field]);
+			p = put_text(p, "\":");
+		} else if (i > 0)
+			*p++ = ' ';
+		p = put_value(p, field, rec, as_json, cache);
+	}
+	p = put_text(p, as_json ? "}\n" : "\n");
+	return (size_t)(p - buf);
 }
 
 /* Quotes and backslashes stay as they are: nobody parses these. */

@@ -34,6 +34,13 @@ size_t format_bound(const struct log_record *, enum log_format);
 size_t format_access(char *buf, const struct log_record *, enum log_format,
     struct stamp[static FORMAT_STAMPS]);
 
+/*
+ * The same with the fields that are wanted, one at least.  Room: format_bound of LOG_JSON,
+ * whatever the format.
+ */
+size_t format_fields(char *buf, const struct log_record *, enum log_format,
+    const struct log_fields *, struct stamp[static FORMAT_STAMPS]);
+
 /* "pagewise: " label text; needs FORMAT_MESSAGE bytes.  label is short. */
 size_t format_message(char *buf, const char *label, struct str text);
 

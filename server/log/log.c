@@ -12,6 +12,14 @@
 #include "lib/os/os.h"
 #include "server/log/log_priv.h"
 
+static enum log_level most = LEVEL_NOTICE;
+
+void
+log_set_level(enum log_level level)
+{
+	most = level;
+}
+
 static void
 log_wake(struct log *lg)
 {
@@ -62,6 +70,19 @@ lane_commit(struct log_writer *w, struct lane *ln, size_t len)
 	ln->ln_nudged = above;
 }
 
+static void
+log_access_fields(
+    struct log_writer *w, struct lane *ln, const struct log_record *rec)
+{
+	const struct log *lg = w->lw_log;
+	char *p = lane_reserve(ln, format_bound(rec, LOG_JSON));
+
+	if (p != NULL)
+		lane_commit(w, ln,
+		    format_fields(
+			p, rec, lg->lg_format, &lg->lg_fields, w->lw_stamps));
+}
+
 void
 log_access(struct log_writer *w, const struct log_record *rec)
 {
@@ -71,22 +92,38 @@ log_access(struct log_writer *w, const struct log_record *rec)
 
 	if (ln->ln_ring == NULL)
 		return;
+	if (w->lw_log->lg_fields.lf_count > 0) {
+		log_access_fields(w, ln, rec);
+		return;
+	}
 	p = lane_reserve(ln, format_bound(rec, format));
 	if (p != NULL)
 		lane_commit(w, ln, format_access(p, rec, format, w->lw_stamps));
 }
 
-static void
-log_message(
-    struct log_writer *w, enum kind kind, const char *label, struct str text)
+static size_t
+format(char *line, enum log_level level, bool journal, struct str text)
 {
+	static const char priorities[][4] = {"<3>", "<4>", "<5>"};
+	size_t len = journal ? strlen(priorities[level]) : 0;
+
+	memcpy(line, priorities[level], len);
+	return len + format_message(line + len,
+			 level == LEVEL_WARNING ? "warning: " : "", text);
+}
+
+static void
+log_message(struct log_writer *w, enum log_level level, struct str text)
+{
+	enum kind kind = level == LEVEL_NOTICE ? KIND_NOTICE : KIND_ERROR;
 	char line[FORMAT_MESSAGE], *p;
 	struct lane *ln;
 	int fd;
 
 	if (w == NULL) {
 		fd = kind == KIND_NOTICE ? STDOUT_FILENO : STDERR_FILENO;
-		sink_write_fd(fd, line, format_message(line, label, text));
+		sink_write_fd(
+		    fd, line, format(line, level, log_to_journal(fd), text));
 		return;
 	}
 	ln = &w->lw_lanes[kind];
@@ -94,22 +131,24 @@ log_message(
 		return;
 	p = lane_reserve(ln, FORMAT_FIXED + 4 * text.s_len);
 	if (p != NULL)
-		lane_commit(w, ln, format_message(p, label, text));
+		lane_commit(
+		    w, ln, format(p, level, ln->ln_sink->sk_journal, text));
 }
 
-static void __attribute__((format(printf, 4, 0)))
-log_vmessage(struct log_writer *w, enum kind kind, const char *label,
-    const char *fmt, va_list ap)
+static void __attribute__((format(printf, 3, 0))) log_vmessage(
+    struct log_writer *w, enum log_level level, const char *fmt, va_list ap)
 {
 	char text[FORMAT_FIELD + 1];
 	int len;
 
+	if (level > most)
+		return;
 	len = vsnprintf(text, sizeof(text), fmt, ap);
 	if (len < 0)
 		return;
 	if ((size_t)len >= sizeof(text))
 		len = sizeof(text) - 1;
-	log_message(w, kind, label, (struct str){text, (size_t)len});
+	log_message(w, level, (struct str){text, (size_t)len});
 }
 
 void
@@ -118,7 +157,7 @@ log_notice(struct log_writer *w, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_vmessage(w, KIND_NOTICE, "", fmt, ap);
+	log_vmessage(w, LEVEL_NOTICE, fmt, ap);
 	va_end(ap);
 }
 
@@ -128,7 +167,7 @@ log_warn(struct log_writer *w, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_vmessage(w, KIND_ERROR, "warning: ", fmt, ap);
+	log_vmessage(w, LEVEL_WARNING, fmt, ap);
 	va_end(ap);
 }
 
@@ -138,7 +177,7 @@ log_error(struct log_writer *w, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_vmessage(w, KIND_ERROR, "", fmt, ap);
+	log_vmessage(w, LEVEL_ERROR, fmt, ap);
 	va_end(ap);
 }
 

@@ -29,6 +29,35 @@ struct log_writer; /* one worker's end; used by that worker's thread only */
 
 enum log_format { LOG_COMBINED, LOG_JSON };
 
+/* Of messages: those above it are not written. */
+enum log_level { LEVEL_ERROR, LEVEL_WARNING, LEVEL_NOTICE };
+
+/* Of a line of the access log, in the order of LOG_JSON. */
+enum log_field {
+	FIELD_TIME,
+	FIELD_REMOTE,
+	FIELD_METHOD,
+	FIELD_TARGET,
+	FIELD_PROTOCOL,
+	FIELD_STATUS,
+	FIELD_BYTES,
+	FIELD_BODY_BYTES,
+	FIELD_REFERER,
+	FIELD_USER_AGENT,
+	FIELD_HOST,
+	FIELD_DURATION,
+	FIELD_DISK_WAIT,
+	NFIELDS
+};
+
+extern const char *const log_field_names[NFIELDS];
+
+/* Those that are wanted, each at most once. */
+struct log_fields {
+	unsigned lf_count; /* 0: the format's own */
+	enum log_field lf_list[NFIELDS];
+};
+
 struct log_record {
 	const struct sockaddr *rec_peer;
 	time_t rec_time;     /* of the request's arrival, seconds */
@@ -52,6 +81,9 @@ struct log_record {
  */
 int log_create(
     const char *access_path, enum log_format, unsigned nwriters, struct log **);
+
+/* Before log_start. */
+void log_set_fields(struct log *, const struct log_fields *);
 
 /* Starts the thread that writes; what was logged before waits for it.  0 or -errno. */
 int log_start(struct log *);
@@ -81,6 +113,9 @@ bool log_access_on(const struct log_writer *);
  * come out of a parser as the four characters \xHH; no other backslash does.
  *
  * Fields are cut at 2 KiB.
+ *
+ * After log_set_fields LOG_JSON has these members, and LOG_COMBINED these fields, separated by
+ * a space: texts that a client sent in quotes, "-" for what it did not send.
  */
 void log_access(struct log_writer *, const struct log_record *);
 
@@ -95,6 +130,19 @@ void log_warn(struct log_writer *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void log_error(struct log_writer *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Of all messages from now on; LEVEL_NOTICE until then.  While there is one thread. */
+void log_set_level(enum log_level);
+
+/*
+ * Finds out whether the standard output and error are journald's (JOURNAL_STREAM,
+ * systemd.exec(5)).  Then messages to them begin with a priority: "<3>" of log_error, "<4>" of
+ * log_warn, "<5>" of log_notice.  At the start of the program, once.
+ */
+void log_find_journal(void);
+
+/* What an error that is written to stderr otherwise begins with: "<3>", or nothing. */
+const char *log_error_prefix(void);
 
 /* Lines of the access log that were lost so far.  Any thread. */
 uint64_t log_access_lost(struct log *);

@@ -2,6 +2,7 @@
  * log_priv: what the files of this room share.  No other file includes this.
  *
  *   log.c     the worker's side
+ *   journal.c  priorities for journald
  *   start.c   start and end
  *   writer.c  the writer thread
  *
@@ -48,6 +49,7 @@ struct log_writer {
 
 struct log {
 	enum log_format lg_format;
+	struct log_fields lg_fields;
 	struct sink lg_sinks[NKINDS];
 	uint64_t lg_told[NKINDS];      /* losses reported so far */
 	uint64_t lg_tell_at[NKINDS];   /* ms, not before */
@@ -79,6 +81,9 @@ log_own(struct log *lg)
 {
 	return &lg->lg_writers[lg->lg_nwriters - 1];
 }
+
+/* Whether STDOUT_FILENO or STDERR_FILENO is journald's. */
+bool log_to_journal(int fd);
 
 /* Lines lost so far, of this kind; any thread. */
 uint64_t log_lost(struct log *, int kind);

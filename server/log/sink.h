@@ -22,6 +22,7 @@ struct sink {
 	bool sk_blocking; /* write(2) may block: poll first */
 	bool sk_shared;	  /* no regular file: whole lines, see sink_put */
 	bool sk_ours;	  /* regular, and opened here */
+	bool sk_journal;  /* journald's: messages begin with a priority */
 
 	bool sk_full;	  /* took nothing more the last time */
 	size_t sk_begun;  /* bytes of a line that continues in the ring */

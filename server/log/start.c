@@ -24,6 +24,7 @@ log_open_std(struct sink *sk, const char *name, int fd)
 {
 	int error = sink_open_fd(sk, name, fd);
 
+	sk->sk_journal = log_to_journal(fd);
 	return error == -EBADF ? 0 : error;
 }
 
@@ -92,6 +93,12 @@ log_init_writers(struct log *lg, unsigned n, bool notices_to_stderr)
 			return error;
 	}
 	return 0;
+}
+
+void
+log_set_fields(struct log *lg, const struct log_fields *fields)
+{
+	lg->lg_fields = *fields;
 }
 
 /* No signal for it, not even SIGXFSZ: then write(2) says what is wrong. */

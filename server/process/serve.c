@@ -211,6 +211,7 @@ serve(struct serve_args *sa)
 	case CONF_EXIT_USAGE:
 		return 2;
 	}
+	log_set_level(sv.sv_conf->conf_log_level);
 	watchdog_init(&sv.sv_watchdog, sa->sa_watchdog);
 	/*
 	 * A failed start leaves nothing that the end of the process does not

@@ -62,6 +62,7 @@ open_log(struct server *sv)
 		    log_cause(error));
 		return -1;
 	}
+	log_set_fields(sv->sv_log, &conf->conf_log_fields);
 	sv->sv_writer = log_writer(sv->sv_log, conf->conf_workers);
 	return 0;
 }
