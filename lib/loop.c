@@ -90,7 +90,7 @@ void
 pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 {
 	file_cache_age(lp->lp_files, now_us);
-	admission_tell(pool_popular(lp->lp_pool), &lp->lp_noted);
+	admission_tell(pool_admission(lp->lp_pool), &lp->lp_noted);
 	drops_tick(lp, now_us);
 	async_flush(lp);
 	completion_deliver_later(lp);

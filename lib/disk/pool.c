@@ -218,7 +218,7 @@ pool_dropped(struct pw_pool *pl, size_t len)
 }
 
 struct admission *
-pool_popular(struct pw_pool *pl)
+pool_admission(struct pw_pool *pl)
 {
 	return pl->pl_popular;
 }

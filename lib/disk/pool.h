@@ -102,7 +102,7 @@ unsigned long device_ended(const struct pw_device *);
 void pool_dropped(struct pw_pool *, size_t len);
 
 /* The popularity of files, for all loops. */
-struct admission *pool_popular(struct pw_pool *);
+struct admission *pool_admission(struct pw_pool *);
 
 /* Whether the kernel takes pages back. */
 struct reclaim *pool_reclaim(struct pw_pool *);

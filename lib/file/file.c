@@ -344,7 +344,7 @@ pw_file_unref(struct pw_file **filep)
 	if (--file->fil_refs > 0)
 		return;
 	if (file->fil_noted)
-		admission_tell(pool_popular(file->fil_loop->lp_pool),
+		admission_tell(pool_admission(file->fil_loop->lp_pool),
 		    &file->fil_loop->lp_noted);
 	if (file->fil_user_free != NULL)
 		file->fil_user_free(file->fil_user);

@@ -22,7 +22,7 @@ send_drop_start(struct pw_send *s)
 	s->snd_decided =
 	    s->snd_cache != PW_CACHE_AUTO || s->snd_path->path_keeps;
 	if (!s->snd_decided)
-		admission_asked(pool_popular(lp->lp_pool), &lp->lp_noted,
+		admission_asked(pool_admission(lp->lp_pool), &lp->lp_noted,
 		    s->snd_file, s->snd_len);
 }
 
@@ -32,7 +32,8 @@ send_drops(struct pw_send *s)
 	if (!s->snd_decided) {
 		s->snd_decided = true;
 		s->snd_drops = !admission_stays(
-		    pool_popular(s->snd_file->fil_loop->lp_pool), s->snd_file);
+		    pool_admission(s->snd_file->fil_loop->lp_pool),
+		    s->snd_file);
 	}
 	return s->snd_drops;
 }

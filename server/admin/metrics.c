@@ -211,7 +211,7 @@ write_workers(const struct metrics *mt, struct evbuffer *out)
 	    all_workers(mt, offsetof(struct stats, sta_hot_bytes)),
 	    "Memory of the hot set.");
 	text_simple(out, "pagewise_tcp_memory_pressure", "gauge",
-	    pressure_on(mt->mt_workers[0]->wk_pressure),
+	    tcp_memory_is_short(mt->mt_workers[0]->wk_tcp_memory),
 	    "1 while the kernel uses more memory for TCP than tcp_memory.");
 	text_family(out, wait, "counter",
 	    "Total time that requests waited for a disk.");

@@ -28,10 +28,8 @@
 #ifndef SERVER_CONN_CONN_H
 #define SERVER_CONN_CONN_H
 
-#include <event2/event.h>
 #include <event2/event_struct.h>
 #include <netinet/in.h>
-#include <sys/queue.h>
 
 #include "server/conn/transport.h"
 #include "server/content/exchange.h"
@@ -70,10 +68,11 @@ struct conn {
 	struct head cn_head;
 	uint64_t cn_skip;      /* bytes of its body still to discard */
 	uint64_t cn_turn_sent; /* bytes of answers that this turn has ended */
-	const struct cached_header *cn_fields; /* the last ones, or NULL */
-	uint64_t cn_unseen; /* bytes sent since it was asked what is ... */
-	uint64_t cn_left;   /* ... bytes unacknowledged, or 0 ... */
-	uint64_t cn_since;  /* ... then, microseconds */
+	const struct cached_header
+	    *cn_known_header; /* the last ones, or NULL */
+	uint64_t cn_unseen;   /* bytes sent since it was asked what is ... */
+	uint64_t cn_left;     /* ... bytes unacknowledged, or 0 ... */
+	uint64_t cn_since;    /* ... then, microseconds */
 	uint64_t cn_rate; /* bytes/s that the client takes, or 0: see pw_send */
 	struct client
 	    *cn_client; /* its address, or NULL: see connection_limits.h */

@@ -32,8 +32,8 @@ conn_timer(struct conn *c, enum timer timer)
 static inline void
 conn_bound(struct conn *c)
 {
-	const struct tcp_memory *pr = c->cn_worker->wk_pressure;
-	bool on = pressure_on(pr);
+	const struct tcp_memory *pr = c->cn_worker->wk_tcp_memory;
+	bool on = tcp_memory_is_short(pr);
 
 	if (c->cn_bounded == on)
 		return;

@@ -4,7 +4,6 @@
 #include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
 #include "server/conn/fast_path.h"
-#include "server/content/representation.h"
 
 #define TOGETHER 16 /* answers with one call */
 
@@ -28,14 +27,15 @@ fast_path_learn(struct conn *c, struct str head)
 	struct str block = {head.s_ptr + line, head.s_len - line};
 	const struct cached_header *fl;
 
-	if (c->cn_worker->wk_fields == NULL ||
-	    (c->cn_fields != NULL &&
-		fields_match(c->cn_fields, block.s_ptr, block.s_len)))
+	if (c->cn_worker->wk_header_cache == NULL ||
+	    (c->cn_known_header != NULL &&
+		cached_header_matches(
+		    c->cn_known_header, block.s_ptr, block.s_len)))
 		return;
-	fl = header_cache_remember(c->cn_worker->wk_fields, rq, block,
+	fl = header_cache_remember(c->cn_worker->wk_header_cache, rq, block,
 	    conf_site(conf, rq->rq_host.s_ptr, rq->rq_host.s_len));
 	if (fl != NULL)
-		c->cn_fields = fl;
+		c->cn_known_header = fl;
 }
 
 /* ------------------------------------------------------------------ requests */
@@ -62,10 +62,11 @@ match(struct conn *c, struct str in, uint64_t now, struct match *m)
 	struct worker *wk = c->cn_worker;
 	struct str target;
 
-	*m = (struct match){.m_begin = in.s_ptr, .m_fields = c->cn_fields};
+	*m =
+	    (struct match){.m_begin = in.s_ptr, .m_fields = c->cn_known_header};
 	if (!str_skip(&in, STR("GET ")) || !take_target(&in, &target) ||
 	    !str_skip(&in, STR(" HTTP/1.1\r\n")) ||
-	    !fields_match(m->m_fields, in.s_ptr, in.s_len))
+	    !cached_header_matches(m->m_fields, in.s_ptr, in.s_len))
 		return false;
 	m->m_line = (size_t)(in.s_ptr - m->m_begin) - 2;
 	m->m_len = m->m_line + 2 + m->m_fields->fl_len;
@@ -186,9 +187,9 @@ go_on(struct conn *c, const struct match *m, uint64_t since, size_t sent)
 	rq->rq_line = (struct str){begin, m->m_line};
 	c->cn_ex->ex_target.tgt_path =
 	    (struct str){begin + STR("GET ").s_len, m->m_target.s_len};
-	rq->rq_host = fields_slice(fl, fl->fl_host, block);
-	rq->rq_referer = fields_slice(fl, fl->fl_referer, block);
-	rq->rq_agent = fields_slice(fl, fl->fl_agent, block);
+	rq->rq_host = cached_header_slice(fl, fl->fl_host, block);
+	rq->rq_referer = cached_header_slice(fl, fl->fl_referer, block);
+	rq->rq_agent = cached_header_slice(fl, fl->fl_agent, block);
 	c->cn_head = (struct head){.hd_len = m->m_len};
 	c->cn_requests++;
 	respond_ready(c->cn_ex, m->m_answer, sent);
@@ -205,7 +206,8 @@ fast_path_run(struct conn *c)
 	int i, n, whole;
 	long result;
 
-	if (c->cn_fields == NULL || c->cn_worker->wk_service.svc_hot == NULL)
+	if (c->cn_known_header == NULL ||
+	    c->cn_worker->wk_service.svc_hot == NULL)
 		return FAST_PATH_NONE;
 	now = clock_now();
 	n = match_all(c, now, matches);

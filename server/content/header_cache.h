@@ -50,7 +50,7 @@ const struct cached_header *header_cache_remember(struct header_cache *,
 
 /* Whether these bytes begin with the very block. */
 static inline bool
-fields_match(const struct cached_header *fl, const char *p, size_t len)
+cached_header_matches(const struct cached_header *fl, const char *p, size_t len)
 {
 	return fl->fl_len > 0 && fl->fl_len <= len &&
 	       memcmp(fl->fl_text, p, fl->fl_len) == 0;
@@ -58,7 +58,8 @@ fields_match(const struct cached_header *fl, const char *p, size_t len)
 
 /* A slice of fl_text, at its place in a block that matches. */
 static inline struct str
-fields_slice(const struct cached_header *fl, struct str s, const char *block)
+cached_header_slice(
+    const struct cached_header *fl, struct str s, const char *block)
 {
 	if (s.s_ptr != NULL)
 		s.s_ptr = block + (s.s_ptr - fl->fl_text);

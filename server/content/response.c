@@ -217,7 +217,7 @@ respond_stream(struct exchange *ex, struct autoindex_stream *st)
 /* ------------------------------------------------------------------- files */
 
 static bool
-multipart_begin(struct exchange *ex, const struct status *plan,
+multipart_begin(struct exchange *ex, const struct plan *plan,
     const struct representation *rp)
 {
 	struct response *rs = &ex->ex_response;
@@ -260,7 +260,7 @@ from_memory(struct exchange *ex)
 }
 
 static void
-whole_or_one(struct exchange *ex, const struct status *plan,
+whole_or_one(struct exchange *ex, const struct plan *plan,
     const struct representation *rp)
 {
 	struct response *rs = &ex->ex_response;
@@ -285,7 +285,7 @@ whole_or_one(struct exchange *ex, const struct status *plan,
 }
 
 static bool
-file_begin(struct exchange *ex, const struct status *plan,
+file_begin(struct exchange *ex, const struct plan *plan,
     const struct representation *rp)
 {
 	switch (plan->pl_status) {
@@ -315,7 +315,7 @@ respond_file(struct exchange *ex, struct pw_file *file, const char *name,
     const struct settings *set)
 {
 	struct service *svc = ex->ex_service;
-	struct status plan = {.pl_ranges = svc->svc_ranges,
+	struct plan plan = {.pl_ranges = svc->svc_ranges,
 	    .pl_max = svc->svc_conf->conf_max_ranges};
 	struct cached_response *ready = ready_find(ex, file);
 	struct representation *rp = representation_of(file, svc->svc_conf, set,

@@ -5,7 +5,7 @@
 #include "server/http/status.h"
 
 static int
-plan_range(struct status *pl, struct str value, off_t size)
+plan_range(struct plan *pl, struct str value, off_t size)
 {
 	switch (range_parse(
 	    value, size, pl->pl_ranges, pl->pl_max, &pl->pl_nranges)) {
@@ -20,7 +20,7 @@ plan_range(struct status *pl, struct str value, off_t size)
 }
 
 void
-status_decide(struct status *pl, const struct request *rq, off_t size,
+status_decide(struct plan *pl, const struct request *rq, off_t size,
     struct str etag, time_t mtime, time_t now)
 {
 	pl->pl_nranges = 0;

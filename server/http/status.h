@@ -11,7 +11,7 @@
 #include "server/http/range.h"
 #include "server/http/request.h"
 
-struct status {
+struct plan {
 	int pl_status;		 /* 200, 206, 304, 412, 416 */
 	struct range *pl_ranges; /* the caller's, room for pl_max */
 	size_t pl_max;
@@ -22,7 +22,7 @@ struct status {
  * Preconditions first, then If-Range, then Range, which only GET has (RFC 9110,
  * 13.2.2 and 14.2).
  */
-void status_decide(struct status *, const struct request *, off_t size,
+void status_decide(struct plan *, const struct request *, off_t size,
     struct str etag, time_t mtime, time_t now);
 
 #endif

@@ -189,7 +189,7 @@ destroy(struct server *sv)
 	listen_close(&sv->sv_sockets);
 	roots_close(&sv->sv_roots);
 	limits_destroy(&sv->sv_clients);
-	tcp_memory_destroy(&sv->sv_pressure);
+	tcp_memory_destroy(&sv->sv_tcp_memory);
 	free(sv->sv_workers);
 	conf_destroy(&sv->sv_conf);
 	if (sv->sv_channel != -1)

@@ -31,7 +31,7 @@ struct server {
 	struct pw_pool *sv_pool;
 	struct pw_root **sv_roots;
 	struct connection_limits *sv_clients;
-	struct tcp_memory *sv_pressure;
+	struct tcp_memory *sv_tcp_memory;
 	struct listen_table
 	    sv_sockets;		/* until it accepts; then others have copies */
 	struct admin *sv_admin; /* NULL: off */

@@ -80,7 +80,7 @@ static int
 watch_pressure(struct server *sv)
 {
 	int error =
-	    tcp_memory_create(sv->sv_conf->conf_tcp_memory, &sv->sv_pressure);
+	    tcp_memory_create(sv->sv_conf->conf_tcp_memory, &sv->sv_tcp_memory);
 
 	if (error == -ENOMEM || error == -EMFILE || error == -ENFILE)
 		return failed("watch the TCP memory", error);
@@ -120,7 +120,7 @@ create_workers(struct server *sv)
 	    .sh_pool = sv->sv_pool,
 	    .sh_roots = sv->sv_roots,
 	    .sh_clients = sv->sv_clients,
-	    .sh_pressure = sv->sv_pressure,
+	    .sh_tcp_memory = sv->sv_tcp_memory,
 	    .sh_log = sv->sv_log,
 	};
 	for (i = 0; i < sv->sv_conf->conf_workers; i++) {

@@ -86,9 +86,10 @@ create_hot(struct worker *wk)
 		return 0;
 	wk->wk_service.svc_hot =
 	    response_cache_create(wk->wk_service.svc_conf->conf_hot_set);
-	wk->wk_fields = header_cache_create();
-	return wk->wk_service.svc_hot == NULL || wk->wk_fields == NULL ? -ENOMEM
-								       : 0;
+	wk->wk_header_cache = header_cache_create();
+	return wk->wk_service.svc_hot == NULL || wk->wk_header_cache == NULL
+		   ? -ENOMEM
+		   : 0;
 }
 
 /* For a request that would be refused. */
@@ -113,7 +114,7 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	wk->wk_accept = sh->sh_accept;
 	wk->wk_service.svc_roots = sh->sh_roots;
 	wk->wk_clients = sh->sh_clients;
-	wk->wk_pressure = sh->sh_pressure;
+	wk->wk_tcp_memory = sh->sh_tcp_memory;
 	wk->wk_service.svc_spare = spare;
 	wk->wk_service.svc_arg = wk;
 	wk->wk_service.svc_log = log_writer(sh->sh_log, id);
@@ -195,6 +196,6 @@ worker_destroy(struct worker **wkp)
 	if (wk->wk_orders.od_wake[0] != -1)
 		commands_destroy(&wk->wk_orders);
 	service_end(&wk->wk_service);
-	free(wk->wk_fields);
+	free(wk->wk_header_cache);
 	free(wk);
 }

@@ -88,7 +88,7 @@ tcp_memory_look(struct tcp_memory *pr, uint64_t now)
 	bytes = os_tcp_memory(pr->pr_fd);
 	if (bytes < 0)
 		return false;
-	on = (uint64_t)bytes > (pressure_on(pr) ? most / 4 * 3 : most);
+	on = (uint64_t)bytes > (tcp_memory_is_short(pr) ? most / 4 * 3 : most);
 	return !atomic_exchange(&pr->pr_on, on) && on;
 }
 

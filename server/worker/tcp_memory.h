@@ -43,7 +43,7 @@ void tcp_memory_destroy(struct tcp_memory **);
 bool tcp_memory_look(struct tcp_memory *, uint64_t now);
 
 static inline bool
-pressure_on(const struct tcp_memory *pr)
+tcp_memory_is_short(const struct tcp_memory *pr)
 {
 	return atomic_load_explicit(&pr->pr_on, memory_order_relaxed);
 }

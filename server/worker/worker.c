@@ -116,7 +116,7 @@ void
 worker_look(struct worker *wk)
 {
 	wk->wk_looked = stat_get(&wk->wk_service.svc_stats.sta_sent);
-	if (tcp_memory_look(wk->wk_pressure, clock_now()))
+	if (tcp_memory_look(wk->wk_tcp_memory, clock_now()))
 		stat_add(
 		    &wk->wk_service.svc_stats.sta_capped[CAP_TCP_MEMORY], 1);
 }
@@ -132,7 +132,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	atomic_fetch_add_explicit(&wk->wk_beat, 1, memory_order_relaxed);
 	expire(wk, clock_now() + TURNS_US);
 	pw_loop_tick(wk->wk_service.svc_loop, clock_now());
-	if (pressure_on(wk->wk_pressure))
+	if (tcp_memory_is_short(wk->wk_tcp_memory))
 		worker_look(wk);
 	listener_tick(wk);
 	oust_tick(wk);

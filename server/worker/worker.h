@@ -6,7 +6,6 @@
 #ifndef SERVER_WORKER_WORKER_H
 #define SERVER_WORKER_WORKER_H
 
-#include <event2/event.h>
 #include <event2/event_struct.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
@@ -18,9 +17,7 @@
 #include "server/worker/tcp_memory.h"
 #include "server/content/service.h"
 #include "server/content/header_cache.h"
-#include "server/log/log.h"
 #include "server/log/message_rate.h"
-#include "server/util/buf.h"
 #include "server/util/command.h"
 #include "server/util/thread.h"
 #include "server/worker/asleep.h"
@@ -35,7 +32,7 @@ struct client;
 struct sockaddr;
 
 struct worker;
-typedef void worker_accept(
+typedef void worker_accept_f(
     struct worker *, int fd, const struct sockaddr *, struct client *);
 
 struct listening {
@@ -79,13 +76,13 @@ struct worker {
 	uint64_t wk_refused;	 /* as last reported, worker 0 only */
 	struct loop_profile wk_laps;
 
-	struct tcp_memory *wk_pressure; /* main's */
-	uint64_t wk_looked;		/* sta_sent, when it was looked at */
-	struct header_cache *wk_fields; /* NULL: off */
+	struct tcp_memory *wk_tcp_memory; /* main's */
+	uint64_t wk_looked;		  /* sta_sent, when it was looked at */
+	struct header_cache *wk_header_cache; /* NULL: off */
 
 	/* between main and the worker */
 	struct pw_pool *wk_pool;
-	worker_accept *wk_accept;
+	worker_accept_f *wk_accept;
 	struct connection_limits *wk_clients;
 	unsigned wk_id;
 	struct thread wk_thread;
@@ -101,12 +98,12 @@ struct worker {
 /* Shared by all of them; main's. */
 struct shared {
 	/* Takes over a connection that was accepted and entered. */
-	worker_accept *sh_accept;
+	worker_accept_f *sh_accept;
 	const struct conf *sh_conf;
 	struct pw_pool *sh_pool;
 	struct pw_root *const *sh_roots; /* of conf_roots */
 	struct connection_limits *sh_clients;
-	struct tcp_memory *sh_pressure;
+	struct tcp_memory *sh_tcp_memory;
 	struct log *sh_log;
 };
 

@@ -180,7 +180,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct str in = fuzz_input(data, size), line = fuzz_line(&in);
 	struct state st = {.st_mtime = fuzz_number(&line, 784111777)};
 	struct range ranges[RANGES];
-	struct status pl = {.pl_ranges = ranges, .pl_max = RANGES};
+	struct plan pl = {.pl_ranges = ranges, .pl_max = RANGES};
 	struct request rq = {0};
 
 	if (size > 500)

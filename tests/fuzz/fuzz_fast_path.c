@@ -64,8 +64,9 @@ prepare(void)
 		return;
 	worker.wk_service.svc_conf = &conf;
 	worker.wk_service.svc_hot = response_cache_create((size_t)1 << 20);
-	worker.wk_fields = header_cache_create();
-	CHECK(worker.wk_service.svc_hot != NULL && worker.wk_fields != NULL);
+	worker.wk_header_cache = header_cache_create();
+	CHECK(worker.wk_service.svc_hot != NULL &&
+	      worker.wk_header_cache != NULL);
 	CHECK(log_create(NULL, LOG_COMBINED, 1, &lg) == 0);
 	worker.wk_service.svc_log = log_writer(lg, 0);
 	conf.conf_max_head = limits.hl_size;
@@ -150,10 +151,10 @@ run(struct str in)
 	CHECK(conn.cn_ex == NULL);
 	CHECK(recv(far_end, &byte, 1, MSG_DONTWAIT) == -1);
 	parse(&pd, in);
-	CHECK(expected(&pd) == -1 || conn.cn_fields == NULL ||
-	      pd.pd_block.s_len != conn.cn_fields->fl_len ||
-	      !fields_match(
-		  conn.cn_fields, pd.pd_block.s_ptr, pd.pd_block.s_len));
+	CHECK(expected(&pd) == -1 || conn.cn_known_header == NULL ||
+	      pd.pd_block.s_len != conn.cn_known_header->fl_len ||
+	      !cached_header_matches(
+		  conn.cn_known_header, pd.pd_block.s_ptr, pd.pd_block.s_len));
 	parsed_free(&pd);
 	free(copy);
 }
@@ -189,13 +190,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	prepare();
 	parse(&pd, known);
 	rq = &pd.pd_rq;
-	conn.cn_fields = NULL;
+	conn.cn_known_header = NULL;
 	if (pd.pd_good)
-		conn.cn_fields =
-		    header_cache_remember(worker.wk_fields, rq, pd.pd_block,
-			conf_site(&conf, rq->rq_host.s_ptr, rq->rq_host.s_len));
-	if (conn.cn_fields != NULL && size <= 1024)
-		compose(in, conn.cn_fields);
+		conn.cn_known_header = header_cache_remember(
+		    worker.wk_header_cache, rq, pd.pd_block,
+		    conf_site(&conf, rq->rq_host.s_ptr, rq->rq_host.s_len));
+	if (conn.cn_known_header != NULL && size <= 1024)
+		compose(in, conn.cn_known_header);
 	parsed_free(&pd);
 	return 0;
 }

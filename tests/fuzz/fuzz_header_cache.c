@@ -32,7 +32,7 @@ static void
 check_slice(const struct cached_header *fl, struct str known, struct str parsed,
     const char *block)
 {
-	struct str s = fields_slice(fl, known, block);
+	struct str s = cached_header_slice(fl, known, block);
 
 	CHECK(fuzz_same(known, parsed));
 	CHECK(s.s_ptr == parsed.s_ptr && s.s_len == parsed.s_len);
@@ -103,7 +103,7 @@ check_next(const struct cached_header *fl, struct str target, struct str text)
 
 	next = compose(target, text, block, &line);
 	parse(&pd, next);
-	if (fields_match(fl, next.s_ptr + line, next.s_len - line))
+	if (cached_header_matches(fl, next.s_ptr + line, next.s_len - line))
 		check_known(fl, &pd, line);
 	else if (pd.pd_good)
 		CHECK(!str_eq(pd.pd_block, block));
@@ -128,7 +128,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fl = header_cache_remember(table, &pd.pd_rq, pd.pd_block, site);
 	if (fl != NULL) {
 		check_plain(&pd.pd_rq);
-		CHECK(fields_match(fl, pd.pd_block.s_ptr, pd.pd_block.s_len));
+		CHECK(cached_header_matches(
+		    fl, pd.pd_block.s_ptr, pd.pd_block.s_len));
 		if (target_good(target))
 			check_next(fl, target, in);
 	}

@@ -211,9 +211,9 @@ ask_for_others(struct fixture *fx)
 
 	other.fil_size = (off_t)(os_memory(&(bool){false}) / 16);
 	for (other.fil_ino = 0; other.fil_ino < 20; other.fil_ino++) {
-		admission_asked(
-		    pool_popular(fx->fx_pool), &noted, &other, other.fil_size);
-		admission_tell(pool_popular(fx->fx_pool), &noted);
+		admission_asked(pool_admission(fx->fx_pool), &noted, &other,
+		    other.fil_size);
+		admission_tell(pool_admission(fx->fx_pool), &noted);
 	}
 }
 
@@ -231,7 +231,7 @@ a_file_that_is_closed_was_asked_for_all_the_same(void **state)
 	same.fil_ino = file->fil_ino;
 	same.fil_size = file->fil_size;
 	ask_for_others(fx);
-	assert_false(admission_stays(pool_popular(fx->fx_pool), &same));
+	assert_false(admission_stays(pool_admission(fx->fx_pool), &same));
 	for (i = 0; i < 2; i++) {
 		wire_wide(&wr);
 		xfer_init(&xf, "nodiskio", fx, &wr, file);
@@ -247,7 +247,7 @@ a_file_that_is_closed_was_asked_for_all_the_same(void **state)
 	assert_true(pw_loop_spare(fx->fx_loop));
 	assert_null(fx->fx_loop->lp_noted.nt_first);
 	tick(fx, clock_now());
-	assert_true(admission_stays(pool_popular(fx->fx_pool), &same));
+	assert_true(admission_stays(pool_admission(fx->fx_pool), &same));
 }
 
 /* They bring in what they do not know of: nothing would be given back. */

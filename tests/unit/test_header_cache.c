@@ -70,7 +70,7 @@ matches(const struct cached_header *fl, const char *text)
 	/* Without its NUL: what is behind its end is not looked at. */
 	assert_non_null(copy);
 	memcpy(copy, text, len);
-	yes = fields_match(fl, copy, len);
+	yes = cached_header_matches(fl, copy, len);
 	free(copy);
 	return yes;
 }
@@ -111,7 +111,8 @@ one_byte_of_difference_is_seen(void **state)
 	for (i = 0; i < sizeof(text) - 1; i++)
 		for (bit = 0; bit < 8; bit++) {
 			text[i] = (char)(text[i] ^ 1 << bit);
-			assert_false(fields_match(fl, text, sizeof(text) - 1));
+			assert_false(
+			    cached_header_matches(fl, text, sizeof(text) - 1));
 			text[i] = (char)(text[i] ^ 1 << bit);
 		}
 	for (i = 0; i < sizeof(text) - 1; i++) {
@@ -119,11 +120,11 @@ one_byte_of_difference_is_seen(void **state)
 
 		assert_non_null(cut);
 		memcpy(cut, text, i);
-		assert_false(fields_match(fl, cut, i));
+		assert_false(cached_header_matches(fl, cut, i));
 		free(cut);
 	}
 	assert_false(matches(fl, "X" PLAIN));
-	assert_true(fields_match(fl, text, sizeof(text) - 1));
+	assert_true(cached_header_matches(fl, text, sizeof(text) - 1));
 }
 
 static void
@@ -192,7 +193,7 @@ static void
 assert_slice(const struct cached_header *fl, struct str s, const char *expected)
 {
 	char block[] = PLAIN;
-	struct str there = fields_slice(fl, s, block);
+	struct str there = cached_header_slice(fl, s, block);
 
 	assert_int_equal(s.s_len, strlen(expected));
 	assert_memory_equal(s.s_ptr, expected, s.s_len);
@@ -214,7 +215,7 @@ values_are_found_in_every_block_that_matches(void **state)
 	assert_non_null(fl->fl_agent.s_ptr);
 	assert_int_equal(fl->fl_agent.s_len, 0);
 	assert_null(fl->fl_referer.s_ptr);
-	assert_null(fields_slice(fl, fl->fl_referer, "block").s_ptr);
+	assert_null(cached_header_slice(fl, fl->fl_referer, "block").s_ptr);
 }
 
 static const char *

@@ -109,8 +109,7 @@ static int
 status_of(const struct plan_case *pc, enum method method)
 {
 	struct range ranges[MAX];
-	struct status pl = {
-	    .pl_ranges = ranges, .pl_max = MAX, .pl_nranges = 77};
+	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX, .pl_nranges = 77};
 	struct request rq = request_of(pc, method);
 
 	status_decide(&pl, &rq, SIZE, STR(ETAG), MTIME, NOW);
@@ -140,7 +139,7 @@ ranges_are_those_of_the_field(void **state)
 	const struct plan_case pc = {.pc_range = "bytes=5-6,-10,2000-"};
 	struct request rq = request_of(&pc, METHOD_GET);
 	struct range ranges[MAX];
-	struct status pl = {.pl_ranges = ranges, .pl_max = MAX};
+	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX};
 
 	(void)state;
 	status_decide(&pl, &rq, SIZE, STR(ETAG), MTIME, NOW);
@@ -160,7 +159,7 @@ of_an_empty_file_no_range_can_be_had(void **state)
 		int status;
 	} t[] = {{"bytes=0-", 416}, {"bytes=0-0", 416}, {"bytes=-1", 200}};
 	struct range ranges[MAX];
-	struct status pl = {.pl_ranges = ranges, .pl_max = MAX};
+	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX};
 	struct request rq;
 	size_t i;
 
@@ -182,7 +181,7 @@ a_file_of_this_second_has_no_date_for_if_range(void **state)
 	    .pc_range = "bytes=0-9", .pc_if_range = SAME};
 	struct request rq = request_of(&pc, METHOD_GET);
 	struct range ranges[MAX];
-	struct status pl = {.pl_ranges = ranges, .pl_max = MAX};
+	struct plan pl = {.pl_ranges = ranges, .pl_max = MAX};
 
 	(void)state;
 	status_decide(&pl, &rq, SIZE, STR(ETAG), MTIME, MTIME);

@@ -57,13 +57,13 @@ set_pages(struct world *w, unsigned pages)
 static bool
 on_with(struct world *w, unsigned pages)
 {
-	bool before = pressure_on(&w->pr), told;
+	bool before = tcp_memory_is_short(&w->pr), told;
 
 	set_pages(w, pages);
 	w->now += PERIOD;
 	told = tcp_memory_look(&w->pr, w->now);
-	assert_int_equal(told, pressure_on(&w->pr) && !before);
-	return pressure_on(&w->pr);
+	assert_int_equal(told, tcp_memory_is_short(&w->pr) && !before);
+	return tcp_memory_is_short(&w->pr);
 }
 
 static int
@@ -116,11 +116,11 @@ the_kernel_is_asked_once_in_ten_milliseconds(void **state)
 	assert_false(on_with(w, 0));
 	set_pages(w, 2000);
 	assert_false(tcp_memory_look(&w->pr, w->now + PERIOD - 1));
-	assert_false(pressure_on(&w->pr));
+	assert_false(tcp_memory_is_short(&w->pr));
 	assert_true(tcp_memory_look(&w->pr, w->now + PERIOD));
 	set_pages(w, 0);
 	tcp_memory_look(&w->pr, w->now + 2 * PERIOD - 1);
-	assert_true(pressure_on(&w->pr));
+	assert_true(tcp_memory_is_short(&w->pr));
 }
 
 static void
@@ -136,7 +136,7 @@ what_cannot_be_understood_changes_nothing(void **state)
 		write_text(w, table[i]);
 		w->now += PERIOD;
 		assert_false(tcp_memory_look(&w->pr, w->now));
-		assert_true(pressure_on(&w->pr));
+		assert_true(tcp_memory_is_short(&w->pr));
 		assert_int_equal(os_tcp_memory(w->pr.pr_fd), -EINVAL);
 	}
 	assert_false(on_with(w, 0));
@@ -151,7 +151,7 @@ zero_is_never(void **state)
 	assert_int_equal(tcp_memory_create(0, &pr), 0);
 	assert_int_equal(pr->pr_fd, -1);
 	assert_false(tcp_memory_look(pr, 1));
-	assert_false(pressure_on(pr));
+	assert_false(tcp_memory_is_short(pr));
 	tcp_memory_destroy(&pr);
 	assert_null(pr);
 }
