@@ -343,6 +343,8 @@ conf_site(const struct conf *conf, const char *host, size_t len)
 	const struct site *site = &conf->conf_sites[0];
 	size_t i, n, longest = 0;
 
+	if (conf->conf_nsites == 1)
+		return site;
 	len = host_length(host, len);
 	for (i = 0; len > 0 && i < conf->conf_nsites; i++)
 		if (exact_name(&conf->conf_sites[i], host, len) > 0)

@@ -61,8 +61,9 @@ find_field(struct str name)
 		return NULL;
 	for (i = 0; i < SAME_LENGTH; i++) {
 		f = &fields[name.s_len][i];
-		if (f->name != NULL &&
-		    strncasecmp(name.s_ptr, f->name, name.s_len) == 0)
+		if (f->name == NULL)
+			return NULL;
+		if (strncasecmp(name.s_ptr, f->name, name.s_len) == 0)
 			return f;
 	}
 	return NULL;
