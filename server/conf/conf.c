@@ -170,9 +170,9 @@ conf_destroy(struct conf **confp)
 	for (i = 0; i < conf->conf_nsites; i++)
 		conf_site_free(&conf->conf_sites[i]);
 	free(conf->conf_sites);
-	for (i = 0; i < conf->conf_nmimes; i++)
-		mime_destroy(&conf->conf_mimes[i]);
-	free(conf->conf_mimes);
+	for (i = 0; i < conf->conf_ntypes; i++)
+		mime_destroy(&conf->conf_types[i].ct_mime);
+	free(conf->conf_types);
 	conf_keep_free(conf);
 	free(conf->conf_access_log);
 	free(conf->conf_user);

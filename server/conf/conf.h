@@ -97,6 +97,12 @@ struct log_exclude {
 
 struct conf_block;
 
+/* A table of media types, and the lines that it was made of. */
+struct conf_types {
+	char **ct_lines;
+	struct mime *ct_mime;
+};
+
 #define TCP_MEMORY_AUTO UINT64_MAX /* half of what the kernel has plenty of */
 
 struct conf {
@@ -115,8 +121,8 @@ struct conf {
 	unsigned conf_stall_log; /* milliseconds, 0: off */
 	unsigned conf_busy_poll; /* microseconds, 0: off */
 	struct mime *conf_mime;
-	struct mime **conf_mimes; /* those of settings */
-	size_t conf_nmimes;
+	struct conf_types *conf_types; /* those of settings */
+	size_t conf_ntypes;
 
 	/* The user to switch to once all is open: sandbox.h. */
 	char *conf_user; /* NULL: not given, and not started as root */

@@ -42,6 +42,8 @@ int conf_why(struct conf_why *, int error, const char *fmt, ...)
  */
 int conf_number(const char *text, uint64_t *);
 int conf_size(const char *text, uint64_t *); /* with K, M or G: times 1024 */
+/* Seconds, or a number with s, m, h, d, w or y; 2^31 - 1 at most. */
+int conf_time(const char *text, uint64_t *seconds);
 int conf_bool(const char *text, bool *);
 int conf_cache(const char *text, enum pw_cache *);
 /* Of a key that is a number, as conf_size reads it: "64K to 64M".  Empty: it is none. */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "server/conf/conf_priv.h"
+#include "server/http/chars.h"
 
 #define LINES	   4096 /* bytes of all fields that are added to an answer */
 #define MAX_FIELDS 64
@@ -34,14 +35,9 @@ struct fields {
 };
 
 struct rule {
-	bool ru_always;
 	char ru_kind; /* '=', '+' or '-' */
 	struct field ru_field;
 };
-
-static const char tchar[] = "!#$%&'*+-.^_`|~0123456789"
-			    "abcdefghijklmnopqrstuvwxyz"
-			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 static bool
 skip(const char **text, const char *what)
@@ -58,15 +54,15 @@ skip(const char **text, const char *what)
 static bool
 rule_parse(const char *text, struct rule *ru)
 {
-	*ru =
-	    (struct rule){.ru_always = skip(&text, "always "), .ru_kind = '='};
+	*ru = (struct rule){
+	    .ru_kind = '=', .ru_field.fd_always = skip(&text, "always ")};
 	text += strspn(text, " ");
 	if (*text == '+' || *text == '-')
 		ru->ru_kind = *text++;
 	ru->ru_field.fd_name = text;
-	ru->ru_field.fd_len = strspn(text, tchar);
-	ru->ru_field.fd_always = ru->ru_always;
-	text += ru->ru_field.fd_len;
+	while (char_is(*text, CHAR_TOKEN))
+		text++;
+	ru->ru_field.fd_len = (size_t)(text - ru->ru_field.fd_name);
 	if (ru->ru_field.fd_len == 0)
 		return false;
 	if (ru->ru_kind == '-')
@@ -88,10 +84,17 @@ is_value(const char *text)
 }
 
 static bool
+same_name(const struct field *a, const struct field *b)
+{
+	return a->fd_len == b->fd_len &&
+	       strncasecmp(a->fd_name, b->fd_name, a->fd_len) == 0;
+}
+
+static bool
 is_named(const struct field *fd, const char *name)
 {
-	return strlen(name) == fd->fd_len &&
-	       strncasecmp(fd->fd_name, name, fd->fd_len) == 0;
+	return same_name(
+	    fd, &(struct field){.fd_name = name, .fd_len = strlen(name)});
 }
 
 /* Of these the message's framing, or its meaning, depends on. */
@@ -183,35 +186,6 @@ conf_set_cache_control(struct conf_scope *scope, const struct key *key,
 	return keep_text(scope, &scope->cs_set->set_cache_control, text, why);
 }
 
-/* Seconds, or a number with s, m, h, d or y. */
-static int
-parse_time(const char *text, uint64_t *seconds)
-{
-	static const struct {
-		char unit;
-		unsigned seconds;
-	} units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400},
-	    {'w', 604800}, {'y', 31536000}};
-	char digits[12];
-	size_t n = strspn(text, "0123456789"), i;
-	unsigned factor = 1;
-
-	if (n == 0 || n >= sizeof(digits))
-		return -EINVAL;
-	memcpy(digits, text, n);
-	digits[n] = '\0';
-	for (i = 0; text[n] != '\0' && i < sizeof(units) / sizeof(*units); i++)
-		if (units[i].unit == text[n])
-			break;
-	if (text[n] != '\0') {
-		if (i == sizeof(units) / sizeof(*units) || text[n + 1] != '\0')
-			return -EINVAL;
-		factor = units[i].seconds;
-	}
-	*seconds = strtoull(digits, NULL, 10) * factor;
-	return *seconds <= INT32_MAX ? 0 : -ERANGE;
-}
-
 int
 conf_set_expires(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
@@ -224,7 +198,7 @@ conf_set_expires(struct conf_scope *scope, const struct key *key,
 		scope->cs_set->set_cache_control = NULL;
 		return 0;
 	}
-	if (parse_time(text, &seconds) != 0)
+	if (conf_time(text, &seconds) != 0)
 		return conf_why(why, -EINVAL,
 		    "\"%s\" is not a time: write 600, 10m, 12h, 30d or 1y",
 		    text);
@@ -279,12 +253,9 @@ static void
 drop(struct fields *fds, const struct field *named)
 {
 	size_t i, kept = 0;
-	char name[64];
 
-	snprintf(
-	    name, sizeof(name), "%.*s", (int)named->fd_len, named->fd_name);
 	for (i = 0; i < fds->fds_count; i++)
-		if (!is_named(&fds->fds_list[i], name))
+		if (!same_name(&fds->fds_list[i], named))
 			fds->fds_list[kept++] = fds->fds_list[i];
 	fds->fds_count = kept;
 	if (is_named(named, "Server"))

@@ -113,7 +113,6 @@ void
 conf_clear_types(struct conf_scope *scope)
 {
 	scope->cs_set->set_types = NULL;
-	scope->cs_set->set_mime = NULL;
 }
 
 static char *
@@ -136,39 +135,53 @@ joined(char *const *lines)
 }
 
 static int
-add_table(struct conf *conf, struct mime *mime)
+add_table(struct conf *conf, char **lines, struct mime *mime)
 {
-	struct mime **grown = reallocarray(
-	    conf->conf_mimes, conf->conf_nmimes + 1, sizeof(struct mime *));
+	struct conf_types *grown = reallocarray(
+	    conf->conf_types, conf->conf_ntypes + 1, sizeof(*grown));
 
 	if (grown == NULL)
 		return -ENOMEM;
-	conf->conf_mimes = grown;
-	grown[conf->conf_nmimes++] = mime;
+	conf->conf_types = grown;
+	grown[conf->conf_ntypes++] = (struct conf_types){lines, mime};
 	return 0;
 }
 
-/* What a location has from its site is made already. */
-int
-conf_complete_types(
-    struct conf *conf, struct settings *set, struct conf_why *why)
+static int
+make_table(struct conf *conf, char **lines, struct conf_why *why)
 {
+	char *text = joined(lines);
 	struct mime *mime;
-	char *text;
 
-	if (set->set_types == NULL || set->set_mime != NULL)
-		return 0;
-	text = joined(set->set_types);
 	if (text == NULL)
 		return no_memory(why);
 	mime = mime_parse(text, "types", why->why_text, sizeof(why->why_text));
 	free(text);
 	if (mime == NULL)
 		return -EINVAL;
-	if (add_table(conf, mime) != 0) {
+	if (add_table(conf, lines, mime) != 0) {
 		mime_destroy(&mime);
 		return no_memory(why);
 	}
-	set->set_mime = mime;
 	return 0;
+}
+
+/* A site and its locations that have its lines have one table. */
+int
+conf_complete_types(
+    struct conf *conf, struct settings *set, struct conf_why *why)
+{
+	size_t i;
+	int error = 0;
+
+	if (set->set_types == NULL)
+		return 0;
+	for (i = 0; i < conf->conf_ntypes; i++)
+		if (conf->conf_types[i].ct_lines == set->set_types)
+			break;
+	if (i == conf->conf_ntypes)
+		error = make_table(conf, set->set_types, why);
+	if (error == 0)
+		set->set_mime = conf->conf_types[i].ct_mime;
+	return error;
 }

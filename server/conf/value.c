@@ -82,6 +82,32 @@ conf_size(const char *text, uint64_t *out)
 	return 0;
 }
 
+int
+conf_time(const char *text, uint64_t *seconds)
+{
+	static const struct {
+		char unit;
+		unsigned seconds;
+	} units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400},
+	    {'w', 604800}, {'y', 31536000}};
+	unsigned factor = 0;
+	int error = digits(&text, seconds);
+
+	if (error == -EINVAL)
+		return error;
+	if (*text == '\0')
+		factor = 1;
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (units[i].unit == *text && text[1] == '\0')
+			factor = units[i].seconds;
+	if (factor == 0)
+		return -EINVAL;
+	if (error != 0 || *seconds > INT32_MAX / factor)
+		return -ERANGE;
+	*seconds *= factor;
+	return 0;
+}
+
 /* As conf_size reads it. */
 static void
 size_text(uint64_t value, char *buf, size_t size)

@@ -15,7 +15,8 @@
 #define ROW_HTML 120	 /* bytes of a file's row besides its name, twice ... */
 #define ROW_JSON 80	 /* ... at least */
 #define BLOCK_US 1000000 /* a block of a slow disk ends then */
-#define WHOLE_US 5000000 /* of a slow disk it is to be had in blocks then */
+#define WHOLE_US \
+	5000000 /* a whole page of a slow disk gives way to blocks then */
 
 struct autoindex_names {
 	struct row *ns_rows;

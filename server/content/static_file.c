@@ -393,8 +393,7 @@ static_begin(struct exchange *ex)
 	if (lk->lk_set->set_ncodings > 0)
 		lk->lk_weights =
 		    coding_weights(ex->ex_request.rq_accept_encoding);
-	path.s_ptr += lk->lk_set->set_strip;
-	path.s_len -= lk->lk_set->set_strip;
+	str_advance(&path, lk->lk_set->set_strip);
 	buf_add(&lk->lk_path, &ex->ex_service->svc_bufs, path.s_ptr + 1,
 	    path.s_len - 1);
 	lk->lk_base = lk->lk_path.b_len;

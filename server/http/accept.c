@@ -5,20 +5,6 @@
 
 #include "server/http/chars.h"
 
-static void
-advance(struct str *s, size_t n)
-{
-	s->s_ptr += n;
-	s->s_len -= n;
-}
-
-static void
-skip_ows(struct str *s)
-{
-	while (s->s_len > 0 && str_is_ows(*s->s_ptr))
-		advance(s, 1);
-}
-
 /*
  * Bytes of the quoted string that it begins with (RFC 9110, 5.6.4), or 0 if it has no end.
  */
@@ -61,7 +47,7 @@ next_member(struct str *list, struct str *member)
 		i += n;
 	}
 	*member = str_trim((struct str){list->s_ptr, i});
-	advance(list, i < list->s_len ? i + 1 : i);
+	str_advance(list, i < list->s_len ? i + 1 : i);
 	return true;
 }
 
@@ -91,12 +77,12 @@ take_parameter(struct str *s, int *weight)
 {
 	struct str name = {s->s_ptr, token(*s)}, value;
 
-	advance(s, name.s_len);
+	str_advance(s, name.s_len);
 	if (name.s_len == 0 || !str_skip(s, STR("=")) || s->s_len == 0)
 		return false;
 	value.s_ptr = s->s_ptr;
 	value.s_len = *s->s_ptr == '"' ? quoted(*s) : token(*s);
-	advance(s, value.s_len);
+	str_advance(s, value.s_len);
 	if (value.s_len == 0)
 		return false;
 	if (!str_caseeq(name, STR("q")))
@@ -112,12 +98,12 @@ parameters(struct str s)
 	int weight = ACCEPT_MOST;
 
 	for (;;) {
-		skip_ows(&s);
+		str_skip_ows(&s);
 		if (s.s_len == 0)
 			return weight;
 		if (!str_skip(&s, STR(";")))
 			return -1;
-		skip_ows(&s);
+		str_skip_ows(&s);
 		if (s.s_len > 0 && *s.s_ptr != ';' &&
 		    !take_parameter(&s, &weight))
 			return -1;
@@ -155,7 +141,7 @@ accept_weight(struct str list, struct str name)
 		end = memchr(range.s_ptr, ';', range.s_len);
 		if (end != NULL)
 			range.s_len = (size_t)(end - range.s_ptr);
-		advance(&member, range.s_len);
+		str_advance(&member, range.s_len);
 		close = closeness(str_trim(range), name);
 		weight = close < closest ? -1 : parameters(member);
 		if (weight < 0 || (close == closest && weight < found))

@@ -9,20 +9,6 @@
 
 enum comparison { COMPARE_STRONG, COMPARE_WEAK };
 
-static void
-advance(struct str *s, size_t n)
-{
-	s->s_ptr += n;
-	s->s_len -= n;
-}
-
-static void
-skip_ows(struct str *s)
-{
-	while (s->s_len > 0 && str_is_ows(*s->s_ptr))
-		advance(s, 1);
-}
-
 /* Without control characters, space and quote; a backslash is just a byte. */
 static bool
 is_etagc(unsigned char c)
@@ -38,7 +24,7 @@ next_tag(struct str *list, struct str *opaque, bool *weak)
 
 	*weak = list->s_len >= 2 && memcmp(list->s_ptr, "W/", 2) == 0;
 	if (*weak)
-		advance(list, 2);
+		str_advance(list, 2);
 	if (list->s_len == 0 || *list->s_ptr != '"')
 		return false;
 	while (i < list->s_len && is_etagc((unsigned char)list->s_ptr[i]))
@@ -46,8 +32,8 @@ next_tag(struct str *list, struct str *opaque, bool *weak)
 	if (i == list->s_len || list->s_ptr[i] != '"')
 		return false;
 	*opaque = (struct str){list->s_ptr, i + 1};
-	advance(list, i + 1);
-	skip_ows(list);
+	str_advance(list, i + 1);
+	str_skip_ows(list);
 	return list->s_len == 0 || *list->s_ptr == ',';
 }
 
@@ -63,7 +49,7 @@ matches(struct str list, struct str etag, enum comparison how)
 		return true;
 	while (list.s_len > 0) {
 		if (*list.s_ptr == ',' || str_is_ows(*list.s_ptr)) {
-			advance(&list, 1);
+			str_advance(&list, 1);
 			continue;
 		}
 		if (!next_tag(&list, &opaque, &weak))

@@ -36,13 +36,25 @@ str_is_ows(char c)
 	return c == ' ' || c == '\t';
 }
 
+/* n: no more than there are. */
+static inline void
+str_advance(struct str *s, size_t n)
+{
+	s->s_ptr += n;
+	s->s_len -= n;
+}
+
+static inline void
+str_skip_ows(struct str *s)
+{
+	while (s->s_len > 0 && str_is_ows(*s->s_ptr))
+		str_advance(s, 1);
+}
+
 static inline struct str
 str_trim(struct str s)
 {
-	while (s.s_len > 0 && str_is_ows(s.s_ptr[0])) {
-		s.s_ptr++;
-		s.s_len--;
-	}
+	str_skip_ows(&s);
 	while (s.s_len > 0 && str_is_ows(s.s_ptr[s.s_len - 1]))
 		s.s_len--;
 	return s;
@@ -55,8 +67,7 @@ str_skip(struct str *s, struct str what)
 	if (s->s_len < what.s_len ||
 	    memcmp(s->s_ptr, what.s_ptr, what.s_len) != 0)
 		return false;
-	s->s_ptr += what.s_len;
-	s->s_len -= what.s_len;
+	str_advance(s, what.s_len);
 	return true;
 }
 
