@@ -112,7 +112,7 @@ record(struct exchange *ex)
 	const struct request *rq = &ex->ex_request;
 	uint64_t sent = bytes_sent(ex), head = head_len(ex);
 	struct log_record rec = {
-	    .rec_peer = ex->ex_peer,
+	    .rec_peer = exchange_client(ex),
 	    .rec_time = ex->ex_time,
 	    .rec_line = rq->rq_line,
 	    .rec_status = status(ex),
