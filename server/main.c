@@ -2,8 +2,10 @@
  * main: see master.h.
  */
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "server/conf/sign.h"
 #include "server/log/log.h"
 #include "server/process/master.h"
 
@@ -24,6 +26,8 @@ int
 main(int argc, char **argv)
 {
 	have_standard_files();
+	if (argc > 1 && strcmp(argv[1], "sign") == 0)
+		return sign(argc - 1, argv + 1);
 	log_find_journal();
 	return master(argc, argv);
 }

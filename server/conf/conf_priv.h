@@ -11,6 +11,7 @@
  *   assign.c a value's text becomes a field
  *   header.c fields of answers
  *   types.c  media types
+ *   access.c  who may have answers
  *   logging.c  what is logged
  *   listen.c addresses to listen on, and admin's
  *   user.c   the user to run as
@@ -115,6 +116,15 @@ key_set_f conf_set_cors;
 void conf_clear_cors(struct conf_scope *);
 /* Once all is set: makes set_lines and the like.  0 or -errno, and why. */
 int conf_complete_headers(struct conf *, struct settings *, struct conf_why *);
+
+key_set_f conf_set_allow;
+void conf_clear_allow(struct conf_scope *);
+key_set_f conf_set_deny;
+void conf_clear_deny(struct conf_scope *);
+key_set_f conf_set_signed_links;
+void conf_free_access(struct conf *);
+/* Once all is set: set_guarded and set_by_client. */
+void conf_complete_access(struct settings *);
 
 key_set_f conf_set_listen;
 void conf_clear_listen(struct conf_scope *);

@@ -21,6 +21,7 @@
 
 struct autoindex_cache;
 struct exchange;
+struct hmac;
 struct range;
 struct response_cache;
 
@@ -37,6 +38,7 @@ struct service {
 	struct pw_root *const *svc_roots; /* of conf_roots; main's */
 	struct autoindex_cache *svc_listings;
 	struct response_cache *svc_hot; /* NULL: off */
+	struct hmac *svc_hmac;		/* of checks: access.h */
 
 	/* Closes what holds a descriptor for no request.  False: there is nothing. */
 	bool (*svc_spare)(void *arg);
