@@ -20,6 +20,7 @@
 #include "server/http/mime.h"
 #include "server/log/log.h"
 #include "server/util/cidr.h"
+#include "server/util/htpasswd.h"
 #include "server/util/link_key.h"
 #include "server/util/str.h"
 
@@ -62,6 +63,9 @@ struct settings {
 
 	struct cidr_list set_allow;
 	struct cidr_list set_deny;
+	const struct htpasswd *set_htpasswd; /* NULL: no password is asked */
+	char *set_realm;
+	struct str set_challenge; /* made of it: the field WWW-Authenticate */
 	const struct link_keys
 	    *set_link_keys; /* NULL: links need no signature */
 
@@ -177,6 +181,7 @@ struct conf {
 	size_t conf_nroots;
 	struct conf_block *conf_memory;	  /* what settings point to: keep.c */
 	struct link_keys *conf_link_keys; /* the same */
+	struct htpasswd *conf_htpasswds;  /* the same */
 };
 
 enum conf_action {

@@ -122,9 +122,11 @@ void conf_clear_allow(struct conf_scope *);
 key_set_f conf_set_deny;
 void conf_clear_deny(struct conf_scope *);
 key_set_f conf_set_signed_links;
+key_set_f conf_set_htpasswd;
+key_set_f conf_set_realm;
 void conf_free_access(struct conf *);
-/* Once all is set: set_guarded and set_by_client. */
-void conf_complete_access(struct settings *);
+/* Once all is set: set_guarded, set_by_client, set_challenge.  0 or -errno, and why. */
+int conf_complete_access(struct conf *, struct settings *, struct conf_why *);
 
 key_set_f conf_set_listen;
 void conf_clear_listen(struct conf_scope *);

@@ -24,6 +24,7 @@ struct exchange;
 struct hmac;
 struct range;
 struct response_cache;
+struct verifier;
 
 /* Unused ones: kept for later. */
 struct exchange_list {
@@ -39,6 +40,7 @@ struct service {
 	struct autoindex_cache *svc_listings;
 	struct response_cache *svc_hot; /* NULL: off */
 	struct hmac *svc_hmac;		/* of checks: access.h */
+	struct verifier *svc_verifier;	/* main's; NULL: no passwords */
 
 	/* Closes what holds a descriptor for no request.  False: there is nothing. */
 	bool (*svc_spare)(void *arg);

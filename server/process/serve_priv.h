@@ -32,6 +32,7 @@ struct server {
 	struct pw_root **sv_roots;
 	struct connection_limits *sv_clients;
 	struct tcp_memory *sv_tcp_memory;
+	struct verifier *sv_verifier; /* NULL: no passwords */
 	struct listen_table
 	    sv_sockets;		/* until it accepts; then others have copies */
 	struct admin *sv_admin; /* NULL: off */

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "server/conn/conn.h"
+#include "server/content/verifier.h"
 #include "server/process/bind.h"
 #include "server/process/channel.h"
 #include "server/process/roots.h"
@@ -102,6 +103,9 @@ create_shared(struct server *sv)
 		conf->conf_max_per_address, conf->conf_workers,
 		&sv->sv_clients) != 0)
 		return failed("create the workers", -ENOMEM);
+	if (conf->conf_htpasswds != NULL &&
+	    verifier_create(&sv->sv_verifier) != 0)
+		return failed("prepare to verify passwords", -ENOMEM);
 	return watch_pressure(sv);
 }
 
@@ -121,6 +125,7 @@ create_workers(struct server *sv)
 	    .sh_roots = sv->sv_roots,
 	    .sh_clients = sv->sv_clients,
 	    .sh_tcp_memory = sv->sv_tcp_memory,
+	    .sh_verifier = sv->sv_verifier,
 	    .sh_log = sv->sv_log,
 	};
 	for (i = 0; i < sv->sv_conf->conf_workers; i++) {
@@ -305,6 +310,9 @@ start_threads(struct server *sv)
 	unsigned i;
 	int error = log_start(sv->sv_log);
 
+	if (error == 0 && sv->sv_verifier != NULL)
+		error = verifier_start(
+		    sv->sv_verifier, sv->sv_conf->conf_workers / 4);
 	for (i = 0; i < sv->sv_conf->conf_workers && error == 0; i++) {
 		error = worker_start(sv->sv_workers[i]);
 		if (error == 0)
