@@ -125,6 +125,16 @@ listed(struct exchange *ex, int error)
 	return true;
 }
 
+static unsigned
+siblings(const struct settings *set)
+{
+	unsigned i, bits = 0;
+
+	for (i = 0; i < set->set_ncodings; i++)
+		bits |= 1u << set->set_codings[i];
+	return bits;
+}
+
 static bool
 list(struct exchange *ex, struct place place)
 {
@@ -142,6 +152,7 @@ list(struct exchange *ex, struct place place)
 	place.pl_path = lk->lk_path.b_data;
 	place.pl_title = ex->ex_target.tgt_path.s_ptr;
 	place.pl_dotfiles = lk->lk_set->set_dotfiles;
+	place.pl_siblings = siblings(lk->lk_set);
 	if (lk->lk_set->set_listing_header[0] != '\0')
 		place.pl_header = lk->lk_set->set_listing_header;
 	place.pl_view =
