@@ -111,9 +111,10 @@ struct site {
 };
 
 struct listen_addr {
-	struct sockaddr_storage la_addr;
+	struct sockaddr_storage la_addr; /* IPv4, IPv6, AF_UNIX */
 	socklen_t la_len;
-	char *la_text; /* as given, for messages */
+	char *la_text;	/* as given, for messages; the path of a Unix socket */
+	mode_t la_mode; /* of a Unix socket's file */
 };
 
 /* Requests that are not logged. */
@@ -136,12 +137,11 @@ struct conf_types {
 struct conf {
 	struct listen_addr *conf_listen;
 	size_t conf_nlisten;
-	bool conf_listen_default; /* not set by the operator */
-	struct listen_addr
-	    conf_admin;	       /* la_text NULL: none; else also AF_UNIX */
-	unsigned conf_workers; /* at least 1; auto is resolved */
-	unsigned conf_threads; /* prefetch threads per device */
-	char *conf_access_log; /* path, "-" for stdout, NULL for off */
+	bool conf_listen_default;      /* not set by the operator */
+	struct listen_addr conf_admin; /* la_text NULL: none */
+	unsigned conf_workers;	       /* at least 1; auto is resolved */
+	unsigned conf_threads;	       /* prefetch threads per device */
+	char *conf_access_log;	       /* path, "-" for stdout, NULL for off */
 	enum log_format conf_log_format;
 	struct log_fields conf_log_fields;
 	struct log_exclude conf_log_exclude;

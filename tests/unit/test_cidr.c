@@ -2,6 +2,7 @@
  * Blocks of addresses (server/util/cidr.h), against a comparison of single bits.
  */
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
