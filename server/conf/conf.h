@@ -182,6 +182,9 @@ struct conf {
 	unsigned conf_open_files;      /* descriptors cached per worker */
 	size_t conf_hot_set;	       /* bytes, of each worker; 0: off */
 
+	char *conf_live; /* paths of server/content/health.h; NULL: none */
+	char *conf_ready;
+
 	struct site *conf_sites; /* the first one is the default */
 	size_t conf_nsites;
 	char **

@@ -122,6 +122,8 @@ void conf_clear_cors(struct conf_scope *);
 /* Once all is set: makes set_lines and the like.  0 or -errno, and why. */
 int conf_complete_headers(struct conf *, struct settings *, struct conf_why *);
 
+key_set_f conf_set_live;
+key_set_f conf_set_ready;
 key_set_f conf_set_redirect;
 void conf_clear_redirect(struct conf_scope *);
 key_set_f conf_set_try;

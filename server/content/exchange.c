@@ -5,6 +5,7 @@
 #include "lib/util/clock.h"
 #include "server/content/autoindex_stream.h"
 #include "server/content/exchange.h"
+#include "server/content/health.h"
 #include "server/http/head_write.h"
 
 #define STATUS_CUT 499 /* nginx' number for: no answer was begun */
@@ -67,6 +68,8 @@ exchange_answer(struct exchange *ex)
 		respond_options(ex);
 		return true;
 	}
+	if (ex->ex_service->svc_health != NULL && health_answer(ex))
+		return true;
 	return static_begin(ex);
 }
 
