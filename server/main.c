@@ -6,6 +6,7 @@
 
 #include "server/log/log.h"
 #include "server/process/master.h"
+#include "server/process/run_tool.h"
 
 /* Whoever started us may have closed them, and a socket must not get their numbers. */
 static void
@@ -23,7 +24,12 @@ have_standard_files(void)
 int
 main(int argc, char **argv)
 {
+	int status;
+
 	have_standard_files();
 	log_find_journal();
+	status = run_tool(argc, argv);
+	if (status >= 0)
+		return status;
 	return master(argc, argv);
 }
