@@ -26,6 +26,9 @@ needs()
 	build	linux lib liburing		liburing-dev		-
 	build	linux lib libseccomp		libseccomp-dev		-
 	build	header http_parser.h		libhttp-parser-dev	http-parser
+	build	lib zlib			zlib1g-dev		-
+	build	lib libbrotlienc		libbrotli-dev		brotli
+	build	lib libzstd			libzstd-dev		zstd
 	test	python				python3			python3
 	test	lib cmocka			libcmocka-dev		cmocka
 	test	pymod pytest			python3-pytest		py311-pytest
@@ -67,6 +70,9 @@ needs()
 	cross	linux cmd flex			flex			-
 	cross	linux lib cmocka		libcmocka-dev		-
 	cross	linux lib libcrypto		libssl-dev		-
+	cross	linux lib zlib			zlib1g-dev		-
+	cross	linux lib libbrotlienc		libbrotli-dev		-
+	cross	linux lib libzstd		libzstd-dev		-
 	peers	cmd nginx			nginx			nginx
 	peers	cmd h2o				h2o			h2o
 	peers	cmd lighttpd			lighttpd		lighttpd

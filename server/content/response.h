@@ -46,9 +46,10 @@ struct response {
 
 /* Each makes the answer of the exchange's request ready to be sent. */
 void respond_error(struct exchange *, int status);
-void respond_redirect(
-    struct exchange *, struct str path); /* plus '/' and query */
+void respond_redirect(struct exchange *, int status, struct str location);
 void respond_options(struct exchange *);
+/* A plain text that nobody may keep; it is copied. */
+void respond_text(struct exchange *, int status, struct str text);
 /* Takes over the reference; name is for the media type and messages. */
 void respond_file(struct exchange *, struct pw_file *, const char *name,
     const struct settings *);

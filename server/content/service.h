@@ -22,6 +22,7 @@
 struct autoindex_cache;
 struct exchange;
 struct hmac;
+struct health;
 struct range;
 struct response_cache;
 struct verifier;
@@ -38,9 +39,10 @@ struct service {
 	struct log_writer *svc_log;
 	struct pw_root *const *svc_roots; /* of conf_roots; main's */
 	struct autoindex_cache *svc_listings;
-	struct response_cache *svc_hot; /* NULL: off */
-	struct hmac *svc_hmac;		/* of checks: access.h */
-	struct verifier *svc_verifier;	/* main's; NULL: no passwords */
+	struct response_cache *svc_hot;	 /* NULL: off */
+	const struct health *svc_health; /* main's; NULL: nobody may ask */
+	struct hmac *svc_hmac;		 /* of checks: access.h */
+	struct verifier *svc_verifier;	 /* main's; NULL: no passwords */
 
 	/* Closes what holds a descriptor for no request.  False: there is nothing. */
 	bool (*svc_spare)(void *arg);

@@ -14,6 +14,8 @@
 #include "server/content/verifier.h"
 #include "server/process/bind.h"
 #include "server/process/channel.h"
+#include "server/content/health.h"
+#include "server/process/root_probe.h"
 #include "server/process/roots.h"
 #include "server/process/sandbox.h"
 #include "server/process/serve_priv.h"
@@ -93,6 +95,17 @@ watch_pressure(struct server *sv)
 }
 
 static int
+create_health(struct server *sv)
+{
+	const struct conf *conf = sv->sv_conf;
+
+	if (conf->conf_live == NULL && conf->conf_ready == NULL)
+		return 0;
+	sv->sv_health = health_create(conf, clock_now());
+	return sv->sv_health != NULL ? 0 : -ENOMEM;
+}
+
+static int
 create_shared(struct server *sv)
 {
 	struct conf *conf = sv->sv_conf;
@@ -106,6 +119,8 @@ create_shared(struct server *sv)
 	if (conf->conf_htpasswds != NULL &&
 	    verifier_create(&sv->sv_verifier) != 0)
 		return failed("prepare to verify passwords", -ENOMEM);
+	if (create_health(sv) != 0)
+		return failed("create the workers", -ENOMEM);
 	return watch_pressure(sv);
 }
 
@@ -123,6 +138,7 @@ create_workers(struct server *sv)
 	    .sh_conf = sv->sv_conf,
 	    .sh_pool = sv->sv_pool,
 	    .sh_roots = sv->sv_roots,
+	    .sh_health = sv->sv_health,
 	    .sh_clients = sv->sv_clients,
 	    .sh_tcp_memory = sv->sv_tcp_memory,
 	    .sh_verifier = sv->sv_verifier,
@@ -252,15 +268,16 @@ static int
 open_all(struct server *sv, struct listen_table *old)
 {
 	struct pw_pool_conf pool = {.ppc_threads = sv->sv_conf->conf_threads};
+	bool bound;
 	int error;
 
-	if (roots_open(sv->sv_conf, &sv->sv_roots) == -1 ||
-	    bind_sites(sv->sv_conf, old, &sv->sv_sockets) == -1 ||
-	    bind_admin(sv->sv_conf, old, &sv->sv_sockets) == -1)
+	if (roots_open(sv->sv_conf, &sv->sv_roots) == -1)
 		return -1;
+	bound = bind_sites(sv->sv_conf, old, &sv->sv_sockets) == 0 &&
+		bind_admin(sv->sv_conf, old, &sv->sv_sockets) == 0;
 	listen_close(old);
-	/* At once: the master removes the admin socket's file if this start fails. */
-	if (hand_over(sv) == -1 || open_log(sv) == -1)
+	/* At once: the master removes the files of new sockets if this start fails. */
+	if (hand_over(sv) == -1 || !bound || open_log(sv) == -1)
 		return -1;
 	forget_inherited();
 	error = pw_pool_create(&pool, &sv->sv_pool);
@@ -313,6 +330,9 @@ start_threads(struct server *sv)
 	if (error == 0 && sv->sv_verifier != NULL)
 		error = verifier_start(
 		    sv->sv_verifier, sv->sv_conf->conf_workers / 4);
+	if (error == 0 && sv->sv_conf->conf_ready != NULL)
+		error = root_probe_start(sv->sv_roots, sv->sv_pool,
+		    sv->sv_conf->conf_threads, sv->sv_health, &sv->sv_probe);
 	for (i = 0; i < sv->sv_conf->conf_workers && error == 0; i++) {
 		error = worker_start(sv->sv_workers[i]);
 		if (error == 0)

@@ -123,6 +123,7 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	wk->wk_pool = sh->sh_pool;
 	wk->wk_accept = sh->sh_accept;
 	wk->wk_service.svc_roots = sh->sh_roots;
+	wk->wk_service.svc_health = sh->sh_health;
 	wk->wk_clients = sh->sh_clients;
 	wk->wk_tcp_memory = sh->sh_tcp_memory;
 	wk->wk_service.svc_verifier = sh->sh_verifier;
