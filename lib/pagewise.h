@@ -335,6 +335,10 @@ struct pw_send {
 	enum pw_cache snd_cache;
 	/* Bytes/s that the client takes: what the last one has left there; 0: ? */
 	uint64_t snd_rate;
+	/* Bytes/s that the caller will send at, 0: as fast as the client takes them: for windows. */
+	uint64_t snd_pace;
+	/* Bytes that the next step may send, and a head besides, 0: all; set it before each. */
+	uint64_t snd_limit;
 	void (*snd_done)(
 	    struct pw_send *); /* ends PW_SEND_PENDING: step again */
 

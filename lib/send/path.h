@@ -155,4 +155,7 @@ off_t send_window_end(const struct pw_send *, off_t from);
 /* The same for snd_off, but at most a share away. */
 off_t send_share_end(const struct pw_send *);
 
+/* So many bytes, or as many as the caller permits: snd_limit. */
+uint64_t send_limited(const struct pw_send *, uint64_t bytes);
+
 #endif

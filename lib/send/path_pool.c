@@ -60,8 +60,11 @@ read_first(const struct pw_send *s)
 static off_t
 end_of(const struct pw_send *s)
 {
-	return s->snd_short ? send_share_end(s)
-			    : send_window_end(s, s->snd_off);
+	off_t end =
+	    s->snd_short ? send_share_end(s) : send_window_end(s, s->snd_off);
+
+	return s->snd_off +
+	       (off_t)send_limited(s, (uint64_t)(end - s->snd_off));
 }
 
 /*

@@ -106,12 +106,18 @@ send_by_sendfile(struct pw_send *s, size_t len, size_t *sent)
 	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, sent);
 }
 
+uint64_t
+send_limited(const struct pw_send *s, uint64_t bytes)
+{
+	return s->snd_limit > 0 && s->snd_limit < bytes ? s->snd_limit : bytes;
+}
+
 /* Not past what was fetched for it: what follows may be under way. */
 off_t
 send_share_end(const struct pw_send *s)
 {
 	off_t end = send_window_end(s, s->snd_off),
-	      share = s->snd_off + (off_t)s->snd_share;
+	      share = s->snd_off + (off_t)send_limited(s, s->snd_share);
 
 	if (s->snd_off < s->snd_asked && s->snd_asked < end)
 		end = s->snd_asked;
@@ -180,6 +186,7 @@ send_window(struct pw_send *s, off_t file_end, send_call_f call)
 
 	if (s->snd_mem_len < SEND_HEAD)
 		end += s->snd_mem_len;
+	end = s->snd_sent + send_limited(s, end - s->snd_sent);
 	if (s->snd_mem_len == 0 && s->snd_len == 0)
 		return PW_SEND_DONE;
 	while (next == ACCOUNT_CALL && s->snd_sent < end &&

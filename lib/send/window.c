@@ -43,7 +43,8 @@ send_rate_measure(struct pw_send *s)
 		return;
 	if (s->snd_mark > 0) {
 		s->snd_rate = (uint64_t)n * 1000000 / (us + 1) + 1;
-		remember(s->snd_loop, s->snd_rate);
+		if (s->snd_pace == 0)
+			remember(s->snd_loop, s->snd_rate);
 	}
 	s->snd_mark = now;
 	s->snd_mark_off = taken;
@@ -63,6 +64,12 @@ send_window_choose(struct pw_send *s)
 	    .wf_latency = device_latency(dv),
 	    .wf_plenty = pool_room_plenty(dv),
 	};
+	/* What it may not send yet would only take memory from others. */
+	if (s->snd_pace > 0) {
+		if (wf.wf_guess || wf.wf_rate > s->snd_pace)
+			wf.wf_rate = s->snd_pace;
+		wf.wf_guess = wf.wf_plenty = false;
+	}
 	size = window_size(&wf);
 	if (s->snd_readahead == PW_READAHEAD_AUTO)
 		s->snd_window = size;

@@ -167,9 +167,12 @@ conf_complete_access(
 	    "WWW-Authenticate: Basic realm=\"%s\", charset=\"UTF-8\"\r\n",
 	    set->set_realm);
 
+	conf_complete_rates(conf, set);
 	set->set_guarded =
-	    set->set_allow.cl_set || set->set_deny.cl_count > 0 ||
-	    set->set_link_keys != NULL || set->set_htpasswd != NULL;
+	    set->set_rate.tr_rate > 0 || set->set_client_rate.tr_rate > 0 ||
+	    set->set_request_rate.tr_rate > 0 || set->set_allow.cl_set ||
+	    set->set_deny.cl_count > 0 || set->set_link_keys != NULL ||
+	    set->set_htpasswd != NULL;
 	set->set_by_client = set->set_origins || set->set_guarded;
 	if (set->set_htpasswd == NULL)
 		return 0;

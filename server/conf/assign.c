@@ -20,8 +20,8 @@ field(struct conf_scope *scope, const struct key *key)
 }
 
 /* hint is ", or auto", or empty. */
-static int
-number_in_range(const struct key *key, const char *text, const char *hint,
+int
+conf_in_range(const struct key *key, const char *text, const char *hint,
     uint64_t *value, struct conf_why *why)
 {
 	const char *cause = "is out of range";
@@ -51,7 +51,7 @@ conf_set_number(struct conf_scope *scope, const struct key *key,
 	unsigned narrow;
 	int error;
 
-	error = number_in_range(key, text, "", &value, why);
+	error = conf_in_range(key, text, "", &value, why);
 	if (error != 0)
 		return error;
 	narrow = (unsigned)value;
@@ -84,7 +84,7 @@ conf_set_workers(struct conf_scope *scope, const struct key *key,
 	int error = 0;
 
 	if (strcmp(text, "auto") != 0)
-		error = number_in_range(key, text, ", or auto", &value, why);
+		error = conf_in_range(key, text, ", or auto", &value, why);
 	else if (value > key->key_max)
 		value = key->key_max;
 	if (error == 0)
@@ -102,7 +102,7 @@ conf_set_tcp_memory(struct conf_scope *scope, const struct key *key,
 		*value = TCP_MEMORY_AUTO;
 		return 0;
 	}
-	return number_in_range(key, text, ", or auto", value, why);
+	return conf_in_range(key, text, ", or auto", value, why);
 }
 
 int
@@ -226,7 +226,7 @@ conf_set_readahead(struct conf_scope *scope, const struct key *key,
 		*value = PW_READAHEAD_NONE;
 		return 0;
 	}
-	return number_in_range(key, text, ", 0 or auto", value, why);
+	return conf_in_range(key, text, ", 0 or auto", value, why);
 }
 
 int

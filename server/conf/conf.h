@@ -23,6 +23,7 @@
 #include "server/util/htpasswd.h"
 #include "server/util/link_key.h"
 #include "server/util/str.h"
+#include "server/util/token_bucket.h"
 
 enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_OFF };
 
@@ -30,6 +31,8 @@ enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_OFF };
 #define HEADER_NO_LAST_MODIFIED 0x01u
 #define HEADER_NO_ACCEPT_RANGES 0x02u
 #define HEADER_CACHE_CONTROL	0x04u
+
+#define RATE_REQUEST UINT64_C(3600) /* units: as many as an hour has seconds */
 
 /* Blocks of addresses; one that was set may be empty. */
 struct cidr_list {
@@ -83,6 +86,14 @@ struct settings {
 	bool set_security_headers;
 	char **set_cors;	   /* origins, or "*"; NULL: none */
 	unsigned set_cors_max_age; /* seconds */
+
+	struct token_rate set_rate;	    /* bytes, of a connection */
+	struct token_rate set_client_rate;  /* bytes, of a client ... */
+	const void *set_client_rule;	    /* ... with all that have this */
+	struct token_rate set_request_rate; /* RATE_REQUEST for each ... */
+	const void *set_request_rule;	    /* ... the same */
+	uint64_t set_burst;		    /* bytes */
+	unsigned set_request_burst;
 
 	struct cidr_list set_allow;
 	struct cidr_list set_deny;
@@ -212,6 +223,7 @@ struct conf {
 	struct conf_block *conf_memory;	  /* what settings point to: keep.c */
 	struct link_keys *conf_link_keys; /* the same */
 	struct htpasswd *conf_htpasswds;  /* the same */
+	bool conf_rates; /* some location has a rate of clients */
 };
 
 enum conf_action {

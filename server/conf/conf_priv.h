@@ -12,6 +12,7 @@
  *   header.c fields of answers
  *   types.c  media types
  *   access.c  who may have answers
+ *   rate.c   how fast, and how often
  *   redirect.c  paths that have moved
  *   error_page.c  bodies of errors
  *   try.c    files to look for
@@ -55,6 +56,9 @@ int conf_bool(const char *text, bool *);
 int conf_cache(const char *text, enum pw_cache *);
 /* Of a key that is a number, as conf_size reads it: "64K to 64M".  Empty: it is none. */
 void conf_range_text(const struct key *, char *buf, size_t size);
+/* Of a number: its range, and what else may be written, ", or auto", or "". */
+int conf_in_range(const struct key *, const char *text, const char *hint,
+    uint64_t *, struct conf_why *);
 int conf_address(const char *text, struct listen_addr *, struct conf_why *);
 
 /* CPUs that this process may run on, at least 1. */
@@ -122,6 +126,12 @@ key_set_f conf_set_cors;
 void conf_clear_cors(struct conf_scope *);
 /* Once all is set: makes set_lines and the like.  0 or -errno, and why. */
 int conf_complete_headers(struct conf *, struct settings *, struct conf_why *);
+
+key_set_f conf_set_rate;
+key_set_f conf_set_client_rate;
+key_set_f conf_set_request_rate;
+/* Once all is set: how much at once. */
+void conf_complete_rates(struct conf *, struct settings *);
 
 key_set_f conf_set_allow;
 void conf_clear_allow(struct conf_scope *);

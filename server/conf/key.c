@@ -34,6 +34,9 @@
 
 /* Also, or only, in a site or location: */
 #define SET_BOOL(field) .key_set = conf_set_bool, IN_SETTINGS(field)
+#define SET_SIZE(field, min, max)                                            \
+	.key_set = conf_set_number, .key_parse = conf_size, RANGE(min, max), \
+	IN_SETTINGS(field)
 #define SET_NUMBER(field, min, max)                                            \
 	.key_set = conf_set_number, .key_parse = conf_number, RANGE(min, max), \
 	IN_SETTINGS(field)
@@ -197,6 +200,20 @@ const struct key conf_keys[] = {
 	"what an entity tag is made of; auto: size and modification time",
 	.key_set = conf_set_etag},
 
+    {"rate", KEY_INHERITED, "0", "SIZE", "bytes/s of a connection; 0: no limit",
+	.key_set = conf_set_rate, .key_parse = conf_size, RANGE(0, 16 * G)},
+    {"client_rate", KEY_INHERITED, "0", "SIZE",
+	"bytes/s of all connections of a client; 0: no limit",
+	.key_set = conf_set_client_rate, .key_parse = conf_size,
+	RANGE(0, 16 * G)},
+    {"burst", KEY_INHERITED, "0", "SIZE",
+	"bytes before the two rates, after a while without any",
+	SET_SIZE(burst, 0, 64 * G)},
+    {"request_rate", KEY_INHERITED, "off", "N/s|N/m|N/h|off",
+	"requests of a client; more get 429", .key_set = conf_set_request_rate},
+    {"request_burst", KEY_INHERITED, "20", "N",
+	"requests at once, after a while without any",
+	SET_NUMBER(request_burst, 1, 1000000)},
     {"allow", KEY_INHERITED, "(all)", "ADDRESS, ...",
 	"clients that may have answers, all others get 403",
 	.key_set = conf_set_allow, .key_clear = conf_clear_allow},

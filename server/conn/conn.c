@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "server/conn/conn_priv.h"
+#include "server/content/pace.h"
 
 #define REQUESTS_PER_TURN 16
 
@@ -88,12 +89,23 @@ sent(struct conn *c)
 	return conn_ended(c);
 }
 
+/* False: not before the end of a pause. */
+static bool
+may_go_on(struct conn *c)
+{
+	uint64_t until = c->cn_ex->ex_paced ? pace_wait(c->cn_ex) : 0;
+
+	if (until > 0)
+		sched_pause(&c->cn_worker->wk_sched, &c->cn_item, until);
+	return until == 0;
+}
+
 static enum next
 send_answer(struct conn *c)
 {
 	enum pw_send_status status;
 
-	if (!c->cn_writable)
+	if (!c->cn_writable || !may_go_on(c))
 		return NEXT_WAIT;
 	conn_bound(c);
 	status = response_step(c->cn_ex);
@@ -103,9 +115,11 @@ send_answer(struct conn *c)
 		return sent(c);
 	case PW_SEND_WANT_WRITE:
 		c->cn_writable = false;
+		if (c->cn_ex->ex_paced)
+			pace_settle(c->cn_ex);
 		return min_rate_full(c) ? NEXT_WAIT : NEXT_CLOSE;
 	case PW_SEND_AGAIN:
-		return NEXT_AGAIN;
+		return may_go_on(c) ? NEXT_AGAIN : NEXT_WAIT;
 	case PW_SEND_PENDING:
 		c->cn_ex->ex_looks = 0;
 		conn_await_disk(c);
@@ -258,6 +272,12 @@ on_event(evutil_socket_t fd, short what, void *arg)
 		min_rate_room(c);
 	if (conn_waits(c) || c->cn_item.it_queued)
 		return;
+	/* What a client that is gone has taken of its rate is for others. */
+	if (c->cn_item.it_timer == TIMER_PAUSE) {
+		if ((what & EV_READ) && transport_is_broken(&c->cn_transport))
+			conn_close(c);
+		return;
+	}
 	if (c->cn_state == CONN_SEND || worker_late(c->cn_worker))
 		sched_again(&c->cn_worker->wk_sched, &c->cn_item);
 	else

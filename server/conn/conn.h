@@ -73,6 +73,7 @@ struct conn {
 	uint64_t cn_unseen;   /* bytes sent since it was asked what is ... */
 	uint64_t cn_left;     /* ... bytes unacknowledged, or 0 ... */
 	uint64_t cn_since;    /* ... then, microseconds */
+	struct token_bucket cn_bucket; /* see pace.h */
 	uint64_t cn_rate; /* bytes/s that the client takes, or 0: see pw_send */
 	struct client
 	    *cn_client; /* its address, or NULL: see connection_limits.h */

@@ -27,6 +27,7 @@ static const char *const timers[TIMERS] = {[TIMER_NONE] = "none",
     [TIMER_SEND] = "send",
     [TIMER_DISK] = "disk",
     [TIMER_LINGER] = "linger",
+    [TIMER_PAUSE] = "pause",
     [TIMER_GRACE] = "grace"};
 
 static void
@@ -111,10 +112,14 @@ check_send(const struct conn *c)
 	RULE(c, rs->rs_status >= 200);
 	RULE(c, !rs->rs_send.snd_pending);
 	RULE(c, c->cn_item.it_timer == TIMER_NONE ||
-		    c->cn_item.it_timer == TIMER_SEND);
-	/* It may go on: a turn is due; it may not: the timer is. */
-	RULE(c, !c->cn_writable || c->cn_item.it_queued);
-	RULE(c, c->cn_writable || c->cn_item.it_timer == TIMER_SEND);
+		    c->cn_item.it_timer == TIMER_SEND ||
+		    c->cn_item.it_timer == TIMER_PAUSE);
+	RULE(c, c->cn_item.it_timer != TIMER_PAUSE || c->cn_ex->ex_paced);
+	/* It may go on: a turn is due; it may not: a timer is. */
+	RULE(c, !c->cn_writable || c->cn_item.it_queued ||
+		    c->cn_item.it_timer == TIMER_PAUSE);
+	RULE(c, c->cn_writable || c->cn_item.it_timer == TIMER_SEND ||
+		    c->cn_item.it_timer == TIMER_PAUSE);
 	RULE(c, c->cn_item.it_phase == PHASE_SEND || c->cn_item.it_queued);
 }
 

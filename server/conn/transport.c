@@ -47,6 +47,15 @@ transport_nothing_came(const struct transport *tr)
 	return recv(tr->tr_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 1;
 }
 
+bool
+transport_is_broken(const struct transport *tr)
+{
+	char byte;
+
+	return recv(tr->tr_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == -1 &&
+	       errno != EAGAIN && errno != EINTR;
+}
+
 static long
 give(struct pw_sink *sk, const char *text, size_t len, bool more)
 {

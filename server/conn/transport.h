@@ -33,6 +33,9 @@ void transport_close(struct transport *);
 /* Bytes; 0: the client's end; -EAGAIN: there is nothing now. */
 long transport_recv(struct transport *, void *, size_t room);
 
+/* It was reset: nothing can be sent any more. */
+bool transport_is_broken(const struct transport *);
+
 /* No bytes lie in it that were not read yet; its end may. */
 bool transport_nothing_came(const struct transport *);
 

@@ -3,6 +3,7 @@
  */
 #include "server/content/access.h"
 #include "server/content/exchange.h"
+#include "server/content/pace.h"
 #include "server/http/basic.h"
 #include "server/http/signed_link.h"
 
@@ -100,9 +101,15 @@ access_begin(struct exchange *ex)
 {
 	const struct settings *set = ex->ex_lookup.lk_set;
 	enum access access;
+	unsigned seconds;
 
 	if (!may_ask(ex))
 		return refuse(ex, 403);
+	if (!pace_admit(ex, &seconds)) {
+		respond_too_many(ex, seconds);
+		return ACCESS_REFUSED;
+	}
+	pace_begin(ex);
 	if (ex->ex_request.rq_method == METHOD_OPTIONS)
 		return ACCESS_GRANTED;
 	access = set->set_link_keys != NULL ? check_link(ex) : ACCESS_GRANTED;

@@ -7,6 +7,7 @@
 #include "server/content/autoindex_stream.h"
 #include "server/content/exchange.h"
 #include "server/content/health.h"
+#include "server/content/pace.h"
 #include "server/http/head_write.h"
 
 #define STATUS_CUT 499 /* nginx' number for: no answer was begun */
@@ -213,6 +214,8 @@ exchange_free(struct exchange **exp)
 	*exp = NULL;
 	svc = ex->ex_service;
 	end(ex);
+	if (ex->ex_paced)
+		pace_end(ex);
 	static_finish(ex);
 	response_finish(ex);
 	forget_password(ex);

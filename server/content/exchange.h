@@ -27,7 +27,9 @@
 #include "server/content/verifier.h"
 #include "server/http/request.h"
 
+struct client_rate;
 struct sockaddr;
+struct token_bucket;
 
 /* Calls from an answer to its connection. */
 struct exchange_ops {
@@ -76,10 +78,15 @@ struct exchange {
 
 	struct request ex_request;
 	struct target ex_target;
-	struct buf ex_path; /* memory of ex_target */
-	struct buf ex_user; /* as the client says, see ex_known */
-	bool ex_known;	    /* and it is: for the log */
-	bool ex_verifying;  /* its password is: ex_verify waits */
+	struct buf ex_path;	/* memory of ex_target */
+	struct buf ex_user;	/* as the client says, see ex_known */
+	bool ex_known;		/* and it is: for the log */
+	bool ex_paced;		/* see pace.h, as the next ones */
+	uint64_t ex_allowed;	/* bytes that were taken from the buckets */
+	uint64_t ex_not_before; /* when they may be sent, microseconds */
+	struct token_bucket *ex_bucket;	    /* the owner's: of its connection */
+	struct client_rate *ex_client_rate; /* NULL: none */
+	bool ex_verifying; /* its password is: ex_verify waits */
 	struct verify ex_verify;
 	struct lookup ex_lookup;
 	struct response ex_response;

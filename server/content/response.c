@@ -150,6 +150,17 @@ respond_error(struct exchange *ex, int number)
 }
 
 void
+respond_too_many(struct exchange *ex, unsigned seconds)
+{
+	head_begin(ex, 429);
+	add(ex, "Retry-After: ");
+	buf_uint(&ex->ex_response.rs_head, &ex->ex_service->svc_bufs, seconds);
+	add(ex, "\r\n");
+	error_body(ex, 429);
+	response_start(ex);
+}
+
+void
 respond_redirect(struct exchange *ex, int number, struct str location)
 {
 	head_begin(ex, number);

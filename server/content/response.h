@@ -46,6 +46,8 @@ struct response {
 
 /* Each makes the answer of the exchange's request ready to be sent. */
 void respond_error(struct exchange *, int status);
+/* 429; when to come again. */
+void respond_too_many(struct exchange *, unsigned seconds);
 void respond_redirect(struct exchange *, int status, struct str location);
 void respond_options(struct exchange *);
 /* A plain text that nobody may keep; it is copied. */
@@ -70,7 +72,11 @@ enum pw_send_status response_step(struct exchange *);
 bool response_replaced(struct exchange *);
 
 /* Bytes handed to the kernel. */
-uint64_t response_sent(const struct response *);
+static inline uint64_t
+response_sent(const struct response *rs)
+{
+	return rs->rs_sent + rs->rs_send.snd_sent;
+}
 
 /* Frees what it holds.  Nothing may be pending. */
 void response_finish(struct exchange *);

@@ -9,6 +9,7 @@
 #include "server/content/autoindex_cache.h"
 #include "server/content/autoindex_stream.h"
 #include "server/content/multipart.h"
+#include "server/content/pace.h"
 #include "server/content/response_priv.h"
 
 #define PIECES_PER_TURN 8
@@ -40,6 +41,7 @@ piece_start(struct exchange *ex, const char *mem, size_t len)
 	    .snd_mem = mem,
 	    .snd_mem_len = len,
 	    .snd_rate = ex->ex_rate,
+	    .snd_pace = ex->ex_paced ? pace_rate(ex) : 0,
 	    .snd_done = on_sent,
 	};
 	if (rs->rs_piece < rs->rs_nranges) {
@@ -190,6 +192,17 @@ sends_head(const struct response *rs)
 	return rs->rs_send.snd_mem_len > 0 && !(rs->rs_piece > 0 && other);
 }
 
+static enum pw_send_status
+send_step(struct exchange *ex)
+{
+	struct pw_send *s = &ex->ex_response.rs_send;
+
+	if (!ex->ex_paced)
+		return pw_send_step(s);
+	s->snd_limit = pace_left(ex);
+	return s->snd_limit > 0 ? pw_send_step(s) : PW_SEND_AGAIN;
+}
+
 enum pw_send_status
 response_step(struct exchange *ex)
 {
@@ -198,7 +211,7 @@ response_step(struct exchange *ex)
 	uint64_t turn = 0;
 	int pieces = 0;
 
-	while ((status = pw_send_step(&rs->rs_send)) == PW_SEND_DONE) {
+	while ((status = send_step(ex)) == PW_SEND_DONE) {
 		turn += rs->rs_send.snd_sent;
 		status = next_piece(ex);
 		if (status != PW_SEND_AGAIN || turn > RESPONSE_SHARE ||
@@ -209,12 +222,6 @@ response_step(struct exchange *ex)
 	if (status == PW_SEND_WANT_WRITE && !sends_head(rs))
 		buf_release(&rs->rs_head, &ex->ex_service->svc_bufs);
 	return status;
-}
-
-uint64_t
-response_sent(const struct response *rs)
-{
-	return rs->rs_sent + rs->rs_send.snd_sent;
 }
 
 void

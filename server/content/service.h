@@ -20,6 +20,7 @@
 #include "server/util/stats.h"
 
 struct autoindex_cache;
+struct client_rates;
 struct exchange;
 struct hmac;
 struct health;
@@ -42,6 +43,7 @@ struct service {
 	struct response_cache *svc_hot;	 /* NULL: off */
 	const struct health *svc_health; /* main's; NULL: nobody may ask */
 	struct hmac *svc_hmac;		 /* of checks: access.h */
+	struct client_rates *svc_rates;	 /* main's; NULL: none */
 	struct verifier *svc_verifier;	 /* main's; NULL: no passwords */
 
 	/* Closes what holds a descriptor for no request.  False: there is nothing. */

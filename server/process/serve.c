@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "lib/util/clock.h"
+#include "server/content/client_rates.h"
 #include "server/content/verifier.h"
 #include "server/content/health.h"
 #include "server/process/channel.h"
@@ -189,6 +190,7 @@ destroy(struct server *sv)
 	     i++)
 		worker_destroy(&sv->sv_workers[i]);
 	verifier_destroy(&sv->sv_verifier);
+	client_rates_destroy(&sv->sv_rates);
 	pw_pool_destroy(&sv->sv_pool, HUNG_US);
 	log_destroy(&sv->sv_log);
 	listen_close(&sv->sv_sockets);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "server/conn/conn.h"
+#include "server/content/client_rates.h"
 #include "server/content/verifier.h"
 #include "server/process/bind.h"
 #include "server/process/channel.h"
@@ -119,6 +120,10 @@ create_shared(struct server *sv)
 	if (conf->conf_htpasswds != NULL &&
 	    verifier_create(&sv->sv_verifier) != 0)
 		return failed("prepare to verify passwords", -ENOMEM);
+	if (conf->conf_rates)
+		sv->sv_rates = client_rates_create();
+	if (conf->conf_rates && sv->sv_rates == NULL)
+		return failed("prepare the rates of clients", -ENOMEM);
 	if (create_health(sv) != 0)
 		return failed("create the workers", -ENOMEM);
 	return watch_pressure(sv);
@@ -142,6 +147,7 @@ create_workers(struct server *sv)
 	    .sh_clients = sv->sv_clients,
 	    .sh_tcp_memory = sv->sv_tcp_memory,
 	    .sh_verifier = sv->sv_verifier,
+	    .sh_rates = sv->sv_rates,
 	    .sh_log = sv->sv_log,
 	};
 	for (i = 0; i < sv->sv_conf->conf_workers; i++) {

@@ -20,6 +20,7 @@ enum timer {
 	TIMER_SEND,   /* the client must take something */
 	TIMER_DISK,   /* the disk must answer */
 	TIMER_LINGER, /* the client must close */
+	TIMER_PAUSE,  /* it may send more: sched_pause */
 	TIMER_GRACE,  /* the server ends: a last request may be under way */
 	TIMERS
 };

@@ -13,6 +13,8 @@ sched_init(struct sched *sc)
 	TAILQ_INIT(&sc->sc_all);
 	for (timer = 0; timer < TIMERS; timer++)
 		TAILQ_INIT(&sc->sc_timers[timer]);
+	for (timer = 0; timer < SCHED_TICKS; timer++)
+		TAILQ_INIT(&sc->sc_paused[timer]);
 }
 
 void
@@ -53,10 +55,74 @@ sched_next(struct sched *sc)
 	return it;
 }
 
+static struct sched_list *
+paused(struct sched *sc, uint64_t tick)
+{
+	return &sc->sc_paused[tick % SCHED_TICKS];
+}
+
+static void
+unpause(struct sched *sc, struct sched_item *it)
+{
+	TAILQ_REMOVE(paused(sc, it->it_deadline / SCHED_TICK_US), it, it_timed);
+	sc->sc_npaused--;
+}
+
+static void
+tick_later(struct sched *sc)
+{
+	static const struct timeval tick = {0, SCHED_TICK_US};
+
+	evtimer_add(&sc->sc_pause, &tick);
+}
+
+void
+sched_pause(struct sched *sc, struct sched_item *it, uint64_t until)
+{
+	uint64_t now = clock_now() / SCHED_TICK_US;
+	uint64_t tick = until / SCHED_TICK_US + 1;
+
+	sched_timer(sc, it, TIMER_NONE);
+	if (sc->sc_npaused++ == 0) {
+		sc->sc_ticked = now;
+		tick_later(sc);
+	}
+	if (tick <= sc->sc_ticked)
+		tick = sc->sc_ticked + 1;
+	if (tick >= sc->sc_ticked + SCHED_TICKS)
+		tick = sc->sc_ticked + SCHED_TICKS - 1;
+	it->it_timer = TIMER_PAUSE;
+	it->it_deadline = tick * SCHED_TICK_US;
+	TAILQ_INSERT_TAIL(paused(sc, tick), it, it_timed);
+}
+
+void
+sched_go_on(struct sched *sc, uint64_t now)
+{
+	uint64_t tick = now / SCHED_TICK_US;
+	struct sched_item *it;
+
+	/* The loop was held up for longer: each list is looked at once. */
+	if (tick > sc->sc_ticked + SCHED_TICKS)
+		sc->sc_ticked = tick - SCHED_TICKS;
+	while (sc->sc_npaused > 0 && sc->sc_ticked < tick) {
+		sc->sc_ticked++;
+		while ((it = TAILQ_FIRST(paused(sc, sc->sc_ticked))) != NULL) {
+			unpause(sc, it);
+			it->it_timer = TIMER_NONE;
+			sched_again(sc, it);
+		}
+	}
+	if (sc->sc_npaused > 0)
+		tick_later(sc);
+}
+
 void
 sched_timer(struct sched *sc, struct sched_item *it, enum timer timer)
 {
-	if (it->it_timer != TIMER_NONE)
+	if (it->it_timer == TIMER_PAUSE)
+		unpause(sc, it);
+	else if (it->it_timer != TIMER_NONE)
 		TAILQ_REMOVE(&sc->sc_timers[it->it_timer], it, it_timed);
 	it->it_timer = timer;
 	if (timer == TIMER_NONE)

@@ -64,6 +64,9 @@ struct sched_item {
 
 TAILQ_HEAD(sched_list, sched_item);
 
+#define SCHED_TICK_US 4096
+#define SCHED_TICKS   512 /* a pause is no longer: it may end early */
+
 struct sched {
 	struct event sc_again; /* an item is ready, or its timer has ended */
 	struct sched_list sc_turns;
@@ -74,6 +77,14 @@ struct sched {
 	 */
 	struct sched_list sc_timers[TIMERS];
 	uint64_t sc_timeouts[TIMERS];
+	/*
+	 * Those of TIMER_PAUSE, whose lengths differ, by the tick in which they end; sc_pause comes
+	 * with each tick while there are any.
+	 */
+	struct event sc_pause;
+	struct sched_list sc_paused[SCHED_TICKS];
+	unsigned sc_npaused;
+	uint64_t sc_ticked; /* the last tick that was looked at */
 	struct sched_list sc_all;
 	unsigned sc_count;
 };
@@ -95,6 +106,12 @@ struct sched_item *sched_next(struct sched *);
 
 /* Starts a timer, in place of the one that runs; TIMER_NONE stops it. */
 void sched_timer(struct sched *, struct sched_item *, enum timer);
+
+/* In place of the timer that runs: it has a turn once this time has come, or some 2 s are over. */
+void sched_pause(struct sched *, struct sched_item *, uint64_t until_us);
+
+/* sc_pause has come: those whose pauses have ended get their turns. */
+void sched_go_on(struct sched *, uint64_t now_us);
 
 /* One whose timer has ended, with that timer, which runs no more; or NULL. */
 struct sched_item *sched_expired(struct sched *, uint64_t now_us, enum timer *);

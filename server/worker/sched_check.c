@@ -25,7 +25,7 @@ broken(int line, const char *rule)
 static void
 check_item(const struct sched *sc, const struct sched_item *it)
 {
-	RULE(it->it_timer == TIMER_NONE ||
+	RULE(it->it_timer == TIMER_NONE || it->it_timer == TIMER_PAUSE ||
 	     it->it_deadline <= clock_now() + sc->sc_timeouts[it->it_timer]);
 	it->it_ops->check(it);
 }
@@ -39,7 +39,11 @@ check_timers(const struct sched *sc, const unsigned timed[TIMERS])
 	int timer;
 
 	RULE(TAILQ_EMPTY(&sc->sc_timers[TIMER_NONE]));
+	RULE(sc->sc_npaused == timed[TIMER_PAUSE]);
+	RULE(sc->sc_npaused == 0 || evtimer_pending(&sc->sc_pause, NULL));
 	for (timer = TIMER_NONE + 1; timer < TIMERS; timer++) {
+		if (timer == TIMER_PAUSE)
+			continue;
 		n = 0;
 		before = 0;
 		TAILQ_FOREACH(it, &sc->sc_timers[timer], it_timed)

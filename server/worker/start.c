@@ -127,6 +127,7 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	wk->wk_clients = sh->sh_clients;
 	wk->wk_tcp_memory = sh->sh_tcp_memory;
 	wk->wk_service.svc_verifier = sh->sh_verifier;
+	wk->wk_service.svc_rates = sh->sh_rates;
 	wk->wk_service.svc_spare = spare;
 	wk->wk_service.svc_arg = wk;
 	wk->wk_service.svc_log = log_writer(sh->sh_log, id);
@@ -199,6 +200,7 @@ worker_destroy(struct worker **wkp)
 		event_del(&wk->wk_control);
 		event_del(&wk->wk_tick);
 		event_del(&wk->wk_sched.sc_again);
+		event_del(&wk->wk_sched.sc_pause);
 		event_del(&wk->wk_retry);
 	}
 	autoindex_cache_destroy(&wk->wk_service.svc_listings);

@@ -74,6 +74,17 @@ on_again(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
+on_pause(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *wk = arg;
+
+	(void)fd;
+	(void)what;
+	worker_lap(wk, LOOP_TIMERS);
+	sched_go_on(&wk->wk_sched, clock_now());
+}
+
+static void
 report_refused(struct worker *wk)
 {
 	uint64_t refused = pw_pool_refused(wk->wk_pool);
@@ -270,6 +281,7 @@ worker_watch(struct worker *wk)
 	    EV_READ | EV_PERSIST, on_control, wk);
 	event_assign(&wk->wk_tick, base, -1, EV_PERSIST, on_tick, wk);
 	evtimer_assign(&wk->wk_sched.sc_again, base, on_again, wk);
+	evtimer_assign(&wk->wk_sched.sc_pause, base, on_pause, wk);
 	evtimer_assign(&wk->wk_retry, base, on_retry, wk);
 	if (event_add(&wk->wk_done, NULL) != 0 ||
 	    event_add(&wk->wk_control, NULL) != 0 ||

@@ -1,0 +1,109 @@
+/*
+ * rate: how fast clients are served, and how often.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "server/conf/conf_priv.h"
+
+#define LEAST	      ((uint64_t)1024) /* bytes/s */
+#define REQUESTS_MOST UINT64_C(1000000)
+
+static int
+set_bytes(const struct key *key, const char *text, struct token_rate *tr,
+    struct conf_why *why)
+{
+	uint64_t value;
+	int error = conf_in_range(key, text, "", &value, why);
+
+	if (error != 0)
+		return error;
+	if (value > 0 && value < LEAST)
+		return conf_why(why, -ERANGE,
+		    "%s is less than 1K bytes/s (0: no limit)", text);
+	tr->tr_rate = value;
+	return 0;
+}
+
+int
+conf_set_rate(struct conf_scope *scope, const struct key *key, const char *text,
+    struct conf_why *why)
+{
+	return set_bytes(key, text, &scope->cs_set->set_rate, why);
+}
+
+/* What is set here is shared by all that inherit it. */
+static int
+new_rule(struct conf_scope *scope, const void **rule, struct conf_why *why)
+{
+	*rule = conf_keep(scope->cs_conf, 1);
+	return *rule != NULL ? 0
+			     : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+}
+
+int
+conf_set_client_rate(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	struct settings *set = scope->cs_set;
+	int error = set_bytes(key, text, &set->set_client_rate, why);
+
+	return error != 0 ? error : new_rule(scope, &set->set_client_rule, why);
+}
+
+/* "10/s": *rate is in RATE_REQUEST for each. */
+static int
+frequency(const char *text, uint64_t *rate)
+{
+	char number[24];
+	const char *slash = strchr(text, '/');
+	uint64_t n;
+
+	if (slash == NULL || slash[1] == '\0' || slash[2] != '\0' ||
+	    (size_t)(slash - text) >= sizeof(number))
+		return -EINVAL;
+	memcpy(number, text, (size_t)(slash - text));
+	number[slash - text] = '\0';
+	if (conf_number(number, &n) != 0 || n < 1 || n > REQUESTS_MOST)
+		return -EINVAL;
+	*rate = slash[1] == 's'	  ? n * RATE_REQUEST
+		: slash[1] == 'm' ? n * (RATE_REQUEST / 60)
+		: slash[1] == 'h' ? n * (RATE_REQUEST / 3600)
+				  : 0;
+	return *rate > 0 ? 0 : -EINVAL;
+}
+
+int
+conf_set_request_rate(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	struct settings *set = scope->cs_set;
+
+	(void)key;
+	set->set_request_rate.tr_rate = 0;
+	if (strcmp(text, "off") == 0)
+		return 0;
+	if (frequency(text, &set->set_request_rate.tr_rate) != 0)
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not a rate: write 10/s, 30/m or 1000/h, "
+		    "1000000 at most, or off",
+		    text);
+	return new_rule(scope, &set->set_request_rule, why);
+}
+
+static void
+complete(struct token_rate *tr, uint64_t burst)
+{
+	tr->tr_depth = burst + token_share(tr->tr_rate);
+}
+
+void
+conf_complete_rates(struct conf *conf, struct settings *set)
+{
+	complete(&set->set_rate, set->set_burst);
+	complete(&set->set_client_rate, set->set_burst);
+	set->set_request_rate.tr_depth = set->set_request_burst * RATE_REQUEST;
+	if (set->set_client_rate.tr_rate > 0 ||
+	    set->set_request_rate.tr_rate > 0)
+		conf->conf_rates = true;
+}

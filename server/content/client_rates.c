@@ -1,0 +1,182 @@
+/*
+ * client_rates: see client_rates.h.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "lib/os/seed.h"
+#include "lib/util/cacheline.h"
+#include "server/content/client_rates.h"
+#include "server/util/client_key.h"
+
+#define PARTS	((size_t)64)
+#define BUCKETS ((size_t)1024) /* of each */
+#define EACH	(CLIENT_RATES / PARTS)
+#define LOOKS	4 /* for one that can be forgotten */
+
+struct client_rate {
+	struct token_bucket cr_bucket;
+	uint64_t cr_client;
+	uintptr_t cr_rule;
+	unsigned cr_users;
+	LIST_ENTRY(client_rate) cr_link;
+	TAILQ_ENTRY(client_rate)
+	cr_order; /* the one asked for last at the end */
+};
+
+LIST_HEAD(rate_list, client_rate);
+
+struct part {
+	_Alignas(CACHE_LINE) pthread_mutex_t pt_lock;
+	struct rate_list pt_buckets[BUCKETS];
+	TAILQ_HEAD(, client_rate) pt_order;
+	size_t pt_count;
+	struct client_rate pt_others;
+};
+
+struct client_rates {
+	struct seed cs_seed;
+	struct part cs_parts[PARTS];
+};
+
+struct client_rates *
+client_rates_create(void)
+{
+	struct client_rates *cs = line_calloc(sizeof(*cs));
+
+	if (cs == NULL)
+		return NULL;
+	seed_draw(&cs->cs_seed);
+	for (size_t i = 0; i < PARTS; i++) {
+		pthread_mutex_init(&cs->cs_parts[i].pt_lock, NULL);
+		TAILQ_INIT(&cs->cs_parts[i].pt_order);
+	}
+	return cs;
+}
+
+void
+client_rates_destroy(struct client_rates **csp)
+{
+	struct client_rates *cs = *csp;
+	struct client_rate *cr, *next;
+
+	if (cs == NULL)
+		return;
+	*csp = NULL;
+	for (size_t i = 0; i < PARTS; i++) {
+		for (cr = TAILQ_FIRST(&cs->cs_parts[i].pt_order); cr != NULL;
+		     cr = next) {
+			next = TAILQ_NEXT(cr, cr_order);
+			free(cr);
+		}
+		pthread_mutex_destroy(&cs->cs_parts[i].pt_lock);
+	}
+	free(cs);
+}
+
+static struct part *
+part_of(struct client_rates *cs, uint64_t client, uintptr_t rule,
+    struct rate_list **list)
+{
+	uint64_t hash =
+	    hash_bytes(&cs->cs_seed, (uint64_t)rule, &client, sizeof(client));
+	struct part *pt = &cs->cs_parts[hash % PARTS];
+
+	*list = &pt->pt_buckets[hash / PARTS % BUCKETS];
+	return pt;
+}
+
+/* The part's lock is held, as in the next ones. */
+static bool
+forget_one(struct part *pt, uint64_t now)
+{
+	struct client_rate *cr, *victim = NULL;
+	int looks = 0;
+
+	TAILQ_FOREACH(cr, &pt->pt_order, cr_order)
+	{
+		if (cr->cr_users == 0 &&
+		    (victim == NULL || token_is_full(&cr->cr_bucket, now)))
+			victim = cr;
+		if (victim != NULL &&
+		    (++looks == LOOKS ||
+			token_is_full(&victim->cr_bucket, now)))
+			break;
+	}
+	if (victim == NULL)
+		return false;
+	LIST_REMOVE(victim, cr_link);
+	TAILQ_REMOVE(&pt->pt_order, victim, cr_order);
+	pt->pt_count--;
+	free(victim);
+	return true;
+}
+
+static struct client_rate *
+add(struct part *pt, struct rate_list *list, uint64_t client, uintptr_t rule,
+    uint64_t now)
+{
+	struct client_rate *cr = NULL;
+
+	if (pt->pt_count < EACH || forget_one(pt, now))
+		cr = calloc(1, sizeof(*cr));
+	if (cr == NULL)
+		return &pt->pt_others;
+	cr->cr_client = client;
+	cr->cr_rule = rule;
+	LIST_INSERT_HEAD(list, cr, cr_link);
+	TAILQ_INSERT_TAIL(&pt->pt_order, cr, cr_order);
+	pt->pt_count++;
+	return cr;
+}
+
+struct client_rate *
+client_rates_take(struct client_rates *cs, const struct sockaddr *sa,
+    const void *rule, uint64_t now)
+{
+	uint64_t client = client_key(sa);
+	struct rate_list *list;
+	struct client_rate *cr;
+	struct part *pt = part_of(cs, client, (uintptr_t)rule, &list);
+
+	pthread_mutex_lock(&pt->pt_lock);
+	LIST_FOREACH(cr, list, cr_link)
+	if (cr->cr_client == client && cr->cr_rule == (uintptr_t)rule)
+		break;
+	if (cr == NULL)
+		cr = add(pt, list, client, (uintptr_t)rule, now);
+	else {
+		TAILQ_REMOVE(&pt->pt_order, cr, cr_order);
+		TAILQ_INSERT_TAIL(&pt->pt_order, cr, cr_order);
+	}
+	cr->cr_users++;
+	pthread_mutex_unlock(&pt->pt_lock);
+	return cr;
+}
+
+void
+client_rates_give(struct client_rates *cs, struct client_rate **crp)
+{
+	struct client_rate *cr = *crp;
+	struct rate_list *list;
+	struct part *pt;
+	size_t i;
+
+	if (cr == NULL)
+		return;
+	*crp = NULL;
+	pt = part_of(cs, cr->cr_client, cr->cr_rule, &list);
+	for (i = 0; cr->cr_rule == 0 && i < PARTS; i++)
+		if (cr == &cs->cs_parts[i].pt_others)
+			pt = &cs->cs_parts[i];
+	pthread_mutex_lock(&pt->pt_lock);
+	cr->cr_users--;
+	pthread_mutex_unlock(&pt->pt_lock);
+}
+
+struct token_bucket *
+client_rate_bucket(struct client_rate *cr)
+{
+	return &cr->cr_bucket;
+}

@@ -1,0 +1,141 @@
+/*
+ * pace: see pace.h.
+ */
+#include "lib/util/clock.h"
+#include "server/content/client_rates.h"
+#include "server/content/exchange.h"
+#include "server/content/pace.h"
+
+#define NANO   UINT64_C(1000)
+#define SECOND UINT64_C(1000000000)
+
+static uint64_t
+now_ns(void)
+{
+	return clock_now() * NANO;
+}
+
+bool
+pace_admit(struct exchange *ex, unsigned *seconds)
+{
+	const struct settings *set = ex->ex_lookup.lk_set;
+	struct client_rates *rates = ex->ex_service->svc_rates;
+	struct client_rate *cr;
+	uint64_t wait = 0, now = now_ns();
+	bool good;
+
+	if (set->set_request_rate.tr_rate == 0)
+		return true;
+	cr = client_rates_take(
+	    rates, exchange_client(ex), set->set_request_rule, now);
+	good = token_try(client_rate_bucket(cr), &set->set_request_rate,
+	    RATE_REQUEST, now, &wait);
+	client_rates_give(rates, &cr);
+	*seconds = (unsigned)((wait + SECOND - 1) / SECOND);
+	return good;
+}
+
+void
+pace_begin(struct exchange *ex)
+{
+	const struct settings *set = ex->ex_lookup.lk_set;
+
+	ex->ex_paced = pace_rate(ex) > 0;
+	if (set->set_client_rate.tr_rate > 0)
+		ex->ex_client_rate =
+		    client_rates_take(ex->ex_service->svc_rates,
+			exchange_client(ex), set->set_client_rule, now_ns());
+}
+
+uint64_t
+pace_rate(const struct exchange *ex)
+{
+	const struct settings *set = ex->ex_lookup.lk_set;
+	uint64_t one = set->set_rate.tr_rate;
+	uint64_t all = set->set_client_rate.tr_rate;
+
+	return one == 0 || (all > 0 && all < one) ? all : one;
+}
+
+/* Takes n bytes from both buckets; when they may be sent. */
+static uint64_t
+take(struct exchange *ex, uint64_t n)
+{
+	const struct settings *set = ex->ex_lookup.lk_set;
+	uint64_t now = now_ns(), one = 0, all = 0;
+
+	if (set->set_rate.tr_rate > 0)
+		one = token_take(ex->ex_bucket, &set->set_rate, n, now);
+	if (ex->ex_client_rate != NULL)
+		all = token_take(client_rate_bucket(ex->ex_client_rate),
+		    &set->set_client_rate, n, now);
+	return one > all ? one : all;
+}
+
+static void
+give(struct exchange *ex, uint64_t n)
+{
+	const struct settings *set = ex->ex_lookup.lk_set;
+
+	if (set->set_rate.tr_rate > 0)
+		token_give(ex->ex_bucket, &set->set_rate, n);
+	if (ex->ex_client_rate != NULL)
+		token_give(client_rate_bucket(ex->ex_client_rate),
+		    &set->set_client_rate, n);
+}
+
+static bool
+has_body(const struct response *rs)
+{
+	return rs->rs_nranges > 0 || rs->rs_body.s_len > 0 ||
+	       rs->rs_stream != NULL;
+}
+
+uint64_t
+pace_left(const struct exchange *ex)
+{
+	uint64_t sent = response_sent(&ex->ex_response);
+
+	if (!has_body(&ex->ex_response))
+		return UINT64_MAX;
+	return ex->ex_allowed > sent ? ex->ex_allowed - sent : 0;
+}
+
+uint64_t
+pace_wait(struct exchange *ex)
+{
+	uint64_t n, now;
+
+	if (!has_body(&ex->ex_response))
+		return 0;
+	if (pace_left(ex) == 0) {
+		pace_settle(ex);
+		n = token_share(pace_rate(ex));
+		ex->ex_not_before = take(ex, n) / NANO;
+		ex->ex_allowed += n;
+	}
+	now = clock_now();
+	return ex->ex_not_before > now ? ex->ex_not_before : 0;
+}
+
+void
+pace_settle(struct exchange *ex)
+{
+	uint64_t sent = response_sent(&ex->ex_response);
+
+	if (ex->ex_allowed == 0)
+		return;
+	if (ex->ex_allowed > sent)
+		give(ex, ex->ex_allowed - sent);
+	else if (sent > ex->ex_allowed)
+		(void)take(ex, sent - ex->ex_allowed);
+	ex->ex_allowed = sent;
+}
+
+void
+pace_end(struct exchange *ex)
+{
+	pace_settle(ex);
+	client_rates_give(ex->ex_service->svc_rates, &ex->ex_client_rate);
+	ex->ex_paced = false;
+}

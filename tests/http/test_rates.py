@@ -1,0 +1,290 @@
+"""How fast clients are served, and how often: rate, client_rate, burst, request_rate.
+
+Nothing here depends on how fast the machine is: what has come by a time is never more than was
+permitted by then, seen from a client that began before the server did; and what has to go on without
+waiting would take far longer than a test may if it did.
+"""
+
+import os
+import selectors
+import signal
+import time
+
+import pytest
+
+from harness import Finished, request, wait_until
+
+K = 1024
+HEAD = 1024  # bytes, more than a head has
+OTHER = "127.0.0.2"
+
+
+def share(rate):
+    return max(rate // 8, min(64 * K, rate))
+
+
+@pytest.fixture
+def root(tmp_path):
+    top = tmp_path / "site"
+    (top / "v").mkdir(parents=True)
+    for name, size in (("a.txt", 10), ("v/a.txt", 10), ("64.bin", 64 * K), ("512.bin", 512 * K),
+                       ("v/200.bin", 200 * K)):
+        (top / name).write_bytes(bytes(i * 7 % 251 for i in range(size)))
+        os.utime(top / name, (1_600_000_000, 1_600_000_000))
+    return top
+
+
+@pytest.fixture
+def site(serve_conf, root):
+    def start(settings=None, locations=None, **top):
+        return serve_conf(top, [("s", {"root": root, "autoindex": True, **(settings or {})}, locations or {})])
+
+    return start
+
+
+def download(server, targets, rate, burst=0, source="127.0.0.1", fields=()):
+    """Each target by a connection of its own, all at once; no byte before its time."""
+    begin = time.monotonic()
+    connections = [server.connect(source=source) for _ in targets]
+    which = selectors.DefaultSelector()
+    for c, target in zip(connections, targets):
+        c.send(request(target, fields=[("Connection", "close"), *fields]))
+        which.register(c.sock, selectors.EVENT_READ, c)
+    total = 0
+    while which.get_map():
+        for key, _ in which.select(30):
+            before = len(key.data.buf)
+            if not key.data.fill():
+                which.unregister(key.fileobj)
+            total += len(key.data.buf) - before
+            permitted = rate * (time.monotonic() - begin) + burst + share(rate) + HEAD * len(targets)
+            assert total <= permitted, (total, permitted)
+        assert time.monotonic() < begin + 60
+    answers = [c.response() for c in connections]
+    for c in connections:
+        c.sock.close()
+    return answers
+
+
+def bodies(answers):
+    assert {answer.status for answer in answers} == {200}
+    return [answer.body for answer in answers]
+
+
+def test_rate_is_of_each_connection(site, root, send_path):
+    server = site({"rate": "256K"}, send_path=send_path)
+    whole = (root / "512.bin").read_bytes()
+    for _ in range(2):
+        assert bodies(download(server, ["/512.bin"], 256 * K)) == [whole]
+    assert bodies(download(server, ["/512.bin"] * 4, 4 * 256 * K, 3 * share(256 * K))) == [whole] * 4
+
+
+def test_requests_of_one_connection_share_its_rate(site, root):
+    server = site({"rate": "128K"})
+    begin = time.monotonic()
+    with server.connect() as c:
+        for n in range(1, 6):
+            assert c.ask("/64.bin").body == (root / "64.bin").read_bytes()
+            assert n * 64 * K <= 128 * K * (time.monotonic() - begin) + share(128 * K)
+
+
+def test_client_rate_is_of_all_connections_of_a_client(site, root):
+    server = site({"client_rate": "512K"}, workers=4)
+    whole = (root / "512.bin").read_bytes()
+    assert bodies(download(server, ["/512.bin"] * 3, 512 * K)) == [whole] * 3
+    assert bodies(download(server, ["/512.bin"] * 2, 512 * K, source=OTHER)) == [whole] * 2
+
+
+def test_both_rates(site, root):
+    server = site({"rate": "128K", "client_rate": "1M"})
+    assert len(bodies(download(server, ["/512.bin"], 128 * K))[0]) == 512 * K
+
+
+def test_a_client_takes_nothing_from_another(site):
+    """The first would take more than an hour, and so would the second after it."""
+    server = site({"client_rate": "1K", "burst": "600K"})
+    with server.connect() as c:
+        c.send(request("/512.bin"))
+        c.read_head()
+        c.read_exactly(512 * K)
+        c.send(request("/512.bin"))
+        c.read_head()
+        assert len(bodies(download(server, ["/512.bin"], 1 * K, 600 * K, source=OTHER))[0]) == 512 * K
+
+
+def test_burst_comes_at_once(site):
+    for settings in ({"rate": "1K"}, {"client_rate": "1K"}):
+        server = site({**settings, "burst": "512K"})
+        assert len(bodies(download(server, ["/512.bin"], K, 512 * K))[0]) == 512 * K
+
+
+def test_rate_of_a_location(site):
+    server = site({"rate": "1K"}, {"/v/": {"rate": 0}})
+    assert len(server.get("/v/200.bin").body) == 200 * K
+    server = site({}, {"/v/": {"rate": "1K"}})
+    assert len(server.get("/512.bin").body) == 512 * K
+
+
+def test_locations_that_inherit_a_clients_rate_share_it(site):
+    server = site({"client_rate": "256K"}, {"/v/": {"dotfiles": True}})
+    answers = download(server, ["/v/200.bin", "/512.bin"], 256 * K)
+    assert [len(body) for body in bodies(answers)] == [200 * K, 512 * K]
+
+
+def test_a_location_with_a_rate_of_its_own_has_its_own(site):
+    server = site({"client_rate": "1K", "burst": "64K"}, {"/v/": {"client_rate": "1K", "burst": "256K"}})
+    with server.connect() as c:
+        c.send(request("/512.bin"))
+        c.read_head()
+        assert len(bodies(download(server, ["/v/200.bin"], K, 256 * K))[0]) == 200 * K
+
+
+def test_all_kinds_of_bodies(site, root):
+    for n in range(300):
+        (root / "v" / ("%03d" % n + "x" * 150)).write_bytes(b"")
+    server = site({"rate": "128K"})
+    size = len(bodies(download(server, ["/v/"], 128 * K))[0])
+    assert size > 100 * K
+    ranges = [("Range", "bytes=0-99999,200000-299999")]
+    (answer,) = download(server, ["/512.bin"], 128 * K, fields=ranges)
+    assert answer.status == 206 and len(answer.body) > 200000
+    (answer,) = download(server, ["/512.bin"], 128 * K, fields=[("Range", "bytes=1-200000")])
+    assert answer.status == 206 and answer.body == (root / "512.bin").read_bytes()[1:200001]
+
+
+def test_answers_without_a_body_cost_no_bytes(site):
+    """Each would have to wait for hours."""
+    server = site({"client_rate": "1K", "burst": "600K"})
+    with server.connect() as c, server.connect() as other:
+        c.send(request("/512.bin") * 2)
+        c.read_head()
+        c.read_exactly(512 * K)
+        for _ in range(30):
+            assert other.ask("/512.bin", "HEAD").length == 512 * K
+            assert other.ask("/512.bin", fields=[("If-None-Match", "*")]).status == 304
+            assert other.ask("/none").status == 404
+            assert other.ask("/v").status == 301
+
+
+def test_a_pause_is_not_held_against_the_client(site):
+    server = site({"rate": "64K"}, send_timeout=1, min_send_rate="1M")
+    assert len(bodies(download(server, ["/v/200.bin"], 64 * K))[0]) == 200 * K
+
+
+def test_what_a_client_leaves_goes_back(site):
+    """What was taken by connections that are reset would hold others up for minutes."""
+    server = site({"client_rate": "1K"}, {"/v/": {"client_rate": "0"}}, workers=1)
+    connections = [server.connect() for _ in range(200)]
+    for c in connections:
+        c.send(request("/512.bin"))
+    # Of the same worker, after them.
+    for _ in range(3):
+        assert server.get("/v/a.txt").status == 200
+    for c in connections:
+        c.reset()
+    assert server.get("/a.txt").status == 200
+
+
+def test_ends_in_a_pause(site):
+    server = site({"rate": "1K"}, shutdown_timeout=1)
+    with server.connect() as c:
+        c.send(request("/512.bin"))
+        c.read_head()
+        server.terminate()
+        assert len(c.drain()) < 512 * K
+    assert server.wait() == 0
+    server.stop()
+
+
+def test_a_reload_lets_a_paced_answer_end(site, root):
+    server = site({"rate": "128K"})
+    with server.connect() as c:
+        c.send(request("/512.bin"))
+        c.read_head()
+        server.signal(signal.SIGHUP)
+        assert c.read_exactly(512 * K) == (root / "512.bin").read_bytes()
+
+
+# ------------------------------------------------------------------ requests
+
+
+def ask(server, target="/a.txt", source="127.0.0.1", method="GET"):
+    with server.connect(source=source) as c:
+        answer = c.ask(target, method)
+        c.finish(answer)
+        return answer
+
+
+@pytest.mark.parametrize("rate, most", [("1/h", 3600), ("2/m", 30), ("1/m", 60)])
+def test_429_after_just_so_many(site, rate, most):
+    server = site({"request_rate": rate, "request_burst": 3}, workers=4)
+    answers = [ask(server) for _ in range(5)]
+    assert [answer.status for answer in answers] == [200] * 3 + [429] * 2
+    assert all(1 <= int(answer.get("Retry-After")) <= most for answer in answers[3:])
+    assert [ask(server, source=OTHER).status for _ in range(4)] == [200] * 3 + [429]
+
+
+def test_of_one_connection_each_request_counts(site):
+    server = site({"request_rate": "1/h", "request_burst": 5})
+    with server.connect() as c:
+        c.send(request("/a.txt") * 8)
+        assert [c.response().status for _ in range(8)] == [200] * 5 + [429] * 3
+
+
+def test_whatever_is_asked_counts(site):
+    server = site({"request_rate": "1/h", "request_burst": 5})
+    found = [ask(server, *args).status for args in (
+        ("/none",), ("/v/",), ("/v",), ("/a.txt", "127.0.0.1", "HEAD"), ("/a.txt", "127.0.0.1", "OPTIONS"), ("/a.txt",))]
+    assert found == [404, 200, 301, 200, 204, 429]
+
+
+def test_other_locations_do_not(site):
+    server = site({}, {"/v/": {"request_rate": "1/h", "request_burst": 1}})
+    assert [ask(server, "/v/a.txt").status for _ in range(3)] == [200, 429, 429]
+    assert [ask(server).status for _ in range(5)] == [200] * 5
+
+
+def test_locations_that_inherit_share_and_others_do_not(site):
+    server = site({"request_rate": "1/h", "request_burst": 2},
+                  {"/v/": {"dotfiles": True}, "= /64.bin": {"request_rate": "1/h"}, "= /512.bin": {"request_rate": "off"}})
+    assert [ask(server, t).status for t in ("/a.txt", "/v/a.txt", "/a.txt")] == [200, 200, 429]
+    assert [ask(server, "/64.bin").status for _ in range(3)] == [200, 200, 429]
+    assert [ask(server, "/512.bin").status for _ in range(5)] == [200] * 5
+
+
+def test_after_a_while_it_may_ask_again(site):
+    server = site({"request_rate": "2/s", "request_burst": 1})
+    begin, good = time.monotonic(), 0
+    while good < 4:
+        good += ask(server).status == 200
+        assert good <= 1 + 2 * (time.monotonic() - begin)
+        assert time.monotonic() < begin + 60
+
+
+def test_denied_clients_do_not_count(site):
+    server = site({"request_rate": "1/h", "request_burst": 1, "deny": ["127.0.0.1"]})
+    assert [ask(server).status for _ in range(3)] == [403] * 3
+
+
+@pytest.mark.parametrize("key, value, cause", [
+    ("rate", "x", "x is not a size (0 to 16G)"),
+    ("rate", "1023", "1023 is less than 1K bytes/s (0: no limit)"),
+    ("rate", "17G", "17G is out of range (0 to 16G)"),
+    ("client_rate", "1", "1 is less than 1K bytes/s"),
+    ("client_rate", "", "the value is empty"),
+    ("burst", "-1", "-1 is not a size (0 to 64G)"),
+    ("request_burst", "0", "0 is out of range (1 to 1000000)"),
+    ("request_rate", "10", '"10" is not a rate: write 10/s, 30/m or 1000/h'),
+    ("request_rate", "0/s", '"0/s" is not a rate'),
+    ("request_rate", "1/d", '"1/d" is not a rate'),
+    ("request_rate", "1/", '"1/" is not a rate'),
+    ("request_rate", "/s", '"/s" is not a rate'),
+    ("request_rate", "1/ss", '"1/ss" is not a rate'),
+    ("request_rate", "1000001/s", '"1000001/s" is not a rate'),
+    ("request_rate", "9" * 30 + "/s", "is not a rate"),
+])
+def test_bad_values(tmp_path, key, value, cause):
+    conf = tmp_path / "p.conf"
+    conf.write_text('site "s" {\nroot = "/"\n%s = "%s"\n}\n' % (key, value))
+    run = Finished("-t", "-c", str(conf))
+    assert run.code == 1 and f":3: {key}: {cause}" in run.err or cause in run.err, run.err
