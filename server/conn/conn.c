@@ -115,8 +115,6 @@ send_answer(struct conn *c)
 		return sent(c);
 	case PW_SEND_WANT_WRITE:
 		c->cn_writable = false;
-		if (c->cn_ex->ex_paced)
-			pace_settle(c->cn_ex);
 		return min_rate_full(c) ? NEXT_WAIT : NEXT_CLOSE;
 	case PW_SEND_AGAIN:
 		return may_go_on(c) ? NEXT_AGAIN : NEXT_WAIT;

@@ -91,6 +91,21 @@ has_body(const struct response *rs)
 	       rs->rs_stream != NULL;
 }
 
+/* What was taken and not sent, or sent and not taken: a head. */
+static void
+settle(struct exchange *ex)
+{
+	uint64_t sent = response_sent(&ex->ex_response);
+
+	if (ex->ex_allowed == 0)
+		return;
+	if (ex->ex_allowed > sent)
+		give(ex, ex->ex_allowed - sent);
+	else if (sent > ex->ex_allowed)
+		(void)take(ex, sent - ex->ex_allowed);
+	ex->ex_allowed = sent;
+}
+
 uint64_t
 pace_left(const struct exchange *ex)
 {
@@ -109,7 +124,7 @@ pace_wait(struct exchange *ex)
 	if (!has_body(&ex->ex_response))
 		return 0;
 	if (pace_left(ex) == 0) {
-		pace_settle(ex);
+		settle(ex);
 		n = token_share(pace_rate(ex));
 		ex->ex_not_before = take(ex, n) / NANO;
 		ex->ex_allowed += n;
@@ -119,23 +134,9 @@ pace_wait(struct exchange *ex)
 }
 
 void
-pace_settle(struct exchange *ex)
-{
-	uint64_t sent = response_sent(&ex->ex_response);
-
-	if (ex->ex_allowed == 0)
-		return;
-	if (ex->ex_allowed > sent)
-		give(ex, ex->ex_allowed - sent);
-	else if (sent > ex->ex_allowed)
-		(void)take(ex, sent - ex->ex_allowed);
-	ex->ex_allowed = sent;
-}
-
-void
 pace_end(struct exchange *ex)
 {
-	pace_settle(ex);
+	settle(ex);
 	client_rates_give(ex->ex_service->svc_rates, &ex->ex_client_rate);
 	ex->ex_paced = false;
 }

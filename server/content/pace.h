@@ -3,8 +3,8 @@
  * (request_rate).  Of answers with a body; heads of others cost a request and no bytes.
  *
  * A share of bytes is taken from the buckets of the connection and of the client, and the answer goes
- * on when both have earned it: so it is woken once for each share, in the order of asking.  What it
- * cannot send of a share, since its client takes no more, goes back.
+ * on when both have earned it: so it is woken once for each share, in the order of asking.  What is
+ * not sent of a share when the exchange ends goes back.
  */
 #ifndef SERVER_CONTENT_PACE_H
 #define SERVER_CONTENT_PACE_H
@@ -30,8 +30,7 @@ uint64_t pace_left(const struct exchange *);
 /* Bytes/s that it will be sent at, no more. */
 uint64_t pace_rate(const struct exchange *);
 
-/* The client takes no more at present, or the exchange ends. */
-void pace_settle(struct exchange *);
+/* The exchange ends. */
 void pace_end(struct exchange *);
 
 #endif

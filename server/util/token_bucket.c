@@ -5,9 +5,10 @@
 
 #include "server/util/token_bucket.h"
 
-#define SECOND UINT64_C(1000000000)
-#define SHARES ((uint64_t)8) /* of a second */
-#define LEAST  ((uint64_t)64 << 10)
+#define SECOND	UINT64_C(1000000000)
+#define SHARES	((uint64_t)8) /* of a second */
+#define LEAST	((uint64_t)256 << 10)
+#define LONGEST ((uint64_t)2) /* seconds */
 
 /* Nanoseconds in which n units are earned. */
 static uint64_t
@@ -66,7 +67,7 @@ token_try(struct token_bucket *tb, const struct token_rate *tr, uint64_t n,
 uint64_t
 token_share(uint64_t rate)
 {
-	uint64_t least = rate < LEAST ? rate : LEAST;
+	uint64_t most = LONGEST * rate, least = most < LEAST ? most : LEAST;
 
 	return rate / SHARES > least ? rate / SHARES : least;
 }

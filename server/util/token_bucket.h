@@ -36,8 +36,8 @@ bool token_try(struct token_bucket *, const struct token_rate *, uint64_t n,
     uint64_t now_ns, uint64_t *wait_ns);
 
 /*
- * Bytes to send at once: an eighth of a second's; but, so that it is worth the wake-up, 64 KiB if that is no
- * more than a second's.
+ * Bytes to send at once: an eighth of a second's; but, since a wake-up costs as much as some 100 KiB,
+ * 256 KiB if that is no more than two seconds'.
  */
 uint64_t token_share(uint64_t rate);
 

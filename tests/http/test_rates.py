@@ -20,7 +20,7 @@ OTHER = "127.0.0.2"
 
 
 def share(rate):
-    return max(rate // 8, min(64 * K, rate))
+    return max(rate // 8, min(256 * K, 2 * rate))
 
 
 @pytest.fixture

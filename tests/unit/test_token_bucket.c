@@ -101,9 +101,9 @@ static void
 shares_are_worth_a_wakeup(void **state)
 {
 	(void)state;
-	assert_int_equal(token_share(1024), 1024);
-	assert_int_equal(token_share(65536), 65536);
-	assert_int_equal(token_share(100000), 65536);
+	assert_int_equal(token_share(1024), 2048);
+	assert_int_equal(token_share(65536), 131072);
+	assert_int_equal(token_share(1000000), 262144);
 	assert_int_equal(token_share(8 << 20), 1 << 20);
 }
 
