@@ -27,6 +27,7 @@ needs()
 	build	lib zlib			zlib1g-dev		-
 	build	lib libbrotlienc		libbrotli-dev		brotli
 	build	lib libzstd			libzstd-dev		zstd
+	build	lib libcrypto			libssl-dev		-
 	test	python				python3			python3
 	test	lib cmocka			libcmocka-dev		cmocka
 	test	pymod pytest			python3-pytest		py311-pytest
@@ -70,6 +71,7 @@ needs()
 	cross	linux lib zlib			zlib1g-dev		-
 	cross	linux lib libbrotlienc		libbrotli-dev		-
 	cross	linux lib libzstd		libzstd-dev		-
+	cross	linux lib libcrypto		libssl-dev		-
 	peers	cmd nginx			nginx			nginx
 	peers	cmd h2o				h2o			h2o
 	peers	cmd lighttpd			lighttpd		lighttpd
