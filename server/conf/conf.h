@@ -28,6 +28,29 @@ enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_OFF };
 #define HEADER_NO_ACCEPT_RANGES 0x02u
 #define HEADER_CACHE_CONTROL	0x04u
 
+/* A path that has moved: all of it, or what stands around one '*'.  Texts end with a NUL. */
+struct redirect {
+	struct str rd_before; /* of the path: before the '*', or all */
+	struct str rd_after;  /* behind it; s_ptr NULL: there is no '*' */
+	struct str rd_scheme; /* before $host; s_ptr NULL: there is none */
+	struct str rd_to;     /* behind it, before the '*' */
+	struct str rd_rest;   /* behind that; s_ptr NULL: it has no '*' */
+	struct str rd_fragment;
+	bool rd_query; /* rd_to or rd_rest has a '?' */
+	int rd_status;
+};
+
+struct redirects;
+
+/* A body for answers of some statuses. */
+struct error_page {
+	int ep_first;
+	int ep_last;
+	char *ep_name;	    /* of its file; NULL: it was given as text */
+	struct str ep_type; /* the field Content-Type, with CRLF */
+	struct str ep_body;
+};
+
 /* Settings that a location inherits from its site, and a site from the top level. */
 struct settings {
 	const struct pw_send_path *set_send_path;
@@ -49,6 +72,11 @@ struct settings {
 	bool set_security_headers;
 	char **set_cors;	   /* origins, or "*"; NULL: none */
 	unsigned set_cors_max_age; /* seconds */
+
+	struct redirects *set_redirects; /* NULL: none */
+	char **set_try;			 /* steps, NULL ends them; NULL: none */
+	struct error_page *set_pages;
+	unsigned set_npages;
 
 	uint8_t set_codings[CODINGS]; /* of siblings, the preferred one first */
 	unsigned set_ncodings;
@@ -83,9 +111,10 @@ struct site {
 };
 
 struct listen_addr {
-	struct sockaddr_storage la_addr;
+	struct sockaddr_storage la_addr; /* IPv4, IPv6, AF_UNIX */
 	socklen_t la_len;
-	char *la_text; /* as given, for messages */
+	char *la_text;	/* as given, for messages; the path of a Unix socket */
+	mode_t la_mode; /* of a Unix socket's file */
 };
 
 /* Requests that are not logged. */
@@ -108,12 +137,11 @@ struct conf_types {
 struct conf {
 	struct listen_addr *conf_listen;
 	size_t conf_nlisten;
-	bool conf_listen_default; /* not set by the operator */
-	struct listen_addr
-	    conf_admin;	       /* la_text NULL: none; else also AF_UNIX */
-	unsigned conf_workers; /* at least 1; auto is resolved */
-	unsigned conf_threads; /* prefetch threads per device */
-	char *conf_access_log; /* path, "-" for stdout, NULL for off */
+	bool conf_listen_default;      /* not set by the operator */
+	struct listen_addr conf_admin; /* la_text NULL: none */
+	unsigned conf_workers;	       /* at least 1; auto is resolved */
+	unsigned conf_threads;	       /* prefetch threads per device */
+	char *conf_access_log;	       /* path, "-" for stdout, NULL for off */
 	enum log_format conf_log_format;
 	struct log_fields conf_log_fields;
 	struct log_exclude conf_log_exclude;
@@ -191,6 +219,28 @@ const struct site *conf_site(const struct conf *, const char *host, size_t len);
  */
 const struct settings *conf_settings(
     const struct site *, const char *path, size_t len);
+
+/*
+ * The rule for a decoded path, or NULL: the one of exactly the path, else the first in the
+ * file's order that matches.  star: what its '*' stands for.
+ */
+const struct redirect *conf_redirect(
+    const struct settings *, struct str path, struct str *star);
+
+/*
+ * host is a Host value: without its port, if it is a name of the site or this has none; else
+ * the site's first name that is not for several.  Empty: there is none.
+ */
+struct str conf_host(const struct site *, struct str host);
+
+#define CONF_MEDIA_TYPE 192 /* bytes that hold any, with its character set */
+
+/* The media type for the name of a file, with its character set. */
+void conf_media_type(const struct conf *, const struct settings *,
+    const char *name, char *text, size_t size);
+
+/* The page for a status, or NULL: one for just this status before one for all like it. */
+const struct error_page *conf_error_page(const struct settings *, int status);
 
 /* path: decoded, s_ptr NULL if there was none.  See conf_logs. */
 bool conf_is_excluded(const struct log_exclude *, struct str path, int status);

@@ -9,6 +9,9 @@
 
 #include "server/conf/conf_priv.h"
 
+#define LISTEN_MODE 0666 /* as TCP: whoever can get there may connect */
+#define ADMIN_MODE  0660
+
 static bool
 listens_already(const struct conf *conf, const struct listen_addr *la)
 {
@@ -29,33 +32,133 @@ listens_already(const struct conf *conf, const struct listen_addr *la)
 	return false;
 }
 
+/* la_text is the caller's then. */
+static int
+unix_address(const struct conf_scope *scope, const char *text, mode_t mode,
+    struct listen_addr *la, struct conf_why *why)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+
+	memset(la, 0, sizeof(*la));
+	if (text[0] == '\0')
+		return conf_why(why, -EINVAL,
+		    "the path is empty: write unix:/run/pagewise.sock");
+	la->la_text = conf_path(scope->cs_dir, text);
+	if (la->la_text == NULL)
+		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	if (strlen(la->la_text) >= sizeof(un.sun_path)) {
+		conf_why(why, -EINVAL,
+		    "%s is too long for a socket path (at most %zu bytes)",
+		    la->la_text, sizeof(un.sun_path) - 1);
+		free(la->la_text);
+		la->la_text = NULL;
+		return -EINVAL;
+	}
+	memcpy(un.sun_path, la->la_text, strlen(la->la_text) + 1);
+	memcpy(&la->la_addr, &un, sizeof(un));
+	la->la_len = sizeof(un);
+	la->la_mode = mode;
+	return 0;
+}
+
+/* The same: an address of the sites. */
+static int
+listen_address(const struct conf_scope *scope, const char *text,
+    struct listen_addr *la, struct conf_why *why)
+{
+	int error;
+
+	if (strncmp(text, "unix:", 5) == 0)
+		return unix_address(scope, text + 5, LISTEN_MODE, la, why);
+	if (strchr(text, '/') != NULL)
+		return conf_why(why, -EINVAL,
+		    "%s is not an address: of a Unix socket write unix:%s",
+		    text, text);
+	error = conf_address(text, la, why);
+	if (error != 0)
+		return error;
+	la->la_text = strdup(text);
+	return la->la_text != NULL
+		   ? 0
+		   : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+}
+
+static int
+listen_mode(struct listen_addr *la, const char *text, struct conf_why *why)
+{
+	char *end;
+	unsigned long mode = strtoul(text, &end, 8);
+
+	if (la->la_addr.ss_family != AF_UNIX)
+		return conf_why(why, -EINVAL,
+		    "mode=%s: %s is not a Unix socket", text, la->la_text);
+	if (text[0] < '0' || text[0] > '7' || *end != '\0' || mode > 0777)
+		return conf_why(why, -EINVAL,
+		    "mode=%s is not a mode: write octal digits, as in "
+		    "mode=0660",
+		    text);
+	la->la_mode = (mode_t)mode;
+	return 0;
+}
+
+/* What stands behind the address. */
+static int
+listen_options(struct listen_addr *la, char *words, struct conf_why *why)
+{
+	const char *word;
+	int error = 0;
+
+	while (error == 0 && (word = strsep(&words, " \t")) != NULL) {
+		if (strncmp(word, "mode=", 5) == 0)
+			error = listen_mode(la, word + 5, why);
+		else if (word[0] != '\0')
+			error = conf_why(why, -EINVAL,
+			    "\"%s\" is not an option of an address: write "
+			    "mode=0660, or nothing",
+			    word);
+	}
+	return error;
+}
+
+static int
+add_listen(
+    struct conf *conf, const struct listen_addr *la, struct conf_why *why)
+{
+	struct listen_addr *grown;
+
+	/* SO_REUSEPORT would let both succeed. */
+	if (listens_already(conf, la))
+		return conf_why(
+		    why, -EEXIST, "%s is listed twice", la->la_text);
+	grown = reallocarray(
+	    conf->conf_listen, conf->conf_nlisten + 1, sizeof(*grown));
+	if (grown == NULL)
+		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	conf->conf_listen = grown;
+	grown[conf->conf_nlisten++] = *la;
+	return 0;
+}
+
 int
 conf_set_listen(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
-	struct conf *conf = scope->cs_conf;
-	struct listen_addr la, *grown;
+	struct listen_addr la = {.la_text = NULL};
+	char *copy = strdup(text), *rest = copy;
 	int error;
 
 	(void)key;
-	error = conf_address(text, &la, why);
+	if (copy == NULL)
+		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	error = listen_address(scope, strsep(&rest, " \t"), &la, why);
+	if (error == 0)
+		error = listen_options(&la, rest, why);
+	if (error == 0)
+		error = add_listen(scope->cs_conf, &la, why);
 	if (error != 0)
-		return error;
-	/* SO_REUSEPORT would let both succeed. */
-	if (listens_already(conf, &la))
-		return conf_why(why, -EEXIST, "%s is listed twice", text);
-	grown = reallocarray(
-	    conf->conf_listen, conf->conf_nlisten + 1, sizeof(*grown));
-	if (grown == NULL)
-		goto fail;
-	conf->conf_listen = grown;
-	la.la_text = strdup(text);
-	if (la.la_text == NULL)
-		goto fail;
-	grown[conf->conf_nlisten++] = la;
-	return 0;
-fail:
-	return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+		free(la.la_text);
+	free(copy);
+	return error;
 }
 
 void
@@ -82,29 +185,6 @@ is_loopback(const struct listen_addr *la)
 	if (la->la_addr.ss_family == AF_INET)
 		return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 	return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
-}
-
-static int
-unix_address(const struct conf_scope *scope, const char *text,
-    struct listen_addr *la, struct conf_why *why)
-{
-	struct sockaddr_un un = {.sun_family = AF_UNIX};
-
-	memset(la, 0, sizeof(*la));
-	la->la_text = conf_path(scope->cs_dir, text);
-	if (la->la_text == NULL)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
-	if (strlen(la->la_text) >= sizeof(un.sun_path)) {
-		conf_why(why, -EINVAL,
-		    "%s is too long for a socket path (at most %zu bytes)",
-		    la->la_text, sizeof(un.sun_path) - 1);
-		free(la->la_text);
-		return -EINVAL;
-	}
-	memcpy(un.sun_path, la->la_text, strlen(la->la_text) + 1);
-	memcpy(&la->la_addr, &un, sizeof(un));
-	la->la_len = sizeof(un);
-	return 0;
 }
 
 static int
@@ -140,8 +220,9 @@ conf_set_admin(struct conf_scope *scope, const struct key *key,
 	if (text[0] == '\0')
 		return conf_why(why, -EINVAL,
 		    "the address is empty (write \"off\" for none)");
-	error = strchr(text, '/') != NULL ? unix_address(scope, text, &la, why)
-					  : loopback_address(text, &la, why);
+	error = strchr(text, '/') != NULL
+		    ? unix_address(scope, text, ADMIN_MODE, &la, why)
+		    : loopback_address(text, &la, why);
 	if (error == 0)
 		conf->conf_admin = la;
 	return error;
@@ -169,6 +250,10 @@ covers(const struct listen_addr *la, const struct listen_addr *admin)
 				 *b = (const void *)&admin->la_addr;
 	struct in6_addr one = as_in6(la), other = as_in6(admin);
 
+	if (la->la_addr.ss_family == AF_UNIX ||
+	    admin->la_addr.ss_family == AF_UNIX)
+		return la->la_len == admin->la_len &&
+		       memcmp(&la->la_addr, &admin->la_addr, la->la_len) == 0;
 	/* sin6_port is in the same place; port 0 is another one each time. */
 	if (a->sin_port != b->sin_port || a->sin_port == 0)
 		return false;
@@ -183,7 +268,7 @@ conf_check_admin(const struct conf *conf, struct conf_why *why)
 {
 	const struct listen_addr *admin = &conf->conf_admin;
 
-	if (admin->la_text == NULL || admin->la_addr.ss_family == AF_UNIX)
+	if (admin->la_text == NULL)
 		return 0;
 	for (size_t i = 0; i < conf->conf_nlisten; i++)
 		if (covers(&conf->conf_listen[i], admin))

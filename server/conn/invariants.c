@@ -163,7 +163,8 @@ conn_check(const struct conn *c)
 	    wk->wk_service.svc_conf->conf_max_requests == 0 ||
 		c->cn_requests <= wk->wk_service.svc_conf->conf_max_requests);
 	RULE(c, (c->cn_client != NULL) ==
-		    (wk->wk_service.svc_conf->conf_max_per_address > 0));
+		    (wk->wk_service.svc_conf->conf_max_per_address > 0 &&
+			c->cn_peer.sa.sa_family != AF_UNIX));
 	if (conn_waits(c))
 		check_waiting(c);
 	else

@@ -93,6 +93,13 @@ struct exchange *exchange_create(
  */
 bool exchange_answer(struct exchange *);
 
+/* Who asked, as the log, limits and rules have it. */
+static inline const struct sockaddr *
+exchange_client(const struct exchange *ex)
+{
+	return ex->ex_peer;
+}
+
 /* A completion is being waited for, until it has come: ex_pending. */
 static inline void
 exchange_wait(struct exchange *ex)

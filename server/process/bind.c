@@ -8,13 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "lib/os/os.h"
 
 #include "server/log/log.h"
-#include "server/process/admin_socket.h"
 #include "server/process/bind.h"
+#include "server/process/unix_socket.h"
 
 static const int on = 1;
 static const int off = 0;
@@ -38,11 +39,29 @@ cure(int error)
 	}
 }
 
+/* The same for a Unix socket. */
+static const char *
+cure_path(int error)
+{
+	switch (error) {
+	case EADDRINUSE:
+		return ": another program listens there, or the file is not a "
+		       "socket";
+	case ENOENT:
+		return ": its directory does not exist; create it";
+	case EACCES:
+		return ": make its directory writable, or choose another path";
+	default:
+		return "";
+	}
+}
+
 static void
 complain(const struct listen_addr *la, const char *what, int error)
 {
 	log_error(NULL, "cannot %s %s: %s%s", what, la->la_text,
-	    strerror(error), cure(error));
+	    strerror(error),
+	    la->la_addr.ss_family == AF_UNIX ? cure_path(error) : cure(error));
 }
 
 /* How: bits. */
@@ -153,6 +172,32 @@ is_ours(const struct listen_addr *la, const struct listen_table *old,
 	return listen_overlap(old, sa) || listen_overlap(now, sa);
 }
 
+/*
+ * A Unix socket: the one that there has been, or a new one.  All workers share it: such a
+ * path has one queue of clients.
+ */
+static int
+bind_path(const struct listen_addr *la, const char *name, enum socket_use use,
+    struct listen_table *old, struct listen_table *now)
+{
+	struct sock sk;
+	int error;
+
+	if (listen_take(old, name, use == SOCKET_ADMIN, &sk)) {
+		sk.sk_use = use;
+		if (unix_socket_keep(la, &sk))
+			return keep(now, &sk);
+		close(sk.sk_fd);
+	}
+	sk = (struct sock){.sk_use = use};
+	snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", name);
+	error = unix_socket_open(la, &sk);
+	if (error == 0)
+		return keep(now, &sk);
+	complain(la, "listen on", -error);
+	return -1;
+}
+
 static int
 bind_address(const struct listen_addr *la, const char *name, unsigned workers,
     struct listen_table *old, struct listen_table *now)
@@ -162,6 +207,8 @@ bind_address(const struct listen_addr *la, const char *name, unsigned workers,
 	struct sock sk;
 	unsigned n;
 
+	if (addr.ss_family == AF_UNIX)
+		return bind_path(la, name, SOCKET_SERVE, old, now);
 	if (keep_old(name, old, now, &sk, &n) == -1)
 		return -1;
 	if (n > 0 && (sk.sk_given || !os_share_late()))
@@ -245,31 +292,21 @@ bind_admin(
 	const struct listen_addr *la = &conf->conf_admin;
 	struct sock sk = {.sk_use = SOCKET_ADMIN};
 	char name[LISTEN_NAME];
-	int error;
 
 	if (la->la_text == NULL)
 		return 0;
 	listen_name((const struct sockaddr *)&la->la_addr, name);
+	if (la->la_addr.ss_family == AF_UNIX)
+		return bind_path(la, name, SOCKET_ADMIN, old, now);
 	if (listen_take(old, name, true, &sk)) {
-		if (listen_file(&sk) && !listen_deaf(sk.sk_fd))
+		if (!listen_deaf(sk.sk_fd))
 			return keep(now, &sk);
 		close(sk.sk_fd);
 		sk = (struct sock){.sk_use = SOCKET_ADMIN};
 	}
 	snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", name);
-	if (la->la_addr.ss_family != AF_UNIX) {
-		sk.sk_fd = bind_one(la, &la->la_addr, LISTEN);
-		return sk.sk_fd == -1 ? -1 : keep(now, &sk);
-	}
-	error = admin_socket_open(la, &sk);
-	if (error == 0)
-		return keep(now, &sk);
-	log_error(NULL, "cannot listen on %s: %s%s", la->la_text,
-	    strerror(-error),
-	    error == -EADDRINUSE
-		? ": another program listens there, or the file is not a socket"
-		: "");
-	return -1;
+	sk.sk_fd = bind_one(la, &la->la_addr, LISTEN);
+	return sk.sk_fd == -1 ? -1 : keep(now, &sk);
 }
 
 void
@@ -279,12 +316,17 @@ bind_url(int fd, char *text, size_t size)
 		struct sockaddr sa;
 		struct sockaddr_in in;
 		struct sockaddr_in6 in6;
+		struct sockaddr_un un;
 	} addr = {0};
 	socklen_t len = sizeof(addr);
 	char ip[INET6_ADDRSTRLEN] = "", host[INET6_ADDRSTRLEN + 2];
 	bool any;
 
 	getsockname(fd, &addr.sa, &len);
+	if (addr.sa.sa_family == AF_UNIX) {
+		snprintf(text, size, "unix:%s", addr.un.sun_path);
+		return;
+	}
 	if (addr.sa.sa_family == AF_INET6) {
 		any = IN6_IS_ADDR_UNSPECIFIED(&addr.in6.sin6_addr);
 		inet_ntop(AF_INET6, &addr.in6.sin6_addr, ip, sizeof(ip));

@@ -9,6 +9,7 @@
  * A socket that would take connections from the process that serves does not listen
  * yet: the master has it listen (listen_listen) when this start cannot fail any more.
  * Where such a socket would have clients refused (os_share_late), workers share those there are.
+ * Of a Unix socket there is one, which all workers share, as do an old process and a new one.
  */
 #ifndef SERVER_PROCESS_BIND_H
 #define SERVER_PROCESS_BIND_H
@@ -33,7 +34,7 @@ int bind_sites(
 int bind_admin(
     const struct conf *, struct listen_table *old, struct listen_table *now);
 
-/* "http://ADDR:PORT/" of a listening socket, as a browser takes it. */
+/* "http://ADDR:PORT/" of a listening socket, as a browser takes it, or "unix:PATH". */
 void bind_url(int fd, char *text, size_t size);
 
 #endif

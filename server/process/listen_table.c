@@ -144,7 +144,8 @@ listen_overlap(const struct listen_table *ss, const struct sockaddr *sa)
 	for (i = 0; in->sin_port != 0 && i < ss->ss_count; i++) {
 		sk = &ss->ss_list[i];
 		if (sk->sk_use == SOCKET_SERVE && !sk->sk_given &&
-		    address_of(sk->sk_fd, &addr) && overlap(&addr.sa, sa))
+		    address_of(sk->sk_fd, &addr) &&
+		    addr.sa.sa_family != AF_UNIX && overlap(&addr.sa, sa))
 			return true;
 	}
 	return false;
@@ -275,7 +276,9 @@ listen_name(const struct sockaddr *sa, char name[static LISTEN_NAME])
 	const struct sockaddr_un *un = (const void *)sa;
 	char ip[INET6_ADDRSTRLEN] = "";
 
-	if (sa->sa_family == AF_UNIX) {
+	if (sa->sa_family == AF_UNIX && un->sun_path[0] == '\0') {
+		snprintf(name, LISTEN_NAME, "@%s", un->sun_path + 1);
+	} else if (sa->sa_family == AF_UNIX) {
 		snprintf(name, LISTEN_NAME, "%s", un->sun_path);
 	} else if (sa->sa_family == AF_INET6) {
 		inet_ntop(AF_INET6, &in6->sin6_addr, ip, sizeof(ip));

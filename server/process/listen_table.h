@@ -27,7 +27,10 @@ struct sock {
 	bool sk_given; /* by the service manager: no more can be bound */
 	ino_t sk_ino;  /* of its file, to remove no other one; 0: none */
 	dev_t sk_dev;
-	/* "127.0.0.1:80", "[::]:0", "/run/pagewise.sock"; several may have one */
+	/*
+	 * "127.0.0.1:80", "[::]:0", "/run/pagewise.sock", "@abstract"; several
+	 * may have one
+	 */
 	char sk_name[LISTEN_NAME];
 };
 
@@ -48,7 +51,7 @@ bool listen_has(const struct listen_table *, const char *name, bool admin);
 
 /*
  * Whether a serving socket has that address and port, or overlaps them: a wildcard has
- * all addresses.  Given sockets do not count; port 0 matches none.
+ * all addresses.  Given sockets and Unix sockets do not count; port 0 matches none.
  */
 bool listen_overlap(const struct listen_table *, const struct sockaddr *);
 

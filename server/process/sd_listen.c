@@ -32,7 +32,8 @@ listens(int fd, struct sockaddr_storage *addr)
 	return is_set(fd, SO_ACCEPTCONN, 1) &&
 	       is_set(fd, SO_TYPE, SOCK_STREAM) &&
 	       getsockname(fd, (struct sockaddr *)addr, &len) == 0 &&
-	       (addr->ss_family == AF_INET || addr->ss_family == AF_INET6);
+	       (addr->ss_family == AF_INET || addr->ss_family == AF_INET6 ||
+		   addr->ss_family == AF_UNIX);
 }
 
 static int
@@ -47,13 +48,13 @@ take(struct listen_table *ss, int fd)
 	if (!listens(fd, &addr) || flags == -1) {
 		log_error(NULL,
 		    "descriptor %d from the service manager is not a listening "
-		    "TCP socket",
+		    "TCP or Unix socket",
 		    fd);
 		return -1;
 	}
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-	/* Accepted sockets inherit it. */
+	/* Accepted sockets inherit it; others have no such option. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	listen_name((const struct sockaddr *)&addr, sk.sk_name);
 	if (listen_add(ss, &sk) == 0)

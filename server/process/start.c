@@ -247,15 +247,16 @@ static int
 open_all(struct server *sv, struct listen_table *old)
 {
 	struct pw_pool_conf pool = {.ppc_threads = sv->sv_conf->conf_threads};
+	bool bound;
 	int error;
 
-	if (roots_open(sv->sv_conf, &sv->sv_roots) == -1 ||
-	    bind_sites(sv->sv_conf, old, &sv->sv_sockets) == -1 ||
-	    bind_admin(sv->sv_conf, old, &sv->sv_sockets) == -1)
+	if (roots_open(sv->sv_conf, &sv->sv_roots) == -1)
 		return -1;
+	bound = bind_sites(sv->sv_conf, old, &sv->sv_sockets) == 0 &&
+		bind_admin(sv->sv_conf, old, &sv->sv_sockets) == 0;
 	listen_close(old);
-	/* At once: the master removes the admin socket's file if this start fails. */
-	if (hand_over(sv) == -1 || open_log(sv) == -1)
+	/* At once: the master removes the files of new sockets if this start fails. */
+	if (hand_over(sv) == -1 || !bound || open_log(sv) == -1)
 		return -1;
 	forget_inherited();
 	error = pw_pool_create(&pool, &sv->sv_pool);

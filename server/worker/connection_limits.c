@@ -319,7 +319,7 @@ limits_enter(struct connection_limits *cs, const struct sockaddr *sa,
 	int error;
 
 	*out = NULL;
-	if (cs->cs_each_max == 0)
+	if (cs->cs_each_max == 0 || sa->sa_family == AF_UNIX)
 		return 0;
 	pt = part_of(cs, key, &bucket);
 	pthread_mutex_lock(&pt->pt_lock);

@@ -72,7 +72,7 @@ void limits_retire(struct connection_limits *, unsigned worker);
 
 /*
  * A connection that was reserved and accepted.  *out: its address, or NULL without that
- * limit.  -EDQUOT: the address has as many as it may; -ENOMEM.
+ * limit, and for a client of a Unix socket, who has none.  -EDQUOT: the address has as many as it may; -ENOMEM.
  */
 int limits_enter(
     struct connection_limits *, const struct sockaddr *, struct client **out);

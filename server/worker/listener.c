@@ -213,6 +213,8 @@ accept_one(struct worker *wk, int fd, struct sockaddr_storage *addr)
 	socklen_t len = sizeof(*addr);
 	int sock;
 
+	/* A client of a Unix socket may have no name. */
+	addr->ss_family = AF_UNSPEC;
 	if (!limits_reserve(wk->wk_clients, wk->wk_id)) {
 		errno = EUSERS;
 		return -1;

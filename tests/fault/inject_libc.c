@@ -94,6 +94,7 @@ WRAP(lstat, int, -1, (const char *path, struct stat *st), (path, st))
 WRAP(fstatfs, int, -1, (int fd, struct statfs *sf), (fd, sf))
 WRAP(faccessat, int, -1, (int fd, const char *path, int mode, int flags),
     (fd, path, mode, flags))
+WRAP(chmod, int, -1, (const char *path, mode_t mode), (path, mode))
 WRAP(unlink, int, -1, (const char *path), (path))
 WRAP(fdopen, FILE *, NULL, (int fd, const char *mode), (fd, mode))
 WRAP(opendir, DIR *, NULL, (const char *path), (path))

@@ -58,6 +58,7 @@ ON = {
     "lstat": "EIO ENOMEM",
     "fstatfs": "EIO EINTR",
     "faccessat": "EIO",
+    "chmod": "EPERM",
     "unlink": "EIO",
     "opendir": "EMFILE EIO ENOMEM",
     "fdopendir": "ENOMEM",

@@ -49,7 +49,7 @@ def start(tmp_path):
             server.discard()
             raise
         if server.running:
-            server.address = harness.SERVING.search(server.output + server.messages).groups()[1:]
+            server.address = harness.SERVING.search(server.output + server.messages).groups()[1:3]
             server.address = (server.address[0], int(server.address[1]))
         return server
 

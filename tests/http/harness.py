@@ -213,19 +213,21 @@ class Response:
 
 
 class Connection:
-    """One raw socket to the server."""
+    """One raw socket to the server; address: a pair, or the path of a Unix socket."""
 
     def __init__(self, address, rcvbuf=None, patience=PATIENCE, may_be_chunked=False,
                  source=None):
         self.may_be_chunked = may_be_chunked
-        self.sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        unix = isinstance(address, str)
+        self.sock = socket.socket(socket.AF_UNIX if unix else socket.AF_INET)
         if rcvbuf:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
         self.sock.settimeout(patience)
         if source:
             self.sock.bind((source, 0))
         self.sock.connect(address)
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not unix:
+            self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buf = bytearray()
 
     def __enter__(self):
@@ -430,7 +432,8 @@ def judge(text):
 DIED = re.compile(r"server process \d+ (was killed by signal (?!9 )|ended with status)")
 
 
-SERVING = re.compile(r"^pagewise: serving (.*) at http://([^/\s]+):(\d+)/$", re.M)
+SERVING = re.compile(
+    r"^pagewise: serving (.*) at (?:http://([^/\s]+):(\d+)/|unix:(\S+))$", re.M)
 
 
 def without_hot_set(args):
@@ -502,7 +505,7 @@ class Server:
             raise AssertionError(
                 "%s\nstdout: %s\nstderr: %s" % (error, self.output, self.messages)
             )
-        self.address = (match.group(2), int(match.group(3)))
+        self.address = match.group(4) or (match.group(2), int(match.group(3)))
         return self
 
     def serving(self):
@@ -537,8 +540,8 @@ class Server:
     def running(self):
         return self.process.poll() is None
 
-    def connect(self, **kw):
-        return Connection(self.address, **kw)
+    def connect(self, address=None, **kw):
+        return Connection(address or self.address, **kw)
 
     def in_kernel(self):
         """States of its sockets, closed or not; one that listens and TIME_WAIT are none."""

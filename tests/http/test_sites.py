@@ -151,8 +151,8 @@ def test_several_addresses(serve, site):
         "--root", site, "--listen", "127.0.0.1:0", "--listen", "127.0.0.2:0", "--access-log", "off"
     )
     found = harness.SERVING.findall(server.output)
-    assert sorted(host for _, host, _ in found) == ["127.0.0.1", "127.0.0.2"]
-    for _, host, port in found:
+    assert sorted(host for _, host, *_ in found) == ["127.0.0.1", "127.0.0.2"]
+    for _, host, port, _ in found:
         with harness.Connection((host, int(port))) as c:
             c.send(request("/f"))
             assert c.response().body == b"x"

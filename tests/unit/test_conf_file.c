@@ -165,7 +165,7 @@ static void
 an_empty_list_of_addresses_is_an_error_on_its_line(void **state)
 {
 	static const char cause[] =
-	    "listen: the list is empty: write ADDR:PORT";
+	    "listen: the list is empty: write ADDR:PORT|unix:PATH";
 	static const char *const texts[] = {
 	    "\nlisten = {}\n" SITE,
 	    "\nlisten = * {*}\n" SITE,

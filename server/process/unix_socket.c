@@ -1,5 +1,5 @@
 /*
- * admin_socket: see admin_socket.h.
+ * unix_socket: see unix_socket.h.
  */
 #include <errno.h>
 #include <string.h>
@@ -7,10 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/process/admin_socket.h"
+#include "server/process/unix_socket.h"
 
-#define BACKLOG 16
-#define OTHERS	0117 /* umask: the owner and the group may connect */
+#define ALL 0777 /* bits of a mode */
 
 static int
 open_socket(void)
@@ -41,7 +40,7 @@ left_over(const struct listen_addr *la)
 static int
 bind_once(int fd, const struct listen_addr *la)
 {
-	mode_t mask = umask(OTHERS);
+	mode_t mask = umask(ALL & ~la->la_mode);
 	int error = 0;
 
 	if (bind(fd, (const struct sockaddr *)&la->la_addr, la->la_len) == -1)
@@ -63,7 +62,7 @@ bind_path(int fd, const struct listen_addr *la)
 }
 
 int
-admin_socket_open(const struct listen_addr *la, struct sock *sk)
+unix_socket_open(const struct listen_addr *la, struct sock *sk)
 {
 	struct stat st;
 	int error, fd = open_socket();
@@ -72,7 +71,7 @@ admin_socket_open(const struct listen_addr *la, struct sock *sk)
 		return -errno;
 	error = bind_path(fd, la);
 	if (error == 0 &&
-	    (lstat(la->la_text, &st) == -1 || listen(fd, BACKLOG) == -1)) {
+	    (lstat(la->la_text, &st) == -1 || listen_hear(fd) == -1)) {
 		error = -errno;
 		unlink(la->la_text);
 	}
@@ -84,4 +83,18 @@ admin_socket_open(const struct listen_addr *la, struct sock *sk)
 	sk->sk_dev = st.st_dev;
 	sk->sk_ino = st.st_ino;
 	return 0;
+}
+
+/* A reload may have changed the mode. */
+bool
+unix_socket_keep(const struct listen_addr *la, const struct sock *sk)
+{
+	struct stat st;
+
+	if (!listen_file(sk) || listen_deaf(sk->sk_fd))
+		return false;
+	if (sk->sk_ino != 0 && lstat(la->la_text, &st) == 0 &&
+	    (st.st_mode & ALL) != la->la_mode)
+		(void)chmod(la->la_text, la->la_mode);
+	return true;
 }

@@ -1,0 +1,33 @@
+/*
+ * cidr: blocks of addresses, "192.0.2.0/24", "2001:db8::/32" (RFC 4632, RFC 4291 2.3).
+ * Pure; any thread.
+ *
+ * IPv4 is IPv4-mapped IPv6 in here, so that a block holds a client whichever way it came.
+ */
+#ifndef SERVER_UTIL_CIDR_H
+#define SERVER_UTIL_CIDR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct sockaddr;
+
+struct cidr {
+	unsigned char cd_addr[16];
+	unsigned char cd_bits; /* of it that count: 0 to 128 */
+	bool cd_unix; /* "unix:": all clients of a socket of this host */
+};
+
+/*
+ * "192.0.2.7", "192.0.2.0/24", "2001:db8::/32", "unix:"; "all" is every address, not unix.
+ * False: it is none of these, or has bits set behind its length.
+ */
+bool cidr_parse(const char *text, struct cidr *);
+
+/* Is the address in it?  NULL and other families are in none. */
+bool cidr_has(const struct cidr *, const struct sockaddr *);
+
+/* Is it in one of n? */
+bool cidr_has_any(const struct cidr *, size_t n, const struct sockaddr *);
+
+#endif
