@@ -44,6 +44,7 @@ static const struct field fields[][SAME_LENGTH] = {
     [10] = {SLICE("user-agent", rq_agent)},
     [13] = {SLICE_LIST("if-none-match", rq_pre.pre_if_none_match)},
     [15] = {SLICE_LIST("accept-encoding", rq_accept_encoding)},
+    [16] = {SLICE_LIST("want-repr-digest", rq_want_digest)},
     [17] = {SLICE("if-modified-since", rq_pre.pre_if_modified_since)},
     [19] = {SLICE("if-unmodified-since", rq_pre.pre_if_unmodified_since)},
     [29] = {SLICE("access-control-request-method", rq_preflight)},
