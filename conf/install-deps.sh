@@ -21,6 +21,8 @@ needs()
 	build	lib libevent_core		libevent-dev		libevent
 	build	lib libevent_extra		libevent-dev		libevent
 	build	lib libconfuse			libconfuse-dev		libconfuse
+	build	lib libcrypto			libssl-dev		-
+	build	linux header crypt.h		libcrypt-dev		-
 	build	linux lib liburing		liburing-dev		-
 	build	linux lib libseccomp		libseccomp-dev		-
 	build	header http_parser.h		libhttp-parser-dev	http-parser
@@ -70,6 +72,7 @@ needs()
 	cross	linux lib zlib			zlib1g-dev		-
 	cross	linux lib libbrotlienc		libbrotli-dev		-
 	cross	linux lib libzstd		libzstd-dev		-
+	cross	linux lib libcrypto		libssl-dev		-
 	peers	cmd nginx			nginx			nginx
 	peers	cmd h2o				h2o			h2o
 	peers	cmd lighttpd			lighttpd		lighttpd

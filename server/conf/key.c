@@ -197,6 +197,16 @@ const struct key conf_keys[] = {
 	"what an entity tag is made of; auto: size and modification time",
 	.key_set = conf_set_etag},
 
+    {"allow", KEY_INHERITED, "(all)", "ADDRESS, ...",
+	"clients that may have answers, all others get 403",
+	.key_set = conf_set_allow, .key_clear = conf_clear_allow},
+    {"deny", KEY_INHERITED, "(none)", "ADDRESS, ...",
+	"clients that get 403, also those in allow", .key_set = conf_set_deny,
+	.key_clear = conf_clear_deny},
+    {"signed_links", KEY_INHERITED, "off", "FILE|off",
+	"keys of the links without which nothing is sent: pagewise sign",
+	.key_set = conf_set_signed_links},
+
     {"names", KEY_SITE, "(none)", "HOST, ...", "host names of the site",
 	.key_set = conf_set_names, .key_clear = conf_clear_names},
     {"root", KEY_SITE | KEY_LOCATION, "(none: every site needs one)", "DIR",

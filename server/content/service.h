@@ -22,6 +22,7 @@
 struct autoindex_cache;
 struct exchange;
 struct health;
+struct hmac;
 struct range;
 struct response_cache;
 
@@ -39,6 +40,7 @@ struct service {
 	struct autoindex_cache *svc_listings;
 	struct response_cache *svc_hot;	 /* NULL: off */
 	const struct health *svc_health; /* main's; NULL: nobody may ask */
+	struct hmac *svc_hmac;		 /* of checks: access.h */
 
 	/* Closes what holds a descriptor for no request.  False: there is nothing. */
 	bool (*svc_spare)(void *arg);
