@@ -76,6 +76,10 @@ complete_one(struct conf *conf, struct settings *set, const char *name)
 		key = "header";
 		error = conf_complete_headers(conf, set, &why);
 	}
+	if (error == 0) {
+		key = "error_page";
+		error = conf_complete_pages(conf, set, &why);
+	}
 	if (error != 0)
 		fprintf(stderr, "%spagewise: site \"%s\": %s: %s\n",
 		    log_error_prefix(), name, key, why.why_text);

@@ -30,6 +30,29 @@ enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_OFF };
 #define HEADER_NO_ACCEPT_RANGES 0x02u
 #define HEADER_CACHE_CONTROL	0x04u
 
+/* A path that has moved: all of it, or what stands around one '*'.  Texts end with a NUL. */
+struct redirect {
+	struct str rd_before; /* of the path: before the '*', or all */
+	struct str rd_after;  /* behind it; s_ptr NULL: there is no '*' */
+	struct str rd_scheme; /* before $host; s_ptr NULL: there is none */
+	struct str rd_to;     /* behind it, before the '*' */
+	struct str rd_rest;   /* behind that; s_ptr NULL: it has no '*' */
+	struct str rd_fragment;
+	bool rd_query; /* rd_to or rd_rest has a '?' */
+	int rd_status;
+};
+
+struct redirects;
+
+/* A body for answers of some statuses. */
+struct error_page {
+	int ep_first;
+	int ep_last;
+	char *ep_name;	    /* of its file; NULL: it was given as text */
+	struct str ep_type; /* the field Content-Type, with CRLF */
+	struct str ep_body;
+};
+
 /* Settings that a location inherits from its site, and a site from the top level. */
 struct settings {
 	const struct pw_send_path *set_send_path;
@@ -51,6 +74,11 @@ struct settings {
 	bool set_security_headers;
 	char **set_cors;	   /* origins, or "*"; NULL: none */
 	unsigned set_cors_max_age; /* seconds */
+
+	struct redirects *set_redirects; /* NULL: none */
+	char **set_try;			 /* steps, NULL ends them; NULL: none */
+	struct error_page *set_pages;
+	unsigned set_npages;
 
 	uint8_t set_codings[CODINGS]; /* of siblings, the preferred one first */
 	unsigned set_ncodings;
@@ -196,6 +224,28 @@ const struct site *conf_site(const struct conf *, const char *host, size_t len);
  */
 const struct settings *conf_settings(
     const struct site *, const char *path, size_t len);
+
+/*
+ * The rule for a decoded path, or NULL: the one of exactly the path, else the first in the
+ * file's order that matches.  star: what its '*' stands for.
+ */
+const struct redirect *conf_redirect(
+    const struct settings *, struct str path, struct str *star);
+
+/*
+ * host is a Host value: without its port, if it is a name of the site or this has none; else
+ * the site's first name that is not for several.  Empty: there is none.
+ */
+struct str conf_host(const struct site *, struct str host);
+
+#define CONF_MEDIA_TYPE 192 /* bytes that hold any, with its character set */
+
+/* The media type for the name of a file, with its character set. */
+void conf_media_type(const struct conf *, const struct settings *,
+    const char *name, char *text, size_t size);
+
+/* The page for a status, or NULL: one for just this status before one for all like it. */
+const struct error_page *conf_error_page(const struct settings *, int status);
 
 /* path: decoded, s_ptr NULL if there was none.  See conf_logs. */
 bool conf_is_excluded(const struct log_exclude *, struct str path, int status);

@@ -11,6 +11,9 @@
  *   assign.c a value's text becomes a field
  *   header.c fields of answers
  *   types.c  media types
+ *   redirect.c  paths that have moved
+ *   error_page.c  bodies of errors
+ *   try.c    files to look for
  *   logging.c  what is logged
  *   listen.c addresses to listen on, and admin's
  *   proxies.c  proxies in front of this server
@@ -36,6 +39,9 @@ struct conf_why {
 /* Writes the cause and returns error, so that a function can end with it. */
 int conf_why(struct conf_why *, int error, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same with -ENOMEM. */
+int conf_no_memory(struct conf_why *);
 
 /*
  * ---------------------------------------------------------------- values
@@ -116,6 +122,15 @@ key_set_f conf_set_cors;
 void conf_clear_cors(struct conf_scope *);
 /* Once all is set: makes set_lines and the like.  0 or -errno, and why. */
 int conf_complete_headers(struct conf *, struct settings *, struct conf_why *);
+
+key_set_f conf_set_redirect;
+void conf_clear_redirect(struct conf_scope *);
+key_set_f conf_set_try;
+void conf_clear_try(struct conf_scope *);
+key_set_f conf_set_error_page;
+void conf_clear_error_page(struct conf_scope *);
+/* Once all is set: the media types of the pages. */
+int conf_complete_pages(struct conf *, struct settings *, struct conf_why *);
 
 key_set_f conf_set_listen;
 void conf_clear_listen(struct conf_scope *);

@@ -156,6 +156,16 @@ const struct key conf_keys[] = {
 	"files to look for in a directory", .key_set = conf_set_index,
 	.key_clear = conf_clear_index},
 
+    {"redirect", KEY_INHERITED, "(none)", "FROM TO [STATUS], ...",
+	"paths that have moved; one '*' stands for any text",
+	.key_set = conf_set_redirect, .key_clear = conf_clear_redirect},
+    {"try", KEY_INHERITED, "(the path alone)", "$path..., /FILE or STATUS, ...",
+	"files to look for, one after the other", .key_set = conf_set_try,
+	.key_clear = conf_clear_try},
+    {"error_page", KEY_INHERITED, "(none)", "STATUS FILE, ...",
+	"pages of errors: 404, 4xx, 5xx; \"text: ...\" in place of a file",
+	.key_set = conf_set_error_page, .key_clear = conf_clear_error_page},
+
     {"header", KEY_INHERITED, "(none)", "RULE, ...",
 	"\"Name: value\", \"+Name: value\", \"-Name\", \"always Name: value\"",
 	.key_set = conf_set_header, .key_clear = conf_clear_header},

@@ -359,6 +359,21 @@ conf_site(const struct conf *conf, const char *host, size_t len)
 	return site;
 }
 
+struct str
+conf_host(const struct site *site, struct str host)
+{
+	char **s = site->site_names;
+
+	host.s_len = host_length(host.s_ptr, host.s_len);
+	if (s == NULL || *s == NULL ||
+	    exact_name(site, host.s_ptr, host.s_len) > 0 ||
+	    wildcard_name(site, host.s_ptr, host.s_len) > 0)
+		return host;
+	while (*s != NULL && is_wildcard(*s))
+		s++;
+	return *s != NULL ? (struct str){*s, strlen(*s)} : STR("");
+}
+
 static bool
 location_matches(const struct location *loc, const char *path, size_t len)
 {

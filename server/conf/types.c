@@ -2,16 +2,11 @@
  * types: media types, character set, entity tag, compressed siblings.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/conf/conf_priv.h"
-
-static int
-no_memory(struct conf_why *why)
-{
-	return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
-}
 
 int
 conf_set_charset(struct conf_scope *scope, const struct key *key,
@@ -30,7 +25,7 @@ conf_set_charset(struct conf_scope *scope, const struct key *key,
 		return conf_why(why, -EINVAL,
 		    "\"%s\" is not a character set (\"off\" for none)", text);
 	scope->cs_set->set_charset = conf_keep_text(scope->cs_conf, text, len);
-	return scope->cs_set->set_charset != NULL ? 0 : no_memory(why);
+	return scope->cs_set->set_charset != NULL ? 0 : conf_no_memory(why);
 }
 
 int
@@ -43,7 +38,8 @@ conf_set_default_type(struct conf_scope *scope, const struct key *key,
 		    "\"%s\" is not a media type (type/subtype)", text);
 	scope->cs_set->set_default_type =
 	    conf_keep_text(scope->cs_conf, text, strlen(text));
-	return scope->cs_set->set_default_type != NULL ? 0 : no_memory(why);
+	return scope->cs_set->set_default_type != NULL ? 0
+						       : conf_no_memory(why);
 }
 
 int
@@ -105,7 +101,7 @@ conf_set_types(struct conf_scope *scope, const struct key *key,
 	if (strpbrk(text, "\r\n") != NULL)
 		return conf_why(why, -EINVAL, "one line for each type");
 	if (conf_keep_add(scope->cs_conf, &scope->cs_set->set_types, text) != 0)
-		return no_memory(why);
+		return conf_no_memory(why);
 	return 0;
 }
 
@@ -154,14 +150,14 @@ make_table(struct conf *conf, char **lines, struct conf_why *why)
 	struct mime *mime;
 
 	if (text == NULL)
-		return no_memory(why);
+		return conf_no_memory(why);
 	mime = mime_parse(text, "types", why->why_text, sizeof(why->why_text));
 	free(text);
 	if (mime == NULL)
 		return -EINVAL;
 	if (add_table(conf, lines, mime) != 0) {
 		mime_destroy(&mime);
-		return no_memory(why);
+		return conf_no_memory(why);
 	}
 	return 0;
 }
@@ -184,4 +180,20 @@ conf_complete_types(
 	if (error == 0)
 		set->set_mime = conf->conf_types[i].ct_mime;
 	return error;
+}
+
+void
+conf_media_type(const struct conf *conf, const struct settings *set,
+    const char *name, char *text, size_t size)
+{
+	const char *type = set->set_default_type;
+	bool is_text;
+
+	type = mime_type(conf->conf_mime, name, type);
+	if (set->set_mime != NULL)
+		type = mime_type(set->set_mime, name, type);
+	is_text = strncmp(type, "text/", 5) == 0 && set->set_charset != NULL &&
+		  strcasestr(type, "charset=") == NULL;
+	snprintf(text, size, "%s%s%s", type, is_text ? "; charset=" : "",
+	    is_text ? set->set_charset : "");
 }

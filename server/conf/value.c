@@ -29,6 +29,12 @@ conf_why(struct conf_why *why, int error, const char *fmt, ...)
 	return error;
 }
 
+int
+conf_no_memory(struct conf_why *why)
+{
+	return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+}
+
 /* Digits only: no sign, no space, no base but ten. */
 static int
 digits(const char **text, uint64_t *out)

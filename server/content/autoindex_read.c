@@ -2,6 +2,8 @@
  * autoindex_read: see autoindex_read.h.
  */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include "server/content/autoindex_html.h"
 #include "server/content/autoindex_json.h"
 #include "server/content/autoindex_read.h"
+#include "server/http/coding.h"
 
 #define ROW_HTML 120	 /* bytes of a file's row besides its name, twice ... */
 #define ROW_JSON 80	 /* ... at least */
@@ -21,8 +24,9 @@
 struct autoindex_names {
 	struct row *ns_rows;
 	size_t ns_count, ns_room;
-	size_t ns_row;	/* ROW_HTML or ROW_JSON */
-	size_t ns_text; /* bytes that their rows will have, about */
+	size_t ns_shown; /* of them, the first ones */
+	size_t ns_row;	 /* ROW_HTML or ROW_JSON */
+	size_t ns_text;	 /* bytes that their rows will have, about */
 	uint64_t ns_until;
 };
 
@@ -55,6 +59,32 @@ look_at(int dirfd, struct row *row)
 	row->row_known = true;
 	row->row_size = st.st_size;
 	row->row_mtime = st.st_mtime;
+}
+
+/* One more lookup, but that of a name which is about to be looked up anyway. */
+static bool
+is_sibling(int dirfd, const struct place *pl, const struct row *row)
+{
+	enum coding coding = coding_of_name(row->row_name);
+	char stem[NAME_MAX + 1];
+	struct stat st;
+	int len;
+
+	if (coding == CODING_NONE || (pl->pl_siblings & 1u << coding) == 0 ||
+	    row->row_type == ROW_DIRECTORY)
+		return false;
+	len = (int)(strlen(row->row_name) - strlen(coding_suffix(coding)));
+	snprintf(stem, sizeof(stem), "%.*s", len, row->row_name);
+	return pw_stat_name(dirfd, stem, &st) == 0 &&
+	       (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode));
+}
+
+/* Fills in the row of a name.  False: it is not to be shown. */
+static bool
+look_at_shown(int dirfd, const struct place *pl, struct row *row)
+{
+	look_at(dirfd, row);
+	return !is_sibling(dirfd, pl, row);
 }
 
 bool
@@ -144,7 +174,8 @@ autoindex_read_block(
 		if (!shown(de->d_name, pl->pl_dotfiles))
 			continue;
 		row = (struct row){.row_name = de->d_name};
-		look_at(dirfd(dir), &row);
+		if (!look_at_shown(dirfd(dir), pl, &row))
+			continue;
 		add_row(pl, b, &row, first && b->b_len == before);
 		if (b->b_failed)
 			return -ENOMEM;
@@ -204,7 +235,7 @@ render(const struct place *pl, const struct autoindex_names *ns, struct buf *b)
 {
 	size_t i;
 
-	for (i = 0; i < ns->ns_count && b->b_len <= AUTOINDEX_READ_WHOLE; i++)
+	for (i = 0; i < ns->ns_shown && b->b_len <= AUTOINDEX_READ_WHOLE; i++)
 		add_row(pl, b, &ns->ns_rows[i], i == 0);
 	autoindex_read_end(pl, b);
 	if (b->b_failed)
@@ -212,11 +243,30 @@ render(const struct place *pl, const struct autoindex_names *ns, struct buf *b)
 	return b->b_len > AUTOINDEX_READ_WHOLE ? -E2BIG : 0;
 }
 
+/* Looks at all of them; the rows of those that are not shown go. */
+static int
+look_at_names(const struct place *pl, DIR *dir, struct autoindex_names *ns)
+{
+	size_t i, kept = 0, count = ns->ns_count;
+	struct row row;
+
+	for (i = 0; i < count; i++) {
+		if (clock_now() >= ns->ns_until)
+			return -E2BIG;
+		if (look_at_shown(dirfd(dir), pl, &ns->ns_rows[i])) {
+			row = ns->ns_rows[i];
+			ns->ns_rows[i] = ns->ns_rows[kept];
+			ns->ns_rows[kept++] = row;
+		}
+	}
+	ns->ns_shown = kept;
+	return 0;
+}
+
 static int
 read_and_render(
     const struct place *pl, DIR *dir, struct autoindex_names *ns, struct buf *b)
 {
-	size_t i;
 	int error;
 
 	ns->ns_until = deadline(pl, WHOLE_US);
@@ -225,16 +275,13 @@ read_and_render(
 		return -ENOMEM;
 	autoindex_read_begin(pl, b, true);
 	error = read_names(dir, pl->pl_dotfiles, ns);
+	if (error == 0)
+		error = look_at_names(pl, dir, ns);
 	if (error != 0)
 		return error;
-	for (i = 0; i < ns->ns_count; i++) {
-		if (clock_now() >= ns->ns_until)
-			return -E2BIG;
-		look_at(dirfd(dir), &ns->ns_rows[i]);
-	}
 	sorted_for = pl->pl_view;
-	if (ns->ns_count > 0)
-		qsort(ns->ns_rows, ns->ns_count, sizeof(*ns->ns_rows), compare);
+	if (ns->ns_shown > 0)
+		qsort(ns->ns_rows, ns->ns_shown, sizeof(*ns->ns_rows), compare);
 	return render(pl, ns, b);
 }
 

@@ -18,13 +18,17 @@
 /* A block ends behind the name that makes it that long; 64 KiB hold it. */
 #define AUTOINDEX_READ_BLOCK ((size_t)60 << 10)
 
-/* A directory that is to be listed, as it was found. */
+/*
+ * A directory that is to be listed, as it was found.  A compressed sibling is not shown where
+ * the name without its suffix is that of a file, or of a link, in the same directory.
+ */
 struct place {
 	struct pw_root *pl_root;
 	const char *pl_path;   /* below the root */
 	const char *pl_title;  /* the path as the client knows it */
 	const char *pl_header; /* of the configuration, or NULL */
 	bool pl_dotfiles;
+	unsigned pl_siblings; /* not shown: bits 1 << enum coding */
 	struct view pl_view;
 	uint64_t pl_patience_us; /* for a slow disk, at most; 0: any */
 	uint64_t pl_dev, pl_ino;

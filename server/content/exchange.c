@@ -199,30 +199,57 @@ exchange_has_patience(struct exchange *ex)
 	       !pw_send_stuck(s);
 }
 
-void
-exchange_503(struct exchange *ex)
+/* The bytes of its body; own: a page of the configuration's, or NULL. */
+static size_t
+make_503(struct exchange *ex, struct buf *text, const struct error_page *own)
 {
 	struct service *svc = ex->ex_service;
 	const struct settings *set = ex->ex_response.rs_settings != NULL
 					 ? ex->ex_response.rs_settings
 					 : ex->ex_lookup.lk_set;
-	struct buf text = {0};
-	struct head_writer hw = {&text, &svc->svc_bufs};
+	struct head_writer hw = {text, &svc->svc_bufs};
 	bool wanted = ex->ex_request.rq_method != METHOD_HEAD;
-	size_t page;
 
-	service_time(svc);
 	head_write_begin(hw, 503, svc->svc_date, set->set_server);
 	head_write_lines(hw, set->set_always);
 	head_write_text(hw, "Retry-After: ");
-	buf_uint(&text, &svc->svc_bufs, svc->svc_conf->conf_disk_timeout);
+	buf_uint(text, &svc->svc_bufs, svc->svc_conf->conf_disk_timeout);
 	head_write_text(hw, "\r\n");
-	page = head_write_error(hw, 503, true, false, wanted);
-	/* The answer before it may still fill the socket. */
-	if (!text.b_failed &&
-	    ex->ex_ops->send_now(ex, text.b_data, text.b_len)) {
+	if (own == NULL)
+		return head_write_error(hw, 503, true, false, wanted);
+	head_write_lines(hw, own->ep_type);
+	head_write_length(hw, own->ep_body.s_len);
+	head_write_end(hw, true, false);
+	if (!wanted)
+		return 0;
+	head_write_lines(hw, own->ep_body);
+	return own->ep_body.s_len;
+}
+
+/* False: it does not fit behind what the socket still has of the answer before. */
+static bool
+send_503(struct exchange *ex, const struct error_page *own)
+{
+	struct buf text = {0};
+	size_t body = make_503(ex, &text, own);
+	bool sent =
+	    !text.b_failed && ex->ex_ops->send_now(ex, text.b_data, text.b_len);
+
+	if (sent) {
 		ex->ex_503 = text.b_len;
-		ex->ex_503_body = page;
+		ex->ex_503_body = body;
 	}
-	buf_release(&text, &svc->svc_bufs);
+	buf_release(&text, &ex->ex_service->svc_bufs);
+	return sent;
+}
+
+void
+exchange_503(struct exchange *ex)
+{
+	const struct error_page *own =
+	    conf_error_page(ex->ex_lookup.lk_set, 503);
+
+	service_time(ex->ex_service);
+	if (own == NULL || !send_503(ex, own))
+		(void)send_503(ex, NULL);
 }

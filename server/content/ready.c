@@ -7,8 +7,8 @@
 #include "server/content/response_cache.h"
 
 /*
- * The key of its answer; absent: it has none.  Not if another index file came before it, or if it depends
- * on the client.
+ * The key of its answer; absent: it has none.  Not if another file could come before it, or if it
+ * depends on the client.
  */
 static struct cached_key
 key(const struct exchange *ex)
@@ -18,7 +18,8 @@ key(const struct exchange *ex)
 
 	if (ex->ex_service->svc_hot == NULL ||
 	    !str_eq(raw, ex->ex_target.tgt_path) || lk->lk_index > 1 ||
-	    lk->lk_set->set_cache == PW_CACHE_DROP || lk->lk_set->set_origins)
+	    lk->lk_step > 1 || lk->lk_set->set_cache == PW_CACHE_DROP ||
+	    lk->lk_set->set_origins)
 		return (struct cached_key){0};
 	return (struct cached_key){
 	    lk->lk_site, raw, lk->lk_weights, lk->lk_set->set_ncodings > 0};

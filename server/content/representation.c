@@ -34,22 +34,6 @@ make_etag(struct representation *rp, const struct pw_file *file)
 }
 
 static void
-make_type(struct representation *rp, const struct conf *conf, const char *name)
-{
-	const struct settings *set = rp->rp_set;
-	const char *type = set->set_default_type;
-	bool text;
-
-	type = mime_type(conf->conf_mime, name, type);
-	if (set->set_mime != NULL)
-		type = mime_type(set->set_mime, name, type);
-	text = strncmp(type, "text/", 5) == 0 && set->set_charset != NULL &&
-	       strcasestr(type, "charset=") == NULL;
-	snprintf(rp->rp_type, sizeof(rp->rp_type), "%s%s%s", type,
-	    text ? "; charset=" : "", text ? set->set_charset : "");
-}
-
-static void
 line(struct representation *rp, const char *name, const char *value)
 {
 	size_t room = sizeof(rp->rp_lines) - rp->rp_len;
@@ -73,7 +57,7 @@ repr_create(const struct pw_file *file, const struct conf *conf,
 	rp->rp_coding = coding;
 	rp->rp_young = mtime > now - SETTLED;
 	make_etag(rp, file);
-	make_type(rp, conf, name);
+	conf_media_type(conf, set, name, rp->rp_type, sizeof(rp->rp_type));
 	line(rp, "Content-Type", rp->rp_type);
 	rp->rp_coded = rp->rp_len;
 	if (coding != CODING_NONE)

@@ -26,7 +26,7 @@ struct representation {
 	size_t rp_validators;  /* those behind Content-Encoding as well */
 	bool rp_young;	       /* modified just now, or later: not kept */
 	struct response_cache_count rp_asked; /* requests for it */
-	char rp_type[192];
+	char rp_type[CONF_MEDIA_TYPE];
 	char rp_tag[80];
 	char rp_lines
 	    [REPRESENTATION_LINES]; /* Content-Type, Last-Modified, ... */

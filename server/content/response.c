@@ -107,11 +107,29 @@ head_end(struct exchange *ex)
 
 /* -------------------------------------------------------- errors and others */
 
+/* One of the configuration's: it stays as long as the process. */
+static void
+own_body(struct exchange *ex, const struct error_page *ep)
+{
+	head_write_lines(head_of(ex), ep->ep_type);
+	head_length(ex, ep->ep_body.s_len);
+	head_end(ex);
+	if (ex->ex_request.rq_method != METHOD_HEAD)
+		ex->ex_response.rs_body = ep->ep_body;
+}
+
 static void
 error_body(struct exchange *ex, int number)
 {
 	struct response *rs = &ex->ex_response;
-	size_t page = head_write_error(head_of(ex), number, rs->rs_close,
+	const struct error_page *ep = conf_error_page(settings_of(ex), number);
+	size_t page;
+
+	if (ep != NULL) {
+		own_body(ex, ep);
+		return;
+	}
+	page = head_write_error(head_of(ex), number, rs->rs_close,
 	    ex->ex_request.rq_http10, ex->ex_request.rq_method != METHOD_HEAD);
 
 	rs->rs_head_len = rs->rs_head.b_len - page;
@@ -130,28 +148,13 @@ respond_error(struct exchange *ex, int number)
 }
 
 void
-respond_redirect(struct exchange *ex, struct str path)
+respond_redirect(struct exchange *ex, int number, struct str location)
 {
-	struct buf_list *bufs = &ex->ex_service->svc_bufs;
-	struct buf *head;
-	size_t size = 3 * path.s_len + 1;
-
-	head_begin(ex, 301);
+	head_begin(ex, number);
 	add(ex, "Location: ");
-	head = &ex->ex_response.rs_head;
-	if (buf_reserve(head, bufs, head->b_len + size))
-		head->b_len +=
-		    target_encode(path, head->b_data + head->b_len, size);
-	else
-		head->b_failed = true;
-	add(ex, "/");
-	if (ex->ex_target.tgt_query.s_ptr != NULL) {
-		add(ex, "?");
-		buf_add(head, bufs, ex->ex_target.tgt_query.s_ptr,
-		    ex->ex_target.tgt_query.s_len);
-	}
+	head_write_lines(head_of(ex), location);
 	add(ex, "\r\n");
-	error_body(ex, 301);
+	error_body(ex, number);
 	response_start(ex);
 }
 

@@ -46,8 +46,7 @@ struct response {
 
 /* Each makes the answer of the exchange's request ready to be sent. */
 void respond_error(struct exchange *, int status);
-void respond_redirect(
-    struct exchange *, struct str path); /* plus '/' and query */
+void respond_redirect(struct exchange *, int status, struct str location);
 void respond_options(struct exchange *);
 /* Takes over the reference; name is for the media type and messages. */
 void respond_file(struct exchange *, struct pw_file *, const char *name,

@@ -1,6 +1,7 @@
 /*
  * static_file: see static_file.h.  A path that ends in '/' is a directory: its index files
- * are tried one after the other, then the directory itself.
+ * are tried one after the other, then the directory itself.  With the key try this is one of
+ * several steps: what is not found leads to the next one.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -11,12 +12,14 @@
 #include "server/content/exchange.h"
 #include "server/content/autoindex_stream.h"
 #include "server/content/file_error.h"
+#include "server/content/redirect.h"
 #include "server/content/static_file.h"
 
 #define ROOMS	  4
 #define SECOND_US ((uint64_t)1000000)
 
 static bool find(struct exchange *);
+static bool next_step(struct exchange *);
 
 static int
 status_of(int error)
@@ -122,6 +125,16 @@ listed(struct exchange *ex, int error)
 	return true;
 }
 
+static unsigned
+siblings(const struct settings *set)
+{
+	unsigned i, bits = 0;
+
+	for (i = 0; i < set->set_ncodings; i++)
+		bits |= 1u << set->set_codings[i];
+	return bits;
+}
+
 static bool
 list(struct exchange *ex, struct place place)
 {
@@ -129,6 +142,8 @@ list(struct exchange *ex, struct place place)
 	struct listing *li = &lk->lk_listing;
 	int error;
 
+	if (!lk->lk_set->set_autoindex && lk->lk_set->set_try != NULL)
+		return next_step(ex);
 	if (!lk->lk_set->set_autoindex) {
 		respond_error(ex, 403);
 		return true;
@@ -137,6 +152,7 @@ list(struct exchange *ex, struct place place)
 	place.pl_path = lk->lk_path.b_data;
 	place.pl_title = ex->ex_target.tgt_path.s_ptr;
 	place.pl_dotfiles = lk->lk_set->set_dotfiles;
+	place.pl_siblings = siblings(lk->lk_set);
 	if (lk->lk_set->set_listing_header[0] != '\0')
 		place.pl_header = lk->lk_set->set_listing_header;
 	place.pl_view =
@@ -180,14 +196,6 @@ next_name(struct exchange *ex)
 }
 
 static bool
-wants_dir(const struct exchange *ex)
-{
-	struct str path = ex->ex_target.tgt_path;
-
-	return path.s_ptr[path.s_len - 1] == '/';
-}
-
-static bool
 found(struct exchange *ex, struct pw_file *file)
 {
 	struct lookup *lk = &ex->ex_lookup;
@@ -199,19 +207,23 @@ found(struct exchange *ex, struct pw_file *file)
 	    .pl_ctime = file->fil_ctime,
 	};
 
-	if (type == PW_FILE_REGULAR && !lk->lk_dir) {
+	if (type == PW_FILE_REGULAR && !lk->lk_dir && !lk->lk_redirects) {
 		respond_file(ex, file, lk->lk_path.b_data, lk->lk_set);
 		return true;
 	}
 	pw_file_unref(&file);
 	if (type == PW_FILE_DIRECTORY && lk->lk_dir)
 		return list(ex, place);
-	if (type == PW_FILE_DIRECTORY && wants_dir(ex))
+	if (type == PW_FILE_DIRECTORY && lk->lk_slash)
 		return next_name(ex);
-	if (type == PW_FILE_DIRECTORY)
-		respond_redirect(ex, ex->ex_target.tgt_path);
-	else
-		respond_error(ex, lk->lk_dir ? 404 : 403);
+	if (type == PW_FILE_DIRECTORY &&
+	    (lk->lk_redirects || lk->lk_set->set_try == NULL)) {
+		redirect_to_directory(ex);
+		return true;
+	}
+	if (lk->lk_set->set_try != NULL)
+		return next_step(ex);
+	respond_error(ex, lk->lk_dir ? 404 : 403);
 	return true;
 }
 
@@ -220,9 +232,11 @@ not_found(struct exchange *ex, int error)
 {
 	struct lookup *lk = &ex->ex_lookup;
 
-	if (wants_dir(ex) && !lk->lk_dir && status_of(error) == 404)
+	if (status_of(error) != 404)
+		return fail(ex, error);
+	if (lk->lk_slash && !lk->lk_dir)
 		return next_name(ex);
-	return fail(ex, error);
+	return lk->lk_set->set_try != NULL ? next_step(ex) : fail(ex, error);
 }
 
 /* ---------------------------------------------------------------- siblings */
@@ -233,7 +247,7 @@ has_siblings(const struct exchange *ex, const struct pw_file *file, int error)
 {
 	const struct lookup *lk = &ex->ex_lookup;
 
-	if (lk->lk_weights == 0 || lk->lk_dir)
+	if (lk->lk_weights == 0 || lk->lk_dir || lk->lk_redirects)
 		return false;
 	return error == 0 ? file->fil_type == PW_FILE_REGULAR
 			  : status_of(error) == 404;
@@ -382,25 +396,95 @@ static_locate(struct exchange *ex)
 	lk->lk_root = ex->ex_service->svc_roots[lk->lk_set->set_root];
 }
 
-bool
-static_begin(struct exchange *ex)
+/* Begins to look for lk_path, which has no NUL yet. */
+static bool
+find_path(struct exchange *ex)
+{
+	struct lookup *lk = &ex->ex_lookup;
+
+	lk->lk_base = lk->lk_path.b_len;
+	if (lk->lk_slash)
+		return next_name(ex);
+	buf_add(&lk->lk_path, &ex->ex_service->svc_bufs, "", 1);
+	return find(ex);
+}
+
+/* The request's path below the root; a '/' at its end makes it a directory. */
+static void
+set_path(struct exchange *ex)
 {
 	struct lookup *lk = &ex->ex_lookup;
 	struct str path = ex->ex_target.tgt_path;
 
+	lk->lk_slash = path.s_ptr[path.s_len - 1] == '/';
+	str_advance(&path, lk->lk_set->set_strip + 1);
+	buf_add(
+	    &lk->lk_path, &ex->ex_service->svc_bufs, path.s_ptr, path.s_len);
+}
+
+/* False: a directory has no such file. */
+static bool
+set_step(struct exchange *ex, const char *step)
+{
+	static const char own[] = "$path";
+	struct lookup *lk = &ex->ex_lookup;
+	size_t skip = sizeof(own) - 1;
+
+	lk->lk_path.b_len = 0;
+	lk->lk_index = 0;
+	lk->lk_dir = lk->lk_slash = lk->lk_redirects = false;
+	lk->lk_coding = CODING_NONE;
+	if (strncmp(step, own, skip) == 0) {
+		set_path(ex);
+		step += skip;
+		lk->lk_redirects = !lk->lk_slash && strcmp(step, "/") == 0;
+		if (*step == '\0' || strcmp(step, "/") == 0)
+			return true;
+		if (lk->lk_slash && *step != '/')
+			return false;
+		skip = lk->lk_slash;
+	} else
+		skip = 1;
+	lk->lk_slash = false;
+	buf_str(&lk->lk_path, &ex->ex_service->svc_bufs, step + skip);
+	return true;
+}
+
+static bool
+next_step(struct exchange *ex)
+{
+	struct lookup *lk = &ex->ex_lookup;
+	const char *step;
+
+	do {
+		step = lk->lk_set->set_try[lk->lk_step];
+		if (step == NULL)
+			return fail(ex, -ENOENT);
+		lk->lk_step++;
+		if (*step != '$' && *step != '/') {
+			respond_error(ex, (int)strtol(step, NULL, 10));
+			return true;
+		}
+	} while (!set_step(ex, step));
+	return find_path(ex);
+}
+
+bool
+static_begin(struct exchange *ex)
+{
+	struct lookup *lk = &ex->ex_lookup;
+
+	if (lk->lk_set->set_redirects != NULL && redirect_by_rule(ex))
+		return true;
 	if (ex->ex_target.tgt_dotfile && !lk->lk_set->set_dotfiles)
 		return fail(ex, -ENOENT);
 	if (lk->lk_set->set_ncodings > 0)
 		lk->lk_weights =
 		    coding_weights(ex->ex_request.rq_accept_encoding);
-	str_advance(&path, lk->lk_set->set_strip);
-	buf_add(&lk->lk_path, &ex->ex_service->svc_bufs, path.s_ptr + 1,
-	    path.s_len - 1);
-	lk->lk_base = lk->lk_path.b_len;
-	if (wants_dir(ex))
-		return next_name(ex);
-	buf_add(&lk->lk_path, &ex->ex_service->svc_bufs, "", 1);
-	return find(ex);
+	if (lk->lk_set->set_try != NULL)
+		return next_step(ex);
+	set_path(ex);
+	return find_path(ex);
 }
 
 bool

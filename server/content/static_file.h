@@ -26,6 +26,9 @@ struct lookup {
 	const struct settings *lk_set;
 	struct buf lk_path; /* below the root, NUL-terminated */
 	size_t lk_base;	    /* length of it without an index file's name */
+	unsigned lk_step;   /* next step of set_try */
+	bool lk_redirects;  /* only a directory will do: with a '/' more */
+	bool lk_slash;	    /* what is looked for ends in '/': a directory */
 	unsigned lk_index;  /* next index name to try */
 	bool lk_dir;	    /* the indexes are through: the directory itself */
 	bool lk_listed;	    /* they are found: it is listed */

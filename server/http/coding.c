@@ -36,6 +36,15 @@ coding_of_suffix(const char *text)
 	return CODING_NONE;
 }
 
+enum coding
+coding_of_name(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot == NULL || dot == name ? CODING_NONE
+					  : coding_of_suffix(dot + 1);
+}
+
 uint64_t
 coding_weights(struct str accept_encoding)
 {

@@ -19,6 +19,9 @@ const char *coding_suffix(enum coding);
 /* Of such an end without its dot; CODING_NONE: there is none. */
 enum coding coding_of_suffix(const char *);
 
+/* Of a file's name that ends in one, behind at least one byte; else CODING_NONE. */
+enum coding coding_of_name(const char *name);
+
 /*
  * How much a client wants each, from the value of Accept-Encoding, which may be absent.  A
  * coding has a weight of 0 if it is not wanted, or wanted less than the file as it is.  Two

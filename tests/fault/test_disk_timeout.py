@@ -157,3 +157,18 @@ def test_disk_that_is_busy_is_waited_for(serve_disk, disk):
         assert c.response().body == t.content(n, SIZE)
     assert time.monotonic() - begin > 1, "that was not slow enough to show anything"
     disk.slow.release()
+
+
+@pytest.mark.parametrize("size", [10, 200 << 10])
+def test_error_page_of_a_disk_that_hangs(serve_slow, slow, tmp_path, size):
+    """With the page, or, if that does not fit into a socket that is to be closed, without."""
+    (tmp_path / "503.html").write_bytes(b"y" * size)
+    server = serve_slow(disk_timeout=1, error_page=[f"503 {tmp_path}/503.html"])
+    slow.hang("read", "cold.bin")
+    c = ask_slow(server)
+    slow.wait_held("read")
+    answer = c.response()
+    assert answer.status == 503 and answer.closes and answer.get("Retry-After") == "1"
+    assert answer.body == b"y" * size or (size > 1000 and b"503 Service" in answer.body)
+    slow.release()
+    server.stop(messages=True)

@@ -2,7 +2,9 @@
 
 import gzip
 import itertools
+import json
 import os
+import re
 import threading
 
 import pytest
@@ -197,6 +199,46 @@ def test_many_at_once_on_each_path(site, root, send_path):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def shown(page):
+    """The names in a listing, without directories."""
+    if page.startswith(b"["):
+        return {row["name"] for row in json.loads(page) if row["type"] != "directory"}
+    return set(re.findall(r'<a[^>]* href="\./([^"/]+)"', page.decode()))
+
+
+@pytest.mark.parametrize("query", ["", "?format=json", "?sort=size&order=desc"])
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+def test_listing_does_not_show_siblings(serve_conf, root, query, streamed):
+    for name in ("a.gz", "a.br", "a.zst", "b.gz", ".gz", "d.gz", "e.gz.br", "e.gz", "d/x", "link.gz",
+                 "a.GZ", "agz", "f", "f.gz/x"):
+        put(root / "list" / name, b"1")
+    put(root / "list/a", b"1")
+    (root / "list/link").symlink_to("a")
+    # d and f.gz are directories, b and e are not there; br and gz are configured.
+    want = {"a", "a.zst", "a.GZ", "agz", "b.gz", "d.gz", "e.gz", "f", "link"}
+    many = {"many.%05d.%s" % (i, "y" * 200) for i in range(1500 if streamed else 0)}
+    for name in many:
+        put(root / "list" / name, b"")
+        put(root / "list" / (name + ".gz"), b"")
+    server = serve_conf({"autoindex": True}, [("s", {"root": root, "precompressed": ("br", "gz")}, {
+        "/list/": {}, "/all.js": {}})])
+    with server.connect(may_be_chunked=True) as c:
+        answer = c.ask("/list/" + query)
+    assert ("Transfer-Encoding" in answer) == streamed
+    assert shown(answer.body) == want | many
+
+
+def test_listing_shows_siblings_where_they_are_not_sent(serve_conf, root):
+    top = {"autoindex": True}
+    server = serve_conf(top, [("s", {"root": root, "names": "s", "precompressed": ("gz",)}, {}),
+                              ("t", {"root": root, "names": "t"}, {})])
+    for _ in range(2):  # one directory, two pages
+        for host, siblings in (("s", []), ("t", ["all.js.gz"])):
+            names = shown(server.get("/?format=json", host=host).body)
+            assert {"all.js", "all.js.br", "alone.css.gz"} <= names
+            assert [name for name in names if name == "all.js.gz"] == siblings
 
 
 @pytest.mark.parametrize("value", ["gzip", ".gz", "", "br,br"])

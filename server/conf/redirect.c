@@ -1,0 +1,331 @@
+/*
+ * redirect: paths that have moved: "FROM TO STATUS".  Each rule is a path, or has one '*',
+ * so that it is two comparisons; those that are a path are found by bisection.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/conf/conf_priv.h"
+#include "server/http/target.h"
+
+#define STATUS 302 /* browsers keep a 301 for ever */
+
+struct redirects {
+	struct redirect **rds_exact; /* shorter paths first */
+	size_t rds_nexact;
+	struct redirect **rds_globs; /* in the order of the file */
+	size_t rds_nglobs;
+};
+
+static struct str
+kept(struct conf *conf, const char *text, size_t len)
+{
+	return (struct str){conf_keep_text(conf, text, len), len};
+}
+
+/* -------------------------------------------------------------------- FROM */
+
+/* As the path of a request is compared: decoded and normalised. */
+static int
+set_from(struct conf *conf, struct redirect *rd, const char *from,
+    struct conf_why *why)
+{
+	bool bare = from[0] == '*';
+	size_t size = strlen(from) + 3;
+	char *path = conf_keep(conf, 2 * size), *raw, *star;
+	struct target tgt;
+
+	if (path == NULL)
+		return conf_no_memory(why);
+	if (!bare && from[0] != '/')
+		return conf_why(
+		    why, -EINVAL, "%s does not begin with '/'", from);
+	star = strchr(from, '*');
+	if (star != NULL && strchr(star + 1, '*') != NULL)
+		return conf_why(why, -EINVAL, "%s has more than one '*'", from);
+	raw = path + size;
+	snprintf(raw, size, "%s%s", bare ? "/" : "", from);
+	if (strchr(raw, '?') != NULL ||
+	    target_parse((struct str){raw, strlen(raw)}, path, size, &tgt) != 0)
+		return conf_why(why, -EINVAL, "%s is not a path", from);
+	rd->rd_before = tgt.tgt_path;
+	/* A dot segment behind it removes it; an escape can make one. */
+	if ((star == NULL) != (strchr(path, '*') == NULL))
+		return conf_why(why, -EINVAL, "%s is not a path", from);
+	star = strchr(path, '*');
+	if (star == NULL)
+		return 0;
+	rd->rd_before.s_len = bare ? 0 : (size_t)(star - path);
+	rd->rd_after = (struct str){star + 1, strlen(star + 1)};
+	return 0;
+}
+
+/* ---------------------------------------------------------------------- TO */
+
+/* What may stand in a URI; all else has to be percent-encoded. */
+static bool
+is_uri(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if (*text <= ' ' || *text > '~' ||
+		    strchr("\"<>\\^`{|}", *text) != NULL)
+			return false;
+	return true;
+}
+
+/* The host's part of "https://HOST/..."; NULL: it has none. */
+static const char *
+authority(const char *to, size_t *len)
+{
+	const char *host = strncmp(to, "https://", 8) == 0  ? to + 8
+			   : strncmp(to, "http://", 7) == 0 ? to + 7
+							    : NULL;
+
+	*len = host != NULL ? strcspn(host, "/?#") : 0;
+	return host;
+}
+
+/* A '*' in the host would let a client choose where it is sent. */
+static int
+check_to(const struct redirect *rd, const char *to, struct conf_why *why)
+{
+	size_t len;
+	const char *host = authority(to, &len), *star = strchr(to, '*');
+	const char *var = strchr(to, '$');
+
+	if (!is_uri(to))
+		return conf_why(why, -EINVAL,
+		    "%s is not a URI: percent-encode what may not be in one",
+		    to);
+	if (host == NULL && (to[0] != '/' || to[1] == '/'))
+		return conf_why(why, -EINVAL,
+		    "%s: write a path that begins with one '/', or "
+		    "http://HOST/ or https://HOST/",
+		    to);
+	if (host != NULL && len == 0)
+		return conf_why(why, -EINVAL, "%s has no host", to);
+	if (var != NULL &&
+	    (host == NULL || var >= host + len ||
+		strncmp(var, "$host", 5) != 0 || strchr(var + 1, '$') != NULL))
+		return conf_why(why, -EINVAL,
+		    "%s: the only variable is $host, once, in place of a host",
+		    to);
+	if (star != NULL && strchr(star + 1, '*') != NULL)
+		return conf_why(why, -EINVAL, "%s has more than one '*'", to);
+	if (star != NULL && rd->rd_after.s_ptr == NULL)
+		return conf_why(why, -EINVAL,
+		    "%s has a '*', and the path before it has none", to);
+	if (star != NULL && host != NULL && star <= host + len)
+		return conf_why(why, -EINVAL,
+		    "%s: a '*' stands behind the '/' after the host", to);
+	return 0;
+}
+
+static int
+set_to(struct conf *conf, struct redirect *rd, char *to, struct conf_why *why)
+{
+	int error = check_to(rd, to, why);
+	char *mark, *text = conf_keep_text(conf, to, strlen(to));
+
+	if (error != 0)
+		return error;
+	if (text == NULL)
+		return conf_no_memory(why);
+	rd->rd_fragment = STR("");
+	mark = strchr(text, '#');
+	if (mark != NULL) {
+		rd->rd_fragment = kept(conf, mark, strlen(mark));
+		*mark = '\0';
+	}
+	rd->rd_query = strchr(text, '?') != NULL;
+	rd->rd_to = (struct str){text, strlen(text)};
+	mark = strstr(text, "$host");
+	if (mark != NULL) {
+		rd->rd_scheme = (struct str){text, (size_t)(mark - text)};
+		rd->rd_to = (struct str){mark + 5, strlen(mark + 5)};
+	}
+	mark = strchr(rd->rd_to.s_ptr, '*');
+	if (mark != NULL) {
+		rd->rd_rest = (struct str){mark + 1, strlen(mark + 1)};
+		rd->rd_to.s_len = (size_t)(mark - rd->rd_to.s_ptr);
+	}
+	return 0;
+}
+
+static int
+set_status(struct redirect *rd, const char *text, struct conf_why *why)
+{
+	static const int known[] = {301, 302, 303, 307, 308};
+	uint64_t value;
+
+	rd->rd_status = STATUS;
+	if (text == NULL)
+		return 0;
+	if (conf_number(text, &value) == 0)
+		for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+			if (value == (uint64_t)known[i]) {
+				rd->rd_status = known[i];
+				return 0;
+			}
+	return conf_why(
+	    why, -EINVAL, "%s is not 301, 302, 303, 307 or 308", text);
+}
+
+/* ------------------------------------------------------------------- rules */
+
+static int
+order(struct str a, struct str b)
+{
+	if (a.s_len != b.s_len)
+		return a.s_len < b.s_len ? -1 : 1;
+	return memcmp(a.s_ptr, b.s_ptr, a.s_len);
+}
+
+/* The place of the first rule that is not before path. */
+static size_t
+place(const struct redirects *rds, struct str path)
+{
+	size_t low = 0, high = rds->rds_nexact, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (order(rds->rds_exact[middle]->rd_before, path) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static const struct redirect *
+exact(const struct redirects *rds, struct str path)
+{
+	size_t i = place(rds, path);
+
+	if (i < rds->rds_nexact && str_eq(rds->rds_exact[i]->rd_before, path))
+		return rds->rds_exact[i];
+	return NULL;
+}
+
+/* Has room for a power of two. */
+static int
+insert(struct conf *conf, struct redirect ***list, size_t *count, size_t at,
+    struct redirect *rd)
+{
+	struct redirect **grown = *list;
+	size_t n = *count;
+
+	if ((n & (n - 1)) == 0) {
+		grown =
+		    conf_keep(conf, 2 * (n + 1) * sizeof(struct redirect *));
+		if (grown == NULL)
+			return -ENOMEM;
+		if (n > 0)
+			memcpy(grown, *list, n * sizeof(struct redirect *));
+		*list = grown;
+	}
+	memmove(
+	    grown + at + 1, grown + at, (n - at) * sizeof(struct redirect *));
+	grown[at] = rd;
+	(*count)++;
+	return 0;
+}
+
+static int
+add(struct conf *conf, struct redirects *rds, struct redirect *rd,
+    struct conf_why *why)
+{
+	int error;
+
+	if (rd->rd_after.s_ptr != NULL)
+		error = insert(conf, &rds->rds_globs, &rds->rds_nglobs,
+		    rds->rds_nglobs, rd);
+	else if (exact(rds, rd->rd_before) != NULL)
+		return conf_why(
+		    why, -EEXIST, "%s is listed twice", rd->rd_before.s_ptr);
+	else
+		error = insert(conf, &rds->rds_exact, &rds->rds_nexact,
+		    place(rds, rd->rd_before), rd);
+	return error == 0 ? 0 : conf_no_memory(why);
+}
+
+static int
+set_words(
+    struct conf *conf, struct redirect *rd, char *words, struct conf_why *why)
+{
+	static const char blanks[] = " \t";
+	char *rest, *from = strtok_r(words, blanks, &rest);
+	char *to = strtok_r(NULL, blanks, &rest);
+	char *status = strtok_r(NULL, blanks, &rest);
+	int error;
+
+	if (to == NULL || strtok_r(NULL, blanks, &rest) != NULL)
+		return conf_why(why, -EINVAL,
+		    "write \"FROM TO\" or \"FROM TO STATUS\", such as "
+		    "\"/old/* /new/* 301\"");
+	error = set_status(rd, status, why);
+	if (error == 0)
+		error = set_from(conf, rd, from, why);
+	if (error == 0)
+		error = set_to(conf, rd, to, why);
+	if (error == 0 && rd->rd_after.s_ptr == NULL &&
+	    str_eq(rd->rd_before, (struct str){to, strlen(to)}))
+		error = conf_why(why, -EINVAL, "%s leads to itself", from);
+	return error;
+}
+
+int
+conf_set_redirect(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	struct conf *conf = scope->cs_conf;
+	struct settings *set = scope->cs_set;
+	struct redirect *rd = conf_keep(conf, sizeof(*rd));
+	char *words = conf_keep_text(conf, text, strlen(text));
+	int error;
+
+	(void)key;
+	if (set->set_redirects == NULL)
+		set->set_redirects =
+		    conf_keep(conf, sizeof(*set->set_redirects));
+	if (rd == NULL || words == NULL || set->set_redirects == NULL)
+		return conf_no_memory(why);
+	error = set_words(conf, rd, words, why);
+	return error != 0 ? error : add(conf, set->set_redirects, rd, why);
+}
+
+void
+conf_clear_redirect(struct conf_scope *scope)
+{
+	scope->cs_set->set_redirects = NULL;
+}
+
+static bool
+matches(const struct redirect *rd, struct str path, struct str *star)
+{
+	struct str tail = path;
+
+	if (!str_skip(&tail, rd->rd_before) || tail.s_len < rd->rd_after.s_len)
+		return false;
+	*star = (struct str){tail.s_ptr, tail.s_len - rd->rd_after.s_len};
+	str_advance(&tail, star->s_len);
+	return str_eq(tail, rd->rd_after);
+}
+
+const struct redirect *
+conf_redirect(const struct settings *set, struct str path, struct str *star)
+{
+	const struct redirects *rds = set->set_redirects;
+	const struct redirect *rd;
+
+	*star = STR("");
+	if (rds == NULL)
+		return NULL;
+	rd = exact(rds, path);
+	for (size_t i = 0; rd == NULL && i < rds->rds_nglobs; i++)
+		if (matches(rds->rds_globs[i], path, star))
+			rd = rds->rds_globs[i];
+	return rd;
+}

@@ -1,0 +1,70 @@
+/*
+ * try: files to look for, one after the other.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/conf/conf_priv.h"
+
+#define MAX_STEPS 16
+
+static bool
+is_status(const char *text)
+{
+	static const char *const known[] = {"403", "404", "410", "451", "503"};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (strcmp(text, known[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A file that is named here is served, whatever the request: so it lies below the root. */
+static bool
+is_step(const char *text)
+{
+	struct str s = {text, strlen(text)};
+	bool own = str_skip(&s, STR("$path"));
+
+	if (is_status(text) || (own && s.s_len == 0) ||
+	    strcmp(text, "$path/") == 0)
+		return true;
+	if (!own && text[0] != '/')
+		return false;
+	return text[strlen(text) - 1] != '/' && strchr(s.s_ptr, '$') == NULL &&
+	       strstr(s.s_ptr, "//") == NULL && strstr(s.s_ptr, "/.") == NULL &&
+	       (own || s.s_len > 1);
+}
+
+int
+conf_set_try(struct conf_scope *scope, const struct key *key, const char *text,
+    struct conf_why *why)
+{
+	char ***steps = &scope->cs_set->set_try;
+	size_t n = 0;
+
+	(void)key;
+	while (*steps != NULL && (*steps)[n] != NULL)
+		n++;
+	if (!is_step(text))
+		return conf_why(why, -EINVAL,
+		    "\"%s\": write \"$path\", \"$path.html\", \"$path/\", "
+		    "\"/FILE\" below the root, 403, 404, 410, 451 or 503",
+		    text);
+	if (n > 0 && is_status((*steps)[n - 1]))
+		return conf_why(
+		    why, -EINVAL, "nothing is tried after %s", (*steps)[n - 1]);
+	if (n == MAX_STEPS)
+		return conf_why(
+		    why, -E2BIG, "there are more than %d", MAX_STEPS);
+	if (conf_keep_add(scope->cs_conf, steps, text) != 0)
+		return conf_no_memory(why);
+	return 0;
+}
+
+void
+conf_clear_try(struct conf_scope *scope)
+{
+	scope->cs_set->set_try = NULL;
+}

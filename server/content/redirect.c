@@ -1,0 +1,114 @@
+/*
+ * redirect: see redirect.h.
+ */
+#include "server/content/exchange.h"
+#include "server/content/redirect.h"
+
+static void
+add(struct exchange *ex, struct buf *to, struct str text)
+{
+	if (text.s_len > 0)
+		buf_add(to, &ex->ex_service->svc_bufs, text.s_ptr, text.s_len);
+}
+
+static void
+add_encoded(struct exchange *ex, struct buf *to, struct str path)
+{
+	size_t size = 3 * path.s_len + 1;
+
+	if (buf_reserve(to, &ex->ex_service->svc_bufs, to->b_len + size))
+		to->b_len += target_encode(path, to->b_data + to->b_len, size);
+	else
+		to->b_failed = true;
+}
+
+/* Behind a '/' nothing begins with one: "//x" would be a host. */
+static struct str
+joined(const struct buf *to, struct str text)
+{
+	if (to->b_len > 0 && to->b_data[to->b_len - 1] == '/')
+		while (text.s_len > 0 && *text.s_ptr == '/')
+			str_advance(&text, 1);
+	return text;
+}
+
+static void
+add_query(struct exchange *ex, struct buf *to, struct str mark)
+{
+	if (ex->ex_target.tgt_query.s_ptr == NULL)
+		return;
+	add(ex, to, mark);
+	add(ex, to, ex->ex_target.tgt_query);
+}
+
+/* Takes over the text. */
+static void
+answer(struct exchange *ex, int status, struct buf *to)
+{
+	if (to->b_failed)
+		respond_error(ex, 503);
+	else
+		respond_redirect(
+		    ex, status, (struct str){to->b_data, to->b_len});
+	buf_release(to, &ex->ex_service->svc_bufs);
+}
+
+static struct str
+host_of(const struct exchange *ex)
+{
+	struct str host = ex->ex_request.rq_host;
+
+	if (ex->ex_target.tgt_host.s_ptr != NULL)
+		host = ex->ex_target.tgt_host;
+	return conf_host(ex->ex_lookup.lk_site, host);
+}
+
+static void
+follow(struct exchange *ex, const struct redirect *rd, struct str star)
+{
+	struct buf to = {0};
+	struct str host;
+
+	if (rd->rd_scheme.s_ptr != NULL) {
+		host = host_of(ex);
+		/* A request of HTTP/1.0 without Host, and a site without names. */
+		if (host.s_len == 0) {
+			respond_error(ex, 400);
+			return;
+		}
+		add(ex, &to, rd->rd_scheme);
+		add(ex, &to, host);
+	}
+	add(ex, &to, rd->rd_to);
+	if (rd->rd_rest.s_ptr != NULL) {
+		add_encoded(ex, &to, joined(&to, star));
+		add(ex, &to, joined(&to, rd->rd_rest));
+	}
+	add_query(ex, &to, rd->rd_query ? STR("&") : STR("?"));
+	add(ex, &to, rd->rd_fragment);
+	answer(ex, rd->rd_status, &to);
+}
+
+bool
+redirect_by_rule(struct exchange *ex)
+{
+	struct str star;
+	const struct redirect *rd =
+	    conf_redirect(ex->ex_lookup.lk_set, ex->ex_target.tgt_path, &star);
+
+	if (rd == NULL)
+		return false;
+	follow(ex, rd, star);
+	return true;
+}
+
+void
+redirect_to_directory(struct exchange *ex)
+{
+	struct buf to = {0};
+
+	add_encoded(ex, &to, ex->ex_target.tgt_path);
+	add(ex, &to, STR("/"));
+	add_query(ex, &to, STR("?"));
+	answer(ex, 301, &to);
+}
