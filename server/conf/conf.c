@@ -47,6 +47,10 @@ top_complete(struct conf_scope *top)
 		error = conf_check_admin(conf, &why);
 	}
 	if (error == 0) {
+		key = "client_address";
+		error = conf_check_proxies(conf, &why);
+	}
+	if (error == 0) {
 		key = "group";
 		error = conf_complete_user(conf, &why);
 	}

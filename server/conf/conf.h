@@ -17,6 +17,7 @@
 
 #include "lib/pagewise.h"
 #include "server/http/coding.h"
+#include "server/http/forwarded.h"
 #include "server/http/mime.h"
 #include "server/log/log.h"
 #include "server/util/cidr.h"
@@ -154,9 +155,12 @@ struct conf {
 	size_t conf_nlisten;
 	bool conf_listen_default;      /* not set by the operator */
 	struct listen_addr conf_admin; /* la_text NULL: none */
-	unsigned conf_workers;	       /* at least 1; auto is resolved */
-	unsigned conf_threads;	       /* prefetch threads per device */
-	char *conf_access_log;	       /* path, "-" for stdout, NULL for off */
+	struct cidr *conf_trusted;     /* proxies whose word is taken */
+	size_t conf_ntrusted;
+	enum forwarded conf_client_address; /* the field with their word */
+	unsigned conf_workers;		    /* at least 1; auto is resolved */
+	unsigned conf_threads;		    /* prefetch threads per device */
+	char *conf_access_log; /* path, "-" for stdout, NULL for off */
 	enum log_format conf_log_format;
 	struct log_fields conf_log_fields;
 	struct log_exclude conf_log_exclude;
@@ -274,6 +278,14 @@ conf_logs(const struct conf *conf, struct str path, int status)
 
 /* Whether some location needs a password or a signed link. */
 bool conf_has_secrets(const struct conf *);
+
+/* One of trusted_proxies. */
+static inline bool
+conf_trusts(const struct conf *conf, const struct sockaddr *sa)
+{
+	return conf->conf_ntrusted > 0 &&
+	       cidr_has_any(conf->conf_trusted, conf->conf_ntrusted, sa);
+}
 
 void conf_destroy(struct conf **);
 

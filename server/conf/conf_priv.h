@@ -17,6 +17,7 @@
  *   access.c  who may have answers
  *   logging.c  what is logged
  *   listen.c addresses to listen on, and admin's
+ *   proxies.c  proxies in front of this server
  *   user.c   the user to run as
  *   site.c   sites and locations: built here, looked up here
  *   value.c  one value from its text
@@ -149,6 +150,12 @@ key_set_f conf_set_admin;
 void conf_clear_admin(struct conf *);
 /* Once all is set: it must have an address of its own. */
 int conf_check_admin(const struct conf *, struct conf_why *);
+
+key_set_f conf_set_trusted_proxies;
+void conf_clear_trusted_proxies(struct conf_scope *);
+key_set_f conf_set_client_address;
+/* Once all is set: who needs trusted_proxies has some. */
+int conf_check_proxies(const struct conf *, struct conf_why *);
 
 key_set_f conf_set_user;
 key_set_f conf_set_group;
