@@ -59,7 +59,7 @@ STD = -std=c11 -D_GNU_SOURCE -I.
 # Asked when a recipe first needs it, once: `run` and `test` install pkg-config.
 pkg = $(if $(shell pkg-config --exists $(2) && echo y),$(shell pkg-config $(1) \
     $(2)),$(error $(2): not found. Try `make deps`))
-PKGS = libevent_core libevent_extra libconfuse $(PKGS_$(OS)) $(CONFINE_$(OS))
+PKGS = libevent_core libevent_extra libconfuse libcrypto $(PKGS_$(OS)) $(CONFINE_$(OS))
 PKGS_linux = liburing
 CONFINE_linux = libseccomp
 PKG_CFLAGS = $(eval PKG_CFLAGS := $(call pkg,--cflags,$(PKGS)))$(PKG_CFLAGS)
@@ -72,7 +72,7 @@ LIB_LIBS = $(if $(PKGS_$(OS)),$(call pkg,--libs,$(PKGS_$(OS))))
 # Short lines, or with V=1 the whole command.
 say = $(if $(V),,@echo "  $(1)	$@";)
 COMPILE = $(CC) $(STD) $(WARN) -pthread -fPIC -MMD -MP $(PKG_CFLAGS) $(CFLAGS)
-LIBS = $(PKG_LIBS) -lhttp_parser -pthread
+LIBS = $(PKG_LIBS) -lhttp_parser -lcrypt -pthread
 
 # Of one system are most files of lib/os/, and these.
 OF_linux = lib/disk/async_linux.c \
@@ -216,15 +216,14 @@ build/tests/slowfs: tests/fault/slowfs.c
 
 # For FreeBSD on Linux.  What is imported shows that the program is what it should be.
 FREEBSD_NEEDS = kqueue kevent sendfile cap_enter aio_read
-FREEBSD_LIBS = -levent_extra -levent_core -lconfuse
+FREEBSD_LIBS = -levent_extra -levent_core -lconfuse -lcrypto
 # pagewise-tool is only compiled, with the headers of this machine: its libraries are not there.
 freebsd-all: build/freebsd/pagewise build/freebsd/libpagewise.so \
     $(UNIT_C:%.c=build/freebsd/%.o) $(TOOL_C:%.c=build/freebsd/%.o)
 build/freebsd/include/zlib.h:
 	@mkdir -p $(@D)
-	@cp -R /usr/include/brotli /usr/include/openssl /usr/include/zstd*.h \
+	@cp -R /usr/include/brotli /usr/include/zstd*.h \
 	    $(wildcard /usr/include/zconf.h /usr/include/*-*/zconf.h) $(@D)
-	@cp $(wildcard /usr/include/*-*/openssl/*.h) $(@D)/openssl
 	@cp /usr/include/zlib.h $@
 freebsd:
 	@sh conf/install-deps.sh cross

@@ -21,13 +21,14 @@ needs()
 	build	lib libevent_core		libevent-dev		libevent
 	build	lib libevent_extra		libevent-dev		libevent
 	build	lib libconfuse			libconfuse-dev		libconfuse
+	build	lib libcrypto			libssl-dev		-
+	build	linux header crypt.h		libcrypt-dev		-
 	build	linux lib liburing		liburing-dev		-
 	build	linux lib libseccomp		libseccomp-dev		-
 	build	header http_parser.h		libhttp-parser-dev	http-parser
 	build	lib zlib			zlib1g-dev		-
 	build	lib libbrotlienc		libbrotli-dev		brotli
 	build	lib libzstd			libzstd-dev		zstd
-	build	lib libcrypto			libssl-dev		-
 	test	python				python3			python3
 	test	lib cmocka			libcmocka-dev		cmocka
 	test	pymod pytest			python3-pytest		py311-pytest

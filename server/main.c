@@ -2,8 +2,10 @@
  * main: see master.h.
  */
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "server/conf/sign.h"
 #include "server/log/log.h"
 #include "server/process/master.h"
 #include "server/process/run_tool.h"
@@ -27,6 +29,8 @@ main(int argc, char **argv)
 	int status;
 
 	have_standard_files();
+	if (argc > 1 && strcmp(argv[1], "sign") == 0)
+		return sign(argc - 1, argv + 1);
 	log_find_journal();
 	status = run_tool(argc, argv);
 	if (status >= 0)

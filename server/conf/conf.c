@@ -47,6 +47,10 @@ top_complete(struct conf_scope *top)
 		error = conf_check_admin(conf, &why);
 	}
 	if (error == 0) {
+		key = "client_address";
+		error = conf_check_proxies(conf, &why);
+	}
+	if (error == 0) {
 		key = "group";
 		error = conf_complete_user(conf, &why);
 	}
@@ -76,6 +80,7 @@ complete_one(struct conf *conf, struct settings *set, const char *name)
 		key = "error_page";
 		error = conf_complete_pages(conf, set, &why);
 	}
+	conf_complete_access(set);
 	if (error != 0)
 		fprintf(stderr, "%spagewise: site \"%s\": %s: %s\n",
 		    log_error_prefix(), name, key, why.why_text);
@@ -177,6 +182,7 @@ conf_destroy(struct conf **confp)
 	for (i = 0; i < conf->conf_ntypes; i++)
 		mime_destroy(&conf->conf_types[i].ct_mime);
 	free(conf->conf_types);
+	conf_free_access(conf);
 	conf_keep_free(conf);
 	free(conf->conf_access_log);
 	free(conf->conf_user);

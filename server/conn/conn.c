@@ -463,6 +463,7 @@ conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
 	c->cn_client = client;
 	c->cn_writable = true;
 	memcpy(&c->cn_peer, peer, sizeof(c->cn_peer));
+	conn_know_peer(c);
 	event_assign(&c->cn_event, wk->wk_base, fd,
 	    EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, c);
 	if (event_add(&c->cn_event, NULL) != 0) {

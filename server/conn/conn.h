@@ -54,14 +54,11 @@ struct conn {
 	bool cn_hup;	  /* the client has closed its end */
 	bool cn_dying;	  /* a completion is to come, and frees it */
 	bool cn_bounded;  /* see tcp_memory.h */
+	bool cn_proxied;  /* its peer is trusted to name clients */
 	unsigned cn_requests; /* with an answer that has begun */
 	struct worker *cn_worker;
 	struct event cn_event;
-	union {
-		struct sockaddr sa;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	} cn_peer;
+	union sockaddr_any cn_peer;
 
 	/* the request; what is idle holds no more than this: see exchange.h */
 	struct buf cn_in; /* received, from the request's first byte on */

@@ -46,6 +46,9 @@ conn_bound(struct conn *c)
 /* Starts a timer, which is TIMER_GRACE at the end of the server. */
 void conn_patience(struct conn *, enum timer);
 
+/* Its peer is known: may it name the clients that it asks for? */
+void conn_know_peer(struct conn *);
+
 /* The request that is at the front of its input has an exchange.  False: no memory. */
 bool conn_begin(struct conn *);
 

@@ -164,6 +164,7 @@ conn_check(const struct conn *c)
 		c->cn_requests <= wk->wk_service.svc_conf->conf_max_requests);
 	RULE(c, (c->cn_client != NULL) ==
 		    (wk->wk_service.svc_conf->conf_max_per_address > 0 &&
+			!conf_trusts(wk->wk_service.svc_conf, &c->cn_peer.sa) &&
 			c->cn_peer.sa.sa_family != AF_UNIX));
 	if (conn_waits(c))
 		check_waiting(c);

@@ -3,8 +3,10 @@
  */
 
 #include "lib/util/clock.h"
+#include "server/content/access.h"
 #include "server/content/autoindex_stream.h"
 #include "server/content/exchange.h"
+#include "server/content/health.h"
 #include "server/http/head_write.h"
 
 #define STATUS_CUT 499 /* nginx' number for: no answer was begun */
@@ -29,6 +31,17 @@ exchange_create(
 	return ex;
 }
 
+bool
+exchange_named(const struct conf *conf, const struct request *rq,
+    union sockaddr_any *client)
+{
+	enum forwarded kind = conf->conf_client_address;
+
+	return forwarded_client(kind,
+	    kind == FORWARDED_X ? rq->rq_x_forwarded_for : rq->rq_forwarded,
+	    conf->conf_trusted, conf->conf_ntrusted, client);
+}
+
 static int
 find_target(struct exchange *ex)
 {
@@ -44,6 +57,18 @@ find_target(struct exchange *ex)
 	    rq->rq_method != METHOD_OPTIONS)
 		status = 400;
 	return status;
+}
+
+static bool
+begin(struct exchange *ex)
+{
+	if (ex->ex_request.rq_method == METHOD_OPTIONS) {
+		respond_options(ex);
+		return true;
+	}
+	if (ex->ex_service->svc_health != NULL && health_answer(ex))
+		return true;
+	return static_begin(ex);
 }
 
 bool
@@ -63,11 +88,10 @@ exchange_answer(struct exchange *ex)
 		return true;
 	}
 	static_locate(ex);
-	if (rq->rq_method == METHOD_OPTIONS) {
-		respond_options(ex);
+	if (ex->ex_lookup.lk_set->set_guarded &&
+	    access_begin(ex) == ACCESS_REFUSED)
 		return true;
-	}
-	return static_begin(ex);
+	return begin(ex);
 }
 
 static uint64_t

@@ -240,23 +240,33 @@ refuse(struct worker *wk, int sock)
 	limits_release(wk->wk_clients);
 }
 
+int
+listener_enter(
+    struct worker *wk, const struct sockaddr *sa, struct client **out)
+{
+	int error;
+
+	*out = NULL;
+	if (conf_trusts(wk->wk_service.svc_conf, sa))
+		return 0;
+	error = limits_enter(wk->wk_clients, sa, out);
+	if (error == -EDQUOT) {
+		stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_ADDRESS], 1);
+		tell_address(wk, sa);
+	}
+	return error;
+}
+
 static void
 enter(struct worker *wk, int sock, const struct sockaddr_storage *addr)
 {
 	const struct sockaddr *sa = (const struct sockaddr *)addr;
 	struct client *client;
 
-	switch (limits_enter(wk->wk_clients, sa, &client)) {
-	case 0:
+	if (listener_enter(wk, sa, &client) == 0)
 		wk->wk_accept(wk, sock, sa, client);
-		break;
-	case -EDQUOT:
-		stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_ADDRESS], 1);
-		tell_address(wk, sa);
-		/* FALLTHROUGH */
-	default:
+	else
 		refuse(wk, sock);
-	}
 }
 
 /* Level-triggered: what is over the cap comes again in the next turn. */
