@@ -184,7 +184,10 @@ file_find(const struct pw_root *rt, const char *path, enum os_resolve resolve,
 {
 	int fd, error;
 
-	*fnd = (struct found){.fnd_fd = -1};
+	fnd->fnd_fd = -1;
+	fnd->fnd_same = false;
+	fnd->fnd_attributed = false;
+	fnd->fnd_attribute = NULL;
 	fd = os_lookup(rt->rt_fd, path, resolve);
 	if (fd < 0)
 		return fd;
