@@ -71,6 +71,7 @@ struct worker {
 	struct sched wk_sched; /* of its connections */
 	bool wk_late;	       /* see worker_late */
 	bool wk_draining;
+	bool wk_abandoned;	 /* COMMAND_ABANDON has come */
 	uint64_t wk_drain_until; /* then at most one answer each */
 	uint64_t wk_awake;	 /* it does not sleep before; microseconds */
 	uint64_t wk_refused;	 /* as last reported, worker 0 only */
