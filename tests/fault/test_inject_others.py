@@ -230,7 +230,7 @@ def test_want_of_memory_for_a_window_is_told_once(start, plan, site, path):
 def test_attribute_that_cannot_be_read_costs_the_digest_alone(plan, site, tmp_path, effect):
     t.write(site / "small", t.content(8, 100))
     conf = tmp_path / "digest.conf"
-    conf.write_text('workers = 1\nsite "s" {\nroot = "%s"\ndigest = true\n}\n' % site)
+    conf.write_text(harness.configuration({"workers": 1}, [("s", {"root": site, "digest": True}, {})]))
     server = harness.Server("-c", conf, binary=injection.FAULT, env=plan.env)
     server.start()
     plan.shared.pid = server.pid

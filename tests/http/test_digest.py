@@ -278,7 +278,7 @@ def test_digests_pass_the_sandbox(serve_conf, root, debug):
 @pytest.mark.parametrize("on", [True, False])
 def test_attribute_is_read_by_the_pool_and_only_with_the_key(traced, root, tmp_path, on):  # noqa: F811
     conf = tmp_path / "p.conf"
-    conf.write_text('workers = 1\nsite "s" {\nroot = "%s"\ndigest = %s\n}\n' % (root, str(on).lower()))
+    conf.write_text(harness.configuration({}, [("s", {"root": root, "digest": on}, {})]))
     run = traced("-c", str(conf))
     run.begin()
     with run.server.connect() as c:
@@ -295,15 +295,15 @@ def test_reload_turns_it_on_and_off(serve, root, tmp_path):
     conf = tmp_path / "p.conf"
 
     def write(on):
-        conf.write_text('site "s" {\nroot = "%s"\ndigest = %s\n}\n' % (root, on))
+        conf.write_text(harness.configuration({}, [("s", {"root": root, "digest": on}, {})]))
 
-    write("false")
+    write(False)
     server = serve("-c", conf)
     assert sent(server.get("/data.bin")) is None
-    write("true")
+    write(True)
     server.reload()
     assert sent(server.get("/data.bin")) == digest(DATA)
-    write("false")
+    write(False)
     server.reload()
     assert sent(server.get("/data.bin")) is None
 
