@@ -117,6 +117,7 @@ struct listen_addr {
 	socklen_t la_len;
 	char *la_text;	/* as given, for messages; the path of a Unix socket */
 	mode_t la_mode; /* of a Unix socket's file */
+	bool la_proxy;	/* connections begin with a PROXY header */
 };
 
 /* Requests that are not logged. */

@@ -145,6 +145,7 @@ void conf_clear_trusted_proxies(struct conf_scope *);
 key_set_f conf_set_client_address;
 /* Once all is set: who needs trusted_proxies has some. */
 int conf_check_proxies(const struct conf *, struct conf_why *);
+int conf_check_listen(const struct conf *, struct conf_why *);
 
 key_set_f conf_set_user;
 key_set_f conf_set_group;

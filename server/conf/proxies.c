@@ -70,6 +70,19 @@ conf_set_client_address(struct conf_scope *scope, const struct key *key,
 }
 
 int
+conf_check_listen(const struct conf *conf, struct conf_why *why)
+{
+	for (size_t i = 0; conf->conf_ntrusted == 0 && i < conf->conf_nlisten;
+	     i++)
+		if (conf->conf_listen[i].la_proxy)
+			return conf_why(why, -EINVAL,
+			    "%s: nobody's PROXY header is believed: set "
+			    "trusted_proxies to the addresses of your proxies",
+			    conf->conf_listen[i].la_text);
+	return 0;
+}
+
+int
 conf_check_proxies(const struct conf *conf, struct conf_why *why)
 {
 	if (conf->conf_client_address == FORWARDED_OFF ||
