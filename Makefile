@@ -2,7 +2,7 @@
 # output under build/.
 #
 ## Targets:
-##   all          build/pagewise, build/libpagewise.a, build/libpagewise.so
+##   all          build/pagewise, build/pagewise-tool, build/libpagewise.a, build/libpagewise.so
 ##   run          install what is missing, build, serve DIR on LISTEN:PORT
 ##   test         install what is missing, run every test with each sanitizer, count them
 ##   test-kernels a part of them on Debian's kernels, emulated (Linux, x86_64);
@@ -59,26 +59,32 @@ STD = -std=c11 -D_GNU_SOURCE -I.
 # Asked when a recipe first needs it, once: `run` and `test` install pkg-config.
 pkg = $(if $(shell pkg-config --exists $(2) && echo y),$(shell pkg-config $(1) \
     $(2)),$(error $(2): not found. Try `make deps`))
-PKGS = libevent_core libevent_extra libconfuse $(PKGS_$(OS)) $(CONFINE_$(OS))
+PKGS = libevent_core libevent_extra libconfuse libcrypto $(PKGS_$(OS)) $(CONFINE_$(OS))
 PKGS_linux = liburing
 CONFINE_linux = libseccomp
 PKG_CFLAGS = $(eval PKG_CFLAGS := $(call pkg,--cflags,$(PKGS)))$(PKG_CFLAGS)
+# Of pagewise-tool alone.
+TOOL_PKGS = zlib libbrotlienc libzstd libcrypto
+TOOL_LIBS = $(eval TOOL_LIBS := $(call pkg,--libs,$(TOOL_PKGS)))$(TOOL_LIBS)
 PKG_LIBS = $(eval PKG_LIBS := $(call pkg,--libs,$(PKGS)))$(PKG_LIBS)
 # What libpagewise needs by itself.
 LIB_LIBS = $(if $(PKGS_$(OS)),$(call pkg,--libs,$(PKGS_$(OS))))
 # Short lines, or with V=1 the whole command.
 say = $(if $(V),,@echo "  $(1)	$@";)
 COMPILE = $(CC) $(STD) $(WARN) -pthread -fPIC -MMD -MP $(PKG_CFLAGS) $(CFLAGS)
-LIBS = $(PKG_LIBS) -lhttp_parser -pthread
+LIBS = $(PKG_LIBS) -lhttp_parser -lcrypt -pthread
 
 # Of one system are most files of lib/os/, and these.
 OF_linux = lib/disk/async_linux.c \
-    $(addprefix server/process/,capability.c landlock.c sandbox_linux.c seccomp.c)
-OF_freebsd = lib/disk/async_freebsd.c server/process/sandbox_freebsd.c
+    $(addprefix server/process/,capability.c landlock.c sandbox_linux.c seccomp.c) \
+    server/tool/attribute_linux.c
+OF_freebsd = lib/disk/async_freebsd.c server/process/sandbox_freebsd.c \
+    server/tool/attribute_freebsd.c
 OF_OTHERS = $(filter-out $(OF_$(OS)),$(OF_linux) $(OF_freebsd))
 LIB_C := $(filter-out lib/os/% $(OF_OTHERS),$(wildcard lib/*.c lib/*/*.c)) \
     $(addprefix lib/os/,meter.c posix.c ring.c seed.c switches.c) $(wildcard lib/os/$(OS)*.c)
-SERVER_C := $(filter-out server/main.c $(OF_OTHERS),$(wildcard server/*.c server/*/*.c)) \
+TOOL_C := $(filter-out $(OF_OTHERS),$(wildcard server/tool/*.c))
+SERVER_C := $(filter-out server/main.c server/tool/% $(OF_OTHERS),$(wildcard server/*.c server/*/*.c)) \
     build/mime_table.c build/admin_page.c
 # About Linux: io_uring, large folios, capabilities, pipes of a size, what is in memory, its /proc.
 UNIT_NOT_freebsd = async folio meter owner pipes reclaim residency share tcp_memory
@@ -99,11 +105,11 @@ SANITIZE_debug = -DPW_DEBUG $(if $(INSIDE_C),-DPW_INSIDE)
 SANITIZE_tsan = -fsanitize=thread -fno-omit-frame-pointer -DPW_DEBUG
 SANITIZE_fuzz = $(SANITIZE_asan) -fsanitize=fuzzer-no-link
 
-all: build/pagewise build/libpagewise.a build/libpagewise.so
-asan: build/asan/pagewise
-tsan: build/tsan/pagewise
+all: build/pagewise build/pagewise-tool build/libpagewise.a build/libpagewise.so
+asan: build/asan/pagewise build/asan/pagewise-tool
+tsan: build/tsan/pagewise build/tsan/pagewise-tool
 unit: $(UNIT) $(FUZZ)
-debug: build/debug/pagewise
+debug: build/debug/pagewise build/debug/pagewise-tool
 fault: build/fault/pagewise
 
 # One tree per flavour: build/obj, build/asan, build/tsan, build/fuzz.
@@ -121,12 +127,16 @@ build/$(1)/pagewise: build/$(1)/server/main.o build/$(1)/server.a \
     build/$(1)/libpagewise.a
 	$$(call say,LD)$$(CC) $$(CFLAGS) $$(SANITIZE_$(1)) $$(LDFLAGS) -o $$@ \
 	    $$^ $$(LIBS)
+build/$(1)/pagewise-tool: $(TOOL_C:%.c=build/$(1)/%.o) build/$(1)/server.a \
+    build/$(1)/libpagewise.a
+	$$(call say,LD)$$(CC) $$(CFLAGS) $$(SANITIZE_$(1)) $$(LDFLAGS) -o $$@ \
+	    $$^ $$(TOOL_LIBS) -pthread
 endef
 $(foreach f,$(FLAVOURS),$(eval $(call flavour,$(f))))
 
 build/debug/server.a: $(INSIDE_C:%.c=build/debug/%.o)
 
-build/pagewise: build/%: build/obj/%
+build/pagewise build/pagewise-tool: build/%: build/obj/%
 	@ln -f $< $@
 
 # One object, in which a program that links it sees nothing but pw_*.
@@ -206,13 +216,21 @@ build/tests/slowfs: tests/fault/slowfs.c
 
 # For FreeBSD on Linux.  What is imported shows that the program is what it should be.
 FREEBSD_NEEDS = kqueue kevent sendfile cap_enter aio_read
-FREEBSD_LIBS = -levent_extra -levent_core -lconfuse
+FREEBSD_LIBS = -levent_extra -levent_core -lconfuse -lcrypto
+# pagewise-tool is only compiled, with the headers of this machine: its libraries are not there.
 freebsd-all: build/freebsd/pagewise build/freebsd/libpagewise.so \
-    $(UNIT_C:%.c=build/freebsd/%.o)
+    $(UNIT_C:%.c=build/freebsd/%.o) $(TOOL_C:%.c=build/freebsd/%.o)
+build/freebsd/include/zlib.h:
+	@mkdir -p $(@D)
+	@cp -R /usr/include/brotli /usr/include/openssl /usr/include/zstd*.h \
+	    $(wildcard /usr/include/zconf.h /usr/include/*-*/zconf.h) $(@D)
+	@cp $(wildcard /usr/include/*-*/openssl/*.h) $(@D)/openssl
+	@cp /usr/include/zlib.h $@
 freebsd:
 	@sh conf/install-deps.sh cross
+	@+$(SUBMAKE) build/freebsd/include/zlib.h
 	@+root=$$(sh conf/freebsd-sysroot.sh) && $(SUBMAKE) OS=freebsd WERROR=1 \
-	    CC=$$root/bin/cc AR=$$root/bin/ar PKG_CFLAGS=-I$$root/include \
+	    CC=$$root/bin/cc AR=$$root/bin/ar PKG_CFLAGS="-I$$root/include -Ibuild/freebsd/include" \
 	    PKG_LIBS="-L$$root/lib $(FREEBSD_LIBS)" \
 	    freebsd-all
 	@nm -D build/freebsd/pagewise >build/freebsd/imports; \
@@ -394,7 +412,7 @@ lint-clang-format:
 # On stderr it counts the warnings that it does not show.
 lint-clang-tidy:
 	@mkdir -p build
-	@ls $(LIB_C) $(filter server/%,$(SERVER_C)) server/main.c | xargs -P $(JOBS) -n 1 sh -c 'clang-tidy --quiet \
+	@ls $(LIB_C) $(filter server/%,$(SERVER_C)) $(TOOL_C) server/main.c | xargs -P $(JOBS) -n 1 sh -c 'clang-tidy --quiet \
 	    --warnings-as-errors="*" "$$1" -- $(STD) $(PKG_CFLAGS)' \
 	    clang-tidy 2>build/clang-tidy.err || { cat build/clang-tidy.err; exit 1; }
 
@@ -406,7 +424,7 @@ lint-cppcheck:
 	@cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
 	    --enable=warning,performance,portability --suppress=ctuuninitvar \
 	    --include=$(QUEUE_H) -D_GNU_SOURCE -I. $(LIB_C) $(filter server/%,$(SERVER_C)) \
-	    server/main.c
+	    $(TOOL_C) server/main.c
 
 lint-mandoc:
 	@mandoc -T lint -W warning docs/*.[58]
@@ -417,10 +435,11 @@ INIT_linux = conf/systemd
 RC_D_freebsd = $(PREFIX)/etc/rc.d
 RC_D = $(RC_D_$(OS))
 install: all
-	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib \
+	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/libexec $(DESTDIR)$(PREFIX)/lib \
 	    $(DESTDIR)$(PREFIX)/include $(SHARE)/man/man5 $(SHARE)/man/man8 \
 	    $(SHARE)/pagewise
 	install -m 755 build/pagewise $(DESTDIR)$(PREFIX)/sbin
+	install -m 755 build/pagewise-tool $(DESTDIR)$(PREFIX)/libexec
 	install -m 644 build/libpagewise.a $(DESTDIR)$(PREFIX)/lib
 	install -m 755 build/libpagewise.so.0 $(DESTDIR)$(PREFIX)/lib
 	ln -sf libpagewise.so.0 $(DESTDIR)$(PREFIX)/lib/libpagewise.so
@@ -441,6 +460,7 @@ endif
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/pagewise \
+	    $(DESTDIR)$(PREFIX)/libexec/pagewise-tool \
 	    $(DESTDIR)$(PREFIX)/lib/libpagewise.* \
 	    $(DESTDIR)$(PREFIX)/include/pagewise.h \
 	    $(patsubst docs/%,$(SHARE)/man/man5/%,$(wildcard docs/*.5)) \

@@ -21,9 +21,15 @@ needs()
 	build	lib libevent_core		libevent-dev		libevent
 	build	lib libevent_extra		libevent-dev		libevent
 	build	lib libconfuse			libconfuse-dev		libconfuse
+	build	lib libcrypto			libssl-dev		-
+	build	linux header crypt.h		libcrypt-dev		-
 	build	linux lib liburing		liburing-dev		-
 	build	linux lib libseccomp		libseccomp-dev		-
 	build	header http_parser.h		libhttp-parser-dev	http-parser
+	build	lib zlib			zlib1g-dev		-
+	build	lib libbrotlienc		libbrotli-dev		brotli
+	build	lib libzstd			libzstd-dev		zstd
+	build	lib libcrypto			libssl-dev		-
 	test	python				python3			python3
 	test	lib cmocka			libcmocka-dev		cmocka
 	test	pymod pytest			python3-pytest		py311-pytest
@@ -64,6 +70,10 @@ needs()
 	cross	linux pymod pip			python3-pip		-
 	cross	linux cmd flex			flex			-
 	cross	linux lib cmocka		libcmocka-dev		-
+	cross	linux lib zlib			zlib1g-dev		-
+	cross	linux lib libbrotlienc		libbrotli-dev		-
+	cross	linux lib libzstd		libzstd-dev		-
+	cross	linux lib libcrypto		libssl-dev		-
 	peers	cmd nginx			nginx			nginx
 	peers	cmd h2o				h2o			h2o
 	peers	cmd lighttpd			lighttpd		lighttpd

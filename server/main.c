@@ -2,10 +2,13 @@
  * main: see master.h.
  */
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "server/conf/sign.h"
 #include "server/log/log.h"
 #include "server/process/master.h"
+#include "server/process/run_tool.h"
 
 /* Whoever started us may have closed them, and a socket must not get their numbers. */
 static void
@@ -23,7 +26,14 @@ have_standard_files(void)
 int
 main(int argc, char **argv)
 {
+	int status;
+
 	have_standard_files();
+	if (argc > 1 && strcmp(argv[1], "sign") == 0)
+		return sign(argc - 1, argv + 1);
 	log_find_journal();
+	status = run_tool(argc, argv);
+	if (status >= 0)
+		return status;
 	return master(argc, argv);
 }

@@ -46,6 +46,9 @@ def pytest_configure(config):
     # An ordinary user may not enter the tree: it can lie below /root.
     config.pagewise_programs = tempfile.mkdtemp(prefix="pagewise-programs-")
     os.chmod(config.pagewise_programs, 0o755)
+    tool = os.path.join(os.path.dirname(harness.PAGEWISE), "pagewise-tool")
+    if os.access(tool, os.X_OK):
+        shutil.copy(tool, config.pagewise_programs)
     for name in ("PAGEWISE", "RELEASE", "DEBUG"):
         program = getattr(harness, name)
         if os.access(program, os.X_OK):

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/conf/conf_priv.h"
+#include "server/http/target.h"
 
 static char *
 field(struct conf_scope *scope, const struct key *key)
@@ -143,6 +144,46 @@ conf_set_mime_types(struct conf_scope *scope, const struct key *key,
 	conf->conf_mime = mime_load(path, why->why_text, sizeof(why->why_text));
 	free(path);
 	return conf->conf_mime != NULL ? 0 : -EINVAL;
+}
+
+/* As requests have it when they are compared. */
+static int
+set_path(struct conf_scope *scope, const char *text, char **field,
+    struct conf_why *why)
+{
+	size_t size = strlen(text) + 2;
+	char *path = conf_keep(scope->cs_conf, size);
+	struct target tgt;
+
+	*field = NULL;
+	if (strcmp(text, "off") == 0)
+		return 0;
+	if (path == NULL)
+		return conf_no_memory(why);
+	if (text[0] != '/' || strchr(text, '?') != NULL ||
+	    target_parse((struct str){text, size - 2}, path, size, &tgt) != 0)
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not a path, such as \"/ready\" (\"off\" for "
+		    "none)",
+		    text);
+	*field = path;
+	return 0;
+}
+
+int
+conf_set_live(struct conf_scope *scope, const struct key *key, const char *text,
+    struct conf_why *why)
+{
+	(void)key;
+	return set_path(scope, text, &scope->cs_conf->conf_live, why);
+}
+
+int
+conf_set_ready(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)key;
+	return set_path(scope, text, &scope->cs_conf->conf_ready, why);
 }
 
 int

@@ -82,6 +82,7 @@ complete_one(struct conf *conf, struct settings *set, const char *name)
 		key = "error_page";
 		error = conf_complete_pages(conf, set, &why);
 	}
+	conf_complete_access(set);
 	if (error != 0)
 		fprintf(stderr, "%spagewise: site \"%s\": %s: %s\n",
 		    log_error_prefix(), name, key, why.why_text);
@@ -183,6 +184,7 @@ conf_destroy(struct conf **confp)
 	for (i = 0; i < conf->conf_ntypes; i++)
 		mime_destroy(&conf->conf_types[i].ct_mime);
 	free(conf->conf_types);
+	conf_free_access(conf);
 	conf_keep_free(conf);
 	free(conf->conf_access_log);
 	free(conf->conf_user);

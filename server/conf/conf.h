@@ -21,6 +21,7 @@
 #include "server/http/mime.h"
 #include "server/log/log.h"
 #include "server/util/cidr.h"
+#include "server/util/link_key.h"
 #include "server/util/str.h"
 
 enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_OFF };
@@ -53,6 +54,13 @@ struct error_page {
 	struct str ep_body;
 };
 
+/* Blocks of addresses; one that was set may be empty. */
+struct cidr_list {
+	bool cl_set;
+	size_t cl_count;
+	struct cidr *cl_list;
+};
+
 /* Settings that a location inherits from its site, and a site from the top level. */
 struct settings {
 	const struct pw_send_path *set_send_path;
@@ -60,6 +68,7 @@ struct settings {
 	enum pw_cache set_cache;
 	bool set_autoindex;
 	bool set_dotfiles;
+	bool set_guarded; /* not for every client: content/access.h */
 	char **set_index; /* names to try in a directory, NULL ends them */
 	char set_listing_header[256]; /* shown above a listing; empty: none */
 	size_t set_root;	      /* in conf_roots */
@@ -79,6 +88,10 @@ struct settings {
 	char **set_try;			 /* steps, NULL ends them; NULL: none */
 	struct error_page *set_pages;
 	unsigned set_npages;
+	struct cidr_list set_allow;
+	struct cidr_list set_deny;
+	const struct link_keys
+	    *set_link_keys; /* NULL: links need no signature */
 
 	uint8_t set_codings[CODINGS]; /* of siblings, the preferred one first */
 	unsigned set_ncodings;
@@ -90,7 +103,8 @@ struct settings {
 	struct str set_always;	     /* of all others */
 	struct str set_preflight;    /* of the answer to a preflight (CORS) */
 	bool set_origins;	     /* answers depend on the client's Origin */
-	unsigned set_changed;	     /* HEADER_... */
+	bool set_by_client; /* on that, or on who asks: never one for another */
+	unsigned set_changed; /* HEADER_... */
 };
 
 enum location_kind { LOCATION_EXACT, LOCATION_GLOB, LOCATION_PREFIX };
@@ -188,12 +202,16 @@ struct conf {
 	unsigned conf_open_files;      /* descriptors cached per worker */
 	size_t conf_hot_set;	       /* bytes, of each worker; 0: off */
 
+	char *conf_live; /* paths of server/content/health.h; NULL: none */
+	char *conf_ready;
+
 	struct site *conf_sites; /* the first one is the default */
 	size_t conf_nsites;
 	char **
 	    conf_roots; /* directories; absolute, or relative to the working one */
 	size_t conf_nroots;
-	struct conf_block *conf_memory; /* what settings point to: keep.c */
+	struct conf_block *conf_memory;	  /* what settings point to: keep.c */
+	struct link_keys *conf_link_keys; /* the same */
 };
 
 enum conf_action {
@@ -258,6 +276,9 @@ conf_logs(const struct conf *conf, struct str path, int status)
 	return !conf->conf_log_exclude.le_any ||
 	       !conf_is_excluded(&conf->conf_log_exclude, path, status);
 }
+
+/* Whether some location needs a password or a signed link. */
+bool conf_has_secrets(const struct conf *);
 
 /* One of trusted_proxies. */
 static inline bool

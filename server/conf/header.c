@@ -305,6 +305,11 @@ add_short_forms(struct fields *fds, const struct settings *set)
 		add_own(fds, "Cache-Control", set->set_cache_control, false);
 		fds->fds_changed |= HEADER_CACHE_CONTROL;
 	}
+	/* RFC 9111, 3.5: what was for one client is no cache's to give to others. */
+	if (set->set_cache_control == NULL && set->set_link_keys != NULL) {
+		add_own(fds, "Cache-Control", "private", false);
+		fds->fds_changed |= HEADER_CACHE_CONTROL;
+	}
 	if (set->set_ncodings > 0)
 		add_own(fds, "Vary", "Accept-Encoding", true);
 	if (set->set_security_headers) {

@@ -3,8 +3,10 @@
  */
 
 #include "lib/util/clock.h"
+#include "server/content/access.h"
 #include "server/content/autoindex_stream.h"
 #include "server/content/exchange.h"
+#include "server/content/health.h"
 #include "server/http/head_write.h"
 
 #define STATUS_CUT 499 /* nginx' number for: no answer was begun */
@@ -57,6 +59,18 @@ find_target(struct exchange *ex)
 	return status;
 }
 
+static bool
+begin(struct exchange *ex)
+{
+	if (ex->ex_request.rq_method == METHOD_OPTIONS) {
+		respond_options(ex);
+		return true;
+	}
+	if (ex->ex_service->svc_health != NULL && health_answer(ex))
+		return true;
+	return static_begin(ex);
+}
+
 bool
 exchange_answer(struct exchange *ex)
 {
@@ -74,11 +88,10 @@ exchange_answer(struct exchange *ex)
 		return true;
 	}
 	static_locate(ex);
-	if (rq->rq_method == METHOD_OPTIONS) {
-		respond_options(ex);
+	if (ex->ex_lookup.lk_set->set_guarded &&
+	    access_begin(ex) == ACCESS_REFUSED)
 		return true;
-	}
-	return static_begin(ex);
+	return begin(ex);
 }
 
 static uint64_t

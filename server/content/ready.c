@@ -19,7 +19,7 @@ key(const struct exchange *ex)
 	if (ex->ex_service->svc_hot == NULL ||
 	    !str_eq(raw, ex->ex_target.tgt_path) || lk->lk_index > 1 ||
 	    lk->lk_step > 1 || lk->lk_set->set_cache == PW_CACHE_DROP ||
-	    lk->lk_set->set_origins)
+	    lk->lk_set->set_by_client)
 		return (struct cached_key){0};
 	return (struct cached_key){
 	    lk->lk_site, raw, lk->lk_weights, lk->lk_set->set_ncodings > 0};

@@ -171,6 +171,19 @@ respond_options(struct exchange *ex)
 	response_start(ex);
 }
 
+void
+respond_text(struct exchange *ex, int number, struct str text)
+{
+	head_begin(ex, number);
+	add(ex, "Content-Type: text/plain; charset=utf-8\r\n"
+		"Cache-Control: no-store\r\n");
+	head_length(ex, text.s_len);
+	head_end(ex);
+	if (ex->ex_request.rq_method != METHOD_HEAD)
+		head_write_lines(head_of(ex), text);
+	response_start(ex);
+}
+
 /* It may change at any time, and has no validator. */
 static void
 head_listing(struct exchange *ex)

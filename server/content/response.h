@@ -48,6 +48,8 @@ struct response {
 void respond_error(struct exchange *, int status);
 void respond_redirect(struct exchange *, int status, struct str location);
 void respond_options(struct exchange *);
+/* A plain text that nobody may keep; it is copied. */
+void respond_text(struct exchange *, int status, struct str text);
 /* Takes over the reference; name is for the media type and messages. */
 void respond_file(struct exchange *, struct pw_file *, const char *name,
     const struct settings *);

@@ -6,6 +6,7 @@
 #include "server/content/exchange.h"
 #include "server/content/response_cache.h"
 #include "server/content/service.h"
+#include "server/util/hmac.h"
 
 #define LIST_MAX 4096 /* exchanges kept; the rest goes back to the system */
 
@@ -65,6 +66,7 @@ service_end(struct service *svc)
 	buf_list_destroy(&svc->svc_bufs);
 	forget_exchanges(&svc->svc_exchanges);
 	response_cache_destroy(&svc->svc_hot);
+	hmac_destroy(&svc->svc_hmac);
 	free(svc->svc_ranges);
 	svc->svc_ranges = NULL;
 }

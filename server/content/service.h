@@ -21,6 +21,8 @@
 
 struct autoindex_cache;
 struct exchange;
+struct health;
+struct hmac;
 struct range;
 struct response_cache;
 
@@ -36,7 +38,9 @@ struct service {
 	struct log_writer *svc_log;
 	struct pw_root *const *svc_roots; /* of conf_roots; main's */
 	struct autoindex_cache *svc_listings;
-	struct response_cache *svc_hot; /* NULL: off */
+	struct response_cache *svc_hot;	 /* NULL: off */
+	const struct health *svc_health; /* main's; NULL: nobody may ask */
+	struct hmac *svc_hmac;		 /* of checks: access.h */
 
 	/* Closes what holds a descriptor for no request.  False: there is nothing. */
 	bool (*svc_spare)(void *arg);

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "lib/util/clock.h"
+#include "server/content/health.h"
 #include "server/process/channel.h"
+#include "server/process/root_probe.h"
 #include "server/process/roots.h"
 #include "server/process/serve.h"
 #include "server/process/serve_priv.h"
@@ -178,6 +180,7 @@ shut_down(struct server *sv)
 static void
 destroy(struct server *sv)
 {
+	bool idle = root_probe_end(&sv->sv_probe, HUNG_US);
 	unsigned i;
 
 	admin_destroy(&sv->sv_admin);
@@ -187,7 +190,10 @@ destroy(struct server *sv)
 	pw_pool_destroy(&sv->sv_pool, HUNG_US);
 	log_destroy(&sv->sv_log);
 	listen_close(&sv->sv_sockets);
-	roots_close(&sv->sv_roots);
+	if (idle) {
+		roots_close(&sv->sv_roots);
+		health_destroy(&sv->sv_health);
+	}
 	limits_destroy(&sv->sv_clients);
 	tcp_memory_destroy(&sv->sv_tcp_memory);
 	free(sv->sv_workers);

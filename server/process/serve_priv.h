@@ -30,6 +30,8 @@ struct server {
 	struct conf *sv_conf;
 	struct pw_pool *sv_pool;
 	struct pw_root **sv_roots;
+	struct health *sv_health; /* NULL: off, as is the next */
+	struct root_probe *sv_probe;
 	struct connection_limits *sv_clients;
 	struct tcp_memory *sv_tcp_memory;
 	struct listen_table

@@ -13,6 +13,8 @@
 #include "server/conn/conn.h"
 #include "server/process/bind.h"
 #include "server/process/channel.h"
+#include "server/content/health.h"
+#include "server/process/root_probe.h"
 #include "server/process/roots.h"
 #include "server/process/sandbox.h"
 #include "server/process/serve_priv.h"
@@ -92,6 +94,17 @@ watch_pressure(struct server *sv)
 }
 
 static int
+create_health(struct server *sv)
+{
+	const struct conf *conf = sv->sv_conf;
+
+	if (conf->conf_live == NULL && conf->conf_ready == NULL)
+		return 0;
+	sv->sv_health = health_create(conf, clock_now());
+	return sv->sv_health != NULL ? 0 : -ENOMEM;
+}
+
+static int
 create_shared(struct server *sv)
 {
 	struct conf *conf = sv->sv_conf;
@@ -101,6 +114,8 @@ create_shared(struct server *sv)
 	    limits_create(conf->conf_max_connections,
 		conf->conf_max_per_address, conf->conf_workers,
 		&sv->sv_clients) != 0)
+		return failed("create the workers", -ENOMEM);
+	if (create_health(sv) != 0)
 		return failed("create the workers", -ENOMEM);
 	return watch_pressure(sv);
 }
@@ -119,6 +134,7 @@ create_workers(struct server *sv)
 	    .sh_conf = sv->sv_conf,
 	    .sh_pool = sv->sv_pool,
 	    .sh_roots = sv->sv_roots,
+	    .sh_health = sv->sv_health,
 	    .sh_clients = sv->sv_clients,
 	    .sh_tcp_memory = sv->sv_tcp_memory,
 	    .sh_log = sv->sv_log,
@@ -307,6 +323,9 @@ start_threads(struct server *sv)
 	unsigned i;
 	int error = log_start(sv->sv_log);
 
+	if (error == 0 && sv->sv_conf->conf_ready != NULL)
+		error = root_probe_start(sv->sv_roots, sv->sv_pool,
+		    sv->sv_conf->conf_threads, sv->sv_health, &sv->sv_probe);
 	for (i = 0; i < sv->sv_conf->conf_workers && error == 0; i++) {
 		error = worker_start(sv->sv_workers[i]);
 		if (error == 0)

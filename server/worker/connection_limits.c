@@ -2,7 +2,6 @@
  * connection_limits: see connection_limits.h.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "lib/util/check.h"
 #include "lib/util/hash.h"
 
+#include "server/util/client_key.h"
 #include "server/worker/connection_limits.h"
 
 #define PARTS	((size_t)64)
@@ -246,35 +246,6 @@ limits_retire(struct connection_limits *cs, unsigned worker)
 	limits_decline(cs, worker);
 }
 
-static uint64_t
-inet_key(const void *octets)
-{
-	uint32_t addr;
-
-	memcpy(&addr, octets, sizeof(addr));
-	return UINT64_C(0xffff) << 32 | ntohl(addr);
-}
-
-/* No IPv6 prefix of a network that there is begins with 32 bits like inet_key's. */
-uint64_t
-limits_key(const struct sockaddr *sa)
-{
-	const struct sockaddr_in6 *in6 = (const void *)sa;
-	const struct sockaddr_in *in = (const void *)sa;
-	uint64_t key = 0;
-	int i;
-
-	if (sa->sa_family == AF_INET)
-		return inet_key(&in->sin_addr);
-	if (sa->sa_family != AF_INET6)
-		return 0;
-	if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		return inet_key(&in6->sin6_addr.s6_addr[12]);
-	for (i = 0; i < 8; i++)
-		key = key << 8 | in6->sin6_addr.s6_addr[i];
-	return key;
-}
-
 static struct part *
 part_of(struct connection_limits *cs, uint64_t key, struct client_list **bucket)
 {
@@ -313,7 +284,7 @@ int
 limits_enter(struct connection_limits *cs, const struct sockaddr *sa,
     struct client **out)
 {
-	uint64_t key = limits_key(sa);
+	uint64_t key = client_key(sa);
 	struct client_list *bucket;
 	struct part *pt;
 	int error;

@@ -5,8 +5,7 @@
  * anything that waits.  An address costs 48 bytes while it has a connection, the table
  * 512 KiB; without a limit per address there is none.
  *
- * IPv4 addresses count each, also as IPv4-mapped IPv6; IPv6 by their first 64 bits,
- * since a host with one address has 2^64 of them.
+ * What is one address says client_key.h.
  */
 #ifndef SERVER_WORKER_CONNECTION_LIMITS_H
 #define SERVER_WORKER_CONNECTION_LIMITS_H
@@ -91,8 +90,5 @@ bool limits_wanted(const struct connection_limits *, uint64_t now_us);
 
 /* True to one of the askers, which then closes a connection. */
 bool limits_grant(struct connection_limits *, uint64_t now_us);
-
-/* The address as it is counted. */
-uint64_t limits_key(const struct sockaddr *);
 
 #endif

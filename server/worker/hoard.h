@@ -19,7 +19,7 @@
 #define HOARD_NONE SIZE_MAX
 
 struct hoarded {
-	uint64_t ho_key; /* its address: see limits_key */
+	uint64_t ho_key; /* its address: see client_key.h */
 	bool ho_begun;	 /* it has sent something */
 	bool ho_spared;	 /* it counts, but is not closed */
 };

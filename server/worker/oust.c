@@ -3,6 +3,7 @@
  */
 #include "lib/util/clock.h"
 #include "server/worker/hoard.h"
+#include "server/util/client_key.h"
 #include "server/worker/oust.h"
 #include "server/log/log.h"
 #include "server/util/sockaddr_text.h"
@@ -78,7 +79,7 @@ collect(struct worker *wk, uint64_t now, struct waiting *wt)
 		else if (wt->wt_due == 0)
 			wt->wt_due = ripe;
 		wt->wt_list[wt->wt_n] =
-		    (struct hoarded){.ho_key = limits_key(it->it_ops->peer(it)),
+		    (struct hoarded){.ho_key = client_key(it->it_ops->peer(it)),
 			.ho_begun = it->it_ops->begun(it)};
 		wt->wt_items[wt->wt_n++] = it;
 	}

@@ -13,6 +13,7 @@
 #include "server/content/autoindex_cache.h"
 #include "server/content/response_cache.h"
 #include "server/http/range.h"
+#include "server/util/hmac.h"
 #include "server/worker/listener.h"
 #include "server/worker/worker.h"
 
@@ -92,6 +93,15 @@ create_hot(struct worker *wk)
 		   : 0;
 }
 
+static int
+create_hmac(struct worker *wk)
+{
+	if (!conf_has_secrets(wk->wk_service.svc_conf))
+		return 0;
+	wk->wk_service.svc_hmac = hmac_create();
+	return wk->wk_service.svc_hmac != NULL ? 0 : -ENOMEM;
+}
+
 /* For a request that would be refused. */
 static bool
 spare(void *arg)
@@ -113,6 +123,7 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	wk->wk_pool = sh->sh_pool;
 	wk->wk_accept = sh->sh_accept;
 	wk->wk_service.svc_roots = sh->sh_roots;
+	wk->wk_service.svc_health = sh->sh_health;
 	wk->wk_clients = sh->sh_clients;
 	wk->wk_tcp_memory = sh->sh_tcp_memory;
 	wk->wk_service.svc_spare = spare;
@@ -127,7 +138,7 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	    (uint64_t)getpid() << 40 ^ clock_now() << 8 ^ id;
 	wk->wk_service.svc_ranges =
 	    calloc(conf->conf_max_ranges, sizeof(*wk->wk_service.svc_ranges));
-	error = wk->wk_service.svc_ranges == NULL ? -ENOMEM : 0;
+	error = wk->wk_service.svc_ranges == NULL ? -ENOMEM : create_hmac(wk);
 	if (error == 0)
 		error = commands_create(&wk->wk_orders);
 	if (error == 0) {

@@ -106,6 +106,7 @@ struct shared {
 	struct pw_root *const *sh_roots; /* of conf_roots */
 	struct connection_limits *sh_clients;
 	struct tcp_memory *sh_tcp_memory;
+	const struct health *sh_health; /* NULL: off */
 	struct log *sh_log;
 };
 

@@ -12,7 +12,8 @@ LEFT = {
         getopt_long qsort snprintf stderr stdout stpcpy strcasecmp strchr strcmp strcspn
         strcasestr strpbrk
         strerror strftime strlen strncasecmp strncmp strnlen strrchr strsep strspn strstr
-        strtok_r strcpy strsignal __isoc99_sscanf getenv sigdelset strtol strtoul strtoull strtoumax vsnprintf gmtime_r localtime_r tzset
+        CRYPTO_memcmp OSSL_PARAM_construct_end OSSL_PARAM_construct_utf8_string explicit_bzero
+        fileno strtok_r strcpy strsignal __isoc99_sscanf getenv sigdelset strtol strtoul strtoull strtoumax vsnprintf gmtime_r localtime_r tzset
         dl_iterate_phdr sigaddset sigemptyset sigfillset""",
     "does not fail, or only for arguments that are wrong": """
         abort dup2 kill lseek pthread_detach pthread_timedjoin_np event_pending
@@ -28,7 +29,10 @@ LEFT = {
         pthread_rwlock_destroy pthread_rwlock_init pthread_rwlock_tryrdlock
         pthread_rwlock_trywrlock pthread_rwlock_unlock sem_destroy sem_init sem_post sem_wait
         mallopt pthread_clockjoin_np sigwait sigtimedwait nanosleep _exit event_base_get_features""",
-    "reads a stream that fopen, which is wrapped, has opened": "fgets fread",
+    "libcrypto: allocates inside; a context is made at the start, and without one there is none": """
+        EVP_MAC_CTX_free EVP_MAC_CTX_new EVP_MAC_fetch EVP_MAC_final EVP_MAC_free EVP_MAC_init
+        EVP_MAC_update OPENSSL_init_crypto""",
+    "reads a stream that fopen, which is wrapped, has opened": "fgets fread setvbuf",
     "writes what a user reads at the start; nobody is served": """
         dprintf fprintf fputc fwrite printf putc puts vfprintf""",
     "libconfuse: allocates inside; cfg_init, which is wrapped, stands for it": """

@@ -17,6 +17,7 @@
 
 #include <netinet/in.h>
 
+#include "server/util/client_key.h"
 #include "server/worker/connection_limits.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -100,7 +101,7 @@ which_addresses_are_one(void **state)
 	for (i = 0; i < COUNT(table); i++) {
 		union address a = address(table[i].a), b = address(table[i].b);
 
-		if ((limits_key(&a.sa) == limits_key(&b.sa)) != table[i].same)
+		if ((client_key(&a.sa) == client_key(&b.sa)) != table[i].same)
 			fail_msg("%s and %s", table[i].a, table[i].b);
 	}
 }

@@ -1,0 +1,134 @@
+/*
+ * access: who may have answers: addresses, keys of signed links.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/conf/conf_priv.h"
+
+/* The list has room for a power of two. */
+static int
+add_block(struct conf *conf, struct cidr_list *cl, const struct cidr *cd)
+{
+	size_t n = cl->cl_count;
+	struct cidr *grown;
+
+	if ((n & (n - 1)) == 0) {
+		grown = conf_keep(conf, 2 * (n + 1) * sizeof(*grown));
+		if (grown == NULL)
+			return -ENOMEM;
+		if (n > 0)
+			memcpy(grown, cl->cl_list, n * sizeof(*grown));
+		cl->cl_list = grown;
+	}
+	cl->cl_list[cl->cl_count++] = *cd;
+	return 0;
+}
+
+static int
+set_block(struct conf_scope *scope, struct cidr_list *cl, const char *text,
+    struct conf_why *why)
+{
+	struct cidr cd;
+
+	if (!cidr_parse(text, &cd))
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not an address: write 192.0.2.7, 192.0.2.0/24, "
+		    "2001:db8::/32, all or unix:",
+		    text);
+	cl->cl_set = true;
+	return add_block(scope->cs_conf, cl, &cd) == 0
+		   ? 0
+		   : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+}
+
+int
+conf_set_allow(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)key;
+	return set_block(scope, &scope->cs_set->set_allow, text, why);
+}
+
+/* {} allows nobody. */
+void
+conf_clear_allow(struct conf_scope *scope)
+{
+	scope->cs_set->set_allow = (struct cidr_list){.cl_set = true};
+}
+
+int
+conf_set_deny(struct conf_scope *scope, const struct key *key, const char *text,
+    struct conf_why *why)
+{
+	(void)key;
+	return set_block(scope, &scope->cs_set->set_deny, text, why);
+}
+
+void
+conf_clear_deny(struct conf_scope *scope)
+{
+	scope->cs_set->set_deny = (struct cidr_list){0};
+}
+
+/* "off", an empty path, or a path: *path is NULL for off; the caller frees it. */
+static int
+secret_path(struct conf_scope *scope, const char *text, char **path,
+    struct conf_why *why)
+{
+	*path = NULL;
+	if (strcmp(text, "off") == 0)
+		return 0;
+	if (text[0] == '\0')
+		return conf_why(
+		    why, -EINVAL, "the path is empty (write \"off\" for none)");
+	*path = conf_path(scope->cs_dir, text);
+	return *path != NULL ? 0
+			     : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+}
+
+int
+conf_set_signed_links(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	struct conf *conf = scope->cs_conf;
+	struct link_keys *lks = NULL;
+	char *path;
+	int error = secret_path(scope, text, &path, why);
+
+	(void)key;
+	scope->cs_set->set_link_keys = NULL;
+	if (error != 0 || path == NULL)
+		return error;
+	lks = link_keys_load(path, why->why_text, sizeof(why->why_text));
+	free(path);
+	if (lks == NULL)
+		return -EINVAL;
+	lks->lks_next = conf->conf_link_keys;
+	conf->conf_link_keys = lks;
+	scope->cs_set->set_link_keys = lks;
+	return 0;
+}
+
+void
+conf_complete_access(struct settings *set)
+{
+	set->set_guarded = set->set_allow.cl_set ||
+			   set->set_deny.cl_count > 0 ||
+			   set->set_link_keys != NULL;
+	set->set_by_client = set->set_origins || set->set_guarded;
+}
+
+bool
+conf_has_secrets(const struct conf *conf)
+{
+	return conf->conf_link_keys != NULL;
+}
+
+void
+conf_free_access(struct conf *conf)
+{
+	while (conf->conf_link_keys != NULL)
+		conf->conf_link_keys = link_keys_free(conf->conf_link_keys);
+}

@@ -1,0 +1,12 @@
+/*
+ * sign: the command `pagewise sign', which prints signed links (signed_link.h).
+ *
+ *	pagewise sign --key FILE [--expires TIME] [--client ADDRESS] URL ...
+ */
+#ifndef SERVER_CONF_SIGN_H
+#define SERVER_CONF_SIGN_H
+
+/* argv[0] is "sign".  The exit status: 0; 1 after a message; 2: the command line is wrong. */
+int sign(int argc, char **argv);
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * access: who may have an answer: by address, by a signed link.  Asked once the settings of
+ * a request are known, before its file is looked up, so that nobody learns what is there; only if
+ * set_guarded.  Such settings have no ready answers (set_by_client).
+ *
+ * OPTIONS is answered to every address that may ask: browsers send no credentials with a
+ * preflight (Fetch, CORS-preflight fetch), and its answer tells nothing of a file.
+ */
+#ifndef SERVER_CONTENT_ACCESS_H
+#define SERVER_CONTENT_ACCESS_H
+
+struct exchange;
+
+enum access {
+	ACCESS_GRANTED,
+	ACCESS_REFUSED, /* the answer is ready: 403, 410 */
+};
+
+enum access access_begin(struct exchange *);
+
+#endif

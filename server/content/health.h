@@ -1,0 +1,45 @@
+/*
+ * health: the answers to the keys live and ready: two paths that a balancer asks for.  Neither
+ * needs a disk: what is known of the roots was found out by the threads of
+ * server/process/root_probe.h.  The text of ready has a line for each root:
+ *
+ *	ready
+ *	main: ok
+ *	main /video/: no answer for 12 s
+ *
+ * It belongs to the server process; probes write, workers read.
+ */
+#ifndef SERVER_CONTENT_HEALTH_H
+#define SERVER_CONTENT_HEALTH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/conf/conf.h"
+
+#define HEALTH_SILENT \
+	((uint64_t)5000000) /* microseconds: then it is not ready */
+
+struct exchange;
+
+struct root_health {
+	const struct site *rh_site;	  /* the first that has it */
+	const char *rh_location;	  /* its path in there, or empty */
+	atomic_uint_fast64_t rh_answered; /* when it last did, microseconds */
+	atomic_int rh_error;		  /* of its last answer: -errno, or 0 */
+};
+
+struct health {
+	size_t hl_count; /* as conf_nroots */
+	struct root_health hl_roots[];
+};
+
+/* All have answered now.  NULL: no memory. */
+struct health *health_create(const struct conf *, uint64_t now_us);
+void health_destroy(struct health **);
+
+/* True: it was one of the two paths, and the answer is ready to be sent. */
+bool health_answer(struct exchange *);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * run_tool: see run_tool.h.
+ */
+#include "server/process/run_tool.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+#include "server/log/log.h"
+
+#define TOOL "pagewise-tool"
+
+static int
+is_word(const char *text)
+{
+	static const char *const words[] = {"precompress", "digest"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(text, words[i]) == 0)
+			return 1;
+	return 0;
+}
+
+int
+run_tool(int argc, char **argv)
+{
+	static const char *const places[] = {"/", "/../libexec/"};
+	char program[PATH_MAX], path[PATH_MAX + 64];
+	char *slash;
+	int error;
+
+	if (argc < 2 || !is_word(argv[1]))
+		return -1;
+	error = os_program(program, sizeof(program));
+	slash = error == 0 ? strrchr(program, '/') : NULL;
+	if (slash == NULL)
+		snprintf(program, sizeof(program), "/usr/local/sbin");
+	else
+		*slash = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(path, sizeof(path), "%s%s" TOOL, program, places[i]);
+		execv(path, argv);
+		if (errno != ENOENT)
+			break;
+	}
+	fprintf(stderr,
+	    "%spagewise: %s: cannot run %s: %s; it is looked for in %s and "
+	    "its ../libexec, where make install puts it\n",
+	    log_error_prefix(), argv[1], path, strerror(errno), program);
+	return 1;
+}

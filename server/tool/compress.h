@@ -1,0 +1,34 @@
+/*
+ * compress: a file through zlib, brotli or zstd, as a stream.
+ *
+ * What clients can undo everywhere: gzip (RFC 1952) without name and time, so that the same
+ * file gives the same bytes; brotli (RFC 7932) with windows up to 16 MiB; zstd with windows up
+ * to 8 MiB (RFC 9659).
+ */
+#ifndef SERVER_TOOL_COMPRESS_H
+#define SERVER_TOOL_COMPRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/http/coding.h"
+
+/* The range of a coding's levels, and the default. */
+struct compress_levels {
+	int cl_min, cl_max, cl_default;
+};
+
+const struct compress_levels *compress_levels(enum coding);
+
+/*
+ * Reads size bytes of in from its begin, writes to out; *written is how many.
+ *   0        done
+ *   -E2BIG   it does not get smaller
+ *   -ESTALE  the file is shorter
+ *   -ECANCELED  stopped() said so
+ *   -ENOMEM, -EIO, -ENOSPC, ...
+ */
+int compress_file(enum coding, int level, int in, uint64_t size, int out,
+    uint64_t *written, bool (*stopped)(void));
+
+#endif

@@ -1,0 +1,289 @@
+/*
+ * main of pagewise-tool: its command line.  The name of the program is that of the server:
+ * "pagewise precompress DIR" runs this one.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/tool/compress.h"
+#include "server/tool/digest.h"
+#include "server/tool/precompress.h"
+
+#define USAGE	 2 /* exit status */
+#define MAX_JOBS 1024
+#define MIN_SIZE 256 /* bytes: less fits into one packet with its head anyway */
+
+enum { OPT_LEVEL = 256, OPT_MIN_SIZE, OPT_SUFFIXES, OPT_DOTFILES };
+
+static const char precompress_help[] =
+    "usage: pagewise precompress [option ...] DIR ...\n"
+    "Makes the compressed siblings FILE.zst, FILE.br and FILE.gz of text and "
+    "other files\n"
+    "that get smaller; see precompressed in pagewise.conf(5).\n"
+    "    -c, --codings zst,br,gz    which ones\n"
+    "    -l, --level CODING=N,...   zst=1 to 22 (19), br=0 to 11 (11), gz=1 to "
+    "9 (9)\n"
+    "    -m, --min-size BYTES       leave out smaller files (256)\n"
+    "    -s, --suffixes LIST        files with these suffixes, html,js: not by "
+    "media type\n"
+    "    -j, --jobs N               files at a time (the number of "
+    "processors)\n"
+    "    -f, --force                also where the sibling is current\n"
+    "        --dotfiles             also names that begin with a dot\n"
+    "    -q, --quiet                print errors only\n"
+    "    -h, --help                 print this, then exit\n";
+
+static const struct option precompress_options[] = {
+    {"codings", required_argument, NULL, 'c'},
+    {"level", required_argument, NULL, 'l'},
+    {"min-size", required_argument, NULL, 'm'},
+    {"suffixes", required_argument, NULL, 's'},
+    {"jobs", required_argument, NULL, 'j'},
+    {"force", no_argument, NULL, 'f'},
+    {"dotfiles", no_argument, NULL, OPT_DOTFILES},
+    {"quiet", no_argument, NULL, 'q'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+static const char digest_help[] =
+    "usage: pagewise digest [option ...] DIR ...\n"
+    "Writes the SHA-256 of each file into the attribute user.pagewise.sha256, "
+    "which the\n"
+    "server sends as Repr-Digest; see digest in pagewise.conf(5).\n"
+    "    -c, --check                compare the files with their digests, "
+    "write nothing\n"
+    "    -j, --jobs N               files at a time (the number of "
+    "processors)\n"
+    "    -f, --force                also where the digest is current\n"
+    "        --dotfiles             also names that begin with a dot\n"
+    "    -q, --quiet                print errors only\n"
+    "    -h, --help                 print this, then exit\n";
+
+static const struct option digest_options[] = {
+    {"check", no_argument, NULL, 'c'},
+    {"jobs", required_argument, NULL, 'j'},
+    {"force", no_argument, NULL, 'f'},
+    {"dotfiles", no_argument, NULL, OPT_DOTFILES},
+    {"quiet", no_argument, NULL, 'q'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+/* ------------------------------------------------------------------------ values */
+
+static _Noreturn void bad(const struct tool *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static _Noreturn void
+bad(const struct tool *to, const char *fmt, ...)
+{
+	const char *name = to->to_command->tc_name;
+	va_list ap;
+
+	fprintf(stderr, "pagewise %s: ", name);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "; pagewise %s -h prints the options\n", name);
+	exit(USAGE);
+}
+
+static unsigned long
+number(const struct tool *to, const char *option, const char *text,
+    unsigned long min, unsigned long max)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
+	    n < min || n > max)
+		bad(to, "%s: \"%s\" is not a number from %lu to %lu", option,
+		    text, min, max);
+	return n;
+}
+
+static enum coding
+coding(const struct tool *to, const char *option, const char *text)
+{
+	enum coding c = coding_of_suffix(text);
+
+	if (c == CODING_NONE)
+		bad(to, "%s: \"%s\" is not zst, br or gz", option, text);
+	return c;
+}
+
+static void
+set_codings(const struct tool *to, struct precompress *pre, char *list)
+{
+	enum coding c;
+
+	pre->pre_ncodings = 0;
+	for (char *s; (s = strsep(&list, ",")) != NULL;) {
+		c = coding(to, "--codings", s);
+		for (unsigned i = 0; i < pre->pre_ncodings; i++)
+			if (pre->pre_codings[i] == c)
+				bad(to, "--codings: %s is listed twice", s);
+		pre->pre_codings[pre->pre_ncodings++] = c;
+	}
+}
+
+static void
+set_levels(const struct tool *to, struct precompress *pre, char *list)
+{
+	const struct compress_levels *cl;
+	enum coding c;
+	char *equals;
+
+	for (char *s; (s = strsep(&list, ",")) != NULL;) {
+		equals = strchr(s, '=');
+		if (equals == NULL)
+			bad(to, "--level: \"%s\" is not CODING=N", s);
+		*equals = '\0';
+		c = coding(to, "--level", s);
+		cl = compress_levels(c);
+		pre->pre_levels[c] = (int)number(to, "--level", equals + 1,
+		    (unsigned long)cl->cl_min, (unsigned long)cl->cl_max);
+	}
+}
+
+static void
+set_suffixes(const struct tool *to, struct precompress *pre, char *list)
+{
+	size_t n = 0;
+
+	for (char *s; (s = strsep(&list, ",")) != NULL;) {
+		if (n == PRECOMPRESS_SUFFIXES)
+			bad(to, "--suffixes: more than %d",
+			    PRECOMPRESS_SUFFIXES);
+		s += *s == '.';
+		if (*s == '\0')
+			bad(to, "--suffixes: one of them is empty");
+		pre->pre_suffixes[n++] = s;
+	}
+}
+
+static unsigned
+processors(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n < 1 ? 1 : n > MAX_JOBS ? MAX_JOBS : (unsigned)n;
+}
+
+static _Noreturn void
+wrong(const struct tool *to, int option, const char *given)
+{
+	if (option == ':')
+		bad(to, "%s needs a value", given);
+	bad(to, "unknown option %s", given);
+}
+
+/* Those of all commands.  False: it is none. */
+static bool
+common(struct tool *to, int option, const char *help)
+{
+	switch (option) {
+	case 'j':
+		to->to_jobs =
+		    (unsigned)number(to, "--jobs", optarg, 1, MAX_JOBS);
+		return true;
+	case 'f':
+		to->to_force = true;
+		return true;
+	case 'q':
+		to->to_quiet = true;
+		return true;
+	case OPT_DOTFILES:
+		to->to_dotfiles = true;
+		return true;
+	case 'h':
+		fputs(help, stdout);
+		exit(0);
+	default:
+		return false;
+	}
+}
+
+/* ---------------------------------------------------------------------- commands */
+
+static int
+precompress(struct tool *to, int argc, char **argv)
+{
+	static struct precompress pre = {
+	    .pre_codings = {CODING_ZSTD, CODING_BR, CODING_GZIP},
+	    .pre_ncodings = CODINGS,
+	    .pre_min_size = MIN_SIZE};
+	int option, status;
+
+	for (enum coding c = CODING_ZSTD; c <= CODINGS; c++)
+		pre.pre_levels[c] = compress_levels(c)->cl_default;
+	pre.pre_mime = mime_builtin();
+	if (pre.pre_mime == NULL)
+		return 1;
+	to->to_own = &pre;
+	while ((option = getopt_long(argc, argv, ":c:l:m:s:j:fqh",
+		    precompress_options, NULL)) != -1) {
+		if (option == 'c')
+			set_codings(to, &pre, optarg);
+		else if (option == 'l')
+			set_levels(to, &pre, optarg);
+		else if (option == 'm')
+			pre.pre_min_size = number(
+			    to, "--min-size", optarg, 0, (unsigned long)-1);
+		else if (option == 's')
+			set_suffixes(to, &pre, optarg);
+		else if (!common(to, option, precompress_help))
+			wrong(to, option, argv[optind - 1]);
+	}
+	if (argv[optind] == NULL)
+		bad(to, "no directory is given");
+	status = tool_run(to, argv + optind);
+	mime_destroy(&pre.pre_mime);
+	return status;
+}
+
+static int
+digest(struct tool *to, int argc, char **argv)
+{
+	static struct digest_work dw;
+	int option;
+
+	to->to_own = &dw;
+	while ((option = getopt_long(
+		    argc, argv, ":cj:fqh", digest_options, NULL)) != -1) {
+		if (option == 'c')
+			dw.dw_check = true;
+		else if (!common(to, option, digest_help))
+			wrong(to, option, argv[optind - 1]);
+	}
+	if (argv[optind] == NULL)
+		bad(to, "no directory is given");
+	return tool_run(to, argv + optind);
+}
+
+static const struct {
+	const struct tool_command *command;
+	int (*run)(struct tool *, int argc, char **argv);
+} commands[] = {{&precompress_command, precompress}, {&digest_command, digest}};
+
+int
+main(int argc, char **argv)
+{
+	struct tool to = {.to_jobs = processors()};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		to.to_command = commands[i].command;
+		if (argc > 1 && strcmp(argv[1], to.to_command->tc_name) == 0)
+			return commands[i].run(&to, argc - 1, argv + 1);
+	}
+	fputs("usage: pagewise precompress -h, pagewise digest -h\n", stderr);
+	return USAGE;
+}

@@ -1,0 +1,36 @@
+/*
+ * precompress: the command that makes compressed siblings: FILE.zst, FILE.br, FILE.gz.
+ *
+ * A sibling that is not older than its file is current: that is the server's rule.  A new one
+ * gets the file's mode, owner and modification time.  One that is older, and would not be
+ * smaller than the file as it is now, is removed: without its file the server would send it.
+ */
+#ifndef SERVER_TOOL_PRECOMPRESS_H
+#define SERVER_TOOL_PRECOMPRESS_H
+
+#include "server/http/coding.h"
+#include "server/http/mime.h"
+#include "server/tool/tool.h"
+
+#define PRECOMPRESS_SUFFIXES 64
+
+struct precompress_count {
+	_Atomic uint64_t pc_made, pc_before, pc_after; /* files, bytes */
+};
+
+struct precompress {
+	enum coding pre_codings[CODINGS];
+	unsigned pre_ncodings;
+	int pre_levels[CODINGS + 1]; /* by enum coding */
+	uint64_t pre_min_size;
+	struct mime *pre_mime;
+	/* Without dot; NULL ends them; none: by media type. */
+	const char *pre_suffixes[PRECOMPRESS_SUFFIXES + 1];
+	struct precompress_count pre_counts[CODINGS + 1];
+	_Atomic uint64_t pre_current, pre_larger, pre_removed;
+};
+
+/* to_own is a struct precompress. */
+extern const struct tool_command precompress_command;
+
+#endif

@@ -1,0 +1,170 @@
+/*
+ * progress: see progress.h.
+ */
+#include "server/tool/progress.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server/tool/size_text.h"
+
+#define BAR   24	/* characters */
+#define WIDTH 80	/* of a terminal that does not say */
+#define STEP  100000000 /* nanoseconds */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
+static pthread_t thread;
+static bool running, drawn;
+static struct timespec began;
+
+static void
+clear(void)
+{
+	if (drawn)
+		fputs("\r\033[K", stderr);
+	drawn = false;
+}
+
+static size_t
+width(void)
+{
+	struct winsize ws;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) == 0 && ws.ws_col > 0)
+		return ws.ws_col;
+	return WIDTH;
+}
+
+/* What part of the work is done: by bytes, with a little for each file. */
+static double
+part(const struct tool *to)
+{
+	double done = (double)(to->to_bytes + 4096 * to->to_files);
+	double all = (double)(to->to_all_bytes + 4096 * to->to_all_files);
+
+	return all == 0 || done >= all ? 1 : done / all;
+}
+
+static double
+seconds_since(const struct timespec *then)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - then->tv_sec) +
+	       (double)(now.tv_nsec - then->tv_nsec) / 1e9;
+}
+
+static void
+time_text(double seconds, char *text, size_t size)
+{
+	unsigned long s = (unsigned long)seconds;
+
+	if (s >= 3600)
+		snprintf(text, size, "%lu:%02lu:%02lu", s / 3600, s / 60 % 60,
+		    s % 60);
+	else
+		snprintf(text, size, "%lu:%02lu", s / 60, s % 60);
+}
+
+static void
+line_text(const struct tool *to, char *text, size_t size)
+{
+	char done[16], all[16], bar[BAR + 1], left[24] = "";
+	double p = part(to), elapsed = seconds_since(&began);
+
+	size_text(to->to_bytes, done, sizeof(done));
+	if (!to->to_counted) {
+		snprintf(text, size, "%llu files, %s (counting)",
+		    (unsigned long long)to->to_files, done);
+		return;
+	}
+	size_text(to->to_all_bytes, all, sizeof(all));
+	for (int i = 0; i < BAR; i++)
+		bar[i] = i < (int)(p * BAR) ? '#' : '.';
+	bar[BAR] = '\0';
+	if (p > 0.01)
+		time_text(elapsed / p - elapsed, left, sizeof(left));
+	snprintf(text, size, "[%s] %3d %%  %llu/%llu files  %s of %s%s%s", bar,
+	    (int)(100 * p), (unsigned long long)to->to_files,
+	    (unsigned long long)to->to_all_files, done, all,
+	    left[0] == '\0' ? "" : "  left ", left);
+}
+
+static void
+draw(const struct tool *to)
+{
+	char text[256];
+	size_t columns = width();
+
+	line_text(to, text, sizeof(text));
+	if (columns < sizeof(text))
+		text[columns - 1] = '\0';
+	fprintf(stderr, "\r%s\033[K", text);
+	fflush(stderr);
+	drawn = true;
+}
+
+static void *
+run(void *arg)
+{
+	const struct tool *to = arg;
+	struct timespec until;
+
+	pthread_mutex_lock(&lock);
+	while (running) {
+		draw(to);
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += STEP;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&ended, &lock, &until);
+	}
+	clear();
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+bool
+progress_begin(const struct tool *to)
+{
+	if (to->to_quiet || !isatty(STDERR_FILENO))
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	running = true;
+	/* The thread only reads it. */
+	running =
+	    pthread_create(&thread, NULL, run, (void *)(uintptr_t)to) == 0;
+	return running;
+}
+
+void
+progress_end(void)
+{
+	if (!running)
+		return;
+	pthread_mutex_lock(&lock);
+	running = false;
+	pthread_cond_signal(&ended);
+	pthread_mutex_unlock(&lock);
+	pthread_join(thread, NULL);
+}
+
+void
+progress_lock(void)
+{
+	pthread_mutex_lock(&lock);
+	clear();
+}
+
+void
+progress_unlock(void)
+{
+	fflush(stdout);
+	pthread_mutex_unlock(&lock);
+}

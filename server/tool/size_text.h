@@ -1,0 +1,12 @@
+/*
+ * size_text: a number of bytes for people: "12.3 MiB".
+ */
+#ifndef SERVER_TOOL_SIZE_TEXT_H
+#define SERVER_TOOL_SIZE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void size_text(uint64_t bytes, char *text, size_t size);
+
+#endif

@@ -1,0 +1,295 @@
+/*
+ * tool: see tool.h.
+ */
+#include "server/tool/tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server/tool/crew.h"
+#include "server/tool/progress.h"
+
+#define SECOND_NS ((int64_t)1000000000)
+#define TICK_NS	  (20 * SECOND_NS / 1000) /* two ticks of the slowest kernel */
+#define COARSE_NS (2 * SECOND_NS)	  /* of FAT, the coarsest in use */
+
+static atomic_int stopped; /* the number of a signal; it is lock-free */
+static atomic_bool given_up;
+
+/* ------------------------------------------------------------------ its end */
+
+static void
+on_signal(int number)
+{
+	stopped = number;
+}
+
+/* A second one ends it at once. */
+static void
+take_signals(void)
+{
+	struct sigaction sa = {
+	    .sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART};
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+}
+
+bool
+tool_stopped(void)
+{
+	return stopped != 0 || given_up;
+}
+
+void
+tool_give_up(void)
+{
+	given_up = true;
+}
+
+/* ----------------------------------------------------------------- messages */
+
+static void
+print_path(FILE *f, const struct walk_dir *dir, const char *name)
+{
+	const char *path = dir == NULL ? "" : dir->wd_path;
+	size_t len = strlen(path);
+	bool slash = len == 0 || path[len - 1] == '/' || name == NULL;
+
+	fprintf(f, "%s%s%s", path, slash ? "" : "/", name == NULL ? "" : name);
+}
+
+void
+tool_fail(struct tool *to, const struct walk_dir *dir, const char *name,
+    const char *fmt, ...)
+{
+	va_list ap;
+
+	to->to_failed++;
+	progress_lock();
+	fprintf(stderr, "pagewise %s: ", to->to_command->tc_name);
+	print_path(stderr, dir, name);
+	fputs(": ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	progress_unlock();
+}
+
+void
+tool_found(struct tool *to, const struct walk_file *wf, const char *what)
+{
+	to->to_failed++;
+	progress_lock();
+	print_path(stdout, wf->wf_dir, wf->wf_name);
+	printf(": %s\n", what);
+	progress_unlock();
+}
+
+/* -------------------------------------------------------------------- files */
+
+bool
+tool_unchanged(int fd, const struct stat *then)
+{
+	struct stat now;
+
+	return fstat(fd, &now) == 0 && now.st_size == then->st_size &&
+	       now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
+	       now.st_mtim.tv_nsec == then->st_mtim.tv_nsec;
+}
+
+bool
+tool_settle(const struct stat *st)
+{
+	static const struct timespec pause = {0, TICK_NS};
+	int64_t most = st->st_mtim.tv_nsec == 0 ? COARSE_NS : TICK_NS, age;
+	struct timespec now;
+
+	for (;;) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		if (now.tv_sec - st->st_mtim.tv_sec > 2 ||
+		    now.tv_sec < st->st_mtim.tv_sec)
+			return true;
+		age = (now.tv_sec - st->st_mtim.tv_sec) * SECOND_NS +
+		      now.tv_nsec - st->st_mtim.tv_nsec;
+		if (age >= most)
+			return true;
+		if (tool_stopped())
+			return false;
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* Of a file that is gone, or has become a link, nothing is said. */
+static void
+work(void *arg, const struct walk_file *wf)
+{
+	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	struct tool *to = arg;
+	struct stat st;
+	int fd;
+
+	if (tool_stopped())
+		return;
+	fd = openat(wf->wf_dir->wd_fd, wf->wf_name, flags);
+	if (fd == -1) {
+		if (errno != ENOENT && errno != ELOOP)
+			tool_fail(to, wf->wf_dir, wf->wf_name,
+			    "cannot open it: %s", strerror(errno));
+		return;
+	}
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+		to->to_command->tc_file(to, wf, fd, &st);
+		to->to_files++;
+		to->to_bytes += (uint64_t)st.st_size;
+	}
+	close(fd);
+}
+
+/* --------------------------------------------------------------------- walks */
+
+struct visit {
+	struct tool *vi_tool;
+	struct crew *vi_crew; /* NULL: it only counts */
+};
+
+static bool
+enter(void *arg, const char *name)
+{
+	const struct visit *vi = arg;
+
+	return name[0] != '.' || vi->vi_tool->to_dotfiles;
+}
+
+static void
+count(struct tool *to, const struct walk_file *wf)
+{
+	struct stat st;
+
+	if (fstatat(wf->wf_dir->wd_fd, wf->wf_name, &st, AT_SYMLINK_NOFOLLOW) ==
+	    -1)
+		return;
+	to->to_all_files++;
+	to->to_all_bytes += (uint64_t)st.st_size;
+}
+
+static void
+visit(void *arg, const struct walk_file *wf)
+{
+	struct visit *vi = arg;
+	struct tool *to = vi->vi_tool;
+	bool dot = wf->wf_name[0] == '.';
+
+	if (dot && vi->vi_crew != NULL && to->to_command->tc_dotfile != NULL)
+		to->to_command->tc_dotfile(to, wf);
+	if ((dot && !to->to_dotfiles) ||
+	    !to->to_command->tc_wants(to, wf->wf_name))
+		return;
+	if (vi->vi_crew == NULL)
+		count(to, wf);
+	else if (!crew_put(vi->vi_crew, wf))
+		tool_fail(to, wf->wf_dir, wf->wf_name, "%s", strerror(ENOMEM));
+}
+
+static void
+failed(void *arg, const struct walk_dir *dir, const char *name, int error)
+{
+	struct visit *vi = arg;
+
+	if (vi->vi_crew != NULL)
+		tool_fail(vi->vi_tool, dir, name,
+		    "cannot read the directory: %s", strerror(-error));
+}
+
+static void
+walk_all(struct tool *to, struct crew *cr, char *const *dirs)
+{
+	struct visit vi = {to, cr};
+	const struct walk wk = {
+	    .wk_arg = &vi,
+	    .wk_file = visit,
+	    .wk_enter = enter,
+	    .wk_stopped = tool_stopped,
+	    .wk_failed = failed,
+	};
+
+	for (; *dirs != NULL; dirs++)
+		walk_tree(&wk, *dirs);
+}
+
+struct counting {
+	struct tool *co_tool;
+	char *const *co_dirs;
+};
+
+/* Apart from the work, so that there is an end to be seen. */
+static void *
+count_all(void *arg)
+{
+	struct counting *co = arg;
+
+	walk_all(co->co_tool, NULL, co->co_dirs);
+	co->co_tool->to_counted = true;
+	return NULL;
+}
+
+/* Each directory on the way down, and each that a file waits in, is open. */
+static void
+allow_descriptors(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0) {
+		rl.rlim_cur = rl.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+}
+
+static void
+work_on_all(struct tool *to, struct crew *cr, char *const *dirs)
+{
+	struct counting co = {to, dirs};
+	pthread_t counter;
+	bool counts = progress_begin(to) &&
+		      pthread_create(&counter, NULL, count_all, &co) == 0;
+
+	walk_all(to, cr, dirs);
+	crew_finish(&cr);
+	if (counts)
+		pthread_join(counter, NULL);
+	progress_end();
+}
+
+int
+tool_run(struct tool *to, char *const *dirs)
+{
+	struct crew *cr;
+
+	take_signals();
+	allow_descriptors();
+	cr = crew_create(to->to_jobs, work, to);
+	if (cr == NULL) {
+		fprintf(stderr, "pagewise %s: cannot start a thread\n",
+		    to->to_command->tc_name);
+		return 1;
+	}
+	work_on_all(to, cr, dirs);
+	if (!to->to_quiet)
+		to->to_command->tc_end(to);
+	if (stopped > 0) {
+		fprintf(stderr, "pagewise %s: stopped by a signal: %s\n",
+		    to->to_command->tc_name, strsignal(stopped));
+		return 128 + stopped;
+	}
+	return to->to_failed > 0 || given_up ? 1 : 0;
+}

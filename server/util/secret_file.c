@@ -1,0 +1,93 @@
+/*
+ * secret_file: see secret_file.h.
+ */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/util/secret_file.h"
+#include "server/util/text_file.h"
+
+#define MOST ((off_t)16 << 20) /* bytes of a file */
+
+/* NULL: it may be used. */
+static const char *
+unfit(const struct stat *st, bool closed)
+{
+	if (st->st_size > MOST)
+		return "is larger than 16 MiB";
+	if (closed && (st->st_mode & (S_IWGRP | S_IRWXO)) != 0)
+		return "other users can read or write it: chmod 600 it";
+	return NULL;
+}
+
+/* NULL: it was read. */
+static const char *
+read_all(struct secret_file *sf, FILE *fp, size_t len)
+{
+	sf->sf_text = sf->sf_rest = calloc(1, len + 1);
+	if (sf->sf_text == NULL)
+		return strerror(ENOMEM);
+	sf->sf_len = len;
+	/* No copy of it stays in a buffer of stdio. */
+	if (setvbuf(fp, NULL, _IONBF, 0) != 0 ||
+	    fread(sf->sf_text, 1, len, fp) != len)
+		return ferror(fp) ? strerror(errno) : "has become shorter";
+	return strlen(sf->sf_text) == len ? NULL : "is not text";
+}
+
+bool
+secret_file_read(struct secret_file *sf, const char *path, bool closed,
+    char *why, size_t size)
+{
+	FILE *fp = text_file_open(path);
+	const char *cause;
+	struct stat st = {0};
+
+	*sf = (struct secret_file){0};
+	if (fp == NULL)
+		cause = text_file_cause(errno);
+	else if (fstat(fileno(fp), &st) == -1)
+		cause = strerror(errno);
+	else
+		cause = unfit(&st, closed);
+	if (cause == NULL)
+		cause = read_all(sf, fp, (size_t)st.st_size);
+	if (cause != NULL)
+		snprintf(why, size, "%s: %s", path, cause);
+	if (fp != NULL)
+		fclose(fp);
+	if (cause != NULL)
+		secret_file_forget(sf);
+	return cause == NULL;
+}
+
+void
+secret_file_forget(struct secret_file *sf)
+{
+	if (sf->sf_text == NULL)
+		return;
+	explicit_bzero(sf->sf_text, sf->sf_len);
+	free(sf->sf_text);
+	sf->sf_text = NULL;
+}
+
+char *
+secret_file_line(struct secret_file *sf)
+{
+	char *line = sf->sf_rest, *end;
+
+	if (line == NULL || *line == '\0')
+		return NULL;
+	end = strchr(line, '\n');
+	sf->sf_rest = end != NULL ? end + 1 : NULL;
+	if (end == NULL)
+		end = line + strlen(line);
+	*end = '\0';
+	if (end > line && end[-1] == '\r')
+		end[-1] = '\0';
+	return line;
+}

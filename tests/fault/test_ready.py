@@ -1,0 +1,58 @@
+"""ready: a root whose disk does not answer, or fails, is told of; the others are well."""
+
+import errno
+
+from harness import wait_until
+from hung_disk import disk, disk_image  # fixtures
+from test_pending import finishes, hangs, serve_disk
+from test_slowfs import fast, serve_slow, slow  # fixtures
+
+
+def told(server):
+    answer = server.get("/ready", host="fast")
+    return answer.status, answer.body.decode().splitlines()
+
+
+def test_root_that_hangs_is_told_of_until_it_answers(serve_slow, slow):
+    server = serve_slow(live="/live", ready="/ready")
+    assert told(server) == (200, ["ready", "fast: ok", "slow: ok"])
+    slow.hang("lookup", ".pagewise-ready")
+    slow.wait_held("lookup")
+    wait_until(lambda: told(server)[0] == 503, "it to be told")
+    status, lines = told(server)
+    assert lines[0] == "not ready" and lines[1] == "fast: ok"
+    assert lines[2].startswith("slow: no answer for ") and lines[2].endswith(" s")
+    assert server.get("/live", host="slow").body == b"live\n"
+    slow.release()
+    wait_until(lambda: told(server)[0] == 200, "it to be well again")
+
+
+def test_root_that_fails_is_told_of(serve_slow, slow):
+    server = serve_slow(ready="/ready")
+    slow.fail("lookup", errno.EIO, ".pagewise-ready")
+    wait_until(lambda: told(server) == (503, ["not ready", "fast: ok", "slow: Input/output error"]),
+               "the error")
+    slow.release()
+    wait_until(lambda: told(server)[0] == 200, "it to be well again")
+
+
+def test_end_does_not_wait_for_a_root_that_hangs(serve_slow, slow):
+    server = serve_slow(ready="/ready")
+    slow.hang("lookup", ".pagewise-ready")
+    slow.wait_held("lookup")
+    server.terminate()
+    assert server.wait() == 0
+    server.stop(messages=True)
+
+
+def test_local_disk_of_which_no_thread_is_left_is_told_of(serve_disk, disk):
+    """The name is found missing in memory; but nothing could be fetched."""
+    server = serve_disk("nodiskio", threads=1, ready="/ready")
+    assert told(server)[0] == 200
+    (c,) = hangs(disk, server, 1)
+    wait_until(lambda: told(server)[0] == 503, "it to be told")
+    assert any(": no answer for " in line for line in told(server)[1])
+    disk.slow.release()
+    finishes(c, 1)
+    wait_until(lambda: told(server)[0] == 200, "it to be well again")
+    server.stop(messages=True)

@@ -1,0 +1,132 @@
+"""Who may have answers, by address: allow, deny."""
+
+import os
+
+import pytest
+
+from harness import Finished
+
+OTHER = "127.0.0.2"
+OLD = 1_600_000_000  # seconds
+
+
+@pytest.fixture
+def root(tmp_path):
+    top = tmp_path / "site"
+    (top / "v" / "w").mkdir(parents=True)
+    for name in ("index.html", "a.txt", "v/a.txt", "v/w/a.txt", "v/.dot"):
+        path = top / name
+        path.write_text("text of " + name)
+        os.utime(path, (OLD, OLD))
+    return top
+
+
+@pytest.fixture
+def site(serve_conf, root):
+    def start(settings=None, locations=None, top=None):
+        return serve_conf(top or {}, [("s", {"root": root, **(settings or {})}, locations or {})])
+
+    return start
+
+
+def ask(server, target="/a.txt", source="127.0.0.1", method="GET", **kw):
+    with server.connect(source=source) as c:
+        answer = c.ask(target, method, **kw)
+        c.finish(answer)
+        return answer
+
+
+def statuses(server, target="/a.txt"):
+    """Of 127.0.0.1 and of OTHER, each in turns, so that what is ready for one would show."""
+    both = [[ask(server, target, source).status for source in ("127.0.0.1", OTHER)]
+            for _ in range(4)]
+    assert all(pair == both[0] for pair in both), both
+    return both[0]
+
+
+@pytest.mark.parametrize("settings, expected", [
+    ({}, [200, 200]),
+    ({"allow": ["127.0.0.1"]}, [200, 403]),
+    ({"allow": ["10.0.0.0/8", "127.0.0.1/32"]}, [200, 403]),
+    ({"allow": ["127.0.0.0/8"]}, [200, 200]),
+    ({"allow": ["all"]}, [200, 200]),
+    ({"allow": ["::ffff:127.0.0.2"]}, [403, 200]),
+    ({"allow": ["unix:"]}, [403, 403]),
+    ({"allow": []}, [403, 403]),
+    ({"deny": ["127.0.0.1"]}, [403, 200]),
+    ({"deny": ["all"]}, [403, 403]),
+    ({"deny": []}, [200, 200]),
+    ({"allow": ["127.0.0.0/8"], "deny": ["127.0.0.2"]}, [200, 403]),
+    ({"deny": ["127.0.0.0/8"], "allow": ["127.0.0.2"]}, [403, 403]),
+])
+def test_allow_and_deny(site, settings, expected):
+    assert statuses(site(settings)) == expected
+
+
+def test_a_list_replaces_the_inherited_one(site):
+    server = site({"allow": ["127.0.0.1"]}, top={"deny": ["127.0.0.1"]},
+                  locations={"/v/": {"deny": []}, "/v/w/": {"deny": [OTHER], "allow": ["all"]}})
+    assert statuses(server) == [403, 403]
+    assert statuses(server, "/v/a.txt") == [200, 403]
+    assert statuses(server, "/v/w/a.txt") == [200, 403]
+
+
+def test_a_neighbour_without_rules_stays_ready_for_all(site):
+    server = site({}, {"/v/": {"allow": ["127.0.0.1"]}})
+    assert statuses(server) == [200, 200]
+    assert statuses(server, "/v/a.txt") == [200, 403]
+
+
+@pytest.mark.parametrize("target, fields", [
+    ("/v/a.txt", ()),
+    ("/v/a.txt", [("Range", "bytes=0-1")]),
+    ("/v/a.txt", [("Range", "bytes=0-1,3-4")]),
+    ("/v/a.txt", [("If-None-Match", "*")]),
+    ("/v/a.txt", [("If-Match", '"x"')]),
+    ("/v/", ()),
+    ("/v/?format=json", ()),
+    ("/v/w", ()),
+    ("/v/none", ()),
+    ("/v/.dot", ()),
+])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+def test_refused_for_whatever_is_there(site, target, fields, method):
+    server = site({"autoindex": True, "index": []}, {"/v/": {"deny": [OTHER]}})
+    assert ask(server, target, method=method, fields=fields).status != 403
+    answer = ask(server, target, OTHER, method, fields=fields)
+    assert answer.status == 403
+    assert "ETag" not in answer and "Last-Modified" not in answer and "Location" not in answer
+
+
+def test_no_way_of_writing_a_path_leads_around_it(site):
+    server = site({}, {"/v/": {"deny": [OTHER]}})
+    for target in ("/v/a.txt", "//v//a.txt", "/./v/a.txt", "/x/../v/a.txt", "/%76/a.txt",
+                   "/v%2fa.txt", "http://localhost/v/a.txt"):
+        assert ask(server, target, OTHER).status == 403, target
+        assert ask(server, target).status == 200, target
+
+
+def test_reload_takes_new_rules(serve_conf, root, tmp_path):
+    server = serve_conf({}, [("s", {"root": root, "deny": [OTHER]}, {})])
+    assert statuses(server) == [200, 403]
+    conf = tmp_path / "pagewise.conf"
+    conf.write_text(conf.read_text().replace(OTHER, "127.0.0.1"))
+    server.reload()
+    assert statuses(server) == [403, 200]
+
+
+def test_of_one_connection_each_request_is_asked(site):
+    server = site({}, {"/v/": {"deny": ["127.0.0.1"]}})
+    with server.connect() as c:
+        for _ in range(3):
+            assert [c.ask(t).status for t in ("/a.txt", "/v/a.txt")] == [200, 403]
+
+
+@pytest.mark.parametrize("key", ["allow", "deny"])
+@pytest.mark.parametrize("value", ["", "localhost", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/",
+                                   "10.0.0", "::1/129", "fe80::1%eth0", "127.0.0.1:80"])
+def test_what_is_no_address_is_an_error(tmp_path, key, value):
+    conf = tmp_path / "p.conf"
+    conf.write_text('site "s" {\nroot = "/"\n%s = {"10.0.0.0/8",\n"%s"}\n}\n' % (key, value))
+    run = Finished("-t", "-c", str(conf))
+    assert run.code == 1 and f':4: {key}: "{value}" is not an address: write' in run.err, run.err
