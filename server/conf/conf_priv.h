@@ -134,6 +134,9 @@ key_set_f conf_set_error_page;
 void conf_clear_error_page(struct conf_scope *);
 /* Once all is set: the media types of the pages. */
 int conf_complete_pages(struct conf *, struct settings *, struct conf_why *);
+/* Adds a block of addresses. */
+int conf_set_block(struct conf_scope *, struct cidr_list *, const char *text,
+    struct conf_why *);
 key_set_f conf_set_allow;
 void conf_clear_allow(struct conf_scope *);
 key_set_f conf_set_deny;

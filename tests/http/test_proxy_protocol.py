@@ -390,3 +390,19 @@ def test_other_words_are_errors(tmp_path):
     run = Finished("-t", "-c", conf)
     assert run.code == 1
     assert 'p.conf:2: listen: "proxi" is not an option of an address: write proxy' in run.err
+
+
+# ------------------------------------------------------------------- who may
+
+
+def test_allow_and_deny_see_the_real_client(serve_conf, site):
+    (site / "small").write_bytes(b"small")
+    server = serve_conf({"workers": 1, "trusted_proxies": ["127.0.0.1"],
+                         "listen": ["127.0.0.1:0 proxy"]},
+                        [("s", {"root": site, "allow": ["192.0.2.0/24"]}, {})])
+    for header, source, status in ((v1("192.0.2.1"), None, 200), (v2("198.51.100.1"), None, 403),
+                                   (v1("192.0.2.1"), OTHER, 403), (b"PROXY UNKNOWN\r\n", None, 403)):
+        with server.connect(source=source) as c:
+            c.send(header)
+            for _ in range(3):
+                assert c.ask("/small").status == status
