@@ -11,6 +11,7 @@ import threading
 import pytest
 
 import harness
+from given import Given
 from harness import Finished, request, wait_until
 from proxy_headers import BROKEN, GOOD, v1, v2, v2_crc
 from test_limits_clients import figure, limited
@@ -320,6 +321,21 @@ def test_workers_reload_and_upgrade(start):
         act()
         for i in range(12):
             assert logged.remote(v1("192.0.2.%d" % i)) == "192.0.2.%d" % i
+
+
+def test_on_a_socket_of_the_service_manager(serve, site, tmp_path):
+    (site / "small").write_bytes(b"small")
+    given, conf = Given(), tmp_path / "given.conf"
+    conf.write_text(harness.configuration(
+        {"listen": ["127.0.0.1:%d proxy" % given.ports[0]], "trusted_proxies": ["127.0.0.1"],
+         "access_log": tmp_path / "log", "log_format": "json"}, [("s", {"root": site}, {})]))
+    logged = Logged(given.start(serve, "-c", conf), tmp_path / "log")
+    try:
+        for act in (lambda: None, logged.server.reload):
+            act()
+            assert logged.remote(v2("192.0.2.1")) == "192.0.2.1"
+    finally:
+        given.close()
 
 
 def test_a_reload_adds_and_removes_the_word(start, tmp_path):
