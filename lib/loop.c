@@ -79,6 +79,19 @@ pw_loop_pending(const struct pw_loop *lp)
 }
 
 void
+pw_wait_begin(struct pw_loop *lp, struct pw_waiter *w)
+{
+	w->wt_loop = lp;
+	lp->lp_pending++;
+}
+
+void
+pw_wait_end(struct pw_waiter *w, int error)
+{
+	completion_deliver(w, error);
+}
+
+void
 pw_loop_drain(struct pw_loop *lp)
 {
 	completion_take(lp);

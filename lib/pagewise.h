@@ -88,6 +88,13 @@ struct pw_waiter {
 };
 
 /*
+ * A wait for something of the caller's own, by which another thread gives a result to the
+ * loop: wt_done is set before.  Begin on the loop's thread; end once, any thread.
+ */
+void pw_wait_begin(struct pw_loop *, struct pw_waiter *);
+void pw_wait_end(struct pw_waiter *, int error);
+
+/*
  * ---------------------------------------------------------------- the loop
  * When pw_loop_fd becomes readable, call pw_loop_drain.  Call pw_loop_tick a few
  * times a second: it ages the cache of open files and drops pages that were

@@ -1,11 +1,14 @@
 /*
- * access: who may have answers: addresses, keys of signed links.
+ * access: who may have answers: addresses, users, keys of signed links.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/conf/conf_priv.h"
+
+#define REALM_MOST 128 /* bytes */
 
 /* The list has room for a power of two. */
 static int
@@ -111,19 +114,76 @@ conf_set_signed_links(struct conf_scope *scope, const struct key *key,
 	return 0;
 }
 
-void
-conf_complete_access(struct settings *set)
+int
+conf_set_htpasswd(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
 {
-	set->set_guarded = set->set_allow.cl_set ||
-			   set->set_deny.cl_count > 0 ||
-			   set->set_link_keys != NULL;
+	struct conf *conf = scope->cs_conf;
+	struct htpasswd *ht = NULL;
+	char *path;
+	int error = secret_path(scope, text, &path, why);
+
+	(void)key;
+	scope->cs_set->set_htpasswd = NULL;
+	if (error != 0 || path == NULL)
+		return error;
+	ht = htpasswd_load(path, why->why_text, sizeof(why->why_text));
+	free(path);
+	if (ht == NULL)
+		return -EINVAL;
+	ht->ht_next = conf->conf_htpasswds;
+	conf->conf_htpasswds = ht;
+	scope->cs_set->set_htpasswd = ht;
+	return 0;
+}
+
+int
+conf_set_realm(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	size_t len = strlen(text);
+
+	(void)key;
+	for (const char *p = text; *p != '\0'; p++)
+		if (*p < ' ' || *p > '~' || *p == '"' || *p == '\\')
+			len = 0;
+	if (len == 0 || len > REALM_MOST)
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not a realm: write 1 to %d characters of "
+		    "ASCII, without quotes and backslashes",
+		    text, REALM_MOST);
+	scope->cs_set->set_realm = conf_keep_text(scope->cs_conf, text, len);
+	return scope->cs_set->set_realm != NULL
+		   ? 0
+		   : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+}
+
+int
+conf_complete_access(
+    struct conf *conf, struct settings *set, struct conf_why *why)
+{
+	char text[REALM_MOST + 64];
+	int len = snprintf(text, sizeof(text),
+	    "WWW-Authenticate: Basic realm=\"%s\", charset=\"UTF-8\"\r\n",
+	    set->set_realm);
+
+	set->set_guarded =
+	    set->set_allow.cl_set || set->set_deny.cl_count > 0 ||
+	    set->set_link_keys != NULL || set->set_htpasswd != NULL;
 	set->set_by_client = set->set_origins || set->set_guarded;
+	if (set->set_htpasswd == NULL)
+		return 0;
+	set->set_challenge =
+	    (struct str){conf_keep_text(conf, text, (size_t)len), (size_t)len};
+	return set->set_challenge.s_ptr != NULL
+		   ? 0
+		   : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
 }
 
 bool
 conf_has_secrets(const struct conf *conf)
 {
-	return conf->conf_link_keys != NULL;
+	return conf->conf_link_keys != NULL || conf->conf_htpasswds != NULL;
 }
 
 void
@@ -131,4 +191,6 @@ conf_free_access(struct conf *conf)
 {
 	while (conf->conf_link_keys != NULL)
 		conf->conf_link_keys = link_keys_free(conf->conf_link_keys);
+	while (conf->conf_htpasswds != NULL)
+		conf->conf_htpasswds = htpasswd_free(conf->conf_htpasswds);
 }

@@ -79,10 +79,13 @@ complete_one(struct conf *conf, struct settings *set, const char *name)
 		error = conf_complete_headers(conf, set, &why);
 	}
 	if (error == 0) {
+		key = "realm";
+		error = conf_complete_access(conf, set, &why);
+	}
+	if (error == 0) {
 		key = "error_page";
 		error = conf_complete_pages(conf, set, &why);
 	}
-	conf_complete_access(set);
 	if (error != 0)
 		fprintf(stderr, "%spagewise: site \"%s\": %s: %s\n",
 		    log_error_prefix(), name, key, why.why_text);

@@ -21,6 +21,7 @@
 #include "server/http/mime.h"
 #include "server/log/log.h"
 #include "server/util/cidr.h"
+#include "server/util/htpasswd.h"
 #include "server/util/link_key.h"
 #include "server/util/str.h"
 
@@ -30,6 +31,13 @@ enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_OFF };
 #define HEADER_NO_LAST_MODIFIED 0x01u
 #define HEADER_NO_ACCEPT_RANGES 0x02u
 #define HEADER_CACHE_CONTROL	0x04u
+
+/* Blocks of addresses; one that was set may be empty. */
+struct cidr_list {
+	bool cl_set;
+	size_t cl_count;
+	struct cidr *cl_list;
+};
 
 /* A path that has moved: all of it, or what stands around one '*'.  Texts end with a NUL. */
 struct redirect {
@@ -52,13 +60,6 @@ struct error_page {
 	char *ep_name;	    /* of its file; NULL: it was given as text */
 	struct str ep_type; /* the field Content-Type, with CRLF */
 	struct str ep_body;
-};
-
-/* Blocks of addresses; one that was set may be empty. */
-struct cidr_list {
-	bool cl_set;
-	size_t cl_count;
-	struct cidr *cl_list;
 };
 
 /* Settings that a location inherits from its site, and a site from the top level. */
@@ -84,14 +85,17 @@ struct settings {
 	char **set_cors;	   /* origins, or "*"; NULL: none */
 	unsigned set_cors_max_age; /* seconds */
 
+	struct cidr_list set_allow;
+	struct cidr_list set_deny;
+	const struct htpasswd *set_htpasswd; /* NULL: no password is asked */
+	char *set_realm;
+	struct str set_challenge; /* made of it: the field WWW-Authenticate */
+	const struct link_keys
+	    *set_link_keys;		 /* NULL: links need no signature */
 	struct redirects *set_redirects; /* NULL: none */
 	char **set_try;			 /* steps, NULL ends them; NULL: none */
 	struct error_page *set_pages;
 	unsigned set_npages;
-	struct cidr_list set_allow;
-	struct cidr_list set_deny;
-	const struct link_keys
-	    *set_link_keys; /* NULL: links need no signature */
 
 	uint8_t set_codings[CODINGS]; /* of siblings, the preferred one first */
 	unsigned set_ncodings;
@@ -211,6 +215,7 @@ struct conf {
 	size_t conf_nroots;
 	struct conf_block *conf_memory;	  /* what settings point to: keep.c */
 	struct link_keys *conf_link_keys; /* the same */
+	struct htpasswd *conf_htpasswds;  /* the same */
 };
 
 enum conf_action {

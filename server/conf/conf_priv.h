@@ -11,10 +11,10 @@
  *   assign.c a value's text becomes a field
  *   header.c fields of answers
  *   types.c  media types
+ *   access.c  who may have answers
  *   redirect.c  paths that have moved
  *   error_page.c  bodies of errors
  *   try.c    files to look for
- *   access.c  who may have answers
  *   logging.c  what is logged
  *   listen.c addresses to listen on, and admin's
  *   proxies.c  proxies in front of this server
@@ -124,6 +124,19 @@ void conf_clear_cors(struct conf_scope *);
 /* Once all is set: makes set_lines and the like.  0 or -errno, and why. */
 int conf_complete_headers(struct conf *, struct settings *, struct conf_why *);
 
+/* Adds a block of addresses. */
+int conf_set_block(struct conf_scope *, struct cidr_list *, const char *text,
+    struct conf_why *);
+key_set_f conf_set_allow;
+void conf_clear_allow(struct conf_scope *);
+key_set_f conf_set_deny;
+void conf_clear_deny(struct conf_scope *);
+key_set_f conf_set_signed_links;
+key_set_f conf_set_htpasswd;
+key_set_f conf_set_realm;
+void conf_free_access(struct conf *);
+/* Once all is set: set_guarded, set_by_client, set_challenge.  0 or -errno, and why. */
+int conf_complete_access(struct conf *, struct settings *, struct conf_why *);
 key_set_f conf_set_live;
 key_set_f conf_set_ready;
 key_set_f conf_set_redirect;
@@ -134,17 +147,6 @@ key_set_f conf_set_error_page;
 void conf_clear_error_page(struct conf_scope *);
 /* Once all is set: the media types of the pages. */
 int conf_complete_pages(struct conf *, struct settings *, struct conf_why *);
-/* Adds a block of addresses. */
-int conf_set_block(struct conf_scope *, struct cidr_list *, const char *text,
-    struct conf_why *);
-key_set_f conf_set_allow;
-void conf_clear_allow(struct conf_scope *);
-key_set_f conf_set_deny;
-void conf_clear_deny(struct conf_scope *);
-key_set_f conf_set_signed_links;
-void conf_free_access(struct conf *);
-/* Once all is set: set_guarded and set_by_client. */
-void conf_complete_access(struct settings *);
 
 key_set_f conf_set_listen;
 void conf_clear_listen(struct conf_scope *);

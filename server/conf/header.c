@@ -306,7 +306,8 @@ add_short_forms(struct fields *fds, const struct settings *set)
 		fds->fds_changed |= HEADER_CACHE_CONTROL;
 	}
 	/* RFC 9111, 3.5: what was for one client is no cache's to give to others. */
-	if (set->set_cache_control == NULL && set->set_link_keys != NULL) {
+	if (set->set_cache_control == NULL &&
+	    (set->set_link_keys != NULL || set->set_htpasswd != NULL)) {
 		add_own(fds, "Cache-Control", "private", false);
 		fds->fds_changed |= HEADER_CACHE_CONTROL;
 	}
@@ -357,8 +358,9 @@ preflight(struct conf *conf, struct settings *set)
 	char text[256];
 	int len = snprintf(text, sizeof(text),
 	    "Access-Control-Allow-Methods: GET, HEAD, OPTIONS\r\n"
-	    "Access-Control-Allow-Headers: *, Range\r\n"
+	    "Access-Control-Allow-Headers: *, Range%s\r\n"
 	    "Access-Control-Max-Age: %u\r\n",
+	    set->set_htpasswd != NULL ? ", Authorization" : "",
 	    set->set_cors_max_age);
 
 	set->set_preflight.s_ptr = conf_keep_text(conf, text, (size_t)len);

@@ -42,7 +42,7 @@ unix_address(const struct conf_scope *scope, const char *text, mode_t mode,
 	memset(la, 0, sizeof(*la));
 	if (text[0] == '\0')
 		return conf_why(why, -EINVAL,
-		    "the path is empty: write unix:/run/pagewise.sock");
+		    "the path is empty: write unix:/run/pagewise/http.sock");
 	la->la_text = conf_path(scope->cs_dir, text);
 	if (la->la_text == NULL)
 		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));

@@ -25,9 +25,11 @@ tell_disk(struct conn *c)
 
 	if (message_rate_tell(&wk->wk_told_disk, clock_now()))
 		log_error(wk->wk_service.svc_log,
-		    "\"%.*s\" ended: the disk did not answer within %u s "
+		    "\"%.*s\" ended: %s did not answer within %u s "
 		    "(disk_timeout)",
 		    (int)line.s_len, line.s_ptr,
+		    c->cn_ex->ex_verifying ? "those who verify passwords"
+					   : "the disk",
 		    wk->wk_service.svc_conf->conf_disk_timeout);
 }
 

@@ -124,7 +124,7 @@ looked_up(struct conn *c, bool ready)
 enum next
 conn_look(struct conn *c)
 {
-	return looked_up(c, static_continue(c->cn_ex));
+	return looked_up(c, exchange_continue(c->cn_ex));
 }
 
 static void

@@ -3,6 +3,7 @@
  */
 #include "server/content/access.h"
 #include "server/content/exchange.h"
+#include "server/http/basic.h"
 #include "server/http/signed_link.h"
 
 static enum access
@@ -46,16 +47,74 @@ check_link(struct exchange *ex)
 	return refuse(ex, 403);
 }
 
+/* No disk was waited for. */
+static void
+on_verified(struct pw_waiter *w)
+{
+	struct exchange *ex =
+	    (struct exchange *)(void *)((char *)w - offsetof(struct exchange,
+							ex_verify.vf_waiter));
+
+	ex->ex_waiting = clock_now();
+	exchange_resume(ex);
+}
+
+static enum access
+verified(struct exchange *ex, enum verified result)
+{
+	switch (result) {
+	case VERIFIED_GOOD:
+		ex->ex_known = true;
+		return ACCESS_GRANTED;
+	case VERIFIED_LATER:
+		ex->ex_verifying = true;
+		return ACCESS_LATER;
+	case VERIFIED_BUSY:
+		return refuse(ex, 503);
+	case VERIFIED_BAD:
+		break;
+	}
+	return refuse(ex, 401);
+}
+
+static enum access
+check_password(struct exchange *ex)
+{
+	struct service *svc = ex->ex_service;
+	enum verified result;
+	struct basic bs;
+
+	if (!basic_parse(ex->ex_request.rq_authorization, &bs))
+		return refuse(ex, 401);
+	buf_str(&ex->ex_user, &svc->svc_bufs, bs.bs_user);
+	ex->ex_verify.vf_waiter.wt_done = on_verified;
+	result = verifier_ask(svc->svc_verifier, svc->svc_hmac,
+	    ex->ex_lookup.lk_set->set_htpasswd, &bs, exchange_client(ex),
+	    svc->svc_loop, &ex->ex_verify);
+	basic_forget(&bs);
+	return verified(ex, result);
+}
+
 enum access
 access_begin(struct exchange *ex)
 {
 	const struct settings *set = ex->ex_lookup.lk_set;
+	enum access access;
 
 	if (!may_ask(ex))
 		return refuse(ex, 403);
 	if (ex->ex_request.rq_method == METHOD_OPTIONS)
 		return ACCESS_GRANTED;
-	if (set->set_link_keys != NULL)
-		return check_link(ex);
-	return ACCESS_GRANTED;
+	access = set->set_link_keys != NULL ? check_link(ex) : ACCESS_GRANTED;
+	if (access == ACCESS_GRANTED && set->set_htpasswd != NULL)
+		return check_password(ex);
+	return access;
+}
+
+enum access
+access_continue(struct exchange *ex)
+{
+	ex->ex_verifying = false;
+	return verified(
+	    ex, ex->ex_verify.vf_good ? VERIFIED_GOOD : VERIFIED_BAD);
 }

@@ -1,5 +1,5 @@
 /*
- * access: who may have an answer: by address, by a signed link.  Asked once the settings of
+ * access: who may have an answer: by address, by a signed link, by a password.  Asked once the settings of
  * a request are known, before its file is looked up, so that nobody learns what is there; only if
  * set_guarded.  Such settings have no ready answers (set_by_client).
  *
@@ -13,9 +13,11 @@ struct exchange;
 
 enum access {
 	ACCESS_GRANTED,
-	ACCESS_REFUSED, /* the answer is ready: 403, 410 */
+	ACCESS_REFUSED, /* the answer is ready: 401, 403, 410, 503 */
+	ACCESS_LATER, /* the password is being verified: exchange_wait, then ... */
 };
 
 enum access access_begin(struct exchange *);
+enum access access_continue(struct exchange *);
 
 #endif

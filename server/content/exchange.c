@@ -71,6 +71,21 @@ begin(struct exchange *ex)
 	return static_begin(ex);
 }
 
+static bool
+admit(struct exchange *ex, enum access access)
+{
+	if (access == ACCESS_GRANTED)
+		return begin(ex);
+	return access == ACCESS_REFUSED;
+}
+
+bool
+exchange_continue(struct exchange *ex)
+{
+	return ex->ex_verifying ? admit(ex, access_continue(ex))
+				: static_continue(ex);
+}
+
 bool
 exchange_answer(struct exchange *ex)
 {
@@ -88,9 +103,8 @@ exchange_answer(struct exchange *ex)
 		return true;
 	}
 	static_locate(ex);
-	if (ex->ex_lookup.lk_set->set_guarded &&
-	    access_begin(ex) == ACCESS_REFUSED)
-		return true;
+	if (ex->ex_lookup.lk_set->set_guarded)
+		return admit(ex, access_begin(ex));
 	return begin(ex);
 }
 
@@ -138,6 +152,8 @@ record(struct exchange *ex)
 	struct log_record rec = {
 	    .rec_peer = exchange_client(ex),
 	    .rec_time = ex->ex_time,
+	    .rec_user = {ex->ex_known ? ex->ex_user.b_data : NULL,
+		ex->ex_known ? ex->ex_user.b_len : 0},
 	    .rec_line = rq->rq_line,
 	    .rec_status = status(ex),
 	    .rec_body = sent > head ? sent - head : 0,
@@ -179,10 +195,22 @@ exchange_cancel(struct exchange *ex)
 	end(ex);
 	if (rs->rs_send.snd_pending)
 		pw_send_cancel(&rs->rs_send);
+	if (ex->ex_verifying)
+		verifier_cancel(ex->ex_service->svc_verifier, &ex->ex_verify);
 	if (rs->rs_stream != NULL)
 		autoindex_stream_cancel(rs->rs_stream);
 	if (ex->ex_lookup.lk_stream != NULL)
 		autoindex_stream_cancel(ex->ex_lookup.lk_stream);
+}
+
+/* In the connection's input, which may be another client's next. */
+static void
+forget_password(struct exchange *ex)
+{
+	struct str s = ex->ex_request.rq_authorization;
+
+	if (s.s_len > 0)
+		explicit_bzero((void *)(uintptr_t)s.s_ptr, s.s_len);
 }
 
 void
@@ -198,7 +226,9 @@ exchange_free(struct exchange **exp)
 	end(ex);
 	static_finish(ex);
 	response_finish(ex);
+	forget_password(ex);
 	buf_release(&ex->ex_path, &svc->svc_bufs);
+	buf_release(&ex->ex_user, &svc->svc_bufs);
 	buf_release(&ex->ex_request.rq_joined, &svc->svc_bufs);
 	service_give(svc, ex);
 }

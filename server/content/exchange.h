@@ -6,7 +6,7 @@
  *
  *	exchange_create, and its owner fills ex_request
  *	exchange_answer or respond_error: an answer is ready; or a disk is waited for:
- *	    exchange_wait, and when it has answered ex_ops->resumed: static_continue
+ *	    exchange_wait, and when it has answered ex_ops->resumed: exchange_continue
  *	response_step, until it is done; it may wait in the same way
  *	exchange_free; in a wait exchange_cancel, and exchange_free after ex_ops->resumed
  */
@@ -24,6 +24,7 @@
 #include "server/content/response.h"
 #include "server/content/service.h"
 #include "server/content/static_file.h"
+#include "server/content/verifier.h"
 #include "server/http/request.h"
 #include "server/util/sockaddr_text.h"
 
@@ -78,6 +79,10 @@ struct exchange {
 	struct request ex_request;
 	struct target ex_target;
 	struct buf ex_path; /* memory of ex_target */
+	struct buf ex_user; /* as the client says, see ex_known */
+	bool ex_known;	    /* and it is: for the log */
+	bool ex_verifying;  /* its password is: ex_verify waits */
+	struct verify ex_verify;
 	struct lookup ex_lookup;
 	struct response ex_response;
 	struct pace ex_pace;
@@ -91,10 +96,12 @@ struct exchange *exchange_create(
 
 /*
  * The answer to ex_request.  True: it is ready to be sent; false: something is being fetched:
- * exchange_wait, then static_continue.
+ * exchange_wait, then exchange_continue.
  */
 bool exchange_answer(struct exchange *);
 
+/* The same, when that has come. */
+bool exchange_continue(struct exchange *);
 /*
  * Whom the fields of a request name as its client, if trusted_proxies sent it: see
  * client_address.  False: nobody.

@@ -25,6 +25,7 @@ plain(const struct request *rq)
 
 	return rq->rq_method == METHOD_GET && rq->rq_keepalive &&
 	       !rq->rq_http10 && rq->rq_body == 0 &&
+	       rq->rq_authorization.s_ptr == NULL &&
 	       rq->rq_range.s_ptr == NULL && rq->rq_expect.s_ptr == NULL &&
 	       pre->pre_if_match.s_ptr == NULL &&
 	       pre->pre_if_none_match.s_ptr == NULL &&

@@ -3,7 +3,8 @@
  * same block with each request; a block that was checked and parsed once is not parsed
  * again if every byte is the same.  Belongs to a worker; its thread only.
  *
- * Only plain ones are remembered: nothing in them changes what a GET is answered.  A worker
+ * Only plain ones are remembered: nothing in them changes what a GET is answered, and no password
+ * is in them.  A worker
  * with many more clients at a time than HEADER_CACHE_SLOTS, whose fields all differ, forgets
  * them between two requests.
  */

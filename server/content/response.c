@@ -141,6 +141,8 @@ respond_error(struct exchange *ex, int number)
 	head_begin(ex, number);
 	if (number == 405)
 		add(ex, ALLOW);
+	if (number == 401)
+		head_write_lines(head_of(ex), settings_of(ex)->set_challenge);
 	if (number == 503)
 		add(ex, "Retry-After: 1\r\n");
 	error_body(ex, number);

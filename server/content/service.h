@@ -21,10 +21,11 @@
 
 struct autoindex_cache;
 struct exchange;
-struct health;
 struct hmac;
+struct health;
 struct range;
 struct response_cache;
+struct verifier;
 
 /* Unused ones: kept for later. */
 struct exchange_list {
@@ -41,6 +42,7 @@ struct service {
 	struct response_cache *svc_hot;	 /* NULL: off */
 	const struct health *svc_health; /* main's; NULL: nobody may ask */
 	struct hmac *svc_hmac;		 /* of checks: access.h */
+	struct verifier *svc_verifier;	 /* main's; NULL: no passwords */
 
 	/* Closes what holds a descriptor for no request.  False: there is nothing. */
 	bool (*svc_spare)(void *arg);

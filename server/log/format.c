@@ -16,6 +16,7 @@
 const char *const log_field_names[NFIELDS] = {
     [FIELD_TIME] = "time",
     [FIELD_REMOTE] = "remote",
+    [FIELD_USER] = "user",
     [FIELD_METHOD] = "method",
     [FIELD_TARGET] = "target",
     [FIELD_PROTOCOL] = "protocol",
@@ -130,6 +131,23 @@ put_quoted(char *p, struct str s)
 	return p;
 }
 
+/* Not in quotes, so that a space would end it. */
+static char *
+put_user(char *p, struct str s)
+{
+	size_t i, len = field_len(s);
+
+	if (len == 0)
+		*p++ = '-';
+	for (i = 0; i < len; i++) {
+		if (is_bare(s.s_ptr[i]) && s.s_ptr[i] != ' ')
+			*p++ = s.s_ptr[i];
+		else
+			p = put_hex(p, (unsigned char)s.s_ptr[i]);
+	}
+	return p;
+}
+
 static void
 stamp_format(time_t t, char buf[static FORMAT_STAMP])
 {
@@ -200,10 +218,11 @@ line_len(struct str line, enum log_format format)
 size_t
 format_bound(const struct log_record *rec, enum log_format format)
 {
-	return FORMAT_FIXED + worst(format) * (line_len(rec->rec_line, format) +
-						  field_len(rec->rec_referer) +
-						  field_len(rec->rec_agent) +
-						  field_len(rec->rec_host));
+	return FORMAT_FIXED +
+	       worst(format) *
+		   (line_len(rec->rec_line, format) +
+		       field_len(rec->rec_referer) + field_len(rec->rec_agent) +
+		       field_len(rec->rec_host) + field_len(rec->rec_user));
 }
 
 static size_t
@@ -213,7 +232,9 @@ combined(char *buf, const struct log_record *rec,
 	char *p = buf;
 
 	p = sockaddr_text(p, rec->rec_peer);
-	p = put_text(p, " - - ");
+	p = put_text(p, " - ");
+	p = put_user(p, rec->rec_user);
+	*p++ = ' ';
 	p = put_stamp(p, stamp_get(cache, rec->rec_time, stamp_format));
 	*p++ = ' ';
 	p = put_quoted(p, rec->rec_line);
@@ -364,6 +385,7 @@ json(char *buf, const struct log_record *rec,
 	p = put_text(p, "\",\"remote\":\"");
 	p = sockaddr_text(p, rec->rec_peer);
 	*p++ = '"';
+	p = put_json(p, ",\"user\":", rec->rec_user);
 	p = put_json_line(p, rec->rec_line);
 	p = put_json_number(p, ",\"status\":",
 	    rec->rec_status < 0 ? 0 : (uint64_t)rec->rec_status);
@@ -418,6 +440,8 @@ static struct str
 text_of(enum log_field field, const struct log_record *rec)
 {
 	switch (field) {
+	case FIELD_USER:
+		return rec->rec_user;
 	case FIELD_METHOD:
 		return split(rec->rec_line).pt_method;
 	case FIELD_TARGET:

@@ -36,6 +36,7 @@ enum log_level { LEVEL_ERROR, LEVEL_WARNING, LEVEL_NOTICE };
 enum log_field {
 	FIELD_TIME,
 	FIELD_REMOTE,
+	FIELD_USER,
 	FIELD_METHOD,
 	FIELD_TARGET,
 	FIELD_PROTOCOL,
@@ -61,6 +62,7 @@ struct log_fields {
 struct log_record {
 	const struct sockaddr *rec_peer;
 	time_t rec_time;     /* of the request's arrival, seconds */
+	struct str rec_user; /* whose password was right */
 	struct str rec_line; /* request line as received; empty: "-" */
 	int rec_status;
 	uint64_t rec_body;  /* bytes of body handed to the kernel */
@@ -97,14 +99,14 @@ bool log_access_on(const struct log_writer *);
 /*
  * LOG_COMBINED: the combined format, then bytes with the head, duration, disk
  * wait:
- *   ADDR - - [21/Nov/2026:02:13:54 +0000] "GET / HTTP/1.1" 200 512 "-"
+ *   ADDR - USER [21/Nov/2026:02:13:54 +0000] "GET / HTTP/1.1" 200 512 "-"
  *       "curl/8" 771 153 0
  * A quote, a backslash and every byte outside 0x20-0x7E is written as \xHH,
- * so that a line cannot be forged.
+ * so that a line cannot be forged; a space in USER as well.
  *
  * LOG_JSON: an object (RFC 8259) on a line, in ASCII:
- *   {"time":"2026-11-21T02:13:54Z","remote":"192.0.2.7","method":"GET",
- *    "target":"/","protocol":"HTTP/1.1","status":200,"bytes":771,
+ *   {"time":"2026-11-21T02:13:54Z","remote":"192.0.2.7","user":null,
+ *    "method":"GET","target":"/","protocol":"HTTP/1.1","status":200,"bytes":771,
  *    "body_bytes":512,"referer":null,"user_agent":"curl/8",
  *    "host":"localhost","duration_us":153,"disk_wait_us":0}
  * What was not sent is null.  Of a line that is no request line, method and

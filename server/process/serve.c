@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "lib/util/clock.h"
+#include "server/content/verifier.h"
 #include "server/content/health.h"
 #include "server/process/channel.h"
 #include "server/process/root_probe.h"
@@ -187,6 +188,7 @@ destroy(struct server *sv)
 	for (i = 0; sv->sv_workers != NULL && i < sv->sv_conf->conf_workers;
 	     i++)
 		worker_destroy(&sv->sv_workers[i]);
+	verifier_destroy(&sv->sv_verifier);
 	pw_pool_destroy(&sv->sv_pool, HUNG_US);
 	log_destroy(&sv->sv_log);
 	listen_close(&sv->sv_sockets);

@@ -34,6 +34,7 @@ struct server {
 	struct root_probe *sv_probe;
 	struct connection_limits *sv_clients;
 	struct tcp_memory *sv_tcp_memory;
+	struct verifier *sv_verifier; /* NULL: no passwords */
 	struct listen_table
 	    sv_sockets;		/* until it accepts; then others have copies */
 	struct admin *sv_admin; /* NULL: off */

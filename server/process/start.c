@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "server/conn/conn.h"
+#include "server/content/verifier.h"
 #include "server/process/bind.h"
 #include "server/process/channel.h"
 #include "server/content/health.h"
@@ -115,6 +116,9 @@ create_shared(struct server *sv)
 		conf->conf_max_per_address, conf->conf_workers,
 		&sv->sv_clients) != 0)
 		return failed("create the workers", -ENOMEM);
+	if (conf->conf_htpasswds != NULL &&
+	    verifier_create(&sv->sv_verifier) != 0)
+		return failed("prepare to verify passwords", -ENOMEM);
 	if (create_health(sv) != 0)
 		return failed("create the workers", -ENOMEM);
 	return watch_pressure(sv);
@@ -137,6 +141,7 @@ create_workers(struct server *sv)
 	    .sh_health = sv->sv_health,
 	    .sh_clients = sv->sv_clients,
 	    .sh_tcp_memory = sv->sv_tcp_memory,
+	    .sh_verifier = sv->sv_verifier,
 	    .sh_log = sv->sv_log,
 	};
 	for (i = 0; i < sv->sv_conf->conf_workers; i++) {
@@ -323,6 +328,9 @@ start_threads(struct server *sv)
 	unsigned i;
 	int error = log_start(sv->sv_log);
 
+	if (error == 0 && sv->sv_verifier != NULL)
+		error = verifier_start(
+		    sv->sv_verifier, sv->sv_conf->conf_workers / 4);
 	if (error == 0 && sv->sv_conf->conf_ready != NULL)
 		error = root_probe_start(sv->sv_roots, sv->sv_pool,
 		    sv->sv_conf->conf_threads, sv->sv_health, &sv->sv_probe);

@@ -126,6 +126,7 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	wk->wk_service.svc_health = sh->sh_health;
 	wk->wk_clients = sh->sh_clients;
 	wk->wk_tcp_memory = sh->sh_tcp_memory;
+	wk->wk_service.svc_verifier = sh->sh_verifier;
 	wk->wk_service.svc_spare = spare;
 	wk->wk_service.svc_arg = wk;
 	wk->wk_service.svc_log = log_writer(sh->sh_log, id);

@@ -73,6 +73,7 @@ struct worker {
 	struct sched wk_sched; /* of its connections */
 	bool wk_late;	       /* see worker_late */
 	bool wk_draining;
+	bool wk_abandoned;	 /* COMMAND_ABANDON has come */
 	uint64_t wk_drain_until; /* then at most one answer each */
 	uint64_t wk_awake;	 /* it does not sleep before; microseconds */
 	uint64_t wk_refused;	 /* as last reported, worker 0 only */
@@ -106,6 +107,7 @@ struct shared {
 	struct pw_root *const *sh_roots; /* of conf_roots */
 	struct connection_limits *sh_clients;
 	struct tcp_memory *sh_tcp_memory;
+	struct verifier *sh_verifier;	/* NULL: no passwords */
 	const struct health *sh_health; /* NULL: off */
 	struct log *sh_log;
 };

@@ -1,14 +1,14 @@
 /*
  * server/log/format.h: no field can end a line or a quoted text, and what was logged can
  * be told from the line.
- * Input: "REPEAT LINE REFERER AGENT HOST\n", lengths, -1 for absent; then the
- * four texts, each word of them so many times.
+ * Input: "REPEAT LINE REFERER AGENT HOST USER\n", lengths, -1 for absent; then the
+ * five texts, each word of them so many times.
  */
 #include "fuzz.h"
 #include "server/log/format.h"
 #include "server/util/utf8.h"
 
-enum { LINE, REFERER, AGENT, HOST, TEXTS };
+enum { LINE, REFERER, AGENT, HOST, USER, TEXTS };
 
 /* Words are repeated, not the spaces between them: those of a line mean something. */
 static struct str
@@ -96,10 +96,35 @@ skip_quoted(struct str *s, struct str expected)
 	skip(s, "\"");
 }
 
+/* The same without quotes: a space is special as well. */
+static void
+skip_user(struct str *s, struct str expected)
+{
+	size_t n = 0;
+	char c;
+
+	if (expected.s_len == 0)
+		expected = STR("-");
+	for (; CHECK(s->s_len > 0), *s->s_ptr != ' '; n++) {
+		c = *s->s_ptr;
+		CHECK(c > 0x20 && c <= 0x7e && n < expected.s_len && c != '"');
+		if (c == '\\') {
+			CHECK(s->s_len > 4 && s->s_ptr[1] == 'x');
+			c = (char)hex_value(s->s_ptr + 2, 2);
+			str_advance(s, 3);
+		}
+		CHECK(c == expected.s_ptr[n]);
+		str_advance(s, 1);
+	}
+	CHECK(n == expected.s_len);
+}
+
 static void
 check_combined(struct str s, const struct log_record *rec, const char *time)
 {
-	skip(&s, "- - - ");
+	skip(&s, "- - ");
+	skip_user(&s, cut(rec->rec_user));
+	skip(&s, " ");
 	skip(&s, time);
 	skip(&s, " ");
 	skip_quoted(&s, cut(rec->rec_line));
@@ -226,6 +251,7 @@ static void
 check_json(struct str s, const struct log_record *rec)
 {
 	skip(&s, "{\"time\":\"1994-11-06T08:49:37Z\",\"remote\":\"-\"");
+	skip_json(&s, ",\"user\":", cut(rec->rec_user));
 	skip_json_line(&s, rec->rec_line);
 	skip_number(&s, ",\"status\":", (uint64_t)rec->rec_status);
 	skip_number(&s, ",\"bytes\":", rec->rec_bytes);
@@ -300,6 +326,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rec.rec_referer = texts[REFERER];
 	rec.rec_agent = texts[AGENT];
 	rec.rec_host = texts[HOST];
+	rec.rec_user = texts[USER];
 	check(&rec, LOG_COMBINED);
 	check(&rec, LOG_JSON);
 	check_message(in);

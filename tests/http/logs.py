@@ -33,7 +33,7 @@ class Log:
         return matches
 
 
-FIELDS = ["time", "remote", "method", "target", "protocol", "status", "bytes", "body_bytes",
+FIELDS = ["time", "remote", "user", "method", "target", "protocol", "status", "bytes", "body_bytes",
           "referer", "user_agent", "host", "duration_us", "disk_wait_us"]
 
 

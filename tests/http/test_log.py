@@ -221,7 +221,7 @@ def test_json_line_says_what_happened(json_logged, json_log):
     assert before - 1 <= at <= time.time() + 1
     assert 0 <= line.pop("disk_wait_us") <= line.pop("duration_us")
     assert line == {
-        "remote": "127.0.0.1", "method": "GET", "target": "/4097.bin?q", "protocol": "HTTP/1.1",
+        "remote": "127.0.0.1", "user": None, "method": "GET", "target": "/4097.bin?q", "protocol": "HTTP/1.1",
         "status": 200, "bytes": len(response.raw) + 4097, "body_bytes": 4097, "referer": None,
         "user_agent": "curl/8", "host": "a.example:1",
     }

@@ -16,7 +16,7 @@ from logs import FIELDS
 from test_reload import free_port  # a fixture
 
 OLD = 1_600_000_000  # seconds
-TEXTS = {"method", "target", "protocol", "referer", "user_agent", "host"}
+TEXTS = {"user", "method", "target", "protocol", "referer", "user_agent", "host"}
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_line_of_longest_fields_has_room(logged):
 
 @pytest.mark.parametrize("value, cause", [
     ('{"time", "staus"}', "\"staus\" is not a field; did you mean status?"),
-    ('{"nonsense"}', "\"nonsense\" is not a field: write time, remote, method, target, "),
+    ('{"nonsense"}', "\"nonsense\" is not a field: write time, remote, user, method, "),
     ('{"time", "host", "time"}', "time is there twice"),
     ('{""}', "\"\" is not a field"),
     ("{}", "the list is empty"),

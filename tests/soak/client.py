@@ -382,8 +382,30 @@ class Client:
 
     def missing(self):
         _, response = self.get("/steady/none-%d" % self.rng.randint(0, 9))
-        if response.status != 404 or len(response.body) != response.length:
+        if response.status != 404 or response.body != b"It is not here.":
             raise Fault("%r is not there" % response)
+
+    def moved(self):
+        name = self.any()
+        _, response = self.get("/moved/%s?q" % name)
+        if response.status != 302 or response.get("Location") != "/%s?q" % name:
+            raise Fault("%s: %r has moved" % (name, response))
+        self.check_whole(name, *self.get(response.get("Location")))
+
+    def without_suffix(self):
+        """The second step of the search."""
+        name = self.rng.choice(STEADY)
+        sent, response = self.get("/" + name.removesuffix(".bin"),
+                                  {"X-Forwarded-For": "192.0.2.%d" % self.rng.randint(1, 254)})
+        if response.get("X-Soak") != "yes" or response.get("Vary") != "Accept-Encoding":
+            raise Fault("%s: %r without its fields" % (name, response))
+        self.check_whole(name, sent, response)
+
+    def health(self):
+        for path, text in (("/live", b"live\n"), ("/ready", b"ready\nsoak: ok\n")):
+            _, response = self.get(path)
+            if (response.status, response.body) != (200, text):
+                raise Fault("%s: %r" % (path, response))
 
     def malformed(self):
         data = self.rng.choice(MALFORMED)
@@ -409,5 +431,6 @@ KINDS = {
     Client.whole: 30, Client.only_head: 6, Client.one_range: 12, Client.many_ranges: 6,
     Client.if_range: 6, Client.conditional: 10, Client.pipelined: 10, Client.short: 12,
     Client.abort: 5, Client.slow: 1, Client.idle: 2, Client.listing: 3, Client.missing: 3,
+    Client.moved: 3, Client.without_suffix: 3, Client.health: 1,
     Client.malformed: 4, Client.silent: 2,
 }

@@ -58,6 +58,22 @@ def start_time(pid):
         return 0, pid  # it has just ended
 
 
+# What a site has beside its files, through all reloads.
+SITE = """
+live = "/live"
+ready = "/ready"
+trusted_proxies = {"127.0.0.0/8"}
+client_address = "x-forwarded-for"
+header = {"X-Soak: yes", "-Accept-Ranges"}
+security_headers = on
+expires = 1m
+precompressed = {"zst", "br", "gz"}
+redirect = {"/moved/* /*", "/gone /steady/ 301"}
+try = {"$path", "$path.bin", "404"}
+error_page = {"404 text: It is not here.", "5xx text: Later."}
+"""
+
+
 class Soaked:
     def __init__(self, directory, root, binary, rng):
         self.rng = rng
@@ -93,8 +109,8 @@ class Soaked:
                     'trusted_proxies = {"127.0.0.1", "unix:"}\n'
                     'client_address = "x-forwarded-for"\n'
                     'stall_log = 0\naccess_log = "%s"\nautoindex = true\n'
-                    '%ssite "soak" { root = "%s" }\n'
-                    % (self.sockets, self.log, text, self.root))
+                    '%s%ssite "soak" { root = "%s" }\n'
+                    % (self.sockets, self.log, SITE, text, self.root))
         os.rename(self.path + ".new", self.path)
 
     def random_settings(self):

@@ -66,7 +66,7 @@ json_has_every_field_and_null_for_what_was_not_sent(void **state)
 	format_as(&rec, LOG_JSON, buf);
 	assert_string_equal(buf,
 	    "{\"time\":\"2026-11-21T02:13:54Z\",\"remote\":\"0.0.0.0\","
-	    "\"method\":\"GET\",\"target\":\"/\","
+	    "\"user\":null,\"method\":\"GET\",\"target\":\"/\","
 	    "\"protocol\":\"HTTP/1.1\",\"status\":200,\"bytes\":771,"
 	    "\"body_bytes\":512,\"referer\":null,\"user_agent\":\"curl/8\","
 	    "\"host\":\"a.example\",\"duration_us\":153,\"disk_wait_us\":0}");

@@ -1,0 +1,377 @@
+/*
+ * verifier: see verifier.h.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/os/os.h"
+#include "lib/util/cacheline.h"
+#include "lib/util/check.h"
+#include "lib/util/clock.h"
+#include "server/content/verifier.h"
+#include "server/http/basic.h"
+#include "server/util/client_key.h"
+#include "server/util/hmac.h"
+#include "server/util/htpasswd.h"
+#include "server/util/thread.h"
+
+#define PARTS	 64
+#define GOOD	 8 /* places of a part */
+#define BAD	 2
+#define THREADS	 8
+#define PATIENCE UINT64_C(5000000)
+
+struct result {
+	unsigned char rs_digest[HMAC_LEN];
+	uint64_t rs_until; /* 0: none */
+};
+
+struct part {
+	_Alignas(CACHE_LINE) pthread_mutex_t pt_lock;
+	struct result pt_good[GOOD];
+	struct result pt_bad[BAD];
+};
+
+struct verify_job {
+	TAILQ_ENTRY(verify_job) vj_link;
+	SLIST_HEAD(, verify) vj_waiters;
+	bool vj_runs;
+	uint64_t vj_client;
+	const struct htpasswd *vj_file;
+	unsigned char vj_digest[HMAC_LEN];
+	struct basic vj_basic; /* wiped at the end */
+};
+
+struct verifier {
+	unsigned char vr_secret[HMAC_LEN];
+	struct part vr_parts[PARTS];
+	/* the rest under this lock */
+	_Alignas(CACHE_LINE) pthread_mutex_t vr_lock;
+	pthread_cond_t vr_cond;
+	TAILQ_HEAD(, verify_job) vr_jobs;
+	unsigned vr_count;
+	bool vr_end;
+	/* main's */
+	struct thread vr_threads[THREADS];
+	struct htpasswd_scratch *vr_scratch[THREADS];
+	unsigned vr_started;
+};
+
+/* ----------------------------------------------------- what is remembered */
+
+static struct part *
+part_of(struct verifier *vr, const unsigned char *digest)
+{
+	return &vr->vr_parts[digest[0] % PARTS];
+}
+
+static bool
+find(const struct result *list, size_t n, const unsigned char *digest,
+    uint64_t now)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i].rs_until > now &&
+		    hmac_same(list[i].rs_digest, digest, HMAC_LEN))
+			return true;
+	return false;
+}
+
+/* VERIFIED_LATER: it is not known. */
+static enum verified
+look(struct verifier *vr, const unsigned char *digest)
+{
+	struct part *pt = part_of(vr, digest);
+	enum verified result = VERIFIED_LATER;
+	uint64_t now = clock_now();
+
+	pthread_mutex_lock(&pt->pt_lock);
+	if (find(pt->pt_good, GOOD, digest, now))
+		result = VERIFIED_GOOD;
+	else if (find(pt->pt_bad, BAD, digest, now))
+		result = VERIFIED_BAD;
+	pthread_mutex_unlock(&pt->pt_lock);
+	return result;
+}
+
+static void
+remember(struct verifier *vr, const unsigned char *digest, bool good)
+{
+	struct part *pt = part_of(vr, digest);
+	struct result *list = good ? pt->pt_good : pt->pt_bad, *oldest = list;
+	size_t i, n = good ? GOOD : BAD;
+
+	pthread_mutex_lock(&pt->pt_lock);
+	for (i = 1; i < n; i++)
+		if (list[i].rs_until < oldest->rs_until)
+			oldest = &list[i];
+	memcpy(oldest->rs_digest, digest, HMAC_LEN);
+	oldest->rs_until = clock_now() + VERIFIER_AGE_US;
+	pthread_mutex_unlock(&pt->pt_lock);
+}
+
+/* --------------------------------------------------------------- the jobs */
+
+static void
+job_free(struct verify_job *vj)
+{
+	explicit_bzero(vj, sizeof(*vj));
+	free(vj);
+}
+
+/* The lock is held, as in the next ones. */
+static void
+job_remove(struct verifier *vr, struct verify_job *vj)
+{
+	TAILQ_REMOVE(&vr->vr_jobs, vj, vj_link);
+	vr->vr_count--;
+}
+
+static struct verify_job *
+job_of(struct verifier *vr, const unsigned char *digest)
+{
+	struct verify_job *vj;
+
+	TAILQ_FOREACH(vj, &vr->vr_jobs, vj_link)
+	if (hmac_same(vj->vj_digest, digest, HMAC_LEN))
+		return vj;
+	return NULL;
+}
+
+static bool
+is_full(struct verifier *vr, uint64_t client)
+{
+	struct verify_job *vj;
+	unsigned each = 0;
+
+	TAILQ_FOREACH(vj, &vr->vr_jobs, vj_link)
+	each += vj->vj_client == client;
+	return vr->vr_count >= VERIFIER_JOBS || each >= VERIFIER_EACH;
+}
+
+static struct verify_job *
+job_add(struct verifier *vr, const struct htpasswd *ht, const struct basic *bs,
+    const unsigned char *digest, uint64_t client)
+{
+	struct verify_job *vj =
+	    is_full(vr, client) ? NULL : calloc(1, sizeof(*vj));
+
+	if (vj == NULL)
+		return NULL;
+	SLIST_INIT(&vj->vj_waiters);
+	vj->vj_client = client;
+	vj->vj_file = ht;
+	memcpy(vj->vj_digest, digest, HMAC_LEN);
+	memcpy(vj->vj_basic.bs_text, bs->bs_text, sizeof(bs->bs_text));
+	vj->vj_basic.bs_user = vj->vj_basic.bs_text;
+	vj->vj_basic.bs_password =
+	    vj->vj_basic.bs_text + (bs->bs_password - bs->bs_text);
+	TAILQ_INSERT_TAIL(&vr->vr_jobs, vj, vj_link);
+	vr->vr_count++;
+	pthread_cond_signal(&vr->vr_cond);
+	return vj;
+}
+
+static struct verify_job *
+job_next(struct verifier *vr)
+{
+	struct verify_job *vj;
+
+	TAILQ_FOREACH(vj, &vr->vr_jobs, vj_link)
+	if (!vj->vj_runs)
+		return vj;
+	return NULL;
+}
+
+/* ------------------------------------------------------------ the threads */
+
+static void
+finish(struct verifier *vr, struct verify_job *vj, bool good)
+{
+	struct verify *vf, *next;
+
+	remember(vr, vj->vj_digest, good);
+	pthread_mutex_lock(&vr->vr_lock);
+	job_remove(vr, vj);
+	SLIST_FOREACH(vf, &vj->vj_waiters, vf_link)
+	vf->vf_job = NULL;
+	pthread_mutex_unlock(&vr->vr_lock);
+	for (vf = SLIST_FIRST(&vj->vj_waiters); vf != NULL; vf = next) {
+		next = SLIST_NEXT(vf, vf_link);
+		vf->vf_good = good;
+		pw_wait_end(&vf->vf_waiter, 0);
+	}
+	job_free(vj);
+}
+
+static struct htpasswd_scratch *
+take_scratch(struct verifier *vr)
+{
+	struct htpasswd_scratch *hs = NULL;
+
+	pthread_mutex_lock(&vr->vr_lock);
+	for (unsigned i = 0; hs == NULL && i < THREADS; i++) {
+		hs = vr->vr_scratch[i];
+		vr->vr_scratch[i] = NULL;
+	}
+	pthread_mutex_unlock(&vr->vr_lock);
+	return hs;
+}
+
+static void
+run(void *arg)
+{
+	struct verifier *vr = arg;
+	struct htpasswd_scratch *hs = take_scratch(vr);
+	struct verify_job *vj;
+
+	os_thread_name("pw-verify");
+	pthread_mutex_lock(&vr->vr_lock);
+	while (!vr->vr_end) {
+		vj = job_next(vr);
+		if (vj == NULL) {
+			pthread_cond_wait(&vr->vr_cond, &vr->vr_lock);
+			continue;
+		}
+		vj->vj_runs = true;
+		pthread_mutex_unlock(&vr->vr_lock);
+		finish(vr, vj,
+		    htpasswd_verify(vj->vj_file, vj->vj_basic.bs_user,
+			vj->vj_basic.bs_password, hs));
+		pthread_mutex_lock(&vr->vr_lock);
+	}
+	pthread_mutex_unlock(&vr->vr_lock);
+	free(hs);
+}
+
+int
+verifier_create(struct verifier **out)
+{
+	struct verifier *vr = line_calloc(sizeof(*vr));
+	int i, error;
+
+	if (vr == NULL)
+		return -ENOMEM;
+	error = os_random(vr->vr_secret, sizeof(vr->vr_secret));
+	if (error != 0) {
+		free(vr);
+		return error;
+	}
+	for (i = 0; i < PARTS; i++)
+		pthread_mutex_init(&vr->vr_parts[i].pt_lock, NULL);
+	pthread_mutex_init(&vr->vr_lock, NULL);
+	pthread_cond_init(&vr->vr_cond, NULL);
+	TAILQ_INIT(&vr->vr_jobs);
+	*out = vr;
+	return 0;
+}
+
+int
+verifier_start(struct verifier *vr, unsigned threads)
+{
+	unsigned i, n = threads < 1 ? 1 : threads < THREADS ? threads : THREADS;
+	int error = 0;
+
+	for (i = 0; i < n && error == 0; i++) {
+		vr->vr_scratch[i] = htpasswd_scratch_create();
+		error = vr->vr_scratch[i] == NULL
+			    ? -ENOMEM
+			    : thread_start(&vr->vr_threads[i], run, vr);
+		vr->vr_started += error == 0;
+	}
+	return error;
+}
+
+void
+verifier_destroy(struct verifier **vrp)
+{
+	struct verifier *vr = *vrp;
+	unsigned i;
+
+	if (vr == NULL)
+		return;
+	*vrp = NULL;
+	PW_CHECK(vr->vr_count == 0 || vr->vr_started > 0);
+	pthread_mutex_lock(&vr->vr_lock);
+	vr->vr_end = true;
+	pthread_cond_broadcast(&vr->vr_cond);
+	pthread_mutex_unlock(&vr->vr_lock);
+	/* One that still computes for nobody keeps what it uses. */
+	for (i = 0; i < vr->vr_started; i++)
+		if (!thread_join(&vr->vr_threads[i], PATIENCE))
+			return;
+	for (i = 0; i < THREADS; i++)
+		free(vr->vr_scratch[i]);
+	for (i = 0; i < PARTS; i++)
+		pthread_mutex_destroy(&vr->vr_parts[i].pt_lock);
+	pthread_cond_destroy(&vr->vr_cond);
+	pthread_mutex_destroy(&vr->vr_lock);
+	explicit_bzero(vr->vr_secret, sizeof(vr->vr_secret));
+	free(vr);
+}
+
+/* ----------------------------------------------------------- the requests */
+
+/* The file's address tells it from others; a NUL ends the user. */
+static bool
+digest_of(const struct verifier *vr, struct hmac *hm, const struct htpasswd *ht,
+    const struct basic *bs, unsigned char digest[HMAC_LEN])
+{
+	uintptr_t file = (uintptr_t)ht;
+
+	hmac_begin(hm, vr->vr_secret, sizeof(vr->vr_secret));
+	hmac_add(hm, &file, sizeof(file));
+	hmac_add(hm, bs->bs_text, bs->bs_len);
+	return hmac_end(hm, digest);
+}
+
+enum verified
+verifier_ask(struct verifier *vr, struct hmac *hm, const struct htpasswd *ht,
+    const struct basic *bs, const struct sockaddr *sa, struct pw_loop *lp,
+    struct verify *vf)
+{
+	unsigned char digest[HMAC_LEN];
+	struct verify_job *vj;
+	enum verified result;
+
+	if (!digest_of(vr, hm, ht, bs, digest))
+		return VERIFIED_BUSY;
+	result = look(vr, digest);
+	if (result != VERIFIED_LATER)
+		return result;
+	pthread_mutex_lock(&vr->vr_lock);
+	vj = job_of(vr, digest);
+	if (vj == NULL)
+		vj = job_add(vr, ht, bs, digest, client_key(sa));
+	if (vj != NULL) {
+		pw_wait_begin(lp, &vf->vf_waiter);
+		vf->vf_job = vj;
+		SLIST_INSERT_HEAD(&vj->vj_waiters, vf, vf_link);
+	}
+	pthread_mutex_unlock(&vr->vr_lock);
+	return vj != NULL ? VERIFIED_LATER : VERIFIED_BUSY;
+}
+
+void
+verifier_cancel(struct verifier *vr, struct verify *vf)
+{
+	struct verify_job *vj;
+	bool last = false;
+
+	pthread_mutex_lock(&vr->vr_lock);
+	vj = vf->vf_job;
+	if (vj != NULL) {
+		vf->vf_job = NULL;
+		SLIST_REMOVE(&vj->vj_waiters, vf, verify, vf_link);
+		last = SLIST_EMPTY(&vj->vj_waiters) && !vj->vj_runs;
+		if (last)
+			job_remove(vr, vj);
+	}
+	pthread_mutex_unlock(&vr->vr_lock);
+	if (vj == NULL)
+		return; /* its result is on its way */
+	if (last)
+		job_free(vj);
+	pw_wait_end(&vf->vf_waiter, -ECANCELED);
+}

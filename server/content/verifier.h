@@ -1,0 +1,65 @@
+/*
+ * verifier: passwords are verified by threads of its own, since that takes up to a second, and the
+ * result is remembered for a while.  One for all workers.
+ *
+ * What is remembered is the HMAC-SHA256 of file, user and password under a secret that was
+ * drawn at the start, VERIFIER_AGE_US long: 512 good results, and in places of their own, so that
+ * guesses cannot push these out, 128 bad ones.  A reload is another process, with a new
+ * secret.  Requests with the same credentials wait for one verification.
+ *
+ * VERIFIER_JOBS may wait or run, VERIFIER_EACH of one client (client_key.h).  Locks are held for a look at
+ * short lists.
+ */
+#ifndef SERVER_CONTENT_VERIFIER_H
+#define SERVER_CONTENT_VERIFIER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "lib/pagewise.h"
+
+#define VERIFIER_JOBS	64
+#define VERIFIER_EACH	8
+#define VERIFIER_AGE_US UINT64_C(300000000)
+
+struct basic;
+struct hmac;
+struct htpasswd;
+struct sockaddr;
+struct verifier;
+struct verify_job;
+
+/* A request that waits. */
+struct verify {
+	struct pw_waiter vf_waiter;  /* wt_done is the caller's */
+	bool vf_good;		     /* the result */
+	struct verify_job *vf_job;   /* the verifier's, under its lock */
+	SLIST_ENTRY(verify) vf_link; /* the same */
+};
+
+enum verified {
+	VERIFIED_GOOD,
+	VERIFIED_BAD,
+	VERIFIED_LATER, /* wt_done will be called */
+	VERIFIED_BUSY,	/* too many wait */
+};
+
+/* 0 or -errno; no thread runs yet. */
+int verifier_create(struct verifier **);
+
+/* 0 or -errno. */
+int verifier_start(struct verifier *, unsigned threads);
+
+/* Nobody waits any more. */
+void verifier_destroy(struct verifier **);
+
+/* The loop's thread; the context is its own.  The credentials are not needed afterwards. */
+enum verified verifier_ask(struct verifier *, struct hmac *,
+    const struct htpasswd *, const struct basic *, const struct sockaddr *,
+    struct pw_loop *, struct verify *);
+
+/* One that waits need not any more: wt_done is called soon. */
+void verifier_cancel(struct verifier *, struct verify *);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * basic: the credentials of Basic authentication (RFC 7617) in a field Authorization.  Pure.
+ */
+#ifndef SERVER_HTTP_BASIC_H
+#define SERVER_HTTP_BASIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "server/util/str.h"
+
+#define BASIC_MOST ((size_t)512) /* bytes of user, colon and password */
+
+/* Both end with a NUL and have no control character; the user is not empty. */
+struct basic {
+	char bs_text[BASIC_MOST + 1];
+	size_t bs_len;
+	const char *bs_user; /* in bs_text, as the next one */
+	const char *bs_password;
+};
+
+/* False: it has none, and there is nothing to be wiped. */
+bool basic_parse(struct str authorization, struct basic *);
+
+/* Wipes them. */
+void basic_forget(struct basic *);
+
+#endif

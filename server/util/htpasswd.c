@@ -1,0 +1,373 @@
+/*
+ * htpasswd: see htpasswd.h.
+ */
+#include "server/util/htpasswd.h"
+
+/* FreeBSD has it in unistd.h. */
+#if __has_include(<crypt.h>)
+#include <crypt.h>
+#endif
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/util/hmac.h"
+#include "server/util/secret_file.h"
+
+#define CLASSES	     16
+#define COST_MOST    16	     /* of bcrypt: 2^16 rounds take some 3 s */
+#define ROUNDS_MOST  2000000 /* of SHA: about a second */
+#define CURE	     "make it anew with htpasswd -B"
+#define BCRYPT_BYTES 60
+
+struct htpasswd_scratch {
+	struct crypt_data hs_crypt;
+};
+
+/* What most users have in front of their salts. */
+struct class {
+	const char *cl_hash; /* of the first one */
+	size_t cl_len;	     /* bytes of it that are the class */
+	size_t cl_count;
+};
+
+struct loading {
+	struct htpasswd *ld_file;
+	struct class ld_classes[CLASSES];
+	struct htpasswd_scratch *ld_scratch;
+	char ld_cause[160];
+};
+
+/* Cheap ones that are good, to find out what this system can do. */
+static const struct kind {
+	const char *kd_prefix;
+	const char *kd_trial;
+} kinds[] = {
+    {"$2a$", "$2a$04$abcdefghijklmnopqrstuu"},
+    {"$2b$", "$2b$04$abcdefghijklmnopqrstuu"},
+    {"$2y$", "$2y$04$abcdefghijklmnopqrstuu"},
+    {"$5$", "$5$rounds=1000$abcdefgh"},
+    {"$6$", "$6$rounds=1000$abcdefgh"},
+    {"$y$", "$y$j75$abcdefgh"},
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static const char *
+hash(const char *password, const char *setting, struct htpasswd_scratch *hs)
+{
+	const char *text;
+
+	memset(&hs->hs_crypt, 0, sizeof(hs->hs_crypt));
+	text = crypt_r(password, setting, &hs->hs_crypt);
+	/* "*0" and "*1" are failures. */
+	return text != NULL && text[0] != '*' ? text : NULL;
+}
+
+struct htpasswd_scratch *
+htpasswd_scratch_create(void)
+{
+	return calloc(1, sizeof(struct htpasswd_scratch));
+}
+
+/* -------------------------------------------------------------- the file */
+
+static bool
+begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static const char *
+weak(const char *text)
+{
+	if (begins(text, "$apr1$") || begins(text, "$1$"))
+		return "MD5 is weak: " CURE;
+	if (begins(text, "{SHA}") || begins(text, "{SSHA}"))
+		return "SHA-1 is weak: " CURE;
+	if (strlen(text) == 13 && strchr(text, '$') == NULL)
+		return "DES is weak: " CURE;
+	if (text[0] == '$')
+		return "this hash is not known: " CURE;
+	return "the password is not hashed: " CURE;
+}
+
+/* Bytes before the salt. */
+static size_t
+class_length(const char *text)
+{
+	const char *end;
+
+	if (text[1] == '2')
+		return 7;
+	if (text[1] == 'y' || begins(text + 3, "rounds=")) {
+		end = strchr(text + 3, '$');
+		return end != NULL ? (size_t)(end - text) + 1 : strlen(text);
+	}
+	return 3;
+}
+
+static bool
+is_hash_byte(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || c == '.' || c == '/' || c == '$' ||
+	       c == '=';
+}
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static const char *
+bcrypt_cause(const char *text)
+{
+	if (strlen(text) != BCRYPT_BYTES || !is_digit(text[4]) ||
+	    !is_digit(text[5]) || text[6] != '$')
+		return "the hash is not complete: " CURE;
+	return strtol(text + 4, NULL, 10) > COST_MOST
+		   ? "the cost is too high, each request would take seconds: "
+		     "htpasswd -B -C 12"
+		   : NULL;
+}
+
+/* NULL: it is good. */
+static const char *
+form_cause(const char *text)
+{
+	for (const char *p = text; *p != '\0'; p++)
+		if (!is_hash_byte(*p))
+			return "the hash is not complete: " CURE;
+	if (text[1] == '2')
+		return bcrypt_cause(text);
+	if (strchr(text + class_length(text), '$') == NULL ||
+	    strlen(strrchr(text, '$')) < 43)
+		return "the hash is not complete: " CURE;
+	if (begins(text + 3, "rounds=") &&
+	    strtol(text + 10, NULL, 10) > ROUNDS_MOST)
+		return "too many rounds, each request would take seconds: "
+		       "mkpasswd -m sha512crypt";
+	return NULL;
+}
+
+static const char *
+hash_cause(struct loading *ld, const char *text)
+{
+	size_t i = 0;
+
+	while (i < KINDS && !begins(text, kinds[i].kd_prefix))
+		i++;
+	if (i == KINDS)
+		return weak(text);
+	if (hash("x", kinds[i].kd_trial, ld->ld_scratch) == NULL)
+		return "the crypt(3) of this system does not know this hash: "
+		       "use SHA-512 ($6$)";
+	return form_cause(text);
+}
+
+static void
+count_class(struct loading *ld, const char *text)
+{
+	size_t i, len = class_length(text);
+	struct class *cl = ld->ld_classes;
+
+	for (i = 0; i < CLASSES; i++) {
+		if (cl[i].cl_hash == NULL)
+			cl[i] = (struct class){text, len, 0};
+		if (cl[i].cl_len != len ||
+		    strncmp(cl[i].cl_hash, text, len) != 0)
+			continue;
+		cl[i].cl_count++;
+		return;
+	}
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct htpasswd_user *)a)->hu_name,
+	    ((const struct htpasswd_user *)b)->hu_name);
+}
+
+/* The array has room for a power of two. */
+static struct htpasswd_user *
+new_user(struct htpasswd *ht)
+{
+	size_t n = ht->ht_count;
+	struct htpasswd_user *grown;
+
+	if ((n & (n - 1)) == 0) {
+		grown = reallocarray(
+		    ht->ht_users, n == 0 ? 1 : 2 * n, sizeof(*grown));
+		if (grown == NULL)
+			return NULL;
+		ht->ht_users = grown;
+	}
+	ht->ht_users[n] = (struct htpasswd_user){0};
+	ht->ht_count++;
+	return &ht->ht_users[n];
+}
+
+static const char *
+add(struct loading *ld, char *name, char *text)
+{
+	struct htpasswd_user *hu = new_user(ld->ld_file);
+
+	if (hu == NULL)
+		return strerror(ENOMEM);
+	hu->hu_name = strdup(name);
+	hu->hu_hash = strdup(text);
+	if (hu->hu_name == NULL || hu->hu_hash == NULL)
+		return strerror(ENOMEM);
+	count_class(ld, hu->hu_hash);
+	return NULL;
+}
+
+/* NULL: it was added, or is none. */
+static const char *
+take_line(struct loading *ld, char *line)
+{
+	char *colon = strchr(line, ':'), *end;
+	const char *cause;
+
+	if (line[0] == '\0' || line[0] == '#')
+		return NULL;
+	if (colon == NULL || colon == line)
+		return "write USER:HASH, as htpasswd -B does";
+	*colon++ = '\0';
+	end = strchr(colon, ':');
+	if (end != NULL)
+		*end = '\0';
+	cause = hash_cause(ld, colon);
+	if (cause == NULL)
+		return add(ld, line, colon);
+	snprintf(ld->ld_cause, sizeof(ld->ld_cause), "user \"%.64s\": %s", line,
+	    cause);
+	return ld->ld_cause;
+}
+
+static const char *
+complete(struct loading *ld)
+{
+	struct htpasswd *ht = ld->ld_file;
+	size_t i, most = 0;
+
+	if (ht->ht_count == 0)
+		return "has no user: htpasswd -B -c FILE USER makes one";
+	for (i = 0; i < CLASSES; i++)
+		if (ld->ld_classes[i].cl_count > most) {
+			most = ld->ld_classes[i].cl_count;
+			ht->ht_usual = ld->ld_classes[i].cl_hash;
+		}
+	qsort(ht->ht_users, ht->ht_count, sizeof(*ht->ht_users), by_name);
+	for (i = 1; i < ht->ht_count; i++)
+		if (by_name(&ht->ht_users[i - 1], &ht->ht_users[i]) == 0) {
+			snprintf(ld->ld_cause, sizeof(ld->ld_cause),
+			    "user \"%.64s\" is there twice",
+			    ht->ht_users[i].hu_name);
+			return ld->ld_cause;
+		}
+	return NULL;
+}
+
+/* False: why. */
+static bool
+read_file(struct loading *ld, const char *path, char *why, size_t size)
+{
+	struct secret_file sf;
+	const char *cause = NULL;
+	unsigned n = 0;
+	char *line;
+
+	if (!secret_file_read(&sf, path, false, why, size))
+		return false;
+	while (cause == NULL && (line = secret_file_line(&sf)) != NULL) {
+		n++;
+		cause = take_line(ld, line);
+	}
+	secret_file_forget(&sf);
+	if (cause != NULL) {
+		snprintf(why, size, "%s:%u: %s", path, n, cause);
+		return false;
+	}
+	cause = complete(ld);
+	if (cause != NULL)
+		snprintf(why, size, "%s: %s", path, cause);
+	return cause == NULL;
+}
+
+struct htpasswd *
+htpasswd_load(const char *path, char *why, size_t size)
+{
+	struct loading ld = {.ld_file = calloc(1, sizeof(struct htpasswd)),
+	    .ld_scratch = htpasswd_scratch_create()};
+	bool good = false;
+
+	if (ld.ld_file == NULL || ld.ld_scratch == NULL)
+		snprintf(why, size, "%s", strerror(ENOMEM));
+	else
+		good = read_file(&ld, path, why, size);
+	free(ld.ld_scratch);
+	if (!good && ld.ld_file != NULL) {
+		htpasswd_free(ld.ld_file);
+		ld.ld_file = NULL;
+	}
+	return ld.ld_file;
+}
+
+struct htpasswd *
+htpasswd_free(struct htpasswd *ht)
+{
+	struct htpasswd *next = ht->ht_next;
+
+	for (size_t i = 0; i < ht->ht_count; i++) {
+		if (ht->ht_users[i].hu_hash != NULL)
+			explicit_bzero(ht->ht_users[i].hu_hash,
+			    strlen(ht->ht_users[i].hu_hash));
+		free(ht->ht_users[i].hu_hash);
+		free(ht->ht_users[i].hu_name);
+	}
+	free(ht->ht_users);
+	free(ht);
+	return next;
+}
+
+/* ---------------------------------------------------------- verification */
+
+static const char *
+hash_of(const struct htpasswd *ht, const char *user)
+{
+	size_t low = 0, high = ht->ht_count, middle;
+	int order;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		order = strcmp(user, ht->ht_users[middle].hu_name);
+		if (order == 0)
+			return ht->ht_users[middle].hu_hash;
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+bool
+htpasswd_verify(const struct htpasswd *ht, const char *user,
+    const char *password, struct htpasswd_scratch *hs)
+{
+	const char *known = hash_of(ht, user), *text;
+	const char *setting = known != NULL ? known : ht->ht_usual;
+	bool good;
+
+	text = hash(password, setting, hs);
+	good = text != NULL && strlen(text) == strlen(setting) &&
+	       hmac_same(text, setting, strlen(setting));
+	explicit_bzero(&hs->hs_crypt, sizeof(hs->hs_crypt));
+	return good && known != NULL;
+}

@@ -1,0 +1,338 @@
+"""Users and passwords: htpasswd, realm."""
+
+import base64
+import json
+import os
+import signal
+
+import pytest
+
+from harness import Finished, request, wait_until
+
+# By crypt(3); yescrypt is not everywhere.
+HASHES = {
+    "y": ("secret", "$2y$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW"),
+    "b": ("secret", "$2b$05$ABCDEFGHIJKLMNOPQRSTUu6etqWyiSjMSF4tl3grqWcjDUkRhrNJe"),
+    "a": ("secret", "$2a$04$ABCDEFGHIJKLMNOPQRSTUux/yVoHLb2P5.QxxfIdIyVUJvRQqUe5S"),
+    "sha512": ("pässwörd: x", "$6$rounds=1000$saltsalt$W5xtoxnVBt.tYR7zbu7nladh9mj9hpURYdtoxFjvl9X7iQA6JM7nwVbM6RFP"
+               "sdsnICtM7YCbyNRHnkq9jcB7h0"),
+    "plain512": ("secret", "$6$saltsalt$TVLlQcbpFVof5W3Yz4DTP6gRstiNuHwwTt6GLc1E5n0U0aDehy0S5knV8wiOQSpT0Y77vwPZN.Pq."
+                 "H91p5hVO1"),
+    "sha256": ("secret", "$5$rounds=1000$saltsalt$eKLZU9t9OoPWrqOQsoTIKG0aYkZ5rGOoOQhiIvoSWX2"),
+    "ünï cödé": ("secret", "$2y$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW"),
+}
+YESCRYPT = "$y$j75$saltsalt$0gBD67sgmJgRX3RZ6wHHO7sHimQEWGCWN85o4Twogh2"
+SLOW = "$2b$11$ABCDEFGHIJKLMNOPQRSTUuOHKTMj6A9VKZoVxdizhB4LgbxRyhEAO"  # "slow"
+
+
+def credentials(user, password):
+    return [("Authorization", "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode())]
+
+
+Y = credentials("y", "secret")
+
+
+def lines(users):
+    return "".join("%s:%s\n" % (user, text) for user, (_, text) in users.items())
+
+
+@pytest.fixture
+def users(tmp_path):
+    path = tmp_path / "users"
+    path.write_text("# users\n\n" + lines(HASHES) + "slow:%s:and more\n" % SLOW)
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def root(tmp_path):
+    top = tmp_path / "site"
+    (top / "v" / "dir").mkdir(parents=True)
+    for name in ("a.txt", "v/a.txt", "v/dir/a.txt"):
+        (top / name).write_text("text of " + name)
+        os.utime(top / name, (1_600_000_000, 1_600_000_000))
+    return top
+
+
+@pytest.fixture
+def start(serve_conf, root, users):
+    def start(settings=None, locations=None, **top):
+        return serve_conf(top, [("s", {"root": root, "autoindex": True, **(settings or {})},
+                                 {"/v/": {"htpasswd": users}, **(locations or {})})])
+
+    return start
+
+
+def statuses(server, fields, times=4):
+    return [server.get("/v/a.txt", fields=fields).status for _ in range(times)]
+
+
+def test_without_a_password_nothing_is_sent(start):
+    server = start()
+    for _ in range(3):
+        answer = server.get("/v/a.txt")
+        assert answer.status == 401
+        assert answer.get("WWW-Authenticate") == 'Basic realm="Restricted", charset="UTF-8"'
+        assert b"text of" not in answer.body and "ETag" not in answer
+        answer = server.get("/v/a.txt", fields=Y)
+        assert (answer.status, answer.body) == (200, b"text of v/a.txt")
+        assert "WWW-Authenticate" not in answer
+        assert server.get("/a.txt", fields=Y).status == 200
+
+
+@pytest.mark.parametrize("user", HASHES)
+def test_each_hash(start, user):
+    server = start()
+    assert statuses(server, credentials(user, HASHES[user][0])) == [200] * 4
+    assert statuses(server, credentials(user, HASHES[user][0] + "x")) == [401] * 4
+    assert statuses(server, credentials(user, "")) == [401] * 4
+
+
+def test_yescrypt_where_this_system_knows_it(start, users):
+    users.write_text("y:" + YESCRYPT)
+    conf = users.parent / "t.conf"
+    conf.write_text('htpasswd = "users"\nsite "s" { root = "/" }\n')
+    run = Finished("-t", "-c", str(conf))
+    if run.code != 0:
+        assert "users:1: user \"y\": the crypt(3) of this system does not know this hash" in run.err
+        pytest.skip("crypt(3) does not know yescrypt")
+    server = start()
+    assert statuses(server, Y) == [200] * 4
+    assert statuses(server, credentials("y", "Secret")) == [401] * 4
+
+
+@pytest.mark.parametrize("value", [
+    "", "Basic", "Basic ", "Basic x", "Basic !!!!", "Bearer eTpzZWNyZXQ=", "Basic eTpzZWNyZXQ", "Basic eTpzZWNyZXQ=x",
+    "Basic eTpzZWNyZXQ= eTpzZWNyZXQ=", "Basic=eTpzZWNyZXQ=", "BasiceTpzZWNyZXQ=", "Basic eQ==", "Basic OnNlY3JldA==",
+    "Basic " + base64.b64encode(b"y:secret\0").decode(), "Basic " + base64.b64encode(b"y:secret\n").decode(),
+    "Basic " + base64.b64encode(b"y:secret" + b"x" * 600).decode(),
+    "Basic " + base64.b64encode(b"y" * 510 + b":x").decode()])
+def test_what_is_no_password_of_a_user(start, value):
+    server = start()
+    assert statuses(server, [("Authorization", value)], 2) == [401] * 2
+    assert statuses(server, [("Authorization", "bAsIc  eTpzZWNyZXQ=")]) == [200] * 4
+
+
+def test_two_fields_are_none(start):
+    assert statuses(start(), Y + Y) == [401] * 4
+
+
+def test_every_answer_needs_it(start):
+    server = start()
+    for target, fields, status in (
+            ("/v/a.txt", [("Range", "bytes=0-1")], 206), ("/v/a.txt", [("If-None-Match", "*")], 304),
+            ("/v/a.txt", [("Range", "bytes=99-")], 416), ("/v/none", [], 404), ("/v/dir", [], 301),
+            ("/v/dir/", [], 200), ("/v/.x", [], 404)):
+        assert server.get(target, fields=fields).status == 401
+        assert server.get(target, fields=fields + Y).status == status
+    assert server.get("/v/a.txt", "HEAD").status == 401
+    assert server.get("/v/a.txt", "HEAD", fields=Y).status == 200
+
+
+def test_a_preflight_needs_none_and_allows_the_field(start):
+    server = start(locations={"/v/": {"htpasswd": "users", "cors": ["https://example.org"]}})
+    answer = server.get("/v/a.txt", "OPTIONS", fields=[("Origin", "https://example.org"),
+                                                       ("Access-Control-Request-Method", "GET")])
+    assert answer.status == 204
+    assert "Authorization" in answer.get("Access-Control-Allow-Headers")
+
+
+def test_realm_and_caches(start):
+    server = start({"realm": "Paid video"}, {"/v/dir/": {"htpasswd": "off"}})
+    assert server.get("/v/a.txt").get("WWW-Authenticate") == 'Basic realm="Paid video", charset="UTF-8"'
+    assert server.get("/v/a.txt", fields=Y).get("Cache-Control") == "private"
+    assert "Cache-Control" not in server.get("/v/a.txt")
+    answer = server.get("/v/dir/a.txt")
+    assert answer.status == 200 and "Cache-Control" not in answer
+
+
+def test_with_addresses_and_signed_links_all_are_asked(start, tmp_path):
+    keys = tmp_path / "keys"
+    keys.write_text("k" * 64)
+    keys.chmod(0o600)
+    server = start(locations={"/v/": {"htpasswd": "users", "signed_links": "keys", "deny": ["127.0.0.2"]}})
+    link = Finished("sign", "--key", keys, "/v/a.txt").out.strip()
+    assert server.get("/v/a.txt", fields=Y).status == 403
+    assert server.get(link).status == 401
+    assert server.get(link, fields=Y).status == 200
+    with server.connect(source="127.0.0.2") as c:
+        assert c.ask(link, fields=Y).status == 403
+
+
+def test_requests_behind_it_wait_for_their_turn(start):
+    """The first is verified meanwhile; answers come in order."""
+    server = start()
+
+    with server.connect() as c:
+        c.send(request("/v/a.txt", fields=credentials("slow", "slow")) + request("/a.txt") +
+               request("/v/a.txt", fields=credentials("slow", "fast")) + request("/v/a.txt", fields=Y))
+        assert [c.response().status for _ in range(4)] == [200, 200, 401, 200]
+
+
+def test_others_are_served_meanwhile(start):
+    server = start(workers=1)
+    with server.connect() as slow, server.connect() as other:
+
+        slow.send(request("/v/a.txt", fields=credentials("slow", "no")))
+        for _ in range(20):
+            assert other.ask("/a.txt").status == 200
+        assert slow.response().status == 401
+
+
+def test_many_at_once_with_the_same_password_wait_for_one(start):
+    """More than may wait of one client."""
+
+    server = start(workers=2)
+    connections = [server.connect() for _ in range(40)]
+    for c in connections:
+        c.send(request("/v/a.txt", fields=credentials("slow", "slow")))
+    assert {c.response().status for c in connections} == {200}
+
+
+def test_one_client_cannot_fill_the_queue(start):
+
+    server = start(workers=1)
+    connections = [server.connect() for _ in range(30)]
+    for i, c in enumerate(connections):
+        c.send(request("/v/a.txt", fields=credentials("slow", "no%d" % i)))
+    with server.connect(source="127.0.0.2") as other:
+        other.send(request("/v/a.txt", fields=Y))
+        answers = [c.response() for c in connections]
+        found = [answer.status for answer in answers]
+        assert set(found) == {401, 503} and found.count(401) >= 8
+        assert all("Retry-After" in answer for answer in answers if answer.status == 503)
+        assert other.response().status == 200
+
+
+def test_who_goes_away_is_forgotten(start):
+
+    server = start(workers=1)
+    for i in range(60):
+        c = server.connect()
+        c.send(request("/v/a.txt", fields=credentials("slow", "gone%d" % i)))
+        c.reset()
+    assert server.get("/v/a.txt", fields=Y).status in (200, 503)
+    wait_until(lambda: statuses(server, Y, 1) == [200], "a free place")
+
+
+def test_ends_while_passwords_wait(start):
+
+    server = start(workers=1)
+    connections = [server.connect() for _ in range(8)]
+    for i, c in enumerate(connections):
+        c.send(request("/v/a.txt", fields=credentials("slow", "end%d" % i)))
+    server.terminate()
+    answered = [c.drain() for c in connections]
+    assert all(text.startswith(b"HTTP/1.1 401 ") or not text for text in answered)
+    server.stop()
+
+
+def test_reload(start, users):
+    server = start()
+    new = credentials("new", "secret")
+    assert (statuses(server, Y, 1), statuses(server, new, 1)) == ([200], [401])
+    users.write_text("new:plaintext\n")
+    server.signal(signal.SIGHUP)
+    wait_until(lambda: "the old configuration stays in use" in server.messages, "the refusal")
+    assert 'users:1: user "new": the password is not hashed: make it anew with htpasswd -B' in server.messages
+    assert (statuses(server, Y, 1), statuses(server, new, 1)) == ([200], [401])
+    users.write_text("new:" + HASHES["y"][1])
+    server.reload()
+    assert (statuses(server, Y, 2), statuses(server, new, 2)) == ([401] * 2, [200] * 2)
+    server.stop(messages=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_the_file_can_be_roots_alone(serve_conf, base, users, tmp_path):
+    tmp_path.chmod(0o755)
+    server = serve_conf({"user": "nobody"}, [("s", {"root": base, "htpasswd": users}, {})],
+                        drops=True)
+    assert os.stat(users).st_mode & 0o077 == 0
+    assert (server.get("/none").status, server.get("/none", fields=Y).status) == (401, 404)
+
+
+# ------------------------------------------------------------------- log
+
+
+def test_the_log_has_the_user_and_no_password(serve_conf, root, users, tmp_path):
+    log = tmp_path / "log"
+    for form in ("combined", "json"):
+        server = serve_conf({"workers": 1, "log_format": form, "access_log": log},
+                            [("s", {"root": root}, {"/v/": {"htpasswd": users}})])
+        name = "ünï cödé"
+        for fields in (Y, credentials(name, "secret"), credentials("y", "wrong"), (), Y):
+            server.get("/v/a.txt", fields=fields)
+        server.get("/a.txt", fields=Y)
+        server.stop()
+        text = log.read_text()
+        log.unlink()
+        assert len(text.splitlines()) == 6
+        assert "secret" not in text and "Basic" not in text and Y[0][1][6:] not in text
+        if form == "json":
+            found = [json.loads(line)["user"] for line in text.splitlines()]
+            assert found[1] is not None and found[1] == name
+            del found[1]
+        else:
+            found = [line.split(" ")[2] for line in text.splitlines()]
+            assert found[1] == r"\xC3\xBCn\xC3\xAF\x20c\xC3\xB6d\xC3\xA9"
+            del found[1]
+            found = [None if user == "-" else user for user in found]
+        assert found == ["y", None, None, "y", None]
+
+
+def test_the_log_does_not_count_it_as_a_wait_for_a_disk(serve_conf, root, users, tmp_path):
+    log = tmp_path / "log"
+    server = serve_conf({"workers": 1, "log_format": "json", "access_log": log}, [("s", {"root": root, "htpasswd": users}, {})])
+    server.get("/none", fields=credentials("slow", "slow"))
+    server.get("/none", fields=credentials("slow", "slow"))
+    server.stop()
+    first, second = [json.loads(line) for line in log.read_text().splitlines()]
+    assert first["disk_wait_us"] < first["duration_us"] / 2
+    assert first["user"] == second["user"] == "slow"
+
+
+# ------------------------------------------------------------- bad files
+
+
+@pytest.mark.parametrize("text, cause", [
+    ("", ": has no user: htpasswd -B -c FILE USER makes one"),
+    ("# x\n\nalice\n", ":3: write USER:HASH, as htpasswd -B does"),
+    (":" + SLOW, ":1: write USER:HASH"),
+    ("a:secret\n", ':1: user "a": the password is not hashed: make it anew with htpasswd -B'),
+    ("a:\n", ':1: user "a": the password is not hashed'),
+    ("a:rqXexS6ZhobKA\n", ':1: user "a": DES is weak: make it anew with htpasswd -B'),
+    ("a:$apr1$lZL6V/ci$eIMz/iKDkbtys/uU7LEK00\n", ':1: user "a": MD5 is weak'),
+    ("a:$1$salt$x\n", ':1: user "a": MD5 is weak'),
+    ("a:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n", ':1: user "a": SHA-1 is weak'),
+    ("a:$9$x$y\n", ':1: user "a": this hash is not known'),
+    ("ok:%s\na:%s\n" % (SLOW, SLOW[:-1]), ':2: user "a": the hash is not complete'),
+    ("a:%s\n" % SLOW.replace("$11$", "$x1$"), ':1: user "a": the hash is not complete'),
+    ("a:%s\n" % SLOW.replace("$11$", "$17$"), ':1: user "a": the cost is too high'),
+    ("a:$6$rounds=9000000$saltsalt$%s\n" % ("x" * 86), ':1: user "a": too many rounds'),
+    ("a:$6$saltsalt$\n", ':1: user "a": the hash is not complete'),
+    ("a:$6$saltsalt\n", ':1: user "a": the hash is not complete'),
+    ("a:%s\nb:%s\na:%s\n" % (SLOW, SLOW, SLOW), ': user "a" is there twice'),
+])
+def test_a_bad_file_is_an_error(tmp_path, users, text, cause):
+    conf = tmp_path / "p.conf"
+    users.write_text(text)
+    conf.write_text('site "s" {\nroot = "/"\nhtpasswd = "users"\n}\n')
+    run = Finished("-t", "-c", str(conf))
+    assert run.code == 1 and f":3: htpasswd: {users}{cause}" in run.err, run.err
+
+
+@pytest.mark.parametrize("key, value, cause", [
+    ("htpasswd", "", "the path is empty"),
+    ("htpasswd", "/none", "/none: No such file"),
+    ("htpasswd", ".", "Is a directory"),
+    ("realm", "", "is not a realm: write 1 to 128 characters"),
+    ("realm", 'a\\"b', "is not a realm"),
+    ("realm", "a\\nb", "is not a realm"),
+    ("realm", "ä", "is not a realm"),
+    ("realm", "x" * 129, "is not a realm"),
+])
+def test_a_bad_value_is_an_error(tmp_path, key, value, cause):
+    conf = tmp_path / "p.conf"
+    conf.write_text('site "s" {\nroot = "/"\n%s = "%s"\n}\n' % (key, value))
+    run = Finished("-t", "-c", str(conf))
+    assert run.code == 1 and f":3: {key}: " in run.err and cause in run.err, run.err
