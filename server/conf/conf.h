@@ -136,6 +136,7 @@ struct listen_addr {
 	socklen_t la_len;
 	char *la_text;	/* as given, for messages; the path of a Unix socket */
 	mode_t la_mode; /* of a Unix socket's file */
+	bool la_proxy;	/* connections begin with a PROXY header */
 };
 
 /* Requests that are not logged. */
@@ -158,10 +159,9 @@ struct conf_types {
 struct conf {
 	struct listen_addr *conf_listen;
 	size_t conf_nlisten;
-	bool conf_listen_default;      /* not set by the operator */
-	struct listen_addr conf_admin; /* la_text NULL: none */
-	struct cidr *conf_trusted;     /* proxies whose word is taken */
-	size_t conf_ntrusted;
+	bool conf_listen_default;	    /* not set by the operator */
+	struct listen_addr conf_admin;	    /* la_text NULL: none */
+	struct cidr_list conf_trusted;	    /* proxies whose word is taken */
 	enum forwarded conf_client_address; /* the field with their word */
 	unsigned conf_workers;		    /* at least 1; auto is resolved */
 	unsigned conf_threads;		    /* prefetch threads per device */
@@ -289,8 +289,9 @@ bool conf_has_secrets(const struct conf *);
 static inline bool
 conf_trusts(const struct conf *conf, const struct sockaddr *sa)
 {
-	return conf->conf_ntrusted > 0 &&
-	       cidr_has_any(conf->conf_trusted, conf->conf_ntrusted, sa);
+	const struct cidr_list *cl = &conf->conf_trusted;
+
+	return cl->cl_count > 0 && cidr_has_any(cl->cl_list, cl->cl_count, sa);
 }
 
 void conf_destroy(struct conf **);

@@ -124,6 +124,9 @@ void conf_clear_cors(struct conf_scope *);
 /* Once all is set: makes set_lines and the like.  0 or -errno, and why. */
 int conf_complete_headers(struct conf *, struct settings *, struct conf_why *);
 
+/* Adds a block of addresses. */
+int conf_set_block(struct conf_scope *, struct cidr_list *, const char *text,
+    struct conf_why *);
 key_set_f conf_set_allow;
 void conf_clear_allow(struct conf_scope *);
 key_set_f conf_set_deny;
@@ -158,6 +161,7 @@ void conf_clear_trusted_proxies(struct conf_scope *);
 key_set_f conf_set_client_address;
 /* Once all is set: who needs trusted_proxies has some. */
 int conf_check_proxies(const struct conf *, struct conf_why *);
+int conf_check_listen(const struct conf *, struct conf_why *);
 
 key_set_f conf_set_user;
 key_set_f conf_set_group;

@@ -60,7 +60,15 @@ void conn_await_disk(struct conn *);
  */
 enum next conn_ended(const struct conn *);
 
+/* ---------------------------------------------------------------- proxy.c */
+
+/* A step in CONN_PROXY. */
+enum next conn_proxy(struct conn *);
+
 /* ----------------------------------------------------------- read.c */
+
+/* NEXT_GO: *got bytes have come; NEXT_WAIT: none now; NEXT_CLOSE: the client's end. */
+enum next conn_receive(struct conn *, char *to, size_t room, size_t *got);
 
 /* A step in CONN_READ, CONN_LOOKUP and CONN_SKIP. */
 enum next conn_read(struct conn *);

@@ -15,7 +15,8 @@
 			broken(c, __LINE__, #holds); \
 	} while (0)
 
-static const char *const states[] = {[CONN_READ] = "read",
+static const char *const states[] = {[CONN_PROXY] = "proxy",
+    [CONN_READ] = "read",
     [CONN_LOOKUP] = "lookup",
     [CONN_SEND] = "send",
     [CONN_SKIP] = "skip",
@@ -122,6 +123,13 @@ static void
 check_state(const struct conn *c)
 {
 	switch (c->cn_state) {
+	case CONN_PROXY:
+		RULE(c, c->cn_ex == NULL && c->cn_skip == 0);
+		RULE(c, c->cn_requests == 0);
+		RULE(c, c->cn_item.it_timer == TIMER_HEAD ||
+			    c->cn_item.it_timer == TIMER_GRACE);
+		RULE(c, c->cn_item.it_phase == PHASE_HEAD);
+		break;
 	case CONN_READ:
 		check_read(c);
 		break;

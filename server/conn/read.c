@@ -39,6 +39,13 @@ receive(struct conn *c, char *to, size_t room, size_t *got)
 	return NEXT_CLOSE;
 }
 
+/* A function of its own, so that each request has the other one inlined. */
+enum next
+conn_receive(struct conn *c, char *to, size_t room, size_t *got)
+{
+	return receive(c, to, room, got);
+}
+
 enum next
 conn_discard(struct conn *c, uint64_t *limit)
 {

@@ -39,7 +39,7 @@ exchange_named(const struct conf *conf, const struct request *rq,
 
 	return forwarded_client(kind,
 	    kind == FORWARDED_X ? rq->rq_x_forwarded_for : rq->rq_forwarded,
-	    conf->conf_trusted, conf->conf_ntrusted, client);
+	    conf->conf_trusted.cl_list, conf->conf_trusted.cl_count, client);
 }
 
 static int

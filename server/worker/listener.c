@@ -19,7 +19,7 @@
 #define ACCEPTS_PER_TURN 16
 
 int
-listener_take(struct worker *wk, int fd)
+listener_take(struct worker *wk, int fd, bool proxied)
 {
 	struct listening *ls = calloc(1, sizeof(*ls));
 
@@ -30,6 +30,7 @@ listener_take(struct worker *wk, int fd)
 		free(ls);
 		return -errno;
 	}
+	ls->ls_proxied = proxied;
 	ls->ls_worker = wk;
 	SLIST_INSERT_HEAD(&wk->wk_listening, ls, ls_next);
 	return 0;
@@ -258,13 +259,14 @@ listener_enter(
 }
 
 static void
-enter(struct worker *wk, int sock, const struct sockaddr_storage *addr)
+enter(struct listening *ls, int sock, const struct sockaddr_storage *addr)
 {
+	struct worker *wk = ls->ls_worker;
 	const struct sockaddr *sa = (const struct sockaddr *)addr;
 	struct client *client;
 
 	if (listener_enter(wk, sa, &client) == 0)
-		wk->wk_accept(wk, sock, sa, client);
+		wk->wk_accept(wk, sock, sa, client, ls->ls_proxied);
 	else
 		refuse(wk, sock);
 }
@@ -283,7 +285,7 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 	for (n = 0; n < ACCEPTS_PER_TURN; n++) {
 		sock = accept_one(wk, fd, &addr);
 		if (sock != -1) {
-			enter(wk, sock, &addr);
+			enter(ls, sock, &addr);
 			accepted++;
 		} else if (!overcome(wk, fd, errno))
 			break;
@@ -338,6 +340,8 @@ tell_all_left_out(struct worker *wk)
 	    "cannot accept connections: max_connections reached");
 	tell_left_out(wk, &wk->wk_told_address,
 	    "refused a connection: max_connections_per_address reached");
+	tell_left_out(wk, &wk->wk_told_proxy,
+	    "closed a connection without a PROXY header");
 }
 
 void

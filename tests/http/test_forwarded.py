@@ -265,8 +265,8 @@ def test_a_trusted_proxy_is_not_counted_by_its_address(start):
 
 SITE = 'site "s" { root = "/" }\n'
 BAD = [
-    ('trusted_proxies = {"10.1.2.3/8"}\n', r'1: trusted_proxies: "10\.1\.2\.3/8" is not an address '
-     r"or a block of them: write 192\.0\.2\.7, 10\.0\.0\.0/8, 2001:db8::/32 or unix:"),
+    ('trusted_proxies = {"10.1.2.3/8"}\n', r'1: trusted_proxies: "10\.1\.2\.3/8" is not an address: '
+     r"write 192\.0\.2\.7, 192\.0\.2\.0/24, 2001:db8::/32, all or unix:"),
     ('\ntrusted_proxies = {"127.0.0.1", "localhost"}\n',
      r'2: trusted_proxies: "localhost" is not an address'),
     ('trusted_proxies = {"127.0.0.1"}\nclient_address = "x-real-ip"\n',
@@ -294,3 +294,31 @@ def test_all_forms_of_blocks(tmp_path):
     conf.write_text('trusted_proxies = {"192.0.2.7", "10.0.0.0/8", "2001:db8::/32", "::1", '
                     '"unix:", "all"}\nclient_address = "X-Forwarded-For"\n' + SITE)
     assert Finished("-t", "-c", conf).code == 0
+
+
+# ------------------------------------------------------------------- who may
+
+
+def test_allow_and_deny_see_the_real_client(serve_conf, site):
+    """Also where the answer of the same file is ready for others."""
+    (site / "small").write_bytes(b"small")
+    (site / "in").mkdir()
+    (site / "in" / "small").write_bytes(b"inside")
+    server = serve_conf({"workers": 1, "trusted_proxies": TRUSTED,
+                         "client_address": "x-forwarded-for"},
+                        [("s", {"root": site}, {"/in/": {"allow": ["192.0.2.0/24", "127.0.0.9"],
+                                                         "deny": ["192.0.2.66"]}})])
+    with server.connect() as c:
+        for _ in range(3):
+            for list, status in (("192.0.2.1", 200), ("192.0.2.66", 403), ("198.51.100.1", 403),
+                                 ("192.0.2.1, 198.51.100.1", 403), ("198.51.100.1, 192.0.2.1", 200),
+                                 ("192.0.2.1, unknown", 403), ("192.0.2.1, 10.0.0.1", 200)):
+                assert c.ask("/in/small", fields=x(list)).status == status, list
+            assert c.ask("/small", fields=x("192.0.2.66")).status == 200
+            assert c.ask("/in/small").status == 403
+        c.finish()
+    # An untrusted peer cannot get in, or be kept out, by what it says.
+    with server.connect(source=OTHER) as c:
+        assert c.ask("/in/small", fields=x("192.0.2.66")).status == 200
+    with server.connect(source="127.0.0.8") as c:
+        assert c.ask("/in/small", fields=x("192.0.2.1")).status == 403

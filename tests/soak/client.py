@@ -12,6 +12,7 @@ import re
 import time
 
 from harness import Connection, multipart, request
+from proxy_headers import v1, v2, v2_crc
 from history import Fault, Piece, check_stretch, check_version, was_cut
 from changes import REPLACED, STEADY, STRETCHED
 
@@ -26,6 +27,9 @@ BROWSER = {
     "Priority": "u=0, i",
 }
 HEADS = [{}, {"User-Agent": "Wget/1.21.3", "Accept": "*/*", "Accept-Encoding": "identity"}, BROWSER]
+
+FORWARDED = [{}, {}, {"X-Forwarded-For": "198.51.100.1"},
+             {"X-Forwarded-For": "6.6.6.6, 2001:db8::1, unknown, 127.0.0.1"}]
 
 MALFORMED = [
     b"GET\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\nHost: x\n\n",
@@ -95,8 +99,9 @@ def opaque(tag):
 
 
 class Client:
-    def __init__(self, address, history, seed, patience=60.0):
-        self.address = address
+    def __init__(self, address, history, seed, patience=60.0, ways=()):
+        """ways: other addresses, and whether a PROXY header comes first there."""
+        self.ways = [(address, False), *ways]
         self.history = history
         self.patience = patience
         self.rng = random.Random(seed)
@@ -110,7 +115,11 @@ class Client:
     # ------------------------------------------------------------ connections
 
     def connect(self, **kw):
-        return Counted(self.address, self.counts, patience=self.patience, **kw)
+        address, proxied = self.rng.choice(self.ways)
+        conn = Counted(address, self.counts, patience=self.patience, **kw)
+        if proxied:
+            conn.send(self.rng.choice([v1, v2, v2_crc])("192.0.2.%d" % self.rng.randint(1, 9)))
+        return conn
 
     def leave(self):
         if self.conn:
@@ -159,7 +168,7 @@ class Client:
 
     def get(self, target, fields=(), method="GET"):
         """An answer with as much of its body as came; when it was asked for."""
-        head = {**self.rng.choice(HEADS), **dict(fields)}
+        head = {**self.rng.choice(HEADS), **self.rng.choice(FORWARDED), **dict(fields)}
         sent, response = self.head(request(target, method, fields=head), method)
         response.body = self.body(self.conn, response)
         if not response.bodyless and len(response.body) < (response.length or 0):
