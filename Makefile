@@ -64,7 +64,7 @@ PKGS_linux = liburing
 CONFINE_linux = libseccomp
 PKG_CFLAGS = $(eval PKG_CFLAGS := $(call pkg,--cflags,$(PKGS)))$(PKG_CFLAGS)
 # Of pagewise-tool alone.
-TOOL_PKGS = zlib libbrotlienc libzstd
+TOOL_PKGS = zlib libbrotlienc libzstd libcrypto
 TOOL_LIBS = $(eval TOOL_LIBS := $(call pkg,--libs,$(TOOL_PKGS)))$(TOOL_LIBS)
 PKG_LIBS = $(eval PKG_LIBS := $(call pkg,--libs,$(PKGS)))$(PKG_LIBS)
 # What libpagewise needs by itself.
@@ -76,16 +76,18 @@ LIBS = $(PKG_LIBS) -lhttp_parser -lcrypt -pthread
 
 # Of one system are most files of lib/os/, and these.
 OF_linux = lib/disk/async_linux.c \
-    $(addprefix server/process/,capability.c landlock.c sandbox_linux.c seccomp.c)
-OF_freebsd = lib/disk/async_freebsd.c server/process/sandbox_freebsd.c
+    $(addprefix server/process/,capability.c landlock.c sandbox_linux.c seccomp.c) \
+    server/tool/attribute_linux.c
+OF_freebsd = lib/disk/async_freebsd.c server/process/sandbox_freebsd.c \
+    server/tool/attribute_freebsd.c
 OF_OTHERS = $(filter-out $(OF_$(OS)),$(OF_linux) $(OF_freebsd))
 LIB_C := $(filter-out lib/os/% $(OF_OTHERS),$(wildcard lib/*.c lib/*/*.c)) \
     $(addprefix lib/os/,meter.c posix.c ring.c seed.c switches.c) $(wildcard lib/os/$(OS)*.c)
 TOOL_C := $(filter-out $(OF_OTHERS),$(wildcard server/tool/*.c))
 SERVER_C := $(filter-out server/main.c server/tool/% $(OF_OTHERS),$(wildcard server/*.c server/*/*.c)) \
     build/mime_table.c build/admin_page.c
-# About Linux: io_uring, large folios, capabilities, pipes of a size, what is in memory, its /proc.
-UNIT_NOT_freebsd = async folio meter owner pipes reclaim residency share tcp_memory
+# About Linux: io_uring, how attributes are set, large folios, capabilities, pipes of a size, what is in memory, its /proc.
+UNIT_NOT_freebsd = async file_attribute folio meter owner pipes reclaim residency share tcp_memory
 UNIT_C := $(filter-out $(UNIT_NOT_$(OS):%=tests/unit/test_%.c),\
     $(wildcard tests/unit/test_*.c))
 SANITIZERS = asan tsan
@@ -218,13 +220,14 @@ FREEBSD_LIBS = -levent_extra -levent_core -lconfuse -lcrypto
 # pagewise-tool is only compiled, with the headers of this machine: its libraries are not there.
 freebsd-all: build/freebsd/pagewise build/freebsd/libpagewise.so \
     $(UNIT_C:%.c=build/freebsd/%.o) $(TOOL_C:%.c=build/freebsd/%.o)
-TOOL_HEADERS = zlib.h zconf.h zstd.h zstd_errors.h brotli/encode.h brotli/types.h brotli/port.h
-$(TOOL_HEADERS:%=build/freebsd/include/%): build/freebsd/include/%:
+build/freebsd/include/zlib.h:
 	@mkdir -p $(@D)
-	@cp $(firstword $(wildcard /usr/include/$* /usr/include/*/$*)) $@
+	@cp -R /usr/include/brotli /usr/include/zstd*.h \
+	    $(wildcard /usr/include/zconf.h /usr/include/*-*/zconf.h) $(@D)
+	@cp /usr/include/zlib.h $@
 freebsd:
 	@sh conf/install-deps.sh cross
-	@+$(SUBMAKE) $(TOOL_HEADERS:%=build/freebsd/include/%)
+	@+$(SUBMAKE) build/freebsd/include/zlib.h
 	@+root=$$(sh conf/freebsd-sysroot.sh) && $(SUBMAKE) OS=freebsd WERROR=1 \
 	    CC=$$root/bin/cc AR=$$root/bin/ar PKG_CFLAGS="-I$$root/include -Ibuild/freebsd/include" \
 	    PKG_LIBS="-L$$root/lib $(FREEBSD_LIBS)" \

@@ -69,10 +69,10 @@ needs()
 	cross	linux pymod pip			python3-pip		-
 	cross	linux cmd flex			flex			-
 	cross	linux lib cmocka		libcmocka-dev		-
-	cross	linux lib libcrypto		libssl-dev		-
 	cross	linux lib zlib			zlib1g-dev		-
 	cross	linux lib libbrotlienc		libbrotli-dev		-
 	cross	linux lib libzstd		libzstd-dev		-
+	cross	linux lib libcrypto		libssl-dev		-
 	peers	cmd nginx			nginx			nginx
 	peers	cmd h2o				h2o			h2o
 	peers	cmd lighttpd			lighttpd		lighttpd

@@ -4,6 +4,7 @@
  */
 #include <sys/param.h>
 #include <sys/event.h>
+#include <sys/extattr.h>
 #include <sys/filio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -523,4 +524,15 @@ void
 os_thread_fetcher(void)
 {
 	os_thread_name("pw-fetch");
+}
+
+/* One that does not fit is cut; then there is no byte left. */
+long
+os_attribute(int fd, const char *name, void *to, size_t size)
+{
+	ssize_t n = extattr_get_fd(fd, EXTATTR_NAMESPACE_USER, name, to, size);
+
+	if (n == -1)
+		return errno == ENOATTR ? -ENOENT : -errno;
+	return (size_t)n == size ? -ERANGE : n;
 }

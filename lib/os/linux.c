@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -419,4 +420,17 @@ os_thread_fetcher(void)
 	prctl(PR_SET_NAME, "pw-fetch");
 	/* A fetcher that wakes up does not push the loop off its core. */
 	sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
+long
+os_attribute(int fd, const char *name, void *to, size_t size)
+{
+	char full[64];
+	ssize_t n;
+
+	snprintf(full, sizeof(full), "user.%s", name);
+	n = fgetxattr(fd, full, to, size);
+	if (n == -1)
+		return errno == ENODATA ? -ENOENT : -errno;
+	return n;
 }

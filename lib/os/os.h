@@ -100,6 +100,13 @@ int os_open(int dirfd, const char *path, enum os_resolve);
 int os_stat_name(int dirfd, const char *name, struct stat *);
 int os_open_dir(int dirfd, const char *path);
 
+/*
+ * An extended attribute of an open file, in the namespace of users: how many bytes it has.  May
+ * wait for a disk.  -ENOENT: there is none of this name; -EOPNOTSUPP: the file system has none;
+ * -ERANGE: it does not fit.
+ */
+long os_attribute(int fd, const char *name, void *to, size_t size);
+
 /* Does OS_CACHED work on this file system?  dirfd is a root. */
 bool os_cached_works(int dirfd);
 

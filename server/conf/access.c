@@ -29,8 +29,8 @@ add_block(struct conf *conf, struct cidr_list *cl, const struct cidr *cd)
 	return 0;
 }
 
-static int
-set_block(struct conf_scope *scope, struct cidr_list *cl, const char *text,
+int
+conf_set_block(struct conf_scope *scope, struct cidr_list *cl, const char *text,
     struct conf_why *why)
 {
 	struct cidr cd;
@@ -51,7 +51,7 @@ conf_set_allow(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
 	(void)key;
-	return set_block(scope, &scope->cs_set->set_allow, text, why);
+	return conf_set_block(scope, &scope->cs_set->set_allow, text, why);
 }
 
 /* {} allows nobody. */
@@ -66,7 +66,7 @@ conf_set_deny(struct conf_scope *scope, const struct key *key, const char *text,
     struct conf_why *why)
 {
 	(void)key;
-	return set_block(scope, &scope->cs_set->set_deny, text, why);
+	return conf_set_block(scope, &scope->cs_set->set_deny, text, why);
 }
 
 void

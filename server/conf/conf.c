@@ -42,9 +42,15 @@ top_complete(struct conf_scope *top)
 	conf->conf_listen_default = conf->conf_nlisten == 0;
 	if (conf->conf_listen_default)
 		error = conf_key_set(top, key, "*:8080", &why);
+	if (error == 0)
+		error = conf_check_listen(conf, &why);
 	if (error == 0) {
 		key = "admin";
 		error = conf_check_admin(conf, &why);
+	}
+	if (error == 0) {
+		key = "client_address";
+		error = conf_check_proxies(conf, &why);
 	}
 	if (error == 0) {
 		key = "group";

@@ -17,6 +17,7 @@
 
 #include "lib/pagewise.h"
 #include "server/http/coding.h"
+#include "server/http/forwarded.h"
 #include "server/http/mime.h"
 #include "server/log/log.h"
 #include "server/util/cidr.h"
@@ -25,7 +26,7 @@
 #include "server/util/str.h"
 #include "server/util/token_bucket.h"
 
-enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_OFF };
+enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_DIGEST, ETAG_OFF };
 
 /* Fields of the server's own that a rule has taken away, or set anew. */
 #define HEADER_NO_LAST_MODIFIED 0x01u
@@ -78,6 +79,7 @@ struct settings {
 	size_t set_strip; /* bytes at a path's front that the root has not */
 
 	enum etag_kind set_etag;
+	bool set_digest;	 /* Repr-Digest, of files that carry one */
 	char *set_charset;	 /* of text types; NULL: none */
 	char *set_default_type;	 /* of files whose extension is not known */
 	char **set_types;	 /* lines as of mime_types */
@@ -145,6 +147,7 @@ struct listen_addr {
 	socklen_t la_len;
 	char *la_text;	/* as given, for messages; the path of a Unix socket */
 	mode_t la_mode; /* of a Unix socket's file */
+	bool la_proxy;	/* connections begin with a PROXY header */
 };
 
 /* Requests that are not logged. */
@@ -167,11 +170,13 @@ struct conf_types {
 struct conf {
 	struct listen_addr *conf_listen;
 	size_t conf_nlisten;
-	bool conf_listen_default;      /* not set by the operator */
-	struct listen_addr conf_admin; /* la_text NULL: none */
-	unsigned conf_workers;	       /* at least 1; auto is resolved */
-	unsigned conf_threads;	       /* prefetch threads per device */
-	char *conf_access_log;	       /* path, "-" for stdout, NULL for off */
+	bool conf_listen_default;	    /* not set by the operator */
+	struct listen_addr conf_admin;	    /* la_text NULL: none */
+	struct cidr_list conf_trusted;	    /* proxies whose word is taken */
+	enum forwarded conf_client_address; /* the field with their word */
+	unsigned conf_workers;		    /* at least 1; auto is resolved */
+	unsigned conf_threads;		    /* prefetch threads per device */
+	char *conf_access_log; /* path, "-" for stdout, NULL for off */
 	enum log_format conf_log_format;
 	struct log_fields conf_log_fields;
 	struct log_exclude conf_log_exclude;
@@ -291,6 +296,15 @@ conf_logs(const struct conf *conf, struct str path, int status)
 
 /* Whether some location needs a password or a signed link. */
 bool conf_has_secrets(const struct conf *);
+
+/* One of trusted_proxies. */
+static inline bool
+conf_trusts(const struct conf *conf, const struct sockaddr *sa)
+{
+	const struct cidr_list *cl = &conf->conf_trusted;
+
+	return cl->cl_count > 0 && cidr_has_any(cl->cl_list, cl->cl_count, sa);
+}
 
 void conf_destroy(struct conf **);
 

@@ -18,6 +18,7 @@
  *   try.c    files to look for
  *   logging.c  what is logged
  *   listen.c addresses to listen on, and admin's
+ *   proxies.c  proxies in front of this server
  *   user.c   the user to run as
  *   site.c   sites and locations: built here, looked up here
  *   value.c  one value from its text
@@ -133,6 +134,9 @@ key_set_f conf_set_request_rate;
 /* Once all is set: how much at once. */
 void conf_complete_rates(struct conf *, struct settings *);
 
+/* Adds a block of addresses. */
+int conf_set_block(struct conf_scope *, struct cidr_list *, const char *text,
+    struct conf_why *);
 key_set_f conf_set_allow;
 void conf_clear_allow(struct conf_scope *);
 key_set_f conf_set_deny;
@@ -161,6 +165,13 @@ key_set_f conf_set_admin;
 void conf_clear_admin(struct conf *);
 /* Once all is set: it must have an address of its own. */
 int conf_check_admin(const struct conf *, struct conf_why *);
+
+key_set_f conf_set_trusted_proxies;
+void conf_clear_trusted_proxies(struct conf_scope *);
+key_set_f conf_set_client_address;
+/* Once all is set: who needs trusted_proxies has some. */
+int conf_check_proxies(const struct conf *, struct conf_why *);
+int conf_check_listen(const struct conf *, struct conf_why *);
 
 key_set_f conf_set_user;
 key_set_f conf_set_group;

@@ -42,7 +42,7 @@ unix_address(const struct conf_scope *scope, const char *text, mode_t mode,
 	memset(la, 0, sizeof(*la));
 	if (text[0] == '\0')
 		return conf_why(why, -EINVAL,
-		    "the path is empty: write unix:/run/pagewise.sock");
+		    "the path is empty: write unix:/run/pagewise/http.sock");
 	la->la_text = conf_path(scope->cs_dir, text);
 	if (la->la_text == NULL)
 		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
@@ -109,12 +109,14 @@ listen_options(struct listen_addr *la, char *words, struct conf_why *why)
 	int error = 0;
 
 	while (error == 0 && (word = strsep(&words, " \t")) != NULL) {
-		if (strncmp(word, "mode=", 5) == 0)
+		if (strcmp(word, "proxy") == 0)
+			la->la_proxy = true;
+		else if (strncmp(word, "mode=", 5) == 0)
 			error = listen_mode(la, word + 5, why);
 		else if (word[0] != '\0')
 			error = conf_why(why, -EINVAL,
 			    "\"%s\" is not an option of an address: write "
-			    "mode=0660, or nothing",
+			    "proxy or mode=0660",
 			    word);
 	}
 	return error;

@@ -146,6 +146,8 @@ step(struct conn *c)
 		return conn_discard(c, &all);
 	case CONN_LOOKUP:
 		return conn_look(c);
+	case CONN_PROXY:
+		return conn_proxy(c);
 	}
 	return NEXT_CLOSE;
 }
@@ -154,6 +156,8 @@ static enum phase
 phase(const struct conn *c)
 {
 	switch (c->cn_state) {
+	case CONN_PROXY:
+		return PHASE_HEAD;
 	case CONN_READ:
 		return c->cn_item.it_timer == TIMER_NONE ||
 			       c->cn_item.it_timer == TIMER_HEAD
@@ -348,6 +352,13 @@ conn_of(const struct sched_item *it)
 	return (struct conn *)(void *)(uintptr_t)it;
 }
 
+/* It waits for a request, or for what comes before. */
+static bool
+is_listening(const struct conn *c)
+{
+	return c->cn_state == CONN_READ || c->cn_state == CONN_PROXY;
+}
+
 static void
 on_turn(struct sched_item *it)
 {
@@ -363,9 +374,9 @@ on_timeout(struct sched_item *it, enum timer timer)
 		conn_give_up(c);
 	else if (more_time(c, timer))
 		return;
-	else if (c->cn_state != CONN_READ)
+	else if (!is_listening(c))
 		conn_close(c);
-	else if (c->cn_in.b_len > 0)
+	else if (c->cn_in.b_len > 0 && c->cn_state == CONN_READ)
 		refuse_late(c);
 	else if (c->cn_worker->wk_draining)
 		end_idle(c);
@@ -383,7 +394,7 @@ on_drain(struct sched_item *it)
 	struct conn *c = conn_of(it);
 
 	if (c->cn_state == CONN_LINGER ||
-	    (c->cn_state == CONN_READ && c->cn_in.b_len == 0))
+	    (is_listening(c) && c->cn_in.b_len == 0))
 		conn_timer(c, TIMER_GRACE);
 }
 
@@ -408,7 +419,7 @@ begun(const struct sched_item *it)
 {
 	const struct conn *c = conn_of(it);
 
-	return c->cn_in.b_len > 0 || c->cn_state != CONN_READ;
+	return c->cn_in.b_len > 0 || !is_listening(c);
 }
 
 static const struct sockaddr *
@@ -464,7 +475,7 @@ static const struct sched_ops sched_ops = {
 
 void
 conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
-    struct client *client)
+    struct client *client, bool proxied)
 {
 	struct conn *c;
 
@@ -475,12 +486,14 @@ conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
 		return;
 	}
 	c->cn_worker = wk;
+	c->cn_state = proxied ? CONN_PROXY : CONN_READ;
 	c->cn_item.it_ops = &sched_ops;
 	c->cn_ops = &exchange_ops;
 	transport_open(&c->cn_transport, fd);
 	c->cn_client = client;
 	c->cn_writable = true;
 	memcpy(&c->cn_peer, peer, sizeof(c->cn_peer));
+	conn_know_peer(c);
 	event_assign(&c->cn_event, wk->wk_base, fd,
 	    EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, c);
 	if (event_add(&c->cn_event, NULL) != 0) {

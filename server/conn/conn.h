@@ -6,6 +6,7 @@
  * socket down, and the completion frees it.
  *
  *   state   what it has           what it waits for: the timer            then
+ *   PROXY   cn_in, if any came    a proxy's header: HEAD                  READ
  *   READ    cn_in, if any came    a head: HEAD; its first byte: IDLE      LOOKUP, SEND; 408: SEND
  *           nothing               the client, for the last answer: REST   the same, with IDLE
  *   LOOKUP  cn_ex                 a disk (ex_pending): DISK               SEND; 503 and dying
@@ -13,7 +14,7 @@
  *           cn_ex                 a disk (ex_pending): DISK               SEND; dying
  *   SKIP    cn_skip > 0           the rest of a body: HEAD                READ
  *   LINGER  nothing               the client's end: LINGER                closed
- *   while the server ends: in READ, before a first byte, and in LINGER the timer is GRACE
+ *   while the server ends: in PROXY and READ, before a first byte, and in LINGER the timer is GRACE
  *   dying   cn_ex                 a completion (ex_pending): no timer     freed
  *
  * One that waits for nothing is on sc_turns: it has more to do when the others have had
@@ -42,6 +43,7 @@ enum conn_state {
 	CONN_SEND,   /* its answer is being sent */
 	CONN_SKIP,   /* its body is being discarded */
 	CONN_LINGER, /* our end is closed, the client's is awaited */
+	CONN_PROXY,  /* what a proxy sends first is being received */
 };
 
 struct conn {
@@ -54,14 +56,11 @@ struct conn {
 	bool cn_hup;	  /* the client has closed its end */
 	bool cn_dying;	  /* a completion is to come, and frees it */
 	bool cn_bounded;  /* see tcp_memory.h */
+	bool cn_proxied;  /* its peer is trusted to name clients */
 	unsigned cn_requests; /* with an answer that has begun */
 	struct worker *cn_worker;
 	struct event cn_event;
-	union {
-		struct sockaddr sa;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	} cn_peer;
+	union sockaddr_any cn_peer;
 
 	/* the request; what is idle holds no more than this: see exchange.h */
 	struct buf cn_in; /* received, from the request's first byte on */
@@ -89,9 +88,12 @@ conn_waits(const struct conn *c)
 	return c->cn_ex != NULL && c->cn_ex->ex_pending;
 }
 
-/* A connection that was accepted and entered; both are taken over. */
-void conn_create(
-    struct worker *, int fd, const struct sockaddr *, struct client *);
+/*
+ * A connection that was accepted and entered; both are taken over.  proxied: it begins with a
+ * PROXY header.
+ */
+void conn_create(struct worker *, int fd, const struct sockaddr *,
+    struct client *, bool proxied);
 
 void conn_close(struct conn *);
 

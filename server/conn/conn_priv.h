@@ -46,6 +46,9 @@ conn_bound(struct conn *c)
 /* Starts a timer, which is TIMER_GRACE at the end of the server. */
 void conn_patience(struct conn *, enum timer);
 
+/* Its peer is known: may it name the clients that it asks for? */
+void conn_know_peer(struct conn *);
+
 /* The request that is at the front of its input has an exchange.  False: no memory. */
 bool conn_begin(struct conn *);
 
@@ -57,7 +60,15 @@ void conn_await_disk(struct conn *);
  */
 enum next conn_ended(const struct conn *);
 
+/* ---------------------------------------------------------------- proxy.c */
+
+/* A step in CONN_PROXY. */
+enum next conn_proxy(struct conn *);
+
 /* ----------------------------------------------------------- read.c */
+
+/* NEXT_GO: *got bytes have come; NEXT_WAIT: none now; NEXT_CLOSE: the client's end. */
+enum next conn_receive(struct conn *, char *to, size_t room, size_t *got);
 
 /* A step in CONN_READ, CONN_LOOKUP and CONN_SKIP. */
 enum next conn_read(struct conn *);

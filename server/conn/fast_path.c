@@ -25,6 +25,7 @@ fast_path_learn(struct conn *c, struct str head)
 	const struct conf *conf = c->cn_worker->wk_service.svc_conf;
 	size_t line = rq->rq_line.s_len + 2;
 	struct str block = {head.s_ptr + line, head.s_len - line};
+	union sockaddr_any client = {.sa = {.sa_family = AF_UNSPEC}};
 	const struct cached_header *fl;
 
 	if (c->cn_worker->wk_header_cache == NULL ||
@@ -32,8 +33,13 @@ fast_path_learn(struct conn *c, struct str head)
 		cached_header_matches(
 		    c->cn_known_header, block.s_ptr, block.s_len)))
 		return;
+	/* Another connection, of a trusted proxy, may send the same. */
+	if (c->cn_proxied)
+		client = c->cn_ex->ex_client;
+	else if (conf->conf_client_address != FORWARDED_OFF)
+		(void)exchange_named(conf, rq, &client);
 	fl = header_cache_remember(c->cn_worker->wk_header_cache, rq, block,
-	    conf_site(conf, rq->rq_host.s_ptr, rq->rq_host.s_len));
+	    conf_site(conf, rq->rq_host.s_ptr, rq->rq_host.s_len), &client);
 	if (fl != NULL)
 		c->cn_known_header = fl;
 }
@@ -119,13 +125,22 @@ send_all(struct conn *c, const struct match *matches, int n)
 	return transport_sendv(&c->cn_transport, iov, n);
 }
 
+/* As exchange_client. */
+static const struct sockaddr *
+client_of(const struct conn *c, const struct cached_header *fl)
+{
+	return c->cn_proxied && fl->fl_client.sa.sa_family != AF_UNSPEC
+		   ? &fl->fl_client.sa
+		   : &c->cn_peer.sa;
+}
+
 static void
 record(struct conn *c, const struct match *m, uint64_t duration)
 {
 	const struct cached_response *ha = m->m_answer;
 	const struct cached_header *fl = m->m_fields;
 	struct log_record rec = {
-	    .rec_peer = &c->cn_peer.sa,
+	    .rec_peer = client_of(c, fl),
 	    .rec_time = c->cn_worker->wk_service.svc_time,
 	    .rec_line = {m->m_begin, m->m_line},
 	    .rec_status = 200,
@@ -181,6 +196,9 @@ go_on(struct conn *c, const struct match *m, uint64_t since, size_t sent)
 	if (!conn_begin(c))
 		return FAST_PATH_FAILED;
 	c->cn_ex->ex_since = since;
+	/* A copy: another block may take the place of this one. */
+	if (c->cn_proxied)
+		exchange_asked_for(c->cn_ex, &fl->fl_client);
 	rq = &c->cn_ex->ex_request;
 	rq->rq_method = METHOD_GET;
 	rq->rq_keepalive = true;

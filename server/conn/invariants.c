@@ -15,7 +15,8 @@
 			broken(c, __LINE__, #holds); \
 	} while (0)
 
-static const char *const states[] = {[CONN_READ] = "read",
+static const char *const states[] = {[CONN_PROXY] = "proxy",
+    [CONN_READ] = "read",
     [CONN_LOOKUP] = "lookup",
     [CONN_SEND] = "send",
     [CONN_SKIP] = "skip",
@@ -127,6 +128,13 @@ static void
 check_state(const struct conn *c)
 {
 	switch (c->cn_state) {
+	case CONN_PROXY:
+		RULE(c, c->cn_ex == NULL && c->cn_skip == 0);
+		RULE(c, c->cn_requests == 0);
+		RULE(c, c->cn_item.it_timer == TIMER_HEAD ||
+			    c->cn_item.it_timer == TIMER_GRACE);
+		RULE(c, c->cn_item.it_phase == PHASE_HEAD);
+		break;
 	case CONN_READ:
 		check_read(c);
 		break;
@@ -169,6 +177,7 @@ conn_check(const struct conn *c)
 		c->cn_requests <= wk->wk_service.svc_conf->conf_max_requests);
 	RULE(c, (c->cn_client != NULL) ==
 		    (wk->wk_service.svc_conf->conf_max_per_address > 0 &&
+			!conf_trusts(wk->wk_service.svc_conf, &c->cn_peer.sa) &&
 			c->cn_peer.sa.sa_family != AF_UNIX));
 	if (conn_waits(c))
 		check_waiting(c);

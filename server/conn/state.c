@@ -23,6 +23,15 @@ conn_ended(const struct conn *c)
 	return more && c->cn_turn_sent > RESPONSE_SHARE ? NEXT_AGAIN : NEXT_GO;
 }
 
+void
+conn_know_peer(struct conn *c)
+{
+	const struct conf *conf = c->cn_worker->wk_service.svc_conf;
+
+	c->cn_proxied = conf->conf_client_address != FORWARDED_OFF &&
+			conf_trusts(conf, &c->cn_peer.sa);
+}
+
 bool
 conn_begin(struct conn *c)
 {

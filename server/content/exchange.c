@@ -32,6 +32,17 @@ exchange_create(
 	return ex;
 }
 
+bool
+exchange_named(const struct conf *conf, const struct request *rq,
+    union sockaddr_any *client)
+{
+	enum forwarded kind = conf->conf_client_address;
+
+	return forwarded_client(kind,
+	    kind == FORWARDED_X ? rq->rq_x_forwarded_for : rq->rq_forwarded,
+	    conf->conf_trusted.cl_list, conf->conf_trusted.cl_count, client);
+}
+
 static int
 find_target(struct exchange *ex)
 {

@@ -26,6 +26,7 @@
 #include "server/content/static_file.h"
 #include "server/content/verifier.h"
 #include "server/http/request.h"
+#include "server/util/sockaddr_text.h"
 
 struct client_rate;
 struct sockaddr;
@@ -59,8 +60,9 @@ struct exchange {
 	const struct exchange_ops *ex_ops;
 	void *ex_owner; /* theirs */
 	struct service *ex_service;
-	const struct sockaddr *ex_peer; /* the owner's */
-	int ex_sock;			/* the same: see pw_send */
+	const struct sockaddr *ex_peer; /* the owner's, or ex_client */
+	union sockaddr_any ex_client;	/* whom a trusted proxy asks for */
+	int ex_sock;			/* the owner's: see pw_send */
 	struct pw_sink *ex_sink;	/* the same */
 	uint64_t ex_rate; /* bytes/s that the client takes, or 0: see pw_send */
 
@@ -107,6 +109,22 @@ bool exchange_answer(struct exchange *);
 
 /* The same, when that has come. */
 bool exchange_continue(struct exchange *);
+/*
+ * Whom the fields of a request name as its client, if trusted_proxies sent it: see
+ * client_address.  False: nobody.
+ */
+bool exchange_named(
+    const struct conf *, const struct request *, union sockaddr_any *);
+
+/* A trusted proxy asks for this client; AF_UNSPEC: for nobody that is known. */
+static inline void
+exchange_asked_for(struct exchange *ex, const union sockaddr_any *client)
+{
+	if (client->sa.sa_family == AF_UNSPEC)
+		return;
+	ex->ex_client = *client;
+	ex->ex_peer = &ex->ex_client.sa;
+}
 
 /* Who asked, as the log, limits and rules have it. */
 static inline const struct sockaddr *

@@ -27,6 +27,7 @@ plain(const struct request *rq)
 	       !rq->rq_http10 && rq->rq_body == 0 &&
 	       rq->rq_authorization.s_ptr == NULL &&
 	       rq->rq_range.s_ptr == NULL && rq->rq_expect.s_ptr == NULL &&
+	       rq->rq_want_digest.s_ptr == NULL &&
 	       pre->pre_if_match.s_ptr == NULL &&
 	       pre->pre_if_none_match.s_ptr == NULL &&
 	       pre->pre_if_modified_since.s_ptr == NULL &&
@@ -53,7 +54,7 @@ copied(const struct cached_header *fl, struct str s, struct str block)
 
 const struct cached_header *
 header_cache_remember(struct header_cache *ft, const struct request *rq,
-    struct str block, const struct site *site)
+    struct str block, const struct site *site, const union sockaddr_any *client)
 {
 	struct cached_header *fl;
 	uint64_t hash;
@@ -71,6 +72,7 @@ header_cache_remember(struct header_cache *ft, const struct request *rq,
 	fl->fl_host = copied(fl, rq->rq_host, block);
 	fl->fl_referer = copied(fl, rq->rq_referer, block);
 	fl->fl_agent = copied(fl, rq->rq_agent, block);
+	fl->fl_client = *client;
 	fl->fl_accept = coding_weights(rq->rq_accept_encoding);
 	memcpy(fl->fl_text, block.s_ptr, block.s_len);
 	fl->fl_len = block.s_len;

@@ -14,6 +14,7 @@
 #include "lib/util/hash.h"
 
 #include "server/http/request.h"
+#include "server/util/sockaddr_text.h"
 #include "server/util/str.h"
 
 #define HEADER_CACHE_SLOTS 256
@@ -28,7 +29,9 @@ struct cached_header {
 	struct str fl_referer;
 	struct str fl_agent;
 	uint64_t fl_accept; /* coding_weights */
-	size_t fl_len;	    /* 0: nothing yet */
+	/* Whom it names, if a trusted proxy sends it; AF_UNSPEC: nobody. */
+	union sockaddr_any fl_client;
+	size_t fl_len; /* 0: nothing yet */
 	char fl_text[HEADER_CACHE_MAX];
 };
 
@@ -42,12 +45,14 @@ struct header_cache {
 struct header_cache *header_cache_create(void);
 
 /*
- * Remembers block, which is all of the request's head behind its first line.
+ * Remembers block, which is all of the request's head behind its first line, and whom it
+ * names: see fl_client.
  * NULL: it is not a plain one, or too long.  The returned entry stays where it is, but
  * another block may replace it: so compare before it is believed.
  */
 const struct cached_header *header_cache_remember(struct header_cache *,
-    const struct request *, struct str block, const struct site *);
+    const struct request *, struct str block, const struct site *,
+    const union sockaddr_any *client);
 
 /* Whether these bytes begin with the very block. */
 static inline bool

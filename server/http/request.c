@@ -41,10 +41,13 @@ static const struct field fields[][SAME_LENGTH] = {
     [7] = {SLICE("referer", rq_referer)},
     [8] = {SLICE("if-range", rq_pre.pre_if_range),
 	SLICE_LIST("if-match", rq_pre.pre_if_match)},
+    [9] = {SLICE_LIST("forwarded", rq_forwarded)},
     [10] = {SLICE("user-agent", rq_agent)},
     [13] = {SLICE_LIST("if-none-match", rq_pre.pre_if_none_match),
 	SLICE("authorization", rq_authorization)},
-    [15] = {SLICE_LIST("accept-encoding", rq_accept_encoding)},
+    [15] = {SLICE_LIST("accept-encoding", rq_accept_encoding),
+	SLICE_LIST("x-forwarded-for", rq_x_forwarded_for)},
+    [16] = {SLICE_LIST("want-repr-digest", rq_want_digest)},
     [17] = {SLICE("if-modified-since", rq_pre.pre_if_modified_since)},
     [19] = {SLICE("if-unmodified-since", rq_pre.pre_if_unmodified_since)},
     [29] = {SLICE("access-control-request-method", rq_preflight)},
@@ -229,8 +232,11 @@ request_parse(struct request *rq, struct str head, uint64_t max_body,
 	http_parser_init(&parser, HTTP_REQUEST);
 	parser.data = &ps;
 	http_parser_execute(&parser, &settings, head.s_ptr, head.s_len);
-	if (!ps.ps_complete)
+	if (!ps.ps_complete) {
+		/* The end of these lists, which counts, may be missing. */
+		rq->rq_x_forwarded_for = rq->rq_forwarded = (struct str){0};
 		return parser.http_errno == HPE_INVALID_METHOD ? 501 : 400;
+	}
 	rq->rq_method = method(parser.method);
 	if (rq->rq_body <= max_body)
 		return 0;

@@ -29,6 +29,9 @@ struct request {
 	struct str rq_agent;
 	struct str rq_origin;
 	struct str rq_accept_encoding;
+	struct str rq_want_digest;     /* Want-Repr-Digest */
+	struct str rq_x_forwarded_for; /* this and the next: see forwarded.h */
+	struct str rq_forwarded;
 	struct str rq_authorization; /* wiped when the exchange ends */
 	struct str rq_preflight;     /* Access-Control-Request-Method */
 	struct str rq_expect; /* present: it may wait before it sends a body */

@@ -267,8 +267,9 @@ int
 bind_sites(
     const struct conf *conf, struct listen_table *old, struct listen_table *now)
 {
+	const struct listen_addr *la;
 	char name[LISTEN_NAME];
-	size_t i;
+	size_t i, first;
 
 	if (conf->conf_listen_default) {
 		if (keep_given(old, now, SOCKET_SERVE) == -1)
@@ -277,10 +278,13 @@ bind_sites(
 			return 0;
 	}
 	for (i = 0; i < conf->conf_nlisten; i++) {
-		make_name(&conf->conf_listen[i], now, name);
-		if (bind_address(&conf->conf_listen[i], name,
-			conf->conf_workers, old, now) == -1)
+		la = &conf->conf_listen[i];
+		first = now->ss_count;
+		make_name(la, now, name);
+		if (bind_address(la, name, conf->conf_workers, old, now) == -1)
 			return -1;
+		for (; first < now->ss_count; first++)
+			now->ss_list[first].sk_proxy = la->la_proxy;
 	}
 	return keep_given(old, now, SOCKET_UNUSED);
 }

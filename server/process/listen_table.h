@@ -25,6 +25,7 @@ struct sock {
 	int sk_fd; /* owned by its table */
 	enum socket_use sk_use;
 	bool sk_given; /* by the service manager: no more can be bound */
+	bool sk_proxy; /* as la_proxy; not in the text */
 	ino_t sk_ino;  /* of its file, to remove no other one; 0: none */
 	dev_t sk_dev;
 	/*

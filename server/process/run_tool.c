@@ -17,7 +17,7 @@
 static int
 is_word(const char *text)
 {
-	static const char *const words[] = {"precompress"};
+	static const char *const words[] = {"precompress", "digest"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcmp(text, words[i]) == 0)

@@ -180,7 +180,8 @@ share(struct server *sv, const struct sock *sk, size_t n)
 	int error;
 
 	for (i = 0; i < most; i++) {
-		error = listener_take(sv->sv_workers[who], sk[at].sk_fd);
+		error = listener_take(
+		    sv->sv_workers[who], sk[at].sk_fd, sk[at].sk_proxy);
 		if (error != 0)
 			return failed("listen", error);
 		at = at + 1 < n ? at + 1 : 0;

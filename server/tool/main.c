@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "server/tool/compress.h"
+#include "server/tool/digest.h"
 #include "server/tool/precompress.h"
 
 #define USAGE	 2 /* exit status */
@@ -42,6 +43,30 @@ static const struct option precompress_options[] = {
     {"level", required_argument, NULL, 'l'},
     {"min-size", required_argument, NULL, 'm'},
     {"suffixes", required_argument, NULL, 's'},
+    {"jobs", required_argument, NULL, 'j'},
+    {"force", no_argument, NULL, 'f'},
+    {"dotfiles", no_argument, NULL, OPT_DOTFILES},
+    {"quiet", no_argument, NULL, 'q'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+static const char digest_help[] =
+    "usage: pagewise digest [option ...] DIR ...\n"
+    "Writes the SHA-256 of each file into the attribute user.pagewise.sha256, "
+    "which the\n"
+    "server sends as Repr-Digest; see digest in pagewise.conf(5).\n"
+    "    -c, --check                compare the files with their digests, "
+    "write nothing\n"
+    "    -j, --jobs N               files at a time (the number of "
+    "processors)\n"
+    "    -f, --force                also where the digest is current\n"
+    "        --dotfiles             also names that begin with a dot\n"
+    "    -q, --quiet                print errors only\n"
+    "    -h, --help                 print this, then exit\n";
+
+static const struct option digest_options[] = {
+    {"check", no_argument, NULL, 'c'},
     {"jobs", required_argument, NULL, 'j'},
     {"force", no_argument, NULL, 'f'},
     {"dotfiles", no_argument, NULL, OPT_DOTFILES},
@@ -225,10 +250,29 @@ precompress(struct tool *to, int argc, char **argv)
 	return status;
 }
 
+static int
+digest(struct tool *to, int argc, char **argv)
+{
+	static struct digest_work dw;
+	int option;
+
+	to->to_own = &dw;
+	while ((option = getopt_long(
+		    argc, argv, ":cj:fqh", digest_options, NULL)) != -1) {
+		if (option == 'c')
+			dw.dw_check = true;
+		else if (!common(to, option, digest_help))
+			wrong(to, option, argv[optind - 1]);
+	}
+	if (argv[optind] == NULL)
+		bad(to, "no directory is given");
+	return tool_run(to, argv + optind);
+}
+
 static const struct {
 	const struct tool_command *command;
 	int (*run)(struct tool *, int argc, char **argv);
-} commands[] = {{&precompress_command, precompress}};
+} commands[] = {{&precompress_command, precompress}, {&digest_command, digest}};
 
 int
 main(int argc, char **argv)
@@ -240,6 +284,6 @@ main(int argc, char **argv)
 		if (argc > 1 && strcmp(argv[1], to.to_command->tc_name) == 0)
 			return commands[i].run(&to, argc - 1, argv + 1);
 	}
-	fputs("usage: pagewise precompress -h\n", stderr);
+	fputs("usage: pagewise precompress -h, pagewise digest -h\n", stderr);
 	return USAGE;
 }

@@ -1,6 +1,7 @@
 /*
  * sockaddr_text: see sockaddr_text.h.
  */
+#include <arpa/inet.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -133,4 +134,49 @@ sockaddr_text(char *p, const struct sockaddr *sa)
 	default:
 		return stpcpy(p, "-");
 	}
+}
+
+/* Four numbers below 256, none with a zero in front.  By hand, as each request may have one. */
+static bool
+parse_in(struct str text, uint8_t octets[static 4])
+{
+	const char *p = text.s_ptr, *end = p + text.s_len, *begin;
+	unsigned n;
+
+	for (int i = 0; i < 4; i++) {
+		if (i > 0 && (p == end || *p++ != '.'))
+			return false;
+		for (n = 0, begin = p;
+		     p < end && *p >= '0' && *p <= '9' && p - begin < 3; p++)
+			n = n * 10 + (unsigned)(*p - '0');
+		if (p == begin || n > 255 || (*begin == '0' && p - begin > 1))
+			return false;
+		octets[i] = (uint8_t)n;
+	}
+	return p == end;
+}
+
+static bool
+parse_in6(struct str text, struct in6_addr *addr)
+{
+	char copy[INET6_ADDRSTRLEN];
+
+	if (text.s_len >= sizeof(copy) ||
+	    memchr(text.s_ptr, '\0', text.s_len) != NULL)
+		return false;
+	memcpy(copy, text.s_ptr, text.s_len);
+	copy[text.s_len] = '\0';
+	return inet_pton(AF_INET6, copy, addr) == 1;
+}
+
+bool
+sockaddr_parse(struct str text, union sockaddr_any *out)
+{
+	*out = (union sockaddr_any){.in6 = {0}};
+	if (parse_in(text, (uint8_t *)&out->in.sin_addr)) {
+		out->in.sin_family = AF_INET;
+		return true;
+	}
+	out->in6 = (struct sockaddr_in6){.sin6_family = AF_INET6};
+	return parse_in6(text, &out->in6.sin6_addr);
 }

@@ -19,7 +19,7 @@
 #define ACCEPTS_PER_TURN 16
 
 int
-listener_take(struct worker *wk, int fd)
+listener_take(struct worker *wk, int fd, bool proxied)
 {
 	struct listening *ls = calloc(1, sizeof(*ls));
 
@@ -30,6 +30,7 @@ listener_take(struct worker *wk, int fd)
 		free(ls);
 		return -errno;
 	}
+	ls->ls_proxied = proxied;
 	ls->ls_worker = wk;
 	SLIST_INSERT_HEAD(&wk->wk_listening, ls, ls_next);
 	return 0;
@@ -240,23 +241,34 @@ refuse(struct worker *wk, int sock)
 	limits_release(wk->wk_clients);
 }
 
-static void
-enter(struct worker *wk, int sock, const struct sockaddr_storage *addr)
+int
+listener_enter(
+    struct worker *wk, const struct sockaddr *sa, struct client **out)
 {
+	int error;
+
+	*out = NULL;
+	if (conf_trusts(wk->wk_service.svc_conf, sa))
+		return 0;
+	error = limits_enter(wk->wk_clients, sa, out);
+	if (error == -EDQUOT) {
+		stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_ADDRESS], 1);
+		tell_address(wk, sa);
+	}
+	return error;
+}
+
+static void
+enter(struct listening *ls, int sock, const struct sockaddr_storage *addr)
+{
+	struct worker *wk = ls->ls_worker;
 	const struct sockaddr *sa = (const struct sockaddr *)addr;
 	struct client *client;
 
-	switch (limits_enter(wk->wk_clients, sa, &client)) {
-	case 0:
-		wk->wk_accept(wk, sock, sa, client);
-		break;
-	case -EDQUOT:
-		stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_ADDRESS], 1);
-		tell_address(wk, sa);
-		/* FALLTHROUGH */
-	default:
+	if (listener_enter(wk, sa, &client) == 0)
+		wk->wk_accept(wk, sock, sa, client, ls->ls_proxied);
+	else
 		refuse(wk, sock);
-	}
 }
 
 /* Level-triggered: what is over the cap comes again in the next turn. */
@@ -273,7 +285,7 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 	for (n = 0; n < ACCEPTS_PER_TURN; n++) {
 		sock = accept_one(wk, fd, &addr);
 		if (sock != -1) {
-			enter(wk, sock, &addr);
+			enter(ls, sock, &addr);
 			accepted++;
 		} else if (!overcome(wk, fd, errno))
 			break;
@@ -328,6 +340,8 @@ tell_all_left_out(struct worker *wk)
 	    "cannot accept connections: max_connections reached");
 	tell_left_out(wk, &wk->wk_told_address,
 	    "refused a connection: max_connections_per_address reached");
+	tell_left_out(wk, &wk->wk_told_proxy,
+	    "closed a connection without a PROXY header");
 }
 
 void

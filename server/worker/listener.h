@@ -4,10 +4,24 @@
 #ifndef SERVER_WORKER_LISTENER_H
 #define SERVER_WORKER_LISTENER_H
 
+#include <stdbool.h>
+
+struct client;
+struct sockaddr;
 struct worker;
 
-/* One more, a copy of fd; before the worker starts.  0 or -errno. */
-int listener_take(struct worker *, int fd);
+/*
+ * A connection that was reserved and accepted: limits_enter, but for the addresses of
+ * trusted_proxies, which are not counted.  Tells of an address that has too many.
+ */
+int listener_enter(
+    struct worker *, const struct sockaddr *, struct client **out);
+
+/*
+ * One more, a copy of fd; before the worker starts.  proxied: its connections begin with a
+ * PROXY header.  0 or -errno.
+ */
+int listener_take(struct worker *, int fd, bool proxied);
 
 /* Makes its events, in main's thread; it accepts after listener_accept. */
 void listener_start(struct worker *);

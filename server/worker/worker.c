@@ -229,6 +229,7 @@ obey(struct worker *wk, enum command order)
 		stop(wk);
 		break;
 	case COMMAND_ABANDON:
+		wk->wk_abandoned = true;
 		event_base_loopbreak(wk->wk_base);
 		break;
 	case COMMAND_PLACE:
@@ -351,6 +352,18 @@ awake(struct worker *wk, bool served)
 	return now < wk->wk_awake;
 }
 
+/*
+ * worker_maybe_end has ended the loop, and what ran after it in the same callback has begun nothing
+ * more, such as to drop pages of the last answer: else its completion ends the loop again.
+ */
+static bool
+has_ended(const struct worker *wk)
+{
+	return event_base_got_break(wk->wk_base) &&
+	       (wk->wk_abandoned ||
+		   pw_loop_pending(wk->wk_service.svc_loop) == 0);
+}
+
 /* Turn by turn, to know how long each takes: the loop itself does not tell. */
 static void
 run(struct worker *wk)
@@ -364,7 +377,7 @@ run(struct worker *wk)
 		turn_ended(wk);
 		flags = awake(wk, served) ? EVLOOP_ONCE | EVLOOP_NONBLOCK
 					  : EVLOOP_ONCE;
-	} while (error == 0 && !event_base_got_break(wk->wk_base));
+	} while (error == 0 && !has_ended(wk));
 }
 
 void

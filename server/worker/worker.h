@@ -32,11 +32,12 @@ struct client;
 struct sockaddr;
 
 struct worker;
-typedef void worker_accept_f(
-    struct worker *, int fd, const struct sockaddr *, struct client *);
+typedef void worker_accept_f(struct worker *, int fd, const struct sockaddr *,
+    struct client *, bool proxied);
 
 struct listening {
-	int ls_fd; /* owned */
+	int ls_fd;	 /* owned */
+	bool ls_proxied; /* connections begin with a PROXY header */
 	struct event ls_event;
 	struct worker *ls_worker;
 	SLIST_ENTRY(listening) ls_next;
@@ -54,6 +55,7 @@ struct worker {
 	    wk_told_reclaim; /* ... and about what was closed instead */
 	struct message_rate wk_told_full;    /* about max_connections ... */
 	struct message_rate wk_told_address; /* ... and those of an address */
+	struct message_rate wk_told_proxy;   /* about missing PROXY headers */
 	struct message_rate wk_told_disk;  /* about disks that do not answer */
 	struct message_rate wk_told_stall; /* about slow iterations */
 	struct message_rate
@@ -71,6 +73,7 @@ struct worker {
 	struct sched wk_sched; /* of its connections */
 	bool wk_late;	       /* see worker_late */
 	bool wk_draining;
+	bool wk_abandoned;	 /* COMMAND_ABANDON has come */
 	uint64_t wk_drain_until; /* then at most one answer each */
 	uint64_t wk_awake;	 /* it does not sleep before; microseconds */
 	uint64_t wk_refused;	 /* as last reported, worker 0 only */

@@ -37,7 +37,9 @@ def start(tmp_path):
 
     def run(drops=False, **top):
         conf = tmp_path / "pagewise.conf"
-        top = {"workers": 2, "access_log": tmp_path / "log", "admin": "127.0.0.1:0", **top}
+        top = {"workers": 2, "access_log": tmp_path / "log", "admin": "127.0.0.1:0",
+               "listen": ["127.0.0.1:0", "unix:%s mode=0600 proxy" % (tmp_path / "s")],
+               "trusted_proxies": ["unix:"], **top}
         conf.write_text(harness.configuration(top, [("start", {"root": site}, {})]))
         server = harness.Server("-c", conf, binary=injection.FAULT, env=plan.env, drops=drops)
         # It has one more line to say when it serves: that admin is there.

@@ -184,6 +184,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str in = fuzz_input(data, size), known = fuzz_until(&in, '\0');
+	static const union sockaddr_any nobody;
 	const struct request *rq;
 	struct parsed pd;
 
@@ -194,7 +195,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (pd.pd_good)
 		conn.cn_known_header = header_cache_remember(
 		    worker.wk_header_cache, rq, pd.pd_block,
-		    conf_site(&conf, rq->rq_host.s_ptr, rq->rq_host.s_len));
+		    conf_site(&conf, rq->rq_host.s_ptr, rq->rq_host.s_len),
+		    &nobody);
 	if (conn.cn_known_header != NULL && size <= 1024)
 		compose(in, conn.cn_known_header);
 	parsed_free(&pd);

@@ -116,6 +116,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str in = fuzz_input(data, size), target = fuzz_line(&in);
 	struct str first = fuzz_until(&in, '\0');
+	static const union sockaddr_any nobody;
 	static struct header_cache *table;
 	const struct cached_header *fl = NULL;
 	struct parsed pd;
@@ -125,7 +126,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(table != NULL);
 	parse(&pd, first);
 	if (pd.pd_good)
-		fl = header_cache_remember(table, &pd.pd_rq, pd.pd_block, site);
+		fl = header_cache_remember(
+		    table, &pd.pd_rq, pd.pd_block, site, &nobody);
 	if (fl != NULL) {
 		check_plain(&pd.pd_rq);
 		CHECK(cached_header_matches(

@@ -1,6 +1,6 @@
 /*
- * server/util/sockaddr_text.h against inet_ntop(3).
- * Input: a byte for the family, then the address.
+ * server/util/sockaddr_text.h against inet_ntop(3) and inet_pton(3).
+ * Input: a byte for the family, then the address, or its text.
  */
 #include <arpa/inet.h>
 #include <sys/un.h>
@@ -46,6 +46,28 @@ check_in(const uint8_t *octets)
 	check(&in, text);
 }
 
+static void
+check_parse(struct str text)
+{
+	char *copy = fuzz_copy(text), *terminated = fuzz_text(text);
+	bool whole = strlen(terminated) == text.s_len;
+	union sockaddr_any out;
+	uint8_t octets[16];
+
+	if (!sockaddr_parse((struct str){copy, text.s_len}, &out)) {
+		CHECK(!whole || inet_pton(AF_INET, terminated, octets) != 1);
+		CHECK(!whole || inet_pton(AF_INET6, terminated, octets) != 1);
+	} else if (out.sa.sa_family == AF_INET) {
+		CHECK(whole && inet_pton(AF_INET, terminated, octets) == 1);
+		CHECK(memcmp(octets, &out.in.sin_addr, 4) == 0);
+	} else {
+		CHECK(whole && inet_pton(AF_INET6, terminated, octets) == 1);
+		CHECK(memcmp(octets, &out.in6.sin6_addr, 16) == 0);
+	}
+	free(terminated);
+	free(copy);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -54,6 +76,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size == 0)
 		return 0;
+	check_parse(fuzz_input(data + 1, size - 1));
 	memcpy(octets, data + 1, size - 1 < 16 ? size - 1 : 16);
 	switch (data[0] % 4) {
 	case 0:

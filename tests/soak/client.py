@@ -12,6 +12,7 @@ import re
 import time
 
 from harness import Connection, multipart, request
+from proxy_headers import v1, v2, v2_crc
 from history import Fault, Piece, check_stretch, check_version, was_cut
 from changes import REPLACED, STEADY, STRETCHED
 
@@ -26,6 +27,9 @@ BROWSER = {
     "Priority": "u=0, i",
 }
 HEADS = [{}, {"User-Agent": "Wget/1.21.3", "Accept": "*/*", "Accept-Encoding": "identity"}, BROWSER]
+
+FORWARDED = [{}, {}, {"X-Forwarded-For": "198.51.100.1"},
+             {"X-Forwarded-For": "6.6.6.6, 2001:db8::1, unknown, 127.0.0.1"}]
 
 MALFORMED = [
     b"GET\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\nHost: x\n\n",
@@ -95,8 +99,9 @@ def opaque(tag):
 
 
 class Client:
-    def __init__(self, address, history, seed, patience=60.0):
-        self.address = address
+    def __init__(self, address, history, seed, patience=60.0, ways=()):
+        """ways: other addresses, and whether a PROXY header comes first there."""
+        self.ways = [(address, False), *ways]
         self.history = history
         self.patience = patience
         self.rng = random.Random(seed)
@@ -110,7 +115,11 @@ class Client:
     # ------------------------------------------------------------ connections
 
     def connect(self, **kw):
-        return Counted(self.address, self.counts, patience=self.patience, **kw)
+        address, proxied = self.rng.choice(self.ways)
+        conn = Counted(address, self.counts, patience=self.patience, **kw)
+        if proxied:
+            conn.send(self.rng.choice([v1, v2, v2_crc])("192.0.2.%d" % self.rng.randint(1, 9)))
+        return conn
 
     def leave(self):
         if self.conn:
@@ -159,7 +168,7 @@ class Client:
 
     def get(self, target, fields=(), method="GET"):
         """An answer with as much of its body as came; when it was asked for."""
-        head = {**self.rng.choice(HEADS), **dict(fields)}
+        head = {**self.rng.choice(HEADS), **self.rng.choice(FORWARDED), **dict(fields)}
         sent, response = self.head(request(target, method, fields=head), method)
         response.body = self.body(self.conn, response)
         if not response.bodyless and len(response.body) < (response.length or 0):
@@ -373,8 +382,30 @@ class Client:
 
     def missing(self):
         _, response = self.get("/steady/none-%d" % self.rng.randint(0, 9))
-        if response.status != 404 or len(response.body) != response.length:
+        if response.status != 404 or response.body != b"It is not here.":
             raise Fault("%r is not there" % response)
+
+    def moved(self):
+        name = self.any()
+        _, response = self.get("/moved/%s?q" % name)
+        if response.status != 302 or response.get("Location") != "/%s?q" % name:
+            raise Fault("%s: %r has moved" % (name, response))
+        self.check_whole(name, *self.get(response.get("Location")))
+
+    def without_suffix(self):
+        """The second step of the search."""
+        name = self.rng.choice(STEADY)
+        sent, response = self.get("/" + name.removesuffix(".bin"),
+                                  {"X-Forwarded-For": "192.0.2.%d" % self.rng.randint(1, 254)})
+        if response.get("X-Soak") != "yes" or response.get("Vary") != "Accept-Encoding":
+            raise Fault("%s: %r without its fields" % (name, response))
+        self.check_whole(name, sent, response)
+
+    def health(self):
+        for path, text in (("/live", b"live\n"), ("/ready", b"ready\nsoak: ok\n")):
+            _, response = self.get(path)
+            if (response.status, response.body) != (200, text):
+                raise Fault("%s: %r" % (path, response))
 
     def malformed(self):
         data = self.rng.choice(MALFORMED)
@@ -400,5 +431,6 @@ KINDS = {
     Client.whole: 30, Client.only_head: 6, Client.one_range: 12, Client.many_ranges: 6,
     Client.if_range: 6, Client.conditional: 10, Client.pipelined: 10, Client.short: 12,
     Client.abort: 5, Client.slow: 1, Client.idle: 2, Client.listing: 3, Client.missing: 3,
+    Client.moved: 3, Client.without_suffix: 3, Client.health: 1,
     Client.malformed: 4, Client.silent: 2,
 }

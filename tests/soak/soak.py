@@ -64,12 +64,13 @@ def client_thread(client, done, failures):
     client.ended = True
 
 
-def client_process(address, journal, seed, threads, patience, done, out):
+def client_process(address, ways, journal, seed, threads, patience, done, out):
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     faulthandler.register(signal.SIGUSR1)
     history, failures = History(journal), []
-    clients = [Client(address, history, "%s %d" % (seed, n), patience) for n in range(threads)]
+    clients = [Client(address, history, "%s %d" % (seed, n), patience, ways)
+               for n in range(threads)]
     running = [threading.Thread(target=client_thread, args=(c, done, failures)) for c in clients]
     for thread in running:
         thread.start()
@@ -86,13 +87,13 @@ def client_process(address, journal, seed, threads, patience, done, out):
 class Clients:
     """Their processes."""
 
-    def __init__(self, options, address, journal, directory):
+    def __init__(self, options, address, journal, directory, ways=()):
         self.patience = options.patience + LAST
         self.done = multiprocessing.Event()
         self.outs = [os.path.join(directory, "client-%d" % n) for n in range(options.processes)]
         self.processes = [
             multiprocessing.Process(target=client_process, args=(
-                address, journal, "%s %d" % (options.seed, n),
+                address, ways, journal, "%s %d" % (options.seed, n),
                 options.threads, options.patience, self.done, out))
             for n, out in enumerate(self.outs)]
 
@@ -153,7 +154,8 @@ class Run:
         journal = os.path.join(directory, "journal")
         self.site = Site(root, journal, self.rng)
         self.soaked = Soaked(directory, root, options.binary, self.rng)
-        self.clients = Clients(options, self.soaked.server.address, journal, directory)
+        self.clients = Clients(options, self.soaked.server.address, journal, directory,
+                               self.soaked.ways())
         self.turns = Turns()
         self.parts = {"with reloads": [], "without": []}
         self.failures = []

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import tempfile
 
 import harness
 from history import Fault
@@ -57,6 +58,22 @@ def start_time(pid):
         return 0, pid  # it has just ended
 
 
+# What a site has beside its files, through all reloads.
+SITE = """
+live = "/live"
+ready = "/ready"
+trusted_proxies = {"127.0.0.0/8"}
+client_address = "x-forwarded-for"
+header = {"X-Soak: yes", "-Accept-Ranges"}
+security_headers = on
+expires = 1m
+precompressed = {"zst", "br", "gz"}
+redirect = {"/moved/* /*", "/gone /steady/ 301"}
+try = {"$path", "$path.bin", "404"}
+error_page = {"404 text: It is not here.", "5xx text: Later."}
+"""
+
+
 class Soaked:
     def __init__(self, directory, root, binary, rng):
         self.rng = rng
@@ -66,12 +83,20 @@ class Soaked:
         self.counts = collections.Counter()
         self.binary = binary
         self.program = os.path.join(directory, "pagewise")
+        # Of a socket's path there are few bytes.
+        self.sockets = tempfile.mkdtemp(prefix="pagewise-", dir="/tmp")
         self.replace_program()
         self.configure("workers = 2\n")
         # In a session of its own: a terminal's ^C is not for it.
         self.server = harness.Server("-c", self.path, binary=self.program,
                                      becomes=["setsid"]).start()
         self.serving = self.youngest()
+
+    def ways(self):
+        """Beside the server's address: see Client."""
+        found = harness.SERVING.findall(self.server.output)
+        (_, host, port, _), (*_, path) = found[1:3]
+        return [((host, int(port)), True), (path, False)]
 
     def replace_program(self):
         """By a copy that is the same, but another file."""
@@ -80,8 +105,12 @@ class Soaked:
 
     def configure(self, text):
         with open(self.path + ".new", "w", encoding="utf-8") as f:
-            f.write('listen = {"127.0.0.1:0"}\nstall_log = 0\naccess_log = "%s"\nautoindex = true\n'
-                    '%ssite "soak" { root = "%s" }\n' % (self.log, text, self.root))
+            f.write('listen = {"127.0.0.1:0", "127.0.0.1:0 proxy", "unix:%s/s"}\n'
+                    'trusted_proxies = {"127.0.0.1", "unix:"}\n'
+                    'client_address = "x-forwarded-for"\n'
+                    'stall_log = 0\naccess_log = "%s"\nautoindex = true\n'
+                    '%s%ssite "soak" { root = "%s" }\n'
+                    % (self.sockets, self.log, SITE, text, self.root))
         os.rename(self.path + ".new", self.path)
 
     def random_settings(self):
@@ -158,4 +187,5 @@ class Soaked:
         complaints = self.complaints()
         with contextlib.suppress(AssertionError):  # of what it said: that is told below
             self.server.discard()
+        shutil.rmtree(self.sockets, ignore_errors=True)
         return "%s\nstderr: %s" % (trouble, complaints) if trouble or complaints else None

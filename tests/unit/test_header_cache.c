@@ -32,6 +32,7 @@ remember(struct header_cache *table, const char *line, const char *block)
 	char *head = malloc(len);
 	struct buf_list bufs = {0};
 	struct request rq;
+	const union sockaddr_any client = {.sa = {.sa_family = AF_UNIX}};
 	const struct cached_header *fl;
 
 	assert_non_null(head);
@@ -40,7 +41,7 @@ remember(struct header_cache *table, const char *line, const char *block)
 	assert_int_equal(
 	    request_parse(&rq, (struct str){head, len}, 1000, &bufs), 0);
 	fl = header_cache_remember(
-	    table, &rq, (struct str){head + first, len - first}, site);
+	    table, &rq, (struct str){head + first, len - first}, site, &client);
 	buf_release(&rq.rq_joined, &bufs);
 	buf_list_destroy(&bufs);
 	free(head);

@@ -1,0 +1,92 @@
+/*
+ * proxy: the header that a proxy sends in front of a connection (listen = {"... proxy"}).
+ * After it the connection is as one that the proxy's client has made itself.
+ */
+#include "lib/util/clock.h"
+#include "server/conn/conn_priv.h"
+#include "server/http/proxy_header.h"
+#include "server/util/sockaddr_text.h"
+#include "server/worker/listener.h"
+
+static void
+tell(struct conn *c, const char *what)
+{
+	struct worker *wk = c->cn_worker;
+	char text[INET6_ADDRSTRLEN];
+
+	if (!message_rate_tell(&wk->wk_told_proxy, clock_now()))
+		return;
+	*sockaddr_text(text, &c->cn_peer.sa) = '\0';
+	log_warn(wk->wk_service.svc_log,
+	    "closed a connection from %s: %s; have this proxy send a PROXY "
+	    "header, or remove \"proxy\" from listen",
+	    text, what);
+}
+
+/* From now on it counts as its client's: see listener_enter. */
+static enum next
+take_over(struct conn *c, const union sockaddr_any *client)
+{
+	c->cn_peer = *client;
+	conn_know_peer(c);
+	if (listener_enter(c->cn_worker, &c->cn_peer.sa, &c->cn_client) == 0)
+		return NEXT_GO;
+	transport_forget(&c->cn_transport);
+	return NEXT_CLOSE;
+}
+
+static enum next
+receive_more(struct conn *c)
+{
+	struct buf *in = &c->cn_in;
+	enum next next;
+	size_t got;
+
+	if (!buf_reserve(in, conn_bufs(c), PROXY_HEADER_MAX))
+		return NEXT_CLOSE;
+	next = conn_receive(
+	    c, in->b_data + in->b_len, in->b_cap - in->b_len, &got);
+	in->b_len += got;
+	if (next != NEXT_WAIT)
+		return next;
+	/* Nothing is held for one that has sent nothing. */
+	if (in->b_len == 0)
+		buf_release(in, conn_bufs(c));
+	/* At the end of the server its time is over once, and then it is heard again. */
+	if (c->cn_item.it_timer == TIMER_NONE)
+		conn_patience(c, TIMER_HEAD);
+	return NEXT_WAIT;
+}
+
+/* What an untrusted peer says is read and ignored, so it may as well say nothing. */
+enum next
+conn_proxy(struct conn *c)
+{
+	bool trusted =
+	    conf_trusts(c->cn_worker->wk_service.svc_conf, &c->cn_peer.sa);
+	union sockaddr_any client;
+	size_t len = 0;
+
+	switch (
+	    proxy_header_read(c->cn_in.b_data, c->cn_in.b_len, &len, &client)) {
+	case PROXY_MORE:
+		return receive_more(c);
+	case PROXY_NONE:
+		if (trusted) {
+			tell(c, "it sent no PROXY header");
+			return NEXT_CLOSE;
+		}
+		break;
+	case PROXY_BROKEN:
+		if (trusted)
+			tell(c, "its PROXY header is malformed");
+		return NEXT_CLOSE;
+	case PROXY_DONE:
+		buf_consume(&c->cn_in, len);
+		break;
+	}
+	c->cn_state = CONN_READ;
+	return trusted && client.sa.sa_family != AF_UNSPEC
+		   ? take_over(c, &client)
+		   : NEXT_GO;
+}

@@ -1,0 +1,227 @@
+/*
+ * digest: see digest.h.
+ */
+#include "server/tool/digest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/os/os.h"
+#include "server/http/digest.h"
+#include "server/tool/attribute.h"
+#include "server/tool/size_text.h"
+#include "server/tool/temporary.h"
+
+#define BLOCK ((size_t)256 << 10)
+
+static struct digest_work *
+own(const struct tool *to)
+{
+	return to->to_own;
+}
+
+static bool
+wants(const struct tool *to, const char *name)
+{
+	(void)to;
+	return !temporary_is(name);
+}
+
+/* ------------------------------------------------------------------------ hashing */
+
+/* 0; -ESTALE: the file is not as long any more; -ECANCELED; -EIO, ... */
+static int
+hash_blocks(struct digest_work *dw, int fd, off_t size, EVP_MD_CTX *ctx,
+    unsigned char *block)
+{
+	off_t off;
+	ssize_t n;
+
+	for (off = 0; off < size; off += n) {
+		if (tool_stopped())
+			return -ECANCELED;
+		n = pread(fd, block, BLOCK, off);
+		if (n == -1)
+			return -errno;
+		if (n == 0)
+			return -ESTALE;
+		if (EVP_DigestUpdate(ctx, block, (size_t)n) != 1)
+			return -ENOMEM;
+		dw->dw_read += (uint64_t)n;
+	}
+	return off == size ? 0 : -ESTALE;
+}
+
+/* That it was read once is no reason to keep it in memory. */
+static int
+hash_file(struct digest_work *dw, int fd, const struct stat *st,
+    uint8_t hash[static DIGEST_HASH])
+{
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+	unsigned char *block = malloc(BLOCK);
+	int error = -ENOMEM;
+
+	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_NOREUSE);
+	if (ctx != NULL && block != NULL &&
+	    EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) == 1)
+		error = hash_blocks(dw, fd, st->st_size, ctx, block);
+	if (error == 0 && EVP_DigestFinal_ex(ctx, hash, NULL) != 1)
+		error = -ENOMEM;
+	if (error == 0 && !tool_unchanged(fd, st))
+		error = -ESTALE;
+	free(block);
+	EVP_MD_CTX_free(ctx);
+	return error;
+}
+
+/* ---------------------------------------------------------------------- a file */
+
+static void
+say(struct tool *to, const struct walk_file *wf, int error)
+{
+	if (error == -ECANCELED || (tool_stopped() && error != -ESTALE))
+		return;
+	if (error == -ESTALE) {
+		tool_fail(to, wf->wf_dir, wf->wf_name,
+		    "it changed while it was read; run this again");
+	} else if (error == -EOPNOTSUPP) {
+		tool_give_up();
+		tool_fail(to, wf->wf_dir, wf->wf_name,
+		    "this file system has no extended attributes for users, "
+		    "so there is no place for digests");
+	} else if (error == -EROFS) {
+		tool_give_up();
+		tool_fail(to, wf->wf_dir, wf->wf_name,
+		    "the file system is mounted read-only");
+	} else if (error == -EACCES || error == -EPERM) {
+		tool_fail(to, wf->wf_dir, wf->wf_name,
+		    "cannot write its attribute: %s; who may write the file, "
+		    "may",
+		    strerror(-error));
+	} else {
+		tool_fail(to, wf->wf_dir, wf->wf_name, "no digest: %s",
+		    strerror(-error));
+	}
+}
+
+/* The one that it has, if that is of the file as it is now.  0; -ENOENT; another -errno. */
+static int
+read_digest(int fd, const struct stat *st, struct digest *dg)
+{
+	char text[DIGEST_TEXT];
+	long n = os_attribute(fd, DIGEST_ATTRIBUTE, text, sizeof(text));
+
+	if (n < 0 && n != -ERANGE)
+		return (int)n;
+	if (n < 0 || !digest_parse((struct str){text, (size_t)n}, dg) ||
+	    !digest_is_of(dg, st->st_size, &st->st_mtim))
+		return -ENOENT;
+	return 0;
+}
+
+/* Asked before the file is read for nothing. */
+static int
+may_write(const struct walk_file *wf)
+{
+	return faccessat(wf->wf_dir->wd_fd, wf->wf_name, W_OK, AT_EACCESS) == -1
+		   ? -errno
+		   : 0;
+}
+
+static int
+write_digest(
+    struct digest_work *dw, int fd, const struct stat *st, struct digest *dg)
+{
+	char text[DIGEST_TEXT];
+	size_t len;
+	int error;
+
+	if (!tool_settle(st))
+		return -ECANCELED;
+	error = hash_file(dw, fd, st, dg->dg_hash);
+	if (error != 0)
+		return error;
+	dg->dg_size = st->st_size;
+	dg->dg_mtime = st->st_mtim;
+	len = digest_format(dg, text);
+	return attribute_write(fd, DIGEST_ATTRIBUTE, text, len);
+}
+
+static void
+check(struct tool *to, const struct walk_file *wf, int fd,
+    const struct stat *st, const struct digest *dg)
+{
+	uint8_t hash[DIGEST_HASH];
+	int error = hash_file(own(to), fd, st, hash);
+
+	if (error != 0) {
+		say(to, wf, error);
+	} else if (memcmp(hash, dg->dg_hash, sizeof(hash)) == 0) {
+		own(to)->dw_done++;
+	} else {
+		own(to)->dw_differ++;
+		tool_found(to, wf, "the content is not what the digest says");
+	}
+}
+
+static void
+file(struct tool *to, const struct walk_file *wf, int fd, const struct stat *st)
+{
+	struct digest_work *dw = own(to);
+	struct digest dg;
+	int error = read_digest(fd, st, &dg);
+
+	if (error == 0 && dw->dw_check) {
+		check(to, wf, fd, st, &dg);
+	} else if (error == -ENOENT && dw->dw_check) {
+		dw->dw_without++;
+	} else if (error == 0 && !to->to_force) {
+		dw->dw_current++;
+	} else {
+		if (error == 0 || error == -ENOENT)
+			error = may_write(wf);
+		if (error == 0)
+			error = write_digest(dw, fd, st, &dg);
+		if (error == 0)
+			dw->dw_done++;
+		else
+			say(to, wf, error);
+	}
+}
+
+static void
+end(const struct tool *to)
+{
+	const struct digest_work *dw = own(to);
+	char bytes[16];
+
+	size_text(dw->dw_read, bytes, sizeof(bytes));
+	if (dw->dw_check)
+		printf("%llu files: %llu verified, %llu differ, "
+		       "%llu without a digest; %llu errors; %s read\n",
+		    (unsigned long long)to->to_files,
+		    (unsigned long long)dw->dw_done,
+		    (unsigned long long)dw->dw_differ,
+		    (unsigned long long)dw->dw_without,
+		    (unsigned long long)(to->to_failed - dw->dw_differ), bytes);
+	else
+		printf("%llu files: %llu digests written, %llu current; "
+		       "%llu errors; %s read\n",
+		    (unsigned long long)to->to_files,
+		    (unsigned long long)dw->dw_done,
+		    (unsigned long long)dw->dw_current,
+		    (unsigned long long)to->to_failed, bytes);
+}
+
+const struct tool_command digest_command = {
+    .tc_name = "digest",
+    .tc_wants = wants,
+    .tc_file = file,
+    .tc_end = end,
+};

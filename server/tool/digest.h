@@ -1,0 +1,22 @@
+/*
+ * digest: the command that writes the SHA-256 of each file into an extended attribute, in the
+ * form of server/http/digest.h, or compares it with the file's content.
+ */
+#ifndef SERVER_TOOL_DIGEST_H
+#define SERVER_TOOL_DIGEST_H
+
+#include "server/tool/tool.h"
+
+struct digest_work {
+	bool dw_check;
+	_Atomic uint64_t dw_done; /* written, or verified */
+	_Atomic uint64_t dw_current;
+	_Atomic uint64_t dw_differ;
+	_Atomic uint64_t dw_without; /* a digest of the file as it is */
+	_Atomic uint64_t dw_read;    /* bytes */
+};
+
+/* to_own is a struct digest_work. */
+extern const struct tool_command digest_command;
+
+#endif

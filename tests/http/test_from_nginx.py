@@ -1,0 +1,297 @@
+"""docs/from-nginx.md: every line of its last column does what the first one says."""
+
+import gzip
+import json
+import os
+import pathlib
+import re
+
+import pytest
+
+import harness
+from harness import wait_until
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "from-nginx.md"
+OLD = 1_600_000_000  # seconds
+
+
+def rows():
+    """{task: (in a site, text)}."""
+    found, site = {}, None
+    for line in PAGE.read_text().splitlines():
+        if line.startswith("## "):
+            site = line == "## In a site"
+        cells = [c.strip() for c in line.strip("|").split(" | ")]
+        if not line.startswith("| ") or cells[0] == "task":
+            continue
+        assert len(cells) == 4 and all(cells), line
+        parts = cells[3].split("<br>")
+        assert all(re.fullmatch("`[^`]+`", part) for part in parts), line
+        assert cells[0] not in found, cells[0]
+        found[cells[0]] = site, "\n".join(part.strip("`") for part in parts)
+    return found
+
+
+ROWS = rows()
+CHECKS = {}
+
+
+def task(name):
+    def add(check):
+        assert name not in CHECKS
+        CHECKS[name] = check
+        return check
+    return add
+
+
+def put(path, text, when=OLD):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    os.utime(path, (when, when))
+
+
+class World:
+    """A /srv, a /var and a /run, and the server of a row."""
+
+    def __init__(self, base, serve):
+        self.base = base
+        self.serve = serve
+        for name in ("index.html", "page.html", "b.html", "assets/a.js", "status.json", "a.txt", "a.md",
+                     "dir/f", "d/default.htm", ".hidden"):
+            put(base / "srv/www" / name, name)
+        put(base / "srv/www/404.html", "not here")
+        put(base / "srv/www/a.txt.gz", gzip.compress(b"a.txt"))
+        put(base / "srv/video/v.mp4", "v.mp4")
+        put(base / "srv/disk2/pub/p", "p")
+        put(base / "srv/keys", "0123456789abcdef" * 4 + "\n")
+        os.chmod(base / "srv/keys", 0o600)
+        put(base / "sites/one.conf", 'site "one" { root = "%s/srv/www" }\n' % base)
+        (base / "var/log").mkdir(parents=True)
+        (base / "run").mkdir()
+
+    def start(self, name):
+        in_site, text = ROWS[name]
+        text = re.sub(r'(?<=[" ])/(srv|var|run)/', r"%s/\1/" % self.base, text)
+        text = text.replace("unix:/run/", "unix:%s/run/" % self.base)
+        text = text.replace("*:8080", "127.0.0.1:0").replace("[::1]:8081", "127.0.0.2:0")
+        top = 'listen = {"127.0.0.1:0"}\nstall_log = 0\n'
+        if "listen" in text:
+            top = "stall_log = 0\n"
+        if "access_log" not in text:
+            top += 'access_log = "%s/var/log/all.log"\nlog_format = json\n' % self.base
+        root = "" if "root = " in text.split("location")[0] else 'root = "%s/srv/www"\n' % self.base
+        if in_site:
+            conf = '%ssite "s" {\n%s%s\n}\n' % (top, root, text)
+        else:
+            site = "" if "include" in text else 'site "s" { root = "%s/srv/www" }\n' % self.base
+            conf = "%s%s\n%s" % (top, text, site)
+        (self.base / "pagewise.conf").write_text(conf)
+        return self.serve("-c", self.base / "pagewise.conf")
+
+    def log(self, name="www.log"):
+        return (self.base / "var/log" / name).read_text()
+
+
+@pytest.fixture
+def world(serve, tmp_path):
+    return World(tmp_path, serve)
+
+
+def where(server, target, **kw):
+    answer = server.get(target, **kw)
+    return answer.status, answer.get("Location")
+
+
+def test_every_row_has_a_check():
+    assert set(ROWS) == set(CHECKS)
+    assert len(ROWS) >= 25
+
+
+@pytest.mark.parametrize("name", list(ROWS))
+def test_row(world, name):
+    CHECKS[name](world, world.start(name))
+
+
+# -------------------------------------------------------------- in a site
+
+
+@task("Serve a directory")
+def _(world, server):
+    assert server.get("/a.txt").body == b"a.txt"
+
+
+@task("Serve some hosts")
+def _(world, server):
+    for host in ("a.example", "x.b.example"):
+        assert server.get("/a.txt", host=host).status == 200
+
+
+@task("List directories")
+def _(world, server):
+    assert b'href="./f"' in server.get("/dir/").body
+
+
+@task("Name the index files")
+def _(world, server):
+    assert server.get("/").body == b"index.html"
+    assert server.get("/d/").body == b"d/default.htm"
+
+
+@task("Serve a prefix from elsewhere")
+def _(world, server):
+    assert server.get("/video/v.mp4").body == b"v.mp4"
+
+
+@task("Serve a subdirectory from another disk")
+def _(world, server):
+    assert server.get("/pub/p").body == b"p"
+
+
+@task("Application of one page")
+def _(world, server):
+    assert server.get("/any/route").body == b"index.html"
+    assert server.get("/a.txt").body == b"a.txt"
+
+
+@task("Paths without .html")
+def _(world, server):
+    assert server.get("/page").body == b"page.html"
+    assert where(server, "/dir") == (301, "/dir/")
+    assert server.get("/nope").status == 404
+
+
+@task("Page for an error")
+def _(world, server):
+    answer = server.get("/nope")
+    assert (answer.status, answer.body) == (404, b"not here")
+
+
+@task("Page that has moved")
+def _(world, server):
+    assert where(server, "/a.html?q") == (301, "/b.html?q")
+    assert server.get("/b.html").status == 200
+
+
+@task("Tree that has moved")
+def _(world, server):
+    assert where(server, "/old/x/y") == (301, "/new/x/y")
+
+
+@task("Send all to another host")
+def _(world, server):
+    assert where(server, "/x?q") == (301, "https://www.example.org/x?q")
+
+
+@task("Let clients keep a prefix for a year")
+def _(world, server):
+    assert server.get("/assets/a.js").get("Cache-Control") == "max-age=31536000"
+    assert "Cache-Control" not in server.get("/a.txt")
+
+
+@task("Never keep one file")
+def _(world, server):
+    assert server.get("/status.json").get("Cache-Control") == "no-store"
+    assert "Cache-Control" not in server.get("/a.txt")
+
+
+@task("Set and remove header fields")
+def _(world, server):
+    answer = server.get("/a.txt")
+    assert answer.get("X-Robots-Tag") == "noindex" and "Server" not in answer
+
+
+@task("Fields of security")
+def _(world, server):
+    assert server.get("/a.txt").get("X-Content-Type-Options") == "nosniff"
+
+
+@task("Scripts of another site")
+def _(world, server):
+    answer = server.get("/a.txt", fields=[("Origin", "https://app.example")])
+    assert answer.get("Access-Control-Allow-Origin") == "https://app.example"
+
+
+@task("Compressed siblings")
+def _(world, server):
+    answer = server.get("/a.txt", fields=[("Accept-Encoding", "gzip")])
+    assert answer.get("Content-Encoding") == "gzip" and gzip.decompress(answer.body) == b"a.txt"
+
+
+@task("Media type of a suffix")
+def _(world, server):
+    assert server.get("/a.md").get("Content-Type") == "text/markdown; charset=utf-8"
+
+
+@task("Hide dot files")
+def _(world, server):
+    assert server.get("/.hidden").status == 404
+
+
+@task("Only some addresses")
+def _(world, server):
+    assert server.get("/a.txt").status == 403
+
+
+@task("Links that expire")
+def _(world, server):
+    assert server.get("/a.txt").status == 403
+    signed = harness.Finished("sign", "--key", str(world.base / "srv/keys"), "/a.txt")
+    assert signed.code == 0, signed.err
+    assert server.get(signed.out.strip()).body == b"a.txt"
+
+
+# ------------------------------------------------------- at the top level
+
+
+@task("Choose addresses")
+def _(world, server):
+    assert server.get("/a.txt").status == 200
+
+
+@task("Listen on a Unix socket")
+def _(world, server):
+    assert server.address == str(world.base / "run/www.sock")
+    assert server.get("/a.txt").body == b"a.txt"
+
+
+@task("The client behind a balancer")
+def _(world, server):
+    server.get("/a.txt", fields=[("X-Forwarded-For", "192.0.2.7")])
+    line = wait_until(lambda: world.log("all.log"), "the log")
+    assert json.loads(line)["remote"] == "192.0.2.7"
+
+
+@task("Log as JSON")
+def _(world, server):
+    server.get("/a.txt")
+    line = wait_until(lambda: world.log(), "the log")
+    assert json.loads(line.splitlines()[0])["status"] == 200
+
+
+@task("Leave requests out of the log")
+def _(world, server):
+    server.get("/live")
+    server.get("/a.txt")
+    wait_until(lambda: "/a.txt" in world.log(), "the log")
+    assert "/live" not in world.log()
+
+
+@task("Limit connections of a client")
+def _(world, server):
+    with server.connect() as a, server.connect() as b:
+        for c in (a, b):
+            assert c.ask("/a.txt").status == 200
+        with pytest.raises((OSError, AssertionError)):
+            server.get("/a.txt")
+    server.stop(messages=True)
+
+
+@task("Path for health checks")
+def _(world, server):
+    assert server.get("/live").body == b"live\n"
+    assert server.get("/ready").body == b"ready\ns: ok\n"
+
+
+@task("Read more files")
+def _(world, server):
+    assert server.get("/a.txt").body == b"a.txt"

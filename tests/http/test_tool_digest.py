@@ -1,0 +1,207 @@
+"""pagewise digest: the attribute that it writes, what it skips, and what --check finds."""
+
+import hashlib
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+import harness
+from harness import Finished, wait_until
+
+NAME = "user.pagewise.sha256"
+OLD = 1_600_000_000_123_456_789  # nanoseconds
+
+
+def put(path, data, when=OLD):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    os.utime(path, ns=(when, when))
+    return path
+
+
+def run(*args, code=0):
+    done = Finished("digest", *args)
+    assert done.code == code, (done.code, done.out, done.err)
+    return done
+
+
+def attribute(path):
+    try:
+        return os.getxattr(path, NAME).decode()
+    except OSError:
+        return None
+
+
+def wanted(path):
+    st = os.stat(path)
+    hashed = hashlib.sha256(path.read_bytes()).hexdigest()
+    return "%s %d %d.%09d" % (hashed, st.st_size, st.st_mtime_ns // 10**9, st.st_mtime_ns % 10**9)
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A directory where users have attributes."""
+    probe = put(tmp_path / "site/probe", b"")
+    try:
+        os.setxattr(probe, NAME, b"")
+    except OSError:
+        pytest.skip("no extended attributes for users in %s" % tmp_path)
+    probe.unlink()
+    return tmp_path / "site"
+
+
+def test_each_file_gets_what_sha256sum_says_and_its_size_and_time(site):
+    files = [put(site / "a.txt", b"hello\n"), put(site / "b/c.bin", os.urandom(3_000_000)),
+             put(site / "empty", b""), put(site / "a.txt.gz", b"sibling"), put(site / "old", b"x", -1_500_000_000)]
+    times = [f.stat().st_mtime_ns for f in files]
+    done = run(site)
+    assert "5 files: 5 digests written, 0 current; 0 errors; 2.9 MiB read" in done.out and done.err == ""
+    for file, when in zip(files, times):
+        assert attribute(file) == wanted(file)
+        assert file.stat().st_mtime_ns == when
+    assert attribute(site / "old").endswith(" 1 -2.500000000")
+
+
+def test_what_is_current_is_not_read(site):
+    file = put(site / "a", b"one")
+    put(site / "b", b"two")
+    run(site)
+    assert "0 digests written, 2 current; 0 errors; 0 bytes read" in run(site).out
+    put(file, b"new", OLD + 1)
+    assert "1 digests written, 1 current" in run(site).out
+    assert attribute(file) == wanted(file)
+    put(file, b"longer", OLD + 1)
+    assert "1 digests written" in run(site).out
+    assert "2 digests written" in run("--force", site).out
+    os.setxattr(file, NAME, b"x" * 1000)
+    os.setxattr(site / "b", NAME, b"")
+    assert "2 digests written" in run(site).out
+    assert attribute(file) == wanted(file)
+
+
+def test_links_and_dotfiles_are_left_out(site, tmp_path):
+    outside = put(tmp_path / "outside/secret", b"1")
+    for name in (".hidden", ".dir/a", ".pagewise-0123456789abcdef.tmp", "a"):
+        put(site / name, b"1")
+    (site / "link").symlink_to(outside)
+    (site / "out").symlink_to(outside.parent)
+    assert "1 files: 1 " in run(site).out
+    assert attribute(outside) is None and attribute(site / ".hidden") is None
+    assert "3 files: 2 digests written, 1 current" in run("--dotfiles", site).out
+    assert (site / ".pagewise-0123456789abcdef.tmp").exists()
+
+
+def test_check_finds_what_differs_and_writes_nothing(site):
+    bad, good, changed, none = (put(site / name, name.encode()) for name in ("bad", "good", "changed", "none"))
+    run(site)
+    os.removexattr(none, NAME)
+    put(changed, b"other", OLD + 1)
+    put(bad, b"BAD")
+    before = [attribute(f) for f in (bad, good, changed, none)]
+    done = run("--check", site, code=1)
+    assert done.out.splitlines() == [
+        f"{bad}: the content is not what the digest says",
+        "4 files: 1 verified, 1 differ, 2 without a digest; 0 errors; 7 bytes read"]
+    assert [attribute(f) for f in (bad, good, changed, none)] == before
+    put(bad, b"bad")
+    assert "2 verified, 0 differ" in run("-c", site).out
+    assert run("-c", "-q", site).out == ""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root becomes another user")
+def test_file_that_is_not_writable_is_told_of_and_not_read():
+    place = pathlib.Path(tempfile.mkdtemp(prefix="pagewise-tool-"))
+    try:
+        place.chmod(0o755)
+        put(place / "a", b"1").chmod(0o644)
+        put(place / "b", b"2").chmod(0o666)
+        try:
+            os.setxattr(place / "a", NAME, b"")
+        except OSError:
+            pytest.skip("no extended attributes for users in /tmp")
+        done = subprocess.run([harness.PAGEWISE, "digest", str(place)], user=65534, group=65533, extra_groups=[],
+                              check=False, capture_output=True, text=True)
+        assert done.returncode == 1 and "1 errors; 1 bytes read" in done.stdout
+        assert done.stderr == (f"pagewise digest: {place}/a: cannot write its attribute: Permission denied; "
+                               "who may write the file, may\n")
+        assert attribute(place / "b") == wanted(place / "b")
+    finally:
+        shutil.rmtree(place)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/sys/fs"), reason="no file system without attributes is at hand")
+def test_file_system_without_attributes_is_told_of_once():
+    done = run("-j", "1", "/proc/sys/fs", code=1)
+    assert done.err.count("has no extended attributes for users") == 1 == done.err.count("\n")
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signal_ends_it_between_two_blocks(site, number, code):
+    file = site / "big"
+    file.parent.mkdir(exist_ok=True)
+    with file.open("wb") as f:
+        f.truncate(1 << 40)  # a hole: an hour
+    os.utime(file, ns=(OLD, OLD))
+    put(site / "small", b"1")
+    with subprocess.Popen([harness.PAGEWISE, "digest", "-j", "2", str(site)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as p:
+        wait_until(lambda: attribute(site / "small"), "the work")
+        p.send_signal(number)
+        out, err = p.communicate(timeout=60)
+    assert p.returncode == code and "; 0 errors" in out and err.count("\n") == 1
+    assert attribute(file) is None and attribute(site / "small") == wanted(site / "small")
+
+
+def test_file_that_changes_while_it_is_read_gets_no_digest(site):
+    file = site / "big"
+    file.parent.mkdir(exist_ok=True)
+    with file.open("wb") as f:
+        f.truncate(1 << 40)
+    os.utime(file, ns=(OLD, OLD))
+    put(site / "small", b"1")
+    with subprocess.Popen([harness.PAGEWISE, "digest", "-j", "2", str(site)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as p:
+        wait_until(lambda: attribute(site / "small"), "the work")
+        os.truncate(file, 100)
+        out, err = p.communicate(timeout=60)
+    assert p.returncode == 1 and "1 digests written" in out
+    assert err == f"pagewise digest: {file}: it changed while it was read; run this again\n"
+    assert attribute(file) is None
+
+
+def test_file_that_was_written_just_now_is_waited_for(site):
+    """Two writes of one clock tick have one time: a digest between them would be trusted."""
+    rng = random.Random(3)
+    file = put(site / "a", b"0")
+    for _ in range(20):
+        data = bytes(rng.choices(b"01", k=4))
+        file.write_bytes(data)
+        run(site)
+        assert attribute(file) == wanted(file)
+    fresh = site / "b"
+    fresh.write_bytes(b"1")
+    st = fresh.stat()
+    os.utime(fresh, ns=(st.st_atime_ns, st.st_mtime_ns // 10**9 * 10**9))  # as FAT has it
+    begin = fresh.stat().st_mtime
+    run(site)
+    assert time.time() >= begin + 2 and attribute(fresh) == wanted(fresh)
+
+
+@pytest.mark.parametrize("args, text", [
+    ([], "no directory"), (["-j", "x", "d"], "not a number"), (["-c"], "no directory"),
+    (["--codings", "gz", "d"], "unknown option --codings"),
+])
+def test_bad_command_line(args, text):
+    done = run(*args, code=2)
+    assert text in done.err and done.err.count("\n") == 1
+
+
+def test_help():
+    assert run("--help").out.startswith("usage: pagewise digest")
