@@ -266,6 +266,16 @@ def test_denied_clients_do_not_count(site):
     assert [ask(server).status for _ in range(3)] == [403] * 3
 
 
+def test_behind_a_proxy_it_is_the_client_that_counts(site):
+    server = site({"request_rate": "1/h", "request_burst": 2, "deny": ["192.0.2.66"]},
+                  trusted_proxies=["127.0.0.1"], client_address="x-forwarded-for")
+    with server.connect() as c:
+        found = [c.ask("/a.txt", fields=[("X-Forwarded-For", who)]).status for who in (
+            "192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.1", "192.0.2.66", "192.0.2.2", "2001:db8::1", "2001:db8::2",
+            "2001:db8::3")]
+    assert found == [200, 200, 200, 429, 403, 200, 200, 200, 429]
+
+
 @pytest.mark.parametrize("key, value, cause", [
     ("rate", "x", "x is not a size (0 to 16G)"),
     ("rate", "1023", "1023 is less than 1K bytes/s (0: no limit)"),
