@@ -45,7 +45,7 @@ struct ahead;
  * A loop also waits for the disk when its program is not in memory, and for other
  * processors when a table of descriptors grows that several threads share.  To be
  * called before the first thread is started, descriptors' limit (RLIMIT_NOFILE)
- * set: locks the program and its libraries in memory, some 3 MiB, and makes the
+ * set: locks the program and its libraries in memory, some 4 MiB, and makes the
  * table large enough for 65536 descriptors, or as many as the limit is.  Threads that are
  * started later have their heaps at once (glibc).  -errno (-ENOMEM,
  * -EPERM: RLIMIT_MEMLOCK): they were brought in, but can be evicted.

@@ -37,6 +37,12 @@ os_lock_program(void)
 }
 
 int
+os_lock_crypto(void)
+{
+	return 0;
+}
+
+int
 os_program(char *path, size_t size)
 {
 	static const int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_PATHNAME, -1};

@@ -92,15 +92,25 @@ os_memory(bool *sockets)
 	return least;
 }
 
+#define APART "/libcrypto.so" /* 5 MiB, of use with some configurations only */
+
+struct locking {
+	bool lc_apart; /* it alone, or all others */
+	int lc_error;
+};
+
 /* What the program or a library has in its file. */
 static int
 lock_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const ElfW(Phdr) * ph;
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from, end;
-	int i, *error = arg;
+	struct locking *lc = arg;
+	int i;
 
 	(void)size;
+	if ((strstr(info->dlpi_name, APART) != NULL) != lc->lc_apart)
+		return 0;
 	for (i = 0; i < info->dlpi_phnum; i++) {
 		ph = &info->dlpi_phdr[i];
 		if (ph->p_type != PT_LOAD)
@@ -109,7 +119,7 @@ lock_object(struct dl_phdr_info *info, size_t size, void *arg)
 		end = info->dlpi_addr + ph->p_vaddr + ph->p_filesz;
 		if (mlock2((void *)from, end - from, 0) == 0)
 			continue;
-		*error = -errno;
+		lc->lc_error = -errno;
 		madvise((void *)from, (end - from + page - 1) & ~(page - 1),
 		    MADV_POPULATE_READ);
 	}
@@ -146,10 +156,19 @@ os_prepare_heap(void)
 int
 os_lock_program(void)
 {
-	int error = 0;
+	struct locking lc = {.lc_apart = false};
 
-	dl_iterate_phdr(lock_object, &error);
-	return error;
+	dl_iterate_phdr(lock_object, &lc);
+	return lc.lc_error;
+}
+
+int
+os_lock_crypto(void)
+{
+	struct locking lc = {.lc_apart = true};
+
+	dl_iterate_phdr(lock_object, &lc);
+	return lc.lc_error;
 }
 
 /* O_PATH: the link itself, so that nobody exchanges it meanwhile. */

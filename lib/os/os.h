@@ -234,6 +234,9 @@ void os_prepare_heap(void);
 /* Keeps the program and its libraries in memory; 0, or -errno if only brought in. */
 int os_lock_program(void);
 
+/* libcrypto as well, which is left out there where it can be. */
+int os_lock_crypto(void);
+
 /*
  * The target of a symbolic link, and its owner.  0; 1: only open(2) can follow it
  * (Linux: those of /proc); or -errno.

@@ -26,14 +26,17 @@
 
 /* It goes on without: before it could be locked nobody missed it. */
 static void
-prepare(void)
+prepare(const struct conf *conf)
 {
 	int error = pw_process_prepare();
 
+	if (error == 0 && conf_has_secrets(conf))
+		error = os_lock_crypto();
 	if (error != 0)
 		log_notice(NULL,
 		    "cannot lock the program in memory: %s: a page fault may "
-		    "stall all clients; raise ulimit -l to 8192 (LimitMEMLOCK)",
+		    "stall all clients; raise ulimit -l to 16384 "
+		    "(LimitMEMLOCK)",
 		    strerror(-error));
 }
 
@@ -421,7 +424,7 @@ say_ready(struct server *sv)
 int
 serve_start(struct server *sv, struct listen_table *old, bool again)
 {
-	prepare();
+	prepare(sv->sv_conf);
 	if (open_all(sv, old) == -1)
 		return -1;
 	/* Everything is open, and no thread runs yet. */

@@ -33,6 +33,18 @@ def test_program_and_libraries_are_locked_in_memory(server):
     flags = dict(code(server))
     assert any("libc.so" in path for path in flags)
     assert any("libevent" in path for path in flags)
+    # Five megabytes that only passwords and signed links need.
+    assert [path for path in flags if "lo" not in flags[path] and "/libcrypto." not in path] == []
+
+
+def test_libcrypto_is_locked_as_well_where_it_is_used(serve_conf, site, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("not root: the limit may be too small")
+    keys = tmp_path / "keys"
+    keys.write_text("k" * 64)
+    keys.chmod(0o600)
+    flags = dict(code(serve_conf({}, [("s", {"root": site, "signed_links": keys}, {})])))
+    assert any("/libcrypto." in path for path in flags)
     assert [path for path in flags if "lo" not in flags[path]] == []
 
 
