@@ -115,6 +115,5 @@ enum access
 access_continue(struct exchange *ex)
 {
 	ex->ex_verifying = false;
-	return verified(
-	    ex, ex->ex_verify.vf_good ? VERIFIED_GOOD : VERIFIED_BAD);
+	return verified(ex, ex->ex_verify.vf_result);
 }
