@@ -86,8 +86,8 @@ LIB_C := $(filter-out lib/os/% $(OF_OTHERS),$(wildcard lib/*.c lib/*/*.c)) \
 TOOL_C := $(filter-out $(OF_OTHERS),$(wildcard server/tool/*.c))
 SERVER_C := $(filter-out server/main.c server/tool/% $(OF_OTHERS),$(wildcard server/*.c server/*/*.c)) \
     build/mime_table.c build/admin_page.c
-# About Linux: io_uring, large folios, capabilities, pipes of a size, what is in memory, its /proc.
-UNIT_NOT_freebsd = async folio meter owner pipes reclaim residency share tcp_memory
+# About Linux: io_uring, how attributes are set, large folios, capabilities, pipes of a size, what is in memory, its /proc.
+UNIT_NOT_freebsd = async file_attribute folio meter owner pipes reclaim residency share tcp_memory
 UNIT_C := $(filter-out $(UNIT_NOT_$(OS):%=tests/unit/test_%.c),\
     $(wildcard tests/unit/test_*.c))
 SANITIZERS = asan tsan
@@ -222,9 +222,8 @@ freebsd-all: build/freebsd/pagewise build/freebsd/libpagewise.so \
     $(UNIT_C:%.c=build/freebsd/%.o) $(TOOL_C:%.c=build/freebsd/%.o)
 build/freebsd/include/zlib.h:
 	@mkdir -p $(@D)
-	@cp -R /usr/include/brotli /usr/include/openssl /usr/include/zstd*.h \
+	@cp -R /usr/include/brotli /usr/include/zstd*.h \
 	    $(wildcard /usr/include/zconf.h /usr/include/*-*/zconf.h) $(@D)
-	@cp $(wildcard /usr/include/*-*/openssl/*.h) $(@D)/openssl
 	@cp /usr/include/zlib.h $@
 freebsd:
 	@sh conf/install-deps.sh cross

@@ -29,7 +29,6 @@ needs()
 	build	lib zlib			zlib1g-dev		-
 	build	lib libbrotlienc		libbrotli-dev		brotli
 	build	lib libzstd			libzstd-dev		zstd
-	build	lib libcrypto			libssl-dev		-
 	test	python				python3			python3
 	test	lib cmocka			libcmocka-dev		cmocka
 	test	pymod pytest			python3-pytest		py311-pytest

@@ -108,6 +108,11 @@ struct pw_loop_conf {
 	 */
 	void (*plc_device)(void *arg, const char *message);
 	void *plc_arg;
+	/*
+	 * Name of an extended attribute in the namespace of users ("user.NAME" on Linux), for
+	 * pw_open.op_attribute; stays the caller's.  NULL: none.
+	 */
+	const char *plc_attribute;
 };
 
 int pw_loop_create(
@@ -154,6 +159,16 @@ int pw_root_open_file(const struct pw_root *, const char *path);
  */
 int pw_stat_name(int dirfd, const char *name, struct stat *);
 
+/*
+ * An extended attribute of a regular file of that directory, as plc_attribute; may wait, so for
+ * tk_work only.  How many bytes, or -errno; -ENOENT: it has none; -EXDEV: another file system
+ * is mounted there.
+ */
+long pw_name_attribute(
+    int dirfd, const char *name, const char *attribute, void *to, size_t size);
+
+#define PW_ATTRIBUTE_MAX 256 /* bytes of an attribute that is read */
+
 enum pw_file_type { PW_FILE_REGULAR, PW_FILE_DIRECTORY, PW_FILE_OTHER };
 
 struct pw_file {
@@ -166,12 +181,20 @@ struct pw_file {
 	uint64_t fil_dev;
 	/* When it was last found where its path leads: that lookup's begin. */
 	uint64_t fil_checked;
+	/*
+	 * What plc_attribute had then, if an open has asked for it; NULL: there is none, or it
+	 * has more than PW_ATTRIBUTE_MAX bytes.  A change of it changes fil_ctime as well, so
+	 * it is as old as the rest.
+	 */
+	const char *fil_attribute;
+	size_t fil_attribute_len;
 	/* The caller's: set it once, fil_free is called with the last reference. */
 	void *fil_user;
 	void (*fil_user_free)(void *);
 	/* Set it when the file has turned out to be shorter: it is looked up again. */
 	bool fil_stale;
 	/* private to the library; all of it the loop's thread only */
+	bool fil_attributed; /* fil_attribute was asked for */
 	unsigned fil_refs;
 	struct pw_loop *fil_loop;
 	struct pw_device *fil_device;
@@ -197,6 +220,11 @@ struct pw_file {
 
 struct pw_open {
 	struct pw_waiter op_waiter;
+	/*
+	 * Set by the caller: the file's attribute is wanted.  It may be on the disk, so what is
+	 * opened for the first time, or has changed, is opened by the pool then.
+	 */
+	bool op_attribute;
 	struct pw_file *op_file; /* the result, one reference, the caller's */
 	STAILQ_ENTRY(pw_open) op_link; /* owned by the library while waiting */
 };

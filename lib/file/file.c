@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "lib/disk/admission.h"
@@ -100,6 +101,20 @@ pw_stat_name(int dirfd, const char *name, struct stat *st)
 	return os_stat_name(dirfd, name, st);
 }
 
+long
+pw_name_attribute(
+    int dirfd, const char *name, const char *attribute, void *to, size_t size)
+{
+	int fd = os_open(dirfd, name, OS_ONE_MOUNT);
+	long n;
+
+	if (fd < 0)
+		return fd;
+	n = os_attribute(fd, attribute, to, size);
+	close(fd);
+	return n;
+}
+
 static bool
 same_time(const struct timespec *a, const struct timespec *b)
 {
@@ -138,14 +153,41 @@ open_regular(const struct pw_root *rt, const char *path,
 	return 0;
 }
 
+/* Without one, or memory for it, the file is as good. */
+static void
+read_attribute(struct found *fnd, const char *attribute)
+{
+	char text[PW_ATTRIBUTE_MAX];
+	long n = os_attribute(fnd->fnd_fd, attribute, text, sizeof(text));
+
+	fnd->fnd_attributed = true;
+	if (n <= 0)
+		return;
+	fnd->fnd_attribute = malloc((size_t)n);
+	if (fnd->fnd_attribute == NULL)
+		return;
+	memcpy(fnd->fnd_attribute, text, (size_t)n);
+	fnd->fnd_attribute_len = (size_t)n;
+}
+
+void
+found_drop(struct found *fnd)
+{
+	if (fnd->fnd_fd != -1)
+		close(fnd->fnd_fd);
+	free(fnd->fnd_attribute);
+}
+
 int
 file_find(const struct pw_root *rt, const char *path, enum os_resolve resolve,
-    const struct pw_file *old, struct found *fnd)
+    const struct pw_file *old, const char *attribute, struct found *fnd)
 {
 	int fd, error;
 
 	fnd->fnd_fd = -1;
 	fnd->fnd_same = false;
+	fnd->fnd_attributed = false;
+	fnd->fnd_attribute = NULL;
 	fd = os_lookup(rt->rt_fd, path, resolve);
 	if (fd < 0)
 		return fd;
@@ -157,7 +199,12 @@ file_find(const struct pw_root *rt, const char *path, enum os_resolve resolve,
 	fnd->fnd_same = old != NULL && file_unchanged(old, &fnd->fnd_stat);
 	if (fnd->fnd_same || !S_ISREG(fnd->fnd_stat.st_mode))
 		return 0;
-	return open_regular(rt, path, resolve, fnd);
+	if (attribute != NULL && resolve == OS_CACHED)
+		return -EAGAIN;
+	error = open_regular(rt, path, resolve, fnd);
+	if (error == 0 && attribute != NULL)
+		read_attribute(fnd, attribute);
+	return error;
 }
 
 int
@@ -166,7 +213,7 @@ pw_root_open_file(const struct pw_root *rt, const char *path)
 	struct found fnd;
 	int error;
 
-	error = file_find(rt, path, OS_ANY_MOUNT, NULL, &fnd);
+	error = file_find(rt, path, OS_ANY_MOUNT, NULL, NULL, &fnd);
 	if (error != 0)
 		return error;
 	return fnd.fnd_fd >= 0 ? fnd.fnd_fd : -EACCES;
@@ -221,15 +268,14 @@ learn_device(struct pw_loop *lp, struct pw_file *file)
 }
 
 int
-file_create(struct pw_loop *lp, const struct found *fnd, struct pw_file **out)
+file_create(struct pw_loop *lp, struct found *fnd, struct pw_file **out)
 {
 	const struct stat *st = &fnd->fnd_stat;
 	struct pw_file *file;
 
 	file = calloc(1, sizeof(*file));
 	if (file == NULL) {
-		if (fnd->fnd_fd != -1)
-			close(fnd->fnd_fd);
+		found_drop(fnd);
 		return -ENOMEM;
 	}
 	file->fil_fd = fnd->fnd_fd;
@@ -241,6 +287,9 @@ file_create(struct pw_loop *lp, const struct found *fnd, struct pw_file **out)
 	file->fil_ctime = st->st_ctim;
 	file->fil_ino = st->st_ino;
 	file->fil_dev = st->st_dev;
+	file->fil_attributed = fnd->fnd_attributed;
+	file->fil_attribute = fnd->fnd_attribute;
+	file->fil_attribute_len = fnd->fnd_attribute_len;
 	file->fil_refs = 1;
 	file->fil_loop = lp;
 	file->fil_number = verified_number(lp->lp_verified);
@@ -348,6 +397,7 @@ pw_file_unref(struct pw_file **filep)
 		    &file->fil_loop->lp_noted);
 	if (file->fil_user_free != NULL)
 		file->fil_user_free(file->fil_user);
+	free((void *)(uintptr_t)file->fil_attribute);
 	free(file->fil_mapped);
 	free(file->fil_indirect);
 	if (file->fil_fd != -1)

@@ -29,22 +29,29 @@ struct found {
 	int fnd_fd; /* -1 unless a regular file */
 	bool fnd_same;
 	struct stat fnd_stat;
+	bool fnd_attributed; /* its attribute was asked for ... */
+	char *fnd_attribute; /* ... and this is it, or NULL; from malloc(3) */
+	size_t fnd_attribute_len;
 };
 
 /*
  * Looks path up and opens it if it is a regular file (something else would have
  * to take its place in between to be opened).  old, if not NULL, is what is in
  * the cache: when it is still the same file, unchanged, nothing is opened and
- * fnd_same is set.
+ * fnd_same is set.  attribute, if not NULL, is read of what is opened; with OS_CACHED that is
+ * -EAGAIN, since it may wait, and nothing is opened.
  */
 int file_find(const struct pw_root *, const char *path, enum os_resolve,
-    const struct pw_file *old, struct found *);
+    const struct pw_file *old, const char *attribute, struct found *);
+
+/* Of what file_find has found, but nobody takes. */
+void found_drop(struct found *);
 
 /* Is it the file that was opened, as it was then? */
 bool file_unchanged(const struct pw_file *, const struct stat *);
 
-/* One reference, the caller's; takes over the descriptor, on failure too. */
-int file_create(struct pw_loop *, const struct found *, struct pw_file **);
+/* One reference, the caller's; takes over descriptor and attribute, on failure too. */
+int file_create(struct pw_loop *, struct found *, struct pw_file **);
 
 /*
  * The cache: by root and path, least recently used goes first.  A file is

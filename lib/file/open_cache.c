@@ -30,7 +30,8 @@ struct entry {
 	struct pw_file *en_file; /* NULL until the first time it was opened */
 	uint64_t en_used;
 	enum os_resolve en_resolve; /* how the pool looks it up */
-	bool en_opening; /* a job is out: not on fc_lru, not counted */
+	bool en_attribute; /* somebody wants it: it is read with each open */
+	bool en_opening;   /* a job is out: not on fc_lru, not counted */
 	STAILQ_HEAD(, pw_open) en_opens;
 	char en_path[];
 };
@@ -55,6 +56,7 @@ struct opening {
 	struct pw_waiter og_waiter;
 	struct pw_loop *og_loop;
 	struct entry *og_entry;
+	bool og_attribute;     /* it is read as well */
 	bool og_had;	       /* there was a file in the entry: */
 	struct pw_file og_old; /* what it was like; nothing of it is owned */
 	uint64_t og_began;
@@ -229,8 +231,8 @@ file_cache_destroy(struct file_cache **fcp)
 
 /* Puts what was found into the entry.  0 or -errno. */
 static int
-entry_install(struct pw_loop *lp, struct entry *en, const struct found *fnd,
-    uint64_t now_us)
+entry_install(
+    struct pw_loop *lp, struct entry *en, struct found *fnd, uint64_t now_us)
 {
 	struct pw_file *file = en->en_file;
 	int error;
@@ -246,6 +248,20 @@ entry_install(struct pw_loop *lp, struct entry *en, const struct found *fnd,
 	return 0;
 }
 
+/* Of what is in the entry, is all known that is wanted of it? */
+static bool
+entry_is_whole(const struct entry *en)
+{
+	return !en->en_attribute || en->en_file->fil_attributed ||
+	       en->en_file->fil_fd == -1;
+}
+
+static const char *
+attribute_of(const struct pw_loop *lp, bool wanted)
+{
+	return wanted ? lp->lp_conf.plc_attribute : NULL;
+}
+
 static int
 open_run(struct job *job)
 {
@@ -255,7 +271,8 @@ open_run(struct job *job)
 
 	og->og_began = clock_now();
 	error = file_find(en->en_root, en->en_path, og->og_entry->en_resolve,
-	    og->og_had ? &og->og_old : NULL, &og->og_found);
+	    og->og_had ? &og->og_old : NULL,
+	    attribute_of(og->og_loop, og->og_attribute), &og->og_found);
 	/* To find out what file system it is may wait as well. */
 	if (error == 0 && og->og_found.fnd_fd != -1)
 		device_ask(pool_device(og->og_loop->lp_pool,
@@ -315,6 +332,23 @@ opening_submit(struct opening *og)
 	return error;
 }
 
+/* Somebody who wants it came while the job was out.  False: there is no place for one more. */
+static bool
+again_with_attribute(struct opening *og)
+{
+	struct found first = og->og_found;
+	struct pw_file *file;
+
+	og->og_attribute = true;
+	og->og_had = false;
+	if (opening_submit(og) != 0)
+		return false;
+	/* Its close may wait: as that of every other file. */
+	if (file_create(og->og_loop, &first, &file) == 0)
+		pw_file_unref(&file);
+	return true;
+}
+
 static void
 opening_done(struct pw_waiter *w)
 {
@@ -327,6 +361,9 @@ opening_done(struct pw_waiter *w)
 		if (error == 0)
 			return;
 	}
+	if (error == 0 && og->og_entry->en_attribute && !og->og_attribute &&
+	    again_with_attribute(og))
+		return;
 	if (error == 0)
 		error = entry_install(
 		    og->og_loop, og->og_entry, &og->og_found, og->og_began);
@@ -349,7 +386,8 @@ opening_start(struct pw_loop *lp, struct entry *en)
 	og->og_waiter.wt_done = opening_done;
 	og->og_loop = lp;
 	og->og_entry = en;
-	og->og_had = en->en_file != NULL;
+	og->og_attribute = en->en_attribute;
+	og->og_had = en->en_file != NULL && entry_is_whole(en);
 	if (og->og_had)
 		og->og_old = *en->en_file;
 	error = opening_submit(og);
@@ -380,26 +418,31 @@ open_give(struct entry *en, struct pw_open *op)
 /* Without waiting, or -EAGAIN.  *enp is the entry if there is one already. */
 static int
 open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
-    uint64_t now_us, struct entry **enp)
+    uint64_t now_us, bool attribute, struct entry **enp)
 {
 	struct entry *en = *enp;
+	const struct pw_file *old = NULL;
 	struct found fnd;
 	int error;
 
 	if (!rt->rt_cached)
 		return -EAGAIN;
+	if (en != NULL)
+		attribute = en->en_attribute;
+	if (en != NULL && entry_is_whole(en))
+		old = en->en_file;
 	error = file_find(
-	    rt, path, OS_CACHED, en == NULL ? NULL : en->en_file, &fnd);
+	    rt, path, OS_CACHED, old, attribute_of(lp, attribute), &fnd);
 	if (error != 0)
 		return error;
 	if (en == NULL) {
 		en = entry_add(lp, rt, path);
 		if (en == NULL) {
-			if (fnd.fnd_fd != -1)
-				close(fnd.fnd_fd);
+			found_drop(&fnd);
 			return -ENOMEM;
 		}
 		en->en_used = now_us;
+		en->en_attribute = attribute;
 		*enp = en;
 	}
 	return entry_install(lp, en, &fnd, now_us);
@@ -408,7 +451,7 @@ open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
 /* By the pool, unless it has just said that there is nothing. */
 static int
 open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
-    uint64_t now_us, struct entry **enp)
+    uint64_t now_us, bool attribute, struct entry **enp)
 {
 	int error = 0;
 
@@ -422,6 +465,7 @@ open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	if (*enp == NULL)
 		return -ENOMEM;
 	(*enp)->en_used = now_us;
+	(*enp)->en_attribute |= attribute;
 	return opening_start(lp, *enp);
 }
 
@@ -435,17 +479,19 @@ pw_file_open(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	op->op_file = NULL;
 	if (en != NULL) {
 		entry_used(lp->lp_files, en, now_us);
+		if (op->op_attribute)
+			en->en_attribute = true;
 		if (en->en_opening)
 			return open_wait(en, op);
 		if (now_us < en->en_file->fil_checked + PW_FRESH_US &&
-		    !en->en_file->fil_stale)
+		    !en->en_file->fil_stale && entry_is_whole(en))
 			return open_give(en, op);
 	}
-	error = open_now(lp, rt, path, now_us, &en);
+	error = open_now(lp, rt, path, now_us, op->op_attribute, &en);
 	if (error == 0)
 		return open_give(en, op);
 	if (error == -EAGAIN || error == -EXDEV) {
-		error = open_later(lp, rt, path, now_us, &en);
+		error = open_later(lp, rt, path, now_us, op->op_attribute, &en);
 		if (error == 0)
 			return open_wait(en, op);
 	}

@@ -25,7 +25,7 @@
 #include "server/util/link_key.h"
 #include "server/util/str.h"
 
-enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_OFF };
+enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_DIGEST, ETAG_OFF };
 
 /* Fields of the server's own that a rule has taken away, or set anew. */
 #define HEADER_NO_LAST_MODIFIED 0x01u
@@ -76,6 +76,7 @@ struct settings {
 	size_t set_strip; /* bytes at a path's front that the root has not */
 
 	enum etag_kind set_etag;
+	bool set_digest;	 /* Repr-Digest, of files that carry one */
 	char *set_charset;	 /* of text types; NULL: none */
 	char *set_default_type;	 /* of files whose extension is not known */
 	char **set_types;	 /* lines as of mime_types */

@@ -200,9 +200,11 @@ const struct key conf_keys[] = {
 	.key_set = conf_set_types, .key_clear = conf_clear_types},
     {"default_type", KEY_INHERITED, "application/octet-stream", "TYPE",
 	"media type of other files", .key_set = conf_set_default_type},
-    {"etag", KEY_INHERITED, "auto", "auto|inode|off",
+    {"etag", KEY_INHERITED, "auto", "auto|inode|digest|off",
 	"what an entity tag is made of; auto: size and modification time",
 	.key_set = conf_set_etag},
+    {"digest", KEY_INHERITED, "false", "true|false",
+	"send the SHA-256 that a file carries", SET_BOOL(digest)},
 
     {"allow", KEY_INHERITED, "(all)", "ADDRESS, ...",
 	"clients that may have answers, all others get 403",

@@ -53,11 +53,13 @@ conf_set_etag(struct conf_scope *scope, const struct key *key, const char *text,
 		*kind = ETAG_AUTO;
 	else if (strcmp(text, "inode") == 0)
 		*kind = ETAG_INODE;
+	else if (strcmp(text, "digest") == 0)
+		*kind = ETAG_DIGEST;
 	else if (strcmp(text, "off") == 0)
 		*kind = ETAG_OFF;
 	else
-		return conf_why(
-		    why, -EINVAL, "\"%s\" is not auto, inode or off", text);
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not auto, inode, digest or off", text);
 	return 0;
 }
 

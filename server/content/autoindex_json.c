@@ -70,6 +70,11 @@ autoindex_json_row(struct buf *b, const struct row *row, bool first)
 		    ",\"mtime\":\"%Y-%m-%dT%H:%M:%SZ\"", &tm);
 		add(b, text);
 	}
+	if (row->row_digest[0] != '\0') {
+		add(b, ",\"digest\":\"sha-256=:");
+		add(b, row->row_digest);
+		add(b, ":\"");
+	}
 	add(b, "}");
 }
 

@@ -3,6 +3,8 @@
  * array with an object for each name.  Pure.
  *
  *	{"name":"a b","href":"a%20b","type":"file","size":7,"mtime":"2026-11-23T09:02:11Z"}
+ *
+ * A file whose row has a digest has it as "digest", in the form of Repr-Digest.
  */
 #ifndef SERVER_CONTENT_AUTOINDEX_JSON_H
 #define SERVER_CONTENT_AUTOINDEX_JSON_H

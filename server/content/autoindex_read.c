@@ -38,12 +38,26 @@ shown(const char *name, bool dotfiles)
 	return name[0] != '.' || dotfiles;
 }
 
+static void
+look_at_digest(int dirfd, struct row *row, const struct stat *st)
+{
+	char text[DIGEST_TEXT];
+	struct digest dg;
+	long n;
+
+	n = pw_name_attribute(
+	    dirfd, row->row_name, DIGEST_ATTRIBUTE, text, sizeof(text));
+	if (n > 0 && digest_parse((struct str){text, (size_t)n}, &dg) &&
+	    digest_is_of(&dg, st->st_size, &st->st_mtim))
+		digest_base64(dg.dg_hash, row->row_digest);
+}
+
 /*
  * Where a link leads is not looked up: it may lead out of the root.  A mount
  * point is a directory without a date.
  */
 static void
-look_at(int dirfd, struct row *row)
+look_at(int dirfd, const struct place *pl, struct row *row)
 {
 	struct stat st;
 	int error;
@@ -59,6 +73,8 @@ look_at(int dirfd, struct row *row)
 	row->row_known = true;
 	row->row_size = st.st_size;
 	row->row_mtime = st.st_mtime;
+	if (row->row_type == ROW_FILE && pl->pl_digests && pl->pl_view.vw_json)
+		look_at_digest(dirfd, row, &st);
 }
 
 /* One more lookup, but that of a name which is about to be looked up anyway. */
@@ -83,7 +99,7 @@ is_sibling(int dirfd, const struct place *pl, const struct row *row)
 static bool
 look_at_shown(int dirfd, const struct place *pl, struct row *row)
 {
-	look_at(dirfd, row);
+	look_at(dirfd, pl, row);
 	return !is_sibling(dirfd, pl, row);
 }
 

@@ -29,6 +29,7 @@ struct place {
 	const char *pl_header; /* of the configuration, or NULL */
 	bool pl_dotfiles;
 	unsigned pl_siblings; /* not shown: bits 1 << enum coding */
+	bool pl_digests;      /* those that files carry are in JSON */
 	struct view pl_view;
 	uint64_t pl_patience_us; /* for a slow disk, at most; 0: any */
 	uint64_t pl_dev, pl_ino;

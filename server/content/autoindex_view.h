@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "server/http/digest.h"
 #include "server/util/str.h"
 
 enum view_sort { VIEW_NAME, VIEW_TIME, VIEW_SIZE };
@@ -24,9 +25,10 @@ enum row_type { ROW_FILE, ROW_DIRECTORY, ROW_OTHER };
 struct row {
 	char *row_name;
 	enum row_type row_type;
-	bool row_known;	  /* the rest is */
-	off_t row_size;	  /* of a file */
-	time_t row_mtime; /* seconds since the epoch */
+	bool row_known;			/* the rest is */
+	off_t row_size;			/* of a file */
+	time_t row_mtime;		/* seconds since the epoch */
+	char row_digest[DIGEST_BASE64]; /* of a file, or empty */
 };
 
 /* As in a request: "time". */

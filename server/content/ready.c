@@ -46,7 +46,7 @@ ready_offer(
 
 	if (hk.hk_target.s_ptr == NULL || rs->rs_status != 200 ||
 	    rs->rs_close || rs->rs_nranges != 1 || ex->ex_request.rq_http10 ||
-	    rs->rs_head.b_failed)
+	    rs->rs_head.b_failed || ex->ex_request.rq_want_digest.s_ptr != NULL)
 		return;
 	response_cache_offer(ex->ex_service->svc_hot, hk, file,
 	    (struct str){rs->rs_head.b_data, rs->rs_head.b_len},

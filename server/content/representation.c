@@ -6,11 +6,31 @@
 
 #include "server/content/representation.h"
 #include "server/http/date.h"
+#include "server/http/digest.h"
 
 #define SETTLED 2 /* seconds */
 
+/* The file's, in base64, if it carries one that is of it as it is. */
+static bool
+take_digest(const struct settings *set, const struct pw_file *file,
+    char text[static DIGEST_BASE64])
+{
+	struct digest dg;
+
+	if ((!set->set_digest && set->set_etag != ETAG_DIGEST) ||
+	    file->fil_attribute == NULL ||
+	    !digest_parse(
+		(struct str){file->fil_attribute, file->fil_attribute_len},
+		&dg) ||
+	    !digest_is_of(&dg, file->fil_size, &file->fil_mtime))
+		return false;
+	digest_base64(dg.dg_hash, text);
+	return true;
+}
+
 static void
-make_etag(struct representation *rp, const struct pw_file *file)
+make_etag(
+    struct representation *rp, const struct pw_file *file, const char *digest)
 {
 	char inode[24] = "", coding[8] = "";
 	int len;
@@ -25,11 +45,15 @@ make_etag(struct representation *rp, const struct pw_file *file)
 	if (rp->rp_coding != CODING_NONE)
 		snprintf(
 		    coding, sizeof(coding), "-%s", coding_name(rp->rp_coding));
-	len = snprintf(rp->rp_tag, sizeof(rp->rp_tag),
-	    "%s\"%llx.%lx-%llx%s%s\"", rp->rp_young ? "W/" : "",
-	    (unsigned long long)file->fil_mtime.tv_sec,
-	    (unsigned long)file->fil_mtime.tv_nsec,
-	    (unsigned long long)file->fil_size, inode, coding);
+	if (rp->rp_set->set_etag == ETAG_DIGEST && digest != NULL)
+		len = snprintf(rp->rp_tag, sizeof(rp->rp_tag), "%s\"%s\"",
+		    rp->rp_young ? "W/" : "", digest);
+	else
+		len = snprintf(rp->rp_tag, sizeof(rp->rp_tag),
+		    "%s\"%llx.%lx-%llx%s%s\"", rp->rp_young ? "W/" : "",
+		    (unsigned long long)file->fil_mtime.tv_sec,
+		    (unsigned long)file->fil_mtime.tv_nsec,
+		    (unsigned long long)file->fil_size, inode, coding);
 	rp->rp_etag = (struct str){rp->rp_tag, (size_t)len};
 }
 
@@ -42,6 +66,15 @@ line(struct representation *rp, const char *name, const char *value)
 	    rp->rp_lines + rp->rp_len, room, "%s: %s\r\n", name, value);
 }
 
+static void
+line_digest(struct representation *rp, const char *hash)
+{
+	char value[DIGEST_BASE64 + 16];
+
+	snprintf(value, sizeof(value), "sha-256=:%s:", hash);
+	line(rp, "Repr-Digest", value);
+}
+
 static struct representation *
 repr_create(const struct pw_file *file, const struct conf *conf,
     const struct settings *set, const char *name, enum coding coding,
@@ -49,19 +82,24 @@ repr_create(const struct pw_file *file, const struct conf *conf,
 {
 	struct representation *rp = calloc(1, sizeof(*rp));
 	time_t mtime = file->fil_mtime.tv_sec;
-	char date[DATE_LEN + 1];
+	char date[DATE_LEN + 1], hash[DIGEST_BASE64];
+	bool digest;
 
 	if (rp == NULL)
 		return NULL;
+	digest = take_digest(set, file, hash);
 	rp->rp_set = set;
 	rp->rp_coding = coding;
 	rp->rp_young = mtime > now - SETTLED;
-	make_etag(rp, file);
+	make_etag(rp, file, digest ? hash : NULL);
 	conf_media_type(conf, set, name, rp->rp_type, sizeof(rp->rp_type));
 	line(rp, "Content-Type", rp->rp_type);
 	rp->rp_coded = rp->rp_len;
 	if (coding != CODING_NONE)
 		line(rp, "Content-Encoding", coding_name(coding));
+	rp->rp_digest = rp->rp_len;
+	if (digest && set->set_digest)
+		line_digest(rp, hash);
 	rp->rp_validators = rp->rp_len;
 	date_format(mtime > now ? now : mtime, date);
 	if ((set->set_changed & HEADER_NO_LAST_MODIFIED) == 0)

@@ -22,8 +22,9 @@ struct representation {
 	    rp_etag; /* with its quotes; in rp_tag; empty: there is none */
 	size_t rp_len;
 	enum coding rp_coding; /* of the file; the name is that without it */
-	size_t rp_coded;       /* the lines behind Content-Type begin here */
-	size_t rp_validators;  /* those behind Content-Encoding as well */
+	size_t rp_coded;       /* the lines behind Content-Type begin here, */
+	size_t rp_digest;      /* those behind Content-Encoding, and */
+	size_t rp_validators;  /* those behind Repr-Digest, if it is there */
 	bool rp_young;	       /* modified just now, or later: not kept */
 	struct response_cache_count rp_asked; /* requests for it */
 	char rp_type[CONF_MEDIA_TYPE];
@@ -37,7 +38,8 @@ struct representation {
  * name is for the media type; a file that has a coding is a sibling of that name.
  *
  * The entity tag is made of size and modification time in nanoseconds, so that two mirrors
- * that keep times agree on it; with etag = inode of the inode as well.  It is weak while the
+ * that keep times agree on it; with etag = inode of the inode as well; with etag = digest of the
+ * content's hash alone, if the file carries one (server/http/digest.h).  It is weak while the
  * modification is less than two seconds old: until then a second one may have the same time.
  * After that it is strong as long as a file is not rewritten in place with its size and its
  * modification time kept.  Last-Modified is never later than now (RFC 9110, 8.8.2.1).

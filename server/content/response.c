@@ -13,6 +13,7 @@
 #include "server/content/multipart.h"
 #include "server/content/representation.h"
 #include "server/content/response_priv.h"
+#include "server/http/digest.h"
 #include "server/http/head_write.h"
 #include "server/http/status.h"
 
@@ -234,6 +235,28 @@ respond_stream(struct exchange *ex, struct autoindex_stream *st)
 
 /* ------------------------------------------------------------------- files */
 
+/* A client may not want the digest; everybody else gets it. */
+static bool
+leaves_digest_out(const struct exchange *ex, const struct representation *rp)
+{
+	return rp->rp_digest < rp->rp_validators &&
+	       !digest_is_wanted(ex->ex_request.rq_want_digest);
+}
+
+/* The representation's lines from there on. */
+static void
+add_lines(struct exchange *ex, const struct representation *rp, size_t from)
+{
+	struct buf *head = &ex->ex_response.rs_head;
+	struct buf_list *bufs = &ex->ex_service->svc_bufs;
+
+	if (leaves_digest_out(ex, rp)) {
+		buf_add(head, bufs, rp->rp_lines + from, rp->rp_digest - from);
+		from = rp->rp_validators;
+	}
+	buf_add(head, bufs, rp->rp_lines + from, rp->rp_len - from);
+}
+
 static bool
 multipart_begin(struct exchange *ex, const struct plan *plan,
     const struct representation *rp)
@@ -257,7 +280,7 @@ multipart_begin(struct exchange *ex, const struct plan *plan,
 	    "Content-Type: multipart/byteranges; boundary=%016llx\r\n",
 	    (unsigned long long)rs->rs_boundary);
 	add(ex, text);
-	add(ex, rp->rp_lines + rp->rp_coded);
+	add_lines(ex, rp, rp->rp_coded);
 	head_length(ex, multipart_length(rs));
 	head_end(ex);
 	multipart_head(rs, 0, text);
@@ -287,8 +310,7 @@ whole_or_one(struct exchange *ex, const struct plan *plan,
 	rs->rs_one = (struct range){0, file->fil_size};
 	rs->rs_ranges = &rs->rs_one;
 	rs->rs_nranges = 1;
-	buf_add(
-	    &rs->rs_head, &ex->ex_service->svc_bufs, rp->rp_lines, rp->rp_len);
+	add_lines(ex, rp, 0);
 	if (plan->pl_status == 206) {
 		rs->rs_one = plan->pl_ranges[0];
 		head_write_content_range(

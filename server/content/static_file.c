@@ -153,6 +153,7 @@ list(struct exchange *ex, struct place place)
 	place.pl_title = ex->ex_target.tgt_path.s_ptr;
 	place.pl_dotfiles = lk->lk_set->set_dotfiles;
 	place.pl_siblings = siblings(lk->lk_set);
+	place.pl_digests = lk->lk_set->set_digest;
 	if (lk->lk_set->set_listing_header[0] != '\0')
 		place.pl_header = lk->lk_set->set_listing_header;
 	place.pl_view =
@@ -481,6 +482,8 @@ static_begin(struct exchange *ex)
 	if (lk->lk_set->set_ncodings > 0)
 		lk->lk_weights =
 		    coding_weights(ex->ex_request.rq_accept_encoding);
+	lk->lk_open.op_attribute =
+	    lk->lk_set->set_digest || lk->lk_set->set_etag == ETAG_DIGEST;
 	if (lk->lk_set->set_try != NULL)
 		return next_step(ex);
 	set_path(ex);

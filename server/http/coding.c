@@ -48,9 +48,13 @@ coding_of_name(const char *name)
 uint64_t
 coding_weights(struct str accept_encoding)
 {
-	int plain = accept_weight(accept_encoding, STR("identity")), weight;
+	int plain, weight;
 	uint64_t weights = 0;
 
+	/* Without the field all are acceptable, and few such clients can decode one. */
+	if (accept_encoding.s_ptr == NULL)
+		return 0;
+	plain = accept_weight(accept_encoding, STR("identity"));
 	for (enum coding c = CODING_ZSTD; c <= CODINGS; c++) {
 		const char *name = codings[c].name;
 

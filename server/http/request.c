@@ -47,6 +47,7 @@ static const struct field fields[][SAME_LENGTH] = {
 	SLICE("authorization", rq_authorization)},
     [15] = {SLICE_LIST("accept-encoding", rq_accept_encoding),
 	SLICE_LIST("x-forwarded-for", rq_x_forwarded_for)},
+    [16] = {SLICE_LIST("want-repr-digest", rq_want_digest)},
     [17] = {SLICE("if-modified-since", rq_pre.pre_if_modified_since)},
     [19] = {SLICE("if-unmodified-since", rq_pre.pre_if_unmodified_since)},
     [29] = {SLICE("access-control-request-method", rq_preflight)},

@@ -29,6 +29,7 @@ struct request {
 	struct str rq_agent;
 	struct str rq_origin;
 	struct str rq_accept_encoding;
+	struct str rq_want_digest;     /* Want-Repr-Digest */
 	struct str rq_x_forwarded_for; /* this and the next: see forwarded.h */
 	struct str rq_forwarded;
 	struct str rq_authorization; /* wiped when the exchange ends */

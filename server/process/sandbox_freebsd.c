@@ -17,7 +17,7 @@ limit_root(int fd)
 	cap_rights_t rights;
 
 	cap_rights_init(&rights, CAP_LOOKUP, CAP_READ, CAP_SEEK, CAP_MMAP_R,
-	    CAP_FSTAT, CAP_FSTATFS, CAP_FCNTL, CAP_EVENT);
+	    CAP_FSTAT, CAP_FSTATFS, CAP_FCNTL, CAP_EVENT, CAP_EXTATTR_GET);
 	return cap_rights_limit(fd, &rights);
 }
 

@@ -12,6 +12,7 @@
 #include "server/worker/oust.h"
 #include "server/content/autoindex_cache.h"
 #include "server/content/response_cache.h"
+#include "server/http/digest.h"
 #include "server/http/range.h"
 #include "server/util/hmac.h"
 #include "server/worker/listener.h"
@@ -36,6 +37,7 @@ create_loop(struct worker *wk)
 	    .plc_open_files = wk->wk_service.svc_conf->conf_open_files,
 	    .plc_device = on_device,
 	    .plc_arg = wk,
+	    .plc_attribute = DIGEST_ATTRIBUTE,
 	};
 
 	wk->wk_service.svc_listings = autoindex_cache_create();

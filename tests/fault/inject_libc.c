@@ -86,6 +86,8 @@ WRAP_COUNT(splice, out,
 /* files */
 WRAP_COUNT(
     pread, -1, (int fd, void *to, size_t len, off_t off), (fd, to, len, off))
+WRAP(fgetxattr, ssize_t, -1, (int fd, const char *name, void *to, size_t size),
+    (fd, name, to, size))
 WRAP_FILE(read, (int fd, void *to, size_t len), (fd, to, len))
 WRAP_FILE(write, (int fd, const void *from, size_t len), (fd, from, len))
 WRAP(fstat, int, -1, (int fd, struct stat *st), (fd, st))

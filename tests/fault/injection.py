@@ -51,6 +51,7 @@ ON = {
     "splice": "EINTR EAGAIN EIO ENOMEM EPIPE one half none",
     "read": "EINTR EAGAIN EIO one half",
     "pread": "EINTR EIO one half none",
+    "fgetxattr": "EIO ENOMEM ENODATA EOPNOTSUPP",
     "preadv2": "EINTR EAGAIN EIO ENOMEM one half none",
     "write": "EINTR EAGAIN EIO ENOSPC one half",
     "fstat": "EIO ENOMEM",

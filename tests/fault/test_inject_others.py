@@ -224,3 +224,18 @@ def test_want_of_memory_for_a_window_is_told_once(start, plan, site, path):
             plan.heal()
             assert c.ask("/small").status == 200
     server.stop(messages=re.escape(LITTLE % "cold"))
+
+
+@pytest.mark.parametrize("effect", ["EIO", "ENOMEM", "ENODATA", "EOPNOTSUPP"])
+def test_attribute_that_cannot_be_read_costs_the_digest_alone(plan, site, tmp_path, effect):
+    t.write(site / "small", t.content(8, 100))
+    conf = tmp_path / "digest.conf"
+    conf.write_text(harness.configuration({"workers": 1}, [("s", {"root": site, "digest": True}, {})]))
+    server = harness.Server("-c", conf, binary=injection.FAULT, env=plan.env)
+    server.start()
+    plan.shared.pid = server.pid
+    plan.fail(("fgetxattr", effect), times=1000)
+    answer = server.get("/small")
+    assert (answer.status, answer.body, answer.get("Repr-Digest")) == (200, t.content(8, 100), None)
+    assert plan.reached
+    server.stop()

@@ -13,6 +13,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import pytest
 
@@ -127,6 +128,37 @@ def test_owner_and_group_are_kept(tmp_path):
     run(tmp_path)
     st = os.stat(str(file) + ".gz")
     assert (st.st_uid, st.st_gid) == (1234, 5678)
+
+
+@pytest.fixture
+def open_place():
+    """Below /tmp, for one who is not root: pytest's directories are closed."""
+    place = pathlib.Path(tempfile.mkdtemp(prefix="pagewise-tool-"))
+    yield place
+    shutil.rmtree(place)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root becomes another user")
+def test_group_that_cannot_be_kept_gets_no_more_than_others(open_place):
+    put(open_place / "a.txt").chmod(0o664)
+    put(open_place / "b.txt").chmod(0o640)
+    for path in (open_place, open_place / "a.txt", open_place / "b.txt"):
+        os.chown(path, 65534, 4321)
+    subprocess.run([harness.PAGEWISE, "precompress", "-c", "gz", str(open_place)], user=65534, group=65533,
+                   extra_groups=[], check=True, stdout=subprocess.DEVNULL)
+    for name, mode in (("a.txt.gz", 0o644), ("b.txt.gz", 0o600)):
+        st = os.stat(open_place / name)
+        assert (st.st_uid, st.st_gid, st.st_mode & 0o777) == (65534, 65533, mode)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root becomes another user")
+def test_directory_that_is_not_writable_is_told_of(open_place):
+    put(open_place / "a.txt")
+    open_place.chmod(0o755)
+    done = subprocess.run([harness.PAGEWISE, "precompress", "-c", "gz", str(open_place)], user=65534, group=65533,
+                          extra_groups=[], check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == f"pagewise precompress: {open_place}/a.txt.gz: cannot make it: Permission denied\n"
 
 
 def test_what_is_current_is_left_alone_and_what_is_older_is_made_anew(tmp_path):

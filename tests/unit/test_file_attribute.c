@@ -1,0 +1,257 @@
+/*
+ * Extended attributes of files (lib/file/open_cache.c, lib/file/file.c): read by the pool, for
+ * those who want them, and as fresh as the file.
+ */
+#include <sys/xattr.h>
+
+#include "lib_fixture.h"
+#include "lib/disk/completion.h"
+#include "lib/util/clock.h"
+
+#define SECOND UINT64_C(1000000)
+#define NAME   "pagewise.test"
+#define SIZE   5000
+
+static void
+mark(struct fixture *fx, const char *file, const char *text)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/%s", fx->fx_dir, file);
+	if (setxattr(path, "user." NAME, text, strlen(text), 0) == -1)
+		skip();
+}
+
+static void
+unmark(struct fixture *fx, const char *file)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/%s", fx->fx_dir, file);
+	assert_int_equal(removexattr(path, "user." NAME), 0);
+}
+
+struct asked {
+	struct pw_open as_open;
+	unsigned as_times;
+};
+
+static void
+asked_done(struct pw_waiter *w)
+{
+	((struct asked *)w)->as_times++;
+}
+
+static int
+ask(struct fixture *fx, const char *path, bool attribute, uint64_t now_us,
+    struct asked *as)
+{
+	fx->fx_loop->lp_conf.plc_attribute = NAME;
+	*as = (struct asked){.as_open.op_waiter.wt_done = asked_done,
+	    .as_open.op_attribute = attribute};
+	return pw_file_open(
+	    fx->fx_loop, fx->fx_root, path, now_us, &as->as_open);
+}
+
+/* Who has the file; its attribute as given, NULL: none. */
+static void
+assert_has(struct asked *as, const char *text)
+{
+	struct pw_file *file = as->as_open.op_file;
+
+	assert_non_null(file);
+	if (text == NULL) {
+		assert_null(file->fil_attribute);
+	} else {
+		assert_int_equal(file->fil_attribute_len, strlen(text));
+		assert_memory_equal(file->fil_attribute, text, strlen(text));
+	}
+	pw_file_unref(&as->as_open.op_file);
+}
+
+/* A lookup of what is in memory may have to wait all the same: a mount is being made. */
+enum wait { AT_ONCE, RATHER_NOT, BY_POOL };
+
+static void
+expect(struct fixture *fx, const char *path, bool attribute, uint64_t now_us,
+    enum wait wait, const char *text)
+{
+	struct asked as;
+	int error = ask(fx, path, attribute, now_us, &as);
+
+	if (wait != RATHER_NOT)
+		assert_int_equal(error, wait == BY_POOL ? -EINPROGRESS : 0);
+	settle(fx->fx_loop);
+	assert_int_equal(as.as_times, error == -EINPROGRESS);
+	assert_int_equal(as.as_open.op_waiter.wt_error, 0);
+	if (attribute)
+		assert_true(as.as_open.op_file->fil_attributed);
+	assert_has(&as, text);
+}
+
+static void
+who_wants_it_waits_once_for_the_pool(void **state)
+{
+	struct fixture *fx = *state;
+	uint64_t now = clock_now();
+
+	make_file(fx, "f", SIZE);
+	mark(fx, "f", "one");
+	if (!fx->fx_root->rt_cached)
+		skip();
+	expect(fx, "f", true, now, BY_POOL, "one");
+	expect(fx, "f", true, now, AT_ONCE, "one");
+	/* The file is as it was, so nothing is read anew. */
+	expect(fx, "f", true, now + 2 * SECOND, RATHER_NOT, "one");
+}
+
+static void
+who_does_not_want_it_does_not_wait(void **state)
+{
+	struct fixture *fx = *state;
+	uint64_t now = clock_now();
+
+	make_file(fx, "f", SIZE);
+	mark(fx, "f", "one");
+	if (!fx->fx_root->rt_cached)
+		skip();
+	expect(fx, "f", false, now, RATHER_NOT, NULL);
+	expect(fx, "f", false, now + 2 * SECOND, RATHER_NOT, NULL);
+	/* What was opened without it is opened again, also while it is fresh. */
+	expect(fx, "f", true, now + 2 * SECOND, BY_POOL, "one");
+	expect(fx, "f", false, now + 2 * SECOND, RATHER_NOT, "one");
+}
+
+static void
+a_change_of_it_is_seen(void **state)
+{
+	struct fixture *fx = *state;
+	uint64_t now = clock_now();
+
+	make_file(fx, "f", SIZE);
+	if (!fx->fx_root->rt_cached)
+		skip();
+	expect(fx, "f", true, now, BY_POOL, NULL);
+	expect(fx, "f", true, now, AT_ONCE, NULL);
+	mark(fx, "f", "two");
+	expect(fx, "f", true, now, AT_ONCE, NULL);
+	expect(fx, "f", true, now + 2 * SECOND, BY_POOL, "two");
+	mark(fx, "f", "three");
+	expect(fx, "f", true, now + 4 * SECOND, BY_POOL, "three");
+	unmark(fx, "f");
+	expect(fx, "f", true, now + 6 * SECOND, BY_POOL, NULL);
+}
+
+static void
+one_that_is_too_long_or_empty_is_none(void **state)
+{
+	char text[PW_ATTRIBUTE_MAX + 2];
+	struct fixture *fx = *state;
+	uint64_t now = clock_now();
+
+	memset(text, 'x', sizeof(text));
+	text[PW_ATTRIBUTE_MAX + 1] = '\0';
+	make_file(fx, "f", SIZE);
+	mark(fx, "f", text);
+	if (!fx->fx_root->rt_cached)
+		skip();
+	expect(fx, "f", true, now, BY_POOL, NULL);
+	text[PW_ATTRIBUTE_MAX] = '\0';
+	mark(fx, "f", text);
+	expect(fx, "f", true, now + 2 * SECOND, BY_POOL, text);
+	mark(fx, "f", "");
+	expect(fx, "f", true, now + 4 * SECOND, BY_POOL, NULL);
+}
+
+static void
+expect_directory(struct fixture *fx, uint64_t now, enum wait wait)
+{
+	struct asked as;
+	int error = ask(fx, ".", true, now, &as);
+
+	if (wait == AT_ONCE)
+		assert_int_equal(error, 0);
+	settle(fx->fx_loop);
+	assert_int_equal(as.as_open.op_file->fil_type, PW_FILE_DIRECTORY);
+	assert_has(&as, NULL);
+}
+
+static void
+directories_and_missing_names_are_told_at_once(void **state)
+{
+	struct fixture *fx = *state;
+	uint64_t now = clock_now();
+	struct asked as;
+
+	if (!fx->fx_root->rt_cached)
+		skip();
+	(void)ask(fx, "none", true, now, &as);
+	settle(fx->fx_loop);
+	assert_int_equal(ask(fx, "none", true, now, &as), -ENOENT);
+	expect_directory(fx, now, RATHER_NOT);
+	expect_directory(fx, now, AT_ONCE);
+}
+
+/* The job was given out for others: it is done again, and all have the same file. */
+static void
+who_comes_while_it_is_being_opened_has_it_too(void **state)
+{
+	struct fixture *fx = *state;
+	struct asked first, second;
+	struct latch la;
+
+	make_file(fx, "f", SIZE);
+	mark(fx, "f", "one");
+	fx->fx_root->rt_cached = false;
+	latch_shut(
+	    &la, pool_device(fx->fx_pool, fx->fx_root->rt_dev), fx->fx_loop);
+	assert_int_equal(
+	    ask(fx, "f", false, clock_now(), &first), -EINPROGRESS);
+	assert_int_equal(
+	    ask(fx, "f", true, clock_now(), &second), -EINPROGRESS);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	assert_int_equal(first.as_times, 1);
+	assert_int_equal(second.as_times, 1);
+	assert_ptr_equal(first.as_open.op_file, second.as_open.op_file);
+	assert_has(&first, "one");
+	assert_has(&second, "one");
+}
+
+static void
+names_of_a_directory_have_theirs(void **state)
+{
+	struct fixture *fx = *state;
+	int dir = pw_root_fd(fx->fx_root);
+	char text[8];
+
+	make_file(fx, "f", SIZE);
+	make_file(fx, "g", SIZE);
+	mark(fx, "f", "one");
+	assert_int_equal(pw_name_attribute(dir, "f", NAME, text, 8), 3);
+	assert_memory_equal(text, "one", 3);
+	assert_int_equal(pw_name_attribute(dir, "f", NAME, text, 2), -ERANGE);
+	assert_int_equal(pw_name_attribute(dir, "g", NAME, text, 8), -ENOENT);
+	assert_int_equal(pw_name_attribute(dir, "h", NAME, text, 8), -ENOENT);
+	assert_int_equal(symlinkat("/etc/passwd", dir, "l"), 0);
+	assert_int_equal(pw_name_attribute(dir, "l", NAME, text, 8), -EXDEV);
+}
+
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, setup_one_thread, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(who_wants_it_waits_once_for_the_pool),
+	    TEST(who_does_not_want_it_does_not_wait),
+	    TEST(a_change_of_it_is_seen),
+	    TEST(one_that_is_too_long_or_empty_is_none),
+	    TEST(directories_and_missing_names_are_told_at_once),
+	    TEST(who_comes_while_it_is_being_opened_has_it_too),
+	    TEST(names_of_a_directory_have_theirs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
