@@ -35,6 +35,18 @@ COMBINED = r'"%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\""'
 NGINX_LOG = ("access_log off;", f"access_log {LOG} combined buffer=64k flush=1s;")
 NGINX = "nginx -e stderr -p @RUN@ -c @CONF@".split()
 OWNER, REFUSED, UNPRIVILEGED = "-owner", "-refused", "-unprivileged"  # at the end of a name
+RULES = "-rules"  # the same
+NGINX_RULES = """add_header X-Frame-Options SAMEORIGIN;
+	add_header X-Content-Type-Options nosniff;
+	add_header Referrer-Policy no-referrer;
+	add_header X-Robots-Tag noindex;
+	add_header Cache-Control max-age=600;
+	charset utf-8;
+	gzip_static on;
+	gzip_vary on;
+	set_real_ip_from 127.0.0.1;
+	real_ip_header X-Forwarded-For;"""
+NGINX_TRY = "try_files $uri $uri.html =404;"
 # With --quick: what the others are compared with.
 QUICK = ("nodiskio", "nodiskio-owner", "uring", "blocking", "pool", "nginx", "nginx-threads",
          "lighttpd")
@@ -88,11 +100,15 @@ def peer(name, title, argv, conf, version="-v", log=("", ""), built_with="", loo
 def peers():
     return [
         peer("nginx", "nginx, sendfile", NGINX, "nginx.conf", log=NGINX_LOG,
-             AIO="aio off;", CACHE=FILE_CACHE),
+             AIO="aio off;", CACHE=FILE_CACHE, RULES="", TRY=""),
+        dataclasses.replace(
+            peer("nginx" + RULES, "nginx, sendfile, rules", NGINX, "nginx.conf", log=NGINX_LOG,
+                 AIO="aio off;", CACHE=FILE_CACHE, RULES=NGINX_RULES, TRY=NGINX_TRY),
+            asked=True),
         peer("nginx-threads", "nginx, aio threads", NGINX, "nginx.conf", log=NGINX_LOG,
-             AIO="aio threads;", CACHE=FILE_CACHE),
+             AIO="aio threads;", CACHE=FILE_CACHE, RULES="", TRY=""),
         peer("nginx-directio", "nginx, directio", NGINX, "nginx.conf", log=NGINX_LOG,
-             AIO="aio threads; directio 1m; output_buffers 1 128k;", CACHE=""),
+             AIO="aio threads; directio 1m; output_buffers 1 128k;", CACHE="", RULES="", TRY=""),
         peer("h2o", "H2O", ("h2o", "-c", "@CONF@"), "h2o.conf",
              log=("", f"access-log: {LOG}"), URING=""),
         peer("h2o-uring", "H2O, io_uring", ("h2o", "-c", "@CONF@"), "h2o.conf",
@@ -152,8 +168,16 @@ def unprivileged():
                                 asked=True, title=f"{default.title}, not started by root")]
 
 
+def ruled():
+    """The default path with what sites set: fields of answers, siblings, steps, a proxy."""
+    default = paths()[0]
+    return [dataclasses.replace(default, name=default.name + RULES, conf="pagewise-rules.conf",
+                                argv=(*default.argv, "-c", "@CONF@"), asked=True,
+                                title=f"{default.title}, rules")]
+
+
 def every():
-    return [*paths(), *owners(), *refused(), *unprivileged(), *peers()]
+    return [*paths(), *owners(), *refused(), *unprivileged(), *ruled(), *peers()]
 
 
 def hot_set(cand, size):

@@ -187,6 +187,17 @@ conf_set_ready(struct conf_scope *scope, const struct key *key,
 }
 
 int
+conf_check_health(const struct conf *conf, struct conf_why *why)
+{
+	if (conf->conf_live == NULL || conf->conf_ready == NULL ||
+	    strcmp(conf->conf_live, conf->conf_ready) != 0)
+		return 0;
+	return conf_why(why, -EINVAL,
+	    "%s is the path of live as well: give each one of its own",
+	    conf->conf_ready);
+}
+
+int
 conf_set_send_path(struct conf_scope *scope, const struct key *key,
     const char *name, struct conf_why *why)
 {

@@ -53,6 +53,10 @@ top_complete(struct conf_scope *top)
 		error = conf_check_proxies(conf, &why);
 	}
 	if (error == 0) {
+		key = "ready";
+		error = conf_check_health(conf, &why);
+	}
+	if (error == 0) {
 		key = "group";
 		error = conf_complete_user(conf, &why);
 	}

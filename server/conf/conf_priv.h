@@ -171,6 +171,8 @@ void conf_clear_trusted_proxies(struct conf_scope *);
 key_set_f conf_set_client_address;
 /* Once all is set: who needs trusted_proxies has some. */
 int conf_check_proxies(const struct conf *, struct conf_why *);
+/* Once all is set: live and ready are two paths. */
+int conf_check_health(const struct conf *, struct conf_why *);
 int conf_check_listen(const struct conf *, struct conf_why *);
 
 key_set_f conf_set_user;

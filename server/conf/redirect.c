@@ -87,6 +87,15 @@ authority(const char *to, size_t *len)
 	return host;
 }
 
+/* "$host", at the end of the host or before its port: "$hostname" is a slip. */
+static bool
+is_host(const char *var, const char *host, size_t len)
+{
+	return host != NULL && var < host + len &&
+	       strncmp(var, "$host", 5) == 0 &&
+	       strchr(":/?#", var[5]) != NULL && strchr(var + 1, '$') == NULL;
+}
+
 /* A '*' in the host would let a client choose where it is sent. */
 static int
 check_to(const struct redirect *rd, const char *to, struct conf_why *why)
@@ -106,9 +115,7 @@ check_to(const struct redirect *rd, const char *to, struct conf_why *why)
 		    to);
 	if (host != NULL && len == 0)
 		return conf_why(why, -EINVAL, "%s has no host", to);
-	if (var != NULL &&
-	    (host == NULL || var >= host + len ||
-		strncmp(var, "$host", 5) != 0 || strchr(var + 1, '$') != NULL))
+	if (var != NULL && !is_host(var, host, len))
 		return conf_why(why, -EINVAL,
 		    "%s: the only variable is $host, once, in place of a host",
 		    to);

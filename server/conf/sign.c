@@ -185,6 +185,9 @@ sign_url(const struct signing *sg, const char *text)
 	if (raw.s_ptr[0] != '/' ||
 	    target_parse(raw, buf, raw.s_len + 2, &tgt) != 0)
 		cause = "is not a URL or a path that begins with '/'";
+	else if (link_query_has(tgt.tgt_query))
+		cause = "has expires, client or signature in its query: remove "
+			"them, a link is signed once";
 	else if (!print(sg, url, origin, tgt.tgt_path))
 		cause = "libcrypto cannot sign";
 done:

@@ -264,10 +264,11 @@ no_end(const char *text, const char *p, struct conf_why *why)
 		end--;
 	for (p = end; p > text && p[-1] != '\n' && p[-1] != '{';)
 		p--;
-	while (isspace((unsigned char)*p))
+	while (p < end && isspace((unsigned char)*p))
 		p++;
+	/* Nothing may stand there. */
 	return conf_why(why, -EINVAL, "%.*s: the block has no end: add '}'",
-	    (int)(end - p), p);
+	    p < end ? (int)(end - p) : 1, p < end ? p : "{");
 }
 
 int

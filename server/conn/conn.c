@@ -354,7 +354,7 @@ conn_of(const struct sched_item *it)
 
 /* It waits for a request, or for what comes before. */
 static bool
-is_listening(const struct conn *c)
+is_reading(const struct conn *c)
 {
 	return c->cn_state == CONN_READ || c->cn_state == CONN_PROXY;
 }
@@ -374,7 +374,7 @@ on_timeout(struct sched_item *it, enum timer timer)
 		conn_give_up(c);
 	else if (more_time(c, timer))
 		return;
-	else if (!is_listening(c))
+	else if (!is_reading(c))
 		conn_close(c);
 	else if (c->cn_in.b_len > 0 && c->cn_state == CONN_READ)
 		refuse_late(c);
@@ -394,7 +394,7 @@ on_drain(struct sched_item *it)
 	struct conn *c = conn_of(it);
 
 	if (c->cn_state == CONN_LINGER ||
-	    (is_listening(c) && c->cn_in.b_len == 0))
+	    (is_reading(c) && c->cn_in.b_len == 0))
 		conn_timer(c, TIMER_GRACE);
 }
 
@@ -419,7 +419,7 @@ begun(const struct sched_item *it)
 {
 	const struct conn *c = conn_of(it);
 
-	return c->cn_in.b_len > 0 || !is_listening(c);
+	return c->cn_in.b_len > 0 || !is_reading(c);
 }
 
 static const struct sockaddr *

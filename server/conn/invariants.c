@@ -132,7 +132,8 @@ check_state(const struct conn *c)
 		RULE(c, c->cn_ex == NULL && c->cn_skip == 0);
 		RULE(c, c->cn_requests == 0);
 		RULE(c, c->cn_item.it_timer == TIMER_HEAD ||
-			    c->cn_item.it_timer == TIMER_GRACE);
+			    c->cn_item.it_timer == TIMER_GRACE ||
+			    c->cn_item.it_queued);
 		RULE(c, c->cn_item.it_phase == PHASE_HEAD);
 		break;
 	case CONN_READ:

@@ -61,6 +61,23 @@ on_verified(struct pw_waiter *w)
 }
 
 static enum access
+busy(struct exchange *ex)
+{
+	struct service *svc = ex->ex_service;
+	char text[INET6_ADDRSTRLEN];
+
+	if (message_rate_tell(&svc->svc_told_busy, clock_now())) {
+		*sockaddr_text(text, exchange_client(ex)) = '\0';
+		log_warn(svc->svc_log,
+		    "did not verify a password of %s: %u wait, or %u of one "
+		    "client, or memory is short; set request_rate, or use "
+		    "cheaper hashes (htpasswd -B -C 10)",
+		    text, VERIFIER_JOBS, VERIFIER_EACH);
+	}
+	return refuse(ex, 503);
+}
+
+static enum access
 verified(struct exchange *ex, enum verified result)
 {
 	switch (result) {
@@ -71,7 +88,7 @@ verified(struct exchange *ex, enum verified result)
 		ex->ex_verifying = true;
 		return ACCESS_LATER;
 	case VERIFIED_BUSY:
-		return refuse(ex, 503);
+		return busy(ex);
 	case VERIFIED_BAD:
 		break;
 	}
@@ -122,6 +139,5 @@ enum access
 access_continue(struct exchange *ex)
 {
 	ex->ex_verifying = false;
-	return verified(
-	    ex, ex->ex_verify.vf_good ? VERIFIED_GOOD : VERIFIED_BAD);
+	return verified(ex, ex->ex_verify.vf_result);
 }

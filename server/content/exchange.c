@@ -10,8 +10,9 @@
 #include "server/content/pace.h"
 #include "server/http/head_write.h"
 
-#define STATUS_CUT 499 /* nginx' number for: no answer was begun */
-#define DISK_LOOKS 10  /* of disk_timeout, as long as it does something */
+#define STATUS_CUT 499	 /* nginx' number for: no answer was begun */
+#define DISK_LOOKS 10	 /* of disk_timeout, as long as it does something */
+#define MOST_503   16384 /* bytes of a page: an empty socket takes it */
 
 struct exchange *
 exchange_create(
@@ -272,21 +273,20 @@ make_503(struct exchange *ex, struct buf *text, const struct error_page *own)
 	return own->ep_body.s_len;
 }
 
-/* False: it does not fit behind what the socket still has of the answer before. */
-static bool
+/* What the socket does not take at once is lost. */
+static void
 send_503(struct exchange *ex, const struct error_page *own)
 {
 	struct buf text = {0};
 	size_t body = make_503(ex, &text, own);
-	bool sent =
-	    !text.b_failed && ex->ex_ops->send_now(ex, text.b_data, text.b_len);
 
-	if (sent) {
+	/* The answer before it may still fill the socket. */
+	if (!text.b_failed &&
+	    ex->ex_ops->send_now(ex, text.b_data, text.b_len)) {
 		ex->ex_503 = text.b_len;
 		ex->ex_503_body = body;
 	}
 	buf_release(&text, &ex->ex_service->svc_bufs);
-	return sent;
 }
 
 void
@@ -296,6 +296,7 @@ exchange_503(struct exchange *ex)
 	    conf_error_page(ex->ex_lookup.lk_set, 503);
 
 	service_time(ex->ex_service);
-	if (own == NULL || !send_503(ex, own))
-		(void)send_503(ex, NULL);
+	if (own != NULL && own->ep_body.s_len > MOST_503)
+		own = NULL;
+	send_503(ex, own);
 }

@@ -43,7 +43,7 @@ struct exchange_ops {
 	/* Does the connection end after this answer?  It says so then. */
 	bool (*last)(const struct exchange *);
 
-	/* Gives the client these bytes now, all of them or none: past ex_response. */
+	/* Gives the client these bytes now, past ex_response.  False: not all of them; the rest is lost. */
 	bool (*send_now)(struct exchange *, const char *, size_t len);
 };
 

@@ -57,8 +57,9 @@ struct service {
 	struct message_rate
 	    svc_told_files; /* messages about files that were not opened */
 	struct message_rate
-	    svc_told_memory;	/* about requests that found no memory */
-	struct stats svc_stats; /* any thread reads */
+	    svc_told_memory; /* about requests that found no memory */
+	struct message_rate svc_told_busy; /* about passwords not verified */
+	struct stats svc_stats;		   /* any thread reads */
 
 	time_t svc_time;
 	char svc_date[DATE_LEN + 1]; /* of svc_time */

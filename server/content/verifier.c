@@ -187,11 +187,12 @@ job_next(struct verifier *vr)
 /* ------------------------------------------------------------ the threads */
 
 static void
-finish(struct verifier *vr, struct verify_job *vj, bool good)
+finish(struct verifier *vr, struct verify_job *vj, enum verified result)
 {
 	struct verify *vf, *next;
 
-	remember(vr, vj->vj_digest, good);
+	if (result != VERIFIED_BUSY)
+		remember(vr, vj->vj_digest, result == VERIFIED_GOOD);
 	pthread_mutex_lock(&vr->vr_lock);
 	job_remove(vr, vj);
 	SLIST_FOREACH(vf, &vj->vj_waiters, vf_link)
@@ -199,7 +200,7 @@ finish(struct verifier *vr, struct verify_job *vj, bool good)
 	pthread_mutex_unlock(&vr->vr_lock);
 	for (vf = SLIST_FIRST(&vj->vj_waiters); vf != NULL; vf = next) {
 		next = SLIST_NEXT(vf, vf_link);
-		vf->vf_good = good;
+		vf->vf_result = result;
 		pw_wait_end(&vf->vf_waiter, 0);
 	}
 	job_free(vj);
@@ -219,6 +220,18 @@ take_scratch(struct verifier *vr)
 	return hs;
 }
 
+/* Without memory nothing is known of a password. */
+static enum verified
+verify(const struct verify_job *vj, struct htpasswd_scratch *hs)
+{
+	int result = htpasswd_verify(
+	    vj->vj_file, vj->vj_basic.bs_user, vj->vj_basic.bs_password, hs);
+
+	return result < 0    ? VERIFIED_BUSY
+	       : result == 0 ? VERIFIED_BAD
+			     : VERIFIED_GOOD;
+}
+
 static void
 run(void *arg)
 {
@@ -236,9 +249,7 @@ run(void *arg)
 		}
 		vj->vj_runs = true;
 		pthread_mutex_unlock(&vr->vr_lock);
-		finish(vr, vj,
-		    htpasswd_verify(vj->vj_file, vj->vj_basic.bs_user,
-			vj->vj_basic.bs_password, hs));
+		finish(vr, vj, verify(vj, hs));
 		pthread_mutex_lock(&vr->vr_lock);
 	}
 	pthread_mutex_unlock(&vr->vr_lock);

@@ -30,19 +30,19 @@ struct sockaddr;
 struct verifier;
 struct verify_job;
 
-/* A request that waits. */
-struct verify {
-	struct pw_waiter vf_waiter;  /* wt_done is the caller's */
-	bool vf_good;		     /* the result */
-	struct verify_job *vf_job;   /* the verifier's, under its lock */
-	SLIST_ENTRY(verify) vf_link; /* the same */
-};
-
 enum verified {
 	VERIFIED_GOOD,
 	VERIFIED_BAD,
 	VERIFIED_LATER, /* wt_done will be called */
-	VERIFIED_BUSY,	/* too many wait */
+	VERIFIED_BUSY,	/* too many wait, or there is no memory */
+};
+
+/* A request that waits. */
+struct verify {
+	struct pw_waiter vf_waiter;  /* wt_done is the caller's */
+	enum verified vf_result;     /* not VERIFIED_LATER */
+	struct verify_job *vf_job;   /* the verifier's, under its lock */
+	SLIST_ENTRY(verify) vf_link; /* the same */
 };
 
 /* 0 or -errno; no thread runs yet. */

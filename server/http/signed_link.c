@@ -97,6 +97,21 @@ link_query_parse(struct str query, struct link_query *lq)
 }
 
 bool
+link_query_has(struct str query)
+{
+	struct str member;
+
+	while (query.s_ptr != NULL && query.s_len > 0) {
+		member = next_member(&query);
+		if (str_skip(&member, STR("expires=")) ||
+		    str_skip(&member, STR("signature=")) ||
+		    str_skip(&member, STR("client=")))
+			return true;
+	}
+	return false;
+}
+
+bool
 link_sign(struct hmac *hm, const struct link_key *lk,
     const struct link_query *lq, struct str path,
     char signature[SIGNED_LINK_SIGNATURE])

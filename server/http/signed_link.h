@@ -43,6 +43,9 @@ struct link_query {
 /* False: one of the members is missing, is there twice, or is none. */
 bool link_query_parse(struct str query, struct link_query *);
 
+/* Has one of them already: it cannot be signed. */
+bool link_query_has(struct str query);
+
 /* False: it cannot be told. */
 bool link_sign(struct hmac *, const struct link_key *,
     const struct link_query *, struct str path,

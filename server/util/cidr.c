@@ -65,8 +65,9 @@ cidr_parse(const char *text, struct cidr *cd)
 	struct in_addr in;
 	unsigned bits = 128, before = 0;
 
-	*cd = (struct cidr){.cd_unix = strcmp(text, "unix:") == 0};
-	if (cd->cd_unix || strcmp(text, "all") == 0)
+	*cd = (struct cidr){.cd_unix = strcmp(text, "unix:") == 0,
+	    .cd_all = strcmp(text, "all") == 0};
+	if (cd->cd_unix || cd->cd_all)
 		return true;
 	if (len >= sizeof(name))
 		return false;
@@ -89,8 +90,10 @@ cidr_has(const struct cidr *cd, const struct sockaddr *sa)
 {
 	unsigned char addr[16];
 
-	if (sa == NULL || cd->cd_unix)
-		return sa != NULL && cd->cd_unix && sa->sa_family == AF_UNIX;
+	if (sa == NULL || cd->cd_all)
+		return sa != NULL;
+	if (cd->cd_unix)
+		return sa->sa_family == AF_UNIX;
 	if (sa->sa_family == AF_INET)
 		map(addr,
 		    &((const struct sockaddr_in *)(const void *)sa)->sin_addr);

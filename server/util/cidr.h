@@ -16,15 +16,16 @@ struct cidr {
 	unsigned char cd_addr[16];
 	unsigned char cd_bits; /* of it that count: 0 to 128 */
 	bool cd_unix; /* "unix:": all clients of a socket of this host */
+	bool cd_all;  /* "all": these and every address */
 };
 
 /*
- * "192.0.2.7", "192.0.2.0/24", "2001:db8::/32", "unix:"; "all" is every address, not unix.
+ * "192.0.2.7", "192.0.2.0/24", "2001:db8::/32", "unix:", or "all", which has every client.
  * False: it is none of these, or has bits set behind its length.
  */
 bool cidr_parse(const char *text, struct cidr *);
 
-/* Is the address in it?  NULL and other families are in none. */
+/* Is the address in it?  NULL is in none, another family in "all" alone. */
 bool cidr_has(const struct cidr *, const struct sockaddr *);
 
 /* Is it in one of n? */

@@ -16,28 +16,17 @@
 #include "server/util/hmac.h"
 #include "server/util/secret_file.h"
 
-#define CLASSES	     16
-#define COST_MOST    16	     /* of bcrypt: 2^16 rounds take some 3 s */
-#define ROUNDS_MOST  2000000 /* of SHA: about a second */
-#define CURE	     "make it anew with htpasswd -B"
-#define BCRYPT_BYTES 60
+#define CLASSES	       16
+#define COST_MOST      16      /* of bcrypt: 2^16 rounds take some 3 s */
+#define ROUNDS_MOST    2000000 /* of SHA: about a second */
+/* Of yescrypt, as crypt(5) writes them: 2^16 blocks of 4 KiB, about a second and 256 MiB. */
+#define YESCRYPT_MOST  'D'
+#define YESCRYPT_BLOCK 'T'
+#define CURE	       "make it anew with htpasswd -B"
+#define BCRYPT_BYTES   60
 
 struct htpasswd_scratch {
 	struct crypt_data hs_crypt;
-};
-
-/* What most users have in front of their salts. */
-struct class {
-	const char *cl_hash; /* of the first one */
-	size_t cl_len;	     /* bytes of it that are the class */
-	size_t cl_count;
-};
-
-struct loading {
-	struct htpasswd *ld_file;
-	struct class ld_classes[CLASSES];
-	struct htpasswd_scratch *ld_scratch;
-	char ld_cause[160];
 };
 
 /* Cheap ones that are good, to find out what this system can do. */
@@ -54,6 +43,21 @@ static const struct kind {
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/* What most users have in front of their salts. */
+struct class {
+	const char *cl_hash; /* of the first one */
+	size_t cl_len;	     /* bytes of it that are the class */
+	size_t cl_count;
+};
+
+struct loading {
+	struct htpasswd *ld_file;
+	struct class ld_classes[CLASSES];
+	struct htpasswd_scratch *ld_scratch;
+	bool ld_known[KINDS]; /* this system has been asked, and can do it */
+	char ld_cause[160];
+};
 
 static const char *
 hash(const char *password, const char *setting, struct htpasswd_scratch *hs)
@@ -135,6 +139,25 @@ bcrypt_cause(const char *text)
 		   : NULL;
 }
 
+/*
+ * The cost is a digit of ". / 0-9 A-Z", in this order, as in ASCII.  Each needs twice the memory of the
+ * one before.
+ */
+static const char *
+yescrypt_cause(const char *text)
+{
+	const char *cost = text + 4;
+
+	if (text[3] != 'j' || *cost == '\0' || cost[1] == '\0' ||
+	    cost[1] > YESCRYPT_BLOCK || cost[2] != '$')
+		return "these parameters of yescrypt are not known: "
+		       "mkpasswd -m yescrypt";
+	return *cost > YESCRYPT_MOST
+		   ? "the cost is too high, each request would take seconds: "
+		     "mkpasswd -m yescrypt"
+		   : NULL;
+}
+
 /* NULL: it is good. */
 static const char *
 form_cause(const char *text)
@@ -147,6 +170,8 @@ form_cause(const char *text)
 	if (strchr(text + class_length(text), '$') == NULL ||
 	    strlen(strrchr(text, '$')) < 43)
 		return "the hash is not complete: " CURE;
+	if (text[1] == 'y')
+		return yescrypt_cause(text);
 	if (begins(text + 3, "rounds=") &&
 	    strtol(text + 10, NULL, 10) > ROUNDS_MOST)
 		return "too many rounds, each request would take seconds: "
@@ -163,9 +188,11 @@ hash_cause(struct loading *ld, const char *text)
 		i++;
 	if (i == KINDS)
 		return weak(text);
-	if (hash("x", kinds[i].kd_trial, ld->ld_scratch) == NULL)
+	if (!ld->ld_known[i] &&
+	    hash("x", kinds[i].kd_trial, ld->ld_scratch) == NULL)
 		return "the crypt(3) of this system does not know this hash: "
 		       "use SHA-512 ($6$)";
+	ld->ld_known[i] = true;
 	return form_cause(text);
 }
 
@@ -357,17 +384,19 @@ hash_of(const struct htpasswd *ht, const char *user)
 	return NULL;
 }
 
-bool
+int
 htpasswd_verify(const struct htpasswd *ht, const char *user,
     const char *password, struct htpasswd_scratch *hs)
 {
 	const char *known = hash_of(ht, user), *text;
 	const char *setting = known != NULL ? known : ht->ht_usual;
-	bool good;
+	bool good, failed;
 
 	text = hash(password, setting, hs);
+	/* errno does not say it: libxcrypt has EINVAL here. */
+	failed = text == NULL && begins(setting, "$y$");
 	good = text != NULL && strlen(text) == strlen(setting) &&
 	       hmac_same(text, setting, strlen(setting));
 	explicit_bzero(&hs->hs_crypt, sizeof(hs->hs_crypt));
-	return good && known != NULL;
+	return failed ? -ENOMEM : good && known != NULL;
 }

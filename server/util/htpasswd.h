@@ -38,10 +38,11 @@ struct htpasswd *htpasswd_free(struct htpasswd *);
 struct htpasswd_scratch *htpasswd_scratch_create(void);
 
 /*
- * Whether this is the user's password.  Takes the time of a hash, up to a second: never on a
- * loop.  A user that is not there takes as long as one with ht_usual.
+ * 1: this is the user's password; 0: it is not; -ENOMEM: nobody knows (yescrypt allocates).  Takes the
+ * time of a hash, up to a second: never on a loop.  A user that is not there takes as long
+ * as one with ht_usual.
  */
-bool htpasswd_verify(const struct htpasswd *, const char *user,
+int htpasswd_verify(const struct htpasswd *, const char *user,
     const char *password, struct htpasswd_scratch *);
 
 #endif

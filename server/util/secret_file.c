@@ -21,6 +21,8 @@ unfit(const struct stat *st, bool closed)
 		return "is larger than 16 MiB";
 	if (closed && (st->st_mode & (S_IWGRP | S_IRWXO)) != 0)
 		return "other users can read or write it: chmod 600 it";
+	if ((st->st_mode & S_IWOTH) != 0)
+		return "other users can write it: chmod o-w it";
 	return NULL;
 }
 

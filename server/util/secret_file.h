@@ -16,7 +16,7 @@ struct secret_file {
 
 /*
  * closed: nobody but its owner and group may be able to read it, and nobody but its owner to
- * write it.  False: why, with the path.
+ * write it; else all may read it, and its owner and group write it.  False: why, with the path.
  */
 bool secret_file_read(struct secret_file *, const char *path, bool closed,
     char *why, size_t size);

@@ -155,6 +155,8 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	report_left_out(wk, &wk->wk_service.svc_told_memory,
 	    "requests failed: memory ran out");
 	report_left_out(
+	    wk, &wk->wk_service.svc_told_busy, "passwords were not verified");
+	report_left_out(
 	    wk, &wk->wk_told_disk, "requests ended: a disk did not answer");
 	report_left_out(wk, &wk->wk_told_stall, "slow event-loop iterations");
 	report_asleep(wk);

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import resource
 import signal
 
 import pytest
@@ -25,11 +26,20 @@ YESCRYPT = "$y$j75$saltsalt$0gBD67sgmJgRX3RZ6wHHO7sHimQEWGCWN85o4Twogh2"
 SLOW = "$2b$11$ABCDEFGHIJKLMNOPQRSTUuOHKTMj6A9VKZoVxdizhB4LgbxRyhEAO"  # "slow"
 
 
+BUSY = (r"pagewise: warning: did not verify a password of 127.0.0.1: 64 wait, or 8 of one client, or memory is short; "
+        r"set request_rate, or use cheaper hashes \(htpasswd -B -C 10\)\n")
+
+
 def credentials(user, password):
     return [("Authorization", "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode())]
 
 
 Y = credentials("y", "secret")
+
+
+def address_space(pid):
+    with open(f"/proc/{pid}/statm") as f:
+        return int(f.read().split()[0]) * resource.getpagesize()
 
 
 def lines(users):
@@ -99,6 +109,41 @@ def test_yescrypt_where_this_system_knows_it(start, users):
     server = start()
     assert statuses(server, Y) == [200] * 4
     assert statuses(server, credentials("y", "Secret")) == [401] * 4
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no limit of another process")
+def test_without_memory_a_password_is_not_wrong(serve_conf, root, users, release, tmp_path):
+    """yescrypt allocates.  Nothing is remembered of a password that could not be verified."""
+    users.write_text("y:%s\n" % YESCRYPT.replace("j75", "jCT"))  # 128 MiB
+    conf = tmp_path / "t.conf"
+    conf.write_text('htpasswd = "%s"\nsite "s" { root = "/" }\n' % users)
+    if Finished("-t", "-c", str(conf)).code != 0:
+        pytest.skip("crypt(3) does not know yescrypt")
+    server = serve_conf({"workers": 1}, [("s", {"root": root, "htpasswd": users}, {})], binary=release)
+    wrong = credentials("y", "secret")  # not of these parameters
+    before = resource.prlimit(server.pid, resource.RLIMIT_AS)
+    resource.prlimit(server.pid, resource.RLIMIT_AS, (address_space(server.pid) + (64 << 20), before[1]))
+    assert server.get("/a.txt", fields=wrong).status == 503
+    resource.prlimit(server.pid, resource.RLIMIT_AS, before)
+    assert server.get("/a.txt", fields=wrong).status == 401
+    server.stop(messages=BUSY)
+
+
+@pytest.mark.parametrize("parameters, cause", [
+    ("j9T", None), ("jDT", None),
+    ("jET", "the cost is too high"), ("jFT", "the cost is too high"), ("jaT", "the cost is too high"),
+    ("j9U", "these parameters of yescrypt are not known"), ("j9TT", "these parameters"), ("j", "these parameters"),
+    ("k9T", "these parameters"), ("jD", "these parameters")])
+def test_yescrypt_takes_no_more_than_a_second(tmp_path, users, parameters, cause):
+    users.write_text("y:" + YESCRYPT)
+    conf = tmp_path / "t.conf"
+    conf.write_text('htpasswd = "users"\nsite "s" { root = "/" }\n')
+    if Finished("-t", "-c", str(conf)).code != 0:
+        pytest.skip("crypt(3) does not know yescrypt")
+    users.write_text("y:" + YESCRYPT.replace("j75", parameters))
+    run = Finished("-t", "-c", str(conf))
+    assert (run.code == 0) == (cause is None), run.err
+    assert cause is None or 'users:1: user "y": ' + cause in run.err
 
 
 @pytest.mark.parametrize("value", [
@@ -202,6 +247,7 @@ def test_one_client_cannot_fill_the_queue(start):
         assert set(found) == {401, 503} and found.count(401) >= 8
         assert all("Retry-After" in answer for answer in answers if answer.status == 503)
         assert other.response().status == 200
+    server.stop(messages=BUSY)
 
 
 def test_who_goes_away_is_forgotten(start):
@@ -213,6 +259,7 @@ def test_who_goes_away_is_forgotten(start):
         c.reset()
     assert server.get("/v/a.txt", fields=Y).status in (200, 503)
     wait_until(lambda: statuses(server, Y, 1) == [200], "a free place")
+    server.stop(messages=f"({BUSY})?")
 
 
 def test_ends_while_passwords_wait(start):
@@ -310,6 +357,7 @@ def test_the_log_does_not_count_it_as_a_wait_for_a_disk(serve_conf, root, users,
     ("a:%s\n" % SLOW.replace("$11$", "$17$"), ':1: user "a": the cost is too high'),
     ("a:$6$rounds=9000000$saltsalt$%s\n" % ("x" * 86), ':1: user "a": too many rounds'),
     ("a:$6$saltsalt$\n", ':1: user "a": the hash is not complete'),
+    ("a:$y$\n", ':1: user "a": '),
     ("a:$6$saltsalt\n", ':1: user "a": the hash is not complete'),
     ("a:%s\nb:%s\na:%s\n" % (SLOW, SLOW, SLOW), ': user "a" is there twice'),
 ])
@@ -319,6 +367,16 @@ def test_a_bad_file_is_an_error(tmp_path, users, text, cause):
     conf.write_text('site "s" {\nroot = "/"\nhtpasswd = "users"\n}\n')
     run = Finished("-t", "-c", str(conf))
     assert run.code == 1 and f":3: htpasswd: {users}{cause}" in run.err, run.err
+
+
+def test_a_file_that_all_may_write_is_an_error(tmp_path, users):
+    conf = tmp_path / "p.conf"
+    conf.write_text('site "s" { root = "/" htpasswd = "users" }\n')
+    for mode, code in (0o664, 0), (0o666, 1), (0o602, 1):
+        users.chmod(mode)
+        run = Finished("-t", "-c", str(conf))
+        assert run.code == code, run.err
+        assert code == 0 or f"{users}: other users can write it: chmod o-w it" in run.err
 
 
 @pytest.mark.parametrize("key, value, cause", [

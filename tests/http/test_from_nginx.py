@@ -1,6 +1,8 @@
 """docs/from-nginx.md: every line of its last column does what the first one says."""
 
+import base64
 import gzip
+import hashlib
 import json
 import os
 import pathlib
@@ -10,6 +12,7 @@ import pytest
 
 import harness
 from harness import wait_until
+from test_basic import HASHES, credentials, lines
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "from-nginx.md"
 OLD = 1_600_000_000  # seconds
@@ -65,6 +68,7 @@ class World:
         put(base / "srv/disk2/pub/p", "p")
         put(base / "srv/keys", "0123456789abcdef" * 4 + "\n")
         os.chmod(base / "srv/keys", 0o600)
+        put(base / "srv/htpasswd", lines(HASHES))
         put(base / "sites/one.conf", 'site "one" { root = "%s/srv/www" }\n' % base)
         (base / "var/log").mkdir(parents=True)
         (base / "run").mkdir()
@@ -232,6 +236,22 @@ def _(world, server):
     assert server.get("/a.txt").status == 403
 
 
+@task("Ask for a password")
+def _(world, server):
+    answer = server.get("/a.txt")
+    assert answer.status == 401 and 'realm="Staff"' in answer.get("WWW-Authenticate")
+    assert server.get("/a.txt", fields=credentials("y", "secret")).body == b"a.txt"
+
+
+@task("Tell the SHA-256 of a file")
+def _(world, server):
+    done = harness.Finished("digest", str(world.base / "srv/www"))
+    assert done.code == 0, done.err
+    digest = base64.b64encode(hashlib.sha256(b"a.txt").digest()).decode()
+    wait_until(lambda: server.get("/a.txt").get("Repr-Digest") == "sha-256=:%s:" % digest,
+               "the digest")
+
+
 @task("Links that expire")
 def _(world, server):
     assert server.get("/a.txt").status == 403
@@ -257,6 +277,15 @@ def _(world, server):
 @task("The client behind a balancer")
 def _(world, server):
     server.get("/a.txt", fields=[("X-Forwarded-For", "192.0.2.7")])
+    line = wait_until(lambda: world.log("all.log"), "the log")
+    assert json.loads(line)["remote"] == "192.0.2.7"
+
+
+@task("The PROXY protocol")
+def _(world, server):
+    with server.connect() as c:
+        c.send(b"PROXY TCP4 192.0.2.7 192.0.2.8 1 2\r\nGET /a.txt HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert c.response().body == b"a.txt"
     line = wait_until(lambda: world.log("all.log"), "the log")
     assert json.loads(line)["remote"] == "192.0.2.7"
 

@@ -54,6 +54,16 @@ def mode(path):
 
 # ------------------------------------------------------------------------- answers
 
+@pytest.mark.parametrize("key, value, status", [
+    ("allow", "all", 200), ("allow", "unix:", 200), ("allow", "::/0", 403),
+    ("deny", "all", 403), ("deny", "unix:", 403), ("deny", "::/0", 200)])
+def test_a_client_without_an_address_is_one_of_all(start, path, key, value, status):
+    start(top={key: [value]})
+    with Connection(path) as c:
+        response = c.ask("/name")
+        c.finish(response)
+        assert response.status == status
+
 
 def test_it_answers_and_says_where(start, path):
     server = start()

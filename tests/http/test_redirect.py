@@ -181,7 +181,7 @@ def test_ten_thousand_rules(site):
     ("/a /*", "the path before it has none"), ("/a* /**", "more than one '*'"),
     ("/a* https://h*", "behind the '/'"), ("/a* https://*/", "behind the '/'"),
     ("/a /b\\\\c", "not a URI"), ("/a /b\\r\\nX:y", "not a URI"), ("/a /ü", "not a URI"),
-    ("/a /$host", "$host"), ("/a https://h/$host", "$host"), ("/a https://$hots/", "$host"),
+    ("/a /$host", "$host"), ("/a https://h/$host", "$host"), ("/a https://$hostname/", "$host"), ("/a https://$hots/", "$host"),
     ("/a https://$host$host/", "$host"), ("/a $host/", "one '/'"),
     ("/a /a", "leads to itself"), ("/%61 /a", "leads to itself"),
 ])
