@@ -142,7 +142,9 @@ static bool
 names_files(struct str in)
 {
 	return memmem(in.s_ptr, in.s_len, "mime_types", 10) != NULL ||
-	       memmem(in.s_ptr, in.s_len, "include", 7) != NULL;
+	       memmem(in.s_ptr, in.s_len, "include", 7) != NULL ||
+	       memmem(in.s_ptr, in.s_len, "htpasswd", 8) != NULL ||
+	       memmem(in.s_ptr, in.s_len, "signed_links", 12) != NULL;
 }
 
 /* Three lines later everything is the same, three lines later. */
