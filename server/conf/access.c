@@ -168,11 +168,12 @@ conf_complete_access(
 	    set->set_realm);
 
 	conf_complete_rates(conf, set);
-	set->set_guarded =
-	    set->set_rate.tr_rate > 0 || set->set_client_rate.tr_rate > 0 ||
-	    set->set_request_rate.tr_rate > 0 || set->set_allow.cl_set ||
-	    set->set_deny.cl_count > 0 || set->set_link_keys != NULL ||
-	    set->set_htpasswd != NULL;
+	set->set_closed = set->set_allow.cl_set || set->set_deny.cl_count > 0 ||
+			  set->set_link_keys != NULL ||
+			  set->set_htpasswd != NULL;
+	set->set_guarded = set->set_closed || set->set_rate.tr_rate > 0 ||
+			   set->set_client_rate.tr_rate > 0 ||
+			   set->set_request_rate.tr_rate > 0;
 	set->set_by_client = set->set_origins || set->set_guarded;
 	if (set->set_htpasswd == NULL)
 		return 0;
@@ -196,4 +197,41 @@ conf_free_access(struct conf *conf)
 		conf->conf_link_keys = link_keys_free(conf->conf_link_keys);
 	while (conf->conf_htpasswds != NULL)
 		conf->conf_htpasswds = htpasswd_free(conf->conf_htpasswds);
+}
+
+/* Can the glob match a path that begins with the prefix?  By what stands before its first '*'. */
+static bool
+reaches(const char *glob, const char *prefix)
+{
+	size_t text = strcspn(glob, "*?"), len = strlen(prefix);
+
+	return strncmp(glob, prefix, text < len ? text : len) == 0;
+}
+
+void
+conf_complete_site(struct site *site)
+{
+	const struct location *locs = site->site_locations, *glob, *loc;
+	size_t n = site->site_nlocations;
+
+	site->site_closed = site->site_set.set_closed;
+	for (loc = locs; loc < locs + n; loc++)
+		site->site_closed |= loc->loc_set.set_closed;
+	for (glob = locs; glob < locs + n; glob++)
+		for (loc = locs; loc < locs + n; loc++)
+			if (glob->loc_kind == LOCATION_GLOB &&
+			    !glob->loc_set.set_closed &&
+			    loc->loc_kind == LOCATION_PREFIX &&
+			    loc->loc_set.set_closed &&
+			    reaches(glob->loc_path, loc->loc_path)) {
+				fprintf(stderr,
+				    "%spagewise: warning: site \"%s\": "
+				    "location \"%s\" is open to all, also "
+				    "for paths in \"%s\", which is not: "
+				    "write allow, deny, htpasswd or "
+				    "signed_links in both\n",
+				    log_error_prefix(), site->site_name,
+				    glob->loc_path, loc->loc_path);
+				break;
+			}
 }

@@ -108,6 +108,8 @@ sites_complete(struct conf *conf)
 		for (size_t j = 0; error == 0 && j < site->site_nlocations; j++)
 			error = complete_one(conf,
 			    &site->site_locations[j].loc_set, site->site_name);
+		if (error == 0)
+			conf_complete_site(site);
 	}
 	return error;
 }

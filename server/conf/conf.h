@@ -72,7 +72,8 @@ struct settings {
 	enum pw_cache set_cache;
 	bool set_autoindex;
 	bool set_dotfiles;
-	bool set_guarded; /* not for every client: content/access.h */
+	bool set_closed;  /* by allow, deny, a password or a link */
+	bool set_guarded; /* that, or a rate: content/access.h */
 	char **set_index; /* names to try in a directory, NULL ends them */
 	char set_listing_header[256]; /* shown above a listing; empty: none */
 	size_t set_root;	      /* in conf_roots */
@@ -138,6 +139,7 @@ struct site {
 	char **site_names; /* host names, lower case, NULL ends them */
 	char *site_root;   /* of conf_roots; NULL: none yet */
 	struct settings site_set;
+	bool site_closed;		 /* some of its settings are */
 	struct location *site_locations; /* those that win first */
 	size_t site_nlocations;
 };

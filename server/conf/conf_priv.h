@@ -147,6 +147,8 @@ key_set_f conf_set_realm;
 void conf_free_access(struct conf *);
 /* Once all is set: set_guarded, set_by_client, set_challenge.  0 or -errno, and why. */
 int conf_complete_access(struct conf *, struct settings *, struct conf_why *);
+/* After that of all its settings: site_closed; warns of globs that open what is closed. */
+void conf_complete_site(struct site *);
 key_set_f conf_set_live;
 key_set_f conf_set_ready;
 key_set_f conf_set_redirect;

@@ -20,6 +20,7 @@
 
 static bool find(struct exchange *);
 static bool next_step(struct exchange *);
+static bool not_found(struct exchange *, int error);
 
 static int
 status_of(int error)
@@ -172,6 +173,33 @@ list(struct exchange *ex, struct place place)
 }
 
 /* ------------------------------------------------------------------ lookup */
+
+/*
+ * An index file, or a step of try, has other settings by its own path, and these are not for
+ * all: so it is not there for this request.
+ */
+static bool
+is_closed(struct exchange *ex)
+{
+	struct lookup *lk = &ex->ex_lookup;
+	struct buf_list *bufs = &ex->ex_service->svc_bufs;
+	struct buf path = {0};
+	const struct settings *set;
+	bool closed = true;
+
+	if (lk->lk_dir || lk->lk_coding != CODING_NONE)
+		return false;
+	buf_add(
+	    &path, bufs, ex->ex_target.tgt_path.s_ptr, lk->lk_set->set_strip);
+	buf_str(&path, bufs, "/");
+	buf_str(&path, bufs, lk->lk_path.b_data);
+	if (!path.b_failed) {
+		set = conf_settings(lk->lk_site, path.b_data, path.b_len);
+		closed = set != lk->lk_set && set->set_closed;
+	}
+	buf_release(&path, bufs);
+	return closed;
+}
 
 /* What is left to try after an index file that is not there. */
 static bool
@@ -373,6 +401,8 @@ find(struct exchange *ex)
 
 	if (lk->lk_path.b_failed)
 		return fail(ex, -ENOMEM);
+	if (lk->lk_site->site_closed && is_closed(ex))
+		return not_found(ex, -ENOENT);
 	lk->lk_open.op_waiter.wt_done = on_open;
 	do
 		error = pw_file_open(ex->ex_service->svc_loop, lk->lk_root,

@@ -130,3 +130,66 @@ def test_what_is_no_address_is_an_error(tmp_path, key, value):
     conf.write_text('site "s" {\nroot = "/"\n%s = {"10.0.0.0/8",\n"%s"}\n}\n' % (key, value))
     run = Finished("-t", "-c", str(conf))
     assert run.code == 1 and f':4: {key}: "{value}" is not an address: write' in run.err, run.err
+
+
+# ------------------------------------- ways to a file with settings of its own
+
+
+@pytest.fixture
+def private(serve_conf, tmp_path):
+    root = tmp_path / "root"
+    (root / "private").mkdir(parents=True)
+    for name in ("private/index.html", "private/a.mp4", "index.html", "hidden.html"):
+        (root / name).write_text(name)
+
+    def start(settings, locations, **kw):
+        return serve_conf({"workers": 1}, [("s", {"root": root, **settings}, locations)], **kw)
+
+    return start
+
+
+CLOSED = {"allow": ["192.0.2.0/24"]}
+
+
+def test_step_of_try_does_not_open_what_is_closed(private):
+    server = private({"try": ["$path", "$path/index.html", "/private/index.html", "/index.html"]},
+                     {"/private/": CLOSED})
+    for target in ("/private", "/nope"):
+        assert server.get(target).body == b"index.html"
+    assert server.get("/private/").status == 403
+    assert server.get("/private/index.html").status == 403
+
+
+def test_index_file_that_is_closed_is_none(private):
+    server = private({"index": ["hidden.html", "index.html"]}, {"= /hidden.html": CLOSED})
+    assert server.get("/").body == b"index.html"
+    assert server.get("/hidden.html").status == 403
+
+
+def test_step_below_an_alias_has_the_settings_of_its_path(private, tmp_path):
+    server = private({}, {"/app/": {"alias": tmp_path / "root", "try": ["$path", "/index.html", "410"]},
+                          "= /app/index.html": CLOSED})
+    assert server.get("/app/nope").status == 410
+    assert server.get("/app/hidden.html").body == b"hidden.html"
+
+
+@pytest.mark.parametrize("glob, warned", [
+    ("*.mp4", True), ("/priv*", True), ("/private/*.mp4", True), ("/private/x/*", True),
+    ("/public/*", False), ("/privat?", True),
+])
+def test_glob_that_opens_what_is_closed_is_warned_of(tmp_path, glob, warned):
+    conf = tmp_path / "p.conf"
+    conf.write_text('site "s" {\nroot = "/"\nlocation "%s" { expires = 1h }\n'
+                    'location "/private/" { deny = {"192.0.2.1"} }\n}\n' % glob)
+    run = Finished("-t", "-c", str(conf))
+    assert run.code == 0
+    text = 'pagewise: warning: site "s": location "%s" is open to all, also for paths in "/private/"' % glob
+    assert (text in run.err) == warned and bool(run.err) == warned
+
+
+def test_glob_that_is_closed_itself_is_not_warned_of(tmp_path):
+    conf = tmp_path / "p.conf"
+    conf.write_text('site "s" {\nroot = "/"\nlocation "*.mp4" { allow = {"all"} }\n'
+                    'location "/private/" { deny = {"192.0.2.1"} }\n}\n')
+    run = Finished("-t", "-c", str(conf))
+    assert (run.code, run.err) == (0, "")

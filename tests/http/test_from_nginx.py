@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import time
 
 import pytest
 
@@ -250,6 +251,22 @@ def _(world, server):
     digest = base64.b64encode(hashlib.sha256(b"a.txt").digest()).decode()
     wait_until(lambda: server.get("/a.txt").get("Repr-Digest") == "sha-256=:%s:" % digest,
                "the digest")
+
+
+@task("Bytes a second")
+def _(world, server):
+    put(world.base / "srv/www/big", b"x" * (1536 << 10))
+    since = time.monotonic()
+    assert len(server.get("/big").body) == 1536 << 10
+    # 512K more than the burst, less what may be in the last share.
+    assert time.monotonic() - since > 0.4
+
+
+@task("Requests a second of a client")
+def _(world, server):
+    with server.connect() as c:
+        statuses = [c.ask("/a.txt").status for _ in range(200)]
+    assert statuses[:2] == [200, 200] and 429 in statuses
 
 
 @task("Links that expire")
