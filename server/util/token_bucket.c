@@ -9,13 +9,18 @@
 #define SHARES	((uint64_t)8) /* of a second */
 #define LEAST	((uint64_t)256 << 10)
 #define LONGEST ((uint64_t)2) /* seconds */
+#define FOREVER \
+	((uint64_t)1 << 31) /* seconds; as nanoseconds a quarter of 64 bits */
 
-/* Nanoseconds in which n units are earned. */
+/* Nanoseconds in which n units are earned, FOREVER at most. */
 static uint64_t
 cost(const struct token_rate *tr, uint64_t n)
 {
-	return n / tr->tr_rate * SECOND +
-	       n % tr->tr_rate * SECOND / tr->tr_rate;
+	uint64_t seconds = n / tr->tr_rate;
+
+	if (seconds >= FOREVER)
+		return FOREVER * SECOND;
+	return seconds * SECOND + n % tr->tr_rate * SECOND / tr->tr_rate;
 }
 
 static uint64_t

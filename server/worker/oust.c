@@ -60,6 +60,18 @@ longest_lingering(struct worker *wk)
 	return NULL;
 }
 
+/* The connections of a trusted proxy, or of a Unix socket, are those of many clients. */
+static uint64_t
+key_of(const struct worker *wk, const struct sched_item *it)
+{
+	const struct sockaddr *sa = it->it_ops->peer(it);
+
+	if (sa->sa_family == AF_UNIX ||
+	    conf_trusts(wk->wk_service.svc_conf, sa))
+		return (uintptr_t)it;
+	return client_key(sa);
+}
+
 static void
 collect(struct worker *wk, uint64_t now, struct waiting *wt)
 {
@@ -79,7 +91,7 @@ collect(struct worker *wk, uint64_t now, struct waiting *wt)
 		else if (wt->wt_due == 0)
 			wt->wt_due = ripe;
 		wt->wt_list[wt->wt_n] =
-		    (struct hoarded){.ho_key = client_key(it->it_ops->peer(it)),
+		    (struct hoarded){.ho_key = key_of(wk, it),
 			.ho_begun = it->it_ops->begun(it)};
 		wt->wt_items[wt->wt_n++] = it;
 	}

@@ -215,6 +215,18 @@ def test_who_goes_first(start):  # noqa: F811
     server.stop(messages=CLOSED)
 
 
+def test_connections_of_a_trusted_proxy_are_not_one_clients(start):  # noqa: F811
+    server = start({"max_connections": 5, "trusted_proxies": ["127.0.0.2"]})
+    theirs = [silent(server, "127.0.0.2") for _ in range(3)]
+    old, young = silent(server, "127.0.0.3"), silent(server, "127.0.0.3")
+    ripen(server, 5)
+    with busy(server) as c:
+        assert is_closed(old)
+        assert young.quiet(0) and all(c.quiet(0) for c in theirs)
+        c.reset()
+    server.stop(messages=CLOSED)
+
+
 def test_idle_connection_goes_before_one_that_has_asked_for_nothing(start):  # noqa: F811
     """It can be opened again for the next request."""
     server = start({"max_connections": 3})

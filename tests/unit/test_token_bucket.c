@@ -98,6 +98,17 @@ the_largest_fit(void **state)
 }
 
 static void
+what_is_never_earned_overflows_nothing(void **state)
+{
+	const struct token_rate tr = {1, TOKEN_BURST_MOST};
+	struct token_bucket tb = {0};
+
+	(void)state;
+	assert_true(token_take(&tb, &tr, TOKEN_BURST_MOST, NOW) <= NOW);
+	assert_true(token_take(&tb, &tr, TOKEN_BURST_MOST, NOW) > NOW);
+}
+
+static void
 shares_are_worth_a_wakeup(void **state)
 {
 	(void)state;
@@ -157,6 +168,7 @@ main(void)
 	    cmocka_unit_test(what_is_given_back_can_be_taken),
 	    cmocka_unit_test(a_try_takes_all_or_nothing),
 	    cmocka_unit_test(the_largest_fit),
+	    cmocka_unit_test(what_is_never_earned_overflows_nothing),
 	    cmocka_unit_test(shares_are_worth_a_wakeup),
 	    cmocka_unit_test(threads_lose_nothing),
 	};
