@@ -10,6 +10,7 @@ import pytest
 
 import landlock as kernel
 import strace
+import tree as t
 from test_sandbox import (ASKED_BY_NOBODY, CONFINED, FREE, KINDS, NO_FILTER, as_root,
                           evict, has_landlock, inside, places, public, status, trials)
 
@@ -94,6 +95,31 @@ def test_key_turns_it_off(serve_conf, public, release):
     assert server.get("/large").body == public[1]
     assert capabilities(server) == NONE
     assert SAID not in server.output
+
+
+def noted(path):
+    """Its time of access is later than that of its last change."""
+    st = os.stat(path)
+    return st.st_atime_ns > st.st_mtime_ns
+
+
+@pytest.mark.parametrize("user, keep", [("nobody", True), ("root", True), ("nobody", False)])
+def test_time_of_access_is_not_noted_where_that_is_permitted(serve_conf, public, user, keep):
+    """It might wait for a journal."""
+    files = [os.path.join(public[0], name) for name in ("noted", "control")]
+    for path in files:
+        t.write(path, t.content(1, 200000))
+        os.utime(path, (1_500_000_000, 1_600_000_000))
+    with open(files[1], "rb") as f:
+        f.read()
+    if not noted(files[1]):
+        pytest.skip("this file system is mounted with noatime")
+    server = serve_conf({"workers": 1, "hot_set": 0, "user": user, "keep_fowner": keep},
+                        [("s", {"root": public[0]}, {})], drops=True)
+    for _ in range(2):
+        assert server.get("/noted").body == t.content(1, 200000)
+    assert noted(files[0]) == (not keep)
+    server.stop(messages=True)
 
 
 @pytest.mark.parametrize("path", ["uring", "aio"])
