@@ -38,6 +38,7 @@ struct verify_job {
 	TAILQ_ENTRY(verify_job) vj_link;
 	SLIST_HEAD(, verify) vj_waiters;
 	bool vj_runs;
+	unsigned vj_turn; /* jobs that its client had before it */
 	uint64_t vj_client;
 	const struct htpasswd *vj_file;
 	unsigned char vj_digest[HMAC_LEN];
@@ -139,27 +140,59 @@ job_of(struct verifier *vr, const unsigned char *digest)
 	return NULL;
 }
 
-static bool
-is_full(struct verifier *vr, uint64_t client)
+static unsigned
+jobs_of(struct verifier *vr, uint64_t client)
 {
 	struct verify_job *vj;
-	unsigned each = 0;
+	unsigned n = 0;
 
 	TAILQ_FOREACH(vj, &vr->vr_jobs, vj_link)
-	each += vj->vj_client == client;
-	return vr->vr_count >= VERIFIER_JOBS || each >= VERIFIER_EACH;
+	n += vj->vj_client == client;
+	return n;
+}
+
+/* Nobody can cancel its requests any more: job_end. */
+static void
+job_take_off(struct verifier *vr, struct verify_job *vj)
+{
+	struct verify *vf;
+
+	job_remove(vr, vj);
+	SLIST_FOREACH(vf, &vj->vj_waiters, vf_link)
+	vf->vf_job = NULL;
+}
+
+/* There is no place: of those that come after this turn the last one gives its up. */
+static struct verify_job *
+job_displace(struct verifier *vr, unsigned turn)
+{
+	struct verify_job *vj, *last = NULL;
+
+	TAILQ_FOREACH(vj, &vr->vr_jobs, vj_link)
+	if (!vj->vj_runs && vj->vj_turn > turn &&
+	    (last == NULL || vj->vj_turn >= last->vj_turn))
+		last = vj;
+	if (last != NULL)
+		job_take_off(vr, last);
+	return last;
 }
 
 static struct verify_job *
 job_add(struct verifier *vr, const struct htpasswd *ht, const struct basic *bs,
-    const unsigned char *digest, uint64_t client)
+    const unsigned char *digest, uint64_t client, struct verify_job **displaced)
 {
-	struct verify_job *vj =
-	    is_full(vr, client) ? NULL : calloc(1, sizeof(*vj));
+	struct verify_job *vj;
+	unsigned turn = jobs_of(vr, client);
 
+	if (turn < VERIFIER_EACH && vr->vr_count >= VERIFIER_JOBS)
+		*displaced = job_displace(vr, turn);
+	if (turn >= VERIFIER_EACH || vr->vr_count >= VERIFIER_JOBS)
+		return NULL;
+	vj = calloc(1, sizeof(*vj));
 	if (vj == NULL)
 		return NULL;
 	SLIST_INIT(&vj->vj_waiters);
+	vj->vj_turn = turn;
 	vj->vj_client = client;
 	vj->vj_file = ht;
 	memcpy(vj->vj_digest, digest, HMAC_LEN);
@@ -173,15 +206,30 @@ job_add(struct verifier *vr, const struct htpasswd *ht, const struct basic *bs,
 	return vj;
 }
 
+/* Clients take turns: the first of each goes before the second of any. */
 static struct verify_job *
 job_next(struct verifier *vr)
 {
-	struct verify_job *vj;
+	struct verify_job *vj, *next = NULL;
 
 	TAILQ_FOREACH(vj, &vr->vr_jobs, vj_link)
-	if (!vj->vj_runs)
-		return vj;
-	return NULL;
+	if (!vj->vj_runs && (next == NULL || vj->vj_turn < next->vj_turn))
+		next = vj;
+	return next;
+}
+
+/* It was taken off; no lock is held. */
+static void
+job_end(struct verify_job *vj, enum verified result)
+{
+	struct verify *vf, *next;
+
+	for (vf = SLIST_FIRST(&vj->vj_waiters); vf != NULL; vf = next) {
+		next = SLIST_NEXT(vf, vf_link);
+		vf->vf_result = result;
+		pw_wait_end(&vf->vf_waiter, 0);
+	}
+	job_free(vj);
 }
 
 /* ------------------------------------------------------------ the threads */
@@ -189,21 +237,12 @@ job_next(struct verifier *vr)
 static void
 finish(struct verifier *vr, struct verify_job *vj, enum verified result)
 {
-	struct verify *vf, *next;
-
 	if (result != VERIFIED_BUSY)
 		remember(vr, vj->vj_digest, result == VERIFIED_GOOD);
 	pthread_mutex_lock(&vr->vr_lock);
-	job_remove(vr, vj);
-	SLIST_FOREACH(vf, &vj->vj_waiters, vf_link)
-	vf->vf_job = NULL;
+	job_take_off(vr, vj);
 	pthread_mutex_unlock(&vr->vr_lock);
-	for (vf = SLIST_FIRST(&vj->vj_waiters); vf != NULL; vf = next) {
-		next = SLIST_NEXT(vf, vf_link);
-		vf->vf_result = result;
-		pw_wait_end(&vf->vf_waiter, 0);
-	}
-	job_free(vj);
+	job_end(vj, result);
 }
 
 static struct htpasswd_scratch *
@@ -343,7 +382,7 @@ verifier_ask(struct verifier *vr, struct hmac *hm, const struct htpasswd *ht,
     struct verify *vf)
 {
 	unsigned char digest[HMAC_LEN];
-	struct verify_job *vj;
+	struct verify_job *vj, *displaced = NULL;
 	enum verified result;
 
 	if (!digest_of(vr, hm, ht, bs, digest))
@@ -354,13 +393,15 @@ verifier_ask(struct verifier *vr, struct hmac *hm, const struct htpasswd *ht,
 	pthread_mutex_lock(&vr->vr_lock);
 	vj = job_of(vr, digest);
 	if (vj == NULL)
-		vj = job_add(vr, ht, bs, digest, client_key(sa));
+		vj = job_add(vr, ht, bs, digest, client_key(sa), &displaced);
 	if (vj != NULL) {
 		pw_wait_begin(lp, &vf->vf_waiter);
 		vf->vf_job = vj;
 		SLIST_INSERT_HEAD(&vj->vj_waiters, vf, vf_link);
 	}
 	pthread_mutex_unlock(&vr->vr_lock);
+	if (displaced != NULL)
+		job_end(displaced, VERIFIED_BUSY);
 	return vj != NULL ? VERIFIED_LATER : VERIFIED_BUSY;
 }
 

@@ -7,7 +7,8 @@
  * guesses cannot push these out, 128 bad ones.  A reload is another process, with a new
  * secret.  Requests with the same credentials wait for one verification.
  *
- * VERIFIER_JOBS may wait or run, VERIFIER_EACH of one client (client_key.h).  Locks are held for a look at
+ * VERIFIER_JOBS may wait or run, VERIFIER_EACH of one client (client_key.h).  Clients take turns, and
+ * one that has fewer takes the place of the last one of another when there is none.  Locks are held for a look at
  * short lists.
  */
 #ifndef SERVER_CONTENT_VERIFIER_H

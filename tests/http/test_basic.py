@@ -26,7 +26,7 @@ YESCRYPT = "$y$j75$saltsalt$0gBD67sgmJgRX3RZ6wHHO7sHimQEWGCWN85o4Twogh2"
 SLOW = "$2b$11$ABCDEFGHIJKLMNOPQRSTUuOHKTMj6A9VKZoVxdizhB4LgbxRyhEAO"  # "slow"
 
 
-BUSY = (r"pagewise: warning: did not verify a password of 127.0.0.1: 64 wait, or 8 of one client, or memory is short; "
+BUSY = (r"pagewise: warning: did not verify a password of 127\.0\.0\.\d+: 64 wait, or 8 of one client, or memory is short; "
         r"set request_rate, or use cheaper hashes \(htpasswd -B -C 10\)\n")
 
 
@@ -248,6 +248,23 @@ def test_one_client_cannot_fill_the_queue(start):
         assert all("Retry-After" in answer for answer in answers if answer.status == 503)
         assert other.response().status == 200
     server.stop(messages=BUSY)
+
+
+def test_many_clients_cannot_fill_the_queue_for_others(start):
+    """Eight times eight are all that may wait; who has none there takes the place of an eighth."""
+    server = start(workers=1)
+    connections = []
+    for source in range(10, 18):
+        for i in range(8):
+            c = server.connect(source="127.0.0.%d" % source)
+            c.send(request("/v/a.txt", fields=credentials("slow", "no%d-%d" % (source, i))))
+            connections.append(c)
+    with server.connect(source="127.0.0.2") as other:
+        assert other.ask("/v/a.txt", fields=Y).status == 200
+    # It did not wait for all of them: the last ones of each are still there.
+    assert sum(c.quiet(0) for c in connections) >= 1
+    assert {c.response().status for c in connections} <= {401, 503}
+    server.stop(messages=f"({BUSY})?")
 
 
 def test_who_goes_away_is_forgotten(start):
