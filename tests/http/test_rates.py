@@ -5,6 +5,7 @@ permitted by then, seen from a client that began before the server did; and what
 waiting would take far longer than a test may if it did.
 """
 
+import contextlib
 import os
 import selectors
 import signal
@@ -171,9 +172,19 @@ def test_a_pause_is_not_held_against_the_client(site):
     assert len(bodies(download(server, ["/v/200.bin"], 64 * K))[0]) == 200 * K
 
 
+def sockets(server):
+    count = 0
+    for pid in server.processes():
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                count += os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:")
+    return count
+
+
 def test_what_a_client_leaves_goes_back(site):
     """What was taken by connections that are reset would hold others up for minutes."""
     server = site({"client_rate": "1K"}, {"/v/": {"client_rate": "0"}}, workers=1)
+    before = sockets(server)
     connections = [server.connect() for _ in range(200)]
     for c in connections:
         c.send(request("/512.bin"))
@@ -182,6 +193,8 @@ def test_what_a_client_leaves_goes_back(site):
         assert server.get("/v/a.txt").status == 200
     for c in connections:
         c.reset()
+    # Who asks before they are gone has to wait for its turn behind them.
+    wait_until(lambda: sockets(server) <= before, "the connections to be closed")
     assert server.get("/a.txt").status == 200
 
 
