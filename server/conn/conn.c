@@ -100,13 +100,22 @@ may_go_on(struct conn *c)
 	return until == 0;
 }
 
+/* A reset that came with the request has no event of its own. */
+static enum next
+pause_begun(struct conn *c)
+{
+	return transport_is_broken(&c->cn_transport) ? NEXT_CLOSE : NEXT_WAIT;
+}
+
 static enum next
 send_answer(struct conn *c)
 {
 	enum pw_send_status status;
 
-	if (!c->cn_writable || !may_go_on(c))
+	if (!c->cn_writable)
 		return NEXT_WAIT;
+	if (!may_go_on(c))
+		return pause_begun(c);
 	conn_bound(c);
 	status = response_step(c->cn_ex);
 	exchange_sent(c->cn_ex);
@@ -117,7 +126,7 @@ send_answer(struct conn *c)
 		c->cn_writable = false;
 		return min_rate_full(c) ? NEXT_WAIT : NEXT_CLOSE;
 	case PW_SEND_AGAIN:
-		return may_go_on(c) ? NEXT_AGAIN : NEXT_WAIT;
+		return may_go_on(c) ? NEXT_AGAIN : pause_begun(c);
 	case PW_SEND_PENDING:
 		c->cn_ex->ex_looks = 0;
 		conn_await_disk(c);
