@@ -10,9 +10,9 @@
 #include "server/content/pace.h"
 #include "server/http/head_write.h"
 
-#define STATUS_CUT 499	 /* nginx' number for: no answer was begun */
-#define DISK_LOOKS 10	 /* of disk_timeout, as long as it does something */
-#define MOST_503   16384 /* bytes of a page: an empty socket takes it */
+#define STATUS_CUT 499	/* nginx' number for: no answer was begun */
+#define DISK_LOOKS 10	/* of disk_timeout, as long as it does something */
+#define MOST_503   8192 /* bytes of a page: an empty socket takes it */
 
 struct exchange *
 exchange_create(

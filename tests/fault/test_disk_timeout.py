@@ -160,7 +160,7 @@ def test_disk_that_is_busy_is_waited_for(serve_disk, disk):
 
 
 @pytest.mark.parametrize("listen", ["127.0.0.1:0", "unix:s"])
-@pytest.mark.parametrize("size", [10, 16 << 10, (16 << 10) + 1, 256 << 10])
+@pytest.mark.parametrize("size", [10, 8 << 10, (8 << 10) + 1, 256 << 10])
 def test_error_page_of_a_disk_that_hangs(serve_slow, slow, tmp_path, size, listen):
     """With the page, or, if that might not fit into a socket that is to be closed, without."""
     (tmp_path / "503.html").write_bytes(b"y" * size)
@@ -170,7 +170,7 @@ def test_error_page_of_a_disk_that_hangs(serve_slow, slow, tmp_path, size, liste
     slow.wait_held("read")
     answer = c.response()
     assert answer.status == 503 and answer.closes and answer.get("Retry-After") == "1"
-    if size <= 16 << 10:
+    if size <= 8 << 10:
         assert answer.body == b"y" * size
     else:
         assert b"503 Service" in answer.body and b"yy" not in answer.body
