@@ -10,40 +10,25 @@
 
 #define REALM_MOST 128 /* bytes */
 
-/* The list has room for a power of two. */
-static int
-add_block(struct conf *conf, struct cidr_list *cl, const struct cidr *cd)
-{
-	size_t n = cl->cl_count;
-	struct cidr *grown;
-
-	if ((n & (n - 1)) == 0) {
-		grown = conf_keep(conf, 2 * (n + 1) * sizeof(*grown));
-		if (grown == NULL)
-			return -ENOMEM;
-		if (n > 0)
-			memcpy(grown, cl->cl_list, n * sizeof(*grown));
-		cl->cl_list = grown;
-	}
-	cl->cl_list[cl->cl_count++] = *cd;
-	return 0;
-}
-
 int
 conf_set_block(struct conf_scope *scope, struct cidr_list *cl, const char *text,
     struct conf_why *why)
 {
-	struct cidr cd;
+	struct cidr cd, *grown;
 
 	if (!cidr_parse(text, &cd))
 		return conf_why(why, -EINVAL,
 		    "\"%s\" is not an address: write 192.0.2.7, 192.0.2.0/24, "
 		    "2001:db8::/32, all or unix:",
 		    text);
+	grown = conf_keep_room(
+	    scope->cs_conf, cl->cl_list, cl->cl_count, sizeof(*grown));
+	if (grown == NULL)
+		return conf_no_memory(why);
 	cl->cl_set = true;
-	return add_block(scope->cs_conf, cl, &cd) == 0
-		   ? 0
-		   : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	cl->cl_list = grown;
+	grown[cl->cl_count++] = cd;
+	return 0;
 }
 
 int
@@ -87,8 +72,7 @@ secret_path(struct conf_scope *scope, const char *text, char **path,
 		return conf_why(
 		    why, -EINVAL, "the path is empty (write \"off\" for none)");
 	*path = conf_path(scope->cs_dir, text);
-	return *path != NULL ? 0
-			     : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	return *path != NULL ? 0 : conf_no_memory(why);
 }
 
 int
@@ -153,9 +137,7 @@ conf_set_realm(struct conf_scope *scope, const struct key *key,
 		    "ASCII, without quotes and backslashes",
 		    text, REALM_MOST);
 	scope->cs_set->set_realm = conf_keep_text(scope->cs_conf, text, len);
-	return scope->cs_set->set_realm != NULL
-		   ? 0
-		   : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	return scope->cs_set->set_realm != NULL ? 0 : conf_no_memory(why);
 }
 
 int
@@ -179,9 +161,7 @@ conf_complete_access(
 		return 0;
 	set->set_challenge =
 	    (struct str){conf_keep_text(conf, text, (size_t)len), (size_t)len};
-	return set->set_challenge.s_ptr != NULL
-		   ? 0
-		   : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	return set->set_challenge.s_ptr != NULL ? 0 : conf_no_memory(why);
 }
 
 bool

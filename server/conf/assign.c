@@ -122,7 +122,7 @@ conf_set_access_log(struct conf_scope *scope, const struct key *key,
 	conf->conf_access_log =
 	    conf_path(strcmp(text, "-") == 0 ? NULL : scope->cs_dir, text);
 	if (conf->conf_access_log == NULL)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+		return conf_no_memory(why);
 	return 0;
 }
 
@@ -140,7 +140,7 @@ conf_set_mime_types(struct conf_scope *scope, const struct key *key,
 		return conf_why(why, -EINVAL, "the path is empty");
 	path = conf_path(scope->cs_dir, text);
 	if (path == NULL)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+		return conf_no_memory(why);
 	conf->conf_mime = mime_load(path, why->why_text, sizeof(why->why_text));
 	free(path);
 	return conf->conf_mime != NULL ? 0 : -EINVAL;
@@ -282,7 +282,7 @@ conf_set_index(struct conf_scope *scope, const struct key *key,
 		return conf_why(
 		    why, -EINVAL, "\"%s\" is not the name of a file", text);
 	if (conf_keep_add(scope->cs_conf, &scope->cs_set->set_index, text) != 0)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+		return conf_no_memory(why);
 	return 0;
 }
 

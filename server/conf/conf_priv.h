@@ -79,6 +79,12 @@ void conf_strv_free(char ***);
 void *conf_keep(struct conf *, size_t);
 char *conf_keep_text(struct conf *, const char *, size_t len);
 
+/*
+ * The array of n, each of size bytes, with room for one more: list itself or another one.  Only
+ * where nobody else adds to it.  NULL: there is no memory.
+ */
+void *conf_keep_room(struct conf *, void *list, size_t n, size_t size);
+
 /* The same array for somebody who will add to it.  0 or -ENOMEM. */
 int conf_keep_copy(struct conf *, char ***);
 

@@ -151,7 +151,7 @@ conf_set_header(struct conf_scope *scope, const struct key *key,
 		    why, -EINVAL, "is longer than %d bytes", LINES / 2);
 	if (conf_keep_add(scope->cs_conf, &scope->cs_set->set_headers, text) !=
 	    0)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+		return conf_no_memory(why);
 	return 0;
 }
 
@@ -167,8 +167,7 @@ keep_text(struct conf_scope *scope, char **field, const char *text,
     struct conf_why *why)
 {
 	*field = conf_keep_text(scope->cs_conf, text, strlen(text));
-	return *field != NULL ? 0
-			      : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	return *field != NULL ? 0 : conf_no_memory(why);
 }
 
 int
@@ -233,7 +232,7 @@ conf_set_cors(struct conf_scope *scope, const struct key *key, const char *text,
 		    "\"*\" for all",
 		    text);
 	if (conf_keep_add(scope->cs_conf, list, text) != 0)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+		return conf_no_memory(why);
 	if ((*list)[1] != NULL &&
 	    (strcmp(text, "*") == 0 || strcmp((*list)[0], "*") == 0))
 		return conf_why(

@@ -35,28 +35,36 @@ conf_keep_text(struct conf *conf, const char *text, size_t len)
 	return copy;
 }
 
-/* The array has room for a power of two. */
+/* It is full when it has a power of two, and has room for twice as many then. */
+void *
+conf_keep_room(struct conf *conf, void *list, size_t n, size_t size)
+{
+	void *grown;
+
+	if ((n & (n - 1)) != 0)
+		return list;
+	grown = conf_keep(conf, 2 * (n + 1) * size);
+	if (grown != NULL && n > 0)
+		memcpy(grown, list, n * size);
+	return grown;
+}
+
 int
 conf_keep_add(struct conf *conf, char ***v, const char *text)
 {
 	size_t n = 0;
-	char **grown = *v;
+	char **grown;
 
 	while (*v != NULL && (*v)[n] != NULL)
 		n++;
-	if (n == 0 || (n & (n + 1)) == 0) {
-		grown = conf_keep(conf, 2 * (n + 1) * sizeof(*grown));
-		if (grown == NULL)
-			return -ENOMEM;
-		if (n > 0)
-			memcpy(grown, *v, n * sizeof(*grown));
-		*v = grown;
-	}
-	grown[n] = conf_keep_text(conf, text, strlen(text));
-	if (grown[n] == NULL)
+	/* With the NULL that ends it. */
+	grown =
+	    conf_keep_room(conf, *v, *v != NULL ? n + 1 : 0, sizeof(*grown));
+	if (grown == NULL)
 		return -ENOMEM;
-	grown[n + 1] = NULL;
-	return 0;
+	*v = grown;
+	grown[n] = conf_keep_text(conf, text, strlen(text));
+	return grown[n] != NULL ? 0 : -ENOMEM;
 }
 
 int

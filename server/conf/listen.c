@@ -45,7 +45,7 @@ unix_address(const struct conf_scope *scope, const char *text, mode_t mode,
 		    "the path is empty: write unix:/run/pagewise/http.sock");
 	la->la_text = conf_path(scope->cs_dir, text);
 	if (la->la_text == NULL)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+		return conf_no_memory(why);
 	if (strlen(la->la_text) >= sizeof(un.sun_path)) {
 		conf_why(why, -EINVAL,
 		    "%s is too long for a socket path (at most %zu bytes)",
@@ -78,9 +78,7 @@ listen_address(const struct conf_scope *scope, const char *text,
 	if (error != 0)
 		return error;
 	la->la_text = strdup(text);
-	return la->la_text != NULL
-		   ? 0
-		   : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	return la->la_text != NULL ? 0 : conf_no_memory(why);
 }
 
 static int
@@ -135,7 +133,7 @@ add_listen(
 	grown = reallocarray(
 	    conf->conf_listen, conf->conf_nlisten + 1, sizeof(*grown));
 	if (grown == NULL)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+		return conf_no_memory(why);
 	conf->conf_listen = grown;
 	grown[conf->conf_nlisten++] = *la;
 	return 0;
@@ -151,7 +149,7 @@ conf_set_listen(struct conf_scope *scope, const struct key *key,
 
 	(void)key;
 	if (copy == NULL)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+		return conf_no_memory(why);
 	error = listen_address(scope, strsep(&rest, " \t"), &la, why);
 	if (error == 0)
 		error = listen_options(&la, rest, why);
@@ -202,9 +200,7 @@ loopback_address(const char *text, struct listen_addr *la, struct conf_why *why)
 		    "[::1]:PORT, or a socket path",
 		    text);
 	la->la_text = strdup(text);
-	return la->la_text != NULL
-		   ? 0
-		   : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	return la->la_text != NULL ? 0 : conf_no_memory(why);
 }
 
 int

@@ -143,7 +143,7 @@ conf_set_log_exclude(struct conf_scope *scope, const struct key *key,
 		return conf_why(why, -EINVAL, "a glob of %zu bytes: %d at most",
 		    strlen(text), GLOB_MAX);
 	if (conf_keep_add(scope->cs_conf, &le->le_globs, text) != 0)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+		return conf_no_memory(why);
 	return 0;
 }
 

@@ -37,8 +37,7 @@ static int
 new_rule(struct conf_scope *scope, const void **rule, struct conf_why *why)
 {
 	*rule = conf_keep(scope->cs_conf, 1);
-	return *rule != NULL ? 0
-			     : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	return *rule != NULL ? 0 : conf_no_memory(why);
 }
 
 int

@@ -216,26 +216,18 @@ exact(const struct redirects *rds, struct str path)
 	return NULL;
 }
 
-/* Has room for a power of two. */
 static int
 insert(struct conf *conf, struct redirect ***list, size_t *count, size_t at,
     struct redirect *rd)
 {
-	struct redirect **grown = *list;
-	size_t n = *count;
+	const size_t size = sizeof(struct redirect *);
+	struct redirect **grown = conf_keep_room(conf, *list, *count, size);
 
-	if ((n & (n - 1)) == 0) {
-		grown =
-		    conf_keep(conf, 2 * (n + 1) * sizeof(struct redirect *));
-		if (grown == NULL)
-			return -ENOMEM;
-		if (n > 0)
-			memcpy(grown, *list, n * sizeof(struct redirect *));
-		*list = grown;
-	}
-	memmove(
-	    grown + at + 1, grown + at, (n - at) * sizeof(struct redirect *));
+	if (grown == NULL)
+		return -ENOMEM;
+	memmove(grown + at + 1, grown + at, (*count - at) * size);
 	grown[at] = rd;
+	*list = grown;
 	(*count)++;
 	return 0;
 }

@@ -38,7 +38,7 @@ conf_site_add(const struct conf_scope *top, const char *name, struct site **out,
 	*out = site;
 	return 0;
 fail:
-	return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	return conf_no_memory(why);
 }
 
 static int
@@ -89,10 +89,10 @@ conf_set_root(struct conf_scope *scope, const struct key *key, const char *root,
 		return conf_why(why, -EINVAL, "the path is empty");
 	path = conf_path(scope->cs_dir, root);
 	if (path == NULL)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+		return conf_no_memory(why);
 	error = check_root(path, why);
 	if (error == 0 && add_root(scope->cs_conf, path, &set->set_root) != 0)
-		error = conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+		error = conf_no_memory(why);
 	free(path);
 	set->set_strip = 0;
 	if (error == 0 && scope->cs_where == KEY_SITE)
@@ -207,13 +207,13 @@ conf_set_names(struct conf_scope *scope, const struct key *key,
 	}
 	copy = strndup(name, n);
 	if (copy == NULL)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+		return conf_no_memory(why);
 	for (i = 0; i < n; i++)
 		copy[i] = (char)tolower((unsigned char)copy[i]);
 	error = conf_strv_add(&scope->cs_site->site_names, copy);
 	free(copy);
 	if (error != 0)
-		return conf_why(why, error, "%s", strerror(ENOMEM));
+		return conf_no_memory(why);
 	return 0;
 }
 
@@ -301,7 +301,7 @@ conf_location_add(struct site *site, const char *title, struct location **out,
 	*out = loc;
 	return 0;
 fail:
-	return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	return conf_no_memory(why);
 }
 
 /* To be stable: those of the array that come first win. */

@@ -21,8 +21,7 @@ replace(char **field, const char *text, struct conf_why *why)
 {
 	free(*field);
 	*field = strdup(text);
-	return *field != NULL ? 0
-			      : conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+	return *field != NULL ? 0 : conf_no_memory(why);
 }
 
 /* The largest number means "no change" to setresuid(2). */
@@ -82,7 +81,7 @@ conf_set_chroot(struct conf_scope *scope, const struct key *key,
 		    why, -EINVAL, "the path is empty (write \"off\" for none)");
 	conf->conf_chroot = conf_path(scope->cs_dir, text);
 	if (conf->conf_chroot == NULL)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+		return conf_no_memory(why);
 	if (stat(conf->conf_chroot, &st) == -1)
 		return conf_why(
 		    why, -errno, "%s: %s", conf->conf_chroot, strerror(errno));
@@ -112,7 +111,7 @@ find_groups(struct conf *conf, struct conf_why *why)
 	free(conf->conf_groups);
 	conf->conf_groups = calloc((size_t)n + 1, sizeof(gid_t));
 	if (conf->conf_groups == NULL)
-		return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
+		return conf_no_memory(why);
 	if (getgrouplist(
 		conf->conf_user, conf->conf_gid, conf->conf_groups, &n) == -1)
 		return conf_why(why, -EAGAIN,
