@@ -264,13 +264,8 @@ make_503(struct exchange *ex, struct buf *text, const struct error_page *own)
 	head_write_text(hw, "\r\n");
 	if (own == NULL)
 		return head_write_error(hw, 503, true, false, wanted);
-	head_write_lines(hw, own->ep_type);
-	head_write_length(hw, own->ep_body.s_len);
-	head_write_end(hw, true, false);
-	if (!wanted)
-		return 0;
-	head_write_lines(hw, own->ep_body);
-	return own->ep_body.s_len;
+	return head_write_page(
+	    hw, own->ep_type, own->ep_body, true, false, wanted);
 }
 
 /* What the socket does not take at once is lost. */

@@ -126,6 +126,14 @@ exchange_asked_for(struct exchange *ex, const union sockaddr_any *client)
 	ex->ex_peer = &ex->ex_client.sa;
 }
 
+/* The host that was asked for: that of an absolute-form target goes before Host. */
+static inline struct str
+exchange_host(const struct exchange *ex)
+{
+	return ex->ex_target.tgt_host.s_ptr != NULL ? ex->ex_target.tgt_host
+						    : ex->ex_request.rq_host;
+}
+
 /* Who asked, as the log, limits and rules have it. */
 static inline const struct sockaddr *
 exchange_client(const struct exchange *ex)

@@ -53,16 +53,6 @@ answer(struct exchange *ex, int status, struct buf *to)
 	buf_release(to, &ex->ex_service->svc_bufs);
 }
 
-static struct str
-host_of(const struct exchange *ex)
-{
-	struct str host = ex->ex_request.rq_host;
-
-	if (ex->ex_target.tgt_host.s_ptr != NULL)
-		host = ex->ex_target.tgt_host;
-	return conf_host(ex->ex_lookup.lk_site, host);
-}
-
 static void
 follow(struct exchange *ex, const struct redirect *rd, struct str star)
 {
@@ -70,7 +60,7 @@ follow(struct exchange *ex, const struct redirect *rd, struct str star)
 	struct str host;
 
 	if (rd->rd_scheme.s_ptr != NULL) {
-		host = host_of(ex);
+		host = conf_host(ex->ex_lookup.lk_site, exchange_host(ex));
 		/* A request of HTTP/1.0 without Host, and a site without names. */
 		if (host.s_len == 0) {
 			respond_error(ex, 400);

@@ -417,11 +417,9 @@ void
 static_locate(struct exchange *ex)
 {
 	struct lookup *lk = &ex->ex_lookup;
-	struct str path = ex->ex_target.tgt_path, host = ex->ex_request.rq_host;
+	struct str path = ex->ex_target.tgt_path, host = exchange_host(ex);
 	const struct conf *conf = ex->ex_service->svc_conf;
 
-	if (ex->ex_target.tgt_host.s_ptr != NULL)
-		host = ex->ex_target.tgt_host;
 	lk->lk_site = conf_site(conf, host.s_ptr, host.s_len);
 	lk->lk_set = conf_settings(lk->lk_site, path.s_ptr, path.s_len);
 	lk->lk_root = ex->ex_service->svc_roots[lk->lk_set->set_root];

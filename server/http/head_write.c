@@ -129,6 +129,19 @@ head_write_end(struct head_writer hw, bool close, bool http10)
 }
 
 size_t
+head_write_page(struct head_writer hw, struct str type, struct str page,
+    bool close, bool http10, bool wanted)
+{
+	head_write_lines(hw, type);
+	head_write_length(hw, page.s_len);
+	head_write_end(hw, close, http10);
+	if (!wanted)
+		return 0;
+	head_write_lines(hw, page);
+	return page.s_len;
+}
+
+size_t
 head_write_error(
     struct head_writer hw, int status, bool close, bool http10, bool wanted)
 {
@@ -140,11 +153,7 @@ head_write_error(
 	    "<body><h1>%s</h1></body></html>\n",
 	    line, line);
 
-	head_write_text(hw, "Content-Type: text/html; charset=utf-8\r\n");
-	head_write_length(hw, len);
-	head_write_end(hw, close, http10);
-	if (!wanted)
-		return 0;
-	head_write_text(hw, page);
-	return len;
+	return head_write_page(hw,
+	    STR("Content-Type: text/html; charset=utf-8\r\n"),
+	    (struct str){page, len}, close, http10, wanted);
 }

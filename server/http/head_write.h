@@ -46,6 +46,13 @@ void head_write_content_range(
 void head_write_end(struct head_writer, bool close, bool http10);
 
 /*
+ * The field Content-Type, with its CRLF, the length of a page, the end of the head, and, if it is
+ * wanted, the page.  Returns the bytes of the page that were written.
+ */
+size_t head_write_page(struct head_writer, struct str type, struct str page,
+    bool close, bool http10, bool wanted);
+
+/*
  * The fields of an error's page, the end of the head, and, if it is wanted, the page.
  * Returns the bytes of the page that were written.
  */
