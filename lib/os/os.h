@@ -321,6 +321,9 @@ void os_process_name(const char *name);
 /* A thread of the pool: named, and standing back behind the loops. */
 void os_thread_fetcher(void);
 
+/* A thread that computes for the loops: it stands back behind them. */
+void os_thread_helper(void);
+
 /* Joins it if the kernel has done with it, else -EBUSY or -ETIMEDOUT at once. */
 int os_thread_reap(pthread_t);
 

@@ -20,6 +20,7 @@
 #include "server/http/forwarded.h"
 #include "server/http/mime.h"
 #include "server/log/log.h"
+#include "server/tls/context.h"
 #include "server/util/cidr.h"
 #include "server/util/htpasswd.h"
 #include "server/util/link_key.h"
@@ -110,6 +111,9 @@ struct settings {
 	struct error_page *set_pages;
 	unsigned set_npages;
 
+	char **set_certificates;     /* files; NULL: none */
+	char **set_certificate_keys; /* the same, in the same order */
+
 	uint8_t set_codings[CODINGS]; /* of siblings, the preferred one first */
 	unsigned set_ncodings;
 
@@ -142,6 +146,8 @@ struct site {
 	bool site_closed;		 /* some of its settings are */
 	struct location *site_locations; /* those that win first */
 	size_t site_nlocations;
+	struct tls_site site_tls;
+	bool site_owns_identities; /* else another site does */
 };
 
 struct listen_addr {
@@ -150,6 +156,7 @@ struct listen_addr {
 	char *la_text;	/* as given, for messages; the path of a Unix socket */
 	mode_t la_mode; /* of a Unix socket's file */
 	bool la_proxy;	/* connections begin with a PROXY header */
+	bool la_tls;	/* ... and then with TLS */
 };
 
 /* Requests that are not logged. */
@@ -230,6 +237,10 @@ struct conf {
 	struct conf_block *conf_memory;	  /* what settings point to: keep.c */
 	struct link_keys *conf_link_keys; /* the same */
 	struct htpasswd *conf_htpasswds;  /* the same */
+	enum tls_profile conf_tls_profile;
+	enum tls_ktls conf_ktls;
+	bool conf_session_tickets;
+	bool conf_has_certificates;
 	bool conf_rates; /* some location has a rate of clients */
 };
 
@@ -295,6 +306,9 @@ conf_logs(const struct conf *conf, struct str path, int status)
 	return !conf->conf_log_exclude.le_any ||
 	       !conf_is_excluded(&conf->conf_log_exclude, path, status);
 }
+
+/* Whether some address speaks TLS. */
+bool conf_has_tls(const struct conf *);
 
 /* Whether some location needs a password or a signed link. */
 bool conf_has_secrets(const struct conf *);

@@ -42,10 +42,13 @@ conn_close(struct conn *c)
 
 /* The client reads what is under way, then our end, then it closes (RFC 9112,
  * 9.6): a socket that is closed with unread input resets, and the answer with it. */
-static enum next
-linger(struct conn *c)
+enum next
+conn_linger(struct conn *c)
 {
-	if (transport_end(&c->cn_transport) != 0)
+	int error = transport_end(&c->cn_transport);
+
+	c->cn_ending = error == -EAGAIN;
+	if (error != 0 && !c->cn_ending)
 		return NEXT_CLOSE;
 	buf_release(&c->cn_in, conn_bufs(c));
 	c->cn_state = CONN_LINGER;
@@ -84,7 +87,7 @@ sent(struct conn *c)
 	exchange_free(&c->cn_ex);
 	conn_timer(c, TIMER_NONE);
 	if (end)
-		return linger(c);
+		return conn_linger(c);
 	next_request(c);
 	return conn_ended(c);
 }
@@ -152,11 +155,16 @@ step(struct conn *c)
 	case CONN_SKIP:
 		return conn_skip(c);
 	case CONN_LINGER:
+		if (c->cn_ending)
+			c->cn_ending =
+			    transport_end(&c->cn_transport) == -EAGAIN;
 		return conn_discard(c, &all);
 	case CONN_LOOKUP:
 		return conn_look(c);
 	case CONN_PROXY:
 		return conn_proxy(c);
+	case CONN_TLS:
+		return conn_handshake(c);
 	}
 	return NEXT_CLOSE;
 }
@@ -166,6 +174,7 @@ phase(const struct conn *c)
 {
 	switch (c->cn_state) {
 	case CONN_PROXY:
+	case CONN_TLS:
 		return PHASE_HEAD;
 	case CONN_READ:
 		return c->cn_item.it_timer == TIMER_NONE ||
@@ -224,17 +233,23 @@ run(struct conn *c)
 	conn_check(c);
 }
 
+void
+conn_resume(struct conn *c)
+{
+	if (c->cn_dying)
+		conn_free(c);
+	else
+		sched_again(&c->cn_worker->wk_sched, &c->cn_item);
+}
+
 static void
 on_resumed(struct exchange *ex)
 {
 	struct conn *c = ex->ex_owner;
 
-	if (c->cn_dying) {
-		conn_free(c);
-		return;
-	}
-	conn_timer(c, TIMER_NONE);
-	sched_again(&c->cn_worker->wk_sched, &c->cn_item);
+	if (!c->cn_dying)
+		conn_timer(c, TIMER_NONE);
+	conn_resume(c);
 }
 
 /* What came together is answered together, but not for ever. */
@@ -309,7 +324,8 @@ refuse_late(struct conn *c)
 static void
 end_idle(struct conn *c)
 {
-	if (transport_nothing_came(&c->cn_transport) && linger(c) == NEXT_CLOSE)
+	if (transport_nothing_came(&c->cn_transport) &&
+	    conn_linger(c) == NEXT_CLOSE)
 		conn_close(c);
 	else
 		run(c);
@@ -375,11 +391,21 @@ on_turn(struct sched_item *it)
 }
 
 static void
+handshake_late(struct conn *c)
+{
+	stat_add(
+	    &c->cn_worker->wk_service.svc_stats.sta_timeout[TIMER_HEAD], 1);
+	conn_close(c);
+}
+
+static void
 on_timeout(struct sched_item *it, enum timer timer)
 {
 	struct conn *c = conn_of(it);
 
-	if (conn_waits(c))
+	if (c->cn_shaking)
+		handshake_late(c);
+	else if (conn_waits(c))
 		conn_give_up(c);
 	else if (more_time(c, timer))
 		return;
@@ -403,7 +429,8 @@ on_drain(struct sched_item *it)
 	struct conn *c = conn_of(it);
 
 	if (c->cn_state == CONN_LINGER ||
-	    (is_reading(c) && c->cn_in.b_len == 0))
+	    (is_reading(c) && c->cn_in.b_len == 0) ||
+	    (c->cn_state == CONN_TLS && !conn_shakes(c)))
 		conn_timer(c, TIMER_GRACE);
 }
 
@@ -428,7 +455,8 @@ begun(const struct sched_item *it)
 {
 	const struct conn *c = conn_of(it);
 
-	return c->cn_in.b_len > 0 || !is_reading(c);
+	return c->cn_in.b_len > 0 ||
+	       (!is_reading(c) && c->cn_state != CONN_TLS);
 }
 
 static const struct sockaddr *
@@ -482,10 +510,20 @@ static const struct sched_ops sched_ops = {
 #endif
 };
 
-void
-conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
-    struct client *client, bool proxied)
+/* What comes first on a connection from there.  False: no memory. */
+static bool
+set_state(struct conn *c, const struct listening *ls)
 {
+	c->cn_secure = ls->ls_secure;
+	c->cn_state = CONN_PROXY;
+	return ls->ls_proxied || conn_open(c);
+}
+
+void
+conn_create(struct listening *ls, int fd, const struct sockaddr *peer,
+    struct client *client)
+{
+	struct worker *wk = ls->ls_worker;
 	struct conn *c;
 
 	c = calloc(1, sizeof(*c));
@@ -495,7 +533,6 @@ conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
 		return;
 	}
 	c->cn_worker = wk;
-	c->cn_state = proxied ? CONN_PROXY : CONN_READ;
 	c->cn_item.it_ops = &sched_ops;
 	c->cn_ops = &exchange_ops;
 	transport_open(&c->cn_transport, fd);
@@ -505,7 +542,7 @@ conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
 	conn_know_peer(c);
 	event_assign(&c->cn_event, wk->wk_base, fd,
 	    EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, c);
-	if (event_add(&c->cn_event, NULL) != 0) {
+	if (!set_state(c, ls) || event_add(&c->cn_event, NULL) != 0) {
 		limits_leave(wk->wk_clients, client);
 		transport_close(&c->cn_transport);
 		free(c);

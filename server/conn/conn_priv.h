@@ -60,6 +60,25 @@ void conn_await_disk(struct conn *);
  */
 enum next conn_ended(const struct conn *);
 
+/* ----------------------------------------------------------------- conn.c */
+
+/* No more follows; then it waits for the client's end. */
+enum next conn_linger(struct conn *);
+
+/* What it waited for has come: it goes on, or, if it was closed meanwhile, is freed. */
+void conn_resume(struct conn *);
+
+/* ------------------------------------------------------------ handshake.c */
+
+/* Its first state, but for CONN_PROXY: CONN_TLS or CONN_READ.  False: no memory. */
+bool conn_open(struct conn *);
+
+/* Has its client begun a handshake? */
+bool conn_shakes(const struct conn *);
+
+/* A step in CONN_TLS. */
+enum next conn_handshake(struct conn *);
+
 /* ---------------------------------------------------------------- proxy.c */
 
 /* A step in CONN_PROXY. */

@@ -85,7 +85,8 @@ conn_proxy(struct conn *c)
 		buf_consume(&c->cn_in, len);
 		break;
 	}
-	c->cn_state = CONN_READ;
+	if (!conn_open(c))
+		return NEXT_CLOSE;
 	return trusted && client.sa.sa_family != AF_UNSPEC
 		   ? take_over(c, &client)
 		   : NEXT_GO;

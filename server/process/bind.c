@@ -283,8 +283,10 @@ bind_sites(
 		make_name(la, now, name);
 		if (bind_address(la, name, conf->conf_workers, old, now) == -1)
 			return -1;
-		for (; first < now->ss_count; first++)
+		for (; first < now->ss_count; first++) {
 			now->ss_list[first].sk_proxy = la->la_proxy;
+			now->ss_list[first].sk_tls = la->la_tls;
+		}
 	}
 	return keep_given(old, now, SOCKET_UNUSED);
 }

@@ -7,6 +7,7 @@
  */
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -141,6 +142,7 @@ static const struct {
     /* of this process or thread, no other; a limit is asked for, not set */
     EQUAL("sched_getaffinity", 0, 0),
     EQUAL("sched_setscheduler", 0, 0),
+    BOTH("setpriority", 0, PRIO_PROCESS, 1, 0),
     BOTH("prlimit64", 0, 0, 2, 0),
     /* a reset; a listening socket, which the master keeps, stays as it is */
     BOTH("setsockopt", 1, SOL_SOCKET, 2, SO_LINGER),

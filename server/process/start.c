@@ -12,6 +12,8 @@
 
 #include "server/conn/conn.h"
 #include "server/content/client_rates.h"
+#include "server/tls/handshaker.h"
+#include "server/tls/ticket_keys.h"
 #include "server/content/verifier.h"
 #include "server/process/bind.h"
 #include "server/process/channel.h"
@@ -110,6 +112,18 @@ create_health(struct server *sv)
 }
 
 static int
+create_tls(struct server *sv)
+{
+	int error = tls_prepare();
+
+	if (error == 0 && sv->sv_conf->conf_session_tickets) {
+		sv->sv_tickets = ticket_keys_create(&sv->sv_ticket_keys);
+		error = sv->sv_tickets == NULL ? -ENOMEM : 0;
+	}
+	return error == 0 ? handshaker_create(&sv->sv_handshaker) : error;
+}
+
+static int
 create_shared(struct server *sv)
 {
 	struct conf *conf = sv->sv_conf;
@@ -129,6 +143,8 @@ create_shared(struct server *sv)
 		return failed("prepare the rates of clients", -ENOMEM);
 	if (create_health(sv) != 0)
 		return failed("create the workers", -ENOMEM);
+	if (conf_has_tls(conf) && create_tls(sv) != 0)
+		return failed("prepare TLS", -ENOMEM);
 	return watch_pressure(sv);
 }
 
@@ -151,6 +167,8 @@ create_workers(struct server *sv)
 	    .sh_tcp_memory = sv->sv_tcp_memory,
 	    .sh_verifier = sv->sv_verifier,
 	    .sh_rates = sv->sv_rates,
+	    .sh_handshaker = sv->sv_handshaker,
+	    .sh_tickets = sv->sv_tickets,
 	    .sh_log = sv->sv_log,
 	};
 	for (i = 0; i < sv->sv_conf->conf_workers; i++) {
@@ -183,8 +201,8 @@ share(struct server *sv, const struct sock *sk, size_t n)
 	int error;
 
 	for (i = 0; i < most; i++) {
-		error = listener_take(
-		    sv->sv_workers[who], sk[at].sk_fd, sk[at].sk_proxy);
+		error = listener_take(sv->sv_workers[who], sk[at].sk_fd,
+		    sk[at].sk_proxy, sk[at].sk_tls);
 		if (error != 0)
 			return failed("listen", error);
 		at = at + 1 < n ? at + 1 : 0;
@@ -340,6 +358,9 @@ start_threads(struct server *sv)
 	if (error == 0 && sv->sv_verifier != NULL)
 		error = verifier_start(
 		    sv->sv_verifier, sv->sv_conf->conf_workers / 4);
+	if (error == 0 && sv->sv_handshaker != NULL)
+		error = handshaker_start(
+		    sv->sv_handshaker, sv->sv_conf->conf_workers);
 	if (error == 0 && sv->sv_conf->conf_ready != NULL)
 		error = root_probe_start(sv->sv_roots, sv->sv_pool,
 		    sv->sv_conf->conf_threads, sv->sv_health, &sv->sv_probe);
