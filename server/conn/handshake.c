@@ -27,16 +27,6 @@ conn_shakes(const struct conn *c)
 	return c->cn_shaking || c->cn_transport.tr_tls->tl_state != TLS_HELLO;
 }
 
-static void
-on_step(struct pw_waiter *w)
-{
-	struct tls *tl = tls_of_waiter(w);
-	struct conn *c = tl->tl_owner;
-
-	c->cn_shaking = false;
-	conn_resume(c);
-}
-
 /* Too many wait: this one costs nothing more. */
 static enum next
 refuse(struct conn *c)
@@ -46,13 +36,13 @@ refuse(struct conn *c)
 }
 
 static enum next
-compute(struct conn *c)
+compute(struct conn *c, void (*done)(struct pw_waiter *))
 {
 	struct worker *wk = c->cn_worker;
 	struct tls *tl = c->cn_transport.tr_tls;
 
 	tl->tl_owner = c;
-	tl->tl_handshake.hk_waiter.wt_done = on_step;
+	tl->tl_handshake.hk_waiter.wt_done = done;
 	if (!handshaker_submit(wk->wk_handshaker, wk->wk_service.svc_loop,
 		&tl->tl_handshake, client_key(&c->cn_peer.sa)))
 		return refuse(c);
@@ -90,7 +80,7 @@ begin_requests(struct conn *c)
 }
 
 enum next
-conn_handshake(struct conn *c)
+conn_handshake(struct conn *c, void (*done)(struct pw_waiter *))
 {
 	const struct tls *tl = c->cn_transport.tr_tls;
 
@@ -101,7 +91,7 @@ conn_handshake(struct conn *c)
 		return conn_linger(c);
 	switch (tls_awaits(tl)) {
 	case 0:
-		return compute(c);
+		return compute(c, done);
 	case -EAGAIN:
 		return NEXT_WAIT;
 	case -EPROTO:

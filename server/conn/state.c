@@ -60,3 +60,20 @@ conn_await_disk(struct conn *c)
 	conn_timer(c, TIMER_DISK);
 	exchange_wait(c->cn_ex);
 }
+
+/* The client reads what is under way, then our end, then it closes (RFC 9112,
+ * 9.6): a socket that is closed with unread input resets, and the answer with it. */
+enum next
+conn_linger(struct conn *c)
+{
+	int error = transport_end(&c->cn_transport);
+
+	c->cn_ending = error == -EAGAIN;
+	if (error != 0 && !c->cn_ending)
+		return NEXT_CLOSE;
+	buf_release(&c->cn_in, conn_bufs(c));
+	c->cn_state = CONN_LINGER;
+	c->cn_left = 0;
+	conn_patience(c, TIMER_LINGER);
+	return NEXT_GO;
+}
