@@ -42,6 +42,10 @@ void transport_stop_tls(struct transport *);
 /* Bytes; 0: the client's end; -EAGAIN: there is nothing now. */
 long transport_recv(struct transport *, void *, size_t room);
 
+/* The same bytes come again with the next call; the socket's own, before TLS begins. */
+long transport_peek(const struct transport *, void *, size_t room);
+long transport_skip(const struct transport *, void *, size_t len);
+
 /* It was reset: nothing can be sent any more. */
 bool transport_is_broken(const struct transport *);
 
