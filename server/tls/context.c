@@ -241,7 +241,7 @@ tls_context_create(const struct tls_settings *tc, struct tls_context **out,
 	if (tx == NULL)
 		return fail(why, size, "a context of TLS");
 	tx->tx_contexts = calloc(tc->tc_nsites, sizeof(*tx->tx_contexts));
-	tx->tx_gather_method = tls_gather_method();
+	tx->tx_method = tls_bio_method();
 	tx->tx_sites = calloc(tc->tc_nsites, sizeof(*tx->tx_sites));
 	tx->tx_nsites = tc->tc_nsites;
 	tx->tx_find = tc->tc_find;
@@ -249,7 +249,7 @@ tls_context_create(const struct tls_settings *tc, struct tls_context **out,
 	tx->tx_ktls = tc->tc_ktls == TLS_KTLS_ON ||
 		      (tc->tc_ktls == TLS_KTLS_AUTO && tls_kernel_has_ktls());
 	if (tx->tx_contexts == NULL || tx->tx_sites == NULL ||
-	    tx->tx_gather_method == NULL)
+	    tx->tx_method == NULL)
 		error = fail(why, size, "a context of TLS");
 	for (size_t i = 0; error == 0 && i < tc->tc_nsites; i++)
 		error = add_site(tx, tc, i, why, size);
@@ -271,7 +271,7 @@ tls_context_destroy(struct tls_context **txp)
 		SSL_CTX_free(tx->tx_contexts[i]);
 	free(tx->tx_contexts);
 	free(tx->tx_sites);
-	BIO_meth_free(tx->tx_gather_method);
+	BIO_meth_free(tx->tx_method);
 	free(tx);
 }
 

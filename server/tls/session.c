@@ -1,5 +1,6 @@
 /*
- * session: see session.h.
+ * session: see session.h.  OpenSSL's queue of errors is the thread's, and is empty between two
+ * of its calls here: each that fails empties it.
  */
 #include <errno.h>
 #include <openssl/err.h>
@@ -82,13 +83,13 @@ failed(struct tls *tl, int result)
 static bool
 gather_records(struct tls *tl)
 {
-	BIO *bio = BIO_new(tl->tl_context->tx_gather_method);
+	BIO *bio = BIO_new(tl->tl_context->tx_method);
 
 	if (bio == NULL)
 		return false;
 	BIO_set_data(bio, tl);
 	BIO_set_init(bio, 1);
-	SSL_set0_wbio(tl->tl_ssl, bio);
+	SSL_set_bio(tl->tl_ssl, bio, bio);
 	return true;
 }
 
@@ -214,23 +215,40 @@ gather_write(BIO *bio, const char *data, int len)
 	return len;
 }
 
+static int
+socket_read(BIO *bio, char *to, int room)
+{
+	struct tls *tl = BIO_get_data(bio);
+	ssize_t n;
+
+	BIO_clear_retry_flags(bio);
+	do
+		n = recv(tl->tl_fd, to, (size_t)room, MSG_DONTWAIT);
+	while (n == -1 && errno == EINTR);
+	tl->tl_drained = n < room;
+	if (n == -1 && errno == EAGAIN)
+		BIO_set_retry_read(bio);
+	return (int)n;
+}
+
 static long
-gather_ctrl(BIO *bio, int cmd, long number, void *pointer)
+bio_ctrl(BIO *bio, int cmd, long number, void *pointer)
 {
 	(void)bio, (void)number, (void)pointer;
 	return cmd == BIO_CTRL_FLUSH;
 }
 
 BIO_METHOD *
-tls_gather_method(void)
+tls_bio_method(void)
 {
-	BIO_METHOD *method =
-	    BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "gather");
+	BIO_METHOD *method = BIO_meth_new(
+	    BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "connection");
 
 	if (method == NULL)
 		return NULL;
 	BIO_meth_set_write(method, gather_write);
-	BIO_meth_set_ctrl(method, gather_ctrl);
+	BIO_meth_set_read(method, socket_read);
+	BIO_meth_set_ctrl(method, bio_ctrl);
 	return method;
 }
 
@@ -344,7 +362,6 @@ make_records(struct tls *tl, const char *mem, size_t len, struct gathered *g)
 	tx->tx_gathered = 0;
 	while (len > 0 && g->g_count < tl->tl_share) {
 		n = record(tl, len);
-		ERR_clear_error();
 		if (SSL_write_ex(tl->tl_ssl, mem, n, &done) != 1) {
 			ERR_clear_error();
 			tx->tx_gathered = 0;
@@ -472,7 +489,6 @@ tls_end(struct tls *tl)
 	if (tl->tl_broken || tl->tl_state != TLS_OPEN)
 		return -EPIPE;
 	if (!tl->tl_told) {
-		ERR_clear_error();
 		tl->tl_told = true;
 		(void)SSL_shutdown(tl->tl_ssl);
 		ERR_clear_error();
@@ -527,7 +543,6 @@ tls_recv(struct tls *tl, void *to, size_t room)
 
 	if (tl->tl_told)
 		return discard(tl, to, room);
-	ERR_clear_error();
 	errno = 0;
 	tl->tl_context->tx_gathered = 0;
 	n = SSL_read(tl->tl_ssl, to, room < INT32_MAX ? (int)room : INT32_MAX);
@@ -535,6 +550,12 @@ tls_recv(struct tls *tl, void *to, size_t room)
 	if (!tl->tl_kernel)
 		error = give_gathered(tl);
 	return error == 0 || result > 0 ? result : error;
+}
+
+bool
+tls_is_drained(const struct tls *tl)
+{
+	return tl->tl_drained && SSL_has_pending(tl->tl_ssl) == 0;
 }
 
 bool

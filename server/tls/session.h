@@ -54,6 +54,7 @@ struct tls {
 	size_t tl_place;   /* of the site in its context */
 	unsigned tl_steps; /* of the handshake */
 	bool tl_kernel;	   /* the kernel encrypts */
+	bool tl_drained;   /* the last call emptied the socket, ktls apart */
 	bool tl_told;	   /* our close_notify is made */
 	bool tl_broken;	   /* nothing more can be sent */
 	uint64_t tl_began; /* of the handshake, microseconds */
@@ -84,6 +85,9 @@ struct pw_sink *tls_sink(struct tls *);
 
 /* As transport_recv, after the handshake. */
 long tls_recv(struct tls *, void *, size_t room);
+
+/* All that has come was read, as far as is known. */
+bool tls_is_drained(const struct tls *);
 
 /* Something was received, and not read yet. */
 bool tls_has_input(const struct tls *);
