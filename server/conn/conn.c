@@ -187,8 +187,9 @@ phase(const struct conn *c)
 {
 	switch (c->cn_state) {
 	case CONN_PROXY:
-	case CONN_TLS:
 		return PHASE_HEAD;
+	case CONN_TLS:
+		return PHASE_TLS;
 	case CONN_READ:
 		return c->cn_item.it_timer == TIMER_NONE ||
 			       c->cn_item.it_timer == TIMER_HEAD
@@ -387,8 +388,10 @@ on_turn(struct sched_item *it)
 static void
 handshake_late(struct conn *c)
 {
-	stat_add(
-	    &c->cn_worker->wk_service.svc_stats.sta_timeout[TIMER_HEAD], 1);
+	struct stats *sta = &c->cn_worker->wk_service.svc_stats;
+
+	stat_add(&sta->sta_timeout[TIMER_HEAD], 1);
+	stat_add(&sta->sta_handshakes[HANDSHAKE_TIMEOUT], 1);
 	conn_close(c);
 }
 
@@ -397,7 +400,7 @@ on_timeout(struct sched_item *it, enum timer timer)
 {
 	struct conn *c = conn_of(it);
 
-	if (c->cn_shaking)
+	if (c->cn_state == CONN_TLS)
 		handshake_late(c);
 	else if (conn_waits(c))
 		conn_give_up(c);

@@ -28,6 +28,13 @@ conn_timer(struct conn *c, enum timer timer)
 	sched_timer(&c->cn_worker->wk_sched, &c->cn_item, timer);
 }
 
+/* NULL: no TLS. */
+static inline const struct log_tls *
+conn_log_tls(const struct conn *c)
+{
+	return c->cn_secure ? &c->cn_transport.tr_tls->tl_log : NULL;
+}
+
 /* Before something is given to its socket. */
 static inline void
 conn_bound(struct conn *c)

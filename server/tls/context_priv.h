@@ -17,6 +17,7 @@ struct tls_context {
 	SSL_CTX **
 	    tx_contexts; /* in the order of the sites; the same may stand twice */
 	const struct tls_site **tx_sites;
+	const struct identity **tx_identities; /* the same order */
 	size_t tx_nsites;
 	size_t (*tx_find)(const void *, const char *, size_t);
 	const void *tx_arg;

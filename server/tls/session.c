@@ -93,6 +93,50 @@ gather_records(struct tls *tl)
 	return true;
 }
 
+static struct str
+text_of(const char *text)
+{
+	return (struct str){text, text == NULL ? 0 : strlen(text)};
+}
+
+/* As RFC 2253 writes it; free(3) is its end.  NULL: it has shown no certificate. */
+static char *
+subject_of(const SSL *ssl)
+{
+	X509 *cert = SSL_get0_peer_certificate(ssl);
+	BIO *bio = cert == NULL ? NULL : BIO_new(BIO_s_mem());
+	char *text = NULL;
+	int n;
+
+	if (bio == NULL)
+		return NULL;
+	n = X509_NAME_print_ex(
+	    bio, X509_get_subject_name(cert), 0, XN_FLAG_RFC2253);
+	if (n > 0)
+		text = calloc(1, (size_t)n + 1);
+	if (text != NULL)
+		BIO_read(bio, text, n);
+	BIO_free(bio);
+	return text;
+}
+
+static void
+note(struct tls *tl)
+{
+	const SSL *ssl = tl->tl_ssl;
+
+	tl->tl_log = (struct log_tls){
+	    .lt_version = text_of(SSL_get_version(ssl)),
+	    .lt_cipher = text_of(SSL_get_cipher_name(ssl)),
+	    .lt_name =
+		text_of(SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name)),
+	    .lt_session =
+		SSL_session_reused(ssl) == 1 ? STR("resumed") : STR("full"),
+	    .lt_subject = text_of(tl->tl_subject = subject_of(ssl)),
+	    .lt_handshake = clock_now() - tl->tl_began,
+	};
+}
+
 static void
 opened(struct tls *tl)
 {
@@ -103,8 +147,8 @@ opened(struct tls *tl)
 		tl->tl_failure = TLS_FAILURE_OURS;
 		return;
 	}
+	note(tl);
 	tl->tl_state = TLS_OPEN;
-	tl->tl_took = clock_now() - tl->tl_began;
 }
 
 static bool
@@ -501,7 +545,7 @@ tls_end(struct tls *tl)
 
 /* -------------------------------------------------------------- receiving */
 
-/* After our close_notify nothing that comes is of interest. */
+/* After our close_notify, or an alert, nothing that comes is of interest. */
 static long
 discard(struct tls *tl, void *to, size_t room)
 {
@@ -541,7 +585,7 @@ tls_recv(struct tls *tl, void *to, size_t room)
 	long result;
 	int n, error = 0;
 
-	if (tl->tl_told)
+	if (tl->tl_told || tl->tl_state != TLS_OPEN)
 		return discard(tl, to, room);
 	errno = 0;
 	tl->tl_context->tx_gathered = 0;
@@ -592,51 +636,16 @@ tls_destroy(struct tls **tlp)
 	*tlp = NULL;
 	SSL_free(tl->tl_ssl);
 	ERR_clear_error();
+	free(tl->tl_subject);
 	free(tl->tl_rest);
 	free(tl);
 }
 
-/* ---------------------------------------------------------------- the log */
-
-const char *
-tls_version(const struct tls *tl)
-{
-	return SSL_get_version(tl->tl_ssl);
-}
-
-const char *
-tls_cipher(const struct tls *tl)
-{
-	return SSL_get_cipher_name(tl->tl_ssl);
-}
-
-const char *
-tls_name(const struct tls *tl)
-{
-	return SSL_get_servername(tl->tl_ssl, TLSEXT_NAMETYPE_host_name);
-}
+/* -------------------------------------------------------------- questions */
 
 bool
-tls_resumed(const struct tls *tl)
+tls_covers(const struct tls *tl, const char *host, size_t len)
 {
-	return SSL_session_reused(tl->tl_ssl) == 1;
-}
-
-bool
-tls_subject(const struct tls *tl, char *text, size_t size)
-{
-	X509 *cert = SSL_get0_peer_certificate(tl->tl_ssl);
-	BIO *bio = cert == NULL ? NULL : BIO_new(BIO_s_mem());
-	int n = -1;
-
-	if (bio == NULL)
-		return false;
-	if (X509_NAME_print_ex(
-		bio, X509_get_subject_name(cert), 0, XN_FLAG_RFC2253) >= 0)
-		n = BIO_read(bio, text, (int)size - 1);
-	BIO_free(bio);
-	if (n < 0)
-		return false;
-	text[n] = '\0';
-	return true;
+	return identity_covers(
+	    tl->tl_context->tx_identities[tl->tl_place], host, len);
 }

@@ -20,6 +20,7 @@
 
 #include "lib/pagewise.h"
 #include "server/tls/context.h"
+#include "server/log/log.h"
 #include "server/tls/handshaker.h"
 
 enum tls_state {
@@ -58,7 +59,9 @@ struct tls {
 	bool tl_told;	   /* our close_notify is made */
 	bool tl_broken;	   /* nothing more can be sent */
 	uint64_t tl_began; /* of the handshake, microseconds */
-	uint64_t tl_took;
+	struct log_tls
+	    tl_log;	  /* once it is open; its texts are the session's */
+	char *tl_subject; /* of tl_log */
 	/* Records that the socket had no room for ... */
 	char *tl_rest;
 	size_t tl_rest_at;
@@ -101,13 +104,16 @@ size_t tls_unsent(const struct tls *);
  */
 int tls_end(struct tls *);
 
-/* For the log: static, or the session's. */
-const char *tls_version(const struct tls *);
-const char *tls_cipher(const struct tls *);
-const char *tls_name(const struct tls *); /* that the client gave, or NULL */
-bool tls_resumed(const struct tls *);
+/*
+ * Whether the certificate that it was opened with is for this host, without a port; the first
+ * one of a name, if it has several.
+ */
+bool tls_covers(const struct tls *, const char *host, size_t len);
 
-/* The subject of the client's certificate, as RFC 2253 writes it.  False: it has shown none. */
-bool tls_subject(const struct tls *, char *text, size_t size);
+static inline bool
+tls_is_resumed(const struct tls *tl)
+{
+	return tl->tl_log.lt_session.s_ptr[0] == 'r';
+}
 
 #endif
