@@ -8,7 +8,7 @@
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 
-#define COPY ((size_t)16 << 10) /* bytes of a call: a record of TLS */
+#define COPY ((size_t)64 << 10) /* bytes of a call: four records of TLS */
 
 /* RWF_NOWAIT may refuse what was in memory just now: sink_step sees it in snd_result. */
 static int

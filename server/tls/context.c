@@ -123,6 +123,15 @@ on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
 	return SSL_TLSEXT_ERR_OK;
 }
 
+/* For record.h. */
+static void
+on_secret(const SSL *ssl, const char *line)
+{
+	struct tls *tl = SSL_get_ex_data(ssl, tls_session_index());
+
+	record_take_secret(&tl->tl_writer, line);
+}
+
 /* --------------------------------------------------------------- contexts */
 
 static bool
@@ -203,9 +212,8 @@ new_context(struct tls_context *tx, const struct tls_settings *tc, size_t site)
 	SSL_CTX_set_options(ctx, OPTIONS);
 	if (tx->tx_ktls)
 		SSL_CTX_set_options(ctx, SSL_OP_ENABLE_KTLS);
-	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS |
-				  SSL_MODE_ENABLE_PARTIAL_WRITE |
-				  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_set_keylog_callback(ctx, on_secret);
 	SSL_CTX_set_client_hello_cb(ctx, on_hello, tx);
 	SSL_CTX_set_tlsext_servername_callback(ctx, on_name);
 	SSL_CTX_set_alpn_select_cb(ctx, on_alpn, NULL);
