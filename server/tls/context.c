@@ -2,10 +2,14 @@
  * context: see context.h.
  */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "server/tls/context_priv.h"
 #include "server/tls/session.h"
@@ -256,8 +260,7 @@ tls_context_create(const struct tls_settings *tc, struct tls_context **out,
 	tx->tx_nsites = tc->tc_nsites;
 	tx->tx_find = tc->tc_find;
 	tx->tx_arg = tc->tc_arg;
-	tx->tx_ktls = tc->tc_ktls == TLS_KTLS_ON ||
-		      (tc->tc_ktls == TLS_KTLS_AUTO && tls_kernel_has_ktls());
+	tx->tx_ktls = tc->tc_ktls == TLS_KTLS_ON;
 	if (tx->tx_contexts == NULL || tx->tx_sites == NULL ||
 	    tx->tx_identities == NULL || tx->tx_method == NULL)
 		error = fail(why, size, "a context of TLS");
@@ -286,8 +289,24 @@ tls_context_destroy(struct tls_context **txp)
 	free(tx);
 }
 
+#ifdef TCP_ULP
 bool
-tls_kernel_has_ktls(void)
+tls_kernel_can(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool can =
+	    fd != -1 &&
+	    setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) == -1 &&
+	    errno == ENOTCONN;
+
+	if (fd != -1)
+		close(fd);
+	return can;
+}
+#else
+bool
+tls_kernel_can(void)
 {
 	return false;
 }
+#endif

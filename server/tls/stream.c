@@ -154,6 +154,11 @@ say_what_is_due(struct tls *tl)
 	    SSL3_MT_KEY_UPDATE, 0, 0, 1, SSL_KEY_UPDATE_NOT_REQUESTED};
 	int error = 0;
 
+	/* The kernel would go on with the old key. */
+	if (tl->tl_kernel) {
+		tl->tl_broken = true;
+		return -EPROTO;
+	}
 	if (tl->tl_update) {
 		tl->tl_update = false;
 		error = say(tl, SSL3_RT_HANDSHAKE, update, sizeof(update));
