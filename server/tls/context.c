@@ -51,7 +51,7 @@ tls_prepare(void)
 	if (OPENSSL_init_ssl(OPENSSL_INIT_LOAD_SSL_STRINGS |
 				 OPENSSL_INIT_LOAD_CRYPTO_STRINGS,
 		NULL) != 1 ||
-	    tls_session_index() == -1)
+	    tls_session_index() == -1 || !record_prepare())
 		return -ENOMEM;
 	return 0;
 }
