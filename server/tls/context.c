@@ -196,6 +196,9 @@ set_sessions(SSL_CTX *ctx, size_t site, struct ticket_keys *tickets)
 		return SSL_CTX_set_num_tickets(ctx, 0) == 1;
 	}
 	SSL_CTX_set_timeout(ctx, TICKET_KEYS_SECONDS);
+	/* Each connection gives its client one for the next. */
+	if (SSL_CTX_set_num_tickets(ctx, 1) != 1)
+		return false;
 	return SSL_CTX_set_session_id_context(
 		   ctx, (unsigned char *)&id, sizeof(id)) == 1 &&
 	       ticket_keys_use(tickets, ctx);

@@ -253,7 +253,7 @@ fit_share(struct tls *tl, const struct gathered *g, bool whole)
 	if (!whole)
 		tl->tl_share = 1;
 	else if (g->g_count == tl->tl_share && tl->tl_share < TLS_RECORDS)
-		tl->tl_share *= 2;
+		tl->tl_share++;
 }
 
 static int
@@ -300,7 +300,9 @@ take(struct pw_sink *sk, const char *mem, size_t len, bool more, size_t *taken)
 	*taken = take_held(tl, len);
 	if (*taken == len || tl->tl_held > 0)
 		return 0;
-	error = send_records(tl, mem + *taken, len - *taken, more, taken);
+	while (error == 0 && *taken < len && tl->tl_held == 0)
+		error = send_records(
+		    tl, mem + *taken, len - *taken, more, taken);
 	return error == 0 && *taken == 0 ? -EAGAIN : error;
 }
 
