@@ -155,6 +155,7 @@ conf_complete_tls(struct conf *conf, struct site *site, struct conf_why *why)
 	const struct site *other = same_files(conf, site);
 
 	site->site_tls.ts_identities = NULL;
+	site->site_tls.ts_name = site->site_name;
 	if (!conf_has_tls(conf))
 		return 0;
 	if (other != NULL) {
