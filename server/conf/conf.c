@@ -83,6 +83,10 @@ complete_one(struct conf *conf, struct settings *set, const char *name)
 		error = conf_complete_headers(conf, set, &why);
 	}
 	if (error == 0) {
+		key = "redirect_https";
+		error = conf_complete_scheme(conf, set, &why);
+	}
+	if (error == 0) {
 		key = "realm";
 		error = conf_complete_access(conf, set, &why);
 	}

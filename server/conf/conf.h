@@ -88,6 +88,9 @@ struct settings {
 	char **set_headers;	 /* rules: header.c */
 	char *set_cache_control; /* NULL: none */
 	bool set_security_headers;
+	bool set_redirect_https;
+	struct str set_hsts; /* the field, for clients with TLS; or empty */
+	bool set_hsts_chosen;
 	char **set_cors;	   /* origins, or "*"; NULL: none */
 	unsigned set_cors_max_age; /* seconds */
 
@@ -113,6 +116,8 @@ struct settings {
 
 	char **set_certificates;     /* files; NULL: none */
 	char **set_certificate_keys; /* the same, in the same order */
+	enum tls_verify set_verify_client;
+	char *set_client_ca; /* file; NULL: none */
 
 	uint8_t set_codings[CODINGS]; /* of siblings, the preferred one first */
 	unsigned set_ncodings;
@@ -123,7 +128,8 @@ struct settings {
 	struct str set_lines;	     /* of answers with a status below 400 */
 	struct str set_always;	     /* of all others */
 	struct str set_preflight;    /* of the answer to a preflight (CORS) */
-	bool set_origins;	     /* answers depend on the client's Origin */
+	bool set_by_scheme; /* answers depend on whether the client has TLS */
+	bool set_origins;   /* answers depend on the client's Origin */
 	bool set_by_client; /* on that, or on who asks: never one for another */
 	unsigned set_changed; /* HEADER_... */
 };
@@ -240,6 +246,7 @@ struct conf {
 	enum tls_profile conf_tls_profile;
 	enum tls_ktls conf_ktls;
 	bool conf_session_tickets;
+	unsigned conf_https_port; /* of the first address with TLS; 0: none */
 	bool conf_has_certificates;
 	bool conf_rates; /* some location has a rate of clients */
 };

@@ -173,6 +173,11 @@ key_set_f conf_set_certificate_key;
 void conf_clear_certificate_key(struct conf_scope *);
 key_set_f conf_set_tls_profile;
 key_set_f conf_set_ktls;
+key_set_f conf_set_verify_client;
+key_set_f conf_set_client_ca;
+key_set_f conf_set_hsts;
+/* Once all is set: set_by_scheme, and the field of security_headers. */
+int conf_complete_scheme(struct conf *, struct settings *, struct conf_why *);
 /* Once all is set: loads a site's certificates; then: the first site has one. */
 int conf_complete_tls(struct conf *, struct site *, struct conf_why *);
 int conf_check_tls(const struct conf *, struct conf_why *);

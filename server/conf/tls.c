@@ -2,6 +2,7 @@
  * tls: certificates of sites, and how TLS is spoken.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,87 @@ conf_set_ktls(struct conf_scope *scope, const struct key *key, const char *text,
 		    "\"%s\" is not one of auto, on and off", text);
 	scope->cs_conf->conf_ktls = on ? TLS_KTLS_ON : TLS_KTLS_OFF;
 	return 0;
+}
+
+int
+conf_set_verify_client(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	enum tls_verify *verify = &scope->cs_set->set_verify_client;
+
+	(void)key;
+	if (strcmp(text, "off") == 0)
+		*verify = TLS_VERIFY_OFF;
+	else if (strcmp(text, "optional") == 0)
+		*verify = TLS_VERIFY_OPTIONAL;
+	else if (strcmp(text, "require") == 0)
+		*verify = TLS_VERIFY_REQUIRE;
+	else
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not one of off, optional and require", text);
+	return 0;
+}
+
+int
+conf_set_client_ca(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	char *path;
+
+	(void)key;
+	scope->cs_set->set_client_ca = NULL;
+	if (strcmp(text, "off") == 0)
+		return 0;
+	if (text[0] == '\0')
+		return conf_why(
+		    why, -EINVAL, "the path is empty (write \"off\" for none)");
+	path = conf_path(scope->cs_dir, text);
+	if (path != NULL)
+		scope->cs_set->set_client_ca =
+		    conf_keep_text(scope->cs_conf, path, strlen(path));
+	free(path);
+	return scope->cs_set->set_client_ca != NULL ? 0 : conf_no_memory(why);
+}
+
+/* RFC 6797, 6.1. */
+int
+conf_set_hsts(struct conf_scope *scope, const struct key *key, const char *text,
+    struct conf_why *why)
+{
+	struct settings *set = scope->cs_set;
+	char copy[64], line[128], *rest = copy, *word;
+	bool domains = false, preload = false;
+	uint64_t seconds;
+	int len;
+
+	(void)key;
+	set->set_hsts = (struct str){0};
+	set->set_hsts_chosen = true;
+	if (strcmp(text, "off") == 0)
+		return 0;
+	snprintf(copy, sizeof(copy), "%s", text);
+	word = strsep(&rest, " ");
+	if (strlen(text) >= sizeof(copy) || conf_time(word, &seconds) != 0)
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not a time: write 1y, \"1y "
+		    "includeSubDomains\" or off",
+		    text);
+	while ((word = strsep(&rest, " ")) != NULL) {
+		if (strcmp(word, "includeSubDomains") == 0)
+			domains = true;
+		else if (strcmp(word, "preload") == 0)
+			preload = true;
+		else if (word[0] != '\0')
+			return conf_why(why, -EINVAL,
+			    "\"%s\" is not includeSubDomains or preload", word);
+	}
+	len = snprintf(line, sizeof(line),
+	    "Strict-Transport-Security: max-age=%llu%s%s\r\n",
+	    (unsigned long long)seconds, domains ? "; includeSubDomains" : "",
+	    preload ? "; preload" : "");
+	set->set_hsts.s_ptr = conf_keep_text(scope->cs_conf, line, (size_t)len);
+	set->set_hsts.s_len = (size_t)len;
+	return set->set_hsts.s_ptr != NULL ? 0 : conf_no_memory(why);
 }
 
 /* Adds a file's path to a list that several may share. */
@@ -140,6 +222,37 @@ load(struct conf *conf, struct site *site, struct conf_why *why)
 	return 0;
 }
 
+int
+conf_complete_scheme(
+    struct conf *conf, struct settings *set, struct conf_why *why)
+{
+	if (set->set_security_headers && !set->set_hsts_chosen)
+		set->set_hsts =
+		    STR("Strict-Transport-Security: max-age=31536000\r\n");
+	set->set_by_scheme = set->set_redirect_https || set->set_hsts.s_len > 0;
+	if (set->set_redirect_https && !conf_has_tls(conf))
+		return conf_why(why, -EINVAL,
+		    "no address has TLS: write listen = {\"*:443 tls\", ...}");
+	return 0;
+}
+
+static unsigned
+port_of(const struct listen_addr *la)
+{
+	const struct sockaddr_in *in = (const void *)&la->la_addr;
+
+	/* sin6_port is in the same place. */
+	return la->la_addr.ss_family == AF_UNIX ? 443 : ntohs(in->sin_port);
+}
+
+static void
+set_https_port(struct conf *conf)
+{
+	for (size_t i = 0; i < conf->conf_nlisten; i++)
+		if (conf->conf_listen[i].la_tls && conf->conf_https_port == 0)
+			conf->conf_https_port = port_of(&conf->conf_listen[i]);
+}
+
 bool
 conf_has_tls(const struct conf *conf)
 {
@@ -153,9 +266,18 @@ int
 conf_complete_tls(struct conf *conf, struct site *site, struct conf_why *why)
 {
 	const struct site *other = same_files(conf, site);
+	const struct settings *set = &site->site_set;
 
-	site->site_tls.ts_identities = NULL;
-	site->site_tls.ts_name = site->site_name;
+	set_https_port(conf);
+	site->site_tls = (struct tls_site){.ts_name = site->site_name,
+	    .ts_verify = set->set_verify_client,
+	    .ts_client_ca = set->set_client_ca};
+	if (set->set_verify_client != TLS_VERIFY_OFF &&
+	    set->set_client_ca == NULL)
+		return conf_why(why, -EINVAL,
+		    "site \"%s\": verify_client needs client_ca: a file with "
+		    "the certificates of the authorities",
+		    site->site_name);
 	if (!conf_has_tls(conf))
 		return 0;
 	if (other != NULL) {

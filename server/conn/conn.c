@@ -40,23 +40,6 @@ conn_close(struct conn *c)
 		conn_abort(c);
 }
 
-/* The client reads what is under way, then our end, then it closes (RFC 9112,
- * 9.6): a socket that is closed with unread input resets, and the answer with it. */
-enum next
-conn_linger(struct conn *c)
-{
-	int error = transport_end(&c->cn_transport);
-
-	c->cn_ending = error == -EAGAIN;
-	if (error != 0 && !c->cn_ending)
-		return NEXT_CLOSE;
-	buf_release(&c->cn_in, conn_bufs(c));
-	c->cn_state = CONN_LINGER;
-	c->cn_left = 0;
-	conn_patience(c, TIMER_LINGER);
-	return NEXT_GO;
-}
-
 /* ---------------------------------------------------------------- answers */
 
 static void
@@ -140,6 +123,36 @@ send_answer(struct conn *c)
 	return response_replaced(c->cn_ex) ? NEXT_GO : NEXT_CLOSE;
 }
 
+/* What it waited for has come. */
+static void
+resume(struct conn *c)
+{
+	if (c->cn_dying)
+		conn_free(c);
+	else
+		sched_again(&c->cn_worker->wk_sched, &c->cn_item);
+}
+
+static void
+on_resumed(struct exchange *ex)
+{
+	struct conn *c = ex->ex_owner;
+
+	if (!c->cn_dying)
+		conn_timer(c, TIMER_NONE);
+	resume(c);
+}
+
+/* A step of the handshake. */
+static void
+on_step(struct pw_waiter *w)
+{
+	struct conn *c = tls_of_waiter(w)->tl_owner;
+
+	c->cn_shaking = false;
+	resume(c);
+}
+
 /* ------------------------------------------------------------- the machine */
 
 static enum next
@@ -164,7 +177,7 @@ step(struct conn *c)
 	case CONN_PROXY:
 		return conn_proxy(c);
 	case CONN_TLS:
-		return conn_handshake(c);
+		return conn_handshake(c, on_step);
 	}
 	return NEXT_CLOSE;
 }
@@ -174,8 +187,9 @@ phase(const struct conn *c)
 {
 	switch (c->cn_state) {
 	case CONN_PROXY:
-	case CONN_TLS:
 		return PHASE_HEAD;
+	case CONN_TLS:
+		return PHASE_TLS;
 	case CONN_READ:
 		return c->cn_item.it_timer == TIMER_NONE ||
 			       c->cn_item.it_timer == TIMER_HEAD
@@ -231,25 +245,6 @@ run(struct conn *c)
 		return;
 	}
 	conn_check(c);
-}
-
-void
-conn_resume(struct conn *c)
-{
-	if (c->cn_dying)
-		conn_free(c);
-	else
-		sched_again(&c->cn_worker->wk_sched, &c->cn_item);
-}
-
-static void
-on_resumed(struct exchange *ex)
-{
-	struct conn *c = ex->ex_owner;
-
-	if (!c->cn_dying)
-		conn_timer(c, TIMER_NONE);
-	conn_resume(c);
 }
 
 /* What came together is answered together, but not for ever. */
@@ -393,8 +388,10 @@ on_turn(struct sched_item *it)
 static void
 handshake_late(struct conn *c)
 {
-	stat_add(
-	    &c->cn_worker->wk_service.svc_stats.sta_timeout[TIMER_HEAD], 1);
+	struct stats *sta = &c->cn_worker->wk_service.svc_stats;
+
+	stat_add(&sta->sta_timeout[TIMER_HEAD], 1);
+	stat_add(&sta->sta_handshakes[HANDSHAKE_TIMEOUT], 1);
 	conn_close(c);
 }
 
@@ -403,7 +400,7 @@ on_timeout(struct sched_item *it, enum timer timer)
 {
 	struct conn *c = conn_of(it);
 
-	if (c->cn_shaking)
+	if (c->cn_state == CONN_TLS)
 		handshake_late(c);
 	else if (conn_waits(c))
 		conn_give_up(c);

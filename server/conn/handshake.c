@@ -28,31 +28,28 @@ conn_shakes(const struct conn *c)
 }
 
 static void
-on_step(struct pw_waiter *w)
+count(struct conn *c, enum handshake_end end)
 {
-	struct tls *tl = tls_of_waiter(w);
-	struct conn *c = tl->tl_owner;
-
-	c->cn_shaking = false;
-	conn_resume(c);
+	stat_add(&c->cn_worker->wk_service.svc_stats.sta_handshakes[end], 1);
 }
 
 /* Too many wait: this one costs nothing more. */
 static enum next
 refuse(struct conn *c)
 {
+	count(c, HANDSHAKE_BUSY);
 	transport_forget(&c->cn_transport);
 	return NEXT_CLOSE;
 }
 
 static enum next
-compute(struct conn *c)
+compute(struct conn *c, void (*done)(struct pw_waiter *))
 {
 	struct worker *wk = c->cn_worker;
 	struct tls *tl = c->cn_transport.tr_tls;
 
 	tl->tl_owner = c;
-	tl->tl_handshake.hk_waiter.wt_done = on_step;
+	tl->tl_handshake.hk_waiter.wt_done = done;
 	if (!handshaker_submit(wk->wk_handshaker, wk->wk_service.svc_loop,
 		&tl->tl_handshake, client_key(&c->cn_peer.sa)))
 		return refuse(c);
@@ -67,6 +64,7 @@ compute(struct conn *c)
 static enum next
 answer_plain(struct conn *c)
 {
+	count(c, HANDSHAKE_PLAIN);
 	transport_stop_tls(&c->cn_transport);
 	c->cn_secure = false;
 	conn_timer(c, TIMER_NONE);
@@ -81,6 +79,11 @@ answer_plain(struct conn *c)
 static enum next
 begin_requests(struct conn *c)
 {
+	const struct tls *tl = c->cn_transport.tr_tls;
+
+	count(c, tls_is_resumed(tl) ? HANDSHAKE_RESUMED : HANDSHAKE_FULL);
+	pw_histogram_add(&c->cn_worker->wk_service.svc_stats.sta_handshake_time,
+	    tl->tl_log.lt_handshake);
 	transport_tls_opened(&c->cn_transport);
 	c->cn_state = CONN_READ;
 	/* Its first request may lie in the session. */
@@ -89,24 +92,42 @@ begin_requests(struct conn *c)
 	return NEXT_GO;
 }
 
+/* The client reads why: an alert was sent. */
+static enum next
+fail(struct conn *c)
+{
+	static const enum handshake_end ends[TLS_FAILURES] = {
+	    [TLS_FAILURE_ALERT] = HANDSHAKE_ALERT,
+	    [TLS_FAILURE_NONE_SHARED] = HANDSHAKE_NOTHING,
+	    [TLS_FAILURE_CERTIFICATE] = HANDSHAKE_VERIFY,
+	    [TLS_FAILURE_CLOSED] = HANDSHAKE_CLOSED,
+	    [TLS_FAILURE_BROKEN] = HANDSHAKE_BROKEN,
+	    [TLS_FAILURE_OURS] = HANDSHAKE_INTERNAL,
+	};
+
+	count(c, ends[c->cn_transport.tr_tls->tl_failure]);
+	return conn_linger(c);
+}
+
 enum next
-conn_handshake(struct conn *c)
+conn_handshake(struct conn *c, void (*done)(struct pw_waiter *))
 {
 	const struct tls *tl = c->cn_transport.tr_tls;
 
 	if (tl->tl_state == TLS_OPEN)
 		return begin_requests(c);
-	/* The client reads why: an alert was sent. */
 	if (tl->tl_state == TLS_FAILED)
-		return conn_linger(c);
+		return fail(c);
 	switch (tls_awaits(tl)) {
 	case 0:
-		return compute(c);
+		return compute(c, done);
 	case -EAGAIN:
 		return NEXT_WAIT;
 	case -EPROTO:
 		return answer_plain(c);
 	default:
+		if (tl->tl_state != TLS_HELLO)
+			count(c, HANDSHAKE_CLOSED);
 		return NEXT_CLOSE;
 	}
 }

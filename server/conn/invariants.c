@@ -144,8 +144,16 @@ static void
 check_state(const struct conn *c)
 {
 	switch (c->cn_state) {
-	case CONN_PROXY:
 	case CONN_TLS:
+		RULE(c, c->cn_ex == NULL && c->cn_skip == 0);
+		RULE(c, c->cn_transport.tr_tls != NULL);
+		RULE(c, c->cn_item.it_timer == TIMER_HEAD ||
+			    c->cn_item.it_timer == TIMER_GRACE ||
+			    c->cn_item.it_queued);
+		RULE(c,
+		    c->cn_item.it_phase == PHASE_TLS || c->cn_item.it_queued);
+		break;
+	case CONN_PROXY:
 		RULE(c, c->cn_ex == NULL && c->cn_skip == 0);
 		RULE(c, c->cn_requests == 0);
 		RULE(c, c->cn_item.it_timer == TIMER_HEAD ||

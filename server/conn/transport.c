@@ -49,18 +49,34 @@ transport_stop_tls(struct transport *tr)
 	tls_destroy(&tr->tr_tls);
 }
 
-long
-transport_recv(struct transport *tr, void *to, size_t room)
+static long
+receive(int fd, void *to, size_t room, int flags)
 {
 	ssize_t n;
 
-	if (tr->tr_tls != NULL)
-		return tls_recv(tr->tr_tls, to, room);
-
 	do
-		n = recv(tr->tr_fd, to, room, MSG_DONTWAIT);
+		n = recv(fd, to, room, flags | MSG_DONTWAIT);
 	while (n == -1 && errno == EINTR);
 	return n == -1 ? -errno : n;
+}
+
+long
+transport_recv(struct transport *tr, void *to, size_t room)
+{
+	return tr->tr_tls == NULL ? receive(tr->tr_fd, to, room, 0)
+				  : tls_recv(tr->tr_tls, to, room);
+}
+
+long
+transport_peek(const struct transport *tr, void *to, size_t room)
+{
+	return receive(tr->tr_fd, to, room, MSG_PEEK);
+}
+
+long
+transport_skip(const struct transport *tr, void *to, size_t len)
+{
+	return receive(tr->tr_fd, to, len, 0);
 }
 
 bool

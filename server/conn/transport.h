@@ -42,6 +42,17 @@ void transport_stop_tls(struct transport *);
 /* Bytes; 0: the client's end; -EAGAIN: there is nothing now. */
 long transport_recv(struct transport *, void *, size_t room);
 
+/* Nothing is left to be received now.  less: the last call found less than it had room for. */
+static inline bool
+transport_is_drained(const struct transport *tr, bool less)
+{
+	return tr->tr_tls == NULL ? less : tls_is_drained(tr->tr_tls);
+}
+
+/* The same bytes come again with the next call; the socket's own, before TLS begins. */
+long transport_peek(const struct transport *, void *, size_t room);
+long transport_skip(const struct transport *, void *, size_t len);
+
 /* It was reset: nothing can be sent any more. */
 bool transport_is_broken(const struct transport *);
 

@@ -316,7 +316,7 @@ bind_admin(
 }
 
 void
-bind_url(int fd, char *text, size_t size)
+bind_url(int fd, bool tls, char *text, size_t size)
 {
 	union {
 		struct sockaddr sa;
@@ -342,6 +342,6 @@ bind_url(int fd, char *text, size_t size)
 		inet_ntop(AF_INET, &addr.in.sin_addr, host, sizeof(host));
 	}
 	/* The port is at the same place in both. */
-	snprintf(text, size, "http://%s:%u/", any ? "localhost" : host,
-	    ntohs(addr.in.sin_port));
+	snprintf(text, size, "%s://%s:%u/", tls ? "https" : "http",
+	    any ? "localhost" : host, ntohs(addr.in.sin_port));
 }

@@ -385,7 +385,7 @@ announce_admin(const struct server *sv)
 	if (sk->sk_ino != 0)
 		snprintf(url, sizeof(url), "unix:%s", sk->sk_name);
 	else
-		bind_url(sk->sk_fd, url, sizeof(url));
+		bind_url(sk->sk_fd, false, url, sizeof(url));
 	log_notice(sv->sv_writer, "admin at %s", url);
 }
 
@@ -400,7 +400,8 @@ announce(const struct server *sv)
 	for (i = 0; i < ss->ss_count; i += same_name(ss, i)) {
 		if (ss->ss_list[i].sk_use != SOCKET_SERVE)
 			continue;
-		bind_url(ss->ss_list[i].sk_fd, url, sizeof(url));
+		bind_url(ss->ss_list[i].sk_fd, ss->ss_list[i].sk_tls, url,
+		    sizeof(url));
 		if (conf->conf_nsites == 1)
 			log_notice(sv->sv_writer, "serving %s at %s",
 			    conf->conf_sites[0].site_root, url);

@@ -245,6 +245,7 @@ add_site(struct tls_context *tx, const struct tls_settings *tc, size_t i,
 	tx->tx_sites[i] = ts;
 	if (id == NULL)
 		id = tc->tc_sites[0]->ts_identities;
+	tx->tx_identities[i] = id;
 	error = set_identities(ctx, id, why, size);
 	return error == 0 ? set_verify(ctx, ts, why, size) : error;
 }
@@ -259,15 +260,16 @@ tls_context_create(const struct tls_settings *tc, struct tls_context **out,
 	if (tx == NULL)
 		return fail(why, size, "a context of TLS");
 	tx->tx_contexts = calloc(tc->tc_nsites, sizeof(*tx->tx_contexts));
-	tx->tx_gather_method = tls_gather_method();
+	tx->tx_method = tls_bio_method();
 	tx->tx_sites = calloc(tc->tc_nsites, sizeof(*tx->tx_sites));
+	tx->tx_identities = calloc(tc->tc_nsites, sizeof(*tx->tx_identities));
 	tx->tx_nsites = tc->tc_nsites;
 	tx->tx_find = tc->tc_find;
 	tx->tx_arg = tc->tc_arg;
 	tx->tx_ktls = tc->tc_ktls == TLS_KTLS_ON ||
 		      (tc->tc_ktls == TLS_KTLS_AUTO && tls_kernel_has_ktls());
 	if (tx->tx_contexts == NULL || tx->tx_sites == NULL ||
-	    tx->tx_gather_method == NULL)
+	    tx->tx_identities == NULL || tx->tx_method == NULL)
 		error = fail(why, size, "a context of TLS");
 	for (size_t i = 0; error == 0 && i < tc->tc_nsites; i++)
 		error = add_site(tx, tc, i, why, size);
@@ -289,7 +291,8 @@ tls_context_destroy(struct tls_context **txp)
 		SSL_CTX_free(tx->tx_contexts[i]);
 	free(tx->tx_contexts);
 	free(tx->tx_sites);
-	BIO_meth_free(tx->tx_gather_method);
+	free(tx->tx_identities);
+	BIO_meth_free(tx->tx_method);
 	free(tx);
 }
 

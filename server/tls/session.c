@@ -1,5 +1,6 @@
 /*
- * session: see session.h.
+ * session: see session.h.  OpenSSL's queue of errors is the thread's, and is empty between two
+ * of its calls here: each that fails empties it.
  */
 #include <errno.h>
 #include <openssl/err.h>
@@ -82,14 +83,58 @@ failed(struct tls *tl, int result)
 static bool
 gather_records(struct tls *tl)
 {
-	BIO *bio = BIO_new(tl->tl_context->tx_gather_method);
+	BIO *bio = BIO_new(tl->tl_context->tx_method);
 
 	if (bio == NULL)
 		return false;
 	BIO_set_data(bio, tl);
 	BIO_set_init(bio, 1);
-	SSL_set0_wbio(tl->tl_ssl, bio);
+	SSL_set_bio(tl->tl_ssl, bio, bio);
 	return true;
+}
+
+static struct str
+text_of(const char *text)
+{
+	return (struct str){text, text == NULL ? 0 : strlen(text)};
+}
+
+/* As RFC 2253 writes it; free(3) is its end.  NULL: it has shown no certificate. */
+static char *
+subject_of(const SSL *ssl)
+{
+	X509 *cert = SSL_get0_peer_certificate(ssl);
+	BIO *bio = cert == NULL ? NULL : BIO_new(BIO_s_mem());
+	char *text = NULL;
+	int n;
+
+	if (bio == NULL)
+		return NULL;
+	n = X509_NAME_print_ex(
+	    bio, X509_get_subject_name(cert), 0, XN_FLAG_RFC2253);
+	if (n > 0)
+		text = calloc(1, (size_t)n + 1);
+	if (text != NULL)
+		BIO_read(bio, text, n);
+	BIO_free(bio);
+	return text;
+}
+
+static void
+note(struct tls *tl)
+{
+	const SSL *ssl = tl->tl_ssl;
+
+	tl->tl_log = (struct log_tls){
+	    .lt_version = text_of(SSL_get_version(ssl)),
+	    .lt_cipher = text_of(SSL_get_cipher_name(ssl)),
+	    .lt_name =
+		text_of(SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name)),
+	    .lt_session =
+		SSL_session_reused(ssl) == 1 ? STR("resumed") : STR("full"),
+	    .lt_subject = text_of(tl->tl_subject = subject_of(ssl)),
+	    .lt_handshake = clock_now() - tl->tl_began,
+	};
 }
 
 static void
@@ -102,8 +147,8 @@ opened(struct tls *tl)
 		tl->tl_failure = TLS_FAILURE_OURS;
 		return;
 	}
+	note(tl);
 	tl->tl_state = TLS_OPEN;
-	tl->tl_took = clock_now() - tl->tl_began;
 }
 
 static bool
@@ -214,23 +259,40 @@ gather_write(BIO *bio, const char *data, int len)
 	return len;
 }
 
+static int
+socket_read(BIO *bio, char *to, int room)
+{
+	struct tls *tl = BIO_get_data(bio);
+	ssize_t n;
+
+	BIO_clear_retry_flags(bio);
+	do
+		n = recv(tl->tl_fd, to, (size_t)room, MSG_DONTWAIT);
+	while (n == -1 && errno == EINTR);
+	tl->tl_drained = n < room;
+	if (n == -1 && errno == EAGAIN)
+		BIO_set_retry_read(bio);
+	return (int)n;
+}
+
 static long
-gather_ctrl(BIO *bio, int cmd, long number, void *pointer)
+bio_ctrl(BIO *bio, int cmd, long number, void *pointer)
 {
 	(void)bio, (void)number, (void)pointer;
 	return cmd == BIO_CTRL_FLUSH;
 }
 
 BIO_METHOD *
-tls_gather_method(void)
+tls_bio_method(void)
 {
-	BIO_METHOD *method =
-	    BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "gather");
+	BIO_METHOD *method = BIO_meth_new(
+	    BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "connection");
 
 	if (method == NULL)
 		return NULL;
 	BIO_meth_set_write(method, gather_write);
-	BIO_meth_set_ctrl(method, gather_ctrl);
+	BIO_meth_set_read(method, socket_read);
+	BIO_meth_set_ctrl(method, bio_ctrl);
 	return method;
 }
 
@@ -344,7 +406,6 @@ make_records(struct tls *tl, const char *mem, size_t len, struct gathered *g)
 	tx->tx_gathered = 0;
 	while (len > 0 && g->g_count < tl->tl_share) {
 		n = record(tl, len);
-		ERR_clear_error();
 		if (SSL_write_ex(tl->tl_ssl, mem, n, &done) != 1) {
 			ERR_clear_error();
 			tx->tx_gathered = 0;
@@ -472,7 +533,6 @@ tls_end(struct tls *tl)
 	if (tl->tl_broken || tl->tl_state != TLS_OPEN)
 		return -EPIPE;
 	if (!tl->tl_told) {
-		ERR_clear_error();
 		tl->tl_told = true;
 		(void)SSL_shutdown(tl->tl_ssl);
 		ERR_clear_error();
@@ -485,7 +545,7 @@ tls_end(struct tls *tl)
 
 /* -------------------------------------------------------------- receiving */
 
-/* After our close_notify nothing that comes is of interest. */
+/* After our close_notify, or an alert, nothing that comes is of interest. */
 static long
 discard(struct tls *tl, void *to, size_t room)
 {
@@ -525,9 +585,8 @@ tls_recv(struct tls *tl, void *to, size_t room)
 	long result;
 	int n, error = 0;
 
-	if (tl->tl_told)
+	if (tl->tl_told || tl->tl_state != TLS_OPEN)
 		return discard(tl, to, room);
-	ERR_clear_error();
 	errno = 0;
 	tl->tl_context->tx_gathered = 0;
 	n = SSL_read(tl->tl_ssl, to, room < INT32_MAX ? (int)room : INT32_MAX);
@@ -535,6 +594,12 @@ tls_recv(struct tls *tl, void *to, size_t room)
 	if (!tl->tl_kernel)
 		error = give_gathered(tl);
 	return error == 0 || result > 0 ? result : error;
+}
+
+bool
+tls_is_drained(const struct tls *tl)
+{
+	return tl->tl_drained && SSL_has_pending(tl->tl_ssl) == 0;
 }
 
 bool
@@ -571,51 +636,16 @@ tls_destroy(struct tls **tlp)
 	*tlp = NULL;
 	SSL_free(tl->tl_ssl);
 	ERR_clear_error();
+	free(tl->tl_subject);
 	free(tl->tl_rest);
 	free(tl);
 }
 
-/* ---------------------------------------------------------------- the log */
-
-const char *
-tls_version(const struct tls *tl)
-{
-	return SSL_get_version(tl->tl_ssl);
-}
-
-const char *
-tls_cipher(const struct tls *tl)
-{
-	return SSL_get_cipher_name(tl->tl_ssl);
-}
-
-const char *
-tls_name(const struct tls *tl)
-{
-	return SSL_get_servername(tl->tl_ssl, TLSEXT_NAMETYPE_host_name);
-}
+/* -------------------------------------------------------------- questions */
 
 bool
-tls_resumed(const struct tls *tl)
+tls_covers(const struct tls *tl, const char *host, size_t len)
 {
-	return SSL_session_reused(tl->tl_ssl) == 1;
-}
-
-bool
-tls_subject(const struct tls *tl, char *text, size_t size)
-{
-	X509 *cert = SSL_get0_peer_certificate(tl->tl_ssl);
-	BIO *bio = cert == NULL ? NULL : BIO_new(BIO_s_mem());
-	int n = -1;
-
-	if (bio == NULL)
-		return false;
-	if (X509_NAME_print_ex(
-		bio, X509_get_subject_name(cert), 0, XN_FLAG_RFC2253) >= 0)
-		n = BIO_read(bio, text, (int)size - 1);
-	BIO_free(bio);
-	if (n < 0)
-		return false;
-	text[n] = '\0';
-	return true;
+	return identity_covers(
+	    tl->tl_context->tx_identities[tl->tl_place], host, len);
 }

@@ -20,6 +20,7 @@
 
 #include "lib/pagewise.h"
 #include "server/tls/context.h"
+#include "server/log/log.h"
 #include "server/tls/handshaker.h"
 
 enum tls_state {
@@ -54,10 +55,13 @@ struct tls {
 	size_t tl_place;   /* of the site in its context */
 	unsigned tl_steps; /* of the handshake */
 	bool tl_kernel;	   /* the kernel encrypts */
+	bool tl_drained;   /* the last call emptied the socket, ktls apart */
 	bool tl_told;	   /* our close_notify is made */
 	bool tl_broken;	   /* nothing more can be sent */
 	uint64_t tl_began; /* of the handshake, microseconds */
-	uint64_t tl_took;
+	struct log_tls
+	    tl_log;	  /* once it is open; its texts are the session's */
+	char *tl_subject; /* of tl_log */
 	/* Records that the socket had no room for ... */
 	char *tl_rest;
 	size_t tl_rest_at;
@@ -85,6 +89,9 @@ struct pw_sink *tls_sink(struct tls *);
 /* As transport_recv, after the handshake. */
 long tls_recv(struct tls *, void *, size_t room);
 
+/* All that has come was read, as far as is known. */
+bool tls_is_drained(const struct tls *);
+
 /* Something was received, and not read yet. */
 bool tls_has_input(const struct tls *);
 
@@ -97,13 +104,16 @@ size_t tls_unsent(const struct tls *);
  */
 int tls_end(struct tls *);
 
-/* For the log: static, or the session's. */
-const char *tls_version(const struct tls *);
-const char *tls_cipher(const struct tls *);
-const char *tls_name(const struct tls *); /* that the client gave, or NULL */
-bool tls_resumed(const struct tls *);
+/*
+ * Whether the certificate that it was opened with is for this host, without a port; the first
+ * one of a name, if it has several.
+ */
+bool tls_covers(const struct tls *, const char *host, size_t len);
 
-/* The subject of the client's certificate, as RFC 2253 writes it.  False: it has shown none. */
-bool tls_subject(const struct tls *, char *text, size_t size);
+static inline bool
+tls_is_resumed(const struct tls *tl)
+{
+	return tl->tl_log.lt_session.s_ptr[0] == 'r';
+}
 
 #endif

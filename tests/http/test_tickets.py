@@ -126,6 +126,29 @@ def test_sites_that_change_places_keep_their_sessions(tls, client, tmp_path):
     assert resumes(client, server)
 
 
+@pytest.mark.parametrize("places", [("a.test", "b.test"), ("b.test", "a.test")])
+@pytest.mark.parametrize("verify", ["optional", "require"])
+def test_site_that_verifies_clients_resumes_nothing(
+        serve_conf, site, pair, tmp_path, client, places, verify):
+    (site / "name").write_bytes(b"text")
+    authority = Authority(tmp_path, "clients")
+    mine = authority.issue("me", extensions="extendedKeyUsage=clientAuth\n")
+    client.context.load_cert_chain(*mine.write(tmp_path, "mine"))
+    sites = {"a.test": {}, "b.test": {"verify_client": verify, "client_ca": authority.path}}
+    server = serve_conf(
+        {"listen": ["127.0.0.1:0 tls"], "workers": 2, "certificate": [pair[0]],
+         "certificate_key": [pair[1]]},
+        [(name, {"root": site, "names": [name], **sites[name]}, {}) for name in places])
+    begin(client, server)
+    # Neither a session of another site, whose client has shown nothing, nor one of its own.
+    assert not resumes(client, server, name="b.test")
+    assert resumes(client, server)
+    client.session = None
+    assert not resumes(client, server, name="b.test")
+    assert client.session is None or not client.session.has_ticket
+    assert not resumes(client, server, name="b.test")
+
+
 # ------------------------------------------------------------------- keys that change
 
 PERIOD = 6  # seconds, in place of half a day: debug builds
