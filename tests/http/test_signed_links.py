@@ -103,6 +103,12 @@ def test_old_keys_are_good_and_others_are_not(server):
     assert server.get(link("/v/a.txt", key=KEYS[2])).status == 403
 
 
+def test_keys_with_a_byte_order_mark(keys, server):
+    keys.write_bytes(b"\xef\xbb\xbf" + KEYS[2].encode() + b"\r\n")
+    server.reload()
+    assert server.get(link("/v/a.txt", key=KEYS[2])).status == 200
+
+
 def test_what_was_signed_is_the_decoded_path(server):
     target = link("/v/b c é.txt")
     assert "%20c%20" in target
