@@ -9,14 +9,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct sockaddr;
 
 struct cidr {
-	unsigned char cd_addr[16];
-	unsigned char cd_bits; /* of it that count: 0 to 128 */
-	bool cd_unix; /* "unix:": all clients of a socket of this host */
-	bool cd_all;  /* "all": these and every address */
+	uint64_t cd_addr[2]; /* 16 bytes, in the order of the network */
+	uint64_t cd_mask[2]; /* bits of it that count */
+	bool cd_unix;	     /* "unix:": all clients of a socket of this host */
+	bool cd_all;	     /* "all": these and every address */
 };
 
 /*
