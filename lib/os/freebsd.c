@@ -526,6 +526,12 @@ os_thread_fetcher(void)
 	os_thread_name("pw-fetch");
 }
 
+/* Only a process has a priority that it may lower. */
+void
+os_thread_helper(void)
+{
+}
+
 /* One that does not fit is cut; then there is no byte left. */
 long
 os_attribute(int fd, const char *name, void *to, size_t size)

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -420,6 +421,13 @@ os_thread_fetcher(void)
 	prctl(PR_SET_NAME, "pw-fetch");
 	/* A fetcher that wakes up does not push the loop off its core. */
 	sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
+/* Of the calling thread, on Linux. */
+void
+os_thread_helper(void)
+{
+	setpriority(PRIO_PROCESS, 0, 10);
 }
 
 long

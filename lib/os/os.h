@@ -283,6 +283,7 @@ struct os_confine {
 	size_t oc_nroots;
 	bool oc_async; /* io_uring is used: its operations bypass the filter */
 	bool oc_cuts;  /* files that are open for writing may be cut */
+	bool oc_ktls;  /* the kernel may be given keys of TLS */
 	bool oc_keep;  /* what os_confine_begin has, if the filter guards it */
 	const char *oc_gave_up; /* why it was not kept, else NULL */
 };
@@ -320,6 +321,9 @@ void os_process_name(const char *name);
 
 /* A thread of the pool: named, and standing back behind the loops. */
 void os_thread_fetcher(void);
+
+/* A thread that computes for the loops: it stands back behind them. */
+void os_thread_helper(void);
 
 /* Joins it if the kernel has done with it, else -EBUSY or -ETIMEDOUT at once. */
 int os_thread_reap(pthread_t);

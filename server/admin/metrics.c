@@ -89,6 +89,7 @@ write_connections(const struct metrics *mt, struct evbuffer *out)
 {
 	static const char *const phases[PHASES] = {[PHASE_IDLE] = "idle",
 	    [PHASE_HEAD] = "head",
+	    [PHASE_TLS] = "handshake",
 	    [PHASE_DISK] = "disk",
 	    [PHASE_SEND] = "send",
 	    [PHASE_BODY] = "body",
@@ -118,6 +119,43 @@ write_connections(const struct metrics *mt, struct evbuffer *out)
 	    "in time.");
 	write_each(mt, out, "pagewise_timeouts_total", "kind", timers, TIMERS,
 	    offsetof(struct stats, sta_timeout));
+}
+
+static void
+write_handshakes(const struct metrics *mt, struct evbuffer *out)
+{
+	static const char name[] = "pagewise_tls_handshakes_total",
+			  time[] = "pagewise_tls_handshake_seconds";
+	static const char *const ends[HANDSHAKES] = {[HANDSHAKE_FULL] = "full",
+	    [HANDSHAKE_RESUMED] = "resumed",
+	    [HANDSHAKE_ALERT] = "alert",
+	    [HANDSHAKE_NOTHING] = "nothing_shared",
+	    [HANDSHAKE_VERIFY] = "client_certificate",
+	    [HANDSHAKE_CLOSED] = "closed",
+	    [HANDSHAKE_BROKEN] = "broken",
+	    [HANDSHAKE_INTERNAL] = "internal",
+	    [HANDSHAKE_PLAIN] = "plain_http",
+	    [HANDSHAKE_TIMEOUT] = "timeout",
+	    [HANDSHAKE_BUSY] = "busy"};
+	char labels[32];
+	unsigned i;
+
+	if (!conf_has_tls(mt->mt_conf))
+		return;
+	text_family(out, name, "counter",
+	    "TLS handshakes by how they ended: full and resumed have opened a "
+	    "connection.");
+	write_each(mt, out, name, "end", ends, HANDSHAKES,
+	    offsetof(struct stats, sta_handshakes));
+	text_family(out, time, "histogram",
+	    "Duration of each worker's handshakes that have opened a "
+	    "connection, with the client's round trips.");
+	for (i = 0; i < mt->mt_conf->conf_workers; i++) {
+		snprintf(labels, sizeof(labels), "worker=\"%u\"", i);
+		text_histogram(out, time, labels,
+		    &mt->mt_workers[i]
+			 ->wk_service.svc_stats.sta_handshake_time);
+	}
 }
 
 static void
@@ -220,6 +258,7 @@ write_workers(const struct metrics *mt, struct evbuffer *out)
 	text_seconds(out, wait, "",
 	    all_workers(mt, offsetof(struct stats, sta_disk_wait)));
 	write_connections(mt, out);
+	write_handshakes(mt, out);
 	write_turns(mt, out);
 	write_sleeps(mt, out);
 }

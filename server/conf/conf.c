@@ -83,6 +83,10 @@ complete_one(struct conf *conf, struct settings *set, const char *name)
 		error = conf_complete_headers(conf, set, &why);
 	}
 	if (error == 0) {
+		key = "redirect_https";
+		error = conf_complete_scheme(conf, set, &why);
+	}
+	if (error == 0) {
 		key = "realm";
 		error = conf_complete_access(conf, set, &why);
 	}
@@ -94,6 +98,31 @@ complete_one(struct conf *conf, struct settings *set, const char *name)
 		fprintf(stderr, "%spagewise: site \"%s\": %s: %s\n",
 		    log_error_prefix(), name, key, why.why_text);
 	return error;
+}
+
+static int
+tell_tls(int error, const struct conf_why *why)
+{
+	if (error != 0)
+		fprintf(stderr, "%spagewise: %s\n", log_error_prefix(),
+		    why->why_text);
+	return error;
+}
+
+static int
+complete_tls(struct conf *conf, struct site *site)
+{
+	struct conf_why why;
+
+	return tell_tls(conf_complete_tls(conf, site, &why), &why);
+}
+
+static int
+check_tls(const struct conf *conf)
+{
+	struct conf_why why;
+
+	return tell_tls(conf_check_tls(conf, &why), &why);
 }
 
 static int
@@ -110,8 +139,10 @@ sites_complete(struct conf *conf)
 			    &site->site_locations[j].loc_set, site->site_name);
 		if (error == 0)
 			conf_complete_site(site);
+		if (error == 0)
+			error = complete_tls(conf, site);
 	}
-	return error;
+	return error == 0 ? check_tls(conf) : error;
 }
 
 static enum conf_action
@@ -187,6 +218,7 @@ conf_destroy(struct conf **confp)
 		return;
 	conf_free_listen(conf);
 	conf_clear_admin(conf);
+	conf_free_tls(conf);
 	for (i = 0; i < conf->conf_nsites; i++)
 		conf_site_free(&conf->conf_sites[i]);
 	free(conf->conf_sites);

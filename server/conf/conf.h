@@ -20,6 +20,7 @@
 #include "server/http/forwarded.h"
 #include "server/http/mime.h"
 #include "server/log/log.h"
+#include "server/tls/context.h"
 #include "server/util/cidr.h"
 #include "server/util/htpasswd.h"
 #include "server/util/link_key.h"
@@ -96,6 +97,9 @@ struct settings {
 	char **set_headers;	 /* rules: header.c */
 	char *set_cache_control; /* NULL: none */
 	bool set_security_headers;
+	bool set_redirect_https;
+	struct str set_hsts; /* the field, for clients with TLS; or empty */
+	bool set_hsts_chosen;
 	char **set_cors;	   /* origins, or "*"; NULL: none */
 	unsigned set_cors_max_age; /* seconds */
 
@@ -119,6 +123,11 @@ struct settings {
 	struct error_page *set_pages;
 	unsigned set_npages;
 
+	char **set_certificates;     /* files; NULL: none */
+	char **set_certificate_keys; /* the same, in the same order */
+	enum tls_verify set_verify_client;
+	char *set_client_ca; /* file; NULL: none */
+
 	uint8_t set_codings[CODINGS]; /* of siblings, the preferred one first */
 	unsigned set_ncodings;
 
@@ -128,7 +137,8 @@ struct settings {
 	struct str set_lines;	     /* of answers with a status below 400 */
 	struct str set_always;	     /* of all others */
 	struct str set_preflight;    /* of the answer to a preflight (CORS) */
-	bool set_origins;	     /* answers depend on the client's Origin */
+	bool set_by_scheme; /* answers depend on whether the client has TLS */
+	bool set_origins;   /* answers depend on the client's Origin */
 	bool set_by_client; /* on that, or on who asks: never one for another */
 	unsigned set_changed; /* HEADER_... */
 };
@@ -151,6 +161,8 @@ struct site {
 	bool site_closed;		 /* some of its settings are */
 	struct location *site_locations; /* those that win first */
 	size_t site_nlocations;
+	struct tls_site site_tls;
+	bool site_owns_identities; /* else another site does */
 };
 
 struct listen_addr {
@@ -159,6 +171,7 @@ struct listen_addr {
 	char *la_text;	/* as given, for messages; the path of a Unix socket */
 	mode_t la_mode; /* of a Unix socket's file */
 	bool la_proxy;	/* connections begin with a PROXY header */
+	bool la_tls;	/* ... and then with TLS */
 };
 
 /* Requests that are not logged. */
@@ -240,6 +253,11 @@ struct conf {
 	struct link_keys *conf_link_keys; /* the same */
 	struct htpasswd *conf_htpasswds;  /* the same */
 	struct request_rule *conf_request_rules; /* the same */
+	enum tls_profile conf_tls_profile;
+	enum tls_ktls conf_ktls;
+	bool conf_session_tickets;
+	unsigned conf_https_port; /* of the first address with TLS; 0: none */
+	bool conf_has_certificates;
 	bool conf_rates; /* some location has a rate of clients */
 };
 
@@ -305,6 +323,9 @@ conf_logs(const struct conf *conf, struct str path, int status)
 	return !conf->conf_log_exclude.le_any ||
 	       !conf_is_excluded(&conf->conf_log_exclude, path, status);
 }
+
+/* Whether some address speaks TLS. */
+bool conf_has_tls(const struct conf *);
 
 /* Whether some location needs a password or a signed link. */
 bool conf_has_secrets(const struct conf *);

@@ -13,6 +13,7 @@
  *   types.c  media types
  *   access.c  who may have answers
  *   rate.c   how fast, and how often
+ *   tls.c    certificates, and how TLS is spoken
  *   redirect.c  paths that have moved
  *   error_page.c  bodies of errors
  *   try.c    files to look for
@@ -165,6 +166,22 @@ key_set_f conf_set_error_page;
 void conf_clear_error_page(struct conf_scope *);
 /* Once all is set: the media types of the pages. */
 int conf_complete_pages(struct conf *, struct settings *, struct conf_why *);
+
+key_set_f conf_set_certificate;
+void conf_clear_certificate(struct conf_scope *);
+key_set_f conf_set_certificate_key;
+void conf_clear_certificate_key(struct conf_scope *);
+key_set_f conf_set_tls_profile;
+key_set_f conf_set_ktls;
+key_set_f conf_set_verify_client;
+key_set_f conf_set_client_ca;
+key_set_f conf_set_hsts;
+/* Once all is set: set_by_scheme, and the field of security_headers. */
+int conf_complete_scheme(struct conf *, struct settings *, struct conf_why *);
+/* Once all is set: loads a site's certificates; then: the first site has one. */
+int conf_complete_tls(struct conf *, struct site *, struct conf_why *);
+int conf_check_tls(const struct conf *, struct conf_why *);
+void conf_free_tls(struct conf *);
 
 key_set_f conf_set_listen;
 void conf_clear_listen(struct conf_scope *);

@@ -109,12 +109,14 @@ listen_options(struct listen_addr *la, char *words, struct conf_why *why)
 	while (error == 0 && (word = strsep(&words, " \t")) != NULL) {
 		if (strcmp(word, "proxy") == 0)
 			la->la_proxy = true;
+		else if (strcmp(word, "tls") == 0)
+			la->la_tls = true;
 		else if (strncmp(word, "mode=", 5) == 0)
 			error = listen_mode(la, word + 5, why);
 		else if (word[0] != '\0')
 			error = conf_why(why, -EINVAL,
 			    "\"%s\" is not an option of an address: write "
-			    "proxy or mode=0660",
+			    "tls, proxy or mode=0660",
 			    word);
 	}
 	return error;

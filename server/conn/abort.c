@@ -9,7 +9,8 @@ void
 conn_abort(struct conn *c)
 {
 	c->cn_dying = true;
-	exchange_cancel(c->cn_ex);
+	if (c->cn_ex != NULL)
+		exchange_cancel(c->cn_ex);
 	conn_timer(c, TIMER_NONE);
 	event_del(&c->cn_event);
 	/* A disk that hangs takes memory, and nobody's place. */

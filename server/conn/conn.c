@@ -40,20 +40,6 @@ conn_close(struct conn *c)
 		conn_abort(c);
 }
 
-/* The client reads what is under way, then our end, then it closes (RFC 9112,
- * 9.6): a socket that is closed with unread input resets, and the answer with it. */
-static enum next
-linger(struct conn *c)
-{
-	if (transport_end(&c->cn_transport) != 0)
-		return NEXT_CLOSE;
-	buf_release(&c->cn_in, conn_bufs(c));
-	c->cn_state = CONN_LINGER;
-	c->cn_left = 0;
-	conn_patience(c, TIMER_LINGER);
-	return NEXT_GO;
-}
-
 /* ---------------------------------------------------------------- answers */
 
 static void
@@ -84,7 +70,7 @@ sent(struct conn *c)
 	exchange_free(&c->cn_ex);
 	conn_timer(c, TIMER_NONE);
 	if (end)
-		return linger(c);
+		return conn_linger(c);
 	next_request(c);
 	return conn_ended(c);
 }
@@ -137,6 +123,36 @@ send_answer(struct conn *c)
 	return response_replaced(c->cn_ex) ? NEXT_GO : NEXT_CLOSE;
 }
 
+/* What it waited for has come. */
+static void
+resume(struct conn *c)
+{
+	if (c->cn_dying)
+		conn_free(c);
+	else
+		sched_again(&c->cn_worker->wk_sched, &c->cn_item);
+}
+
+static void
+on_resumed(struct exchange *ex)
+{
+	struct conn *c = ex->ex_owner;
+
+	if (!c->cn_dying)
+		conn_timer(c, TIMER_NONE);
+	resume(c);
+}
+
+/* A step of the handshake. */
+static void
+on_step(struct pw_waiter *w)
+{
+	struct conn *c = tls_of_waiter(w)->tl_owner;
+
+	c->cn_shaking = false;
+	resume(c);
+}
+
 /* ------------------------------------------------------------- the machine */
 
 static enum next
@@ -152,11 +168,16 @@ step(struct conn *c)
 	case CONN_SKIP:
 		return conn_skip(c);
 	case CONN_LINGER:
+		if (c->cn_ending)
+			c->cn_ending =
+			    transport_end(&c->cn_transport) == -EAGAIN;
 		return conn_discard(c, &all);
 	case CONN_LOOKUP:
 		return conn_look(c);
 	case CONN_PROXY:
 		return conn_proxy(c);
+	case CONN_TLS:
+		return conn_handshake(c, on_step);
 	}
 	return NEXT_CLOSE;
 }
@@ -167,6 +188,8 @@ phase(const struct conn *c)
 	switch (c->cn_state) {
 	case CONN_PROXY:
 		return PHASE_HEAD;
+	case CONN_TLS:
+		return PHASE_TLS;
 	case CONN_READ:
 		return c->cn_item.it_timer == TIMER_NONE ||
 			       c->cn_item.it_timer == TIMER_HEAD
@@ -222,19 +245,6 @@ run(struct conn *c)
 		return;
 	}
 	conn_check(c);
-}
-
-static void
-on_resumed(struct exchange *ex)
-{
-	struct conn *c = ex->ex_owner;
-
-	if (c->cn_dying) {
-		conn_free(c);
-		return;
-	}
-	conn_timer(c, TIMER_NONE);
-	sched_again(&c->cn_worker->wk_sched, &c->cn_item);
 }
 
 /* What came together is answered together, but not for ever. */
@@ -309,7 +319,8 @@ refuse_late(struct conn *c)
 static void
 end_idle(struct conn *c)
 {
-	if (transport_nothing_came(&c->cn_transport) && linger(c) == NEXT_CLOSE)
+	if (transport_nothing_came(&c->cn_transport) &&
+	    conn_linger(c) == NEXT_CLOSE)
 		conn_close(c);
 	else
 		run(c);
@@ -375,11 +386,23 @@ on_turn(struct sched_item *it)
 }
 
 static void
+handshake_late(struct conn *c)
+{
+	struct stats *sta = &c->cn_worker->wk_service.svc_stats;
+
+	stat_add(&sta->sta_timeout[TIMER_HEAD], 1);
+	stat_add(&sta->sta_handshakes[HANDSHAKE_TIMEOUT], 1);
+	conn_close(c);
+}
+
+static void
 on_timeout(struct sched_item *it, enum timer timer)
 {
 	struct conn *c = conn_of(it);
 
-	if (conn_waits(c))
+	if (c->cn_state == CONN_TLS)
+		handshake_late(c);
+	else if (conn_waits(c))
 		conn_give_up(c);
 	else if (more_time(c, timer))
 		return;
@@ -403,7 +426,8 @@ on_drain(struct sched_item *it)
 	struct conn *c = conn_of(it);
 
 	if (c->cn_state == CONN_LINGER ||
-	    (is_reading(c) && c->cn_in.b_len == 0))
+	    (is_reading(c) && c->cn_in.b_len == 0) ||
+	    (c->cn_state == CONN_TLS && !conn_shakes(c)))
 		conn_timer(c, TIMER_GRACE);
 }
 
@@ -428,7 +452,8 @@ begun(const struct sched_item *it)
 {
 	const struct conn *c = conn_of(it);
 
-	return c->cn_in.b_len > 0 || !is_reading(c);
+	return c->cn_in.b_len > 0 ||
+	       (!is_reading(c) && c->cn_state != CONN_TLS);
 }
 
 static const struct sockaddr *
@@ -482,10 +507,20 @@ static const struct sched_ops sched_ops = {
 #endif
 };
 
-void
-conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
-    struct client *client, bool proxied)
+/* What comes first on a connection from there.  False: no memory. */
+static bool
+set_state(struct conn *c, const struct listening *ls)
 {
+	c->cn_secure = ls->ls_secure;
+	c->cn_state = CONN_PROXY;
+	return ls->ls_proxied || conn_open(c);
+}
+
+void
+conn_create(struct listening *ls, int fd, const struct sockaddr *peer,
+    struct client *client)
+{
+	struct worker *wk = ls->ls_worker;
 	struct conn *c;
 
 	c = calloc(1, sizeof(*c));
@@ -495,7 +530,6 @@ conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
 		return;
 	}
 	c->cn_worker = wk;
-	c->cn_state = proxied ? CONN_PROXY : CONN_READ;
 	c->cn_item.it_ops = &sched_ops;
 	c->cn_ops = &exchange_ops;
 	transport_open(&c->cn_transport, fd);
@@ -505,13 +539,13 @@ conn_create(struct worker *wk, int fd, const struct sockaddr *peer,
 	conn_know_peer(c);
 	event_assign(&c->cn_event, wk->wk_base, fd,
 	    EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, c);
-	if (event_add(&c->cn_event, NULL) != 0) {
+	if (!set_state(c, ls) || event_add(&c->cn_event, NULL) != 0) {
 		limits_leave(wk->wk_clients, client);
 		transport_close(&c->cn_transport);
 		free(c);
 		return;
 	}
-	c->cn_item.it_phase = PHASE_HEAD;
+	c->cn_item.it_phase = phase(c);
 	worker_added(wk, &c->cn_item);
 	conn_patience(c, TIMER_HEAD);
 }

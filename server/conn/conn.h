@@ -6,7 +6,9 @@
  * socket down, and the completion frees it.
  *
  *   state   what it has           what it waits for: the timer            then
- *   PROXY   cn_in, if any came    a proxy's header: HEAD                  READ
+ *   PROXY   cn_in, if any came    a proxy's header: HEAD                  TLS, READ
+ *   TLS     nothing               the client's handshake: HEAD            READ; SEND (400), LINGER
+ *           cn_shaking            a thread of the handshaker: HEAD        the same; dying
  *   READ    cn_in, if any came    a head: HEAD; its first byte: IDLE      LOOKUP, SEND; 408: SEND
  *           nothing               the client, for the last answer: REST   the same, with IDLE
  *   LOOKUP  cn_ex                 a disk (ex_pending): DISK               SEND; 503 and dying
@@ -14,6 +16,7 @@
  *           cn_ex                 a disk (ex_pending): DISK               SEND; dying
  *   SKIP    cn_skip > 0           the rest of a body: HEAD                READ
  *   LINGER  nothing               the client's end: LINGER                closed
+ *           cn_ending             room for our end (TLS) as well          the same
  *   while the server ends: in PROXY and READ, before a first byte, and in LINGER the timer is GRACE
  *   dying   cn_ex                 a completion (ex_pending): no timer     freed
  *
@@ -44,6 +47,7 @@ enum conn_state {
 	CONN_SKIP,   /* its body is being discarded */
 	CONN_LINGER, /* our end is closed, the client's is awaited */
 	CONN_PROXY,  /* what a proxy sends first is being received */
+	CONN_TLS,    /* the handshake */
 };
 
 struct conn {
@@ -57,6 +61,9 @@ struct conn {
 	bool cn_dying;	  /* a completion is to come, and frees it */
 	bool cn_bounded;  /* see tcp_memory.h */
 	bool cn_proxied;  /* its peer is trusted to name clients */
+	bool cn_secure;	  /* TLS is spoken on it */
+	bool cn_shaking;  /* a step of its handshake is to come back */
+	bool cn_ending;	  /* its end is not said yet: the socket was full */
 	unsigned cn_requests; /* with an answer that has begun */
 	struct worker *cn_worker;
 	struct event cn_event;
@@ -85,15 +92,14 @@ struct conn {
 static inline bool
 conn_waits(const struct conn *c)
 {
-	return c->cn_ex != NULL && c->cn_ex->ex_pending;
+	return c->cn_shaking || (c->cn_ex != NULL && c->cn_ex->ex_pending);
 }
 
 /*
- * A connection that was accepted and entered; both are taken over.  proxied: it begins with a
- * PROXY header.
+ * A connection that was accepted there and entered; both are taken over.
  */
-void conn_create(struct worker *, int fd, const struct sockaddr *,
-    struct client *, bool proxied);
+void conn_create(
+    struct listening *, int fd, const struct sockaddr *, struct client *);
 
 void conn_close(struct conn *);
 

@@ -28,6 +28,13 @@ conn_timer(struct conn *c, enum timer timer)
 	sched_timer(&c->cn_worker->wk_sched, &c->cn_item, timer);
 }
 
+/* NULL: no TLS. */
+static inline const struct log_tls *
+conn_log_tls(const struct conn *c)
+{
+	return c->cn_secure ? &c->cn_transport.tr_tls->tl_log : NULL;
+}
+
 /* Before something is given to its socket. */
 static inline void
 conn_bound(struct conn *c)
@@ -52,6 +59,9 @@ void conn_know_peer(struct conn *);
 /* The request that is at the front of its input has an exchange.  False: no memory. */
 bool conn_begin(struct conn *);
 
+/* No more follows; then it waits for the client's end. */
+enum next conn_linger(struct conn *);
+
 /* Starts TIMER_DISK, and waits for the completion. */
 void conn_await_disk(struct conn *);
 
@@ -59,6 +69,17 @@ void conn_await_disk(struct conn *);
  * An answer has ended; a connection that has had its share yields before it continues.
  */
 enum next conn_ended(const struct conn *);
+
+/* ------------------------------------------------------------ handshake.c */
+
+/* Its first state, but for CONN_PROXY: CONN_TLS or CONN_READ.  False: no memory. */
+bool conn_open(struct conn *);
+
+/* Has its client begun a handshake? */
+bool conn_shakes(const struct conn *);
+
+/* A step in CONN_TLS.  done: called when one on a thread has ended, tl_owner is the connection. */
+enum next conn_handshake(struct conn *, void (*done)(struct pw_waiter *));
 
 /* ---------------------------------------------------------------- proxy.c */
 

@@ -79,8 +79,10 @@ match(struct conn *c, struct str in, uint64_t now, struct match *m)
 	if (m->m_len > wk->wk_service.svc_conf->conf_max_head)
 		return false;
 	m->m_answer = response_cache_find(wk->wk_service.svc_hot,
-	    (struct cached_key){
-		m->m_fields->fl_site, target, m->m_fields->fl_accept, false},
+	    (struct cached_key){m->m_fields->fl_site, target,
+		m->m_fields->fl_accept |
+		    (c->cn_secure ? RESPONSE_CACHE_TLS : 0),
+		false},
 	    now, service_time(&wk->wk_service), wk->wk_service.svc_date);
 	m->m_target = target;
 	return m->m_answer != NULL;
@@ -150,6 +152,7 @@ record(struct conn *c, const struct match *m, uint64_t duration)
 	    .rec_agent = fl->fl_agent,
 	    .rec_host = fl->fl_host,
 	    .rec_duration = duration,
+	    .rec_tls = conn_log_tls(c),
 	};
 
 	log_access(c->cn_worker->wk_service.svc_log, &rec);

@@ -16,6 +16,7 @@
 	} while (0)
 
 static const char *const states[] = {[CONN_PROXY] = "proxy",
+    [CONN_TLS] = "tls",
     [CONN_READ] = "read",
     [CONN_LOOKUP] = "lookup",
     [CONN_SEND] = "send",
@@ -68,8 +69,23 @@ pending(const struct conn *c)
 }
 
 static void
+check_shaking(const struct conn *c)
+{
+	RULE(c, c->cn_state == CONN_TLS && c->cn_ex == NULL);
+	RULE(c, c->cn_transport.tr_tls != NULL);
+	RULE(c, !c->cn_item.it_queued);
+	RULE(c, c->cn_dying ? c->cn_item.it_timer == TIMER_NONE
+			    : c->cn_item.it_timer == TIMER_HEAD ||
+				  c->cn_item.it_timer == TIMER_GRACE);
+}
+
+static void
 check_waiting(const struct conn *c)
 {
+	if (c->cn_shaking) {
+		check_shaking(c);
+		return;
+	}
 	RULE(c, c->cn_state == CONN_LOOKUP || c->cn_state == CONN_SEND);
 	RULE(c, c->cn_ex != NULL);
 	RULE(c, pending(c) == 1);
@@ -128,6 +144,15 @@ static void
 check_state(const struct conn *c)
 {
 	switch (c->cn_state) {
+	case CONN_TLS:
+		RULE(c, c->cn_ex == NULL && c->cn_skip == 0);
+		RULE(c, c->cn_transport.tr_tls != NULL);
+		RULE(c, c->cn_item.it_timer == TIMER_HEAD ||
+			    c->cn_item.it_timer == TIMER_GRACE ||
+			    c->cn_item.it_queued);
+		RULE(c,
+		    c->cn_item.it_phase == PHASE_TLS || c->cn_item.it_queued);
+		break;
 	case CONN_PROXY:
 		RULE(c, c->cn_ex == NULL && c->cn_skip == 0);
 		RULE(c, c->cn_requests == 0);

@@ -2,6 +2,8 @@
  * proxy: the header that a proxy sends in front of a connection (listen = {"... proxy"}).
  * After it the connection is as one that the proxy's client has made itself.
  */
+#include <errno.h>
+
 #include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
 #include "server/http/proxy_header.h"
@@ -35,18 +37,44 @@ take_over(struct conn *c, const union sockaddr_any *client)
 	return NEXT_CLOSE;
 }
 
+/* What follows the header is for the handshake: it stays in the socket. */
 static enum next
-receive_more(struct conn *c)
+look_ahead(struct conn *c)
+{
+	struct buf *in = &c->cn_in;
+	size_t before = in->b_len;
+	long n = transport_peek(&c->cn_transport, in->b_data, in->b_cap);
+
+	if (n == 0 || (n < 0 && n != -EAGAIN))
+		return NEXT_CLOSE;
+	in->b_len = n > 0 ? (size_t)n : 0;
+	return in->b_len > before ? NEXT_GO : NEXT_WAIT;
+}
+
+static enum next
+receive_some(struct conn *c)
 {
 	struct buf *in = &c->cn_in;
 	enum next next;
 	size_t got;
 
-	if (!buf_reserve(in, conn_bufs(c), PROXY_HEADER_MAX))
-		return NEXT_CLOSE;
+	if (c->cn_secure)
+		return look_ahead(c);
 	next = conn_receive(
 	    c, in->b_data + in->b_len, in->b_cap - in->b_len, &got);
 	in->b_len += got;
+	return next;
+}
+
+static enum next
+receive_more(struct conn *c)
+{
+	struct buf *in = &c->cn_in;
+	enum next next;
+
+	if (!buf_reserve(in, conn_bufs(c), PROXY_HEADER_MAX))
+		return NEXT_CLOSE;
+	next = receive_some(c);
 	if (next != NEXT_WAIT)
 		return next;
 	/* Nothing is held for one that has sent nothing. */
@@ -56,6 +84,18 @@ receive_more(struct conn *c)
 	if (c->cn_item.it_timer == TIMER_NONE)
 		conn_patience(c, TIMER_HEAD);
 	return NEXT_WAIT;
+}
+
+static bool
+skip(struct conn *c, size_t len)
+{
+	struct buf *in = &c->cn_in;
+
+	if (c->cn_secure)
+		return transport_skip(&c->cn_transport, in->b_data, len) ==
+		       (long)len;
+	buf_consume(in, len);
+	return true;
 }
 
 /* What an untrusted peer says is read and ignored, so it may as well say nothing. */
@@ -82,10 +122,14 @@ conn_proxy(struct conn *c)
 			tell(c, "its PROXY header is malformed");
 		return NEXT_CLOSE;
 	case PROXY_DONE:
-		buf_consume(&c->cn_in, len);
+		if (!skip(c, len))
+			return NEXT_CLOSE;
 		break;
 	}
-	c->cn_state = CONN_READ;
+	if (c->cn_secure)
+		buf_release(&c->cn_in, conn_bufs(c));
+	if (!conn_open(c))
+		return NEXT_CLOSE;
 	return trusted && client.sa.sa_family != AF_UNSPEC
 		   ? take_over(c, &client)
 		   : NEXT_GO;

@@ -29,7 +29,8 @@ receive(struct conn *c, char *to, size_t room, size_t *got)
 	if (n > 0) {
 		*got = (size_t)n;
 		c->cn_drained =
-		    (size_t)n < room && !c->cn_hup && c->cn_worker->wk_sees_end;
+		    !c->cn_hup && c->cn_worker->wk_sees_end &&
+		    transport_is_drained(&c->cn_transport, (size_t)n < room);
 		return NEXT_GO;
 	}
 	if (n == -EAGAIN) {

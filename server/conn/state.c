@@ -41,6 +41,7 @@ conn_begin(struct conn *c)
 	c->cn_ex->ex_peer = &c->cn_peer.sa;
 	c->cn_ex->ex_sock = c->cn_transport.tr_fd;
 	c->cn_ex->ex_sink = c->cn_transport.tr_sink;
+	c->cn_ex->ex_tls = c->cn_transport.tr_tls;
 	c->cn_ex->ex_rate = c->cn_rate;
 	c->cn_ex->ex_bucket = &c->cn_bucket;
 	return true;
@@ -59,4 +60,21 @@ conn_await_disk(struct conn *c)
 {
 	conn_timer(c, TIMER_DISK);
 	exchange_wait(c->cn_ex);
+}
+
+/* The client reads what is under way, then our end, then it closes (RFC 9112,
+ * 9.6): a socket that is closed with unread input resets, and the answer with it. */
+enum next
+conn_linger(struct conn *c)
+{
+	int error = transport_end(&c->cn_transport);
+
+	c->cn_ending = error == -EAGAIN;
+	if (error != 0 && !c->cn_ending)
+		return NEXT_CLOSE;
+	buf_release(&c->cn_in, conn_bufs(c));
+	c->cn_state = CONN_LINGER;
+	c->cn_left = 0;
+	conn_patience(c, TIMER_LINGER);
+	return NEXT_GO;
 }

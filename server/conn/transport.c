@@ -14,6 +14,7 @@ transport_open(struct transport *tr, int fd)
 {
 	tr->tr_fd = fd;
 	tr->tr_sink = NULL;
+	tr->tr_tls = NULL;
 #ifdef PW_INSIDE
 	tr->tr_sink = inside_sink(&tr->tr_inside, fd);
 #endif
@@ -24,19 +25,58 @@ transport_close(struct transport *tr)
 {
 	if (tr->tr_fd == -1)
 		return;
+	tls_destroy(&tr->tr_tls);
 	close(tr->tr_fd);
 	tr->tr_fd = -1;
+}
+
+bool
+transport_start_tls(struct transport *tr, struct tls_context *tx)
+{
+	tr->tr_tls = tls_create(tx, tr->tr_fd);
+	return tr->tr_tls != NULL;
+}
+
+void
+transport_tls_opened(struct transport *tr)
+{
+	tr->tr_sink = tls_sink(tr->tr_tls);
+}
+
+void
+transport_stop_tls(struct transport *tr)
+{
+	tls_destroy(&tr->tr_tls);
+}
+
+static long
+receive(int fd, void *to, size_t room, int flags)
+{
+	ssize_t n;
+
+	do
+		n = recv(fd, to, room, flags | MSG_DONTWAIT);
+	while (n == -1 && errno == EINTR);
+	return n == -1 ? -errno : n;
 }
 
 long
 transport_recv(struct transport *tr, void *to, size_t room)
 {
-	ssize_t n;
+	return tr->tr_tls == NULL ? receive(tr->tr_fd, to, room, 0)
+				  : tls_recv(tr->tr_tls, to, room);
+}
 
-	do
-		n = recv(tr->tr_fd, to, room, MSG_DONTWAIT);
-	while (n == -1 && errno == EINTR);
-	return n == -1 ? -errno : n;
+long
+transport_peek(const struct transport *tr, void *to, size_t room)
+{
+	return receive(tr->tr_fd, to, room, MSG_PEEK);
+}
+
+long
+transport_skip(const struct transport *tr, void *to, size_t len)
+{
+	return receive(tr->tr_fd, to, len, 0);
 }
 
 bool
@@ -44,6 +84,8 @@ transport_nothing_came(const struct transport *tr)
 {
 	char byte;
 
+	if (tr->tr_tls != NULL && tls_has_input(tr->tr_tls))
+		return false;
 	return recv(tr->tr_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 1;
 }
 
@@ -116,6 +158,8 @@ transport_has_room(const struct transport *tr)
 int
 transport_end(struct transport *tr)
 {
+	if (tr->tr_tls != NULL && tls_end(tr->tr_tls) == -EAGAIN)
+		return -EAGAIN;
 	return shutdown(tr->tr_fd, SHUT_WR) == -1 ? -errno : 0;
 }
 

@@ -1,8 +1,8 @@
 /*
  * transport: the socket of a connection, from accept to close: what is received from it, sent
  * to it and asked of it.  What lib/send sends it gives to tr_fd or tr_sink itself; all else that
- * goes out goes by transport_send.  What TLS does in user space has its place here.  The
- * worker's thread; errors are -errno.
+ * goes out goes by transport_send.  With TLS or without: tr_tls.  The worker's thread; errors are
+ * -errno.
  */
 #ifndef SERVER_CONN_TRANSPORT_H
 #define SERVER_CONN_TRANSPORT_H
@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 
 #include "lib/pagewise.h"
+#include "server/tls/session.h"
 #ifdef PW_INSIDE
 #include "tests/inside/sink.h"
 #endif
@@ -21,6 +22,7 @@
 struct transport {
 	int tr_fd;		 /* owned; -1: closed */
 	struct pw_sink *tr_sink; /* sink of answers, or NULL: tr_fd */
+	struct tls *tr_tls;	 /* owned; NULL: none */
 #ifdef PW_INSIDE
 	struct inside_sink tr_inside;
 #endif
@@ -30,8 +32,26 @@ struct transport {
 void transport_open(struct transport *, int fd);
 void transport_close(struct transport *);
 
+/* TLS is spoken on it from now on: tr_tls.  False: no memory. */
+bool transport_start_tls(struct transport *, struct tls_context *);
+
+/* Its handshake is done; or it was not TLS. */
+void transport_tls_opened(struct transport *);
+void transport_stop_tls(struct transport *);
+
 /* Bytes; 0: the client's end; -EAGAIN: there is nothing now. */
 long transport_recv(struct transport *, void *, size_t room);
+
+/* Nothing is left to be received now.  less: the last call found less than it had room for. */
+static inline bool
+transport_is_drained(const struct transport *tr, bool less)
+{
+	return tr->tr_tls == NULL ? less : tls_is_drained(tr->tr_tls);
+}
+
+/* The same bytes come again with the next call; the socket's own, before TLS begins. */
+long transport_peek(const struct transport *, void *, size_t room);
+long transport_skip(const struct transport *, void *, size_t len);
 
 /* It was reset: nothing can be sent any more. */
 bool transport_is_broken(const struct transport *);
@@ -47,7 +67,9 @@ long transport_sendv(struct transport *, struct iovec *, int n);
 static inline uint64_t
 transport_unacked(const struct transport *tr)
 {
-	return pw_unacked(tr->tr_fd);
+	uint64_t n = pw_unacked(tr->tr_fd);
+
+	return tr->tr_tls == NULL ? n : n + tls_unsent(tr->tr_tls);
 }
 
 /* The kernel's data for it waits for a disk: see pw_awaits_disk. */
@@ -60,7 +82,7 @@ transport_awaits_disk(const struct transport *tr)
 /* It takes something now; the event that says so may be late. */
 bool transport_has_room(const struct transport *);
 
-/* Shuts our end down: no more data follows.  0 or -errno. */
+/* Shuts our end down: no more data follows.  0 or -errno; -EAGAIN: it is full, call again. */
 int transport_end(struct transport *);
 
 /* Both ends: what lies in it is sent, nothing more is read. */

@@ -8,7 +8,9 @@
 #include "server/content/exchange.h"
 #include "server/content/health.h"
 #include "server/content/pace.h"
+#include "server/content/scheme.h"
 #include "server/http/head_write.h"
+#include "server/tls/session.h"
 
 #define STATUS_CUT 499	/* nginx' number for: no answer was begun */
 #define DISK_LOOKS 10	/* of disk_timeout, as long as it does something */
@@ -105,6 +107,8 @@ exchange_answer(struct exchange *ex)
 		return true;
 	}
 	static_locate(ex);
+	if (scheme_answer(ex))
+		return true;
 	if (ex->ex_lookup.lk_set->set_guarded)
 		return admit(ex, access_begin(ex));
 	return begin(ex);
@@ -165,6 +169,7 @@ record(struct exchange *ex)
 	    .rec_host = rq->rq_host,
 	    .rec_duration = clock_now() - ex->ex_since,
 	    .rec_wait = ex->ex_wait,
+	    .rec_tls = ex->ex_tls == NULL ? NULL : &ex->ex_tls->tl_log,
 	};
 
 	log_access(ex->ex_service->svc_log, &rec);

@@ -30,6 +30,7 @@
 
 struct client_rate;
 struct sockaddr;
+struct tls;
 struct token_bucket;
 
 /* Calls from an answer to its connection. */
@@ -64,6 +65,7 @@ struct exchange {
 	union sockaddr_any ex_client;	/* whom a trusted proxy asks for */
 	int ex_sock;			/* the owner's: see pw_send */
 	struct pw_sink *ex_sink;	/* the same */
+	const struct tls *ex_tls;	/* the same; NULL: no TLS */
 	uint64_t ex_rate; /* bytes/s that the client takes, or 0: see pw_send */
 
 	bool ex_open;	     /* begun, and not counted and logged yet */

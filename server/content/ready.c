@@ -21,8 +21,9 @@ key(const struct exchange *ex)
 	    lk->lk_step > 1 || lk->lk_set->set_cache == PW_CACHE_DROP ||
 	    lk->lk_set->set_by_client)
 		return (struct cached_key){0};
-	return (struct cached_key){
-	    lk->lk_site, raw, lk->lk_weights, lk->lk_set->set_ncodings > 0};
+	return (struct cached_key){lk->lk_site, raw,
+	    lk->lk_weights | (ex->ex_tls != NULL ? RESPONSE_CACHE_TLS : 0),
+	    lk->lk_set->set_ncodings > 0 || lk->lk_set->set_by_scheme};
 }
 
 struct cached_response *

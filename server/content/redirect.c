@@ -92,6 +92,45 @@ redirect_by_rule(struct exchange *ex)
 	return true;
 }
 
+static bool
+stays(const struct exchange *ex)
+{
+	const struct conf *conf = ex->ex_service->svc_conf;
+	const char *const paths[] = {conf->conf_live, conf->conf_ready};
+	struct str path = ex->ex_target.tgt_path, acme = path;
+
+	for (size_t i = 0; i < 2; i++)
+		if (paths[i] != NULL &&
+		    str_eq(path, (struct str){paths[i], strlen(paths[i])}))
+			return true;
+	return str_skip(&acme, STR("/.well-known/acme-challenge/"));
+}
+
+bool
+redirect_to_https(struct exchange *ex)
+{
+	struct str host = conf_host(ex->ex_lookup.lk_site, exchange_host(ex));
+	unsigned port = ex->ex_service->svc_conf->conf_https_port;
+	struct buf to = {0};
+
+	if (stays(ex))
+		return false;
+	if (host.s_len == 0) {
+		respond_error(ex, 400);
+		return true;
+	}
+	add(ex, &to, STR("https://"));
+	add(ex, &to, host);
+	if (port != 443) {
+		add(ex, &to, STR(":"));
+		buf_uint(&to, &ex->ex_service->svc_bufs, port);
+	}
+	add_encoded(ex, &to, ex->ex_target.tgt_path);
+	add_query(ex, &to, STR("?"));
+	answer(ex, 301, &to);
+	return true;
+}
+
 void
 redirect_to_directory(struct exchange *ex)
 {

@@ -16,6 +16,12 @@ struct exchange;
 /* True: a rule has answered the request. */
 bool redirect_by_rule(struct exchange *);
 
+/*
+ * To the same with https://, at the port of the first address that speaks TLS.  False: paths of
+ * ACME (RFC 8555, 8.3) and of live and ready stay.
+ */
+bool redirect_to_https(struct exchange *);
+
 /* To the path with a '/', and its query. */
 void redirect_to_directory(struct exchange *);
 

@@ -63,6 +63,8 @@ add_rules(struct exchange *ex, const struct settings *set, struct str lines)
 	struct str origin = STR("");
 
 	head_write_lines(hw, lines);
+	if (ex->ex_tls != NULL)
+		head_write_lines(hw, set->set_hsts);
 	if (set->set_origins)
 		origin = allowed_origin(ex, set);
 	if (origin.s_len == 0)

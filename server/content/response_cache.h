@@ -42,6 +42,9 @@
 #define RESPONSE_CACHE_SETTLED 2   /* seconds */
 #define RESPONSE_CACHE_ASKED   2   /* times, before it is taken in */
 
+/* In hk_accept, besides the weights: the client came with TLS. */
+#define RESPONSE_CACHE_TLS (UINT64_C(1) << 63)
+
 struct response_cache;
 struct site;
 
@@ -49,7 +52,7 @@ struct site;
 struct cached_key {
 	const struct site *hk_site;
 	struct str hk_target;
-	uint64_t hk_accept; /* coding_weights of the client */
+	uint64_t hk_accept; /* coding_weights of the client, and ..._TLS */
 	bool hk_varies;	    /* the answer depends on them */
 };
 

@@ -32,6 +32,7 @@ static const struct line {
     {"413 Content Too Large", 413, true},
     {"414 URI Too Long", 414, true},
     {"416 Range Not Satisfiable", 416, false},
+    {"421 Misdirected Request", 421, false},
     {"429 Too Many Requests", 429, false},
     {"431 Request Header Fields Too Large", 431, true},
     {"451 Unavailable For Legal Reasons", 451, false},

@@ -28,6 +28,12 @@ const char *const log_field_names[NFIELDS] = {
     [FIELD_HOST] = "host",
     [FIELD_DURATION] = "duration_us",
     [FIELD_DISK_WAIT] = "disk_wait_us",
+    [FIELD_TLS_VERSION] = "tls_version",
+    [FIELD_TLS_CIPHER] = "tls_cipher",
+    [FIELD_TLS_NAME] = "tls_name",
+    [FIELD_TLS_SESSION] = "tls_session",
+    [FIELD_TLS_HANDSHAKE] = "tls_handshake_us",
+    [FIELD_TLS_SUBJECT] = "tls_client",
 };
 
 static const char hex[] = "0123456789ABCDEF";
@@ -215,10 +221,19 @@ line_len(struct str line, enum log_format format)
 	return line.s_len < most ? line.s_len : most;
 }
 
+/* Version, cipher and session are short. */
+static size_t
+tls_len(const struct log_tls *lt)
+{
+	return lt == NULL
+		   ? 0
+		   : 256 + field_len(lt->lt_name) + field_len(lt->lt_subject);
+}
+
 size_t
 format_bound(const struct log_record *rec, enum log_format format)
 {
-	return FORMAT_FIXED +
+	return FORMAT_FIXED + worst(format) * tls_len(rec->rec_tls) +
 	       worst(format) *
 		   (line_len(rec->rec_line, format) +
 		       field_len(rec->rec_referer) + field_len(rec->rec_agent) +
@@ -430,8 +445,28 @@ number_of(enum log_field field, const struct log_record *rec, uint64_t *n)
 	case FIELD_DISK_WAIT:
 		*n = rec->rec_wait;
 		return true;
+	case FIELD_TLS_HANDSHAKE:
+		*n = rec->rec_tls == NULL ? 0 : rec->rec_tls->lt_handshake;
+		return true;
 	default:
 		return false;
+	}
+}
+
+static struct str
+tls_text(enum log_field field, const struct log_tls *lt)
+{
+	switch (field) {
+	case FIELD_TLS_VERSION:
+		return lt->lt_version;
+	case FIELD_TLS_CIPHER:
+		return lt->lt_cipher;
+	case FIELD_TLS_NAME:
+		return lt->lt_name;
+	case FIELD_TLS_SESSION:
+		return lt->lt_session;
+	default:
+		return lt->lt_subject;
 	}
 }
 
@@ -452,8 +487,11 @@ text_of(enum log_field field, const struct log_record *rec)
 		return rec->rec_referer;
 	case FIELD_USER_AGENT:
 		return rec->rec_agent;
-	default:
+	case FIELD_HOST:
 		return rec->rec_host;
+	default:
+		return rec->rec_tls == NULL ? (struct str){0}
+					    : tls_text(field, rec->rec_tls);
 	}
 }
 

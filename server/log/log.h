@@ -48,6 +48,13 @@ enum log_field {
 	FIELD_HOST,
 	FIELD_DURATION,
 	FIELD_DISK_WAIT,
+	/* not in LOG_JSON, unless they are asked for: */
+	FIELD_TLS_VERSION,
+	FIELD_TLS_CIPHER,
+	FIELD_TLS_NAME,
+	FIELD_TLS_SESSION,
+	FIELD_TLS_HANDSHAKE,
+	FIELD_TLS_SUBJECT,
 	NFIELDS
 };
 
@@ -57,6 +64,16 @@ extern const char *const log_field_names[NFIELDS];
 struct log_fields {
 	unsigned lf_count; /* 0: the format's own */
 	enum log_field lf_list[NFIELDS];
+};
+
+/* Of a connection that speaks TLS. */
+struct log_tls {
+	struct str lt_version;
+	struct str lt_cipher;
+	struct str lt_name;    /* that the client asked for; absent: none */
+	struct str lt_session; /* "full" or "resumed" */
+	struct str lt_subject; /* of the client's certificate; absent: none */
+	uint64_t lt_handshake; /* microseconds */
 };
 
 struct log_record {
@@ -73,6 +90,7 @@ struct log_record {
 	uint64_t rec_duration; /* microseconds, head complete to last byte */
 	uint64_t
 	    rec_wait; /* of it, while a disk was waited for: see exchange.h */
+	const struct log_tls *rec_tls; /* NULL: no TLS */
 };
 
 /*

@@ -283,8 +283,10 @@ bind_sites(
 		make_name(la, now, name);
 		if (bind_address(la, name, conf->conf_workers, old, now) == -1)
 			return -1;
-		for (; first < now->ss_count; first++)
+		for (; first < now->ss_count; first++) {
 			now->ss_list[first].sk_proxy = la->la_proxy;
+			now->ss_list[first].sk_tls = la->la_tls;
+		}
 	}
 	return keep_given(old, now, SOCKET_UNUSED);
 }
@@ -314,7 +316,7 @@ bind_admin(
 }
 
 void
-bind_url(int fd, char *text, size_t size)
+bind_url(int fd, bool tls, char *text, size_t size)
 {
 	union {
 		struct sockaddr sa;
@@ -340,6 +342,6 @@ bind_url(int fd, char *text, size_t size)
 		inet_ntop(AF_INET, &addr.in.sin_addr, host, sizeof(host));
 	}
 	/* The port is at the same place in both. */
-	snprintf(text, size, "http://%s:%u/", any ? "localhost" : host,
-	    ntohs(addr.in.sin_port));
+	snprintf(text, size, "%s://%s:%u/", tls ? "https" : "http",
+	    any ? "localhost" : host, ntohs(addr.in.sin_port));
 }

@@ -35,6 +35,6 @@ int bind_admin(
     const struct conf *, struct listen_table *old, struct listen_table *now);
 
 /* "http://ADDR:PORT/" of a listening socket, as a browser takes it, or "unix:PATH". */
-void bind_url(int fd, char *text, size_t size);
+void bind_url(int fd, bool tls, char *text, size_t size);
 
 #endif

@@ -26,6 +26,7 @@ struct sock {
 	enum socket_use sk_use;
 	bool sk_given; /* by the service manager: no more can be bound */
 	bool sk_proxy; /* as la_proxy; not in the text */
+	bool sk_tls;   /* as la_tls; the same */
 	ino_t sk_ino;  /* of its file, to remove no other one; 0: none */
 	dev_t sk_dev;
 	/*

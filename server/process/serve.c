@@ -8,6 +8,7 @@
 #include "lib/util/clock.h"
 #include "server/content/client_rates.h"
 #include "server/content/verifier.h"
+#include "server/tls/handshaker.h"
 #include "server/content/health.h"
 #include "server/process/channel.h"
 #include "server/process/root_probe.h"
@@ -190,6 +191,8 @@ destroy(struct server *sv)
 	     i++)
 		worker_destroy(&sv->sv_workers[i]);
 	verifier_destroy(&sv->sv_verifier);
+	handshaker_destroy(&sv->sv_handshaker);
+	ticket_keys_destroy(&sv->sv_tickets);
 	client_rates_destroy(&sv->sv_rates);
 	pw_pool_destroy(&sv->sv_pool, HUNG_US);
 	log_destroy(&sv->sv_log);

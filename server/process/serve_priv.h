@@ -12,6 +12,7 @@
 #include "server/log/log.h"
 #include "server/process/listen_table.h"
 #include "server/process/watchdog.h"
+#include "server/tls/ticket_keys.h"
 #include "server/worker/worker.h"
 
 /* How it is to end, the more urgent the higher. */
@@ -34,8 +35,11 @@ struct server {
 	struct root_probe *sv_probe;
 	struct connection_limits *sv_clients;
 	struct tcp_memory *sv_tcp_memory;
-	struct client_rates *sv_rates; /* NULL: none */
-	struct verifier *sv_verifier;  /* NULL: no passwords */
+	struct client_rates *sv_rates;	  /* NULL: none */
+	struct verifier *sv_verifier;	  /* NULL: no passwords */
+	struct handshaker *sv_handshaker; /* NULL: no TLS */
+	struct ticket_key_list sv_ticket_keys;
+	struct ticket_keys *sv_tickets; /* NULL: no resumption */
 	struct listen_table
 	    sv_sockets;		/* until it accepts; then others have copies */
 	struct admin *sv_admin; /* NULL: off */

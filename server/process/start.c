@@ -12,6 +12,8 @@
 
 #include "server/conn/conn.h"
 #include "server/content/client_rates.h"
+#include "server/tls/handshaker.h"
+#include "server/tls/ticket_keys.h"
 #include "server/content/verifier.h"
 #include "server/process/bind.h"
 #include "server/process/channel.h"
@@ -110,6 +112,22 @@ create_health(struct server *sv)
 }
 
 static int
+create_tls(struct server *sv)
+{
+	int error = tls_prepare();
+
+	if (sv->sv_conf->conf_ktls == TLS_KTLS_ON && !tls_kernel_can())
+		log_warn(NULL,
+		    "ktls: this kernel has no TLS: the server encrypts itself; "
+		    "modprobe tls before the start");
+	if (error == 0 && sv->sv_conf->conf_session_tickets) {
+		sv->sv_tickets = ticket_keys_create(&sv->sv_ticket_keys);
+		error = sv->sv_tickets == NULL ? -ENOMEM : 0;
+	}
+	return error == 0 ? handshaker_create(&sv->sv_handshaker) : error;
+}
+
+static int
 create_shared(struct server *sv)
 {
 	struct conf *conf = sv->sv_conf;
@@ -129,6 +147,8 @@ create_shared(struct server *sv)
 		return failed("prepare the rates of clients", -ENOMEM);
 	if (create_health(sv) != 0)
 		return failed("create the workers", -ENOMEM);
+	if (conf_has_tls(conf) && create_tls(sv) != 0)
+		return failed("prepare TLS", -ENOMEM);
 	return watch_pressure(sv);
 }
 
@@ -151,6 +171,8 @@ create_workers(struct server *sv)
 	    .sh_tcp_memory = sv->sv_tcp_memory,
 	    .sh_verifier = sv->sv_verifier,
 	    .sh_rates = sv->sv_rates,
+	    .sh_handshaker = sv->sv_handshaker,
+	    .sh_tickets = sv->sv_tickets,
 	    .sh_log = sv->sv_log,
 	};
 	for (i = 0; i < sv->sv_conf->conf_workers; i++) {
@@ -183,8 +205,8 @@ share(struct server *sv, const struct sock *sk, size_t n)
 	int error;
 
 	for (i = 0; i < most; i++) {
-		error = listener_take(
-		    sv->sv_workers[who], sk[at].sk_fd, sk[at].sk_proxy);
+		error = listener_take(sv->sv_workers[who], sk[at].sk_fd,
+		    sk[at].sk_proxy, sk[at].sk_tls);
 		if (error != 0)
 			return failed("listen", error);
 		at = at + 1 < n ? at + 1 : 0;
@@ -340,6 +362,9 @@ start_threads(struct server *sv)
 	if (error == 0 && sv->sv_verifier != NULL)
 		error = verifier_start(
 		    sv->sv_verifier, sv->sv_conf->conf_workers / 4);
+	if (error == 0 && sv->sv_handshaker != NULL)
+		error = handshaker_start(
+		    sv->sv_handshaker, sv->sv_conf->conf_workers);
 	if (error == 0 && sv->sv_conf->conf_ready != NULL)
 		error = root_probe_start(sv->sv_roots, sv->sv_pool,
 		    sv->sv_conf->conf_threads, sv->sv_health, &sv->sv_probe);
@@ -364,7 +389,7 @@ announce_admin(const struct server *sv)
 	if (sk->sk_ino != 0)
 		snprintf(url, sizeof(url), "unix:%s", sk->sk_name);
 	else
-		bind_url(sk->sk_fd, url, sizeof(url));
+		bind_url(sk->sk_fd, false, url, sizeof(url));
 	log_notice(sv->sv_writer, "admin at %s", url);
 }
 
@@ -379,7 +404,8 @@ announce(const struct server *sv)
 	for (i = 0; i < ss->ss_count; i += same_name(ss, i)) {
 		if (ss->ss_list[i].sk_use != SOCKET_SERVE)
 			continue;
-		bind_url(ss->ss_list[i].sk_fd, url, sizeof(url));
+		bind_url(ss->ss_list[i].sk_fd, ss->ss_list[i].sk_tls, url,
+		    sizeof(url));
 		if (conf->conf_nsites == 1)
 			log_notice(sv->sv_writer, "serving %s at %s",
 			    conf->conf_sites[0].site_root, url);

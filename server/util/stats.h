@@ -29,6 +29,7 @@ enum timer {
 enum phase {
 	PHASE_IDLE,   /* nothing, between two requests */
 	PHASE_HEAD,   /* a request head is being received */
+	PHASE_TLS,    /* the handshake, from its first byte on */
 	PHASE_DISK,   /* a disk is waited for */
 	PHASE_SEND,   /* an answer is being sent */
 	PHASE_BODY,   /* a request body is received and discarded */
@@ -44,6 +45,22 @@ enum cap {
 	CAP_REQUESTS,	/* connections closed after max_requests */
 	CAP_TCP_MEMORY, /* tcp_memory: times that there was more */
 	CAPS
+};
+
+/* Handshakes of TLS, by how they ended. */
+enum handshake_end {
+	HANDSHAKE_FULL,
+	HANDSHAKE_RESUMED,
+	HANDSHAKE_ALERT,   /* the client refused: our certificate, say */
+	HANDSHAKE_NOTHING, /* no version, cipher, group or protocol is shared */
+	HANDSHAKE_VERIFY,  /* the client's certificate was refused */
+	HANDSHAKE_CLOSED,  /* the client has gone */
+	HANDSHAKE_BROKEN,  /* no TLS, or damaged */
+	HANDSHAKE_INTERNAL, /* no memory, or a fault */
+	HANDSHAKE_PLAIN,    /* plain HTTP */
+	HANDSHAKE_TIMEOUT,
+	HANDSHAKE_BUSY, /* too many waited */
+	HANDSHAKES
 };
 
 #define STATS_STATUS   100 /* the least number of a status */
@@ -63,6 +80,8 @@ struct stats {
 	_Atomic uint64_t sta_passwords_refused; /* too many waited */
 	_Atomic uint64_t sta_timeout[TIMERS];
 	_Atomic uint64_t sta_capped[CAPS];
+	_Atomic uint64_t sta_handshakes[HANDSHAKES];
+	struct pw_histogram sta_handshake_time; /* of those that opened */
 
 	struct pw_histogram sta_turn; /* length of the loop's turns */
 	_Atomic uint64_t sta_longest; /* of them, microseconds */

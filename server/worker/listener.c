@@ -19,7 +19,7 @@
 #define ACCEPTS_PER_TURN 16
 
 int
-listener_take(struct worker *wk, int fd, bool proxied)
+listener_take(struct worker *wk, int fd, bool proxied, bool secure)
 {
 	struct listening *ls = calloc(1, sizeof(*ls));
 
@@ -31,6 +31,7 @@ listener_take(struct worker *wk, int fd, bool proxied)
 		return -errno;
 	}
 	ls->ls_proxied = proxied;
+	ls->ls_secure = secure;
 	ls->ls_worker = wk;
 	SLIST_INSERT_HEAD(&wk->wk_listening, ls, ls_next);
 	return 0;
@@ -266,7 +267,7 @@ enter(struct listening *ls, int sock, const struct sockaddr_storage *addr)
 	struct client *client;
 
 	if (listener_enter(wk, sa, &client) == 0)
-		wk->wk_accept(wk, sock, sa, client, ls->ls_proxied);
+		wk->wk_accept(ls, sock, sa, client);
 	else
 		refuse(wk, sock);
 }

@@ -19,9 +19,9 @@ int listener_enter(
 
 /*
  * One more, a copy of fd; before the worker starts.  proxied: its connections begin with a
- * PROXY header.  0 or -errno.
+ * PROXY header; secure: and then with a handshake of TLS.  0 or -errno.
  */
-int listener_take(struct worker *, int fd, bool proxied);
+int listener_take(struct worker *, int fd, bool proxied, bool secure);
 
 /* Makes its events, in main's thread; it accepts after listener_accept. */
 void listener_start(struct worker *);

@@ -104,6 +104,44 @@ create_hmac(struct worker *wk)
 	return wk->wk_service.svc_hmac != NULL ? 0 : -ENOMEM;
 }
 
+/* The default site is the first one. */
+static size_t
+find_site(const void *arg, const char *name, size_t len)
+{
+	const struct conf *conf = arg;
+
+	return (size_t)(conf_site(conf, name, len) - conf->conf_sites);
+}
+
+static int
+create_tls(struct worker *wk, const struct shared *sh)
+{
+	const struct conf *conf = sh->sh_conf;
+	struct tls_settings tc = {
+	    .tc_profile = conf->conf_tls_profile,
+	    .tc_ktls = conf->conf_ktls,
+	    .tc_tickets = sh->sh_tickets,
+	    .tc_nsites = conf->conf_nsites,
+	    .tc_find = find_site,
+	    .tc_arg = conf,
+	};
+	const struct tls_site **sites = calloc(tc.tc_nsites, sizeof(*sites));
+	char why[512];
+	int error;
+
+	if (sites == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < tc.tc_nsites; i++)
+		sites[i] = &conf->conf_sites[i].site_tls;
+	tc.tc_sites = sites;
+	wk->wk_handshaker = sh->sh_handshaker;
+	error = tls_context_create(&tc, &wk->wk_tls, why, sizeof(why));
+	if (error != 0)
+		log_error(NULL, "%s", why);
+	free(sites);
+	return error;
+}
+
 /* For a request that would be refused. */
 static bool
 spare(void *arg)
@@ -151,6 +189,8 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	}
 	if (error == 0)
 		error = create_hot(wk);
+	if (error == 0 && sh->sh_handshaker != NULL)
+		error = create_tls(wk, sh);
 	if (error == 0)
 		error = create_base(wk);
 	if (error == 0)
@@ -211,6 +251,7 @@ worker_destroy(struct worker **wkp)
 		event_base_free(wk->wk_base);
 	if (wk->wk_orders.od_wake[0] != -1)
 		commands_destroy(&wk->wk_orders);
+	tls_context_destroy(&wk->wk_tls);
 	service_end(&wk->wk_service);
 	free(wk->wk_header_cache);
 	free(wk);

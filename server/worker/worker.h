@@ -31,13 +31,18 @@
 struct client;
 struct sockaddr;
 
+struct handshaker;
+struct listening;
+struct ticket_keys;
+struct tls_context;
 struct worker;
-typedef void worker_accept_f(struct worker *, int fd, const struct sockaddr *,
-    struct client *, bool proxied);
+typedef void worker_accept_f(
+    struct listening *, int fd, const struct sockaddr *, struct client *);
 
 struct listening {
 	int ls_fd;	 /* owned */
 	bool ls_proxied; /* connections begin with a PROXY header */
+	bool ls_secure;	 /* and then with a handshake of TLS */
 	struct event ls_event;
 	struct worker *ls_worker;
 	SLIST_ENTRY(listening) ls_next;
@@ -82,6 +87,8 @@ struct worker {
 	struct tcp_memory *wk_tcp_memory; /* main's */
 	uint64_t wk_looked;		  /* sta_sent, when it was looked at */
 	struct header_cache *wk_header_cache; /* NULL: off */
+	struct tls_context *wk_tls;	      /* NULL: no TLS */
+	struct handshaker *wk_handshaker;     /* main's; NULL: the same */
 
 	/* between main and the worker */
 	struct pw_pool *wk_pool;
@@ -107,9 +114,11 @@ struct shared {
 	struct pw_root *const *sh_roots; /* of conf_roots */
 	struct connection_limits *sh_clients;
 	struct tcp_memory *sh_tcp_memory;
-	struct client_rates *sh_rates;	/* NULL: none */
-	struct verifier *sh_verifier;	/* NULL: no passwords */
-	const struct health *sh_health; /* NULL: off */
+	struct client_rates *sh_rates;	  /* NULL: none */
+	struct verifier *sh_verifier;	  /* NULL: no passwords */
+	struct handshaker *sh_handshaker; /* NULL: no TLS */
+	struct ticket_keys *sh_tickets;	  /* NULL: no resumption */
+	const struct health *sh_health;	  /* NULL: off */
 	struct log *sh_log;
 };
 

@@ -1,0 +1,312 @@
+/*
+ * tls: certificates of sites, and how TLS is spoken.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/conf/conf_priv.h"
+
+int
+conf_set_tls_profile(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)key;
+	if (strcmp(text, "intermediate") == 0)
+		scope->cs_conf->conf_tls_profile = TLS_INTERMEDIATE;
+	else if (strcmp(text, "modern") == 0)
+		scope->cs_conf->conf_tls_profile = TLS_MODERN;
+	else
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not a profile: write intermediate or modern",
+		    text);
+	return 0;
+}
+
+int
+conf_set_ktls(struct conf_scope *scope, const struct key *key, const char *text,
+    struct conf_why *why)
+{
+	bool on;
+
+	(void)key;
+	scope->cs_conf->conf_ktls = TLS_KTLS_AUTO;
+	if (strcmp(text, "auto") == 0)
+		return 0;
+	if (conf_bool(text, &on) != 0)
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not one of auto, on and off", text);
+	scope->cs_conf->conf_ktls = on ? TLS_KTLS_ON : TLS_KTLS_OFF;
+	return 0;
+}
+
+int
+conf_set_verify_client(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	enum tls_verify *verify = &scope->cs_set->set_verify_client;
+
+	(void)key;
+	if (strcmp(text, "off") == 0)
+		*verify = TLS_VERIFY_OFF;
+	else if (strcmp(text, "optional") == 0)
+		*verify = TLS_VERIFY_OPTIONAL;
+	else if (strcmp(text, "require") == 0)
+		*verify = TLS_VERIFY_REQUIRE;
+	else
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not one of off, optional and require", text);
+	return 0;
+}
+
+int
+conf_set_client_ca(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	char *path;
+
+	(void)key;
+	scope->cs_set->set_client_ca = NULL;
+	if (strcmp(text, "off") == 0)
+		return 0;
+	if (text[0] == '\0')
+		return conf_why(
+		    why, -EINVAL, "the path is empty (write \"off\" for none)");
+	path = conf_path(scope->cs_dir, text);
+	if (path != NULL)
+		scope->cs_set->set_client_ca =
+		    conf_keep_text(scope->cs_conf, path, strlen(path));
+	free(path);
+	return scope->cs_set->set_client_ca != NULL ? 0 : conf_no_memory(why);
+}
+
+/* RFC 6797, 6.1. */
+int
+conf_set_hsts(struct conf_scope *scope, const struct key *key, const char *text,
+    struct conf_why *why)
+{
+	struct settings *set = scope->cs_set;
+	char copy[64], line[128], *rest = copy, *word;
+	bool domains = false, preload = false;
+	uint64_t seconds;
+	int len;
+
+	(void)key;
+	set->set_hsts = (struct str){0};
+	set->set_hsts_chosen = true;
+	if (strcmp(text, "off") == 0)
+		return 0;
+	snprintf(copy, sizeof(copy), "%s", text);
+	word = strsep(&rest, " ");
+	if (strlen(text) >= sizeof(copy) || conf_time(word, &seconds) != 0)
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not a time: write 1y, \"1y "
+		    "includeSubDomains\" or off",
+		    text);
+	while ((word = strsep(&rest, " ")) != NULL) {
+		if (strcmp(word, "includeSubDomains") == 0)
+			domains = true;
+		else if (strcmp(word, "preload") == 0)
+			preload = true;
+		else if (word[0] != '\0')
+			return conf_why(why, -EINVAL,
+			    "\"%s\" is not includeSubDomains or preload", word);
+	}
+	len = snprintf(line, sizeof(line),
+	    "Strict-Transport-Security: max-age=%llu%s%s\r\n",
+	    (unsigned long long)seconds, domains ? "; includeSubDomains" : "",
+	    preload ? "; preload" : "");
+	set->set_hsts.s_ptr = conf_keep_text(scope->cs_conf, line, (size_t)len);
+	set->set_hsts.s_len = (size_t)len;
+	return set->set_hsts.s_ptr != NULL ? 0 : conf_no_memory(why);
+}
+
+/* Adds a file's path to a list that several may share. */
+static int
+add_path(struct conf_scope *scope, char ***list, const char *text,
+    struct conf_why *why)
+{
+	char *path;
+	int error;
+
+	if (text[0] == '\0')
+		return conf_why(why, -EINVAL, "the path is empty");
+	path = conf_path(scope->cs_dir, text);
+	error =
+	    path == NULL ? -ENOMEM : conf_keep_add(scope->cs_conf, list, path);
+	free(path);
+	return error == 0 ? 0 : conf_no_memory(why);
+}
+
+int
+conf_set_certificate(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)key;
+	return add_path(scope, &scope->cs_set->set_certificates, text, why);
+}
+
+/* Keys belong to the certificates of the same place. */
+void
+conf_clear_certificate(struct conf_scope *scope)
+{
+	scope->cs_set->set_certificates = NULL;
+	if (scope->cs_where == KEY_SITE)
+		scope->cs_set->set_certificate_keys = NULL;
+}
+
+int
+conf_set_certificate_key(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	(void)key;
+	return add_path(scope, &scope->cs_set->set_certificate_keys, text, why);
+}
+
+void
+conf_clear_certificate_key(struct conf_scope *scope)
+{
+	scope->cs_set->set_certificate_keys = NULL;
+}
+
+/* ------------------------------------------------------------ when all is set */
+
+static size_t
+count(char *const *list)
+{
+	size_t n = 0;
+
+	while (list != NULL && list[n] != NULL)
+		n++;
+	return n;
+}
+
+/* Does another site have the same files?  Then they are read once. */
+static const struct site *
+same_files(const struct conf *conf, const struct site *site)
+{
+	const struct site *other;
+
+	for (other = conf->conf_sites; other < site; other++)
+		if (other->site_set.set_certificates ==
+			site->site_set.set_certificates &&
+		    other->site_set.set_certificate_keys ==
+			site->site_set.set_certificate_keys)
+			return other;
+	return NULL;
+}
+
+static int
+load(struct conf *conf, struct site *site, struct conf_why *why)
+{
+	const struct settings *set = &site->site_set;
+	size_t i, nkeys = count(set->set_certificate_keys);
+	struct identity **end = &site->site_tls.ts_identities;
+
+	if (nkeys > count(set->set_certificates))
+		return conf_why(why, -EINVAL,
+		    "certificate_key has %zu files, certificate has %zu", nkeys,
+		    count(set->set_certificates));
+	for (i = 0; i < count(set->set_certificates); i++) {
+		*end = identity_load(set->set_certificates[i],
+		    i < nkeys ? set->set_certificate_keys[i] : NULL,
+		    why->why_text, sizeof(why->why_text));
+		if (*end == NULL)
+			return -EINVAL;
+		end = &(*end)->id_next;
+	}
+	conf->conf_has_certificates |= i > 0;
+	site->site_owns_identities = true;
+	return 0;
+}
+
+int
+conf_complete_scheme(
+    struct conf *conf, struct settings *set, struct conf_why *why)
+{
+	if (set->set_security_headers && !set->set_hsts_chosen)
+		set->set_hsts =
+		    STR("Strict-Transport-Security: max-age=31536000\r\n");
+	set->set_by_scheme = set->set_redirect_https || set->set_hsts.s_len > 0;
+	if (set->set_redirect_https && !conf_has_tls(conf))
+		return conf_why(why, -EINVAL,
+		    "no address has TLS: write listen = {\"*:443 tls\", ...}");
+	return 0;
+}
+
+static unsigned
+port_of(const struct listen_addr *la)
+{
+	const struct sockaddr_in *in = (const void *)&la->la_addr;
+
+	/* sin6_port is in the same place. */
+	return la->la_addr.ss_family == AF_UNIX ? 443 : ntohs(in->sin_port);
+}
+
+static void
+set_https_port(struct conf *conf)
+{
+	for (size_t i = 0; i < conf->conf_nlisten; i++)
+		if (conf->conf_listen[i].la_tls && conf->conf_https_port == 0)
+			conf->conf_https_port = port_of(&conf->conf_listen[i]);
+}
+
+bool
+conf_has_tls(const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->conf_nlisten; i++)
+		if (conf->conf_listen[i].la_tls)
+			return true;
+	return false;
+}
+
+int
+conf_complete_tls(struct conf *conf, struct site *site, struct conf_why *why)
+{
+	const struct site *other = same_files(conf, site);
+	const struct settings *set = &site->site_set;
+
+	set_https_port(conf);
+	site->site_tls = (struct tls_site){.ts_verify = set->set_verify_client,
+	    .ts_client_ca = set->set_client_ca};
+	if (set->set_verify_client != TLS_VERIFY_OFF &&
+	    set->set_client_ca == NULL)
+		return conf_why(why, -EINVAL,
+		    "site \"%s\": verify_client needs client_ca: a file with "
+		    "the certificates of the authorities",
+		    site->site_name);
+	if (!conf_has_tls(conf))
+		return 0;
+	if (other != NULL) {
+		site->site_tls.ts_identities = other->site_tls.ts_identities;
+		return 0;
+	}
+	return load(conf, site, why);
+}
+
+int
+conf_check_tls(const struct conf *conf, struct conf_why *why)
+{
+	if (!conf_has_tls(conf) ||
+	    conf->conf_sites[0].site_tls.ts_identities != NULL)
+		return 0;
+	return conf_why(why, -EINVAL,
+	    "site \"%s\": certificate is missing: a listen address has tls, "
+	    "and clients that give no name get this site's",
+	    conf->conf_sites[0].site_name);
+}
+
+void
+conf_free_tls(struct conf *conf)
+{
+	for (size_t i = 0; i < conf->conf_nsites; i++) {
+		struct site *site = &conf->conf_sites[i];
+
+		while (site->site_owns_identities &&
+		       site->site_tls.ts_identities != NULL)
+			site->site_tls.ts_identities =
+			    identity_free(site->site_tls.ts_identities);
+	}
+}

@@ -1,0 +1,133 @@
+/*
+ * handshake: the begin of a connection that speaks TLS.  Its steps run on threads
+ * (handshaker.h); the connection waits for each as it waits for a disk.
+ */
+#include <errno.h>
+
+#include "server/conn/conn_priv.h"
+#include "server/tls/handshaker.h"
+#include "server/tls/session.h"
+#include "server/util/client_key.h"
+
+static const struct str plain = {
+    .s_ptr = "400 Bad Request: this port speaks HTTPS, and plain HTTP came\n",
+    .s_len = 61};
+
+bool
+conn_open(struct conn *c)
+{
+	c->cn_state = c->cn_secure ? CONN_TLS : CONN_READ;
+	return !c->cn_secure ||
+	       transport_start_tls(&c->cn_transport, c->cn_worker->wk_tls);
+}
+
+bool
+conn_shakes(const struct conn *c)
+{
+	return c->cn_shaking || c->cn_transport.tr_tls->tl_state != TLS_HELLO;
+}
+
+static void
+count(struct conn *c, enum handshake_end end)
+{
+	stat_add(&c->cn_worker->wk_service.svc_stats.sta_handshakes[end], 1);
+}
+
+/* Too many wait: this one costs nothing more. */
+static enum next
+refuse(struct conn *c)
+{
+	count(c, HANDSHAKE_BUSY);
+	transport_forget(&c->cn_transport);
+	return NEXT_CLOSE;
+}
+
+static enum next
+compute(struct conn *c, void (*done)(struct pw_waiter *))
+{
+	struct worker *wk = c->cn_worker;
+	struct tls *tl = c->cn_transport.tr_tls;
+
+	tl->tl_owner = c;
+	tl->tl_handshake.hk_waiter.wt_done = done;
+	if (!handshaker_submit(wk->wk_handshaker, wk->wk_service.svc_loop,
+		&tl->tl_handshake, client_key(&c->cn_peer.sa)))
+		return refuse(c);
+	c->cn_shaking = true;
+	/* At the end of the server one that has begun has its time. */
+	if (tl->tl_state == TLS_HELLO && wk->wk_draining)
+		conn_timer(c, TIMER_HEAD);
+	return NEXT_WAIT;
+}
+
+/* It reads as much as it can make sense of: an answer in plain text. */
+static enum next
+answer_plain(struct conn *c)
+{
+	count(c, HANDSHAKE_PLAIN);
+	transport_stop_tls(&c->cn_transport);
+	c->cn_secure = false;
+	conn_timer(c, TIMER_NONE);
+	if (!conn_begin(c))
+		return NEXT_CLOSE;
+	c->cn_ex->ex_request.rq_keepalive = false;
+	respond_text(c->cn_ex, 400, plain);
+	c->cn_state = CONN_SEND;
+	return NEXT_GO;
+}
+
+static enum next
+begin_requests(struct conn *c)
+{
+	const struct tls *tl = c->cn_transport.tr_tls;
+
+	count(c, tls_is_resumed(tl) ? HANDSHAKE_RESUMED : HANDSHAKE_FULL);
+	pw_histogram_add(&c->cn_worker->wk_service.svc_stats.sta_handshake_time,
+	    tl->tl_log.lt_handshake);
+	transport_tls_opened(&c->cn_transport);
+	c->cn_state = CONN_READ;
+	/* Its first request may lie in the session. */
+	c->cn_readable = c->cn_writable = true;
+	conn_patience(c, TIMER_HEAD);
+	return NEXT_GO;
+}
+
+/* The client reads why: an alert was sent. */
+static enum next
+fail(struct conn *c)
+{
+	static const enum handshake_end ends[TLS_FAILURES] = {
+	    [TLS_FAILURE_ALERT] = HANDSHAKE_ALERT,
+	    [TLS_FAILURE_NONE_SHARED] = HANDSHAKE_NOTHING,
+	    [TLS_FAILURE_CERTIFICATE] = HANDSHAKE_VERIFY,
+	    [TLS_FAILURE_CLOSED] = HANDSHAKE_CLOSED,
+	    [TLS_FAILURE_BROKEN] = HANDSHAKE_BROKEN,
+	    [TLS_FAILURE_OURS] = HANDSHAKE_INTERNAL,
+	};
+
+	count(c, ends[c->cn_transport.tr_tls->tl_failure]);
+	return conn_linger(c);
+}
+
+enum next
+conn_handshake(struct conn *c, void (*done)(struct pw_waiter *))
+{
+	const struct tls *tl = c->cn_transport.tr_tls;
+
+	if (tl->tl_state == TLS_OPEN)
+		return begin_requests(c);
+	if (tl->tl_state == TLS_FAILED)
+		return fail(c);
+	switch (tls_awaits(tl)) {
+	case 0:
+		return compute(c, done);
+	case -EAGAIN:
+		return NEXT_WAIT;
+	case -EPROTO:
+		return answer_plain(c);
+	default:
+		if (tl->tl_state != TLS_HELLO)
+			count(c, HANDSHAKE_CLOSED);
+		return NEXT_CLOSE;
+	}
+}

@@ -1,0 +1,57 @@
+/*
+ * scheme: see scheme.h.
+ */
+#include "server/content/exchange.h"
+#include "server/content/redirect.h"
+#include "server/content/scheme.h"
+#include "server/tls/session.h"
+
+/* Of Host: without its port and final dot. */
+static struct str
+name_of(struct str host)
+{
+	size_t i, end = host.s_len;
+
+	for (i = host.s_len; i > 0 && host.s_ptr[i - 1] != ']'; i--)
+		if (host.s_ptr[i - 1] == ':')
+			end = i - 1;
+	if (end > 0 && host.s_ptr[end - 1] == '.')
+		end--;
+	return (struct str){host.s_ptr, end};
+}
+
+static bool
+same_clients(const struct tls_site *a, const struct tls_site *b)
+{
+	return a == b || (a->ts_verify == b->ts_verify &&
+			     a->ts_client_ca == b->ts_client_ca);
+}
+
+static bool
+is_misdirected(const struct exchange *ex)
+{
+	const struct tls *tl = ex->ex_tls;
+	const struct tls_site *site = &ex->ex_lookup.lk_site->site_tls;
+	struct str host = name_of(exchange_host(ex)),
+		   asked = tl->tl_log.lt_name;
+
+	if (str_caseeq(host, asked))
+		return false;
+	if (!same_clients(site, tl->tl_site))
+		return true;
+	if (asked.s_ptr == NULL && site == tl->tl_site)
+		return false;
+	return host.s_len > 0 && !tls_covers(tl, host.s_ptr, host.s_len);
+}
+
+bool
+scheme_answer(struct exchange *ex)
+{
+	if (ex->ex_tls == NULL)
+		return ex->ex_lookup.lk_set->set_redirect_https &&
+		       redirect_to_https(ex);
+	if (!is_misdirected(ex))
+		return false;
+	respond_error(ex, 421);
+	return true;
+}

@@ -1,0 +1,312 @@
+/*
+ * context: see context.h.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/tls/context_priv.h"
+#include "server/tls/session.h"
+#include "server/tls/ticket_keys.h"
+
+#define CIPHERS                          \
+	"ECDHE-ECDSA-AES128-GCM-SHA256:" \
+	"ECDHE-RSA-AES128-GCM-SHA256:"   \
+	"ECDHE-ECDSA-AES256-GCM-SHA384:" \
+	"ECDHE-RSA-AES256-GCM-SHA384:"   \
+	"ECDHE-ECDSA-CHACHA20-POLY1305:" \
+	"ECDHE-RSA-CHACHA20-POLY1305"
+
+#define TLS_1_3                   \
+	"TLS_AES_128_GCM_SHA256:" \
+	"TLS_AES_256_GCM_SHA384:" \
+	"TLS_CHACHA20_POLY1305_SHA256"
+
+/* The first is of OpenSSL 3.5. */
+static const char *const groups[] = {
+    "X25519MLKEM768:X25519:P-256:P-384", "X25519:P-256:P-384"};
+
+/* Clients choose the cipher: those without AES in hardware take ChaCha20. */
+#define OPTIONS (SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION)
+#define SNI_MAX 256 /* bytes of a name of SNI, with the NUL */
+
+static int
+fail(char *why, size_t size, const char *what)
+{
+	char cause[128];
+
+	snprintf(why, size, "%s: %s", what, tls_cause(cause, sizeof(cause)));
+	return -EINVAL;
+}
+
+int
+tls_prepare(void)
+{
+	if (OPENSSL_init_ssl(OPENSSL_INIT_LOAD_SSL_STRINGS |
+				 OPENSSL_INIT_LOAD_CRYPTO_STRINGS,
+		NULL) != 1 ||
+	    tls_session_index() == -1)
+		return -ENOMEM;
+	return 0;
+}
+
+/* --------------------------------------------------------------- the name */
+
+/* RFC 6066, 3: a list with one name of the type host_name. */
+static bool
+parse_name(const unsigned char *ext, size_t len, char *name, size_t size)
+{
+	size_t n;
+
+	if (len < 5 || ext[2] != TLSEXT_NAMETYPE_host_name)
+		return false;
+	n = (size_t)ext[3] << 8 | ext[4];
+	if (n == 0 || n > len - 5 || n >= size ||
+	    memchr(ext + 5, '\0', n) != NULL)
+		return false;
+	memcpy(name, ext + 5, n);
+	name[n] = '\0';
+	return true;
+}
+
+/*
+ * Before a session is looked for, so that one of a site that asks for no certificate is
+ * never resumed at one that does.
+ */
+static int
+on_hello(SSL *ssl, int *alert, void *arg)
+{
+	struct tls_context *tx = arg;
+	struct tls *tl = SSL_get_ex_data(ssl, tls_session_index());
+	char name[SNI_MAX];
+	const unsigned char *ext;
+	size_t len, at = 0;
+
+	(void)alert;
+	if (SSL_client_hello_get0_ext(
+		ssl, TLSEXT_TYPE_server_name, &ext, &len) == 1 &&
+	    parse_name(ext, len, name, sizeof(name)))
+		at = tx->tx_find(tx->tx_arg, name, strlen(name));
+	tl->tl_site = tx->tx_sites[at];
+	tl->tl_place = at;
+	SSL_set_SSL_CTX(ssl, tx->tx_contexts[at]);
+	/* What else a context decides. */
+	SSL_set_verify(ssl, SSL_CTX_get_verify_mode(tx->tx_contexts[at]), NULL);
+	return SSL_CLIENT_HELLO_SUCCESS;
+}
+
+/* RFC 6066 lets a server that knows the name say so; a context has to. */
+static int
+on_name(SSL *ssl, int *alert, void *arg)
+{
+	(void)alert, (void)arg;
+	return SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) != NULL
+		   ? SSL_TLSEXT_ERR_OK
+		   : SSL_TLSEXT_ERR_NOACK;
+}
+
+/* RFC 7301: HTTP/1.1 is spoken; a client that speaks no protocol of ours is told so. */
+static int
+on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
+    const unsigned char *in, unsigned inlen, void *arg)
+{
+	static const unsigned char ours[] = "\x08http/1.1\x08http/1.0";
+	unsigned char *chosen;
+
+	(void)ssl, (void)arg;
+	if (SSL_select_next_proto(&chosen, outlen, ours, sizeof(ours) - 1, in,
+		inlen) != OPENSSL_NPN_NEGOTIATED)
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	*out = chosen;
+	return SSL_TLSEXT_ERR_OK;
+}
+
+/* For record.h. */
+static void
+on_secret(const SSL *ssl, const char *line)
+{
+	struct tls *tl = SSL_get_ex_data(ssl, tls_session_index());
+
+	record_take_secret(&tl->tl_writer, line);
+}
+
+/* --------------------------------------------------------------- contexts */
+
+static bool
+set_groups(SSL_CTX *ctx)
+{
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		if (SSL_CTX_set1_groups_list(ctx, groups[i]) == 1)
+			return true;
+	return false;
+}
+
+static bool
+set_versions(SSL_CTX *ctx, enum tls_profile profile)
+{
+	int least = profile == TLS_MODERN ? TLS1_3_VERSION : TLS1_2_VERSION;
+
+	return SSL_CTX_set_min_proto_version(ctx, least) == 1 &&
+	       SSL_CTX_set_ciphersuites(ctx, TLS_1_3) == 1 &&
+	       SSL_CTX_set_cipher_list(ctx, CIPHERS) == 1 && set_groups(ctx);
+}
+
+static int
+set_identities(SSL_CTX *ctx, const struct identity *id, char *why, size_t size)
+{
+	for (; id != NULL; id = id->id_next)
+		if (SSL_CTX_use_cert_and_key(
+			ctx, id->id_cert, id->id_key, id->id_chain, 0) != 1)
+			return fail(why, size, id->id_file);
+	return 0;
+}
+
+static int
+set_verify(SSL_CTX *ctx, const struct tls_site *ts, char *why, size_t size)
+{
+	int mode = SSL_VERIFY_PEER;
+
+	if (ts->ts_verify == TLS_VERIFY_OFF)
+		return 0;
+	if (ts->ts_verify == TLS_VERIFY_REQUIRE)
+		mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+	if (SSL_CTX_load_verify_file(ctx, ts->ts_client_ca) != 1)
+		return fail(why, size, ts->ts_client_ca);
+	SSL_CTX_set_client_CA_list(
+	    ctx, SSL_load_client_CA_file(ts->ts_client_ca));
+	SSL_CTX_set_verify(ctx, mode, NULL);
+	return 0;
+}
+
+/* Resumed only at the same site. */
+static bool
+set_sessions(SSL_CTX *ctx, size_t site, struct ticket_keys *tickets)
+{
+	uint32_t id = (uint32_t)site;
+
+	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+	if (tickets == NULL) {
+		SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
+		return SSL_CTX_set_num_tickets(ctx, 0) == 1;
+	}
+	SSL_CTX_set_timeout(ctx, TICKET_KEYS_SECONDS);
+	return SSL_CTX_set_session_id_context(
+		   ctx, (unsigned char *)&id, sizeof(id)) == 1 &&
+	       ticket_keys_use(tickets, ctx);
+}
+
+static SSL_CTX *
+new_context(struct tls_context *tx, const struct tls_settings *tc, size_t site)
+{
+	SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+
+	if (ctx == NULL)
+		return NULL;
+	if (!set_versions(ctx, tc->tc_profile) ||
+	    !set_sessions(ctx, site, tc->tc_tickets)) {
+		SSL_CTX_free(ctx);
+		return NULL;
+	}
+	SSL_CTX_set_options(ctx, OPTIONS);
+	if (tx->tx_ktls)
+		SSL_CTX_set_options(ctx, SSL_OP_ENABLE_KTLS);
+	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_set_keylog_callback(ctx, on_secret);
+	SSL_CTX_set_client_hello_cb(ctx, on_hello, tx);
+	SSL_CTX_set_tlsext_servername_callback(ctx, on_name);
+	SSL_CTX_set_alpn_select_cb(ctx, on_alpn, NULL);
+	return ctx;
+}
+
+static int
+add_site(struct tls_context *tx, const struct tls_settings *tc, size_t i,
+    char *why, size_t size)
+{
+	const struct tls_site *ts = tc->tc_sites[i];
+	const struct identity *id = ts->ts_identities;
+	SSL_CTX *ctx = new_context(tx, tc, i);
+	int error;
+
+	if (ctx == NULL)
+		return fail(why, size, "a context of TLS");
+	tx->tx_contexts[i] = ctx;
+	tx->tx_sites[i] = ts;
+	if (id == NULL)
+		id = tc->tc_sites[0]->ts_identities;
+	tx->tx_identities[i] = id;
+	error = set_identities(ctx, id, why, size);
+	return error == 0 ? set_verify(ctx, ts, why, size) : error;
+}
+
+int
+tls_context_create(const struct tls_settings *tc, struct tls_context **out,
+    char *why, size_t size)
+{
+	struct tls_context *tx = calloc(1, sizeof(*tx));
+	int error = 0;
+
+	if (tx == NULL)
+		return fail(why, size, "a context of TLS");
+	tx->tx_contexts = calloc(tc->tc_nsites, sizeof(*tx->tx_contexts));
+	tx->tx_method = tls_bio_method();
+	tx->tx_sites = calloc(tc->tc_nsites, sizeof(*tx->tx_sites));
+	tx->tx_identities = calloc(tc->tc_nsites, sizeof(*tx->tx_identities));
+	tx->tx_nsites = tc->tc_nsites;
+	tx->tx_find = tc->tc_find;
+	tx->tx_arg = tc->tc_arg;
+	tx->tx_ktls = tc->tc_ktls == TLS_KTLS_ON;
+	if (tx->tx_contexts == NULL || tx->tx_sites == NULL ||
+	    tx->tx_identities == NULL || tx->tx_method == NULL)
+		error = fail(why, size, "a context of TLS");
+	for (size_t i = 0; error == 0 && i < tc->tc_nsites; i++)
+		error = add_site(tx, tc, i, why, size);
+	if (error != 0)
+		tls_context_destroy(&tx);
+	*out = tx;
+	return error;
+}
+
+void
+tls_context_destroy(struct tls_context **txp)
+{
+	struct tls_context *tx = *txp;
+
+	if (tx == NULL)
+		return;
+	*txp = NULL;
+	for (size_t i = 0; tx->tx_contexts != NULL && i < tx->tx_nsites; i++)
+		SSL_CTX_free(tx->tx_contexts[i]);
+	free(tx->tx_contexts);
+	free(tx->tx_sites);
+	free(tx->tx_identities);
+	BIO_meth_free(tx->tx_method);
+	free(tx);
+}
+
+#ifdef TCP_ULP
+bool
+tls_kernel_can(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool can =
+	    fd != -1 &&
+	    setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) == -1 &&
+	    errno == ENOTCONN;
+
+	if (fd != -1)
+		close(fd);
+	return can;
+}
+#else
+bool
+tls_kernel_can(void)
+{
+	return false;
+}
+#endif

@@ -1,0 +1,54 @@
+/*
+ * context: what the TLS connections of a worker have in common: OpenSSL's contexts, one for
+ * each site with a certificate, and the buffer in which records are gathered.  Each worker has
+ * its own, since threads that share one contend for its locks (OpenSSL 3.0).
+ *
+ * Profiles are Mozilla's server side TLS guidelines, version 5.8 (2025).
+ */
+#ifndef SERVER_TLS_CONTEXT_H
+#define SERVER_TLS_CONTEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "server/tls/identity.h"
+
+struct ticket_keys;
+
+enum tls_profile { TLS_INTERMEDIATE, TLS_MODERN };
+enum tls_ktls { TLS_KTLS_AUTO, TLS_KTLS_ON, TLS_KTLS_OFF };
+enum tls_verify { TLS_VERIFY_OFF, TLS_VERIFY_OPTIONAL, TLS_VERIFY_REQUIRE };
+
+/* How a site is reached: the configuration's. */
+struct tls_site {
+	struct identity *ts_identities; /* for one name; NULL: the default's */
+	enum tls_verify ts_verify;
+	const char *ts_client_ca; /* PEM file; NULL: none */
+};
+
+struct tls_settings {
+	enum tls_profile tc_profile;
+	enum tls_ktls tc_ktls;
+	struct ticket_keys *tc_tickets; /* NULL: no resumption */
+	/* The first one is the default, and has a certificate; the list is copied. */
+	const struct tls_site *const *tc_sites;
+	size_t tc_nsites;
+	/* The place there for a name of SNI, with a NUL; NULL: the client gave none. */
+	size_t (*tc_find)(const void *arg, const char *name, size_t len);
+	const void *tc_arg;
+};
+
+struct tls_context;
+
+/* Before there are threads, and before the sandbox: OpenSSL reads files.  0 or -errno. */
+int tls_prepare(void);
+
+/* 0, or -errno and why. */
+int tls_context_create(
+    const struct tls_settings *, struct tls_context **, char *why, size_t size);
+void tls_context_destroy(struct tls_context **);
+
+/* Does this kernel encrypt (tls in tcp(7)'s TCP_ULP)?  As root it may load the module. */
+bool tls_kernel_can(void);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * context_priv: what the files of TLS share; for server/tls/ only.
+ */
+#ifndef SERVER_TLS_CONTEXT_PRIV_H
+#define SERVER_TLS_CONTEXT_PRIV_H
+
+#include <openssl/ssl.h>
+
+#include "server/tls/context.h"
+#include "server/tls/record.h"
+
+#define TLS_RECORDS 4 /* gathered at most */
+#define TLS_GATHER  (TLS_RECORDS * (RECORD_PLAIN + RECORD_OVERHEAD))
+
+struct tls;
+
+struct tls_context {
+	SSL_CTX **
+	    tx_contexts; /* in the order of the sites; the same may stand twice */
+	const struct tls_site **tx_sites;
+	const struct identity **tx_identities; /* the same order */
+	size_t tx_nsites;
+	size_t (*tx_find)(const void *, const char *, size_t);
+	const void *tx_arg;
+	bool tx_ktls;
+	BIO_METHOD *tx_method;
+	/* Records that are sent with the next call: the loop's thread. */
+	char tx_gather[TLS_GATHER];
+};
+
+/* stream.c: reads from the socket; what is written is forgotten.  NULL: no memory. */
+BIO_METHOD *tls_bio_method(void);
+void tls_stream_init(struct tls *);
+
+/* Place for the session in an SSL. */
+int tls_session_index(void);
+
+#endif

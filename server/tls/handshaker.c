@@ -1,0 +1,163 @@
+/*
+ * handshaker: see handshaker.h.
+ */
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "lib/os/os.h"
+#include "lib/util/check.h"
+#include "server/tls/handshaker.h"
+#include "server/util/thread.h"
+
+#define THREADS	 64
+#define PATIENCE UINT64_C(5000000)
+
+struct part {
+	STAILQ_HEAD(, handshake) pt_waiting;
+	unsigned pt_count;
+	TAILQ_ENTRY(part) pt_turn; /* while some wait */
+};
+
+struct handshaker {
+	pthread_mutex_t hs_lock; /* of the next ones */
+	pthread_cond_t hs_cond;
+	struct part hs_parts[HANDSHAKER_PARTS];
+	TAILQ_HEAD(, part) hs_turns;
+	bool hs_end;
+	atomic_uint hs_waiting;
+	/* main's */
+	struct thread hs_threads[THREADS];
+	unsigned hs_started;
+};
+
+int
+handshaker_create(struct handshaker **out)
+{
+	struct handshaker *hs = calloc(1, sizeof(*hs));
+
+	if (hs == NULL)
+		return -ENOMEM;
+	pthread_mutex_init(&hs->hs_lock, NULL);
+	pthread_cond_init(&hs->hs_cond, NULL);
+	TAILQ_INIT(&hs->hs_turns);
+	for (int i = 0; i < HANDSHAKER_PARTS; i++)
+		STAILQ_INIT(&hs->hs_parts[i].pt_waiting);
+	*out = hs;
+	return 0;
+}
+
+/* The lock is held.  NULL: nobody waits. */
+static struct handshake *
+take(struct handshaker *hs)
+{
+	struct part *pt = TAILQ_FIRST(&hs->hs_turns);
+	struct handshake *hk;
+
+	if (pt == NULL)
+		return NULL;
+	hk = STAILQ_FIRST(&pt->pt_waiting);
+	STAILQ_REMOVE_HEAD(&pt->pt_waiting, hk_link);
+	TAILQ_REMOVE(&hs->hs_turns, pt, pt_turn);
+	if (--pt->pt_count > 0)
+		TAILQ_INSERT_TAIL(&hs->hs_turns, pt, pt_turn);
+	atomic_fetch_sub_explicit(&hs->hs_waiting, 1, memory_order_relaxed);
+	return hk;
+}
+
+static void
+run(void *arg)
+{
+	struct handshaker *hs = arg;
+	struct handshake *hk;
+
+	os_thread_name("pw-handshake");
+	os_thread_helper();
+	pthread_mutex_lock(&hs->hs_lock);
+	while (!hs->hs_end) {
+		hk = take(hs);
+		if (hk == NULL) {
+			pthread_cond_wait(&hs->hs_cond, &hs->hs_lock);
+			continue;
+		}
+		pthread_mutex_unlock(&hs->hs_lock);
+		pw_wait_end(&hk->hk_waiter, hk->hk_run(hk));
+		pthread_mutex_lock(&hs->hs_lock);
+	}
+	pthread_mutex_unlock(&hs->hs_lock);
+	OPENSSL_thread_stop();
+}
+
+int
+handshaker_start(struct handshaker *hs, unsigned threads)
+{
+	unsigned i, n = threads < THREADS ? threads : THREADS;
+	int error = 0;
+
+	for (i = 0; i < n && error == 0; i++) {
+		error = thread_start(&hs->hs_threads[i], run, hs);
+		hs->hs_started += error == 0;
+	}
+	return error;
+}
+
+void
+handshaker_destroy(struct handshaker **hsp)
+{
+	struct handshaker *hs = *hsp;
+	unsigned i;
+
+	if (hs == NULL)
+		return;
+	*hsp = NULL;
+	PW_CHECK(handshaker_waiting(hs) == 0);
+	pthread_mutex_lock(&hs->hs_lock);
+	hs->hs_end = true;
+	pthread_cond_broadcast(&hs->hs_cond);
+	pthread_mutex_unlock(&hs->hs_lock);
+	for (i = 0; i < hs->hs_started; i++)
+		if (!thread_join(&hs->hs_threads[i], PATIENCE))
+			return;
+	pthread_cond_destroy(&hs->hs_cond);
+	pthread_mutex_destroy(&hs->hs_lock);
+	free(hs);
+}
+
+/* Neighbours are apart. */
+static struct part *
+part_of(struct handshaker *hs, uint64_t client)
+{
+	uint64_t mixed = client * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &hs->hs_parts[(mixed >> 32) % HANDSHAKER_PARTS];
+}
+
+bool
+handshaker_submit(struct handshaker *hs, struct pw_loop *lp,
+    struct handshake *hk, uint64_t client)
+{
+	struct part *pt = part_of(hs, client);
+	bool room;
+
+	pthread_mutex_lock(&hs->hs_lock);
+	room = pt->pt_count < HANDSHAKER_EACH;
+	if (room) {
+		pw_wait_begin(lp, &hk->hk_waiter);
+		STAILQ_INSERT_TAIL(&pt->pt_waiting, hk, hk_link);
+		if (pt->pt_count++ == 0)
+			TAILQ_INSERT_TAIL(&hs->hs_turns, pt, pt_turn);
+		atomic_fetch_add_explicit(
+		    &hs->hs_waiting, 1, memory_order_relaxed);
+		pthread_cond_signal(&hs->hs_cond);
+	}
+	pthread_mutex_unlock(&hs->hs_lock);
+	return room;
+}
+
+unsigned
+handshaker_waiting(const struct handshaker *hs)
+{
+	return atomic_load_explicit(&hs->hs_waiting, memory_order_relaxed);
+}

@@ -1,0 +1,275 @@
+/*
+ * identity: see identity.h.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/tls/identity.h"
+#include "server/util/secret_file.h"
+
+#define HOST_MAX 256 /* bytes with the NUL */
+
+static bool fail(char *why, size_t size, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool
+fail(char *why, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, size, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+const char *
+tls_cause(char *text, size_t size)
+{
+	unsigned long error = ERR_peek_last_error();
+	const char *reason = ERR_reason_error_string(error);
+
+	if (ERR_SYSTEM_ERROR(error))
+		reason = strerror(ERR_GET_REASON(error));
+	snprintf(
+	    text, size, "%s", reason != NULL ? reason : "no cause is known");
+	ERR_clear_error();
+	return text;
+}
+
+/* Nobody is asked: a server starts without a terminal. */
+static int
+no_passphrase(char *to, int size, int writes, void *asked)
+{
+	(void)to, (void)size, (void)writes;
+	*(bool *)asked = true;
+	return -1;
+}
+
+/* -------------------------------------------------------------- the files */
+
+static bool
+read_certificates(struct identity *id, BIO *bio, char *why, size_t size)
+{
+	char cause[128];
+	X509 *cert;
+
+	id->id_cert = PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL);
+	if (id->id_cert == NULL)
+		return fail(why, size, "%s: no certificate is in it: %s",
+		    id->id_file, tls_cause(cause, sizeof(cause)));
+	while ((cert = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL) {
+		if (sk_X509_push(id->id_chain, cert) == 0) {
+			X509_free(cert);
+			return fail(why, size, "out of memory");
+		}
+	}
+	if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
+		return fail(why, size, "%s: certificate %d is damaged: %s",
+		    id->id_file, sk_X509_num(id->id_chain) + 2,
+		    tls_cause(cause, sizeof(cause)));
+	ERR_clear_error();
+	return true;
+}
+
+static bool
+read_key(
+    struct identity *id, const char *file, BIO *bio, char *why, size_t size)
+{
+	bool asked = false;
+	char cause[128];
+
+	id->id_key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, &asked);
+	if (id->id_key != NULL)
+		return true;
+	if (asked)
+		return fail(why, size,
+		    "%s: the key has a passphrase: remove it with openssl "
+		    "pkey -in %s -out KEYFILE",
+		    file, file);
+	return fail(why, size, "%s: no private key is in it: %s", file,
+	    tls_cause(cause, sizeof(cause)));
+}
+
+/* secret: nobody but its owner and group may read it. */
+static BIO *
+open_file(struct secret_file *sf, const char *file, bool secret, char *why,
+    size_t size)
+{
+	BIO *bio;
+
+	if (!secret_file_read(sf, file, secret, why, size))
+		return NULL;
+	bio = BIO_new_mem_buf(sf->sf_text, (int)sf->sf_len);
+	if (bio == NULL)
+		fail(why, size, "out of memory");
+	return bio;
+}
+
+static bool
+read_files(struct identity *id, const char *cert_file, const char *key_file,
+    char *why, size_t size)
+{
+	struct secret_file sf = {0};
+	bool both = key_file == NULL, done;
+	BIO *bio = open_file(&sf, cert_file, both, why, size);
+
+	done = bio != NULL && read_certificates(id, bio, why, size);
+	BIO_free(bio);
+	secret_file_forget(&sf);
+	if (!done)
+		return false;
+	if (both)
+		key_file = cert_file;
+	memset(&sf, 0, sizeof(sf));
+	bio = open_file(&sf, key_file, true, why, size);
+	done = bio != NULL && read_key(id, key_file, bio, why, size);
+	BIO_free(bio);
+	secret_file_forget(&sf);
+	return done;
+}
+
+/* ------------------------------------------------------------- the checks */
+
+static bool
+to_time(const ASN1_TIME *from, time_t *to)
+{
+	struct tm tm = {0};
+
+	if (ASN1_TIME_to_tm(from, &tm) != 1)
+		return false;
+	*to = timegm(&tm);
+	return true;
+}
+
+static bool
+check_time(struct identity *id, const X509 *cert, const char *what, char *why,
+    size_t size)
+{
+	time_t begin, end, now = time(NULL);
+	char text[32];
+	struct tm tm;
+
+	if (!to_time(X509_get0_notBefore(cert), &begin) ||
+	    !to_time(X509_get0_notAfter(cert), &end))
+		return fail(why, size, "%s: the times of %s are damaged",
+		    id->id_file, what);
+	if (begin > now || end <= now) {
+		gmtime_r(begin > now ? &begin : &end, &tm);
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &tm);
+		return fail(why, size, "%s: %s %s %s", id->id_file, what,
+		    begin > now ? "is not valid before" : "has expired on",
+		    text);
+	}
+	if (id->id_expires == 0 || end < id->id_expires)
+		id->id_expires = end;
+	return true;
+}
+
+static bool
+check_key(
+    const struct identity *id, const char *key_file, char *why, size_t size)
+{
+	if (X509_check_private_key(id->id_cert, id->id_key) == 1)
+		return true;
+	ERR_clear_error();
+	return fail(why, size, "%s: the key is not the one of %s",
+	    key_file != NULL ? key_file : id->id_file, id->id_file);
+}
+
+/* Each one is signed by the next; the last one may be signed by a root that clients have. */
+static bool
+check_chain(struct identity *id, char *why, size_t size)
+{
+	int i, n = sk_X509_num(id->id_chain);
+	X509 *below = id->id_cert, *cert;
+	char what[48];
+
+	for (i = 0; i < n; i++, below = cert) {
+		cert = sk_X509_value(id->id_chain, i);
+		snprintf(what, sizeof(what), "certificate %d", i + 2);
+		if (!check_time(id, cert, what, why, size))
+			return false;
+		if (X509_check_issued(cert, below) != X509_V_OK)
+			return fail(why, size,
+			    "%s: certificate %d has not issued certificate %d: "
+			    "write the site's certificate first, then each "
+			    "issuer",
+			    id->id_file, i + 2, i + 1);
+	}
+	return true;
+}
+
+static bool
+check(struct identity *id, const char *key_file, char *why, size_t size)
+{
+	if (X509_check_purpose(id->id_cert, X509_PURPOSE_SSL_SERVER, 0) != 1) {
+		ERR_clear_error();
+		return fail(why, size, "%s: the certificate is not for servers",
+		    id->id_file);
+	}
+	return check_time(id, id->id_cert, "the certificate", why, size) &&
+	       check_key(id, key_file, why, size) && check_chain(id, why, size);
+}
+
+struct identity *
+identity_load(
+    const char *cert_file, const char *key_file, char *why, size_t size)
+{
+	struct identity *id = calloc(1, sizeof(*id));
+
+	if (id == NULL) {
+		fail(why, size, "out of memory");
+		return NULL;
+	}
+	ERR_clear_error();
+	id->id_file = strdup(cert_file);
+	id->id_chain = sk_X509_new_null();
+	if (id->id_file == NULL || id->id_chain == NULL)
+		fail(why, size, "out of memory");
+	else if (read_files(id, cert_file, key_file, why, size) &&
+		 check(id, key_file, why, size))
+		return id;
+	ERR_clear_error();
+	identity_free(id);
+	return NULL;
+}
+
+struct identity *
+identity_free(struct identity *id)
+{
+	struct identity *next = id->id_next;
+
+	X509_free(id->id_cert);
+	sk_X509_pop_free(id->id_chain, X509_free);
+	EVP_PKEY_free(id->id_key);
+	free(id->id_file);
+	free(id);
+	return next;
+}
+
+/* -------------------------------------------------------------- the names */
+
+bool
+identity_covers(const struct identity *id, const char *host, size_t len)
+{
+	char text[HOST_MAX];
+
+	if (len == 0 || len >= sizeof(text))
+		return false;
+	if (host[0] == '[' && host[len - 1] == ']')
+		host++, len -= 2;
+	memcpy(text, host, len);
+	text[len] = '\0';
+	if (X509_check_ip_asc(id->id_cert, text, 0) == 1)
+		return true;
+	return X509_check_host(id->id_cert, text, len,
+		   X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS, NULL) == 1;
+}

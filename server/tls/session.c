@@ -1,0 +1,298 @@
+/*
+ * session: see session.h.  OpenSSL's queue of errors is the thread's, and is empty between two
+ * of its calls here: each that fails empties it.
+ */
+#include <errno.h>
+#include <openssl/err.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "lib/util/check.h"
+#include "lib/util/clock.h"
+#include "server/tls/context_priv.h"
+#include "server/tls/session.h"
+
+#define STEPS	64     /* of a handshake: one that trickles ends */
+#define REST	262144 /* bytes that may be kept, at most */
+#define HEADER	5      /* of a record */
+#define LONGEST (RECORD_PLAIN + 2048) /* bytes of a record: RFC 5246, 6.2.3 */
+
+int
+tls_session_index(void)
+{
+	static int place = -1;
+
+	if (place == -1)
+		place = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+	return place;
+}
+
+/* ---------------------------------------------------------- the handshake */
+
+static enum tls_failure
+failure_of(int reason)
+{
+	/* Alerts of the client: SSL_AD_REASON_OFFSET and the number. */
+	if (reason >= SSL_AD_REASON_OFFSET)
+		return TLS_FAILURE_ALERT;
+	switch (reason) {
+	case SSL_R_NO_SHARED_CIPHER:
+	case SSL_R_UNSUPPORTED_PROTOCOL:
+	case SSL_R_NO_SUITABLE_KEY_SHARE:
+	case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+	case SSL_R_NO_APPLICATION_PROTOCOL:
+	case SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS:
+	case SSL_R_VERSION_TOO_LOW:
+		return TLS_FAILURE_NONE_SHARED;
+	case SSL_R_CERTIFICATE_VERIFY_FAILED:
+	case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+		return TLS_FAILURE_CERTIFICATE;
+	case SSL_R_UNEXPECTED_EOF_WHILE_READING:
+		return TLS_FAILURE_CLOSED;
+	case ERR_R_MALLOC_FAILURE:
+	case ERR_R_INTERNAL_ERROR:
+		return TLS_FAILURE_OURS;
+	default:
+		return TLS_FAILURE_BROKEN;
+	}
+}
+
+static void
+failed(struct tls *tl, int result)
+{
+	unsigned long error = ERR_peek_error();
+
+	tl->tl_state = TLS_FAILED;
+	tl->tl_failure = result == SSL_ERROR_SYSCALL || error == 0
+			     ? TLS_FAILURE_CLOSED
+			     : failure_of(ERR_GET_REASON(error));
+	ERR_clear_error();
+}
+
+/* What OpenSSL writes after the handshake is not sent: see record.h. */
+static bool
+take_over(struct tls *tl)
+{
+	BIO *bio = BIO_new(tl->tl_context->tx_method);
+
+	if (bio == NULL)
+		return false;
+	BIO_set_data(bio, tl);
+	BIO_set_init(bio, 1);
+	SSL_set_bio(tl->tl_ssl, bio, bio);
+	return record_begin(&tl->tl_writer, tl->tl_ssl, tl->tl_records);
+}
+
+static struct str
+text_of(const char *text)
+{
+	return (struct str){text, text == NULL ? 0 : strlen(text)};
+}
+
+/* As RFC 2253 writes it; free(3) is its end.  NULL: it has shown no certificate. */
+static char *
+subject_of(const SSL *ssl)
+{
+	X509 *cert = SSL_get0_peer_certificate(ssl);
+	BIO *bio = cert == NULL ? NULL : BIO_new(BIO_s_mem());
+	char *text = NULL;
+	int n;
+
+	if (bio == NULL)
+		return NULL;
+	n = X509_NAME_print_ex(
+	    bio, X509_get_subject_name(cert), 0, XN_FLAG_RFC2253);
+	if (n > 0)
+		text = calloc(1, (size_t)n + 1);
+	if (text != NULL)
+		BIO_read(bio, text, n);
+	BIO_free(bio);
+	return text;
+}
+
+static void
+note(struct tls *tl)
+{
+	const SSL *ssl = tl->tl_ssl;
+
+	tl->tl_log = (struct log_tls){
+	    .lt_version = text_of(SSL_get_version(ssl)),
+	    .lt_cipher = text_of(SSL_get_cipher_name(ssl)),
+	    .lt_name =
+		text_of(SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name)),
+	    .lt_session =
+		SSL_session_reused(ssl) == 1 ? STR("resumed") : STR("full"),
+	    .lt_subject = text_of(tl->tl_subject = subject_of(ssl)),
+	    .lt_handshake = clock_now() - tl->tl_began,
+	};
+}
+
+static void
+opened(struct tls *tl)
+{
+	tl->tl_kernel = BIO_get_ktls_send(SSL_get_wbio(tl->tl_ssl)) != 0;
+	SSL_set_read_ahead(tl->tl_ssl, 1);
+	if (!tl->tl_kernel && !take_over(tl)) {
+		tl->tl_state = TLS_FAILED;
+		tl->tl_failure = TLS_FAILURE_OURS;
+		return;
+	}
+	note(tl);
+	tl->tl_state = TLS_OPEN;
+}
+
+/* What OpenSSL has sent with the key that record.h takes over, and what it would send. */
+static void
+on_message(int writes, int version, int type, const void *data, size_t len,
+    SSL *ssl, void *arg)
+{
+	const unsigned char *bytes = data;
+	struct tls *tl = arg;
+
+	(void)version, (void)ssl;
+	if (writes && type == SSL3_RT_HEADER && tl->tl_writer.rw_secret_len > 0)
+		tl->tl_records++;
+	else if (writes && type == SSL3_RT_ALERT && len == sizeof(tl->tl_alert))
+		memcpy(tl->tl_alert, data, len);
+	else if (!writes && type == SSL3_RT_HANDSHAKE && len == 5 &&
+		 bytes[0] == SSL3_MT_KEY_UPDATE)
+		tl->tl_update |= bytes[4] == SSL_KEY_UPDATE_REQUESTED;
+}
+
+static bool
+begin(struct tls *tl)
+{
+	SSL *ssl = SSL_new(tl->tl_context->tx_contexts[0]);
+	BIO *bio = ssl == NULL ? NULL : BIO_new_socket(tl->tl_fd, BIO_NOCLOSE);
+
+	tl->tl_ssl = ssl;
+	if (bio == NULL || SSL_set_ex_data(ssl, tls_session_index(), tl) != 1) {
+		BIO_free(bio);
+		return false;
+	}
+	SSL_set_bio(ssl, bio, bio);
+	SSL_set_accept_state(ssl);
+	SSL_set_msg_callback(ssl, on_message);
+	SSL_set_msg_callback_arg(ssl, tl);
+	return true;
+}
+
+struct tls *
+tls_of_waiter(struct pw_waiter *w)
+{
+	return (struct tls *)(void *)((char *)w -
+				      offsetof(struct tls, tl_handshake) -
+				      offsetof(struct handshake, hk_waiter));
+}
+
+/* On a thread of the handshaker. */
+static int
+step(struct handshake *hk)
+{
+	struct tls *tl = tls_of_waiter(&hk->hk_waiter);
+	int result;
+
+	ERR_clear_error();
+	if ((tl->tl_ssl == NULL && !begin(tl)) || ++tl->tl_steps > STEPS) {
+		failed(tl, SSL_ERROR_SSL);
+		return 0;
+	}
+	result = SSL_do_handshake(tl->tl_ssl);
+	if (result == 1) {
+		opened(tl);
+		return 0;
+	}
+	result = SSL_get_error(tl->tl_ssl, result);
+	if (result == SSL_ERROR_WANT_READ)
+		tl->tl_state = TLS_WANT_READ;
+	else if (result == SSL_ERROR_WANT_WRITE)
+		tl->tl_state = TLS_WANT_WRITE;
+	else
+		failed(tl, result);
+	return 0;
+}
+
+/*
+ * The first message is looked at before a thread is: a client that sends it byte by byte, or
+ * none, or plain HTTP, costs no more than one without TLS.
+ */
+static int
+first_record(int fd)
+{
+	unsigned char head[HEADER];
+	ssize_t n = recv(fd, head, sizeof(head), MSG_PEEK | MSG_DONTWAIT);
+	size_t len;
+	int there;
+
+	if (n == 0)
+		return -EPIPE;
+	if (n == -1)
+		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -errno;
+	if (head[0] >= 'A' && head[0] <= 'Z')
+		return -EPROTO;
+	/* OpenSSL says what is wrong with it. */
+	if (head[0] != SSL3_RT_HANDSHAKE)
+		return 0;
+	if (n < HEADER)
+		return -EAGAIN;
+	len = HEADER + ((size_t)head[3] << 8 | head[4]);
+	if (len > LONGEST || ioctl(fd, FIONREAD, &there) == -1)
+		return 0;
+	return (size_t)there >= len ? 0 : -EAGAIN;
+}
+
+int
+tls_awaits(const struct tls *tl)
+{
+	struct pollfd pfd = {.fd = tl->tl_fd,
+	    .events = tl->tl_state == TLS_WANT_WRITE ? POLLOUT : POLLIN};
+
+	if (tl->tl_state == TLS_HELLO)
+		return first_record(tl->tl_fd);
+	return poll(&pfd, 1, 0) == 1 ? 0 : -EAGAIN;
+}
+
+/* -------------------------------------------------------- begin and end */
+
+struct tls *
+tls_create(struct tls_context *tx, int fd)
+{
+	struct tls *tl = calloc(1, sizeof(*tl));
+
+	if (tl == NULL)
+		return NULL;
+	tls_stream_init(tl);
+	tl->tl_handshake.hk_run = step;
+	tl->tl_context = tx;
+	tl->tl_fd = fd;
+	tl->tl_began = clock_now();
+	return tl;
+}
+
+void
+tls_destroy(struct tls **tlp)
+{
+	struct tls *tl = *tlp;
+
+	if (tl == NULL)
+		return;
+	*tlp = NULL;
+	record_end(&tl->tl_writer);
+	SSL_free(tl->tl_ssl);
+	ERR_clear_error();
+	free(tl->tl_subject);
+	free(tl->tl_rest);
+	free(tl);
+}
+
+/* -------------------------------------------------------------- questions */
+
+bool
+tls_covers(const struct tls *tl, const char *host, size_t len)
+{
+	return identity_covers(
+	    tl->tl_context->tx_identities[tl->tl_place], host, len);
+}

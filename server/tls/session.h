@@ -1,0 +1,126 @@
+/*
+ * session: TLS on one connection (OpenSSL).  The handshake runs on the threads of
+ * handshaker.h, step by step, and nothing else uses the session meanwhile; what comes after it
+ * runs on the loop's thread.
+ *
+ * Records are made here and sent with as few calls as possible; or by the kernel, where
+ * it encrypts: then the socket is used like one without TLS, and tls_sink is NULL.
+ *
+ * What a sink takes has been given to the kernel, like what a socket takes.  Of records
+ * that the socket did not take whole the session keeps the rest; the same bytes are to be
+ * offered again, as to SSL_write(3), and count as taken once the rest has gone.
+ */
+#ifndef SERVER_TLS_SESSION_H
+#define SERVER_TLS_SESSION_H
+
+#include <openssl/ssl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/pagewise.h"
+#include "server/tls/context.h"
+#include "server/log/log.h"
+#include "server/tls/handshaker.h"
+#include "server/tls/record.h"
+
+enum tls_state {
+	TLS_HELLO,	/* nothing was computed yet */
+	TLS_WANT_READ,	/* the client's next message */
+	TLS_WANT_WRITE, /* room in the socket */
+	TLS_OPEN,
+	TLS_FAILED,
+};
+
+/* Why a handshake has failed. */
+enum tls_failure {
+	TLS_FAILURE_ALERT, /* the client has refused: our certificate, say */
+	TLS_FAILURE_NONE_SHARED, /* no version, cipher, group or protocol of ours */
+	TLS_FAILURE_CERTIFICATE, /* the client's */
+	TLS_FAILURE_CLOSED,	 /* the client has gone */
+	TLS_FAILURE_BROKEN,	 /* its messages were not TLS, or damaged */
+	TLS_FAILURE_OURS,	 /* no memory, or a fault */
+	TLS_FAILURES
+};
+
+struct tls {
+	struct pw_sink tl_sink; /* first: found by it */
+	struct handshake tl_handshake;
+	void *tl_owner; /* the caller's */
+	struct tls_context *tl_context;
+	SSL *tl_ssl; /* NULL before the first step */
+	int tl_fd;   /* the connection's */
+	enum tls_state tl_state;
+	enum tls_failure tl_failure;
+	const struct tls_site *tl_site;
+	size_t tl_place;   /* of the site in its context */
+	unsigned tl_steps; /* of the handshake */
+	bool tl_kernel;	   /* the kernel encrypts */
+	bool tl_drained;   /* the last call emptied the socket, ktls apart */
+	bool tl_told;	   /* our close_notify is made */
+	bool tl_broken;	   /* nothing more can be sent */
+	uint64_t tl_began; /* of the handshake, microseconds */
+	/* What is sent: stream.c. */
+	struct record_writer tl_writer;
+	uint64_t tl_records; /* that OpenSSL sent with its key */
+	unsigned char
+	    tl_alert[2]; /* that it wants to send: level, cause; or 0 */
+	bool tl_update;	 /* the client wants a new key */
+	struct log_tls
+	    tl_log;	  /* once it is open; its texts are the session's */
+	char *tl_subject; /* of tl_log */
+	/* Records that the socket had no room for ... */
+	char *tl_rest;
+	size_t tl_rest_at;
+	size_t tl_rest_len;
+	size_t tl_held;	   /* ... and how much of them is not taken yet */
+	unsigned tl_share; /* records of the next call */
+	bool tl_warm;	   /* something was sent before */
+};
+
+/* A step is due: its waiter's wt_done is set by the caller.  NULL: no memory. */
+struct tls *tls_create(struct tls_context *, int fd);
+void tls_destroy(struct tls **);
+
+struct tls *tls_of_waiter(struct pw_waiter *);
+
+/*
+ * Is the next step of the handshake due?  The loop's thread.  -EAGAIN: not yet; -EPROTO: the
+ * client speaks plain HTTP; -EPIPE: its end.
+ */
+int tls_awaits(const struct tls *);
+
+/* Where answers go, or NULL: the socket. */
+struct pw_sink *tls_sink(struct tls *);
+
+/* As transport_recv, after the handshake. */
+long tls_recv(struct tls *, void *, size_t room);
+
+/* All that has come was read, as far as is known. */
+bool tls_is_drained(const struct tls *);
+
+/* Something was received, and not read yet. */
+bool tls_has_input(const struct tls *);
+
+/* Bytes of records that the kernel was not given yet. */
+size_t tls_unsent(const struct tls *);
+
+/*
+ * Says that no more follows (close_notify).  0, or -EAGAIN: the socket is full, call again;
+ * other errors: it cannot be said any more.
+ */
+int tls_end(struct tls *);
+
+/*
+ * Whether the certificate that it was opened with is for this host, without a port; the first
+ * one of a name, if it has several.
+ */
+bool tls_covers(const struct tls *, const char *host, size_t len);
+
+static inline bool
+tls_is_resumed(const struct tls *tl)
+{
+	return tl->tl_log.lt_session.s_ptr[0] == 'r';
+}
+
+#endif

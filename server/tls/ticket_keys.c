@@ -1,0 +1,205 @@
+/*
+ * ticket_keys: see ticket_keys.h.
+ */
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/os/os.h"
+#include "server/tls/ticket_keys.h"
+
+struct ticket_keys {
+	pthread_mutex_t tk_lock;
+	struct ticket_key_list tk_list; /* under the lock */
+};
+
+static const struct ticket_key none;
+
+/* ----------------------------------------------------------------- the master */
+
+static void
+push(struct ticket_key_list *tl, const struct ticket_key *key)
+{
+	memmove(&tl->tl_keys[1], &tl->tl_keys[0],
+	    (TICKET_KEYS - 1) * sizeof(tl->tl_keys[0]));
+	tl->tl_keys[0] = *key;
+}
+
+int
+ticket_key_list_renew(struct ticket_key_list *tl)
+{
+	struct ticket_key key;
+	int error = os_random(&key, sizeof(key));
+
+	if (error == 0)
+		push(tl, &key);
+	explicit_bzero(&key, sizeof(key));
+	return error;
+}
+
+void
+ticket_key_write(const struct ticket_key *key, char text[TICKET_KEY_TEXT])
+{
+	static const char digits[] = "0123456789abcdef";
+	const unsigned char *from = (const unsigned char *)key;
+	size_t i;
+
+	for (i = 0; i < sizeof(*key); i++) {
+		*text++ = digits[from[i] >> 4];
+		*text++ = digits[from[i] & 15];
+	}
+	*text = '\0';
+}
+
+static int
+digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool
+ticket_key_read(const char *text, struct ticket_key *key)
+{
+	unsigned char *to = (unsigned char *)key;
+	int high, low;
+	size_t i;
+
+	for (i = 0; i < sizeof(*key); i++) {
+		high = digit(*text++);
+		low = high < 0 ? -1 : digit(*text++);
+		if (low < 0)
+			return false;
+		to[i] = (unsigned char)(high << 4 | low);
+	}
+	return *text == '\0';
+}
+
+/* --------------------------------------------------------- a server process */
+
+struct ticket_keys *
+ticket_keys_create(const struct ticket_key_list *list)
+{
+	struct ticket_keys *tk = calloc(1, sizeof(*tk));
+
+	if (tk == NULL)
+		return NULL;
+	pthread_mutex_init(&tk->tk_lock, NULL);
+	tk->tk_list = *list;
+	return tk;
+}
+
+void
+ticket_keys_add(struct ticket_keys *tk, const struct ticket_key *key)
+{
+	pthread_mutex_lock(&tk->tk_lock);
+	push(&tk->tk_list, key);
+	pthread_mutex_unlock(&tk->tk_lock);
+}
+
+void
+ticket_keys_destroy(struct ticket_keys **tkp)
+{
+	struct ticket_keys *tk = *tkp;
+
+	if (tk == NULL)
+		return;
+	*tkp = NULL;
+	pthread_mutex_destroy(&tk->tk_lock);
+	explicit_bzero(tk, sizeof(*tk));
+	free(tk);
+}
+
+static bool
+is_none(const struct ticket_key *key)
+{
+	return memcmp(key, &none, sizeof(*key)) == 0;
+}
+
+/* The key with this name, or the newest one.  Its place, or -1: there is none. */
+static int
+find(struct ticket_keys *tk, const unsigned char *name, struct ticket_key *key)
+{
+	int i, found = -1;
+
+	pthread_mutex_lock(&tk->tk_lock);
+	for (i = 0; i < TICKET_KEYS && found < 0; i++)
+		if (!is_none(&tk->tk_list.tl_keys[i]) &&
+		    (name == NULL || memcmp(tk->tk_list.tl_keys[i].tk_name,
+					 name, sizeof(key->tk_name)) == 0))
+			found = i;
+	if (found >= 0)
+		*key = tk->tk_list.tl_keys[found];
+	pthread_mutex_unlock(&tk->tk_lock);
+	return found;
+}
+
+static bool
+set_mac(EVP_MAC_CTX *mac, struct ticket_key *key)
+{
+	char digest[] = "SHA256";
+	OSSL_PARAM params[] = {
+	    OSSL_PARAM_construct_octet_string(
+		OSSL_MAC_PARAM_KEY, key->tk_mac, sizeof(key->tk_mac)),
+	    OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+	    OSSL_PARAM_construct_end()};
+
+	return EVP_MAC_CTX_set_params(mac, params) == 1;
+}
+
+static struct ticket_keys *
+keys_of(SSL_CTX *ctx, int *index)
+{
+	static int place = -1;
+
+	/* Asked first before there are threads. */
+	if (place == -1)
+		place = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+	if (index != NULL)
+		*index = place;
+	return place == -1 ? NULL : SSL_CTX_get_ex_data(ctx, place);
+}
+
+/* SSL_CTX_set_tlsext_ticket_key_evp_cb(3) says what is returned. */
+static int
+on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
+    EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int encrypts)
+{
+	struct ticket_keys *tk = keys_of(SSL_get_SSL_CTX(ssl), NULL);
+	struct ticket_key key;
+	int result,
+	    found = tk == NULL ? -1 : find(tk, encrypts ? NULL : name, &key);
+
+	if (found < 0)
+		return 0;
+	if (encrypts) {
+		memcpy(name, key.tk_name, sizeof(key.tk_name));
+		result = RAND_bytes(iv, EVP_MAX_IV_LENGTH) == 1 &&
+			 EVP_EncryptInit_ex(cipher, EVP_aes_256_cbc(), NULL,
+			     key.tk_cipher, iv) == 1;
+	} else
+		result = EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), NULL,
+			     key.tk_cipher, iv) == 1;
+	if (result == 1 && !set_mac(mac, &key))
+		result = 0;
+	explicit_bzero(&key, sizeof(key));
+	if (result == 0)
+		return -1;
+	/* TLS 1.3 gives a new one at each resumption anyway. */
+	return !encrypts && found > 0 ? 2 : 1;
+}
+
+bool
+ticket_keys_use(struct ticket_keys *tk, SSL_CTX *ctx)
+{
+	int index;
+
+	(void)keys_of(ctx, &index);
+	return index != -1 && SSL_CTX_set_ex_data(ctx, index, tk) == 1 &&
+	       SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, on_ticket) == 1;
+}
