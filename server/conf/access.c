@@ -18,9 +18,9 @@ conf_set_block(struct conf_scope *scope, struct cidr_list *cl, const char *text,
 
 	if (!cidr_parse(text, &cd))
 		return conf_why(why, -EINVAL,
-		    "\"%s\" is not an address: write 192.0.2.7, 192.0.2.0/24, "
+		    "\"%s\" %s: write 192.0.2.7, 192.0.2.0/24, "
 		    "2001:db8::/32, all or unix:",
-		    text);
+		    text, cidr_cause(text));
 	grown = conf_keep_room(
 	    scope->cs_conf, cl->cl_list, cl->cl_count, sizeof(*grown));
 	if (grown == NULL)

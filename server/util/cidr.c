@@ -4,6 +4,7 @@
 #include "server/util/cidr.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +50,9 @@ parse_bits(const char *text, unsigned max, unsigned *bits)
 	return true;
 }
 
-bool
-cidr_parse(const char *text, struct cidr *cd)
+/* 0, -EINVAL: it is no block, -ERANGE: it has bits behind its length. */
+static int
+parse(const char *text, struct cidr *cd)
 {
 	const char *slash = strchr(text, '/');
 	size_t len = slash != NULL ? (size_t)(slash - text) : strlen(text);
@@ -61,9 +63,9 @@ cidr_parse(const char *text, struct cidr *cd)
 	*cd = (struct cidr){.cd_unix = strcmp(text, "unix:") == 0,
 	    .cd_all = strcmp(text, "all") == 0};
 	if (cd->cd_unix || cd->cd_all)
-		return true;
+		return 0;
 	if (len >= sizeof(name))
-		return false;
+		return -EINVAL;
 	memcpy(name, text, len);
 	name[len] = '\0';
 	if (inet_pton(AF_INET, name, &in) == 1) {
@@ -71,10 +73,25 @@ cidr_parse(const char *text, struct cidr *cd)
 		before = MAPPED;
 		bits = 32;
 	} else if (inet_pton(AF_INET6, name, cd->cd_addr) != 1)
-		return false;
+		return -EINVAL;
 	if (slash != NULL && !parse_bits(slash + 1, bits, &bits))
-		return false;
-	return set_bits(cd, before + bits);
+		return -EINVAL;
+	return set_bits(cd, before + bits) ? 0 : -ERANGE;
+}
+
+bool
+cidr_parse(const char *text, struct cidr *cd)
+{
+	return parse(text, cd) == 0;
+}
+
+const char *
+cidr_cause(const char *text)
+{
+	struct cidr cd;
+
+	return parse(text, &cd) == -ERANGE ? "has bits set behind its length"
+					   : "is not an address";
 }
 
 /* False: it is of another family. */

@@ -26,6 +26,9 @@ struct cidr {
  */
 bool cidr_parse(const char *text, struct cidr *);
 
+/* Why not, for a message: "is not an address", or "has bits set behind its length". */
+const char *cidr_cause(const char *text);
+
 /* Is the address in it?  NULL is in none, another family in "all" alone. */
 bool cidr_has(const struct cidr *, const struct sockaddr *);
 
