@@ -56,10 +56,10 @@ struct verifier {
 	unsigned vr_busy;  /* that run */
 	uint64_t vr_hashed;
 	bool vr_end;
+	unsigned vr_started; /* written by main */
 	/* main's */
 	struct thread vr_threads[THREADS];
 	struct htpasswd_scratch *vr_scratch[THREADS];
-	unsigned vr_started;
 };
 
 /* ----------------------------------------------------- what is remembered */
@@ -333,7 +333,9 @@ verifier_start(struct verifier *vr, unsigned threads)
 		error = vr->vr_scratch[i] == NULL
 			    ? -ENOMEM
 			    : thread_start(&vr->vr_threads[i], run, vr);
+		pthread_mutex_lock(&vr->vr_lock);
 		vr->vr_started += error == 0;
+		pthread_mutex_unlock(&vr->vr_lock);
 	}
 	return error;
 }
