@@ -41,6 +41,7 @@ needs()
 	test	linux cmd mkfs.xfs		xfsprogs		-
 	test	linux cmd mkfs.btrfs		btrfs-progs		-
 	test	cmd curl			curl			curl
+	test	cmd openssl			openssl			openssl
 	test	linux cmd wrk			wrk			-
 	test	linux cmd slowhttptest		slowhttptest		-
 	test	linux pymod matplotlib		python3-matplotlib	-

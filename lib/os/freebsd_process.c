@@ -98,6 +98,40 @@ os_close_inherited(void)
 	return 0;
 }
 
+void *
+os_secret_create(size_t size)
+{
+	void *mem = mmap(
+	    NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+
+	if (mem == MAP_FAILED)
+		return NULL;
+	if (madvise(mem, size, MADV_NOCORE) == -1 ||
+	    minherit(mem, size, INHERIT_ZERO) == -1) {
+		munmap(mem, size);
+		return NULL;
+	}
+	(void)mlock(mem, size);
+	return mem;
+}
+
+void
+os_secret_destroy(void *mem, size_t size)
+{
+	if (mem == NULL)
+		return;
+	explicit_bzero(mem, size);
+	munmap(mem, size);
+}
+
+int
+os_forbid_cores(void)
+{
+	int no = PROC_TRACE_CTL_DISABLE;
+
+	return procctl(P_PID, 0, PROC_TRACE_CTL, &no) == 0 ? 0 : -errno;
+}
+
 int
 os_follow_parent(pid_t parent)
 {

@@ -237,6 +237,40 @@ os_close_inherited(void)
 	return 0;
 }
 
+/* Linux 4.14 and later have both. */
+void *
+os_secret_create(size_t size)
+{
+	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (mem == MAP_FAILED)
+		return NULL;
+	if (madvise(mem, size, MADV_DONTDUMP) == -1 ||
+	    madvise(mem, size, MADV_WIPEONFORK) == -1) {
+		munmap(mem, size);
+		return NULL;
+	}
+	(void)mlock2(mem, size, 0);
+	return mem;
+}
+
+void
+os_secret_destroy(void *mem, size_t size)
+{
+	if (mem == NULL)
+		return;
+	explicit_bzero(mem, size);
+	munmap(mem, size);
+}
+
+/* RLIMIT_CORE would not keep a core from a program that core_pattern names. */
+int
+os_forbid_cores(void)
+{
+	return prctl(PR_SET_DUMPABLE, 0) == 0 ? 0 : -errno;
+}
+
 int
 os_follow_parent(pid_t parent)
 {

@@ -296,6 +296,21 @@ int os_random(void *to, size_t len);
 /* Anonymous shared memory of this size, as a descriptor. */
 int os_memfd(const char *name, size_t size);
 
+/*
+ * Memory for secrets, zeroed: in no core dump, zeroed in a child of fork, and not swapped out
+ * if that may be locked.  NULL: no memory.
+ */
+void *os_secret_create(size_t size);
+
+/* Wipes it; NULL is none. */
+void os_secret_destroy(void *, size_t size);
+
+/*
+ * This process is dumped into no core, and other processes of its user cannot look into it, from
+ * now on; a change of the user takes that back.  0 or -errno.
+ */
+int os_forbid_cores(void);
+
 /* The path of the program that runs. */
 int os_program(char *path, size_t size);
 

@@ -269,7 +269,8 @@ conf_complete_tls(struct conf *conf, struct site *site, struct conf_why *why)
 	const struct settings *set = &site->site_set;
 
 	set_https_port(conf);
-	site->site_tls = (struct tls_site){.ts_verify = set->set_verify_client,
+	site->site_tls = (struct tls_site){.ts_name = site->site_name,
+	    .ts_verify = set->set_verify_client,
 	    .ts_client_ca = set->set_client_ca};
 	if (set->set_verify_client != TLS_VERIFY_OFF &&
 	    set->set_client_ca == NULL)

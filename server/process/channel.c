@@ -56,7 +56,9 @@ channel_send(
 		n = sendmsg(channel, &msg,
 		    MSG_NOSIGNAL | MSG_EOR | (wait ? 0 : MSG_DONTWAIT));
 	while (n == -1 && errno == EINTR);
-	return n == -1 ? -errno : 0;
+	n = n == -1 ? -errno : 0;
+	explicit_bzero(&cm, sizeof(cm));
+	return (int)n;
 }
 
 /*

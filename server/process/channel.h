@@ -2,6 +2,8 @@
  * channel: what the master and a server process say to each other: messages on a
  * pair of sockets (unix(7), SOCK_SEQPACKET), some with a descriptor.  After an
  * upgrade the two may be of different versions: kinds are added, never changed.
+ *
+ * Whoever has received a key wipes the message.
  */
 #ifndef SERVER_PROCESS_CHANNEL_H
 #define SERVER_PROCESS_CHANNEL_H
@@ -19,14 +21,17 @@ enum channel_kind {
 	 * sent; text: its shutdown_timeout, seconds
 	 */
 	CHANNEL_READY = 2,
-	CHANNEL_QUIET = 3, /* it accepts no connection any more */
-	CHANNEL_ALIVE = 4, /* all its loops have turned lately */
-	CHANNEL_STUCK = 5, /* text: which one has not */
+	CHANNEL_QUIET = 3,   /* it accepts no connection any more */
+	CHANNEL_ALIVE = 4,   /* all its loops have turned lately */
+	CHANNEL_STUCK = 5,   /* text: which one has not */
+	CHANNEL_TICKETS = 6, /* while it starts: it wants keys of tickets */
 	/* from the master */
 	CHANNEL_DRAIN = 16, /* another one serves: end, take your time */
 	CHANNEL_STOP = 17,  /* end within shutdown_timeout; again: at once */
 	CHANNEL_SAY = 18,   /* text: a notice */
 	CHANNEL_SERVE = 19, /* after CHANNEL_READY: accept from now on */
+	CHANNEL_TICKET_KEY =
+	    20, /* text: see ticket_key_write; the newest now */
 };
 
 struct channel_message {

@@ -152,6 +152,8 @@ change_over(struct master *ms, struct child *ch)
 	ms->ms_restart = 0;
 	ms->ms_failures = 0;
 	child_becomes(ch, CHILD_SERVING);
+	if (!ch->ch_tickets)
+		tickets_forget(ms);
 	listen_remove_files(&ms->ms_sockets, &ms->ms_next);
 	listen_close(&ms->ms_sockets);
 	ms->ms_sockets = ms->ms_next;
@@ -210,6 +212,15 @@ take_socket(struct master *ms, const char *text, int fd)
 	give_up(ms, "keep a listening socket", "", error);
 }
 
+static void
+give_tickets(struct master *ms, struct child *ch)
+{
+	int error = tickets_give(ms, ch);
+
+	if (error != 0)
+		give_up(ms, "make the keys of session tickets", "", error);
+}
+
 /* ------------------------------------------------------------------ its words */
 
 static void
@@ -222,7 +233,9 @@ heard_starting(struct master *ms, struct child *ch,
 	}
 	if (fd != -1)
 		close(fd);
-	if (cm->cm_kind == CHANNEL_READY)
+	if (cm->cm_kind == CHANNEL_TICKETS)
+		give_tickets(ms, ch);
+	else if (cm->cm_kind == CHANNEL_READY)
 		became_ready(ms, ch, cm->cm_text);
 }
 

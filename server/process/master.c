@@ -113,6 +113,7 @@ end(struct master *ms)
 	ms->ms_ending = true;
 	kill_starting(ms);
 	upgrade_cancel(ms);
+	tickets_forget(ms);
 	/* Before the last one accepts who waits there: nobody comes after it. */
 	listen_remove_files(&ms->ms_sockets, &(struct listen_table){0});
 	listen_close(&ms->ms_sockets);
@@ -216,6 +217,7 @@ act(struct master *ms)
 	got_reload = got_upgrade = 0;
 	reap(ms);
 	kill_the_rest(ms);
+	tickets_renew(ms);
 	if (ms->ms_ending || ms->ms_over)
 		return;
 	tell_done(ms);
@@ -237,9 +239,8 @@ over(const struct master *ms)
 	return true;
 }
 
-/* When it acts without being asked; 0: never. */
 static uint64_t
-next_time(const struct master *ms)
+next_change(const struct master *ms)
 {
 	if (ms->ms_ending)
 		return ms->ms_kill;
@@ -251,6 +252,15 @@ next_time(const struct master *ms)
 		return ms->ms_restart;
 	/* An old one that hangs does not say that it is quiet. */
 	return ms->ms_done != NULL ? clock_now() + MASTER_SECOND : 0;
+}
+
+/* When it acts without being asked; 0: never. */
+static uint64_t
+next_time(const struct master *ms)
+{
+	uint64_t at = next_change(ms), renew = ms->ms_tickets_renew;
+
+	return renew != 0 && (at == 0 || renew < at) ? renew : at;
 }
 
 static struct timespec
@@ -334,6 +344,7 @@ release(struct master *ms)
 	listen_close(&ms->ms_sockets);
 	listen_close(&ms->ms_next);
 	upgrade_cancel(ms);
+	tickets_forget(ms);
 	free(ms->ms_program);
 }
 

@@ -4,6 +4,7 @@
  *   master.c       signals, what to do when
  *   children.c  what server processes say, how they end, and what follows
  *   spawn.c        server processes as the master sees them
+ *   tickets.c      the keys of session tickets
  *   upgrade.c      another program in the same process
  */
 #ifndef SERVER_PROCESS_MASTER_PRIV_H
@@ -18,6 +19,7 @@
 
 #include "server/process/channel.h"
 #include "server/process/listen_table.h"
+#include "server/tls/ticket_keys.h"
 
 enum child_state {
 	CHILD_STARTING = 'n',
@@ -32,6 +34,7 @@ struct child {
 	enum child_state ch_state;
 	bool ch_quiet;	     /* it accepts nothing any more */
 	bool ch_stuck;	     /* it has said so of one of its loops */
+	bool ch_tickets;     /* it has asked for keys of tickets */
 	unsigned ch_timeout; /* its shutdown_timeout, seconds */
 	uint64_t ch_since;   /* when its state began, microseconds */
 	LIST_ENTRY(child) ch_entry;
@@ -74,6 +77,9 @@ struct master {
 	 * the next one; 0: it has ended.  It may wait for a disk and not end.
 	 */
 	uint64_t ms_free;
+
+	struct ticket_key_list *ms_tickets; /* os_secret_create; NULL: none */
+	uint64_t ms_tickets_renew; /* when a new one is due; 0: never */
 
 	bool ms_ending;
 	uint64_t ms_asked; /* when that began */
@@ -120,11 +126,29 @@ void children_free(struct master *);
 /* A change of its state. */
 void child_becomes(struct child *, enum child_state);
 
-/* Without waiting; a child that does not listen does not hear it: -errno. */
+/*
+ * Without waiting; a child that does not listen does not hear it: -errno.  But for a notice or
+ * a key its channel is closed then.
+ */
 int child_tell(struct child *, enum channel_kind, const char *text);
 
 /* "server process 123 was killed by signal 9 (Killed)"; ended well: "" */
 void child_cause(pid_t, int status, char *text, size_t size);
+
+/* ----------------------------------------------------------------- tickets.c */
+
+/* It has asked for keys: all that there are.  0, or -errno: there are none. */
+int tickets_give(struct master *, struct child *);
+
+/* If it is time: all get a new one. */
+void tickets_renew(struct master *);
+
+/* One from before an upgrade, the older one first, and when the next one is due. */
+void tickets_inherit(
+    struct master *, const struct ticket_key *, uint64_t renew);
+
+/* Wipes them. */
+void tickets_forget(struct master *);
 
 /* ----------------------------------------------------------------- upgrade.c */
 

@@ -243,6 +243,16 @@ sandbox_enter(const struct conf *conf, struct pw_root *const *roots, bool again)
 		return -1;
 	if ((geteuid() == 0 ? become(conf, again) : stay(conf)) == -1)
 		return -1;
+	/* Private keys would be in it.  A change of the user would take it back. */
+	if (conf_has_tls(conf)) {
+		int error = os_forbid_cores();
+
+		if (error != 0)
+			log_warn(NULL,
+			    "cannot forbid core dumps, which would have the "
+			    "keys of TLS in them: %s",
+			    strerror(-error));
+	}
 	if (conf->conf_sandbox && confine(conf, roots, keep) == -1)
 		return -1;
 	if (check_roots(conf, roots) == -1)

@@ -3,6 +3,7 @@
  */
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "lib/util/clock.h"
@@ -46,6 +47,16 @@ lose_master(struct server *sv)
 }
 
 static void
+add_ticket_key(struct server *sv, const char *text)
+{
+	struct ticket_key key;
+
+	if (sv->sv_tickets != NULL && ticket_key_read(text, &key))
+		ticket_keys_add(sv->sv_tickets, &key);
+	explicit_bzero(&key, sizeof(key));
+}
+
+static void
 obey(struct server *sv, const struct channel_message *cm)
 {
 	switch (cm->cm_kind) {
@@ -61,6 +72,9 @@ obey(struct server *sv, const struct channel_message *cm)
 		break;
 	case CHANNEL_SAY:
 		log_notice(sv->sv_writer, "%s", cm->cm_text);
+		break;
+	case CHANNEL_TICKET_KEY:
+		add_ticket_key(sv, cm->cm_text);
 		break;
 	default:
 		break;
@@ -86,6 +100,7 @@ listen_to_master(struct server *sv, int timeout)
 			obey(sv, &cm);
 		else
 			lose_master(sv);
+		explicit_bzero(&cm, sizeof(cm));
 	}
 }
 

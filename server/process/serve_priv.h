@@ -38,8 +38,7 @@ struct server {
 	struct client_rates *sv_rates;	  /* NULL: none */
 	struct verifier *sv_verifier;	  /* NULL: no passwords */
 	struct handshaker *sv_handshaker; /* NULL: no TLS */
-	struct ticket_key_list sv_ticket_keys;
-	struct ticket_keys *sv_tickets; /* NULL: no resumption */
+	struct ticket_keys *sv_tickets;	  /* NULL: no resumption */
 	struct listen_table
 	    sv_sockets;		/* until it accepts; then others have copies */
 	struct admin *sv_admin; /* NULL: off */

@@ -71,6 +71,7 @@ become_server(struct master *ms, int channel, pid_t parent)
 	/* Or they would not notice when the master has gone. */
 	children_free(ms);
 	upgrade_forget(ms);
+	tickets_forget(ms);
 	free(ms->ms_program);
 	exit(serve(&args));
 }
@@ -156,7 +157,7 @@ child_tell(struct child *ch, enum channel_kind kind, const char *text)
 	if (ch->ch_channel == -1)
 		return -EPIPE;
 	error = channel_send(ch->ch_channel, kind, text, -1, false);
-	if (error == 0 || kind == CHANNEL_SAY)
+	if (error == 0 || kind == CHANNEL_SAY || kind == CHANNEL_TICKET_KEY)
 		return error;
 	/* Without a master it finishes what it is sending, and ends. */
 	close(ch->ch_channel);

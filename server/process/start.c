@@ -121,7 +121,7 @@ create_tls(struct server *sv)
 		    "ktls: this kernel has no TLS: the server encrypts itself; "
 		    "modprobe tls before the start");
 	if (error == 0 && sv->sv_conf->conf_session_tickets) {
-		sv->sv_tickets = ticket_keys_create(&sv->sv_ticket_keys);
+		sv->sv_tickets = ticket_keys_create();
 		error = sv->sv_tickets == NULL ? -ENOMEM : 0;
 	}
 	return error == 0 ? handshaker_create(&sv->sv_handshaker) : error;
@@ -441,6 +441,9 @@ say_ready(struct server *sv)
 	char text[32];
 
 	(void)os_follow_parent(0);
+	/* The keys come before the word to accept. */
+	if (sv->sv_tickets != NULL)
+		channel_send(sv->sv_channel, CHANNEL_TICKETS, "", -1, true);
 	snprintf(text, sizeof(text), "%u", sv->sv_conf->conf_shutdown_timeout);
 	if (channel_send(sv->sv_channel, CHANNEL_READY, text, -1, true) ==
 	    -EPIPE)

@@ -5,10 +5,14 @@
  *     pagewise 1
  *     child PID CHANNEL STATE SECONDS   STATE: a letter, "dq": quiet
  *     socket FD TEXT                    see listen_pack
+ *     ticket_key TIME TEXT              the older one first; TIME: when the next one is due,
+ *                                       clock_now(); see ticket_key_write
+ * Only root, and who started it, may open that memory.
  * Later versions read what this one writes.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +147,36 @@ write_socket(int fd, const struct sock *sk)
 	return dprintf(fd, "socket %d %s%c", sk->sk_fd, text, '\0');
 }
 
+/* Its bytes stay in no buffer. */
+static bool
+write_ticket_key(int fd, const struct ticket_key *key, uint64_t renew)
+{
+	char text[64 + TICKET_KEY_TEXT];
+	size_t len = (size_t)snprintf(
+	    text, sizeof(text), "ticket_key %" PRIu64 " ", renew);
+	bool done;
+
+	ticket_key_write(key, text + len);
+	len += TICKET_KEY_TEXT;
+	done = write(fd, text, len) == (ssize_t)len;
+	explicit_bzero(text, sizeof(text));
+	return done;
+}
+
+static bool
+write_ticket_keys(const struct master *ms, int fd)
+{
+	size_t i;
+
+	if (ms->ms_tickets == NULL)
+		return true;
+	for (i = TICKET_KEYS; i-- > 0;)
+		if (!write_ticket_key(
+			fd, &ms->ms_tickets->tl_keys[i], ms->ms_tickets_renew))
+			return false;
+	return true;
+}
+
 static bool
 write_all(const struct master *ms, int fd)
 {
@@ -157,7 +191,7 @@ write_all(const struct master *ms, int fd)
 	for (i = 0; i < ms->ms_sockets.ss_count; i++)
 		if (write_socket(fd, &ms->ms_sockets.ss_list[i]) < 0)
 			return false;
-	return true;
+	return write_ticket_keys(ms, fd);
 }
 
 /* Its descriptor, or -errno. */
@@ -281,6 +315,17 @@ inherit_socket(struct master *ms, const char *text)
 }
 
 static void
+inherit_ticket_key(struct master *ms, const char *text)
+{
+	struct ticket_key key;
+	uintmax_t renew;
+
+	if (listen_number(&text, &renew) && ticket_key_read(text, &key))
+		tickets_inherit(ms, &key, renew);
+	explicit_bzero(&key, sizeof(key));
+}
+
+static void
 inherit(struct master *ms, const char *text, const char *end)
 {
 	for (; text < end; text += strlen(text) + 1) {
@@ -288,6 +333,8 @@ inherit(struct master *ms, const char *text, const char *end)
 			inherit_child(ms, text + 6);
 		else if (strncmp(text, "socket ", 7) == 0)
 			inherit_socket(ms, text + 7);
+		else if (strncmp(text, "ticket_key ", 11) == 0)
+			inherit_ticket_key(ms, text + 11);
 	}
 }
 
@@ -329,6 +376,7 @@ upgrade_inherit(struct master *ms)
 		return false;
 	}
 	inherit(ms, text, text + len);
+	explicit_bzero(text, len);
 	free(text);
 	close(fd);
 	return true;

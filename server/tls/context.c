@@ -51,7 +51,7 @@ tls_prepare(void)
 	if (OPENSSL_init_ssl(OPENSSL_INIT_LOAD_SSL_STRINGS |
 				 OPENSSL_INIT_LOAD_CRYPTO_STRINGS,
 		NULL) != 1 ||
-	    tls_session_index() == -1)
+	    tls_session_index() == -1 || !record_prepare())
 		return -ENOMEM;
 	return 0;
 }
@@ -75,6 +75,16 @@ parse_name(const unsigned char *ext, size_t len, char *name, size_t size)
 	return true;
 }
 
+/* What else a context decides, and SSL_set_SSL_CTX leaves as it is. */
+static void
+adopt(SSL *ssl, SSL_CTX *ctx)
+{
+	SSL_set_verify(ssl, SSL_CTX_get_verify_mode(ctx), NULL);
+	SSL_clear_options(ssl, SSL_OP_NO_TICKET);
+	SSL_set_options(ssl, SSL_CTX_get_options(ctx) & SSL_OP_NO_TICKET);
+	SSL_set_num_tickets(ssl, SSL_CTX_get_num_tickets(ctx));
+}
+
 /*
  * Before a session is looked for, so that one of a site that asks for no certificate is
  * never resumed at one that does.
@@ -96,8 +106,7 @@ on_hello(SSL *ssl, int *alert, void *arg)
 	tl->tl_site = tx->tx_sites[at];
 	tl->tl_place = at;
 	SSL_set_SSL_CTX(ssl, tx->tx_contexts[at]);
-	/* What else a context decides. */
-	SSL_set_verify(ssl, SSL_CTX_get_verify_mode(tx->tx_contexts[at]), NULL);
+	adopt(ssl, tx->tx_contexts[at]);
 	return SSL_CLIENT_HELLO_SUCCESS;
 }
 
@@ -184,20 +193,33 @@ set_verify(SSL_CTX *ctx, const struct tls_site *ts, char *why, size_t size)
 	return 0;
 }
 
-/* Resumed only at the same site. */
+/*
+ * Resumed only at the same site, by its name: places change with a reload.  The context that a
+ * connection begins with is asked for the keys, also if its own site has no tickets.
+ */
 static bool
-set_sessions(SSL_CTX *ctx, size_t site, struct ticket_keys *tickets)
+set_sessions(
+    SSL_CTX *ctx, const struct tls_site *ts, struct ticket_keys *tickets)
 {
-	uint32_t id = (uint32_t)site;
+	unsigned char id[SSL_MAX_SID_CTX_LENGTH];
+	const char *name = ts->ts_name != NULL ? ts->ts_name : "";
 
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-	if (tickets == NULL) {
+	if (tickets == NULL || ts->ts_verify != TLS_VERIFY_OFF) {
 		SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
-		return SSL_CTX_set_num_tickets(ctx, 0) == 1;
+		if (SSL_CTX_set_num_tickets(ctx, 0) != 1)
+			return false;
 	}
+	if (tickets == NULL)
+		return true;
 	SSL_CTX_set_timeout(ctx, TICKET_KEYS_SECONDS);
-	return SSL_CTX_set_session_id_context(
-		   ctx, (unsigned char *)&id, sizeof(id)) == 1 &&
+	/* Each connection gives its client one for the next. */
+	if (ts->ts_verify == TLS_VERIFY_OFF &&
+	    SSL_CTX_set_num_tickets(ctx, 1) != 1)
+		return false;
+	return EVP_Digest(name, strlen(name), id, NULL, EVP_sha256(), NULL) ==
+		   1 &&
+	       SSL_CTX_set_session_id_context(ctx, id, sizeof(id)) == 1 &&
 	       ticket_keys_use(tickets, ctx);
 }
 
@@ -209,7 +231,7 @@ new_context(struct tls_context *tx, const struct tls_settings *tc, size_t site)
 	if (ctx == NULL)
 		return NULL;
 	if (!set_versions(ctx, tc->tc_profile) ||
-	    !set_sessions(ctx, site, tc->tc_tickets)) {
+	    !set_sessions(ctx, tc->tc_sites[site], tc->tc_tickets)) {
 		SSL_CTX_free(ctx);
 		return NULL;
 	}

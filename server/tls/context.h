@@ -21,9 +21,11 @@ enum tls_verify { TLS_VERIFY_OFF, TLS_VERIFY_OPTIONAL, TLS_VERIFY_REQUIRE };
 
 /* How a site is reached: the configuration's. */
 struct tls_site {
+	const char *ts_name; /* sessions are resumed where it is the same */
 	struct identity *ts_identities; /* for one name; NULL: the default's */
 	enum tls_verify ts_verify;
 	const char *ts_client_ca; /* PEM file; NULL: none */
+	/* Sites that verify clients resume nothing. */
 };
 
 struct tls_settings {

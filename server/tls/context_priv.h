@@ -9,7 +9,7 @@
 #include "server/tls/context.h"
 #include "server/tls/record.h"
 
-#define TLS_RECORDS 4 /* gathered at most */
+#define TLS_RECORDS 5 /* gathered at most: a head, and 64 KiB */
 #define TLS_GATHER  (TLS_RECORDS * (RECORD_PLAIN + RECORD_OVERHEAD))
 
 struct tls;

@@ -14,17 +14,35 @@
 #define NONCE	 12
 #define KEY	 32 /* bytes of a key, at most */
 
+/* To look for one by its name takes locks and time: once. */
+static struct {
+	EVP_KDF *al_hkdf, *al_prf;
+	EVP_CIPHER *al_gcm128, *al_gcm256, *al_chacha;
+} algorithms;
+
+bool
+record_prepare(void)
+{
+	algorithms.al_hkdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
+	algorithms.al_prf = EVP_KDF_fetch(NULL, "TLS1-PRF", NULL);
+	algorithms.al_gcm128 = EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
+	algorithms.al_gcm256 = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
+	algorithms.al_chacha =
+	    EVP_CIPHER_fetch(NULL, "ChaCha20-Poly1305", NULL);
+	return algorithms.al_hkdf != NULL && algorithms.al_prf != NULL &&
+	       algorithms.al_gcm128 != NULL && algorithms.al_gcm256 != NULL &&
+	       algorithms.al_chacha != NULL;
+}
+
 /* ------------------------------------------------------------------ the keys */
 
 static bool
-derive(const char *kdf_name, OSSL_PARAM *params, unsigned char *to, size_t len)
+derive(EVP_KDF *kdf, OSSL_PARAM *params, unsigned char *to, size_t len)
 {
-	EVP_KDF *kdf = EVP_KDF_fetch(NULL, kdf_name, NULL);
-	EVP_KDF_CTX *ctx = kdf == NULL ? NULL : EVP_KDF_CTX_new(kdf);
+	EVP_KDF_CTX *ctx = EVP_KDF_CTX_new(kdf);
 	bool done = ctx != NULL && EVP_KDF_derive(ctx, to, len, params) == 1;
 
 	EVP_KDF_CTX_free(ctx);
-	EVP_KDF_free(kdf);
 	return done;
 }
 
@@ -68,7 +86,7 @@ expand(const struct record_writer *rw, const char *label, unsigned char *to,
 	    octets(OSSL_KDF_PARAM_KEY, rw->rw_secret, rw->rw_secret_len);
 	params[3] = octets(OSSL_KDF_PARAM_INFO, info, n);
 	params[4] = OSSL_PARAM_construct_end();
-	return derive("HKDF", params, to, len);
+	return derive(algorithms.al_hkdf, params, to, len);
 }
 
 static bool
@@ -119,7 +137,8 @@ set_key_12(struct record_writer *rw, const EVP_CIPHER *cipher, const SSL *ssl,
 	params[1] = octets(OSSL_KDF_PARAM_SECRET, master, n);
 	params[2] = octets(OSSL_KDF_PARAM_SEED, seed, sizeof(seed));
 	params[3] = OSSL_PARAM_construct_end();
-	done = n > 0 && derive("TLS1-PRF", params, block, 2 * (key + iv)) &&
+	done = n > 0 &&
+	       derive(algorithms.al_prf, params, block, 2 * (key + iv)) &&
 	       set_key(rw, cipher, block + key);
 	memcpy(rw->rw_iv, block + 2 * key + iv, iv);
 	OPENSSL_cleanse(master, sizeof(master));
@@ -132,11 +151,11 @@ cipher_of(const SSL_CIPHER *cipher)
 {
 	switch (SSL_CIPHER_get_cipher_nid(cipher)) {
 	case NID_aes_128_gcm:
-		return EVP_aes_128_gcm();
+		return algorithms.al_gcm128;
 	case NID_aes_256_gcm:
-		return EVP_aes_256_gcm();
+		return algorithms.al_gcm256;
 	case NID_chacha20_poly1305:
-		return EVP_chacha20_poly1305();
+		return algorithms.al_chacha;
 	default:
 		return NULL;
 	}
@@ -179,7 +198,7 @@ record_begin(struct record_writer *rw, const SSL *ssl, uint64_t number)
 
 	rw->rw_digest = SSL_CIPHER_get_handshake_digest(suite);
 	rw->rw_hides = SSL_version(ssl) == TLS1_3_VERSION;
-	rw->rw_explicit = !rw->rw_hides && cipher != EVP_chacha20_poly1305();
+	rw->rw_explicit = !rw->rw_hides && cipher != algorithms.al_chacha;
 	/* RFC 5246, 7.4.9: that of 0 was Finished. */
 	rw->rw_number = rw->rw_hides ? number : 1;
 	if (cipher != NULL && rw->rw_digest != NULL)

@@ -32,6 +32,9 @@ struct record_writer {
 	    rw_secret[RECORD_SECRET]; /* of TLS 1.3: for the next key */
 };
 
+/* Before there are threads: finds the algorithms.  False: some are not there. */
+bool record_prepare(void);
+
 /*
  * For rw_secret, in the handshake: a line of SSL_CTX_set_keylog_callback(3), of which only TLS 1.3's
  * SERVER_TRAFFIC_SECRET_0 is taken.

@@ -72,20 +72,6 @@ failed(struct tls *tl, int result)
 	ERR_clear_error();
 }
 
-/* What OpenSSL writes after the handshake is not sent: see record.h. */
-static bool
-take_over(struct tls *tl)
-{
-	BIO *bio = BIO_new(tl->tl_context->tx_method);
-
-	if (bio == NULL)
-		return false;
-	BIO_set_data(bio, tl);
-	BIO_set_init(bio, 1);
-	SSL_set_bio(tl->tl_ssl, bio, bio);
-	return record_begin(&tl->tl_writer, tl->tl_ssl, tl->tl_records);
-}
-
 static struct str
 text_of(const char *text)
 {
@@ -134,8 +120,8 @@ static void
 opened(struct tls *tl)
 {
 	tl->tl_kernel = BIO_get_ktls_send(SSL_get_wbio(tl->tl_ssl)) != 0;
-	SSL_set_read_ahead(tl->tl_ssl, 1);
-	if (!tl->tl_kernel && !take_over(tl)) {
+	if (!tl->tl_kernel &&
+	    !record_begin(&tl->tl_writer, tl->tl_ssl, tl->tl_records)) {
 		tl->tl_state = TLS_FAILED;
 		tl->tl_failure = TLS_FAILURE_OURS;
 		return;
@@ -162,17 +148,35 @@ on_message(int writes, int version, int type, const void *data, size_t len,
 		tl->tl_update |= bytes[4] == SSL_KEY_UPDATE_REQUESTED;
 }
 
+/* OpenSSL gives the kernel its keys through a BIO of its own only. */
+static BIO *
+make_bio(struct tls *tl)
+{
+	BIO *bio;
+
+	if (tl->tl_context->tx_ktls)
+		return BIO_new_socket(tl->tl_fd, BIO_NOCLOSE);
+	bio = BIO_new(tl->tl_context->tx_method);
+	if (bio == NULL)
+		return NULL;
+	BIO_set_data(bio, tl);
+	BIO_set_init(bio, 1);
+	SSL_set_read_ahead(tl->tl_ssl, 1);
+	return bio;
+}
+
 static bool
 begin(struct tls *tl)
 {
 	SSL *ssl = SSL_new(tl->tl_context->tx_contexts[0]);
-	BIO *bio = ssl == NULL ? NULL : BIO_new_socket(tl->tl_fd, BIO_NOCLOSE);
+	BIO *bio;
 
 	tl->tl_ssl = ssl;
-	if (bio == NULL || SSL_set_ex_data(ssl, tls_session_index(), tl) != 1) {
-		BIO_free(bio);
+	if (ssl == NULL || SSL_set_ex_data(ssl, tls_session_index(), tl) != 1)
 		return false;
-	}
+	bio = make_bio(tl);
+	if (bio == NULL)
+		return false;
 	SSL_set_bio(ssl, bio, bio);
 	SSL_set_accept_state(ssl);
 	SSL_set_msg_callback(ssl, on_message);
@@ -188,22 +192,19 @@ tls_of_waiter(struct pw_waiter *w)
 				      offsetof(struct handshake, hk_waiter));
 }
 
-/* On a thread of the handshaker. */
-static int
-step(struct handshake *hk)
+void
+tls_step(struct tls *tl)
 {
-	struct tls *tl = tls_of_waiter(&hk->hk_waiter);
 	int result;
 
-	ERR_clear_error();
 	if ((tl->tl_ssl == NULL && !begin(tl)) || ++tl->tl_steps > STEPS) {
 		failed(tl, SSL_ERROR_SSL);
-		return 0;
+		return;
 	}
 	result = SSL_do_handshake(tl->tl_ssl);
 	if (result == 1) {
 		opened(tl);
-		return 0;
+		return;
 	}
 	result = SSL_get_error(tl->tl_ssl, result);
 	if (result == SSL_ERROR_WANT_READ)
@@ -212,7 +213,24 @@ step(struct handshake *hk)
 		tl->tl_state = TLS_WANT_WRITE;
 	else
 		failed(tl, result);
+	ERR_clear_error();
+}
+
+/* On a thread of the handshaker. */
+static int
+run(struct handshake *hk)
+{
+	tls_step(tls_of_waiter(&hk->hk_waiter));
 	return 0;
+}
+
+/* The server has said all, and no certificate is to come. */
+bool
+tls_step_is_short(const struct tls *tl)
+{
+	return tl->tl_state == TLS_WANT_READ &&
+	       tl->tl_writer.rw_secret_len > 0 &&
+	       SSL_get_verify_mode(tl->tl_ssl) == SSL_VERIFY_NONE;
 }
 
 /*
@@ -265,7 +283,7 @@ tls_create(struct tls_context *tx, int fd)
 	if (tl == NULL)
 		return NULL;
 	tls_stream_init(tl);
-	tl->tl_handshake.hk_run = step;
+	tl->tl_handshake.hk_run = run;
 	tl->tl_context = tx;
 	tl->tl_fd = fd;
 	tl->tl_began = clock_now();

@@ -90,6 +90,13 @@ struct tls *tls_of_waiter(struct pw_waiter *);
  */
 int tls_awaits(const struct tls *);
 
+/*
+ * The next step takes well below 0.1 ms: a client's Finished, of TLS 1.3.  Then it may be made on the
+ * loop: the way to another thread and back would cost a third of it.
+ */
+bool tls_step_is_short(const struct tls *);
+void tls_step(struct tls *);
+
 /* Where answers go, or NULL: the socket. */
 struct pw_sink *tls_sink(struct tls *);
 

@@ -21,13 +21,26 @@ tls_of(struct pw_sink *sk)
 
 /* ---------------------------------------------------------------- sending */
 
-/* Its keys are not used any more; on_message has noted what it wanted to say. */
+/*
+ * In the handshake.  After it what OpenSSL writes is forgotten, since its keys are not used any
+ * more; on_message in session.c has noted what it wants to say.
+ */
 static int
-forget_record(BIO *bio, const char *data, int len)
+socket_write(BIO *bio, const char *data, int len)
 {
-	(void)data;
+	struct tls *tl = BIO_get_data(bio);
+	ssize_t n;
+
 	BIO_clear_retry_flags(bio);
-	return len;
+	if (tl->tl_state == TLS_OPEN)
+		return len;
+	do
+		n = send(
+		    tl->tl_fd, data, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (n == -1 && errno == EINTR);
+	if (n == -1 && (errno == EAGAIN || errno == ENOBUFS))
+		BIO_set_retry_write(bio);
+	return (int)n;
 }
 
 static int
@@ -61,7 +74,7 @@ tls_bio_method(void)
 
 	if (method == NULL)
 		return NULL;
-	BIO_meth_set_write(method, forget_record);
+	BIO_meth_set_write(method, socket_write);
 	BIO_meth_set_read(method, socket_read);
 	BIO_meth_set_ctrl(method, bio_ctrl);
 	return method;
@@ -240,7 +253,7 @@ fit_share(struct tls *tl, const struct gathered *g, bool whole)
 	if (!whole)
 		tl->tl_share = 1;
 	else if (g->g_count == tl->tl_share && tl->tl_share < TLS_RECORDS)
-		tl->tl_share *= 2;
+		tl->tl_share++;
 }
 
 static int
@@ -287,7 +300,9 @@ take(struct pw_sink *sk, const char *mem, size_t len, bool more, size_t *taken)
 	*taken = take_held(tl, len);
 	if (*taken == len || tl->tl_held > 0)
 		return 0;
-	error = send_records(tl, mem + *taken, len - *taken, more, taken);
+	while (error == 0 && *taken < len && tl->tl_held == 0)
+		error = send_records(
+		    tl, mem + *taken, len - *taken, more, taken);
 	return error == 0 && *taken == 0 ? -EAGAIN : error;
 }
 

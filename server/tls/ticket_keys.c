@@ -6,7 +6,6 @@
 #include <openssl/rand.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/os/os.h"
@@ -21,8 +20,8 @@ static const struct ticket_key none;
 
 /* ----------------------------------------------------------------- the master */
 
-static void
-push(struct ticket_key_list *tl, const struct ticket_key *key)
+void
+ticket_key_list_add(struct ticket_key_list *tl, const struct ticket_key *key)
 {
 	memmove(&tl->tl_keys[1], &tl->tl_keys[0],
 	    (TICKET_KEYS - 1) * sizeof(tl->tl_keys[0]));
@@ -36,7 +35,7 @@ ticket_key_list_renew(struct ticket_key_list *tl)
 	int error = os_random(&key, sizeof(key));
 
 	if (error == 0)
-		push(tl, &key);
+		ticket_key_list_add(tl, &key);
 	explicit_bzero(&key, sizeof(key));
 	return error;
 }
@@ -83,14 +82,12 @@ ticket_key_read(const char *text, struct ticket_key *key)
 /* --------------------------------------------------------- a server process */
 
 struct ticket_keys *
-ticket_keys_create(const struct ticket_key_list *list)
+ticket_keys_create(void)
 {
-	struct ticket_keys *tk = calloc(1, sizeof(*tk));
+	struct ticket_keys *tk = os_secret_create(sizeof(*tk));
 
-	if (tk == NULL)
-		return NULL;
-	pthread_mutex_init(&tk->tk_lock, NULL);
-	tk->tk_list = *list;
+	if (tk != NULL)
+		pthread_mutex_init(&tk->tk_lock, NULL);
 	return tk;
 }
 
@@ -98,7 +95,7 @@ void
 ticket_keys_add(struct ticket_keys *tk, const struct ticket_key *key)
 {
 	pthread_mutex_lock(&tk->tk_lock);
-	push(&tk->tk_list, key);
+	ticket_key_list_add(&tk->tk_list, key);
 	pthread_mutex_unlock(&tk->tk_lock);
 }
 
@@ -111,8 +108,7 @@ ticket_keys_destroy(struct ticket_keys **tkp)
 		return;
 	*tkp = NULL;
 	pthread_mutex_destroy(&tk->tk_lock);
-	explicit_bzero(tk, sizeof(*tk));
-	free(tk);
+	os_secret_destroy(tk, sizeof(*tk));
 }
 
 static bool
@@ -190,8 +186,10 @@ on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
 	explicit_bzero(&key, sizeof(key));
 	if (result == 0)
 		return -1;
-	/* TLS 1.3 gives a new one at each resumption anyway. */
-	return !encrypts && found > 0 ? 2 : 1;
+	/* Clients use a ticket of TLS 1.3 once (RFC 8446, C.4): they get the next one with it. */
+	return !encrypts && (found > 0 || SSL_version(ssl) == TLS1_3_VERSION)
+		   ? 2
+		   : 1;
 }
 
 bool

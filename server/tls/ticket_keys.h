@@ -5,8 +5,8 @@
  * over every TICKET_KEYS_SECONDS.  Tickets of the newest key and of the one before it are
  * accepted; those of the latter are renewed.
  *
- * A key's bytes never lie in a file.  ticket_keys_set may be called while others use them: a
- * lock is held for a copy of 80 bytes.
+ * A key's bytes never lie in a file, nor in a core.  ticket_keys_add may be called while others
+ * use them: a lock is held for a copy of 80 bytes.
  */
 #ifndef SERVER_TLS_TICKET_KEYS_H
 #define SERVER_TLS_TICKET_KEYS_H
@@ -29,7 +29,10 @@ struct ticket_key_list {
 	struct ticket_key tl_keys[TICKET_KEYS];
 };
 
-/* A new first key; the last one goes.  0 or -errno. */
+/* This one becomes the newest; the last one goes. */
+void ticket_key_list_add(struct ticket_key_list *, const struct ticket_key *);
+
+/* The same with a new one.  0 or -errno. */
 int ticket_key_list_renew(struct ticket_key_list *);
 
 #define TICKET_KEY_TEXT (2 * sizeof(struct ticket_key) + 1)
@@ -41,8 +44,8 @@ bool ticket_key_read(const char *text, struct ticket_key *);
 /* What a server process uses. */
 struct ticket_keys;
 
-/* NULL: no memory. */
-struct ticket_keys *ticket_keys_create(const struct ticket_key_list *);
+/* Without a key: nothing is resumed until one is added.  NULL: no memory. */
+struct ticket_keys *ticket_keys_create(void);
 
 /* This one is the newest from now on.  Any thread. */
 void ticket_keys_add(struct ticket_keys *, const struct ticket_key *);

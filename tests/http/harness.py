@@ -433,7 +433,7 @@ DIED = re.compile(r"server process \d+ (was killed by signal (?!9 )|ended with s
 
 
 SERVING = re.compile(
-    r"^pagewise: serving (.*) at (?:http://([^/\s]+):(\d+)/|unix:(\S+))$", re.M)
+    r"^pagewise: serving (.*) at (?:https?://([^/\s]+):(\d+)/|unix:(\S+))$", re.M)
 
 
 def without_hot_set(args):

@@ -1,0 +1,24 @@
+/*
+ * debug: what the environment may change in a debug build, for tests.
+ */
+#ifndef SERVER_UTIL_DEBUG_H
+#define SERVER_UTIL_DEBUG_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+/* The variable's number in a debug build that has it in its environment, else number. */
+static inline uint64_t
+debug_number(const char *variable, uint64_t number)
+{
+#ifdef PW_DEBUG
+	const char *text = getenv(variable);
+
+	return text != NULL ? strtoull(text, NULL, 10) : number;
+#else
+	(void)variable;
+	return number;
+#endif
+}
+
+#endif
