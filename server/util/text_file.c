@@ -39,8 +39,8 @@ open_one(const char *path, int flags)
 static bool
 skip_mark(int fd)
 {
-	static const char mark[3] = "\xef\xbb\xbf";
-	char first[sizeof(mark)];
+	static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
+	unsigned char first[sizeof(mark)];
 	ssize_t n;
 
 	do
