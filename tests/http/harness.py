@@ -726,7 +726,7 @@ def configuration(top, sites):
     if tls.ON:
         top["listen"] = [tls.listen_text(text) for text in top["listen"]]
         if any(not text.startswith("unix:") for text in top["listen"]):
-            top.setdefault("certificate", [tls.PAIRS.for_user(None)])
+            top.setdefault("certificate", [tls.PAIRS.for_user(None, tls.names_of(sites))])
         for text in top["listen"]:
             tls.note_port(text)
     if top.get("send_path") == "hot":
