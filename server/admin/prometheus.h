@@ -1,7 +1,7 @@
 /*
  * prometheus: the lines of Prometheus' text format.  Of a metric the family comes
  * first, then its values.  Labels are "{name=\"value\"}", or "" for none; nothing in
- * them is escaped.
+ * them is escaped here.
  */
 #ifndef SERVER_ADMIN_PROMETHEUS_H
 #define SERVER_ADMIN_PROMETHEUS_H
