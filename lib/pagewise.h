@@ -391,6 +391,7 @@ struct pw_send {
 	bool snd_folio;		 /* the window may come as large folios */
 	bool snd_granted;	 /* there is room for it now */
 	bool snd_follows;	 /* the next window is in memory */
+	bool snd_joins;		 /* memory and file go to the sink together */
 	size_t snd_held;	 /* bytes of the budget that it has: budget.h */
 	size_t snd_wanted;	 /* that it waits for */
 	size_t snd_lead;	 /* so early the next window is fetched */

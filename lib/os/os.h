@@ -283,6 +283,7 @@ struct os_confine {
 	size_t oc_nroots;
 	bool oc_async; /* io_uring is used: its operations bypass the filter */
 	bool oc_cuts;  /* files that are open for writing may be cut */
+	bool oc_ktls;  /* the kernel may be given keys of TLS */
 	bool oc_keep;  /* what os_confine_begin has, if the filter guards it */
 	const char *oc_gave_up; /* why it was not kept, else NULL */
 };

@@ -76,6 +76,7 @@ pw_send_start(struct pw_send *s)
 	s->snd_lent = 0;
 	s->snd_folio = s->snd_backed_off = false;
 	s->snd_short = s->snd_granted = s->snd_follows = false;
+	s->snd_joins = false;
 	s->snd_held = 0;
 	s->snd_ahead = NULL;
 	s->snd_mark = 0;

@@ -4,31 +4,38 @@
  * evicted again and again, it is read into memory of the transmission's own, as aio does.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 
-#define COPY ((size_t)16 << 10) /* bytes of a call: a record of TLS */
+#define COPY ((size_t)64 << 10) /* bytes of a call: four records of TLS */
 
-/* RWF_NOWAIT may refuse what was in memory just now: sink_step sees it in snd_result. */
+/*
+ * A head, if there is one, and what follows it: one record of TLS for both.  RWF_NOWAIT may
+ * refuse what was in memory just now: sink_step sees it in snd_result.
+ */
 static int
 copy_resident(struct pw_send *s, size_t len, size_t *sent)
 {
 	struct pw_file *file = s->snd_file;
+	size_t head = s->snd_mem_len, room = COPY - head;
 	char data[COPY];
 	long n;
 
 	*sent = 0;
-	n = os_read(file->fil_fd, s->snd_off, data, len < COPY ? len : COPY,
-	    file->fil_ask == OS_ASK_NEVER_COLD);
+	if (head > 0)
+		memcpy(data, s->snd_mem, head);
+	n = os_read(file->fil_fd, s->snd_off, data + head,
+	    len < room ? len : room, file->fil_ask == OS_ASK_NEVER_COLD);
 	if (n == 0)
 		return -ESTALE;
 	if (n < 0) {
 		s->snd_result = (int)n;
 		return n == -EAGAIN ? -EBUSY : (int)n;
 	}
-	return sink_send(
-	    s, data, (size_t)n, s->snd_more || (off_t)n < s->snd_len, sent);
+	return sink_send(s, data, head + (size_t)n,
+	    s->snd_more || (off_t)n < s->snd_len, sent);
 }
 
 static bool
@@ -48,10 +55,12 @@ send_what_is_resident(struct pw_send *s)
 	enum pw_send_status status;
 
 	s->snd_result = 0;
+	s->snd_joins = true;
 	status = send_prefetched(s, send_fetch_by_pool, copy_resident);
 	if (status != PW_SEND_AGAIN || s->snd_result != -EAGAIN)
 		return status;
 	s->snd_ready = -1;
+	s->snd_joins = false;
 	return send_aio.path_step(s);
 }
 
@@ -67,6 +76,7 @@ sink_step(struct pw_send *s)
 		return send_window(s, s->snd_off, copy_resident);
 	if (s->snd_own == NULL && !is_read_apart(s))
 		return send_what_is_resident(s);
+	s->snd_joins = false;
 	status = send_aio.path_step(s);
 	if (!s->snd_pending && s->snd_off > off && !is_read_apart(s) &&
 	    aio_is_empty(s)) {

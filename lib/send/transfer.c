@@ -145,8 +145,10 @@ send_status(enum account_next next)
 static bool
 takes_memory(const struct pw_send *s)
 {
-	return s->snd_sink == NULL && s->snd_path->path_takes_memory &&
-	       s->snd_len > 0 && s->snd_mem_len < SEND_HEAD;
+	bool joins =
+	    s->snd_sink != NULL ? s->snd_joins : s->snd_path->path_takes_memory;
+
+	return joins && s->snd_len > 0 && s->snd_mem_len < SEND_HEAD;
 }
 
 static enum account_next

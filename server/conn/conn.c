@@ -545,7 +545,7 @@ conn_create(struct listening *ls, int fd, const struct sockaddr *peer,
 		free(c);
 		return;
 	}
-	c->cn_item.it_phase = PHASE_HEAD;
+	c->cn_item.it_phase = phase(c);
 	worker_added(wk, &c->cn_item);
 	conn_patience(c, TIMER_HEAD);
 }

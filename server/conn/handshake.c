@@ -60,6 +60,13 @@ compute(struct conn *c, void (*done)(struct pw_waiter *))
 	return NEXT_WAIT;
 }
 
+static enum next
+compute_here(struct conn *c)
+{
+	tls_step(c->cn_transport.tr_tls);
+	return NEXT_GO;
+}
+
 /* It reads as much as it can make sense of: an answer in plain text. */
 static enum next
 answer_plain(struct conn *c)
@@ -120,7 +127,8 @@ conn_handshake(struct conn *c, void (*done)(struct pw_waiter *))
 		return fail(c);
 	switch (tls_awaits(tl)) {
 	case 0:
-		return compute(c, done);
+		return tls_step_is_short(tl) ? compute_here(c)
+					     : compute(c, done);
 	case -EAGAIN:
 		return NEXT_WAIT;
 	case -EPROTO:

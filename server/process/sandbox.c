@@ -181,6 +181,7 @@ confine(const struct conf *conf, struct pw_root *const *roots, bool keep)
 	struct os_confine oc = {
 	    .oc_async = for_settings(conf, is_async) != 0,
 	    .oc_cuts = opens_log(conf),
+	    .oc_ktls = conf_has_tls(conf) && conf->conf_ktls == TLS_KTLS_ON,
 	    .oc_keep = keep,
 	};
 	int *fds = calloc(conf->conf_nroots, sizeof(*fds));

@@ -163,6 +163,20 @@ static const struct {
     EQUAL("fcntl64", 1, F_SETPIPE_SZ),
 };
 
+/* Keys of TLS for the kernel. */
+static int
+allow_ktls(scmp_filter_ctx ctx)
+{
+	int error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt),
+	    2, SCMP_A1(SCMP_CMP_EQ, IPPROTO_TCP),
+	    SCMP_A2(SCMP_CMP_EQ, TCP_ULP));
+
+	return error != 0
+		   ? error
+		   : seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt),
+			 1, SCMP_A1(SCMP_CMP_EQ, SOL_TLS));
+}
+
 static int
 allow_calls(scmp_filter_ctx ctx, const char *const *names, size_t n)
 {
@@ -237,6 +251,8 @@ allow_all(scmp_filter_ctx ctx, const struct os_confine *oc)
 	if (error == 0 && SANITIZED)
 		error =
 		    allow_calls(ctx, sanitizer_calls, COUNT(sanitizer_calls));
+	if (error == 0 && oc->oc_ktls)
+		error = allow_ktls(ctx);
 	if (error == 0)
 		error = allow_args(ctx);
 	if (error == 0)

@@ -116,6 +116,10 @@ create_tls(struct server *sv)
 {
 	int error = tls_prepare();
 
+	if (sv->sv_conf->conf_ktls == TLS_KTLS_ON && !tls_kernel_can())
+		log_warn(NULL,
+		    "ktls: this kernel has no TLS: the server encrypts itself; "
+		    "modprobe tls before the start");
 	if (error == 0 && sv->sv_conf->conf_session_tickets) {
 		sv->sv_tickets = ticket_keys_create();
 		error = sv->sv_tickets == NULL ? -ENOMEM : 0;

@@ -35,7 +35,9 @@ tell(struct child *ch, const struct ticket_key *key)
 	char text[TICKET_KEY_TEXT];
 
 	ticket_key_write(key, text);
-	child_tell(ch, CHANNEL_TICKET_KEY, text);
+	if (ch->ch_channel != -1)
+		(void)channel_send(
+		    ch->ch_channel, CHANNEL_TICKET_KEY, text, -1, false);
 	explicit_bzero(text, sizeof(text));
 }
 

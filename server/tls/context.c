@@ -2,10 +2,14 @@
  * context: see context.h.
  */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "server/tls/context_priv.h"
 #include "server/tls/session.h"
@@ -47,7 +51,7 @@ tls_prepare(void)
 	if (OPENSSL_init_ssl(OPENSSL_INIT_LOAD_SSL_STRINGS |
 				 OPENSSL_INIT_LOAD_CRYPTO_STRINGS,
 		NULL) != 1 ||
-	    tls_session_index() == -1)
+	    tls_session_index() == -1 || !record_prepare())
 		return -ENOMEM;
 	return 0;
 }
@@ -132,6 +136,15 @@ on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
 	return SSL_TLSEXT_ERR_OK;
 }
 
+/* For record.h. */
+static void
+on_secret(const SSL *ssl, const char *line)
+{
+	struct tls *tl = SSL_get_ex_data(ssl, tls_session_index());
+
+	record_take_secret(&tl->tl_writer, line);
+}
+
 /* --------------------------------------------------------------- contexts */
 
 static bool
@@ -200,6 +213,10 @@ set_sessions(
 	if (tickets == NULL)
 		return true;
 	SSL_CTX_set_timeout(ctx, TICKET_KEYS_SECONDS);
+	/* Each connection gives its client one for the next. */
+	if (ts->ts_verify == TLS_VERIFY_OFF &&
+	    SSL_CTX_set_num_tickets(ctx, 1) != 1)
+		return false;
 	return EVP_Digest(name, strlen(name), id, NULL, EVP_sha256(), NULL) ==
 		   1 &&
 	       SSL_CTX_set_session_id_context(ctx, id, sizeof(id)) == 1 &&
@@ -221,9 +238,8 @@ new_context(struct tls_context *tx, const struct tls_settings *tc, size_t site)
 	SSL_CTX_set_options(ctx, OPTIONS);
 	if (tx->tx_ktls)
 		SSL_CTX_set_options(ctx, SSL_OP_ENABLE_KTLS);
-	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS |
-				  SSL_MODE_ENABLE_PARTIAL_WRITE |
-				  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_set_keylog_callback(ctx, on_secret);
 	SSL_CTX_set_client_hello_cb(ctx, on_hello, tx);
 	SSL_CTX_set_tlsext_servername_callback(ctx, on_name);
 	SSL_CTX_set_alpn_select_cb(ctx, on_alpn, NULL);
@@ -266,8 +282,7 @@ tls_context_create(const struct tls_settings *tc, struct tls_context **out,
 	tx->tx_nsites = tc->tc_nsites;
 	tx->tx_find = tc->tc_find;
 	tx->tx_arg = tc->tc_arg;
-	tx->tx_ktls = tc->tc_ktls == TLS_KTLS_ON ||
-		      (tc->tc_ktls == TLS_KTLS_AUTO && tls_kernel_has_ktls());
+	tx->tx_ktls = tc->tc_ktls == TLS_KTLS_ON;
 	if (tx->tx_contexts == NULL || tx->tx_sites == NULL ||
 	    tx->tx_identities == NULL || tx->tx_method == NULL)
 		error = fail(why, size, "a context of TLS");
@@ -296,8 +311,24 @@ tls_context_destroy(struct tls_context **txp)
 	free(tx);
 }
 
+#ifdef TCP_ULP
 bool
-tls_kernel_has_ktls(void)
+tls_kernel_can(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool can =
+	    fd != -1 &&
+	    setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) == -1 &&
+	    errno == ENOTCONN;
+
+	if (fd != -1)
+		close(fd);
+	return can;
+}
+#else
+bool
+tls_kernel_can(void)
 {
 	return false;
 }
+#endif

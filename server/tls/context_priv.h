@@ -7,11 +7,12 @@
 #include <openssl/ssl.h>
 
 #include "server/tls/context.h"
+#include "server/tls/record.h"
 
-#define TLS_RECORD  16384 /* bytes of plaintext */
-#define TLS_RECORDS 4	  /* gathered at most */
-/* Header, explicit nonce or content type, tag, and room to spare for padding. */
-#define TLS_GATHER  (TLS_RECORDS * (TLS_RECORD + 256))
+#define TLS_RECORDS 5 /* gathered at most: a head, and 64 KiB */
+#define TLS_GATHER  (TLS_RECORDS * (RECORD_PLAIN + RECORD_OVERHEAD))
+
+struct tls;
 
 struct tls_context {
 	SSL_CTX **
@@ -24,12 +25,12 @@ struct tls_context {
 	bool tx_ktls;
 	BIO_METHOD *tx_method;
 	/* Records that are sent with the next call: the loop's thread. */
-	size_t tx_gathered;
 	char tx_gather[TLS_GATHER];
 };
 
-/* session.c: reads from the socket, writes into tx_gather.  NULL: no memory. */
+/* stream.c: reads from the socket; what is written is forgotten.  NULL: no memory. */
 BIO_METHOD *tls_bio_method(void);
+void tls_stream_init(struct tls *);
 
 /* Place for the session in an SSL. */
 int tls_session_index(void);

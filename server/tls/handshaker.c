@@ -150,9 +150,10 @@ handshaker_submit(struct handshaker *hs, struct pw_loop *lp,
 			TAILQ_INSERT_TAIL(&hs->hs_turns, pt, pt_turn);
 		atomic_fetch_add_explicit(
 		    &hs->hs_waiting, 1, memory_order_relaxed);
-		pthread_cond_signal(&hs->hs_cond);
 	}
 	pthread_mutex_unlock(&hs->hs_lock);
+	if (room)
+		pthread_cond_signal(&hs->hs_cond);
 	return room;
 }
 

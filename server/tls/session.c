@@ -16,16 +16,9 @@
 #include "server/tls/session.h"
 
 #define STEPS	64     /* of a handshake: one that trickles ends */
-#define FIRST	4096   /* bytes of the first record of an answer: below */
 #define REST	262144 /* bytes that may be kept, at most */
 #define HEADER	5      /* of a record */
-#define LONGEST (TLS_RECORD + 2048) /* bytes of a record: RFC 5246, 6.2.3 */
-
-static struct tls *
-tls_of(struct pw_sink *sk)
-{
-	return (struct tls *)(void *)sk;
-}
+#define LONGEST (RECORD_PLAIN + 2048) /* bytes of a record: RFC 5246, 6.2.3 */
 
 int
 tls_session_index(void)
@@ -79,20 +72,6 @@ failed(struct tls *tl, int result)
 	ERR_clear_error();
 }
 
-/* From now on records are gathered; alerts and answers to them, too. */
-static bool
-gather_records(struct tls *tl)
-{
-	BIO *bio = BIO_new(tl->tl_context->tx_method);
-
-	if (bio == NULL)
-		return false;
-	BIO_set_data(bio, tl);
-	BIO_set_init(bio, 1);
-	SSL_set_bio(tl->tl_ssl, bio, bio);
-	return true;
-}
-
 static struct str
 text_of(const char *text)
 {
@@ -141,8 +120,8 @@ static void
 opened(struct tls *tl)
 {
 	tl->tl_kernel = BIO_get_ktls_send(SSL_get_wbio(tl->tl_ssl)) != 0;
-	SSL_set_read_ahead(tl->tl_ssl, 1);
-	if (!tl->tl_kernel && !gather_records(tl)) {
+	if (!tl->tl_kernel &&
+	    !record_begin(&tl->tl_writer, tl->tl_ssl, tl->tl_records)) {
 		tl->tl_state = TLS_FAILED;
 		tl->tl_failure = TLS_FAILURE_OURS;
 		return;
@@ -151,19 +130,57 @@ opened(struct tls *tl)
 	tl->tl_state = TLS_OPEN;
 }
 
+/* What OpenSSL has sent with the key that record.h takes over, and what it would send. */
+static void
+on_message(int writes, int version, int type, const void *data, size_t len,
+    SSL *ssl, void *arg)
+{
+	const unsigned char *bytes = data;
+	struct tls *tl = arg;
+
+	(void)version, (void)ssl;
+	if (writes && type == SSL3_RT_HEADER && tl->tl_writer.rw_secret_len > 0)
+		tl->tl_records++;
+	else if (writes && type == SSL3_RT_ALERT && len == sizeof(tl->tl_alert))
+		memcpy(tl->tl_alert, data, len);
+	else if (!writes && type == SSL3_RT_HANDSHAKE && len == 5 &&
+		 bytes[0] == SSL3_MT_KEY_UPDATE)
+		tl->tl_update |= bytes[4] == SSL_KEY_UPDATE_REQUESTED;
+}
+
+/* OpenSSL gives the kernel its keys through a BIO of its own only. */
+static BIO *
+make_bio(struct tls *tl)
+{
+	BIO *bio;
+
+	if (tl->tl_context->tx_ktls)
+		return BIO_new_socket(tl->tl_fd, BIO_NOCLOSE);
+	bio = BIO_new(tl->tl_context->tx_method);
+	if (bio == NULL)
+		return NULL;
+	BIO_set_data(bio, tl);
+	BIO_set_init(bio, 1);
+	SSL_set_read_ahead(tl->tl_ssl, 1);
+	return bio;
+}
+
 static bool
 begin(struct tls *tl)
 {
 	SSL *ssl = SSL_new(tl->tl_context->tx_contexts[0]);
-	BIO *bio = ssl == NULL ? NULL : BIO_new_socket(tl->tl_fd, BIO_NOCLOSE);
+	BIO *bio;
 
 	tl->tl_ssl = ssl;
-	if (bio == NULL || SSL_set_ex_data(ssl, tls_session_index(), tl) != 1) {
-		BIO_free(bio);
+	if (ssl == NULL || SSL_set_ex_data(ssl, tls_session_index(), tl) != 1)
 		return false;
-	}
+	bio = make_bio(tl);
+	if (bio == NULL)
+		return false;
 	SSL_set_bio(ssl, bio, bio);
 	SSL_set_accept_state(ssl);
+	SSL_set_msg_callback(ssl, on_message);
+	SSL_set_msg_callback_arg(ssl, tl);
 	return true;
 }
 
@@ -175,22 +192,19 @@ tls_of_waiter(struct pw_waiter *w)
 				      offsetof(struct handshake, hk_waiter));
 }
 
-/* On a thread of the handshaker. */
-static int
-step(struct handshake *hk)
+void
+tls_step(struct tls *tl)
 {
-	struct tls *tl = tls_of_waiter(&hk->hk_waiter);
 	int result;
 
-	ERR_clear_error();
 	if ((tl->tl_ssl == NULL && !begin(tl)) || ++tl->tl_steps > STEPS) {
 		failed(tl, SSL_ERROR_SSL);
-		return 0;
+		return;
 	}
 	result = SSL_do_handshake(tl->tl_ssl);
 	if (result == 1) {
 		opened(tl);
-		return 0;
+		return;
 	}
 	result = SSL_get_error(tl->tl_ssl, result);
 	if (result == SSL_ERROR_WANT_READ)
@@ -199,7 +213,24 @@ step(struct handshake *hk)
 		tl->tl_state = TLS_WANT_WRITE;
 	else
 		failed(tl, result);
+	ERR_clear_error();
+}
+
+/* On a thread of the handshaker. */
+static int
+run(struct handshake *hk)
+{
+	tls_step(tls_of_waiter(&hk->hk_waiter));
 	return 0;
+}
+
+/* The server has said all, and no certificate is to come. */
+bool
+tls_step_is_short(const struct tls *tl)
+{
+	return tl->tl_state == TLS_WANT_READ &&
+	       tl->tl_writer.rw_secret_len > 0 &&
+	       SSL_get_verify_mode(tl->tl_ssl) == SSL_VERIFY_NONE;
 }
 
 /*
@@ -242,372 +273,6 @@ tls_awaits(const struct tls *tl)
 	return poll(&pfd, 1, 0) == 1 ? 0 : -EAGAIN;
 }
 
-/* ---------------------------------------------------------------- sending */
-
-/* Each call is one record. */
-static int
-gather_write(BIO *bio, const char *data, int len)
-{
-	struct tls *tl = BIO_get_data(bio);
-	struct tls_context *tx = tl->tl_context;
-
-	BIO_clear_retry_flags(bio);
-	if (len <= 0 || (size_t)len > sizeof(tx->tx_gather) - tx->tx_gathered)
-		return -1;
-	memcpy(tx->tx_gather + tx->tx_gathered, data, (size_t)len);
-	tx->tx_gathered += (size_t)len;
-	return len;
-}
-
-static int
-socket_read(BIO *bio, char *to, int room)
-{
-	struct tls *tl = BIO_get_data(bio);
-	ssize_t n;
-
-	BIO_clear_retry_flags(bio);
-	do
-		n = recv(tl->tl_fd, to, (size_t)room, MSG_DONTWAIT);
-	while (n == -1 && errno == EINTR);
-	tl->tl_drained = n < room;
-	if (n == -1 && errno == EAGAIN)
-		BIO_set_retry_read(bio);
-	return (int)n;
-}
-
-static long
-bio_ctrl(BIO *bio, int cmd, long number, void *pointer)
-{
-	(void)bio, (void)number, (void)pointer;
-	return cmd == BIO_CTRL_FLUSH;
-}
-
-BIO_METHOD *
-tls_bio_method(void)
-{
-	BIO_METHOD *method = BIO_meth_new(
-	    BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "connection");
-
-	if (method == NULL)
-		return NULL;
-	BIO_meth_set_write(method, gather_write);
-	BIO_meth_set_read(method, socket_read);
-	BIO_meth_set_ctrl(method, bio_ctrl);
-	return method;
-}
-
-/* Bytes that the socket took, or -errno. */
-static long
-give(struct tls *tl, const char *data, size_t len, bool more)
-{
-	int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0);
-	ssize_t n;
-
-	do
-		n = send(tl->tl_fd, data, len, flags);
-	while (n == -1 && errno == EINTR);
-	if (n >= 0)
-		return n;
-	return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS
-		   ? 0
-		   : -errno;
-}
-
-/* 0, or -EAGAIN: some of it is left. */
-static int
-give_rest(struct tls *tl, bool more)
-{
-	long n;
-
-	if (tl->tl_rest_len == 0)
-		return 0;
-	n = give(tl, tl->tl_rest + tl->tl_rest_at, tl->tl_rest_len, more);
-	if (n < 0)
-		return (int)n;
-	tl->tl_rest_at += (size_t)n;
-	tl->tl_rest_len -= (size_t)n;
-	if (tl->tl_rest_len > 0)
-		return -EAGAIN;
-	free(tl->tl_rest);
-	tl->tl_rest = NULL;
-	tl->tl_rest_at = 0;
-	return 0;
-}
-
-/* The end of what was gathered, behind what is kept already. */
-static int
-keep(struct tls *tl, const char *data, size_t len)
-{
-	char *grown;
-
-	if (len == 0)
-		return 0;
-	if (tl->tl_rest_len + len > REST)
-		return -ENOBUFS;
-	grown = malloc(tl->tl_rest_len + len);
-	if (grown == NULL)
-		return -ENOMEM;
-	if (tl->tl_rest_len > 0)
-		memcpy(grown, tl->tl_rest + tl->tl_rest_at, tl->tl_rest_len);
-	memcpy(grown + tl->tl_rest_len, data, len);
-	free(tl->tl_rest);
-	tl->tl_rest = grown;
-	tl->tl_rest_at = 0;
-	tl->tl_rest_len += len;
-	return 0;
-}
-
-/* What OpenSSL wrote of its own accord: alerts, answers to key updates. */
-static int
-give_gathered(struct tls *tl)
-{
-	struct tls_context *tx = tl->tl_context;
-	size_t len = tx->tx_gathered;
-	long n = 0;
-
-	tx->tx_gathered = 0;
-	if (len == 0)
-		return 0;
-	if (tl->tl_rest_len == 0)
-		n = give(tl, tx->tx_gather, len, false);
-	if (n < 0)
-		return (int)n;
-	return keep(tl, tx->tx_gather + n, len - (size_t)n);
-}
-
-/*
- * A client can read nothing of a record before it has all of it.  While its congestion window is
- * small the first one of an answer is too, so that what it begins with comes a round trip
- * earlier.
- */
-static size_t
-record(const struct tls *tl, size_t len)
-{
-	size_t most =
-	    tl->tl_warm || tl->tl_context->tx_gathered > 0 ? TLS_RECORD : FIRST;
-
-	return len < most ? len : most;
-}
-
-/* Bytes of plaintext in each record that was gathered, and where it ends. */
-struct gathered {
-	unsigned g_count;
-	size_t g_plain[TLS_RECORDS + 1];
-	size_t g_end[TLS_RECORDS + 1];
-};
-
-static int
-make_records(struct tls *tl, const char *mem, size_t len, struct gathered *g)
-{
-	struct tls_context *tx = tl->tl_context;
-	size_t n, done;
-
-	g->g_count = 0;
-	tx->tx_gathered = 0;
-	while (len > 0 && g->g_count < tl->tl_share) {
-		n = record(tl, len);
-		if (SSL_write_ex(tl->tl_ssl, mem, n, &done) != 1) {
-			ERR_clear_error();
-			tx->tx_gathered = 0;
-			tl->tl_broken = true;
-			return -EPROTO;
-		}
-		g->g_plain[g->g_count] = done;
-		g->g_end[g->g_count++] = tx->tx_gathered;
-		mem += done;
-		len -= done;
-	}
-	return 0;
-}
-
-/* Of n bytes that went out whole records count; the rest of the plaintext is held. */
-static size_t
-count_taken(struct tls *tl, const struct gathered *g, size_t n)
-{
-	size_t taken = 0;
-
-	tl->tl_held = 0;
-	for (unsigned i = 0; i < g->g_count; i++)
-		if (g->g_end[i] <= n)
-			taken += g->g_plain[i];
-		else
-			tl->tl_held += g->g_plain[i];
-	return taken;
-}
-
-/* One that takes all gets more with a call; of one that does not less has to be kept. */
-static void
-fit_share(struct tls *tl, const struct gathered *g, bool whole)
-{
-	tl->tl_warm = true;
-	if (!whole)
-		tl->tl_share = 1;
-	else if (g->g_count == tl->tl_share && tl->tl_share < TLS_RECORDS)
-		tl->tl_share *= 2;
-}
-
-static int
-send_records(
-    struct tls *tl, const char *mem, size_t len, bool more, size_t *taken)
-{
-	struct tls_context *tx = tl->tl_context;
-	struct gathered g;
-	size_t all;
-	long n;
-	int error = make_records(tl, mem, len, &g);
-
-	if (error != 0)
-		return error;
-	all = tx->tx_gathered;
-	n = give(tl, tx->tx_gather, all, more);
-	tx->tx_gathered = 0;
-	if (n >= 0)
-		error = keep(tl, tx->tx_gather + n, all - (size_t)n);
-	else
-		error = (int)n;
-	if (error != 0) {
-		tl->tl_broken = true;
-		return error;
-	}
-	fit_share(tl, &g, (size_t)n == all);
-	*taken += count_taken(tl, &g, (size_t)n);
-	return 0;
-}
-
-/* What was held has gone. */
-static size_t
-take_held(struct tls *tl, size_t len)
-{
-	size_t n = tl->tl_held < len ? tl->tl_held : len;
-
-	tl->tl_held -= n;
-	return n;
-}
-
-static int
-take(struct pw_sink *sk, const char *mem, size_t len, bool more, size_t *taken)
-{
-	struct tls *tl = tls_of(sk);
-	int error;
-
-	*taken = 0;
-	if (tl->tl_broken)
-		return -EPIPE;
-	error = give_rest(tl, more);
-	if (error != 0)
-		return error;
-	*taken = take_held(tl, len);
-	if (*taken == len || tl->tl_held > 0)
-		return 0;
-	error = send_records(tl, mem + *taken, len - *taken, more, taken);
-	return error == 0 && *taken == 0 ? -EAGAIN : error;
-}
-
-/* It is copied: nothing of the page cache is needed any more. */
-static long
-unacked(struct pw_sink *sk)
-{
-	(void)sk;
-	return 0;
-}
-
-static const struct pw_sink_ops sink_ops = {.take = take, .unacked = unacked};
-
-struct pw_sink *
-tls_sink(struct tls *tl)
-{
-	return tl->tl_kernel ? NULL : &tl->tl_sink;
-}
-
-size_t
-tls_unsent(const struct tls *tl)
-{
-	return tl->tl_rest_len;
-}
-
-int
-tls_end(struct tls *tl)
-{
-	int error;
-
-	if (tl->tl_broken || tl->tl_state != TLS_OPEN)
-		return -EPIPE;
-	if (!tl->tl_told) {
-		tl->tl_told = true;
-		(void)SSL_shutdown(tl->tl_ssl);
-		ERR_clear_error();
-		error = tl->tl_kernel ? 0 : give_gathered(tl);
-		if (error != 0)
-			return error;
-	}
-	return give_rest(tl, false);
-}
-
-/* -------------------------------------------------------------- receiving */
-
-/* After our close_notify, or an alert, nothing that comes is of interest. */
-static long
-discard(struct tls *tl, void *to, size_t room)
-{
-	ssize_t n;
-
-	do
-		n = recv(tl->tl_fd, to, room, MSG_DONTWAIT);
-	while (n == -1 && errno == EINTR);
-	return n == -1 ? -errno : n;
-}
-
-static long
-nothing(struct tls *tl, int result)
-{
-	int error = SSL_get_error(tl->tl_ssl, result);
-	int cause = errno;
-
-	ERR_clear_error();
-	switch (error) {
-	case SSL_ERROR_WANT_READ:
-	case SSL_ERROR_WANT_WRITE:
-		return -EAGAIN;
-	case SSL_ERROR_ZERO_RETURN:
-		return 0;
-	case SSL_ERROR_SYSCALL:
-		tl->tl_broken = true;
-		return cause != 0 ? -cause : -ECONNRESET;
-	default:
-		tl->tl_broken = true;
-		return -EPROTO;
-	}
-}
-
-long
-tls_recv(struct tls *tl, void *to, size_t room)
-{
-	long result;
-	int n, error = 0;
-
-	if (tl->tl_told || tl->tl_state != TLS_OPEN)
-		return discard(tl, to, room);
-	errno = 0;
-	tl->tl_context->tx_gathered = 0;
-	n = SSL_read(tl->tl_ssl, to, room < INT32_MAX ? (int)room : INT32_MAX);
-	result = n > 0 ? n : nothing(tl, n);
-	if (!tl->tl_kernel)
-		error = give_gathered(tl);
-	return error == 0 || result > 0 ? result : error;
-}
-
-bool
-tls_is_drained(const struct tls *tl)
-{
-	return tl->tl_drained && SSL_has_pending(tl->tl_ssl) == 0;
-}
-
-bool
-tls_has_input(const struct tls *tl)
-{
-	return tl->tl_ssl != NULL && SSL_has_pending(tl->tl_ssl) == 1;
-}
-
 /* -------------------------------------------------------- begin and end */
 
 struct tls *
@@ -617,11 +282,10 @@ tls_create(struct tls_context *tx, int fd)
 
 	if (tl == NULL)
 		return NULL;
-	tl->tl_sink.sk_ops = &sink_ops;
-	tl->tl_handshake.hk_run = step;
+	tls_stream_init(tl);
+	tl->tl_handshake.hk_run = run;
 	tl->tl_context = tx;
 	tl->tl_fd = fd;
-	tl->tl_share = 1;
 	tl->tl_began = clock_now();
 	return tl;
 }
@@ -634,6 +298,7 @@ tls_destroy(struct tls **tlp)
 	if (tl == NULL)
 		return;
 	*tlp = NULL;
+	record_end(&tl->tl_writer);
 	SSL_free(tl->tl_ssl);
 	ERR_clear_error();
 	free(tl->tl_subject);

@@ -18,9 +18,9 @@ import time
 SUITES = {"6.1": "bookworm", "6.12": "trixie"}
 PACKAGE = "linux-image-amd64"
 
-# For the disk, the host's files, and for what the tests mount.
+# For the disk, the host's files, what the tests mount, and TLS.
 MODULES = ["virtio_pci", "virtio_blk", "9pnet_virtio", "9p", "crc32c_generic", "ext4", "loop",
-           "fuse", "xfs", "btrfs", "overlay"]
+           "fuse", "xfs", "btrfs", "overlay", "tls"]
 BUSYBOX = "/bin/busybox"
 KEPT = 30 * 86400  # seconds; then a newer one is looked for
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -1,0 +1,419 @@
+/*
+ * stream: what is sent and received on a session once it is open.
+ */
+#include <errno.h>
+#include <openssl/err.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "server/tls/context_priv.h"
+#include "server/tls/session.h"
+
+#define FIRST 4096   /* bytes of the first record of an answer: below */
+#define REST  262144 /* bytes that may be kept, at most */
+
+static struct tls *
+tls_of(struct pw_sink *sk)
+{
+	return (struct tls *)(void *)sk;
+}
+
+/* ---------------------------------------------------------------- sending */
+
+/*
+ * In the handshake.  After it what OpenSSL writes is forgotten, since its keys are not used any
+ * more; on_message in session.c has noted what it wants to say.
+ */
+static int
+socket_write(BIO *bio, const char *data, int len)
+{
+	struct tls *tl = BIO_get_data(bio);
+	ssize_t n;
+
+	BIO_clear_retry_flags(bio);
+	if (tl->tl_state == TLS_OPEN)
+		return len;
+	do
+		n = send(
+		    tl->tl_fd, data, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (n == -1 && errno == EINTR);
+	if (n == -1 && (errno == EAGAIN || errno == ENOBUFS))
+		BIO_set_retry_write(bio);
+	return (int)n;
+}
+
+static int
+socket_read(BIO *bio, char *to, int room)
+{
+	struct tls *tl = BIO_get_data(bio);
+	ssize_t n;
+
+	BIO_clear_retry_flags(bio);
+	do
+		n = recv(tl->tl_fd, to, (size_t)room, MSG_DONTWAIT);
+	while (n == -1 && errno == EINTR);
+	tl->tl_drained = n < room;
+	if (n == -1 && errno == EAGAIN)
+		BIO_set_retry_read(bio);
+	return (int)n;
+}
+
+static long
+bio_ctrl(BIO *bio, int cmd, long number, void *pointer)
+{
+	(void)bio, (void)number, (void)pointer;
+	return cmd == BIO_CTRL_FLUSH;
+}
+
+BIO_METHOD *
+tls_bio_method(void)
+{
+	BIO_METHOD *method = BIO_meth_new(
+	    BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "connection");
+
+	if (method == NULL)
+		return NULL;
+	BIO_meth_set_write(method, socket_write);
+	BIO_meth_set_read(method, socket_read);
+	BIO_meth_set_ctrl(method, bio_ctrl);
+	return method;
+}
+
+/* Bytes that the socket took, or -errno. */
+static long
+give(struct tls *tl, const char *data, size_t len, bool more)
+{
+	int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0);
+	ssize_t n;
+
+	do
+		n = send(tl->tl_fd, data, len, flags);
+	while (n == -1 && errno == EINTR);
+	if (n >= 0)
+		return n;
+	return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS
+		   ? 0
+		   : -errno;
+}
+
+/* 0, or -EAGAIN: some of it is left. */
+static int
+give_rest(struct tls *tl, bool more)
+{
+	long n;
+
+	if (tl->tl_rest_len == 0)
+		return 0;
+	n = give(tl, tl->tl_rest + tl->tl_rest_at, tl->tl_rest_len, more);
+	if (n < 0)
+		return (int)n;
+	tl->tl_rest_at += (size_t)n;
+	tl->tl_rest_len -= (size_t)n;
+	if (tl->tl_rest_len > 0)
+		return -EAGAIN;
+	free(tl->tl_rest);
+	tl->tl_rest = NULL;
+	tl->tl_rest_at = 0;
+	return 0;
+}
+
+/* The end of what was gathered, behind what is kept already. */
+static int
+keep(struct tls *tl, const char *data, size_t len)
+{
+	char *grown;
+
+	if (len == 0)
+		return 0;
+	if (tl->tl_rest_len + len > REST)
+		return -ENOBUFS;
+	grown = malloc(tl->tl_rest_len + len);
+	if (grown == NULL)
+		return -ENOMEM;
+	if (tl->tl_rest_len > 0)
+		memcpy(grown, tl->tl_rest + tl->tl_rest_at, tl->tl_rest_len);
+	memcpy(grown + tl->tl_rest_len, data, len);
+	free(tl->tl_rest);
+	tl->tl_rest = grown;
+	tl->tl_rest_at = 0;
+	tl->tl_rest_len += len;
+	return 0;
+}
+
+/* A record that is no data. */
+static int
+say(struct tls *tl, unsigned char type, const void *data, size_t len)
+{
+	char *record = tl->tl_context->tx_gather;
+	size_t all = record_write(
+	    &tl->tl_writer, type, data, len, (unsigned char *)record);
+	long n = 0;
+
+	if (all == 0)
+		return -EPROTO;
+	if (tl->tl_rest_len == 0)
+		n = give(tl, record, all, false);
+	if (n < 0)
+		return (int)n;
+	return keep(tl, record + n, all - (size_t)n);
+}
+
+/* RFC 8446, 4.6.3: a new key on request; 6.2: why it has failed. */
+static int
+say_what_is_due(struct tls *tl)
+{
+	static const unsigned char update[] = {
+	    SSL3_MT_KEY_UPDATE, 0, 0, 1, SSL_KEY_UPDATE_NOT_REQUESTED};
+	int error = 0;
+
+	/* The kernel would go on with the old key. */
+	if (tl->tl_kernel) {
+		tl->tl_broken = true;
+		return -EPROTO;
+	}
+	if (tl->tl_update) {
+		tl->tl_update = false;
+		error = say(tl, SSL3_RT_HANDSHAKE, update, sizeof(update));
+		if (error == 0 && !record_update(&tl->tl_writer))
+			error = -EPROTO;
+	}
+	if (tl->tl_alert[0] == SSL3_AL_FATAL)
+		error =
+		    say(tl, SSL3_RT_ALERT, tl->tl_alert, sizeof(tl->tl_alert));
+	tl->tl_alert[0] = 0;
+	if (error != 0)
+		tl->tl_broken = true;
+	return error;
+}
+
+/*
+ * A client can read nothing of a record before it has all of it.  While its congestion window is
+ * small the first one of an answer is too, so that what it begins with comes a round trip
+ * earlier.
+ */
+static size_t
+record_size(const struct tls *tl, unsigned before, size_t len)
+{
+	size_t most = tl->tl_warm || before > 0 ? RECORD_PLAIN : FIRST;
+
+	return len < most ? len : most;
+}
+
+/* Bytes of plaintext in each record that was gathered, and where it ends. */
+struct gathered {
+	unsigned g_count;
+	size_t g_plain[TLS_RECORDS];
+	size_t g_end[TLS_RECORDS];
+};
+
+/* Returns their length, or 0: the cipher has failed. */
+static size_t
+make_records(struct tls *tl, const char *mem, size_t len, struct gathered *g)
+{
+	unsigned char *to = (unsigned char *)tl->tl_context->tx_gather;
+	size_t n, made, all = 0;
+
+	g->g_count = 0;
+	while (len > 0 && g->g_count < tl->tl_share) {
+		n = record_size(tl, g->g_count, len);
+		made = record_write(
+		    &tl->tl_writer, SSL3_RT_APPLICATION_DATA, mem, n, to + all);
+		if (made == 0)
+			return 0;
+		all += made;
+		g->g_plain[g->g_count] = n;
+		g->g_end[g->g_count++] = all;
+		mem += n;
+		len -= n;
+	}
+	return all;
+}
+
+/* Of n bytes that went out whole records count; the rest of the plaintext is held. */
+static size_t
+count_taken(struct tls *tl, const struct gathered *g, size_t n)
+{
+	size_t taken = 0;
+
+	tl->tl_held = 0;
+	for (unsigned i = 0; i < g->g_count; i++)
+		if (g->g_end[i] <= n)
+			taken += g->g_plain[i];
+		else
+			tl->tl_held += g->g_plain[i];
+	return taken;
+}
+
+/* One that takes all gets more with a call; of one that does not less has to be kept. */
+static void
+fit_share(struct tls *tl, const struct gathered *g, bool whole)
+{
+	tl->tl_warm = true;
+	if (!whole)
+		tl->tl_share = 1;
+	else if (g->g_count == tl->tl_share && tl->tl_share < TLS_RECORDS)
+		tl->tl_share++;
+}
+
+static int
+send_records(
+    struct tls *tl, const char *mem, size_t len, bool more, size_t *taken)
+{
+	const char *records = tl->tl_context->tx_gather;
+	struct gathered g;
+	size_t all = make_records(tl, mem, len, &g);
+	long n = all == 0 ? -EPROTO : give(tl, records, all, more);
+	int error = n < 0 ? (int)n : keep(tl, records + n, all - (size_t)n);
+
+	if (error != 0) {
+		tl->tl_broken = true;
+		return error;
+	}
+	fit_share(tl, &g, (size_t)n == all);
+	*taken += count_taken(tl, &g, (size_t)n);
+	return 0;
+}
+
+/* What was held has gone. */
+static size_t
+take_held(struct tls *tl, size_t len)
+{
+	size_t n = tl->tl_held < len ? tl->tl_held : len;
+
+	tl->tl_held -= n;
+	return n;
+}
+
+static int
+take(struct pw_sink *sk, const char *mem, size_t len, bool more, size_t *taken)
+{
+	struct tls *tl = tls_of(sk);
+	int error;
+
+	*taken = 0;
+	if (tl->tl_broken)
+		return -EPIPE;
+	error = give_rest(tl, more);
+	if (error != 0)
+		return error;
+	*taken = take_held(tl, len);
+	if (*taken == len || tl->tl_held > 0)
+		return 0;
+	while (error == 0 && *taken < len && tl->tl_held == 0)
+		error = send_records(
+		    tl, mem + *taken, len - *taken, more, taken);
+	return error == 0 && *taken == 0 ? -EAGAIN : error;
+}
+
+/* It is copied: nothing of the page cache is needed any more. */
+static long
+unacked(struct pw_sink *sk)
+{
+	(void)sk;
+	return 0;
+}
+
+static const struct pw_sink_ops sink_ops = {.take = take, .unacked = unacked};
+
+void
+tls_stream_init(struct tls *tl)
+{
+	tl->tl_sink.sk_ops = &sink_ops;
+	tl->tl_share = 1;
+}
+
+struct pw_sink *
+tls_sink(struct tls *tl)
+{
+	return tl->tl_kernel ? NULL : &tl->tl_sink;
+}
+
+size_t
+tls_unsent(const struct tls *tl)
+{
+	return tl->tl_rest_len;
+}
+
+int
+tls_end(struct tls *tl)
+{
+	static const unsigned char close_notify[] = {
+	    SSL3_AL_WARNING, SSL3_AD_CLOSE_NOTIFY};
+	int error = 0;
+
+	if (tl->tl_broken || tl->tl_state != TLS_OPEN)
+		return -EPIPE;
+	if (!tl->tl_told && tl->tl_kernel) {
+		(void)SSL_shutdown(tl->tl_ssl);
+		ERR_clear_error();
+	} else if (!tl->tl_told)
+		error =
+		    say(tl, SSL3_RT_ALERT, close_notify, sizeof(close_notify));
+	tl->tl_told = true;
+	return error == 0 ? give_rest(tl, false) : error;
+}
+
+/* -------------------------------------------------------------- receiving */
+
+/* After our close_notify, or an alert, nothing that comes is of interest. */
+static long
+discard(struct tls *tl, void *to, size_t room)
+{
+	ssize_t n;
+
+	do
+		n = recv(tl->tl_fd, to, room, MSG_DONTWAIT);
+	while (n == -1 && errno == EINTR);
+	return n == -1 ? -errno : n;
+}
+
+static long
+nothing(struct tls *tl, int result)
+{
+	int error = SSL_get_error(tl->tl_ssl, result);
+	int cause = errno;
+
+	ERR_clear_error();
+	switch (error) {
+	case SSL_ERROR_WANT_READ:
+	case SSL_ERROR_WANT_WRITE:
+		return -EAGAIN;
+	case SSL_ERROR_ZERO_RETURN:
+		return 0;
+	case SSL_ERROR_SYSCALL:
+		tl->tl_broken = true;
+		return cause != 0 ? -cause : -ECONNRESET;
+	default:
+		tl->tl_broken = true;
+		return -EPROTO;
+	}
+}
+
+long
+tls_recv(struct tls *tl, void *to, size_t room)
+{
+	long result;
+	int n, error = 0;
+
+	if (tl->tl_told || tl->tl_state != TLS_OPEN)
+		return discard(tl, to, room);
+	errno = 0;
+	n = SSL_read(tl->tl_ssl, to, room < INT32_MAX ? (int)room : INT32_MAX);
+	result = n > 0 ? n : nothing(tl, n);
+	if (tl->tl_update || tl->tl_alert[0] != 0)
+		error = say_what_is_due(tl);
+	return error == 0 || result > 0 ? result : error;
+}
+
+bool
+tls_is_drained(const struct tls *tl)
+{
+	return tl->tl_drained && SSL_has_pending(tl->tl_ssl) == 0;
+}
+
+bool
+tls_has_input(const struct tls *tl)
+{
+	return tl->tl_ssl != NULL && SSL_has_pending(tl->tl_ssl) == 1;
+}
