@@ -297,5 +297,6 @@ metrics_write(const struct metrics *mt, struct evbuffer *out)
 	text_simple(out, "pagewise_log_records_lost_total", "counter",
 	    log_access_lost(mt->mt_log),
 	    "Records of the access log that were lost.");
+	metrics_certificates(mt, out);
 	metrics_process(mt, out);
 }

@@ -257,7 +257,9 @@ struct conf {
 	enum tls_ktls conf_ktls;
 	bool conf_session_tickets;
 	unsigned conf_https_port; /* of the first address with TLS; 0: none */
-	bool conf_has_certificates;
+	/* What conf_complete_tls has loaded, each file once, by the names of files. */
+	const struct identity **conf_identities;
+	size_t conf_nidentities;
 	bool conf_rates; /* some location has a rate of clients */
 };
 
@@ -273,7 +275,8 @@ enum conf_action {
  * over top-level ones in the file; --root defines one site that replaces those
  * of the file.  Everything is checked that can be without binding or starting
  * anything: types, ranges, unknown keys, addresses, that roots are directories
- * that can be read, that the send path exists on this host.  Messages go to
+ * that can be read, that the send path exists on this host; with -t also that clients would
+ * take the certificates.  Messages go to
  * stderr:
  *     pagewise: pagewise.conf:12: threads: 0 is out of range (1 to 256)
  *     pagewise: --threads: 0 is out of range (1 to 256)
@@ -326,6 +329,9 @@ conf_logs(const struct conf *conf, struct str path, int status)
 
 /* Whether some address speaks TLS. */
 bool conf_has_tls(const struct conf *);
+
+/* Whether clients would take all certificates now; each that they would not is told of. */
+bool conf_certificates_are_good(const struct conf *);
 
 /* Whether some location needs a password or a signed link. */
 bool conf_has_secrets(const struct conf *);
