@@ -356,6 +356,8 @@ class Sipper(threading.Thread):
 
     def __init__(self, c, size, pause):
         super().__init__(daemon=True)
+        # Of TLS, too, what is on the wire: a record is not had in parts.
+        self.sock = getattr(c.sock, "raw", c.sock)
         self.c, self.size, self.pause = c, size, pause
         self.got = 0
         self.ended = None
@@ -366,7 +368,7 @@ class Sipper(threading.Thread):
     def run(self):
         try:
             while not self.stop.wait(self.pause):
-                data = self.c.sock.recv(self.size)
+                data = self.sock.recv(self.size)
                 if not data:
                     break
                 self.got += len(data)
