@@ -57,6 +57,15 @@ struct redirect {
 
 struct redirects;
 
+/* A place where request_rate is set: all that inherit it share its count. */
+struct request_rule {
+	struct request_rule *rr_next; /* in conf_request_rules */
+	const char *rr_place;	      /* tells it from others */
+	const char *rr_site;	      /* empty: the top level */
+	const char *rr_location;      /* its title; empty: the site */
+	_Atomic uint64_t rr_refused;  /* requests that got 429 */
+};
+
 /* A body for answers of some statuses. */
 struct error_page {
 	int ep_first;
@@ -94,12 +103,12 @@ struct settings {
 	char **set_cors;	   /* origins, or "*"; NULL: none */
 	unsigned set_cors_max_age; /* seconds */
 
-	struct token_rate set_rate;	    /* bytes, of a connection */
-	struct token_rate set_client_rate;  /* bytes, of a client ... */
-	const void *set_client_rule;	    /* ... with all that have this */
-	struct token_rate set_request_rate; /* RATE_REQUEST for each ... */
-	const void *set_request_rule;	    /* ... the same */
-	uint64_t set_burst;		    /* bytes */
+	struct token_rate set_rate;	       /* bytes, of a connection */
+	struct token_rate set_client_rate;     /* bytes, of a client ... */
+	const void *set_client_rule;	       /* ... with all that have this */
+	struct token_rate set_request_rate;    /* RATE_REQUEST for each ... */
+	struct request_rule *set_request_rule; /* ... the same */
+	uint64_t set_burst;		       /* bytes */
 	unsigned set_request_burst;
 
 	struct cidr_list set_allow;
@@ -243,6 +252,7 @@ struct conf {
 	struct conf_block *conf_memory;	  /* what settings point to: keep.c */
 	struct link_keys *conf_link_keys; /* the same */
 	struct htpasswd *conf_htpasswds;  /* the same */
+	struct request_rule *conf_request_rules; /* the same */
 	enum tls_profile conf_tls_profile;
 	enum tls_ktls conf_ktls;
 	bool conf_session_tickets;

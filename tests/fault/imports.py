@@ -33,7 +33,7 @@ LEFT = {
         EVP_MAC_CTX_free EVP_MAC_CTX_new EVP_MAC_fetch EVP_MAC_final EVP_MAC_free EVP_MAC_init
         EVP_MAC_update OPENSSL_init_crypto""",
     "libcrypt: reads and writes the caller's memory; yescrypt allocates, see test_basic.py": "crypt_r",
-    "reads a stream that fopen, which is wrapped, has opened": "fgets fread setvbuf",
+    "reads a stream that fopen, which is wrapped, has opened": "fgets fread ftello setvbuf",
     "writes what a user reads at the start; nobody is served": """
         dprintf fprintf fputc fwrite printf putc puts vfprintf""",
     "libconfuse: allocates inside; cfg_init, which is wrapped, stands for it": """
