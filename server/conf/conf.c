@@ -84,7 +84,7 @@ complete_one(struct conf *conf, struct settings *set, const char *name)
 		error = conf_complete_headers(conf, set, &why);
 	}
 	if (error == 0) {
-		key = "redirect_https";
+		key = "tls";
 		error = conf_complete_scheme(conf, set, &why);
 	}
 	if (error == 0) {

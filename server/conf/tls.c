@@ -238,17 +238,43 @@ load(struct conf *conf, struct site *site, struct conf_why *why)
 	return 0;
 }
 
+/* What is encrypted has to be copied; these are ways to send without that. */
+static int
+check_send_path(
+    const struct conf *conf, const struct settings *set, struct conf_why *why)
+{
+	static const char *const names[] = {
+	    "splice", "mlock", "uring", "native"};
+
+	if (!conf_has_tls(conf) || conf->conf_ktls == TLS_KTLS_ON ||
+	    set->set_send_path == pw_send_default())
+		return 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (set->set_send_path == pw_send_path(names[i]))
+			return conf_why(why, -EINVAL,
+			    "send_path = %s cannot send over TLS, which "
+			    "encrypts a copy: write auto, nodiskio, aio, pool, "
+			    "copy or blocking, or ktls = on",
+			    names[i]);
+	return 0;
+}
+
 int
 conf_complete_scheme(
     struct conf *conf, struct settings *set, struct conf_why *why)
 {
+	int error = check_send_path(conf, set, why);
+
+	if (error != 0)
+		return error;
 	if (set->set_security_headers && !set->set_hsts_chosen)
 		set->set_hsts =
 		    STR("Strict-Transport-Security: max-age=31536000\r\n");
 	set->set_by_scheme = set->set_redirect_https || set->set_hsts.s_len > 0;
 	if (set->set_redirect_https && !conf_has_tls(conf))
 		return conf_why(why, -EINVAL,
-		    "no address has TLS: write listen = {\"*:443 tls\", ...}");
+		    "redirect_https: no address has TLS: write listen = "
+		    "{\"*:443 tls\", ...}");
 	return 0;
 }
 

@@ -168,7 +168,7 @@ make_bio(struct tls *tl)
 static bool
 begin(struct tls *tl)
 {
-	SSL *ssl = SSL_new(tl->tl_context->tx_contexts[0]);
+	SSL *ssl = SSL_new(tl->tl_context->tx_sites[0].pl_context);
 	BIO *bio;
 
 	tl->tl_ssl = ssl;
@@ -312,5 +312,5 @@ bool
 tls_covers(const struct tls *tl, const char *host, size_t len)
 {
 	return identity_covers(
-	    tl->tl_context->tx_identities[tl->tl_place], host, len);
+	    tl->tl_context->tx_sites[tl->tl_place].pl_identity, host, len);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "lib/os/os.h"
 #include "server/tls/context_priv.h"
 #include "server/tls/session.h"
 
@@ -84,17 +85,15 @@ tls_bio_method(void)
 static long
 give(struct tls *tl, const char *data, size_t len, bool more)
 {
-	int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0);
-	ssize_t n;
+	size_t n;
+	int error;
 
 	do
-		n = send(tl->tl_fd, data, len, flags);
-	while (n == -1 && errno == EINTR);
-	if (n >= 0)
-		return n;
-	return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS
-		   ? 0
-		   : -errno;
+		error = os_send(tl->tl_fd, data, len, more, &n);
+	while (error == -EINTR);
+	if (error == 0 || error == -EAGAIN || error == -ENOBUFS)
+		return (long)n;
+	return error;
 }
 
 /* 0, or -EAGAIN: some of it is left. */
