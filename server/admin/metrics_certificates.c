@@ -1,8 +1,6 @@
 /*
  * metrics_certificates: when certificates expire, as cert-manager and others name it.
  */
-#include <inttypes.h>
-
 #include "server/admin/metrics_priv.h"
 
 void
@@ -11,17 +9,16 @@ metrics_certificates(const struct metrics *mt, struct evbuffer *out)
 	static const char name[] =
 	    "pagewise_certificate_expiration_timestamp_seconds";
 	const struct conf *conf = mt->mt_conf;
-	size_t i;
 
 	if (conf->conf_nidentities == 0)
 		return;
 	text_family(out, name, "gauge",
 	    "When the certificate in this file, or the first of its chain, "
 	    "expires; Unix time.");
-	for (i = 0; i < conf->conf_nidentities; i++) {
+	for (size_t i = 0; i < conf->conf_nidentities; i++) {
 		evbuffer_add_printf(out, "%s{", name);
 		text_label(out, "file", conf->conf_identities[i]->id_file);
-		evbuffer_add_printf(out, "} %" PRIu64 "\n",
-		    (uint64_t)conf->conf_identities[i]->id_expires);
+		evbuffer_add_printf(out, "} %llu\n",
+		    (unsigned long long)conf->conf_identities[i]->id_expires);
 	}
 }
