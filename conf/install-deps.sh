@@ -43,7 +43,6 @@ needs()
 	test	cmd curl			curl			curl
 	test	cmd openssl			openssl			-
 	test	cmd gnutls-cli			gnutls-bin		gnutls
-	test	cmd openssl			openssl			openssl
 	test	linux cmd wrk			wrk			-
 	test	linux cmd slowhttptest		slowhttptest		-
 	test	linux pymod matplotlib		python3-matplotlib	-

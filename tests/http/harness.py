@@ -241,8 +241,13 @@ class Connection:
         self.sock.connect(address)
         if not unix:
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.sock = tls.wrap(self.sock, address)
+        self.sock = self.wrap(self.sock, address)
         self.buf = bytearray()
+
+    @staticmethod
+    def wrap(sock, address):
+        """The connected socket, as this server wants it."""
+        return tls.wrap(sock, address)
 
     def __enter__(self):
         return self

@@ -292,7 +292,7 @@ def test_start_ends_with_what_is_of_no_use(place, site, good, issuer, spoil, tex
 def test_reload_takes_a_new_certificate_and_keeps_connections(tls, place, issuer):
     server = tls(place)
     client = Client()
-    with client.connect(server.connect()) as old:
+    with client.connect(server) as old:
         assert old.ask("/name").body == b"text"
         issuer.issue().write(place, "a")
         server.reload()
