@@ -57,7 +57,7 @@ WRAP(SSL_do_handshake, int, -1, (SSL * ssl), (ssl))
 WRAP(SSL_read, int, -1, (SSL * ssl, void *to, int size), (ssl, to, size))
 WRAP(SSL_shutdown, int, -1, (SSL * ssl), (ssl))
 WRAP(BIO_new, BIO *, NULL, (const BIO_METHOD *method), (method))
-WRAP(BIO_new_socket, BIO *, NULL, (int fd, int closes), (fd, closes))
+WRAP(SSL_set_fd, int, 0, (SSL * ssl, int fd), (ssl, fd))
 WRAP(SSL_CTX_new, SSL_CTX *, NULL, (const SSL_METHOD *method), (method))
 WRAP(SSL_CTX_use_cert_and_key, int, 0,
     (SSL_CTX * ctx, X509 *cert, EVP_PKEY *key, STACK_OF(X509) * chain,

@@ -124,7 +124,7 @@ ON = {
     "SSL_read": "ENOMEM",
     "SSL_shutdown": "ENOMEM",
     "BIO_new": "ENOMEM",
-    "BIO_new_socket": "ENOMEM",
+    "SSL_set_fd": "ENOMEM",
     "SSL_CTX_new": "ENOMEM",
     "SSL_CTX_use_cert_and_key": "ENOMEM",
     "EVP_EncryptUpdate": "ENOMEM",
