@@ -72,7 +72,7 @@ failed(struct idle *i, struct slot *sl, enum failure why, int error)
 	if (i->i_error == 0)
 		i->i_error = error;
 	if (sl->sl_fd >= 0)
-		close(sl->sl_fd);
+		client_close(sl->sl_fd);
 	sl->sl_fd = -1;
 	i->i_done++;
 }
@@ -108,8 +108,10 @@ ask(struct idle *i, struct slot *sl)
 	    &i->i_targets.ts_list[targets_next(&i->i_targets)];
 	int error = client_connected(sl->sl_fd);
 
-	sl->sl_sent = true;
-	if (error != 0)
+	sl->sl_sent = error != EAGAIN;
+	if (error == EAGAIN)
+		watch(i, EPOLL_CTL_MOD, sl->sl_fd, EPOLLIN, sl);
+	else if (error != 0)
 		failed(i, sl, FAILURE_CONNECT, error);
 	else if (client_send(sl->sl_fd, t, &sl->sl_response) != FAILURE_NONE)
 		failed(i, sl, FAILURE_WRITE, errno);
@@ -125,7 +127,10 @@ answered(struct idle *i, struct slot *sl)
 		failed(i, sl, FAILURE_CLOSED, 0);
 		return;
 	}
-	watch(i, EPOLL_CTL_MOD, sl->sl_fd, EPOLLIN | EPOLLRDHUP, IDLE);
+	/* Of TLS nothing is kept: what comes, such as a ticket, is not read. */
+	client_forget(sl->sl_fd);
+	watch(i, EPOLL_CTL_MOD, sl->sl_fd,
+	    i->i_targets.ts_tls ? EPOLLRDHUP : EPOLLIN | EPOLLRDHUP, IDLE);
 	i->i_held++;
 	sl->sl_fd = -1;
 	i->i_done++;
