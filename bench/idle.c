@@ -14,8 +14,10 @@
 
 #include "client.h"
 
-#define EVENTS	    256
-#define STARTING    256	  /* under way at a time: less than any backlog */
+#define EVENTS	 256
+#define STARTING 256 /* under way at a time: less than any backlog */
+#define SHAKING \
+	64 /* the same over TLS: servers bound an address's handshakes */
 #define PER_SOURCE  10000 /* connections: an address has 28232 ports */
 #define FIRST	    2	  /* 127.0.0.2; the first is for others */
 #define DESCRIPTORS 16	  /* beside the connections' */
@@ -96,7 +98,9 @@ begin(struct idle *i, struct slot *sl)
 static void
 begin_some(struct idle *i)
 {
-	for (unsigned n = 0; n < STARTING && i->i_begun < i->i_n; n++)
+	unsigned most = i->i_targets.ts_tls ? SHAKING : STARTING;
+
+	for (unsigned n = 0; n < most && i->i_begun < i->i_n; n++)
 		if (i->i_slots[n].sl_fd < 0)
 			begin(i, &i->i_slots[n]);
 }
