@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes a place on Linux (Debian 12 and its relatives) from which pagewise is built
 # for FreeBSD: a compiler that brings that system's headers and libraries (zig, from
-# PyPI), the three libraries, static, from Debian's sources, and what stands for two libraries
+# PyPI), the three libraries, static, from Debian's sources, and what stands for three libraries
 # of the base system while a program is linked.  Prints where it is.
 #
 #	sh conf/freebsd-sysroot.sh [DIRECTORY]
@@ -138,7 +138,7 @@ cp confuse.h "$place/include"
 
 # Of the base system of FreeBSD 14, which zig has not got: as zig's own libc, these have names and
 # no code, and the program finds the real ones where it runs.  Its OpenSSL is 3.0, as Debian 12's.
-step="making what stands for libcrypt and libcrypto"
+step="making what stands for libcrypt, libcrypto and libssl"
 stand_in()
 {
 	# LIBRARY VERSION, and names of functions on the standard input.
@@ -147,9 +147,10 @@ stand_in()
 	    -o "$place/lib/$1.so" "$place/src/$1.c"
 }
 echo crypt_r | stand_in libcrypt 5
-crypto=$(pkg-config --variable=libdir libcrypto)/libcrypto.so
-nm -D --defined-only "$crypto" | sed -n 's/.* T \([A-Za-z0-9_]*\)@.*/\1/p' | sort -u |
-    stand_in libcrypto 30
+for library in libcrypto libssl; do
+	nm -D --defined-only "$(pkg-config --variable=libdir $library)/$library.so" |
+	    sed -n 's/.* T \([A-Za-z0-9_]*\)@.*/\1/p' | sort -u | stand_in $library 30
+done
 for headers in /usr/include/openssl /usr/include/*/openssl; do
 	cp -R "$headers" "$place/include"
 done

@@ -41,7 +41,8 @@ needs()
 	test	linux cmd mkfs.xfs		xfsprogs		-
 	test	linux cmd mkfs.btrfs		btrfs-progs		-
 	test	cmd curl			curl			curl
-	test	cmd openssl			openssl			openssl
+	test	cmd openssl			openssl			-
+	test	cmd gnutls-cli			gnutls-bin		gnutls
 	test	linux cmd wrk			wrk			-
 	test	linux cmd slowhttptest		slowhttptest		-
 	test	linux pymod matplotlib		python3-matplotlib	-

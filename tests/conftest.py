@@ -13,16 +13,25 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "http"), os.path.join(HERE, "..", "bench")]
 
 import harness
+import tls
 import tree as tree_module
 
 
 # About Linux: its /proc, cgroups, strace, loop devices, systemd, or what was measured there.
+collect_ignore = []
 if not harness.PROC:
-    collect_ignore = ["bench", "fault", "soak"]
+    collect_ignore += ["bench", "fault", "soak"]
     collect_ignore += ["http/test_%s.py" % name for name in (
         "busy_poll", "capabilities", "filesystems", "limits", "listing_large", "master", "process", "reload_late",
         "roots", "sandbox", "settings", "slow_clients", "syscalls", "systemd", "tcp_memory",
         "upgrade")]
+
+# What says nothing of TLS, or has TLS of its own: about no connection, other programs, the header
+# that comes before TLS (test_tls.py has it), screens.
+if tls.ON:
+    collect_ignore += ["http/test_%s.py" % name for name in (
+        "capabilities", "config", "from_nginx", "harness", "keys", "listing_page", "listen_unix",
+        "proxy_protocol", "run", "settings", "tls", "tool_digest", "tool_precompress", "traffic")]
 
 # In seconds, from the making of what it needs to the end of that.  Then the process ends,
 # and says where it was: pytest-xdist starts another one, and the test has failed.
@@ -34,6 +43,7 @@ MARKERS = [
     " second sanitizer would see nothing else.",
     "xdist_group: tests of a group run one after the other, in one process: they"
     " share what is dear to make, or change what the whole machine has.",
+    "plain(reason): is not run with PAGEWISE_TLS.",
 ]
 
 
@@ -61,6 +71,8 @@ def pytest_configure(config):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:
+        for mark in item.iter_markers("plain") if tls.ON else ():
+            item.add_marker(pytest.mark.skip(reason="plain: " + mark.args[0]))
         if item.path.parent.name == "bench" or {"release", "debug"} & set(item.fixturenames):
             item.add_marker("once")
 
@@ -73,6 +85,7 @@ def pytest_runtest_protocol(item):
 
 
 def pytest_unconfigure(config):
+    tls.PAIRS.remove()
     shutil.rmtree(getattr(config, "pagewise_programs", ""), ignore_errors=True)
 
 

@@ -15,6 +15,7 @@
 #include "lib/file/verified.h"
 #include "lib/os/meter.h"
 #include "lib/util/check.h"
+#include "lib/util/timespec.h"
 
 int
 pw_root_open(const char *path, struct pw_root **out)
@@ -115,19 +116,13 @@ pw_name_attribute(
 	return n;
 }
 
-static bool
-same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
 bool
 file_unchanged(const struct pw_file *file, const struct stat *st)
 {
 	return file->fil_ino == st->st_ino && file->fil_dev == st->st_dev &&
 	       file->fil_size == st->st_size &&
-	       same_time(&file->fil_mtime, &st->st_mtim) &&
-	       same_time(&file->fil_ctime, &st->st_ctim);
+	       timespec_same(&file->fil_mtime, &st->st_mtim) &&
+	       timespec_same(&file->fil_ctime, &st->st_ctim);
 }
 
 /* The path led to a regular file a moment ago; make sure that it still does. */

@@ -27,6 +27,8 @@ static const struct sum worker_sums[] = {
     WORKERS("pagewise_connections_ousted_total", sta_ousted,
 	"Connections without a complete request closed to make room "
 	"(descriptors or max_connections)."),
+    WORKERS("pagewise_passwords_refused_total", sta_passwords_refused,
+	"Requests answered with 503 because too many passwords waited."),
 };
 
 static uint64_t
@@ -290,9 +292,11 @@ metrics_write(const struct metrics *mt, struct evbuffer *out)
 {
 	write_build(mt, out);
 	write_workers(mt, out);
+	metrics_access(mt, out);
 	metrics_disk(mt, out);
 	text_simple(out, "pagewise_log_records_lost_total", "counter",
 	    log_access_lost(mt->mt_log),
 	    "Records of the access log that were lost.");
+	metrics_certificates(mt, out);
 	metrics_process(mt, out);
 }

@@ -3,7 +3,9 @@
  *
  *   metrics.c          the workers' figures, and the order of all
  *   metrics_disk.c     the library's: memory and disks
+ *   metrics_access.c   who is refused: rates, passwords
  *   metrics_process.c  the process
+ *   metrics_certificates.c  when they expire
  *   prometheus.c     the format
  */
 #ifndef SERVER_ADMIN_METRICS_PRIV_H
@@ -24,6 +26,8 @@ struct sum {
 };
 
 void metrics_disk(const struct metrics *, struct evbuffer *);
+void metrics_access(const struct metrics *, struct evbuffer *);
+void metrics_certificates(const struct metrics *, struct evbuffer *);
 void metrics_process(const struct metrics *, struct evbuffer *);
 
 #endif

@@ -2,9 +2,11 @@
  * prometheus: see prometheus.h.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "server/admin/prometheus.h"
 #include "server/util/stats.h"
+#include "server/util/utf8.h"
 
 #define SECOND_US 1000000
 
@@ -21,6 +23,29 @@ text_value(
     struct evbuffer *out, const char *name, const char *labels, uint64_t n)
 {
 	evbuffer_add_printf(out, "%s%s %" PRIu64 "\n", name, labels, n);
+}
+
+void
+text_label(struct evbuffer *out, const char *name, const char *value)
+{
+	size_t n, left = strlen(value);
+	uint32_t character;
+
+	evbuffer_add_printf(out, "%s=\"", name);
+	for (; left > 0; value += n, left -= n) {
+		n = utf8_decode(value, left, &character);
+		if (n == 0) {
+			evbuffer_add_printf(out, "\xef\xbf\xbd");
+			n = 1;
+		} else if (character == '\n') {
+			evbuffer_add_printf(out, "\\n");
+		} else if (character == '"' || character == '\\') {
+			evbuffer_add_printf(out, "\\%c", *value);
+		} else {
+			evbuffer_add_printf(out, "%.*s", (int)n, value);
+		}
+	}
+	evbuffer_add_printf(out, "\"");
 }
 
 void

@@ -1,7 +1,7 @@
 /*
  * prometheus: the lines of Prometheus' text format.  Of a metric the family comes
  * first, then its values.  Labels are "{name=\"value\"}", or "" for none; nothing in
- * them is escaped.
+ * them is escaped but by text_label.
  */
 #ifndef SERVER_ADMIN_PROMETHEUS_H
 #define SERVER_ADMIN_PROMETHEUS_H
@@ -16,6 +16,9 @@ void text_family(
     struct evbuffer *, const char *name, const char *type, const char *help);
 void text_value(
     struct evbuffer *, const char *name, const char *labels, uint64_t);
+
+/* NAME="VALUE", of any text: what is not UTF-8 becomes U+FFFD. */
+void text_label(struct evbuffer *, const char *name, const char *value);
 
 /* Of microseconds. */
 void text_seconds(

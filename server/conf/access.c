@@ -18,9 +18,9 @@ conf_set_block(struct conf_scope *scope, struct cidr_list *cl, const char *text,
 
 	if (!cidr_parse(text, &cd))
 		return conf_why(why, -EINVAL,
-		    "\"%s\" is not an address: write 192.0.2.7, 192.0.2.0/24, "
+		    "\"%s\" %s: write 192.0.2.7, 192.0.2.0/24, "
 		    "2001:db8::/32, all or unix:",
-		    text);
+		    text, cidr_cause(text));
 	grown = conf_keep_room(
 	    scope->cs_conf, cl->cl_list, cl->cl_count, sizeof(*grown));
 	if (grown == NULL)
@@ -60,19 +60,38 @@ conf_clear_deny(struct conf_scope *scope)
 	scope->cs_set->set_deny = (struct cidr_list){0};
 }
 
-/* "off", an empty path, or a path: *path is NULL for off; the caller frees it. */
+static void *
+load_link_keys(const char *path, char *why, size_t size)
+{
+	return link_keys_load(path, why, size);
+}
+
+static void *
+load_htpasswd(const char *path, char *why, size_t size)
+{
+	return htpasswd_load(path, why, size);
+}
+
+/* NULL for "off", and with an error. */
 static int
-secret_path(struct conf_scope *scope, const char *text, char **path,
+load_secret(struct conf_scope *scope, const char *text,
+    void *(*load)(const char *, char *, size_t), void **secret,
     struct conf_why *why)
 {
-	*path = NULL;
+	char *path;
+
+	*secret = NULL;
 	if (strcmp(text, "off") == 0)
 		return 0;
 	if (text[0] == '\0')
 		return conf_why(
 		    why, -EINVAL, "the path is empty (write \"off\" for none)");
-	*path = conf_path(scope->cs_dir, text);
-	return *path != NULL ? 0 : conf_no_memory(why);
+	path = conf_path(scope->cs_dir, text);
+	if (path == NULL)
+		return conf_no_memory(why);
+	*secret = load(path, why->why_text, sizeof(why->why_text));
+	free(path);
+	return *secret != NULL ? 0 : -EINVAL;
 }
 
 int
@@ -80,22 +99,17 @@ conf_set_signed_links(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
 	struct conf *conf = scope->cs_conf;
-	struct link_keys *lks = NULL;
-	char *path;
-	int error = secret_path(scope, text, &path, why);
+	void *secret;
+	int error = load_secret(scope, text, load_link_keys, &secret, why);
+	struct link_keys *lks = secret;
 
 	(void)key;
-	scope->cs_set->set_link_keys = NULL;
-	if (error != 0 || path == NULL)
-		return error;
-	lks = link_keys_load(path, why->why_text, sizeof(why->why_text));
-	free(path);
-	if (lks == NULL)
-		return -EINVAL;
-	lks->lks_next = conf->conf_link_keys;
-	conf->conf_link_keys = lks;
 	scope->cs_set->set_link_keys = lks;
-	return 0;
+	if (lks != NULL) {
+		lks->lks_next = conf->conf_link_keys;
+		conf->conf_link_keys = lks;
+	}
+	return error;
 }
 
 int
@@ -103,22 +117,17 @@ conf_set_htpasswd(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
 	struct conf *conf = scope->cs_conf;
-	struct htpasswd *ht = NULL;
-	char *path;
-	int error = secret_path(scope, text, &path, why);
+	void *secret;
+	int error = load_secret(scope, text, load_htpasswd, &secret, why);
+	struct htpasswd *ht = secret;
 
 	(void)key;
-	scope->cs_set->set_htpasswd = NULL;
-	if (error != 0 || path == NULL)
-		return error;
-	ht = htpasswd_load(path, why->why_text, sizeof(why->why_text));
-	free(path);
-	if (ht == NULL)
-		return -EINVAL;
-	ht->ht_next = conf->conf_htpasswds;
-	conf->conf_htpasswds = ht;
 	scope->cs_set->set_htpasswd = ht;
-	return 0;
+	if (ht != NULL) {
+		ht->ht_next = conf->conf_htpasswds;
+		conf->conf_htpasswds = ht;
+	}
+	return error;
 }
 
 int

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "server/conf/conf_priv.h"
 
@@ -83,7 +84,7 @@ complete_one(struct conf *conf, struct settings *set, const char *name)
 		error = conf_complete_headers(conf, set, &why);
 	}
 	if (error == 0) {
-		key = "redirect_https";
+		key = "tls";
 		error = conf_complete_scheme(conf, set, &why);
 	}
 	if (error == 0) {
@@ -118,11 +119,28 @@ complete_tls(struct conf *conf, struct site *site)
 }
 
 static int
-check_tls(const struct conf *conf)
+check_tls(struct conf *conf)
 {
 	struct conf_why why;
 
 	return tell_tls(conf_check_tls(conf, &why), &why);
+}
+
+bool
+conf_certificates_are_good(const struct conf *conf)
+{
+	bool good = true;
+	time_t now = time(NULL);
+	char why[512];
+
+	for (size_t i = 0; i < conf->conf_nidentities; i++) {
+		if (identity_is_good(
+			conf->conf_identities[i], now, why, sizeof(why)))
+			continue;
+		fprintf(stderr, "%spagewise: %s\n", log_error_prefix(), why);
+		good = false;
+	}
+	return good;
 }
 
 static int
@@ -194,6 +212,10 @@ conf_load(int argc, char **argv, struct conf **out)
 		action = CONF_EXIT_ERROR;
 	if (action != CONF_RUN)
 		goto done;
+	if (args.arg_test && !conf_certificates_are_good(top.cs_conf)) {
+		action = CONF_EXIT_ERROR;
+		goto done;
+	}
 	if (args.arg_test) {
 		report_ok(&args);
 		action = CONF_EXIT_OK;

@@ -57,6 +57,15 @@ struct redirect {
 
 struct redirects;
 
+/* A place where request_rate is set: all that inherit it share its count. */
+struct request_rule {
+	struct request_rule *rr_next; /* in conf_request_rules */
+	const char *rr_place;	      /* tells it from others */
+	const char *rr_site;	      /* empty: the top level */
+	const char *rr_location;      /* its title; empty: the site */
+	_Atomic uint64_t rr_refused;  /* requests that got 429 */
+};
+
 /* A body for answers of some statuses. */
 struct error_page {
 	int ep_first;
@@ -94,12 +103,12 @@ struct settings {
 	char **set_cors;	   /* origins, or "*"; NULL: none */
 	unsigned set_cors_max_age; /* seconds */
 
-	struct token_rate set_rate;	    /* bytes, of a connection */
-	struct token_rate set_client_rate;  /* bytes, of a client ... */
-	const void *set_client_rule;	    /* ... with all that have this */
-	struct token_rate set_request_rate; /* RATE_REQUEST for each ... */
-	const void *set_request_rule;	    /* ... the same */
-	uint64_t set_burst;		    /* bytes */
+	struct token_rate set_rate;	       /* bytes, of a connection */
+	struct token_rate set_client_rate;     /* bytes, of a client ... */
+	const void *set_client_rule;	       /* ... with all that have this */
+	struct token_rate set_request_rate;    /* RATE_REQUEST for each ... */
+	struct request_rule *set_request_rule; /* ... the same */
+	uint64_t set_burst;		       /* bytes */
 	unsigned set_request_burst;
 
 	struct cidr_list set_allow;
@@ -243,11 +252,14 @@ struct conf {
 	struct conf_block *conf_memory;	  /* what settings point to: keep.c */
 	struct link_keys *conf_link_keys; /* the same */
 	struct htpasswd *conf_htpasswds;  /* the same */
+	struct request_rule *conf_request_rules; /* the same */
 	enum tls_profile conf_tls_profile;
 	enum tls_ktls conf_ktls;
 	bool conf_session_tickets;
 	unsigned conf_https_port; /* of the first address with TLS; 0: none */
-	bool conf_has_certificates;
+	/* What conf_complete_tls has loaded, each file once, by the names of files. */
+	const struct identity **conf_identities;
+	size_t conf_nidentities;
 	bool conf_rates; /* some location has a rate of clients */
 };
 
@@ -263,7 +275,8 @@ enum conf_action {
  * over top-level ones in the file; --root defines one site that replaces those
  * of the file.  Everything is checked that can be without binding or starting
  * anything: types, ranges, unknown keys, addresses, that roots are directories
- * that can be read, that the send path exists on this host.  Messages go to
+ * that can be read, that the send path exists on this host; with -t also that clients would
+ * take the certificates.  Messages go to
  * stderr:
  *     pagewise: pagewise.conf:12: threads: 0 is out of range (1 to 256)
  *     pagewise: --threads: 0 is out of range (1 to 256)
@@ -316,6 +329,9 @@ conf_logs(const struct conf *conf, struct str path, int status)
 
 /* Whether some address speaks TLS. */
 bool conf_has_tls(const struct conf *);
+
+/* Whether clients would take all certificates now; each that they would not is told of. */
+bool conf_certificates_are_good(const struct conf *);
 
 /* Whether some location needs a password or a signed link. */
 bool conf_has_secrets(const struct conf *);

@@ -180,7 +180,7 @@ key_set_f conf_set_hsts;
 int conf_complete_scheme(struct conf *, struct settings *, struct conf_why *);
 /* Once all is set: loads a site's certificates; then: the first site has one. */
 int conf_complete_tls(struct conf *, struct site *, struct conf_why *);
-int conf_check_tls(const struct conf *, struct conf_why *);
+int conf_check_tls(struct conf *, struct conf_why *);
 void conf_free_tls(struct conf *);
 
 key_set_f conf_set_listen;

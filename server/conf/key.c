@@ -423,6 +423,8 @@ conf_key_print(void)
 {
 	print_section(KEY_TOP, "At the top level");
 	putchar('\n');
+	print_section(KEY_TOP | KEY_SITE, "At the top level, or in a site");
+	putchar('\n');
 	print_section(
 	    KEY_INHERITED, "At the top level, in a site, or in a location");
 	puts("\n# In site \"NAME\" { ... }, which may hold "

@@ -32,14 +32,6 @@ conf_set_rate(struct conf_scope *scope, const struct key *key, const char *text,
 	return set_bytes(key, text, &scope->cs_set->set_rate, why);
 }
 
-/* What is set here is shared by all that inherit it. */
-static int
-new_rule(struct conf_scope *scope, const void **rule, struct conf_why *why)
-{
-	*rule = conf_keep(scope->cs_conf, 1);
-	return *rule != NULL ? 0 : conf_no_memory(why);
-}
-
 int
 conf_set_client_rate(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
@@ -47,7 +39,11 @@ conf_set_client_rate(struct conf_scope *scope, const struct key *key,
 	struct settings *set = scope->cs_set;
 	int error = set_bytes(key, text, &set->set_client_rate, why);
 
-	return error != 0 ? error : new_rule(scope, &set->set_client_rule, why);
+	if (error != 0)
+		return error;
+	/* What is set here is shared by all that inherit it. */
+	set->set_client_rule = conf_keep(scope->cs_conf, 1);
+	return set->set_client_rule != NULL ? 0 : conf_no_memory(why);
 }
 
 /* "10/s": *rate is in RATE_REQUEST for each. */
@@ -72,6 +68,50 @@ frequency(const char *text, uint64_t *rate)
 	return *rate > 0 ? 0 : -EINVAL;
 }
 
+/* As the file has it.  NULL: no memory. */
+static const char *
+title_of(struct conf *conf, const struct location *loc)
+{
+	static const char exact[] = "= ";
+	char *text;
+
+	if (loc == NULL)
+		return "";
+	if (loc->loc_kind != LOCATION_EXACT)
+		return loc->loc_path;
+	text = conf_keep(conf, sizeof(exact) + loc->loc_len);
+	if (text != NULL)
+		stpcpy(stpcpy(text, exact), loc->loc_path);
+	return text;
+}
+
+/* The one of this place; NULL: no memory. */
+static struct request_rule *
+request_rule(const struct conf_scope *scope)
+{
+	const struct location *loc = scope->cs_location;
+	const char *site =
+	    scope->cs_site != NULL ? scope->cs_site->site_name : "";
+	const char *place = loc != NULL ? loc->loc_path : site;
+	struct conf *conf = scope->cs_conf;
+	struct request_rule *rr = conf->conf_request_rules;
+
+	/* It was set here before. */
+	while (rr != NULL && rr->rr_place != place)
+		rr = rr->rr_next;
+	if (rr != NULL)
+		return rr;
+	rr = conf_keep(conf, sizeof(*rr));
+	if (rr == NULL)
+		return NULL;
+	rr->rr_place = place;
+	rr->rr_site = site;
+	rr->rr_location = title_of(conf, loc);
+	rr->rr_next = conf->conf_request_rules;
+	conf->conf_request_rules = rr;
+	return rr->rr_location != NULL ? rr : NULL;
+}
+
 int
 conf_set_request_rate(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
@@ -87,7 +127,8 @@ conf_set_request_rate(struct conf_scope *scope, const struct key *key,
 		    "\"%s\" is not a rate: write 10/s, 30/m or 1000/h, "
 		    "1000000 at most, or off",
 		    text);
-	return new_rule(scope, &set->set_request_rule, why);
+	set->set_request_rule = request_rule(scope);
+	return set->set_request_rule != NULL ? 0 : conf_no_memory(why);
 }
 
 static void

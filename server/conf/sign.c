@@ -98,9 +98,11 @@ parse_options(int argc, char **argv, struct signing *sg)
 		    expires, "is not a time: write 10m, 12h, 30d or @SECONDS");
 	if (sg->sg_client != NULL &&
 	    (!cidr_parse(sg->sg_client, &cd) ||
-		strlen(sg->sg_client) >= SIGNED_LINK_CLIENT))
-		return fail(sg->sg_client,
-		    "is not an address: write 192.0.2.7 or 2001:db8::/32");
+		strlen(sg->sg_client) >= SIGNED_LINK_CLIENT)) {
+		conf_why(&why, 0, "%s: write 192.0.2.7 or 2001:db8::/32",
+		    cidr_cause(sg->sg_client));
+		return fail(sg->sg_client, why.why_text);
+	}
 	sg->sg_keys = link_keys_load(key, why.why_text, sizeof(why.why_text));
 	if (sg->sg_keys == NULL)
 		return fail("key", why.why_text);

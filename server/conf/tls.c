@@ -198,13 +198,24 @@ same_files(const struct conf *conf, const struct site *site)
 	return NULL;
 }
 
+/* One before it in the list: OpenSSL has one place for RSA, one for ECDSA. */
+static struct identity *
+same_kind(struct identity *list, const struct identity *id)
+{
+	while (list != id && EVP_PKEY_get_base_id(list->id_key) !=
+				 EVP_PKEY_get_base_id(id->id_key))
+		list = list->id_next;
+	return list != id ? list : NULL;
+}
+
 static int
 load(struct conf *conf, struct site *site, struct conf_why *why)
 {
 	const struct settings *set = &site->site_set;
 	size_t i, nkeys = count(set->set_certificate_keys);
-	struct identity **end = &site->site_tls.ts_identities;
+	struct identity **end = &site->site_tls.ts_identities, *other;
 
+	site->site_owns_identities = true;
 	if (nkeys > count(set->set_certificates))
 		return conf_why(why, -EINVAL,
 		    "certificate_key has %zu files, certificate has %zu", nkeys,
@@ -215,10 +226,36 @@ load(struct conf *conf, struct site *site, struct conf_why *why)
 		    why->why_text, sizeof(why->why_text));
 		if (*end == NULL)
 			return -EINVAL;
+		other = same_kind(site->site_tls.ts_identities, *end);
+		if (other != NULL)
+			return conf_why(why, -EINVAL,
+			    "%s and %s have keys of the same kind: one site "
+			    "has one certificate of each",
+			    other->id_file, (*end)->id_file);
 		end = &(*end)->id_next;
 	}
-	conf->conf_has_certificates |= i > 0;
-	site->site_owns_identities = true;
+	conf->conf_nidentities += i;
+	return 0;
+}
+
+/* What is encrypted has to be copied; these are ways to send without that. */
+static int
+check_send_path(
+    const struct conf *conf, const struct settings *set, struct conf_why *why)
+{
+	static const char *const names[] = {
+	    "splice", "mlock", "uring", "native"};
+
+	if (!conf_has_tls(conf) || conf->conf_ktls == TLS_KTLS_ON ||
+	    set->set_send_path == pw_send_default())
+		return 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (set->set_send_path == pw_send_path(names[i]))
+			return conf_why(why, -EINVAL,
+			    "send_path = %s cannot send over TLS, which "
+			    "encrypts a copy: write auto, nodiskio, aio, pool, "
+			    "copy or blocking, or ktls = on",
+			    names[i]);
 	return 0;
 }
 
@@ -226,13 +263,18 @@ int
 conf_complete_scheme(
     struct conf *conf, struct settings *set, struct conf_why *why)
 {
+	int error = check_send_path(conf, set, why);
+
+	if (error != 0)
+		return error;
 	if (set->set_security_headers && !set->set_hsts_chosen)
 		set->set_hsts =
 		    STR("Strict-Transport-Security: max-age=31536000\r\n");
 	set->set_by_scheme = set->set_redirect_https || set->set_hsts.s_len > 0;
 	if (set->set_redirect_https && !conf_has_tls(conf))
 		return conf_why(why, -EINVAL,
-		    "no address has TLS: write listen = {\"*:443 tls\", ...}");
+		    "redirect_https: no address has TLS: write listen = "
+		    "{\"*:443 tls\", ...}");
 	return 0;
 }
 
@@ -287,12 +329,56 @@ conf_complete_tls(struct conf *conf, struct site *site, struct conf_why *why)
 	return load(conf, site, why);
 }
 
-int
-conf_check_tls(const struct conf *conf, struct conf_why *why)
+static int
+by_file(const void *a, const void *b)
 {
-	if (!conf_has_tls(conf) ||
-	    conf->conf_sites[0].site_tls.ts_identities != NULL)
+	const struct identity *const *one = a, *const *other = b;
+
+	return strcmp((*one)->id_file, (*other)->id_file);
+}
+
+/* Sites may name the same file, each for itself. */
+static void
+leave_out_doubles(struct conf *conf)
+{
+	const struct identity **list = conf->conf_identities;
+	size_t i, n = 1;
+
+	if (conf->conf_nidentities == 0)
+		return;
+	qsort(list, conf->conf_nidentities, sizeof(*list), by_file);
+	for (i = 1; i < conf->conf_nidentities; i++)
+		if (by_file(&list[i], &list[n - 1]) != 0)
+			list[n++] = list[i];
+	conf->conf_nidentities = n;
+}
+
+static int
+list_identities(struct conf *conf, struct conf_why *why)
+{
+	const struct site *site = conf->conf_sites;
+	const struct identity *id;
+	size_t n = 0;
+
+	conf->conf_identities =
+	    calloc(conf->conf_nidentities + 1, sizeof(*conf->conf_identities));
+	if (conf->conf_identities == NULL)
+		return conf_no_memory(why);
+	for (; site < conf->conf_sites + conf->conf_nsites; site++)
+		for (id = site->site_tls.ts_identities;
+		     site->site_owns_identities && id != NULL; id = id->id_next)
+			conf->conf_identities[n++] = id;
+	leave_out_doubles(conf);
+	return 0;
+}
+
+int
+conf_check_tls(struct conf *conf, struct conf_why *why)
+{
+	if (!conf_has_tls(conf))
 		return 0;
+	if (conf->conf_sites[0].site_tls.ts_identities != NULL)
+		return list_identities(conf, why);
 	return conf_why(why, -EINVAL,
 	    "site \"%s\": certificate is missing: a listen address has tls, "
 	    "and clients that give no name get this site's",
@@ -302,6 +388,7 @@ conf_check_tls(const struct conf *conf, struct conf_why *why)
 void
 conf_free_tls(struct conf *conf)
 {
+	free(conf->conf_identities);
 	for (size_t i = 0; i < conf->conf_nsites; i++) {
 		struct site *site = &conf->conf_sites[i];
 

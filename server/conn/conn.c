@@ -34,6 +34,9 @@ conn_free(struct conn *c)
 void
 conn_close(struct conn *c)
 {
+	/* No answer is cut: it ends in order, whoever has ended it. */
+	if (c->cn_state == CONN_READ || c->cn_state == CONN_SKIP)
+		transport_say_end(&c->cn_transport);
 	if (!conn_waits(c))
 		conn_free(c);
 	else if (!c->cn_dying)
@@ -189,7 +192,7 @@ phase(const struct conn *c)
 	case CONN_PROXY:
 		return PHASE_HEAD;
 	case CONN_TLS:
-		return PHASE_TLS;
+		return conn_shakes(c) ? PHASE_TLS : PHASE_HEAD;
 	case CONN_READ:
 		return c->cn_item.it_timer == TIMER_NONE ||
 			       c->cn_item.it_timer == TIMER_HEAD

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/conn/conn.h"
+#include "server/conn/conn_priv.h"
 #include "server/content/autoindex_stream.h"
 
 #define RULE(c, holds)                               \
@@ -151,7 +151,8 @@ check_state(const struct conn *c)
 			    c->cn_item.it_timer == TIMER_GRACE ||
 			    c->cn_item.it_queued);
 		RULE(c,
-		    c->cn_item.it_phase == PHASE_TLS || c->cn_item.it_queued);
+		    c->cn_item.it_queued ||
+			(c->cn_item.it_phase == PHASE_TLS) == conn_shakes(c));
 		break;
 	case CONN_PROXY:
 		RULE(c, c->cn_ex == NULL && c->cn_skip == 0);

@@ -164,6 +164,13 @@ transport_end(struct transport *tr)
 }
 
 void
+transport_say_end(struct transport *tr)
+{
+	if (tr->tr_tls != NULL)
+		(void)tls_end(tr->tr_tls);
+}
+
+void
 transport_cut(struct transport *tr)
 {
 	shutdown(tr->tr_fd, SHUT_RDWR);

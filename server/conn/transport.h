@@ -85,6 +85,9 @@ bool transport_has_room(const struct transport *);
 /* Shuts our end down: no more data follows.  0 or -errno; -EAGAIN: it is full, call again. */
 int transport_end(struct transport *);
 
+/* Says that no more follows, if TLS is spoken and there is room: before the close. */
+void transport_say_end(struct transport *);
+
 /* Both ends: what lies in it is sent, nothing more is read. */
 void transport_cut(struct transport *);
 

@@ -66,6 +66,7 @@ busy(struct exchange *ex)
 	struct service *svc = ex->ex_service;
 	char text[INET6_ADDRSTRLEN];
 
+	stat_add(&svc->svc_stats.sta_passwords_refused, 1);
 	if (message_rate_tell(&svc->svc_told_busy, clock_now())) {
 		*sockaddr_text(text, exchange_client(ex)) = '\0';
 		log_warn(svc->svc_log,

@@ -10,6 +10,7 @@
 #include "lib/os/seed.h"
 #include "lib/util/clock.h"
 #include "lib/util/hash.h"
+#include "lib/util/timespec.h"
 
 #include "server/content/autoindex_cache.h"
 
@@ -143,12 +144,6 @@ autoindex_cache_destroy(struct autoindex_cache **lsp)
 }
 
 static bool
-same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
-static bool
 same_page(const struct place *a, const struct place *b)
 {
 	return a->pl_ino == b->pl_ino && a->pl_dev == b->pl_dev &&
@@ -156,8 +151,8 @@ same_page(const struct place *a, const struct place *b)
 	       a->pl_siblings == b->pl_siblings &&
 	       a->pl_digests == b->pl_digests && a->pl_header == b->pl_header &&
 	       view_same(a->pl_view, b->pl_view) &&
-	       same_time(&a->pl_mtime, &b->pl_mtime) &&
-	       same_time(&a->pl_ctime, &b->pl_ctime) &&
+	       timespec_same(&a->pl_mtime, &b->pl_mtime) &&
+	       timespec_same(&a->pl_ctime, &b->pl_ctime) &&
 	       strcmp(a->pl_title, b->pl_title) == 0;
 }
 

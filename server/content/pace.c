@@ -1,6 +1,8 @@
 /*
  * pace: see pace.h.
  */
+#include <stdatomic.h>
+
 #include "lib/util/clock.h"
 #include "server/content/client_rates.h"
 #include "server/content/exchange.h"
@@ -31,6 +33,9 @@ pace_admit(struct exchange *ex, unsigned *seconds)
 	good = token_try(client_rate_bucket(cr), &set->set_request_rate,
 	    RATE_REQUEST, now, &wait);
 	client_rates_give(rates, &cr);
+	if (!good)
+		atomic_fetch_add_explicit(&set->set_request_rule->rr_refused, 1,
+		    memory_order_relaxed);
 	*seconds = (unsigned)((wait + SECOND - 1) / SECOND);
 	return good;
 }

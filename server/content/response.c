@@ -57,12 +57,12 @@ allowed_origin(const struct exchange *ex, const struct settings *set)
 }
 
 static void
-add_rules(struct exchange *ex, const struct settings *set, int number)
+add_rules(struct exchange *ex, const struct settings *set, struct str lines)
 {
 	struct head_writer hw = head_of(ex);
 	struct str origin = STR("");
 
-	head_write_lines(hw, number < 400 ? set->set_lines : set->set_always);
+	head_write_lines(hw, lines);
 	if (ex->ex_tls != NULL)
 		head_write_lines(hw, set->set_hsts);
 	if (set->set_origins)
@@ -74,8 +74,9 @@ add_rules(struct exchange *ex, const struct settings *set, int number)
 	head_write_text(hw, "\r\n");
 }
 
+/* lines: of the rules. */
 static void
-head_begin(struct exchange *ex, int number)
+head_begin_with(struct exchange *ex, int number, struct str lines)
 {
 	struct response *rs = &ex->ex_response;
 	struct service *svc = ex->ex_service;
@@ -90,7 +91,16 @@ head_begin(struct exchange *ex, int number)
 	};
 	service_time(svc);
 	head_write_begin(head_of(ex), number, svc->svc_date, set->set_server);
-	add_rules(ex, set, number);
+	add_rules(ex, set, lines);
+}
+
+static void
+head_begin(struct exchange *ex, int number)
+{
+	const struct settings *set = settings_of(ex);
+
+	head_begin_with(
+	    ex, number, number < 400 ? set->set_lines : set->set_always);
 }
 
 static void
@@ -190,7 +200,8 @@ respond_options(struct exchange *ex)
 void
 respond_text(struct exchange *ex, int number, struct str text)
 {
-	head_begin(ex, number);
+	/* The rules are for files: how long these may be kept is no matter here. */
+	head_begin_with(ex, number, settings_of(ex)->set_always);
 	add(ex, "Content-Type: text/plain; charset=utf-8\r\n"
 		"Cache-Control: no-store\r\n");
 	head_length(ex, text.s_len);

@@ -8,6 +8,7 @@
 
 #include "lib/os/seed.h"
 #include "lib/util/hash.h"
+#include "lib/util/timespec.h"
 
 #include "server/content/response_cache.h"
 #include "server/http/date.h"
@@ -157,18 +158,13 @@ response_cache_find(struct response_cache *hot, struct cached_key key,
 }
 
 static bool
-same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
-static bool
 is_of(const struct cached_response *ha, const struct pw_file *file)
 {
 	return ha->ha_ino == file->fil_ino && ha->ha_dev == file->fil_dev &&
 	       ha->ha_len - ha->ha_head == (size_t)file->fil_size &&
-	       same_time(&ha->ha_mtime, &file->fil_mtime) &&
-	       same_time(&ha->ha_ctime, &file->fil_ctime) && !file->fil_stale;
+	       timespec_same(&ha->ha_mtime, &file->fil_mtime) &&
+	       timespec_same(&ha->ha_ctime, &file->fil_ctime) &&
+	       !file->fil_stale;
 }
 
 struct cached_response *

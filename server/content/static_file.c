@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/util/clock.h"
+#include "lib/util/timespec.h"
 #include "server/content/exchange.h"
 #include "server/content/autoindex_stream.h"
 #include "server/content/file_error.h"
@@ -320,15 +321,6 @@ try_sibling(struct exchange *ex)
 	return file != NULL ? found(ex, file) : not_found(ex, lk->lk_error);
 }
 
-static bool
-is_older(const struct pw_file *file, const struct pw_file *than)
-{
-	const struct timespec *a = &file->fil_mtime, *b = &than->fil_mtime;
-
-	return a->tv_sec < b->tv_sec ||
-	       (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
-}
-
 /* One that is older than its original was made of another one. */
 static bool
 look_at_sibling(struct exchange *ex, struct pw_file *file)
@@ -336,7 +328,8 @@ look_at_sibling(struct exchange *ex, struct pw_file *file)
 	struct lookup *lk = &ex->ex_lookup;
 
 	if (file == NULL || file->fil_type != PW_FILE_REGULAR ||
-	    (lk->lk_original != NULL && is_older(file, lk->lk_original))) {
+	    (lk->lk_original != NULL && timespec_is_before(&file->fil_mtime,
+					    &lk->lk_original->fil_mtime))) {
 		pw_file_unref(&file);
 		return try_sibling(ex);
 	}

@@ -52,12 +52,14 @@ struct verifier {
 	_Alignas(CACHE_LINE) pthread_mutex_t vr_lock;
 	pthread_cond_t vr_cond;
 	TAILQ_HEAD(, verify_job) vr_jobs;
-	unsigned vr_count;
+	unsigned vr_count; /* of them */
+	unsigned vr_busy;  /* that run */
+	uint64_t vr_hashed;
 	bool vr_end;
+	unsigned vr_started; /* written by main */
 	/* main's */
 	struct thread vr_threads[THREADS];
 	struct htpasswd_scratch *vr_scratch[THREADS];
-	unsigned vr_started;
 };
 
 /* ----------------------------------------------------- what is remembered */
@@ -241,6 +243,8 @@ finish(struct verifier *vr, struct verify_job *vj, enum verified result)
 		remember(vr, vj->vj_digest, result == VERIFIED_GOOD);
 	pthread_mutex_lock(&vr->vr_lock);
 	job_take_off(vr, vj);
+	vr->vr_busy--;
+	vr->vr_hashed++;
 	pthread_mutex_unlock(&vr->vr_lock);
 	job_end(vj, result);
 }
@@ -287,6 +291,7 @@ run(void *arg)
 			continue;
 		}
 		vj->vj_runs = true;
+		vr->vr_busy++;
 		pthread_mutex_unlock(&vr->vr_lock);
 		finish(vr, vj, verify(vj, hs));
 		pthread_mutex_lock(&vr->vr_lock);
@@ -328,7 +333,9 @@ verifier_start(struct verifier *vr, unsigned threads)
 		error = vr->vr_scratch[i] == NULL
 			    ? -ENOMEM
 			    : thread_start(&vr->vr_threads[i], run, vr);
+		pthread_mutex_lock(&vr->vr_lock);
 		vr->vr_started += error == 0;
+		pthread_mutex_unlock(&vr->vr_lock);
 	}
 	return error;
 }
@@ -359,6 +366,19 @@ verifier_destroy(struct verifier **vrp)
 	pthread_mutex_destroy(&vr->vr_lock);
 	explicit_bzero(vr->vr_secret, sizeof(vr->vr_secret));
 	free(vr);
+}
+
+void
+verifier_count(struct verifier *vr, struct verifier_counts *vc)
+{
+	pthread_mutex_lock(&vr->vr_lock);
+	*vc = (struct verifier_counts){
+	    .vc_threads = vr->vr_started,
+	    .vc_busy = vr->vr_busy,
+	    .vc_waiting = vr->vr_count - vr->vr_busy,
+	    .vc_hashed = vr->vr_hashed,
+	};
+	pthread_mutex_unlock(&vr->vr_lock);
 }
 
 /* ----------------------------------------------------------- the requests */

@@ -46,6 +46,13 @@ struct verify {
 	SLIST_ENTRY(verify) vf_link; /* the same */
 };
 
+struct verifier_counts {
+	unsigned vc_threads;
+	unsigned vc_busy;    /* of them: they compute a hash */
+	unsigned vc_waiting; /* passwords that no thread has taken yet */
+	uint64_t vc_hashed;  /* hashes that were computed */
+};
+
 /* 0 or -errno; no thread runs yet. */
 int verifier_create(struct verifier **);
 
@@ -54,6 +61,9 @@ int verifier_start(struct verifier *, unsigned threads);
 
 /* Nobody waits any more. */
 void verifier_destroy(struct verifier **);
+
+/* Any thread. */
+void verifier_count(struct verifier *, struct verifier_counts *);
 
 /* The loop's thread; the context is its own.  The credentials are not needed afterwards. */
 enum verified verifier_ask(struct verifier *, struct hmac *,

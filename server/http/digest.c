@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "lib/util/timespec.h"
+
 #define NANOSECONDS 9 /* digits */
 
 static const char hex[] = "0123456789abcdef";
@@ -108,8 +110,7 @@ bool
 digest_is_of(
     const struct digest *dg, int64_t size, const struct timespec *mtime)
 {
-	return dg->dg_size == size && dg->dg_mtime.tv_sec == mtime->tv_sec &&
-	       dg->dg_mtime.tv_nsec == mtime->tv_nsec;
+	return dg->dg_size == size && timespec_same(&dg->dg_mtime, mtime);
 }
 
 void

@@ -456,6 +456,10 @@ number_of(enum log_field field, const struct log_record *rec, uint64_t *n)
 static struct str
 tls_text(enum log_field field, const struct log_tls *lt)
 {
+	static const struct log_tls none;
+
+	if (lt == NULL)
+		lt = &none;
 	switch (field) {
 	case FIELD_TLS_VERSION:
 		return lt->lt_version;
@@ -490,8 +494,7 @@ text_of(enum log_field field, const struct log_record *rec)
 	case FIELD_HOST:
 		return rec->rec_host;
 	default:
-		return rec->rec_tls == NULL ? (struct str){0}
-					    : tls_text(field, rec->rec_tls);
+		return tls_text(field, rec->rec_tls);
 	}
 }
 

@@ -104,11 +104,22 @@ listen_to_master(struct server *sv, int timeout)
 	}
 }
 
+/* Milliseconds until something is due; -1: never. */
+static int
+until_next(const struct server *sv)
+{
+	int one = watchdog_wait(&sv->sv_watchdog);
+	int other = expiry_wait(&sv->sv_expiry, sv->sv_conf);
+
+	return one == -1 || (other != -1 && other < one) ? other : one;
+}
+
 static void
 run(struct server *sv)
 {
 	while (sv->sv_end == END_NOT) {
-		listen_to_master(sv, watchdog_wait(&sv->sv_watchdog));
+		expiry_look(&sv->sv_expiry, sv->sv_conf, sv->sv_writer);
+		listen_to_master(sv, until_next(sv));
 		watchdog_look(&sv->sv_watchdog, sv->sv_channel, sv->sv_workers,
 		    sv->sv_started, sv->sv_writer);
 	}
@@ -238,6 +249,10 @@ serve(struct serve_args *sa)
 		return 1;
 	case CONF_EXIT_USAGE:
 		return 2;
+	}
+	if (sa->sa_replaces && !conf_certificates_are_good(sv.sv_conf)) {
+		conf_destroy(&sv.sv_conf);
+		return 1;
 	}
 	log_set_level(sv.sv_conf->conf_log_level);
 	watchdog_init(&sv.sv_watchdog, sa->sa_watchdog);

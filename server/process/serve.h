@@ -16,6 +16,11 @@ struct serve_args {
 	int sa_channel;			/* to the master; taken over */
 	struct listen_table sa_sockets; /* of earlier processes; taken over */
 	bool sa_again;			/* there has been an earlier one */
+	/*
+	 * One serves: certificates that clients would not take end this start.  Else they are
+	 * used with a warning: whoever renews them may need the server for it.
+	 */
+	bool sa_replaces;
 	uint64_t sa_watchdog; /* microseconds: see channel.h; 0: off */
 };
 

@@ -10,6 +10,7 @@
 #include "server/admin/admin.h"
 #include "server/conf/conf.h"
 #include "server/log/log.h"
+#include "server/process/expiry.h"
 #include "server/process/listen_table.h"
 #include "server/process/watchdog.h"
 #include "server/tls/ticket_keys.h"
@@ -47,6 +48,7 @@ struct server {
 	struct worker **sv_workers;
 	unsigned sv_started;
 	struct watchdog sv_watchdog;
+	struct expiry sv_expiry;
 };
 
 /*

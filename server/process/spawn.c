@@ -60,6 +60,7 @@ become_server(struct master *ms, int channel, pid_t parent)
 	    .sa_channel = channel,
 	    .sa_sockets = ms->ms_sockets,
 	    .sa_again = ms->ms_served,
+	    .sa_replaces = ms->ms_serving != NULL,
 	    .sa_watchdog = ms->ms_watchdog,
 	};
 

@@ -28,9 +28,10 @@
 	"TLS_AES_256_GCM_SHA384:" \
 	"TLS_CHACHA20_POLY1305_SHA256"
 
-/* The first is of OpenSSL 3.5. */
-static const char *const groups[] = {
-    "X25519MLKEM768:X25519:P-256:P-384", "X25519:P-256:P-384"};
+/* The first is of OpenSSL 3.5, whose macro takes no const text. */
+static char hybrid_groups[] = "X25519MLKEM768:X25519:P-256:P-384",
+	    plain_groups[] = "X25519:P-256:P-384";
+static char *const groups[] = {hybrid_groups, plain_groups};
 
 /* Clients choose the cipher: those without AES in hardware take ChaCha20. */
 #define OPTIONS (SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION)
@@ -103,10 +104,10 @@ on_hello(SSL *ssl, int *alert, void *arg)
 		ssl, TLSEXT_TYPE_server_name, &ext, &len) == 1 &&
 	    parse_name(ext, len, name, sizeof(name)))
 		at = tx->tx_find(tx->tx_arg, name, strlen(name));
-	tl->tl_site = tx->tx_sites[at];
+	tl->tl_site = tx->tx_sites[at].pl_site;
 	tl->tl_place = at;
-	SSL_set_SSL_CTX(ssl, tx->tx_contexts[at]);
-	adopt(ssl, tx->tx_contexts[at]);
+	SSL_set_SSL_CTX(ssl, tx->tx_sites[at].pl_context);
+	adopt(ssl, tx->tx_sites[at].pl_context);
 	return SSL_CLIENT_HELLO_SUCCESS;
 }
 
@@ -257,11 +258,9 @@ add_site(struct tls_context *tx, const struct tls_settings *tc, size_t i,
 
 	if (ctx == NULL)
 		return fail(why, size, "a context of TLS");
-	tx->tx_contexts[i] = ctx;
-	tx->tx_sites[i] = ts;
 	if (id == NULL)
 		id = tc->tc_sites[0]->ts_identities;
-	tx->tx_identities[i] = id;
+	tx->tx_sites[i] = (struct tls_place){ctx, ts, id};
 	error = set_identities(ctx, id, why, size);
 	return error == 0 ? set_verify(ctx, ts, why, size) : error;
 }
@@ -275,16 +274,13 @@ tls_context_create(const struct tls_settings *tc, struct tls_context **out,
 
 	if (tx == NULL)
 		return fail(why, size, "a context of TLS");
-	tx->tx_contexts = calloc(tc->tc_nsites, sizeof(*tx->tx_contexts));
 	tx->tx_method = tls_bio_method();
 	tx->tx_sites = calloc(tc->tc_nsites, sizeof(*tx->tx_sites));
-	tx->tx_identities = calloc(tc->tc_nsites, sizeof(*tx->tx_identities));
 	tx->tx_nsites = tc->tc_nsites;
 	tx->tx_find = tc->tc_find;
 	tx->tx_arg = tc->tc_arg;
 	tx->tx_ktls = tc->tc_ktls == TLS_KTLS_ON;
-	if (tx->tx_contexts == NULL || tx->tx_sites == NULL ||
-	    tx->tx_identities == NULL || tx->tx_method == NULL)
+	if (tx->tx_sites == NULL || tx->tx_method == NULL)
 		error = fail(why, size, "a context of TLS");
 	for (size_t i = 0; error == 0 && i < tc->tc_nsites; i++)
 		error = add_site(tx, tc, i, why, size);
@@ -302,11 +298,9 @@ tls_context_destroy(struct tls_context **txp)
 	if (tx == NULL)
 		return;
 	*txp = NULL;
-	for (size_t i = 0; tx->tx_contexts != NULL && i < tx->tx_nsites; i++)
-		SSL_CTX_free(tx->tx_contexts[i]);
-	free(tx->tx_contexts);
+	for (size_t i = 0; tx->tx_sites != NULL && i < tx->tx_nsites; i++)
+		SSL_CTX_free(tx->tx_sites[i].pl_context);
 	free(tx->tx_sites);
-	free(tx->tx_identities);
 	BIO_meth_free(tx->tx_method);
 	free(tx);
 }

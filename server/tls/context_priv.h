@@ -14,11 +14,15 @@
 
 struct tls;
 
+struct tls_place {
+	SSL_CTX *pl_context;
+	const struct tls_site *pl_site;
+	const struct identity
+	    *pl_identity; /* its first one, or the default's */
+};
+
 struct tls_context {
-	SSL_CTX **
-	    tx_contexts; /* in the order of the sites; the same may stand twice */
-	const struct tls_site **tx_sites;
-	const struct identity **tx_identities; /* the same order */
+	struct tls_place *tx_sites; /* in the order of the configuration */
 	size_t tx_nsites;
 	size_t (*tx_find)(const void *, const char *, size_t);
 	const void *tx_arg;

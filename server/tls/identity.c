@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -150,26 +151,24 @@ to_time(const ASN1_TIME *from, time_t *to)
 }
 
 static bool
-check_time(struct identity *id, const X509 *cert, const char *what, char *why,
-    size_t size)
+read_times(
+    struct identity *id, const X509 *cert, int number, char *why, size_t size)
 {
-	time_t begin, end, now = time(NULL);
-	char text[32];
-	struct tm tm;
+	time_t begin, end;
 
 	if (!to_time(X509_get0_notBefore(cert), &begin) ||
 	    !to_time(X509_get0_notAfter(cert), &end))
-		return fail(why, size, "%s: the times of %s are damaged",
-		    id->id_file, what);
-	if (begin > now || end <= now) {
-		gmtime_r(begin > now ? &begin : &end, &tm);
-		strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &tm);
-		return fail(why, size, "%s: %s %s %s", id->id_file, what,
-		    begin > now ? "is not valid before" : "has expired on",
-		    text);
+		return fail(why, size,
+		    "%s: the times of certificate %d are damaged", id->id_file,
+		    number);
+	if (number == 1 || begin > id->id_begins) {
+		id->id_begins = begin;
+		id->id_begins_at = number;
 	}
-	if (id->id_expires == 0 || end < id->id_expires)
+	if (number == 1 || end < id->id_expires) {
 		id->id_expires = end;
+		id->id_expires_at = number;
+	}
 	return true;
 }
 
@@ -180,8 +179,24 @@ check_key(
 	if (X509_check_private_key(id->id_cert, id->id_key) == 1)
 		return true;
 	ERR_clear_error();
-	return fail(why, size, "%s: the key is not the one of %s",
+	return fail(why, size,
+	    "%s: the key is not the one of the certificate in %s: "
+	    "certificate_key has the keys in the order of certificate",
 	    key_file != NULL ? key_file : id->id_file, id->id_file);
+}
+
+/* What it takes depends on its version and on its configuration (openssl.cnf). */
+static bool
+check_use(const struct identity *id, char *why, size_t size)
+{
+	SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+	bool used = ctx != NULL && SSL_CTX_use_cert_and_key(ctx, id->id_cert,
+				       id->id_key, id->id_chain, 0) == 1;
+	char cause[128];
+
+	SSL_CTX_free(ctx);
+	return used || fail(why, size, "%s: OpenSSL does not take it: %s",
+			   id->id_file, tls_cause(cause, sizeof(cause)));
 }
 
 /* Each one is signed by the next; the last one may be signed by a root that clients have. */
@@ -190,12 +205,10 @@ check_chain(struct identity *id, char *why, size_t size)
 {
 	int i, n = sk_X509_num(id->id_chain);
 	X509 *below = id->id_cert, *cert;
-	char what[48];
 
 	for (i = 0; i < n; i++, below = cert) {
 		cert = sk_X509_value(id->id_chain, i);
-		snprintf(what, sizeof(what), "certificate %d", i + 2);
-		if (!check_time(id, cert, what, why, size))
+		if (!read_times(id, cert, i + 2, why, size))
 			return false;
 		if (X509_check_issued(cert, below) != X509_V_OK)
 			return fail(why, size,
@@ -207,16 +220,55 @@ check_chain(struct identity *id, char *why, size_t size)
 	return true;
 }
 
+/* Authority Information Access, RFC 5280, 4.2.2.1: where the issuer's certificate is. */
+static bool
+says_where_issuer_is(const X509 *cert)
+{
+	AUTHORITY_INFO_ACCESS *list =
+	    X509_get_ext_d2i(cert, NID_info_access, NULL, NULL);
+	const ACCESS_DESCRIPTION *ad;
+	bool found = false;
+	int i;
+
+	for (i = 0; i < sk_ACCESS_DESCRIPTION_num(list); i++) {
+		ad = sk_ACCESS_DESCRIPTION_value(list, i);
+		found |= OBJ_obj2nid(ad->method) == NID_ad_ca_issuers;
+	}
+	AUTHORITY_INFO_ACCESS_free(list);
+	return found;
+}
+
+static bool
+find_issuer(struct identity *id, char *why, size_t size)
+{
+	X509_NAME *issuer = X509_get_issuer_name(id->id_cert);
+	char name[256] = "";
+
+	if (sk_X509_num(id->id_chain) > 0 ||
+	    X509_NAME_cmp(X509_get_subject_name(id->id_cert), issuer) == 0 ||
+	    !says_where_issuer_is(id->id_cert))
+		return true;
+	if (X509_NAME_get_text_by_NID(
+		issuer, NID_commonName, name, sizeof(name)) == -1)
+		X509_NAME_oneline(issuer, name, sizeof(name));
+	id->id_issuer = strdup(name);
+	return id->id_issuer != NULL || fail(why, size, "out of memory");
+}
+
 static bool
 check(struct identity *id, const char *key_file, char *why, size_t size)
 {
 	if (X509_check_purpose(id->id_cert, X509_PURPOSE_SSL_SERVER, 0) != 1) {
 		ERR_clear_error();
-		return fail(why, size, "%s: the certificate is not for servers",
+		return fail(why, size,
+		    "%s: the certificate is not for servers: its extended key "
+		    "usage lacks serverAuth",
 		    id->id_file);
 	}
-	return check_time(id, id->id_cert, "the certificate", why, size) &&
-	       check_key(id, key_file, why, size) && check_chain(id, why, size);
+	return read_times(id, id->id_cert, 1, why, size) &&
+	       check_chain(id, why, size) &&
+	       check_key(id, key_file, why, size) && check_use(id, why, size) &&
+	       find_issuer(id, why, size);
 }
 
 struct identity *
@@ -250,9 +302,60 @@ identity_free(struct identity *id)
 	X509_free(id->id_cert);
 	sk_X509_pop_free(id->id_chain, X509_free);
 	EVP_PKEY_free(id->id_key);
+	free(id->id_issuer);
 	free(id->id_file);
 	free(id);
 	return next;
+}
+
+static bool
+begins_late(const struct identity *id, char *why, size_t size)
+{
+	char text[32];
+	struct tm tm;
+
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC",
+	    gmtime_r(&id->id_begins, &tm));
+	return fail(why, size,
+	    "%s: certificate %d is not valid before %s: is the clock right?",
+	    id->id_file, id->id_begins_at, text);
+}
+
+static bool
+expires(const struct identity *id, const char *verb, char *why, size_t size)
+{
+	char text[32];
+	struct tm tm;
+
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC",
+	    gmtime_r(&id->id_expires, &tm));
+	return fail(why, size, "%s: certificate %d %s on %s: renew it",
+	    id->id_file, id->id_expires_at, verb, text);
+}
+
+bool
+identity_is_good(const struct identity *id, time_t now, char *why, size_t size)
+{
+	if (id->id_expires <= now)
+		return expires(id, "has expired", why, size);
+	if (id->id_begins > now)
+		return begins_late(id, why, size);
+	if (id->id_issuer == NULL)
+		return true;
+	return fail(why, size,
+	    "%s: the chain is incomplete: append the certificate of the "
+	    "issuer, %s",
+	    id->id_file, id->id_issuer);
+}
+
+bool
+identity_stays_good(
+    const struct identity *id, time_t now, char *why, size_t size)
+{
+	if (!identity_is_good(id, now, why, size))
+		return false;
+	return id->id_expires > now + IDENTITY_SOON ||
+	       expires(id, "expires", why, size);
 }
 
 /* -------------------------------------------------------------- the names */

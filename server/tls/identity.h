@@ -19,18 +19,36 @@ struct identity {
 	STACK_OF(X509) *
 	    id_chain; /* those that follow in the file; may be empty */
 	EVP_PKEY *id_key;
-	time_t id_expires; /* the first of it and its chain */
+	time_t id_begins;  /* the last one of it and its chain */
+	time_t id_expires; /* the first one */
+	int id_begins_at;  /* its place, from 1 */
+	int id_expires_at;
+	char *id_issuer; /* that should be in the chain and is not, or NULL */
 };
+
+#define IDENTITY_SOON (14 * 86400) /* seconds */
 
 /*
  * The first certificate of cert_file is the site's, the others are its chain; key_file NULL: the
- * key is in cert_file.  NULL, with the cause and the file: it cannot be read, anybody may
- * read or write the key, it has a passphrase, the key is of another certificate, it has
- * expired or is not valid yet, it is for no server, a certificate of the chain does not sign
- * the one before it, or the chain ends before a certificate that no root can have signed.
+ * key is in cert_file.  NULL, with the file, the cause and what to do: it cannot be read, others
+ * may read or write the key, it has a passphrase, the key is of another certificate, OpenSSL
+ * does not take it (the key is too small), it is for no server, or a certificate of the chain
+ * has not issued the one before it.
  */
 struct identity *identity_load(
     const char *cert_file, const char *key_file, char *why, size_t size);
+
+/*
+ * Whether clients would take it now, as far as it says itself.  False, with the file and the
+ * cause: it has expired, is not valid yet, or its chain is incomplete: it is issued by another
+ * one, alone in its file, and says where to fetch the issuer, which few clients do.
+ */
+bool identity_is_good(
+    const struct identity *, time_t now, char *why, size_t size);
+
+/* The same for IDENTITY_SOON from now on: what to say before it is too late. */
+bool identity_stays_good(
+    const struct identity *, time_t now, char *why, size_t size);
 
 /* Returns id_next. */
 struct identity *identity_free(struct identity *);

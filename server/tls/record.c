@@ -12,6 +12,7 @@
 #define TAG	 16
 #define EXPLICIT 8
 #define NONCE	 12
+#define RANDOM	 ((size_t)SSL3_RANDOM_SIZE)
 #define KEY	 32 /* bytes of a key, at most */
 
 /* To look for one by its name takes locks and time: once. */
@@ -120,8 +121,7 @@ set_key_12(struct record_writer *rw, const EVP_CIPHER *cipher, const SSL *ssl,
 {
 	static const char label[] = "key expansion";
 	unsigned char master[SSL_MAX_MASTER_KEY_LENGTH],
-	    block[2 * (KEY + NONCE)],
-	    seed[sizeof(label) - 1 + 2 * SSL3_RANDOM_SIZE];
+	    block[2 * (KEY + NONCE)], seed[sizeof(label) - 1 + 2 * RANDOM];
 	size_t key = (size_t)EVP_CIPHER_get_key_length(cipher),
 	       iv = rw->rw_explicit ? NONCE - EXPLICIT : NONCE;
 	size_t n = SSL_SESSION_get_master_key(
@@ -130,9 +130,8 @@ set_key_12(struct record_writer *rw, const EVP_CIPHER *cipher, const SSL *ssl,
 	bool done;
 
 	memcpy(seed, label, sizeof(label) - 1);
-	SSL_get_server_random(ssl, seed + sizeof(label) - 1, SSL3_RANDOM_SIZE);
-	SSL_get_client_random(
-	    ssl, seed + sizeof(label) - 1 + SSL3_RANDOM_SIZE, SSL3_RANDOM_SIZE);
+	SSL_get_server_random(ssl, seed + sizeof(label) - 1, RANDOM);
+	SSL_get_client_random(ssl, seed + sizeof(label) - 1 + RANDOM, RANDOM);
 	params[0] = digest_param(md);
 	params[1] = octets(OSSL_KDF_PARAM_SECRET, master, n);
 	params[2] = octets(OSSL_KDF_PARAM_SEED, seed, sizeof(seed));

@@ -57,6 +57,18 @@ void record_end(struct record_writer *);
 size_t record_write(struct record_writer *, unsigned char type,
     const void *data, size_t len, unsigned char *to);
 
+/*
+ * RFC 8446, 5.5: after 2^24.5 full records a key of AES-GCM is to be replaced.  TLS 1.2 has no
+ * way to do so.
+ */
+#define RECORD_MOST (UINT64_C(1) << 24)
+
+static inline bool
+record_needs_update(const struct record_writer *rw)
+{
+	return rw->rw_hides && rw->rw_number >= RECORD_MOST;
+}
+
 /* From the next record on with the key after this one (RFC 8446, 7.2).  False: it failed. */
 bool record_update(struct record_writer *);
 

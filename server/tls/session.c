@@ -116,12 +116,37 @@ note(struct tls *tl)
 	};
 }
 
+/* See stream.c. */
+static bool
+set_bio(struct tls *tl)
+{
+	BIO *bio = BIO_new(tl->tl_context->tx_method);
+
+	if (bio == NULL)
+		return false;
+	BIO_set_data(bio, tl);
+	BIO_set_init(bio, 1);
+	SSL_set_read_ahead(tl->tl_ssl, 1);
+	SSL_set_bio(tl->tl_ssl, bio, bio);
+	return true;
+}
+
+/* From now on OpenSSL sends nothing, unless the kernel encrypts. */
+static bool
+take_over(struct tls *tl)
+{
+	tl->tl_kernel = BIO_get_ktls_send(SSL_get_wbio(tl->tl_ssl)) != 0;
+	if (tl->tl_kernel)
+		return true;
+	if (tl->tl_context->tx_ktls && !set_bio(tl))
+		return false;
+	return record_begin(&tl->tl_writer, tl->tl_ssl, tl->tl_records);
+}
+
 static void
 opened(struct tls *tl)
 {
-	tl->tl_kernel = BIO_get_ktls_send(SSL_get_wbio(tl->tl_ssl)) != 0;
-	if (!tl->tl_kernel &&
-	    !record_begin(&tl->tl_writer, tl->tl_ssl, tl->tl_records)) {
+	if (!take_over(tl)) {
 		tl->tl_state = TLS_FAILED;
 		tl->tl_failure = TLS_FAILURE_OURS;
 		return;
@@ -148,40 +173,20 @@ on_message(int writes, int version, int type, const void *data, size_t len,
 		tl->tl_update |= bytes[4] == SSL_KEY_UPDATE_REQUESTED;
 }
 
-/* OpenSSL gives the kernel its keys through a BIO of its own only. */
-static BIO *
-make_bio(struct tls *tl)
-{
-	BIO *bio;
-
-	if (tl->tl_context->tx_ktls)
-		return BIO_new_socket(tl->tl_fd, BIO_NOCLOSE);
-	bio = BIO_new(tl->tl_context->tx_method);
-	if (bio == NULL)
-		return NULL;
-	BIO_set_data(bio, tl);
-	BIO_set_init(bio, 1);
-	SSL_set_read_ahead(tl->tl_ssl, 1);
-	return bio;
-}
-
 static bool
 begin(struct tls *tl)
 {
-	SSL *ssl = SSL_new(tl->tl_context->tx_contexts[0]);
-	BIO *bio;
+	SSL *ssl = SSL_new(tl->tl_context->tx_sites[0].pl_context);
 
 	tl->tl_ssl = ssl;
 	if (ssl == NULL || SSL_set_ex_data(ssl, tls_session_index(), tl) != 1)
 		return false;
-	bio = make_bio(tl);
-	if (bio == NULL)
-		return false;
-	SSL_set_bio(ssl, bio, bio);
 	SSL_set_accept_state(ssl);
 	SSL_set_msg_callback(ssl, on_message);
 	SSL_set_msg_callback_arg(ssl, tl);
-	return true;
+	/* OpenSSL gives the kernel keys through a BIO of its own only. */
+	return tl->tl_context->tx_ktls ? SSL_set_fd(ssl, tl->tl_fd) == 1
+				       : set_bio(tl);
 }
 
 struct tls *
@@ -312,5 +317,5 @@ bool
 tls_covers(const struct tls *tl, const char *host, size_t len)
 {
 	return identity_covers(
-	    tl->tl_context->tx_identities[tl->tl_place], host, len);
+	    tl->tl_context->tx_sites[tl->tl_place].pl_identity, host, len);
 }

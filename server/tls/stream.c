@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "lib/os/os.h"
 #include "server/tls/context_priv.h"
 #include "server/tls/session.h"
 
@@ -84,17 +85,15 @@ tls_bio_method(void)
 static long
 give(struct tls *tl, const char *data, size_t len, bool more)
 {
-	int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0);
-	ssize_t n;
+	size_t n;
+	int error;
 
 	do
-		n = send(tl->tl_fd, data, len, flags);
-	while (n == -1 && errno == EINTR);
-	if (n >= 0)
-		return n;
-	return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS
-		   ? 0
-		   : -errno;
+		error = os_send(tl->tl_fd, data, len, more, &n);
+	while (error == -EINTR);
+	if (error == 0 || error == -EAGAIN || error == -ENOBUFS)
+		return (long)n;
+	return error;
 }
 
 /* 0, or -EAGAIN: some of it is left. */
@@ -159,12 +158,22 @@ say(struct tls *tl, unsigned char type, const void *data, size_t len)
 	return keep(tl, record + n, all - (size_t)n);
 }
 
-/* RFC 8446, 4.6.3: a new key on request; 6.2: why it has failed. */
+/* RFC 8446, 4.6.3: a new key. */
 static int
-say_what_is_due(struct tls *tl)
+say_update(struct tls *tl)
 {
 	static const unsigned char update[] = {
 	    SSL3_MT_KEY_UPDATE, 0, 0, 1, SSL_KEY_UPDATE_NOT_REQUESTED};
+	int error = say(tl, SSL3_RT_HANDSHAKE, update, sizeof(update));
+
+	tl->tl_update = false;
+	return error == 0 && !record_update(&tl->tl_writer) ? -EPROTO : error;
+}
+
+/* On request; and why it has failed (RFC 8446, 6.2). */
+static int
+say_what_is_due(struct tls *tl)
+{
 	int error = 0;
 
 	/* The kernel would go on with the old key. */
@@ -172,12 +181,8 @@ say_what_is_due(struct tls *tl)
 		tl->tl_broken = true;
 		return -EPROTO;
 	}
-	if (tl->tl_update) {
-		tl->tl_update = false;
-		error = say(tl, SSL3_RT_HANDSHAKE, update, sizeof(update));
-		if (error == 0 && !record_update(&tl->tl_writer))
-			error = -EPROTO;
-	}
+	if (tl->tl_update)
+		error = say_update(tl);
 	if (tl->tl_alert[0] == SSL3_AL_FATAL)
 		error =
 		    say(tl, SSL3_RT_ALERT, tl->tl_alert, sizeof(tl->tl_alert));
@@ -300,9 +305,11 @@ take(struct pw_sink *sk, const char *mem, size_t len, bool more, size_t *taken)
 	*taken = take_held(tl, len);
 	if (*taken == len || tl->tl_held > 0)
 		return 0;
+	if (record_needs_update(&tl->tl_writer))
+		error = say_update(tl);
 	while (error == 0 && *taken < len && tl->tl_held == 0)
-		error = send_records(
-		    tl, mem + *taken, len - *taken, more, taken);
+		error =
+		    send_records(tl, mem + *taken, len - *taken, more, taken);
 	return error == 0 && *taken == 0 ? -EAGAIN : error;
 }
 

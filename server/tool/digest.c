@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "lib/os/os.h"
@@ -18,6 +19,7 @@
 #include "server/tool/temporary.h"
 
 #define BLOCK ((size_t)256 << 10)
+#define FULL  ((uint64_t)1 << 20) /* bytes left of a disk that is */
 
 static struct digest_work *
 own(const struct tool *to)
@@ -82,6 +84,18 @@ hash_file(struct digest_work *dw, int fd, const struct stat *st,
 
 /* ---------------------------------------------------------------------- a file */
 
+/* Of ext4 a file that has many attributes can have no room for one more on a disk that has. */
+static bool
+is_full(const struct walk_file *wf, int error)
+{
+	struct statvfs sv;
+
+	if (error != -ENOSPC)
+		return error == -EDQUOT;
+	return fstatvfs(wf->wf_dir->wd_fd, &sv) == 0 &&
+	       (uint64_t)sv.f_bavail * sv.f_frsize < FULL;
+}
+
 static void
 say(struct tool *to, const struct walk_file *wf, int error)
 {
@@ -104,6 +118,10 @@ say(struct tool *to, const struct walk_file *wf, int error)
 		    "cannot write its attribute: %s; who may write the file, "
 		    "may",
 		    strerror(-error));
+	} else if (is_full(wf, error)) {
+		tool_give_up();
+		tool_fail(to, wf->wf_dir, wf->wf_name,
+		    "no digest: %s; nothing more is written", strerror(-error));
 	} else {
 		tool_fail(to, wf->wf_dir, wf->wf_name, "no digest: %s",
 		    strerror(-error));

@@ -11,6 +11,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "lib/util/timespec.h"
 #include "server/tool/compress.h"
 #include "server/tool/size_text.h"
 #include "server/tool/temporary.h"
@@ -109,13 +110,6 @@ say(const struct sibling *sb, int error)
 	    "cannot make it: %s%s", strerror(-error), all ? more : "");
 }
 
-static bool
-is_older(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec < b->tv_sec ||
-	       (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
-}
-
 enum state { STATE_NONE, STATE_OLDER, STATE_CURRENT, STATE_OTHER };
 
 static enum state
@@ -128,8 +122,9 @@ state_of(const struct sibling *sb)
 		return STATE_NONE;
 	if (!S_ISREG(st.st_mode))
 		return STATE_OTHER;
-	return is_older(&st.st_mtim, &sb->sb_stat->st_mtim) ? STATE_OLDER
-							    : STATE_CURRENT;
+	return timespec_is_before(&st.st_mtim, &sb->sb_stat->st_mtim)
+		   ? STATE_OLDER
+		   : STATE_CURRENT;
 }
 
 static void

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/util/timespec.h"
 #include "server/tool/crew.h"
 #include "server/tool/progress.h"
 
@@ -104,8 +105,7 @@ tool_unchanged(int fd, const struct stat *then)
 	struct stat now;
 
 	return fstat(fd, &now) == 0 && now.st_size == then->st_size &&
-	       now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
-	       now.st_mtim.tv_nsec == then->st_mtim.tv_nsec;
+	       timespec_same(&now.st_mtim, &then->st_mtim);
 }
 
 bool

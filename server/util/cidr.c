@@ -4,6 +4,7 @@
 #include "server/util/cidr.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,33 +13,26 @@
 #define MAPPED 96 /* bits before the address in IPv4-mapped IPv6 */
 
 static void
-map(unsigned char *out, const struct in_addr *in)
+map(uint64_t to[static 2], const struct in_addr *in)
 {
-	memset(out, 0, 10);
-	memset(out + 10, 0xff, 2);
-	memcpy(out + 12, in, sizeof(*in));
+	struct in6_addr addr = {0};
+
+	memset(&addr.s6_addr[10], 0xff, 2);
+	memcpy(&addr.s6_addr[12], in, sizeof(*in));
+	memcpy(to, &addr, sizeof(addr));
 }
 
-/* The first bits are equal. */
+/* False: a bit behind its length is set, "10.1.2.3/8" is a mistake. */
 static bool
-same(const unsigned char *a, const unsigned char *b, unsigned bits)
+set_bits(struct cidr *cd, unsigned n)
 {
-	unsigned whole = bits / 8, rest = bits % 8;
+	unsigned char mask[sizeof(cd->cd_mask)] = {0};
 
-	return memcmp(a, b, whole) == 0 &&
-	       (rest == 0 || (a[whole] ^ b[whole]) >> (8 - rest) == 0);
-}
-
-/* No bit behind its length is set: "10.1.2.3/8" is a mistake. */
-static bool
-is_block(const struct cidr *cd)
-{
-	unsigned char bits[16];
-
-	memcpy(bits, cd->cd_addr, sizeof(bits));
-	for (unsigned i = cd->cd_bits; i < 128; i++)
-		bits[i / 8] &= (unsigned char)~(0x80u >> i % 8);
-	return memcmp(bits, cd->cd_addr, sizeof(bits)) == 0;
+	for (unsigned i = 0; i < n; i++)
+		mask[i / 8] |= (unsigned char)(0x80u >> i % 8);
+	memcpy(cd->cd_mask, mask, sizeof(mask));
+	return (cd->cd_addr[0] & ~cd->cd_mask[0]) == 0 &&
+	       (cd->cd_addr[1] & ~cd->cd_mask[1]) == 0;
 }
 
 static bool
@@ -56,8 +50,9 @@ parse_bits(const char *text, unsigned max, unsigned *bits)
 	return true;
 }
 
-bool
-cidr_parse(const char *text, struct cidr *cd)
+/* 0, -EINVAL: it is no block, -ERANGE: it has bits behind its length. */
+static int
+parse(const char *text, struct cidr *cd)
 {
 	const char *slash = strchr(text, '/');
 	size_t len = slash != NULL ? (size_t)(slash - text) : strlen(text);
@@ -68,9 +63,9 @@ cidr_parse(const char *text, struct cidr *cd)
 	*cd = (struct cidr){.cd_unix = strcmp(text, "unix:") == 0,
 	    .cd_all = strcmp(text, "all") == 0};
 	if (cd->cd_unix || cd->cd_all)
-		return true;
+		return 0;
 	if (len >= sizeof(name))
-		return false;
+		return -EINVAL;
 	memcpy(name, text, len);
 	name[len] = '\0';
 	if (inet_pton(AF_INET, name, &in) == 1) {
@@ -78,39 +73,64 @@ cidr_parse(const char *text, struct cidr *cd)
 		before = MAPPED;
 		bits = 32;
 	} else if (inet_pton(AF_INET6, name, cd->cd_addr) != 1)
-		return false;
+		return -EINVAL;
 	if (slash != NULL && !parse_bits(slash + 1, bits, &bits))
+		return -EINVAL;
+	return set_bits(cd, before + bits) ? 0 : -ERANGE;
+}
+
+bool
+cidr_parse(const char *text, struct cidr *cd)
+{
+	return parse(text, cd) == 0;
+}
+
+const char *
+cidr_cause(const char *text)
+{
+	struct cidr cd;
+
+	return parse(text, &cd) == -ERANGE ? "has bits set behind its length"
+					   : "is not an address";
+}
+
+/* False: it is of another family. */
+static bool
+words_of(const struct sockaddr *sa, uint64_t words[static 2])
+{
+	if (sa->sa_family == AF_INET)
+		map(words,
+		    &((const struct sockaddr_in *)(const void *)sa)->sin_addr);
+	else if (sa->sa_family == AF_INET6)
+		memcpy(words,
+		    &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr,
+		    2 * sizeof(*words));
+	else
 		return false;
-	cd->cd_bits = (unsigned char)(before + bits);
-	return is_block(cd);
+	return true;
 }
 
 bool
 cidr_has(const struct cidr *cd, const struct sockaddr *sa)
 {
-	unsigned char addr[16];
-
-	if (sa == NULL || cd->cd_all)
-		return sa != NULL;
-	if (cd->cd_unix)
-		return sa->sa_family == AF_UNIX;
-	if (sa->sa_family == AF_INET)
-		map(addr,
-		    &((const struct sockaddr_in *)(const void *)sa)->sin_addr);
-	else if (sa->sa_family == AF_INET6)
-		memcpy(addr,
-		    &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr,
-		    sizeof(addr));
-	else
-		return false;
-	return same(addr, cd->cd_addr, cd->cd_bits);
+	return cidr_has_any(cd, 1, sa);
 }
 
 bool
 cidr_has_any(const struct cidr *list, size_t n, const struct sockaddr *sa)
 {
-	for (size_t i = 0; i < n; i++)
-		if (cidr_has(&list[i], sa))
+	uint64_t words[2] = {0};
+	bool known = sa != NULL && words_of(sa, words);
+
+	for (size_t i = 0; sa != NULL && i < n; i++) {
+		const struct cidr *cd = &list[i];
+
+		if (cd->cd_all || (cd->cd_unix && sa->sa_family == AF_UNIX))
 			return true;
+		if (known && !cd->cd_unix &&
+		    ((words[0] ^ cd->cd_addr[0]) & cd->cd_mask[0]) == 0 &&
+		    ((words[1] ^ cd->cd_addr[1]) & cd->cd_mask[1]) == 0)
+			return true;
+	}
 	return false;
 }

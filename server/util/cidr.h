@@ -9,14 +9,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct sockaddr;
 
 struct cidr {
-	unsigned char cd_addr[16];
-	unsigned char cd_bits; /* of it that count: 0 to 128 */
-	bool cd_unix; /* "unix:": all clients of a socket of this host */
-	bool cd_all;  /* "all": these and every address */
+	uint64_t cd_addr[2]; /* 16 bytes, in the order of the network */
+	uint64_t cd_mask[2]; /* bits of it that count */
+	bool cd_unix;	     /* "unix:": all clients of a socket of this host */
+	bool cd_all;	     /* "all": these and every address */
 };
 
 /*
@@ -24,6 +25,9 @@ struct cidr {
  * False: it is none of these, or has bits set behind its length.
  */
 bool cidr_parse(const char *text, struct cidr *);
+
+/* Why not, for a message: "is not an address", or "has bits set behind its length". */
+const char *cidr_cause(const char *text);
 
 /* Is the address in it?  NULL is in none, another family in "all" alone. */
 bool cidr_has(const struct cidr *, const struct sockaddr *);

@@ -57,7 +57,7 @@ secret_file_read(struct secret_file *sf, const char *path, bool closed,
 	else
 		cause = unfit(&st, closed);
 	if (cause == NULL)
-		cause = read_all(sf, fp, (size_t)st.st_size);
+		cause = read_all(sf, fp, (size_t)(st.st_size - ftello(fp)));
 	if (cause != NULL)
 		snprintf(why, size, "%s: %s", path, cause);
 	if (fp != NULL)

@@ -136,22 +136,39 @@ sockaddr_text(char *p, const struct sockaddr *sa)
 	}
 }
 
-/* Four numbers below 256, none with a zero in front.  By hand, as each request may have one. */
+/* 0 to 255 without a zero in front; what is behind it, NULL: there is none. */
+static const char *
+take_octet(const char *p, const char *end, uint8_t *octet)
+{
+	unsigned n, digit;
+
+	if (p == end || (n = (unsigned)*p - '0') > 9)
+		return NULL;
+	p++;
+	if (p < end && n > 0 && (digit = (unsigned)*p - '0') <= 9) {
+		n = n * 10 + digit;
+		p++;
+		if (p < end && (digit = (unsigned)*p - '0') <= 9) {
+			n = n * 10 + digit;
+			p++;
+		}
+	}
+	*octet = (uint8_t)n;
+	return n <= 255 ? p : NULL;
+}
+
+/* By hand, as each request may have one. */
 static bool
 parse_in(struct str text, uint8_t octets[static 4])
 {
-	const char *p = text.s_ptr, *end = p + text.s_len, *begin;
-	unsigned n;
+	const char *p = text.s_ptr, *end = p + text.s_len;
 
 	for (int i = 0; i < 4; i++) {
 		if (i > 0 && (p == end || *p++ != '.'))
 			return false;
-		for (n = 0, begin = p;
-		     p < end && *p >= '0' && *p <= '9' && p - begin < 3; p++)
-			n = n * 10 + (unsigned)(*p - '0');
-		if (p == begin || n > 255 || (*begin == '0' && p - begin > 1))
+		p = take_octet(p, end, &octets[i]);
+		if (p == NULL)
 			return false;
-		octets[i] = (uint8_t)n;
 	}
 	return p == end;
 }

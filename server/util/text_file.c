@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,6 +35,24 @@ open_one(const char *path, int flags)
 	return fd;
 }
 
+/* Some editors begin a file in UTF-8 with this mark.  False: errno. */
+static bool
+skip_mark(int fd)
+{
+	static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
+	unsigned char first[sizeof(mark)];
+	ssize_t n;
+
+	do
+		n = pread(fd, first, sizeof(first), 0);
+	while (n == -1 && errno == EINTR);
+	if (n == -1)
+		return false;
+	if (n < (ssize_t)sizeof(mark) || memcmp(first, mark, sizeof(mark)) != 0)
+		return true;
+	return lseek(fd, sizeof(mark), SEEK_SET) != -1;
+}
+
 FILE *
 text_file_open(const char *path)
 {
@@ -48,6 +67,8 @@ text_file_open(const char *path)
 	if (fd == -1)
 		return NULL;
 	error = unfit(fd);
+	if (error == 0 && !skip_mark(fd))
+		error = errno;
 	if (error == 0) {
 		fp = fdopen(fd, "r");
 		error = errno;

@@ -11,7 +11,7 @@ LEFT = {
         inet_pton memchr memcmp memcpy memmove memrchr memset optarg opterr optind optopt
         getopt_long qsort snprintf stderr stdout stpcpy strcasecmp strchr strcmp strcspn
         strcasestr strpbrk
-        strerror strftime strlen strncasecmp strncmp strnlen strrchr strsep strspn strstr
+        strerror strftime strlen strncasecmp timegm strncmp strnlen strrchr strsep strspn strstr
         CRYPTO_memcmp OSSL_PARAM_construct_end OSSL_PARAM_construct_utf8_string explicit_bzero
         fileno strtok_r strcpy strsignal __isoc99_sscanf getenv sigdelset strtol strtoul strtoull strtoumax vsnprintf gmtime_r localtime_r tzset
         dl_iterate_phdr sigaddset sigemptyset sigfillset""",
@@ -28,12 +28,49 @@ LEFT = {
         pthread_mutex_trylock pthread_mutex_unlock pthread_self pthread_setname_np pthread_sigmask
         pthread_rwlock_destroy pthread_rwlock_init pthread_rwlock_tryrdlock
         pthread_rwlock_trywrlock pthread_rwlock_unlock sem_destroy sem_init sem_post sem_wait
-        mallopt pthread_clockjoin_np sigwait sigtimedwait nanosleep _exit event_base_get_features""",
+        setpriority mallopt pthread_clockjoin_np sigwait sigtimedwait nanosleep _exit event_base_get_features""",
     "libcrypto: allocates inside; a context is made at the start, and without one there is none": """
         EVP_MAC_CTX_free EVP_MAC_CTX_new EVP_MAC_fetch EVP_MAC_final EVP_MAC_free EVP_MAC_init
         EVP_MAC_update OPENSSL_init_crypto""",
+    "OpenSSL: reads or writes what is there, or frees it": """
+        AUTHORITY_INFO_ACCESS_free BIO_clear_flags BIO_ctrl BIO_free BIO_get_data
+        BIO_get_new_index BIO_meth_free BIO_meth_set_ctrl BIO_meth_set_read BIO_meth_set_write
+        BIO_s_mem BIO_set_data BIO_set_flags BIO_set_init ERR_clear_error ERR_peek_error
+        ERR_peek_last_error ERR_reason_error_string EVP_CIPHER_CTX_ctrl EVP_CIPHER_CTX_free
+        EVP_CIPHER_CTX_get0_cipher EVP_CIPHER_get_key_length EVP_KDF_CTX_free EVP_MD_get0_name
+        EVP_PKEY_free EVP_PKEY_get_base_id EVP_aes_256_cbc EVP_sha256 OBJ_obj2nid
+        OPENSSL_cleanse OPENSSL_sk_num OPENSSL_sk_pop_free OPENSSL_sk_value OPENSSL_thread_stop
+        OSSL_PARAM_construct_int OSSL_PARAM_construct_octet_string SSL_CIPHER_get_cipher_nid
+        SSL_CIPHER_get_handshake_digest SSL_CIPHER_get_name SSL_CTX_callback_ctrl SSL_CTX_free
+        SSL_CTX_get_ex_data SSL_CTX_get_num_tickets SSL_CTX_get_options SSL_CTX_get_verify_mode
+        SSL_CTX_set_alpn_select_cb SSL_CTX_set_client_CA_list SSL_CTX_set_client_hello_cb
+        SSL_CTX_set_keylog_callback SSL_CTX_set_num_tickets SSL_CTX_set_options
+        SSL_CTX_set_session_id_context SSL_CTX_set_timeout SSL_CTX_set_tlsext_ticket_key_evp_cb
+        SSL_CTX_set_verify SSL_SESSION_get_master_key SSL_clear_options SSL_client_hello_get0_ext
+        SSL_free SSL_get0_peer_certificate SSL_get_SSL_CTX SSL_get_client_random
+        SSL_get_current_cipher SSL_get_error SSL_get_ex_data SSL_get_server_random
+        SSL_get_servername SSL_get_session SSL_get_verify_mode SSL_get_version SSL_get_wbio
+        SSL_has_pending SSL_select_next_proto SSL_session_reused SSL_set_accept_state SSL_set_bio
+        SSL_set_msg_callback SSL_set_num_tickets SSL_set_options SSL_set_read_ahead
+        SSL_set_verify SSL_version TLS_server_method X509_NAME_cmp X509_NAME_get_text_by_NID
+        X509_check_issued X509_check_private_key X509_check_purpose X509_free X509_get0_notAfter
+        X509_get0_notBefore X509_get_issuer_name X509_get_subject_name""",
+    "OpenSSL: fails for what a file says: test_certificates.py; or for want of memory": """
+        ASN1_TIME_to_tm PEM_read_bio_PrivateKey PEM_read_bio_X509 PEM_read_bio_X509_AUX
+        SSL_CTX_load_verify_file SSL_CTX_use_cert_and_key SSL_load_client_CA_file
+        X509_get_ext_d2i""",
+    "OpenSSL: fails for what a client sends, which tests do; or for want of memory": """
+        SSL_do_handshake SSL_read SSL_shutdown X509_NAME_print_ex X509_check_host
+        X509_check_ip_asc""",
+    "OpenSSL: fails for want of memory, or of random bytes; not injected yet": """
+        BIO_meth_new BIO_new BIO_new_mem_buf BIO_new_socket BIO_read CRYPTO_get_ex_new_index
+        EVP_CIPHER_CTX_new EVP_CIPHER_fetch EVP_DecryptInit_ex EVP_Digest EVP_EncryptFinal_ex
+        EVP_EncryptInit_ex EVP_EncryptUpdate EVP_KDF_CTX_new EVP_KDF_derive EVP_KDF_fetch
+        EVP_MAC_CTX_set_params OPENSSL_init_ssl OPENSSL_sk_new_null OPENSSL_sk_push RAND_bytes
+        SSL_CTX_ctrl SSL_CTX_new SSL_CTX_set_cipher_list SSL_CTX_set_ciphersuites
+        SSL_CTX_set_ex_data SSL_ctrl SSL_new SSL_set_SSL_CTX SSL_set_ex_data X509_NAME_oneline""",
     "libcrypt: reads and writes the caller's memory; yescrypt allocates, see test_basic.py": "crypt_r",
-    "reads a stream that fopen, which is wrapped, has opened": "fgets fread setvbuf",
+    "reads a stream that fopen, which is wrapped, has opened": "fgets fread ftello setvbuf",
     "writes what a user reads at the start; nobody is served": """
         dprintf fprintf fputc fwrite printf putc puts vfprintf""",
     "libconfuse: allocates inside; cfg_init, which is wrapped, stands for it": """

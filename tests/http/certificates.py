@@ -6,6 +6,8 @@ import ssl
 import subprocess
 import time
 
+import harness
+
 DAY = 86400
 KINDS = {
     "ecdsa": ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
@@ -137,20 +139,22 @@ class Client:
         self.reused = None
         self.shown = None  # the certificate, of which a resumed session shows none
 
-    def connect(self, connection, name=None):
-        """The harness' connection gets TLS."""
-        if not isinstance(connection.sock, ssl.SSLSocket):
-            connection.sock = self.context.wrap_socket(
-                connection.sock, server_hostname=name or self.name, session=self.session)
+    def connect(self, server, name=None):
+        def wrap(sock, address):
+            return self.context.wrap_socket(
+                sock, server_hostname=name or self.name, session=self.session)
+
+        connection = type("Secured", (harness.Connection,), {"wrap": staticmethod(wrap)})(
+            server.address)
         self.reused = connection.sock.session_reused
         self.shown = connection.sock.getpeercert(binary_form=True)
         return connection
 
-    def get(self, server, target, name=None, keep=True):
-        """The body of an answer; the session is the next one's.  keep: the old one stays."""
-        with self.connect(server.connect(), name) as c:
+    def get(self, server, target, name=None):
+        """The body of an answer; its session is the next one's, if there was none."""
+        with self.connect(server, name) as c:
             response = c.ask(target, host=name or self.name)
             assert response.status == 200, response
-            if not keep or self.session is None:
+            if self.session is None:
                 self.session = c.sock.session
             return response.body

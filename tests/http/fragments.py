@@ -3,6 +3,7 @@
 import socket
 import time
 
+import tls
 from harness import PATIENCE, Connection, request
 
 TOGETHER = 200  # connections; well below what a server or a client may open
@@ -68,7 +69,7 @@ def receive(sock, end):
 
 def ask(server, stream):
     """What the server sends; the client closes its side at the end of the stream."""
-    with socket.create_connection(server.address, PATIENCE) as sock:
+    with tls.connect(server.address, PATIENCE) as sock:
         sock.sendall(stream)
         sock.shutdown(socket.SHUT_WR)
         return receive(sock, time.monotonic() + PATIENCE)
@@ -83,7 +84,7 @@ def exchange(server, streams, closed=None):
     closed = closed or [False] * len(streams)
     for at in range(0, len(streams), TOGETHER):
         some = streams[at:at + TOGETHER]
-        sockets = [socket.create_connection(server.address, PATIENCE) for _ in some]
+        sockets = [tls.connect(server.address, PATIENCE) for _ in some]
         try:
             for sock in sockets:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

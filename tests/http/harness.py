@@ -19,6 +19,7 @@ import tempfile
 import time
 
 import landlock
+import tls
 
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PAGEWISE = os.environ.get("PAGEWISE", os.path.join(TREE, "build/asan/pagewise"))
@@ -29,9 +30,9 @@ SLOWFS = os.environ.get("SLOWFS", os.path.join(TREE, "build/tests/slowfs"))
 FILE_PATHS = ["nodiskio", "uring", "splice", "mlock", "aio", "pool", "blocking",
               "copy"]
 
-# The debug build's answers go into a pw_sink (tests/inside/sink.h), where the others are the
-# same as these: lib/send/sink.c.
-if "PAGEWISE_SINK" in os.environ:
+# The debug build's answers go into a pw_sink (tests/inside/sink.h), and so do those over TLS,
+# where the others are the same as these: lib/send/sink.c.
+if "PAGEWISE_SINK" in os.environ or tls.ON:
     FILE_PATHS = ["nodiskio", "aio", "copy"]
 
 # "hot" stands for the defaults: nodiskio and the hot set.  Where another one is
@@ -212,6 +213,18 @@ class Response:
 # ------------------------------------------------------------------- client
 
 
+def readable(sock, seconds):
+    """Bytes for whoever reads, or an end, arrive within that time.  Over TLS records need not be any."""
+    end = time.monotonic() + seconds
+    while not (isinstance(sock, tls.Socket) and sock.pending()):
+        left = max(0, end - time.monotonic())
+        if not select.select([sock], [], [], left)[0]:
+            return False
+        if not isinstance(sock, tls.Socket):
+            return True
+    return True
+
+
 class Connection:
     """One raw socket to the server; address: a pair, or the path of a Unix socket."""
 
@@ -228,7 +241,13 @@ class Connection:
         self.sock.connect(address)
         if not unix:
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock = self.wrap(self.sock, address)
         self.buf = bytearray()
+
+    @staticmethod
+    def wrap(sock, address):
+        """The connected socket, as this server wants it."""
+        return tls.wrap(sock, address)
 
     def __enter__(self):
         return self
@@ -339,7 +358,7 @@ class Connection:
 
     def quiet(self, seconds):
         """Nothing arrives for that long, neither bytes nor an end."""
-        return not self.buf and not select.select([self.sock], [], [], seconds)[0]
+        return not self.buf and not readable(self.sock, seconds)
 
     def reset(self):
         self.sock.setsockopt(
@@ -469,6 +488,7 @@ class Server:
             self.args += ["--stall-log", "0"]
         if os.geteuid() == 0 and user is None and not drops and "--user" not in self.args:
             self.args += ["--user", "root"]
+        self.args = tls.arguments(self.args, user)
         self.dir = tempfile.mkdtemp(prefix="pagewise-run-")
         self.out = open(os.path.join(self.dir, "stdout"), "w+b")
         self.err = open(os.path.join(self.dir, "stderr"), "w+b")
@@ -506,6 +526,8 @@ class Server:
                 "%s\nstdout: %s\nstderr: %s" % (error, self.output, self.messages)
             )
         self.address = match.group(4) or (match.group(2), int(match.group(3)))
+        for scheme, port in re.findall(r"(https?)://[^/\s]+:(\d+)/", self.output + self.messages):
+            (tls.PORTS.add if scheme == "https" else tls.PORTS.discard)(int(port))
         return self
 
     def serving(self):
@@ -706,6 +728,12 @@ def configuration(top, sites):
     sites: (name, settings, {prefix: settings}) triples.
     """
     top = {"listen": ["127.0.0.1:0"], "access_log": "off", "stall_log": 0, **top}
+    if tls.ON:
+        top["listen"] = [tls.listen_text(text) for text in top["listen"]]
+        if any(not text.startswith("unix:") for text in top["listen"]):
+            top.setdefault("certificate", [tls.PAIRS.for_user(None)])
+        for text in top["listen"]:
+            tls.note_port(text)
     if top.get("send_path") == "hot":
         top["send_path"] = "nodiskio"
     elif "send_path" in top:

@@ -69,7 +69,7 @@ def run(*command):
 class Mount:
     """dir is what is served; everybody may read it."""
 
-    def __init__(self, kind, base):
+    def __init__(self, kind, base, size=400 << 20, options=()):
         self.kind = kind
         self.base = base
         self.mounted = []
@@ -85,8 +85,8 @@ class Mount:
             os.mkdir(self.dir)
         if kind != "tmpfs":
             with open(self.image, "wb") as f:
-                f.truncate(400 << 20)
-            run(*MKFS[base_of(kind)], self.image)
+                f.truncate(size)
+            run(*MKFS[base_of(kind)], *options, self.image)
             self.mount_disk()
             os.chmod(self.disk, 0o755)
 
@@ -143,8 +143,8 @@ class Mount:
 
 
 @contextlib.contextmanager
-def made(kind):
-    """A Mount that is gone afterwards; the test is skipped where there is none."""
+def made(kind, *more):
+    """A Mount that is gone afterwards; the test is skipped where there is none.  more: of Mount()."""
     reason = why_not(kind)
     if reason:
         pytest.skip(reason)
@@ -152,12 +152,27 @@ def made(kind):
     os.chmod(base, 0o755)
     mount = None
     try:
-        mount = Mount(kind, base)
+        mount = Mount(kind, base, *more)
         yield mount
     finally:
         if mount:
             mount.remove()
         shutil.rmtree(base, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def full(files):
+    """An ext4 of 8 MiB with these files, {name: bytes}, and no room for anything more.  An
+    attribute takes a block of it, since the inodes have no place for any."""
+    with made("ext4", 8 << 20, ["-I", "128", "-m", "0"]) as mount:
+        for name, data in files.items():
+            with open(os.path.join(mount.dir, name), "wb") as f:
+                f.write(data)
+        with contextlib.suppress(OSError), open(os.path.join(mount.dir, "rest"), "wb", buffering=0) as f:
+            while True:
+                f.write(bytes(1024))
+        os.sync()
+        yield mount.dir
 
 
 @contextlib.contextmanager

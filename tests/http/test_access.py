@@ -123,13 +123,21 @@ def test_of_one_connection_each_request_is_asked(site):
 
 
 @pytest.mark.parametrize("key", ["allow", "deny"])
-@pytest.mark.parametrize("value", ["", "localhost", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/",
+@pytest.mark.parametrize("value", ["", "localhost", "10.0.0.0/33", "10.0.0.0/",
                                    "10.0.0", "::1/129", "fe80::1%eth0", "127.0.0.1:80"])
 def test_what_is_no_address_is_an_error(tmp_path, key, value):
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\n%s = {"10.0.0.0/8",\n"%s"}\n}\n' % (key, value))
     run = Finished("-t", "-c", str(conf))
     assert run.code == 1 and f':4: {key}: "{value}" is not an address: write' in run.err, run.err
+
+
+def test_block_with_bits_behind_its_length_is_an_error(tmp_path):
+    conf = tmp_path / "p.conf"
+    for value in ("10.0.0.1/8", "2001:db8::1/32"):
+        conf.write_text('allow = {"%s"}\nsite "s" { root = "/" }\n' % value)
+        run = Finished("-t", "-c", str(conf))
+        assert run.code == 1 and f':1: allow: "{value}" has bits set behind its length: write' in run.err, run.err
 
 
 # ------------------------------------- ways to a file with settings of its own

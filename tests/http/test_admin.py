@@ -1,5 +1,6 @@
 """The admin listener: what it counts, and whom it answers."""
 
+import base64
 import contextlib
 import http.client
 import os
@@ -106,6 +107,51 @@ def test_requests_bytes_and_connections_are_counted(serve_admin, tree):
     assert admin.value("pagewise_requests_total") == len(answers)
     assert admin.value("pagewise_sent_bytes_total") == sent
     assert admin.value("pagewise_connections_accepted_total") == len(answers)
+
+
+def test_refused_requests_are_counted_by_the_place_of_request_rate(serve_conf, tree):
+    def sample(site, location):
+        return admin.value("pagewise_request_rate_refused_total", site=site, location=location)
+
+    name = 'sl\\ash'
+    server = serve_conf(
+        {"workers": 2, "admin": "127.0.0.1:0", "request_rate": "1/h", "request_burst": 1},
+        [("one", {"names": ["one"], "root": tree.root}, {"/a": {"request_rate": "1/h"}, "= /a": {"request_rate": "1/h"}}),
+         (name, {"names": ["two"], "root": tree.root, "request_rate": "1/m"}, {}),
+         ("three", {"names": ["three"], "root": tree.root}, {"/x": {"request_rate": "off"}})])
+    admin = Admin(server)
+    for target, host, times in (("/", "one", 3), ("/a", "one", 4), ("/ab", "one", 5), ("/", "two", 6), ("/", "three", 1)):
+        for _ in range(times):
+            server.get(target, host=host)
+    found = [s.labels for s in admin.families()["pagewise_request_rate_refused"].samples]
+    assert len(found) == 4
+    assert [sample("", ""), sample("one", "= /a"), sample("one", "/a"), sample(name, "")] == [3, 3, 4, 5]
+
+
+def test_passwords_are_counted(serve_conf, tree, tmp_path):
+    hashed = "$2b$11$ABCDEFGHIJKLMNOPQRSTUuOHKTMj6A9VKZoVxdizhB4LgbxRyhEAO"
+    (tmp_path / "users").write_text("slow:%s\n" % hashed)
+    server = serve_conf({"workers": 1, "admin": "127.0.0.1:0"},
+                        [("s", {"root": tree.root, "htpasswd": tmp_path / "users"}, {})])
+    admin = Admin(server)
+    assert admin.value("pagewise_password_threads") == 1
+
+    def asked(password):
+        credentials = base64.b64encode(b"slow:%d" % password).decode()
+        return request("/1.bin", fields=[("Authorization", "Basic " + credentials)])
+
+    connections = [server.connect() for _ in range(12)]
+    for i, c in enumerate(connections):
+        c.send(asked(i))
+    statuses = [c.response().status for c in connections]
+    admin.wait("pagewise_passwords_hashed_total", statuses.count(401))
+    assert admin.value("pagewise_passwords_refused_total") == statuses.count(503) > 0
+    assert admin.value("pagewise_password_threads_busy") == admin.value("pagewise_passwords_waiting") == 0
+    # One after the other, for seconds.
+    connections[0].send(b"".join(asked(100 + i) for i in range(30)))
+    wait_until(lambda: admin.value("pagewise_password_threads_busy") == 1, "the thread to be busy")
+    connections[0].reset()
+    server.stop(messages=r"(?:pagewise: warning: did not verify a password of .*\n)*")
 
 
 def test_download_is_counted_while_it_is_sent(serve_admin):

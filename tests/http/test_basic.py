@@ -293,6 +293,11 @@ def test_ends_while_passwords_wait(start):
     server.stop()
 
 
+def test_the_first_user_of_a_file_with_a_byte_order_mark_is_let_in(start, users):
+    users.write_bytes(b"\xef\xbb\xbf" + ("new:%s\r\n" % HASHES["y"][1].strip()).encode())
+    assert statuses(start(), credentials("new", "secret"), 2) == [200] * 2
+
+
 def test_reload(start, users):
     server = start()
     new = credentials("new", "secret")

@@ -27,6 +27,21 @@ def test_good_file_passes_and_nothing_is_started(tmp_path):
     assert str(path) in run.out
 
 
+def test_byte_order_mark_is_no_part_of_a_file(tmp_path):
+    mark = b"\xef\xbb\xbf"
+    (tmp_path / "types").write_bytes(mark + b"text/x-first one\n")
+    (tmp_path / "more.conf").write_bytes(mark + b"threads = 0\n")
+    conf = tmp_path / "test.conf"
+    conf.write_bytes(mark + b'mime_types = "types"\n' + SITE.replace("@ROOT@", str(tmp_path)).encode())
+    run = Finished("-t", "-c", conf)
+    assert (run.code, run.err) == (0, "")
+    conf.write_bytes(mark + b'include = {"more.conf"}\n' + SITE.replace("@ROOT@", str(tmp_path)).encode())
+    run = Finished("-t", "-c", conf)
+    assert run.code == 1 and "more.conf:1: threads: 0 is out of range" in run.err
+    conf.write_bytes(b"\xef\xbb")
+    assert Finished("-t", "-c", conf).code == 1
+
+
 def test_sample_configuration_passes(tmp_path):
     sample = os.path.join(harness.TREE, "conf", "pagewise.conf")
     with open(sample) as f:

@@ -274,7 +274,7 @@ def test_a_trusted_proxy_is_not_counted_by_its_address(start):
 
 SITE = 'site "s" { root = "/" }\n'
 BAD = [
-    ('trusted_proxies = {"10.1.2.3/8"}\n', r'1: trusted_proxies: "10\.1\.2\.3/8" is not an address: '
+    ('trusted_proxies = {"10.1.2.3/8"}\n', r'1: trusted_proxies: "10\.1\.2\.3/8" has bits set behind its length: '
      r"write 192\.0\.2\.7, 192\.0\.2\.0/24, 2001:db8::/32, all or unix:"),
     ('\ntrusted_proxies = {"127.0.0.1", "localhost"}\n',
      r'2: trusted_proxies: "localhost" is not an address'),

@@ -39,6 +39,15 @@ def test_what_is_told(site):
     assert server.get("/ready/").status == 404
 
 
+def test_rules_for_files_do_not_let_anybody_keep_them(serve_conf, tmp_path):
+    server = serve_conf({"live": "/live", "ready": "/ready"}, [
+        ("s", {"root": tmp_path, "cache_control": "max-age=60", "header": ["X-A: 1", "always X-B: 2"]}, {})])
+    for path in ("/live", "/ready"):
+        answer = server.get(path)
+        assert answer.all("Cache-Control") == ["no-store"]
+        assert (answer.all("X-A"), answer.all("X-B")) == ([], ["2"])
+
+
 def test_off_it_is_a_file_like_others(site):
     server = site(ready="off")
     assert server.get("/ready").body == b"a file"

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import tls
 from harness import PATIENCE, request, wait_until
 from test_limits import stopped
 from test_limits_clients import busy, connections, figure, limited, start  # noqa: F401
@@ -50,6 +51,7 @@ class Hoarder(threading.Thread):
         sock.connect(self.address)
         # Another one may have had its place already.
         with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            sock = tls.wrap(sock, self.address)
             sock.send(self.says)
         self.selector.register(sock, selectors.EVENT_READ)
 

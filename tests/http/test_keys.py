@@ -11,6 +11,7 @@ from harness import Finished
 TOP = pathlib.Path(__file__).resolve().parents[2]
 LINE = re.compile(r"(#?)(\w+) = (.*?) +# (.+); (default: .+|[^;]+)")
 PLACES = {"# At the top level:": "top",
+          "# At the top level, or in a site:": "top or site",
           "# At the top level, in a site, or in a location:": "inherited",
           "# In a site:": "site",
           "# In a site, or in a location:": "site",

@@ -103,6 +103,12 @@ def test_old_keys_are_good_and_others_are_not(server):
     assert server.get(link("/v/a.txt", key=KEYS[2])).status == 403
 
 
+def test_keys_with_a_byte_order_mark(keys, server):
+    keys.write_bytes(b"\xef\xbb\xbf" + KEYS[2].encode() + b"\r\n")
+    server.reload()
+    assert server.get(link("/v/a.txt", key=KEYS[2])).status == 200
+
+
 def test_what_was_signed_is_the_decoded_path(server):
     target = link("/v/b c é.txt")
     assert "%20c%20" in target
@@ -269,6 +275,7 @@ def test_sign_expires_when_it_says(keys):
     (("--key", "KEYS", "--expires", "x", "/a"), 1, "pagewise: sign: x: is not a time"),
     (("--key", "KEYS", "--expires", "@" + "9" * 12, "/a"), 1, "is not a time"),
     (("--key", "KEYS", "--client", "me", "/a"), 1, "pagewise: sign: me: is not an address"),
+    (("--key", "KEYS", "--client", "10.0.0.1/8", "/a"), 1, "sign: 10.0.0.1/8: has bits set behind its length"),
 ])
 def test_sign_says_what_is_wrong(keys, args, code, cause):
     run = Finished("sign", *(str(keys) if a == "KEYS" else a for a in args))

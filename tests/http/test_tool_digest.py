@@ -4,6 +4,7 @@ import hashlib
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import time
 import pytest
 
 import harness
+import mounts
 from harness import Finished, wait_until
 
 NAME = "user.pagewise.sha256"
@@ -140,6 +142,17 @@ def test_file_that_is_not_writable_is_told_of_and_not_read():
 def test_file_system_without_attributes_is_told_of_once():
     done = run("-j", "1", "/proc/sys/fs", code=1)
     assert done.err.count("has no extended attributes for users") == 1 == done.err.count("\n")
+
+
+def test_full_disk_ends_it_with_one_message():
+    with mounts.full({"f%d" % i: b"%d" % i for i in range(20)}) as top:
+        done = run("-j", "1", top, code=1)
+        assert re.fullmatch(r"pagewise digest: \S+: no digest: No space left on device; "
+                            r"nothing more is written\n", done.err)
+        assert "0 digests written, 0 current; 1 errors" in done.out
+        assert all(attribute(os.path.join(top, name)) is None for name in os.listdir(top))
+        os.unlink(os.path.join(top, "rest"))
+        assert "20 digests written" in run(top).out
 
 
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -18,6 +18,7 @@ import tempfile
 import pytest
 
 import harness
+import mounts
 from harness import Finished, wait_until
 
 TEXT = b"All work and no play makes Jack a dull boy.\n" * 400
@@ -290,6 +291,17 @@ def test_file_that_changes_while_it_is_read_gets_no_sibling(tmp_path):
     assert names(tmp_path) == {"big.txt"}
     run("-c", "br", "-l", "br=1", tmp_path)
     assert undone(file, ".br", 8 << 20)[:7] == b"changed"
+
+
+def test_full_disk_ends_it_with_one_message_and_nothing_of_a_sibling_stays():
+    data = os.urandom(20000).hex().encode()
+    with mounts.full({"f%d.txt" % i: data for i in range(20)}) as top:
+        before = sorted(os.listdir(top))
+        done = run("-j", "1", top, code=1)
+        assert re.fullmatch(r"pagewise precompress: \S+/f\d+\.txt\.zst: cannot make it: "
+                            r"No space left on device; nothing more is made\n", done.err)
+        assert "; 1 errors" in done.out
+        assert sorted(os.listdir(top)) == before
 
 
 def test_what_has_the_name_and_is_no_file_stays(tmp_path):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Reloads, upgrades and restarts, again and again, while clients ask: none is lost.
 
-    lossless.py [--seconds N] [--every N] [--binary FILE]
+    lossless.py [--seconds N] [--every N] [--binary FILE] [--tls]
 
 SIGHUP, SIGUSR2 and SIGTERM, for N seconds each; a line each.  At SIGTERM somebody else
 holds the socket, as systemd does, and starts the server again.  A signal counts when it
 is done with: the server has said so, or has ended in order.  The exit status is 0 if
-no request failed and the server had nothing to complain of.
+no request failed and the server had nothing to complain of.  --tls: all of it over TLS.
 """
 
 import argparse
@@ -21,7 +21,11 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "http")]
 
+if "--tls" in sys.argv:
+    os.environ["PAGEWISE_TLS"] = "1"  # the harness looks when it is imported
+
 import harness
+import tls
 from given import Given
 from traffic import Traffic
 
@@ -39,7 +43,10 @@ class Site:
         self.files = [self.file("small", SMALL), self.file("large", LARGE)]
         self.conf = os.path.join(directory, "pagewise.conf")
         with open(self.conf, "w", encoding="utf-8") as f:
-            f.write('stall_log = 0\naccess_log = "off"\nworkers = 2\nsite "s" { root = "%s" }\n' % self.root)
+            f.write('stall_log = 0\naccess_log = "off"\nworkers = 2\n')
+            if tls.ON:
+                f.write('certificate = {"%s"}\n' % tls.PAIRS.for_user(None))
+            f.write('site "s" { root = "%s" }\n' % self.root)
 
     def file(self, name, size):
         data = random.Random(name).randbytes(size)
@@ -54,7 +61,7 @@ class Signalled:
     def __init__(self, site, binary, number, said):
         self.number, self.said = number, said
         self.server = harness.Server(
-            "-c", site.conf, "--listen", "127.0.0.1:0", binary=binary).start()
+            "-c", site.conf, "--listen", tls.listen_text("127.0.0.1:0"), binary=binary).start()
         self.address = self.server.address
 
     def act(self):
@@ -75,7 +82,9 @@ class Restarted:
         self.start()
 
     def start(self):
-        self.server = self.given.start(harness.Server, "-c", self.conf, binary=self.binary).start()
+        listen = tls.listen_text("%s:%d" % self.address)
+        self.server = self.given.start(harness.Server, "-c", self.conf, "--listen", listen,
+                                       binary=self.binary).start()
 
     def act(self):
         self.server.stop()
@@ -121,6 +130,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=60, help="for each signal")
     parser.add_argument("--every", type=float, default=2, help="seconds from signal to signal")
     parser.add_argument("--binary", default=harness.RELEASE)
+    parser.add_argument("--tls", action="store_true")
     return parser.parse_args()
 
 
@@ -136,6 +146,7 @@ def main():
         ]
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+        tls.PAIRS.remove()
     return 0 if all(fine) else 1
 
 

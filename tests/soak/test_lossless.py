@@ -13,9 +13,11 @@ LOSSLESS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lossless.py
 
 
 @pytest.mark.once  # with each sanitizer: test_reload.py, test_upgrade.py, test_systemd.py
-def test_a_short_one_loses_nothing():
+@pytest.mark.parametrize("options", [[], ["--tls"]], ids=["plain", "tls"])
+def test_a_short_one_loses_nothing(options):
     done = subprocess.run(
-        [sys.executable, LOSSLESS, "--seconds", "2", "--every", "0.5", "--binary", PAGEWISE],
+        [sys.executable, LOSSLESS, "--seconds", "2", "--every", "0.5", "--binary", PAGEWISE,
+         *options],
         capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0 and done.stderr == "", done.stdout + done.stderr
     lines = re.findall(r"^(\w+), .*: (\d+) requests, .* (\d+) downloads across a signal, "

@@ -1,0 +1,24 @@
+/*
+ * metrics_certificates: when certificates expire, as cert-manager and others name it.
+ */
+#include "server/admin/metrics_priv.h"
+
+void
+metrics_certificates(const struct metrics *mt, struct evbuffer *out)
+{
+	static const char name[] =
+	    "pagewise_certificate_expiration_timestamp_seconds";
+	const struct conf *conf = mt->mt_conf;
+
+	if (conf->conf_nidentities == 0)
+		return;
+	text_family(out, name, "gauge",
+	    "When the certificate in this file, or the first of its chain, "
+	    "expires; Unix time.");
+	for (size_t i = 0; i < conf->conf_nidentities; i++) {
+		evbuffer_add_printf(out, "%s{", name);
+		text_label(out, "file", conf->conf_identities[i]->id_file);
+		evbuffer_add_printf(out, "} %llu\n",
+		    (unsigned long long)conf->conf_identities[i]->id_expires);
+	}
+}

@@ -1,0 +1,411 @@
+"""Certificates: which are taken, which are refused and with which words, and how they are
+exchanged while connections are open."""
+
+import os
+import re
+import shutil
+import signal
+import ssl
+
+import pytest
+
+import harness
+from certificates import DAY, Authority, Client, openssl, put, shared_key
+from harness import Finished, wait_until
+
+STAYS = "pagewise: the old configuration stays in use\n"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("root"))
+
+
+@pytest.fixture(scope="module")
+def issuer(root, tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("issuer"), "issuer", root)
+
+
+@pytest.fixture(scope="module")
+def good(issuer):
+    return issuer.issue()
+
+
+@pytest.fixture
+def place(tmp_path, good):
+    """A directory with a good pair, that tests may spoil."""
+    good.write(tmp_path, "a")
+    return tmp_path
+
+
+def settings(place, names=("a",), keys=True):
+    top = {"listen": ["127.0.0.1:0 tls"], "workers": 1,
+           "certificate": [place / (n + ".pem") for n in names]}
+    return {**top, "certificate_key": [place / (n + ".key") for n in names]} if keys else top
+
+
+def said_by_test(place, site, **kw):
+    """What -t says, without its beginning."""
+    conf = place / "t.conf"
+    conf.write_text(harness.configuration(settings(place, **kw), [("s", {"root": site}, {})]))
+    run = Finished("-t", "-c", conf)
+    assert run.code == (0 if run.err == "" else 1), run.err
+    return run.err.removeprefix("pagewise: ").replace(str(place) + "/", "")
+
+
+# ------------------------------------------------------------------- what is refused
+
+
+def other_key(place, good, issuer):
+    put(place / "a.key", shared_key("ecdsa", "other"))
+
+
+def passphrase(place, good, issuer):
+    openssl("pkey", "-in", place / "a.key", "-aes128", "-passout", "pass:secret",
+            "-out", place / "b.key")
+    os.rename(place / "b.key", place / "a.key")
+
+
+def no_key(place, good, issuer):
+    put(place / "a.key", good.cert)
+
+
+def no_certificate(place, good, issuer):
+    put(place / "a.pem", good.key)
+
+
+def empty(place, good, issuer):
+    put(place / "a.pem", "")
+
+
+def missing(place, good, issuer):
+    os.unlink(place / "a.pem")
+
+
+def missing_key(place, good, issuer):
+    os.unlink(place / "a.key")
+
+
+def directory(place, good, issuer):
+    os.unlink(place / "a.pem")
+    (place / "a.pem").mkdir()
+
+
+def open_key(place, good, issuer):
+    os.chmod(place / "a.key", 0o644)
+
+
+def key_of_the_group(place, good, issuer):
+    os.chmod(place / "a.key", 0o660)
+
+
+def damaged(place, good, issuer):
+    lines = good.cert.splitlines()
+    lines[3] = lines[3][::-1]
+    put(place / "a.pem", "\n".join(lines) + "\n")
+
+
+def damaged_issuer(place, good, issuer):
+    lines = issuer.cert.splitlines()
+    lines[3] = lines[3][:-2] + "=="
+    put(place / "a.pem", good.cert + "\n".join(lines) + "\n")
+
+
+def cut(place, good, issuer):
+    put(place / "a.pem", good.cert[:300])
+
+
+def binary(place, good, issuer):
+    with open(place / "a.pem", "wb") as f:
+        f.write(ssl.PEM_cert_to_DER_cert(good.cert))
+
+
+def issuer_first(place, good, issuer):
+    put(place / "a.pem", issuer.cert + good.cert)
+
+
+def not_for_servers(place, good, issuer):
+    issuer.issue(extensions="extendedKeyUsage=clientAuth\n").write(place, "a")
+
+
+def small(place, good, issuer):
+    issuer.issue(kind="small").write(place, "a")
+
+
+def expired(place, good, issuer):
+    issuer.issue(begin=-9, end=-2).write(place, "a")
+
+
+def too_early(place, good, issuer):
+    issuer.issue(begin=2, end=9).write(place, "a")
+
+
+def alone(place, good, issuer):
+    issuer.issue(fetch="http://issuer.test/issuer.crt").write(place, "a", chain=False)
+
+
+DATE = r"20\d\d-\d\d-\d\d \d\d:\d\d UTC"
+REFUSED = [
+    (other_key, r"a.key: the key is not the one of the certificate in a.pem: certificate_key has "
+                r"the keys in the order of certificate"),
+    (passphrase, r"a.key: the key has a passphrase: remove it with openssl pkey -in a.key -out "
+                 r"KEYFILE"),
+    (no_key, r"a.key: no private key is in it: .+"),
+    (no_certificate, r"a.pem: no certificate is in it: no start line"),
+    (empty, r"a.pem: no certificate is in it: no start line"),
+    (missing, r"a.pem: No such file or directory"),
+    (missing_key, r"a.key: No such file or directory"),
+    (directory, r"a.pem: Is a directory"),
+    (open_key, r"a.key: other users can read or write it: chmod 600 it"),
+    (key_of_the_group, r"a.key: other users can read or write it: chmod 600 it"),
+    (damaged, r"a.pem: no certificate is in it: .+"),
+    (damaged_issuer, r"a.pem: certificate 2 is damaged: .+"),
+    (cut, r"a.pem: no certificate is in it: bad end line"),
+    (binary, r"a.pem: is not text"),
+    (issuer_first, r"a.pem: certificate 2 has not issued certificate 1: write the site's "
+                   r"certificate first, then each issuer"),
+    (not_for_servers, r"a.pem: the certificate is not for servers: its extended key usage lacks "
+                      r"serverAuth"),
+    (small, r"a.pem: OpenSSL does not take it: ee key too small"),
+]
+DOUBTFUL = [
+    (expired, r"a.pem: certificate 1 has expired on %s: renew it" % DATE),
+    (too_early, r"a.pem: certificate 1 is not valid before %s: is the clock right\?" % DATE),
+    (alone, r"a.pem: the chain is incomplete: append the certificate of the issuer, issuer"),
+]
+
+
+def cases(table):
+    return pytest.mark.parametrize("spoil,text", table, ids=[f.__name__ for f, _ in table])
+
+
+@cases(REFUSED + DOUBTFUL)
+def test_pair_that_is_of_no_use_is_refused_with_its_file_and_the_cause(
+        place, site, good, issuer, spoil, text):
+    assert said_by_test(place, site) == ""
+    spoil(place, good, issuer)
+    assert re.fullmatch(text + "\n", said_by_test(place, site))
+
+
+def test_both_in_one_file_are_taken_in_any_order(place, site, good):
+    for text in (good.cert + good.chain + good.key, good.key + good.cert + good.chain):
+        put(place / "a.pem", text)
+        assert said_by_test(place, site, keys=False) == ""
+    os.chmod(place / "a.pem", 0o644)
+    assert said_by_test(place, site, keys=False) == (
+        "a.pem: other users can read or write it: chmod 600 it\n")
+
+
+def test_key_that_the_group_may_read_is_taken(place, site):
+    os.chmod(place / "a.key", 0o640)
+    assert said_by_test(place, site) == ""
+
+
+def test_certificate_that_signs_itself_is_no_incomplete_chain(place, site, root):
+    put(place / "a.pem", root.cert)
+    put(place / "a.key", shared_key("ecdsa", "root"))
+    assert said_by_test(place, site) == ""
+
+
+def test_two_kinds_are_taken_and_two_of_one_kind_refused(place, site, issuer):
+    issuer.issue(kind="rsa").write(place, "b")
+    assert said_by_test(place, site, names=("a", "b")) == ""
+    issuer.issue().write(place, "b")
+    assert said_by_test(place, site, names=("a", "b")) == (
+        "a.pem and b.pem have keys of the same kind: one site has one certificate of each\n")
+
+
+def test_keys_without_certificates_are_refused(place, site):
+    conf = place / "t.conf"
+    top = settings(place)
+    top["certificate_key"] *= 2
+    conf.write_text(harness.configuration(top, [("s", {"root": site}, {})]))
+    run = Finished("-t", "-c", conf)
+    assert (run.code, run.err) == (
+        1, "pagewise: certificate_key has 2 files, certificate has 1\n")
+
+
+def test_expired_issuer_is_named_by_its_place(place, site, root, tmp_path_factory):
+    late = Authority(tmp_path_factory.mktemp("late"), "late", root)
+    pair = late.issue(end=40)
+    # The same name and key, so the certificate below is still issued by it.
+    old = root.issue("late", begin=-9, end=-2, key=shared_key("ecdsa", "late"),
+                     extensions="basicConstraints=critical,CA:TRUE\n")
+    pair.chain = old.cert
+    pair.write(place, "a")
+    assert re.fullmatch(r"a.pem: certificate 2 has expired on %s: renew it\n" % DATE,
+                        said_by_test(place, site))
+
+
+# ------------------------------------------------------------------- at the start
+
+
+@pytest.fixture
+def tls(serve_conf, site):
+    """Starts a server."""
+    (site / "name").write_bytes(b"text")
+
+    def start(place, more=(), **kw):
+        top = {**settings(place), **dict(more)}
+        return serve_conf(top, [("s", {"root": site}, {})], **kw)
+
+    return start
+
+
+def fetch(server):
+    """The body, and the certificate, from a client that trusts anybody."""
+    client = Client()
+    body = client.get(server, "/name")
+    assert body == b"text"
+    return client.shown
+
+
+@cases(DOUBTFUL)
+def test_start_uses_what_clients_may_refuse_with_a_warning(
+        tls, place, good, issuer, spoil, text):
+    spoil(place, good, issuer)
+    server = tls(place)
+    line = "pagewise: warning: %s/%s\n" % (place, text)
+    wait_until(lambda: re.fullmatch(line, server.messages), "the warning")
+    assert fetch(server)
+    # A death is no reason to refuse it either.
+    first = server.pid
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: len(re.findall(line, server.messages)) == 2, "the next warning")
+    assert fetch(server)
+    server.stop(messages=True)
+
+
+@cases([REFUSED[0], REFUSED[5]])
+def test_start_ends_with_what_is_of_no_use(place, site, good, issuer, spoil, text):
+    spoil(place, good, issuer)
+    conf = place / "t.conf"
+    conf.write_text(harness.configuration(settings(place), [("s", {"root": site}, {})]))
+    run = Finished("-c", conf)
+    assert run.code == 1
+    assert re.fullmatch("pagewise: " + text + "\n", run.err.replace(str(place) + "/", ""))
+
+
+# ------------------------------------------------------------------- the exchange
+
+
+def test_reload_takes_a_new_certificate_and_keeps_connections(tls, place, issuer):
+    server = tls(place)
+    client = Client()
+    with client.connect(server) as old:
+        assert old.ask("/name").body == b"text"
+        issuer.issue().write(place, "a")
+        server.reload()
+        # The old connection ends well: its answer says so if it is the last.
+        assert old.ask("/name").body == b"text"
+    assert fetch(server) != client.shown
+
+
+@cases(REFUSED[:3] + REFUSED[5:9] + DOUBTFUL)
+def test_reload_with_a_bad_pair_keeps_the_old_one_and_says_why(
+        tls, place, good, issuer, spoil, text):
+    server = tls(place)
+    before, pid = fetch(server), server.pid
+    spoil(place, good, issuer)
+    server.signal(signal.SIGHUP)
+    wait_until(lambda: STAYS in server.messages, "the refusal")
+    assert server.pid == pid and fetch(server) == before
+    assert re.fullmatch("pagewise: " + text + "\n" + STAYS,
+                        server.messages.replace(str(place) + "/", ""))
+    if os.path.isdir(place / "a.pem"):
+        os.rmdir(place / "a.pem")
+    issuer.issue().write(place, "a")
+    server.reload()
+    assert fetch(server) != before
+    server.stop(messages=True)
+
+
+def test_server_that_has_expired_is_mended_by_a_reload(tls, place, issuer):
+    expired(place, None, issuer)
+    server = tls(place)
+    before = fetch(server)
+    issuer.issue().write(place, "a")
+    server.reload()
+    assert fetch(server) != before
+    server.stop(messages=True)
+
+
+def test_clients_verify_the_chain_that_is_sent(tls, place, root):
+    server = tls(place)
+    client = Client(authority=root)
+    assert client.get(server, "/name") == b"text"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="changes the user")
+def test_key_that_only_root_can_read_serves_as_nobody(serve, base, good):
+    where = os.path.join(base, "roots-own")
+    os.mkdir(where)
+    os.chmod(where, 0o755)
+    put(os.path.join(where, "name"), "text", 0o644)
+    keys = os.path.join(base, "keys")
+    os.mkdir(keys, 0o700)
+    cert, key = good.write(keys, "a")
+    os.chmod(cert, 0o600)
+    conf = put(os.path.join(keys, "conf"), harness.configuration(
+        {"listen": ["127.0.0.1:0 tls"], "workers": 1, "user": "nobody",
+         "certificate": [cert], "certificate_key": [key]}, [("s", {"root": where}, {})]))
+    server = serve("-c", conf, drops=True)
+    assert fetch(server)
+    server.reload()
+    assert fetch(server)
+    shutil.rmtree(keys)
+
+
+# ------------------------------------------------------------------- before it is too late
+
+
+def warnings(server):
+    return re.findall(r"pagewise: warning: \S+/a.pem: certificate 1 expires on %s: renew it\n" % DATE,
+                      server.messages)
+
+
+def test_warning_comes_two_weeks_before(tls, place, issuer):
+    issuer.issue(end=13.9).write(place, "a")
+    server = tls(place)
+    wait_until(lambda: len(warnings(server)) == 1, "the warning")
+    issuer.issue(end=14.1).write(place, "a")
+    server.reload()
+    assert fetch(server)
+    assert len(warnings(server)) == 1
+    server.stop(messages="".join(re.escape(line) for line in warnings(server)))
+
+
+def test_warning_comes_each_day(tls, place, issuer, debug):
+    issuer.issue(end=13).write(place, "a")
+    server = tls(place, binary=debug, env={"PAGEWISE_DAY_SECONDS": "1"})
+    wait_until(lambda: len(warnings(server)) >= 3, "the third day")
+    server.stop(messages=True)
+
+
+def test_metrics_have_the_time_of_each_file(tls, place, issuer, tmp_path):
+    issuer.issue(end=20).write(place, "a")
+    admin = tmp_path / "admin"
+    server = tls(place, more={"admin": admin}.items())
+    with server.connect(str(admin)) as c:
+        text = c.ask("/metrics").body.decode()
+    found = re.findall(
+        r'^pagewise_certificate_expiration_timestamp_seconds\{file="(.*)"\} (\d+)$', text, re.M)
+    assert [name for name, _ in found] == [str(place / "a.pem")]
+    end = os.stat(place / "a.pem").st_mtime + 20 * DAY
+    assert abs(int(found[0][1]) - end) < 3600
+
+
+def test_file_of_several_sites_and_of_any_name_is_one_figure(
+        serve_conf, site, place, good, tmp_path):
+    pair = good.write(place, 'a"b\\c')
+    admin = tmp_path / "admin"
+    own = {"root": site, "certificate": [pair[0]], "certificate_key": [pair[1]]}
+    server = serve_conf(
+        {"listen": ["127.0.0.1:0 tls"], "workers": 1, "admin": admin},
+        [("s", {**own, "names": ["s.test"]}, {}), ("t", {**own, "names": ["t.test"]}, {})])
+    with server.connect(str(admin)) as c:
+        text = c.ask("/metrics").body.decode()
+    lines = [line for line in text.splitlines()
+             if line.startswith("pagewise_certificate_expiration")]
+    assert len(lines) == 1
+    assert r'/a\"b\\c.pem"}' in lines[0]

@@ -1,0 +1,334 @@
+/*
+ * Tests of server/tls/record.c: what it writes is read by OpenSSL's client.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include "server/tls/record.h"
+
+/* A server and its client, with memory between them. */
+struct pair {
+	SSL_CTX *pr_contexts[2];
+	SSL *pr_server;
+	SSL *pr_client;
+	BIO *pr_out; /* the server's bytes go in here */
+	struct record_writer pr_writer;
+	uint64_t pr_records;
+};
+
+static const struct suite {
+	int su_version;
+	const char *su_name;
+} suites[] = {
+    {TLS1_3_VERSION, "TLS_AES_128_GCM_SHA256"},
+    {TLS1_3_VERSION, "TLS_AES_256_GCM_SHA384"},
+    {TLS1_3_VERSION, "TLS_CHACHA20_POLY1305_SHA256"},
+    {TLS1_2_VERSION, "ECDHE-ECDSA-AES128-GCM-SHA256"},
+    {TLS1_2_VERSION, "ECDHE-ECDSA-AES256-GCM-SHA384"},
+    {TLS1_2_VERSION, "ECDHE-ECDSA-CHACHA20-POLY1305"},
+};
+
+#define SUITES (sizeof(suites) / sizeof(suites[0]))
+
+static void
+on_secret(const SSL *ssl, const char *line)
+{
+	struct pair *pr = SSL_get_app_data(ssl);
+
+	record_take_secret(&pr->pr_writer, line);
+}
+
+static void
+on_message(int writes, int version, int type, const void *data, size_t len,
+    SSL *ssl, void *arg)
+{
+	struct pair *pr = arg;
+
+	(void)version, (void)data, (void)len, (void)ssl;
+	if (writes && type == SSL3_RT_HEADER && pr->pr_writer.rw_secret_len > 0)
+		pr->pr_records++;
+}
+
+static void
+use_certificate(SSL_CTX *ctx)
+{
+	EVP_PKEY *key = EVP_EC_gen("P-256");
+	X509 *cert = X509_new();
+
+	assert_non_null(key);
+	assert_non_null(X509_gmtime_adj(X509_getm_notBefore(cert), 0));
+	assert_non_null(X509_gmtime_adj(X509_getm_notAfter(cert), 3600));
+	assert_int_equal(X509_set_pubkey(cert, key), 1);
+	assert_true(X509_sign(cert, key, EVP_sha256()) > 0);
+	assert_int_equal(SSL_CTX_use_certificate(ctx, cert), 1);
+	assert_int_equal(SSL_CTX_use_PrivateKey(ctx, key), 1);
+	X509_free(cert);
+	EVP_PKEY_free(key);
+}
+
+static SSL *
+new_end(struct pair *pr, int which, const struct suite *su)
+{
+	SSL_CTX *ctx =
+	    SSL_CTX_new(which == 0 ? TLS_server_method() : TLS_client_method());
+
+	pr->pr_contexts[which] = ctx;
+	assert_int_equal(SSL_CTX_set_min_proto_version(ctx, su->su_version), 1);
+	assert_int_equal(SSL_CTX_set_max_proto_version(ctx, su->su_version), 1);
+	assert_int_equal(su->su_version == TLS1_3_VERSION
+			     ? SSL_CTX_set_ciphersuites(ctx, su->su_name)
+			     : SSL_CTX_set_cipher_list(ctx, su->su_name),
+	    1);
+	if (which == 0) {
+		use_certificate(ctx);
+		SSL_CTX_set_keylog_callback(ctx, on_secret);
+	}
+	return SSL_new(ctx);
+}
+
+static void
+shake_hands(struct pair *pr)
+{
+	int i, server = 0, client = 0;
+
+	for (i = 0; i < 10 && (server != 1 || client != 1); i++) {
+		client = SSL_do_handshake(pr->pr_client);
+		server = SSL_do_handshake(pr->pr_server);
+	}
+	assert_int_equal(server, 1);
+	assert_int_equal(client, 1);
+}
+
+static void
+open_pair(struct pair *pr, const struct suite *su)
+{
+	BIO *client;
+
+	memset(pr, 0, sizeof(*pr));
+	pr->pr_server = new_end(pr, 0, su);
+	pr->pr_client = new_end(pr, 1, su);
+	SSL_set_app_data(pr->pr_server, pr);
+	SSL_set_msg_callback(pr->pr_server, on_message);
+	SSL_set_msg_callback_arg(pr->pr_server, pr);
+	assert_int_equal(
+	    BIO_new_bio_pair(&pr->pr_out, 1 << 20, &client, 1 << 20), 1);
+	SSL_set_bio(pr->pr_server, pr->pr_out, pr->pr_out);
+	SSL_set_bio(pr->pr_client, client, client);
+	SSL_set_accept_state(pr->pr_server);
+	SSL_set_connect_state(pr->pr_client);
+	shake_hands(pr);
+	assert_true(
+	    record_begin(&pr->pr_writer, pr->pr_server, pr->pr_records));
+}
+
+static void
+close_pair(struct pair *pr)
+{
+	record_end(&pr->pr_writer);
+	SSL_free(pr->pr_server);
+	SSL_free(pr->pr_client);
+	SSL_CTX_free(pr->pr_contexts[0]);
+	SSL_CTX_free(pr->pr_contexts[1]);
+}
+
+static void
+give(struct pair *pr, unsigned char type, const void *data, size_t len)
+{
+	unsigned char *record = malloc(len + RECORD_OVERHEAD);
+	size_t n = record_write(&pr->pr_writer, type, data, len, record);
+
+	assert_true(n > len && n <= len + RECORD_OVERHEAD);
+	assert_int_equal(BIO_write(pr->pr_out, record, (int)n), (int)n);
+	free(record);
+}
+
+/* All of it comes, and nothing more. */
+static void
+expect(struct pair *pr, const char *data, size_t len)
+{
+	char got[RECORD_PLAIN];
+	size_t n, all = 0;
+
+	while (all < len) {
+		assert_int_equal(
+		    SSL_read_ex(pr->pr_client, got, sizeof(got), &n), 1);
+		assert_true(n <= len - all);
+		assert_memory_equal(got, data + all, n);
+		all += n;
+	}
+	assert_int_equal(SSL_read_ex(pr->pr_client, got, 1, &n), 0);
+	assert_int_equal(SSL_get_error(pr->pr_client, 0), SSL_ERROR_WANT_READ);
+}
+
+static void
+fill(char *data, size_t len, unsigned seed)
+{
+	for (size_t i = 0; i < len; i++) {
+		seed = seed * 1103515245 + 12345;
+		data[i] = (char)(seed >> 16);
+	}
+}
+
+static void
+client_reads_each_record_of_each_suite(void **state)
+{
+	static const size_t lengths[] = {
+	    0, 1, 15, 16, 17, 1000, 4096, RECORD_PLAIN - 1, RECORD_PLAIN, 0, 3};
+	char data[RECORD_PLAIN];
+	struct pair pr;
+
+	(void)state;
+	for (size_t i = 0; i < SUITES; i++) {
+		open_pair(&pr, &suites[i]);
+		for (size_t j = 0; j < sizeof(lengths) / sizeof(*lengths);
+		     j++) {
+			fill(data, lengths[j], (unsigned)(i + j));
+			give(&pr, SSL3_RT_APPLICATION_DATA, data, lengths[j]);
+			expect(&pr, data, lengths[j]);
+		}
+		close_pair(&pr);
+	}
+}
+
+static void
+close_notify_is_the_end(void **state)
+{
+	static const unsigned char close_notify[] = {
+	    SSL3_AL_WARNING, SSL3_AD_CLOSE_NOTIFY};
+	struct pair pr;
+	char byte;
+	size_t n;
+
+	(void)state;
+	for (size_t i = 0; i < SUITES; i++) {
+		open_pair(&pr, &suites[i]);
+		give(&pr, SSL3_RT_ALERT, close_notify, sizeof(close_notify));
+		assert_int_equal(SSL_read_ex(pr.pr_client, &byte, 1, &n), 0);
+		assert_int_equal(
+		    SSL_get_error(pr.pr_client, 0), SSL_ERROR_ZERO_RETURN);
+		close_pair(&pr);
+	}
+}
+
+static void
+next_key_is_the_one_that_the_client_expects(void **state)
+{
+	static const unsigned char update[] = {
+	    SSL3_MT_KEY_UPDATE, 0, 0, 1, SSL_KEY_UPDATE_NOT_REQUESTED};
+	struct pair pr;
+
+	(void)state;
+	for (size_t i = 0; suites[i].su_version == TLS1_3_VERSION; i++) {
+		open_pair(&pr, &suites[i]);
+		for (int times = 0; times < 3; times++) {
+			give(&pr, SSL3_RT_HANDSHAKE, update, sizeof(update));
+			assert_true(record_update(&pr.pr_writer));
+			give(&pr, SSL3_RT_APPLICATION_DATA, "after", 5);
+			expect(&pr, "after", 5);
+		}
+		close_pair(&pr);
+	}
+}
+
+static void
+key_is_replaced_after_many_records_in_tls_1_3_only(void **state)
+{
+	struct pair pr;
+
+	(void)state;
+	for (size_t i = 0; i < SUITES; i++) {
+		open_pair(&pr, &suites[i]);
+		assert_false(record_needs_update(&pr.pr_writer));
+		pr.pr_writer.rw_number = RECORD_MOST - 1;
+		assert_false(record_needs_update(&pr.pr_writer));
+		pr.pr_writer.rw_number = RECORD_MOST;
+		assert_int_equal(record_needs_update(&pr.pr_writer),
+		    suites[i].su_version == TLS1_3_VERSION);
+		close_pair(&pr);
+	}
+}
+
+static void
+tls_1_2_has_no_next_key(void **state)
+{
+	struct pair pr;
+
+	(void)state;
+	open_pair(&pr, &suites[3]);
+	assert_false(record_update(&pr.pr_writer));
+	close_pair(&pr);
+}
+
+/* A byte that was changed on its way is noticed: the tag covers all of it. */
+static void
+changed_record_is_refused(void **state)
+{
+	unsigned char record[64];
+	struct pair pr;
+	size_t i, at, n;
+	char got[16];
+
+	(void)state;
+	for (i = 0; i < SUITES; i++) {
+		for (at = 5; at < 64; at += 7) {
+			open_pair(&pr, &suites[i]);
+			n = record_write(&pr.pr_writer,
+			    SSL3_RT_APPLICATION_DATA, "abc", 3, record);
+			if (at < n) {
+				record[at] ^= 1;
+				BIO_write(pr.pr_out, record, (int)n);
+				assert_int_equal(SSL_read_ex(pr.pr_client, got,
+						     sizeof(got), &n),
+				    0);
+				assert_int_equal(SSL_get_error(pr.pr_client, 0),
+				    SSL_ERROR_SSL);
+			}
+			close_pair(&pr);
+		}
+	}
+}
+
+static void
+other_secrets_and_broken_lines_are_left_out(void **state)
+{
+	static const char *const lines[] = {"", "SERVER_TRAFFIC_SECRET_0",
+	    "CLIENT_TRAFFIC_SECRET_0 00 1234", "CLIENT_RANDOM 00 1234",
+	    "EXPORTER_SECRET 00 1234"};
+	struct record_writer rw = {.rw_cipher = NULL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		record_take_secret(&rw, lines[i]);
+		assert_int_equal(rw.rw_secret_len, 0);
+	}
+	record_take_secret(&rw, "SERVER_TRAFFIC_SECRET_0 00ff 12ab");
+	assert_int_equal(rw.rw_secret_len, 2);
+	assert_memory_equal(rw.rw_secret, "\x12\xab", 2);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(client_reads_each_record_of_each_suite),
+	    cmocka_unit_test(close_notify_is_the_end),
+	    cmocka_unit_test(next_key_is_the_one_that_the_client_expects),
+	    cmocka_unit_test(
+		key_is_replaced_after_many_records_in_tls_1_3_only),
+	    cmocka_unit_test(tls_1_2_has_no_next_key),
+	    cmocka_unit_test(changed_record_is_refused),
+	    cmocka_unit_test(other_secrets_and_broken_lines_are_left_out),
+	};
+
+	if (!record_prepare())
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
