@@ -311,7 +311,7 @@ SCENARIOS_bench-full = all
 SCENARIOS_bench-storm = storm
 SCENARIOS_bench-hot = hot
 SCENARIOS_bench-tls = hot storm handshakes idle --quick \
-    --set hot.cases=1K,16K,64K,1M,16M $(if $(filter --path --path=% --peer --peer=%,$(ARGS)),,\
+    --set hot.cases=1K,16K,64K,1M,16M --set hot.seconds=4 $(if $(filter --path --path=% --peer --peer=%,$(ARGS)),,\
     --path nodiskio-tls --peer nginx-tls,h2o-tls,lighttpd-tls,caddy-tls)
 bench bench-full bench-storm bench-hot bench-tls:
 	@sh conf/install-deps.sh build bench

@@ -271,11 +271,11 @@ def hung_values(_cand, _number):
             "alone": 2.0 * MIB, "beside": 1.0 * MIB, "statuses": {"503": 19, "200": 1}}
 
 
-def handshakes_values():
+def handshakes_values(cand, number):
     """2000 in a second, each for 400 µs."""
     took = {"t": 1.0, "cpu": 0.8, "asleep": None, "sleeps": None, "turn": 0.001}
     latency = {"latency_us": {"p50": 100, "p99": 300, "max": 400}, **took}
-    shaken = {"server": "nodiskio", "round": 1, "handshakes": 2000, "seconds": 1.0,
+    shaken = {"server": cand, "round": number, "handshakes": 2000, "seconds": 1.0,
               "own_cpu": 0.5, "handshake_us": {"p50": 700, "p99": 900}, **took}
     parts = {part: {**shaken, "part": part} for part in handshakes.CASES if part != "beside"}
     return {**parts, "beside": {"calm": latency, "stormy": latency, "shaken": shaken}}
