@@ -25,8 +25,8 @@ MINIATURE = {
     "zipf": {"s": "0.8,1.2", "cache": "keep,drop,auto", "memory_mib": 16, "warm": 2,
              "counted": 2},
     "crawler": {"memory_mib": 16, "warm": 2, "every": 2},
-    "handshakes": {"seconds": 0.3, "connections": 4, "rate": 20, "probe_rate": 50,
-                   "probe_seconds": 0.5, "probe_timeout": 5},
+    "handshakes": {"seconds": 1, "connections": 4, "rate": 20, "probe_rate": 50,
+                   "probe_seconds": 1, "probe_timeout": 5, "lead": 0.3},
     "hung": {"clients": 20, "seconds": 1, "lead": 1, "cold": 8, "timeout": 2, "memory_mib": 32},
 }
 
