@@ -30,8 +30,9 @@ if not harness.PROC:
 # that comes before TLS (test_tls.py has it), screens.
 if tls.ON:
     collect_ignore += ["http/test_%s.py" % name for name in (
-        "capabilities", "config", "from_nginx", "harness", "keys", "listing_page", "listen_unix",
-        "proxy_protocol", "run", "settings", "tls", "tool_digest", "tool_precompress", "traffic")]
+        "capabilities", "certificates", "config", "from_nginx", "harness", "keys", "listing_page",
+        "listen_unix", "proxy_protocol", "run", "settings", "tickets", "tls", "tool_digest",
+        "tool_precompress", "traffic")]
 
 # In seconds, from the making of what it needs to the end of that.  Then the process ends,
 # and says where it was: pytest-xdist starts another one, and the test has failed.

@@ -346,7 +346,7 @@ leave_out_doubles(struct conf *conf)
 
 	if (conf->conf_nidentities == 0)
 		return;
-	qsort(list, conf->conf_nidentities, sizeof(*list), by_file);
+	qsort(list, conf->conf_nidentities, sizeof(struct identity *), by_file);
 	for (i = 1; i < conf->conf_nidentities; i++)
 		if (by_file(&list[i], &list[n - 1]) != 0)
 			list[n++] = list[i];
@@ -361,7 +361,7 @@ list_identities(struct conf *conf, struct conf_why *why)
 	size_t n = 0;
 
 	conf->conf_identities =
-	    calloc(conf->conf_nidentities + 1, sizeof(*conf->conf_identities));
+	    calloc(conf->conf_nidentities + 1, sizeof(struct identity *));
 	if (conf->conf_identities == NULL)
 		return conf_no_memory(why);
 	for (; site < conf->conf_sites + conf->conf_nsites; site++)

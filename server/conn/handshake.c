@@ -130,7 +130,8 @@ conn_handshake(struct conn *c, void (*done)(struct pw_waiter *))
 		return tls_step_is_short(tl) ? compute_here(c)
 					     : compute(c, done);
 	case -EAGAIN:
-		return NEXT_WAIT;
+		/* A part of a first message, and nothing follows. */
+		return c->cn_hup ? NEXT_CLOSE : NEXT_WAIT;
 	case -EPROTO:
 		return answer_plain(c);
 	default:

@@ -26,7 +26,7 @@ struct identity {
 	char *id_issuer; /* that should be in the chain and is not, or NULL */
 };
 
-#define IDENTITY_SOON (14 * 86400) /* seconds */
+#define IDENTITY_SOON 1209600 /* seconds: 14 days */
 
 /*
  * The first certificate of cert_file is the site's, the others are its chain; key_file NULL: the

@@ -246,14 +246,17 @@ static int
 first_record(int fd)
 {
 	unsigned char head[HEADER];
-	ssize_t n = recv(fd, head, sizeof(head), MSG_PEEK | MSG_DONTWAIT);
+	ssize_t n;
 	size_t len;
 	int there;
 
+	do
+		n = recv(fd, head, sizeof(head), MSG_PEEK | MSG_DONTWAIT);
+	while (n == -1 && errno == EINTR);
 	if (n == 0)
 		return -EPIPE;
 	if (n == -1)
-		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -errno;
+		return errno == EAGAIN ? -EAGAIN : -errno;
 	if (head[0] >= 'A' && head[0] <= 'Z')
 		return -EPROTO;
 	/* OpenSSL says what is wrong with it. */
@@ -275,7 +278,8 @@ tls_awaits(const struct tls *tl)
 
 	if (tl->tl_state == TLS_HELLO)
 		return first_record(tl->tl_fd);
-	return poll(&pfd, 1, 0) == 1 ? 0 : -EAGAIN;
+	/* After an error a step that is not due says so itself. */
+	return poll(&pfd, 1, 0) == 0 ? -EAGAIN : 0;
 }
 
 /* -------------------------------------------------------- begin and end */

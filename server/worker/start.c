@@ -125,7 +125,8 @@ create_tls(struct worker *wk, const struct shared *sh)
 	    .tc_find = find_site,
 	    .tc_arg = conf,
 	};
-	const struct tls_site **sites = calloc(tc.tc_nsites, sizeof(*sites));
+	const struct tls_site **sites =
+	    calloc(tc.tc_nsites, sizeof(struct tls_site *));
 	char why[512];
 	int error;
 

@@ -18,7 +18,8 @@ SMALL = t.content(1, 3000)
 LARGE = t.content(2, 1300001)
 NAMES = ["small", "large", "index.txt", "cold"]
 PATIENCE = 15.0  # less than any timeout of the server that would hide a hang
-ENDS = ("closed", "Connection reset", "Broken pipe")
+ENDS = ("closed", "Connection reset", "Broken pipe",
+        "in the handshake", "in place of a ticket", "no close_notify", "alert")
 REFUSALS = {500, 503}
 
 

@@ -14,7 +14,7 @@ import injection
 pytestmark = pytest.mark.once
 
 SANITIZERS = re.compile(r"__(asan|ubsan|lsan|sanitizer|odr_asan)")
-INTERNAL = {"event_malloc", "event_realloc", "openat2", "cachestat", "capset", "landlock",
+INTERNAL = {"event_malloc", "event_realloc", "openssl_malloc", "openssl_realloc", "openat2", "cachestat", "capset", "landlock",
             "seccomp"}
 
 

@@ -731,9 +731,11 @@ def configuration(top, sites):
     if tls.ON:
         top["listen"] = [tls.listen_text(text) for text in top["listen"]]
         if any(not text.startswith("unix:") for text in top["listen"]):
-            top.setdefault("certificate", [tls.PAIRS.for_user(None)])
+            top.setdefault("certificate", [tls.PAIRS.for_user(None, tls.names_of(sites))])
         for text in top["listen"]:
             tls.note_port(text)
+        for settings in [top] + [settings for _, settings, _ in sites]:
+            tls.check_path(settings.get("send_path"))
     if top.get("send_path") == "hot":
         top["send_path"] = "nodiskio"
     elif "send_path" in top:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import select
 import signal
 import socket
 import threading
@@ -10,7 +9,7 @@ import time
 
 import pytest
 
-from harness import PATIENCE, request, wait_until
+from harness import PATIENCE, readable, request, wait_until
 from test_limits import stopped
 
 QUIET = {"head_timeout": 600, "keepalive_timeout": 600, "send_timeout": 600}
@@ -356,6 +355,8 @@ class Sipper(threading.Thread):
 
     def __init__(self, c, size, pause):
         super().__init__(daemon=True)
+        # Of TLS, too, what is on the wire: a record is not had in parts.
+        self.sock = getattr(c.sock, "raw", c.sock)
         self.c, self.size, self.pause = c, size, pause
         self.got = 0
         self.ended = None
@@ -366,7 +367,7 @@ class Sipper(threading.Thread):
     def run(self):
         try:
             while not self.stop.wait(self.pause):
-                data = self.c.sock.recv(self.size)
+                data = self.sock.recv(self.size)
                 if not data:
                     break
                 self.got += len(data)
@@ -459,7 +460,7 @@ def test_time_of_the_server_is_not_the_clients(start):
     try:
         # No socket holds what would have to be taken in this time.
         while time.monotonic() < begin + 7:
-            if select.select([c.sock], [], [], 0.1)[0]:
+            if readable(c.sock, 0.1):
                 assert c.sock.recv(1 << 20)
     finally:
         os.kill(server.pid, signal.SIGCONT)
@@ -483,7 +484,9 @@ def test_with_rate_0_a_client_may_sip(start):
 
 
 @pytest.mark.parametrize("target, fields", [
-    ("/big", {}), ("/middle", {}), ("/middle", {"Connection": "close"}),
+    ("/big", {}),
+    pytest.param("/middle", {}, marks=pytest.mark.plain("records are larger: send_timeout is first")),
+    ("/middle", {"Connection": "close"}),
 ], ids=["in the middle", "idle", "lingering"])
 def test_nothing_stays_in_the_kernel_for_a_client_that_is_given_up(start, site, target, fields):
     """What it has not taken would be sent as long as it asks for a byte now and then."""
@@ -577,7 +580,7 @@ def trickle(server, begin, more, pause=0.1):
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             try:
-                if select.select([c.sock], [], [], pause)[0]:
+                if readable(c.sock, pause):
                     data = c.sock.recv(1 << 16)
                     if not data:
                         return answer

@@ -129,6 +129,7 @@ def places(raw):
     return sorted({at + i for at in near for i in range(-20, 21) if 0 < at + i <= len(raw)})
 
 
+@pytest.mark.plain("so many handshakes; over TLS cut at random, and byte by byte")
 def test_answer_is_the_same_cut_anywhere(site_server, reference):
     streams = [(i, split(case.stream, [at])) for i, case in enumerate(CASES) for at in places(case.raw)]
     compare(site_server, streams, reference)

@@ -20,7 +20,7 @@ PACKAGE = "linux-image-amd64"
 
 # For the disk, the host's files, what the tests mount, and TLS.
 MODULES = ["virtio_pci", "virtio_blk", "9pnet_virtio", "9p", "crc32c_generic", "ext4", "loop",
-           "fuse", "xfs", "btrfs", "overlay", "tls"]
+           "fuse", "xfs", "btrfs", "overlay", "tls", "gcm", "ctr", "ghash_generic"]
 BUSYBOX = "/bin/busybox"
 KEPT = 30 * 86400  # seconds; then a newer one is looked for
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -1,0 +1,71 @@
+/*
+ * inject_tls: OpenSSL's calls that may fail, and its memory.  What fails of its own accord
+ * leaves a cause in its queue; these leave none, as for want of memory.
+ */
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/ssl.h>
+#include <stdlib.h>
+
+#include "inject_wrap.h"
+
+/* OpenSSL's allocations; its callers are told apart by the stack. */
+NUMBER(openssl_malloc)
+NUMBER(openssl_realloc)
+extern void *__real_malloc(size_t);
+extern void *__real_realloc(void *, size_t);
+
+static void *
+openssl_malloc(size_t size, const char *file, int line)
+{
+	(void)file, (void)line;
+	if (size == 0)
+		return NULL;
+	if (inject_deep(call_openssl_malloc) <= 0)
+		return __real_malloc(size);
+	errno = ENOMEM;
+	return NULL;
+}
+
+static void *
+openssl_realloc(void *mem, size_t size, const char *file, int line)
+{
+	(void)file, (void)line;
+	if (inject_deep(call_openssl_realloc) <= 0)
+		return __real_realloc(mem, size);
+	errno = ENOMEM;
+	return NULL;
+}
+
+static void
+openssl_free(void *mem, const char *file, int line)
+{
+	(void)file, (void)line;
+	free(mem);
+}
+
+__attribute__((constructor)) static void
+openssl_memory(void)
+{
+	CRYPTO_set_mem_functions(openssl_malloc, openssl_realloc, openssl_free);
+}
+
+WRAP(SSL_new, SSL *, NULL, (SSL_CTX * ctx), (ctx))
+WRAP(SSL_set_ex_data, int, 0, (SSL * ssl, int index, void *data),
+    (ssl, index, data))
+WRAP(SSL_do_handshake, int, -1, (SSL * ssl), (ssl))
+WRAP(SSL_read, int, -1, (SSL * ssl, void *to, int size), (ssl, to, size))
+WRAP(SSL_shutdown, int, -1, (SSL * ssl), (ssl))
+WRAP(BIO_new, BIO *, NULL, (const BIO_METHOD *method), (method))
+WRAP(SSL_set_fd, int, 0, (SSL * ssl, int fd), (ssl, fd))
+WRAP(SSL_CTX_new, SSL_CTX *, NULL, (const SSL_METHOD *method), (method))
+WRAP(SSL_CTX_use_cert_and_key, int, 0,
+    (SSL_CTX * ctx, X509 *cert, EVP_PKEY *key, STACK_OF(X509) * chain,
+	int replaces),
+    (ctx, cert, key, chain, replaces))
+WRAP(EVP_EncryptUpdate, int, 0,
+    (EVP_CIPHER_CTX * ctx, unsigned char *to, int *len,
+	const unsigned char *from, int n),
+    (ctx, to, len, from, n))
+WRAP(EVP_EncryptFinal_ex, int, 0,
+    (EVP_CIPHER_CTX * ctx, unsigned char *to, int *len), (ctx, to, len))
