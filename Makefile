@@ -19,10 +19,12 @@
 ##   bench        every scenario of the laboratory, shortened (root, Linux)
 ##   bench-full   the same in full: hours; bench-storm: one scenario
 ##   bench-hot    against the peers and the limit, files in memory: 20 minutes
+##   bench-tls    the same over TLS: hot, storm, handshakes, idle connections; shortened
 ##   bench-profile  system calls, instructions, allocations of a request
 ##   bench-peers  install the servers that it compares with
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
-##   bench-tools  load generators, and a limit: build/bench/probe, slow, replay, idle, limit
+##   bench-tools  load generators, and a limit: build/bench/probe, slow, replay, idle,
+##                handshake, limit
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
 ##   bench-folio  what bringing in a window costs, page by page or as one
 ##   install, uninstall, clean, deps (only install what the build needs)
@@ -35,6 +37,7 @@
 ##   lossless: LOSSLESS_SECONDS=60 for each signal, ARGS="--every 2"
 ##   fuzz: TARGET="head range" FUZZ_SECONDS=60 ARGS="-max_len=100" FUZZ_CC=clang
 ##   bench, bench-full, bench-storm, bench-hot: ARGS="--path nodiskio --peer nginx"
+##   bench-tls: ARGS="--path nodiskio-tls --peer nginx-tls --rounds 5"
 
 ifeq "the lines below stop every make but GNU make" ""
 .error "pagewise needs GNU make: run gmake"
@@ -307,7 +310,10 @@ SCENARIOS_bench = all --quick
 SCENARIOS_bench-full = all
 SCENARIOS_bench-storm = storm
 SCENARIOS_bench-hot = hot
-bench bench-full bench-storm bench-hot:
+SCENARIOS_bench-tls = hot storm handshakes idle --quick \
+    --set hot.cases=1K,16K,64K,1M,16M --set hot.seconds=4 $(if $(filter --path --path=% --peer --peer=%,$(ARGS)),,\
+    --path nodiskio-tls --peer nginx-tls,h2o-tls,lighttpd-tls,caddy-tls)
+bench bench-full bench-storm bench-hot bench-tls:
 	@sh conf/install-deps.sh build bench
 	@+$(SUBMAKE) all $(TOOLS:%=build/bench/%)
 	@bench/lab run $(SCENARIOS_$@) $(ARGS)
@@ -332,17 +338,18 @@ bench-folio: deps
 	@build/bench/folio $(ARGS)
 
 # The load generators, and what a server is compared with; the tests use those with sanitizers.
-TOOLS = probe slow replay idle limit
+TOOLS = probe slow replay idle handshake limit
 LOAD = $(CC) $(STD) $(WARN) $(CFLAGS)
-LOAD_C = bench/client.c bench/hdr.c
-LOAD_H = bench/client.h bench/hdr.h
+LOAD_C = bench/client.c bench/client_tls.c bench/hdr.c
+LOAD_H = bench/client.h bench/client_tls.h bench/hdr.h
+LOAD_LIBS = $(call pkg,--libs,libssl libcrypto)
 $(TOOLS:%=build/bench/%): build/bench/%: bench/%.c $(LOAD_C) $(LOAD_H)
 	@mkdir -p $(@D)
-	$(call say,CC)$(LOAD) $(LDFLAGS) -o $@ $(filter %.c,$^)
+	$(call say,CC)$(LOAD) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LOAD_LIBS)
 
 $(TOOLS:%=build/asan/bench/%): build/asan/bench/%: bench/%.c $(LOAD_C) $(LOAD_H)
 	@mkdir -p $(@D)
-	$(call say,CC)$(LOAD) $(SANITIZE_asan) $(LDFLAGS) -o $@ $(filter %.c,$^)
+	$(call say,CC)$(LOAD) $(SANITIZE_asan) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LOAD_LIBS)
 
 LADDERS = build/bench/ladders/pipes build/bench/ladders/pages \
     build/bench/ladders/ring
@@ -472,7 +479,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels soak lossless fuzz bench bench-full bench-storm bench-hot \
+.PHONY: all asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages install uninstall clean help
 .DELETE_ON_ERROR:

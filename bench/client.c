@@ -3,6 +3,7 @@
  * Content-Length or close, no trailers, no pipelining.
  */
 #include "client.h"
+#include "client_tls.h"
 
 #include <sys/resource.h>
 
@@ -26,6 +27,7 @@
 volatile sig_atomic_t client_stopped;
 
 static char buffer[1 << 16];
+static bool over_tls; /* the one server that all of it is about */
 
 uint64_t
 client_now(void)
@@ -100,7 +102,9 @@ resolve(struct targets *ts)
 		host[strlen(host) - 1] = '\0';
 		name++;
 	}
-	error = getaddrinfo(name, port != NULL ? port : "80", &hints, &ai);
+	if (port == NULL)
+		port = ts->ts_tls ? "443" : "80";
+	error = getaddrinfo(name, port, &hints, &ai);
 	if (error != 0)
 		errx(2, "%s: %s", ts->ts_authority, gai_strerror(error));
 	memcpy(&ts->ts_addr, ai->ai_addr, ai->ai_addrlen);
@@ -108,21 +112,43 @@ resolve(struct targets *ts)
 	freeaddrinfo(ai);
 }
 
+/* Length of "http://" or "https://", 0: neither. */
+static size_t
+scheme_len(const char *text)
+{
+	if (strncmp(text, "http://", 7) == 0)
+		return 7;
+	return strncmp(text, "https://", 8) == 0 ? 8 : 0;
+}
+
+static void
+set_server(struct targets *ts, const char *authority, size_t len, bool tls)
+{
+	memcpy(ts->ts_authority, authority, len);
+	ts->ts_tls = over_tls = tls;
+	if (tls)
+		client_tls_start();
+	resolve(ts);
+}
+
+/* The path of a URL. */
 static const char *
 take_authority(struct targets *ts, const char *url)
 {
-	size_t known = strlen(ts->ts_authority), len = strcspn(url, "/");
+	size_t known = strlen(ts->ts_authority), scheme = scheme_len(url);
+	const char *authority = url + scheme;
+	size_t len = strcspn(authority, "/");
+	bool tls = scheme == 8;
 
 	if (len == 0 || len >= sizeof(ts->ts_authority))
-		errx(2, "http://%s: what host?", url);
-	if (known == 0) {
-		memcpy(ts->ts_authority, url, len);
-		resolve(ts);
-	} else if (known != len || memcmp(ts->ts_authority, url, len) != 0) {
-		errx(2, "http://%s: another server than %s", url,
-		    ts->ts_authority);
-	}
-	return url[len] == '/' ? url + len : "/";
+		errx(2, "%s: what host?", url);
+	if (known == 0)
+		set_server(ts, authority, len, tls);
+	else if (known != len || memcmp(ts->ts_authority, authority, len) != 0)
+		errx(2, "%s: another server than %s", url, ts->ts_authority);
+	else if (ts->ts_tls != tls)
+		errx(2, "%s: another scheme than before", url);
+	return authority[len] == '/' ? authority + len : "/";
 }
 
 void
@@ -132,11 +158,12 @@ targets_add(struct targets *ts, const char *text)
 	struct target *t;
 	int len;
 
-	if (strncmp(text, "http://", 7) == 0)
-		path = take_authority(ts, text + 7);
+	if (scheme_len(text) > 0)
+		path = take_authority(ts, text);
 	if (path[0] != '/' || ts->ts_authority[0] == '\0' ||
 	    strpbrk(path, " \t\r\n") != NULL)
-		errx(2, "%s: not a http:// URL nor a path of one", text);
+		errx(2, "%s: not a http:// URL (or https) nor a path of one",
+		    text);
 	/* Powers of two. */
 	if ((ts->ts_n & (ts->ts_n - 1)) == 0)
 		ts->ts_list = reallocarray(
@@ -172,8 +199,8 @@ targets_load(struct targets *ts, const char *url, const char *file)
 		targets_add(ts, url);
 		return;
 	}
-	if (url != NULL && strncmp(url, "http://", 7) == 0)
-		take_authority(ts, url + 7);
+	if (url != NULL && scheme_len(url) > 0)
+		take_authority(ts, url);
 	f = fopen(file, "re");
 	if (f == NULL)
 		err(2, "%s", file);
@@ -291,16 +318,40 @@ client_connected(int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == -1)
 		return errno;
-	return error;
+	return error != 0 || !over_tls ? error : client_tls_handshake(fd);
+}
+
+bool
+client_kept(int fd)
+{
+	char c;
+
+	return over_tls && client_tls_recv(fd, &c, 1) == -1 && errno == EAGAIN;
+}
+
+void
+client_forget(int fd)
+{
+	if (over_tls)
+		client_tls_forget(fd);
+}
+
+void
+client_close(int fd)
+{
+	client_forget(fd);
+	close(fd);
 }
 
 enum failure
 client_send(int fd, const struct target *t, struct response *r)
 {
+	ssize_t n;
+
 	response_init(r);
-	if (send(fd, t->t_request, t->t_len, MSG_NOSIGNAL) != (ssize_t)t->t_len)
-		return FAILURE_WRITE;
-	return FAILURE_NONE;
+	n = over_tls ? client_tls_send(fd, t->t_request, t->t_len)
+		     : send(fd, t->t_request, t->t_len, MSG_NOSIGNAL);
+	return n == (ssize_t)t->t_len ? FAILURE_NONE : FAILURE_WRITE;
 }
 
 static enum failure
@@ -310,6 +361,22 @@ at_eof(struct response *r)
 		return FAILURE_CLOSED;
 	r->r_state = RESPONSE_DONE;
 	return FAILURE_NONE;
+}
+
+static enum failure
+failed(void)
+{
+	switch (errno) {
+	case EAGAIN:
+	case EINTR:
+		return FAILURE_AGAIN;
+	case EPROTO:
+		return FAILURE_PROTOCOL;
+	case ECONNABORTED:
+		return FAILURE_CLOSED;
+	default:
+		return FAILURE_READ;
+	}
 }
 
 enum failure
@@ -322,10 +389,10 @@ client_recv(
 	*ch = (struct chunk){.ch_offset = r->r_got};
 	if (max > sizeof(buffer))
 		max = sizeof(buffer);
-	n = recv(fd, buffer, max, body && discard ? MSG_TRUNC : 0);
+	n = over_tls ? client_tls_recv(fd, buffer, max)
+		     : recv(fd, buffer, max, body && discard ? MSG_TRUNC : 0);
 	if (n == -1)
-		return errno == EAGAIN || errno == EINTR ? FAILURE_AGAIN
-							 : FAILURE_READ;
+		return failed();
 	if (n == 0)
 		return at_eof(r);
 	head = body ? 0 : response_head(r, buffer, (size_t)n);

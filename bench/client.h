@@ -32,6 +32,7 @@ struct targets {
 	uint64_t ts_random; /* the seed, then the state */
 	struct sockaddr_storage ts_addr;
 	socklen_t ts_addrlen;
+	bool ts_tls;
 	char ts_authority[256];
 };
 
@@ -85,8 +86,8 @@ double client_number(const char *option, const char *, double min, double max);
 void client_descriptors(unsigned n);
 
 /*
- * "/path" of the server named before, or "http://host[:port][/path]".  Behind the path
- * "#FIRST-LAST" asks for these bytes only.
+ * "/path" of the server named before, or "http://host[:port][/path]", or https, as
+ * client_tls.h has it.  Behind the path "#FIRST-LAST" asks for these bytes only.
  */
 void targets_add(struct targets *, const char *);
 /* The URL alone, or, with a file, its lines, for which the URL may be NULL. */
@@ -105,8 +106,19 @@ int client_connect(const struct targets *, int rcvbuf, unsigned source);
  * if the server is on loopback, *source becomes the next when they are used up.
  */
 int client_connect_from(const struct targets *, int rcvbuf, unsigned *source);
-/* After EPOLLOUT: 0 or the errno of connecting. */
+/*
+ * After EPOLLOUT: 0, or the errno of connecting.  Over TLS also EAGAIN: to be
+ * called again after EPOLLIN.
+ */
 int client_connected(int fd);
+/*
+ * Of an event without a request: whether the connection is still there.  Over TLS
+ * it may have been a ticket; else the server has closed it.
+ */
+bool client_kept(int fd);
+/* The connection can only be kept or closed from here on. */
+void client_forget(int fd);
+void client_close(int fd);
 enum failure client_send(int fd, const struct target *, struct response *);
 /*
  * Reads at most max bytes once.  With discard the body is dropped in the

@@ -14,8 +14,10 @@
 
 #include "client.h"
 
-#define EVENTS	    256
-#define STARTING    256	  /* under way at a time: less than any backlog */
+#define EVENTS	 256
+#define STARTING 256 /* under way at a time: less than any backlog */
+#define SHAKING \
+	64 /* the same over TLS: servers bound an address's handshakes */
 #define PER_SOURCE  10000 /* connections: an address has 28232 ports */
 #define FIRST	    2	  /* 127.0.0.2; the first is for others */
 #define DESCRIPTORS 16	  /* beside the connections' */
@@ -72,7 +74,7 @@ failed(struct idle *i, struct slot *sl, enum failure why, int error)
 	if (i->i_error == 0)
 		i->i_error = error;
 	if (sl->sl_fd >= 0)
-		close(sl->sl_fd);
+		client_close(sl->sl_fd);
 	sl->sl_fd = -1;
 	i->i_done++;
 }
@@ -96,7 +98,9 @@ begin(struct idle *i, struct slot *sl)
 static void
 begin_some(struct idle *i)
 {
-	for (unsigned n = 0; n < STARTING && i->i_begun < i->i_n; n++)
+	unsigned most = i->i_targets.ts_tls ? SHAKING : STARTING;
+
+	for (unsigned n = 0; n < most && i->i_begun < i->i_n; n++)
 		if (i->i_slots[n].sl_fd < 0)
 			begin(i, &i->i_slots[n]);
 }
@@ -108,8 +112,10 @@ ask(struct idle *i, struct slot *sl)
 	    &i->i_targets.ts_list[targets_next(&i->i_targets)];
 	int error = client_connected(sl->sl_fd);
 
-	sl->sl_sent = true;
-	if (error != 0)
+	sl->sl_sent = error != EAGAIN;
+	if (error == EAGAIN)
+		watch(i, EPOLL_CTL_MOD, sl->sl_fd, EPOLLIN, sl);
+	else if (error != 0)
 		failed(i, sl, FAILURE_CONNECT, error);
 	else if (client_send(sl->sl_fd, t, &sl->sl_response) != FAILURE_NONE)
 		failed(i, sl, FAILURE_WRITE, errno);
@@ -125,7 +131,10 @@ answered(struct idle *i, struct slot *sl)
 		failed(i, sl, FAILURE_CLOSED, 0);
 		return;
 	}
-	watch(i, EPOLL_CTL_MOD, sl->sl_fd, EPOLLIN | EPOLLRDHUP, IDLE);
+	/* Of TLS nothing is kept: what comes, such as a ticket, is not read. */
+	client_forget(sl->sl_fd);
+	watch(i, EPOLL_CTL_MOD, sl->sl_fd,
+	    i->i_targets.ts_tls ? EPOLLRDHUP : EPOLLIN | EPOLLRDHUP, IDLE);
 	i->i_held++;
 	sl->sl_fd = -1;
 	i->i_done++;

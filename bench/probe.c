@@ -22,6 +22,7 @@
 #define EVENTS 256
 #define SPIN   (NSEC / 20000) /* the last 50 us */
 #define PERIOD (NSEC / 10)    /* of timeouts and of connecting again */
+#define SHAKE  1 /* s; hands that are shaken later are the server's delay */
 
 enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_IDLE, CONN_BUSY };
 
@@ -102,7 +103,7 @@ conn_close(struct probe *p, struct conn *c)
 	if (c->c_state == CONN_IDLE)
 		TAILQ_REMOVE(&p->p_idle, c, c_entry);
 	if (c->c_state != CONN_DOWN)
-		close(c->c_fd);
+		client_close(c->c_fd);
 	conn_enter(c, CONN_DOWN);
 }
 
@@ -133,15 +134,17 @@ static void
 conn_established(struct probe *p, struct conn *c)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = c};
+	int error = client_connected(c->c_fd);
 
-	if (client_connected(c->c_fd) != 0) {
+	if (error != 0 && error != EAGAIN) {
 		p->p_tally.ta_failures[FAILURE_CONNECT]++;
 		conn_close(p, c);
 		return;
 	}
 	if (epoll_ctl(p->p_epoll, EPOLL_CTL_MOD, c->c_fd, &ev) == -1)
 		err(1, "epoll_ctl");
-	conn_idle(p, c);
+	if (error == 0)
+		conn_idle(p, c);
 }
 
 /* The request of a busy connection has failed, and the connection with it. */
@@ -197,7 +200,8 @@ conn_event(struct probe *p, struct conn *c)
 		break;
 	case CONN_IDLE:
 		/* The server's idle timeout: its right, and no request lost. */
-		conn_open(p, c);
+		if (!client_kept(c->c_fd))
+			conn_open(p, c);
 		break;
 	case CONN_BUSY:
 		conn_read(p, c);
@@ -304,7 +308,9 @@ static void
 setup(struct probe *p)
 {
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
-	uint64_t until = client_now() + (uint64_t)(p->p_timeout * 1e9);
+	bool tls = p->p_targets.ts_tls;
+	double patience = tls && p->p_timeout > SHAKE ? SHAKE : p->p_timeout;
+	uint64_t until = client_now() + (uint64_t)(patience * 1e9);
 
 	TAILQ_INIT(&p->p_idle);
 	p->p_conns = calloc(p->p_n, sizeof(*p->p_conns));
@@ -324,7 +330,8 @@ setup(struct probe *p)
 		conn_open(p, &p->p_conns[i]);
 	while (connecting(p) > 0 && client_now() < until && !client_stopped)
 		poll_events(p, 100);
-	if (TAILQ_EMPTY(&p->p_idle))
+	/* With plain HTTP it is the kernel that accepts; a handshake waits for the server. */
+	if (TAILQ_EMPTY(&p->p_idle) && (!tls || connecting(p) == 0))
 		errx(1, "%s: cannot connect", p->p_targets.ts_authority);
 }
 

@@ -53,7 +53,7 @@ conn_close(struct replay *r, struct conn *c)
 {
 	if (c->c_state == CONN_DOWN)
 		return;
-	close(c->c_fd);
+	client_close(c->c_fd);
 	if (c->c_state == CONN_CONNECTING)
 		r->r_connecting--;
 	c->c_state = CONN_DOWN;
@@ -113,14 +113,18 @@ conn_ask(struct replay *r, struct conn *c)
 static void
 conn_established(struct replay *r, struct conn *c)
 {
-	if (client_connected(c->c_fd) != 0) {
+	int error = client_connected(c->c_fd);
+
+	if (error != 0 && error != EAGAIN) {
 		r->r_tally.ta_failures[FAILURE_CONNECT]++;
 		conn_close(r, c);
 		return;
 	}
+	conn_watch(r, c, EPOLL_CTL_MOD, EPOLLIN);
+	if (error == EAGAIN)
+		return;
 	c->c_state = CONN_BUSY;
 	r->r_connecting--;
-	conn_watch(r, c, EPOLL_CTL_MOD, EPOLLIN);
 	conn_ask(r, c);
 }
 

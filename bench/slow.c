@@ -173,7 +173,7 @@ slow_close(struct lab *l, struct slow *s)
 	if (s->s_state == SLOW_READING)
 		l->l_up--;
 	if (s->s_state != SLOW_QUEUED)
-		close(s->s_fd);
+		client_close(s->s_fd);
 	s->s_state = SLOW_QUEUED;
 }
 
@@ -213,7 +213,16 @@ slow_request(struct lab *l, struct slow *s)
 static void
 slow_connected(struct lab *l, struct slow *s)
 {
-	if (client_connected(s->s_fd) != 0) {
+	struct epoll_event ev = {
+	    .events = EPOLLIN | EPOLLONESHOT, .data.ptr = s};
+	int error = client_connected(s->s_fd);
+
+	if (error == EAGAIN) {
+		if (epoll_ctl(l->l_epoll, EPOLL_CTL_MOD, s->s_fd, &ev) == -1)
+			err(1, "epoll_ctl");
+		return;
+	}
+	if (error != 0) {
 		slow_again(l, s, FAILURE_CONNECT);
 		return;
 	}

@@ -62,6 +62,7 @@ needs()
 	lint	cmd mandoc			mandoc			-
 	bench	cmd wrk				wrk			wrk
 	bench	cmd fio				fio			fio
+	bench	cmd openssl			openssl			openssl
 	bench	cmd python3			python3			python3
 	bench	pymod matplotlib		python3-matplotlib	py311-matplotlib
 	bench	pymod rich			python3-rich		py311-rich
@@ -78,6 +79,7 @@ needs()
 	peers	cmd nginx			nginx			nginx
 	peers	cmd h2o				h2o			h2o
 	peers	cmd lighttpd			lighttpd		lighttpd
+	peers	linux mod_openssl		lighttpd-mod-openssl	-
 	peers	cmd apache2			apache2			-
 	peers	cmd caddy			caddy			caddy
 	END
@@ -127,6 +129,13 @@ linux()
 apt()
 {
 	! cmd apt-get || [ "$(uname -m)" != x86_64 ] || "$@"
+}
+
+# lighttpd's TLS is a package of its own.
+mod_openssl()
+{
+	ls /usr/lib*/lighttpd/mod_openssl.so /usr/local/lib/lighttpd/mod_openssl.so \
+	    2>/dev/null | grep -q .
 }
 
 # It runs where no library is.
@@ -210,8 +219,9 @@ start_nothing()
 # Nor at the next start of the machine.
 enable_nothing()
 {
-	! cmd systemctl || as_root systemctl disable $packages ||
-	    say "these may start with the machine: $packages" >&2
+	servers=$(echo $packages | sed 's/[^ ]*-mod-[^ ]*//g')
+	! cmd systemctl || [ -z "$servers" ] || as_root systemctl disable $servers ||
+	    say "these may start with the machine: $servers" >&2
 }
 
 install_pkg()

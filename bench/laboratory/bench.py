@@ -108,6 +108,9 @@ class Bench:
     def idle(self, server, path, connections):
         return load.idle(self.undo, self.commands, server.base + path, connections)
 
+    def handshake(self, server, path, **options):
+        return load.handshake(self.undo, self.commands, server.base + path, **options)
+
     def list(self, urls):
         return load.list_of(self.scratch, urls) if urls else None
 

@@ -1,5 +1,6 @@
 """The load generators: wrk for throughput; our probe for latency, slow clients,
-replay for a list of requests, and idle for connections that are kept.
+replay for a list of requests, idle for connections that are kept, and handshake for
+TLS connections that come and go.
 
 Each is started, runs beside what the caller does meanwhile, and is asked for its
 result: a dict of what it printed, with the CPU time that it took itself.  They run
@@ -16,6 +17,8 @@ from laboratory import host as machine
 from laboratory.undo import spawn
 
 LUA = os.path.join(machine.TREE, "bench", "wrk.lua")
+WRK_TLS = os.path.join(machine.TREE, "bench", "peers", "wrk-tls.cnf")
+IDLE = ("chrt", "--idle", "0")
 GRACE = 60  # seconds, for a generator that should have ended
 
 
@@ -87,7 +90,8 @@ def wrk(undo, log, url, connections, seconds, urls=None, idle=False, together=1)
     other generators whenever they want it.  A kernel without preemption would let it hold
     the core for milliseconds, and the latency of the others would be that of the
     generator."""
-    argv = ["chrt", "--idle", "0"] if idle else []
+    argv = ["env", f"OPENSSL_CONF={WRK_TLS}"] if url.startswith("https:") else []
+    argv += IDLE if idle else []
     argv += ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "60s",
              "-s", LUA, url, "--", together, *([urls] if urls else [])]
     return Load(undo, argv, seconds, log)
@@ -118,6 +122,21 @@ def idle(undo, log, url, connections, timeout=600):
     """timeout: seconds, until all are there."""
     argv = [machine.tool("idle"), "--connections", connections, "--timeout", timeout, url]
     return Kept(undo, argv, timeout, log)
+
+
+def handshake(undo, log, url, connections, seconds, more=(), idle=False):
+    """idle: as wrk."""
+    argv = [*(IDLE if idle else ()), machine.tool("handshake"), "--connections", connections,
+            "--seconds", seconds, *more, url]
+    return Load(undo, argv, seconds, log)
+
+
+def check_handshakes(result):
+    """None failed, and there were any."""
+    if result["errors"] or set(result["statuses"]) - {"200"} or not result["handshakes"]:
+        raise RuntimeError(f"handshake: {result['handshakes']}, errors {result['errors']}, "
+                           f"answers {result['statuses']}")
+    return result
 
 
 def check_replay(result):

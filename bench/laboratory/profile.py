@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -40,8 +39,7 @@ class Client:
         self.request = (f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
                         "\r\n").encode()
         self.buffer = memoryview(bytearray(MIB))
-        self.conns = [socket.create_connection(("127.0.0.1", server.port), PATIENCE)
-                      for _ in range(connections)]
+        self.conns = [server.connect(PATIENCE) for _ in range(connections)]
 
     def ask(self, number):
         for _ in range(number // len(self.conns)):

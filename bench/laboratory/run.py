@@ -33,7 +33,10 @@ class Plan:
             self.settings.rounds = args.rounds
         self.missing = host.missing(self.module.NEEDS)
         self.candidates = [] if self.missing else choose(self.module, args, usable)
-        self.references = getattr(self.module, "REFERENCES", {})
+        referred = getattr(self.module, "referred", lambda name, cand: True)
+        self.references = {name: reference for name, reference in
+                           getattr(self.module, "REFERENCES", {}).items()
+                           if any(referred(name, cand) for cand in self.candidates)}
         self.parts = getattr(self.module, "parts", lambda s: [None])(self.settings)
         self.measured = getattr(self.module, "measured", lambda name, part: True)
 
@@ -72,12 +75,15 @@ def with_part(function, part):
 
 def choose(module, args, usable):
     """Who is measured: those asked for, or the scenario's own choice, or all."""
+    encrypted = getattr(module, "TLS", False)
+    usable = [c for c in usable if c.tls or not encrypted]
     if args.path is None and args.peer is None:
         default = getattr(module, "CANDIDATES", None)
         if args.quick:
             default = getattr(module, "QUICK_CANDIDATES", servers.QUICK)
         return [c for c in usable if (default is None or c.name in default)
-                and (not c.owner or getattr(module, "OWNER", False)) and not c.asked]
+                and (not c.owner or getattr(module, "OWNER", False))
+                and (not c.asked or encrypted)]
     return [c for c in usable if wanted(c, args)]
 
 

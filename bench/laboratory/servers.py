@@ -6,6 +6,7 @@ root, as most people do it, and changes to that user itself. Its configuration i
 
 import contextlib
 import dataclasses
+import functools
 import http.client
 import os
 import pwd
@@ -13,11 +14,12 @@ import re
 import resource
 import shutil
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
 
-from laboratory import asleep, forbid, metrics
+from laboratory import asleep, certificate, forbid, metrics
 from laboratory import host as machine
 from laboratory.limits import read, write
 from laboratory.undo import held, spawn
@@ -25,8 +27,8 @@ from laboratory.undo import held, spawn
 PROGRAM = os.path.join(machine.TREE, "build", "pagewise")
 PEERS = os.path.join(machine.TREE, "bench", "peers")
 ADMIN = "@RUN@/admin"
-OURS = ("@PROGRAM@ --workers 1 --root @ROOT@ --listen 127.0.0.1:@PORT@ "
-        f"--access-log @LOG@ --admin {ADMIN}").split()
+OURS_TLS = f"@PROGRAM@ --workers 1 --root @ROOT@ --access-log @LOG@ --admin {ADMIN}".split()
+OURS = [*OURS_TLS, "--listen", "127.0.0.1:@PORT@"]
 NO_HOT_SET = ("--hot-set", "0")
 FILE_CACHE = "open_file_cache max=10000 inactive=60s; open_file_cache_valid 60s;"
 CONNECTIONS = 16384  # that a server must be able to hold, if no more are asked for
@@ -35,7 +37,8 @@ COMBINED = r'"%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\""'
 NGINX_LOG = ("access_log off;", f"access_log {LOG} combined buffer=64k flush=1s;")
 NGINX = "nginx -e stderr -p @RUN@ -c @CONF@".split()
 OWNER, REFUSED, UNPRIVILEGED = "-owner", "-refused", "-unprivileged"  # at the end of a name
-RULES = "-rules"  # the same
+RULES, TLS = "-rules", "-tls"  # the same
+CERTIFICATE, KEY = "@RUN@/certificate.pem", "@RUN@/key.pem"
 NGINX_RULES = """add_header X-Frame-Options SAMEORIGIN;
 	add_header X-Content-Type-Options nosniff;
 	add_header Referrer-Policy no-referrer;
@@ -47,6 +50,25 @@ NGINX_RULES = """add_header X-Frame-Options SAMEORIGIN;
 	set_real_ip_from 127.0.0.1;
 	real_ip_header X-Forwarded-For;"""
 NGINX_TRY = "try_files $uri $uri.html =404;"
+NGINX_TLS = f"""ssl_certificate {CERTIFICATE};
+		ssl_certificate_key {KEY};
+		ssl_protocols TLSv1.3;
+		ssl_session_cache off;"""
+H2O_TLS = f"""
+  ssl:
+    certificate-file: {CERTIFICATE}
+    key-file: {KEY}
+    minimum-version: TLSv1.3
+    neverbleed: OFF
+ssl-session-resumption:
+  mode: ticket"""
+LIGHTTPD_TLS = f"""server.modules += ("mod_openssl")
+ssl.engine = "enable"
+ssl.pemfile = "{CERTIFICATE}"
+ssl.privkey = "{KEY}"
+ssl.openssl.ssl-conf-cmd = ("MinProtocol" => "TLSv1.3")
+server.feature-flags = ("server.h2proto" => "disable")"""
+CADDY_TLS = f"tls {CERTIFICATE} {KEY} {{\n\t\tprotocols tls1.3\n\t}}"
 # With --quick: what the others are compared with.
 QUICK = ("nodiskio", "nodiskio-owner", "uring", "blocking", "pool", "nginx", "nginx-threads",
          "lighttpd")
@@ -57,8 +79,9 @@ class Candidate:
     name: str
     title: str
     argv: tuple
-    conf: str = None  # a file of bench/peers
+    conf: tuple = ()  # files of bench/peers, one behind the other
     version: str = "-v"
+    # for those between at signs in conf; of the candidate, where it is a function
     words: dict = dataclasses.field(default_factory=dict)
     ours: bool = False
     path: tuple = ()  # options, of ours
@@ -70,8 +93,14 @@ class Candidate:
     wrapper: tuple = ()  # a command that runs it
     asked: bool = False  # only if it is named
 
+    @property
+    def tls(self):
+        return over_tls(self.name)
+
     def program(self):
-        return PROGRAM if self.ours else machine.tool(self.argv[0])
+        if self.ours:
+            return PROGRAM
+        return machine.programs.get(self.name) or machine.tool(self.argv[0])
 
     def release(self):
         return machine.version(self.program(), self.version)
@@ -84,6 +113,8 @@ class Candidate:
             return f"built without {self.built_with}"
         if self.owner and os.geteuid() != 0:
             return "not root: files belong to this user in any case"
+        if self.tls and not machine.tool("openssl"):
+            return "openssl is not there: conf/install-deps.sh bench"
         if not self.ours:
             return None
         test = [self.program(), "-t", "--root", "/", *self.path]
@@ -93,35 +124,63 @@ class Candidate:
 
 
 def peer(name, title, argv, conf, version="-v", log=("", ""), built_with="", loop="", **words):
-    return Candidate(name, title, tuple(argv), conf, version, words, log=log,
+    return Candidate(name, title, tuple(argv), (conf,) if conf else (), version, words, log=log,
                      built_with=built_with, loop=loop)
 
 
+def over_tls(name):
+    """Of a candidate, or what candidates are compared with."""
+    return name.endswith(TLS)
+
+
+def with_tls(plain, **words):
+    """The same peer, over TLS."""
+    return dataclasses.replace(plain, name=plain.name + TLS, title=f"{plain.title}, TLS",
+                               words={**plain.words, **words}, asked=True)
+
+
+def nginx(variant, title, **words):
+    defaults = {"AIO": "aio off;", "CACHE": FILE_CACHE, "RULES": "", "TRY": "", "SSL": "",
+                "TLS": ""}
+    return peer("nginx" + variant, f"nginx, {title}", NGINX, "nginx.conf", log=NGINX_LOG,
+                **{**defaults, **words})
+
+
+def h2o(variant, title, **more):
+    return peer("h2o" + variant, title, ("h2o", "-c", "@CONF@"), "h2o.conf",
+                log=("", f"access-log: {LOG}"), TLS="", **more)
+
+
+def h2o_tls(cand):
+    """From 2.3 on another timeout ends idle connections over TLS; before, it is unknown."""
+    new = [int(n) for n in re.findall(r"\d+", cand.release())] >= [2, 3]
+    return H2O_TLS + ("\nhttp1-request-io-timeout: 3600" if new else "")
+
+
 def peers():
+    lighttpd = peer("lighttpd", "lighttpd", ("lighttpd", "-D", "-f", "@CONF@"), "lighttpd.conf",
+                    log=("", 'server.modules += ("mod_accesslog")\n'
+                         f'accesslog.filename = "{LOG}"'), TLS="")
+    caddy = peer("caddy", "Caddy", "caddy run --adapter caddyfile --config @CONF@".split(),
+                 "Caddyfile", version="version", loop=None, SCHEME="http", TLS="",
+                 log=("", f"log {{\n\t\toutput file {LOG}\n\t}}"))
     return [
-        peer("nginx", "nginx, sendfile", NGINX, "nginx.conf", log=NGINX_LOG,
-             AIO="aio off;", CACHE=FILE_CACHE, RULES="", TRY=""),
-        dataclasses.replace(
-            peer("nginx" + RULES, "nginx, sendfile, rules", NGINX, "nginx.conf", log=NGINX_LOG,
-                 AIO="aio off;", CACHE=FILE_CACHE, RULES=NGINX_RULES, TRY=NGINX_TRY),
-            asked=True),
-        peer("nginx-threads", "nginx, aio threads", NGINX, "nginx.conf", log=NGINX_LOG,
-             AIO="aio threads;", CACHE=FILE_CACHE, RULES="", TRY=""),
-        peer("nginx-directio", "nginx, directio", NGINX, "nginx.conf", log=NGINX_LOG,
-             AIO="aio threads; directio 1m; output_buffers 1 128k;", CACHE="", RULES="", TRY=""),
-        peer("h2o", "H2O", ("h2o", "-c", "@CONF@"), "h2o.conf",
-             log=("", f"access-log: {LOG}"), URING=""),
-        peer("h2o-uring", "H2O, io_uring", ("h2o", "-c", "@CONF@"), "h2o.conf",
-             log=("", f"access-log: {LOG}"), built_with="io_uring: YES",
-             URING="file.io_uring: ON"),
-        peer("lighttpd", "lighttpd", ("lighttpd", "-D", "-f", "@CONF@"), "lighttpd.conf",
-             log=("", 'server.modules += ("mod_accesslog")\n'
-                  f'accesslog.filename = "{LOG}"')),
+        nginx("", "sendfile"),
+        dataclasses.replace(nginx(RULES, "sendfile, rules", RULES=NGINX_RULES, TRY=NGINX_TRY),
+                            asked=True),
+        nginx("-threads", "aio threads", AIO="aio threads;"),
+        nginx("-directio", "directio", CACHE="",
+              AIO="aio threads; directio 1m; output_buffers 1 128k;"),
+        h2o("", "H2O", URING=""),
+        h2o("-uring", "H2O, io_uring", built_with="io_uring: YES", URING="file.io_uring: ON"),
+        lighttpd,
         peer("apache", "Apache, event", "apache2 -X -f @CONF@".split(), "apache.conf",
              loop=None, log=("", f"BufferedLogs On\nCustomLog {LOG} {COMBINED}")),
-        peer("caddy", "Caddy", "caddy run --adapter caddyfile --config @CONF@".split(),
-             "Caddyfile", version="version", loop=None,
-             log=("", f"log {{\n\t\toutput file {LOG}\n\t}}")),
+        caddy,
+        with_tls(nginx("", "sendfile"), SSL="ssl", TLS=NGINX_TLS),
+        with_tls(h2o("", "H2O", URING=""), TLS=h2o_tls),
+        with_tls(lighttpd, TLS=LIGHTTPD_TLS),
+        with_tls(caddy, SCHEME="https", TLS=CADDY_TLS),
     ]
 
 
@@ -171,18 +230,41 @@ def unprivileged():
 def ruled():
     """The default path with what sites set: fields of answers, siblings, steps, a proxy."""
     default = paths()[0]
-    return [dataclasses.replace(default, name=default.name + RULES, conf="pagewise-rules.conf",
-                                argv=(*default.argv, "-c", "@CONF@"), asked=True,
-                                title=f"{default.title}, rules")]
+    return [configured(dataclasses.replace(default, name=default.name + RULES, asked=True,
+                                           title=f"{default.title}, rules"),
+                       "pagewise-rules.conf")]
+
+
+def encrypted():
+    """The default path over TLS.  Only the configuration can say so of an address."""
+    default = paths()[0]
+    argv = (*OURS_TLS, *default.argv[len(OURS):])
+    return [configured(dataclasses.replace(default, name=default.name + TLS, asked=True, argv=argv,
+                                           title=f"{default.title}, TLS"),
+                       "pagewise-tls.conf")]
+
+
+def configured(cand, name):
+    """One of ours with a file of bench/peers, behind those that it has."""
+    argv = cand.argv if cand.conf else (*cand.argv, "-c", "@CONF@")
+    return dataclasses.replace(cand, argv=argv, conf=(*cand.conf, name))
 
 
 def every():
-    return [*paths(), *owners(), *refused(), *unprivileged(), *ruled(), *peers()]
+    return [*paths(), *owners(), *refused(), *unprivileged(), *ruled(), *encrypted(), *peers()]
 
 
 def hot_set(cand, size):
     """Options: for a path that has a hot set, how large it is."""
     return ("--hot-set", size) if cand.ours and NO_HOT_SET[0] not in cand.path else ()
+
+
+@functools.cache
+def trusting():
+    """For a certificate that this run made itself."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
 
 def descriptors(connections):
@@ -193,10 +275,10 @@ def descriptors(connections):
 class Server:
     """Runs until undo ends; counters.sample() is what it took.  access_log: it is
     written to a file in run, the directory that ends with the server.  wrapper: a
-    command that runs it."""
+    command that runs it.  kind: of its certificate, if it has one."""
 
     def __init__(self, undo, cand, host, counters, root, options=(), access_log=False,
-                 wrapper=(), connections=CONNECTIONS):
+                 wrapper=(), connections=CONNECTIONS, kind=certificate.USUAL):
         self.cand, self.counters = cand, counters
         # Whom it changes to; a tool that runs it would lose its files with the rights.
         self.user = host.user if cand.root and not wrapper else None
@@ -204,13 +286,14 @@ class Server:
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
-        self.base = f"http://127.0.0.1:{self.port}"
+        self.base = f"http{'s' if cand.tls else ''}://127.0.0.1:{self.port}"
         self.log = f"{self.run}/log"
         self.argv, self.conf = self.prepare(root, options, access_log, connections)
         write(self.log, "")
+        made = [self.run, self.log, *(self.certify(kind) if cand.tls else ())]
         if host.user:
             user = pwd.getpwnam(host.user)
-            for path in (self.run, self.log):
+            for path in made:
                 os.chown(path, user.pw_uid, user.pw_gid)
         # On a core that they share the generators get what the server leaves.
         first = ["nice", "-n", "-20"] if host.one_core and host.root else []
@@ -229,8 +312,10 @@ class Server:
         cand, name = self.cand, os.path.basename(self.cand.program())
         words = {"PORT": str(self.port), "ROOT": root, "RUN": self.run, "PROGRAM": name,
                  "CONF": f"{self.run}/conf", "CONNECTIONS": str(connections),
-                 "FILES": str(descriptors(connections)), **cand.words}
-        words["LOG"] = cand.log[access_log].replace("@RUN@", self.run)
+                 "FILES": str(descriptors(connections)), **cand.words,
+                 "LOG": cand.log[access_log]}
+        words = {word: (text(cand) if callable(text) else text).replace("@RUN@", self.run)
+                 for word, text in words.items()}
 
         def fill(text):
             return re.sub(r"@([A-Z]+)@", lambda m: words[m.group(1)], text)
@@ -239,10 +324,18 @@ class Server:
         if self.user:
             argv += ["--user", self.user]
         argv[0] = shutil.copy(cand.program(), self.run)
-        conf = fill(read(f"{PEERS}/{cand.conf}")) if cand.conf else None
+        conf = "".join(fill(read(f"{PEERS}/{name}")) for name in cand.conf) or None
         if conf:
             write(words["CONF"], conf)
         return argv, conf
+
+    def certify(self, kind):
+        """Yields the names of its own copies."""
+        for name, text in zip((CERTIFICATE, KEY), certificate.pair(kind)):
+            path = name.replace("@RUN@", self.run)
+            write(path, text)
+            os.chmod(path, 0o600)
+            yield path
 
     def loops(self):
         return asleep.threads(self.counters.pids(), self.cand.loop)
@@ -262,8 +355,14 @@ class Server:
         """Of ours."""
         return metrics.fetched(ADMIN.replace("@RUN@", self.run))
 
+    def connect(self, timeout):
+        """A socket, over TLS if that is what it speaks."""
+        conn = socket.create_connection(("127.0.0.1", self.port), timeout)
+        return trusting().wrap_socket(conn) if self.cand.tls else conn
+
     def fetch(self, path):
-        conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        conn = http.client.HTTPConnection("127.0.0.1", self.port)
+        conn.sock = self.connect(timeout=30)
         with contextlib.closing(conn):
             conn.request("GET", path)
             return (answer := conn.getresponse()).status, answer.read()

@@ -29,16 +29,16 @@ def ok(body=b"hello", status="200 OK", fields=""):
 
 class Server:
     """A thread for each connection.  answer(server, conn, path) sends what it
-    likes; if it returns False the connection is closed."""
+    likes; if it returns False the connection is closed.  context: of TLS."""
 
-    def __init__(self, answer):
-        self.answer = answer
+    def __init__(self, answer, context=None):
+        self.answer, self.context = answer, context
         self.lock = threading.Lock()
         self.done = threading.Event()
         self.paths, self.ranges, self.accepted, self.sent = [], [], 0, 0
         self.conns = []
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
-        self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.url = "http%s://127.0.0.1:%d" % ("s" if context else "", self.listener.getsockname()[1])
         threading.Thread(target=self.accept, daemon=True).start()
 
     def __enter__(self):
@@ -67,6 +67,9 @@ class Server:
 
     def serve(self, conn):
         try:
+            if self.context:
+                conn = self.context.wrap_socket(conn, server_side=True)
+                self.conns.append(conn)
             with conn, conn.makefile("rb") as requests:
                 while True:
                     line = requests.readline()

@@ -11,7 +11,7 @@ import time
 import lab
 import pytest
 
-from laboratory import data, host, limits, metrics, sampler, scenarios, servers, undo
+from laboratory import certificate, data, host, limits, metrics, sampler, scenarios, servers, undo
 from laboratory.bench import Bench
 
 # ---------------------------------------------------------------- undo
@@ -202,6 +202,37 @@ def test_a_peer_can_be_another_program_and_must_be_built_for_it(tmp_path, monkey
     assert (found["h2o"].unusable(), found["h2o-uring"].unusable()) == (None, why)
 
 
+def test_a_program_can_be_that_of_one_peer_alone(monkeypatch):
+    monkeypatch.setitem(host.programs, "nginx-tls", "/one/nginx")
+    found = {c.name: c for c in servers.peers()}
+    assert found["nginx-tls"].program() == "/one/nginx" != found["nginx"].program()
+    monkeypatch.setitem(host.programs, "nginx", "/all/nginx")
+    assert (found["nginx-threads"].program(), found["nginx-tls"].program()) == (
+        "/all/nginx", "/one/nginx")
+
+
+def test_what_is_over_tls_says_so_by_its_name_and_is_measured_if_it_is_named():
+    found = {c.name: c for c in servers.every() if c.tls}
+    assert {"nodiskio-tls", "nginx-tls", "h2o-tls", "lighttpd-tls", "caddy-tls"} <= set(found)
+    assert all(c.asked for c in found.values())
+    assert "--listen" not in found["nodiskio-tls"].argv
+
+
+def test_a_configuration_of_ours_is_added_to_the_one_that_there_is():
+    """Else a scenario's own would take the place of what the candidate is about."""
+    for cand in (*servers.ruled(), *servers.encrypted()):
+        both = servers.configured(cand, "pagewise.conf")
+        assert both.conf == (*cand.conf, "pagewise.conf") and len(both.conf) == 2
+        assert both.argv.count("-c") == 1
+
+
+def test_a_run_has_one_certificate_of_each_kind():
+    one, other = certificate.pair("P-256"), certificate.pair("RSA-2048")
+    assert certificate.pair("P-256") == one != other
+    for cert, key in (one, other):
+        assert "BEGIN CERTIFICATE" in cert and "PRIVATE KEY" in key
+
+
 def test_a_program_is_given_for_a_peer_that_there_is():
     for wrong in ("nginx", "no-such-peer=/bin/true", "nginx=/no/such/program"):
         status, _, err = lab.run("list", "--peer-binary", wrong)
@@ -230,8 +261,8 @@ def test_a_scenario_keeps_the_contract(name):
     assert 1 <= quick.rounds <= full.rounds
     assert 0 < module.seconds(quick) <= module.seconds(full)
     assert set(module.NEEDS) <= {
-        "wrk", "probe", "slow", "replay", "idle", "limit", "fio", "root", "network", "disk",
-        "limits", "fuse"}
+        "wrk", "probe", "slow", "replay", "idle", "handshake", "limit", "fio", "root", "network",
+        "disk", "limits", "fuse"}
     assert all(isinstance(size, int) and size > 0 for _, size in module.files(quick))
     assert module.TITLE and module.WHAT and module.NOTES
 

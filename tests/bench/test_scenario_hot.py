@@ -96,6 +96,28 @@ def test_a_round_in_which_the_other_failed_has_no_ratio():
     assert ours["nodiskio"]["CPU, of the limit"].count == 2
 
 
+def test_over_tls_the_limit_and_the_peers_are_those_over_tls(monkeypatch):
+    kinds = {"limit-tls": "reference", "nodiskio-tls": "path", "nginx-tls": "peer"}
+    monkeypatch.setattr(f"{__name__}.TITLES", {**TITLES, **kinds})
+    seen = view({**FIGURES, ("nodiskio-tls", OFF): [(30, 40)], ("nginx-tls", OFF): [(60, 20)],
+                 ("limit-tls", OFF): [(20, None)]})
+    row = next(rows for title, rows in lines(seen).items() if title.startswith("1 KiB ("))
+    assert row["nodiskio-tls"]["CPU, of the limit"].median == 1.5
+    assert row["nodiskio-tls"]["CPU, of the best peer"].median == 0.5
+    assert row["nodiskio-tls"]["requests/s, of the best peer"].median == 2
+    assert row["limit-tls"]["requests/s"] is None
+    assert row["nodiskio"]["CPU, of the best peer"].median == 0.625
+
+
+def test_the_limit_over_tls_is_measured_beside_candidates_over_tls_alone():
+    for names, limits in ((["nodiskio"], {"limit-send", "limit-sendfile", "limit-memfd"}),
+                          (["nodiskio-tls"], {"limit-tls"})):
+        args = types.SimpleNamespace(quick=False, rounds=1, path=names, peer=None, set={})
+        host = types.SimpleNamespace(missing=lambda needs: [])
+        plan = run.Plan("hot", args, host, servers.every())
+        assert set(plan.references) == limits
+
+
 def test_the_report_has_figures_of_it():
     pytest.importorskip("matplotlib")
     seen = view(FIGURES)

@@ -9,7 +9,7 @@ import pytest
 
 from laboratory import cachemodes, report, results, run, scenarios, servers, stats, tables
 from laboratory.bench import Bench
-from laboratory.scenarios import clients, crawler, grid, hung, slow, thesis, zipf
+from laboratory.scenarios import clients, crawler, grid, handshakes, hung, slow, thesis, zipf
 from laboratory.tables import View
 
 pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machine
@@ -25,6 +25,8 @@ MINIATURE = {
     "zipf": {"s": "0.8,1.2", "cache": "keep,drop,auto", "memory_mib": 16, "warm": 2,
              "counted": 2},
     "crawler": {"memory_mib": 16, "warm": 2, "every": 2},
+    "handshakes": {"seconds": 1, "connections": 4, "rate": 20, "probe_rate": 50,
+                   "probe_seconds": 1, "probe_timeout": 5, "lead": 0.3},
     "hung": {"clients": 20, "seconds": 1, "lead": 1, "cold": 8, "timeout": 2, "memory_mib": 32},
 }
 
@@ -269,12 +271,22 @@ def hung_values(_cand, _number):
             "alone": 2.0 * MIB, "beside": 1.0 * MIB, "statuses": {"503": 19, "200": 1}}
 
 
+def handshakes_values(cand, number):
+    """2000 in a second, each for 400 µs."""
+    took = {"t": 1.0, "cpu": 0.8, "asleep": None, "sleeps": None, "turn": 0.001}
+    latency = {"latency_us": {"p50": 100, "p99": 300, "max": 400}, **took}
+    shaken = {"server": cand, "round": number, "handshakes": 2000, "seconds": 1.0,
+              "own_cpu": 0.5, "handshake_us": {"p50": 700, "p99": 900}, **took}
+    parts = {part: {**shaken, "part": part} for part in handshakes.CASES if part != "beside"}
+    return {**parts, "beside": {"calm": latency, "stormy": latency, "shaken": shaken}}
+
+
 @pytest.mark.parametrize("module, values, how_many, figures, cell", [
     (thesis, thesis_values, 1, 3, "+50.0"), (grid, grid_values, 5, 1, "0.3 ms"),
     (slow, slow_values, 1, 1, "1.50"), (clients, slow_values, 1, 1, "1.50"),
     (zipf, zipf_values, 2, 1, "0.250"), (crawler, crawler_values, 1, 1, "0.500"),
-    (hung, hung_values, 4, 1, "0.3 ms")],
-    ids=["thesis", "grid", "slow", "clients", "zipf", "crawler", "hung"])
+    (hung, hung_values, 4, 1, "0.3 ms"), (handshakes, handshakes_values, 4, 1, "2 000")],
+    ids=["thesis", "grid", "slow", "clients", "zipf", "crawler", "hung", "handshakes"])
 def test_tables_and_figures(module, values, how_many, figures, cell):
     pytest.importorskip("matplotlib")
     seen = view(module, module.__name__.rpartition(".")[2], values)
@@ -352,6 +364,21 @@ def test_crawler_in_miniature(measured):
     for v in measured("crawler")["1.0"].values():
         assert v["without"]["requests"] == 2 * 512 and v["with"]["requests"] == 3 * 512
         assert v["crawled"] == 128 * MIB <= v["with"]["disk_bytes"]
+
+
+def test_handshakes_in_miniature(data, tmp_path):
+    lab.needs("probe", "handshake")
+    status, _, err = lab.run("run", "handshakes", "--rounds", 1, "--data", data, "--out",
+                             tmp_path / "out", "--path", "nodiskio,nodiskio-tls",
+                             *miniature("handshakes"))
+    assert status == 0, err
+    found = lab.rounds(tmp_path / "out")
+    assert {name for _, name in found} == {"nodiskio-tls"}
+    values = found["handshakes", "nodiskio-tls"][0]["values"]
+    assert set(values) == set(handshakes.CASES)
+    assert values["P-256"]["resumed"] == values["RSA-2048"]["resumed"] == 0
+    assert values["resumed"]["resumed"] == values["resumed"]["handshakes"] > 0
+    assert values["beside"]["stormy"]["answered"] > 0 and values["beside"]["shaken"]["begun"] > 0
 
 
 def test_hung_in_miniature(measured):

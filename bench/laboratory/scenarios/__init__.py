@@ -5,7 +5,7 @@ A scenario is a module of this package with
     TITLE       one line
     WHAT        a paragraph for the report: what is done, and what the figures are
     NEEDS       what it cannot do without: of "wrk", "probe", "slow", "replay", "idle",
-                "limit", "fio", "root", "network", "disk", "limits", "fuse" (see
+                "handshake", "limit", "fio", "root", "network", "disk", "limits", "fuse" (see
                 Host.lacks)
     FULL        dict of settings, with "rounds"; --set SCENARIO.KEY=VALUE changes one
     QUICK       dict of those that --quick changes
@@ -36,8 +36,12 @@ and, if it likes,
     QUICK_CANDIDATES  the same with --quick; without it servers.QUICK
     OWNER             true: measured for files of the server's user as well, with the default
                       path, unless others are asked for
+    TLS               true: only candidates over TLS are measured; they need not be asked for
     REFERENCES        dict name -> (title, function of bench): measured in each round
                       before the candidates, and shown with them
+    referred(name, cand)
+                      whether this reference is of use beside this candidate; all are if
+                      it is not there
 
 settings are plain numbers and texts; s and bench.settings have them as attributes.
 A text may be a list, for listed().
@@ -49,7 +53,7 @@ import pkgutil
 import types
 
 ORDER = ("storm", "hot", "cold", "download", "herd", "thesis", "grid", "slow", "clients", "zipf",
-         "crawler", "hung", "idle")
+         "crawler", "hung", "idle", "handshakes")
 
 
 def names():

@@ -7,6 +7,7 @@ import types
 
 from laboratory import load, servers
 from laboratory.bench import MIB
+from laboratory.limits import number
 from laboratory.run import REFERENCE
 from laboratory.scenarios import hot_set_note, listed
 from laboratory.stats import ratio
@@ -18,7 +19,8 @@ every server. The disk is not used: the result is the cost of the server itself.
 that of the server, from the counters of its control group. The limit is bench/limit.c, a loop
 that only finds the end of a request's head and sends a prepared answer, in each of three ways;
 the way with the least CPU time per request is the limit for all comparisons, without an access
-log in each case. Ratios are of two measurements of the same round, and the table shows the
+log in each case. Over TLS the limit is that loop with send and what openssl speed needs for as
+many bytes of AES-256-GCM, in pieces of 16 KiB; servers over TLS are compared with each other. Ratios are of two measurements of the same round, and the table shows the
 median of the rounds' ratios. The best peer is the one with the best median."""
 NEEDS = ("wrk", "replay", "limit")
 # seconds: whole ones, which is what wrk takes; cases, log: lists
@@ -29,7 +31,8 @@ CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx", "h2o", "lighttpd")
 NOTES = [
     "Where the generator's core is busy to 100 %, requests/s are wrk's limit and not the "
     "server's: then CPU time per request tells the servers apart.",
-    "The limit is not a server: it ignores the request target.",
+    "The limit is not a server: it ignores the request target. That of TLS is a sum of two "
+    "measurements, and no program: it makes no records, and has no rate.",
     "Access logs are written to a file in memory or on the disk below TMPDIR, as it is mounted; "
     "the kernel writes it to the disk, which is not counted.",
     "nginx with directio reads files of 1 MiB and more from the disk each time: this is the "
@@ -61,6 +64,8 @@ LOGS = ("off", "on")
 WARM = 64 * MIB  # asked for before it counts, if that is neither too few requests nor ...
 MOST = 4000      # ... too many; of each of many files: ...
 EACH = 4
+RECORD = 16 << 10
+LIMIT_TLS = "limit" + servers.TLS
 LARGE = MIB      # answers of which wrk's count is too coarse
 
 
@@ -119,7 +124,7 @@ def set_up(cand):
     """Ours too has a configuration for this load."""
     if not cand.ours:
         return cand
-    return dataclasses.replace(cand, argv=(*cand.argv, "-c", "@CONF@"), conf="pagewise.conf")
+    return servers.configured(cand, "pagewise.conf")
 
 
 def bare(bench, way, case):
@@ -137,8 +142,32 @@ def limit(way, bench, part):
         return one(bench, server, case, part)
 
 
+def limit_tls(bench, part):
+    """The bare loop, and the CPU time that it takes to encrypt as much."""
+    case, _ = of_part(part)
+    speed = encryption(bench)
+    sent = limit("send", bench, part)
+    cpu_ = sent["cpu"] + sent["answers"] * case.size / speed
+    return {**sent, "server": LIMIT_TLS, "cpu": cpu_, "bytes_encrypted": speed, "rate": None,
+            "t": None}
+
+
+def encryption(bench):
+    """Bytes of a second of CPU time, by openssl, on the server's core."""
+    argv = ["openssl", "speed", "-mr", "-seconds", "1", "-bytes", str(RECORD),
+            "-evp", "aes-256-gcm"]
+    with bench.confined() as counters:
+        out = bench.start(counters, argv, 1).output()
+    return number(r"^\+F:\d+:[^:]*:(\d+)", out)
+
+
 REFERENCES = {f"limit-{way}": (f"limit: {way}", functools.partial(limit, way))
               for way in ("send", "sendfile", "memfd")}
+REFERENCES[LIMIT_TLS] = ("limit: send + AES-256-GCM", limit_tls)
+
+
+def referred(name, cand):
+    return servers.over_tls(name) == cand.tls
 
 
 def one(bench, server, case, part):
@@ -176,21 +205,21 @@ def shown(view):
     return view.parts(parts(types.SimpleNamespace(**view.settings)))
 
 
-def best(view, part, kind, get, choose=min):
+def best(view, part, kind, get, choose=min, tls=False):
     """Of the candidates of a kind, that with the best median; None without any."""
     medians = {name: view.summary(name, get, under(part)) for name in view.names
-               if view.candidates[name]["kind"] == kind}
+               if view.candidates[name]["kind"] == kind and servers.over_tls(name) == tls}
     known = {name: found.median for name, found in medians.items() if found}
     return choose(known, key=known.get) if known else None
 
 
 class Bases:
-    """What a part is compared with: names of candidates."""
+    """What a part is compared with, plain or over TLS: names of candidates."""
 
-    def __init__(self, view, part):
-        self.limit = best(view, without_log(part), REFERENCE, cpu)
-        self.cpu = best(view, part, "peer", cpu)
-        self.rate = best(view, part, "peer", rate, max)
+    def __init__(self, view, part, tls):
+        self.limit = best(view, without_log(part), REFERENCE, cpu, tls=tls)
+        self.cpu = best(view, part, "peer", cpu, tls=tls)
+        self.rate = best(view, part, "peer", rate, max, tls=tls)
 
     def said(self, view):
         """In words."""
@@ -215,7 +244,12 @@ def compared(view, get, base):
 
 def columns(view, log):
     """log: with what makes sense only with one."""
-    bases = {part: Bases(view, part) for part in shown(view)}
+    known = {(part, tls): Bases(view, part, tls)
+             for part in shown(view) for tls in (False, True)}
+
+    def bases(part, name):
+        return known[part, servers.over_tls(name)]
+
     own = [
         Column("CPU, of that without log", share, compared(
             view, cpu, lambda part, name: (name, without_log(part)))),
@@ -226,14 +260,14 @@ def columns(view, log):
         Column("requests/s", count, rate, "more"),
         Column("CPU µs/request", "{:.2f}".format, cpu, "less"),
         Column("CPU, of the limit", share, compared(
-            view, cpu, lambda part, _: (bases[part].limit, without_log(part)))),
+            view, cpu, lambda part, name: (bases(part, name).limit, without_log(part)))),
         Column("CPU, of the best peer", share, compared(
-            view, cpu, lambda part, _: (bases[part].cpu, part))),
+            view, cpu, lambda part, name: (bases(part, name).cpu, part))),
         Column("requests/s, of the best peer", share, compared(
-            view, rate, lambda part, _: (bases[part].rate, part))),
+            view, rate, lambda part, name: (bases(part, name).rate, part))),
         *(own if log else ()),
-        Column("server's core", percent, lambda v: v["cpu"] / v["t"]),
-        Column("generator's core", percent, lambda v: v["own_cpu"] / v["t"]),
+        Column("server's core", percent, lambda v: ratio(v["cpu"], v["t"])),
+        Column("generator's core", percent, lambda v: ratio(v["own_cpu"], v["t"])),
         *loop_columns(),
     ]
 
@@ -244,7 +278,8 @@ def label(part):
 
 
 def title(view, part):
-    said = ", ".join(Bases(view, part).said(view))
+    said = ", ".join(text for tls in sorted({servers.over_tls(name) for name in view.names})
+                     for text in Bases(view, part, tls).said(view))
     return f"{label(part)} ({said})" if said else label(part)
 
 
