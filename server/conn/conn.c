@@ -26,7 +26,7 @@ conn_free(struct conn *c)
 		event_del(&c->cn_event);
 		limits_leave(wk->wk_clients, c->cn_client);
 	}
-	transport_close(&c->cn_transport);
+	transport_destroy(&c->cn_transport);
 	worker_removed(wk, &c->cn_item);
 	free(c);
 }
@@ -544,7 +544,7 @@ conn_create(struct listening *ls, int fd, const struct sockaddr *peer,
 	    EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, c);
 	if (!set_state(c, ls) || event_add(&c->cn_event, NULL) != 0) {
 		limits_leave(wk->wk_clients, client);
-		transport_close(&c->cn_transport);
+		transport_destroy(&c->cn_transport);
 		free(c);
 		return;
 	}

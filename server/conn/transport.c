@@ -25,9 +25,15 @@ transport_close(struct transport *tr)
 {
 	if (tr->tr_fd == -1)
 		return;
-	tls_destroy(&tr->tr_tls);
 	close(tr->tr_fd);
 	tr->tr_fd = -1;
+}
+
+void
+transport_destroy(struct transport *tr)
+{
+	transport_close(tr);
+	tls_destroy(&tr->tr_tls);
 }
 
 bool

@@ -32,6 +32,9 @@ struct transport {
 void transport_open(struct transport *, int fd);
 void transport_close(struct transport *);
 
+/* And frees what it has: a sink, too, which an answer may use until it has ended. */
+void transport_destroy(struct transport *);
+
 /* TLS is spoken on it from now on: tr_tls.  False: no memory. */
 bool transport_start_tls(struct transport *, struct tls_context *);
 

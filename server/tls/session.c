@@ -152,6 +152,7 @@ opened(struct tls *tl)
 		return;
 	}
 	note(tl);
+	tl->tl_alert[0] = 0;
 	tl->tl_state = TLS_OPEN;
 }
 

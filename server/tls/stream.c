@@ -176,14 +176,15 @@ say_what_is_due(struct tls *tl)
 {
 	int error = 0;
 
-	/* The kernel would go on with the old key. */
+	/* OpenSSL has said it; but the kernel would go on with the old key. */
 	if (tl->tl_kernel) {
-		tl->tl_broken = true;
-		return -EPROTO;
+		tl->tl_alert[0] = 0;
+		tl->tl_broken |= tl->tl_update;
+		return tl->tl_update ? -EPROTO : 0;
 	}
 	if (tl->tl_update)
 		error = say_update(tl);
-	if (tl->tl_alert[0] == SSL3_AL_FATAL)
+	if (error == 0 && tl->tl_alert[0] != 0)
 		error =
 		    say(tl, SSL3_RT_ALERT, tl->tl_alert, sizeof(tl->tl_alert));
 	tl->tl_alert[0] = 0;
