@@ -130,8 +130,7 @@ conn_handshake(struct conn *c, void (*done)(struct pw_waiter *))
 		return tls_step_is_short(tl) ? compute_here(c)
 					     : compute(c, done);
 	case -EAGAIN:
-		/* A part of a first message, and nothing follows. */
-		return c->cn_hup ? NEXT_CLOSE : NEXT_WAIT;
+		return NEXT_WAIT;
 	case -EPROTO:
 		return answer_plain(c);
 	default:

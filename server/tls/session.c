@@ -238,6 +238,15 @@ tls_step_is_short(const struct tls *tl)
 	       SSL_get_verify_mode(tl->tl_ssl) == SSL_VERIFY_NONE;
 }
 
+/* It has ended, or was reset: what lies in the socket can be read all the same. */
+static bool
+nothing_follows(int fd)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLRDHUP};
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
 /*
  * The first message is looked at before a thread is: a client that sends it byte by byte, or
  * none, or plain HTTP, costs no more than one without TLS.
@@ -263,11 +272,13 @@ first_record(int fd)
 	if (head[0] != SSL3_RT_HANDSHAKE)
 		return 0;
 	if (n < HEADER)
-		return -EAGAIN;
+		return nothing_follows(fd) ? -EPIPE : -EAGAIN;
 	len = HEADER + ((size_t)head[3] << 8 | head[4]);
 	if (len > LONGEST || ioctl(fd, FIONREAD, &there) == -1)
 		return 0;
-	return (size_t)there >= len ? 0 : -EAGAIN;
+	if ((size_t)there >= len)
+		return 0;
+	return nothing_follows(fd) ? -EPIPE : -EAGAIN;
 }
 
 int

@@ -130,7 +130,8 @@ def test_versions(start):
     for version in OLD:
         with pytest.raises(ssl.SSLError, match="PROTOCOL_VERSION|protocol version"):
             shake(server, only(version))
-    assert figure(server, "pagewise_tls_handshakes_total", '{end="nothing_shared"}') == len(OLD)
+    wait_until(lambda: figure(server, "pagewise_tls_handshakes_total",
+                              '{end="nothing_shared"}') == len(OLD), "both to be counted")
     end(server)
 
 
