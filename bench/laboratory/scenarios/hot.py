@@ -32,7 +32,9 @@ NOTES = [
     "Where the generator's core is busy to 100 %, requests/s are wrk's limit and not the "
     "server's: then CPU time per request tells the servers apart.",
     "The limit is not a server: it ignores the request target. That of TLS is a sum of two "
-    "measurements, and no program: it makes no records, and has no rate.",
+    "measurements, and no program: it makes no records, and has no rate. From 1 MiB a server may "
+    "need less: it sends what it has just encrypted from the processor's cache, while the loop "
+    "sends the file from memory.",
     "Access logs are written to a file in memory or on the disk below TMPDIR, as it is mounted; "
     "the kernel writes it to the disk, which is not counted.",
     "nginx with directio reads files of 1 MiB and more from the disk each time: this is the "
