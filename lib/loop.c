@@ -124,6 +124,7 @@ pw_loop_destroy(struct pw_loop **lpp)
 	pipes_destroy(&lp->lp_pipes);
 	drops_destroy(&lp->lp_drops);
 	file_cache_destroy(&lp->lp_files);
+	completion_end(lp);
 	pthread_mutex_destroy(&lp->lp_lock);
 	os_wake_close(lp->lp_wake);
 	free(lp->lp_copy);

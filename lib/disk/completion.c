@@ -2,6 +2,7 @@
  * completion: see completion.h.
  */
 #include <pthread.h>
+#include <sched.h>
 
 #include "lib/disk/completion.h"
 #include "lib/os/meter.h"
@@ -20,10 +21,21 @@ completion_deliver(struct pw_waiter *w, int error)
 	was_empty = lp->lp_inbox == NULL;
 	*lp->lp_inbox_end = w;
 	lp->lp_inbox_end = &w->wt_next;
-	/* Under the lock: a drain may end the last wait, and the loop with it. */
+	/* A drain may end the last wait: the loop stays until its signals are sent. */
 	if (was_empty)
-		os_wake_signal(lp->lp_wake[1]);
+		atomic_fetch_add(&lp->lp_signals, 1);
 	pthread_mutex_unlock(&lp->lp_lock);
+	if (!was_empty)
+		return;
+	os_wake_signal(lp->lp_wake[1]);
+	atomic_fetch_sub(&lp->lp_signals, 1);
+}
+
+void
+completion_end(struct pw_loop *lp)
+{
+	while (atomic_load(&lp->lp_signals) > 0)
+		sched_yield();
 }
 
 void

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdalign.h>
+#include <stdatomic.h>
 
 #include "lib/disk/admission.h"
 #include "lib/os/meter.h"
@@ -45,8 +46,12 @@ struct pw_loop {
 	_Atomic uint64_t lp_stats[COUNTED];
 	struct meter lp_meter;
 
-	/* for the inbox, which other threads write; never held over I/O */
+	/*
+	 * For the inbox, which other threads write.  It is held for some instructions: a signal
+	 * under it would have the loop run, on the same core, only to wait for it.
+	 */
 	alignas(CACHE_LINE) pthread_mutex_t lp_lock;
+	atomic_uint lp_signals; /* being sent, without the lock */
 	struct pw_waiter *lp_inbox;
 	struct pw_waiter **lp_inbox_end;
 };
@@ -62,6 +67,9 @@ void completion_deliver_later(struct pw_loop *);
 
 /* Ends the waits that were delivered: wt_done of each. */
 void completion_take(struct pw_loop *);
+
+/* Before the loop is freed: no thread uses it any more.  Waits for at most a signal. */
+void completion_end(struct pw_loop *);
 
 void completion_count(struct pw_loop *, enum counted);
 

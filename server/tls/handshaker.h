@@ -17,7 +17,7 @@
 #include "lib/pagewise.h"
 
 #define HANDSHAKER_PARTS 64
-#define HANDSHAKER_EACH	 128
+#define HANDSHAKER_EACH	 4096
 
 struct handshaker;
 
