@@ -445,7 +445,7 @@ unacked(const struct sched_item *it)
 {
 	const struct conn *c = conn_of(it);
 
-	return transport_nothing_came(&c->cn_transport)
+	return c->cn_shaking || transport_nothing_came(&c->cn_transport)
 		   ? transport_unacked(&c->cn_transport)
 		   : UINT64_MAX;
 }

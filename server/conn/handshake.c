@@ -47,15 +47,17 @@ compute(struct conn *c, void (*done)(struct pw_waiter *))
 {
 	struct worker *wk = c->cn_worker;
 	struct tls *tl = c->cn_transport.tr_tls;
+	bool begins = tl->tl_state == TLS_HELLO;
 
 	tl->tl_owner = c;
 	tl->tl_handshake.hk_waiter.wt_done = done;
 	if (!handshaker_submit(wk->wk_handshaker, wk->wk_service.svc_loop,
 		&tl->tl_handshake, client_key(&c->cn_peer.sa)))
 		return refuse(c);
+	/* From here on tl is the thread's. */
 	c->cn_shaking = true;
 	/* At the end of the server one that has begun has its time. */
-	if (tl->tl_state == TLS_HELLO && wk->wk_draining)
+	if (begins && wk->wk_draining)
 		conn_timer(c, TIMER_HEAD);
 	return NEXT_WAIT;
 }

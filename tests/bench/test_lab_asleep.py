@@ -114,6 +114,7 @@ def test_ours_has_named_loops_and_apache_and_caddy_have_none():
     loops = {c.name: c.loop for c in servers.peers()}
     assert all(c.loop == "pw-worker" for c in servers.paths())
     assert loops.pop("apache") is None and loops.pop("caddy") is None
+    assert loops.pop("caddy-tls") is None
     assert set(loops.values()) == {""}
 
 

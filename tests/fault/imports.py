@@ -19,7 +19,7 @@ LEFT = {
         abort dup2 kill lseek pthread_detach pthread_timedjoin_np event_pending
          sigaction sigprocmask sleep unsetenv waitid waitpid exit
         clock_gettime time getpid getppid geteuid sysconf umask sched_getcpu sched_getaffinity
-        sched_setscheduler setpgid getsockname munmap close closedir dirfd fclose ferror signal
+        sched_setscheduler sched_yield setpgid getsockname munmap close closedir dirfd fclose ferror signal
         pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate
         pthread_attr_setstacksize pthread_cond_broadcast pthread_cond_destroy
         pthread_cond_init pthread_cond_signal pthread_cond_timedwait pthread_cond_wait

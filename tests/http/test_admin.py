@@ -13,6 +13,7 @@ import pytest
 
 import harness
 import mounts
+import tls
 import tree as t
 from harness import Finished, request, wait_until
 
@@ -75,7 +76,8 @@ def serve_admin(serve, tree):
 
 
 def test_every_family_is_well_formed_and_documented(serve_admin):
-    server, admin = serve_admin("--workers", "2")
+    server, admin = serve_admin("--workers", "2", "-c", tls.PAIRS.conf(None), "--listen",
+                                "127.0.0.1:0", "--listen", "127.0.0.1:0 tls")
     server.get("/4097.bin")
     text = admin.ask().text
     with open(os.path.join(harness.TREE, "docs", "metrics.md")) as f:

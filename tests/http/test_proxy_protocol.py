@@ -405,7 +405,7 @@ def test_other_words_are_errors(tmp_path):
     conf.write_text('\nlisten = {"*:8080 proxi"}\nsite "s" { root = "/" }\n')
     run = Finished("-t", "-c", conf)
     assert run.code == 1
-    assert 'p.conf:2: listen: "proxi" is not an option of an address: write proxy' in run.err
+    assert 'p.conf:2: listen: "proxi" is not an option of an address: write tls, proxy' in run.err
 
 
 # ------------------------------------------------------------------- who may

@@ -73,7 +73,7 @@ def measure(bench, cand):
             os.stat(os.path.dirname(f"{slow.dir}/{name}"))
         there = dataclasses.replace(
             cand, argv=("@PROGRAM@", "-c", "@CONF@", *cand.path, "--admin", servers.ADMIN),
-            conf="hung.conf", words={"SLOW": slow.dir, "TIMEOUT": str(s.timeout)})
+            conf=("hung.conf",), words={"SLOW": slow.dir, "TIMEOUT": str(s.timeout)})
         limits = Limits(read_bps=s.limit_mib * MIB, memory=s.memory_mib * MIB)
         with bench.serve(there, limits) as server:
             server.warm(f"/{HOT}", bench.content(HOT))
