@@ -3,7 +3,7 @@
  * RFC 7905), made of plaintext where it lies, into memory from which they are sent.
  *
  * OpenSSL would copy the plaintext once before it encrypts and the record once after that,
- * which for a large file is a fourth of all that its answer costs (docs/performance.md).  The
+ * which for a large file is a seventh of all that its answer costs (docs/results.md, "Over TLS").  The
  * cipher is OpenSSL's (EVP), and so are the handshake, all that is received, and the keys,
  * which it gives away by public calls.  From the end of the handshake on all that is sent goes
  * through here: one key, one sequence of numbers.
