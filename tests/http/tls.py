@@ -14,6 +14,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import threading
 
 import pytest
 
@@ -175,6 +176,8 @@ class Socket:
         self.opened = False
         self.unsent = bytearray()  # given to it before it was open
         self.error = None  # of the handshake, for whoever sends or receives
+        # One thread may send while another one receives: what is encrypted goes out in its order.
+        self.session, self.sending = threading.Lock(), threading.Lock()
 
     def __getattr__(self, name):
         return getattr(self.raw, name)
@@ -186,8 +189,19 @@ class Socket:
         self.raw.close()
 
     def flush(self):
-        if self.outgoing.pending:
-            self.raw.sendall(self.outgoing.read())
+        """Unless another thread is sending: it takes this with it, or the next one does."""
+        if self.outgoing.pending and self.sending.acquire(blocking=False):
+            try:
+                self.give()
+            finally:
+                self.sending.release()
+
+    def give(self, plain=b""):
+        with self.session:
+            if plain:
+                self.tls.write(plain)
+            data = self.outgoing.read()
+        self.raw.sendall(data)
 
     def from_kernel(self, size):
         """What was received is acknowledged at once: a server that makes room looks at that."""
@@ -279,7 +293,8 @@ class Socket:
         if self.over:
             return b""
         try:
-            data = self.tls.read(size)
+            with self.session:
+                data = self.tls.read(size)
         except ssl.SSLWantReadError:
             self.flush()
             return None
@@ -334,8 +349,8 @@ class Socket:
         if self.error is not None:
             raise self.error
         if self.opened:
-            self.tls.write(data)
-            self.flush()
+            with self.sending:
+                self.give(data)
         else:
             self.unsent += data
 
