@@ -116,15 +116,6 @@ os_secret_create(size_t size)
 	return mem;
 }
 
-void
-os_secret_destroy(void *mem, size_t size)
-{
-	if (mem == NULL)
-		return;
-	explicit_bzero(mem, size);
-	munmap(mem, size);
-}
-
 int
 os_forbid_cores(void)
 {

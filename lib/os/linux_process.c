@@ -255,15 +255,6 @@ os_secret_create(size_t size)
 	return mem;
 }
 
-void
-os_secret_destroy(void *mem, size_t size)
-{
-	if (mem == NULL)
-		return;
-	explicit_bzero(mem, size);
-	munmap(mem, size);
-}
-
 /* RLIMIT_CORE would not keep a core from a program that core_pattern names. */
 int
 os_forbid_cores(void)

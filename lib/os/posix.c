@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "lib/os/meter.h"
@@ -77,4 +78,13 @@ os_random(void *to, size_t len)
 	if (n == -1)
 		return -errno;
 	return (size_t)n == len ? 0 : -EAGAIN;
+}
+
+void
+os_secret_destroy(void *mem, size_t size)
+{
+	if (mem == NULL)
+		return;
+	explicit_bzero(mem, size);
+	munmap(mem, size);
 }

@@ -79,16 +79,11 @@ load_secret(struct conf_scope *scope, const char *text,
     struct conf_why *why)
 {
 	char *path;
+	int error = conf_path_or_off(scope, text, &path, why);
 
 	*secret = NULL;
-	if (strcmp(text, "off") == 0)
-		return 0;
-	if (text[0] == '\0')
-		return conf_why(
-		    why, -EINVAL, "the path is empty (write \"off\" for none)");
-	path = conf_path(scope->cs_dir, text);
 	if (path == NULL)
-		return conf_no_memory(why);
+		return error;
 	*secret = load(path, why->why_text, sizeof(why->why_text));
 	free(path);
 	return *secret != NULL ? 0 : -EINVAL;

@@ -69,6 +69,10 @@ unsigned conf_cpus(void);
 /* path, or dir/path if it is relative and dir is not NULL.  NULL: no memory. */
 char *conf_path(const char *dir, const char *path);
 
+/* Of a value that is a file or "off": then NULL.  The caller frees it.  0, or -errno and why. */
+int conf_path_or_off(const struct conf_scope *, const char *text, char **path,
+    struct conf_why *);
+
 /* A NULL-terminated array of strings.  0 or -ENOMEM. */
 int conf_strv_add(char ***, const char *);
 void conf_strv_free(char ***);

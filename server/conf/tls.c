@@ -66,18 +66,14 @@ conf_set_client_ca(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
 	char *path;
+	int error = conf_path_or_off(scope, text, &path, why);
 
 	(void)key;
 	scope->cs_set->set_client_ca = NULL;
-	if (strcmp(text, "off") == 0)
-		return 0;
-	if (text[0] == '\0')
-		return conf_why(
-		    why, -EINVAL, "the path is empty (write \"off\" for none)");
-	path = conf_path(scope->cs_dir, text);
-	if (path != NULL)
-		scope->cs_set->set_client_ca =
-		    conf_keep_text(scope->cs_conf, path, strlen(path));
+	if (path == NULL)
+		return error;
+	scope->cs_set->set_client_ca =
+	    conf_keep_text(scope->cs_conf, path, strlen(path));
 	free(path);
 	return scope->cs_set->set_client_ca != NULL ? 0 : conf_no_memory(why);
 }
@@ -310,7 +306,6 @@ conf_complete_tls(struct conf *conf, struct site *site, struct conf_why *why)
 	const struct site *other = same_files(conf, site);
 	const struct settings *set = &site->site_set;
 
-	set_https_port(conf);
 	site->site_tls = (struct tls_site){.ts_name = site->site_name,
 	    .ts_verify = set->set_verify_client,
 	    .ts_client_ca = set->set_client_ca};
@@ -377,6 +372,7 @@ conf_check_tls(struct conf *conf, struct conf_why *why)
 {
 	if (!conf_has_tls(conf))
 		return 0;
+	set_https_port(conf);
 	if (conf->conf_sites[0].site_tls.ts_identities != NULL)
 		return list_identities(conf, why);
 	return conf_why(why, -EINVAL,

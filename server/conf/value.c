@@ -319,6 +319,20 @@ conf_path(const char *dir, const char *path)
 }
 
 int
+conf_path_or_off(const struct conf_scope *scope, const char *text, char **path,
+    struct conf_why *why)
+{
+	*path = NULL;
+	if (strcmp(text, "off") == 0)
+		return 0;
+	if (text[0] == '\0')
+		return conf_why(
+		    why, -EINVAL, "the path is empty (write \"off\" for none)");
+	*path = conf_path(scope->cs_dir, text);
+	return *path != NULL ? 0 : conf_no_memory(why);
+}
+
+int
 conf_strv_add(char ***v, const char *s)
 {
 	size_t n = 0;

@@ -3,7 +3,7 @@
  * pair of sockets (unix(7), SOCK_SEQPACKET), some with a descriptor.  After an
  * upgrade the two may be of different versions: kinds are added, never changed.
  *
- * Whoever has received a key wipes the message.
+ * The receiver of a key wipes the message.
  */
 #ifndef SERVER_PROCESS_CHANNEL_H
 #define SERVER_PROCESS_CHANNEL_H

@@ -127,8 +127,8 @@ void children_free(struct master *);
 void child_becomes(struct child *, enum child_state);
 
 /*
- * Without waiting; a child that does not listen does not hear it: -errno.  But for a notice or
- * a key its channel is closed then.
+ * Without waiting; a child that does not listen does not hear it: -errno.  But for a notice
+ * its channel is closed then.
  */
 int child_tell(struct child *, enum channel_kind, const char *text);
 

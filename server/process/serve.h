@@ -18,7 +18,7 @@ struct serve_args {
 	bool sa_again;			/* there has been an earlier one */
 	/*
 	 * One serves: certificates that clients would not take end this start.  Else they are
-	 * used with a warning: whoever renews them may need the server for it.
+	 * used with a warning: an ACME client may need the server to renew them.
 	 */
 	bool sa_replaces;
 	uint64_t sa_watchdog; /* microseconds: see channel.h; 0: off */

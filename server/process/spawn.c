@@ -158,7 +158,7 @@ child_tell(struct child *ch, enum channel_kind kind, const char *text)
 	if (ch->ch_channel == -1)
 		return -EPIPE;
 	error = channel_send(ch->ch_channel, kind, text, -1, false);
-	if (error == 0 || kind == CHANNEL_SAY || kind == CHANNEL_TICKET_KEY)
+	if (error == 0 || kind == CHANNEL_SAY)
 		return error;
 	/* Without a master it finishes what it is sending, and ends. */
 	close(ch->ch_channel);

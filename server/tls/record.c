@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "server/tls/record.h"
+#include "server/util/hex.h"
 
 #define HEADER	 5
 #define TAG	 16
@@ -160,32 +161,14 @@ cipher_of(const SSL_CIPHER *cipher)
 	}
 }
 
-static int
-digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 void
 record_take_secret(struct record_writer *rw, const char *line)
 {
 	static const char label[] = "SERVER_TRAFFIC_SECRET_0 ";
-	const char *p = strrchr(line, ' ');
-	size_t n = 0;
-	int high, low;
 
-	if (strncmp(line, label, sizeof(label) - 1) != 0)
-		return;
-	for (p++; n < sizeof(rw->rw_secret); p += 2) {
-		high = digit(p[0]);
-		low = high < 0 ? -1 : digit(p[1]);
-		if (low < 0)
-			break;
-		rw->rw_secret[n++] = (unsigned char)(high << 4 | low);
-	}
-	rw->rw_secret_len = n;
+	if (strncmp(line, label, sizeof(label) - 1) == 0)
+		rw->rw_secret_len = hex_read(strrchr(line, ' ') + 1,
+		    rw->rw_secret, sizeof(rw->rw_secret));
 }
 
 bool

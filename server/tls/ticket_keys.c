@@ -10,6 +10,7 @@
 
 #include "lib/os/os.h"
 #include "server/tls/ticket_keys.h"
+#include "server/util/hex.h"
 
 struct ticket_keys {
 	pthread_mutex_t tk_lock;
@@ -54,29 +55,11 @@ ticket_key_write(const struct ticket_key *key, char text[TICKET_KEY_TEXT])
 	*text = '\0';
 }
 
-static int
-digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool
 ticket_key_read(const char *text, struct ticket_key *key)
 {
-	unsigned char *to = (unsigned char *)key;
-	int high, low;
-	size_t i;
-
-	for (i = 0; i < sizeof(*key); i++) {
-		high = digit(*text++);
-		low = high < 0 ? -1 : digit(*text++);
-		if (low < 0)
-			return false;
-		to[i] = (unsigned char)(high << 4 | low);
-	}
-	return *text == '\0';
+	return hex_read(text, key, sizeof(*key)) == sizeof(*key) &&
+	       text[2 * sizeof(*key)] == '\0';
 }
 
 /* --------------------------------------------------------- a server process */
