@@ -240,7 +240,8 @@ def test_loop_waits_after_a_miss_until_a_fetch_has_ended(traced, public_file, us
     assert ended
     for miss, after in zip(mine, mine[1:]):
         if miss.error == "EAGAIN" and miss.name == "preadv2":
-            assert any(miss.end < end < after.begin for end in ended), (miss, after)
+            # A fetch may end while the question is on its way back: the tracer sees that end first.
+            assert any(miss.begin < end < after.begin for end in ended), (miss, after)
 
 
 @pytest.mark.parametrize("user", USERS)
