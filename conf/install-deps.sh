@@ -44,6 +44,8 @@ needs()
 	test	cmd openssl			openssl			-
 	test	cmd gnutls-cli			gnutls-bin		gnutls
 	test	linux cmd wrk			wrk			-
+	test	linux cmd pebble-challtestsrv	pebble			-
+	test	linux cmd uacme			uacme			-
 	test	linux cmd slowhttptest		slowhttptest		-
 	test	linux pymod matplotlib		python3-matplotlib	-
 	test	linux pymod rich		python3-rich		-
