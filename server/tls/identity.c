@@ -313,17 +313,26 @@ find_issuer(struct identity *id, char *why, size_t size)
 }
 
 static bool
+check_purpose(const struct identity *id, char *why, size_t size)
+{
+	bool extended =
+	    (X509_get_extended_key_usage(id->id_cert) & XKU_SSL_SERVER) == 0;
+
+	if (X509_check_purpose(id->id_cert, X509_PURPOSE_SSL_SERVER, 0) == 1)
+		return true;
+	ERR_clear_error();
+	return fail(why, size, "%s: the certificate is not for servers: its %s",
+	    id->id_file,
+	    extended ? "extended key usage lacks serverAuth"
+		     : "key usage lacks digitalSignature");
+}
+
+/* The chain first: of two in the wrong order the first one is an authority's. */
+static bool
 check(struct identity *id, const char *key_file, char *why, size_t size)
 {
-	if (X509_check_purpose(id->id_cert, X509_PURPOSE_SSL_SERVER, 0) != 1) {
-		ERR_clear_error();
-		return fail(why, size,
-		    "%s: the certificate is not for servers: its extended key "
-		    "usage lacks serverAuth",
-		    id->id_file);
-	}
 	return read_times(id, id->id_cert, 1, why, size) &&
-	       check_chain(id, why, size) &&
+	       check_chain(id, why, size) && check_purpose(id, why, size) &&
 	       check_key(id, key_file, why, size) && check_use(id, why, size) &&
 	       find_issuer(id, why, size);
 }

@@ -55,7 +55,7 @@ LEFT = {
         SSL_set_msg_callback SSL_set_num_tickets SSL_set_options SSL_set_read_ahead
         SSL_set_verify SSL_version TLS_server_method X509_NAME_cmp X509_NAME_get_text_by_NID
         X509_check_issued X509_check_private_key X509_check_purpose X509_free X509_get0_notAfter
-        X509_get0_notBefore X509_get_issuer_name X509_get_subject_name""",
+        X509_get0_notBefore X509_get_extended_key_usage X509_get_issuer_name X509_get_subject_name""",
     "OpenSSL: fails for what a file says: test_certificates.py; or for want of memory": """
         ASN1_TIME_to_tm PEM_read_bio_PrivateKey PEM_read_bio_X509 PEM_read_bio_X509_AUX
         SSL_CTX_load_verify_file SSL_load_client_CA_file
