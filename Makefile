@@ -81,9 +81,9 @@ LIBS = $(PKG_LIBS) -lhttp_parser -lcrypt -pthread
 # Of one system are most files of lib/os/, and these.
 OF_linux = lib/disk/async_linux.c \
     $(addprefix server/process/,capability.c landlock.c sandbox_linux.c seccomp.c) \
-    server/tool/attribute_linux.c
+    server/tls/kernel_linux.c server/tool/attribute_linux.c
 OF_freebsd = lib/disk/async_freebsd.c server/process/sandbox_freebsd.c \
-    server/tool/attribute_freebsd.c
+    server/tls/kernel_freebsd.c server/tool/attribute_freebsd.c
 OF_OTHERS = $(filter-out $(OF_$(OS)),$(OF_linux) $(OF_freebsd))
 LIB_C := $(filter-out lib/os/% $(OF_OTHERS),$(wildcard lib/*.c lib/*/*.c)) \
     $(addprefix lib/os/,meter.c posix.c ring.c seed.c switches.c) $(wildcard lib/os/$(OS)*.c)

@@ -65,7 +65,7 @@ LEFT = {
         X509_check_ip_asc""",
     "OpenSSL: fails for want of memory, or of random bytes; not injected yet": """
         BIO_meth_new BIO_new_mem_buf BIO_read CRYPTO_get_ex_new_index
-        EVP_CIPHER_CTX_new EVP_CIPHER_fetch EVP_DecryptInit_ex EVP_Digest
+        EVP_CIPHER_CTX_new EVP_CIPHER_fetch EVP_CipherInit_ex EVP_DecryptInit_ex EVP_Digest
         EVP_EncryptInit_ex EVP_KDF_CTX_new EVP_KDF_derive EVP_KDF_fetch
         EVP_MAC_CTX_set_params OPENSSL_init_ssl OPENSSL_sk_new_null OPENSSL_sk_push RAND_bytes
         SSL_CTX_ctrl SSL_CTX_set_cipher_list SSL_CTX_set_ciphersuites
