@@ -33,16 +33,6 @@ record_key_prepare(void)
 
 /* ------------------------------------------------------------------ the keys */
 
-static bool
-derive(EVP_KDF *kdf, OSSL_PARAM *params, unsigned char *to, size_t len)
-{
-	EVP_KDF_CTX *ctx = EVP_KDF_CTX_new(kdf);
-	bool done = ctx != NULL && EVP_KDF_derive(ctx, to, len, params) == 1;
-
-	EVP_KDF_CTX_free(ctx);
-	return done;
-}
-
 static OSSL_PARAM
 octets(const char *name, const void *data, size_t len)
 {
@@ -57,17 +47,34 @@ digest_param(const EVP_MD *md)
 	    OSSL_KDF_PARAM_DIGEST, (char *)(uintptr_t)EVP_MD_get0_name(md), 0);
 }
 
+/* For expand; NULL: no memory. */
+static EVP_KDF_CTX *
+new_hkdf(const struct record_key *rk)
+{
+	int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
+	OSSL_PARAM params[] = {
+	    OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
+	    digest_param(rk->rk_digest),
+	    octets(OSSL_KDF_PARAM_KEY, rk->rk_secret, rk->rk_secret_len),
+	    OSSL_PARAM_construct_end(),
+	};
+	EVP_KDF_CTX *ctx = EVP_KDF_CTX_new(algorithms.al_hkdf);
+
+	if (ctx != NULL && EVP_KDF_CTX_set_params(ctx, params) == 1)
+		return ctx;
+	EVP_KDF_CTX_free(ctx);
+	return NULL;
+}
+
 /* HKDF-Expand-Label with an empty context: RFC 8446, 7.1. */
 static bool
-expand(const struct record_key *rk, const char *label, unsigned char *to,
-    size_t len)
+expand(EVP_KDF_CTX *ctx, const char *label, unsigned char *to, size_t len)
 {
 	static const char prefix[] = "tls13 ";
 	unsigned char info[64];
 	size_t n = 0, label_len = strlen(label),
 	       all = sizeof(prefix) - 1 + label_len;
-	int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
-	OSSL_PARAM params[5];
+	OSSL_PARAM params[2];
 
 	info[n++] = (unsigned char)(len >> 8);
 	info[n++] = (unsigned char)len;
@@ -77,13 +84,9 @@ expand(const struct record_key *rk, const char *label, unsigned char *to,
 	memcpy(info + n, label, label_len);
 	n += label_len;
 	info[n++] = 0;
-	params[0] = OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode);
-	params[1] = digest_param(rk->rk_digest);
-	params[2] =
-	    octets(OSSL_KDF_PARAM_KEY, rk->rk_secret, rk->rk_secret_len);
-	params[3] = octets(OSSL_KDF_PARAM_INFO, info, n);
-	params[4] = OSSL_PARAM_construct_end();
-	return derive(algorithms.al_hkdf, params, to, len);
+	params[0] = octets(OSSL_KDF_PARAM_INFO, info, n);
+	params[1] = OSSL_PARAM_construct_end();
+	return EVP_KDF_derive(ctx, to, len, params) == 1;
 }
 
 /* In this order, as both directions do it. */
@@ -92,9 +95,23 @@ material_13(
     const struct record_key *rk, struct record_material *rm, unsigned char *iv)
 {
 	size_t len = (size_t)EVP_CIPHER_get_key_length(rm->rm_cipher);
+	EVP_KDF_CTX *ctx = new_hkdf(rk);
+	bool done = ctx != NULL && expand(ctx, "key", rm->rm_key, len) &&
+		    expand(ctx, "iv", iv, RECORD_NONCE);
 
-	return expand(rk, "key", rm->rm_key, len) &&
-	       expand(rk, "iv", iv, RECORD_NONCE);
+	EVP_KDF_CTX_free(ctx);
+	return done;
+}
+
+/* TLS 1.2's function: RFC 5246, 5. */
+static bool
+derive(OSSL_PARAM *params, unsigned char *to, size_t len)
+{
+	EVP_KDF_CTX *ctx = EVP_KDF_CTX_new(algorithms.al_prf);
+	bool done = ctx != NULL && EVP_KDF_derive(ctx, to, len, params) == 1;
+
+	EVP_KDF_CTX_free(ctx);
+	return done;
 }
 
 /* Keys and what begins the nonces, the client's before the server's: RFC 5246, 6.3. */
@@ -120,8 +137,7 @@ material_12(struct record_key *rk, const SSL *ssl, struct record_material *rm)
 	params[1] = octets(OSSL_KDF_PARAM_SECRET, master, n);
 	params[2] = octets(OSSL_KDF_PARAM_SEED, seed, sizeof(seed));
 	params[3] = OSSL_PARAM_construct_end();
-	done =
-	    n > 0 && derive(algorithms.al_prf, params, block, 2 * (key + iv));
+	done = n > 0 && derive(params, block, 2 * (key + iv));
 	memcpy(rm->rm_key, block + side * key, key);
 	memcpy(rk->rk_iv, block + 2 * key + side * iv, iv);
 	OPENSSL_cleanse(master, sizeof(master));
@@ -209,9 +225,11 @@ record_key_update(struct record_key *rk)
 {
 	unsigned char next[RECORD_SECRET];
 	struct record_material rm;
+	EVP_KDF_CTX *ctx = rk->rk_hides ? new_hkdf(rk) : NULL;
 	bool done =
-	    rk->rk_hides && expand(rk, "traffic upd", next, rk->rk_secret_len);
+	    ctx != NULL && expand(ctx, "traffic upd", next, rk->rk_secret_len);
 
+	EVP_KDF_CTX_free(ctx);
 	if (done) {
 		memcpy(rk->rk_secret, next, rk->rk_secret_len);
 		rm.rm_cipher = EVP_CIPHER_CTX_get0_cipher(rk->rk_cipher);
