@@ -7,6 +7,7 @@
 ##   test         install what is missing, run every test with each sanitizer, count them
 ##   test-kernels a part of them on Debian's kernels, emulated (Linux, x86_64);
 ##                ARGS=--storm: the laboratory's storm there
+##   test-clients TLS with Java's, Go's and Chromium's clients, beside those of `make test`
 ##   scan-tls     testssl.sh and sslyze against each profile: build/scan (5 minutes)
 ##   soak         everything at once for SOAK_MINUTES, all bytes verified: build/soak/report.md
 ##   lossless     SIGHUP, SIGUSR2, SIGTERM every two seconds, while clients ask: none is lost
@@ -275,6 +276,12 @@ test-kernels:
 	@+$(SUBMAKE) WERROR=1 all debug fault build/tests/slowfs bench-tools $(KERNEL_UNIT)
 	@$(PYTHON) tests/kernels/run $(ARGS) $(KERNEL_UNIT) -- $(PYTEST_ARGS)
 
+test-clients:
+	@sh conf/install-deps.sh build test clients
+	@+$(SUBMAKE) build/pagewise
+	@CLIENTS_ALL=1 PAGEWISE=$(CURDIR)/build/pagewise $(PYTHON) -m pytest -q -p no:cacheprovider \
+	    tests/http/test_tls_clients.py $(PYTEST_ARGS)
+
 # Debian has no sslyze.
 SSLYZE = 6.3.1
 build/scan/python/sslyze:
@@ -492,7 +499,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls \
+.PHONY: all asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages install uninstall clean help
 .DELETE_ON_ERROR:

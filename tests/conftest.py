@@ -31,8 +31,8 @@ if not harness.PROC:
 if tls.ON:
     collect_ignore += ["http/test_%s.py" % name for name in (
         "acme", "capabilities", "certificates", "config", "from_nginx", "harness", "keys",
-        "listing_page", "listen_unix", "proxy_protocol", "run", "settings", "tickets", "tls", "tool_digest",
-        "tool_precompress", "traffic")]
+        "listing_page", "listen_unix", "proxy_protocol", "run", "settings", "tickets", "tls",
+        "tls_clients", "tool_digest", "tool_precompress", "traffic")]
 
 # In seconds, from the making of what it needs to the end of that.  Then the process ends,
 # and says where it was: pytest-xdist starts another one, and the test has failed.
