@@ -37,8 +37,6 @@ struct pw_pool;
 struct pw_loop;
 struct pw_root;
 struct pw_send_path;
-struct pw_device;
-struct ahead;
 
 /*
  * ------------------------------------------------------------- the process
@@ -193,27 +191,6 @@ struct pw_file {
 	void (*fil_user_free)(void *);
 	/* Set it when the file has turned out to be shorter: it is looked up again. */
 	bool fil_stale;
-	/* private to the library; all of it the loop's thread only */
-	bool fil_attributed; /* fil_attribute was asked for */
-	unsigned fil_refs;
-	struct pw_loop *fil_loop;
-	struct pw_device *fil_device;
-	struct drop_lock *fil_drop_lock; /* the device's */
-	int fil_ask;	    /* enum os_ask: how residency is asked */
-	off_t fil_refused;  /* the last no: RWF_NOWAIT's, of this byte; or -1 */
-	bool fil_cachestat; /* the kernel answers us cachestat(2) for it */
-	bool fil_mincore; /* no cachestat, but mincore(2) tells us the truth */
-	bool fil_drops;	  /* its pages are given back now and then */
-	unsigned fil_dropped; /* drops of its lock that it knows of */
-	bool fil_each;	 /* pages may come after the fetch's end: ask each */
-	bool fil_random; /* kernel read-ahead is off for this descriptor */
-	uint32_t fil_number; /* in what is known to be in memory: verified.h */
-	uint64_t fil_asked;  /* bytes, not counted yet: admission.h */
-	struct pw_file *fil_next;      /* of the loop's that are noted ... */
-	bool fil_noted;		       /* ... if it is one */
-	void *fil_map;		       /* for mincore(2), whole file */
-	uint8_t *fil_mapped;	       /* a bit per 64 KiB: see residency.c */
-	struct indirect *fil_indirect; /* of UFS, if it has such blocks */
 };
 
 #define PW_FRESH_US 1000000 /* after a lookup: then the next one is due */
@@ -344,7 +321,12 @@ struct pw_sink {
 	const struct pw_sink_ops *sk_ops;
 };
 
-/* Zeroed, it has the defaults but for those that have to be set. */
+/*
+ * Zeroed, it has the defaults but for those that have to be set.  Options of later versions
+ * begin where the room begins now, so the whole of it has to be zeroed.
+ */
+#define PW_SEND_ROOM 320 /* bytes */
+
 struct pw_send {
 	/* set by the caller before pw_send_start; path, loop and snd_done have to be */
 	const struct pw_send_path *snd_path;
@@ -377,40 +359,10 @@ struct pw_send {
 	bool snd_pending;  /* snd_done is still to come: the memory must stay */
 	int snd_error;	   /* -errno after PW_SEND_ERROR */
 
-	/* private to the library */
-	struct pw_waiter snd_waiter;
-	size_t snd_window;	 /* bytes */
-	size_t snd_share;	 /* bytes of the next step */
-	uint64_t snd_since;	 /* when pending began */
-	unsigned long snd_ended; /* what its device had done then */
-	off_t snd_ready;	 /* resident, as far as we know, up to here */
-	off_t snd_from;		 /* begin of the window being fetched */
-	off_t snd_asked;	 /* end of the window being fetched */
-	bool snd_backed_off;	 /* since something was sent */
-	bool snd_short;		 /* of memory: what was fetched was evicted */
-	bool snd_folio;		 /* the window may come as large folios */
-	bool snd_granted;	 /* there is room for it now */
-	bool snd_follows;	 /* the next window is in memory */
-	bool snd_joins;		 /* memory and file go to the sink together */
-	size_t snd_held;	 /* bytes of the budget that it has: budget.h */
-	size_t snd_wanted;	 /* that it waits for */
-	size_t snd_lead;	 /* so early the next window is fetched */
-	struct ahead *snd_ahead; /* the next window, on its way, or NULL */
-	uint64_t snd_mark;	 /* snd_rate is measured since then, ... */
-	off_t snd_mark_off;	 /* when this much had been taken */
-	off_t snd_fetched;	 /* first byte that we brought in ... */
-	off_t snd_fetched_end;	 /* ... and the end of that stretch */
-	off_t snd_dropped;	 /* given back up to here, as far as possible */
-	void *snd_own;		 /* what the path keeps for itself */
-	unsigned snd_fetches;	 /* since something was sent */
-	int snd_lent;		 /* atomic: user of the socket: path_pool.c */
-	size_t snd_took;	 /* bytes that a pool thread's call sent */
-	int snd_result;		 /* what it returned */
-	int snd_next;		 /* enum account_next: what came of it */
-	bool snd_reported;	 /* snd_next is to be the next answer */
-	bool snd_brings;	 /* something was not in memory before */
-	bool snd_drops;		 /* what was brought in is given back ... */
-	bool snd_decided;	 /* ... or not: see send_drops */
+	union {
+		uint64_t pr_align;
+		char pr_room[PW_SEND_ROOM];
+	} snd_private; /* the library's */
 };
 
 /* By name; NULL if there is none. */

@@ -15,6 +15,7 @@
 #include "lib/pagewise.h"
 
 struct admission;
+struct pw_device;
 struct reclaim;
 struct budget;
 

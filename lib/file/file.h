@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
+#include "lib/disk/file_private.h"
 #include "lib/os/os.h"
 #include "lib/pagewise.h"
 

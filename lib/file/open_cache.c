@@ -156,7 +156,7 @@ file_cache_spare(struct file_cache *fc)
 	struct entry *en;
 
 	TAILQ_FOREACH(en, &fc->fc_lru, en_lru)
-	if (en->en_file != NULL && en->en_file->fil_refs == 1 &&
+	if (en->en_file != NULL && file_priv(en->en_file)->fp_refs == 1 &&
 	    en->en_file->fil_fd != -1) {
 		entry_remove(fc, en);
 		return true;
@@ -252,7 +252,7 @@ entry_install(
 static bool
 entry_is_whole(const struct entry *en)
 {
-	return !en->en_attribute || en->en_file->fil_attributed ||
+	return !en->en_attribute || file_priv(en->en_file)->fp_attributed ||
 	       en->en_file->fil_fd == -1;
 }
 

@@ -73,23 +73,23 @@ pw_send_start(struct pw_send *s)
 	s->snd_sent = s->snd_wait = 0;
 	s->snd_error = 0;
 	s->snd_pending = false;
-	s->snd_lent = 0;
-	s->snd_folio = s->snd_backed_off = false;
-	s->snd_short = s->snd_granted = s->snd_follows = false;
-	s->snd_joins = false;
-	s->snd_held = 0;
-	s->snd_ahead = NULL;
-	s->snd_mark = 0;
-	s->snd_fetches = 0;
-	s->snd_share = SEND_SHARE_MOST;
-	s->snd_own = NULL;
-	s->snd_reported = s->snd_brings = false;
-	s->snd_window = s->snd_readahead == PW_READAHEAD_AUTO ? WINDOW_MOST
-			: s->snd_readahead == PW_READAHEAD_NONE
-			    ? SEND_SHARE
-			    : s->snd_readahead;
-	s->snd_asked = s->snd_ready = s->snd_fetched = s->snd_fetched_end =
-	    s->snd_dropped = -1;
+	priv(s)->ss_lent = 0;
+	priv(s)->ss_folio = priv(s)->ss_backed_off = false;
+	priv(s)->ss_short = priv(s)->ss_granted = priv(s)->ss_follows = false;
+	priv(s)->ss_joins = false;
+	priv(s)->ss_held = 0;
+	priv(s)->ss_ahead = NULL;
+	priv(s)->ss_mark = 0;
+	priv(s)->ss_fetches = 0;
+	priv(s)->ss_share = SEND_SHARE_MOST;
+	priv(s)->ss_own = NULL;
+	priv(s)->ss_reported = priv(s)->ss_brings = false;
+	priv(s)->ss_window = s->snd_readahead == PW_READAHEAD_AUTO ? WINDOW_MOST
+			     : s->snd_readahead == PW_READAHEAD_NONE
+				 ? SEND_SHARE
+				 : s->snd_readahead;
+	priv(s)->ss_asked = priv(s)->ss_ready = priv(s)->ss_fetched =
+	    priv(s)->ss_fetched_end = priv(s)->ss_dropped = -1;
 	if (is_incomplete(s)) {
 		s->snd_error = -EINVAL;
 		s->snd_file = file = NULL;
@@ -101,8 +101,8 @@ pw_send_start(struct pw_send *s)
 	pw_file_ref(file);
 	send_drop_start(s);
 	random = s->snd_path->path_prefetches && residency_can_ask(file);
-	if (file->fil_random != random) {
-		file->fil_random = random;
+	if (file_priv(file)->fp_random != random) {
+		file_priv(file)->fp_random = random;
 		os_advise_random(file->fil_fd, random);
 	}
 }
@@ -112,7 +112,7 @@ static void
 check_step(const struct pw_send *s, enum pw_send_status status, uint64_t before)
 {
 	PW_CHECK(s->snd_pending == (status == PW_SEND_PENDING));
-	PW_CHECK(__atomic_load_n(&s->snd_lent, __ATOMIC_SEQ_CST) == 0 ||
+	PW_CHECK(__atomic_load_n(&priv(s)->ss_lent, __ATOMIC_SEQ_CST) == 0 ||
 		 s->snd_pending);
 	PW_CHECK((s->snd_error != 0) == (status == PW_SEND_ERROR));
 	PW_CHECK(s->snd_error <= 0 && s->snd_len >= 0);
@@ -169,20 +169,21 @@ pw_send_finish(struct pw_send *s)
 		sink_finish(s);
 	else if (s->snd_path->path_finish != NULL)
 		s->snd_path->path_finish(s);
-	if (s->snd_mark > 0 && s->snd_error == 0)
+	if (priv(s)->ss_mark > 0 && s->snd_error == 0)
 		send_rate_measure(s);
 	send_ahead_forget(s);
 	send_drop_rest(s);
-	if (s->snd_held > 0)
-		pool_room_give(s->snd_file->fil_device, s->snd_held);
+	if (priv(s)->ss_held > 0)
+		pool_room_give(
+		    file_priv(s->snd_file)->fp_device, priv(s)->ss_held);
 	pw_file_unref(&s->snd_file);
 }
 
 bool
 pw_send_stuck(struct pw_send *s)
 {
-	unsigned long before = s->snd_ended;
+	unsigned long before = priv(s)->ss_ended;
 
-	s->snd_ended = device_ended(s->snd_file->fil_device);
-	return s->snd_ended == before;
+	priv(s)->ss_ended = device_ended(file_priv(s->snd_file)->fp_device);
+	return priv(s)->ss_ended == before;
 }
