@@ -5,6 +5,8 @@
  * memory; otherwise another thread fetches only the missing window and then notifies
  * the caller.  The thread that runs the event loop never waits for a disk.  No HTTP, no
  * global state, nothing is printed.  SIGPIPE must be ignored by the program.
+ * libpagewise(3) has a life cycle, the rules of threads and a table of returns; examples
+ * are in lib/examples/.
  *
  *   struct pw_pool       threads that wait for disks; shared by all loops
  *   struct pw_loop       one per event-loop thread: completions, open files
@@ -15,6 +17,13 @@
  *
  * Functions return 0 or -errno unless they say otherwise.  Sizes and offsets
  * are bytes, times are microseconds of CLOCK_MONOTONIC.
+ *
+ * A call that the rules below forbid is -EINVAL, and changes nothing.  Where that could
+ * only ruin memory the program ends (abort(3)), with a sentence on stderr that names the
+ * function and the rule: the one thing that is ever printed.
+ *
+ * Structs that the caller makes keep their size within a soname; of those that the library
+ * makes (pw_file) new members come at the end.
  */
 #ifndef PAGEWISE_H
 #define PAGEWISE_H
@@ -22,12 +31,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/queue.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
-#define PW_VERSION "0.1.0"
+#define PW_VERSION "0.2.0"
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,6 +45,9 @@ struct pw_pool;
 struct pw_loop;
 struct pw_root;
 struct pw_send_path;
+
+/* PW_VERSION of the library that runs: it may be newer than this header.  A constant. */
+const char *pw_version(void);
 
 /*
  * ------------------------------------------------------------- the process
@@ -60,12 +71,14 @@ struct pw_pool_conf {
 	unsigned ppc_queue;   /* windows that may wait per device; 0: 4096 */
 };
 
+/* NULL: the defaults. */
 int pw_pool_create(const struct pw_pool_conf *, struct pw_pool **);
 
 /*
- * After the last use of any of its loops.  Waits up to timeout_us for what still
+ * After the last of its loops.  Waits up to timeout_us for what still
  * runs; threads that a hung disk holds then are left behind, with what they use,
- * and -EBUSY is returned.
+ * and -EBUSY is returned; as it is if a loop could not be destroyed because of one.
+ * -EINVAL: it has a loop, and none of its threads is at work.
  */
 int pw_pool_destroy(struct pw_pool **, uint64_t timeout_us);
 
@@ -87,7 +100,8 @@ struct pw_waiter {
 
 /*
  * A wait for something of the caller's own, by which another thread gives a result to the
- * loop: wt_done is set before.  Begin on the loop's thread; end once, any thread.
+ * loop: wt_done is set before.  Begin on the loop's thread; end once, any thread.  An end
+ * without a begin, or a begin without wt_done, ends the program.
  */
 void pw_wait_begin(struct pw_loop *, struct pw_waiter *);
 void pw_wait_end(struct pw_waiter *, int error);
@@ -113,6 +127,7 @@ struct pw_loop_conf {
 	const char *plc_attribute;
 };
 
+/* Without a configuration (NULL): the defaults. */
 int pw_loop_create(
     struct pw_pool *, const struct pw_loop_conf *, struct pw_loop **);
 int pw_loop_fd(const struct pw_loop *);
@@ -125,9 +140,14 @@ void pw_loop_tick(struct pw_loop *, uint64_t now_us);
  */
 bool pw_loop_spare(struct pw_loop *);
 
-/* Waits that have not been delivered yet: 0 before pw_loop_destroy. */
+/*
+ * Waits that have not been delivered yet: 0 before pw_loop_destroy.  What was cancelled counts
+ * until its thread has come back.
+ */
 unsigned pw_loop_pending(const struct pw_loop *);
-void pw_loop_destroy(struct pw_loop **);
+
+/* -EINVAL: there are waits, or it is being drained; it stays. */
+int pw_loop_destroy(struct pw_loop **);
 
 /*
  * ---------------------------------------------------------------- files
@@ -137,6 +157,22 @@ void pw_loop_destroy(struct pw_loop **);
  * was opened later is never taken for it.  Opening and closing may wait.
  */
 int pw_root_open(const char *path, struct pw_root **);
+
+/*
+ * The same with other rules for symbolic links.  By default those are followed that are
+ * relative and do not leave the root.  -EOPNOTSUPP: this system has no such lookup;
+ * -EINVAL: no such flag, or both.
+ */
+enum pw_root_flags {
+	PW_ROOT_NO_LINKS = 1, /* -ELOOP for every link in a path */
+	/*
+	 * A path or link that begins with '/' begins here, as after chroot(2), and what leads
+	 * above it leads to it.
+	 */
+	PW_ROOT_AS_SLASH = 2,
+};
+
+int pw_root_open_with(const char *path, unsigned flags, struct pw_root **);
 void pw_root_close(struct pw_root **);
 
 /* The st_dev of its directory, for pw_task_run. */
@@ -203,7 +239,12 @@ struct pw_open {
 	 */
 	bool op_attribute;
 	struct pw_file *op_file; /* the result, one reference, the caller's */
-	STAILQ_ENTRY(pw_open) op_link; /* owned by the library while waiting */
+	/* owned by the library while waiting */
+	struct {
+		struct pw_open *tqe_next;
+		struct pw_open **tqe_prev;
+	} op_link;
+	void *op_others; /* that wait for the same path; NULL: not waiting */
 };
 
 /*
@@ -214,11 +255,20 @@ struct pw_open {
  *   -ENOENT, -ENOTDIR, -EACCES, -ENAMETOOLONG, ... as openat2(2)
  *   -EXDEV, -ELOOP the path leaves the root, or goes round in circles
  *   -EAGAIN       the device's queue is full
+ *   -EINVAL       there is no wt_done
  * A file that was made, changed, replaced or removed is noticed within a second of
  * now_us.
  */
 int pw_file_open(struct pw_loop *, struct pw_root *, const char *path,
     uint64_t now_us, struct pw_open *op);
+
+/*
+ * Nobody wants to know any more: wt_done will not be called, and the memory is the caller's
+ * again when this returns.  A thread that is looking the path up goes on, so the loop's
+ * waits may not be fewer.  -EINVAL: it is not waiting.
+ */
+int pw_open_cancel(struct pw_open *);
+
 void pw_file_ref(struct pw_file *);
 void pw_file_unref(struct pw_file **);
 
@@ -237,7 +287,7 @@ int pw_file_copy(struct pw_file *, off_t off, void *to, size_t len);
  * Runs tk_work on the pool's threads for a device (fil_dev), then wt_done on the
  * loop: for directory listings and other work that reads a disk.  The memory must stay
  * until then.  -EAGAIN: the device's queue is full, or, for what has begun, there is no
- * thread.
+ * thread.  -EINVAL: there is no tk_work, or no wt_done.
  */
 struct pw_task {
 	struct pw_waiter tk_waiter;
@@ -377,8 +427,14 @@ extern const char *const pw_send_path_names[];
 /* 0, or -errno and why this host cannot use it (a constant string). */
 int pw_send_probe(const struct pw_send_path *, const char **why);
 
-/* A transmission without a path, a loop or snd_done ends at its first step, with -EINVAL. */
-void pw_send_start(struct pw_send *);
+/*
+ * -EINVAL, and so says the first step: there is no path, loop or snd_done, the sink has no
+ * functions, the file is not a regular one or of another loop, or the range begins or ends
+ * before 0.  Of one that is pending nothing is changed.
+ */
+int pw_send_start(struct pw_send *);
+
+/* While it is pending: PW_SEND_ERROR, -EINVAL; it has failed then, but snd_done is still to come. */
 enum pw_send_status pw_send_step(struct pw_send *);
 
 /*
@@ -396,7 +452,8 @@ bool pw_send_take_back(struct pw_send *);
 
 /*
  * Pending for long?  True if nothing that waited for its device has come to an end
- * since this was last asked, or since the wait began: it is not only busy.
+ * since this was last asked, or since the wait began: it is not only busy.  False if it is
+ * not pending.
  */
 bool pw_send_stuck(struct pw_send *);
 
@@ -409,7 +466,7 @@ uint64_t pw_unacked(int sock);
 /* All that is in the socket has yet to be read from a disk (the path native). */
 bool pw_awaits_disk(int sock);
 
-/* Ends a transmission that is not pending: gives the file back. */
+/* Gives the file back.  While it is pending that ends the program. */
 void pw_send_finish(struct pw_send *);
 
 /*

@@ -17,13 +17,37 @@
 #include "lib/util/check.h"
 #include "lib/util/timespec.h"
 
+/* As the flags want it; -1: none of this name, or too many. */
+static int
+links_of(unsigned flags)
+{
+	switch (flags) {
+	case 0:
+		return 0;
+	case PW_ROOT_NO_LINKS:
+		return OS_NO_LINKS;
+	case PW_ROOT_AS_SLASH:
+		return OS_AS_SLASH;
+	default:
+		return -1;
+	}
+}
+
 int
 pw_root_open(const char *path, struct pw_root **out)
+{
+	return pw_root_open_with(path, 0, out);
+}
+
+int
+pw_root_open_with(const char *path, unsigned flags, struct pw_root **out)
 {
 	struct pw_root *rt;
 	struct stat st;
 	int fd, error;
 
+	if (links_of(flags) == -1)
+		return -EINVAL;
 	rt = calloc(1, sizeof(*rt));
 	if (rt == NULL)
 		return -ENOMEM;
@@ -33,7 +57,8 @@ pw_root_open(const char *path, struct pw_root **out)
 		goto fail;
 	}
 	/* Not to have openat2 would be found out by every single request. */
-	fd = os_lookup(rt->rt_fd, ".", OS_ANY_MOUNT);
+	rt->rt_links = links_of(flags);
+	fd = os_lookup(rt->rt_fd, ".", OS_ANY_MOUNT | rt->rt_links);
 	if (fd < 0) {
 		error = fd;
 		goto fail;
@@ -93,7 +118,7 @@ pw_root_fd(const struct pw_root *rt)
 int
 pw_root_open_dir(const struct pw_root *rt, const char *path)
 {
-	return os_open_dir(rt->rt_fd, path);
+	return os_open_dir(rt->rt_fd, path, rt->rt_links);
 }
 
 int
@@ -132,7 +157,7 @@ open_regular(const struct pw_root *rt, const char *path,
 {
 	int fd, error;
 
-	fd = os_open(rt->rt_fd, path, resolve);
+	fd = os_open(rt->rt_fd, path, (int)resolve | rt->rt_links);
 	if (fd < 0)
 		return fd;
 	meter_call(METER_FSTAT);
@@ -183,7 +208,7 @@ file_find(const struct pw_root *rt, const char *path, enum os_resolve resolve,
 	fnd->fnd_same = false;
 	fnd->fnd_attributed = false;
 	fnd->fnd_attribute = NULL;
-	fd = os_lookup(rt->rt_fd, path, resolve);
+	fd = os_lookup(rt->rt_fd, path, (int)resolve | rt->rt_links);
 	if (fd < 0)
 		return fd;
 	meter_call(METER_FSTAT);
@@ -389,7 +414,7 @@ pw_file_unref(struct pw_file **filep)
 	if (file == NULL)
 		return;
 	*filep = NULL;
-	PW_CHECK(file_priv(file)->fp_refs > 0);
+	PW_MUST(file_priv(file)->fp_refs > 0, "the file has no reference left");
 	if (--file_priv(file)->fp_refs > 0)
 		return;
 	if (file_priv(file)->fp_noted)

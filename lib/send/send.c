@@ -57,22 +57,38 @@ pw_send_probe(const struct pw_send_path *path, const char **why)
 	return path->path_probe == NULL ? 0 : path->path_probe(why);
 }
 
+/* Its size is known, it is open, and all that is kept of it is of this loop. */
 static bool
-is_incomplete(const struct pw_send *s)
+can_be_sent(const struct pw_file *file, const struct pw_loop *lp)
 {
-	return s->snd_path == NULL || s->snd_loop == NULL ||
-	       s->snd_done == NULL;
+	return file->fil_fd != -1 && file_priv(file)->fp_loop == lp;
 }
 
-void
+static bool
+is_wrong(const struct pw_send *s)
+{
+	const struct pw_sink *sk = s->snd_sink;
+
+	if (s->snd_path == NULL || s->snd_loop == NULL || s->snd_done == NULL)
+		return true;
+	if (sk != NULL &&
+	    (sk->sk_ops->take == NULL || sk->sk_ops->unacked == NULL))
+		return true;
+	return s->snd_file != NULL &&
+	       ((s->snd_off | s->snd_len) < 0 ||
+		   !can_be_sent(s->snd_file, s->snd_loop));
+}
+
+int
 pw_send_start(struct pw_send *s)
 {
 	struct pw_file *file = s->snd_file;
 	bool random;
 
+	if (s->snd_pending)
+		return -EINVAL;
 	s->snd_sent = s->snd_wait = 0;
 	s->snd_error = 0;
-	s->snd_pending = false;
 	priv(s)->ss_lent = 0;
 	priv(s)->ss_folio = priv(s)->ss_backed_off = false;
 	priv(s)->ss_short = priv(s)->ss_granted = priv(s)->ss_follows = false;
@@ -90,13 +106,13 @@ pw_send_start(struct pw_send *s)
 				 : s->snd_readahead;
 	priv(s)->ss_asked = priv(s)->ss_ready = priv(s)->ss_fetched =
 	    priv(s)->ss_fetched_end = priv(s)->ss_dropped = -1;
-	if (is_incomplete(s)) {
+	if (is_wrong(s)) {
 		s->snd_error = -EINVAL;
 		s->snd_file = file = NULL;
 	}
 	if (file == NULL) {
 		s->snd_len = 0;
-		return;
+		return s->snd_error;
 	}
 	pw_file_ref(file);
 	send_drop_start(s);
@@ -105,6 +121,7 @@ pw_send_start(struct pw_send *s)
 		file_priv(file)->fp_random = random;
 		os_advise_random(file->fil_fd, random);
 	}
+	return 0;
 }
 
 /* What each status promises: pagewise.h. */
@@ -124,13 +141,23 @@ check_step(const struct pw_send *s, enum pw_send_status status, uint64_t before)
 	(void)s, (void)status, (void)before;
 }
 
+/* What is under way goes on: the transmission has failed when it ends. */
+static enum pw_send_status
+step_too_early(struct pw_send *s)
+{
+	if (s->snd_error == 0)
+		s->snd_error = -EINVAL;
+	return PW_SEND_ERROR;
+}
+
 enum pw_send_status
 pw_send_step(struct pw_send *s)
 {
 	uint64_t before = s->snd_sent;
 	enum pw_send_status status;
 
-	PW_CHECK(!s->snd_pending);
+	if (s->snd_pending)
+		return step_too_early(s);
 	if (s->snd_error != 0)
 		return PW_SEND_ERROR;
 	status = s->snd_sink == NULL ? s->snd_path->path_step(s) : sink_step(s);
@@ -164,7 +191,8 @@ pw_send_finish(struct pw_send *s)
 {
 	if (s->snd_file == NULL)
 		return;
-	PW_CHECK(!s->snd_pending);
+	PW_MUST(!s->snd_pending,
+	    "the transmission is pending: cancel it, and wait for snd_done");
 	if (s->snd_sink != NULL)
 		sink_finish(s);
 	else if (s->snd_path->path_finish != NULL)
@@ -184,6 +212,8 @@ pw_send_stuck(struct pw_send *s)
 {
 	unsigned long before = priv(s)->ss_ended;
 
+	if (!s->snd_pending)
+		return false;
 	priv(s)->ss_ended = device_ended(file_priv(s->snd_file)->fp_device);
 	return priv(s)->ss_ended == before;
 }
