@@ -28,6 +28,7 @@
 #ifndef PAGEWISE_H
 #define PAGEWISE_H
 
+#include <sched.h> /* struct timespec, also with -std=c99 */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -375,7 +376,7 @@ struct pw_sink {
  * Zeroed, it has the defaults but for those that have to be set.  Options of later versions
  * begin where the room begins now, so the whole of it has to be zeroed.
  */
-#define PW_SEND_ROOM 320 /* bytes */
+#define PW_SEND_ROOM 240 /* bytes */
 
 struct pw_send {
 	/* set by the caller before pw_send_start; path, loop and snd_done have to be */
@@ -421,8 +422,8 @@ const struct pw_send_path *pw_send_path(const char *name);
 /* The default of this system: native where there is such a thing, else nodiskio. */
 const struct pw_send_path *pw_send_default(void);
 
-/* The names; the list ends with NULL. */
-extern const char *const pw_send_path_names[];
+/* The names; the list ends with NULL and is constant. */
+const char *const *pw_send_path_names(void);
 
 /* 0, or -errno and why this host cannot use it (a constant string). */
 int pw_send_probe(const struct pw_send_path *, const char **why);

@@ -295,13 +295,14 @@ int
 file_create(struct pw_loop *lp, struct found *fnd, struct pw_file **out)
 {
 	const struct stat *st = &fnd->fnd_stat;
+	struct file_private *fp = calloc(1, sizeof(*fp));
 	struct pw_file *file;
 
-	file = calloc(1, sizeof(struct file_private));
-	if (file == NULL) {
+	if (fp == NULL) {
 		found_drop(fnd);
 		return -ENOMEM;
 	}
+	file = &fp->fp_file;
 	file->fil_fd = fnd->fnd_fd;
 	file->fil_type = S_ISREG(st->st_mode)	? PW_FILE_REGULAR
 			 : S_ISDIR(st->st_mode) ? PW_FILE_DIRECTORY
@@ -311,15 +312,14 @@ file_create(struct pw_loop *lp, struct found *fnd, struct pw_file **out)
 	file->fil_ctime = st->st_ctim;
 	file->fil_ino = st->st_ino;
 	file->fil_dev = st->st_dev;
-	file_priv(file)->fp_attributed = fnd->fnd_attributed;
+	fp->fp_attributed = fnd->fnd_attributed;
 	file->fil_attribute = fnd->fnd_attribute;
 	file->fil_attribute_len = fnd->fnd_attribute_len;
-	file_priv(file)->fp_refs = 1;
-	file_priv(file)->fp_loop = lp;
-	file_priv(file)->fp_number = verified_number(lp->lp_verified);
-	file_priv(file)->fp_device = pool_device(lp->lp_pool, st->st_dev);
-	file_priv(file)->fp_drop_lock =
-	    device_drop_lock(file_priv(file)->fp_device, file->fil_ino);
+	fp->fp_refs = 1;
+	fp->fp_loop = lp;
+	fp->fp_number = verified_number(lp->lp_verified);
+	fp->fp_device = pool_device(lp->lp_pool, st->st_dev);
+	fp->fp_drop_lock = device_drop_lock(fp->fp_device, file->fil_ino);
 	if (file->fil_fd != -1)
 		learn_device(lp, file);
 	*out = file;

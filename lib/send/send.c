@@ -26,8 +26,14 @@ static const struct pw_send_path *const paths[] = {
 
 #define NPATHS (sizeof(paths) / sizeof(paths[0]))
 
-const char *const pw_send_path_names[] = {"native", "nodiskio", "uring",
+static const char *const names[NPATHS + 1] = {"native", "nodiskio", "uring",
     "splice", "mlock", "aio", "pool", "blocking", "copy", NULL};
+
+const char *const *
+pw_send_path_names(void)
+{
+	return names;
+}
 
 const struct pw_send_path *
 pw_send_path(const char *name)

@@ -87,7 +87,7 @@ send_every_range(struct fixture *fx, struct pw_file *file, bool cold)
 	size_t r, m;
 	int narrow;
 
-	for (path = pw_send_path_names; *path != NULL; path++)
+	for (path = pw_send_path_names(); *path != NULL; path++)
 		for (r = 0; r < COUNT(ranges); r++)
 			for (m = 0; m < COUNT(mems); m++)
 				for (narrow = 0; narrow <= 1; narrow++) {
@@ -131,7 +131,7 @@ a_file_is_not_needed(void **state)
 	struct wire wr;
 	struct xfer xf;
 
-	for (path = pw_send_path_names; *path != NULL; path++) {
+	for (path = pw_send_path_names(); *path != NULL; path++) {
 		wire_wide(&wr);
 		xfer_init(&xf, *path, fx, &wr, NULL);
 		xf.xf_send.snd_mem = "only this";
@@ -173,13 +173,13 @@ nodiskio_is_the_default_and_an_unknown_name_is_no_path(void **state)
 	const char *why;
 
 	(void)state;
-	assert_string_equal(pw_send_path_names[0], "native");
+	assert_string_equal(pw_send_path_names()[0], "native");
 #ifndef __FreeBSD__
 	assert_int_equal(pw_send_probe(pw_send_path("native"), &why), -ENOSYS);
 	assert_non_null(strstr(why, "FreeBSD"));
 #endif
 	assert_ptr_equal(pw_send_default(), pw_send_path(DEFAULT));
-	for (path = pw_send_path_names; *path != NULL; path++) {
+	for (path = pw_send_path_names(); *path != NULL; path++) {
 		assert_non_null(pw_send_path(*path));
 		assert_int_equal(pw_send_probe(pw_send_path(*path), &why) == 0,
 		    !is_refused(*path));
@@ -213,7 +213,7 @@ a_file_that_shrinks_is_an_error_and_never_padded(void **state)
 
 	assert_non_null(expected);
 	fill(expected, 0, (size_t)cut);
-	for (path = pw_send_path_names; *path != NULL; path++) {
+	for (path = pw_send_path_names(); *path != NULL; path++) {
 		file = new_file(fx, *path, (size_t)SIZE);
 		wire_narrow(&wr);
 		start_whole(&xf, *path, fx, &wr, file);
@@ -243,7 +243,7 @@ of_a_file_that_grows_the_promised_length_is_sent(void **state)
 	struct xfer xf;
 	int fd;
 
-	for (path = pw_send_path_names; *path != NULL; path++) {
+	for (path = pw_send_path_names(); *path != NULL; path++) {
 		file = new_file(fx, *path, (size_t)SIZE);
 		wire_narrow(&wr);
 		start_whole(&xf, *path, fx, &wr, file);
@@ -269,7 +269,7 @@ a_peer_that_is_gone_is_an_error(void **state)
 	struct xfer xf;
 	size_t mem;
 
-	for (path = pw_send_path_names; *path != NULL; path++)
+	for (path = pw_send_path_names(); *path != NULL; path++)
 		for (mem = 0; mem <= 4; mem += 4) {
 			wire_wide(&wr);
 			close(wr.wr_peer);
@@ -529,7 +529,7 @@ after_cancel_nothing_is_sent(void **state)
 	struct wire wr;
 	struct xfer xf;
 
-	for (path = pw_send_path_names; *path != NULL; path++) {
+	for (path = pw_send_path_names(); *path != NULL; path++) {
 		wire_wide(&wr);
 		start_whole(&xf, *path, fx, &wr, file);
 		pw_send_cancel(&xf.xf_send);

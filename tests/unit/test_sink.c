@@ -67,7 +67,7 @@ one_that_is_full_is_waited_for_and_goes_on_where_it_was(void **state)
 	struct xfer xf;
 	uint64_t sent;
 
-	for (path = pw_send_path_names; *path != NULL; path++) {
+	for (path = pw_send_path_names(); *path != NULL; path++) {
 		begin(&xf, *path, fx, &wr, file);
 		xfer_run(&xf, &wr, 50000);
 		sent = xf.xf_send.snd_sent;
@@ -96,7 +96,7 @@ error_of_one_is_that_of_the_transmission(void **state)
 	struct wire wr;
 	struct xfer xf;
 
-	for (path = pw_send_path_names; *path != NULL; path++) {
+	for (path = pw_send_path_names(); *path != NULL; path++) {
 		begin(&xf, *path, fx, &wr, file);
 		xfer_run(&xf, &wr, 50000);
 		xf.xf_sink.cy_error = -EPROTO;
