@@ -29,6 +29,7 @@
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
 ##   bench-folio  what bringing in a window costs, page by page or as one
 ##   install, uninstall, clean, deps (only install what the build needs)
+##   examples     build/obj/examples: servers on other event loops, as lib/examples has them
 ## Variables:
 ##   CC CFLAGS LDFLAGS PREFIX=/usr/local DESTDIR= WERROR=1 V=1 PYTHON
 ##   run:  DIR=conf/welcome PORT=8080 LISTEN=127.0.0.1 ARGS="more options"
@@ -85,7 +86,7 @@ OF_linux = lib/disk/async_linux.c \
 OF_freebsd = lib/disk/async_freebsd.c server/process/sandbox_freebsd.c \
     server/tool/attribute_freebsd.c
 OF_OTHERS = $(filter-out $(OF_$(OS)),$(OF_linux) $(OF_freebsd))
-LIB_C := $(filter-out lib/os/% $(OF_OTHERS),$(wildcard lib/*.c lib/*/*.c)) \
+LIB_C := $(filter-out lib/os/% lib/examples/% $(OF_OTHERS),$(wildcard lib/*.c lib/*/*.c)) \
     $(addprefix lib/os/,meter.c posix.c ring.c seed.c switches.c) $(wildcard lib/os/$(OS)*.c)
 TOOL_C := $(filter-out $(OF_OTHERS),$(wildcard server/tool/*.c))
 SERVER_C := $(filter-out server/main.c server/tool/% $(OF_OTHERS),$(wildcard server/*.c server/*/*.c)) \
@@ -222,6 +223,21 @@ build/fault/pagewise: build/asan/server/main.o build/asan/server.a \
 	$(call say,LD)$(CC) $(CFLAGS) $(SANITIZE_asan) $(LDFLAGS) -o $@ \
 	    $$(nm $(INJECT_O) | sed -n 's/.* T __wrap_/-Wl,--wrap=/p') $^ $(LIBS)
 
+# Programs that use the library as others do: with its public header, and the static library.
+EXAMPLES_linux = epoll libuv io_uring
+EXAMPLES_freebsd = kqueue
+EXAMPLES = $(EXAMPLES_$(OS))
+EXAMPLE_PKGS = $(if $(findstring libuv,$@),libuv) $(PKGS_$(OS))
+define example
+build/$(1)/examples/%: lib/examples/%.c lib/examples/client.c lib/examples/client.h \
+    lib/pagewise.h build/$(1)/libpagewise.a
+	@mkdir -p $$(@D)
+	$$(call say,CC)$$(CC) $$(STD) -Ilib $$(WARN) $$(CFLAGS) $$(SANITIZE_$(1)) $$(LDFLAGS) -o $$@ \
+	    $$(filter %.c %.a,$$^) $$(if $$(PKGS_$$(OS)),$$(call pkg,--cflags --libs,$$(EXAMPLE_PKGS))) -pthread
+endef
+$(foreach f,obj asan freebsd,$(eval $(call example,$(f))))
+examples: $(EXAMPLES:%=build/obj/examples/%)
+
 build/tests/slowfs: tests/fault/slowfs.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) $(call pkg,--cflags,fuse3) $(LDFLAGS) -o $@ $< \
@@ -232,6 +248,7 @@ FREEBSD_NEEDS = kqueue kevent sendfile cap_enter aio_read
 FREEBSD_LIBS = -levent_extra -levent_core -lconfuse -lssl -lcrypto
 # pagewise-tool is only compiled, with the headers of this machine: its libraries are not there.
 freebsd-all: build/freebsd/pagewise build/freebsd/libpagewise.so \
+    $(EXAMPLES_freebsd:%=build/freebsd/examples/%) \
     $(UNIT_C:%.c=build/freebsd/%.o) $(TOOL_C:%.c=build/freebsd/%.o)
 build/freebsd/include/zlib.h:
 	@mkdir -p $(@D)
@@ -267,7 +284,7 @@ run: deps
 	exec build/pagewise --root "$(DIR)" --listen "$(LISTEN):$(PORT)" \
 	    --autoindex $$user $(ARGS)
 
-TESTED_linux = debug fault build/tests/slowfs bench-tools
+TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug fault build/tests/slowfs bench-tools
 test:
 	@sh conf/install-deps.sh build test
 	@+$(SUBMAKE) WERROR=1 all $(SANITIZERS) unit $(TESTED_$(OS))
@@ -387,8 +404,9 @@ bench-ladders:
 	@+$(SUBMAKE) $(LADDERS)
 	@bench/lab ladders $(ARGS)
 
-C_PRODUCT = $(wildcard lib/*.[ch] lib/*/*.[ch] server/*.[ch] server/*/*.[ch])
-C_ALL = $(C_PRODUCT) $(wildcard tests/*/*.[ch])
+C_EXAMPLES = $(wildcard lib/examples/*.[ch])
+C_PRODUCT = $(filter-out $(C_EXAMPLES),$(wildcard lib/*.[ch] lib/*/*.[ch] server/*.[ch] server/*/*.[ch]))
+C_ALL = $(C_PRODUCT) $(C_EXAMPLES) $(wildcard tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
 	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc lint-seam \
@@ -512,7 +530,7 @@ help:
 
 .PHONY: all asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
-    lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi install uninstall clean help
+    lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi examples install uninstall clean help
 .DELETE_ON_ERROR:
 
 -include $(shell find build -name '*.d' 2>/dev/null)
