@@ -7,6 +7,8 @@
 ##   test         install what is missing, run every test with each sanitizer, count them
 ##   test-kernels a part of them on Debian's kernels, emulated (Linux, x86_64);
 ##                ARGS=--storm: the laboratory's storm there
+##   test-clients TLS with Java's, Go's and Chromium's clients, beside those of `make test`
+##   scan-tls     testssl.sh and sslyze against each profile: build/scan (5 minutes)
 ##   soak         everything at once for SOAK_MINUTES, all bytes verified: build/soak/report.md
 ##   lossless     SIGHUP, SIGUSR2, SIGTERM every two seconds, while clients ask: none is lost
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
@@ -35,7 +37,7 @@
 ##   run:  DIR=conf/welcome PORT=8080 LISTEN=127.0.0.1 ARGS="more options"
 ##   test: PYTEST_ARGS="-k range" SANITIZERS="asan tsan": with the first of them
 ##         everything, with the second what is about the server; or one of them alone
-##   soak: SOAK_MINUTES=30 SOAK_BUILD=obj (asan, tsan) ARGS="--seed 1"
+##   soak: SOAK_MINUTES=30 SOAK_BUILD=obj (asan, tsan) ARGS="--seed 1 --tls"
 ##   lossless: LOSSLESS_SECONDS=60 for each signal, ARGS="--every 2"
 ##   fuzz: TARGET="head range" FUZZ_SECONDS=60 ARGS="-max_len=100" FUZZ_CC=clang
 ##   bench, bench-full, bench-storm, bench-hot: ARGS="--path nodiskio --peer nginx"
@@ -82,9 +84,9 @@ LIBS = $(PKG_LIBS) -lhttp_parser -lcrypt -pthread
 # Of one system are most files of lib/os/, and these.
 OF_linux = lib/disk/async_linux.c \
     $(addprefix server/process/,capability.c landlock.c sandbox_linux.c seccomp.c) \
-    server/tool/attribute_linux.c
+    server/tls/kernel_linux.c server/tool/attribute_linux.c
 OF_freebsd = lib/disk/async_freebsd.c server/process/sandbox_freebsd.c \
-    server/tool/attribute_freebsd.c
+    server/tls/kernel_freebsd.c server/tool/attribute_freebsd.c
 OF_OTHERS = $(filter-out $(OF_$(OS)),$(OF_linux) $(OF_freebsd))
 LIB_C := $(filter-out lib/os/% lib/examples/% $(OF_OTHERS),$(wildcard lib/*.c lib/*/*.c)) \
     $(addprefix lib/os/,meter.c posix.c ring.c seed.c switches.c) $(wildcard lib/os/$(OS)*.c)
@@ -300,6 +302,24 @@ test-kernels:
 	@sh conf/install-deps.sh build test kernels
 	@+$(SUBMAKE) WERROR=1 all debug fault build/tests/slowfs bench-tools $(KERNEL_UNIT)
 	@$(PYTHON) tests/kernels/run $(ARGS) $(KERNEL_UNIT) -- $(PYTEST_ARGS)
+
+test-clients:
+	@sh conf/install-deps.sh build test clients
+	@+$(SUBMAKE) build/pagewise
+	@CLIENTS_ALL=1 PAGEWISE=$(CURDIR)/build/pagewise $(PYTHON) -m pytest -q -p no:cacheprovider \
+	    tests/http/test_tls_clients.py $(PYTEST_ARGS)
+
+# Debian has no sslyze.
+SSLYZE = 6.3.1
+build/scan/python/sslyze:
+	@mkdir -p $(@D)
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --root-user-action ignore \
+	    --target $(@D) sslyze==$(SSLYZE)
+scan-tls:
+	@sh conf/install-deps.sh build scan
+	@+$(SUBMAKE) build/pagewise build/scan/python/sslyze
+	@PAGEWISE=$(CURDIR)/build/pagewise PYTHONPATH=$(CURDIR)/build/scan/python \
+	    $(PYTHON) tests/scan_tls build/scan
 
 # Findings are in build/fuzz/found, what was learnt in build/fuzz/corpus.
 TARGET = $(FUZZ_C:tests/fuzz/fuzz_%.c=%)
@@ -528,7 +548,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls \
+.PHONY: all asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi examples install uninstall clean help
 .DELETE_ON_ERROR:

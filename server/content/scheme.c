@@ -35,7 +35,7 @@ is_misdirected(const struct exchange *ex)
 	struct str host = name_of(exchange_host(ex)),
 		   asked = tl->tl_log.lt_name;
 
-	if (str_caseeq(host, asked))
+	if (host.s_len > 0 && str_caseeq(host, asked))
 		return false;
 	if (!same_clients(site, tl->tl_site))
 		return true;

@@ -13,6 +13,7 @@
 #include "server/conn/conn.h"
 #include "server/content/client_rates.h"
 #include "server/tls/handshaker.h"
+#include "server/tls/kernel.h"
 #include "server/tls/ticket_keys.h"
 #include "server/content/verifier.h"
 #include "server/process/bind.h"

@@ -2,16 +2,13 @@
  * context: see context.h.
  */
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "server/tls/context_priv.h"
+#include "server/tls/server_name.h"
 #include "server/tls/session.h"
 #include "server/tls/ticket_keys.h"
 
@@ -52,29 +49,12 @@ tls_prepare(void)
 	if (OPENSSL_init_ssl(OPENSSL_INIT_LOAD_SSL_STRINGS |
 				 OPENSSL_INIT_LOAD_CRYPTO_STRINGS,
 		NULL) != 1 ||
-	    tls_session_index() == -1 || !record_prepare())
+	    tls_session_index() == -1 || !record_key_prepare())
 		return -ENOMEM;
 	return 0;
 }
 
 /* --------------------------------------------------------------- the name */
-
-/* RFC 6066, 3: a list with one name of the type host_name. */
-static bool
-parse_name(const unsigned char *ext, size_t len, char *name, size_t size)
-{
-	size_t n;
-
-	if (len < 5 || ext[2] != TLSEXT_NAMETYPE_host_name)
-		return false;
-	n = (size_t)ext[3] << 8 | ext[4];
-	if (n == 0 || n > len - 5 || n >= size ||
-	    memchr(ext + 5, '\0', n) != NULL)
-		return false;
-	memcpy(name, ext + 5, n);
-	name[n] = '\0';
-	return true;
-}
 
 /* What else a context decides, and SSL_set_SSL_CTX leaves as it is. */
 static void
@@ -102,7 +82,7 @@ on_hello(SSL *ssl, int *alert, void *arg)
 	(void)alert;
 	if (SSL_client_hello_get0_ext(
 		ssl, TLSEXT_TYPE_server_name, &ext, &len) == 1 &&
-	    parse_name(ext, len, name, sizeof(name)))
+	    server_name_parse(ext, len, name, sizeof(name)))
 		at = tx->tx_find(tx->tx_arg, name, strlen(name));
 	tl->tl_site = tx->tx_sites[at].pl_site;
 	tl->tl_place = at;
@@ -137,13 +117,14 @@ on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
 	return SSL_TLSEXT_ERR_OK;
 }
 
-/* For record.h. */
+/* For record_key.h. */
 static void
 on_secret(const SSL *ssl, const char *line)
 {
 	struct tls *tl = SSL_get_ex_data(ssl, tls_session_index());
 
-	record_take_secret(&tl->tl_writer, line);
+	record_key_take(&tl->tl_writes, line);
+	record_key_take(&tl->tl_reads, line);
 }
 
 /* --------------------------------------------------------------- contexts */
@@ -237,8 +218,6 @@ new_context(struct tls_context *tx, const struct tls_settings *tc, size_t site)
 		return NULL;
 	}
 	SSL_CTX_set_options(ctx, OPTIONS);
-	if (tx->tx_ktls)
-		SSL_CTX_set_options(ctx, SSL_OP_ENABLE_KTLS);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_keylog_callback(ctx, on_secret);
 	SSL_CTX_set_client_hello_cb(ctx, on_hello, tx);
@@ -304,25 +283,3 @@ tls_context_destroy(struct tls_context **txp)
 	BIO_meth_free(tx->tx_method);
 	free(tx);
 }
-
-#ifdef TCP_ULP
-bool
-tls_kernel_can(void)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool can =
-	    fd != -1 &&
-	    setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) == -1 &&
-	    errno == ENOTCONN;
-
-	if (fd != -1)
-		close(fd);
-	return can;
-}
-#else
-bool
-tls_kernel_can(void)
-{
-	return false;
-}
-#endif

@@ -50,7 +50,4 @@ int tls_context_create(
     const struct tls_settings *, struct tls_context **, char *why, size_t size);
 void tls_context_destroy(struct tls_context **);
 
-/* Does this kernel encrypt (tls in tcp(7)'s TCP_ULP)?  As root it may load the module. */
-bool tls_kernel_can(void);
-
 #endif

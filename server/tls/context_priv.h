@@ -30,11 +30,18 @@ struct tls_context {
 	BIO_METHOD *tx_method;
 	/* Records that are sent with the next call: the loop's thread. */
 	char tx_gather[TLS_GATHER];
+	/* What comes is decrypted here: the same. */
+	unsigned char tx_scatter[RECORD_LONGEST];
 };
 
-/* stream.c: reads from the socket; what is written is forgotten.  NULL: no memory. */
+/* bio.c: the socket in the handshake.  NULL: no memory. */
 BIO_METHOD *tls_bio_method(void);
+
+/* stream.c */
 void tls_stream_init(struct tls *);
+
+/* What the client is owed for what it has sent: 0 or -errno. */
+int tls_say_what_is_due(struct tls *);
 
 /* Place for the session in an SSL. */
 int tls_session_index(void);

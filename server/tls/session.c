@@ -13,12 +13,10 @@
 #include "lib/util/check.h"
 #include "lib/util/clock.h"
 #include "server/tls/context_priv.h"
+#include "server/tls/kernel.h"
 #include "server/tls/session.h"
 
-#define STEPS	64     /* of a handshake: one that trickles ends */
-#define REST	262144 /* bytes that may be kept, at most */
-#define HEADER	5      /* of a record */
-#define LONGEST (RECORD_PLAIN + 2048) /* bytes of a record: RFC 5246, 6.2.3 */
+#define STEPS 64 /* of a handshake: one that trickles ends */
 
 int
 tls_session_index(void)
@@ -103,12 +101,13 @@ static void
 note(struct tls *tl)
 {
 	const SSL *ssl = tl->tl_ssl;
+	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
 
+	tl->tl_name = name == NULL ? NULL : strdup(name);
 	tl->tl_log = (struct log_tls){
 	    .lt_version = text_of(SSL_get_version(ssl)),
 	    .lt_cipher = text_of(SSL_get_cipher_name(ssl)),
-	    .lt_name =
-		text_of(SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name)),
+	    .lt_name = text_of(tl->tl_name),
 	    .lt_session =
 		SSL_session_reused(ssl) == 1 ? STR("resumed") : STR("full"),
 	    .lt_subject = text_of(tl->tl_subject = subject_of(ssl)),
@@ -116,31 +115,27 @@ note(struct tls *tl)
 	};
 }
 
-/* See stream.c. */
 static bool
-set_bio(struct tls *tl)
+take_over_writing(struct tls *tl, struct record_material *rm)
 {
-	BIO *bio = BIO_new(tl->tl_context->tx_method);
-
-	if (bio == NULL)
+	if (!record_key_derive(&tl->tl_writes, tl->tl_ssl, tl->tl_records, rm))
 		return false;
-	BIO_set_data(bio, tl);
-	BIO_set_init(bio, 1);
-	SSL_set_read_ahead(tl->tl_ssl, 1);
-	SSL_set_bio(tl->tl_ssl, bio, bio);
-	return true;
+	tl->tl_kernel = tl->tl_context->tx_ktls &&
+			tls_kernel_begin(tl->tl_fd, &tl->tl_writes, rm);
+	return tl->tl_kernel || record_key_begin(&tl->tl_writes, rm);
 }
 
-/* From now on OpenSSL sends nothing, unless the kernel encrypts. */
+/* The client has sent nothing with its key before. */
 static bool
 take_over(struct tls *tl)
 {
-	tl->tl_kernel = BIO_get_ktls_send(SSL_get_wbio(tl->tl_ssl)) != 0;
-	if (tl->tl_kernel)
-		return true;
-	if (tl->tl_context->tx_ktls && !set_bio(tl))
-		return false;
-	return record_begin(&tl->tl_writer, tl->tl_ssl, tl->tl_records);
+	struct record_material rm;
+	bool done = record_key_derive(&tl->tl_reads, tl->tl_ssl, 0, &rm) &&
+		    record_key_begin(&tl->tl_reads, &rm) &&
+		    take_over_writing(tl, &rm);
+
+	OPENSSL_cleanse(&rm, sizeof(rm));
+	return done;
 }
 
 static void
@@ -152,26 +147,33 @@ opened(struct tls *tl)
 		return;
 	}
 	note(tl);
-	tl->tl_alert[0] = 0;
 	tl->tl_state = TLS_OPEN;
 }
 
-/* What OpenSSL has sent with the key that record.h takes over, and what it would send. */
+/* What OpenSSL has sent with the key that is taken over. */
 static void
 on_message(int writes, int version, int type, const void *data, size_t len,
     SSL *ssl, void *arg)
 {
-	const unsigned char *bytes = data;
 	struct tls *tl = arg;
 
-	(void)version, (void)ssl;
-	if (writes && type == SSL3_RT_HEADER && tl->tl_writer.rw_secret_len > 0)
+	(void)version, (void)data, (void)len, (void)ssl;
+	if (writes && type == SSL3_RT_HEADER && tl->tl_writes.rk_secret_len > 0)
 		tl->tl_records++;
-	else if (writes && type == SSL3_RT_ALERT && len == sizeof(tl->tl_alert))
-		memcpy(tl->tl_alert, data, len);
-	else if (!writes && type == SSL3_RT_HANDSHAKE && len == 5 &&
-		 bytes[0] == SSL3_MT_KEY_UPDATE)
-		tl->tl_update |= bytes[4] == SSL_KEY_UPDATE_REQUESTED;
+}
+
+/* See bio.c. */
+static bool
+set_bio(struct tls *tl)
+{
+	BIO *bio = BIO_new(tl->tl_context->tx_method);
+
+	if (bio == NULL)
+		return false;
+	BIO_set_data(bio, tl);
+	BIO_set_init(bio, 1);
+	SSL_set_bio(tl->tl_ssl, bio, bio);
+	return true;
 }
 
 static bool
@@ -185,9 +187,7 @@ begin(struct tls *tl)
 	SSL_set_accept_state(ssl);
 	SSL_set_msg_callback(ssl, on_message);
 	SSL_set_msg_callback_arg(ssl, tl);
-	/* OpenSSL gives the kernel keys through a BIO of its own only. */
-	return tl->tl_context->tx_ktls ? SSL_set_fd(ssl, tl->tl_fd) == 1
-				       : set_bio(tl);
+	return set_bio(tl);
 }
 
 struct tls *
@@ -198,8 +198,8 @@ tls_of_waiter(struct pw_waiter *w)
 				      offsetof(struct handshake, hk_waiter));
 }
 
-void
-tls_step(struct tls *tl)
+static void
+step(struct tls *tl)
 {
 	int result;
 
@@ -222,6 +222,17 @@ tls_step(struct tls *tl)
 	ERR_clear_error();
 }
 
+/* All that is needed of OpenSSL's session from then on is kept. */
+void
+tls_step(struct tls *tl)
+{
+	step(tl);
+	if (tl->tl_state != TLS_OPEN && tl->tl_state != TLS_FAILED)
+		return;
+	SSL_free(tl->tl_ssl);
+	tl->tl_ssl = NULL;
+}
+
 /* On a thread of the handshaker. */
 static int
 run(struct handshake *hk)
@@ -235,7 +246,7 @@ bool
 tls_step_is_short(const struct tls *tl)
 {
 	return tl->tl_state == TLS_WANT_READ &&
-	       tl->tl_writer.rw_secret_len > 0 &&
+	       tl->tl_writes.rk_secret_len > 0 &&
 	       SSL_get_verify_mode(tl->tl_ssl) == SSL_VERIFY_NONE;
 }
 
@@ -255,7 +266,7 @@ nothing_follows(int fd)
 static int
 first_record(int fd)
 {
-	unsigned char head[HEADER];
+	unsigned char head[RECORD_HEADER];
 	ssize_t n;
 	size_t len;
 	int there;
@@ -272,10 +283,10 @@ first_record(int fd)
 	/* OpenSSL says what is wrong with it. */
 	if (head[0] != SSL3_RT_HANDSHAKE)
 		return 0;
-	if (n < HEADER)
+	len = record_length(head, (size_t)n);
+	if (len == 0)
 		return nothing_follows(fd) ? -EPIPE : -EAGAIN;
-	len = HEADER + ((size_t)head[3] << 8 | head[4]);
-	if (len > LONGEST || ioctl(fd, FIONREAD, &there) == -1)
+	if (len > RECORD_LONGEST || ioctl(fd, FIONREAD, &there) == -1)
 		return 0;
 	if ((size_t)there >= len)
 		return 0;
@@ -304,6 +315,7 @@ tls_create(struct tls_context *tx, int fd)
 	if (tl == NULL)
 		return NULL;
 	tls_stream_init(tl);
+	tl->tl_reads.rk_reads = true;
 	tl->tl_handshake.hk_run = run;
 	tl->tl_context = tx;
 	tl->tl_fd = fd;
@@ -319,10 +331,13 @@ tls_destroy(struct tls **tlp)
 	if (tl == NULL)
 		return;
 	*tlp = NULL;
-	record_end(&tl->tl_writer);
+	record_key_end(&tl->tl_writes);
+	record_key_end(&tl->tl_reads);
 	SSL_free(tl->tl_ssl);
 	ERR_clear_error();
 	free(tl->tl_subject);
+	free(tl->tl_name);
+	free(tl->tl_inbox.ib_mem);
 	free(tl->tl_rest);
 	free(tl);
 }

@@ -1,7 +1,7 @@
 /*
- * session: TLS on one connection (OpenSSL).  The handshake runs on the threads of
- * handshaker.h, step by step, and nothing else uses the session meanwhile; what comes after it
- * runs on the loop's thread.
+ * session: TLS on one connection.  The handshake is OpenSSL's and runs on the threads of
+ * handshaker.h, step by step, and nothing else uses the session meanwhile; what comes after it is
+ * done here (record.h), on the loop's thread: OpenSSL's session is gone by then.
  *
  * Records are made here and sent with as few calls as possible; or by the kernel, where
  * it encrypts: then the socket is used like one without TLS, and tls_sink is NULL.
@@ -13,7 +13,6 @@
 #ifndef SERVER_TLS_SESSION_H
 #define SERVER_TLS_SESSION_H
 
-#include <openssl/ssl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,12 +42,22 @@ enum tls_failure {
 	TLS_FAILURES
 };
 
+/* What has come and was not taken: the rest of a record's plaintext, and records behind it. */
+struct tls_inbox {
+	unsigned char *ib_mem; /* NULL: nothing */
+	size_t ib_at;
+	size_t ib_plain;
+	size_t ib_raw;
+};
+
+#define TLS_UPDATE 5 /* bytes of KeyUpdate: RFC 8446, 4.6.3 */
+
 struct tls {
 	struct pw_sink tl_sink; /* first: found by it */
 	struct handshake tl_handshake;
 	void *tl_owner; /* the caller's */
 	struct tls_context *tl_context;
-	SSL *tl_ssl; /* NULL before the first step */
+	SSL *tl_ssl; /* NULL before the first step, and after the last one */
 	int tl_fd;   /* the connection's */
 	enum tls_state tl_state;
 	enum tls_failure tl_failure;
@@ -56,20 +65,27 @@ struct tls {
 	size_t tl_place;   /* of the site in its context */
 	unsigned tl_steps; /* of the handshake */
 	bool tl_kernel;	   /* the kernel encrypts */
-	bool tl_drained;   /* the last call emptied the socket, ktls apart */
 	bool tl_told;	   /* our close_notify is made */
 	bool tl_broken;	   /* nothing more can be sent */
+	bool tl_closed;	   /* the client's close_notify has come */
 	uint64_t tl_began; /* of the handshake, microseconds */
-	/* What is sent: stream.c. */
-	struct record_writer tl_writer;
-	uint64_t tl_records; /* that OpenSSL sent with its key */
-	unsigned char
-	    tl_alert[2]; /* that it wants to send: level, cause; or 0 */
-	bool tl_update;	 /* the client wants a new key */
+	uint64_t
+	    tl_records; /* that OpenSSL sent with the key of the next one */
+	struct record_key tl_writes;
+	struct record_key tl_reads;
 	struct log_tls
 	    tl_log;	  /* once it is open; its texts are the session's */
 	char *tl_subject; /* of tl_log */
-	/* Records that the socket had no room for ... */
+	char *tl_name;	  /* of tl_log */
+	/* receive.c */
+	struct tls_inbox tl_inbox;
+	unsigned char tl_update[TLS_UPDATE]; /* that has not come as a whole */
+	unsigned char tl_update_len;
+	unsigned char tl_idle;	   /* records in a row without data */
+	bool tl_drained;	   /* the last call emptied the socket */
+	bool tl_wants_update;	   /* the client wants a new key of ours */
+	unsigned char tl_alert[2]; /* that is due: level, cause; or 0 */
+	/* stream.c: records that the socket had no room for ... */
 	char *tl_rest;
 	size_t tl_rest_at;
 	size_t tl_rest_len;
@@ -103,7 +119,7 @@ struct pw_sink *tls_sink(struct tls *);
 /* As transport_recv, after the handshake. */
 long tls_recv(struct tls *, void *, size_t room);
 
-/* All that has come was read, as far as is known. */
+/* Nothing that has come can be read now, as far as is known. */
 bool tls_is_drained(const struct tls *);
 
 /* Something was received, and not read yet. */

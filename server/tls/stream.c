@@ -1,14 +1,14 @@
 /*
- * stream: what is sent and received on a session once it is open.
+ * stream: what is sent on a session once it is open.
  */
 #include <errno.h>
-#include <openssl/err.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "lib/os/os.h"
 #include "server/tls/context_priv.h"
+#include "server/tls/kernel.h"
 #include "server/tls/session.h"
 
 #define FIRST 4096   /* bytes of the first record of an answer: below */
@@ -18,67 +18,6 @@ static struct tls *
 tls_of(struct pw_sink *sk)
 {
 	return (struct tls *)(void *)sk;
-}
-
-/* ---------------------------------------------------------------- sending */
-
-/*
- * In the handshake.  After it what OpenSSL writes is forgotten, since its keys are not used any
- * more; on_message in session.c has noted what it wants to say.
- */
-static int
-socket_write(BIO *bio, const char *data, int len)
-{
-	struct tls *tl = BIO_get_data(bio);
-	ssize_t n;
-
-	BIO_clear_retry_flags(bio);
-	if (tl->tl_state == TLS_OPEN)
-		return len;
-	do
-		n = send(
-		    tl->tl_fd, data, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	while (n == -1 && errno == EINTR);
-	if (n == -1 && (errno == EAGAIN || errno == ENOBUFS))
-		BIO_set_retry_write(bio);
-	return (int)n;
-}
-
-static int
-socket_read(BIO *bio, char *to, int room)
-{
-	struct tls *tl = BIO_get_data(bio);
-	ssize_t n;
-
-	BIO_clear_retry_flags(bio);
-	do
-		n = recv(tl->tl_fd, to, (size_t)room, MSG_DONTWAIT);
-	while (n == -1 && errno == EINTR);
-	tl->tl_drained = n < room;
-	if (n == -1 && errno == EAGAIN)
-		BIO_set_retry_read(bio);
-	return (int)n;
-}
-
-static long
-bio_ctrl(BIO *bio, int cmd, long number, void *pointer)
-{
-	(void)bio, (void)number, (void)pointer;
-	return cmd == BIO_CTRL_FLUSH;
-}
-
-BIO_METHOD *
-tls_bio_method(void)
-{
-	BIO_METHOD *method = BIO_meth_new(
-	    BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "connection");
-
-	if (method == NULL)
-		return NULL;
-	BIO_meth_set_write(method, socket_write);
-	BIO_meth_set_read(method, socket_read);
-	BIO_meth_set_ctrl(method, bio_ctrl);
-	return method;
 }
 
 /* Bytes that the socket took, or -errno. */
@@ -145,10 +84,13 @@ static int
 say(struct tls *tl, unsigned char type, const void *data, size_t len)
 {
 	char *record = tl->tl_context->tx_gather;
-	size_t all = record_write(
-	    &tl->tl_writer, type, data, len, (unsigned char *)record);
+	size_t all;
 	long n = 0;
 
+	if (tl->tl_kernel)
+		return tls_kernel_say(tl->tl_fd, type, data, len);
+	all = record_write(
+	    &tl->tl_writes, type, data, len, (unsigned char *)record);
 	if (all == 0)
 		return -EPROTO;
 	if (tl->tl_rest_len == 0)
@@ -158,38 +100,37 @@ say(struct tls *tl, unsigned char type, const void *data, size_t len)
 	return keep(tl, record + n, all - (size_t)n);
 }
 
-/* RFC 8446, 4.6.3: a new key. */
+/* RFC 8446, 4.6.3: a new key.  The kernel would go on with the old one. */
 static int
 say_update(struct tls *tl)
 {
-	static const unsigned char update[] = {
+	static const unsigned char update[TLS_UPDATE] = {
 	    SSL3_MT_KEY_UPDATE, 0, 0, 1, SSL_KEY_UPDATE_NOT_REQUESTED};
-	int error = say(tl, SSL3_RT_HANDSHAKE, update, sizeof(update));
+	int error = tl->tl_kernel
+			? -EPROTO
+			: say(tl, SSL3_RT_HANDSHAKE, update, sizeof(update));
 
-	tl->tl_update = false;
-	return error == 0 && !record_update(&tl->tl_writer) ? -EPROTO : error;
+	tl->tl_wants_update = false;
+	return error == 0 && !record_key_update(&tl->tl_writes) ? -EPROTO
+								: error;
 }
 
-/* On request; and why it has failed (RFC 8446, 6.2). */
-static int
-say_what_is_due(struct tls *tl)
+/* What has failed is said (RFC 8446, 6.2) before the keys are of no use. */
+int
+tls_say_what_is_due(struct tls *tl)
 {
 	int error = 0;
 
-	/* OpenSSL has said it; but the kernel would go on with the old key. */
-	if (tl->tl_kernel) {
-		tl->tl_alert[0] = 0;
-		tl->tl_broken |= tl->tl_update;
-		return tl->tl_update ? -EPROTO : 0;
-	}
-	if (tl->tl_update)
+	if (tl->tl_broken)
+		return -EPIPE;
+	if (tl->tl_wants_update)
 		error = say_update(tl);
 	if (error == 0 && tl->tl_alert[0] != 0)
 		error =
 		    say(tl, SSL3_RT_ALERT, tl->tl_alert, sizeof(tl->tl_alert));
-	tl->tl_alert[0] = 0;
-	if (error != 0)
+	if (error != 0 || tl->tl_alert[0] == SSL3_AL_FATAL)
 		tl->tl_broken = true;
+	tl->tl_alert[0] = 0;
 	return error;
 }
 
@@ -224,7 +165,7 @@ make_records(struct tls *tl, const char *mem, size_t len, struct gathered *g)
 	while (len > 0 && g->g_count < tl->tl_share) {
 		n = record_size(tl, g->g_count, len);
 		made = record_write(
-		    &tl->tl_writer, SSL3_RT_APPLICATION_DATA, mem, n, to + all);
+		    &tl->tl_writes, SSL3_RT_APPLICATION_DATA, mem, n, to + all);
 		if (made == 0)
 			return 0;
 		all += made;
@@ -306,7 +247,7 @@ take(struct pw_sink *sk, const char *mem, size_t len, bool more, size_t *taken)
 	*taken = take_held(tl, len);
 	if (*taken == len || tl->tl_held > 0)
 		return 0;
-	if (record_needs_update(&tl->tl_writer))
+	if (record_key_is_worn(&tl->tl_writes))
 		error = say_update(tl);
 	while (error == 0 && *taken < len && tl->tl_held == 0)
 		error =
@@ -352,76 +293,9 @@ tls_end(struct tls *tl)
 
 	if (tl->tl_broken || tl->tl_state != TLS_OPEN)
 		return -EPIPE;
-	if (!tl->tl_told && tl->tl_kernel) {
-		(void)SSL_shutdown(tl->tl_ssl);
-		ERR_clear_error();
-	} else if (!tl->tl_told)
+	if (!tl->tl_told)
 		error =
 		    say(tl, SSL3_RT_ALERT, close_notify, sizeof(close_notify));
-	tl->tl_told = true;
+	tl->tl_told = error != -EAGAIN;
 	return error == 0 ? give_rest(tl, false) : error;
-}
-
-/* -------------------------------------------------------------- receiving */
-
-/* After our close_notify, or an alert, nothing that comes is of interest. */
-static long
-discard(struct tls *tl, void *to, size_t room)
-{
-	ssize_t n;
-
-	do
-		n = recv(tl->tl_fd, to, room, MSG_DONTWAIT);
-	while (n == -1 && errno == EINTR);
-	return n == -1 ? -errno : n;
-}
-
-static long
-nothing(struct tls *tl, int result)
-{
-	int error = SSL_get_error(tl->tl_ssl, result);
-	int cause = errno;
-
-	ERR_clear_error();
-	switch (error) {
-	case SSL_ERROR_WANT_READ:
-	case SSL_ERROR_WANT_WRITE:
-		return -EAGAIN;
-	case SSL_ERROR_ZERO_RETURN:
-		return 0;
-	case SSL_ERROR_SYSCALL:
-		tl->tl_broken = true;
-		return cause != 0 ? -cause : -ECONNRESET;
-	default:
-		tl->tl_broken = true;
-		return -EPROTO;
-	}
-}
-
-long
-tls_recv(struct tls *tl, void *to, size_t room)
-{
-	long result;
-	int n, error = 0;
-
-	if (tl->tl_told || tl->tl_state != TLS_OPEN)
-		return discard(tl, to, room);
-	errno = 0;
-	n = SSL_read(tl->tl_ssl, to, room < INT32_MAX ? (int)room : INT32_MAX);
-	result = n > 0 ? n : nothing(tl, n);
-	if (tl->tl_update || tl->tl_alert[0] != 0)
-		error = say_what_is_due(tl);
-	return error == 0 || result > 0 ? result : error;
-}
-
-bool
-tls_is_drained(const struct tls *tl)
-{
-	return tl->tl_drained && SSL_has_pending(tl->tl_ssl) == 0;
-}
-
-bool
-tls_has_input(const struct tls *tl)
-{
-	return tl->tl_ssl != NULL && SSL_has_pending(tl->tl_ssl) == 1;
 }

@@ -54,10 +54,7 @@ WRAP(SSL_new, SSL *, NULL, (SSL_CTX * ctx), (ctx))
 WRAP(SSL_set_ex_data, int, 0, (SSL * ssl, int index, void *data),
     (ssl, index, data))
 WRAP(SSL_do_handshake, int, -1, (SSL * ssl), (ssl))
-WRAP(SSL_read, int, -1, (SSL * ssl, void *to, int size), (ssl, to, size))
-WRAP(SSL_shutdown, int, -1, (SSL * ssl), (ssl))
 WRAP(BIO_new, BIO *, NULL, (const BIO_METHOD *method), (method))
-WRAP(SSL_set_fd, int, 0, (SSL * ssl, int fd), (ssl, fd))
 WRAP(SSL_CTX_new, SSL_CTX *, NULL, (const SSL_METHOD *method), (method))
 WRAP(SSL_CTX_use_cert_and_key, int, 0,
     (SSL_CTX * ctx, X509 *cert, EVP_PKEY *key, STACK_OF(X509) * chain,
@@ -68,4 +65,10 @@ WRAP(EVP_EncryptUpdate, int, 0,
 	const unsigned char *from, int n),
     (ctx, to, len, from, n))
 WRAP(EVP_EncryptFinal_ex, int, 0,
+    (EVP_CIPHER_CTX * ctx, unsigned char *to, int *len), (ctx, to, len))
+WRAP(EVP_DecryptUpdate, int, 0,
+    (EVP_CIPHER_CTX * ctx, unsigned char *to, int *len,
+	const unsigned char *from, int n),
+    (ctx, to, len, from, n))
+WRAP(EVP_DecryptFinal_ex, int, 0,
     (EVP_CIPHER_CTX * ctx, unsigned char *to, int *len), (ctx, to, len))

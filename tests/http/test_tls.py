@@ -289,6 +289,16 @@ def test_names(named, pairs):
     end(named)
 
 
+def test_a_client_of_no_name_asks_for_no_host(start, site):
+    """Neither SNI nor Host: the default answers."""
+    server = start()
+    peer = tls_peer.Native(raw(server))
+    peer.write(b"GET /small HTTP/1.0\r\n\r\n")
+    assert peer.read_until(b"small").startswith(b"HTTP/1.1 200 ")
+    peer.close()
+    end(server)
+
+
 def test_a_trailing_dot_is_the_same_name(named, pairs):
     """RFC 6066, 3, writes names without it, and some send what was typed."""
     assert shown(named, tls_peer.server_name(b"a.test.")) in (

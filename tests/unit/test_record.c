@@ -1,5 +1,6 @@
 /*
- * Tests of server/tls/record.c: what it writes is read by OpenSSL's client.
+ * Tests of server/tls/record.c and record_key.c: what it writes is read by OpenSSL's client, and what that
+ * writes is read.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +21,8 @@ struct pair {
 	SSL *pr_server;
 	SSL *pr_client;
 	BIO *pr_out; /* the server's bytes go in here */
-	struct record_writer pr_writer;
+	struct record_key pr_writes;
+	struct record_key pr_reads;
 	uint64_t pr_records;
 };
 
@@ -43,7 +45,8 @@ on_secret(const SSL *ssl, const char *line)
 {
 	struct pair *pr = SSL_get_app_data(ssl);
 
-	record_take_secret(&pr->pr_writer, line);
+	record_key_take(&pr->pr_writes, line);
+	record_key_take(&pr->pr_reads, line);
 }
 
 static void
@@ -53,7 +56,7 @@ on_message(int writes, int version, int type, const void *data, size_t len,
 	struct pair *pr = arg;
 
 	(void)version, (void)data, (void)len, (void)ssl;
-	if (writes && type == SSL3_RT_HEADER && pr->pr_writer.rw_secret_len > 0)
+	if (writes && type == SSL3_RT_HEADER && pr->pr_writes.rk_secret_len > 0)
 		pr->pr_records++;
 }
 
@@ -108,11 +111,21 @@ shake_hands(struct pair *pr)
 }
 
 static void
+begin(struct pair *pr, struct record_key *rk, uint64_t number)
+{
+	struct record_material rm;
+
+	assert_true(record_key_derive(rk, pr->pr_server, number, &rm));
+	assert_true(record_key_begin(rk, &rm));
+}
+
+static void
 open_pair(struct pair *pr, const struct suite *su)
 {
 	BIO *client;
 
 	memset(pr, 0, sizeof(*pr));
+	pr->pr_reads.rk_reads = true;
 	pr->pr_server = new_end(pr, 0, su);
 	pr->pr_client = new_end(pr, 1, su);
 	SSL_set_app_data(pr->pr_server, pr);
@@ -125,14 +138,15 @@ open_pair(struct pair *pr, const struct suite *su)
 	SSL_set_accept_state(pr->pr_server);
 	SSL_set_connect_state(pr->pr_client);
 	shake_hands(pr);
-	assert_true(
-	    record_begin(&pr->pr_writer, pr->pr_server, pr->pr_records));
+	begin(pr, &pr->pr_writes, pr->pr_records);
+	begin(pr, &pr->pr_reads, 0);
 }
 
 static void
 close_pair(struct pair *pr)
 {
-	record_end(&pr->pr_writer);
+	record_key_end(&pr->pr_writes);
+	record_key_end(&pr->pr_reads);
 	SSL_free(pr->pr_server);
 	SSL_free(pr->pr_client);
 	SSL_CTX_free(pr->pr_contexts[0]);
@@ -143,7 +157,7 @@ static void
 give(struct pair *pr, unsigned char type, const void *data, size_t len)
 {
 	unsigned char *record = malloc(len + RECORD_OVERHEAD);
-	size_t n = record_write(&pr->pr_writer, type, data, len, record);
+	size_t n = record_write(&pr->pr_writes, type, data, len, record);
 
 	assert_true(n > len && n <= len + RECORD_OVERHEAD);
 	assert_int_equal(BIO_write(pr->pr_out, record, (int)n), (int)n);
@@ -230,7 +244,7 @@ next_key_is_the_one_that_the_client_expects(void **state)
 		open_pair(&pr, &suites[i]);
 		for (int times = 0; times < 3; times++) {
 			give(&pr, SSL3_RT_HANDSHAKE, update, sizeof(update));
-			assert_true(record_update(&pr.pr_writer));
+			assert_true(record_key_update(&pr.pr_writes));
 			give(&pr, SSL3_RT_APPLICATION_DATA, "after", 5);
 			expect(&pr, "after", 5);
 		}
@@ -246,11 +260,11 @@ key_is_replaced_after_many_records_in_tls_1_3_only(void **state)
 	(void)state;
 	for (size_t i = 0; i < SUITES; i++) {
 		open_pair(&pr, &suites[i]);
-		assert_false(record_needs_update(&pr.pr_writer));
-		pr.pr_writer.rw_number = RECORD_MOST - 1;
-		assert_false(record_needs_update(&pr.pr_writer));
-		pr.pr_writer.rw_number = RECORD_MOST;
-		assert_int_equal(record_needs_update(&pr.pr_writer),
+		assert_false(record_key_is_worn(&pr.pr_writes));
+		pr.pr_writes.rk_number = RECORD_MOST - 1;
+		assert_false(record_key_is_worn(&pr.pr_writes));
+		pr.pr_writes.rk_number = RECORD_MOST;
+		assert_int_equal(record_key_is_worn(&pr.pr_writes),
 		    suites[i].su_version == TLS1_3_VERSION);
 		close_pair(&pr);
 	}
@@ -263,7 +277,7 @@ tls_1_2_has_no_next_key(void **state)
 
 	(void)state;
 	open_pair(&pr, &suites[3]);
-	assert_false(record_update(&pr.pr_writer));
+	assert_false(record_key_update(&pr.pr_writes));
 	close_pair(&pr);
 }
 
@@ -280,7 +294,7 @@ changed_record_is_refused(void **state)
 	for (i = 0; i < SUITES; i++) {
 		for (at = 5; at < 64; at += 7) {
 			open_pair(&pr, &suites[i]);
-			n = record_write(&pr.pr_writer,
+			n = record_write(&pr.pr_writes,
 			    SSL3_RT_APPLICATION_DATA, "abc", 3, record);
 			if (at < n) {
 				record[at] ^= 1;
@@ -302,16 +316,220 @@ other_secrets_and_broken_lines_are_left_out(void **state)
 	static const char *const lines[] = {"", "SERVER_TRAFFIC_SECRET_0",
 	    "CLIENT_TRAFFIC_SECRET_0 00 1234", "CLIENT_RANDOM 00 1234",
 	    "EXPORTER_SECRET 00 1234"};
-	struct record_writer rw = {.rw_cipher = NULL};
+	struct record_key rk = {.rk_cipher = NULL};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
-		record_take_secret(&rw, lines[i]);
-		assert_int_equal(rw.rw_secret_len, 0);
+		record_key_take(&rk, lines[i]);
+		assert_int_equal(rk.rk_secret_len, 0);
 	}
-	record_take_secret(&rw, "SERVER_TRAFFIC_SECRET_0 00ff 12ab");
-	assert_int_equal(rw.rw_secret_len, 2);
-	assert_memory_equal(rw.rw_secret, "\x12\xab", 2);
+	record_key_take(&rk, "SERVER_TRAFFIC_SECRET_0 00ff 12ab");
+	assert_int_equal(rk.rk_secret_len, 2);
+	assert_memory_equal(rk.rk_secret, "\x12\xab", 2);
+	rk.rk_reads = true;
+	record_key_take(&rk, "SERVER_TRAFFIC_SECRET_0 00ff ffff");
+	assert_memory_equal(rk.rk_secret, "\x12\xab", 2);
+	record_key_take(&rk, "CLIENT_TRAFFIC_SECRET_0 00ff ab");
+	assert_int_equal(rk.rk_secret_len, 1);
+	assert_memory_equal(rk.rk_secret, "\xab", 1);
+}
+
+/* ------------------------------------------------------------------- reading */
+
+/* The next record of the client; its length. */
+static size_t
+come(struct pair *pr, unsigned char *mem)
+{
+	size_t len;
+
+	assert_int_equal(
+	    BIO_read(pr->pr_out, mem, (int)RECORD_HEADER), (int)RECORD_HEADER);
+	len = record_length(mem, RECORD_HEADER);
+	assert_true(len <= RECORD_LONGEST);
+	len -= RECORD_HEADER;
+	assert_int_equal(
+	    BIO_read(pr->pr_out, mem + RECORD_HEADER, (int)len), (int)len);
+	return RECORD_HEADER + len;
+}
+
+static void
+expect_record(struct pair *pr, unsigned char type, const void *data, size_t len)
+{
+	unsigned char *mem = malloc(RECORD_LONGEST);
+	struct record_text rt;
+	size_t n = come(pr, mem);
+
+	assert_int_equal(record_read(&pr->pr_reads, mem, n, &rt), 0);
+	assert_int_equal(rt.rt_type, type);
+	assert_int_equal(rt.rt_len, len);
+	assert_memory_equal(rt.rt_data, data, len);
+	free(mem);
+}
+
+static void
+each_record_of_the_client_is_read(void **state)
+{
+	static const size_t lengths[] = {
+	    1, 15, 16, 17, 1000, 4096, RECORD_PLAIN - 1, RECORD_PLAIN, 3};
+	char data[RECORD_PLAIN];
+	struct pair pr;
+	size_t n;
+
+	(void)state;
+	for (size_t i = 0; i < SUITES; i++) {
+		open_pair(&pr, &suites[i]);
+		for (size_t j = 0; j < sizeof(lengths) / sizeof(*lengths);
+		     j++) {
+			fill(data, lengths[j], (unsigned)(i + j));
+			assert_int_equal(
+			    SSL_write_ex(pr.pr_client, data, lengths[j], &n),
+			    1);
+			expect_record(
+			    &pr, SSL3_RT_APPLICATION_DATA, data, lengths[j]);
+		}
+		close_pair(&pr);
+	}
+}
+
+static void
+end_of_the_client_is_read(void **state)
+{
+	static const unsigned char close_notify[] = {
+	    SSL3_AL_WARNING, SSL3_AD_CLOSE_NOTIFY};
+	struct pair pr;
+
+	(void)state;
+	for (size_t i = 0; i < SUITES; i++) {
+		open_pair(&pr, &suites[i]);
+		SSL_shutdown(pr.pr_client);
+		expect_record(
+		    &pr, SSL3_RT_ALERT, close_notify, sizeof(close_notify));
+		close_pair(&pr);
+	}
+}
+
+static void
+key_of_the_client_is_followed(void **state)
+{
+	unsigned char update[] = {SSL3_MT_KEY_UPDATE, 0, 0, 1, 0};
+	struct pair pr;
+	size_t n;
+
+	(void)state;
+	for (size_t i = 0; suites[i].su_version == TLS1_3_VERSION; i++) {
+		open_pair(&pr, &suites[i]);
+		for (int times = 0; times < 3; times++) {
+			update[4] = (unsigned char)(times % 2);
+			assert_int_equal(
+			    SSL_key_update(pr.pr_client, update[4]), 1);
+			assert_int_equal(
+			    SSL_write_ex(pr.pr_client, "after", 5, &n), 1);
+			expect_record(
+			    &pr, SSL3_RT_HANDSHAKE, update, sizeof(update));
+			assert_true(record_key_update(&pr.pr_reads));
+			expect_record(
+			    &pr, SSL3_RT_APPLICATION_DATA, "after", 5);
+		}
+		close_pair(&pr);
+	}
+}
+
+/* Header and text: both are covered by the tag, but for the version. */
+static void
+changed_record_of_the_client_is_refused(void **state)
+{
+	unsigned char mem[64];
+	struct record_text rt;
+	struct pair pr;
+	size_t len, n;
+
+	(void)state;
+	for (size_t i = 0; i < SUITES; i++) {
+		for (size_t at = 0; at < sizeof(mem); at += 3) {
+			open_pair(&pr, &suites[i]);
+			assert_int_equal(
+			    SSL_write_ex(pr.pr_client, "abc", 3, &n), 1);
+			len = come(&pr, mem);
+			if (at < len && at != 3) {
+				mem[at] ^= 1;
+				assert_int_not_equal(
+				    record_read(&pr.pr_reads, mem, len, &rt),
+				    0);
+			}
+			close_pair(&pr);
+		}
+	}
+}
+
+static void
+record_of_no_length_is_refused(void **state)
+{
+	unsigned char mem[RECORD_LONGEST + 1] = {
+	    SSL3_RT_APPLICATION_DATA, 3, 3};
+	struct record_text rt;
+	struct pair pr;
+
+	(void)state;
+	for (size_t i = 0; i < SUITES; i++) {
+		open_pair(&pr, &suites[i]);
+		for (size_t n = RECORD_HEADER; n < RECORD_HEADER + 17; n++)
+			assert_int_equal(record_read(&pr.pr_reads, mem, n, &rt),
+			    SSL_AD_BAD_RECORD_MAC);
+		assert_int_equal(
+		    record_read(&pr.pr_reads, mem, sizeof(mem), &rt),
+		    SSL_AD_RECORD_OVERFLOW);
+		close_pair(&pr);
+	}
+}
+
+/* A record of ours is one of a client's where both have the same key: TLS 1.3. */
+static void
+read_own(struct pair *pr, const void *data, size_t len, int alert)
+{
+	unsigned char *mem = malloc(RECORD_LONGEST);
+	struct record_text rt;
+	struct record_material rm = {
+	    .rm_cipher = EVP_CIPHER_CTX_get0_cipher(pr->pr_writes.rk_cipher)};
+	struct record_key rk = pr->pr_writes;
+	size_t n;
+
+	memset(rm.rm_key, 7, sizeof(rm.rm_key));
+	assert_true(record_key_begin(&rk, &rm));
+	/* The type is the last byte that is not zero. */
+	n = record_write(&rk, 0, data, len, mem);
+	record_key_end(&rk);
+	rk = pr->pr_reads;
+	memcpy(rk.rk_iv, pr->pr_writes.rk_iv, sizeof(rk.rk_iv));
+	rk.rk_number = pr->pr_writes.rk_number;
+	assert_true(record_key_begin(&rk, &rm));
+	assert_int_equal(record_read(&rk, mem, n, &rt), alert);
+	if (alert == 0) {
+		assert_int_equal(rt.rt_type, 'd');
+		assert_int_equal(rt.rt_len, 3);
+		assert_memory_equal(rt.rt_data, "abc", 3);
+	}
+	record_key_end(&rk);
+	free(mem);
+}
+
+static void
+padding_is_taken_off(void **state)
+{
+	unsigned char data[RECORD_PLAIN] = "abcd";
+	struct pair pr;
+
+	(void)state;
+	for (size_t i = 0; suites[i].su_version == TLS1_3_VERSION; i++) {
+		open_pair(&pr, &suites[i]);
+		read_own(&pr, data, 4, 0);
+		read_own(&pr, data, 5, 0);
+		read_own(&pr, data, sizeof(data), 0);
+		/* No type. */
+		read_own(&pr, data + 4, 0, SSL_AD_UNEXPECTED_MESSAGE);
+		read_own(
+		    &pr, data + 4, sizeof(data) - 4, SSL_AD_UNEXPECTED_MESSAGE);
+		close_pair(&pr);
+	}
 }
 
 int
@@ -326,9 +544,15 @@ main(void)
 	    cmocka_unit_test(tls_1_2_has_no_next_key),
 	    cmocka_unit_test(changed_record_is_refused),
 	    cmocka_unit_test(other_secrets_and_broken_lines_are_left_out),
+	    cmocka_unit_test(each_record_of_the_client_is_read),
+	    cmocka_unit_test(end_of_the_client_is_read),
+	    cmocka_unit_test(key_of_the_client_is_followed),
+	    cmocka_unit_test(changed_record_of_the_client_is_refused),
+	    cmocka_unit_test(record_of_no_length_is_refused),
+	    cmocka_unit_test(padding_is_taken_off),
 	};
 
-	if (!record_prepare())
+	if (!record_key_prepare())
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

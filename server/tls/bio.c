@@ -1,0 +1,97 @@
+/*
+ * bio: the socket as OpenSSL sees it in the handshake.  What came behind the client's last message
+ * stays in the inbox: it is the first request.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "server/tls/context_priv.h"
+#include "server/tls/session.h"
+
+#define INBOX 4096 /* bytes that are asked for: a hello takes 300 to 2000 */
+
+static int
+bio_write(BIO *bio, const char *data, int len)
+{
+	const struct tls *tl = BIO_get_data(bio);
+	ssize_t n;
+
+	BIO_clear_retry_flags(bio);
+	do
+		n = send(
+		    tl->tl_fd, data, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (n == -1 && errno == EINTR);
+	if (n == -1 && (errno == EAGAIN || errno == ENOBUFS))
+		BIO_set_retry_write(bio);
+	return (int)n;
+}
+
+/* Above 0, 0 at the end, or -1. */
+static ssize_t
+fill(struct tls *tl)
+{
+	struct tls_inbox *ib = &tl->tl_inbox;
+	ssize_t n;
+
+	if (ib->ib_mem == NULL)
+		ib->ib_mem = malloc(INBOX);
+	if (ib->ib_mem == NULL) {
+		errno = ENOMEM;
+		return -1;
+	}
+	do
+		n = recv(tl->tl_fd, ib->ib_mem, INBOX, MSG_DONTWAIT);
+	while (n == -1 && errno == EINTR);
+	ib->ib_at = 0;
+	ib->ib_raw = n > 0 ? (size_t)n : 0;
+	return n;
+}
+
+/* OpenSSL asks for a header, and then for the rest of a record. */
+static int
+bio_read(BIO *bio, char *to, int room)
+{
+	struct tls *tl = BIO_get_data(bio);
+	struct tls_inbox *ib = &tl->tl_inbox;
+	ssize_t n = 1;
+
+	BIO_clear_retry_flags(bio);
+	if (ib->ib_raw == 0)
+		n = fill(tl);
+	if (n == -1 && errno == EAGAIN)
+		BIO_set_retry_read(bio);
+	if (n > 0) {
+		n = ib->ib_raw < (size_t)room ? (ssize_t)ib->ib_raw : room;
+		memcpy(to, ib->ib_mem + ib->ib_at, (size_t)n);
+		ib->ib_at += (size_t)n;
+		ib->ib_raw -= (size_t)n;
+	}
+	if (ib->ib_raw == 0) {
+		free(ib->ib_mem);
+		ib->ib_mem = NULL;
+	}
+	return (int)n;
+}
+
+static long
+bio_ctrl(BIO *bio, int cmd, long number, void *pointer)
+{
+	(void)bio, (void)number, (void)pointer;
+	return cmd == BIO_CTRL_FLUSH;
+}
+
+BIO_METHOD *
+tls_bio_method(void)
+{
+	BIO_METHOD *method = BIO_meth_new(
+	    BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "connection");
+
+	if (method == NULL)
+		return NULL;
+	BIO_meth_set_write(method, bio_write);
+	BIO_meth_set_read(method, bio_read);
+	BIO_meth_set_ctrl(method, bio_ctrl);
+	return method;
+}

@@ -1,0 +1,317 @@
+/*
+ * receive: what is received on a session once it is open: records, in which there are data, alerts
+ * (RFC 8446, 6) and requests for a new key (4.6.3).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "server/tls/context_priv.h"
+#include "server/tls/session.h"
+
+/* Records in a row that bring nothing: each costs as much as one that does. */
+#define IDLE 32
+
+static long
+receive(struct tls *tl, void *to, size_t room)
+{
+	ssize_t n;
+
+	do
+		n = recv(tl->tl_fd, to, room, MSG_DONTWAIT);
+	while (n == -1 && errno == EINTR);
+	return n == -1 ? -errno : n;
+}
+
+static int
+refuse(struct tls *tl, int alert)
+{
+	tl->tl_alert[0] = SSL3_AL_FATAL;
+	tl->tl_alert[1] = (unsigned char)alert;
+	return -EPROTO;
+}
+
+/* -------------------------------------------------- records that are no data */
+
+static int
+on_alert(struct tls *tl, const struct record_text *rt)
+{
+	if (rt->rt_len != 2)
+		return refuse(tl, SSL_AD_DECODE_ERROR);
+	if (rt->rt_data[1] == SSL_AD_CLOSE_NOTIFY) {
+		tl->tl_closed = true;
+		return 0;
+	}
+	/* In TLS 1.3 a level says nothing. */
+	if (rt->rt_data[1] == SSL_AD_USER_CANCELLED ||
+	    (rt->rt_data[0] == SSL3_AL_WARNING && !tl->tl_reads.rk_hides))
+		return 0;
+	tl->tl_broken = true;
+	return -EPROTO;
+}
+
+/* The end of its record, as that of a key, is the end of the message. */
+static int
+on_update(struct tls *tl, const struct record_text *rt)
+{
+	static const unsigned char head[] = {SSL3_MT_KEY_UPDATE, 0, 0, 1};
+	unsigned char *update = tl->tl_update;
+
+	if (rt->rt_len == 0 ||
+	    rt->rt_len > sizeof(tl->tl_update) - tl->tl_update_len)
+		return refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
+	memcpy(update + tl->tl_update_len, rt->rt_data, rt->rt_len);
+	tl->tl_update_len += (unsigned char)rt->rt_len;
+	if (update[0] != SSL3_MT_KEY_UPDATE)
+		return refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
+	if (tl->tl_update_len < sizeof(tl->tl_update))
+		return 0;
+	tl->tl_update_len = 0;
+	if (memcmp(update, head, sizeof(head)) != 0)
+		return refuse(tl, SSL_AD_DECODE_ERROR);
+	if (update[4] > SSL_KEY_UPDATE_REQUESTED)
+		return refuse(tl, SSL_AD_ILLEGAL_PARAMETER);
+	tl->tl_wants_update |= update[4] == SSL_KEY_UPDATE_REQUESTED;
+	return record_key_update(&tl->tl_reads)
+		   ? 0
+		   : refuse(tl, SSL_AD_INTERNAL_ERROR);
+}
+
+/* RFC 5246, 7.4.1.1: there is no second handshake. */
+static int
+on_handshake(struct tls *tl, const struct record_text *rt)
+{
+	if (tl->tl_reads.rk_hides)
+		return on_update(tl, rt);
+	tl->tl_alert[0] = SSL3_AL_WARNING;
+	tl->tl_alert[1] = SSL_AD_NO_RENEGOTIATION;
+	return 0;
+}
+
+/* 0 or -errno. */
+static int
+on_record(struct tls *tl, const struct record_text *rt)
+{
+	bool splits = tl->tl_update_len > 0 && rt->rt_type != SSL3_RT_HANDSHAKE;
+	bool data = rt->rt_type == SSL3_RT_APPLICATION_DATA;
+
+	if (data && rt->rt_len > 0)
+		tl->tl_idle = 0;
+	else
+		tl->tl_idle++;
+	if (splits || tl->tl_idle > IDLE)
+		return refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
+	if (data)
+		return 0;
+	if (rt->rt_type == SSL3_RT_ALERT)
+		return on_alert(tl, rt);
+	if (rt->rt_type == SSL3_RT_HANDSHAKE)
+		return on_handshake(tl, rt);
+	return refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
+}
+
+/* ------------------------------------------------------------------ the inbox */
+
+static void
+forget(struct tls_inbox *ib)
+{
+	free(ib->ib_mem);
+	*ib = (struct tls_inbox){.ib_mem = NULL};
+}
+
+static size_t
+take_plain(struct tls_inbox *ib, void *to, size_t room)
+{
+	size_t n = ib->ib_plain < room ? ib->ib_plain : room;
+
+	if (n == 0)
+		return 0;
+	memcpy(to, ib->ib_mem + ib->ib_at, n);
+	ib->ib_at += n;
+	ib->ib_plain -= n;
+	if (ib->ib_plain == 0 && ib->ib_raw == 0)
+		forget(ib);
+	return n;
+}
+
+/* Its records, once there is no plaintext. */
+static size_t
+take_raw(struct tls_inbox *ib, unsigned char *to)
+{
+	size_t n = ib->ib_raw;
+
+	if (n > 0)
+		memcpy(to, ib->ib_mem + ib->ib_at, n);
+	if (ib->ib_mem != NULL)
+		forget(ib);
+	return n;
+}
+
+static int
+store(struct tls_inbox *ib, const struct record_text *plain,
+    const unsigned char *raw, size_t len)
+{
+	if (plain->rt_len + len == 0)
+		return 0;
+	ib->ib_mem = malloc(plain->rt_len + len);
+	if (ib->ib_mem == NULL)
+		return -ENOMEM;
+	ib->ib_at = 0;
+	ib->ib_plain = plain->rt_len;
+	ib->ib_raw = len;
+	if (plain->rt_len > 0)
+		memcpy(ib->ib_mem, plain->rt_data, plain->rt_len);
+	memcpy(ib->ib_mem + plain->rt_len, raw, len);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- the records */
+
+/* What is in tx_scatter, and where it goes. */
+struct scatter {
+	unsigned char *sc_mem;
+	size_t sc_at;  /* of the first record that was not read */
+	size_t sc_len; /* bytes that have come */
+	char *sc_to;
+	size_t sc_room;
+	size_t sc_taken;
+	struct record_text sc_rest; /* of a record that was read */
+};
+
+static void
+take_text(struct scatter *sc, struct record_text *rt)
+{
+	size_t room = sc->sc_room - sc->sc_taken,
+	       n = rt->rt_len < room ? rt->rt_len : room;
+
+	memcpy(sc->sc_to + sc->sc_taken, rt->rt_data, n);
+	sc->sc_taken += n;
+	rt->rt_data += n;
+	rt->rt_len -= n;
+	sc->sc_rest = *rt;
+}
+
+/*
+ * All that have come as a whole, while there is room; up to a new key, since that takes as long as
+ * twenty records do: some 20 us.  0 or -errno.
+ */
+static int
+read_records(struct tls *tl, struct scatter *sc)
+{
+	struct record_text rt;
+	unsigned char *mem;
+	size_t len, left;
+	int error;
+
+	while (sc->sc_taken < sc->sc_room && !tl->tl_closed) {
+		mem = sc->sc_mem + sc->sc_at;
+		left = sc->sc_len - sc->sc_at;
+		len = record_length(mem, left);
+		if (len > RECORD_LONGEST)
+			return refuse(tl, SSL_AD_RECORD_OVERFLOW);
+		if (len == 0 || len > left)
+			break;
+		sc->sc_at += len;
+		error = record_read(&tl->tl_reads, mem, len, &rt);
+		if (error != 0)
+			return refuse(tl, error);
+		error = on_record(tl, &rt);
+		if (error != 0)
+			return error;
+		if (rt.rt_type == SSL3_RT_APPLICATION_DATA)
+			take_text(sc, &rt);
+		else if (sc->sc_taken > 0)
+			break;
+	}
+	return 0;
+}
+
+/* More than 0, or as recv(2). */
+static long
+get_more(struct tls *tl, struct scatter *sc)
+{
+	size_t room = sizeof(tl->tl_context->tx_scatter);
+	long n;
+
+	sc->sc_len -= sc->sc_at;
+	memmove(sc->sc_mem, sc->sc_mem + sc->sc_at, sc->sc_len);
+	sc->sc_at = 0;
+	room -= sc->sc_len;
+	n = receive(tl, sc->sc_mem + sc->sc_len, room);
+	tl->tl_drained = n < (long)room;
+	if (n > 0)
+		sc->sc_len += (size_t)n;
+	return n;
+}
+
+/* As tls_recv. */
+static long
+read_some(struct tls *tl, struct scatter *sc)
+{
+	long n = 1;
+	int error = read_records(tl, sc);
+
+	while (error == 0 && n > 0 && sc->sc_taken == 0 && !tl->tl_closed) {
+		n = get_more(tl, sc);
+		if (n > 0)
+			error = read_records(tl, sc);
+	}
+	/* An end that was not told: it may be somebody else's. */
+	if (n == 0)
+		tl->tl_broken = true;
+	if (error == 0 && n <= 0)
+		error = n == 0 ? -ECONNRESET : (int)n;
+	if (sc->sc_taken > 0)
+		return (long)sc->sc_taken;
+	return tl->tl_closed ? 0 : error;
+}
+
+long
+tls_recv(struct tls *tl, void *to, size_t room)
+{
+	struct scatter sc = {
+	    .sc_mem = tl->tl_context->tx_scatter, .sc_to = to, .sc_room = room};
+	long n;
+	int error = 0;
+
+	/* After our close_notify, or an alert, nothing that comes is of interest. */
+	if (tl->tl_told || tl->tl_state != TLS_OPEN)
+		return receive(tl, to, room);
+	tl->tl_drained = false;
+	n = (long)take_plain(&tl->tl_inbox, to, room);
+	if (n > 0)
+		return n;
+	if (tl->tl_closed)
+		return 0;
+	if (tl->tl_broken)
+		return -EPROTO;
+	sc.sc_len = take_raw(&tl->tl_inbox, sc.sc_mem);
+	n = read_some(tl, &sc);
+	if (tl->tl_wants_update || tl->tl_alert[0] != 0)
+		error = tls_say_what_is_due(tl);
+	if (!tl->tl_broken && !tl->tl_closed)
+		error = store(&tl->tl_inbox, &sc.sc_rest, sc.sc_mem + sc.sc_at,
+		    sc.sc_len - sc.sc_at);
+	return error == 0 || n > 0 ? n : error;
+}
+
+bool
+tls_is_drained(const struct tls *tl)
+{
+	const struct tls_inbox *ib = &tl->tl_inbox;
+	size_t len;
+
+	if (!tl->tl_drained || ib->ib_plain > 0)
+		return false;
+	len = ib->ib_raw == 0
+		  ? 0
+		  : record_length(ib->ib_mem + ib->ib_at, ib->ib_raw);
+	return len == 0 || len > ib->ib_raw;
+}
+
+bool
+tls_has_input(const struct tls *tl)
+{
+	return tl->tl_inbox.ib_mem != NULL;
+}

@@ -1,0 +1,242 @@
+/*
+ * record_key: see record_key.h.
+ */
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/kdf.h>
+#include <string.h>
+
+#include "server/tls/record_key.h"
+#include "server/util/hex.h"
+
+#define RANDOM ((size_t)SSL3_RANDOM_SIZE)
+
+/* To look for one by its name takes locks and time: once. */
+static struct {
+	EVP_KDF *al_hkdf, *al_prf;
+	EVP_CIPHER *al_gcm128, *al_gcm256, *al_chacha;
+} algorithms;
+
+bool
+record_key_prepare(void)
+{
+	algorithms.al_hkdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
+	algorithms.al_prf = EVP_KDF_fetch(NULL, "TLS1-PRF", NULL);
+	algorithms.al_gcm128 = EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
+	algorithms.al_gcm256 = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
+	algorithms.al_chacha =
+	    EVP_CIPHER_fetch(NULL, "ChaCha20-Poly1305", NULL);
+	return algorithms.al_hkdf != NULL && algorithms.al_prf != NULL &&
+	       algorithms.al_gcm128 != NULL && algorithms.al_gcm256 != NULL &&
+	       algorithms.al_chacha != NULL;
+}
+
+/* ------------------------------------------------------------------ the keys */
+
+static OSSL_PARAM
+octets(const char *name, const void *data, size_t len)
+{
+	return OSSL_PARAM_construct_octet_string(
+	    name, (void *)(uintptr_t)data, len);
+}
+
+static OSSL_PARAM
+digest_param(const EVP_MD *md)
+{
+	return OSSL_PARAM_construct_utf8_string(
+	    OSSL_KDF_PARAM_DIGEST, (char *)(uintptr_t)EVP_MD_get0_name(md), 0);
+}
+
+/* For expand; NULL: no memory. */
+static EVP_KDF_CTX *
+new_hkdf(const struct record_key *rk)
+{
+	int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
+	OSSL_PARAM params[] = {
+	    OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
+	    digest_param(rk->rk_digest),
+	    octets(OSSL_KDF_PARAM_KEY, rk->rk_secret, rk->rk_secret_len),
+	    OSSL_PARAM_construct_end(),
+	};
+	EVP_KDF_CTX *ctx = EVP_KDF_CTX_new(algorithms.al_hkdf);
+
+	if (ctx != NULL && EVP_KDF_CTX_set_params(ctx, params) == 1)
+		return ctx;
+	EVP_KDF_CTX_free(ctx);
+	return NULL;
+}
+
+/* HKDF-Expand-Label with an empty context: RFC 8446, 7.1. */
+static bool
+expand(EVP_KDF_CTX *ctx, const char *label, unsigned char *to, size_t len)
+{
+	static const char prefix[] = "tls13 ";
+	unsigned char info[64];
+	size_t n = 0, label_len = strlen(label),
+	       all = sizeof(prefix) - 1 + label_len;
+	OSSL_PARAM params[2];
+
+	info[n++] = (unsigned char)(len >> 8);
+	info[n++] = (unsigned char)len;
+	info[n++] = (unsigned char)all;
+	memcpy(info + n, prefix, sizeof(prefix) - 1);
+	n += sizeof(prefix) - 1;
+	memcpy(info + n, label, label_len);
+	n += label_len;
+	info[n++] = 0;
+	params[0] = octets(OSSL_KDF_PARAM_INFO, info, n);
+	params[1] = OSSL_PARAM_construct_end();
+	return EVP_KDF_derive(ctx, to, len, params) == 1;
+}
+
+/* In this order, as both directions do it. */
+static bool
+material_13(
+    const struct record_key *rk, struct record_material *rm, unsigned char *iv)
+{
+	size_t len = (size_t)EVP_CIPHER_get_key_length(rm->rm_cipher);
+	EVP_KDF_CTX *ctx = new_hkdf(rk);
+	bool done = ctx != NULL && expand(ctx, "key", rm->rm_key, len) &&
+		    expand(ctx, "iv", iv, RECORD_NONCE);
+
+	EVP_KDF_CTX_free(ctx);
+	return done;
+}
+
+/* TLS 1.2's function: RFC 5246, 5. */
+static bool
+derive(OSSL_PARAM *params, unsigned char *to, size_t len)
+{
+	EVP_KDF_CTX *ctx = EVP_KDF_CTX_new(algorithms.al_prf);
+	bool done = ctx != NULL && EVP_KDF_derive(ctx, to, len, params) == 1;
+
+	EVP_KDF_CTX_free(ctx);
+	return done;
+}
+
+/* Keys and what begins the nonces, the client's before the server's: RFC 5246, 6.3. */
+static bool
+material_12(struct record_key *rk, const SSL *ssl, struct record_material *rm)
+{
+	static const char label[] = "key expansion";
+	unsigned char master[SSL_MAX_MASTER_KEY_LENGTH],
+	    block[2 * (RECORD_KEY + RECORD_NONCE)],
+	    seed[sizeof(label) - 1 + 2 * RANDOM];
+	size_t side = rk->rk_reads ? 0 : 1,
+	       key = (size_t)EVP_CIPHER_get_key_length(rm->rm_cipher),
+	       iv = RECORD_NONCE - (rk->rk_explicit ? RECORD_EXPLICIT : 0);
+	size_t n = SSL_SESSION_get_master_key(
+	    SSL_get_session(ssl), master, sizeof(master));
+	OSSL_PARAM params[4];
+	bool done;
+
+	memcpy(seed, label, sizeof(label) - 1);
+	SSL_get_server_random(ssl, seed + sizeof(label) - 1, RANDOM);
+	SSL_get_client_random(ssl, seed + sizeof(label) - 1 + RANDOM, RANDOM);
+	params[0] = digest_param(rk->rk_digest);
+	params[1] = octets(OSSL_KDF_PARAM_SECRET, master, n);
+	params[2] = octets(OSSL_KDF_PARAM_SEED, seed, sizeof(seed));
+	params[3] = OSSL_PARAM_construct_end();
+	done = n > 0 && derive(params, block, 2 * (key + iv));
+	memcpy(rm->rm_key, block + side * key, key);
+	memcpy(rk->rk_iv, block + 2 * key + side * iv, iv);
+	OPENSSL_cleanse(master, sizeof(master));
+	OPENSSL_cleanse(block, sizeof(block));
+	return done;
+}
+
+static const EVP_CIPHER *
+cipher_of(const SSL_CIPHER *cipher)
+{
+	switch (SSL_CIPHER_get_cipher_nid(cipher)) {
+	case NID_aes_128_gcm:
+		return algorithms.al_gcm128;
+	case NID_aes_256_gcm:
+		return algorithms.al_gcm256;
+	case NID_chacha20_poly1305:
+		return algorithms.al_chacha;
+	default:
+		return NULL;
+	}
+}
+
+void
+record_key_take(struct record_key *rk, const char *line)
+{
+	static const char server[] = "SERVER_TRAFFIC_SECRET_0 ",
+			  client[] = "CLIENT_TRAFFIC_SECRET_0 ";
+	const char *label = rk->rk_reads ? client : server;
+
+	if (strncmp(line, label, sizeof(server) - 1) == 0)
+		rk->rk_secret_len = (unsigned char)hex_read(
+		    strrchr(line, ' ') + 1, rk->rk_secret, RECORD_SECRET);
+}
+
+bool
+record_key_derive(struct record_key *rk, const SSL *ssl, uint64_t number,
+    struct record_material *rm)
+{
+	const SSL_CIPHER *suite = SSL_get_current_cipher(ssl);
+
+	rm->rm_cipher = cipher_of(suite);
+	rk->rk_digest = SSL_CIPHER_get_handshake_digest(suite);
+	rk->rk_hides = SSL_version(ssl) == TLS1_3_VERSION;
+	rk->rk_explicit =
+	    !rk->rk_hides && rm->rm_cipher != algorithms.al_chacha;
+	/* RFC 5246, 7.4.9: that of 0 was Finished. */
+	rk->rk_number = rk->rk_hides ? number : 1;
+	if (rm->rm_cipher == NULL || rk->rk_digest == NULL)
+		return false;
+	if (rk->rk_hides)
+		return rk->rk_secret_len > 0 && material_13(rk, rm, rk->rk_iv);
+	return SSL_version(ssl) == TLS1_2_VERSION && material_12(rk, ssl, rm);
+}
+
+static bool
+set_key(struct record_key *rk, const struct record_material *rm)
+{
+	EVP_CIPHER_CTX *ctx = rk->rk_cipher;
+	int encrypts = !rk->rk_reads;
+
+	return EVP_CipherInit_ex(
+		   ctx, rm->rm_cipher, NULL, NULL, NULL, encrypts) == 1 &&
+	       EVP_CIPHER_CTX_ctrl(
+		   ctx, EVP_CTRL_AEAD_SET_IVLEN, RECORD_NONCE, NULL) == 1 &&
+	       EVP_CipherInit_ex(ctx, NULL, NULL, rm->rm_key, NULL, encrypts) ==
+		   1;
+}
+
+bool
+record_key_begin(struct record_key *rk, const struct record_material *rm)
+{
+	rk->rk_cipher = EVP_CIPHER_CTX_new();
+	return rk->rk_cipher != NULL && set_key(rk, rm);
+}
+
+void
+record_key_end(struct record_key *rk)
+{
+	EVP_CIPHER_CTX_free(rk->rk_cipher);
+	OPENSSL_cleanse(rk, sizeof(*rk));
+}
+
+bool
+record_key_update(struct record_key *rk)
+{
+	unsigned char next[RECORD_SECRET];
+	struct record_material rm;
+	EVP_KDF_CTX *ctx = rk->rk_hides ? new_hkdf(rk) : NULL;
+	bool done =
+	    ctx != NULL && expand(ctx, "traffic upd", next, rk->rk_secret_len);
+
+	EVP_KDF_CTX_free(ctx);
+	if (done) {
+		memcpy(rk->rk_secret, next, rk->rk_secret_len);
+		rm.rm_cipher = EVP_CIPHER_CTX_get0_cipher(rk->rk_cipher);
+		done = material_13(rk, &rm, rk->rk_iv) && set_key(rk, &rm);
+		rk->rk_number = 0;
+		OPENSSL_cleanse(&rm, sizeof(rm));
+	}
+	OPENSSL_cleanse(next, sizeof(next));
+	return done;
+}
