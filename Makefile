@@ -362,7 +362,7 @@ SCENARIOS_bench-tls = hot storm handshakes idle --quick \
     --path nodiskio-tls --peer nginx-tls,h2o-tls,lighttpd-tls,caddy-tls)
 bench bench-full bench-storm bench-hot bench-tls:
 	@sh conf/install-deps.sh build bench
-	@+$(SUBMAKE) all $(TOOLS:%=build/bench/%)
+	@+$(SUBMAKE) all $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
 	@bench/lab run $(SCENARIOS_$@) $(ARGS)
 
 bench-peers:

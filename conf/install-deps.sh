@@ -72,6 +72,7 @@ needs()
 	lint	cmd mandoc			mandoc			-
 	lint	linux cmd abidiff		abigail-tools		-
 	bench	cmd wrk				wrk			wrk
+	bench	linux lib libuv			libuv1-dev		-
 	bench	cmd fio				fio			fio
 	bench	cmd openssl			openssl			openssl
 	bench	cmd python3			python3			python3

@@ -48,7 +48,8 @@ clients_start(int argc, char **argv)
 	struct pw_pool *pool;
 
 	if (argc != 3) {
-		fprintf(stderr, "usage: %s DIRECTORY PORT\n", argv[0]);
+		fprintf(stderr, "libpagewise %s\nusage: %s DIRECTORY PORT\n",
+		    pw_version(), argv[0]);
 		exit(2);
 	}
 	signal(SIGPIPE, SIG_IGN);

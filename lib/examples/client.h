@@ -21,7 +21,7 @@ struct client {
 	char cl_head[128];
 	/* the event loop's */
 	void *cl_own;
-	unsigned cl_watches; /* of the ring, that have not ended */
+	int cl_watches; /* which events; of a ring, how many completions */
 	bool cl_closed;
 };
 

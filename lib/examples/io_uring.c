@@ -13,6 +13,7 @@
 #include "client.h"
 
 #define ENTRIES 1024
+#define FLAGS	(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN)
 
 static struct io_uring ring;
 static char listener_ready,
@@ -41,20 +42,20 @@ watch(int fd, unsigned events, void *whose)
 static void
 watch_client(struct client *c)
 {
-	watch(c->cl_sock, POLLIN | POLLOUT | POLLRDHUP, c);
+	watch(c->cl_sock, POLLIN | POLLRDHUP, c);
 	c->cl_watches++;
 }
 
-/* Of everything it is told anyway; it is only to have its turn again. */
+/* Of what it sends, or that it leaves, it is told anyway. */
 void
 loop_watch(struct client *c, enum client_wants wants)
 {
 	struct io_uring_sqe *sqe;
 
-	if (wants != CLIENT_AGAIN)
+	if (wants != CLIENT_WANTS_WRITE && wants != CLIENT_AGAIN)
 		return;
 	sqe = entry();
-	io_uring_prep_nop(sqe);
+	io_uring_prep_poll_add(sqe, c->cl_sock, POLLOUT);
 	sqe->user_data = (uintptr_t)c;
 	c->cl_watches++;
 }
@@ -65,7 +66,7 @@ loop_close(struct client *c)
 {
 	struct io_uring_sqe *sqe = entry();
 
-	io_uring_prep_poll_remove(sqe, (uintptr_t)c);
+	io_uring_prep_cancel64(sqe, (uintptr_t)c, IORING_ASYNC_CANCEL_ALL);
 	sqe->user_data = 0;
 	c->cl_closed = true;
 }
@@ -81,7 +82,7 @@ on_client(struct client *c, int result, bool last)
 		}
 		return;
 	}
-	if (c->cl_watches == 0)
+	if (last && (result & POLLIN) != 0)
 		watch_client(c);
 	if (result < 0 || (result & (POLLERR | POLLHUP | POLLRDHUP)) != 0)
 		client_leave(c);
@@ -116,7 +117,9 @@ main(int argc, char **argv)
 	int listener = clients_start(argc, argv), error;
 	struct io_uring_cqe *cqe, copy;
 
-	error = io_uring_queue_init(ENTRIES, &ring, 0);
+	error = io_uring_queue_init(ENTRIES, &ring, FLAGS);
+	if (error == -EINVAL) /* before Linux 6.1 */
+		error = io_uring_queue_init(ENTRIES, &ring, 0);
 	if (error != 0) {
 		fprintf(stderr, "io_uring: %s\n", strerror(-error));
 		return 1;

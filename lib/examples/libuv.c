@@ -29,6 +29,9 @@ loop_watch(struct client *c, enum client_wants wants)
 		events |= UV_READABLE;
 	else if (wants != CLIENT_WAITS)
 		events |= UV_WRITABLE;
+	if (events == c->cl_watches)
+		return;
+	c->cl_watches = events;
 	uv_poll_start(c->cl_own, events, on_client);
 }
 
