@@ -2,7 +2,7 @@
 # output under build/.
 #
 ## Targets:
-##   all          build/pagewise, build/pagewise-tool, build/libpagewise.a, build/libpagewise.so
+##   all          build/pagewise, build/pagewise-tool, build/libpagewise.a, .so, .pc
 ##   run          install what is missing, build, serve DIR on LISTEN:PORT
 ##   test         install what is missing, run every test with each sanitizer, count them
 ##   test-kernels a part of them on Debian's kernels, emulated (Linux, x86_64);
@@ -13,6 +13,7 @@
 ##   lossless     SIGHUP, SIGUSR2, SIGTERM every two seconds, while clients ask: none is lost
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
 ##   lint         clang-format, clang-tidy, cppcheck, mandoc; quiet when clean
+##   abi          writes lib/abi/, what the library promises, which lint compares: for a release
 ##   freebsd      builds for FreeBSD, on Linux: build/freebsd/pagewise (docs/freebsd.md)
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
 ##   faults       each call of the server fails at each place, in each way (Linux)
@@ -30,6 +31,7 @@
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
 ##   bench-folio  what bringing in a window costs, page by page or as one
 ##   install, uninstall, clean, deps (only install what the build needs)
+##   examples     build/obj/examples: servers on other event loops, as lib/examples has them
 ## Variables:
 ##   CC CFLAGS LDFLAGS PREFIX=/usr/local DESTDIR= WERROR=1 V=1 PYTHON
 ##   run:  DIR=conf/welcome PORT=8080 LISTEN=127.0.0.1 ARGS="more options"
@@ -86,7 +88,7 @@ OF_linux = lib/disk/async_linux.c \
 OF_freebsd = lib/disk/async_freebsd.c server/process/sandbox_freebsd.c \
     server/tls/kernel_freebsd.c server/tool/attribute_freebsd.c
 OF_OTHERS = $(filter-out $(OF_$(OS)),$(OF_linux) $(OF_freebsd))
-LIB_C := $(filter-out lib/os/% $(OF_OTHERS),$(wildcard lib/*.c lib/*/*.c)) \
+LIB_C := $(filter-out lib/os/% lib/examples/% $(OF_OTHERS),$(wildcard lib/*.c lib/*/*.c)) \
     $(addprefix lib/os/,meter.c posix.c ring.c seed.c switches.c) $(wildcard lib/os/$(OS)*.c)
 TOOL_C := $(filter-out $(OF_OTHERS),$(wildcard server/tool/*.c))
 SERVER_C := $(filter-out server/main.c server/tool/% $(OF_OTHERS),$(wildcard server/*.c server/*/*.c)) \
@@ -110,7 +112,7 @@ SANITIZE_debug = -DPW_DEBUG $(if $(INSIDE_C),-DPW_INSIDE)
 SANITIZE_tsan = -fsanitize=thread -fno-omit-frame-pointer -DPW_DEBUG
 SANITIZE_fuzz = $(SANITIZE_asan) -fsanitize=fuzzer-no-link
 
-all: build/pagewise build/pagewise-tool build/libpagewise.a build/libpagewise.so
+all: build/pagewise build/pagewise-tool build/libpagewise.a build/libpagewise.so build/libpagewise.pc
 asan: build/asan/pagewise build/asan/pagewise-tool
 tsan: build/tsan/pagewise build/tsan/pagewise-tool
 unit: $(UNIT) $(FUZZ)
@@ -151,17 +153,26 @@ build/libpagewise.a: $(LIB_C:%.c=build/obj/%.o)
 	    $(OBJCOPY) --wildcard --keep-global-symbol='pw_*' build/obj/libpagewise.o && \
 	    $(AR) qcs $@ build/obj/libpagewise.o
 
+# The number changes when a program that was built before would break: CHANGELOG.md.
+SONAME = libpagewise.so.1
+VERSION := $(shell sed -n 's/^\#define PW_VERSION "\(.*\)"/\1/p' lib/pagewise.h)
 define shared
 	$(call say,LD)$(CC) $(CFLAGS) -shared \
-	    -Wl,-soname,libpagewise.so.0 -Wl,-z,defs \
+	    -Wl,-soname,$(SONAME) -Wl,-z,defs \
 	    -Wl,--version-script=lib/pagewise.map $(LDFLAGS) \
-	    -o $@.0 $(filter %.o,$^) $(LIB_LIBS) -pthread
-	@ln -sf libpagewise.so.0 $@
+	    -o $(@D)/$(SONAME) $(filter %.o,$^) $(LIB_LIBS) -pthread
+	@ln -sf $(SONAME) $@
 endef
-build/libpagewise.so: $(LIB_C:%.c=build/obj/%.o) lib/pagewise.map
+build/libpagewise.so: $(LIB_C:%.c=build/obj/%.o) lib/pagewise.map Makefile
 	$(shared)
 build/freebsd/libpagewise.so: $(LIB_C:%.c=build/freebsd/%.o) lib/pagewise.map
 	$(shared)
+
+# Of a static program liburing is wanted as well.
+build/libpagewise.pc: lib/libpagewise.pc.in lib/pagewise.h Makefile
+	@mkdir -p $(@D)
+	$(call say,GEN)sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@VERSION@,$(VERSION),' \
+	    -e 's,@REQUIRES@,$(PKGS_$(OS)),' $< >$@
 
 # A text as one C string, named after the file; $(1) are sed's commands.
 string = $(call say,GEN){ echo 'extern const char $(*F)[];'; \
@@ -214,6 +225,21 @@ build/fault/pagewise: build/asan/server/main.o build/asan/server.a \
 	$(call say,LD)$(CC) $(CFLAGS) $(SANITIZE_asan) $(LDFLAGS) -o $@ \
 	    $$(nm $(INJECT_O) | sed -n 's/.* T __wrap_/-Wl,--wrap=/p') $^ $(LIBS)
 
+# Programs that use the library as others do: with its public header, and the static library.
+EXAMPLES_linux = epoll libuv io_uring
+EXAMPLES_freebsd = kqueue
+EXAMPLES = $(EXAMPLES_$(OS))
+EXAMPLE_PKGS = $(if $(findstring libuv,$@),libuv) $(PKGS_$(OS))
+define example
+build/$(1)/examples/%: lib/examples/%.c lib/examples/client.c lib/examples/client.h \
+    lib/pagewise.h build/$(1)/libpagewise.a
+	@mkdir -p $$(@D)
+	$$(call say,CC)$$(CC) $$(STD) -Ilib $$(WARN) $$(CFLAGS) $$(SANITIZE_$(1)) $$(LDFLAGS) -o $$@ \
+	    $$(filter %.c %.a,$$^) $$(if $$(PKGS_$$(OS)),$$(call pkg,--cflags --libs,$$(EXAMPLE_PKGS))) -pthread
+endef
+$(foreach f,obj asan freebsd,$(eval $(call example,$(f))))
+examples: $(EXAMPLES:%=build/obj/examples/%)
+
 build/tests/slowfs: tests/fault/slowfs.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) $(call pkg,--cflags,fuse3) $(LDFLAGS) -o $@ $< \
@@ -224,6 +250,7 @@ FREEBSD_NEEDS = kqueue kevent sendfile cap_enter aio_read
 FREEBSD_LIBS = -levent_extra -levent_core -lconfuse -lssl -lcrypto
 # pagewise-tool is only compiled, with the headers of this machine: its libraries are not there.
 freebsd-all: build/freebsd/pagewise build/freebsd/libpagewise.so \
+    $(EXAMPLES_freebsd:%=build/freebsd/examples/%) \
     $(UNIT_C:%.c=build/freebsd/%.o) $(TOOL_C:%.c=build/freebsd/%.o)
 build/freebsd/include/zlib.h:
 	@mkdir -p $(@D)
@@ -259,7 +286,7 @@ run: deps
 	exec build/pagewise --root "$(DIR)" --listen "$(LISTEN):$(PORT)" \
 	    --autoindex $$user $(ARGS)
 
-TESTED_linux = debug fault build/tests/slowfs bench-tools
+TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug fault build/tests/slowfs bench-tools
 test:
 	@sh conf/install-deps.sh build test
 	@+$(SUBMAKE) WERROR=1 all $(SANITIZERS) unit $(TESTED_$(OS))
@@ -335,7 +362,7 @@ SCENARIOS_bench-tls = hot storm handshakes idle --quick \
     --path nodiskio-tls --peer nginx-tls,h2o-tls,lighttpd-tls,caddy-tls)
 bench bench-full bench-storm bench-hot bench-tls:
 	@sh conf/install-deps.sh build bench
-	@+$(SUBMAKE) all $(TOOLS:%=build/bench/%)
+	@+$(SUBMAKE) all $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
 	@bench/lab run $(SCENARIOS_$@) $(ARGS)
 
 bench-peers:
@@ -397,12 +424,13 @@ bench-ladders:
 	@+$(SUBMAKE) $(LADDERS)
 	@bench/lab ladders $(ARGS)
 
-C_PRODUCT = $(wildcard lib/*.[ch] lib/*/*.[ch] server/*.[ch] server/*/*.[ch])
-C_ALL = $(C_PRODUCT) $(wildcard tests/*/*.[ch])
+C_EXAMPLES = $(wildcard lib/examples/*.[ch])
+C_PRODUCT = $(filter-out $(C_EXAMPLES),$(wildcard lib/*.[ch] lib/*/*.[ch] server/*.[ch] server/*/*.[ch]))
+C_ALL = $(C_PRODUCT) $(C_EXAMPLES) $(wildcard tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
 	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc lint-seam \
-	    lint-guards lint-header lint-rooms lint-messages
+	    lint-guards lint-header lint-rooms lint-messages lint-abi
 
 # Which system it is, only the files of one system know: no conditions, no headers of one.
 SEAM = __(linux|FreeBSD|APPLE|unix)__|<linux/|<sys/(epoll|eventfd|event|capsicum|sysmacros)\.h>
@@ -425,6 +453,20 @@ lint-header:
 # Which room may use which, and that nothing goes in a circle: docs/design.md has the order.
 lint-rooms: all
 	@$(PYTHON) tests/rooms build/obj
+
+# What a release has promised stays: lib/abi has the types of the public header and the symbols of
+# the last one, of this processor.  New functions are no break.  A break needs a new SONAME.
+ABI = lib/abi/libpagewise-$(shell uname -m).abi
+ABI_SEEN = build/abi/headers
+build/abi/new.abi: build/libpagewise.so
+	@mkdir -p $(ABI_SEEN) && cp lib/pagewise.h $(ABI_SEEN)
+	$(call say,ABI)abidw --no-show-locs --no-comp-dir-path --no-corpus-path --drop-private-types \
+	    --exported-interfaces-only --headers-dir $(ABI_SEEN) --out-file $@ build/$(SONAME)
+abi: build/abi/new.abi
+	@mkdir -p lib/abi && cp build/abi/new.abi $(ABI)
+lint-abi: build/abi/new.abi
+	@[ ! -e $(ABI) ] || abidiff --no-added-syms $(ABI) build/abi/new.abi || \
+	    { echo "a program built before would break: undo it, or change SONAME and run make abi" >&2; exit 1; }
 
 # The committed list of the messages shows a changed message in a diff.
 lint-messages:
@@ -453,23 +495,28 @@ lint-cppcheck:
 	    $(TOOL_C) server/main.c
 
 lint-mandoc:
-	@mandoc -T lint -W warning docs/*.[58]
+	@mandoc -T lint -W warning docs/*.[358]
 
 SHARE = $(DESTDIR)$(PREFIX)/share
+PC_DIR = $(DESTDIR)$(PREFIX)/$(if $(filter freebsd,$(OS)),libdata,lib)/pkgconfig
 # For the system's way to start it: units to be copied, a script that is in its place.
 INIT_linux = conf/systemd
 RC_D_freebsd = $(PREFIX)/etc/rc.d
 RC_D = $(RC_D_$(OS))
 install: all
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/libexec $(DESTDIR)$(PREFIX)/lib \
-	    $(DESTDIR)$(PREFIX)/include $(SHARE)/man/man5 $(SHARE)/man/man8 \
+	    $(PC_DIR) $(DESTDIR)$(PREFIX)/include $(SHARE)/man/man3 $(SHARE)/man/man5 \
+	    $(SHARE)/man/man8 \
 	    $(SHARE)/pagewise
 	install -m 755 build/pagewise $(DESTDIR)$(PREFIX)/sbin
 	install -m 755 build/pagewise-tool $(DESTDIR)$(PREFIX)/libexec
 	install -m 644 build/libpagewise.a $(DESTDIR)$(PREFIX)/lib
-	install -m 755 build/libpagewise.so.0 $(DESTDIR)$(PREFIX)/lib
-	ln -sf libpagewise.so.0 $(DESTDIR)$(PREFIX)/lib/libpagewise.so
+	install -m 755 build/$(SONAME) $(DESTDIR)$(PREFIX)/lib
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libpagewise.so
+	sed 's,^prefix=.*,prefix=$(PREFIX),' build/libpagewise.pc >$(PC_DIR)/libpagewise.pc
+	chmod 644 $(PC_DIR)/libpagewise.pc
 	install -m 644 lib/pagewise.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 docs/*.3 $(SHARE)/man/man3
 	install -m 644 docs/*.5 $(SHARE)/man/man5
 	install -m 644 docs/*.8 $(SHARE)/man/man8
 	install -m 644 conf/pagewise.conf conf/mime.types $(SHARE)/pagewise
@@ -488,7 +535,9 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/pagewise \
 	    $(DESTDIR)$(PREFIX)/libexec/pagewise-tool \
 	    $(DESTDIR)$(PREFIX)/lib/libpagewise.* \
+	    $(PC_DIR)/libpagewise.pc \
 	    $(DESTDIR)$(PREFIX)/include/pagewise.h \
+	    $(patsubst docs/%,$(SHARE)/man/man3/%,$(wildcard docs/*.3)) \
 	    $(patsubst docs/%,$(SHARE)/man/man5/%,$(wildcard docs/*.5)) \
 	    $(patsubst docs/%,$(SHARE)/man/man8/%,$(wildcard docs/*.8))
 	rm -rf $(SHARE)/pagewise $(RC_D:%=$(DESTDIR)%/pagewise)
@@ -501,7 +550,7 @@ help:
 
 .PHONY: all asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
-    lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages install uninstall clean help
+    lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi examples install uninstall clean help
 .DELETE_ON_ERROR:
 
 -include $(shell find build -name '*.d' 2>/dev/null)
