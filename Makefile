@@ -2,7 +2,7 @@
 # output under build/.
 #
 ## Targets:
-##   all          build/pagewise, build/pagewise-tool, build/libpagewise.a, build/libpagewise.so
+##   all          build/pagewise, build/pagewise-tool, build/libpagewise.a, .so, .pc
 ##   run          install what is missing, build, serve DIR on LISTEN:PORT
 ##   test         install what is missing, run every test with each sanitizer, count them
 ##   test-kernels a part of them on Debian's kernels, emulated (Linux, x86_64);
@@ -11,6 +11,7 @@
 ##   lossless     SIGHUP, SIGUSR2, SIGTERM every two seconds, while clients ask: none is lost
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
 ##   lint         clang-format, clang-tidy, cppcheck, mandoc; quiet when clean
+##   abi          writes lib/abi/, what the library promises, which lint compares: for a release
 ##   freebsd      builds for FreeBSD, on Linux: build/freebsd/pagewise (docs/freebsd.md)
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
 ##   faults       each call of the server fails at each place, in each way (Linux)
@@ -108,7 +109,7 @@ SANITIZE_debug = -DPW_DEBUG $(if $(INSIDE_C),-DPW_INSIDE)
 SANITIZE_tsan = -fsanitize=thread -fno-omit-frame-pointer -DPW_DEBUG
 SANITIZE_fuzz = $(SANITIZE_asan) -fsanitize=fuzzer-no-link
 
-all: build/pagewise build/pagewise-tool build/libpagewise.a build/libpagewise.so
+all: build/pagewise build/pagewise-tool build/libpagewise.a build/libpagewise.so build/libpagewise.pc
 asan: build/asan/pagewise build/asan/pagewise-tool
 tsan: build/tsan/pagewise build/tsan/pagewise-tool
 unit: $(UNIT) $(FUZZ)
@@ -149,17 +150,26 @@ build/libpagewise.a: $(LIB_C:%.c=build/obj/%.o)
 	    $(OBJCOPY) --wildcard --keep-global-symbol='pw_*' build/obj/libpagewise.o && \
 	    $(AR) qcs $@ build/obj/libpagewise.o
 
+# The number changes when a program that was built before would break: CHANGELOG.md.
+SONAME = libpagewise.so.1
+VERSION := $(shell sed -n 's/^\#define PW_VERSION "\(.*\)"/\1/p' lib/pagewise.h)
 define shared
 	$(call say,LD)$(CC) $(CFLAGS) -shared \
-	    -Wl,-soname,libpagewise.so.0 -Wl,-z,defs \
+	    -Wl,-soname,$(SONAME) -Wl,-z,defs \
 	    -Wl,--version-script=lib/pagewise.map $(LDFLAGS) \
-	    -o $@.0 $(filter %.o,$^) $(LIB_LIBS) -pthread
-	@ln -sf libpagewise.so.0 $@
+	    -o $(@D)/$(SONAME) $(filter %.o,$^) $(LIB_LIBS) -pthread
+	@ln -sf $(SONAME) $@
 endef
-build/libpagewise.so: $(LIB_C:%.c=build/obj/%.o) lib/pagewise.map
+build/libpagewise.so: $(LIB_C:%.c=build/obj/%.o) lib/pagewise.map Makefile
 	$(shared)
 build/freebsd/libpagewise.so: $(LIB_C:%.c=build/freebsd/%.o) lib/pagewise.map
 	$(shared)
+
+# Of a static program liburing is wanted as well.
+build/libpagewise.pc: lib/libpagewise.pc.in lib/pagewise.h Makefile
+	@mkdir -p $(@D)
+	$(call say,GEN)sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@VERSION@,$(VERSION),' \
+	    -e 's,@REQUIRES@,$(PKGS_$(OS)),' $< >$@
 
 # A text as one C string, named after the file; $(1) are sed's commands.
 string = $(call say,GEN){ echo 'extern const char $(*F)[];'; \
@@ -382,7 +392,7 @@ C_ALL = $(C_PRODUCT) $(wildcard tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
 	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc lint-seam \
-	    lint-guards lint-header lint-rooms lint-messages
+	    lint-guards lint-header lint-rooms lint-messages lint-abi
 
 # Which system it is, only the files of one system know: no conditions, no headers of one.
 SEAM = __(linux|FreeBSD|APPLE|unix)__|<linux/|<sys/(epoll|eventfd|event|capsicum|sysmacros)\.h>
@@ -405,6 +415,20 @@ lint-header:
 # Which room may use which, and that nothing goes in a circle: docs/design.md has the order.
 lint-rooms: all
 	@$(PYTHON) tests/rooms build/obj
+
+# What a release has promised stays: lib/abi has the types of the public header and the symbols of
+# the last one, of this processor.  New functions are no break.  A break needs a new SONAME.
+ABI = lib/abi/libpagewise-$(shell uname -m).abi
+ABI_SEEN = build/abi/headers
+build/abi/new.abi: build/libpagewise.so
+	@mkdir -p $(ABI_SEEN) && cp lib/pagewise.h $(ABI_SEEN)
+	$(call say,ABI)abidw --no-show-locs --no-comp-dir-path --no-corpus-path --drop-private-types \
+	    --exported-interfaces-only --headers-dir $(ABI_SEEN) --out-file $@ build/$(SONAME)
+abi: build/abi/new.abi
+	@mkdir -p lib/abi && cp build/abi/new.abi $(ABI)
+lint-abi: build/abi/new.abi
+	@[ ! -e $(ABI) ] || abidiff --no-added-syms $(ABI) build/abi/new.abi || \
+	    { echo "a program built before would break: undo it, or change SONAME and run make abi" >&2; exit 1; }
 
 # The committed list of the messages shows a changed message in a diff.
 lint-messages:
@@ -433,23 +457,28 @@ lint-cppcheck:
 	    $(TOOL_C) server/main.c
 
 lint-mandoc:
-	@mandoc -T lint -W warning docs/*.[58]
+	@mandoc -T lint -W warning docs/*.[358]
 
 SHARE = $(DESTDIR)$(PREFIX)/share
+PC_DIR = $(DESTDIR)$(PREFIX)/$(if $(filter freebsd,$(OS)),libdata,lib)/pkgconfig
 # For the system's way to start it: units to be copied, a script that is in its place.
 INIT_linux = conf/systemd
 RC_D_freebsd = $(PREFIX)/etc/rc.d
 RC_D = $(RC_D_$(OS))
 install: all
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/libexec $(DESTDIR)$(PREFIX)/lib \
-	    $(DESTDIR)$(PREFIX)/include $(SHARE)/man/man5 $(SHARE)/man/man8 \
+	    $(PC_DIR) $(DESTDIR)$(PREFIX)/include $(SHARE)/man/man3 $(SHARE)/man/man5 \
+	    $(SHARE)/man/man8 \
 	    $(SHARE)/pagewise
 	install -m 755 build/pagewise $(DESTDIR)$(PREFIX)/sbin
 	install -m 755 build/pagewise-tool $(DESTDIR)$(PREFIX)/libexec
 	install -m 644 build/libpagewise.a $(DESTDIR)$(PREFIX)/lib
-	install -m 755 build/libpagewise.so.0 $(DESTDIR)$(PREFIX)/lib
-	ln -sf libpagewise.so.0 $(DESTDIR)$(PREFIX)/lib/libpagewise.so
+	install -m 755 build/$(SONAME) $(DESTDIR)$(PREFIX)/lib
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libpagewise.so
+	sed 's,^prefix=.*,prefix=$(PREFIX),' build/libpagewise.pc >$(PC_DIR)/libpagewise.pc
+	chmod 644 $(PC_DIR)/libpagewise.pc
 	install -m 644 lib/pagewise.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 docs/*.3 $(SHARE)/man/man3
 	install -m 644 docs/*.5 $(SHARE)/man/man5
 	install -m 644 docs/*.8 $(SHARE)/man/man8
 	install -m 644 conf/pagewise.conf conf/mime.types $(SHARE)/pagewise
@@ -468,7 +497,9 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/pagewise \
 	    $(DESTDIR)$(PREFIX)/libexec/pagewise-tool \
 	    $(DESTDIR)$(PREFIX)/lib/libpagewise.* \
+	    $(PC_DIR)/libpagewise.pc \
 	    $(DESTDIR)$(PREFIX)/include/pagewise.h \
+	    $(patsubst docs/%,$(SHARE)/man/man3/%,$(wildcard docs/*.3)) \
 	    $(patsubst docs/%,$(SHARE)/man/man5/%,$(wildcard docs/*.5)) \
 	    $(patsubst docs/%,$(SHARE)/man/man8/%,$(wildcard docs/*.8))
 	rm -rf $(SHARE)/pagewise $(RC_D:%=$(DESTDIR)%/pagewise)
@@ -481,7 +512,7 @@ help:
 
 .PHONY: all asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
-    lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages install uninstall clean help
+    lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi install uninstall clean help
 .DELETE_ON_ERROR:
 
 -include $(shell find build -name '*.d' 2>/dev/null)

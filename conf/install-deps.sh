@@ -30,6 +30,8 @@ needs()
 	build	lib libbrotlienc		libbrotli-dev		brotli
 	build	lib libzstd			libzstd-dev		zstd
 	test	python				python3			python3
+	test	cmd c++				g++			-
+	test	linux lib libuv			libuv1-dev		-
 	test	lib cmocka			libcmocka-dev		cmocka
 	test	pymod pytest			python3-pytest		py311-pytest
 	test	pymod xdist			python3-pytest-xdist	py311-pytest-xdist
@@ -60,6 +62,7 @@ needs()
 	lint	cmd clang-tidy			clang-tidy		llvm
 	lint	cmd cppcheck			cppcheck		cppcheck
 	lint	cmd mandoc			mandoc			-
+	lint	linux cmd abidiff		abigail-tools		-
 	bench	cmd wrk				wrk			wrk
 	bench	cmd fio				fio			fio
 	bench	cmd openssl			openssl			openssl

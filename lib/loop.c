@@ -27,16 +27,19 @@ pw_loop_create(
 	struct pw_loop *lp;
 	int error;
 
+	if (pool == NULL)
+		return -EINVAL;
 	lp = line_calloc(sizeof(*lp));
 	if (lp == NULL)
 		return -ENOMEM;
 	lp->lp_pool = pool;
-	lp->lp_conf = *conf;
+	if (conf != NULL)
+		lp->lp_conf = *conf;
 	lp->lp_inbox_end = &lp->lp_inbox;
 	error = os_wake_create(lp->lp_wake);
 	if (error != 0)
 		goto fail;
-	lp->lp_files = file_cache_create(conf->plc_open_files);
+	lp->lp_files = file_cache_create(lp->lp_conf.plc_open_files);
 	lp->lp_drops = drops_create();
 	lp->lp_pipes = pipes_create();
 	lp->lp_verified = verified_create();
@@ -46,6 +49,7 @@ pw_loop_create(
 		goto fail_wake;
 	}
 	pthread_mutex_init(&lp->lp_lock, NULL);
+	pool_loop_begin(pool);
 	*out = lp;
 	return 0;
 
@@ -58,6 +62,12 @@ fail_wake:
 fail:
 	free(lp);
 	return error;
+}
+
+const char *
+pw_version(void)
+{
+	return PW_VERSION;
 }
 
 int
@@ -81,6 +91,7 @@ pw_loop_pending(const struct pw_loop *lp)
 void
 pw_wait_begin(struct pw_loop *lp, struct pw_waiter *w)
 {
+	PW_MUST(w->wt_done != NULL, "wt_done is not set");
 	w->wt_loop = lp;
 	lp->lp_pending++;
 }
@@ -88,13 +99,16 @@ pw_wait_begin(struct pw_loop *lp, struct pw_waiter *w)
 void
 pw_wait_end(struct pw_waiter *w, int error)
 {
+	PW_MUST(w->wt_loop != NULL, "the wait has not begun");
 	completion_deliver(w, error);
 }
 
 void
 pw_loop_drain(struct pw_loop *lp)
 {
+	lp->lp_draining = true;
 	completion_take(lp);
+	lp->lp_draining = false;
 	drops_tick(lp, clock_now());
 	async_drain(lp);
 }
@@ -110,25 +124,28 @@ pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 	budget_tick(pool_room(lp->lp_pool), now_us);
 }
 
-void
+int
 pw_loop_destroy(struct pw_loop **lpp)
 {
 	struct pw_loop *lp = *lpp;
 
 	if (lp == NULL)
-		return;
+		return 0;
+	if (lp->lp_pending > 0 || lp->lp_draining)
+		return -EINVAL;
 	*lpp = NULL;
-	PW_CHECK(lp->lp_pending == 0);
 	async_destroy(&lp->lp_async);
 	verified_destroy(&lp->lp_verified);
 	pipes_destroy(&lp->lp_pipes);
 	drops_destroy(&lp->lp_drops);
 	file_cache_destroy(&lp->lp_files);
 	completion_end(lp);
+	pool_loop_end(lp->lp_pool);
 	pthread_mutex_destroy(&lp->lp_lock);
 	os_wake_close(lp->lp_wake);
 	free(lp->lp_copy);
 	free(lp);
+	return 0;
 }
 
 /* ------------------------------------------------------------------- figures */

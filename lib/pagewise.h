@@ -5,6 +5,8 @@
  * memory; otherwise another thread fetches only the missing window and then notifies
  * the caller.  The thread that runs the event loop never waits for a disk.  No HTTP, no
  * global state, nothing is printed.  SIGPIPE must be ignored by the program.
+ * libpagewise(3) has a life cycle, the rules of threads and a table of returns; examples
+ * are in lib/examples/.
  *
  *   struct pw_pool       threads that wait for disks; shared by all loops
  *   struct pw_loop       one per event-loop thread: completions, open files
@@ -15,19 +17,26 @@
  *
  * Functions return 0 or -errno unless they say otherwise.  Sizes and offsets
  * are bytes, times are microseconds of CLOCK_MONOTONIC.
+ *
+ * A call that the rules below forbid is -EINVAL, and changes nothing.  Where that could
+ * only ruin memory the program ends (abort(3)), with a sentence on stderr that names the
+ * function and the rule: the one thing that is ever printed.
+ *
+ * Structs that the caller makes keep their size within a soname; of those that the library
+ * makes (pw_file) new members come at the end.
  */
 #ifndef PAGEWISE_H
 #define PAGEWISE_H
 
+#include <sched.h> /* struct timespec, also with -std=c99 */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/queue.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
-#define PW_VERSION "0.1.0"
+#define PW_VERSION "0.2.0"
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,8 +46,9 @@ struct pw_pool;
 struct pw_loop;
 struct pw_root;
 struct pw_send_path;
-struct pw_device;
-struct ahead;
+
+/* PW_VERSION of the library that runs: it may be newer than this header.  A constant. */
+const char *pw_version(void);
 
 /*
  * ------------------------------------------------------------- the process
@@ -62,12 +72,14 @@ struct pw_pool_conf {
 	unsigned ppc_queue;   /* windows that may wait per device; 0: 4096 */
 };
 
+/* NULL: the defaults. */
 int pw_pool_create(const struct pw_pool_conf *, struct pw_pool **);
 
 /*
- * After the last use of any of its loops.  Waits up to timeout_us for what still
+ * After the last of its loops.  Waits up to timeout_us for what still
  * runs; threads that a hung disk holds then are left behind, with what they use,
- * and -EBUSY is returned.
+ * and -EBUSY is returned; as it is if a loop could not be destroyed because of one.
+ * -EINVAL: it has a loop, and none of its threads is at work.
  */
 int pw_pool_destroy(struct pw_pool **, uint64_t timeout_us);
 
@@ -89,7 +101,8 @@ struct pw_waiter {
 
 /*
  * A wait for something of the caller's own, by which another thread gives a result to the
- * loop: wt_done is set before.  Begin on the loop's thread; end once, any thread.
+ * loop: wt_done is set before.  Begin on the loop's thread; end once, any thread.  An end
+ * without a begin, or a begin without wt_done, ends the program.
  */
 void pw_wait_begin(struct pw_loop *, struct pw_waiter *);
 void pw_wait_end(struct pw_waiter *, int error);
@@ -115,6 +128,7 @@ struct pw_loop_conf {
 	const char *plc_attribute;
 };
 
+/* Without a configuration (NULL): the defaults. */
 int pw_loop_create(
     struct pw_pool *, const struct pw_loop_conf *, struct pw_loop **);
 int pw_loop_fd(const struct pw_loop *);
@@ -127,9 +141,14 @@ void pw_loop_tick(struct pw_loop *, uint64_t now_us);
  */
 bool pw_loop_spare(struct pw_loop *);
 
-/* Waits that have not been delivered yet: 0 before pw_loop_destroy. */
+/*
+ * Waits that have not been delivered yet: 0 before pw_loop_destroy.  What was cancelled counts
+ * until its thread has come back.
+ */
 unsigned pw_loop_pending(const struct pw_loop *);
-void pw_loop_destroy(struct pw_loop **);
+
+/* -EINVAL: there are waits, or it is being drained; it stays. */
+int pw_loop_destroy(struct pw_loop **);
 
 /*
  * ---------------------------------------------------------------- files
@@ -139,6 +158,22 @@ void pw_loop_destroy(struct pw_loop **);
  * was opened later is never taken for it.  Opening and closing may wait.
  */
 int pw_root_open(const char *path, struct pw_root **);
+
+/*
+ * The same with other rules for symbolic links.  By default those are followed that are
+ * relative and do not leave the root.  -EOPNOTSUPP: this system has no such lookup;
+ * -EINVAL: no such flag, or both.
+ */
+enum pw_root_flags {
+	PW_ROOT_NO_LINKS = 1, /* -ELOOP for every link in a path */
+	/*
+	 * A path or link that begins with '/' begins here, as after chroot(2), and what leads
+	 * above it leads to it.
+	 */
+	PW_ROOT_AS_SLASH = 2,
+};
+
+int pw_root_open_with(const char *path, unsigned flags, struct pw_root **);
 void pw_root_close(struct pw_root **);
 
 /* The st_dev of its directory, for pw_task_run. */
@@ -193,27 +228,6 @@ struct pw_file {
 	void (*fil_user_free)(void *);
 	/* Set it when the file has turned out to be shorter: it is looked up again. */
 	bool fil_stale;
-	/* private to the library; all of it the loop's thread only */
-	bool fil_attributed; /* fil_attribute was asked for */
-	unsigned fil_refs;
-	struct pw_loop *fil_loop;
-	struct pw_device *fil_device;
-	struct drop_lock *fil_drop_lock; /* the device's */
-	int fil_ask;	    /* enum os_ask: how residency is asked */
-	off_t fil_refused;  /* the last no: RWF_NOWAIT's, of this byte; or -1 */
-	bool fil_cachestat; /* the kernel answers us cachestat(2) for it */
-	bool fil_mincore; /* no cachestat, but mincore(2) tells us the truth */
-	bool fil_drops;	  /* its pages are given back now and then */
-	unsigned fil_dropped; /* drops of its lock that it knows of */
-	bool fil_each;	 /* pages may come after the fetch's end: ask each */
-	bool fil_random; /* kernel read-ahead is off for this descriptor */
-	uint32_t fil_number; /* in what is known to be in memory: verified.h */
-	uint64_t fil_asked;  /* bytes, not counted yet: admission.h */
-	struct pw_file *fil_next;      /* of the loop's that are noted ... */
-	bool fil_noted;		       /* ... if it is one */
-	void *fil_map;		       /* for mincore(2), whole file */
-	uint8_t *fil_mapped;	       /* a bit per 64 KiB: see residency.c */
-	struct indirect *fil_indirect; /* of UFS, if it has such blocks */
 };
 
 #define PW_FRESH_US 1000000 /* after a lookup: then the next one is due */
@@ -226,7 +240,12 @@ struct pw_open {
 	 */
 	bool op_attribute;
 	struct pw_file *op_file; /* the result, one reference, the caller's */
-	STAILQ_ENTRY(pw_open) op_link; /* owned by the library while waiting */
+	/* owned by the library while waiting */
+	struct {
+		struct pw_open *tqe_next;
+		struct pw_open **tqe_prev;
+	} op_link;
+	void *op_others; /* that wait for the same path; NULL: not waiting */
 };
 
 /*
@@ -237,11 +256,20 @@ struct pw_open {
  *   -ENOENT, -ENOTDIR, -EACCES, -ENAMETOOLONG, ... as openat2(2)
  *   -EXDEV, -ELOOP the path leaves the root, or goes round in circles
  *   -EAGAIN       the device's queue is full
+ *   -EINVAL       there is no wt_done
  * A file that was made, changed, replaced or removed is noticed within a second of
  * now_us.
  */
 int pw_file_open(struct pw_loop *, struct pw_root *, const char *path,
     uint64_t now_us, struct pw_open *op);
+
+/*
+ * Nobody wants to know any more: wt_done will not be called, and the memory is the caller's
+ * again when this returns.  A thread that is looking the path up goes on, so the loop's
+ * waits may not be fewer.  -EINVAL: it is not waiting.
+ */
+int pw_open_cancel(struct pw_open *);
+
 void pw_file_ref(struct pw_file *);
 void pw_file_unref(struct pw_file **);
 
@@ -260,7 +288,7 @@ int pw_file_copy(struct pw_file *, off_t off, void *to, size_t len);
  * Runs tk_work on the pool's threads for a device (fil_dev), then wt_done on the
  * loop: for directory listings and other work that reads a disk.  The memory must stay
  * until then.  -EAGAIN: the device's queue is full, or, for what has begun, there is no
- * thread.
+ * thread.  -EINVAL: there is no tk_work, or no wt_done.
  */
 struct pw_task {
 	struct pw_waiter tk_waiter;
@@ -344,7 +372,12 @@ struct pw_sink {
 	const struct pw_sink_ops *sk_ops;
 };
 
-/* Zeroed, it has the defaults but for those that have to be set. */
+/*
+ * Zeroed, it has the defaults but for those that have to be set.  Options of later versions
+ * begin where the room begins now, so the whole of it has to be zeroed.
+ */
+#define PW_SEND_ROOM 240 /* bytes */
+
 struct pw_send {
 	/* set by the caller before pw_send_start; path, loop and snd_done have to be */
 	const struct pw_send_path *snd_path;
@@ -377,40 +410,10 @@ struct pw_send {
 	bool snd_pending;  /* snd_done is still to come: the memory must stay */
 	int snd_error;	   /* -errno after PW_SEND_ERROR */
 
-	/* private to the library */
-	struct pw_waiter snd_waiter;
-	size_t snd_window;	 /* bytes */
-	size_t snd_share;	 /* bytes of the next step */
-	uint64_t snd_since;	 /* when pending began */
-	unsigned long snd_ended; /* what its device had done then */
-	off_t snd_ready;	 /* resident, as far as we know, up to here */
-	off_t snd_from;		 /* begin of the window being fetched */
-	off_t snd_asked;	 /* end of the window being fetched */
-	bool snd_backed_off;	 /* since something was sent */
-	bool snd_short;		 /* of memory: what was fetched was evicted */
-	bool snd_folio;		 /* the window may come as large folios */
-	bool snd_granted;	 /* there is room for it now */
-	bool snd_follows;	 /* the next window is in memory */
-	bool snd_joins;		 /* memory and file go to the sink together */
-	size_t snd_held;	 /* bytes of the budget that it has: budget.h */
-	size_t snd_wanted;	 /* that it waits for */
-	size_t snd_lead;	 /* so early the next window is fetched */
-	struct ahead *snd_ahead; /* the next window, on its way, or NULL */
-	uint64_t snd_mark;	 /* snd_rate is measured since then, ... */
-	off_t snd_mark_off;	 /* when this much had been taken */
-	off_t snd_fetched;	 /* first byte that we brought in ... */
-	off_t snd_fetched_end;	 /* ... and the end of that stretch */
-	off_t snd_dropped;	 /* given back up to here, as far as possible */
-	void *snd_own;		 /* what the path keeps for itself */
-	unsigned snd_fetches;	 /* since something was sent */
-	int snd_lent;		 /* atomic: user of the socket: path_pool.c */
-	size_t snd_took;	 /* bytes that a pool thread's call sent */
-	int snd_result;		 /* what it returned */
-	int snd_next;		 /* enum account_next: what came of it */
-	bool snd_reported;	 /* snd_next is to be the next answer */
-	bool snd_brings;	 /* something was not in memory before */
-	bool snd_drops;		 /* what was brought in is given back ... */
-	bool snd_decided;	 /* ... or not: see send_drops */
+	union {
+		uint64_t pr_align;
+		char pr_room[PW_SEND_ROOM];
+	} snd_private; /* the library's */
 };
 
 /* By name; NULL if there is none. */
@@ -419,14 +422,20 @@ const struct pw_send_path *pw_send_path(const char *name);
 /* The default of this system: native where there is such a thing, else nodiskio. */
 const struct pw_send_path *pw_send_default(void);
 
-/* The names; the list ends with NULL. */
-extern const char *const pw_send_path_names[];
+/* The names; the list ends with NULL and is constant. */
+const char *const *pw_send_path_names(void);
 
 /* 0, or -errno and why this host cannot use it (a constant string). */
 int pw_send_probe(const struct pw_send_path *, const char **why);
 
-/* A transmission without a path, a loop or snd_done ends at its first step, with -EINVAL. */
-void pw_send_start(struct pw_send *);
+/*
+ * -EINVAL, and so says the first step: there is no path, loop or snd_done, the sink has no
+ * functions, the file is not a regular one or of another loop, or the range begins or ends
+ * before 0.  Of one that is pending nothing is changed.
+ */
+int pw_send_start(struct pw_send *);
+
+/* While it is pending: PW_SEND_ERROR, -EINVAL; it has failed then, but snd_done is still to come. */
 enum pw_send_status pw_send_step(struct pw_send *);
 
 /*
@@ -444,7 +453,8 @@ bool pw_send_take_back(struct pw_send *);
 
 /*
  * Pending for long?  True if nothing that waited for its device has come to an end
- * since this was last asked, or since the wait began: it is not only busy.
+ * since this was last asked, or since the wait began: it is not only busy.  False if it is
+ * not pending.
  */
 bool pw_send_stuck(struct pw_send *);
 
@@ -457,7 +467,7 @@ uint64_t pw_unacked(int sock);
 /* All that is in the socket has yet to be read from a disk (the path native). */
 bool pw_awaits_disk(int sock);
 
-/* Ends a transmission that is not pending: gives the file back. */
+/* Gives the file back.  While it is pending that ends the program. */
 void pw_send_finish(struct pw_send *);
 
 /*

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "lib/disk/admission.h"
+#include "lib/disk/file_private.h"
 #include "lib/os/meter.h"
 #include "lib/util/cacheline.h"
 
@@ -177,7 +178,8 @@ tell(struct admission *pp, struct pw_file *file)
 	uint8_t *counters[ADMISSION_ROWS];
 
 	counters_of(pp, hash_of(file), counters);
-	for (; file->fil_asked >= size && size > 0; file->fil_asked -= size)
+	for (; file_priv(file)->fp_asked >= size && size > 0;
+	     file_priv(file)->fp_asked -= size)
 		count_request(pp, size, counters);
 	return least(counters);
 }
@@ -188,15 +190,16 @@ admission_asked(
 {
 	if (len == 0 || too_large(pp, file))
 		return;
-	file->fil_asked += (uint64_t)len;
-	if (!file->fil_noted) {
-		file->fil_noted = true;
-		file->fil_next = nt->nt_first;
+	file_priv(file)->fp_asked += (uint64_t)len;
+	if (!file_priv(file)->fp_noted) {
+		file_priv(file)->fp_noted = true;
+		file_priv(file)->fp_next = nt->nt_first;
 		nt->nt_first = file;
 		nt->nt_files++;
 	}
 	if (nt->nt_files >= ADMISSION_NOTED ||
-	    file->fil_asked >= ADMISSION_MOST * (uint64_t)file->fil_size)
+	    file_priv(file)->fp_asked >=
+		ADMISSION_MOST * (uint64_t)file->fil_size)
 		admission_tell(pp, nt);
 }
 
@@ -207,11 +210,12 @@ admission_tell(struct admission *pp, struct noted *nt)
 
 	if (nt->nt_first == NULL)
 		return;
-	for (file = nt->nt_first; file != NULL; file = file->fil_next) {
+	for (file = nt->nt_first; file != NULL;
+	     file = file_priv(file)->fp_next) {
 		meter_lock(&pp->pp_lock);
 		tell(pp, file);
 		pthread_mutex_unlock(&pp->pp_lock);
-		file->fil_noted = false;
+		file_priv(file)->fp_noted = false;
 	}
 	*nt = (struct noted){0};
 }

@@ -34,6 +34,7 @@ struct pw_loop {
 	struct pw_loop_conf lp_conf;
 	int lp_wake[2];
 	unsigned lp_pending; /* waits that are to be delivered */
+	bool lp_draining;    /* they are being delivered */
 	struct pw_waiter *lp_later;
 	struct file_cache *lp_files;
 	struct drops *lp_drops;

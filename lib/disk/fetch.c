@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/disk/file_private.h"
 #include "lib/disk/pool_priv.h"
 #include "lib/disk/reclaim.h"
 #include "lib/os/meter.h"
@@ -136,7 +137,7 @@ window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
 static bool
 fetching(struct pw_file *file, off_t off, off_t end, bool whole)
 {
-	struct pw_device *dv = file->fil_device;
+	struct pw_device *dv = file_priv(file)->fp_device;
 	bool yes;
 
 	meter_lock(&dv->dv_lock);
@@ -170,7 +171,7 @@ window_create(
 	win->win_job.job_done = window_done;
 	win->win_job.job_kind = kind;
 	win->win_job.job_len = len;
-	win->win_device = file->fil_device;
+	win->win_device = file_priv(file)->fp_device;
 	win->win_fd = file->fil_fd;
 	win->win_dev = file->fil_dev;
 	win->win_ino = file->fil_ino;
@@ -183,7 +184,7 @@ int
 pool_fetch(struct pw_file *file, off_t off, size_t len, bool folio,
     enum admit admit, struct pw_waiter *w)
 {
-	struct pw_device *dv = file->fil_device;
+	struct pw_device *dv = file_priv(file)->fp_device;
 	struct window *win, **chain;
 	int error = 0;
 
@@ -203,7 +204,7 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, bool folio,
 		win->win_next = *chain;
 		*chain = win;
 	}
-	pool_await(&win->win_job, file->fil_loop, w);
+	pool_await(&win->win_job, file_priv(file)->fp_loop, w);
 	pthread_mutex_unlock(&dv->dv_lock);
 	return error;
 }

@@ -154,7 +154,8 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 	if (pl->pl_popular == NULL || pl->pl_room == NULL ||
 	    pl->pl_reclaim == NULL)
 		goto fail;
-	pl->pl_conf = *conf;
+	if (conf != NULL)
+		pl->pl_conf = *conf;
 	if (pl->pl_conf.ppc_threads == 0)
 		pl->pl_conf.ppc_threads = POOL_THREADS;
 	if (pl->pl_conf.ppc_queue == 0)
@@ -185,6 +186,24 @@ stop_threads(struct pw_pool *pl)
 	}
 }
 
+/* Nothing waits for a disk: no loop can be left because of that. */
+static bool
+is_idle(struct pw_pool *pl)
+{
+	struct pw_device *dv;
+	bool idle = true;
+	size_t i;
+
+	for (i = 0; i < pl->pl_ndevices; i++) {
+		dv = pl->pl_devices[i];
+		meter_lock(&dv->dv_lock);
+		idle =
+		    idle && dv->dv_queued == 0 && dv->dv_idle == dv->dv_threads;
+		pthread_mutex_unlock(&dv->dv_lock);
+	}
+	return idle;
+}
+
 int
 pw_pool_destroy(struct pw_pool **plp, uint64_t timeout_us)
 {
@@ -194,13 +213,15 @@ pw_pool_destroy(struct pw_pool **plp, uint64_t timeout_us)
 
 	if (pl == NULL)
 		return 0;
+	if (atomic_load(&pl->pl_loops) > 0 && is_idle(pl))
+		return -EINVAL;
 	*plp = NULL;
 	stop_threads(pl);
 	meter_lock(&pl->pl_lock);
 	while (pl->pl_running > 0 && error == 0)
 		error =
 		    pthread_cond_timedwait(&pl->pl_ended, &pl->pl_lock, &end);
-	if (pl->pl_running > 0) {
+	if (pl->pl_running > 0 || atomic_load(&pl->pl_loops) > 0) {
 		pthread_mutex_unlock(&pl->pl_lock);
 		return -EBUSY;
 	}
@@ -209,6 +230,18 @@ pw_pool_destroy(struct pw_pool **plp, uint64_t timeout_us)
 	pthread_mutex_destroy(&pl->pl_lock);
 	pool_free(pl);
 	return 0;
+}
+
+void
+pool_loop_begin(struct pw_pool *pl)
+{
+	atomic_fetch_add(&pl->pl_loops, 1);
+}
+
+void
+pool_loop_end(struct pw_pool *pl)
+{
+	atomic_fetch_sub(&pl->pl_loops, 1);
 }
 
 void

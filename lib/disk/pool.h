@@ -9,12 +9,14 @@
 #ifndef LIB_DISK_POOL_H
 #define LIB_DISK_POOL_H
 
+#include <sys/queue.h>
 #include <sys/types.h>
 
 #include "lib/os/os.h"
 #include "lib/pagewise.h"
 
 struct admission;
+struct pw_device;
 struct reclaim;
 struct budget;
 
@@ -106,6 +108,10 @@ struct admission *pool_admission(struct pw_pool *);
 
 /* Whether the kernel takes pages back. */
 struct reclaim *pool_reclaim(struct pw_pool *);
+
+/* How many loops it has, for pw_pool_destroy.  Any thread. */
+void pool_loop_begin(struct pw_pool *);
+void pool_loop_end(struct pw_pool *);
 
 /* Does what sockets hold count as memory that is limited?  Then to send may evict. */
 bool pool_sockets(const struct pw_pool *);

@@ -69,6 +69,7 @@ struct pw_pool {
 	struct pw_device *pl_devices[POOL_DEVICES];
 	size_t pl_ndevices;
 	unsigned pl_running; /* threads that have not ended */
+	atomic_uint pl_loops;
 	atomic_ullong pl_refused;
 	atomic_ullong pl_dropped;
 };

@@ -26,6 +26,8 @@ pw_task_run(struct pw_loop *lp, uint64_t dev, struct pw_task *tk)
 	struct task_job *tj;
 	int error;
 
+	if (tk->tk_work == NULL || tk->tk_waiter.wt_done == NULL)
+		return -EINVAL;
 	tj = calloc(1, sizeof(*tj));
 	if (tj == NULL)
 		return -ENOMEM;

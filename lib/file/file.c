@@ -17,13 +17,37 @@
 #include "lib/util/check.h"
 #include "lib/util/timespec.h"
 
+/* As the flags want it; -1: none of this name, or too many. */
+static int
+links_of(unsigned flags)
+{
+	switch (flags) {
+	case 0:
+		return 0;
+	case PW_ROOT_NO_LINKS:
+		return OS_NO_LINKS;
+	case PW_ROOT_AS_SLASH:
+		return OS_AS_SLASH;
+	default:
+		return -1;
+	}
+}
+
 int
 pw_root_open(const char *path, struct pw_root **out)
+{
+	return pw_root_open_with(path, 0, out);
+}
+
+int
+pw_root_open_with(const char *path, unsigned flags, struct pw_root **out)
 {
 	struct pw_root *rt;
 	struct stat st;
 	int fd, error;
 
+	if (links_of(flags) == -1)
+		return -EINVAL;
 	rt = calloc(1, sizeof(*rt));
 	if (rt == NULL)
 		return -ENOMEM;
@@ -33,7 +57,8 @@ pw_root_open(const char *path, struct pw_root **out)
 		goto fail;
 	}
 	/* Not to have openat2 would be found out by every single request. */
-	fd = os_lookup(rt->rt_fd, ".", OS_ANY_MOUNT);
+	rt->rt_links = links_of(flags);
+	fd = os_lookup(rt->rt_fd, ".", OS_ANY_MOUNT | rt->rt_links);
 	if (fd < 0) {
 		error = fd;
 		goto fail;
@@ -93,7 +118,7 @@ pw_root_fd(const struct pw_root *rt)
 int
 pw_root_open_dir(const struct pw_root *rt, const char *path)
 {
-	return os_open_dir(rt->rt_fd, path);
+	return os_open_dir(rt->rt_fd, path, rt->rt_links);
 }
 
 int
@@ -132,7 +157,7 @@ open_regular(const struct pw_root *rt, const char *path,
 {
 	int fd, error;
 
-	fd = os_open(rt->rt_fd, path, resolve);
+	fd = os_open(rt->rt_fd, path, (int)resolve | rt->rt_links);
 	if (fd < 0)
 		return fd;
 	meter_call(METER_FSTAT);
@@ -183,7 +208,7 @@ file_find(const struct pw_root *rt, const char *path, enum os_resolve resolve,
 	fnd->fnd_same = false;
 	fnd->fnd_attributed = false;
 	fnd->fnd_attribute = NULL;
-	fd = os_lookup(rt->rt_fd, path, resolve);
+	fd = os_lookup(rt->rt_fd, path, (int)resolve | rt->rt_links);
 	if (fd < 0)
 		return fd;
 	meter_call(METER_FSTAT);
@@ -230,16 +255,17 @@ learn_blocks(struct pw_file *file)
 {
 	off_t block;
 
-	if (file->fil_ask != OS_ASK_NATIVE)
+	if (file_priv(file)->fp_ask != OS_ASK_NATIVE)
 		return;
-	block = (off_t)device_block(file->fil_device);
+	block = (off_t)device_block(file_priv(file)->fp_device);
 	if (block == 0 || file->fil_size <= INDIRECT_FIRST * block)
 		return;
-	file->fil_indirect = calloc(1, sizeof(*file->fil_indirect));
-	if (file->fil_indirect == NULL)
-		file->fil_ask = OS_ASK_FETCH;
+	file_priv(file)->fp_indirect =
+	    calloc(1, sizeof(*file_priv(file)->fp_indirect));
+	if (file_priv(file)->fp_indirect == NULL)
+		file_priv(file)->fp_ask = OS_ASK_FETCH;
 	else
-		file->fil_indirect->in_block = block;
+		file_priv(file)->fp_indirect->in_block = block;
 }
 
 static void
@@ -247,32 +273,36 @@ learn_device(struct pw_loop *lp, struct pw_file *file)
 {
 	bool nowait, owner;
 
-	file->fil_ask = (int)device_ask(file->fil_device, file->fil_fd);
-	announce(lp, file->fil_device);
+	file_priv(file)->fp_ask =
+	    (int)device_ask(file_priv(file)->fp_device, file->fil_fd);
+	announce(lp, file_priv(file)->fp_device);
 	learn_blocks(file);
-	if (file->fil_ask != OS_ASK_NOWAIT && file->fil_ask != OS_ASK_MINCORE)
+	if (file_priv(file)->fp_ask != OS_ASK_NOWAIT &&
+	    file_priv(file)->fp_ask != OS_ASK_MINCORE)
 		return;
-	nowait = file->fil_ask == OS_ASK_NOWAIT;
-	file->fil_cachestat = nowait && os_cachestat(file->fil_fd, 0, 1) >= 0;
-	if (file->fil_cachestat)
+	nowait = file_priv(file)->fp_ask == OS_ASK_NOWAIT;
+	file_priv(file)->fp_cachestat =
+	    nowait && os_cachestat(file->fil_fd, 0, 1) >= 0;
+	if (file_priv(file)->fp_cachestat)
 		return;
 	owner = os_owner(file->fil_fd);
-	file->fil_mincore = nowait && owner;
+	file_priv(file)->fp_mincore = nowait && owner;
 	if (!nowait && !owner)
-		file->fil_ask = OS_ASK_FETCH;
+		file_priv(file)->fp_ask = OS_ASK_FETCH;
 }
 
 int
 file_create(struct pw_loop *lp, struct found *fnd, struct pw_file **out)
 {
 	const struct stat *st = &fnd->fnd_stat;
+	struct file_private *fp = calloc(1, sizeof(*fp));
 	struct pw_file *file;
 
-	file = calloc(1, sizeof(*file));
-	if (file == NULL) {
+	if (fp == NULL) {
 		found_drop(fnd);
 		return -ENOMEM;
 	}
+	file = &fp->fp_file;
 	file->fil_fd = fnd->fnd_fd;
 	file->fil_type = S_ISREG(st->st_mode)	? PW_FILE_REGULAR
 			 : S_ISDIR(st->st_mode) ? PW_FILE_DIRECTORY
@@ -282,14 +312,14 @@ file_create(struct pw_loop *lp, struct found *fnd, struct pw_file **out)
 	file->fil_ctime = st->st_ctim;
 	file->fil_ino = st->st_ino;
 	file->fil_dev = st->st_dev;
-	file->fil_attributed = fnd->fnd_attributed;
+	fp->fp_attributed = fnd->fnd_attributed;
 	file->fil_attribute = fnd->fnd_attribute;
 	file->fil_attribute_len = fnd->fnd_attribute_len;
-	file->fil_refs = 1;
-	file->fil_loop = lp;
-	file->fil_number = verified_number(lp->lp_verified);
-	file->fil_device = pool_device(lp->lp_pool, st->st_dev);
-	file->fil_drop_lock = device_drop_lock(file->fil_device, file->fil_ino);
+	fp->fp_refs = 1;
+	fp->fp_loop = lp;
+	fp->fp_number = verified_number(lp->lp_verified);
+	fp->fp_device = pool_device(lp->lp_pool, st->st_dev);
+	fp->fp_drop_lock = device_drop_lock(fp->fp_device, file->fil_ino);
 	if (file->fil_fd != -1)
 		learn_device(lp, file);
 	*out = file;
@@ -299,7 +329,7 @@ file_create(struct pw_loop *lp, struct found *fnd, struct pw_file **out)
 void
 pw_file_ref(struct pw_file *file)
 {
-	file->fil_refs++;
+	file_priv(file)->fp_refs++;
 }
 
 struct close_job {
@@ -330,7 +360,7 @@ close_waits(const struct pw_file *file)
 	struct stat st;
 
 	meter_call(METER_FSTAT);
-	return file->fil_ask == OS_ASK_FETCH ||
+	return file_priv(file)->fp_ask == OS_ASK_FETCH ||
 	       fstat(file->fil_fd, &st) == -1 || st.st_nlink == 0;
 }
 
@@ -353,10 +383,10 @@ static void
 file_close(struct pw_file *file)
 {
 	struct close_job cj = {{.job_run = close_run}, file->fil_fd,
-	    file->fil_map, (size_t)file->fil_size};
+	    file_priv(file)->fp_map, (size_t)file->fil_size};
 
 	if (close_waits(file))
-		close_later(file->fil_device, cj);
+		close_later(file_priv(file)->fp_device, cj);
 	else
 		close_run(&cj.cj_job);
 }
@@ -384,17 +414,18 @@ pw_file_unref(struct pw_file **filep)
 	if (file == NULL)
 		return;
 	*filep = NULL;
-	PW_CHECK(file->fil_refs > 0);
-	if (--file->fil_refs > 0)
+	PW_MUST(file_priv(file)->fp_refs > 0, "the file has no reference left");
+	if (--file_priv(file)->fp_refs > 0)
 		return;
-	if (file->fil_noted)
-		admission_tell(pool_admission(file->fil_loop->lp_pool),
-		    &file->fil_loop->lp_noted);
+	if (file_priv(file)->fp_noted)
+		admission_tell(
+		    pool_admission(file_priv(file)->fp_loop->lp_pool),
+		    &file_priv(file)->fp_loop->lp_noted);
 	if (file->fil_user_free != NULL)
 		file->fil_user_free(file->fil_user);
 	free((void *)(uintptr_t)file->fil_attribute);
-	free(file->fil_mapped);
-	free(file->fil_indirect);
+	free(file_priv(file)->fp_mapped);
+	free(file_priv(file)->fp_indirect);
 	if (file->fil_fd != -1)
 		file_close(file);
 	free(file);

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
+#include "lib/disk/file_private.h"
 #include "lib/os/os.h"
 #include "lib/pagewise.h"
 
@@ -16,6 +17,7 @@ struct pw_root {
 	dev_t rt_dev;
 	ino_t rt_ino;
 	bool rt_cached; /* lookups can be asked without waiting */
+	int rt_links;	/* OS_NO_LINKS, OS_AS_SLASH, or 0 */
 };
 
 /* One reference more; any thread that has one. */

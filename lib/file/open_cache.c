@@ -22,6 +22,8 @@
 #define CACHE_SIZE    1024
 #define AGE_BATCH     64 /* entries closed in one tick */
 
+TAILQ_HEAD(opens, pw_open);
+
 struct entry {
 	LIST_ENTRY(entry) en_hash;
 	TAILQ_ENTRY(entry) en_lru; /* oldest use first */
@@ -32,7 +34,7 @@ struct entry {
 	enum os_resolve en_resolve; /* how the pool looks it up */
 	bool en_attribute; /* somebody wants it: it is read with each open */
 	bool en_opening;   /* a job is out: not on fc_lru, not counted */
-	STAILQ_HEAD(, pw_open) en_opens;
+	struct opens en_opens;
 	char en_path[];
 };
 
@@ -156,7 +158,7 @@ file_cache_spare(struct file_cache *fc)
 	struct entry *en;
 
 	TAILQ_FOREACH(en, &fc->fc_lru, en_lru)
-	if (en->en_file != NULL && en->en_file->fil_refs == 1 &&
+	if (en->en_file != NULL && file_priv(en->en_file)->fp_refs == 1 &&
 	    en->en_file->fil_fd != -1) {
 		entry_remove(fc, en);
 		return true;
@@ -179,7 +181,7 @@ entry_add(struct pw_loop *lp, struct pw_root *rt, const char *path)
 	en->en_root = rt;
 	root_ref(rt);
 	memcpy(en->en_path, path, len);
-	STAILQ_INIT(&en->en_opens);
+	TAILQ_INIT(&en->en_opens);
 	LIST_INSERT_HEAD(bucket(fc, rt, path), en, en_hash);
 	en->en_resolve = OS_ONE_MOUNT;
 	entry_list(fc, en);
@@ -252,7 +254,7 @@ entry_install(
 static bool
 entry_is_whole(const struct entry *en)
 {
-	return !en->en_attribute || en->en_file->fil_attributed ||
+	return !en->en_attribute || file_priv(en->en_file)->fp_attributed ||
 	       en->en_file->fil_fd == -1;
 }
 
@@ -285,22 +287,24 @@ open_run(struct job *job)
 static void
 opening_deliver(struct pw_loop *lp, struct entry *en, int error)
 {
-	STAILQ_HEAD(, pw_open) opens = STAILQ_HEAD_INITIALIZER(opens);
+	struct opens opens = TAILQ_HEAD_INITIALIZER(opens);
 	struct pw_open *op;
 
 	en->en_opening = false;
 	entry_list(lp->lp_files, en);
-	STAILQ_CONCAT(&opens, &en->en_opens);
-	STAILQ_FOREACH(op, &opens, op_link)
+	TAILQ_CONCAT(&opens, &en->en_opens, op_link);
+	TAILQ_FOREACH(op, &opens, op_link)
 	{
+		op->op_others = &opens;
 		op->op_file = error == 0 ? en->en_file : NULL;
 		if (error == 0)
 			pw_file_ref(en->en_file);
 	}
 	if (error != 0)
 		entry_remove(lp->lp_files, en);
-	while ((op = STAILQ_FIRST(&opens)) != NULL) {
-		STAILQ_REMOVE_HEAD(&opens, op_link);
+	while ((op = TAILQ_FIRST(&opens)) != NULL) {
+		TAILQ_REMOVE(&opens, op, op_link);
+		op->op_others = NULL;
 		op->op_waiter.wt_error = error;
 		op->op_waiter.wt_done(&op->op_waiter);
 	}
@@ -403,8 +407,23 @@ opening_start(struct pw_loop *lp, struct entry *en)
 static int
 open_wait(struct entry *en, struct pw_open *op)
 {
-	STAILQ_INSERT_TAIL(&en->en_opens, op, op_link);
+	TAILQ_INSERT_TAIL(&en->en_opens, op, op_link);
+	op->op_others = &en->en_opens;
 	return -EINPROGRESS;
+}
+
+/* One that is among those to be told has its reference already. */
+int
+pw_open_cancel(struct pw_open *op)
+{
+	struct opens *others = op->op_others;
+
+	if (others == NULL)
+		return -EINVAL;
+	TAILQ_REMOVE(others, op, op_link);
+	op->op_others = NULL;
+	pw_file_unref(&op->op_file);
+	return 0;
 }
 
 static int
@@ -477,6 +496,9 @@ pw_file_open(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	int error;
 
 	op->op_file = NULL;
+	op->op_others = NULL;
+	if (op->op_waiter.wt_done == NULL)
+		return -EINVAL;
 	if (en != NULL) {
 		entry_used(lp->lp_files, en, now_us);
 		if (op->op_attribute)

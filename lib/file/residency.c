@@ -8,7 +8,7 @@
  * asked only where cachestat, or on older kernels mincore, has just said that the pages
  * are there.  Both tell only the owner of a file.  For others it is asked within 64 KiB
  * pieces that a pool thread has read before through this descriptor, because their block
- * map is in memory then; fil_mapped has a bit for each such piece.
+ * map is in memory then; fp_mapped has a bit for each such piece.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,8 +34,8 @@ piece(off_t off)
 static bool
 by_pieces(const struct pw_file *file)
 {
-	return file->fil_ask == OS_ASK_NOWAIT && !file->fil_cachestat &&
-	       !file->fil_mincore;
+	return file_priv(file)->fp_ask == OS_ASK_NOWAIT &&
+	       !file_priv(file)->fp_cachestat && !file_priv(file)->fp_mincore;
 }
 
 static bool
@@ -43,10 +43,10 @@ mapped(const struct pw_file *file, off_t off, off_t len)
 {
 	size_t i, last = piece(off + len - 1);
 
-	if (file->fil_mapped == NULL)
+	if (file_priv(file)->fp_mapped == NULL)
 		return false;
 	for (i = piece(off); i <= last; i++)
-		if ((file->fil_mapped[i / 8] >> (i % 8) & 1) == 0)
+		if ((file_priv(file)->fp_mapped[i / 8] >> (i % 8) & 1) == 0)
 			return false;
 	return true;
 }
@@ -72,13 +72,14 @@ sample(const struct pw_file *file, off_t off, off_t len, size_t step)
 static bool
 ask_mincore(struct pw_file *file, off_t off, off_t len)
 {
-	if (file->fil_map == NULL)
-		file->fil_map = os_map(file->fil_fd, 0, (size_t)file->fil_size);
-	if (file->fil_map == NULL) {
-		file->fil_ask = OS_ASK_FETCH;
+	if (file_priv(file)->fp_map == NULL)
+		file_priv(file)->fp_map =
+		    os_map(file->fil_fd, 0, (size_t)file->fil_size);
+	if (file_priv(file)->fp_map == NULL) {
+		file_priv(file)->fp_ask = OS_ASK_FETCH;
 		return false;
 	}
-	return os_mincore(file->fil_map, off, (size_t)len) == 1;
+	return os_mincore(file_priv(file)->fp_map, off, (size_t)len) == 1;
 }
 
 /* May preadv2(RWF_NOWAIT) be asked about the range? */
@@ -87,14 +88,14 @@ innocent(struct pw_file *file, off_t off, off_t len)
 {
 	int present;
 
-	if (file->fil_cachestat) {
+	if (file_priv(file)->fp_cachestat) {
 		present = os_cachestat(file->fil_fd, off, (size_t)len);
 		if (present >= 0)
 			return present == 1;
-		file->fil_cachestat = false;
+		file_priv(file)->fp_cachestat = false;
 	}
-	return file->fil_mincore ? ask_mincore(file, off, len)
-				 : mapped(file, off, len);
+	return file_priv(file)->fp_mincore ? ask_mincore(file, off, len)
+					   : mapped(file, off, len);
 }
 
 /*
@@ -104,7 +105,7 @@ innocent(struct pw_file *file, off_t off, off_t len)
 static size_t
 step(struct pw_file *file, off_t off, off_t len, bool quiet)
 {
-	if (!file->fil_cachestat || file->fil_each)
+	if (!file_priv(file)->fp_cachestat || file_priv(file)->fp_each)
 		return os_page_size();
 	return quiet || !pool_fetching_some(file, off, off + len)
 		   ? OS_SAMPLE
@@ -116,16 +117,16 @@ ask_nowait(struct pw_file *file, off_t off, off_t len, bool quiet)
 {
 	if (!innocent(file, off, len))
 		return false;
-	if (!file->fil_mincore)
-		file->fil_refused =
+	if (!file_priv(file)->fp_mincore)
+		file_priv(file)->fp_refused =
 		    sample(file, off, len, step(file, off, len, quiet));
-	return file->fil_refused < 0;
+	return file_priv(file)->fp_refused < 0;
 }
 
 static bool
 ask(struct pw_file *file, off_t off, off_t len, bool quiet)
 {
-	switch ((enum os_ask)file->fil_ask) {
+	switch ((enum os_ask)file_priv(file)->fp_ask) {
 	case OS_ASK_NEVER_COLD:
 		return true;
 	case OS_ASK_NOWAIT:
@@ -144,37 +145,38 @@ ask(struct pw_file *file, off_t off, off_t len, bool quiet)
 static off_t
 found_until(const struct pw_file *file, off_t off)
 {
-	return by_pieces(file) && file->fil_refused > off ? file->fil_refused
-							  : off;
+	return by_pieces(file) && file_priv(file)->fp_refused > off
+		   ? file_priv(file)->fp_refused
+		   : off;
 }
 
 /* What many ask for is asked for once in a while: see RESIDENCY_HOLDS. */
 bool
 residency_ask(struct pw_file *file, off_t off, off_t len)
 {
-	struct pw_loop *lp = file->fil_loop;
+	struct pw_loop *lp = file_priv(file)->fp_loop;
 	uint64_t now = clock_now(), holds = RESIDENCY_HOLDS;
 	off_t end = off + len;
 	bool yes, quiet;
 
-	file->fil_refused = -1;
+	file_priv(file)->fp_refused = -1;
 	/* Nothing is remembered of what never changes, or changes by our own doing. */
-	if (file->fil_drops || !residency_can_ask(file) ||
+	if (file_priv(file)->fp_drops || !residency_can_ask(file) ||
 	    residency_native(file))
 		return ask(file, off, len, false);
 	quiet = quiet_ask(lp->lp_pool, now);
 	if (quiet)
 		holds = RESIDENCY_HOLDS_QUIET;
-	verified_trim(
-	    lp->lp_verified, file->fil_number, &off, &end, now - holds);
+	verified_trim(lp->lp_verified, file_priv(file)->fp_number, &off, &end,
+	    now - holds);
 	if (off == end)
 		return true;
 	yes = ask(file, off, end - off, quiet);
 	if (!yes)
 		end = found_until(file, off);
 	if (off < end)
-		verified_note(lp->lp_verified, file->fil_number, off, end,
-		    file->fil_size, now);
+		verified_note(lp->lp_verified, file_priv(file)->fp_number, off,
+		    end, file->fil_size, now);
 	return yes;
 }
 
@@ -203,15 +205,15 @@ why_not(const struct pw_file *file)
 static bool
 may_copy(struct pw_file *file, off_t off, off_t len)
 {
-	return file->fil_ask == OS_ASK_NOWAIT
+	return file_priv(file)->fp_ask == OS_ASK_NOWAIT
 		   ? innocent(file, off, len)
-		   : file->fil_ask == OS_ASK_NEVER_COLD;
+		   : file_priv(file)->fp_ask == OS_ASK_NEVER_COLD;
 }
 
 int
 pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
 {
-	bool wait = file->fil_ask == OS_ASK_NEVER_COLD;
+	bool wait = file_priv(file)->fp_ask == OS_ASK_NEVER_COLD;
 	char *next = to;
 	long n;
 
@@ -230,31 +232,33 @@ pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
 void
 residency_drops(struct pw_file *file)
 {
-	file->fil_drops = true;
+	file_priv(file)->fp_drops = true;
 }
 
 void
 residency_dropped(struct pw_file *file)
 {
-	unsigned drops = drop_lock_drops(file->fil_drop_lock);
+	unsigned drops = drop_lock_drops(file_priv(file)->fp_drop_lock);
 
-	if (drops == file->fil_dropped)
+	if (drops == file_priv(file)->fp_dropped)
 		return;
-	file->fil_dropped = drops;
-	file->fil_number = verified_number(file->fil_loop->lp_verified);
+	file_priv(file)->fp_dropped = drops;
+	file_priv(file)->fp_number =
+	    verified_number(file_priv(file)->fp_loop->lp_verified);
 }
 
 bool
 residency_can_ask(const struct pw_file *file)
 {
-	return file->fil_ask != OS_ASK_FETCH && file->fil_ask != OS_ASK_NATIVE;
+	return file_priv(file)->fp_ask != OS_ASK_FETCH &&
+	       file_priv(file)->fp_ask != OS_ASK_NATIVE;
 }
 
 bool
 residency_native(const struct pw_file *file)
 {
-	return file->fil_ask == OS_ASK_NATIVE ||
-	       file->fil_ask == OS_ASK_NEVER_COLD;
+	return file_priv(file)->fp_ask == OS_ASK_NATIVE ||
+	       file_priv(file)->fp_ask == OS_ASK_NEVER_COLD;
 }
 
 /*
@@ -269,15 +273,16 @@ residency_fetched(struct pw_file *file, off_t off, off_t len)
 
 	if (!by_pieces(file))
 		return;
-	if (file->fil_mapped == NULL)
-		file->fil_mapped = calloc(piece(file->fil_size) / 8 + 1, 1);
-	if (file->fil_mapped == NULL) {
-		file->fil_ask = OS_ASK_FETCH;
+	if (file_priv(file)->fp_mapped == NULL)
+		file_priv(file)->fp_mapped =
+		    calloc(piece(file->fil_size) / 8 + 1, 1);
+	if (file_priv(file)->fp_mapped == NULL) {
+		file_priv(file)->fp_ask = OS_ASK_FETCH;
 		return;
 	}
 	last = end >= file->fil_size ? piece(end - 1) + 1 : piece(end);
 	for (i = piece(off + (off_t)OS_SAMPLE - 1); i < last; i++)
-		file->fil_mapped[i / 8] |= (uint8_t)(1 << i % 8);
+		file_priv(file)->fp_mapped[i / 8] |= (uint8_t)(1 << i % 8);
 }
 
 void

@@ -165,19 +165,28 @@ open_beneath(int dirfd, const char *path, int flags)
 	return errno == ENOTCAPABLE ? -EXDEV : -errno;
 }
 
-int
-os_lookup(int dirfd, const char *path, enum os_resolve resolve)
+/* Of links it knows one rule: they do not leave the directory. */
+static int
+open_resolved(int dirfd, const char *path, int flags, int resolve)
 {
-	return resolve == OS_CACHED ? -EAGAIN
-				    : open_beneath(dirfd, path, O_PATH);
+	if ((resolve & (OS_NO_LINKS | OS_AS_SLASH)) != 0)
+		return -EOPNOTSUPP;
+	return (resolve & OS_RESOLVE) == OS_CACHED
+		   ? -EAGAIN
+		   : open_beneath(dirfd, path, flags);
 }
 
 int
-os_open(int dirfd, const char *path, enum os_resolve resolve)
+os_lookup(int dirfd, const char *path, int resolve)
 {
-	return resolve == OS_CACHED ? -EAGAIN
-				    : open_beneath(dirfd, path,
-					  O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	return open_resolved(dirfd, path, O_PATH, resolve);
+}
+
+int
+os_open(int dirfd, const char *path, int resolve)
+{
+	return open_resolved(
+	    dirfd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, resolve);
 }
 
 int
@@ -192,9 +201,10 @@ os_stat_name(int dirfd, const char *name, struct stat *st)
 }
 
 int
-os_open_dir(int dirfd, const char *path)
+os_open_dir(int dirfd, const char *path, int links)
 {
-	return open_beneath(dirfd, path, O_RDONLY | O_DIRECTORY);
+	return open_resolved(
+	    dirfd, path, O_RDONLY | O_DIRECTORY, OS_ANY_MOUNT | links);
 }
 
 bool

@@ -16,8 +16,6 @@
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
 
-#define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
-
 #define LOOKUP_TRIES 16 /* a rename during the lookup: openat2 says EAGAIN */
 
 static int
@@ -31,34 +29,43 @@ open_how(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
 	return fd == -1 ? -errno : (int)fd;
 }
 
+static uint64_t
+bits_of(int resolve)
+{
+	static const uint64_t mounts[] = {
+	    [OS_CACHED] = RESOLVE_NO_XDEV | RESOLVE_CACHED,
+	    [OS_ONE_MOUNT] = RESOLVE_NO_XDEV,
+	    [OS_ANY_MOUNT] = 0,
+	};
+	uint64_t bits = mounts[resolve & OS_RESOLVE] | RESOLVE_NO_MAGICLINKS;
+
+	bits |=
+	    (resolve & OS_AS_SLASH) != 0 ? RESOLVE_IN_ROOT : RESOLVE_BENEATH;
+	return (resolve & OS_NO_LINKS) != 0 ? bits | RESOLVE_NO_SYMLINKS : bits;
+}
+
 /*
  * Where a lookup may wait EAGAIN only means that something was renamed, and the next one
  * succeeds; to an open it may also mean that somebody has a lease on the file.  With RESOLVE_CACHED it
  * is also said instead of EXDEV for another mount.
  */
 static int
-open_resolved(
-    int dirfd, const char *path, uint64_t flags, enum os_resolve resolve)
+open_resolved(int dirfd, const char *path, uint64_t flags, int resolve)
 {
-	static const uint64_t bits[] = {
-	    [OS_CACHED] = BENEATH | RESOLVE_NO_XDEV | RESOLVE_CACHED,
-	    [OS_ONE_MOUNT] = BENEATH | RESOLVE_NO_XDEV,
-	    [OS_ANY_MOUNT] = BENEATH,
-	};
 	int fd = -EIO, tries;
 
 	for (tries = 0; tries < LOOKUP_TRIES; tries++) {
-		fd = open_how(dirfd, path, flags, bits[resolve]);
+		fd = open_how(dirfd, path, flags, bits_of(resolve));
 		if (fd == -EINTR)
 			continue;
-		if (fd != -EAGAIN || resolve == OS_CACHED)
+		if (fd != -EAGAIN || (resolve & OS_RESOLVE) == OS_CACHED)
 			return fd;
 	}
 	return fd == -EAGAIN && (flags & O_PATH) == 0 ? fd : -EIO;
 }
 
 int
-os_lookup(int dirfd, const char *path, enum os_resolve resolve)
+os_lookup(int dirfd, const char *path, int resolve)
 {
 	return open_resolved(dirfd, path, O_PATH, resolve);
 }
@@ -68,7 +75,7 @@ os_lookup(int dirfd, const char *path, enum os_resolve resolve)
  * and no call says that it would.  Only the owner, or who has CAP_FOWNER, may do without.
  */
 int
-os_open(int dirfd, const char *path, enum os_resolve resolve)
+os_open(int dirfd, const char *path, int resolve)
 {
 	static const uint64_t flags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
 	int fd = open_resolved(dirfd, path, flags | O_NOATIME, resolve);
@@ -90,9 +97,10 @@ os_stat_name(int dirfd, const char *name, struct stat *st)
 }
 
 int
-os_open_dir(int dirfd, const char *path)
+os_open_dir(int dirfd, const char *path, int links)
 {
-	return open_resolved(dirfd, path, O_RDONLY | O_DIRECTORY, OS_ANY_MOUNT);
+	return open_resolved(
+	    dirfd, path, O_RDONLY | O_DIRECTORY, OS_ANY_MOUNT | links);
 }
 
 /*

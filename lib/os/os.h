@@ -94,11 +94,17 @@ enum os_resolve {
 	OS_ANY_MOUNT, /* may wait; -EXDEV for what lies outside */
 };
 
-int os_lookup(int dirfd, const char *path, enum os_resolve);
-int os_open(int dirfd, const char *path, enum os_resolve);
+/* One of these besides; neither: links that are relative and stay below dirfd. */
+#define OS_NO_LINKS 4 /* -ELOOP: there is one in the path */
+#define OS_AS_SLASH \
+	8 /* dirfd is what '/' is; -EOPNOTSUPP, as before: not here */
+#define OS_RESOLVE 3 /* the enum's bits */
+
+int os_lookup(int dirfd, const char *path, int resolve);
+int os_open(int dirfd, const char *path, int resolve);
 /* As fstatat(2) of a name in dirfd itself, no link is followed; -EXDEV: a mount point. */
 int os_stat_name(int dirfd, const char *name, struct stat *);
-int os_open_dir(int dirfd, const char *path);
+int os_open_dir(int dirfd, const char *path, int links);
 
 /*
  * An extended attribute of an open file, in the namespace of users: how many bytes it has.  May

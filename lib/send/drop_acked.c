@@ -16,12 +16,12 @@
 void
 send_drop_start(struct pw_send *s)
 {
-	struct pw_loop *lp = s->snd_file->fil_loop;
+	struct pw_loop *lp = file_priv(s->snd_file)->fp_loop;
 
-	s->snd_drops = s->snd_cache == PW_CACHE_DROP;
-	s->snd_decided =
+	priv(s)->ss_drops = s->snd_cache == PW_CACHE_DROP;
+	priv(s)->ss_decided =
 	    s->snd_cache != PW_CACHE_AUTO || s->snd_path->path_keeps;
-	if (!s->snd_decided)
+	if (!priv(s)->ss_decided)
 		admission_asked(pool_admission(lp->lp_pool), &lp->lp_noted,
 		    s->snd_file, s->snd_len);
 }
@@ -29,13 +29,13 @@ send_drop_start(struct pw_send *s)
 bool
 send_drops(struct pw_send *s)
 {
-	if (!s->snd_decided) {
-		s->snd_decided = true;
-		s->snd_drops = !admission_stays(
-		    pool_admission(s->snd_file->fil_loop->lp_pool),
+	if (!priv(s)->ss_decided) {
+		priv(s)->ss_decided = true;
+		priv(s)->ss_drops = !admission_stays(
+		    pool_admission(file_priv(s->snd_file)->fp_loop->lp_pool),
 		    s->snd_file);
 	}
-	return s->snd_drops;
+	return priv(s)->ss_drops;
 }
 
 /*
@@ -46,8 +46,8 @@ void
 send_fetch_begin(struct pw_send *s, off_t end)
 {
 	send_drop_acknowledged(s);
-	if (!s->snd_brings && send_drops(s))
-		s->snd_brings =
+	if (!priv(s)->ss_brings && send_drops(s))
+		priv(s)->ss_brings =
 		    !residency_ask(s->snd_file, s->snd_off, end - s->snd_off);
 }
 
@@ -55,7 +55,7 @@ void
 send_fetch_end(struct pw_send *s, off_t off, off_t end)
 {
 	residency_fetched(s->snd_file, off, end - off);
-	if (s->snd_brings)
+	if (priv(s)->ss_brings)
 		send_brought_in(s, off, end);
 }
 
@@ -66,32 +66,33 @@ send_fetch_end(struct pw_send *s, off_t off, off_t end)
 void
 send_brought_in(struct pw_send *s, off_t off, off_t end)
 {
-	if (off < s->snd_fetched || off > s->snd_fetched_end) {
+	if (off < priv(s)->ss_fetched || off > priv(s)->ss_fetched_end) {
 		send_drop_rest(s);
-		s->snd_fetched = s->snd_dropped = off;
-		s->snd_fetched_end = end;
-	} else if (end > s->snd_fetched_end)
-		s->snd_fetched_end = end;
+		priv(s)->ss_fetched = priv(s)->ss_dropped = off;
+		priv(s)->ss_fetched_end = end;
+	} else if (end > priv(s)->ss_fetched_end)
+		priv(s)->ss_fetched_end = end;
 }
 
 void
 send_drop_acknowledged(struct pw_send *s)
 {
-	off_t end = s->snd_fetched_end;
+	off_t end = priv(s)->ss_fetched_end;
 	long unacked;
 
-	if (s->snd_dropped >= end || !send_drops(s))
+	if (priv(s)->ss_dropped >= end || !send_drops(s))
 		return;
 	unacked = sink_unacked(s);
 	if (unacked < 0)
 		return;
 	if (s->snd_off - unacked < end)
 		end = (s->snd_off - unacked) & ~(off_t)(OS_FOLIO - 1);
-	if (end <= s->snd_dropped)
+	if (end <= priv(s)->ss_dropped)
 		return;
-	drop_add(s->snd_file, s->snd_dropped, end - s->snd_dropped, 0);
-	pool_dropped(s->snd_loop->lp_pool, (size_t)(end - s->snd_dropped));
-	s->snd_dropped = end;
+	drop_add(
+	    s->snd_file, priv(s)->ss_dropped, end - priv(s)->ss_dropped, 0);
+	pool_dropped(s->snd_loop->lp_pool, (size_t)(end - priv(s)->ss_dropped));
+	priv(s)->ss_dropped = end;
 }
 
 /*
@@ -101,7 +102,7 @@ send_drop_acknowledged(struct pw_send *s)
 void
 send_drop_rest(struct pw_send *s)
 {
-	off_t off = s->snd_fetched, len = s->snd_fetched_end - off;
+	off_t off = priv(s)->ss_fetched, len = priv(s)->ss_fetched_end - off;
 	long rtt;
 
 	if (len > 0 && send_drops(s)) {
@@ -113,7 +114,7 @@ send_drop_rest(struct pw_send *s)
 			drop_add_soon(s->snd_file, off, len);
 		drop_add(s->snd_file, off, len, clock_now() + DROP_LATER);
 		pool_dropped(s->snd_loop->lp_pool,
-		    (size_t)(s->snd_fetched_end - s->snd_dropped));
+		    (size_t)(priv(s)->ss_fetched_end - priv(s)->ss_dropped));
 	}
-	s->snd_fetched = s->snd_dropped = s->snd_fetched_end;
+	priv(s)->ss_fetched = priv(s)->ss_dropped = priv(s)->ss_fetched_end;
 }

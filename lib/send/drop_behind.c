@@ -8,6 +8,7 @@
 
 #include "lib/disk/completion.h"
 #include "lib/disk/drop_lock.h"
+#include "lib/disk/file_private.h"
 #include "lib/disk/pool.h"
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
@@ -102,7 +103,7 @@ put_off(struct drop *dr)
 {
 	dr->dr_due = clock_now() + DROP_SOON;
 	STAILQ_INSERT_TAIL(
-	    &dr->dr_file->fil_loop->lp_drops->drs_soon, dr, dr_link);
+	    &file_priv(dr->dr_file)->fp_loop->lp_drops->drs_soon, dr, dr_link);
 }
 
 static void
@@ -128,13 +129,14 @@ drop_submit(struct drop *dr)
 	dj->dj_job.job_run = drop_run;
 	dj->dj_job.job_kind = JOB_SHORT;
 	dj->dj_fd = dr->dr_file->fil_fd;
-	dj->dj_lock = dr->dr_file->fil_drop_lock;
+	dj->dj_lock = file_priv(dr->dr_file)->fp_drop_lock;
 	dj->dj_off = dr->dr_off;
 	dj->dj_len = dr->dr_len;
 	dr->dr_waiter.wt_done = drop_done;
 	drop_lock_announce(dj->dj_lock);
-	if (pool_submit(dr->dr_file->fil_device, &dj->dj_job, ADMIT_HINT,
-		dr->dr_file->fil_loop, &dr->dr_waiter) != 0) {
+	if (pool_submit(file_priv(dr->dr_file)->fp_device, &dj->dj_job,
+		ADMIT_HINT, file_priv(dr->dr_file)->fp_loop,
+		&dr->dr_waiter) != 0) {
 		free(dj);
 		drop_free(dr);
 	}
@@ -168,7 +170,8 @@ drop_add(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
 		drop_submit(dr);
 	else
 		STAILQ_INSERT_TAIL(
-		    &file->fil_loop->lp_drops->drs_later, dr, dr_link);
+		    &file_priv(file)->fp_loop->lp_drops->drs_later, dr,
+		    dr_link);
 }
 
 void
@@ -178,7 +181,7 @@ drop_add_soon(struct pw_file *file, off_t off, off_t len)
 
 	if (dr != NULL)
 		STAILQ_INSERT_TAIL(
-		    &file->fil_loop->lp_drops->drs_soon, dr, dr_link);
+		    &file_priv(file)->fp_loop->lp_drops->drs_soon, dr, dr_link);
 }
 
 static void

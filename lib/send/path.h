@@ -4,9 +4,11 @@
 #ifndef LIB_SEND_PATH_H
 #define LIB_SEND_PATH_H
 
+#include "lib/disk/file_private.h"
 #include "lib/disk/pool.h"
 #include "lib/pagewise.h"
 #include "lib/send/account.h"
+#include "lib/send/send_private.h"
 
 /*
  * Of one step.  A client that takes a whole share gets more in the next one, 40 to 140
@@ -23,7 +25,7 @@ struct pw_send_path {
 	/* May be NULL: it works everywhere. */
 	int (*path_probe)(const char **why);
 	enum pw_send_status (*path_step)(struct pw_send *);
-	/* May be NULL: gives back what snd_own holds.  Nothing is pending. */
+	/* May be NULL: gives back what ss_own holds.  Nothing is pending. */
 	void (*path_finish)(struct pw_send *);
 	/* Fetches for itself: kernel read-ahead would only be in its way. */
 	bool path_prefetches;
@@ -45,7 +47,7 @@ extern const struct pw_send_path send_uring;
 
 /*
  * Sends what is left of the memory and then, by call, of the file, until a share
- * (snd_share in all, or of the file after a head) is gone or file_end is reached; the
+ * (ss_share in all, or of the file after a head) is gone or file_end is reached; the
  * common half of every path.  call sends up to len bytes at snd_off and says what came of it.
  */
 typedef int (*send_call_f)(struct pw_send *, size_t len, size_t *sent);
@@ -57,7 +59,7 @@ enum pw_send_status send_status(enum account_next);
 /*
  * Asks whether the next share is in memory; if so sends it by call; if not has
  * the window fetched, and is pending until then.  For the paths that prefetch.
- * fetch calls snd_waiter when [off, off + len) was read, or returns -errno.
+ * fetch calls ss_waiter when [off, off + len) was read, or returns -errno.
  * A file of which nothing can be known is sent by the pool instead.
  */
 typedef int (*send_fetch_f)(struct pw_send *, off_t off, size_t len);
@@ -74,7 +76,7 @@ int send_room_take(
 void send_room_settle(struct pw_send *);
 
 /*
- * Sets snd_window: how much to fetch now; and snd_lead.  By what the client has taken so far,
+ * Sets ss_window: how much to fetch now; and ss_lead.  By what the client has taken so far,
  * or, for a new one, others.  measure: it has ended, if that began.
  */
 void send_window_choose(struct pw_send *);
@@ -93,7 +95,7 @@ int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
 
 /*
  * path_step of the path pool: a window; of what was evicted before it could be sent
- * (snd_short) a share.  If snd_reported is set there is something to report instead: what
+ * (ss_short) a share.  If ss_reported is set there is something to report instead: what
  * came of the last one.
  */
 enum pw_send_status send_by_pool(struct pw_send *);
@@ -111,7 +113,7 @@ struct pw_send *send_of_waiter(struct pw_waiter *);
 
 /*
  * Has run called on a thread of the file's device, which may wait, and then
- * snd_waiter with its result; between begin and end.  The loop changes nothing of
+ * ss_waiter with its result; between begin and end.  The loop changes nothing of
  * the transmission but snd_error meanwhile.
  */
 int send_on_pool(struct pw_send *, int (*run)(struct pw_send *));

@@ -22,7 +22,7 @@ static void
 read_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
-	struct aio *ai = s->snd_own;
+	struct aio *ai = priv(s)->ss_own;
 
 	send_pending_end(s, w->wt_error);
 	ai->ai_len = w->wt_error == 0 ? ai->ai_op.ao_result : 0;
@@ -44,7 +44,7 @@ share(const struct pw_send *s)
 static int
 pool_run(struct pw_send *s)
 {
-	struct aio *ai = s->snd_own;
+	struct aio *ai = priv(s)->ss_own;
 	ssize_t n =
 	    pread(s->snd_file->fil_fd, ai->ai_data, share(s), s->snd_off);
 
@@ -58,18 +58,18 @@ read_by_ring(struct pw_send *s, struct aio *ai)
 {
 	if (s->snd_path != &send_aio)
 		return -ENOSYS;
-	return async_read(s->snd_loop, &ai->ai_op, &s->snd_waiter,
+	return async_read(s->snd_loop, &ai->ai_op, &priv(s)->ss_waiter,
 	    s->snd_file->fil_fd, ai->ai_data, share(s), s->snd_off);
 }
 
 static enum pw_send_status
 read_more(struct pw_send *s)
 {
-	struct aio *ai = s->snd_own;
+	struct aio *ai = priv(s)->ss_own;
 	int error;
 
 	if (ai == NULL)
-		ai = s->snd_own = calloc(1, sizeof(*ai));
+		ai = priv(s)->ss_own = calloc(1, sizeof(*ai));
 	if (ai == NULL)
 		return send_pending_fail(s, -ENOMEM);
 	send_fetch_begin(s, s->snd_off + (off_t)share(s));
@@ -85,7 +85,7 @@ read_more(struct pw_send *s)
 static int
 aio_call(struct pw_send *s, size_t len, size_t *sent)
 {
-	const struct aio *ai = s->snd_own;
+	const struct aio *ai = priv(s)->ss_own;
 
 	return sink_send(s, ai->ai_data + (s->snd_off - ai->ai_off), len,
 	    s->snd_more || (off_t)len < s->snd_len, sent);
@@ -94,7 +94,7 @@ aio_call(struct pw_send *s, size_t len, size_t *sent)
 static off_t
 end_of(const struct pw_send *s)
 {
-	const struct aio *ai = s->snd_own;
+	const struct aio *ai = priv(s)->ss_own;
 
 	return ai == NULL ? s->snd_off : ai->ai_off + (off_t)ai->ai_len;
 }
@@ -116,8 +116,8 @@ aio_step(struct pw_send *s)
 static void
 aio_finish(struct pw_send *s)
 {
-	free(s->snd_own);
-	s->snd_own = NULL;
+	free(priv(s)->ss_own);
+	priv(s)->ss_own = NULL;
 }
 
 const struct pw_send_path send_aio = {

@@ -35,11 +35,11 @@ release(struct locked *lk)
 static int
 lock_run(struct pw_send *s)
 {
-	struct locked *lk = s->snd_own;
+	struct locked *lk = priv(s)->ss_own;
 	size_t len = (size_t)(lk->lk_end - lk->lk_off);
 	int fd = s->snd_file->fil_fd;
-	int error = pool_read(
-	    s->snd_file->fil_device, fd, lk->lk_off, len, s->snd_folio);
+	int error = pool_read(file_priv(s->snd_file)->fp_device, fd, lk->lk_off,
+	    len, priv(s)->ss_folio);
 
 	if (error != 0)
 		return error;
@@ -53,12 +53,12 @@ static void
 lock_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
-	const struct locked *lk = s->snd_own;
+	const struct locked *lk = priv(s)->ss_own;
 
 	send_pending_end(s, w->wt_error);
 	if (w->wt_error == 0)
 		send_fetch_end(s, s->snd_off, lk->lk_end);
-	s->snd_asked = lk->lk_end;
+	priv(s)->ss_asked = lk->lk_end;
 	s->snd_done(s);
 }
 
@@ -67,19 +67,19 @@ static void
 take_room(struct pw_send *s, size_t len)
 {
 	if (send_room_take(s, len, NULL) == 0)
-		s->snd_held += len;
+		priv(s)->ss_held += len;
 	else
-		s->snd_folio = false;
+		priv(s)->ss_folio = false;
 }
 
 static enum pw_send_status
 lock(struct pw_send *s)
 {
-	struct locked *lk = s->snd_own;
+	struct locked *lk = priv(s)->ss_own;
 	int error;
 
 	if (lk == NULL)
-		lk = s->snd_own = calloc(1, sizeof(*lk));
+		lk = priv(s)->ss_own = calloc(1, sizeof(*lk));
 	if (lk == NULL)
 		return send_pending_fail(s, -ENOMEM);
 	release(lk);
@@ -99,7 +99,7 @@ lock(struct pw_send *s)
 static enum pw_send_status
 mlock_step(struct pw_send *s)
 {
-	const struct locked *lk = s->snd_own;
+	const struct locked *lk = priv(s)->ss_own;
 	off_t end = lk == NULL ? s->snd_off : lk->lk_end;
 	enum pw_send_status status;
 
@@ -108,7 +108,7 @@ mlock_step(struct pw_send *s)
 	if (s->snd_len > 0 && end <= s->snd_off)
 		return lock(s);
 	status = send_window(s, end, send_by_sendfile);
-	if (s->snd_held > 0)
+	if (priv(s)->ss_held > 0)
 		send_room_settle(s);
 	return status;
 }
@@ -116,12 +116,12 @@ mlock_step(struct pw_send *s)
 static void
 mlock_finish(struct pw_send *s)
 {
-	struct locked *lk = s->snd_own;
+	struct locked *lk = priv(s)->ss_own;
 
 	if (lk != NULL)
 		release(lk);
 	free(lk);
-	s->snd_own = NULL;
+	priv(s)->ss_own = NULL;
 }
 
 const struct pw_send_path send_mlock = {

@@ -31,10 +31,10 @@ static size_t
 readahead(struct pw_send *s)
 {
 	if (s->snd_readahead == PW_READAHEAD_NONE ||
-	    s->snd_len <= (off_t)s->snd_share)
+	    s->snd_len <= (off_t)priv(s)->ss_share)
 		return 0;
 	send_window_choose(s);
-	return s->snd_window;
+	return priv(s)->ss_window;
 }
 
 static int
@@ -47,9 +47,9 @@ native_call(struct pw_send *s, size_t len, size_t *sent)
 	    .on_nocache = send_drops(s),
 	};
 
-	s->snd_result = os_native_send(
+	priv(s)->ss_result = os_native_send(
 	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, &on, sent);
-	return s->snd_result;
+	return priv(s)->ss_result;
 }
 
 static void
@@ -79,8 +79,8 @@ found_done(struct pw_waiter *w)
 	struct pw_send *s = send_of_waiter(w);
 
 	if (w->wt_error == 0)
-		indirect_note(
-		    s->snd_file->fil_indirect, s->snd_off, clock_now());
+		indirect_note(file_priv(s->snd_file)->fp_indirect, s->snd_off,
+		    clock_now());
 	send_pending_end(s, w->wt_error);
 	s->snd_done(s);
 }
@@ -111,8 +111,8 @@ early_done(struct pw_waiter *w)
 	struct early *er = (struct early *)w;
 
 	if (w->wt_error == 0)
-		indirect_note(
-		    er->er_file->fil_indirect, er->er_off, clock_now());
+		indirect_note(file_priv(er->er_file)->fp_indirect, er->er_off,
+		    clock_now());
 	pw_file_unref(&er->er_file);
 	free(er);
 }
@@ -144,7 +144,7 @@ static off_t
 found_until(struct pw_send *s)
 {
 	const struct indirect *in =
-	    s->snd_file == NULL ? NULL : s->snd_file->fil_indirect;
+	    s->snd_file == NULL ? NULL : file_priv(s->snd_file)->fp_indirect;
 	off_t end = s->snd_off + s->snd_len,
 	      near = s->snd_len < AHEAD ? end : s->snd_off + AHEAD, missing;
 
@@ -169,9 +169,9 @@ native_step(struct pw_send *s)
 	end = found_until(s);
 	if (s->snd_len > 0 && end == s->snd_off)
 		return find(s);
-	s->snd_result = 0;
+	priv(s)->ss_result = 0;
 	status = send_window(s, end, native_call);
-	if (status == PW_SEND_AGAIN && s->snd_result == -EBUSY)
+	if (status == PW_SEND_AGAIN && priv(s)->ss_result == -EBUSY)
 		return await_pages(s);
 	return status;
 }

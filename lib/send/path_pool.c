@@ -3,7 +3,7 @@
  * is in memory or not (thesis 2.3.1).  What nginx does with `aio threads'.
  *
  * The loop does not touch the transmission while a thread has it: the thread
- * leaves what came of the call in snd_took and snd_result, which are accounted
+ * leaves what came of the call in ss_took and ss_result, which are accounted
  * for when its completion is delivered.  A transmission that is cancelled in
  * between may still send a window, unless the loop took the socket back before the
  * thread claimed it: before its first read has succeeded it does not.
@@ -17,7 +17,7 @@
 #include "lib/os/os.h"
 #include "lib/send/path.h"
 
-/* snd_lent.  From LENT_OUT thread and loop each may take it, one of them once. */
+/* ss_lent.  From LENT_OUT thread and loop each may take it, one of them once. */
 enum {
 	LENT_NOT,     /* nothing is pending that uses the socket */
 	LENT_OUT,     /* queued, or the thread reads */
@@ -30,14 +30,15 @@ take(struct pw_send *s, int state)
 {
 	int out = LENT_OUT;
 
-	return __atomic_compare_exchange_n(&s->snd_lent, &out, state, false,
-	    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return __atomic_compare_exchange_n(&priv(s)->ss_lent, &out, state,
+	    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 bool
 pw_send_take_back(struct pw_send *s)
 {
-	return __atomic_load_n(&s->snd_lent, __ATOMIC_SEQ_CST) == LENT_NOT ||
+	return __atomic_load_n(&priv(s)->ss_lent, __ATOMIC_SEQ_CST) ==
+		   LENT_NOT ||
 	       take(s, LENT_BACK);
 }
 
@@ -60,8 +61,8 @@ read_first(const struct pw_send *s)
 static off_t
 end_of(const struct pw_send *s)
 {
-	off_t end =
-	    s->snd_short ? send_share_end(s) : send_window_end(s, s->snd_off);
+	off_t end = priv(s)->ss_short ? send_share_end(s)
+				      : send_window_end(s, s->snd_off);
 
 	return s->snd_off +
 	       (off_t)send_limited(s, (uint64_t)(end - s->snd_off));
@@ -74,9 +75,9 @@ end_of(const struct pw_send *s)
 static void
 prefetch(const struct pw_send *s, size_t len)
 {
-	if (s->snd_short)
-		pool_read(s->snd_file->fil_device, s->snd_file->fil_fd,
-		    s->snd_off, len, false);
+	if (priv(s)->ss_short)
+		pool_read(file_priv(s->snd_file)->fp_device,
+		    s->snd_file->fil_fd, s->snd_off, len, false);
 }
 
 static int
@@ -87,12 +88,12 @@ send_both(struct pw_send *s, size_t len)
 
 	if (s->snd_mem_len > 0)
 		error = os_send(s->snd_sock, s->snd_mem, s->snd_mem_len, true,
-		    &s->snd_took);
-	if (error != 0 || s->snd_took < s->snd_mem_len)
+		    &priv(s)->ss_took);
+	if (error != 0 || priv(s)->ss_took < s->snd_mem_len)
 		return error;
 	error = os_sendfile(
 	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, &sent);
-	s->snd_took += sent;
+	priv(s)->ss_took += sent;
 	return error;
 }
 
@@ -104,13 +105,13 @@ pool_run(struct pw_send *s)
 	int error = 0;
 
 	reclaim_expect(pool_reclaim(s->snd_loop->lp_pool));
-	s->snd_took = 0;
+	priv(s)->ss_took = 0;
 	prefetch(s, len);
 	if (s->snd_mem_len > 0)
 		error = read_first(s);
 	if (error == 0)
 		error = take(s, LENT_CLAIMED) ? send_both(s, len) : -ECANCELED;
-	s->snd_result = error;
+	priv(s)->ss_result = error;
 	return 0;
 }
 
@@ -120,10 +121,11 @@ pool_done(struct pw_waiter *w)
 	struct pw_send *s = send_of_waiter(w);
 	off_t off = s->snd_off;
 
-	__atomic_store_n(&s->snd_lent, LENT_NOT, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&priv(s)->ss_lent, LENT_NOT, __ATOMIC_SEQ_CST);
 	send_pending_end(s, w->wt_error);
-	s->snd_next = account_sent(s, s->snd_result, s->snd_took);
-	s->snd_reported = true;
+	priv(s)->ss_next =
+	    account_sent(s, priv(s)->ss_result, priv(s)->ss_took);
+	priv(s)->ss_reported = true;
 	if (s->snd_off > off)
 		send_fetch_end(s, off, s->snd_off);
 	s->snd_done(s);
@@ -136,11 +138,11 @@ submit(struct pw_send *s)
 
 	send_fetch_begin(s, end_of(s));
 	send_pending_begin(s, pool_done);
-	__atomic_store_n(&s->snd_lent, LENT_OUT, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&priv(s)->ss_lent, LENT_OUT, __ATOMIC_SEQ_CST);
 	error = send_on_pool(s, pool_run);
 	if (error == 0)
 		return PW_SEND_PENDING;
-	__atomic_store_n(&s->snd_lent, LENT_NOT, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&priv(s)->ss_lent, LENT_NOT, __ATOMIC_SEQ_CST);
 	return send_pending_fail(s, error);
 }
 
@@ -153,9 +155,9 @@ enum pw_send_status
 send_pool_report(struct pw_send *s)
 {
 	struct pollfd pfd = {.fd = s->snd_sock, .events = POLLOUT};
-	enum pw_send_status status = send_status(s->snd_next);
+	enum pw_send_status status = send_status(priv(s)->ss_next);
 
-	s->snd_reported = false;
+	priv(s)->ss_reported = false;
 	if (status == PW_SEND_WANT_WRITE && poll(&pfd, 1, 0) != 0)
 		status = PW_SEND_AGAIN;
 	return status;
@@ -175,7 +177,7 @@ send_by_pool(struct pw_send *s)
 
 	if (s->snd_sink != NULL)
 		return send_aio.path_step(s);
-	if (s->snd_reported)
+	if (priv(s)->ss_reported)
 		status = send_pool_report(s);
 	if (status != PW_SEND_AGAIN)
 		return status;

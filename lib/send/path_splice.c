@@ -18,12 +18,12 @@
 static int
 splice_call(struct pw_send *s, size_t len, size_t *sent)
 {
-	struct pipe *pp = s->snd_own;
+	struct pipe *pp = priv(s)->ss_own;
 	int error = 0;
 
 	if (pp == NULL && pipes_get(s->snd_loop->lp_pipes, &pp) != 0)
 		return send_by_sendfile(s, len, sent);
-	s->snd_own = pp;
+	priv(s)->ss_own = pp;
 	*sent = 0;
 	if (pp->pp_held == 0)
 		error = os_splice_in(pp->pp_fds[1], s->snd_file->fil_fd,
@@ -40,15 +40,15 @@ splice_call(struct pw_send *s, size_t len, size_t *sent)
 static void
 splice_finish(struct pw_send *s)
 {
-	if (s->snd_own != NULL)
-		pipes_put(s->snd_loop->lp_pipes, s->snd_own);
-	s->snd_own = NULL;
+	if (priv(s)->ss_own != NULL)
+		pipes_put(s->snd_loop->lp_pipes, priv(s)->ss_own);
+	priv(s)->ss_own = NULL;
 }
 
 static bool
 empty(const struct pw_send *s)
 {
-	const struct pipe *pp = s->snd_own;
+	const struct pipe *pp = priv(s)->ss_own;
 
 	return pp == NULL || pp->pp_held == 0;
 }
@@ -58,7 +58,7 @@ static enum pw_send_status
 splice_step(struct pw_send *s)
 {
 	enum pw_send_status status;
-	const struct pipe *pp = s->snd_own;
+	const struct pipe *pp = priv(s)->ss_own;
 
 	if (empty(s))
 		status = send_prefetched(s, send_fetch_by_pool, splice_call);

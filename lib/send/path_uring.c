@@ -13,20 +13,20 @@
 static int
 uring_fetch(struct pw_send *s, off_t off, size_t len)
 {
-	size_t step = device_step(s->snd_file->fil_device);
+	size_t step = device_step(file_priv(s->snd_file)->fp_device);
 	int error;
 
-	if (s->snd_own == NULL)
-		s->snd_own = calloc(1, sizeof(struct async_op));
-	if (s->snd_own == NULL)
+	if (priv(s)->ss_own == NULL)
+		priv(s)->ss_own = calloc(1, sizeof(struct async_op));
+	if (priv(s)->ss_own == NULL)
 		return -ENOMEM;
 	if (len > ASYNC_STEPS * step) {
 		len = ASYNC_STEPS * step;
-		s->snd_asked = off + (off_t)len;
+		priv(s)->ss_asked = off + (off_t)len;
 	}
 	/* Its end says nothing about the pages before the last one. */
-	s->snd_file->fil_each = true;
-	error = async_fetch(s->snd_loop, s->snd_own, &s->snd_waiter,
+	file_priv(s->snd_file)->fp_each = true;
+	error = async_fetch(s->snd_loop, priv(s)->ss_own, &priv(s)->ss_waiter,
 	    s->snd_file->fil_fd, off, len, step);
 	return error == 0 ? 0 : send_fetch_by_pool(s, off, len);
 }
@@ -34,8 +34,8 @@ uring_fetch(struct pw_send *s, off_t off, size_t len)
 static void
 uring_finish(struct pw_send *s)
 {
-	free(s->snd_own);
-	s->snd_own = NULL;
+	free(priv(s)->ss_own);
+	priv(s)->ss_own = NULL;
 }
 
 static enum pw_send_status

@@ -28,10 +28,10 @@ fetch_done(struct pw_waiter *w)
 
 	send_pending_end(s, w->wt_error);
 	if (w->wt_error == 0) {
-		residency_fetched(
-		    s->snd_file, s->snd_from, s->snd_asked - s->snd_from);
-		send_brought_in(s, s->snd_off, s->snd_asked);
-		s->snd_fetches++;
+		residency_fetched(s->snd_file, priv(s)->ss_from,
+		    priv(s)->ss_asked - priv(s)->ss_from);
+		send_brought_in(s, s->snd_off, priv(s)->ss_asked);
+		priv(s)->ss_fetches++;
 	}
 	s->snd_done(s);
 }
@@ -43,8 +43,8 @@ fetch_range(struct pw_send *s, off_t from, off_t end, send_fetch_f fetch)
 
 	reclaim_expect(pool_reclaim(s->snd_loop->lp_pool));
 	send_drop_acknowledged(s);
-	s->snd_from = from;
-	s->snd_asked = end;
+	priv(s)->ss_from = from;
+	priv(s)->ss_asked = end;
 	send_pending_begin(s, fetch_done);
 	error = fetch(s, from, (size_t)(end - from));
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
@@ -65,8 +65,8 @@ room_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
 
-	s->snd_held += s->snd_wanted;
-	s->snd_granted = true;
+	priv(s)->ss_held += priv(s)->ss_wanted;
+	priv(s)->ss_granted = true;
 	try_again(w);
 }
 
@@ -76,20 +76,20 @@ fetch_window(struct pw_send *s, send_fetch_f fetch)
 	off_t from = s->snd_off, end;
 	int error = 0;
 
-	if (!s->snd_granted)
+	if (!priv(s)->ss_granted)
 		send_window_choose(s);
 	end = send_window_end(s, from);
 	residency_round(s->snd_file, &from, &end);
-	if (!s->snd_granted && !pool_fetching(s->snd_file, from, end)) {
-		s->snd_wanted = (size_t)(end - from);
-		error = send_room_take(s, s->snd_wanted, room_done);
+	if (!priv(s)->ss_granted && !pool_fetching(s->snd_file, from, end)) {
+		priv(s)->ss_wanted = (size_t)(end - from);
+		error = send_room_take(s, priv(s)->ss_wanted, room_done);
 		if (error == -EINPROGRESS)
 			return PW_SEND_PENDING;
 		if (error != 0)
 			return send_pending_fail(s, error);
-		s->snd_held += s->snd_wanted;
+		priv(s)->ss_held += priv(s)->ss_wanted;
 	}
-	s->snd_granted = s->snd_short = s->snd_follows = false;
+	priv(s)->ss_granted = priv(s)->ss_short = priv(s)->ss_follows = false;
 	completion_count(s->snd_loop, COUNTED_MISSED);
 	return fetch_range(s, from, end, fetch);
 }
@@ -98,9 +98,9 @@ fetch_window(struct pw_send *s, send_fetch_f fetch)
 static enum pw_send_status
 back_off(struct pw_send *s)
 {
-	s->snd_backed_off = true;
+	priv(s)->ss_backed_off = true;
 	send_pending_begin(s, try_again);
-	completion_later(s->snd_loop, &s->snd_waiter);
+	completion_later(s->snd_loop, &priv(s)->ss_waiter);
 	return PW_SEND_PENDING;
 }
 
@@ -109,14 +109,14 @@ fetch_again(struct pw_send *s, send_fetch_f fetch)
 {
 	off_t from = s->snd_off, end = send_share_end(s);
 
-	s->snd_short = true;
-	if (s->snd_fetches >= FETCHES && !s->snd_backed_off)
+	priv(s)->ss_short = true;
+	if (priv(s)->ss_fetches >= FETCHES && !priv(s)->ss_backed_off)
 		return back_off(s);
 	completion_count(s->snd_loop, COUNTED_EVICTED);
 	/* Dropping pages also drops those that other transfers of the file brought in. */
-	if (!s->snd_file->fil_drops)
+	if (!file_priv(s->snd_file)->fp_drops)
 		budget_evicted(pool_room(s->snd_loop->lp_pool), clock_now());
-	if (s->snd_fetches >= FETCHES)
+	if (priv(s)->ss_fetches >= FETCHES)
 		return send_by_pool(s);
 	residency_round(s->snd_file, &from, &end);
 	return fetch_range(s, from, end, fetch);
@@ -129,8 +129,8 @@ missing(struct pw_send *s, send_fetch_f fetch)
 		completion_count(s->snd_loop, COUNTED_MISSED);
 		return PW_SEND_PENDING;
 	}
-	return s->snd_off < s->snd_asked ? fetch_again(s, fetch)
-					 : fetch_window(s, fetch);
+	return s->snd_off < priv(s)->ss_asked ? fetch_again(s, fetch)
+					      : fetch_window(s, fetch);
 }
 
 /* Of a large share a part may be there; but what RWF_NOWAIT refused is left alone. */
@@ -141,11 +141,11 @@ is_resident(struct pw_send *s)
 
 	if (residency_ask(s->snd_file, off, end - off))
 		return true;
-	s->snd_share = SEND_SHARE;
+	priv(s)->ss_share = SEND_SHARE;
 	if (end <= off + (off_t)SEND_SHARE)
 		return false;
 	end = off + (off_t)SEND_SHARE;
-	refused = s->snd_file->fil_refused;
+	refused = file_priv(s->snd_file)->fp_refused;
 	return (refused < 0 || refused >= end) &&
 	       residency_ask(s->snd_file, off, end - off);
 }
@@ -153,15 +153,15 @@ is_resident(struct pw_send *s)
 static void
 went_on(struct pw_send *s)
 {
-	s->snd_fetches = 0;
-	s->snd_backed_off = false;
+	priv(s)->ss_fetches = 0;
+	priv(s)->ss_backed_off = false;
 }
 
 /* What comes next may be in memory. */
 static enum pw_send_status
 was_sent_by_pool(struct pw_send *s)
 {
-	if (s->snd_took > 0)
+	if (priv(s)->ss_took > 0)
 		went_on(s);
 	return send_pool_report(s);
 }
@@ -178,7 +178,7 @@ hold_share(struct pw_send *s, send_call_f call)
 	if (!pool_sockets(pl) || call != send_by_sendfile ||
 	    quiet_ask(pl, clock_now()))
 		return false;
-	s->snd_share =
+	priv(s)->ss_share =
 	    SEND_SHARE_HELD - (size_t)(s->snd_off % (off_t)os_page_size());
 	return true;
 }
@@ -190,7 +190,7 @@ send_resident(struct pw_send *s, send_call_f call, bool *missed)
 	bool held;
 	off_t share;
 
-	if (s->snd_len > 0 && s->snd_ready <= s->snd_off) {
+	if (s->snd_len > 0 && priv(s)->ss_ready <= s->snd_off) {
 		held = hold_share(s, call);
 		*missed = !is_resident(s);
 		if (*missed)
@@ -199,11 +199,11 @@ send_resident(struct pw_send *s, send_call_f call, bool *missed)
 		if (held && s->snd_mem_len > 0)
 			return send_window(s, s->snd_off, call);
 		completion_count(s->snd_loop, COUNTED_RESIDENT);
-		s->snd_ready = send_share_end(s);
+		priv(s)->ss_ready = send_share_end(s);
 	}
 	share = send_share_end(s);
-	if (s->snd_ready < share)
-		share = s->snd_ready;
+	if (priv(s)->ss_ready < share)
+		share = priv(s)->ss_ready;
 	return send_window(s, share, call);
 }
 
@@ -211,7 +211,8 @@ send_resident(struct pw_send *s, send_call_f call, bool *missed)
 static bool
 may_be_dropped(const struct pw_file *file)
 {
-	return file->fil_drops || drop_lock_drops(file->fil_drop_lock) != 0;
+	return file_priv(file)->fp_drops ||
+	       drop_lock_drops(file_priv(file)->fp_drop_lock) != 0;
 }
 
 /* An answer holds for this step only, and while the lock is held. */
@@ -220,14 +221,14 @@ send_between_drops(struct pw_send *s, send_call_f call, bool *missed)
 {
 	enum pw_send_status status;
 
-	*missed = !drop_lock_enter_send(s->snd_file->fil_drop_lock);
+	*missed = !drop_lock_enter_send(file_priv(s->snd_file)->fp_drop_lock);
 	if (*missed)
 		return PW_SEND_PENDING;
 	residency_dropped(s->snd_file);
-	s->snd_ready = -1;
+	priv(s)->ss_ready = -1;
 	status = send_resident(s, call, missed);
-	drop_lock_leave(s->snd_file->fil_drop_lock);
-	s->snd_ready = -1;
+	drop_lock_leave(file_priv(s->snd_file)->fp_drop_lock);
+	priv(s)->ss_ready = -1;
 	return status;
 }
 
@@ -240,7 +241,7 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 
 	if (s->snd_file != NULL && !residency_can_ask(s->snd_file))
 		return send_by_pool(s);
-	if (s->snd_reported)
+	if (priv(s)->ss_reported)
 		return was_sent_by_pool(s);
 	if (s->snd_file != NULL && s->snd_len > 0 &&
 	    may_be_dropped(s->snd_file))
@@ -252,8 +253,8 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 	if (s->snd_off > off)
 		went_on(s);
 	if (status == PW_SEND_WANT_WRITE)
-		s->snd_ready = -1;
-	if (s->snd_held > 0) {
+		priv(s)->ss_ready = -1;
+	if (priv(s)->ss_held > 0) {
 		send_room_settle(s);
 		if (fetch == send_fetch_by_pool)
 			send_ahead(s);

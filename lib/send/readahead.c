@@ -30,8 +30,8 @@ length(const struct ahead *ah)
 static void
 arrived(struct ahead *ah, struct pw_send *s, int error)
 {
-	s->snd_ahead = NULL;
-	s->snd_held += length(ah);
+	priv(s)->ss_ahead = NULL;
+	priv(s)->ss_held += length(ah);
 	if (error == 0) {
 		residency_fetched(
 		    s->snd_file, ah->ah_from, ah->ah_end - ah->ah_from);
@@ -39,7 +39,7 @@ arrived(struct ahead *ah, struct pw_send *s, int error)
 	}
 	/* Unless it waits for another window by now, past this one. */
 	if (error == 0 && (!s->snd_pending || ah->ah_waited))
-		s->snd_asked = ah->ah_end;
+		priv(s)->ss_asked = ah->ah_end;
 	if (ah->ah_waited)
 		send_pending_end(s, error);
 }
@@ -47,11 +47,11 @@ arrived(struct ahead *ah, struct pw_send *s, int error)
 static void
 abandoned(struct ahead *ah, int error)
 {
-	pool_room_give(ah->ah_file->fil_device, length(ah));
+	pool_room_give(file_priv(ah->ah_file)->fp_device, length(ah));
 	if (error != 0 || !ah->ah_drops)
 		return;
 	drop_add(ah->ah_file, ah->ah_from, ah->ah_end - ah->ah_from, 0);
-	pool_dropped(ah->ah_file->fil_loop->lp_pool, length(ah));
+	pool_dropped(file_priv(ah->ah_file)->fp_loop->lp_pool, length(ah));
 }
 
 /* An error that nobody waits for will be met again. */
@@ -90,14 +90,14 @@ start(struct pw_send *s, off_t from, off_t end)
 		return;
 	}
 	pw_file_ref(s->snd_file);
-	if (pool_fetch(s->snd_file, from, len, s->snd_folio, ADMIT_HINT,
+	if (pool_fetch(s->snd_file, from, len, priv(s)->ss_folio, ADMIT_HINT,
 		&ah->ah_waiter) != 0) {
-		pool_room_give(s->snd_file->fil_device, len);
+		pool_room_give(file_priv(s->snd_file)->fp_device, len);
 		pw_file_unref(&ah->ah_file);
 		free(ah);
 		return;
 	}
-	s->snd_ahead = ah;
+	priv(s)->ss_ahead = ah;
 	completion_count(s->snd_loop, COUNTED_AHEAD);
 }
 
@@ -105,18 +105,19 @@ start(struct pw_send *s, off_t from, off_t end)
 static bool
 is_time(const struct pw_send *s)
 {
-	off_t left = s->snd_asked - s->snd_off;
+	off_t left = priv(s)->ss_asked - s->snd_off;
 
-	return left >= 0 && left <= (off_t)s->snd_lead && left < s->snd_len &&
-	       s->snd_ahead == NULL && s->snd_readahead != PW_READAHEAD_NONE &&
-	       !s->snd_short && !s->snd_follows;
+	return left >= 0 && left <= (off_t)priv(s)->ss_lead &&
+	       left < s->snd_len && priv(s)->ss_ahead == NULL &&
+	       s->snd_readahead != PW_READAHEAD_NONE && !priv(s)->ss_short &&
+	       !priv(s)->ss_follows;
 }
 
 /* If what follows is in memory there is nothing to fetch, nor to give back. */
 void
 send_ahead(struct pw_send *s)
 {
-	off_t from = s->snd_asked, end, share;
+	off_t from = priv(s)->ss_asked, end, share;
 
 	if (!is_time(s))
 		return;
@@ -124,7 +125,7 @@ send_ahead(struct pw_send *s)
 	end = send_window_end(s, from);
 	share = end - from < (off_t)SEND_SHARE ? end - from : (off_t)SEND_SHARE;
 	if (residency_ask(s->snd_file, from, share)) {
-		s->snd_follows = true;
+		priv(s)->ss_follows = true;
 		return;
 	}
 	send_drop_acknowledged(s);
@@ -135,7 +136,7 @@ send_ahead(struct pw_send *s)
 bool
 send_ahead_wait(struct pw_send *s)
 {
-	struct ahead *ah = s->snd_ahead;
+	struct ahead *ah = priv(s)->ss_ahead;
 
 	if (ah == NULL || s->snd_off < ah->ah_from || s->snd_off >= ah->ah_end)
 		return false;
@@ -147,11 +148,11 @@ send_ahead_wait(struct pw_send *s)
 void
 send_ahead_forget(struct pw_send *s)
 {
-	struct ahead *ah = s->snd_ahead;
+	struct ahead *ah = priv(s)->ss_ahead;
 
 	if (ah == NULL)
 		return;
 	ah->ah_send = NULL;
 	ah->ah_drops = send_drops(s);
-	s->snd_ahead = NULL;
+	priv(s)->ss_ahead = NULL;
 }

@@ -26,8 +26,14 @@ static const struct pw_send_path *const paths[] = {
 
 #define NPATHS (sizeof(paths) / sizeof(paths[0]))
 
-const char *const pw_send_path_names[] = {"native", "nodiskio", "uring",
+static const char *const names[NPATHS + 1] = {"native", "nodiskio", "uring",
     "splice", "mlock", "aio", "pool", "blocking", "copy", NULL};
+
+const char *const *
+pw_send_path_names(void)
+{
+	return names;
+}
 
 const struct pw_send_path *
 pw_send_path(const char *name)
@@ -57,54 +63,71 @@ pw_send_probe(const struct pw_send_path *path, const char **why)
 	return path->path_probe == NULL ? 0 : path->path_probe(why);
 }
 
+/* Its size is known, it is open, and all that is kept of it is of this loop. */
 static bool
-is_incomplete(const struct pw_send *s)
+can_be_sent(const struct pw_file *file, const struct pw_loop *lp)
 {
-	return s->snd_path == NULL || s->snd_loop == NULL ||
-	       s->snd_done == NULL;
+	return file->fil_fd != -1 && file_priv(file)->fp_loop == lp;
 }
 
-void
+static bool
+is_wrong(const struct pw_send *s)
+{
+	const struct pw_sink *sk = s->snd_sink;
+
+	if (s->snd_path == NULL || s->snd_loop == NULL || s->snd_done == NULL)
+		return true;
+	if (sk != NULL &&
+	    (sk->sk_ops->take == NULL || sk->sk_ops->unacked == NULL))
+		return true;
+	return s->snd_file != NULL &&
+	       ((s->snd_off | s->snd_len) < 0 ||
+		   !can_be_sent(s->snd_file, s->snd_loop));
+}
+
+int
 pw_send_start(struct pw_send *s)
 {
 	struct pw_file *file = s->snd_file;
 	bool random;
 
+	if (s->snd_pending)
+		return -EINVAL;
 	s->snd_sent = s->snd_wait = 0;
 	s->snd_error = 0;
-	s->snd_pending = false;
-	s->snd_lent = 0;
-	s->snd_folio = s->snd_backed_off = false;
-	s->snd_short = s->snd_granted = s->snd_follows = false;
-	s->snd_joins = false;
-	s->snd_held = 0;
-	s->snd_ahead = NULL;
-	s->snd_mark = 0;
-	s->snd_fetches = 0;
-	s->snd_share = SEND_SHARE_MOST;
-	s->snd_own = NULL;
-	s->snd_reported = s->snd_brings = false;
-	s->snd_window = s->snd_readahead == PW_READAHEAD_AUTO ? WINDOW_MOST
-			: s->snd_readahead == PW_READAHEAD_NONE
-			    ? SEND_SHARE
-			    : s->snd_readahead;
-	s->snd_asked = s->snd_ready = s->snd_fetched = s->snd_fetched_end =
-	    s->snd_dropped = -1;
-	if (is_incomplete(s)) {
+	priv(s)->ss_lent = 0;
+	priv(s)->ss_folio = priv(s)->ss_backed_off = false;
+	priv(s)->ss_short = priv(s)->ss_granted = priv(s)->ss_follows = false;
+	priv(s)->ss_joins = false;
+	priv(s)->ss_held = 0;
+	priv(s)->ss_ahead = NULL;
+	priv(s)->ss_mark = 0;
+	priv(s)->ss_fetches = 0;
+	priv(s)->ss_share = SEND_SHARE_MOST;
+	priv(s)->ss_own = NULL;
+	priv(s)->ss_reported = priv(s)->ss_brings = false;
+	priv(s)->ss_window = s->snd_readahead == PW_READAHEAD_AUTO ? WINDOW_MOST
+			     : s->snd_readahead == PW_READAHEAD_NONE
+				 ? SEND_SHARE
+				 : s->snd_readahead;
+	priv(s)->ss_asked = priv(s)->ss_ready = priv(s)->ss_fetched =
+	    priv(s)->ss_fetched_end = priv(s)->ss_dropped = -1;
+	if (is_wrong(s)) {
 		s->snd_error = -EINVAL;
 		s->snd_file = file = NULL;
 	}
 	if (file == NULL) {
 		s->snd_len = 0;
-		return;
+		return s->snd_error;
 	}
 	pw_file_ref(file);
 	send_drop_start(s);
 	random = s->snd_path->path_prefetches && residency_can_ask(file);
-	if (file->fil_random != random) {
-		file->fil_random = random;
+	if (file_priv(file)->fp_random != random) {
+		file_priv(file)->fp_random = random;
 		os_advise_random(file->fil_fd, random);
 	}
+	return 0;
 }
 
 /* What each status promises: pagewise.h. */
@@ -112,7 +135,7 @@ static void
 check_step(const struct pw_send *s, enum pw_send_status status, uint64_t before)
 {
 	PW_CHECK(s->snd_pending == (status == PW_SEND_PENDING));
-	PW_CHECK(__atomic_load_n(&s->snd_lent, __ATOMIC_SEQ_CST) == 0 ||
+	PW_CHECK(__atomic_load_n(&priv(s)->ss_lent, __ATOMIC_SEQ_CST) == 0 ||
 		 s->snd_pending);
 	PW_CHECK((s->snd_error != 0) == (status == PW_SEND_ERROR));
 	PW_CHECK(s->snd_error <= 0 && s->snd_len >= 0);
@@ -124,13 +147,23 @@ check_step(const struct pw_send *s, enum pw_send_status status, uint64_t before)
 	(void)s, (void)status, (void)before;
 }
 
+/* What is under way goes on: the transmission has failed when it ends. */
+static enum pw_send_status
+step_too_early(struct pw_send *s)
+{
+	if (s->snd_error == 0)
+		s->snd_error = -EINVAL;
+	return PW_SEND_ERROR;
+}
+
 enum pw_send_status
 pw_send_step(struct pw_send *s)
 {
 	uint64_t before = s->snd_sent;
 	enum pw_send_status status;
 
-	PW_CHECK(!s->snd_pending);
+	if (s->snd_pending)
+		return step_too_early(s);
 	if (s->snd_error != 0)
 		return PW_SEND_ERROR;
 	status = s->snd_sink == NULL ? s->snd_path->path_step(s) : sink_step(s);
@@ -164,25 +197,29 @@ pw_send_finish(struct pw_send *s)
 {
 	if (s->snd_file == NULL)
 		return;
-	PW_CHECK(!s->snd_pending);
+	PW_MUST(!s->snd_pending,
+	    "the transmission is pending: cancel it, and wait for snd_done");
 	if (s->snd_sink != NULL)
 		sink_finish(s);
 	else if (s->snd_path->path_finish != NULL)
 		s->snd_path->path_finish(s);
-	if (s->snd_mark > 0 && s->snd_error == 0)
+	if (priv(s)->ss_mark > 0 && s->snd_error == 0)
 		send_rate_measure(s);
 	send_ahead_forget(s);
 	send_drop_rest(s);
-	if (s->snd_held > 0)
-		pool_room_give(s->snd_file->fil_device, s->snd_held);
+	if (priv(s)->ss_held > 0)
+		pool_room_give(
+		    file_priv(s->snd_file)->fp_device, priv(s)->ss_held);
 	pw_file_unref(&s->snd_file);
 }
 
 bool
 pw_send_stuck(struct pw_send *s)
 {
-	unsigned long before = s->snd_ended;
+	unsigned long before = priv(s)->ss_ended;
 
-	s->snd_ended = device_ended(s->snd_file->fil_device);
-	return s->snd_ended == before;
+	if (!s->snd_pending)
+		return false;
+	priv(s)->ss_ended = device_ended(file_priv(s->snd_file)->fp_device);
+	return priv(s)->ss_ended == before;
 }

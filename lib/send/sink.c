@@ -13,7 +13,7 @@
 
 /*
  * A head, if there is one, and what follows it: one record of TLS for both.  RWF_NOWAIT may
- * refuse what was in memory just now: sink_step sees it in snd_result.
+ * refuse what was in memory just now: sink_step sees it in ss_result.
  */
 static int
 copy_resident(struct pw_send *s, size_t len, size_t *sent)
@@ -27,11 +27,12 @@ copy_resident(struct pw_send *s, size_t len, size_t *sent)
 	if (head > 0)
 		memcpy(data, s->snd_mem, head);
 	n = os_read(file->fil_fd, s->snd_off, data + head,
-	    len < room ? len : room, file->fil_ask == OS_ASK_NEVER_COLD);
+	    len < room ? len : room,
+	    file_priv(file)->fp_ask == OS_ASK_NEVER_COLD);
 	if (n == 0)
 		return -ESTALE;
 	if (n < 0) {
-		s->snd_result = (int)n;
+		priv(s)->ss_result = (int)n;
 		return n == -EAGAIN ? -EBUSY : (int)n;
 	}
 	return sink_send(s, data, head + (size_t)n,
@@ -44,8 +45,8 @@ is_read_apart(const struct pw_send *s)
 	const struct pw_file *file = s->snd_file;
 
 	return s->snd_path == &send_aio || s->snd_path == &send_pool ||
-	       (file->fil_ask != OS_ASK_NOWAIT &&
-		   file->fil_ask != OS_ASK_NEVER_COLD);
+	       (file_priv(file)->fp_ask != OS_ASK_NOWAIT &&
+		   file_priv(file)->fp_ask != OS_ASK_NEVER_COLD);
 }
 
 /* What was refused is read apart: to ask again at once is neither of use nor innocent. */
@@ -54,13 +55,13 @@ send_what_is_resident(struct pw_send *s)
 {
 	enum pw_send_status status;
 
-	s->snd_result = 0;
-	s->snd_joins = true;
+	priv(s)->ss_result = 0;
+	priv(s)->ss_joins = true;
 	status = send_prefetched(s, send_fetch_by_pool, copy_resident);
-	if (status != PW_SEND_AGAIN || s->snd_result != -EAGAIN)
+	if (status != PW_SEND_AGAIN || priv(s)->ss_result != -EAGAIN)
 		return status;
-	s->snd_ready = -1;
-	s->snd_joins = false;
+	priv(s)->ss_ready = -1;
+	priv(s)->ss_joins = false;
 	return send_aio.path_step(s);
 }
 
@@ -74,15 +75,15 @@ sink_step(struct pw_send *s)
 		return send_copy.path_step(s);
 	if (s->snd_file == NULL || s->snd_len == 0)
 		return send_window(s, s->snd_off, copy_resident);
-	if (s->snd_own == NULL && !is_read_apart(s))
+	if (priv(s)->ss_own == NULL && !is_read_apart(s))
 		return send_what_is_resident(s);
-	s->snd_joins = false;
+	priv(s)->ss_joins = false;
 	status = send_aio.path_step(s);
 	if (!s->snd_pending && s->snd_off > off && !is_read_apart(s) &&
 	    aio_is_empty(s)) {
 		sink_finish(s);
-		s->snd_fetches = 0;
-		s->snd_backed_off = false;
+		priv(s)->ss_fetches = 0;
+		priv(s)->ss_backed_off = false;
 	}
 	return status;
 }

@@ -14,7 +14,7 @@
 off_t
 send_window_end(const struct pw_send *s, off_t from)
 {
-	off_t window = (off_t)s->snd_window;
+	off_t window = (off_t)priv(s)->ss_window;
 	off_t end = (from / window + 1) * window;
 
 	return end < s->snd_off + s->snd_len ? end : s->snd_off + s->snd_len;
@@ -23,16 +23,19 @@ send_window_end(const struct pw_send *s, off_t from)
 struct pw_send *
 send_of_waiter(struct pw_waiter *w)
 {
-	return (struct pw_send *)(void *)((char *)w -
-					  offsetof(struct pw_send, snd_waiter));
+	return (
+	    struct pw_send *)(void *)((char *)w -
+				      (offsetof(struct pw_send, snd_private) +
+					  offsetof(
+					      struct send_private, ss_waiter)));
 }
 
 void
 send_pending_begin(struct pw_send *s, void (*done)(struct pw_waiter *))
 {
-	s->snd_waiter.wt_done = done;
-	s->snd_since = clock_now();
-	s->snd_ended = device_ended(s->snd_file->fil_device);
+	priv(s)->ss_waiter.wt_done = done;
+	priv(s)->ss_since = clock_now();
+	priv(s)->ss_ended = device_ended(file_priv(s->snd_file)->fp_device);
 	s->snd_pending = true;
 }
 
@@ -40,7 +43,7 @@ void
 send_pending_end(struct pw_send *s, int error)
 {
 	s->snd_pending = false;
-	s->snd_wait += clock_now() - s->snd_since;
+	s->snd_wait += clock_now() - priv(s)->ss_since;
 	if (s->snd_error == 0)
 		s->snd_error = error;
 }
@@ -85,8 +88,8 @@ send_on_pool(struct pw_send *s, int (*run)(struct pw_send *))
 	sj->sj_job.job_run = job_run;
 	sj->sj_send = s;
 	sj->sj_run = run;
-	error = pool_submit(s->snd_file->fil_device, &sj->sj_job, admit(s),
-	    s->snd_loop, &s->snd_waiter);
+	error = pool_submit(file_priv(s->snd_file)->fp_device, &sj->sj_job,
+	    admit(s), s->snd_loop, &priv(s)->ss_waiter);
 	if (error != 0)
 		free(sj);
 	return error;
@@ -95,8 +98,8 @@ send_on_pool(struct pw_send *s, int (*run)(struct pw_send *))
 int
 send_fetch_by_pool(struct pw_send *s, off_t off, size_t len)
 {
-	return pool_fetch(
-	    s->snd_file, off, len, s->snd_folio, admit(s), &s->snd_waiter);
+	return pool_fetch(s->snd_file, off, len, priv(s)->ss_folio, admit(s),
+	    &priv(s)->ss_waiter);
 }
 
 int
@@ -117,10 +120,10 @@ off_t
 send_share_end(const struct pw_send *s)
 {
 	off_t end = send_window_end(s, s->snd_off),
-	      share = s->snd_off + (off_t)send_limited(s, s->snd_share);
+	      share = s->snd_off + (off_t)send_limited(s, priv(s)->ss_share);
 
-	if (s->snd_off < s->snd_asked && s->snd_asked < end)
-		end = s->snd_asked;
+	if (s->snd_off < priv(s)->ss_asked && priv(s)->ss_asked < end)
+		end = priv(s)->ss_asked;
 	return share < end ? share : end;
 }
 
@@ -145,8 +148,8 @@ send_status(enum account_next next)
 static bool
 takes_memory(const struct pw_send *s)
 {
-	bool joins =
-	    s->snd_sink != NULL ? s->snd_joins : s->snd_path->path_takes_memory;
+	bool joins = s->snd_sink != NULL ? priv(s)->ss_joins
+					 : s->snd_path->path_takes_memory;
 
 	return joins && s->snd_len > 0 && s->snd_mem_len < SEND_HEAD;
 }
@@ -174,17 +177,17 @@ static void
 fit_share(struct pw_send *s, enum account_next next, uint64_t end)
 {
 	if (next == ACCOUNT_CALL && s->snd_sent >= end &&
-	    s->snd_share < SEND_SHARE_MOST)
-		s->snd_share *= 2;
-	else if (next == ACCOUNT_FULL && s->snd_share > SEND_SHARE)
-		s->snd_share /= 2;
+	    priv(s)->ss_share < SEND_SHARE_MOST)
+		priv(s)->ss_share *= 2;
+	else if (next == ACCOUNT_FULL && priv(s)->ss_share > SEND_SHARE)
+		priv(s)->ss_share /= 2;
 }
 
 enum pw_send_status
 send_window(struct pw_send *s, off_t file_end, send_call_f call)
 {
 	enum account_next next = ACCOUNT_CALL;
-	uint64_t end = s->snd_sent + s->snd_share;
+	uint64_t end = s->snd_sent + priv(s)->ss_share;
 
 	if (s->snd_mem_len < SEND_HEAD)
 		end += s->snd_mem_len;

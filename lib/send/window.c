@@ -34,26 +34,27 @@ remember(struct pw_loop *lp, uint64_t rate)
 void
 send_rate_measure(struct pw_send *s)
 {
-	uint64_t now = clock_now(), us = now - s->snd_mark;
+	uint64_t now = clock_now(), us = now - priv(s)->ss_mark;
 	long unacked = sink_unacked(s);
 	off_t taken = s->snd_off - (unacked > 0 ? unacked : 0);
-	off_t n = taken > s->snd_mark_off ? taken - s->snd_mark_off : 0;
+	off_t n =
+	    taken > priv(s)->ss_mark_off ? taken - priv(s)->ss_mark_off : 0;
 
-	if (s->snd_mark > 0 && n < MEASURED && us < SPAN)
+	if (priv(s)->ss_mark > 0 && n < MEASURED && us < SPAN)
 		return;
-	if (s->snd_mark > 0) {
+	if (priv(s)->ss_mark > 0) {
 		s->snd_rate = (uint64_t)n * 1000000 / (us + 1) + 1;
 		if (s->snd_pace == 0)
 			remember(s->snd_loop, s->snd_rate);
 	}
-	s->snd_mark = now;
-	s->snd_mark_off = taken;
+	priv(s)->ss_mark = now;
+	priv(s)->ss_mark_off = taken;
 }
 
 void
 send_window_choose(struct pw_send *s)
 {
-	struct pw_device *dv = s->snd_file->fil_device;
+	struct pw_device *dv = file_priv(s->snd_file)->fp_device;
 	struct window_facts wf;
 	size_t size;
 
@@ -72,9 +73,9 @@ send_window_choose(struct pw_send *s)
 	}
 	size = window_size(&wf);
 	if (s->snd_readahead == PW_READAHEAD_AUTO)
-		s->snd_window = size;
-	s->snd_lead = window_lead(&wf, s->snd_window);
-	s->snd_folio = size == WINDOW_MOST;
+		priv(s)->ss_window = size;
+	priv(s)->ss_lead = window_lead(&wf, priv(s)->ss_window);
+	priv(s)->ss_folio = size == WINDOW_MOST;
 }
 
 int
@@ -86,10 +87,10 @@ send_room_take(struct pw_send *s, size_t len, void (*done)(struct pw_waiter *))
 
 	if (done != NULL) {
 		send_pending_begin(s, done);
-		w = &s->snd_waiter;
+		w = &priv(s)->ss_waiter;
 	}
-	error =
-	    pool_room_take(s->snd_file->fil_device, len, slow, s->snd_loop, w);
+	error = pool_room_take(
+	    file_priv(s->snd_file)->fp_device, len, slow, s->snd_loop, w);
 	if (error == -EINPROGRESS)
 		completion_count(s->snd_loop, COUNTED_HELD);
 	else if (done != NULL)
@@ -101,12 +102,13 @@ send_room_take(struct pw_send *s, size_t len, void (*done)(struct pw_waiter *))
 void
 send_room_settle(struct pw_send *s)
 {
-	off_t left = s->snd_asked - s->snd_off;
+	off_t left = priv(s)->ss_asked - s->snd_off;
 	size_t unsent = left > 0 ? (size_t)left : 0;
 
-	if (s->snd_held < unsent + (unsent > 0 ? STEP : 1))
+	if (priv(s)->ss_held < unsent + (unsent > 0 ? STEP : 1))
 		return;
-	pool_room_give(s->snd_file->fil_device, s->snd_held - unsent);
-	s->snd_held = unsent;
-	s->snd_granted = false;
+	pool_room_give(
+	    file_priv(s->snd_file)->fp_device, priv(s)->ss_held - unsent);
+	priv(s)->ss_held = unsent;
+	priv(s)->ss_granted = false;
 }

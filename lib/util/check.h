@@ -1,9 +1,19 @@
 /*
- * check: rules that a builder of the library relies on, looked at in builds with PW_DEBUG
- * (those with sanitizers and the debug one), and nothing at all in others.
+ * check: two kinds of rules.  PW_CHECK's are the library's own, looked at in builds with
+ * PW_DEBUG (those with sanitizers and the debug one), and nothing at all in others.
+ * PW_MUST's are those of its callers where to go on would ruin memory: in every build.
  */
 #ifndef LIB_UTIL_CHECK_H
 #define LIB_UTIL_CHECK_H
+
+#define PW_MUST(rule, sentence)                           \
+	do {                                              \
+		if (__builtin_expect(!(rule), 0))         \
+			check_failed(__func__, sentence); \
+	} while (0)
+
+/* Says on stderr what the caller of the function did wrong, and ends the program. */
+_Noreturn void check_failed(const char *function, const char *sentence);
 
 #ifdef PW_DEBUG
 #include <stdio.h>

@@ -266,7 +266,7 @@ write_workers(const struct metrics *mt, struct evbuffer *out)
 static const char *
 send_path_name(const struct pw_send_path *path)
 {
-	const char *const *name = pw_send_path_names;
+	const char *const *name = pw_send_path_names();
 
 	while (*name != NULL && pw_send_path(*name) != path)
 		name++;

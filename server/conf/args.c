@@ -77,10 +77,10 @@ print_paths(void)
 	const struct pw_send_path *path, *first = pw_send_default();
 	const char *const *name, *why;
 
-	for (name = pw_send_path_names; *name != NULL; name++)
+	for (name = pw_send_path_names(); *name != NULL; name++)
 		if (pw_send_path(*name) == first)
 			printf(" %s", *name);
-	for (name = pw_send_path_names; *name != NULL; name++) {
+	for (name = pw_send_path_names(); *name != NULL; name++) {
 		path = pw_send_path(*name);
 		if (path != first && pw_send_probe(path, &why) != -ENOSYS)
 			printf(" %s", *name);

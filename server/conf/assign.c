@@ -203,7 +203,7 @@ conf_set_send_path(struct conf_scope *scope, const struct key *key,
 {
 	const struct pw_send_path *path =
 	    strcmp(name, "auto") == 0 ? pw_send_default() : pw_send_path(name);
-	const char *const *known = pw_send_path_names;
+	const char *const *known = pw_send_path_names();
 	const char *cause = NULL;
 	char list[256] = "auto";
 	size_t len = strlen(list);

@@ -13,6 +13,8 @@
 #ifndef SERVER_CONTENT_AUTOINDEX_CACHE_H
 #define SERVER_CONTENT_AUTOINDEX_CACHE_H
 
+#include <sys/queue.h>
+
 #include "server/content/autoindex_read.h"
 
 #define AUTOINDEX_CACHE_AGE_US 5000000 /* lifetime of a page ... */

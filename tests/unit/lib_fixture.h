@@ -33,11 +33,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/disk/file_private.h"
 #include "lib/disk/pool.h"
 #include "lib/disk/pool_priv.h"
 #include "lib/file/file.h"
 #include "lib/file/residency.h"
 #include "lib/pagewise.h"
+#include "lib/send/send_private.h"
 #include "lib/util/clock.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -364,8 +366,8 @@ new_file(struct fixture *fx, const char *name, size_t size)
 static inline void
 as_another_owner(struct pw_file *file)
 {
-	file->fil_cachestat = false;
-	file->fil_mincore = false;
+	file_priv(file)->fp_cachestat = false;
+	file_priv(file)->fp_mincore = false;
 }
 
 /* What not every file system, kernel and user can do. */
@@ -386,9 +388,10 @@ can(struct pw_file *file, enum need need)
 	case NEED_EVICTION:
 		return evict(file->fil_fd, size);
 	case NEED_NOWAIT:
-		return file->fil_ask == OS_ASK_NOWAIT;
+		return file_priv(file)->fp_ask == OS_ASK_NOWAIT;
 	case NEED_EXACT:
-		return file->fil_cachestat || file->fil_mincore;
+		return file_priv(file)->fp_cachestat ||
+		       file_priv(file)->fp_mincore;
 	case NEED_LOCK:
 		held = hold(file->fil_fd, size);
 		let_go(held, size);
@@ -689,7 +692,7 @@ xfer_step(struct xfer *xf)
 {
 	struct pw_send *s = &xf->xf_send;
 	unsigned done = xf->xf_done;
-	off_t window = (off_t)s->snd_window;
+	off_t window = (off_t)priv(s)->ss_window;
 	off_t border = (s->snd_off / window + 1) * window;
 	uint64_t sent = s->snd_sent;
 	bool windows = has_windows(s);

@@ -13,7 +13,7 @@
 struct crowd {
 	struct admission *cr_popular;
 	struct noted cr_noted;
-	struct pw_file cr_files[FILES];
+	struct file_private cr_files[FILES];
 	uint64_t cr_random;
 };
 
@@ -27,9 +27,9 @@ crowd_create(void)
 	cr->cr_popular = admission_create(ROOM);
 	assert_non_null(cr->cr_popular);
 	for (i = 0; i < FILES; i++) {
-		cr->cr_files[i].fil_dev = 1;
-		cr->cr_files[i].fil_ino = 1000 + i;
-		cr->cr_files[i].fil_size = SIZE;
+		cr->cr_files[i].fp_file.fil_dev = 1;
+		cr->cr_files[i].fp_file.fil_ino = 1000 + i;
+		cr->cr_files[i].fp_file.fil_size = SIZE;
 	}
 	cr->cr_random = 1;
 	return cr;
@@ -46,13 +46,14 @@ crowd_destroy(struct crowd *cr)
 static void
 note(struct crowd *cr, size_t i, off_t len)
 {
-	admission_asked(cr->cr_popular, &cr->cr_noted, &cr->cr_files[i], len);
+	admission_asked(
+	    cr->cr_popular, &cr->cr_noted, &cr->cr_files[i].fp_file, len);
 }
 
 static bool
 stays(struct crowd *cr, size_t i)
 {
-	return admission_stays(cr->cr_popular, &cr->cr_files[i]);
+	return admission_stays(cr->cr_popular, &cr->cr_files[i].fp_file);
 }
 
 static bool
@@ -154,11 +155,11 @@ a_file_of_an_eighth_of_the_room_is_the_largest_that_stays(void **state)
 	struct crowd *cr = crowd_create();
 
 	(void)state;
-	cr->cr_files[0].fil_size = (off_t)(ROOM / 8);
-	note(cr, 0, cr->cr_files[0].fil_size);
+	cr->cr_files[0].fp_file.fil_size = (off_t)(ROOM / 8);
+	note(cr, 0, cr->cr_files[0].fp_file.fil_size);
 	assert_true(stays(cr, 0));
-	cr->cr_files[1].fil_size = (off_t)(ROOM / 8 + 1);
-	note(cr, 1, cr->cr_files[1].fil_size);
+	cr->cr_files[1].fp_file.fil_size = (off_t)(ROOM / 8 + 1);
+	note(cr, 1, cr->cr_files[1].fp_file.fil_size);
 	assert_false(stays(cr, 1));
 	crowd_destroy(cr);
 }
@@ -199,10 +200,10 @@ what_is_noted_counts_when_it_is_told(void **state)
 	for (i = 0; i < 3 * (size_t)FITS / 2; i++)
 		note(cr, i % (FITS / 2), SIZE);
 	assert_int_equal(cr->cr_noted.nt_files, FITS / 2);
-	assert_int_equal(cr->cr_files[0].fil_asked, 3 * SIZE);
+	assert_int_equal(cr->cr_files[0].fp_asked, 3 * SIZE);
 	admission_tell(cr->cr_popular, &cr->cr_noted);
 	assert_int_equal(cr->cr_noted.nt_files, 0);
-	assert_int_equal(cr->cr_files[0].fil_asked, 0);
+	assert_int_equal(cr->cr_files[0].fp_asked, 0);
 	for (i = 0; i < FITS; i++)
 		assert_true(stays(cr, i));
 	for (i = FITS; i < FILES; i++)
@@ -222,7 +223,7 @@ what_is_asked_for_very_often_is_told_at_once(void **state)
 	assert_int_equal(cr->cr_noted.nt_files, 1);
 	note(cr, 0, SIZE);
 	assert_int_equal(cr->cr_noted.nt_files, 0);
-	assert_int_equal(cr->cr_files[0].fil_asked, 0);
+	assert_int_equal(cr->cr_files[0].fp_asked, 0);
 	crowd_destroy(cr);
 }
 

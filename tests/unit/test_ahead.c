@@ -51,7 +51,8 @@ end(struct download *dl)
 	settle(dl->dl_fx->fx_loop);
 	pw_pool_stats(dl->dl_fx->fx_pool, &ps);
 	assert_int_equal(ps.ps_unsent, 0);
-	assert_int_equal(dl->dl_file->fil_refs, 2); /* ours, the cache's */
+	assert_int_equal(
+	    file_priv(dl->dl_file)->fp_refs, 2); /* ours, the cache's */
 	pw_file_unref(&dl->dl_file);
 	wire_close(&dl->dl_wire);
 }
@@ -81,7 +82,7 @@ begin_and_hold_the_next(
 {
 	begin(dl, fx, "nodiskio");
 	first_window(dl);
-	latch_shut(la, dl->dl_file->fil_device, dl->dl_fx->fx_loop);
+	latch_shut(la, file_priv(dl->dl_file)->fp_device, dl->dl_fx->fx_loop);
 	send_up_to(dl, WINDOW);
 }
 
@@ -183,7 +184,7 @@ who_ends_before_it_comes_leaves_it_behind(void **state)
 	begin_and_hold_the_next(&dl, *state, &la);
 	pw_send_finish(&dl.dl_xfer.xf_send);
 	memset(&dl.dl_xfer, 0x5a, sizeof(dl.dl_xfer));
-	assert_int_equal(dl.dl_file->fil_refs, 3);
+	assert_int_equal(file_priv(dl.dl_file)->fp_refs, 3);
 	latch_open(&la);
 	settle(dl.dl_fx->fx_loop);
 	dl.dl_xfer.xf_send.snd_file = NULL;
@@ -216,7 +217,7 @@ without_read_ahead_a_share_is_fetched(void **state)
 static size_t
 take_all_room(struct download *dl)
 {
-	struct pw_device *dv = dl->dl_file->fil_device;
+	struct pw_device *dv = file_priv(dl->dl_file)->fp_device;
 	struct pw_pool_stats ps;
 	size_t len;
 
@@ -241,7 +242,7 @@ without_room_it_waits_until_there_is_some(void **state)
 	pw_loop_drain(dl.dl_fx->fx_loop);
 	assert_int_equal(dl.dl_xfer.xf_done, 0);
 	assert_int_equal(stats(&dl).ls_held, 1);
-	pool_room_give(dl.dl_file->fil_device, taken);
+	pool_room_give(file_priv(dl.dl_file)->fp_device, taken);
 	settle(dl.dl_fx->fx_loop);
 	assert_int_equal(dl.dl_xfer.xf_done, 1);
 	assert_int_equal(
@@ -262,7 +263,7 @@ who_is_cancelled_without_room_gives_it_back(void **state)
 	pw_send_start(&dl.dl_xfer.xf_send);
 	assert_int_equal(xfer_step(&dl.dl_xfer), PW_SEND_PENDING);
 	pw_send_cancel(&dl.dl_xfer.xf_send);
-	pool_room_give(dl.dl_file->fil_device, taken);
+	pool_room_give(file_priv(dl.dl_file)->fp_device, taken);
 	settle(dl.dl_fx->fx_loop);
 	assert_int_equal(dl.dl_xfer.xf_done, 1);
 	end(&dl);
@@ -277,11 +278,11 @@ where_memory_is_short_windows_are_small(void **state)
 
 	begin(&dl, *state, "nodiskio");
 	taken = take_all_room(&dl);
-	pool_room_give(dl.dl_file->fil_device, WINDOW_MOST);
+	pool_room_give(file_priv(dl.dl_file)->fp_device, WINDOW_MOST);
 	first_window(&dl);
 	assert_in_range(pages_resident(dl.dl_file->fil_fd, 0, (size_t)SIZE), 1,
 	    pages_in(WINDOW_GUESS));
-	pool_room_give(dl.dl_file->fil_device, taken - WINDOW_MOST);
+	pool_room_give(file_priv(dl.dl_file)->fp_device, taken - WINDOW_MOST);
 	end(&dl);
 }
 

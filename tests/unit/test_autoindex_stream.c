@@ -217,9 +217,9 @@ only_the_first_block_is_refused(void **state)
 	assert_int_equal(unlink(path_in(fx, "n9999")), 0);
 	make_names(fx);
 	assert_int_equal(next(fx, st), 0);
-	file->fil_device =
+	file_priv(file)->fp_device =
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS);
-	latch_shut(&la, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	assert_int_equal(pool_fetch(file, 0, 10, false, ADMIT_NEW, &w), 0);
 	came = 0;
 	assert_int_equal(autoindex_stream_next(late), -EAGAIN);

@@ -186,18 +186,18 @@ with_auto_what_is_in_memory_needs_no_decision(void **state)
 
 	wire_wide(&wr);
 	xfer_init(&xf, "nodiskio", fx, &wr, file);
-	file->fil_ask = OS_ASK_NEVER_COLD;
+	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	xf.xf_send.snd_len = file->fil_size;
 	xf.xf_send.snd_cache = PW_CACHE_AUTO;
 	pw_send_start(&xf.xf_send);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	pw_send_finish(&xf.xf_send);
-	assert_false(xf.xf_send.snd_decided);
-	assert_true(file->fil_noted);
-	assert_int_equal(file->fil_asked, file->fil_size);
+	assert_false(priv(&xf.xf_send)->ss_decided);
+	assert_true(file_priv(file)->fp_noted);
+	assert_int_equal(file_priv(file)->fp_asked, file->fil_size);
 	tick(fx, clock_now());
-	assert_false(file->fil_noted);
-	assert_int_equal(file->fil_asked, 0);
+	assert_false(file_priv(file)->fp_noted);
+	assert_int_equal(file_priv(file)->fp_asked, 0);
 	wire_close(&wr);
 	pw_file_unref(&file);
 }
@@ -206,13 +206,14 @@ with_auto_what_is_in_memory_needs_no_decision(void **state)
 static void
 ask_for_others(struct fixture *fx)
 {
-	struct pw_file other = {.fil_dev = 1};
+	struct file_private private = {.fp_file.fil_dev = 1};
+	struct pw_file *other = &private.fp_file;
 	struct noted noted = {0};
 
-	other.fil_size = (off_t)(os_memory(&(bool){false}) / 16);
-	for (other.fil_ino = 0; other.fil_ino < 20; other.fil_ino++) {
-		admission_asked(pool_admission(fx->fx_pool), &noted, &other,
-		    other.fil_size);
+	other->fil_size = (off_t)(os_memory(&(bool){false}) / 16);
+	for (other->fil_ino = 0; other->fil_ino < 20; other->fil_ino++) {
+		admission_asked(pool_admission(fx->fx_pool), &noted, other,
+		    other->fil_size);
 		admission_tell(pool_admission(fx->fx_pool), &noted);
 	}
 }
@@ -221,17 +222,19 @@ static void
 a_file_that_is_closed_was_asked_for_all_the_same(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "hot", 5000), same = {0};
+	struct pw_file *file = new_file(fx, "hot", 5000);
+	struct file_private private = {0};
+	struct pw_file *same = &private.fp_file;
 	struct wire wr;
 	struct xfer xf;
 	int i;
 
-	file->fil_ask = OS_ASK_NEVER_COLD;
-	same.fil_dev = file->fil_dev;
-	same.fil_ino = file->fil_ino;
-	same.fil_size = file->fil_size;
+	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
+	same->fil_dev = file->fil_dev;
+	same->fil_ino = file->fil_ino;
+	same->fil_size = file->fil_size;
 	ask_for_others(fx);
-	assert_false(admission_stays(pool_admission(fx->fx_pool), &same));
+	assert_false(admission_stays(pool_admission(fx->fx_pool), same));
 	for (i = 0; i < 2; i++) {
 		wire_wide(&wr);
 		xfer_init(&xf, "nodiskio", fx, &wr, file);
@@ -247,7 +250,7 @@ a_file_that_is_closed_was_asked_for_all_the_same(void **state)
 	assert_true(pw_loop_spare(fx->fx_loop));
 	assert_null(fx->fx_loop->lp_noted.nt_first);
 	tick(fx, clock_now());
-	assert_true(admission_stays(pool_admission(fx->fx_pool), &same));
+	assert_true(admission_stays(pool_admission(fx->fx_pool), same));
 }
 
 /* They bring in what they do not know of: nothing would be given back. */
@@ -270,7 +273,7 @@ with_auto_blocking_and_copy_note_nothing(void **state)
 		assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
 		pw_send_finish(&xf.xf_send);
 		wire_close(&wr);
-		assert_false(file->fil_noted);
+		assert_false(file_priv(file)->fp_noted);
 	}
 	pw_file_unref(&file);
 }
@@ -330,10 +333,11 @@ without_a_delay_a_range_goes_at_once(void **state)
 	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
 	file = prepare(fx);
 	drop_add(file, BEFORE * WINDOW, WINDOW, 0);
-	assert_int_equal(file->fil_refs, 3); /* ours, the cache's, its own */
+	assert_int_equal(
+	    file_priv(file)->fp_refs, 3); /* ours, the cache's, its own */
 	settle(fx->fx_loop);
 	assert_int_equal(in_window(file, BEFORE), 0);
-	assert_int_equal(file->fil_refs, 2);
+	assert_int_equal(file_priv(file)->fp_refs, 2);
 	pw_file_unref(&file);
 }
 
@@ -349,7 +353,7 @@ what_goes_soon_does_not_wait_for_what_goes_later(void **state)
 	drop_add_soon(file, BEFORE * WINDOW, WINDOW);
 	tick(fx, clock_now() + DROP_SOON);
 	assert_int_equal(in_window(file, BEFORE), 0);
-	assert_int_equal(file->fil_refs, 3);
+	assert_int_equal(file_priv(file)->fp_refs, 3);
 	pw_file_unref(&file);
 }
 
@@ -363,10 +367,10 @@ what_is_not_due_is_forgotten_with_the_loop(void **state)
 	drop_add(file, WINDOW, WINDOW, clock_now() + 2 * MINUTE);
 	tick(fx, clock_now());
 	drop_add_soon(file, 0, WINDOW);
-	assert_int_equal(file->fil_refs, 5);
+	assert_int_equal(file_priv(file)->fp_refs, 5);
 	drops_destroy(&fx->fx_loop->lp_drops);
 	assert_null(fx->fx_loop->lp_drops);
-	assert_int_equal(file->fil_refs, 2);
+	assert_int_equal(file_priv(file)->fp_refs, 2);
 	pw_file_unref(&file);
 }
 
@@ -378,14 +382,14 @@ a_full_queue_is_no_harm(void **state)
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
 	struct latch la;
 
-	latch_shut(&la, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	drop_add(file, 0, WINDOW, 0);
-	assert_int_equal(file->fil_refs, 3);
+	assert_int_equal(file_priv(file)->fp_refs, 3);
 	drop_add(file, WINDOW, WINDOW, 0);
-	assert_int_equal(file->fil_refs, 3);
+	assert_int_equal(file_priv(file)->fp_refs, 3);
 	latch_open(&la);
 	settle(fx->fx_loop);
-	assert_int_equal(file->fil_refs, 2);
+	assert_int_equal(file_priv(file)->fp_refs, 2);
 	pw_file_unref(&file);
 }
 
@@ -397,16 +401,16 @@ drop_is_put_off(struct fixture *fx)
 	struct pw_file *file = prepare(fx);
 	bool stayed;
 
-	assert_true(drop_lock_enter_send(file->fil_drop_lock));
+	assert_true(drop_lock_enter_send(file_priv(file)->fp_drop_lock));
 	drop_add(file, BEFORE * WINDOW, WINDOW, 0);
-	assert_true(drop_lock_drops(file->fil_drop_lock) != 0);
+	assert_true(drop_lock_drops(file_priv(file)->fp_drop_lock) != 0);
 	settle(fx->fx_loop);
 	stayed = in_window(file, BEFORE) == PAGES;
-	drop_lock_leave(file->fil_drop_lock);
-	assert_int_equal(file->fil_refs, 3);
+	drop_lock_leave(file_priv(file)->fp_drop_lock);
+	assert_int_equal(file_priv(file)->fp_refs, 3);
 	tick(fx, clock_now() + DROP_SOON);
 	assert_int_equal(in_window(file, BEFORE), 0);
-	assert_int_equal(file->fil_refs, 2);
+	assert_int_equal(file_priv(file)->fp_refs, 2);
 	pw_file_unref(&file);
 	return stayed;
 }
@@ -425,15 +429,15 @@ what_is_always_being_sent_stays(void **state)
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
 	int i;
 
-	assert_true(drop_lock_enter_send(file->fil_drop_lock));
+	assert_true(drop_lock_enter_send(file_priv(file)->fp_drop_lock));
 	drop_add(file, 0, WINDOW, 0);
 	for (i = 1; i < DROP_TRIES; i++) {
 		settle(fx->fx_loop);
-		assert_int_equal(file->fil_refs, 3);
+		assert_int_equal(file_priv(file)->fp_refs, 3);
 		tick(fx, clock_now() + DROP_SOON);
 	}
-	assert_int_equal(file->fil_refs, 2);
-	drop_lock_leave(file->fil_drop_lock);
+	assert_int_equal(file_priv(file)->fp_refs, 2);
+	drop_lock_leave(file_priv(file)->fp_drop_lock);
 	pw_file_unref(&file);
 }
 
@@ -449,16 +453,16 @@ not_sent_while_given_back(
 	xfer_init(&xf, path, fx, &wr, file);
 	xf.xf_send.snd_len = SIZE;
 	pw_send_start(&xf.xf_send);
-	assert_true(drop_lock_enter_drop(file->fil_drop_lock));
+	assert_true(drop_lock_enter_drop(file_priv(file)->fp_drop_lock));
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
-	drop_lock_leave(file->fil_drop_lock);
+	drop_lock_leave(file_priv(file)->fp_drop_lock);
 	settle(fx->fx_loop);
 	assert_int_equal(xf.xf_send.snd_sent, 0);
 	assert_int_not_equal(xfer_step(&xf), PW_SEND_PENDING);
 	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
 	assert_int_equal(wr.wr_len, SIZE);
-	assert_true(drop_lock_enter_drop(file->fil_drop_lock));
-	drop_lock_leave(file->fil_drop_lock);
+	assert_true(drop_lock_enter_drop(file_priv(file)->fp_drop_lock));
+	drop_lock_leave(file_priv(file)->fp_drop_lock);
 	pw_send_finish(&xf.xf_send);
 	wire_close(&wr);
 }
@@ -496,10 +500,10 @@ stale_answer_is_not_used(struct fixture *fx)
 
 	name[0]++;
 	was = residency_ask(file, 0, SIZE);
-	drop_lock_announce(file->fil_drop_lock);
-	assert_true(drop_lock_enter_drop(file->fil_drop_lock));
+	drop_lock_announce(file_priv(file)->fp_drop_lock);
+	assert_true(drop_lock_enter_drop(file_priv(file)->fp_drop_lock));
 	posix_fadvise(file->fil_fd, 0, SIZE, POSIX_FADV_DONTNEED);
-	drop_lock_leave(file->fil_drop_lock);
+	drop_lock_leave(file_priv(file)->fp_drop_lock);
 	gone = pages_resident(file->fil_fd, 0, (size_t)SIZE) == 0;
 	wire_wide(&wr);
 	xfer_init(&xf, "nodiskio", fx, &wr, file);
@@ -512,7 +516,7 @@ stale_answer_is_not_used(struct fixture *fx)
 	}
 	assert_int_equal(xfer_run(&xf, &wr, ALL), PW_SEND_DONE);
 	assert_int_equal(wr.wr_len, SIZE);
-	assert_false(file->fil_drops);
+	assert_false(file_priv(file)->fp_drops);
 	pw_send_finish(&xf.xf_send);
 	wire_close(&wr);
 	pw_file_unref(&file);

@@ -203,7 +203,7 @@ check_noticed(
 	if (S_ISREG(st.st_mode))
 		assert_int_equal(file->fil_size, st.st_size);
 	/* Whoever had the old one still has it. */
-	assert_int_equal(old->fil_refs, 1);
+	assert_int_equal(file_priv(old)->fp_refs, 1);
 	assert_true(is_open(old->fil_fd));
 	pw_file_unref(&old);
 	pw_file_unref(&file);

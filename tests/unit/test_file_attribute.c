@@ -85,7 +85,7 @@ expect(struct fixture *fx, const char *path, bool attribute, uint64_t now_us,
 	assert_int_equal(as.as_times, error == -EINPROGRESS);
 	assert_int_equal(as.as_open.op_waiter.wt_error, 0);
 	if (attribute)
-		assert_true(as.as_open.op_file->fil_attributed);
+		assert_true(file_priv(as.as_open.op_file)->fp_attributed);
 	assert_has(&as, text);
 }
 

@@ -78,7 +78,8 @@ those_who_open_the_same_path_share_one_job(void **state)
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 2);
 	latch_open(&la);
 	settle(fx->fx_loop);
-	assert_int_equal(as[0].as_open.op_file->fil_refs, 1 + COUNT(as));
+	assert_int_equal(
+	    file_priv(as[0].as_open.op_file)->fp_refs, 1 + COUNT(as));
 	for (i = 0; i < COUNT(as); i++) {
 		assert_int_equal(as[i].as_times, 1);
 		assert_int_equal(as[i].as_open.op_waiter.wt_error, 0);

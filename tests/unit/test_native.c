@@ -169,7 +169,7 @@ begin(struct shot *sh, struct fixture *fx, struct pw_file *file, size_t mem_len,
 	fake.fk_sock = sh->sh_wire.wr_sock;
 	fake.fk_room = sh->sh_len;
 	fake.fk_len = fake.fk_next = fake.fk_calls = 0;
-	file->fil_ask = OS_ASK_NATIVE;
+	file_priv(file)->fp_ask = OS_ASK_NATIVE;
 	xfer_init(&sh->sh_xfer, "native", fx, &sh->sh_wire, file);
 	s->snd_mem = sh->sh_expected;
 	s->snd_mem_len = mem_len;
@@ -468,11 +468,12 @@ large_file(struct fixture *fx)
 {
 	struct pw_file *file = new_file(fx, "f", LARGE);
 
-	if (file->fil_indirect == NULL) /* it may be the cache's */
-		file->fil_indirect = calloc(1, sizeof(*file->fil_indirect));
-	assert_non_null(file->fil_indirect);
-	*file->fil_indirect = (struct indirect){.in_block = BLOCK};
-	fake.fk_indirect = file->fil_indirect;
+	if (file_priv(file)->fp_indirect == NULL) /* it may be the cache's */
+		file_priv(file)->fp_indirect =
+		    calloc(1, sizeof(*file_priv(file)->fp_indirect));
+	assert_non_null(file_priv(file)->fp_indirect);
+	*file_priv(file)->fp_indirect = (struct indirect){.in_block = BLOCK};
+	fake.fk_indirect = file_priv(file)->fp_indirect;
 	script(NULL, 0);
 	return file;
 }
@@ -490,7 +491,7 @@ indirect_blocks_are_read_by_the_pool_before_what_they_lead_to(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = large_file(fx);
-	struct pw_device *dv = file->fil_device;
+	struct pw_device *dv = file_priv(file)->fp_device;
 	unsigned long before = device_ended(dv);
 	struct shot sh;
 
@@ -522,7 +523,7 @@ what_is_not_read_in_time_is_waited_for(void **state)
 	struct shot sh;
 	struct latch la;
 
-	latch_shut(&la, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
@@ -558,7 +559,7 @@ a_range_reads_what_leads_to_it_and_no_more(void **state)
 
 	for (i = 0; i < COUNT(ranges); i++) {
 		file = large_file(fx);
-		before = device_ended(file->fil_device);
+		before = device_ended(file_priv(file)->fp_device);
 		begin(&sh, fx, file, 0, ranges[i].off, ranges[i].len);
 		do {
 			settle(fx->fx_loop);
@@ -566,7 +567,8 @@ a_range_reads_what_leads_to_it_and_no_more(void **state)
 			 step(&sh) != PW_SEND_ERROR);
 		assert_int_equal(fake.fk_len, ranges[i].len);
 		assert_int_equal(
-		    device_ended(file->fil_device) - before, ranges[i].reads);
+		    device_ended(file_priv(file)->fp_device) - before,
+		    ranges[i].reads);
 		end(&sh);
 		large_done(&file);
 	}
@@ -595,11 +597,11 @@ an_early_read_outlives_its_transmission(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = large_file(fx);
-	const struct indirect *in = file->fil_indirect;
+	const struct indirect *in = file_priv(file)->fp_indirect;
 	struct shot sh;
 	struct latch la;
 
-	latch_shut(&la, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	assert_int_equal(step(&sh), PW_SEND_PENDING);
@@ -614,8 +616,8 @@ an_early_read_outlives_its_transmission(void **state)
 	    DIRECT + INDIRECT);
 	end(&sh);
 	/* With nobody left at all. */
-	file->fil_indirect->in_known = 0;
-	latch_shut(&la, file->fil_device, fx->fx_loop);
+	file_priv(file)->fp_indirect->in_known = 0;
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	begin(&sh, fx, file, 0, 0, (off_t)LARGE);
 	assert_int_equal(step(&sh), PW_SEND_AGAIN);
 	end(&sh);
@@ -633,7 +635,7 @@ other_files_are_sent_by_the_pool(void **state)
 	struct shot sh;
 
 	begin(&sh, fx, file, 10, 0, SIZE);
-	file->fil_ask = OS_ASK_FETCH;
+	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	assert_int_equal(
 	    xfer_run(&sh.sh_xfer, &sh.sh_wire, (uint64_t)-1), PW_SEND_DONE);
 	assert_int_equal(fake.fk_calls, 0);

@@ -107,10 +107,10 @@ a_file_in_use_survives_its_eviction(void **state)
 	int fd = file->fil_fd;
 	char letter, data[10], expected[10];
 
-	assert_int_equal(file->fil_refs, 2);
+	assert_int_equal(file_priv(file)->fp_refs, 2);
 	for (letter = 'a'; letter < 'a' + CACHE; letter++)
 		cached_fd(fx, letter);
-	assert_int_equal(file->fil_refs, 1);
+	assert_int_equal(file_priv(file)->fp_refs, 1);
 	assert_int_equal(unlink(path_in(fx, "f")), 0);
 	assert_int_equal(pread(fd, data, 10, 100), 10);
 	fill(expected, 100, 10);
@@ -151,7 +151,7 @@ only_a_removed_file_is_left_to_the_pool_to_close(void **state)
 	int kept_fd = kept->fil_fd, removed_fd = removed->fil_fd;
 	struct latch la;
 
-	latch_shut(&la, removed->fil_device, fx->fx_loop);
+	latch_shut(&la, file_priv(removed)->fp_device, fx->fx_loop);
 	assert_int_equal(unlink(path_in(fx, "removed")), 0);
 	pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
 	pw_file_unref(&kept);
@@ -181,7 +181,7 @@ what_the_caller_put_there_is_freed_with_the_last_reference(void **state)
 	file->fil_user_free = count_freed;
 	pw_file_ref(file);
 	pw_loop_tick(fx->fx_loop, clock_now() + 60 * SECOND);
-	assert_int_equal(file->fil_refs, 2);
+	assert_int_equal(file_priv(file)->fp_refs, 2);
 	pw_file_unref(&again);
 	assert_int_equal(freed, 0);
 	pw_file_unref(&file);

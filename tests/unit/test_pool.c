@@ -222,7 +222,7 @@ those_who_miss_the_same_window_share_one_fetch(void **state)
 	struct latch la;
 	size_t i, n = COUNT(covered);
 
-	latch_shut(&la, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	for (i = 0; i < n; i++) {
 		nt[i] = (struct noting){.nt_waiter.wt_done = note};
 		assert_int_equal(
@@ -256,7 +256,7 @@ a_window_that_is_not_covered_is_another_flight(void **state)
 	struct latch la;
 	size_t i;
 
-	latch_shut(&la, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	assert_int_equal(
 	    pool_fetch(file, WINDOW, WINDOW, false, ADMIT_NEW, &nt.nt_waiter),
 	    0);
@@ -276,25 +276,27 @@ static void
 another_file_is_another_flight(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_file *file = new_file(fx, "f", WINDOW), other;
+	struct pw_file *file = new_file(fx, "f", WINDOW);
+	struct file_private other;
 	struct noting nt = {.nt_waiter.wt_done = note};
 	struct pw_waiter w = {.wt_done = nothing_done};
 	struct latch la;
 	uint64_t i;
 
-	latch_shut(&la, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	assert_int_equal(
 	    pool_fetch(file, 0, WINDOW, false, ADMIT_NEW, &nt.nt_waiter), 0);
 	for (i = 1; i < 4000; i++) {
-		other = *file;
-		other.fil_ino += i;
+		other = *file_priv(file);
+		other.fp_file.fil_ino += i;
 		assert_int_equal(
-		    pool_fetch(&other, 0, 1, false, ADMIT_NEW, &w), -EAGAIN);
+		    pool_fetch(&other.fp_file, 0, 1, false, ADMIT_NEW, &w),
+		    -EAGAIN);
 	}
-	other = *file;
-	other.fil_dev++;
+	other = *file_priv(file);
+	other.fp_file.fil_dev++;
 	assert_int_equal(
-	    pool_fetch(&other, 0, 1, false, ADMIT_NEW, &w), -EAGAIN);
+	    pool_fetch(&other.fp_file, 0, 1, false, ADMIT_NEW, &w), -EAGAIN);
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(nt.nt_times, 1);
@@ -340,7 +342,7 @@ a_window_past_the_end_is_stale_for_all(void **state)
 	struct latch la;
 	size_t i;
 
-	latch_shut(&la, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	for (i = 0; i < COUNT(nt); i++) {
 		nt[i] = (struct noting){.nt_waiter.wt_done = note};
 		assert_int_equal(pool_fetch(file, 0, WINDOW + 1, false,

@@ -47,7 +47,7 @@ a_cold_file_of_ours_is_not_resident(void **state)
 	assert_false(residency_ask(file, SIZE - 1, 1));
 	for (off = 0; off < SIZE; off += 4096)
 		assert_false(residency_ask(file, off, 1));
-	if (file->fil_cachestat)
+	if (file_priv(file)->fp_cachestat)
 		assert_int_equal(
 		    pages_resident(file->fil_fd, 0, (size_t)SIZE), 0);
 	pw_file_unref(&file);
@@ -100,8 +100,8 @@ what_is_around_a_hole_is_resident(struct fixture *fx)
 	struct pw_file *file = cold_file(fx);
 	bool yes;
 
-	file->fil_cachestat = false;
-	file->fil_ask = OS_ASK_MINCORE;
+	file_priv(file)->fp_cachestat = false;
+	file_priv(file)->fp_ask = OS_ASK_MINCORE;
 	read_in(file->fil_fd, PIECE, (size_t)PIECE);
 	yes = residency_ask(file, PIECE, PIECE) &&
 	      residency_ask(file, PIECE + 100, PIECE - 200);
@@ -134,9 +134,9 @@ a_file_that_cannot_be_asked_is_never_resident(void **state)
 	skip_unless(fx, NEED_LOCK);
 	file = new_file(fx, "f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
-	file->fil_ask = OS_ASK_MINCORE;
+	file_priv(file)->fp_ask = OS_ASK_MINCORE;
 	assert_true(residency_can_ask(file));
-	file->fil_ask = OS_ASK_FETCH;
+	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	assert_false(residency_can_ask(file));
 	fetch(fx, file, 0, SIZE);
 	assert_false(residency_ask(file, 0, SIZE));
@@ -231,8 +231,8 @@ single_pages_are_missed(struct fixture *fx, bool mincore)
 	bool all = true;
 	off_t hole;
 
-	file->fil_cachestat = false;
-	file->fil_mincore = mincore;
+	file_priv(file)->fp_cachestat = false;
+	file_priv(file)->fp_mincore = mincore;
 	for (hole = 0; hole < SIZE && all; hole += page) {
 		int tries = 0;
 
@@ -307,9 +307,9 @@ a_yes_for_a_file_that_is_given_back_does_not_hold(void **state)
 
 	file = cold_file(fx);
 	residency_drops(file);
-	file->fil_ask = OS_ASK_NEVER_COLD;
+	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	assert_true(residency_ask(file, 0, SIZE));
-	file->fil_ask = OS_ASK_FETCH;
+	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	assert_false(residency_ask(file, 0, SIZE));
 	pw_file_unref(&file);
 }
@@ -339,7 +339,7 @@ shared_memory_is_never_cold(void **state)
 	assert_true(fnd.fnd_fd >= 0);
 	assert_int_equal(fstat(fnd.fnd_fd, &fnd.fnd_stat), 0);
 	assert_int_equal(file_create(fx->fx_loop, &fnd, &file), 0);
-	assert_int_equal(file->fil_ask, OS_ASK_NEVER_COLD);
+	assert_int_equal(file_priv(file)->fp_ask, OS_ASK_NEVER_COLD);
 	assert_true(residency_can_ask(file));
 	assert_true(residency_ask(file, 0, SIZE));
 	pw_file_unref(&file);
@@ -393,7 +393,7 @@ what_is_in_memory_is_copied(void **state)
 	assert_int_equal(copy_error(file, 0, 1), -EAGAIN);
 	fetch(fx, file, 0, SIZE);
 	assert_true(is_copied(file, 0, (size_t)SIZE));
-	file->fil_ask = OS_ASK_NEVER_COLD;
+	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	assert_true(is_copied(file, 0, (size_t)SIZE));
 	let_go(held, (size_t)SIZE);
 	pw_file_unref(&file);
@@ -410,7 +410,7 @@ what_mincore_sees_is_not_copied(void **state)
 	skip_unless(fx, NEED_LOCK);
 	file = new_file(fx, "f", (size_t)SIZE);
 	held = hold(file->fil_fd, (size_t)SIZE);
-	file->fil_ask = OS_ASK_MINCORE;
+	file_priv(file)->fp_ask = OS_ASK_MINCORE;
 	assert_true(residency_ask(file, 0, SIZE));
 	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -EAGAIN);
 	let_go(held, (size_t)SIZE);
@@ -479,7 +479,7 @@ of_a_file_that_was_written_to_no_copy_is_good(void **state)
 	overwrite(fx, file);
 	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -ESTALE);
 	assert_int_equal(copy_error(file, 0, 1), -ESTALE);
-	file->fil_ask = OS_ASK_NEVER_COLD;
+	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	assert_int_equal(copy_error(file, 0, 1), -ESTALE);
 	let_go(held, (size_t)SIZE);
 	pw_file_unref(&file);
@@ -498,7 +498,8 @@ what_is_not_in_memory_is_not_copied(void **state)
 	for (i = 0; i < 3; i++) {
 		if (i == 1)
 			as_another_owner(file);
-		file->fil_ask = i == 2 ? OS_ASK_MINCORE : OS_ASK_NOWAIT;
+		file_priv(file)->fp_ask =
+		    i == 2 ? OS_ASK_MINCORE : OS_ASK_NOWAIT;
 		assert_int_equal(copy_error(file, 0, (size_t)SIZE), -EAGAIN);
 		assert_int_equal(copy_error(file, PIECE, 1), -EAGAIN);
 	}
@@ -529,7 +530,7 @@ what_cannot_be_asked_is_not_copied(void **state)
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
 
 	fetch(fx, file, 0, SIZE);
-	file->fil_ask = OS_ASK_FETCH;
+	file_priv(file)->fp_ask = OS_ASK_FETCH;
 	assert_int_equal(copy_error(file, 0, 1), -EAGAIN);
 	pw_file_unref(&file);
 }
@@ -547,7 +548,7 @@ a_copy_beyond_the_end_says_that_the_file_is_shorter(void **state)
 	assert_int_equal(copy_error(file, PIECE, 2), -ESTALE);
 	assert_int_equal(copy_error(file, 0, (size_t)SIZE), -ESTALE);
 	assert_int_equal(copy_error(file, 3 * PIECE, 1), -ESTALE);
-	file->fil_ask = OS_ASK_NEVER_COLD;
+	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	assert_int_equal(copy_error(file, PIECE, 2), -ESTALE);
 	assert_int_equal(copy_error(file, 0, (size_t)PIECE + 1), -ESTALE);
 	pw_file_unref(&file);

@@ -87,7 +87,7 @@ send_every_range(struct fixture *fx, struct pw_file *file, bool cold)
 	size_t r, m;
 	int narrow;
 
-	for (path = pw_send_path_names; *path != NULL; path++)
+	for (path = pw_send_path_names(); *path != NULL; path++)
 		for (r = 0; r < COUNT(ranges); r++)
 			for (m = 0; m < COUNT(mems); m++)
 				for (narrow = 0; narrow <= 1; narrow++) {
@@ -107,7 +107,7 @@ every_path_sends_exactly_memory_and_range(void **state)
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
 
 	send_every_range(fx, file, false);
-	assert_int_equal(file->fil_refs, 2); /* ours, the cache's */
+	assert_int_equal(file_priv(file)->fp_refs, 2); /* ours, the cache's */
 	pw_file_unref(&file);
 }
 
@@ -131,7 +131,7 @@ a_file_is_not_needed(void **state)
 	struct wire wr;
 	struct xfer xf;
 
-	for (path = pw_send_path_names; *path != NULL; path++) {
+	for (path = pw_send_path_names(); *path != NULL; path++) {
 		wire_wide(&wr);
 		xfer_init(&xf, *path, fx, &wr, NULL);
 		xf.xf_send.snd_mem = "only this";
@@ -173,13 +173,13 @@ nodiskio_is_the_default_and_an_unknown_name_is_no_path(void **state)
 	const char *why;
 
 	(void)state;
-	assert_string_equal(pw_send_path_names[0], "native");
+	assert_string_equal(pw_send_path_names()[0], "native");
 #ifndef __FreeBSD__
 	assert_int_equal(pw_send_probe(pw_send_path("native"), &why), -ENOSYS);
 	assert_non_null(strstr(why, "FreeBSD"));
 #endif
 	assert_ptr_equal(pw_send_default(), pw_send_path(DEFAULT));
-	for (path = pw_send_path_names; *path != NULL; path++) {
+	for (path = pw_send_path_names(); *path != NULL; path++) {
 		assert_non_null(pw_send_path(*path));
 		assert_int_equal(pw_send_probe(pw_send_path(*path), &why) == 0,
 		    !is_refused(*path));
@@ -213,7 +213,7 @@ a_file_that_shrinks_is_an_error_and_never_padded(void **state)
 
 	assert_non_null(expected);
 	fill(expected, 0, (size_t)cut);
-	for (path = pw_send_path_names; *path != NULL; path++) {
+	for (path = pw_send_path_names(); *path != NULL; path++) {
 		file = new_file(fx, *path, (size_t)SIZE);
 		wire_narrow(&wr);
 		start_whole(&xf, *path, fx, &wr, file);
@@ -243,7 +243,7 @@ of_a_file_that_grows_the_promised_length_is_sent(void **state)
 	struct xfer xf;
 	int fd;
 
-	for (path = pw_send_path_names; *path != NULL; path++) {
+	for (path = pw_send_path_names(); *path != NULL; path++) {
 		file = new_file(fx, *path, (size_t)SIZE);
 		wire_narrow(&wr);
 		start_whole(&xf, *path, fx, &wr, file);
@@ -269,7 +269,7 @@ a_peer_that_is_gone_is_an_error(void **state)
 	struct xfer xf;
 	size_t mem;
 
-	for (path = pw_send_path_names; *path != NULL; path++)
+	for (path = pw_send_path_names(); *path != NULL; path++)
 		for (mem = 0; mem <= 4; mem += 4) {
 			wire_wide(&wr);
 			close(wr.wr_peer);
@@ -414,7 +414,7 @@ a_file_that_cannot_be_asked_is_sent_by_the_pool(void **state)
 	struct wire wr;
 	struct xfer xf;
 
-	file->fil_ask = OS_ASK_FETCH;
+	file_priv(file)->fp_ask = OS_ASK_FETCH;
 
 	wire_wide(&wr);
 	start_whole(&xf, "nodiskio", fx, &wr, file);
@@ -452,7 +452,7 @@ what_lacks_path_loop_or_completion_is_refused(void **state)
 		pw_send_start(s);
 		assert_int_equal(pw_send_step(s), PW_SEND_ERROR);
 		assert_int_equal(s->snd_error, -EINVAL);
-		assert_int_equal(file->fil_refs, 2);
+		assert_int_equal(file_priv(file)->fp_refs, 2);
 		pw_send_cancel(s);
 		pw_send_finish(s);
 	}
@@ -497,14 +497,15 @@ after_cancel_completion_comes_exactly_once(void **state)
 	struct wire wr;
 	struct xfer xf;
 
-	latch_shut(&la, file->fil_device, fx->fx_loop);
+	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	wire_wide(&wr);
 	start_whole(&xf, "nodiskio", fx, &wr, file);
 	assert_int_equal(xfer_step(&xf), PW_SEND_PENDING);
 	pw_send_cancel(&xf.xf_send);
 	assert_int_equal(xf.xf_done, 0);
 	assert_true(xf.xf_send.snd_pending);
-	assert_int_equal(file->fil_refs, 3); /* ours, the cache's, its own */
+	assert_int_equal(
+	    file_priv(file)->fp_refs, 3); /* ours, the cache's, its own */
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(xf.xf_done, 1);
@@ -513,7 +514,7 @@ after_cancel_completion_comes_exactly_once(void **state)
 	assert_int_equal(xf.xf_send.snd_error, -ECANCELED);
 	assert_int_equal(wire_read(&wr), 0);
 	pw_send_finish(&xf.xf_send);
-	assert_int_equal(file->fil_refs, 2);
+	assert_int_equal(file_priv(file)->fp_refs, 2);
 	assert_int_equal(xf.xf_done, 1);
 	pw_file_unref(&file);
 	wire_close(&wr);
@@ -528,7 +529,7 @@ after_cancel_nothing_is_sent(void **state)
 	struct wire wr;
 	struct xfer xf;
 
-	for (path = pw_send_path_names; *path != NULL; path++) {
+	for (path = pw_send_path_names(); *path != NULL; path++) {
 		wire_wide(&wr);
 		start_whole(&xf, *path, fx, &wr, file);
 		pw_send_cancel(&xf.xf_send);
@@ -601,13 +602,13 @@ every_path_completes_once_after_cancel(void **state)
 		pw_send_cancel(&xf.xf_send);
 		assert_true(xf.xf_send.snd_pending);
 		assert_int_equal(xf.xf_done, 0);
-		assert_int_equal(file->fil_refs, 3);
+		assert_int_equal(file_priv(file)->fp_refs, 3);
 		settle_once(&xf);
 		assert_true(is_open(wr.wr_sock));
 		assert_int_equal(xfer_step(&xf), PW_SEND_ERROR);
 		assert_int_equal(xf.xf_send.snd_error, -ECANCELED);
 		pw_send_finish(&xf.xf_send);
-		assert_int_equal(file->fil_refs, 2);
+		assert_int_equal(file_priv(file)->fp_refs, 2);
 		pw_file_unref(&file);
 		wire_close(&wr);
 	}
@@ -620,7 +621,7 @@ start_behind(struct latch *la, struct xfer *xf, const char *path,
 {
 	struct pw_file *other = new_file(fx, "other", 1);
 
-	latch_shut(la, other->fil_device, fx->fx_loop);
+	latch_shut(la, file_priv(other)->fp_device, fx->fx_loop);
 	pw_file_unref(&other);
 	wire_wide(wr);
 	return start_pending(xf, path, fx, wr);
@@ -875,7 +876,7 @@ every_queue_that_is_full_refuses_new_and_admits_begun(void **state)
 	file = new_file(fx, "f", (size_t)SIZE);
 	as_another_owner(file);
 	for (i = 0; i < COUNT(pooled); i++) {
-		latch_shut(&la, file->fil_device, fx->fx_loop);
+		latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 		assert_int_equal(
 		    pool_fetch(file, 3 * WINDOW, 1, false, ADMIT_NEW, &w), 0);
 		wire_wide(&wr);
@@ -896,9 +897,9 @@ every_queue_that_is_full_refuses_new_and_admits_begun(void **state)
 		pw_send_finish(&begun.xf_send);
 		wire_close(&wr);
 		/* Pieces that were read are asked about: not in the next round. */
-		free(file->fil_mapped);
-		file->fil_mapped = NULL;
-		file->fil_drops = true;
+		free(file_priv(file)->fp_mapped);
+		file_priv(file)->fp_mapped = NULL;
+		file_priv(file)->fp_drops = true;
 	}
 	pw_file_unref(&file);
 }
@@ -927,7 +928,7 @@ pool_does_not_wait_for_a_socket_that_is_writable_again(void **state)
 			continue;
 		assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
 		assert_int_equal(eventfd_read(pfd.fd, &wakes), 0);
-		if (xf.xf_send.snd_result == -EAGAIN) {
+		if (priv(&xf.xf_send)->ss_result == -EAGAIN) {
 			wire_flush(&wr);
 			full++;
 		}

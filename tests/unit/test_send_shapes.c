@@ -180,9 +180,9 @@ begin(struct shot *sh, struct fixture *fx, const struct way *wy,
 	    .sh_len = file == NULL ? 0 : len};
 	fake_reset(mem + (size_t)sh->sh_len);
 	if (file != NULL) {
-		sh->sh_ask = file->fil_ask;
+		sh->sh_ask = file_priv(file)->fp_ask;
 		if (wy->wy_ask != OS_ASK_UNKNOWN)
-			file->fil_ask = wy->wy_ask;
+			file_priv(file)->fp_ask = wy->wy_ask;
 		residency_drops(file); /* each question is asked */
 	}
 	xfer_init(&sh->sh_xfer, wy->wy_path, fx, &wr, file);
@@ -219,7 +219,7 @@ wait_for_it(struct shot *sh)
 	settle(s->snd_loop);
 	RULE(sh, sh->sh_xfer.xf_done == done + 1);
 	RULE(sh, !s->snd_pending &&
-		     __atomic_load_n(&s->snd_lent, __ATOMIC_SEQ_CST) == 0);
+		     __atomic_load_n(&priv(s)->ss_lent, __ATOMIC_SEQ_CST) == 0);
 	if (sh->sh_random && below(2) == 0)
 		give_room(sh);
 }
@@ -291,12 +291,12 @@ end(struct shot *sh, struct fixture *fx)
 	check_bytes(sh);
 	RULE(sh, sh->sh_xfer.xf_done == sh->sh_waits);
 	pw_send_finish(s);
-	RULE(sh, s->snd_file == NULL && s->snd_own == NULL);
+	RULE(sh, s->snd_file == NULL && priv(s)->ss_own == NULL);
 	if (sh->sh_file == NULL)
 		return;
-	sh->sh_file->fil_ask = sh->sh_ask;
+	file_priv(sh->sh_file)->fp_ask = sh->sh_ask;
 	settle(fx->fx_loop); /* for windows that were fetched ahead */
-	RULE(sh, sh->sh_file->fil_refs <= 2); /* ours, the cache's */
+	RULE(sh, file_priv(sh->sh_file)->fp_refs <= 2); /* ours, the cache's */
 	pw_pool_stats(fx->fx_pool, &ps);
 	RULE(sh, ps.ps_unsent == 0);
 }

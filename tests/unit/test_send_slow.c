@@ -82,7 +82,7 @@ all_reaches_a_slow_reader(void **state)
 	struct slow sl;
 	size_t i;
 
-	for (path = pw_send_path_names; *path != NULL; path++)
+	for (path = pw_send_path_names(); *path != NULL; path++)
 		for (i = 0; i < COUNT(shapes); i++) {
 			print_message("%s, shape %zu\n", *path, i);
 			begin(&sl, fx, *path, file, i);
@@ -141,7 +141,7 @@ who_leaves_in_the_middle_is_an_error(void **state)
 	struct slow sl;
 	size_t i;
 
-	for (path = pw_send_path_names; *path != NULL; path++)
+	for (path = pw_send_path_names(); *path != NULL; path++)
 		for (i = 0; i < COUNT(reads) * COUNT(shapes); i++) {
 			begin(&sl, fx, *path, file, i % COUNT(shapes));
 			s = &sl.sl_xfer.xf_send;

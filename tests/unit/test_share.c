@@ -42,9 +42,9 @@ sampled_file(struct fixture *fx)
 {
 	struct pw_file *file = new_file(fx, "f", SIZE);
 
-	file->fil_ask = OS_ASK_NOWAIT;
+	file_priv(file)->fp_ask = OS_ASK_NOWAIT;
 	as_another_owner(file);
-	file->fil_number = verified_number(fx->fx_loop->lp_verified);
+	file_priv(file)->fp_number = verified_number(fx->fx_loop->lp_verified);
 	residency_fetched(file, 0, SIZE);
 	return file;
 }
@@ -90,7 +90,7 @@ a_head_goes_with_the_share_behind_it(void **state)
 	start(&xf, "blocking", fx, &wr, file);
 	xf.xf_send.snd_mem = head;
 	xf.xf_send.snd_mem_len = sizeof(head);
-	xf.xf_send.snd_share = SHARE;
+	priv(&xf.xf_send)->ss_share = SHARE;
 	assert_int_equal(xfer_step(&xf), PW_SEND_DONE);
 	assert_int_equal(xf.xf_send.snd_sent, SHARE + sizeof(head));
 	end(&xf, &wr, file);
@@ -110,10 +110,10 @@ a_share_is_as_large_as_the_socket_takes(void **state)
 
 	wire_narrow(&wr);
 	start(&xf, "blocking", fx, &wr, file);
-	assert_int_equal(xf.xf_send.snd_share, 4 * SHARE);
+	assert_int_equal(priv(&xf.xf_send)->ss_share, 4 * SHARE);
 	for (i = 0; i < COUNT(smaller); i++) {
 		assert_int_equal(xfer_step(&xf), PW_SEND_WANT_WRITE);
-		assert_int_equal(xf.xf_send.snd_share, smaller[i]);
+		assert_int_equal(priv(&xf.xf_send)->ss_share, smaller[i]);
 		wire_flush(&wr);
 	}
 	wire_close(&wr);
@@ -121,7 +121,7 @@ a_share_is_as_large_as_the_socket_takes(void **state)
 	xf.xf_send.snd_sock = wr.wr_sock;
 	for (i = 0; i < COUNT(larger); i++) {
 		assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
-		assert_int_equal(xf.xf_send.snd_share, larger[i]);
+		assert_int_equal(priv(&xf.xf_send)->ss_share, larger[i]);
 		wire_read(&wr);
 	}
 	end(&xf, &wr, file);
@@ -138,14 +138,14 @@ a_share_that_a_window_cut_does_not_grow(void **state)
 
 	wire_wide(&wr);
 	start(&xf, "blocking", fx, &wr, file);
-	xf.xf_send.snd_share = SHARE;
-	xf.xf_send.snd_window = SHARE / 2;
+	priv(&xf.xf_send)->ss_share = SHARE;
+	priv(&xf.xf_send)->ss_window = SHARE / 2;
 	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
 	assert_int_equal(xf.xf_send.snd_sent, SHARE / 2);
-	assert_int_equal(xf.xf_send.snd_share, SHARE);
-	xf.xf_send.snd_window = SIZE;
+	assert_int_equal(priv(&xf.xf_send)->ss_share, SHARE);
+	priv(&xf.xf_send)->ss_window = SIZE;
 	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
-	assert_int_equal(xf.xf_send.snd_share, 2 * SHARE);
+	assert_int_equal(priv(&xf.xf_send)->ss_share, 2 * SHARE);
 	end(&xf, &wr, file);
 }
 
@@ -158,10 +158,10 @@ a_share_ends_where_what_was_fetched_ends(void **state)
 	struct wire wr;
 	struct xfer xf;
 
-	file->fil_ask = OS_ASK_NEVER_COLD;
+	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	wire_wide(&wr);
 	start(&xf, "nodiskio", fx, &wr, file);
-	xf.xf_send.snd_asked = SHARE + 1;
+	priv(&xf.xf_send)->ss_asked = SHARE + 1;
 	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
 	assert_int_equal(xf.xf_send.snd_sent, SHARE + 1);
 	/* Before Linux 6.5 a local socket counts the pages that it holds. */
@@ -180,7 +180,7 @@ where_sockets_evict_a_share_is_what_is_held(void **state)
 	struct xfer xf;
 	int i;
 
-	file->fil_ask = OS_ASK_NEVER_COLD;
+	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	fx->fx_pool->pl_sockets = true;
 	wire_wide(&wr);
 	start(&xf, "nodiskio", fx, &wr, file);
@@ -208,7 +208,7 @@ where_sockets_evict_a_head_goes_alone(void **state)
 	struct wire wr;
 	struct xfer xf;
 
-	file->fil_ask = OS_ASK_NEVER_COLD;
+	file_priv(file)->fp_ask = OS_ASK_NEVER_COLD;
 	fx->fx_pool->pl_sockets = true;
 	wire_wide(&wr);
 	start(&xf, "nodiskio", fx, &wr, file);
@@ -264,10 +264,10 @@ what_is_being_read_in_part_is_asked_for_page_by_page(void **state)
 	skip_unless(fx, NEED_LOCK | NEED_EXACT);
 	file = new_file(fx, "f", SIZE);
 	held = hold(file->fil_fd, SIZE);
-	if (file->fil_cachestat) {
+	if (file_priv(file)->fp_cachestat) {
 		assert_int_equal(
 		    questions_about_all(fx, file), SIZE / OS_SAMPLE + 1);
-		latch_shut(&la, file->fil_device, fx->fx_loop);
+		latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 		assert_int_equal(
 		    pool_fetch(file, SIZE - 1, 1, false, ADMIT_NEW, &w), 0);
 		assert_true(pool_fetching_some(file, 0, SIZE));
@@ -325,7 +325,7 @@ if_a_page_is_refused_less_is_asked_for(void **state)
 		file = sampled_file(fx);
 		wire_wide(&wr);
 		start(&xf, "nodiskio", fx, &wr, file);
-		xf.xf_send.snd_asked = SIZE;
+		priv(&xf.xf_send)->ss_asked = SIZE;
 		assert_int_equal(step_with_hole(&xf, holes[i]), PW_SEND_AGAIN);
 		assert_int_equal(xf.xf_send.snd_sent, SHARE);
 		/* Each page up to the refusal, and those before it only once. */

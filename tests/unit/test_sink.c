@@ -67,7 +67,7 @@ one_that_is_full_is_waited_for_and_goes_on_where_it_was(void **state)
 	struct xfer xf;
 	uint64_t sent;
 
-	for (path = pw_send_path_names; *path != NULL; path++) {
+	for (path = pw_send_path_names(); *path != NULL; path++) {
 		begin(&xf, *path, fx, &wr, file);
 		xfer_run(&xf, &wr, 50000);
 		sent = xf.xf_send.snd_sent;
@@ -96,7 +96,7 @@ error_of_one_is_that_of_the_transmission(void **state)
 	struct wire wr;
 	struct xfer xf;
 
-	for (path = pw_send_path_names; *path != NULL; path++) {
+	for (path = pw_send_path_names(); *path != NULL; path++) {
 		begin(&xf, *path, fx, &wr, file);
 		xfer_run(&xf, &wr, 50000);
 		xf.xf_sink.cy_error = -EPROTO;
@@ -120,13 +120,14 @@ what_is_evicted_again_and_again_is_read_apart(void **state)
 	skip_unless(fx, NEED_EVICTION);
 	file = new_file(fx, "f", (size_t)SIZE);
 	begin(&xf, "nodiskio", fx, &wr, file);
-	while (xf.xf_send.snd_own == NULL) {
+	while (priv(&xf.xf_send)->ss_own == NULL) {
 		assert_true(evict(file->fil_fd, (size_t)SIZE));
 		usleep(2 * RESIDENCY_HOLDS);
 		status = xfer_step(&xf);
 		assert_true(
 		    status == PW_SEND_PENDING || status == PW_SEND_AGAIN);
-		if (xf.xf_send.snd_own != NULL || status != PW_SEND_PENDING)
+		if (priv(&xf.xf_send)->ss_own != NULL ||
+		    status != PW_SEND_PENDING)
 			continue;
 		pw_loop_tick(fx->fx_loop, clock_now());
 		settle(fx->fx_loop);
@@ -135,7 +136,7 @@ what_is_evicted_again_and_again_is_read_apart(void **state)
 	settle(fx->fx_loop);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	/* What it has is sent, without the file. */
-	while (xf.xf_send.snd_own != NULL) {
+	while (priv(&xf.xf_send)->ss_own != NULL) {
 		status = xfer_step(&xf);
 		assert_true(
 		    status == PW_SEND_AGAIN || status == PW_SEND_WANT_WRITE);

@@ -1,0 +1,215 @@
+/*
+ * An open that waits and is cancelled (pw_open_cancel): its function is never called, its
+ * memory is free at once, and those that wait for the same path are told.  And the two other
+ * rules for links that a root can have.
+ */
+#include "lib_fixture.h"
+
+#include <limits.h>
+
+#define SIZE 5000
+
+struct asker {
+	struct pw_open as_open; /* first: found by it */
+	struct asker *as_cancels;
+	unsigned as_told;
+};
+
+static void
+told(struct pw_waiter *w)
+{
+	struct asker *as = (struct asker *)(void *)w;
+
+	as->as_told++;
+	if (as->as_cancels != NULL)
+		assert_int_equal(pw_open_cancel(&as->as_cancels->as_open), 0);
+}
+
+/* Its lookups are made by the pool, which has the first thread held. */
+static void
+ask(struct fixture *fx, struct asker *as)
+{
+	as->as_open.op_waiter.wt_done = told;
+	assert_int_equal(pw_file_open(fx->fx_loop, fx->fx_root, "f",
+			     clock_now(), &as->as_open),
+	    -EINPROGRESS);
+}
+
+static void
+shut(struct fixture *fx, struct latch *la)
+{
+	make_file(fx, "f", SIZE);
+	fx->fx_root->rt_cached = false;
+	latch_shut(la, pool_device(fx->fx_pool, pw_root_dev(fx->fx_root)),
+	    fx->fx_loop);
+}
+
+static void
+a_cancelled_open_is_never_told_and_the_others_are(void **state)
+{
+	struct fixture *fx = *state;
+	struct asker *as = calloc(3, sizeof(*as));
+	struct latch la;
+	size_t i;
+
+	assert_non_null(as);
+	shut(fx, &la);
+	for (i = 0; i < 3; i++)
+		ask(fx, &as[i]);
+	assert_int_equal(pw_open_cancel(&as[1].as_open), 0);
+	assert_int_equal(pw_open_cancel(&as[1].as_open), -EINVAL);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(as[i].as_told, i != 1);
+		assert_int_equal(as[i].as_open.op_file != NULL, i != 1);
+		pw_file_unref(&as[i].as_open.op_file);
+	}
+	free(as);
+}
+
+/* Freed while the thread looks the path up: AddressSanitizer watches. */
+static void
+the_memory_of_a_cancelled_open_is_the_callers(void **state)
+{
+	struct fixture *fx = *state;
+	struct asker *as = calloc(1, sizeof(*as));
+	struct pw_file *file;
+	struct latch la;
+
+	assert_non_null(as);
+	shut(fx, &la);
+	ask(fx, as);
+	assert_int_equal(pw_open_cancel(&as->as_open), 0);
+	free(as);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 2); /* and the latch */
+	latch_open(&la);
+	settle(fx->fx_loop);
+	file = open_file(fx, "f"); /* what was found is in the cache */
+	assert_int_equal(file_priv(file)->fp_refs, 2);
+	pw_file_unref(&file);
+}
+
+static void
+one_that_is_told_can_cancel_those_behind_it(void **state)
+{
+	struct fixture *fx = *state;
+	struct asker as[3] = {0};
+	struct latch la;
+	size_t i;
+
+	shut(fx, &la);
+	as[0].as_cancels = &as[2];
+	for (i = 0; i < 3; i++)
+		ask(fx, &as[i]);
+	latch_open(&la);
+	settle(fx->fx_loop);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(as[i].as_told, i != 2);
+	assert_null(as[2].as_open.op_file);
+	assert_int_equal(file_priv(as[0].as_open.op_file)->fp_refs, 3);
+	for (i = 0; i < 2; i++)
+		pw_file_unref(&as[i].as_open.op_file);
+}
+
+/* ------------------------------------------------------------ rules for links */
+
+/* The error of opening path below a root with these flags; skips where there are none. */
+static int
+opened(struct fixture *fx, unsigned flags, const char *path)
+{
+	struct pw_root *usual = fx->fx_root;
+	struct pw_file *file;
+	int error;
+
+	error = pw_root_open_with(fx->fx_dir, flags, &fx->fx_root);
+	if (error != 0)
+		fx->fx_root = usual;
+	if (error == -EOPNOTSUPP)
+		skip();
+	assert_int_equal(error, 0);
+	error = open_at(fx, path, clock_now(), &file);
+	pw_file_unref(&file);
+	pw_root_close(&fx->fx_root);
+	fx->fx_root = usual;
+	return error;
+}
+
+static void
+make_links(struct fixture *fx)
+{
+	make_file(fx, "f", SIZE);
+	assert_int_equal(symlink("f", path_in(fx, "relative")), 0);
+	assert_int_equal(symlink("/f", path_in(fx, "absolute")), 0);
+	assert_int_equal(symlink("../../../f", path_in(fx, "above")), 0);
+	assert_int_equal(symlink(".", path_in(fx, "dir")), 0);
+}
+
+static void
+a_root_follows_links_as_its_flags_say(void **state)
+{
+	static const struct {
+		const char *path;
+		int usual, none, slash;
+	} cases[] = {
+	    {"f", 0, 0, 0},
+	    {"relative", 0, -ELOOP, 0},
+	    {"dir/f", 0, -ELOOP, 0},
+	    {"absolute", -EXDEV, -ELOOP, 0},
+	    {"above", -EXDEV, -ELOOP, 0},
+	    {"/f", -EXDEV, -EXDEV, 0},
+	};
+	struct fixture *fx = *state;
+	size_t i;
+
+	make_links(fx);
+	for (i = 0; i < COUNT(cases); i++) {
+		assert_int_equal(opened(fx, 0, cases[i].path), cases[i].usual);
+		assert_int_equal(
+		    opened(fx, PW_ROOT_NO_LINKS, cases[i].path), cases[i].none);
+		assert_int_equal(opened(fx, PW_ROOT_AS_SLASH, cases[i].path),
+		    cases[i].slash);
+	}
+}
+
+/* Of a module whose server has absolute paths. */
+static void
+an_absolute_path_is_opened_below_slash(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_root *usual = fx->fx_root;
+	char path[PATH_MAX];
+	struct pw_file *file;
+	int error;
+
+	make_file(fx, "f", SIZE);
+	assert_non_null(realpath(path_in(fx, "f"), path));
+	error = pw_root_open_with("/", PW_ROOT_AS_SLASH, &fx->fx_root);
+	if (error != 0)
+		fx->fx_root = usual;
+	if (error == -EOPNOTSUPP)
+		skip();
+	assert_int_equal(open_at(fx, path, clock_now(), &file), 0);
+	assert_int_equal(file->fil_size, SIZE);
+	pw_file_unref(&file);
+	pw_root_close(&fx->fx_root);
+	fx->fx_root = usual;
+}
+
+#define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(a_cancelled_open_is_never_told_and_the_others_are,
+		setup_one_thread),
+	    TEST(the_memory_of_a_cancelled_open_is_the_callers,
+		setup_one_thread),
+	    TEST(one_that_is_told_can_cancel_those_behind_it, setup_one_thread),
+	    TEST(a_root_follows_links_as_its_flags_say, setup),
+	    TEST(an_absolute_path_is_opened_below_slash, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
