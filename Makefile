@@ -85,7 +85,7 @@ OF_linux = lib/disk/async_linux.c \
 OF_freebsd = lib/disk/async_freebsd.c server/process/sandbox_freebsd.c \
     server/tls/kernel_freebsd.c server/tool/attribute_freebsd.c
 OF_OTHERS = $(filter-out $(OF_$(OS)),$(OF_linux) $(OF_freebsd))
-LIB_C := $(filter-out lib/os/% $(OF_OTHERS),$(wildcard lib/*.c lib/*/*.c)) \
+LIB_C := $(filter-out lib/os/% lib/nginx/% lib/examples/% $(OF_OTHERS),$(wildcard lib/*.c lib/*/*.c)) \
     $(addprefix lib/os/,meter.c posix.c ring.c seed.c switches.c) $(wildcard lib/os/$(OS)*.c)
 TOOL_C := $(filter-out $(OF_OTHERS),$(wildcard server/tool/*.c))
 SERVER_C := $(filter-out server/main.c server/tool/% $(OF_OTHERS),$(wildcard server/*.c server/*/*.c)) \
@@ -221,6 +221,31 @@ build/fault/pagewise: build/asan/server/main.o build/asan/server.a \
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(CFLAGS) $(SANITIZE_asan) $(LDFLAGS) -o $@ \
 	    $$(nm $(INJECT_O) | sed -n 's/.* T __wrap_/-Wl,--wrap=/p') $^ $(LIBS)
+
+# A module has the version and the flags of the nginx that loads it: Debian's package nginx-dev has
+# both, of another nginx these are its sources and what `nginx -V` says.  configure writes where
+# it stands, hence the links.
+NGINX_SRC = /usr/share/nginx/src
+NGINX_FLAGS = $$(sed -n 's/^NGX_CONF_FLAGS=(\(.*\))/\1/p' $(NGINX_SRC)/conf_flags)
+NGINX_CC_OPT = -O2 -g
+NGINX_BUILD = build/nginx
+NGINX_MODULE = $(NGINX_BUILD)/ngx_http_pagewise_module.so
+nginx-module: $(NGINX_MODULE)
+$(NGINX_BUILD)/Makefile: lib/nginx/config
+	@[ -e $(NGINX_SRC)/configure ] || \
+	    { echo "no sources of nginx in $(NGINX_SRC): install nginx-dev, or set NGINX_SRC" >&2; exit 1; }
+	@mkdir -p $(@D)
+	@ln -sfn $(NGINX_SRC)/auto $(@D)/auto
+	@ln -sfn $(NGINX_SRC)/src $(@D)/src
+	@cd $(@D) && PAGEWISE_INC=$(CURDIR)/lib \
+	    PAGEWISE_LIBS="$(CURDIR)/build/libpagewise.a $(LIB_LIBS) -pthread -Wl,--exclude-libs,ALL" \
+	    sh $(NGINX_SRC)/configure $(NGINX_FLAGS) --with-compat --builddir=objs \
+	    --with-cc-opt="$(NGINX_CC_OPT)" --add-dynamic-module=$(CURDIR)/lib/nginx >configure.log 2>&1 || \
+	    { tail -5 configure.log; exit 1; }
+$(NGINX_MODULE): $(NGINX_BUILD)/Makefile $(wildcard lib/nginx/*.[ch]) lib/pagewise.h build/libpagewise.a
+	$(call say,NGX)$(MAKE) -C $(NGINX_BUILD) -f objs/Makefile modules >$(NGINX_BUILD)/make.log 2>&1 || \
+	    { cat $(NGINX_BUILD)/make.log; exit 1; }
+	@cp $(NGINX_BUILD)/objs/$(@F) $@
 
 build/tests/slowfs: tests/fault/slowfs.c
 	@mkdir -p $(@D)
@@ -387,7 +412,7 @@ bench-ladders:
 	@+$(SUBMAKE) $(LADDERS)
 	@bench/lab ladders $(ARGS)
 
-C_PRODUCT = $(wildcard lib/*.[ch] lib/*/*.[ch] server/*.[ch] server/*/*.[ch])
+C_PRODUCT = $(filter-out lib/nginx/%,$(wildcard lib/*.[ch] lib/*/*.[ch] server/*.[ch] server/*/*.[ch]))
 C_ALL = $(C_PRODUCT) $(wildcard tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
@@ -510,7 +535,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls \
+.PHONY: all nginx-module asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi install uninstall clean help
 .DELETE_ON_ERROR:
