@@ -94,6 +94,7 @@ struct ngx_http_pagewise_ctx_s {
 
     unsigned                    hold:1;     /* the header is not sent yet */
     unsigned                    passed:1;   /* the window was taken whole */
+    unsigned                    busy:1;     /* in the next filters */
     unsigned                    closed:1;   /* the request is terminated */
 };
 

@@ -48,6 +48,8 @@ static off_t ngx_http_pagewise_pos(ngx_http_pagewise_ctx_t *ctx);
 static long ngx_http_pagewise_unacked(struct pw_sink *sink);
 static ngx_int_t ngx_http_pagewise_hand_on(ngx_http_pagewise_ctx_t *ctx,
     ngx_buf_t *b);
+static ngx_int_t ngx_http_pagewise_next(ngx_http_pagewise_ctx_t *ctx,
+    ngx_chain_t *in);
 static ngx_buf_t *ngx_http_pagewise_window(ngx_http_pagewise_ctx_t *ctx,
     off_t off, size_t len);
 static ngx_int_t ngx_http_pagewise_filter_init(ngx_conf_t *cf);
@@ -138,6 +140,12 @@ ngx_http_pagewise_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
         return NGX_ERROR;
     }
 
+    /* a filter behind this one adds something, as the addition filter does */
+
+    if (ctx->busy) {
+        return NGX_OK;
+    }
+
     ctx->rc = NGX_OK;
 
     for ( ;; ) {
@@ -179,6 +187,10 @@ ngx_http_pagewise_next_range(ngx_http_request_t *r,
     ngx_buf_t    *b;
     ngx_chain_t  *cl, **ll;
 
+    if (ctx->send != NULL && !ctx->hold) {
+        return NGX_OK;
+    }
+
     for (ll = &ctx->head; *ll; ll = &(*ll)->next) { /* void */ }
 
     for (cl = ctx->in; cl; cl = ctx->in) {
@@ -199,7 +211,11 @@ ngx_http_pagewise_next_range(ngx_http_request_t *r,
         if (ctx->head != NULL) {
             cl = ctx->head;
             ctx->head = NULL;
-            ctx->rc = ngx_http_next_body_filter(r, cl);
+            ctx->rc = ngx_http_pagewise_next(ctx, cl);
+
+            if (ctx->in != NULL) {
+                return ngx_http_pagewise_next_range(r, ctx);
+            }
         }
 
         return ctx->rc == NGX_ERROR ? NGX_ERROR : NGX_DONE;
@@ -209,10 +225,6 @@ ngx_http_pagewise_next_range(ngx_http_request_t *r,
     end = cl->buf->file_last;
 
     if (ctx->send != NULL) {
-
-        if (!ctx->hold) {
-            return NGX_OK;
-        }
 
         /* begun before the header: of this range, or a filter chose another */
 
@@ -323,7 +335,7 @@ ngx_http_pagewise_flush(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
     }
 
     if (r->out != NULL || (r == r->main && r->connection->buffered)) {
-        if (ngx_http_next_body_filter(r, NULL) == NGX_ERROR) {
+        if (ngx_http_pagewise_next(ctx, NULL) == NGX_ERROR) {
             ctx->rc = NGX_ERROR;
             return NGX_ERROR;
         }
@@ -611,11 +623,24 @@ ngx_http_pagewise_hand_on(ngx_http_pagewise_ctx_t *ctx, ngx_buf_t *b)
         *ll = &out;
     }
 
-    ctx->rc = ngx_http_next_body_filter(r, cl);
+    ctx->rc = ngx_http_pagewise_next(ctx, cl);
 
     ctx->passed = (ctx->rc == NGX_OK && r == r->connection->data);
 
     return ctx->rc;
+}
+
+
+static ngx_int_t
+ngx_http_pagewise_next(ngx_http_pagewise_ctx_t *ctx, ngx_chain_t *in)
+{
+    ngx_int_t  rc;
+
+    ctx->busy = 1;
+    rc = ngx_http_next_body_filter(ctx->request, in);
+    ctx->busy = 0;
+
+    return rc;
 }
 
 

@@ -10,9 +10,8 @@ import pytest
 import nginx_server
 
 
-@pytest.fixture
-def nginx():
-    """Starts nginx with an http block; each ends with the test, and none may complain."""
+def starter():
+    """Starts nginx with an http block; each ends with the tests, and none may complain."""
     reason = nginx_server.why_not()
     if reason:
         pytest.skip(reason)
@@ -30,3 +29,13 @@ def nginx():
         for server in started:
             server.stop()
             server.healthy()
+
+
+@pytest.fixture
+def nginx():
+    yield from starter()
+
+
+@pytest.fixture(scope="module")
+def start_nginx():
+    yield from starter()

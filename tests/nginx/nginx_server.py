@@ -32,7 +32,7 @@ error_log stderr info;
 %(main)s
 events { worker_connections %(connections)d; }
 http {
-	log_format test '$request_method $uri $status $body_bytes_sent $pagewise_wait';
+	log_format test '$request_method $request_uri $status $body_bytes_sent $pagewise_wait';
 	access_log %(run)s/access.log test;
 	default_type application/octet-stream;
 	types { text/html html; text/plain txt; }
