@@ -303,6 +303,14 @@ ngx_http_pagewise_wait(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
     r->read_event_handler = ngx_http_test_reading;
     r->write_event_handler = ngx_http_request_empty_handler;
 
+    /* the client may have gone already, and epoll has said so */
+
+    if (r->connection->read->ready
+        && r->http_version < NGX_HTTP_VERSION_20)
+    {
+        ngx_post_event(r->connection->read, &ngx_posted_events);
+    }
+
     ngx_add_timer(&ctx->timer, clcf->send_timeout);
 
     return NGX_DONE;

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 import harness
 
@@ -24,11 +25,11 @@ WRONG = ("[alert]", "[emerg]", "AddressSanitizer", "runtime error:", "signal 11"
          "core dumped")
 CONF = """
 load_module %(module)s;
-daemon off;
+daemon %(daemon)s;
 %(user)s
 worker_processes %(workers)d;
 pid %(run)s/pid;
-error_log stderr info;
+error_log %(run)s/stderr info;
 %(main)s
 events { worker_connections %(connections)d; }
 http {
@@ -70,11 +71,12 @@ class Nginx:
     """run: its directory, short enough for a Unix socket.  http: the inside of the block;
     @NAME@ in it is the path of a socket, for `listen unix:@NAME@`."""
 
-    def __init__(self, run, http, main="", workers=1, connections=256, preload=()):
+    def __init__(self, run, http, main="", workers=1, connections=256, daemon="off"):
         self.run = str(run)
-        self.words = {"main": main, "workers": workers, "connections": connections}
-        self.preload = list(preload)
+        self.words = {"main": main, "workers": workers, "connections": connections,
+                      "daemon": daemon}
         self.process = None
+        self.pid = None  # of the master
         self.configure(http)
 
     def path(self, name):
@@ -102,6 +104,11 @@ class Nginx:
         with open(self.path("stderr"), "ab") as err:
             self.process = subprocess.Popen(self.argv(), stdin=subprocess.DEVNULL, stdout=err,
                                             stderr=err)
+        self.pid = self.process.pid
+        if self.words["daemon"] == "on":
+            assert self.process.wait(harness.PATIENCE) == 0, self.output()
+            harness.wait_until(lambda: self.pid_file("pid"), "a pid")
+            self.pid = self.pid_file("pid")
         harness.wait_until(self.serving, "nginx to serve: " + self.output())
         return self
 
@@ -113,14 +120,21 @@ class Nginx:
         with open(self.path("access.log"), encoding="utf-8") as f:
             return f.read()
 
+    def pid_file(self, name):
+        try:
+            with open(self.path(name), encoding="ascii") as f:
+                return int(f.read())
+        except (OSError, ValueError):
+            return None
+
     def serving(self):
-        assert self.process.poll() is None, self.output()
+        assert self.running(), self.output()
         return "start worker process" in self.output() and self.workers()
 
     def workers(self):
         """Those that have started and not ended: {pid: shutting down}."""
         found = {}
-        path = "/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)
+        path = "/proc/%d/task/%d/children" % (self.pid, self.pid)
         with open(path, encoding="ascii") as f:
             for pid in map(int, f.read().split()):
                 try:
@@ -141,8 +155,12 @@ class Nginx:
         s.settimeout(harness.PATIENCE)
         if rcvbuf:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
-        s.connect(self.path(name))
-        return s
+        while True:
+            try:
+                s.connect(self.path(name))
+                return s
+            except BlockingIOError:  # the backlog is full: nginx accepts as fast as it can
+                time.sleep(0.01)
 
     def send(self, name, target="/", method="GET", fields=(), **kw):
         """A request that is on its way: receive() takes its answer."""
@@ -154,7 +172,14 @@ class Nginx:
         return receive(self.send(name, target, method, fields), method)
 
     def signal(self, number):
-        os.kill(self.process.pid, number)
+        os.kill(self.pid, number)
+
+    def running(self):
+        self.process.poll()  # collects it
+        return os.path.exists("/proc/%d" % self.pid)
+
+    def wait(self):
+        harness.wait_until(lambda: not self.running(), "the end of nginx")
 
     def reload(self):
         """Until new workers are there; old ones may still serve."""
@@ -163,21 +188,21 @@ class Nginx:
         harness.wait_until(lambda: set(self.workers()) - before, "new workers")
 
     def stop(self):
-        if self.process is None or self.process.poll() is not None:
+        if self.pid is None or not self.running():
             return
         self.signal(signal.SIGTERM)
         try:
-            self.process.wait(harness.PATIENCE)
-        except subprocess.TimeoutExpired:
-            for pid in self.workers():
+            self.wait()
+        except AssertionError:
+            for pid in [*self.workers(), self.pid]:
                 os.kill(pid, signal.SIGKILL)
-            self.process.kill()
-            self.process.wait()
+            self.wait()
             raise
 
     def healthy(self):
         text = self.output()
-        found = [line for line in text.splitlines() if any(w in line for w in WRONG)]
+        found = [line for line in text.splitlines()
+                 if any(w in line for w in WRONG) and "was truncated" not in line]
         assert not found, "\n".join(found)
 
 
