@@ -229,6 +229,7 @@ NGINX_SRC = /usr/share/nginx/src
 NGINX_FLAGS = $$(sed -n 's/^NGX_CONF_FLAGS=(\(.*\))/\1/p' $(NGINX_SRC)/conf_flags)
 NGINX_CC_OPT = -O2 -g
 NGINX_BUILD = build/nginx
+NGINX_LIB = build/libpagewise.a
 NGINX_MODULE = $(NGINX_BUILD)/ngx_http_pagewise_module.so
 nginx-module: $(NGINX_MODULE)
 $(NGINX_BUILD)/Makefile: lib/nginx/config
@@ -238,11 +239,11 @@ $(NGINX_BUILD)/Makefile: lib/nginx/config
 	@ln -sfn $(NGINX_SRC)/auto $(@D)/auto
 	@ln -sfn $(NGINX_SRC)/src $(@D)/src
 	@cd $(@D) && PAGEWISE_INC=$(CURDIR)/lib \
-	    PAGEWISE_LIBS="$(CURDIR)/build/libpagewise.a $(LIB_LIBS) -pthread -Wl,--exclude-libs,ALL" \
+	    PAGEWISE_LIBS="$(CURDIR)/$(NGINX_LIB) $(LIB_LIBS) -pthread -Wl,--exclude-libs,ALL" \
 	    sh $(NGINX_SRC)/configure $(NGINX_FLAGS) --with-compat --builddir=objs \
 	    --with-cc-opt="$(NGINX_CC_OPT)" --add-dynamic-module=$(CURDIR)/lib/nginx >configure.log 2>&1 || \
 	    { tail -5 configure.log; exit 1; }
-$(NGINX_MODULE): $(NGINX_BUILD)/Makefile $(wildcard lib/nginx/*.[ch]) lib/pagewise.h build/libpagewise.a
+$(NGINX_MODULE): $(NGINX_BUILD)/Makefile $(wildcard lib/nginx/*.[ch]) lib/pagewise.h $(NGINX_LIB)
 	$(call say,NGX)$(MAKE) -C $(NGINX_BUILD) -f objs/Makefile modules >$(NGINX_BUILD)/make.log 2>&1 || \
 	    { cat $(NGINX_BUILD)/make.log; exit 1; }
 	@cp $(NGINX_BUILD)/objs/$(@F) $@

@@ -12,6 +12,8 @@
 
 #include "ngx_http_pagewise.h"
 
+#include <dlfcn.h>
+
 
 #define NGX_HTTP_PAGEWISE_TICK   250        /* milliseconds */
 #define NGX_HTTP_PAGEWISE_IDLE   15000000   /* microseconds: files are closed */
@@ -47,6 +49,7 @@ typedef struct {
 } ngx_http_pagewise_process_t;
 
 
+static ngx_int_t ngx_http_pagewise_pin(ngx_cycle_t *cycle);
 static ngx_int_t ngx_http_pagewise_connect(ngx_cycle_t *cycle);
 static void ngx_http_pagewise_event_handler(ngx_event_t *ev);
 static void ngx_http_pagewise_tick_handler(ngx_event_t *ev);
@@ -108,6 +111,10 @@ ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
     ngx_memzero(&lc, sizeof(struct pw_loop_conf));
     ngx_memzero(&pc, sizeof(struct pw_pool_conf));
 
+    if (ngx_http_pagewise_pin(cycle) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     /* more than is permitted to be locked is only brought in: no error */
 
     (void) pw_process_prepare();
@@ -135,6 +142,29 @@ ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
     }
 
     return ngx_http_pagewise_connect(cycle);
+}
+
+
+/*
+ * A worker that exits unloads its modules, when a thread may still be waiting
+ * for a disk in this one.
+ */
+
+static ngx_int_t
+ngx_http_pagewise_pin(ngx_cycle_t *cycle)
+{
+    Dl_info  info;
+
+    if (dladdr(&ngx_http_pagewise, &info) == 0
+        || dlopen(info.dli_fname, RTLD_NOW|RTLD_NODELETE) == NULL)
+    {
+        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
+                      "pagewise: the module cannot be kept loaded: %s",
+                      dlerror());
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
 }
 
 

@@ -18,7 +18,7 @@ sys.path.append(os.path.join(harness.TREE, "tests", "fault"))
 
 MODULE = os.environ.get("NGINX_MODULE", os.path.join(
     harness.TREE, "build", "nginx", "ngx_http_pagewise_module.so"))
-PROGRAM = os.environ.get("NGINX") or shutil.which("nginx") or "/usr/sbin/nginx"
+PROGRAM = os.environ.get("NGINX_PROGRAM") or shutil.which("nginx") or "/usr/sbin/nginx"
 USER = "user root;" if os.geteuid() == 0 else ""
 # What no test may be the cause of.  A worker that ends is told at "notice".
 WRONG = ("[alert]", "[emerg]", "AddressSanitizer", "runtime error:", "signal 11", "signal 6",
