@@ -7,6 +7,8 @@
 ##   test         install what is missing, run every test with each sanitizer, count them
 ##   test-kernels a part of them on Debian's kernels, emulated (Linux, x86_64);
 ##                ARGS=--storm: the laboratory's storm there
+##   test-clients TLS with Java's, Go's and Chromium's clients, beside those of `make test`
+##   scan-tls     testssl.sh and sslyze against each profile: build/scan (5 minutes)
 ##   soak         everything at once for SOAK_MINUTES, all bytes verified: build/soak/report.md
 ##   lossless     SIGHUP, SIGUSR2, SIGTERM every two seconds, while clients ask: none is lost
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
@@ -17,6 +19,8 @@
 ##   faults       each call of the server fails at each place, in each way (Linux)
 ##   debug        build/debug/pagewise with what tests ask from inside
 ##                all, asan, tsan and debug only build: `make deps` before that
+##   nginx-module build/nginx/ngx_http_pagewise_module.so (lib/nginx/README.md)
+##   soak-nginx   that in nginx, with reloads, for SOAK_MINUTES
 ##   bench        every scenario of the laboratory, shortened (root, Linux)
 ##   bench-full   the same in full: hours; bench-storm: one scenario
 ##   bench-hot    against the peers and the limit, files in memory: 20 minutes
@@ -29,12 +33,13 @@
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
 ##   bench-folio  what bringing in a window costs, page by page or as one
 ##   install, uninstall, clean, deps (only install what the build needs)
+##   examples     build/obj/examples: servers on other event loops, as lib/examples has them
 ## Variables:
 ##   CC CFLAGS LDFLAGS PREFIX=/usr/local DESTDIR= WERROR=1 V=1 PYTHON
 ##   run:  DIR=conf/welcome PORT=8080 LISTEN=127.0.0.1 ARGS="more options"
 ##   test: PYTEST_ARGS="-k range" SANITIZERS="asan tsan": with the first of them
 ##         everything, with the second what is about the server; or one of them alone
-##   soak: SOAK_MINUTES=30 SOAK_BUILD=obj (asan, tsan) ARGS="--seed 1"
+##   soak: SOAK_MINUTES=30 SOAK_BUILD=obj (asan, tsan) ARGS="--seed 1 --tls"
 ##   lossless: LOSSLESS_SECONDS=60 for each signal, ARGS="--every 2"
 ##   fuzz: TARGET="head range" FUZZ_SECONDS=60 ARGS="-max_len=100" FUZZ_CC=clang
 ##   bench, bench-full, bench-storm, bench-hot: ARGS="--path nodiskio --peer nginx"
@@ -248,6 +253,21 @@ $(NGINX_MODULE): $(NGINX_BUILD)/Makefile $(wildcard lib/nginx/*.[ch]) lib/pagewi
 	    { cat $(NGINX_BUILD)/make.log; exit 1; }
 	@cp $(NGINX_BUILD)/objs/$(@F) $@
 
+# Programs that use the library as others do: with its public header, and the static library.
+EXAMPLES_linux = epoll libuv io_uring
+EXAMPLES_freebsd = kqueue
+EXAMPLES = $(EXAMPLES_$(OS))
+EXAMPLE_PKGS = $(if $(findstring libuv,$@),libuv) $(PKGS_$(OS))
+define example
+build/$(1)/examples/%: lib/examples/%.c lib/examples/client.c lib/examples/client.h \
+    lib/pagewise.h build/$(1)/libpagewise.a
+	@mkdir -p $$(@D)
+	$$(call say,CC)$$(CC) $$(STD) -Ilib $$(WARN) $$(CFLAGS) $$(SANITIZE_$(1)) $$(LDFLAGS) -o $$@ \
+	    $$(filter %.c %.a,$$^) $$(if $$(PKGS_$$(OS)),$$(call pkg,--cflags --libs,$$(EXAMPLE_PKGS))) -pthread
+endef
+$(foreach f,obj asan freebsd,$(eval $(call example,$(f))))
+examples: $(EXAMPLES:%=build/obj/examples/%)
+
 build/tests/slowfs: tests/fault/slowfs.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) $(call pkg,--cflags,fuse3) $(LDFLAGS) -o $@ $< \
@@ -258,6 +278,7 @@ FREEBSD_NEEDS = kqueue kevent sendfile cap_enter aio_read
 FREEBSD_LIBS = -levent_extra -levent_core -lconfuse -lssl -lcrypto
 # pagewise-tool is only compiled, with the headers of this machine: its libraries are not there.
 freebsd-all: build/freebsd/pagewise build/freebsd/libpagewise.so \
+    $(EXAMPLES_freebsd:%=build/freebsd/examples/%) \
     $(UNIT_C:%.c=build/freebsd/%.o) $(TOOL_C:%.c=build/freebsd/%.o)
 build/freebsd/include/zlib.h:
 	@mkdir -p $(@D)
@@ -293,7 +314,8 @@ run: deps
 	exec build/pagewise --root "$(DIR)" --listen "$(LISTEN):$(PORT)" \
 	    --autoindex $$user $(ARGS)
 
-TESTED_linux = debug fault build/tests/slowfs bench-tools
+TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug fault build/tests/slowfs bench-tools \
+    $(if $(wildcard $(NGINX_SRC)/configure),nginx-module)
 test:
 	@sh conf/install-deps.sh build test
 	@+$(SUBMAKE) WERROR=1 all $(SANITIZERS) unit $(TESTED_$(OS))
@@ -309,6 +331,24 @@ test-kernels:
 	@sh conf/install-deps.sh build test kernels
 	@+$(SUBMAKE) WERROR=1 all debug fault build/tests/slowfs bench-tools $(KERNEL_UNIT)
 	@$(PYTHON) tests/kernels/run $(ARGS) $(KERNEL_UNIT) -- $(PYTEST_ARGS)
+
+test-clients:
+	@sh conf/install-deps.sh build test clients
+	@+$(SUBMAKE) build/pagewise
+	@CLIENTS_ALL=1 PAGEWISE=$(CURDIR)/build/pagewise $(PYTHON) -m pytest -q -p no:cacheprovider \
+	    tests/http/test_tls_clients.py $(PYTEST_ARGS)
+
+# Debian has no sslyze.
+SSLYZE = 6.3.1
+build/scan/python/sslyze:
+	@mkdir -p $(@D)
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --root-user-action ignore \
+	    --target $(@D) sslyze==$(SSLYZE)
+scan-tls:
+	@sh conf/install-deps.sh build scan
+	@+$(SUBMAKE) build/pagewise build/scan/python/sslyze
+	@PAGEWISE=$(CURDIR)/build/pagewise PYTHONPATH=$(CURDIR)/build/scan/python \
+	    $(PYTHON) tests/scan_tls build/scan
 
 # Findings are in build/fuzz/found, what was learnt in build/fuzz/corpus.
 TARGET = $(FUZZ_C:tests/fuzz/fuzz_%.c=%)
@@ -334,6 +374,11 @@ soak:
 	@mkdir -p build/soak; exec $(PYTHON) tests/soak/soak.py --minutes $(SOAK_MINUTES) \
 	    --binary build/$(SOAK_BUILD)/pagewise --report build/soak/report.md $(ARGS)
 
+soak-nginx:
+	@sh conf/install-deps.sh build soak nginx
+	@+$(SUBMAKE) nginx-module
+	@exec $(PYTHON) tests/nginx/soak_nginx.py --minutes $(SOAK_MINUTES) $(ARGS)
+
 LOSSLESS_SECONDS = 60
 lossless:
 	@sh conf/install-deps.sh build soak
@@ -351,7 +396,7 @@ SCENARIOS_bench-tls = hot storm handshakes idle --quick \
     --path nodiskio-tls --peer nginx-tls,h2o-tls,lighttpd-tls,caddy-tls)
 bench bench-full bench-storm bench-hot bench-tls:
 	@sh conf/install-deps.sh build bench
-	@+$(SUBMAKE) all $(TOOLS:%=build/bench/%)
+	@+$(SUBMAKE) all $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
 	@bench/lab run $(SCENARIOS_$@) $(ARGS)
 
 bench-peers:
@@ -413,8 +458,9 @@ bench-ladders:
 	@+$(SUBMAKE) $(LADDERS)
 	@bench/lab ladders $(ARGS)
 
-C_PRODUCT = $(filter-out lib/nginx/%,$(wildcard lib/*.[ch] lib/*/*.[ch] server/*.[ch] server/*/*.[ch]))
-C_ALL = $(C_PRODUCT) $(wildcard tests/*/*.[ch])
+C_EXAMPLES = $(wildcard lib/examples/*.[ch])
+C_PRODUCT = $(filter-out $(C_EXAMPLES) lib/nginx/%,$(wildcard lib/*.[ch] lib/*/*.[ch] server/*.[ch] server/*/*.[ch]))
+C_ALL = $(C_PRODUCT) $(C_EXAMPLES) $(wildcard tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
 	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc lint-seam \
@@ -486,6 +532,8 @@ lint-mandoc:
 	@mandoc -T lint -W warning docs/*.[358]
 
 SHARE = $(DESTDIR)$(PREFIX)/share
+# Where that nginx looks for modules; the module is installed if it was built.
+NGINX_MODULES = /usr/lib/nginx/modules
 PC_DIR = $(DESTDIR)$(PREFIX)/$(if $(filter freebsd,$(OS)),libdata,lib)/pkgconfig
 # For the system's way to start it: units to be copied, a script that is in its place.
 INIT_linux = conf/systemd
@@ -505,6 +553,8 @@ install: all
 	chmod 644 $(PC_DIR)/libpagewise.pc
 	install -m 644 lib/pagewise.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/*.3 $(SHARE)/man/man3
+	[ ! -e $(NGINX_MODULE) ] || { install -d $(DESTDIR)$(NGINX_MODULES) && \
+	    install -m 644 $(NGINX_MODULE) $(DESTDIR)$(NGINX_MODULES); }
 	install -m 644 docs/*.5 $(SHARE)/man/man5
 	install -m 644 docs/*.8 $(SHARE)/man/man8
 	install -m 644 conf/pagewise.conf conf/mime.types $(SHARE)/pagewise
@@ -528,6 +578,7 @@ uninstall:
 	    $(patsubst docs/%,$(SHARE)/man/man3/%,$(wildcard docs/*.3)) \
 	    $(patsubst docs/%,$(SHARE)/man/man5/%,$(wildcard docs/*.5)) \
 	    $(patsubst docs/%,$(SHARE)/man/man8/%,$(wildcard docs/*.8))
+	rm -f $(DESTDIR)$(NGINX_MODULES)/$(notdir $(NGINX_MODULE))
 	rm -rf $(SHARE)/pagewise $(RC_D:%=$(DESTDIR)%/pagewise)
 
 clean:
@@ -536,9 +587,9 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all nginx-module asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls \
+.PHONY: all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
-    lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi install uninstall clean help
+    lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi examples install uninstall clean help
 .DELETE_ON_ERROR:
 
 -include $(shell find build -name '*.d' 2>/dev/null)

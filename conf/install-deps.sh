@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|test|kernels|soak|fuzz|lint|bench|profile|cross|peers ...
+#	sh conf/install-deps.sh [-n] build|test|kernels|clients|scan|soak|fuzz|lint|bench|profile|cross|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -46,6 +46,8 @@ needs()
 	test	cmd openssl			openssl			-
 	test	cmd gnutls-cli			gnutls-bin		gnutls
 	test	linux cmd wrk			wrk			-
+	test	linux cmd pebble-challtestsrv	pebble			-
+	test	linux cmd uacme			uacme			-
 	test	linux cmd slowhttptest		slowhttptest		-
 	test	linux pymod matplotlib		python3-matplotlib	-
 	test	linux pymod rich		python3-rich		-
@@ -53,7 +55,15 @@ needs()
 	kernels	apt static /bin/busybox		busybox-static		-
 	kernels	apt cmd cpio			cpio			-
 	kernels	apt cmd mkfs.ext4		e2fsprogs		-
+	clients	cmd javac			default-jdk-headless	openjdk17
+	clients	cmd go				golang-go		go
+	clients	linux cmd chromium		chromium		-
+	scan	python				python3			python3
+	scan	testssl				testssl.sh		testssl.sh
+	scan	pymod pip			python3-pip		py311-pip
 	soak	python				python3			python3
+	nginx	linux nginx_dev			nginx-dev		-
+	nginx	linux cmd nginx			nginx-light		-
 	fuzz	python				python3			python3
 	fuzz	cmd clang			clang			llvm
 	fuzz	libfuzzer			libclang-rt-dev		-
@@ -64,6 +74,7 @@ needs()
 	lint	cmd mandoc			mandoc			-
 	lint	linux cmd abidiff		abigail-tools		-
 	bench	cmd wrk				wrk			wrk
+	bench	linux lib libuv			libuv1-dev		-
 	bench	cmd fio				fio			fio
 	bench	cmd openssl			openssl			openssl
 	bench	cmd python3			python3			python3
@@ -139,6 +150,18 @@ mod_openssl()
 {
 	ls /usr/lib*/lighttpd/mod_openssl.so /usr/local/lib/lighttpd/mod_openssl.so \
 	    2>/dev/null | grep -q .
+}
+
+# Debian leaves out the end of its name.
+testssl()
+{
+	cmd testssl || cmd testssl.sh
+}
+
+# The sources of a module for the system's nginx.
+nginx_dev()
+{
+	[ -e /usr/share/nginx/src/configure ]
 }
 
 # It runs where no library is.
@@ -235,9 +258,9 @@ install_pkg()
 
 dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
-[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|kernels|soak|fuzz|lint|bench|profile|cross|peers ..."
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|kernels|clients|scan|soak|fuzz|lint|bench|profile|cross|peers ..."
 
-case " $* " in *" peers "*) peers=1 ;; esac
+case " $* " in *" peers "* | *" nginx "*) peers=1 ;; esac
 
 if cmd apt-get; then
 	column=debian manager=apt

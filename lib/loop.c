@@ -70,6 +70,12 @@ pw_version(void)
 	return PW_VERSION;
 }
 
+uint64_t
+pw_now(void)
+{
+	return clock_now();
+}
+
 int
 pw_loop_fd(const struct pw_loop *lp)
 {

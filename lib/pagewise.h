@@ -50,6 +50,9 @@ struct pw_send_path;
 /* PW_VERSION of the library that runs: it may be newer than this header.  A constant. */
 const char *pw_version(void);
 
+/* The time, as functions of the library want it.  Any thread. */
+uint64_t pw_now(void);
+
 /*
  * ------------------------------------------------------------- the process
  * A loop also waits for the disk when its program is not in memory, and for other

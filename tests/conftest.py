@@ -22,17 +22,17 @@ collect_ignore = []
 if not harness.PROC:
     collect_ignore += ["bench", "fault", "lib", "soak"]
     collect_ignore += ["http/test_%s.py" % name for name in (
-        "busy_poll", "capabilities", "filesystems", "limits", "listing_large", "master", "process", "reload_late",
-        "roots", "sandbox", "settings", "slow_clients", "syscalls", "systemd", "tcp_memory",
+        "acme", "busy_poll", "capabilities", "filesystems", "limits", "listing_large", "master",
+        "process", "reload_late", "roots", "sandbox", "settings", "slow_clients", "syscalls", "systemd", "tcp_memory",
         "upgrade")]
 
 # What says nothing of TLS, or has TLS of its own: about no connection, other programs, the header
 # that comes before TLS (test_tls.py has it), screens.
 if tls.ON:
     collect_ignore += ["http/test_%s.py" % name for name in (
-        "capabilities", "certificates", "config", "from_nginx", "harness", "keys", "listing_page",
-        "listen_unix", "proxy_protocol", "run", "settings", "tickets", "tls", "tool_digest",
-        "tool_precompress", "traffic")]
+        "acme", "capabilities", "certificates", "config", "from_nginx", "harness", "keys",
+        "listing_page", "listen_unix", "proxy_protocol", "run", "settings", "tickets", "tls",
+        "tls_clients", "tool_digest", "tool_precompress", "traffic")]
 
 # In seconds, from the making of what it needs to the end of that.  Then the process ends,
 # and says where it was: pytest-xdist starts another one, and the test has failed.

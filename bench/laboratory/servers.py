@@ -26,6 +26,7 @@ from laboratory.undo import held, spawn
 
 PROGRAM = os.path.join(machine.TREE, "build", "pagewise")
 PEERS = os.path.join(machine.TREE, "bench", "peers")
+EXAMPLES = os.path.join(machine.TREE, "build", "obj", "examples")
 ADMIN = "@RUN@/admin"
 OURS_TLS = f"@PROGRAM@ --workers 1 --root @ROOT@ --access-log @LOG@ --admin {ADMIN}".split()
 OURS = [*OURS_TLS, "--listen", "127.0.0.1:@PORT@"]
@@ -92,6 +93,7 @@ class Candidate:
     owner: bool = False  # of the files
     wrapper: tuple = ()  # a command that runs it
     asked: bool = False  # only if it is named
+    cure: str = "make bench-peers"  # if it is not there
 
     @property
     def tls(self):
@@ -108,7 +110,7 @@ class Candidate:
     def unusable(self):
         """Why it cannot run here, or None."""
         if not self.program():
-            return "not installed; make bench-peers does it"
+            return f"not installed; {self.cure} does it"
         if self.built_with and self.built_with not in machine.output(self.program(), "--version"):
             return f"built without {self.built_with}"
         if self.owner and os.geteuid() != 0:
@@ -250,8 +252,18 @@ def configured(cand, name):
     return dataclasses.replace(cand, argv=argv, conf=(*cand.conf, name))
 
 
+def examples():
+    """The servers of lib/examples, each on the event loop that it is named after.  A ring's wait
+    for events looks like a sleep: it is not asked about."""
+    return [Candidate(f"example-{name}", f"example, {name}",
+                      (os.path.join(EXAMPLES, name), "@ROOT@", "@PORT@"), asked=True,
+                      cure="make examples", loop=None if name == "io_uring" else "")
+            for name in ("epoll", "libuv", "io_uring")]
+
+
 def every():
-    return [*paths(), *owners(), *refused(), *unprivileged(), *ruled(), *encrypted(), *peers()]
+    return [*paths(), *owners(), *refused(), *unprivileged(), *ruled(), *encrypted(), *peers(),
+            *examples()]
 
 
 def hot_set(cand, size):

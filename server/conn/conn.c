@@ -186,13 +186,13 @@ step(struct conn *c)
 }
 
 static enum phase
-phase(const struct conn *c)
+other_phase(const struct conn *c)
 {
 	switch (c->cn_state) {
-	case CONN_PROXY:
-		return PHASE_HEAD;
 	case CONN_TLS:
 		return conn_shakes(c) ? PHASE_TLS : PHASE_HEAD;
+	case CONN_PROXY:
+		return PHASE_HEAD;
 	case CONN_READ:
 		return c->cn_item.it_timer == TIMER_NONE ||
 			       c->cn_item.it_timer == TIMER_HEAD
@@ -208,6 +208,15 @@ phase(const struct conn *c)
 		break;
 	}
 	return PHASE_LINGER;
+}
+
+/* Between two requests it is asked most. */
+static inline enum phase
+phase(const struct conn *c)
+{
+	return c->cn_state == CONN_READ && c->cn_item.it_timer == TIMER_IDLE
+		   ? PHASE_IDLE
+		   : other_phase(c);
 }
 
 static void

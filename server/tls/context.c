@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/tls/context_priv.h"
+#include "server/tls/server_name.h"
 #include "server/tls/session.h"
 #include "server/tls/ticket_keys.h"
 
@@ -55,23 +56,6 @@ tls_prepare(void)
 
 /* --------------------------------------------------------------- the name */
 
-/* RFC 6066, 3: a list with one name of the type host_name. */
-static bool
-parse_name(const unsigned char *ext, size_t len, char *name, size_t size)
-{
-	size_t n;
-
-	if (len < 5 || ext[2] != TLSEXT_NAMETYPE_host_name)
-		return false;
-	n = (size_t)ext[3] << 8 | ext[4];
-	if (n == 0 || n > len - 5 || n >= size ||
-	    memchr(ext + 5, '\0', n) != NULL)
-		return false;
-	memcpy(name, ext + 5, n);
-	name[n] = '\0';
-	return true;
-}
-
 /* What else a context decides, and SSL_set_SSL_CTX leaves as it is. */
 static void
 adopt(SSL *ssl, SSL_CTX *ctx)
@@ -98,7 +82,7 @@ on_hello(SSL *ssl, int *alert, void *arg)
 	(void)alert;
 	if (SSL_client_hello_get0_ext(
 		ssl, TLSEXT_TYPE_server_name, &ext, &len) == 1 &&
-	    parse_name(ext, len, name, sizeof(name)))
+	    server_name_parse(ext, len, name, sizeof(name)))
 		at = tx->tx_find(tx->tx_arg, name, strlen(name));
 	tl->tl_site = tx->tx_sites[at].pl_site;
 	tl->tl_place = at;

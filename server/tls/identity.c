@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/pkcs12.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdarg.h>
@@ -99,6 +100,58 @@ read_key(
 	    tls_cause(cause, sizeof(cause)));
 }
 
+static bool
+is_certificate(const unsigned char *data, long len)
+{
+	X509 *cert = d2i_X509(NULL, &data, len);
+
+	X509_free(cert);
+	return cert != NULL;
+}
+
+static bool
+is_pkcs12(const unsigned char *data, long len)
+{
+	PKCS12 *both = d2i_PKCS12(NULL, &data, len);
+
+	PKCS12_free(both);
+	return both != NULL;
+}
+
+static bool
+is_key(const unsigned char *data, long len)
+{
+	EVP_PKEY *key = d2i_AutoPrivateKey(NULL, &data, len);
+
+	EVP_PKEY_free(key);
+	return key != NULL;
+}
+
+/* What else authorities and other servers keep them in. */
+static const struct {
+	const char *name, *cure;
+	bool (*is)(const unsigned char *data, long len);
+} not_pem[] = {
+    {"DER", "x509 -inform der", is_certificate},
+    {"PKCS#12", "pkcs12 -noenc", is_pkcs12},
+    {"DER", "pkey -inform der", is_key},
+};
+
+static bool
+refuse_binary(
+    const struct secret_file *sf, const char *file, char *why, size_t size)
+{
+	const unsigned char *data = (const unsigned char *)sf->sf_text;
+
+	for (size_t i = 0; i < sizeof(not_pem) / sizeof(not_pem[0]); i++)
+		if (not_pem[i].is(data, (long)sf->sf_len))
+			return fail(why, size,
+			    "%s: is %s, not PEM: convert it with openssl %s "
+			    "-in %s -out PEMFILE",
+			    file, not_pem[i].name, not_pem[i].cure, file);
+	return fail(why, size, "%s: is not text", file);
+}
+
 /* secret: nobody but its owner and group may read it. */
 static BIO *
 open_file(struct secret_file *sf, const char *file, bool secret, char *why,
@@ -106,8 +159,12 @@ open_file(struct secret_file *sf, const char *file, bool secret, char *why,
 {
 	BIO *bio;
 
-	if (!secret_file_read(sf, file, secret, why, size))
+	if (!secret_file_read_bytes(sf, file, secret, why, size))
 		return NULL;
+	if (strlen(sf->sf_text) != sf->sf_len) {
+		refuse_binary(sf, file, why, size);
+		return NULL;
+	}
 	bio = BIO_new_mem_buf(sf->sf_text, (int)sf->sf_len);
 	if (bio == NULL)
 		fail(why, size, "out of memory");
@@ -256,17 +313,26 @@ find_issuer(struct identity *id, char *why, size_t size)
 }
 
 static bool
+check_purpose(const struct identity *id, char *why, size_t size)
+{
+	bool extended =
+	    (X509_get_extended_key_usage(id->id_cert) & XKU_SSL_SERVER) == 0;
+
+	if (X509_check_purpose(id->id_cert, X509_PURPOSE_SSL_SERVER, 0) == 1)
+		return true;
+	ERR_clear_error();
+	return fail(why, size, "%s: the certificate is not for servers: its %s",
+	    id->id_file,
+	    extended ? "extended key usage lacks serverAuth"
+		     : "key usage lacks digitalSignature");
+}
+
+/* The chain first: of two in the wrong order the first one is an authority's. */
+static bool
 check(struct identity *id, const char *key_file, char *why, size_t size)
 {
-	if (X509_check_purpose(id->id_cert, X509_PURPOSE_SSL_SERVER, 0) != 1) {
-		ERR_clear_error();
-		return fail(why, size,
-		    "%s: the certificate is not for servers: its extended key "
-		    "usage lacks serverAuth",
-		    id->id_file);
-	}
 	return read_times(id, id->id_cert, 1, why, size) &&
-	       check_chain(id, why, size) &&
+	       check_chain(id, why, size) && check_purpose(id, why, size) &&
 	       check_key(id, key_file, why, size) && check_use(id, why, size) &&
 	       find_issuer(id, why, size);
 }

@@ -192,7 +192,10 @@ take_text(struct scatter *sc, struct record_text *rt)
 	sc->sc_rest = *rt;
 }
 
-/* All that have come as a whole, while there is room.  0 or -errno. */
+/*
+ * All that have come as a whole, while there is room; up to a new key, since that takes as long as
+ * twenty records do: some 20 us.  0 or -errno.
+ */
 static int
 read_records(struct tls *tl, struct scatter *sc)
 {
@@ -218,6 +221,8 @@ read_records(struct tls *tl, struct scatter *sc)
 			return error;
 		if (rt.rt_type == SSL3_RT_APPLICATION_DATA)
 			take_text(sc, &rt);
+		else if (sc->sc_taken > 0)
+			break;
 	}
 	return 0;
 }
@@ -273,6 +278,7 @@ tls_recv(struct tls *tl, void *to, size_t room)
 	/* After our close_notify, or an alert, nothing that comes is of interest. */
 	if (tl->tl_told || tl->tl_state != TLS_OPEN)
 		return receive(tl, to, room);
+	tl->tl_drained = false;
 	n = (long)take_plain(&tl->tl_inbox, to, room);
 	if (n > 0)
 		return n;

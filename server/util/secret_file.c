@@ -38,11 +38,11 @@ read_all(struct secret_file *sf, FILE *fp, size_t len)
 	if (setvbuf(fp, NULL, _IONBF, 0) != 0 ||
 	    fread(sf->sf_text, 1, len, fp) != len)
 		return ferror(fp) ? strerror(errno) : "has become shorter";
-	return strlen(sf->sf_text) == len ? NULL : "is not text";
+	return NULL;
 }
 
 bool
-secret_file_read(struct secret_file *sf, const char *path, bool closed,
+secret_file_read_bytes(struct secret_file *sf, const char *path, bool closed,
     char *why, size_t size)
 {
 	FILE *fp = text_file_open(path);
@@ -65,6 +65,19 @@ secret_file_read(struct secret_file *sf, const char *path, bool closed,
 	if (cause != NULL)
 		secret_file_forget(sf);
 	return cause == NULL;
+}
+
+bool
+secret_file_read(struct secret_file *sf, const char *path, bool closed,
+    char *why, size_t size)
+{
+	if (!secret_file_read_bytes(sf, path, closed, why, size))
+		return false;
+	if (strlen(sf->sf_text) == sf->sf_len)
+		return true;
+	snprintf(why, size, "%s: is not text", path);
+	secret_file_forget(sf);
+	return false;
 }
 
 void

@@ -21,6 +21,10 @@ struct secret_file {
 bool secret_file_read(struct secret_file *, const char *path, bool closed,
     char *why, size_t size);
 
+/* The same of a file that need not be text; a NUL is behind it. */
+bool secret_file_read_bytes(struct secret_file *, const char *path, bool closed,
+    char *why, size_t size);
+
 /* The next line, without its end; NULL: there is none. */
 char *secret_file_line(struct secret_file *);
 

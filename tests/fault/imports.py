@@ -40,7 +40,8 @@ LEFT = {
         EVP_CIPHER_CTX_get0_cipher EVP_CIPHER_get_key_length EVP_KDF_CTX_free EVP_MD_get0_name
         EVP_PKEY_free EVP_PKEY_get_base_id EVP_aes_256_cbc EVP_sha256 OBJ_obj2nid
         OPENSSL_cleanse OPENSSL_sk_num OPENSSL_sk_pop_free OPENSSL_sk_value OPENSSL_thread_stop
-        OSSL_PARAM_construct_int OSSL_PARAM_construct_octet_string SSL_CIPHER_get_cipher_nid
+        OSSL_PARAM_construct_int OSSL_PARAM_construct_octet_string PKCS12_free
+        SSL_CIPHER_get_cipher_nid
         SSL_CIPHER_get_handshake_digest SSL_CIPHER_get_name SSL_CTX_callback_ctrl SSL_CTX_free
         SSL_CTX_get_ex_data SSL_CTX_get_num_tickets SSL_CTX_get_options SSL_CTX_get_verify_mode
         SSL_CTX_set_alpn_select_cb SSL_CTX_set_client_CA_list SSL_CTX_set_client_hello_cb
@@ -54,11 +55,11 @@ LEFT = {
         SSL_set_msg_callback SSL_set_num_tickets SSL_set_options SSL_set_read_ahead
         SSL_set_verify SSL_version TLS_server_method X509_NAME_cmp X509_NAME_get_text_by_NID
         X509_check_issued X509_check_private_key X509_check_purpose X509_free X509_get0_notAfter
-        X509_get0_notBefore X509_get_issuer_name X509_get_subject_name""",
+        X509_get0_notBefore X509_get_extended_key_usage X509_get_issuer_name X509_get_subject_name""",
     "OpenSSL: fails for what a file says: test_certificates.py; or for want of memory": """
         ASN1_TIME_to_tm PEM_read_bio_PrivateKey PEM_read_bio_X509 PEM_read_bio_X509_AUX
         SSL_CTX_load_verify_file SSL_load_client_CA_file
-        X509_get_ext_d2i""",
+        X509_get_ext_d2i d2i_AutoPrivateKey d2i_PKCS12 d2i_X509""",
     "OpenSSL: fails for what a client sends, which tests do; or for want of memory": """
         X509_NAME_print_ex X509_check_host
         X509_check_ip_asc""",

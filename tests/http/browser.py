@@ -26,15 +26,15 @@ def pipe():
 
 
 class Browser:
-    """One page.  What it logs as an error, or throws, is in errors."""
+    """One page.  What it logs as an error, or throws, is in errors.  args: more of them."""
 
-    def __init__(self):
+    def __init__(self, *args):
         self.dir = tempfile.mkdtemp(prefix="pagewise-browser-")
         theirs_in, self.write = pipe()
         self.read, theirs_out = pipe()
         self.process = subprocess.Popen(
             [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-             "--remote-debugging-pipe", "--user-data-dir=" + self.dir],
+             "--remote-debugging-pipe", "--user-data-dir=" + self.dir, *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             preexec_fn=lambda: (os.dup2(theirs_in, 3), os.dup2(theirs_out, 4)),
             pass_fds=(3, 4), env=dict(os.environ, HOME=self.dir, TMPDIR=self.dir))
@@ -101,7 +101,8 @@ class Browser:
                    url + " in the browser")
 
     def ask(self, script):
-        result = self.call("Runtime.evaluate", expression=script, returnByValue=True)
+        result = self.call("Runtime.evaluate", expression=script, returnByValue=True,
+                           awaitPromise=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 

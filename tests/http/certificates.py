@@ -14,6 +14,11 @@ KINDS = {
     "rsa": ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"],
     "small": ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024"],
 }
+OF_AN_AUTHORITY = """basicConstraints=critical,CA:TRUE
+keyUsage=critical,keyCertSign
+subjectKeyIdentifier=hash
+authorityKeyIdentifier=keyid
+"""
 CONF = """[ca]
 default_ca = own
 [own]
@@ -91,11 +96,11 @@ class Authority:
         self.path = os.path.join(self.dir, "cert.pem")
         if issuer is None:
             openssl("req", "-x509", "-new", "-key", key, "-subj", "/CN=" + name, "-days", 3650,
-                    "-out", self.path)
+                    "-addext", "keyUsage=critical,keyCertSign", "-out", self.path)
             self.chain = ""
         else:
             pair = issuer.issue(name, key=shared_key("ecdsa", name),
-                                extensions="basicConstraints=critical,CA:TRUE\n")
+                                extensions=OF_AN_AUTHORITY)
             put(self.path, pair.cert)
             self.chain = pair.cert + issuer.chain
         with open(self.path) as f:

@@ -10,6 +10,7 @@ import ssl
 import pytest
 
 import harness
+import tls as tls_pairs
 from certificates import DAY, Authority, Client, openssl, put, shared_key
 from harness import Finished, wait_until
 
@@ -120,12 +121,33 @@ def binary(place, good, issuer):
         f.write(ssl.PEM_cert_to_DER_cert(good.cert))
 
 
+def binary_key(place, good, issuer):
+    openssl("pkey", "-in", place / "a.key", "-outform", "DER", "-out", place / "b.key")
+    os.rename(place / "b.key", place / "a.key")
+
+
+def pkcs12(place, good, issuer):
+    openssl("pkcs12", "-export", "-in", place / "a.pem", "-inkey", place / "a.key", "-passout",
+            "pass:secret", "-out", place / "b.pem")
+    os.rename(place / "b.pem", place / "a.pem")
+
+
+def garbage(place, good, issuer):
+    with open(place / "a.pem", "r+b") as f:
+        f.write(b"0\0")
+
+
 def issuer_first(place, good, issuer):
     put(place / "a.pem", issuer.cert + good.cert)
 
 
 def not_for_servers(place, good, issuer):
     issuer.issue(extensions="extendedKeyUsage=clientAuth\n").write(place, "a")
+
+
+def an_authority(place, good, issuer):
+    put(place / "a.pem", issuer.cert)
+    put(place / "a.key", shared_key("ecdsa", "issuer"))
 
 
 def small(place, good, issuer):
@@ -161,11 +183,19 @@ REFUSED = [
     (damaged, r"a.pem: no certificate is in it: .+"),
     (damaged_issuer, r"a.pem: certificate 2 is damaged: .+"),
     (cut, r"a.pem: no certificate is in it: bad end line"),
-    (binary, r"a.pem: is not text"),
+    (binary, r"a.pem: is DER, not PEM: convert it with openssl x509 -inform der -in a.pem -out "
+             r"PEMFILE"),
+    (binary_key, r"a.key: is DER, not PEM: convert it with openssl pkey -inform der -in a.key -out "
+                 r"PEMFILE"),
+    (pkcs12, r"a.pem: is PKCS#12, not PEM: convert it with openssl pkcs12 -noenc -in a.pem -out "
+             r"PEMFILE"),
+    (garbage, r"a.pem: is not text"),
     (issuer_first, r"a.pem: certificate 2 has not issued certificate 1: write the site's "
                    r"certificate first, then each issuer"),
     (not_for_servers, r"a.pem: the certificate is not for servers: its extended key usage lacks "
                       r"serverAuth"),
+    (an_authority, r"a.pem: the certificate is not for servers: its key usage lacks "
+                   r"digitalSignature"),
     (small, r"a.pem: OpenSSL does not take it: ee key too small"),
 ]
 DOUBTFUL = [
@@ -187,6 +217,20 @@ def test_pair_that_is_of_no_use_is_refused_with_its_file_and_the_cause(
     assert re.fullmatch(text + "\n", said_by_test(place, site))
 
 
+@pytest.mark.parametrize("spoil,more", [
+    (binary, ()), (binary_key, ()), (pkcs12, ("-passin", "pass:secret"))],
+    ids=lambda x: getattr(x, "__name__", ""))
+def test_what_is_no_pem_is_mended_as_it_is_told(place, site, good, issuer, spoil, more):
+    spoil(place, good, issuer)
+    said = said_by_test(place, site)
+    command = re.search(r"openssl (.*) PEMFILE\n", said).group(1).split()
+    file = command[command.index("-in") + 1]
+    openssl(*command, "PEMFILE", *more, cwd=place)
+    os.chmod(place / "PEMFILE", 0o600)
+    os.rename(place / "PEMFILE", place / file)
+    assert said_by_test(place, site, keys=spoil is not pkcs12) == ""
+
+
 def test_both_in_one_file_are_taken_in_any_order(place, site, good):
     for text in (good.cert + good.chain + good.key, good.key + good.cert + good.chain):
         put(place / "a.pem", text)
@@ -201,10 +245,9 @@ def test_key_that_the_group_may_read_is_taken(place, site):
     assert said_by_test(place, site) == ""
 
 
-def test_certificate_that_signs_itself_is_no_incomplete_chain(place, site, root):
-    put(place / "a.pem", root.cert)
-    put(place / "a.key", shared_key("ecdsa", "root"))
-    assert said_by_test(place, site) == ""
+def test_certificate_that_signs_itself_is_no_incomplete_chain(place, site):
+    tls_pairs.make_pair(place / "a.pem")
+    assert said_by_test(place, site, keys=False) == ""
 
 
 def test_two_kinds_are_taken_and_two_of_one_kind_refused(place, site, issuer):

@@ -7,11 +7,16 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import socket
+import ssl
 import time
 
 import pytest
 
 import harness
+import tls
+from certificates import Authority
 from harness import wait_until
 from test_basic import HASHES, credentials, lines
 
@@ -37,6 +42,8 @@ def rows():
 
 
 ROWS = rows()
+OVER_TLS = ("The newest version alone", "Send all to HTTPS", "HTTPS for a year",
+            "Certificates of clients")
 CHECKS = {}
 
 
@@ -73,6 +80,11 @@ class World:
         put(base / "sites/one.conf", 'site "one" { root = "%s/srv/www" }\n' % base)
         (base / "var/log").mkdir(parents=True)
         (base / "run").mkdir()
+        (base / "srv/tls").mkdir()
+        self.pair = tls.make_pair(base / "srv/tls/www.pem")
+        shutil.copy(self.pair, base / "srv/tls/www.key")
+        self.authority = Authority(base, "clients")
+        shutil.copy(self.authority.path, base / "srv/tls/ca.pem")
 
     def start(self, name):
         in_site, text = ROWS[name]
@@ -80,6 +92,8 @@ class World:
         text = text.replace("unix:/run/", "unix:%s/run/" % self.base)
         text = text.replace("*:8080", "127.0.0.1:0").replace("[::1]:8081", "127.0.0.2:0")
         top = 'listen = {"127.0.0.1:0"}\nstall_log = 0\n'
+        if name in OVER_TLS:
+            top = 'listen = {"127.0.0.1:0", "127.0.0.1:0 tls"}\ncertificate = {"%s"}\n' % self.pair
         if "listen" in text:
             top = "stall_log = 0\n"
         if "access_log" not in text:
@@ -336,6 +350,55 @@ def _(world, server):
 def _(world, server):
     assert server.get("/live").body == b"live\n"
     assert server.get("/ready").body == b"ready\ns: ok\n"
+
+
+def secure(server):
+    """The last address that it has said, where it speaks TLS."""
+    return server.address[0], int(harness.SERVING.findall(server.output)[-1][2])
+
+
+def over_tls(server, context=None, target="/a.txt"):
+    """The version, and the answer."""
+    with socket.create_connection(secure(server), timeout=harness.PATIENCE) as raw:
+        with (context or tls.any_context()).wrap_socket(raw) as s:
+            s.sendall(harness.request(target, fields={"Connection": "close"}))
+            return s.version(), b"".join(iter(lambda: s.recv(65536), b""))
+
+
+@task("Speak HTTPS")
+def _(world, server):
+    assert over_tls(server)[1].endswith(b"\r\n\r\na.txt")
+
+
+@task("The newest version alone")
+def _(world, server):
+    assert over_tls(server)[0] == "TLSv1.3"
+    context = tls.any_context()
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    with pytest.raises(ssl.SSLError):
+        over_tls(server, context)
+
+
+@task("Send all to HTTPS")
+def _(world, server):
+    status, location = where(server, "/a.txt?q", host="www.example.org:80")
+    assert status == 301 and re.fullmatch(r"https://www\.example\.org(:\d+)?/a\.txt\?q", location)
+    assert b"a.txt" in over_tls(server)[1]
+
+
+@task("HTTPS for a year")
+def _(world, server):
+    assert b"\r\nStrict-Transport-Security: max-age=31536000\r\n" in over_tls(server)[1]
+
+
+@task("Certificates of clients")
+def _(world, server):
+    context = tls.any_context()
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        over_tls(server, context)
+    mine = world.authority.issue("me", extensions="extendedKeyUsage=clientAuth\n")
+    context.load_cert_chain(*mine.write(world.base, "mine"))
+    assert over_tls(server, context)[1].endswith(b"a.txt")
 
 
 @task("Read more files")

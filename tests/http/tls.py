@@ -21,6 +21,7 @@ import pytest
 ON = "PAGEWISE_TLS" in os.environ
 VERSION = os.environ.get("PAGEWISE_TLS")
 
+REFUSED = ("uring", "splice", "mlock")  # send paths: they send files, not memory
 TICKETS = 1  # that a server of TLS 1.3 sends after a full handshake
 
 # In seconds: a server that is full, or stopped, does not take part in a handshake, nor in the next.
@@ -111,8 +112,8 @@ def listen_text(text):
 
 
 def check_path(path):
-    """The other ones are tested without TLS alone: they send files, not memory."""
-    if ON and path in ("uring", "splice", "mlock"):
+    """The other ones are tested without TLS alone."""
+    if ON and path in REFUSED:
         pytest.skip("plain: send_path = %s cannot send over TLS" % path)
 
 

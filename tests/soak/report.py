@@ -55,7 +55,7 @@ def report(options, site, soaked, parts, counts, verified, kinds, failures, seco
     table = [("bytes of bodies verified", "%d (%.1f GiB)" % (verified, verified / (1 << 30))),
              ("requests answered", counts.pop("requests answered", 0)),
              ("actions of clients", actions), ("failed", len(failures)),
-             *((what, soaked.counts[what]) for what in ("reloads", "upgrades", "logs rotated")),
+             *((what, soaked.counts[what]) for what in soaked.counts),
              ("files replaced, grown, cut", site.changes), *counts.most_common()]
     out = ["# Soak", "",
            "%.1f minutes of %g, seed %s, %d client processes of %d threads." % (

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The soak: everything at once, at random, for long, and every byte of every body verified.
 
-    soak.py [--minutes N] [--seed N] [--binary FILE] [--report FILE]
+    soak.py [--minutes N] [--seed N] [--binary FILE] [--report FILE] [--tls]
+
+--tls: half of the connections have TLS, and each reload brings another certificate.
 
 The seed decides what is done, not when: two runs are alike, not the same.  Two parts of
 the same length: first also reloads, upgrades and rotated logs, then the same server to
@@ -153,7 +155,7 @@ class Run:
         os.mkdir(root)
         journal = os.path.join(directory, "journal")
         self.site = Site(root, journal, self.rng)
-        self.soaked = Soaked(directory, root, options.binary, self.rng)
+        self.soaked = Soaked(directory, root, options.binary, self.rng, options.tls)
         self.clients = Clients(options, self.soaked.server.address, journal, directory,
                                self.soaked.ways())
         self.turns = Turns()
@@ -227,6 +229,7 @@ def arguments():
     parser.add_argument("--report", default="soak.md")
     parser.add_argument("--processes", type=int, default=3)
     parser.add_argument("--threads", type=int, default=8)
+    parser.add_argument("--tls", action="store_true")
     parser.add_argument("--patience", type=float, default=60, help="seconds without a byte")
     return parser.parse_args()
 

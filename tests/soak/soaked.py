@@ -7,12 +7,15 @@ import os
 import re
 import shutil
 import signal
+import ssl
 import tempfile
 
 import harness
+import tls
 from history import Fault
 
 SEND_PATHS = ["nodiskio"] * 4 + [p for p in harness.FILE_PATHS if p != "nodiskio"]
+OVER_TLS = [p for p in SEND_PATHS if p not in tls.REFUSED]
 EXPECTED = re.compile(r"pagewise: access log: \d+ records lost\n")  # on stderr
 TOLD = 20000  # characters of stderr: a sanitizer's report is in there
 
@@ -75,12 +78,17 @@ error_page = {"404 text: It is not here.", "5xx text: Later."}
 
 
 class Soaked:
-    def __init__(self, directory, root, binary, rng):
+    """secure: one of its ways has TLS, with another certificate after each reload."""
+
+    def __init__(self, directory, root, binary, rng, secure=False):
         self.rng = rng
+        self.pair = os.path.join(directory, "pair.pem") if secure else None
+        self.pairs = [tls.make_pair(os.path.join(directory, "%d.pem" % n), kind=kind)
+                      for n, kind in enumerate(["ecdsa", "rsa", "ecdsa"] if secure else [])]
         self.path = os.path.join(directory, "pagewise.conf")
         self.log = os.path.join(directory, "access.log")
         self.root = root
-        self.counts = collections.Counter()
+        self.counts = collections.Counter({"reloads": 0, "upgrades": 0, "logs rotated": 0})
         self.binary = binary
         self.program = os.path.join(directory, "pagewise")
         # Of a socket's path there are few bytes.
@@ -96,26 +104,48 @@ class Soaked:
         """Beside the server's address: see Client."""
         found = harness.SERVING.findall(self.server.output)
         (_, host, port, _), (*_, path) = found[1:3]
-        return [((host, int(port)), True), (path, False)]
+        ways = [((host, int(port)), True), (path, False)]
+        if self.pair:
+            self.secure = found[3][1], int(found[3][2])
+            tls.PORTS.add(self.secure[1])
+            ways += [(self.secure, False)] * 3
+        return ways
 
     def replace_program(self):
         """By a copy that is the same, but another file."""
         shutil.copy(self.binary, self.program + ".new")
         os.rename(self.program + ".new", self.program)
 
+    def exchange_certificate(self):
+        self.pairs.append(self.pairs.pop(0))
+        shutil.copy(self.pairs[0], self.pair + ".new")
+        os.chmod(self.pair + ".new", 0o600)
+        os.rename(self.pair + ".new", self.pair)
+
+    def check_certificate(self):
+        shown = ssl.get_server_certificate(self.secure)
+        with open(self.pair, encoding="ascii") as f:
+            if shown not in f.read():
+                raise Fault("reloaded, but this certificate is shown:\n" + shown)
+        self.counts["certificates exchanged"] += 1
+
     def configure(self, text):
+        more = ""
+        if self.pair:
+            self.exchange_certificate()
+            more, text = ', "127.0.0.1:0 tls"', 'certificate = {"%s"}\n%s' % (self.pair, text)
         with open(self.path + ".new", "w", encoding="utf-8") as f:
-            f.write('listen = {"127.0.0.1:0", "127.0.0.1:0 proxy", "unix:%s/s"}\n'
+            f.write('listen = {"127.0.0.1:0", "127.0.0.1:0 proxy", "unix:%s/s"%s}\n'
                     'trusted_proxies = {"127.0.0.1", "unix:"}\n'
                     'client_address = "x-forwarded-for"\n'
                     'stall_log = 0\naccess_log = "%s"\nautoindex = true\n'
                     '%s%ssite "soak" { root = "%s" }\n'
-                    % (self.sockets, self.log, SITE, text, self.root))
+                    % (self.sockets, more, self.log, SITE, text, self.root))
         os.rename(self.path + ".new", self.path)
 
     def random_settings(self):
         return "workers = %d\nsend_path = \"%s\"\nhot_set = %s\nreadahead = %s\ncache = \"%s\"\n" % (
-            self.rng.randint(1, 3), self.rng.choice(SEND_PATHS),
+            self.rng.randint(1, 3), self.rng.choice(OVER_TLS if self.pair else SEND_PATHS),
             self.rng.choice(["0", "1M", "16M"]), self.rng.choice(["auto", "128K", "2M"]),
             self.rng.choice(["keep", "drop", "auto"]))
 
@@ -147,6 +177,8 @@ class Soaked:
         self.counts["reloads"] += 1
         if rotates and not os.path.exists(self.log):
             raise Fault("reloaded, but there is no new log")
+        if self.pair:
+            self.check_certificate()
         self.counts["logs rotated"] += rotates
 
     def upgrade(self):

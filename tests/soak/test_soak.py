@@ -25,13 +25,14 @@ SOAK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "soak.py")
 class Soaking:
     """The program, with a directory of its own for what it makes."""
 
-    def __init__(self, tmp_path, minutes):
+    def __init__(self, tmp_path, minutes, *more):
         self.report = tmp_path / "soak.md"
         self.scratch = tmp_path / "scratch"
         self.scratch.mkdir()
         self.process = subprocess.Popen(
             [sys.executable, SOAK, "--minutes", str(minutes), "--seed", "1", "--binary",
-             harness.PAGEWISE, "--report", self.report, "--processes", "1", "--threads", "6"],
+             harness.PAGEWISE, "--report", self.report, "--processes", "1", "--threads", "6",
+             *more],
             env={**os.environ, "TMPDIR": str(self.scratch)}, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True)
 
@@ -62,8 +63,8 @@ class Soaking:
 def soaking(tmp_path):
     made = []
 
-    def start(minutes):
-        made.append(Soaking(tmp_path, minutes))
+    def start(minutes, *more):
+        made.append(Soaking(tmp_path, minutes, *more))
         return made[-1]
 
     yield start
@@ -79,14 +80,16 @@ def numbers(text):
     return {what: int(n) for what, n in re.findall(r"^\| ([^|]+) \| (\d+)", text, re.M)}
 
 
-def test_a_short_one_finds_nothing(soaking):
-    status, text = soaking(0.15).end()
+@pytest.mark.parametrize("options", [[], ["--tls"]], ids=["plain", "tls"])
+def test_a_short_one_finds_nothing(soaking, options):
+    status, text = soaking(0.15, *options).end()
     assert status == 0, text
     said = numbers(text)
     assert said["failed"] == 0
     assert said["bytes of bodies verified"] > 1000000
     assert said["requests answered"] > said["actions of clients"] // 2 > 0
     assert said["reloads"] > 0
+    assert said.get("certificates exchanged", 0) == (said["reloads"] if options else 0)
 
 
 @pytest.mark.once

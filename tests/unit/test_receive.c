@@ -290,6 +290,25 @@ rest_is_not_forgotten(void **state)
 	close_pair(&pr);
 }
 
+/* More has come since the socket was empty, and its edge with it. */
+static void
+what_comes_behind_a_rest_is_looked_for(void **state)
+{
+	char got[2];
+	struct pair pr;
+
+	(void)state;
+	open_pair(&pr, TLS1_3_VERSION);
+	give_text(&pr, "abc");
+	assert_int_equal(tls_recv(pr.pr_tls, got, 1), 1);
+	give_text(&pr, "d");
+	assert_int_equal(tls_recv(pr.pr_tls, got, 2), 2);
+	assert_false(tls_is_drained(pr.pr_tls));
+	expect(&pr, "d", 64);
+	expect_nothing(&pr);
+	close_pair(&pr);
+}
+
 static void
 largest_record_is_taken(void **state)
 {
@@ -520,6 +539,25 @@ key_of_the_client_is_followed(void **state)
 	close_pair(&pr);
 }
 
+/* Keys take time: a call reads no more of them than others may wait for. */
+static void
+one_call_follows_few_keys(void **state)
+{
+	struct pair pr;
+	char got[64];
+
+	(void)state;
+	open_pair(&pr, TLS1_3_VERSION);
+	for (int i = 0; i < 20; i++) {
+		give_text(&pr, "x");
+		give_update(&pr, 0);
+	}
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(tls_recv(pr.pr_tls, got, sizeof(got)), 1);
+	expect_nothing(&pr);
+	close_pair(&pr);
+}
+
 static void
 own_key_is_replaced_on_request(void **state)
 {
@@ -619,6 +657,7 @@ main(void)
 	    cmocka_unit_test(record_may_come_byte_by_byte),
 	    cmocka_unit_test(many_records_are_taken_with_any_room),
 	    cmocka_unit_test(rest_is_not_forgotten),
+	    cmocka_unit_test(what_comes_behind_a_rest_is_looked_for),
 	    cmocka_unit_test(largest_record_is_taken),
 	    cmocka_unit_test(close_notify_is_the_end),
 	    cmocka_unit_test(end_without_a_word_is_an_error),
@@ -630,6 +669,7 @@ main(void)
 	    cmocka_unit_test(record_that_is_too_long_is_refused),
 	    cmocka_unit_test(records_without_data_are_bounded),
 	    cmocka_unit_test(key_of_the_client_is_followed),
+	    cmocka_unit_test(one_call_follows_few_keys),
 	    cmocka_unit_test(own_key_is_replaced_on_request),
 	    cmocka_unit_test(update_may_come_in_pieces),
 	    cmocka_unit_test(other_messages_are_refused),

@@ -1,0 +1,191 @@
+"""The servers of lib/examples: each event loop sends what is in memory, what is not, and ranges;
+a client that leaves, at any moment, takes nothing with it; a disk that hangs holds up nobody else."""
+
+import contextlib
+import http.client
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "fault"))
+
+import harness
+import tree as t
+from harness import wait_until
+from test_slowfs import Slowfs, slow  # a fixture
+
+pytestmark = pytest.mark.once
+NAMES = ["epoll", "libuv", "io_uring"]
+PROGRAMS = os.path.join(harness.TREE, "build", "asan", "examples")
+SIZE = 5 * t.MIB + 77
+HOT = t.content(1, 16 << 10)
+BIG = t.content(2, SIZE)
+
+
+class Example:
+    def __init__(self, name, root):
+        while True:
+            with socket.socket() as s:
+                s.bind(("127.0.0.1", 0))
+                self.port = s.getsockname()[1]
+            self.child = subprocess.Popen([os.path.join(PROGRAMS, name), str(root), str(self.port)],
+                                          stderr=subprocess.PIPE, text=True)
+            wait_until(lambda: self.child.poll() is not None or self.is_up(), "the example")
+            if self.child.poll() is None:
+                return
+            said = self.child.stderr.read()
+            self.child.stderr.close()
+            if "io_uring: " in said:
+                pytest.skip("no io_uring here: " + said.strip())
+            assert "Address already in use" in said, said
+
+    def is_up(self):
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+            return True
+        return False
+
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=harness.PATIENCE)
+
+    def ask(self, path, conn=None, **headers):
+        """(status, body)"""
+        own = conn or self.connect()
+        own.request("GET", path, headers=headers)
+        answer = own.getresponse()
+        result = answer.status, answer.read()
+        if conn is None:
+            own.close()
+        return result
+
+    def leave(self, path):
+        """Asks, and returns the connection, from which nothing is read."""
+        sock = socket.create_connection(("127.0.0.1", self.port), harness.PATIENCE)
+        sock.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        return sock
+
+    def sockets(self):
+        """So many it has, of clients and to listen."""
+        where = f"/proc/{self.child.pid}/fd"
+        links = []
+        for fd in os.listdir(where):
+            with contextlib.suppress(FileNotFoundError):
+                links.append(os.readlink(f"{where}/{fd}"))
+        return len([link for link in links if link.startswith("socket:")])
+
+    def nobody_is_left(self):
+        wait_until(lambda: self.sockets() == 1, "the sockets of clients that left to be closed")
+
+    def stop(self):
+        alive = self.child.poll() is None
+        self.child.kill()
+        said = self.child.communicate()[1]
+        assert alive and said == "", said
+
+
+@pytest.fixture(params=NAMES)
+def start(request):
+    with contextlib.ExitStack() as undo:
+        def started(root):
+            example = Example(request.param, root)
+            undo.callback(example.stop)
+            return example
+        yield started
+
+
+@pytest.fixture
+def example(start, tmp_path):
+    t.write(tmp_path / "hot", HOT)
+    t.write(tmp_path / "big", BIG)
+    t.write(tmp_path / "index.html", b"<p>first")
+    t.write(tmp_path / "empty", b"")
+    (tmp_path / "dir").mkdir()
+    return start(tmp_path)
+
+
+def evict(path):
+    fd = os.open(path, os.O_RDONLY)
+    os.fdatasync(fd)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)
+
+
+def test_hot_files_are_sent_on_a_connection_that_stays(example):
+    conn = example.connect()
+    for path, body in [("/hot", HOT), ("/", b"<p>first"), ("/empty", b""), ("/hot?x", HOT)] * 5:
+        assert example.ask(path, conn) == (200, body)
+    conn.close()
+    example.nobody_is_left()
+
+
+def test_requests_that_come_together_are_answered_in_order(example):
+    sock = example.leave("/hot")
+    sock.sendall(b"GET / HTTP/1.1\r\n\r\nGET /none HTTP/1.1\r\n\r\n")
+    want = [b"HTTP/1.1 200 OK\r\nContent-Length: 16384\r\n\r\n" + HOT,
+            b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n<p>first",
+            b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"]
+    with sock, sock.makefile("rb") as f:
+        assert f.read(len(b"".join(want))) == b"".join(want)
+
+
+def test_cold_files_are_sent_whole(example, tmp_path):
+    for _ in range(3):
+        evict(tmp_path / "big")
+        assert example.ask("/big") == (200, BIG)
+
+
+@pytest.mark.parametrize("asked, first, last", [
+    ("5-9", 5, 9), ("1000000-", 1000000, SIZE - 1), (f"{SIZE - 3}-{SIZE + 9}", SIZE - 3, SIZE - 1)])
+def test_ranges(example, tmp_path, asked, first, last):
+    evict(tmp_path / "big")
+    assert example.ask("/big", Range=f"bytes={asked}") == (206, BIG[first:last + 1])
+
+
+def test_what_is_no_file_is_not_found(example):
+    for path in ("/none", "/dir", "/../" + os.path.basename(__file__), "//etc/passwd"):
+        assert example.ask(path) == (404, b""), path
+
+
+def test_a_client_that_leaves_in_the_middle_takes_nothing_with_it(example, tmp_path):
+    for read in (0, 1, 100000):
+        evict(tmp_path / "big")
+        socks = [example.leave("/big") for _ in range(10)]
+        for sock in socks:
+            if read:
+                assert sock.recv(read)
+            sock.close()
+        assert example.ask("/hot") == (200, HOT)
+    example.nobody_is_left()
+    assert example.ask("/big") == (200, BIG)
+
+
+@pytest.mark.parametrize("op", ["lookup", "open", "read"])
+def test_a_disk_that_hangs_holds_up_nobody_else(slow, start, op):
+    """Its clients leave while they wait, or get their files when it goes on."""
+    base = os.path.dirname(slow.dir)
+    t.write(os.path.join(base, "hot"), HOT)
+    example = start(base)
+    slow.hang(op, "cold.bin")
+    leaving = [example.leave("/mnt/cold.bin") for _ in range(3)]
+    staying = example.connect()
+    staying.request("GET", "/mnt/cold.bin")
+    slow.wait_held(op)
+    for _ in range(20):
+        assert example.ask("/hot") == (200, HOT)
+    for sock in leaving:
+        sock.close()
+    wait_until(lambda: op == "read" or example.sockets() == 2, "clients whose open waits to be gone")
+    assert example.ask("/hot") == (200, HOT)
+    slow.release()
+    answer = staying.getresponse()
+    assert (answer.status, answer.read()) == (200, slow_content(slow, "cold.bin"))
+    staying.close()
+    example.nobody_is_left()
+
+
+def slow_content(slow, name):
+    with open(os.path.join(slow.source, name), "rb") as f:
+        return f.read()
