@@ -107,7 +107,7 @@ exchange_answer(struct exchange *ex)
 		return true;
 	}
 	static_locate(ex);
-	if (scheme_answer(ex))
+	if (scheme_matters(ex) && scheme_answer(ex))
 		return true;
 	if (ex->ex_lookup.lk_set->set_guarded)
 		return admit(ex, access_begin(ex));

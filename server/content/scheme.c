@@ -1,7 +1,6 @@
 /*
  * scheme: see scheme.h.
  */
-#include "server/content/exchange.h"
 #include "server/content/redirect.h"
 #include "server/content/scheme.h"
 #include "server/tls/session.h"
@@ -48,8 +47,7 @@ bool
 scheme_answer(struct exchange *ex)
 {
 	if (ex->ex_tls == NULL)
-		return ex->ex_lookup.lk_set->set_redirect_https &&
-		       redirect_to_https(ex);
+		return redirect_to_https(ex);
 	if (!is_misdirected(ex))
 		return false;
 	respond_error(ex, 421);

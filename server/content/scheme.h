@@ -7,7 +7,14 @@
 
 #include <stdbool.h>
 
-struct exchange;
+#include "server/content/exchange.h"
+
+/* Whether scheme_answer has anything to look at. */
+static inline bool
+scheme_matters(const struct exchange *ex)
+{
+	return ex->ex_tls != NULL || ex->ex_lookup.lk_set->set_redirect_https;
+}
 
 /*
  * True: it has answered the request, whose site is known: 421, or a redirect.

@@ -10,6 +10,7 @@ import pytest
 import harness
 import injection
 import landlock
+import tls
 import tree as t
 from harness import wait_until
 
@@ -35,11 +36,14 @@ def start(tmp_path):
     t.write(site / "small", SMALL)
     plan = injection.Plan(tmp_path / "plan")
 
-    def run(drops=False, **top):
+    def run(drops=False, secure=False, **top):
         conf = tmp_path / "pagewise.conf"
         top = {"workers": 2, "access_log": tmp_path / "log", "admin": "127.0.0.1:0",
-               "listen": ["127.0.0.1:0", "unix:%s mode=0600 proxy" % (tmp_path / "s")],
+               "listen": ["127.0.0.1:0" + " tls" * secure,
+                          "unix:%s mode=0600 proxy" % (tmp_path / "s")],
                "trusted_proxies": ["unix:"], **top}
+        if secure:
+            top["certificate"] = [tls.PAIRS.for_user(None)]
         conf.write_text(harness.configuration(top, [("start", {"root": site}, {})]))
         server = harness.Server("-c", conf, binary=injection.FAULT, env=plan.env, drops=drops)
         # It has one more line to say when it serves: that admin is there.
@@ -53,6 +57,7 @@ def start(tmp_path):
         if server.running:
             server.address = harness.SERVING.search(server.output + server.messages).groups()[1:3]
             server.address = (server.address[0], int(server.address[1]))
+            (tls.PORTS.add if secure else tls.PORTS.discard)(server.address[1])
         return server
 
     run.plan = plan
@@ -91,10 +96,11 @@ def outcome(server):
         server.discard()
 
 
-@pytest.mark.parametrize("path", ["nodiskio", "uring"])
-def test_each_call_of_a_start_fails_once_at_each_site(start, known, path):
+@pytest.mark.parametrize("path, secure", [
+    ("nodiskio", False), ("uring", False), ("nodiskio", True)], ids=["nodiskio", "uring", "tls"])
+def test_each_call_of_a_start_fails_once_at_each_site(start, known, path, secure):
     plan = start.plan
-    assert outcome(start(send_path=path)) == "served"
+    assert outcome(start(secure=secure, send_path=path)) == "served"
     outcomes, missed = {"ended": 0, "served": 0}, []
     wrong = []
     sites = plan.seen()
@@ -105,7 +111,7 @@ def test_each_call_of_a_start_fails_once_at_each_site(start, known, path):
             known.add((key, effect))
             plan.fail((key, effect))
             try:
-                outcomes[outcome(start(send_path=path))] += 1
+                outcomes[outcome(start(secure=secure, send_path=path))] += 1
             except (AssertionError, OSError) as error:
                 wrong.append("%s %s at %s: %s" % (name, effect, injection.where(place), error))
             if not plan.reached:
