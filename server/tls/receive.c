@@ -302,7 +302,9 @@ tls_is_drained(const struct tls *tl)
 	const struct tls_inbox *ib = &tl->tl_inbox;
 	size_t len;
 
-	if (!tl->tl_drained || ib->ib_plain > 0)
+	/* What has ended has no event for it: the next call says so. */
+	if (!tl->tl_drained || ib->ib_plain > 0 || tl->tl_closed ||
+	    tl->tl_broken)
 		return false;
 	len = ib->ib_raw == 0
 		  ? 0

@@ -120,9 +120,23 @@ take_over_writing(struct tls *tl, struct record_material *rm)
 {
 	if (!record_key_derive(&tl->tl_writes, tl->tl_ssl, tl->tl_records, rm))
 		return false;
+	/* The kernel's records are of the usual length. */
 	tl->tl_kernel = tl->tl_context->tx_ktls &&
+			tl->tl_longest == RECORD_PLAIN &&
 			tls_kernel_begin(tl->tl_fd, &tl->tl_writes, rm);
 	return tl->tl_kernel || record_key_begin(&tl->tl_writes, rm);
+}
+
+/* RFC 6066, 4: a client with little memory may ask for shorter records; 1 is 512 bytes. */
+static size_t
+longest(const SSL *ssl)
+{
+	unsigned mode =
+	    SSL_SESSION_get_max_fragment_length(SSL_get_session(ssl));
+
+	return mode == TLSEXT_max_fragment_length_DISABLED
+		   ? RECORD_PLAIN
+		   : (size_t)256 << mode;
 }
 
 /* The client has sent nothing with its key before. */
@@ -141,6 +155,7 @@ take_over(struct tls *tl)
 static void
 opened(struct tls *tl)
 {
+	tl->tl_longest = longest(tl->tl_ssl);
 	if (!take_over(tl)) {
 		tl->tl_state = TLS_FAILED;
 		tl->tl_failure = TLS_FAILURE_OURS;

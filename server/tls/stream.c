@@ -142,8 +142,10 @@ tls_say_what_is_due(struct tls *tl)
 static size_t
 record_size(const struct tls *tl, unsigned before, size_t len)
 {
-	size_t most = tl->tl_warm || before > 0 ? RECORD_PLAIN : FIRST;
+	size_t most = tl->tl_longest;
 
+	if (!tl->tl_warm && before == 0 && most > FIRST)
+		most = FIRST;
 	return len < most ? len : most;
 }
 
@@ -270,6 +272,7 @@ tls_stream_init(struct tls *tl)
 {
 	tl->tl_sink.sk_ops = &sink_ops;
 	tl->tl_share = 1;
+	tl->tl_longest = RECORD_PLAIN;
 }
 
 struct pw_sink *

@@ -430,6 +430,33 @@ def test_the_client_may_end_first(start):
     end(server)
 
 
+@pytest.mark.parametrize("version", ["1.2", None])
+def test_a_close_notify_beside_the_request_is_an_end(start, version):
+    """It comes with the same segment, and nothing follows it, not even the end of the stream."""
+    server = start(keepalive_timeout=300)
+    sock = raw(server)
+    came, goes = ssl.MemoryBIO(), ssl.MemoryBIO()
+    peer = tls.client_context(version).wrap_bio(came, goes)
+    while True:
+        try:
+            peer.do_handshake()
+            break
+        except ssl.SSLWantReadError:
+            sock.sendall(goes.read())
+            came.write(sock.recv(1 << 16))
+    sock.sendall(goes.read())
+    if not version:
+        came.write(sock.recv(1 << 16))  # a ticket: the handshake is over
+    peer.write(request("/small"))
+    with pytest.raises(ssl.SSLWantReadError):
+        peer.unwrap()
+    sock.sendall(goes.read())
+    came.write(all_of(sock))
+    assert peer.read(1 << 16).endswith(b"small")
+    sock.close()
+    end(server)
+
+
 def test_a_client_that_goes_without_a_word(start):
     server = start()
     for text in (b"", b"GET /sm", request("/small")):
@@ -459,6 +486,22 @@ def test_big_answers_to_slow_readers(start, site, content, send_path, version):
                 time.sleep(0.001)
     head, _, body = bytes(data).partition(b"\r\n\r\n")
     assert b" 200 OK" in head and hashlib.sha256(body).digest() == wanted
+    end(server)
+
+
+@pytest.mark.parametrize("version", [0x0303, 0x0304])
+def test_a_client_that_takes_short_records_alone(start, site, content, version):
+    """max_fragment_length, RFC 6066: longer ones are an error to it."""
+    (site / "big").write_bytes(content[:1 << 20])
+    server = start()
+    for fragment in 1, 4:
+        peer = tls_peer.Native(raw(server), version, fragment)
+        peer.write(request("/big", fields={"Connection": "close"}))
+        received = b""
+        while more := peer.read():
+            received += more
+        assert received.partition(b"\r\n\r\n")[2] == content[:1 << 20]
+        peer.close()
     end(server)
 
 

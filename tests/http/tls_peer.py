@@ -94,7 +94,8 @@ class Native:
 
     MODE_AUTO_RETRY, CTRL_MODE, CTRL_SET_MAX_PROTO_VERSION = 4, 33, 124
 
-    def __init__(self, sock, version=None):
+    def __init__(self, sock, version=None, fragment=0):
+        """fragment: the longest record that it takes: 1 for 512 bytes, 2 for 1024 ..."""
         self.lib = ctypes.CDLL(ctypes.util.find_library("ssl"))
         for name in ("SSL_CTX_new", "SSL_new", "TLS_client_method"):
             getattr(self.lib, name).restype = ctypes.c_void_p
@@ -105,6 +106,8 @@ class Native:
         if version:
             lib.SSL_CTX_ctrl(self.context, self.CTRL_SET_MAX_PROTO_VERSION,
                              ctypes.c_long(version), None)
+        assert not fragment or lib.SSL_CTX_set_tlsext_max_fragment_length(
+            self.context, ctypes.c_uint8(fragment)) == 1
         self.ssl = ctypes.c_void_p(lib.SSL_new(self.context))
         lib.SSL_set_fd(self.ssl, sock.fileno())
         assert lib.SSL_connect(self.ssl) == 1
