@@ -150,6 +150,13 @@ class Nginx:
         return sorted(os.readlink("/proc/%d/fd/%s" % (pid, n))
                       for n in os.listdir("/proc/%d/fd" % pid))
 
+    def connections(self):
+        """The paths of the sockets that its workers have accepted from."""
+        with open("/proc/net/unix", encoding="ascii", errors="replace") as f:
+            lines = [line.split() for line in f]
+        # A connection's state is 03, a listening socket's 01.
+        return [w[7] for w in lines if len(w) == 8 and w[7].startswith(self.run) and w[5] == "03"]
+
     def connect(self, name, rcvbuf=None):
         s = socket.socket(socket.AF_UNIX)
         s.settimeout(harness.PATIENCE)

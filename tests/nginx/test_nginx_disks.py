@@ -3,7 +3,9 @@
 import contextlib
 import errno
 import os
+import shutil
 import signal
+import subprocess
 import time
 
 import pytest
@@ -42,6 +44,21 @@ def serve(slow, fast, nginx):  # noqa: F811
         text = SERVER % {"fast": fast, "slow": slow.dir, "more": more}
         return nginx(main + text, **kw)
     return start
+
+
+@pytest.fixture
+def curl():
+    if not shutil.which("curl"):
+        pytest.skip("no curl")
+    with contextlib.ExitStack() as undo:
+        def start(server, target):
+            child = subprocess.Popen(
+                ["curl", "-s", "--http2-prior-knowledge", "--unix-socket", server.path("h2"),
+                 "http://localhost" + target], stdout=subprocess.PIPE)
+            undo.enter_context(child)
+            undo.callback(child.kill)
+            return child
+        yield start
 
 
 def hot(server):
@@ -293,3 +310,19 @@ def test_a_file_that_is_evicted_behind_a_slow_client_comes_whole(nginx, fast):
         data += s.recv(200000)
         mounts.drop(fast / "large.bin")
     assert (data + everything(s)).endswith(t.content(8, SIZE))
+
+
+def test_a_client_of_http2_that_leaves_leaves_nothing_behind(slow, fast, nginx, curl):  # noqa: F811
+    server = nginx((SERVER % {"fast": fast, "slow": slow.dir, "more": ""}).replace(
+        "root ", "listen unix:@h2@ http2; root ", 1))
+    for op, name in (("open", "cold.bin"), ("read", "cold2.bin")):
+        slow.hang(op, name)
+        client = curl(server, "/slow/" + name)
+        slow.wait_held(op)
+        hot(server)
+        client.kill()
+        client.wait()
+        wait_until(lambda: not [d for d in server.connections() if d.endswith("h2")], "its end")
+        slow.release()
+        hot(server)
+    assert curl(server, "/slow/cold2.bin").communicate()[0] == t.content(2, SIZE)
