@@ -19,6 +19,8 @@
 ##   faults       each call of the server fails at each place, in each way (Linux)
 ##   debug        build/debug/pagewise with what tests ask from inside
 ##                all, asan, tsan and debug only build: `make deps` before that
+##   nginx-module build/nginx/ngx_http_pagewise_module.so (lib/nginx/README.md)
+##   soak-nginx   that in nginx, with reloads, for SOAK_MINUTES
 ##   bench        every scenario of the laboratory, shortened (root, Linux)
 ##   bench-full   the same in full: hours; bench-storm: one scenario
 ##   bench-hot    against the peers and the limit, files in memory: 20 minutes
@@ -88,7 +90,7 @@ OF_linux = lib/disk/async_linux.c \
 OF_freebsd = lib/disk/async_freebsd.c server/process/sandbox_freebsd.c \
     server/tls/kernel_freebsd.c server/tool/attribute_freebsd.c
 OF_OTHERS = $(filter-out $(OF_$(OS)),$(OF_linux) $(OF_freebsd))
-LIB_C := $(filter-out lib/os/% lib/examples/% $(OF_OTHERS),$(wildcard lib/*.c lib/*/*.c)) \
+LIB_C := $(filter-out lib/os/% lib/nginx/% lib/examples/% $(OF_OTHERS),$(wildcard lib/*.c lib/*/*.c)) \
     $(addprefix lib/os/,meter.c posix.c ring.c seed.c switches.c) $(wildcard lib/os/$(OS)*.c)
 TOOL_C := $(filter-out $(OF_OTHERS),$(wildcard server/tool/*.c))
 SERVER_C := $(filter-out server/main.c server/tool/% $(OF_OTHERS),$(wildcard server/*.c server/*/*.c)) \
@@ -225,6 +227,32 @@ build/fault/pagewise: build/asan/server/main.o build/asan/server.a \
 	$(call say,LD)$(CC) $(CFLAGS) $(SANITIZE_asan) $(LDFLAGS) -o $@ \
 	    $$(nm $(INJECT_O) | sed -n 's/.* T __wrap_/-Wl,--wrap=/p') $^ $(LIBS)
 
+# A module has the version and the flags of the nginx that loads it: Debian's package nginx-dev has
+# both, of another nginx these are its sources and what `nginx -V` says.  configure writes where
+# it stands, hence the links.
+NGINX_SRC = /usr/share/nginx/src
+NGINX_FLAGS = $$(sed -n 's/^NGX_CONF_FLAGS=(\(.*\))/\1/p' $(NGINX_SRC)/conf_flags)
+NGINX_CC_OPT = -O2 -g
+NGINX_BUILD = build/nginx
+NGINX_LIB = build/libpagewise.a
+NGINX_MODULE = $(NGINX_BUILD)/ngx_http_pagewise_module.so
+nginx-module: $(NGINX_MODULE)
+$(NGINX_BUILD)/Makefile: lib/nginx/config
+	@[ -e $(NGINX_SRC)/configure ] || \
+	    { echo "no sources of nginx in $(NGINX_SRC): install nginx-dev, or set NGINX_SRC" >&2; exit 1; }
+	@mkdir -p $(@D)
+	@ln -sfn $(NGINX_SRC)/auto $(@D)/auto
+	@ln -sfn $(NGINX_SRC)/src $(@D)/src
+	@cd $(@D) && PAGEWISE_INC=$(CURDIR)/lib \
+	    PAGEWISE_LIBS="$(CURDIR)/$(NGINX_LIB) $(LIB_LIBS) -pthread -Wl,--exclude-libs,ALL" \
+	    sh $(NGINX_SRC)/configure $(NGINX_FLAGS) --with-compat --builddir=objs \
+	    --with-cc-opt="$(NGINX_CC_OPT)" --add-dynamic-module=$(CURDIR)/lib/nginx >configure.log 2>&1 || \
+	    { tail -5 configure.log; exit 1; }
+$(NGINX_MODULE): $(NGINX_BUILD)/Makefile $(wildcard lib/nginx/*.[ch]) lib/pagewise.h $(NGINX_LIB)
+	$(call say,NGX)$(MAKE) -C $(NGINX_BUILD) -f objs/Makefile modules >$(NGINX_BUILD)/make.log 2>&1 || \
+	    { cat $(NGINX_BUILD)/make.log; exit 1; }
+	@cp $(NGINX_BUILD)/objs/$(@F) $@
+
 # Programs that use the library as others do: with its public header, and the static library.
 EXAMPLES_linux = epoll libuv io_uring
 EXAMPLES_freebsd = kqueue
@@ -286,7 +314,8 @@ run: deps
 	exec build/pagewise --root "$(DIR)" --listen "$(LISTEN):$(PORT)" \
 	    --autoindex $$user $(ARGS)
 
-TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug fault build/tests/slowfs bench-tools
+TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug fault build/tests/slowfs bench-tools \
+    $(if $(wildcard $(NGINX_SRC)/configure),nginx-module)
 test:
 	@sh conf/install-deps.sh build test
 	@+$(SUBMAKE) WERROR=1 all $(SANITIZERS) unit $(TESTED_$(OS))
@@ -344,6 +373,11 @@ soak:
 	@+$(SUBMAKE) build/$(SOAK_BUILD)/pagewise
 	@mkdir -p build/soak; exec $(PYTHON) tests/soak/soak.py --minutes $(SOAK_MINUTES) \
 	    --binary build/$(SOAK_BUILD)/pagewise --report build/soak/report.md $(ARGS)
+
+soak-nginx:
+	@sh conf/install-deps.sh build soak nginx
+	@+$(SUBMAKE) nginx-module
+	@exec $(PYTHON) tests/nginx/soak_nginx.py --minutes $(SOAK_MINUTES) $(ARGS)
 
 LOSSLESS_SECONDS = 60
 lossless:
@@ -425,7 +459,7 @@ bench-ladders:
 	@bench/lab ladders $(ARGS)
 
 C_EXAMPLES = $(wildcard lib/examples/*.[ch])
-C_PRODUCT = $(filter-out $(C_EXAMPLES),$(wildcard lib/*.[ch] lib/*/*.[ch] server/*.[ch] server/*/*.[ch]))
+C_PRODUCT = $(filter-out $(C_EXAMPLES) lib/nginx/%,$(wildcard lib/*.[ch] lib/*/*.[ch] server/*.[ch] server/*/*.[ch]))
 C_ALL = $(C_PRODUCT) $(C_EXAMPLES) $(wildcard tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
@@ -498,6 +532,8 @@ lint-mandoc:
 	@mandoc -T lint -W warning docs/*.[358]
 
 SHARE = $(DESTDIR)$(PREFIX)/share
+# Where that nginx looks for modules; the module is installed if it was built.
+NGINX_MODULES = /usr/lib/nginx/modules
 PC_DIR = $(DESTDIR)$(PREFIX)/$(if $(filter freebsd,$(OS)),libdata,lib)/pkgconfig
 # For the system's way to start it: units to be copied, a script that is in its place.
 INIT_linux = conf/systemd
@@ -517,6 +553,8 @@ install: all
 	chmod 644 $(PC_DIR)/libpagewise.pc
 	install -m 644 lib/pagewise.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/*.3 $(SHARE)/man/man3
+	[ ! -e $(NGINX_MODULE) ] || { install -d $(DESTDIR)$(NGINX_MODULES) && \
+	    install -m 644 $(NGINX_MODULE) $(DESTDIR)$(NGINX_MODULES); }
 	install -m 644 docs/*.5 $(SHARE)/man/man5
 	install -m 644 docs/*.8 $(SHARE)/man/man8
 	install -m 644 conf/pagewise.conf conf/mime.types $(SHARE)/pagewise
@@ -540,6 +578,7 @@ uninstall:
 	    $(patsubst docs/%,$(SHARE)/man/man3/%,$(wildcard docs/*.3)) \
 	    $(patsubst docs/%,$(SHARE)/man/man5/%,$(wildcard docs/*.5)) \
 	    $(patsubst docs/%,$(SHARE)/man/man8/%,$(wildcard docs/*.8))
+	rm -f $(DESTDIR)$(NGINX_MODULES)/$(notdir $(NGINX_MODULE))
 	rm -rf $(SHARE)/pagewise $(RC_D:%=$(DESTDIR)%/pagewise)
 
 clean:
@@ -548,7 +587,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls \
+.PHONY: all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi examples install uninstall clean help
 .DELETE_ON_ERROR:

@@ -62,6 +62,8 @@ needs()
 	scan	testssl				testssl.sh		testssl.sh
 	scan	pymod pip			python3-pip		py311-pip
 	soak	python				python3			python3
+	nginx	linux nginx_dev			nginx-dev		-
+	nginx	linux cmd nginx			nginx-light		-
 	fuzz	python				python3			python3
 	fuzz	cmd clang			clang			llvm
 	fuzz	libfuzzer			libclang-rt-dev		-
@@ -154,6 +156,12 @@ mod_openssl()
 testssl()
 {
 	cmd testssl || cmd testssl.sh
+}
+
+# The sources of a module for the system's nginx.
+nginx_dev()
+{
+	[ -e /usr/share/nginx/src/configure ]
 }
 
 # It runs where no library is.
@@ -252,7 +260,7 @@ dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
 [ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|kernels|clients|scan|soak|fuzz|lint|bench|profile|cross|peers ..."
 
-case " $* " in *" peers "*) peers=1 ;; esac
+case " $* " in *" peers "* | *" nginx "*) peers=1 ;; esac
 
 if cmd apt-get; then
 	column=debian manager=apt

@@ -10,7 +10,7 @@
  *
  *   struct pw_pool       threads that wait for disks; shared by all loops
  *   struct pw_loop       one per event-loop thread: completions, open files
- *   struct pw_root       a directory; nothing outside it is ever opened
+ *   struct pw_root       a directory; nothing outside it is opened, unless it may be
  *   struct pw_file       an open file of one loop, counted
  *   struct pw_send       one transmission: memory, then a range of a file
  *   struct pw_send_path  a way of sending, chosen by name
@@ -165,7 +165,7 @@ int pw_root_open(const char *path, struct pw_root **);
 /*
  * The same with other rules for symbolic links.  By default those are followed that are
  * relative and do not leave the root.  -EOPNOTSUPP: this system has no such lookup;
- * -EINVAL: no such flag, or both.
+ * -EINVAL: no such flag, or more than one.
  */
 enum pw_root_flags {
 	PW_ROOT_NO_LINKS = 1, /* -ELOOP for every link in a path */
@@ -174,6 +174,8 @@ enum pw_root_flags {
 	 * above it leads to it.
 	 */
 	PW_ROOT_AS_SLASH = 2,
+	/* Every link leads where it leads, as for open(2): the root is only where a path begins. */
+	PW_ROOT_ALL_LINKS = 4,
 };
 
 int pw_root_open_with(const char *path, unsigned flags, struct pw_root **);
@@ -346,11 +348,13 @@ enum pw_cache {
 
 /*
  * The destination of a transmission other than a plain socket: TLS in user space, for
- * example.  It gets memory, never a range of a file: resident data, by the query of
+ * example.  It gets memory, no range of a file: resident data, by the query of
  * `nodiskio', is copied for it on the loop without waiting; missing data is fetched
  * first.  No pool thread uses it.  So the paths differ in the reading thread:
  * `blocking' and `copy' read on the loop whether it is resident or not, `aio' and
  * `pool' never.  Loop's thread.
+ *
+ * One that sends ranges of files itself, by sendfile(2) or as it likes, says so by take_range.
  */
 struct pw_sink;
 
@@ -369,6 +373,17 @@ struct pw_sink_ops {
 	 * before the transmission ends.
 	 */
 	long (*unacked)(struct pw_sink *);
+
+	/*
+	 * May be NULL.  Takes some of a range of snd_file that is resident now: how many bytes
+	 * have left the file.  0, -EAGAIN (full) or another -errno as from take, but -EAGAIN too
+	 * may come with bytes.  What it has seen and not taken it may keep for later, in a queue of
+	 * its own: before that is sent it calls pw_send_step, and in take_range, the next one, all of
+	 * it is resident again.  Where nothing can be known of a file, or what was fetched is evicted
+	 * again and again, take is called, with bytes that it may have seen here.
+	 */
+	int (*take_range)(
+	    struct pw_sink *, off_t, size_t len, bool more, size_t *taken);
 };
 
 struct pw_sink {

@@ -20,7 +20,7 @@ import tree as tree_module
 # About Linux: its /proc, cgroups, strace, loop devices, systemd, or what was measured there.
 collect_ignore = []
 if not harness.PROC:
-    collect_ignore += ["bench", "fault", "lib", "soak"]
+    collect_ignore += ["bench", "fault", "lib", "nginx", "soak"]
     collect_ignore += ["http/test_%s.py" % name for name in (
         "acme", "busy_poll", "capabilities", "filesystems", "limits", "listing_large", "master",
         "process", "reload_late", "roots", "sandbox", "settings", "slow_clients", "syscalls", "systemd", "tcp_memory",

@@ -50,6 +50,7 @@ NGINX_RULES = """add_header X-Frame-Options SAMEORIGIN;
 	gzip_vary on;
 	set_real_ip_from 127.0.0.1;
 	real_ip_header X-Forwarded-For;"""
+NGINX_MODULE = os.path.join(machine.TREE, "build", "nginx", "ngx_http_pagewise_module.so")
 NGINX_TRY = "try_files $uri $uri.html =404;"
 NGINX_TLS = f"""ssl_certificate {CERTIFICATE};
 		ssl_certificate_key {KEY};
@@ -93,6 +94,7 @@ class Candidate:
     owner: bool = False  # of the files
     wrapper: tuple = ()  # a command that runs it
     asked: bool = False  # only if it is named
+    files: tuple = ()  # that it needs beside itself: copied into its directory
     cure: str = "make bench-peers"  # if it is not there
 
     @property
@@ -111,6 +113,8 @@ class Candidate:
         """Why it cannot run here, or None."""
         if not self.program():
             return f"not installed; {self.cure} does it"
+        if missing := [path for path in self.files if not os.path.exists(path)]:
+            return f"{missing[0]} is not there: make nginx-module"
         if self.built_with and self.built_with not in machine.output(self.program(), "--version"):
             return f"built without {self.built_with}"
         if self.owner and os.geteuid() != 0:
@@ -143,9 +147,19 @@ def with_tls(plain, **words):
 
 def nginx(variant, title, **words):
     defaults = {"AIO": "aio off;", "CACHE": FILE_CACHE, "RULES": "", "TRY": "", "SSL": "",
-                "TLS": ""}
+                "TLS": "", "MODULE": "", "PAGEWISE": ""}
     return peer("nginx" + variant, f"nginx, {title}", NGINX, "nginx.conf", log=NGINX_LOG,
                 **{**defaults, **words})
+
+
+def nginx_module(cand):
+    """The same with our module, which has an open file cache of its own."""
+    name = os.path.basename(NGINX_MODULE)
+    return dataclasses.replace(cand, name="nginx-pagewise" + cand.name.removeprefix("nginx"),
+                               title=cand.title.replace("sendfile", "pagewise module"),
+                               words={**cand.words, "MODULE": f"load_module @RUN@/{name};",
+                                      "PAGEWISE": "pagewise on;", "CACHE": ""},
+                               files=(NGINX_MODULE,))
 
 
 def h2o(variant, title, **more):
@@ -168,6 +182,7 @@ def peers():
                  log=("", f"log {{\n\t\toutput file {LOG}\n\t}}"))
     return [
         nginx("", "sendfile"),
+        nginx_module(nginx("", "sendfile")),
         dataclasses.replace(nginx(RULES, "sendfile, rules", RULES=NGINX_RULES, TRY=NGINX_TRY),
                             asked=True),
         nginx("-threads", "aio threads", AIO="aio threads;"),
@@ -180,6 +195,7 @@ def peers():
              loop=None, log=("", f"BufferedLogs On\nCustomLog {LOG} {COMBINED}")),
         caddy,
         with_tls(nginx("", "sendfile"), SSL="ssl", TLS=NGINX_TLS),
+        with_tls(nginx_module(nginx("", "sendfile")), SSL="ssl", TLS=NGINX_TLS),
         with_tls(h2o("", "H2O", URING=""), TLS=h2o_tls),
         with_tls(lighttpd, TLS=LIGHTTPD_TLS),
         with_tls(caddy, SCHEME="https", TLS=CADDY_TLS),
@@ -336,6 +352,8 @@ class Server:
         if self.user:
             argv += ["--user", self.user]
         argv[0] = shutil.copy(cand.program(), self.run)
+        for path in cand.files:
+            shutil.copy(path, self.run)
         conf = "".join(fill(read(f"{PEERS}/{name}")) for name in cand.conf) or None
         if conf:
             write(words["CONF"], conf)

@@ -28,6 +28,8 @@ links_of(unsigned flags)
 		return OS_NO_LINKS;
 	case PW_ROOT_AS_SLASH:
 		return OS_AS_SLASH;
+	case PW_ROOT_ALL_LINKS:
+		return OS_ALL_LINKS;
 	default:
 		return -1;
 	}

@@ -17,7 +17,7 @@ struct pw_root {
 	dev_t rt_dev;
 	ino_t rt_ino;
 	bool rt_cached; /* lookups can be asked without waiting */
-	int rt_links;	/* OS_NO_LINKS, OS_AS_SLASH, or 0 */
+	int rt_links;	/* OS_NO_LINKS, OS_AS_SLASH, OS_ALL_LINKS, or 0 */
 };
 
 /* One reference more; any thread that has one. */

@@ -17,13 +17,14 @@
 
 /*
  * The root is told by its inode: no reference to it is held, and one that was opened
- * again is the same.
+ * again, with the same rules for links, is the same.
  */
 struct path {
 	LIST_ENTRY(path) pa_hash;
 	TAILQ_ENTRY(path) pa_age; /* oldest first */
 	dev_t pa_dev;
 	ino_t pa_ino;
+	int pa_links;
 	uint64_t pa_at;
 	int pa_error;
 	char pa_path[];
@@ -103,7 +104,7 @@ find(struct negative_cache *ms, const struct pw_root *rt, const char *path)
 
 	LIST_FOREACH(pa, chain(ms, rt, path), pa_hash)
 	if (pa->pa_ino == rt->rt_ino && pa->pa_dev == rt->rt_dev &&
-	    strcmp(pa->pa_path, path) == 0)
+	    pa->pa_links == rt->rt_links && strcmp(pa->pa_path, path) == 0)
 		break;
 	return pa;
 }
@@ -154,6 +155,7 @@ negative_add(struct negative_cache *ms, const struct pw_root *rt,
 		return;
 	pa->pa_dev = rt->rt_dev;
 	pa->pa_ino = rt->rt_ino;
+	pa->pa_links = rt->rt_links;
 	pa->pa_at = now_us;
 	pa->pa_error = error;
 	memcpy(pa->pa_path, path, len);

@@ -169,7 +169,7 @@ open_beneath(int dirfd, const char *path, int flags)
 static int
 open_resolved(int dirfd, const char *path, int flags, int resolve)
 {
-	if ((resolve & (OS_NO_LINKS | OS_AS_SLASH)) != 0)
+	if ((resolve & (OS_NO_LINKS | OS_AS_SLASH | OS_ALL_LINKS)) != 0)
 		return -EOPNOTSUPP;
 	return (resolve & OS_RESOLVE) == OS_CACHED
 		   ? -EAGAIN

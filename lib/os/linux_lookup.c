@@ -39,8 +39,9 @@ bits_of(int resolve)
 	};
 	uint64_t bits = mounts[resolve & OS_RESOLVE] | RESOLVE_NO_MAGICLINKS;
 
-	bits |=
-	    (resolve & OS_AS_SLASH) != 0 ? RESOLVE_IN_ROOT : RESOLVE_BENEATH;
+	if ((resolve & OS_ALL_LINKS) == 0)
+		bits |= (resolve & OS_AS_SLASH) != 0 ? RESOLVE_IN_ROOT
+						     : RESOLVE_BENEATH;
 	return (resolve & OS_NO_LINKS) != 0 ? bits | RESOLVE_NO_SYMLINKS : bits;
 }
 

@@ -94,11 +94,12 @@ enum os_resolve {
 	OS_ANY_MOUNT, /* may wait; -EXDEV for what lies outside */
 };
 
-/* One of these besides; neither: links that are relative and stay below dirfd. */
+/* One of these besides; none: links that are relative and stay below dirfd. */
 #define OS_NO_LINKS 4 /* -ELOOP: there is one in the path */
 #define OS_AS_SLASH \
 	8 /* dirfd is what '/' is; -EOPNOTSUPP, as before: not here */
-#define OS_RESOLVE 3 /* the enum's bits */
+#define OS_ALL_LINKS 16 /* links lead where they lead; the same */
+#define OS_RESOLVE   3	/* the enum's bits */
 
 int os_lookup(int dirfd, const char *path, int resolve);
 int os_open(int dirfd, const char *path, int resolve);

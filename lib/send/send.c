@@ -111,7 +111,8 @@ pw_send_start(struct pw_send *s)
 				 ? SEND_SHARE
 				 : s->snd_readahead;
 	priv(s)->ss_asked = priv(s)->ss_ready = priv(s)->ss_fetched =
-	    priv(s)->ss_fetched_end = priv(s)->ss_dropped = -1;
+	    priv(s)->ss_fetched_end = priv(s)->ss_dropped =
+		priv(s)->ss_offered = -1;
 	if (is_wrong(s)) {
 		s->snd_error = -EINVAL;
 		s->snd_file = file = NULL;

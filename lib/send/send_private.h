@@ -21,6 +21,7 @@ struct send_private {
 	off_t ss_ready;		/* resident, as far as we know, up to here */
 	off_t ss_from;		/* begin of the window being fetched */
 	off_t ss_asked;		/* end of the window being fetched */
+	off_t ss_offered; /* take_range of a sink has seen what is before it */
 	bool ss_backed_off;	/* since something was sent */
 	bool ss_short;		/* of memory: what was fetched was evicted */
 	bool ss_folio;		/* the window may come as large folios */

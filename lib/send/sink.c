@@ -1,11 +1,12 @@
 /*
- * sink: what is resident is copied and given to a pw_sink; what is missing is fetched by the
- * pool, as nodiskio does.  Where nothing can be read without waiting, or what was fetched is
+ * sink: what is resident is copied and given to a pw_sink, or offered to one that sends it
+ * itself; what is missing is fetched by the pool, as nodiskio does.  Where nothing can be read without waiting, or what was fetched is
  * evicted again and again, it is read into memory of the transmission's own, as aio does.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "lib/file/residency.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 
@@ -40,13 +41,35 @@ copy_resident(struct pw_send *s, size_t len, size_t *sent)
 }
 
 static bool
+takes_ranges(const struct pw_send *s)
+{
+	return s->snd_sink->sk_ops->take_range != NULL;
+}
+
+static int
+offer_range(struct pw_send *s, size_t len, size_t *sent)
+{
+	struct pw_sink *sk = s->snd_sink;
+	off_t end = s->snd_off + (off_t)len;
+
+	*sent = 0;
+	if (end > priv(s)->ss_offered)
+		priv(s)->ss_offered = end;
+	return sink_error(sk->sk_ops->take_range(
+	    sk, s->snd_off, len, s->snd_more || (off_t)len < s->snd_len, sent));
+}
+
+static bool
 is_read_apart(const struct pw_send *s)
 {
 	const struct pw_file *file = s->snd_file;
 
-	return s->snd_path == &send_aio || s->snd_path == &send_pool ||
-	       (file_priv(file)->fp_ask != OS_ASK_NOWAIT &&
-		   file_priv(file)->fp_ask != OS_ASK_NEVER_COLD);
+	if (s->snd_path == &send_aio || s->snd_path == &send_pool)
+		return true;
+	if (takes_ranges(s))
+		return !residency_can_ask(file);
+	return file_priv(file)->fp_ask != OS_ASK_NOWAIT &&
+	       file_priv(file)->fp_ask != OS_ASK_NEVER_COLD;
 }
 
 /* What was refused is read apart: to ask again at once is neither of use nor innocent. */
@@ -55,6 +78,8 @@ send_what_is_resident(struct pw_send *s)
 {
 	enum pw_send_status status;
 
+	if (takes_ranges(s))
+		return send_prefetched(s, send_fetch_by_pool, offer_range);
 	priv(s)->ss_result = 0;
 	priv(s)->ss_joins = true;
 	status = send_prefetched(s, send_fetch_by_pool, copy_resident);

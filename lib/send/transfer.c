@@ -115,7 +115,10 @@ send_limited(const struct pw_send *s, uint64_t bytes)
 	return s->snd_limit > 0 && s->snd_limit < bytes ? s->snd_limit : bytes;
 }
 
-/* Not past what was fetched for it: what follows may be under way. */
+/*
+ * Not past what was fetched for it: what follows may be under way.  A sink may send all that
+ * it was offered.
+ */
 off_t
 send_share_end(const struct pw_send *s)
 {
@@ -124,7 +127,9 @@ send_share_end(const struct pw_send *s)
 
 	if (s->snd_off < priv(s)->ss_asked && priv(s)->ss_asked < end)
 		end = priv(s)->ss_asked;
-	return share < end ? share : end;
+	if (share < end)
+		end = share;
+	return priv(s)->ss_offered > end ? priv(s)->ss_offered : end;
 }
 
 enum pw_send_status

@@ -1,5 +1,5 @@
 /*
- * expiry: warns of certificates that expire within IDENTITY_SOON, or that clients do not take
+ * expiry: warns of certificates that expire soon (identity_stays_good), or that clients do not take
  * already, once a day.  Main's thread.
  */
 #ifndef SERVER_PROCESS_EXPIRY_H

@@ -249,6 +249,7 @@ read_times(
 	if (number == 1 || end < id->id_expires) {
 		id->id_expires = end;
 		id->id_expires_at = number;
+		id->id_life = end - begin;
 	}
 	return true;
 }
@@ -442,10 +443,12 @@ bool
 identity_stays_good(
     const struct identity *id, time_t now, char *why, size_t size)
 {
+	time_t third = id->id_life / 3,
+	       soon = third < IDENTITY_SOON ? third : IDENTITY_SOON;
+
 	if (!identity_is_good(id, now, why, size))
 		return false;
-	return id->id_expires > now + IDENTITY_SOON ||
-	       expires(id, "expires", why, size);
+	return id->id_expires > now + soon || expires(id, "expires", why, size);
 }
 
 /* -------------------------------------------------------------- the names */

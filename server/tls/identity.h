@@ -20,7 +20,8 @@ struct identity {
 	    id_chain; /* those that follow in the file; may be empty */
 	EVP_PKEY *id_key;
 	time_t id_begins;  /* the last one of it and its chain */
-	time_t id_expires; /* the first one */
+	time_t id_expires; /* the first one ... */
+	time_t id_life;	   /* ... whose whole time this is, seconds */
 	int id_begins_at;  /* its place, from 1 */
 	int id_expires_at;
 	char *id_issuer; /* that should be in the chain and is not, or NULL */
@@ -46,7 +47,10 @@ struct identity *identity_load(
 bool identity_is_good(
     const struct identity *, time_t now, char *why, size_t size);
 
-/* The same for IDENTITY_SOON from now on: what to say before it is too late. */
+/*
+ * The same for IDENTITY_SOON from now on, or a third of its time if that is less: what to say
+ * before it is too late.
+ */
 bool identity_stays_good(
     const struct identity *, time_t now, char *why, size_t size);
 

@@ -37,7 +37,7 @@ LEFT = {
         BIO_get_new_index BIO_meth_free BIO_meth_set_ctrl BIO_meth_set_read BIO_meth_set_write
         BIO_s_mem BIO_set_data BIO_set_flags BIO_set_init ERR_clear_error ERR_peek_error
         ERR_peek_last_error ERR_reason_error_string EVP_CIPHER_CTX_ctrl EVP_CIPHER_CTX_free
-        EVP_CIPHER_CTX_get0_cipher EVP_CIPHER_get_key_length EVP_KDF_CTX_free EVP_MD_get0_name
+        EVP_CIPHER_CTX_get0_cipher EVP_CIPHER_get_key_length EVP_CIPHER_get_nid EVP_KDF_CTX_free EVP_MD_get0_name
         EVP_PKEY_free EVP_PKEY_get_base_id EVP_aes_256_cbc EVP_sha256 OBJ_obj2nid
         OPENSSL_cleanse OPENSSL_sk_num OPENSSL_sk_pop_free OPENSSL_sk_value OPENSSL_thread_stop
         OSSL_PARAM_construct_int OSSL_PARAM_construct_octet_string PKCS12_free
@@ -66,7 +66,7 @@ LEFT = {
     "OpenSSL: fails for want of memory, or of random bytes; not injected yet": """
         BIO_meth_new BIO_new_mem_buf BIO_read CRYPTO_get_ex_new_index
         EVP_CIPHER_CTX_new EVP_CIPHER_fetch EVP_CipherInit_ex EVP_DecryptInit_ex EVP_Digest
-        EVP_EncryptInit_ex EVP_KDF_CTX_new EVP_KDF_derive EVP_KDF_fetch
+        EVP_EncryptInit_ex EVP_KDF_CTX_new EVP_KDF_CTX_set_params EVP_KDF_derive EVP_KDF_fetch
         EVP_MAC_CTX_set_params OPENSSL_init_ssl OPENSSL_sk_new_null OPENSSL_sk_push RAND_bytes
         SSL_CTX_ctrl SSL_CTX_set_cipher_list SSL_CTX_set_ciphersuites
         SSL_CTX_set_ex_data SSL_ctrl SSL_set_SSL_CTX X509_NAME_oneline""",

@@ -423,11 +423,13 @@ def warnings(server):
                       server.messages)
 
 
-def test_warning_comes_two_weeks_before(tls, place, issuer):
-    issuer.issue(end=13.9).write(place, "a")
+@pytest.mark.parametrize("begin, soon, late", [(-40, 13.9, 14.1), (-4, 1.9, 2.1)], ids=["90", "6"])
+def test_warning_comes_two_weeks_before_or_a_third_of_its_time(
+        tls, place, issuer, begin, soon, late):
+    issuer.issue(begin=begin, end=soon).write(place, "a")
     server = tls(place)
     wait_until(lambda: len(warnings(server)) == 1, "the warning")
-    issuer.issue(end=14.1).write(place, "a")
+    issuer.issue(begin=begin, end=late).write(place, "a")
     server.reload()
     assert fetch(server)
     assert len(warnings(server)) == 1
@@ -435,7 +437,7 @@ def test_warning_comes_two_weeks_before(tls, place, issuer):
 
 
 def test_warning_comes_each_day(tls, place, issuer, debug):
-    issuer.issue(end=13).write(place, "a")
+    issuer.issue(begin=-40, end=13).write(place, "a")
     server = tls(place, binary=debug, env={"PAGEWISE_DAY_SECONDS": "1"})
     wait_until(lambda: len(warnings(server)) >= 3, "the third day")
     server.stop(messages=True)

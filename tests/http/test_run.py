@@ -35,8 +35,16 @@ def scratch(run):
     assert not os.path.exists(scratch.dir)
 
 
+def environment(pid):
+    with open("/proc/%d/environ" % pid, "rb") as f:
+        return f.read()
+
+
 def asleep(env):
-    return subprocess.Popen(["sleep", "1000"], env=env, start_new_session=True)
+    """One whose environment can be seen: Popen returns a moment before."""
+    process = subprocess.Popen(["sleep", "1000"], env=env, start_new_session=True)
+    harness.wait_until(lambda: environment(process.pid), "its environment")
+    return process
 
 
 def test_a_process_that_is_left_is_told_and_ended(scratch, capfd):

@@ -31,7 +31,8 @@ unacked(struct pw_sink *sk)
 struct pw_sink *
 inside_sink(struct inside_sink *is, int fd)
 {
-	static const struct pw_sink_ops ops = {take, unacked};
+	static const struct pw_sink_ops ops = {
+	    .take = take, .unacked = unacked};
 
 	if (getenv("PAGEWISE_SINK") == NULL)
 		return NULL;

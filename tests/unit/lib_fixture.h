@@ -615,7 +615,8 @@ copying_unacked(struct pw_sink *sk)
 static inline void
 copying_init(struct copying *cy, int sock, size_t most)
 {
-	static const struct pw_sink_ops ops = {copying_take, copying_unacked};
+	static const struct pw_sink_ops ops = {
+	    .take = copying_take, .unacked = copying_unacked};
 
 	*cy = (struct copying){.cy_sock = sock, .cy_most = most};
 	cy->cy_sink.sk_ops = &ops;

@@ -98,7 +98,8 @@ send_now(struct exchange *ex, const char *text, size_t len)
 static void
 begin(struct stream *sm)
 {
-	static const struct pw_sink_ops sinks = {take, unacked};
+	static const struct pw_sink_ops sinks = {
+	    .take = take, .unacked = unacked};
 	static const struct exchange_ops ops = {resumed, last, send_now};
 	const char *head = asked[sm->sm_kind].head;
 	struct exchange *ex = exchange_create(&many->my_service, &ops, sm);

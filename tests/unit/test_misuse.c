@@ -172,7 +172,7 @@ flags_of_a_root_that_are_none_are_refused(void **state)
 	struct fixture *fx = *state;
 	struct pw_root *rt = NULL;
 
-	assert_int_equal(pw_root_open_with(fx->fx_dir, 4, &rt), -EINVAL);
+	assert_int_equal(pw_root_open_with(fx->fx_dir, 8, &rt), -EINVAL);
 	assert_int_equal(pw_root_open_with(fx->fx_dir,
 			     PW_ROOT_NO_LINKS | PW_ROOT_AS_SLASH, &rt),
 	    -EINVAL);

@@ -142,6 +142,7 @@ make_links(struct fixture *fx)
 	assert_int_equal(symlink("f", path_in(fx, "relative")), 0);
 	assert_int_equal(symlink("/f", path_in(fx, "absolute")), 0);
 	assert_int_equal(symlink("../../../f", path_in(fx, "above")), 0);
+	assert_int_equal(symlink("/", path_in(fx, "away")), 0);
 	assert_int_equal(symlink(".", path_in(fx, "dir")), 0);
 }
 
@@ -150,14 +151,15 @@ a_root_follows_links_as_its_flags_say(void **state)
 {
 	static const struct {
 		const char *path;
-		int usual, none, slash;
+		int usual, none, slash, all;
 	} cases[] = {
-	    {"f", 0, 0, 0},
-	    {"relative", 0, -ELOOP, 0},
-	    {"dir/f", 0, -ELOOP, 0},
-	    {"absolute", -EXDEV, -ELOOP, 0},
-	    {"above", -EXDEV, -ELOOP, 0},
-	    {"/f", -EXDEV, -EXDEV, 0},
+	    {"f", 0, 0, 0, 0},
+	    {"relative", 0, -ELOOP, 0, 0},
+	    {"dir/f", 0, -ELOOP, 0, 0},
+	    {"absolute", -EXDEV, -ELOOP, 0, -ENOENT},
+	    {"above", -EXDEV, -ELOOP, 0, -ENOENT},
+	    {"away", -EXDEV, -ELOOP, 0, 0},
+	    {"/f", -EXDEV, -EXDEV, 0, -ENOENT},
 	};
 	struct fixture *fx = *state;
 	size_t i;
@@ -169,6 +171,8 @@ a_root_follows_links_as_its_flags_say(void **state)
 		    opened(fx, PW_ROOT_NO_LINKS, cases[i].path), cases[i].none);
 		assert_int_equal(opened(fx, PW_ROOT_AS_SLASH, cases[i].path),
 		    cases[i].slash);
+		assert_int_equal(
+		    opened(fx, PW_ROOT_ALL_LINKS, cases[i].path), cases[i].all);
 	}
 }
 

@@ -203,6 +203,159 @@ loop_never_sleeps_in_a_copy(void **state)
 	pw_file_unref(&file);
 }
 
+/* Has a queue of its own, as an event loop of others: what it was offered, and what has gone. */
+struct queueing {
+	struct pw_sink qu_sink; /* the first */
+	struct pw_send qu_send;
+	off_t qu_offered;
+	off_t qu_gone;
+	off_t qu_room; /* how far it may go now */
+	unsigned qu_memory;
+	bool qu_cold; /* something was offered that had to be waited for */
+};
+
+static int
+queueing_take(
+    struct pw_sink *sk, const char *mem, size_t len, bool more, size_t *taken)
+{
+	struct queueing *qu = (struct queueing *)sk;
+
+	(void)mem, (void)more;
+	qu->qu_memory++;
+	qu->qu_gone += (off_t)len;
+	*taken = len;
+	return 0;
+}
+
+static long
+queueing_unacked(struct pw_sink *sk)
+{
+	(void)sk;
+	return -1;
+}
+
+static int
+queueing_take_range(
+    struct pw_sink *sk, off_t off, size_t len, bool more, size_t *taken)
+{
+	struct queueing *qu = (struct queueing *)sk;
+	off_t end = off + (off_t)len, to;
+
+	assert_int_equal(off, qu->qu_gone);
+	assert_int_equal(more, end < SIZE);
+	if (end > qu->qu_offered)
+		qu->qu_offered = end;
+	if (!residency_ask(qu->qu_send.snd_file, off, qu->qu_offered - off))
+		qu->qu_cold = true;
+	to = qu->qu_room < end ? qu->qu_room : end;
+	*taken = to > off ? (size_t)(to - off) : 0;
+	qu->qu_gone += (off_t)*taken;
+	return to < end ? -EAGAIN : 0;
+}
+
+static void
+queueing_done(struct pw_send *s)
+{
+	(void)s;
+}
+
+static void
+queueing_start(struct queueing *qu, struct fixture *fx, const char *path,
+    struct pw_file *f)
+{
+	static const struct pw_sink_ops ops = {
+	    queueing_take, queueing_unacked, queueing_take_range};
+
+	*qu = (struct queueing){.qu_sink = {&ops}};
+	qu->qu_send.snd_path = pw_send_path(path);
+	qu->qu_send.snd_loop = fx->fx_loop;
+	qu->qu_send.snd_sock = -1;
+	qu->qu_send.snd_sink = &qu->qu_sink;
+	qu->qu_send.snd_file = f;
+	qu->qu_send.snd_len = SIZE;
+	qu->qu_send.snd_readahead = 128 * KIB;
+	qu->qu_send.snd_done = queueing_done;
+	assert_int_equal(pw_send_start(&qu->qu_send), 0);
+}
+
+/* To the end, or until it is full. */
+static enum pw_send_status
+queueing_run(struct queueing *qu, struct fixture *fx)
+{
+	enum pw_send_status status = PW_SEND_AGAIN;
+
+	while (status == PW_SEND_AGAIN || status == PW_SEND_PENDING) {
+		status = pw_send_step(&qu->qu_send);
+		if (status != PW_SEND_PENDING)
+			continue;
+		pw_loop_tick(fx->fx_loop, clock_now());
+		settle(fx->fx_loop);
+	}
+	return status;
+}
+
+static void
+one_that_takes_ranges_is_offered_each_byte_in_order(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct queueing qu;
+
+	queueing_start(&qu, fx, "nodiskio", file);
+	qu.qu_room = 10000;
+	assert_int_equal(queueing_run(&qu, fx), PW_SEND_WANT_WRITE);
+	assert_int_equal(qu.qu_send.snd_sent, 10000);
+	assert_int_equal(queueing_run(&qu, fx), PW_SEND_WANT_WRITE);
+	qu.qu_room = SIZE;
+	assert_int_equal(queueing_run(&qu, fx), PW_SEND_DONE);
+	assert_int_equal(qu.qu_gone, SIZE);
+	if (residency_can_ask(file))
+		assert_int_equal(qu.qu_memory, 0);
+	pw_send_finish(&qu.qu_send);
+	pw_file_unref(&file);
+}
+
+/* It may send the rest of an offer by itself: so that is asked about as well. */
+static void
+what_is_offered_and_evicted_is_resident_when_it_is_offered_again(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	struct queueing qu;
+
+	skip_unless(fx, NEED_EVICTION);
+	file = new_file(fx, "f", (size_t)SIZE);
+	queueing_start(&qu, fx, "nodiskio", file);
+	for (qu.qu_room = 10000; qu.qu_room < SIZE; qu.qu_room += 30000) {
+		assert_int_equal(queueing_run(&qu, fx), PW_SEND_WANT_WRITE);
+		assert_int_equal(qu.qu_gone, qu.qu_room);
+		assert_true(qu.qu_offered > qu.qu_gone);
+		assert_true(evict(file->fil_fd, (size_t)SIZE));
+		usleep(2 * RESIDENCY_HOLDS);
+	}
+	assert_int_equal(queueing_run(&qu, fx), PW_SEND_DONE);
+	assert_false(qu.qu_cold);
+	pw_send_finish(&qu.qu_send);
+	pw_file_unref(&file);
+}
+
+/* What reads apart has memory only. */
+static void
+one_that_takes_ranges_takes_memory_too(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct queueing qu;
+
+	queueing_start(&qu, fx, "aio", file);
+	assert_int_equal(queueing_run(&qu, fx), PW_SEND_DONE);
+	assert_int_equal(qu.qu_gone, SIZE);
+	assert_int_equal(qu.qu_offered, 0);
+	assert_true(qu.qu_memory > 0);
+	pw_send_finish(&qu.qu_send);
+	pw_file_unref(&file);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_sinks, teardown)
 
 int
@@ -214,6 +367,10 @@ main(void)
 	    TEST(what_is_evicted_again_and_again_is_read_apart),
 	    TEST(what_is_refused_is_read_apart_and_not_asked_again),
 	    TEST(loop_never_sleeps_in_a_copy),
+	    TEST(one_that_takes_ranges_is_offered_each_byte_in_order),
+	    TEST(
+		what_is_offered_and_evicted_is_resident_when_it_is_offered_again),
+	    TEST(one_that_takes_ranges_takes_memory_too),
 	};
 
 	stay_on_one_cpu();

@@ -1,0 +1,759 @@
+
+/*
+ * The body filter, between the range filter and the copy filter: a file of
+ * ours is handed on in windows, each when the library has said that it is
+ * resident.  What comes behind it, be it sendfile() or a read for gzip or TLS,
+ * does not wait for a disk then.
+ *
+ * The library's transmission (struct pw_send) is driven by the write events of
+ * the request and by its own completions.  Its sink is this filter: it takes
+ * a window by handing it on, and a window counts as taken as far as the next
+ * filters have advanced the buffer.  The rest of it is asked about again before
+ * it is sent later, since it may have been evicted.
+ *
+ * What the library cannot ask about (FUSE, NFS) comes in memory.
+ */
+
+
+#include "ngx_http_pagewise.h"
+
+
+#define NGX_HTTP_PAGEWISE_COPY  65536
+#define NGX_HTTP_PAGEWISE_TURN  (2 * 1024 * 1024)
+
+
+static ngx_int_t ngx_http_pagewise_body_filter(ngx_http_request_t *r,
+    ngx_chain_t *in);
+static ngx_int_t ngx_http_pagewise_next_range(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
+static ngx_int_t ngx_http_pagewise_send(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
+static ngx_int_t ngx_http_pagewise_again(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
+static ngx_int_t ngx_http_pagewise_flush(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
+static ngx_int_t ngx_http_pagewise_send_start(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, off_t from, off_t end);
+static void ngx_http_pagewise_send_finish(ngx_http_pagewise_ctx_t *ctx);
+static void ngx_http_pagewise_send_done(struct pw_send *send);
+static int ngx_http_pagewise_take(struct pw_sink *sink, const char *data,
+    size_t len, bool more, size_t *taken);
+static int ngx_http_pagewise_take_range(struct pw_sink *sink, off_t off,
+    size_t len, bool more, size_t *taken);
+static int ngx_http_pagewise_take_window(ngx_http_pagewise_ctx_t *ctx,
+    off_t off, size_t len, size_t *taken);
+static int ngx_http_pagewise_taken(ngx_http_pagewise_ctx_t *ctx, off_t off,
+    size_t len, size_t *taken);
+static off_t ngx_http_pagewise_pos(ngx_http_pagewise_ctx_t *ctx);
+static long ngx_http_pagewise_unacked(struct pw_sink *sink);
+static ngx_int_t ngx_http_pagewise_hand_on(ngx_http_pagewise_ctx_t *ctx,
+    ngx_buf_t *b);
+static ngx_int_t ngx_http_pagewise_next(ngx_http_pagewise_ctx_t *ctx,
+    ngx_chain_t *in);
+static ngx_buf_t *ngx_http_pagewise_window(ngx_http_pagewise_ctx_t *ctx,
+    off_t off, size_t len);
+static ngx_int_t ngx_http_pagewise_filter_init(ngx_conf_t *cf);
+
+
+static ngx_http_module_t  ngx_http_pagewise_filter_module_ctx = {
+    NULL,                                  /* preconfiguration */
+    ngx_http_pagewise_filter_init,         /* postconfiguration */
+
+    NULL,                                  /* create main configuration */
+    NULL,                                  /* init main configuration */
+
+    NULL,                                  /* create server configuration */
+    NULL,                                  /* merge server configuration */
+
+    NULL,                                  /* create location configuration */
+    NULL                                   /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_pagewise_filter_module = {
+    NGX_MODULE_V1,
+    &ngx_http_pagewise_filter_module_ctx,  /* module context */
+    NULL,                                  /* module directives */
+    NGX_HTTP_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    NULL,                                  /* init module */
+    NULL,                                  /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    NULL,                                  /* exit process */
+    NULL,                                  /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+static const struct pw_sink_ops  ngx_http_pagewise_sink_ops = {
+    ngx_http_pagewise_take,
+    ngx_http_pagewise_unacked,
+    ngx_http_pagewise_take_range
+};
+
+
+static ngx_http_output_body_filter_pt  ngx_http_next_body_filter;
+
+
+#define ngx_http_pagewise_send_of(s)                                          \
+    ((ngx_http_pagewise_send_t *)                                             \
+        ((u_char *) (s) - offsetof(ngx_http_pagewise_send_t, send)))
+
+#define ngx_http_pagewise_ctx_of(s)                                           \
+    (((ngx_http_pagewise_send_t *)                                            \
+        ((u_char *) (s) - offsetof(ngx_http_pagewise_send_t, sink)))->ctx)
+
+#define ngx_http_pagewise_is_file(ctx, b)                                     \
+    ((b)->in_file && !ngx_buf_in_memory(b)                                    \
+     && (b)->file->fd == (ctx)->file->fil_fd                                  \
+     && (b)->file_last > (b)->file_pos)
+
+
+static ngx_int_t
+ngx_http_pagewise_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
+{
+    ngx_int_t                 rc;
+    ngx_http_pagewise_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_pagewise_module);
+
+    if (ctx == NULL || ctx->file == NULL) {
+        return ngx_http_next_body_filter(r, in);
+    }
+
+    if (ctx->closed) {
+        return NGX_ERROR;
+    }
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "http pagewise filter: %p, pending:%d \"%V\"", in,
+                   ctx->send && ctx->send->send.snd_pending, &r->uri);
+
+    if (ctx->in == NULL && ctx->send == NULL && in == NULL) {
+        return ngx_http_next_body_filter(r, NULL);
+    }
+
+    if (in != NULL
+        && ngx_chain_add_copy(r->pool, &ctx->in, in) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    /* a filter behind this one adds something, as the addition filter does */
+
+    if (ctx->busy) {
+        return NGX_OK;
+    }
+
+    ctx->rc = NGX_OK;
+
+    for ( ;; ) {
+
+        rc = ngx_http_pagewise_next_range(r, ctx);
+
+        if (rc != NGX_OK) {
+            break;
+        }
+
+        rc = ngx_http_pagewise_send(r, ctx);
+
+        if (rc != NGX_OK) {
+            break;
+        }
+    }
+
+    if (rc == NGX_AGAIN) {
+        r->buffered |= NGX_HTTP_PAGEWISE_BUFFERED;
+        return NGX_AGAIN;
+    }
+
+    r->buffered &= ~NGX_HTTP_PAGEWISE_BUFFERED;
+
+    return rc == NGX_DONE ? ctx->rc : NGX_ERROR;
+}
+
+
+/*
+ * Up to the next range of the file.  What is before it goes with its first
+ * window: the header of a part.  NGX_DONE: there is none.
+ */
+
+static ngx_int_t
+ngx_http_pagewise_next_range(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx)
+{
+    off_t         from, end;
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl, **ll;
+
+    if (ctx->send != NULL && !ctx->hold) {
+        return NGX_OK;
+    }
+
+    for (ll = &ctx->head; *ll; ll = &(*ll)->next) { /* void */ }
+
+    for (cl = ctx->in; cl; cl = ctx->in) {
+        b = cl->buf;
+
+        if (ngx_http_pagewise_is_file(ctx, b)) {
+            break;
+        }
+
+        ctx->in = cl->next;
+        cl->next = NULL;
+        *ll = cl;
+        ll = &cl->next;
+    }
+
+    if (cl == NULL) {
+
+        if (ctx->head != NULL) {
+            cl = ctx->head;
+            ctx->head = NULL;
+            ctx->rc = ngx_http_pagewise_next(ctx, cl);
+
+            if (ctx->in != NULL) {
+                return ngx_http_pagewise_next_range(r, ctx);
+            }
+        }
+
+        return ctx->rc == NGX_ERROR ? NGX_ERROR : NGX_DONE;
+    }
+
+    from = cl->buf->file_pos;
+    end = cl->buf->file_last;
+
+    if (ctx->send != NULL) {
+
+        /* begun before the header: of this range, or a filter chose another */
+
+        ctx->hold = 0;
+
+        if (ctx->send->send.snd_off == from && ctx->end == end) {
+            return NGX_OK;
+        }
+
+        ngx_http_pagewise_send_close(ctx);
+    }
+
+    return ngx_http_pagewise_send_start(r, ctx, from, end);
+}
+
+
+/* NGX_OK: the range is sent */
+
+static ngx_int_t
+ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
+{
+    uint64_t         limit;
+    ngx_chain_t     *cl;
+    struct pw_send  *send;
+
+    send = &ctx->send->send;
+
+    if (send->snd_pending) {
+        return ngx_http_pagewise_flush(r, ctx);
+    }
+
+    /* a turn, if the next filters never wait */
+
+    limit = send->snd_sent + NGX_HTTP_PAGEWISE_TURN;
+
+    send->snd_limit = 0;
+    send->snd_pace = r->limit_rate;
+
+    for ( ;; ) {
+
+        switch (pw_send_step(send)) {
+
+        case PW_SEND_DONE:
+            cl = ctx->in;
+            ctx->in = cl->next;
+            ngx_free_chain(r->pool, cl);
+            ngx_http_pagewise_send_finish(ctx);
+            return NGX_OK;
+
+        case PW_SEND_AGAIN:
+            if (send->snd_sent < limit) {
+                break;
+            }
+
+            return ngx_http_pagewise_again(r, ctx);
+
+        case PW_SEND_WANT_WRITE:
+            return NGX_AGAIN;
+
+        case PW_SEND_PENDING:
+            return ngx_http_pagewise_flush(r, ctx);
+
+        default: /* PW_SEND_ERROR */
+
+            if (ctx->rc != NGX_ERROR) {
+                ngx_log_error(NGX_LOG_CRIT, r->connection->log,
+                              -send->snd_error,
+                              send->snd_error == -ESTALE
+                                  ? "\"%s\" was truncated while it was sent"
+                                  : "read() \"%s\" failed",
+                              ctx->path.data);
+            }
+
+            ctx->file->fil_stale = true;
+            return NGX_ERROR;
+        }
+    }
+}
+
+
+/* others have their turn, as in ngx_http_write_filter() */
+
+static ngx_int_t
+ngx_http_pagewise_again(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
+{
+    ngx_event_t  *wev;
+
+    wev = r->connection->write;
+
+    if (wev->ready && !wev->delayed) {
+        ngx_post_event(wev, &ngx_posted_next_events);
+    }
+
+    return NGX_AGAIN;
+}
+
+
+/*
+ * A window is under way.  What the next filters have in memory may go
+ * meanwhile, but no part of the file.
+ */
+
+static ngx_int_t
+ngx_http_pagewise_flush(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
+{
+    if (ctx->window != NULL) {
+        return NGX_AGAIN;
+    }
+
+    if (r->out != NULL || (r == r->main && r->connection->buffered)) {
+        if (ngx_http_pagewise_next(ctx, NULL) == NGX_ERROR) {
+            ctx->rc = NGX_ERROR;
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_AGAIN;
+}
+
+
+static ngx_int_t
+ngx_http_pagewise_send_start(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, off_t from, off_t end)
+{
+    struct pw_send                *send;
+    ngx_http_pagewise_send_t      *s;
+    ngx_http_pagewise_loc_conf_t  *plcf;
+
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_pagewise_module);
+
+    s = ngx_calloc(sizeof(ngx_http_pagewise_send_t), r->connection->log);
+    if (s == NULL) {
+        return NGX_ERROR;
+    }
+
+    s->ctx = ctx;
+    s->sink.sk_ops = &ngx_http_pagewise_sink_ops;
+
+    send = &s->send;
+    send->snd_path = ngx_http_pagewise_path();
+    send->snd_loop = ngx_http_pagewise_loop();
+    send->snd_sock = -1;
+    send->snd_sink = &s->sink;
+    send->snd_begun = !ctx->hold;
+    send->snd_file = ctx->file;
+    send->snd_off = from;
+    send->snd_len = end - from;
+    send->snd_readahead = plcf->readahead;
+    send->snd_cache = plcf->cache;
+    send->snd_done = ngx_http_pagewise_send_done;
+
+    ctx->send = s;
+    ctx->end = end;
+
+    (void) pw_send_start(send);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_pagewise_send_finish(ngx_http_pagewise_ctx_t *ctx)
+{
+    ctx->wait += ctx->send->send.snd_wait;
+
+    pw_send_finish(&ctx->send->send);
+    ngx_free(ctx->send);
+
+    ctx->send = NULL;
+}
+
+
+/* also while it is pending: then ngx_http_pagewise_send_done() ends it */
+
+void
+ngx_http_pagewise_send_close(ngx_http_pagewise_ctx_t *ctx)
+{
+    if (ctx->send == NULL) {
+        return;
+    }
+
+    if (!ctx->send->send.snd_pending) {
+        ngx_http_pagewise_send_finish(ctx);
+        return;
+    }
+
+    ctx->wait += ctx->send->send.snd_wait;
+
+    pw_send_cancel(&ctx->send->send);
+
+    ctx->send->ctx = NULL;
+    ctx->send = NULL;
+}
+
+
+ngx_int_t
+ngx_http_pagewise_send_ahead(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, ngx_err_t *err)
+{
+    *err = NGX_ENOMEM;
+
+    if (!ctx->hold) {
+        ctx->hold = 1;
+
+        if (ngx_http_pagewise_send_start(r, ctx, 0, ctx->file->fil_size)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    ctx->send->send.snd_limit = NGX_HTTP_PAGEWISE_COPY;
+
+    switch (pw_send_step(&ctx->send->send)) {
+
+    case PW_SEND_PENDING:
+        return NGX_AGAIN;
+
+    case PW_SEND_ERROR:
+        *err = -ctx->send->send.snd_error;
+        return NGX_ERROR;
+
+    default: /* the sink was offered something, and took nothing */
+        return NGX_OK;
+    }
+}
+
+
+static void
+ngx_http_pagewise_send_done(struct pw_send *send)
+{
+    ngx_int_t                  rc;
+    ngx_err_t                  err;
+    ngx_connection_t          *c;
+    ngx_http_request_t        *r;
+    ngx_http_pagewise_ctx_t   *ctx;
+    ngx_http_pagewise_send_t  *s;
+
+    s = ngx_http_pagewise_send_of(send);
+    ctx = s->ctx;
+
+    if (ctx == NULL) {
+        pw_send_finish(send);
+        ngx_free(s);
+        return;
+    }
+
+    r = ctx->request;
+    c = r->connection;
+
+    ngx_http_set_log_request(c->log, r);
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, c->log, 0,
+                   "http pagewise done: \"%V\"", &r->uri);
+
+    if (ctx->hold) {
+        rc = ngx_http_pagewise_send_ahead(r, ctx, &err);
+
+        if (rc != NGX_AGAIN) {
+            ngx_http_pagewise_continue(ctx, rc == NGX_OK ? 0 : err);
+        }
+
+        return;
+    }
+
+    r->write_event_handler(r);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static int
+ngx_http_pagewise_take_range(struct pw_sink *sink, off_t off, size_t len,
+    bool more, size_t *taken)
+{
+    ngx_http_pagewise_ctx_t  *ctx;
+
+    ctx = ngx_http_pagewise_ctx_of(sink);
+
+    *taken = 0;
+
+    if (ctx->hold) {
+        return -EAGAIN;
+    }
+
+    if (ctx->window != NULL) {
+        return ngx_http_pagewise_take_window(ctx, off, len, taken);
+    }
+
+    ctx->window = ngx_http_pagewise_window(ctx, off, len);
+
+    if (ctx->window == NULL) {
+        return -ENOMEM;
+    }
+
+    if (ngx_http_pagewise_hand_on(ctx, ctx->window) == NGX_ERROR) {
+        return -EPIPE;
+    }
+
+    return ngx_http_pagewise_taken(ctx, off, len, taken);
+}
+
+
+static int
+ngx_http_pagewise_take_window(ngx_http_pagewise_ctx_t *ctx, off_t off,
+    size_t len, size_t *taken)
+{
+    if (ngx_http_pagewise_pos(ctx) == off
+        && ngx_http_pagewise_hand_on(ctx, NULL) == NGX_ERROR)
+    {
+        return -EPIPE;
+    }
+
+    return ngx_http_pagewise_taken(ctx, off, len, taken);
+}
+
+
+/* more than the library speaks of may have gone: it is told the next time */
+
+static int
+ngx_http_pagewise_taken(ngx_http_pagewise_ctx_t *ctx, off_t off, size_t len,
+    size_t *taken)
+{
+    *taken = ngx_min((off_t) len, ngx_http_pagewise_pos(ctx) - off);
+
+    if (off + (off_t) *taken == ctx->window->file_last) {
+        ctx->window = NULL;
+        return 0;
+    }
+
+    return *taken == len ? 0 : -EAGAIN;
+}
+
+
+static off_t
+ngx_http_pagewise_pos(ngx_http_pagewise_ctx_t *ctx)
+{
+    return ctx->passed ? ctx->window->file_last : ctx->window->file_pos;
+}
+
+
+/* the last one is the range's buffer, with all that it says besides */
+
+static ngx_buf_t *
+ngx_http_pagewise_window(ngx_http_pagewise_ctx_t *ctx, off_t off, size_t len)
+{
+    ngx_buf_t  *b, *range;
+
+    range = ctx->in->buf;
+
+    if (off + (off_t) len == ctx->end) {
+        range->file_pos = off;
+        return range;
+    }
+
+    b = ngx_calloc_buf(ctx->request->pool);
+    if (b == NULL) {
+        return NULL;
+    }
+
+    b->tag = (ngx_buf_tag_t) &ngx_http_pagewise_filter_module;
+    b->in_file = 1;
+    b->file = range->file;
+    b->file_pos = off;
+    b->file_last = off + len;
+
+    return b;
+}
+
+
+/*
+ * b: NULL to go on with what is there.  NGX_OK from the next filters means
+ * that they do not wait for anything: they have sent it, or keep what is less
+ * than "postpone_output" for what comes next.  A subrequest whose turn has not
+ * come is told the same, and waits.
+ */
+
+static ngx_int_t
+ngx_http_pagewise_hand_on(ngx_http_pagewise_ctx_t *ctx, ngx_buf_t *b)
+{
+    ngx_chain_t          out, *cl, **ll;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+    cl = NULL;
+
+    if (b != NULL) {
+        out.buf = b;
+        out.next = NULL;
+
+        cl = ctx->head;
+        ctx->head = NULL;
+
+        for (ll = &cl; *ll; ll = &(*ll)->next) { /* void */ }
+
+        *ll = &out;
+    }
+
+    ctx->rc = ngx_http_pagewise_next(ctx, cl);
+
+    ctx->passed = (ctx->rc == NGX_OK && r == r->connection->data);
+
+    return ctx->rc;
+}
+
+
+static ngx_int_t
+ngx_http_pagewise_next(ngx_http_pagewise_ctx_t *ctx, ngx_chain_t *in)
+{
+    ngx_int_t  rc;
+
+    ctx->busy = 1;
+    rc = ngx_http_next_body_filter(ctx->request, in);
+    ctx->busy = 0;
+
+    return rc;
+}
+
+
+/*
+ * Of a file that cannot be asked about, read by a thread; or of a window that
+ * was evicted before it could be sent, and has been read again just now.
+ */
+
+static int
+ngx_http_pagewise_take(struct pw_sink *sink, const char *data, size_t len,
+    bool more, size_t *taken)
+{
+    off_t                     off;
+    ngx_buf_t                *b, *range;
+    ngx_http_pagewise_ctx_t  *ctx;
+
+    ctx = ngx_http_pagewise_ctx_of(sink);
+    off = ctx->send->send.snd_off;
+
+    *taken = 0;
+
+    if (ctx->hold) {
+        return -EAGAIN;
+    }
+
+    if (ctx->window != NULL) {
+        return ngx_http_pagewise_take_window(ctx, off, len, taken);
+    }
+
+    b = ctx->copy;
+
+    if (b == NULL) {
+        b = ngx_create_temp_buf(ctx->request->pool, NGX_HTTP_PAGEWISE_COPY);
+        if (b == NULL) {
+            return -ENOMEM;
+        }
+
+        ctx->copy = b;
+
+    } else if (b->pos != b->last) {
+
+        if (ngx_http_pagewise_hand_on(ctx, NULL) == NGX_ERROR) {
+            return -EPIPE;
+        }
+
+        if (b->pos != b->last) {
+            return -EAGAIN;
+        }
+    }
+
+    *taken = ngx_min(len, NGX_HTTP_PAGEWISE_COPY);
+
+    b->pos = b->start;
+    b->last = ngx_cpymem(b->start, data, *taken);
+
+    if (off + (off_t) *taken == ctx->end) {
+        range = ctx->in->buf;
+        b->flush = range->flush;
+        b->last_buf = range->last_buf;
+        b->last_in_chain = range->last_in_chain;
+    }
+
+    return ngx_http_pagewise_hand_on(ctx, b) == NGX_ERROR ? -EPIPE : 0;
+}
+
+
+/* over TLS and HTTP/2 it is not known */
+
+static long
+ngx_http_pagewise_unacked(struct pw_sink *sink)
+{
+    ngx_connection_t         *c;
+    ngx_http_pagewise_ctx_t  *ctx;
+
+    ctx = ngx_http_pagewise_ctx_of(sink);
+
+    if (ctx == NULL || ctx->request->http_version >= NGX_HTTP_VERSION_20) {
+        return -1;
+    }
+
+    c = ctx->request->connection;
+
+#if (NGX_HTTP_SSL)
+
+    if (c->ssl) {
+        return -1;
+    }
+
+#endif
+
+    return pw_unacked(c->fd);
+}
+
+
+static ngx_int_t
+ngx_http_pagewise_filter_init(ngx_conf_t *cf)
+{
+    ngx_http_handler_pt        *h;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    ngx_http_next_body_filter = ngx_http_top_body_filter;
+    ngx_http_top_body_filter = ngx_http_pagewise_body_filter;
+
+    /* this module is behind the index module: what it adds is asked before */
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    h = ngx_array_push(&cmcf->phases[NGX_HTTP_CONTENT_PHASE].handlers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    *h = ngx_http_pagewise_index_handler;
+
+    return NGX_OK;
+}

@@ -1,0 +1,561 @@
+
+/*
+ * The worker's end of libpagewise: its threads, its loop as one more
+ * connection, and the roots from which paths are looked up.
+ *
+ * There is a root for each mount point, since the library has a queue and
+ * threads for each of them: files on a disk that hangs keep nobody from
+ * opening files on another one.  A root is opened by a thread, when it is
+ * first needed.
+ */
+
+
+#include "ngx_http_pagewise.h"
+
+#include <dlfcn.h>
+
+
+#define NGX_HTTP_PAGEWISE_TICK   250        /* milliseconds */
+#define NGX_HTTP_PAGEWISE_IDLE   15000000   /* microseconds: files are closed */
+#define NGX_HTTP_PAGEWISE_END    100000
+
+
+typedef enum {
+    NGX_HTTP_PAGEWISE_MOUNT_NEW = 0,
+    NGX_HTTP_PAGEWISE_MOUNT_OPENING,
+    NGX_HTTP_PAGEWISE_MOUNT_OPEN,
+    NGX_HTTP_PAGEWISE_MOUNT_CLOSED          /* a shorter one has to do */
+} ngx_http_pagewise_mount_e;
+
+
+struct ngx_http_pagewise_mount_s {
+    struct pw_task              task;       /* first: found by it */
+    ngx_str_t                   path;       /* with a slash at the end */
+    struct pw_root             *root;
+    ngx_http_pagewise_mount_e   state;
+    ngx_queue_t                 waiting;    /* of ngx_http_pagewise_open_t */
+};
+
+
+typedef struct {
+    struct pw_pool             *pool;
+    struct pw_loop             *loop;
+    const struct pw_send_path  *path;
+    ngx_connection_t           *connection;
+    ngx_event_t                 tick;
+    uint64_t                    used;
+    ngx_http_pagewise_mount_t  *mounts;     /* the longest first */
+    ngx_uint_t                  nmounts;
+} ngx_http_pagewise_process_t;
+
+
+static ngx_int_t ngx_http_pagewise_pin(ngx_cycle_t *cycle);
+static ngx_int_t ngx_http_pagewise_connect(ngx_cycle_t *cycle);
+static void ngx_http_pagewise_event_handler(ngx_event_t *ev);
+static void ngx_http_pagewise_tick_handler(ngx_event_t *ev);
+static void ngx_http_pagewise_device(void *arg, const char *message);
+
+static ngx_int_t ngx_http_pagewise_read_mounts(ngx_cycle_t *cycle);
+static ngx_int_t ngx_http_pagewise_add_mount(ngx_cycle_t *cycle,
+    ngx_array_t *mounts, u_char *path);
+static int ngx_libc_cdecl ngx_http_pagewise_cmp_mounts(const void *one,
+    const void *two);
+static ngx_http_pagewise_mount_t *ngx_http_pagewise_mount(u_char *path);
+static ngx_int_t ngx_http_pagewise_mount_open(ngx_http_pagewise_mount_t *m);
+static int ngx_http_pagewise_mount_work(struct pw_task *task);
+static void ngx_http_pagewise_mount_done(struct pw_waiter *w);
+static void ngx_http_pagewise_opened(struct pw_waiter *w);
+static void ngx_http_pagewise_open_end(ngx_http_pagewise_open_t *o,
+    ngx_err_t err);
+
+
+static ngx_http_pagewise_process_t  ngx_http_pagewise;
+
+
+struct pw_loop *
+ngx_http_pagewise_loop(void)
+{
+    return ngx_http_pagewise.loop;
+}
+
+
+const struct pw_send_path *
+ngx_http_pagewise_path(void)
+{
+    return ngx_http_pagewise.path;
+}
+
+
+uint64_t
+ngx_http_pagewise_now(void)
+{
+    struct timespec  ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+
+ngx_int_t
+ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
+{
+    int                           err;
+    struct pw_loop_conf           lc;
+    struct pw_pool_conf           pc;
+    ngx_http_pagewise_process_t  *p;
+
+    p = &ngx_http_pagewise;
+
+    ngx_memzero(p, sizeof(ngx_http_pagewise_process_t));
+    ngx_memzero(&lc, sizeof(struct pw_loop_conf));
+    ngx_memzero(&pc, sizeof(struct pw_pool_conf));
+
+    if (ngx_http_pagewise_pin(cycle) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    /* more than is permitted to be locked is only brought in: no error */
+
+    (void) pw_process_prepare();
+
+    pc.ppc_threads = threads;
+    lc.plc_device = ngx_http_pagewise_device;
+    lc.plc_arg = cycle->log;
+
+    err = pw_pool_create(&pc, &p->pool);
+
+    if (err == 0) {
+        err = pw_loop_create(p->pool, &lc, &p->loop);
+    }
+
+    if (err != 0) {
+        ngx_log_error(NGX_LOG_EMERG, cycle->log, -err,
+                      "pagewise: the library did not start");
+        return NGX_ERROR;
+    }
+
+    p->path = pw_send_default();
+
+    if (ngx_http_pagewise_read_mounts(cycle) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_pagewise_connect(cycle);
+}
+
+
+/*
+ * A worker that exits unloads its modules, when a thread may still be waiting
+ * for a disk in this one.
+ */
+
+static ngx_int_t
+ngx_http_pagewise_pin(ngx_cycle_t *cycle)
+{
+    Dl_info  info;
+
+    if (dladdr(&ngx_http_pagewise, &info) == 0
+        || dlopen(info.dli_fname, RTLD_NOW|RTLD_NODELETE) == NULL)
+    {
+        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
+                      "pagewise: the module cannot be kept loaded: %s",
+                      dlerror());
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_pagewise_connect(ngx_cycle_t *cycle)
+{
+    ngx_event_t                  *rev;
+    ngx_connection_t             *c;
+    ngx_http_pagewise_process_t  *p;
+
+    p = &ngx_http_pagewise;
+
+    c = ngx_get_connection(pw_loop_fd(p->loop), cycle->log);
+    if (c == NULL) {
+        return NGX_ERROR;
+    }
+
+    rev = c->read;
+    rev->log = cycle->log;
+    rev->handler = ngx_http_pagewise_event_handler;
+
+    p->connection = c;
+
+    p->tick.data = c;
+    p->tick.log = cycle->log;
+    p->tick.handler = ngx_http_pagewise_tick_handler;
+    p->tick.cancelable = 1;
+
+    return ngx_add_event(rev, NGX_READ_EVENT, 0);
+}
+
+
+static void
+ngx_http_pagewise_event_handler(ngx_event_t *ev)
+{
+    pw_loop_drain(ngx_http_pagewise.loop);
+}
+
+
+/* only as long as there may be something to age */
+
+static void
+ngx_http_pagewise_tick_handler(ngx_event_t *ev)
+{
+    uint64_t                      now;
+    ngx_http_pagewise_process_t  *p;
+
+    p = &ngx_http_pagewise;
+    now = ngx_http_pagewise_now();
+
+    pw_loop_tick(p->loop, now);
+
+    if (now < p->used + NGX_HTTP_PAGEWISE_IDLE
+        || pw_loop_pending(p->loop) > 0)
+    {
+        ngx_add_timer(ev, NGX_HTTP_PAGEWISE_TICK);
+    }
+}
+
+
+static void
+ngx_http_pagewise_device(void *arg, const char *message)
+{
+    ngx_log_error(NGX_LOG_NOTICE, (ngx_log_t *) arg, 0, "pagewise: %s",
+                  message);
+}
+
+
+/* what a disk holds is left to the end of the process */
+
+void
+ngx_http_pagewise_exit_process(ngx_cycle_t *cycle)
+{
+    ngx_uint_t                    i;
+    ngx_http_pagewise_process_t  *p;
+
+    p = &ngx_http_pagewise;
+
+    if (p->connection != NULL) {
+        if (p->tick.timer_set) {
+            ngx_del_timer(&p->tick);
+        }
+
+        (void) ngx_del_event(p->connection->read, NGX_READ_EVENT, 0);
+        ngx_free_connection(p->connection);
+        p->connection->fd = (ngx_socket_t) -1;
+        p->connection = NULL;
+    }
+
+    if (p->loop == NULL || pw_loop_pending(p->loop) > 0) {
+        return;
+    }
+
+    for (i = 0; i < p->nmounts; i++) {
+        if (p->mounts[i].root != NULL) {
+            pw_root_close(&p->mounts[i].root);
+        }
+    }
+
+    if (pw_loop_destroy(&p->loop) == 0) {
+        (void) pw_pool_destroy(&p->pool, NGX_HTTP_PAGEWISE_END);
+    }
+}
+
+
+/*
+ * Asks no disk, only the kernel.  What is mounted later is found all the same,
+ * from the mount that it is on.
+ */
+
+static ngx_int_t
+ngx_http_pagewise_read_mounts(ngx_cycle_t *cycle)
+{
+    char          line[2 * NGX_MAX_PATH], path[NGX_MAX_PATH];
+    FILE         *f;
+    ngx_int_t     rc;
+    ngx_array_t  *mounts;
+
+    mounts = ngx_array_create(cycle->pool, 32,
+                              sizeof(ngx_http_pagewise_mount_t));
+    if (mounts == NULL) {
+        return NGX_ERROR;
+    }
+
+    rc = ngx_http_pagewise_add_mount(cycle, mounts, (u_char *) "/");
+
+    f = fopen("/proc/self/mountinfo", "re");
+
+    while (rc == NGX_OK && f != NULL && fgets(line, sizeof(line), f) != NULL) {
+
+        /* "36 35 98:0 /root /mount/point options ..." */
+
+        if (sscanf(line, "%*s %*s %*s %*s %4095s", path) == 1) {
+            rc = ngx_http_pagewise_add_mount(cycle, mounts, (u_char *) path);
+        }
+    }
+
+    if (f != NULL) {
+        fclose(f);
+    }
+
+    ngx_qsort(mounts->elts, mounts->nelts, sizeof(ngx_http_pagewise_mount_t),
+              ngx_http_pagewise_cmp_mounts);
+
+    ngx_http_pagewise.mounts = mounts->elts;
+    ngx_http_pagewise.nmounts = mounts->nelts;
+
+    return rc;
+}
+
+
+/* a blank, a tab, a line's end and a backslash are written as \040 etc. */
+
+static ngx_int_t
+ngx_http_pagewise_add_mount(ngx_cycle_t *cycle, ngx_array_t *mounts,
+    u_char *path)
+{
+    u_char                     *p, *s;
+    ngx_http_pagewise_mount_t  *m;
+
+    m = ngx_array_push(mounts);
+    if (m == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(m, sizeof(ngx_http_pagewise_mount_t));
+
+    m->path.data = ngx_pnalloc(cycle->pool, ngx_strlen(path) + 2);
+    if (m->path.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    for (s = path, p = m->path.data; *s; p++) {
+
+        if (s[0] == '\\' && s[1] && s[2] && s[3]) {
+            *p = (u_char) (((s[1] - '0') << 6) + ((s[2] - '0') << 3)
+                           + (s[3] - '0'));
+            s += 4;
+
+        } else {
+            *p = *s++;
+        }
+    }
+
+    if (p[-1] != '/') {
+        *p++ = '/';
+    }
+
+    *p = '\0';
+    m->path.len = p - m->path.data;
+
+    return NGX_OK;
+}
+
+
+static int ngx_libc_cdecl
+ngx_http_pagewise_cmp_mounts(const void *one, const void *two)
+{
+    size_t  a, b;
+
+    a = ((ngx_http_pagewise_mount_t *) one)->path.len;
+    b = ((ngx_http_pagewise_mount_t *) two)->path.len;
+
+    return (a < b) - (a > b);
+}
+
+
+static ngx_http_pagewise_mount_t *
+ngx_http_pagewise_mount(u_char *path)
+{
+    ngx_uint_t                  i;
+    ngx_http_pagewise_mount_t  *m;
+
+    m = ngx_http_pagewise.mounts;
+
+    for (i = 0; i < ngx_http_pagewise.nmounts; i++) {
+        if (m[i].state != NGX_HTTP_PAGEWISE_MOUNT_CLOSED
+            && ngx_strncmp(path, m[i].path.data, m[i].path.len) == 0)
+        {
+            return &m[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+static ngx_int_t
+ngx_http_pagewise_mount_open(ngx_http_pagewise_mount_t *m)
+{
+    uint64_t  queue;
+
+    if (m->state == NGX_HTTP_PAGEWISE_MOUNT_OPENING) {
+        return NGX_OK;
+    }
+
+    m->task.tk_work = ngx_http_pagewise_mount_work;
+    m->task.tk_waiter.wt_done = ngx_http_pagewise_mount_done;
+
+    /* a queue of its own; a number is all that the library wants */
+
+    queue = (m - ngx_http_pagewise.mounts) + 1;
+
+    if (pw_task_run(ngx_http_pagewise.loop, queue, &m->task) != 0) {
+        return NGX_ERROR;
+    }
+
+    ngx_queue_init(&m->waiting);
+    m->state = NGX_HTTP_PAGEWISE_MOUNT_OPENING;
+
+    return NGX_OK;
+}
+
+
+static int
+ngx_http_pagewise_mount_work(struct pw_task *task)
+{
+    ngx_http_pagewise_mount_t  *m;
+
+    m = (ngx_http_pagewise_mount_t *) task;
+
+    return pw_root_open_with((char *) m->path.data, PW_ROOT_ALL_LINKS,
+                             &m->root);
+}
+
+
+static void
+ngx_http_pagewise_mount_done(struct pw_waiter *w)
+{
+    ngx_int_t                   rc;
+    ngx_err_t                   err;
+    ngx_queue_t                *q;
+    ngx_http_pagewise_open_t   *o;
+    ngx_http_pagewise_mount_t  *m;
+
+    m = (ngx_http_pagewise_mount_t *) w;
+
+    m->state = w->wt_error ? NGX_HTTP_PAGEWISE_MOUNT_CLOSED
+                           : NGX_HTTP_PAGEWISE_MOUNT_OPEN;
+
+    while (!ngx_queue_empty(&m->waiting)) {
+        q = ngx_queue_head(&m->waiting);
+        ngx_queue_remove(q);
+
+        o = ngx_queue_data(q, ngx_http_pagewise_open_t, queue);
+        o->mount = NULL;
+        o->pending = 0;
+
+        rc = ngx_http_pagewise_open(o, &err);
+
+        if (rc != NGX_AGAIN) {
+            o->handler(o->data, rc == NGX_OK ? 0 : err);
+        }
+    }
+}
+
+
+ngx_int_t
+ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err)
+{
+    int                           rc;
+    char                         *path;
+    ngx_http_pagewise_mount_t    *m;
+    ngx_http_pagewise_process_t  *p;
+
+    p = &ngx_http_pagewise;
+    o->since = ngx_http_pagewise_now();
+    p->used = o->since;
+
+    if (!p->tick.timer_set) {
+        ngx_add_timer(&p->tick, NGX_HTTP_PAGEWISE_TICK);
+    }
+
+    m = ngx_http_pagewise_mount(o->path);
+
+    if (m == NULL) {
+        *err = NGX_ENOENT;
+        return NGX_ERROR;
+    }
+
+    if (m->state != NGX_HTTP_PAGEWISE_MOUNT_OPEN) {
+
+        if (ngx_http_pagewise_mount_open(m) != NGX_OK) {
+            *err = NGX_EAGAIN;
+            return NGX_ERROR;
+        }
+
+        ngx_queue_insert_tail(&m->waiting, &o->queue);
+        o->mount = m;
+        o->pending = 1;
+
+        return NGX_AGAIN;
+    }
+
+    o->open.op_waiter.wt_done = ngx_http_pagewise_opened;
+
+    for (path = (char *) o->path + m->path.len; *path == '/'; path++) {
+        /* void */
+    }
+
+    rc = pw_file_open(p->loop, m->root, *path ? path : ".", o->since,
+                      &o->open);
+
+    if (rc == 0) {
+        return NGX_OK;
+    }
+
+    if (rc == -EINPROGRESS) {
+        o->pending = 1;
+        return NGX_AGAIN;
+    }
+
+    *err = -rc;
+
+    return NGX_ERROR;
+}
+
+
+static void
+ngx_http_pagewise_opened(struct pw_waiter *w)
+{
+    ngx_http_pagewise_open_t  *o;
+
+    o = (ngx_http_pagewise_open_t *) w;
+
+    ngx_http_pagewise_open_end(o, -w->wt_error);
+}
+
+
+static void
+ngx_http_pagewise_open_end(ngx_http_pagewise_open_t *o, ngx_err_t err)
+{
+    o->pending = 0;
+    o->handler(o->data, err);
+}
+
+
+void
+ngx_http_pagewise_open_cancel(ngx_http_pagewise_open_t *o)
+{
+    if (!o->pending) {
+        return;
+    }
+
+    o->pending = 0;
+
+    if (o->mount != NULL) {
+        ngx_queue_remove(&o->queue);
+        o->mount = NULL;
+        return;
+    }
+
+    (void) pw_open_cancel(&o->open);
+}

@@ -1,0 +1,328 @@
+"""A disk that is slow, hangs or fails holds up who asks for its files, and nobody else."""
+
+import contextlib
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+import harness
+import mounts
+import nginx_server  # has the path of the next
+import tree as t
+from harness import wait_until
+from nginx_server import receive
+from test_slowfs import HOT, SIZE, slow  # noqa: F401 pylint: disable=unused-import
+
+pytestmark = [pytest.mark.once, pytest.mark.xdist_group("nginx")]
+SERVER = """server {
+	listen unix:@on@;
+	root %(fast)s;
+	pagewise on;
+	pagewise_index index.html;
+	location /slow/ { alias %(slow)s/; %(more)s }
+	location /short/ { alias %(slow)s/; send_timeout 1s; }
+}"""
+
+
+@pytest.fixture
+def fast(tmp_path):
+    root = tmp_path / "fast"
+    root.mkdir()
+    t.write(root / "hot.bin", t.content(9, HOT))
+    t.write(root / "large.bin", t.content(8, SIZE))
+    return root
+
+
+@pytest.fixture
+def serve(slow, fast, nginx):  # noqa: F811
+    def start(more="", main="", **kw):
+        text = SERVER % {"fast": fast, "slow": slow.dir, "more": more}
+        return nginx(main + text, **kw)
+    return start
+
+
+@pytest.fixture
+def curl():
+    if not shutil.which("curl"):
+        pytest.skip("no curl")
+    with contextlib.ExitStack() as undo:
+        def start(server, target):
+            child = subprocess.Popen(
+                ["curl", "-s", "--http2-prior-knowledge", "--unix-socket", server.path("h2"),
+                 "http://localhost" + target], stdout=subprocess.PIPE)
+            undo.enter_context(child)
+            undo.callback(child.kill)
+            return child
+        yield start
+
+
+def hot(server):
+    assert server.get("on", "/hot.bin").body == t.content(9, HOT)
+
+
+def worker(server):
+    (pid,) = server.workers()
+    return pid
+
+
+@pytest.mark.parametrize("op", ["lookup", "open", "read"])
+def test_a_hung_disk_holds_up_nobody_else(serve, slow, op):  # noqa: F811
+    server = serve()
+    slow.hang(op, "cold.bin")
+    s = server.send("on", "/slow/cold.bin")
+    slow.wait_held(op)
+    for _ in range(3):
+        hot(server)
+        # The kernel lets one lookup of a directory at a time.
+        if op != "lookup":
+            assert server.get("on", "/slow/hot.bin").body == t.content(3, HOT)
+    slow.release()
+    assert receive(s).body == t.content(1, SIZE)
+
+
+def test_many_hung_requests_hold_up_nobody_else(serve, slow):  # noqa: F811
+    server = serve()
+    slow.hang("read", "cold")
+    held = [server.send("on", "/slow/cold%s.bin" % n) for n in ["", "2"] * 20]
+    slow.wait_held("read")
+    hot(server)
+    slow.release()
+    for n, s in zip([1, 2] * 20, held):
+        assert receive(s).body == t.content(n, SIZE)
+
+
+def test_a_hung_index_holds_up_nobody_else(serve, slow):  # noqa: F811
+    server = serve()
+    slow.hang("lookup", "index.html")
+    s = server.send("on", "/slow/")
+    slow.wait_held("lookup")
+    hot(server)
+    slow.release()
+    assert receive(s).body == b"<p>slow"
+
+
+def test_a_disk_that_does_not_answer_in_time_is_503_before_the_header(serve, slow):  # noqa: F811
+    server = serve()
+    for n, (op, name) in enumerate((("open", "cold.bin"), ("read", "cold2.bin")), 1):
+        slow.hang(op, name)
+        assert server.get("on", "/short/" + name).status == 503
+        hot(server)
+        slow.release()
+        assert server.get("on", "/slow/" + name).body == t.content(n, SIZE)
+    assert "did not answer in time" in server.output()
+
+
+def test_an_error_of_the_disk_is_500_before_the_header_and_an_end_after_it(serve, slow):  # noqa: F811
+    server = serve()
+    slow.fail("read", errno.EIO, "cold.bin")
+    assert server.get("on", "/slow/cold.bin").status == 500
+    slow.release()
+    slow.fail("read", errno.EIO, "cold2.bin", 2 * t.MIB)
+    s = server.send("on", "/slow/cold2.bin")
+    data = everything(s)
+    assert data.startswith(b"HTTP/1.1 200") and len(data) < SIZE
+    hot(server)
+    slow.release()
+
+
+def everything(sock):
+    with sock, sock.makefile("rb") as f:
+        return f.read()
+
+
+@pytest.mark.parametrize("op", ["lookup", "open", "read"])
+def test_a_client_that_leaves_leaves_nothing_behind(serve, slow, op):  # noqa: F811
+    server = serve()
+    hot(server)
+    server.get("on", "/slow/hot.bin")
+    before = len(server.descriptors(worker(server)))
+    slow.hang(op, "cold.bin")
+    held = [server.send("on", "/slow/cold.bin") for _ in range(20)]
+    slow.wait_held(op)
+    for s in held:
+        s.close()
+    wait_until(lambda: server.output().count("prematurely closed connection") == 20,
+               "all to be noticed while the disk hangs")
+    assert len([d for d in server.descriptors(worker(server)) if d.startswith("socket:")]) < 20
+    slow.release()
+    assert server.get("on", "/slow/cold.bin").body == t.content(1, SIZE)
+    # The cache of open files may have one more.
+    wait_until(lambda: len(server.descriptors(worker(server))) <= before + 1, "descriptors")
+
+
+def test_a_client_that_leaves_in_the_middle_leaves_nothing_behind(serve, slow):  # noqa: F811
+    server = serve()
+    slow.hang("read", "cold.bin", 2 * t.MIB)
+    s = server.send("on", "/slow/cold.bin")
+    s.settimeout(0.05)
+    while slow.held("read") == 0:
+        with contextlib.suppress(TimeoutError):
+            assert s.recv(65536) != b""
+    s.close()
+    slow.release()
+    hot(server)
+    assert server.get("on", "/slow/cold.bin").body == t.content(1, SIZE)
+
+
+def test_a_reload_waits_for_a_slow_disk(serve, slow):  # noqa: F811
+    server = serve()
+    slow.hang("open", "cold.bin")
+    first = server.send("on", "/slow/cold.bin")
+    slow.wait_held("open")
+    slow.hang("read", "cold2.bin")
+    second = server.send("on", "/slow/cold2.bin")
+    slow.wait_held("read")
+    old = worker(server)
+    server.reload()
+    wait_until(lambda: server.workers().get(old), "the old worker to be told")
+    hot(server)
+    slow.release()
+    assert receive(first).body == t.content(1, SIZE)
+    assert receive(second).body == t.content(2, SIZE)
+    wait_until(lambda: old not in server.workers(), "the old worker's end")
+    assert "open socket" not in server.output()
+
+
+def test_a_reload_starts_while_a_disk_hangs(serve, slow):  # noqa: F811
+    """New workers open nothing that could hang before they serve."""
+    server = serve()
+    for op in ("lookup", "open", "read"):
+        slow.hang(op)
+    held = server.send("on", "/slow/cold.bin")
+    slow.wait_held("lookup")
+    server.reload()
+    hot(server)
+    slow.release()
+    assert receive(held).body == t.content(1, SIZE)
+
+
+def test_an_end_at_once_does_not_wait_for_a_disk(serve, slow):  # noqa: F811
+    server = serve()
+    slow.hang("read", "cold.bin")
+    s = server.send("on", "/slow/cold.bin")
+    slow.wait_held("read")
+    server.signal(signal.SIGTERM)
+    with contextlib.suppress(ConnectionError):
+        assert everything(s) == b""
+    # A thread that is in the kernel for good ends when its disk does.
+    slow.release()
+    server.wait()
+
+
+def test_an_upgrade_of_the_program_keeps_what_is_under_way(serve, slow):  # noqa: F811
+    server = serve(daemon="on")
+    slow.hang("read", "cold.bin")
+    s = server.send("on", "/slow/cold.bin")
+    slow.wait_held("read")
+    old = server.pid
+    server.signal(signal.SIGUSR2)
+    wait_until(lambda: os.path.exists(server.path("pid.oldbin")) and
+               os.path.exists(server.path("pid")), "the new program: " +
+               server.output())
+    wait_until(lambda: server.pid_file("pid") not in (None, old), "its pid")
+    server.signal(signal.SIGQUIT)
+    wait_until(lambda: True in server.workers().values(), "the old worker to be told")
+    hot(server)
+    slow.release()
+    assert receive(s).body == t.content(1, SIZE)
+    server.wait()
+    server.pid = server.pid_file("pid")
+    hot(server)
+    assert "open socket" not in server.output()
+
+
+def test_a_full_queue_is_503(serve, slow):  # noqa: F811
+    """A thread and 4096 places: of other files, since one file is looked up once."""
+    server = serve(main="pagewise_threads 1;", connections=9000)
+    slow.hang("lookup", "many")
+    wanted = 4096 + 200
+    held = []
+    try:
+        for n in range(wanted):
+            held.append(server.send("on", "/slow/many/%d" % n))
+        wait_until(lambda: "queue of its disk is full" in server.output(), "a refusal")
+        hot(server)
+        refused = held[-1]
+        assert receive(refused).status == 503
+    finally:
+        slow.release()
+        for s in held:
+            s.close()
+
+
+def test_a_truncated_file_ends_the_connection_and_is_never_padded(serve, fast):
+    server = serve(more="")
+    path = fast / "large.bin"
+    s = server.connect("on", rcvbuf=4096)
+    s.sendall(nginx_server.request("/large.bin"))
+    s.recv(1000)
+    os.truncate(path, 100)
+    assert len(everything(s)) < SIZE
+    t.write(path, t.content(7, SIZE))
+    wait_until(lambda: server.get("on", "/large.bin").body == t.content(7, SIZE), "the new file")
+
+
+def test_a_replaced_file_is_sent_to_its_end(serve, fast):
+    server = serve()
+    path = fast / "large.bin"
+    s = server.connect("on", rcvbuf=4096)
+    s.sendall(nginx_server.request("/large.bin"))
+    first = s.recv(1000)
+    t.write(fast / "other", t.content(7, SIZE))
+    os.rename(fast / "other", path)
+    assert (first + everything(s)).endswith(t.content(8, SIZE))
+    wait_until(lambda: server.get("on", "/large.bin").body == t.content(7, SIZE), "the new file")
+
+
+def test_a_link_of_the_root_that_changes_is_followed(nginx, tmp_path):
+    """As deployments do it: current -> releases/2, without a reload."""
+    for n in (1, 2):
+        (tmp_path / str(n)).mkdir()
+        t.write(tmp_path / str(n) / "f", b"release %d" % n)
+    os.symlink("1", tmp_path / "current")
+    server = nginx("server { listen unix:@on@; root %s/current; pagewise on; }" % tmp_path)
+    assert server.get("on", "/f").body == b"release 1"
+    os.symlink("2", tmp_path / "next")
+    os.rename(tmp_path / "next", tmp_path / "current")
+    wait_until(lambda: server.get("on", "/f").body == b"release 2", "the other release")
+
+
+def test_a_limited_rate_is_nginx_own(nginx, fast):
+    server = nginx("server { listen unix:@on@; root %s; pagewise on; limit_rate 2m; }" % fast)
+    mounts.drop(fast / "large.bin")
+    since = time.monotonic()
+    assert server.get("on", "/large.bin").body == t.content(8, SIZE)
+    # nginx lets the first second's share go at once.
+    assert time.monotonic() - since > 0.3
+
+
+def test_a_file_that_is_evicted_behind_a_slow_client_comes_whole(nginx, fast):
+    server = nginx("server { listen unix:@on@; root %s; pagewise on; }" % fast)
+    s = server.connect("on", rcvbuf=4096)
+    s.sendall(nginx_server.request("/large.bin"))
+    data = b""
+    while len(data) < SIZE // 2:
+        data += s.recv(200000)
+        mounts.drop(fast / "large.bin")
+    assert (data + everything(s)).endswith(t.content(8, SIZE))
+
+
+def test_a_client_of_http2_that_leaves_leaves_nothing_behind(slow, fast, nginx, curl):  # noqa: F811
+    server = nginx((SERVER % {"fast": fast, "slow": slow.dir, "more": ""}).replace(
+        "root ", "listen unix:@h2@ http2; root ", 1))
+    for op, name in (("open", "cold.bin"), ("read", "cold2.bin")):
+        slow.hang(op, name)
+        client = curl(server, "/slow/" + name)
+        slow.wait_held(op)
+        hot(server)
+        client.kill()
+        client.wait()
+        wait_until(lambda: not [d for d in server.connections() if d.endswith("h2")], "its end")
+        slow.release()
+        hot(server)
+    assert curl(server, "/slow/cold2.bin").communicate()[0] == t.content(2, SIZE)
