@@ -131,7 +131,8 @@ tls_say_what_is_due(struct tls *tl)
 	if (error != 0 || tl->tl_alert[0] == SSL3_AL_FATAL)
 		tl->tl_broken = true;
 	tl->tl_alert[0] = 0;
-	return error;
+	/* Not -EAGAIN, also if the kernel's socket was full: nothing follows. */
+	return error == 0 ? 0 : -EPIPE;
 }
 
 /*

@@ -290,6 +290,31 @@ rest_is_not_forgotten(void **state)
 	close_pair(&pr);
 }
 
+/* Nothing may follow it, and then there is no edge. */
+static void
+end_behind_data_is_not_forgotten(void **state)
+{
+	static const unsigned char close_notify[] = {
+	    SSL3_AL_WARNING, SSL_AD_CLOSE_NOTIFY};
+	unsigned char end[2 + RECORD_OVERHEAD];
+	char got[64];
+	struct pair pr;
+	size_t n;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		open_pair(&pr, versions[i]);
+		give_text(&pr, "ab");
+		n = make(&pr, SSL3_RT_ALERT, close_notify, sizeof(close_notify),
+		    end);
+		put(&pr, end, n);
+		assert_int_equal(tls_recv(pr.pr_tls, got, sizeof(got)), 2);
+		assert_false(tls_is_drained(pr.pr_tls));
+		assert_int_equal(tls_recv(pr.pr_tls, got, sizeof(got)), 0);
+		close_pair(&pr);
+	}
+}
+
 /* More has come since the socket was empty, and its edge with it. */
 static void
 what_comes_behind_a_rest_is_looked_for(void **state)
@@ -657,6 +682,7 @@ main(void)
 	    cmocka_unit_test(record_may_come_byte_by_byte),
 	    cmocka_unit_test(many_records_are_taken_with_any_room),
 	    cmocka_unit_test(rest_is_not_forgotten),
+	    cmocka_unit_test(end_behind_data_is_not_forgotten),
 	    cmocka_unit_test(what_comes_behind_a_rest_is_looked_for),
 	    cmocka_unit_test(largest_record_is_taken),
 	    cmocka_unit_test(close_notify_is_the_end),
