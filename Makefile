@@ -251,7 +251,7 @@ $(NGINX_BUILD)/Makefile: lib/nginx/config
 $(NGINX_MODULE): $(NGINX_BUILD)/Makefile $(wildcard lib/nginx/*.[ch]) lib/pagewise.h $(NGINX_LIB)
 	$(call say,NGX)$(MAKE) -C $(NGINX_BUILD) -f objs/Makefile modules >$(NGINX_BUILD)/make.log 2>&1 || \
 	    { cat $(NGINX_BUILD)/make.log; exit 1; }
-	@cp $(NGINX_BUILD)/objs/$(@F) $@
+	@install -m 755 $(NGINX_BUILD)/objs/$(@F) $@
 
 # Programs that use the library as others do: with its public header, and the static library.
 EXAMPLES_linux = epoll libuv io_uring

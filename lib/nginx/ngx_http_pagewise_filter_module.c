@@ -296,9 +296,10 @@ ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
                                   ? "\"%s\" was truncated while it was sent"
                                   : "read() \"%s\" failed",
                               ctx->path.data);
+
+                ctx->file->fil_stale = true;
             }
 
-            ctx->file->fil_stale = true;
             return NGX_ERROR;
         }
     }

@@ -481,7 +481,10 @@ ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err)
     m = ngx_http_pagewise_mount(o->path);
 
     if (m == NULL) {
-        *err = NGX_ENOENT;
+
+        /* not even "/" could be opened: there is no openat2() */
+
+        *err = NGX_ENOSYS;
         return NGX_ERROR;
     }
 
