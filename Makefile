@@ -314,7 +314,7 @@ run: deps
 	exec build/pagewise --root "$(DIR)" --listen "$(LISTEN):$(PORT)" \
 	    --autoindex $$user $(ARGS)
 
-TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug fault build/tests/slowfs bench-tools \
+TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug build/debug/unit/test_sink fault build/tests/slowfs bench-tools \
     $(if $(wildcard $(NGINX_SRC)/configure),nginx-module)
 test:
 	@sh conf/install-deps.sh build test
