@@ -331,7 +331,7 @@ ngx_http_pagewise_again(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 static ngx_int_t
 ngx_http_pagewise_flush(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 {
-    if (ctx->window != NULL) {
+    if (ctx->window != NULL || !r->request_output) {
         return NGX_AGAIN;
     }
 
