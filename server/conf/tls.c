@@ -317,6 +317,10 @@ conf_complete_tls(struct conf *conf, struct site *site, struct conf_why *why)
 		    site->site_name);
 	if (!conf_has_tls(conf))
 		return 0;
+	if (set->set_verify_client != TLS_VERIFY_OFF &&
+	    !identity_check_authorities(
+		set->set_client_ca, why->why_text, sizeof(why->why_text)))
+		return -EINVAL;
 	if (other != NULL) {
 		site->site_tls.ts_identities = other->site_tls.ts_identities;
 		return 0;

@@ -177,10 +177,15 @@ read_files(struct identity *id, const char *cert_file, const char *key_file,
 {
 	struct secret_file sf = {0};
 	bool both = key_file == NULL, done;
-	BIO *bio = open_file(&sf, cert_file, both, why, size);
+	BIO *bio = open_file(&sf, cert_file, false, why, size);
 
 	done = bio != NULL && read_certificates(id, bio, why, size);
 	BIO_free(bio);
+	if (done && both && strstr(sf.sf_text, "PRIVATE KEY-----") == NULL)
+		done = fail(why, size,
+		    "%s: no private key is in it: certificate_key names the "
+		    "file of its key",
+		    cert_file);
 	secret_file_forget(&sf);
 	if (!done)
 		return false;
@@ -191,6 +196,25 @@ read_files(struct identity *id, const char *cert_file, const char *key_file,
 	done = bio != NULL && read_key(id, key_file, bio, why, size);
 	BIO_free(bio);
 	secret_file_forget(&sf);
+	return done;
+}
+
+bool
+identity_check_authorities(const char *file, char *why, size_t size)
+{
+	struct identity id = {
+	    .id_file = (char *)(uintptr_t)file, .id_chain = sk_X509_new_null()};
+	struct secret_file sf = {0};
+	BIO *bio = open_file(&sf, file, false, why, size);
+	bool done = bio != NULL;
+
+	if (done && id.id_chain == NULL)
+		done = fail(why, size, "out of memory");
+	done = done && read_certificates(&id, bio, why, size);
+	BIO_free(bio);
+	secret_file_forget(&sf);
+	X509_free(id.id_cert);
+	sk_X509_pop_free(id.id_chain, X509_free);
 	return done;
 }
 

@@ -54,6 +54,9 @@ bool identity_is_good(
 bool identity_stays_good(
     const struct identity *, time_t now, char *why, size_t size);
 
+/* For client_ca: whether there are certificates in it.  False, with the file and the cause. */
+bool identity_check_authorities(const char *file, char *why, size_t size);
+
 /* Returns id_next. */
 struct identity *identity_free(struct identity *);
 

@@ -39,8 +39,8 @@ def place(tmp_path, good):
     return tmp_path
 
 
-def settings(place, names=("a",), keys=True):
-    top = {"listen": ["127.0.0.1:0 tls"], "workers": 1,
+def settings(place, names=("a",), keys=True, **more):
+    top = {"listen": ["127.0.0.1:0 tls"], "workers": 1, **more,
            "certificate": [place / (n + ".pem") for n in names]}
     return {**top, "certificate_key": [place / (n + ".key") for n in names]} if keys else top
 
@@ -235,9 +235,25 @@ def test_both_in_one_file_are_taken_in_any_order(place, site, good):
     for text in (good.cert + good.chain + good.key, good.key + good.cert + good.chain):
         put(place / "a.pem", text)
         assert said_by_test(place, site, keys=False) == ""
+    put(place / "a.pem", good.cert + good.chain)
+    os.chmod(place / "a.pem", 0o644)
+    assert said_by_test(place, site, keys=False) == (
+        "a.pem: no private key is in it: certificate_key names the file of its key\n")
+    put(place / "a.pem", good.cert + good.chain + good.key)
     os.chmod(place / "a.pem", 0o644)
     assert said_by_test(place, site, keys=False) == (
         "a.pem: other users can read or write it: chmod 600 it\n")
+
+
+def test_authorities_of_clients_are_looked_at(place, site, good):
+    def said():
+        return said_by_test(place, site, verify_client="require", client_ca=str(place / "ca"))
+
+    assert said() == "ca: No such file or directory\n"
+    put(place / "ca", good.key)
+    assert said() == "ca: no certificate is in it: no start line\n"
+    put(place / "ca", good.cert + good.chain)
+    assert said() == ""
 
 
 def test_key_that_the_group_may_read_is_taken(place, site):
