@@ -285,6 +285,7 @@ ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
             return NGX_AGAIN;
 
         case PW_SEND_PENDING:
+            ngx_http_pagewise_tick(ngx_http_pagewise_now());
             return ngx_http_pagewise_flush(r, ctx);
 
         default: /* PW_SEND_ERROR */
