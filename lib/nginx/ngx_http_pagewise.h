@@ -111,6 +111,7 @@ const struct pw_send_path *ngx_http_pagewise_path(void);
 ngx_int_t ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err);
 void ngx_http_pagewise_open_cancel(ngx_http_pagewise_open_t *o);
 uint64_t ngx_http_pagewise_now(void);
+void ngx_http_pagewise_tick(uint64_t now);
 
 /*
  * the first window of a file, before the header is sent: NGX_OK, NGX_AGAIN,

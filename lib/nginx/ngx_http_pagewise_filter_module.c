@@ -285,6 +285,7 @@ ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
             return NGX_AGAIN;
 
         case PW_SEND_PENDING:
+            ngx_http_pagewise_tick(ngx_http_pagewise_now());
             return ngx_http_pagewise_flush(r, ctx);
 
         default: /* PW_SEND_ERROR */
@@ -331,7 +332,7 @@ ngx_http_pagewise_again(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 static ngx_int_t
 ngx_http_pagewise_flush(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 {
-    if (ctx->window != NULL) {
+    if (ctx->window != NULL || !r->request_output) {
         return NGX_AGAIN;
     }
 

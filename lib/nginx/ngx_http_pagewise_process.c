@@ -462,6 +462,22 @@ ngx_http_pagewise_mount_done(struct pw_waiter *w)
 }
 
 
+/* what waits may wait for a tick */
+
+void
+ngx_http_pagewise_tick(uint64_t now)
+{
+    ngx_http_pagewise_process_t  *p;
+
+    p = &ngx_http_pagewise;
+    p->used = now;
+
+    if (!p->tick.timer_set) {
+        ngx_add_timer(&p->tick, NGX_HTTP_PAGEWISE_TICK);
+    }
+}
+
+
 ngx_int_t
 ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err)
 {
@@ -472,11 +488,8 @@ ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err)
 
     p = &ngx_http_pagewise;
     o->since = ngx_http_pagewise_now();
-    p->used = o->since;
 
-    if (!p->tick.timer_set) {
-        ngx_add_timer(&p->tick, NGX_HTTP_PAGEWISE_TICK);
-    }
+    ngx_http_pagewise_tick(o->since);
 
     m = ngx_http_pagewise_mount(o->path);
 

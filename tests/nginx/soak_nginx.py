@@ -55,7 +55,7 @@ class Soak:
             try:
                 self.ask(rng)
             except Exception as e:  # pylint: disable=broad-except
-                self.wrong.append(repr(e))
+                self.wrong.append("%r after %s" % (e, time.strftime("%H:%M:%S")))
 
     def ask(self, rng):
         n = rng.randrange(len(SIZES))
