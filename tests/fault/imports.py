@@ -53,7 +53,7 @@ LEFT = {
         SSL_get_servername SSL_get_session SSL_get_verify_mode SSL_get_version SSL_get_wbio
         SSL_has_pending SSL_select_next_proto SSL_session_reused SSL_set_accept_state SSL_set_bio
         SSL_set_msg_callback SSL_set_num_tickets SSL_set_options SSL_set_read_ahead
-        SSL_set_verify SSL_version TLS_server_method X509_NAME_cmp X509_NAME_get_text_by_NID
+        SSL_SESSION_get_max_fragment_length SSL_set_verify SSL_version TLS_server_method X509_NAME_cmp X509_NAME_get_text_by_NID
         X509_check_issued X509_check_private_key X509_check_purpose X509_free X509_get0_notAfter
         X509_get0_notBefore X509_get_extended_key_usage X509_get_issuer_name X509_get_subject_name""",
     "OpenSSL: fails for what a file says: test_certificates.py; or for want of memory": """
