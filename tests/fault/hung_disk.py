@@ -76,7 +76,7 @@ class Disk:
         self.hot.close()
         if os.path.ismount(self.dir):
             try:
-                mounts.run("umount", self.dir)
+                mounts.unmount(self.dir)
             except AssertionError:
                 mounts.run("umount", "-l", self.dir)
                 raise

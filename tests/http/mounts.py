@@ -66,6 +66,19 @@ def run(*command):
     assert done.returncode == 0, "%s: %s" % (command, done.stderr.decode())
 
 
+def unmount(path):
+    """The kernel may give up the files of a process that has ended a little later: the last
+    read of one that was killed in the middle of it ends with the disk."""
+    until = time.monotonic() + BUSY
+    while True:
+        try:
+            return run("umount", path)
+        except AssertionError as e:
+            if "target is busy" not in str(e) or time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
 class Mount:
     """dir is what is served; everybody may read it."""
 
@@ -116,17 +129,8 @@ class Mount:
             self.mounted.append(self.dir)
 
     def unmount(self):
-        """The kernel may give up the files of a process that has ended a little later: the last
-        read of one that was killed in the middle of it ends with the disk."""
-        until = time.monotonic() + BUSY
         while self.mounted:
-            try:
-                run("umount", self.mounted[-1])
-            except AssertionError as e:
-                if "target is busy" not in str(e) or time.monotonic() > until:
-                    raise
-                time.sleep(0.05)
-                continue
+            unmount(self.mounted[-1])
             self.mounted.pop()
 
     def remove(self):
