@@ -35,13 +35,6 @@ tls_kernel_can(void)
 	return can;
 }
 
-static void
-put_number(unsigned char *to, uint64_t number)
-{
-	for (int i = 7; i >= 0; i--, number >>= 8)
-		to[i] = (unsigned char)number;
-}
-
 /*
  * The kernel's structures of ciphers have the same members: what the nonces begin with (salt), the
  * rest of a nonce (iv), which is that of the first record where it is sent, and the key.
@@ -55,9 +48,9 @@ put_number(unsigned char *to, uint64_t number)
 		memcpy((ci)->salt, (rk)->rk_iv, name##_SALT_SIZE);      \
 		memcpy((ci)->iv, (rk)->rk_iv + name##_SALT_SIZE,        \
 		    sizeof((ci)->iv));                                  \
-		put_number((ci)->rec_seq, (rk)->rk_number);             \
+		record_put_number((ci)->rec_seq, (rk)->rk_number);      \
 		if ((rk)->rk_explicit)                                  \
-			put_number((ci)->iv, (rk)->rk_number);          \
+			record_put_number((ci)->iv, (rk)->rk_number);   \
 	} while (0)
 
 union cipher {

@@ -8,14 +8,6 @@
 
 #define LEAST	   (1 + RECORD_TAG) /* of TLS 1.3: a type */
 #define LONGEST_13 (RECORD_PLAIN + 256)
-#define LONGEST_12 (RECORD_PLAIN + 2048)
-
-static void
-put_number(unsigned char *to, uint64_t number)
-{
-	for (int i = RECORD_EXPLICIT - 1; i >= 0; i--, number >>= 8)
-		to[i] = (unsigned char)number;
-}
 
 static void
 put_header(unsigned char *to, unsigned char type, size_t len)
@@ -32,7 +24,7 @@ make_nonce(const struct record_key *rk, unsigned char nonce[RECORD_NONCE])
 {
 	unsigned char number[RECORD_EXPLICIT];
 
-	put_number(number, rk->rk_number);
+	record_put_number(number, rk->rk_number);
 	memcpy(nonce, rk->rk_iv, RECORD_NONCE);
 	if (rk->rk_explicit) {
 		memcpy(nonce + RECORD_NONCE - RECORD_EXPLICIT, number,
@@ -89,11 +81,11 @@ write_12(struct record_key *rk, unsigned char type, const void *data,
 	size_t skip = rk->rk_explicit ? RECORD_EXPLICIT : 0;
 	unsigned char aad[RECORD_EXPLICIT + RECORD_HEADER];
 
-	put_number(aad, rk->rk_number);
+	record_put_number(aad, rk->rk_number);
 	put_header(aad + RECORD_EXPLICIT, type, len);
 	put_header(to, type, skip + len + RECORD_TAG);
 	if (skip > 0)
-		put_number(to + RECORD_HEADER, rk->rk_number);
+		record_put_number(to + RECORD_HEADER, rk->rk_number);
 	if (!seal(rk, aad, sizeof(aad), data, len, NULL,
 		to + RECORD_HEADER + skip))
 		return 0;
@@ -194,7 +186,7 @@ read_12(struct record_key *rk, unsigned char *mem, size_t len,
 
 	if (len < RECORD_HEADER + skip + RECORD_TAG)
 		return SSL_AD_BAD_RECORD_MAC;
-	if (len > RECORD_HEADER + LONGEST_12)
+	if (len > RECORD_LONGEST)
 		return SSL_AD_RECORD_OVERFLOW;
 	rt->rt_type = mem[0];
 	rt->rt_data = mem + RECORD_HEADER + skip;
@@ -204,7 +196,7 @@ read_12(struct record_key *rk, unsigned char *mem, size_t len,
 	make_nonce(rk, nonce);
 	/* The client chooses this half. */
 	memcpy(nonce + RECORD_NONCE - skip, mem + RECORD_HEADER, skip);
-	put_number(aad, rk->rk_number);
+	record_put_number(aad, rk->rk_number);
 	put_header(aad + RECORD_EXPLICIT, rt->rt_type, rt->rt_len);
 	return open_sealed(rk, nonce, aad, sizeof(aad), rt->rt_data, rt->rt_len)
 		   ? 0

@@ -36,6 +36,14 @@ struct record_material {
 	unsigned char rm_key[RECORD_KEY];
 };
 
+/* Numbers of records, as they are sent and hashed: RECORD_EXPLICIT bytes. */
+static inline void
+record_put_number(unsigned char *to, uint64_t number)
+{
+	for (int i = RECORD_EXPLICIT - 1; i >= 0; i--, number >>= 8)
+		to[i] = (unsigned char)number;
+}
+
 /* Before there are threads: finds the algorithms.  False: some are not there. */
 bool record_key_prepare(void);
 
