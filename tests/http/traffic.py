@@ -61,6 +61,11 @@ class Client(threading.Thread):
                 self.leave()
         self.leave()
 
+    @property
+    def answered(self):
+        """At least the beginning of an answer has come."""
+        return self.right > 0
+
     def nobody_there(self, error):
         gone = (ConnectionRefusedError, ConnectionResetError)
         return self.traffic.ends and self.new and isinstance(error, gone)
@@ -125,6 +130,10 @@ class Downloading(Client):
     """Reads all the time, no faster than it should; each byte is looked at."""
 
     at = 0  # bytes that have come of this one
+
+    @property
+    def answered(self):
+        return self.right > 0 or self.at > 0
 
     def in_time(self, seconds):
         name, data = self.traffic.large
@@ -197,8 +206,9 @@ class Traffic:
 
     @property
     def busy(self):
-        """A download has begun and is far from its end."""
-        return any(0 < c.at < len(self.large[1]) // 2 for c in self.downloads)
+        """A download has begun and is far from its end; no client still waits for its first answer."""
+        return (any(0 < c.at < len(self.large[1]) // 2 for c in self.downloads)
+                and all(c.answered for c in self.clients))
 
     @property
     def downloads_across(self):
