@@ -72,6 +72,41 @@ pay(struct h2 *h2, unsigned tokens)
 
 /* -------------------------------------------------------------- what comes */
 
+/*
+ * A stream that has ended, or that was passed over (RFC 9113, 5.1 and 5.1.1).  What was under way when
+ * we have reset one is none of these: we do not know for which.
+ */
+static bool
+is_too_late(const struct h2 *h2, const struct h2_walk_frame *wf)
+{
+	return (wf->wf_type == NGHTTP2_HEADERS ||
+		   wf->wf_type == NGHTTP2_DATA) &&
+	       wf->wf_stream > 0 && wf->wf_stream <= h2->h2_last &&
+	       !h2->h2_tore && find(h2, wf->wf_stream) == NULL;
+}
+
+/* What libnghttp2 passes over: closed streams are not kept, and old priorities mean nothing. */
+static void
+check_frame(struct h2 *h2, const struct h2_walk_frame *wf)
+{
+	if (wf->wf_type == NGHTTP2_PRIORITY &&
+	    (wf->wf_stream == 0 || wf->wf_stream == wf->wf_depends))
+		h2_fail(h2, NGHTTP2_PROTOCOL_ERROR);
+	else if (is_too_late(h2, wf))
+		h2_fail(h2, wf->wf_type == NGHTTP2_DATA
+				? NGHTTP2_STREAM_CLOSED
+				: NGHTTP2_PROTOCOL_ERROR);
+}
+
+/* The client may have sent more of the stream before it hears of it. */
+static int
+reset(struct h2 *h2, int32_t id, uint32_t error)
+{
+	h2->h2_tore = true;
+	return nghttp2_submit_rst_stream(
+	    h2->h2_session, NGHTTP2_FLAG_NONE, id, error);
+}
+
 static int
 on_begin_headers(
     nghttp2_session *session, const nghttp2_frame *frame, void *arg)
@@ -83,14 +118,13 @@ on_begin_headers(
 	if (frame->hd.type != NGHTTP2_HEADERS ||
 	    frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
+	h2->h2_last = id;
 	/* Those that were reset may still wait for a disk. */
 	if (h2->h2_count >= 2 * conf_of(h2)->conf_http2_max_streams)
-		return nghttp2_submit_rst_stream(
-		    session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
+		return reset(h2, id, NGHTTP2_REFUSED_STREAM);
 	sm = h2_stream_create(h2, id);
 	if (sm == NULL)
-		return nghttp2_submit_rst_stream(
-		    session, NGHTTP2_FLAG_NONE, id, NGHTTP2_INTERNAL_ERROR);
+		return reset(h2, id, NGHTTP2_INTERNAL_ERROR);
 	h2->h2_heading = sm;
 	return nghttp2_session_set_stream_user_data(session, id, sm);
 }
@@ -189,7 +223,11 @@ static int
 on_data(nghttp2_session *session, uint8_t flags, int32_t id,
     const uint8_t *data, size_t len, void *arg)
 {
-	(void)flags, (void)id, (void)data, (void)arg;
+	struct h2_stream *sm = find(arg, id);
+
+	(void)flags, (void)data;
+	if (sm != NULL)
+		h2_stream_discard(sm, len);
 	return nghttp2_session_consume_connection(session, len);
 }
 
@@ -241,7 +279,6 @@ on_send_data(nghttp2_session *session, nghttp2_frame *frame,
 	return 0;
 }
 
-/* A client that is still sending a body when it has its answer is told to stop (RFC 9113, 8.1). */
 static int
 on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
@@ -253,12 +290,10 @@ on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 	    (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)
 		return 0;
 	sm = find(h2, frame->hd.stream_id);
-	if (sm == NULL || nghttp2_session_get_stream_remote_close(
-			      session, frame->hd.stream_id) == 1)
-		return 0;
-	sm->sm_ours = true;
-	return nghttp2_submit_rst_stream(
-	    session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_NO_ERROR);
+	if (sm != NULL && nghttp2_session_get_stream_remote_close(
+			      session, frame->hd.stream_id) == 0)
+		h2_stream_answered(sm);
+	return 0;
 }
 
 /* ----------------------------------------------------------- begin and end */
@@ -373,19 +408,35 @@ h2_destroy(struct h2 **h2p)
 
 /* ------------------------------------------------------------------- calls */
 
-bool
-h2_receive(struct h2 *h2, const char *data, size_t len)
+/* It is no HTTP/2; or there is no memory. */
+static void
+give(struct h2 *h2, const unsigned char *data, size_t len)
 {
-	ssize_t n;
+	ssize_t n = 0;
 
-	if (h2->h2_failed)
-		return false;
-	n = nghttp2_session_mem_recv(
-	    h2->h2_session, (const uint8_t *)data, len);
-	/* It is no HTTP/2; or there is no memory. */
+	if (len > 0 && !h2->h2_failed)
+		n = nghttp2_session_mem_recv(h2->h2_session, data, len);
 	if (n < 0)
 		h2_fail(h2, n == NGHTTP2_ERR_NOMEM ? NGHTTP2_INTERNAL_ERROR
 						   : NGHTTP2_PROTOCOL_ERROR);
+}
+
+/* Each frame is looked at when those before it have had their effect. */
+bool
+h2_receive(struct h2 *h2, const char *text, size_t len)
+{
+	const unsigned char *data = (const unsigned char *)text;
+	struct h2_walk_frame frame;
+	size_t given = 0, at = 0, begin;
+
+	while (!h2->h2_failed &&
+	       h2_walk(&h2->h2_walk, data, len, &at, &begin, &frame)) {
+		give(h2, data + given, begin - given);
+		given = begin;
+		if (!h2->h2_failed)
+			check_frame(h2, &frame);
+	}
+	give(h2, data + given, len - given);
 	return !h2->h2_failed;
 }
 

@@ -20,6 +20,7 @@
 #include <sys/queue.h>
 
 #include "server/http2/flood.h"
+#include "server/http2/walk.h"
 #include "server/worker/sched.h"
 
 struct h2;
@@ -63,7 +64,10 @@ struct h2 {
 	unsigned h2_pending;	      /* of them, a completion is to come */
 	unsigned h2_requests;	      /* since the begin */
 	struct h2_stream *h2_heading; /* its head is coming, or NULL */
+	struct h2_walk h2_walk;
 	struct h2_flood h2_flood;
+	int32_t h2_last;  /* the stream that the client has begun last */
+	bool h2_tore;	  /* we have reset one */
 	bool h2_draining; /* the client knows that it will end */
 	bool h2_refuses;  /* it has been told the last stream */
 	bool h2_stopped;  /* its connection has gone */

@@ -36,6 +36,15 @@ set_timer(struct h2_stream *sm, enum timer timer)
 /* ---------------------------------------------------------------- its turns */
 
 static void
+ask_turn(const struct h2_stream *sm)
+{
+	const struct h2_owner *ho = &sm->sm_session->h2_owner;
+
+	if (!sm->sm_session->h2_stopped)
+		ho->ho_turn(ho->ho_arg);
+}
+
+static void
 set_due(struct h2_stream *sm)
 {
 	struct h2 *h2 = sm->sm_session;
@@ -44,8 +53,7 @@ set_due(struct h2_stream *sm)
 		return;
 	sm->sm_due = true;
 	TAILQ_INSERT_TAIL(&h2->h2_due, sm, sm_turn);
-	if (!h2->h2_stopped)
-		h2->h2_owner.ho_turn(h2->h2_owner.ho_arg);
+	ask_turn(sm);
 }
 
 static void
@@ -129,7 +137,7 @@ end_exchange(struct h2_stream *sm)
 static void
 give_up(struct h2_stream *sm, uint32_t error)
 {
-	sm->sm_ours = true;
+	sm->sm_ours = sm->sm_session->h2_tore = true;
 	set_timer(sm, TIMER_NONE);
 	nghttp2_submit_rst_stream(
 	    sm->sm_session->h2_session, NGHTTP2_FLAG_NONE, sm->sm_id, error);
@@ -417,7 +425,7 @@ read_answer(struct h2_stream *sm, uint32_t *flags)
 		if (sm->sm_taken == 0) {
 			if (sm->sm_ex->ex_response.rs_send.snd_error != 0)
 				(void)response_replaced(sm->sm_ex);
-			sm->sm_ours = true;
+			sm->sm_ours = sm->sm_session->h2_tore = true;
 			return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 		}
 	} else if (status == PW_SEND_AGAIN && sm->sm_taken == 0)
@@ -471,6 +479,32 @@ h2_stream_read(struct h2_stream *sm, size_t len, uint32_t *flags)
 	return n;
 }
 
+/* ------------------------------------------------------ a request's body */
+
+/* A client that sends on when it has its answer is told to stop (RFC 9113, 8.1). */
+static void
+stop_body(struct h2_stream *sm)
+{
+	if (sm->sm_state == H2_DONE && sm->sm_body > MAX_BODY / 2)
+		give_up(sm, NGHTTP2_NO_ERROR);
+}
+
+void
+h2_stream_discard(struct h2_stream *sm, size_t len)
+{
+	sm->sm_body += len;
+	if (!sm->sm_ours)
+		stop_body(sm);
+}
+
+void
+h2_stream_answered(struct h2_stream *sm)
+{
+	sm->sm_state = H2_DONE;
+	set_timer(sm, TIMER_SEND);
+	stop_body(sm);
+}
+
 /* --------------------------------------------------------------------- time */
 
 /*
@@ -493,7 +527,7 @@ disk_late(struct h2_stream *sm)
 		give_up(sm, NGHTTP2_INTERNAL_ERROR);
 	exchange_cancel(ex);
 	h2_head_release(&sm->sm_head, bufs_of(sm));
-	sm->sm_session->h2_owner.ho_turn(sm->sm_session->h2_owner.ho_arg);
+	ask_turn(sm);
 }
 
 /* What min_send_rate asks for in a send_timeout. */
@@ -524,6 +558,11 @@ client_late(struct h2_stream *sm)
 {
 	struct stats *sta = &worker_of(sm)->wk_service.svc_stats;
 
+	if (sm->sm_state == H2_DONE) {
+		give_up(sm, NGHTTP2_NO_ERROR);
+		ask_turn(sm);
+		return;
+	}
 	if (!has_no_window(sm) || !is_too_slow(sm)) {
 		watch(sm);
 		return;
@@ -532,7 +571,7 @@ client_late(struct h2_stream *sm)
 					    : &sta->sta_capped[CAP_RATE],
 	    1);
 	give_up(sm, NGHTTP2_CANCEL);
-	sm->sm_session->h2_owner.ho_turn(sm->sm_session->h2_owner.ho_arg);
+	ask_turn(sm);
 }
 
 static struct h2_stream *

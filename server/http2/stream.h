@@ -9,7 +9,7 @@
  *   FIRST   sm_ex                the first bytes of its body: TIMER_DISK, TIMER_PAUSE
  *   BODY    sm_ex                a turn; room in the client's windows: TIMER_SEND; the same as FIRST
  *   LATE    sm_rest              the disk has not answered: the rest of the 503
- *   DONE    nothing              the client: its end of the stream
+ *   DONE    nothing              the rest of the request's body: TIMER_SEND
  *
  * While sm_ex is pending and the stream has ended, it stays until the completion, for nobody.
  */
@@ -46,6 +46,7 @@ struct h2_stream {
 	bool sm_closed;	  /* neither side has it any more */
 	bool sm_ours;	  /* it was we who reset it */
 	bool sm_failed;	  /* no more can be sent */
+	uint64_t sm_body; /* bytes of the request's body that have come */
 	uint64_t sm_sent; /* bytes of its body ... */
 	uint64_t sm_then; /* ... when TIMER_SEND was set */
 
@@ -69,6 +70,12 @@ void h2_stream_run(struct h2_stream *);
 
 /* As nghttp2_data_source_read_callback, without the copy: there is room behind h2_len. */
 ssize_t h2_stream_read(struct h2_stream *, size_t len, uint32_t *flags);
+
+/* A part of the request's body has come. */
+void h2_stream_discard(struct h2_stream *, size_t len);
+
+/* All of its answer is on the way, and the client has not ended the request. */
+void h2_stream_answered(struct h2_stream *);
 
 /* Neither side has it any more.  It may be gone then. */
 void h2_stream_closed(struct h2_stream *);
