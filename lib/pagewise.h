@@ -375,12 +375,6 @@ struct pw_sink_ops {
 	long (*unacked)(struct pw_sink *);
 
 	/*
-	 * May be NULL.  Memory into which the next bytes of a file are read: take is called with them
-	 * there, and need not copy them.  *room: how many fit; 0: it is full.
-	 */
-	char *(*room)(struct pw_sink *, size_t *room);
-
-	/*
 	 * May be NULL.  Takes some of a range of snd_file that is resident now: how many bytes
 	 * have left the file.  0, -EAGAIN (full) or another -errno as from take, but -EAGAIN too
 	 * may come with bytes.  What it has seen and not taken it may keep for later, in a queue of
@@ -390,6 +384,12 @@ struct pw_sink_ops {
 	 */
 	int (*take_range)(
 	    struct pw_sink *, off_t, size_t len, bool more, size_t *taken);
+
+	/*
+	 * May be NULL.  Memory into which the next bytes of a file are read: take is called with them
+	 * there, and need not copy them.  *room: how many fit; 0: it is full.
+	 */
+	char *(*room)(struct pw_sink *, size_t *room);
 };
 
 struct pw_sink {

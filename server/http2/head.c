@@ -197,27 +197,18 @@ take_line(char *line, size_t len, nghttp2_nv *nv)
 }
 
 size_t
-h2_head_count(const char *text, size_t len)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < len; i++)
-		n += text[i] == '\n';
-	return n;
-}
-
-size_t
-h2_head_fields(char *text, size_t len, nghttp2_nv *nv)
+h2_head_fields(char *text, size_t len, nghttp2_nv *nv, size_t max)
 {
 	static char name[] = ":status";
 	char *end = text + len, *line = text, *cr;
-	size_t n = 0;
+	nghttp2_nv spare;
+	size_t n = 1;
 
-	set(&nv[n++], name, sizeof(name) - 1, text + sizeof("HTTP/1.1"), 3);
+	set(nv, name, sizeof(name) - 1, text + sizeof("HTTP/1.1"), 3);
 	while ((cr = memchr(line, '\r', (size_t)(end - line))) != NULL &&
 	       cr > line) {
-		if (line != text &&
-		    take_line(line, (size_t)(cr - line), &nv[n]))
+		if (line != text && take_line(line, (size_t)(cr - line),
+					n < max ? &nv[n] : &spare))
 			n++;
 		line = cr + 2;
 	}

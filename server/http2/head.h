@@ -42,10 +42,10 @@ void h2_head_mark(struct h2_head *, size_t line);
 
 void h2_head_release(struct h2_head *, struct buf_list *);
 
-/* How many fields an answer's head has at most. */
-size_t h2_head_count(const char *text, size_t len);
-
-/* They point into its text, which is changed.  Returns how many; there is room for h2_head_count. */
-size_t h2_head_fields(char *text, size_t len, nghttp2_nv *);
+/*
+ * The fields of an answer's head; they point into its text, whose names become lower case.  Returns how
+ * many there are: if that is more than max, some were left out.
+ */
+size_t h2_head_fields(char *text, size_t len, nghttp2_nv *, size_t max);
 
 #endif

@@ -99,15 +99,17 @@ submit(struct h2_stream *sm, char *head, size_t len, bool body)
 {
 	nghttp2_data_provider from = {{.ptr = sm}, on_read};
 	nghttp2_nv fields[FIELDS], *nv = fields;
-	size_t most = h2_head_count(head, len);
+	size_t n = h2_head_fields(head, len, nv, FIELDS);
 	int error;
 
-	if (most > FIELDS)
-		nv = malloc(most * sizeof(*nv));
-	if (nv == NULL)
-		return false;
-	error = nghttp2_submit_response(sm->sm_session->h2_session, sm->sm_id,
-	    nv, h2_head_fields(head, len, nv), body ? &from : NULL);
+	if (n > FIELDS) {
+		nv = malloc(n * sizeof(*nv));
+		if (nv == NULL)
+			return false;
+		(void)h2_head_fields(head, len, nv, n);
+	}
+	error = nghttp2_submit_response(
+	    sm->sm_session->h2_session, sm->sm_id, nv, n, body ? &from : NULL);
 	if (nv != fields)
 		free(nv);
 	return error == 0;
@@ -261,9 +263,8 @@ answer(struct h2_stream *sm)
 		status =
 		    request_parse(rq, (struct str){text->b_data, text->b_len},
 			MAX_BODY, bufs_of(sm));
-	/* The end of a stream ends its body: no chunks, and no connection to keep. */
-	rq->rq_http10 = true;
-	rq->rq_keepalive = true;
+	rq->rq_http10 = false;
+	rq->rq_keepalive = rq->rq_framed = true;
 	if (sm->sm_session->h2_owner.ho_proxied)
 		exchange_name_client(ex);
 	if (status != 0) {
