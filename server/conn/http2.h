@@ -24,11 +24,15 @@ conn_http2_waits(const struct conn *c)
 	       h2_waits(c->cn_h2->ch_session);
 }
 
+/* ------------------------------------------------------------- preface.c */
+
 /* What was received is its preface (RFC 9113, 3.4), and it may speak it. */
 bool conn_speaks_http2(const struct conn *);
 
 /* From here on it is in CONN_HTTP2. */
 enum next conn_begin_http2(struct conn *);
+
+/* --------------------------------------------------------------- http2.c */
 
 /* A step in CONN_HTTP2. */
 enum next conn_http2(struct conn *);

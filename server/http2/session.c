@@ -129,10 +129,17 @@ on_begin_headers(
 	return nghttp2_session_set_stream_user_data(session, id, sm);
 }
 
+static struct str
+text_of(nghttp2_rcbuf *rb)
+{
+	nghttp2_vec v = nghttp2_rcbuf_get_buf(rb);
+
+	return (struct str){(const char *)v.base, v.len};
+}
+
 static int
 on_header(nghttp2_session *session, const nghttp2_frame *frame,
-    const uint8_t *name, size_t namelen, const uint8_t *value, size_t len,
-    uint8_t flags, void *arg)
+    nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *arg)
 {
 	struct h2 *h2 = arg;
 	struct h2_stream *sm = find(h2, frame->hd.stream_id);
@@ -141,9 +148,8 @@ on_header(nghttp2_session *session, const nghttp2_frame *frame,
 	(void)session, (void)flags;
 	if (sm == NULL || sm->sm_state != H2_HEAD)
 		return 0;
-	h2_head_add(&sm->sm_head, bufs_of(h2),
-	    (struct str){(const char *)name, namelen},
-	    (struct str){(const char *)value, len}, most);
+	h2_head_add(
+	    &sm->sm_head, bufs_of(h2), text_of(name), text_of(value), most);
 	if (sm->sm_head.hh_seen <= HEADS * (most + BUF_SIZE))
 		return 0;
 	/* A byte may name an entry of 4 KiB in the table: no more of it. */
@@ -307,7 +313,7 @@ callbacks(void)
 		return NULL;
 	nghttp2_session_callbacks_set_on_begin_headers_callback(
 	    cb, on_begin_headers);
-	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
+	nghttp2_session_callbacks_set_on_header_callback2(cb, on_header);
 	nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame_recv);
 	nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(
 	    cb, on_invalid_frame);
