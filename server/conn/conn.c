@@ -467,7 +467,9 @@ on_drain(struct sched_item *it)
 {
 	struct conn *c = conn_of(it);
 
-	if (c->cn_state == CONN_HTTP2 && !c->cn_dying)
+	if (c->cn_dying)
+		return;
+	if (c->cn_state == CONN_HTTP2)
 		conn_http2_drain(c);
 	else if (c->cn_state == CONN_LINGER ||
 		 (is_reading(c) && c->cn_in.b_len == 0) ||

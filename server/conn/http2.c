@@ -149,12 +149,12 @@ set_timer(struct conn *c)
 
 	if (c->cn_h2->ch_rest != NULL || timer == TIMER_GRACE)
 		return;
-	if (h2->h2_heading != NULL) {
+	if (!h2_is_idle(h2) && h2->h2_heading == NULL)
+		conn_timer(c, TIMER_NONE);
+	else if (h2->h2_heading != NULL || h2->h2_requests == 0) {
 		if (timer != TIMER_HEAD)
 			conn_timer(c, TIMER_HEAD);
-	} else if (!h2_is_idle(h2))
-		conn_timer(c, TIMER_NONE);
-	else if (timer != TIMER_IDLE && timer != TIMER_REST)
+	} else if (timer != TIMER_IDLE && timer != TIMER_REST)
 		conn_patience(c, min_rate_ended(c));
 }
 

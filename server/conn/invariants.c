@@ -238,7 +238,7 @@ conn_check(const struct conn *c)
 			c->cn_peer.sa.sa_family != AF_UNIX));
 	if (conn_waits(c))
 		check_waiting(c);
-	else
+	else if (!c->cn_dying || c->cn_state == CONN_HTTP2)
 		check_state(c);
 }
 #else

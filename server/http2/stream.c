@@ -465,12 +465,13 @@ h2_stream_read(struct h2_stream *sm, size_t len, uint32_t *flags)
 
 	if (h2->h2_room - h2->h2_len < H2_FRAME_HEAD + len)
 		return NGHTTP2_ERR_PAUSE;
-	if (sm->sm_ex != NULL && is_held_up(sm))
+	if (sm->sm_state != H2_LATE && is_held_up(sm))
 		return NGHTTP2_ERR_DEFERRED;
 	sm->sm_to = h2->h2_out + h2->h2_len + H2_FRAME_HEAD;
 	sm->sm_room = len;
 	sm->sm_taken = 0;
-	n = sm->sm_ex != NULL ? read_answer(sm, flags) : read_rest(sm, flags);
+	n = sm->sm_state == H2_LATE ? read_rest(sm, flags)
+				    : read_answer(sm, flags);
 	sm->sm_to = NULL;
 	sm->sm_room = 0;
 	if (n >= 0) {
@@ -524,7 +525,9 @@ disk_late(struct h2_stream *sm)
 	exchange_disk_late(ex);
 	if (sm->sm_state != H2_BODY)
 		exchange_503(ex);
-	if (sm->sm_state != H2_LATE)
+	if (sm->sm_state == H2_LATE)
+		watch(sm);
+	else
 		give_up(sm, NGHTTP2_INTERNAL_ERROR);
 	exchange_cancel(ex);
 	h2_head_release(&sm->sm_head, bufs_of(sm));
