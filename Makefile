@@ -68,7 +68,7 @@ STD = -std=c11 -D_GNU_SOURCE -I.
 # Asked when a recipe first needs it, once: `run` and `test` install pkg-config.
 pkg = $(if $(shell pkg-config --exists $(2) && echo y),$(shell pkg-config $(1) \
     $(2)),$(error $(2): not found. Try `make deps`))
-PKGS = libevent_core libevent_extra libconfuse libssl libcrypto $(PKGS_$(OS)) $(CONFINE_$(OS))
+PKGS = libevent_core libevent_extra libconfuse libnghttp2 libssl libcrypto $(PKGS_$(OS)) $(CONFINE_$(OS))
 PKGS_linux = liburing
 CONFINE_linux = libseccomp
 PKG_CFLAGS = $(eval PKG_CFLAGS := $(call pkg,--cflags,$(PKGS)))$(PKG_CFLAGS)
@@ -279,7 +279,7 @@ build/tests/evict.so: tests/nginx/evict.c
 
 # For FreeBSD on Linux.  What is imported shows that the program is what it should be.
 FREEBSD_NEEDS = kqueue kevent sendfile cap_enter aio_read
-FREEBSD_LIBS = -levent_extra -levent_core -lconfuse -lssl -lcrypto
+FREEBSD_LIBS = -levent_extra -levent_core -lconfuse -lnghttp2 -lssl -lcrypto
 # pagewise-tool is only compiled, with the headers of this machine: its libraries are not there.
 freebsd-all: build/freebsd/pagewise build/freebsd/libpagewise.so \
     $(EXAMPLES_freebsd:%=build/freebsd/examples/%) \

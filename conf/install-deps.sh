@@ -21,6 +21,7 @@ needs()
 	build	lib libevent_core		libevent-dev		libevent
 	build	lib libevent_extra		libevent-dev		libevent
 	build	lib libconfuse			libconfuse-dev		libconfuse
+	build	lib libnghttp2			libnghttp2-dev		libnghttp2
 	build	lib libcrypto			libssl-dev		-
 	build	linux header crypt.h		libcrypt-dev		-
 	build	linux lib liburing		liburing-dev		-

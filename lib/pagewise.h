@@ -386,6 +386,12 @@ struct pw_sink_ops {
 	 */
 	int (*take_range)(
 	    struct pw_sink *, off_t, size_t len, bool more, size_t *taken);
+
+	/*
+	 * May be NULL.  Memory into which the next bytes of a file are read: take is called with them
+	 * there, and need not copy them.  *room: how many fit; 0: it is full.
+	 */
+	char *(*room)(struct pw_sink *, size_t *room);
 };
 
 struct pw_sink {

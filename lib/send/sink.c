@@ -19,12 +19,19 @@
 static int
 copy_resident(struct pw_send *s, size_t len, size_t *sent)
 {
+	struct pw_sink *sk = s->snd_sink;
 	struct pw_file *file = s->snd_file;
-	size_t head = s->snd_mem_len, room = COPY - head;
-	char data[COPY];
+	size_t head = s->snd_mem_len, room = COPY;
+	char memory[COPY], *data = memory;
 	long n;
 
 	*sent = 0;
+	if (sk->sk_ops->room != NULL)
+		data = sk->sk_ops->room(sk, &room);
+	if (room <= head)
+		return room == 0 ? -EAGAIN
+				 : sink_send(s, s->snd_mem, room, true, sent);
+	room -= head;
 	if (head > 0)
 		memcpy(data, s->snd_mem, head);
 	n = os_read(file->fil_fd, s->snd_off, data + head,

@@ -103,6 +103,7 @@ write_connections(const struct metrics *mt, struct evbuffer *out)
 	    [CAP_ADDRESS] = "max_connections_per_address",
 	    [CAP_RATE] = "min_send_rate",
 	    [CAP_REQUESTS] = "max_requests",
+	    [CAP_FRAMES] = "http2_frames",
 	    [CAP_TCP_MEMORY] = "tcp_memory"};
 
 	text_family(

@@ -233,13 +233,15 @@ struct conf {
 	size_t conf_max_target;		 /* bytes */
 	size_t conf_max_fields;
 	size_t conf_max_ranges;
-	unsigned conf_max_requests;    /* of a connection; 0: all */
-	unsigned conf_max_connections; /* 0: as many as descriptors */
-	unsigned conf_max_per_address; /* connections; 0: all */
-	unsigned conf_min_send_rate;   /* bytes/s; 0: none */
-	uint64_t conf_tcp_memory;      /* bytes, or TCP_MEMORY_AUTO */
-	unsigned conf_open_files;      /* descriptors cached per worker */
-	size_t conf_hot_set;	       /* bytes, of each worker; 0: off */
+	unsigned conf_max_requests;	 /* of a connection; 0: all */
+	bool conf_http2;		 /* may be spoken */
+	unsigned conf_http2_max_streams; /* of a connection */
+	unsigned conf_max_connections;	 /* 0: as many as descriptors */
+	unsigned conf_max_per_address;	 /* connections; 0: all */
+	unsigned conf_min_send_rate;	 /* bytes/s; 0: none */
+	uint64_t conf_tcp_memory;	 /* bytes, or TCP_MEMORY_AUTO */
+	unsigned conf_open_files;	 /* descriptors cached per worker */
+	size_t conf_hot_set;		 /* bytes, of each worker; 0: off */
 
 	char *conf_live; /* paths of server/content/health.h; NULL: none */
 	char *conf_ready;

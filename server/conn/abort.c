@@ -1,7 +1,6 @@
 /*
  * abort: the end of a connection that waits for a disk.
  */
-#include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
 
 /* What waits for the disk stays until it answers, which may be never. */
@@ -16,22 +15,6 @@ conn_abort(struct conn *c)
 	/* A disk that hangs takes memory, and nobody's place. */
 	limits_leave(c->cn_worker->wk_clients, c->cn_client);
 	transport_cut(&c->cn_transport);
-}
-
-static void
-tell_disk(struct conn *c)
-{
-	struct worker *wk = c->cn_worker;
-	struct str line = c->cn_ex->ex_request.rq_line;
-
-	if (message_rate_tell(&wk->wk_told_disk, clock_now()))
-		log_error(wk->wk_service.svc_log,
-		    "\"%.*s\" ended: %s did not answer within %u s "
-		    "(disk_timeout)",
-		    (int)line.s_len, line.s_ptr,
-		    c->cn_ex->ex_verifying ? "those who verify passwords"
-					   : "the disk",
-		    wk->wk_service.svc_conf->conf_disk_timeout);
 }
 
 /* A socket that is closed with unread input resets, and the answer with it. */
@@ -61,9 +44,7 @@ conn_give_up(struct conn *c)
 		conn_timer(c, TIMER_DISK);
 		return;
 	}
-	stat_add(
-	    &c->cn_worker->wk_service.svc_stats.sta_timeout[TIMER_DISK], 1);
-	tell_disk(c);
+	exchange_disk_late(c->cn_ex);
 	ours = pw_send_take_back(&rs->rs_send);
 	if (ours && response_sent(rs) == 0)
 		exchange_503(c->cn_ex);

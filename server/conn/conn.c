@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "server/conn/conn_priv.h"
+#include "server/conn/http2.h"
 #include "server/content/pace.h"
 
 #define REQUESTS_PER_TURN 16
@@ -20,6 +21,7 @@ conn_free(struct conn *c)
 	struct worker *wk = c->cn_worker;
 
 	exchange_free(&c->cn_ex);
+	conn_http2_free(c);
 	conn_timer(c, TIMER_NONE);
 	buf_release(&c->cn_in, conn_bufs(c));
 	if (!c->cn_dying) {
@@ -37,7 +39,9 @@ conn_close(struct conn *c)
 	/* No answer is cut: it ends in order, whoever has ended it. */
 	if (c->cn_state == CONN_READ || c->cn_state == CONN_SKIP)
 		transport_say_end(&c->cn_transport);
-	if (!conn_waits(c))
+	if (c->cn_h2 != NULL)
+		conn_http2_stop(c);
+	if (!conn_waits(c) && !conn_http2_waits(c))
 		conn_free(c);
 	else if (!c->cn_dying)
 		conn_abort(c);
@@ -156,6 +160,16 @@ on_step(struct pw_waiter *w)
 	resume(c);
 }
 
+/* A stream of HTTP/2 goes on; or the last one of a connection that is dying has. */
+static void
+on_session_turn(void *arg)
+{
+	struct conn *c = arg;
+
+	if (!c->cn_dying || !conn_http2_waits(c))
+		resume(c);
+}
+
 /* ------------------------------------------------------------- the machine */
 
 static enum next
@@ -181,8 +195,18 @@ step(struct conn *c)
 		return conn_proxy(c);
 	case CONN_TLS:
 		return conn_handshake(c, on_step);
+	case CONN_HTTP2:
+		return conn_http2(c);
 	}
 	return NEXT_CLOSE;
+}
+
+static enum phase
+phase_of_streams(const struct h2 *h2)
+{
+	if (h2_is_idle(h2))
+		return PHASE_IDLE;
+	return h2->h2_pending == h2->h2_count ? PHASE_DISK : PHASE_SEND;
 }
 
 static enum phase
@@ -204,6 +228,8 @@ other_phase(const struct conn *c)
 		return conn_waits(c) ? PHASE_DISK : PHASE_SEND;
 	case CONN_SKIP:
 		return PHASE_BODY;
+	case CONN_HTTP2:
+		return phase_of_streams(c->cn_h2->ch_session);
 	case CONN_LINGER:
 		break;
 	}
@@ -238,7 +264,7 @@ run(struct conn *c)
 	enum next next = NEXT_GO;
 	int n;
 
-	if (conn_waits(c))
+	if (conn_waits(c) || c->cn_dying)
 		return;
 	c->cn_turn_sent = 0;
 	for (n = 0; next == NEXT_GO && n < 2 * REQUESTS_PER_TURN; n++)
@@ -278,8 +304,9 @@ send_now(struct exchange *ex, const char *text, size_t len)
 	return transport_send(&c->cn_transport, text, len) == (long)len;
 }
 
-static const struct exchange_ops exchange_ops = {
-    .resumed = on_resumed, .last = last, .send_now = send_now};
+static const struct conn_ops conn_ops = {
+    .co_exchange = {.resumed = on_resumed, .last = last, .send_now = send_now},
+    .co_turn = on_session_turn};
 
 /*
  * Downloads in their middle take turns; whatever is new goes at once, unless this turn
@@ -418,7 +445,10 @@ on_timeout(struct sched_item *it, enum timer timer)
 		conn_give_up(c);
 	else if (more_time(c, timer))
 		return;
-	else if (!is_reading(c))
+	else if (c->cn_state == CONN_HTTP2 && timer != TIMER_SEND) {
+		conn_http2_late(c, timer);
+		run(c);
+	} else if (!is_reading(c))
 		conn_close(c);
 	else if (c->cn_in.b_len > 0 && c->cn_state == CONN_READ)
 		refuse_late(c);
@@ -437,9 +467,13 @@ on_drain(struct sched_item *it)
 {
 	struct conn *c = conn_of(it);
 
-	if (c->cn_state == CONN_LINGER ||
-	    (is_reading(c) && c->cn_in.b_len == 0) ||
-	    (c->cn_state == CONN_TLS && !conn_shakes(c)))
+	if (c->cn_dying)
+		return;
+	if (c->cn_state == CONN_HTTP2)
+		conn_http2_drain(c);
+	else if (c->cn_state == CONN_LINGER ||
+		 (is_reading(c) && c->cn_in.b_len == 0) ||
+		 (c->cn_state == CONN_TLS && !conn_shakes(c)))
 		conn_timer(c, TIMER_GRACE);
 }
 
@@ -543,7 +577,7 @@ conn_create(struct listening *ls, int fd, const struct sockaddr *peer,
 	}
 	c->cn_worker = wk;
 	c->cn_item.it_ops = &sched_ops;
-	c->cn_ops = &exchange_ops;
+	c->cn_ops = &conn_ops;
 	transport_open(&c->cn_transport, fd);
 	c->cn_client = client;
 	c->cn_writable = true;

@@ -17,11 +17,13 @@
  *   SKIP    cn_skip > 0           the rest of a body: HEAD                READ
  *   LINGER  nothing               the client's end: LINGER                closed
  *           cn_ending             room for our end (TLS) as well          the same
- *   while the server ends: in PROXY and READ, before a first byte, and in LINGER the timer is GRACE
+ *   HTTP2   cn_h2                 frames: IDLE, HEAD; room: SEND          LINGER
+ *           its streams           disks, pauses, windows: their own       the same; dying
+ *   while the server ends: in PROXY and READ, before a first byte, in HTTP2 and LINGER the timer is GRACE
  *   dying   cn_ex                 a completion (ex_pending): no timer     freed
  *
  * One that waits for nothing is on sc_turns: it has more to do when the others have had
- * their turn.  So each has a timer, is on sc_turns, or is dying, and none is forgotten.  The
+ * their turn.  So each has a timer, is on sc_turns, or is dying (one of HTTP/2: or has streams, see stream.h), and none is forgotten.  The
  * client's end, an error of the socket, a timer that ends and the end of the server lead
  * from each state to the close, or to dying where ex_pending.
  *
@@ -48,6 +50,15 @@ enum conn_state {
 	CONN_LINGER, /* our end is closed, the client's is awaited */
 	CONN_PROXY,  /* what a proxy sends first is being received */
 	CONN_TLS,    /* the handshake */
+	CONN_HTTP2,  /* HTTP/2 is spoken, until it ends */
+};
+
+struct conn_http2;
+
+/* Calls to a connection. */
+struct conn_ops {
+	struct exchange_ops co_exchange;
+	void (*co_turn)(void *); /* of its session: see h2_owner */
 };
 
 struct conn {
@@ -84,8 +95,9 @@ struct conn {
 	struct client
 	    *cn_client; /* its address, or NULL: see connection_limits.h */
 
-	struct exchange *cn_ex;		   /* NULL between two requests */
-	const struct exchange_ops *cn_ops; /* of its exchanges */
+	struct exchange *cn_ex; /* NULL between two requests */
+	const struct conn_ops *cn_ops;
+	struct conn_http2 *cn_h2; /* NULL: HTTP/1 */
 };
 
 /* Is a completion to come for it? */

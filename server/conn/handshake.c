@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "server/conn/conn_priv.h"
+#include "server/conn/http2.h"
 #include "server/tls/handshaker.h"
 #include "server/tls/session.h"
 #include "server/util/client_key.h"
@@ -98,7 +99,7 @@ begin_requests(struct conn *c)
 	/* Its first request may lie in the session. */
 	c->cn_readable = c->cn_writable = true;
 	conn_patience(c, TIMER_HEAD);
-	return NEXT_GO;
+	return tl->tl_http2 ? conn_begin_http2(c) : NEXT_GO;
 }
 
 /* The client reads why: an alert was sent. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "server/conn/conn_priv.h"
+#include "server/conn/http2.h"
 #include "server/content/autoindex_stream.h"
 
 #define RULE(c, holds)                               \
@@ -21,6 +22,7 @@ static const char *const states[] = {[CONN_PROXY] = "proxy",
     [CONN_LOOKUP] = "lookup",
     [CONN_SEND] = "send",
     [CONN_SKIP] = "skip",
+    [CONN_HTTP2] = "http2",
     [CONN_LINGER] = "linger"};
 static const char *const timers[TIMERS] = {[TIMER_NONE] = "none",
     [TIMER_HEAD] = "head",
@@ -141,6 +143,31 @@ check_send(const struct conn *c)
 }
 
 static void
+check_http2(const struct conn *c)
+{
+	const struct conn_http2 *ch = c->cn_h2;
+
+	RULE(c, c->cn_ex == NULL && c->cn_in.b_data == NULL);
+	RULE(c, (ch->ch_rest != NULL) == (ch->ch_at < ch->ch_len));
+	h2_check(ch->ch_session);
+	if (c->cn_dying) {
+		RULE(c, c->cn_item.it_timer == TIMER_NONE);
+		RULE(c, ch->ch_session->h2_stopped && conn_http2_waits(c));
+		return;
+	}
+	RULE(c, ch->ch_rest == NULL || c->cn_item.it_queued ||
+		    c->cn_item.it_timer == TIMER_SEND);
+	RULE(c, c->cn_item.it_timer == TIMER_NONE ||
+		    c->cn_item.it_timer == TIMER_IDLE ||
+		    c->cn_item.it_timer == TIMER_REST ||
+		    c->cn_item.it_timer == TIMER_HEAD ||
+		    c->cn_item.it_timer == TIMER_SEND ||
+		    c->cn_item.it_timer == TIMER_GRACE);
+	RULE(c, c->cn_item.it_timer != TIMER_NONE || c->cn_item.it_queued ||
+		    !h2_is_idle(ch->ch_session));
+}
+
+static void
 check_state(const struct conn *c)
 {
 	switch (c->cn_state) {
@@ -177,6 +204,9 @@ check_state(const struct conn *c)
 		RULE(c, c->cn_item.it_timer == TIMER_HEAD);
 		RULE(c, c->cn_item.it_phase == PHASE_BODY);
 		break;
+	case CONN_HTTP2:
+		check_http2(c);
+		break;
 	case CONN_LINGER:
 		RULE(c, c->cn_ex == NULL && c->cn_in.b_data == NULL);
 		RULE(c, c->cn_item.it_timer == TIMER_LINGER ||
@@ -191,14 +221,14 @@ conn_check(const struct conn *c)
 {
 	const struct worker *wk = c->cn_worker;
 
-	RULE(c, !c->cn_dying || conn_waits(c));
+	RULE(c, !c->cn_dying || conn_waits(c) || conn_http2_waits(c));
 	RULE(c, c->cn_dying || c->cn_transport.tr_fd >= 0);
 	RULE(c, c->cn_item.it_timer != TIMER_GRACE || wk->wk_draining);
 	RULE(c, c->cn_dying == !event_pending(&c->cn_event,
 				   EV_READ | EV_WRITE | EV_CLOSED, NULL));
 	/* None is forgotten. */
 	RULE(c, c->cn_item.it_timer != TIMER_NONE || c->cn_item.it_queued ||
-		    c->cn_dying);
+		    c->cn_dying || c->cn_state == CONN_HTTP2);
 	RULE(c,
 	    wk->wk_service.svc_conf->conf_max_requests == 0 ||
 		c->cn_requests <= wk->wk_service.svc_conf->conf_max_requests);
@@ -208,7 +238,7 @@ conn_check(const struct conn *c)
 			c->cn_peer.sa.sa_family != AF_UNIX));
 	if (conn_waits(c))
 		check_waiting(c);
-	else
+	else if (!c->cn_dying || c->cn_state == CONN_HTTP2)
 		check_state(c);
 }
 #else

@@ -6,6 +6,7 @@
  */
 #include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
+#include "server/conn/http2.h"
 
 /*
  * Bytes.  What belongs to answers before this one makes it less, even negative: only the
@@ -14,15 +15,24 @@
 static int64_t
 taken(const struct conn *c)
 {
-	return (int64_t)response_sent(&c->cn_ex->ex_response) -
-	       (int64_t)transport_unacked(&c->cn_transport);
+	uint64_t given = c->cn_h2 != NULL
+			     ? c->cn_h2->ch_given
+			     : response_sent(&c->cn_ex->ex_response);
+
+	return (int64_t)given - (int64_t)transport_unacked(&c->cn_transport);
+}
+
+static struct pace *
+pace_of(const struct conn *c)
+{
+	return c->cn_h2 != NULL ? &c->cn_h2->ch_pace : &c->cn_ex->ex_pace;
 }
 
 /* What goes beyond its timer a loop that was held up has taken. */
 static void
 stop(struct conn *c)
 {
-	struct pace *pc = &c->cn_ex->ex_pace;
+	struct pace *pc = pace_of(c);
 	uint64_t us = clock_now() - pc->pc_since;
 	uint64_t most = c->cn_worker->wk_sched.sc_timeouts[TIMER_SEND];
 
@@ -50,7 +60,7 @@ least(const struct conn *c, uint64_t us)
 static bool
 too_slow(struct conn *c, int64_t now)
 {
-	struct pace *pc = &c->cn_ex->ex_pace;
+	struct pace *pc = pace_of(c);
 	uint64_t us = pc->pc_full;
 	int64_t n = now - pc->pc_begin;
 
@@ -79,14 +89,14 @@ arm(struct conn *c)
 	struct worker *wk = c->cn_worker;
 
 	conn_timer(c, TIMER_SEND);
-	c->cn_ex->ex_pace.pc_since =
+	pace_of(c)->pc_since =
 	    c->cn_item.it_deadline - wk->wk_sched.sc_timeouts[TIMER_SEND];
 }
 
 bool
 min_rate_full(struct conn *c)
 {
-	struct pace *pc = &c->cn_ex->ex_pace;
+	struct pace *pc = pace_of(c);
 
 	pc->pc_last = taken(c);
 	if (!pc->pc_begun)
@@ -103,7 +113,7 @@ min_rate_full(struct conn *c)
 bool
 min_rate_late(struct conn *c)
 {
-	struct pace *pc = &c->cn_ex->ex_pace;
+	struct pace *pc = pace_of(c);
 	int64_t now = taken(c);
 
 	if (!transport_has_room(&c->cn_transport) &&

@@ -7,6 +7,7 @@
 
 #include "server/conn/conn_priv.h"
 #include "server/conn/fast_path.h"
+#include "server/conn/http2.h"
 
 #define MAX_BODY ((uint64_t)64 << 10) /* bytes discarded at most */
 
@@ -142,16 +143,6 @@ count_request(struct conn *c)
 	c->cn_requests++;
 }
 
-/* Its peer is a trusted proxy, which may say for whom it asks. */
-static void
-name_client(struct exchange *ex)
-{
-	union sockaddr_any client;
-
-	if (exchange_named(ex->ex_service->svc_conf, &ex->ex_request, &client))
-		exchange_asked_for(ex, &client);
-}
-
 static enum next
 begin_request(struct conn *c)
 {
@@ -169,7 +160,7 @@ begin_request(struct conn *c)
 		c->cn_readable = false;
 	status = request_parse(rq, head, MAX_BODY, conn_bufs(c));
 	if (c->cn_proxied)
-		name_client(c->cn_ex);
+		exchange_name_client(c->cn_ex);
 	if (status != 0)
 		return refuse(c, status);
 	c->cn_skip = rq->rq_body;
@@ -275,6 +266,8 @@ conn_read(struct conn *c)
 		    c->cn_in.b_data, c->cn_in.b_len, &limits, &c->cn_head);
 	if (status == HEAD_MORE)
 		return receive_head(c);
+	if (status == 505 && conn_speaks_http2(c))
+		return conn_begin_http2(c);
 	if (status != 0)
 		return conn_refuse_head(c, status);
 	return begin_request(c);

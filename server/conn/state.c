@@ -35,7 +35,8 @@ conn_know_peer(struct conn *c)
 bool
 conn_begin(struct conn *c)
 {
-	c->cn_ex = exchange_create(&c->cn_worker->wk_service, c->cn_ops, c);
+	c->cn_ex = exchange_create(
+	    &c->cn_worker->wk_service, &c->cn_ops->co_exchange, c);
 	if (c->cn_ex == NULL)
 		return false;
 	c->cn_ex->ex_peer = &c->cn_peer.sa;

@@ -46,6 +46,15 @@ exchange_named(const struct conf *conf, const struct request *rq,
 	    conf->conf_trusted.cl_list, conf->conf_trusted.cl_count, client);
 }
 
+void
+exchange_name_client(struct exchange *ex)
+{
+	union sockaddr_any client;
+
+	if (exchange_named(ex->ex_service->svc_conf, &ex->ex_request, &client))
+		exchange_asked_for(ex, &client);
+}
+
 static int
 find_target(struct exchange *ex)
 {
@@ -249,6 +258,23 @@ exchange_has_patience(struct exchange *ex)
 
 	return s->snd_pending && ex->ex_looks++ < DISK_LOOKS &&
 	       !pw_send_stuck(s);
+}
+
+void
+exchange_disk_late(struct exchange *ex)
+{
+	struct service *svc = ex->ex_service;
+	struct str line = ex->ex_request.rq_line;
+
+	stat_add(&svc->svc_stats.sta_timeout[TIMER_DISK], 1);
+	if (message_rate_tell(&svc->svc_told_disk, clock_now()))
+		log_error(svc->svc_log,
+		    "\"%.*s\" ended: %s did not answer within %u s "
+		    "(disk_timeout)",
+		    (int)line.s_len, line.s_ptr,
+		    ex->ex_verifying ? "those who verify passwords"
+				     : "the disk",
+		    svc->svc_conf->conf_disk_timeout);
 }
 
 /* The bytes of its body; own: a page of the configuration's, or NULL. */

@@ -68,6 +68,9 @@ struct exchange {
 	const struct tls *ex_tls;	/* the same; NULL: no TLS */
 	uint64_t ex_rate; /* bytes/s that the client takes, or 0: see pw_send */
 
+	bool
+	    ex_head_apart; /* the owner sends the head itself: response_head_given */
+
 	bool ex_open;	     /* begun, and not counted and logged yet */
 	bool ex_pending;     /* a completion is to come */
 	bool ex_cancelled;   /* its connection has gone */
@@ -118,6 +121,9 @@ bool exchange_continue(struct exchange *);
 bool exchange_named(
     const struct conf *, const struct request *, union sockaddr_any *);
 
+/* The same of its own request. */
+void exchange_name_client(struct exchange *);
+
 /* A trusted proxy asks for this client; AF_UNSPEC: for nobody that is known. */
 static inline void
 exchange_asked_for(struct exchange *ex, const union sockaddr_any *client)
@@ -165,6 +171,9 @@ void exchange_cancel(struct exchange *);
 
 /* The disk has not answered in time: it is only busy, and gets more. */
 bool exchange_has_patience(struct exchange *);
+
+/* And got it: the request that ends is counted, and told of in the messages. */
+void exchange_disk_late(struct exchange *);
 
 /* Counts what was sent since the last call. */
 void exchange_sent(struct exchange *);

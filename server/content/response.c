@@ -114,7 +114,8 @@ head_end(struct exchange *ex)
 {
 	struct response *rs = &ex->ex_response;
 
-	head_write_end(head_of(ex), rs->rs_close, ex->ex_request.rq_http10);
+	head_write_end(head_of(ex), rs->rs_close && !ex->ex_request.rq_framed,
+	    ex->ex_request.rq_http10);
 	rs->rs_head_len = rs->rs_head.b_len;
 }
 
@@ -250,7 +251,7 @@ respond_stream(struct exchange *ex, struct autoindex_stream *st)
 	head_listing(ex);
 	if (ex->ex_request.rq_http10)
 		rs->rs_close = true;
-	else
+	else if (!ex->ex_request.rq_framed)
 		add(ex, "Transfer-Encoding: chunked\r\n");
 	head_end(ex);
 	rs->rs_stream = st;

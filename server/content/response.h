@@ -62,6 +62,12 @@ void respond_listing(struct exchange *, struct text *);
 /* Takes it over, with its first block; NULL: the body is not wanted (HEAD). */
 void respond_stream(struct exchange *, struct autoindex_stream *);
 
+/*
+ * With ex_head_apart: the first rs_head_len bytes of rs_head were sent by the owner.  Until then
+ * they are no part of what response_step sends, nor counted.
+ */
+void response_head_given(struct exchange *);
+
 /* As pw_send_step, for the answer as a whole. */
 enum pw_send_status response_step(struct exchange *);
 

@@ -71,10 +71,18 @@ void
 response_start(struct exchange *ex)
 {
 	struct response *rs = &ex->ex_response;
+	size_t apart =
+	    ex->ex_head_apart && rs->rs_piece == 0 ? rs->rs_head_len : 0;
 
-	piece_start(ex, rs->rs_head.b_data, rs->rs_head.b_len);
+	piece_start(ex, rs->rs_head.b_data + apart, rs->rs_head.b_len - apart);
 	if (rs->rs_head.b_failed)
 		rs->rs_send.snd_error = -ENOMEM;
+}
+
+void
+response_head_given(struct exchange *ex)
+{
+	ex->ex_response.rs_sent += ex->ex_response.rs_head_len;
 }
 
 void
@@ -185,10 +193,13 @@ next_piece(struct exchange *ex)
 
 /* The memory of other pieces of a listing, or of a body, is not rs_head's. */
 static bool
-sends_head(const struct response *rs)
+sends_head(const struct exchange *ex)
 {
+	const struct response *rs = &ex->ex_response;
 	bool other = rs->rs_body.s_len > 0 || rs->rs_stream != NULL;
 
+	if (ex->ex_head_apart && rs->rs_sent == 0)
+		return true;
 	return rs->rs_send.snd_mem_len > 0 && !(rs->rs_piece > 0 && other);
 }
 
@@ -219,7 +230,7 @@ response_step(struct exchange *ex)
 			break;
 	}
 	/* A slow client does not hold a buffer for a head it has got. */
-	if (status == PW_SEND_WANT_WRITE && !sends_head(rs))
+	if (status == PW_SEND_WANT_WRITE && !sends_head(ex))
 		buf_release(&rs->rs_head, &ex->ex_service->svc_bufs);
 	return status;
 }

@@ -84,7 +84,7 @@ stream(struct exchange *ex)
 		return fail(ex, -ENOMEM);
 	st->st_loop = ex->ex_service->svc_loop;
 	st->st_place = lk->lk_listing.li_place;
-	st->st_chunked = !ex->ex_request.rq_http10;
+	st->st_chunked = !ex->ex_request.rq_http10 && !ex->ex_request.rq_framed;
 	st->st_done = on_block;
 	st->st_arg = ex;
 	error = autoindex_stream_next(st);

@@ -19,6 +19,7 @@ struct request {
 	enum method rq_method;
 	bool rq_keepalive; /* the client would keep the connection */
 	bool rq_http10;	   /* so keep-alive has to be said */
+	bool rq_framed;	   /* HTTP/2: its frames say where the answer ends */
 	uint64_t rq_body;  /* bytes of body that follow the head */
 	struct str rq_line;
 	struct str rq_target;

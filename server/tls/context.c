@@ -101,16 +101,18 @@ on_name(SSL *ssl, int *alert, void *arg)
 		   : SSL_TLSEXT_ERR_NOACK;
 }
 
-/* RFC 7301: HTTP/1.1 is spoken; a client that speaks no protocol of ours is told so. */
+/* RFC 7301: a client that speaks no protocol of ours is told so.  arg: HTTP/2 is one, or NULL. */
 static int
 on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
     const unsigned char *in, unsigned inlen, void *arg)
 {
-	static const unsigned char ours[] = "\x08http/1.1\x08http/1.0";
+	static const unsigned char all[] = "\x02h2\x08http/1.1\x08http/1.0";
+	size_t from = arg != NULL ? 0 : sizeof("\x02h2") - 1;
 	unsigned char *chosen;
 
-	(void)ssl, (void)arg;
-	if (SSL_select_next_proto(&chosen, outlen, ours, sizeof(ours) - 1, in,
+	(void)ssl;
+	if (SSL_select_next_proto(&chosen, outlen, all + from,
+		(unsigned)(sizeof(all) - 1 - from), in,
 		inlen) != OPENSSL_NPN_NEGOTIATED)
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
 	*out = chosen;
@@ -222,7 +224,7 @@ new_context(struct tls_context *tx, const struct tls_settings *tc, size_t site)
 	SSL_CTX_set_keylog_callback(ctx, on_secret);
 	SSL_CTX_set_client_hello_cb(ctx, on_hello, tx);
 	SSL_CTX_set_tlsext_servername_callback(ctx, on_name);
-	SSL_CTX_set_alpn_select_cb(ctx, on_alpn, NULL);
+	SSL_CTX_set_alpn_select_cb(ctx, on_alpn, tc->tc_http2 ? tx : NULL);
 	return ctx;
 }
 

@@ -31,6 +31,7 @@ struct tls_site {
 struct tls_settings {
 	enum tls_profile tc_profile;
 	enum tls_ktls tc_ktls;
+	bool tc_http2;			/* is offered */
 	struct ticket_keys *tc_tickets; /* NULL: no resumption */
 	/* The first one is the default, and has a certificate; the list is copied. */
 	const struct tls_site *const *tc_sites;

@@ -152,9 +152,20 @@ take_over(struct tls *tl)
 	return done;
 }
 
+static bool
+chose_http2(const SSL *ssl)
+{
+	const unsigned char *name;
+	unsigned len;
+
+	SSL_get0_alpn_selected(ssl, &name, &len);
+	return len == 2 && memcmp(name, "h2", 2) == 0;
+}
+
 static void
 opened(struct tls *tl)
 {
+	tl->tl_http2 = chose_http2(tl->tl_ssl);
 	tl->tl_longest = longest(tl->tl_ssl);
 	if (!take_over(tl)) {
 		tl->tl_state = TLS_FAILED;

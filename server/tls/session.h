@@ -64,6 +64,7 @@ struct tls {
 	const struct tls_site *tl_site;
 	size_t tl_place;   /* of the site in its context */
 	unsigned tl_steps; /* of the handshake */
+	bool tl_http2;	   /* what ALPN has chosen; else HTTP/1 */
 	bool tl_kernel;	   /* the kernel encrypts */
 	bool tl_told;	   /* our close_notify is made */
 	bool tl_broken;	   /* nothing more can be sent */

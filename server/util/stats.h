@@ -43,6 +43,7 @@ enum cap {
 	CAP_ADDRESS,	/* max_connections_per_address: connections refused */
 	CAP_RATE,	/* min_send_rate: connections closed */
 	CAP_REQUESTS,	/* connections closed after max_requests */
+	CAP_FRAMES,	/* HTTP/2: connections ended for a flood of frames */
 	CAP_TCP_MEMORY, /* tcp_memory: times that there was more */
 	CAPS
 };

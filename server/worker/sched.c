@@ -11,6 +11,7 @@ sched_init(struct sched *sc)
 
 	TAILQ_INIT(&sc->sc_turns);
 	TAILQ_INIT(&sc->sc_all);
+	TAILQ_INIT(&sc->sc_parts);
 	for (timer = 0; timer < TIMERS; timer++)
 		TAILQ_INIT(&sc->sc_timers[timer]);
 	for (timer = 0; timer < SCHED_TICKS; timer++)
@@ -155,14 +156,33 @@ sched_add(struct sched *sc, struct sched_item *it)
 	sc->sc_count++;
 }
 
-void
-sched_remove(struct sched *sc, struct sched_item *it)
+static void
+forget(struct sched *sc, struct sched_item *it)
 {
 	sched_timer(sc, it, TIMER_NONE);
 	if (it->it_queued)
 		dequeue(sc, it);
+}
+
+void
+sched_remove(struct sched *sc, struct sched_item *it)
+{
+	forget(sc, it);
 	TAILQ_REMOVE(&sc->sc_all, it, it_all);
 	sc->sc_count--;
+}
+
+void
+sched_add_part(struct sched *sc, struct sched_item *it)
+{
+	TAILQ_INSERT_TAIL(&sc->sc_parts, it, it_all);
+}
+
+void
+sched_remove_part(struct sched *sc, struct sched_item *it)
+{
+	forget(sc, it);
+	TAILQ_REMOVE(&sc->sc_parts, it, it_all);
 }
 
 void

@@ -87,6 +87,8 @@ struct sched {
 	uint64_t sc_ticked; /* the last tick that was looked at */
 	struct sched_list sc_all;
 	unsigned sc_count;
+	struct sched_list
+	    sc_parts; /* of one of them: a stream of a connection */
 };
 
 /* Lists only; sc_again and sc_timeouts are the worker's to set. */
@@ -94,6 +96,10 @@ void sched_init(struct sched *);
 
 void sched_add(struct sched *, struct sched_item *);
 void sched_remove(struct sched *, struct sched_item *);
+
+/* One that has turns and timers, and is no client: of its ops only run, timeout and check are called. */
+void sched_add_part(struct sched *, struct sched_item *);
+void sched_remove_part(struct sched *, struct sched_item *);
 
 /* sc_again comes with the next event-loop iteration. */
 void sched_arm(struct sched *);

@@ -96,6 +96,12 @@ sched_check(const struct sched *sc, const struct stats *sta)
 		phases[it->it_phase]++;
 	}
 	RULE(n == sc->sc_count);
+	TAILQ_FOREACH(it, &sc->sc_parts, it_all)
+	{
+		check_item(sc, it);
+		queued += it->it_queued;
+		timed[it->it_timer]++;
+	}
 	check_timers(sc, timed);
 	check_turns(sc, queued);
 	check_phases(sta, phases);

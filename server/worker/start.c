@@ -120,6 +120,7 @@ create_tls(struct worker *wk, const struct shared *sh)
 	struct tls_settings tc = {
 	    .tc_profile = conf->conf_tls_profile,
 	    .tc_ktls = conf->conf_ktls,
+	    .tc_http2 = conf->conf_http2,
 	    .tc_tickets = sh->sh_tickets,
 	    .tc_nsites = conf->conf_nsites,
 	    .tc_find = find_site,

@@ -156,8 +156,10 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	    "requests failed: memory ran out");
 	report_left_out(
 	    wk, &wk->wk_service.svc_told_busy, "passwords were not verified");
-	report_left_out(
-	    wk, &wk->wk_told_disk, "requests ended: a disk did not answer");
+	report_left_out(wk, &wk->wk_service.svc_told_disk,
+	    "requests ended: a disk did not answer");
+	report_left_out(wk, &wk->wk_told_frames,
+	    "connections ended: floods of HTTP/2 frames");
 	report_left_out(wk, &wk->wk_told_stall, "slow event-loop iterations");
 	report_asleep(wk);
 	if (wk->wk_id == 0)

@@ -61,8 +61,8 @@ struct worker {
 	struct message_rate wk_told_full;    /* about max_connections ... */
 	struct message_rate wk_told_address; /* ... and those of an address */
 	struct message_rate wk_told_proxy;   /* about missing PROXY headers */
-	struct message_rate wk_told_disk;  /* about disks that do not answer */
-	struct message_rate wk_told_stall; /* about slow iterations */
+	struct message_rate wk_told_frames;  /* about floods of frames */
+	struct message_rate wk_told_stall;   /* about slow iterations */
 	struct message_rate
 	    wk_told_oust;	 /* about clients that sent no request */
 	struct asleep wk_asleep; /* about sleep during an iteration */

@@ -223,15 +223,15 @@ def test_renegotiation_is_refused(start):
 
 def test_alpn(start):
     server = start()
-    for offered, chosen in ((["http/1.1"], "http/1.1"), (["h2", "http/1.1"], "http/1.1"),
-                            ([], None)):
+    for offered, chosen in ((["http/1.1"], "http/1.1"), (["http/1.1", "h2"], "h2"),
+                            (["h2"], "h2"), ([], None)):
         of = context()
         if offered:
             of.set_alpn_protocols(offered)
         with shake(server, of) as s:
             assert s.selected_alpn_protocol() == chosen
     of = context()
-    of.set_alpn_protocols(["h2"])
+    of.set_alpn_protocols(["spdy/3"])
     with pytest.raises(ssl.SSLError, match="NO_APPLICATION_PROTOCOL|no application protocol"):
         shake(server, of)
     end(server)

@@ -263,8 +263,9 @@ static void
 queueing_start(struct queueing *qu, struct fixture *fx, const char *path,
     struct pw_file *f)
 {
-	static const struct pw_sink_ops ops = {
-	    queueing_take, queueing_unacked, queueing_take_range};
+	static const struct pw_sink_ops ops = {.take = queueing_take,
+	    .unacked = queueing_unacked,
+	    .take_range = queueing_take_range};
 
 	*qu = (struct queueing){.qu_sink = {&ops}};
 	qu->qu_send.snd_path = pw_send_path(path);
@@ -356,6 +357,106 @@ one_that_takes_ranges_takes_memory_too(void **state)
 	pw_file_unref(&file);
 }
 
+/* One with memory of its own, which is small: frames of 1000 bytes. */
+#define FRAME 1000
+
+struct framing {
+	struct pw_sink fr_sink; /* the first */
+	size_t fr_len;		/* of what lies in the frame */
+	size_t fr_in_place;	/* bytes of the file that were put there */
+	size_t fr_total;
+	char fr_frame[FRAME];
+	char fr_all[SIZE + 4];
+	struct pw_send fr_send;
+};
+
+static char *
+framing_room(struct pw_sink *sk, size_t *room)
+{
+	struct framing *fr = (struct framing *)sk;
+
+	*room = FRAME - fr->fr_len;
+	return fr->fr_frame + fr->fr_len;
+}
+
+static int
+framing_take(
+    struct pw_sink *sk, const char *mem, size_t len, bool more, size_t *taken)
+{
+	struct framing *fr = (struct framing *)sk;
+	size_t room = FRAME - fr->fr_len;
+
+	(void)more;
+	*taken = len < room ? len : room;
+	if (*taken == 0)
+		return -EAGAIN;
+	if (mem == fr->fr_frame + fr->fr_len)
+		fr->fr_in_place += *taken;
+	memcpy(fr->fr_all + fr->fr_total, mem, *taken);
+	fr->fr_len += *taken;
+	fr->fr_total += *taken;
+	return 0;
+}
+
+static enum pw_send_status
+framing_run(struct framing *fr, struct fixture *fx)
+{
+	enum pw_send_status status = PW_SEND_AGAIN;
+
+	while (status == PW_SEND_AGAIN || status == PW_SEND_PENDING) {
+		status = pw_send_step(&fr->fr_send);
+		if (status == PW_SEND_PENDING)
+			settle(fx->fx_loop);
+	}
+	return status;
+}
+
+static void
+one_with_memory_has_the_file_read_into_that(void **state)
+{
+	static const struct pw_sink_ops ops = {.take = framing_take,
+	    .unacked = queueing_unacked,
+	    .room = framing_room};
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
+	struct framing *fr = calloc(1, sizeof(*fr));
+	char *expected = malloc((size_t)SIZE);
+
+	assert_true(fr != NULL && expected != NULL);
+	fill(expected, 0, (size_t)SIZE);
+	fr->fr_sink.sk_ops = &ops;
+	fr->fr_send.snd_path = pw_send_path("nodiskio");
+	fr->fr_send.snd_loop = fx->fx_loop;
+	fr->fr_send.snd_sock = -1;
+	fr->fr_send.snd_sink = &fr->fr_sink;
+	fr->fr_send.snd_mem = "head";
+	fr->fr_send.snd_mem_len = 4;
+	fr->fr_send.snd_file = file;
+	fr->fr_send.snd_len = SIZE;
+	fr->fr_send.snd_done = queueing_done;
+	assert_int_equal(pw_send_start(&fr->fr_send), 0);
+	/* Without room it is asked for, and nothing is lost. */
+	fr->fr_len = FRAME;
+	assert_int_equal(framing_run(fr, fx), PW_SEND_WANT_WRITE);
+	assert_int_equal(fr->fr_send.snd_sent, 0);
+	/* With room for less than the head. */
+	fr->fr_len = FRAME - 3;
+	assert_int_equal(framing_run(fr, fx), PW_SEND_WANT_WRITE);
+	assert_int_equal(fr->fr_send.snd_sent, 3);
+	do
+		fr->fr_len = 0;
+	while (framing_run(fr, fx) == PW_SEND_WANT_WRITE);
+	assert_int_equal(fr->fr_total, 4 + (size_t)SIZE);
+	assert_memory_equal(fr->fr_all, "head", 4);
+	assert_memory_equal(fr->fr_all + 4, expected, (size_t)SIZE);
+	if (residency_can_ask(file))
+		assert_true(fr->fr_in_place >= (size_t)SIZE - FRAME);
+	pw_send_finish(&fr->fr_send);
+	pw_file_unref(&file);
+	free(expected);
+	free(fr);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_sinks, teardown)
 
 int
@@ -371,6 +472,7 @@ main(void)
 	    TEST(
 		what_is_offered_and_evicted_is_resident_when_it_is_offered_again),
 	    TEST(one_that_takes_ranges_takes_memory_too),
+	    TEST(one_with_memory_has_the_file_read_into_that),
 	};
 
 	stay_on_one_cpu();

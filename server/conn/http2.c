@@ -1,0 +1,240 @@
+/*
+ * http2: a connection of HTTP/2: what is received goes to its session, what that has to say goes
+ * out, and the timers that are the connection's: the streams have their own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/conn/conn_priv.h"
+#include "server/conn/http2.h"
+
+#define READS	 4 /* in one turn */
+#define RECEIVED 16384
+#define GIVEN	 (4 * H2_FRAME + 1024) /* bytes of a turn: see RESPONSE_SHARE */
+
+_Static_assert(GIVEN >= H2_ROOM, "h2_gather wants more");
+
+/* --------------------------------------------------------------- what comes */
+
+/* NEXT_GO: there may be more. */
+static enum next
+read_frames(struct conn *c)
+{
+	char data[RECEIVED];
+	enum next next = NEXT_GO;
+	size_t got;
+
+	for (int n = 0; n < READS && next == NEXT_GO; n++) {
+		next = conn_receive(c, data, sizeof(data), &got);
+		if (got > 0 && !h2_receive(c->cn_h2->ch_session, data, got))
+			return NEXT_WAIT;
+		if (next == NEXT_GO && c->cn_drained) {
+			c->cn_readable = false;
+			return NEXT_WAIT;
+		}
+	}
+	return next;
+}
+
+/* ---------------------------------------------------------------- what goes */
+
+/* What was not taken comes first the next time. */
+static bool
+keep(struct conn_http2 *ch, const char *data, size_t len)
+{
+	ch->ch_rest = malloc(len);
+	if (ch->ch_rest == NULL)
+		return false;
+	memcpy(ch->ch_rest, data, len);
+	ch->ch_at = 0;
+	ch->ch_len = len;
+	return true;
+}
+
+static void
+forget_rest(struct conn_http2 *ch)
+{
+	free(ch->ch_rest);
+	ch->ch_rest = NULL;
+	ch->ch_len = ch->ch_at = 0;
+}
+
+/* Bytes that were taken, 0 if it is full; or -errno. */
+static long
+send_some(struct conn *c, const char *data, size_t len)
+{
+	long n = transport_send(&c->cn_transport, data, len);
+
+	if (n == -EAGAIN || n == -EINTR || n == -ENOBUFS)
+		n = 0;
+	if (n > 0) {
+		c->cn_h2->ch_given += (uint64_t)n;
+		c->cn_unseen += (uint64_t)n;
+	}
+	return n;
+}
+
+static enum next
+full(struct conn *c)
+{
+	c->cn_writable = false;
+	return min_rate_full(c) ? NEXT_WAIT : NEXT_CLOSE;
+}
+
+/* NEXT_GO: there is none any more. */
+static enum next
+send_rest(struct conn *c)
+{
+	struct conn_http2 *ch = c->cn_h2;
+	long n;
+
+	if (ch->ch_rest == NULL)
+		return NEXT_GO;
+	n = send_some(c, ch->ch_rest + ch->ch_at, ch->ch_len - ch->ch_at);
+	if (n < 0)
+		return NEXT_CLOSE;
+	ch->ch_at += (size_t)n;
+	if (ch->ch_at < ch->ch_len)
+		return full(c);
+	forget_rest(ch);
+	return NEXT_GO;
+}
+
+static enum next
+send_new(struct conn *c)
+{
+	struct conn_http2 *ch = c->cn_h2;
+	char data[GIVEN];
+	size_t len = h2_gather(ch->ch_session, data, sizeof(data));
+	long n;
+
+	if (len == 0)
+		return NEXT_WAIT;
+	n = send_some(c, data, len);
+	if (n < 0)
+		return NEXT_CLOSE;
+	if ((size_t)n == len)
+		return h2_wants_room(ch->ch_session) ? NEXT_AGAIN : NEXT_WAIT;
+	return keep(ch, data + n, len - (size_t)n) ? full(c) : NEXT_CLOSE;
+}
+
+static enum next
+send_frames(struct conn *c)
+{
+	enum next next;
+
+	if (!c->cn_writable)
+		return NEXT_WAIT;
+	conn_bound(c);
+	next = send_rest(c);
+	return next == NEXT_GO ? send_new(c) : next;
+}
+
+/* -------------------------------------------------------------------- steps */
+
+/* All was said. */
+static enum next
+end(struct conn *c)
+{
+	h2_stop(c->cn_h2->ch_session);
+	return conn_linger(c);
+}
+
+static void
+set_timer(struct conn *c)
+{
+	const struct h2 *h2 = c->cn_h2->ch_session;
+	enum timer timer = c->cn_item.it_timer;
+
+	if (c->cn_h2->ch_rest != NULL || timer == TIMER_GRACE)
+		return;
+	if (!h2_is_idle(h2) && h2->h2_heading == NULL)
+		conn_timer(c, TIMER_NONE);
+	else if (h2->h2_heading != NULL || h2->h2_requests == 0) {
+		if (timer != TIMER_HEAD)
+			conn_timer(c, TIMER_HEAD);
+	} else if (timer != TIMER_IDLE && timer != TIMER_REST)
+		conn_patience(c, min_rate_ended(c));
+}
+
+enum next
+conn_http2(struct conn *c)
+{
+	struct conn_http2 *ch = c->cn_h2;
+	enum next came = read_frames(c), went;
+	bool more;
+
+	if (came == NEXT_CLOSE)
+		return NEXT_CLOSE;
+	more = h2_run(ch->ch_session);
+	went = send_frames(c);
+	if (went == NEXT_CLOSE)
+		return NEXT_CLOSE;
+	if (ch->ch_rest == NULL && h2_is_over(ch->ch_session))
+		return end(c);
+	set_timer(c);
+	return came == NEXT_GO || more || went == NEXT_AGAIN ? NEXT_AGAIN
+							     : NEXT_WAIT;
+}
+
+/* ---------------------------------------------------------------------- end */
+
+void
+conn_http2_late(struct conn *c, enum timer timer)
+{
+	struct h2 *h2 = c->cn_h2->ch_session;
+
+	if (timer == TIMER_GRACE)
+		h2_refuse(h2);
+	else
+		h2_fail(h2, NGHTTP2_NO_ERROR);
+}
+
+void
+conn_http2_drain(struct conn *c)
+{
+	h2_drain(c->cn_h2->ch_session);
+	if (c->cn_h2->ch_rest == NULL)
+		conn_timer(c, TIMER_GRACE);
+	sched_again(&c->cn_worker->wk_sched, &c->cn_item);
+}
+
+/* The client hears which of its requests were not answered, if there is room. */
+static void
+say_end(struct conn *c)
+{
+	struct h2 *h2 = c->cn_h2->ch_session;
+	char data[H2_ROOM];
+	size_t len;
+
+	if (c->cn_h2->ch_rest != NULL || !h2_is_idle(h2) || h2_is_over(h2))
+		return;
+	h2_refuse(h2);
+	len = h2_gather(h2, data, sizeof(data));
+	if (len > 0)
+		(void)send_some(c, data, len);
+}
+
+void
+conn_http2_stop(struct conn *c)
+{
+	struct conn_http2 *ch = c->cn_h2;
+
+	if (ch->ch_session == NULL || ch->ch_session->h2_stopped)
+		return;
+	if (!c->cn_hup)
+		say_end(c);
+	h2_stop(ch->ch_session);
+}
+
+void
+conn_http2_free(struct conn *c)
+{
+	if (c->cn_h2 == NULL)
+		return;
+	h2_destroy(&c->cn_h2->ch_session);
+	forget_rest(c->cn_h2);
+	free(c->cn_h2);
+	c->cn_h2 = NULL;
+}

@@ -1,0 +1,50 @@
+/*
+ * http2: a connection in CONN_HTTP2; for server/conn/ only.  See server/http2/session.h.
+ */
+#ifndef SERVER_CONN_HTTP2_H
+#define SERVER_CONN_HTTP2_H
+
+#include "server/conn/conn_priv.h"
+#include "server/http2/session.h"
+
+struct conn_http2 {
+	struct h2 *ch_session; /* NULL: no memory */
+	char *ch_rest; /* frames that the socket did not take, or NULL */
+	size_t ch_at;
+	size_t ch_len;
+	uint64_t ch_given; /* bytes, of the connection */
+	struct pace ch_pace;
+};
+
+/* Nothing of it is in use, and its completions have come, or will find nobody. */
+static inline bool
+conn_http2_waits(const struct conn *c)
+{
+	return c->cn_h2 != NULL && c->cn_h2->ch_session != NULL &&
+	       h2_waits(c->cn_h2->ch_session);
+}
+
+/* ------------------------------------------------------------- preface.c */
+
+/* What was received is its preface (RFC 9113, 3.4), and it may speak it. */
+bool conn_speaks_http2(const struct conn *);
+
+/* From here on it is in CONN_HTTP2. */
+enum next conn_begin_http2(struct conn *);
+
+/* --------------------------------------------------------------- http2.c */
+
+/* A step in CONN_HTTP2. */
+enum next conn_http2(struct conn *);
+
+/* Its timer has ended: it is due. */
+void conn_http2_late(struct conn *, enum timer);
+
+/* The server ends. */
+void conn_http2_drain(struct conn *);
+
+/* It is closed: cancels all that is under way. */
+void conn_http2_stop(struct conn *);
+void conn_http2_free(struct conn *);
+
+#endif

@@ -1,0 +1,135 @@
+/*
+ * session: HTTP/2 on one connection (RFC 9113): frames in, frames out, and its streams, each
+ * with an exchange of its own.  It knows no socket: what was received is given to it, and
+ * what it has to say is taken from it.  libnghttp2 has the frames, HPACK, the windows and the order
+ * of streams (RFC 9218).  The worker's thread.
+ *
+ *	h2_create
+ *	h2_receive, whenever something has come
+ *	h2_run, then h2_gather until there is nothing: its turn; ho_turn asks for one
+ *	h2_is_over: all was said
+ *	h2_stop, and h2_destroy once h2_waits is false
+ */
+#ifndef SERVER_HTTP2_SESSION_H
+#define SERVER_HTTP2_SESSION_H
+
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "server/http2/flood.h"
+#include "server/http2/walk.h"
+#include "server/worker/sched.h"
+
+struct h2;
+struct h2_stream;
+struct sockaddr;
+struct tls;
+struct token_bucket;
+struct worker;
+
+/*
+ * Bytes of DATA in a frame: with the head of the frame they are one record of TLS.
+ */
+#define H2_FRAME_HEAD 9
+#define H2_FRAME      16384
+#define H2_DATA	      (H2_FRAME - H2_FRAME_HEAD)
+
+/* Room that h2_gather needs: something comes of it, whatever is next. */
+#define H2_ROOM (2 * H2_FRAME)
+
+/* What it knows of its connection, which outlives it. */
+struct h2_owner {
+	void (*ho_turn)(void *); /* it has something to do; not at once */
+	void *ho_arg;
+	struct worker *ho_worker;
+	const struct sockaddr *ho_peer;
+	const struct tls *ho_tls; /* NULL: none */
+	struct token_bucket *ho_bucket;
+	int ho_fd;	 /* for what asks the socket */
+	bool ho_proxied; /* its peer is trusted to name clients */
+};
+
+TAILQ_HEAD(h2_streams, h2_stream);
+
+struct h2 {
+	struct h2_owner h2_owner;
+	nghttp2_session *h2_session;
+	struct h2_streams h2_all;
+	struct h2_streams h2_due;     /* they may go on with the next turn */
+	unsigned h2_count;	      /* of h2_all */
+	unsigned h2_open;	      /* of them, not closed by either side */
+	unsigned h2_pending;	      /* of them, a completion is to come */
+	unsigned h2_requests;	      /* since the begin */
+	struct h2_stream *h2_heading; /* its head is coming, or NULL */
+	struct h2_walk h2_walk;
+	struct h2_flood h2_flood;
+	int32_t h2_last;  /* the stream that the client has begun last */
+	bool h2_tore;	  /* we have reset one */
+	bool h2_draining; /* the client knows that it will end */
+	bool h2_refuses;  /* it has been told the last stream */
+	bool h2_stopped;  /* its connection has gone */
+	bool h2_failed;	  /* nothing more can be received */
+	uint64_t
+	    h2_rate; /* bytes/s that the last stream was taken with: see pw_send */
+
+	/* where h2_gather puts what there is; NULL outside of it */
+	char *h2_out;
+	size_t h2_len;
+	size_t h2_room;
+	const uint8_t *h2_held; /* a frame for which there was no room */
+	size_t h2_held_len;
+};
+
+/* NULL: no memory. */
+struct h2 *h2_create(const struct h2_owner *);
+
+/* Cancels all that is under way. */
+void h2_stop(struct h2 *);
+void h2_destroy(struct h2 **);
+
+/*
+ * What the client has sent.  False: it cannot go on; what h2_gather has still says why.
+ */
+bool h2_receive(struct h2 *, const char *, size_t len);
+
+/* Goes on with streams that are due.  True: there are more of them, for another turn. */
+bool h2_run(struct h2 *);
+
+/* Bytes of the frames that are next; 0: there are none.  room: at least H2_ROOM. */
+size_t h2_gather(struct h2 *, char *, size_t room);
+
+/* Has it something for h2_gather? */
+bool h2_wants_room(const struct h2 *);
+
+/* No more will be received or sent. */
+bool h2_is_over(const struct h2 *);
+
+/* It ends soon: new streams still may come.  Then: no more.  RFC 9113, 6.8. */
+void h2_drain(struct h2 *);
+void h2_refuse(struct h2 *);
+
+/* It ends with this error of RFC 9113, 7: all streams do. */
+void h2_fail(struct h2 *, uint32_t error);
+
+static inline bool
+h2_is_idle(const struct h2 *h2)
+{
+	return h2->h2_open == 0;
+}
+
+/* A completion is to come. */
+static inline bool
+h2_waits(const struct h2 *h2)
+{
+	return h2->h2_pending > 0;
+}
+
+#ifdef PW_DEBUG
+/* Aborts if a rule is broken. */
+void h2_check(const struct h2 *);
+#endif
+
+#endif

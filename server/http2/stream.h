@@ -1,0 +1,83 @@
+/*
+ * stream: one of a session: a request, its exchange, and what it waits for.  For server/http2/
+ * only.
+ *
+ *   state   what it has          what it waits for
+ *   HEAD    sm_head              the rest of its head
+ *   NEW     sm_head              its turn
+ *   LOOKUP  sm_ex                a disk: TIMER_DISK
+ *   FIRST   sm_ex                the first bytes of its body: TIMER_DISK, TIMER_PAUSE
+ *   BODY    sm_ex                a turn; room in the client's windows: TIMER_SEND; the same as FIRST
+ *   LATE    sm_rest              the disk has not answered: the rest of the 503
+ *   DONE    nothing              the rest of the request's body: TIMER_SEND
+ *
+ * While sm_ex is pending and the stream has ended, it stays until the completion, for nobody.
+ */
+#ifndef SERVER_HTTP2_STREAM_H
+#define SERVER_HTTP2_STREAM_H
+
+#include "lib/pagewise.h"
+
+#include "server/content/exchange.h"
+#include "server/http2/head.h"
+#include "server/http2/session.h"
+
+enum h2_state {
+	H2_HEAD,
+	H2_NEW,
+	H2_LOOKUP,
+	H2_FIRST,
+	H2_BODY,
+	H2_LATE,
+	H2_DONE,
+};
+
+struct h2_stream {
+	struct sched_item sm_item; /* first: its timers */
+	struct pw_sink sm_sink;
+	struct h2 *sm_session;
+	struct exchange *sm_ex; /* NULL: none, or it has ended */
+	struct h2_head sm_head;
+	struct buf sm_rest; /* what is sent without an exchange */
+	size_t sm_rest_at;
+	int32_t sm_id;
+	enum h2_state sm_state;
+	bool sm_due;	  /* on h2_due */
+	bool sm_closed;	  /* neither side has it any more */
+	bool sm_ours;	  /* it was we who reset it */
+	bool sm_failed;	  /* no more can be sent */
+	uint64_t sm_body; /* bytes of the request's body that have come */
+	uint64_t sm_sent; /* bytes of its body ... */
+	uint64_t sm_then; /* ... when TIMER_SEND was set */
+
+	/* Where its bytes go, in h2_gather. */
+	char *sm_to;
+	size_t sm_room;
+	size_t sm_taken;
+
+	TAILQ_ENTRY(h2_stream) sm_all;
+	TAILQ_ENTRY(h2_stream) sm_turn;
+};
+
+/* A request begins.  NULL: no memory. */
+struct h2_stream *h2_stream_create(struct h2 *, int32_t id);
+
+/* Its head is complete: it is due. */
+void h2_stream_begin(struct h2_stream *);
+
+/* It is due: false: no memory, the stream ends. */
+void h2_stream_run(struct h2_stream *);
+
+/* As nghttp2_data_source_read_callback, without the copy: there is room behind h2_len. */
+ssize_t h2_stream_read(struct h2_stream *, size_t len, uint32_t *flags);
+
+/* A part of the request's body has come. */
+void h2_stream_discard(struct h2_stream *, size_t len);
+
+/* All of its answer is on the way, and the client has not ended the request. */
+void h2_stream_answered(struct h2_stream *);
+
+/* Neither side has it any more.  It may be gone then. */
+void h2_stream_closed(struct h2_stream *);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * walk: see walk.h.
+ */
+#include <string.h>
+
+#include "server/http2/walk.h"
+
+#define PRIORITY 2
+
+static uint32_t
+number(const unsigned char *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
+	       (uint32_t)p[2] << 8 | p[3];
+}
+
+static uint32_t
+length(const struct h2_walk *wa)
+{
+	return number(wa->wa_head) >> 8;
+}
+
+/* Bytes of the head that are wanted, as far as it is known. */
+static unsigned
+wanted(const struct h2_walk *wa)
+{
+	if (wa->wa_have < H2_WALK_HEAD || wa->wa_head[3] != PRIORITY ||
+	    length(wa) < H2_WALK_MOST - H2_WALK_HEAD)
+		return H2_WALK_HEAD;
+	return H2_WALK_MOST;
+}
+
+static size_t
+least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* True: the head is complete. */
+static bool
+take_head(struct h2_walk *wa, const unsigned char *data, size_t len, size_t *at)
+{
+	size_t n;
+
+	while (wa->wa_have < wanted(wa)) {
+		n = least(wanted(wa) - wa->wa_have, len - *at);
+		if (n == 0)
+			return false;
+		memcpy(wa->wa_head + wa->wa_have, data + *at, n);
+		wa->wa_have += (unsigned)n;
+		*at += n;
+	}
+	return true;
+}
+
+static void
+describe(const struct h2_walk *wa, struct h2_walk_frame *wf)
+{
+	*wf = (struct h2_walk_frame){
+	    .wf_len = length(wa),
+	    .wf_type = wa->wa_head[3],
+	    .wf_stream = (int32_t)(number(wa->wa_head + 5) & INT32_MAX),
+	    .wf_depends = -1,
+	};
+	if (wa->wa_have == H2_WALK_MOST)
+		wf->wf_depends =
+		    (int32_t)(number(wa->wa_head + H2_WALK_HEAD) & INT32_MAX);
+}
+
+/* What comes before the next head. */
+static void
+skip(struct h2_walk *wa, size_t len, size_t *at)
+{
+	size_t n = least(H2_WALK_PREFACE - wa->wa_preface, len - *at);
+
+	wa->wa_preface += (unsigned)n;
+	*at += n;
+	n = least(wa->wa_left, len - *at);
+	wa->wa_left -= (uint32_t)n;
+	*at += n;
+}
+
+bool
+h2_walk(struct h2_walk *wa, const unsigned char *data, size_t len, size_t *at,
+    size_t *begin, struct h2_walk_frame *wf)
+{
+	unsigned before;
+
+	skip(wa, len, at);
+	before = wa->wa_have;
+	*begin = before > 0 ? 0 : *at;
+	if (*at == len || !take_head(wa, data, len, at))
+		return false;
+	describe(wa, wf);
+	wa->wa_left = wf->wf_len - (wa->wa_have - H2_WALK_HEAD);
+	wa->wa_have = 0;
+	return true;
+}

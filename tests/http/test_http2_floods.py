@@ -1,0 +1,248 @@
+"""Clients of HTTP/2 that mean no good: what they send costs them their connection, and nobody else anything."""
+
+import socket
+import struct
+import threading
+
+import pytest
+
+import h2_raw as raw
+from h2_raw import Client, frame, get, update
+from harness import wait_until
+from test_limits_clients import connections, limited
+from test_limits_clients import start  # noqa: F401
+
+WARNING = (r"pagewise: warning: ended a connection of HTTP/2 from 127\.0\.0\.1: more frames that "
+           r"ask for nothing than a client needs\n")
+MANY = 6000  # more than may come at once
+
+
+@pytest.fixture(params=[True, False], ids=["hot set", "no hot set"])
+def server(start, request):  # noqa: F811
+    return start({"hot_set": "16M" if request.param else 0})
+
+
+def fed(client, data, times):
+    """All of it, or as much as it took before it closed."""
+    try:
+        for _ in range(times):
+            client.send(data)
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+
+
+def send_all(client, data, times, at_once=100):
+    """While another thread reads: the answers would fill the socket."""
+    sender = threading.Thread(target=fed, args=(client, data * at_once, times // at_once))
+    sender.start()
+    end = client.goaway()
+    sender.join()
+    return end
+
+
+def serves(server):
+    with Client(server.address) as c:
+        c.send(get(1))
+        assert c.body(1) == b"small"
+
+
+def calmed(server, before=0):
+    """It was counted, said once, and the next client is served."""
+    wait_until(lambda: limited(server, "http2_frames") == before + 1, "it to be counted")
+    serves(server)
+    server.stop(messages=WARNING)
+
+
+FLOODS = {
+    "ping": frame(raw.PING, payload=bytes(8)),
+    "ping's answer": frame(raw.PING, raw.ACK, payload=bytes(8)),
+    "settings": frame(raw.SETTINGS),
+    "settings' answer": frame(raw.SETTINGS, raw.ACK),
+    "settings of the table": raw.settings(table=0) + raw.settings(table=4096),
+    "priority update": frame(raw.PRIORITY_UPDATE, payload=struct.pack(">I", 1) + b"u=1"),
+    "window": update(0, 1),
+}
+
+
+@pytest.mark.parametrize("data", FLOODS.values(), ids=FLOODS)
+def test_flood_of_frames_that_ask_for_nothing(server, data):
+    with Client(server.address) as c:
+        c.send(get(1))
+        error = send_all(c, data, MANY)[1]
+        # libnghttp2 may end it first: its queue of what it has to confirm is bounded.
+        assert error in (raw.ENHANCE_YOUR_CALM, raw.PROTOCOL_ERROR, raw.INTERNAL_ERROR), error
+        if error == raw.ENHANCE_YOUR_CALM:
+            calmed(server)
+            return
+    serves(server)
+
+
+def test_flood_of_empty_data(server):
+    with Client(server.address) as c:
+        c.send(get(1, b"/big", flags=raw.END_HEADERS))
+        assert send_all(c, frame(raw.DATA, 0, 1), MANY)[1] == raw.ENHANCE_YOUR_CALM
+    calmed(server)
+
+
+def streams(first, n, what):
+    return b"".join(what(id) for id in range(first, first + 2 * n, 2))
+
+
+def reset(id, target=b"/big"):
+    return get(id, target) + frame(raw.RST_STREAM, 0, id, struct.pack(">I", raw.CANCEL))
+
+
+def test_rapid_reset(server):
+    """CVE-2023-44487."""
+    with Client(server.address) as c:
+        sender = threading.Thread(target=fed, args=(c, streams(1, 1000, reset), 1))
+        sender.start()
+        last, error = c.goaway()
+        sender.join()
+    assert error == raw.ENHANCE_YOUR_CALM and last < 2000
+    calmed(server)
+
+
+def test_resets_of_a_page_are_no_flood(server):
+    """A browser that leaves it."""
+    with Client(server.address) as c:
+        c.send(streams(1, 100, reset))
+        c.send(get(201))
+        assert c.body(201) == b"small"
+    server.stop()
+
+
+def test_downloads_bring_the_updates_that_they_need(start):  # noqa: F811
+    server = start({})
+    with Client(server.address, window=1 << 20) as c:
+        c.send(get(1, b"/big"))
+        got = 0
+        while got < 16 << 20:
+            kind, _, _, payload = c.read()
+            if kind == raw.DATA:
+                got += len(payload)
+                c.send(update(0, len(payload) - 1) + update(0, 1) + update(1, len(payload)))
+    assert limited(server, "http2_frames") == 0
+    server.stop()
+
+
+# ------------------------------------------------------------------------- heads
+
+
+def test_continuations_without_an_end(server):
+    with Client(server.address) as c:
+        c.send(frame(raw.HEADERS, raw.END_STREAM, 1, raw.fields()))
+        last, error = send_all(c, frame(raw.CONTINUATION, 0, 1, raw.literal(b"a", b"b")), 10000)
+    assert error in (raw.PROTOCOL_ERROR, raw.INTERNAL_ERROR, raw.ENHANCE_YOUR_CALM)
+    serves(server)
+    wait_until(lambda: connections(server) <= 1, "its connection to end")
+    # What libnghttp2 refuses first is told of by nobody.
+    messages = WARNING if limited(server, "http2_frames") else ""
+    server.stop(messages=messages)
+
+
+def test_bomb_of_hpack(server):
+    """A field of 4000 bytes goes into the table; then a byte each stands for all of it."""
+    with Client(server.address) as c:
+        big = bytes((0x40, 1)) + b"a" + b"\x7f" + bytes((0x80 | (3900 - 127) & 0x7f,
+                                                         (3900 - 127) >> 7)) + b"x" * 3900
+        c.send(frame(raw.HEADERS, raw.END_STREAM | raw.END_HEADERS, 1,
+                     raw.fields() + big + b"\xbe" * 12000))
+        assert c.goaway()[1] == raw.ENHANCE_YOUR_CALM
+    calmed(server)
+
+
+def test_head_that_is_too_long_is_431(server):
+    more = [(b"x-%d" % i, b"y" * 100) for i in range(160)]
+    with Client(server.address) as c:
+        block = raw.fields(more=more)
+        c.send(frame(raw.HEADERS, raw.END_STREAM, 1, block[:10000]))
+        c.send(frame(raw.CONTINUATION, raw.END_HEADERS, 1, block[10000:]))
+        assert b"431" in c.body(1)
+        c.send(get(3))
+        assert c.body(3) == b"small"
+    server.stop()
+
+
+# ----------------------------------------------------------------------- windows
+
+
+@pytest.mark.parametrize("by,stream", [(0, 0), (0, 1), ((1 << 31) - 1, 0), ((1 << 31) - 1, 1)])
+def test_update_that_is_none_or_too_large(server, by, stream):
+    with Client(server.address, window=1) as c:
+        c.send(get(1, b"/big"))
+        c.until(raw.DATA)
+        c.send(2 * update(stream, by) + get(3))
+        kinds = set()
+        try:
+            while True:
+                kind, _, of, payload = c.read()
+                if kind == raw.RST_STREAM and of == 1:
+                    kinds.add("reset")
+                    break
+                if kind == raw.GOAWAY:
+                    kinds.add("goaway")
+        except raw.Closed:
+            pass
+        assert kinds == {"reset" if stream == 1 and by else "goaway"} or kinds == {"reset"}
+    serves(server)
+    server.stop()
+
+
+def test_client_without_a_window_has_streams_and_no_more(start):  # noqa: F811
+    """They end after send_timeout; who takes a byte now and then is too slow."""
+    server = start({"send_timeout": 1, "min_send_rate": 1000, "http2_max_streams": 20})
+    with Client(server.address, window=0) as c:
+        c.send(streams(1, 20, lambda id: get(id, b"/big")))
+        ended = set()
+        c.send(update(1, 10))
+        while len(ended) < 20:
+            kind, _, id, payload = c.read()
+            if kind == raw.RST_STREAM:
+                assert payload == struct.pack(">I", raw.CANCEL)
+                ended.add(id)
+        assert ended == set(range(1, 40, 2))
+        c.send(raw.settings(window=65535) + get(41))
+        assert c.body(41) == b"small"
+    assert limited(server, "min_send_rate") == 1
+    server.stop()
+
+
+def test_window_of_a_byte_gets_all_of_it_byte_by_byte(server):
+    with Client(server.address, window=1) as c:
+        c.send(get(1))
+        got = b""
+        while len(got) < 5:
+            payload = c.until(raw.DATA, 1)
+            assert len(payload) == 1
+            got += payload
+            c.send(update(1, 1))
+        assert got == b"small"
+    server.stop()
+
+
+# -------------------------------------------------------------------- disconnects
+
+
+def test_clients_that_leave_in_the_middle(server):
+    for n in range(40):
+        c = Client(server.address)
+        c.send(streams(1, 10, lambda id: get(id, b"/big")))
+        if n % 2:
+            c.until(raw.DATA)
+        if n % 4 > 1:
+            c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        c.sock.close()
+    wait_until(lambda: connections(server) <= 1, "all of them to be gone")
+    serves(server)
+    server.stop()
+
+
+def test_what_is_no_http2_is_refused(server):
+    for begin in (raw.PREFACE[:-1] + b"x", raw.PREFACE + b"GET / HTTP/1.1\r\n\r\n",
+                  raw.PREFACE + frame(raw.DATA, 0, 0, b"x"), raw.PREFACE + frame(raw.PING, 0, 0, b"x")):
+        with Client(server.address, begin=False) as c:
+            c.send(begin)
+            assert c.goaway()[1] not in (raw.NO_ERROR,)
+    serves(server)
+    server.stop()
