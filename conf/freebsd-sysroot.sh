@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes a place on Linux (Debian 12 and its relatives) from which pagewise is built
 # for FreeBSD: a compiler that brings that system's headers and libraries (zig, from
-# PyPI), the three libraries, static, from Debian's sources, and what stands for three libraries
+# PyPI), the four libraries, static, from Debian's sources, and what stands for three libraries
 # of the base system while a program is linked.  Prints where it is.
 #
 #	sh conf/freebsd-sysroot.sh [DIRECTORY]
@@ -86,7 +86,7 @@ apt()
 }
 apt update
 # As published: Debian's changes are not needed to see that all of it builds.
-(cd "$place/src" && apt source --tar-only --download-only libevent http-parser libconfuse)
+(cd "$place/src" && apt source --tar-only --download-only libevent http-parser libconfuse nghttp2)
 for archive in "$place"/src/*.tar.*; do
 	tar -x -C "$place/src" -f "$archive"
 done
@@ -135,6 +135,17 @@ for source in confuse lexer; do
 done
 run "$place/bin/ar" rcs "$place/lib/libconfuse.a" confuse.o lexer.o
 cp confuse.h "$place/include"
+
+step="building nghttp2"
+cd "$place"/src/nghttp2-*/lib
+version=$(basename "${PWD%/lib}")
+sed -e "s/@PACKAGE_VERSION@/${version#nghttp2-}/" -e 's/@PACKAGE_VERSION_NUM@/0/' \
+    includes/nghttp2/nghttp2ver.h.in >includes/nghttp2/nghttp2ver.h
+for source in *.c; do
+	run "$place/bin/cc" -O2 -DHAVE_ARPA_INET_H -DHAVE_NETINET_IN_H -Iincludes -c "$source"
+done
+run "$place/bin/ar" rcs "$place/lib/libnghttp2.a" ./*.o
+cp -R includes/nghttp2 "$place/include"
 
 # Of the base system of FreeBSD 14, which zig has not got: as zig's own libc, these have names and
 # no code, and the program finds the real ones where it runs.  Its OpenSSL is 3.0, as Debian 12's.
