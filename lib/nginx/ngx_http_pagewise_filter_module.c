@@ -91,7 +91,8 @@ ngx_module_t  ngx_http_pagewise_filter_module = {
 static const struct pw_sink_ops  ngx_http_pagewise_sink_ops = {
     ngx_http_pagewise_take,
     ngx_http_pagewise_unacked,
-    ngx_http_pagewise_take_range
+    ngx_http_pagewise_take_range,
+    NULL                                   /* room */
 };
 
 
