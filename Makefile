@@ -273,6 +273,10 @@ build/tests/slowfs: tests/fault/slowfs.c
 	$(call say,CC)$(COMPILE) $(call pkg,--cflags,fuse3) $(LDFLAGS) -o $@ $< \
 	    $(call pkg,--libs,fuse3) -pthread
 
+build/tests/evict.so: tests/nginx/evict.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(COMPILE) -shared $(LDFLAGS) -o $@ $< -ldl
+
 # For FreeBSD on Linux.  What is imported shows that the program is what it should be.
 FREEBSD_NEEDS = kqueue kevent sendfile cap_enter aio_read
 FREEBSD_LIBS = -levent_extra -levent_core -lconfuse -lnghttp2 -lssl -lcrypto
@@ -315,7 +319,7 @@ run: deps
 	    --autoindex $$user $(ARGS)
 
 TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug build/debug/unit/test_sink fault build/tests/slowfs bench-tools \
-    $(if $(wildcard $(NGINX_SRC)/configure),nginx-module)
+    $(if $(wildcard $(NGINX_SRC)/configure),nginx-module build/tests/evict.so)
 test:
 	@sh conf/install-deps.sh build test
 	@+$(SUBMAKE) WERROR=1 all $(SANITIZERS) unit $(TESTED_$(OS))

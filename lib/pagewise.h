@@ -379,8 +379,10 @@ struct pw_sink_ops {
 	 * have left the file.  0, -EAGAIN (full) or another -errno as from take, but -EAGAIN too
 	 * may come with bytes.  What it has seen and not taken it may keep for later, in a queue of
 	 * its own: before that is sent it calls pw_send_step, and in take_range, the next one, all of
-	 * it is resident again.  Where nothing can be known of a file, or what was fetched is evicted
-	 * again and again, take is called, with bytes that it may have seen here.
+	 * it is resident again.  That it is full it says only of what it has tried in this call: the
+	 * event may have come while the transmission was pending, and there is no other.  Where
+	 * nothing can be known of a file, or what was fetched is evicted again and again, take is
+	 * called, with bytes that it may have seen here.
 	 */
 	int (*take_range)(
 	    struct pw_sink *, off_t, size_t len, bool more, size_t *taken);

@@ -119,6 +119,7 @@ def counted(bench, cand, case, number):
     if cand.ours:
         # What confines it has callgrind fail, or finds the kernel too old for it.
         cand = dataclasses.replace(cand, argv=(*cand.argv, "--sandbox", "off"))
+    if cand.ours or servers.without_library(cand.name):
         stand_in = shutil.copy(OPENAT2, bench.scratch)
         wrapper = ["env", f"LD_PRELOAD={stand_in}", *wrapper]
     with asking(bench, cand, case, 1, wrapper) as (server, client):

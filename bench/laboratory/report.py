@@ -11,10 +11,12 @@ import re
 import shlex
 
 from laboratory import scenarios
-from laboratory.tables import View, markdown as table_markdown, rows, shown
+from laboratory.tables import (View, markdown as table_markdown, pair_markdown, paired, pairs, rows,
+                               shown)
 
 STYLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "report.css")
 SUBTITLE = "Every way to send a file, measured side by side"
+PAIRS = "With and without libpagewise"
 PART = "This run was stopped or is not finished: the report is partial."
 
 
@@ -28,6 +30,12 @@ def views(run):
         view = View(run.about, name, run.of(name))
         if view.rounds:
             yield scenarios.load(name), view
+
+
+def all_pairs(module, view):
+    """Of all tables, or of those that the scenario has for it."""
+    for table in getattr(module, "paired", module.tables)(view):
+        yield from pairs(view, table)
 
 
 # ------------------------------------------------------------------- HTML
@@ -62,6 +70,11 @@ def best(column, cells):
     return [c for c in known if c.low <= top.high]
 
 
+def figure_html(middle, spread):
+    small = f"<small>{escape(spread)}</small>" if spread else ""
+    return f"<b>{escape(middle)}</b>{small}"
+
+
 def table_html(view, table):
     lines = list(rows(view, table))
     ideal = [best(column, [cells[i] for name, *_, cells in lines if name in view.servers()])
@@ -75,14 +88,31 @@ def table_html(view, table):
         kind = view.candidates[name]["kind"]
         texts = []
         for column, cell, top in zip(table.columns, cells, ideal):
-            middle, spread = shown(column, cell)
             mark = " class=best" if cell in top and kind != "reference" else ""
-            small = f"<small>{escape(spread)}</small>" if spread else ""
-            texts.append(f"<td{mark}><b>{escape(middle)}</b>{small}</td>")
+            texts.append(f"<td{mark}>{figure_html(*shown(column, cell))}</td>")
         yield (f"<tr class={kind}><th>{escape(title)} "
                f"<small>{escape(view.candidates[name]['version'])}</small></th>"
                f"{''.join(texts)}<td>{count}</td></tr>")
     yield "</tbody></table>"
+
+
+def pair_html(pair):
+    yield "<table>"
+    if pair.title:
+        yield f"<caption>{escape(pair.title)}</caption>"
+    head = "".join(f"<th>{escape(text)}</th>" for text in pair.heads)
+    yield f"<thead><tr><th></th>{head}</tr></thead><tbody>"
+    for line in pair.lines:
+        texts = "".join(f"<td>{figure_html(*text)}</td>" for text in paired(line))
+        yield f"<tr><th>{escape(line[0].title)}</th>{texts}</tr>"
+    yield "</tbody></table>"
+
+
+def pairs_html(module, view):
+    if found := list(all_pairs(module, view)):
+        yield f"<h3>{PAIRS}</h3>"
+        for pair in found:
+            yield from pair_html(pair)
 
 
 def figures_html(module, view):
@@ -116,6 +146,7 @@ def scenario_html(module, view, figures):
     if view.names:
         for table in module.tables(view):
             yield from table_html(view, table)
+        yield from pairs_html(module, view)
     notes = [*module.NOTES, *(f"{view.title(r.candidate)}, round {r.number}, failed: "
                               f"{r.error}" for r in view.failures())]
     yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>"
@@ -125,14 +156,14 @@ def scenario_html(module, view, figures):
     yield "</section>"
 
 
-def pairs(items):
+def definitions(items):
     return "<dl>" + "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>"
                             for k, v in items) + "</dl>"
 
 
 def host_html(about):
     yield "<section><h2>Where and how</h2>"
-    yield pairs([("command", about["command"]), *about["host"].items()])
+    yield definitions([("command", about["command"]), *about["host"].items()])
     yield ("<p>Each figure is the median of the rounds, with the least and the greatest beside "
            "it. Candidates take turns within a round. Compare within one table, as ratios: "
            "machines differ and are shared.</p>")
@@ -163,6 +194,14 @@ def page(run):
 # --------------------------------------------------------------- Markdown
 
 
+def pairs_markdown(module, view):
+    if found := list(all_pairs(module, view)):
+        yield f"### {PAIRS}"
+        yield ""
+        for pair in found:
+            yield from pair_markdown(pair)
+
+
 def markdown_lines(run):
     about = run.about
     if not about["finished"]:
@@ -176,6 +215,7 @@ def markdown_lines(run):
         yield ""
         for table in module.tables(view):
             yield from table_markdown(view, table)
+        yield from pairs_markdown(module, view)
         for r in view.failures():
             yield f"- failed: {view.title(r.candidate)}, round {r.number}: {r.error}"
     for text in about["left_out"]:

@@ -139,6 +139,15 @@ def over_tls(name):
     return name.endswith(TLS)
 
 
+def without_library(name):
+    """Of a candidate with libpagewise: the same server without it.  Ours is never without:
+    its path that waits for the disk in sendfile stands for that.  None for all others."""
+    if name == "nodiskio":
+        return "blocking"
+    plain = name.replace("nginx-pagewise", "nginx")
+    return plain if plain != name else None
+
+
 def with_tls(plain, **words):
     """The same peer, over TLS."""
     return dataclasses.replace(plain, name=plain.name + TLS, title=f"{plain.title}, TLS",

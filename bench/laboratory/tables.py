@@ -8,7 +8,7 @@ import itertools
 import math
 import typing
 
-from laboratory import stats
+from laboratory import servers, stats
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +82,18 @@ class View:
             return stats.ratio(get(v), get(other)) if other and other is not v else None
         return share_of
 
+    def of_rounds(self, name, get, pick):
+        """A number of each finished round: {round: number}."""
+        parts = {r.number: pick(r.values) for r in self.rounds
+                 if r.candidate == name and r.values is not None}
+        return {number: get(part) for number, part in parts.items() if part is not None}
+
+    def ratio(self, name, base, get, pick):
+        """Summary of a number as a share of another candidate's, over the rounds of both."""
+        mine, others = (self.of_rounds(who, get, pick) for who in (name, base))
+        return stats.summary([stats.ratio(mine[number], others[number])
+                              for number in mine.keys() & others.keys()])
+
     def parts(self, names):
         """Those of the parts that any candidate was measured in."""
         known = {part for name in self.names for values in self.values(name) for part in values}
@@ -107,12 +119,54 @@ def rows(view, table):
             yield name, title, max(cell.count for cell in cells if cell), cells
 
 
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """A server without and with libpagewise.  lines: (column, summary without, with, of
+    the ratio), of what is known of both."""
+    title: str
+    heads: tuple
+    lines: list
+
+
+def pairs(view, table):
+    """A Pair for each two candidates of it, and each variant."""
+    for name, (label, part) in itertools.product(view.names, table.variants):
+        base, pick = servers.without_library(name), table.picks(part)
+        lines = [(column, *(view.summary(who, column.get, pick) for who in (base, name)),
+                  view.ratio(name, base, column.get, pick)) for column in table.columns]
+        if lines := [line for line in lines if line[1] and line[2]]:
+            yield Pair(", ".join(filter(None, (table.title, label(name)))),
+                       (view.title(base), view.title(name), "with, of without"), lines)
+
+
+def paired(line):
+    """The texts of a line, each as shown() gives them."""
+    column, *cells, ratio = line
+    return [*(shown(column, cell) for cell in cells), shown(Column("", times, None), ratio)]
+
+
 def shown(column, cell):
     """Median, and (least–greatest) unless that reads the same."""
     if cell is None:
         return "–", ""
     low, middle, high = map(column.show, (cell.low, cell.median, cell.high))
     return middle, "" if low == high else f"{low}–{high}"
+
+
+def with_spread(middle, spread):
+    return f"{middle} ({spread})" if spread else middle
+
+
+def pair_markdown(pair):
+    if pair.title:
+        yield f"{pair.title}:"
+        yield ""
+    yield "| | " + " | ".join(pair.heads) + " |"
+    yield "|---" * (len(pair.heads) + 1) + "|"
+    for line in pair.lines:
+        texts = [with_spread(*text) for text in paired(line)]
+        yield "| " + " | ".join([line[0].title, *texts]) + " |"
+    yield ""
 
 
 def markdown(view, table):
@@ -123,11 +177,8 @@ def markdown(view, table):
     yield "| " + " | ".join(head) + " |"
     yield "|---" * len(head) + "|"
     for _, title, count, cells in rows(view, table):
-        texts = [title]
-        for column, cell in zip(table.columns, cells):
-            middle, spread = shown(column, cell)
-            texts.append(f"{middle} ({spread})" if spread else middle)
-        yield "| " + " | ".join([*texts, str(count)]) + " |"
+        texts = [with_spread(*shown(column, cell)) for column, cell in zip(table.columns, cells)]
+        yield "| " + " | ".join([title, *texts, str(count)]) + " |"
     yield ""
 
 
@@ -168,6 +219,11 @@ def microseconds(seconds, of):
 
 def share(value):
     return f"{value:.2f}"
+
+
+def times(value):
+    """A ratio, which may be large."""
+    return share(value) if value < 10 else count(value)
 
 
 def percent(value):

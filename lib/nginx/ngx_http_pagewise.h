@@ -89,7 +89,7 @@ struct ngx_http_pagewise_ctx_s {
     ngx_chain_t                *head;       /* goes before the next window */
     ngx_buf_t                  *window;     /* handed on, not taken yet */
     ngx_buf_t                  *copy;       /* of what cannot be asked about */
-    ngx_int_t                   rc;         /* of the next filter */
+    ngx_int_t                   rc;         /* of the next filter, if called */
     uint64_t                    wait;       /* microseconds */
 
     unsigned                    hold:1;     /* the header is not sent yet */

@@ -30,6 +30,8 @@ static ngx_int_t ngx_http_pagewise_send(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 static ngx_int_t ngx_http_pagewise_again(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
+static ngx_int_t ngx_http_pagewise_pending(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
 static ngx_int_t ngx_http_pagewise_flush(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 static ngx_int_t ngx_http_pagewise_send_start(ngx_http_request_t *r,
@@ -89,7 +91,8 @@ ngx_module_t  ngx_http_pagewise_filter_module = {
 static const struct pw_sink_ops  ngx_http_pagewise_sink_ops = {
     ngx_http_pagewise_take,
     ngx_http_pagewise_unacked,
-    ngx_http_pagewise_take_range
+    ngx_http_pagewise_take_range,
+    NULL
 };
 
 
@@ -146,7 +149,7 @@ ngx_http_pagewise_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
         return NGX_OK;
     }
 
-    ctx->rc = NGX_OK;
+    ctx->rc = NGX_DECLINED;
 
     for ( ;; ) {
 
@@ -170,7 +173,13 @@ ngx_http_pagewise_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 
     r->buffered &= ~NGX_HTTP_PAGEWISE_BUFFERED;
 
-    return rc == NGX_DONE ? ctx->rc : NGX_ERROR;
+    if (rc == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    /* the last window went before, but it may still be in memory */
+
+    return ctx->rc == NGX_DECLINED ? ngx_http_pagewise_flush(r, ctx) : ctx->rc;
 }
 
 
@@ -253,7 +262,7 @@ ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
     send = &ctx->send->send;
 
     if (send->snd_pending) {
-        return ngx_http_pagewise_flush(r, ctx);
+        return ngx_http_pagewise_pending(r, ctx);
     }
 
     /* a turn, if the next filters never wait */
@@ -286,7 +295,7 @@ ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 
         case PW_SEND_PENDING:
             ngx_http_pagewise_tick(ngx_http_pagewise_now());
-            return ngx_http_pagewise_flush(r, ctx);
+            return ngx_http_pagewise_pending(r, ctx);
 
         default: /* PW_SEND_ERROR */
 
@@ -324,26 +333,34 @@ ngx_http_pagewise_again(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 }
 
 
-/*
- * A window is under way.  What the next filters have in memory may go
- * meanwhile, but no part of the file.
- */
+/* a window is under way */
+
+static ngx_int_t
+ngx_http_pagewise_pending(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
+{
+    if (ngx_http_pagewise_flush(r, ctx) == NGX_ERROR) {
+        ctx->rc = NGX_ERROR;
+        return NGX_ERROR;
+    }
+
+    return NGX_AGAIN;
+}
+
+
+/* what the next filters have in memory may go, but no part of the file */
 
 static ngx_int_t
 ngx_http_pagewise_flush(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 {
     if (ctx->window != NULL || !r->request_output) {
-        return NGX_AGAIN;
+        return NGX_OK;
     }
 
-    if (r->out != NULL || (r == r->main && r->connection->buffered)) {
-        if (ngx_http_pagewise_next(ctx, NULL) == NGX_ERROR) {
-            ctx->rc = NGX_ERROR;
-            return NGX_ERROR;
-        }
+    if (r->out == NULL && (r != r->main || !r->connection->buffered)) {
+        return NGX_OK;
     }
 
-    return NGX_AGAIN;
+    return ngx_http_pagewise_next(ctx, NULL);
 }
 
 
@@ -530,21 +547,29 @@ ngx_http_pagewise_take_range(struct pw_sink *sink, off_t off, size_t len,
 }
 
 
+/*
+ * More than the library spoke of the last time may have gone: then that is told,
+ * and the rest is handed on when it is offered.  That they are full is said only
+ * after the next filters were called: an event that was meant for them may have
+ * come meanwhile, and there is no other one.
+ */
+
 static int
 ngx_http_pagewise_take_window(ngx_http_pagewise_ctx_t *ctx, off_t off,
     size_t len, size_t *taken)
 {
-    if (ngx_http_pagewise_pos(ctx) == off
-        && ngx_http_pagewise_hand_on(ctx, NULL) == NGX_ERROR)
-    {
+    if (ngx_http_pagewise_pos(ctx) != off) {
+        (void) ngx_http_pagewise_taken(ctx, off, len, taken);
+        return 0;
+    }
+
+    if (ngx_http_pagewise_hand_on(ctx, NULL) == NGX_ERROR) {
         return -EPIPE;
     }
 
     return ngx_http_pagewise_taken(ctx, off, len, taken);
 }
 
-
-/* more than the library speaks of may have gone: it is told the next time */
 
 static int
 ngx_http_pagewise_taken(ngx_http_pagewise_ctx_t *ctx, off_t off, size_t len,

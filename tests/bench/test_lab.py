@@ -66,7 +66,8 @@ def test_storm_and_herd_in_miniature(data, tmp_path):
         assert values["storm"]["disk_bytes"] > 0
         assert values["storm"]["asleep"]["loops"] == values["stormy"]["asleep"]["loops"] == 1
         assert found["herd", path][0]["values"]["disk_bytes"] >= 1 << 20
-    assert out.count("| pagewise, ") == 4 and "about" in err
+    assert out.count("\n| pagewise, ") == 4 and "about" in err
+    assert out.count("| | pagewise, blocking | pagewise, nodiskio | with, of without |") == 2
     assert readahead() == before
     assert os.path.getsize(tmp_path / "out" / "report.html") > 10_000
 

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import lab
 import pytest
 
-from laboratory import report, results, tables
+from laboratory import report, results, servers, tables
 from laboratory.tables import Column, Table, View
 
 HOST = {"date": "today", "kernel": "Linux <x>", "disk": "vda, read_ahead_kb 128"}
@@ -131,6 +131,68 @@ def test_the_best_are_those_that_cannot_be_told_apart():
     first, near, far = cell(100, 95, 105, 3), cell(96, 90, 99, 3), cell(50, 40, 60, 3)
     assert report.best(COLUMN, [far, near, first, None]) == [near, first]
     assert report.best(COLUMN, [cell(100, 100, 100, 1), cell(50, 50, 50, 1)]) == []
+
+
+# ---------------------------------------------------------------- pairs
+
+
+@pytest.mark.parametrize("name, without", [
+    ("nginx-pagewise", "nginx"), ("nginx-pagewise-tls", "nginx-tls"), ("nodiskio", "blocking"),
+    ("nginx", None), ("nginx-threads", None), ("blocking", None), ("nodiskio-owner", None)])
+def test_which_server_is_the_same_without_the_library(name, without):
+    assert servers.without_library(name) == without
+
+
+def test_each_pair_of_candidates_is_two_that_there_are():
+    known = {c.name for c in servers.every()}
+    pairs = {name: servers.without_library(name) for name in known}
+    pairs = {name: base for name, base in pairs.items() if base}
+    assert len(pairs) >= 3 and set(pairs.values()) <= known
+
+
+CANDIDATES = {"nginx": {"title": "nginx", "kind": "peer", "version": "1"},
+              "nginx-pagewise": {"title": "nginx, <module>", "kind": "peer", "version": "1"}}
+
+
+@pytest.fixture
+def compared(tmp_path):
+    """A function: the run of these rounds of both, rates in the storm."""
+    def make(**rates):
+        run = results.Run.create(str(tmp_path / "run"), about("storm", candidates=CANDIDATES))
+        for name, numbers in rates.items():
+            for number, rate in enumerate(numbers, 1):
+                values = None if rate is None else storm(rate, 3000)
+                run.add(results.Round("storm", name.replace("_", "-"), number, values,
+                                      None if values else "broken"))
+        return run
+    return make
+
+
+@pytest.mark.parametrize("without, with_, line", [
+    ((2, 4), (400, 200), "2.0–4.0) | 300 (200–400) | 125 (50–200) |"),  # by round
+    ((100, 0), (50, 80), "0.0–100) | 65 (50–80) | 0.50 |"),  # nothing is no share of 0
+    ((100, 200, None), (50, 20, 10), "100–200) | 20 (10–50) | 0.30 (0.10–0.50) |"),
+])
+def test_a_server_with_the_library_stands_beside_that_without(compared, without, with_, line):
+    text = report.markdown(compared(nginx=without, nginx_pagewise=with_))
+    _, heading, pairs = text.partition(f"### {report.PAIRS}")
+    assert heading and "| | nginx | nginx, <module> | with, of without |" in pairs
+    (found,) = [row for row in pairs.splitlines() if row.startswith("| hot in the storm, req/s")]
+    assert found.endswith(line)
+
+
+def test_the_page_has_the_pairs_too(compared):
+    pytest.importorskip("matplotlib")
+    page = made(compared(nginx=(2,), nginx_pagewise=(400,)))
+    text = " ".join(page.text)
+    assert page.tags.count("table") == 2 and page.found == []
+    assert report.PAIRS in text and "with, of without" in text and "200" in page.text
+
+
+@pytest.mark.parametrize("rates", [{"nginx": (1,)}, {"nginx_pagewise": (1,)},
+                                   {"nginx": (None,), "nginx_pagewise": (1,)}])
+def test_who_is_alone_has_no_pair(compared, rates):
+    assert report.PAIRS not in report.markdown(compared(**rates))
 
 
 # --------------------------------------------------------------- report

@@ -27,7 +27,8 @@ MINIATURE = {
     "crawler": {"memory_mib": 16, "warm": 2, "every": 2},
     "handshakes": {"seconds": 1, "connections": 4, "rate": 20, "probe_rate": 50,
                    "probe_seconds": 1, "probe_timeout": 5, "lead": 0.3},
-    "hung": {"clients": 20, "seconds": 1, "lead": 1, "cold": 8, "timeout": 2, "memory_mib": 32},
+    "hung": {"clients": 20, "seconds": 1, "lead": 1, "cold": 8, "timeout": 2, "memory_mib": 32,
+             "probe_timeout": 3},
 }
 
 
@@ -263,10 +264,12 @@ def crawler_values(cand, number):
 TURNS = [[bound / 1000, n] for n, bound in enumerate(hung.LONG, 7)]
 
 
-def hung_values(_cand, _number):
+def hung_values(cand, _number):
     probe = {"latency_us": dict.fromkeys(("p50", "p99", "p99.9", "max"), 300), "requested": 9,
              "answered": 9, "turns": 9, "turn_lengths": TURNS,
              "own_delay_us": {"p99": 7}, "buckets": [[1, 1, 8], [300, 300, 1]]}
+    if cand == "nginx":
+        probe.update(turns=None, turn_lengths=[])
     return {"calm": probe, "delayed": {**probe, "operations": 32.0}, "hangs": probe,
             "alone": 2.0 * MIB, "beside": 1.0 * MIB, "statuses": {"503": 19, "200": 1}}
 
@@ -390,3 +393,20 @@ def test_hung_in_miniature(measured):
     assert values["delayed"]["operations"] > 0
     assert values["statuses"] == {"503": 20}
     assert values["alone"] > 0 and values["beside"] > 0
+
+
+def test_nginx_hangs_without_the_library_and_not_with_it(data, tmp_path):
+    lab.needs("probe", "replay", "limits", "network", "fuse")
+    if missing := [c for c in servers.peers() if c.name in hung.PEERS and c.unusable()]:
+        pytest.skip(f"{missing[0].name}: {missing[0].unusable()}")
+    status, _, err = lab.run("run", "hung", "--rounds", 1, "--data", data, "--out",
+                             tmp_path / "out", "--peer", "nginx,nginx-pagewise",
+                             *miniature("hung"))
+    assert status == 0, err
+    without, with_ = (lab.rounds(tmp_path / "out")["hung", name][0]["values"]
+                      for name in ("nginx", "nginx-pagewise"))
+    for part in ("calm", "delayed", "hangs"):
+        assert with_[part]["answered"] == with_[part]["requested"] == 1000
+    assert without["calm"]["answered"] == 1000 and without["hangs"]["answered"] == 0
+    assert with_["statuses"] == {"503": 20} and without["statuses"] == {}
+    assert with_["alone"] > 0 and with_["beside"] > 0

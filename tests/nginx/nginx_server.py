@@ -18,6 +18,7 @@ sys.path.append(os.path.join(harness.TREE, "tests", "fault"))
 
 MODULE = os.environ.get("NGINX_MODULE", os.path.join(
     harness.TREE, "build", "nginx", "ngx_http_pagewise_module.so"))
+EVICT = os.path.join(harness.TREE, "build", "tests", "evict.so")
 PROGRAM = os.environ.get("NGINX_PROGRAM") or shutil.which("nginx") or "/usr/sbin/nginx"
 USER = "user root;" if os.geteuid() == 0 else ""
 # What no test may be the cause of.  A worker that ends is told at "notice".
@@ -73,10 +74,11 @@ class Nginx:
     """run: its directory, short enough for a Unix socket.  http: the inside of the block;
     @NAME@ in it is the path of a socket, for `listen unix:@NAME@`."""
 
-    def __init__(self, run, http, main="", workers=1, connections=256, daemon="off"):
+    def __init__(self, run, http, main="", workers=1, connections=256, daemon="off", env=()):
         self.run = str(run)
         self.words = {"main": main, "workers": workers, "connections": connections,
                       "daemon": daemon}
+        self.env = dict(os.environ, **dict(env))
         self.process = None
         self.pid = None  # of the master
         self.configure(http)
@@ -105,7 +107,7 @@ class Nginx:
     def start(self, *ready):
         with open(self.path("stderr"), "ab") as err:
             self.process = subprocess.Popen(self.argv(), stdin=subprocess.DEVNULL, stdout=err,
-                                            stderr=err)
+                                            stderr=err, env=self.env)
         self.pid = self.process.pid
         if self.words["daemon"] == "on":
             assert self.process.wait(harness.PATIENCE) == 0, self.output()

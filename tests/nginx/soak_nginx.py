@@ -44,6 +44,8 @@ SERVER = """server {
 class Soak:
     def __init__(self, server, root, seed):
         self.server, self.root = server, root
+        self.contents = [[t.content(k, size) for k in (n, n + 100)]
+                         for n, size in enumerate(SIZES)]
         self.rng = random.Random(seed)
         self.counts = collections.Counter()
         self.wrong = []
@@ -80,18 +82,18 @@ class Soak:
                 head, _, body = f.read().partition(b"\r\n\r\n")
         if not head.startswith(b"HTTP/1.1 206" if fields else b"HTTP/1.1 200"):
             self.wrong.append("%s %s: %r" % (target, fields, head[:60]))
-        elif body not in [t.content(k, size)[first:last + 1] for k in (n, n + 100)]:
+        elif body not in [content[first:last + 1] for content in self.contents[n]]:
             self.wrong.append("%s %s: %d bytes that differ" % (target, fields, len(body)))
         self.counts["verified"] += 1
         self.counts["bytes"] += len(body)
 
     def disturb(self):
         """Files leave memory, or are replaced by others of the same size."""
-        while not self.ending.wait(0.05):
+        while not self.ending.wait(0.01):
             n = self.rng.randrange(len(SIZES))
             path = os.path.join(self.root, "file%d" % n)
             if self.rng.random() < 0.05:
-                t.write(path + ".new", t.content(n + self.rng.choice([0, 100]), SIZES[n]), None)
+                t.write(path + ".new", self.rng.choice(self.contents[n]), None)
                 os.rename(path + ".new", path)
                 self.counts["replaced"] += 1
                 continue

@@ -312,6 +312,25 @@ def test_a_file_that_is_evicted_behind_a_slow_client_comes_whole(nginx, fast):
     assert (data + everything(s)).endswith(t.content(8, SIZE))
 
 
+@pytest.mark.parametrize("more", ["", "sendfile off; output_buffers 1 256k;"])
+def test_a_file_that_is_evicted_whenever_its_client_is_slow_comes_whole(nginx, tmp_path, more):
+    """More of a window may have gone than the library was told, when its rest is fetched again."""
+    if not os.access(nginx_server.EVICT, os.R_OK):
+        pytest.skip("no " + nginx_server.EVICT)
+    path = tmp_path / "f"
+    content = t.content(1, t.MIB // 2)
+    t.write(path, content)
+    mounts.drop(path)
+    preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), nginx_server.EVICT]))
+    server = nginx("server { listen unix:@on@; root %s; pagewise on; pagewise_cache drop; %s }" %
+                   (tmp_path, more), env={"LD_PRELOAD": preload, "EVICT": path})
+    # Of what it has given back it keeps no answer; and what is resident goes in large windows.
+    assert server.get("on", "/f").body == content
+    for _ in range(3):
+        assert path.read_bytes() == content
+        assert server.get("on", "/f", fields=("Range: bytes=0-",)).body == content
+
+
 def test_a_client_of_http2_that_leaves_leaves_nothing_behind(slow, fast, nginx, curl):  # noqa: F811
     server = nginx((SERVER % {"fast": fast, "slow": slow.dir, "more": ""}).replace(
         "root ", "listen unix:@h2@ http2; root ", 1))

@@ -30,6 +30,8 @@ and, if it likes,
     measured(name, part)
                       whether this candidate or reference is measured in it; all are if
                       it is not there
+    paired(view)      tables of which the report shows each server with libpagewise beside the
+                      same without it; those of tables(view) if it is not there
     check(s)          ValueError: what is wrong with the settings
     CANDIDATES        names that are measured unless others are asked for; all
                       that are usable if it is not there

@@ -291,9 +291,12 @@ def tables(view):
     variants = tuple((lambda name, part=part: label(part), under(part)) for part in drawn)
     all_ours = Table("Ours", columns(view, any(of_part(part)[1] for part in drawn)),
                      lambda values: values if is_of(values, ours) else None, variants)
-    return [*([all_ours] if ours else ()),
-            *(Table(title(view, part), columns(view, of_part(part)[1]), under(part))
-              for part in drawn)]
+    return [*([all_ours] if ours else ()), *paired(view)]
+
+
+def paired(view):
+    return [Table(title(view, part), columns(view, of_part(part)[1]), under(part))
+            for part in shown(view)]
 
 
 def is_of(values, names):

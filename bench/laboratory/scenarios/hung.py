@@ -18,14 +18,17 @@ each lookup, open, read and readdir takes 500 ms. 200 clients request files and 
 second device, while a probe requests a cached 16 KiB file of the first one, 1000 times per
 second whatever the server does. Then the second device hangs and answers nothing: the same
 probe runs again, and 16 connections read uncached files of the first device, which is limited,
-as they did before the hang. Requests that wait for the hung device should get 503."""
+as they did before the hang. Requests that wait for the hung device should get 503. nginx, without
+libpagewise and with it, is asked for files only."""
 NEEDS = ("probe", "replay", "limits", "network", "fuse")
 # timeout: disk_timeout of the server, s; lead: until all clients wait for the device
 FULL = {"rounds": 3, "clients": 200, "delay_ms": 500, "rate": 1000, "connections": 16,
-        "seconds": 10, "lead": 3.0, "cold": 384, "limit_mib": 100, "memory_mib": 256, "timeout": 5}
+        "seconds": 10, "lead": 3.0, "cold": 384, "limit_mib": 100, "memory_mib": 256, "timeout": 5,
+        "probe_timeout": 10}
 QUICK = {"rounds": 1, "seconds": 3, "cold": 128}
 OWNER = True
-CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nodiskio-owner")
+CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nodiskio-owner", "nginx", "nginx-pagewise")
+PEERS = {"nginx": "hung-nginx.conf", "nginx-pagewise": "hung-nginx.conf"}
 HOT, HOT_SIZE = "hot-16K", 16 << 10
 SLOW = "127.0.0.2"  # the second root's address
 NAMES = 8           # asked for by each client of the slow device, at most
@@ -37,15 +40,17 @@ NOTES = [
     "The probe's latency is counted from when a request should have been sent; generators and "
     "their delays are in it, and the probe's own delay is beside it.",
     "The event-loop iterations are the server's own figures, without the wait for events; delays "
-    "that the machine causes during an iteration are included.",
+    "that the machine causes during an iteration are included. nginx has no such figures.",
+    "A request without an answer when the probe stopped counts with its wait until then.",
     "Files on FUSE have no residency query: a thread of the pool sends them. Other devices have "
     "threads of their own.",
-    "Only our own paths can be measured: the peers have no configuration for it.",
+    "The clients of nginx ask for no listings: its autoindex module opens directories itself, "
+    "beside libpagewise too. Other peers have no configuration for this scenario.",
 ]
 
 
-def names(s):
-    return [f"d{i}/" if i % LISTINGS == 0 else f"d{i}/file"
+def names(s, listings):
+    return [f"d{i}/" if listings and i % LISTINGS == 0 else f"d{i}/file"
             for i in range(s.clients * NAMES)]
 
 
@@ -59,21 +64,32 @@ def files(s):
         yield name, MIB
 
 
+def patience(s):
+    """For the cold files, when one device hangs."""
+    return 3 * s.cold / s.limit_mib + s.timeout
+
+
 def seconds(s):
     return 3 * s.seconds + 2 * s.lead + 2 * s.cold / s.limit_mib + s.timeout + 4
 
 
+def configured(cand, **words):
+    """With two roots."""
+    if cand.ours:
+        argv = ("@PROGRAM@", "-c", "@CONF@", *cand.path, "--admin", servers.ADMIN)
+        return dataclasses.replace(cand, argv=argv, conf=("hung.conf",), words=words)
+    if cand.name in PEERS:
+        return dataclasses.replace(cand, conf=(PEERS[cand.name],), words={**cand.words, **words})
+    raise RuntimeError("this server has no configuration for two roots")
+
+
 def measure(bench, cand):
     s = bench.settings
-    if not cand.ours:
-        raise RuntimeError("this server has no configuration for two roots")
     made = [(f"d{i}/file", TAKES) for i in range(s.clients * NAMES)]
     with slowfs.mounted(bench.data, made) as slow:
         for name, _ in made:  # the kernel looks names in one directory up one by one
             os.stat(os.path.dirname(f"{slow.dir}/{name}"))
-        there = dataclasses.replace(
-            cand, argv=("@PROGRAM@", "-c", "@CONF@", *cand.path, "--admin", servers.ADMIN),
-            conf=("hung.conf",), words={"SLOW": slow.dir, "TIMEOUT": str(s.timeout)})
+        there = configured(cand, SLOW=slow.dir, TIMEOUT=str(s.timeout))
         limits = Limits(read_bps=s.limit_mib * MIB, memory=s.memory_mib * MIB)
         with bench.serve(there, limits) as server:
             server.warm(f"/{HOT}", bench.content(HOT))
@@ -81,65 +97,77 @@ def measure(bench, cand):
 
 
 def turns(server):
-    return metrics.histogram(server.metrics(), TURNS)
+    """Of the server's loop so far, {bound: how many}; None: it does not tell."""
+    return metrics.histogram(server.metrics(), TURNS) if server.cand.ours else None
+
+
+def turned(before, after):
+    """How many meanwhile, and their lengths."""
+    if before is None:
+        return {"turns": None, "turn_lengths": []}
+    past = metrics.difference(before, after)
+    return {"turns": past.pop(math.inf), "turn_lengths": sorted(past.items())}
 
 
 def probed(bench, server, label):
     """With the turns of the server's loop meanwhile, by their lengths."""
     s, before = bench.settings, turns(server)
     probe = bench.probe(server, f"/{HOT}", rate=s.rate, connections=s.connections,
-                        seconds=s.seconds)
+                        seconds=s.seconds, timeout=s.probe_timeout)
     with bench.sampled(label, server) as took:
         result = probe.result()
     if set(result["statuses"]) - {"200"}:
         raise RuntimeError(f"probe: answers {result['statuses']}")
-    past = metrics.difference(before, turns(server))
     return {**{key: result[key] for key in ("latency_us", "own_delay_us", "requested",
                                             "answered", "buckets")},
-            "turns": past.pop(math.inf), "turn_lengths": sorted(past.items()),
-            "asleep": took["asleep"], "turn": took["turn"]}
+            **turned(before, turns(server)), "asleep": took["asleep"], "turn": took["turn"]}
 
 
-def crowd(bench, server, urls):
-    """The clients of the slow device."""
+def crowd(bench, server, which=slice(None)):
+    """The clients of the slow device; which: of the names."""
+    s = bench.settings
+    urls = [f"/{name}" for name in names(s, listings=server.cand.ours)[which]]
     return load.replay(bench.undo, bench.commands, f"http://{SLOW}:{server.port}",
-                       bench.list([f"/{name}" for name in urls]),
-                       connections=bench.settings.clients)
+                       bench.list(urls), connections=s.clients,
+                       timeout=s.lead + s.seconds + s.timeout + patience(s))
 
 
 def delayed(bench, server, slow):
     s = bench.settings
     calm = probed(bench, server, "calm")
     slow.set("delay", s.delay_ms)
-    others = crowd(bench, server, names(s))
+    others = crowd(bench, server)
     time.sleep(s.lead)
-    before = slow.seen()
+    before, start = slow.seen(), time.monotonic()
     beside = probed(bench, server, "delayed")
-    seen = slow.seen() - before
+    rate = (slow.seen() - before) / (time.monotonic() - start)
     others.child.send_signal(signal.SIGINT)
     answers = others.result()
     slow.release()
-    return {"calm": calm, "delayed": {**beside, "operations": seen / s.seconds,
+    return {"calm": calm, "delayed": {**beside, "operations": rate,
                                       "statuses": answers["statuses"]}}
 
 
 def hangs(bench, server, slow):
     """Names that nobody has asked for: what is in memory does not hang."""
     s = bench.settings
-    alone = read_cold(bench, server)
+    alone = read_cold(bench, server, load.check_replay)
     slow.set("hang")
-    others = crowd(bench, server, names(s)[-s.clients:])
+    others = crowd(bench, server, slice(-s.clients, None))
     time.sleep(s.lead)
-    beside = read_cold(bench, server)
-    return {"hangs": probed(bench, server, "hangs"), "alone": alone, "beside": beside,
-            "statuses": others.result()["statuses"]}
+    beside = read_cold(bench, server, load.check_replay if server.cand.ours else dict)
+    found = {"hangs": probed(bench, server, "hangs"), "alone": alone, "beside": beside,
+             "statuses": others.result()["statuses"]}
+    slow.release()  # a server that waits could not be ended
+    return found
 
 
-def read_cold(bench, server):
+def read_cold(bench, server, check):
+    """Bytes per second; check: of what replay says."""
     s = bench.settings
     bench.forget(*cold(s))
-    result = load.check_replay(bench.replay(server, [f"/{name}" for name in cold(s)],
-                                            connections=s.connections).result())
+    result = check(bench.replay(server, [f"/{name}" for name in cold(s)],
+                                connections=s.connections, timeout=patience(s)).result())
     return result["body_bytes"] / result["seconds"]
 
 
@@ -154,11 +182,17 @@ def probe_columns(part):
           for key in ("p50", "p99", "p99.9", "max")),
         Column("probe's own delay, p99", usec, lambda v: v[part]["own_delay_us"]["p99"]),
         Column("loop iterations", count, lambda v: v[part]["turns"]),
-        *(Column(f"above {ms} ms", "{:.0f}".format, lambda v, ms=ms: metrics.above(
-            {**dict(v[part]["turn_lengths"]), math.inf: v[part]["turns"]}, ms / 1000), "less")
+        *(Column(f"above {ms} ms", "{:.0f}".format, lambda v, ms=ms: longer(v[part], ms), "less")
           for ms in LONG),
         *loop_columns(lambda v: [v[part]]),
     ]
+
+
+def longer(v, ms):
+    """How many turns; None: the server does not tell."""
+    if v["turns"] is None:
+        return None
+    return metrics.above({**dict(v["turn_lengths"]), math.inf: v["turns"]}, ms / 1000)
 
 
 def tables(view):

@@ -120,7 +120,7 @@ def tables(view):
 def columns():
     return [
         Column("hot alone, req/s", count, lambda v: v["alone"]["rate"]),
-        Column("p99", usec, lambda v: v["calm"]["latency_us"]["p99"]),
+        Column("p99 alone", usec, lambda v: v["calm"]["latency_us"]["p99"]),
         Column("CPU µs/req", "{:.1f}".format,
                lambda v: v["alone"]["cpu"] * 1e6 / v["alone"]["requests"], "less"),
         Column("hot in the storm, req/s", count, lambda v: v["storm"]["rate"], "more"),
