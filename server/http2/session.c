@@ -178,6 +178,8 @@ head_complete(struct h2 *h2, struct h2_stream *sm)
 		share(h2, sm->sm_id);
 	h2_stream_begin(sm);
 	h2->h2_requests++;
+	stat_add(
+	    &h2->h2_owner.ho_worker->wk_service.svc_stats.sta_h2_streams, 1);
 	if (h2->h2_requests != conf->conf_max_requests)
 		return;
 	stat_add(&h2->h2_owner.ho_worker->wk_service.svc_stats
@@ -377,6 +379,7 @@ h2_create(const struct h2_owner *ho)
 	TAILQ_INIT(&h2->h2_all);
 	TAILQ_INIT(&h2->h2_due);
 	h2_flood_begin(&h2->h2_flood, clock_now());
+	stat_add(&ho->ho_worker->wk_service.svc_stats.sta_h2_connections, 1);
 	if (!begin(h2))
 		h2_destroy(&h2);
 	return h2;
