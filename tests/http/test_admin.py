@@ -169,6 +169,7 @@ def test_download_is_counted_while_it_is_sent(serve_admin):
     admin.wait("pagewise_connections", 0)
 
 
+@pytest.mark.http1("reads a head, skips a body, lingers: states of HTTP/1")
 def test_connections_are_counted_by_what_they_do(serve_admin):
     server, admin = serve_admin("--workers", "1")
     idle, head, lingering, body = [server.connect() for _ in range(4)]
