@@ -96,7 +96,7 @@ static const struct pw_sink_ops  ngx_http_pagewise_sink_ops = {
     ngx_http_pagewise_take,
     ngx_http_pagewise_unacked,
     ngx_http_pagewise_take_range,
-    NULL
+    NULL                                   /* room */
 };
 
 

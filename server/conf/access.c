@@ -199,6 +199,8 @@ conf_complete_site(struct site *site)
 	size_t n = site->site_nlocations;
 
 	site->site_closed = site->site_set.set_closed;
+	if (n == 0)
+		return;
 	for (loc = locs; loc < locs + n; loc++)
 		site->site_closed |= loc->loc_set.set_closed;
 	for (glob = locs; glob < locs + n; glob++)

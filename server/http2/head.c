@@ -9,22 +9,27 @@
 
 /* The three in their order, so that each ends where the next one begins. */
 static struct str
+part(const struct h2_head *hh, size_t at, size_t len)
+{
+	return len > 0 ? (struct str){hh->hh_raw.b_data + at, len} : STR("");
+}
+
+static struct str
 method(const struct h2_head *hh)
 {
-	return (struct str){hh->hh_raw.b_data, hh->hh_method};
+	return part(hh, 0, hh->hh_method);
 }
 
 static struct str
 path(const struct h2_head *hh)
 {
-	return (struct str){hh->hh_raw.b_data + hh->hh_method, hh->hh_path};
+	return part(hh, hh->hh_method, hh->hh_path);
 }
 
 static struct str
 authority(const struct h2_head *hh)
 {
-	return (struct str){
-	    hh->hh_raw.b_data + hh->hh_method + hh->hh_path, hh->hh_authority};
+	return part(hh, hh->hh_method + hh->hh_path, hh->hh_authority);
 }
 
 /* Puts it there, before what is already behind. */
