@@ -167,6 +167,8 @@ conn_http2(struct conn *c)
 
 	if (came == NEXT_CLOSE)
 		return NEXT_CLOSE;
+	/* One with a stream is not idle: a lookup may end those that are. */
+	set_timer(c);
 	more = h2_run(ch->ch_session);
 	went = send_frames(c);
 	if (went == NEXT_CLOSE)
