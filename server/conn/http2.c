@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
 #include "server/conn/http2.h"
 
@@ -158,6 +159,16 @@ set_timer(struct conn *c)
 		conn_patience(c, min_rate_ended(c));
 }
 
+/* Where its timer waits for something else, or begins again and again, the grace ends all the same. */
+static void
+end_grace(struct conn *c)
+{
+	const struct worker *wk = c->cn_worker;
+
+	if (wk->wk_draining && clock_now() >= wk->wk_drain_until)
+		h2_refuse(c->cn_h2->ch_session);
+}
+
 enum next
 conn_http2(struct conn *c)
 {
@@ -169,6 +180,7 @@ conn_http2(struct conn *c)
 		return NEXT_CLOSE;
 	/* One with a stream is not idle: a lookup may end those that are. */
 	set_timer(c);
+	end_grace(c);
 	more = h2_run(ch->ch_session);
 	went = send_frames(c);
 	if (went == NEXT_CLOSE)

@@ -64,9 +64,12 @@ struct h2 {
 	unsigned h2_pending;	      /* of them, a completion is to come */
 	unsigned h2_requests;	      /* since the begin */
 	struct h2_stream *h2_heading; /* its head is coming, or NULL */
+	size_t
+	    h2_fields; /* bytes of the last head or trailers, as RFC 9113, 6.5.2 counts */
 	struct h2_walk h2_walk;
 	struct h2_flood h2_flood;
 	int32_t h2_last;  /* the stream that the client has begun last */
+	uint64_t h2_sent; /* bytes of DATA */
 	bool h2_tore;	  /* we have reset one */
 	bool h2_draining; /* the client knows that it will end */
 	bool h2_refuses;  /* it has been told the last stream */

@@ -122,6 +122,7 @@ watch(struct h2_stream *sm)
 	if (sm->sm_item.it_timer != TIMER_NONE)
 		return;
 	sm->sm_then = sm->sm_sent;
+	sm->sm_all_then = sm->sm_session->h2_sent;
 	set_timer(sm, TIMER_SEND);
 }
 
@@ -477,6 +478,7 @@ h2_stream_read(struct h2_stream *sm, size_t len, uint32_t *flags)
 	if (n >= 0) {
 		*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
 		sm->sm_sent += (uint64_t)n;
+		h2->h2_sent += (uint64_t)n;
 	}
 	return n;
 }
@@ -533,27 +535,44 @@ disk_late(struct h2_stream *sm)
 	ask_turn(sm);
 }
 
-/* What min_send_rate asks for in a send_timeout. */
-static bool
-is_too_slow(const struct h2_stream *sm)
-{
-	const struct worker *wk = worker_of(sm);
-	uint64_t ms = wk->wk_sched.sc_timeouts[TIMER_SEND] / 1000;
-	uint64_t n = sm->sm_sent - sm->sm_then;
-
-	return n == 0 ||
-	       n < ms * wk->wk_service.svc_conf->conf_min_send_rate / 1000;
-}
-
-/* Its window is closed: if it is open, it is the connection that is slow, or its turn that is late. */
 static bool
 has_no_window(const struct h2_stream *sm)
 {
-	nghttp2_session *s = sm->sm_session->h2_session;
+	return nghttp2_session_get_stream_remote_window_size(
+		   sm->sm_session->h2_session, sm->sm_id) <= 0;
+}
 
-	return nghttp2_session_get_stream_remote_window_size(s, sm->sm_id) <=
-		   0 ||
-	       nghttp2_session_get_remote_window_size(s) <= 0;
+/* Bytes that min_send_rate asks of the connection in a send_timeout. */
+static uint64_t
+least(const struct h2_stream *sm)
+{
+	const struct worker *wk = worker_of(sm);
+	uint64_t ms = wk->wk_sched.sc_timeouts[TIMER_SEND] / 1000;
+
+	return ms * wk->wk_service.svc_conf->conf_min_send_rate / 1000;
+}
+
+static bool
+is_too_few(uint64_t n, uint64_t wanted)
+{
+	return n == 0 || n < wanted;
+}
+
+/*
+ * The window that is closed is the client's: its streams share what is asked of it, and where it is that
+ * of the connection, others may have had all.  If both are open, it is the connection that is slow, or
+ * its turn that is late.
+ */
+static bool
+is_too_slow(const struct h2_stream *sm)
+{
+	const struct h2 *h2 = sm->sm_session;
+
+	if (has_no_window(sm))
+		return is_too_few(
+		    sm->sm_sent - sm->sm_then, least(sm) / h2->h2_open);
+	return nghttp2_session_get_remote_window_size(h2->h2_session) <= 0 &&
+	       is_too_few(h2->h2_sent - sm->sm_all_then, least(sm));
 }
 
 static void
@@ -566,7 +585,7 @@ client_late(struct h2_stream *sm)
 		ask_turn(sm);
 		return;
 	}
-	if (!has_no_window(sm) || !is_too_slow(sm)) {
+	if (!is_too_slow(sm)) {
 		watch(sm);
 		return;
 	}
