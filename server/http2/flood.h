@@ -18,6 +18,8 @@
 #define H2_FLOOD_FRAME	   1
 #define H2_FLOOD_RESET	   20
 #define H2_FLOOD_PER_BYTES 4096 /* bytes that it takes bring one */
+#define H2_FLOOD_ANSWER \
+	8192 /* bytes that an answer counts for beside its own: two updates */
 
 struct h2_flood {
 	uint64_t fl_tokens;

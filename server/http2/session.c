@@ -311,6 +311,7 @@ on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 		frame->hd.type != NGHTTP2_HEADERS) ||
 	    (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)
 		return 0;
+	h2_flood_earn(&h2->h2_flood, H2_FLOOD_ANSWER);
 	sm = find(h2, frame->hd.stream_id);
 	if (sm != NULL && nghttp2_session_get_stream_remote_close(
 			      session, frame->hd.stream_id) == 0)

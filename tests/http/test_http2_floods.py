@@ -134,6 +134,15 @@ def test_downloads_bring_the_updates_that_they_need(start):  # noqa: F811
     server.stop()
 
 
+def test_small_answers_bring_the_updates_that_they_need(server):
+    with Client(server.address) as c:
+        for id in range(1, 2 * MANY, 2):
+            c.send(update(0, 5) + update(id - 2, 5) + get(id) if id > 1 else get(id))
+            assert c.body(id) == b"small"
+    assert limited(server, "http2_frames") == 0
+    server.stop()
+
+
 # ------------------------------------------------------------------------- heads
 
 
