@@ -116,7 +116,8 @@ value_that_is_too_long_is_cut(void **state)
 		h2_head_add(&hh, &bufs, str(names[i]),
 		    (struct str){value, sizeof(value)}, MOST);
 		assert_true(h2_head_end(&hh, &bufs));
-		assert_in_range(hh.hh_text.b_len, MOST + 1, MOST + 100);
+		/* CONNECT names its authority twice. */
+		assert_in_range(hh.hh_text.b_len, MOST + 1, 2 * MOST + 100);
 		h2_head_release(&hh, &bufs);
 	}
 }
