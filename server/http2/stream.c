@@ -530,7 +530,6 @@ disk_late(struct h2_stream *sm)
 	else
 		give_up(sm, NGHTTP2_INTERNAL_ERROR);
 	exchange_cancel(ex);
-	h2_head_release(&sm->sm_head, bufs_of(sm));
 	ask_turn(sm);
 }
 
@@ -671,7 +670,6 @@ h2_stream_closed(struct h2_stream *sm)
 	/* A disk that was late has cancelled it already. */
 	if (!sm->sm_ex->ex_cancelled)
 		exchange_cancel(sm->sm_ex);
-	h2_head_release(&sm->sm_head, bufs_of(sm));
 }
 
 /* ------------------------------------------------- calls of its exchange */
@@ -700,6 +698,7 @@ on_resumed(struct exchange *ex)
 	}
 	if (ex->ex_cancelled) {
 		exchange_free(&sm->sm_ex);
+		h2_head_release(&sm->sm_head, bufs_of(sm));
 		return;
 	}
 	set_timer(sm, TIMER_NONE);

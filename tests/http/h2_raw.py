@@ -54,8 +54,8 @@ class Closed(Exception):
 class Client:
     """begin: SETTINGS have been exchanged."""
 
-    def __init__(self, address, begin=True, **values):
-        self.sock = socket.create_connection(address, timeout=PATIENCE)
+    def __init__(self, address, begin=True, patience=PATIENCE, **values):
+        self.sock = socket.create_connection(address, timeout=patience)
         self.buf = b""
         if begin:
             self.send(PREFACE + settings(**values) + frame(SETTINGS, ACK))

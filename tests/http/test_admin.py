@@ -81,7 +81,7 @@ def test_every_family_is_well_formed_and_documented(serve_admin):
     server.get("/4097.bin")
     text = admin.ask().text
     with open(os.path.join(harness.TREE, "docs", "metrics.md")) as f:
-        documented = set(re.findall(r"^\| `((?:pagewise|process)_[a-z_]+)` \|", f.read(), re.M))
+        documented = set(re.findall(r"^\| `((?:pagewise|process)_[a-z0-9_]+)` \|", f.read(), re.M))
     helped = re.findall(r"^# HELP (\S+) \S.*\.$", text, re.M)
     typed = re.findall(r"^# TYPE (\S+) (counter|gauge|histogram)$", text, re.M)
     assert helped == [name for name, _ in typed]

@@ -9,6 +9,7 @@ sent again, and counted.
 import threading
 import time
 
+import h2_raw
 from harness import Connection, ProtocolError, request
 
 LATE = 20.0  # seconds after which an answer is too late
@@ -166,6 +167,79 @@ class Downloading(Client):
         self.conn.buf.clear()
 
 
+class Multiplexed(Client):
+    """HTTP/2: several streams at a time, until it is told that the connection ends.
+
+    What the GOAWAY says was not looked at is asked for again; all else is answered (RFC 9113, 6.8).
+    """
+
+    STREAMS = 6
+    WINDOW = 1 << 20
+
+    @property
+    def answered(self):
+        return self.right > 0
+
+    def ask(self):
+        """One connection."""
+        small, large = self.traffic.small, self.traffic.large or self.traffic.small
+        self.new = True
+        conn = h2_raw.Client(self.traffic.address, window=self.WINDOW, patience=self.traffic.late)
+        wanted, last, next_id, size = {}, None, 1, 0
+        with conn:
+            conn.send(h2_raw.update(0, self.WINDOW))
+            while True:
+                while last is None and len(wanted) < self.STREAMS and not self.traffic.done.is_set():
+                    target, data = large if next_id % 20 == 1 else small
+                    conn.send(h2_raw.get(next_id, target.encode()))
+                    wanted[next_id] = [data, 0]
+                    next_id += 2
+                if not wanted:
+                    return size
+                kind, flags, stream, payload = self.frame(conn)
+                self.new = False
+                if kind == h2_raw.GOAWAY:
+                    last = int.from_bytes(payload[:4], "big")
+                    error = int.from_bytes(payload[4:8], "big")
+                    if error != h2_raw.NO_ERROR:
+                        raise ProtocolError("GOAWAY %d" % error)
+                    self.again += len([s for s in wanted if s > last])
+                    wanted = {s: w for s, w in wanted.items() if s <= last}
+                    last = last if last < 1 << 30 else None  # a warning, before the last one
+                elif kind == h2_raw.RST_STREAM:
+                    raise ProtocolError("stream %d was reset" % stream)
+                elif kind == h2_raw.HEADERS and stream in wanted and b"\x88" not in payload[:4]:
+                    raise ProtocolError("stream %d: %r" % (stream, payload))
+                elif kind == h2_raw.DATA and stream in wanted:
+                    size += len(payload)
+                    self.check(wanted[stream], payload)
+                    conn.send(h2_raw.update(0, len(payload)) + h2_raw.update(stream, len(payload))
+                              if payload else b"")
+                if stream in wanted and kind in (h2_raw.DATA, h2_raw.HEADERS) and \
+                        flags & h2_raw.END_STREAM:
+                    data, at = wanted.pop(stream)
+                    if at != len(data):
+                        raise ProtocolError("stream %d ends after byte %d" % (stream, at))
+                    self.begun += 1
+                    self.right += 1
+                    self.across += self.traffic.signals > 0 and len(data) > 1 << 16
+
+    def frame(self, conn):
+        try:
+            return conn.read()
+        except h2_raw.Closed as error:
+            raise ConnectionResetError("closed") from error
+
+    def check(self, want, payload):
+        data, at = want
+        if data[at:at + len(payload)] != payload:
+            raise ProtocolError("wrong after byte %d" % at)
+        want[1] = at + len(payload)
+
+    def in_time(self, seconds):
+        """Of a connection's life nothing is said; of a frame, by its socket."""
+
+
 class Traffic:
     """small, large: (target, body) pairs; large is taken with rate bytes a second.
 
@@ -174,7 +248,7 @@ class Traffic:
     """
 
     def __init__(self, address, small, large=None, rate=8 << 20, late=LATE,
-                 keeping=4, single=4, downloading=2):
+                 keeping=4, single=4, downloading=2, multiplexed=0):
         self.address, self.small, self.large = address, small, large
         self.rate, self.late = rate, late
         self.signals = 0
@@ -182,6 +256,7 @@ class Traffic:
         self.done = threading.Event()
         kinds = [Keeping] * keeping + [Single] * single
         kinds += [Downloading] * (downloading if large else 0)
+        kinds += [Multiplexed] * multiplexed
         self.clients = [kind(self) for kind in kinds]
 
     def __enter__(self):

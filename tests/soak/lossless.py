@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Reloads, upgrades and restarts, again and again, while clients ask: none is lost.
 
-    lossless.py [--seconds N] [--every N] [--binary FILE] [--tls]
+    lossless.py [--seconds N] [--every N] [--binary FILE] [--tls] [--http2]
 
 SIGHUP, SIGUSR2 and SIGTERM, for N seconds each; a line each.  At SIGTERM somebody else
 holds the socket, as systemd does, and starts the server again.  A signal counts when it
 is done with: the server has said so, or has ended in order.  The exit status is 0 if
 no request failed and the server had nothing to complain of.  --tls: all of it over TLS.
+--http2: most clients speak HTTP/2, in clear text.
 """
 
 import argparse
@@ -98,7 +99,7 @@ class Restarted:
 def run(name, served, site, options):
     """One line, and whether all is well."""
     begun, signals, wrong = time.monotonic(), 0, []
-    traffic = Traffic(served.address, *site.files, rate=RATE)
+    traffic = Traffic(served.address, *site.files, rate=RATE, **options.clients)
     try:
         with traffic:
             due = begun
@@ -131,6 +132,8 @@ def arguments():
     parser.add_argument("--every", type=float, default=2, help="seconds from signal to signal")
     parser.add_argument("--binary", default=harness.RELEASE)
     parser.add_argument("--tls", action="store_true")
+    parser.add_argument("--http2", dest="clients", action="store_const", default={},
+                        const={"keeping": 1, "single": 1, "multiplexed": 6})
     return parser.parse_args()
 
 
