@@ -35,13 +35,13 @@ if tls.ON:
         "listing_page", "listen_unix", "proxy_protocol", "run", "settings", "tickets", "tls",
         "tls_clients", "tool_digest", "tool_precompress", "traffic")]
 
-# The same of HTTP/2; requests that nobody could mistake (test_http2.py has those of HTTP/2); answers
-# that are ready, which HTTP/2 does not use.
+# The same of HTTP/2; raw requests (test_http2.py has those that HTTP/2 can carry); connections that say
+# nothing, or little by little; answers that are ready, which HTTP/2 does not use.
 if http2.ON:
     collect_ignore += ["http/test_%s.py" % name for name in (
-        "acme", "capabilities", "certificates", "config", "from_nginx", "harness", "hot", "http2", "http2_floods",
-        "keys", "listing_page", "requests", "run", "settings", "tickets", "tls", "tls_clients", "tool_digest",
-        "tool_precompress", "traffic")]
+        "acme", "capabilities", "certificates", "config", "from_nginx", "harness", "hoarders", "hot", "http2", "http2_floods",
+        "keys", "listing_page", "proxy_protocol", "requests", "run", "settings", "tickets", "tls", "tls_clients",
+        "tool_digest", "tool_precompress", "traffic")]
 
 # In seconds, from the making of what it needs to the end of that.  Then the process ends,
 # and says where it was: pytest-xdist starts another one, and the test has failed.

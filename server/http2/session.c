@@ -230,8 +230,10 @@ static int
 on_invalid_frame(
     nghttp2_session *session, const nghttp2_frame *frame, int error, void *arg)
 {
-	(void)session, (void)frame, (void)error;
-	pay(arg, H2_FLOOD_RESET);
+	(void)session, (void)frame;
+	/* It may not know yet how many streams it may begin. */
+	pay(arg, error == NGHTTP2_ERR_REFUSED_STREAM ? H2_FLOOD_FRAME
+						     : H2_FLOOD_RESET);
 	return 0;
 }
 
