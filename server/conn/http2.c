@@ -18,6 +18,19 @@ _Static_assert(GIVEN >= H2_ROOM, "h2_gather wants more");
 
 /* --------------------------------------------------------------- what comes */
 
+/*
+ * A reset may have come behind what was read, and its event together with that: it is seen by the next
+ * call, to send or to receive.
+ */
+static bool
+is_drained(const struct conn *c)
+{
+	const struct conn_http2 *ch = c->cn_h2;
+
+	return c->cn_drained &&
+	       (ch->ch_rest != NULL || h2_wants_room(ch->ch_session));
+}
+
 /* NEXT_GO: there may be more. */
 static enum next
 read_frames(struct conn *c)
@@ -30,7 +43,7 @@ read_frames(struct conn *c)
 		next = conn_receive(c, data, sizeof(data), &got);
 		if (got > 0 && !h2_receive(c->cn_h2->ch_session, data, got))
 			return NEXT_WAIT;
-		if (next == NEXT_GO && c->cn_drained) {
+		if (next == NEXT_GO && is_drained(c)) {
 			c->cn_readable = false;
 			return NEXT_WAIT;
 		}

@@ -110,15 +110,6 @@ check_frame(struct h2 *h2, const struct h2_walk_frame *wf)
 				: NGHTTP2_PROTOCOL_ERROR);
 }
 
-/* The client may have sent more of the stream before it hears of it. */
-static int
-reset(struct h2 *h2, int32_t id, uint32_t error)
-{
-	h2->h2_tore = true;
-	return nghttp2_submit_rst_stream(
-	    h2->h2_session, NGHTTP2_FLAG_NONE, id, error);
-}
-
 static int
 on_begin_headers(
     nghttp2_session *session, const nghttp2_frame *frame, void *arg)
@@ -133,11 +124,15 @@ on_begin_headers(
 		return 0;
 	h2->h2_last = id;
 	/* Those that were reset may still wait for a disk. */
-	if (h2->h2_count >= 2 * conf_of(h2)->conf_http2_max_streams)
-		return reset(h2, id, NGHTTP2_REFUSED_STREAM);
+	if (h2->h2_count >= 2 * conf_of(h2)->conf_http2_max_streams) {
+		h2_reset(h2, id, NGHTTP2_REFUSED_STREAM);
+		return 0;
+	}
 	sm = h2_stream_create(h2, id);
-	if (sm == NULL)
-		return reset(h2, id, NGHTTP2_INTERNAL_ERROR);
+	if (sm == NULL) {
+		h2_reset(h2, id, NGHTTP2_INTERNAL_ERROR);
+		return 0;
+	}
 	h2->h2_heading = sm;
 	return nghttp2_session_set_stream_user_data(session, id, sm);
 }

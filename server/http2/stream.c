@@ -140,10 +140,9 @@ end_exchange(struct h2_stream *sm)
 static void
 give_up(struct h2_stream *sm, uint32_t error)
 {
-	sm->sm_ours = sm->sm_session->h2_tore = true;
+	sm->sm_ours = true;
 	set_timer(sm, TIMER_NONE);
-	nghttp2_submit_rst_stream(
-	    sm->sm_session->h2_session, NGHTTP2_FLAG_NONE, sm->sm_id, error);
+	h2_reset(sm->sm_session, sm->sm_id, error);
 }
 
 static void
