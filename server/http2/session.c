@@ -182,6 +182,12 @@ head_complete(struct h2 *h2, struct h2_stream *sm)
 	const struct conf *conf = conf_of(h2);
 
 	h2->h2_heading = NULL;
+	/* It was on its way when the client was told: it may ask for it elsewhere. */
+	if (h2->h2_refuses) {
+		sm->sm_ours = true;
+		h2_reset(h2, sm->sm_id, NGHTTP2_REFUSED_STREAM);
+		return;
+	}
 	if (!sm->sm_head.hh_priority)
 		share(h2, sm->sm_id);
 	h2_stream_begin(sm);

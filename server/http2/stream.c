@@ -442,7 +442,7 @@ read_answer(struct h2_stream *sm, uint32_t *flags)
 			sm->sm_ours = sm->sm_session->h2_tore = true;
 			return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 		}
-	} else if (status == PW_SEND_AGAIN && sm->sm_taken == 0)
+	} else if (status != PW_SEND_PENDING && sm->sm_taken == 0)
 		set_due(sm);
 	if (sm->sm_taken == 0 && status != PW_SEND_DONE)
 		return NGHTTP2_ERR_DEFERRED;
