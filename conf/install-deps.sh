@@ -36,6 +36,7 @@ needs()
 	test	lib cmocka			libcmocka-dev		cmocka
 	test	pymod pytest			python3-pytest		py311-pytest
 	test	pymod xdist			python3-pytest-xdist	py311-pytest-xdist
+	test	pymod h2			python3-h2		-
 	test	pymod prometheus_client		python3-prometheus-client	py311-prometheus-client
 	test	lib fuse3			libfuse3-dev		fusefs-libs3
 	test	linux cmd fusermount3		fuse3			-

@@ -13,6 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "http"), os.path.join(HERE, "..", "bench")]
 
 import harness
+import http2
 import tls
 import tree as tree_module
 
@@ -34,6 +35,14 @@ if tls.ON:
         "listing_page", "listen_unix", "proxy_protocol", "run", "settings", "tickets", "tls",
         "tls_clients", "tool_digest", "tool_precompress", "traffic")]
 
+# The same of HTTP/2; raw requests (test_http2.py has those that HTTP/2 can carry); connections that say
+# nothing, or little by little; answers that are ready, which HTTP/2 does not use.
+if http2.ON:
+    collect_ignore += ["http/test_%s.py" % name for name in (
+        "acme", "capabilities", "certificates", "config", "from_nginx", "harness", "hoarders", "hot", "http2", "http2_floods",
+        "keys", "listing_page", "proxy_protocol", "requests", "run", "settings", "tickets", "tls", "tls_clients",
+        "tool_digest", "tool_precompress", "traffic")]
+
 # In seconds, from the making of what it needs to the end of that.  Then the process ends,
 # and says where it was: pytest-xdist starts another one, and the test has failed.
 LIMIT = int(os.environ.get("PAGEWISE_TEST_SECONDS", 300 * harness.SLOWER))
@@ -45,6 +54,7 @@ MARKERS = [
     "xdist_group: tests of a group run one after the other, in one process: they"
     " share what is dear to make, or change what the whole machine has.",
     "plain(reason): is not run with PAGEWISE_TLS.",
+    "http1(reason): is not run with PAGEWISE_HTTP2.",
 ]
 
 
@@ -74,6 +84,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         for mark in item.iter_markers("plain") if tls.ON else ():
             item.add_marker(pytest.mark.skip(reason="plain: " + mark.args[0]))
+        for mark in item.iter_markers("http1") if http2.ON else ():
+            item.add_marker(pytest.mark.skip(reason="HTTP/1: " + mark.args[0]))
         if item.path.parent.name == "bench" or {"release", "debug"} & set(item.fixturenames):
             item.add_marker("once")
 

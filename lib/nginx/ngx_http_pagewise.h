@@ -34,6 +34,7 @@ typedef struct ngx_http_pagewise_send_s   ngx_http_pagewise_send_t;
 typedef struct {
     ngx_int_t                   threads;
     ngx_uint_t                  used;       /* "pagewise on" is somewhere */
+    ngx_uint_t                  drops;      /* a cache other than "keep" is */
 } ngx_http_pagewise_main_conf_t;
 
 
@@ -42,6 +43,10 @@ typedef struct {
     uint64_t                    readahead;
     ngx_uint_t                  cache;
     ngx_array_t                *index;      /* of ngx_str_t, or NULL */
+
+    /* the worker's own: the mount of all files here, or NULL; if it is known */
+    ngx_http_pagewise_mount_t  *mount;
+    ngx_uint_t                  mounted;
 } ngx_http_pagewise_loc_conf_t;
 
 
@@ -49,10 +54,11 @@ typedef struct {
 
 typedef struct {
     struct pw_open              open;
-    u_char                     *path;
+    ngx_str_t                   path;       /* '\0' behind it */
+    ngx_http_pagewise_mount_t  *known;      /* that it is on, or NULL */
     ngx_http_pagewise_mount_t  *mount;      /* it waits for this one ... */
     ngx_queue_t                 queue;      /* ... here */
-    uint64_t                    since;      /* microseconds */
+    uint64_t                    since;      /* microseconds; 0: no wait */
     void                      (*handler)(void *data, ngx_err_t err);
     void                       *data;
     unsigned                    pending:1;
@@ -93,6 +99,7 @@ struct ngx_http_pagewise_ctx_s {
     uint64_t                    wait;       /* microseconds */
 
     unsigned                    hold:1;     /* the header is not sent yet */
+    unsigned                    whole:1;    /* all of it may go after that */
     unsigned                    passed:1;   /* the window was taken whole */
     unsigned                    busy:1;     /* in the next filters */
     unsigned                    closed:1;   /* the request is terminated */
@@ -107,10 +114,14 @@ void ngx_http_pagewise_exit_process(ngx_cycle_t *cycle);
 struct pw_loop *ngx_http_pagewise_loop(void);
 const struct pw_send_path *ngx_http_pagewise_path(void);
 
+/* of all paths that begin so; NULL: it depends on what follows */
+ngx_http_pagewise_mount_t *ngx_http_pagewise_mount_below(ngx_str_t *path);
+
 /* NGX_OK: o->open.op_file is set; NGX_AGAIN; or NGX_ERROR and *err */
 ngx_int_t ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err);
 void ngx_http_pagewise_open_cancel(ngx_http_pagewise_open_t *o);
 uint64_t ngx_http_pagewise_now(void);
+uint64_t ngx_http_pagewise_coarse_now(void);
 void ngx_http_pagewise_tick(uint64_t now);
 
 /*

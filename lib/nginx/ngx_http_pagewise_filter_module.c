@@ -28,6 +28,10 @@ static ngx_int_t ngx_http_pagewise_next_range(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 static ngx_int_t ngx_http_pagewise_send(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
+static ngx_int_t ngx_http_pagewise_send_whole(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
+static ngx_int_t ngx_http_pagewise_sent(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
 static ngx_int_t ngx_http_pagewise_again(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 static ngx_int_t ngx_http_pagewise_pending(ngx_http_request_t *r,
@@ -243,6 +247,7 @@ ngx_http_pagewise_next_range(ngx_http_request_t *r,
             return NGX_OK;
         }
 
+        ctx->whole = 0;
         ngx_http_pagewise_send_close(ctx);
     }
 
@@ -256,13 +261,23 @@ static ngx_int_t
 ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 {
     uint64_t         limit;
-    ngx_chain_t     *cl;
+    ngx_int_t        rc;
     struct pw_send  *send;
 
     send = &ctx->send->send;
 
     if (send->snd_pending) {
         return ngx_http_pagewise_pending(r, ctx);
+    }
+
+    if (ctx->whole) {
+        ctx->whole = 0;
+
+        rc = ngx_http_pagewise_send_whole(r, ctx);
+
+        if (rc != NGX_AGAIN) {
+            return rc;
+        }
     }
 
     /* a turn, if the next filters never wait */
@@ -277,11 +292,7 @@ ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
         switch (pw_send_step(send)) {
 
         case PW_SEND_DONE:
-            cl = ctx->in;
-            ctx->in = cl->next;
-            ngx_free_chain(r->pool, cl);
-            ngx_http_pagewise_send_finish(ctx);
-            return NGX_OK;
+            return ngx_http_pagewise_sent(r, ctx);
 
         case PW_SEND_AGAIN:
             if (send->snd_sent < limit) {
@@ -313,6 +324,47 @@ ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
             return NGX_ERROR;
         }
     }
+}
+
+
+/*
+ * All of the range was resident when it was asked about before the header, a
+ * moment ago.  NGX_AGAIN: what the next filters do not take is the library's
+ * again, as if it had offered it now.
+ */
+
+static ngx_int_t
+ngx_http_pagewise_send_whole(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx)
+{
+    ctx->window = ctx->in->buf;
+
+    if (ngx_http_pagewise_hand_on(ctx, ctx->window) == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_pagewise_pos(ctx) < ctx->end) {
+        return NGX_AGAIN;
+    }
+
+    ctx->window = NULL;
+
+    return ngx_http_pagewise_sent(r, ctx);
+}
+
+
+static ngx_int_t
+ngx_http_pagewise_sent(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
+{
+    ngx_chain_t  *cl;
+
+    cl = ctx->in;
+    ctx->in = cl->next;
+
+    ngx_free_chain(r->pool, cl);
+    ngx_http_pagewise_send_finish(ctx);
+
+    return NGX_OK;
 }
 
 
@@ -443,9 +495,13 @@ ngx_int_t
 ngx_http_pagewise_send_ahead(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_err_t *err)
 {
-    *err = NGX_ENOMEM;
+    ngx_uint_t                      begins;
+    ngx_http_pagewise_main_conf_t  *pmcf;
 
-    if (!ctx->hold) {
+    *err = NGX_ENOMEM;
+    begins = !ctx->hold;
+
+    if (begins) {
         ctx->hold = 1;
 
         if (ngx_http_pagewise_send_start(r, ctx, 0, ctx->file->fil_size)
@@ -467,6 +523,12 @@ ngx_http_pagewise_send_ahead(ngx_http_request_t *r,
         return NGX_ERROR;
 
     default: /* the sink was offered something, and took nothing */
+
+        /* what was fetched, and where pages are dropped, is accounted for */
+
+        pmcf = ngx_http_get_module_main_conf(r, ngx_http_pagewise_module);
+        ctx->whole &= (begins && !pmcf->drops);
+
         return NGX_OK;
     }
 }
@@ -526,6 +588,7 @@ ngx_http_pagewise_take_range(struct pw_sink *sink, off_t off, size_t len,
     *taken = 0;
 
     if (ctx->hold) {
+        ctx->whole = (off + (off_t) len == ctx->end);
         return -EAGAIN;
     }
 

@@ -15,6 +15,8 @@
 static ngx_int_t ngx_http_pagewise_handler(ngx_http_request_t *r);
 static ngx_http_pagewise_ctx_t *ngx_http_pagewise_create_ctx(
     ngx_http_request_t *r);
+static void ngx_http_pagewise_set_path(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, u_char *last);
 static ngx_int_t ngx_http_pagewise_wait(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 static ngx_int_t ngx_http_pagewise_found(ngx_http_request_t *r,
@@ -202,12 +204,11 @@ ngx_http_pagewise_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ctx->path.len = last - ctx->path.data;
+    ngx_http_pagewise_set_path(r, ctx, last);
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                    "http pagewise filename: \"%s\"", ctx->path.data);
 
-    ctx->open.path = ctx->path.data;
     ctx->resume = ngx_http_pagewise_found;
 
     rc = ngx_http_pagewise_open(&ctx->open, &err);
@@ -252,6 +253,41 @@ ngx_http_pagewise_create_ctx(ngx_http_request_t *r)
     ngx_http_set_ctx(r, ctx, ngx_http_pagewise_module);
 
     return ctx;
+}
+
+
+/* a root without variables is the same for all files of its location */
+
+static void
+ngx_http_pagewise_set_path(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
+    u_char *last)
+{
+    ngx_str_t                      root;
+    ngx_http_core_loc_conf_t      *clcf;
+    ngx_http_pagewise_loc_conf_t  *plcf;
+
+    ctx->path.len = last - ctx->path.data;
+    ctx->open.path = ctx->path;
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_pagewise_module);
+
+    if (clcf->root_lengths != NULL || r->uri.data[0] != '/') {
+        return;
+    }
+
+    if (!plcf->mounted) {
+
+        /* with the slash of the URI, of which an alias has not all */
+
+        root.data = ctx->path.data;
+        root.len = clcf->alias ? ctx->root : ctx->root + 1;
+
+        plcf->mount = ngx_http_pagewise_mount_below(&root);
+        plcf->mounted = 1;
+    }
+
+    ctx->open.known = plcf->mount;
 }
 
 
@@ -323,6 +359,7 @@ ngx_http_pagewise_open_handler(void *data, ngx_err_t err)
     ngx_http_pagewise_ctx_t  *ctx = data;
 
     ctx->wait += ngx_http_pagewise_now() - ctx->open.since;
+    ctx->open.since = 0;
 
     ngx_http_pagewise_continue(ctx, err);
 }
@@ -710,8 +747,7 @@ ngx_http_pagewise_try_index(ngx_http_request_t *r,
     last = ngx_cpymem(last, name->data, name->len);
     *last = '\0';
 
-    ctx->path.len = last - ctx->path.data;
-    ctx->open.path = ctx->path.data;
+    ngx_http_pagewise_set_path(r, ctx, last);
 
     rc = ngx_http_pagewise_open(&ctx->open, &err);
 
@@ -868,6 +904,8 @@ ngx_http_pagewise_create_loc_conf(ngx_conf_t *cf)
     conf->readahead = (uint64_t) NGX_CONF_UNSET;
     conf->cache = NGX_CONF_UNSET_UINT;
     conf->index = NGX_CONF_UNSET_PTR;
+    conf->mount = NULL;
+    conf->mounted = 0;
 
     return conf;
 }
@@ -894,6 +932,7 @@ ngx_http_pagewise_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         pmcf = ngx_http_conf_get_module_main_conf(cf,
                                                   ngx_http_pagewise_module);
         pmcf->used = 1;
+        pmcf->drops |= conf->cache != PW_CACHE_KEEP;
     }
 
     return NGX_CONF_OK;

@@ -60,10 +60,11 @@ static ngx_int_t ngx_http_pagewise_add_mount(ngx_cycle_t *cycle,
     ngx_array_t *mounts, u_char *path);
 static int ngx_libc_cdecl ngx_http_pagewise_cmp_mounts(const void *one,
     const void *two);
-static ngx_http_pagewise_mount_t *ngx_http_pagewise_mount(u_char *path);
+static ngx_http_pagewise_mount_t *ngx_http_pagewise_mount(ngx_str_t *path);
 static ngx_int_t ngx_http_pagewise_mount_open(ngx_http_pagewise_mount_t *m);
 static int ngx_http_pagewise_mount_work(struct pw_task *task);
 static void ngx_http_pagewise_mount_done(struct pw_waiter *w);
+static ngx_int_t ngx_http_pagewise_open_wait(ngx_http_pagewise_open_t *o);
 static void ngx_http_pagewise_opened(struct pw_waiter *w);
 static void ngx_http_pagewise_open_end(ngx_http_pagewise_open_t *o,
     ngx_err_t err);
@@ -92,6 +93,19 @@ ngx_http_pagewise_now(void)
     struct timespec  ts;
 
     clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+
+/* the time of some milliseconds ago, at a fraction of the price */
+
+uint64_t
+ngx_http_pagewise_coarse_now(void)
+{
+    struct timespec  ts;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
 
     return (uint64_t) ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
@@ -373,7 +387,32 @@ ngx_http_pagewise_cmp_mounts(const void *one, const void *two)
 
 
 static ngx_http_pagewise_mount_t *
-ngx_http_pagewise_mount(u_char *path)
+ngx_http_pagewise_mount(ngx_str_t *path)
+{
+    size_t                      len;
+    ngx_uint_t                  i;
+    ngx_http_pagewise_mount_t  *m;
+
+    m = ngx_http_pagewise.mounts;
+
+    for (i = 0; i < ngx_http_pagewise.nmounts; i++) {
+        len = m[i].path.len;
+
+        if (len <= path->len
+            && path->data[len - 1] == '/'
+            && m[i].state != NGX_HTTP_PAGEWISE_MOUNT_CLOSED
+            && ngx_memcmp(path->data, m[i].path.data, len) == 0)
+        {
+            return &m[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+ngx_http_pagewise_mount_t *
+ngx_http_pagewise_mount_below(ngx_str_t *path)
 {
     ngx_uint_t                  i;
     ngx_http_pagewise_mount_t  *m;
@@ -381,14 +420,14 @@ ngx_http_pagewise_mount(u_char *path)
     m = ngx_http_pagewise.mounts;
 
     for (i = 0; i < ngx_http_pagewise.nmounts; i++) {
-        if (m[i].state != NGX_HTTP_PAGEWISE_MOUNT_CLOSED
-            && ngx_strncmp(path, m[i].path.data, m[i].path.len) == 0)
+        if (m[i].path.len > path->len
+            && ngx_memcmp(m[i].path.data, path->data, path->len) == 0)
         {
-            return &m[i];
+            return NULL;
         }
     }
 
-    return NULL;
+    return ngx_http_pagewise_mount(path);
 }
 
 
@@ -483,15 +522,20 @@ ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err)
 {
     int                           rc;
     char                         *path;
+    uint64_t                      now;
     ngx_http_pagewise_mount_t    *m;
     ngx_http_pagewise_process_t  *p;
 
     p = &ngx_http_pagewise;
-    o->since = ngx_http_pagewise_now();
+    now = ngx_http_pagewise_coarse_now();
 
-    ngx_http_pagewise_tick(o->since);
+    ngx_http_pagewise_tick(now);
 
-    m = ngx_http_pagewise_mount(o->path);
+    m = o->known;
+
+    if (m == NULL || m->state == NGX_HTTP_PAGEWISE_MOUNT_CLOSED) {
+        m = ngx_http_pagewise_mount(&o->path);
+    }
 
     if (m == NULL) {
 
@@ -510,32 +554,44 @@ ngx_http_pagewise_open(ngx_http_pagewise_open_t *o, ngx_err_t *err)
 
         ngx_queue_insert_tail(&m->waiting, &o->queue);
         o->mount = m;
-        o->pending = 1;
 
-        return NGX_AGAIN;
+        return ngx_http_pagewise_open_wait(o);
     }
 
     o->open.op_waiter.wt_done = ngx_http_pagewise_opened;
 
-    for (path = (char *) o->path + m->path.len; *path == '/'; path++) {
+    for (path = (char *) o->path.data + m->path.len; *path == '/'; path++) {
         /* void */
     }
 
-    rc = pw_file_open(p->loop, m->root, *path ? path : ".", o->since,
-                      &o->open);
+    rc = pw_file_open(p->loop, m->root, *path ? path : ".", now, &o->open);
 
     if (rc == 0) {
         return NGX_OK;
     }
 
     if (rc == -EINPROGRESS) {
-        o->pending = 1;
-        return NGX_AGAIN;
+        return ngx_http_pagewise_open_wait(o);
     }
 
     *err = -rc;
 
     return NGX_ERROR;
+}
+
+
+/* also after the mount has been waited for: since then */
+
+static ngx_int_t
+ngx_http_pagewise_open_wait(ngx_http_pagewise_open_t *o)
+{
+    if (o->since == 0) {
+        o->since = ngx_http_pagewise_now();
+    }
+
+    o->pending = 1;
+
+    return NGX_AGAIN;
 }
 
 

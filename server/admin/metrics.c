@@ -15,6 +15,10 @@
 static const struct sum worker_sums[] = {
     WORKERS("pagewise_sent_bytes_total", sta_sent,
 	"Bytes of answers passed to the kernel, heads included."),
+    WORKERS("pagewise_http2_connections_total", sta_h2_connections,
+	"Connections that have begun to speak HTTP/2."),
+    WORKERS("pagewise_http2_streams_total", sta_h2_streams,
+	"Requests that have begun on them."),
     WORKERS("pagewise_hot_requests_total", sta_hot,
 	"Requests answered from the hot set."),
     WORKERS("pagewise_connections_accepted_total", sta_accepted,

@@ -15,6 +15,9 @@ conn_abort(struct conn *c)
 	/* A disk that hangs takes memory, and nobody's place. */
 	limits_leave(c->cn_worker->wk_clients, c->cn_client);
 	transport_cut(&c->cn_transport);
+	/* No thread sends on it for a stream. */
+	if (c->cn_h2 != NULL)
+		transport_close(&c->cn_transport);
 }
 
 /* A socket that is closed with unread input resets, and the answer with it. */

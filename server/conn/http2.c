@@ -167,6 +167,8 @@ conn_http2(struct conn *c)
 
 	if (came == NEXT_CLOSE)
 		return NEXT_CLOSE;
+	/* One with a stream is not idle: a lookup may end those that are. */
+	set_timer(c);
 	more = h2_run(ch->ch_session);
 	went = send_frames(c);
 	if (went == NEXT_CLOSE)
@@ -200,20 +202,28 @@ conn_http2_drain(struct conn *c)
 	sched_again(&c->cn_worker->wk_sched, &c->cn_item);
 }
 
-/* The client hears which of its requests were not answered, if there is room. */
-static void
-say_end(struct conn *c)
+/* False: there is no room. */
+static bool
+refuse_more(struct conn *c)
 {
 	struct h2 *h2 = c->cn_h2->ch_session;
 	char data[H2_ROOM];
 	size_t len;
 
-	if (c->cn_h2->ch_rest != NULL || !h2_is_idle(h2) || h2_is_over(h2))
-		return;
+	if (c->cn_hup || h2_is_over(h2))
+		return true;
 	h2_refuse(h2);
 	len = h2_gather(h2, data, sizeof(data));
-	if (len > 0)
-		(void)send_some(c, data, len);
+	return len == 0 || send_some(c, data, len) == (long)len;
+}
+
+/* The client hears which of its requests were not answered; an answer that is cut has no end. */
+static void
+say_end(struct conn *c)
+{
+	if (c->cn_h2->ch_rest == NULL && h2_is_idle(c->cn_h2->ch_session) &&
+	    refuse_more(c))
+		transport_say_end(&c->cn_transport);
 }
 
 void
@@ -223,8 +233,7 @@ conn_http2_stop(struct conn *c)
 
 	if (ch->ch_session == NULL || ch->ch_session->h2_stopped)
 		return;
-	if (!c->cn_hup)
-		say_end(c);
+	say_end(c);
 	h2_stop(ch->ch_session);
 }
 

@@ -178,6 +178,8 @@ head_complete(struct h2 *h2, struct h2_stream *sm)
 		share(h2, sm->sm_id);
 	h2_stream_begin(sm);
 	h2->h2_requests++;
+	stat_add(
+	    &h2->h2_owner.ho_worker->wk_service.svc_stats.sta_h2_streams, 1);
 	if (h2->h2_requests != conf->conf_max_requests)
 		return;
 	stat_add(&h2->h2_owner.ho_worker->wk_service.svc_stats
@@ -216,8 +218,10 @@ static int
 on_invalid_frame(
     nghttp2_session *session, const nghttp2_frame *frame, int error, void *arg)
 {
-	(void)session, (void)frame, (void)error;
-	pay(arg, H2_FLOOD_RESET);
+	(void)session, (void)frame;
+	/* It may not know yet how many streams it may begin. */
+	pay(arg, error == NGHTTP2_ERR_REFUSED_STREAM ? H2_FLOOD_FRAME
+						     : H2_FLOOD_RESET);
 	return 0;
 }
 
@@ -377,6 +381,7 @@ h2_create(const struct h2_owner *ho)
 	TAILQ_INIT(&h2->h2_all);
 	TAILQ_INIT(&h2->h2_due);
 	h2_flood_begin(&h2->h2_flood, clock_now());
+	stat_add(&ho->ho_worker->wk_service.svc_stats.sta_h2_connections, 1);
 	if (!begin(h2))
 		h2_destroy(&h2);
 	return h2;
@@ -422,7 +427,10 @@ give(struct h2 *h2, const unsigned char *data, size_t len)
 
 	if (len > 0 && !h2->h2_failed)
 		n = nghttp2_session_mem_recv(h2->h2_session, data, len);
-	if (n < 0)
+	/* It does not read what it has asked for. */
+	if (n == NGHTTP2_ERR_FLOODED)
+		calm_down(h2);
+	else if (n < 0)
 		h2_fail(h2, n == NGHTTP2_ERR_NOMEM ? NGHTTP2_INTERNAL_ERROR
 						   : NGHTTP2_PROTOCOL_ERROR);
 }
@@ -477,7 +485,7 @@ gather(struct h2 *h2)
 	while (n > 0 && h2->h2_room - h2->h2_len >= H2_FRAME + H2_FRAME_HEAD) {
 		n = nghttp2_session_mem_send(h2->h2_session, &data);
 		if (n < 0)
-			h2->h2_failed = true;
+			h2->h2_failed = h2->h2_broken = true;
 		else if ((size_t)n > h2->h2_room - h2->h2_len) {
 			h2->h2_held = data;
 			h2->h2_held_len = (size_t)n;
@@ -505,15 +513,15 @@ h2_gather(struct h2 *h2, char *out, size_t room)
 bool
 h2_wants_room(const struct h2 *h2)
 {
-	return h2->h2_held_len > 0 ||
-	       nghttp2_session_want_write(h2->h2_session) != 0;
+	return !h2->h2_broken &&
+	       (h2->h2_held_len > 0 ||
+		   nghttp2_session_want_write(h2->h2_session) != 0);
 }
 
 bool
 h2_is_over(const struct h2 *h2)
 {
-	return h2->h2_held_len == 0 &&
-	       nghttp2_session_want_write(h2->h2_session) == 0 &&
+	return !h2_wants_room(h2) &&
 	       (h2->h2_failed ||
 		   nghttp2_session_want_read(h2->h2_session) == 0);
 }

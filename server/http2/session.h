@@ -71,6 +71,7 @@ struct h2 {
 	bool h2_draining; /* the client knows that it will end */
 	bool h2_refuses;  /* it has been told the last stream */
 	bool h2_stopped;  /* its connection has gone */
+	bool h2_broken;	  /* nothing more can be sent */
 	bool h2_failed;	  /* nothing more can be received */
 	uint64_t
 	    h2_rate; /* bytes/s that the last stream was taken with: see pw_send */

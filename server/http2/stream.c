@@ -163,6 +163,14 @@ begin_body(struct h2_stream *sm, bool body)
 	}
 }
 
+/* All of it; nothing that could fail any more. */
+static bool
+is_in_memory(const struct response *rs)
+{
+	return rs->rs_nranges == 0 && rs->rs_stream == NULL &&
+	       rs->rs_send.snd_error == 0;
+}
+
 /*
  * Nothing is taken: this asks whether there are bytes that can be sent, so that an answer whose
  * first ones cannot be read is another one, as with HTTP/1.
@@ -170,10 +178,15 @@ begin_body(struct h2_stream *sm, bool body)
 static void
 first_step(struct h2_stream *sm)
 {
+	const struct response *rs = &sm->sm_ex->ex_response;
 	enum pw_send_status status;
 
 	if (!may_go_on(sm))
 		return;
+	if (is_in_memory(rs)) {
+		begin_body(sm, rs->rs_send.snd_mem_len + rs->rs_body.s_len > 0);
+		return;
+	}
 	sm->sm_room = 0;
 	status = response_step(sm->sm_ex);
 	switch (status) {
@@ -530,7 +543,6 @@ disk_late(struct h2_stream *sm)
 	else
 		give_up(sm, NGHTTP2_INTERNAL_ERROR);
 	exchange_cancel(ex);
-	h2_head_release(&sm->sm_head, bufs_of(sm));
 	ask_turn(sm);
 }
 
@@ -671,7 +683,6 @@ h2_stream_closed(struct h2_stream *sm)
 	/* A disk that was late has cancelled it already. */
 	if (!sm->sm_ex->ex_cancelled)
 		exchange_cancel(sm->sm_ex);
-	h2_head_release(&sm->sm_head, bufs_of(sm));
 }
 
 /* ------------------------------------------------- calls of its exchange */
@@ -700,6 +711,7 @@ on_resumed(struct exchange *ex)
 	}
 	if (ex->ex_cancelled) {
 		exchange_free(&sm->sm_ex);
+		h2_head_release(&sm->sm_head, bufs_of(sm));
 		return;
 	}
 	set_timer(sm, TIMER_NONE);

@@ -11,7 +11,7 @@
  *   LATE    sm_rest              the disk has not answered: the rest of the 503
  *   DONE    nothing              the rest of the request's body: TIMER_SEND
  *
- * While sm_ex is pending and the stream has ended, it stays until the completion, for nobody.
+ * sm_ex points into sm_head, which is freed after it.  While sm_ex is pending and the stream has ended, it stays until the completion, for nobody.
  */
 #ifndef SERVER_HTTP2_STREAM_H
 #define SERVER_HTTP2_STREAM_H

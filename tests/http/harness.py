@@ -18,6 +18,7 @@ import subprocess
 import tempfile
 import time
 
+import http2
 import landlock
 import tls
 
@@ -216,11 +217,12 @@ class Response:
 def readable(sock, seconds):
     """Bytes for whoever reads, or an end, arrive within that time.  Over TLS records need not be any."""
     end = time.monotonic() + seconds
-    while not (isinstance(sock, tls.Socket) and sock.pending()):
+    wrapped = isinstance(sock, (tls.Socket, http2.Socket))
+    while not (wrapped and sock.pending()):
         left = max(0, end - time.monotonic())
         if not select.select([sock], [], [], left)[0]:
             return False
-        if not isinstance(sock, tls.Socket):
+        if not wrapped:
             return True
     return True
 
@@ -247,7 +249,7 @@ class Connection:
     @staticmethod
     def wrap(sock, address):
         """The connected socket, as this server wants it."""
-        return tls.wrap(sock, address)
+        return http2.wrap(tls.wrap(sock, address, http2.context(address)), address)
 
     def __enter__(self):
         return self
@@ -528,6 +530,7 @@ class Server:
         self.address = match.group(4) or (match.group(2), int(match.group(3)))
         for scheme, port in re.findall(r"(https?)://[^/\s]+:(\d+)/", self.output + self.messages):
             (tls.PORTS.add if scheme == "https" else tls.PORTS.discard)(int(port))
+        http2.ADDRESSES.add(self.address)
         return self
 
     def serving(self):

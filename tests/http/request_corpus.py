@@ -405,7 +405,7 @@ add("limits", whole, [
 ])
 
 add("not HTTP/1", whole, [
-    ("HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", refused(505)), ("SSH", b"SSH-2.0-OpenSSH_9.2\r\n", BAD),
+    ("HTTP/3", b"PRI * HTTP/3.0\r\n\r\nSM\r\n\r\n", refused(505)), ("SSH", b"SSH-2.0-OpenSSH_9.2\r\n", BAD),
     ("TLS", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(40), BAD), ("NULs", bytes(100), BAD),
     ("SMTP", b"EHLO h\r\n", BAD), ("Redis", b"*1\r\n$4\r\nPING\r\n", BAD), ("memcached", b"stats\r\n", BAD),
     ("PROXY 1", b"PROXY TCP4 127.0.0.1 127.0.0.1 1 2\r\n" + GOOD, BAD), ("LFs", b"\n" * 100, BAD),

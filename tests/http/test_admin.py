@@ -81,7 +81,7 @@ def test_every_family_is_well_formed_and_documented(serve_admin):
     server.get("/4097.bin")
     text = admin.ask().text
     with open(os.path.join(harness.TREE, "docs", "metrics.md")) as f:
-        documented = set(re.findall(r"^\| `((?:pagewise|process)_[a-z_]+)` \|", f.read(), re.M))
+        documented = set(re.findall(r"^\| `((?:pagewise|process)_[a-z0-9_]+)` \|", f.read(), re.M))
     helped = re.findall(r"^# HELP (\S+) \S.*\.$", text, re.M)
     typed = re.findall(r"^# TYPE (\S+) (counter|gauge|histogram)$", text, re.M)
     assert helped == [name for name, _ in typed]
@@ -169,6 +169,7 @@ def test_download_is_counted_while_it_is_sent(serve_admin):
     admin.wait("pagewise_connections", 0)
 
 
+@pytest.mark.http1("reads a head, skips a body, lingers: states of HTTP/1")
 def test_connections_are_counted_by_what_they_do(serve_admin):
     server, admin = serve_admin("--workers", "1")
     idle, head, lingering, body = [server.connect() for _ in range(4)]

@@ -42,7 +42,7 @@ def rows():
 
 
 ROWS = rows()
-OVER_TLS = ("The newest version alone", "Send all to HTTPS", "HTTPS for a year",
+OVER_TLS = ("The newest version alone", "Leave HTTP/2 out", "Send all to HTTPS", "HTTPS for a year",
             "Certificates of clients")
 CHECKS = {}
 
@@ -377,6 +377,15 @@ def _(world, server):
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     with pytest.raises(ssl.SSLError):
         over_tls(server, context)
+
+
+@task("Leave HTTP/2 out")
+def _(world, server):
+    context = tls.any_context()
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    with socket.create_connection(secure(server), timeout=harness.PATIENCE) as raw:
+        with context.wrap_socket(raw) as s:
+            assert s.selected_alpn_protocol() == "http/1.1"
 
 
 @task("Send all to HTTPS")

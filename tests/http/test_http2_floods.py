@@ -9,7 +9,7 @@ import pytest
 import h2_raw as raw
 from h2_raw import Client, frame, get, update
 from harness import wait_until
-from test_limits_clients import connections, limited
+from test_limits_clients import connections, figure, limited
 from test_limits_clients import start  # noqa: F401
 
 WARNING = (r"pagewise: warning: ended a connection of HTTP/2 from 127\.0\.0\.1: more frames that "
@@ -109,6 +109,8 @@ def test_resets_of_a_page_are_no_flood(server):
         c.send(streams(1, 100, reset))
         c.send(get(201))
         assert c.body(201) == b"small"
+    assert figure(server, "pagewise_http2_connections_total") == 1
+    assert figure(server, "pagewise_http2_streams_total") == 101
     server.stop()
 
 

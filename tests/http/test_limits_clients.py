@@ -595,6 +595,7 @@ def trickle(server, begin, more, pause=0.1):
     (b"GET /", b"a"),
     (b"\r\n", b"\r\n"),
 ], ids=["line", "blank"])
+@pytest.mark.http1("a head in parts")
 def test_head_that_trickles_ends_with_head_timeout(start, begin, more):
     server = start({"head_timeout": 1})
     answer = trickle(server, begin, more)
@@ -602,6 +603,7 @@ def test_head_that_trickles_ends_with_head_timeout(start, begin, more):
     wait_until(lambda: connections(server) == 0, "the connection to be closed")
 
 
+@pytest.mark.http1("its answer has been sent")
 def test_body_that_trickles_ends_with_head_timeout(start):
     """Its answer was sent: nothing waits for it but its own connection."""
     server = start({"head_timeout": 1})

@@ -98,6 +98,7 @@ def test_connection_is_kept_after_a_streamed_listing(server):
         c.finish()
 
 
+@pytest.mark.http1("frames are none of the listing's blocks")
 def test_blocks_are_bounded(server):
     with connect(server) as c:
         c.send(request("/some/"))
@@ -152,6 +153,7 @@ def descriptors(server, what):
     return count
 
 
+@pytest.mark.http1("chunks are HTTP/1's")
 def test_log_has_what_was_sent(serve, large, tmp_path):
     log = tmp_path / "access.log"
     server = serve("--root", large, "--autoindex", "--workers", "1", "--access-log", log)

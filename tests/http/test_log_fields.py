@@ -12,6 +12,7 @@ import pytest
 
 import harness
 from harness import Finished, request, wait_until
+from http2 import LOGGED
 from logs import FIELDS
 from test_reload import free_port  # a fixture
 
@@ -80,7 +81,7 @@ def test_fields_of_combined_are_separated_by_a_space_and_quoted_if_a_client_sent
     answer = server.get("/a.txt", fields=[("User-Agent", 'x" y')])
     (line,) = lines(1)
     assert re.fullmatch(
-        r'127\.0\.0\.1 "GET" "/a\.txt" "HTTP/1\.1" '
+        r'127\.0\.0\.1 "GET" "/a\.txt" "' + re.escape(LOGGED) + r'" '
         r"\[\d\d/[A-Z][a-z][a-z]/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] 200 "
         r'%d "x\\x22 y" "localhost" "-" %d \d+ \d+' % (len(answer.body), len(answer.raw) + len(answer.body)), line)
 

@@ -153,6 +153,7 @@ def test_all_kinds_of_bodies(site, root):
     assert answer.status == 206 and answer.body == (root / "512.bin").read_bytes()[1:200001]
 
 
+@pytest.mark.http1("streams share the burst")
 def test_answers_without_a_body_cost_no_bytes(site):
     """Each would have to wait for hours."""
     server = site({"client_rate": "1K", "burst": "600K"})

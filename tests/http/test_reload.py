@@ -213,6 +213,7 @@ def test_requests_that_came_together_are_answered_together(configured):
         c.eof()
 
 
+@pytest.mark.http1("a head in parts")
 def test_request_whose_head_comes_slowly_is_answered(configured):
     server = configured.server
     with server.connect() as c:

@@ -45,6 +45,7 @@ def test_second_head_that_stays_unfinished_is_408(conf, tree):
         c.eof()
 
 
+@pytest.mark.http1("a head in parts")
 def test_head_that_trickles_in_is_cut_all_the_same(conf):
     """The timeout is for the whole head, not for each byte."""
     server = conf(**{**PATIENT, "head_timeout": 1})
@@ -95,6 +96,7 @@ def test_empty_lines_do_not_keep_a_connection(conf, tree):
         c.eof()
 
 
+@pytest.mark.http1("empty lines")
 @pytest.mark.parametrize("pieces", [[2, 2, 2], [4, 2], [2, 4], [6], [1] * 6])
 def test_third_empty_line_is_one_too_many_however_they_come(conf, pieces):
     """As in one piece: head.h."""
@@ -123,6 +125,7 @@ def test_request_behind_empty_lines_is_answered(conf, tree):
         c.finish()
 
 
+@pytest.mark.http1("its end comes behind the answers")
 def test_without_keepalive_every_answer_closes(conf, tree):
     server = conf(keepalive_timeout=0)
     with server.connect() as c:
@@ -147,7 +150,7 @@ def test_client_that_stops_reading_is_closed(conf, tmp_path, send_path):
         head = c.read_head()
         # The line is written when the server has given up.
         line = wait_until((tmp_path / "log").read_text, "the connection to be closed")
-        assert re.search(r'"GET /huge\.bin HTTP/1\.1" 200 \d+ ', line)
+        assert re.search(r'"GET /huge\.bin HTTP/[12]\.[01]" 200 \d+ ', line)
         assert len(c.drain()) < head.length
 
 

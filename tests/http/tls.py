@@ -372,11 +372,11 @@ class Socket:
         self.raw.shutdown(how)
 
 
-def wrap(sock, address):
+def wrap(sock, address, context=None):
     """A connected socket, as the server at this address wants it."""
     if isinstance(address, str) or address[1] not in PORTS:
         return sock
-    wrapped = Socket(sock).begin(AT_ONCE if address[1] in away else SOON)
+    wrapped = Socket(sock, context).begin(AT_ONCE if address[1] in away else SOON)
     (away.discard if wrapped.opened else away.add)(address[1])
     return wrapped
 

@@ -28,17 +28,22 @@ import harness
 import nginx_server
 import tree as t
 
-SIZES = [1, 4097, 65537, 300000, 2 * t.MIB + 1, 9 * t.MIB + 7]
+SIZES = [1, 4097, 60000, 65537, 300000, 2 * t.MIB + 1, 9 * t.MIB + 7]
 CLIENTS = 12
 RELOAD = 5  # seconds
 SERVER = """server {
 	listen unix:@on@;
 	root %(root)s;
 	pagewise on;
-	location /drop/ { alias %(root)s/; pagewise_cache drop; }
+	location /drop/ { alias %(root)s/; pagewise_cache %(cache)s; }
 	location /rate/ { alias %(root)s/; limit_rate 4m; }
-	location /copy/ { alias %(root)s/; sendfile off; }
+	location /copy/ { alias %(root)s/; sendfile off; sendfile_max_chunk 16k; }
 }"""
+CACHE = ("drop", "keep")  # in turn: a file that may be dropped is asked about more often
+
+
+def http(root, cache=CACHE[0]):
+    return SERVER % {"root": root, "cache": cache}
 
 
 class Soak:
@@ -110,8 +115,9 @@ class Soak:
         end = time.monotonic() + seconds
         while time.monotonic() < end and len(self.wrong) < 10:
             time.sleep(min(RELOAD, max(0, end - time.monotonic())))
-            self.server.reload()
             self.counts["reloads"] += 1
+            self.server.configure(http(self.root, CACHE[self.counts["reloads"] % len(CACHE)]))
+            self.server.reload()
         self.ending.set()
         for thread in threads:
             thread.join()
@@ -147,7 +153,7 @@ def main():
             t.write(os.path.join(root, "file%d" % n), t.content(n, size), None)
         run = tempfile.mkdtemp(prefix="pw-nginx-")
         undo.callback(shutil.rmtree, run, ignore_errors=True)
-        server = nginx_server.Nginx(run, SERVER % {"root": root}).start()
+        server = nginx_server.Nginx(run, http(root)).start()
         undo.callback(server.stop)
         soak = Soak(server, root, args.seed)
         soak.run(args.minutes * 60)

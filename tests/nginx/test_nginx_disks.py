@@ -312,6 +312,23 @@ def test_a_file_that_is_evicted_behind_a_slow_client_comes_whole(nginx, fast):
     assert (data + everything(s)).endswith(t.content(8, SIZE))
 
 
+@pytest.mark.parametrize("more", ["sendfile_max_chunk 16k;", "limit_rate 30k;", "sendfile off;",
+                                  "sendfile_max_chunk 16k; pagewise_cache drop;"])
+def test_a_small_file_that_does_not_go_at_once_comes_whole(nginx, tmp_path, more):
+    """It is asked about once, before the header; what is left of it once more."""
+    path = tmp_path / "f"
+    content = t.content(1, 60000)
+    t.write(path, content)
+    server = nginx("server { listen unix:@on@; root %s; pagewise on; %s }" % (tmp_path, more))
+    mounts.drop(path)
+    assert server.get("on", "/f").body == content
+    s = server.connect("on")
+    s.sendall(nginx_server.request("/f"))
+    data = s.recv(10000)
+    mounts.drop(path)
+    assert (data + everything(s)).endswith(content)
+
+
 @pytest.mark.parametrize("more", ["", "sendfile off; output_buffers 1 256k;"])
 def test_a_file_that_is_evicted_whenever_its_client_is_slow_comes_whole(nginx, tmp_path, more):
     """More of a window may have gone than the library was told, when its rest is fetched again."""

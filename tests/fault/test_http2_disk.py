@@ -1,0 +1,142 @@
+"""Streams of HTTP/2 on a disk that hangs: one that waits holds up no other one of its connection."""
+
+import pytest
+
+import mounts
+import tree as t
+from harness import wait_until
+from hung_disk import HOT, LATE, MANY, SIZE, disk, disk_image  # fixtures
+from test_disk_timeout import GAVE_UP
+from test_pending import WAITING, descriptors, serve_disk  # fixtures
+from test_slowfs import fast, serve_slow, slow  # fixtures
+
+Client = pytest.importorskip("h2_client", reason="no Python module h2").Client
+
+
+def hangs(disk, c, *numbers):
+    """Streams whose files the disk does not give, until it is released."""
+    disk.cold(*numbers)
+    assert [n for n in numbers if mounts.resident(disk.path(n))] == []
+    disk.hang()
+    streams = [c.begin("/cold-%d.bin" % n, host="disk") for n in numbers]
+    disk.slow.wait_held("read")
+    return streams
+
+
+def hot(c, count=20):
+    for host in ("disk", "fast"):
+        for _ in range(count):
+            assert c.ask("/hot.bin", host=host).body == t.content(9, HOT)
+
+
+def connect(server):
+    return Client(server, window=1 << 24, connection=1 << 26)
+
+
+@pytest.mark.parametrize("path_name", WAITING)
+def test_streams_beside_one_that_waits_are_answered(serve_disk, disk, path_name):
+    server = serve_disk(path_name)
+    with connect(server) as c:
+        numbers = range(MANY)
+        streams = hangs(disk, c, *numbers)
+        hot(c)
+        assert disk.slow.held("read") >= 1
+        assert not any(c.answers[s].status for s in streams)
+        disk.slow.release()
+        for n, stream in zip(numbers, streams):
+            assert c.answer(stream).body == t.content(n, SIZE)
+
+
+@pytest.mark.parametrize("path_name", WAITING)
+def test_stream_whose_disk_hangs_is_503_and_the_connection_goes_on(serve_disk, disk, path_name):
+    server = serve_disk(path_name, disk_timeout=1)
+    with connect(server) as c:
+        streams = hangs(disk, c, 1, 2)
+        hot(c, 2)
+        for stream in streams:
+            answer = c.answer(stream)
+            assert (answer.status, answer.fields["retry-after"], answer.over) == (503, "1", True)
+            assert answer.body
+        hot(c, 2)
+        disk.slow.release()
+        assert c.ask("/cold-1.bin", host="disk").body == t.content(1, SIZE)
+    server.stop(messages=GAVE_UP)
+
+
+@pytest.mark.parametrize("path_name", WAITING)
+def test_answer_that_has_begun_is_reset(serve_disk, disk, path_name):
+    """In its middle: nobody takes it for whole."""
+    server = serve_disk(path_name, disk_timeout=1)
+    with connect(server) as c:
+        disk.cold(1)
+        disk.hang(1, LATE)
+        stream = c.begin("/cold-1.bin", host="disk")
+        answer = c.answer(stream)
+        assert answer.status == 200 and not answer.over and answer.error
+        assert len(answer.body) < SIZE and t.content(1, SIZE).startswith(answer.body)
+        hot(c, 2)
+        disk.slow.release()
+        assert c.ask("/cold-1.bin", host="disk").body == t.content(1, SIZE)
+    server.stop(messages=GAVE_UP)
+
+
+@pytest.mark.parametrize("path_name", ["nodiskio", "uring", "pool"])
+def test_client_resets_streams_that_wait(serve_disk, disk, path_name):
+    """The connection goes on; what the disk gives then is nobody's."""
+    server = serve_disk(path_name)
+    with connect(server) as c:
+        streams = hangs(disk, c, 1, 2, 3)
+        for stream in streams[:2]:
+            c.reset(stream)
+        hot(c, 2)
+        disk.slow.release()
+        assert c.answer(streams[2]).body == t.content(3, SIZE)
+        assert not any(c.answers[s].body for s in streams[:2])
+        for n in (1, 2):
+            assert c.ask("/cold-%d.bin" % n, host="disk").body == t.content(n, SIZE)
+    server.stop()
+
+
+@pytest.mark.parametrize("path_name", ["nodiskio", "uring", "pool"])
+def test_client_leaves_while_streams_wait(serve_disk, disk, path_name):
+    server = serve_disk(path_name)
+    with connect(server) as c:
+        hot(c, 1)
+    wait_until(lambda: descriptors(server, "socket:"), "the descriptors")
+    before = descriptors(server, "socket:")
+    with connect(server) as c:
+        hangs(disk, c, 1, 2, 3)
+    with connect(server) as c:
+        hot(c, 2)
+    disk.slow.release()
+    wait_until(lambda: descriptors(server, "socket:") <= before, "the sockets to be closed")
+    with connect(server) as c:
+        assert c.ask("/cold-1.bin", host="disk").body == t.content(1, SIZE)
+    server.stop()
+
+
+def test_server_that_ends_answers_a_stream_that_waits(serve_disk, disk):
+    server = serve_disk("nodiskio")
+    with connect(server) as c:
+        (stream,) = hangs(disk, c, 1)
+        server.terminate()
+        c.until(lambda: c.goaways, "GOAWAY")
+        disk.slow.release()
+        assert c.answer(stream).body == t.content(1, SIZE)
+        assert c.end()[1] == 0
+    server.stop()
+
+
+@pytest.mark.parametrize("op, target", [("lookup", "/dir/file.bin"), ("open", "/cold2.bin"), ("readdir", "/dir/")])
+def test_lookup_open_and_listing_hold_up_no_stream(serve_slow, slow, op, target):
+    server = serve_slow(disk_timeout=1)
+    slow.hang(op, target.strip("/"))
+    with connect(server) as c:
+        stream = c.begin(target, host="slow")
+        slow.wait_held(op)
+        for _ in range(10):
+            assert c.ask("/hot.bin", host="fast").status == 200
+        assert c.answer(stream).status == 503
+        slow.release()
+        assert c.ask("/hot.bin", host="fast").status == 200
+    server.stop(messages=GAVE_UP)
