@@ -25,11 +25,12 @@
 ##   bench-full   the same in full: hours; bench-storm: one scenario
 ##   bench-hot    against the peers and the limit, files in memory: 20 minutes
 ##   bench-tls    the same over TLS: hot, storm, handshakes, idle connections; shortened
+##   bench-h2     over HTTP/2: hot files, hot and cold streams, idle connections; shortened
 ##   bench-profile  system calls, instructions, allocations of a request
 ##   bench-peers  install the servers that it compares with
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
 ##   bench-tools  load generators, and a limit: build/bench/probe, slow, replay, idle,
-##                handshake, limit
+##                handshake, h2storm, limit
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
 ##   bench-folio  what bringing in a window costs, page by page or as one
 ##   install, uninstall, clean, deps (only install what the build needs)
@@ -43,7 +44,7 @@
 ##   lossless: LOSSLESS_SECONDS=60 for each signal, ARGS="--every 2"
 ##   fuzz: TARGET="head range" FUZZ_SECONDS=60 ARGS="-max_len=100" FUZZ_CC=clang
 ##   bench, bench-full, bench-storm, bench-hot: ARGS="--path nodiskio --peer nginx"
-##   bench-tls: ARGS="--path nodiskio-tls --peer nginx-tls --rounds 5"
+##   bench-tls, bench-h2: ARGS="--path nodiskio-tls --peer nginx-tls --rounds 5"
 
 ifeq "the lines below stop every make but GNU make" ""
 .error "pagewise needs GNU make: run gmake"
@@ -398,7 +399,8 @@ SCENARIOS_bench-hot = hot
 SCENARIOS_bench-tls = hot storm handshakes idle --quick \
     --set hot.cases=1K,16K,64K,1M,16M --set hot.seconds=4 $(if $(filter --path --path=% --peer --peer=%,$(ARGS)),,\
     --path nodiskio-tls --peer nginx-tls,h2o-tls,lighttpd-tls,caddy-tls)
-bench bench-full bench-storm bench-hot bench-tls:
+SCENARIOS_bench-h2 = http2 streams idle --quick --set idle.protocol=http2
+bench bench-full bench-storm bench-hot bench-tls bench-h2:
 	@sh conf/install-deps.sh build bench
 	@+$(SUBMAKE) all $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
 	@bench/lab run $(SCENARIOS_$@) $(ARGS)
@@ -423,11 +425,11 @@ bench-folio: deps
 	@build/bench/folio $(ARGS)
 
 # The load generators, and what a server is compared with; the tests use those with sanitizers.
-TOOLS = probe slow replay idle handshake limit
+TOOLS = probe slow replay idle handshake h2storm limit
 LOAD = $(CC) $(STD) $(WARN) $(CFLAGS)
-LOAD_C = bench/client.c bench/client_tls.c bench/hdr.c
-LOAD_H = bench/client.h bench/client_tls.h bench/hdr.h
-LOAD_LIBS = $(call pkg,--libs,libssl libcrypto)
+LOAD_C = bench/client.c bench/client_http2.c bench/client_tls.c bench/hdr.c
+LOAD_H = bench/client.h bench/client_http2.h bench/client_tls.h bench/hdr.h
+LOAD_LIBS = $(call pkg,--libs,libnghttp2 libssl libcrypto)
 $(TOOLS:%=build/bench/%): build/bench/%: bench/%.c $(LOAD_C) $(LOAD_H)
 	@mkdir -p $(@D)
 	$(call say,CC)$(LOAD) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LOAD_LIBS)
@@ -591,7 +593,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls \
+.PHONY: all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi examples install uninstall clean help
 .DELETE_ON_ERROR:

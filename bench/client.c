@@ -156,7 +156,7 @@ targets_add(struct targets *ts, const char *text)
 {
 	const char *path = text, *range;
 	struct target *t;
-	int len;
+	int len, said = 0;
 
 	if (scheme_len(text) > 0)
 		path = take_authority(ts, text);
@@ -173,13 +173,14 @@ targets_add(struct targets *ts, const char *text)
 	t = &ts->ts_list[ts->ts_n++];
 	range = strchr(path, '#');
 	t->t_path = strndup(path, strcspn(path, "#"));
-	if (t->t_path == NULL)
-		err(1, NULL);
-	len = asprintf(&t->t_request,
-	    "GET %s HTTP/1.1\r\nHost: %s\r\n%s%s%s\r\n", t->t_path,
-	    ts->ts_authority, range != NULL ? "Range: bytes=" : "",
-	    range != NULL ? range + 1 : "", range != NULL ? "\r\n" : "");
-	if (len == -1)
+	t->t_range = NULL;
+	if (range != NULL)
+		said = asprintf(&t->t_range, "bytes=%s", range + 1);
+	len =
+	    asprintf(&t->t_request, "GET %s HTTP/1.1\r\nHost: %s\r\n%s%s%s\r\n",
+		t->t_path, ts->ts_authority, range != NULL ? "Range: " : "",
+		range != NULL ? t->t_range : "", range != NULL ? "\r\n" : "");
+	if (t->t_path == NULL || said == -1 || len == -1)
 		err(1, NULL);
 	if (len > REQUEST_MAX)
 		errx(2, "%s: too long", text);
@@ -240,6 +241,7 @@ targets_free(struct targets *ts)
 {
 	for (size_t i = 0; i < ts->ts_n; i++) {
 		free(ts->ts_list[i].t_path);
+		free(ts->ts_list[i].t_range);
 		free(ts->ts_list[i].t_request);
 	}
 	free(ts->ts_list);
@@ -343,14 +345,26 @@ client_close(int fd)
 	close(fd);
 }
 
+ssize_t
+client_write(int fd, const void *data, size_t len)
+{
+	return over_tls ? client_tls_send(fd, data, len)
+			: send(fd, data, len, MSG_NOSIGNAL);
+}
+
+ssize_t
+client_read(int fd, void *buf, size_t max)
+{
+	return over_tls ? client_tls_recv(fd, buf, max) : recv(fd, buf, max, 0);
+}
+
 enum failure
 client_send(int fd, const struct target *t, struct response *r)
 {
 	ssize_t n;
 
 	response_init(r);
-	n = over_tls ? client_tls_send(fd, t->t_request, t->t_len)
-		     : send(fd, t->t_request, t->t_len, MSG_NOSIGNAL);
+	n = client_write(fd, t->t_request, t->t_len);
 	return n == (ssize_t)t->t_len ? FAILURE_NONE : FAILURE_WRITE;
 }
 
@@ -363,8 +377,8 @@ at_eof(struct response *r)
 	return FAILURE_NONE;
 }
 
-static enum failure
-failed(void)
+enum failure
+client_failure(void)
 {
 	switch (errno) {
 	case EAGAIN:
@@ -392,7 +406,7 @@ client_recv(
 	n = over_tls ? client_tls_recv(fd, buffer, max)
 		     : recv(fd, buffer, max, body && discard ? MSG_TRUNC : 0);
 	if (n == -1)
-		return failed();
+		return client_failure();
 	if (n == 0)
 		return at_eof(r);
 	head = body ? 0 : response_head(r, buffer, (size_t)n);

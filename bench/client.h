@@ -19,7 +19,8 @@
 #define NSEC ((uint64_t)1000000000)
 
 struct target {
-	char *t_path; /* as in the request line */
+	char *t_path;  /* as in the request line */
+	char *t_range; /* as in the field "range", or NULL */
 	char *t_request;
 	size_t t_len;
 };
@@ -120,6 +121,11 @@ bool client_kept(int fd);
 void client_forget(int fd);
 void client_close(int fd);
 enum failure client_send(int fd, const struct target *, struct response *);
+/* As send(2) and recv(2), over TLS too; in place of the two others. */
+ssize_t client_write(int fd, const void *, size_t);
+ssize_t client_read(int fd, void *, size_t);
+/* What errno says of a read that failed. */
+enum failure client_failure(void);
 /*
  * Reads at most max bytes once.  With discard the body is dropped in the
  * kernel without being copied.

@@ -20,6 +20,7 @@ static SSL_CTX *context;
 static SSL **sessions; /* by descriptor */
 static size_t sessions_n;
 static bool keep;
+static bool http2;
 static SSL_SESSION *ticket;
 
 /* A copy: the connection's end without close_notify spoils its own. */
@@ -50,6 +51,27 @@ client_tls_start(void)
 	SSL_CTX_set_session_cache_mode(
 	    context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
 	SSL_CTX_sess_set_new_cb(context, on_ticket);
+}
+
+void
+client_tls_http2(void)
+{
+	static const unsigned char alpn[] = {2, 'h', '2'};
+
+	client_tls_start();
+	if (SSL_CTX_set_alpn_protos(context, alpn, sizeof(alpn)) != 0)
+		errx(1, "TLS: no memory");
+	http2 = true;
+}
+
+static bool
+took_http2(const SSL *ssl)
+{
+	const unsigned char *name;
+	unsigned len;
+
+	SSL_get0_alpn_selected(ssl, &name, &len);
+	return len == 2 && memcmp(name, "h2", 2) == 0;
 }
 
 static void
@@ -125,7 +147,9 @@ client_tls_handshake(int fd)
 	errno = 0;
 	/* Its flights are short: the socket always takes them. */
 	n = SSL_connect(ssl);
-	return n == 1 ? 0 : reason(ssl, n);
+	if (n != 1)
+		return reason(ssl, n);
+	return http2 && !took_http2(ssl) ? EPROTONOSUPPORT : 0;
 }
 
 ssize_t

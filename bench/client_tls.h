@@ -14,13 +14,19 @@
 /* Before the first connection; ends the process if it cannot be. */
 void client_tls_start(void);
 
+/* All connections offer h2 by ALPN, and what does not take it cannot be connected to. */
+void client_tls_http2(void);
+
 /*
  * Goes on with the handshake of a connected descriptor: 0 at its end, EAGAIN
- * until there is more to read, or another errno.
+ * until there is more to read, or another errno: EPROTONOSUPPORT without h2.
  */
 int client_tls_handshake(int fd);
 
-/* As send(2), of a request that fits into an empty socket buffer. */
+/*
+ * As send(2), of a request that fits into an empty socket buffer.  After EAGAIN the
+ * same bytes must come again.
+ */
 ssize_t client_tls_send(int fd, const void *, size_t);
 
 /*

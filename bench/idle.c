@@ -1,7 +1,8 @@
 /*
  * idle: a great many connections that are kept, each after one request and its
  * answer.  When all are there it says so in a line; then it counts those that
- * the server closes.  Nothing is kept for a connection but its descriptor.  Linux.
+ * the server closes.  Nothing is kept for a connection but its descriptor; of HTTP/2
+ * all of the state goes when the answer is there.  Linux.
  */
 #include <sys/epoll.h>
 
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "client_http2.h"
 
 #define EVENTS	 256
 #define STARTING 256 /* under way at a time: less than any backlog */
@@ -29,10 +31,14 @@ struct slot {
 	int sl_fd; /* -1: free */
 	bool sl_sent;
 	struct response sl_response;
+	struct http2 *sl_http2; /* or NULL */
+	struct http2_stream sl_stream;
+	enum failure sl_why; /* of its stream */
 };
 
 struct idle {
 	unsigned i_n;
+	bool i_http2;
 	double i_seconds, i_timeout; /* from the line on; until then */
 	struct targets i_targets;
 	uint64_t i_start, i_ready; /* ns; i_ready 0: not yet */
@@ -42,13 +48,16 @@ struct idle {
 	unsigned i_held, i_lost;
 	int i_error; /* of the first connection that failed */
 	struct tally i_tally;
+	uint64_t i_body; /* bytes, of answers of HTTP/2 */
 	struct slot i_slots[STARTING];
 };
 
 static void
 usage(void)
 {
-	fputs("usage: idle [--connections N] [--seconds S] [--timeout S] URL\n",
+	fputs("usage: idle [--connections N] [--http2] [--seconds S] "
+	      "[--timeout S]\n"
+	      "    URL\n",
 	    stderr);
 	exit(2);
 }
@@ -73,6 +82,8 @@ failed(struct idle *i, struct slot *sl, enum failure why, int error)
 	i->i_tally.ta_failures[why]++;
 	if (i->i_error == 0)
 		i->i_error = error;
+	if (sl->sl_http2 != NULL)
+		http2_leave(&sl->sl_http2);
 	if (sl->sl_fd >= 0)
 		client_close(sl->sl_fd);
 	sl->sl_fd = -1;
@@ -106,10 +117,36 @@ begin_some(struct idle *i)
 }
 
 static void
-ask(struct idle *i, struct slot *sl)
+on_end(void *owner, struct http2_stream *hs, enum failure why)
+{
+	struct slot *sl = owner;
+
+	sl->sl_why = why;
+	if (why == FAILURE_NONE)
+		sl->sl_response = (struct response){
+		    .r_state = RESPONSE_DONE, .r_status = hs->hs_status};
+}
+
+/* Of a connection all that is sent fits into an empty socket buffer. */
+static enum failure
+send_request(struct idle *i, struct slot *sl)
 {
 	const struct target *t =
 	    &i->i_targets.ts_list[targets_next(&i->i_targets)];
+
+	if (!i->i_http2)
+		return client_send(sl->sl_fd, t, &sl->sl_response);
+	response_init(&sl->sl_response);
+	sl->sl_why = FAILURE_NONE;
+	sl->sl_stream.hs_body = &i->i_body;
+	sl->sl_http2 = http2_new(sl->sl_fd, &i->i_targets, on_end, sl);
+	http2_ask(sl->sl_http2, t, &sl->sl_stream);
+	return http2_write(sl->sl_http2);
+}
+
+static void
+ask(struct idle *i, struct slot *sl)
+{
 	int error = client_connected(sl->sl_fd);
 
 	sl->sl_sent = error != EAGAIN;
@@ -117,10 +154,18 @@ ask(struct idle *i, struct slot *sl)
 		watch(i, EPOLL_CTL_MOD, sl->sl_fd, EPOLLIN, sl);
 	else if (error != 0)
 		failed(i, sl, FAILURE_CONNECT, error);
-	else if (client_send(sl->sl_fd, t, &sl->sl_response) != FAILURE_NONE)
+	else if (send_request(i, sl) != FAILURE_NONE)
 		failed(i, sl, FAILURE_WRITE, errno);
 	else
 		watch(i, EPOLL_CTL_MOD, sl->sl_fd, EPOLLIN, sl);
+}
+
+/* What comes now is not read: tickets of TLS, frames that are about the connection. */
+static uint32_t
+end_only(const struct idle *i)
+{
+	return i->i_targets.ts_tls || i->i_http2 ? EPOLLRDHUP
+						 : EPOLLIN | EPOLLRDHUP;
 }
 
 static void
@@ -131,22 +176,38 @@ answered(struct idle *i, struct slot *sl)
 		failed(i, sl, FAILURE_CLOSED, 0);
 		return;
 	}
-	/* Of TLS nothing is kept: what comes, such as a ticket, is not read. */
+	if (sl->sl_http2 != NULL)
+		http2_leave(&sl->sl_http2);
 	client_forget(sl->sl_fd);
-	watch(i, EPOLL_CTL_MOD, sl->sl_fd,
-	    i->i_targets.ts_tls ? EPOLLRDHUP : EPOLLIN | EPOLLRDHUP, IDLE);
+	watch(i, EPOLL_CTL_MOD, sl->sl_fd, end_only(i), IDLE);
 	i->i_held++;
 	sl->sl_fd = -1;
 	i->i_done++;
 }
 
-static void
-take(struct idle *i, struct slot *sl)
+/* With an answer to what the server says of the connection. */
+static enum failure
+receive(struct slot *sl)
 {
 	enum failure why;
 	struct chunk ch;
 
-	why = client_recv(sl->sl_fd, &sl->sl_response, SIZE_MAX, true, &ch);
+	if (sl->sl_http2 == NULL)
+		return client_recv(
+		    sl->sl_fd, &sl->sl_response, SIZE_MAX, true, &ch);
+	why = http2_read(sl->sl_http2);
+	if (why != FAILURE_NONE)
+		return why;
+	if (sl->sl_why != FAILURE_NONE || http2_ending(sl->sl_http2))
+		return sl->sl_why != FAILURE_NONE ? sl->sl_why : FAILURE_CLOSED;
+	return http2_write(sl->sl_http2);
+}
+
+static void
+take(struct idle *i, struct slot *sl)
+{
+	enum failure why = receive(sl);
+
 	if (why == FAILURE_AGAIN)
 		return;
 	if (why != FAILURE_NONE)
@@ -253,7 +314,8 @@ static void
 parse(struct idle *i, int argc, char **argv)
 {
 	static const struct option options[] = {{"connections", 1, NULL, 'c'},
-	    {"seconds", 1, NULL, 's'}, {"timeout", 1, NULL, 't'}, {0}};
+	    {"http2", 0, NULL, '2'}, {"seconds", 1, NULL, 's'},
+	    {"timeout", 1, NULL, 't'}, {0}};
 	const char *name;
 	int c, nth;
 
@@ -261,6 +323,8 @@ parse(struct idle *i, int argc, char **argv)
 		name = c == '?' ? "" : options[nth].name;
 		if (c == 'c')
 			i->i_n = (unsigned)client_number(name, optarg, 1, 1e6);
+		else if (c == '2')
+			i->i_http2 = true;
 		else if (c == 's')
 			i->i_seconds = client_number(name, optarg, 0, 1e6);
 		else if (c == 't')
@@ -271,6 +335,8 @@ parse(struct idle *i, int argc, char **argv)
 	if (argc - optind != 1)
 		usage();
 	targets_load(&i->i_targets, argv[optind], NULL);
+	if (i->i_http2)
+		http2_start(&i->i_targets);
 }
 
 int

@@ -51,6 +51,7 @@ needs()
 	test	linux cmd pebble-challtestsrv	pebble			-
 	test	linux cmd uacme			uacme			-
 	test	linux cmd slowhttptest		slowhttptest		-
+	test	linux cmd h2load		nghttp2-client		-
 	test	linux pymod matplotlib		python3-matplotlib	-
 	test	linux pymod rich		python3-rich		-
 	kernels	apt cmd qemu-system-x86_64	qemu-system-x86		-
@@ -78,6 +79,7 @@ needs()
 	bench	cmd wrk				wrk			wrk
 	bench	linux lib libuv			libuv1-dev		-
 	bench	cmd fio				fio			fio
+	bench	cmd h2load			nghttp2-client		nghttp2
 	bench	cmd openssl			openssl			openssl
 	bench	cmd python3			python3			python3
 	bench	pymod matplotlib		python3-matplotlib	py311-matplotlib

@@ -105,8 +105,17 @@ class Bench:
         """urls: paths to ask for, each once, in this order."""
         return load.replay(self.undo, self.commands, server.base, self.list(urls), **options)
 
-    def idle(self, server, path, connections):
-        return load.idle(self.undo, self.commands, server.base + path, connections)
+    def h2load(self, server, path, **options):
+        return load.h2load(self.undo, self.commands, server.http2_base + path, **options)
+
+    def h2storm(self, server, path, urls=None, **options):
+        """urls: paths that the cold streams ask for in turn."""
+        return load.h2storm(self.undo, self.commands, server.http2_base + path,
+                            urls=self.list(urls), **options)
+
+    def idle(self, server, path, connections, http2=False):
+        base = server.http2_base if http2 else server.base
+        return load.idle(self.undo, self.commands, base + path, connections, http2=http2)
 
     def handshake(self, server, path, **options):
         return load.handshake(self.undo, self.commands, server.base + path, **options)

@@ -24,7 +24,7 @@ SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOOLS = os.path.join(TREE, "build", "bench")
 SLOWFS = os.path.join(TREE, "build", "tests", "slowfs")
-TOOLS_OF_OURS = ("probe", "slow", "replay", "idle", "handshake", "limit")
+TOOLS_OF_OURS = ("probe", "slow", "replay", "idle", "handshake", "h2storm", "limit")
 os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *SBIN])
 programs = {}  # name -> path: that of --peer-binary, in place of the installed one
 
@@ -101,6 +101,7 @@ class Host:
     def find_out(self):
         for name, cure in (("wrk", "conf/install-deps.sh bench"),
                            ("fio", "conf/install-deps.sh bench"),
+                           ("h2load", "conf/install-deps.sh bench"),
                            *((name, "make bench-tools") for name in TOOLS_OF_OURS)):
             if not tool(name):
                 self.lacks[name] = f"{name} is not there: {cure}"
@@ -194,6 +195,7 @@ class Host:
             "cores": f"server {self.server_core}, generators {self.load_core}",
             "servers run as": self.user or "the user who ran this",
             **{name: version(tool(name)) for name in ("wrk", "fio") if tool(name)},
+            **({"h2load": version(tool("h2load"), "--version")} if tool("h2load") else {}),
             "Python": sys.version.split()[0],
         }
 

@@ -1,6 +1,6 @@
-"""The load generators: wrk for throughput; our probe for latency, slow clients,
-replay for a list of requests, idle for connections that are kept, and handshake for
-TLS connections that come and go.
+"""The load generators: wrk and h2load for throughput; our probe for latency, slow clients,
+replay for a list of requests, idle for connections that are kept, handshake for
+TLS connections that come and go, and h2storm for streams of one connection.
 
 Each is started, runs beside what the caller does meanwhile, and is asked for its
 result: a dict of what it printed, with the CPU time that it took itself.  They run
@@ -9,6 +9,7 @@ on the generators' core, which the laboratory has and its children inherit.
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -47,6 +48,28 @@ class Load:
             return {**json.loads(out[start:]), "own_cpu": cpu_of_children() - before}
         except ValueError:
             raise RuntimeError(f"{self.argv[0]}: {out[-300:].strip()!r}") from None
+
+
+class H2load(Load):
+    def result(self):
+        """What it says in words."""
+        before = cpu_of_children()
+        out = self.output()
+        return {**h2load_said(out), "seconds": self.seconds, "own_cpu": cpu_of_children() - before}
+
+
+def h2load_said(out):
+    """Numbers of requests, and bytes of bodies, also of answers that were not complete."""
+    requests = re.search(r"^requests: .* (\d+) succeeded, (\d+) failed, (\d+) errored, "
+                         r"(\d+) timeout$", out, re.M)
+    statuses = re.search(r"^status codes: \d+ 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx$", out, re.M)
+    bodies = re.search(r"^traffic: .* \((\d+)\) data$", out, re.M)
+    spoken = re.search(r"^Application protocol: h2c?$", out, re.M)
+    if not (requests and statuses and bodies and spoken):
+        raise RuntimeError(f"h2load: {out[-300:].strip()!r}")
+    good, *bad = map(int, requests.groups())
+    return {"requests": good, "bytes": int(bodies.group(1)), "errors": sum(bad),
+            "refused": sum(map(int, statuses.groups()))}
 
 
 class Kept(Load):
@@ -118,9 +141,34 @@ def replay(undo, log, url, urls, connections, timeout=600):
     return Load(undo, argv, timeout, log)
 
 
-def idle(undo, log, url, connections, timeout=600):
+def h2load(undo, log, url, connections, streams, seconds):
+    """streams: of each connection.  The same of TLS as the others offer."""
+    argv = ["h2load", "-t1", f"-c{connections}", f"-m{streams}", "-D", seconds,
+            "--tls13-ciphers=TLS_AES_256_GCM_SHA384", "--groups=X25519", "--npn-list=h2", url]
+    return H2load(undo, argv, seconds, log)
+
+
+def h2storm(undo, log, url, hot, seconds, cold=0, urls=None, rate=None, lead=0, timeout=10,
+            idle=False):
+    """hot, cold: streams.  lead: seconds that the cold ones are ahead.  idle: as wrk."""
+    argv = [*(IDLE if idle else ()), machine.tool("h2storm"), "--hot", hot, "--cold", cold,
+            "--lead", lead, "--seconds", seconds, "--timeout", timeout]
+    argv += ["--urls", urls] if urls else []
+    argv += ["--rate", rate] if rate else []
+    return Load(undo, [*argv, url], lead + seconds + timeout, log)
+
+
+def check_h2storm(result):
+    """No answer was other than 200, and no connection was lost."""
+    if set(result["errors"]) - {"unanswered", "unsent"} or set(result["statuses"]) - {"200"}:
+        raise RuntimeError(f"h2storm: errors {result['errors']}, answers {result['statuses']}")
+    return result
+
+
+def idle(undo, log, url, connections, timeout=600, http2=False):
     """timeout: seconds, until all are there."""
-    argv = [machine.tool("idle"), "--connections", connections, "--timeout", timeout, url]
+    argv = [machine.tool("idle"), "--connections", connections, "--timeout", timeout,
+            *(["--http2"] if http2 else []), url]
     return Kept(undo, argv, timeout, log)
 
 
@@ -147,9 +195,10 @@ def check_replay(result):
 
 
 def check(result, least=1):
-    """What wrk should not have seen, and too few answers: then it measured nothing."""
+    """What wrk or h2load should not have seen, and too few answers: then it measured
+    nothing."""
     faults = result["refused"] + result["errors"]
     if faults or result["requests"] < least:
-        raise RuntimeError(f"wrk: {faults} answers missing, broken or not 2xx, "
+        raise RuntimeError(f"{faults} answers missing, broken or not 2xx, "
                            f"{result['requests']} complete")
     return {**result, "rate": result["requests"] / result["seconds"]}

@@ -77,13 +77,14 @@ def choose(module, args, usable):
     """Who is measured: those asked for, or the scenario's own choice, or all."""
     encrypted = getattr(module, "TLS", False)
     usable = [c for c in usable if c.tls or not encrypted]
+    if getattr(module, "HTTP2", False):
+        usable = [c for c in usable if c.http2 is not None]
     if args.path is None and args.peer is None:
         default = getattr(module, "CANDIDATES", None)
         if args.quick:
             default = getattr(module, "QUICK_CANDIDATES", servers.QUICK)
-        return [c for c in usable if (default is None or c.name in default)
-                and (not c.owner or getattr(module, "OWNER", False))
-                and (not c.asked or encrypted)]
+        return [c for c in usable if (c.name in default if default else not c.asked)
+                and (not c.owner or getattr(module, "OWNER", False))]
     return [c for c in usable if wanted(c, args)]
 
 

@@ -51,6 +51,7 @@ NGINX_RULES = """add_header X-Frame-Options SAMEORIGIN;
 	set_real_ip_from 127.0.0.1;
 	real_ip_header X-Forwarded-For;"""
 NGINX_MODULE = os.path.join(machine.TREE, "build", "nginx", "ngx_http_pagewise_module.so")
+NGINX_HTTP2 = "127.0.0.2"
 NGINX_TRY = "try_files $uri $uri.html =404;"
 NGINX_TLS = f"""ssl_certificate {CERTIFICATE};
 		ssl_certificate_key {KEY};
@@ -64,12 +65,13 @@ H2O_TLS = f"""
     neverbleed: OFF
 ssl-session-resumption:
   mode: ticket"""
+H2O_HTTP2 = "http2-idle-timeout: 3600  # for the scenario idle"
 LIGHTTPD_TLS = f"""server.modules += ("mod_openssl")
 ssl.engine = "enable"
 ssl.pemfile = "{CERTIFICATE}"
 ssl.privkey = "{KEY}"
-ssl.openssl.ssl-conf-cmd = ("MinProtocol" => "TLSv1.3")
-server.feature-flags = ("server.h2proto" => "disable")"""
+ssl.openssl.ssl-conf-cmd = ("MinProtocol" => "TLSv1.3")"""
+LIGHTTPD_NO_HTTP2 = 'server.feature-flags = ("server.h2proto" => "disable")'
 CADDY_TLS = f"tls {CERTIFICATE} {KEY} {{\n\t\tprotocols tls1.3\n\t}}"
 # With --quick: what the others are compared with.
 QUICK = ("nodiskio", "nodiskio-owner", "uring", "blocking", "pool", "nginx", "nginx-threads",
@@ -88,6 +90,9 @@ class Candidate:
     ours: bool = False
     path: tuple = ()  # options, of ours
     log: tuple = ("", "")  # at @LOG@: without an access log, and with one
+    # at @VERSION@: without HTTP/2, and with it; None: it speaks none
+    http2: tuple | None = None
+    http2_host: str = "127.0.0.1"  # where it speaks it
     built_with: str = ""  # what `program --version` must say
     loop: str = ""  # of the threads with an event loop, see asleep.threads
     root: bool = False  # is started by root, and changes to the user itself
@@ -129,9 +134,10 @@ class Candidate:
         return done.stdout.strip() if done.returncode else None
 
 
-def peer(name, title, argv, conf, version="-v", log=("", ""), built_with="", loop="", **words):
+def peer(name, title, argv, conf, version="-v", log=("", ""), built_with="", loop="", http2=None,
+         **words):
     return Candidate(name, title, tuple(argv), (conf,) if conf else (), version, words, log=log,
-                     built_with=built_with, loop=loop)
+                     built_with=built_with, loop=loop, http2=http2)
 
 
 def over_tls(name):
@@ -148,17 +154,31 @@ def without_library(name):
     return plain if plain != name else None
 
 
-def with_tls(plain, **words):
+def with_tls(plain, http2=None, **words):
     """The same peer, over TLS."""
     return dataclasses.replace(plain, name=plain.name + TLS, title=f"{plain.title}, TLS",
-                               words={**plain.words, **words}, asked=True)
+                               words={**plain.words, **words}, asked=True,
+                               http2=http2 or plain.http2)
 
 
 def nginx(variant, title, **words):
     defaults = {"AIO": "aio off;", "CACHE": FILE_CACHE, "RULES": "", "TRY": "", "SSL": "",
                 "TLS": "", "MODULE": "", "PAGEWISE": ""}
-    return peer("nginx" + variant, f"nginx, {title}", NGINX, "nginx.conf", log=NGINX_LOG,
-                **{**defaults, **words})
+    made = peer("nginx" + variant, f"nginx, {title}", NGINX, "nginx.conf", log=NGINX_LOG,
+                http2=("", nginx_http2), **{**defaults, **words})
+    return dataclasses.replace(made, http2_host=NGINX_HTTP2)
+
+
+def nginx_http2(cand):
+    """At an address of its own: before 1.25.1 one in clear text speaks nothing else then, and
+    the word stands behind the address."""
+    listen = f"listen {NGINX_HTTP2}:@PORT@ {cand.words['SSL']}"
+    new = numbers(cand.release()) >= [1, 25, 1]
+    return f"{listen};\n\t\thttp2 on;" if new else f"{listen} http2;"
+
+
+def numbers(release):
+    return [int(n) for n in re.findall(r"\d+", release)]
 
 
 def nginx_module(cand):
@@ -173,22 +193,22 @@ def nginx_module(cand):
 
 def h2o(variant, title, **more):
     return peer("h2o" + variant, title, ("h2o", "-c", "@CONF@"), "h2o.conf",
-                log=("", f"access-log: {LOG}"), TLS="", **more)
+                log=("", f"access-log: {LOG}"), TLS="", http2=("", H2O_HTTP2), **more)
 
 
 def h2o_tls(cand):
     """From 2.3 on another timeout ends idle connections over TLS; before, it is unknown."""
-    new = [int(n) for n in re.findall(r"\d+", cand.release())] >= [2, 3]
+    new = numbers(cand.release()) >= [2, 3]
     return H2O_TLS + ("\nhttp1-request-io-timeout: 3600" if new else "")
 
 
 def peers():
     lighttpd = peer("lighttpd", "lighttpd", ("lighttpd", "-D", "-f", "@CONF@"), "lighttpd.conf",
                     log=("", 'server.modules += ("mod_accesslog")\n'
-                         f'accesslog.filename = "{LOG}"'), TLS="")
+                         f'accesslog.filename = "{LOG}"'), TLS="", http2=("", ""))
     caddy = peer("caddy", "Caddy", "caddy run --adapter caddyfile --config @CONF@".split(),
                  "Caddyfile", version="version", loop=None, SCHEME="http", TLS="",
-                 log=("", f"log {{\n\t\toutput file {LOG}\n\t}}"))
+                 http2=("h1", "h1 h2 h2c"), log=("", f"log {{\n\t\toutput file {LOG}\n\t}}"))
     return [
         nginx("", "sendfile"),
         nginx_module(nginx("", "sendfile")),
@@ -206,7 +226,7 @@ def peers():
         with_tls(nginx("", "sendfile"), SSL="ssl", TLS=NGINX_TLS),
         with_tls(nginx_module(nginx("", "sendfile")), SSL="ssl", TLS=NGINX_TLS),
         with_tls(h2o("", "H2O", URING=""), TLS=h2o_tls),
-        with_tls(lighttpd, TLS=LIGHTTPD_TLS),
+        with_tls(lighttpd, http2=(LIGHTTPD_NO_HTTP2, ""), TLS=LIGHTTPD_TLS),
         with_tls(caddy, SCHEME="https", TLS=CADDY_TLS),
     ]
 
@@ -227,7 +247,8 @@ def paths():
 def path(name, *more):
     options = ("--send-path", name, *more)
     return Candidate(name, f"pagewise, {name}", (*OURS, *options), version="-V", ours=True,
-                     path=options, log=("off", LOG), loop="pw-worker", root=True)
+                     path=options, log=("off", LOG), loop="pw-worker", root=True,
+                     http2=("", ""))
 
 
 def owners():
@@ -312,10 +333,13 @@ def descriptors(connections):
 class Server:
     """Runs until undo ends; counters.sample() is what it took.  access_log: it is
     written to a file in run, the directory that ends with the server.  wrapper: a
-    command that runs it.  kind: of its certificate, if it has one."""
+    command that runs it.  kind: of its certificate, if it has one.  http2: it speaks
+    that too, at http2_base."""
 
     def __init__(self, undo, cand, host, counters, root, options=(), access_log=False,
-                 wrapper=(), connections=CONNECTIONS, kind=certificate.USUAL):
+                 wrapper=(), connections=CONNECTIONS, kind=certificate.USUAL, http2=False):
+        if http2 and cand.http2 is None:
+            raise RuntimeError(f"{cand.name} speaks no HTTP/2 here")
         self.cand, self.counters = cand, counters
         # Whom it changes to; a tool that runs it would lose its files with the rights.
         self.user = host.user if cand.root and not wrapper else None
@@ -323,9 +347,11 @@ class Server:
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
-        self.base = f"http{'s' if cand.tls else ''}://127.0.0.1:{self.port}"
+        scheme = "https" if cand.tls else "http"
+        self.base = f"{scheme}://127.0.0.1:{self.port}"
+        self.http2_base = f"{scheme}://{cand.http2_host}:{self.port}"
         self.log = f"{self.run}/log"
-        self.argv, self.conf = self.prepare(root, options, access_log, connections)
+        self.argv, self.conf = self.prepare(root, options, access_log, connections, http2)
         write(self.log, "")
         made = [self.run, self.log, *(self.certify(kind) if cand.tls else ())]
         if host.user:
@@ -344,15 +370,15 @@ class Server:
                 env={"PATH": os.environ["PATH"], "HOME": self.run})
             undo.callback(counters.kill)
 
-    def prepare(self, root, options, access_log, connections):
+    def prepare(self, root, options, access_log, connections, http2):
         """The program is copied: the tree may be closed to an ordinary user."""
         cand, name = self.cand, os.path.basename(self.cand.program())
         words = {"PORT": str(self.port), "ROOT": root, "RUN": self.run, "PROGRAM": name,
                  "CONF": f"{self.run}/conf", "CONNECTIONS": str(connections),
                  "FILES": str(descriptors(connections)), **cand.words,
-                 "LOG": cand.log[access_log]}
+                 "LOG": cand.log[access_log], "VERSION": (cand.http2 or ("", ""))[http2]}
         words = {word: (text(cand) if callable(text) else text).replace("@RUN@", self.run)
-                 for word, text in words.items()}
+                 .replace("@PORT@", str(self.port)) for word, text in words.items()}
 
         def fill(text):
             return re.sub(r"@([A-Z]+)@", lambda m: words[m.group(1)], text)

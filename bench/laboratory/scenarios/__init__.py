@@ -4,9 +4,9 @@ A scenario is a module of this package with
 
     TITLE       one line
     WHAT        a paragraph for the report: what is done, and what the figures are
-    NEEDS       what it cannot do without: of "wrk", "probe", "slow", "replay", "idle",
-                "handshake", "limit", "fio", "root", "network", "disk", "limits", "fuse" (see
-                Host.lacks)
+    NEEDS       what it cannot do without: of "wrk", "h2load", "probe", "slow", "replay",
+                "idle", "handshake", "h2storm", "limit", "fio", "root", "network", "disk",
+                "limits", "fuse" (see Host.lacks)
     FULL        dict of settings, with "rounds"; --set SCENARIO.KEY=VALUE changes one
     QUICK       dict of those that --quick changes
     files(s)    pairs (name below the data directory, bytes) that it serves
@@ -34,11 +34,12 @@ and, if it likes,
                       same without it; those of tables(view) if it is not there
     check(s)          ValueError: what is wrong with the settings
     CANDIDATES        names that are measured unless others are asked for; all
-                      that are usable if it is not there
+                      that are usable, and need not be asked for, if it is not there
     QUICK_CANDIDATES  the same with --quick; without it servers.QUICK
     OWNER             true: measured for files of the server's user as well, with the default
                       path, unless others are asked for
-    TLS               true: only candidates over TLS are measured; they need not be asked for
+    TLS               true: only candidates over TLS are measured
+    HTTP2             true: only candidates that speak HTTP/2 are measured
     REFERENCES        dict name -> (title, function of bench): measured in each round
                       before the candidates, and shown with them
     referred(name, cand)
@@ -55,7 +56,7 @@ import pkgutil
 import types
 
 ORDER = ("storm", "hot", "cold", "download", "herd", "thesis", "grid", "slow", "clients", "zipf",
-         "crawler", "hung", "idle", "handshakes")
+         "crawler", "hung", "idle", "handshakes", "http2", "streams")
 
 
 def names():

@@ -16,10 +16,13 @@ WHAT = """Each of these connections fetches 1 KiB and then stays open, idle. Bes
 requests cached files of 1 and 16 KiB. The same load is measured before they are opened and
 after they are closed, on the same server: "none" is the mean of both. User memory is the
 proportional set size (PSS) of the server's processes; the cost of an idle connection is the
-difference that all of them make, divided by their number."""
+difference that all of them make, divided by their number. With idle.protocol=http2 they speak
+HTTP/2; wrk speaks HTTP/1."""
 NEEDS = ("wrk", "idle")
-# idle: how many; connections: wrk's; quiet: seconds without any request
-FULL = {"rounds": 3, "idle": 100_000, "seconds": 3, "connections": 64, "quiet": 5}
+# idle: how many; protocol: theirs; connections: wrk's; quiet: seconds without any request
+FULL = {"rounds": 3, "idle": 100_000, "protocol": "http1", "seconds": 3, "connections": 64,
+        "quiet": 5}
+PROTOCOLS = ("http1", "http2")
 QUICK = {"rounds": 1, "idle": 5000, "seconds": 1, "quiet": 1}
 CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx", "h2o", "lighttpd")
 SIZES = {"1 KiB": 1 << 10, "16 KiB": 16 << 10}
@@ -47,6 +50,11 @@ def files(_s):
     return [(name_of(size), size) for size in SIZES.values()]
 
 
+def check(s):
+    if s.protocol not in PROTOCOLS:
+        raise ValueError(f"protocol {s.protocol}: there are {', '.join(PROTOCOLS)}")
+
+
 def seconds(s):
     each = len(SIZES) * (s.seconds + 0.3) + s.quiet + SETTLE
     return len(PHASES) * each + held(s.idle) / RATE
@@ -65,9 +73,10 @@ def servers_connections(n):
 
 def measure(bench, cand):
     n, path = held(bench.settings.idle), f"/{name_of(SIZES['1 KiB'])}"
-    with bench.serve(hot.set_up(cand), connections=servers_connections(n)) as server:
+    http2 = bench.settings.protocol == "http2"
+    with bench.serve(hot.set_up(cand), connections=servers_connections(n), http2=http2) as server:
         before = phase(bench, server, "before")
-        kept = bench.idle(server, path, n)
+        kept = bench.idle(server, path, n, http2=http2)
         took = kept.ready()["seconds"]
         beside = phase(bench, server, "idle")
         end = kept.close()
@@ -142,7 +151,8 @@ def how_many(view):
     held_ = min((v["connections"] for v in values), default=0)
     wanted = view.settings["idle"]
     cut = f", not {count(wanted)}, by the limit of open files" if held_ < wanted else ""
-    return f"{count(held_)} idle connections{cut}"
+    of = " of HTTP/2" if view.settings.get("protocol") == "http2" else ""
+    return f"{count(held_)} idle connections{of}{cut}"
 
 
 def sampled(v):
