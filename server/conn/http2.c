@@ -74,19 +74,23 @@ forget_rest(struct conn_http2 *ch)
 	ch->ch_len = ch->ch_at = 0;
 }
 
-/* Bytes that were taken, 0 if it is full; or -errno. */
+/* Bytes that were taken: all, or less if it is full; or -errno. */
 static long
 send_some(struct conn *c, const char *data, size_t len)
 {
-	long n = transport_send(&c->cn_transport, data, len);
+	size_t sent = 0;
+	long n;
 
-	if (n == -EAGAIN || n == -EINTR || n == -ENOBUFS)
-		n = 0;
-	if (n > 0) {
-		c->cn_h2->ch_given += (uint64_t)n;
-		c->cn_unseen += (uint64_t)n;
-	}
-	return n;
+	do {
+		n = transport_send(&c->cn_transport, data + sent, len - sent);
+		if (n > 0)
+			sent += (size_t)n;
+	} while ((n > 0 || n == -EINTR) && sent < len);
+	c->cn_h2->ch_given += sent;
+	c->cn_unseen += sent;
+	if (n < 0 && n != -EAGAIN && n != -ENOBUFS)
+		return n;
+	return (long)sent;
 }
 
 static enum next
