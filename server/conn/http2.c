@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
 #include "server/conn/http2.h"
 
@@ -16,6 +17,19 @@
 _Static_assert(GIVEN >= H2_ROOM, "h2_gather wants more");
 
 /* --------------------------------------------------------------- what comes */
+
+/*
+ * A reset may have come behind what was read, and its event together with that: it is seen by the next
+ * call, to send or to receive.
+ */
+static bool
+is_drained(const struct conn *c)
+{
+	const struct conn_http2 *ch = c->cn_h2;
+
+	return c->cn_drained &&
+	       (ch->ch_rest != NULL || h2_wants_room(ch->ch_session));
+}
 
 /* NEXT_GO: there may be more. */
 static enum next
@@ -29,7 +43,7 @@ read_frames(struct conn *c)
 		next = conn_receive(c, data, sizeof(data), &got);
 		if (got > 0 && !h2_receive(c->cn_h2->ch_session, data, got))
 			return NEXT_WAIT;
-		if (next == NEXT_GO && c->cn_drained) {
+		if (next == NEXT_GO && is_drained(c)) {
 			c->cn_readable = false;
 			return NEXT_WAIT;
 		}
@@ -158,6 +172,16 @@ set_timer(struct conn *c)
 		conn_patience(c, min_rate_ended(c));
 }
 
+/* Where its timer waits for something else, or begins again and again, the grace ends all the same. */
+static void
+end_grace(struct conn *c)
+{
+	const struct worker *wk = c->cn_worker;
+
+	if (wk->wk_draining && clock_now() >= wk->wk_drain_until)
+		h2_refuse(c->cn_h2->ch_session);
+}
+
 enum next
 conn_http2(struct conn *c)
 {
@@ -169,6 +193,7 @@ conn_http2(struct conn *c)
 		return NEXT_CLOSE;
 	/* One with a stream is not idle: a lookup may end those that are. */
 	set_timer(c);
+	end_grace(c);
 	more = h2_run(ch->ch_session);
 	went = send_frames(c);
 	if (went == NEXT_CLOSE)

@@ -202,6 +202,17 @@ end(struct exchange *ex)
 		record(ex);
 }
 
+/* In the connection's input, which may be another client's next. */
+static void
+forget_password(struct exchange *ex)
+{
+	struct str *s = &ex->ex_request.rq_authorization;
+
+	if (s->s_len > 0)
+		explicit_bzero((void *)(uintptr_t)s->s_ptr, s->s_len);
+	*s = STR("");
+}
+
 void
 exchange_cancel(struct exchange *ex)
 {
@@ -209,6 +220,7 @@ exchange_cancel(struct exchange *ex)
 
 	ex->ex_cancelled = true;
 	end(ex);
+	forget_password(ex);
 	if (rs->rs_send.snd_pending)
 		pw_send_cancel(&rs->rs_send);
 	if (ex->ex_verifying)
@@ -217,16 +229,6 @@ exchange_cancel(struct exchange *ex)
 		autoindex_stream_cancel(rs->rs_stream);
 	if (ex->ex_lookup.lk_stream != NULL)
 		autoindex_stream_cancel(ex->ex_lookup.lk_stream);
-}
-
-/* In the connection's input, which may be another client's next. */
-static void
-forget_password(struct exchange *ex)
-{
-	struct str s = ex->ex_request.rq_authorization;
-
-	if (s.s_len > 0)
-		explicit_bzero((void *)(uintptr_t)s.s_ptr, s.s_len);
 }
 
 void

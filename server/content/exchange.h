@@ -166,7 +166,7 @@ exchange_resume(struct exchange *ex)
 	ex->ex_ops->resumed(ex);
 }
 
-/* While it is pending: it has ended, and only its memory stays until then. */
+/* While it is pending: it has ended, and only its memory stays until then; what ex_request names need not. */
 void exchange_cancel(struct exchange *);
 
 /* The disk has not answered in time: it is only busy, and gets more. */

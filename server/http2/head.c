@@ -109,7 +109,9 @@ void
 h2_head_add(struct h2_head *hh, struct buf_list *bufs, struct str name,
     struct str value, size_t most)
 {
-	hh->hh_seen += name.s_len + value.s_len + 32;
+	/* It is refused then: of what is kept until that is sent there is no more. */
+	if (value.s_len > most)
+		value.s_len = most + 1;
 	if (hh->hh_over)
 		return;
 	if (name.s_len > 0 && name.s_ptr[0] == ':') {

@@ -22,8 +22,6 @@ struct h2_head {
 	size_t hh_method;
 	size_t hh_path;
 	size_t hh_authority;
-	size_t
-	    hh_seen; /* bytes of names and values, as RFC 9113, 6.5.2 counts */
 	bool hh_begun;	   /* its first line stands in the text */
 	bool hh_over;	   /* longer than allowed: the rest is missing */
 	bool hh_priority;  /* the client has said how urgent it is */

@@ -85,10 +85,22 @@ is_too_late(const struct h2 *h2, const struct h2_walk_frame *wf)
 	       !h2->h2_tore && find(h2, wf->wf_stream) == NULL;
 }
 
+/* What a request asks for and the bytes of its body are its price; libnghttp2 names not all others. */
+static bool
+asks_for_nothing(const struct h2_walk_frame *wf)
+{
+	return wf->wf_type == NGHTTP2_DATA
+		   ? wf->wf_len == 0
+		   : wf->wf_type != NGHTTP2_HEADERS &&
+			 wf->wf_type != NGHTTP2_CONTINUATION;
+}
+
 /* What libnghttp2 passes over: closed streams are not kept, and old priorities mean nothing. */
 static void
 check_frame(struct h2 *h2, const struct h2_walk_frame *wf)
 {
+	if (asks_for_nothing(wf))
+		pay(h2, H2_FLOOD_FRAME);
 	if (wf->wf_type == NGHTTP2_PRIORITY &&
 	    (wf->wf_stream == 0 || wf->wf_stream == wf->wf_depends))
 		h2_fail(h2, NGHTTP2_PROTOCOL_ERROR);
@@ -96,15 +108,6 @@ check_frame(struct h2 *h2, const struct h2_walk_frame *wf)
 		h2_fail(h2, wf->wf_type == NGHTTP2_DATA
 				? NGHTTP2_STREAM_CLOSED
 				: NGHTTP2_PROTOCOL_ERROR);
-}
-
-/* The client may have sent more of the stream before it hears of it. */
-static int
-reset(struct h2 *h2, int32_t id, uint32_t error)
-{
-	h2->h2_tore = true;
-	return nghttp2_submit_rst_stream(
-	    h2->h2_session, NGHTTP2_FLAG_NONE, id, error);
 }
 
 static int
@@ -115,16 +118,21 @@ on_begin_headers(
 	int32_t id = frame->hd.stream_id;
 	struct h2_stream *sm;
 
+	h2->h2_fields = 0;
 	if (frame->hd.type != NGHTTP2_HEADERS ||
 	    frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
 	h2->h2_last = id;
 	/* Those that were reset may still wait for a disk. */
-	if (h2->h2_count >= 2 * conf_of(h2)->conf_http2_max_streams)
-		return reset(h2, id, NGHTTP2_REFUSED_STREAM);
+	if (h2->h2_count >= 2 * conf_of(h2)->conf_http2_max_streams) {
+		h2_reset(h2, id, NGHTTP2_REFUSED_STREAM);
+		return 0;
+	}
 	sm = h2_stream_create(h2, id);
-	if (sm == NULL)
-		return reset(h2, id, NGHTTP2_INTERNAL_ERROR);
+	if (sm == NULL) {
+		h2_reset(h2, id, NGHTTP2_INTERNAL_ERROR);
+		return 0;
+	}
 	h2->h2_heading = sm;
 	return nghttp2_session_set_stream_user_data(session, id, sm);
 }
@@ -146,13 +154,13 @@ on_header(nghttp2_session *session, const nghttp2_frame *frame,
 	size_t most = conf_of(h2)->conf_max_head;
 
 	(void)session, (void)flags;
-	if (sm == NULL || sm->sm_state != H2_HEAD)
+	if (sm != NULL && sm->sm_state == H2_HEAD)
+		h2_head_add(&sm->sm_head, bufs_of(h2), text_of(name),
+		    text_of(value), most);
+	h2->h2_fields += text_of(name).s_len + text_of(value).s_len + 32;
+	if (h2->h2_fields <= HEADS * (most + BUF_SIZE))
 		return 0;
-	h2_head_add(
-	    &sm->sm_head, bufs_of(h2), text_of(name), text_of(value), most);
-	if (sm->sm_head.hh_seen <= HEADS * (most + BUF_SIZE))
-		return 0;
-	/* A byte may name an entry of 4 KiB in the table: no more of it. */
+	/* A byte may name an entry of 4 KiB in the table, in trailers, too: no more of it. */
 	calm_down(h2);
 	return NGHTTP2_ERR_PAUSE;
 }
@@ -174,6 +182,12 @@ head_complete(struct h2 *h2, struct h2_stream *sm)
 	const struct conf *conf = conf_of(h2);
 
 	h2->h2_heading = NULL;
+	/* It was on its way when the client was told: it may ask for it elsewhere. */
+	if (h2->h2_refuses) {
+		sm->sm_ours = true;
+		h2_reset(h2, sm->sm_id, NGHTTP2_REFUSED_STREAM);
+		return;
+	}
 	if (!sm->sm_head.hh_priority)
 		share(h2, sm->sm_id);
 	h2_stream_begin(sm);
@@ -188,29 +202,28 @@ head_complete(struct h2 *h2, struct h2_stream *sm)
 	h2_refuse(h2);
 }
 
+/* An answer that has ended costs no more; one that was asked for in vain does. */
+static void
+pay_reset(struct h2 *h2, const struct h2_stream *sm)
+{
+	if (sm->sm_state != H2_DONE && !sm->sm_ours)
+		pay(h2, H2_FLOOD_RESET);
+}
+
 static int
 on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
 	struct h2 *h2 = arg;
 	struct h2_stream *sm;
 
-	switch (frame->hd.type) {
-	case NGHTTP2_HEADERS:
-		sm = nghttp2_session_get_stream_user_data(
-		    session, frame->hd.stream_id);
-		if (sm != NULL && sm->sm_state == H2_HEAD)
-			head_complete(h2, sm);
-		break;
-	case NGHTTP2_DATA:
-		if (frame->hd.length == 0)
-			pay(h2, H2_FLOOD_FRAME);
-		break;
-	case NGHTTP2_RST_STREAM:
-		break; /* on_stream_close */
-	default:
-		pay(h2, H2_FLOOD_FRAME);
-		break;
-	}
+	sm = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+	if (sm == NULL)
+		return 0;
+	if (frame->hd.type == NGHTTP2_HEADERS && sm->sm_state == H2_HEAD)
+		head_complete(h2, sm);
+	else if (frame->hd.type == NGHTTP2_RST_STREAM &&
+		 frame->rst_stream.error_code == NGHTTP2_NO_ERROR)
+		pay_reset(h2, sm);
 	return 0;
 }
 
@@ -241,7 +254,6 @@ on_data(nghttp2_session *session, uint8_t flags, int32_t id,
 	return nghttp2_session_consume_connection(session, len);
 }
 
-/* An answer that has ended costs no more; one that was asked for in vain does. */
 static int
 on_stream_close(nghttp2_session *session, int32_t id, uint32_t error, void *arg)
 {
@@ -251,9 +263,9 @@ on_stream_close(nghttp2_session *session, int32_t id, uint32_t error, void *arg)
 
 	if (sm == NULL)
 		return 0;
-	if (error != NGHTTP2_NO_ERROR && sm->sm_state != H2_DONE &&
-	    !sm->sm_ours)
-		pay(h2, H2_FLOOD_RESET);
+	/* One that ends in order has this error, too: see on_frame_recv. */
+	if (error != NGHTTP2_NO_ERROR)
+		pay_reset(h2, sm);
 	h2_stream_closed(sm);
 	return 0;
 }
@@ -295,10 +307,14 @@ on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 	struct h2 *h2 = arg;
 	struct h2_stream *sm;
 
+	/* Of libnghttp2's own, too. */
+	if (frame->hd.type == NGHTTP2_RST_STREAM)
+		h2->h2_tore = true;
 	if ((frame->hd.type != NGHTTP2_DATA &&
 		frame->hd.type != NGHTTP2_HEADERS) ||
 	    (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)
 		return 0;
+	h2_flood_earn(&h2->h2_flood, H2_FLOOD_ANSWER);
 	sm = find(h2, frame->hd.stream_id);
 	if (sm != NULL && nghttp2_session_get_stream_remote_close(
 			      session, frame->hd.stream_id) == 0)

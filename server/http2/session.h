@@ -64,9 +64,12 @@ struct h2 {
 	unsigned h2_pending;	      /* of them, a completion is to come */
 	unsigned h2_requests;	      /* since the begin */
 	struct h2_stream *h2_heading; /* its head is coming, or NULL */
+	size_t
+	    h2_fields; /* bytes of the last head or trailers, as RFC 9113, 6.5.2 counts */
 	struct h2_walk h2_walk;
 	struct h2_flood h2_flood;
 	int32_t h2_last;  /* the stream that the client has begun last */
+	uint64_t h2_sent; /* bytes of DATA */
 	bool h2_tore;	  /* we have reset one */
 	bool h2_draining; /* the client knows that it will end */
 	bool h2_refuses;  /* it has been told the last stream */
@@ -114,6 +117,16 @@ void h2_refuse(struct h2 *);
 
 /* It ends with this error of RFC 9113, 7: all streams do. */
 void h2_fail(struct h2 *, uint32_t error);
+
+/* Resets a stream; without memory for that the connection ends. */
+static inline void
+h2_reset(struct h2 *h2, int32_t id, uint32_t error)
+{
+	h2->h2_tore = true;
+	if (nghttp2_submit_rst_stream(
+		h2->h2_session, NGHTTP2_FLAG_NONE, id, error) != 0)
+		h2->h2_failed = h2->h2_broken = true;
+}
 
 static inline bool
 h2_is_idle(const struct h2 *h2)

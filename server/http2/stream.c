@@ -122,6 +122,7 @@ watch(struct h2_stream *sm)
 	if (sm->sm_item.it_timer != TIMER_NONE)
 		return;
 	sm->sm_then = sm->sm_sent;
+	sm->sm_all_then = sm->sm_session->h2_sent;
 	set_timer(sm, TIMER_SEND);
 }
 
@@ -139,10 +140,9 @@ end_exchange(struct h2_stream *sm)
 static void
 give_up(struct h2_stream *sm, uint32_t error)
 {
-	sm->sm_ours = sm->sm_session->h2_tore = true;
+	sm->sm_ours = true;
 	set_timer(sm, TIMER_NONE);
-	nghttp2_submit_rst_stream(
-	    sm->sm_session->h2_session, NGHTTP2_FLAG_NONE, sm->sm_id, error);
+	h2_reset(sm->sm_session, sm->sm_id, error);
 }
 
 static void
@@ -442,7 +442,7 @@ read_answer(struct h2_stream *sm, uint32_t *flags)
 			sm->sm_ours = sm->sm_session->h2_tore = true;
 			return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 		}
-	} else if (status == PW_SEND_AGAIN && sm->sm_taken == 0)
+	} else if (status != PW_SEND_PENDING && sm->sm_taken == 0)
 		set_due(sm);
 	if (sm->sm_taken == 0 && status != PW_SEND_DONE)
 		return NGHTTP2_ERR_DEFERRED;
@@ -490,6 +490,7 @@ h2_stream_read(struct h2_stream *sm, size_t len, uint32_t *flags)
 	if (n >= 0) {
 		*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
 		sm->sm_sent += (uint64_t)n;
+		h2->h2_sent += (uint64_t)n;
 	}
 	return n;
 }
@@ -546,27 +547,44 @@ disk_late(struct h2_stream *sm)
 	ask_turn(sm);
 }
 
-/* What min_send_rate asks for in a send_timeout. */
-static bool
-is_too_slow(const struct h2_stream *sm)
-{
-	const struct worker *wk = worker_of(sm);
-	uint64_t ms = wk->wk_sched.sc_timeouts[TIMER_SEND] / 1000;
-	uint64_t n = sm->sm_sent - sm->sm_then;
-
-	return n == 0 ||
-	       n < ms * wk->wk_service.svc_conf->conf_min_send_rate / 1000;
-}
-
-/* Its window is closed: if it is open, it is the connection that is slow, or its turn that is late. */
 static bool
 has_no_window(const struct h2_stream *sm)
 {
-	nghttp2_session *s = sm->sm_session->h2_session;
+	return nghttp2_session_get_stream_remote_window_size(
+		   sm->sm_session->h2_session, sm->sm_id) <= 0;
+}
 
-	return nghttp2_session_get_stream_remote_window_size(s, sm->sm_id) <=
-		   0 ||
-	       nghttp2_session_get_remote_window_size(s) <= 0;
+/* Bytes that min_send_rate asks of the connection in a send_timeout. */
+static uint64_t
+least(const struct h2_stream *sm)
+{
+	const struct worker *wk = worker_of(sm);
+	uint64_t ms = wk->wk_sched.sc_timeouts[TIMER_SEND] / 1000;
+
+	return ms * wk->wk_service.svc_conf->conf_min_send_rate / 1000;
+}
+
+static bool
+is_too_few(uint64_t n, uint64_t wanted)
+{
+	return n == 0 || n < wanted;
+}
+
+/*
+ * The window that is closed is the client's: its streams share what is asked of it, and where it is that
+ * of the connection, others may have had all.  If both are open, it is the connection that is slow, or
+ * its turn that is late.
+ */
+static bool
+is_too_slow(const struct h2_stream *sm)
+{
+	const struct h2 *h2 = sm->sm_session;
+
+	if (has_no_window(sm))
+		return is_too_few(
+		    sm->sm_sent - sm->sm_then, least(sm) / h2->h2_open);
+	return nghttp2_session_get_remote_window_size(h2->h2_session) <= 0 &&
+	       is_too_few(h2->h2_sent - sm->sm_all_then, least(sm));
 }
 
 static void
@@ -579,7 +597,7 @@ client_late(struct h2_stream *sm)
 		ask_turn(sm);
 		return;
 	}
-	if (!has_no_window(sm) || !is_too_slow(sm)) {
+	if (!is_too_slow(sm)) {
 		watch(sm);
 		return;
 	}

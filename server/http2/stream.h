@@ -42,13 +42,14 @@ struct h2_stream {
 	size_t sm_rest_at;
 	int32_t sm_id;
 	enum h2_state sm_state;
-	bool sm_due;	  /* on h2_due */
-	bool sm_closed;	  /* neither side has it any more */
-	bool sm_ours;	  /* it was we who reset it */
-	bool sm_failed;	  /* no more can be sent */
-	uint64_t sm_body; /* bytes of the request's body that have come */
-	uint64_t sm_sent; /* bytes of its body ... */
-	uint64_t sm_then; /* ... when TIMER_SEND was set */
+	bool sm_due;	      /* on h2_due */
+	bool sm_closed;	      /* neither side has it any more */
+	bool sm_ours;	      /* it was we who reset it */
+	bool sm_failed;	      /* no more can be sent */
+	uint64_t sm_body;     /* bytes of the request's body that have come */
+	uint64_t sm_sent;     /* bytes of its body ... */
+	uint64_t sm_then;     /* ... when TIMER_SEND was set */
+	uint64_t sm_all_then; /* and of the session */
 
 	/* Where its bytes go, in h2_gather. */
 	char *sm_to;

@@ -8,7 +8,7 @@ LEFT = {
     "the language's, and what reads or writes nothing but memory": """
         _GLOBAL_OFFSET_TABLE_ __tls_get_addr __assert_fail __ctype_b_loc __ctype_tolower_loc
         __ctype_toupper_loc __errno_location __sched_cpucount free in6addr_any inet_ntop
-        inet_pton memchr memcmp memcpy memmove memrchr memset optarg opterr optind optopt
+        inet_pton memchr memcmp memcpy memmem memmove memrchr memset optarg opterr optind optopt
         getopt_long qsort snprintf stderr stdout stpcpy strcasecmp strchr strcmp strcspn
         strcasestr strpbrk
         strerror strftime strlen strncasecmp timegm strncmp strnlen strrchr strsep strspn strstr
@@ -48,7 +48,7 @@ LEFT = {
         SSL_CTX_set_keylog_callback SSL_CTX_set_num_tickets SSL_CTX_set_options
         SSL_CTX_set_session_id_context SSL_CTX_set_timeout SSL_CTX_set_tlsext_ticket_key_evp_cb
         SSL_CTX_set_verify SSL_SESSION_get_master_key SSL_clear_options SSL_client_hello_get0_ext
-        SSL_free SSL_get0_peer_certificate SSL_get_SSL_CTX SSL_get_client_random
+        SSL_free SSL_get0_alpn_selected SSL_get0_peer_certificate SSL_get_SSL_CTX SSL_get_client_random
         SSL_get_current_cipher SSL_get_error SSL_get_ex_data SSL_get_server_random
         SSL_get_servername SSL_get_session SSL_get_verify_mode SSL_get_version SSL_get_wbio
         SSL_has_pending SSL_select_next_proto SSL_session_reused SSL_set_accept_state SSL_set_bio
@@ -80,6 +80,30 @@ LEFT = {
     "http-parser: has no memory and calls nobody": """
         http_parser_execute http_parser_init http_parser_set_max_header_size
         http_parser_version http_should_keep_alive""",
+    "libnghttp2: reads or writes what is there, or frees it": """
+        nghttp2_option_del nghttp2_option_set_builtin_recv_extension_type
+        nghttp2_option_set_max_outbound_ack nghttp2_option_set_no_auto_window_update
+        nghttp2_option_set_no_closed_streams nghttp2_rcbuf_get_buf nghttp2_session_callbacks_del
+        nghttp2_session_callbacks_set_data_source_read_length_callback
+        nghttp2_session_callbacks_set_on_begin_headers_callback
+        nghttp2_session_callbacks_set_on_data_chunk_recv_callback
+        nghttp2_session_callbacks_set_on_frame_recv_callback
+        nghttp2_session_callbacks_set_on_frame_send_callback
+        nghttp2_session_callbacks_set_on_header_callback2
+        nghttp2_session_callbacks_set_on_invalid_frame_recv_callback
+        nghttp2_session_callbacks_set_on_stream_close_callback
+        nghttp2_session_callbacks_set_send_data_callback
+        nghttp2_session_change_extpri_stream_priority nghttp2_session_del
+        nghttp2_session_get_last_proc_stream_id nghttp2_session_get_remote_window_size
+        nghttp2_session_get_stream_remote_close nghttp2_session_get_stream_remote_window_size
+        nghttp2_session_get_stream_user_data nghttp2_session_set_stream_user_data
+        nghttp2_session_want_read nghttp2_session_want_write""",
+    "libnghttp2: fails for what a client has sent: test_http2_floods.py; or for want of memory, which ends the connection": """
+        nghttp2_option_new nghttp2_session_callbacks_new nghttp2_session_consume_connection
+        nghttp2_session_mem_recv nghttp2_session_mem_send nghttp2_session_resume_data
+        nghttp2_session_server_new2 nghttp2_session_terminate_session nghttp2_submit_goaway
+        nghttp2_submit_response nghttp2_submit_rst_stream nghttp2_submit_settings
+        nghttp2_submit_shutdown_notice""",
     "libevent: fails for want of memory alone, which event_malloc stands for": """
         bufferevent_socket_new evbuffer_add_printf event_config_new event_config_set_flag evhttp_send_reply""",
     "libevent: does not fail": """

@@ -489,6 +489,25 @@ def test_nothing_is_lost_when_the_server_ends(start, files, how, secure):
             assert c.ask("/small").body == b"small"
 
 
+def test_client_that_never_stops_asking_hears_the_last_goaway(start, files):
+    """Its socket was full when the server's end came, and is again and again."""
+    server = start(shutdown_timeout=600)
+    with raw.Client(server.address, window=MOST) as c:
+        c.send(raw.update(0, MOST - 65535) + raw.get(1, b"/big") + raw.get(3, b"/big"))
+        c.until(raw.DATA)
+        server.terminate()
+        assert c.until(raw.GOAWAY)[:4] == struct.pack(">I", MOST)
+        stream, last = 3, MOST
+        while last == MOST:
+            kind, flags, _, payload = c.read()
+            if kind == raw.GOAWAY:
+                last = struct.unpack(">I", payload[:4])[0]
+            elif flags & raw.END_STREAM and kind == raw.DATA:
+                stream += 2
+                c.send(raw.get(stream, b"/big"))
+        assert last <= stream
+
+
 def test_clients_goaway_ends_it_behind_the_answers(start, files):
     with raw.Client(start().address, window=1 << 20) as c:
         c.send(raw.get(1, b"/middle") + raw.update(0, 1 << 20) +

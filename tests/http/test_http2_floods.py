@@ -3,6 +3,7 @@
 import socket
 import struct
 import threading
+import time
 
 import pytest
 
@@ -61,13 +62,16 @@ FLOODS = {
     "settings of the table": raw.settings(table=0) + raw.settings(table=4096),
     "priority update": frame(raw.PRIORITY_UPDATE, payload=struct.pack(">I", 1) + b"u=1"),
     "window": update(0, 1),
+    "window of a stream that has ended": update(3, 1),
+    "reset of a stream that has ended": frame(raw.RST_STREAM, 0, 3, bytes(4)),
+    "a type that nobody knows": frame(0x42),
 }
 
 
 @pytest.mark.parametrize("data", FLOODS.values(), ids=FLOODS)
 def test_flood_of_frames_that_ask_for_nothing(server, data):
     with Client(server.address) as c:
-        c.send(get(1))
+        c.send(get(1) + get(3))
         error = send_all(c, data, MANY)[1]
         # libnghttp2 may end it first: its queue of what it has to confirm is bounded.
         assert error in (raw.ENHANCE_YOUR_CALM, raw.PROTOCOL_ERROR, raw.INTERNAL_ERROR), error
@@ -75,6 +79,8 @@ def test_flood_of_frames_that_ask_for_nothing(server, data):
             calmed(server)
             return
     serves(server)
+    # What came behind the error may have been counted as well.
+    server.stop(messages=WARNING if limited(server, "http2_frames") else "")
 
 
 def test_flood_of_empty_data(server):
@@ -88,14 +94,16 @@ def streams(first, n, what):
     return b"".join(what(id) for id in range(first, first + 2 * n, 2))
 
 
-def reset(id, target=b"/big"):
-    return get(id, target) + frame(raw.RST_STREAM, 0, id, struct.pack(">I", raw.CANCEL))
+def reset(id, error=raw.CANCEL):
+    return get(id, b"/big") + frame(raw.RST_STREAM, 0, id, struct.pack(">I", error))
 
 
-def test_rapid_reset(server):
+@pytest.mark.parametrize("code", [raw.CANCEL, raw.NO_ERROR], ids=["cancel", "no error"])
+def test_rapid_reset(server, code):
     """CVE-2023-44487."""
     with Client(server.address) as c:
-        sender = threading.Thread(target=fed, args=(c, streams(1, 1000, reset), 1))
+        data = streams(1, 1000, lambda id: reset(id, code))
+        sender = threading.Thread(target=fed, args=(c, data, 1))
         sender.start()
         last, error = c.goaway()
         sender.join()
@@ -128,6 +136,15 @@ def test_downloads_bring_the_updates_that_they_need(start):  # noqa: F811
     server.stop()
 
 
+def test_small_answers_bring_the_updates_that_they_need(server):
+    with Client(server.address) as c:
+        for id in range(1, 2 * MANY, 2):
+            c.send(update(0, 5) + update(id - 2, 5) + get(id) if id > 1 else get(id))
+            assert c.body(id) == b"small"
+    assert limited(server, "http2_frames") == 0
+    server.stop()
+
+
 # ------------------------------------------------------------------------- heads
 
 
@@ -143,13 +160,19 @@ def test_continuations_without_an_end(server):
     server.stop(messages=messages)
 
 
-def test_bomb_of_hpack(server):
+BOMB = bytes((0x40, 1)) + b"a" + b"\x7f" + bytes((0x80 | (3900 - 127) & 0x7f, (3900 - 127) >> 7)) + \
+    b"x" * 3900 + b"\xbe" * 12000
+
+
+@pytest.mark.parametrize("trailers", [False, True])
+def test_bomb_of_hpack(server, trailers):
     """A field of 4000 bytes goes into the table; then a byte each stands for all of it."""
     with Client(server.address) as c:
-        big = bytes((0x40, 1)) + b"a" + b"\x7f" + bytes((0x80 | (3900 - 127) & 0x7f,
-                                                         (3900 - 127) >> 7)) + b"x" * 3900
-        c.send(frame(raw.HEADERS, raw.END_STREAM | raw.END_HEADERS, 1,
-                     raw.fields() + big + b"\xbe" * 12000))
+        flags = raw.END_STREAM | raw.END_HEADERS
+        if trailers:
+            c.send(get(1, b"/big", flags=raw.END_HEADERS) + frame(raw.HEADERS, flags, 1, BOMB))
+        else:
+            c.send(frame(raw.HEADERS, flags, 1, raw.fields() + BOMB))
         assert c.goaway()[1] == raw.ENHANCE_YOUR_CALM
     calmed(server)
 
@@ -223,7 +246,35 @@ def test_window_of_a_byte_gets_all_of_it_byte_by_byte(server):
     server.stop()
 
 
+def test_streams_share_what_min_send_rate_asks(start):  # noqa: F811
+    """Each has less than that, and a window that the client opens as it takes the bytes."""
+    server = start({"send_timeout": 1, "min_send_rate": 2000})
+    with Client(server.address, window=50) as c:
+        c.send(streams(1, 100, lambda id: get(id, b"/big")))
+        got = 0
+        # 30 kB a second at most: above min_send_rate, of which a stream has a hundredth.
+        while got < 60000:
+            kind, _, id, payload = c.read()
+            assert kind in (raw.SETTINGS, raw.HEADERS, raw.DATA), (kind, payload)
+            if kind == raw.DATA:
+                got += len(payload)
+                time.sleep(len(payload) / 30000)
+                c.send(update(0, len(payload)) + update(id, len(payload)))
+    assert limited(server, "min_send_rate") == 0
+    server.stop()
+
+
 # -------------------------------------------------------------------- disconnects
+
+
+def test_what_was_under_way_to_a_stream_that_was_reset_harms_no_other(server):
+    """RFC 9113, 5.1: libnghttp2 has reset it for its head."""
+    with Client(server.address) as c:
+        c.send(get(1, flags=raw.END_HEADERS, more=[(b"Upper", b"case")]))
+        c.until(raw.RST_STREAM, 1)
+        c.send(frame(raw.DATA, 0, 1, b"body") + get(3))
+        assert c.body(3) == b"small"
+    server.stop()
 
 
 def test_clients_that_leave_in_the_middle(server):
@@ -234,6 +285,22 @@ def test_clients_that_leave_in_the_middle(server):
             c.until(raw.DATA)
         if n % 4 > 1:
             c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        c.sock.close()
+    wait_until(lambda: connections(server) <= 1, "all of them to be gone")
+    serves(server)
+    server.stop()
+
+
+def test_clients_that_reset_all_streams_and_then_the_connection(server):
+    """What came last needs no answer: nothing is sent that would show that nobody is there."""
+    rst = b"".join(frame(raw.RST_STREAM, 0, id, struct.pack(">I", raw.CANCEL)) for id in range(1, 21, 2))
+    for n in range(60):
+        c = Client(server.address)
+        c.send(streams(1, 10, lambda id: get(id, b"/big")))
+        if n % 2:
+            c.until(raw.DATA)
+        c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        c.send(rst)
         c.sock.close()
     wait_until(lambda: connections(server) <= 1, "all of them to be gone")
     serves(server)

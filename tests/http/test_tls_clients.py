@@ -165,7 +165,7 @@ def test_curl(case, site, tmp_path, version):
         for i, job in enumerate(site.jobs):
             path, _, part = job.partition("@")
             rounds += ["--next"] if rounds else []
-            rounds += ["-sS", "--fail", "--cacert", site.root.path, "--tlsv" + version,
+            rounds += ["-sS", "--fail", "--http1.1", "--cacert", site.root.path, "--tlsv" + version,
                        "--tls-max", version, "-o", tmp_path / ("%d-%d" % (number, i)),
                        case.url + path]
             rounds += ["-r", part] if part else []

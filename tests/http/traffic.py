@@ -206,7 +206,7 @@ class Multiplexed(Client):
                     self.again += len([s for s in wanted if s > last])
                     wanted = {s: w for s, w in wanted.items() if s <= last}
                     last = last if last < 1 << 30 else None  # a warning, before the last one
-                elif kind == h2_raw.RST_STREAM:
+                elif kind == h2_raw.RST_STREAM and stream in wanted:
                     raise ProtocolError("stream %d was reset" % stream)
                 elif kind == h2_raw.HEADERS and stream in wanted and b"\x88" not in payload[:4]:
                     raise ProtocolError("stream %d: %r" % (stream, payload))

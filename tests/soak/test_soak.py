@@ -47,7 +47,7 @@ class Soaking:
     def all_serving(self):
         """The clients are there too: a third process besides the master and its child."""
         wait_until(lambda: self.named("pw-server") and len(family(self.process.pid)) >= 4,
-                   "the soak to begin")
+                   "the soak to begin", patience=120)
 
     def end(self):
         """The exit status and the report; nothing is left."""

@@ -60,7 +60,7 @@ download_earns_more_than_its_updates_cost(void **state)
 	h2_flood_begin(&fl, 0);
 	assert_int_equal(payable(&fl, 1, 0), H2_FLOOD_MOST);
 	for (int i = 0; i < 100000; i++) {
-		h2_flood_earn(&fl, 8192);
+		h2_flood_earn(&fl, 2 * H2_FLOOD_PER_BYTES);
 		assert_true(h2_flood_pay(&fl, 1, 0));
 		assert_true(h2_flood_pay(&fl, 1, 0));
 	}
