@@ -27,10 +27,11 @@
 struct slot {
 	struct http2_stream sl_stream; /* first: it is told by it */
 	TAILQ_ENTRY(slot) sl_entry;    /* of those that ask nothing */
-	bool sl_hot, sl_busy;
+	bool sl_hot;
+	bool sl_busy;	   /* it waits for an answer */
 	bool sl_again;	   /* the server did not look at its request */
 	uint64_t sl_turn;  /* of its request, ns */
-	uint64_t sl_since; /* it asks nothing, ns */
+	uint64_t sl_since; /* when it got the one before, ns */
 };
 
 TAILQ_HEAD(slots, slot);
@@ -92,9 +93,9 @@ ask(struct storm *s, struct slot *sl, uint64_t turn)
 
 	TAILQ_REMOVE(sl->sl_hot ? &s->s_free : &s->s_free_cold, sl, sl_entry);
 	sl->sl_turn = turn;
+	s->s_busy += sl->sl_hot && !sl->sl_busy;
 	sl->sl_busy = true;
 	sl->sl_again = false;
-	s->s_busy += sl->sl_hot;
 	http2_ask(s->s_conns[s->s_now].c_http2, &ts->ts_list[targets_next(ts)],
 	    &sl->sl_stream);
 }
@@ -109,7 +110,7 @@ ask_at_rate(struct storm *s, struct slot *sl, uint64_t now)
 	ask(s, sl, turn);
 }
 
-/* Whether there is a hot request to be made now, or with a rate, at which time there is. */
+/* Whether another hot request begins: with a rate, when its turn has come. */
 static bool
 hot_due(const struct storm *s, uint64_t now)
 {
@@ -159,14 +160,14 @@ on_end(void *owner, struct http2_stream *hs, enum failure why)
 	struct storm *s = owner;
 	struct slots *list = sl->sl_hot ? &s->s_free : &s->s_free_cold;
 
-	s->s_busy -= sl->sl_hot;
-	sl->sl_busy = false;
-	sl->sl_since = client_now();
 	sl->sl_again = why == FAILURE_UNSENT;
 	if (sl->sl_again) {
 		TAILQ_INSERT_HEAD(list, sl, sl_entry);
 		return;
 	}
+	s->s_busy -= sl->sl_hot;
+	sl->sl_busy = false;
+	sl->sl_since = client_now();
 	TAILQ_INSERT_TAIL(list, sl, sl_entry);
 	if (why == FAILURE_NONE)
 		answered(s, sl, sl->sl_since);
@@ -374,7 +375,7 @@ finish(struct storm *s)
 	for (unsigned i = 0; i < s->s_hot; i++) {
 		const struct slot *sl = &s->s_slots[i];
 
-		if (!sl->sl_busy && !sl->sl_again)
+		if (!sl->sl_busy)
 			continue;
 		s->s_tally.ta_failures[FAILURE_UNANSWERED]++;
 		hdr_record(&s->s_latency, to_us(now - sl->sl_turn));
