@@ -172,7 +172,7 @@ void exchange_cancel(struct exchange *);
 /* The disk has not answered in time: it is only busy, and gets more. */
 bool exchange_has_patience(struct exchange *);
 
-/* And got it: the request that ends is counted, and told of in the messages. */
+/* The disk was too late, and the request ends: counts it and logs a message. */
 void exchange_disk_late(struct exchange *);
 
 /* Counts what was sent since the last call. */

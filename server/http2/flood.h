@@ -29,7 +29,7 @@ struct h2_flood {
 
 void h2_flood_begin(struct h2_flood *, uint64_t now_us);
 
-/* It has taken so many bytes. */
+/* The client has taken these bytes. */
 void h2_flood_earn(struct h2_flood *, uint64_t bytes);
 
 /* False: it sends too much. */

@@ -12,7 +12,6 @@
 #define HEADS \
 	4 /* times max_head: what a client may make us decode for one request */
 #define ACKS 64 /* of SETTINGS and PING that wait for room in the socket */
-#define LAST INT32_MAX
 
 static const struct conf *
 conf_of(const struct h2 *h2)
@@ -45,8 +44,7 @@ tell_flood(struct h2 *h2)
 	*sockaddr_text(text, h2->h2_owner.ho_peer) = '\0';
 	log_warn(wk->wk_service.svc_log,
 	    "ended a connection of HTTP/2 from %s: more frames that ask for "
-	    "nothing than a "
-	    "client needs",
+	    "nothing than a client needs",
 	    text);
 }
 
@@ -165,7 +163,7 @@ on_header(nghttp2_session *session, const nghttp2_frame *frame,
 	return NGHTTP2_ERR_PAUSE;
 }
 
-/* RFC 9218, 4.2: who says nothing has streams one after the other.  Here they share. */
+/* By RFC 9218, 4.2, streams without a priority come one after the other.  Here they share. */
 static void
 share(struct h2 *h2, int32_t id)
 {
@@ -214,9 +212,9 @@ static int
 on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
 	struct h2 *h2 = arg;
-	struct h2_stream *sm;
+	struct h2_stream *sm = find(h2, frame->hd.stream_id);
 
-	sm = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+	(void)session;
 	if (sm == NULL)
 		return 0;
 	if (frame->hd.type == NGHTTP2_HEADERS && sm->sm_state == H2_HEAD)
@@ -258,9 +256,9 @@ static int
 on_stream_close(nghttp2_session *session, int32_t id, uint32_t error, void *arg)
 {
 	struct h2 *h2 = arg;
-	struct h2_stream *sm =
-	    nghttp2_session_get_stream_user_data(session, id);
+	struct h2_stream *sm = find(h2, id);
 
+	(void)session;
 	if (sm == NULL)
 		return 0;
 	/* One that ends in order has this error, too: see on_frame_recv. */

@@ -44,7 +44,7 @@ struct h2_stream {
 	enum h2_state sm_state;
 	bool sm_due;	      /* on h2_due */
 	bool sm_closed;	      /* neither side has it any more */
-	bool sm_ours;	      /* it was we who reset it */
+	bool sm_ours;	      /* reset by us */
 	bool sm_failed;	      /* no more can be sent */
 	uint64_t sm_body;     /* bytes of the request's body that have come */
 	uint64_t sm_sent;     /* bytes of its body ... */
@@ -66,7 +66,7 @@ struct h2_stream *h2_stream_create(struct h2 *, int32_t id);
 /* Its head is complete: it is due. */
 void h2_stream_begin(struct h2_stream *);
 
-/* It is due: false: no memory, the stream ends. */
+/* It is due: goes on with it. */
 void h2_stream_run(struct h2_stream *);
 
 /* As nghttp2_data_source_read_callback, without the copy: there is room behind h2_len. */

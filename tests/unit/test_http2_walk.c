@@ -59,7 +59,7 @@ make(void)
 	assert_true(stream_len <= sizeof(stream));
 }
 
-/* In pieces of so many bytes. */
+/* In pieces of this size, in bytes. */
 static void
 walk(size_t piece)
 {
