@@ -119,13 +119,16 @@ int
 __wrap_event_add(struct event *ev, const struct timeval *after)
 {
 	int effect = event_get_fd(ev) == -1 ? 0 : EFFECT(event_add, -1);
+	int error;
 
 	if (effect > 0) {
 		errno = effect;
 		return -1;
 	}
-	inject_watch(ev);
-	return __real_event_add(ev, after);
+	error = __real_event_add(ev, after);
+	if (error == 0)
+		inject_watch(ev);
+	return error;
 }
 
 int
