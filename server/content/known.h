@@ -51,22 +51,27 @@ known_find(struct service *svc, const struct known_header *known, bool tls,
 	const struct cached_header *fl = known->kh_fields;
 	const char *begin = in.s_ptr;
 	struct str target;
+	size_t line, len;
 
 	if (!str_skip(&in, STR("GET ")) || !known_take_target(&in, &target) ||
 	    !str_skip(&in, STR(" HTTP/1.1\r\n")) ||
 	    !known_header_matches(known, in.s_ptr, in.s_len))
 		return false;
-	kn->kn_len = (size_t)(in.s_ptr - begin) + fl->fl_len;
-	if (kn->kn_len > svc->svc_conf->conf_max_head)
+	line = (size_t)(in.s_ptr - begin);
+	len = line + fl->fl_len;
+	if (len > svc->svc_conf->conf_max_head)
 		return false;
-	kn->kn_fields = fl;
-	kn->kn_begin = begin;
-	kn->kn_line = (size_t)(in.s_ptr - begin) - 2;
-	kn->kn_target = target;
-	kn->kn_answer = response_cache_find(svc->svc_hot,
-	    (struct cached_key){fl->fl_site, target,
-		fl->fl_accept | (tls ? RESPONSE_CACHE_TLS : 0), false},
-	    now, service_time(svc), svc->svc_date);
+	*kn = (struct known){
+	    .kn_answer = response_cache_find(svc->svc_hot,
+		(struct cached_key){fl->fl_site, target,
+		    fl->fl_accept | (tls ? RESPONSE_CACHE_TLS : 0), false},
+		now, service_time(svc), svc->svc_date),
+	    .kn_fields = fl,
+	    .kn_begin = begin,
+	    .kn_line = line - 2,
+	    .kn_len = len,
+	    .kn_target = target,
+	};
 	return kn->kn_answer != NULL;
 }
 
