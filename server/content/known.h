@@ -7,6 +7,7 @@
 #define SERVER_CONTENT_KNOWN_H
 
 #include "server/content/header_cache.h"
+#include "server/content/popular.h"
 #include "server/content/response_cache.h"
 #include "server/content/service.h"
 
@@ -73,6 +74,15 @@ known_find(struct service *svc, const struct known_header *known, bool tls,
 	    .kn_target = target,
 	};
 	return kn->kn_answer != NULL;
+}
+
+/* It is answered: see popular.h. */
+static inline void
+known_asked(struct service *svc, const struct known *kn, uint64_t now)
+{
+	if (svc->svc_popular != NULL)
+		popular_asked(svc->svc_popular, kn->kn_answer->ha_site,
+		    kn->kn_target, kn->kn_answer->ha_hash, now);
 }
 
 #endif
