@@ -536,8 +536,12 @@ lint-cppcheck:
 
 lint-mandoc:
 	@mandoc -T lint -W warning docs/*.[358]
+	@! grep -L '^\.Sh EXAMPLES$$' docs/*.[358] | sed 's/$$/: it has no examples/' | grep .
 
 SHARE = $(DESTDIR)$(PREFIX)/share
+BASH_DIR = $(SHARE)/bash-completion/completions
+ZSH_DIR = $(SHARE)/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
+FISH_DIR = $(SHARE)/fish/vendor_completions.d
 # Where that nginx looks for modules; the module is installed if it was built.
 NGINX_MODULES = /usr/lib/nginx/modules
 PC_DIR = $(DESTDIR)$(PREFIX)/$(if $(filter freebsd,$(OS)),libdata,lib)/pkgconfig
@@ -563,6 +567,10 @@ install: all
 	    install -m 644 $(NGINX_MODULE) $(DESTDIR)$(NGINX_MODULES); }
 	install -m 644 docs/*.5 $(SHARE)/man/man5
 	install -m 644 docs/*.8 $(SHARE)/man/man8
+	install -d $(BASH_DIR) $(ZSH_DIR) $(FISH_DIR)
+	install -m 644 conf/completion/pagewise.bash $(BASH_DIR)/pagewise
+	install -m 644 conf/completion/_pagewise $(ZSH_DIR)/_pagewise
+	install -m 644 conf/completion/pagewise.fish $(FISH_DIR)/pagewise.fish
 	install -m 644 conf/pagewise.conf conf/mime.types $(SHARE)/pagewise
 	cp -R conf/welcome $(INIT_$(OS)) $(SHARE)/pagewise
 ifneq "$(INIT_$(OS))" ""
@@ -584,6 +592,7 @@ uninstall:
 	    $(patsubst docs/%,$(SHARE)/man/man3/%,$(wildcard docs/*.3)) \
 	    $(patsubst docs/%,$(SHARE)/man/man5/%,$(wildcard docs/*.5)) \
 	    $(patsubst docs/%,$(SHARE)/man/man8/%,$(wildcard docs/*.8))
+	rm -f $(BASH_DIR)/pagewise $(ZSH_DIR)/_pagewise $(FISH_DIR)/pagewise.fish
 	rm -f $(DESTDIR)$(NGINX_MODULES)/$(notdir $(NGINX_MODULE))
 	rm -rf $(SHARE)/pagewise $(RC_D:%=$(DESTDIR)%/pagewise)
 

@@ -40,6 +40,9 @@ needs()
 	test	pymod prometheus_client		python3-prometheus-client	py311-prometheus-client
 	test	lib fuse3			libfuse3-dev		fusefs-libs3
 	test	linux cmd fusermount3		fuse3			-
+	test	cmd bash			bash			bash
+	test	cmd zsh				zsh			zsh
+	test	cmd fish			fish			fish
 	test	linux cmd strace		strace			-
 	test	linux cmd mkfs.ext4		e2fsprogs		-
 	test	linux cmd mkfs.xfs		xfsprogs		-

@@ -73,7 +73,7 @@ LEFT = {
     "libcrypt: reads and writes the caller's memory; yescrypt allocates, see test_basic.py": "crypt_r",
     "reads a stream that fopen, which is wrapped, has opened": "fgets fread ftello setvbuf",
     "writes what a user reads at the start; nobody is served": """
-        dprintf fprintf fputc fwrite printf putc puts vfprintf""",
+        dprintf fflush fprintf fputc fputs fwrite printf putc puts vfprintf""",
     "libconfuse: allocates inside; cfg_init, which is wrapped, stands for it": """
         cfg_error cfg_free cfg_getnsec cfg_getopt cfg_opt_getnptr cfg_opt_getnsec cfg_opt_name cfg_opt_size
         cfg_parse_fp cfg_set_error_function cfg_size""",
