@@ -30,7 +30,7 @@
 ##   bench-peers  install the servers that it compares with
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
 ##   bench-tools  load generators, and a limit: build/bench/probe, slow, replay, idle,
-##                handshake, h2storm, limit
+##                handshake, h2storm, resets, limit
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
 ##   bench-folio  what bringing in a window costs, page by page or as one
 ##   install, uninstall, clean, deps (only install what the build needs)
@@ -40,7 +40,7 @@
 ##   run:  DIR=conf/welcome PORT=8080 LISTEN=127.0.0.1 ARGS="more options"
 ##   test: PYTEST_ARGS="-k range" SANITIZERS="asan tsan": with the first of them
 ##         everything, with the second what is about the server; or one of them alone
-##   soak: SOAK_MINUTES=30 SOAK_BUILD=obj (asan, tsan) ARGS="--seed 1 --tls"
+##   soak: SOAK_MINUTES=30 SOAK_BUILD=obj (asan, tsan) ARGS="--seed 1 --tls --http2"
 ##   lossless: LOSSLESS_SECONDS=60 for each signal, ARGS="--every 2"
 ##   fuzz: TARGET="head range" FUZZ_SECONDS=60 ARGS="-max_len=100" FUZZ_CC=clang
 ##   bench, bench-full, bench-storm, bench-hot: ARGS="--path nodiskio --peer nginx"
@@ -425,10 +425,10 @@ bench-folio: deps
 	@build/bench/folio $(ARGS)
 
 # The load generators, and what a server is compared with; the tests use those with sanitizers.
-TOOLS = probe slow replay idle handshake h2storm limit
+TOOLS = probe slow replay idle handshake h2storm resets limit
 LOAD = $(CC) $(STD) $(WARN) $(CFLAGS)
-LOAD_C = bench/client.c bench/client_http2.c bench/client_tls.c bench/hdr.c
-LOAD_H = bench/client.h bench/client_http2.h bench/client_tls.h bench/hdr.h
+LOAD_C = bench/client.c bench/client_http2.c bench/client_tls.c bench/frames.c bench/hdr.c
+LOAD_H = bench/client.h bench/client_http2.h bench/client_tls.h bench/frames.h bench/hdr.h
 LOAD_LIBS = $(call pkg,--libs,libnghttp2 libssl libcrypto)
 $(TOOLS:%=build/bench/%): build/bench/%: bench/%.c $(LOAD_C) $(LOAD_H)
 	@mkdir -p $(@D)

@@ -65,6 +65,8 @@ needs()
 	scan	testssl				testssl.sh		testssl.sh
 	scan	pymod pip			python3-pip		py311-pip
 	soak	python				python3			python3
+	soak	pymod h2			python3-h2		-
+	soak	pymod pytest			python3-pytest		py311-pytest
 	nginx	linux nginx_dev			nginx-dev		-
 	nginx	linux cmd nginx			nginx-light		-
 	fuzz	python				python3			python3

@@ -433,7 +433,7 @@ h2_destroy(struct h2 **h2p)
 
 /* ------------------------------------------------------------------- calls */
 
-/* It is no HTTP/2; or there is no memory. */
+/* It is no HTTP/2; or there is no memory, for which alone a callback fails. */
 static void
 give(struct h2 *h2, const unsigned char *data, size_t len)
 {
@@ -445,8 +445,10 @@ give(struct h2 *h2, const unsigned char *data, size_t len)
 	if (n == NGHTTP2_ERR_FLOODED)
 		calm_down(h2);
 	else if (n < 0)
-		h2_fail(h2, n == NGHTTP2_ERR_NOMEM ? NGHTTP2_INTERNAL_ERROR
-						   : NGHTTP2_PROTOCOL_ERROR);
+		h2_fail(h2,
+		    n == NGHTTP2_ERR_NOMEM || n == NGHTTP2_ERR_CALLBACK_FAILURE
+			? NGHTTP2_INTERNAL_ERROR
+			: NGHTTP2_PROTOCOL_ERROR);
 }
 
 /* Each frame is looked at when those before it have had their effect. */

@@ -327,7 +327,9 @@ static void
 resume_body(struct h2_stream *sm)
 {
 	watch(sm);
-	nghttp2_session_resume_data(sm->sm_session->h2_session, sm->sm_id);
+	if (nghttp2_session_resume_data(
+		sm->sm_session->h2_session, sm->sm_id) == NGHTTP2_ERR_NOMEM)
+		give_up(sm, NGHTTP2_INTERNAL_ERROR);
 }
 
 void

@@ -100,7 +100,7 @@ LEFT = {
         nghttp2_session_want_read nghttp2_session_want_write""",
     "libnghttp2: fails for what a client has sent: test_http2_floods.py; or for want of memory, which nghttp2_malloc stands for": """
         nghttp2_session_consume_connection
-        nghttp2_session_mem_recv nghttp2_session_mem_send nghttp2_session_resume_data
+        nghttp2_session_mem_recv nghttp2_session_mem_send
         nghttp2_session_terminate_session nghttp2_submit_goaway
         nghttp2_submit_response nghttp2_submit_rst_stream nghttp2_submit_settings
         nghttp2_submit_shutdown_notice""",

@@ -96,6 +96,7 @@ class Scenario:
     """A site with a new directory for each run: nothing in it has been opened yet."""
 
     ends = ENDS  # how a connection may end for a fault
+    hot_call = "sendmsg"  # which nothing but the hot set makes
 
     def __init__(self, site, below="", often=600):
         """below: "/name" of the directory of the site that is this one's alone."""

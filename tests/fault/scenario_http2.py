@@ -14,6 +14,7 @@ WANT_OF_MEMORY = (h2_raw.INTERNAL_ERROR, h2_raw.CANCEL)
 
 
 class Scenario(scenario.Scenario):
+    hot_call = None
     ends = scenario.ENDS + ("the connection ended before",) + tuple(
         "%s: %d" % (what, code) for what in ("GOAWAY", "the stream was reset") for code in WANT_OF_MEMORY)
 
