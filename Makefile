@@ -7,7 +7,8 @@
 ##   test         install what is missing, run every test with each sanitizer, count them
 ##   test-kernels a part of them on Debian's kernels, emulated (Linux, x86_64);
 ##                ARGS=--storm: the laboratory's storm there
-##   test-clients TLS with Java's, Go's and Chromium's clients, beside those of `make test`
+##   test-clients Java's, Go's and Chromium's clients over TLS and HTTP/2, beside those of `make test`
+##   h2spec       its cases, in clear text and over TLS (Go builds it)
 ##   scan-tls     testssl.sh and sslyze against each profile: build/scan (5 minutes)
 ##   soak         everything at once for SOAK_MINUTES, all bytes verified: build/soak/report.md
 ##   lossless     SIGHUP, SIGUSR2, SIGTERM every two seconds, while clients ask: none is lost
@@ -341,7 +342,17 @@ test-clients:
 	@sh conf/install-deps.sh build test clients
 	@+$(SUBMAKE) build/pagewise
 	@CLIENTS_ALL=1 PAGEWISE=$(CURDIR)/build/pagewise $(PYTHON) -m pytest -q -p no:cacheprovider \
-	    tests/http/test_tls_clients.py $(PYTEST_ARGS)
+	    tests/http/test_tls_clients.py tests/http/test_http2_clients.py $(PYTEST_ARGS)
+
+# With sanitizers.
+H2SPEC = build/h2spec/h2spec
+$(H2SPEC):
+	@mkdir -p $(@D)
+	@GOBIN=$(abspath $(@D)) go install github.com/summerwind/h2spec/cmd/h2spec@latest
+h2spec:
+	@sh conf/install-deps.sh build test h2spec
+	@+$(SUBMAKE) asan $(H2SPEC)
+	@PAGEWISE=$(CURDIR)/build/asan/pagewise $(PYTHON) tests/h2spec $(H2SPEC)
 
 # Debian has no sslyze.
 SSLYZE = 6.3.1
@@ -593,7 +604,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls bench-h2 \
+.PHONY: all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients h2spec scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi examples install uninstall clean help
 .DELETE_ON_ERROR:
