@@ -26,7 +26,7 @@
 ##   bench-full   the same in full: hours; bench-storm: one scenario
 ##   bench-hot    against the peers and the limit, files in memory: 20 minutes
 ##   bench-tls    the same over TLS: hot, storm, handshakes, idle connections; shortened
-##   bench-h2     over HTTP/2: hot files, hot and cold streams, idle connections; shortened
+##   bench-h2     over HTTP/2: hot files, hot and cold streams, resets, idle connections; shortened
 ##   bench-profile  system calls, instructions, allocations of a request
 ##   bench-peers  install the servers that it compares with
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
@@ -410,7 +410,7 @@ SCENARIOS_bench-hot = hot
 SCENARIOS_bench-tls = hot storm handshakes idle --quick \
     --set hot.cases=1K,16K,64K,1M,16M --set hot.seconds=4 $(if $(filter --path --path=% --peer --peer=%,$(ARGS)),,\
     --path nodiskio-tls --peer nginx-tls,h2o-tls,lighttpd-tls,caddy-tls)
-SCENARIOS_bench-h2 = http2 streams idle --quick --set idle.protocol=http2
+SCENARIOS_bench-h2 = http2 streams resets idle --quick --set idle.protocol=http2
 bench bench-full bench-storm bench-hot bench-tls bench-h2:
 	@sh conf/install-deps.sh build bench
 	@+$(SUBMAKE) all $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
