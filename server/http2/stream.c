@@ -344,7 +344,7 @@ resume_body(struct h2_stream *sm)
 	watch(sm);
 	if (nghttp2_session_resume_data(
 		sm->sm_session->h2_session, sm->sm_id) == NGHTTP2_ERR_NOMEM)
-		give_up(sm, NGHTTP2_INTERNAL_ERROR);
+		h2_break(sm->sm_session);
 }
 
 void
