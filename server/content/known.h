@@ -7,6 +7,7 @@
 #define SERVER_CONTENT_KNOWN_H
 
 #include "server/content/header_cache.h"
+#include "server/content/popular.h"
 #include "server/content/response_cache.h"
 #include "server/content/service.h"
 
@@ -51,23 +52,37 @@ known_find(struct service *svc, const struct known_header *known, bool tls,
 	const struct cached_header *fl = known->kh_fields;
 	const char *begin = in.s_ptr;
 	struct str target;
+	size_t line, len;
 
 	if (!str_skip(&in, STR("GET ")) || !known_take_target(&in, &target) ||
 	    !str_skip(&in, STR(" HTTP/1.1\r\n")) ||
 	    !known_header_matches(known, in.s_ptr, in.s_len))
 		return false;
-	kn->kn_len = (size_t)(in.s_ptr - begin) + fl->fl_len;
-	if (kn->kn_len > svc->svc_conf->conf_max_head)
+	line = (size_t)(in.s_ptr - begin);
+	len = line + fl->fl_len;
+	if (len > svc->svc_conf->conf_max_head)
 		return false;
-	kn->kn_fields = fl;
-	kn->kn_begin = begin;
-	kn->kn_line = (size_t)(in.s_ptr - begin) - 2;
-	kn->kn_target = target;
-	kn->kn_answer = response_cache_find(svc->svc_hot,
-	    (struct cached_key){fl->fl_site, target,
-		fl->fl_accept | (tls ? RESPONSE_CACHE_TLS : 0), false},
-	    now, service_time(svc), svc->svc_date);
+	*kn = (struct known){
+	    .kn_answer = response_cache_find(svc->svc_hot,
+		(struct cached_key){fl->fl_site, target,
+		    fl->fl_accept | (tls ? RESPONSE_CACHE_TLS : 0), false},
+		now, service_time(svc), svc->svc_date),
+	    .kn_fields = fl,
+	    .kn_begin = begin,
+	    .kn_line = line - 2,
+	    .kn_len = len,
+	    .kn_target = target,
+	};
 	return kn->kn_answer != NULL;
+}
+
+/* It is answered: see popular.h. */
+static inline void
+known_asked(struct service *svc, const struct known *kn, uint64_t now)
+{
+	if (svc->svc_popular != NULL)
+		popular_asked(svc->svc_popular, kn->kn_answer->ha_site,
+		    kn->kn_target, kn->kn_answer->ha_hash, now);
 }
 
 #endif
