@@ -194,8 +194,10 @@ struct conf_types {
 struct conf {
 	struct listen_addr *conf_listen;
 	size_t conf_nlisten;
-	bool conf_listen_default;	    /* not set by the operator */
-	struct listen_addr conf_admin;	    /* la_text NULL: none */
+	bool conf_listen_default; /* not set by the operator */
+	struct listen_addr *conf_admin;
+	size_t conf_nadmin;
+	struct listen_addr conf_agent;	    /* la_text NULL: none */
 	struct cidr_list conf_trusted;	    /* proxies whose word is taken */
 	enum forwarded conf_client_address; /* the field with their word */
 	unsigned conf_workers;		    /* at least 1; auto is resolved */

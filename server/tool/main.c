@@ -12,6 +12,7 @@
 
 #include "server/tool/compress.h"
 #include "server/tool/digest.h"
+#include "server/tool/order.h"
 #include "server/tool/precompress.h"
 
 #define USAGE	 2 /* exit status */
@@ -71,6 +72,22 @@ static const struct option digest_options[] = {
     {"force", no_argument, NULL, 'f'},
     {"dotfiles", no_argument, NULL, OPT_DOTFILES},
     {"quiet", no_argument, NULL, 'q'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+static const char drain_help[] =
+    "usage: pagewise drain [SOCKET]\n"
+    "       pagewise undrain [SOCKET]\n"
+    "Tells the server that runs to have balancers send nobody new, or to take "
+    "that back:\n"
+    "agent says \"drain\", the path ready answers 503.  All who come are "
+    "served as before.\n"
+    "SOCKET is the path that admin has in pagewise.conf(5); without "
+    "it " ORDER_SOCKET ".\n"
+    "    -h, --help                 print this, then exit\n";
+
+static const struct option drain_options[] = {
     {"help", no_argument, NULL, 'h'},
     {0},
 };
@@ -269,10 +286,30 @@ digest(struct tool *to, int argc, char **argv)
 	return tool_run(to, argv + optind);
 }
 
+static int
+order(struct tool *to, int argc, char **argv)
+{
+	const char *name = to->to_command->tc_name;
+
+	if (getopt_long(argc, argv, ":h", drain_options, NULL) != -1) {
+		if (optopt != 0)
+			wrong(to, '?', argv[optind - 1]);
+		fputs(drain_help, stdout);
+		return 0;
+	}
+	if (argc > optind + 1)
+		bad(to, "more than one socket is given");
+	return order_send(name, argc > optind ? argv[optind] : ORDER_SOCKET);
+}
+
+static const struct tool_command drain_command = {.tc_name = "drain"},
+				 undrain_command = {.tc_name = "undrain"};
+
 static const struct {
 	const struct tool_command *command;
 	int (*run)(struct tool *, int argc, char **argv);
-} commands[] = {{&precompress_command, precompress}, {&digest_command, digest}};
+} commands[] = {{&precompress_command, precompress}, {&digest_command, digest},
+    {&drain_command, order}, {&undrain_command, order}};
 
 int
 main(int argc, char **argv)
@@ -284,6 +321,8 @@ main(int argc, char **argv)
 		if (argc > 1 && strcmp(argv[1], to.to_command->tc_name) == 0)
 			return commands[i].run(&to, argc - 1, argv + 1);
 	}
-	fputs("usage: pagewise precompress -h, pagewise digest -h\n", stderr);
+	fputs("usage: pagewise precompress -h, pagewise digest -h, pagewise "
+	      "drain -h\n",
+	    stderr);
 	return USAGE;
 }
