@@ -45,6 +45,7 @@ def adapted(mode, nodes, bind, directory):
     redirect = mode == "redirect"
     text = exactly(INSTALLED, "", shipped(mode), 4)
     text = exactly(r"/run/haproxy/admin\.sock mode 660", f"{directory}/runtime mode 600", text, 1)
+    text = exactly(r"^    maxconn 50000$", "    maxconn 2000", text, 1)  # for few descriptors
     text = exactly(r"^    bind :80$", f"    bind {bind}", text, 1)
     text = exactly(r"^    bind 127\.0\.0\.1:8404$", f"    bind unix@{directory}/metrics", text, 1)
     if redirect:
