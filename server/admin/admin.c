@@ -111,6 +111,26 @@ send_metrics(struct admin *adm, struct evhttp_request *req)
 	reply(req, HTTP_OK, "OK");
 }
 
+static void
+send_popular(struct admin *adm, struct evhttp_request *req)
+{
+	struct evbuffer *out = evhttp_request_get_output_buffer(req);
+
+	add_header(req, "Content-Type", "application/json");
+	metrics_popular_json(&adm->adm_conf.ac_metrics, out);
+	reply(req, HTTP_OK, "OK");
+}
+
+static void
+send_map(struct admin *adm, struct evhttp_request *req)
+{
+	struct evbuffer *out = evhttp_request_get_output_buffer(req);
+
+	add_header(req, "Content-Type", "text/plain; charset=utf-8");
+	metrics_popular_map(&adm->adm_conf.ac_metrics, out);
+	reply(req, HTTP_OK, "OK");
+}
+
 /* ADDR, [ADDR] or localhost, each with or without a port. */
 static bool
 host_is_local(const char *host)
@@ -197,12 +217,15 @@ order_undrain(struct admin *adm, struct evhttp_request *req)
 static const struct path {
 	const char *path;
 	bool is_order;
+	bool is_popular; /* there only with that key */
 	void (*answer)(struct admin *, struct evhttp_request *);
 } paths[] = {
-    {"/", false, send_page},
-    {"/metrics", false, send_metrics},
-    {"/drain", true, order_drain},
-    {"/undrain", true, order_undrain},
+    {"/", false, false, send_page},
+    {"/metrics", false, false, send_metrics},
+    {"/popular", false, true, send_popular},
+    {"/popular.map", false, true, send_map},
+    {"/drain", true, false, order_drain},
+    {"/undrain", true, false, order_undrain},
 };
 
 static const struct path *
@@ -227,6 +250,7 @@ is_method(struct evhttp_request *req, bool is_order)
 static void
 on_request(struct evhttp_request *req, void *arg)
 {
+	struct admin *adm = arg;
 	const struct path *path =
 	    find_path(evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req)));
 
@@ -237,7 +261,9 @@ on_request(struct evhttp_request *req, void *arg)
 		    "Forbidden: Host must be an address or localhost");
 		return;
 	}
-	if (path == NULL) {
+	if (path == NULL ||
+	    (path->is_popular &&
+		!adm->adm_conf.ac_metrics.mt_conf->conf_popular)) {
 		refuse(req, HTTP_NOTFOUND, "Not Found");
 		return;
 	}
@@ -246,7 +272,7 @@ on_request(struct evhttp_request *req, void *arg)
 		refuse(req, HTTP_BADMETHOD, "Method Not Allowed");
 		return;
 	}
-	path->answer(arg, req);
+	path->answer(adm, req);
 }
 
 /* -------------------------------------------------------------- the thread */

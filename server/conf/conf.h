@@ -244,6 +244,7 @@ struct conf {
 	uint64_t conf_tcp_memory;	 /* bytes, or TCP_MEMORY_AUTO */
 	unsigned conf_open_files;	 /* descriptors cached per worker */
 	size_t conf_hot_set;		 /* bytes, of each worker; 0: off */
+	unsigned conf_popular;		 /* paths that are told; 0: off */
 
 	char *conf_live; /* paths of server/content/health.h; NULL: none */
 	char *conf_ready;

@@ -175,6 +175,9 @@ const struct key conf_keys[] = {
     {"hot_set", KEY_TOP | KEY_OPTION, "16M", "SIZE",
 	"memory of each worker for ready answers; 0: none",
 	SIZE(hot_set, 0, 64 * G)},
+    {"popular", KEY_TOP, "0", "N",
+	"most requested paths to list, for balancers; 0: none",
+	NUMBER(popular, 0, 1000)},
 
     {"send_path", KEY_INHERITED | KEY_OPTION, "auto", "auto|NAME",
 	"method of sending files", .key_set = conf_set_send_path},

@@ -4,6 +4,7 @@
 #include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
 #include "server/conn/fast_path.h"
+#include "server/content/popular.h"
 
 #define TOGETHER 16 /* answers with one call */
 
@@ -158,6 +159,13 @@ record(struct conn *c, const struct match *m, uint64_t duration)
 	log_access(c->cn_worker->wk_service.svc_log, &rec);
 }
 
+static void
+count(struct conn *c, const struct match *m, uint64_t now)
+{
+	popular_asked(c->cn_worker->wk_service.svc_popular,
+	    m->m_answer->ha_site, m->m_target, m->m_answer->ha_hash, now);
+}
+
 /* Counts and logs those that went out whole; returns how many. */
 static int
 account(struct conn *c, const struct match *matches, int n, uint64_t since,
@@ -165,6 +173,7 @@ account(struct conn *c, const struct match *matches, int n, uint64_t since,
 {
 	struct stats *sta = &c->cn_worker->wk_service.svc_stats;
 	const struct conf *conf = c->cn_worker->wk_service.svc_conf;
+	const struct popular *popular = c->cn_worker->wk_service.svc_popular;
 	bool log = log_access_on(c->cn_worker->wk_service.svc_log);
 	uint64_t duration = log ? clock_now() - since : 0;
 	size_t len, whole = 0;
@@ -175,6 +184,8 @@ account(struct conn *c, const struct match *matches, int n, uint64_t since,
 		if (*sent - whole < len)
 			break;
 		whole += len;
+		if (popular != NULL)
+			count(c, &matches[i], since);
 		if (log && conf_logs(conf, matches[i].m_target, 200))
 			record(c, &matches[i], duration);
 	}
@@ -213,6 +224,8 @@ go_on(struct conn *c, const struct match *m, uint64_t since, size_t sent)
 	rq->rq_agent = cached_header_slice(fl, fl->fl_agent, block);
 	c->cn_head = (struct head){.hd_len = m->m_len};
 	c->cn_requests++;
+	if (c->cn_worker->wk_service.svc_popular != NULL)
+		count(c, m, since);
 	respond_ready(c->cn_ex, m->m_answer, sent);
 	stat_add(&c->cn_worker->wk_service.svc_stats.sta_hot, 1);
 	return FAST_PATH_BEGUN;

@@ -104,6 +104,12 @@ evict_all(struct response_cache *hot)
 	}
 }
 
+const struct seed *
+response_cache_seed(const struct response_cache *hot)
+{
+	return &hot->hot_seed;
+}
+
 void
 response_cache_destroy(struct response_cache **hotp)
 {

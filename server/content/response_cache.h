@@ -46,6 +46,7 @@
 #define RESPONSE_CACHE_TLS (UINT64_C(1) << 63)
 
 struct response_cache;
+struct seed;
 struct site;
 
 /* Absent (s_ptr is NULL): there can be no answer. */
@@ -94,6 +95,9 @@ struct cached_response {
 
 /* bytes: of memory for the answers; a table of 8 bytes for each 2 KiB comes on top.  NULL: no memory. */
 struct response_cache *response_cache_create(size_t bytes);
+
+/* Of ha_hash, which is that of the target alone. */
+const struct seed *response_cache_seed(const struct response_cache *);
 
 /* No answer is being sent any more. */
 void response_cache_destroy(struct response_cache **);
