@@ -24,6 +24,7 @@ ready = "/ready"
 agent = "{address}:8082"
 admin = {{"{directory}/admin"}}
 shutdown_timeout = 600
+popular = 32
 site "files" {{ root = "{root}" }}
 """
 
@@ -76,16 +77,22 @@ class Node:
                 raise RuntimeError(f"{self.name} has ended: {self.said()}") from None
             return False
 
-    def metric(self, name):
-        """Of its admin socket."""
+    def admin(self, path):
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(PATIENCE)
             s.connect(f"{self.directory}/admin")
-            s.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            s.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
             with s.makefile("rb") as f:
-                text = f.read().decode()
-        return sum(float(line.split()[-1]) for line in text.splitlines()
+                return f.read().decode().split("\r\n\r\n", 1)[1]
+
+    def metric(self, name):
+        return sum(float(line.split()[-1]) for line in self.admin("/metrics").splitlines()
                    if line.split("{")[0].split()[:1] == [name])
+
+    def popular(self):
+        """{path: requests}"""
+        lines = [line.split() for line in self.admin("/popular.map").splitlines()]
+        return {path: int(count) for path, count in lines}
 
     def sent(self):
         return self.metric("pagewise_sent_bytes_total")
