@@ -24,7 +24,7 @@ collect(const struct metrics *mt, size_t *n)
 {
 	const struct conf *conf = mt->mt_conf;
 	struct popular_path *list;
-	size_t size = 0;
+	size_t size = 1;
 
 	*n = 0;
 	if (conf->conf_popular == 0)

@@ -8,17 +8,20 @@
 #define SILENT_US (1000 * MILLI_US)
 #define LAG_US	  (10 * MILLI_US)
 
+#define LEAST_BUDGET 0.25
+
 #define DOWN 0.5
 #define UP   0.0625
 
 double
 weight_of_budget(uint64_t used, uint64_t limit)
 {
-	if (used >= limit)
-		return 0;
-	if (used <= limit / 2)
+	double part = limit > 0 ? (double)used / (double)limit : 1;
+
+	if (part <= 0.5)
 		return 1;
-	return 2 * (1 - (double)used / (double)limit);
+	return part >= 1 ? LEAST_BUDGET
+			 : 1 - (1 - LEAST_BUDGET) * (2 * part - 1);
 }
 
 double

@@ -3,7 +3,8 @@
  *
  * Each of the things that a node can lack gives a part of 1, and the least one counts:
  *
- *	budget    2 * (1 - used / limit) of the bytes that are fetched and not sent yet
+ *	budget    for bytes that are fetched and not sent yet: 1 up to half of it, then less,
+ *	          a quarter when all is used: the node still works
  *	disk      500 ms / the mean time from a disk's queue to the end of a job
  *	silence   while a disk has jobs and ends none: 1 up to 500 ms, then less, 0 after 1 s
  *	lag       10 ms / the mean event-loop iteration, or a tick's delay

@@ -162,7 +162,7 @@ def test_order_that_nobody_would_hear_is_refused(serve_conf, site, tmp_path):
 @pytest.mark.parametrize("args, code, said_so", [
     (("drain", "-x"), 2, "unknown option -x"),
     (("undrain", "a", "b"), 2, "more than one socket is given"),
-    (("drain", "/nonexistent/admin"), 1, "cannot connect to /nonexistent/admin: No such file or directory; set admin"),
+    (("drain", "/proc/nothing/admin"), 1, "cannot connect to /proc/nothing/admin: No such file or directory; set admin"),
     (("drain", "/" + "x" * 200), 1, "File name too long"),
 ])
 def test_command_line_that_is_wrong(args, code, said_so):

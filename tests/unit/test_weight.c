@@ -34,10 +34,10 @@ each_thing_that_is_lacking_has_its_formula(void **state)
 	(void)state;
 	assert_int_equal(percent(weight_of_budget(0, 100)), 100);
 	assert_int_equal(percent(weight_of_budget(50, 100)), 100);
-	assert_int_equal(percent(weight_of_budget(75, 100)), 50);
-	assert_int_equal(percent(weight_of_budget(100, 100)), 0);
-	assert_int_equal(percent(weight_of_budget(200, 100)), 0);
-	assert_int_equal(percent(weight_of_budget(0, 0)), 0);
+	assert_int_equal(percent(weight_of_budget(80, 100)), 55);
+	assert_int_equal(percent(weight_of_budget(100, 100)), 25);
+	assert_int_equal(percent(weight_of_budget(200, 100)), 25);
+	assert_int_equal(percent(weight_of_budget(0, 0)), 25);
 	assert_int_equal(percent(weight_of_wait(0)), 100);
 	assert_int_equal(percent(weight_of_wait(500000)), 100);
 	assert_int_equal(percent(weight_of_wait(2000000)), 25);
