@@ -570,7 +570,7 @@ install: all
 	install -m 644 docs/*.5 $(SHARE)/man/man5
 	install -m 644 docs/*.8 $(SHARE)/man/man8
 	install -m 644 conf/pagewise.conf conf/mime.types $(SHARE)/pagewise
-	cp -R conf/welcome $(INIT_$(OS)) $(SHARE)/pagewise
+	cp -R conf/welcome conf/haproxy conf/prometheus conf/grafana $(INIT_$(OS)) $(SHARE)/pagewise
 ifneq "$(INIT_$(OS))" ""
 	sed 's,/usr/local/sbin,$(PREFIX)/sbin,' conf/systemd/pagewise.service \
 	    >$(SHARE)/pagewise/systemd/pagewise.service

@@ -21,6 +21,7 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("haproxy"), reason="no haproxy: conf/install-deps.sh test"),
     pytest.mark.plain("HAProxy asks the nodes without TLS"),
     pytest.mark.http1("HAProxy asks the nodes by HTTP/1"),
+    pytest.mark.once,
 ]
 NODES = 4
 CLIENT = "127.0.0.5"

@@ -135,7 +135,7 @@ class Fleet:
                 lb.start(undo)
                 lb.until(lambda: all(node.child.poll() is None for node in self.nodes), "the nodes")
                 lb.all_up()
-                time.sleep(READY)  # a server that was down at first has a slow start before it
+                time.sleep(READY)  # agents have told their weights
                 yield lb
             except RuntimeError:
                 sys.stderr.write(open(f"{directory}/haproxy.log", encoding="utf-8").read()[-2000:])
