@@ -190,7 +190,7 @@ def measure(fleet):
 def main():
     o = options()
     catch_signals()
-    begun = time.monotonic()
+    begun, built = time.monotonic(), commit()
     with Undo() as undo, data.locked(o.data, os.geteuid() == 0):
         fleet = Fleet(undo, o)
         if missing := fleet.machine.missing(["root", "limits", "wrk"]):
@@ -199,7 +199,7 @@ def main():
         fleet.make_tree()
         fleet.start_nodes(NODES)
         rows = measure(fleet)
-    print(f"\n{commit()}, {time.strftime('%Y-%m-%d')}, Linux {platform.release()}, {os.cpu_count()} cores, "
+    print(f"\n{built}, {time.strftime('%Y-%m-%d')}, Linux {platform.release()}, {os.cpu_count()} cores, "
           f"HAProxy {version()}; {NODES} nodes with {o.memory_mib} MiB of memory and {o.disk_mib} MiB/s of "
           f"disk each, {len(fleet.targets)} files of {o.file_kib} KiB; {time.monotonic() - begun:.0f} s\n")
     print("\n".join(table(rows)))
