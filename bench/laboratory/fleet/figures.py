@@ -341,7 +341,7 @@ def download(fleet):
         if not early:
             raise RuntimeError("the download had ended before the drain: make it larger")
         good = bool(result) and result[0] == fleet.large_sum
-        yield Row(f"a download of {fleet.options.download_mib / 1024:g} GiB across a drain of its node, {mode} mode",
+        yield Row(f"a download of {fleet.options.download_mib / 1024:.3g} GiB across a drain of its node, {mode} mode",
                   "whole, by SHA-256" if good else f"wrong: {result}", "whole", good)
 
 
