@@ -29,6 +29,7 @@
 ##   bench-h2     over HTTP/2: hot files, hot and cold streams, resets, idle connections; shortened
 ##   bench-profile  system calls, instructions, allocations of a request
 ##   bench-peers  install the servers that it compares with
+##   fleet        HAProxy and four nodes in network namespaces: docs/fleet.md (root, Linux)
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
 ##   bench-tools  load generators, and a limit: build/bench/probe, slow, replay, idle,
 ##                handshake, h2storm, resets, limit
@@ -419,6 +420,11 @@ bench bench-full bench-storm bench-hot bench-tls bench-h2:
 bench-peers:
 	@sh conf/install-deps.sh peers
 
+fleet:
+	@sh conf/install-deps.sh build bench fleet
+	@+$(SUBMAKE) all
+	@bench/fleet $(ARGS)
+
 build/bench/nowait: bench/nowait.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(STD) $(WARN) -MMD -MP $(CFLAGS) $(LDFLAGS) -o $@ $<
@@ -583,7 +589,7 @@ install: all
 	install -m 644 conf/completion/_pagewise $(ZSH_DIR)/_pagewise
 	install -m 644 conf/completion/pagewise.fish $(FISH_DIR)/pagewise.fish
 	install -m 644 conf/pagewise.conf conf/mime.types $(SHARE)/pagewise
-	cp -R conf/welcome $(INIT_$(OS)) $(SHARE)/pagewise
+	cp -R conf/welcome conf/haproxy conf/prometheus conf/grafana $(INIT_$(OS)) $(SHARE)/pagewise
 ifneq "$(INIT_$(OS))" ""
 	sed 's,/usr/local/sbin,$(PREFIX)/sbin,' conf/systemd/pagewise.service \
 	    >$(SHARE)/pagewise/systemd/pagewise.service
@@ -614,7 +620,7 @@ help:
 	@sed -n 's/^## //p' Makefile
 
 .PHONY: all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients h2spec scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls bench-h2 \
-    bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
+    bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi examples install uninstall clean help
 .DELETE_ON_ERROR:
 

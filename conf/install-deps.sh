@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|test|kernels|clients|h2spec|scan|soak|fuzz|lint|bench|profile|cross|peers ...
+#	sh conf/install-deps.sh [-n] build|test|kernels|clients|h2spec|scan|soak|fuzz|lint|bench|fleet|profile|cross|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -55,6 +55,8 @@ needs()
 	test	linux cmd uacme			uacme			-
 	test	linux cmd slowhttptest		slowhttptest		-
 	test	linux cmd h2load		nghttp2-client		-
+	test	linux cmd haproxy		haproxy			-
+	test	linux cmd promtool		prometheus		-
 	test	linux pymod matplotlib		python3-matplotlib	-
 	test	linux pymod rich		python3-rich		-
 	kernels	apt cmd qemu-system-x86_64	qemu-system-x86		-
@@ -91,6 +93,8 @@ needs()
 	bench	cmd python3			python3			python3
 	bench	pymod matplotlib		python3-matplotlib	py311-matplotlib
 	bench	pymod rich			python3-rich		py311-rich
+	fleet	cmd haproxy			haproxy			haproxy
+	fleet	linux cmd ip			iproute2		-
 	profile	linux cmd strace		strace			-
 	profile	linux cmd valgrind		valgrind		-
 	profile	cmd python3			python3			python3
@@ -256,9 +260,11 @@ start_nothing()
 # Nor at the next start of the machine.
 enable_nothing()
 {
-	servers=$(echo $packages | sed 's/[^ ]*-mod-[^ ]*//g')
-	! cmd systemctl || [ -z "$servers" ] || as_root systemctl disable $servers ||
-	    say "these may start with the machine: $servers" >&2
+	cmd systemctl || return 0
+	for package in $packages; do
+		! systemctl cat "$package" >/dev/null 2>&1 || as_root systemctl disable "$package" ||
+		    say "this may start with the machine: $package" >&2
+	done
 }
 
 install_pkg()
@@ -269,9 +275,9 @@ install_pkg()
 
 dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
-[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|kernels|clients|h2spec|scan|soak|fuzz|lint|bench|profile|cross|peers ..."
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|kernels|clients|h2spec|scan|soak|fuzz|lint|bench|fleet|profile|cross|peers ..."
 
-case " $* " in *" peers "* | *" nginx "*) peers=1 ;; esac
+case " $* " in *" peers "* | *" nginx "* | *" test "* | *" fleet "*) peers=1 ;; esac
 
 if cmd apt-get; then
 	column=debian manager=apt

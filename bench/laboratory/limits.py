@@ -73,11 +73,11 @@ def _end(child, pids):
 
 
 class Cgroups:
-    def __init__(self, undo, disk, limits):
+    def __init__(self, undo, disk, limits, label=""):
         self.disk = disk.number if disk else "none"
         self.child = None
         self.v2 = os.path.exists(f"{CGROUP}/cgroup.controllers")
-        name = f"pagewise-lab-{os.getpid()}"
+        name = f"pagewise-lab-{os.getpid()}{label and '-'}{label}"
         if self.v2:
             self.enable(undo)
         self.dirs = {c: f"{CGROUP}/{'' if self.v2 else c}/{name}"
