@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|test|kernels|clients|scan|soak|fuzz|lint|bench|profile|cross|peers ...
+#	sh conf/install-deps.sh [-n] build|test|kernels|clients|scan|soak|deb|roots|fuzz|lint|bench|profile|cross|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -70,6 +70,11 @@ needs()
 	soak	python				python3			python3
 	nginx	linux nginx_dev			nginx-dev		-
 	nginx	linux cmd nginx			nginx-light		-
+	deb	cmd dh				debhelper		-
+	deb	cmd dpkg-buildpackage		dpkg-dev		-
+	deb	cmd lintian			lintian			-
+	roots	python				python3			-
+	roots	cmd mmdebstrap			mmdebstrap		-
 	fuzz	python				python3			python3
 	fuzz	cmd clang			clang			llvm
 	fuzz	libfuzzer			libclang-rt-dev		-
@@ -265,7 +270,7 @@ install_pkg()
 
 dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
-[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|kernels|clients|scan|soak|fuzz|lint|bench|profile|cross|peers ..."
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|kernels|clients|scan|soak|deb|roots|fuzz|lint|bench|profile|cross|peers ..."
 
 case " $* " in *" peers "* | *" nginx "*) peers=1 ;; esac
 
