@@ -37,6 +37,7 @@
 ##                distinfo of the port for FreeBSD
 ##   deb          Debian's packages of that: build/deb (conf/debian)
 ##   test-deb     installs, upgrades under load and removes them in fresh roots; SUITES="bookworm trixie"
+##   image        an image for containers, built and tried without a registry: build/image/pagewise.tar
 ##   install, uninstall, clean, deps (only install what the build needs)
 ##   examples     build/obj/examples: servers on other event loops, as lib/examples has them
 ## Variables:
@@ -564,6 +565,12 @@ test-deb: dist
 	@sh conf/install-deps.sh roots
 	@$(PYTHON) tests/packages/run --dist $(DIST) $(SUITES)
 
+# Built and run without a registry: tests/packages/image.
+image: deb
+	@sh conf/install-deps.sh image
+	@$(PYTHON) tests/packages/image build/deb/pagewise_$(VERSION)-*.deb
+	@ls build/image/pagewise.tar
+
 SHARE = $(DESTDIR)$(PREFIX)/share
 BASH_DIR = $(SHARE)/bash-completion/completions
 ZSH_DIR = $(SHARE)/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
@@ -628,7 +635,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: dist deb test-deb all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls bench-h2 \
+.PHONY: dist deb test-deb image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi examples install uninstall clean help
 .DELETE_ON_ERROR:

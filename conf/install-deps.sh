@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|test|kernels|clients|scan|soak|deb|roots|fuzz|lint|bench|profile|cross|peers ...
+#	sh conf/install-deps.sh [-n] build|test|kernels|clients|scan|soak|deb|roots|image|fuzz|lint|bench|profile|cross|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -75,6 +75,9 @@ needs()
 	deb	cmd lintian			lintian			-
 	roots	python				python3			-
 	roots	cmd mmdebstrap			mmdebstrap		-
+	image	cmd mmdebstrap			mmdebstrap		-
+	image	cmd buildah			buildah			-
+	image	cmd runc			runc			-
 	fuzz	python				python3			python3
 	fuzz	cmd clang			clang			llvm
 	fuzz	libfuzzer			libclang-rt-dev		-
@@ -270,7 +273,7 @@ install_pkg()
 
 dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
-[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|kernels|clients|scan|soak|deb|roots|fuzz|lint|bench|profile|cross|peers ..."
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|kernels|clients|scan|soak|deb|roots|image|fuzz|lint|bench|profile|cross|peers ..."
 
 case " $* " in *" peers "* | *" nginx "*) peers=1 ;; esac
 
