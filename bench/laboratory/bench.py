@@ -105,8 +105,9 @@ class Bench:
         """urls: paths to ask for, each once, in this order."""
         return load.replay(self.undo, self.commands, server.base, self.list(urls), **options)
 
-    def h2load(self, server, path, **options):
-        return load.h2load(self.undo, self.commands, server.http2_base + path, **options)
+    def h2load(self, server, path, http1=False, **options):
+        base = server.base if http1 else server.http2_base
+        return load.h2load(self.undo, self.commands, base + path, http1=http1, **options)
 
     def h2storm(self, server, path, urls=None, **options):
         """urls: paths that the cold streams ask for in turn."""

@@ -55,16 +55,16 @@ class H2load(Load):
         """What it says in words."""
         before = cpu_of_children()
         out = self.output()
-        return {**h2load_said(out), "seconds": self.seconds, "own_cpu": cpu_of_children() - before}
+        return {**h2load_said(out, "--h1" in self.argv), "seconds": self.seconds, "own_cpu": cpu_of_children() - before}
 
 
-def h2load_said(out):
+def h2load_said(out, http1=False):
     """Numbers of requests, and bytes of bodies, also of answers that were not complete."""
     requests = re.search(r"^requests: .* (\d+) succeeded, (\d+) failed, (\d+) errored, "
                          r"(\d+) timeout$", out, re.M)
     statuses = re.search(r"^status codes: \d+ 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx$", out, re.M)
     bodies = re.search(r"^traffic: .* \((\d+)\) data$", out, re.M)
-    spoken = re.search(r"^Application protocol: h2c?$", out, re.M)
+    spoken = re.search("^Application protocol: %s$" % (r"http/1\.1" if http1 else "h2c?"), out, re.M)
     if not (requests and statuses and bodies and spoken):
         raise RuntimeError(f"h2load: {out[-300:].strip()!r}")
     good, *bad = map(int, requests.groups())
@@ -141,10 +141,11 @@ def replay(undo, log, url, urls, connections, timeout=600):
     return Load(undo, argv, timeout, log)
 
 
-def h2load(undo, log, url, connections, streams, seconds):
+def h2load(undo, log, url, connections, streams, seconds, http1=False):
     """streams: of each connection.  The same of TLS as the others offer."""
     argv = ["h2load", "-t1", f"-c{connections}", f"-m{streams}", "-D", seconds,
-            "--tls13-ciphers=TLS_AES_256_GCM_SHA384", "--groups=X25519", "--npn-list=h2", url]
+            "--tls13-ciphers=TLS_AES_256_GCM_SHA384", "--groups=X25519",
+            "--h1" if http1 else "--npn-list=h2", url]
     return H2load(undo, argv, seconds, log)
 
 

@@ -19,7 +19,7 @@ _pagewise_value()
 	case $command$prev in
 	-c | --config | sign--key) _pagewise_files -f ;;
 	--root) _pagewise_files -d ;;
-	--access-log | --admin) _pagewise_words off; [[ ${COMPREPLY-} ]] || _pagewise_files -f ;;
+	--access-log | --admin | --agent) _pagewise_words off; [[ ${COMPREPLY-} ]] || _pagewise_files -f ;;
 	--workers) _pagewise_words auto ;;
 	--log-format) _pagewise_words "combined json" ;;
 	--user) COMPREPLY=($(compgen -u -- "$cur")) ;;
@@ -59,7 +59,7 @@ _pagewise()
 	:-*)
 		_pagewise_words "-c --config -t --test -T --dump -V --version -h --help --keys --root
 		    --listen --workers --threads --access-log --log-format --stall-log --busy-poll
-		    --user --group --sandbox --admin --hot-set --send-path --readahead --cache
+		    --user --group --sandbox --admin --agent --hot-set --send-path --readahead --cache
 		    --autoindex" ;;
 	:*)
 		[[ $COMP_CWORD -ne 1 ]] || _pagewise_words "precompress digest sign" ;;

@@ -25,6 +25,7 @@ complete -c pagewise -n $server -l user -x -a "(__fish_complete_users)" -d "user
 complete -c pagewise -n $server -l group -x -a "(__fish_complete_groups)" -d "group to run as"
 complete -c pagewise -n $server -l sandbox -x -a "on off" -d "drop every privilege that serving does not need"
 complete -c pagewise -n $server -l admin -r -F -a off -d "address of the metrics"
+complete -c pagewise -n $server -l agent -x -a off -d "address that answers HAProxy's agent-check"
 complete -c pagewise -n $server -l hot-set -x -d "memory of each worker for ready answers"
 complete -c pagewise -n $server -l send-path -x -a "auto nodiskio native uring splice mlock aio pool blocking copy" -d "method of sending files"
 complete -c pagewise -n $server -l readahead -x -a "auto 0" -d "window to fetch from disk"

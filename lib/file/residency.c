@@ -150,6 +150,29 @@ found_until(const struct pw_file *file, off_t off)
 		   : off;
 }
 
+/* A part of a piece cannot be remembered: the whole of it is asked for, if it is there. */
+static off_t
+whole_end(const struct pw_file *file, off_t end)
+{
+	off_t piece = VERIFIED_PIECE;
+
+	end += (piece - end % piece) % piece;
+	return end < file->fil_size ? end : file->fil_size;
+}
+
+/* As ask; *end: the yes holds up to there. */
+static bool
+ask_whole(struct pw_file *file, off_t off, off_t *end, bool quiet)
+{
+	off_t whole = whole_end(file, *end);
+
+	if (whole > *end && ask(file, off, whole - off, quiet)) {
+		*end = whole;
+		return true;
+	}
+	return ask(file, off, *end - off, quiet);
+}
+
 /* What many ask for is asked for once in a while: see RESIDENCY_HOLDS. */
 bool
 residency_ask(struct pw_file *file, off_t off, off_t len)
@@ -171,7 +194,7 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	    now - holds);
 	if (off == end)
 		return true;
-	yes = ask(file, off, end - off, quiet);
+	yes = ask_whole(file, off, &end, quiet);
 	if (!yes)
 		end = found_until(file, off);
 	if (off < end)

@@ -18,7 +18,10 @@
 
 #include "lib/os/os.h"
 
+#include "server/admin/accept_error.h"
 #include "server/admin/admin.h"
+#include "server/admin/agent.h"
+#include "server/content/health.h"
 
 #define MAX_HEAD (16 << 10) /* bytes */
 #define MAX_BODY (16 << 10) /* of a request that is refused anyway */
@@ -26,13 +29,17 @@
 
 extern const char admin_page[]; /* admin.html */
 
+struct listener {
+	struct evconnlistener *li_listener; /* owned by adm_http */
+};
+
 struct admin {
-	int adm_fd; /* until adm_listener owns it; then -1 */
-	bool adm_is_path;
-	struct metrics adm_metrics;
+	struct admin_conf adm_conf;
 	struct event_base *adm_base;
-	struct evconnlistener *adm_listener; /* owned by adm_http */
+	struct listener *adm_listeners;
+	size_t adm_nlisteners;
 	struct evhttp *adm_http;
+	struct agent *adm_agent; /* NULL: off */
 	struct event *adm_word;
 	int adm_pipe[2]; /* a byte: accept; its end stops the thread */
 	pthread_t adm_thread;
@@ -76,10 +83,11 @@ refuse(struct evhttp_request *req, int status, const char *reason)
 }
 
 static void
-send_page(struct evhttp_request *req)
+send_page(struct admin *adm, struct evhttp_request *req)
 {
 	struct evbuffer *body = evhttp_request_get_output_buffer(req);
 
+	(void)adm;
 	add_header(req, "Content-Type", "text/html; charset=utf-8");
 	add_header(req, "Content-Security-Policy",
 	    "default-src 'none'; connect-src 'self'; script-src "
@@ -94,9 +102,32 @@ send_page(struct evhttp_request *req)
 static void
 send_metrics(struct admin *adm, struct evhttp_request *req)
 {
+	struct evbuffer *out = evhttp_request_get_output_buffer(req);
+
 	add_header(
 	    req, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-	metrics_write(&adm->adm_metrics, evhttp_request_get_output_buffer(req));
+	metrics_write(&adm->adm_conf.ac_metrics, out);
+	agent_metrics(adm->adm_agent, out);
+	reply(req, HTTP_OK, "OK");
+}
+
+static void
+send_popular(struct admin *adm, struct evhttp_request *req)
+{
+	struct evbuffer *out = evhttp_request_get_output_buffer(req);
+
+	add_header(req, "Content-Type", "application/json");
+	metrics_popular_json(&adm->adm_conf.ac_metrics, out);
+	reply(req, HTTP_OK, "OK");
+}
+
+static void
+send_map(struct admin *adm, struct evhttp_request *req)
+{
+	struct evbuffer *out = evhttp_request_get_output_buffer(req);
+
+	add_header(req, "Content-Type", "text/plain; charset=utf-8");
+	metrics_popular_map(&adm->adm_conf.ac_metrics, out);
 	reply(req, HTTP_OK, "OK");
 }
 
@@ -121,71 +152,130 @@ host_is_local(const char *host)
 	       inet_pton(AF_INET, name, &addr) == 1;
 }
 
+static bool
+is_local(struct evhttp_request *req)
+{
+	struct bufferevent *bev = evhttp_connection_get_bufferevent(
+	    evhttp_request_get_connection(req));
+	struct sockaddr_storage addr = {0};
+	socklen_t len = sizeof(addr);
+
+	return getsockname(bufferevent_getfd(bev), (struct sockaddr *)&addr,
+		   &len) == 0 &&
+	       addr.ss_family == AF_UNIX;
+}
+
 /* A browser cannot be made to speak to a Unix socket. */
 static bool
-host_allowed(const struct admin *adm, struct evhttp_request *req)
+host_allowed(struct evhttp_request *req)
 {
 	const char *host =
 	    evhttp_find_header(evhttp_request_get_input_headers(req), "Host");
 
-	return adm->adm_is_path || host == NULL || host_is_local(host);
+	return host == NULL || host_is_local(host) || is_local(req);
+}
+
+static void
+say(struct evhttp_request *req, const char *text)
+{
+	add_header(req, "Content-Type", "text/plain; charset=utf-8");
+	evbuffer_add_printf(
+	    evhttp_request_get_output_buffer(req), "%s\n", text);
+	reply(req, HTTP_OK, "OK");
+}
+
+static void
+withdraw(struct admin *adm, struct evhttp_request *req, bool yes)
+{
+	const struct admin_conf *ac = &adm->adm_conf;
+
+	if (!is_local(req))
+		refuse(req, 403, "Forbidden: orders come by a Unix socket");
+	else if (ac->ac_health == NULL)
+		refuse(req, 409,
+		    "Conflict: neither ready nor agent is set, so no balancer "
+		    "would hear it");
+	else if (ac->ac_withdraw(ac->ac_arg, yes) != 0)
+		refuse(req, HTTP_SERVUNAVAIL, "The master is busy: try again");
+	else
+		say(req, yes ? "draining: balancers are told to send nobody new"
+			     : "serving: balancers are told so");
+}
+
+static void
+order_drain(struct admin *adm, struct evhttp_request *req)
+{
+	withdraw(adm, req, true);
+}
+
+static void
+order_undrain(struct admin *adm, struct evhttp_request *req)
+{
+	withdraw(adm, req, false);
+}
+
+static const struct path {
+	const char *path;
+	bool is_order;
+	bool is_popular; /* there only with that key */
+	void (*answer)(struct admin *, struct evhttp_request *);
+} paths[] = {
+    {"/", false, false, send_page},
+    {"/metrics", false, false, send_metrics},
+    {"/popular", false, true, send_popular},
+    {"/popular.map", false, true, send_map},
+    {"/drain", true, false, order_drain},
+    {"/undrain", true, false, order_undrain},
+};
+
+static const struct path *
+find_path(const char *path)
+{
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (path != NULL && strcmp(path, paths[i].path) == 0)
+			return &paths[i];
+	return NULL;
+}
+
+static bool
+is_method(struct evhttp_request *req, bool is_order)
+{
+	enum evhttp_cmd_type method = evhttp_request_get_command(req);
+
+	if (is_order)
+		return method == EVHTTP_REQ_POST;
+	return method == EVHTTP_REQ_GET || method == EVHTTP_REQ_HEAD;
 }
 
 static void
 on_request(struct evhttp_request *req, void *arg)
 {
 	struct admin *adm = arg;
-	const char *path =
-	    evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
-	enum evhttp_cmd_type method = evhttp_request_get_command(req);
-	bool page = path != NULL && strcmp(path, "/") == 0;
+	const struct path *path =
+	    find_path(evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req)));
 
 	add_header(req, "Cache-Control", "no-store");
 	add_header(req, "X-Content-Type-Options", "nosniff");
-	if (!host_allowed(adm, req)) {
+	if (!host_allowed(req)) {
 		refuse(req, 403,
 		    "Forbidden: Host must be an address or localhost");
 		return;
 	}
-	if (!page && (path == NULL || strcmp(path, "/metrics") != 0)) {
+	if (path == NULL ||
+	    (path->is_popular &&
+		!adm->adm_conf.ac_metrics.mt_conf->conf_popular)) {
 		refuse(req, HTTP_NOTFOUND, "Not Found");
 		return;
 	}
-	if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD) {
-		add_header(req, "Allow", "GET, HEAD");
+	if (!is_method(req, path->is_order)) {
+		add_header(req, "Allow", path->is_order ? "POST" : "GET, HEAD");
 		refuse(req, HTTP_BADMETHOD, "Method Not Allowed");
 		return;
 	}
-	if (page)
-		send_page(req);
-	else
-		send_metrics(adm, req);
+	path->answer(adm, req);
 }
 
 /* -------------------------------------------------------------- the thread */
-
-static void
-on_resume(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	evconnlistener_enable(arg);
-}
-
-/*
- * Out of descriptors: it would be called again at once, and complain.  The argument
- * is evhttp's.
- */
-static void
-on_accept_error(struct evconnlistener *listener, void *arg)
-{
-	static const struct timeval second = {1, 0};
-
-	(void)arg;
-	if (event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT,
-		on_resume, listener, &second) == 0)
-		evconnlistener_disable(listener);
-}
 
 static void
 on_word(evutil_socket_t fd, short what, void *arg)
@@ -199,7 +289,10 @@ on_word(evutil_socket_t fd, short what, void *arg)
 		event_base_loopbreak(adm->adm_base);
 		break;
 	case 1:
-		evconnlistener_enable(adm->adm_listener);
+		for (size_t i = 0; i < adm->adm_nlisteners; i++)
+			evconnlistener_enable(
+			    adm->adm_listeners[i].li_listener);
+		agent_accept(adm->adm_agent);
 		break;
 	default: /* it is called again */
 		break;
@@ -240,17 +333,6 @@ create_http(struct admin *adm)
 	evhttp_set_timeout(adm->adm_http, TIMEOUT);
 	evhttp_set_gencb(adm->adm_http, on_request, adm);
 	evhttp_set_bevcb(adm->adm_http, on_connection, NULL);
-	adm->adm_listener = evconnlistener_new(adm->adm_base, NULL, NULL,
-	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_DISABLED, 0,
-	    adm->adm_fd);
-	if (adm->adm_listener == NULL)
-		return -ENOMEM;
-	adm->adm_fd = -1;
-	evconnlistener_set_error_cb(adm->adm_listener, on_accept_error);
-	if (evhttp_bind_listener(adm->adm_http, adm->adm_listener) == NULL) {
-		evconnlistener_free(adm->adm_listener);
-		return -ENOMEM;
-	}
 	return 0;
 }
 
@@ -270,31 +352,68 @@ create_events(struct admin *adm)
 }
 
 int
-admin_start(
-    int fd, bool is_path, const struct metrics *metrics, struct admin **out)
+admin_create(const struct admin_conf *conf, struct admin **out)
 {
 	struct admin *adm = calloc(1, sizeof(*adm));
-	int error = 0;
+	int error;
 
 	if (adm == NULL)
 		return -ENOMEM;
 	adm->adm_pipe[0] = adm->adm_pipe[1] = -1;
-	adm->adm_is_path = is_path;
-	adm->adm_metrics = *metrics;
-	adm->adm_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (adm->adm_fd == -1)
-		error = -errno;
-	if (error == 0)
-		error = create_events(adm);
-	if (error == 0)
-		error =
-		    -pthread_create(&adm->adm_thread, NULL, admin_main, adm);
-	adm->adm_started = error == 0;
+	adm->adm_conf = *conf;
+	error = create_events(adm);
 	if (error == 0)
 		*out = adm;
 	else
 		admin_destroy(&adm);
 	return error;
+}
+
+int
+admin_listen(struct admin *adm, int fd)
+{
+	struct evconnlistener *listener;
+	struct listener *grown;
+	int copy;
+
+	grown = reallocarray(
+	    adm->adm_listeners, adm->adm_nlisteners + 1, sizeof(*grown));
+	if (grown == NULL)
+		return -ENOMEM;
+	adm->adm_listeners = grown;
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (copy == -1)
+		return -errno;
+	listener = evconnlistener_new(adm->adm_base, NULL, NULL,
+	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_DISABLED, 0,
+	    copy);
+	if (listener == NULL) {
+		close(copy);
+		return -ENOMEM;
+	}
+	evconnlistener_set_error_cb(listener, accept_error);
+	if (evhttp_bind_listener(adm->adm_http, listener) == NULL) {
+		evconnlistener_free(listener);
+		return -ENOMEM;
+	}
+	grown[adm->adm_nlisteners++].li_listener = listener;
+	return 0;
+}
+
+int
+admin_listen_agent(struct admin *adm, int fd)
+{
+	return agent_create(adm->adm_base, fd, &adm->adm_conf.ac_metrics,
+	    adm->adm_conf.ac_health, &adm->adm_agent);
+}
+
+int
+admin_start(struct admin *adm)
+{
+	int error = pthread_create(&adm->adm_thread, NULL, admin_main, adm);
+
+	adm->adm_started = error == 0;
+	return -error;
 }
 
 void
@@ -321,6 +440,7 @@ admin_destroy(struct admin **admp)
 		close(adm->adm_pipe[1]);
 	if (adm->adm_started)
 		pthread_join(adm->adm_thread, NULL);
+	agent_destroy(&adm->adm_agent);
 	if (adm->adm_http != NULL)
 		evhttp_free(adm->adm_http);
 	if (adm->adm_word != NULL)
@@ -329,7 +449,6 @@ admin_destroy(struct admin **admp)
 		event_base_free(adm->adm_base);
 	if (adm->adm_pipe[0] != -1)
 		close(adm->adm_pipe[0]);
-	if (adm->adm_fd != -1)
-		close(adm->adm_fd);
+	free(adm->adm_listeners);
 	free(adm);
 }

@@ -298,6 +298,7 @@ metrics_write(const struct metrics *mt, struct evbuffer *out)
 	write_build(mt, out);
 	write_workers(mt, out);
 	metrics_access(mt, out);
+	metrics_popular(mt, out);
 	metrics_disk(mt, out);
 	text_simple(out, "pagewise_log_records_lost_total", "counter",
 	    log_access_lost(mt->mt_log),

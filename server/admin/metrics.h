@@ -28,4 +28,11 @@ void metrics_prepare(void);
 /* Appends.  One thread, the same each time. */
 void metrics_write(const struct metrics *, struct evbuffer *);
 
+/*
+ * With conf_popular: the most requested paths as JSON, and as a map file of HAProxy: a path and
+ * the number of its requests on each line.  Appends.
+ */
+void metrics_popular_json(const struct metrics *, struct evbuffer *);
+void metrics_popular_map(const struct metrics *, struct evbuffer *);
+
 #endif

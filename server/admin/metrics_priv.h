@@ -4,6 +4,7 @@
  *   metrics.c          the workers' figures, and the order of all
  *   metrics_disk.c     the library's: memory and disks
  *   metrics_access.c   who is refused: rates, passwords
+ *   metrics_popular.c  the paths that are asked for most
  *   metrics_process.c  the process
  *   metrics_certificates.c  when they expire
  *   prometheus.c     the format
@@ -28,6 +29,7 @@ struct sum {
 void metrics_disk(const struct metrics *, struct evbuffer *);
 void metrics_access(const struct metrics *, struct evbuffer *);
 void metrics_certificates(const struct metrics *, struct evbuffer *);
+void metrics_popular(const struct metrics *, struct evbuffer *);
 void metrics_process(const struct metrics *, struct evbuffer *);
 
 #endif

@@ -111,6 +111,8 @@ print_help(void)
 	    "usage: pagewise --root DIR [option ...]\n"
 	    "       pagewise -c FILE [-t | -T] [option ...]\n"
 	    "       pagewise precompress|digest DIR ..., see pagewise-tool(8)\n"
+	    "       pagewise drain|undrain [SOCKET], the same\n"
+	    "       pagewise assign NODES DIR, the same\n"
 	    "examples:\n"
 	    "    pagewise --root /srv/www --listen 127.0.0.1:8080\n"
 	    "    pagewise -c /etc/pagewise/pagewise.conf\n"

@@ -50,6 +50,10 @@ top_complete(struct conf_scope *top)
 		error = conf_check_admin(conf, &why);
 	}
 	if (error == 0) {
+		key = "agent";
+		error = conf_check_agent(conf, &why);
+	}
+	if (error == 0) {
 		key = "client_address";
 		error = conf_check_proxies(conf, &why);
 	}
@@ -258,7 +262,8 @@ conf_destroy(struct conf **confp)
 	if (conf == NULL)
 		return;
 	conf_free_listen(conf);
-	conf_clear_admin(conf);
+	conf_free_admin(conf);
+	conf_free_agent(conf);
 	conf_free_tls(conf);
 	for (i = 0; i < conf->conf_nsites; i++)
 		conf_site_free(&conf->conf_sites[i]);

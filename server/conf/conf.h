@@ -195,8 +195,10 @@ struct conf_types {
 struct conf {
 	struct listen_addr *conf_listen;
 	size_t conf_nlisten;
-	bool conf_listen_default;	    /* not set by the operator */
-	struct listen_addr conf_admin;	    /* la_text NULL: none */
+	bool conf_listen_default; /* not set by the operator */
+	struct listen_addr *conf_admin;
+	size_t conf_nadmin;
+	struct listen_addr conf_agent;	    /* la_text NULL: none */
 	struct cidr_list conf_trusted;	    /* proxies whose word is taken */
 	enum forwarded conf_client_address; /* the field with their word */
 	unsigned conf_workers;		    /* at least 1; auto is resolved */
@@ -243,6 +245,7 @@ struct conf {
 	uint64_t conf_tcp_memory;	 /* bytes, or TCP_MEMORY_AUTO */
 	unsigned conf_open_files;	 /* descriptors cached per worker */
 	size_t conf_hot_set;		 /* bytes, of each worker; 0: off */
+	unsigned conf_popular;		 /* paths that are told; 0: off */
 
 	char *conf_live; /* paths of server/content/health.h; NULL: none */
 	char *conf_ready;

@@ -193,9 +193,13 @@ key_set_f conf_set_listen;
 void conf_clear_listen(struct conf_scope *);
 void conf_free_listen(struct conf *);
 key_set_f conf_set_admin;
-void conf_clear_admin(struct conf *);
+void conf_clear_admin(struct conf_scope *);
+void conf_free_admin(struct conf *);
+key_set_f conf_set_agent;
+void conf_free_agent(struct conf *);
 /* Once all is set: it must have an address of its own. */
 int conf_check_admin(const struct conf *, struct conf_why *);
+int conf_check_agent(const struct conf *, struct conf_why *);
 
 key_set_f conf_set_trusted_proxies;
 void conf_clear_trusted_proxies(struct conf_scope *);

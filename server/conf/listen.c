@@ -1,5 +1,5 @@
 /*
- * listen: where to listen, and where to be looked at (admin).
+ * listen: where to listen, and where to be looked at (admin), or asked (agent).
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,7 +13,8 @@
 #define ADMIN_MODE  0660
 
 static bool
-listens_already(const struct conf *conf, const struct listen_addr *la)
+is_listed(
+    const struct listen_addr *list, size_t n, const struct listen_addr *la)
 {
 	static const in_port_t any;
 
@@ -22,13 +23,10 @@ listens_already(const struct conf *conf, const struct listen_addr *la)
 		       offsetof(struct sockaddr_in, sin_port),
 		&any, sizeof(any)) == 0)
 		return false;
-	for (size_t i = 0; i < conf->conf_nlisten; i++) {
-		const struct listen_addr *other = &conf->conf_listen[i];
-
-		if (other->la_len == la->la_len &&
-		    memcmp(&other->la_addr, &la->la_addr, la->la_len) == 0)
+	for (size_t i = 0; i < n; i++)
+		if (list[i].la_len == la->la_len &&
+		    memcmp(&list[i].la_addr, &la->la_addr, la->la_len) == 0)
 			return true;
-	}
 	return false;
 }
 
@@ -122,23 +120,38 @@ listen_options(struct listen_addr *la, char *words, struct conf_why *why)
 	return error;
 }
 
+/* Takes la_text over, or frees it. */
 static int
-add_listen(
-    struct conf *conf, const struct listen_addr *la, struct conf_why *why)
+add_address(struct listen_addr **list, size_t *n, const struct listen_addr *la,
+    struct conf_why *why)
 {
 	struct listen_addr *grown;
+	int error;
 
 	/* SO_REUSEPORT would let both succeed. */
-	if (listens_already(conf, la))
-		return conf_why(
-		    why, -EEXIST, "%s is listed twice", la->la_text);
-	grown = reallocarray(
-	    conf->conf_listen, conf->conf_nlisten + 1, sizeof(*grown));
-	if (grown == NULL)
+	if (is_listed(*list, *n, la)) {
+		error =
+		    conf_why(why, -EEXIST, "%s is listed twice", la->la_text);
+		free(la->la_text);
+		return error;
+	}
+	grown = reallocarray(*list, *n + 1, sizeof(*grown));
+	if (grown == NULL) {
+		free(la->la_text);
 		return conf_no_memory(why);
-	conf->conf_listen = grown;
-	grown[conf->conf_nlisten++] = *la;
+	}
+	*list = grown;
+	grown[(*n)++] = *la;
 	return 0;
+}
+
+static void
+free_addresses(struct listen_addr **list, size_t *n)
+{
+	while (*n > 0)
+		free((*list)[--*n].la_text);
+	free(*list);
+	*list = NULL;
 }
 
 int
@@ -156,8 +169,9 @@ conf_set_listen(struct conf_scope *scope, const struct key *key,
 	if (error == 0)
 		error = listen_options(&la, rest, why);
 	if (error == 0)
-		error = add_listen(scope->cs_conf, &la, why);
-	if (error != 0)
+		error = add_address(&scope->cs_conf->conf_listen,
+		    &scope->cs_conf->conf_nlisten, &la, why);
+	else
 		free(la.la_text);
 	free(copy);
 	return error;
@@ -166,10 +180,7 @@ conf_set_listen(struct conf_scope *scope, const struct key *key,
 void
 conf_free_listen(struct conf *conf)
 {
-	while (conf->conf_nlisten > 0)
-		free(conf->conf_listen[--conf->conf_nlisten].la_text);
-	free(conf->conf_listen);
-	conf->conf_listen = NULL;
+	free_addresses(&conf->conf_listen, &conf->conf_nlisten);
 }
 
 void
@@ -210,22 +221,55 @@ conf_set_admin(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
 	struct conf *conf = scope->cs_conf;
-	struct listen_addr la;
+	struct listen_addr la = {.la_text = NULL};
 	int error;
 
 	(void)key;
-	conf_clear_admin(conf);
-	if (strcmp(text, "off") == 0)
+	if (strcmp(text, "off") == 0) {
+		conf_free_admin(conf);
 		return 0;
+	}
 	if (text[0] == '\0')
 		return conf_why(why, -EINVAL,
 		    "the address is empty (write \"off\" for none)");
 	error = strchr(text, '/') != NULL
 		    ? unix_address(scope, text, ADMIN_MODE, &la, why)
 		    : loopback_address(text, &la, why);
-	if (error == 0)
-		conf->conf_admin = la;
-	return error;
+	return error != 0 ? error
+			  : add_address(&conf->conf_admin, &conf->conf_nadmin,
+				&la, why);
+}
+
+void
+conf_clear_admin(struct conf_scope *scope)
+{
+	conf_free_admin(scope->cs_conf);
+}
+
+int
+conf_set_agent(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	struct listen_addr la = {.la_text = NULL};
+	int error;
+
+	(void)key;
+	conf_free_agent(scope->cs_conf);
+	if (strcmp(text, "off") == 0)
+		return 0;
+	if (strchr(text, '/') != NULL || text[0] == '\0')
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not an address: write ADDR:PORT, as in "
+		    "10.0.0.1:8082 (\"off\" for none)",
+		    text);
+	error = conf_address(text, &la, why);
+	if (error != 0)
+		return error;
+	la.la_text = strdup(text);
+	if (la.la_text == NULL)
+		return conf_no_memory(why);
+	scope->cs_conf->conf_agent = la;
+	return 0;
 }
 
 /* An IPv4 address as the IPv6 one that it is mapped to. */
@@ -244,44 +288,72 @@ as_in6(const struct listen_addr *la)
 
 /* "[::]" is IPv4 as well. */
 static bool
-covers(const struct listen_addr *la, const struct listen_addr *admin)
+covers(const struct listen_addr *la, const struct listen_addr *other)
 {
 	const struct sockaddr_in *a = (const void *)&la->la_addr,
-				 *b = (const void *)&admin->la_addr;
-	struct in6_addr one = as_in6(la), other = as_in6(admin);
+				 *b = (const void *)&other->la_addr;
+	struct in6_addr one = as_in6(la), two = as_in6(other);
 
 	if (la->la_addr.ss_family == AF_UNIX ||
-	    admin->la_addr.ss_family == AF_UNIX)
-		return la->la_len == admin->la_len &&
-		       memcmp(&la->la_addr, &admin->la_addr, la->la_len) == 0;
+	    other->la_addr.ss_family == AF_UNIX)
+		return la->la_len == other->la_len &&
+		       memcmp(&la->la_addr, &other->la_addr, la->la_len) == 0;
 	/* sin6_port is in the same place; port 0 is another one each time. */
 	if (a->sin_port != b->sin_port || a->sin_port == 0)
 		return false;
 	if (la->la_addr.ss_family == AF_INET && a->sin_addr.s_addr == 0)
-		return admin->la_addr.ss_family == AF_INET;
-	return IN6_IS_ADDR_UNSPECIFIED(&one) ||
-	       IN6_ARE_ADDR_EQUAL(&one, &other);
+		return other->la_addr.ss_family == AF_INET;
+	return IN6_IS_ADDR_UNSPECIFIED(&one) || IN6_ARE_ADDR_EQUAL(&one, &two);
+}
+
+/* None of the list has it, nor is one of them that address among others. */
+static int
+check_free(const struct listen_addr *list, size_t n,
+    const struct listen_addr *la, const char *whose, struct conf_why *why)
+{
+	for (size_t i = 0; i < n; i++)
+		if (covers(&list[i], la) || covers(la, &list[i]))
+			return conf_why(why, -EEXIST,
+			    "%s is already an address of %s = %s)", la->la_text,
+			    whose, list[i].la_text);
+	return 0;
 }
 
 int
 conf_check_admin(const struct conf *conf, struct conf_why *why)
 {
-	const struct listen_addr *admin = &conf->conf_admin;
+	int error = 0;
 
-	if (admin->la_text == NULL)
+	for (size_t i = 0; error == 0 && i < conf->conf_nadmin; i++)
+		error = check_free(conf->conf_listen, conf->conf_nlisten,
+		    &conf->conf_admin[i], "the sites (listen", why);
+	return error;
+}
+
+int
+conf_check_agent(const struct conf *conf, struct conf_why *why)
+{
+	const struct listen_addr *la = &conf->conf_agent;
+	int error;
+
+	if (la->la_text == NULL)
 		return 0;
-	for (size_t i = 0; i < conf->conf_nlisten; i++)
-		if (covers(&conf->conf_listen[i], admin))
-			return conf_why(why, -EEXIST,
-			    "%s is already an address of the sites (listen = "
-			    "%s)",
-			    admin->la_text, conf->conf_listen[i].la_text);
-	return 0;
+	error = check_free(conf->conf_listen, conf->conf_nlisten, la,
+	    "the sites (listen", why);
+	return error != 0 ? error
+			  : check_free(conf->conf_admin, conf->conf_nadmin, la,
+				"the metrics (admin", why);
 }
 
 void
-conf_clear_admin(struct conf *conf)
+conf_free_admin(struct conf *conf)
 {
-	free(conf->conf_admin.la_text);
-	conf->conf_admin.la_text = NULL;
+	free_addresses(&conf->conf_admin, &conf->conf_nadmin);
+}
+
+void
+conf_free_agent(struct conf *conf)
+{
+	free(conf->conf_agent.la_text);
+	conf->conf_agent.la_text = NULL;
 }

@@ -136,8 +136,10 @@ conf_summary(const struct conf *conf)
 	struct summary sm = {0};
 
 	say_addresses(&sm, conf);
-	if (conf->conf_admin.la_text != NULL)
-		say(&sm, "metrics on %s\n", conf->conf_admin.la_text);
+	for (size_t i = 0; i < conf->conf_nadmin; i++)
+		say(&sm, "metrics on %s\n", conf->conf_admin[i].la_text);
+	if (conf->conf_agent.la_text != NULL)
+		say(&sm, "agent-check on %s\n", conf->conf_agent.la_text);
 	for (size_t i = 0; i < conf->conf_nsites; i++)
 		say_site(&sm, conf, &conf->conf_sites[i]);
 	if (sm.sm_full)

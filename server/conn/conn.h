@@ -39,6 +39,7 @@
 
 #include "server/conn/transport.h"
 #include "server/content/exchange.h"
+#include "server/content/header_cache.h"
 #include "server/http/head.h"
 #include "server/worker/worker.h"
 
@@ -85,11 +86,10 @@ struct conn {
 	struct head cn_head;
 	uint64_t cn_skip;      /* bytes of its body still to discard */
 	uint64_t cn_turn_sent; /* bytes of answers that this turn has ended */
-	const struct cached_header
-	    *cn_known_header; /* the last ones, or NULL */
-	uint64_t cn_unseen;   /* bytes sent since it was asked what is ... */
-	uint64_t cn_left;     /* ... bytes unacknowledged, or 0 ... */
-	uint64_t cn_since;    /* ... then, microseconds */
+	struct known_header cn_known_header; /* the last fields */
+	uint64_t cn_unseen; /* bytes sent since it was asked what is ... */
+	uint64_t cn_left;   /* ... bytes unacknowledged, or 0 ... */
+	uint64_t cn_since;  /* ... then, microseconds */
 	struct token_bucket cn_bucket; /* see pace.h */
 	uint64_t cn_rate; /* bytes/s that the client takes, or 0: see pw_send */
 	struct client

@@ -1,6 +1,6 @@
 /*
- * fast_path: answers to requests of which every byte is known (header_cache.h) with what is
- * ready (response_cache.h), as many as have come together with one system call.  An
+ * fast_path: answers to requests of which every byte is known (known.h) with what is
+ * ready, as many as have come together with one system call.  An
  * unknown head takes the slow path, and is known the next time.
  */
 #ifndef SERVER_CONN_FAST_PATH_H
@@ -21,8 +21,5 @@ enum fast_path {
 
 /* The connection must be between two requests, and the socket writable. */
 enum fast_path fast_path_run(struct conn *);
-
-/* A request was checked and parsed, and its answer is ready; head: all of it. */
-void fast_path_learn(struct conn *, struct str head);
 
 #endif

@@ -8,6 +8,7 @@
 #include "server/conn/conn_priv.h"
 #include "server/conn/fast_path.h"
 #include "server/conn/http2.h"
+#include "server/content/known.h"
 
 #define MAX_BODY ((uint64_t)64 << 10) /* bytes discarded at most */
 
@@ -170,7 +171,8 @@ begin_request(struct conn *c)
 	count_request(c);
 	next = looked_up(c, exchange_answer(c->cn_ex));
 	if (c->cn_ex->ex_response.rs_ready != NULL)
-		fast_path_learn(c, head);
+		known_learn(c->cn_worker->wk_header_cache, &c->cn_known_header,
+		    c->cn_ex, head, c->cn_proxied);
 	return next;
 }
 

@@ -68,6 +68,7 @@ header_cache_remember(struct header_cache *ft, const struct request *rq,
 	if (fl->fl_len == block.s_len &&
 	    cached_header_matches(fl, block.s_ptr, block.s_len))
 		return fl;
+	fl->fl_number = ++ft->ft_count;
 	fl->fl_site = site;
 	fl->fl_host = copied(fl, rq->rq_host, block);
 	fl->fl_referer = copied(fl, rq->rq_referer, block);

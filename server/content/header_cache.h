@@ -31,13 +31,25 @@ struct cached_header {
 	uint64_t fl_accept; /* coding_weights */
 	/* Whom it names, if a trusted proxy sends it; AF_UNSPEC: nobody. */
 	union sockaddr_any fl_client;
-	size_t fl_len; /* 0: nothing yet */
+	uint64_t fl_number; /* of the block: no other one has it */
+	size_t fl_len;	    /* 0: nothing yet */
 	char fl_text[HEADER_CACHE_MAX];
+};
+
+/*
+ * What a connection has sent, and was answered: the block of another connection, which may come
+ * to its place, is none of its.  So what was found out about both, that its certificate is
+ * good for this host for example, holds for the next one.
+ */
+struct known_header {
+	const struct cached_header *kh_fields; /* NULL: nothing */
+	uint64_t kh_number;
 };
 
 /* Each block has one place, which another may take. */
 struct header_cache {
 	struct seed ft_seed;
+	uint64_t ft_count; /* of the blocks so far */
 	struct cached_header ft_slots[HEADER_CACHE_SLOTS];
 };
 
@@ -60,6 +72,21 @@ cached_header_matches(const struct cached_header *fl, const char *p, size_t len)
 {
 	return fl->fl_len > 0 && fl->fl_len <= len &&
 	       memcmp(fl->fl_text, p, fl->fl_len) == 0;
+}
+
+static inline struct known_header
+known_header(const struct cached_header *fl)
+{
+	return (struct known_header){fl, fl->fl_number};
+}
+
+/* The same of a block that the connection has sent. */
+static inline bool
+known_header_matches(const struct known_header *kh, const char *p, size_t len)
+{
+	return kh->kh_fields != NULL &&
+	       kh->kh_fields->fl_number == kh->kh_number &&
+	       cached_header_matches(kh->kh_fields, p, len);
 }
 
 /* A slice of fl_text, at its place in a block that matches. */

@@ -1,6 +1,7 @@
 /*
  * health: see health.h.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "server/content/health.h"
 
 #define SECOND_US ((uint64_t)1000000)
+#define LINE	  1024 /* bytes with the NUL; what is longer is cut */
 
 /* The first who has it: a site, or one of its locations. */
 static void
@@ -53,30 +55,42 @@ health_destroy(struct health **hlp)
 	*hlp = NULL;
 }
 
-/* Writes its line; true: it is well. */
+bool
+health_drains(const struct health *hl)
+{
+	return atomic_load(&hl->hl_ending) || atomic_load(&hl->hl_withdrawn);
+}
+
+/* Its line; true: it is well. */
 static bool
-write_root(struct buf *text, struct buf_list *bufs,
-    const struct root_health *rh, uint64_t now)
+describe(const struct root_health *rh, uint64_t now, char *text, size_t size)
 {
 	uint64_t answered = atomic_load(&rh->rh_answered);
 	uint64_t silent = now > answered ? now - answered : 0;
-	int error = atomic_load(&rh->rh_error);
+	int error = atomic_load(&rh->rh_error), len;
 
-	buf_str(text, bufs, rh->rh_site->site_name);
-	if (rh->rh_location[0] != '\0') {
-		buf_str(text, bufs, " ");
-		buf_str(text, bufs, rh->rh_location);
-	}
-	buf_str(text, bufs, ": ");
-	if (silent >= HEALTH_SILENT) {
-		buf_str(text, bufs, "no answer for ");
-		buf_uint(text, bufs, silent / SECOND_US);
-		buf_str(text, bufs, " s\n");
-		return false;
-	}
-	buf_str(text, bufs, error == 0 ? "ok" : strerror(-error));
-	buf_str(text, bufs, "\n");
-	return error == 0;
+	len = snprintf(text, size, "%s%s%s: ", rh->rh_site->site_name,
+	    rh->rh_location[0] != '\0' ? " " : "", rh->rh_location);
+	if (len < 0 || (size_t)len >= size)
+		len = (int)size - 1;
+	text += len;
+	size -= (size_t)len;
+	if (silent >= HEALTH_SILENT)
+		snprintf(text, size, "no answer for %llu s",
+		    (unsigned long long)(silent / SECOND_US));
+	else
+		snprintf(
+		    text, size, "%s", error == 0 ? "ok" : strerror(-error));
+	return silent < HEALTH_SILENT && error == 0;
+}
+
+bool
+health_is_well(const struct health *hl, uint64_t now, char *text, size_t size)
+{
+	for (size_t i = 0; i < hl->hl_count; i++)
+		if (!describe(&hl->hl_roots[i], now, text, size))
+			return false;
+	return true;
 }
 
 static void
@@ -86,18 +100,24 @@ answer_ready(struct exchange *ex)
 	const struct health *hl = svc->svc_health;
 	struct buf lines = {0}, text = {0};
 	uint64_t now = clock_now();
-	bool ready = true;
+	bool ready = true, drains = health_drains(hl);
+	char line[LINE];
 
-	for (size_t i = 0; i < hl->hl_count; i++)
-		ready &=
-		    write_root(&lines, &svc->svc_bufs, &hl->hl_roots[i], now);
-	buf_str(&text, &svc->svc_bufs, ready ? "ready\n" : "not ready\n");
+	for (size_t i = 0; i < hl->hl_count; i++) {
+		ready &= describe(&hl->hl_roots[i], now, line, sizeof(line));
+		buf_str(&lines, &svc->svc_bufs, line);
+		buf_str(&lines, &svc->svc_bufs, "\n");
+	}
+	buf_str(&text, &svc->svc_bufs,
+	    drains  ? "draining\n"
+	    : ready ? "ready\n"
+		    : "not ready\n");
 	if (lines.b_len > 0)
 		buf_add(&text, &svc->svc_bufs, lines.b_data, lines.b_len);
 	if (text.b_failed || lines.b_failed)
 		respond_error(ex, 503);
 	else
-		respond_text(ex, ready ? 200 : 503,
+		respond_text(ex, ready && !drains ? 200 : 503,
 		    (struct str){text.b_data, text.b_len});
 	buf_release(&lines, &svc->svc_bufs);
 	buf_release(&text, &svc->svc_bufs);

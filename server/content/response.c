@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "server/content/exchange.h"
+#include "server/content/popular.h"
 #include "server/content/ready.h"
 #include "server/content/autoindex_cache.h"
 #include "server/content/autoindex_stream.h"
@@ -375,6 +377,22 @@ file_begin(struct exchange *ex, const struct plan *plan,
 	return true;
 }
 
+/* As the balancer sees it: not decoded, without its query. */
+static void
+count_popular(const struct exchange *ex)
+{
+	struct popular *po = ex->ex_service->svc_popular;
+	struct str path = ex->ex_request.rq_target;
+	const char *query = memchr(path.s_ptr, '?', path.s_len);
+
+	if (ex->ex_request.rq_method != METHOD_GET || path.s_ptr[0] != '/')
+		return;
+	if (query != NULL)
+		path.s_len = (size_t)(query - path.s_ptr);
+	popular_asked(po, ex->ex_lookup.lk_site, path, popular_hash(po, path),
+	    ex->ex_since);
+}
+
 void
 respond_file(struct exchange *ex, struct pw_file *file, const char *name,
     const struct settings *set)
@@ -405,6 +423,8 @@ respond_file(struct exchange *ex, struct pw_file *file, const char *name,
 	}
 	if (ready == NULL)
 		ready_offer(ex, file, rp);
+	if (svc->svc_popular != NULL && plan.pl_status < 400)
+		count_popular(ex);
 	response_start(ex);
 }
 

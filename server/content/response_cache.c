@@ -64,7 +64,7 @@ response_cache_count(
 static size_t
 size_of(const struct cached_response *ha)
 {
-	return sizeof(*ha) + ha->ha_target_len + ha->ha_len;
+	return sizeof(*ha) + ha->ha_target_len + ha->ha_len + ha->ha_form_len;
 }
 
 void
@@ -82,6 +82,7 @@ response_cache_unref(struct cached_response **hap)
 	if (ha == NULL || --ha->ha_refs > 0)
 		return;
 	ha->ha_hot->hot_used -= size_of(ha);
+	free(ha->ha_form);
 	free(ha);
 }
 
@@ -102,6 +103,12 @@ evict_all(struct response_cache *hot)
 		next = TAILQ_NEXT(ha, ha_order);
 		evict(hot, ha);
 	}
+}
+
+const struct seed *
+response_cache_seed(const struct response_cache *hot)
+{
+	return &hot->hot_seed;
 }
 
 void
@@ -310,4 +317,28 @@ response_cache_offer(struct response_cache *hot, struct cached_key key,
 	ha->ha_date = now;
 	response_cache_count(&ha->ha_uses, now_us, asked);
 	insert(hot, ha);
+}
+
+void *
+response_cache_form(struct cached_response *ha, size_t len, uint64_t now_us)
+{
+	struct response_cache *hot = ha->ha_hot;
+	unsigned uses = response_cache_count(&ha->ha_uses, now_us, 0);
+	struct cached_response *victims[VICTIMS];
+	int n;
+
+	/* It is none of them. */
+	ha->ha_refs++;
+	n = choose(hot, len, uses, now_us, victims);
+	ha->ha_refs--;
+	if (n < 0)
+		return NULL;
+	ha->ha_form = malloc(len);
+	if (ha->ha_form == NULL)
+		return NULL;
+	while (n > 0)
+		evict(hot, victims[--n]);
+	ha->ha_form_len = len;
+	hot->hot_used += len;
+	return ha->ha_form;
 }

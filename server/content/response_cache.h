@@ -46,6 +46,7 @@
 #define RESPONSE_CACHE_TLS (UINT64_C(1) << 63)
 
 struct response_cache;
+struct seed;
 struct site;
 
 /* Absent (s_ptr is NULL): there can be no answer. */
@@ -88,12 +89,17 @@ struct cached_response {
 	uint64_t ha_accept; /* as hk_accept, if it varies */
 	bool ha_varies;
 	size_t ha_target_len;
+	void *ha_form; /* see response_cache_form; NULL: none */
+	size_t ha_form_len;
 	char *ha_text;
 	char ha_target[]; /* and the text behind it */
 };
 
 /* bytes: of memory for the answers; a table of 8 bytes for each 2 KiB comes on top.  NULL: no memory. */
 struct response_cache *response_cache_create(size_t bytes);
+
+/* Of ha_hash, which is that of the target alone. */
+const struct seed *response_cache_seed(const struct response_cache *);
 
 /* No answer is being sent any more. */
 void response_cache_destroy(struct response_cache **);
@@ -120,6 +126,13 @@ struct cached_response *response_cache_of_file(struct response_cache *,
 void response_cache_offer(struct response_cache *, struct cached_key,
     struct pw_file *, struct str head, unsigned asked, uint64_t now_us,
     time_t now);
+
+/*
+ * Memory for its head in a form of the sender's, ha_form, which it has not yet; it goes with the
+ * answer.  NULL: there is no room, as for an answer that is offered.
+ */
+void *response_cache_form(
+    struct cached_response *, size_t len, uint64_t now_us);
 
 /* For a sender that does not finish at once. */
 void response_cache_ref(struct cached_response *);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "server/content/exchange.h"
+#include "server/content/popular.h"
 #include "server/content/response_cache.h"
 #include "server/content/service.h"
 #include "server/util/hmac.h"
@@ -66,6 +67,7 @@ service_end(struct service *svc)
 	buf_list_destroy(&svc->svc_bufs);
 	forget_exchanges(&svc->svc_exchanges);
 	response_cache_destroy(&svc->svc_hot);
+	popular_destroy(&svc->svc_popular);
 	hmac_destroy(&svc->svc_hmac);
 	free(svc->svc_ranges);
 	svc->svc_ranges = NULL;

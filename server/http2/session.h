@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "server/content/header_cache.h"
 #include "server/http2/flood.h"
 #include "server/http2/walk.h"
 #include "server/worker/sched.h"
@@ -76,6 +77,7 @@ struct h2 {
 	bool h2_stopped;  /* its connection has gone */
 	bool h2_broken;	  /* nothing more can be sent */
 	bool h2_failed;	  /* nothing more can be received */
+	struct known_header h2_known; /* the last fields */
 	uint64_t
 	    h2_rate; /* bytes/s that the last stream was taken with: see pw_send */
 

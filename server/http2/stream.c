@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/util/clock.h"
+#include "server/content/known.h"
 #include "server/content/pace.h"
 #include "server/http/head.h"
 #include "server/http2/stream.h"
@@ -93,14 +94,22 @@ on_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t len,
 	return h2_stream_read(source->ptr, len, flags);
 }
 
-/* False: no memory, or the stream has gone. */
+bool
+h2_stream_submit(
+    struct h2_stream *sm, const nghttp2_nv *nv, size_t n, bool body)
+{
+	nghttp2_data_provider from = {{.ptr = sm}, on_read};
+
+	return nghttp2_submit_response(sm->sm_session->h2_session, sm->sm_id,
+		   nv, n, body ? &from : NULL) == 0;
+}
+
 static bool
 submit(struct h2_stream *sm, char *head, size_t len, bool body)
 {
-	nghttp2_data_provider from = {{.ptr = sm}, on_read};
 	nghttp2_nv fields[FIELDS], *nv = fields;
 	size_t n = h2_head_fields(head, len, nv, FIELDS);
-	int error;
+	bool done;
 
 	if (n > FIELDS) {
 		nv = malloc(n * sizeof(*nv));
@@ -108,11 +117,10 @@ submit(struct h2_stream *sm, char *head, size_t len, bool body)
 			return false;
 		(void)h2_head_fields(head, len, nv, n);
 	}
-	error = nghttp2_submit_response(
-	    sm->sm_session->h2_session, sm->sm_id, nv, n, body ? &from : NULL);
+	done = h2_stream_submit(sm, nv, n, body);
 	if (nv != fields)
 		free(nv);
-	return error == 0;
+	return done;
 }
 
 /* Its client may close the window, and keep all that the stream has. */
@@ -265,12 +273,23 @@ refuse(struct h2_stream *sm, int status)
 }
 
 static void
+learn(struct h2_stream *sm)
+{
+	const struct buf *text = &sm->sm_head.hh_text;
+
+	known_learn(worker_of(sm)->wk_header_cache, &sm->sm_session->h2_known,
+	    sm->sm_ex, (struct str){text->b_data, text->b_len},
+	    sm->sm_session->h2_owner.ho_proxied);
+}
+
+static void
 answer(struct h2_stream *sm)
 {
 	struct exchange *ex = sm->sm_ex;
 	struct request *rq = &ex->ex_request;
 	struct buf *text = &sm->sm_head.hh_text;
 	int status = check_head(sm);
+	bool ready;
 
 	if (status == 0)
 		status =
@@ -285,7 +304,10 @@ answer(struct h2_stream *sm)
 		return;
 	}
 	h2_head_mark(&sm->sm_head, rq->rq_line.s_len);
-	looked_up(sm, exchange_answer(ex));
+	ready = exchange_answer(ex);
+	if (ex->ex_response.rs_ready != NULL)
+		learn(sm);
+	looked_up(sm, ready);
 }
 
 static const struct exchange_ops exchange_ops;
@@ -299,6 +321,11 @@ begin(struct h2_stream *sm)
 
 	if (!h2_head_end(&sm->sm_head, bufs_of(sm)))
 		return false;
+	if (h2_ready_begin(sm)) {
+		sm->sm_state = H2_READY;
+		watch(sm);
+		return true;
+	}
 	ex = exchange_create(&ho->ho_worker->wk_service, &exchange_ops, sm);
 	if (ex == NULL)
 		return false;
@@ -349,6 +376,7 @@ h2_stream_run(struct h2_stream *sm)
 		resume_body(sm);
 		break;
 	case H2_HEAD:
+	case H2_READY:
 	case H2_LATE:
 	case H2_DONE:
 		break;
@@ -470,6 +498,24 @@ is_held_up(const struct h2_stream *sm)
 	       sm->sm_item.it_timer == TIMER_PAUSE;
 }
 
+static ssize_t
+read_some(struct h2_stream *sm, uint32_t *flags)
+{
+	ssize_t n;
+
+	if (sm->sm_state == H2_LATE)
+		return read_rest(sm, flags);
+	if (sm->sm_state != H2_READY)
+		return is_held_up(sm) ? NGHTTP2_ERR_DEFERRED
+				      : read_answer(sm, flags);
+	n = h2_ready_read(sm, flags);
+	if (*flags & NGHTTP2_DATA_FLAG_EOF) {
+		set_timer(sm, TIMER_NONE);
+		sm->sm_state = H2_DONE;
+	}
+	return n;
+}
+
 ssize_t
 h2_stream_read(struct h2_stream *sm, size_t len, uint32_t *flags)
 {
@@ -478,13 +524,10 @@ h2_stream_read(struct h2_stream *sm, size_t len, uint32_t *flags)
 
 	if (h2->h2_room - h2->h2_len < H2_FRAME_HEAD + len)
 		return NGHTTP2_ERR_PAUSE;
-	if (sm->sm_state != H2_LATE && is_held_up(sm))
-		return NGHTTP2_ERR_DEFERRED;
 	sm->sm_to = h2->h2_out + h2->h2_len + H2_FRAME_HEAD;
 	sm->sm_room = len;
 	sm->sm_taken = 0;
-	n = sm->sm_state == H2_LATE ? read_rest(sm, flags)
-				    : read_answer(sm, flags);
+	n = read_some(sm, flags);
 	sm->sm_to = NULL;
 	sm->sm_room = 0;
 	if (n >= 0) {
@@ -674,6 +717,7 @@ destroy(struct h2_stream *sm)
 {
 	struct h2 *h2 = sm->sm_session;
 
+	h2_ready_end(sm);
 	exchange_free(&sm->sm_ex);
 	h2_head_release(&sm->sm_head, bufs_of(sm));
 	buf_release(&sm->sm_rest, bufs_of(sm));

@@ -8,6 +8,7 @@
  *   LOOKUP  sm_ex                a disk: TIMER_DISK
  *   FIRST   sm_ex                the first bytes of its body: TIMER_DISK, TIMER_PAUSE
  *   BODY    sm_ex                a turn; room in the client's windows: TIMER_SEND; the same as FIRST
+ *   READY   sm_ready             a turn; room in the client's windows: TIMER_SEND
  *   LATE    sm_rest              the disk has not answered: the rest of the 503
  *   DONE    nothing              the rest of the request's body: TIMER_SEND
  *
@@ -28,8 +29,22 @@ enum h2_state {
 	H2_LOOKUP,
 	H2_FIRST,
 	H2_BODY,
+	H2_READY,
 	H2_LATE,
 	H2_DONE,
+};
+
+/* An answer that is ready in memory: ready.c. */
+struct h2_ready {
+	struct cached_response *rd_answer; /* NULL: none */
+	size_t rd_at;	   /* bytes of its body that were sent */
+	uint64_t rd_since; /* microseconds */
+	time_t rd_time;
+	struct str rd_line; /* for the log, as the next ones: in sm_head */
+	struct str rd_target;
+	struct str rd_referer;
+	struct str rd_agent;
+	struct str rd_host;
 };
 
 struct h2_stream {
@@ -38,6 +53,7 @@ struct h2_stream {
 	struct h2 *sm_session;
 	struct exchange *sm_ex; /* NULL: none, or it has ended */
 	struct h2_head sm_head;
+	struct h2_ready sm_ready;
 	struct buf sm_rest; /* what is sent without an exchange */
 	size_t sm_rest_at;
 	int32_t sm_id;
@@ -71,6 +87,18 @@ void h2_stream_run(struct h2_stream *);
 
 /* As nghttp2_data_source_read_callback, without the copy: there is room behind h2_len. */
 ssize_t h2_stream_read(struct h2_stream *, size_t len, uint32_t *flags);
+
+/* Its answer's head, and whether a body follows.  False: no memory, or the stream has gone. */
+bool h2_stream_submit(
+    struct h2_stream *, const nghttp2_nv *, size_t n, bool body);
+
+/*
+ * ready.c.  Its head is complete and known, and so is its answer, which begins; false: they are not.
+ * Then as h2_stream_read; and it is counted and logged, as far as it was sent.
+ */
+bool h2_ready_begin(struct h2_stream *);
+ssize_t h2_ready_read(struct h2_stream *, uint32_t *flags);
+void h2_ready_end(struct h2_stream *);
 
 /* A part of the request's body has come. */
 void h2_stream_discard(struct h2_stream *, size_t len);

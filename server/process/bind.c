@@ -145,7 +145,7 @@ keep_old(const char *name, struct listen_table *old, struct listen_table *now,
 	struct sock next;
 
 	*count = 0;
-	while (listen_take(old, name, false, &next)) {
+	while (listen_take(old, name, SOCKET_SERVE, &next)) {
 		if (listen_deaf(next.sk_fd)) {
 			log_warn(NULL,
 			    "a socket of %s was shut down: opening another one",
@@ -183,7 +183,7 @@ bind_path(const struct listen_addr *la, const char *name, enum socket_use use,
 	struct sock sk;
 	int error;
 
-	if (listen_take(old, name, use == SOCKET_ADMIN, &sk)) {
+	if (listen_take(old, name, use, &sk)) {
 		sk.sk_use = use;
 		if (unix_socket_keep(la, &sk))
 			return keep(now, &sk);
@@ -240,7 +240,7 @@ make_name(const struct listen_addr *la, const struct listen_table *now,
 
 	listen_name((const struct sockaddr *)&la->la_addr, name);
 	len = strlen(name);
-	for (i = 2; listen_has(now, name, false); i++)
+	for (i = 2; listen_has(now, name, SOCKET_SERVE); i++)
 		snprintf(name + len, LISTEN_NAME - len, "#%u", i);
 }
 
@@ -291,28 +291,41 @@ bind_sites(
 	return keep_given(old, now, SOCKET_UNUSED);
 }
 
-int
-bind_admin(
-    const struct conf *conf, struct listen_table *old, struct listen_table *now)
+/* One socket, whatever the number of workers. */
+static int
+bind_single(const struct listen_addr *la, enum socket_use use,
+    struct listen_table *old, struct listen_table *now)
 {
-	const struct listen_addr *la = &conf->conf_admin;
-	struct sock sk = {.sk_use = SOCKET_ADMIN};
+	struct sock sk = {.sk_use = use};
 	char name[LISTEN_NAME];
 
-	if (la->la_text == NULL)
-		return 0;
 	listen_name((const struct sockaddr *)&la->la_addr, name);
 	if (la->la_addr.ss_family == AF_UNIX)
-		return bind_path(la, name, SOCKET_ADMIN, old, now);
-	if (listen_take(old, name, true, &sk)) {
+		return bind_path(la, name, use, old, now);
+	if (listen_take(old, name, use, &sk)) {
 		if (!listen_deaf(sk.sk_fd))
 			return keep(now, &sk);
 		close(sk.sk_fd);
-		sk = (struct sock){.sk_use = SOCKET_ADMIN};
+		sk = (struct sock){.sk_use = use};
 	}
 	snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", name);
 	sk.sk_fd = bind_one(la, &la->la_addr, LISTEN);
 	return sk.sk_fd == -1 ? -1 : keep(now, &sk);
+}
+
+int
+bind_admin(
+    const struct conf *conf, struct listen_table *old, struct listen_table *now)
+{
+	const struct listen_addr *agent = &conf->conf_agent;
+	int error = 0;
+
+	for (size_t i = 0; error == 0 && i < conf->conf_nadmin; i++)
+		error =
+		    bind_single(&conf->conf_admin[i], SOCKET_ADMIN, old, now);
+	return error != 0 || agent->la_text == NULL
+		   ? error
+		   : bind_single(agent, SOCKET_AGENT, old, now);
 }
 
 void

@@ -28,7 +28,7 @@ int bind_sites(
     const struct conf *, struct listen_table *old, struct listen_table *now);
 
 /*
- * The same for conf_admin, if it is set: a loopback address or a path, 0660.  A
+ * The same for conf_admin, loopback addresses or paths, 0660, and for conf_agent.  A
  * socket's file that is left over is replaced, one that is gone is made again.  Changes the umask for a moment.
  */
 int bind_admin(

@@ -25,6 +25,11 @@ enum channel_kind {
 	CHANNEL_ALIVE = 4,   /* all its loops have turned lately */
 	CHANNEL_STUCK = 5,   /* text: which one has not */
 	CHANNEL_TICKETS = 6, /* while it starts: it wants keys of tickets */
+	/*
+	 * text: "1": balancers are to send nobody new, "0": again as before.  The master
+	 * remembers it and tells the other server processes, also those that come later.
+	 */
+	CHANNEL_WITHDRAW = 7,
 	/* from the master */
 	CHANNEL_DRAIN = 16, /* another one serves: end, take your time */
 	CHANNEL_STOP = 17,  /* end within shutdown_timeout; again: at once */

@@ -1,7 +1,8 @@
 /*
  * children: what server processes say, how they end, and what follows from that.
  * A child may be in the hands of a client: of what one that serves says nothing is
- * believed but that it is well or not.
+ * believed but that it is well or not, and what balancers are to be told, which it can tell
+ * them anyway.
  */
 #include <errno.h>
 #include <limits.h>
@@ -181,6 +182,8 @@ became_ready(struct master *ms, struct child *ch, const char *timeout)
 		give_up(ms, "listen on ", sk->sk_name, error);
 		return;
 	}
+	if (ms->ms_withdraw != NULL)
+		(void)child_tell(ch, CHANNEL_WITHDRAW, ms->ms_withdraw);
 	error = child_tell(ch, CHANNEL_SERVE, "");
 	if (error == -EPIPE)
 		return; /* its end will be noticed */
@@ -239,6 +242,19 @@ heard_starting(struct master *ms, struct child *ch,
 		became_ready(ms, ch, cm->cm_text);
 }
 
+/* It may have been told to an old one that was about to go. */
+static void
+heard_withdraw(struct master *ms, const char *text)
+{
+	const char *now = text[0] == '1' ? "1" : "0";
+	bool same =
+	    ms->ms_withdraw != NULL && strcmp(now, ms->ms_withdraw) == 0;
+
+	ms->ms_withdraw = now;
+	if (!same && ms->ms_serving != NULL)
+		child_tell(ms->ms_serving, CHANNEL_WITHDRAW, ms->ms_withdraw);
+}
+
 static void
 heard_serving(struct child *ch, const struct channel_message *cm)
 {
@@ -271,6 +287,8 @@ hear_some(struct master *ms, struct child *ch, unsigned most)
 			break;
 		if (starting)
 			heard_starting(ms, ch, &cm, fd);
+		else if (cm.cm_kind == CHANNEL_WITHDRAW)
+			heard_withdraw(ms, cm.cm_text);
 		else if (ms->ms_serving == ch)
 			heard_serving(ch, &cm);
 		else if (cm.cm_kind == CHANNEL_QUIET)

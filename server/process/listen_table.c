@@ -30,11 +30,14 @@ listen_add(struct listen_table *ss, const struct sock *sk)
 	return 0;
 }
 
+/* One that was given to an earlier process, and unused there, may serve. */
 static bool
-is(const struct sock *sk, const char *name, bool admin)
+is(const struct sock *sk, const char *name, enum socket_use use)
 {
-	return (sk->sk_use == SOCKET_ADMIN) == admin &&
-	       strcmp(sk->sk_name, name) == 0;
+	enum socket_use now =
+	    sk->sk_use == SOCKET_UNUSED ? SOCKET_SERVE : sk->sk_use;
+
+	return now == use && strcmp(sk->sk_name, name) == 0;
 }
 
 static void
@@ -47,13 +50,13 @@ take(struct listen_table *ss, size_t i, struct sock *out)
 }
 
 bool
-listen_take(
-    struct listen_table *ss, const char *name, bool admin, struct sock *out)
+listen_take(struct listen_table *ss, const char *name, enum socket_use use,
+    struct sock *out)
 {
 	size_t i;
 
 	for (i = 0; i < ss->ss_count; i++)
-		if (is(&ss->ss_list[i], name, admin)) {
+		if (is(&ss->ss_list[i], name, use)) {
 			take(ss, i, out);
 			return true;
 		}
@@ -74,12 +77,12 @@ listen_take_given(struct listen_table *ss, struct sock *out)
 }
 
 bool
-listen_has(const struct listen_table *ss, const char *name, bool admin)
+listen_has(const struct listen_table *ss, const char *name, enum socket_use use)
 {
 	size_t i;
 
 	for (i = 0; i < ss->ss_count; i++)
-		if (is(&ss->ss_list[i], name, admin))
+		if (is(&ss->ss_list[i], name, use))
 			return true;
 	return false;
 }

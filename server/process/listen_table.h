@@ -18,6 +18,7 @@
 enum socket_use {
 	SOCKET_SERVE = 's',
 	SOCKET_ADMIN = 'a',
+	SOCKET_AGENT = 'g',
 	SOCKET_UNUSED = 'u', /* given to us, but unused */
 };
 
@@ -44,12 +45,12 @@ struct listen_table {
 /* A copy; the descriptor belongs to the table from then on.  0 or -ENOMEM. */
 int listen_add(struct listen_table *, const struct sock *);
 
-/* Takes the first one of that name out; given: any that was given. */
+/* Takes the first one of that name and use out; given: any that was given. */
 bool listen_take(
-    struct listen_table *, const char *name, bool admin, struct sock *out);
+    struct listen_table *, const char *name, enum socket_use, struct sock *out);
 bool listen_take_given(struct listen_table *, struct sock *out);
 
-bool listen_has(const struct listen_table *, const char *name, bool admin);
+bool listen_has(const struct listen_table *, const char *name, enum socket_use);
 
 /*
  * Whether a serving socket has that address and port, or overlaps them: a wildcard has

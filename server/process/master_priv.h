@@ -81,6 +81,8 @@ struct master {
 	struct ticket_key_list *ms_tickets; /* os_secret_create; NULL: none */
 	uint64_t ms_tickets_renew; /* when a new one is due; 0: never */
 
+	const char *ms_withdraw; /* last text of CHANNEL_WITHDRAW; NULL: none */
+
 	bool ms_ending;
 	uint64_t ms_asked; /* when that began */
 	uint64_t ms_kill;  /* when those that have not ended are killed */

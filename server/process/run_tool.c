@@ -17,7 +17,8 @@
 static int
 is_word(const char *text)
 {
-	static const char *const words[] = {"precompress", "digest"};
+	static const char *const words[] = {
+	    "precompress", "digest", "drain", "undrain", "assign"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcmp(text, words[i]) == 0)

@@ -56,6 +56,18 @@ add_ticket_key(struct server *sv, const char *text)
 	explicit_bzero(&key, sizeof(key));
 }
 
+/* The admin thread has done it already, if this process was asked. */
+static void
+withdraw(struct server *sv, bool yes)
+{
+	if (sv->sv_health == NULL)
+		return;
+	serve_withdraw(sv, yes);
+	log_notice(sv->sv_writer, yes ? "draining: balancers are told to send "
+					"nobody new; pagewise undrain ends it"
+				      : "not draining: balancers are told so");
+}
+
 static void
 obey(struct server *sv, const struct channel_message *cm)
 {
@@ -72,6 +84,9 @@ obey(struct server *sv, const struct channel_message *cm)
 		break;
 	case CHANNEL_SAY:
 		log_notice(sv->sv_writer, "%s", cm->cm_text);
+		break;
+	case CHANNEL_WITHDRAW:
+		withdraw(sv, cm->cm_text[0] == '1');
 		break;
 	case CHANNEL_TICKET_KEY:
 		add_ticket_key(sv, cm->cm_text);
@@ -190,6 +205,8 @@ shut_down(struct server *sv)
 	/* The next process answers there. */
 	if (sv->sv_end == END_DRAIN)
 		admin_destroy(&sv->sv_admin);
+	else if (sv->sv_health != NULL)
+		atomic_store(&sv->sv_health->hl_ending, true);
 	serve_command(sv, COMMAND_DRAIN);
 	if (wait_workers(sv))
 		return true;
@@ -231,6 +248,8 @@ destroy(struct server *sv)
 	tcp_memory_destroy(&sv->sv_tcp_memory);
 	free(sv->sv_workers);
 	conf_destroy(&sv->sv_conf);
+	if (sv->sv_withdraw != -1)
+		close(sv->sv_withdraw);
 	if (sv->sv_channel != -1)
 		close(sv->sv_channel);
 }
@@ -238,7 +257,7 @@ destroy(struct server *sv)
 int
 serve(struct serve_args *sa)
 {
-	struct server sv = {.sv_channel = sa->sa_channel};
+	struct server sv = {.sv_channel = sa->sa_channel, .sv_withdraw = -1};
 
 	switch (conf_load(sa->sa_argc, sa->sa_argv, &sv.sv_conf)) {
 	case CONF_RUN:

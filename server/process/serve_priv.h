@@ -43,6 +43,7 @@ struct server {
 	struct listen_table
 	    sv_sockets;		/* until it accepts; then others have copies */
 	struct admin *sv_admin; /* NULL: off */
+	int sv_withdraw;	/* the admin thread's copy of sv_channel; -1 */
 	struct log *sv_log;
 	struct log_writer *sv_writer; /* main's own */
 	struct worker **sv_workers;
@@ -57,6 +58,9 @@ struct server {
  * an earlier one.  0, or -1 after a message: open files stay open.
  */
 int serve_start(struct server *, struct listen_table *old, bool again);
+
+/* What balancers are told from now on; with sv_health.  Any thread. */
+void serve_withdraw(struct server *, bool yes);
 
 /* The master has said CHANNEL_SERVE. */
 void serve_accept(struct server *);

@@ -2,6 +2,7 @@
  * start: how a server process begins.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -102,14 +103,18 @@ watch_pressure(struct server *sv)
 }
 
 static int
-create_health(struct server *sv)
+create_health(struct server *sv, bool again)
 {
 	const struct conf *conf = sv->sv_conf;
 
-	if (conf->conf_live == NULL && conf->conf_ready == NULL)
+	if (conf->conf_live == NULL && conf->conf_ready == NULL &&
+	    conf->conf_agent.la_text == NULL)
 		return 0;
 	sv->sv_health = health_create(conf, clock_now());
-	return sv->sv_health != NULL ? 0 : -ENOMEM;
+	if (sv->sv_health == NULL)
+		return -ENOMEM;
+	atomic_store(&sv->sv_health->hl_restored, !again);
+	return 0;
 }
 
 static int
@@ -129,7 +134,7 @@ create_tls(struct server *sv)
 }
 
 static int
-create_shared(struct server *sv)
+create_shared(struct server *sv, bool again)
 {
 	struct conf *conf = sv->sv_conf;
 
@@ -146,7 +151,7 @@ create_shared(struct server *sv)
 		sv->sv_rates = client_rates_create();
 	if (conf->conf_rates && sv->sv_rates == NULL)
 		return failed("prepare the rates of clients", -ENOMEM);
-	if (create_health(sv) != 0)
+	if (create_health(sv, again) != 0)
 		return failed("create the workers", -ENOMEM);
 	if (conf_has_tls(conf) && create_tls(sv) != 0)
 		return failed("prepare TLS", -ENOMEM);
@@ -154,20 +159,22 @@ create_shared(struct server *sv)
 }
 
 static int
-create_workers(struct server *sv)
+create_workers(struct server *sv, bool again)
 {
+	const bool asked =
+	    sv->sv_conf->conf_live != NULL || sv->sv_conf->conf_ready != NULL;
 	struct shared shared;
 	unsigned i;
 	int error;
 
-	if (create_shared(sv) == -1)
+	if (create_shared(sv, again) == -1)
 		return -1;
 	shared = (struct shared){
 	    .sh_accept = conn_create,
 	    .sh_conf = sv->sv_conf,
 	    .sh_pool = sv->sv_pool,
 	    .sh_roots = sv->sv_roots,
-	    .sh_health = sv->sv_health,
+	    .sh_health = asked ? sv->sv_health : NULL,
 	    .sh_clients = sv->sv_clients,
 	    .sh_tcp_memory = sv->sv_tcp_memory,
 	    .sh_verifier = sv->sv_verifier,
@@ -298,7 +305,7 @@ reserve_descriptors(struct connection_limits *clients)
 
 /* Everything that needs a path, or a right that is given up later. */
 static int
-open_all(struct server *sv, struct listen_table *old)
+open_all(struct server *sv, struct listen_table *old, bool again)
 {
 	struct pw_pool_conf pool = {.ppc_threads = sv->sv_conf->conf_threads};
 	bool bound;
@@ -316,41 +323,82 @@ open_all(struct server *sv, struct listen_table *old)
 	error = pw_pool_create(&pool, &sv->sv_pool);
 	if (error != 0)
 		return failed("create the prefetch pool", error);
-	if (create_workers(sv) == -1 || share_sockets(sv) == -1)
+	if (create_workers(sv, again) == -1 || share_sockets(sv) == -1)
 		return -1;
 	metrics_prepare();
 	reserve_descriptors(sv->sv_clients);
 	return 0;
 }
 
-static const struct sock *
-admin_socket(const struct server *sv)
+/* On the admin thread; the master tells the others, and those to come. */
+static int
+withdraw(void *arg, bool yes)
 {
-	size_t i;
+	struct server *sv = arg;
+	int error = channel_send(
+	    sv->sv_withdraw, CHANNEL_WITHDRAW, yes ? "1" : "0", -1, false);
 
-	for (i = 0; i < sv->sv_sockets.ss_count; i++)
-		if (sv->sv_sockets.ss_list[i].sk_use == SOCKET_ADMIN)
-			return &sv->sv_sockets.ss_list[i];
-	return NULL;
+	if (error == 0)
+		serve_withdraw(sv, yes);
+	return error;
+}
+
+static int
+listen_admin(struct server *sv)
+{
+	const struct listen_table *ss = &sv->sv_sockets;
+	int error = 0;
+
+	for (size_t i = 0; error == 0 && i < ss->ss_count; i++) {
+		int fd = ss->ss_list[i].sk_fd;
+
+		if (ss->ss_list[i].sk_use == SOCKET_ADMIN)
+			error = admin_listen(sv->sv_admin, fd);
+		else if (ss->ss_list[i].sk_use == SOCKET_AGENT)
+			error = admin_listen_agent(sv->sv_admin, fd);
+	}
+	return error;
+}
+
+static int
+create_admin(struct server *sv)
+{
+	const struct conf *conf = sv->sv_conf;
+	const bool heard =
+	    conf->conf_ready != NULL || conf->conf_agent.la_text != NULL;
+	const struct admin_conf ac = {
+	    .ac_metrics =
+		{
+		    .mt_conf = conf,
+		    .mt_workers = sv->sv_workers,
+		    .mt_pool = sv->sv_pool,
+		    .mt_log = sv->sv_log,
+		    .mt_start = time(NULL),
+		},
+	    .ac_health = heard ? sv->sv_health : NULL,
+	    .ac_withdraw = withdraw,
+	    .ac_arg = sv,
+	};
+
+	sv->sv_withdraw = fcntl(sv->sv_channel, F_DUPFD_CLOEXEC, 0);
+	if (sv->sv_withdraw == -1)
+		return -errno;
+	return admin_create(&ac, &sv->sv_admin);
 }
 
 static int
 start_admin(struct server *sv)
 {
-	const struct metrics metrics = {
-	    .mt_conf = sv->sv_conf,
-	    .mt_workers = sv->sv_workers,
-	    .mt_pool = sv->sv_pool,
-	    .mt_log = sv->sv_log,
-	    .mt_start = time(NULL),
-	};
-	const struct sock *sk = admin_socket(sv);
+	const struct conf *conf = sv->sv_conf;
 	int error;
 
-	if (sk == NULL)
+	if (conf->conf_nadmin == 0 && conf->conf_agent.la_text == NULL)
 		return 0;
-	error =
-	    admin_start(sk->sk_fd, sk->sk_ino != 0, &metrics, &sv->sv_admin);
+	error = create_admin(sv);
+	if (error == 0)
+		error = listen_admin(sv);
+	if (error == 0)
+		error = admin_start(sv->sv_admin);
 	return error == 0 ? 0 : failed("start the admin thread", error);
 }
 
@@ -366,7 +414,8 @@ start_threads(struct server *sv)
 	if (error == 0 && sv->sv_handshaker != NULL)
 		error = handshaker_start(
 		    sv->sv_handshaker, sv->sv_conf->conf_workers);
-	if (error == 0 && sv->sv_conf->conf_ready != NULL)
+	if (error == 0 && (sv->sv_conf->conf_ready != NULL ||
+			      sv->sv_conf->conf_agent.la_text != NULL))
 		error = root_probe_start(sv->sv_roots, sv->sv_pool,
 		    sv->sv_conf->conf_threads, sv->sv_health, &sv->sv_probe);
 	for (i = 0; i < sv->sv_conf->conf_workers && error == 0; i++) {
@@ -380,18 +429,36 @@ start_threads(struct server *sv)
 }
 
 static void
-announce_admin(const struct server *sv)
+announce_one(const struct server *sv, const struct sock *sk)
 {
-	const struct sock *sk = admin_socket(sv);
 	char url[256];
+	const char *address = url;
 
-	if (sk == NULL)
-		return;
 	if (sk->sk_ino != 0)
 		snprintf(url, sizeof(url), "unix:%s", sk->sk_name);
 	else
 		bind_url(sk->sk_fd, false, url, sizeof(url));
-	log_notice(sv->sv_writer, "admin at %s", url);
+	if (sk->sk_use == SOCKET_ADMIN) {
+		log_notice(sv->sv_writer, "admin at %s", url);
+		return;
+	}
+	/* It is not HTTP. */
+	if (strncmp(url, "http://", 7) == 0) {
+		address += 7;
+		url[strlen(url) - 1] = '\0';
+	}
+	log_notice(sv->sv_writer, "agent at %s", address);
+}
+
+static void
+announce_admin(const struct server *sv)
+{
+	for (size_t i = 0; i < sv->sv_sockets.ss_count; i++) {
+		const struct sock *sk = &sv->sv_sockets.ss_list[i];
+
+		if (sk->sk_use == SOCKET_ADMIN || sk->sk_use == SOCKET_AGENT)
+			announce_one(sv, sk);
+	}
 }
 
 static void
@@ -426,6 +493,13 @@ serve_command(struct server *sv, enum command order)
 }
 
 void
+serve_withdraw(struct server *sv, bool yes)
+{
+	atomic_store(&sv->sv_health->hl_restored, !yes);
+	atomic_store(&sv->sv_health->hl_withdrawn, yes);
+}
+
+void
 serve_accept(struct server *sv)
 {
 	serve_command(sv, COMMAND_ACCEPT);
@@ -455,7 +529,7 @@ int
 serve_start(struct server *sv, struct listen_table *old, bool again)
 {
 	prepare(sv->sv_conf);
-	if (open_all(sv, old) == -1)
+	if (open_all(sv, old, again) == -1)
 		return -1;
 	/* Everything is open, and no thread runs yet. */
 	if (sandbox_enter(sv->sv_conf, sv->sv_roots, again) == -1)

@@ -5,6 +5,7 @@
  *     pagewise 1
  *     child PID CHANNEL STATE SECONDS   STATE: a letter, "dq": quiet
  *     socket FD TEXT                    see listen_pack
+ *     withdraw 1                        as of CHANNEL_WITHDRAW, if there was such a word
  *     ticket_key TIME TEXT              the older one first; TIME: when the next one is due,
  *                                       clock_now(); see ticket_key_write
  * Only root, and who started it, may open that memory.
@@ -191,6 +192,9 @@ write_all(const struct master *ms, int fd)
 	for (i = 0; i < ms->ms_sockets.ss_count; i++)
 		if (write_socket(fd, &ms->ms_sockets.ss_list[i]) < 0)
 			return false;
+	if (ms->ms_withdraw != NULL &&
+	    dprintf(fd, "withdraw %s%c", ms->ms_withdraw, '\0') < 0)
+		return false;
 	return write_ticket_keys(ms, fd);
 }
 
@@ -333,6 +337,8 @@ inherit(struct master *ms, const char *text, const char *end)
 			inherit_child(ms, text + 6);
 		else if (strncmp(text, "socket ", 7) == 0)
 			inherit_socket(ms, text + 7);
+		else if (strncmp(text, "withdraw ", 9) == 0)
+			ms->ms_withdraw = text[9] == '1' ? "1" : "0";
 		else if (strncmp(text, "ticket_key ", 11) == 0)
 			inherit_ticket_key(ms, text + 11);
 	}

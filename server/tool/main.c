@@ -10,15 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/tool/assign.h"
 #include "server/tool/compress.h"
 #include "server/tool/digest.h"
+#include "server/tool/order.h"
 #include "server/tool/precompress.h"
 
-#define USAGE	 2 /* exit status */
-#define MAX_JOBS 1024
-#define MIN_SIZE 256 /* bytes: less fits into one packet with its head anyway */
+#define USAGE	  2 /* exit status */
+#define MAX_JOBS  1024
+#define MAX_DEPTH 100
+#define MIN_SIZE  256 /* bytes: less fits into one packet with its head anyway */
 
-enum { OPT_LEVEL = 256, OPT_MIN_SIZE, OPT_SUFFIXES, OPT_DOTFILES };
+enum { OPT_DOTFILES = 256, OPT_ADD };
 
 static const char precompress_help[] =
     "usage: pagewise precompress [option ...] DIR ...\n"
@@ -69,6 +72,46 @@ static const struct option digest_options[] = {
     {"check", no_argument, NULL, 'c'},
     {"jobs", required_argument, NULL, 'j'},
     {"force", no_argument, NULL, 'f'},
+    {"dotfiles", no_argument, NULL, OPT_DOTFILES},
+    {"quiet", no_argument, NULL, 'q'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+static const char drain_help[] =
+    "usage: pagewise drain [SOCKET]\n"
+    "       pagewise undrain [SOCKET]\n"
+    "Tells the server that runs to have balancers send nobody new, or to take "
+    "that back:\n"
+    "agent says \"drain\", the path ready answers 503.  All who come are "
+    "served as before.\n"
+    "SOCKET is the path that admin has in pagewise.conf(5); without "
+    "it " ORDER_SOCKET ".\n"
+    "    -h, --help                 print this, then exit\n";
+
+static const struct option drain_options[] = {
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+static const char assign_help[] =
+    "usage: pagewise assign [option ...] NAME[=ID][:WEIGHT],... DIR\n"
+    "Prints which node serves which path below DIR, behind HAProxy with "
+    "\"balance uri\n"
+    "path-only\" and \"hash-type consistent sdbm avalanche\"; sums go to the "
+    "standard error.\n"
+    "    -d, --depth N              directories of so many levels, as depth of "
+    "balance;\n"
+    "                               0: each file by itself (1)\n"
+    "        --add NODE             print what moves when this one is added: "
+    "from, to, path\n"
+    "        --dotfiles             also names that begin with a dot\n"
+    "    -q, --quiet                no sums\n"
+    "    -h, --help                 print this, then exit\n";
+
+static const struct option assign_options[] = {
+    {"depth", required_argument, NULL, 'd'},
+    {"add", required_argument, NULL, OPT_ADD},
     {"dotfiles", no_argument, NULL, OPT_DOTFILES},
     {"quiet", no_argument, NULL, 'q'},
     {"help", no_argument, NULL, 'h'},
@@ -269,10 +312,56 @@ digest(struct tool *to, int argc, char **argv)
 	return tool_run(to, argv + optind);
 }
 
+static int
+order(struct tool *to, int argc, char **argv)
+{
+	const char *name = to->to_command->tc_name;
+
+	if (getopt_long(argc, argv, ":h", drain_options, NULL) != -1) {
+		if (optopt != 0)
+			wrong(to, '?', argv[optind - 1]);
+		fputs(drain_help, stdout);
+		return 0;
+	}
+	if (argc > optind + 1)
+		bad(to, "more than one socket is given");
+	return order_send(name, argc > optind ? argv[optind] : ORDER_SOCKET);
+}
+
+static int
+assign(struct tool *to, int argc, char **argv)
+{
+	struct assign as = {.as_depth = 1};
+	int option;
+
+	while ((option = getopt_long(
+		    argc, argv, ":d:qh", assign_options, NULL)) != -1) {
+		if (option == 'd')
+			as.as_depth = (unsigned)number(
+			    to, "--depth", optarg, 0, MAX_DEPTH);
+		else if (option == OPT_ADD)
+			as.as_add = optarg;
+		else if (!common(to, option, assign_help))
+			wrong(to, option, argv[optind - 1]);
+	}
+	if (argc - optind != 2)
+		bad(to, "a list of nodes and one directory are needed");
+	as.as_nodes = argv[optind];
+	as.as_dotfiles = to->to_dotfiles;
+	as.as_quiet = to->to_quiet;
+	return assign_run(&as, argv[optind + 1]);
+}
+
+static const struct tool_command drain_command = {.tc_name = "drain"},
+				 undrain_command = {.tc_name = "undrain"},
+				 assign_command = {.tc_name = "assign"};
+
 static const struct {
 	const struct tool_command *command;
 	int (*run)(struct tool *, int argc, char **argv);
-} commands[] = {{&precompress_command, precompress}, {&digest_command, digest}};
+} commands[] = {{&precompress_command, precompress}, {&digest_command, digest},
+    {&drain_command, order}, {&undrain_command, order},
+    {&assign_command, assign}};
 
 int
 main(int argc, char **argv)
@@ -284,6 +373,8 @@ main(int argc, char **argv)
 		if (argc > 1 && strcmp(argv[1], to.to_command->tc_name) == 0)
 			return commands[i].run(&to, argc - 1, argv + 1);
 	}
-	fputs("usage: pagewise precompress -h, pagewise digest -h\n", stderr);
+	fputs("usage: pagewise precompress -h, pagewise digest -h, pagewise "
+	      "assign -h, pagewise drain -h\n",
+	    stderr);
 	return USAGE;
 }

@@ -1,6 +1,6 @@
 /*
- * tool: pagewise-tool, the program behind "pagewise precompress" and "pagewise digest": what
- * both commands share.  It walks directories and hands each file to one of several threads.
+ * tool: pagewise-tool, the program behind "pagewise precompress" and the other words: what
+ * commands that walk directories share.  It walks directories and hands each file to one of several threads.
  * A program of its own, so that the server links no compressor.  Manual:
  * pagewise-tool(8).
  */

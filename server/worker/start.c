@@ -11,6 +11,7 @@
 
 #include "server/worker/oust.h"
 #include "server/content/autoindex_cache.h"
+#include "server/content/popular.h"
 #include "server/content/response_cache.h"
 #include "server/http/digest.h"
 #include "server/http/range.h"
@@ -93,6 +94,23 @@ create_hot(struct worker *wk)
 	return wk->wk_service.svc_hot == NULL || wk->wk_header_cache == NULL
 		   ? -ENOMEM
 		   : 0;
+}
+
+static int
+create_popular(struct worker *wk)
+{
+	struct service *svc = &wk->wk_service;
+	unsigned wanted = svc->svc_conf->conf_popular;
+	struct seed seed;
+
+	if (wanted == 0)
+		return 0;
+	if (svc->svc_hot != NULL)
+		seed = *response_cache_seed(svc->svc_hot);
+	else
+		seed_draw(&seed);
+	svc->svc_popular = popular_create(wanted, &seed, clock_now());
+	return svc->svc_popular != NULL ? 0 : -ENOMEM;
 }
 
 static int
@@ -191,6 +209,8 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	}
 	if (error == 0)
 		error = create_hot(wk);
+	if (error == 0)
+		error = create_popular(wk);
 	if (error == 0 && sh->sh_handshaker != NULL)
 		error = create_tls(wk, sh);
 	if (error == 0)

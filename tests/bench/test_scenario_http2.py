@@ -43,6 +43,9 @@ def test_what_it_does_not_say_is_no_measurement(line):
 def test_http1_is_no_measurement():
     with pytest.raises(RuntimeError):
         load.h2load_said(SAID.replace(": h2", ": http/1.1"))
+    with pytest.raises(RuntimeError):
+        load.h2load_said(SAID, http1=True)
+    assert load.h2load_said(SAID.replace(": h2", ": http/1.1"), http1=True) == load.h2load_said(SAID)
 
 
 # ------------------------------------------------------------ candidates

@@ -105,8 +105,11 @@ LEFT = {
         nghttp2_submit_response nghttp2_submit_rst_stream nghttp2_submit_settings
         nghttp2_submit_shutdown_notice""",
     "libevent: fails for want of memory alone, which event_malloc stands for": """
-        bufferevent_socket_new evbuffer_add_printf event_config_new event_config_set_flag evhttp_send_reply""",
+        bufferevent_enable bufferevent_socket_new bufferevent_write evbuffer_add
+        evbuffer_add_printf event_config_new event_config_set_flag evhttp_send_reply""",
     "libevent: does not fail": """
+        bufferevent_free bufferevent_get_input bufferevent_getfd bufferevent_set_timeouts
+        bufferevent_setcb evhttp_connection_get_bufferevent evhttp_request_get_connection
         evbuffer_drain evbuffer_get_length evconnlistener_disable evconnlistener_enable evconnlistener_free
         evconnlistener_get_base evconnlistener_set_error_cb event_assign
         event_base_dispatch event_base_free event_base_got_break event_base_loop

@@ -39,6 +39,7 @@ def start(tmp_path):
     def run(drops=False, secure=False, **top):
         conf = tmp_path / "pagewise.conf"
         top = {"workers": 2, "access_log": tmp_path / "log", "admin": "127.0.0.1:0",
+               "agent": "127.0.0.1:0", "popular": 1,
                "listen": ["127.0.0.1:0" + " tls" * secure,
                           "unix:%s mode=0600 proxy" % (tmp_path / "s")],
                "trusted_proxies": ["unix:"], **top}

@@ -1,7 +1,10 @@
 """ready: a root whose disk does not answer, or fails, is told of; the others are well."""
 
 import errno
+import re
+import socket
 
+import harness
 from harness import wait_until
 from hung_disk import disk, disk_image  # fixtures
 from test_pending import finishes, hangs, serve_disk
@@ -55,4 +58,33 @@ def test_local_disk_of_which_no_thread_is_left_is_told_of(serve_disk, disk):
     disk.slow.release()
     finishes(c, 1)
     wait_until(lambda: told(server)[0] == 200, "it to be well again")
+    server.stop(messages=True)
+
+
+def said(server):
+    host, port = re.search(r"^pagewise: agent at (\S+):(\d+)$", server.output, re.M).groups()
+    with socket.create_connection((host, int(port)), timeout=harness.PATIENCE) as s, s.makefile("r") as f:
+        return f.read()
+
+
+def test_agent_is_down_while_a_root_does_not_answer(serve_slow, slow):
+    server = serve_slow(agent="127.0.0.1:0")
+    assert said(server).startswith("up ")
+    slow.hang("lookup", ".pagewise-ready")
+    slow.wait_held("lookup")
+    wait_until(lambda: re.fullmatch(r"down # slow: no answer for \d+ s\n", said(server)), "it to be told")
+    slow.release()
+    wait_until(lambda: said(server).startswith("up "), "it to be well again")
+    slow.fail("lookup", errno.EIO, ".pagewise-ready")
+    wait_until(lambda: said(server) == "down # slow: Input/output error\n", "the error")
+
+
+def test_agent_asks_for_less_while_a_disk_does_nothing(serve_disk, disk):
+    """Threads are left, so that its root is not down."""
+    server = serve_disk("nodiskio", agent="127.0.0.1:0")
+    (c,) = hangs(disk, server, 1)
+    wait_until(lambda: re.fullmatch(r"up (ready )?1%\n", said(server)), "next to nothing")
+    disk.slow.release()
+    finishes(c, 1)
+    wait_until(lambda: said(server).endswith(" 100%\n"), "the whole share again")
     server.stop(messages=True)

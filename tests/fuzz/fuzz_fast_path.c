@@ -151,10 +151,10 @@ run(struct str in)
 	CHECK(conn.cn_ex == NULL);
 	CHECK(recv(far_end, &byte, 1, MSG_DONTWAIT) == -1);
 	parse(&pd, in);
-	CHECK(expected(&pd) == -1 || conn.cn_known_header == NULL ||
-	      pd.pd_block.s_len != conn.cn_known_header->fl_len ||
-	      !cached_header_matches(
-		  conn.cn_known_header, pd.pd_block.s_ptr, pd.pd_block.s_len));
+	CHECK(expected(&pd) == -1 || conn.cn_known_header.kh_fields == NULL ||
+	      pd.pd_block.s_len != conn.cn_known_header.kh_fields->fl_len ||
+	      !known_header_matches(
+		  &conn.cn_known_header, pd.pd_block.s_ptr, pd.pd_block.s_len));
 	parsed_free(&pd);
 	free(copy);
 }
@@ -185,20 +185,22 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str in = fuzz_input(data, size), known = fuzz_until(&in, '\0');
 	static const union sockaddr_any nobody;
+	const struct cached_header *fl = NULL;
 	const struct request *rq;
 	struct parsed pd;
 
 	prepare();
 	parse(&pd, known);
 	rq = &pd.pd_rq;
-	conn.cn_known_header = NULL;
 	if (pd.pd_good)
-		conn.cn_known_header = header_cache_remember(
-		    worker.wk_header_cache, rq, pd.pd_block,
+		fl = header_cache_remember(worker.wk_header_cache, rq,
+		    pd.pd_block,
 		    conf_site(&conf, rq->rq_host.s_ptr, rq->rq_host.s_len),
 		    &nobody);
-	if (conn.cn_known_header != NULL && size <= 1024)
-		compose(in, conn.cn_known_header);
+	conn.cn_known_header =
+	    fl != NULL ? known_header(fl) : (struct known_header){0};
+	if (fl != NULL && size <= 1024)
+		compose(in, fl);
 	parsed_free(&pd);
 	return 0;
 }

@@ -15,7 +15,7 @@ import http2
 import request_corpus as corpus
 import tls
 import tree as t
-from hot import BOUNDARY
+from hot import BOUNDARY, Hot
 from harness import Connection, request, wait_until
 
 h2_client = pytest.importorskip("h2_client", reason="no Python module h2")
@@ -240,6 +240,107 @@ def test_more_streams_than_allowed_are_refused(start):
         c.send(raw.update(1, MOST) + raw.frame(raw.RST_STREAM, 0, 3, struct.pack(">I", CANCEL)))
         c.send(raw.get(13))
         assert c.until(raw.HEADERS, 13)
+
+
+# ------------------------------------------------------ what is ready in memory
+
+
+@pytest.fixture
+def hot(start, site, files, tmp_path):
+    """A server whose answers for /small, /empty and /most are ready soon, and its log."""
+    files["/most"] = t.content(14, 65536)
+    (site / "most").write_bytes(files["/most"])
+    for name in files:
+        os.utime(site / name[1:], (1.6e9, 1.6e9))
+
+    def run(run=start, **top):
+        return Hot(run(admin="127.0.0.1:0", access_log=tmp_path / "log", **top))
+
+    run.lines = lambda: (tmp_path / "log").read_text().splitlines()
+    return run
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_ready_answer_is_that_of_the_file(hot, start, files, secure):
+    server = hot(run=lambda **top: over_tls(start, **top) if secure else start(**top))
+    for target in ("/small", "/empty", "/most"):
+        with Client(server.server, over_tls=secure) as c:
+            first = c.ask(target)
+            server.warm(c, target)
+            before = server.count()
+            asked = [c.begin(target) for _ in range(100)]
+            for stream in asked:
+                answer = c.answer(stream)
+                assert (answer.status, answer.body) == (200, files[target])
+                assert set(answer.fields) == HEAD_FIELDS
+                assert {**answer.fields, "date": first.fields["date"]} == first.fields
+            assert server.count() - before > 90  # looked up again each second
+
+
+def test_ready_answer_goes_as_far_as_its_window(hot, files):
+    server = hot()
+    with Client(server.server, window=10, connection=1 << 24, auto=False) as c:
+        with Client(server.server) as other:
+            server.warm(other, "/most")
+        server.warm(c, "/empty")
+        before = server.count()
+        one, two = c.begin("/most"), c.begin("/most")
+        c.until(lambda: all(len(c.answers[s].body) == 10 for s in (one, two)), "the windows")
+        for by in (1, 16375, 16384, 20000):
+            size = len(c.answers[one].body)
+            c.open_window(by, one)
+            c.until(lambda n=size + by: len(c.answers[one].body) == n, "as much")
+        c.reset(two)
+        c.open_window(65536, one)
+        assert c.answer(one).body == files["/most"]
+        assert c.ask("/empty").over
+        assert server.count() - before == 3
+    asked = [("/most", 10), ("/most", 65536), ("/empty", 0)]
+    end = ['"GET %s HTTP/2.0" 200 %d ' % of for of in asked]
+    wait_until(lambda: [line for line in hot.lines() if end[0] in line] and end[2] in hot.lines()[-1],
+               "the lines")
+    assert all(a in b for a, b in zip(end, hot.lines()[-3:]))
+
+
+def test_ready_answer_is_logged_as_any(hot):
+    server = hot()
+    fields = [("user-agent", "x y"), ("referer", "http://r/")]
+    with Client(server.server) as c:
+        server.warm(c, "/small", fields=fields)
+    with Client(server.server) as c:
+        assert c.ask("/small", fields=[("user-agent", "z"), *fields[1:]]).body == b"small"
+    wait_until(lambda: hot.lines() and '"z"' in hot.lines()[-1], "the lines")
+    # Without the time, how long it took, and how long it waited for a disk at first.
+    without = {line.partition("[")[0] + line.partition("]")[2].rsplit(" ", 2)[0] for line in hot.lines()}
+    size = hot.lines()[-1].split()[-3]
+    assert without == {'127.0.0.1 - -  "GET /small HTTP/2.0" 200 5 "http://r/" "%s" %s' % (agent, size)
+                       for agent in ("x y", "z")}
+
+
+def test_other_fields_are_looked_at_again(hot, files):
+    """What was asked with the same fields but for one is answered by that one."""
+    server = hot()
+    with Client(server.server) as c:
+        server.warm(c, "/most")
+        for fields, status in ((("range", "bytes=0-9"), 206), (("if-none-match", "*"), 304),
+                               (("host", "other"), 400)):
+            assert c.ask("/most", fields=[fields]).status == status
+            assert c.ask("/most").body == files["/most"]
+        assert c.ask("/most", method="HEAD").body == b""
+        assert server.is_hot(c, "/most")
+
+
+def test_body_of_a_request_for_what_is_ready(hot):
+    server = hot()
+    with Client(server.server) as c:
+        server.warm(c, "/small")
+        before = server.count()
+        stream = c.begin("/small", end=False)
+        c.until(lambda: c.answers[stream].body == b"small", "the answer")
+        c.data(stream, b"x" * 1000, end=True)
+        assert c.answer(stream).status == 200
+        assert server.count() - before == 1
+        assert c.ask("/small").body == b"small"
 
 
 # ----------------------------------------------------------------- windows

@@ -26,7 +26,8 @@ every_key_has_its_documented_default(void **state)
 	assert_true(conf->conf_sandbox);
 	assert_true(conf->conf_keep_fowner);
 	assert_null(conf->conf_chroot);
-	assert_null(conf->conf_admin.la_text);
+	assert_int_equal(conf->conf_nadmin, 0);
+	assert_null(conf->conf_agent.la_text);
 	assert_non_null(conf->conf_mime);
 	assert_int_equal(conf->conf_head_timeout, 10);
 	assert_int_equal(conf->conf_keepalive_timeout, 60);
@@ -234,7 +235,7 @@ the_sample_has_every_key_and_only_defaults(void **state)
 	assert_int_equal(sample->conf_keep_fowner, plain->conf_keep_fowner);
 	assert_false(sample->conf_user_chosen);
 	assert_null(sample->conf_chroot);
-	assert_null(sample->conf_admin.la_text);
+	assert_int_equal(sample->conf_nadmin, 0);
 	assert_memory_equal(&sample->conf_head_timeout,
 	    &plain->conf_head_timeout,
 	    offsetof(struct conf, conf_sites) -

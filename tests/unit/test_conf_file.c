@@ -48,7 +48,7 @@ every_key_of_the_file_is_understood(void **state)
 	assert_int_equal(conf->conf_log_format, LOG_JSON);
 	assert_int_equal(conf->conf_stall_log, 9);
 	assert_int_equal(conf->conf_busy_poll, 70);
-	assert_string_equal(conf->conf_admin.la_text, "[::1]:0");
+	assert_string_equal(conf->conf_admin[0].la_text, "[::1]:0");
 	assert_string_equal(conf->conf_user, "root");
 	assert_int_equal(conf->conf_uid, 0);
 	assert_int_equal(conf->conf_gid, 12345);
@@ -214,6 +214,8 @@ an_empty_string_is_an_error_for_every_key(void **state)
 	    {"threads", "the value is empty (1 to 256)"},
 	    {"access_log", "the path is empty (write \"off\" for none)"},
 	    {"admin", "the address is empty (write \"off\" for none)"},
+	    {"agent", "\"\" is not an address: write ADDR:PORT, as in "
+		      "10.0.0.1:8082 (\"off\" for none)"},
 	    {"log_format", "\"\" is not combined or json"},
 	    {"stall_log", "the value is empty (0 to 60000)"},
 	    {"mime_types", "the path is empty"},
@@ -431,6 +433,45 @@ a_size_takes_one_suffix_of_1024s(void **state)
 }
 
 static void
+agent_has_an_address_of_its_own(void **state)
+{
+	struct conf *conf;
+
+	(void)state;
+	conf = must_load_text("agent = \"*:8082\"\n" SITE, "");
+	assert_string_equal(conf->conf_agent.la_text, "*:8082");
+	conf_destroy(&conf);
+	conf = must_load_text("agent = \"off\"\n" SITE, "");
+	assert_null(conf->conf_agent.la_text);
+	conf_destroy(&conf);
+	conf =
+	    must_load_text("admin = {\"127.0.0.1:1\", \"/run/a\"}\n" SITE, "");
+	assert_int_equal(conf->conf_nadmin, 2);
+	assert_string_equal(conf->conf_admin[1].la_text, "/run/a");
+	conf_destroy(&conf);
+	expect_file_error("admin = {\"/a\",\n\"/a\"}\n" SITE,
+	    ":2: admin: /a is listed twice");
+	expect_file_error("agent = \"/run/agent\"\n" SITE,
+	    ":1: agent: \"/run/agent\" is not an address: write ADDR:PORT, as "
+	    "in "
+	    "10.0.0.1:8082 (\"off\" for none)");
+	assert_int_equal(load_text("listen = \"127.0.0.1:81\"\nagent = "
+				   "\"*:81\"\n" SITE,
+			     "", &conf),
+	    CONF_EXIT_ERROR);
+	assert_non_null(strstr(err_text,
+	    "agent: *:81 is already an address of the sites (listen = "
+	    "127.0.0.1:81)"));
+	assert_int_equal(load_text("admin = \"127.0.0.1:81\"\nagent = "
+				   "\"127.0.0.1:81\"\n" SITE,
+			     "", &conf),
+	    CONF_EXIT_ERROR);
+	assert_non_null(strstr(err_text,
+	    "agent: 127.0.0.1:81 is already an address of the metrics (admin "
+	    "= 127.0.0.1:81)"));
+}
+
+static void
 admin_is_a_socket_beside_the_file_or_a_loopback_address(void **state)
 {
 	static const char *const loopback[] = {
@@ -445,7 +486,7 @@ admin_is_a_socket_beside_the_file_or_a_loopback_address(void **state)
 		snprintf(
 		    text, sizeof(text), "admin = \"%s\"\n" SITE, loopback[i]);
 		conf = must_load_text(text, "");
-		assert_string_equal(conf->conf_admin.la_text, loopback[i]);
+		assert_string_equal(conf->conf_admin[0].la_text, loopback[i]);
 		conf_destroy(&conf);
 	}
 	for (size_t i = 0; i < COUNT(others); i++) {
@@ -459,11 +500,11 @@ admin_is_a_socket_beside_the_file_or_a_loopback_address(void **state)
 	}
 	conf = must_load_text("admin = \"run/admin\"\n" SITE, "");
 	snprintf(expected, sizeof(expected), "%s/run/admin", dir);
-	assert_int_equal(conf->conf_admin.la_addr.ss_family, AF_UNIX);
-	assert_string_equal(conf->conf_admin.la_text, expected);
+	assert_int_equal(conf->conf_admin[0].la_addr.ss_family, AF_UNIX);
+	assert_string_equal(conf->conf_admin[0].la_text, expected);
 	conf_destroy(&conf);
 	conf = must_load_text("admin = \"/run/x\"\nadmin = off\n" SITE, "");
-	assert_null(conf->conf_admin.la_text);
+	assert_int_equal(conf->conf_nadmin, 0);
 	conf_destroy(&conf);
 }
 
@@ -598,6 +639,7 @@ main(void)
 		an_empty_list_of_addresses_is_an_error_on_its_line),
 	    cmocka_unit_test(an_empty_list_of_anything_else_stands_for_none),
 	    cmocka_unit_test(an_empty_string_is_an_error_for_every_key),
+	    cmocka_unit_test(agent_has_an_address_of_its_own),
 	    cmocka_unit_test(
 		admin_is_a_socket_beside_the_file_or_a_loopback_address),
 	    cmocka_unit_test(comments_do_not_shift_line_numbers),

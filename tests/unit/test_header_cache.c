@@ -269,6 +269,38 @@ a_block_takes_the_place_of_another(void **state)
 	assert_true(matches(remember(*state, LINE, PLAIN), PLAIN));
 }
 
+/* What its connection was allowed, this one may not be: the other host, over TLS. */
+static void
+a_block_of_another_connection_in_its_place_is_not_known(void **state)
+{
+	const struct cached_header *first = remember(*state, LINE, PLAIN), *fl;
+	struct known_header known = known_header(first);
+	char text[64];
+	unsigned i = 0;
+
+	assert_true(known_header_matches(&known, PLAIN, strlen(PLAIN)));
+	do {
+		snprintf(
+		    text, sizeof(text), "Host: other\r\nX: %u\r\n\r\n", i++);
+		fl = remember(*state, LINE, text);
+	} while (fl != first);
+	assert_true(cached_header_matches(first, text, strlen(text)));
+	assert_false(known_header_matches(&known, text, strlen(text)));
+	/* Nor is its own any more: it was checked by somebody else. */
+	assert_ptr_equal(remember(*state, LINE, PLAIN), first);
+	assert_false(known_header_matches(&known, PLAIN, strlen(PLAIN)));
+}
+
+static void
+nothing_is_known_at_first(void **state)
+{
+	struct known_header known = {0};
+
+	(void)remember(*state, LINE, PLAIN);
+	assert_false(known_header_matches(&known, PLAIN, strlen(PLAIN)));
+	assert_false(known_header_matches(&known, "", 0));
+}
+
 #define RULE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -285,6 +317,8 @@ main(void)
 	    RULE(values_are_found_in_every_block_that_matches),
 	    RULE(a_block_has_a_largest_size),
 	    RULE(a_block_takes_the_place_of_another),
+	    RULE(a_block_of_another_connection_in_its_place_is_not_known),
+	    RULE(nothing_is_known_at_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

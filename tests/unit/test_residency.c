@@ -4,6 +4,7 @@
  */
 #include "lib_fixture.h"
 
+#include "lib/disk/completion.h"
 #include "lib/file/residency.h"
 #include "lib/file/verified.h"
 
@@ -299,6 +300,42 @@ a_yes_is_for_the_range_that_was_asked_about(void **state)
 	pw_file_unref(&file);
 }
 
+/* So that many small questions about a popular piece are one. */
+static void
+a_part_of_a_piece_is_asked_for_with_the_rest(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+	off_t off = 0, end = PIECE;
+
+	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
+	file = cold_file(fx);
+	fetch(fx, file, 0, PIECE);
+	assert_true(residency_ask(file, 0, 4096));
+	verified_trim(fx->fx_loop->lp_verified, file_priv(file)->fp_number,
+	    &off, &end, 0);
+	assert_true(off == end);
+	assert_int_equal(pages_resident(file->fil_fd, 0, (size_t)SIZE),
+	    PIECE / sysconf(_SC_PAGESIZE));
+	pw_file_unref(&file);
+}
+
+/* Of what is not asked about, a no is none. */
+static void
+a_rest_that_is_not_there_does_not_matter(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
+	file = cold_file(fx);
+	read_in(file->fil_fd, 0, 3 * 4096);
+	assert_true(residency_ask(file, 0, 3 * 4096));
+	assert_true(residency_ask(file, 4096, 4096));
+	assert_false(residency_ask(file, 4096, 3 * 4096));
+	pw_file_unref(&file);
+}
+
 static void
 a_yes_for_a_file_that_is_given_back_does_not_hold(void **state)
 {
@@ -571,6 +608,8 @@ main(void)
 	    TEST(one_page_that_is_gone_is_noticed_by_each_way_of_asking),
 	    TEST(a_yes_does_not_hold_for_ever),
 	    TEST(a_yes_is_for_the_range_that_was_asked_about),
+	    TEST(a_part_of_a_piece_is_asked_for_with_the_rest),
+	    TEST(a_rest_that_is_not_there_does_not_matter),
 	    TEST(a_yes_for_a_file_that_is_given_back_does_not_hold),
 	    TEST(asking_about_a_cold_file_of_ours_brings_nothing_in),
 	    TEST(shared_memory_is_never_cold),

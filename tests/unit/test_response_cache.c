@@ -655,6 +655,37 @@ one_that_another_replaces_is_sent_to_its_end(void **state)
 	destroy(hot);
 }
 
+/* Another one goes for it, or it has none; never it itself. */
+static void
+a_form_of_a_head_counts_and_goes_with_the_answer(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file = new_file(fx, "f", 1000);
+	size_t one = cost("/f", file), form = 200;
+	struct response_cache *hot = create(2 * one + form - 1);
+	struct cached_response *ha;
+
+	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
+	offer(hot, "/g", file, RESPONSE_CACHE_ASKED);
+	ha = find(hot, "/g", file);
+	assert_non_null(ha);
+	/* The other one was asked for as often. */
+	assert_null(response_cache_form(ha, form, file->fil_checked));
+	assert_null(ha->ha_form);
+	assert_int_equal(response_cache_bytes(hot), 2 * one);
+	for (int i = 0; i < 10; i++)
+		ha = find(hot, "/g", file);
+	while (response_cache_form(ha, form, file->fil_checked) == NULL)
+		assert_ptr_equal(find(hot, "/g", file), ha);
+	memset(ha->ha_form, 1, form);
+	assert_null(find(hot, "/f", file));
+	assert_int_equal(response_cache_bytes(hot), one + form);
+	assert_null(response_cache_form(ha, 4 * one, file->fil_checked));
+	assert_ptr_equal(find(hot, "/g", file), ha);
+	pw_file_unref(&file);
+	destroy(hot);
+}
+
 static void
 no_set_is_empty(void **state)
 {
@@ -695,6 +726,7 @@ main(void)
 	    RULE(a_large_one_takes_the_place_of_several),
 	    RULE(what_somebody_sends_stays_and_counts),
 	    RULE(one_that_another_replaces_is_sent_to_its_end),
+	    RULE(a_form_of_a_head_counts_and_goes_with_the_answer),
 	    cmocka_unit_test(no_set_is_empty),
 	};
 

@@ -13,11 +13,11 @@ WHAT = """h2load requests a cached file repeatedly over HTTP/2, on 4 connections
 requests at once as the table says: over TLS by ALPN, in clear text with prior knowledge. CPU time
 is that of the server, from the counters of its control group, and is divided by the bytes of
 bodies that arrived: a request's is that of so many bytes as the file has. Files of 1 MiB and more
-are compared with our own HTTP/1 as well, for which wrk has as many connections as there are
-streams here. Ratios are of two measurements of the same round, and the table shows the median of
+are compared with our own HTTP/1 as well, for which h2load has as many connections as there are
+streams here: what the client has to do changes what the server's core does for TCP. Ratios are of two measurements of the same round, and the table shows the median of
 the rounds' ratios. Servers over TLS are compared with each other, and so are those in clear
 text. The best peer is the one with the best median."""
-NEEDS = ("h2load", "wrk")
+NEEDS = ("h2load",)
 HTTP2 = True
 # cases, streams, large_streams (of files of 1 MiB and more): lists
 FULL = {"rounds": 5, "seconds": 2, "connections": 4, "cases": "1K,16K,64K,1M,16M",
@@ -92,8 +92,9 @@ def own_http1(tls, bench, part):
     """The same bytes by HTTP/1."""
     s, cand = bench.settings, (servers.encrypted() if tls else servers.paths())[0]
     with bench.serve(cand) as server:
-        return one(bench, server, HTTP1 + servers.TLS * tls, part, lambda path: bench.wrk(
-            server, path, connections=s.connections * of_part(part).streams, seconds=s.seconds))
+        return one(bench, server, HTTP1 + servers.TLS * tls, part, lambda path: bench.h2load(
+            server, path, http1=True, connections=s.connections * of_part(part).streams, streams=1,
+            seconds=s.seconds))
 
 
 def one(bench, server, name, part, start):

@@ -1,0 +1,388 @@
+/*
+ * agent: see agent.h.
+ */
+#include <errno.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/listener.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/util/clock.h"
+
+#include "server/admin/accept_error.h"
+#include "server/admin/agent.h"
+#include "server/admin/prometheus.h"
+#include "server/admin/weight.h"
+#include "server/content/health.h"
+#include "server/worker/worker.h"
+
+#define LINE	     512 /* bytes with the NUL */
+#define QUEUES	     256
+#define LINGER_S     2	 /* for the other end to close */
+#define LINGERING    256 /* at a time; others are closed at once */
+#define READY_US     ((uint64_t)60000000)
+#define LATE_TICK_US ((uint64_t)500000) /* two periods of a loop's tick */
+
+/* A queue of a disk, as it was when it was last looked at. */
+struct seen_queue {
+	uint64_t sq_dev;
+	const char *sq_queue;
+	uint64_t sq_jobs;
+	uint64_t sq_wait;    /* microseconds, of all of them */
+	uint64_t sq_working; /* when it last ended one, or had none */
+};
+
+struct seen_loop {
+	uint64_t sl_turns;
+	uint64_t sl_time; /* microseconds, of all of them */
+	uint64_t sl_beat;
+	uint64_t sl_beat_at;
+};
+
+/* Its line was sent, and the other end has not closed. */
+struct lingering {
+	struct agent *lg_agent;
+	struct bufferevent *lg_bev; /* owned */
+	LIST_ENTRY(lingering) lg_link;
+};
+
+struct agent {
+	const struct metrics *ag_metrics;
+	const struct health *ag_health;
+	struct evconnlistener *ag_listener;
+	struct event *ag_timer;
+	struct event_base *ag_base;
+	struct weight ag_weight;
+	uint64_t ag_ready_until; /* 0: nobody was told to come back yet */
+	uint64_t ag_checks;
+	LIST_HEAD(, lingering)
+	ag_lingering;
+	unsigned ag_nlingering;
+	size_t ag_nqueues;
+	struct seen_queue ag_queues[QUEUES];
+	struct seen_loop ag_loops[]; /* conf_workers of them */
+};
+
+/* ------------------------------------------------------------------- what it lacks */
+
+static double
+least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* NULL: there are too many. */
+static struct seen_queue *
+find_queue(struct agent *ag, const struct pw_device_stats *ds, uint64_t now)
+{
+	struct seen_queue *sq;
+
+	for (size_t i = 0; i < ag->ag_nqueues; i++) {
+		sq = &ag->ag_queues[i];
+		if (sq->sq_dev == ds->ds_dev &&
+		    strcmp(sq->sq_queue, ds->ds_queue) == 0)
+			return sq;
+	}
+	if (ag->ag_nqueues == QUEUES)
+		return NULL;
+	sq = &ag->ag_queues[ag->ag_nqueues++];
+	*sq = (struct seen_queue){.sq_dev = ds->ds_dev,
+	    .sq_queue = ds->ds_queue,
+	    .sq_jobs = ds->ds_jobs,
+	    .sq_wait = ds->ds_wait.hg_sum,
+	    .sq_working = now};
+	return sq;
+}
+
+static double
+look_at_queue(struct agent *ag, const struct pw_device_stats *ds, uint64_t now)
+{
+	struct seen_queue *sq = find_queue(ag, ds, now);
+	uint64_t jobs, wait;
+
+	if (sq == NULL)
+		return 1;
+	jobs = ds->ds_jobs - sq->sq_jobs;
+	wait = ds->ds_wait.hg_sum - sq->sq_wait;
+	sq->sq_jobs = ds->ds_jobs;
+	sq->sq_wait = ds->ds_wait.hg_sum;
+	if (jobs > 0 || ds->ds_busy == 0)
+		sq->sq_working = now;
+	return least(jobs > 0 ? weight_of_wait(wait / jobs) : 1,
+	    weight_of_silence(now - sq->sq_working));
+}
+
+/* A listing may take long without anything being wrong. */
+static double
+look_at_disks(struct agent *ag, uint64_t now)
+{
+	struct pw_device_stats list[QUEUES];
+	size_t n = pw_pool_devices(ag->ag_metrics->mt_pool, list, QUEUES);
+	double part = 1;
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(list[i].ds_queue, "tasks") != 0)
+			part = least(part, look_at_queue(ag, &list[i], now));
+	return part;
+}
+
+static double
+look_at_loop(struct seen_loop *sl, const struct worker *wk, uint64_t now)
+{
+	uint64_t beat =
+	    atomic_load_explicit(&wk->wk_beat, memory_order_relaxed);
+	uint64_t turns = 0, then = sl->sl_turns, time = sl->sl_time, lag = 0;
+	struct pw_histogram hg;
+
+	pw_histogram_copy(&hg, &wk->wk_service.svc_stats.sta_turn);
+	for (size_t i = 0; i < PW_HISTOGRAM; i++)
+		turns += hg.hg_count[i];
+	sl->sl_turns = turns;
+	sl->sl_time = hg.hg_sum;
+	if (turns > then)
+		lag = (hg.hg_sum - time) / (turns - then);
+	if (beat != sl->sl_beat || sl->sl_beat_at == 0) {
+		sl->sl_beat = beat;
+		sl->sl_beat_at = now;
+	}
+	if (now - sl->sl_beat_at > LATE_TICK_US + lag)
+		lag = now - sl->sl_beat_at - LATE_TICK_US;
+	return weight_of_lag(lag);
+}
+
+static void
+on_sample(evutil_socket_t fd, short what, void *arg)
+{
+	struct agent *ag = arg;
+	const struct metrics *mt = ag->ag_metrics;
+	uint64_t now = clock_now();
+	struct pw_pool_stats ps;
+	double part;
+
+	(void)fd;
+	(void)what;
+	pw_pool_stats(mt->mt_pool, &ps);
+	part = least(weight_of_budget(ps.ps_unsent, ps.ps_unsent_max),
+	    look_at_disks(ag, now));
+	for (unsigned i = 0; i < mt->mt_conf->conf_workers; i++)
+		part = least(part,
+		    look_at_loop(&ag->ag_loops[i], mt->mt_workers[i], now));
+	weight_add(&ag->ag_weight, part);
+}
+
+/* ---------------------------------------------------------------------- the answer */
+
+/* The minute begins with the first who asks. */
+static bool
+says_ready(struct agent *ag, uint64_t now)
+{
+	if (!atomic_load(&ag->ag_health->hl_restored))
+		return false;
+	if (ag->ag_ready_until == 0)
+		ag->ag_ready_until = now + READY_US;
+	return now < ag->ag_ready_until;
+}
+
+/* Names of sites are the operator's, but the line has to be one. */
+static void
+write_line(struct agent *ag, char line[static LINE])
+{
+	const struct health *hl = ag->ag_health;
+	char why[LINE - sizeof("down # \n")];
+	uint64_t now = clock_now();
+	size_t len;
+
+	if (atomic_load(&hl->hl_ending))
+		snprintf(line, LINE - 1, "drain");
+	else if (!health_is_well(hl, now, why, sizeof(why)))
+		snprintf(line, LINE - 1, "down # %s", why);
+	else if (health_drains(hl)) {
+		ag->ag_ready_until = 0;
+		snprintf(line, LINE - 1, "drain");
+	} else
+		snprintf(line, LINE - 1, "up %s%u%%",
+		    says_ready(ag, now) ? "ready " : "", ag->ag_weight.wt_said);
+	for (char *c = line; *c != '\0'; c++)
+		if ((unsigned char)*c < ' ')
+			*c = '?';
+	len = strlen(line);
+	line[len] = '\n';
+	line[len + 1] = '\0';
+}
+
+static void
+end(struct lingering *lg)
+{
+	LIST_REMOVE(lg, lg_link);
+	lg->lg_agent->ag_nlingering--;
+	bufferevent_free(lg->lg_bev);
+	free(lg);
+}
+
+/* A close before the other end's would lose the line to a reset, if that has sent something. */
+static void
+on_sent(struct bufferevent *bev, void *arg)
+{
+	(void)arg;
+	shutdown(bufferevent_getfd(bev), SHUT_WR);
+}
+
+static void
+on_received(struct bufferevent *bev, void *arg)
+{
+	struct evbuffer *in = bufferevent_get_input(bev);
+
+	(void)arg;
+	evbuffer_drain(in, evbuffer_get_length(in));
+}
+
+static void
+on_end(struct bufferevent *bev, short what, void *arg)
+{
+	(void)bev;
+	(void)what;
+	end(arg);
+}
+
+/* NULL: not for this one. */
+static struct lingering *
+linger(struct agent *ag, int fd)
+{
+	struct lingering *lg;
+
+	if (ag->ag_nlingering == LINGERING)
+		return NULL;
+	lg = calloc(1, sizeof(*lg));
+	if (lg == NULL)
+		return NULL;
+	lg->lg_bev =
+	    bufferevent_socket_new(ag->ag_base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (lg->lg_bev == NULL) {
+		free(lg);
+		return NULL;
+	}
+	lg->lg_agent = ag;
+	LIST_INSERT_HEAD(&ag->ag_lingering, lg, lg_link);
+	ag->ag_nlingering++;
+	return lg;
+}
+
+static void
+on_connection(struct evconnlistener *listener, evutil_socket_t fd,
+    struct sockaddr *sa, int len, void *arg)
+{
+	static const struct timeval patience = {LINGER_S, 0};
+	struct agent *ag = arg;
+	struct lingering *lg = linger(ag, fd);
+	char line[LINE];
+
+	(void)listener;
+	(void)sa;
+	(void)len;
+	ag->ag_checks++;
+	write_line(ag, line);
+	if (lg == NULL) {
+		(void)send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
+		close(fd);
+		return;
+	}
+	bufferevent_setcb(lg->lg_bev, on_received, on_sent, on_end, lg);
+	bufferevent_set_timeouts(lg->lg_bev, &patience, &patience);
+	if (bufferevent_write(lg->lg_bev, line, strlen(line)) != 0 ||
+	    bufferevent_enable(lg->lg_bev, EV_READ | EV_WRITE) != 0)
+		end(lg);
+}
+
+/* ------------------------------------------------------------------------ its life */
+
+void
+agent_metrics(const struct agent *ag, struct evbuffer *out)
+{
+	if (ag == NULL)
+		return;
+	text_simple(out, "pagewise_agent_checks_total", "counter",
+	    ag->ag_checks, "Questions of balancers that were answered.");
+	text_simple(out, "pagewise_agent_weight_percent", "gauge",
+	    ag->ag_weight.wt_said,
+	    "The share of its requests that the node asks balancers for.");
+	text_simple(out, "pagewise_draining", "gauge",
+	    health_drains(ag->ag_health),
+	    "1 while balancers are told to send nobody new.");
+}
+
+static int
+start(struct agent *ag, int fd)
+{
+	static const struct timeval period = {0, WEIGHT_PERIOD_US};
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (copy == -1)
+		return -errno;
+	ag->ag_listener = evconnlistener_new(ag->ag_base, on_connection, ag,
+	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_DISABLED, 0,
+	    copy);
+	if (ag->ag_listener == NULL) {
+		close(copy);
+		return -ENOMEM;
+	}
+	evconnlistener_set_error_cb(ag->ag_listener, accept_error);
+	ag->ag_timer = event_new(ag->ag_base, -1, EV_PERSIST, on_sample, ag);
+	if (ag->ag_timer == NULL || event_add(ag->ag_timer, &period) != 0)
+		return -ENOMEM;
+	return 0;
+}
+
+int
+agent_create(struct event_base *base, int fd, const struct metrics *mt,
+    const struct health *hl, struct agent **out)
+{
+	unsigned n = mt->mt_conf->conf_workers;
+	struct agent *ag = calloc(1, sizeof(*ag) + n * sizeof(*ag->ag_loops));
+	int error;
+
+	if (ag == NULL)
+		return -ENOMEM;
+	ag->ag_base = base;
+	ag->ag_metrics = mt;
+	ag->ag_health = hl;
+	weight_init(&ag->ag_weight);
+	error = start(ag, fd);
+	if (error == 0)
+		*out = ag;
+	else
+		agent_destroy(&ag);
+	return error;
+}
+
+void
+agent_accept(struct agent *ag)
+{
+	if (ag != NULL)
+		evconnlistener_enable(ag->ag_listener);
+}
+
+void
+agent_destroy(struct agent **agp)
+{
+	struct agent *ag = *agp;
+	struct lingering *lg, *next;
+
+	if (ag == NULL)
+		return;
+	*agp = NULL;
+	for (lg = LIST_FIRST(&ag->ag_lingering); lg != NULL; lg = next) {
+		next = LIST_NEXT(lg, lg_link);
+		end(lg);
+	}
+	if (ag->ag_listener != NULL)
+		evconnlistener_free(ag->ag_listener);
+	if (ag->ag_timer != NULL)
+		event_free(ag->ag_timer);
+	free(ag);
+}

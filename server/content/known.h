@@ -1,0 +1,88 @@
+/*
+ * known: requests of which every byte is known: the fields are those of one that was checked and
+ * parsed before (header_cache.h), and what the target names is ready (response_cache.h).  They
+ * are neither parsed nor looked up.  The worker's thread.
+ */
+#ifndef SERVER_CONTENT_KNOWN_H
+#define SERVER_CONTENT_KNOWN_H
+
+#include "server/content/header_cache.h"
+#include "server/content/popular.h"
+#include "server/content/response_cache.h"
+#include "server/content/service.h"
+
+struct exchange;
+
+struct known {
+	struct cached_response *kn_answer; /* to keep: response_cache_ref */
+	const struct cached_header *kn_fields;
+	const char *kn_begin; /* of the head */
+	size_t kn_line;	      /* bytes of its first line, without CRLF */
+	size_t kn_len;	      /* bytes of all of it */
+	struct str kn_target; /* its path: it has no more */
+};
+
+/*
+ * A request was checked and parsed, and its answer was ready; head: all of it.  proxied: its
+ * connection names the client itself.
+ */
+void known_learn(struct header_cache *, struct known_header *,
+    const struct exchange *, struct str head, bool proxied);
+
+static inline bool
+known_take_target(struct str *s, struct str *target)
+{
+	size_t most =
+	    s->s_len < RESPONSE_CACHE_TARGET ? s->s_len : RESPONSE_CACHE_TARGET;
+	const char *end = memchr(s->s_ptr, ' ', most);
+
+	if (end == NULL)
+		return false;
+	*target = (struct str){s->s_ptr, (size_t)(end - s->s_ptr)};
+	s->s_ptr += target->s_len;
+	s->s_len -= target->s_len;
+	return true;
+}
+
+/* Is there one at the front of in, as text of HTTP/1?  now: microseconds.  Hot, so inlined. */
+static inline bool
+known_find(struct service *svc, const struct known_header *known, bool tls,
+    struct str in, uint64_t now, struct known *kn)
+{
+	const struct cached_header *fl = known->kh_fields;
+	const char *begin = in.s_ptr;
+	struct str target;
+	size_t line, len;
+
+	if (!str_skip(&in, STR("GET ")) || !known_take_target(&in, &target) ||
+	    !str_skip(&in, STR(" HTTP/1.1\r\n")) ||
+	    !known_header_matches(known, in.s_ptr, in.s_len))
+		return false;
+	line = (size_t)(in.s_ptr - begin);
+	len = line + fl->fl_len;
+	if (len > svc->svc_conf->conf_max_head)
+		return false;
+	*kn = (struct known){
+	    .kn_answer = response_cache_find(svc->svc_hot,
+		(struct cached_key){fl->fl_site, target,
+		    fl->fl_accept | (tls ? RESPONSE_CACHE_TLS : 0), false},
+		now, service_time(svc), svc->svc_date),
+	    .kn_fields = fl,
+	    .kn_begin = begin,
+	    .kn_line = line - 2,
+	    .kn_len = len,
+	    .kn_target = target,
+	};
+	return kn->kn_answer != NULL;
+}
+
+/* It is answered: see popular.h. */
+static inline void
+known_asked(struct service *svc, const struct known *kn, uint64_t now)
+{
+	if (svc->svc_popular != NULL)
+		popular_asked(svc->svc_popular, kn->kn_answer->ha_site,
+		    kn->kn_target, kn->kn_answer->ha_hash, now);
+}
+
+#endif

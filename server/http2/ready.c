@@ -1,0 +1,196 @@
+/*
+ * ready: answers to requests of which every byte is known, with what is ready in memory
+ * (known.h): no exchange, and the fields of the head are taken apart once for all clients.
+ */
+#include <string.h>
+
+#include "lib/util/clock.h"
+#include "server/content/known.h"
+#include "server/http/date.h"
+#include "server/http/head_write.h"
+#include "server/http2/stream.h"
+#include "server/tls/session.h"
+#include "server/worker/worker.h"
+
+/* A head as libnghttp2 takes it, without a copy: it stays as long as the answer. */
+struct form {
+	size_t fm_n;
+	time_t fm_date;
+	char *fm_text;
+	nghttp2_nv fm_fields[]; /* and the text behind them */
+};
+
+static struct service *
+service_of(const struct h2_stream *sm)
+{
+	return &sm->sm_session->h2_owner.ho_worker->wk_service;
+}
+
+static size_t
+count_lines(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += text[i] == '\n';
+	return n;
+}
+
+static struct form *
+make_form(struct cached_response *ha, uint64_t now)
+{
+	size_t most = count_lines(ha->ha_text, ha->ha_head),
+	       size = sizeof(struct form) + most * sizeof(nghttp2_nv) +
+		      ha->ha_head;
+	struct form *fm = response_cache_form(ha, size, now);
+
+	if (fm == NULL)
+		return NULL;
+	fm->fm_text = (char *)&fm->fm_fields[most];
+	fm->fm_date = ha->ha_date;
+	memcpy(fm->fm_text, ha->ha_text, ha->ha_head);
+	fm->fm_n =
+	    h2_head_fields(fm->fm_text, ha->ha_head, fm->fm_fields, most);
+	for (size_t i = 0; i < fm->fm_n; i++)
+		fm->fm_fields[i].flags = NGHTTP2_NV_FLAG_NO_COPY_NAME |
+					 NGHTTP2_NV_FLAG_NO_COPY_VALUE;
+	return fm;
+}
+
+/* NULL: there is no room. */
+static struct form *
+form_of(struct cached_response *ha, uint64_t now)
+{
+	struct form *fm =
+	    ha->ha_form != NULL ? ha->ha_form : make_form(ha, now);
+
+	if (fm == NULL || fm->fm_date == ha->ha_date)
+		return fm;
+	fm->fm_date = ha->ha_date;
+	memcpy(fm->fm_text + HEAD_WRITE_DATE, ha->ha_text + HEAD_WRITE_DATE,
+	    DATE_LEN);
+	return fm;
+}
+
+static size_t
+body_len(const struct cached_response *ha)
+{
+	return ha->ha_len - ha->ha_head;
+}
+
+/* Whom a proxy names is somebody else with each request. */
+static bool
+find(const struct h2_stream *sm, uint64_t now, struct known *kn)
+{
+	const struct h2 *h2 = sm->sm_session;
+	const struct h2_owner *ho = &h2->h2_owner;
+	const struct buf *text = &sm->sm_head.hh_text;
+
+	if (h2->h2_known.kh_fields == NULL || service_of(sm)->svc_hot == NULL ||
+	    sm->sm_head.hh_two_hosts)
+		return false;
+	return known_find(service_of(sm), &h2->h2_known, ho->ho_tls != NULL,
+		   (struct str){text->b_data, text->b_len}, now, kn) &&
+	       kn->kn_len == text->b_len &&
+	       !(ho->ho_proxied &&
+		   kn->kn_fields->fl_client.sa.sa_family != AF_UNSPEC);
+}
+
+static void
+keep_for_log(struct h2_stream *sm, const struct known *kn)
+{
+	struct h2_ready *rd = &sm->sm_ready;
+	const struct cached_header *fl = kn->kn_fields;
+	const char *block = kn->kn_begin + kn->kn_line + 2;
+
+	rd->rd_line = (struct str){kn->kn_begin, kn->kn_line};
+	rd->rd_target = kn->kn_target;
+	rd->rd_referer = cached_header_slice(fl, fl->fl_referer, block);
+	rd->rd_agent = cached_header_slice(fl, fl->fl_agent, block);
+	rd->rd_host = cached_header_slice(fl, fl->fl_host, block);
+	h2_head_mark(&sm->sm_head, kn->kn_line);
+}
+
+bool
+h2_ready_begin(struct h2_stream *sm)
+{
+	struct service *svc = service_of(sm);
+	uint64_t now = clock_now();
+	struct form *fm;
+	struct known kn;
+
+	if (!find(sm, now, &kn))
+		return false;
+	fm = form_of(kn.kn_answer, now);
+	if (fm == NULL || !h2_stream_submit(sm, fm->fm_fields, fm->fm_n,
+			      body_len(kn.kn_answer) > 0))
+		return false;
+	known_asked(svc, &kn, now);
+	response_cache_ref(kn.kn_answer);
+	sm->sm_ready = (struct h2_ready){.rd_answer = kn.kn_answer,
+	    .rd_since = now,
+	    .rd_time = svc->svc_time};
+	if (log_access_on(svc->svc_log))
+		keep_for_log(sm, &kn);
+	else
+		h2_head_release(&sm->sm_head, &svc->svc_bufs);
+	stat_add(&svc->svc_stats.sta_sent, kn.kn_answer->ha_head);
+	stat_add(&svc->svc_stats.sta_hot, 1);
+	return true;
+}
+
+ssize_t
+h2_ready_read(struct h2_stream *sm, uint32_t *flags)
+{
+	struct h2_ready *rd = &sm->sm_ready;
+	const struct cached_response *ha = rd->rd_answer;
+	size_t left = body_len(ha) - rd->rd_at,
+	       n = left < sm->sm_room ? left : sm->sm_room;
+
+	memcpy(sm->sm_to, ha->ha_text + ha->ha_head + rd->rd_at, n);
+	rd->rd_at += n;
+	stat_add(&service_of(sm)->svc_stats.sta_sent, n);
+	if (n == left) {
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+		h2_ready_end(sm);
+	}
+	return (ssize_t)n;
+}
+
+static void
+record(const struct h2_stream *sm)
+{
+	const struct h2_ready *rd = &sm->sm_ready;
+	const struct h2_owner *ho = &sm->sm_session->h2_owner;
+	struct log_record rec = {
+	    .rec_peer = ho->ho_peer,
+	    .rec_time = rd->rd_time,
+	    .rec_line = rd->rd_line,
+	    .rec_status = 200,
+	    .rec_body = rd->rd_at,
+	    .rec_bytes = rd->rd_answer->ha_head + rd->rd_at,
+	    .rec_referer = rd->rd_referer,
+	    .rec_agent = rd->rd_agent,
+	    .rec_host = rd->rd_host,
+	    .rec_duration = clock_now() - rd->rd_since,
+	    .rec_tls = ho->ho_tls == NULL ? NULL : &ho->ho_tls->tl_log,
+	};
+
+	log_access(service_of(sm)->svc_log, &rec);
+}
+
+void
+h2_ready_end(struct h2_stream *sm)
+{
+	struct h2_ready *rd = &sm->sm_ready;
+	struct service *svc = service_of(sm);
+
+	if (rd->rd_answer == NULL)
+		return;
+	stat_add(&svc->svc_stats.sta_status[200 - STATS_STATUS], 1);
+	if (rd->rd_line.s_ptr != NULL &&
+	    conf_logs(svc->svc_conf, rd->rd_target, 200))
+		record(sm);
+	response_cache_unref(&rd->rd_answer);
+	h2_head_release(&sm->sm_head, &svc->svc_bufs);
+}

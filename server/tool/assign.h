@@ -1,0 +1,21 @@
+/*
+ * assign: "pagewise assign": which node of a fleet serves which directory, or file, behind a
+ * HAProxy that hashes paths (chash.h), and what moves when a node is added.
+ */
+#ifndef SERVER_TOOL_ASSIGN_H
+#define SERVER_TOOL_ASSIGN_H
+
+#include <stdbool.h>
+
+struct assign {
+	char *as_nodes; /* "a,b=7:50,c": NAME[=ID][:WEIGHT]; is changed */
+	char *as_add;	/* one more, or NULL */
+	unsigned as_depth;
+	bool as_dotfiles;
+	bool as_quiet; /* no sums */
+};
+
+/* Prints.  The exit status; 2, after a message: as_nodes or as_add is wrong. */
+int assign_run(const struct assign *, const char *dir);
+
+#endif

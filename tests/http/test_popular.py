@@ -1,0 +1,112 @@
+"""popular: the paths that are asked for most, as a list and as a map for HAProxy."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from harness import Finished, wait_until
+from test_admin import Admin
+
+
+@pytest.fixture
+def counting(serve_conf, site):
+    for name in ("a", "b", "c c", "index.html"):
+        (site / name).write_text(name)
+
+    def start(**top):
+        server = serve_conf({"admin": "127.0.0.1:0", "popular": 3, **top}, [
+            ("s", {"root": site}, {}), ('t"', {"names": ["t"], "root": site}, {})])
+        return server, Admin(server)
+
+    return start
+
+
+def paths(admin):
+    return [(x["site"], x["path"], x["requests"]) for x in json.loads(admin.ask("/popular").text)["paths"]]
+
+
+def map_of(admin):
+    return admin.ask("/popular.map").text.splitlines()
+
+
+@pytest.mark.parametrize("hot_set", ["16M", 0])
+def test_most_requested_paths_are_listed(counting, hot_set):
+    """On one connection, so that most of them take the short way."""
+    server, admin = counting(workers=1, hot_set=hot_set)
+    assert (paths(admin), map_of(admin)) == ([], [])
+    with server.connect() as c:
+        for path, times in (("/a", 40), ("/b", 30), ("/", 20), ("/c%20c", 2)):
+            for _ in range(times):
+                assert c.ask(path).status == 200
+    assert paths(admin) == [("s", "/a", 40), ("s", "/b", 30), ("s", "/", 20)]
+    assert map_of(admin) == ["/a 40", "/b 30", "/ 20"]
+    assert admin.value("pagewise_popular_requests_total") == 92
+    assert admin.ask("/popular").headers["Content-Type"] == "application/json"
+    assert admin.ask("/popular", "POST").status == 405
+
+
+def test_workers_are_added_up(counting):
+    server, admin = counting(workers=2)
+    for _ in range(20):
+        server.get("/a")
+        server.get("/b?x=1")
+    server.get("/a", host="t")
+    assert paths(admin) == [("s", "/a", 20), ("s", "/b", 20), ('t"', "/a", 1)]
+    assert map_of(admin) == ["/a 20", "/b 20"]
+
+
+def test_what_is_not_there_and_other_methods_do_not_count(counting):
+    server, admin = counting()
+    for method, path in (("GET", "/missing"), ("HEAD", "/a"), ("OPTIONS", "/a"), ("POST", "/a")):
+        server.get(path, method)
+    server.get("/a", fields={"Range": "bytes=0-0"})
+    server.get("/a", fields={"Range": "bytes=9-"})
+    assert paths(admin) == [("s", "/a", 1)]
+
+
+def test_map_has_nothing_that_haproxy_would_take_for_more(counting, site):
+    names = ["a;quit", "a\\b", "a'$(b)", "%41", 'a"', "a<b", "é"]
+    for name in ["a;quit", "a\\b", "a'$(b)", "A", 'a"', "a<b"]:
+        (site / name).write_text("x")
+    server, admin = counting(popular=100)
+    asked = ["/" + name for name in names if name.isascii()]
+    for path in asked:
+        assert server.get(path).status == 200
+    assert sorted(x[1] for x in paths(admin)) == sorted(asked)
+    assert map_of(admin) == ["/%41 1", "/a'$(b) 1"]
+
+
+def test_off_there_is_no_list(counting):
+    _, admin = counting(popular=0)
+    assert admin.ask("/popular").status == admin.ask("/popular.map").status == 404
+    assert "popular" not in admin.ask("/metrics").text
+
+
+@pytest.mark.parametrize("value, cause", [("1001", "1001 is not between 0 and 1000"), ("-1", "-1"), ("x", '"x"')])
+def test_number_that_is_none_is_an_error(tmp_path, value, cause):
+    conf = tmp_path / "p.conf"
+    conf.write_text('popular = "%s"\nsite "s" { root = "/" }\n' % value)
+    run = Finished("-t", "-c", str(conf))
+    assert run.code == 1 and ":1: popular: " in run.err, run.err
+
+
+@pytest.mark.skipif(shutil.which("haproxy") is None, reason="there is no haproxy")
+def test_haproxy_takes_the_map(counting, tmp_path):
+    server, admin = counting()
+    server.get("/a")
+    (tmp_path / "popular.map").write_text(admin.ask("/popular.map").text)
+    conf = tmp_path / "haproxy.cfg"
+    conf.write_text("""
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 5s
+    timeout server 5s
+frontend f
+    bind unix@%s
+    http-request return status 204 if { path,map_str_int(%s,0) -m int gt 0 }
+""" % (tmp_path / "s", tmp_path / "popular.map"))
+    done = subprocess.run(["haproxy", "-c", "-f", str(conf)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
