@@ -40,6 +40,7 @@ needs()
 	test	pymod prometheus_client		python3-prometheus-client	py311-prometheus-client
 	test	lib fuse3			libfuse3-dev		fusefs-libs3
 	test	linux cmd fusermount3		fuse3			-
+	test	cmd git				git			git
 	test	cmd bash			bash			bash
 	test	cmd zsh				zsh			zsh
 	test	cmd fish			fish			fish

@@ -29,10 +29,11 @@ class Root:
         self.path = os.path.abspath(directory)
         if suite is not None:
             self.make(suite, packages)
+        # The shell is their init: it waits for whatever has lost its parent.
         self.init = subprocess.Popen(
             ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec",
              'mount --make-rprivate / && mount --rbind /dev "$1/dev" && '
-             'mount -t proc proc "$1/proc" && echo started && exec sleep 100000', "sh", self.path],
+             'mount -t proc proc "$1/proc" && echo started && while :; do sleep 1000; done', "sh", self.path],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         if self.init.stdout.readline() != "started\n":
             raise Failed("no namespaces here: it needs root")
