@@ -35,6 +35,11 @@
 ##                handshake, h2storm, resets, limit
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
 ##   bench-folio  what bringing in a window costs, page by page or as one
+##   dist         build/dist/pagewise-VERSION.tar.gz of what is committed, its SBOM (SPDX), and the
+##                distinfo of the port for FreeBSD
+##   deb          Debian's packages of that: build/deb (conf/debian)
+##   test-deb     installs, upgrades under load and removes them in fresh roots; SUITES="bookworm trixie"
+##   image        an image for containers, built and tried without a registry: build/image/pagewise.tar
 ##   install, uninstall, clean, deps (only install what the build needs)
 ##   examples     build/obj/examples: servers on other event loops, as lib/examples has them
 ## Variables:
@@ -56,6 +61,7 @@ MAKEFLAGS += --no-print-directory
 OS := $(shell uname -s | tr A-Z a-z)
 CFLAGS ?= -O2 -g
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
 # The system's: another one in PATH would not see its packages.
 PYTHON = $(if $(filter freebsd,$(OS)),/usr/local,/usr)/bin/python3
 DESTDIR ?=
@@ -176,7 +182,7 @@ build/freebsd/libpagewise.so: $(LIB_C:%.c=build/freebsd/%.o) lib/pagewise.map
 # Of a static program liburing is wanted as well.
 build/libpagewise.pc: lib/libpagewise.pc.in lib/pagewise.h Makefile
 	@mkdir -p $(@D)
-	$(call say,GEN)sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@VERSION@,$(VERSION),' \
+	$(call say,GEN)sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@LIBDIR@,$(LIBDIR),' -e 's,@VERSION@,$(VERSION),' \
 	    -e 's,@REQUIRES@,$(PKGS_$(OS)),' $< >$@
 
 # A text as one C string, named after the file; $(1) are sed's commands.
@@ -236,6 +242,7 @@ build/fault/pagewise: build/asan/server/main.o build/asan/server.a \
 NGINX_SRC = /usr/share/nginx/src
 NGINX_FLAGS = $$(sed -n 's/^NGX_CONF_FLAGS=(\(.*\))/\1/p' $(NGINX_SRC)/conf_flags)
 NGINX_CC_OPT = -O2 -g
+NGINX_LD_OPT =
 NGINX_BUILD = build/nginx
 NGINX_LIB = build/libpagewise.a
 NGINX_MODULE = $(NGINX_BUILD)/ngx_http_pagewise_module.so
@@ -249,7 +256,7 @@ $(NGINX_BUILD)/Makefile: lib/nginx/config
 	@cd $(@D) && PAGEWISE_INC=$(CURDIR)/lib \
 	    PAGEWISE_LIBS="$(CURDIR)/$(NGINX_LIB) $(LIB_LIBS) -pthread -Wl,--exclude-libs,ALL" \
 	    sh $(NGINX_SRC)/configure $(NGINX_FLAGS) --with-compat --builddir=objs \
-	    --with-cc-opt="$(NGINX_CC_OPT)" --add-dynamic-module=$(CURDIR)/lib/nginx >configure.log 2>&1 || \
+	    --with-cc-opt="$(NGINX_CC_OPT)" --with-ld-opt="$(NGINX_LD_OPT)" --add-dynamic-module=$(CURDIR)/lib/nginx >configure.log 2>&1 || \
 	    { tail -5 configure.log; exit 1; }
 $(NGINX_MODULE): $(NGINX_BUILD)/Makefile $(wildcard lib/nginx/*.[ch]) lib/pagewise.h $(NGINX_LIB)
 	$(call say,NGX)$(MAKE) -C $(NGINX_BUILD) -f objs/Makefile modules >$(NGINX_BUILD)/make.log 2>&1 || \
@@ -555,28 +562,54 @@ lint-mandoc:
 	@mandoc -T lint -W warning docs/*.[358]
 	@! grep -L '^\.Sh EXAMPLES$$' docs/*.[358] | sed 's/$$/: it has no examples/' | grep .
 
+# What is committed, and nothing that depends on when or where it is packed.
+DIST = build/dist/pagewise-$(VERSION).tar.gz
+dist:
+	@$(PYTHON) conf/dist.py $(VERSION) build/dist
+
+DEB_TREE = build/deb/pagewise-$(VERSION)
+deb: dist
+	@sh conf/install-deps.sh build nginx deb
+	@rm -rf $(DEB_TREE) && mkdir -p build/deb && cp $(DIST) build/deb/pagewise_$(VERSION).orig.tar.gz
+	@tar -xzf $(DIST) -C build/deb && cp -R conf/debian $(DEB_TREE)/debian
+	@cd $(DEB_TREE) && dpkg-buildpackage --no-sign $(DEB_ARGS) >../build.log 2>&1 || \
+	    { tail -30 ../build.log; exit 1; }
+	@lintian --fail-on error,warning build/deb/pagewise_$(VERSION)-*.changes
+	@ls build/deb/*.deb
+
+SUITES = bookworm trixie
+test-deb: dist
+	@sh conf/install-deps.sh roots
+	@$(PYTHON) tests/packages/run --dist $(DIST) $(SUITES)
+
+# Built and run without a registry: tests/packages/image.
+image: deb
+	@sh conf/install-deps.sh image
+	@$(PYTHON) tests/packages/image build/deb/pagewise_$(VERSION)-*.deb
+	@ls build/image/pagewise.tar
+
 SHARE = $(DESTDIR)$(PREFIX)/share
 BASH_DIR = $(SHARE)/bash-completion/completions
 ZSH_DIR = $(SHARE)/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 FISH_DIR = $(SHARE)/fish/vendor_completions.d
 # Where that nginx looks for modules; the module is installed if it was built.
 NGINX_MODULES = /usr/lib/nginx/modules
-PC_DIR = $(DESTDIR)$(PREFIX)/$(if $(filter freebsd,$(OS)),libdata,lib)/pkgconfig
+PC_DIR = $(DESTDIR)$(if $(filter freebsd,$(OS)),$(PREFIX)/libdata,$(LIBDIR))/pkgconfig
 # For the system's way to start it: units to be copied, a script that is in its place.
 INIT_linux = conf/systemd
 RC_D_freebsd = $(PREFIX)/etc/rc.d
 RC_D = $(RC_D_$(OS))
 install: all
-	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/libexec $(DESTDIR)$(PREFIX)/lib \
+	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/libexec $(DESTDIR)$(LIBDIR) \
 	    $(PC_DIR) $(DESTDIR)$(PREFIX)/include $(SHARE)/man/man3 $(SHARE)/man/man5 \
 	    $(SHARE)/man/man8 \
 	    $(SHARE)/pagewise
 	install -m 755 build/pagewise $(DESTDIR)$(PREFIX)/sbin
 	install -m 755 build/pagewise-tool $(DESTDIR)$(PREFIX)/libexec
-	install -m 644 build/libpagewise.a $(DESTDIR)$(PREFIX)/lib
-	install -m 755 build/$(SONAME) $(DESTDIR)$(PREFIX)/lib
-	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libpagewise.so
-	sed 's,^prefix=.*,prefix=$(PREFIX),' build/libpagewise.pc >$(PC_DIR)/libpagewise.pc
+	install -m 644 build/libpagewise.a $(DESTDIR)$(LIBDIR)
+	install -m 755 build/$(SONAME) $(DESTDIR)$(LIBDIR)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libpagewise.so
+	sed -e 's,^prefix=.*,prefix=$(PREFIX),' -e 's,^libdir=.*,libdir=$(LIBDIR),' build/libpagewise.pc >$(PC_DIR)/libpagewise.pc
 	chmod 644 $(PC_DIR)/libpagewise.pc
 	install -m 644 lib/pagewise.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/*.3 $(SHARE)/man/man3
@@ -603,7 +636,7 @@ endif
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/pagewise \
 	    $(DESTDIR)$(PREFIX)/libexec/pagewise-tool \
-	    $(DESTDIR)$(PREFIX)/lib/libpagewise.* \
+	    $(DESTDIR)$(LIBDIR)/libpagewise.* \
 	    $(PC_DIR)/libpagewise.pc \
 	    $(DESTDIR)$(PREFIX)/include/pagewise.h \
 	    $(patsubst docs/%,$(SHARE)/man/man3/%,$(wildcard docs/*.3)) \
@@ -619,9 +652,11 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients h2spec scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls bench-h2 \
+.PHONY: dist deb test-deb image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients h2spec scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi examples install uninstall clean help
 .DELETE_ON_ERROR:
 
--include $(shell find build -name '*.d' 2>/dev/null)
+# There, other trees and whole systems stand.
+OTHER_TREES = -path build/deb -o -path build/packages -o -path build/image
+-include $(shell find build \( $(OTHER_TREES) \) -prune -o -name '*.d' -type f -print 2>/dev/null)

@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|test|kernels|clients|h2spec|scan|soak|fuzz|lint|bench|fleet|profile|cross|peers ...
+#	sh conf/install-deps.sh [-n] build|test|kernels|clients|h2spec|scan|soak|deb|roots|image|fuzz|lint|bench|fleet|profile|cross|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -40,6 +40,7 @@ needs()
 	test	pymod prometheus_client		python3-prometheus-client	py311-prometheus-client
 	test	lib fuse3			libfuse3-dev		fusefs-libs3
 	test	linux cmd fusermount3		fuse3			-
+	test	cmd git				git			git
 	test	cmd bash			bash			bash
 	test	cmd zsh				zsh			zsh
 	test	cmd fish			fish			fish
@@ -76,6 +77,14 @@ needs()
 	soak	pymod pytest			python3-pytest		py311-pytest
 	nginx	linux nginx_dev			nginx-dev		-
 	nginx	linux cmd nginx			nginx-light		-
+	deb	cmd dh				debhelper		-
+	deb	cmd dpkg-buildpackage		dpkg-dev		-
+	deb	cmd lintian			lintian			-
+	roots	python				python3			-
+	roots	cmd mmdebstrap			mmdebstrap		-
+	image	cmd mmdebstrap			mmdebstrap		-
+	image	cmd buildah			buildah			-
+	image	cmd runc			runc			-
 	fuzz	python				python3			python3
 	fuzz	cmd clang			clang			llvm
 	fuzz	libfuzzer			libclang-rt-dev		-
@@ -275,7 +284,7 @@ install_pkg()
 
 dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
-[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|kernels|clients|h2spec|scan|soak|fuzz|lint|bench|fleet|profile|cross|peers ..."
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|kernels|clients|h2spec|scan|soak|deb|roots|image|fuzz|lint|bench|fleet|profile|cross|peers ..."
 
 case " $* " in *" peers "* | *" nginx "* | *" test "* | *" fleet "*) peers=1 ;; esac
 

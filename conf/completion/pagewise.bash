@@ -19,7 +19,7 @@ _pagewise_value()
 	case $command$prev in
 	-c | --config | sign--key) _pagewise_files -f ;;
 	--root) _pagewise_files -d ;;
-	--access-log | --admin) _pagewise_words off; [[ ${COMPREPLY-} ]] || _pagewise_files -f ;;
+	--access-log | --admin | --agent) _pagewise_words off; [[ ${COMPREPLY-} ]] || _pagewise_files -f ;;
 	--workers) _pagewise_words auto ;;
 	--log-format) _pagewise_words "combined json" ;;
 	--user) COMPREPLY=($(compgen -u -- "$cur")) ;;

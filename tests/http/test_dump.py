@@ -128,7 +128,7 @@ def test_the_check_says_what_is_served_where(tmp_path):
     for name in "www", "video":
         (tmp_path / name).mkdir()
     (tmp_path / "users").write_text(USERS)
-    conf.write_text('listen = {"127.0.0.1:81", "unix:s proxy"}\ntrusted_proxies = {"unix:"}\nadmin = "127.0.0.1:82"\n'
+    conf.write_text('listen = {"127.0.0.1:81", "unix:s proxy"}\ntrusted_proxies = {"unix:"}\nadmin = "127.0.0.1:82"\nagent = "127.0.0.1:83"\n'
                     'site "www" { root = "www" names = {"a.example", "*.a.example"} autoindex = true\n'
                     'location "/v/" { alias = "video" autoindex = false }\n'
                     'location "= /x" { htpasswd = "users" }\nlocation "*.mp4" { } }\n'
@@ -139,6 +139,7 @@ def test_the_check_says_what_is_served_where(tmp_path):
 listens on 127.0.0.1:81
 listens on unix:s proxy
 metrics on 127.0.0.1:82
+agent-check on 127.0.0.1:83
 site "www": a.example *.a.example (every other name)
     = /x -> www/x (listing, password)
     *.mp4 -> www/ (listing)
