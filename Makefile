@@ -7,7 +7,8 @@
 ##   test         install what is missing, run every test with each sanitizer, count them
 ##   test-kernels a part of them on Debian's kernels, emulated (Linux, x86_64);
 ##                ARGS=--storm: the laboratory's storm there
-##   test-clients TLS with Java's, Go's and Chromium's clients, beside those of `make test`
+##   test-clients Java's, Go's and Chromium's clients over TLS and HTTP/2, beside those of `make test`
+##   h2spec       its cases, in clear text and over TLS (Go builds it)
 ##   scan-tls     testssl.sh and sslyze against each profile: build/scan (5 minutes)
 ##   soak         everything at once for SOAK_MINUTES, all bytes verified: build/soak/report.md
 ##   lossless     SIGHUP, SIGUSR2, SIGTERM every two seconds, while clients ask: none is lost
@@ -25,13 +26,13 @@
 ##   bench-full   the same in full: hours; bench-storm: one scenario
 ##   bench-hot    against the peers and the limit, files in memory: 20 minutes
 ##   bench-tls    the same over TLS: hot, storm, handshakes, idle connections; shortened
-##   bench-h2     over HTTP/2: hot files, hot and cold streams, idle connections; shortened
+##   bench-h2     over HTTP/2: hot files, hot and cold streams, resets, idle connections; shortened
 ##   bench-profile  system calls, instructions, allocations of a request
 ##   bench-peers  install the servers that it compares with
 ##   fleet        HAProxy and four nodes in network namespaces: docs/fleet.md (root, Linux)
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
 ##   bench-tools  load generators, and a limit: build/bench/probe, slow, replay, idle,
-##                handshake, h2storm, limit
+##                handshake, h2storm, resets, limit
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
 ##   bench-folio  what bringing in a window costs, page by page or as one
 ##   install, uninstall, clean, deps (only install what the build needs)
@@ -41,7 +42,7 @@
 ##   run:  DIR=conf/welcome PORT=8080 LISTEN=127.0.0.1 ARGS="more options"
 ##   test: PYTEST_ARGS="-k range" SANITIZERS="asan tsan": with the first of them
 ##         everything, with the second what is about the server; or one of them alone
-##   soak: SOAK_MINUTES=30 SOAK_BUILD=obj (asan, tsan) ARGS="--seed 1 --tls"
+##   soak: SOAK_MINUTES=30 SOAK_BUILD=obj (asan, tsan) ARGS="--seed 1 --tls --http2"
 ##   lossless: LOSSLESS_SECONDS=60 for each signal, ARGS="--every 2"
 ##   fuzz: TARGET="head range" FUZZ_SECONDS=60 ARGS="-max_len=100" FUZZ_CC=clang
 ##   bench, bench-full, bench-storm, bench-hot: ARGS="--path nodiskio --peer nginx"
@@ -342,7 +343,17 @@ test-clients:
 	@sh conf/install-deps.sh build test clients
 	@+$(SUBMAKE) build/pagewise
 	@CLIENTS_ALL=1 PAGEWISE=$(CURDIR)/build/pagewise $(PYTHON) -m pytest -q -p no:cacheprovider \
-	    tests/http/test_tls_clients.py $(PYTEST_ARGS)
+	    tests/http/test_tls_clients.py tests/http/test_http2_clients.py $(PYTEST_ARGS)
+
+# With sanitizers.
+H2SPEC = build/h2spec/h2spec
+$(H2SPEC):
+	@mkdir -p $(@D)
+	@GOBIN=$(abspath $(@D)) go install github.com/summerwind/h2spec/cmd/h2spec@latest
+h2spec:
+	@sh conf/install-deps.sh build test h2spec
+	@+$(SUBMAKE) asan $(H2SPEC)
+	@PAGEWISE=$(CURDIR)/build/asan/pagewise $(PYTHON) tests/h2spec $(H2SPEC)
 
 # Debian has no sslyze.
 SSLYZE = 6.3.1
@@ -400,7 +411,7 @@ SCENARIOS_bench-hot = hot
 SCENARIOS_bench-tls = hot storm handshakes idle --quick \
     --set hot.cases=1K,16K,64K,1M,16M --set hot.seconds=4 $(if $(filter --path --path=% --peer --peer=%,$(ARGS)),,\
     --path nodiskio-tls --peer nginx-tls,h2o-tls,lighttpd-tls,caddy-tls)
-SCENARIOS_bench-h2 = http2 streams idle --quick --set idle.protocol=http2
+SCENARIOS_bench-h2 = http2 streams resets idle --quick --set idle.protocol=http2
 bench bench-full bench-storm bench-hot bench-tls bench-h2:
 	@sh conf/install-deps.sh build bench
 	@+$(SUBMAKE) all $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
@@ -431,10 +442,10 @@ bench-folio: deps
 	@build/bench/folio $(ARGS)
 
 # The load generators, and what a server is compared with; the tests use those with sanitizers.
-TOOLS = probe slow replay idle handshake h2storm limit
+TOOLS = probe slow replay idle handshake h2storm resets limit
 LOAD = $(CC) $(STD) $(WARN) $(CFLAGS)
-LOAD_C = bench/client.c bench/client_http2.c bench/client_tls.c bench/hdr.c
-LOAD_H = bench/client.h bench/client_http2.h bench/client_tls.h bench/hdr.h
+LOAD_C = bench/client.c bench/client_http2.c bench/client_tls.c bench/frames.c bench/hdr.c
+LOAD_H = bench/client.h bench/client_http2.h bench/client_tls.h bench/frames.h bench/hdr.h
 LOAD_LIBS = $(call pkg,--libs,libnghttp2 libssl libcrypto)
 $(TOOLS:%=build/bench/%): build/bench/%: bench/%.c $(LOAD_C) $(LOAD_H)
 	@mkdir -p $(@D)
@@ -542,8 +553,12 @@ lint-cppcheck:
 
 lint-mandoc:
 	@mandoc -T lint -W warning docs/*.[358]
+	@! grep -L '^\.Sh EXAMPLES$$' docs/*.[358] | sed 's/$$/: it has no examples/' | grep .
 
 SHARE = $(DESTDIR)$(PREFIX)/share
+BASH_DIR = $(SHARE)/bash-completion/completions
+ZSH_DIR = $(SHARE)/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
+FISH_DIR = $(SHARE)/fish/vendor_completions.d
 # Where that nginx looks for modules; the module is installed if it was built.
 NGINX_MODULES = /usr/lib/nginx/modules
 PC_DIR = $(DESTDIR)$(PREFIX)/$(if $(filter freebsd,$(OS)),libdata,lib)/pkgconfig
@@ -569,6 +584,10 @@ install: all
 	    install -m 644 $(NGINX_MODULE) $(DESTDIR)$(NGINX_MODULES); }
 	install -m 644 docs/*.5 $(SHARE)/man/man5
 	install -m 644 docs/*.8 $(SHARE)/man/man8
+	install -d $(BASH_DIR) $(ZSH_DIR) $(FISH_DIR)
+	install -m 644 conf/completion/pagewise.bash $(BASH_DIR)/pagewise
+	install -m 644 conf/completion/_pagewise $(ZSH_DIR)/_pagewise
+	install -m 644 conf/completion/pagewise.fish $(FISH_DIR)/pagewise.fish
 	install -m 644 conf/pagewise.conf conf/mime.types $(SHARE)/pagewise
 	cp -R conf/welcome conf/haproxy conf/prometheus conf/grafana $(INIT_$(OS)) $(SHARE)/pagewise
 ifneq "$(INIT_$(OS))" ""
@@ -590,6 +609,7 @@ uninstall:
 	    $(patsubst docs/%,$(SHARE)/man/man3/%,$(wildcard docs/*.3)) \
 	    $(patsubst docs/%,$(SHARE)/man/man5/%,$(wildcard docs/*.5)) \
 	    $(patsubst docs/%,$(SHARE)/man/man8/%,$(wildcard docs/*.8))
+	rm -f $(BASH_DIR)/pagewise $(ZSH_DIR)/_pagewise $(FISH_DIR)/pagewise.fish
 	rm -f $(DESTDIR)$(NGINX_MODULES)/$(notdir $(NGINX_MODULE))
 	rm -rf $(SHARE)/pagewise $(RC_D:%=$(DESTDIR)%/pagewise)
 
@@ -599,7 +619,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls bench-h2 \
+.PHONY: all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients h2spec scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi examples install uninstall clean help
 .DELETE_ON_ERROR:

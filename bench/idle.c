@@ -2,7 +2,8 @@
  * idle: a great many connections that are kept, each after one request and its
  * answer.  When all are there it says so in a line; then it counts those that
  * the server closes.  Nothing is kept for a connection but its descriptor; of HTTP/2
- * all of the state goes when the answer is there.  Linux.
+ * all of the state goes when the answer is there.  Then it may ask for more on streams whose
+ * window stays closed: these wait in the server.  Linux.
  */
 #include <sys/epoll.h>
 
@@ -15,6 +16,7 @@
 
 #include "client.h"
 #include "client_http2.h"
+#include "frames.h"
 
 #define EVENTS	 256
 #define STARTING 256 /* under way at a time: less than any backlog */
@@ -23,6 +25,7 @@
 #define PER_SOURCE  10000 /* connections: an address has 28232 ports */
 #define FIRST	    2	  /* 127.0.0.2; the first is for others */
 #define DESCRIPTORS 16	  /* beside the connections' */
+#define STREAMS	    1000  /* at most, of a connection */
 #define TURN	    100	  /* ms */
 #define IDLE	    NULL  /* in place of a slot */
 
@@ -39,6 +42,9 @@ struct slot {
 struct idle {
 	unsigned i_n;
 	bool i_http2;
+	unsigned i_streams;	/* of each connection, that wait */
+	unsigned char *i_asked; /* what is sent for them */
+	size_t i_asked_len;
 	double i_seconds, i_timeout; /* from the line on; until then */
 	struct targets i_targets;
 	uint64_t i_start, i_ready; /* ns; i_ready 0: not yet */
@@ -55,9 +61,9 @@ struct idle {
 static void
 usage(void)
 {
-	fputs("usage: idle [--connections N] [--http2] [--seconds S] "
-	      "[--timeout S]\n"
-	      "    URL\n",
+	fputs("usage: idle [--connections N] [--http2 [--streams N]] "
+	      "[--seconds S]\n"
+	      "    [--timeout S] URL\n",
 	    stderr);
 	exit(2);
 }
@@ -168,6 +174,35 @@ end_only(const struct idle *i)
 						 : EPOLLIN | EPOLLRDHUP;
 }
 
+/* From here on windows are closed; stream 1 has had its answer. */
+static void
+prepare_streams(struct idle *i)
+{
+	const unsigned char no_window[] = {0, 4, 0, 0, 0, 0};
+	unsigned char *to = malloc(
+	    FRAMES_HEAD + sizeof(no_window) + i->i_streams * FRAMES_REQUEST);
+	size_t n;
+
+	if (to == NULL)
+		err(1, NULL);
+	n = frames_head(to, sizeof(no_window), FRAME_SETTINGS, 0, 0);
+	memcpy(to + n, no_window, sizeof(no_window));
+	n += sizeof(no_window);
+	for (uint32_t k = 1; k <= i->i_streams; k++)
+		n += frames_get(to + n, &i->i_targets, 2 * k + 1);
+	i->i_asked = to;
+	i->i_asked_len = n;
+}
+
+/* It fits into the socket's buffer. */
+static bool
+ask_for_streams(const struct idle *i, const struct slot *sl)
+{
+	return i->i_streams == 0 ||
+	       client_write(sl->sl_fd, i->i_asked, i->i_asked_len) ==
+		   (ssize_t)i->i_asked_len;
+}
+
 static void
 answered(struct idle *i, struct slot *sl)
 {
@@ -178,6 +213,10 @@ answered(struct idle *i, struct slot *sl)
 	}
 	if (sl->sl_http2 != NULL)
 		http2_leave(&sl->sl_http2);
+	if (!ask_for_streams(i, sl)) {
+		failed(i, sl, FAILURE_WRITE, errno);
+		return;
+	}
 	client_forget(sl->sl_fd);
 	watch(i, EPOLL_CTL_MOD, sl->sl_fd, end_only(i), IDLE);
 	i->i_held++;
@@ -314,8 +353,8 @@ static void
 parse(struct idle *i, int argc, char **argv)
 {
 	static const struct option options[] = {{"connections", 1, NULL, 'c'},
-	    {"http2", 0, NULL, '2'}, {"seconds", 1, NULL, 's'},
-	    {"timeout", 1, NULL, 't'}, {0}};
+	    {"http2", 0, NULL, '2'}, {"streams", 1, NULL, 'm'},
+	    {"seconds", 1, NULL, 's'}, {"timeout", 1, NULL, 't'}, {0}};
 	const char *name;
 	int c, nth;
 
@@ -325,6 +364,9 @@ parse(struct idle *i, int argc, char **argv)
 			i->i_n = (unsigned)client_number(name, optarg, 1, 1e6);
 		else if (c == '2')
 			i->i_http2 = true;
+		else if (c == 'm')
+			i->i_streams =
+			    (unsigned)client_number(name, optarg, 0, STREAMS);
 		else if (c == 's')
 			i->i_seconds = client_number(name, optarg, 0, 1e6);
 		else if (c == 't')
@@ -332,11 +374,13 @@ parse(struct idle *i, int argc, char **argv)
 		else
 			usage();
 	}
-	if (argc - optind != 1)
+	if (argc - optind != 1 || (i->i_streams > 0 && !i->i_http2))
 		usage();
 	targets_load(&i->i_targets, argv[optind], NULL);
 	if (i->i_http2)
 		http2_start(&i->i_targets);
+	if (i->i_streams > 0)
+		prepare_streams(i);
 }
 
 int
@@ -350,5 +394,6 @@ main(int argc, char **argv)
 	client_catch_signals();
 	hold(&i);
 	targets_free(&i.i_targets);
+	free(i.i_asked);
 	return 0;
 }

@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|test|kernels|clients|scan|soak|fuzz|lint|bench|fleet|profile|cross|peers ...
+#	sh conf/install-deps.sh [-n] build|test|kernels|clients|h2spec|scan|soak|fuzz|lint|bench|fleet|profile|cross|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -40,6 +40,9 @@ needs()
 	test	pymod prometheus_client		python3-prometheus-client	py311-prometheus-client
 	test	lib fuse3			libfuse3-dev		fusefs-libs3
 	test	linux cmd fusermount3		fuse3			-
+	test	cmd bash			bash			bash
+	test	cmd zsh				zsh			zsh
+	test	cmd fish			fish			fish
 	test	linux cmd strace		strace			-
 	test	linux cmd mkfs.ext4		e2fsprogs		-
 	test	linux cmd mkfs.xfs		xfsprogs		-
@@ -63,10 +66,14 @@ needs()
 	clients	cmd javac			default-jdk-headless	openjdk17
 	clients	cmd go				golang-go		go
 	clients	linux cmd chromium		chromium		-
+	clients	cmd ffmpeg			ffmpeg			-
+	h2spec	cmd go				golang-go		go
 	scan	python				python3			python3
 	scan	testssl				testssl.sh		testssl.sh
 	scan	pymod pip			python3-pip		py311-pip
 	soak	python				python3			python3
+	soak	pymod h2			python3-h2		-
+	soak	pymod pytest			python3-pytest		py311-pytest
 	nginx	linux nginx_dev			nginx-dev		-
 	nginx	linux cmd nginx			nginx-light		-
 	fuzz	python				python3			python3
@@ -268,7 +275,7 @@ install_pkg()
 
 dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
-[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|kernels|clients|scan|soak|fuzz|lint|bench|fleet|profile|cross|peers ..."
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|kernels|clients|h2spec|scan|soak|fuzz|lint|bench|fleet|profile|cross|peers ..."
 
 case " $* " in *" peers "* | *" nginx "* | *" test "* | *" fleet "*) peers=1 ;; esac
 

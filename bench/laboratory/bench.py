@@ -114,9 +114,13 @@ class Bench:
         return load.h2storm(self.undo, self.commands, server.http2_base + path,
                             urls=self.list(urls), **options)
 
-    def idle(self, server, path, connections, http2=False):
+    def resets(self, server, path, **options):
+        return load.resets(self.undo, self.commands, server.http2_base + path, **options)
+
+    def idle(self, server, path, connections, http2=False, streams=0):
         base = server.http2_base if http2 else server.base
-        return load.idle(self.undo, self.commands, base + path, connections, http2=http2)
+        return load.idle(self.undo, self.commands, base + path, connections, http2=http2,
+                         streams=streams)
 
     def handshake(self, server, path, **options):
         return load.handshake(self.undo, self.commands, server.base + path, **options)

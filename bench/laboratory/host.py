@@ -24,7 +24,8 @@ SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOOLS = os.path.join(TREE, "build", "bench")
 SLOWFS = os.path.join(TREE, "build", "tests", "slowfs")
-TOOLS_OF_OURS = ("probe", "slow", "replay", "idle", "handshake", "h2storm", "limit")
+TOOLS_OF_OURS = ("probe", "slow", "replay", "idle", "handshake", "h2storm", "resets",
+                 "limit")
 os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *SBIN])
 programs = {}  # name -> path: that of --peer-binary, in place of the installed one
 

@@ -166,10 +166,23 @@ def check_h2storm(result):
     return result
 
 
-def idle(undo, log, url, connections, timeout=600, http2=False):
-    """timeout: seconds, until all are there."""
+def resets(undo, log, url, rate, seconds, idle=False):
+    """idle: as wrk."""
+    argv = [*(IDLE if idle else ()), machine.tool("resets"), "--rate", rate, "--seconds", seconds, url]
+    return Load(undo, argv, seconds, log)
+
+
+def check_resets(result):
+    """There were any, and each connection could be made."""
+    if result["failed"] or not result["resets"]:
+        raise RuntimeError(f"resets: {result['resets']}, connections that failed: {result['failed']}")
+    return result
+
+
+def idle(undo, log, url, connections, timeout=600, http2=False, streams=0):
+    """timeout: seconds, until all are there.  streams: of each, that wait for the client."""
     argv = [machine.tool("idle"), "--connections", connections, "--timeout", timeout,
-            *(["--http2"] if http2 else []), url]
+            *(["--http2"] if http2 else []), *(["--streams", streams] if streams else []), url]
     return Kept(undo, argv, timeout, log)
 
 

@@ -24,8 +24,10 @@ open_how(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
 	struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
 	long fd;
 
-	meter_call(METER_OPENAT2);
-	fd = syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+	do {
+		meter_call(METER_OPENAT2);
+		fd = syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+	} while (fd == -1 && errno == EINTR);
 	return fd == -1 ? -errno : (int)fd;
 }
 
@@ -57,8 +59,6 @@ open_resolved(int dirfd, const char *path, uint64_t flags, int resolve)
 
 	for (tries = 0; tries < LOOKUP_TRIES; tries++) {
 		fd = open_how(dirfd, path, flags, bits_of(resolve));
-		if (fd == -EINTR)
-			continue;
 		if (fd != -EAGAIN || (resolve & OS_RESOLVE) == OS_CACHED)
 			return fd;
 	}

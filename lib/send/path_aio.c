@@ -45,9 +45,12 @@ static int
 pool_run(struct pw_send *s)
 {
 	struct aio *ai = priv(s)->ss_own;
-	ssize_t n =
-	    pread(s->snd_file->fil_fd, ai->ai_data, share(s), s->snd_off);
+	ssize_t n;
 
+	do
+		n = pread(
+		    s->snd_file->fil_fd, ai->ai_data, share(s), s->snd_off);
+	while (n == -1 && errno == EINTR);
 	ai->ai_op.ao_result = n > 0 ? (size_t)n : 0;
 	return n < 0 ? -errno : 0;
 }

@@ -24,11 +24,12 @@ enum { OPT_ROOT = 256, OPT_KEYS, OPT_KEY };
 
 #define MAX_NAME 32
 
-static const char short_options[] = ":c:tVh";
+static const char short_options[] = ":c:tTVh";
 
 static const struct option own_options[] = {
     {"config", required_argument, NULL, 'c'},
     {"test", no_argument, NULL, 't'},
+    {"dump", no_argument, NULL, 'T'},
     {"version", no_argument, NULL, 'V'},
     {"help", no_argument, NULL, 'h'},
     {"keys", no_argument, NULL, OPT_KEYS},
@@ -108,7 +109,7 @@ print_help(void)
 {
 	fputs(
 	    "usage: pagewise --root DIR [option ...]\n"
-	    "       pagewise -c FILE [-t] [option ...]\n"
+	    "       pagewise -c FILE [-t | -T] [option ...]\n"
 	    "       pagewise precompress|digest DIR ..., see pagewise-tool(8)\n"
 	    "       pagewise drain|undrain [SOCKET], the same\n"
 	    "       pagewise assign NODES DIR, the same\n"
@@ -117,7 +118,9 @@ print_help(void)
 	    "    pagewise -c /etc/pagewise/pagewise.conf\n"
 	    "options:\n"
 	    "    -c, --config FILE          read FILE, see pagewise.conf(5)\n"
-	    "    -t, --test                 check the configuration, then "
+	    "    -t, --test                 check the configuration, print "
+	    "what it serves, then exit\n"
+	    "    -T, --dump                 check it, print all of it, then "
 	    "exit\n"
 	    "    -V, --version              print versions, then exit\n"
 	    "    -h, --help                 print this, then exit\n"
@@ -208,6 +211,9 @@ take_option(int c, int index, struct conf_args *args)
 	case 't':
 		args->arg_test = true;
 		break;
+	case 'T':
+		args->arg_test = args->arg_dump = true;
+		break;
 	case 'V':
 		print_version();
 		return CONF_EXIT_OK;
@@ -283,9 +289,13 @@ apply_one(const struct conf_arg *arg, bool first, struct conf_scope *top)
 
 	snprintf(key, sizeof(key), "%s", arg->arg_option);
 	exchange(key, '-', '_');
-	if (first)
+	if (first) {
 		conf_key_clear(top, key);
+		conf_dump_value(top, key, NULL);
+	}
 	error = conf_key_set(top, key, arg->arg_text, &why);
+	if (error == 0)
+		conf_dump_value(top, key, arg->arg_text);
 	if (error != 0) {
 		snprintf(option, sizeof(option), "--%s", arg->arg_option);
 		complain(option, why.why_text);
@@ -320,9 +330,13 @@ conf_args_site(const struct conf_args *args, const struct conf_scope *top)
 	error = conf_site_add(top, "default", &scope.cs_site, &why);
 	if (error == 0)
 		error = conf_key_set(&scope, "root", args->arg_root, &why);
-	if (error != 0)
+	if (error != 0) {
 		complain("--root", why.why_text);
-	return error;
+		return error;
+	}
+	conf_dump_section(top->cs_conf, KEY_SITE, "default");
+	conf_dump_value(&scope, "root", args->arg_root);
+	return 0;
 }
 
 void

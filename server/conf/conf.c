@@ -183,13 +183,31 @@ build(const struct conf_args *args, const struct conf_files *files,
 	return conf_files_sites(files, top) != 0 ? CONF_EXIT_ERROR : CONF_RUN;
 }
 
-static void
-report_ok(const struct conf_args *args)
+/* -t and -T */
+static enum conf_action
+report(const struct conf_args *args, const struct conf *conf)
 {
-	if (args->arg_config != NULL)
-		printf("configuration ok: %s\n", args->arg_config);
-	else
-		printf("configuration ok\n");
+	int error = 0;
+
+	if (!conf_certificates_are_good(conf))
+		return CONF_EXIT_ERROR;
+	if (args->arg_dump) {
+		error = conf_dump_print(conf);
+	} else {
+		if (args->arg_config != NULL)
+			printf("configuration ok: %s\n", args->arg_config);
+		else
+			printf("configuration ok\n");
+		conf_summary(conf);
+	}
+	/* What could not be written has not been checked by anybody. */
+	if (error == 0 && fflush(stdout) != 0)
+		error = -errno;
+	if (error == 0)
+		return CONF_EXIT_OK;
+	fprintf(stderr, "%spagewise: standard output: %s\n", log_error_prefix(),
+	    strerror(-error));
+	return CONF_EXIT_ERROR;
 }
 
 enum conf_action
@@ -200,6 +218,7 @@ conf_load(int argc, char **argv, struct conf **out)
 	struct conf_args args;
 	struct conf_files *files = NULL;
 	enum conf_action action;
+	int error;
 
 	*out = NULL;
 	action = conf_args_parse(argc, argv, &args);
@@ -211,18 +230,18 @@ conf_load(int argc, char **argv, struct conf **out)
 		goto done;
 	if (top_init(&top, &set) != 0)
 		goto done;
+	if (args.arg_dump && (error = conf_dump_begin(top.cs_conf)) != 0) {
+		fprintf(stderr, "%spagewise: -T: %s\n", log_error_prefix(),
+		    strerror(-error));
+		goto done;
+	}
 	action = build(&args, files, &top);
 	if (action == CONF_RUN && sites_complete(top.cs_conf) != 0)
 		action = CONF_EXIT_ERROR;
 	if (action != CONF_RUN)
 		goto done;
-	if (args.arg_test && !conf_certificates_are_good(top.cs_conf)) {
-		action = CONF_EXIT_ERROR;
-		goto done;
-	}
 	if (args.arg_test) {
-		report_ok(&args);
-		action = CONF_EXIT_OK;
+		action = report(&args, top.cs_conf);
 		goto done;
 	}
 	*out = top.cs_conf;

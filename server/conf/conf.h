@@ -182,6 +182,7 @@ struct log_exclude {
 };
 
 struct conf_block;
+struct conf_dump;
 
 /* A table of media types, and the lines that it was made of. */
 struct conf_types {
@@ -265,12 +266,13 @@ struct conf {
 	/* What conf_complete_tls has loaded, each file once, by the names of files. */
 	const struct identity **conf_identities;
 	size_t conf_nidentities;
-	bool conf_rates; /* some location has a rate of clients */
+	struct conf_dump *conf_dump; /* NULL: nobody wants it (dump.c) */
+	bool conf_rates;	     /* some location has a rate of clients */
 };
 
 enum conf_action {
 	CONF_RUN,
-	CONF_EXIT_OK,	 /* -t, -V, -h were served; output is written */
+	CONF_EXIT_OK,	 /* -t, -T, -V, -h were served; output is written */
 	CONF_EXIT_USAGE, /* the command line is wrong, it was said: exit(2) */
 	CONF_EXIT_ERROR, /* the file or this host is, it was said: exit(1) */
 };
@@ -280,7 +282,7 @@ enum conf_action {
  * over top-level ones in the file; --root defines one site that replaces those
  * of the file.  Everything is checked that can be without binding or starting
  * anything: types, ranges, unknown keys, addresses, that roots are directories
- * that can be read, that the send path exists on this host; with -t also that clients would
+ * that can be read, that the send path exists on this host; with -t and -T also that clients would
  * take the certificates.  Messages go to
  * stderr:
  *     pagewise: pagewise.conf:12: threads: 0 is out of range (1 to 256)

@@ -25,6 +25,8 @@
  *   value.c  one value from its text
  *   keep.c   memory for what settings point to
  *   glob.c   patterns of paths
+ *   dump.c   all of it as text
+ *   summary.c  what will be served where
  */
 #ifndef SERVER_CONF_CONF_PRIV_H
 #define SERVER_CONF_CONF_PRIV_H
@@ -222,6 +224,18 @@ key_set_f conf_set_names;
 void conf_clear_names(struct conf_scope *);
 
 /*
+ * ---------------------------------------------------------------- what is told of it
+ * What has no conf_dump is not written down.  text is NULL when a list is emptied.
+ */
+int conf_dump_begin(struct conf *); /* 0 or -errno */
+void conf_dump_value(
+    const struct conf_scope *, const char *name, const char *text);
+void conf_dump_section(struct conf *, unsigned where, const char *title);
+int conf_dump_print(const struct conf *); /* 0, or -ENOMEM from before */
+
+void conf_summary(const struct conf *);
+
+/*
  * ---------------------------------------------------------------- sites
  */
 /* Both inherit; the pointer is good until the next one is added. */
@@ -308,6 +322,7 @@ struct conf_args {
 	const char *arg_config;
 	const char *arg_root;
 	bool arg_test;
+	bool arg_dump; /* -T; then also arg_test */
 	size_t arg_nsets;
 	struct conf_arg *arg_sets;
 };

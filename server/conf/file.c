@@ -345,6 +345,7 @@ each_value(
 
 		if (conf_key_set(scope, opt->name, value->val_text, &why) != 0)
 			return complain(file, value->val_line, opt->name, &why);
+		conf_dump_value(scope, opt->name, value->val_text);
 	}
 	return 0;
 }
@@ -359,6 +360,7 @@ each_key(const struct conf_file *file, cfg_t *section, struct conf_scope *scope)
 		if (opt->type == CFGT_SEC || !(opt->flags & CFGF_MODIFIED))
 			continue;
 		conf_key_clear(scope, opt->name);
+		conf_dump_value(scope, opt->name, NULL);
 		error = each_value(file, opt, scope);
 		if (error != 0)
 			return error;
@@ -413,6 +415,7 @@ read_location(
 
 	if (conf_location_add(site->cs_site, section->title, &loc, &why) != 0)
 		return complain_section(file, section, &why);
+	conf_dump_section(site->cs_conf, KEY_LOCATION, section->title);
 	scope.cs_where = KEY_LOCATION;
 	scope.cs_location = loc;
 	scope.cs_set = &loc->loc_set;
@@ -430,6 +433,7 @@ read_site(
 
 	if (conf_site_add(top, section->title, &site, &why) != 0)
 		return complain_section(file, section, &why);
+	conf_dump_section(top->cs_conf, KEY_SITE, section->title);
 	scope.cs_where = KEY_SITE;
 	scope.cs_site = site;
 	scope.cs_set = &site->site_set;

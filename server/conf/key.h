@@ -30,6 +30,15 @@ struct key;
 #define KEY_SWITCH    0x10u /* also on the command line: "true" */
 #define KEY_FILLED    0x20u /* an empty list is an error */
 
+/* Where in a value a path stands, which may be relative. */
+enum key_path {
+	KEY_PATH_NONE,
+	KEY_PATH,	 /* all of it, unless it is a word of key_values: off */
+	KEY_PATH_SECOND, /* "404 PATH", but not "404 text: TEXT" */
+	KEY_PATH_UNIX,	 /* "unix:PATH" */
+	KEY_PATH_SLASH,	 /* all of it, if it has a slash */
+};
+
 /* Where a value goes. */
 struct conf_scope {
 	unsigned cs_where; /* one of KEY_TOP, KEY_SITE, KEY_LOCATION */
@@ -52,6 +61,9 @@ struct key {
 	const char *key_values; /* the values, "N|auto" */
 	const char *key_help;	/* one line, no full stop */
 	key_set_f *key_set;	/* 0, or -errno and why */
+	enum key_path key_path;
+	/* Sets the same field as this one: the later one of the two counts. */
+	const char *key_twin;
 	/* A list has this; its members are set one by one afterwards. */
 	void (*key_clear)(struct conf_scope *);
 	/* Of a field that is set by its type: */

@@ -104,7 +104,7 @@ account(struct conn *c, const struct known *matches, int n, uint64_t since,
 		if (*sent - whole < len)
 			break;
 		whole += len;
-		known_count(&c->cn_worker->wk_service, &matches[i], since);
+		known_asked(&c->cn_worker->wk_service, &matches[i], since);
 		if (log && conf_logs(conf, matches[i].kn_target, 200))
 			record(c, &matches[i], duration);
 	}
@@ -143,7 +143,7 @@ go_on(struct conn *c, const struct known *kn, uint64_t since, size_t sent)
 	rq->rq_agent = cached_header_slice(fl, fl->fl_agent, block);
 	c->cn_head = (struct head){.hd_len = kn->kn_len};
 	c->cn_requests++;
-	known_count(&c->cn_worker->wk_service, kn, since);
+	known_asked(&c->cn_worker->wk_service, kn, since);
 	respond_ready(c->cn_ex, kn->kn_answer, sent);
 	stat_add(&c->cn_worker->wk_service.svc_stats.sta_hot, 1);
 	return FAST_PATH_BEGUN;

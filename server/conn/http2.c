@@ -260,7 +260,7 @@ conn_http2_stop(struct conn *c)
 {
 	struct conn_http2 *ch = c->cn_h2;
 
-	if (ch->ch_session == NULL || ch->ch_session->h2_stopped)
+	if (ch->ch_session->h2_stopped)
 		return;
 	say_end(c);
 	h2_stop(ch->ch_session);

@@ -8,7 +8,7 @@
 #include "server/http2/session.h"
 
 struct conn_http2 {
-	struct h2 *ch_session; /* NULL: no memory */
+	struct h2 *ch_session;
 	char *ch_rest; /* frames that the socket did not take, or NULL */
 	size_t ch_at;
 	size_t ch_len;
@@ -20,8 +20,7 @@ struct conn_http2 {
 static inline bool
 conn_http2_waits(const struct conn *c)
 {
-	return c->cn_h2 != NULL && c->cn_h2->ch_session != NULL &&
-	       h2_waits(c->cn_h2->ch_session);
+	return c->cn_h2 != NULL && h2_waits(c->cn_h2->ch_session);
 }
 
 /* ------------------------------------------------------------- preface.c */

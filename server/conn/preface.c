@@ -44,11 +44,13 @@ conn_begin_http2(struct conn *c)
 
 	if (ch == NULL)
 		return NEXT_CLOSE;
+	ch->ch_session = new_session(c);
+	if (ch->ch_session == NULL) {
+		free(ch);
+		return NEXT_CLOSE;
+	}
 	c->cn_h2 = ch;
 	c->cn_state = CONN_HTTP2;
-	ch->ch_session = new_session(c);
-	if (ch->ch_session == NULL)
-		return NEXT_CLOSE;
 	(void)h2_receive(ch->ch_session, c->cn_in.b_data, c->cn_in.b_len);
 	buf_release(&c->cn_in, conn_bufs(c));
 	c->cn_head = (struct head){0};

@@ -61,8 +61,12 @@ find_target(struct exchange *ex)
 	struct request *rq = &ex->ex_request;
 	size_t size = rq->rq_target.s_len + 2;
 	int status;
+	bool reserved =
+	    ex->ex_head_apart
+		? buf_reserve_exact(&ex->ex_path, size)
+		: buf_reserve(&ex->ex_path, &ex->ex_service->svc_bufs, size);
 
-	if (!buf_reserve(&ex->ex_path, &ex->ex_service->svc_bufs, size))
+	if (!reserved)
 		return 503;
 	status = target_parse(
 	    rq->rq_target, ex->ex_path.b_data, size, &ex->ex_target);
@@ -229,6 +233,20 @@ exchange_cancel(struct exchange *ex)
 		autoindex_stream_cancel(rs->rs_stream);
 	if (ex->ex_lookup.lk_stream != NULL)
 		autoindex_stream_cancel(ex->ex_lookup.lk_stream);
+}
+
+/* Of the lookup there is the name, for messages. */
+void
+exchange_fit(struct exchange *ex)
+{
+	struct response *rs = &ex->ex_response;
+	struct buf_list *bufs = &ex->ex_service->svc_bufs;
+
+	if (rs->rs_stream != NULL)
+		return;
+	buf_fit(&ex->ex_lookup.lk_path, bufs);
+	if (rs->rs_head.b_len == rs->rs_head_len)
+		buf_release(&rs->rs_head, bufs);
 }
 
 void

@@ -114,6 +114,10 @@ bool exchange_answer(struct exchange *);
 
 /* The same, when that has come. */
 bool exchange_continue(struct exchange *);
+
+/* Its head was given, the rest may wait for the client for long: keeps no more memory than it needs. */
+void exchange_fit(struct exchange *);
+
 /*
  * Whom the fields of a request name as its client, if trusted_proxies sent it: see
  * client_address.  False: nobody.

@@ -76,9 +76,9 @@ known_find(struct service *svc, const struct known_header *known, bool tls,
 	return kn->kn_answer != NULL;
 }
 
-/* It was answered: for the list of popular paths, if there is one. */
+/* It is answered: see popular.h. */
 static inline void
-known_count(struct service *svc, const struct known *kn, uint64_t now)
+known_asked(struct service *svc, const struct known *kn, uint64_t now)
 {
 	if (svc->svc_popular != NULL)
 		popular_asked(svc->svc_popular, kn->kn_answer->ha_site,

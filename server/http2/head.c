@@ -140,6 +140,7 @@ h2_head_end(struct h2_head *hh, struct buf_list *bufs)
 	begin(hh, bufs);
 	add(hh, bufs, STR("\r\n"));
 	buf_release(&hh->hh_raw, bufs);
+	buf_fit(&hh->hh_text, bufs);
 	return !hh->hh_text.b_failed;
 }
 

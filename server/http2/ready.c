@@ -125,8 +125,8 @@ h2_ready_begin(struct h2_stream *sm)
 	if (fm == NULL || !h2_stream_submit(sm, fm->fm_fields, fm->fm_n,
 			      body_len(kn.kn_answer) > 0))
 		return false;
+	known_asked(svc, &kn, now);
 	response_cache_ref(kn.kn_answer);
-	known_count(svc, &kn, now);
 	sm->sm_ready = (struct h2_ready){.rd_answer = kn.kn_answer,
 	    .rd_since = now,
 	    .rd_time = svc->svc_time};

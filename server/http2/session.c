@@ -433,7 +433,7 @@ h2_destroy(struct h2 **h2p)
 
 /* ------------------------------------------------------------------- calls */
 
-/* It is no HTTP/2; or there is no memory. */
+/* It is no HTTP/2; or there is no memory, for which alone a callback fails. */
 static void
 give(struct h2 *h2, const unsigned char *data, size_t len)
 {
@@ -444,9 +444,10 @@ give(struct h2 *h2, const unsigned char *data, size_t len)
 	/* It does not read what it has asked for. */
 	if (n == NGHTTP2_ERR_FLOODED)
 		calm_down(h2);
+	else if (n == NGHTTP2_ERR_NOMEM || n == NGHTTP2_ERR_CALLBACK_FAILURE)
+		h2_break(h2);
 	else if (n < 0)
-		h2_fail(h2, n == NGHTTP2_ERR_NOMEM ? NGHTTP2_INTERNAL_ERROR
-						   : NGHTTP2_PROTOCOL_ERROR);
+		h2_fail(h2, NGHTTP2_PROTOCOL_ERROR);
 }
 
 /* Each frame is looked at when those before it have had their effect. */
@@ -496,10 +497,11 @@ gather(struct h2 *h2)
 	const uint8_t *data;
 	ssize_t n = 1;
 
-	while (n > 0 && h2->h2_room - h2->h2_len >= H2_FRAME + H2_FRAME_HEAD) {
+	while (n > 0 && !h2->h2_broken &&
+	       h2->h2_room - h2->h2_len >= H2_FRAME + H2_FRAME_HEAD) {
 		n = nghttp2_session_mem_send(h2->h2_session, &data);
 		if (n < 0)
-			h2->h2_failed = h2->h2_broken = true;
+			h2_break(h2);
 		else if ((size_t)n > h2->h2_room - h2->h2_len) {
 			h2->h2_held = data;
 			h2->h2_held_len = (size_t)n;
@@ -555,16 +557,18 @@ h2_refuse(struct h2 *h2)
 	if (h2->h2_refuses || h2->h2_failed)
 		return;
 	h2->h2_refuses = true;
-	nghttp2_submit_goaway(h2->h2_session, NGHTTP2_FLAG_NONE,
-	    nghttp2_session_get_last_proc_stream_id(h2->h2_session),
-	    NGHTTP2_NO_ERROR, NULL, 0);
+	if (nghttp2_submit_goaway(h2->h2_session, NGHTTP2_FLAG_NONE,
+		nghttp2_session_get_last_proc_stream_id(h2->h2_session),
+		NGHTTP2_NO_ERROR, NULL, 0) != 0)
+		h2_break(h2);
 }
 
 void
 h2_fail(struct h2 *h2, uint32_t error)
 {
 	h2->h2_failed = true;
-	nghttp2_session_terminate_session(h2->h2_session, error);
+	if (nghttp2_session_terminate_session(h2->h2_session, error) != 0)
+		h2_break(h2);
 }
 
 #ifdef PW_DEBUG

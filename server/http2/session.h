@@ -120,6 +120,13 @@ void h2_refuse(struct h2 *);
 /* It ends with this error of RFC 9113, 7: all streams do. */
 void h2_fail(struct h2 *, uint32_t error);
 
+/* There is no memory for it: its library must not be asked for anything more. */
+static inline void
+h2_break(struct h2 *h2)
+{
+	h2->h2_failed = h2->h2_broken = true;
+}
+
 /* Resets a stream; without memory for that the connection ends. */
 static inline void
 h2_reset(struct h2 *h2, int32_t id, uint32_t error)
@@ -127,7 +134,7 @@ h2_reset(struct h2 *h2, int32_t id, uint32_t error)
 	h2->h2_tore = true;
 	if (nghttp2_submit_rst_stream(
 		h2->h2_session, NGHTTP2_FLAG_NONE, id, error) != 0)
-		h2->h2_failed = h2->h2_broken = true;
+		h2_break(h2);
 }
 
 static inline bool

@@ -153,6 +153,19 @@ give_up(struct h2_stream *sm, uint32_t error)
 	h2_reset(sm->sm_session, sm->sm_id, error);
 }
 
+/* More than the client's windows have room for. */
+static bool
+waits_for_window(const struct h2_stream *sm)
+{
+	nghttp2_session *session = sm->sm_session->h2_session;
+	const struct response *rs = &sm->sm_ex->ex_response;
+	off_t len = rs->rs_send.snd_len + (off_t)rs->rs_body.s_len;
+
+	return len > nghttp2_session_get_stream_remote_window_size(
+			 session, sm->sm_id) ||
+	       len > nghttp2_session_get_remote_window_size(session);
+}
+
 static void
 begin_body(struct h2_stream *sm, bool body)
 {
@@ -166,6 +179,8 @@ begin_body(struct h2_stream *sm, bool body)
 		if (body) {
 			sm->sm_state = H2_BODY;
 			watch(sm);
+			if (waits_for_window(sm))
+				exchange_fit(sm->sm_ex);
 		} else
 			end_exchange(sm);
 	}
@@ -354,7 +369,9 @@ static void
 resume_body(struct h2_stream *sm)
 {
 	watch(sm);
-	nghttp2_session_resume_data(sm->sm_session->h2_session, sm->sm_id);
+	if (nghttp2_session_resume_data(
+		sm->sm_session->h2_session, sm->sm_id) == NGHTTP2_ERR_NOMEM)
+		h2_break(sm->sm_session);
 }
 
 void

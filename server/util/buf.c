@@ -68,6 +68,31 @@ buf_reserve(struct buf *b, struct buf_list *bl, size_t size)
 	return true;
 }
 
+bool
+buf_reserve_exact(struct buf *b, size_t size)
+{
+	char *data = malloc(size);
+
+	if (data == NULL)
+		return false;
+	b->b_data = data;
+	b->b_cap = size;
+	return true;
+}
+
+void
+buf_fit(struct buf *b, struct buf_list *bl)
+{
+	struct buf fit = {.b_len = b->b_len, .b_failed = b->b_failed};
+
+	if (b->b_len == 0 || b->b_len > b->b_cap / 2 ||
+	    !buf_reserve_exact(&fit, b->b_len))
+		return;
+	memcpy(fit.b_data, b->b_data, b->b_len);
+	memory_give(b, bl);
+	*b = fit;
+}
+
 void
 buf_release(struct buf *b, struct buf_list *bl)
 {

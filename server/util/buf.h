@@ -29,6 +29,15 @@ struct buf_list {
 /* Room for size bytes in all.  False: no memory, nothing changed. */
 bool buf_reserve(struct buf *, struct buf_list *, size_t size);
 
+/* The same for an empty one, and no more than that: for what may wait long beside many others. */
+bool buf_reserve_exact(struct buf *, size_t size);
+
+/*
+ * Gives back what its bytes do not need, if that is worth it and there is memory for them elsewhere:
+ * they may have moved.
+ */
+void buf_fit(struct buf *, struct buf_list *);
+
 /* Gives the memory back; the buffer is empty and may be used again. */
 void buf_release(struct buf *, struct buf_list *);
 void buf_list_destroy(struct buf_list *);

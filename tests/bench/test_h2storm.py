@@ -15,7 +15,8 @@ from loadgen import PATIENCE, TREE, run
 
 from laboratory import host
 
-H2STORM, IDLE = (os.path.join(TREE, "build/asan/bench", name) for name in ("h2storm", "idle"))
+H2STORM, IDLE, RESETS = (
+    os.path.join(TREE, "build/asan/bench", name) for name in ("h2storm", "idle", "resets"))
 HOT, COLD = 5000, 100_000
 
 
@@ -126,6 +127,43 @@ def test_idle_connections_that_the_server_ends_are_lost(start):
         child.send_signal(signal.SIGTERM)
         result = json.loads(child.communicate(timeout=PATIENCE)[0])
     assert (result["held"], result["lost"]) == (0, 5)
+
+
+def test_idle_connections_have_streams_that_wait(start):
+    url = start("send_timeout = 1")
+    with subprocess.Popen([IDLE, "--connections", "2", "--http2", "--streams", "3", f"{url}/hot"], text=True,
+                          stdout=subprocess.PIPE) as child:
+        assert json.loads(child.stdout.readline())["statuses"] == {"200": 2}
+        child.send_signal(signal.SIGTERM)
+        result = json.loads(child.communicate(timeout=PATIENCE)[0])
+    assert (result["held"], result["lost"]) == (2, 0)
+
+
+def test_streams_that_wait_are_of_http2():
+    status, _, err = ended(IDLE, "--streams", 3, "http://127.0.0.1:1/")
+    assert status == 2 and err.startswith("usage: idle")
+
+
+FLOOD = r"pagewise: warning: ended a connection of HTTP/2 from .*\n"
+
+
+@pytest.mark.parametrize("over_tls", [False, True], ids=["http", "https"])
+def test_resets_go_on_over_connections_that_the_server_ends(serve, root, tmp_path, over_tls):
+    lines = [f'listen = {{"127.0.0.1:0{" tls" * over_tls}"}}']
+    lines += [f'certificate = {{"{tls.PAIRS.for_user(None)}"}}'] * over_tls
+    (tmp_path / "conf").write_text("\n".join([*lines, ""]))
+    server = serve("-c", tmp_path / "conf", "--root", root, "--access-log", "off", "--stall-log", "0")
+    url = f"http{'s' * over_tls}://127.0.0.1:{server.address[1]}/hot"
+    result = run(RESETS, "--rate", 5000, "--seconds", 1, url)
+    assert result["resets"] > 200 and result["failed"] == 0
+    assert result["connections"] - 1 <= result["calmed"] + result["ended"] <= result["connections"]
+    assert result["calmed"] > 0
+    server.stop(messages=FLOOD)
+
+
+def test_few_resets_are_no_flood(start):
+    result = run(RESETS, "--rate", 30, "--seconds", 1, f"{start()}/hot")
+    assert 0 < result["resets"] <= 30 and (result["connections"], result["calmed"]) == (1, 0)
 
 
 def test_a_server_without_http2_is_said(start):

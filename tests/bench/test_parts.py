@@ -261,7 +261,7 @@ def test_a_scenario_keeps_the_contract(name):
     assert 1 <= quick.rounds <= full.rounds
     assert 0 < module.seconds(quick) <= module.seconds(full)
     assert set(module.NEEDS) <= {
-        "wrk", "h2load", "probe", "slow", "replay", "idle", "handshake", "h2storm", "limit", "fio",
+        "wrk", "h2load", "probe", "slow", "replay", "idle", "handshake", "h2storm", "resets", "limit", "fio",
         "root", "network", "disk", "limits", "fuse"}
     assert all(isinstance(size, int) and size > 0 for _, size in module.files(quick))
     assert module.TITLE and module.WHAT and module.NOTES

@@ -7,7 +7,7 @@ import lab
 import pytest
 
 from laboratory import bench, host, limits, load, report, results, run, scenarios, servers, tables, undo
-from laboratory.scenarios import http2, streams
+from laboratory.scenarios import http2, idle, resets, streams
 from laboratory.tables import View
 
 pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machine
@@ -134,6 +134,8 @@ def test_settings_that_mean_nothing_are_refused(setting, why):
         scenarios.settings(http2, False, setting)
     with pytest.raises(ValueError, match="elsewhere: there are"):
         scenarios.settings(streams, False, {"where": "elsewhere"})
+    with pytest.raises(ValueError, match="streams are HTTP/2's"):
+        scenarios.settings(scenarios.load("idle"), False, {"streams": "3"})
     with pytest.raises(ValueError, match="spdy: there are"):
         scenarios.settings(scenarios.load("idle"), False, {"protocol": "spdy"})
 
@@ -193,6 +195,30 @@ def test_what_is_kept_and_the_p99_are_of_alone():
     assert all(report.svg(figure).startswith("<svg") for _, figure in streams.figures(seen))
 
 
+def resets_values(cand, _number):
+    def one(p99):
+        return {"cpu": 0.4, "t": 2.0, "asleep": None, "turn": 0.001,
+                "latency_us": {"p50": 50, "p99": p99, "max": 10 * p99}}
+    if TITLES[cand] == "reference":
+        return None
+    return {"calm": one(200), "stormy": one(300), "resets": {
+        "rate": 100_000, "resets": 200_000, "seconds": 2.0, "connections": 1000, "calmed": 990}}
+
+
+def test_p99_beside_resets_is_of_alone():
+    pytest.importorskip("matplotlib")
+    seen = view(resets, "resets", resets_values)
+    (made,) = ["\n".join(tables.markdown(seen, table)) for table in resets.tables(seen)]
+    assert ("| nodiskio-tls | 50 µs | 0.2 ms | 50 µs | 0.3 ms | 1.5 | 3 ms | 100 000 | 500 | 0.99 | "
+            "20% | 20% |") in made
+    assert all(report.svg(figure).startswith("<svg") for _, figure in resets.figures(seen))
+
+
+def test_a_stream_has_its_share_of_what_the_connections_take():
+    taken = {"before": {"user": 1 << 20}, "idle": {"user": 5 << 20}, "connections": 16, "streams": 64}
+    assert idle.of_a_stream(taken) == 4096
+
+
 def test_cold_files_of_two_storms_are_others():
     made = bench.Bench(types.SimpleNamespace(data=""), types.SimpleNamespace(
         hot_kib=16, memory_mib=16), 1, 1, "")
@@ -241,3 +267,12 @@ def test_streams_in_miniature(data, tmp_path):
         assert v["alone"]["requests"] > 0 and v["storm"]["disk_bytes"] > 0
         assert v["calm"]["latency_us"]["count"] == v["stormy"]["latency_us"]["count"] == 50
         assert v["stormy"]["cold_bytes_per_second"] > 0
+
+
+def test_resets_in_miniature(data, tmp_path):
+    lab.needs("h2storm", "resets")
+    found = measured(data, tmp_path / "out", "resets", "nodiskio-tls", rate=2000, probe_seconds=1,
+                     probe_timeout=20, probe_rate=50, hot=3, lead=0.3)
+    values = found["resets", "nodiskio-tls"][0]["values"]
+    assert values["resets"]["resets"] > 200 and values["resets"]["calmed"] > 0
+    assert values["calm"]["latency_us"]["count"] == values["stormy"]["latency_us"]["count"] == 50

@@ -18,7 +18,7 @@
 #include "inject.h"
 
 #define WATCHED 4096 /* descriptors */
-#define DEPTH	8    /* of a library's stack */
+#define DEPTH	12   /* of a library's stack, with this layer's */
 #define MILLION 1000000
 
 extern const char __executable_start, etext;
@@ -213,6 +213,33 @@ inject(unsigned call, const void *place, const void *above, int fd)
 	return decide(call, key_of(call, at, place_of(above)), at, fd);
 }
 
+int
+inject_library(unsigned call)
+{
+	return plan == NULL ? 0 : decide(call, key_of(call, 0, 0), 0, -1);
+}
+
+static bool
+is_of_program(const void *address, Dl_info *info)
+{
+	return dladdr(address, info) != 0 &&
+	       info->dli_fbase == &__executable_start;
+}
+
+/* The first that is a library's: before it are this layer's, and a sanitizer's. */
+static int
+library_in(void *const *stack, int n)
+{
+	Dl_info info;
+	int i = 0;
+
+	while (i < n && !is_of_program(stack[i], &info))
+		i++;
+	while (i < n && is_of_program(stack[i], &info))
+		i++;
+	return i;
+}
+
 /* The program's own addresses; a library's count from its begin. */
 int
 inject_deep(unsigned call)
@@ -220,20 +247,20 @@ inject_deep(unsigned call)
 	void *stack[DEPTH];
 	uint64_t sum = 0, place = 0;
 	Dl_info info;
+	bool ours = false;
 	int i, n;
 
 	if (plan == NULL)
 		return 0;
 	n = backtrace(stack, DEPTH);
-	for (i = 2; i < n; i++) {
-		if (dladdr(stack[i], &info) == 0)
+	for (i = library_in(stack, n); i < n && !ours; i++) {
+		ours = is_of_program(stack[i], &info);
+		if (info.dli_fbase == NULL)
 			break;
 		sum = mix(sum + (uint64_t)((uintptr_t)stack[i] -
 					   (uintptr_t)info.dli_fbase));
-		if (info.dli_fbase != &__executable_start)
-			continue;
-		place = place_of(stack[i]);
-		break;
+		if (ours)
+			place = place_of(stack[i]);
 	}
 	return decide(call, key_of(call, sum, 0), place, -1);
 }

@@ -75,7 +75,11 @@ unsigned inject_call(const char *name);
  */
 int inject(unsigned call, const void *place, const void *above, int fd);
 
-/* The same for a call out of a library: sites are told apart by the stack. */
+/*
+ * The same for a call out of a library: all of it is one site, as for one that allocates at a thousand
+ * places; or sites are told apart by the stack.
+ */
+int inject_library(unsigned call);
 int inject_deep(unsigned call);
 
 bool inject_is_file(int fd);

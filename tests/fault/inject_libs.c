@@ -17,7 +17,7 @@
 
 struct evhttp_bound_socket;
 
-/* libevent's allocations; its callers are told apart by the stack. */
+/* libevent's allocations, wherever: one site each. */
 NUMBER(event_malloc)
 NUMBER(event_realloc)
 extern void *__real_malloc(size_t);
@@ -26,7 +26,7 @@ extern void *__real_realloc(void *, size_t);
 static void *
 event_malloc(size_t size)
 {
-	if (inject_deep(call_event_malloc) <= 0)
+	if (inject_library(call_event_malloc) <= 0)
 		return __real_malloc(size);
 	errno = ENOMEM;
 	return NULL;
@@ -35,7 +35,7 @@ event_malloc(size_t size)
 static void *
 event_realloc(void *mem, size_t size)
 {
-	if (inject_deep(call_event_realloc) <= 0)
+	if (inject_library(call_event_realloc) <= 0)
 		return __real_realloc(mem, size);
 	errno = ENOMEM;
 	return NULL;

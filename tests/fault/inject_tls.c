@@ -9,7 +9,7 @@
 
 #include "inject_wrap.h"
 
-/* OpenSSL's allocations; its callers are told apart by the stack. */
+/* OpenSSL's allocations, wherever: one site each. */
 NUMBER(openssl_malloc)
 NUMBER(openssl_realloc)
 extern void *__real_malloc(size_t);
@@ -21,7 +21,7 @@ openssl_malloc(size_t size, const char *file, int line)
 	(void)file, (void)line;
 	if (size == 0)
 		return NULL;
-	if (inject_deep(call_openssl_malloc) <= 0)
+	if (inject_library(call_openssl_malloc) <= 0)
 		return __real_malloc(size);
 	errno = ENOMEM;
 	return NULL;
@@ -31,7 +31,7 @@ static void *
 openssl_realloc(void *mem, size_t size, const char *file, int line)
 {
 	(void)file, (void)line;
-	if (inject_deep(call_openssl_realloc) <= 0)
+	if (inject_library(call_openssl_realloc) <= 0)
 		return __real_realloc(mem, size);
 	errno = ENOMEM;
 	return NULL;

@@ -95,6 +95,9 @@ class At:
 class Scenario:
     """A site with a new directory for each run: nothing in it has been opened yet."""
 
+    ends = ENDS  # how a connection may end for a fault
+    hot_call = "sendmsg"  # which nothing but the hot set makes
+
     def __init__(self, site, below="", often=600):
         """below: "/name" of the directory of the site that is this one's alone."""
         self.small_count = often
@@ -162,18 +165,24 @@ class Scenario:
         """Every answer is right."""
         self.cool()
         with self.directory() as at:
-            for group in self.groups(at):
-                with self.connect(server) as c:
-                    self.exchange(c, group, ())
+            self.ask(server, at)
 
     def tolerantly(self, server):
         """Whatever comes is right as far as it goes."""
         self.cool()
         with self.directory() as at:
-            for group in self.groups(at):
-                # What follows an answer that went wrong is asked anew.
-                while group:
-                    group = self.attempt(server, group)[1:]
+            self.try_to_ask(server, at)
+
+    def ask(self, server, at):
+        for group in self.groups(at):
+            with self.connect(server) as c:
+                self.exchange(c, group, ())
+
+    def try_to_ask(self, server, at):
+        for group in self.groups(at):
+            # What follows an answer that went wrong is asked anew.
+            while group:
+                group = self.attempt(server, group)[1:]
 
     @staticmethod
     def connect(server):
@@ -191,7 +200,7 @@ class Scenario:
         except socket.timeout:
             raise Wrong("no answer to %r" % at.step)
         except (OSError, ProtocolError) as error:
-            if not any(e in str(error) for e in ENDS):
+            if not any(e in str(error) for e in self.ends):
                 raise Wrong("%r: %r" % (at.step, error))
             if at.step and not at.step.begins(at.head, bytes(c.buf)):
                 raise Wrong("%r: it ends with %r" % (at.step, bytes(c.buf[:200])))

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.once
 
 SANITIZERS = re.compile(r"__(asan|ubsan|lsan|sanitizer|odr_asan)")
 INTERNAL = {"event_malloc", "event_realloc", "openssl_malloc", "openssl_realloc", "openat2", "cachestat", "capset", "landlock",
-            "seccomp"}
+            "nghttp2_malloc", "nghttp2_calloc", "seccomp"}
 
 
 def symbols(flags, files):

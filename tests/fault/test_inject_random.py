@@ -25,10 +25,10 @@ SEED = int(os.environ.get("FAULTS_SEED", "6"))
 class Client(threading.Thread):
     """Asks until the time is over; what was wrong is kept."""
 
-    def __init__(self, server, site, name):
+    def __init__(self, server, site, name, scenario_class):
         super().__init__()
         os.mkdir(os.path.join(site, name))
-        self.scenario = scenario.Scenario(site, "/" + name, 50)
+        self.scenario = scenario_class(site, "/" + name, 50)
         self.server = server
         self.error = None
         self.runs = 0
@@ -58,9 +58,18 @@ def calm(w):
 
 @pytest.mark.parametrize("path", ["hot"] + harness.FILE_PATHS)
 def test_one_call_in_a_hundred_fails(tmp_path, path):
-    w = walk.Walk(tmp_path, send_path=path)
+    fail_at_random(tmp_path, path, scenario.Scenario)
+
+
+def test_one_call_in_a_hundred_fails_over_http2(tmp_path):
+    module = pytest.importorskip("scenario_http2", reason="no Python module h2")
+    fail_at_random(tmp_path, "nodiskio", module.Scenario)
+
+
+def fail_at_random(tmp_path, path, scenario_class):
+    w = walk.Walk(tmp_path, scenario_class, send_path=path)
     try:
-        clients = [Client(w.server, os.fspath(w.site), "c%d" % i) for i in range(CLIENTS)]
+        clients = [Client(w.server, os.fspath(w.site), "c%d" % i, scenario_class) for i in range(CLIENTS)]
         w.plan.forget()
         w.plan.chance(PER_MILLION, SEED, [n for n in injection.ON if n in w.plan.index])
         for client in clients:

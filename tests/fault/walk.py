@@ -18,7 +18,7 @@ TOP = {"workers": 1, "open_files": 16, "autoindex": True}
 class Walk:
     """A server with a plan; told, when it fails, by which fault."""
 
-    def __init__(self, tmp_path, **top):
+    def __init__(self, tmp_path, scenario_class=scenario.Scenario, **top):
         self.site = site = tmp_path / "site"
         site.mkdir()
         self.plan = injection.Plan(tmp_path / "plan")
@@ -27,11 +27,11 @@ class Walk:
         path.write_text(harness.configuration(top, [("walk", {"root": site}, {})]))
         self.server = harness.Server("-c", path, binary=injection.FAULT, env=self.plan.env).start()
         self.plan.shared.pid = self.server.pid
-        self.scenario = scenario.Scenario(os.fspath(site))
+        self.scenario = scenario_class(os.fspath(site))
         for _ in range(RUNS):
             self.scenario.strictly(self.server)
         self.descriptors = scenario.Descriptors(self.server, RUNS)
-        self.hot = top["send_path"] == "hot"
+        self.hot = top["send_path"] == "hot" and self.scenario.hot_call
         self.faults = 0
         self.missed = []
 
@@ -51,7 +51,7 @@ class Walk:
 
     def hot_answers(self):
         self.scenario.strictly(self.server)
-        return self.passed("sendmsg") > 0
+        return self.passed(self.hot) > 0
 
     def fault(self, *faults, **kw):
         """True if the last of them has happened; in any case all is well afterwards."""

@@ -34,12 +34,12 @@ class Client:
     """auto: windows are opened again as bytes come.  log: what came, in its order: (stream, what)."""
 
     def __init__(self, server, window=1 << 20, connection=1 << 20, auto=True, rcvbuf=None, over_tls=False,
-                 address=None, before=b""):
+                 address=None, before=b"", patience=PATIENCE):
         self.address = address or server.address
         self.sock = socket.socket()
         if rcvbuf:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
-        self.sock.settimeout(PATIENCE)
+        self.sock.settimeout(patience)
         self.sock.connect(self.address)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.scheme = "http"

@@ -215,6 +215,7 @@ class Socket:
         self.streams = {}
         self.text = bytearray()
         self.last = None  # stream that the server will answer
+        self.refused = 0  # requests behind it
         self.draining = False
         self.half_closed = False  # the test sends no more
         self.ending = False  # this side of the socket is closed
@@ -237,6 +238,9 @@ class Socket:
 
     def sendall(self, data):
         with self.lock:
+            if self.ending:
+                self.refused += 1
+                raise BrokenPipeError("Broken pipe: the connection of HTTP/2 has ended")
             self.unsent += data
             while self.take_body() or self.take_head():
                 pass
@@ -344,6 +348,8 @@ class Socket:
         try:
             events = self.conn.receive_data(data)
         except h2.exceptions.ProtocolError as error:
+            if self.ending and "ConnectionState.CLOSED" in str(error):
+                return  # it was on its way when we said the end
             raise AssertionError("the server's frames: %r" % error) from error
         for event in events:
             self.take(event)
@@ -394,6 +400,7 @@ class Socket:
         self.last = event.last_stream_id
         while self.answers and (self.answers[-1].stream or MOST) > self.last:
             self.streams.pop(self.answers.pop().stream, None)
+            self.refused += 1
 
     def hand_on(self):
         """What the test may read: the answer that is first."""

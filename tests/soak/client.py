@@ -11,10 +11,18 @@ import random
 import re
 import time
 
+import h2_raw
+import http2
+import tls
 from harness import Connection, multipart, request
 from proxy_headers import v1, v2, v2_crc
 from history import Fault, Piece, check_stretch, check_version, was_cut
 from changes import REPLACED, STEADY, STRETCHED
+
+try:
+    import h2_client
+except ImportError:  # only --http2 needs it
+    h2_client = None
 
 IDLE = 0.9  # seconds after which a connection may be closed without a word
 
@@ -30,6 +38,8 @@ HEADS = [{}, {"User-Agent": "Wget/1.21.3", "Accept": "*/*", "Accept-Encoding": "
 
 FORWARDED = [{}, {}, {"X-Forwarded-For": "198.51.100.1"},
              {"X-Forwarded-For": "6.6.6.6, 2001:db8::1, unknown, 127.0.0.1"}]
+
+PRIORITIES = [[], [], [("priority", "u=0")], [("priority", "u=7, i")]]
 
 MALFORMED = [
     b"GET\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\nHost: x\n\n",
@@ -83,6 +93,8 @@ def parts_of(response):
 class Counted(Connection):
     """Counts the answers that it has had."""
 
+    refused = False  # the server has said that it did not look at what was asked last
+
     def __init__(self, address, counts, **kw):
         super().__init__(address, may_be_chunked=True, **kw)
         self.counts = counts
@@ -93,6 +105,43 @@ class Counted(Connection):
         return response
 
 
+class CountedHttp2(Counted):
+    """Of HTTP/2: each request is a stream."""
+
+    @staticmethod
+    def wrap(sock, address):
+        return http2.Socket(tls.wrap(sock, address, http2.alpn_context("h2")))
+
+    @property
+    def refused(self):
+        return self.sock.refused > 0
+
+
+class Streamed:
+    """The answer of a stream."""
+
+    def __init__(self, answer):
+        self.status, self.body = answer.status, bytes(answer.body)
+        self.length = int(answer.fields.get("content-length", 0))
+        self.error = answer.error
+        self.get = lambda name: answer.fields.get(name.lower())
+
+    def __repr__(self):
+        return "<%d, %d of %d bytes, error %s>" % (self.status, len(self.body), self.length, self.error)
+
+
+# Where the server is asked: after a PROXY header, or over HTTP/2.
+Way = collections.namedtuple("Way", "address proxied http2", defaults=(False, False))
+
+
+def more(conn):
+    """A little; False at the end, which is a reset where a stream is cut."""
+    try:
+        return conn.fill(2048)
+    except ConnectionResetError:
+        return False
+
+
 def opaque(tag):
     """What weak comparison compares."""
     return (tag or "").removeprefix("W/")
@@ -100,8 +149,8 @@ def opaque(tag):
 
 class Client:
     def __init__(self, address, history, seed, patience=60.0, ways=()):
-        """ways: other addresses, and whether a PROXY header comes first there."""
-        self.ways = [(address, False), *ways]
+        """ways: others than by HTTP/1 to the address."""
+        self.ways = [Way(address), *ways]
         self.history = history
         self.patience = patience
         self.rng = random.Random(seed)
@@ -114,10 +163,12 @@ class Client:
 
     # ------------------------------------------------------------ connections
 
-    def connect(self, **kw):
-        address, proxied = self.rng.choice(self.ways)
-        conn = Counted(address, self.counts, patience=self.patience, **kw)
-        if proxied:
+    def connect(self, plain=False, **kw):
+        """plain: it is about the text of HTTP/1."""
+        way = self.rng.choice([w for w in self.ways if not (plain and w.http2)])
+        kind = CountedHttp2 if way.http2 else Counted
+        conn = kind(way.address, self.counts, patience=self.patience, **kw)
+        if way.proxied:
             conn.send(self.rng.choice([v1, v2, v2_crc])("192.0.2.%d" % self.rng.randint(1, 9)))
         return conn
 
@@ -142,10 +193,11 @@ class Client:
                     raise ConnectionResetError("closed before the first byte")
                 return sent, self.conn.read_head(method)
             except (ConnectionResetError, BrokenPipeError):
-                if not idle or self.conn.buf:
+                if not (idle or self.conn.refused) or self.conn.buf:
                     raise
+                self.counts["sent again: the connection had been idle" if idle else
+                            "sent again: by its GOAWAY the server had not looked at it"] += 1
                 self.leave()
-                self.counts["sent again: the connection had been idle"] += 1
 
     def body(self, conn, response):
         """As much as comes of it."""
@@ -190,7 +242,7 @@ class Client:
         else:
             state = check_version(states, name, total, pieces)
         if came < expected and not cut:
-            raise Fault("%s: %d of %d bytes" % (name, came, expected))
+            raise Fault("%s: %d of %d bytes, asked for at %.3f: %s" % (name, came, expected, sent, states))
         self.bytes += came
         return state
 
@@ -330,6 +382,37 @@ class Client:
                 return
         self.end(response)
 
+    def streams(self):
+        """Many at once, with small windows, some of them reset; without HTTP/2 as pipelined()."""
+        ways = [w for w in self.ways if w.http2 and isinstance(w.address, tuple)]
+        if not ways:
+            self.pipelined()
+            return
+        address, sent = self.rng.choice(ways).address, time.monotonic()
+        with h2_client.Client(
+                None, window=self.rng.choice([1000, 65535, 1 << 20]), connection=self.rng.choice([65535, 1 << 22]),
+                over_tls=address[1] in tls.PORTS, address=address, patience=self.patience) as c:
+            asked = {}
+            for _ in range(self.rng.randint(2, 60)):
+                name = self.any()
+                asked[c.begin("/" + name, fields=self.rng.choice(PRIORITIES))] = name
+            for stream in self.rng.sample(list(asked), len(asked) // 4):
+                c.reset(stream)
+                del asked[stream]
+            for stream, name in asked.items():
+                c.until(lambda: c.answers[stream].done or c.goaways and stream > c.goaways[-1][0],
+                        "%s was answered" % name)
+                self.check_stream(name, sent, c.answers[stream])
+
+    def check_stream(self, name, sent, answer):
+        if not answer.done:
+            self.counts["sent again: by its GOAWAY the server had not looked at it"] += 1
+            return
+        self.counts["requests answered"] += 1
+        if answer.error not in (None, h2_raw.INTERNAL_ERROR):
+            raise Fault("%s: %r" % (name, Streamed(answer)))
+        self.check_whole(name, sent, Streamed(answer))
+
     def short(self):
         self.leave()
         name = self.rng.choice(STEADY)
@@ -364,7 +447,7 @@ class Client:
             response = c.read_head()
             while len(c.buf) < min(response.length, 1 << 20):
                 time.sleep(0.02)
-                if not c.fill(2048):
+                if not more(c):
                     break
             response.body = self.body(c, response)
         self.check_whole(name, sent, response)
@@ -409,7 +492,7 @@ class Client:
 
     def malformed(self):
         data = self.rng.choice(MALFORMED)
-        with self.connect() as c:
+        with self.connect(plain=True) as c:
             try:
                 c.send(data)
                 response = c.response()
@@ -420,7 +503,7 @@ class Client:
             self.counts["bytes of errors"] += len(response.body)
 
     def silent(self):
-        with self.connect() as c:
+        with self.connect(plain=True) as c:
             c.send(b"GET / HTTP/1.1\r\nHost"[:self.rng.randint(0, 20)])
             time.sleep(self.rng.random())
             if self.rng.random() < 0.5:
@@ -429,7 +512,7 @@ class Client:
 
 KINDS = {
     Client.whole: 30, Client.only_head: 6, Client.one_range: 12, Client.many_ranges: 6,
-    Client.if_range: 6, Client.conditional: 10, Client.pipelined: 10, Client.short: 12,
+    Client.if_range: 6, Client.conditional: 10, Client.pipelined: 8, Client.streams: 6, Client.short: 12,
     Client.abort: 5, Client.slow: 1, Client.idle: 2, Client.listing: 3, Client.missing: 3,
     Client.moved: 3, Client.without_suffix: 3, Client.health: 1,
     Client.malformed: 4, Client.silent: 2,

@@ -46,6 +46,9 @@ class State:
         self.begin = begin  # nobody sees it before
         self.end = math.inf  # nobody who looks later sees it
 
+    def __repr__(self):
+        return "%d bytes from %.3f to %.3f" % (self.size, self.begin, self.end)
+
 
 class Journal:
     """The writer's end."""

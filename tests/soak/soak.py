@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The soak: everything at once, at random, for long, and every byte of every body verified.
 
-    soak.py [--minutes N] [--seed N] [--binary FILE] [--report FILE] [--tls]
+    soak.py [--minutes N] [--seed N] [--binary FILE] [--report FILE] [--tls] [--http2]
 
 --tls: half of the connections have TLS, and each reload brings another certificate.
+--http2: half of them are of HTTP/2.
 
 The seed decides what is done, not when: two runs are alike, not the same.  Two parts of
 the same length: first also reloads, upgrades and rotated logs, then the same server to
@@ -155,7 +156,8 @@ class Run:
         os.mkdir(root)
         journal = os.path.join(directory, "journal")
         self.site = Site(root, journal, self.rng)
-        self.soaked = Soaked(directory, root, options.binary, self.rng, options.tls)
+        self.soaked = Soaked(directory, root, options.binary, self.rng, options.tls,
+                             options.http2)
         self.clients = Clients(options, self.soaked.server.address, journal, directory,
                                self.soaked.ways())
         self.turns = Turns()
@@ -230,6 +232,7 @@ def arguments():
     parser.add_argument("--processes", type=int, default=3)
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--tls", action="store_true")
+    parser.add_argument("--http2", action="store_true")
     parser.add_argument("--patience", type=float, default=60, help="seconds without a byte")
     return parser.parse_args()
 

@@ -12,6 +12,7 @@ import tempfile
 
 import harness
 import tls
+from client import Way
 from history import Fault
 
 SEND_PATHS = ["nodiskio"] * 4 + [p for p in harness.FILE_PATHS if p != "nodiskio"]
@@ -78,10 +79,14 @@ error_page = {"404 text: It is not here.", "5xx text: Later."}
 
 
 class Soaked:
-    """secure: one of its ways has TLS, with another certificate after each reload."""
+    """secure: one of its ways has TLS, with another certificate after each reload.
 
-    def __init__(self, directory, root, binary, rng, secure=False):
+    http2: half of the connections are of HTTP/2.
+    """
+
+    def __init__(self, directory, root, binary, rng, secure=False, http2=False):
         self.rng = rng
+        self.http2 = http2
         self.pair = os.path.join(directory, "pair.pem") if secure else None
         self.pairs = [tls.make_pair(os.path.join(directory, "%d.pem" % n), kind=kind)
                       for n, kind in enumerate(["ecdsa", "rsa", "ecdsa"] if secure else [])]
@@ -101,14 +106,18 @@ class Soaked:
         self.serving = self.youngest()
 
     def ways(self):
-        """Beside the server's address: see Client."""
+        """Beside HTTP/1 to the server's address."""
         found = harness.SERVING.findall(self.server.output)
         (_, host, port, _), (*_, path) = found[1:3]
-        ways = [((host, int(port)), True), (path, False)]
+        ways = [Way((host, int(port)), proxied=True), Way(path)]
         if self.pair:
             self.secure = found[3][1], int(found[3][2])
             tls.PORTS.add(self.secure[1])
-            ways += [(self.secure, False)] * 3
+            ways += [Way(self.secure)] * 3
+        if self.http2:
+            ways += [Way(way.address, http2=True) for way in [Way(self.server.address), *ways]
+                     if not way.proxied]
+            ways.append(Way(self.server.address, http2=True))
         return ways
 
     def replace_program(self):

@@ -80,7 +80,7 @@ def numbers(text):
     return {what: int(n) for what, n in re.findall(r"^\| ([^|]+) \| (\d+)", text, re.M)}
 
 
-@pytest.mark.parametrize("options", [[], ["--tls"]], ids=["plain", "tls"])
+@pytest.mark.parametrize("options", [[], ["--tls", "--http2"]], ids=["plain", "all"])
 def test_a_short_one_finds_nothing(soaking, options):
     status, text = soaking(0.15, *options).end()
     assert status == 0, text

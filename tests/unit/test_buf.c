@@ -252,6 +252,48 @@ without_memory_nothing_changes_but_that_it_is_told(void **state)
 	buf_list_destroy(&bl);
 }
 
+static void
+what_fits_in_less_than_half_of_its_memory_gets_just_that(void **state)
+{
+	struct buf_list bl = {0};
+	struct buf b = {0};
+	size_t i;
+
+	(void)state;
+	buf_fit(&b, &bl);
+	assert_null(b.b_data);
+	buf_str(&b, &bl, "here");
+	buf_fit(&b, &bl);
+	assert_int_equal(bl.bl_count, 1);
+	assert_int_equal(b.b_cap, 4);
+	assert_memory_equal(b.b_data, "here", 4);
+	buf_str(&b, &bl, " and there");
+	assert_int_equal(b.b_cap, BUF_SIZE);
+	for (i = b.b_len; i <= BUF_SIZE / 2; i++)
+		buf_str(&b, &bl, "x");
+	buf_fit(&b, &bl);
+	assert_int_equal(b.b_cap, BUF_SIZE);
+	buf_release(&b, &bl);
+	assert_int_equal(bl.bl_count, 1);
+	buf_list_destroy(&bl);
+}
+
+static void
+exact_room_is_its_own(void **state)
+{
+	struct buf_list bl = {0};
+	struct buf b = {0};
+
+	(void)state;
+	assert_true(buf_reserve_exact(&b, 7));
+	buf_str(&b, &bl, "1234567");
+	assert_int_equal(b.b_cap, 7);
+	buf_release(&b, &bl);
+	assert_int_equal(bl.bl_count, 0);
+	assert_false(buf_reserve_exact(&b, TOO_MUCH));
+	assert_null(b.b_data);
+}
+
 int
 main(void)
 {
@@ -267,6 +309,9 @@ main(void)
 	    cmocka_unit_test(the_free_list_is_bounded),
 	    cmocka_unit_test(
 		without_memory_nothing_changes_but_that_it_is_told),
+	    cmocka_unit_test(
+		what_fits_in_less_than_half_of_its_memory_gets_just_that),
+	    cmocka_unit_test(exact_room_is_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,12 +178,15 @@ static void
 test_option_checks_and_says_so(void **state)
 {
 	struct conf *conf;
-	char expected[96];
+	char expected[256];
 
 	(void)state;
 	assert_int_equal(load_text(SITE, "-t", &conf), CONF_EXIT_OK);
-	snprintf(
-	    expected, sizeof(expected), "configuration ok: %s\n", file_path);
+	snprintf(expected, sizeof(expected),
+	    "configuration ok: %s\n"
+	    "listens on *:8080, or on the sockets of a service manager\n"
+	    "site \"a\": (every other name)\n    / -> %s/./\n",
+	    file_path, dir);
 	assert_string_equal(out_text, expected);
 	assert_string_equal(err_text, "");
 	assert_null(conf);

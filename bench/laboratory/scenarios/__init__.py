@@ -5,8 +5,8 @@ A scenario is a module of this package with
     TITLE       one line
     WHAT        a paragraph for the report: what is done, and what the figures are
     NEEDS       what it cannot do without: of "wrk", "h2load", "probe", "slow", "replay",
-                "idle", "handshake", "h2storm", "limit", "fio", "root", "network", "disk",
-                "limits", "fuse" (see Host.lacks)
+                "idle", "handshake", "h2storm", "resets", "limit", "fio", "root", "network",
+                "disk", "limits", "fuse" (see Host.lacks)
     FULL        dict of settings, with "rounds"; --set SCENARIO.KEY=VALUE changes one
     QUICK       dict of those that --quick changes
     files(s)    pairs (name below the data directory, bytes) that it serves
@@ -56,7 +56,7 @@ import pkgutil
 import types
 
 ORDER = ("storm", "hot", "cold", "download", "herd", "thesis", "grid", "slow", "clients", "zipf",
-         "crawler", "hung", "idle", "handshakes", "http2", "streams")
+         "crawler", "hung", "idle", "handshakes", "http2", "streams", "resets")
 
 
 def names():

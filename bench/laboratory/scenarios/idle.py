@@ -17,11 +17,13 @@ requests cached files of 1 and 16 KiB. The same load is measured before they are
 after they are closed, on the same server: "none" is the mean of both. User memory is the
 proportional set size (PSS) of the server's processes; the cost of an idle connection is the
 difference that all of them make, divided by their number. With idle.protocol=http2 they speak
-HTTP/2; wrk speaks HTTP/1."""
+HTTP/2; wrk speaks HTTP/1. With idle.streams=N each of these then asks for 1 KiB on N streams whose
+window is closed: they wait in the server, which has something to keep for each."""
 NEEDS = ("wrk", "idle")
-# idle: how many; protocol: theirs; connections: wrk's; quiet: seconds without any request
-FULL = {"rounds": 3, "idle": 100_000, "protocol": "http1", "seconds": 3, "connections": 64,
-        "quiet": 5}
+# idle: how many; protocol: theirs; streams: of each, that wait, for less than a server's
+# patience; connections: wrk's; quiet: seconds without any request
+FULL = {"rounds": 3, "idle": 100_000, "protocol": "http1", "streams": 0, "seconds": 3,
+        "connections": 64, "quiet": 5}
 PROTOCOLS = ("http1", "http2")
 QUICK = {"rounds": 1, "idle": 5000, "seconds": 1, "quiet": 1}
 CANDIDATES = QUICK_CANDIDATES = ("nodiskio", "nginx", "h2o", "lighttpd")
@@ -53,6 +55,8 @@ def files(_s):
 def check(s):
     if s.protocol not in PROTOCOLS:
         raise ValueError(f"protocol {s.protocol}: there are {', '.join(PROTOCOLS)}")
+    if s.streams and s.protocol != "http2":
+        raise ValueError("streams are HTTP/2's: --set idle.protocol=http2")
 
 
 def seconds(s):
@@ -76,14 +80,15 @@ def measure(bench, cand):
     http2 = bench.settings.protocol == "http2"
     with bench.serve(hot.set_up(cand), connections=servers_connections(n), http2=http2) as server:
         before = phase(bench, server, "before")
-        kept = bench.idle(server, path, n, http2=http2)
+        kept = bench.idle(server, path, n, http2=http2, streams=bench.settings.streams)
         took = kept.ready()["seconds"]
         beside = phase(bench, server, "idle")
         end = kept.close()
         if end["lost"]:
             raise RuntimeError(f"{end['lost']} of {n} connections were closed by the server")
         return {"before": before, "idle": beside, "after": phase(bench, server, "after"),
-                "wanted": bench.settings.idle, "connections": n, "took": took}
+                "wanted": bench.settings.idle, "connections": n,
+                "streams": bench.settings.streams, "took": took}
 
 
 def phase(bench, server, name):
@@ -118,6 +123,15 @@ def user_memory(pids):
 def each(what):
     """Bytes of a kind of memory for one of the connections."""
     return lambda v: (v["idle"][what] - v["before"][what]) / v["connections"]
+
+
+def of_a_stream(v):
+    """Bytes, with its share of what the connection has."""
+    return each("user")(v) / v["streams"]
+
+
+def streams(view):
+    return any(v.get("streams") for name in view.names for v in view.values(name))
 
 
 def none(v, get):
@@ -172,6 +186,7 @@ def tables(view):
         Column("with them", one, memory("idle"), "less"),
         Column("after them", one, memory("after")),
         Column("bytes each", count, each("user"), "less"),
+        *([Column("a stream's", count, of_a_stream, "less")] if streams(view) else []),
         Column("kernel, KiB each, both ends", two, lambda v: each("kernel")(v) / 1024),
         Column("CPU ms/s without requests", two, lambda v: none(v, quiet)),
         Column("with them", two, lambda v: quiet(v["idle"]), "less"),

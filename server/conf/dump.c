@@ -1,0 +1,342 @@
+/*
+ * dump: the whole configuration as text that can be read back (-T).  While the configuration is
+ * built, values are written down as they were given, with absolute paths, and where a section
+ * begins.  What is not written down has its default, or is inherited.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/conf/conf_priv.h"
+
+/* A value; without a text: a list that is emptied; without a key: a section. */
+struct said {
+	struct said *sd_next;
+	const struct key *sd_key;
+	char *sd_text;	   /* of a section: its title */
+	unsigned sd_where; /* of a section: KEY_SITE or KEY_LOCATION */
+};
+
+struct conf_dump {
+	char du_cwd[PATH_MAX];
+	struct said *du_first;
+	struct said **du_last;
+	int du_error;
+};
+
+int
+conf_dump_begin(struct conf *conf)
+{
+	struct conf_dump *dump = conf_keep(conf, sizeof(*dump));
+
+	if (dump == NULL)
+		return -ENOMEM;
+	if (getcwd(dump->du_cwd, sizeof(dump->du_cwd)) == NULL)
+		return -errno;
+	dump->du_last = &dump->du_first;
+	conf->conf_dump = dump;
+	return 0;
+}
+
+static struct said *
+add(struct conf *conf)
+{
+	struct conf_dump *dump = conf->conf_dump;
+	struct said *said = conf_keep(conf, sizeof(*said));
+
+	if (said == NULL) {
+		dump->du_error = -ENOMEM;
+		return NULL;
+	}
+	*dump->du_last = said;
+	dump->du_last = &said->sd_next;
+	return said;
+}
+
+/* "off" and the like, which the values of a key list behind the first one. */
+static bool
+is_word(const struct key *key, const char *text)
+{
+	size_t len = strlen(text);
+	const char *word = strchr(key->key_values, '|');
+
+	for (; word != NULL; word = strchr(word, '|')) {
+		word++;
+		if (strncmp(word, text, len) == 0 &&
+		    (word[len] == '\0' || word[len] == '|'))
+			return true;
+	}
+	return false;
+}
+
+/* Where the path begins in a value, or NULL: it has none. */
+static const char *
+find_path(const struct key *key, const char *text)
+{
+	const char *path = text;
+
+	switch (key->key_path) {
+	case KEY_PATH:
+		return is_word(key, text) ? NULL : text;
+	case KEY_PATH_SECOND:
+		path += strcspn(path, " \t");
+		path += strspn(path, " \t");
+		return strncmp(path, "text:", 5) == 0 ? NULL : path;
+	case KEY_PATH_UNIX:
+		return strncmp(text, "unix:", 5) == 0 ? text + 5 : NULL;
+	case KEY_PATH_SLASH:
+		return strchr(text, '/') != NULL ? text : NULL;
+	case KEY_PATH_NONE:
+		break;
+	}
+	return NULL;
+}
+
+/* In memory of the configuration; NULL: there is none. */
+static char *
+absolute(
+    const struct conf_scope *scope, const struct key *key, const char *text)
+{
+	struct conf *conf = scope->cs_conf;
+	const char *path = find_path(key, text), *cwd = conf->conf_dump->du_cwd;
+	const char *dir = scope->cs_dir != NULL ? scope->cs_dir : "";
+	size_t room;
+	char *copy;
+
+	if (path == NULL || path[0] == '/')
+		return conf_keep_text(conf, text, strlen(text));
+	if (dir[0] == '/')
+		cwd = "";
+	room = strlen(text) + strlen(cwd) + strlen(dir) + sizeof("//");
+	copy = conf_keep(conf, room);
+	if (copy != NULL)
+		snprintf(copy, room, "%.*s%s%s%s%s%s", (int)(path - text), text,
+		    cwd, dir[0] != '\0' && dir[0] != '/' ? "/" : "", dir,
+		    dir[0] != '\0' && dir[strlen(dir) - 1] == '/' ? "" : "/",
+		    path);
+	return copy;
+}
+
+void
+conf_dump_value(
+    const struct conf_scope *scope, const char *name, const char *text)
+{
+	struct said *said;
+
+	if (scope->cs_conf->conf_dump == NULL)
+		return;
+	said = add(scope->cs_conf);
+	if (said == NULL)
+		return;
+	said->sd_key = conf_key(name);
+	if (text == NULL)
+		return;
+	said->sd_text = absolute(scope, said->sd_key, text);
+	if (said->sd_text == NULL)
+		scope->cs_conf->conf_dump->du_error = -ENOMEM;
+}
+
+void
+conf_dump_section(struct conf *conf, unsigned where, const char *title)
+{
+	struct said *said;
+
+	if (conf->conf_dump == NULL)
+		return;
+	said = add(conf);
+	if (said == NULL)
+		return;
+	said->sd_where = where;
+	said->sd_text = conf_keep_text(conf, title, strlen(title));
+	if (said->sd_text == NULL)
+		conf->conf_dump->du_error = -ENOMEM;
+}
+
+static bool
+is_plain(const char *text)
+{
+	return text[0] != '\0' &&
+	       text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
+				 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")] ==
+		   '\0';
+}
+
+/* As libConfuse reads it. */
+static void
+print_text(const char *text)
+{
+	putchar('"');
+	for (; *text != '\0'; text++) {
+		if (iscntrl((unsigned char)*text)) {
+			printf("\\x%02x", (unsigned char)*text);
+			continue;
+		}
+		if (strchr("\"\\$", *text) != NULL)
+			putchar('\\');
+		putchar(*text);
+	}
+	putchar('"');
+}
+
+static void
+print_value(const char *text)
+{
+	if (is_plain(text))
+		fputs(text, stdout);
+	else
+		print_text(text);
+}
+
+static void
+print_list(
+    const struct said *said, const struct said *end, const struct key *key)
+{
+	const char *between = "";
+
+	fputs("{", stdout);
+	for (; said != end; said = said->sd_next) {
+		if (said->sd_key != key || said->sd_text == NULL)
+			continue;
+		fputs(between, stdout);
+		print_text(said->sd_text);
+		between = ", ";
+	}
+	fputs("}", stdout);
+}
+
+static bool
+is_twin(const struct key *key, const struct key *other)
+{
+	return key->key_twin != NULL &&
+	       strcmp(key->key_twin, other->key_name) == 0;
+}
+
+/*
+ * The last value, or of a list where its last one begins; NULL: it was not said.  That of its
+ * twin may be what counts.
+ */
+static const struct said *
+find(const struct said *said, const struct said *end, const struct key *key)
+{
+	const struct said *found = NULL;
+
+	for (; said != end; said = said->sd_next) {
+		if ((said->sd_text == NULL) !=
+		    (said->sd_key->key_clear != NULL))
+			continue;
+		if (said->sd_key == key || is_twin(key, said->sd_key))
+			found = said;
+	}
+	return found;
+}
+
+static void
+print_default(const struct key *key)
+{
+	int len = (int)strlen(key->key_default);
+
+	if (key->key_default[0] == '(') {
+		/* When this is read back, the twin says it. */
+		if (key->key_twin == NULL)
+			printf("# %s: %.*s\n", key->key_name, len - 2,
+			    key->key_default + 1);
+		return;
+	}
+	printf("%s = ", key->key_name);
+	if (key->key_clear != NULL) {
+		printf("{\"%s\"}\n", key->key_default);
+		return;
+	}
+	print_value(key->key_default);
+	putchar('\n');
+}
+
+static void
+print_key(const struct said *said, const struct said *end, const char *indent)
+{
+	const struct key *key = said->sd_key;
+
+	printf("%s%s = ", indent, key->key_name);
+	if (key->key_clear != NULL)
+		print_list(said, end, key);
+	else
+		print_value(said->sd_text);
+	putchar('\n');
+}
+
+/* Files that were included are part of what is printed. */
+static void
+print_keys(const struct said *first, const struct said *end, unsigned where,
+    const char *indent)
+{
+	const struct said *said;
+
+	for (const struct key *key = conf_keys; key->key_name != NULL; key++) {
+		if ((key->key_where & where) == 0 ||
+		    strcmp(key->key_name, "include") == 0)
+			continue;
+		said = find(first, end, key);
+		if (said == NULL && where == KEY_TOP)
+			print_default(key);
+		else if (said != NULL && said->sd_key == key)
+			print_key(said, end, indent);
+	}
+}
+
+static const struct said *
+section_end(const struct said *said)
+{
+	while (said != NULL && said->sd_key != NULL)
+		said = said->sd_next;
+	return said;
+}
+
+static void
+print_section(const struct said *said, const char *name, const char *indent)
+{
+	printf("%s%s ", indent, name);
+	print_text(said->sd_text);
+	fputs(" {\n", stdout);
+}
+
+static void
+print_sections(const struct said *said)
+{
+	bool open = false;
+
+	for (; said != NULL; said = section_end(said->sd_next)) {
+		if (said->sd_where == KEY_SITE) {
+			puts(open ? "}\n" : "");
+			print_section(said, "site", "");
+			print_keys(said->sd_next, section_end(said->sd_next),
+			    KEY_SITE, "\t");
+			open = true;
+			continue;
+		}
+		print_section(said, "location", "\t");
+		print_keys(said->sd_next, section_end(said->sd_next),
+		    KEY_LOCATION, "\t\t");
+		puts("\t}");
+	}
+	puts("}");
+}
+
+int
+conf_dump_print(const struct conf *conf)
+{
+	const struct conf_dump *dump = conf->conf_dump;
+	const struct said *end = section_end(dump->du_first);
+
+	if (dump->du_error != 0)
+		return dump->du_error;
+	printf("# The configuration of pagewise %s with all that it includes; "
+	       "it can be read with -c.\n",
+	    PW_VERSION);
+	print_keys(dump->du_first, end, KEY_TOP, "");
+	print_sections(end);
+	return 0;
+}

@@ -1,0 +1,147 @@
+/*
+ * summary: what will be served where, for whoever checks a configuration (-t).
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/conf/conf_priv.h"
+
+/*
+ * A master that tests a program before an upgrade reads the first line only, and a pipe takes
+ * no more than this.
+ */
+#define LIMIT 32768
+
+struct summary {
+	int sm_bytes; /* written */
+	bool sm_full;
+};
+
+static void say(struct summary *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void
+say(struct summary *sm, const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (len >= (int)sizeof(line)) {
+		len = (int)sizeof(line) - 1;
+		memcpy(line + sizeof(line) - 5, "...\n", 5);
+	}
+	sm->sm_full = sm->sm_full || sm->sm_bytes + len > LIMIT;
+	if (sm->sm_full)
+		return;
+	fputs(line, stdout);
+	sm->sm_bytes += len;
+}
+
+static void
+say_addresses(struct summary *sm, const struct conf *conf)
+{
+	if (conf->conf_listen_default) {
+		say(sm, "listens on *:8080, or on the sockets of a service "
+			"manager\n");
+		return;
+	}
+	for (size_t i = 0; i < conf->conf_nlisten; i++) {
+		const struct listen_addr *la = &conf->conf_listen[i];
+
+		say(sm, "listens on %s%s%s%s\n",
+		    la->la_addr.ss_family == AF_UNIX ? "unix:" : "",
+		    la->la_text, la->la_tls ? " tls" : "",
+		    la->la_proxy ? " proxy" : "");
+	}
+}
+
+/* " (listing, password)", or "" */
+static const char *
+notes(const struct settings *set, char *text, size_t size)
+{
+	const struct {
+		bool nt_holds;
+		const char *nt_text;
+	} table[] = {
+	    {set->set_autoindex, "listing"},
+	    {set->set_htpasswd != NULL, "password"},
+	    {set->set_link_keys != NULL, "signed links"},
+	    {set->set_allow.cl_set || set->set_deny.cl_count > 0, "addresses"},
+	    {set->set_redirect_https, "https only"},
+	};
+	size_t len = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+		if (table[i].nt_holds)
+			len += (size_t)snprintf(text + len, size - len, "%s%s",
+			    len == 0 ? " (" : ", ", table[i].nt_text);
+	if (len > 0)
+		snprintf(text + len, size - len, ")");
+	return text;
+}
+
+/* A prefix or a path with the directory or file that stands for it; a glob with its root. */
+static void
+say_location(
+    struct summary *sm, const struct conf *conf, const struct location *loc)
+{
+	const struct settings *set = &loc->loc_set;
+	const char *root = conf->conf_roots[set->set_root];
+	const char *rest = loc->loc_kind == LOCATION_GLOB
+			       ? "/"
+			       : loc->loc_path + set->set_strip;
+	int len = (int)strlen(root);
+	char text[96];
+
+	if (len > 0 && root[len - 1] == '/')
+		len--;
+	say(sm, "    %s%s -> %.*s%s%s\n",
+	    loc->loc_kind == LOCATION_EXACT ? "= " : "", loc->loc_path, len,
+	    root, rest, notes(set, text, sizeof(text)));
+}
+
+static void
+say_site(struct summary *sm, const struct conf *conf, const struct site *site)
+{
+	static char slash[] = "/";
+	struct location rest = {.loc_kind = LOCATION_PREFIX, .loc_path = slash};
+	char **name = site->site_names;
+	bool covered = false;
+
+	say(sm, "site \"%s\":", site->site_name);
+	for (; name != NULL && *name != NULL; name++)
+		say(sm, " %s", *name);
+	say(sm, "%s\n", site == conf->conf_sites ? " (every other name)" : "");
+	for (size_t i = 0; i < site->site_nlocations; i++) {
+		const struct location *loc = &site->site_locations[i];
+
+		covered = covered || (loc->loc_kind == LOCATION_PREFIX &&
+					 strcmp(loc->loc_path, "/") == 0);
+		say_location(sm, conf, loc);
+	}
+	rest.loc_set = site->site_set;
+	if (!covered)
+		say_location(sm, conf, &rest);
+}
+
+void
+conf_summary(const struct conf *conf)
+{
+	struct summary sm = {0};
+
+	say_addresses(&sm, conf);
+	for (size_t i = 0; i < conf->conf_nadmin; i++)
+		say(&sm, "metrics on %s\n", conf->conf_admin[i].la_text);
+	if (conf->conf_agent.la_text != NULL)
+		say(&sm, "agent-check on %s\n", conf->conf_agent.la_text);
+	for (size_t i = 0; i < conf->conf_nsites; i++)
+		say_site(&sm, conf, &conf->conf_sites[i]);
+	if (sm.sm_full)
+		puts("... and more: -T prints the whole configuration");
+}
