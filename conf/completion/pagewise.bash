@@ -32,7 +32,8 @@ _pagewise_value()
 	--threads | --stall-log | --busy-poll | --hot-set) COMPREPLY=() ;;
 	precompress-c | precompress--codings) _pagewise_words "zst br gz" ;;
 	precompress-[lmsj] | precompress--level | precompress--min-size | precompress--suffixes | \
-	    precompress--jobs | digest-j | digest--jobs | sign--expires | sign--client) COMPREPLY=() ;;
+	    precompress--jobs | digest-j | digest--jobs | sign--expires | sign--client | \
+	    assign-d | assign--depth | assign--add) COMPREPLY=() ;;
 	*) return 1 ;;
 	esac
 }
@@ -43,7 +44,7 @@ _pagewise()
 
 	COMPREPLY=()
 	case ${COMP_WORDS[1]-} in
-	precompress | digest | sign) [[ $COMP_CWORD -eq 1 ]] || command=${COMP_WORDS[1]} ;;
+	precompress | digest | sign | assign | drain | undrain) [[ $COMP_CWORD -eq 1 ]] || command=${COMP_WORDS[1]} ;;
 	esac
 	_pagewise_value && return
 	case $command:$cur in
@@ -52,17 +53,23 @@ _pagewise()
 		    -f --force --dotfiles -q --quiet -h --help" ;;
 	digest:-*)
 		_pagewise_words "-c --check -j --jobs -f --force --dotfiles -q --quiet -h --help" ;;
+	assign:-*)
+		_pagewise_words "-d --depth --add --dotfiles -q --quiet -h --help" ;;
+	drain:-* | undrain:-*)
+		_pagewise_words "-h --help" ;;
 	sign:-*)
 		_pagewise_words "--key --expires --client" ;;
-	precompress:* | digest:*)
+	precompress:* | digest:* | assign:*)
 		_pagewise_files -d ;;
+	drain:* | undrain:*)
+		_pagewise_files -f ;;
 	:-*)
 		_pagewise_words "-c --config -t --test -T --dump -V --version -h --help --keys --root
 		    --listen --workers --threads --access-log --log-format --stall-log --busy-poll
 		    --user --group --sandbox --admin --agent --hot-set --send-path --readahead --cache
 		    --autoindex" ;;
 	:*)
-		[[ $COMP_CWORD -ne 1 ]] || _pagewise_words "precompress digest sign" ;;
+		[[ $COMP_CWORD -ne 1 ]] || _pagewise_words "precompress digest sign assign drain undrain" ;;
 	esac
 }
 

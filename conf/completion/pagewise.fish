@@ -2,7 +2,7 @@
 # The options are those of `pagewise --help` and of its commands; tests/http/test_completion.py
 # compares.
 
-set -l commands precompress digest sign
+set -l commands precompress digest sign assign drain undrain
 complete -c pagewise -f
 complete -c pagewise -n __fish_is_first_arg -a "$commands"
 
@@ -52,3 +52,15 @@ set -l sign "__fish_seen_subcommand_from sign"
 complete -c pagewise -n $sign -l key -r -F -d "keys, of which the first one signs"
 complete -c pagewise -n $sign -l expires -x -d "how long the link is good"
 complete -c pagewise -n $sign -l client -x -d "only for clients of this address"
+
+set -l assign "__fish_seen_subcommand_from assign"
+complete -c pagewise -n $assign -a "(__fish_complete_directories)"
+complete -c pagewise -n $assign -s d -l depth -x -d "directories of so many levels"
+complete -c pagewise -n $assign -l add -x -d "print what moves when this node is added"
+complete -c pagewise -n $assign -l dotfiles -d "also names that begin with a dot"
+complete -c pagewise -n $assign -s q -l quiet -d "no sums"
+complete -c pagewise -n $assign -s h -l help -d "print help"
+
+set -l drain "__fish_seen_subcommand_from drain undrain"
+complete -c pagewise -n $drain -F
+complete -c pagewise -n $drain -s h -l help -d "print help"

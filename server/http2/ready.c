@@ -111,8 +111,8 @@ keep_for_log(struct h2_stream *sm, const struct known *kn)
 	h2_head_mark(&sm->sm_head, kn->kn_line);
 }
 
-bool
-h2_ready_begin(struct h2_stream *sm)
+const nghttp2_nv *
+h2_ready_begin(struct h2_stream *sm, size_t *n, bool *body)
 {
 	struct service *svc = service_of(sm);
 	uint64_t now = clock_now();
@@ -120,11 +120,12 @@ h2_ready_begin(struct h2_stream *sm)
 	struct known kn;
 
 	if (!find(sm, now, &kn))
-		return false;
+		return NULL;
 	fm = form_of(kn.kn_answer, now);
-	if (fm == NULL || !h2_stream_submit(sm, fm->fm_fields, fm->fm_n,
-			      body_len(kn.kn_answer) > 0))
-		return false;
+	if (fm == NULL)
+		return NULL;
+	*n = fm->fm_n;
+	*body = body_len(kn.kn_answer) > 0;
 	known_asked(svc, &kn, now);
 	response_cache_ref(kn.kn_answer);
 	sm->sm_ready = (struct h2_ready){.rd_answer = kn.kn_answer,
@@ -136,7 +137,7 @@ h2_ready_begin(struct h2_stream *sm)
 		h2_head_release(&sm->sm_head, &svc->svc_bufs);
 	stat_add(&svc->svc_stats.sta_sent, kn.kn_answer->ha_head);
 	stat_add(&svc->svc_stats.sta_hot, 1);
-	return true;
+	return fm->fm_fields;
 }
 
 ssize_t

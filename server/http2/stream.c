@@ -94,9 +94,9 @@ on_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t len,
 	return h2_stream_read(source->ptr, len, flags);
 }
 
-bool
-h2_stream_submit(
-    struct h2_stream *sm, const nghttp2_nv *nv, size_t n, bool body)
+/* False: no memory, or the stream has gone. */
+static bool
+submit_fields(struct h2_stream *sm, const nghttp2_nv *nv, size_t n, bool body)
 {
 	nghttp2_data_provider from = {{.ptr = sm}, on_read};
 
@@ -117,7 +117,7 @@ submit(struct h2_stream *sm, char *head, size_t len, bool body)
 			return false;
 		(void)h2_head_fields(head, len, nv, n);
 	}
-	done = h2_stream_submit(sm, nv, n, body);
+	done = submit_fields(sm, nv, n, body);
 	if (nv != fields)
 		free(nv);
 	return done;
@@ -332,14 +332,18 @@ begin(struct h2_stream *sm)
 {
 	struct h2 *h2 = sm->sm_session;
 	const struct h2_owner *ho = &h2->h2_owner;
+	const nghttp2_nv *fields;
 	struct exchange *ex;
+	size_t n;
+	bool body;
 
 	if (!h2_head_end(&sm->sm_head, bufs_of(sm)))
 		return false;
-	if (h2_ready_begin(sm)) {
+	fields = h2_ready_begin(sm, &n, &body);
+	if (fields != NULL) {
 		sm->sm_state = H2_READY;
 		watch(sm);
-		return true;
+		return submit_fields(sm, fields, n, body);
 	}
 	ex = exchange_create(&ho->ho_worker->wk_service, &exchange_ops, sm);
 	if (ex == NULL)

@@ -88,15 +88,12 @@ void h2_stream_run(struct h2_stream *);
 /* As nghttp2_data_source_read_callback, without the copy: there is room behind h2_len. */
 ssize_t h2_stream_read(struct h2_stream *, size_t len, uint32_t *flags);
 
-/* Its answer's head, and whether a body follows.  False: no memory, or the stream has gone. */
-bool h2_stream_submit(
-    struct h2_stream *, const nghttp2_nv *, size_t n, bool body);
-
 /*
- * ready.c.  Its head is complete and known, and so is its answer, which begins; false: they are not.
- * Then as h2_stream_read; and it is counted and logged, as far as it was sent.
+ * ready.c.  Its head is complete and known, and so is its answer, whose fields are to be submitted;
+ * NULL: they are not.  Then as h2_stream_read; and it is counted and logged, as far as it was
+ * sent.
  */
-bool h2_ready_begin(struct h2_stream *);
+const nghttp2_nv *h2_ready_begin(struct h2_stream *, size_t *n, bool *body);
 ssize_t h2_ready_read(struct h2_stream *, uint32_t *flags);
 void h2_ready_end(struct h2_stream *);
 

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import tempfile
 
 import pytest
 
@@ -12,13 +13,14 @@ from harness import Finished
 pytestmark = pytest.mark.once
 
 DIR = os.path.join(harness.TREE, "conf/completion")
-COMMANDS = ["", "precompress", "digest", "sign"]
+COMMANDS = ["", "precompress", "digest", "sign", "assign", "drain", "undrain"]
 
 
 def shell(*argv, script):
-    env = dict(os.environ, HOME="/nonexistent", XDG_CONFIG_HOME="/nonexistent", TERM="dumb")
-    run = subprocess.run([*argv, script], capture_output=True, text=True, env=env, check=False,
-                         timeout=harness.PATIENCE, cwd="/")
+    with tempfile.TemporaryDirectory() as home:  # fish writes there
+        env = dict(os.environ, HOME=home, TERM="dumb", XDG_CONFIG_HOME=home, XDG_DATA_HOME=home)
+        run = subprocess.run([*argv, script], capture_output=True, text=True, env=env, check=False,
+                             timeout=harness.PATIENCE, cwd="/")
     assert run.stderr == "" and run.returncode == 0, run.stderr
     return run.stdout.split("\n")[:-1]
 
@@ -72,7 +74,7 @@ def helped(command):
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("options", [bash_options, zsh_options, fish_options])
 def test_a_shell_offers_the_options_of_help_and_no_others(options, command):
-    assert len(helped(command)) > 2
+    assert len(helped(command)) > 1
     assert options(command) == helped(command)
 
 

@@ -97,7 +97,7 @@ def test_relative_paths_of_every_key_become_absolute(tmp_path):
         'error_page = {"404 f"}\nlisten = {"unix:s mode=0600"}\n'
         'site "a" { root = "." htpasswd = "users" location "/a/" { alias = "." } }\n')
     said = read_back(tmp_path, "-c", "p.conf", cwd=tmp_path)
-    for value in ['admin = "%s/./admin"', 'access_log = "%s/log"', 'mime_types = "%s/f"', 'error_page = {"404 %s/f"}',
+    for value in ['admin = {"%s/./admin"}', 'access_log = "%s/log"', 'mime_types = "%s/f"', 'error_page = {"404 %s/f"}',
                   'listen = {"unix:%s/s mode=0600"}', 'root = "%s/."', 'htpasswd = "%s/users"', 'alias = "%s/."']:
         assert value % tmp_path in said
     assert "chroot = off\n" in said and "client_ca = off\n" in said
