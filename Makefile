@@ -356,7 +356,7 @@ test-clients:
 H2SPEC = build/h2spec/h2spec
 $(H2SPEC):
 	@mkdir -p $(@D)
-	@GOBIN=$(abspath $(@D)) go install github.com/summerwind/h2spec/cmd/h2spec@latest
+	@GOBIN=$(abspath $(@D)) go install github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible
 h2spec:
 	@sh conf/install-deps.sh build test h2spec
 	@+$(SUBMAKE) asan $(H2SPEC)
@@ -575,6 +575,7 @@ deb: dist
 	@cd $(DEB_TREE) && dpkg-buildpackage --no-sign $(DEB_ARGS) >../build.log 2>&1 || \
 	    { tail -30 ../build.log; exit 1; }
 	@lintian --fail-on error,warning build/deb/pagewise_$(VERSION)-*.changes
+	@cp conf/container.conf build/deb
 	@ls build/deb/*.deb
 
 SUITES = bookworm trixie

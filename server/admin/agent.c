@@ -24,8 +24,9 @@
 
 #define LINE	     512 /* bytes with the NUL */
 #define QUEUES	     256
-#define LINGER_S     2	 /* for the other end to close */
+#define LINGER_US    ((uint64_t)2000000) /* for the other end to close */
 #define LINGERING    256 /* at a time; others are closed at once */
+#define ACCEPTS	     64	 /* in a period of a sample */
 #define READY_US     ((uint64_t)60000000)
 #define LATE_TICK_US ((uint64_t)500000) /* two periods of a loop's tick */
 
@@ -49,6 +50,7 @@ struct seen_loop {
 struct lingering {
 	struct agent *lg_agent;
 	struct bufferevent *lg_bev; /* owned */
+	uint64_t lg_until;
 	LIST_ENTRY(lingering) lg_link;
 };
 
@@ -57,6 +59,7 @@ struct agent {
 	const struct health *ag_health;
 	struct evconnlistener *ag_listener;
 	struct event *ag_timer;
+	unsigned ag_accepted; /* since the last sample */
 	struct event_base *ag_base;
 	struct weight ag_weight;
 	uint64_t ag_ready_until; /* 0: nobody was told to come back yet */
@@ -157,6 +160,37 @@ look_at_loop(struct seen_loop *sl, const struct worker *wk, uint64_t now)
 }
 
 static void
+end(struct lingering *lg)
+{
+	LIST_REMOVE(lg, lg_link);
+	lg->lg_agent->ag_nlingering--;
+	bufferevent_free(lg->lg_bev);
+	free(lg);
+}
+
+/* However it sends: a time-out of reading would begin anew each time. */
+static void
+end_lingering(struct agent *ag, uint64_t now)
+{
+	struct lingering *lg, *next;
+
+	for (lg = LIST_FIRST(&ag->ag_lingering); lg != NULL; lg = next) {
+		next = LIST_NEXT(lg, lg_link);
+		if (now >= lg->lg_until)
+			end(lg);
+	}
+}
+
+/* libevent accepts until there is none: others of this thread have their turns, too. */
+static void
+accept_again(struct agent *ag)
+{
+	if (ag->ag_accepted >= ACCEPTS)
+		evconnlistener_enable(ag->ag_listener);
+	ag->ag_accepted = 0;
+}
+
+static void
 on_sample(evutil_socket_t fd, short what, void *arg)
 {
 	struct agent *ag = arg;
@@ -167,6 +201,8 @@ on_sample(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	end_lingering(ag, now);
+	accept_again(ag);
 	pw_pool_stats(mt->mt_pool, &ps);
 	part = least(weight_of_budget(ps.ps_unsent, ps.ps_unsent_max),
 	    look_at_disks(ag, now));
@@ -216,15 +252,6 @@ write_line(struct agent *ag, char line[static LINE])
 	line[len + 1] = '\0';
 }
 
-static void
-end(struct lingering *lg)
-{
-	LIST_REMOVE(lg, lg_link);
-	lg->lg_agent->ag_nlingering--;
-	bufferevent_free(lg->lg_bev);
-	free(lg);
-}
-
 /* A close before the other end's would lose the line to a reset, if that has sent something. */
 static void
 on_sent(struct bufferevent *bev, void *arg)
@@ -268,6 +295,7 @@ linger(struct agent *ag, int fd)
 		return NULL;
 	}
 	lg->lg_agent = ag;
+	lg->lg_until = clock_now() + LINGER_US;
 	LIST_INSERT_HEAD(&ag->ag_lingering, lg, lg_link);
 	ag->ag_nlingering++;
 	return lg;
@@ -277,15 +305,15 @@ static void
 on_connection(struct evconnlistener *listener, evutil_socket_t fd,
     struct sockaddr *sa, int len, void *arg)
 {
-	static const struct timeval patience = {LINGER_S, 0};
 	struct agent *ag = arg;
 	struct lingering *lg = linger(ag, fd);
 	char line[LINE];
 
-	(void)listener;
 	(void)sa;
 	(void)len;
 	ag->ag_checks++;
+	if (++ag->ag_accepted == ACCEPTS)
+		evconnlistener_disable(listener);
 	write_line(ag, line);
 	if (lg == NULL) {
 		(void)send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -293,7 +321,6 @@ on_connection(struct evconnlistener *listener, evutil_socket_t fd,
 		return;
 	}
 	bufferevent_setcb(lg->lg_bev, on_received, on_sent, on_end, lg);
-	bufferevent_set_timeouts(lg->lg_bev, &patience, &patience);
 	if (bufferevent_write(lg->lg_bev, line, strlen(line)) != 0 ||
 	    bufferevent_enable(lg->lg_bev, EV_READ | EV_WRITE) != 0)
 		end(lg);

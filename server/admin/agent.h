@@ -22,7 +22,7 @@ struct agent;
 struct health;
 
 /*
- * With a copy of a listening socket; the rest must stay.  It answers nobody yet.  0 or -errno.
+ * With a copy of a listening socket; metrics and health must outlive it.  It answers nobody yet.  0 or -errno.
  */
 int agent_create(struct event_base *, int fd, const struct metrics *,
     const struct health *, struct agent **);

@@ -9,8 +9,8 @@
  *	silence   while a disk has jobs and ends none: 1 up to 500 ms, then less, 0 after 1 s
  *	lag       10 ms / the mean event-loop iteration, or a tick's delay
  *
- * A sample is taken every WEIGHT_PERIOD_US.  Half of the way down is gone with each, a sixteenth
- * of the way up: a disk that hangs costs most of the share within a second and a half, and it
+ * A sample is taken every WEIGHT_PERIOD_US.  Each moves the share half of the distance down, or a
+ * sixteenth of it up: a disk that hangs costs most of the share within a second and a half, and it
  * comes back in ten seconds, so that a balancer does not swing.  What is said changes
  * by WEIGHT_STEP points at least, and never goes below 1.
  */

@@ -37,9 +37,9 @@ struct cached_header {
 };
 
 /*
- * What a connection has sent, and was answered: the block of another connection, which may come
- * to its place, is none of its.  So what was found out about both, that its certificate is
- * good for this host for example, holds for the next one.
+ * What a connection has sent, and was answered.  Another connection's block may take its place;
+ * the number tells them apart.  So what was checked for this connection and this host, the
+ * certificate for example, still holds.
  */
 struct known_header {
 	const struct cached_header *kh_fields; /* NULL: nothing */

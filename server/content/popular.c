@@ -131,11 +131,12 @@ rise(struct popular *po, uint32_t at)
 static void
 grow_old(struct popular *po, uint64_t now)
 {
-	uint64_t window = (now - po->po_begin) / POPULAR_WINDOW_US,
-		 times = window - po->po_window;
+	uint64_t window = (now - po->po_begin) / POPULAR_WINDOW_US, times;
 
-	if (times == 0)
+	/* The time when a request began may lie before what has been counted. */
+	if (now < po->po_begin || window <= po->po_window)
 		return;
+	times = window - po->po_window;
 	po->po_window = window;
 	if (times > 31)
 		times = 31;

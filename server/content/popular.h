@@ -3,8 +3,8 @@
  * (Metwally, Agrawal, El Abbadi: "Efficient Computation of Frequent and Top-k Elements in Data
  * Streams", ICDT 2005).  There are POPULAR_FACTOR counters for each path that is wanted.  A path
  * that has none takes the least one over, with its count: so a count is too great by that much
- * at most, which is remembered.  Every path that has more than one in so many requests as
- * there are counters has one.
+ * at most, which is remembered.  With N counters, every path with more than 1/N of the
+ * requests has one.
  *
  * All counts are halved every POPULAR_WINDOW_US, so they are those of the last two such times
  * or so.

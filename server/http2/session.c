@@ -476,7 +476,7 @@ h2_run(struct h2 *h2)
 
 	for (int n = 0; n < STREAMS_PER_TURN; n++) {
 		sm = TAILQ_FIRST(&h2->h2_due);
-		if (sm == NULL)
+		if (sm == NULL || h2->h2_broken)
 			return false;
 		h2_stream_run(sm);
 	}
@@ -548,13 +548,14 @@ h2_drain(struct h2 *h2)
 	if (h2->h2_draining || h2->h2_refuses || h2->h2_failed)
 		return;
 	h2->h2_draining = true;
-	nghttp2_submit_shutdown_notice(h2->h2_session);
+	if (nghttp2_submit_shutdown_notice(h2->h2_session) != 0)
+		h2_break(h2);
 }
 
 void
 h2_refuse(struct h2 *h2)
 {
-	if (h2->h2_refuses || h2->h2_failed)
+	if (h2->h2_refuses || h2->h2_failed || h2->h2_broken)
 		return;
 	h2->h2_refuses = true;
 	if (nghttp2_submit_goaway(h2->h2_session, NGHTTP2_FLAG_NONE,
@@ -567,6 +568,8 @@ void
 h2_fail(struct h2 *h2, uint32_t error)
 {
 	h2->h2_failed = true;
+	if (h2->h2_broken)
+		return;
 	if (nghttp2_session_terminate_session(h2->h2_session, error) != 0)
 		h2_break(h2);
 }

@@ -19,9 +19,12 @@
 #include "server/process/sd_notify.h"
 #include "server/worker/worker.h"
 
-#define PERIOD_US  (60 * MASTER_SECOND) /* MASTER_DEATHS in it: it gives up */
-#define HEAR_MOST  64			/* messages; then others have a turn */
-#define PAUSE_MOST 30			/* seconds; between starts that fail */
+#define PERIOD_US	 (60 * MASTER_SECOND) /* MASTER_DEATHS in it: it gives up */
+#define HEAR_MOST	 64 /* messages; then others have a turn */
+#define PAUSE_MOST	 30 /* seconds; between starts that fail */
+#define WITHDRAW_TOLD_US (70 * MASTER_SECOND) /* agent.c says ready for 60 s */
+#define WITHDRAW_LATE_US \
+	(2 * MASTER_SECOND) /* an old child may still hear it */
 
 /* ------------------------------------------------------------ one has begun */
 
@@ -150,6 +153,7 @@ change_over(struct master *ms, struct child *ch)
 
 	ms->ms_starting = NULL;
 	ms->ms_serving = ch;
+	ms->ms_changed = clock_now();
 	ms->ms_restart = 0;
 	ms->ms_failures = 0;
 	child_becomes(ch, CHILD_SERVING);
@@ -170,6 +174,20 @@ change_over(struct master *ms, struct child *ch)
 	ms->ms_served = true;
 }
 
+/*
+ * An order that was taken back long ago is none: who hears of it says "up ready", which would
+ * also end what somebody has ordered at the balancer since.
+ */
+const char *
+withdraw_now(const struct master *ms)
+{
+	bool drains = ms->ms_withdraw != NULL && ms->ms_withdraw[0] == '1';
+
+	return drains || clock_now() - ms->ms_withdrawn < WITHDRAW_TOLD_US
+		   ? ms->ms_withdraw
+		   : NULL;
+}
+
 /* Up to here nobody is its client, so nobody is lost if it fails. */
 static void
 became_ready(struct master *ms, struct child *ch, const char *timeout)
@@ -182,8 +200,8 @@ became_ready(struct master *ms, struct child *ch, const char *timeout)
 		give_up(ms, "listen on ", sk->sk_name, error);
 		return;
 	}
-	if (ms->ms_withdraw != NULL)
-		(void)child_tell(ch, CHANNEL_WITHDRAW, ms->ms_withdraw);
+	if (withdraw_now(ms) != NULL)
+		(void)child_tell(ch, CHANNEL_WITHDRAW, withdraw_now(ms));
 	error = child_tell(ch, CHANNEL_SERVE, "");
 	if (error == -EPIPE)
 		return; /* its end will be noticed */
@@ -242,17 +260,32 @@ heard_starting(struct master *ms, struct child *ch,
 		became_ready(ms, ch, cm->cm_text);
 }
 
-/* It may have been told to an old one that was about to go. */
+/*
+ * It may have been told to an old one that was about to go; later one that drains has nobody who
+ * could tell it.  An order that the serving one does not hear is not remembered: it can be repeated.
+ */
 static void
-heard_withdraw(struct master *ms, const char *text)
+heard_withdraw(struct master *ms, const struct child *ch, const char *text)
 {
 	const char *now = text[0] == '1' ? "1" : "0";
-	bool same =
-	    ms->ms_withdraw != NULL && strcmp(now, ms->ms_withdraw) == 0;
+	int error = 0;
 
+	if (ms->ms_serving != ch &&
+	    clock_now() - ms->ms_changed > WITHDRAW_LATE_US)
+		return;
+	if (ms->ms_withdraw != NULL && strcmp(now, ms->ms_withdraw) == 0)
+		return;
+	if (ms->ms_serving != NULL)
+		error = child_tell(ms->ms_serving, CHANNEL_WITHDRAW, now);
+	if (error != 0) {
+		log_error(NULL,
+		    "the server process does not hear of drain or undrain: "
+		    "%s; say it again",
+		    strerror(-error));
+		return;
+	}
 	ms->ms_withdraw = now;
-	if (!same && ms->ms_serving != NULL)
-		child_tell(ms->ms_serving, CHANNEL_WITHDRAW, ms->ms_withdraw);
+	ms->ms_withdrawn = clock_now();
 }
 
 static void
@@ -288,7 +321,7 @@ hear_some(struct master *ms, struct child *ch, unsigned most)
 		if (starting)
 			heard_starting(ms, ch, &cm, fd);
 		else if (cm.cm_kind == CHANNEL_WITHDRAW)
-			heard_withdraw(ms, cm.cm_text);
+			heard_withdraw(ms, ch, cm.cm_text);
 		else if (ms->ms_serving == ch)
 			heard_serving(ch, &cm);
 		else if (cm.cm_kind == CHANNEL_QUIET)

@@ -82,6 +82,8 @@ struct master {
 	uint64_t ms_tickets_renew; /* when a new one is due; 0: never */
 
 	const char *ms_withdraw; /* last text of CHANNEL_WITHDRAW; NULL: none */
+	uint64_t ms_withdrawn;	 /* when that was heard, microseconds */
+	uint64_t ms_changed;	 /* when another child began to serve */
 
 	bool ms_ending;
 	uint64_t ms_asked; /* when that began */
@@ -94,6 +96,9 @@ struct master {
 
 /* Its output, cut if it is long. */
 void hear(struct master *, struct child *);
+
+/* What a new child has to know of ms_withdraw, or NULL. */
+const char *withdraw_now(const struct master *);
 
 /* Collects those that have ended. */
 void reap(struct master *);

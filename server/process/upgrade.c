@@ -192,8 +192,8 @@ write_all(const struct master *ms, int fd)
 	for (i = 0; i < ms->ms_sockets.ss_count; i++)
 		if (write_socket(fd, &ms->ms_sockets.ss_list[i]) < 0)
 			return false;
-	if (ms->ms_withdraw != NULL &&
-	    dprintf(fd, "withdraw %s%c", ms->ms_withdraw, '\0') < 0)
+	if (withdraw_now(ms) != NULL &&
+	    dprintf(fd, "withdraw %s%c", withdraw_now(ms), '\0') < 0)
 		return false;
 	return write_ticket_keys(ms, fd);
 }
@@ -330,6 +330,13 @@ inherit_ticket_key(struct master *ms, const char *text)
 }
 
 static void
+inherit_withdraw(struct master *ms, const char *text)
+{
+	ms->ms_withdraw = text[0] == '1' ? "1" : "0";
+	ms->ms_withdrawn = clock_now();
+}
+
+static void
 inherit(struct master *ms, const char *text, const char *end)
 {
 	for (; text < end; text += strlen(text) + 1) {
@@ -338,7 +345,7 @@ inherit(struct master *ms, const char *text, const char *end)
 		else if (strncmp(text, "socket ", 7) == 0)
 			inherit_socket(ms, text + 7);
 		else if (strncmp(text, "withdraw ", 9) == 0)
-			ms->ms_withdraw = text[9] == '1' ? "1" : "0";
+			inherit_withdraw(ms, text + 9);
 		else if (strncmp(text, "ticket_key ", 11) == 0)
 			inherit_ticket_key(ms, text + 11);
 	}

@@ -25,10 +25,18 @@ def git(where, *words):
                    check=True, capture_output=True)
 
 
-def pack(where, umask):
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """As the tree is now: while tests run, somebody may write into it."""
+    copy = tmp_path_factory.mktemp("source") / "tree"
+    shutil.copytree(harness.TREE, copy, symlinks=True,
+                    ignore=shutil.ignore_patterns("build", ".git", "__pycache__", ".pytest_cache", "*.log"))
+    return copy
+
+
+def pack(source, where, umask):
     """A clone of its own, with other permissions, packed in its own place."""
-    shutil.copytree(harness.TREE, where, symlinks=True,
-                    ignore=shutil.ignore_patterns("build", ".git", "__pycache__", ".pytest_cache"))
+    shutil.copytree(source, where, symlinks=True)
     for directory, _, names in os.walk(where):
         for name in names:
             path = os.path.join(directory, name)
@@ -44,12 +52,12 @@ def pack(where, umask):
 
 
 @pytest.fixture(scope="module")
-def packed(tmp_path_factory):
-    return pack(tmp_path_factory.mktemp("one") / "tree", 0o022)
+def packed(source, tmp_path_factory):
+    return pack(source, tmp_path_factory.mktemp("one") / "tree", 0o022)
 
 
-def test_the_same_commit_gives_the_same_bytes(packed, tmp_path):
-    again = pack(tmp_path / "another" / "tree", 0o077)
+def test_the_same_commit_gives_the_same_bytes(packed, source, tmp_path):
+    again = pack(source, tmp_path / "another" / "tree", 0o077)
     assert list(packed) == list(again)
     for name, data in packed.items():
         assert hashlib.sha256(data).digest() == hashlib.sha256(again[name]).digest(), name

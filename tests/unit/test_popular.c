@@ -51,6 +51,23 @@ expect(const struct popular_path *pp, const struct site *site, const char *path,
 	assert_int_equal(pp->pp_error, error);
 }
 
+/* A request that waited for its disk is counted when that has answered. */
+static void
+what_began_before_the_others_takes_nothing_away(void **state)
+{
+	struct popular *po = popular_create(1, &seed, 0);
+	struct popular_path *pp;
+
+	(void)state;
+	ask(po, one, "/a", 4, POPULAR_WINDOW_US + 1);
+	ask(po, one, "/a", 1, POPULAR_WINDOW_US - 1);
+	ask(po, one, "/a", 1, POPULAR_WINDOW_US + 2);
+	assert_int_equal(list(po, POPULAR_WINDOW_US - 2, &pp), 1);
+	expect(pp, one, "/a", 6, 0);
+	free(pp);
+	popular_destroy(&po);
+}
+
 static void
 counts_are_exact_while_there_are_counters(void **state)
 {
@@ -174,6 +191,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(what_began_before_the_others_takes_nothing_away),
 	    cmocka_unit_test(counts_are_exact_while_there_are_counters),
 	    cmocka_unit_test(popular_ones_are_found_among_names_that_come_once),
 	    cmocka_unit_test(counts_are_halved_as_time_goes_by),
