@@ -311,6 +311,8 @@ def test_log_does_not_tell_where_an_answer_came_from(serve, tree, tmp_path, form
             c.finish()
         server.stop()
         lines.append([without_times(line) for line in path.read_text().splitlines()[-len(mix):]])
+    if http2.ON:  # streams of one connection end in any order
+        lines = [sorted(some) for some in lines]
     assert lines[0] == lines[1]
 
 
