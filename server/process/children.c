@@ -19,10 +19,9 @@
 #include "server/process/sd_notify.h"
 #include "server/worker/worker.h"
 
-#define PERIOD_US	 (60 * MASTER_SECOND) /* MASTER_DEATHS in it: it gives up */
-#define HEAR_MOST	 64 /* messages; then others have a turn */
-#define PAUSE_MOST	 30 /* seconds; between starts that fail */
-#define WITHDRAW_TOLD_US (70 * MASTER_SECOND) /* agent.c says ready for 60 s */
+#define PERIOD_US  (60 * MASTER_SECOND) /* MASTER_DEATHS in it: it gives up */
+#define HEAR_MOST  64			/* messages; then others have a turn */
+#define PAUSE_MOST 30			/* seconds; between starts that fail */
 #define WITHDRAW_LATE_US \
 	(2 * MASTER_SECOND) /* an old child may still hear it */
 
@@ -172,20 +171,6 @@ change_over(struct master *ms, struct child *ch)
 	else if (ms->ms_done == NULL)
 		notify_status("serving"); /* not tell_done's to say */
 	ms->ms_served = true;
-}
-
-/*
- * An order that was taken back long ago is none: who hears of it says "up ready", which would
- * also end what somebody has ordered at the balancer since.
- */
-const char *
-withdraw_now(const struct master *ms)
-{
-	bool drains = ms->ms_withdraw != NULL && ms->ms_withdraw[0] == '1';
-
-	return drains || clock_now() - ms->ms_withdrawn < WITHDRAW_TOLD_US
-		   ? ms->ms_withdraw
-		   : NULL;
 }
 
 /* Up to here nobody is its client, so nobody is lost if it fails. */

@@ -92,13 +92,15 @@ struct master {
 	int ms_status;
 };
 
+/* ------------------------------------------------------------- withdraw.c */
+
+/* What a new child has to know of ms_withdraw, or NULL. */
+const char *withdraw_now(const struct master *);
+
 /* ------------------------------------------------------------- children.c */
 
 /* Its output, cut if it is long. */
 void hear(struct master *, struct child *);
-
-/* What a new child has to know of ms_withdraw, or NULL. */
-const char *withdraw_now(const struct master *);
 
 /* Collects those that have ended. */
 void reap(struct master *);

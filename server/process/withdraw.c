@@ -1,0 +1,21 @@
+/*
+ * withdraw: how long an order to drain, or its end, is handed on; see master_priv.h.
+ */
+#include "lib/util/clock.h"
+#include "server/process/master_priv.h"
+
+#define WITHDRAW_TOLD_US (70 * MASTER_SECOND) /* agent.c says ready for 60 s */
+
+/*
+ * An order that was taken back long ago is none: who hears of it says "up ready", which would
+ * also end what somebody has ordered at the balancer since.
+ */
+const char *
+withdraw_now(const struct master *ms)
+{
+	bool drains = ms->ms_withdraw != NULL && ms->ms_withdraw[0] == '1';
+
+	return drains || clock_now() - ms->ms_withdrawn < WITHDRAW_TOLD_US
+		   ? ms->ms_withdraw
+		   : NULL;
+}
