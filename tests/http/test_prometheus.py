@@ -59,14 +59,15 @@ def dashboard():
 
 def of_an_alert(expr):
     """What is compared: the comparison itself has data only while something is wrong."""
-    left, n = re.subn(r" [<>] [0-9. *]+$", "", expr)
-    assert n == 1, expr
-    return left
+    for part in re.split(r" unless on \([^)]*\) ", expr):
+        left, n = re.subn(r" ([<>]|==) [0-9. *]+$", "", part)
+        assert n == 1, expr
+        yield left
 
 
 def expressions():
     for kind, name, expr in rules():
-        yield name if kind == "record" else of_an_alert(expr)
+        yield from [name] if kind == "record" else of_an_alert(expr)
     for expr in dashboard():
         yield (expr.replace("$job", ".*").replace("$instance", ".*").replace("$__rate_interval", "5m"))
 
