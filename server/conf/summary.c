@@ -1,5 +1,5 @@
 /*
- * summary: what will be served where, for whoever checks a configuration (-t).
+ * summary: what will be served where: for a check of the configuration (-t).
  */
 #include <stdarg.h>
 #include <stdio.h>
