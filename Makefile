@@ -15,7 +15,7 @@
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
 ##   lint         clang-format, clang-tidy, cppcheck, mandoc; quiet when clean
 ##   abi          writes lib/abi/, what the library promises, which lint compares: for a release
-##   freebsd      builds for FreeBSD, on Linux: build/freebsd/pagewise (docs/freebsd.md)
+##   freebsd      builds for FreeBSD, on Linux: build/freebsd/pagewise (docs/guides/freebsd.md)
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
 ##   faults       each call of the server fails at each place, in each way (Linux)
 ##   debug        build/debug/pagewise with what tests ask from inside
@@ -29,7 +29,7 @@
 ##   bench-h2     over HTTP/2: hot files, hot and cold streams, resets, idle connections; shortened
 ##   bench-profile  system calls, instructions, allocations of a request
 ##   bench-peers  install the servers that it compares with
-##   fleet        HAProxy and four nodes in network namespaces: docs/fleet.md (root, Linux)
+##   fleet        HAProxy and four nodes in network namespaces: docs/guides/fleet.md (root, Linux)
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
 ##   bench-tools  load generators, and a limit: build/bench/probe, slow, replay, idle,
 ##                handshake, h2storm, resets, limit
@@ -559,8 +559,8 @@ lint-cppcheck:
 	    $(TOOL_C) server/main.c
 
 lint-mandoc:
-	@mandoc -T lint -W warning docs/*.[358]
-	@! grep -L '^\.Sh EXAMPLES$$' docs/*.[358] | sed 's/$$/: it has no examples/' | grep .
+	@mandoc -T lint -W warning docs/man/*.[358]
+	@! grep -L '^\.Sh EXAMPLES$$' docs/man/*.[358] | sed 's/$$/: it has no examples/' | grep .
 
 # What is committed, and nothing that depends on when or where it is packed.
 DIST = build/dist/pagewise-$(VERSION).tar.gz
@@ -613,11 +613,11 @@ install: all
 	sed -e 's,^prefix=.*,prefix=$(PREFIX),' -e 's,^libdir=.*,libdir=$(LIBDIR),' build/libpagewise.pc >$(PC_DIR)/libpagewise.pc
 	chmod 644 $(PC_DIR)/libpagewise.pc
 	install -m 644 lib/pagewise.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 docs/*.3 $(SHARE)/man/man3
+	install -m 644 docs/man/*.3 $(SHARE)/man/man3
 	[ ! -e $(NGINX_MODULE) ] || { install -d $(DESTDIR)$(NGINX_MODULES) && \
 	    install -m 644 $(NGINX_MODULE) $(DESTDIR)$(NGINX_MODULES); }
-	install -m 644 docs/*.5 $(SHARE)/man/man5
-	install -m 644 docs/*.8 $(SHARE)/man/man8
+	install -m 644 docs/man/*.5 $(SHARE)/man/man5
+	install -m 644 docs/man/*.8 $(SHARE)/man/man8
 	install -d $(BASH_DIR) $(ZSH_DIR) $(FISH_DIR)
 	install -m 644 conf/completion/pagewise.bash $(BASH_DIR)/pagewise
 	install -m 644 conf/completion/_pagewise $(ZSH_DIR)/_pagewise
@@ -640,9 +640,9 @@ uninstall:
 	    $(DESTDIR)$(LIBDIR)/libpagewise.* \
 	    $(PC_DIR)/libpagewise.pc \
 	    $(DESTDIR)$(PREFIX)/include/pagewise.h \
-	    $(patsubst docs/%,$(SHARE)/man/man3/%,$(wildcard docs/*.3)) \
-	    $(patsubst docs/%,$(SHARE)/man/man5/%,$(wildcard docs/*.5)) \
-	    $(patsubst docs/%,$(SHARE)/man/man8/%,$(wildcard docs/*.8))
+	    $(patsubst docs/man/%,$(SHARE)/man/man3/%,$(wildcard docs/man/*.3)) \
+	    $(patsubst docs/man/%,$(SHARE)/man/man5/%,$(wildcard docs/man/*.5)) \
+	    $(patsubst docs/man/%,$(SHARE)/man/man8/%,$(wildcard docs/man/*.8))
 	rm -f $(BASH_DIR)/pagewise $(ZSH_DIR)/_pagewise $(FISH_DIR)/pagewise.fish
 	rm -f $(DESTDIR)$(NGINX_MODULES)/$(notdir $(NGINX_MODULE))
 	rm -rf $(SHARE)/pagewise $(RC_D:%=$(DESTDIR)%/pagewise)

@@ -1,6 +1,6 @@
 /*
  * metrics: what the server counts, as text for Prometheus (exposition format
- * 0.0.4).  Each metric is described in docs/metrics.md.
+ * 0.0.4).  Each metric is described in docs/reference/metrics.md.
  */
 #ifndef SERVER_ADMIN_METRICS_H
 #define SERVER_ADMIN_METRICS_H

@@ -1,4 +1,4 @@
-"""A certificate by ACME from the first one to its renewal, as docs/acme.md has it: by a directory
+"""A certificate by ACME from the first one to its renewal, as docs/guides/lets-encrypt.md has it: by a directory
 that uacme writes and this server serves."""
 
 import os

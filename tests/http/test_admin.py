@@ -83,7 +83,7 @@ def test_every_family_is_well_formed_and_documented(serve_admin, tmp_path):
                                 "--agent", "127.0.0.1:0")
     server.get("/4097.bin")
     text = admin.ask().text
-    with open(os.path.join(harness.TREE, "docs", "metrics.md")) as f:
+    with open(os.path.join(harness.TREE, "docs", "reference", "metrics.md")) as f:
         documented = set(re.findall(r"^\| `((?:pagewise|process)_[a-z0-9_]+)` \|", f.read(), re.M))
     helped = re.findall(r"^# HELP (\S+) \S.*\.$", text, re.M)
     typed = re.findall(r"^# TYPE (\S+) (counter|gauge|histogram)$", text, re.M)

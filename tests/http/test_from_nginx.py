@@ -1,4 +1,4 @@
-"""docs/from-nginx.md: every line of its last column does what the first one says."""
+"""docs/guides/from-nginx.md: every line of its last column does what the first one says."""
 
 import base64
 import gzip
@@ -20,7 +20,7 @@ from certificates import Authority
 from harness import wait_until
 from test_basic import HASHES, credentials, lines
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "from-nginx.md"
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "guides/from-nginx.md"
 OLD = 1_600_000_000  # seconds
 
 

@@ -1,5 +1,5 @@
 """The table of keys (server/conf/key.c), as --keys prints it, against everything that repeats
-it: -h, the manual, docs/configuration.md and the sample."""
+it: -h, the manual, docs/reference/configuration.md and the sample."""
 
 import pathlib
 import re
@@ -84,7 +84,7 @@ def test_the_sample_says_the_range_of_every_number(keys):
 
 
 def test_the_manual_has_every_key_with_range_and_default(keys):
-    text = (TOP / "docs/pagewise.conf.5").read_text()
+    text = (TOP / "docs/man/pagewise.conf.5").read_text()
     entries = re.split(r"^\.It Cm (?=\w+ No = )", text, flags=re.M)[1:]
     entries = {entry.split()[0]: re.sub(r"\s+", " ", re.sub(r"^\.\w+ ", "", entry, flags=re.M))
                for entry in entries}
@@ -98,7 +98,7 @@ def test_the_manual_has_every_key_with_range_and_default(keys):
 
 
 def test_the_tables_have_every_key_with_range_and_default(keys):
-    text = (TOP / "docs/configuration.md").read_text()
+    text = (TOP / "docs/reference/configuration.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|([^|]*)\|", text, re.M)
     assert {name for name, *_ in rows} == {key.name for key in keys}
     # The first counts: busy_poll has a table of latencies as well.

@@ -70,7 +70,7 @@ def test_the_tarball_has_all_that_is_committed_and_no_more(packed, tmp_path):
         members = tar.getmembers()
     assert {member.name.split("/")[0] for member in members} == {NAME}
     names = {member.name for member in members}
-    for name in "Makefile", "LICENSE", "conf/debian/rules", "server/main.c", "docs/pagewise.8":
+    for name in "Makefile", "LICENSE", "conf/debian/rules", "server/main.c", "docs/man/pagewise.8":
         assert f"{NAME}/{name}" in names
     assert not [name for name in names if f"{NAME}/build" in name]
     assert {member.mtime for member in members} == {1767323045}

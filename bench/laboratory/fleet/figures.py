@@ -194,7 +194,7 @@ def popular(fleet):
 
 
 def most_asked(fleet):
-    """As docs/fleet.md says: what the nodes tell, together."""
+    """As docs/guides/fleet.md says: what the nodes tell, together."""
     counts = sum((collections.Counter(node.popular()) for node in fleet.nodes), collections.Counter())
     return [path for path, _ in counts.most_common(POPULAR) if path in fleet.sums]
 
@@ -262,7 +262,7 @@ def drain(fleet):
             for i, node in enumerate(fleet.nodes):
                 node.order("drain")
                 lb.until(lambda n=node: lb.states()[n.name] in OUT, f"{node.name} to drain")
-                time.sleep(1)  # who was redirected comes; docs/fleet.md
+                time.sleep(1)  # who was redirected comes; docs/guides/fleet.md
                 node.terminate()
                 node.until(node.ended, "to end")
                 fleet.revive(i)

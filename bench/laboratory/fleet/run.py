@@ -1,4 +1,4 @@
-"""`make fleet`: HAProxy and four nodes on this machine, and the figures of docs/fleet.md."""
+"""`make fleet`: HAProxy and four nodes on this machine, and the figures of docs/guides/fleet.md."""
 
 import argparse
 import contextlib
