@@ -218,7 +218,7 @@ def test_want_of_memory_for_a_window_is_told_once(start, plan, site, path):
     with server.connect() as c:
         assert c.ask("/cold").status == 200
         for n in range(5):
-            mounts.drop(site / "cold")
+            harness.wait_until(lambda: mounts.evict(site / "cold"), "the pages to leave memory")
             plan.fail(("calloc", "ENOMEM"), times=1000)
             assert c.ask("/cold").status == 503
             plan.heal()

@@ -34,12 +34,7 @@ def disk(request):
 def big(disk):
     path = os.path.join(disk.dir, "big.bin")
 
-    def gone():
-        mounts.let_go_of_packets()
-        mounts.drop(path)
-        return mounts.resident(path) == 0
-
-    wait_until(gone, "the pages to leave memory")
+    wait_until(lambda: mounts.evict(path), "the pages to leave memory")
     return path
 
 
