@@ -147,14 +147,17 @@ count_request(struct conn *c)
 static enum next
 begin_request(struct conn *c)
 {
-	struct str head = {c->cn_in.b_data + c->cn_head.hd_skip,
-	    c->cn_head.hd_len - c->cn_head.hd_skip};
 	struct request *rq;
+	struct str head;
 	enum next next;
 	int status;
 
 	if (!begin_exchange(c))
 		return NEXT_CLOSE;
+	/* It stays there until it is answered: for a slow client that is long. */
+	buf_shrink(&c->cn_in, conn_bufs(c));
+	head = (struct str){c->cn_in.b_data + c->cn_head.hd_skip,
+	    c->cn_head.hd_len - c->cn_head.hd_skip};
 	rq = &c->cn_ex->ex_request;
 	/* A whole request and no more: what comes next comes with an edge. */
 	if (c->cn_drained)
@@ -242,10 +245,10 @@ static enum next
 receive_head(struct conn *c)
 {
 	struct buf *in = &c->cn_in;
+	size_t got, room = in->b_len < BUF_SIZE ? BUF_SIZE : in->b_len + 1;
 	enum next next;
-	size_t got;
 
-	if (!buf_reserve(in, conn_bufs(c), in->b_len + 1))
+	if (!buf_reserve(in, conn_bufs(c), room))
 		return NEXT_CLOSE;
 	next = receive(c, in->b_data + in->b_len, in->b_cap - in->b_len, &got);
 	in->b_len += got;

@@ -5,58 +5,69 @@
 
 #include "server/util/buf.h"
 
-#define LIST_MAX 4096 /* blocks kept; the rest goes back to the system */
+#define LIST_MAX \
+	4096 /* blocks of a size kept; the rest goes back to the system */
 
 struct block {
 	struct block *next;
 };
 
 static char *
-block_take(struct buf_list *bl)
+block_take(struct blocks *bs, size_t size)
 {
-	struct block *block = bl->bl_free;
+	struct block *block = bs->bs_free;
 
 	if (block == NULL)
-		return malloc(BUF_SIZE);
-	bl->bl_free = block->next;
-	bl->bl_count--;
+		return malloc(size);
+	bs->bs_free = block->next;
+	bs->bs_count--;
 	return (char *)block;
 }
 
 static void
-block_give(struct buf_list *bl, char *data)
+block_give(struct blocks *bs, char *data)
 {
 	struct block *block = (struct block *)(void *)data;
 
-	if (bl->bl_count == LIST_MAX) {
+	if (bs->bs_count == LIST_MAX) {
 		free(data);
 		return;
 	}
-	block->next = bl->bl_free;
-	bl->bl_free = block;
-	bl->bl_count++;
+	block->next = bs->bs_free;
+	bs->bs_free = block;
+	bs->bs_count++;
+}
+
+static char *
+memory_take(struct buf_list *bl, size_t cap)
+{
+	if (cap == BUF_SIZE)
+		return block_take(&bl->bl_large, cap);
+	if (cap == BUF_SMALL)
+		return block_take(&bl->bl_small, cap);
+	return malloc(cap);
 }
 
 static void
 memory_give(struct buf *b, struct buf_list *bl)
 {
 	if (b->b_cap == BUF_SIZE)
-		block_give(bl, b->b_data);
+		block_give(&bl->bl_large, b->b_data);
+	else if (b->b_cap == BUF_SMALL)
+		block_give(&bl->bl_small, b->b_data);
 	else
 		free(b->b_data);
 }
 
 bool
-buf_reserve(struct buf *b, struct buf_list *bl, size_t size)
+buf_grow(struct buf *b, struct buf_list *bl, size_t size)
 {
-	size_t cap = BUF_SIZE;
+	size_t cap = size <= BUF_SMALL ? BUF_SMALL : BUF_SIZE;
 	char *data;
 
-	if (size <= b->b_cap)
-		return true;
 	while (cap < size)
 		cap *= 2;
-	data = cap == BUF_SIZE ? block_take(bl) : malloc(cap);
+	data = memory_take(bl, cap);
 	if (data == NULL)
 		return false;
 	if (b->b_data != NULL) {
@@ -94,6 +105,23 @@ buf_fit(struct buf *b, struct buf_list *bl)
 }
 
 void
+buf_shrink(struct buf *b, struct buf_list *bl)
+{
+	char *data;
+
+	if (b->b_cap != BUF_SIZE || b->b_len > BUF_SMALL)
+		return;
+	data = memory_take(bl, BUF_SMALL);
+	if (data == NULL)
+		return;
+	memcpy(data, b->b_data, b->b_len);
+	memset(b->b_data, 0, b->b_len);
+	memory_give(b, bl);
+	b->b_data = data;
+	b->b_cap = BUF_SMALL;
+}
+
+void
 buf_release(struct buf *b, struct buf_list *bl)
 {
 	if (b->b_data != NULL)
@@ -101,16 +129,23 @@ buf_release(struct buf *b, struct buf_list *bl)
 	*b = (struct buf){0};
 }
 
-void
-buf_list_destroy(struct buf_list *bl)
+static void
+blocks_destroy(struct blocks *bs)
 {
 	struct block *block;
 
-	while ((block = bl->bl_free) != NULL) {
-		bl->bl_free = block->next;
+	while ((block = bs->bs_free) != NULL) {
+		bs->bs_free = block->next;
 		free(block);
 	}
-	bl->bl_count = 0;
+	bs->bs_count = 0;
+}
+
+void
+buf_list_destroy(struct buf_list *bl)
+{
+	blocks_destroy(&bl->bl_small);
+	blocks_destroy(&bl->bl_large);
 }
 
 void

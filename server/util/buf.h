@@ -1,6 +1,7 @@
 /*
- * buf: a growing buffer.  Buffers of the usual size come from the worker's free list, so
- * a warm server allocates nothing per request.
+ * buf: a growing buffer.  Buffers of the two usual sizes come from the worker's free lists,
+ * so a warm server allocates nothing per request: a path or the head of an answer is small,
+ * what is received needs room.
  */
 #ifndef SERVER_UTIL_BUF_H
 #define SERVER_UTIL_BUF_H
@@ -11,7 +12,8 @@
 
 #include "server/util/str.h"
 
-#define BUF_SIZE 4096 /* bytes of a block of the free list */
+#define BUF_SMALL 512  /* bytes of a block of one free list */
+#define BUF_SIZE  4096 /* of the other */
 
 struct buf {
 	char *b_data; /* NULL: nothing is held */
@@ -22,12 +24,21 @@ struct buf {
 
 /* A worker's free blocks; its thread only. */
 struct buf_list {
-	void *bl_free;
-	unsigned bl_count;
+	struct blocks {
+		void *bs_free;
+		unsigned bs_count;
+	} bl_small, bl_large;
 };
 
+/* For buf_reserve: size is more than there is. */
+bool buf_grow(struct buf *, struct buf_list *, size_t size);
+
 /* Room for size bytes in all.  False: no memory, nothing changed. */
-bool buf_reserve(struct buf *, struct buf_list *, size_t size);
+static inline bool
+buf_reserve(struct buf *b, struct buf_list *bl, size_t size)
+{
+	return size <= b->b_cap || buf_grow(b, bl, size);
+}
 
 /* The same for an empty one, and no more than that: for what may wait long beside many others. */
 bool buf_reserve_exact(struct buf *, size_t size);
@@ -37,6 +48,12 @@ bool buf_reserve_exact(struct buf *, size_t size);
  * they may have moved.
  */
 void buf_fit(struct buf *, struct buf_list *);
+
+/*
+ * From a large block into a small one, if its bytes fit in there: they have moved then.  What
+ * they leave is wiped, since it may be a password.
+ */
+void buf_shrink(struct buf *, struct buf_list *);
 
 /* Gives the memory back; the buffer is empty and may be used again. */
 void buf_release(struct buf *, struct buf_list *);

@@ -46,6 +46,12 @@ assert_holds(const struct buf *b, const char *data, size_t len)
 		assert_memory_equal(b->b_data, data, len);
 }
 
+static unsigned
+kept(const struct buf_list *bl)
+{
+	return bl->bl_small.bs_count + bl->bl_large.bs_count;
+}
+
 static void
 what_is_added_follows_what_was_there(void **state)
 {
@@ -75,7 +81,7 @@ nothing_is_held_until_it_is_needed(void **state)
 	assert_int_equal(b.b_cap, 0);
 	assert_false(b.b_failed);
 	buf_release(&b, &bl);
-	assert_int_equal(bl.bl_count, 0);
+	assert_int_equal(kept(&bl), 0);
 }
 
 static void
@@ -173,24 +179,24 @@ a_block_that_was_released_is_used_again(void **state)
 	(void)state;
 	buf_str(&one, &bl, "1");
 	block = one.b_data;
-	assert_int_equal(one.b_cap, BUF_SIZE);
+	assert_int_equal(one.b_cap, BUF_SMALL);
 	buf_release(&one, &bl);
-	assert_int_equal(bl.bl_count, 1);
+	assert_int_equal(kept(&bl), 1);
 	buf_str(&two, &bl, "2");
 	assert_ptr_equal(two.b_data, block);
-	assert_int_equal(bl.bl_count, 0);
+	assert_int_equal(kept(&bl), 0);
 	buf_str(&one, &bl, "3");
 	assert_ptr_not_equal(one.b_data, two.b_data);
 	buf_release(&one, &bl);
 	buf_release(&two, &bl);
-	assert_int_equal(bl.bl_count, 2);
+	assert_int_equal(kept(&bl), 2);
 	buf_list_destroy(&bl);
-	assert_int_equal(bl.bl_count, 0);
-	assert_null(bl.bl_free);
+	assert_int_equal(kept(&bl), 0);
+	assert_null(bl.bl_small.bs_free);
 }
 
 static void
-only_blocks_of_the_usual_size_are_kept(void **state)
+only_blocks_of_the_usual_sizes_are_kept(void **state)
 {
 	struct buf_list bl = {0};
 	struct buf b = {0};
@@ -198,14 +204,20 @@ only_blocks_of_the_usual_size_are_kept(void **state)
 	(void)state;
 	assert_true(buf_reserve(&b, &bl, BUF_SIZE + 1));
 	buf_release(&b, &bl);
-	assert_int_equal(bl.bl_count, 0);
-	/* The block that it has grown out of is. */
+	assert_int_equal(kept(&bl), 0);
+	/* The blocks that it has grown out of are. */
 	buf_str(&b, &bl, "x");
+	assert_int_equal(b.b_cap, BUF_SMALL);
+	assert_true(buf_reserve(&b, &bl, BUF_SMALL + 1));
+	assert_int_equal(b.b_cap, BUF_SIZE);
 	assert_true(buf_reserve(&b, &bl, BUF_SIZE + 1));
-	assert_int_equal(bl.bl_count, 1);
+	assert_int_equal(b.b_cap, 2 * BUF_SIZE);
+	assert_int_equal(bl.bl_small.bs_count, 1);
+	assert_int_equal(bl.bl_large.bs_count, 1);
 	assert_holds(&b, "x", 1);
 	buf_release(&b, &bl);
 	buf_list_destroy(&bl);
+	assert_int_equal(kept(&bl), 0);
 }
 
 static void
@@ -213,7 +225,7 @@ the_free_list_is_bounded(void **state)
 {
 	static struct buf many[BLOCKS];
 	struct buf_list bl = {0};
-	unsigned kept;
+	unsigned most;
 	size_t i;
 
 	(void)state;
@@ -221,11 +233,11 @@ the_free_list_is_bounded(void **state)
 		buf_str(&many[i], &bl, "x");
 	for (i = 0; i < BLOCKS; i++)
 		buf_release(&many[i], &bl);
-	kept = bl.bl_count;
-	assert_in_range(kept, 1, BLOCKS - 1);
+	most = kept(&bl);
+	assert_in_range(most, 1, BLOCKS - 1);
 	buf_str(&many[0], &bl, "x");
 	buf_release(&many[0], &bl);
-	assert_int_equal(bl.bl_count, kept);
+	assert_int_equal(kept(&bl), most);
 	buf_list_destroy(&bl);
 }
 
@@ -264,17 +276,48 @@ what_fits_in_less_than_half_of_its_memory_gets_just_that(void **state)
 	assert_null(b.b_data);
 	buf_str(&b, &bl, "here");
 	buf_fit(&b, &bl);
-	assert_int_equal(bl.bl_count, 1);
+	assert_int_equal(kept(&bl), 1);
 	assert_int_equal(b.b_cap, 4);
 	assert_memory_equal(b.b_data, "here", 4);
 	buf_str(&b, &bl, " and there");
-	assert_int_equal(b.b_cap, BUF_SIZE);
-	for (i = b.b_len; i <= BUF_SIZE / 2; i++)
+	assert_int_equal(b.b_cap, BUF_SMALL);
+	for (i = b.b_len; i <= BUF_SMALL / 2; i++)
 		buf_str(&b, &bl, "x");
 	buf_fit(&b, &bl);
+	assert_int_equal(b.b_cap, BUF_SMALL);
+	buf_release(&b, &bl);
+	assert_int_equal(kept(&bl), 1);
+	buf_list_destroy(&bl);
+}
+
+static void
+what_is_small_moves_into_a_small_block_and_leaves_nothing(void **state)
+{
+	static const char secret[] = "a password";
+	struct buf_list bl = {0};
+	struct buf b = {0};
+	char *left;
+	size_t i;
+
+	(void)state;
+	buf_shrink(&b, &bl);
+	assert_null(b.b_data);
+	assert_true(buf_reserve(&b, &bl, BUF_SIZE));
+	buf_str(&b, &bl, "0123456789abcdef");
+	buf_str(&b, &bl, secret);
+	left = b.b_data;
+	buf_shrink(&b, &bl);
+	assert_int_equal(b.b_cap, BUF_SMALL);
+	assert_holds(&b, "0123456789abcdefa password", 26);
+	assert_int_equal(bl.bl_large.bs_count, 1);
+	for (i = 16; i < 26; i++)
+		assert_int_equal(left[i], 0);
+	assert_true(buf_reserve(&b, &bl, BUF_SIZE));
+	while (b.b_len <= BUF_SMALL)
+		buf_str(&b, &bl, "x");
+	buf_shrink(&b, &bl);
 	assert_int_equal(b.b_cap, BUF_SIZE);
 	buf_release(&b, &bl);
-	assert_int_equal(bl.bl_count, 1);
 	buf_list_destroy(&bl);
 }
 
@@ -289,7 +332,7 @@ exact_room_is_its_own(void **state)
 	buf_str(&b, &bl, "1234567");
 	assert_int_equal(b.b_cap, 7);
 	buf_release(&b, &bl);
-	assert_int_equal(bl.bl_count, 0);
+	assert_int_equal(kept(&bl), 0);
 	assert_false(buf_reserve_exact(&b, TOO_MUCH));
 	assert_null(b.b_data);
 }
@@ -305,12 +348,14 @@ main(void)
 	    cmocka_unit_test(room_that_is_there_does_not_move),
 	    cmocka_unit_test(consume_takes_from_the_front),
 	    cmocka_unit_test(a_block_that_was_released_is_used_again),
-	    cmocka_unit_test(only_blocks_of_the_usual_size_are_kept),
+	    cmocka_unit_test(only_blocks_of_the_usual_sizes_are_kept),
 	    cmocka_unit_test(the_free_list_is_bounded),
 	    cmocka_unit_test(
 		without_memory_nothing_changes_but_that_it_is_told),
 	    cmocka_unit_test(
 		what_fits_in_less_than_half_of_its_memory_gets_just_that),
+	    cmocka_unit_test(
+		what_is_small_moves_into_a_small_block_and_leaves_nothing),
 	    cmocka_unit_test(exact_room_is_its_own),
 	};
 

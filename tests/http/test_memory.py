@@ -1,4 +1,4 @@
-"""What a stream of HTTP/2 takes while it waits for its client."""
+"""What an answer takes while it waits for its client."""
 
 import os
 import re
@@ -10,7 +10,9 @@ import harness
 
 pytestmark = pytest.mark.once
 CLIENTS, STREAMS = 40, 100
+CONNECTIONS = 500
 MOST = 4096  # bytes of a stream, with its share of the connection
+MOST_1 = 5120  # of a connection of HTTP/1
 
 
 def memory(server):
@@ -51,3 +53,28 @@ def test_a_stream_without_a_window_takes_4_kib_at_most(serve, site, size):
         with c:
             c.send(raw.settings(window=1 << 20) + raw.update(0, 1 << 30))
     assert 500 < taken <= MOST
+
+
+def slow(server, number):
+    """Connections that took the begin of an answer alone."""
+    clients = []
+    for _ in range(number):
+        c = harness.Connection(server.address, rcvbuf=4096)
+        c.send(harness.request("/file", fields={"User-Agent": 300 * "x"}))
+        assert c.read_head().status == 200
+        clients.append(c)
+    return clients
+
+
+def test_a_slow_client_takes_5_kib_at_most(serve, site):
+    if not os.path.exists(harness.RELEASE):
+        pytest.skip("no release build")
+    (site / "file").write_bytes(b"x" * (8 << 20))
+    server = serve("--root", site, "--workers", "1", binary=harness.RELEASE)
+    clients = slow(server, CONNECTIONS)
+    before = memory(server)
+    clients += slow(server, CONNECTIONS)
+    taken = (memory(server) - before) / CONNECTIONS
+    for c in clients:
+        c.sock.close()
+    assert 500 < taken <= MOST_1
