@@ -7,7 +7,7 @@
  * as well, in assign.c, or in the file of what it is about: listen.c, user.c, site.c.  A list
  * has a second one, which clears it.  What a key of a site or location points to is kept by
  * conf_keep, so that it needs not be copied or freed.  Then the test says what is missing in
- * the manual pagewise.conf(5), docs/reference/configuration.md and conf/pagewise.conf.
+ * the manual pagewise.conf(5), docs/reference/conf-*.md, their index and conf/pagewise.conf.
  */
 #ifndef SERVER_CONF_KEY_H
 #define SERVER_CONF_KEY_H

@@ -1,5 +1,5 @@
 """The table of keys (server/conf/key.c), as --keys prints it, against everything that repeats
-it: -h, the manual, docs/reference/configuration.md and the sample."""
+it: -h, -T, the manual, the pages of docs/reference and the sample."""
 
 import pathlib
 import re
@@ -10,12 +10,17 @@ from harness import Finished
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 LINE = re.compile(r"(#?)(\w+) = (.*?) +# (.+); (default: .+|[^;]+)")
-PLACES = {"# At the top level:": "top",
-          "# At the top level, or in a site:": "top or site",
-          "# At the top level, in a site, or in a location:": "inherited",
+PLACES = {"# At the top level:": "top level",
+          "# At the top level, or in a site:": "top level or site",
+          "# At the top level, in a site, or in a location:": "top level, site or location",
           "# In a site:": "site",
-          "# In a site, or in a location:": "site",
+          "# In a site, or in a location:": "site or location",
           "# In a location:": "location"}
+
+
+def bare(value):
+    """Without the braces of a list and quotes, which a sample may have."""
+    return value.strip().strip("{}").strip('"')
 
 
 class Key:
@@ -25,6 +30,9 @@ class Key:
         self.described = rest.removeprefix("default: ") if off else None
         found = re.search(r"\w+ to \w+$", rest)
         self.range = found.group() if found else None
+        self.values = bare(value if off else rest)
+        if found:
+            self.values = self.values.removesuffix(", " + self.range)
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +71,6 @@ def test_help_has_every_option_and_only_keys_with_their_help(keys):
     assert not of_keys
 
 
-def bare(value):
-    """Without the braces of a list and quotes, which a sample may have."""
-    return value.strip().strip("{}").strip('"')
-
-
 def test_the_sample_has_every_key_with_its_default(keys):
     text = (TOP / "conf/pagewise.conf").read_text()
     for key in keys:
@@ -97,15 +100,82 @@ def test_the_manual_has_every_key_with_range_and_default(keys):
             assert re.search(r"(?<!\w)%s(?!\w)" % re.escape(key.default), entry), key.name
 
 
-def test_the_tables_have_every_key_with_range_and_default(keys):
-    text = (TOP / "docs/reference/configuration.md").read_text()
-    rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|([^|]*)\|", text, re.M)
-    assert {name for name, *_ in rows} == {key.name for key in keys}
-    # The first counts: busy_poll has a table of latencies as well.
-    rows = {name: (default.strip(), span.strip()) for name, default, span in reversed(rows)}
+# What stands below the heading of a key: `threads = N` (1 to 256); default: `16`; top level; also `--threads`.
+FACTS = re.compile(r"`(\w+) = ([^`]+)`(?: \((\w+ to \w+)\))?; default: (.+?); "
+                   r"(top level|top level or site|top level, site or location|site|site or location|location)"
+                   r"(?:; also `--([\w-]+)`)?\.")
+REFERENCE = TOP / "docs/reference"
+
+
+class Entry:
+    def __init__(self, page, facts, text):
+        _, values, self.range, self.default, self.place, self.option = facts.groups()
+        self.page, self.values, self.text = page, bare(values), text
+
+
+@pytest.fixture(scope="module")
+def entries():
+    """What the topic pages say, by key."""
+    found = {}
+    for path in sorted(REFERENCE.glob("conf-*.md")):
+        parts = re.split(r"^## (.+)\n", path.read_text(), flags=re.M)
+        for title, text in zip(parts[1::2], parts[2::2]):
+            if name := re.fullmatch(r"`(\w+)`", title):
+                facts = FACTS.match(text.lstrip("\n"))
+                assert facts and facts[1] == name[1], f"{path.name}: {title}: what are its values?"
+                assert name[1] not in found, f"{path.name}: {title}: it is in {found[name[1]].page} as well"
+                found[name[1]] = Entry(path.name, facts, text.lstrip("\n")[facts.end():].strip())
+    return found
+
+
+def test_the_pages_have_every_key_with_range_and_default(keys, entries):
+    assert set(entries) == {key.name for key in keys}
     for key in keys:
-        default, span = rows[key.name]
-        if key.default is not None:
-            assert bare(default.strip("`")) == key.default, key.name
-        if key.range is not None:
-            assert key.range.replace(" to ", "–") in span, key.name
+        entry = entries[key.name]
+        assert entry.range == key.range, key.name
+        assert entry.default == (f"`{key.default}`" if key.described is None else key.described), key.name
+        assert entry.text, f"{key.name}: its page does not say what it does"
+
+
+def test_the_pages_say_the_values_and_the_place_of_every_key(keys, entries):
+    for key in keys:
+        assert entries[key.name].values == key.values, key.name
+        assert entries[key.name].place == key.place, key.name
+
+
+def test_the_pages_say_which_keys_are_options(entries):
+    options = set(re.findall(r"^    --([\w-]+)", Finished("-h").out, re.M)) - {"root", "keys"}
+    assert {entry.option for entry in entries.values() if entry.option} == options
+    for name, entry in entries.items():
+        assert entry.option in (None, name.replace("_", "-"))
+
+
+def test_the_defaults_of_the_pages_are_those_of_a_dump(tmp_path, entries):
+    conf = tmp_path / "p.conf"
+    conf.write_text('site "a" { root = "%s" }\n' % tmp_path)
+    run = Finished("-T", "-c", str(conf))
+    assert (run.code, run.err) == (0, "")
+    top = run.out.split("\nsite ")[0]
+    held = dict(re.findall(r"^(\w+) = (.+)$", top, re.M))
+    described = dict(re.findall(r"^# (\w+): (.+)$", top, re.M))
+    assert len(held) > 50 and len(described) > 10
+    # A short form of cache_control, which the dump has in its place.
+    ours = {name for name, entry in entries.items() if entry.place.startswith("top level")} - {"include", "expires"}
+    assert set(held) | set(described) == ours
+    for name in ours:
+        assert entries[name].default == (f"`{bare(held[name])}`" if name in held else described[name]), name
+
+
+def test_the_index_leads_to_every_key(keys, entries):
+    text = (REFERENCE / "configuration.md").read_text()
+    rows = re.findall(r"^\| \[`(\w+)`\]\(([\w-]+\.md)#(\w+)\) \| (.+) \|$", text, re.M)
+    assert sorted(name for name, *_ in rows) == sorted(key.name for key in keys)
+    assert len(rows) == len(keys)
+    for name, page, anchor, what in rows:
+        assert (page, anchor) == (entries[name].page, name)
+        assert what.strip()
+
+
+def test_a_page_of_keys_is_short():
+    for path in [REFERENCE / "configuration.md", *REFERENCE.glob("conf-*.md")]:
+        assert len(path.read_text().splitlines()) <= 250, path.name

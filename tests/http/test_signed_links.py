@@ -19,7 +19,7 @@ LATER = 4_000_000_000  # seconds since the epoch
 
 
 def signature(path, expires, key=KEYS[0], client=""):
-    """As docs/reference/configuration.md says, by another library."""
+    """As docs/reference/conf-access.md says, by another library."""
     text = "pagewise link 1\n%s\n%s\n" % (expires, client)
     mac = hmac.new(key.encode(), text.encode() + path.encode(), hashlib.sha256).digest()
     return base64.urlsafe_b64encode(mac).decode().rstrip("=")
