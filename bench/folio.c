@@ -1,7 +1,7 @@
 /*
  * folio: what it costs to bring windows of a file into memory, and to send them
  * later, for each way of fetching that lib/os/os.h has and for the kernel's own
- * read-ahead: docs/design.md has the table that is printed.  CPU time is this
+ * read-ahead: docs/design/prefetching.md has the table that is printed.  CPU time is this
  * process's, requests are those of the whole disk.  Linux.
  *
  *   folio [--dir DIR] [--mib N] [--rounds N]
@@ -208,7 +208,7 @@ main(int argc, char **argv)
 	sink = os_sink_open();
 	if (!os_folios(dev))
 		fprintf(stderr, "folio: pagewise would not use folios there: "
-				"docs/design.md says when it does\n");
+				"docs/design/prefetching.md says when it does\n");
 	make();
 	for (i = 0; i < rounds; i++)
 		for (way = 0; way < WAYS; way++)

@@ -1,6 +1,6 @@
 /*
  * nowait: what it costs to ask with a preadv2(RWF_NOWAIT) of one byte whether a
- * page is in memory, and what the question sets off: docs/design.md explains
+ * page is in memory, and what the question sets off: docs/design/residency.md explains
  * the table that is printed.  The first process only waits for the one that
  * measures, or for a signal, and cleans up.  Linux; root for (c) and (d).
  */

@@ -8,7 +8,7 @@
  * as many bytes as memory may hold, or 4 times as many requests as there are columns,
  * all counters are halved.  That is twice the paper's: a file that has just earned its
  * place was requested two or three times within 16, and such small counts are largely
- * random.  (docs/design.md has the figures.)
+ * random.  (docs/design/admission-and-drop-behind.md has the figures.)
  *
  * TinyLFU compares a newcomer with what it would push out.  The kernel does not say
  * what that is; but beside the sketch we know how many bytes of files have been asked for

@@ -4,7 +4,7 @@
  * preadv2(RWF_NOWAIT) on a page that is not in memory is not innocent: since
  * Linux 5.9 it starts a read, and to do that the file system may have to read its
  * block map first, and waits for that: 197 ms were seen on a busy disk for an
- * ext4 file with more extents than fit into its inode (docs/design.md).  So it is
+ * ext4 file with more extents than fit into its inode (docs/design/residency.md).  So it is
  * asked only where cachestat, or on older kernels mincore, has just said that the pages
  * are there.  Both tell only the owner of a file.  For others it is asked within 64 KiB
  * pieces that a pool thread has read before through this descriptor, because their block
