@@ -13,7 +13,7 @@
 ##   soak         everything at once for SOAK_MINUTES, all bytes verified: build/soak/report.md
 ##   lossless     SIGHUP, SIGUSR2, SIGTERM every two seconds, while clients ask: none is lost
 ##   fuzz         each harness of tests/fuzz for a minute (clang's libFuzzer)
-##   lint         clang-format, clang-tidy, cppcheck, mandoc; quiet when clean
+##   lint         clang-format, clang-tidy, cppcheck, mandoc, the pages of the manual; quiet when clean
 ##   abi          writes lib/abi/, what the library promises, which lint compares: for a release
 ##   freebsd      builds for FreeBSD, on Linux: build/freebsd/pagewise (docs/guides/freebsd.md)
 ##   asan, tsan   build/asan/pagewise, build/tsan/pagewise with sanitizers
@@ -494,7 +494,7 @@ C_ALL = $(C_PRODUCT) $(C_EXAMPLES) $(wildcard tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
 	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc lint-seam \
-	    lint-guards lint-header lint-rooms lint-messages lint-abi
+	    lint-guards lint-header lint-rooms lint-messages lint-abi lint-docs
 
 # Which system it is, only the files of one system know: no conditions, no headers of one.
 SEAM = __(linux|FreeBSD|APPLE|unix)__|<linux/|<sys/(epoll|eventfd|event|capsicum|sysmacros)\.h>
@@ -536,6 +536,10 @@ lint-abi: build/abi/new.abi
 lint-messages:
 	@$(PYTHON) tests/messages | diff -u tests/messages.txt - || \
 	    { echo 'run tests/messages >tests/messages.txt' >&2; exit 1; }
+
+# Links, lengths, spelling: the file says what.
+lint-docs:
+	@$(PYTHON) tests/lint_docs
 
 lint-clang-format:
 	@clang-format --dry-run --Werror $(C_ALL)
@@ -655,7 +659,7 @@ help:
 
 .PHONY: dist deb test-deb image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients h2spec scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
-    lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi abi examples install uninstall clean help
+    lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi lint-docs abi examples install uninstall clean help
 .DELETE_ON_ERROR:
 
 # There, other trees and whole systems stand.

@@ -94,6 +94,7 @@ needs()
 	lint	cmd cppcheck			cppcheck		cppcheck
 	lint	cmd mandoc			mandoc			-
 	lint	linux cmd abidiff		abigail-tools		-
+	lint	cmd codespell			codespell		py311-codespell
 	bench	cmd wrk				wrk			wrk
 	bench	linux lib libuv			libuv1-dev		-
 	bench	cmd fio				fio			fio
