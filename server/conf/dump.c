@@ -216,8 +216,8 @@ is_twin(const struct key *key, const struct key *other)
 }
 
 /*
- * The last value, or of a list where its last one begins; NULL: it was not said.  That of its
- * twin may be what counts.
+ * The last value, or of a list where its last one begins, or the first one if they add up; NULL:
+ * it was not said.  That of its twin may be what counts.
  */
 static const struct said *
 find(const struct said *said, const struct said *end, const struct key *key)
@@ -228,6 +228,8 @@ find(const struct said *said, const struct said *end, const struct key *key)
 		if ((said->sd_text == NULL) !=
 		    (said->sd_key->key_clear != NULL))
 			continue;
+		if (found != NULL && (key->key_where & KEY_ADDS) != 0)
+			break;
 		if (said->sd_key == key || is_twin(key, said->sd_key))
 			found = said;
 	}

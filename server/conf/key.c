@@ -212,7 +212,7 @@ const struct key conf_keys[] = {
 	.key_path = KEY_PATH_SECOND, .key_set = conf_set_error_page,
 	.key_clear = conf_clear_error_page},
 
-    {"header", KEY_INHERITED, "(none)", "RULE, ...",
+    {"header", KEY_INHERITED | KEY_ADDS, "(none)", "RULE, ...",
 	"\"Name: value\", \"+Name: value\", \"-Name\", \"always Name: value\"",
 	.key_set = conf_set_header, .key_clear = conf_clear_header},
     {"expires", KEY_INHERITED, "(off)", "TIME|off",

@@ -29,6 +29,7 @@ struct key;
 #define KEY_OPTION    0x08u /* also on the command line, with its value */
 #define KEY_SWITCH    0x10u /* also on the command line: "true" */
 #define KEY_FILLED    0x20u /* an empty list is an error */
+#define KEY_ADDS      0x40u /* a list that is set does not replace the one before */
 
 /* Where in a value a path stands, which may be relative. */
 enum key_path {

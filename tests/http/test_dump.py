@@ -177,3 +177,12 @@ def test_a_server_with_the_dump_serves_the_same(tmp_path, serve):
                         for one in got])
     assert answers[0] == answers[1]
     assert ("X-Odd", 'a "b" ${c}') in answers[0][0][2] and answers[0][1][1] == b"it is gone"
+
+
+def test_rules_of_header_that_a_file_includes_are_printed(tmp_path):
+    (tmp_path / "more.conf").write_text('header = {"X-A: included"}\nindex = {"a.html"}\n')
+    conf = tmp_path / "p.conf"
+    conf.write_text('include = {"more.conf"}\nheader = {"X-B: own"}\nindex = {"b.html"}\nsite "a" { root = "/" }\n')
+    said = read_back(tmp_path, "-c", conf)
+    assert 'header = {"X-A: included", "X-B: own"}\n' in said
+    assert 'index = {"b.html"}\n' in said
