@@ -146,6 +146,8 @@ print_version(void)
 	    v & 0xff);
 }
 
+#define UNKNOWN "unknown option; pagewise -h prints them all"
+
 static enum conf_action
 complain(const char *option, const char *cause)
 {
@@ -164,7 +166,7 @@ unknown(const char *written)
 	int matches = 0;
 
 	if (strncmp(written, "--", 2) != 0)
-		return complain(written, "unknown option");
+		return complain(written, UNKNOWN);
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(written + 2, "="),
 	    written + 2);
 	for (opt = options; opt->name != NULL; opt++) {
@@ -175,7 +177,7 @@ unknown(const char *written)
 		return complain(
 		    written, "unknown option; several options begin like this");
 	if (sim.sim_name == NULL)
-		return complain(written, "unknown option");
+		return complain(written, UNKNOWN);
 	snprintf(cause, sizeof(cause), "unknown option; did you mean --%s?",
 	    sim.sim_name);
 	return complain(written, cause);
@@ -195,7 +197,7 @@ bad_option(int c, char **argv)
 	/* In the middle of "-xt" optind has not moved on: go by optopt. */
 	if (optopt <= UCHAR_MAX && isprint(optopt) &&
 	    strchr(short_options, optopt) == NULL)
-		return complain(letter, "unknown option");
+		return complain(letter, UNKNOWN);
 	/* A long option: not 0 if it is known. */
 	return optopt != 0 ? complain(written, "takes no value")
 			   : unknown(written);
@@ -261,7 +263,9 @@ conf_args_parse(int argc, char **argv, struct conf_args *args)
 	if (action != CONF_RUN)
 		return action;
 	if (optind < argc)
-		return complain(argv[optind], "unexpected argument");
+		return complain(argv[optind],
+		    "unexpected argument; a directory is given "
+		    "with --root DIR");
 	if (args->arg_config != NULL && args->arg_config[0] == '\0')
 		return complain("--config", "the path is empty");
 	return CONF_RUN;

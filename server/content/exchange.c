@@ -290,11 +290,12 @@ exchange_disk_late(struct exchange *ex)
 	if (message_rate_tell(&svc->svc_told_disk, clock_now()))
 		log_error(svc->svc_log,
 		    "\"%.*s\" ended: %s did not answer within %u s "
-		    "(disk_timeout)",
+		    "(disk_timeout); %s",
 		    (int)line.s_len, line.s_ptr,
-		    ex->ex_verifying ? "those who verify passwords"
-				     : "the disk",
-		    svc->svc_conf->conf_disk_timeout);
+		    ex->ex_verifying ? "the password threads" : "the disk",
+		    svc->svc_conf->conf_disk_timeout,
+		    ex->ex_verifying ? "use cheaper hashes"
+				     : "look for errors of the disk (dmesg)");
 }
 
 /* The bytes of its body; own: a page of the configuration's, or NULL. */

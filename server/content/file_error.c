@@ -45,6 +45,8 @@ file_error_tell(struct exchange *ex, int error)
 		tell_want(ex, &svc->svc_told_memory, error,
 		    "give the server more memory, or lower hot_set");
 	else
-		log_error(
-		    svc->svc_log, "%s: %s", name_of(ex), strerror(-error));
+		log_error(svc->svc_log, "%s: cannot read it: %s%s", name_of(ex),
+		    strerror(-error),
+		    error == -EIO ? "; look for errors of its disk (dmesg)"
+				  : "");
 }

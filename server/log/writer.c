@@ -100,7 +100,9 @@ log_tell(struct log *lg, int kind, uint64_t lost)
 	struct sink *sk = &lg->lg_sinks[kind];
 
 	if (sk->sk_error == 0)
-		log_error(log_own(lg), "%s: %" PRIu64 " records lost",
+		log_error(log_own(lg),
+		    "%s: %" PRIu64 " records lost: its file or reader is too "
+		    "slow",
 		    names[kind], lost);
 	else
 		log_error(log_own(lg), "%s: %" PRIu64 " records lost: %s: %s",

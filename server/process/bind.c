@@ -31,7 +31,8 @@ cure(int error)
 		return ": ports below 1024 need root or CAP_NET_BIND_SERVICE; "
 		       "choose a higher one";
 	case EADDRNOTAVAIL:
-		return ": no interface of this machine has that address";
+		return ": no interface of this machine has that address; "
+		       "listen on one that it has, or on *";
 	case EMFILE:
 		return "; raise ulimit -n";
 	default:

@@ -70,7 +70,8 @@ died(struct master *ms)
 	ms->ms_deaths[n % MASTER_DEATHS] = now;
 	if (n + 1 >= MASTER_DEATHS && now - oldest < PERIOD_US) {
 		log_error(NULL,
-		    "server processes died %d times within a minute: ending",
+		    "server processes died %d times within a minute: ending; "
+		    "the messages above say how",
 		    MASTER_DEATHS);
 		ms->ms_status = 1;
 		ms->ms_over = true;

@@ -134,7 +134,9 @@ kill_the_rest(struct master *ms)
 		return;
 	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (ch->ch_state != CHILD_KILLED) {
-		log_error(NULL, "server process %d does not end: killing it",
+		log_error(NULL,
+		    "server process %d does not end: killing it; look for a "
+		    "disk that hangs (dmesg)",
 		    (int)ch->ch_pid);
 		kill(ch->ch_pid, SIGKILL);
 		child_becomes(ch, CHILD_KILLED);
@@ -187,7 +189,8 @@ give_way(struct master *ms)
 {
 	if (ms->ms_starting != NULL && hangs(ms->ms_starting->ch_since)) {
 		log_error(NULL, "a new server process takes too long to "
-				"start: starting another one");
+				"start: starting another one; look for "
+				"a disk that hangs (dmesg)");
 		kill_starting(ms);
 		/* Of an upgrade, which may fail, as well. */
 		if (ms->ms_done != NULL)

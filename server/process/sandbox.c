@@ -12,14 +12,16 @@
 #include "server/process/sandbox.h"
 
 #define NOT_ALL "sandbox: incomplete on this kernel: "
+#define REPORT	"; report this, or set sandbox = off"
 #define GIVEN_UP                                                               \
 	"keep_fowner: CAP_FOWNER is dropped: %s; residency queries for other " \
 	"users' files take more CPU time"
 
 static int
-fail(const char *what, const char *which)
+fail(const char *what, const char *which, const char *remedy)
 {
-	log_error(NULL, "cannot %s %s: %s", what, which, strerror(errno));
+	log_error(NULL, "cannot %s %s: %s%s", what, which, strerror(errno),
+	    errno == EPERM ? remedy : "");
 	return -1;
 }
 
@@ -85,14 +87,16 @@ change_user(const struct conf *conf)
 		keep_memlock();
 	if (setgroups(conf->conf_ngroups, conf->conf_groups) == -1 ||
 	    setresgid(gid, gid, gid) == -1 || setresuid(uid, uid, uid) == -1)
-		return fail("switch to user", conf->conf_user);
+		return fail("switch to user", conf->conf_user,
+		    "; allow CAP_SETUID and CAP_SETGID, or start as that user");
 	/* Up to here its end would have killed this process. */
 	if (os_follow_parent(parent) == -ESRCH)
 		return -1;
 	if (is_for_good(conf))
 		return 0;
-	log_error(
-	    NULL, "user %s can become root again: ending", conf->conf_user);
+	log_error(NULL,
+	    "user %s can become root again: ending; set another user",
+	    conf->conf_user);
 	return -1;
 }
 
@@ -105,7 +109,8 @@ become(const struct conf *conf, bool again)
 		log_notice(NULL, "started as root: switching to user nobody "
 				 "(set user to change this)");
 	if (root != NULL && (chroot(root) == -1 || chdir("/") == -1))
-		return fail("chroot to", root);
+		return fail("chroot to", root,
+		    "; allow CAP_SYS_CHROOT, or remove chroot");
 	/* Root in a container need not be allowed to change anything. */
 	if (conf->conf_uid == 0 && conf->conf_group == NULL)
 		return 0;
@@ -165,7 +170,8 @@ begin(const struct conf *conf, bool *keep)
 
 	*keep = conf->conf_keep_fowner && result == 0;
 	if (result < 0) {
-		log_error(NULL, "cannot enter the sandbox: capabilities: %s",
+		log_error(NULL,
+		    "cannot enter the sandbox: capabilities: %s" REPORT,
 		    strerror(-result));
 		return -1;
 	}
@@ -190,7 +196,7 @@ confine(const struct conf *conf, struct pw_root *const *roots, bool keep)
 	int error;
 
 	if (fds == NULL)
-		return fail("enter", "the sandbox");
+		return fail("enter", "the sandbox", "");
 	for (i = 0; i < conf->conf_nroots; i++)
 		fds[i] = pw_root_fd(roots[i]);
 	oc.oc_roots = fds;
@@ -198,8 +204,8 @@ confine(const struct conf *conf, struct pw_root *const *roots, bool keep)
 	error = os_confine(&oc, missing, sizeof(missing));
 	free(fds);
 	if (error < 0) {
-		log_error(NULL, "cannot enter the sandbox: %s: %s", missing,
-		    strerror(-error));
+		log_error(NULL, "cannot enter the sandbox: %s: %s" REPORT,
+		    missing, strerror(-error));
 		return -1;
 	}
 	if (error == 1)
@@ -250,7 +256,7 @@ sandbox_enter(const struct conf *conf, struct pw_root *const *roots, bool again)
 		if (error != 0)
 			log_warn(NULL,
 			    "cannot forbid core dumps, which would have the "
-			    "keys of TLS in them: %s",
+			    "keys of TLS in them: %s; set ulimit -c 0",
 			    strerror(-error));
 	}
 	if (conf->conf_sandbox && confine(conf, roots, keep) == -1)

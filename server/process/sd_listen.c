@@ -48,7 +48,7 @@ take(struct listen_table *ss, int fd)
 	if (!listens(fd, &addr) || flags == -1) {
 		log_error(NULL,
 		    "descriptor %d from the service manager is not a listening "
-		    "TCP or Unix socket",
+		    "TCP or Unix socket; set ListenStream in its unit",
 		    fd);
 		return -1;
 	}

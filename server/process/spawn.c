@@ -139,14 +139,29 @@ start(struct master *ms)
 	return 0;
 }
 
+static const char *
+cure(int error)
+{
+	switch (error) {
+	case -EAGAIN:
+		return "; raise ulimit -u, or TasksMax of the unit";
+	case -EMFILE:
+		return "; raise ulimit -n";
+	case -ENOMEM:
+		return "; give the server more memory";
+	default:
+		return "";
+	}
+}
+
 bool
 child_start(struct master *ms)
 {
 	int error = start(ms);
 
 	if (error != 0)
-		log_error(NULL, "cannot start a server process: %s",
-		    strerror(-error));
+		log_error(NULL, "cannot start a server process: %s%s",
+		    strerror(-error), cure(error));
 	return error == 0;
 }
 

@@ -78,11 +78,25 @@ open_log(struct server *sv)
 	return 0;
 }
 
+static const char *
+cure(int error)
+{
+	switch (error) {
+	case -EMFILE:
+		return "; raise ulimit -n";
+	case -ENOMEM:
+		return "; give the server more memory, or lower workers";
+	case -EAGAIN:
+		return "; raise ulimit -u, or TasksMax of the unit";
+	default:
+		return "";
+	}
+}
+
 static int
 failed(const char *what, int error)
 {
-	log_error(NULL, "cannot %s: %s%s", what, strerror(-error),
-	    error == -EMFILE ? "; raise ulimit -n" : "");
+	log_error(NULL, "cannot %s: %s%s", what, strerror(-error), cure(error));
 	return -1;
 }
 
@@ -97,7 +111,8 @@ watch_pressure(struct server *sv)
 		return failed("watch the TCP memory", error);
 	if (error != 0 && error != -ENOSYS)
 		log_notice(NULL,
-		    "tcp_memory: cannot read how much memory TCP uses: %s",
+		    "tcp_memory: cannot read how much memory TCP uses: %s; set "
+		    "tcp_memory = 0",
 		    strerror(-error));
 	return 0;
 }

@@ -75,7 +75,9 @@ tickets_renew(struct master *ms)
 	error = ticket_key_list_renew(ms->ms_tickets);
 	ms->ms_tickets_renew = now + (error == 0 ? period() : AGAIN_US);
 	if (error != 0) {
-		log_error(NULL, "cannot make a key of session tickets: %s",
+		log_error(NULL,
+		    "cannot make a key of session tickets: %s; the last one "
+		    "stays in use",
 		    strerror(-error));
 		return;
 	}

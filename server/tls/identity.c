@@ -74,7 +74,8 @@ read_certificates(struct identity *id, BIO *bio, char *why, size_t size)
 		}
 	}
 	if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
-		return fail(why, size, "%s: certificate %d is damaged: %s",
+		return fail(why, size,
+		    "%s: certificate %d is damaged: %s: fetch it anew",
 		    id->id_file, sk_X509_num(id->id_chain) + 2,
 		    tls_cause(cause, sizeof(cause)));
 	ERR_clear_error();
@@ -240,8 +241,9 @@ read_times(
 	if (!to_time(X509_get0_notBefore(cert), &begin) ||
 	    !to_time(X509_get0_notAfter(cert), &end))
 		return fail(why, size,
-		    "%s: the times of certificate %d are damaged", id->id_file,
-		    number);
+		    "%s: the times of certificate %d are damaged: fetch it "
+		    "anew",
+		    id->id_file, number);
 	if (number == 1 || begin > id->id_begins) {
 		id->id_begins = begin;
 		id->id_begins_at = number;
@@ -346,7 +348,9 @@ check_purpose(const struct identity *id, char *why, size_t size)
 	if (X509_check_purpose(id->id_cert, X509_PURPOSE_SSL_SERVER, 0) == 1)
 		return true;
 	ERR_clear_error();
-	return fail(why, size, "%s: the certificate is not for servers: its %s",
+	return fail(why, size,
+	    "%s: the certificate is not for servers: its %s; ask its authority "
+	    "for another",
 	    id->id_file,
 	    extended ? "extended key usage lacks serverAuth"
 		     : "key usage lacks digitalSignature");

@@ -115,8 +115,8 @@ say(struct tool *to, const struct walk_file *wf, int error)
 		    "the file system is mounted read-only");
 	} else if (error == -EACCES || error == -EPERM) {
 		tool_fail(to, wf->wf_dir, wf->wf_name,
-		    "cannot write its attribute: %s; who may write the file, "
-		    "may",
+		    "cannot write its attribute: %s; run this as a user that "
+		    "may write the file",
 		    strerror(-error));
 	} else if (is_full(wf, error)) {
 		tool_give_up();

@@ -42,7 +42,8 @@ cure(int error)
 	case ECONNREFUSED:
 		return ": no server listens there";
 	case EACCES:
-		return ": only its owner and its group may connect";
+		return ": only its owner and its group may connect; run this "
+		       "as one of them";
 	default:
 		return "";
 	}

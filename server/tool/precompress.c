@@ -184,7 +184,7 @@ make_if_needed(const struct sibling *sb)
 
 	if (state == STATE_OTHER) {
 		tool_fail(to, sb->sb_file->wf_dir, sb->sb_name,
-		    "it is there and is no file; it stays");
+		    "it is there and is no file: move it away");
 		return;
 	}
 	if (state == STATE_CURRENT && !to->to_force) {

@@ -279,7 +279,8 @@ tool_run(struct tool *to, char *const *dirs)
 	allow_descriptors();
 	cr = crew_create(to->to_jobs, work, to);
 	if (cr == NULL) {
-		fprintf(stderr, "pagewise %s: cannot start a thread\n",
+		fprintf(stderr,
+		    "pagewise %s: cannot start a thread; lower --jobs\n",
 		    to->to_command->tc_name);
 		return 1;
 	}

@@ -42,7 +42,8 @@ tell_full(struct worker *wk)
 {
 	if (message_rate_tell(&wk->wk_told_full, clock_now()))
 		log_warn(wk->wk_service.svc_log,
-		    "cannot accept connections: max_connections reached (%u)",
+		    "cannot accept connections: max_connections reached (%u); "
+		    "raise it, if there is memory for more",
 		    wk->wk_service.svc_conf->conf_max_connections);
 }
 
@@ -56,7 +57,7 @@ tell_address(struct worker *wk, const struct sockaddr *addr)
 	*sockaddr_text(text, addr) = '\0';
 	log_warn(wk->wk_service.svc_log,
 	    "refused a connection from %s: max_connections_per_address reached "
-	    "(%u)",
+	    "(%u); raise it, if many clients share that address",
 	    text, wk->wk_service.svc_conf->conf_max_per_address);
 }
 

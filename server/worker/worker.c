@@ -92,7 +92,8 @@ report_refused(struct worker *wk)
 	if (refused == wk->wk_refused)
 		return;
 	log_warn(wk->wk_service.svc_log,
-	    "%llu requests refused: a disk's queue is full",
+	    "%llu requests refused: a disk's queue is full; spread its files "
+	    "over more disks, or limit its clients",
 	    (unsigned long long)(refused - wk->wk_refused));
 	wk->wk_refused = refused;
 }

@@ -139,35 +139,39 @@ def in_function(plan, call, function):
                 if name == call and function in injection.where(place))
 
 
+REPORT = "; report this, or set sandbox = off"
+ALLOW = "; allow CAP_SETUID and CAP_SETGID, or start as that user"
+
+
 @as_root
 @pytest.mark.parametrize(
     "call, effect, skip, why",
     [
-        ("chroot", "EPERM", 0, "cannot chroot to /: Operation not permitted"),
+        ("chroot", "EPERM", 0, "cannot chroot to /: Operation not permitted; allow CAP_SYS_CHROOT, or remove chroot"),
         ("chdir", "EACCES", 0, "cannot chroot to /: Permission denied"),
-        ("setgroups", "EPERM", 0, "cannot switch to user nobody: Operation not permitted"),
-        ("setresgid", "EPERM", 0, "cannot switch to user nobody: Operation not permitted"),
+        ("setgroups", "EPERM", 0, "cannot switch to user nobody: Operation not permitted" + ALLOW),
+        ("setresgid", "EPERM", 0, "cannot switch to user nobody: Operation not permitted" + ALLOW),
         ("setresuid", "EAGAIN", 0, "cannot switch to user nobody: Resource temporarily unavailable"),
         ("syscall", "ENOSYS", "os_confine_begin",
-         "cannot enter the sandbox: capabilities: Function not implemented"),
-        ("prctl", "EINVAL", "empty_bounding_set", "cannot enter the sandbox: capabilities: Invalid argument"),
-        ("prctl", "EINVAL", "keep_across_change", "cannot enter the sandbox: capabilities: Invalid argument"),
+         "cannot enter the sandbox: capabilities: Function not implemented" + REPORT),
+        ("prctl", "EINVAL", "empty_bounding_set", "cannot enter the sandbox: capabilities: Invalid argument" + REPORT),
+        ("prctl", "EINVAL", "keep_across_change", "cannot enter the sandbox: capabilities: Invalid argument" + REPORT),
         ("syscall", "ENOSYS", "capability_limit",
-         "cannot enter the sandbox: capabilities: Function not implemented"),
-        ("capset", "EPERM", 0, "cannot enter the sandbox: capabilities: Operation not permitted"),
-        ("prctl", "EINVAL", "os_confine at ", "cannot enter the sandbox: no_new_privs: Invalid argument"),
+         "cannot enter the sandbox: capabilities: Function not implemented" + REPORT),
+        ("capset", "EPERM", 0, "cannot enter the sandbox: capabilities: Operation not permitted" + REPORT),
+        ("prctl", "EINVAL", "os_confine at ", "cannot enter the sandbox: no_new_privs: Invalid argument" + REPORT),
         # Its version, the set of rules, the first rule, its beginning.
-        ("landlock", "ENOMEM", 0, "cannot enter the sandbox: Landlock: Cannot allocate memory"),
-        ("landlock", "ENOSYS", 1, "cannot enter the sandbox: Landlock: Function not implemented"),
-        ("landlock", "EPERM", 2, "cannot enter the sandbox: Landlock: Operation not permitted"),
-        ("landlock", "E2BIG", LAST, "cannot enter the sandbox: Landlock: Argument list too long"),
-        ("seccomp", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory"),
-        ("seccomp_init", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory"),
+        ("landlock", "ENOMEM", 0, "cannot enter the sandbox: Landlock: Cannot allocate memory" + REPORT),
+        ("landlock", "ENOSYS", 1, "cannot enter the sandbox: Landlock: Function not implemented" + REPORT),
+        ("landlock", "EPERM", 2, "cannot enter the sandbox: Landlock: Operation not permitted" + REPORT),
+        ("landlock", "E2BIG", LAST, "cannot enter the sandbox: Landlock: Argument list too long" + REPORT),
+        ("seccomp", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory" + REPORT),
+        ("seccomp_init", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory" + REPORT),
         # It does without the first two.
-        ("seccomp_attr_set", "EINVAL", 2, "cannot enter the sandbox: seccomp filter: Invalid argument"),
-        ("seccomp_rule_add", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory"),
-        ("seccomp_rule_add_array", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory"),
-        ("seccomp_load", "ECANCELED", 0, "cannot enter the sandbox: seccomp filter: Operation canceled"),
+        ("seccomp_attr_set", "EINVAL", 2, "cannot enter the sandbox: seccomp filter: Invalid argument" + REPORT),
+        ("seccomp_rule_add", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory" + REPORT),
+        ("seccomp_rule_add_array", "ENOMEM", 0, "cannot enter the sandbox: seccomp filter: Cannot allocate memory" + REPORT),
+        ("seccomp_load", "ECANCELED", 0, "cannot enter the sandbox: seccomp filter: Operation canceled" + REPORT),
     ],
 )
 def test_a_start_that_cannot_give_a_right_up_ends(start, call, effect, skip, why):

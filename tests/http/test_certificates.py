@@ -181,7 +181,7 @@ REFUSED = [
     (open_key, r"a.key: other users can read or write it: chmod 600 it"),
     (key_of_the_group, r"a.key: other users can read or write it: chmod 600 it"),
     (damaged, r"a.pem: no certificate is in it: .+"),
-    (damaged_issuer, r"a.pem: certificate 2 is damaged: .+"),
+    (damaged_issuer, r"a.pem: certificate 2 is damaged: .+: fetch it anew"),
     (cut, r"a.pem: no certificate is in it: bad end line"),
     (binary, r"a.pem: is DER, not PEM: convert it with openssl x509 -inform der -in a.pem -out "
              r"PEMFILE"),
@@ -193,9 +193,9 @@ REFUSED = [
     (issuer_first, r"a.pem: certificate 2 has not issued certificate 1: write the site's "
                    r"certificate first, then each issuer"),
     (not_for_servers, r"a.pem: the certificate is not for servers: its extended key usage lacks "
-                      r"serverAuth"),
+                      r"serverAuth; ask its authority for another"),
     (an_authority, r"a.pem: the certificate is not for servers: its key usage lacks "
-                   r"digitalSignature"),
+                   r"digitalSignature; ask its authority for another"),
     (small, r"a.pem: OpenSSL does not take it: ee key too small"),
 ]
 DOUBTFUL = [

@@ -255,7 +255,7 @@ def test_combined_format_and_a_cut_answer(serve_conf, site, tmp_path):
 
 
 REFUSED = (r"pagewise: warning: refused a connection from %s: "
-           r"max_connections_per_address reached \(1\)\n")
+           r"max_connections_per_address reached \(1\); raise it, if many clients share that address\n")
 
 
 def test_a_trusted_proxy_is_not_counted_by_its_address(start):

@@ -38,4 +38,4 @@ def test_a_server_process_that_ended_badly_is_a_failure(site):
 
 def test_what_a_server_says_itself_is_none():
     harness.judge("pagewise: server process 7 was killed by signal 9 (Killed)\n"
-                  "pagewise: d62/cold: Input/output error\n")
+                  "pagewise: d62/cold: cannot read it: Input/output error\n")

@@ -18,7 +18,7 @@ from test_limits_clients import busy, connections, figure, limited, start  # noq
 
 OUSTED = "pagewise_connections_ousted_total"
 DESCRIPTORS = 64
-FULL = r"pagewise: warning: cannot accept connections: max_connections reached \(\d+\)\n"
+FULL = r"pagewise: warning: cannot accept connections: max_connections reached \(\d+\); raise it, if there is memory for more\n"
 SCARCE = (r"pagewise: warning: cannot accept connections: Too many open files: "
           r"(closing idle connections|pausing); raise ulimit -n, or lower open_files\n")
 CLOSED = (r"pagewise: warning: closed a connection from 127\.0\.0\.\d+ that has sent no "

@@ -14,9 +14,9 @@ from test_limits import stopped
 
 QUIET = {"head_timeout": 600, "keepalive_timeout": 600, "send_timeout": 600}
 FULL = (r"pagewise: warning: cannot accept connections: max_connections reached "
-        r"\(%d\)\n")
+        r"\(%d\); raise it, if there is memory for more\n")
 REFUSED = (r"pagewise: warning: refused a connection from %s: "
-           r"max_connections_per_address reached \(%d\)\n")
+           r"max_connections_per_address reached \(%d\); raise it, if many clients share that address\n")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ CURE = r'; have this proxy send a PROXY header, or remove "proxy" from listen\n'
 MISSING = r"pagewise: warning: closed a connection from %s: it sent no PROXY header" + CURE
 MALFORMED = r"pagewise: warning: closed a connection from %s: its PROXY header is malformed" + CURE
 REFUSED = (r"pagewise: warning: refused a connection from %s: "
-           r"max_connections_per_address reached \(%d\)\n")
+           r"max_connections_per_address reached \(%d\); raise it, if many clients share that address\n")
 
 
 class Logged:

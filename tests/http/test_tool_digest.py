@@ -132,7 +132,7 @@ def test_file_that_is_not_writable_is_told_of_and_not_read():
                               check=False, capture_output=True, text=True)
         assert done.returncode == 1 and "1 errors; 1 bytes read" in done.stdout
         assert done.stderr == (f"pagewise digest: {place}/a: cannot write its attribute: Permission denied; "
-                               "who may write the file, may\n")
+                               "run this as a user that may write the file\n")
         assert attribute(place / "b") == wanted(place / "b")
     finally:
         shutil.rmtree(place)

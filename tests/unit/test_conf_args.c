@@ -175,13 +175,16 @@ a_command_line_that_is_wrong_says_where(void **state)
 	(void)state;
 	expect_usage_error(
 	    "--workers 0", "--workers: 0 is out of range (1 to 1024, or auto)");
-	expect_usage_error("--bogus", "--bogus: unknown option");
+	expect_usage_error(
+	    "--bogus", "--bogus: unknown option; pagewise -h prints them all");
 	expect_usage_error("--rooot=/tmp",
 	    "--rooot=/tmp: unknown option; did you mean --root?");
 	expect_usage_error("--acces-log -",
 	    "--acces-log: unknown option; did you mean --access-log?");
-	expect_usage_error("-x", "-x: unknown option");
-	expect_usage_error("--autoindex -xt", "-x: unknown option");
+	expect_usage_error(
+	    "-x", "-x: unknown option; pagewise -h prints them all");
+	expect_usage_error("--autoindex -xt",
+	    "-x: unknown option; pagewise -h prints them all");
 	expect_usage_error("-c", "-c: the value is missing");
 	expect_usage_error("--config=", "--config: the path is empty");
 	expect_usage_error("--root=", "--root: the path is empty");
@@ -189,7 +192,8 @@ a_command_line_that_is_wrong_says_where(void **state)
 	    "--root / --workers", "--workers: the value is missing");
 	expect_usage_error("--test=1", "--test=1: takes no value");
 	expect_usage_error("--autoindex=x", "--autoindex=x: takes no value");
-	expect_usage_error("--root / extra", "extra: unexpected argument");
+	expect_usage_error("--root / extra",
+	    "extra: unexpected argument; a directory is given with --root DIR");
 }
 
 static void
