@@ -88,9 +88,11 @@ def install(job):
         if "\npagewise:" not in f.read():
             subprocess.run(["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", "pagewise"],
                            check=True, capture_output=True)
-    for path in ("/var/log/pagewise", "/run/pagewise"):
+    for path in ("/var/log/pagewise", "/run/pagewise", "/etc/udev/rules.d", "/etc/systemd/system", "/etc/logrotate.d",
+                 "/etc/cron.daily", "/etc/haproxy"):
         os.makedirs(path, exist_ok=True)
     write("/srv/www/index.html", "hello\n")
+    write(CHECKOUT + "/YOUR-FILES/index.html", "hello\n")
 
 
 def hosts(texts):
@@ -127,21 +129,33 @@ def world(job, texts):
 # ---------------------------------------------------------------------- commands
 
 
-def statements(text):
-    """(line, text) of each complete command of a block."""
-    first, lines = 1, []
-    for number, line in enumerate(text.splitlines(), 1):
-        lines.append(line)
-        tried = "\n".join(lines) + "\n"
-        if re.search(r"(?<!\\)(\\\\)*\\$", line):
+def whole_command(text):
+    """Whether a shell would run that: no quote, loop or here-document is open."""
+    if re.search(r"(?<!\\)(\\\\)*\\\n\Z", text):
+        return False
+    check = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
+    return check.returncode == 0 and not check.stderr
+
+
+def statements(block):
+    """[line, command, output or ""] of each complete command of a block.  In `console` a command
+    follows a prompt, and what follows a command without one is what it prints."""
+    found, lines, first = [], [], 0
+    prompts = block["info"] == "console"
+    for number, line in enumerate(block["text"].splitlines(), block["line"] + 1):
+        prompt = prompts and not lines and re.match(r"[$#] (.*)", line)
+        if prompts and not lines and not prompt:
+            if found:
+                found[-1][2] += line + "\n"
             continue
-        check = subprocess.run(["bash", "-n"], input=tried, capture_output=True, text=True, check=False)
-        if check.returncode == 0 and not check.stderr:
-            if not re.fullmatch(r"\s*(#.*)?", tried.strip()):
-                yield first, tried
-            first, lines = number + 1, []
-    if lines:
-        yield first, "\n".join(lines) + "\n"
+        first = first if lines else number
+        lines.append(prompt[1] if prompt else line)
+        text = "\n".join(lines) + "\n"
+        if whole_command(text):
+            if not all(re.fullmatch(r"\s*(#.*)?", one) for one in lines):
+                found.append([first, text, ""])
+            lines = []
+    return found + ([[first, "\n".join(lines) + "\n", ""]] if lines else [])
 
 
 def children(pid):
@@ -226,47 +240,60 @@ def same(wanted, got):
     return re.search(r"(?:\A|\s)" + pattern + r"(?:\s|\Z)", got, re.S) is not None
 
 
+class Log:
+    """What the commands of a page print."""
+
+    def __init__(self, path):
+        self.path = path
+        self.out = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+
+    def size(self):
+        return os.path.getsize(self.path)
+
+    def read(self, start=0):
+        with open(self.path, "rb") as f:
+            f.seek(start)
+            return f.read().decode(errors="replace")
+
+
+def differs(line, wanted, got):
+    return "" if same(wanted, got) else "line %d: the output is another one:\n%s" % (line, got)
+
+
 def page(job):
     """[failures]"""
     until = time.monotonic() + job["seconds"]
-    log = open(WORK + "/output", "w+", encoding="utf-8", errors="replace")
-    terminals, number, free = [], 0, False
-    start = 0
-    for block in job["blocks"]:
+    log = Log(WORK + "/output")
+    terminals, number, start = [], 0, 0
+    free = False  # the last terminal is
+    before = [{"line": 0, "info": "sh", "text": job["before"]}] if job["before"] else []
+    for block in before + job["blocks"]:
         if block["info"] == "text output":
-            with open(log.name, encoding="utf-8", errors="replace") as f:
-                f.seek(start)
-                got = f.read()
-            if not same(block["text"], got):
-                return ["line %d: the output is another one:\n%s" % (block["line"], got)]
+            why = differs(block["line"], block["text"], log.read(start))
+            if why:
+                return [why]
             continue
-        start = os.path.getsize(log.name)
-        if not free:
-            terminals.append(Terminal(os.open(log.name, os.O_WRONLY | os.O_APPEND)))
-            free = True
-        steps = list(statements(block["text"]))
-        for place, (line, text) in enumerate(steps):
-            number += 1
-            at = os.path.getsize(log.name)
+        start = log.size()
+        steps = statements(block)
+        for place, (line, text, wanted) in enumerate(steps):
+            if not free:
+                terminals.append(Terminal(log.out))
+                free = True
+            number, at = number + 1, log.size()
             status = terminals[-1].run(number, text, until, place == len(steps) - 1)
-            if status is None:
-                free = False
-            elif status != 0:
-                with open(log.name, encoding="utf-8", errors="replace") as f:
-                    f.seek(at)
-                    said = f.read()[-3000:]
-                return ["line %d: %s: %s\n%s" % (block["line"] + line, text.strip(), "status %d" % status
-                                                  if isinstance(status, int) else status, said)]
+            free = status is not None
+            if status:
+                status = "status %d" % status if isinstance(status, int) else status
+                return ["line %d: %s: %s\n%s" % (line, text.strip(), status, log.read(at)[-3000:])]
+            why = wanted and differs(line, wanted, log.read(at))
+            if why:
+                return [why]
     failures = end(until)
-    with open(log.name, encoding="utf-8", errors="replace") as f:
-        said = f.read()
+    said = log.read()
     for path in [WORK + "/service", *glob.glob("/var/log/pagewise/*")]:
         if os.path.isfile(path):
-            with open(path, encoding="utf-8", errors="replace") as f:
-                said += f.read()
-    if SANITIZER.search(said):
-        failures.append(said[-6000:])
-    return failures
+            said += Log(path).read()
+    return failures + ([said[-6000:]] if SANITIZER.search(said) else [])
 
 
 def end(until):
@@ -353,7 +380,7 @@ def main():
     os.dup2(2, 1)
     world(job, [block["text"] for block in job["blocks"]])
     os.environ.update(PATH=CHECKOUT + "/tests/docs/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root",
-                      LC_ALL="C.UTF-8", TERM="dumb", TMPDIR="/tmp", PAGE_SERVICE=WORK + "/service")
+                      LC_ALL="C.UTF-8", TERM="dumb", TMPDIR="/tmp", PAGE_SERVICE=WORK + "/service", PAGE_CHECKOUT=CHECKOUT)
     json.dump(confs(job) if job["what"] == "conf" else page(job), out)
     out.close()
 

@@ -1,15 +1,18 @@
 """What the pages of the manual tell a reader to do is done, as they have it.
 
-Each `sh` block of README.md, docs/start.md and docs/guides/*.md is run, in the order of the page,
+Each `sh` block of README.md, docs/start.md and docs/guides/*.md is run, and of `console` what
+follows a prompt ("$ " or "# "), in the order of the page,
 where tests/docs/inside.py lets it: with its own network, and with files that are gone at the end.
 A shell stays from block to block.  A server in the foreground, as the last command of a block, goes
-on, and the next block has a new shell.  A block `text output` is what the block above prints, in
-which `...` stands for anything.  Commands that need another machine are in tests/docs/bin.
+on, and the next block has a new shell; before another command it is interrupted.  A block `text
+output` is what the block above prints, and in `console` what has no prompt is; there `...` stands
+for anything.  Instead of programs that need another machine, or minutes, those of tests/docs/bin run.  What a reader of PAGE.md has done
+before is in tests/docs/before/PAGE.sh.
 
 Each `conf` block of every page is read by `pagewise -t`: `conf` is a whole file, `conf top` lines
 of its top level, `conf site` lines of a site.  Files that it names are made.
 
-Blocks of `console` are not run; there are not to be many.
+Guides for other systems are not run.
 """
 
 import json
@@ -28,9 +31,9 @@ pytestmark = pytest.mark.once
 TREE = pathlib.Path(harness.TREE)
 SECONDS = 25 * harness.SLOWER
 CONF = ("conf", "conf top", "conf site")
-COMMANDS = [path for path in [TREE / "README.md", TREE / "docs/start.md", *sorted(TREE.glob("docs/guides/*.md"))] if path.exists()]
+SHELL = ("sh", "console")
+OTHER_SYSTEMS = ["docs/guides/freebsd.md"]
 PAGES = [TREE / "README.md", *sorted(TREE.glob("docs/**/*.md")), TREE / "lib/nginx/README.md"]
-OF_FREEBSD = ["docs/guides/freebsd.md"]
 UNSHARE = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
@@ -40,6 +43,10 @@ def blocks(path, kinds):
 
 def name(path):
     return str(path.relative_to(TREE))
+
+
+COMMANDS = [path for path in PAGES if name(path) in ("README.md", "docs/start.md") or path.parent.name == "guides"
+            and name(path) not in OTHER_SYSTEMS]
 
 
 def with_any(paths, kinds):
@@ -53,9 +60,9 @@ def do(tmp_path):
         pytest.skip("namespaces for the commands of a page need root")
     tool = pathlib.Path(harness.PAGEWISE).with_name("pagewise-tool")
 
-    def run(what, these, seconds=SECONDS):
+    def run(what, these, seconds=SECONDS, before=""):
         job = {"what": what, "blocks": these, "tree": str(TREE), "server": str(harness.PAGEWISE), "tool": str(tool),
-               "seconds": seconds}
+               "seconds": seconds, "before": before}
         done = subprocess.run([*UNSHARE, sys.executable, str(TREE / "tests/docs/inside.py")], input=json.dumps(job),
                               capture_output=True, text=True, check=False, timeout=seconds + 30)
         if done.returncode != 0 and "overlay" in done.stderr:
@@ -66,9 +73,10 @@ def do(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("path", with_any(COMMANDS, ("sh",)))
+@pytest.mark.parametrize("path", with_any(COMMANDS, SHELL))
 def test_commands_of_a_page(do, path):
-    failures = do("page", blocks(path, ("sh", "text output")))
+    before = TREE / "tests/docs/before" / (path.stem + ".sh")
+    failures = do("page", blocks(path, (*SHELL, "text output")), before=before.read_text() if before.exists() else "")
     assert not failures, "%s: %s" % (name(path), "\n".join(failures))
 
 
@@ -78,11 +86,13 @@ def test_configurations_of_a_page(do, path):
     assert not failures, "%s: %s" % (name(path), "\n".join(failures))
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=name(path)) for path in COMMANDS if name(path) not in OF_FREEBSD])
-def test_few_blocks_are_not_run(path):
-    run, not_run = len(blocks(path, ("sh",))), len(blocks(path, ("console",)))
-    print("%s: %d blocks of commands are run, %d are not" % (name(path), run, not_run))
-    assert not_run <= 2 * run + 1
+def test_each_guide_has_commands_or_a_configuration():
+    """What hides in `text`, and a page that is not found, would be missed."""
+    assert {"README.md"} <= {name(path) for path in COMMANDS}
+    for path in COMMANDS:
+        hidden = [one for one in blocks(path, ("text", "text output")) if any(
+            line.startswith(("$ ", "# ")) for line in one["text"].splitlines())]
+        assert not hidden, "%s:%d: commands as text" % (name(path), hidden[0]["line"])
 
 
 # ------------------------------------------------------------------ of the tests themselves
@@ -94,6 +104,13 @@ def sh(text, info="sh"):
 
 def test_command_that_fails_is_found(do):
     assert do("page", [sh("true\nfalse\n")]) == ["line 2: false: status 1\n"]
+
+
+def test_console_has_prompts_and_output(do):
+    text = "# cat >/etc/x <<E\na\nE\n# cat /etc/x\na\n$ echo b \\\n  c; true\n%s\n"
+    assert do("page", [sh(text % "b ...", "console")]) == []
+    assert "another one" in do("page", [sh(text % "d", "console")])[0]
+    assert "status 1" in do("page", [sh("# false\n", "console")])[0]
 
 
 def test_shell_goes_on(do):

@@ -148,10 +148,14 @@ def test_requests_are_answered_alike(serve_conf, site):
             if body:
                 c.data(stream, body, end=True)
             got = c.answer(stream)
+            count += 1
+            # With a user in :authority a request is malformed (RFC 9113, 8.3.1): nghttp2 1.64 resets its stream itself.
+            if got.error == PROTOCOL_ERROR and b"@" in dict(parsed.pseudo).get(b":authority", b""):
+                assert expected.status == 400, case
+                continue
             assert got.error in (None, NO_ERROR), (case, got)
             assert comparable(got.status, got.fields.items(), got.body) == comparable(
                 expected.status, expected.fields, expected.body), case
-            count += 1
     assert count > 60
 
 
