@@ -313,8 +313,9 @@ def end(until):
 # ---------------------------------------------------------------------- configurations
 
 
-def make(kind, path, pair):
+def make(kind, path, pairs):
     path = os.path.join("/etc/pagewise", path)
+    pair = pairs["rsa" if os.path.basename(path).startswith("rsa") else "ec"]
     if kind == "directory":
         os.makedirs(path, exist_ok=True)
     elif kind in ("log", "socket"):
@@ -325,7 +326,7 @@ def make(kind, path, pair):
         shutil.chown(path, "root", "root")
 
 
-def files(text, pair):
+def files(text, pairs):
     """Makes what a configuration names."""
     text = re.sub(r"#.*", "", text)
     for key, value in re.findall(r"\b(\w+)\s*=\s*(\{[^}]*\}|\"[^\"]*\")", text):
@@ -340,7 +341,7 @@ def files(text, pair):
                 if word.startswith(("text:", "default")):
                     continue
             if kind and word not in ("off", "-", "") and "$" not in word:
-                make(kind, word, pair)
+                make(kind, word, pairs)
 
 
 def whole(kind, text):
@@ -355,17 +356,20 @@ def whole(kind, text):
 
 
 def pairs():
-    key = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                          "-keyout", "-", "-days", "30", "-subj", "/CN=www.example.org", "-addext",
-                          "subjectAltName=DNS:*.example.org,DNS:example.org"], check=True, capture_output=True, text=True)
-    return key.stdout
+    """A key and its certificate, by kind: a site has one of each."""
+    made = {}
+    for kind, words in {"ec": ("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), "rsa": ("rsa:2048",)}.items():
+        made[kind] = subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", *words, "-nodes", "-keyout", "-", "-days", "30", "-subj", "/CN=www.example.org",
+             "-addext", "subjectAltName=DNS:*.example.org,DNS:example.org"], check=True, capture_output=True, text=True).stdout
+    return made
 
 
 def confs(job):
-    failures, pair = [], pairs()
+    failures, made = [], pairs()
     for block in job["blocks"]:
         text = whole(block["info"], block["text"])
-        files(text, pair)
+        files(text, made)
         write("/etc/pagewise/pagewise.conf", text)
         done = subprocess.run(["pagewise", "-t", "-c", "/etc/pagewise/pagewise.conf"], stdin=subprocess.DEVNULL, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=20)

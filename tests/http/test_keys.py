@@ -121,10 +121,11 @@ def entries():
         parts = re.split(r"^## (.+)\n", path.read_text(), flags=re.M)
         for title, text in zip(parts[1::2], parts[2::2]):
             if name := re.fullmatch(r"`(\w+)`", title):
-                facts = FACTS.match(text.lstrip("\n"))
+                first, _, rest = text.strip().partition("\n\n")
+                facts = FACTS.fullmatch(re.sub(r"\s+", " ", first))
                 assert facts and facts[1] == name[1], f"{path.name}: {title}: what are its values?"
                 assert name[1] not in found, f"{path.name}: {title}: it is in {found[name[1]].page} as well"
-                found[name[1]] = Entry(path.name, facts, text.lstrip("\n")[facts.end():].strip())
+                found[name[1]] = Entry(path.name, facts, rest.strip())
     return found
 
 
