@@ -121,6 +121,7 @@ def world(job, texts):
     os.chdir(CHECKOUT)
     mount("-t", "tmpfs", "-o", "mode=1777", "tmpfs", "/tmp")
     os.makedirs(SCRATCH)
+    write(WORK + "/authorities", "")
     interfaces()
     install(job)
     hosts(texts)
@@ -240,6 +241,16 @@ def same(wanted, got):
     return re.search(r"(?:\A|\s)" + pattern + r"(?:\s|\Z)", got, re.S) is not None
 
 
+def configure(block, path="/etc/pagewise/pagewise.conf"):
+    """A block is the server's file from here on, or its lines are in there, in place of those with the same key."""
+    text = block["text"]
+    if block["info"] == "conf top":
+        with open(path, encoding="utf-8") as f:
+            keys = re.findall(r"^(\w+) = ", text, re.M)
+            text += re.sub(r"^(%s) = .*\n" % "|".join(keys), "", f.read(), flags=re.M)
+    write(path, text)
+
+
 class Log:
     """What the commands of a page print."""
 
@@ -272,6 +283,9 @@ def page(job):
             why = differs(block["line"], block["text"], log.read(start))
             if why:
                 return [why]
+            continue
+        if block["info"].startswith("conf"):
+            configure(block)
             continue
         start = log.size()
         steps = statements(block)
@@ -313,19 +327,19 @@ def end(until):
 # ---------------------------------------------------------------------- configurations
 
 
-def make(kind, path, pair):
+def make(kind, path, pairs):
     path = os.path.join("/etc/pagewise", path)
     if kind == "directory":
         os.makedirs(path, exist_ok=True)
     elif kind in ("log", "socket"):
         os.makedirs(os.path.dirname(path), exist_ok=True)
     elif not os.path.exists(path):
-        write(path, {"pair": pair, "users": "alice:$2y$04$" + "." * 22 + "." * 31 + "\n", "keys": "0123456789abcdef" * 4 + "\n",
+        write(path, {"pair": pairs["rsa" in path], "users": "alice:$2y$04$" + "." * 22 + "." * 31 + "\n", "keys": "0123456789abcdef" * 4 + "\n",
                      "types": "text/plain txt\n", "page": "<p>\n"}[kind], 0o600 if kind in ("pair", "keys") else 0o644)
         shutil.chown(path, "root", "root")
 
 
-def files(text, pair):
+def files(text, pairs):
     """Makes what a configuration names."""
     text = re.sub(r"#.*", "", text)
     for key, value in re.findall(r"\b(\w+)\s*=\s*(\{[^}]*\}|\"[^\"]*\")", text):
@@ -340,7 +354,7 @@ def files(text, pair):
                 if word.startswith(("text:", "default")):
                     continue
             if kind and word not in ("off", "-", "") and "$" not in word:
-                make(kind, word, pair)
+                make(kind, word, pairs)
 
 
 def whole(kind, text):
@@ -354,18 +368,18 @@ def whole(kind, text):
     return text
 
 
-def pairs():
-    key = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+def pair(*kind):
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", *kind, "-nodes",
                           "-keyout", "-", "-days", "30", "-subj", "/CN=www.example.org", "-addext",
                           "subjectAltName=DNS:*.example.org,DNS:example.org"], check=True, capture_output=True, text=True)
-    return key.stdout
+    return made.stdout
 
 
 def confs(job):
-    failures, pair = [], pairs()
+    failures, pairs = [], (pair("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), pair("rsa:2048"))
     for block in job["blocks"]:
         text = whole(block["info"], block["text"])
-        files(text, pair)
+        files(text, pairs)
         write("/etc/pagewise/pagewise.conf", text)
         done = subprocess.run(["pagewise", "-t", "-c", "/etc/pagewise/pagewise.conf"], stdin=subprocess.DEVNULL, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=20)
@@ -380,7 +394,8 @@ def main():
     os.dup2(2, 1)
     world(job, [block["text"] for block in job["blocks"]])
     os.environ.update(PATH=CHECKOUT + "/tests/docs/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root",
-                      LC_ALL="C.UTF-8", TERM="dumb", TMPDIR="/tmp", PAGE_SERVICE=WORK + "/service", PAGE_CHECKOUT=CHECKOUT)
+                      LC_ALL="C.UTF-8", TERM="dumb", TMPDIR="/tmp", PAGE_SERVICE=WORK + "/service", PAGE_CHECKOUT=CHECKOUT,
+                      CURL_CA_BUNDLE=WORK + "/authorities")
     json.dump(confs(job) if job["what"] == "conf" else page(job), out)
     out.close()
 
