@@ -121,6 +121,7 @@ def world(job, texts):
     os.chdir(CHECKOUT)
     mount("-t", "tmpfs", "-o", "mode=1777", "tmpfs", "/tmp")
     os.makedirs(SCRATCH)
+    write(WORK + "/authorities", "")
     interfaces()
     install(job)
     hosts(texts)
@@ -240,6 +241,16 @@ def same(wanted, got):
     return re.search(r"(?:\A|\s)" + pattern + r"(?:\s|\Z)", got, re.S) is not None
 
 
+def configure(block, path="/etc/pagewise/pagewise.conf"):
+    """A block is the server's file from here on, or its lines are in there, in place of those with the same key."""
+    text = block["text"]
+    if block["info"] == "conf top":
+        with open(path, encoding="utf-8") as f:
+            keys = re.findall(r"^(\w+) = ", text, re.M)
+            text += re.sub(r"^(%s) = .*\n" % "|".join(keys), "", f.read(), flags=re.M)
+    write(path, text)
+
+
 class Log:
     """What the commands of a page print."""
 
@@ -272,6 +283,9 @@ def page(job):
             why = differs(block["line"], block["text"], log.read(start))
             if why:
                 return [why]
+            continue
+        if block["info"].startswith("conf"):
+            configure(block)
             continue
         start = log.size()
         steps = statements(block)
@@ -315,13 +329,12 @@ def end(until):
 
 def make(kind, path, pairs):
     path = os.path.join("/etc/pagewise", path)
-    pair = pairs["rsa" if os.path.basename(path).startswith("rsa") else "ec"]
     if kind == "directory":
         os.makedirs(path, exist_ok=True)
     elif kind in ("log", "socket"):
         os.makedirs(os.path.dirname(path), exist_ok=True)
     elif not os.path.exists(path):
-        write(path, {"pair": pair, "users": "alice:$2y$04$" + "." * 22 + "." * 31 + "\n", "keys": "0123456789abcdef" * 4 + "\n",
+        write(path, {"pair": pairs["rsa" in path], "users": "alice:$2y$04$" + "." * 22 + "." * 31 + "\n", "keys": "0123456789abcdef" * 4 + "\n",
                      "types": "text/plain txt\n", "page": "<p>\n"}[kind], 0o600 if kind in ("pair", "keys") else 0o644)
         shutil.chown(path, "root", "root")
 
@@ -355,21 +368,18 @@ def whole(kind, text):
     return text
 
 
-def pairs():
-    """A key and its certificate, by kind: a site has one of each."""
-    made = {}
-    for kind, words in {"ec": ("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), "rsa": ("rsa:2048",)}.items():
-        made[kind] = subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", *words, "-nodes", "-keyout", "-", "-days", "30", "-subj", "/CN=www.example.org",
-             "-addext", "subjectAltName=DNS:*.example.org,DNS:example.org"], check=True, capture_output=True, text=True).stdout
-    return made
+def pair(*kind):
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", *kind, "-nodes",
+                          "-keyout", "-", "-days", "30", "-subj", "/CN=www.example.org", "-addext",
+                          "subjectAltName=DNS:*.example.org,DNS:example.org"], check=True, capture_output=True, text=True)
+    return made.stdout
 
 
 def confs(job):
-    failures, made = [], pairs()
+    failures, pairs = [], (pair("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), pair("rsa:2048"))
     for block in job["blocks"]:
         text = whole(block["info"], block["text"])
-        files(text, made)
+        files(text, pairs)
         write("/etc/pagewise/pagewise.conf", text)
         done = subprocess.run(["pagewise", "-t", "-c", "/etc/pagewise/pagewise.conf"], stdin=subprocess.DEVNULL, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=20)
@@ -384,7 +394,8 @@ def main():
     os.dup2(2, 1)
     world(job, [block["text"] for block in job["blocks"]])
     os.environ.update(PATH=CHECKOUT + "/tests/docs/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root",
-                      LC_ALL="C.UTF-8", TERM="dumb", TMPDIR="/tmp", PAGE_SERVICE=WORK + "/service", PAGE_CHECKOUT=CHECKOUT)
+                      LC_ALL="C.UTF-8", TERM="dumb", TMPDIR="/tmp", PAGE_SERVICE=WORK + "/service", PAGE_CHECKOUT=CHECKOUT,
+                      CURL_CA_BUNDLE=WORK + "/authorities")
     json.dump(confs(job) if job["what"] == "conf" else page(job), out)
     out.close()
 

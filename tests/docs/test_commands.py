@@ -34,6 +34,8 @@ CONF = ("conf", "conf top", "conf site")
 SHELL = ("sh", "console")
 OTHER_SYSTEMS = ["docs/guides/freebsd.md"]
 PAGES = [TREE / "README.md", *sorted(TREE.glob("docs/**/*.md")), TREE / "lib/nginx/README.md"]
+# Their blocks of `conf` and `conf top` become the file of the service, as the reader goes on.
+CONFIGURED = ["docs/guides/lets-encrypt.md"]
 UNSHARE = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
@@ -76,7 +78,8 @@ def do(tmp_path):
 @pytest.mark.parametrize("path", with_any(COMMANDS, SHELL))
 def test_commands_of_a_page(do, path):
     before = TREE / "tests/docs/before" / (path.stem + ".sh")
-    failures = do("page", blocks(path, (*SHELL, "text output")), before=before.read_text() if before.exists() else "")
+    kinds = (*SHELL, "text output", *(CONF[:2] if name(path) in CONFIGURED else ()))
+    failures = do("page", blocks(path, kinds), before=before.read_text() if before.exists() else "")
     assert not failures, "%s: %s" % (name(path), "\n".join(failures))
 
 
