@@ -22,7 +22,7 @@
  *
  * It is copied into the socket by send(2), and not sent by sendfile(2) from a memory
  * file, because up to RESPONSE_CACHE_LARGEST that costs less, and nothing is in flight
- * afterwards that would have to stay as it is (docs/performance.md).
+ * afterwards that would have to stay as it is (docs/performance/small-files.md).
  */
 #ifndef SERVER_CONTENT_RESPONSE_CACHE_H
 #define SERVER_CONTENT_RESPONSE_CACHE_H

@@ -6,7 +6,7 @@
  * A client that stops reading fills its socket, with up to 4 MiB (tcp_wmem) as soon as
  * the client has been quick for 100 KB, or at once over loopback.  So under pressure a
  * socket gets less at a time (TCP_NOTSENT_LOWAT), and each holds 0.2 MiB:
- * docs/security.md has the figures.
+ * docs/security/slow-clients.md has the figures.
  *
  * One of the process; all workers look.  Times are microseconds.
  */
