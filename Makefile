@@ -28,6 +28,8 @@
 ##   bench-tls    the same over TLS: hot, storm, handshakes, idle connections; shortened
 ##   bench-h2     over HTTP/2: hot files, hot and cold streams, resets, idle connections; shortened
 ##   bench-profile  system calls, instructions, allocations of a request
+##   results      docs/results.md and the pages behind it: every table measured from one commit,
+##                about an hour; goes on where it was interrupted (root, Linux)
 ##   bench-peers  install the servers that it compares with
 ##   fleet        HAProxy and four nodes in network namespaces: docs/guides/fleet.md (root, Linux)
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
@@ -52,6 +54,7 @@
 ##   fuzz: TARGET="head range" FUZZ_SECONDS=60 ARGS="-max_len=100" FUZZ_CC=clang
 ##   bench, bench-full, bench-storm, bench-hot: ARGS="--path nodiskio --peer nginx"
 ##   bench-tls, bench-h2: ARGS="--path nodiskio-tls --peer nginx-tls --rounds 5"
+##   results: ARGS="--only storm,hot --peer-binary nginx=/opt/nginx/sbin/nginx"
 
 ifeq "the lines below stop every make but GNU make" ""
 .error "pagewise needs GNU make: run gmake"
@@ -424,6 +427,12 @@ bench bench-full bench-storm bench-hot bench-tls bench-h2:
 	@+$(SUBMAKE) all $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
 	@bench/lab run $(SCENARIOS_$@) $(ARGS)
 
+results:
+	@sh conf/install-deps.sh build bench nginx
+	@+$(SUBMAKE) all nginx-module build/tests/slowfs $(PROFILE) $(LADDERS) \
+	    $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
+	@bench/lab results $(ARGS)
+
 bench-peers:
 	@sh conf/install-deps.sh peers
 
@@ -657,7 +666,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: dist deb test-deb image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients h2spec scan-tls soak lossless fuzz bench bench-full bench-storm bench-hot bench-tls bench-h2 \
+.PHONY: dist deb test-deb image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients h2spec scan-tls soak lossless fuzz bench results bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi lint-docs abi examples install uninstall clean help
 .DELETE_ON_ERROR:

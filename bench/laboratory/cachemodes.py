@@ -30,6 +30,11 @@ def modes(cand, settings):
     return [(mode, ("--cache", mode)) for mode in wanted(settings)]
 
 
+def portion(settings, cand):
+    """Of what all modes take."""
+    return len(modes(cand, settings)) / len(wanted(settings))
+
+
 def variants(view):
     """Of a Table: a row for each mode."""
     def label(mode):

@@ -15,13 +15,14 @@ import subprocess
 import sys
 import time
 
+from laboratory import source
 from laboratory.limits import Cgroups, Limits, Session, read, write
 from laboratory.undo import Undo
 
 READAHEAD = 128  # KiB, the kernel's default
 CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP = 0x40000000, 0x8914, 1
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
-TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TREE = source.TREE
 TOOLS = os.path.join(TREE, "build", "bench")
 SLOWFS = os.path.join(TREE, "build", "tests", "slowfs")
 TOOLS_OF_OURS = ("probe", "slow", "replay", "idle", "handshake", "h2storm", "resets",
@@ -186,6 +187,7 @@ class Host:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
         return {
             "date": time.strftime("%Y-%m-%d %H:%M %Z"),
+            "commit": source.commit() or "not known: no repository",
             "kernel": " ".join(os.uname()[i] for i in (0, 2, 4)),
             "CPU": f"{os.cpu_count()} × {cpu.group(1) if cpu else '?'}",
             "memory": f"{memory:.0f} GiB",

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 
-from laboratory import host
+from laboratory import host, results
 from laboratory.progress import note
 
 NAMES = ("pipes", "pages", "ring")
@@ -76,6 +76,10 @@ def about(ladder):
 
 
 def chart(ladder, path):
+    drawn(ladder).savefig(path)
+
+
+def drawn(ladder):
     from laboratory import plot
     rungs = ladder["rungs"]
     figure, ax = plot.new(height=2 * plot.ROW * len(rungs) + plot.EDGE)
@@ -94,7 +98,7 @@ def chart(ladder, path):
     ax.margins(x=0.12)
     ax.set_title(TITLES[ladder["ladder"]], fontsize=10, loc="left")
     ax.legend(fontsize=8, frameon=False, loc="lower right")
-    figure.savefig(path)
+    return figure
 
 
 def bar(ax, at, value, shade, label, ends=None):
@@ -112,6 +116,7 @@ def run(out):
     for name in NAMES:
         note(f"ladder {name}")
         ladder = measure(name)
+        results.save(os.path.join(out, f"{name}.json"), ladder)
         chart(ladder, os.path.join(out, f"ladder-{name}.svg"))
         note(f"made {os.path.join(out, f'ladder-{name}.svg')}")
         parts.append(f"![{TITLES[name]}](ladder-{name}.svg)\n\n{table(ladder)}\n\n"

@@ -18,7 +18,7 @@ from laboratory.bench import Bench
 from laboratory.progress import note, progress
 from laboratory.undo import Undo, held
 
-OVERHEAD = 1.0   # seconds: to start and stop a server
+OVERHEAD = 0.2   # seconds: to start and stop a server
 WRITING = 200e6  # bytes a second, when data is made
 REFERENCE = "reference"
 
@@ -44,7 +44,10 @@ class Plan:
         return len(list(self.order())) if self.candidates else 0
 
     def seconds(self):
-        return self.steps() * (self.module.seconds(self.settings) + OVERHEAD)
+        portion = getattr(self.module, "portion", lambda s, cand: 1)
+        portions = {cand.name: portion(self.settings, cand) for cand in self.candidates}
+        each = self.module.seconds(self.settings)
+        return sum(each * portions.get(name, 1) + OVERHEAD for _, _, name, _ in self.order())
 
     def files(self):
         return list(self.module.files(self.settings)) if self.candidates else []

@@ -162,8 +162,8 @@ def with_tls(plain, http2=None, **words):
 
 
 def nginx(variant, title, **words):
-    defaults = {"AIO": "aio off;", "CACHE": FILE_CACHE, "RULES": "", "TRY": "", "SSL": "",
-                "TLS": "", "MODULE": "", "PAGEWISE": ""}
+    defaults = {"AIO": "aio off;", "POOL": "", "CACHE": FILE_CACHE, "RULES": "", "TRY": "",
+                "SSL": "", "TLS": "", "MODULE": "", "PAGEWISE": ""}
     made = peer("nginx" + variant, f"nginx, {title}", NGINX, "nginx.conf", log=NGINX_LOG,
                 http2=("", nginx_http2), **{**defaults, **words})
     return dataclasses.replace(made, http2_host=NGINX_HTTP2)
@@ -214,7 +214,9 @@ def peers():
         nginx_module(nginx("", "sendfile")),
         dataclasses.replace(nginx(RULES, "sendfile, rules", RULES=NGINX_RULES, TRY=NGINX_TRY),
                             asked=True),
-        nginx("-threads", "aio threads", AIO="aio threads;"),
+        nginx("-threads", "aio threads", AIO="aio threads;"),  # a pool of 32, by default
+        nginx("-threads-64", "64 aio threads", AIO="aio threads=wide;",
+              POOL="thread_pool wide threads=64;"),
         nginx("-directio", "directio", CACHE="",
               AIO="aio threads; directio 1m; output_buffers 1 128k;"),
         h2o("", "H2O", URING=""),

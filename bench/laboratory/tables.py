@@ -42,6 +42,7 @@ class View:
     at least one round succeeded."""
 
     def __init__(self, about, scenario, rounds):
+        self.scenario = scenario
         self.candidates = about["candidates"]
         self.settings = about["scenarios"][scenario]["settings"]
         self.rounds = rounds

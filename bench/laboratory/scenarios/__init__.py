@@ -30,6 +30,7 @@ and, if it likes,
     measured(name, part)
                       whether this candidate or reference is measured in it; all are if
                       it is not there
+    portion(s, cand)  of seconds(s), what this candidate takes; 1 if it is not there
     paired(view)      tables of which the report shows each server with libpagewise beside the
                       same without it; those of tables(view) if it is not there
     check(s)          ValueError: what is wrong with the settings

@@ -7,7 +7,7 @@ from functools import partial
 from laboratory import load
 from laboratory.bench import GIB, MIB
 from laboratory.limits import Limits
-from laboratory.scenarios import picked
+from laboratory.scenarios import listed, picked
 from laboratory.stats import ratio
 from laboratory.tables import Column, Table, loop_columns, percent, share, under
 
@@ -24,9 +24,10 @@ LIMITS = {"bandwidth": "limited to {} MiB/s", "iops": "limited to {} requests/s"
 RANDOM = ", random"
 CASES = {**LIMITS, **{case + RANDOM: f"{said}, files picked at random"
                       for case, said in LIMITS.items()}}
-# lead: seconds until every client has got its first window and it is steady
+PICKS = ("once", "random")
+# lead: seconds until every client has got its first window and it is steady; pick: a list
 FULL = {"rounds": 3, "seconds": 6, "connections": 100, "bandwidth": 40, "iops": 150,
-        "memory_mib": 512, "files": 2048, "lead": 3.0}
+        "memory_mib": 512, "files": 2048, "lead": 3.0, "pick": "once,random"}
 QUICK = {"rounds": 1, "seconds": 2, "lead": 1.5}
 OWNER = True
 NOTES = [
@@ -53,8 +54,16 @@ def files(s):
     return [(name, MIB) for name in names(s)]
 
 
+def check(s):
+    listed(s.pick, among=PICKS)
+
+
+def cases(s):
+    return [case for case in CASES if pick(case) in listed(s.pick)]
+
+
 def seconds(s):
-    return len(CASES) * (s.lead + s.seconds + 1)
+    return len(cases(s)) * (s.lead + s.seconds + 1)
 
 
 def pick(case):
@@ -68,7 +77,7 @@ def limits_of(s, case):
 
 
 def measure(bench, cand):
-    return {case: serve(bench, cand, case) for case in CASES}
+    return {case: serve(bench, cand, case) for case in cases(bench.settings)}
 
 
 def serve(bench, cand, case):

@@ -47,6 +47,9 @@ def between(names, others, every):
             yield others[i // every - 1]
 
 
+portion = cachemodes.portion
+
+
 def measure(bench, cand):
     s = bench.settings
     ranked, crawled = (bench.shuffled(zipf.named(s, what)) for what in ("zipf", "crawled"))

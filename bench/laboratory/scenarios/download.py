@@ -25,7 +25,7 @@ NOTES = [
     "A disk that other virtual machines share is not the same from one second to the next: "
     "ratios are of figures of the same round.",
 ]
-SPEED = 300 * MIB  # bytes/s, to say beforehand how long it takes
+SPEED = 800 * MIB  # bytes/s, to say beforehand how long it takes
 HOT = "hot-16K"
 
 
@@ -54,7 +54,7 @@ def files(s):
 
 
 def seconds(s):
-    return s.mib * MIB / SPEED + 1.5
+    return s.mib * MIB / SPEED + 1
 
 
 def measure(bench, cand, part):

@@ -109,7 +109,7 @@ def files(s):
 
 
 def seconds(s):
-    return s.seconds + 0.3
+    return s.seconds + 0.2
 
 
 # ------------------------------------------------------------- measuring

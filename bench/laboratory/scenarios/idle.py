@@ -31,7 +31,7 @@ SIZES = {"1 KiB": 1 << 10, "16 KiB": 16 << 10}
 PHASES = ("before", "idle", "after")
 SPARE = 512     # connections that a server can have beside the idle ones
 SETTLE = 1      # second, after they have come, or gone
-RATE = 5000     # that come in a second, about
+RATE = 10000     # that come in a second, about
 NOTES = [
     "The number of idle connections is at most three sevenths of the hard limit of open files "
     "(ulimit -Hn): lighttpd needs two descriptors for each connection, and nginx closes idle "
@@ -60,7 +60,7 @@ def check(s):
 
 
 def seconds(s):
-    each = len(SIZES) * (s.seconds + 0.3) + s.quiet + SETTLE
+    each = len(SIZES) * (s.seconds + 0.1) + s.quiet + SETTLE
     return len(PHASES) * each + held(s.idle) / RATE
 
 

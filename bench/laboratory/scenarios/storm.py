@@ -64,7 +64,7 @@ check = parts
 
 
 def seconds(s):
-    return s.lead + 2 * (s.seconds + s.probe_seconds) + s.probe_timeout / 2 + 2
+    return s.lead + 2 * (s.seconds + s.probe_seconds) + s.probe_timeout / 2 + 0.3
 
 
 def throughput(bench, server, label, least):
@@ -158,4 +158,4 @@ def figures(view):
                   show=lambda ms: usec(ms * 1000), log=True, pick=pick)
         worst.set_xlabel("worst stall, ms")
         yield ("Remaining rate of the hot requests, and longest stall of the event loop: cold "
-               "files ", figure)
+               f"files {PICKS[part]}", figure)

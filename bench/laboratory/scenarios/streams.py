@@ -50,7 +50,7 @@ check = parts
 
 
 def seconds(s):
-    return 2 * s.lead + 2 * (s.seconds + s.probe_seconds) + s.probe_timeout / 2 + 2
+    return 2 * s.lead + 2 * (s.seconds + s.probe_seconds) + s.probe_timeout / 2 + 0.3
 
 
 # ------------------------------------------------------------- measuring

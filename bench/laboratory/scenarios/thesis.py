@@ -71,6 +71,9 @@ def seconds(s):
 check = cachemodes.wanted
 
 
+portion = cachemodes.portion
+
+
 def measure(bench, cand):
     s = bench.settings
     return {mode: serve(bench, cand, mode, options)

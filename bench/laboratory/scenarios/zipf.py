@@ -87,6 +87,9 @@ def seconds(s):
     return len(listed(s.s)) * len(cachemodes.wanted(s)) * (bytes_ / SPEED + 1)
 
 
+portion = cachemodes.portion
+
+
 def measure(bench, cand):
     """Which files are popular is drawn for each round, and the same in all of it."""
     s = bench.settings

@@ -1,0 +1,256 @@
+"""The tables of docs/results: what is run for each, what it answers, and by which rule the
+sentence above it is computed.
+
+At five rounds all of them take about an hour on two cores, with the peers of `make
+bench-peers`: settings are chosen so.
+"""
+
+import dataclasses
+
+from laboratory.verdicts import against, against_best, both, in_cases, pair, same_order, span
+
+BESIDE, UNCACHED, CACHED, ENCRYPTED, MANY, MEMORY, FAULTS, PARTS = GROUPS = (
+    "Cached files while others are read from the disk", "Uncached files", "Cached files",
+    "TLS and HTTP/2", "Many clients", "A data set larger than memory", "Faults",
+    "What it is made of")
+LADDERS = "ladders"  # in place of a scenario: bench/lab ladders
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """A page of docs/results.  figures: of the scenario, those that are shown; options:
+    more of bench/lab run; pairs: each server with libpagewise beside the same without."""
+    name: str
+    group: str
+    title: str
+    question: str
+    scenario: str
+    verdict: object
+    paths: tuple = ()
+    peers: tuple = ()
+    settings: dict = dataclasses.field(default_factory=dict)
+    options: tuple = ()
+    figures: tuple = (0,)
+    pairs: bool = False
+
+    def arguments(self, rounds, peer_binaries=()):
+        """Of bench/lab."""
+        if self.scenario == LADDERS:
+            return [LADDERS]
+        argv = ["run", self.scenario, "--rounds", str(rounds)]
+        for option, names in (("--path", self.paths), ("--peer", self.peers)):
+            argv += [option, ",".join(names)] if names else []
+        for key, value in self.settings.items():
+            argv += ["--set", f"{self.scenario}.{key}={value}"]
+        for text in peer_binaries:
+            argv += ["--peer-binary", text]
+        return [*argv, *self.options]
+
+
+# ---------------------------------------------------------------- settings
+
+STORM = {"pick": "random", "seconds": 1, "probe_seconds": 1, "probe_timeout": 1,
+               "lead": 1.0}
+KEPT, IN_STORM = "of alone", "hot in the storm, req/s"
+SLEPT = "loop asleep"
+ANSWERED = "in the storm it answers {mine} requests/s for the cached file, {who} {other}"
+OWN_STORM = ("The loop slept for {slept} (at most {slept_most}), the p99 of the cached file was "
+             "{p99}, and its rate {kept} of what it is alone")
+LATENT = {"kept": KEPT, "p99": "p99", "slept": SLEPT}
+
+PAGES = (
+    # ------------------------------------------------------------- storm
+    Page("storm", BESIDE, "The storm",
+         "How much of a cached file's rate is left while 48 clients read uncached files?",
+         "storm", against_best(IN_STORM, ANSWERED + ", nginx with sendfile {nginx}",
+                               also=(("nginx", "nginx"),)),
+         ("nodiskio", "uring", "splice", "aio", "pool", "blocking"),
+         ("nginx", "nginx-threads", "nginx-threads-64", "h2o", "lighttpd", "caddy"),
+         STORM),
+    Page("storm-deployed", BESIDE, "The storm: who owns the files, and who started the server",
+         "Does the loop wait for the disk where the kernel refuses an answer?",
+         "storm", span(OWN_STORM, **LATENT),
+         ("nodiskio", "nodiskio-owner", "nodiskio-unprivileged", "nodiskio-refused",
+          "nodiskio-rules"), (), STORM),
+    Page("storm-ranges", BESIDE, "The storm: shared files, and ranges of them",
+         "Does it matter that clients share their files, or ask for odd ranges of them?",
+         "storm", span(OWN_STORM, **LATENT),
+         ("nodiskio",), (), {**STORM, "pick": "shared,ranges"}),
+    Page("storm-readahead", BESIDE, "The storm: a disk that reads 8 MiB ahead",
+         "Does it matter that the kernel reads far ahead, as it does for some disks?",
+         "storm", span(OWN_STORM, **LATENT), ("nodiskio",), (), STORM,
+         ("--keep-readahead",)),
+    Page("storm-large", BESIDE, "The storm: 96 clients, and a cached file that the hot set does not hold",
+         "What if clients outnumber the threads of a pool, and the hot set holds no file?",
+         "storm", against("nginx-threads-64", IN_STORM, "with more uncached clients than nginx has "
+                          "threads it answers {mine} requests/s for the cached file, nginx {other}"),
+         ("nodiskio",), ("nginx-threads-64",),
+         {**STORM, "hot_kib": 100, "cold_connections": 96, "limit_mib": 64}),
+    Page("storm-iops", BESIDE, "The storm: a disk of 150 requests per second",
+         "Does it matter that the disk is slow because it seeks?",
+         "storm", span(OWN_STORM, **LATENT), ("nodiskio", "nodiskio-unprivileged"), (),
+         {**STORM, "limit_iops": 150, "limit_mib": 1000}),
+    Page("libpagewise", BESIDE, "With and without libpagewise",
+         "What does the library change in nginx, and in other event loops?",
+         "storm", both(
+             pair(KEPT, "In the storm nginx keeps {other} of its rate without libpagewise and "
+                  "{mine} with it", "nginx", "nginx-pagewise"),
+             pair("CPU µs/req", "alone a request then costs it {ratio} of the CPU time",
+                  "nginx", "nginx-pagewise")),
+         ("nodiskio",), ("nginx", "nginx-pagewise", "example-epoll", "example-libuv",
+                         "example-io_uring"), STORM, pairs=True),
+    # -------------------------------------------------------------- cold
+    Page("cold", UNCACHED, "Many clients, and a limited disk",
+         "How much of what the disk can deliver arrives?",
+         "cold", against_best("of fio by 1 MiB", "on a disk of 150 requests/s it delivers {mine} "
+                              "of what fio reads by 1 MiB, {who} {other}", table=1),
+         ("nodiskio", "blocking"), ("nginx",),
+         {"seconds": 2, "lead": 1.5, "pick": "once"}),
+    Page("download", UNCACHED, "Large downloads from a disk without a limit",
+         "How fast are one, eight and 64 downloads at once?",
+         "download", in_cases("MB/s", "it sends {ratio} times as much per second"),
+         ("nodiskio", "nodiskio-owner"), ("nginx", "nginx-threads"), {"mib": 1024}),
+    Page("herd", UNCACHED, "500 clients ask for one uncached file at once",
+         "How often is the disk asked for one file?",
+         "herd", against_best("disk requests per MiB", "it reads the file with {mine} disk "
+                              "requests per MiB, {who} with {other}"),
+         ("nodiskio", "blocking"), ("nginx", "nginx-threads-64", "lighttpd"),
+         {"file_mib": 8}),
+    # --------------------------------------------------------------- hot
+    Page("hot", CACHED, "Cached files from 1 KiB to 16 MiB",
+         "How much CPU time does a request for a cached file take?",
+         "hot", in_cases("CPU µs/request", "its CPU time per request is {ratio} of the best "
+                         "peer's", first=1),
+         ("nodiskio",), ("nginx", "h2o", "lighttpd"),
+         {"seconds": 1, "cases": "1K,16K,64K,1M,16M", "log": "off"}),
+    Page("hot-deployed", CACHED, "Cached files of 10 MiB: who owns them",
+         "What does it cost to ask whether a large file is cached?",
+         "hot", in_cases("CPU µs/request", "its CPU time per request is {ratio} of the best "
+                         "peer's", first=1),
+         ("nodiskio", "nodiskio-owner", "nodiskio-unprivileged"), ("nginx",),
+         {"seconds": 1, "cases": "10M", "log": "off"}),
+    Page("hot-rules", CACHED, "Cached files with what a site configures",
+         "What do five header fields, compressed siblings, try steps and a trusted proxy cost?",
+         "hot", in_cases("CPU µs/request", "with the rules its CPU time per request is {ratio} "
+                         "of that of the best nginx", subject="nodiskio-rules", first=1),
+         ("nodiskio", "nodiskio-rules"), ("nginx", "nginx-rules"),
+         {"seconds": 1, "cases": "1K,64K", "log": "off"}),
+    Page("module", CACHED, "What libpagewise costs nginx",
+         "How much CPU time does the module add to a request for a cached file?",
+         "hot", pair("CPU µs/request", "A request for 16 KiB costs nginx {other} µs of CPU time, with "
+                     "libpagewise {mine} µs: {ratio} of it", "nginx", "nginx-pagewise"),
+         (), ("nginx", "nginx-pagewise"), {"seconds": 1, "cases": "16K", "log": "off"},
+         pairs=True),
+    # --------------------------------------------------------------- TLS
+    Page("tls", ENCRYPTED, "Cached files over TLS",
+         "How much CPU time does a request over TLS take?",
+         "hot", in_cases("CPU µs/request", "its CPU time per request is {ratio} of the best "
+                         "peer's", subject="nodiskio-tls", first=1),
+         ("nodiskio-tls",), ("nginx-tls", "h2o-tls"),
+         {"seconds": 2, "cases": "1K,1M,16M", "log": "off"}),
+    Page("tls-storm", ENCRYPTED, "The storm over TLS",
+         "How much of a cached file's rate over TLS is left while others read uncached files?",
+         "storm", against_best(IN_STORM, ANSWERED, subject="nodiskio-tls"),
+         ("nodiskio-tls",), ("nginx-tls", "h2o-tls"), STORM),
+    Page("handshakes", ENCRYPTED, "TLS handshakes",
+         "What does a handshake cost, and what do other clients notice of many?",
+         "handshakes", both(
+             in_cases("CPU µs each", "a handshake takes {ratio} of the best peer's CPU time",
+                      subject="nodiskio-tls", last=3),
+             against("nginx-tls", "p99 beside", "beside them a cached file has a p99 of {mine} "
+                     "against {other}", subject="nodiskio-tls", table=3, who="nginx")),
+         ("nodiskio-tls",), ("nginx-tls", "h2o-tls"),
+         {"seconds": 1, "probe_seconds": 1, "probe_timeout": 1}),
+    Page("http2", ENCRYPTED, "Cached files over HTTP/2",
+         "How much CPU time does a request over HTTP/2 take, with few and many streams?",
+         "http2", in_cases("CPU µs/request", "its CPU time per request is {ratio} of the best "
+                           "peer's", subject="nodiskio-tls"),
+         ("nodiskio-tls",), ("nginx-tls", "h2o-tls"), {"seconds": 1, "cases": "1K,64K,1M",
+                                                  "streams": "1,100"}),
+    Page("streams", ENCRYPTED, "The storm over HTTP/2",
+         "Do streams for cached files go on beside those for uncached ones?",
+         "streams", both(*(
+             against("nginx-tls", IN_STORM, f"beside uncached streams {where} it answers "
+                     "{mine} requests/s for the cached file, nginx {other}",
+                     subject="nodiskio-tls", table=table, who="nginx")
+             for table, where in enumerate(("of the same connection", "of another one")))),
+         ("nodiskio-tls",), ("nginx-tls",),
+         {"seconds": 1, "probe_seconds": 1, "probe_timeout": 1, "lead": 1.0}),
+    Page("resets", ENCRYPTED, "A client that resets 100 000 streams a second",
+         "What do others notice of a client that requests and resets at once?",
+         "resets", against("nginx-tls", "p99 beside", "over TLS the p99 of the others is {mine} "
+                           "beside it, with nginx {other}", subject="nodiskio-tls", who="nginx"),
+         ("nodiskio-tls",), ("nginx-tls",),
+         {"probe_seconds": 2, "probe_timeout": 1, "lead": 0.5}),
+    # ------------------------------------------------------- many clients
+    Page("idle", MANY, "Idle connections",
+         "How much memory does an idle connection take, with and without TLS?",
+         "idle", against_best("bytes each", "an idle connection takes {mine} bytes of its "
+                              "memory, {other} of {who}; over TLS {tls}, and {nginxtls} of nginx",
+                              also=(("tls", "nodiskio-tls"), ("nginxtls", "nginx-tls"))),
+         ("nodiskio", "nodiskio-tls"), ("nginx", "nginx-tls"),
+         {"idle": 8000, "seconds": 1, "quiet": 1}),
+    Page("idle-http2", MANY, "Idle connections over HTTP/2",
+         "How much memory does an idle connection over HTTP/2 take?",
+         "idle", against("nginx-tls", "bytes each", "an idle connection over TLS takes {mine} "
+                         "bytes of its memory, {other} of nginx", subject="nodiskio-tls",
+                         who="nginx"),
+         ("nodiskio-tls",), ("nginx-tls",),
+         {"idle": 2000, "protocol": "http2", "seconds": 1, "quiet": 1}),
+    Page("slow", MANY, "A thousand slow clients",
+         "How often is a byte read from the disk for clients that take it slowly?",
+         "slow", against_best("disk bytes per byte taken", "it reads {mine} bytes from the disk "
+                              "for each that a client takes, {who} {other}"),
+         ("nodiskio", "blocking"), ("nginx",),
+         {"clients": 1000, "seconds": 3, "lead": 3, "limit_mib": 200, "memory_mib": 256}),
+    Page("clients", MANY, "Ten thousand slow clients",
+         "What do 10 000 clients get, each with an uncached file of its own?",
+         "clients", against_best("disk bytes per byte taken", "it reads {mine} bytes from the "
+                                 "disk for each that a client takes, {who} {other}"),
+         ("nodiskio",), ("nginx",), {"seconds": 5, "lead": 8, "ramp": 6.0, "files": 2048}),
+    # ------------------------------------------------------------- memory
+    Page("thesis", MEMORY, "Random large files from a data set of 8 times the memory",
+         "How much CPU time does it take to send large files that are mostly uncached?",
+         "thesis", against_best("CPU s/GiB", "it takes {mine} s of CPU time for each GiB, {who} "
+                                "{other}, its own path that waits for the disk {blocking}",
+                                variant="cache keep", also=(("blocking", "blocking"),)),
+         ("nodiskio", "blocking"), ("nginx", "nginx-threads-64"),
+         {"seconds": 4, "lead": 1.5, "memory_mib": 256}),
+    Page("zipf", MEMORY, "A few files are popular",
+         "How many bytes are read from the disk when popularity follows Zipf's law?",
+         "zipf", in_cases("disk bytes per byte served", "with cache auto it reads {ratio} of "
+                          "what the best peer reads", variant="cache auto"),
+         ("nodiskio",), ("nginx",), {"s": "0.8,1.2", "memory_mib": 64, "warm": 16.0, "counted": 16.0}),
+    Page("crawler", MEMORY, "Somebody reads every file once",
+         "What does a crawler cost the clients of the popular files?",
+         "crawler", against_best("with, of without", "with cache auto the popular files' clients "
+                                 "need {mine} times the disk bytes while it reads, those of "
+                                 "{who} {other}", variant="cache auto"),
+         ("nodiskio",), ("nginx",), {"memory_mib": 64, "warm": 12.0}),
+    # -------------------------------------------------------------- faults
+    Page("hung", FAULTS, "A disk that hangs",
+         "What do clients of one disk notice when another one hangs?",
+         "hung", both(
+             against("nginx", "p99", "while another disk hangs, a cached file has a p99 of "
+                     "{mine} against {other}", table=2, who="nginx"),
+             pair("of before", "nginx reads {other} as much from the other disk without "
+                  "libpagewise, and {mine} with it", "nginx", "nginx-pagewise", table=3)),
+         ("nodiskio",), ("nginx", "nginx-pagewise"),
+         {"seconds": 1, "lead": 1.5, "cold": 64, "timeout": 2, "probe_timeout": 2}),
+    # --------------------------------------------------------------- parts
+    Page("ladders", PARTS, "Pipes, pages and rings, step by step",
+         "Do the steps of three well-known articles have the same order on this machine?",
+         LADDERS, same_order, figures=(0, 1, 2)),
+)
+
+
+def names():
+    return [page.name for page in PAGES]
+
+
+def chosen(wanted):
+    """The pages with these names, in the plan's order; ValueError."""
+    for name in wanted:
+        if name not in names():
+            raise ValueError(f"no table {name}: there are {', '.join(names())}")
+    return [page for page in PAGES if page.name in wanted]
