@@ -16,6 +16,7 @@
 struct summary {
 	int sm_bytes; /* written */
 	bool sm_full;
+	bool sm_within; /* a line, when it was full */
 };
 
 static void say(struct summary *, const char *fmt, ...)
@@ -40,6 +41,7 @@ say(struct summary *sm, const char *fmt, ...)
 		return;
 	fputs(line, stdout);
 	sm->sm_bytes += len;
+	sm->sm_within = len > 0 && line[len - 1] != '\n';
 }
 
 static void
@@ -143,5 +145,6 @@ conf_summary(const struct conf *conf)
 	for (size_t i = 0; i < conf->conf_nsites; i++)
 		say_site(&sm, conf, &conf->conf_sites[i]);
 	if (sm.sm_full)
-		puts("... and more: -T prints the whole configuration");
+		printf("%s... and more: -T prints the whole configuration\n",
+		    sm.sm_within ? "\n" : "");
 }

@@ -160,6 +160,14 @@ def test_the_check_of_very_many_sites_is_short(tmp_path):
     assert dump("-c", conf).count("\nsite ") == 2000
 
 
+def test_the_check_of_very_many_names_ends_a_line_before_it_says_that_there_is_more(tmp_path):
+    conf = tmp_path / "p.conf"
+    conf.write_text("".join('site "s%d" { root = "." names = {%s} }\n' % (
+        n, ", ".join('"n%d-%d.example"' % (n, i) for i in range(100))) for n in range(100)))
+    run = Finished("-t", "-c", conf)
+    assert run.code == 0 and run.out.endswith(".example\n... and more: -T prints the whole configuration\n")
+
+
 def test_a_server_with_the_dump_serves_the_same(tmp_path, serve):
     (tmp_path / "www").mkdir()
     (tmp_path / "www/a.odd").write_text("one")
