@@ -55,8 +55,15 @@ def with_any(paths, kinds):
     return [pytest.param(path, id=name(path)) for path in paths if blocks(path, kinds)]
 
 
+@pytest.fixture(scope="session")
+def built():
+    """`make run` of a page then only serves; `make test` has built."""
+    if subprocess.run(["make", "-q", "-C", TREE, "all"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("what is built is older than its sources: make all")
+
+
 @pytest.fixture
-def do(tmp_path):
+def do():
     """do(what, blocks): what failed."""
     if os.geteuid() != 0 or subprocess.run([*UNSHARE, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("namespaces for the commands of a page need root")
@@ -76,7 +83,7 @@ def do(tmp_path):
 
 
 @pytest.mark.parametrize("path", with_any(COMMANDS, SHELL))
-def test_commands_of_a_page(do, path):
+def test_commands_of_a_page(built, do, path):
     before = TREE / "tests/docs/before" / (path.stem + ".sh")
     kinds = (*SHELL, "text output", *(CONF[:2] if name(path) in CONFIGURED else ()))
     failures = do("page", blocks(path, kinds), before=before.read_text() if before.exists() else "")
@@ -132,7 +139,7 @@ def test_server_in_the_background(do):
                           "kill $!\nwait $!\n"), sh("! curl -sf http://127.0.0.1:8080/\n")]) == []
 
 
-def test_make_run(do):
+def test_make_run(built, do):
     assert do("page", [sh("make run\n"), sh("curl -sf http://127.0.0.1:8080/ | grep -q pagewise\n")]) == []
 
 
