@@ -40,7 +40,8 @@
 ##   dist         build/dist/pagewise-VERSION.tar.gz of what is committed, its SBOM (SPDX), and the
 ##                distinfo of the port for FreeBSD
 ##   deb          Debian's packages of that: build/deb (conf/debian)
-##   test-deb     installs, upgrades under load and removes them in fresh roots; SUITES="bookworm trixie"
+##   test-deb     installs, upgrades under load and removes them in fresh roots, and with systemd;
+##                SUITES="bookworm trixie"
 ##   image        an image for containers, built and tried without a registry: build/image/pagewise.tar
 ##   install, uninstall, clean, deps (only install what the build needs)
 ##   examples     build/obj/examples: servers on other event loops, as lib/examples has them

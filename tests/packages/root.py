@@ -29,12 +29,17 @@ class Root:
         self.path = os.path.abspath(directory)
         if suite is not None:
             self.make(suite, packages)
+        self.start_init()
+
+    def start_init(self):
         # The shell is their init: it waits for whatever has lost its parent.
-        self.init = subprocess.Popen(
-            ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec",
-             'mount --make-rprivate / && mount --rbind /dev "$1/dev" && '
-             'mount -t proc proc "$1/proc" && echo started && while :; do sleep 1000; done', "sh", self.path],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        self.started("--mount", "--pid", "--fork", "--kill-child", "sh", "-ec",
+                     'mount --make-rprivate / && mount --rbind /dev "$1/dev" && '
+                     'mount -t proc proc "$1/proc" && echo started && while :; do sleep 1000; done', "sh", self.path)
+        self.enter = ["nsenter", "--target", self.pid, "--mount", "--pid", "chroot", self.path]
+
+    def started(self, *words, **kw):
+        self.init = subprocess.Popen(["unshare", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, **kw)
         if self.init.stdout.readline() != "started\n":
             raise Failed("no namespaces here: it needs root")
         with open(f"/proc/{self.init.pid}/task/{self.init.pid}/children", encoding="ascii") as f:
@@ -49,7 +54,7 @@ class Root:
         self.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0o755)
 
     def argv(self, *argv):
-        return ["nsenter", "--target", self.pid, "--mount", "--pid", "chroot", self.path, "/usr/bin/env", "-i",
+        return [*self.enter, "/usr/bin/env", "-i",
                 "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "HOME=/root",
                 "DEBIAN_FRONTEND=noninteractive", *argv]
 
