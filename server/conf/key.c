@@ -43,7 +43,7 @@
 
 const struct key conf_keys[] = {
     {"include", KEY_TOP, "(none)", "GLOB, ...",
-	"more files, read as if they stood here", .key_set = conf_set_include,
+	"more files to read", .key_set = conf_set_include,
 	.key_clear = conf_clear_include},
     {"listen", KEY_TOP | KEY_OPTION | KEY_FILLED,
 	"(*:8080, or the service manager's sockets)", "ADDR:PORT|unix:PATH",
