@@ -42,9 +42,8 @@
 	IN_SETTINGS(field)
 
 const struct key conf_keys[] = {
-    {"include", KEY_TOP, "(none)", "GLOB, ...",
-	"more files, read as if they stood here", .key_set = conf_set_include,
-	.key_clear = conf_clear_include},
+    {"include", KEY_TOP, "(none)", "GLOB, ...", "more files to read",
+	.key_set = conf_set_include, .key_clear = conf_clear_include},
     {"listen", KEY_TOP | KEY_OPTION | KEY_FILLED,
 	"(*:8080, or the service manager's sockets)", "ADDR:PORT|unix:PATH",
 	"127.0.0.1:8080, [::1]:8080, *:8080, 8080, unix:PATH; repeatable",

@@ -144,7 +144,8 @@ conf_summary(const struct conf *conf)
 		say(&sm, "agent-check on %s\n", conf->conf_agent.la_text);
 	for (size_t i = 0; i < conf->conf_nsites; i++)
 		say_site(&sm, conf, &conf->conf_sites[i]);
+	if (sm.sm_within)
+		putchar('\n');
 	if (sm.sm_full)
-		printf("%s... and more: -T prints the whole configuration\n",
-		    sm.sm_within ? "\n" : "");
+		puts("... and more: -T prints the whole configuration");
 }

@@ -172,9 +172,19 @@ def test_the_index_leads_to_every_key(keys, entries):
     rows = re.findall(r"^\| \[`(\w+)`\]\(([\w-]+\.md)#(\w+)\) \| (.+) \|$", text, re.M)
     assert sorted(name for name, *_ in rows) == sorted(key.name for key in keys)
     assert len(rows) == len(keys)
+    helps = {key.name: key.help for key in keys}
     for name, page, anchor, what in rows:
         assert (page, anchor) == (entries[name].page, name)
-        assert what.strip()
+        assert what.replace("\\|", "|") == helps[name], name
+
+
+def test_the_table_of_pages_has_every_key_by_the_titles_of_the_pages(entries):
+    text = (REFERENCE / "configuration.md").read_text()
+    found = {}
+    for title, page, names in re.findall(r"^\| \[([^\]]+)\]\((conf-[\w-]+\.md)\) \| (.+) \|$", text, re.M):
+        assert (REFERENCE / page).read_text().startswith(f"# {title}\n"), page
+        found |= {name: page for name in re.findall(r"`(\w+)`", names)}
+    assert found == {name: entry.page for name, entry in entries.items()}
 
 
 def test_a_page_of_keys_is_short():
