@@ -83,18 +83,27 @@ def test_every_family_is_well_formed_and_documented(serve_admin, tmp_path):
                                 "--agent", "127.0.0.1:0")
     server.get("/4097.bin")
     text = admin.ask().text
-    with open(os.path.join(harness.TREE, "docs", "reference", "metrics.md")) as f:
-        documented = set(re.findall(r"^\| `((?:pagewise|process)_[a-z0-9_]+)` \|", f.read(), re.M))
+    with open(os.path.join(harness.TREE, "docs", "reference", "metrics.md"), encoding="utf-8") as f:
+        rows = re.findall(r"^\| `((?:pagewise|process)_[a-z0-9_]+)` \| (.+) \|$", f.read(), re.M)
+    cells = {name: rest.split(" | ") for name, rest in rows}
+    documented = set(cells)
+    assert len(rows) == len(cells)
+    # Type and unit, labels, what it counts, what a rise means and what to do.
+    assert all(len(c) == 4 and all(c) for c in cells.values()), cells
     helped = re.findall(r"^# HELP (\S+) \S.*\.$", text, re.M)
     typed = re.findall(r"^# TYPE (\S+) (counter|gauge|histogram)$", text, re.M)
     assert helped == [name for name, _ in typed]
     assert len(set(helped)) == len(helped)
     assert set(helped) == documented
     for name, kind in typed:
+        assert cells[name][0].startswith(kind + ", "), name
         assert name.startswith(("pagewise_", "process_"))
         assert name.endswith("_total") == (kind == "counter")
     # No sample without a family, none twice.
     samples = [s for f in admin.families().values() for s in f.samples]
+    for s in samples:
+        name = s.name if s.name in cells else re.sub("_(bucket|sum|count)$", "", s.name)
+        assert set(s.labels) - {"le", "mount"} == set(re.findall(r"`(\w+)`", cells[name][1])), name
     assert len({(s.name, tuple(sorted(s.labels.items()))) for s in samples}) == len(samples)
     assert all(any(s.name in (n, n + "_bucket", n + "_sum", n + "_count") for n in helped)
                for s in samples)
