@@ -101,7 +101,7 @@ def test_each_guide_has_commands_or_a_configuration():
     assert {"README.md"} <= {name(path) for path in COMMANDS}
     for path in COMMANDS:
         hidden = [one for one in blocks(path, ("text", "text output")) if any(
-            line.startswith(("$ ", "# ")) for line in one["text"].splitlines())]
+            line.startswith(("$ ", "# ", "#!")) for line in one["text"].splitlines())]
         assert not hidden, "%s:%d: commands as text" % (name(path), hidden[0]["line"])
 
 

@@ -35,7 +35,7 @@ class Root:
         # The shell is their init: it waits for whatever has lost its parent.
         self.started("--mount", "--pid", "--fork", "--kill-child", "sh", "-ec",
                      'mount --make-rprivate / && mount --rbind /dev "$1/dev" && '
-                     'mount -t proc proc "$1/proc" && echo started && while :; do sleep 1000; done', "sh", self.path)
+                     'mount -t sysfs sysfs "$1/sys" && mount -t proc proc "$1/proc" && echo started && while :; do sleep 1000; done', "sh", self.path)
         self.enter = ["nsenter", "--target", self.pid, "--mount", "--pid", "chroot", self.path]
 
     def started(self, *words, **kw):

@@ -1,10 +1,11 @@
-# The nodes serve already.
-cat >/etc/pagewise/pagewise.conf <<'END'
+# A node serves already, and takes its whole configuration when it is started again.
+cat >/etc/pagewise/pagewise.conf <<'EOF'
 user = "pagewise"
 listen = {"*:80"}
-admin = {"127.0.0.1:8080", "/run/pagewise/admin"}
+admin = {"/run/pagewise/admin"}
 ready = "/ready"
 popular = 32
 site "www" { root = "/srv/www" }
-END
+EOF
 systemctl start pagewise
+sed -i 's,^admin = .*,admin = {"127.0.0.1:9180"\, "/run/pagewise/admin"},' /etc/pagewise/pagewise.conf
