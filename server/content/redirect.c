@@ -26,7 +26,8 @@ add_encoded(struct exchange *ex, struct buf *to, struct str path)
 static struct str
 joined(const struct buf *to, struct str text)
 {
-	if (to->b_len > 0 && to->b_data[to->b_len - 1] == '/')
+	if (to->b_data != NULL && to->b_len > 0 &&
+	    to->b_data[to->b_len - 1] == '/')
 		while (text.s_len > 0 && *text.s_ptr == '/')
 			str_advance(&text, 1);
 	return text;
