@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 
-from laboratory import host, results
+from laboratory import host, plot, report, results
 from laboratory.progress import note
 
 NAMES = ("pipes", "pages", "ring")
@@ -76,11 +76,11 @@ def about(ladder):
 
 
 def chart(ladder, path):
-    drawn(ladder).savefig(path)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(report.svg(drawn(ladder)))
 
 
 def drawn(ladder):
-    from laboratory import plot
     rungs = ladder["rungs"]
     figure, ax = plot.new(height=2 * plot.ROW * len(rungs) + plot.EDGE)
     first = rungs[0]["median"]
@@ -104,7 +104,7 @@ def drawn(ladder):
 def bar(ax, at, value, shade, label, ends=None):
     whiskers = ends and [[value - ends[0]], [ends[1] - value]]
     ax.barh(at, value, 0.37, color=shade, label=label, xerr=whiskers,
-            error_kw={"ecolor": "#333333", "elinewidth": 0.8})
+            error_kw={"ecolor": plot.INK, "elinewidth": 0.8})
     ax.annotate(f"{value:.3g}", (ends[1] if ends else value, at), xytext=(4, 0),
                 textcoords="offset points", va="center", fontsize=8)
 

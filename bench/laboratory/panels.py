@@ -15,10 +15,11 @@ def legend(figure, axes):
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels()):
             found.setdefault(label, handle)
-    below = LEGEND / figure.get_figheight()
+    across = min(len(found), 2) if plot.is_narrow() else len(found)
+    below = LEGEND * -(-len(found) // max(across, 1)) / figure.get_figheight()
     figure.get_layout_engine().set(rect=(0, below, 1, 1 - below))
-    figure.legend(found.values(), found.keys(), loc="lower center", fontsize=8,
-                  frameon=False, ncols=max(len(found), 1))
+    figure.legend(found.values(), found.keys(), loc="lower center", fontsize=9,
+                  frameon=False, ncols=max(across, 1))
 
 
 def each(view, across=ACROSS, height=PANEL):

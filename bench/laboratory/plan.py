@@ -112,7 +112,7 @@ PAGES = (
          ("nodiskio", "nodiskio-owner"), ("nginx", "nginx-threads"), {"mib": 1024}),
     Page("herd", UNCACHED, "500 clients ask for one uncached file at once",
          "How often is the disk asked for one file?",
-         "herd", against_best("disk requests per MiB", "it reads the file with {mine} disk "
+         "herd", against_best("disk requests per MiB of the file", "it reads the file with {mine} disk "
                               "requests per MiB, {who} with {other}"),
          ("nodiskio", "blocking"), ("nginx", "nginx-threads-64", "lighttpd"),
          {"file_mib": 8}),
@@ -215,7 +215,7 @@ PAGES = (
                                 "{other}, its own path that waits for the disk {blocking}",
                                 variant="cache keep", also=(("blocking", "blocking"),)),
          ("nodiskio", "blocking"), ("nginx", "nginx-threads-64"),
-         {"seconds": 4, "lead": 1.5, "memory_mib": 256}),
+         {"seconds": 4, "lead": 1.5, "memory_mib": 256}, figures=(0, 2)),
     Page("zipf", MEMORY, "A few files are popular",
          "How many bytes are read from the disk when popularity follows Zipf's law?",
          "zipf", in_cases("disk bytes per byte served", "with cache auto it reads {ratio} of "

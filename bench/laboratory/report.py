@@ -10,11 +10,16 @@ import os
 import re
 import shlex
 
-from laboratory import scenarios
+from laboratory import plot, scenarios
 from laboratory.tables import (View, markdown as table_markdown, pair_markdown, paired, pairs, rows,
                                shown)
 
 STYLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "report.css")
+COLOURS = {"ink": plot.INK, "line": plot.GRID, "ours": plot.OURS, "peer": plot.PEER,
+           "reference": plot.REFERENCE}
+PAPER = "#ffffff"
+DARK = {"ink": "#e4e8ec", "line": "#333b44", "ours": "#4fb3d3", "peer": "#8f98a3",
+        "reference": "#c9b27a", "paper": "#14181d"}
 SUBTITLE = "Every way to send a file, measured side by side"
 PAIRS = "With and without libpagewise"
 PART = "This run was stopped or is not finished: the report is partial."
@@ -41,20 +46,40 @@ def all_pairs(module, view):
 # ------------------------------------------------------------------- HTML
 
 
-def svg(figure):
-    """Without prologue and metadata, which name addresses; text as text."""
+def drawing(figure, salt=None):
+    """Without prologue and metadata, which name addresses; text as text, and colours as
+    variables.  salt: for names that are the same each time."""
     from matplotlib import rc_context
     out = io.StringIO()
-    with rc_context({"svg.fonttype": "none"}):
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
         figure.savefig(out, format="svg", metadata={"Date": None})
     text = out.getvalue()
     text = text[text.index("<svg"):]
+    for name, shade in COLOURS.items():
+        text = text.replace(shade, f"var(--{name})")
     return re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+
+
+def svg(figure):
+    """A picture of its own, on its own ground."""
+    text = drawing(figure, salt="pagewise")
+    ground = '<rect width="100%" height="100%" fill="var(--paper)"/>'
+    head, end, rest = text.partition(">")
+    return f"{head}{end}<style>{colours('svg')}</style>{ground}{rest}"
+
+
+def colours(selector):
+    """As style."""
+    def declared(values):
+        return "".join(f" --{name}: {value};" for name, value in values.items())
+
+    return (f"{selector} {{{declared({**COLOURS, 'paper': PAPER})} }} "
+            f"@media (prefers-color-scheme: dark) {{ {selector} {{{declared(DARK)} }} }}")
 
 
 def inline(figure):
     """As wide as the page lets it be."""
-    return re.sub(r' (width|height)="[\d.]+pt"', "", svg(figure), count=2)
+    return re.sub(r' (width|height)="[\d.]+pt"', "", drawing(figure), count=2)
 
 
 def best(column, cells):
@@ -79,7 +104,7 @@ def table_html(view, table):
     lines = list(rows(view, table))
     ideal = [best(column, [cells[i] for name, *_, cells in lines if name in view.servers()])
              for i, column in enumerate(table.columns)]
-    yield "<table>"
+    yield "<div class=scroll><table>"
     if table.title:
         yield f"<caption>{escape(table.title)}</caption>"
     head = "".join(f"<th>{escape(c.title)}</th>" for c in table.columns)
@@ -93,11 +118,11 @@ def table_html(view, table):
         yield (f"<tr class={kind}><th>{escape(title)} "
                f"<small>{escape(view.candidates[name]['version'])}</small></th>"
                f"{''.join(texts)}<td>{count}</td></tr>")
-    yield "</tbody></table>"
+    yield "</tbody></table></div>"
 
 
 def pair_html(pair):
-    yield "<table>"
+    yield "<div class=scroll><table>"
     if pair.title:
         yield f"<caption>{escape(pair.title)}</caption>"
     head = "".join(f"<th>{escape(text)}</th>" for text in pair.heads)
@@ -105,7 +130,7 @@ def pair_html(pair):
     for line in pair.lines:
         texts = "".join(f"<td>{figure_html(*text)}</td>" for text in paired(line))
         yield f"<tr><th>{escape(line[0].title)}</th>{texts}</tr>"
-    yield "</tbody></table>"
+    yield "</tbody></table></div>"
 
 
 def pairs_html(module, view):
@@ -116,8 +141,14 @@ def pairs_html(module, view):
 
 
 def figures_html(module, view):
-    for caption, figure in module.figures(view):
-        yield f"<figure>{inline(figure)}<figcaption>{escape(caption)}</figcaption></figure>"
+    """Each in two layouts, of which the style shows one."""
+    wide = list(module.figures(view))
+    with plot.narrow():
+        small = list(module.figures(view))
+    for (caption, figure), (_, narrow) in zip(wide, small):
+        yield (f"<figure><div class=wide>{inline(figure)}</div>"
+               f"<div class=narrow>{inline(narrow)}</div>"
+               f"<figcaption>{escape(caption)}</figcaption></figure>")
 
 
 def details(summary_text, lines):
@@ -182,9 +213,14 @@ def page(run):
         f"<p class=part>{PART}</p>")
     with open(STYLE, encoding="utf-8") as f:
         yield ("<!DOCTYPE html><html lang=en><head><meta charset=utf-8>"
-               "<meta name=viewport content='width=device-width'>"
-               f"<title>pagewise: {SUBTITLE}</title><style>{f.read()}</style></head><body>")
-    yield f"<header><h1>pagewise</h1><p>{SUBTITLE}</p>{state}</header><main>"
+               "<meta name=viewport content='width=device-width, initial-scale=1'>"
+               "<meta name=color-scheme content='light dark'>"
+               f"<title>pagewise: {SUBTITLE}</title><style>{colours(':root')} {f.read()}</style>"
+               "</head><body>")
+    of = " · ".join(f"{key} {escape(about['host'][key])}" for key in ("commit", "date")
+                    if key in about["host"])
+    yield (f"<header><h1>pagewise</h1><p>{SUBTITLE}</p><p class=of>{of}</p>{state}</header>"
+           "<main>")
     for i, (module, view) in enumerate(parts):
         yield from scenario_html(module, view, drawn[i])
     yield from host_html(about)

@@ -229,12 +229,26 @@ def test_the_report_loads_nothing_and_has_its_figures(finished):
     pytest.importorskip("matplotlib")
     page = made(finished)
     assert page.found == [] and "script" not in page.tags and "link" not in page.tags
-    assert page.tags.count("svg") == 1 and page.tags.count("table") == 1
+    assert page.tags.count("svg") == 2 and page.tags.count("table") == 1  # wide and narrow
     text = " ".join(page.text)
     for piece in ("50 000", "48 000–52 000", "nginx & more", "Linux <x>", "3 ms", "4.00 s",
                   "daemon off; # <conf>", "pagewise --root 'a b'", "h2o: not installed",
                   "read_ahead_kb 128", "worst stall", "loop asleep", "bench/lab run storm"):
         assert piece in text, piece
+
+
+def test_the_report_names_the_commit_and_follows_the_readers_colours(finished):
+    pytest.importorskip("matplotlib")
+    finished.about["host"] = {**HOST, "commit": "0123456789"}
+    report.write(finished)
+    with open(f"{finished.path}/report.html", encoding="utf-8") as f:
+        text = f.read()
+    assert "<p class=of>commit 0123456789 · date today</p>" in text
+    assert "prefers-color-scheme: dark" in text and "max-width: 640px" in text
+    for shade in report.COLOURS.values():  # in the style alone, not in the figures
+        assert shade not in text.partition("<main>")[2]
+    for name in report.COLOURS:
+        assert f"--{name}: " in text and name in report.DARK
 
 
 def test_a_figure_is_a_picture_of_its_own_too(finished):
@@ -255,7 +269,7 @@ def test_a_part_of_a_run_has_a_report_that_says_so(tmp_path):
     text = " ".join(page.text)
     with open(f"{run.path}/report.md", encoding="utf-8") as f:
         assert "was stopped" in f.readline()
-    assert "was stopped" in text and page.tags.count("svg") == 1
+    assert "was stopped" in text and page.tags.count("svg") == 2
     assert "nginx & more, round 1, failed: RuntimeError: did not start" in text
 
 

@@ -180,5 +180,5 @@ def figures(view):
     figure, axes = plot.new(view, columns=len(LIMITS))
     for ax, case in zip(axes, LIMITS):
         plot.bars(ax, view, [("", of_fio(view, case, "fio-1m"))], share, pick=under(case), line=1)
-        ax.set_title(title(view, case), fontsize=10, loc="left")
+        plot.title(ax, title(view, case))
     yield "Delivered, as a share of what fio reads through the page cache by 1 MiB", figure

@@ -112,5 +112,5 @@ def figures(view):
     for ax, (e, mode) in zip(figure.axes, ((e, mode) for e in exponents for mode in modes)):
         plot.bars(ax, view, [("without", without), ("with the crawler", beside)], "{:.3f}".format,
                   pick=lambda values, e=e, mode=mode: values[e].get(mode))
-        ax.set_title(f"s = {e}, cache {mode}", fontsize=10, loc="left")
+        plot.title(ax, f"s = {e}, cache {mode}")
     yield "Disk bytes per byte that the Zipf clients were sent (shorter is better)", figure

@@ -130,5 +130,5 @@ def figures(view):
     figure, _ = plot.new(view, columns=len(drawn))
     for ax, part in zip(figure.axes, drawn):
         plot.bars(ax, view, [("", speed)], "{:.0f}".format, pick=under(part))
-        ax.set_title(f"{part} at once", fontsize=10, loc="left")
+        plot.title(ax, f"{part} at once")
     yield "MB/s that all downloads have together (longer is better)", figure

@@ -166,5 +166,5 @@ def figures(view):
     figure, _ = plot.new(view, columns=len(drawn))
     for ax, part in zip(figure.axes, drawn):
         plot.bars(ax, view, [(part, cpu)], count, pick=under(part))
-        ax.set_title(CASES[part], fontsize=10, loc="left")
+        plot.title(ax, CASES[part])
     yield "CPU time per handshake with its request, µs (shorter is better)", figure

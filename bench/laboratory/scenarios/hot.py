@@ -312,5 +312,5 @@ def figures(view):
         figure, _ = plot.new(view, columns=len(some))
         for ax, part in zip(figure.axes, some):
             plot.bars(ax, view, [(part, cpu)], "{:.1f}".format, pick=under(part))
-            ax.set_title(label(part), fontsize=10, loc="left")
+            plot.title(ax, label(part))
         yield "CPU time per request, µs, without access logs (shorter is better)", figure

@@ -188,5 +188,5 @@ def figures(view):
             figure, _ = plot.new(view, columns=len(few))
             for ax, part in zip(figure.axes, few):
                 plot.bars(ax, view, [(part, get)], "{:.2f}".format, pick=under(part))
-                ax.set_title(of_part(part).label, fontsize=10, loc="left")
+                plot.title(ax, of_part(part).label)
             yield f"{what} (shorter is better)", figure

@@ -204,6 +204,6 @@ def figures(view):
     plot.bars(axes[0], view, [("", each("user"))], count)
     plot.bars(axes[1], view, [("none", lambda v: none(v, cost("1 KiB"))),
                               ("with them", lambda v: cost("1 KiB")(v["idle"]))], "{:.1f}".format)
-    axes[0].set_title("user memory, bytes a connection", fontsize=10, loc="left")
-    axes[1].set_title("CPU µs a request, 1 KiB", fontsize=10, loc="left")
+    plot.title(axes[0], "user memory, bytes a connection")
+    plot.title(axes[1], "CPU µs a request, 1 KiB")
     yield f"What {how_many(view)} cost", figure

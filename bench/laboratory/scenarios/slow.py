@@ -147,5 +147,5 @@ def figures(view):
     plot.bars(axes[2], view, [("", lambda v: v["queued"] / MIB)], count)
     for ax, title in zip(axes, ("disk bytes per byte that clients took",
                                 "resident memory, MiB", "waiting in sockets, MiB")):
-        ax.set_title(title, fontsize=10, loc="left")
+        plot.title(ax, title)
     yield "What slow clients cost: reads that are repeated, and memory", figure

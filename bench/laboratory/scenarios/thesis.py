@@ -169,16 +169,16 @@ def middle(view, name, mode):
 
 def figures(view):
     yield ("Traffic over time, MiB/s by seconds (figure 5.3 of the thesis); of the rounds "
-           "the one in the middle", over_time(view, "sent", lambda rate: rate / MIB))
+           "the one in the middle", over_time(view, "sent", lambda rate: rate / MIB, "MiB/s"))
     yield ("Idle CPU over time, % of the server's core by seconds (figure 5.4); of the "
            "rounds the one in the middle",
-           over_time(view, "cpu", lambda rate: 100 * (1 - rate), top=100))
+           over_time(view, "cpu", lambda rate: 100 * (1 - rate), "% idle", top=100))
     if kept(view, BASE):
         yield (f"CPU time saved against {BASE} per byte sent: each round with its "
                "confidence interval of 95 %", intervals(view))
 
 
-def over_time(view, key, show, top=None):
+def over_time(view, key, show, unit, top=None):
     from laboratory import panels, plot
     figure, pairs = panels.each(view)
     base = points(view, BASE, cachemodes.KEEP, key, show)
@@ -188,6 +188,9 @@ def over_time(view, key, show, top=None):
         for mode, shade in zip(cachemodes.shown(view), plot.LINES):
             if data := points(view, name, mode, key, show):
                 ax.plot(*zip(*data), color=shade, linewidth=1.4, label=f"cache {mode}")
+        ax.grid(axis="y")
+        ax.set_xlabel("seconds", fontsize=9)
+    pairs[0][1].set_ylabel(unit, fontsize=9)
     panels.from_zero([ax for _, ax in pairs], top)
     panels.legend(figure, [ax for _, ax in pairs])
     return figure
@@ -210,7 +213,7 @@ def intervals(view):
             ax.errorbar([-d.percent for _, d in found], [y for y, _ in found],
                         xerr=[d.percent_half for _, d in found], fmt="o", color=shade,
                         markersize=3.5, elinewidth=1, capsize=2, label=f"cache {mode}")
-    ax.axvline(0, color="#333333", linewidth=0.8)
+    ax.axvline(0, color=plot.INK, linewidth=0.8)
     ax.set_yticks(range(len(view.names)), [view.title(n) for n in view.names])
     ax.set_ylim(len(view.names) - 0.5, -0.5)
     ax.set_xlabel(f"% saved (left of 0: took more than {BASE})", fontsize=9)

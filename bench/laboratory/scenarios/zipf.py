@@ -181,7 +181,7 @@ def figures(view):
                                                        last=mode == modes[-1]))
                              for mode in modes], "{:.3f}".format, pick=itemgetter(e),
                   line=out_of_reach(view.settings, e))
-        ax.set_title(f"s = {e}", fontsize=10, loc="left")
+        plot.title(ax, f"s = {e}")
     yield ("Disk bytes per byte served (shorter is better); dashed: a cache that knows the "
            "popularity of all files in advance and has all of the memory", figure)
 
