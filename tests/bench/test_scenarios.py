@@ -9,7 +9,7 @@ import pytest
 
 from laboratory import cachemodes, report, results, run, scenarios, servers, stats, tables
 from laboratory.bench import Bench
-from laboratory.scenarios import clients, crawler, grid, handshakes, hung, slow, thesis, zipf
+from laboratory.scenarios import clients, crawler, grid, handshakes, hung, short, slow, thesis, zipf
 from laboratory.tables import View
 
 pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machine
@@ -25,6 +25,8 @@ MINIATURE = {
     "zipf": {"s": "0.8,1.2", "cache": "keep,drop,auto", "memory_mib": 16, "warm": 2,
              "counted": 2},
     "crawler": {"memory_mib": 16, "warm": 2, "every": 2},
+    "short": {"seconds": 1, "downloads": 4, "mib": 16, "files": 20, "connections": 4,
+              "memory_mib": 16, "lead": 0.3, "timeout": 3},
     "handshakes": {"seconds": 1, "connections": 4, "rate": 20, "probe_rate": 50,
                    "probe_seconds": 1, "probe_timeout": 5, "lead": 0.3},
     "hung": {"clients": 20, "seconds": 1, "lead": 1, "cold": 8, "timeout": 2, "memory_mib": 32,
@@ -284,12 +286,19 @@ def handshakes_values(cand, number):
     return {**parts, "beside": {"calm": latency, "stormy": latency, "shaken": shaken}}
 
 
+def short_values(_cand, _number):
+    part = {"latency_us": {"p50": 100, "p99": 300, "max": 400}, "answered": 9, "requested": 10,
+            "t": 1.0, "disk_bytes": MIB, "asleep": None, "turn": 0.001}
+    return {"alone": part, "beside": part, "limit": 2 * MIB}
+
+
 @pytest.mark.parametrize("module, values, how_many, figures, cell", [
     (thesis, thesis_values, 1, 3, "+50.0"), (grid, grid_values, 5, 1, "0.3 ms"),
     (slow, slow_values, 1, 1, "1.50"), (clients, slow_values, 1, 1, "1.50"),
     (zipf, zipf_values, 2, 1, "0.250"), (crawler, crawler_values, 1, 1, "0.500"),
-    (hung, hung_values, 4, 1, "0.3 ms"), (handshakes, handshakes_values, 4, 1, "2 000")],
-    ids=["thesis", "grid", "slow", "clients", "zipf", "crawler", "hung", "handshakes"])
+    (hung, hung_values, 4, 1, "0.3 ms"), (handshakes, handshakes_values, 4, 1, "2 000"),
+    (short, short_values, 1, 1, "90%")],
+    ids=["thesis", "grid", "slow", "clients", "zipf", "crawler", "hung", "handshakes", "short"])
 def test_tables_and_figures(module, values, how_many, figures, cell):
     pytest.importorskip("matplotlib")
     seen = view(module, module.__name__.rpartition(".")[2], values)
@@ -367,6 +376,13 @@ def test_crawler_in_miniature(measured):
     for v in measured("crawler")["1.0"].values():
         assert v["without"]["requests"] == 2 * 512 and v["with"]["requests"] == 3 * 512
         assert v["crawled"] == 128 * MIB <= v["with"]["disk_bytes"]
+
+
+def test_short_in_miniature(measured):
+    values = measured("short")
+    for part in ("alone", "beside"):
+        assert values[part]["answered"] == values[part]["requested"] == 20
+    assert values["beside"]["disk_bytes"] > values["alone"]["disk_bytes"] > 0
 
 
 def test_handshakes_in_miniature(data, tmp_path):

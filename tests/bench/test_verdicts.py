@@ -1,11 +1,12 @@
 """The sentence above a table: computed from figures, each rule with a table of its own."""
 
 import dataclasses
+import types
 
 import lab  # puts the laboratory on the path
 import pytest
 
-from laboratory import plan, scenarios, servers, verdicts
+from laboratory import cite, plan, scenarios, servers, verdicts
 from laboratory.results import Round
 from laboratory.stats import Summary
 from laboratory.tables import Column, Table, View, count, share
@@ -150,6 +151,14 @@ def test_a_table_of_the_plan_can_be_measured(page):
     assert all(known[name] for name in page.paths)
     assert not any(known[name] for name in page.peers)
     assert page.group in plan.GROUPS and page.question.endswith("?")
+
+
+def test_a_pass_with_all_peers_takes_an_hour():
+    host = types.SimpleNamespace(missing=lambda needs: [])
+    args = types.SimpleNamespace(rounds=cite.ROUNDS)
+    seconds = sum(cite.planned(page, args, host, servers.every()).seconds() + cite.FIXED
+                  for page in WITH_SCENARIO) + cite.LADDERS
+    assert 45 < seconds / 60 < 65
 
 
 def test_names_of_tables_are_names_of_files_and_each_is_there_once():

@@ -56,7 +56,7 @@ import os
 import pkgutil
 import types
 
-ORDER = ("storm", "hot", "cold", "download", "herd", "thesis", "grid", "slow", "clients", "zipf",
+ORDER = ("storm", "hot", "cold", "download", "short", "herd", "thesis", "grid", "slow", "clients", "zipf",
          "crawler", "hung", "idle", "handshakes", "http2", "streams", "resets")
 
 
