@@ -117,7 +117,8 @@ class Drawn:
         meta = self.measured.meta
         yield from ("## How it was measured", "", *shell(meta["command"]), "")
         yield from item(f"Commit {meta['commit']}, {meta['date']}, {minutes(meta['seconds'])}.")
-        yield from item(f"The machine is that of [all results](../results.md#the-machine).{settings}")
+        yield from item("The machine is that of [all results](../results.md#the-machine)."
+                        f"{settings}")
         if "--keep-readahead" in self.page.options:
             yield from item(f"Disk: {self.host['disk']}.")
 
@@ -254,8 +255,8 @@ def part(drawn, others):
     missing = [page for page in plan.PAGES if page.name not in there]
     if not missing:
         return
-    yield from wrapped(f"**{len(missing)} of {len(plan.PAGES)} tables are not measured at this commit:** "
-                       f"{', '.join(page.name for page in missing)}.")
+    yield from wrapped(f"**{len(missing)} of {len(plan.PAGES)} tables are not measured at this "
+                       f"commit:** {', '.join(page.name for page in missing)}.")
     if others:
         yield from wrapped("Of these, other commits' results were not shown: " + ", ".join(
             f"{one.page.name} ({one.commit})" for one in others) + ".")

@@ -80,10 +80,12 @@ PAGES = (
          "Does it matter that the kernel reads far ahead, as it does for some disks?",
          "storm", span(OWN_STORM, **LATENT), ("nodiskio",), (), STORM,
          ("--keep-readahead",)),
-    Page("storm-large", BESIDE, "The storm: 96 clients, and a cached file that the hot set does not hold",
+    Page("storm-large", BESIDE,
+         "The storm: 96 clients, and a cached file that the hot set does not hold",
          "What if clients outnumber the threads of a pool, and the hot set holds no file?",
          "storm", against("nginx-threads-64", IN_STORM, "with more uncached clients than nginx has "
-                          "threads it answers {mine} requests/s for the cached file, nginx {other}"),
+                          "threads it answers {mine} requests/s for the cached file, nginx "
+                          "{other}"),
          ("nodiskio",), ("nginx-threads-64",),
          {**STORM, "hot_kib": 100, "cold_connections": 96, "limit_mib": 64}),
     Page("storm-iops", BESIDE, "The storm: a disk of 150 requests per second",
@@ -95,8 +97,8 @@ PAGES = (
          "storm", both(
              pair(KEPT, "In the storm nginx keeps {other} of its rate without libpagewise and "
                   "{mine} with it", "nginx", "nginx-pagewise"),
-             pair("CPU µs/req", "alone a request then costs it {ratio} of the CPU time",
-                  "nginx", "nginx-pagewise")),
+             pair("CPU µs/req", "Alone a request costs it {ratio} of the CPU time with "
+                  "libpagewise", "nginx", "nginx-pagewise")),
          ("nodiskio",), ("nginx", "nginx-pagewise", "example-epoll", "example-libuv",
                          "example-io_uring"), STORM, pairs=True),
     # -------------------------------------------------------------- cold
@@ -109,7 +111,8 @@ PAGES = (
     Page("download", UNCACHED, "Large downloads from a disk without a limit",
          "How fast are one download, and 64 at once?",
          "download", in_cases("MB/s", "it sends {ratio} times as much per second"),
-         ("nodiskio", "nodiskio-owner"), ("nginx", "nginx-threads"), {"mib": 1024, "streams": "1,64"}),
+         ("nodiskio", "nodiskio-owner"), ("nginx", "nginx-threads"),
+         {"mib": 1024, "streams": "1,64"}),
     Page("short", UNCACHED, "Small files beside large downloads",
          "How long does a small uncached file wait while 64 clients download large ones?",
          "short", against_best("p99 beside", "beside the downloads a small file has a p99 of "
@@ -119,8 +122,8 @@ PAGES = (
          {"seconds": 3, "timeout": 3, "lead": 1.5}),
     Page("herd", UNCACHED, "500 clients ask for one uncached file at once",
          "How often is the disk asked for one file?",
-         "herd", against_best("disk requests per MiB of the file", "it reads the file with {mine} disk "
-                              "requests per MiB, {who} with {other}"),
+         "herd", against_best("disk requests per MiB of the file", "it reads the file with {mine} "
+                              "disk requests per MiB, {who} with {other}"),
          ("nodiskio", "blocking"), ("nginx", "nginx-threads-64", "lighttpd"),
          {"file_mib": 8}),
     # --------------------------------------------------------------- hot
@@ -144,8 +147,8 @@ PAGES = (
          {"seconds": 1, "cases": "1K,64K", "log": "off"}),
     Page("module", CACHED, "What libpagewise costs nginx",
          "How much CPU time does the module add to a request for a cached file?",
-         "hot", pair("CPU µs/request", "A request for 16 KiB costs nginx {other} µs of CPU time, with "
-                     "libpagewise {mine} µs: {ratio} of it", "nginx", "nginx-pagewise"),
+         "hot", pair("CPU µs/request", "A request for 16 KiB costs nginx {other} µs of CPU time, "
+                     "with libpagewise {mine} µs: {ratio} of it", "nginx", "nginx-pagewise"),
          (), ("nginx", "nginx-pagewise"), {"seconds": 1, "cases": "16K", "log": "off"},
          pairs=True),
     # --------------------------------------------------------------- TLS
@@ -190,8 +193,8 @@ PAGES = (
     # ------------------------------------------------------- many clients
     Page("idle", MANY, "Idle connections",
          "How much memory does an idle connection take, with and without TLS?",
-         "idle", against_best("bytes each", "an idle connection takes {mine} bytes of its "
-                              "memory, {other} of {who}; over TLS {tls}, and {nginxtls} of nginx",
+         "idle", against_best("bytes each", "an idle connection takes {mine} bytes, {who} "
+                              "{other}, over TLS {tls} against nginx's {nginxtls}",
                               also=(("tls", "nodiskio-tls"), ("nginxtls", "nginx-tls"))),
          ("nodiskio", "nodiskio-tls"), ("nginx", "nginx-tls"),
          {"idle": 8000, "seconds": 1, "quiet": 1}),
@@ -216,8 +219,8 @@ PAGES = (
     # ------------------------------------------------------------- memory
     Page("thesis", MEMORY, "Random large files from a data set of 8 times the memory",
          "How much CPU time does it take to send large files that are mostly uncached?",
-         "thesis", against_best("CPU s/GiB", "it takes {mine} s of CPU time for each GiB, {who} "
-                                "{other}, its own path that waits for the disk {blocking}",
+         "thesis", against_best("CPU s/GiB", "a GiB takes {mine} s of CPU time, with {who} {other}"
+                                ", on its own path blocking {blocking}",
                                 variant="cache keep", also=(("blocking", "blocking"),)),
          ("nodiskio", "blocking"), ("nginx", "nginx-threads-64"),
          {"seconds": 4, "lead": 1.5, "memory_mib": 256}, figures=(0, 2)),
@@ -225,7 +228,8 @@ PAGES = (
          "How many bytes are read from the disk when popularity follows Zipf's law?",
          "zipf", in_cases("disk bytes per byte served", "with cache auto it reads {ratio} of "
                           "what the best peer reads", variant="cache auto"),
-         ("nodiskio",), ("nginx",), {"s": "0.8,1.2", "memory_mib": 64, "warm": 16.0, "counted": 16.0}),
+         ("nodiskio",), ("nginx",), {"s": "0.8,1.2", "memory_mib": 64, "warm": 16.0,
+                                     "counted": 16.0}),
     Page("crawler", MEMORY, "Somebody reads every file once",
          "What does a crawler cost the clients of the popular files?",
          "crawler", against_best("with, of without", "with cache auto the popular files' clients "
@@ -238,8 +242,8 @@ PAGES = (
          "hung", both(
              against("nginx", "p99", "while another disk hangs, a cached file has a p99 of "
                      "{mine} against {other}", table=2, who="nginx"),
-             pair("of before", "nginx reads {other} as much from the other disk without "
-                  "libpagewise, and {mine} with it", "nginx", "nginx-pagewise", table=3)),
+             pair("of before", "Without libpagewise nginx then reads {other} as much as before "
+                  "from the other disk, and with it {mine}", "nginx", "nginx-pagewise", table=3)),
          ("nodiskio",), ("nginx", "nginx-pagewise"),
          {"seconds": 1, "lead": 1.5, "cold": 64, "timeout": 2, "probe_timeout": 2}),
     # --------------------------------------------------------------- parts

@@ -180,14 +180,11 @@ def pair(column, text, without, with_, table=0):
 
 
 def both(*rules):
-    """Two short rules in one sentence, where the figures of both are there."""
+    """Two rules that one question needs: a sentence of each whose figures are there."""
     def rule(view):
-        said = [one(view) for one in rules]
-        said = [text for text in said if text]
-        if not said:
-            return None
-        first, *others = said
-        return "; ".join([first.removesuffix("."), *(text.removesuffix(".") for text in others)]) + "."
+        said = [text for one in rules if (text := one(view))]
+        return " ".join(text if text is said[0] else text[0].upper() + text[1:]
+                        for text in said) or None
     return rule
 
 

@@ -121,10 +121,10 @@ def test_a_pair_has_the_median_of_the_ratios_of_its_rounds(view):
     assert rule(view({"nginx": (10, 20)})) is None
 
 
-def test_two_rules_are_one_sentence(view):
-    one = verdicts.span("It was {rate}", rate="rate")
+def test_two_rules_are_two_sentences(view):
+    one = verdicts.span("it was {rate}", rate="rate")
     none = verdicts.against_best("rate", "{mine}")
-    assert verdicts.both(one, none, one)(view({"nodiskio": (20,)})) == "It was 20; It was 20."
+    assert verdicts.both(one, none, one)(view({"nodiskio": (20,)})) == "it was 20. It was 20."
     assert verdicts.both(none)(view({"nodiskio": (20,)})) is None
 
 

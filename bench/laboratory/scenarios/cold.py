@@ -15,8 +15,8 @@ TITLE = "Cold: many clients request uncached files"
 WHAT = """Each of many connections reads uncached 1 MiB files from a disk that is limited in
 bytes per second or in requests per second. Each file is read at most once, or files are picked
 at random, so that some are picked again when a part of them was evicted. The rate of a server
-is compared with that of fio under the same limit and in the same round. fio reads each file
-once, through the page cache like the servers: by 128 KiB, which is the kernel's read-ahead, and
+is compared with that of fio under the same limit and in the same round. Like the servers,
+fio reads through the page cache, and each file once: by 128 KiB, which is the kernel's read-ahead, and
 by 1 MiB, a whole file. The second figure shows whether a server's requests to the disk are
 large enough."""
 NEEDS = ("wrk", "fio", "limits")

@@ -9,9 +9,9 @@ from laboratory.stats import ratio
 from laboratory.tables import Column, Table, count, loop_columns
 
 TITLE = "Crawler: a crawler reads every file once, beside the Zipf load"
-WHAT = """The requests of the scenario zipf, first alone, then mixed with those of a crawler:
-after every few requests it requests the next file of a second tree, which is as large as the
-first, until the tree is read to its end. No other client requests these files, so each of their
+WHAT = """The requests of the scenario zipf come first alone, then mixed with those of a
+crawler. After every few of them it requests the next file of a second tree, which is as large as
+the first, until it has read all of that tree. No other client requests these files, so each of their
 bytes is read from the disk at least once; all further bytes are the cost of the Zipf clients'
 requests. A server that reads a crawled file twice has a higher cost."""
 NEEDS = ("replay", "limits")

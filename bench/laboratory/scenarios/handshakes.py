@@ -31,7 +31,7 @@ SMALL, HOT = ("hot-1K", 1 << 10), ("hot-16K", 16 << 10)
 TAIL = 2  # seconds that the handshakes would go on after the probe
 NOTES = [
     "A client's part of a handshake costs about as much CPU time as the server's, and with P-256 "
-    "more: where the generator's core is busy to 100 %, handshakes/s are the generator's limit, "
+    "more. Where the generator's core is busy to 100 %, handshakes/s are the generator's limit, "
     "and CPU time per handshake tells the servers apart.",
     "All clients offer TLS 1.3 with TLS_AES_256_GCM_SHA384 and X25519 only. A ticket is used for "
     "all resumed connections.",

@@ -16,10 +16,10 @@ from laboratory.tables import Column, Table, count, loop_columns, percent, share
 TITLE = "Hot: cached files, from 1 KiB to 16 MiB"
 WHAT = """wrk requests cached files repeatedly, first without access logs, then with one in
 every server. The disk is not used: the result is the cost of the server itself. CPU time is
-that of the server, from the counters of its control group. The limit is bench/limit.c, a loop
-that only finds the end of a request's head and sends a prepared answer, in each of three ways;
-the way with the least CPU time per request is the limit for all comparisons, without an access
-log in each case. Over TLS the limit is that loop with send and what openssl speed needs for as
+that of the server, from the counters of its control group. The limit is bench/limit.c: a loop
+that only finds the end of a request's head and sends a prepared answer, without an access log.
+It has three ways to send; the one with the least CPU time per request is the limit for all
+comparisons. Over TLS the limit is that loop with send and what openssl speed needs for as
 many bytes of AES-256-GCM, in pieces of 16 KiB; servers over TLS are compared with each other. Ratios are of two measurements of the same round, and the table shows the
 median of the rounds' ratios. The best peer is the one with the best median."""
 NEEDS = ("wrk", "replay", "limit")

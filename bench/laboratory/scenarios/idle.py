@@ -34,7 +34,7 @@ SETTLE = 1      # second, after they have come, or gone
 RATE = 10000     # that come in a second, about
 NOTES = [
     "The number of idle connections is at most three sevenths of the hard limit of open files "
-    "(ulimit -Hn): lighttpd needs two descriptors for each connection, and nginx closes idle "
+    "(ulimit -Hn). The reasons: lighttpd needs two descriptors for each connection, and nginx closes idle "
     "connections when less than a sixteenth of its connections is free.",
     "lighttpd stores both settings in 16 bits: larger numbers are cut, and it fails.",
     "nginx allocates its tables at the start, for the configured number of connections: they "

@@ -11,10 +11,10 @@ from laboratory.limits import Limits
 from laboratory.tables import Column, Table, loop_columns, percent
 
 TITLE = "Thesis: random large files from a data set that memory cannot hold"
-WHAT = """The synthetic benchmark of chapter 5.2 of the thesis, scaled down: the memory there
-(64 GiB) corresponds to the memory limit of the server here, and the files, there of 50 MB to 1
-GB, shrink by the same factor. wrk draws files from the list of all of them, over 100
-connections. There the limit was two network cards (2.4 GB/s), here it is a limited disk.
+WHAT = """This is the synthetic benchmark of chapter 5.2 of the thesis, scaled down. The memory
+there (64 GiB) corresponds to the memory limit of the server here. The files, there of 50 MB to 1
+GB, shrink by the same factor. Over 100 connections wrk draws files from the list of all of
+them. There the limit was two network cards (2.4 GB/s), here it is a limited disk.
 Traffic and idle CPU time are sampled once per second. The statement of the thesis is the CPU
 time saved: the seconds of one server against those of blocking, with the confidence interval of
 95 % by Student's t. CPU time is per byte sent, so that a server does not look thrifty because

@@ -15,9 +15,9 @@ from laboratory.stats import ratio
 from laboratory.tables import Column, Table, count, loop_columns, percent
 
 TITLE = "Zipf: a few files are popular, and memory holds an eighth of all"
-WHAT = """Files of one size, 8 times as much as memory holds, are requested with the popularity
-of real files: by Zipf's law, the most popular file n to the power of s times as often as the
-nth, over a few connections. The requests are drawn beforehand: every server gets the same list
+WHAT = """Files of one size, 8 times as much as memory holds, are requested over a few
+connections. Popularity follows Zipf's law, as that of real files does: the most popular file is
+requested n to the power of s times as often as the nth. The requests are drawn beforehand: every server gets the same list
 in the same order. The first part of the list warms up and is not counted; then the disk bytes
 are counted until the last answer of the list is complete. The disk is not limited; the result
 is bytes, not time."""
