@@ -136,8 +136,18 @@ def measure(page, args, commit):
         "command": command(page, args.rounds, args.binaries),
         "date": time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(begun)),
         "seconds": round(time.time() - begun)})
+    say_failures(page, part)
     shutil.rmtree(path, ignore_errors=True)
     os.rename(part, path)
+
+
+def say_failures(page, path):
+    """Of single rounds: the page lists them."""
+    if page.scenario == plan.LADDERS:
+        return
+    if failed := [r for r in results.Run.open(path).rounds if r.error]:
+        note(f"{page.name}: {len(failed)} rounds failed, such as {failed[0].candidate}: "
+             f"{failed[0].error}; to measure it again: --only {page.name}")
 
 
 def complete(page, path):

@@ -35,7 +35,7 @@ def values(rate):
         "storm": {"rate": rate, "t": 2.0, "cpu": 1.0, "disk_bytes": 2 << 20}}}
 
 
-def fake_run(path, names, rounds):
+def fake_run(path, names, rounds, broken=()):
     run = results.Run.create(path, {
         "command": "bench/lab run storm", "host": HOST, "finished": True,
         "left_out": ["H2O: not installed"],
@@ -44,10 +44,10 @@ def fake_run(path, names, rounds):
                               "kind": "path" if name == "nodiskio" else "peer"}
                        for name in names}})
     for name in names:
+        rate, error = 40000 if name == "nodiskio" else 10, "it broke" if name in broken else None
         for number in range(1, rounds + 1):
             run.add(results.Round(
-                "storm", name, number, values((40000 if name == "nodiskio" else 10) + number),
-                conf=CONF if name == "nginx" else None,
+                "storm", name, number, None if error else values(rate + number), error, conf=CONF if name == "nginx" else None,
                 commands=[["/tmp/lab-abcd1234/server", "-p", "127.0.0.1:43210"]]))
 
 
@@ -55,7 +55,7 @@ class Laboratory:
     """In place of the real one: notes what it is asked for, and stops before a table."""
 
     def __init__(self):
-        self.asked, self.stop_at, self.fail_at = [], None, None
+        self.asked, self.stop_at, self.fail_at, self.broken = [], None, None, ()
 
     def __call__(self, arguments):
         name = os.path.basename(arguments[arguments.index("--out") + 1])
@@ -67,8 +67,8 @@ class Laboratory:
         candidates = [n for option in ("--path", "--peer") if option in arguments
                       for n in arguments[arguments.index(option) + 1].split(",")]
         rounds = int(arguments[arguments.index("--rounds") + 1])
-        fake_run(arguments[arguments.index("--out") + 1], candidates, rounds)
-        return 0
+        fake_run(arguments[arguments.index("--out") + 1], candidates, rounds, self.broken)
+        return 1 if self.broken else 0
 
 
 @pytest.fixture
@@ -150,6 +150,17 @@ def test_a_table_that_fails_keeps_no_other_from_being_measured(laboratory, args,
     assert "failed: two: status 1, and no results" in capsys.readouterr().err
     laboratory.fail_at = None
     assert perform(laboratory, args()) == ["two"]
+
+
+def test_failed_rounds_are_said_and_listed(laboratory, args, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    laboratory.broken = ("nginx",)
+    perform(laboratory, args())
+    assert "one: 5 rounds failed, such as nginx: it broke; to measure it again: --only one" in (
+        capsys.readouterr().err)
+    pages.write(str(tmp_path / "docs"), *cite.measured(args().out, COMMIT), COMMIT)
+    text = (tmp_path / "docs/results/one.md").read_text()
+    assert "- Failed: title of nginx, round 1: it broke" in text and pages.NO_VERDICT in text
 
 
 def test_what_is_there_stays_until_the_new_results_are_complete(laboratory, args):
