@@ -47,7 +47,8 @@ def fake_run(path, names, rounds, broken=()):
         rate, error = 40000 if name == "nodiskio" else 10, "it broke" if name in broken else None
         for number in range(1, rounds + 1):
             run.add(results.Round(
-                "storm", name, number, None if error else values(rate + number), error, conf=CONF if name == "nginx" else None,
+                "storm", name, number, None if error else values(rate + number), error,
+                conf=CONF if name == "nginx" else None,
                 commands=[["/tmp/lab-abcd1234/server", "-p", "127.0.0.1:43210"]]))
 
 

@@ -43,7 +43,7 @@ NOTES = [
     "to the kernel gets read_ahead_kb in each request.",
 ]
 TOO_FEW = "every file was read, more are needed: --set cold.files=N"
-TAIL = 0.5  # seconds that are not counted at the end
+TAIL = 1.0  # seconds that are not counted at the end
 
 
 def names(s):
