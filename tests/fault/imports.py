@@ -14,6 +14,7 @@ LEFT = {
         strerror strftime strlen strncasecmp timegm strncmp strnlen strrchr strsep strspn strstr
         CRYPTO_memcmp OSSL_PARAM_construct_end OSSL_PARAM_construct_utf8_string explicit_bzero
         fileno strtok_r strcpy strsignal __isoc99_sscanf getenv sigdelset strtol strtoul strtoull strtoumax vsnprintf gmtime_r localtime_r tzset
+        __isoc23_strtol __isoc23_strtoul __isoc23_strtoull __isoc23_strtoumax
         dl_iterate_phdr sigaddset sigemptyset sigfillset""",
     "does not fail, or only for arguments that are wrong": """
         abort dup2 kill lseek pthread_detach pthread_timedjoin_np event_pending
