@@ -33,6 +33,7 @@
 ##   bench-peers  install the servers that it compares with
 ##   fleet        HAProxy and four nodes in network namespaces: docs/guides/fleet.md (root, Linux)
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
+##   bench-admission  cache policies, simulated: docs/admission.md (half a minute)
 ##   bench-tools  load generators, and a limit: build/bench/probe, slow, replay, idle,
 ##                handshake, h2storm, resets, limit
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
@@ -425,7 +426,7 @@ SCENARIOS_bench-tls = hot storm handshakes idle --quick \
 SCENARIOS_bench-h2 = http2 streams resets idle --quick --set idle.protocol=http2
 bench bench-full bench-storm bench-hot bench-tls bench-h2:
 	@sh conf/install-deps.sh build bench
-	@+$(SUBMAKE) all $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
+	@+$(SUBMAKE) all build/bench/admission $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
 	@bench/lab run $(SCENARIOS_$@) $(ARGS)
 
 results:
@@ -481,6 +482,17 @@ build/bench/ladders/%: bench/ladders/%.c bench/ladders/report.c \
 	    $(filter %.c %.a,$^)
 build/bench/ladders/pipes: bench/ladders/pair.c
 
+# Policies of caches, simulated; one of them is lib/disk/admission.c.
+ADMISSION_C = $(wildcard bench/admission/*.c)
+ADMISSION_H = $(wildcard bench/admission/*.h)
+build/bench/admission: $(ADMISSION_C) $(ADMISSION_H) build/obj/libpagewise.a
+	@mkdir -p $(@D)
+	$(call say,CC)$(LOAD) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) -lm $(LIB_LIBS) -pthread
+build/asan/bench/admission: $(ADMISSION_C) $(ADMISSION_H) build/asan/libpagewise.a
+	@mkdir -p $(@D)
+	$(call say,CC)$(LOAD) $(SANITIZE_asan) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) -lm \
+	    $(LIB_LIBS) -pthread
+
 build/bench/openat2.so: bench/openat2.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(STD) $(WARN) $(CFLAGS) -fPIC -shared $(LDFLAGS) -o $@ $<
@@ -491,7 +503,13 @@ bench-profile:
 	@+$(SUBMAKE) all $(PROFILE)
 	@bench/lab profile $(ARGS)
 
-bench-tools: $(PROFILE) $(LADDERS) build/bench/folio $(TOOLS:%=build/bench/%) $(TOOLS:%=build/asan/bench/%)
+bench-tools: $(PROFILE) $(LADDERS) build/bench/folio $(TOOLS:%=build/bench/%) $(TOOLS:%=build/asan/bench/%) \
+    build/bench/admission build/asan/bench/admission
+
+bench-admission:
+	@sh conf/install-deps.sh build
+	@+$(SUBMAKE) build/bench/admission
+	@bench/lab admission $(ARGS)
 
 bench-ladders:
 	@sh conf/install-deps.sh build bench
