@@ -50,17 +50,16 @@ send_drops(struct pw_send *s)
 }
 
 /*
- * sendfile(2) goes by 64 KiB and marks a folio as used each time: at the end of its first
- * transmission a large one has the kernel's place of what is popular.  That is for what has
- * earned it, or goes in any case.  With PW_CACHE_KEEP nobody else decides who stays, and
- * large folios are for files that are large themselves: page by page costs the processor
- * several times as much.
+ * sendfile(2) goes by 64 KiB and uses a folio each time: at the end of its first
+ * transmission a large one has the kernel's place of what is popular.  That is for what
+ * has earned it, or goes in any case; and for PW_CACHE_KEEP, where page by page would cost
+ * half as much again of the processor's time as the bytes that it saves: docs/admission.md.
  */
 bool
 send_may_fold(struct pw_send *s)
 {
 	if (s->snd_cache == PW_CACHE_KEEP)
-		return s->snd_file->fil_size >= (off_t)OS_FOLIO;
+		return true;
 	decide(s);
 	return !priv(s)->ss_trial;
 }

@@ -1,5 +1,5 @@
 /*
- * What one transmission with PW_CACHE_KEEP leaves on the pages: Linux makes a page active at
+ * What the transmission of a file on trial leaves on its pages: Linux makes a page active at
  * its second use, and reading it for the first answer has to count as one.
  */
 #include "lib_fixture.h"
@@ -53,6 +53,7 @@ send_all(struct fixture *fx, struct pw_file *file)
 	wire_wide(&wr);
 	xfer_init(&xf, "nodiskio", fx, &wr, file);
 	xf.xf_send.snd_len = (off_t)SIZE;
+	xf.xf_send.snd_cache = PW_CACHE_AUTO;
 	assert_int_equal(pw_send_start(&xf.xf_send), 0);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	pw_send_finish(&xf.xf_send);
