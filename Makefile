@@ -33,6 +33,7 @@
 ##   bench-peers  install the servers that it compares with
 ##   fleet        HAProxy and four nodes in network namespaces: docs/guides/fleet.md (root, Linux)
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
+##   bench-admission  cache policies, simulated: docs/admission.md (half a minute)
 ##   bench-tools  load generators, and a limit: build/bench/probe, slow, replay, idle,
 ##                handshake, h2storm, resets, limit
 ##   bench-nowait what asking for a page's residency costs (root, Linux)
@@ -108,8 +109,8 @@ LIB_C := $(filter-out lib/os/% lib/nginx/% lib/examples/% $(OF_OTHERS),$(wildcar
 TOOL_C := $(filter-out $(OF_OTHERS),$(wildcard server/tool/*.c))
 SERVER_C := $(filter-out server/main.c server/tool/% $(OF_OTHERS),$(wildcard server/*.c server/*/*.c)) \
     build/mime_table.c build/admin_page.c
-# About Linux: io_uring, how attributes are set, large folios, capabilities, pipes of a size, what is in memory, its /proc.
-UNIT_NOT_freebsd = async file_attribute folio meter owner pipes reclaim residency share tcp_memory
+# About Linux: its list of active pages, io_uring, how attributes are set, large folios, capabilities, pipes of a size, what is in memory, its /proc.
+UNIT_NOT_freebsd = active async file_attribute folio meter owner pipes reclaim residency share tcp_memory
 UNIT_C := $(filter-out $(UNIT_NOT_$(OS):%=tests/unit/test_%.c),\
     $(wildcard tests/unit/test_*.c))
 SANITIZERS = asan tsan
@@ -425,7 +426,7 @@ SCENARIOS_bench-tls = hot storm handshakes idle --quick \
 SCENARIOS_bench-h2 = http2 streams resets idle --quick --set idle.protocol=http2
 bench bench-full bench-storm bench-hot bench-tls bench-h2:
 	@sh conf/install-deps.sh build bench
-	@+$(SUBMAKE) all $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
+	@+$(SUBMAKE) all build/bench/admission $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
 	@bench/lab run $(SCENARIOS_$@) $(ARGS)
 
 results:
@@ -481,6 +482,17 @@ build/bench/ladders/%: bench/ladders/%.c bench/ladders/report.c \
 	    $(filter %.c %.a,$^)
 build/bench/ladders/pipes: bench/ladders/pair.c
 
+# Policies of caches, simulated; one of them is lib/disk/admission.c.
+ADMISSION_C = $(wildcard bench/admission/*.c)
+ADMISSION_H = $(wildcard bench/admission/*.h)
+build/bench/admission: $(ADMISSION_C) $(ADMISSION_H) build/obj/libpagewise.a
+	@mkdir -p $(@D)
+	$(call say,CC)$(LOAD) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) -lm $(LIB_LIBS) -pthread
+build/asan/bench/admission: $(ADMISSION_C) $(ADMISSION_H) build/asan/libpagewise.a
+	@mkdir -p $(@D)
+	$(call say,CC)$(LOAD) $(SANITIZE_asan) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) -lm \
+	    $(LIB_LIBS) -pthread
+
 build/bench/openat2.so: bench/openat2.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(STD) $(WARN) $(CFLAGS) -fPIC -shared $(LDFLAGS) -o $@ $<
@@ -491,7 +503,13 @@ bench-profile:
 	@+$(SUBMAKE) all $(PROFILE)
 	@bench/lab profile $(ARGS)
 
-bench-tools: $(PROFILE) $(LADDERS) build/bench/folio $(TOOLS:%=build/bench/%) $(TOOLS:%=build/asan/bench/%)
+bench-tools: $(PROFILE) $(LADDERS) build/bench/folio $(TOOLS:%=build/bench/%) $(TOOLS:%=build/asan/bench/%) \
+    build/bench/admission build/asan/bench/admission
+
+bench-admission:
+	@sh conf/install-deps.sh build
+	@+$(SUBMAKE) build/bench/admission
+	@bench/lab admission $(ARGS)
 
 bench-ladders:
 	@sh conf/install-deps.sh build bench

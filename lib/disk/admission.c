@@ -9,7 +9,7 @@
 #include "lib/os/meter.h"
 #include "lib/util/cacheline.h"
 
-#define LARGE_SHARE 8 /* of room */
+#define LARGE_SHARE 4 /* of room */
 
 struct admission {
 	/* Constant, and read for each request: in a line that is never written. */
@@ -127,12 +127,13 @@ move_bytes(struct admission *pp, uint64_t size, unsigned from)
 
 /*
  * The most popular files have their place as far as memory goes; of those that were
- * asked for as often as the last ones, some do: always the same.
+ * asked for as often as the last ones, some do: always the same.  more: bytes that would
+ * be among those as well.
  */
 static bool
-earned(const struct admission *pp, unsigned n, uint64_t hash)
+earned(const struct admission *pp, unsigned n, uint64_t more, uint64_t hash)
 {
-	uint64_t left = pp->pp_room;
+	uint64_t left = pp->pp_room, bytes = pp->pp_bytes[n] + more;
 	unsigned i;
 
 	for (i = ADMISSION_MOST; i > n; i--) {
@@ -140,9 +141,9 @@ earned(const struct admission *pp, unsigned n, uint64_t hash)
 			return false;
 		left -= pp->pp_bytes[i];
 	}
-	if (pp->pp_bytes[n] <= left)
+	if (bytes <= left)
 		return true;
-	return (double)(mix(hash) >> 32) * (double)pp->pp_bytes[n] <
+	return (double)(mix(hash) >> 32) * (double)bytes <
 	       (double)left * 4294967296.0;
 }
 
@@ -220,15 +221,28 @@ admission_tell(struct admission *pp, struct noted *nt)
 	*nt = (struct noted){0};
 }
 
-bool
-admission_stays(struct admission *pp, struct pw_file *file)
+/* The lock is held. */
+static enum admission_verdict
+judge(struct admission *pp, unsigned n, uint64_t size, uint64_t hash)
 {
-	bool stays;
+	if (earned(pp, n, 0, hash))
+		return n > 1 ? ADMISSION_STAYS : ADMISSION_TRIAL;
+	if (n > 0 && n < ADMISSION_MOST && earned(pp, n + 1, size, hash))
+		return ADMISSION_TRIAL;
+	return ADMISSION_GOES;
+}
+
+enum admission_verdict
+admission_judge(struct admission *pp, struct pw_file *file)
+{
+	enum admission_verdict verdict;
+	unsigned n;
 
 	if (too_large(pp, file))
-		return false;
+		return ADMISSION_GOES;
 	meter_lock(&pp->pp_lock);
-	stays = earned(pp, tell(pp, file), hash_of(file));
+	n = tell(pp, file);
+	verdict = judge(pp, n, (uint64_t)file->fil_size, hash_of(file));
 	pthread_mutex_unlock(&pp->pp_lock);
-	return stays;
+	return verdict;
 }

@@ -54,10 +54,16 @@ void admission_asked(
 /* Tells of all; before one of them is freed. */
 void admission_tell(struct admission *, struct noted *);
 
+enum admission_verdict {
+	ADMISSION_GOES,
+	ADMISSION_TRIAL, /* stays, if the kernel does not take it for popular at once */
+	ADMISSION_STAYS,
+};
+
 /*
- * Tells of the file.  True: what has to be fetched may stay.  Never true for a file of more
- * than an eighth of room.
+ * Tells of the file, and what is to become of what has to be fetched of it.  A file of more
+ * than a quarter of room always goes.
  */
-bool admission_stays(struct admission *, struct pw_file *);
+enum admission_verdict admission_judge(struct admission *, struct pw_file *);
 
 #endif

@@ -48,7 +48,8 @@ read_piece(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
 		os_fetch_begin(fd, off, len, device_step(dv));
 	if (mine)
 		gate_give(tn);
-	return os_fetch_end(dv->dv_pool->pl_sink, fd, off, len);
+	return folio ? os_fetch_end(dv->dv_pool->pl_sink, fd, off, len)
+		     : os_fetch_wait(dv->dv_pool->pl_sink, fd, off, len);
 }
 
 int

@@ -410,6 +410,12 @@ os_fetch_end(int sink, int fd, off_t off, size_t len)
 	return 0;
 }
 
+int
+os_fetch_wait(int sink, int fd, off_t off, size_t len)
+{
+	return os_fetch_end(sink, fd, off, len);
+}
+
 bool
 os_fetch_folio(int fd, off_t off, size_t len)
 {

@@ -17,6 +17,7 @@
 #include "lib/os/os.h"
 
 #define READAHEAD_DEFAULT ((size_t)128 << 10)
+#define WAITS		  32 /* for pages of a window, before all are read again */
 #define HUGE_SIZE	  "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
 /* One advice is silently cut at os_advice_limit. */
@@ -49,6 +50,60 @@ os_fetch_end(int sink, int fd, off_t off, size_t len)
 			return -errno;
 	}
 	return 0;
+}
+
+/* The last page of the mapping that has not been read yet, or -1. */
+static ssize_t
+last_missing(char *map, size_t pages, size_t page)
+{
+	unsigned char vec[OS_FOLIO / 4096 + 1];
+
+	if (pages > sizeof(vec) || mincore(map, pages * page, vec) == -1)
+		return -1;
+	while (pages > 0 && (vec[pages - 1] & 1) != 0)
+		pages--;
+	return (ssize_t)pages - 1;
+}
+
+/*
+ * Reads complete mostly in their order, so few waits are needed.  Returns whether the
+ * whole mapping is there.
+ */
+static bool
+wait_for_last(int fd, char *map, off_t off, size_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t pages = (len + page - 1) / page;
+	ssize_t i;
+	char byte;
+	int n;
+
+	for (n = 0; n < WAITS; n++) {
+		i = last_missing(map, pages, page);
+		if (i < 0)
+			return true;
+		if (pread(fd, &byte, 1, off + i * (off_t)page) != 1)
+			return false;
+	}
+	return false;
+}
+
+int
+os_fetch_wait(int sink, int fd, off_t off, size_t len)
+{
+	off_t from = off - off % sysconf(_SC_PAGESIZE);
+	size_t all = len + (size_t)(off - from);
+	bool there;
+	char *map;
+
+	if (len > OS_FOLIO - OS_SAMPLE || os_cachestat(fd, off, 1) < 0)
+		return os_fetch_end(sink, fd, off, len);
+	map = mmap(NULL, all, PROT_READ, MAP_SHARED, fd, from);
+	if (map == MAP_FAILED)
+		return os_fetch_end(sink, fd, off, len);
+	there = wait_for_last(fd, map, from, all);
+	munmap(map, all);
+	return there ? 0 : os_fetch_end(sink, fd, off, len);
 }
 
 /* An advice brings in pages one by one; a fault in a mapping of huge pages does not. */

@@ -193,10 +193,14 @@ void os_advise_random(int fd, bool random);
  * end waits until every page is there.  step: bytes that one advice covers.
  * sink is a descriptor of os_sink_open, shared by all.  -ESTALE: the file ends
  * before.
+ *
+ * wait is end, but does not count as a use of the pages, where the kernel tells us of them:
+ * Linux makes a page active at its second use, and to send it is one.
  */
 int os_sink_open(void);
 void os_fetch_begin(int fd, off_t off, size_t len, size_t step);
 int os_fetch_end(int sink, int fd, off_t off, size_t len);
+int os_fetch_wait(int sink, int fd, off_t off, size_t len);
 
 /*
  * In place of begin, for a whole OS_FOLIO of a file, or what the file has of it:

@@ -19,6 +19,7 @@ send_drop_start(struct pw_send *s)
 	struct pw_loop *lp = file_priv(s->snd_file)->fp_loop;
 
 	priv(s)->ss_drops = s->snd_cache == PW_CACHE_DROP;
+	priv(s)->ss_trial = false;
 	priv(s)->ss_decided =
 	    s->snd_cache != PW_CACHE_AUTO || s->snd_path->path_keeps;
 	if (!priv(s)->ss_decided)
@@ -26,16 +27,41 @@ send_drop_start(struct pw_send *s)
 		    s->snd_file, s->snd_len);
 }
 
+static void
+decide(struct pw_send *s)
+{
+	enum admission_verdict verdict;
+
+	if (priv(s)->ss_decided)
+		return;
+	verdict = admission_judge(
+	    pool_admission(file_priv(s->snd_file)->fp_loop->lp_pool),
+	    s->snd_file);
+	priv(s)->ss_decided = true;
+	priv(s)->ss_drops = verdict == ADMISSION_GOES;
+	priv(s)->ss_trial = verdict == ADMISSION_TRIAL;
+}
+
 bool
 send_drops(struct pw_send *s)
 {
-	if (!priv(s)->ss_decided) {
-		priv(s)->ss_decided = true;
-		priv(s)->ss_drops = !admission_stays(
-		    pool_admission(file_priv(s->snd_file)->fp_loop->lp_pool),
-		    s->snd_file);
-	}
+	decide(s);
 	return priv(s)->ss_drops;
+}
+
+/*
+ * sendfile(2) goes by 64 KiB and uses a folio each time: at the end of its first
+ * transmission a large one has the kernel's place of what is popular.  That is for what
+ * has earned it, or goes in any case; and for PW_CACHE_KEEP, where page by page would cost
+ * half as much again of the processor's time as the bytes that it saves: docs/admission.md.
+ */
+bool
+send_may_fold(struct pw_send *s)
+{
+	if (s->snd_cache == PW_CACHE_KEEP)
+		return true;
+	decide(s);
+	return !priv(s)->ss_trial;
 }
 
 /*

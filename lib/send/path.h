@@ -123,10 +123,13 @@ void send_drop_start(struct pw_send *);
 
 /*
  * Is what was brought in given back?  With PW_CACHE_AUTO decided when it is first asked, which
- * takes a lock: by the first answer that could give something back, before its second
- * fetch or at its end; by each that is sent by mlock, aio or the pool.
+ * takes a lock: by an answer of which something is missing, before its first fetch; by
+ * each that is sent by mlock, aio or the pool.
  */
 bool send_drops(struct pw_send *);
+
+/* May a window come as large folios?  The same. */
+bool send_may_fold(struct pw_send *);
 
 /*
  * For the paths that fetch without asking: what is in memory before the fetches,

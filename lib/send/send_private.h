@@ -46,6 +46,7 @@ struct send_private {
 	bool ss_reported;	/* ss_next is to be the next answer */
 	bool ss_brings;		/* something was not in memory before */
 	bool ss_drops;		/* what was brought in is given back ... */
+	bool ss_trial;		/* ... or is used once so far ... */
 	bool ss_decided;	/* ... or not: see send_drops */
 } __attribute__((may_alias));	/* the room was declared as characters */
 

@@ -75,7 +75,7 @@ send_window_choose(struct pw_send *s)
 	if (s->snd_readahead == PW_READAHEAD_AUTO)
 		priv(s)->ss_window = size;
 	priv(s)->ss_lead = window_lead(&wf, priv(s)->ss_window);
-	priv(s)->ss_folio = size == WINDOW_MOST;
+	priv(s)->ss_folio = size == WINDOW_MOST && send_may_fold(s);
 }
 
 int

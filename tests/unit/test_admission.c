@@ -50,10 +50,16 @@ note(struct crowd *cr, size_t i, off_t len)
 	    cr->cr_popular, &cr->cr_noted, &cr->cr_files[i].fp_file, len);
 }
 
+static enum admission_verdict
+judge(struct crowd *cr, size_t i)
+{
+	return admission_judge(cr->cr_popular, &cr->cr_files[i].fp_file);
+}
+
 static bool
 stays(struct crowd *cr, size_t i)
 {
-	return admission_stays(cr->cr_popular, &cr->cr_files[i].fp_file);
+	return judge(cr, i) != ADMISSION_GOES;
 }
 
 static bool
@@ -122,13 +128,45 @@ of_equals_some_stay(void **state)
 
 	(void)state;
 	for (i = 0; i < FILES; i++)
-		asked(cr, i);
+		asked_often(cr, i, 2);
 	for (i = 0; i < FILES; i++)
-		stay += before[i] = stays(cr, i);
+		stay += before[i] = judge(cr, i) == ADMISSION_STAYS;
 	for (i = 0; i < FILES; i++)
-		same += before[i] == stays(cr, i);
+		same += before[i] == (judge(cr, i) == ADMISSION_STAYS);
 	assert_in_range(stay, FITS / 2, FITS * 2);
 	assert_int_equal(same, FILES);
+	crowd_destroy(cr);
+}
+
+/* Files that were asked for twice fill the room: a third request would earn it. */
+static void
+what_is_one_request_short_is_on_trial(void **state)
+{
+	struct crowd *cr = crowd_create();
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < FITS; i++)
+		asked_often(cr, i, 3);
+	note(cr, FITS, SIZE);
+	assert_int_equal(judge(cr, FITS), ADMISSION_GOES);
+	note(cr, FITS, SIZE);
+	assert_int_equal(judge(cr, FITS), ADMISSION_TRIAL);
+	assert_int_equal(judge(cr, 0), ADMISSION_STAYS);
+	crowd_destroy(cr);
+}
+
+/* Though it has its place: nobody knows that it will be asked for again. */
+static void
+what_was_asked_for_once_is_on_trial(void **state)
+{
+	struct crowd *cr = crowd_create();
+
+	(void)state;
+	note(cr, 0, SIZE);
+	assert_int_equal(judge(cr, 0), ADMISSION_TRIAL);
+	note(cr, 0, SIZE);
+	assert_int_equal(judge(cr, 0), ADMISSION_STAYS);
 	crowd_destroy(cr);
 }
 
@@ -150,15 +188,15 @@ a_crawler_pushes_nothing_out(void **state)
 }
 
 static void
-a_file_of_an_eighth_of_the_room_is_the_largest_that_stays(void **state)
+a_file_of_a_quarter_of_the_room_is_the_largest_that_stays(void **state)
 {
 	struct crowd *cr = crowd_create();
 
 	(void)state;
-	cr->cr_files[0].fp_file.fil_size = (off_t)(ROOM / 8);
+	cr->cr_files[0].fp_file.fil_size = (off_t)(ROOM / 4);
 	note(cr, 0, cr->cr_files[0].fp_file.fil_size);
 	assert_true(stays(cr, 0));
-	cr->cr_files[1].fp_file.fil_size = (off_t)(ROOM / 8 + 1);
+	cr->cr_files[1].fp_file.fil_size = (off_t)(ROOM / 4 + 1);
 	note(cr, 1, cr->cr_files[1].fp_file.fil_size);
 	assert_false(stays(cr, 1));
 	crowd_destroy(cr);
@@ -295,9 +333,11 @@ main(void)
 	    cmocka_unit_test(
 		what_was_asked_for_once_goes_when_more_was_than_fits),
 	    cmocka_unit_test(of_equals_some_stay),
+	    cmocka_unit_test(what_is_one_request_short_is_on_trial),
+	    cmocka_unit_test(what_was_asked_for_once_is_on_trial),
 	    cmocka_unit_test(a_crawler_pushes_nothing_out),
 	    cmocka_unit_test(
-		a_file_of_an_eighth_of_the_room_is_the_largest_that_stays),
+		a_file_of_a_quarter_of_the_room_is_the_largest_that_stays),
 	    cmocka_unit_test(pieces_count_when_they_are_the_whole),
 	    cmocka_unit_test(what_is_noted_counts_when_it_is_told),
 	    cmocka_unit_test(what_is_asked_for_very_often_is_told_at_once),

@@ -234,7 +234,8 @@ a_file_that_is_closed_was_asked_for_all_the_same(void **state)
 	same->fil_ino = file->fil_ino;
 	same->fil_size = file->fil_size;
 	ask_for_others(fx);
-	assert_false(admission_stays(pool_admission(fx->fx_pool), same));
+	assert_int_equal(
+	    admission_judge(pool_admission(fx->fx_pool), same), ADMISSION_GOES);
 	for (i = 0; i < 2; i++) {
 		wire_wide(&wr);
 		xfer_init(&xf, "nodiskio", fx, &wr, file);
@@ -250,7 +251,8 @@ a_file_that_is_closed_was_asked_for_all_the_same(void **state)
 	assert_true(pw_loop_spare(fx->fx_loop));
 	assert_null(fx->fx_loop->lp_noted.nt_first);
 	tick(fx, clock_now());
-	assert_true(admission_stays(pool_admission(fx->fx_pool), same));
+	assert_int_equal(admission_judge(pool_admission(fx->fx_pool), same),
+	    ADMISSION_STAYS);
 }
 
 /* They bring in what they do not know of: nothing would be given back. */

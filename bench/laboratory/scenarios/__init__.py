@@ -57,7 +57,7 @@ import pkgutil
 import types
 
 ORDER = ("storm", "hot", "cold", "download", "short", "herd", "thesis", "grid", "slow", "clients", "zipf",
-         "crawler", "hung", "idle", "handshakes", "http2", "streams", "resets")
+         "crawler", "week", "hung", "idle", "handshakes", "http2", "streams", "resets")
 
 
 def names():

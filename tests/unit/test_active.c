@@ -1,0 +1,115 @@
+/*
+ * What the transmission of a file on trial leaves on its pages: Linux makes a page active at
+ * its second use, and reading it for the first answer has to count as one.
+ */
+#include "lib_fixture.h"
+
+#define SIZE	   ((size_t)300 * KIB)
+#define KPF_ACTIVE 6 /* linux/kernel-page-flags.h */
+#define PFN	   ((UINT64_C(1) << 55) - 1)
+
+static uint64_t
+word_of(const char *path, uint64_t i)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint64_t word = 0;
+
+	if (fd == -1)
+		return 0;
+	if (pread(fd, &word, sizeof(word), (off_t)(i * sizeof(word))) !=
+	    (ssize_t)sizeof(word))
+		word = 0;
+	close(fd);
+	return word;
+}
+
+/* Root only: to others the numbers of pages are 0. */
+static size_t
+pages_active(int fd, size_t size)
+{
+	volatile char *map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), i, n = 0;
+	uint64_t pfn;
+
+	assert_true(map != MAP_FAILED);
+	for (i = 0; i < pages_in(size); i++) {
+		(void)map[i * page];
+		pfn = word_of("/proc/self/pagemap",
+			  (uint64_t)(uintptr_t)&map[i * page] / page) &
+		      PFN;
+		n += pfn != 0 &&
+		     (word_of("/proc/kpageflags", pfn) >> KPF_ACTIVE & 1) != 0;
+	}
+	munmap((void *)(uintptr_t)map, size);
+	return n;
+}
+
+static void
+send_all(struct fixture *fx, struct pw_file *file)
+{
+	struct wire wr;
+	struct xfer xf;
+
+	wire_wide(&wr);
+	xfer_init(&xf, "nodiskio", fx, &wr, file);
+	xf.xf_send.snd_len = (off_t)SIZE;
+	xf.xf_send.snd_cache = PW_CACHE_AUTO;
+	assert_int_equal(pw_send_start(&xf.xf_send), 0);
+	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
+	pw_send_finish(&xf.xf_send);
+	wire_close(&wr);
+}
+
+/* All pages of a file, by two reads through a descriptor of its own. */
+static bool
+kernel_tells(struct fixture *fx)
+{
+	struct pw_file *file = new_file(fx, "known", SIZE);
+	static char data[SIZE];
+	bool yes;
+	int i;
+
+	assert_true(evict(file->fil_fd, SIZE));
+	for (i = 0; i < 3; i++)
+		yes = pread(file->fil_fd, data, SIZE, 0) == (ssize_t)SIZE;
+	yes = yes && pages_active(file->fil_fd, SIZE) > 0;
+	pw_file_unref(&file);
+	return yes;
+}
+
+/* A page that is waited for, and one of each 64 KiB that is asked about, count twice. */
+static void
+what_is_sent_once_is_not_active_and_what_is_sent_twice_is(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT | NEED_EXACT);
+	if (!kernel_tells(fx)) {
+		print_message("the kernel does not tell here\n");
+		skip();
+	}
+	file = new_file(fx, "f", SIZE);
+	assert_true(evict(file->fil_fd, SIZE));
+	send_all(fx, file);
+	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), pages_in(SIZE));
+	assert_in_range(
+	    pages_active(file->fil_fd, SIZE), 0, pages_in(SIZE) / 2);
+	send_all(fx, file);
+	send_all(fx, file);
+	assert_in_range(pages_active(file->fil_fd, SIZE),
+	    pages_in(SIZE) * 3 / 4, pages_in(SIZE));
+	pw_file_unref(&file);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		what_is_sent_once_is_not_active_and_what_is_sent_twice_is,
+		setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
