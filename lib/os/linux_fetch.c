@@ -52,14 +52,14 @@ os_fetch_end(int sink, int fd, off_t off, size_t len)
 	return 0;
 }
 
-/* The last page of the mapping that has not been read yet, or -1. */
+/* The last page of the mapping that has not been read yet, or -1.  No answer: it may be any. */
 static ssize_t
 last_missing(char *map, size_t pages, size_t page)
 {
 	unsigned char vec[OS_FOLIO / 4096 + 1];
 
 	if (pages > sizeof(vec) || mincore(map, pages * page, vec) == -1)
-		return -1;
+		return (ssize_t)pages - 1;
 	while (pages > 0 && (vec[pages - 1] & 1) != 0)
 		pages--;
 	return (ssize_t)pages - 1;
