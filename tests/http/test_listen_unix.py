@@ -224,7 +224,7 @@ def test_max_connections_counts_them(start):
     assert held[2].ask("/name").status == 200
     held[0].eof()
     server.stop(messages=r"(pagewise: warning: cannot accept connections: max_connections "
-                         r"reached \(2\)\n)?")
+                         r"reached \(2\); raise it, if there is memory for more\n)?")
 
 
 # ------------------------------------------------------------------------- the file
