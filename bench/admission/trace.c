@@ -283,8 +283,15 @@ trace_read(const char *path)
 			tr->tr_sizes[file] = size;
 		if (file >= tr->tr_files)
 			tr->tr_files = file + 1;
-		tr->tr_requests[tr->tr_n++] = (struct request){
-		    file, n == 4 ? off : 0, n == 4 ? len : tr->tr_sizes[file]};
+		size = tr->tr_sizes[file];
+		if (n == 2) {
+			off = 0;
+			len = size;
+		}
+		if (len == 0 || off >= size || len > size - off)
+			errx(2, "%s: not a part of %u pages: %s", path, size,
+			    line);
+		tr->tr_requests[tr->tr_n++] = (struct request){file, off, len};
 	}
 	fclose(f);
 	return tr;

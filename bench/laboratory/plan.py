@@ -211,8 +211,8 @@ PAGES = (
                               "for each that a client takes, {who} {other}"),
          ("nodiskio", "blocking"), ("nginx",),
          {"clients": 1000, "seconds": 3, "lead": 3, "limit_mib": 200, "memory_mib": 256}),
-    Page("clients", MANY, "Ten thousand slow clients",
-         "What do 10 000 clients get, each with an uncached file of its own?",
+    Page("clients", MANY, "Nine thousand slow clients",
+         "What do 9000 clients get, each with an uncached file of its own?",
          "clients", against_best("disk bytes per byte taken", "it reads {mine} bytes from the "
                                  "disk for each that a client takes, {who} {other}"),
          ("nodiskio",), ("nginx",), {"seconds": 4, "lead": 7, "ramp": 5.0, "files": 2048}),

@@ -52,7 +52,10 @@ os_fetch_end(int sink, int fd, off_t off, size_t len)
 	return 0;
 }
 
-/* The last page of the mapping that has not been read yet, or -1.  No answer: it may be any. */
+/*
+ * The last page of the mapping that has not been read yet, or -1.  Where mincore fails, that may
+ * be any page.
+ */
 static ssize_t
 last_missing(char *map, size_t pages, size_t page)
 {
@@ -88,6 +91,7 @@ wait_for_last(int fd, char *map, off_t off, size_t len)
 	return false;
 }
 
+/* To all but the owner mincore says that everything is there. */
 int
 os_fetch_wait(int sink, int fd, off_t off, size_t len)
 {
@@ -96,7 +100,8 @@ os_fetch_wait(int sink, int fd, off_t off, size_t len)
 	bool there;
 	char *map;
 
-	if (len > OS_FOLIO - OS_SAMPLE || os_cachestat(fd, off, 1) < 0)
+	if (len > OS_FOLIO - OS_SAMPLE || os_cachestat(fd, off, 1) < 0 ||
+	    !os_owner(fd))
 		return os_fetch_end(sink, fd, off, len);
 	map = mmap(NULL, all, PROT_READ, MAP_SHARED, fd, from);
 	if (map == MAP_FAILED)

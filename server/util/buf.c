@@ -5,8 +5,8 @@
 
 #include "server/util/buf.h"
 
-#define LIST_MAX \
-	4096 /* blocks of a size kept; the rest goes back to the system */
+/* Blocks of a size that are kept; the rest goes back to the system. */
+#define LIST_MAX 4096
 
 struct block {
 	struct block *next;
@@ -115,7 +115,7 @@ buf_shrink(struct buf *b, struct buf_list *bl)
 	if (data == NULL)
 		return;
 	memcpy(data, b->b_data, b->b_len);
-	memset(b->b_data, 0, b->b_len);
+	explicit_bzero(b->b_data, b->b_len);
 	memory_give(b, bl);
 	b->b_data = data;
 	b->b_cap = BUF_SMALL;

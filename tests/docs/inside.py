@@ -310,11 +310,19 @@ def page(job):
     return failures + ([said[-6000:]] if SANITIZER.search(said) else [])
 
 
+def runs(pid):
+    """Whether it is there, and no zombie."""
+    with contextlib.suppress(OSError):
+        with open("/proc/%d/status" % pid, encoding="ascii") as f:
+            return "State:\tZ" not in f.read()
+    return False
+
+
 def end(until):
     """Every server ends as it is told to."""
     def servers():
-        return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and name_of(int(pid)) == "pagewise"
-                and ("State:\tZ" not in open("/proc/%s/status" % pid, encoding="ascii").read())]
+        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+                if name_of(pid) == "pagewise" and runs(pid)]
 
     while servers() and time.monotonic() < until:
         for pid in servers():
