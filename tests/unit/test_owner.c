@@ -100,8 +100,8 @@ refuse_cachestat(int refused)
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
 
 	return ctx != NULL &&
-	       seccomp_rule_add(
-		   ctx, SCMP_ACT_ERRNO(error), CACHESTAT, 0) == 0 &&
+	       seccomp_rule_add(ctx, SCMP_ACT_ERRNO(error), CACHESTAT, 0) ==
+		   0 &&
 	       seccomp_load(ctx) == 0;
 }
 
@@ -200,9 +200,8 @@ without_cachestat_the_same_holds(void **state)
 static void
 an_answer_of_cachestat_proves_nothing(void **state)
 {
-	struct who who = {.who_uid = SOMEBODY,
-	    .who_owner = ROOT,
-	    .who_refused = ANSWERED};
+	struct who who = {
+	    .who_uid = SOMEBODY, .who_owner = ROOT, .who_refused = ANSWERED};
 
 	(void)state;
 	expect(FALSE, who);
