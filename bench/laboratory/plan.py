@@ -215,7 +215,7 @@ PAGES = (
          "What do 9000 clients get, each with an uncached file of its own?",
          "clients", against_best("disk bytes per byte taken", "it reads {mine} bytes from the "
                                  "disk for each that a client takes, {who} {other}"),
-         ("nodiskio",), ("nginx",), {"seconds": 4, "lead": 7, "ramp": 5.0, "files": 2048}),
+         ("nodiskio",), ("nginx",), {"seconds": 4, "lead": 7, "ramp": 5.0, "files": 2304}),
     # ------------------------------------------------------------- memory
     Page("thesis", MEMORY, "Random large files from a data set of 8 times the memory",
          "How much CPU time does it take to send large files that are mostly uncached?",
