@@ -65,7 +65,7 @@ PAGES = (
          "storm", against_best(IN_STORM, ANSWERED + ", nginx with sendfile {nginx}",
                                also=(("nginx", "nginx"),)),
          ("nodiskio", "uring", "splice", "aio", "pool", "blocking"),
-         ("nginx", "nginx-threads", "nginx-threads-64", "h2o", "lighttpd", "caddy"),
+         ("nginx", "nginx-threads", "nginx-threads-64", "h2o", "h2o-uring", "lighttpd", "caddy"),
          STORM),
     Page("storm-deployed", BESIDE, "The storm: who owns the files, and who started the server",
          "Does the loop wait for the disk where the kernel refuses an answer?",
@@ -132,7 +132,7 @@ PAGES = (
          "hot", in_cases("CPU µs/request", "its CPU time per request is {ratio} of the best "
                          "peer's", first=1),
          ("nodiskio",), ("nginx", "h2o", "lighttpd"),
-         {"seconds": 1, "cases": "1K,64K,1M,16M", "log": "off"}),
+         {"seconds": 1, "cases": "1K,16K,64K,1M,16M", "log": "off"}),
     Page("hot-deployed", CACHED, "Cached files of 10 MiB: who owns them",
          "What does it cost to ask whether a large file is cached?",
          "hot", in_cases("CPU µs/request", "its CPU time per request is {ratio} of the best "

@@ -120,20 +120,22 @@ def in_cases(column, text, subject=OURS, first=0, last=None, variant=""):
                               if other.summary.median else None)
         if not ratios:
             return None
-        return (f"Of {sum(counts.values())} cases pagewise is {counted(counts)}: "
-                f"{text.format(ratio=between(ratios))}.")
+        return f"{counted(counts)}: {text.format(ratio=between(ratios))}."
     return rule
 
 
 def counted(counts):
-    """ "ahead of the best peer in 3 and level with it in 2"."""
-    parts, whom = [], "the best peer"
-    for word, number in counts.items():
-        if number:
-            parts.append(f"{word} {whom} in {number}")
-            whom = "it"
+    """ "Of 5 cases pagewise is ahead of the best peer in 3 and level with it in 2"."""
+    there = {word: number for word, number in counts.items() if number}
+    total, whom, parts = sum(there.values()), "the best peer", []
+    if total == 1:
+        return f"pagewise is {next(iter(there))} {whom}"
+    for word, number in there.items():
+        parts.append(f"{word} {whom} in {number}")
+        whom = "it"
     *some, last = parts
-    return f"{', '.join(some)} and {last}" if some else last
+    return f"Of {total} cases pagewise is " + (
+        f"{', '.join(some)} and {last}" if some else last)
 
 
 def between(values):

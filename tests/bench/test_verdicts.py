@@ -93,10 +93,12 @@ def test_cases_are_counted(view, ours, said):
 
 
 @pytest.mark.parametrize("counts, text", [
-    ({AHEAD: 2, LEVEL: 0, BEHIND: 0}, "ahead of the best peer in 2"),
-    ({AHEAD: 2, LEVEL: 1, BEHIND: 0}, "ahead of the best peer in 2 and level with it in 1"),
+    ({AHEAD: 0, LEVEL: 1, BEHIND: 0}, "pagewise is level with the best peer"),
+    ({AHEAD: 2, LEVEL: 0, BEHIND: 0}, "Of 2 cases pagewise is ahead of the best peer in 2"),
+    ({AHEAD: 2, LEVEL: 1, BEHIND: 0},
+     "Of 3 cases pagewise is ahead of the best peer in 2 and level with it in 1"),
     ({AHEAD: 2, LEVEL: 1, BEHIND: 3},
-     "ahead of the best peer in 2, level with it in 1 and behind it in 3"),
+     "Of 6 cases pagewise is ahead of the best peer in 2, level with it in 1 and behind it in 3"),
 ])
 def test_counts_in_words(counts, text):
     assert verdicts.counted(counts) == text
