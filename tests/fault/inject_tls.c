@@ -5,23 +5,38 @@
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/ssl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "inject_wrap.h"
 
-/* OpenSSL's allocations, wherever: one site each. */
+#define LOCKS 2 /* with which OpenSSL begins, before all else */
+
+/* OpenSSL's allocations, wherever: one site each.  Its first locks are a site of their own. */
+NUMBER(openssl_begin)
 NUMBER(openssl_malloc)
 NUMBER(openssl_realloc)
 extern void *__real_malloc(size_t);
 extern void *__real_realloc(void *, size_t);
 
+static bool
+is_beginning(void)
+{
+	static atomic_uint n;
+
+	return atomic_load(&n) < LOCKS && atomic_fetch_add(&n, 1) < LOCKS;
+}
+
 static void *
 openssl_malloc(size_t size, const char *file, int line)
 {
+	unsigned call;
+
 	(void)file, (void)line;
 	if (size == 0)
 		return NULL;
-	if (inject_library(call_openssl_malloc) <= 0)
+	call = is_beginning() ? call_openssl_begin : call_openssl_malloc;
+	if (inject_library(call) <= 0)
 		return __real_malloc(size);
 	errno = ENOMEM;
 	return NULL;

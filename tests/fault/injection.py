@@ -116,6 +116,7 @@ ON = {
     "evconnlistener_new": "ENOMEM",
     "evbuffer_add_reference": "ENOMEM",
     "cfg_init": "ENOMEM",
+    "openssl_begin": "ENOMEM",
     "openssl_malloc": "ENOMEM",
     "openssl_realloc": "ENOMEM",
     "nghttp2_malloc": "ENOMEM",

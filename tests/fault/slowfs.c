@@ -348,6 +348,9 @@ slow_init(struct fuse_conn_info *conn, struct fuse_config *cfg)
 	if (max_read > 0)
 		conn->max_read = max_read;
 	cfg->kernel_cache = 1;
+	/* Without it libfuse 3.17 hears of no caller that is killed; main ignores the signal. */
+	cfg->intr = 1;
+	cfg->intr_signal = SIGUSR1;
 	cfg->entry_timeout = cfg->attr_timeout = 3600;
 	if (pthread_create(&thread, NULL, control_run, NULL) != 0)
 		abort();
@@ -387,6 +390,7 @@ main(int argc, char **argv)
 	char *fuse_argv[] = {argv[0], "-f", "-o", options, argv[3], NULL};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGUSR1, SIG_IGN);
 	if (argc < 4)
 		return 2;
 	direct = argc > 5;

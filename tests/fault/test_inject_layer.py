@@ -14,8 +14,8 @@ import injection
 pytestmark = pytest.mark.once
 
 SANITIZERS = re.compile(r"__(asan|ubsan|lsan|sanitizer|odr_asan)")
-INTERNAL = {"event_malloc", "event_realloc", "openssl_malloc", "openssl_realloc", "openat2", "cachestat", "capset", "landlock",
-            "nghttp2_malloc", "nghttp2_calloc", "seccomp"}
+INTERNAL = {"event_malloc", "event_realloc", "openssl_begin", "openssl_malloc", "openssl_realloc", "openat2", "cachestat",
+            "capset", "landlock", "nghttp2_malloc", "nghttp2_calloc", "seccomp"}
 
 
 def symbols(flags, files):

@@ -4,6 +4,8 @@ ends with 1, or does without and serves; in both cases nothing else is said."""
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -20,6 +22,28 @@ LONG = os.environ.get("FAULTS_LONG") == "1"
 SMALL = t.content(3, 5000)
 SITES = 120  # of a start with root, at least
 CODES = {1, 2}  # 2: an option that cannot be had here
+
+# OpenSSL alone, and no memory for the locks with which it begins.
+BEGIN = """
+import ctypes
+import ctypes.util
+crypto = ctypes.CDLL(ctypes.util.find_library("crypto"))
+refuse = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_int)(lambda *_: None)
+assert crypto.CRYPTO_set_mem_functions(refuse, None, None) == 1
+crypto.ERR_clear_error()
+"""
+
+
+def left_out(sites):
+    """The sites at which the library itself never returns: OpenSSL 3.5 reports that allocation, the
+    report waits for the beginning, and the beginning for the report (OpenSSL's issue 19334)."""
+    begin = {key for key, (name, _) in sites.items() if name == "openssl_begin"}
+    try:
+        if begin:
+            subprocess.run([sys.executable, "-c", BEGIN], check=True, timeout=5 * harness.SLOWER)
+        return set()
+    except subprocess.TimeoutExpired:
+        return begin
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +129,10 @@ def test_each_call_of_a_start_fails_once_at_each_site(start, known, path, secure
     outcomes, missed = {"ended": 0, "served": 0}, []
     wrong = []
     sites = plan.seen()
+    left = left_out(sites)
     for key, (name, place) in sites.items():
         for effect in injection.effects(name)[: None if LONG else 1]:
-            if (key, effect) in known and not LONG:
+            if key in left or ((key, effect) in known and not LONG):
                 continue
             known.add((key, effect))
             plan.fail((key, effect))
@@ -117,7 +142,7 @@ def test_each_call_of_a_start_fails_once_at_each_site(start, known, path, secure
                 wrong.append("%s %s at %s: %s" % (name, effect, injection.where(place), error))
             if not plan.reached:
                 missed.append("%s %s at %s" % (name, effect, injection.where(place)))
-    print(outcomes, "not reached:", *missed, sep="\n")
+    print(outcomes, "left out:", *(sites[key][0] for key in left), "not reached:", *missed, sep="\n")
     assert not wrong, "\n".join(wrong)
     assert len(sites) >= SITES and outcomes["ended"] > 0
     assert len(missed) < 5, missed
