@@ -95,7 +95,7 @@ class Bench:
     def probe(self, server, path="/", urls=None, **options):
         """urls: paths to draw from."""
         return load.probe(self.undo, self.commands, server.base + path,
-                          urls=self.list(urls), **options)
+                          urls=self.list(urls), first=not self.host.one_core, **options)
 
     def slow(self, server, path="/", urls=None, **options):
         return load.slow(self.undo, self.commands, server.base + path,

@@ -7,6 +7,7 @@ result: a dict of what it printed, with the CPU time that it took itself.  They 
 on the generators' core, which the laboratory has and its children inherit.
 """
 
+import functools
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from laboratory.undo import spawn
 LUA = os.path.join(machine.TREE, "bench", "wrk.lua")
 WRK_TLS = os.path.join(machine.TREE, "bench", "peers", "wrk-tls.cnf")
 IDLE = ("chrt", "--idle", "0")
+FIRST = ("chrt", "--fifo", "1")
 GRACE = 60  # seconds, for a generator that should have ended
 
 
@@ -120,9 +122,18 @@ def wrk(undo, log, url, connections, seconds, urls=None, idle=False, together=1)
     return Load(undo, argv, seconds, log)
 
 
-def probe(undo, log, url, rate, connections, seconds, timeout=10, urls=None):
-    argv = [machine.tool("probe"), "--rate", rate, "--connections", connections,
-            "--seconds", seconds, "--timeout", timeout, "--timeline", 100]
+@functools.cache
+def may_be_first():
+    """Whether this user may ask for a real-time priority in this control group."""
+    return subprocess.run([*FIRST, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def probe(undo, log, url, rate, connections, seconds, timeout=10, urls=None, first=False):
+    """first: it has the core whenever it wants it (SCHED_FIFO), if this user may say so.  Else
+    what else runs there, the laboratory itself among it, would be in the latency."""
+    argv = [*(FIRST if first and may_be_first() else ()), machine.tool("probe"),
+            "--rate", rate, "--connections", connections, "--seconds", seconds,
+            "--timeout", timeout, "--timeline", 100]
     argv += ["--urls", urls] if urls else []
     return Load(undo, [*argv, url], seconds + timeout, log)
 

@@ -30,6 +30,9 @@ NOTES = [
     "The cold clients run with the lowest priority (SCHED_IDLE) on the core that they "
     "share with the hot ones: else the table would show how long they hold that core. With "
     "--one-core they have the usual priority, since the hot ones would leave them nothing.",
+    "The probe has the core that it shares whenever it wants it (SCHED_FIFO), if the laboratory "
+    "runs as root: else its latency would be that of the other clients and of the laboratory. "
+    "How late it was itself is in the table; that is part of the latency.",
     "A request without an answer when the probe stopped counts with its wait until then: the "
     "longest stalls were longer than shown.",
     "The worst stall is measured from outside: it includes delays by the machine and the "
@@ -128,6 +131,7 @@ def columns():
         Column("p50", usec, lambda v: v["stormy"]["latency_us"]["p50"], "less"),
         Column("p99", usec, lambda v: v["stormy"]["latency_us"]["p99"], "less"),
         Column("worst stall", usec, stall, "less"),
+        Column("probe's own delay, p99", usec, lambda v: v["stormy"]["own_delay_us"]["p99"]),
         Column("cold read, of limit", share,
                lambda v: v["storm"]["disk_bytes"] / v["storm"]["t"] / v["limit"]),
         Column("cold sent, of limit", share,
