@@ -272,8 +272,9 @@ enable_nothing()
 {
 	cmd systemctl || return 0
 	for package in $packages; do
-		! systemctl cat "$package" >/dev/null 2>&1 || as_root systemctl disable "$package" ||
-		    say "this may start with the machine: $package" >&2
+		unit=${package%-light}
+		! systemctl cat "$unit" >/dev/null 2>&1 || as_root systemctl disable "$unit" ||
+		    say "this may start with the machine: $unit" >&2
 	done
 }
 

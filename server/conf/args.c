@@ -8,6 +8,8 @@
 #include <getopt.h>
 #include <http_parser.h>
 #include <limits.h>
+#include <nghttp2/nghttp2.h>
+#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +112,8 @@ print_help(void)
 	fputs(
 	    "usage: pagewise --root DIR [option ...]\n"
 	    "       pagewise -c FILE [-t | -T] [option ...]\n"
-	    "       pagewise precompress|digest DIR ..., see pagewise-tool(8)\n"
+	    "       pagewise precompress|digest|sign ..., see "
+	    "pagewise-tool(8)\n"
 	    "       pagewise drain|undrain [SOCKET], the same\n"
 	    "       pagewise assign NODES DIR, the same\n"
 	    "examples:\n"
@@ -141,9 +144,11 @@ print_version(void)
 {
 	unsigned long v = http_parser_version();
 
-	printf("pagewise %s (libevent %s, http-parser %lu.%lu.%lu)\n",
+	printf("pagewise %s (libevent %s, http-parser %lu.%lu.%lu, nghttp2 %s, "
+	       "%s)\n",
 	    PW_VERSION, event_get_version(), v >> 16 & 0xff, v >> 8 & 0xff,
-	    v & 0xff);
+	    v & 0xff, nghttp2_version(0)->version_str,
+	    OpenSSL_version(OPENSSL_VERSION));
 }
 
 #define UNKNOWN "unknown option; pagewise -h prints them all"

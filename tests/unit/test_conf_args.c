@@ -200,15 +200,16 @@ static void
 version_and_help_go_to_stdout(void **state)
 {
 	struct conf *conf;
-	unsigned v[3];
+	unsigned v[4];
 
 	(void)state;
 	assert_int_equal(load("-V", &conf), CONF_EXIT_OK);
 	assert_int_equal(sscanf(out_text,
 			     "pagewise " PW_VERSION " (libevent %*[^,], "
-			     "http-parser %u.%u.%u)\n",
-			     &v[0], &v[1], &v[2]),
-	    3);
+			     "http-parser %u.%u.%u, nghttp2 %*[^,], "
+			     "OpenSSL %u.",
+			     &v[0], &v[1], &v[2], &v[3]),
+	    4);
 	assert_int_equal(v[0], 2);
 	assert_string_equal(err_text, "");
 
