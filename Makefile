@@ -42,7 +42,7 @@
 ##                distinfo of the port for FreeBSD
 ##   deb          Debian's packages of that: build/deb (conf/debian)
 ##   test-deb     installs, upgrades under load and removes them in fresh roots, and with systemd;
-##                SUITES="bookworm trixie"
+##                SUITES="bookworm trixie" ARGS="--tests 'tests/http tests/fault'": these instead
 ##   image        an image for containers, built and tried without a registry: build/image/pagewise.tar
 ##   install, uninstall, clean, deps (only install what the build needs)
 ##   examples     build/obj/examples: servers on other event loops, as lib/examples has them
@@ -602,8 +602,8 @@ dist:
 DEB_TREE = build/deb/pagewise-$(VERSION)
 deb: dist
 	@sh conf/install-deps.sh build nginx deb
-	@rm -rf $(DEB_TREE) && mkdir -p build/deb && cp $(DIST) build/deb/pagewise_$(VERSION).orig.tar.gz
-	@tar -xzf $(DIST) -C build/deb && cp -R conf/debian $(DEB_TREE)/debian
+	@rm -rf $(DEB_TREE) build/deb/*.deb && mkdir -p build/deb && cp $(DIST) build/deb/pagewise_$(VERSION).orig.tar.gz
+	@tar -xzf $(DIST) -C build/deb && cp -R $(DEB_TREE)/conf/debian $(DEB_TREE)/debian
 	@cd $(DEB_TREE) && dpkg-buildpackage --no-sign $(DEB_ARGS) >../build.log 2>&1 || \
 	    { tail -30 ../build.log; exit 1; }
 	@lintian --fail-on error,warning build/deb/pagewise_$(VERSION)-*.changes
@@ -613,7 +613,7 @@ deb: dist
 SUITES = bookworm trixie
 test-deb: dist
 	@sh conf/install-deps.sh roots
-	@$(PYTHON) tests/packages/run --dist $(DIST) $(SUITES)
+	@$(PYTHON) tests/packages/run --dist $(DIST) $(ARGS) $(SUITES)
 
 # Built and run without a registry: tests/packages/image.
 image: deb

@@ -89,6 +89,14 @@ def distinfo(name, tarball, epoch):
             f"SIZE ({name}.tar.gz) = {len(tarball)}\n").encode()
 
 
+def committed(path):
+    """Of a symbolic link the file that it leads to."""
+    data = git("show", "HEAD:" + path)
+    if git("ls-tree", "HEAD", path).startswith(b"120000"):
+        return committed(os.path.normpath(os.path.join(os.path.dirname(path), data.decode())))
+    return data
+
+
 def main():
     version, where = sys.argv[1:]
     name = "pagewise-" + version
@@ -101,7 +109,7 @@ def main():
              "freebsd-port/distinfo": distinfo(name, tarball, epoch)}
     # The port with its distinfo, which cannot be in the tarball that it is about.
     for path in git("ls-files", "-z", "conf/freebsd-port").decode().split("\0")[:-1]:
-        files[path.removeprefix("conf/")] = git("show", "HEAD:" + path)
+        files[path.removeprefix("conf/")] = committed(path)
     for path, data in files.items():
         path = os.path.join(where, path)
         os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -141,11 +141,21 @@ def measure(page, args, commit):
     os.rename(part, path)
 
 
-def say_failures(page, path):
-    """Of single rounds: the page lists them."""
+def failures(page, path):
+    """The rounds that failed, which the page lists."""
     if page.scenario == plan.LADDERS:
-        return
-    if failed := [r for r in results.Run.open(path).rounds if r.error]:
+        return []
+    return [r for r in results.Run.open(path).rounds if r.error]
+
+
+def whole(out, wanted, commit):
+    """Whether each of these tables is there, and no round of it failed."""
+    there = [found(out, page) for page in wanted]
+    return all(one and one.commit == commit and not failures(one.page, one.path) for one in there)
+
+
+def say_failures(page, path):
+    if failed := failures(page, path):
         note(f"{page.name}: {len(failed)} rounds failed, such as {failed[0].candidate}: "
              f"{failed[0].error}; to measure it again: --only {page.name}")
 

@@ -93,7 +93,7 @@ class Drawn:
 
     def __init__(self, measured, configurations):
         self.page, self.measured = measured.page, measured
-        self.pictures, self.host, self.versions = {}, {}, {}
+        self.pictures, self.host, self.versions, self.failed = {}, {}, {}, 0
         if self.page.scenario == plan.LADDERS:
             self.verdict, body = self.of_ladders(measured.ladders())
         else:
@@ -137,7 +137,7 @@ class Drawn:
     def of_run(self, run, configurations):
         module = scenarios.load(self.page.scenario)
         view = View(run.about, self.page.scenario, run.of(self.page.scenario))
-        self.host = run.about["host"]
+        self.host, self.failed = run.about["host"], len(view.failures())
         self.versions = {view.title(name): view.candidates[name]["version"]
                          for name in view.servers()}
         return (self.page.verdict(view) or NO_VERDICT,
@@ -213,6 +213,7 @@ def front(drawn, commit, others):
     yield from wrapped(scope(drawn, commit))
     yield ""
     yield from part(drawn, others)
+    yield from broken(drawn)
     known = {one.page.name: one for one in drawn}
     for group in plan.GROUPS:
         pages = [page for page in plan.PAGES if page.group == group]
@@ -261,6 +262,14 @@ def part(drawn, others):
         yield from wrapped("Of these, other commits' results were not shown: " + ", ".join(
             f"{one.page.name} ({one.commit})" for one in others) + ".")
     yield ""
+
+
+def broken(drawn):
+    """The same."""
+    if bad := [one.page.name for one in drawn if one.failed]:
+        yield from wrapped(f"**Rounds failed in {len(bad)} tables,** whose pages list them: "
+                           f"{', '.join(bad)}.")
+        yield ""
 
 
 def machine(drawn):

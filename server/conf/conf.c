@@ -185,11 +185,13 @@ build(const struct conf_args *args, const struct conf_files *files,
 
 /* -t and -T */
 static enum conf_action
-report(const struct conf_args *args, const struct conf *conf)
+report(const struct conf_args *args, conf_try_f try, const struct conf *conf)
 {
 	int error = 0;
 
 	if (!conf_certificates_are_good(conf))
+		return CONF_EXIT_ERROR;
+	if (try != NULL && try(conf) != 0)
 		return CONF_EXIT_ERROR;
 	if (args->arg_dump) {
 		error = conf_dump_print(conf);
@@ -211,7 +213,7 @@ report(const struct conf_args *args, const struct conf *conf)
 }
 
 enum conf_action
-conf_load(int argc, char **argv, struct conf **out)
+conf_load(int argc, char **argv, conf_try_f try, struct conf **out)
 {
 	struct settings set = {0};
 	struct conf_scope top = {0};
@@ -241,7 +243,7 @@ conf_load(int argc, char **argv, struct conf **out)
 	if (action != CONF_RUN)
 		goto done;
 	if (args.arg_test) {
-		action = report(&args, top.cs_conf);
+		action = report(&args, try, top.cs_conf);
 		goto done;
 	}
 	*out = top.cs_conf;

@@ -277,19 +277,22 @@ enum conf_action {
 	CONF_EXIT_ERROR, /* the file or this host is, it was said: exit(1) */
 };
 
+/* What -t and -T try besides, when all else is good: 0, or -1 after a message. */
+typedef int (*conf_try_f)(const struct conf *);
+
 /*
  * Parses argv and the configuration file it names.  Command-line settings win
  * over top-level ones in the file; --root defines one site that replaces those
  * of the file.  Everything is checked that can be without binding or starting
  * anything: types, ranges, unknown keys, addresses, that roots are directories
  * that can be read, that the send path exists on this host; with -t and -T also that clients would
- * take the certificates.  Messages go to
- * stderr:
+ * take the certificates, and by try, which may be NULL.  Messages go to stderr:
  *     pagewise: pagewise.conf:12: threads: 0 is out of range (1 to 256)
  *     pagewise: --threads: 0 is out of range (1 to 256)
  * Not reentrant: getopt(3) and libConfuse's lexer are not.
  */
-enum conf_action conf_load(int argc, char **argv, struct conf **);
+enum conf_action conf_load(
+    int argc, char **argv, conf_try_f try, struct conf **);
 
 /* The site for a Host value (port and final dot ignored), else the first. */
 const struct site *conf_site(const struct conf *, const char *host, size_t len);

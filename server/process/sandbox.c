@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/os/os.h"
+#include "server/process/roots.h"
 #include "server/process/sandbox.h"
 
 #define NOT_ALL "sandbox: incomplete on this kernel: "
@@ -264,4 +266,34 @@ sandbox_enter(const struct conf *conf, struct pw_root *const *roots, bool again)
 	if (check_roots(conf, roots) == -1)
 		return -1;
 	return for_settings(conf, probe);
+}
+
+static int
+try_roots(const struct conf *conf)
+{
+	struct pw_root **roots = NULL;
+
+	if (roots_open(conf, &roots) == -1)
+		return -1;
+	if ((conf->conf_uid != 0 || conf->conf_group != NULL) &&
+	    change_user(conf) == -1)
+		return -1;
+	return check_roots(conf, roots);
+}
+
+/* A change of the user is for good. */
+int
+sandbox_try(const struct conf *conf)
+{
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		return 0;
+	pid = fork();
+	if (pid == 0)
+		_exit(try_roots(conf) == 0 ? 0 : 1);
+	if (pid == -1 || waitpid(pid, &status, 0) == -1)
+		return fail("try the roots", "as the user", "");
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
 }

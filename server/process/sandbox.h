@@ -19,4 +19,10 @@
 int sandbox_enter(
     const struct conf *, struct pw_root *const *roots, bool again);
 
+/*
+ * Whether the user of the configuration may read its roots: as root, tried by a process of its
+ * own, which opens them as a start does, and waits for disks.  A conf_try_f.
+ */
+int sandbox_try(const struct conf *);
+
 #endif

@@ -14,6 +14,7 @@
 #include "server/process/channel.h"
 #include "server/process/root_probe.h"
 #include "server/process/roots.h"
+#include "server/process/sandbox.h"
 #include "server/process/serve.h"
 #include "server/process/serve_priv.h"
 
@@ -259,7 +260,7 @@ serve(struct serve_args *sa)
 {
 	struct server sv = {.sv_channel = sa->sa_channel, .sv_withdraw = -1};
 
-	switch (conf_load(sa->sa_argc, sa->sa_argv, &sv.sv_conf)) {
+	switch (conf_load(sa->sa_argc, sa->sa_argv, sandbox_try, &sv.sv_conf)) {
 	case CONF_RUN:
 		break;
 	case CONF_EXIT_OK:

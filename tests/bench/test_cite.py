@@ -28,7 +28,7 @@ PAGES = (
 
 
 def values(rate):
-    latency = {"latency_us": {"p50": 100, "p99": 200, "max": 3000}}
+    latency = {"latency_us": {"p50": 100, "p99": 200, "max": 3000}, "own_delay_us": {"p99": 50}}
     return {"random": {
         "alone": {"rate": 50000, "cpu": 1.0, "requests": 100_000}, "calm": latency,
         "stormy": latency, "limit": 1 << 20, "cold": {"bytes": 2 << 20, "seconds": 2.0},
@@ -162,6 +162,13 @@ def test_failed_rounds_are_said_and_listed(laboratory, args, tmp_path, capsys):
     pages.write(str(tmp_path / "docs"), *cite.measured(args().out, COMMIT), COMMIT)
     text = (tmp_path / "docs/results/one.md").read_text()
     assert "- Failed: title of nginx, round 1: it broke" in text and pages.NO_VERDICT in text
+    front = " ".join((tmp_path / "docs/results.md").read_text().split())
+    assert "**Rounds failed in 2 tables,** whose pages list them: one, two." in front
+    assert not cite.whole(args().out, PAGES, COMMIT) and cite.whole(args().out, PAGES[2:], COMMIT)
+    laboratory.broken = ()
+    perform(laboratory, args(only=["one", "two"]))
+    assert cite.whole(args().out, PAGES, COMMIT)
+    assert not cite.whole(args().out, PAGES, "fedcba9876")
 
 
 def test_what_is_there_stays_until_the_new_results_are_complete(laboratory, args):

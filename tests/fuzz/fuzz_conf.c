@@ -50,7 +50,7 @@ load(struct conf **conf, char **message)
 
 	stderr = open_memstream(message, &len);
 	CHECK(stderr != NULL);
-	action = conf_load(3, argv, conf);
+	action = conf_load(3, argv, NULL, conf);
 	fclose(stderr);
 	stderr = before;
 	cut(*message);

@@ -48,6 +48,11 @@ words=(pagewise {command or "--"} --); CURRENT=$#words
 f() {{ . {DIR}/_pagewise }}; f""")
 
 
+def zsh_commands():
+    spec = next(spec for spec in zsh_specs("") if spec.startswith("1:command:("))
+    return re.search(r"\((.*)\)", spec).group(1).split()
+
+
 def zsh_options(command):
     found = [re.match(r"(?:\([^)]*\))?\*?(-[\w-]+)(?=\[)", spec) for spec in zsh_specs(command)]
     return {match.group(1) for match in found if match}
@@ -107,3 +112,9 @@ def test_every_send_path_is_offered():
     assert len(paths) > 3
     assert set(paths) < set(bash(["pagewise", "--send-path", ""]))
     assert set(paths) < set(fish(["pagewise", "--send-path", ""]))
+
+
+@pytest.mark.parametrize("offered", [lambda: bash(["pagewise", ""]), lambda: fish(["pagewise", ""]), zsh_commands],
+                         ids=["bash", "fish", "zsh"])
+def test_a_shell_offers_every_command(offered):
+    assert set(COMMANDS) - {""} <= set(offered())

@@ -416,6 +416,21 @@ def test_root_that_the_user_cannot_read_is_an_error(base):
 
 
 @as_root
+@pytest.mark.parametrize("option", ["-t", "-T"])
+def test_a_check_sees_that_the_user_cannot_read_a_root(base, option):
+    path = os.path.join(base, "private-too")
+    os.makedirs(path, exist_ok=True)
+    os.chmod(path, 0o700)
+    refused = harness.Finished(option, "--root", path, "--user", "nobody")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err == (f"pagewise: root: {path}: user nobody cannot read it: Permission denied; "
+                           "chmod o+rx it, or set user\n")
+    assert harness.Finished(option, "--root", path, "--user", "root").code == 0
+    os.chmod(path, 0o755)
+    assert harness.Finished(option, "--root", path, "--user", "nobody").code == 0
+
+
+@as_root
 def test_directories_above_the_root_need_not_be_searchable(serve, base):
     """It was opened before."""
     above = os.path.join(base, "above")

@@ -110,6 +110,10 @@ def test_the_port_has_the_sums_of_the_tarball(packed):
     assert {"freebsd-port/Makefile", "freebsd-port/pkg-plist", "freebsd-port/pkg-descr"} <= set(packed)
 
 
+def test_the_port_has_the_script_and_not_a_link_to_it(packed):
+    assert packed["freebsd-port/files/pagewise.in"].startswith(b"#!/bin/sh\n")
+
+
 def test_the_versions_are_one():
     with open(os.path.join(harness.TREE, "lib/pagewise.h"), encoding="utf-8") as f:
         version = re.search(r'#define PW_VERSION "(.*)"', f.read()).group(1)

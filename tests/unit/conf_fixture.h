@@ -86,7 +86,7 @@ load(const char *words, struct conf **conf)
 	word = argv[0];
 	out = divert(stdout, "stdout");
 	err = divert(stderr, "stderr");
-	action = conf_load(argc, argv, conf);
+	action = conf_load(argc, argv, NULL, conf);
 	restore(stderr, err, err_text, sizeof(err_text));
 	restore(stdout, out, out_text, sizeof(out_text));
 	free(word);

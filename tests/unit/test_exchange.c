@@ -226,7 +226,7 @@ load(struct fixture *fx)
 	char *argv[] = {"pagewise", "--root", fx->fx_dir, "--autoindex", NULL};
 	struct conf *conf;
 
-	assert_int_equal(conf_load(4, argv, &conf), CONF_RUN);
+	assert_int_equal(conf_load(4, argv, NULL, &conf), CONF_RUN);
 	return conf;
 }
 
