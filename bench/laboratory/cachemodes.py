@@ -8,8 +8,8 @@ compare, and a round's values have a part for each mode.
 
 from laboratory.scenarios import listed
 
-KEEP = "keep"
-ALL = (KEEP, "drop", "auto")
+KEEP, AUTO = "keep", "auto"
+ALL = (KEEP, "drop", AUTO)
 WITHOUT = ("blocking", "copy")
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 from collections import namedtuple
 from operator import itemgetter
+from statistics import median
 
 from laboratory import admission, cachemodes, load
 from laboratory.bench import GIB, MIB
@@ -117,19 +118,36 @@ def columns(view, pick):
         *loop_columns())
 
 
-def simulated(trace, scale, mib):
-    """A note: what the simulation says of it, if the program is there."""
+def simulated(trace, scale, mib, wanted):
+    """What the simulation says of these policies and of the best online one; "": it is not
+    there."""
     if not os.access(admission.path(), os.X_OK):
         return ""
-    found = {p["name"]: p["missed"][0]
-             for p in admission.simulate(trace, scale=scale, memory=mib)["policies"]}
-    return ", ".join(f"{one} {found[one]:.3f}" for one in ("linux-large", "linux", "auto", "s3-fifo"))
+    policies = admission.simulate(trace, scale=scale, memory=mib)["policies"]
+    found = {p["name"]: p["missed"][0] for p in policies}
+    online = [p["name"] for p in policies if not p["offline"] and not p["ours"]]
+    best = min(online, key=found.get)
+    named = ", ".join(f"{one} {found[one]:.3f}" for one in wanted)
+    return f"with {mib} MiB {named}, the best online policy, {best}, {found[best]:.3f}"
+
+
+def held(view, trace):
+    """MiB: what the page cache held of the memory, with cache auto; None: not measured."""
+    found = [v[trace][cachemodes.AUTO]["cache"] for v in view.values("nodiskio")
+             if cachemodes.AUTO in v.get(trace, ())]
+    return round(median(found) / MIB) if found else None
+
+
+def title(view, trace, scale, mib):
+    text = simulated(trace, scale, mib, ("linux-large", "linux", "auto"))
+    if (pages := held(view, trace)) and text:
+        text += f"; {simulated(trace, scale, pages, ('auto',))}, as much as the page cache held"
+    return f"{trace}, {mib} MiB of memory" + (f" (simulated: {text})" if text else "")
 
 
 def tables(view):
-    return [Table(f"{trace}, {mib} MiB of memory (simulated: {simulated(trace, scale, mib)})",
-                  list(columns(view, itemgetter(trace))), itemgetter(trace),
-                  cachemodes.variants(view))
+    return [Table(title(view, trace, scale, mib), list(columns(view, itemgetter(trace))),
+                  itemgetter(trace), cachemodes.variants(view))
             for trace, scale, mib in zip(listed(view.settings["trace"]),
                                          str(view.settings["scale"]).split(","),
                                          str(view.settings["memory_mib"]).split(","))]
