@@ -12,9 +12,7 @@ memory has been filled many times. With 512 MiB of page cache the share of a cli
 and the data in its socket is a part of it. Two cores, one for the server and one for all
 clients, carry less through the loopback than the clients could take: the table has the share."""
 NEEDS = slow.NEEDS
-# rate: bytes/s of each; seconds, lead: as in slow; ramp: seconds until all have come.  A client
-# takes two descriptors of a server, its file's and its own, and some machines let a process have
-# 20 000: with 10 000 clients ours had all of them, and closed connections that were idle
+# rate: bytes/s of each; seconds, lead: as in slow; ramp: seconds until all have come
 FULL = {"rounds": 1, "clients": 9000, "rate": 125000, "seconds": 20, "lead": 30,
         "files": 4096,
         "limit_mib": 4000, "memory_mib": 512, "rcvbuf": 16384, "congestion": "reno",
@@ -27,6 +25,9 @@ NOTES = [note for note in slow.NOTES if "Apache" not in note and "several times"
     "The limit of the disk has no effect.",
     "The kernel's read-ahead continues behind the requested part.",
     "nginx has a table of 16 384 connections (bench/peers).",
+    "A client takes two descriptors of a server, its own and its file's. Where a process may have "
+    "20 000, pagewise has none left with 10 000 clients: then it closes idle connections and answers "
+    "503. 161 of the clients met that in one run; with 9000, 0 of 10 262 requests.",
 ]
 
 
