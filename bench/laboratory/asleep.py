@@ -58,15 +58,26 @@ def chain(text):
 
 def threads(pids, loop):
     """Directories of the threads that run an event loop.  loop: what their names begin
-    with; "": the first thread of each process that has no children among these; None: the
-    server has no such threads."""
+    with; "": the first thread of each process that runs the same program as the first one,
+    and has no children among these that do; None: the server has no such threads."""
     if loop is None:
         return []
     if loop:
         names = [path for pid in pids for path in glob.glob(f"/proc/{pid}/task/*/comm")]
         return [os.path.dirname(path) for path in names if known(path).startswith(loop)]
-    parents = {parent(pid) for pid in pids}
-    return [f"/proc/{pid}/task/{pid}" for pid in pids if pid not in parents]
+    parents = {pid: parent(pid) for pid in pids}
+    programs = {program(pid) for pid in pids if parents[pid] not in parents}
+    same = [pid for pid in pids if program(pid) in programs]
+    above = {parents[pid] for pid in same}
+    return [f"/proc/{pid}/task/{pid}" for pid in same if pid not in above]
+
+
+def program(pid):
+    """Its file; "": it has ended."""
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return ""
 
 
 def parent(pid):

@@ -110,6 +110,18 @@ def test_the_loops_are_named_threads_or_processes_without_children():
         os.kill(worker, 9)
 
 
+def test_a_helper_of_another_program_is_no_loop():
+    """H2O from 2.3 on has one in perl."""
+    code = ("import os, subprocess\nprint(subprocess.Popen(['sleep', '60']).pid, flush=True)\n"
+            "os.read(0, 1)")
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as child:
+        helper = int(child.stdout.readline())
+        assert asleep.threads([child.pid, helper], "") == [f"/proc/{child.pid}/task/{child.pid}"]
+        os.kill(helper, 9)
+        child.kill()
+
+
 def test_ours_has_named_loops_and_apache_and_caddy_have_none():
     loops = {c.name: c.loop for c in servers.peers()}
     assert all(c.loop == "pw-worker" for c in servers.paths())
