@@ -33,9 +33,10 @@ READING = (
 
 
 def wrapped(text, indent=""):
-    """As lines of prose; a link is not broken."""
-    return textwrap.wrap(" ".join(text.split()), WIDTH, subsequent_indent=indent,
-                         break_long_words=False, break_on_hyphens=False)
+    """As lines of prose; a link is not broken, nor is a number."""
+    text = re.sub(r"(?<=\d) (?=\d{3}\b)", "\N{NO-BREAK SPACE}", " ".join(text.split()))
+    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False,
+                         break_on_hyphens=False)
 
 
 def item(text):

@@ -115,8 +115,8 @@ PAGES = (
          {"mib": 1024, "streams": "1,64"}),
     Page("short", UNCACHED, "Small files beside large downloads",
          "How long does a small uncached file wait while 64 clients download large ones?",
-         "short", against_best("p99 beside", "beside the downloads a small file has a p99 of "
-                               "{mine}, with {who} {other}, with nginx and sendfile {nginx}",
+         "short", against_best("p99 beside", "beside the downloads the p99 is {mine}, with "
+                               "{who} {other}, with nginx and sendfile {nginx}",
                                also=(("nginx", "nginx"),)),
          ("nodiskio",), ("nginx", "nginx-threads-64"),
          {"seconds": 3, "timeout": 3, "lead": 1.5}),
