@@ -243,7 +243,9 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture
 def tmp_path(tmp_path, request):
-    """Files of a test that failed stay, for whoever looks; all others go."""
+    """Files of a test that failed stay, for whoever looks; all others go.  The server's user may
+    read the directory: `pagewise -t` as root tries that."""
+    tmp_path.chmod(0o755)
     yield tmp_path
     if not request.node.stash.get(FAILED, False):
         shutil.rmtree(tmp_path, ignore_errors=True)
