@@ -40,6 +40,7 @@
 ##   bench-folio  what bringing in a window costs, page by page or as one
 ##   dist         build/dist/pagewise-VERSION.tar.gz of what is committed, its SBOM (SPDX), and the
 ##                distinfo of the port for FreeBSD
+##   release      the signed tag vVERSION of what is committed
 ##   deb          Debian's packages of that: build/deb (conf/debian)
 ##   test-deb     installs, upgrades under load and removes them in fresh roots, and with systemd;
 ##                SUITES="bookworm trixie" ARGS="--tests 'tests/http tests/fault'": these instead
@@ -598,6 +599,14 @@ lint-mandoc:
 DIST = build/dist/pagewise-$(VERSION).tar.gz
 dist:
 	@$(PYTHON) conf/dist.py $(VERSION) build/dist
+
+# Signed, unless TAG says otherwise.
+TAG = -s
+release:
+	@[ -z "$$(git status --porcelain)" ] || { echo "release: commit what has changed first" >&2; exit 1; }
+	@grep -q '^## $(VERSION)\( \|$$\)' CHANGELOG.md || \
+	    { echo "release: CHANGELOG.md has no part for $(VERSION)" >&2; exit 1; }
+	@git tag $(TAG) -m "pagewise $(VERSION)" v$(VERSION)
 
 DEB_TREE = build/deb/pagewise-$(VERSION)
 deb: dist

@@ -134,3 +134,26 @@ def test_the_port_lists_what_is_installed(tmp_path):
     with open(os.path.join(harness.TREE, "conf/freebsd-port/pkg-plist"), encoding="utf-8") as f:
         listed = {line.strip() for line in f if not line.startswith("@sample")}
     assert listed == found
+
+
+def test_a_release_is_a_tag_of_what_is_committed(source, tmp_path):
+    tree = tmp_path / "tree"
+    shutil.copytree(source, tree, symlinks=True)
+    git(tree, "init", "-q")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-q", "-m", "all")
+
+    def release():
+        env = {**ENV, "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.org"}
+        done = subprocess.run(["make", "-s", "-C", tree, "release", "TAG=-a"], env=env, capture_output=True, text=True,
+                              check=False)
+        return done.returncode == 0, done.stderr
+
+    (tree / "new").write_text("new")
+    assert not release()[0] and "commit what has changed first" in release()[1]
+    (tree / "new").unlink()
+    assert release() == (True, "")
+    tags = subprocess.run(["git", "-C", tree, "tag", "-n1"], capture_output=True, text=True, check=True).stdout
+    assert re.fullmatch(r"v(\d+\.\d+\.\d+) +pagewise \1\n", tags)
+    good, said = release()
+    assert not good and "already exists" in said
