@@ -295,5 +295,11 @@ sandbox_try(const struct conf *conf)
 		_exit(try_roots(conf) == 0 ? 0 : 1);
 	if (pid == -1 || waitpid(pid, &status, 0) == -1)
 		return fail("try the roots", "as the user", "");
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status) == 0 ? 0 : -1;
+	log_error(NULL,
+	    "cannot try the roots as the user: signal %d ended the "
+	    "process that did",
+	    WTERMSIG(status));
+	return -1;
 }
