@@ -7,8 +7,8 @@ from laboratory.stats import ratio
 from laboratory.tables import Column, Table, loop_columns, percent, share, under
 
 TITLE = "Download: large uncached files, from a disk without a limit"
-WHAT = """2 GiB are downloaded once: one file by one client, eight files by eight clients at
-once, or 64 by 64. The files are uncached, and neither the disk nor the memory is limited: the
+WHAT = """The same number of bytes is downloaded once: as one file by one client, or as several
+files by as many clients at once. The files are uncached, and neither the disk nor the memory is limited: the
 result shows how early and how much a server reads ahead. CPU time is that of all of the
 server's threads on its core, including prefetch. The best peer is the one with the best median."""
 NEEDS = ("replay", "root", "disk")
