@@ -25,7 +25,7 @@ def about(*scenarios, **more):
 
 
 def storm(rate, stall):
-    latency = {"latency_us": {"p50": 100, "p99": 200, "max": stall}}
+    latency = {"latency_us": {"p50": 100, "p99": 200, "max": stall}, "own_delay_us": {"p99": 50}}
     return {"random": {
         "alone": {"rate": 50000, "cpu": 1.0, "requests": 100_000},
         "calm": latency, "stormy": latency, "limit": 1 << 20,
