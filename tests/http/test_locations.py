@@ -27,7 +27,7 @@ def located(serve, dirs):
     def start(locations):
         conf = dirs / "pagewise.conf"
         conf.write_text(configuration({}, [("s", {"root": dirs / "a"}, locations)]))
-        return serve("-c", conf)
+        return serve("-c", conf, "--listen", "127.0.0.1:0")
 
     return start
 
@@ -86,7 +86,7 @@ def test_wildcard_name_is_for_all_names_below_it(dirs, serve):
              ("b", {"root": dirs / "b", "names": ["*.example.org"]}, {}),
              ("c", {"root": dirs / "c", "names": ["*.x.example.org", "y.example.org"]}, {})]
     conf.write_text(configuration({}, sites))
-    server = serve("-c", conf)
+    server = serve("-c", conf, "--listen", "127.0.0.1:0")
     for host, want in [("example.org", "a"), ("v.example.org", "b"), ("x.example.org", "b"),
                        ("v.x.example.org", "c"), ("y.example.org", "c")]:
         for _ in range(3):  # from the hot set as well
@@ -108,7 +108,7 @@ def test_included_files_have_sites_and_a_directory_of_their_own(dirs, serve):
         "2.conf": 'threads = 3\nworkers = 2\nsite "two" { root = "../b" names = {"two"} }\n',
         "3.txt": "nonsense = 1\n",
     }, 'include = "sites/*.conf"\nworkers = 1\nsite "main" { root = "c" }\n')
-    server = serve("-c", conf)
+    server = serve("-c", conf, "--listen", "127.0.0.1:0")
     for host, want in [("one", "a"), ("two", "b"), ("else", "c")]:
         assert body(server, "/f", host=host) == want + ":f"
     # What the file says itself counts.
@@ -136,7 +136,7 @@ def test_error_in_an_included_file_has_its_name_and_line(dirs, files, main, mess
 
 def test_reload_reads_included_files_again(dirs, serve):
     conf = included(dirs, {"1.conf": 'site "one" { root = "../a" }\n'}, 'include = "sites/*.conf"\n')
-    server = serve("-c", conf)
+    server = serve("-c", conf, "--listen", "127.0.0.1:0")
     assert body(server, "/f") == "a:f"
     (dirs / "sites" / "1.conf").write_text('site "one" { root = "../b" }\n')
     server.reload()

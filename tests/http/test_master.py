@@ -15,6 +15,7 @@ import harness
 import strace
 import tree as t
 from harness import Connection, request, wait_until
+from test_reload import free_port  # a fixture
 from test_reload_late import Leased, leased  # a fixture
 from test_upgrade import program, script  # a fixture too
 
@@ -362,10 +363,9 @@ def test_admin_socket_that_was_removed_is_made_again(leased, tmp_path):
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
-def test_start_without_standard_files(site, closed):
+def test_start_without_standard_files(site, closed, free_port):
     (site / "name").write_text("one")
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        port = s.getsockname()[1]
+    port = free_port()
     args = [harness.PAGEWISE, "--root", str(site), "--workers", "1", "--access-log", "off",
             "--listen", "127.0.0.1:%d" % port]
     if os.geteuid() == 0:
