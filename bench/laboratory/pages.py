@@ -27,7 +27,7 @@ READING = (
     "Compare within one table, as ratios: machines differ, and virtual ones are shared.",
     "The server has one core, the load generators have the other one. Where theirs is full, "
     "CPU time per request tells more than requests per second.",
-    "A dash stands for what was not measured: the sleep of an event loop, for one, where the "
+    "A dash stands for a figure that there is none of: the sleep of an event loop, where the "
     "laboratory did not know its thread.",
     "[benchmarks.md](benchmarks.md) says how the laboratory measures and what its figures do "
     "not say.",
