@@ -31,10 +31,14 @@ def simulate(name, whole=False, scale=1, memory=None):
     return json.loads(done.stdout)
 
 
+def online(trace):
+    """The policies that know nothing of the future and are not ours."""
+    return [p for p in trace["policies"] if not p["offline"] and not p["ours"]]
+
+
 def best(trace):
-    """For each size of memory the least of a policy that is online and not ours."""
-    others = [p["missed"] for p in trace["policies"] if not p["offline"] and not p["ours"]]
-    return [min(column) for column in zip(*others)]
+    """For each size of memory the least of these."""
+    return [min(column) for column in zip(*(p["missed"] for p in online(trace)))]
 
 
 def ratios(trace, policy):

@@ -85,6 +85,9 @@ change_user(const struct conf *conf)
 	gid_t gid = conf->conf_gid;
 	pid_t parent = getppid();
 
+	/* Root in a container need not be allowed to change anything. */
+	if (uid == 0 && conf->conf_group == NULL)
+		return 0;
 	if (uid != 0)
 		keep_memlock();
 	if (setgroups(conf->conf_ngroups, conf->conf_groups) == -1 ||
@@ -113,9 +116,6 @@ become(const struct conf *conf, bool again)
 	if (root != NULL && (chroot(root) == -1 || chdir("/") == -1))
 		return fail("chroot to", root,
 		    "; allow CAP_SYS_CHROOT, or remove chroot");
-	/* Root in a container need not be allowed to change anything. */
-	if (conf->conf_uid == 0 && conf->conf_group == NULL)
-		return 0;
 	return change_user(conf);
 }
 
@@ -273,10 +273,7 @@ try_roots(const struct conf *conf)
 {
 	struct pw_root **roots = NULL;
 
-	if (roots_open(conf, &roots) == -1)
-		return -1;
-	if ((conf->conf_uid != 0 || conf->conf_group != NULL) &&
-	    change_user(conf) == -1)
+	if (roots_open(conf, &roots) == -1 || change_user(conf) == -1)
 		return -1;
 	return check_roots(conf, roots);
 }

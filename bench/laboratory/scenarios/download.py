@@ -22,8 +22,8 @@ NOTES = [
     "Before each download sync and drop_caches empty the page cache; names and inodes are cold, "
     "too.",
     "The clients discard what arrives, all on one core.",
-    "A virtual machine may give memory that drop_caches has freed back to its host. Whoever "
-    "brings in pages first then pays for it, here 13 µs for each 4 KiB; the large folios of "
+    "A virtual machine may give memory that drop_caches has freed back to its host. The server "
+    "that uses it first pays for that, here 13 µs for each 4 KiB; the large folios of "
     "nodiskio come from such memory first (docs/design/prefetching.md).",
     "A disk that other virtual machines share is not the same from one second to the next: "
     "ratios are of figures of the same round.",

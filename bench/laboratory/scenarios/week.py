@@ -123,10 +123,9 @@ def simulated(trace, scale, mib, wanted):
     there."""
     if not os.access(admission.path(), os.X_OK):
         return ""
-    policies = admission.simulate(trace, scale=scale, memory=mib)["policies"]
-    found = {p["name"]: p["missed"][0] for p in policies}
-    online = [p["name"] for p in policies if not p["offline"] and not p["ours"]]
-    best = min(online, key=found.get)
+    said = admission.simulate(trace, scale=scale, memory=mib)
+    found = {p["name"]: p["missed"][0] for p in said["policies"]}
+    best = min((p["name"] for p in admission.online(said)), key=found.get)
     named = ", ".join(f"{one} {found[one]:.3f}" for one in wanted)
     return f"with {mib} MiB {named}, the best online policy, {best}, {found[best]:.3f}"
 
