@@ -455,6 +455,13 @@ DIED = re.compile(r"server process \d+ (was killed by signal (?!9 )|ended with s
 
 SERVING = re.compile(
     r"^pagewise: serving (.*) at (?:https?://([^/\s]+):(\d+)/|unix:(\S+))$", re.M)
+ADDRESS = re.compile(r"(https?)://[^/\s]+:(\d+)/")
+SECURE = re.compile(r"^pagewise: serving .* at https://([^/\s]+):(\d+)/$", re.M)
+
+
+def address(match):
+    """Of SERVING: (host, port), or a path."""
+    return match.group(4) or (match.group(2), int(match.group(3)))
 
 
 def without_hot_set(args):
@@ -527,11 +534,29 @@ class Server:
             raise AssertionError(
                 "%s\nstdout: %s\nstderr: %s" % (error, self.output, self.messages)
             )
-        self.address = match.group(4) or (match.group(2), int(match.group(3)))
-        for scheme, port in re.findall(r"(https?)://[^/\s]+:(\d+)/", self.output + self.messages):
-            (tls.PORTS.add if scheme == "https" else tls.PORTS.discard)(int(port))
+        self.address = address(match)
+        self.note_ports()
         http2.ADDRESSES.add(self.address)
         return self
+
+    def note_ports(self):
+        for scheme, port in ADDRESS.findall(self.output + self.messages):
+            (tls.PORTS.add if scheme == "https" else tls.PORTS.discard)(int(port))
+
+    def addresses(self, count):
+        """All of them: each has a line of its own, and start() waits for the first one."""
+        def found():
+            return [address(match) for match in SERVING.finditer(self.output)]
+
+        wait_until(lambda: len(found()) >= count, "%d addresses" % count)
+        self.note_ports()
+        return found()[:count]
+
+    def secure_address(self):
+        """The last one where it speaks TLS, as soon as there is one."""
+        found = wait_until(lambda: SECURE.findall(self.output + self.messages), "an address with TLS")
+        self.note_ports()
+        return found[-1][0], int(found[-1][1])
 
     def serving(self):
         if self.process.poll() is not None:
@@ -653,6 +678,10 @@ class Server:
         self.kill()
         self.final_output = text = self.output
         text += self.messages
+        # Another server, perhaps one of a test, may be given the same port.
+        for _, port in ADDRESS.findall(text):
+            tls.PORTS.discard(int(port))
+        http2.ADDRESSES.discard(self.address)
         self.out.close()
         self.err.close()
         shutil.rmtree(self.dir, ignore_errors=True)

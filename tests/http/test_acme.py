@@ -89,8 +89,7 @@ def test_certificate_is_issued_and_renewed_while_clients_ask(serve, base, tmp_pa
 
         site.write(with_tls=True)
         server.reload()
-        port = int(re.findall(r"https://[^/\s]+:(\d+)/", server.output + server.messages)[-1])
-        address = server.address[0], port
+        address = server.secure_address()
         root = authority.root()
         first = shown(address, root)
 
@@ -98,19 +97,15 @@ def test_certificate_is_issued_and_renewed_while_clients_ask(serve, base, tmp_pa
         assert reloads(server) == 2 and shown(address, root) == first
 
         asked = len(site.proofs())
-        tls.PORTS.add(port)
-        try:
-            with Traffic(address, *site.files) as traffic:
-                wait_until(lambda: traffic.busy, "a download")
-                traffic.signals += 1
-                assert uacme(issue % "-f") == (0, "")
-                wait_until(lambda: reloads(server) == 3, "the reload")
-                wait_until(lambda: shown(address, root) != first, "the new certificate")
-                at = traffic.total("right")
-                wait_until(lambda: traffic.total("right") > at + 20, "answers with it")
-            traffic.faultless()
-        finally:
-            tls.PORTS.discard(port)
+        with Traffic(address, *site.files) as traffic:
+            wait_until(lambda: traffic.busy, "a download")
+            traffic.signals += 1
+            assert uacme(issue % "-f") == (0, "")
+            wait_until(lambda: reloads(server) == 3, "the reload")
+            wait_until(lambda: shown(address, root) != first, "the new certificate")
+            at = traffic.total("right")
+            wait_until(lambda: traffic.total("right") > at + 20, "answers with it")
+        traffic.faultless()
         # Nobody was sent to https, where the proof is not looked for.
         assert len(site.proofs()) > asked and set(site.proofs()) == {"200"}
         assert os.listdir(site.challenges) == []

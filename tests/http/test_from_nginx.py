@@ -352,14 +352,9 @@ def _(world, server):
     assert server.get("/ready").body == b"ready\ns: ok\n"
 
 
-def secure(server):
-    """The last address that it has said, where it speaks TLS."""
-    return server.address[0], int(harness.SERVING.findall(server.output)[-1][2])
-
-
 def over_tls(server, context=None, target="/a.txt"):
     """The version, and the answer."""
-    with socket.create_connection(secure(server), timeout=harness.PATIENCE) as raw:
+    with socket.create_connection(server.secure_address(), timeout=harness.PATIENCE) as raw:
         with (context or tls.any_context()).wrap_socket(raw) as s:
             s.sendall(harness.request(target, fields={"Connection": "close"}))
             return s.version(), b"".join(iter(lambda: s.recv(65536), b""))
@@ -383,7 +378,7 @@ def _(world, server):
 def _(world, server):
     context = tls.any_context()
     context.set_alpn_protocols(["h2", "http/1.1"])
-    with socket.create_connection(secure(server), timeout=harness.PATIENCE) as raw:
+    with socket.create_connection(server.secure_address(), timeout=harness.PATIENCE) as raw:
         with context.wrap_socket(raw) as s:
             assert s.selected_alpn_protocol() == "http/1.1"
 

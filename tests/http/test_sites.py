@@ -150,10 +150,10 @@ def test_several_addresses(serve, site):
     server = serve(
         "--root", site, "--listen", "127.0.0.1:0", "--listen", "127.0.0.2:0", "--access-log", "off"
     )
-    found = harness.SERVING.findall(server.output)
-    assert sorted(host for _, host, *_ in found) == ["127.0.0.1", "127.0.0.2"]
-    for _, host, port, _ in found:
-        with harness.Connection((host, int(port))) as c:
+    found = server.addresses(2)
+    assert sorted(host for host, _ in found) == ["127.0.0.1", "127.0.0.2"]
+    for address in found:
+        with harness.Connection(address) as c:
             c.send(request("/f"))
             assert c.response().body == b"x"
             c.finish()

@@ -107,12 +107,10 @@ class Soaked:
 
     def ways(self):
         """Beside HTTP/1 to the server's address."""
-        found = harness.SERVING.findall(self.server.output)
-        (_, host, port, _), (*_, path) = found[1:3]
-        ways = [Way((host, int(port)), proxied=True), Way(path)]
+        found = self.server.addresses(4 if self.pair else 3)
+        ways = [Way(found[1], proxied=True), Way(found[2])]
         if self.pair:
-            self.secure = found[3][1], int(found[3][2])
-            tls.PORTS.add(self.secure[1])
+            self.secure = found[3]
             ways += [Way(self.secure)] * 3
         if self.http2:
             ways += [Way(way.address, http2=True) for way in [Way(self.server.address), *ways]
