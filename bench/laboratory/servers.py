@@ -93,6 +93,7 @@ class Candidate:
     # at @VERSION@: without HTTP/2, and with it; None: it speaks none
     http2: tuple | None = None
     http2_host: str = "127.0.0.1"  # where it speaks it
+    http2_unasked: bool = False  # over TLS it speaks it in any case
     built_with: str = ""  # what `program --version` must say
     loop: str = ""  # of the threads with an event loop, see asleep.threads
     root: bool = False  # is started by root, and changes to the user itself
@@ -227,7 +228,7 @@ def peers():
         caddy,
         with_tls(nginx("", "sendfile"), SSL="ssl", TLS=NGINX_TLS),
         with_tls(nginx_module(nginx("", "sendfile")), SSL="ssl", TLS=NGINX_TLS),
-        with_tls(h2o("", "H2O", URING=""), TLS=h2o_tls),
+        dataclasses.replace(with_tls(h2o("", "H2O", URING=""), TLS=h2o_tls), http2_unasked=True),
         with_tls(lighttpd, http2=(LIGHTTPD_NO_HTTP2, ""), TLS=LIGHTTPD_TLS),
         with_tls(caddy, SCHEME="https", TLS=CADDY_TLS),
     ]

@@ -3,14 +3,13 @@
 import email.utils
 import os
 import signal
-import socket
 import threading
 
 import pytest
 
 import scenario
 import walk
-from harness import PATIENCE, Connection, wait_until
+from harness import PATIENCE, Connection, plain_server, wait_until
 
 FILE = bytes(range(256)) * 8
 
@@ -21,7 +20,7 @@ class Answer:
     """A server that gives each connection these bytes, and closes it (or not)."""
 
     def __init__(self, raw, close=True):
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener = plain_server()
         self.address = self.listener.getsockname()
         self.raw, self.close = raw, close
         self.thread = threading.Thread(target=self.run, daemon=True)

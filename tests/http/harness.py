@@ -464,6 +464,14 @@ def address(match):
     return match.group(4) or (match.group(2), int(match.group(3)))
 
 
+def plain_server():
+    """A listener of a test.  One of ours that has ended may have had its port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    tls.PORTS.discard(listener.getsockname()[1])
+    http2.ADDRESSES.discard(listener.getsockname())
+    return listener
+
+
 def without_hot_set(args):
     """The arguments, with what a send path of SEND_PATHS means."""
     if "--send-path" not in args:
@@ -678,10 +686,6 @@ class Server:
         self.kill()
         self.final_output = text = self.output
         text += self.messages
-        # Another server, perhaps one of a test, may be given the same port.
-        for _, port in ADDRESS.findall(text):
-            tls.PORTS.discard(int(port))
-        http2.ADDRESSES.discard(self.address)
         self.out.close()
         self.err.close()
         shutil.rmtree(self.dir, ignore_errors=True)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness import http_date, wait_until
+from harness import http_date, plain_server, wait_until
 from traffic import Traffic
 
 pytestmark = pytest.mark.once
@@ -89,7 +89,7 @@ def serving(behaviour):
                 conn.settimeout(5)
                 threading.Thread(target=serve, args=(conn,), daemon=True).start()
 
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with plain_server() as listener:
         threading.Thread(target=accept, daemon=True).start()
         yield listener.getsockname()
         listener.shutdown(socket.SHUT_RDWR)
@@ -126,7 +126,7 @@ def test_connection_that_ends_between_two_requests_is_a_failure():
 
 
 def test_nobody_there_is_a_failure_unless_an_end_was_announced():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with plain_server() as listener:
         address = listener.getsockname()
     with Traffic(address, SMALL, late=0.5) as traffic:
         wait_until(lambda: traffic.wrong, "a failure")
