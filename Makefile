@@ -432,7 +432,7 @@ bench bench-full bench-storm bench-hot bench-tls bench-h2:
 
 results:
 	@sh conf/install-deps.sh build bench nginx
-	@+$(SUBMAKE) all nginx-module build/tests/slowfs $(PROFILE) $(LADDERS) \
+	@+$(SUBMAKE) all nginx-module build/tests/slowfs build/bench/admission $(PROFILE) $(LADDERS) \
 	    $(TOOLS:%=build/bench/%) $(EXAMPLES:%=build/obj/examples/%)
 	@bench/lab results $(ARGS)
 

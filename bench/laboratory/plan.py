@@ -230,6 +230,14 @@ PAGES = (
                           "what the best peer reads", variant="cache auto"),
          ("nodiskio",), ("nginx",), {"s": "0.8,1.2", "memory_mib": 64, "warm": 16.0,
                                      "counted": 16.0}),
+    Page("week", MEMORY, "A week of requests, of many sizes, while popularity changes",
+         "How many bytes are read from the disk, and how many would the best policy read?",
+         "week", both(
+             in_cases("disk bytes per byte served", "with cache auto it reads {ratio} of what "
+                      "the best peer reads", variant="cache auto"),
+             span("That is {share} of what the best online policy reads in a simulation",
+                  names="nodiskio", variant="cache auto", share="of the best online policy's")),
+         ("nodiskio",), ("nginx",), {"scale": "12,200"}),
     Page("crawler", MEMORY, "Somebody reads every file once",
          "What does a crawler cost the clients of the popular files?",
          "crawler", against_best("with, of without", "with cache auto the popular files' clients "

@@ -147,15 +147,16 @@ def between(values):
     return low if low == high else f"{low} to {high}"
 
 
-def span(text, names=None, **columns):
-    """Over all tables and rows of these candidates (names: how they begin): for each word
-    the range of the medians; with _most behind the word, the greatest of all rounds."""
+def span(text, names=None, variant="", **columns):
+    """Over all tables and rows of these candidates (names: how they begin; variant: how their
+    rows end): for each word the range of the medians; with _most behind the word, the greatest
+    of all rounds."""
     def rule(view):
         words = {}
         for word, column in columns.items():
             found = [c for table in tables(view) if column in [k.title for k in table.columns]
                      for c in cells(view, table, column)
-                     if names is None or c.name.startswith(names)]
+                     if (names is None or c.name.startswith(names)) and c.row.endswith(variant)]
             if not found:
                 return None
             medians = sorted(c.summary.median for c in found)

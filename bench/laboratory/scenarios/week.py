@@ -30,7 +30,8 @@ WARM = 4  # one of so many requests
 SPEED = 500 * MIB  # bytes a second, for the estimate
 NOTES = [
     "A ratio compares two measurements of the same round, with the same requests.",
-    "Simulated: the same requests and memory in bench/admission, all of it for the page cache.",
+    "Simulated: the same requests and memory in bench/admission, all of it for the page cache. "
+    "The best online policy is the one with the memory that the page cache held.",
     "A range that a client asks for is sent, and counted, to the byte; the disk is read by pages.",
 ]
 Request = namedtuple("Request", "file size off len")
@@ -104,8 +105,10 @@ def replay(bench, server, paths, label):
 # ------------------------------------------------------------------ report
 
 
-def columns(view, pick):
+def columns(view, pick, best):
     yield Column("disk bytes per byte served", "{:.3f}".format, zipf.missed, "less")
+    yield Column("of the best online policy's", "{:.2f}".format,
+                 lambda v: best and ratio(zipf.missed(v), best), "less")
     yield from (Column(f"of those of {title}", "{:.3f}".format,
                        zipf.compared(view, base, pick, zipf.missed), "less")
                 for title, base in zipf.bases(view))
@@ -118,38 +121,46 @@ def columns(view, pick):
         *loop_columns())
 
 
-def simulated(trace, scale, mib, wanted):
-    """What the simulation says of these policies and of the best online one; "": it is not
-    there."""
-    if not os.access(admission.path(), os.X_OK):
-        return ""
-    said = admission.simulate(trace, scale=scale, memory=mib)
-    found = {p["name"]: p["missed"][0] for p in said["policies"]}
-    best = min((p["name"] for p in admission.online(said)), key=found.get)
-    named = ", ".join(f"{one} {found[one]:.3f}" for one in wanted)
-    return f"with {mib} MiB {named}, the best online policy, {best}, {found[best]:.3f}"
+class Simulated:
+    """The same with so many MiB of memory.  best: what the best online policy reads of a byte
+    asked for."""
+
+    def __init__(self, trace, scale, mib):
+        said = admission.simulate(trace, scale=scale, memory=mib)
+        self.mib, self.missed = mib, {p["name"]: p["missed"][0] for p in said["policies"]}
+        self.policy = min((p["name"] for p in admission.online(said)), key=self.missed.get)
+        self.best = self.missed[self.policy]
+
+    def says(self, *policies):
+        named = "".join(f"{one} {self.missed[one]:.3f}, " for one in policies)
+        return f"with {self.mib} MiB {named}the best online policy, {self.policy}, {self.best:.3f}"
 
 
 def held(view, trace):
-    """MiB: what the page cache held of the memory, with cache auto; None: not measured."""
+    """MiB: what the page cache held of the memory, with cache auto; None: not measured, or the
+    simulation is not there."""
+    if not os.access(admission.path(), os.X_OK):
+        return None
     found = [v[trace][cachemodes.AUTO]["cache"] for v in view.values("nodiskio")
              if cachemodes.AUTO in v.get(trace, ())]
     return round(median(found) / MIB) if found else None
 
 
-def title(view, trace, scale, mib):
-    text = simulated(trace, scale, mib, ("linux-large", "linux", "auto"))
-    if (pages := held(view, trace)) and text:
-        text += f"; {simulated(trace, scale, pages, ('auto',))}, as much as the page cache held"
-    return f"{trace}, {mib} MiB of memory" + (f" (simulated: {text})" if text else "")
+def table(view, trace, scale, mib):
+    title, best, pages = f"{trace}, {mib} MiB of memory", None, held(view, trace)
+    if pages:
+        all_, had = Simulated(trace, scale, mib), Simulated(trace, scale, pages)
+        title += (f" (simulated: {all_.says('linux-large', 'linux', 'auto')}; {had.says('auto')}, "
+                  "as much as the page cache held)")
+        best = had.best
+    return Table(title, list(columns(view, itemgetter(trace), best)), itemgetter(trace),
+                 cachemodes.variants(view))
 
 
 def tables(view):
-    return [Table(title(view, trace, scale, mib), list(columns(view, itemgetter(trace))),
-                  itemgetter(trace), cachemodes.variants(view))
-            for trace, scale, mib in zip(listed(view.settings["trace"]),
-                                         str(view.settings["scale"]).split(","),
-                                         str(view.settings["memory_mib"]).split(","))]
+    s = view.settings
+    return [table(view, *one) for one in zip(listed(s["trace"]), str(s["scale"]).split(","),
+                                             str(s["memory_mib"]).split(","))]
 
 
 def figures(view):
