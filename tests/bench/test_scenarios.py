@@ -9,7 +9,7 @@ import pytest
 
 from laboratory import cachemodes, report, results, run, scenarios, servers, stats, tables
 from laboratory.bench import Bench
-from laboratory.scenarios import clients, crawler, grid, handshakes, hung, short, slow, thesis, zipf
+from laboratory.scenarios import clients, crawler, grid, handshakes, hung, short, slow, thesis, week, zipf
 from laboratory.tables import View
 
 pytestmark = pytest.mark.xdist_group("laboratory")  # it sets up the whole machine
@@ -25,6 +25,7 @@ MINIATURE = {
     "zipf": {"s": "0.8,1.2", "cache": "keep,drop,auto", "memory_mib": 16, "warm": 2,
              "counted": 2},
     "crawler": {"memory_mib": 16, "warm": 2, "every": 2},
+    "week": {"trace": "media", "scale": "1000", "memory_mib": "16"},
     "short": {"seconds": 1, "downloads": 4, "mib": 16, "files": 20, "connections": 4,
               "memory_mib": 16, "lead": 0.3, "timeout": 3},
     "handshakes": {"seconds": 1, "connections": 4, "rate": 20, "probe_rate": 50,
@@ -121,6 +122,53 @@ def test_nothing_is_saved_against_oneself_or_against_nobody():
     assert thesis.saving(base, base[0]) is None and thesis.margin(base, base[0]) is None
     assert thesis.saving([], base[0]) is None
     assert thesis.saving(base, thesis_round(2, 0.4, 0.5)) is None
+
+
+# ------------------------------------------------------------------ week
+
+
+def week_view(*, held=46):
+    """A round of the trace "media" whose page cache held so many MiB, with a third of the bytes
+    from the disk."""
+    took = {"disk_bytes": GIB, "body": 3 * GIB, "requests": 9, "t": 1.0, "cpu": 1.0,
+            "cache": held * MIB, "round": 1, "asleep": None}
+    about = {"scenarios": {"week": {"settings": {"trace": "media", "scale": "50",
+                                                 "memory_mib": "64", "cache": "keep,auto"}}},
+             "candidates": {"nodiskio": {"title": "ours", "version": "1", "kind": "path"}}}
+    values = {"media": {"keep": took, "auto": took}}
+    return View(about, "week", [results.Round("week", "nodiskio", 1, values)])
+
+
+def simulation(monkeypatch, missed):
+    """missed: {MiB: of the best online policy}."""
+    def simulate(trace, scale, memory):
+        policy = {"offline": False, "ours": False}
+        return {"policies": [
+            {**policy, "name": "lru", "missed": [1.0]},
+            {**policy, "name": "good", "missed": [missed[memory]]},
+            {**policy, "name": "belady", "missed": [0.1], "offline": True},
+            {**policy, "name": "auto", "missed": [0.2], "ours": True},
+            {**policy, "name": "linux", "missed": [1.0]},
+            {**policy, "name": "linux-large", "missed": [1.0]}]}
+
+    monkeypatch.setattr(week.admission, "simulate", simulate)
+    monkeypatch.setattr(week.admission, "path", lambda: "/bin/sh")
+
+
+def test_the_week_is_compared_with_the_best_online_policy_and_the_memory_that_it_had(monkeypatch):
+    simulation(monkeypatch, {"64": 0.3, 46: 0.4})
+    (table,) = week.tables(view := week_view())
+    assert "good, 0.300" in table.title and "with 46 MiB auto 0.200" in table.title
+    share = next(c for c in table.columns if c.title == "of the best online policy's")
+    assert share.get(view.values("nodiskio")[0]["media"]["auto"]) == pytest.approx(1 / 3 / 0.4)
+
+
+def test_without_the_simulation_the_week_is_compared_with_nothing(monkeypatch):
+    monkeypatch.setattr(week.admission, "path", lambda: "/nowhere")
+    (table,) = week.tables(view := week_view())
+    share = next(c for c in table.columns if c.title == "of the best online policy's")
+    assert table.title == "media, 64 MiB of memory"
+    assert share.get(view.values("nodiskio")[0]["media"]["auto"]) is None
 
 
 # ------------------------------------------------------------------ zipf
@@ -370,6 +418,17 @@ def test_zipf_in_miniature(measured):
     for v in (v for modes in values.values() for v in modes.values()):
         assert v["requests"] == 128 and v["body"] == 128 * 256 << 10
         assert 0 < v["disk_bytes"]
+
+
+def test_week_in_miniature(measured):
+    asked = week.requests("media", "1000")
+    counted = asked[len(asked) // week.WARM:]
+    values = measured("week")["media"]
+    assert set(values) == {"keep", "auto"}
+    for v in values.values():
+        assert v["requests"] == len(counted) > 0
+        assert v["body"] == sum(rq.len for rq in counted)
+        assert v["disk_bytes"] > 0
 
 
 def test_crawler_in_miniature(measured):

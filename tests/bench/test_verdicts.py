@@ -116,6 +116,12 @@ def test_a_span_is_of_medians_and_of_the_greatest_round(view):
                       "nginx": (1, 1, 900)})) == "20 to 40 of 90."
 
 
+def test_a_span_may_be_of_one_variant(view):
+    made = view({"nodiskio": (10, 20, 90), "blocking": (30, 40, 50)})
+    assert verdicts.span("{rate}", variant="blocking", rate="rate")(made) == "40."
+    assert verdicts.span("{rate}", variant="no such row", rate="rate")(made) is None
+
+
 def test_a_pair_has_the_median_of_the_ratios_of_its_rounds(view):
     rule = verdicts.pair("rate", "{other}, {mine}, {ratio}", "nginx", "nginx-pagewise")
     assert rule(view({"nginx": (10, 20), "nginx-pagewise": (20, 60)})) == (
