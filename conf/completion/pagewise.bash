@@ -34,6 +34,7 @@ _pagewise_value()
 	precompress-[lmsj] | precompress--level | precompress--min-size | precompress--suffixes | \
 	    precompress--jobs | digest-j | digest--jobs | sign--expires | sign--client | \
 	    assign-d | assign--depth | assign--add) COMPREPLY=() ;;
+	assign--ring) _pagewise_words "2.6 3.0" ;;
 	*) return 1 ;;
 	esac
 }
@@ -54,7 +55,7 @@ _pagewise()
 	digest:-*)
 		_pagewise_words "-c --check -j --jobs -f --force --dotfiles -q --quiet -h --help" ;;
 	assign:-*)
-		_pagewise_words "-d --depth --add --dotfiles -q --quiet -h --help" ;;
+		_pagewise_words "-d --depth --add --ring --dotfiles -q --quiet -h --help" ;;
 	drain:-* | undrain:-*)
 		_pagewise_words "-h --help" ;;
 	sign:-*)

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 
 #include "server/http/target.h"
-#include "server/tool/chash.h"
 #include "server/tool/size_text.h"
 #include "server/tool/walk.h"
 
@@ -122,12 +121,13 @@ set_nodes(struct run *ru)
 	}
 	if (status != 0)
 		return status;
-	ru->ru_chash = chash_create(ru->ru_nodes, ru->ru_n);
+	ru->ru_chash = chash_create(ru->ru_as->as_ring, ru->ru_nodes, ru->ru_n);
 	if (ru->ru_as->as_add != NULL) {
 		status = add_node(ru, ru->ru_as->as_add);
 		if (status != 0)
 			return status;
-		ru->ru_larger = chash_create(ru->ru_nodes, ru->ru_n);
+		ru->ru_larger =
+		    chash_create(ru->ru_as->as_ring, ru->ru_nodes, ru->ru_n);
 	}
 	if (ru->ru_chash == NULL ||
 	    (ru->ru_as->as_add != NULL && ru->ru_larger == NULL)) {

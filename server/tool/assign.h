@@ -7,10 +7,13 @@
 
 #include <stdbool.h>
 
+#include "server/tool/chash.h"
+
 struct assign {
 	char *as_nodes; /* "a,b=7:50,c": NAME[=ID][:WEIGHT]; is changed */
 	char *as_add;	/* one more, or NULL */
 	unsigned as_depth;
+	enum chash_ring as_ring;
 	bool as_dotfiles;
 	bool as_quiet; /* no sums */
 };

@@ -52,8 +52,15 @@ compare(const void *one, const void *other)
 	return (a->pt_node > b->pt_node) - (a->pt_node < b->pt_node);
 }
 
+/* The first point of a server, before its avalanche. */
+static uint32_t
+first_point(enum chash_ring ring, uint32_t id)
+{
+	return ring == CHASH_3_0 ? avalanche(id) : id * ID_RANGE;
+}
+
 struct chash *
-chash_create(const struct chash_node *nodes, size_t n)
+chash_create(enum chash_ring ring, const struct chash_node *nodes, size_t n)
 {
 	struct chash *ch;
 	size_t count = 0;
@@ -66,7 +73,8 @@ chash_create(const struct chash_node *nodes, size_t n)
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t j = 0; j < nodes[i].cn_weight * SCALE; j++)
 			ch->ch_points[ch->ch_count++] = (struct point){
-			    avalanche(nodes[i].cn_id * ID_RANGE + j), i};
+			    avalanche(first_point(ring, nodes[i].cn_id) + j),
+			    i};
 	qsort(ch->ch_points, count, sizeof(ch->ch_points[0]), compare);
 	return ch;
 }

@@ -21,7 +21,7 @@
 #define MAX_DEPTH 100
 #define MIN_SIZE  256 /* bytes: less fits into one packet with its head anyway */
 
-enum { OPT_DOTFILES = 256, OPT_ADD };
+enum { OPT_DOTFILES = 256, OPT_ADD, OPT_RING };
 
 static const char precompress_help[] =
     "usage: pagewise precompress [option ...] DIR ...\n"
@@ -105,6 +105,8 @@ static const char assign_help[] =
     "                               0: each file by itself (1)\n"
     "        --add NODE             print what moves when this one is added: "
     "from, to, path\n"
+    "        --ring 2.6|3.0         which HAProxy: pagewise-tool(8) says which "
+    "has 3.0 (2.6)\n"
     "        --dotfiles             also names that begin with a dot\n"
     "    -q, --quiet                no sums\n"
     "    -h, --help                 print this, then exit\n";
@@ -112,6 +114,7 @@ static const char assign_help[] =
 static const struct option assign_options[] = {
     {"depth", required_argument, NULL, 'd'},
     {"add", required_argument, NULL, OPT_ADD},
+    {"ring", required_argument, NULL, OPT_RING},
     {"dotfiles", no_argument, NULL, OPT_DOTFILES},
     {"quiet", no_argument, NULL, 'q'},
     {"help", no_argument, NULL, 'h'},
@@ -211,6 +214,16 @@ set_suffixes(const struct tool *to, struct precompress *pre, char *list)
 			bad(to, "--suffixes: one of them is empty");
 		pre->pre_suffixes[n++] = s;
 	}
+}
+
+static enum chash_ring
+ring(const struct tool *to, const char *text)
+{
+	if (strcmp(text, "3.0") == 0)
+		return CHASH_3_0;
+	if (strcmp(text, "2.6") != 0)
+		bad(to, "--ring: \"%s\" is not 2.6 or 3.0", text);
+	return CHASH_2_6;
 }
 
 static unsigned
@@ -341,6 +354,8 @@ assign(struct tool *to, int argc, char **argv)
 			    to, "--depth", optarg, 0, MAX_DEPTH);
 		else if (option == OPT_ADD)
 			as.as_add = optarg;
+		else if (option == OPT_RING)
+			as.as_ring = ring(to, optarg);
 		else if (!common(to, option, assign_help))
 			wrong(to, option, argv[optind - 1]);
 	}

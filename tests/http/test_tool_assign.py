@@ -1,6 +1,7 @@
 """pagewise assign: the node that a real HAProxy chooses, and what moves with one more."""
 
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -33,6 +34,19 @@ def run(*args, code=0):
 
 def assigned(*args):
     return {path: nodes for *nodes, path in (line.split("\t") for line in run("-q", *args).out.splitlines())}
+
+
+RINGS = ("2.6", "3.0")
+
+
+def haproxy_version():
+    said = subprocess.run(["haproxy", "-v"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return tuple(int(n) for n in re.match(r"HAProxy version (\d+)\.(\d+)", said).groups())
+
+
+def rings_of(version):
+    """3.0 to 3.2 had theirs until they were mended."""
+    return RINGS if (3, 0) <= version <= (3, 2) else RINGS[:1]
 
 
 class Haproxy:
@@ -92,16 +106,26 @@ backend nodes
 ])
 @pytest.mark.parametrize("depth", [0, 1, 2])
 def test_node_is_the_one_that_haproxy_chooses(files, tmp_path, servers, nodes, depth):
-    told = assigned("-d", str(depth), nodes, str(files))
-    assert len({node for node, in told.values()}) == 4
+    rings = {ring: assigned("-d", str(depth), "--ring", ring, nodes, str(files)) for ring in RINGS}
+    assert all(len({node for node, in told.values()}) == 4 for told in rings.values())
     haproxy = Haproxy(tmp_path, servers, "path-only" + (" depth %d" % depth if depth else ""))
     try:
-        assert haproxy.chosen(told) == told
+        told = haproxy.chosen(rings["2.6"])
+        (ring,) = (ring for ring in RINGS if rings[ring] == told)
+        assert ring in rings_of(haproxy_version())
         if depth == 1:
             deeper = [path + "/any/thing?x=1" for path in told if path.startswith("/d")]
             assert [x for x in haproxy.chosen(deeper).values()] == [told[p.partition("/any")[0]] for p in deeper]
     finally:
         haproxy.end()
+
+
+def test_ring_of_haproxy_3_0(tmp_path):
+    """As 3.0.11 of Debian 13 has chosen, with "weight 3" of b and "id 9" of c."""
+    for n in range(12):
+        (tmp_path / ("f%d" % (n + 1))).write_bytes(b"x")
+    told = assigned("-d", "0", "--ring", "3.0", "a,b:3,c=9", str(tmp_path))
+    assert "".join(told["/f%d" % (n + 1)][0] for n in range(12)) == "abbcbbbccccb"
 
 
 def test_paths_are_those_of_the_depth_and_encoded_as_in_links(files):
@@ -139,6 +163,7 @@ def test_sums_are_told(files):
     (("a=2,b", "/"), 2, "a and b have the id 2: ids differ in HAProxy's backend; write NAME=ID"),
     (("--add", "a", "a", "/"), 2, "a is listed twice"),
     (("-d", "101", "a", "/"), 2, '"101" is not a number from 0 to 100'),
+    (("--ring", "2.8", "a", "/"), 2, '--ring: "2.8" is not 2.6 or 3.0'),
     (("-j", "2", "a", "/"), 2, "unknown option -j"),
     (("a", "/proc/nothing"), 1, "/proc/nothing: No such file or directory"),
 ])
