@@ -2,7 +2,8 @@
 so that a pass that was interrupted goes on where it stopped.
 
 OUT/NAME is what `bench/lab run` or `ladders` made for a table; page.json in it, which is
-written last, says of which commit it is and by which arguments it was made.
+written last, says of which commit it is and by which arguments it was made.  Where a laboratory of
+a later commit has measured the servers of that one, its "laboratory" names the later one.
 """
 
 import os

@@ -119,7 +119,9 @@ class Drawn:
         """By which command, when, of what."""
         meta = self.measured.meta
         yield from ("## How it was measured", "", *shell(meta["command"]), "")
-        yield from item(f"Commit {meta['commit']}, {meta['date']}, {minutes(meta['seconds'])}.")
+        later = f", measured by the laboratory of {meta['laboratory']}" if "laboratory" in meta else ""
+        yield from item(f"Commit {meta['commit']}{later}, {meta['date']}, "
+                        f"{minutes(meta['seconds'])}.")
         yield from item("The machine is that of [all results](../results.md#the-machine)."
                         f"{settings}")
         if "--keep-readahead" in self.page.options:

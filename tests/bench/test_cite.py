@@ -288,6 +288,14 @@ def test_a_page_has_verdict_table_command_commit_and_configuration(written):
     assert "`server -p 127.0.0.1:PORT`" in text and "Left out: H2O: not installed." in text
 
 
+def test_a_later_laboratory_is_named(written, args):
+    path = f"{args().out}/one/{cite.META}"
+    results.save(path, {**results.load(path), "laboratory": "abcdef0123"})
+    found = texts(written())
+    assert f"Commit {COMMIT}, measured by the laboratory of abcdef0123, " in found["results/one.md"]
+    assert "laboratory of" not in found["results/two.md"]
+
+
 def test_without_the_figures_a_page_says_that_there_is_no_verdict(written):
     assert pages.NO_VERDICT in texts(written())["results/two.md"]
 
