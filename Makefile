@@ -29,7 +29,7 @@
 ##   bench-h2     over HTTP/2: hot files, hot and cold streams, resets, idle connections; shortened
 ##   bench-profile  system calls, instructions, allocations of a request
 ##   results      docs/results.md and the pages behind it: every table measured from one commit,
-##                about an hour; goes on where it was interrupted (root, Linux)
+##                little more than an hour; goes on where it was interrupted (root, Linux)
 ##   bench-peers  install the servers that it compares with
 ##   fleet        HAProxy and four nodes in network namespaces: docs/guides/fleet.md (root, Linux)
 ##   bench-ladders pipes, pages and rings, step by step (Linux)
