@@ -611,7 +611,7 @@ release:
 DEB_TREE = build/deb/pagewise-$(VERSION)
 deb: dist
 	@sh conf/install-deps.sh build nginx deb
-	@rm -rf $(DEB_TREE) build/deb/*.deb && mkdir -p build/deb && cp $(DIST) build/deb/pagewise_$(VERSION).orig.tar.gz
+	@rm -rf $(DEB_TREE) build/deb/pagewise_* build/deb/*.deb && mkdir -p build/deb && cp $(DIST) build/deb/pagewise_$(VERSION).orig.tar.gz
 	@tar -xzf $(DIST) -C build/deb && cp -R $(DEB_TREE)/conf/debian $(DEB_TREE)/debian
 	@cd $(DEB_TREE) && dpkg-buildpackage --no-sign $(DEB_ARGS) >../build.log 2>&1 || \
 	    { tail -30 ../build.log; exit 1; }
@@ -694,7 +694,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: dist deb test-deb image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients h2spec scan-tls soak lossless fuzz bench results bench-full bench-storm bench-hot bench-tls bench-h2 \
+.PHONY: release dist deb test-deb image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients h2spec scan-tls soak lossless fuzz bench results bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders bench-admission lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi lint-docs abi examples install uninstall clean help
 .DELETE_ON_ERROR:

@@ -27,8 +27,8 @@ READING = (
     "Compare within one table, as ratios: machines differ, and virtual ones are shared.",
     "The server has one core, the load generators have the other one. Where theirs is full, "
     "CPU time per request tells more than requests per second.",
-    "A dash stands for a figure that there is none of: the sleep of an event loop, where the "
-    "laboratory did not know its thread.",
+    "A dash: there is no such figure, for example no sleep of an event loop whose thread the "
+    "laboratory did not know.",
     "[benchmarks.md](benchmarks.md) says how the laboratory measures and what its figures do "
     "not say.",
 )
@@ -248,6 +248,10 @@ def scope(drawn, commit):
     word = "round" if number == "1" else "rounds"
     text = (f"All figures are of commit {commit}, in {number} {word}, measured by `make results` "
             f"in {minutes(took)}, {when}.")
+    for one in drawn:
+        if "laboratory" in one.measured.meta:
+            text += (f" The laboratory that measured {one.page.name} is of "
+                     f"{one.measured.meta['laboratory']}.")
     if rounds[0] < FEW:
         text += f" **With fewer than {FEW} rounds they are a rehearsal, not to be cited.**"
     if commit.endswith(source.CHANGED):

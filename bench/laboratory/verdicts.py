@@ -8,7 +8,7 @@ overlap; else two servers are "level".  With one round nothing is said of that.
 import dataclasses
 import itertools
 
-from laboratory import scenarios
+from laboratory import scenarios, stats
 from laboratory.tables import rows, shown, with_spread
 
 AHEAD, LEVEL, BEHIND, BESIDE = "ahead of", "level with", "behind", "beside"
@@ -106,7 +106,7 @@ def against(name, column, text, subject=OURS, variant="", base="", table=0, who=
 
 def in_cases(column, text, subject=OURS, first=0, last=None, variant=""):
     """pagewise and the best peer in each table: how often it is ahead.  text: with
-    {ratio}, the range of the medians as shares of the best peer's."""
+    {ratio}, the range of the shares of the best peer's, each the median of its rounds."""
     def rule(view):
         counts, ratios = dict.fromkeys((AHEAD, LEVEL, BEHIND, BESIDE), 0), []
         for table in tables(view)[first:last]:
@@ -116,12 +116,26 @@ def in_cases(column, text, subject=OURS, first=0, last=None, variant=""):
             mine, other = of(found, subject, variant), best(view, found)
             if mine and other:
                 counts[relation(mine.summary, other.summary, mine.column.better)] += 1
-                ratios.append(mine.summary.median / other.summary.median
-                              if other.summary.median else None)
+                ratios.append(share(view, table, mine, other, variant))
         if not ratios:
             return None
         return f"{counted(counts)}: {text.format(ratio=between(ratios))}."
     return rule
+
+
+def share(view, table, mine, other, variant):
+    """The median of the rounds' ratios; None: there are none."""
+    ours, others = by_round(view, table, mine, variant), by_round(view, table, other)
+    found = stats.summary([stats.ratio(ours[number], others[number])
+                           for number in ours.keys() & others.keys()])
+    return found.median if found else None
+
+
+def by_round(view, table, cell, variant=""):
+    """{round: number} of a cell's row."""
+    of_each = (view.of_rounds(cell.name, cell.column.get, table.picks(part))
+               for label, part in table.variants if label(cell.name).endswith(variant))
+    return next(filter(None, of_each), {})
 
 
 def counted(counts):

@@ -112,7 +112,8 @@ print_help(void)
 	fputs(
 	    "usage: pagewise --root DIR [option ...]\n"
 	    "       pagewise -c FILE [-t | -T] [option ...]\n"
-	    "       pagewise precompress|digest|sign ..., see "
+	    "       pagewise sign --key FILE URL ...\n"
+	    "       pagewise precompress|digest DIR ..., see "
 	    "pagewise-tool(8)\n"
 	    "       pagewise drain|undrain [SOCKET], the same\n"
 	    "       pagewise assign NODES DIR, the same\n"

@@ -105,8 +105,8 @@ static const char assign_help[] =
     "                               0: each file by itself (1)\n"
     "        --add NODE             print what moves when this one is added: "
     "from, to, path\n"
-    "        --ring 2.6|3.0         which HAProxy: pagewise-tool(8) says which "
-    "has 3.0 (2.6)\n"
+    "        --ring 2.6|3.0         the ring of your HAProxy; 3.0: see "
+    "pagewise-tool(8) (2.6)\n"
     "        --dotfiles             also names that begin with a dot\n"
     "    -q, --quiet                no sums\n"
     "    -h, --help                 print this, then exit\n";
