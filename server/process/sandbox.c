@@ -283,13 +283,15 @@ int
 sandbox_try(const struct conf *conf)
 {
 	int status;
-	pid_t pid;
+	pid_t pid, parent = getpid();
 
 	if (geteuid() != 0)
 		return 0;
 	pid = fork();
 	if (pid == 0)
-		_exit(try_roots(conf) == 0 ? 0 : 1);
+		_exit(os_follow_parent(parent) != -ESRCH && try_roots(conf) == 0
+			  ? 0
+			  : 1);
 	if (pid == -1 || waitpid(pid, &status, 0) == -1)
 		return fail("try the roots", "as the user", "");
 	if (WIFEXITED(status))
