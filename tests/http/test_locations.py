@@ -108,7 +108,7 @@ def test_included_files_have_sites_and_a_directory_of_their_own(dirs, serve):
         "2.conf": 'threads = 3\nworkers = 2\nsite "two" { root = "../b" names = {"two"} }\n',
         "3.txt": "nonsense = 1\n",
     }, 'include = "sites/*.conf"\nworkers = 1\nsite "main" { root = "c" }\n')
-    server = serve("-c", conf, "--listen", "127.0.0.1:0")
+    server = serve("-c", conf, "--listen", "127.0.0.1:0", "--stall-log", "0")
     for host, want in [("one", "a"), ("two", "b"), ("else", "c")]:
         assert body(server, "/f", host=host) == want + ":f"
     # What the file says itself counts.
@@ -136,7 +136,7 @@ def test_error_in_an_included_file_has_its_name_and_line(dirs, files, main, mess
 
 def test_reload_reads_included_files_again(dirs, serve):
     conf = included(dirs, {"1.conf": 'site "one" { root = "../a" }\n'}, 'include = "sites/*.conf"\n')
-    server = serve("-c", conf, "--listen", "127.0.0.1:0")
+    server = serve("-c", conf, "--listen", "127.0.0.1:0", "--stall-log", "0")
     assert body(server, "/f") == "a:f"
     (dirs / "sites" / "1.conf").write_text('site "one" { root = "../b" }\n')
     server.reload()
