@@ -89,9 +89,10 @@ class View:
                  if r.candidate == name and r.values is not None}
         return {number: get(part) for number, part in parts.items() if part is not None}
 
-    def ratio(self, name, base, get, pick):
+    def ratio(self, name, base, get, pick, base_pick=None):
         """Summary of a number as a share of another candidate's, over the rounds of both."""
-        mine, others = (self.of_rounds(who, get, pick) for who in (name, base))
+        mine = self.of_rounds(name, get, pick)
+        others = self.of_rounds(base, get, base_pick or pick)
         return stats.summary([stats.ratio(mine[number], others[number])
                               for number in mine.keys() & others.keys()])
 

@@ -8,7 +8,7 @@ overlap; else two servers are "level".  With one round nothing is said of that.
 import dataclasses
 import itertools
 
-from laboratory import scenarios, stats
+from laboratory import scenarios
 from laboratory.tables import rows, shown, with_spread
 
 AHEAD, LEVEL, BEHIND, BESIDE = "ahead of", "level with", "behind", "beside"
@@ -125,17 +125,16 @@ def in_cases(column, text, subject=OURS, first=0, last=None, variant=""):
 
 def share(view, table, mine, other, variant):
     """The median of the rounds' ratios; None: there are none."""
-    ours, others = by_round(view, table, mine, variant), by_round(view, table, other)
-    found = stats.summary([stats.ratio(ours[number], others[number])
-                           for number in ours.keys() & others.keys()])
+    found = view.ratio(mine.name, other.name, mine.column.get,
+                       pick(view, table, mine, variant), pick(view, table, other))
     return found.median if found else None
 
 
-def by_round(view, table, cell, variant=""):
-    """{round: number} of a cell's row."""
-    of_each = (view.of_rounds(cell.name, cell.column.get, table.picks(part))
-               for label, part in table.variants if label(cell.name).endswith(variant))
-    return next(filter(None, of_each), {})
+def pick(view, table, cell, variant=""):
+    """The part of a round's values that a cell's row is of."""
+    parts = (table.picks(part) for label, part in table.variants
+             if label(cell.name).endswith(variant))
+    return next(part for part in parts if view.of_rounds(cell.name, cell.column.get, part))
 
 
 def counted(counts):

@@ -552,13 +552,13 @@ class Server:
             (tls.PORTS.add if scheme == "https" else tls.PORTS.discard)(int(port))
 
     def addresses(self, count):
-        """All of them: each has a line of its own, and start() waits for the first one."""
+        """All that it has said, once they are so many: start() waits for the first one."""
         def found():
             return [address(match) for match in SERVING.finditer(self.output)]
 
         wait_until(lambda: len(found()) >= count, "%d addresses" % count)
         self.note_ports()
-        return found()[:count]
+        return found()
 
     def secure_address(self):
         """The last one where it speaks TLS, as soon as there is one."""

@@ -107,6 +107,7 @@ backend nodes
 @pytest.mark.parametrize("depth", [0, 1, 2])
 def test_node_is_the_one_that_haproxy_chooses(files, tmp_path, servers, nodes, depth):
     rings = {ring: assigned("-d", str(depth), "--ring", ring, nodes, str(files)) for ring in RINGS}
+    assert assigned("-d", str(depth), nodes, str(files)) == rings["2.6"]
     assert all(len({node for node, in told.values()}) == 4 for told in rings.values())
     haproxy = Haproxy(tmp_path, servers, "path-only" + (" depth %d" % depth if depth else ""))
     try:
