@@ -107,7 +107,8 @@ def test_certificate_is_issued_and_renewed_while_clients_ask(serve, base, tmp_pa
             wait_until(lambda: traffic.total("right") > at + 20, "answers with it")
         traffic.faultless()
         # Nobody was sent to https, where the proof is not looked for.
-        assert len(site.proofs()) > asked and set(site.proofs()) == {"200"}
+        assert len(site.proofs()) > asked or authority.authorizations() == 1
+        assert set(site.proofs()) == {"200"}
         assert os.listdir(site.challenges) == []
         if os.geteuid() == 0:
             assert os.stat("%s/private/%s/key.pem" % (site.keys, NAME)).st_mode & 0o77 == 0
