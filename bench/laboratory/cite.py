@@ -184,7 +184,7 @@ def laboratory(arguments):
 
 
 def perform(args, host):
-    """All that the plan wants and that is not there; the commit."""
+    """All that the plan wants and that is not there; the commit, and the tables that failed."""
     commit = check_source(args.dirty)
     os.makedirs(args.out, exist_ok=True)
     pages = plan.chosen(args.only) if args.only else plan.PAGES
@@ -195,10 +195,12 @@ def perform(args, host):
          f"{estimate(todo, args, host) / 60:.0f} minutes, results in {args.out}")
     if args.rounds < ROUNDS:
         note(f"fewer than {ROUNDS} rounds: not figures to be cited")
+    failed = []
     for number, page in enumerate(todo, 1):
         note(f"table {number} of {len(todo)}: {page.name}")
         try:
             measure(page, args, commit)
         except RuntimeError as why:
             note(f"failed: {page.name}: {why}")
-    return commit
+            failed.append(page)
+    return commit, failed

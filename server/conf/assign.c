@@ -114,6 +114,8 @@ conf_set_access_log(struct conf_scope *scope, const struct key *key,
 	(void)key;
 	free(conf->conf_access_log);
 	conf->conf_access_log = NULL;
+	conf->conf_access_log_place =
+	    conf_place(scope->cs_set, "access_log", 0);
 	if (strcmp(text, "off") == 0)
 		return 0;
 	if (text[0] == '\0')

@@ -66,7 +66,7 @@ top_complete(struct conf_scope *top)
 		error = conf_complete_user(conf, &why);
 	}
 	if (error != 0) {
-		fprintf(stderr, "%spagewise: %s: %s\n", log_error_prefix(), key,
+		conf_say_at(conf_place(top->cs_set, key, 0), "%s: %s", key,
 		    why.why_text);
 		return error;
 	}
@@ -79,55 +79,54 @@ top_complete(struct conf_scope *top)
 static int
 complete_one(struct conf *conf, struct settings *set, const char *name)
 {
-	struct conf_why why;
-	const char *key = "types";
+	struct conf_why why = {.why_key = "types"};
 	int error = conf_complete_types(conf, set, &why);
 
 	if (error == 0) {
-		key = "header";
+		why.why_key = "header";
 		error = conf_complete_headers(conf, set, &why);
 	}
-	if (error == 0) {
-		key = "tls";
+	if (error == 0)
 		error = conf_complete_scheme(conf, set, &why);
-	}
 	if (error == 0) {
-		key = "realm";
+		why.why_key = "realm";
 		error = conf_complete_access(conf, set, &why);
 	}
 	if (error == 0) {
-		key = "error_page";
+		why.why_key = "error_page";
 		error = conf_complete_pages(conf, set, &why);
 	}
 	if (error != 0)
-		fprintf(stderr, "%spagewise: site \"%s\": %s: %s\n",
-		    log_error_prefix(), name, key, why.why_text);
+		conf_say_at(conf_place(set, why.why_key, 0),
+		    "%s: site \"%s\": %s", why.why_key, name, why.why_text);
 	return error;
 }
 
 static int
-tell_tls(int error, const struct conf_why *why)
+tell_tls(int error, const struct settings *set, const struct conf_why *why)
 {
 	if (error != 0)
-		fprintf(stderr, "%spagewise: %s\n", log_error_prefix(),
-		    why->why_text);
+		conf_say_at(conf_place(set, why->why_key, why->why_after),
+		    "%s: %s", why->why_key, why->why_text);
 	return error;
 }
 
 static int
 complete_tls(struct conf *conf, struct site *site)
 {
-	struct conf_why why;
+	struct conf_why why = {.why_key = "certificate"};
 
-	return tell_tls(conf_complete_tls(conf, site, &why), &why);
+	return tell_tls(
+	    conf_complete_tls(conf, site, &why), &site->site_set, &why);
 }
 
 static int
 check_tls(struct conf *conf)
 {
-	struct conf_why why;
+	struct conf_why why = {.why_key = "listen"};
 
-	return tell_tls(conf_check_tls(conf, &why), &why);
+	return tell_tls(
+	    conf_check_tls(conf, &why), &conf->conf_sites[0].site_set, &why);
 }
 
 bool
@@ -141,7 +140,8 @@ conf_certificates_are_good(const struct conf *conf)
 		if (identity_is_good(
 			conf->conf_identities[i], now, why, sizeof(why)))
 			continue;
-		fprintf(stderr, "%spagewise: %s\n", log_error_prefix(), why);
+		conf_say_at(conf_identity_place(conf, conf->conf_identities[i]),
+		    "certificate: %s", why);
 		good = false;
 	}
 	return good;

@@ -141,6 +141,8 @@ struct settings {
 	bool set_origins;   /* answers depend on the client's Origin */
 	bool set_by_client; /* on that, or on who asks: never one for another */
 	unsigned set_changed; /* HEADER_... */
+
+	const struct conf_place *set_places; /* of keys; NULL: none */
 };
 
 enum location_kind { LOCATION_EXACT, LOCATION_GLOB, LOCATION_PREFIX };
@@ -204,6 +206,7 @@ struct conf {
 	unsigned conf_workers;		    /* at least 1; auto is resolved */
 	unsigned conf_threads;		    /* prefetch threads per device */
 	char *conf_access_log; /* path, "-" for stdout, NULL for off */
+	const char *conf_access_log_place; /* "FILE:LINE: ", or empty */
 	enum log_format conf_log_format;
 	struct log_fields conf_log_fields;
 	struct log_exclude conf_log_exclude;

@@ -23,6 +23,7 @@
  *   user.c   the user to run as
  *   site.c   sites and locations: built here, looked up here
  *   value.c  one value from its text
+ *   place.c  file and line of keys whose fault shows late
  *   keep.c   memory for what settings point to
  *   glob.c   patterns of paths
  *   dump.c   all of it as text
@@ -39,6 +40,10 @@
 /* The cause of a failure, for the end of a message. */
 struct conf_why {
 	char why_text[512];
+	/* Set by what is called once all is set, if a key is at fault: */
+	const char *why_key;
+	size_t
+	    why_after; /* values of it in the same list, after the one at fault */
 };
 
 /* Writes the cause and returns error, so that a function can end with it. */
@@ -187,6 +192,8 @@ int conf_complete_scheme(struct conf *, struct settings *, struct conf_why *);
 /* Once all is set: loads a site's certificates; then: the first site has one. */
 int conf_complete_tls(struct conf *, struct site *, struct conf_why *);
 int conf_check_tls(struct conf *, struct conf_why *);
+/* Where its file is named, as conf_place has it. */
+const char *conf_identity_place(const struct conf *, const struct identity *);
 void conf_free_tls(struct conf *);
 
 key_set_f conf_set_listen;
@@ -272,6 +279,18 @@ void conf_say(const char *path, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void conf_vsay(const char *path, int line, const char *fmt, va_list)
     __attribute__((format(printf, 3, 0)));
+/* The same at a place as conf_place has it. */
+void conf_say_at(const char *place, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Before a key is set: keeps where, if it is one of KEY_LATE. */
+void conf_place_add(struct conf_scope *, const struct key *);
+
+/*
+ * Where the key was set that holds in these settings: "FILE:LINE: ".  Empty: on the command
+ * line, or nowhere.  Of a list the last value but so many.  The text is the configuration's.
+ */
+const char *conf_place(const struct settings *, const char *name, size_t after);
 
 /*
  * Reads the file and adds a newline; the caller frees text.  0 or -errno;

@@ -343,6 +343,7 @@ each_value(
 	for (unsigned i = 0; i < cfg_opt_size(opt); i++) {
 		const struct value *value = cfg_opt_getnptr(opt, i);
 
+		scope->cs_line = value->val_line;
 		if (conf_key_set(scope, opt->name, value->val_text, &why) != 0)
 			return complain(file, value->val_line, opt->name, &why);
 		conf_dump_value(scope, opt->name, value->val_text);

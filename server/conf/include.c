@@ -126,9 +126,11 @@ conf_files_top(const struct conf_files *files, struct conf_scope *top)
 
 	for (size_t i = files->cfs_count; error == 0 && i-- > 0;) {
 		top->cs_dir = conf_file_dir(files->cfs_files[i]);
+		top->cs_file = conf_file_path(files->cfs_files[i]);
 		error = conf_file_top(files->cfs_files[i], top);
 	}
 	top->cs_dir = NULL;
+	top->cs_file = NULL;
 	return error;
 }
 
@@ -140,6 +142,7 @@ conf_files_sites(const struct conf_files *files, const struct conf_scope *top)
 
 	for (size_t i = 0; error == 0 && i < files->cfs_count; i++) {
 		scope.cs_dir = conf_file_dir(files->cfs_files[i]);
+		scope.cs_file = conf_file_path(files->cfs_files[i]);
 		error = conf_file_sites(files->cfs_files[i], &scope);
 	}
 	if (error != 0 || top->cs_conf->conf_nsites > 0)

@@ -30,6 +30,8 @@ struct key;
 #define KEY_SWITCH    0x10u /* also on the command line: "true" */
 #define KEY_FILLED    0x20u /* an empty list is an error */
 #define KEY_ADDS      0x40u /* a list that is set does not replace the one before */
+#define KEY_LATE \
+	0x80u /* a fault may show later: its place is kept (conf_place) */
 
 /* Where in a value a path stands, which may be relative. */
 enum key_path {
@@ -47,8 +49,10 @@ struct conf_scope {
 	struct site *cs_site;	      /* NULL at the top level */
 	struct location *cs_location; /* NULL outside of one */
 	struct settings
-	    *cs_set;	    /* of the top level, the site or the location */
-	const char *cs_dir; /* relative paths start there; NULL: working dir */
+	    *cs_set;	     /* of the top level, the site or the location */
+	const char *cs_dir;  /* relative paths start there; NULL: working dir */
+	const char *cs_file; /* that is read; NULL: the command line */
+	int cs_line;
 };
 
 typedef int key_set_f(struct conf_scope *, const struct key *, const char *text,

@@ -4,6 +4,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,9 @@
 #define TEXT_MAX   ((size_t)16 << 20)
 #define TEXT_CHUNK ((size_t)64 << 10)
 
-void
-conf_vsay(const char *path, int line, const char *fmt, va_list ap)
+/* place: "FILE:LINE: ", or empty. */
+static void
+say_at(const char *place, const char *fmt, va_list ap)
 {
 	char text[1024];
 
@@ -25,8 +27,16 @@ conf_vsay(const char *path, int line, const char *fmt, va_list ap)
 		if (iscntrl((unsigned char)*p))
 			*p = '?';
 	}
-	fprintf(stderr, "%spagewise: %s:%d: %s\n", log_error_prefix(), path,
-	    line, text);
+	fprintf(stderr, "%spagewise: %s%s\n", log_error_prefix(), place, text);
+}
+
+void
+conf_vsay(const char *path, int line, const char *fmt, va_list ap)
+{
+	char place[PATH_MAX + sizeof(":2147483647: ")];
+
+	snprintf(place, sizeof(place), "%s:%d: ", path, line);
+	say_at(place, fmt, ap);
 }
 
 void
@@ -36,6 +46,16 @@ conf_say(const char *path, int line, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	conf_vsay(path, line, fmt, ap);
+	va_end(ap);
+}
+
+void
+conf_say_at(const char *place, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say_at(place, fmt, ap);
 	va_end(ap);
 }
 

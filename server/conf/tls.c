@@ -212,11 +212,13 @@ load(struct conf *conf, struct site *site, struct conf_why *why)
 	struct identity **end = &site->site_tls.ts_identities, *other;
 
 	site->site_owns_identities = true;
+	why->why_key = "certificate_key";
 	if (nkeys > count(set->set_certificates))
-		return conf_why(why, -EINVAL,
-		    "certificate_key has %zu files, certificate has %zu", nkeys,
-		    count(set->set_certificates));
+		return conf_why(why, -EINVAL, "%zu files, certificate has %zu",
+		    nkeys, count(set->set_certificates));
+	why->why_key = "certificate";
 	for (i = 0; i < count(set->set_certificates); i++) {
+		why->why_after = count(set->set_certificates) - 1 - i;
 		*end = identity_load(set->set_certificates[i],
 		    i < nkeys ? set->set_certificate_keys[i] : NULL,
 		    why->why_text, sizeof(why->why_text));
@@ -248,7 +250,7 @@ check_send_path(
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (set->set_send_path == pw_send_path(names[i]))
 			return conf_why(why, -EINVAL,
-			    "send_path = %s cannot send over TLS, which "
+			    "%s cannot send over TLS, which "
 			    "encrypts a copy: write auto, nodiskio, aio, pool, "
 			    "copy or blocking, or ktls = on",
 			    names[i]);
@@ -259,17 +261,20 @@ int
 conf_complete_scheme(
     struct conf *conf, struct settings *set, struct conf_why *why)
 {
-	int error = check_send_path(conf, set, why);
+	int error;
 
+	why->why_key = "send_path";
+	error = check_send_path(conf, set, why);
 	if (error != 0)
 		return error;
 	if (set->set_security_headers && !set->set_hsts_chosen)
 		set->set_hsts =
 		    STR("Strict-Transport-Security: max-age=31536000\r\n");
 	set->set_by_scheme = set->set_redirect_https || set->set_hsts.s_len > 0;
+	why->why_key = "redirect_https";
 	if (set->set_redirect_https && !conf_has_tls(conf))
 		return conf_why(why, -EINVAL,
-		    "redirect_https: no address has TLS: write listen = "
+		    "no address has TLS: write listen = "
 		    "{\"*:443 tls\", ...}");
 	return 0;
 }
@@ -309,14 +314,16 @@ conf_complete_tls(struct conf *conf, struct site *site, struct conf_why *why)
 	site->site_tls = (struct tls_site){.ts_name = site->site_name,
 	    .ts_verify = set->set_verify_client,
 	    .ts_client_ca = set->set_client_ca};
+	why->why_key = "verify_client";
 	if (set->set_verify_client != TLS_VERIFY_OFF &&
 	    set->set_client_ca == NULL)
 		return conf_why(why, -EINVAL,
-		    "site \"%s\": verify_client needs client_ca: a file with "
-		    "the certificates of the authorities",
+		    "site \"%s\" needs client_ca: a file with the "
+		    "certificates of the authorities",
 		    site->site_name);
 	if (!conf_has_tls(conf))
 		return 0;
+	why->why_key = "client_ca";
 	if (set->set_verify_client != TLS_VERIFY_OFF &&
 	    !identity_check_authorities(
 		set->set_client_ca, why->why_text, sizeof(why->why_text)))
@@ -377,12 +384,29 @@ conf_check_tls(struct conf *conf, struct conf_why *why)
 	if (!conf_has_tls(conf))
 		return 0;
 	set_https_port(conf);
+	why->why_key = "listen";
 	if (conf->conf_sites[0].site_tls.ts_identities != NULL)
 		return list_identities(conf, why);
 	return conf_why(why, -EINVAL,
 	    "site \"%s\": certificate is missing: a listen address has tls, "
 	    "and clients that give no name get this site's",
 	    conf->conf_sites[0].site_name);
+}
+
+const char *
+conf_identity_place(const struct conf *conf, const struct identity *id)
+{
+	const struct site *site = conf->conf_sites;
+	const struct settings *set;
+
+	for (; site < conf->conf_sites + conf->conf_nsites; site++) {
+		set = &site->site_set;
+		for (size_t n = count(set->set_certificates), i = 0; i < n; i++)
+			if (strcmp(set->set_certificates[i], id->id_file) == 0)
+				return conf_place(
+				    set, "certificate", n - 1 - i);
+	}
+	return "";
 }
 
 void

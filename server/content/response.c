@@ -460,8 +460,11 @@ response_replaced(struct exchange *ex)
 		rs->rs_file->fil_stale = true;
 	if (error != -EAGAIN && error != -ESTALE)
 		file_error_tell(ex, error);
-	if (response_sent(rs) > 0 || rs->rs_status >= 500)
+	if (response_sent(rs) > 0 || rs->rs_status >= 500) {
+		if (error == -ESTALE)
+			file_error_shorter(ex);
 		return false;
+	}
 	status = error == -EAGAIN || error == -ENOMEM || error == -ESTALE ? 503
 									  : 500;
 	response_finish(ex);

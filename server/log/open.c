@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/os/os.h"
@@ -76,4 +77,26 @@ log_file_open(const char *path)
 			return error == 1 ? open_one(here, 0) : error;
 	}
 	return -ELOOP;
+}
+
+int
+log_file_try(const char *path)
+{
+	char dir[PATH_LEN];
+	struct stat st;
+	char *slash;
+
+	if (stat(path, &st) == 0) {
+		if (S_ISDIR(st.st_mode))
+			return -EISDIR;
+		return access(path, W_OK) == 0 ? 0 : -errno;
+	}
+	if (errno != ENOENT || strlen(path) >= sizeof(dir))
+		return -errno;
+	memcpy(dir, path, strlen(path) + 1);
+	slash = strrchr(dir, '/');
+	if (slash == NULL)
+		return access(".", W_OK | X_OK) == 0 ? 0 : -errno;
+	slash[slash == dir ? 1 : 0] = '\0';
+	return access(dir, W_OK | X_OK) == 0 ? 0 : -errno;
 }

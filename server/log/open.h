@@ -14,4 +14,10 @@
  */
 int log_file_open(const char *path);
 
+/*
+ * Whether it looks as if log_file_open would succeed: 0 or -errno.  Opens and makes nothing, since
+ * the reader of a FIFO would see its end.
+ */
+int log_file_try(const char *path);
+
 #endif

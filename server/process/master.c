@@ -183,6 +183,21 @@ hangs(uint64_t since)
 	return clock_now() - since >= MASTER_HUNG;
 }
 
+/* When what is on its way has hung too long for a signal that waits; 0: none does. */
+static uint64_t
+waited(const struct master *ms)
+{
+	uint64_t since = 0;
+
+	if (!ms->ms_reload && !ms->ms_upgrade)
+		return 0;
+	if (ms->ms_test != 0)
+		since = ms->ms_test_since;
+	else if (ms->ms_starting != NULL && ms->ms_serving != NULL)
+		since = ms->ms_starting->ch_since;
+	return since != 0 ? since + MASTER_WAITED : 0;
+}
+
 /* Another signal: what is on its way and hangs is given up for it. */
 static void
 give_way(struct master *ms)
@@ -209,7 +224,8 @@ act(struct master *ms)
 {
 	for (; got_end > 0; got_end--)
 		end(ms);
-	if (got_reload || got_upgrade)
+	if (got_reload || got_upgrade ||
+	    (waited(ms) != 0 && clock_now() >= waited(ms)))
 		give_way(ms);
 	if (got_reload && ms->ms_failures > 0) {
 		ms->ms_failures = 0;
@@ -257,13 +273,18 @@ next_change(const struct master *ms)
 	return ms->ms_done != NULL ? clock_now() + MASTER_SECOND : 0;
 }
 
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+	return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
 /* When it acts without being asked; 0: never. */
 static uint64_t
 next_time(const struct master *ms)
 {
-	uint64_t at = next_change(ms), renew = ms->ms_tickets_renew;
-
-	return renew != 0 && (at == 0 || renew < at) ? renew : at;
+	return earlier(
+	    earlier(next_change(ms), waited(ms)), ms->ms_tickets_renew);
 }
 
 static struct timespec

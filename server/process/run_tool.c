@@ -10,20 +10,38 @@
 #include <unistd.h>
 
 #include "lib/os/os.h"
+
+#include "server/conf/similar.h"
 #include "server/log/log.h"
 
 #define TOOL "pagewise-tool"
 
-static int
+/* sign is main's own. */
+static const char *const words[] = {
+    "precompress", "digest", "drain", "undrain", "assign", "sign"};
+#define WORDS (sizeof(words) / sizeof(words[0]))
+
+static bool
 is_word(const char *text)
 {
-	static const char *const words[] = {
-	    "precompress", "digest", "drain", "undrain", "assign"};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < WORDS; i++)
 		if (strcmp(text, words[i]) == 0)
-			return 1;
-	return 0;
+			return true;
+	return false;
+}
+
+static int
+not_a_word(const char *text)
+{
+	struct similar sim = {0};
+
+	for (size_t i = 0; i < WORDS; i++)
+		similar_offer(&sim, text, words[i]);
+	if (sim.sim_name == NULL)
+		return -1;
+	fprintf(stderr, "%spagewise: %s: unknown command; did you mean %s?\n",
+	    log_error_prefix(), text, sim.sim_name);
+	return 2;
 }
 
 int
@@ -34,8 +52,10 @@ run_tool(int argc, char **argv)
 	char *slash;
 	int error;
 
-	if (argc < 2 || !is_word(argv[1]))
+	if (argc < 2)
 		return -1;
+	if (!is_word(argv[1]))
+		return not_a_word(argv[1]);
 	error = os_program(program, sizeof(program));
 	slash = error == 0 ? strrchr(program, '/') : NULL;
 	if (slash == NULL)

@@ -7,8 +7,8 @@
 #define SERVER_PROCESS_RUN_TOOL_H
 
 /*
- * Returns -1 if the first argument is no such word, else only when the program cannot be run:
- * the exit status; it was said why.
+ * Returns -1 if the first argument is no such word, nor nearly one; else only when the program
+ * cannot be run: the exit status; it was said why.
  */
 int run_tool(int argc, char **argv);
 

@@ -260,7 +260,7 @@ serve(struct serve_args *sa)
 {
 	struct server sv = {.sv_channel = sa->sa_channel, .sv_withdraw = -1};
 
-	switch (conf_load(sa->sa_argc, sa->sa_argv, sandbox_try, &sv.sv_conf)) {
+	switch (conf_load(sa->sa_argc, sa->sa_argv, serve_try, &sv.sv_conf)) {
 	case CONF_RUN:
 		break;
 	case CONF_EXIT_OK:

@@ -59,6 +59,12 @@ struct server {
  */
 int serve_start(struct server *, struct listen_table *old, bool again);
 
+/*
+ * With -t and -T: whether the log can be opened, then sandbox_try.  May wait for disks.  A
+ * conf_try_f.
+ */
+int serve_try(const struct conf *);
+
 /* What balancers are told from now on; with sv_health.  Any thread. */
 void serve_withdraw(struct server *, bool yes);
 

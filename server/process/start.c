@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "server/conn/conn.h"
 #include "server/content/client_rates.h"
@@ -20,6 +21,7 @@
 #include "server/process/bind.h"
 #include "server/process/channel.h"
 #include "server/content/health.h"
+#include "server/log/open.h"
 #include "server/process/root_probe.h"
 #include "server/process/roots.h"
 #include "server/process/sandbox.h"
@@ -48,6 +50,8 @@ static const char *
 log_cause(int error)
 {
 	switch (error) {
+	case -ENOENT:
+		return "there is no such directory";
 	case -ELOOP:
 		return "the symbolic link belongs to another user";
 	case -ENXIO:
@@ -60,6 +64,16 @@ log_cause(int error)
 }
 
 static int
+no_log(const struct conf *conf, int error)
+{
+	log_error(NULL, "%scannot open the access log %s: %s",
+	    conf->conf_access_log_place,
+	    conf->conf_access_log == NULL ? "" : conf->conf_access_log,
+	    log_cause(error));
+	return -1;
+}
+
+static int
 open_log(struct server *sv)
 {
 	struct conf *conf = sv->sv_conf;
@@ -67,12 +81,8 @@ open_log(struct server *sv)
 
 	error = log_create(conf->conf_access_log, conf->conf_log_format,
 	    conf->conf_workers + 1, &sv->sv_log);
-	if (error != 0) {
-		log_error(NULL, "cannot open the access log %s: %s",
-		    conf->conf_access_log == NULL ? "" : conf->conf_access_log,
-		    log_cause(error));
-		return -1;
-	}
+	if (error != 0)
+		return no_log(conf, error);
 	log_set_fields(sv->sv_log, &conf->conf_log_fields);
 	sv->sv_writer = log_writer(sv->sv_log, conf->conf_workers);
 	return 0;
@@ -553,4 +563,17 @@ serve_start(struct server *sv, struct listen_table *old, bool again)
 		return -1;
 	say_ready(sv);
 	return 0;
+}
+
+int
+serve_try(const struct conf *conf)
+{
+	const char *path = conf->conf_access_log;
+	int error =
+	    path == NULL || strcmp(path, "-") == 0 ? 0 : log_file_try(path);
+
+	/* Somebody else may start it. */
+	if (error == -EACCES && geteuid() != 0)
+		error = 0;
+	return error != 0 ? no_log(conf, error) : sandbox_try(conf);
 }

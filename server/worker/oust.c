@@ -22,12 +22,33 @@ struct waiting {
 	struct sched_item *wt_items[HOARD_MAX];
 };
 
+static uint64_t
+ripe_at(const struct worker *wk, const struct sched_item *it, enum timer timer,
+    uint64_t grace)
+{
+	return it->it_deadline - wk->wk_sched.sc_timeouts[timer] + grace;
+}
+
+/* *due: when this is worth another look, if it is NULL; 0: never. */
+static struct sched_item *
+with_little(struct worker *wk, struct sched_item *it, uint64_t *due)
+{
+	uint64_t at =
+	    it != NULL ? ripe_at(wk, it, TIMER_IDLE, OUST_LAST_US) : 0;
+
+	*due = 0;
+	if (at <= clock_now())
+		return it;
+	*due = at;
+	return NULL;
+}
+
 /*
  * The one that has been idle longest, if it has its last answer, else one that has most of
- * it: where more is under way an answer would be cut.
+ * it and had time for the rest: where more is under way an answer would be cut.
  */
 static struct sched_item *
-longest_idle(struct worker *wk)
+longest_idle(struct worker *wk, uint64_t *due)
 {
 	struct sched_item *it =
 			      TAILQ_FIRST(&wk->wk_sched.sc_timers[TIMER_IDLE]),
@@ -35,6 +56,7 @@ longest_idle(struct worker *wk)
 	uint64_t left;
 	int n;
 
+	*due = 0;
 	for (n = 0; it != NULL && n < LOOKS;
 	     n++, it = TAILQ_NEXT(it, it_timed)) {
 		left = it->it_ops->unacked(it);
@@ -43,7 +65,7 @@ longest_idle(struct worker *wk)
 		if (left <= LITTLE && other == NULL)
 			other = it;
 	}
-	return other;
+	return with_little(wk, other, due);
 }
 
 /* One that has its last answer and our end: nothing is lost with it. */
@@ -84,8 +106,7 @@ collect(struct worker *wk, uint64_t now, struct waiting *wt)
 	{
 		if (wt->wt_n == HOARD_MAX)
 			break;
-		ripe = it->it_deadline - wk->wk_sched.sc_timeouts[TIMER_HEAD] +
-		       OUST_GRACE_US;
+		ripe = ripe_at(wk, it, TIMER_HEAD, OUST_GRACE_US);
 		if (ripe <= now)
 			wt->wt_ripe++;
 		else if (wt->wt_due == 0)
@@ -109,11 +130,13 @@ others_first(struct worker *wk, uint64_t now)
 	return now - wk->wk_spared_first < OUST_OTHERS_US;
 }
 
+/* due: 0 in a moment. */
 static void
 look_again(struct worker *wk, uint64_t now, uint64_t due)
 {
 	uint64_t us = due > now ? due - now : OUST_GRACE_US;
-	struct timeval tv = {0, (suseconds_t)us};
+	struct timeval tv = {
+	    (time_t)(us / 1000000), (suseconds_t)(us % 1000000)};
 
 	if (!evtimer_pending(&wk->wk_retry, NULL))
 		evtimer_add(&wk->wk_retry, &tv);
@@ -167,11 +190,16 @@ static struct sched_item *
 choose(struct worker *wk, bool at_once, unsigned *most)
 {
 	struct sched_item *it = longest_lingering(wk);
+	uint64_t due = 0;
 
 	*most = 0;
 	if (it == NULL)
-		it = longest_idle(wk);
-	return it != NULL ? it : without_request(wk, at_once, most);
+		it = longest_idle(wk, &due);
+	if (it == NULL)
+		it = without_request(wk, at_once, most);
+	if (it == NULL && due != 0)
+		look_again(wk, clock_now(), due);
+	return it;
 }
 
 static void

@@ -3,7 +3,8 @@
  * descriptor.  The worker's thread.
  *
  * First one that lingers: its client has taken the last answer.  Then one that is idle
- * between two requests: see sched_ops.unacked.  Then one that has not sent a complete request, or
+ * between two requests: see sched_ops.unacked; for OUST_LAST_US, if a little of its answer is
+ * under way.  Then one that has not sent a complete request, or
  * the body of one that was answered, for OUST_GRACE_US: see hoard.h.  Its socket is looked at before, and
  * one with bytes that were not read yet stays.  Of several workers each looks at its own;
  * where the best of them is alone at its address, the others are asked first, for
@@ -14,7 +15,8 @@
 
 #include <stdbool.h>
 
-#define OUST_GRACE_US  20000 /* for a request that is on its way */
+#define OUST_GRACE_US  20000   /* for a request that is on its way */
+#define OUST_LAST_US   1000000 /* for the rest of an answer */
 #define OUST_OTHERS_US 200000
 
 struct worker;

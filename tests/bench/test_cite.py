@@ -174,7 +174,8 @@ def test_failed_rounds_are_said_and_listed(laboratory, args, tmp_path, capsys):
 def test_what_is_there_stays_until_the_new_results_are_complete(laboratory, args):
     perform(laboratory, args())
     laboratory.fail_at = "two"
-    perform(laboratory, args(only=["two"]))
+    _, failed = cite.perform(args(only=["two"]), None)
+    assert [page.name for page in failed] == ["two"]
     assert len(cite.measured(args().out, COMMIT)[0]) == 3
 
 

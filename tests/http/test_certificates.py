@@ -45,13 +45,21 @@ def settings(place, names=("a",), keys=True, **more):
     return {**top, "certificate_key": [place / (n + ".key") for n in names]} if keys else top
 
 
+def without_place(place, text):
+    """Without FILE:LINE of the configuration, which test_error_names_the_line_of_the_certificate has."""
+    text = text.replace(str(place) + "/", "")
+    return re.sub(r"^pagewise: \w+\.conf:\d+: (certificate|client_ca): ", "", text)
+
+
 def said_by_test(place, site, **kw):
     """What -t says, without its beginning."""
     conf = place / "t.conf"
     conf.write_text(harness.configuration(settings(place, **kw), [("s", {"root": site}, {})]))
     run = Finished("-t", "-c", conf)
     assert run.code == (0 if run.err == "" else 1), run.err
-    return run.err.removeprefix("pagewise: ").replace(str(place) + "/", "")
+    said = without_place(place, run.err)
+    assert said != run.err or said == "", run.err
+    return said
 
 
 # ------------------------------------------------------------------- what is refused
@@ -281,7 +289,22 @@ def test_keys_without_certificates_are_refused(place, site):
     conf.write_text(harness.configuration(top, [("s", {"root": site}, {})]))
     run = Finished("-t", "-c", conf)
     assert (run.code, run.err) == (
-        1, "pagewise: certificate_key has 2 files, certificate has 1\n")
+        1, "pagewise: %s:6: certificate_key: 2 files, certificate has 1\n" % conf)
+
+
+def test_error_names_the_line_of_the_certificate(place, site):
+    top = settings(place)
+    del top["certificate"], top["certificate_key"]
+    pair = 'certificate_key = {"%s/a.key"}\n' % place
+    for certificates, line in (('"%s/none",\n"%s/a.pem"', 3), ('"%s/a.pem",\n"%s/none"', 4)):
+        text = "certificate = {\n" + certificates % (place, place) + "}\n" + pair
+        conf = place / "t.conf"
+        conf.write_text("\n" + text + harness.configuration(top, [("s", {"root": site}, {})]))
+        run = Finished("-t", "-c", conf)
+        assert run.code == 1 and run.err.startswith(
+            "pagewise: %s:%d: certificate: %s" % (conf, line, place / "none")), run.err
+        # A site that inherits has the same place.
+        assert run.err.endswith("none: No such file or directory\n"), run.err
 
 
 def test_expired_issuer_is_named_by_its_place(place, site, root, tmp_path_factory):
@@ -342,7 +365,7 @@ def test_start_ends_with_what_is_of_no_use(place, site, good, issuer, spoil, tex
     conf.write_text(harness.configuration(settings(place), [("s", {"root": site}, {})]))
     run = Finished("-c", conf)
     assert run.code == 1
-    assert re.fullmatch("pagewise: " + text + "\n", run.err.replace(str(place) + "/", ""))
+    assert re.fullmatch(text + "\n", without_place(place, run.err))
 
 
 # ------------------------------------------------------------------- the exchange
@@ -369,8 +392,7 @@ def test_reload_with_a_bad_pair_keeps_the_old_one_and_says_why(
     server.signal(signal.SIGHUP)
     wait_until(lambda: STAYS in server.messages, "the refusal")
     assert server.pid == pid and fetch(server) == before
-    assert re.fullmatch("pagewise: " + text + "\n" + STAYS,
-                        server.messages.replace(str(place) + "/", ""))
+    assert re.fullmatch(text + "\n" + STAYS, without_place(place, server.messages))
     if os.path.isdir(place / "a.pem"):
         os.rmdir(place / "a.pem")
     issuer.issue().write(place, "a")

@@ -91,6 +91,12 @@ WRONG = [
     ("# none\nlisten = {}\n", 2, "listen", "empty"),
     ('listen = {"127.0.0.1:1", ""}\n', 1, "listen", "empty"),
     ('root = "/"\n', 1, "root", "site"),
+    # What shows only when all is set.
+    ("\nclient_address = forwarded\n", 2, "client_address", "trusted_proxies"),
+    ('\nlive = "/x"\nready = "/x"\nthreads = 2\n', 3, "ready", "path of live"),
+    ('\nlisten = {"127.0.0.1:1",\n"127.0.0.1:2 tls"}\n', 3, "listen", "certificate is missing"),
+    ("\nverify_client = require\nthreads = 2\n", 2, "verify_client", "needs client_ca"),
+    ("\nredirect_https = on\nthreads = 2\n", 2, "redirect_https", "no address has TLS"),
 ]
 
 
@@ -113,10 +119,11 @@ WRONG = [
 def test_admin_has_an_address_of_its_own(tmp_path, listen, admin, shared):
     for keys in (['listen = "%s"' % listen, 'admin = "%s"' % admin],
                  ['admin = "%s"' % admin, 'listen = "%s"' % listen]):
-        _, run = check(tmp_path, "\n".join(keys) + "\n" + SITE)
+        path, run = check(tmp_path, "\n".join(keys) + "\n" + SITE)
         assert run.code == (1 if shared else 0)
         assert not shared or run.err == (
-            "pagewise: admin: %s is already an address of the sites (listen = %s)\n" % (admin, listen))
+            "pagewise: %s:%d: admin: %s is already an address of the sites (listen = %s)\n"
+            % (path, keys.index('admin = "%s"' % admin) + 1, admin, listen))
 
 
 def test_admin_and_the_default_of_listen(tmp_path):
@@ -162,6 +169,36 @@ def test_error_in_a_site_names_its_line(tmp_path, text, line, word):
     assert run.code == 1
     assert run.err.startswith("pagewise: %s:%d: " % (path, line)), run.err
     assert word in run.err
+
+
+def test_option_takes_the_place_of_a_line(tmp_path):
+    _, run = check(tmp_path, 'admin = "127.0.0.1:1"\n' + SITE, "--listen", "127.0.0.1:2",
+                   "--admin", "127.0.0.1:2")
+    assert run.code == 1 and run.err.startswith("pagewise: admin: 127.0.0.1:2 is already"), run.err
+
+
+def test_access_log_needs_its_directory(tmp_path):
+    path, run = check(tmp_path, '\naccess_log = "none/log"\n' + SITE)
+    where = "pagewise: %s:2: " % path
+    cause = "cannot open the access log %s/none/log: there is no such directory\n" % tmp_path
+    assert (run.code, run.err) == (1, where + cause)
+    run = Finished("-c", path)
+    assert (run.code, run.err) == (1, where + cause)
+    path, run = check(tmp_path, SITE, "--access-log", "none/log")
+    assert run.code == 1 and run.err.startswith("pagewise: cannot open the access log none/log")
+    (tmp_path / "none").mkdir()
+    path, run = check(tmp_path, '\naccess_log = "none/log"\n' + SITE)
+    assert (run.code, run.err) == (0, "") and os.listdir(tmp_path / "none") == []
+    path, run = check(tmp_path, '\naccess_log = "none"\n' + SITE)
+    assert (run.code, run.err) == (
+        1, where + "cannot open the access log %s/none: Is a directory\n" % tmp_path)
+
+
+def test_command_that_is_nearly_one_is_corrected():
+    run = Finished("digset", "/srv")
+    assert (run.code, run.err) == (2, "pagewise: digset: unknown command; did you mean digest?\n")
+    run = Finished("/srv")
+    assert run.code == 2 and "a directory is given with --root DIR" in run.err
 
 
 def test_file_without_a_site_is_an_error(tmp_path):

@@ -1,5 +1,6 @@
 """EXIT STATUS of pagewise(8) and pagewise-tool(8): each is provoked, and the manual has no other."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -146,9 +147,13 @@ def test_128_and_the_number_of_the_tool_if_a_signal_stopped_it(site, command, nu
     os.utime(file, (1, 1))
     with subprocess.Popen([harness.PAGEWISE, command, "-j", "1", str(site)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
         def reads():
-            return any(os.path.realpath(fd) == os.path.realpath(file) for fd in pathlib.Path("/proc/%d/fd" % p.pid).iterdir())
+            with contextlib.suppress(FileNotFoundError):  # one that was closed just now
+                return any(os.path.realpath(fd) == os.path.realpath(file) for fd in pathlib.Path("/proc/%d/fd" % p.pid).iterdir())
 
-        wait_until(reads, "the work")
-        p.send_signal(number)
-        _, err = p.communicate(timeout=harness.PATIENCE)
+        try:
+            wait_until(reads, "the work")
+            p.send_signal(number)
+            _, err = p.communicate(timeout=harness.PATIENCE)
+        finally:
+            p.kill()
     assert p.returncode == 128 + number and b"stopped by a signal" in err

@@ -125,7 +125,7 @@ def test_too_many_fields_are_an_error(tmp_path):
     rules = ", ".join('"+X-A: %d"' % n for n in range(65))
     conf.write_text('site "s" {\nroot = "/"\nheader = {%s}\n}\n' % rules)
     run = Finished("-t", "-c", str(conf))
-    assert run.code == 1 and 'site "s": header: more than 64 fields' in run.err, run.err
+    assert run.code == 1 and 'p.conf:3: header: site "s": more than 64 fields' in run.err, run.err
 
 
 @pytest.mark.parametrize("settings, value", [

@@ -32,7 +32,7 @@ PARTS = {
     "server/admin/agent.c": ["Questions of", "The share of", "1 while balancers"],
     "server/conf/access.c": ["WWW-Authenticate"],
     "server/conf/args.c": ["default"],
-    "server/conf/conf.c": ["types"],
+    "server/conf/conf.c": ["types", "certificate: ", "%s: site "],  # before the cause
     "server/conf/error_page.c": ["Content-Type"],
     "server/conf/file.c": [  # libConfuse's words, which are replaced
         "no sub-section", "missing ", "found duplicate", "unexpected token", "attempt to", "no such option"],

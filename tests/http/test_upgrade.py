@@ -110,6 +110,18 @@ def test_program_that_hangs_is_tried_again(server, program):
     wait_until(lambda: len(server.processes()) == 1, "the one that hung to end")
 
 
+@pytest.mark.once  # 20 seconds
+def test_reload_waits_for_a_program_that_hangs_and_no_longer(server, program):
+    script(program, "exec sleep 1000\n")
+    server.signal(signal.SIGUSR2)
+    wait_until(lambda: "sleep" in map(name, server.processes()), "the test")
+    server.signal(signal.SIGHUP)
+    wait_until(lambda: "reloaded" in server.output, "the reload", patience=2 * harness.PATIENCE)
+    assert "the test of the new program takes too long: killing it\n" in server.output
+    assert server.get("/small").body == b"small"
+    wait_until(lambda: len(server.processes()) == 1, "the one that hung to end")
+
+
 def test_configuration_that_is_wrong_is_refused(serve_conf, site, program, tmp_path):
     (site / "small").write_bytes(b"small")
     server = serve_conf({"workers": 1}, [("s", {"root": site}, {})], binary=program)

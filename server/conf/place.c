@@ -1,0 +1,47 @@
+/*
+ * place: where a key was set whose fault shows only when all is set, or at the start.  Settings
+ * have a list, the newest one first; those that inherit begin with the list of whom they
+ * inherit from.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "server/conf/conf_priv.h"
+
+struct conf_place {
+	const struct conf_place *pl_next;
+	const struct key *pl_key;
+	char pl_text[]; /* "FILE:LINE: "; empty: on the command line */
+};
+
+/* Without memory a message has no place. */
+void
+conf_place_add(struct conf_scope *scope, const struct key *key)
+{
+	const char *file = scope->cs_file;
+	size_t size = file != NULL ? strlen(file) + sizeof(":2147483647: ") : 1;
+	struct conf_place *place;
+
+	if ((key->key_where & KEY_LATE) == 0)
+		return;
+	place = conf_keep(scope->cs_conf, sizeof(*place) + size);
+	if (place == NULL)
+		return;
+	place->pl_next = scope->cs_set->set_places;
+	place->pl_key = key;
+	if (file != NULL)
+		snprintf(place->pl_text, size, "%s:%d: ", file, scope->cs_line);
+	scope->cs_set->set_places = place;
+}
+
+const char *
+conf_place(const struct settings *set, const char *name, size_t after)
+{
+	const struct conf_place *place = set->set_places;
+	const struct key *key = conf_key(name);
+
+	for (; place != NULL; place = place->pl_next)
+		if (place->pl_key == key && after-- == 0)
+			return place->pl_text;
+	return "";
+}
