@@ -154,6 +154,7 @@ def test_place_of_another_worker_is_had_at_once(start, idle):
     server.stop(messages="(%s){1,2}" % (FULL % 1))
 
 
+@pytest.mark.plain("a client whose handshake takes 20 ms gives up its place, and these take turns")
 def test_place_that_is_free_is_taken_at_once(start):
     """A quarter of a second each, which is when a clock would say so, is too long for all."""
     server = start({"max_connections": 1})
