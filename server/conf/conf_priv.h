@@ -42,8 +42,7 @@ struct conf_why {
 	char why_text[512];
 	/* Set by what is called once all is set, if a key is at fault: */
 	const char *why_key;
-	size_t
-	    why_after; /* values of it in the same list, after the one at fault */
+	size_t why_after; /* values behind the one at fault, in a list */
 };
 
 /* Writes the cause and returns error, so that a function can end with it. */

@@ -30,8 +30,7 @@ struct key;
 #define KEY_SWITCH    0x10u /* also on the command line: "true" */
 #define KEY_FILLED    0x20u /* an empty list is an error */
 #define KEY_ADDS      0x40u /* a list that is set does not replace the one before */
-#define KEY_LATE \
-	0x80u /* a fault may show later: its place is kept (conf_place) */
+#define KEY_LATE      0x80u /* a fault may show later: conf_place has its line */
 
 /* Where in a value a path stands, which may be relative. */
 enum key_path {

@@ -3,12 +3,11 @@
  * descriptor.  The worker's thread.
  *
  * First one that lingers: its client has taken the last answer.  Then one that is idle
- * between two requests: see sched_ops.unacked; for OUST_LAST_US, if a little of its answer is
- * under way.  Then one that has not sent a complete request, or
- * the body of one that was answered, for OUST_GRACE_US: see hoard.h.  Its socket is looked at before, and
- * one with bytes that were not read yet stays.  Of several workers each looks at its own;
- * where the best of them is alone at its address, the others are asked first, for
- * OUST_OTHERS_US.
+ * between two requests: see sched_ops.unacked; if a little of its answer is under way, only when it
+ * has been so for OUST_LAST_US.  Then one that has not sent a complete request, or the body of one
+ * that was answered, for OUST_GRACE_US: see hoard.h.  Its socket is looked at before, and one with
+ * bytes that were not read yet stays.  Of several workers each looks at its own; where the best of
+ * them is alone at its address, the others are asked first, for OUST_OTHERS_US.
  */
 #ifndef SERVER_WORKER_OUST_H
 #define SERVER_WORKER_OUST_H
