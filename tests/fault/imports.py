@@ -73,6 +73,7 @@ LEFT = {
         SSL_CTX_set_ex_data SSL_ctrl SSL_set_SSL_CTX X509_NAME_oneline""",
     "libcrypt: reads and writes the caller's memory; yescrypt allocates, see test_basic.py": "crypt_r",
     "reads a stream that fopen, which is wrapped, has opened": "fgets fread ftello setvbuf",
+    "with -t alone, where nobody is served: test_config.py": "access",
     "writes what a user reads at the start; nobody is served": """
         dprintf fflush fprintf fputc fputs fwrite printf putc puts vfprintf""",
     "libconfuse: allocates inside; cfg_init, which is wrapped, stands for it": """
