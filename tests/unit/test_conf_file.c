@@ -612,10 +612,8 @@ a_group_needs_a_user_and_a_user_a_group(void **state)
 	struct conf *conf;
 
 	(void)state;
-	assert_int_equal(
-	    load_text("group = 0\n" SITE, "", &conf), CONF_EXIT_ERROR);
-	assert_string_equal(
-	    err_text, "pagewise: group: needs user: set user as well\n");
+	expect_file_error(
+	    "\ngroup = 0\n" SITE, ":2: group: needs user: set user as well");
 	assert_int_equal(
 	    load_text("user = 987654\n" SITE, "", &conf), CONF_EXIT_ERROR);
 	assert_string_equal(err_text,
