@@ -10,8 +10,8 @@
 
 struct conf_place {
 	const struct conf_place *pl_next;
-	const struct key *pl_key;
-	char pl_text[]; /* "FILE:LINE: "; empty: on the command line */
+	const char *pl_name; /* of the key; not ours */
+	char pl_text[];	     /* "FILE:LINE: "; empty: on the command line */
 };
 
 /* Without memory a message has no place. */
@@ -28,7 +28,7 @@ conf_place_add(struct conf_scope *scope, const struct key *key)
 	if (place == NULL)
 		return;
 	place->pl_next = scope->cs_set->set_places;
-	place->pl_key = key;
+	place->pl_name = key->key_name;
 	if (file != NULL)
 		snprintf(place->pl_text, size, "%s:%d: ", file, scope->cs_line);
 	scope->cs_set->set_places = place;
@@ -38,10 +38,9 @@ const char *
 conf_place(const struct settings *set, const char *name, size_t after)
 {
 	const struct conf_place *place = set->set_places;
-	const struct key *key = conf_key(name);
 
 	for (; place != NULL; place = place->pl_next)
-		if (place->pl_key == key && after-- == 0)
+		if (strcmp(place->pl_name, name) == 0 && after-- == 0)
 			return place->pl_text;
 	return "";
 }
