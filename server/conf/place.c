@@ -1,7 +1,6 @@
 /*
  * place: where a key was set whose fault shows only when all is set, or at the start.  Settings
- * have a list, the newest one first; those that inherit begin with the list of whom they
- * inherit from.
+ * have a list, the newest one first.  What inherits settings inherits their list.
  */
 #include <stdio.h>
 #include <string.h>

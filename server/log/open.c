@@ -79,6 +79,12 @@ log_file_open(const char *path)
 	return -ELOOP;
 }
 
+static int
+may(const char *path, int mode)
+{
+	return access(path, mode) == 0 ? 0 : -errno;
+}
+
 int
 log_file_try(const char *path)
 {
@@ -89,14 +95,14 @@ log_file_try(const char *path)
 	if (stat(path, &st) == 0) {
 		if (S_ISDIR(st.st_mode))
 			return -EISDIR;
-		return access(path, W_OK) == 0 ? 0 : -errno;
+		return may(path, W_OK);
 	}
 	if (errno != ENOENT || strlen(path) >= sizeof(dir))
 		return -errno;
 	memcpy(dir, path, strlen(path) + 1);
 	slash = strrchr(dir, '/');
 	if (slash == NULL)
-		return access(".", W_OK | X_OK) == 0 ? 0 : -errno;
+		return may(".", W_OK | X_OK);
 	slash[slash == dir ? 1 : 0] = '\0';
-	return access(dir, W_OK | X_OK) == 0 ? 0 : -errno;
+	return may(dir, W_OK | X_OK);
 }

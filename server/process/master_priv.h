@@ -42,12 +42,10 @@ struct child {
 
 #define MASTER_DEATHS 5
 #define MASTER_SECOND ((uint64_t)1000000) /* microseconds */
-#define MASTER_HUNG \
-	(5 *        \
-	    MASTER_SECOND) /* a longer start or test: another signal replaces it */
-#define MASTER_WAITED \
-	(20 * MASTER_SECOND) /* the same for a signal that waits already */
-#define MASTER_WAITS 86400   /* seconds: the longest shutdown_timeout */
+/* Of a start or test: then another signal replaces it, or one that waits already. */
+#define MASTER_HUNG   (5 * MASTER_SECOND)
+#define MASTER_WAITED (20 * MASTER_SECOND)
+#define MASTER_WAITS  86400 /* seconds: the longest shutdown_timeout */
 
 struct master {
 	int ms_argc;

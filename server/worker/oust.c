@@ -29,26 +29,13 @@ ripe_at(const struct worker *wk, const struct sched_item *it, enum timer timer,
 	return it->it_deadline - wk->wk_sched.sc_timeouts[timer] + grace;
 }
 
-/* *due: when this is worth another look, if it is NULL; 0: never. */
-static struct sched_item *
-with_little(struct worker *wk, struct sched_item *it, uint64_t *due)
-{
-	uint64_t at =
-	    it != NULL ? ripe_at(wk, it, TIMER_IDLE, OUST_LAST_US) : 0;
-
-	*due = 0;
-	if (at <= clock_now())
-		return it;
-	*due = at;
-	return NULL;
-}
-
 /*
  * The one that has been idle longest, if it has its last answer, else one that has most of
- * it and had time for the rest: where more is under way an answer would be cut.
+ * it and had time for the rest: where more is under way an answer would be cut.  NULL: none is;
+ * *due: when one has had the time, or 0.
  */
 static struct sched_item *
-longest_idle(struct worker *wk, uint64_t *due)
+longest_idle(struct worker *wk, bool at_once, uint64_t *due)
 {
 	struct sched_item *it =
 			      TAILQ_FIRST(&wk->wk_sched.sc_timers[TIMER_IDLE]),
@@ -65,7 +52,10 @@ longest_idle(struct worker *wk, uint64_t *due)
 		if (left <= LITTLE && other == NULL)
 			other = it;
 	}
-	return with_little(wk, other, due);
+	if (other == NULL || at_once)
+		return other;
+	*due = ripe_at(wk, other, TIMER_IDLE, OUST_LAST_US);
+	return *due <= clock_now() ? other : NULL;
 }
 
 /* One that has its last answer and our end: nothing is lost with it. */
@@ -194,7 +184,7 @@ choose(struct worker *wk, bool at_once, unsigned *most)
 
 	*most = 0;
 	if (it == NULL)
-		it = longest_idle(wk, &due);
+		it = longest_idle(wk, at_once, &due);
 	if (it == NULL)
 		it = without_request(wk, at_once, most);
 	if (it == NULL && due != 0)
