@@ -23,15 +23,37 @@ multipart_head(const struct response *rs, size_t i, char text[MULTIPART_HEAD])
 	    (long long)rs->rs_file->fil_size);
 }
 
+static unsigned
+digits(off_t number)
+{
+	unsigned n = 1;
+
+	while (number >= 10) {
+		number /= 10;
+		n++;
+	}
+	return n;
+}
+
+/* Digits of the positions in a part's head, in which alone two heads differ. */
+static unsigned
+positions(const struct range *r)
+{
+	return digits(r->rng_off) + digits(r->rng_off + r->rng_len - 1);
+}
+
+/* There may be thousands of parts: only one head is written. */
 uint64_t
 multipart_length(const struct response *rs)
 {
 	char text[MULTIPART_HEAD];
-	uint64_t length = 0;
-	size_t i;
+	size_t n = rs->rs_nranges, i;
+	unsigned fixed =
+	    (unsigned)multipart_head(rs, 0, text) - positions(rs->rs_ranges);
+	uint64_t length = n * fixed + (uint64_t)multipart_head(rs, n, text);
 
-	for (i = 0; i < rs->rs_nranges; i++)
+	for (i = 0; i < n; i++)
 		length += (uint64_t)rs->rs_ranges[i].rng_len +
-			  (uint64_t)multipart_head(rs, i, text);
-	return length + (uint64_t)multipart_head(rs, i, text);
+			  positions(&rs->rs_ranges[i]);
+	return length;
 }

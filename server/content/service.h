@@ -54,7 +54,7 @@ struct service {
 
 	struct buf_list svc_bufs;
 	struct exchange_list svc_exchanges;
-	struct range *svc_ranges; /* scratch, conf_max_ranges long */
+	struct range *svc_ranges; /* scratch, RANGE_MOST long */
 	uint64_t svc_boundary;	  /* for multipart/byteranges */
 	struct message_rate
 	    svc_told_files; /* messages about files that were not opened */

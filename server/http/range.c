@@ -5,6 +5,7 @@
 #include "server/http/range.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 
 _Static_assert(sizeof(off_t) == sizeof(int64_t), "files over 2 GiB");
 
@@ -47,8 +48,6 @@ resolve_suffix(int64_t len, off_t size, struct range *r)
 {
 	if (len == 0)
 		return RANGE_UNSATISFIABLE;
-	if (size == 0)
-		return RANGE_IGNORE;
 	r->rng_len = len < size ? len : size;
 	r->rng_off = size - r->rng_len;
 	return RANGE_OK;
@@ -82,74 +81,155 @@ resolve(struct str spec, off_t size, struct range *r)
 	return RANGE_OK;
 }
 
+/* What the field names so far. */
+struct set {
+	struct range *set_ranges; /* the caller's */
+	size_t set_n;
+	size_t set_members;  /* of the field, unsatisfiable ones included */
+	bool set_overlaps;   /* two members have a byte in common */
+	bool set_descending; /* a range begins before the one in front of it */
+};
+
+/* A range of an unordered set, with its place in the client's order. */
+struct placed {
+	struct range pd_range;
+	size_t pd_place;
+};
+
+static off_t
+end_of(const struct range *r)
+{
+	return r->rng_off + r->rng_len;
+}
+
+/* Unites r with a range that begins no later.  False if a byte lies between the two. */
 static bool
-touches(const struct range *a, const struct range *b)
+absorb(struct set *set, struct range *first, const struct range *r)
 {
-	return a->rng_off <= b->rng_off + b->rng_len &&
-	       b->rng_off <= a->rng_off + a->rng_len;
+	if (r->rng_off > end_of(first))
+		return false;
+	set->set_overlaps |= r->rng_off < end_of(first);
+	if (end_of(r) > end_of(first))
+		first->rng_len = end_of(r) - first->rng_off;
+	return true;
 }
 
-static struct range
-unite(const struct range *a, const struct range *b)
+static void
+append(struct set *set, const struct range *r)
 {
-	off_t off = a->rng_off < b->rng_off ? a->rng_off : b->rng_off;
-	off_t a_end = a->rng_off + a->rng_len;
-	off_t b_end = b->rng_off + b->rng_len;
+	struct range *end = &set->set_ranges[set->set_n];
 
-	return (struct range){off, (a_end > b_end ? a_end : b_end) - off};
+	if (set->set_n > 0 && r->rng_off < end[-1].rng_off)
+		set->set_descending = true;
+	else if (set->set_n > 0 && absorb(set, &end[-1], r))
+		return;
+	*end = *r;
+	set->set_n++;
 }
 
-/*
- * No two of the set touch each other, so whatever the new one absorbs can not
- * bring it into contact with a third: one pass is enough.
- */
+static int
+by_offset(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+
+	return (x->pd_range.rng_off > y->pd_range.rng_off) -
+	       (x->pd_range.rng_off < y->pd_range.rng_off);
+}
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+
+	return (x->pd_place > y->pd_place) - (x->pd_place < y->pd_place);
+}
+
+/* Unites what touches; the list is in the order of the file.  Returns how many are left. */
 static size_t
-merge(struct range *set, size_t n, struct range r)
+unite(struct set *set, struct placed *list)
 {
-	size_t place = n, kept = 0;
+	size_t i, kept = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		if (!touches(&set[i], &r)) {
-			set[kept++] = set[i];
-			continue;
-		}
-		r = unite(&set[i], &r);
-		if (place == n)
-			place = kept++;
+	for (i = 1; i < set->set_n; i++) {
+		if (!absorb(set, &list[kept].pd_range, &list[i].pd_range))
+			list[++kept] = list[i];
+		else if (list[i].pd_place < list[kept].pd_place)
+			list[kept].pd_place = list[i].pd_place;
 	}
-	set[place] = r;
-	return place == n ? n + 1 : kept;
+	return kept + 1;
 }
 
-enum range_verdict
-range_parse(
-    struct str value, off_t size, struct range *out, size_t max, size_t *n)
+/* Merges a set that is not in the order of the file.  Returns false if memory is short. */
+static bool
+merge(struct set *set)
+{
+	struct placed *list = calloc(set->set_n, sizeof(*list));
+	size_t i;
+
+	if (list == NULL)
+		return false;
+	for (i = 0; i < set->set_n; i++)
+		list[i] = (struct placed){set->set_ranges[i], i};
+	qsort(list, set->set_n, sizeof(*list), by_offset);
+	set->set_n = unite(set, list);
+	qsort(list, set->set_n, sizeof(*list), by_place);
+	for (i = 0; i < set->set_n; i++)
+		set->set_ranges[i] = list[i].pd_range;
+	free(list);
+	return true;
+}
+
+/* True if the set costs less than the whole file does. */
+static bool
+is_cheap(const struct set *set, off_t size)
+{
+	off_t bytes = 0;
+
+	for (size_t i = 0; i < set->set_n; i++)
+		bytes += set->set_ranges[i].rng_len;
+	return !set->set_overlaps && bytes < size;
+}
+
+/* Reads the members.  False if the field is to be ignored. */
+static bool
+read_set(struct set *set, struct str value, off_t size)
 {
 	struct str member;
 	struct range r;
-	size_t members = 0, found = 0;
 
-	*n = 0;
-	if (value.s_ptr == NULL || !skip_unit(&value))
-		return RANGE_IGNORE;
 	while (str_member(&value, &member)) {
 		/* Empty members are to be skipped (RFC 9110, 5.6.1.2). */
 		if (member.s_len == 0)
 			continue;
-		if (++members > max)
-			return RANGE_IGNORE;
+		if (++set->set_members > RANGE_MOST)
+			return false;
 		switch (resolve(member, size, &r)) {
 		case RANGE_IGNORE:
-			return RANGE_IGNORE;
+			return false;
 		case RANGE_OK:
-			found = merge(out, found, r);
+			append(set, &r);
 			break;
 		case RANGE_UNSATISFIABLE:
 			break;
 		}
 	}
-	if (members == 0)
+	return set->set_members > 0;
+}
+
+enum range_verdict
+range_parse(struct str value, off_t size, struct range out[static RANGE_MOST],
+    size_t max, size_t *n)
+{
+	struct set set = {.set_ranges = out};
+
+	*n = 0;
+	if (value.s_ptr == NULL || size == 0 || !skip_unit(&value) ||
+	    !read_set(&set, value, size))
 		return RANGE_IGNORE;
-	*n = found;
-	return found > 0 ? RANGE_OK : RANGE_UNSATISFIABLE;
+	if (set.set_descending && !merge(&set))
+		return RANGE_IGNORE;
+	if (set.set_members > max && !is_cheap(&set, size))
+		return RANGE_IGNORE;
+	*n = set.set_n;
+	return set.set_n > 0 ? RANGE_OK : RANGE_UNSATISFIABLE;
 }

@@ -14,6 +14,12 @@ struct range {
 	off_t rng_len; /* bytes, at least 1 */
 };
 
+/*
+ * Members of a set.  A head of the default size has fewer; of a larger one this many are sorted
+ * within a millisecond.
+ */
+#define RANGE_MOST 8192
+
 enum range_verdict {
 	RANGE_IGNORE,	     /* not bytes, malformed, too many: answer 200 */
 	RANGE_OK,	     /* n ranges: answer 206 */
@@ -25,12 +31,12 @@ enum range_verdict {
  * Unsatisfiable members of a set are dropped; overlapping and adjacent ones
  * are merged into the place of the first; the order is otherwise the
  * client's.  A set of more than max members (counted before merging) is
- * ignored as a whole: it is an attack or a mistake (RFC 9110, 14.2, 17.15).
- * So is one with a suffix of an empty representation, which is satisfiable but
- * leaves no byte that Content-Range could name.  out has room for max; n is 0
- * unless RANGE_OK.
+ * honoured if no two of them overlap and together they are smaller than the
+ * representation; otherwise it is ignored as a whole (RFC 9110, 14.2, 17.15).
+ * An empty representation has no ranges: the field is ignored.  n is 0 unless
+ * RANGE_OK.
  */
-enum range_verdict range_parse(
-    struct str value, off_t size, struct range *out, size_t max, size_t *n);
+enum range_verdict range_parse(struct str value, off_t size,
+    struct range out[static RANGE_MOST], size_t max, size_t *n);
 
 #endif

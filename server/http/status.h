@@ -13,9 +13,9 @@
 
 struct plan {
 	int pl_status;		 /* 200, 206, 304, 412, 416 */
-	struct range *pl_ranges; /* the caller's, room for pl_max */
-	size_t pl_max;
-	size_t pl_nranges; /* with 206 */
+	struct range *pl_ranges; /* the caller's, room for RANGE_MOST */
+	size_t pl_max;		 /* see range_parse */
+	size_t pl_nranges;	 /* with 206 */
 };
 
 /*

@@ -199,7 +199,7 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	wk->wk_service.svc_boundary =
 	    (uint64_t)getpid() << 40 ^ clock_now() << 8 ^ id;
 	wk->wk_service.svc_ranges =
-	    calloc(conf->conf_max_ranges, sizeof(*wk->wk_service.svc_ranges));
+	    calloc(RANGE_MOST, sizeof(*wk->wk_service.svc_ranges));
 	error = wk->wk_service.svc_ranges == NULL ? -ENOMEM : create_hmac(wk);
 	if (error == 0)
 		error = commands_create(&wk->wk_orders);

@@ -120,7 +120,7 @@ if_range(const struct state *st)
 static int
 range_status(const struct state *st)
 {
-	struct range ranges[RANGES];
+	struct range ranges[RANGE_MOST];
 	size_t n;
 
 	switch (range_parse(st->st_values[RANGE], SIZE, ranges, RANGES, &n)) {
@@ -179,7 +179,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str in = fuzz_input(data, size), line = fuzz_line(&in);
 	struct state st = {.st_mtime = fuzz_number(&line, 784111777)};
-	struct range ranges[RANGES];
+	struct range ranges[RANGE_MOST];
 	struct plan pl = {.pl_ranges = ranges, .pl_max = RANGES};
 	struct request rq = {0};
 

@@ -122,12 +122,12 @@ def test_malformed_or_foreign_range_is_ignored(plain, tree, value):
     assert response.body == tree.files[FILE]
 
 
-def test_range_of_an_empty_file(plain):
-    response = ranged(plain, "bytes=0-", "/0.bin")
-    assert response.status == 416
-    assert response.get("Content-Range") == "bytes */0"
-    # A suffix is satisfiable by definition, but cannot be expressed.
-    assert ranged(plain, "bytes=-5", "/0.bin").status in (200, 416)
+@pytest.mark.parametrize("value", ["bytes=0-", "bytes=0-0", "bytes=5-9", "bytes=-5", "bytes=-0", "bytes=0-0,-1"])
+def test_empty_file_has_no_ranges(server, value):
+    """A cache that asks for slices gives its client the whole file, which may be empty."""
+    response = ranged(server, value, "/0.bin")
+    assert (response.status, response.length, response.body) == (200, 0, b"")
+    assert "Content-Range" not in response and not response.closes
 
 
 def test_range_is_for_get_only(plain):
@@ -213,16 +213,37 @@ def test_connection_goes_on_after_a_multipart_answer(server, tree):
         c.finish()
 
 
-def test_too_many_ranges_are_ignored_as_a_whole(serve_conf, tree):
+@pytest.mark.parametrize("order", [1, -1], ids=["up", "down"])
+def test_ranges_that_are_small_and_apart_may_be_many(server, tree, order):
+    asked = [(i * 5000, i * 5000 + i % 100) for i in range(800)][::order]
+    response = ranged(server, "bytes=" + ",".join("%d-%d" % r for r in asked))
+    assert response.status == 206
+    parts = multipart(response)
+    assert [(p.first, p.last) for p in parts] == asked
+    for p in parts:
+        assert p.body == tree.files[FILE][p.first : p.last + 1]
+
+
+def test_more_than_max_ranges_must_not_overlap_nor_be_the_whole_file(serve_conf, tree):
     server = serve_conf({"max_ranges": 4}, [("s", {"root": tree.root}, {})])
     spread = ["%d-%d" % (i * 100, i * 100 + 9) for i in range(5)]
-    four = ranged(server, "bytes=" + ",".join(spread[:4]))
-    assert len(multipart(four)) == 4
-    five = ranged(server, "bytes=" + ",".join(spread))
-    assert five.status == 200
-    assert five.body == tree.files[FILE]
-    # Counted before merging.
-    assert ranged(server, "bytes=0-1,0-1,0-1,0-1,0-1").status == 200
+    overlap = spread[:4] + ["309-310"]
+    fifth = SIZE // 5
+    pieces = ["%d-%d" % (i * fifth, (i + 1) * fifth - 1) for i in range(4)]
+    whole = pieces + ["%d-" % (4 * fifth)]
+    less = pieces + ["%d-%d" % (4 * fifth, SIZE - 2)]
+
+    def ask(ranges):
+        return ranged(server, "bytes=" + ",".join(ranges))
+
+    assert len(multipart(ask(spread))) == 5
+    assert len(multipart(ask(overlap[1:]))) == 3
+    assert single_part(ask(less)).last == SIZE - 2
+    assert single_part(ask(whole[1:])).last == SIZE - 1
+    for ranges in (overlap, overlap[::-1], whole, whole[::-1], ["0-1"] * 5):
+        response = ask(ranges)
+        assert response.status == 200
+        assert response.body == tree.files[FILE]
 
 
 # ----------------------------------------------------------------- If-Range

@@ -36,7 +36,7 @@ every_key_has_its_documented_default(void **state)
 	assert_int_equal(conf->conf_max_head, 16384);
 	assert_int_equal(conf->conf_max_target, 8192);
 	assert_int_equal(conf->conf_max_fields, 100);
-	assert_int_equal(conf->conf_max_ranges, 32);
+	assert_int_equal(conf->conf_max_ranges, 200);
 	assert_int_equal(conf->conf_max_requests, 0);
 	assert_int_equal(conf->conf_max_connections, 0);
 	assert_int_equal(conf->conf_max_per_address, 0);

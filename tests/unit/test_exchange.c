@@ -243,8 +243,7 @@ create(struct fixture *fx, struct log *lg)
 	svc->svc_log = log_writer(lg, 0);
 	svc->svc_roots = &fx->fx_root;
 	svc->svc_listings = autoindex_cache_create();
-	svc->svc_ranges =
-	    calloc(svc->svc_conf->conf_max_ranges, sizeof(*svc->svc_ranges));
+	svc->svc_ranges = calloc(RANGE_MOST, sizeof(*svc->svc_ranges));
 }
 
 static void
