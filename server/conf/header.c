@@ -23,7 +23,8 @@ struct field {
 	const char *fd_name;
 	size_t fd_len; /* of the name */
 	const char *fd_value;
-	bool fd_always;
+	bool fd_always; /* on errors too */
+	bool fd_errors; /* on them alone, since a rule replaced it below 400 */
 };
 
 struct fields {
@@ -248,14 +249,22 @@ conf_clear_cors(struct conf_scope *scope)
 
 /* ------------------------------------------------------------------- lines */
 
+/* Removes fields of this name from the answers that the rule holds for. */
 static void
 drop(struct fields *fds, const struct field *named)
 {
+	struct field *fd;
 	size_t i, kept = 0;
 
-	for (i = 0; i < fds->fds_count; i++)
-		if (!same_name(&fds->fds_list[i], named))
-			fds->fds_list[kept++] = fds->fds_list[i];
+	for (i = 0; i < fds->fds_count; i++) {
+		fd = &fds->fds_list[i];
+		if (same_name(fd, named)) {
+			if (named->fd_always || !fd->fd_always)
+				continue;
+			fd->fd_errors = true;
+		}
+		fds->fds_list[kept++] = *fd;
+	}
 	fds->fds_count = kept;
 	if (is_named(named, "Server"))
 		fds->fds_server = false;
@@ -279,7 +288,7 @@ add(struct fields *fds, const struct field *fd)
 static void
 add_own(struct fields *fds, const char *name, const char *value, bool always)
 {
-	add(fds, &(struct field){name, strlen(name), value, always});
+	add(fds, &(struct field){name, strlen(name), value, always, false});
 }
 
 static void
@@ -326,12 +335,15 @@ add_short_forms(struct fields *fds, const struct settings *set)
 		add_own(fds, "Access-Control-Expose-Headers",
 		    "Accept-Ranges, Content-Encoding, Content-Length, "
 		    "Content-Range, ETag, Repr-Digest",
-		    false);
+		    true);
 }
 
-/* False: no memory, or more than LINES. */
+/*
+ * Makes the lines for errors, or those for all other answers.  Returns false if memory is short,
+ * or they have more than LINES bytes.
+ */
 static bool
-lines(struct conf *conf, const struct fields *fds, bool all, struct str *out)
+lines(struct conf *conf, const struct fields *fds, bool errors, struct str *out)
 {
 	char text[LINES + 1];
 	size_t len = 0;
@@ -339,7 +351,7 @@ lines(struct conf *conf, const struct fields *fds, bool all, struct str *out)
 	for (size_t i = 0; i < fds->fds_count; i++) {
 		const struct field *fd = &fds->fds_list[i];
 
-		if (!all && !fd->fd_always)
+		if (errors ? !fd->fd_always : fd->fd_errors)
 			continue;
 		len += (size_t)snprintf(text + len, sizeof(text) - len,
 		    "%.*s: %s\r\n", (int)fd->fd_len, fd->fd_name, fd->fd_value);
@@ -381,9 +393,8 @@ conf_complete_headers(
 	    fds.fds_server ? STR("Server: pagewise\r\n") : STR("");
 	set->set_origins =
 	    set->set_cors != NULL && strcmp(set->set_cors[0], "*") != 0;
-	if (fds.fds_full || !lines(conf, &fds, true, &set->set_lines) ||
-	    !lines(conf, &fds, false, &set->set_always) ||
-	    !preflight(conf, set))
+	if (fds.fds_full || !lines(conf, &fds, false, &set->set_lines) ||
+	    !lines(conf, &fds, true, &set->set_always) || !preflight(conf, set))
 		return conf_why(why, -E2BIG,
 		    "more than %d fields, or %d bytes of them", MAX_FIELDS,
 		    LINES);

@@ -310,7 +310,7 @@ make_503(struct exchange *ex, struct buf *text, const struct error_page *own)
 	bool wanted = ex->ex_request.rq_method != METHOD_HEAD;
 
 	head_write_begin(hw, 503, svc->svc_date, set->set_server);
-	head_write_lines(hw, set->set_always);
+	response_rules(ex, hw, set, set->set_always);
 	head_write_text(hw, "Retry-After: ");
 	buf_uint(text, &svc->svc_bufs, svc->svc_conf->conf_disk_timeout);
 	head_write_text(hw, "\r\n");

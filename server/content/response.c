@@ -58,10 +58,10 @@ allowed_origin(const struct exchange *ex, const struct settings *set)
 	return STR("");
 }
 
-static void
-add_rules(struct exchange *ex, const struct settings *set, struct str lines)
+void
+response_rules(const struct exchange *ex, struct head_writer hw,
+    const struct settings *set, struct str lines)
 {
-	struct head_writer hw = head_of(ex);
 	struct str origin = STR("");
 
 	head_write_lines(hw, lines);
@@ -93,7 +93,7 @@ head_begin_with(struct exchange *ex, int number, struct str lines)
 	};
 	service_time(svc);
 	head_write_begin(head_of(ex), number, svc->svc_date, set->set_server);
-	add_rules(ex, set, lines);
+	response_rules(ex, head_of(ex), set, lines);
 }
 
 static void

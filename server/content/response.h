@@ -7,6 +7,7 @@
 
 #include "lib/pagewise.h"
 
+#include "server/http/head_write.h"
 #include "server/http/range.h"
 #include "server/util/buf.h"
 #include "server/util/str.h"
@@ -43,6 +44,10 @@ struct response {
 	struct pw_send rs_send;
 	uint64_t rs_sent; /* bytes of the pieces before */
 };
+
+/* Writes lines of rules, and the fields that depend on the request beside them. */
+void response_rules(const struct exchange *, struct head_writer,
+    const struct settings *, struct str lines);
 
 /* Each makes the answer of the exchange's request ready to be sent. */
 void respond_error(struct exchange *, int status);

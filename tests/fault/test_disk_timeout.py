@@ -84,6 +84,21 @@ def test_each_of_more_requests_than_threads_is_503_on_fuse(serve_slow, slow, sen
     server.stop(messages=GAVE_UP)
 
 
+def test_503_of_a_disk_has_the_fields_of_other_errors(serve_slow, slow):
+    server = serve_slow(disk_timeout=1, cors=["https://a.example"])
+    slow.add("cold-1.bin", t.content(20, HOT))
+    slow.hang("read", "cold-")
+    c = server.connect()
+    c.send(request("/cold-1.bin", host="slow", fields={"Origin": "https://a.example"}))
+    response = c.response()
+    assert response.status == 503
+    assert response.get("Access-Control-Allow-Origin") == "https://a.example"
+    assert "Retry-After" in response and "Access-Control-Expose-Headers" in response
+    slow.release()
+    c.drain()
+    server.stop(messages=GAVE_UP)
+
+
 @pytest.mark.parametrize("path_name", WAITING)
 def test_answer_that_has_begun_is_cut(serve_disk, disk, path_name):
     server = serve_disk(path_name, disk_timeout=1)

@@ -171,6 +171,19 @@ def test_security_headers_are_on_errors_too(site):
     assert server.get("/a.txt").all("X-Frame-Options") == ["DENY"]
 
 
+@pytest.mark.parametrize("rule, below, errors", [
+    ("X-Frame-Options: DENY", ["DENY"], ["SAMEORIGIN"]),
+    ("always X-Frame-Options: DENY", ["DENY"], ["DENY"]),
+    ("-X-Frame-Options", [], ["SAMEORIGIN"]),
+    ("always -X-Frame-Options", [], []),
+])
+def test_rule_leaves_errors_alone_unless_it_says_always(site, rule, below, errors):
+    server = site({"security_headers": True, "header": [rule]})
+    assert server.get("/a.txt").all("X-Frame-Options") == below
+    for fields in ([("If-Match", '"x"')], [("Range", "bytes=99-")]):
+        assert server.get("/a.txt", fields=fields).all("X-Frame-Options") == errors
+
+
 # ------------------------------------------------------------------- CORS
 
 
@@ -194,6 +207,36 @@ def test_cors_for_some_is_never_anothers_answer(site):
             allowed = origin in ("https://a.example", "https://b.example:8443")
             assert answer.all("Access-Control-Allow-Origin") == ([origin] if allowed else [])
             assert answer.all("Vary") == ["Origin"]
+
+
+@pytest.mark.parametrize("cors", [["*"], ["https://a.example", "https://b.example"]])
+@pytest.mark.parametrize("target, method, fields, status", [
+    ("/a.html", "GET", (), 200),
+    ("/a.html", "GET", [("Range", "bytes=0-1")], 206),
+    ("/a.html", "GET", [("Range", "bytes=0-1,4-5")], 206),
+    ("/a.html", "GET", [("Range", "bytes=99-")], 416),
+    ("/a.html", "GET", [("If-None-Match", "*")], 304),
+    ("/a.html", "GET", [("If-Match", '"x"')], 412),
+    ("/v", "GET", (), 301),
+    ("/v/", "GET", (), 403),
+    ("/none", "GET", (), 404),
+    ("/gone/x", "GET", (), 410),
+    ("/secret/x", "GET", (), 401),
+    ("/a.html", "OPTIONS", (), 204),
+    ("/a.html", "OPTIONS", [("Access-Control-Request-Method", "GET")], 204),
+    ("/a.html", "POST", (), 405),
+])
+def test_scripts_may_read_the_fields_of_every_answer(site, tmp_path, cors, target, method, fields, status):
+    """A script learns the size of a file from the Content-Range of a 416."""
+    users = tmp_path / "users"
+    users.write_text("alice:$2y$04$ijQyNVbLNHWvUNUbOsnv9u0kqBxhXGLpZ1mwpfMcnhJ7HbN0ogxeq\n")
+    server = site({"cors": cors}, {"/gone/": {"try": ["410"]}, "/secret/": {"htpasswd": users}})
+    for _ in range(3):
+        answer = server.get(target, method, fields=[("Origin", "https://a.example"), *fields])
+        assert answer.status == status
+        assert len(answer.all("Access-Control-Expose-Headers")) == 1
+        assert {"Content-Range", "ETag"} <= set(answer.get("Access-Control-Expose-Headers").split(", "))
+        assert answer.get("Access-Control-Allow-Origin") in ("*", "https://a.example")
 
 
 def test_preflight_is_answered(site):
