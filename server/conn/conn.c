@@ -49,20 +49,22 @@ conn_close(struct conn *c)
 
 /* ---------------------------------------------------------------- answers */
 
-static void
+/* Returns false if the body is malformed, so that nothing behind it may be read. */
+static bool
 next_request(struct conn *c)
 {
 	struct buf *in = &c->cn_in;
+	enum body_status status;
 	size_t n;
 
 	buf_consume(in, c->cn_head.hd_len);
-	n = in->b_len < c->cn_skip ? in->b_len : (size_t)c->cn_skip;
-	buf_consume(in, n);
-	c->cn_skip -= n;
 	c->cn_head = (struct head){0};
-	c->cn_state = c->cn_skip > 0 ? CONN_SKIP : CONN_READ;
-	if (c->cn_skip > 0)
+	status = body_skip(&c->cn_body, in->b_data, in->b_len, &n);
+	buf_consume(in, n);
+	c->cn_state = status == BODY_MORE ? CONN_SKIP : CONN_READ;
+	if (status == BODY_MORE)
 		conn_timer(c, TIMER_HEAD);
+	return status != BODY_BAD;
 }
 
 static enum next
@@ -76,9 +78,8 @@ sent(struct conn *c)
 	c->cn_rate = c->cn_ex->ex_rate;
 	exchange_free(&c->cn_ex);
 	conn_timer(c, TIMER_NONE);
-	if (end)
+	if (end || !next_request(c))
 		return conn_linger(c);
-	next_request(c);
 	return conn_ended(c);
 }
 
@@ -175,8 +176,6 @@ on_session_turn(void *arg)
 static enum next
 step(struct conn *c)
 {
-	uint64_t all = UINT64_MAX;
-
 	switch (c->cn_state) {
 	case CONN_READ:
 		return conn_read(c);
@@ -188,7 +187,7 @@ step(struct conn *c)
 		if (c->cn_ending)
 			c->cn_ending =
 			    transport_end(&c->cn_transport) == -EAGAIN;
-		return conn_discard(c, &all);
+		return conn_discard(c);
 	case CONN_LOOKUP:
 		return conn_look(c);
 	case CONN_PROXY:

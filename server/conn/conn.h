@@ -14,7 +14,7 @@
  *   LOOKUP  cn_ex                 a disk (ex_pending): DISK               SEND; 503 and dying
  *   SEND    cn_ex                 the client: SEND                        READ, SKIP, LINGER
  *           cn_ex                 a disk (ex_pending): DISK               SEND; dying
- *   SKIP    cn_skip > 0           the rest of a body: HEAD                READ
+ *   SKIP    cn_body               the rest of a body: HEAD                READ; LINGER
  *   LINGER  nothing               the client's end: LINGER                closed
  *           cn_ending             room for our end (TLS) as well          the same
  *   HTTP2   cn_h2                 frames: IDLE, HEAD; room: SEND          LINGER
@@ -40,6 +40,7 @@
 #include "server/conn/transport.h"
 #include "server/content/exchange.h"
 #include "server/content/header_cache.h"
+#include "server/http/body.h"
 #include "server/http/head.h"
 #include "server/worker/worker.h"
 
@@ -80,11 +81,11 @@ struct conn {
 	struct worker *cn_worker;
 	struct event cn_event;
 	union sockaddr_any cn_peer;
+	struct body cn_body; /* the rest of the request's body, to discard */
 
 	/* the request; what is idle holds no more than this: see exchange.h */
 	struct buf cn_in; /* received, from the request's first byte on */
 	struct head cn_head;
-	uint64_t cn_skip;      /* bytes of its body still to discard */
 	uint64_t cn_turn_sent; /* bytes of answers that this turn has ended */
 	struct known_header cn_known_header; /* the last fields */
 	uint64_t cn_unseen; /* bytes sent since it was asked what is ... */

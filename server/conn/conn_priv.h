@@ -96,8 +96,8 @@ enum next conn_read(struct conn *);
 enum next conn_look(struct conn *);
 enum next conn_skip(struct conn *);
 
-/* Receives and forgets up to *limit bytes, which it counts down. */
-enum next conn_discard(struct conn *, uint64_t *limit);
+/* Receives and forgets. */
+enum next conn_discard(struct conn *);
 
 /* Answers what was received of a head with an error, and closes after it. */
 enum next conn_refuse_head(struct conn *, int status);

@@ -39,15 +39,15 @@ print(const struct conn *c)
 {
 	fprintf(stderr,
 	    "connection: state %s, timer %s, phase %d, fd %d,%s%s%s%s%s%s%s "
-	    "in %zu, skip %llu, requests %u\n",
+	    "in %zu, body %u, requests %u\n",
 	    states[c->cn_state], timers[c->cn_item.it_timer],
 	    (int)c->cn_item.it_phase, c->cn_transport.tr_fd,
 	    c->cn_readable ? " readable," : "",
 	    c->cn_writable ? " writable," : "", c->cn_hup ? " hup," : "",
 	    conn_waits(c) ? " waiting," : "", c->cn_dying ? " dying," : "",
 	    c->cn_item.it_queued ? " queued," : "",
-	    c->cn_ex ? " exchange," : "", c->cn_in.b_len,
-	    (unsigned long long)c->cn_skip, c->cn_requests);
+	    c->cn_ex ? " exchange," : "", c->cn_in.b_len, c->cn_body.bd_left,
+	    c->cn_requests);
 }
 
 static void
@@ -107,7 +107,7 @@ static void
 check_read(const struct conn *c)
 {
 	RULE(c, c->cn_ex == NULL);
-	RULE(c, c->cn_skip == 0);
+	RULE(c, body_ended(&c->cn_body));
 	RULE(c, c->cn_item.it_timer == TIMER_NONE ||
 		    c->cn_item.it_timer == TIMER_IDLE ||
 		    c->cn_item.it_timer == TIMER_REST ||
@@ -172,7 +172,7 @@ check_state(const struct conn *c)
 {
 	switch (c->cn_state) {
 	case CONN_TLS:
-		RULE(c, c->cn_ex == NULL && c->cn_skip == 0);
+		RULE(c, c->cn_ex == NULL && body_ended(&c->cn_body));
 		RULE(c, c->cn_transport.tr_tls != NULL);
 		RULE(c, c->cn_item.it_timer == TIMER_HEAD ||
 			    c->cn_item.it_timer == TIMER_GRACE ||
@@ -182,7 +182,7 @@ check_state(const struct conn *c)
 			(c->cn_item.it_phase == PHASE_TLS) == conn_shakes(c));
 		break;
 	case CONN_PROXY:
-		RULE(c, c->cn_ex == NULL && c->cn_skip == 0);
+		RULE(c, c->cn_ex == NULL && body_ended(&c->cn_body));
 		RULE(c, c->cn_requests == 0);
 		RULE(c, c->cn_item.it_timer == TIMER_HEAD ||
 			    c->cn_item.it_timer == TIMER_GRACE ||
@@ -200,7 +200,7 @@ check_state(const struct conn *c)
 		check_send(c);
 		break;
 	case CONN_SKIP:
-		RULE(c, c->cn_ex == NULL && c->cn_skip > 0);
+		RULE(c, c->cn_ex == NULL && !body_ended(&c->cn_body));
 		RULE(c, c->cn_item.it_timer == TIMER_HEAD);
 		RULE(c, c->cn_item.it_phase == PHASE_BODY);
 		break;

@@ -10,8 +10,6 @@
 #include "server/conn/http2.h"
 #include "server/content/known.h"
 
-#define MAX_BODY ((uint64_t)64 << 10) /* bytes discarded at most */
-
 /* ------------------------------------------------------------- receiving */
 
 /*
@@ -50,20 +48,14 @@ conn_receive(struct conn *c, char *to, size_t room, size_t *got)
 }
 
 enum next
-conn_discard(struct conn *c, uint64_t *limit)
+conn_discard(struct conn *c)
 {
 	char trash[BUF_SIZE];
 	enum next next = NEXT_GO;
-	size_t got, room;
-	int n;
+	size_t got;
 
-	for (n = 0; n < LINGER_READS && next == NEXT_GO; n++) {
-		room = *limit < sizeof(trash) ? (size_t)*limit : sizeof(trash);
-		if (room == 0)
-			return NEXT_GO;
-		next = receive(c, trash, room, &got);
-		*limit -= got;
-	}
+	for (int n = 0; n < LINGER_READS && next == NEXT_GO; n++)
+		next = receive(c, trash, sizeof(trash), &got);
 	return next == NEXT_GO ? NEXT_AGAIN : next;
 }
 
@@ -82,7 +74,7 @@ static bool
 begin_exchange(struct conn *c)
 {
 	conn_timer(c, TIMER_NONE);
-	c->cn_skip = 0;
+	c->cn_body = (struct body){0};
 	return conn_begin(c);
 }
 
@@ -162,14 +154,14 @@ begin_request(struct conn *c)
 	/* A whole request and no more: what comes next comes with an edge. */
 	if (c->cn_drained)
 		c->cn_readable = false;
-	status = request_parse(rq, head, MAX_BODY, conn_bufs(c));
+	status = request_parse(rq, head, BODY_DATA, conn_bufs(c));
 	if (c->cn_proxied)
 		exchange_name_client(c->cn_ex);
 	if (status != 0)
 		return refuse(c, status);
-	c->cn_skip = rq->rq_body;
-	/* It may never send the body that it has announced. */
-	if (rq->rq_expect.s_ptr != NULL && rq->rq_body > 0)
+	c->cn_body = rq->rq_chunked ? body_chunked() : body_sized(rq->rq_body);
+	/* The client may never send the body that it announced. */
+	if (rq->rq_expect.s_ptr != NULL && !body_ended(&c->cn_body))
 		rq->rq_keepalive = false;
 	count_request(c);
 	next = looked_up(c, exchange_answer(c->cn_ex));
@@ -278,14 +270,36 @@ conn_read(struct conn *c)
 	return begin_request(c);
 }
 
+/* The body has ended; behind it begins the next request. */
+static enum next
+read_behind(struct conn *c, const char *data, size_t len)
+{
+	c->cn_state = CONN_READ;
+	conn_timer(c, TIMER_NONE);
+	if (len > 0)
+		buf_add(&c->cn_in, conn_bufs(c), data, len);
+	return c->cn_in.b_failed ? NEXT_CLOSE : NEXT_GO;
+}
+
 enum next
 conn_skip(struct conn *c)
 {
-	enum next next = conn_discard(c, &c->cn_skip);
+	char data[BUF_SIZE];
+	enum next next;
+	size_t got, used;
 
-	if (c->cn_skip > 0)
-		return next;
-	c->cn_state = CONN_READ;
-	conn_timer(c, TIMER_NONE);
-	return NEXT_GO;
+	for (int n = 0; n < LINGER_READS; n++) {
+		next = receive(c, data, sizeof(data), &got);
+		if (next != NEXT_GO)
+			return next;
+		switch (body_skip(&c->cn_body, data, got, &used)) {
+		case BODY_END:
+			return read_behind(c, data + used, got - used);
+		case BODY_BAD:
+			return conn_linger(c);
+		case BODY_MORE:
+			break;
+		}
+	}
+	return NEXT_AGAIN;
 }

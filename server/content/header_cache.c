@@ -24,7 +24,7 @@ plain(const struct request *rq)
 	const struct conditional *pre = &rq->rq_pre;
 
 	return rq->rq_method == METHOD_GET && rq->rq_keepalive &&
-	       !rq->rq_http10 && rq->rq_body == 0 &&
+	       !rq->rq_http10 && rq->rq_body == 0 && !rq->rq_chunked &&
 	       rq->rq_authorization.s_ptr == NULL &&
 	       rq->rq_range.s_ptr == NULL && rq->rq_expect.s_ptr == NULL &&
 	       rq->rq_want_digest.s_ptr == NULL &&

@@ -28,7 +28,12 @@ enum state {
 	ST_DONE,
 };
 
-enum field { FIELD_OTHER, FIELD_HOST, FIELD_CONTENT_LENGTH };
+enum field {
+	FIELD_OTHER,
+	FIELD_HOST,
+	FIELD_CONTENT_LENGTH,
+	FIELD_TRANSFER_ENCODING,
+};
 
 /* hd_mark is where the element that is being read began. */
 struct scan {
@@ -178,18 +183,21 @@ static int
 note_field(struct head *hd, struct str name)
 {
 	hd->hd_field = FIELD_OTHER;
-	if (str_caseeq(name, STR("transfer-encoding")))
-		return 501;
 	if (str_caseeq(name, STR("host"))) {
 		if (hd->hd_host)
 			return 400;
 		hd->hd_host = true;
 		hd->hd_field = FIELD_HOST;
 	} else if (str_caseeq(name, STR("content-length"))) {
-		if (hd->hd_length)
+		if (hd->hd_length || hd->hd_coded)
 			return 400;
 		hd->hd_length = true;
 		hd->hd_field = FIELD_CONTENT_LENGTH;
+	} else if (str_caseeq(name, STR("transfer-encoding"))) {
+		if (hd->hd_coded || hd->hd_length || hd->hd_minor == 0)
+			return 400;
+		hd->hd_coded = true;
+		hd->hd_field = FIELD_TRANSFER_ENCODING;
 	}
 	return 0;
 }
@@ -214,19 +222,32 @@ scan_name(struct scan *sc)
 }
 
 static bool
-value_valid(enum field field, struct str value)
+is_number(struct str value)
 {
 	size_t digits = 0;
 
-	if (field == FIELD_OTHER)
-		return true;
-	value = str_trim(value);
-	/* Empty: the target URI has no authority (RFC 9112, 3.2). */
-	if (field == FIELD_HOST)
-		return value.s_len == 0 || head_host_valid(value);
 	while (digits < value.s_len && char_is(value.s_ptr[digits], CHAR_DIGIT))
 		digits++;
 	return digits > 0 && digits == value.s_len;
+}
+
+/* Returns 0, or the status to refuse it with. */
+static int
+check_value(enum field field, struct str value)
+{
+	value = str_trim(value);
+	switch (field) {
+	case FIELD_HOST:
+		/* Empty: the target URI has no authority (RFC 9112, 3.2). */
+		return value.s_len == 0 || head_host_valid(value) ? 0 : 400;
+	case FIELD_CONTENT_LENGTH:
+		return is_number(value) ? 0 : 400;
+	case FIELD_TRANSFER_ENCODING:
+		return str_caseeq(value, STR("chunked")) ? 0 : 501;
+	case FIELD_OTHER:
+		break;
+	}
+	return 0;
 }
 
 static int
@@ -235,17 +256,20 @@ scan_value(struct scan *sc)
 	struct head *hd = sc->sc_head;
 	size_t i = skip_words(sc, hd->hd_scanned, ' ');
 	struct str value = {sc->sc_buf + hd->hd_mark, 0};
+	int status = 0;
 
 	while (i < sc->sc_end && char_is(sc->sc_buf[i], CHAR_TEXT))
 		i++;
 	hd->hd_scanned = i;
 	if (i == sc->sc_end)
 		return 0;
-	value.s_len = i - hd->hd_mark;
-	if (sc->sc_buf[i] != '\r' || !value_valid(hd->hd_field, value))
+	if (sc->sc_buf[i] != '\r')
 		return 400;
+	value.s_len = i - hd->hd_mark;
+	if (hd->hd_field != FIELD_OTHER)
+		status = check_value(hd->hd_field, value);
 	enter(hd, ST_LINE_LF, i + 1);
-	return 0;
+	return status;
 }
 
 static int

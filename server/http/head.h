@@ -33,6 +33,7 @@ struct head {
 	size_t hd_fields;
 	bool hd_host;
 	bool hd_length;
+	bool hd_coded;
 };
 
 #define HEAD_BLANK 4 /* bytes of blank lines before a request line: two */
@@ -53,21 +54,22 @@ struct head {
  *   control characters in a value
  * - Host missing on 1.1; repeated or malformed on any version (an empty one is
  *   correct: 3.2)
- * - Content-Length repeated or not digits
+ * - Content-Length repeated or not digits; with Transfer-Encoding (6.3)
+ * - Transfer-Encoding repeated, or on 1.0 (6.1)
  *
  * 414: target longer than hl_target.
  *
  * 431: head longer than hl_size, or more than hl_fields fields.  It comes with
  * the last byte that hl_size allows: a full buffer is never left waiting.
  *
- * 501: any Transfer-Encoding; a method that is a token but longer than 32.
+ * 501: a Transfer-Encoding that is not "chunked" alone; a method that is a token but longer than 32.
  *
  * 505: a major version other than 1.
  *
  * Errors are found as early as the bytes that prove them, a bare LF at once, so
  * that a client that ends lines wrongly is not left waiting for a timeout; only
- * the version and the values of Host and Content-Length are judged whole, at
- * the CR that ends their line.  The first error in the order of the bytes is
+ * the version and the values of Host, Content-Length and Transfer-Encoding are
+ * judged whole, at the CR that ends their line.  The first error in the order of the bytes is
  * the verdict, however they were cut into calls.
  */
 int head_check(

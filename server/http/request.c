@@ -154,6 +154,8 @@ on_value(http_parser *parser, const char *at, size_t len)
 		return set_field(ps, f, value);
 	if (str_caseeq(ps->ps_name, STR("connection")))
 		note_connection(ps, value);
+	else if (str_caseeq(ps->ps_name, STR("transfer-encoding")))
+		ps->ps_rq->rq_chunked = true; /* head_check accepts no other */
 	return 0;
 }
 

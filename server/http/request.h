@@ -21,6 +21,7 @@ struct request {
 	bool rq_http10;	   /* so keep-alive has to be said */
 	bool rq_framed;	   /* HTTP/2: its frames say where the answer ends */
 	uint64_t rq_body;  /* bytes of body that follow the head */
+	bool rq_chunked;   /* a body in chunks follows; rq_body is 0 */
 	struct str rq_line;
 	struct str rq_target;
 	struct str rq_host;

@@ -8,13 +8,13 @@
 #include "lib/util/clock.h"
 #include "server/content/known.h"
 #include "server/content/pace.h"
+#include "server/http/body.h"
 #include "server/http/head.h"
 #include "server/http2/stream.h"
 #include "server/worker/worker.h"
 
-#define MAX_BODY ((uint64_t)64 << 10) /* as of HTTP/1 */
-#define STEPS	 4		      /* of an answer for one frame */
-#define FIELDS	 48 /* of an answer's head, without allocating */
+#define STEPS  4  /* of an answer for one frame */
+#define FIELDS 48 /* of an answer's head, without allocating */
 
 static struct worker *
 worker_of(const struct h2_stream *sm)
@@ -309,7 +309,7 @@ answer(struct h2_stream *sm)
 	if (status == 0)
 		status =
 		    request_parse(rq, (struct str){text->b_data, text->b_len},
-			MAX_BODY, bufs_of(sm));
+			BODY_DATA, bufs_of(sm));
 	rq->rq_http10 = false;
 	rq->rq_keepalive = rq->rq_framed = true;
 	if (sm->sm_session->h2_owner.ho_proxied)
@@ -565,7 +565,7 @@ h2_stream_read(struct h2_stream *sm, size_t len, uint32_t *flags)
 static void
 stop_body(struct h2_stream *sm)
 {
-	if (sm->sm_state == H2_DONE && sm->sm_body > MAX_BODY / 2)
+	if (sm->sm_state == H2_DONE && sm->sm_body > BODY_DATA / 2)
 		give_up(sm, NGHTTP2_NO_ERROR);
 }
 

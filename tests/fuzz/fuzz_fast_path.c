@@ -101,7 +101,8 @@ expected(const struct parsed *pd)
 	size_t i;
 
 	if (!pd->pd_good || rq->rq_method != METHOD_GET || !is_http11(rq) ||
-	    !rq->rq_keepalive || rq->rq_body > 0 || rq->rq_range.s_ptr != NULL)
+	    !rq->rq_keepalive || rq->rq_body > 0 || rq->rq_chunked ||
+	    rq->rq_range.s_ptr != NULL)
 		return -1;
 	site = conf_site(&conf, rq->rq_host.s_ptr, rq->rq_host.s_len);
 	for (i = 0; i < COUNT(targets); i++)

@@ -189,7 +189,7 @@ check_request(const struct naive_head *nh, const struct request *rq)
 {
 	bool close = connection_has(nh, "close");
 	bool keep = connection_has(nh, "keep-alive");
-	struct str length;
+	struct str length, coding;
 
 	CHECK(str_eq(rq->rq_line, fuzz_str(nh->nh_line)));
 	CHECK(str_eq(rq->rq_target, fuzz_str(nh->nh_target)));
@@ -199,6 +199,8 @@ check_request(const struct naive_head *nh, const struct request *rq)
 	naive_find(nh, "content-length", &length);
 	CHECK(rq->rq_body ==
 	      (length.s_ptr == NULL ? 0 : strtoull(length.s_ptr, NULL, 10)));
+	CHECK(rq->rq_chunked ==
+	      (naive_find(nh, "transfer-encoding", &coding) == 1));
 	check_fields(nh, rq);
 }
 

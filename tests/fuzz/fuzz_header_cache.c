@@ -19,7 +19,7 @@ check_plain(const struct request *rq)
 	const struct conditional *pre = &rq->rq_pre;
 
 	CHECK(rq->rq_method == METHOD_GET && rq->rq_keepalive);
-	CHECK(!rq->rq_http10 && rq->rq_body == 0);
+	CHECK(!rq->rq_http10 && rq->rq_body == 0 && !rq->rq_chunked);
 	CHECK(rq->rq_range.s_ptr == NULL && rq->rq_expect.s_ptr == NULL);
 	CHECK(pre->pre_if_match.s_ptr == NULL);
 	CHECK(pre->pre_if_none_match.s_ptr == NULL);

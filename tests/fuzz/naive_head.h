@@ -133,8 +133,13 @@ naive_framing(const struct naive_head *nh)
 	size_t hosts = naive_find(nh, "host", &host);
 	size_t lengths = naive_find(nh, "content-length", &length);
 
-	if (naive_find(nh, "transfer-encoding", &coding) > 0 || hosts > 1 ||
-	    lengths > 1 || (nh->nh_minor == 1 && hosts == 0))
+	size_t codings = naive_find(nh, "transfer-encoding", &coding);
+
+	if (hosts > 1 || codings + lengths > 1 ||
+	    (nh->nh_minor == 1 && hosts == 0))
+		return false;
+	if (codings == 1 &&
+	    (nh->nh_minor == 0 || strcasecmp(coding.s_ptr, "chunked") != 0))
 		return false;
 	if (hosts == 1 && host.s_len > 0 && !naive_host(host.s_ptr))
 		return false;

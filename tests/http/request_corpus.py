@@ -14,6 +14,7 @@ LETTERS = b"abcdefghijklmnopqrstuvwxyz"
 GOOD = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
 PENDING = b"GET /b HTTP/1.1\r\nHost: h\r\n\r\n"
 MAX_HEAD, MAX_TARGET, MAX_FIELDS, MAX_BODY = 16384, 8192, 100, 65536
+BODY_EXTRA = 16384  # bytes of extensions and trailers
 
 # statuses: a set for each answer.  ending: what becomes of the connection.
 Verdict = namedtuple("Verdict", "statuses ending")
@@ -33,6 +34,7 @@ class Case(namedtuple("Case", "name raw verdict source")):
 OPEN = "open"  # the next request is answered
 CLOSED = "closed"  # said so, and it is not
 TAKEN = "taken"  # it is taken for the rest of a body
+DROPPED = "dropped"  # the body is none: the server ends the connection without another answer
 INCOMPLETE = "incomplete"  # nothing can follow
 
 
@@ -42,6 +44,10 @@ def served(*statuses, ending=OPEN):
 
 def refused(*statuses):
     return Verdict((set(statuses),), CLOSED)
+
+
+def dropped(*statuses):
+    return Verdict((set(statuses),), DROPPED)
 
 
 OK, LAST, PART = served(200), refused(200), served(206)
@@ -274,20 +280,25 @@ add("smuggling: Content-Length", fields, [
     (b"Connection: Content-Length\r\nContent-Length: 0", OK),
 ])
 
-add("RFC 9112, 6.1: Transfer-Encoding", coded, [(value, CODED) for value in (
-    b"chunked", b"Chunked", b"CHUNKED", b"gzip, chunked", b"chunked, gzip", b"chunked, chunked", b"identity",
+add("RFC 9112, 6.1: Transfer-Encoding", coded, [(value, served(405)) for value in (
+    b"chunked", b"Chunked", b"CHUNKED", b"\tchunked", b" \t chunked \t",
+)] + [(value, CODED) for value in (
+    b"gzip, chunked", b"chunked, gzip", b"chunked, chunked", b"identity",
     b"identity, chunked", b"chunked, identity", b"chunked;q=1", b"chunked; a=b", b"xchunked", b"chunkedx", b"chunk",
-    b"chunked,", b",chunked", b"\tchunked", b" \t chunked \t", b'"chunked"', b"'chunked'", b"chu\tnked", b"chun ked",
-    b"chunked foo", b"", b" ", b"deflate", b"\x0bchunked", b"chunked\x0b", b"\x0cchunked", b"\x00chunked",
-    b"chunked\x00", b"chunked\x7f", b"\xa0chunked", b"chunked\xa0", b"c\xc4\xa5unked", b"chunked\r", b"\rchunked",
-    b"chunked\nA: b", b"\r\n chunked", b"chunked\r\n ,identity", b"chunked\r\nTransfer-Encoding: chunked",
-    b"chunked\r\nTransfer-Encoding: identity", b"identity\r\ntransfer-encoding: chunked",
-    b"chunked\r\nContent-Length: 5", b"\r\nTransfer-Encoding: chunked", b"[chunked]", b"chunked;", b"{chunked}",
+    b"chunked,", b",chunked", b'"chunked"', b"'chunked'", b"chu\tnked", b"chun ked",
+    b"chunked foo", b"", b" ", b"deflate", b"\xa0chunked", b"chunked\xa0", b"c\xc4\xa5unked", b"\r\n chunked",
+    b"identity\r\ntransfer-encoding: chunked", b"\r\nTransfer-Encoding: chunked", b"[chunked]", b"chunked;", b"{chunked}",
+    b"gzip\r\nContent-Length: 5", b"\rchunked", b"chunked\x85",
+)] + [(value, BAD) for value in (
+    b"\x0bchunked", b"chunked\x0b", b"\x0cchunked", b"\x00chunked", b"chunked\x00", b"chunked\x7f", b"chunked\r",
+    b"chunked\nA: b", b"chunked\r\n ,identity", b"chunked\r\nTransfer-Encoding: chunked",
+    b"chunked\r\nTransfer-Encoding: identity", b"chunked\r\ntransfer-encoding:", b"chunked\r\nContent-Length: 5",
+    b"chunked\r\nA: b\r\nContent-Length: 0",
 )])
 
 add("smuggling: Transfer-Encoding", lambda text: fields(text) + b"0\r\n\r\n", [
-    (b"Transfer-Encoding:chunked", CODED), (b"TRANSFER-ENCODING: chunked", CODED),
-    (b"Content-Length: 5\r\nTransfer-Encoding: chunked", CODED), (b"tRANSFER-eNCODING: x", CODED),
+    (b"Transfer-Encoding:chunked", OK), (b"TRANSFER-ENCODING: chunked", OK),
+    (b"Content-Length: 5\r\nTransfer-Encoding: chunked", BAD), (b"tRANSFER-eNCODING: x", CODED),
     (b"Transfer-Encoding : chunked", BAD), (b"Transfer-Encoding\t: chunked", BAD), (b"Transfer-Encoding", BAD),
     (b"Transfer-Encoding\x00: chunked", BAD), (b"Transfer-Encoding\r: chunked", BAD),
     (b"Transfer-Encoding\n: chunked", BAD), (b" Transfer-Encoding: chunked", BAD),
@@ -299,27 +310,65 @@ add("smuggling: Transfer-Encoding", lambda text: fields(text) + b"0\r\n\r\n", [
 ])
 
 add("smuggling: Transfer-Encoding on other lines", whole, [
-    ("1.0", old(b"Transfer-Encoding: chunked\r\n") + b"0\r\n\r\n", CODED),
-    ("1.0 with keep-alive", old(b"Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n"), CODED),
-    ("HEAD", fields(b"Transfer-Encoding: chunked", b"HEAD /a HTTP/1.1"), CODED),
-    ("OPTIONS", fields(b"Transfer-Encoding: chunked", b"OPTIONS * HTTP/1.1"), CODED),
-    ("in front of Host", b"GET /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\nHost: h\r\n\r\n", CODED),
+    ("1.0", old(b"Transfer-Encoding: chunked\r\n") + b"0\r\n\r\n", BAD),
+    ("1.0 with keep-alive", old(b"Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n"), BAD),
+    ("HEAD without chunks", fields(b"Transfer-Encoding: chunked", b"HEAD /a HTTP/1.1"), dropped(200)),
+    ("OPTIONS without chunks", fields(b"Transfer-Encoding: chunked", b"OPTIONS * HTTP/1.1"), dropped(204)),
+    ("in front of Host", b"GET /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\nHost: h\r\n\r\n0\r\n\r\n", OK),
+    ("in front of two Hosts", b"GET /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\nHost: h\r\nHost: h\r\n\r\n", BAD),
     ("underscore", fields(b"Transfer_Encoding: chunked"), OK),
     ("underscore and chunks", fields(b"Transfer_Encoding: chunked") + b"0\r\n\r\n", Verdict(({200}, {400}), CLOSED)),
     ("another name", fields(b"X-Transfer-Encoding: chunked"), OK), ("TE", fields(b"TE: chunked, trailers"), OK),
     ("Trailer", fields(b"Trailer: Content-Length"), OK),
-    ("CL.TE", body(b"%d" % (5 + len(GOOD)) + b"\r\nTransfer-Encoding: chunked", b"0\r\n\r\n" + GOOD, b"POST"), CODED),
+    ("CL.TE", body(b"%d" % (5 + len(GOOD)) + b"\r\nTransfer-Encoding: chunked", b"0\r\n\r\n" + GOOD, b"POST"), BAD),
     ("TE.CL", fields(b"Transfer-Encoding: chunked\r\nContent-Length: 3", b"POST /a HTTP/1.1") + b"1c\r\n" + GOOD +
-     b"0\r\n\r\n", CODED),
+     b"0\r\n\r\n", BAD),
     ("CL.0", body(b"%d" % len(GOOD), GOOD, b"POST") + GOOD, Verdict(({405}, {200}), OPEN)),
+    ("TE.0", chunks(b"%x\r\n%s\r\n0\r\n\r\n" % (len(GOOD), GOOD)) + GOOD, Verdict(({405}, {200}), OPEN)),
 ])
 
-add("RFC 9112, 7.1: chunks", chunks, [(text, CODED) for text in (
-    b"5\r\n12345\r\n0\r\n\r\n", b"5;a=b\r\n12345\r\n0\r\n\r\n", b"5;\n12345\r\n0\r\n\r\n", b"5 ;a\r\n12345\r\n0\r\n\r\n",
-    b"5;a=\"\r\n12345\r\n0\r\n\r\n", b"5\n12345\n0\n\n", b"0x5\r\n12345\r\n0\r\n\r\n", b"-1\r\n\r\n",
-    b"fffffffffffffffff\r\n", b"5\r\n12345GE\r\n0\r\n\r\n", b"0\r\nContent-Length: 50\r\n\r\n",
-    b"0\r\nTransfer-Encoding: chunked\r\n\r\n", b"0\r\n\r\n" + GOOD, b"00000000000000000000\r\n\r\n", GOOD,
+# tests/unit/test_body.c has the whole grammar, with each cut.
+add("RFC 9112, 7.1: chunks", chunks, [(text, served(405)) for text in (
+    b"5\r\n12345\r\n0\r\n\r\n", b"1\r\na\r\n1\r\nb\r\n0\r\n\r\n", b"2\r\n\r\n\r\n0\r\n\r\n", b"00000000000000000000\r\n\r\n",
+    b"%x\r\n%s\r\n0\r\n\r\n" % (len(GOOD), GOOD), b"5;a=b\r\n12345\r\n0\r\n\r\n", b'5 ;\ta="\\";"\r\n12345\r\n0;b\r\n\r\n',
+    b"0\r\nContent-Length: 50\r\nTransfer-Encoding: chunked\r\n\r\n",
+)] + [(text, dropped(405)) for text in (
+    b"5;\n12345\r\n0\r\n\r\n", b"5\n12345\n0\n\n", b"0x5\r\n12345\r\n0\r\n\r\n", b"-1\r\n\r\n", b"fffffffffffffffff\r\n",
+    b"100000005\r\n12345\r\n0\r\n\r\n", b"5\r\n12345GE\r\n0\r\n\r\n", b"5\r\n1234\r\n0\r\n\r\n", b"5\r\n123456\r\n0\r\n\r\n",
+    b"5\r\n12345\n0\r\n\r\n", b"5\r\n123450\r\n\r\n", b"5\r12345\r\n0\r\n\r\n", b"\r\n0\r\n\r\n", b" 0\r\n\r\n", b"0 \r\n\r\n",
+    b"0\r\n\n", b"0\r\n\rG", b'5;a="\r\n12345\r\n0\r\n\r\n', b"5;a=\r\n12345\r\n0\r\n\r\n", b"0\r\nA : b\r\n\r\n",
+    b"0\r\n A: b\r\n\r\n", b"0\r\nA: b\n\r\n", b"0\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n", GOOD,
 )])
+
+DATA = b"x" * MAX_BODY
+add("RFC 9112, 7.1: a body that is no request", lambda text: fields(b"Transfer-Encoding: chunked") + text, [
+    ("none", b"0\r\n\r\n", OK), ("two", b"0\r\n\r\n" + chunks(b"0\r\n\r\n"), Verdict(({200}, {405}), OPEN)),
+    ("then a request", b"3\r\nabc\r\n0\r\n\r\n" + GOOD, Verdict(({200}, {200}), OPEN)),
+    ("then an empty line", b"0\r\n\r\n\r\n" + GOOD, Verdict(({200}, {200}), OPEN)),
+    ("then no request", b"0\r\n\r\nx\r\n", Verdict(({200}, {400}), CLOSED)),
+    ("that never ends", b"100\r\n", served(200, ending=TAKEN)), ("that never begins", b"", dropped(200)),
+    ("whose trailers never end", b"0\r\nA: b", served(200, ending=TAKEN)),
+    ("as large as it may be", b"%x\r\n%s\r\n0\r\n\r\n" % (MAX_BODY, DATA), OK),
+    ("as large as it may be, twice", b"8000\r\n%s\r\n" % DATA[:0x8000] * 2 + b"0\r\n\r\n", OK),
+    ("in chunks of a byte", b"1\r\nx\r\n" * 2000 + b"0\r\n\r\n", OK),
+    ("one byte larger", b"%x\r\n%sx\r\n0\r\n\r\n" % (MAX_BODY + 1, DATA), dropped(200)),
+    ("one byte larger, twice", b"8000\r\n%s\r\n" % DATA[:0x8000] * 2 + b"1\r\nx\r\n0\r\n\r\n", dropped(200)),
+    ("zeros in front of a size", b"0" * (BODY_EXTRA - 1) + b"5\r\n12345\r\n0\r\n\r\n", OK),
+    ("more zeros in front of a size", b"0" * BODY_EXTRA + b"5\r\n12345\r\n0\r\n\r\n", dropped(200)),
+    ("extensions of all chunks", b"1;%s\r\nx\r\n" % (b"a" * 1000) * 17 + b"0\r\n\r\n", dropped(200)),
+])
+
+add("RFC 9112, 7.1: chunks and other fields", whole, [
+    ("HEAD", fields(b"Transfer-Encoding: chunked", b"HEAD /a HTTP/1.1") + b"1\r\nx\r\n0\r\n\r\n", OK),
+    ("OPTIONS", fields(b"Transfer-Encoding: chunked", b"OPTIONS /a HTTP/1.1") + b"1\r\nx\r\n0\r\n\r\n", served(204)),
+    ("404", fields(b"Transfer-Encoding: chunked", b"GET /x HTTP/1.1") + b"1\r\nx\r\n0\r\n\r\n", served(404)),
+    ("Range", fields(b"Transfer-Encoding: chunked\r\nRange: bytes=0-0") + b"1\r\nx\r\n0\r\n\r\n", PART),
+    ("an unknown method", fields(b"Transfer-Encoding: chunked", b"FOO /a HTTP/1.1") + b"0\r\n\r\n", NO_METHOD),
+    ("close", fields(b"Connection: close\r\nTransfer-Encoding: chunked") + b"1\r\nx\r\n0\r\n\r\n", LAST),
+    ("close, and no chunks", fields(b"Connection: close\r\nTransfer-Encoding: chunked") + b"x", LAST),
+    ("Expect", fields(b"Expect: 100-continue\r\nTransfer-Encoding: chunked") + b"1\r\nx\r\n0\r\n\r\n", LAST),
+    ("HTTP/1.2", fields(b"Transfer-Encoding: chunked", b"GET /a HTTP/1.2") + b"0\r\n\r\n", OK),
+])
 
 add("RFC 9112, 9: Connection", connection, [
     (b"close", LAST), (b"Close", LAST), (b"CLOSE", LAST), (b"close, keep-alive", LAST), (b"keep-alive, close", LAST),

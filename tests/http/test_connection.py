@@ -209,6 +209,55 @@ def test_request_body_that_is_too_large_is_413_and_close(plain, method):
         c.eof()
 
 
+CHUNKED = {"Transfer-Encoding": "chunked"}
+SMUGGLED = request("/0.bin")
+CHUNKS = b"5;a=b\r\n12345\r\n%x\r\n%s\r\n0\r\nA: b\r\n\r\n" % (len(SMUGGLED), SMUGGLED)
+
+
+@pytest.mark.http1("chunks are HTTP/1's framing")
+@pytest.mark.parametrize("method, status", [("GET", 200), ("HEAD", 200), ("OPTIONS", 204), ("POST", 405)])
+def test_body_in_chunks_is_discarded_as_it_comes(plain, tree, method, status):
+    """RFC 9112, 7.1.  The response does not wait for it, and the next request is behind it."""
+    with plain.connect() as c:
+        for _ in range(3):
+            c.send(request("/4097.bin", method, fields=CHUNKED))
+            assert c.response(method).status == status
+            for i in range(len(CHUNKS)):
+                c.send(CHUNKS[i:i + 1])
+            c.send(request("/4096.bin"))
+            assert c.response().body == tree.files["/4096.bin"]
+        c.finish()
+
+
+@pytest.mark.http1("chunks are HTTP/1's framing")
+def test_client_that_ends_with_an_empty_chunk_keeps_its_connection(plain, tree):
+    """As HAProxy does for a client of HTTP/2 that ends its request with an empty DATA frame."""
+    with plain.connect() as c:
+        for _ in range(50):
+            c.send(request("/4097.bin", fields=CHUNKED) + b"0\r\n\r\n")
+            assert c.response().body == tree.files["/4097.bin"]
+        c.finish()
+
+
+@pytest.mark.http1("chunks are HTTP/1's framing")
+@pytest.mark.parametrize("more", [b"x\r\n", b"10001\r\n", b"5\r\n12345678", b"0\n\n"])
+def test_nothing_behind_a_malformed_chunk_is_a_request(plain, more):
+    with plain.connect() as c:
+        c.send(request("/4097.bin", fields=CHUNKED))
+        assert c.response().status == 200
+        c.send(b"1\r\nx\r\n" + more + request("/4096.bin"))
+        c.eof()
+
+
+@pytest.mark.http1("chunks are HTTP/1's framing")
+def test_expect_100_continue_with_chunks_is_not_left_waiting(plain):
+    with plain.connect() as c:
+        c.send(request("/4097.bin", fields={"Expect": "100-continue", **CHUNKED}))
+        response = c.response()
+        assert response.status == 200 and response.closes
+        c.eof()
+
+
 @pytest.mark.parametrize("method", ["PUT", "POST", "DELETE"])
 @pytest.mark.parametrize("size", [0, 1000, 65537, 1 << 40])
 def test_method_is_judged_before_the_size_of_the_body(plain, method, size):
@@ -255,7 +304,7 @@ def test_expect_from_a_1_0_client_is_ignored(plain):
     "head",
     [
         b"GET / HTTP/1.1\r\nHost: x\r\nBad Name: y\r\n\r\n",
-        request("/", fields={"Transfer-Encoding": "chunked"}),
+        request("/", fields={"Transfer-Encoding": "gzip"}),
         request("/", fields={"Content-Length": str(1 << 30)}),
         request("/", "POST", fields={"Content-Length": str(1 << 30)}),
         request("/", version="2.0"),

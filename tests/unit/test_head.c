@@ -82,6 +82,9 @@ static const struct good_case good[] = {
     {"a reg-name", BYTES(LINE "Host: a-z._~%aF%0A%f9!$&'()*+,;=\r\n\r\n"), 0,
 	1},
     {"Host empty but for space", BYTES(LINE "Host: \t\r\n\r\n"), 0, 1},
+    {"chunked", BYTES(BASE "Transfer-Encoding: chunked\r\n\r\n"), 0, 1},
+    {"chunked in another case, before Host",
+	BYTES(LINE "tRANSFER-eNCODING:\t cHUNKED \t\r\nHost: a\r\n\r\n"), 0, 1},
 };
 
 struct bad_case {
@@ -213,13 +216,25 @@ static const struct bad_case bad_hosts[] = {
 };
 
 static const struct bad_case bad_framing[] = {
-    {"Transfer-Encoding", BYTES(BASE "Transfer-Encoding:"), 501},
-    {"in lower case", BYTES(BASE "transfer-encoding:"), 501},
-    {"in upper case", BYTES(BASE "TRANSFER-ENCODING:"), 501},
-    {"before Host", BYTES(LINE "Transfer-Encoding:"), 501},
-    {"on 1.0", BYTES("GET / HTTP/1.0\r\nTransfer-Encoding:"), 501},
-    {"after length", BYTES(BASE "Content-Length: 5\r\nTransfer-Encoding:"),
+    {"a coding that is not known", BYTES(BASE "Transfer-Encoding: gzip\r"),
 	501},
+    {"one before chunked", BYTES(BASE "Transfer-Encoding: gzip, chunked\r"),
+	501},
+    {"in lower case, before Host", BYTES(LINE "transfer-encoding: identity\r"),
+	501},
+    {"no coding", BYTES(BASE "Transfer-Encoding:\r"), 501},
+    {"chunked twice", BYTES(BASE "Transfer-Encoding: chunked, chunked\r"), 501},
+    {"chunked with a parameter", BYTES(BASE "Transfer-Encoding: chunked;a\r"),
+	501},
+    {"chunked, and more of a word", BYTES(BASE "Transfer-Encoding: chunkedx\r"),
+	501},
+    {"chunked on 1.0", BYTES("GET / HTTP/1.0\r\nTransfer-Encoding:"), 400},
+    {"chunked in two fields",
+	BYTES(BASE "Transfer-Encoding: chunked\r\ntransfer-encoding:"), 400},
+    {"chunked after length",
+	BYTES(BASE "Content-Length: 5\r\nTransfer-Encoding:"), 400},
+    {"length after chunked",
+	BYTES(BASE "Transfer-Encoding: chunked\r\nContent-Length:"), 400},
     {"length empty", BYTES(BASE "Content-Length:\r"), 400},
     {"length negative", BYTES(BASE "Content-Length: -1\r"), 400},
     {"length signed", BYTES(BASE "Content-Length: +5\r"), 400},
