@@ -44,6 +44,7 @@
 ##   deb          Debian's packages of that: build/deb (conf/debian)
 ##   test-deb     installs, upgrades under load and removes them in fresh roots, and with systemd;
 ##                SUITES="bookworm trixie" ARGS="--tests 'tests/http tests/fault'": these instead
+##   test-fresh   make run and make test in bare roots of Debian 12 and 13: before a release (2 hours)
 ##   image        an image for containers, built and tried without a registry: build/image/pagewise.tar
 ##   install, uninstall, clean, deps (only install what the build needs)
 ##   examples     build/obj/examples: servers on other event loops, as lib/examples has them
@@ -336,9 +337,11 @@ run: deps
 
 TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug build/debug/unit/test_sink fault build/tests/slowfs bench-tools \
     $(if $(wildcard $(NGINX_SRC)/configure),nginx-module build/tests/evict.so)
+# A make of its own: the sources of nginx are there only after the installation.
+tested: all $(SANITIZERS) unit $(TESTED_$(OS))
 test:
-	@sh conf/install-deps.sh build test
-	@+$(SUBMAKE) WERROR=1 all $(SANITIZERS) unit $(TESTED_$(OS))
+	@sh conf/install-deps.sh build test nginx kernels
+	@+$(SUBMAKE) WERROR=1 tested
 	@PAGEWISE_RELEASE=$(CURDIR)/build/pagewise \
 	    PAGEWISE_DEBUG=$(CURDIR)/build/debug/pagewise \
 	    PAGEWISE_FAULT=$(CURDIR)/build/fault/pagewise \
@@ -624,6 +627,11 @@ test-deb: dist
 	@sh conf/install-deps.sh roots
 	@$(PYTHON) tests/packages/run --dist $(DIST) $(ARGS) $(SUITES)
 
+# The README's two commands where nothing is installed: tests/packages/fresh.
+test-fresh:
+	@sh conf/install-deps.sh roots test
+	@$(PYTHON) tests/packages/fresh $(ARGS) $(SUITES)
+
 # Built and run without a registry: tests/packages/image.
 image: deb
 	@sh conf/install-deps.sh image
@@ -694,7 +702,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: release dist deb test-deb image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients h2spec scan-tls soak lossless fuzz bench results bench-full bench-storm bench-hot bench-tls bench-h2 \
+.PHONY: release dist deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients h2spec scan-tls soak lossless fuzz bench results bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders bench-admission lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi lint-docs abi examples install uninstall clean help
 .DELETE_ON_ERROR:

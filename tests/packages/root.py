@@ -2,10 +2,14 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import time
+import urllib.request
 
 MIRROR = "http://deb.debian.org/debian"
+PATIENCE = 120  # seconds, for a server to begin or end
+BUILD_SECONDS = 900  # for `make run` to install, build and answer
 
 
 class Failed(Exception):
@@ -35,7 +39,8 @@ class Root:
         # The shell is their init: it waits for whatever has lost its parent.
         self.started("--mount", "--pid", "--fork", "--kill-child", "sh", "-ec",
                      'mount --make-rprivate / && mount --rbind /dev "$1/dev" && '
-                     'mount -t sysfs sysfs "$1/sys" && mount -t proc proc "$1/proc" && echo started && while :; do sleep 1000; done', "sh", self.path)
+                     'mount -t sysfs sysfs "$1/sys" && mount -t proc proc "$1/proc" && '
+                     '{ mount --rbind /sys/fs/cgroup "$1/sys/fs/cgroup" || true; } && echo started && while :; do sleep 1000; done', "sh", self.path)
         self.enter = ["nsenter", "--target", self.pid, "--mount", "--pid", "chroot", self.path]
 
     def started(self, *words, **kw):
@@ -99,3 +104,45 @@ class Root:
                 return
             call("rm", "-rf", "--one-file-system", self.path)
             time.sleep(0.1)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_until(condition, what):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise Failed("waited in vain: " + what)
+        time.sleep(0.02)
+
+
+def answers(port):
+    try:
+        with socket.create_connection(("127.0.0.1", port), 1):
+            return True
+    except OSError:
+        return False
+
+
+def serves_welcome_page(root, tree, log):
+    """Runs `make run` in a tree of the root, as a new user would; raises Failed without a page."""
+    port = free_port()
+    with open(log, "w", encoding="utf-8") as out:
+        server = root.start("sh", "-c", f"cd {tree} && exec make run PORT={port}", out=out)
+    try:
+        end = time.monotonic() + BUILD_SECONDS
+        while server.poll() is None and not answers(port) and time.monotonic() < end:
+            time.sleep(0.2)
+        if not answers(port):
+            with open(log, encoding="utf-8") as f:
+                raise Failed("make run: " + f.read()[-3000:])
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=PATIENCE) as page:
+            if b"pagewise" not in page.read():
+                raise Failed("make run serves something else")
+    finally:
+        root.shell("start-stop-daemon --stop --oknodo --name pagewise")
+        server.wait()
