@@ -336,7 +336,10 @@ run: deps
 	    --autoindex $$user $(ARGS)
 
 TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug build/debug/unit/test_sink fault build/tests/slowfs bench-tools \
-    $(if $(wildcard $(NGINX_SRC)/configure),nginx-module build/tests/evict.so)
+    $(if $(wildcard $(NGINX_SRC)/configure),nginx-module build/tests/evict.so) \
+    $(if $(GO_INSTALLS),build/pebble/pebble)
+# From 1.21 on, go fetches the toolchain that a module asks for.
+GO_INSTALLS = $(shell go version 2>/dev/null | awk '{ split(substr($$3, 3), v, "."); if (v[1] > 1 || v[2] >= 21) print "y" }')
 # A make of its own: the sources of nginx are there only after the installation.
 tested: all $(SANITIZERS) unit $(TESTED_$(OS))
 test:
@@ -360,6 +363,13 @@ test-clients:
 	@+$(SUBMAKE) build/pagewise
 	@CLIENTS_ALL=1 PAGEWISE=$(CURDIR)/build/pagewise $(PYTHON) -m pytest -q -p no:cacheprovider \
 	    tests/http/test_tls_clients.py tests/http/test_http2_clients.py $(PYTEST_ARGS)
+
+# The current ACME server for tests, where Go can build it: tests/http/acme.py.
+PEBBLE = 2.10.1
+build/pebble/pebble:
+	@mkdir -p $(@D)
+	$(call say,GO)GOBIN=$(abspath $(@D)) go install github.com/letsencrypt/pebble/v2/cmd/pebble@v$(PEBBLE) >$@.log 2>&1 || \
+	    echo "pagewise: cannot build Pebble $(PEBBLE) (see $@.log): the tests use the system's"
 
 # With sanitizers.
 H2SPEC = build/h2spec/h2spec

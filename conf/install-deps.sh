@@ -53,7 +53,7 @@ needs()
 	test	cmd gnutls-cli			gnutls-bin		gnutls
 	test	linux cmd wrk			wrk			-
 	test	linux cmd pebble-challtestsrv	pebble			-
-	test	linux cmd uacme			uacme			-
+	test	linux cmd dehydrated		dehydrated		-
 	test	linux cmd slowhttptest		slowhttptest		-
 	test	linux cmd h2load		nghttp2-client		-
 	test	linux cmd haproxy		haproxy			-

@@ -89,7 +89,7 @@ def install(job):
             subprocess.run(["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", "pagewise"],
                            check=True, capture_output=True)
     for path in ("/var/log/pagewise", "/run/pagewise", "/etc/udev/rules.d", "/etc/systemd/system", "/etc/logrotate.d",
-                 "/etc/cron.daily", "/etc/haproxy"):
+                 "/etc/cron.daily", "/etc/haproxy", "/etc/dehydrated/conf.d"):
         os.makedirs(path, exist_ok=True)
     write("/srv/www/index.html", "hello\n")
     write(CHECKOUT + "/YOUR-FILES/index.html", "hello\n")

@@ -1,8 +1,8 @@
-"""An ACME server of one's own, Let's Encrypt's Pebble, and uacme(1) as its client.
+"""An ACME server of one's own, Let's Encrypt's Pebble, and dehydrated(1) as its client.
 
-Both are told of nothing outside this machine: pebble-challtestsrv answers for all names, with
-127.0.0.1, and uacme sees Pebble's certificate in place of the system's authorities, in a mount
-namespace of its own, since it has no option for that.
+Both know nothing outside this machine: pebble-challtestsrv resolves every name to 127.0.0.1, and
+dehydrated's curl trusts Pebble's certificate alone.  `make build/pebble/pebble` builds the current
+Pebble, which offers challenges that older ones lack; without it the system's is used.
 """
 
 import json
@@ -15,13 +15,10 @@ import urllib.request
 import tls
 from harness import PATIENCE, wait_until
 
-PROGRAMS = ("pebble", "pebble-challtestsrv", "uacme", "unshare")
-HOOK = "/usr/share/uacme/uacme.sh"
-
-# libcurl's file, as Debian builds it, and its directory.
-AUTHORITIES = "/etc/ssl/certs"
-FILE = "ca-certificates.crt"
-OWN_MOUNTS = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+BUILT = os.path.join(os.path.dirname(__file__), "../../build/pebble/pebble")
+PEBBLE = BUILT if os.access(BUILT, os.X_OK) else "pebble"
+RESOLVER = "pebble-challtestsrv"
+PROGRAMS = (PEBBLE, RESOLVER, "dehydrated")
 
 # Answers as soon as it can, and asks for a new proof each time; but Pebble takes an old one where
 # rand.Intn(100) is 0 as well, so for one order in a hundred.
@@ -35,15 +32,18 @@ def own_address():
 
 
 def missing():
-    """Why there is no ACME here, or None."""
+    """Returns why there is no ACME here, or None."""
     for program in PROGRAMS:
         if shutil.which(program) is None:
             return "no " + program
-    if not os.path.isdir(AUTHORITIES):
-        return "no " + AUTHORITIES
-    done = subprocess.run([*OWN_MOUNTS, "mount", "--bind", AUTHORITIES, AUTHORITIES],
-                          stderr=subprocess.PIPE, check=False)
-    return "unshare: " + done.stderr.decode().strip() if done.returncode else None
+    return None
+
+
+def dns_option():
+    """Returns the resolver's option for its address: newer ones call it -dnsserver."""
+    done = subprocess.run([RESOLVER, "-help"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+    return "-dnsserver" if "-dnsserver" in done.stdout else "-dns01"
 
 
 class Pebble:
@@ -52,9 +52,7 @@ class Pebble:
     def __init__(self, place, port):
         self.place = str(place)
         self.address = own_address()
-        self.authorities = os.path.join(self.place, "authorities")
-        os.mkdir(self.authorities)
-        self.pair = tls.make_pair(os.path.join(self.authorities, FILE), ["IP:" + self.address])
+        self.pair = tls.make_pair(os.path.join(self.place, "pebble.pem"), ["IP:" + self.address])
         self.processes = []
         self.conf = os.path.join(self.place, "pebble.json")
         with open(self.conf, "w", encoding="ascii") as f:
@@ -65,10 +63,10 @@ class Pebble:
 
     def __enter__(self):
         resolver = self.address + ":8053"
-        self.start("pebble-challtestsrv", "-dns01", resolver, "-management",
+        self.start(RESOLVER, dns_option(), resolver, "-management",
                    self.address + ":8055", "-defaultIPv6", "", "-http01", "", "-https01", "",
                    "-tlsalpn01", "")
-        self.start("pebble", "-config", self.conf, "-dnsserver", resolver)
+        self.start(PEBBLE, "-config", self.conf, "-dnsserver", resolver)
         for log, text in zip(self.processes, ("Starting management server", "directory available")):
             wait_until(lambda: text in self.said(log), "%r of %s" % (text, log.args[0]))
         return self
@@ -79,7 +77,7 @@ class Pebble:
             process.wait()
 
     def log(self, name):
-        return os.path.join(self.place, name + ".log")
+        return os.path.join(self.place, os.path.basename(name) + ".log")
 
     def start(self, *command):
         with open(self.log(command[0]), "wb") as log:
@@ -104,12 +102,29 @@ class Pebble:
         with urllib.request.urlopen(url, timeout=PATIENCE, context=known) as answer:
             return answer.read().decode()
 
-    def uacme(self, text, challenges):
-        """What a shell says to this, with its exit status; in it uacme knows this server."""
-        bind = 'mount --bind "$AUTHORITIES" %s; uacme() { command uacme -a "$ACME" "$@"; }\n' % AUTHORITIES
-        done = subprocess.run(
-            [*OWN_MOUNTS, "sh", "-c", bind + text], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE, check=False,
-            env={**os.environ, "AUTHORITIES": self.authorities, "UACME_CHALLENGE_PATH": challenges,
-                 "ACME": "https://%s:14000/dir" % self.address})
-        return done.returncode, done.stdout.decode("utf-8", "replace")
+    def dehydrated(self, place, challenges, name, hook):
+        """Writes dehydrated's configuration into a directory and registers an account.  Returns a
+        function that runs it with more arguments, as a shell's user would, and returns its status
+        and its output."""
+        os.mkdir(place)
+        config = os.path.join(place, "config")
+        with open(config, "w", encoding="ascii") as f:
+            f.write(f"""CA="https://{self.address}:14000/dir"
+CURL_OPTS="--cacert {self.pair}"
+BASEDIR={place}
+DOMAINS_TXT={place}/domains.txt
+WELLKNOWN={challenges}
+HOOK={hook}
+""")
+        with open(os.path.join(place, "domains.txt"), "w", encoding="ascii") as f:
+            f.write(name + "\n")
+
+        def run(*args):
+            done = subprocess.run(
+                ["dehydrated", "--config", config, *args], stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE, check=False)
+            return done.returncode, done.stdout.decode("utf-8", "replace")
+
+        status, output = run("--register", "--accept-terms")
+        assert status == 0, output
+        return run

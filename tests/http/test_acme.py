@@ -1,5 +1,5 @@
 """A certificate by ACME from the first one to its renewal, as docs/guides/lets-encrypt.md has it: by a directory
-that uacme writes and this server serves."""
+that dehydrated writes and this server serves."""
 
 import os
 import random
@@ -25,7 +25,7 @@ class Site:
         self.root = os.path.join(base, "acme")
         self.challenges = os.path.join(self.root, ".well-known/acme-challenge")
         os.makedirs(self.challenges)
-        self.keys = str(tmp_path / "uacme")
+        self.keys = str(tmp_path / "dehydrated")
         self.conf = tmp_path / "pagewise.conf"
         self.log = tmp_path / "access.log"
         self.files = [self.file("small", 700), self.file("big", BIG)]
@@ -42,8 +42,8 @@ class Site:
             top["user"] = "nobody"
         if with_tls:
             top["listen"].append("127.0.0.1:0 tls")
-            top["certificate"] = ["%s/%s/cert.pem" % (self.keys, NAME)]
-            top["certificate_key"] = ["%s/private/%s/key.pem" % (self.keys, NAME)]
+            top["certificate"] = ["%s/certs/%s/fullchain.pem" % (self.keys, NAME)]
+            top["certificate_key"] = ["%s/certs/%s/privkey.pem" % (self.keys, NAME)]
             top["redirect_https"] = True
         self.conf.write_text(configuration(top, [("www", {"root": self.root}, {})]))
 
@@ -61,6 +61,11 @@ def shown(address, root):
             return sock.getpeercert()["serialNumber"]
 
 
+def issued(result):
+    status, output = result
+    assert status == 0, output
+
+
 def reloads(server):
     return (server.output + server.messages).count("pagewise: reloaded\n")
 
@@ -75,15 +80,12 @@ def test_certificate_is_issued_and_renewed_while_clients_ask(serve, base, tmp_pa
     site = Site(base, tmp_path)
     site.write(with_tls=False)
     server = serve("-c", site.conf, drops=True)
-    issue = "uacme -c %s -h %s %%s issue %s && kill -HUP %d" % (
-        site.keys, acme.HOOK, NAME, server.master)
+    hook = tmp_path / "hook"
+    hook.write_text('#!/bin/sh\n[ "$1" != deploy_cert ] || kill -HUP %d\n' % server.master)
+    hook.chmod(0o755)
     with acme.Pebble(tmp_path, server.address[1]) as authority:
-
-        def uacme(text):
-            return authority.uacme(text, site.challenges)
-
-        assert uacme("uacme -y -c %s new" % site.keys)[0] == 0
-        assert uacme(issue % "") == (0, "")
+        dehydrated = authority.dehydrated(site.keys, site.challenges, NAME, hook)
+        issued(dehydrated("--cron"))
         wait_until(lambda: reloads(server) == 1, "the reload")
         assert set(site.proofs()) == {"200"}
 
@@ -93,14 +95,14 @@ def test_certificate_is_issued_and_renewed_while_clients_ask(serve, base, tmp_pa
         root = authority.root()
         first = shown(address, root)
 
-        assert uacme(issue % "") == (1, "")  # it is new, and so is left alone
+        issued(dehydrated("--cron"))  # the certificate is new: nothing is asked for
         assert reloads(server) == 2 and shown(address, root) == first
 
         asked = len(site.proofs())
         with Traffic(address, *site.files) as traffic:
             wait_until(lambda: traffic.busy, "a download")
             traffic.signals += 1
-            assert uacme(issue % "-f") == (0, "")
+            issued(dehydrated("--cron", "--force"))
             wait_until(lambda: reloads(server) == 3, "the reload")
             wait_until(lambda: shown(address, root) != first, "the new certificate")
             at = traffic.total("right")
@@ -111,4 +113,4 @@ def test_certificate_is_issued_and_renewed_while_clients_ask(serve, base, tmp_pa
         assert set(site.proofs()) == {"200"}
         assert os.listdir(site.challenges) == []
         if os.geteuid() == 0:
-            assert os.stat("%s/private/%s/key.pem" % (site.keys, NAME)).st_mode & 0o77 == 0
+            assert os.stat("%s/certs/%s/privkey.pem" % (site.keys, NAME)).st_mode & 0o77 == 0
