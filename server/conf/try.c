@@ -2,6 +2,7 @@
  * try: files to look for, one after the other.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ is_status(const char *text)
 {
 	static const char *const known[] = {"403", "404", "410", "451", "503"};
 
+	text += text[0] == '=';
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (strcmp(text, known[i]) == 0)
 			return true;
@@ -37,6 +39,25 @@ is_step(const char *text)
 	       (own || s.s_len > 1);
 }
 
+/* As nginx and Caddy write it: in one string. */
+static int
+is_several(const char *text, struct conf_why *why)
+{
+	char form[160];
+	size_t n = 0, len;
+
+	for (const char *p = text; n + 4 < sizeof(form); p += len) {
+		p += strspn(p, " \t");
+		len = strcspn(p, " \t");
+		if (len == 0)
+			break;
+		n += (size_t)snprintf(form + n, sizeof(form) - n, "%s\"%.*s\"",
+		    n > 0 ? ", " : "", (int)len, p);
+	}
+	return conf_why(why, -EINVAL,
+	    "\"%s\": a step has no space in it: write {%s}", text, form);
+}
+
 int
 conf_set_try(struct conf_scope *scope, const struct key *key, const char *text,
     struct conf_why *why)
@@ -47,10 +68,13 @@ conf_set_try(struct conf_scope *scope, const struct key *key, const char *text,
 	(void)key;
 	while (*steps != NULL && (*steps)[n] != NULL)
 		n++;
+	if (strpbrk(text, " \t") != NULL)
+		return is_several(text, why);
 	if (!is_step(text))
 		return conf_why(why, -EINVAL,
 		    "\"%s\": write \"$path\", \"$path.html\", \"$path/\", "
-		    "\"/FILE\" below the root, 403, 404, 410, 451 or 503",
+		    "\"/FILE\" below the root, \"=404\" (403, 404, 410, 451 or "
+		    "503)",
 		    text);
 	if (n > 0 && is_status((*steps)[n - 1]))
 		return conf_why(
@@ -58,6 +82,8 @@ conf_set_try(struct conf_scope *scope, const struct key *key, const char *text,
 	if (n == MAX_STEPS)
 		return conf_why(
 		    why, -E2BIG, "there are more than %d", MAX_STEPS);
+	if (is_status(text))
+		text += text[0] == '=';
 	if (conf_keep_add(scope->cs_conf, steps, text) != 0)
 		return conf_no_memory(why);
 	return 0;

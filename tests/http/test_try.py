@@ -82,6 +82,12 @@ def test_only_a_directory_is_sent_to_its_slash(site):
     assert body(server, "/nope") == "fall.html"
 
 
+def test_status_may_be_written_as_nginx_does(site):
+    server = site(["$path", "=410"])
+    assert body(server, "/both") == "both"
+    assert body(server, "/nope") == (410, None)
+
+
 def test_last_step_may_be_a_status(site):
     server = site(["$path", "410"])
     assert body(server, "/nope") == (410, None)
@@ -139,13 +145,26 @@ def test_answer_is_another_one_when_an_earlier_step_comes_and_goes(site, root):
 
 @pytest.mark.parametrize("step", [
     "", "path", "$pat", "$path.html/", "/dir/", "/", "//x", "/../x", "/.x",
-    "/$path", "$path$path", "200", "4040", "40", "=404", "400", "599",
+    "/$path", "$path$path", "200", "4040", "40", "=200", "400", "==404", "599",
 ])
 def test_step_that_is_none_is_an_error(tmp_path, step):
     conf = tmp_path / "p.conf"
     conf.write_text('site "s" {\nroot = "/"\ntry = {"%s"}\n}\n' % step)
     run = Finished("-t", "-c", str(conf))
     assert run.code == 1 and ':3: try: "%s": write ' % step in run.err, run.err
+
+
+@pytest.mark.parametrize("step, form", [
+    ("$path /index.html", '"$path", "/index.html"'),
+    ("$path $path/ =404", '"$path", "$path/", "=404"'),
+    ("/a  b", '"/a", "b"'),
+])
+def test_steps_in_one_string_are_an_error_that_has_the_right_form(tmp_path, step, form):
+    conf = tmp_path / "test.conf"
+    conf.write_text('site "s" {\n root = "%s"\n try = {"%s"}\n}\n' % (tmp_path, step))
+    run = Finished("-t", "-c", conf)
+    assert (run.code, run.err) == (
+        1, 'pagewise: %s:3: try: "%s": a step has no space in it: write {%s}\n' % (conf, step, form))
 
 
 def test_nothing_comes_after_a_status(tmp_path):
