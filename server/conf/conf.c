@@ -31,45 +31,40 @@ top_init(struct conf_scope *top, struct settings *set)
 	return conf != NULL ? conf_key_defaults(top) : out_of_memory();
 }
 
+static int
+check_listen(struct conf_scope *top, struct conf_why *why)
+{
+	struct conf *conf = top->cs_conf;
+	int error = 0;
+
+	conf->conf_listen_default = conf->conf_nlisten == 0;
+	if (conf->conf_listen_default)
+		error = conf_key_set(top, "listen", "*:8080", why);
+	return error == 0 ? conf_check_listen(conf, why) : error;
+}
+
+static void
+top_fault(struct conf_scope *top, int error, const char *key,
+    const struct conf_why *why)
+{
+	if (error != 0)
+		conf_say_at(top->cs_conf, conf_place(top->cs_set, key, 0),
+		    "%s: %s", key, why->why_text);
+}
+
 /* What can be told only when all else is set. */
 static int
 top_complete(struct conf_scope *top)
 {
 	struct conf *conf = top->cs_conf;
-	const char *key = "listen";
 	struct conf_why why;
-	int error = 0;
 
-	conf->conf_listen_default = conf->conf_nlisten == 0;
-	if (conf->conf_listen_default)
-		error = conf_key_set(top, key, "*:8080", &why);
-	if (error == 0)
-		error = conf_check_listen(conf, &why);
-	if (error == 0) {
-		key = "admin";
-		error = conf_check_admin(conf, &why);
-	}
-	if (error == 0) {
-		key = "agent";
-		error = conf_check_agent(conf, &why);
-	}
-	if (error == 0) {
-		key = "client_address";
-		error = conf_check_proxies(conf, &why);
-	}
-	if (error == 0) {
-		key = "ready";
-		error = conf_check_health(conf, &why);
-	}
-	if (error == 0) {
-		key = "group";
-		error = conf_complete_user(conf, &why);
-	}
-	if (error != 0) {
-		conf_say_at(conf_place(top->cs_set, key, 0), "%s: %s", key,
-		    why.why_text);
-		return error;
-	}
+	top_fault(top, check_listen(top, &why), "listen", &why);
+	top_fault(top, conf_check_admin(conf, &why), "admin", &why);
+	top_fault(top, conf_check_agent(conf, &why), "agent", &why);
+	top_fault(top, conf_check_proxies(conf, &why), "client_address", &why);
+	top_fault(top, conf_check_health(conf, &why), "ready", &why);
+	top_fault(top, conf_complete_user(conf, &why), "group", &why);
 	if (conf->conf_mime == NULL)
 		conf->conf_mime = mime_builtin();
 	return conf->conf_mime != NULL ? 0 : out_of_memory();
@@ -77,56 +72,73 @@ top_complete(struct conf_scope *top)
 
 /* After all rules are known, for each set of settings that requests can have. */
 static int
-complete_one(struct conf *conf, struct settings *set, const char *name)
+complete_one(struct conf *conf, struct settings *set, struct conf_why *why)
 {
-	struct conf_why why = {.why_key = "types"};
-	int error = conf_complete_types(conf, set, &why);
+	int error;
 
+	why->why_key = "types";
+	error = conf_complete_types(conf, set, why);
 	if (error == 0) {
-		why.why_key = "header";
-		error = conf_complete_headers(conf, set, &why);
+		why->why_key = "header";
+		error = conf_complete_headers(conf, set, why);
 	}
 	if (error == 0)
-		error = conf_complete_scheme(conf, set, &why);
+		error = conf_complete_scheme(conf, set, why);
 	if (error == 0) {
-		why.why_key = "realm";
-		error = conf_complete_access(conf, set, &why);
+		why->why_key = "realm";
+		error = conf_complete_access(conf, set, why);
 	}
 	if (error == 0) {
-		why.why_key = "error_page";
-		error = conf_complete_pages(conf, set, &why);
+		why->why_key = "error_page";
+		error = conf_complete_pages(conf, set, why);
 	}
-	if (error != 0)
-		conf_say_at(conf_place(set, why.why_key, 0),
-		    "%s: site \"%s\": %s", why.why_key, name, why.why_text);
 	return error;
 }
 
+/* Logs a fault, but not that of an inherited line again. */
 static int
-tell_tls(int error, const struct settings *set, const struct conf_why *why)
+site_complete_one(struct conf *conf, struct settings *set, const char *name,
+    const char **place)
+{
+	struct conf_why why = {.why_key = NULL};
+	int error = complete_one(conf, set, &why);
+	const char *at;
+
+	if (error == 0)
+		return 0;
+	at = conf_place(set, why.why_key, 0);
+	if (at != *place)
+		conf_say_at(conf, at, "%s: site \"%s\": %s", why.why_key, name,
+		    why.why_text);
+	*place = at;
+	return error;
+}
+
+static void
+tls_fault(struct conf *conf, int error, const struct settings *set,
+    const struct conf_why *why)
 {
 	if (error != 0)
-		conf_say_at(conf_place(set, why->why_key, why->why_after),
+		conf_say_at(conf, conf_place(set, why->why_key, why->why_after),
 		    "%s: %s", why->why_key, why->why_text);
-	return error;
 }
 
-static int
+static void
 complete_tls(struct conf *conf, struct site *site)
 {
 	struct conf_why why = {.why_key = "certificate"};
 
-	return tell_tls(
-	    conf_complete_tls(conf, site, &why), &site->site_set, &why);
+	tls_fault(
+	    conf, conf_complete_tls(conf, site, &why), &site->site_set, &why);
 }
 
-static int
+static void
 check_tls(struct conf *conf)
 {
 	struct conf_why why = {.why_key = "listen"};
 
-	return tell_tls(
-	    conf_check_tls(conf, &why), &conf->conf_sites[0].site_set, &why);
+	tls_fault(conf, conf_check_tls(conf, &why),
+	    &conf->conf_sites[0].site_set, &why);
 }
 
 bool
@@ -140,47 +152,59 @@ conf_certificates_are_good(const struct conf *conf)
 		if (identity_is_good(
 			conf->conf_identities[i], now, why, sizeof(why)))
 			continue;
-		conf_say_at(conf_identity_place(conf, conf->conf_identities[i]),
+		conf_say_at(NULL,
+		    conf_identity_place(conf, conf->conf_identities[i]),
 		    "certificate: %s", why);
 		good = false;
 	}
 	return good;
 }
 
-static int
+static void
 sites_complete(struct conf *conf)
 {
-	int error = 0;
+	const char *place = NULL;
+	int error;
 
-	for (size_t i = 0; error == 0 && i < conf->conf_nsites; i++) {
+	for (size_t i = 0; i < conf->conf_nsites; i++) {
 		struct site *site = &conf->conf_sites[i];
 
-		error = complete_one(conf, &site->site_set, site->site_name);
-		for (size_t j = 0; error == 0 && j < site->site_nlocations; j++)
-			error = complete_one(conf,
-			    &site->site_locations[j].loc_set, site->site_name);
-		if (error == 0)
-			conf_complete_site(site);
-		if (error == 0)
-			error = complete_tls(conf, site);
+		error = site_complete_one(
+		    conf, &site->site_set, site->site_name, &place);
+		for (size_t j = 0; j < site->site_nlocations; j++)
+			error |= site_complete_one(conf,
+			    &site->site_locations[j].loc_set, site->site_name,
+			    &place);
+		if (error != 0)
+			continue;
+		conf_complete_site(site);
+		complete_tls(conf, site);
 	}
-	return error == 0 ? check_tls(conf) : error;
+	if (conf->conf_faults == 0)
+		check_tls(conf);
 }
 
+/* All faults of files are logged; what shows only when all is set needs files without any. */
 static enum conf_action
 build(const struct conf_args *args, const struct conf_files *files,
     struct conf_scope *top)
 {
-	if (files != NULL && conf_files_top(files, top) != 0)
-		return CONF_EXIT_ERROR;
-	if (conf_args_apply(args, top) != 0 || !conf_args_serve(args))
+	struct conf *conf = top->cs_conf;
+
+	if (files != NULL)
+		conf_files_top(files, top);
+	if (conf->conf_faults == 0 &&
+	    (conf_args_apply(args, top) != 0 || !conf_args_serve(args)))
 		return CONF_EXIT_USAGE;
-	if (top_complete(top) != 0)
+	if (conf->conf_faults == 0 && top_complete(top) != 0)
 		return CONF_EXIT_ERROR;
-	if (args->arg_root != NULL)
-		return conf_args_site(args, top) != 0 ? CONF_EXIT_USAGE
-						      : CONF_RUN;
-	return conf_files_sites(files, top) != 0 ? CONF_EXIT_ERROR : CONF_RUN;
+	if (args->arg_root == NULL)
+		conf_files_sites(files, top);
+	else if (conf->conf_faults == 0 && conf_args_site(args, top) != 0)
+		return CONF_EXIT_USAGE;
+	if (conf->conf_faults == 0)
+		sites_complete(conf);
+	return conf->conf_faults == 0 ? CONF_RUN : CONF_EXIT_ERROR;
 }
 
 /* -t and -T */
@@ -227,10 +251,10 @@ conf_load(int argc, char **argv, conf_try_f try, struct conf **out)
 	if (action != CONF_RUN)
 		goto done;
 	action = CONF_EXIT_ERROR;
-	if (args.arg_config != NULL &&
-	    conf_files_open(args.arg_config, &files) != 0)
-		goto done;
 	if (top_init(&top, &set) != 0)
+		goto done;
+	if (args.arg_config != NULL &&
+	    conf_files_open(top.cs_conf, args.arg_config, &files) != 0)
 		goto done;
 	if (args.arg_dump && (error = conf_dump_begin(top.cs_conf)) != 0) {
 		fprintf(stderr, "%spagewise: -T: %s\n", log_error_prefix(),
@@ -238,8 +262,6 @@ conf_load(int argc, char **argv, conf_try_f try, struct conf **out)
 		goto done;
 	}
 	action = build(&args, files, &top);
-	if (action == CONF_RUN && sites_complete(top.cs_conf) != 0)
-		action = CONF_EXIT_ERROR;
 	if (action != CONF_RUN)
 		goto done;
 	if (args.arg_test) {

@@ -269,6 +269,7 @@ struct conf {
 	/* What conf_complete_tls has loaded, each file once, by the names of files. */
 	const struct identity **conf_identities;
 	size_t conf_nidentities;
+	unsigned conf_faults;	     /* of its files, that were found */
 	struct conf_dump *conf_dump; /* NULL: nobody wants it (dump.c) */
 	bool conf_rates;	     /* some location has a rate of clients */
 };

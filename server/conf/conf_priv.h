@@ -4,8 +4,10 @@
  *
  *   conf.c        the order of things, and conf_destroy
  *   args.c   the command line
- *   text.c   a file as text: comments, strings and braces
- *   file.c   libConfuse; every message with a line number
+ *   text.c   a file as text: comments and strings; messages with a line number
+ *   syntax.c  its statements and sections
+ *   foreign.c  names that other servers have for keys
+ *   file.c   libConfuse: keys and values
  *   include.c  the file, and those that it includes
  *   key.c    a row for each key, for file and command line alike
  *   assign.c a value's text becomes a field
@@ -271,16 +273,17 @@ bool conf_glob(const char *glob, const char *path, size_t len);
 struct conf_file;
 
 /*
- * A message about a line of a file: "pagewise: PATH:LINE: " and the text, in which a
- * control character, as a key or a value may have it, is shown as '?'.
+ * Logs a fault of a line of a file: "pagewise: PATH:LINE: " and the text, in which a control
+ * character, as a key or a value may have it, is shown as '?'.  Counts it in conf_faults; after
+ * ten only that.
  */
-void conf_say(const char *path, int line, const char *fmt, ...)
+void conf_say(struct conf *, const char *path, int line, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void conf_vsay(struct conf *, const char *path, int line, const char *fmt,
+    va_list) __attribute__((format(printf, 4, 0)));
+/* The same at a place as conf_place has it; if conf is NULL nothing is counted. */
+void conf_say_at(struct conf *, const char *place, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void conf_vsay(const char *path, int line, const char *fmt, va_list)
-    __attribute__((format(printf, 3, 0)));
-/* The same at a place as conf_place has it. */
-void conf_say_at(const char *place, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
 
 /* Before a key is set: keeps where, if it is one of KEY_LATE. */
 void conf_place_add(struct conf_scope *, const struct key *);
@@ -298,24 +301,29 @@ const char *conf_place(const struct settings *, const char *name, size_t after);
 int conf_text_read(const char *path, char **text);
 
 /*
- * Overwrites comments with spaces and checks for errors that libConfuse accepts: an
- * open brace, string or comment at the end, a variable that is not set, a ';' after a
- * value.  libConfuse counts the lines of comments twice, so it must not see any.  0, or
- * -EINVAL with the line and why; open: number of open braces at the end.
+ * Overwrites comments with spaces; libConfuse counts their lines twice, so it must not see any.
+ * Returns 0, or -EINVAL with the line and why if a string or comment has no end.
  */
-int conf_text_strip(char *text, int *line, unsigned *open, struct conf_why *);
+int conf_text_strip(char *text, int *line, struct conf_why *);
 
 /*
- * The line of the last "key = {}" outside of all sections, which libConfuse
- * does not keep; 0: there is none.  text has been stripped.
+ * Returns the end of the string, comment or word at p, or of the one character that is none.  Adds
+ * the newlines in it to line.  Returns NULL if it has no end; what is its kind then.
  */
-int conf_text_empty(char *text, const char *key);
+char *conf_text_token(char *p, int *line, const char **what);
 
-int conf_file_open(const char *path, struct conf_file **);
+/* Returns -EINVAL and why if a variable in this token is not set and has no default, else 0. */
+int conf_text_variables(const char *p, size_t len, struct conf_why *);
+
+/*
+ * Faults of the text and of its values are logged and counted, and the rest is read.  Returns
+ * -errno if a file cannot be read, which was logged.
+ */
+int conf_file_open(struct conf *, const char *path, struct conf_file **);
 const char *conf_file_path(const struct conf_file *);
 const char *conf_file_dir(const struct conf_file *);
-int conf_file_top(const struct conf_file *, struct conf_scope *);
-int conf_file_sites(const struct conf_file *, const struct conf_scope *);
+void conf_file_top(const struct conf_file *, struct conf_scope *);
+void conf_file_sites(const struct conf_file *, const struct conf_scope *);
 /* The n-th value of the key include, and its line.  False: there are fewer. */
 bool conf_file_include(
     const struct conf_file *, unsigned n, const char **text, int *line);
@@ -327,9 +335,9 @@ void conf_file_close(struct conf_file **);
  */
 struct conf_files;
 
-int conf_files_open(const char *path, struct conf_files **);
-int conf_files_top(const struct conf_files *, struct conf_scope *);
-int conf_files_sites(const struct conf_files *, const struct conf_scope *);
+int conf_files_open(struct conf *, const char *path, struct conf_files **);
+void conf_files_top(const struct conf_files *, struct conf_scope *);
+void conf_files_sites(const struct conf_files *, const struct conf_scope *);
 void conf_files_close(struct conf_files **);
 
 /*

@@ -1,7 +1,8 @@
 /*
  * file: the configuration file.  libConfuse only gets to keep texts with
- * the line that they stand on; what they mean is asked afterwards, so that a
- * key's place in the file does not matter and every message has its line.
+ * the line that they stand on, section by section; what they mean is asked
+ * afterwards, so that a key's place in the file does not matter and every
+ * message has its line.
  */
 #include <confuse.h>
 #include <errno.h>
@@ -11,83 +12,47 @@
 #include <string.h>
 
 #include "server/conf/conf_priv.h"
+#include "server/conf/syntax.h"
 #include "server/util/text_file.h"
 
 struct conf_file {
+	struct conf *cf_conf;
 	char *cf_path;
 	char *cf_dir;  /* of the file; NULL: the working directory */
 	char *cf_text; /* without comments */
-	cfg_t *cf_cfg;
+	struct syntax cf_syntax;
 };
 
 struct value {
-	int val_line;
+	int val_line; /* of the section, from 1 */
 	char val_text[];
 };
 
-/* libConfuse's words for what is wrong, and ours: KEY: cause. */
-static const struct {
-	const char *ph_theirs;
-	const char *ph_ours;
-} phrases[] = {
-    {"no sub-section title/index for '%s'", "%s: unknown key"},
-    {"missing equal sign after option '%s'", "%s: '=' is missing"},
-    {"missing opening brace for section '%s'", "%s: '{' is missing"},
-    {"missing title for section '%s'", "%s: the name is missing"},
-    {"found duplicate title '%s'", "%s: is already defined"},
-    {"unexpected token '%s'",
-	"%s: not expected here; a comma before it, or quotes, may be missing"},
-    {"attempt to append to non-list option '%s'", "%s: is not a list"},
-};
+/* What libConfuse reads: it has no place for either. */
+static struct {
+	const struct conf_file *pa_file;
+	const struct section *pa_section;
+} parsing;
 
-static unsigned
-section_of(const cfg_t *cfg)
+static int
+file_line(const struct section *sec, int line)
 {
-	if (strcmp(cfg->name, "location") == 0)
-		return KEY_LOCATION;
-	return strcmp(cfg->name, "site") == 0 ? KEY_SITE : KEY_TOP;
+	return sec->sec_line - 1 + line;
 }
-
-/* A key that this section does not know may be at home in another one. */
-static void
-unknown_key(const cfg_t *cfg, const char *key)
-{
-	const char *place = conf_key_place(key, section_of(cfg));
-	const char *like = conf_key_like(key);
-
-	if (place != NULL)
-		conf_say(cfg->filename, cfg->line, "%s: %s", key, place);
-	else if (like != NULL)
-		conf_say(cfg->filename, cfg->line,
-		    "%s: unknown key; did you mean %s?", key, like);
-	else
-		conf_say(cfg->filename, cfg->line, "%s: unknown key", key);
-}
-
-/* libConfuse says nothing of an empty key, as of a variable that is not set. */
-static bool told;
 
 static void
 file_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
-	told = true;
-	if (strcmp(fmt, "no such option '%s'") == 0) {
-		unknown_key(cfg, va_arg(ap, const char *));
-		return;
-	}
-	for (size_t i = 0; i < sizeof(phrases) / sizeof(*phrases); i++) {
-		if (strcmp(phrases[i].ph_theirs, fmt) == 0)
-			fmt = phrases[i].ph_ours;
-	}
-	conf_vsay(cfg->filename, cfg->line, fmt, ap);
+	conf_vsay(parsing.pa_file->cf_conf, parsing.pa_file->cf_path,
+	    file_line(parsing.pa_section, cfg->line), fmt, ap);
 }
 
-static int
+static void
 complain(const struct conf_file *file, int line, const char *key,
     const struct conf_why *why)
 {
-	conf_say(file->cf_path, line, "%s: %s", key, why->why_text);
-	return -EINVAL;
+	conf_say(
+	    file->cf_conf, file->cf_path, line, "%s: %s", key, why->why_text);
 }
 
 static int
@@ -106,15 +71,6 @@ value_parse(cfg_t *cfg, cfg_opt_t *opt, const char *text, void *result)
 	return 0;
 }
 
-#define SECTION(name, opts) \
-	CFG_SEC(name, opts, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES)
-
-/*
- * libConfuse forgets where a section began.  It parses defaults at that point,
- * so a section's first option has one, and its value keeps the line.
- */
-#define OPENED CFG_PTR_CB("|", here, CFGF_NONE, value_parse, free)
-
 static cfg_opt_t
 grammar_key(const struct key *key)
 {
@@ -126,117 +82,86 @@ grammar_key(const struct key *key)
 	return key->key_clear != NULL ? list : one;
 }
 
-/* first: an option that is no key; inner: a section, or an end. */
-static void
-grammar_section(
-    cfg_opt_t *opts, unsigned where, const cfg_opt_t *first, cfg_opt_t inner)
+/* Its title, and the keys that it may have. */
+static cfg_t *
+grammar_section(unsigned where)
 {
+	const cfg_opt_t title = CFG_PTR_CB(SYNTAX_TITLE, NULL, CFGF_NODEFAULT,
+			    value_parse, free),
+			end = CFG_END();
+	cfg_opt_t opts[KEY_MAX + 2];
 	size_t n = 0;
 
-	if (first != NULL)
-		opts[n++] = *first;
+	opts[n++] = title;
 	for (const struct key *key = conf_keys; key->key_name != NULL; key++) {
 		if ((key->key_where & where) != 0)
 			opts[n++] = grammar_key(key);
 	}
-	opts[n++] = inner;
-	opts[n] = (cfg_opt_t)CFG_END();
+	opts[n] = end;
+	return cfg_init(opts, CFGF_NONE);
 }
 
-static cfg_t *
-file_grammar(void)
-{
-	static char here[] = "here";
-	const cfg_opt_t opened = OPENED, end = CFG_END();
-	cfg_opt_t location[KEY_MAX + 2], site[KEY_MAX + 2], top[KEY_MAX + 2];
-	cfg_opt_t locations = SECTION("location", location);
-	cfg_opt_t sites = SECTION("site", site);
-
-	grammar_section(location, KEY_LOCATION, &opened, end);
-	grammar_section(site, KEY_SITE, &opened, locations);
-	grammar_section(top, KEY_TOP, NULL, sites);
-	return cfg_init(top, CFGF_NONE);
-}
-
-static int
-opened_at(const cfg_t *section)
-{
-	const struct value *value = cfg_opt_getnptr(&section->opts[0], 0);
-
-	return value != NULL ? value->val_line : section->line;
-}
-
-/* As far as libConfuse has come: a section that has an error keeps the line. */
-static int
-last_line(cfg_t *cfg)
-{
-	int line = cfg->line, inner;
-	unsigned n;
-
-	for (cfg_opt_t *opt = cfg->opts; opt->name != NULL; opt++) {
-		n = opt->type == CFGT_SEC ? cfg_opt_size(opt) : 0;
-		inner = n > 0 ? last_line(cfg_opt_getnsec(opt, n - 1)) : 0;
-		if (inner > line)
-			line = inner;
-	}
-	return line;
-}
-
-static int
-file_parse(struct conf_file *file, char *text)
-{
-	FILE *fp;
-	int error;
-
-	file->cf_cfg = file_grammar();
-	if (file->cf_cfg == NULL)
-		return -ENOMEM;
-	cfg_set_error_function(file->cf_cfg, file_error);
-	file->cf_cfg->filename = strdup(file->cf_path);
-	if (file->cf_cfg->filename == NULL)
-		return -ENOMEM;
-	fp = fmemopen(text, strlen(text), "r");
-	if (fp == NULL)
-		return -errno;
-	told = false;
-	error = cfg_parse_fp(file->cf_cfg, fp) == CFG_SUCCESS ? 0 : -EINVAL;
-	fclose(fp);
-	if (error != 0 && !told)
-		conf_say(file->cf_path, last_line(file->cf_cfg), "%s",
-		    "\"\": unknown key");
-	return error;
-}
-
-/* A key that is wrong in a block without an end is often why it has none: tell both. */
+/* Removes it from the text of the section around it. */
 static void
-parse_closed(struct conf_file *file, unsigned open)
+blank(struct section *sec)
 {
-	size_t len = strlen(file->cf_text);
-	char *closed = malloc(len + open + 2);
+	for (char *p = sec->sec_text; p < sec->sec_end; p++)
+		if (*p != '\n')
+			*p = ' ';
+	*sec->sec_end = ' ';
+}
 
-	if (closed == NULL)
-		return;
-	memcpy(closed, file->cf_text, len);
-	memset(closed + len, '}', open);
-	memcpy(closed + len + open, "\n", 2);
-	file_parse(file, closed);
-	free(closed);
+/* A fault that is left, as a bad escape sequence, is logged: then the rest of the section is not read. */
+static int
+parse_section(const struct conf_file *file, struct section *sec)
+{
+	char *text = sec->sec_text;
+	FILE *fp;
+
+	sec->sec_values = grammar_section(sec->sec_where);
+	if (sec->sec_values == NULL)
+		return -ENOMEM;
+	cfg_set_error_function(sec->sec_values, file_error);
+	parsing.pa_file = file;
+	parsing.pa_section = sec;
+	*sec->sec_end = '\0';
+	fp = text == sec->sec_end ? NULL : fmemopen(text, strlen(text), "r");
+	if (fp == NULL)
+		return text == sec->sec_end ? 0 : -errno;
+	cfg_parse_fp(sec->sec_values, fp);
+	fclose(fp);
+	return 0;
+}
+
+/* The inner ones first. */
+static int
+parse_sections(struct conf_file *file)
+{
+	struct syntax *sy = &file->cf_syntax;
+	int error = 0;
+
+	for (size_t i = sy->sy_count; error == 0 && i-- > 0;) {
+		error = parse_section(file, &sy->sy_sections[i]);
+		if (i > 0)
+			blank(&sy->sy_sections[i]);
+	}
+	return error;
 }
 
 static int
-file_strip(struct conf_file *file)
+file_parse(struct conf_file *file)
 {
-	unsigned open;
-	int error, line;
 	struct conf_why why;
+	int error, line;
 
-	error = conf_text_strip(file->cf_text, &line, &open, &why);
-	if (error == 0)
-		return 0;
-	conf_say(file->cf_path, line, "%s", why.why_text);
-	if (open > 0)
-		parse_closed(file, open);
-	return error;
+	if (conf_text_strip(file->cf_text, &line, &why) != 0) {
+		conf_say(
+		    file->cf_conf, file->cf_path, line, "%s", why.why_text);
+		file->cf_text[0] = '\0';
+	}
+	error = syntax_check(
+	    file->cf_conf, file->cf_path, file->cf_text, &file->cf_syntax);
+	return error != 0 ? error : parse_sections(file);
 }
 
 static const char *
@@ -263,32 +188,30 @@ file_name(struct conf_file *file, const char *path)
 }
 
 static int
-file_unread(const char *path, int error)
+file_unread(struct conf_file *file, const char *path, int error)
 {
+	file->cf_conf->conf_faults++;
 	fprintf(stderr, "%spagewise: %s: %s\n", log_error_prefix(), path,
 	    read_cause(error));
 	return error;
 }
 
 int
-conf_file_open(const char *path, struct conf_file **out)
+conf_file_open(struct conf *conf, const char *path, struct conf_file **out)
 {
 	struct conf_file *file = calloc(1, sizeof(*file));
-	int error = -ENOMEM;
+	int error;
 
 	*out = file;
-	if (file != NULL)
-		error = file_name(file, path);
+	if (file == NULL)
+		return -ENOMEM;
+	file->cf_conf = conf;
+	error = file_name(file, path);
 	if (error == 0)
 		error = conf_text_read(path, &file->cf_text);
-	if (error != 0)
-		return file_unread(path, error);
-	error = file_strip(file);
 	if (error == 0)
-		error = file_parse(file, file->cf_text);
-	/* What is wrong with the text has been told. */
-	return error == 0 || error == -EINVAL ? error
-					      : file_unread(path, error);
+		error = file_parse(file);
+	return error == 0 ? 0 : file_unread(file, path, error);
 }
 
 const char *
@@ -304,8 +227,10 @@ conf_file_close(struct conf_file **filep)
 
 	if (file == NULL)
 		return;
-	if (file->cf_cfg != NULL)
-		cfg_free(file->cf_cfg);
+	for (size_t i = 0; i < file->cf_syntax.sy_count; i++)
+		if (file->cf_syntax.sy_sections[i].sec_values != NULL)
+			cfg_free(file->cf_syntax.sy_sections[i].sec_values);
+	free(file->cf_syntax.sy_sections);
 	free(file->cf_path);
 	free(file->cf_dir);
 	free(file->cf_text);
@@ -317,14 +242,15 @@ bool
 conf_file_include(
     const struct conf_file *file, unsigned n, const char **text, int *line)
 {
-	cfg_opt_t *opt = cfg_getopt(file->cf_cfg, "include");
+	const struct section *top = file->cf_syntax.sy_sections;
+	cfg_opt_t *opt = cfg_getopt(top->sec_values, "include");
 	const struct value *value =
 	    n < cfg_opt_size(opt) ? cfg_opt_getnptr(opt, n) : NULL;
 
 	if (value == NULL)
 		return false;
 	*text = value->val_text;
-	*line = value->val_line;
+	*line = file_line(top, value->val_line);
 	return true;
 }
 
@@ -334,138 +260,123 @@ conf_file_path(const struct conf_file *file)
 	return file->cf_path;
 }
 
-static int
-each_value(
-    const struct conf_file *file, cfg_opt_t *opt, struct conf_scope *scope)
+static void
+each_value(const struct conf_file *file, const struct section *sec,
+    cfg_opt_t *opt, struct conf_scope *scope)
 {
 	struct conf_why why;
 
 	for (unsigned i = 0; i < cfg_opt_size(opt); i++) {
 		const struct value *value = cfg_opt_getnptr(opt, i);
 
-		scope->cs_line = value->val_line;
+		scope->cs_line = file_line(sec, value->val_line);
 		if (conf_key_set(scope, opt->name, value->val_text, &why) != 0)
-			return complain(file, value->val_line, opt->name, &why);
+			complain(file, scope->cs_line, opt->name, &why);
 		conf_dump_value(scope, opt->name, value->val_text);
 	}
-	return 0;
 }
 
-/* Every key that the file has set: an empty list is set as well. */
-static int
-each_key(const struct conf_file *file, cfg_t *section, struct conf_scope *scope)
+/* Every key that the file has set: an empty list is set as well.  The first option is the title. */
+static void
+each_key(const struct conf_file *file, const struct section *sec,
+    struct conf_scope *scope)
 {
-	int error;
+	cfg_opt_t *opt = sec->sec_values->opts + 1;
 
-	for (cfg_opt_t *opt = section->opts; opt->name != NULL; opt++) {
-		if (opt->type == CFGT_SEC || !(opt->flags & CFGF_MODIFIED))
+	for (; opt->name != NULL; opt++) {
+		if (!(opt->flags & CFGF_MODIFIED))
 			continue;
 		conf_key_clear(scope, opt->name);
 		conf_dump_value(scope, opt->name, NULL);
-		error = each_value(file, opt, scope);
-		if (error != 0)
-			return error;
+		each_value(file, sec, opt, scope);
 	}
-	return 0;
 }
 
-/* What is not a list has a value once it was set. */
-static int
-check_empty(const struct conf_file *file)
-{
-	struct conf_why why;
-
-	for (cfg_opt_t *opt = file->cf_cfg->opts; opt->name != NULL; opt++) {
-		if (opt->type == CFGT_SEC || !(opt->flags & CFGF_MODIFIED) ||
-		    cfg_opt_size(opt) > 0)
-			continue;
-		if (conf_key_empty(opt->name, &why) != 0)
-			return complain(file,
-			    conf_text_empty(file->cf_text, opt->name),
-			    opt->name, &why);
-	}
-	return 0;
-}
-
-int
+void
 conf_file_top(const struct conf_file *file, struct conf_scope *top)
 {
-	int error = each_key(file, file->cf_cfg, top);
+	each_key(file, file->cf_syntax.sy_sections, top);
+}
 
-	return error != 0 ? error : check_empty(file);
+static const char *
+title_of(const struct section *sec)
+{
+	cfg_opt_t *opt = sec->sec_values->opts;
+	const struct value *value =
+	    cfg_opt_size(opt) > 0 ? cfg_opt_getnptr(opt, 0) : NULL;
+
+	return value != NULL ? value->val_text : "";
 }
 
 /* A message about a section as a whole. */
-static int
-complain_section(const struct conf_file *file, const cfg_t *section,
+static void
+complain_section(const struct conf_file *file, const struct section *sec,
     const struct conf_why *why)
 {
 	char key[256];
 
-	snprintf(key, sizeof(key), "%s \"%s\"", section->name, section->title);
-	return complain(file, opened_at(section), key, why);
+	snprintf(key, sizeof(key), "%s \"%s\"",
+	    sec->sec_where == KEY_SITE ? "site" : "location", title_of(sec));
+	complain(file, sec->sec_line, key, why);
 }
 
-static int
-read_location(
-    const struct conf_file *file, cfg_t *section, const struct conf_scope *site)
+static void
+read_location(const struct conf_file *file, const struct section *sec,
+    const struct conf_scope *site)
 {
 	struct conf_scope scope = *site;
 	struct location *loc;
 	struct conf_why why;
 
-	if (conf_location_add(site->cs_site, section->title, &loc, &why) != 0)
-		return complain_section(file, section, &why);
-	conf_dump_section(site->cs_conf, KEY_LOCATION, section->title);
+	if (conf_location_add(site->cs_site, title_of(sec), &loc, &why) != 0) {
+		complain_section(file, sec, &why);
+		return;
+	}
+	conf_dump_section(site->cs_conf, KEY_LOCATION, title_of(sec));
 	scope.cs_where = KEY_LOCATION;
 	scope.cs_location = loc;
 	scope.cs_set = &loc->loc_set;
-	return each_key(file, section, &scope);
+	each_key(file, sec, &scope);
 }
 
-static int
-read_site(
-    const struct conf_file *file, cfg_t *section, const struct conf_scope *top)
+/* n sections, of which all but the first are its locations. */
+static void
+read_site(const struct conf_file *file, const struct section *sec, size_t n,
+    const struct conf_scope *top)
 {
 	struct conf_scope scope = *top;
 	struct conf_why why;
 	struct site *site;
-	int error;
 
-	if (conf_site_add(top, section->title, &site, &why) != 0)
-		return complain_section(file, section, &why);
-	conf_dump_section(top->cs_conf, KEY_SITE, section->title);
+	if (conf_site_add(top, title_of(sec), &site, &why) != 0) {
+		complain_section(file, sec, &why);
+		return;
+	}
+	conf_dump_section(top->cs_conf, KEY_SITE, title_of(sec));
 	scope.cs_where = KEY_SITE;
 	scope.cs_site = site;
 	scope.cs_set = &site->site_set;
-	error = each_key(file, section, &scope);
-	if (error != 0)
-		return error;
-	if (site->site_root == NULL) {
+	each_key(file, sec, &scope);
+	/* It may have been in a line that has a fault. */
+	if (site->site_root == NULL && top->cs_conf->conf_faults == 0) {
 		conf_why(&why, -EINVAL, "no root: write root = \"DIR\" in it");
-		return complain_section(file, section, &why);
+		complain_section(file, sec, &why);
 	}
-	for (unsigned i = 0; i < cfg_size(section, "location"); i++) {
-		error = read_location(
-		    file, cfg_getnsec(section, "location", i), &scope);
-		if (error != 0)
-			return error;
-	}
+	for (size_t i = 1; i < n; i++)
+		read_location(file, sec + i, &scope);
 	conf_site_sort(site);
-	return 0;
 }
 
-int
+void
 conf_file_sites(const struct conf_file *file, const struct conf_scope *top)
 {
-	unsigned n = cfg_size(file->cf_cfg, "site");
-	int error;
+	const struct section *secs = file->cf_syntax.sy_sections;
+	size_t i, n, count = file->cf_syntax.sy_count;
 
-	for (unsigned i = 0; i < n; i++) {
-		error =
-		    read_site(file, cfg_getnsec(file->cf_cfg, "site", i), top);
-		if (error != 0)
-			return error;
+	for (i = 1; i < count; i += n) {
+		for (n = 1; i + n < count; n++)
+			if (secs[i + n].sec_where == KEY_SITE)
+				break;
+		read_site(file, secs + i, n, top);
 	}
-	return 0;
 }

@@ -13,6 +13,7 @@
 #define DEPTH 8 /* of files that name others */
 
 struct conf_files {
+	struct conf *cfs_conf;
 	struct conf_file *
 	    *cfs_files; /* the first one is the one that was named */
 	size_t cfs_count;
@@ -20,12 +21,12 @@ struct conf_files {
 
 static int read_file(struct conf_files *, const char *path, int depth);
 
-static int
-complain(
-    const struct conf_file *from, int line, const char *what, const char *cause)
+static void
+complain(const struct conf_files *files, const struct conf_file *from, int line,
+    const char *what, const char *cause)
 {
-	conf_say(conf_file_path(from), line, "include: %s: %s", what, cause);
-	return -EINVAL;
+	conf_say(files->cfs_conf, conf_file_path(from), line, "include: %s: %s",
+	    what, cause);
 }
 
 static int
@@ -44,23 +45,24 @@ read_pattern(struct conf_files *files, const struct conf_file *from,
     const char *pattern, int line, int depth)
 {
 	glob_t found = {0};
-	int error;
+	int error = 0;
 
-	if (depth == DEPTH)
-		return complain(from, line, pattern,
+	if (depth == DEPTH) {
+		complain(files, from, line, pattern,
 		    "files include each other more than 8 deep");
+		return 0;
+	}
 	switch (glob(pattern, GLOB_ERR | GLOB_BRACE, NULL, &found)) {
 	case 0:
 		error = read_matches(files, &found, depth + 1);
 		break;
 	case GLOB_NOMATCH:
-		error = conf_is_glob(pattern)
-			    ? 0
-			    : complain(from, line, pattern, strerror(ENOENT));
+		if (!conf_is_glob(pattern))
+			complain(files, from, line, pattern, strerror(ENOENT));
 		break;
 	default:
-		error = complain(
-		    from, line, pattern, strerror(errno != 0 ? errno : EIO));
+		complain(files, from, line, pattern,
+		    strerror(errno != 0 ? errno : EIO));
 	}
 	globfree(&found);
 	return error;
@@ -75,83 +77,85 @@ read_includes(struct conf_files *files, const struct conf_file *from, int depth)
 
 	for (unsigned i = 0;
 	     error == 0 && conf_file_include(from, i, &text, &line); i++) {
+		/* conf_set_include refuses an empty one. */
 		if (text[0] == '\0')
-			return complain(
-			    from, line, "\"\"", "the path is empty");
+			continue;
 		pattern = conf_path(conf_file_dir(from), text);
 		if (pattern == NULL)
-			return complain(from, line, text, strerror(ENOMEM));
+			return -ENOMEM;
 		error = read_pattern(files, from, pattern, line, depth);
 		free(pattern);
 	}
 	return error;
 }
 
+/* One that cannot be read is left out, after a message.  0 or -ENOMEM. */
 static int
 read_file(struct conf_files *files, const char *path, int depth)
 {
 	size_t n = files->cfs_count;
 	struct conf_file **grown =
 	    reallocarray(files->cfs_files, n + 1, sizeof(struct conf_file *));
-	int error;
 
-	if (grown == NULL) {
-		fprintf(stderr, "%spagewise: %s\n", log_error_prefix(),
-		    strerror(ENOMEM));
+	if (grown == NULL)
 		return -ENOMEM;
-	}
 	files->cfs_files = grown;
+	if (conf_file_open(files->cfs_conf, path, &grown[n]) != 0) {
+		conf_file_close(&grown[n]);
+		return 0;
+	}
 	files->cfs_count++;
-	error = conf_file_open(path, &grown[n]);
-	return error != 0 ? error : read_includes(files, grown[n], depth);
+	return read_includes(files, grown[n], depth);
 }
 
 int
-conf_files_open(const char *path, struct conf_files **out)
+conf_files_open(struct conf *conf, const char *path, struct conf_files **out)
 {
+	int error = -ENOMEM;
+
 	*out = calloc(1, sizeof(**out));
-	if (*out == NULL) {
+	if (*out != NULL) {
+		(*out)->cfs_conf = conf;
+		error = read_file(*out, path, 0);
+	}
+	if (error != 0)
 		fprintf(stderr, "%spagewise: %s\n", log_error_prefix(),
 		    strerror(ENOMEM));
-		return -ENOMEM;
-	}
-	return read_file(*out, path, 0);
-}
-
-/* The first one last: what it sets itself counts. */
-int
-conf_files_top(const struct conf_files *files, struct conf_scope *top)
-{
-	int error = 0;
-
-	for (size_t i = files->cfs_count; error == 0 && i-- > 0;) {
-		top->cs_dir = conf_file_dir(files->cfs_files[i]);
-		top->cs_file = conf_file_path(files->cfs_files[i]);
-		error = conf_file_top(files->cfs_files[i], top);
-	}
-	top->cs_dir = NULL;
-	top->cs_file = NULL;
 	return error;
 }
 
-int
+/* The first one last: what it sets itself counts. */
+void
+conf_files_top(const struct conf_files *files, struct conf_scope *top)
+{
+	for (size_t i = files->cfs_count; i-- > 0;) {
+		top->cs_dir = conf_file_dir(files->cfs_files[i]);
+		top->cs_file = conf_file_path(files->cfs_files[i]);
+		conf_file_top(files->cfs_files[i], top);
+	}
+	top->cs_dir = NULL;
+	top->cs_file = NULL;
+}
+
+void
 conf_files_sites(const struct conf_files *files, const struct conf_scope *top)
 {
+	struct conf *conf = top->cs_conf;
 	struct conf_scope scope = *top;
-	int error = 0;
 
-	for (size_t i = 0; error == 0 && i < files->cfs_count; i++) {
+	for (size_t i = 0; i < files->cfs_count; i++) {
 		scope.cs_dir = conf_file_dir(files->cfs_files[i]);
 		scope.cs_file = conf_file_path(files->cfs_files[i]);
-		error = conf_file_sites(files->cfs_files[i], &scope);
+		conf_file_sites(files->cfs_files[i], &scope);
 	}
-	if (error != 0 || top->cs_conf->conf_nsites > 0)
-		return error;
+	/* It may have been in a part that has a fault. */
+	if (conf->conf_nsites > 0 || conf->conf_faults > 0)
+		return;
+	conf->conf_faults++;
 	fprintf(stderr,
 	    "%spagewise: %s: no site: write site \"NAME\" { root = "
 	    "\"DIR\" }\n",
 	    log_error_prefix(), conf_file_path(files->cfs_files[0]));
-	return -EINVAL;
 }
 
 void

@@ -250,9 +250,6 @@ check_location(const char *path, enum location_kind kind, struct conf_why *why)
 	if (kind == LOCATION_GLOB && strlen(path) > GLOB_MAX)
 		return conf_why(
 		    why, -EINVAL, "is longer than %d bytes", GLOB_MAX);
-	if (path[0] == '.' && kind == LOCATION_PREFIX)
-		return conf_why(why, -EINVAL,
-		    "does not begin with '/'; a '*' has to be in quotes");
 	if (path[0] != '/' && (kind != LOCATION_GLOB || path[0] == '.'))
 		return conf_why(why, -EINVAL, "does not begin with '/'");
 	if (!is_reachable(path))

@@ -13,6 +13,7 @@
 #include "server/conf/conf_priv.h"
 #include "server/util/text_file.h"
 
+#define FAULTS	   10 /* that are logged */
 #define TEXT_MAX   ((size_t)16 << 20)
 #define TEXT_CHUNK ((size_t)64 << 10)
 
@@ -31,31 +32,34 @@ say_at(const char *place, const char *fmt, va_list ap)
 }
 
 void
-conf_vsay(const char *path, int line, const char *fmt, va_list ap)
+conf_vsay(
+    struct conf *conf, const char *path, int line, const char *fmt, va_list ap)
 {
 	char place[PATH_MAX + sizeof(":2147483647: ")];
 
 	snprintf(place, sizeof(place), "%s:%d: ", path, line);
-	say_at(place, fmt, ap);
+	if (conf->conf_faults++ < FAULTS)
+		say_at(place, fmt, ap);
 }
 
 void
-conf_say(const char *path, int line, const char *fmt, ...)
+conf_say(struct conf *conf, const char *path, int line, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	conf_vsay(path, line, fmt, ap);
+	conf_vsay(conf, path, line, fmt, ap);
 	va_end(ap);
 }
 
 void
-conf_say_at(const char *place, const char *fmt, ...)
+conf_say_at(struct conf *conf, const char *place, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	say_at(place, fmt, ap);
+	if (conf == NULL || conf->conf_faults++ < FAULTS)
+		say_at(place, fmt, ap);
 	va_end(ap);
 }
 
@@ -167,9 +171,8 @@ skip_word(char *p)
 	return p + (len > 0 ? len : 1);
 }
 
-/* A string, comment or word; NULL if it does not end, and then what it is. */
-static char *
-skip_token(char *p, int *line, const char **what)
+char *
+conf_text_token(char *p, int *line, const char **what)
 {
 	if (*p == '#' || strncmp(p, "//", 2) == 0)
 		return blank_line(p);
@@ -184,51 +187,6 @@ skip_token(char *p, int *line, const char **what)
 	if (strncmp(p, "${", 2) == 0)
 		return skip_variable(p);
 	return skip_word(p);
-}
-
-/* Is the token from p to end this word, with quotes or without? */
-static bool
-is_word(const char *p, const char *end, const char *word)
-{
-	size_t len = strlen(word);
-
-	if (*p == '"' || *p == '\'') {
-		p++;
-		end--;
-	}
-	return (size_t)(end - p) == len && memcmp(p, word, len) == 0;
-}
-
-int
-conf_text_empty(char *text, const char *key)
-{
-	/* What came last: something else, the key, its '=', its '{'. */
-	enum { OTHER, KEY, EQUAL, OPEN } last = OTHER;
-	int line = 1, opened = 0, found = 0, depth = 0;
-	const char *what;
-	char *p, *end;
-
-	for (p = text; *p != '\0'; p = end) {
-		if (*p == '\n')
-			line++;
-		end = skip_token(p, &line, &what);
-		if (strchr(" \t\r\n+*", *p) != NULL)
-			continue;
-		if (*p == '}' && last == OPEN)
-			found = opened;
-		if (*p == '{' && depth == 0)
-			opened = line;
-		if (depth == 0 && is_word(p, end, key))
-			last = KEY;
-		else if (*p == '=' && last == KEY)
-			last = EQUAL;
-		else if (*p == '{' && last == EQUAL)
-			last = OPEN;
-		else
-			last = OTHER;
-		depth += (*p == '{') - (*p == '}');
-	}
-	return found;
 }
 
 /* ${NAME} without a default.  libConfuse makes nothing of one that is not set. */
@@ -250,21 +208,14 @@ check_variable(const char *p, struct conf_why *why)
 	    name, name, name);
 }
 
-/* What libConfuse would take, but nobody means: the token from p to end. */
-static int
-check_token(const char *p, const char *end, struct conf_why *why)
+int
+conf_text_variables(const char *p, size_t len, struct conf_why *why)
 {
+	const char *end = p + len;
 	bool string = *p == '"';
 
-	if (p[0] == '+' && p[1] == '=')
-		return conf_why(
-		    why, -EINVAL, "+=: write the whole list, with '='");
-	if (*p == '\'' || *p == ' ')
+	if (*p == '\'')
 		return 0;
-	if (end[-1] == ';' && !string)
-		return conf_why(why, -EINVAL,
-		    "%.*s: remove the ';', or put the value in quotes",
-		    (int)(end - p), p);
 	for (; p < end; p++) {
 		if (p[0] == '$' && p[1] == '{' && check_variable(p, why) != 0)
 			return -EINVAL;
@@ -274,50 +225,35 @@ check_token(const char *p, const char *end, struct conf_why *why)
 	return 0;
 }
 
-/* What stands before the brace at p: site "a". */
-static int
-no_end(const char *text, const char *p, struct conf_why *why)
+/*
+ * A string of several lines whose end something follows: a quote is missing in its first line, and
+ * the one that ends it begins another string.
+ */
+static bool
+lacks_quote(const char *p, const char *end)
 {
-	const char *end = p;
-
-	while (end > text && isspace((unsigned char)end[-1]))
-		end--;
-	for (p = end; p > text && p[-1] != '\n' && p[-1] != '{';)
-		p--;
-	while (p < end && isspace((unsigned char)*p))
-		p++;
-	/* Nothing may stand there. */
-	return conf_why(why, -EINVAL, "%.*s: the block has no end: add '}'",
-	    p < end ? (int)(end - p) : 1, p < end ? p : "{");
+	return (*p == '"' || *p == '\'') &&
+	       memchr(p, '\n', (size_t)(end - p)) != NULL &&
+	       strchr(" \t\r\n,;{}#/", *end) == NULL;
 }
 
 int
-conf_text_strip(char *text, int *line, unsigned *open, struct conf_why *why)
+conf_text_strip(char *text, int *line, struct conf_why *why)
 {
-	const char *what = NULL, *opened = text;
-	int now = 1, opened_at = 0;
-	unsigned depth = 0;
+	const char *what = NULL;
+	int now = 1;
 	char *p = text, *end;
 
-	*open = 0;
 	for (; *p != '\0'; p = end) {
 		*line = now;
-		if (*p == '\n')
-			now++;
-		else if (*p == '{' && depth++ == 0) {
-			opened = p;
-			opened_at = now;
-		} else if (*p == '}' && depth > 0)
-			depth--;
-		end = skip_token(p, &now, &what);
+		now += *p == '\n';
+		end = conf_text_token(p, &now, &what);
 		if (end == NULL)
 			return conf_why(why, -EINVAL, "%s: has no end", what);
-		if (check_token(p, end, why) != 0)
-			return -EINVAL;
+		if (lacks_quote(p, end))
+			return conf_why(why, -EINVAL,
+			    "string: has no end in this line: a quote is "
+			    "missing");
 	}
-	if (depth == 0)
-		return 0;
-	*open = depth;
-	*line = opened_at;
-	return no_end(text, opened, why);
+	return 0;
 }

@@ -21,7 +21,7 @@ PREFIX = re.compile(r"^(%s)?(; )?pagewise(?: %s| assign)?:(?: warning:)? ?")
 # its manual has; the module for nginx, which speaks in nginx's log.
 NO_MESSAGES = re.compile(r"""lib/examples/.* | lib/nginx/.* | lib/os/(linux|linux_reclaim|meter|freebsd|linux_lookup)\.c
     | lib/file/file\.c | lib/loop\.c | lib/send/send(_private)?\.[ch]
-    | server/admin/metrics\w*\.c | server/conf/(dump|summary)\.c | server/conn/(invariants|http2|preface)\.c
+    | server/admin/metrics\w*\.c | server/conf/(dump|foreign|summary)\.c | server/conn/(invariants|http2|preface)\.c
     | server/content/known\.h | server/http/(proxy_header|range|signed_link)\.c
     | server/http2/(head|stream)\.c | server/tls/record_key\.c | server/tool/(progress|size_text)\.c
     """, re.X)
@@ -32,10 +32,8 @@ PARTS = {
     "server/admin/agent.c": ["Questions of", "The share of", "1 while balancers"],
     "server/conf/access.c": ["WWW-Authenticate"],
     "server/conf/args.c": ["default"],
-    "server/conf/conf.c": ["types", "certificate: ", "%s: site "],  # before the cause
+    "server/conf/conf.c": ["certificate: ", "%s: site "],  # before the cause
     "server/conf/error_page.c": ["Content-Type"],
-    "server/conf/file.c": [  # libConfuse's words, which are replaced
-        "no sub-section", "missing ", "found duplicate", "unexpected token", "attempt to", "no such option"],
     "server/conf/header.c": ["always", "Accept-Ranges", "Access-Control", ", Authorization", "Server:"],
     "server/conf/key.c": ["; default: ", "("],  # defaults in words
     "server/conf/tls.c": ["Strict-Transport", "; includeSub", "; preload"],

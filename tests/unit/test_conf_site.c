@@ -10,7 +10,7 @@ a_site_needs_a_name_and_a_root(void **state)
 	expect_file_error(
 	    "\nsite \"\" { }\n", ":2: site \"\": the name is empty");
 	expect_file_error(SITE "site b\n{\n\n}\n",
-	    ":3: site \"b\": no root: write root = \"DIR\" in it");
+	    ":2: site \"b\": no root: write root = \"DIR\" in it");
 	expect_file_error(
 	    "site a {\n\n root = \"\"\n}\n", ":3: root: the path is empty");
 }
@@ -175,8 +175,8 @@ a_glob_without_quotes_is_told_to_need_them(void **state)
 {
 	(void)state;
 	expect_file_error("site a { root = \".\"\nlocation *.a { } }\n",
-	    ":2: location \".a\": does not begin with '/'; a '*' has to be in "
-	    "quotes");
+	    ":2: location: the name is missing or needs quotes: write "
+	    "location \"NAME\" {");
 }
 
 static void
@@ -243,10 +243,10 @@ sites_and_locations_are_unique(void **state)
 	struct conf *conf;
 
 	(void)state;
-	expect_file_error(SITE SITE, ":2: a: is already defined");
+	expect_file_error(SITE SITE, ":2: site \"a\": is defined already");
 	expect_file_error(
 	    "site a { root = \".\"\n location /v { }\n location /v { } }\n",
-	    ":3: /v: is already defined");
+	    ":3: location \"/v\": is defined already");
 	/* but not across sites */
 	conf = must_load_text("site a { root = \".\" location /v { } }\n"
 			      "site b { root = \".\" location /v { } }\n",

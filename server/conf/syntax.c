@@ -1,0 +1,534 @@
+/*
+ * syntax: see syntax.h.
+ */
+#include "server/conf/syntax.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/conf/conf_priv.h"
+#include "server/conf/foreign.h"
+
+#define LEVELS	3      /* top level, site, location */
+#define SYMBOLS "*+()" /* libConfuse drops these, or reads calls */
+
+struct token {
+	char *tk_at;
+	size_t tk_len;
+	int tk_line;
+	char
+	    tk_kind; /* 'w': a word or string; '\0': the end; or the character */
+};
+
+struct scan {
+	struct conf *sc_conf;
+	const char *sc_path;
+	struct syntax *sc_syntax;
+	struct token sc_now;
+	char *sc_end;	 /* of the token before */
+	int sc_end_line; /* of the token before */
+	int sc_line;	 /* where sc_now ends */
+	bool sc_logged;	 /* a fault of this statement */
+	bool sc_broken;	 /* it is not known where this statement ends */
+	unsigned sc_depth;
+	size_t sc_open[LEVELS];	       /* sections, by depth */
+	int sc_lines[LEVELS][KEY_MAX]; /* where a key was set; 0: it was not */
+};
+
+/* ------------------------------------------------------------------- tokens */
+
+static void
+syntax_next(struct scan *sc)
+{
+	struct token *tk = &sc->sc_now;
+	char *p = tk->tk_at + tk->tk_len;
+	const char *what;
+
+	sc->sc_end = p;
+	sc->sc_end_line = sc->sc_line;
+	for (; *p != '\0' && strchr(" \t\r\n", *p) != NULL; p++)
+		sc->sc_line += *p == '\n';
+	tk->tk_at = p;
+	tk->tk_line = sc->sc_line;
+	tk->tk_len = 0;
+	tk->tk_kind = *p;
+	if (*p == '\0')
+		return;
+	if (p[0] == '+' && p[1] == '=')
+		tk->tk_len = 2;
+	else
+		tk->tk_len =
+		    (size_t)(conf_text_token(p, &sc->sc_line, &what) - p);
+	if (strchr("={}," SYMBOLS, *p) == NULL)
+		tk->tk_kind = 'w';
+}
+
+static bool
+syntax_is_symbol(char c)
+{
+	return c != '\0' && strchr(SYMBOLS, c) != NULL;
+}
+
+static bool
+syntax_is_string(const struct token *tk)
+{
+	return tk->tk_at[0] == '"' || tk->tk_at[0] == '\'';
+}
+
+/* A word that is followed by '=' is a key. */
+static bool
+syntax_is_key(const struct token *tk)
+{
+	const char *p = tk->tk_at + tk->tk_len;
+
+	return tk->tk_kind == 'w' && !syntax_is_string(tk) &&
+	       p[strspn(p, " \t\r\n")] == '=';
+}
+
+static void syntax_fault(struct scan *sc, int line, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void
+syntax_fault(struct scan *sc, int line, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!sc->sc_logged) {
+		va_start(ap, fmt);
+		conf_vsay(sc->sc_conf, sc->sc_path, line, fmt, ap);
+		va_end(ap);
+	}
+	sc->sc_logged = sc->sc_broken = true;
+}
+
+static void
+syntax_unexpected(struct scan *sc)
+{
+	const struct token *tk = &sc->sc_now;
+
+	syntax_fault(sc, tk->tk_line,
+	    "%.*s: not expected here; a comma before it, or quotes, may be "
+	    "missing",
+	    (int)tk->tk_len, tk->tk_at);
+}
+
+static void
+syntax_blank(char *p, const char *end)
+{
+	for (; p < end; p++)
+		if (*p != '\n')
+			*p = ' ';
+}
+
+/* ----------------------------------------------------- the rest of what is wrong */
+
+static void
+syntax_skip_block(struct scan *sc)
+{
+	unsigned depth = 0;
+
+	do {
+		depth += sc->sc_now.tk_kind == '{';
+		depth -= sc->sc_now.tk_kind == '}';
+		syntax_next(sc);
+	} while (depth > 0 && sc->sc_now.tk_kind != '\0');
+}
+
+/* Up to the end of the line or section; over blocks that begin in the line. */
+static void
+syntax_skip_line(struct scan *sc)
+{
+	int line = sc->sc_end_line;
+
+	while (sc->sc_now.tk_line == line && sc->sc_now.tk_kind != '\0' &&
+	       sc->sc_now.tk_kind != '}') {
+		if (sc->sc_now.tk_kind == '{')
+			syntax_skip_block(sc);
+		else
+			syntax_next(sc);
+		line = sc->sc_end_line;
+	}
+}
+
+/* The rest of one that is unknown or broken: a block of another program, say. */
+static void
+syntax_skip_statement(struct scan *sc)
+{
+	if (sc->sc_now.tk_kind != '{' && sc->sc_now.tk_kind != '}')
+		syntax_skip_line(sc);
+	if (sc->sc_now.tk_kind == '{')
+		syntax_skip_block(sc);
+}
+
+/* Up to the brace that ends a list. */
+static void
+syntax_skip_list(struct scan *sc)
+{
+	while (sc->sc_now.tk_kind != '\0' && sc->sc_now.tk_kind != '}') {
+		if (sc->sc_now.tk_kind == '{')
+			syntax_skip_block(sc);
+		else
+			syntax_next(sc);
+	}
+	if (sc->sc_now.tk_kind == '}')
+		syntax_next(sc);
+}
+
+/* ------------------------------------------------------------------- values */
+
+static void
+syntax_wants_quotes(struct scan *sc, const struct token *name, char c)
+{
+	syntax_fault(sc, name->tk_line,
+	    "%.*s: put the value in quotes: it has a %c in it",
+	    (int)name->tk_len, name->tk_at, c);
+}
+
+/* What follows a value, or a title, without a space between them. */
+static void
+syntax_check_end(struct scan *sc, const struct token *name, bool title)
+{
+	const struct token *next = &sc->sc_now;
+
+	if (next->tk_at != sc->sc_end || next->tk_at[0] == ';')
+		return;
+	if (next->tk_kind == 'w' || syntax_is_symbol(next->tk_kind) ||
+	    (next->tk_kind == '{' && !title))
+		syntax_wants_quotes(sc, name, next->tk_at[0]);
+}
+
+/* One that libConfuse reads as it stands there. */
+static void
+syntax_text(struct scan *sc, const struct token *name, bool title)
+{
+	struct token tk = sc->sc_now;
+	struct conf_why why;
+
+	syntax_next(sc);
+	if (!syntax_is_string(&tk) && tk.tk_at[tk.tk_len - 1] == ';')
+		syntax_fault(sc, tk.tk_line,
+		    "%.*s: remove the ';', or put the value in quotes",
+		    (int)tk.tk_len, tk.tk_at);
+	else if (conf_text_variables(tk.tk_at, tk.tk_len, &why) != 0)
+		syntax_fault(sc, tk.tk_line, "%s", why.why_text);
+	syntax_check_end(sc, name, title);
+}
+
+static void
+syntax_no_end(struct scan *sc, const struct token *name)
+{
+	syntax_fault(sc, name->tk_line, "%.*s: the list has no end: add '}'",
+	    (int)name->tk_len, name->tk_at);
+}
+
+/* Where a value, a comma or the end of the list should be. */
+static void
+syntax_bad_list(struct scan *sc, const struct token *name)
+{
+	char kind = sc->sc_now.tk_kind;
+
+	if (kind == '\0' || syntax_is_key(&sc->sc_now)) {
+		syntax_no_end(sc, name);
+		return;
+	}
+	if (syntax_is_symbol(kind))
+		syntax_wants_quotes(sc, name, kind);
+	else
+		syntax_unexpected(sc);
+	syntax_skip_list(sc);
+}
+
+/* Behind the opening brace. */
+static void
+syntax_list(struct scan *sc, const struct token *name, const struct key *key)
+{
+	struct conf_why why;
+	unsigned n;
+
+	for (n = 0; sc->sc_now.tk_kind != '}'; n++) {
+		if (sc->sc_now.tk_kind != 'w' || syntax_is_key(&sc->sc_now)) {
+			syntax_bad_list(sc, name);
+			return;
+		}
+		syntax_text(sc, name, false);
+		if (sc->sc_broken) {
+			syntax_skip_list(sc);
+			return;
+		}
+		if (sc->sc_now.tk_kind == ',') {
+			syntax_next(sc);
+		} else if (sc->sc_now.tk_kind != '}') {
+			syntax_bad_list(sc, name);
+			return;
+		}
+	}
+	syntax_next(sc);
+	if (n == 0 && key != NULL && conf_key_empty(key->key_name, &why) != 0)
+		syntax_fault(
+		    sc, name->tk_line, "%s: %s", key->key_name, why.why_text);
+}
+
+/* Behind the '='.  key: NULL if it is not known. */
+static void
+syntax_value(struct scan *sc, const struct token *name, const struct key *key)
+{
+	char kind = sc->sc_now.tk_kind;
+
+	if (kind == '{' && (key == NULL || key->key_clear != NULL)) {
+		syntax_next(sc);
+		syntax_list(sc, name, key);
+		return;
+	}
+	if (kind == '{') {
+		syntax_unexpected(sc);
+		syntax_skip_block(sc);
+		return;
+	}
+	if (kind == 'w' && !syntax_is_key(&sc->sc_now)) {
+		syntax_text(sc, name, false);
+		return;
+	}
+	if (syntax_is_symbol(kind))
+		syntax_wants_quotes(sc, name, kind);
+	else
+		syntax_fault(sc, name->tk_line, "%.*s: the value is missing",
+		    (int)name->tk_len, name->tk_at);
+}
+
+/* --------------------------------------------------------------- statements */
+
+static void
+syntax_twice(struct scan *sc, const struct token *name, const struct key *key)
+{
+	int *line = &sc->sc_lines[sc->sc_depth][key - conf_keys];
+
+	if (*line == 0)
+		*line = name->tk_line;
+	else if (key->key_clear != NULL)
+		syntax_fault(sc, name->tk_line,
+		    "%s: is set in line %d already: write one list, "
+		    "%s = {..., ...}",
+		    key->key_name, *line, key->key_name);
+	else
+		syntax_fault(sc, name->tk_line,
+		    "%s: is set in line %d already: remove one of the two",
+		    key->key_name, *line);
+}
+
+/* Behind the name of a key.  key is NULL if it is unknown, which was logged. */
+static void
+syntax_setting(struct scan *sc, const struct token *name, const struct key *key)
+{
+	const struct token *tk = &sc->sc_now;
+
+	if (tk->tk_kind == '+' && tk->tk_len == 2) {
+		syntax_fault(
+		    sc, tk->tk_line, "+=: write the whole list, with '='");
+	} else if (tk->tk_kind != '=') {
+		syntax_fault(sc, name->tk_line,
+		    "%.*s: '=' is missing: write %.*s = %s", (int)name->tk_len,
+		    name->tk_at, (int)name->tk_len, name->tk_at,
+		    key == NULL ? "" : key->key_values);
+	} else {
+		syntax_next(sc);
+		syntax_value(sc, name, key);
+	}
+	if (sc->sc_broken)
+		syntax_skip_line(sc);
+}
+
+/* A key or section that may have been meant. */
+static void
+syntax_unknown(struct scan *sc, const struct token *tk, const char *name)
+{
+	const char *place = conf_key_place(name,
+	    sc->sc_syntax->sy_sections[sc->sc_open[sc->sc_depth]].sec_where);
+	const char *like = conf_key_like(name);
+	const struct foreign *foreign = foreign_find(name);
+
+	if (name[0] == '\0')
+		name = "\"\"";
+	if (place != NULL)
+		syntax_fault(sc, tk->tk_line, "%s: %s", name, place);
+	else if (foreign != NULL)
+		syntax_fault(sc, tk->tk_line,
+		    "%s: unknown key; what %s calls so is here %s", name,
+		    foreign->fo_program, foreign->fo_ours);
+	else if (like != NULL)
+		syntax_fault(sc, tk->tk_line,
+		    "%s: unknown key; did you mean %s?", name, like);
+	else
+		syntax_fault(sc, tk->tk_line, "%s: unknown key", name);
+}
+
+static struct section *
+syntax_add(struct scan *sc, unsigned where, int line, char *text)
+{
+	struct syntax *sy = sc->sc_syntax;
+	struct section *grown = sy->sy_sections;
+
+	if ((sy->sy_count & (sy->sy_count - 1)) == 0)
+		grown =
+		    reallocarray(grown, 2 * sy->sy_count + 1, sizeof(*grown));
+	if (grown == NULL)
+		return NULL;
+	sy->sy_sections = grown;
+	sc->sc_open[sc->sc_depth] = sy->sy_count;
+	memset(sc->sc_lines[sc->sc_depth], 0, sizeof(sc->sc_lines[0]));
+	grown += sy->sy_count++;
+	*grown = (struct section){
+	    .sec_where = where, .sec_line = line, .sec_text = text};
+	return grown;
+}
+
+static const char *
+syntax_name(unsigned where)
+{
+	return where == KEY_SITE ? "site" : "location";
+}
+
+/* Behind its name, which belongs in this section. */
+static int
+syntax_open(struct scan *sc, const struct token *name, unsigned where)
+{
+	struct token title = sc->sc_now;
+	struct section *sec;
+
+	if (title.tk_kind != 'w')
+		syntax_fault(sc, name->tk_line,
+		    "%s: the name is missing or needs quotes: write "
+		    "%s \"NAME\" {",
+		    syntax_name(where), syntax_name(where));
+	else
+		syntax_text(sc, name, true);
+	if (!sc->sc_broken && sc->sc_now.tk_kind != '{')
+		syntax_fault(sc, name->tk_line,
+		    "%s: '{' is missing: write %s \"NAME\" {",
+		    syntax_name(where), syntax_name(where));
+	if (sc->sc_broken) {
+		syntax_skip_statement(sc);
+		return 0;
+	}
+	sc->sc_depth++;
+	sec = syntax_add(sc, where, name->tk_line, name->tk_at);
+	if (sec == NULL)
+		return -ENOMEM;
+	sec->sec_title = title.tk_at;
+	sec->sec_title_len = title.tk_len;
+	syntax_blank(name->tk_at, name->tk_at + name->tk_len);
+	memcpy(name->tk_at, SYNTAX_TITLE "=", strlen(SYNTAX_TITLE "="));
+	*sc->sc_now.tk_at = ' ';
+	syntax_next(sc);
+	return 0;
+}
+
+static void
+syntax_close(struct scan *sc)
+{
+	struct section *sec =
+	    &sc->sc_syntax->sy_sections[sc->sc_open[sc->sc_depth]];
+
+	if (sc->sc_depth == 0) {
+		syntax_fault(
+		    sc, sc->sc_now.tk_line, "unexpected closing brace");
+	} else {
+		sec->sec_end = sc->sc_now.tk_at;
+		sc->sc_depth--;
+	}
+	syntax_next(sc);
+}
+
+/* Of a statement that begins with this word. */
+static int
+syntax_named(struct scan *sc, const struct token *tk)
+{
+	const struct syntax *sy = sc->sc_syntax;
+	unsigned where = sy->sy_sections[sc->sc_open[sc->sc_depth]].sec_where;
+	size_t quote = syntax_is_string(tk);
+	char name[128];
+	const struct key *key;
+
+	snprintf(name, sizeof(name), "%.*s", (int)(tk->tk_len - 2 * quote),
+	    tk->tk_at + quote);
+	key = conf_key(name);
+	if (where == KEY_TOP && strcmp(name, "site") == 0)
+		return syntax_open(sc, tk, KEY_SITE);
+	if (where == KEY_SITE && strcmp(name, "location") == 0)
+		return syntax_open(sc, tk, KEY_LOCATION);
+	if (key != NULL && (key->key_where & where) != 0) {
+		syntax_twice(sc, tk, key);
+	} else {
+		key = NULL;
+		syntax_unknown(sc, tk, name);
+	}
+	sc->sc_broken = false;
+	syntax_setting(sc, tk, key);
+	if (key == NULL && sc->sc_now.tk_kind == '{')
+		syntax_skip_block(sc);
+	return 0;
+}
+
+static int
+syntax_statement(struct scan *sc)
+{
+	struct token tk = sc->sc_now;
+	int error = 0;
+
+	sc->sc_logged = sc->sc_broken = false;
+	if (tk.tk_kind == '}') {
+		syntax_close(sc);
+	} else if (tk.tk_kind != 'w') {
+		syntax_unexpected(sc);
+		if (tk.tk_kind != '{')
+			syntax_next(sc);
+		syntax_skip_statement(sc);
+	} else if (!syntax_is_string(&tk) && tk.tk_at[tk.tk_len - 1] == ';') {
+		syntax_text(sc, &tk, false);
+	} else {
+		syntax_next(sc);
+		error = syntax_named(sc, &tk);
+	}
+	if (sc->sc_logged)
+		syntax_blank(tk.tk_at, sc->sc_end);
+	return error;
+}
+
+/* The outermost one; those in it may be whole. */
+static void
+syntax_end(struct scan *sc)
+{
+	struct section *secs = sc->sc_syntax->sy_sections;
+	const struct section *sec = &secs[sc->sc_open[1]];
+
+	sc->sc_logged = false;
+	if (sc->sc_depth > 0)
+		syntax_fault(sc, sec->sec_line,
+		    "%s %.*s: the block has no end: add '}'",
+		    syntax_name(sec->sec_where), (int)sec->sec_title_len,
+		    sec->sec_title);
+	for (unsigned i = 0; i <= sc->sc_depth; i++)
+		secs[sc->sc_open[i]].sec_end = sc->sc_now.tk_at;
+}
+
+int
+syntax_check(struct conf *conf, const char *path, char *text, struct syntax *sy)
+{
+	struct scan sc = {.sc_conf = conf,
+	    .sc_path = path,
+	    .sc_syntax = sy,
+	    .sc_line = 1,
+	    .sc_now.tk_at = text};
+	int error = 0;
+
+	if (syntax_add(&sc, KEY_TOP, 1, text) == NULL)
+		return -ENOMEM;
+	syntax_next(&sc);
+	while (error == 0 && sc.sc_now.tk_kind != '\0')
+		error = syntax_statement(&sc);
+	if (error == 0)
+		syntax_end(&sc);
+	return error;
+}
