@@ -83,7 +83,6 @@ verified(struct exchange *ex, enum verified result)
 {
 	switch (result) {
 	case VERIFIED_GOOD:
-		ex->ex_known = true;
 		return ACCESS_GRANTED;
 	case VERIFIED_LATER:
 		ex->ex_verifying = true;

@@ -171,8 +171,7 @@ record(struct exchange *ex)
 	struct log_record rec = {
 	    .rec_peer = exchange_client(ex),
 	    .rec_time = ex->ex_time,
-	    .rec_user = {ex->ex_known ? ex->ex_user.b_data : NULL,
-		ex->ex_known ? ex->ex_user.b_len : 0},
+	    .rec_user = {ex->ex_user.b_data, ex->ex_user.b_len},
 	    .rec_line = rq->rq_line,
 	    .rec_status = status(ex),
 	    .rec_body = sent > head ? sent - head : 0,

@@ -86,8 +86,7 @@ struct exchange {
 	struct request ex_request;
 	struct target ex_target;
 	struct buf ex_path;	/* memory of ex_target */
-	struct buf ex_user;	/* as the client says, see ex_known */
-	bool ex_known;		/* and it is: for the log */
+	struct buf ex_user;	/* user name of Basic credentials, for the log */
 	bool ex_paced;		/* see pace.h, as the next ones */
 	uint64_t ex_allowed;	/* bytes that were taken from the buckets */
 	uint64_t ex_not_before; /* when they may be sent, microseconds */

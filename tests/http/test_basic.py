@@ -348,7 +348,7 @@ def test_the_log_has_the_user_and_no_password(serve_conf, root, users, tmp_path)
             assert found[1] == r"\xC3\xBCn\xC3\xAF\x20c\xC3\xB6d\xC3\xA9"
             del found[1]
             found = [None if user == "-" else user for user in found]
-        assert found == ["y", None, None, "y", None]
+        assert found == ["y", "y", None, "y", None]  # the wrong password too
 
 
 def test_the_log_does_not_count_it_as_a_wait_for_a_disk(serve_conf, root, users, tmp_path):
