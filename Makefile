@@ -248,6 +248,8 @@ build/fault/pagewise: build/asan/server/main.o build/asan/server.a \
 # it stands, hence the links.
 NGINX_SRC = /usr/share/nginx/src
 NGINX_FLAGS = $$(sed -n 's/^NGX_CONF_FLAGS=(\(.*\))/\1/p' $(NGINX_SRC)/conf_flags)
+# A tree of git has it in auto/.
+NGINX_CONFIGURE = $(firstword $(wildcard $(NGINX_SRC)/configure $(NGINX_SRC)/auto/configure))
 NGINX_CC_OPT = -O2 -g
 NGINX_LD_OPT =
 NGINX_BUILD = build/nginx
@@ -255,14 +257,14 @@ NGINX_LIB = build/libpagewise.a
 NGINX_MODULE = $(NGINX_BUILD)/ngx_http_pagewise_module.so
 nginx-module: $(NGINX_MODULE)
 $(NGINX_BUILD)/Makefile: lib/nginx/config
-	@[ -e $(NGINX_SRC)/configure ] || \
+	@[ -n "$(NGINX_CONFIGURE)" ] || \
 	    { echo "no sources of nginx in $(NGINX_SRC): install nginx-dev, or set NGINX_SRC" >&2; exit 1; }
 	@mkdir -p $(@D)
 	@ln -sfn $(NGINX_SRC)/auto $(@D)/auto
 	@ln -sfn $(NGINX_SRC)/src $(@D)/src
 	@cd $(@D) && PAGEWISE_INC=$(CURDIR)/lib \
 	    PAGEWISE_LIBS="$(CURDIR)/$(NGINX_LIB) $(LIB_LIBS) -pthread -Wl,--exclude-libs,ALL" \
-	    sh $(NGINX_SRC)/configure $(NGINX_FLAGS) --with-compat --builddir=objs \
+	    sh $(NGINX_CONFIGURE) $(NGINX_FLAGS) --with-compat --builddir=objs \
 	    --with-cc-opt="$(NGINX_CC_OPT)" --with-ld-opt="$(NGINX_LD_OPT)" --add-dynamic-module=$(CURDIR)/lib/nginx >configure.log 2>&1 || \
 	    { tail -5 configure.log; exit 1; }
 $(NGINX_MODULE): $(NGINX_BUILD)/Makefile $(wildcard lib/nginx/*.[ch]) lib/pagewise.h $(NGINX_LIB)
@@ -336,7 +338,7 @@ run: deps
 	    --autoindex $$user $(ARGS)
 
 TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug build/debug/unit/test_sink fault build/tests/slowfs bench-tools \
-    $(if $(wildcard $(NGINX_SRC)/configure),nginx-module build/tests/evict.so) \
+    $(if $(NGINX_CONFIGURE),nginx-module build/tests/evict.so) \
     $(if $(GO_INSTALLS),build/pebble/pebble)
 # From 1.21 on, go fetches the toolchain that a module asks for.
 GO_INSTALLS = $(shell go version 2>/dev/null | awk '{ split(substr($$3, 3), v, "."); if (v[1] > 1 || v[2] >= 21) print "y" }')
