@@ -51,27 +51,41 @@ on_alert(struct tls *tl, const struct record_text *rt)
 	return -EPROTO;
 }
 
+/* Bytes of the message so far; what is wrong with them shows at once. */
+static int
+check_update(const unsigned char *update, size_t len)
+{
+	static const unsigned char head[] = {SSL3_MT_KEY_UPDATE, 0, 0, 1};
+
+	if (update[0] != head[0])
+		return SSL_AD_UNEXPECTED_MESSAGE;
+	if (memcmp(update, head, len < sizeof(head) ? len : sizeof(head)) != 0)
+		return SSL_AD_DECODE_ERROR;
+	return len == TLS_UPDATE && update[4] > SSL_KEY_UPDATE_REQUESTED
+		   ? SSL_AD_ILLEGAL_PARAMETER
+		   : 0;
+}
+
 /* The end of its record, as that of a key, is the end of the message. */
 static int
 on_update(struct tls *tl, const struct record_text *rt)
 {
-	static const unsigned char head[] = {SSL3_MT_KEY_UPDATE, 0, 0, 1};
 	unsigned char *update = tl->tl_update;
+	size_t n = sizeof(tl->tl_update) - tl->tl_update_len;
+	int alert;
 
-	if (rt->rt_len == 0 ||
-	    rt->rt_len > sizeof(tl->tl_update) - tl->tl_update_len)
-		return refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
-	memcpy(update + tl->tl_update_len, rt->rt_data, rt->rt_len);
-	tl->tl_update_len += (unsigned char)rt->rt_len;
-	if (update[0] != SSL3_MT_KEY_UPDATE)
-		return refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
+	if (n > rt->rt_len)
+		n = rt->rt_len;
+	memcpy(update + tl->tl_update_len, rt->rt_data, n);
+	tl->tl_update_len += (unsigned char)n;
+	alert = check_update(update, tl->tl_update_len);
+	if (alert == 0 && n < rt->rt_len)
+		alert = SSL_AD_UNEXPECTED_MESSAGE;
+	if (alert != 0)
+		return refuse(tl, alert);
 	if (tl->tl_update_len < sizeof(tl->tl_update))
 		return 0;
 	tl->tl_update_len = 0;
-	if (memcmp(update, head, sizeof(head)) != 0)
-		return refuse(tl, SSL_AD_DECODE_ERROR);
-	if (update[4] > SSL_KEY_UPDATE_REQUESTED)
-		return refuse(tl, SSL_AD_ILLEGAL_PARAMETER);
 	tl->tl_wants_update |= update[4] == SSL_KEY_UPDATE_REQUESTED;
 	return record_key_update(&tl->tl_reads)
 		   ? 0
@@ -100,7 +114,8 @@ on_record(struct tls *tl, const struct record_text *rt)
 		tl->tl_idle = 0;
 	else
 		tl->tl_idle++;
-	if (splits || tl->tl_idle > IDLE)
+	/* RFC 8446, 5.1, and RFC 5246, 6.2.1: only data may be empty. */
+	if (splits || tl->tl_idle > IDLE || (!data && rt->rt_len == 0))
 		return refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
 	if (data)
 		return 0;

@@ -16,8 +16,6 @@
 #include "server/tls/kernel.h"
 #include "server/tls/session.h"
 
-#define STEPS 64 /* of a handshake: one that trickles ends */
-
 int
 tls_session_index(void)
 {
@@ -139,14 +137,22 @@ longest(const SSL *ssl)
 		   : (size_t)256 << mode;
 }
 
-/* The client has sent nothing with its key before. */
+/* TLS 1.3: the client has sent nothing with its key before; else its Finished, maybe in pieces. */
+static bool
+take_over_reading(struct tls *tl, struct record_material *rm)
+{
+	if (!record_key_derive(&tl->tl_reads, tl->tl_ssl, 0, rm))
+		return false;
+	if (!tl->tl_reads.rk_hides)
+		tl->tl_reads.rk_number = tl->tl_finished;
+	return record_key_begin(&tl->tl_reads, rm);
+}
+
 static bool
 take_over(struct tls *tl)
 {
 	struct record_material rm;
-	bool done = record_key_derive(&tl->tl_reads, tl->tl_ssl, 0, &rm) &&
-		    record_key_begin(&tl->tl_reads, &rm) &&
-		    take_over_writing(tl, &rm);
+	bool done = take_over_reading(tl, &rm) && take_over_writing(tl, &rm);
 
 	OPENSSL_cleanse(&rm, sizeof(rm));
 	return done;
@@ -176,15 +182,22 @@ opened(struct tls *tl)
 	tl->tl_state = TLS_OPEN;
 }
 
-/* What OpenSSL has sent with the key that is taken over. */
+/* Counts records that OpenSSL sends and receives with the keys that are taken over. */
 static void
 on_message(int writes, int version, int type, const void *data, size_t len,
     SSL *ssl, void *arg)
 {
 	struct tls *tl = arg;
 
-	(void)version, (void)data, (void)len, (void)ssl;
-	if (writes && type == SSL3_RT_HEADER && tl->tl_writes.rk_secret_len > 0)
+	(void)version, (void)len, (void)ssl;
+	if (type != SSL3_RT_HEADER)
+		return;
+	if (!writes &&
+	    *(const unsigned char *)data == SSL3_RT_CHANGE_CIPHER_SPEC)
+		tl->tl_finished = 0;
+	else if (!writes)
+		tl->tl_finished++;
+	else if (tl->tl_writes.rk_secret_len > 0)
 		tl->tl_records++;
 }
 
@@ -229,7 +242,7 @@ step(struct tls *tl)
 {
 	int result;
 
-	if ((tl->tl_ssl == NULL && !begin(tl)) || ++tl->tl_steps > STEPS) {
+	if (tl->tl_ssl == NULL && !begin(tl)) {
 		failed(tl, SSL_ERROR_SSL);
 		return;
 	}

@@ -63,7 +63,6 @@ struct tls {
 	enum tls_failure tl_failure;
 	const struct tls_site *tl_site;
 	size_t tl_place;   /* of the site in its context */
-	unsigned tl_steps; /* of the handshake */
 	bool tl_http2;	   /* what ALPN has chosen; else HTTP/1 */
 	bool tl_kernel;	   /* the kernel encrypts */
 	bool tl_told;	   /* our close_notify is made */
@@ -72,6 +71,7 @@ struct tls {
 	uint64_t tl_began; /* of the handshake, microseconds */
 	uint64_t
 	    tl_records; /* that OpenSSL sent with the key of the next one */
+	uint64_t tl_finished; /* records since the client's ChangeCipherSpec */
 	struct record_key tl_writes;
 	struct record_key tl_reads;
 	struct log_tls

@@ -89,10 +89,8 @@ take_client_key(struct pair *pr)
 }
 
 static void
-open_pair(struct pair *pr, int version)
+begin_pair(struct pair *pr, int version)
 {
-	int i;
-
 	memset(pr, 0, sizeof(*pr));
 	pr->pr_key.rk_reads = true;
 	assert_int_equal(
@@ -106,6 +104,14 @@ open_pair(struct pair *pr, int version)
 	SSL_set_app_data(pr->pr_client, pr);
 	SSL_set_fd(pr->pr_client, pr->pr_fds[1]);
 	SSL_set_connect_state(pr->pr_client);
+}
+
+static void
+open_pair(struct pair *pr, int version)
+{
+	int i;
+
+	begin_pair(pr, version);
 	for (i = 0; i < 10 && pr->pr_tls->tl_state < TLS_OPEN; i++) {
 		SSL_do_handshake(pr->pr_client);
 		tls_step(pr->pr_tls);
@@ -212,6 +218,58 @@ refused(
 }
 
 /* ----------------------------------------------------------------------- data */
+
+/* The client's last flight of TLS 1.2, in which each byte of Finished has a record. */
+static void
+send_in_pieces(struct pair *pr, unsigned char *flight, size_t len)
+{
+	struct record_key read = {.rk_reads = true};
+	unsigned char piece[64];
+	struct record_material rm;
+	struct record_text rt;
+	size_t n, at = 0;
+
+	while (flight[at] != SSL3_RT_CHANGE_CIPHER_SPEC)
+		at += record_length(flight + at, len - at);
+	at += record_length(flight + at, len - at);
+	assert_int_equal(write(pr->pr_fds[1], flight, at), at);
+	assert_true(record_key_derive(&read, pr->pr_client, 0, &rm));
+	read.rk_number = 0;
+	assert_true(record_key_begin(&read, &rm));
+	assert_int_equal(record_read(&read, flight + at, len - at, &rt), 0);
+	record_key_end(&read);
+	take_client_key(pr);
+	pr->pr_key.rk_number = 0;
+	for (size_t i = 0; i < rt.rt_len; i++) {
+		n = record_write(
+		    &pr->pr_key, SSL3_RT_HANDSHAKE, rt.rt_data + i, 1, piece);
+		assert_int_equal(write(pr->pr_fds[1], piece, n), n);
+	}
+}
+
+static void
+finished_may_come_in_pieces(void **state)
+{
+	struct pair pr;
+	unsigned char *flight;
+	BIO *bio = BIO_new(BIO_s_mem());
+	long len;
+
+	(void)state;
+	begin_pair(&pr, TLS1_2_VERSION);
+	SSL_do_handshake(pr.pr_client);
+	tls_step(pr.pr_tls);
+	SSL_set0_wbio(pr.pr_client, bio);
+	SSL_do_handshake(pr.pr_client);
+	len = BIO_get_mem_data(bio, &flight);
+	send_in_pieces(&pr, flight, (size_t)len);
+	tls_step(pr.pr_tls);
+	assert_int_equal(pr.pr_tls->tl_state, TLS_OPEN);
+	assert_int_equal(SSL_do_handshake(pr.pr_client), 1);
+	give_text(&pr, "behind it");
+	expect(&pr, "behind it", 64);
+	close_pair(&pr);
+}
 
 static void
 text_comes_as_it_was_sent(void **state)
@@ -413,6 +471,8 @@ alerts_of_the_client(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		refused(versions[i], SSL3_RT_ALERT, fatal, 2, 0);
+		refused(versions[i], SSL3_RT_ALERT, "", 0,
+		    SSL_AD_UNEXPECTED_MESSAGE);
 		refused(
 		    versions[i], SSL3_RT_ALERT, fatal, 1, SSL_AD_DECODE_ERROR);
 		refused(
@@ -644,6 +704,10 @@ other_messages_are_refused(void **state)
 	    {"\x18\0\0\1\0\x18", 6, SSL_AD_UNEXPECTED_MESSAGE},
 	    {"\x18\0\0\1\0\x18\0\0\1\0", 10, SSL_AD_UNEXPECTED_MESSAGE},
 	    {"\x18\0\0\2\0", 5, SSL_AD_DECODE_ERROR},
+	    {"\x18\0\0\2\1\0", 6, SSL_AD_DECODE_ERROR},
+	    /* No fifth byte is waited for. */
+	    {"\x18\0\0\0", 4, SSL_AD_DECODE_ERROR},
+	    {"\x18\1", 2, SSL_AD_DECODE_ERROR},
 	    {"\x18\0\0\1\2", 5, SSL_AD_ILLEGAL_PARAMETER},
 	};
 
@@ -678,6 +742,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(finished_may_come_in_pieces),
 	    cmocka_unit_test(text_comes_as_it_was_sent),
 	    cmocka_unit_test(record_may_come_byte_by_byte),
 	    cmocka_unit_test(many_records_are_taken_with_any_room),
