@@ -221,15 +221,15 @@ days_in_month(int year, int mon)
 		     days_from_date(year, mon, 1));
 }
 
+/* The day of the week follows from the date: a wrong name says nothing. */
 static bool
-is_possible(const struct when *w, int64_t days)
+is_possible(const struct when *w)
 {
 	bool leap = w->wh_hour == 23 && w->wh_min == 59 && w->wh_sec == 60;
 
 	return w->wh_mday >= 1 &&
 	       w->wh_mday <= days_in_month(w->wh_year, w->wh_mon) &&
-	       w->wh_wday == weekday(days) && w->wh_hour < 24 &&
-	       w->wh_min < 60 && (w->wh_sec < 60 || leap);
+	       w->wh_hour < 24 && w->wh_min < 60 && (w->wh_sec < 60 || leap);
 }
 
 static int64_t
@@ -271,7 +271,7 @@ date_parse(struct str s, time_t now, time_t *t)
 		 !scan(s, "%a %b %e %H:%M:%S %Y", &w))
 		return false;
 
-	if (!is_possible(&w, days_from_date(w.wh_year, w.wh_mon, w.wh_mday)))
+	if (!is_possible(&w))
 		return false;
 	v = seconds_from_date(&w, w.wh_year);
 	*t = (time_t)v;

@@ -21,8 +21,9 @@ void date_format(time_t t, char buf[static DATE_LEN + 1]);
  * Reads any of the three formats a server must accept (IMF-fixdate, RFC 850,
  * asctime).  now decides the century of RFC 850's two digits: it is the latest
  * one that does not put the date more than 50 years ahead.  False for anything
- * that is not exactly a date, impossible ones (31 Feb, the wrong day of the
- * week) included.  A leap second, 23:59:60, is the second after it.
+ * that is not exactly a date, impossible ones (31 Feb) included.  The name of
+ * the day must be one, but need not be that of the date.  A leap second,
+ * 23:59:60, is the second after it.
  */
 bool date_parse(struct str s, time_t now, time_t *t);
 

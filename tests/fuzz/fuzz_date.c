@@ -1,6 +1,6 @@
 /*
  * server/http/date.h against sscanf(3), timegm(3) and snprintf(3): a text is a date if
- * it is what comes out when what was read from it is written again.
+ * it is what comes out when what was read from it is written again with one of the days' names.
  * Input: "NOW\n" and the text; NOW is also written as a date, and read again.
  */
 #include <time.h>
@@ -117,8 +117,12 @@ naive(const char *text, enum format format, time_t now, time_t *t)
 	gmtime_r(t, &back);
 	back.tm_sec += leap;
 	*t += leap;
-	write_date(&back, format, again);
-	return strcmp(text, again) == 0;
+	for (back.tm_wday = 0; back.tm_wday < 7; back.tm_wday++) {
+		write_date(&back, format, again);
+		if (strcmp(text, again) == 0)
+			return true;
+	}
+	return false;
 }
 
 static void

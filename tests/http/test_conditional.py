@@ -57,6 +57,12 @@ TABLE = [
     ({IMS: "garbage"}, 200),
     ({IMS: "Thursday, 02-Jan-20 03:04:05 GMT"}, 304),
     ({IMS: "Thu Jan  2 03:04:05 2020"}, 304),
+    # The name of the day need not be that of the date.
+    ({IMS: "Mon, 02 Jan 2020 03:04:05 GMT"}, 304),
+    ({IMS: "Monday, 02-Jan-20 03:04:05 GMT"}, 304),
+    ({IMS: "Mon Jan  2 03:04:05 2020"}, 304),
+    ({IUS: "Mon, 02 Jan 2020 03:04:04 GMT"}, 412),
+    ({IMS: "Day, 02 Jan 2020 03:04:05 GMT"}, 200),
     ({IMS: "Thu, 02 Jan 2020 03:04:05"}, 200),
     ({IMS: "Fri, 31 Feb 2020 03:04:05 GMT"}, 200),
     # If-None-Match comes first; with it If-Modified-Since is ignored
