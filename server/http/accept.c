@@ -110,6 +110,14 @@ parameters(struct str s)
 	}
 }
 
+/* RFC 9110, 8.4.1.3: a recipient considers x-gzip to be equivalent to gzip. */
+static bool
+is_alias(struct str range, struct str name)
+{
+	return str_caseeq(range, STR("x-gzip")) &&
+	       str_caseeq(name, STR("gzip"));
+}
+
 /* How closely a range names it: 3 is itself, 0 not at all. */
 static int
 closeness(struct str range, struct str name)
@@ -117,7 +125,7 @@ closeness(struct str range, struct str name)
 	const char *slash = memchr(name.s_ptr, '/', name.s_len);
 	size_t type = slash == NULL ? 0 : (size_t)(slash - name.s_ptr) + 1;
 
-	if (str_caseeq(range, name))
+	if (str_caseeq(range, name) || is_alias(range, name))
 		return 3;
 	if (slash == NULL)
 		return str_eq(range, STR("*")) ? 1 : 0;

@@ -13,7 +13,7 @@
 
 /*
  * The weight of a name in a field's value, in thousandths.  The name is a media type
- * ("text/html") or a token ("gzip"), without parameters.  The member that names it most closely
+ * ("text/html") or a token ("gzip", which "x-gzip" names as well), without parameters.  The member that names it most closely
  * decides: the name itself, then "text/" and an asterisk, then the asterisks alone.  So
  * "identity" has ACCEPT_NOT where "*;q=0" stands without it.  Of several members that are as
  * close the highest weight counts; their parameters are ignored.  A member that breaks the

@@ -83,7 +83,8 @@ closeness(const char *range, const char *name)
 {
 	char wild[256];
 
-	if (strcasecmp(range, name) == 0)
+	if (strcasecmp(range, name) == 0 ||
+	    (strcasecmp(name, "gzip") == 0 && strcasecmp(range, "x-gzip") == 0))
 		return 3;
 	if (strchr(name, '/') == NULL)
 		return strcmp(range, "*") == 0;

@@ -64,7 +64,8 @@ def ask(server, target, accept, **kw):
     ("gzip;q=0.5, br;q=0.1", ".gz"), ("gzip;q=1.0, br;q=1, zstd;q=0.999", ".br"),
     ("gzip;q=0", ""), ("gzip;q=0, *", ".zst"), ("*", ".zst"), ("*;q=0", ""), ("br;q=0, zstd;q=0, *;q=0.1", ".gz"),
     ("gzip;q=0.5, identity", ""), ("identity;q=0.5, gzip;q=0.5", ".gz"), ("identity;q=0, gzip", ".gz"),
-    ("identity;q=0", ""), ("gzip;q=2", ""), ("gzip;q=x, br", ".br"), ("x-gzip", ""), ("gzip , br;q = 1", ".gz"),
+    ("identity;q=0", ""), ("gzip;q=2", ""), ("gzip;q=x, br", ".br"), ("x-gzip", ".gz"), ("X-GZIP;q=0.5", ".gz"), ("x-gzip;q=0, *", ".zst"),
+    ("x-gzip;q=0.1, br;q=0.5", ".br"), ("x-gzip;q=0", ""), ("gzip;q=0, x-gzip;q=0, identity;q=0", ""), ("x-zstd, x-br", ""), ("gzip , br;q = 1", ".gz"),
 ])
 def test_client_gets_what_it_wants_most(site, accept, suffix):
     server = site()
