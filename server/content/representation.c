@@ -75,6 +75,20 @@ line_digest(struct representation *rp, const char *hash)
 	line(rp, "Repr-Digest", value);
 }
 
+/* A sibling of a file that has a coding by its format has both: the last was applied last. */
+static void
+line_coding(struct representation *rp, enum coding format)
+{
+	bool both = format != CODING_NONE && rp->rp_coding != CODING_NONE;
+	char value[16];
+
+	if (format == CODING_NONE && rp->rp_coding == CODING_NONE)
+		return;
+	snprintf(value, sizeof(value), "%s%s%s", coding_name(format),
+	    both ? ", " : "", coding_name(rp->rp_coding));
+	line(rp, "Content-Encoding", value);
+}
+
 static struct representation *
 repr_create(const struct pw_file *file, const struct conf *conf,
     const struct settings *set, const char *name, enum coding coding,
@@ -95,8 +109,7 @@ repr_create(const struct pw_file *file, const struct conf *conf,
 	conf_media_type(conf, set, name, rp->rp_type, sizeof(rp->rp_type));
 	line(rp, "Content-Type", rp->rp_type);
 	rp->rp_coded = rp->rp_len;
-	if (coding != CODING_NONE)
-		line(rp, "Content-Encoding", coding_name(coding));
+	line_coding(rp, coding_of_format(name, rp->rp_type));
 	rp->rp_digest = rp->rp_len;
 	if (digest && set->set_digest)
 		line_digest(rp, hash);

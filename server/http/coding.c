@@ -10,6 +10,7 @@ static const struct {
 	const char *name;
 	const char *suffix;
 } codings[] = {
+    [CODING_NONE] = {"", ""},
     [CODING_ZSTD] = {"zstd", ".zst"},
     [CODING_BR] = {"br", ".br"},
     [CODING_GZIP] = {"gzip", ".gz"},
@@ -43,6 +44,18 @@ coding_of_name(const char *name)
 
 	return dot == NULL || dot == name ? CODING_NONE
 					  : coding_of_suffix(dot + 1);
+}
+
+enum coding
+coding_of_format(const char *name, const char *type)
+{
+	static const char svg[] = "image/svg+xml";
+	const char *dot = strrchr(name, '.');
+
+	return dot != NULL && strcasecmp(dot, ".svgz") == 0 &&
+		       strncmp(type, svg, sizeof(svg) - 1) == 0
+		   ? CODING_GZIP
+		   : CODING_NONE;
 }
 
 uint64_t

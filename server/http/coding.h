@@ -12,7 +12,7 @@
 enum coding { CODING_NONE, CODING_ZSTD, CODING_BR, CODING_GZIP };
 #define CODINGS 3 /* but for CODING_NONE */
 
-/* As Content-Encoding has it, and at the end of a file's name: ".zst". */
+/* As Content-Encoding has it (CODING_NONE: empty), and at the end of a file's name: ".zst". */
 const char *coding_name(enum coding);
 const char *coding_suffix(enum coding);
 
@@ -21,6 +21,12 @@ enum coding coding_of_suffix(const char *);
 
 /* Of a file's name that ends in one, behind at least one byte; else CODING_NONE. */
 enum coding coding_of_name(const char *name);
+
+/*
+ * The coding that files of this name and media type have by their format: gzip, if the name ends
+ * in ".svgz" and the type is SVG's.
+ */
+enum coding coding_of_format(const char *name, const char *type);
 
 /*
  * How much a client wants each, from the value of Accept-Encoding, which may be absent.  A

@@ -75,11 +75,15 @@ static bool
 wants(const struct tool *to, const char *name)
 {
 	const struct precompress *pre = own(to);
+	const char *type;
 
 	if (temporary_is(name))
 		return false;
-	if (pre->pre_suffixes[0] == NULL)
-		return is_compressible(mime_type(pre->pre_mime, name, ""));
+	if (pre->pre_suffixes[0] == NULL) {
+		type = mime_type(pre->pre_mime, name, "");
+		return is_compressible(type) &&
+		       coding_of_format(name, type) == CODING_NONE;
+	}
 	for (const char *const *s = pre->pre_suffixes; *s != NULL; s++)
 		if (strcasecmp(*s, suffix(name)) == 0)
 			return coding_of_name(name) == CODING_NONE;

@@ -114,6 +114,32 @@ def test_sibling_has_the_originals_type_and_a_tag_and_ranges_of_its_own(site):
     assert (head.length, head.get("Content-Encoding")) == (9, "gzip")
 
 
+@pytest.mark.parametrize("accept", [None, "gzip", "identity"])
+def test_svgz_is_svg_with_a_content_coding(site, root, accept):
+    """Its format is gzip's: there is no other representation to choose from."""
+    packed = gzip.compress(b"<svg/>" * 100)
+    put(root / "a.svgz", packed)
+    put(root / "A.SVGZ.br", b"twice")
+    put(root / "svgz", b"no name in front")
+    server = site()
+    fields = [] if accept is None else [("Accept-Encoding", accept)]
+    for _ in range(3):
+        answer = server.get("/a.svgz", fields=fields)
+        assert (answer.get("Content-Type"), answer.get("Content-Encoding")) == ("image/svg+xml", "gzip")
+        assert answer.body == packed
+    answer = server.get("/a.svgz", fields=fields + [("Range", "bytes=2-9")])
+    assert (answer.status, answer.get("Content-Encoding"), answer.body) == (206, "gzip", packed[2:10])
+    assert server.get("/A.SVGZ", fields=[("Accept-Encoding", "br")]).get("Content-Encoding") == "gzip, br"
+    assert "Content-Encoding" not in server.get("/svgz", fields=fields)
+
+
+def test_svgz_of_another_type_has_no_content_coding(serve_conf, root):
+    put(root / "a.svgz", b"packed")
+    server = serve_conf({}, [("s", {"root": root, "types": ["application/x-mine svgz"]}, {})])
+    answer = server.get("/a.svgz")
+    assert answer.get("Content-Type") == "application/x-mine" and "Content-Encoding" not in answer
+
+
 def test_real_data_unpacks(site):
     body, coding = ask(site(), "/one.html", "gzip")
     assert coding == "gzip"

@@ -191,7 +191,7 @@ def test_what_does_not_get_smaller_has_no_sibling_and_an_older_one_goes(tmp_path
 def test_only_what_compresses_and_no_link_dotfile_or_sibling(tmp_path):
     site, outside = tmp_path / "site", tmp_path / "outside"
     put(outside / "secret.txt")
-    for name in ("pic.png", "v.mp4", "x.zip", "no_suffix", ".hidden.txt", ".dir/a.txt", "a.txt.gz", "b.css.br"):
+    for name in ("pic.png", "pic.svgz", "v.mp4", "x.zip", "no_suffix", ".hidden.txt", ".dir/a.txt", "a.txt.gz", "b.css.br"):
         put(site / name)
     wanted = ["a.svg", "b.JS", "c.xml", "d.wasm", "e.ttf", "f.webmanifest", "g.html", "h.csv"]
     for name in wanted:

@@ -398,6 +398,79 @@ builtin_table_lists_no_extension_twice(void **state)
 	mime_destroy(&m);
 }
 
+/* A program that gets the wrong type does not open the file, or shows it as text. */
+static void
+builtin_table_has_types_that_programs_look_for(void **state)
+{
+	static const struct type_case cases[] = {
+	    {"a.svgz", "image/svg+xml"},
+	    {"a.usdz", "model/vnd.usdz+zip"},
+	    {"a.xpi", "application/x-xpinstall"},
+	    {"a.crx", "application/x-chrome-extension"},
+	    {"a.metalink", "application/metalink+xml"},
+	    {"a.meta4", "application/metalink4+xml"},
+	    {"a.crl", "application/pkix-crl"},
+	    {"a.p7c", "application/pkcs7-mime"},
+	    {"a.p7b", "application/x-pkcs7-certificates"},
+	    {"a.jxl", "image/jxl"},
+	    {"a.apk", "application/vnd.android.package-archive"},
+	    {"a.deb", "application/vnd.debian.binary-package"},
+	    {"a.rpm", "application/x-rpm"},
+	    {"a.iso", "application/x-iso9660-image"},
+	    {"a.zst", "application/zstd"},
+	    {"a.parquet", "application/vnd.apache.parquet"},
+	    {"a.arrow", "application/vnd.apache.arrow.file"},
+	    {"a.pmtiles", "application/vnd.pmtiles"},
+	};
+	struct mime *m = mime_builtin();
+
+	(void)state;
+	expect_types(m, cases, COUNT(cases));
+	mime_destroy(&m);
+}
+
+/*
+ * Extensions of nginx' mime.types (but cco and pdb, which mean several things), and of those on
+ * which Apache's table (Debian's media-types) and shared-mime-info agree.
+ */
+static void
+builtin_table_has_what_other_tables_have(void **state)
+{
+	static const char
+	    nginx[] =
+		"html htm shtml css xml gif jpeg jpg js atom rss mml txt jad "
+		"wml htc avif png svg svgz tif tiff wbmp webp ico jng bmp "
+		"woff woff2 jar war ear json hqx doc pdf ps eps ai rtf m3u8 "
+		"kml kmz xls eot ppt odg odp ods odt pptx xlsx docx wasm wmlc "
+		"7z jardiff jnlp run pl pm prc rar rpm sea swf sit tcl tk der "
+		"pem crt xpi xhtml xspf zip bin exe dll deb dmg iso img msi "
+		"msp msm mid midi kar mp3 ogg m4a ra 3gpp 3gp ts mp4 mpeg mpg "
+		"mov webm flv m4v mng asx asf wmv avi ",
+	    others[] =
+		"aac ac3 adts aif aiff amr apk au azw3 cab cap cbr cbz cer "
+		"cgm chm cpio cr2 crl csv dcm djv djvu dotx dtd dts dv dwg "
+		"dxf emf eml epub flac geojson glb gltf gml gz heif ics iges "
+		"igs jp2 jpe jpf jpg2 jpgm jpm jsonld jxl ktx ktx2 manifest "
+		"markdown mbox md meta4 mj2 mjp2 mkv mpe mpga mtl mxf nc nef "
+		"numbers odf oga ogv ogx opus otg otp ots ott oxps p10 p12 "
+		"p7c p7m p7s p8 pages pbm pcap pfx pgm pkipath pls pnm potx "
+		"ppm ppsx psd qt rdf roff sig smi smil snd sqlite3 stl tar "
+		"torrent tr tsv ttc ttf ttl udeb vcard vcf vrml vsd vtt wma "
+		"wmf wrl xbm xcf xht xltx xpm xps xslt xz zst ";
+	struct mime *m = mime_builtin();
+	char text[sizeof(nginx) + sizeof(others)], *next = text, *ext;
+	char path[64];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s%s", nginx, others);
+	while ((ext = strsep(&next, " ")) != NULL) {
+		snprintf(path, sizeof(path), "a.%s", ext);
+		if (ext[0] != '\0' && mime_type(m, path, NULL) == NULL)
+			fail_msg("%s has no type", ext);
+	}
+	mime_destroy(&m);
+}
+
 int
 main(void)
 {
@@ -411,6 +484,8 @@ main(void)
 	    cmocka_unit_test(message_is_cut_to_its_buffer),
 	    cmocka_unit_test(file_is_read_whole_whatever_its_size),
 	    cmocka_unit_test(file_that_can_not_be_used_is_named),
+	    cmocka_unit_test(builtin_table_has_types_that_programs_look_for),
+	    cmocka_unit_test(builtin_table_has_what_other_tables_have),
 	    cmocka_unit_test(destroy_takes_what_was_never_made),
 	    cmocka_unit_test(builtin_table_knows_the_web),
 	    cmocka_unit_test(builtin_table_lists_no_extension_twice),
