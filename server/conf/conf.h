@@ -141,6 +141,9 @@ struct settings {
 	bool set_origins;   /* answers depend on the client's Origin */
 	bool set_by_client; /* on that, or on who asks: never one for another */
 	unsigned set_changed; /* HEADER_... */
+	/* Of rules; s_ptr is NULL where there is none, and the file's own counts. */
+	struct str set_last_modified;
+	struct str set_entity_tag;
 
 	const struct conf_place *set_places; /* of keys; NULL: none */
 };

@@ -15,9 +15,12 @@
 
 #include "server/conf/conf_priv.h"
 #include "server/http/chars.h"
+#include "server/http/conditional.h"
+#include "server/http/date.h"
 
-#define LINES	   4096 /* bytes of all fields that are added to an answer */
-#define MAX_FIELDS 64
+#define LINES	     4096 /* bytes of all fields that are added to an answer */
+#define MAX_FIELDS   64
+#define ETAG_LONGEST 64 /* bytes of one that a rule sets */
 
 struct field {
 	const char *fd_name;
@@ -33,6 +36,9 @@ struct fields {
 	bool fds_full;
 	bool fds_server; /* the server's own is wanted */
 	unsigned fds_changed;
+	/* These stand with the representation, not with all responses. */
+	const char *fds_last_modified;
+	const char *fds_etag;
 };
 
 struct rule {
@@ -117,7 +123,6 @@ reserved(const struct field *fd)
 	    {"Date", "is the server's own"},
 	    {"Location", "is the server's own"},
 	    {"Content-Type", "is set by types and default_type"},
-	    {"ETag", "is set by etag"},
 	};
 
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
@@ -126,12 +131,40 @@ reserved(const struct field *fd)
 	return NULL;
 }
 
+/* Refuses what no client could send back in a condition. */
+static int
+check_validator(const struct rule *ru, struct conf_why *why)
+{
+	const struct field *fd = &ru->ru_field;
+	struct str value = {fd->fd_value, 0};
+	time_t t;
+
+	if (is_named(fd, "ETag") && ru->ru_kind == '-')
+		return conf_why(why, -EINVAL, "ETag is set by etag");
+	if (ru->ru_kind == '-')
+		return 0;
+	value.s_len = strlen(fd->fd_value);
+	if (is_named(fd, "ETag") &&
+	    (!conditional_is_etag(value) || value.s_len > ETAG_LONGEST))
+		return conf_why(why, -EINVAL,
+		    "ETag: %s is not an entity tag of at most %d bytes: write "
+		    "\"ETag: \\\"v1\\\"\"",
+		    fd->fd_value, ETAG_LONGEST);
+	if (is_named(fd, "Last-Modified") && !date_parse(value, 0, &t))
+		return conf_why(why, -EINVAL,
+		    "Last-Modified: \"%s\" is not a date: write "
+		    "\"Wed, 01 Jan 2025 00:00:00 GMT\"",
+		    fd->fd_value);
+	return 0;
+}
+
 int
 conf_set_header(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
 	struct rule ru;
 	const char *cause;
+	int error;
 
 	(void)key;
 	if (!rule_parse(text, &ru))
@@ -150,6 +183,9 @@ conf_set_header(struct conf_scope *scope, const struct key *key,
 	if (strlen(text) > LINES / 2)
 		return conf_why(
 		    why, -EINVAL, "is longer than %d bytes", LINES / 2);
+	error = check_validator(&ru, why);
+	if (error != 0)
+		return error;
 	if (conf_keep_add(scope->cs_conf, &scope->cs_set->set_headers, text) !=
 	    0)
 		return conf_no_memory(why);
@@ -291,6 +327,19 @@ add_own(struct fields *fds, const char *name, const char *value, bool always)
 	add(fds, &(struct field){name, strlen(name), value, always, false});
 }
 
+/* There is one of each at most, so that "+" sets it as well.  False: it is another field. */
+static bool
+apply_validator(struct fields *fds, const struct field *fd)
+{
+	if (is_named(fd, "Last-Modified"))
+		fds->fds_last_modified = fd->fd_value;
+	else if (is_named(fd, "ETag"))
+		fds->fds_etag = fd->fd_value;
+	else
+		return false;
+	return true;
+}
+
 static void
 apply(struct fields *fds, const char *text)
 {
@@ -302,7 +351,7 @@ apply(struct fields *fds, const char *text)
 	/* What an answer varies by is never less. */
 	if (ru.ru_kind != '+' && !is_named(&ru.ru_field, "Vary"))
 		drop(fds, &ru.ru_field);
-	if (ru.ru_kind != '-')
+	if (!apply_validator(fds, &ru.ru_field) && ru.ru_kind != '-')
 		add(fds, &ru.ru_field);
 }
 
@@ -379,6 +428,12 @@ preflight(struct conf *conf, struct settings *set)
 	return set->set_preflight.s_ptr != NULL;
 }
 
+static struct str
+slice(const char *text)
+{
+	return (struct str){text, text == NULL ? 0 : strlen(text)};
+}
+
 int
 conf_complete_headers(
     struct conf *conf, struct settings *set, struct conf_why *why)
@@ -389,6 +444,8 @@ conf_complete_headers(
 	for (char **s = set->set_headers; s != NULL && *s != NULL; s++)
 		apply(&fds, *s);
 	set->set_changed = fds.fds_changed;
+	set->set_last_modified = slice(fds.fds_last_modified);
+	set->set_entity_tag = slice(fds.fds_etag);
 	set->set_server =
 	    fds.fds_server ? STR("Server: pagewise\r\n") : STR("");
 	set->set_origins =

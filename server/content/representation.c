@@ -1,6 +1,7 @@
 /*
  * representation: see representation.h.
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,33 +29,86 @@ take_digest(const struct settings *set, const struct pw_file *file,
 	return true;
 }
 
+static void tag(struct representation *, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void
+tag(struct representation *rp, const char *format, ...)
+{
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(rp->rp_tag, sizeof(rp->rp_tag), format, args);
+	va_end(args);
+	rp->rp_announced.va_etag = (struct str){rp->rp_tag, (size_t)len};
+}
+
+/* Times of reproducible builds, which are the same for all versions. */
+static bool
+says_nothing(const struct timespec *mtime)
+{
+	return mtime->tv_sec <= 1;
+}
+
+/* What tells versions of the file apart was set just now, or later: it may be set once more. */
+static bool
+is_young(const struct pw_file *file, time_t now)
+{
+	const struct timespec *ts = says_nothing(&file->fil_mtime)
+					? &file->fil_ctime
+					: &file->fil_mtime;
+
+	return ts->tv_sec > now - SETTLED;
+}
+
+static void
+tag_given(struct representation *rp)
+{
+	struct str given = rp->rp_set->set_entity_tag;
+
+	/* Another coding is another representation. */
+	if (rp->rp_coding == CODING_NONE)
+		tag(rp, "%.*s", (int)given.s_len, given.s_ptr);
+	else
+		tag(rp, "%.*s-%s\"", (int)given.s_len - 1, given.s_ptr,
+		    coding_name(rp->rp_coding));
+}
+
+static void
+tag_of_times(struct representation *rp, const struct pw_file *file)
+{
+	bool nothing = says_nothing(&file->fil_mtime);
+	char inode[24] = "", changed[40] = "", coding[8] = "";
+
+	if (nothing || rp->rp_set->set_etag == ETAG_INODE)
+		snprintf(inode, sizeof(inode), "-%llx",
+		    (unsigned long long)file->fil_ino);
+	if (nothing)
+		snprintf(changed, sizeof(changed), "-%llx.%lx",
+		    (unsigned long long)file->fil_ctime.tv_sec,
+		    (unsigned long)file->fil_ctime.tv_nsec);
+	if (rp->rp_coding != CODING_NONE)
+		snprintf(
+		    coding, sizeof(coding), "-%s", coding_name(rp->rp_coding));
+	tag(rp, "%s\"%llx.%lx-%llx%s%s%s\"", rp->rp_young ? "W/" : "",
+	    (unsigned long long)file->fil_mtime.tv_sec,
+	    (unsigned long)file->fil_mtime.tv_nsec,
+	    (unsigned long long)file->fil_size, inode, changed, coding);
+}
+
 static void
 make_etag(
     struct representation *rp, const struct pw_file *file, const char *digest)
 {
-	char inode[24] = "", coding[8] = "";
-	int len;
-
-	if (rp->rp_set->set_etag == ETAG_OFF) {
-		rp->rp_etag = STR("");
-		return;
-	}
-	if (rp->rp_set->set_etag == ETAG_INODE)
-		snprintf(inode, sizeof(inode), "-%llx",
-		    (unsigned long long)file->fil_ino);
-	if (rp->rp_coding != CODING_NONE)
-		snprintf(
-		    coding, sizeof(coding), "-%s", coding_name(rp->rp_coding));
-	if (rp->rp_set->set_etag == ETAG_DIGEST && digest != NULL)
-		len = snprintf(rp->rp_tag, sizeof(rp->rp_tag), "%s\"%s\"",
-		    rp->rp_young ? "W/" : "", digest);
+	if (rp->rp_set->set_entity_tag.s_ptr != NULL)
+		tag_given(rp);
+	else if (rp->rp_set->set_etag == ETAG_OFF)
+		tag(rp, "%s", "");
+	else if (rp->rp_set->set_etag == ETAG_DIGEST && digest != NULL)
+		tag(rp, "%s\"%s\"", rp->rp_young ? "W/" : "", digest);
 	else
-		len = snprintf(rp->rp_tag, sizeof(rp->rp_tag),
-		    "%s\"%llx.%lx-%llx%s%s\"", rp->rp_young ? "W/" : "",
-		    (unsigned long long)file->fil_mtime.tv_sec,
-		    (unsigned long)file->fil_mtime.tv_nsec,
-		    (unsigned long long)file->fil_size, inode, coding);
-	rp->rp_etag = (struct str){rp->rp_tag, (size_t)len};
+		tag_of_times(rp, file);
 }
 
 static void
@@ -89,14 +143,35 @@ line_coding(struct representation *rp, enum coding format)
 	line(rp, "Content-Encoding", value);
 }
 
+static void
+line_modified(struct representation *rp, const struct pw_file *file, time_t now)
+{
+	const struct settings *set = rp->rp_set;
+	struct validators *va = &rp->rp_announced;
+	char date[DATE_LEN + 1];
+
+	if (set->set_last_modified.s_ptr != NULL)
+		va->va_dated =
+		    date_parse(set->set_last_modified, now, &va->va_modified);
+	else {
+		va->va_dated =
+		    (set->set_changed & HEADER_NO_LAST_MODIFIED) == 0 &&
+		    !says_nothing(&file->fil_mtime);
+		va->va_modified = file->fil_mtime.tv_sec;
+	}
+	if (!va->va_dated)
+		return;
+	date_format(va->va_modified > now ? now : va->va_modified, date);
+	line(rp, "Last-Modified", date);
+}
+
 static struct representation *
 repr_create(const struct pw_file *file, const struct conf *conf,
     const struct settings *set, const char *name, enum coding coding,
     time_t now)
 {
 	struct representation *rp = calloc(1, sizeof(*rp));
-	time_t mtime = file->fil_mtime.tv_sec;
-	char date[DATE_LEN + 1], hash[DIGEST_BASE64];
+	char hash[DIGEST_BASE64];
 	bool digest;
 
 	if (rp == NULL)
@@ -104,7 +179,8 @@ repr_create(const struct pw_file *file, const struct conf *conf,
 	digest = take_digest(set, file, hash);
 	rp->rp_set = set;
 	rp->rp_coding = coding;
-	rp->rp_young = mtime > now - SETTLED;
+	rp->rp_made = now;
+	rp->rp_young = is_young(file, now);
 	make_etag(rp, file, digest ? hash : NULL);
 	conf_media_type(conf, set, name, rp->rp_type, sizeof(rp->rp_type));
 	line(rp, "Content-Type", rp->rp_type);
@@ -114,10 +190,8 @@ repr_create(const struct pw_file *file, const struct conf *conf,
 	if (digest && set->set_digest)
 		line_digest(rp, hash);
 	rp->rp_validators = rp->rp_len;
-	date_format(mtime > now ? now : mtime, date);
-	if ((set->set_changed & HEADER_NO_LAST_MODIFIED) == 0)
-		line(rp, "Last-Modified", date);
-	if (rp->rp_etag.s_len > 0)
+	line_modified(rp, file, now);
+	if (rp->rp_announced.va_etag.s_len > 0)
 		line(rp, "ETag", rp->rp_tag);
 	if ((set->set_changed & HEADER_NO_ACCEPT_RANGES) == 0)
 		line(rp, "Accept-Ranges", "bytes");
@@ -131,8 +205,9 @@ representation_of(struct pw_file *file, const struct conf *conf,
 {
 	struct representation *rp = file->fil_user;
 
-	if (rp != NULL && !rp->rp_young && rp->rp_set == set &&
-	    rp->rp_coding == coding)
+	/* After the clock went back, its date may lie in the future. */
+	if (rp != NULL && !rp->rp_young && rp->rp_made <= now &&
+	    rp->rp_set == set && rp->rp_coding == coding)
 		return rp;
 	free(rp);
 	file->fil_user = repr_create(file, conf, set, name, coding, now);

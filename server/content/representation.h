@@ -12,14 +12,15 @@
 
 #include "server/conf/conf.h"
 #include "server/content/response_cache.h"
+#include "server/http/conditional.h"
 #include "server/util/str.h"
 
 #define REPRESENTATION_LINES 512 /* bytes of rp_lines */
 
 struct representation {
-	const struct settings *rp_set; /* that it was made for */
-	struct str
-	    rp_etag; /* with its quotes; in rp_tag; empty: there is none */
+	const struct settings *rp_set;	/* that it was made for */
+	struct validators rp_announced; /* what conditions are compared with */
+	time_t rp_made;
 	size_t rp_len;
 	enum coding rp_coding; /* of the file; the name is that without it */
 	size_t rp_coded;       /* the lines behind Content-Type begin here, */
@@ -42,7 +43,15 @@ struct representation {
  * content's hash alone, if the file carries one (server/http/digest.h).  It is weak while the
  * modification is less than two seconds old: until then a second one may have the same time.
  * After that it is strong as long as a file is not rewritten in place with its size and its
- * modification time kept.  Last-Modified is never later than now (RFC 9110, 8.8.2.1).
+ * modification time kept.
+ *
+ * Package managers and image builders set all modification times to 0 or 1 (the Nix store, OSTree).
+ * Such a time says nothing: there is no Last-Modified, and the entity tag has the inode and the time
+ * of its last change in any case.
+ *
+ * A rule of the configuration may set either field (set_last_modified, set_entity_tag).
+ * Last-Modified is never later than now (RFC 9110, 8.8.2.1); conditions are compared with the time
+ * itself, so that a client that has an earlier version never gets 304.
  */
 struct representation *representation_of(struct pw_file *, const struct conf *,
     const struct settings *, const char *name, enum coding, time_t now);

@@ -398,19 +398,20 @@ respond_file(struct exchange *ex, struct pw_file *file, const char *name,
     const struct settings *set)
 {
 	struct service *svc = ex->ex_service;
+	time_t now = service_time(svc);
 	struct plan plan = {.pl_ranges = svc->svc_ranges,
 	    .pl_max = svc->svc_conf->conf_max_ranges};
 	struct cached_response *ready = ready_find(ex, file);
-	struct representation *rp = representation_of(file, svc->svc_conf, set,
-	    name, ex->ex_lookup.lk_coding, ex->ex_time);
+	struct representation *rp = representation_of(
+	    file, svc->svc_conf, set, name, ex->ex_lookup.lk_coding, now);
 
 	if (rp == NULL) {
 		pw_file_unref(&file);
 		respond_error(ex, 503);
 		return;
 	}
-	status_decide(&plan, &ex->ex_request, file->fil_size, rp->rp_etag,
-	    file->fil_mtime.tv_sec, ex->ex_time);
+	status_decide(
+	    &plan, &ex->ex_request, file->fil_size, &rp->rp_announced, now);
 	head_begin(ex, plan.pl_status);
 	ex->ex_response.rs_file = file;
 	ex->ex_response.rs_settings = set;

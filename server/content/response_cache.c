@@ -156,6 +156,11 @@ response_cache_find(struct response_cache *hot, struct cached_key key,
 
 	if (ha == NULL || now_us >= ha->ha_until)
 		return NULL;
+	/* The clock went back: Last-Modified may lie behind the new Date. */
+	if (ha->ha_date > now) {
+		evict(hot, ha);
+		return NULL;
+	}
 	if (ha->ha_date != now) {
 		memcpy(ha->ha_text + HEAD_WRITE_DATE, date, DATE_LEN);
 		ha->ha_date = now;

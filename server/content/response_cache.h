@@ -106,7 +106,7 @@ void response_cache_destroy(struct response_cache **);
 
 /*
  * The fresh one, or NULL.  now_us as pw_file_open's; date is of the second now, and put into its
- * head: so no part of a head may be sent later than at once.
+ * head: so no part of a head may be sent later than at once.  After the clock went back it is gone.
  */
 struct cached_response *response_cache_find(struct response_cache *,
     struct cached_key, uint64_t now_us, time_t now, const char *date);

@@ -61,31 +61,45 @@ matches(struct str list, struct str etag, enum comparison how)
 	return found;
 }
 
-static bool
-get_date(struct str value, time_t now, time_t *t)
+bool
+conditional_is_etag(struct str text)
 {
-	return value.s_ptr != NULL && date_parse(str_trim(value), now, t);
+	const char *last = text.s_ptr + text.s_len - 1;
+	struct str opaque;
+	bool weak;
+
+	return next_tag(&text, &opaque, &weak) && text.s_len == 0 &&
+	       opaque.s_ptr + opaque.s_len - 1 == last;
+}
+
+/* False for a representation without a date: there is nothing to compare with. */
+static bool
+get_date(struct str value, const struct validators *va, time_t now, time_t *t)
+{
+	return va->va_dated && value.s_ptr != NULL &&
+	       date_parse(str_trim(value), now, t);
 }
 
 int
 conditional_eval(
-    const struct conditional *pre, struct str etag, time_t mtime, time_t now)
+    const struct conditional *pre, const struct validators *va, time_t now)
 {
+	struct str etag = va->va_etag;
 	time_t t;
 
 	if (pre->pre_if_match.s_ptr != NULL) {
 		if (!matches(pre->pre_if_match, etag, COMPARE_STRONG))
 			return 412;
-	} else if (get_date(pre->pre_if_unmodified_since, now, &t)) {
-		if (mtime > t)
+	} else if (get_date(pre->pre_if_unmodified_since, va, now, &t)) {
+		if (va->va_modified > t)
 			return 412;
 	}
 
 	if (pre->pre_if_none_match.s_ptr != NULL) {
 		if (matches(pre->pre_if_none_match, etag, COMPARE_WEAK))
 			return 304;
-	} else if (get_date(pre->pre_if_modified_since, now, &t)) {
-		if (mtime <= t)
+	} else if (get_date(pre->pre_if_modified_since, va, now, &t)) {
+		if (va->va_modified <= t)
 			return 304;
 	}
 	return 0;
@@ -93,7 +107,7 @@ conditional_eval(
 
 bool
 conditional_if_range(
-    const struct conditional *pre, struct str etag, time_t mtime, time_t now)
+    const struct conditional *pre, const struct validators *va, time_t now)
 {
 	struct str value = pre->pre_if_range;
 	time_t t;
@@ -102,6 +116,6 @@ conditional_if_range(
 		return true;
 	value = str_trim(value);
 	if (value.s_len > 0 && *value.s_ptr == '"')
-		return str_eq(value, etag);
-	return get_date(value, now, &t) && t == mtime && mtime < now;
+		return str_eq(value, va->va_etag);
+	return get_date(value, va, now, &t) && t == va->va_modified && t < now;
 }

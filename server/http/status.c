@@ -21,14 +21,14 @@ plan_range(struct plan *pl, struct str value, off_t size)
 
 void
 status_decide(struct plan *pl, const struct request *rq, off_t size,
-    struct str etag, time_t mtime, time_t now)
+    const struct validators *va, time_t now)
 {
 	pl->pl_nranges = 0;
-	pl->pl_status = conditional_eval(&rq->rq_pre, etag, mtime, now);
+	pl->pl_status = conditional_eval(&rq->rq_pre, va, now);
 	if (pl->pl_status != 0)
 		return;
 	pl->pl_status = 200;
 	if (rq->rq_method == METHOD_GET && rq->rq_range.s_ptr != NULL &&
-	    conditional_if_range(&rq->rq_pre, etag, mtime, now))
+	    conditional_if_range(&rq->rq_pre, va, now))
 		pl->pl_status = plan_range(pl, rq->rq_range, size);
 }

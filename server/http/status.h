@@ -23,6 +23,6 @@ struct plan {
  * 13.2.2 and 14.2).
  */
 void status_decide(struct plan *, const struct request *, off_t size,
-    struct str etag, time_t mtime, time_t now);
+    const struct validators *, time_t now);
 
 #endif

@@ -111,6 +111,11 @@ def test_error_before_a_location_is_known_is_of_the_first_site(site):
     ("-Date", "Date is the server's own"),
     ("Content-Type: text/html", "set by types and default_type"),
     ("-ETag", "set by etag"),
+    ("ETag: v1", "is not an entity tag"),
+    (r'ETag: \"v1\", \"v2\"', "is not an entity tag"),
+    (r'etag: \"' + "x" * 63 + r'\"', "of at most 64 bytes"),
+    ("Last-Modified: yesterday", "is not a date"),
+    ("always +last-modified: 2025-01-01", "is not a date"),
     ("X-A: " + "x" * 3000, "longer than"),
 ])
 def test_rule_that_is_none_or_would_break_answers_is_an_error(tmp_path, rule, cause):
@@ -126,6 +131,78 @@ def test_too_many_fields_are_an_error(tmp_path):
     conf.write_text('site "s" {\nroot = "/"\nheader = {%s}\n}\n' % rules)
     run = Finished("-t", "-c", str(conf))
     assert run.code == 1 and 'p.conf:3: header: site "s": more than 64 fields' in run.err, run.err
+
+
+DATE, BEFORE = "Wed, 01 Jan 2025 00:00:00 GMT", "Tue, 31 Dec 2024 23:59:59 GMT"
+
+
+@pytest.mark.parametrize("header", [["Last-Modified: " + DATE], ["-Last-Modified", "+last-modified: " + DATE],
+                                    ["Last-Modified: " + BEFORE, "always Last-Modified: " + DATE]])
+def test_date_that_a_rule_sets_is_the_one_of_conditions(site, header):
+    server = site({"header": header, "autoindex": True})
+    for _ in range(3):
+        assert server.get("/a.txt").all("Last-Modified") == [DATE]
+        for name, value, status in [
+                ("If-Modified-Since", DATE, 304), ("If-Modified-Since", BEFORE, 200),
+                ("If-Unmodified-Since", DATE, 200), ("If-Unmodified-Since", BEFORE, 412),
+                ("If-Range", DATE, 206), ("If-Range", harness.http_date(OLD), 200)]:
+            answer = server.get("/a.txt", fields=[(name, value)] + [("Range", "bytes=0-1")] * (name == "If-Range"))
+            assert (name, value, answer.status) == (name, value, status)
+            assert answer.all("Last-Modified") == ([DATE] if status < 400 else [])
+    # It is of files: a listing and an error have no such date.
+    for target in ("/", "/none"):
+        assert "Last-Modified" not in server.get(target)
+
+
+def test_without_a_date_there_is_nothing_to_compare(site):
+    server = site({"header": ["Last-Modified: " + DATE, "-Last-Modified"]})
+    answer = three_times(server, "/a.txt")
+    assert "Last-Modified" not in answer and "ETag" in answer
+    for date in (harness.http_date(OLD), DATE):
+        assert server.get("/a.txt", fields=[("If-Modified-Since", date)]).status == 200
+        assert server.get("/a.txt", fields=[("If-Unmodified-Since", date)]).status == 200
+        assert server.get("/a.txt", fields=[("If-Range", date), ("Range", "bytes=0-1")]).status == 200
+
+
+@pytest.mark.parametrize("etag", ["auto", "off", "digest"])
+def test_entity_tag_that_a_rule_sets_is_the_one_of_conditions(site, etag):
+    server = site({"etag": etag, "header": ['ETag: "v1"']}, {"/v/": {"header": ['ETag: "v2"']}})
+    assert three_times(server, "/a.txt").all("ETag") == ['"v1"']
+    assert three_times(server, "/v/a.txt").all("ETag") == ['"v2"']
+    for target, name, value, status in [
+            ("/a.txt", "If-None-Match", '"v1"', 304), ("/a.txt", "If-None-Match", '"v2"', 200),
+            ("/a.txt", "If-Match", '"v1"', 200), ("/a.txt", "If-Match", '"v2"', 412),
+            ("/a.txt", "If-Range", '"v1"', 206), ("/a.txt", "If-Range", '"v2"', 200),
+            ("/v/a.txt", "If-None-Match", '"v2"', 304), ("/v/a.txt", "If-Range", '"v2"', 206)]:
+        answer = server.get(target, fields=[(name, value)] + [("Range", "bytes=0-1")] * (name == "If-Range"))
+        assert (target, name, value, answer.status) == (target, name, value, status)
+    assert "ETag" not in server.get("/none")
+
+
+@pytest.mark.parametrize("when, etag", [(0, "auto"), (1, "inode")])
+def test_time_of_a_reproducible_build_says_nothing(site, root, when, etag):
+    """All versions have it: the Nix store, OSTree, images."""
+    server = site({"etag": etag}, top={"workers": 1})
+    name = root / "a.txt"
+    os.utime(name, (when, when))
+    harness.wait_until(lambda: server.get("/a.txt").get("ETag").startswith('"'), "the change to be old")
+    first = three_times(server, "/a.txt")
+    assert "Last-Modified" not in first
+    for date in (harness.http_date(when), harness.http_date(time.time())):
+        assert server.get("/a.txt", fields=[("If-Modified-Since", date)]).status == 200
+        assert server.get("/a.txt", fields=[("If-Range", date), ("Range", "bytes=0-1")]).status == 200
+    assert server.get("/a.txt", fields=[("If-None-Match", first.get("ETag"))]).status == 304
+    # Other versions of the same size and time, renamed and in place.
+    tags = [first.get("ETag")]
+    for version in (b"T", b"U"):
+        other = root / "other" if version == b"T" else name
+        other.write_bytes(version * len(first.body))
+        os.utime(other, (when, when))
+        other.rename(name)
+        harness.wait_until(lambda: server.get("/a.txt").get("ETag").removeprefix("W/") not in tags, "a new tag")
+        answer = server.get("/a.txt", fields=[("If-Range", tags[-1]), ("Range", "bytes=0-1")])
+        assert (answer.status, answer.body[:1]) == (200, version)
+        tags.append(answer.get("ETag").removeprefix("W/"))
 
 
 @pytest.mark.parametrize("settings, value", [

@@ -228,12 +228,15 @@ copy_fields(const struct conditional *pre, char *blocks[FIELDS])
 	return copy;
 }
 
+static const struct validators validators = {
+    {ETAG, sizeof(ETAG) - 1}, MTIME, true};
+
 static int
 eval(const struct conditional *pre)
 {
 	char *blocks[FIELDS];
 	struct conditional copy = copy_fields(pre, blocks);
-	int status = conditional_eval(&copy, STR(ETAG), MTIME, NOW);
+	int status = conditional_eval(&copy, &validators, NOW);
 
 	for (size_t i = 0; i < FIELDS; i++)
 		free(blocks[i]);
@@ -245,7 +248,7 @@ if_range(const struct conditional *pre, time_t now)
 {
 	char *blocks[FIELDS];
 	struct conditional copy = copy_fields(pre, blocks);
-	bool honoured = conditional_if_range(&copy, STR(ETAG), MTIME, now);
+	bool honoured = conditional_if_range(&copy, &validators, now);
 
 	for (size_t i = 0; i < FIELDS; i++)
 		free(blocks[i]);
@@ -323,6 +326,45 @@ preconditions_are_evaluated_in_order(void **state)
 }
 
 static void
+without_a_date_conditions_by_date_do_not_hold(void **state)
+{
+	static const struct validators undated = {
+	    {ETAG, sizeof(ETAG) - 1}, MTIME, false};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(dates); i++) {
+		struct str date = slice(dates[i].dc_date);
+		struct conditional pre = {
+		    .pre_if_modified_since = date,
+		    .pre_if_unmodified_since = date,
+		    .pre_if_range = date,
+		};
+
+		assert_int_equal(conditional_eval(&pre, &undated, NOW), 0);
+		assert_int_equal(conditional_if_range(&pre, &undated, NOW),
+		    strcmp(dates[i].dc_date, ETAG) == 0);
+	}
+}
+
+static void
+entity_tag_is_known_when_seen(void **state)
+{
+	static const char *const tags[] = {"\"\"", "\"a\"", "W/\"a\"",
+	    "\"a,b\"", "\"\\\"", "\"\x80\""},
+				 *const others[] = {"", "a", "\"", "\"a", "a\"",
+				     "W/", "w/\"a\"", "\"a\" ", " \"a\"",
+				     "\"a b\"", "\"a\",", "\"a\",\"b\"", "*",
+				     "W/W/\"a\"", "\"a\"b\""};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(tags); i++)
+		assert_true(conditional_is_etag(slice(tags[i])));
+	for (size_t i = 0; i < COUNT(others); i++)
+		if (conditional_is_etag(slice(others[i])))
+			fail_msg("%s", others[i]);
+}
+
+static void
 if_range_needs_a_strong_equal_validator(void **state)
 {
 	(void)state;
@@ -368,6 +410,8 @@ main(void)
 	    cmocka_unit_test(malformed_list_of_tags_matches_nothing),
 	    cmocka_unit_test(dates_compare_to_the_second),
 	    cmocka_unit_test(preconditions_are_evaluated_in_order),
+	    cmocka_unit_test(without_a_date_conditions_by_date_do_not_hold),
+	    cmocka_unit_test(entity_tag_is_known_when_seen),
 	    cmocka_unit_test(if_range_needs_a_strong_equal_validator),
 	    cmocka_unit_test(if_range_date_is_weak_within_its_second),
 	    cmocka_unit_test(if_range_does_not_take_part_in_the_status),

@@ -419,6 +419,28 @@ the_date_goes_on_and_nothing_else_changes(void **state)
 /* ------------------------------------------------------------------- memory */
 
 /* Room for three answers of the file, and not for four. */
+/* Its Last-Modified may lie in the future then. */
+static void
+an_answer_is_gone_when_the_clock_goes_back(void **state)
+{
+	struct pw_file *file = new_file(*state, "f", 10);
+	struct response_cache *hot = create(PLENTY);
+	time_t now = settled(file);
+
+	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
+	assert_non_null(response_cache_find(
+	    hot, key(here, "/f"), file->fil_checked, now + 9, DATE_B));
+	assert_non_null(response_cache_find(
+	    hot, key(here, "/f"), file->fil_checked, now + 9, DATE_B));
+	assert_null(response_cache_find(
+	    hot, key(here, "/f"), file->fil_checked, now + 8, DATE_A));
+	assert_int_equal(response_cache_bytes(hot), 0);
+	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
+	assert_answer(find(hot, "/f", file), 10);
+	pw_file_unref(&file);
+	destroy(hot);
+}
+
 static struct response_cache *
 create_for_three(const struct pw_file *file)
 {
@@ -717,6 +739,7 @@ main(void)
 	    RULE(an_answer_is_fresh_as_long_as_its_file),
 	    RULE(the_answer_of_another_file_is_gone_at_once),
 	    RULE(the_date_goes_on_and_nothing_else_changes),
+	    RULE(an_answer_is_gone_when_the_clock_goes_back),
 	    RULE(the_oldest_goes_if_it_was_used_less),
 	    RULE(the_oldest_stays_if_it_was_used_about_as_often),
 	    RULE(what_is_equally_popular_stays),

@@ -1,0 +1,167 @@
+/*
+ * What a file's fields announce (server/content/representation.h), by its times and the clock.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "server/content/representation.h"
+#include "server/http/mime.h"
+
+#define MTIME 784111777
+#define DATE  "Sun, 06 Nov 1994 08:49:37 GMT"
+#define LATER "Sun, 06 Nov 1994 08:49:38 GMT"
+
+struct fixture {
+	struct conf fx_conf;
+	struct settings fx_set;
+	struct pw_file fx_file;
+};
+
+static int
+setup(void **state)
+{
+	struct fixture *fx = calloc(1, sizeof(*fx));
+
+	assert_non_null(fx);
+	fx->fx_conf.conf_mime = mime_builtin();
+	fx->fx_set.set_default_type = "application/octet-stream";
+	fx->fx_file = (struct pw_file){
+	    .fil_size = 16,
+	    .fil_mtime = {MTIME, 0},
+	    .fil_ctime = {MTIME, 5},
+	    .fil_ino = 0xabc,
+	};
+	*state = fx;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct fixture *fx = *state;
+
+	free(fx->fx_file.fil_user);
+	mime_destroy(&fx->fx_conf.conf_mime);
+	free(fx);
+	return 0;
+}
+
+static const struct representation *
+at(struct fixture *fx, time_t now)
+{
+	const struct representation *rp = representation_of(
+	    &fx->fx_file, &fx->fx_conf, &fx->fx_set, "f.txt", CODING_NONE, now);
+
+	assert_non_null(rp);
+	assert_int_equal(rp->rp_len, strlen(rp->rp_lines));
+	return rp;
+}
+
+static void
+assert_tag(const struct representation *rp, const char *tag)
+{
+	assert_string_equal(rp->rp_tag, tag);
+	assert_int_equal(rp->rp_announced.va_etag.s_len, strlen(tag));
+}
+
+static bool
+is_modified_since(const struct representation *rp, const char *date, time_t now)
+{
+	const struct conditional pre = {
+	    .pre_if_modified_since = {date, strlen(date)}};
+
+	return conditional_eval(&pre, &rp->rp_announced, now) != 304;
+}
+
+static void
+last_modified_is_never_later_than_the_clock(void **state)
+{
+	struct fixture *fx = *state;
+	const struct representation *rp = at(fx, MTIME + 100);
+
+	assert_non_null(strstr(rp->rp_lines, "Last-Modified: " DATE "\r\n"));
+	assert_false(is_modified_since(rp, DATE, MTIME + 100));
+	assert_tag(rp, "\"2ebc98a1.0-10\"");
+	/* The clock goes back: a kept representation has a date of the future. */
+	fx->fx_file.fil_mtime.tv_sec = MTIME + 50;
+	free(fx->fx_file.fil_user);
+	fx->fx_file.fil_user = NULL;
+	(void)at(fx, MTIME + 100);
+	rp = at(fx, MTIME);
+	assert_non_null(strstr(rp->rp_lines, "Last-Modified: " DATE "\r\n"));
+	/* What was sent in its place is no version that a client could have. */
+	assert_true(is_modified_since(rp, DATE, MTIME));
+	assert_true(is_modified_since(rp, DATE, MTIME + 1));
+	rp = at(fx, MTIME + 1);
+	assert_non_null(strstr(rp->rp_lines, "Last-Modified: " LATER "\r\n"));
+	/* The date of the version itself still is. */
+	assert_false(
+	    is_modified_since(rp, "Sun, 06 Nov 1994 08:50:27 GMT", MTIME + 1));
+}
+
+static void
+time_of_a_reproducible_build_is_not_announced(void **state)
+{
+	static const time_t times[] = {1, 0, -1};
+	struct fixture *fx = *state;
+	const struct representation *rp;
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		fx->fx_file.fil_mtime.tv_sec = times[i];
+		fx->fx_set.set_etag = ETAG_AUTO;
+		free(fx->fx_file.fil_user);
+		fx->fx_file.fil_user = NULL;
+		rp = at(fx, MTIME + 2);
+		assert_null(strstr(rp->rp_lines, "Last-Modified"));
+		assert_true(is_modified_since(rp, DATE, MTIME + 2));
+		assert_non_null(strstr(rp->rp_tag, ".0-10-abc-2ebc98a1.5\""));
+		assert_int_equal(rp->rp_tag[0], '"');
+		/* Another version may have the same times until then. */
+		free(fx->fx_file.fil_user);
+		fx->fx_file.fil_user = NULL;
+		assert_int_equal(at(fx, MTIME + 1)->rp_tag[0], 'W');
+	}
+	fx->fx_file.fil_mtime.tv_sec = 2;
+	rp = at(fx, MTIME + 2);
+	assert_tag(rp, "\"2.0-10\"");
+	assert_true(rp->rp_announced.va_dated);
+}
+
+static void
+rule_of_the_configuration_is_what_counts(void **state)
+{
+	struct fixture *fx = *state;
+	const struct representation *rp;
+
+	fx->fx_set.set_last_modified = STR(LATER);
+	fx->fx_set.set_entity_tag = STR("W/\"v1\"");
+	fx->fx_file.fil_mtime.tv_sec = 1;
+	rp = at(fx, MTIME + 10);
+	assert_non_null(strstr(rp->rp_lines, "Last-Modified: " LATER "\r\n"));
+	assert_false(is_modified_since(rp, LATER, MTIME + 10));
+	assert_true(is_modified_since(rp, DATE, MTIME + 10));
+	assert_tag(rp, "W/\"v1\"");
+	rp = representation_of(&fx->fx_file, &fx->fx_conf, &fx->fx_set, "f.txt",
+	    CODING_BR, MTIME + 10);
+	assert_tag(rp, "W/\"v1-br\"");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		last_modified_is_never_later_than_the_clock, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		time_of_a_reproducible_build_is_not_announced, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		rule_of_the_configuration_is_what_counts, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
