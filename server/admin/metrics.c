@@ -31,6 +31,8 @@ static const struct sum worker_sums[] = {
     WORKERS("pagewise_connections_ousted_total", sta_ousted,
 	"Connections without a complete request closed to make room "
 	"(descriptors or max_connections)."),
+    WORKERS("pagewise_siblings_unused_total", sta_siblings_unused,
+	"Times a compressed sibling was there and could not be sent."),
     WORKERS("pagewise_passwords_refused_total", sta_passwords_refused,
 	"Requests answered with 503 because too many passwords waited."),
 };

@@ -60,6 +60,7 @@ struct service {
 	    svc_told_files; /* messages about files that were not opened */
 	struct message_rate
 	    svc_told_memory; /* about requests that found no memory */
+	struct message_rate svc_told_sibling; /* about siblings not sent */
 	struct message_rate svc_told_shorter; /* about files that shrank */
 	struct message_rate svc_told_busy;    /* about passwords not verified */
 	struct message_rate svc_told_disk; /* about disks that do not answer */

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "lib/util/clock.h"
-#include "lib/util/timespec.h"
 #include "server/content/exchange.h"
 #include "server/content/autoindex_stream.h"
 #include "server/content/file_error.h"
 #include "server/content/redirect.h"
+#include "server/content/sibling.h"
 #include "server/content/static_file.h"
 
 #define ROOMS	  4
@@ -317,25 +317,26 @@ try_sibling(struct exchange *ex)
 		return find(ex);
 	}
 	buf_add(&lk->lk_path, bufs, "", 1);
+	/* Clients that take no coding have the same answer. */
+	if (sibling_is_optional(ex))
+		lk->lk_weights = 0;
 	lk->lk_original = NULL;
 	return file != NULL ? found(ex, file) : not_found(ex, lk->lk_error);
 }
 
-/* One that is older than its original was made of another one. */
 static bool
-look_at_sibling(struct exchange *ex, struct pw_file *file)
+look_at_sibling(struct exchange *ex, int error, struct pw_file *file)
 {
 	struct lookup *lk = &ex->ex_lookup;
+	bool usable = sibling_is_usable(ex, error, file);
 
-	if (file == NULL || file->fil_type != PW_FILE_REGULAR ||
-	    (lk->lk_original != NULL && timespec_is_before(&file->fil_mtime,
-					    &lk->lk_original->fil_mtime))) {
+	/* By its name it has the original's media type. */
+	lk->lk_path.b_data[lk->lk_stem] = '\0';
+	if (!usable || !sibling_is_chosen(ex, file)) {
 		pw_file_unref(&file);
 		return try_sibling(ex);
 	}
 	pw_file_unref(&lk->lk_original);
-	/* By its name it has the original's media type. */
-	lk->lk_path.b_data[lk->lk_stem] = '\0';
 	respond_file(ex, file, lk->lk_path.b_data, lk->lk_set);
 	return true;
 }
@@ -349,13 +350,15 @@ look(struct exchange *ex, int error)
 
 	lk->lk_open.op_file = NULL;
 	if (lk->lk_coding != CODING_NONE)
-		return look_at_sibling(ex, error == 0 ? file : NULL);
+		return look_at_sibling(ex, error, file);
 	if (!has_siblings(ex, file, error))
 		return error == 0 ? found(ex, file) : not_found(ex, error);
 	lk->lk_original = error == 0 ? file : NULL;
 	lk->lk_error = error;
 	lk->lk_tried = 0;
 	lk->lk_stem = lk->lk_path.b_len - 1;
+	if (sibling_is_unwanted(ex))
+		lk->lk_weights = 0;
 	return try_sibling(ex);
 }
 

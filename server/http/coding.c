@@ -79,6 +79,18 @@ coding_weights(struct str accept_encoding)
 	return weights;
 }
 
+bool
+coding_takes_identity(struct str accept_encoding)
+{
+	return accept_weight(accept_encoding, STR("identity")) != ACCEPT_NOT;
+}
+
+uint64_t
+coding_only(uint64_t weights, enum coding coding)
+{
+	return (uint64_t)coding_weight(weights, coding) << BITS * coding;
+}
+
 unsigned
 coding_weight(uint64_t weights, enum coding coding)
 {

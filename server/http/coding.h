@@ -5,6 +5,7 @@
 #ifndef SERVER_HTTP_CODING_H
 #define SERVER_HTTP_CODING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "server/util/str.h"
@@ -34,6 +35,12 @@ enum coding coding_of_format(const char *name, const char *type);
  * clients with the same number get the same answers.
  */
 uint64_t coding_weights(struct str accept_encoding);
+
+/* False if the client refuses the file as it is (identity;q=0). */
+bool coding_takes_identity(struct str accept_encoding);
+
+/* The weights of a client that wants this coding as much, and no other. */
+uint64_t coding_only(uint64_t weights, enum coding);
 
 /* 0 to 1000. */
 unsigned coding_weight(uint64_t weights, enum coding);

@@ -119,3 +119,15 @@ conditional_if_range(
 		return str_eq(value, va->va_etag);
 	return get_date(value, va, now, &t) && t == va->va_modified && t < now;
 }
+
+bool
+conditional_names(
+    const struct conditional *pre, const struct validators *va, time_t now)
+{
+	struct str match = pre->pre_if_match;
+
+	if (pre->pre_if_range.s_ptr != NULL)
+		return conditional_if_range(pre, va, now);
+	return match.s_ptr != NULL && !str_eq(str_trim(match), STR("*")) &&
+	       matches(match, va->va_etag, COMPARE_STRONG);
+}

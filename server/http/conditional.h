@@ -43,6 +43,13 @@ int conditional_eval(
 bool conditional_if_range(
     const struct conditional *, const struct validators *, time_t now);
 
+/*
+ * True if If-Range holds for the representation; without that field, if If-Match lists its entity
+ * tag.  An asterisk names no representation.
+ */
+bool conditional_names(
+    const struct conditional *, const struct validators *, time_t now);
+
 /* True for one entity tag, "..." or W/"...", and nothing else. */
 bool conditional_is_etag(struct str);
 

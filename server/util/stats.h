@@ -82,6 +82,7 @@ struct stats {
 	_Atomic uint64_t sta_reclaimed; /* idle ones, for others */
 	_Atomic uint64_t sta_ousted;	/* without a request, for others */
 	_Atomic uint64_t sta_passwords_refused; /* too many waited */
+	_Atomic uint64_t sta_siblings_unused;	/* there, and not sent */
 	_Atomic uint64_t sta_timeout[TIMERS];
 	_Atomic uint64_t sta_capped[CAPS];
 	_Atomic uint64_t sta_handshakes[HANDSHAKES];

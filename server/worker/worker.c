@@ -155,6 +155,8 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	    "files not opened: descriptors ran out");
 	report_left_out(wk, &wk->wk_service.svc_told_memory,
 	    "requests failed: memory ran out");
+	report_left_out(wk, &wk->wk_service.svc_told_sibling,
+	    "times a compressed sibling was not sent");
 	report_left_out(wk, &wk->wk_service.svc_told_shorter,
 	    "answers cut: a file became shorter");
 	report_left_out(

@@ -11,8 +11,11 @@ import pytest
 
 import harness
 from harness import Finished
+from test_admin import Admin
 
 OLD = 1_600_000_000  # seconds
+UNUSED = (r"(pagewise: warning: [^\n]+: not sent in place of the original: [^\n]+\n"
+          r"|pagewise: \d+ more times a compressed sibling was not sent[^\n]*\n)+")
 SUFFIXES = {"zst": "zstd", "br": "br", "gz": "gzip"}
 
 
@@ -107,7 +110,7 @@ def test_sibling_has_the_originals_type_and_a_tag_and_ranges_of_its_own(site):
     part = server.get("/all.js", fields=gz + [("Range", "bytes=-2"), ("If-Range", packed.get("ETag"))])
     assert (part.status, part.body) == (206, b"gz")
     assert part.get("Content-Range") == "bytes 7-8/9" and part.get("Content-Encoding") == "gzip"
-    parts = server.get("/all.js", fields=gz + [("Range", "bytes=0-0,-1")])
+    parts = server.get("/all.js", fields=gz + [("Range", "bytes=0-0,-1"), ("If-Range", packed.get("ETag"))])
     assert [p.body for p in harness.multipart(parts)] == [b"a", b"z"]
     assert parts.get("Content-Encoding") == "gzip"
     head = server.get("/all.js", "HEAD", fields=gz)
@@ -140,6 +143,114 @@ def test_svgz_of_another_type_has_no_content_coding(serve_conf, root):
     assert answer.get("Content-Type") == "application/x-mine" and "Content-Encoding" not in answer
 
 
+def part(server, target, accept, *fields):
+    fields = [("Range", "bytes=-3"), *fields] + ([("Accept-Encoding", accept)] if accept is not None else [])
+    answer = server.get(target, fields=fields)
+    assert answer.all("Vary") == ["Accept-Encoding"]
+    return answer.status, answer.body, answer.get("Content-Encoding")
+
+
+@pytest.mark.parametrize("accept", [None, "gzip", "gzip, deflate, br, zstd", "br;q=1, identity;q=0.1", "*", "", "gzip;q=0"])
+def test_part_is_one_of_the_file_as_it_is(site, accept):
+    """Programs that send Accept-Encoding by default decode what they get, and cannot decode a part."""
+    server = site()
+    for _ in range(3):
+        assert part(server, "/all.js", accept) == (206, b".js", None)
+        # And whole answers are what they were, from the hot set as well.
+        assert ask(server, "/all.js", "gzip") == ("all.js.gz", "gzip")
+        assert ask(server, "/all.js", "") == ("all.js", None)
+    beyond = server.get("/all.js", fields=[("Accept-Encoding", "gzip"), ("Range", "bytes=6-")])
+    assert (beyond.status, beyond.get("Content-Range")) == (416, "bytes */6")
+
+
+@pytest.mark.parametrize("accept, suffix", [("gzip, identity;q=0", ".gz"), ("br, *;q=0", ".br")])
+def test_part_is_the_siblings_for_clients_that_refuse_the_file_as_it_is(site, accept, suffix):
+    want = ("all.js" + suffix).encode()[-3:]
+    assert part(site(), "/all.js", accept) == (206, want, SUFFIXES[suffix[1:]])
+
+
+def test_part_is_the_siblings_where_there_is_nothing_else(site):
+    server = site()
+    assert part(server, "/alone.css", "gzip") == (206, b".gz", "gzip")
+    assert part(server, "/alone.css", "br")[0] == 404
+
+
+def test_head_has_no_parts(site):
+    answer = site().get("/all.js", "HEAD", fields=[("Accept-Encoding", "gzip"), ("Range", "bytes=0-1")])
+    assert (answer.status, answer.get("Content-Encoding")) == (200, "gzip")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("name", ["If-Range", "If-Match"])
+def test_part_is_the_siblings_if_the_client_names_it(site, suffix, name):
+    """Whatever the client would rather have for a new download."""
+    server = site()
+    tag, plain = (server.get("/all.js", "HEAD", fields=[("Accept-Encoding", a)]).get("ETag")
+                  for a in (SUFFIXES[suffix], ""))
+    for accept in (SUFFIXES[suffix], "gzip, br, zstd"):
+        for _ in range(3):
+            want = ("all.js." + suffix).encode()[-3:]
+            assert part(server, "/all.js", accept, (name, tag)) == (206, want, SUFFIXES[suffix])
+            assert part(server, "/all.js", accept, (name, plain)) == (206, b".js", None)
+            assert ask(server, "/all.js", "gzip, br, zstd") == ("all.js.zst", "zstd")
+    other = part(server, "/all.js", "gzip, br, zstd", (name, '"other"'))
+    assert other == (200, b"all.js", None) if name == "If-Range" else other[0] == 412
+    # Of one that it does not take, or did not name, it gets none.
+    assert part(server, "/all.js", "deflate", (name, tag))[0] == (200 if name == "If-Range" else 412)
+    assert part(server, "/all.js", "gzip, br, zstd", (name, "*"))[2] is None
+
+
+def test_date_that_two_representations_have_names_neither(site, root):
+    """A client that has the beginning of one must not get the end of the other."""
+    put(root / "two.js", b"two.js", OLD)
+    put(root / "two.js.gz", b"two.js.gz", OLD + 60)
+    server = site()
+    same, later = harness.http_date(OLD), harness.http_date(OLD + 60)
+    assert part(server, "/all.js", "gzip", ("If-Range", same)) == (200, b"all.js.gz", "gzip")
+    assert part(server, "/all.js", "", ("If-Range", same)) == (206, b".js", None)
+    assert part(server, "/two.js", "gzip", ("If-Range", same)) == (206, b".js", None)
+    assert part(server, "/two.js", "gzip", ("If-Range", later)) == (206, b".gz", "gzip")
+    assert part(server, "/two.js", "gzip", ("If-Range", harness.http_date(OLD + 1))) == (200, b"two.js", None)
+
+
+NS = 10**9
+
+
+@pytest.mark.parametrize("original, sibling, used", [
+    (OLD * NS + 999_999_999, OLD * NS, True),  # brotli -k, pigz -k, tar
+    (OLD * NS + 123_456_789, OLD * NS + 123_456_000, True),
+    (OLD * NS, OLD * NS - 1, False),
+    (OLD * NS + 1, (OLD - 1) * NS, False),
+    (OLD * NS + 1, (OLD + 1) * NS, True),
+])
+def test_whole_seconds_are_compared(site, root, original, sibling, used):
+    put(root / "f.txt", b"f.txt")
+    put(root / "f.txt.br", b"f.txt.br")
+    os.utime(root / "f.txt", ns=(original, original))
+    os.utime(root / "f.txt.br", ns=(sibling, sibling))
+    server = site()
+    assert ask(server, "/f.txt", "br") == (("f.txt.br", "br") if used else ("f.txt", None))
+    server.stop(messages="" if used else UNUSED)
+
+
+def test_sibling_that_is_not_used_is_counted_and_told_of(site, root):
+    (root / "loop.txt.gz").symlink_to("loop.txt.gz")
+    put(root / "loop.txt", b"loop.txt")
+    server = site(workers=1, admin="127.0.0.1:0")
+    admin = Admin(server)
+    name = "pagewise_siblings_unused_total"
+    assert admin.value(name) == 0
+    for n, (target, accept) in enumerate([("/stale.txt", "br"), ("/odd.txt", "gzip"), ("/loop.txt", "gzip")]):
+        assert ask(server, target, accept)[1] is None
+        admin.wait(name, n + 1)
+    assert ask(server, "/none.txt", "gzip, br, zstd") == ("none.txt", None)
+    assert ask(server, "/all.js", "br")[1] == "br"
+    assert admin.value(name) == 3
+    server.stop(messages=r"pagewise: warning: stale\.txt\.br: not sent in place of the original: it is older; "
+                         r"make it anew \(pagewise precompress\), or give it the original's time \(touch -r\)\n"
+                         r"(pagewise: 2 more times a compressed sibling was not sent[^\n]*\n)?")
+
+
 def test_real_data_unpacks(site):
     body, coding = ask(site(), "/one.html", "gzip")
     assert coding == "gzip"
@@ -154,6 +265,7 @@ def test_sibling_that_is_older_is_not_used(site, root):
         assert ask(server, "/all.js", "br")[1] == "br"
     put(root / "all.js", b"newer", OLD + 5)
     harness.wait_until(lambda: ask(server, "/all.js", "br") == ("newer", None), "the change")
+    server.stop(messages=UNUSED)
 
 
 def test_sibling_without_its_original_is_for_those_who_take_it(site):
@@ -184,6 +296,7 @@ def test_what_is_no_file_is_no_sibling_and_a_sibling_is_a_file(site):
     # In turn: each name has its own lines.
     assert ask(server, "/all.js", "gzip") == ("all.js.gz", "gzip")
     assert server.get("/all.js.gz").get("Content-Type") == "application/gzip"
+    server.stop(messages=UNUSED)
 
 
 def test_location_without_siblings_says_nothing_of_them(site, root):
