@@ -132,13 +132,14 @@ int
 pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 {
 	struct pw_pool *pl;
-	uint64_t memory;
+	struct os_memory om;
 	int error = -ENOMEM;
 
 	pl = line_calloc(sizeof(*pl));
 	if (pl == NULL)
 		return error;
-	memory = os_memory(&pl->pl_sockets);
+	os_memory(&om);
+	pl->pl_sockets = om.om_sockets;
 	pl->pl_sink = os_sink_open();
 	if (pl->pl_sink < 0) {
 		error = pl->pl_sink;
@@ -148,8 +149,8 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 	if (pl->pl_devices[0] == NULL)
 		goto fail;
 	pl->pl_ndevices = 1;
-	pl->pl_popular = admission_create(memory / 4 * 3);
-	pl->pl_room = budget_create((size_t)(memory / POOL_ROOM));
+	pl->pl_popular = admission_create(om.om_bytes / 4 * 3);
+	pl->pl_room = budget_create((size_t)(om.om_bytes / POOL_ROOM));
 	pl->pl_reclaim = reclaim_create();
 	if (pl->pl_popular == NULL || pl->pl_room == NULL ||
 	    pl->pl_reclaim == NULL)

@@ -16,12 +16,13 @@
 #include "lib/os/os.h"
 
 /* The machine's: rctl(8) limits what a jail maps, not its part of the cache. */
-uint64_t
-os_memory(bool *sockets)
+void
+os_memory(struct os_memory *om)
 {
-	*sockets = false;
-	return (uint64_t)sysconf(_SC_PHYS_PAGES) *
-	       (uint64_t)sysconf(_SC_PAGESIZE);
+	*om = (struct os_memory){
+	    .om_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+			(uint64_t)sysconf(_SC_PAGESIZE),
+	};
 }
 
 /* jemalloc has its own ways. */

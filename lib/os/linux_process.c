@@ -1,6 +1,6 @@
 /*
- * linux_process: what os.h says about the process as a whole: the memory that it
- * may have, its program, its table of descriptors, its logs.
+ * linux_process: what os.h says about the process as a whole: its heap, its program,
+ * its table of descriptors, its logs.
  */
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -24,73 +24,7 @@
 #include "lib/os/linux.h"
 #include "lib/os/os.h"
 
-#define PATH_LEN 4096
-#define HEAP	 (64 << 20) /* glibc's HEAP_MAX_SIZE where pointers have 64 bits */
-
-/* The group's limit, or one of those above it, if that is smaller. */
-static uint64_t
-limit_of(const char *mount, char *group, const char *file, uint64_t least)
-{
-	char path[PATH_LEN + 64], *slash;
-	uint64_t limit;
-
-	for (;;) {
-		snprintf(path, sizeof(path), "%s%s/%s", mount, group, file);
-		/* "max" is no number: there is none. */
-		limit = os_linux_number(path);
-		if (limit != 0 && limit < least)
-			least = limit;
-		slash = strrchr(group, '/');
-		if (slash == NULL)
-			return least;
-		*slash = '\0';
-	}
-}
-
-/* A line of /proc/self/cgroup: number:controllers:/group */
-static uint64_t
-limit_of_line(char *line, uint64_t least, bool *sockets)
-{
-	char *controllers, *group, again[PATH_LEN];
-	uint64_t before = least;
-
-	line[strcspn(line, "\n")] = '\0';
-	controllers = strchr(line, ':');
-	group = controllers == NULL ? NULL : strchr(controllers + 1, ':');
-	if (group == NULL)
-		return least;
-	*group++ = '\0';
-	if (controllers[1] == '\0') {
-		snprintf(again, sizeof(again), "%s", group);
-		least = limit_of("/sys/fs/cgroup", again, "memory.high", least);
-		least = limit_of("/sys/fs/cgroup", group, "memory.max", least);
-		*sockets = least < before;
-		return least;
-	}
-	if (strcmp(controllers, ":memory") == 0)
-		return limit_of("/sys/fs/cgroup/memory", group,
-		    "memory.limit_in_bytes", least);
-	return least;
-}
-
-/* The machine's, or what the control group may have, cgroups(7) v1 or v2. */
-uint64_t
-os_memory(bool *sockets)
-{
-	uint64_t least =
-	    (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-	char line[PATH_LEN];
-	FILE *f;
-
-	*sockets = false;
-	f = fopen("/proc/self/cgroup", "re");
-	if (f == NULL)
-		return least;
-	while (fgets(line, sizeof(line), f) != NULL)
-		least = limit_of_line(line, least, sockets);
-	fclose(f);
-	return least;
-}
+#define HEAP (64 << 20) /* glibc's HEAP_MAX_SIZE where pointers have 64 bits */
 
 #define APART "/libcrypto.so" /* 5 MiB, of use with some configurations only */
 

@@ -229,11 +229,16 @@ void os_wake_signal(int fd);
 void os_wake_clear(int fd);
 void os_wake_close(int fds[2]);
 
-/*
- * Bytes of memory that this process may have, page cache included.  *sockets: there is a limit,
- * and what sockets hold counts as well (control groups v2), so that to send may evict.  Reads files.
- */
-uint64_t os_memory(bool *sockets);
+/* Memory that this process may have, page cache included. */
+struct os_memory {
+	uint64_t om_bytes;
+	bool om_limited; /* less than the machine has: by a control group */
+	bool
+	    om_sockets; /* what sockets hold counts as well (v2): to send may evict */
+};
+
+/* Reads files. */
+void os_memory(struct os_memory *);
 
 /*
  * From here on threads have their heaps from the kernel in one piece each, and give nothing

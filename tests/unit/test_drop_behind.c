@@ -209,8 +209,10 @@ ask_for_others(struct fixture *fx)
 	struct file_private private = {.fp_file.fil_dev = 1};
 	struct pw_file *other = &private.fp_file;
 	struct noted noted = {0};
+	struct os_memory om;
 
-	other->fil_size = (off_t)(os_memory(&(bool){false}) / 16);
+	os_memory(&om);
+	other->fil_size = (off_t)(om.om_bytes / 16);
 	for (other->fil_ino = 0; other->fil_ino < 20; other->fil_ino++) {
 		admission_asked(pool_admission(fx->fx_pool), &noted, other,
 		    other->fil_size);

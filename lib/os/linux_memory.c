@@ -1,0 +1,130 @@
+/*
+ * linux_memory: see linux_memory.h.
+ *
+ * In a container /proc/self/cgroup names the group as the host sees it, or "/" in a namespace of
+ * its own, and its limit is where the hierarchy is mounted.  So the last name that is tried is the
+ * mount's own.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/os/linux.h"
+#include "lib/os/linux_memory.h"
+
+#define PATH_LEN 4096
+
+/* A hierarchy that limits memory. */
+struct hierarchy {
+	const char *hy_mount;
+	const char
+	    *hy_files[2]; /* of a limit each; the second one may be NULL */
+	bool hy_sockets;  /* sockets count, too */
+};
+
+static const struct hierarchy v1 = {
+    "/sys/fs/cgroup/memory", {"memory.limit_in_bytes", NULL}, false};
+
+/* The second one is systemd's in its hybrid mode. */
+static const struct hierarchy v2[] = {
+    {"/sys/fs/cgroup", {"memory.max", "memory.high"}, true},
+    {"/sys/fs/cgroup/unified", {"memory.max", "memory.high"}, true},
+};
+
+static void
+read_limit(const char *root, const struct hierarchy *hy, const char *group,
+    struct os_memory *om)
+{
+	char path[3 * PATH_LEN];
+	uint64_t limit;
+	int i;
+
+	for (i = 0; i < 2 && hy->hy_files[i] != NULL; i++) {
+		snprintf(path, sizeof(path), "%s%s%s/%s", root, hy->hy_mount,
+		    group, hy->hy_files[i]);
+		/* "max" is no number: there is none. */
+		limit = os_linux_number(path);
+		if (limit == 0 || limit >= om->om_bytes)
+			continue;
+		om->om_bytes = limit;
+		om->om_limited = true;
+		om->om_sockets = hy->hy_sockets;
+	}
+}
+
+/* Of the group, and of those above it. */
+static void
+read_limits(const char *root, const struct hierarchy *hy, const char *name,
+    struct os_memory *om)
+{
+	char group[PATH_LEN], *slash;
+
+	snprintf(group, sizeof(group), "%s", name);
+	for (;;) {
+		read_limit(root, hy, group, om);
+		slash = strrchr(group, '/');
+		if (slash == NULL)
+			return;
+		*slash = '\0';
+	}
+}
+
+/* Several controllers may share a hierarchy: "cpu,memory". */
+static bool
+names_memory(const char *controllers)
+{
+	size_t len;
+
+	for (;;) {
+		len = strcspn(controllers, ",");
+		if (len == strlen("memory") &&
+		    strncmp(controllers, "memory", len) == 0)
+			return true;
+		if (controllers[len] == '\0')
+			return false;
+		controllers += len + 1;
+	}
+}
+
+/* A line of /proc/self/cgroup: number:controllers:/group */
+static void
+read_line(const char *root, char *line, struct os_memory *om)
+{
+	char *controllers, *group;
+
+	line[strcspn(line, "\n")] = '\0';
+	controllers = strchr(line, ':');
+	group = controllers == NULL ? NULL : strchr(controllers + 1, ':');
+	if (group == NULL)
+		return;
+	*group++ = '\0';
+	if (controllers[1] == '\0') {
+		read_limits(root, &v2[0], group, om);
+		read_limits(root, &v2[1], group, om);
+	} else if (names_memory(controllers + 1))
+		read_limits(root, &v1, group, om);
+}
+
+void
+os_linux_memory(const char *root, uint64_t machine, struct os_memory *om)
+{
+	char line[PATH_LEN];
+	FILE *f;
+
+	*om = (struct os_memory){.om_bytes = machine};
+	snprintf(line, sizeof(line), "%s/proc/self/cgroup", root);
+	f = fopen(line, "re");
+	if (f == NULL)
+		return;
+	while (fgets(line, sizeof(line), f) != NULL)
+		read_line(root, line, om);
+	fclose(f);
+}
+
+void
+os_memory(struct os_memory *om)
+{
+	os_linux_memory("",
+	    (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
+	    om);
+}
