@@ -88,6 +88,12 @@ pw_loop_spare(struct pw_loop *lp)
 	return file_cache_spare(lp->lp_files);
 }
 
+void
+pw_loop_bound(struct pw_loop *lp, size_t bytes)
+{
+	atomic_store_explicit(&lp->lp_bound, bytes, memory_order_relaxed);
+}
+
 unsigned
 pw_loop_pending(const struct pw_loop *lp)
 {

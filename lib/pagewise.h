@@ -145,6 +145,13 @@ void pw_loop_tick(struct pw_loop *, uint64_t now_us);
 bool pw_loop_spare(struct pw_loop *);
 
 /*
+ * A socket that was given pages of a file pins them: they stay in memory, and count for the
+ * control group, until the client has acknowledged them.  bytes > 0: from now on the loop's
+ * transmissions give their sockets copies, and at most so many bytes a call.  0: as usual.
+ */
+void pw_loop_bound(struct pw_loop *, size_t bytes);
+
+/*
  * Waits that have not been delivered yet: 0 before pw_loop_destroy.  What was cancelled counts
  * until its thread has come back.
  */

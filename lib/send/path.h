@@ -4,6 +4,7 @@
 #ifndef LIB_SEND_PATH_H
 #define LIB_SEND_PATH_H
 
+#include "lib/disk/completion.h"
 #include "lib/disk/file_private.h"
 #include "lib/disk/pool.h"
 #include "lib/pagewise.h"
@@ -69,11 +70,12 @@ enum pw_send_status send_prefetched(
 /*
  * The budget (budget.h) for a window of len bytes.  -EINPROGRESS: there is no room now, the
  * transmission is pending, and done is called when there is; -EAGAIN: the same without done.
- * settle gives back the part that has been sent.
+ * settle gives back the part that has been sent; where the socket is full and its loop bounded,
+ * all of it.
  */
 int send_room_take(
     struct pw_send *, size_t len, void (*done)(struct pw_waiter *));
-void send_room_settle(struct pw_send *);
+void send_room_settle(struct pw_send *, bool full);
 
 /*
  * Sets ss_window: how much to fetch now; and ss_lead.  By what the client has taken so far,
@@ -159,6 +161,14 @@ off_t send_window_end(const struct pw_send *, off_t from);
 
 /* The same for snd_off, but at most a share away. */
 off_t send_share_end(const struct pw_send *);
+
+/* Bytes of a call: see pw_loop_bound; 0: its loop is not bounded.  Any thread. */
+static inline size_t
+send_bound(const struct pw_send *s)
+{
+	return atomic_load_explicit(
+	    &s->snd_loop->lp_bound, memory_order_relaxed);
+}
 
 /* So many bytes, or as many as the caller permits: snd_limit. */
 uint64_t send_limited(const struct pw_send *, uint64_t bytes);

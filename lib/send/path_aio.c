@@ -15,7 +15,8 @@ struct aio {
 	struct async_op ai_op;
 	off_t ai_off; /* of data in the file */
 	size_t ai_len;
-	char ai_data[SEND_SHARE];
+	size_t ai_room;
+	char ai_data[];
 };
 
 static void
@@ -36,9 +37,24 @@ read_done(struct pw_waiter *w)
 static size_t
 share(const struct pw_send *s)
 {
+	const struct aio *ai = priv(s)->ss_own;
 	size_t len = (size_t)(send_share_end(s) - s->snd_off);
+	size_t room = ai == NULL ? SEND_SHARE : ai->ai_room;
 
-	return len < SEND_SHARE ? len : SEND_SHARE;
+	return len < room ? len : room;
+}
+
+/* A client that takes little holds little: the bound of its loop, if there is one. */
+static struct aio *
+aio_create(const struct pw_send *s)
+{
+	size_t bound = send_bound(s);
+	size_t room = bound > 0 && bound < SEND_SHARE ? bound : SEND_SHARE;
+	struct aio *ai = calloc(1, sizeof(*ai) + room);
+
+	if (ai != NULL)
+		ai->ai_room = room;
+	return ai;
 }
 
 static int
@@ -72,7 +88,7 @@ read_more(struct pw_send *s)
 	int error;
 
 	if (ai == NULL)
-		ai = priv(s)->ss_own = calloc(1, sizeof(*ai));
+		ai = priv(s)->ss_own = aio_create(s);
 	if (ai == NULL)
 		return send_pending_fail(s, -ENOMEM);
 	send_fetch_begin(s, s->snd_off + (off_t)share(s));

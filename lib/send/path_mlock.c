@@ -109,7 +109,7 @@ mlock_step(struct pw_send *s)
 		return lock(s);
 	status = send_window(s, end, send_by_sendfile);
 	if (priv(s)->ss_held > 0)
-		send_room_settle(s);
+		send_room_settle(s, false);
 	return status;
 }
 

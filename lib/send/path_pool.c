@@ -16,6 +16,7 @@
 #include "lib/disk/reclaim.h"
 #include "lib/os/os.h"
 #include "lib/send/path.h"
+#include "lib/send/sink.h"
 
 /* ss_lent.  From LENT_OUT thread and loop each may take it, one of them once. */
 enum {
@@ -175,7 +176,7 @@ send_by_pool(struct pw_send *s)
 {
 	enum pw_send_status status = PW_SEND_AGAIN;
 
-	if (s->snd_sink != NULL)
+	if (sink_copies(s))
 		return send_aio.path_step(s);
 	if (priv(s)->ss_reported)
 		status = send_pool_report(s);

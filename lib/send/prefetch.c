@@ -255,7 +255,7 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 	if (status == PW_SEND_WANT_WRITE)
 		priv(s)->ss_ready = -1;
 	if (priv(s)->ss_held > 0) {
-		send_room_settle(s);
+		send_room_settle(s, status == PW_SEND_WANT_WRITE);
 		if (fetch == send_fetch_by_pool)
 			send_ahead(s);
 	}

@@ -105,7 +105,7 @@ pw_send_start(struct pw_send *s)
 	priv(s)->ss_fetches = 0;
 	priv(s)->ss_share = SEND_SHARE_MOST;
 	priv(s)->ss_own = NULL;
-	priv(s)->ss_reported = priv(s)->ss_brings = false;
+	priv(s)->ss_reported = priv(s)->ss_brings = priv(s)->ss_copies = false;
 	priv(s)->ss_window = s->snd_readahead == PW_READAHEAD_AUTO ? WINDOW_MOST
 			     : s->snd_readahead == PW_READAHEAD_NONE
 				 ? SEND_SHARE
@@ -157,6 +157,14 @@ step_too_early(struct pw_send *s)
 	return PW_SEND_ERROR;
 }
 
+/* Not while the path has something of its own, or a thread's result to report. */
+static void
+choose_copies(struct pw_send *s)
+{
+	if (priv(s)->ss_own == NULL && !priv(s)->ss_reported)
+		priv(s)->ss_copies = send_bound(s) > 0;
+}
+
 enum pw_send_status
 pw_send_step(struct pw_send *s)
 {
@@ -167,7 +175,8 @@ pw_send_step(struct pw_send *s)
 		return step_too_early(s);
 	if (s->snd_error != 0)
 		return PW_SEND_ERROR;
-	status = s->snd_sink == NULL ? s->snd_path->path_step(s) : sink_step(s);
+	choose_copies(s);
+	status = sink_copies(s) ? sink_step(s) : s->snd_path->path_step(s);
 	check_step(s, status, before);
 	return status;
 }
@@ -200,7 +209,7 @@ pw_send_finish(struct pw_send *s)
 		return;
 	PW_MUST(!s->snd_pending,
 	    "the transmission is pending: cancel it, and wait for snd_done");
-	if (s->snd_sink != NULL)
+	if (sink_copies(s))
 		sink_finish(s);
 	else if (s->snd_path->path_finish != NULL)
 		s->snd_path->path_finish(s);

@@ -44,6 +44,7 @@ struct send_private {
 	int ss_result;		/* what it returned */
 	int ss_next;		/* enum account_next: what came of it */
 	bool ss_reported;	/* ss_next is to be the next answer */
+	bool ss_copies;		/* its socket gets copies: see pw_loop_bound */
 	bool ss_brings;		/* something was not in memory before */
 	bool ss_drops;		/* what was brought in is given back ... */
 	bool ss_trial;		/* ... or is used once so far ... */

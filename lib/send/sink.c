@@ -26,7 +26,7 @@ copy_resident(struct pw_send *s, size_t len, size_t *sent)
 	long n;
 
 	*sent = 0;
-	if (sk->sk_ops->room != NULL)
+	if (sk != NULL && sk->sk_ops->room != NULL)
 		data = sk->sk_ops->room(sk, &room);
 	if (room <= head)
 		return room == 0 ? -EAGAIN
@@ -50,7 +50,7 @@ copy_resident(struct pw_send *s, size_t len, size_t *sent)
 static bool
 takes_ranges(const struct pw_send *s)
 {
-	return s->snd_sink->sk_ops->take_range != NULL;
+	return s->snd_sink != NULL && s->snd_sink->sk_ops->take_range != NULL;
 }
 
 static int

@@ -9,12 +9,20 @@
 
 #include "lib/os/os.h"
 #include "lib/pagewise.h"
+#include "lib/send/send_private.h"
 
 /* Of a descriptor these two mean: call again. */
 static inline int
 sink_error(int error)
 {
 	return error == -EINTR || error == -EBUSY ? -EIO : error;
+}
+
+/* Its bytes are copied, into a sink or, while the loop is bounded, into the socket. */
+static inline bool
+sink_copies(const struct pw_send *s)
+{
+	return s->snd_sink != NULL || priv(s)->ss_copies;
 }
 
 /* As os_send. */
@@ -24,8 +32,10 @@ sink_send(
 {
 	struct pw_sink *sk = s->snd_sink;
 
+	/* A segment that waits for more would keep a bounded socket full. */
 	if (sk == NULL)
-		return os_send(s->snd_sock, mem, len, more, sent);
+		return os_send(
+		    s->snd_sock, mem, len, more && !priv(s)->ss_copies, sent);
 	*sent = 0;
 	return sink_error(sk->sk_ops->take(sk, mem, len, more, sent));
 }
@@ -39,7 +49,7 @@ sink_unacked(const struct pw_send *s)
 	return sk == NULL ? os_unacked(s->snd_sock) : sk->sk_ops->unacked(sk);
 }
 
-/* path_step of all paths where there is a pw_sink; and path_finish. */
+/* path_step of all paths where sink_copies; and path_finish. */
 enum pw_send_status sink_step(struct pw_send *);
 void sink_finish(struct pw_send *);
 

@@ -153,8 +153,8 @@ send_status(enum account_next next)
 static bool
 takes_memory(const struct pw_send *s)
 {
-	bool joins = s->snd_sink != NULL ? priv(s)->ss_joins
-					 : s->snd_path->path_takes_memory;
+	bool joins =
+	    sink_copies(s) ? priv(s)->ss_joins : s->snd_path->path_takes_memory;
 
 	return joins && s->snd_len > 0 && s->snd_mem_len < SEND_HEAD;
 }
@@ -162,10 +162,12 @@ takes_memory(const struct pw_send *s)
 static enum account_next
 send_some(struct pw_send *s, off_t file_end, size_t share, send_call_f call)
 {
-	size_t sent, len;
+	size_t sent, len, bound = send_bound(s);
 	bool more;
 	int error;
 
+	if (bound > 0 && bound < share)
+		share = bound;
 	if (s->snd_mem_len > 0 && !takes_memory(s)) {
 		len = s->snd_mem_len < share ? s->snd_mem_len : share;
 		more = s->snd_more || s->snd_len > 0 || len < s->snd_mem_len;

@@ -71,7 +71,11 @@ send_window_choose(struct pw_send *s)
 			wf.wf_rate = s->snd_pace;
 		wf.wf_guess = wf.wf_plenty = false;
 	}
-	size = window_size(&wf);
+	/* Nor may one that has not shown that it reads, where others do not. */
+	if (send_bound(s) > 0)
+		wf.wf_plenty = false;
+	size =
+	    send_bound(s) > 0 && wf.wf_guess ? WINDOW_LEAST : window_size(&wf);
 	if (s->snd_readahead == PW_READAHEAD_AUTO)
 		priv(s)->ss_window = size;
 	priv(s)->ss_lead = window_lead(&wf, priv(s)->ss_window);
@@ -100,11 +104,14 @@ send_room_take(struct pw_send *s, size_t len, void (*done)(struct pw_waiter *))
 
 /* In steps: each takes a lock. */
 void
-send_room_settle(struct pw_send *s)
+send_room_settle(struct pw_send *s, bool full)
 {
 	off_t left = priv(s)->ss_asked - s->snd_off;
 	size_t unsent = left > 0 ? (size_t)left : 0;
 
+	/* Clients that do not read would keep all of it, and others would wait. */
+	if (full && send_bound(s) > 0)
+		unsent = 0;
 	if (priv(s)->ss_held < unsent + (unsent > 0 ? STEP : 1))
 		return;
 	pool_room_give(

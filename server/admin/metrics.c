@@ -110,7 +110,8 @@ write_connections(const struct metrics *mt, struct evbuffer *out)
 	    [CAP_RATE] = "min_send_rate",
 	    [CAP_REQUESTS] = "max_requests",
 	    [CAP_FRAMES] = "http2_frames",
-	    [CAP_TCP_MEMORY] = "tcp_memory"};
+	    [CAP_TCP_MEMORY] = "tcp_memory",
+	    [CAP_MEMORY] = "memory"};
 
 	text_family(
 	    out, "pagewise_connections", "gauge", "Connections by state.");
@@ -118,7 +119,8 @@ write_connections(const struct metrics *mt, struct evbuffer *out)
 	    offsetof(struct stats, sta_phase));
 	text_family(out, "pagewise_limited_total", "counter",
 	    "Times each limit was reached: accepting paused, a connection "
-	    "refused or closed; tcp_memory: the kernel used more.");
+	    "refused or closed; tcp_memory: the kernel used more; memory: "
+	    "unacknowledged data had more than its share of the limit.");
 	write_each(mt, out, "pagewise_limited_total", "limit", caps, CAPS,
 	    offsetof(struct stats, sta_capped));
 	text_family(out, "pagewise_timeouts_total", "counter",
@@ -244,6 +246,18 @@ write_sleeps(const struct metrics *mt, struct evbuffer *out)
 }
 
 static void
+write_limit(const struct metrics *mt, struct evbuffer *out)
+{
+	text_simple(out, "pagewise_memory_limit_bytes", "gauge",
+	    mt->mt_workers[0]->wk_tcp_memory->pr_limit,
+	    "Memory that the control group may have; 0: there is no limit.");
+	text_simple(out, "pagewise_unacked_bytes", "gauge",
+	    all_workers(mt, offsetof(struct stats, sta_unacked)),
+	    "Data in sockets that clients have not acknowledged; 0 without "
+	    "a limit.");
+}
+
+static void
 write_workers(const struct metrics *mt, struct evbuffer *out)
 {
 	static const char wait[] = "pagewise_requests_disk_wait_seconds_total";
@@ -260,6 +274,7 @@ write_workers(const struct metrics *mt, struct evbuffer *out)
 	text_simple(out, "pagewise_tcp_memory_pressure", "gauge",
 	    tcp_memory_is_short(mt->mt_workers[0]->wk_tcp_memory),
 	    "1 while the kernel uses more memory for TCP than tcp_memory.");
+	write_limit(mt, out);
 	text_family(out, wait, "counter",
 	    "Total time that requests waited for a disk.");
 	text_seconds(out, wait, "",

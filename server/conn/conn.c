@@ -28,6 +28,7 @@ conn_free(struct conn *c)
 		event_del(&c->cn_event);
 		limits_leave(wk->wk_clients, c->cn_client);
 	}
+	unacked_forget(&wk->wk_unacked, &c->cn_unacked);
 	transport_destroy(&c->cn_transport);
 	worker_removed(wk, &c->cn_item);
 	free(c);
@@ -269,7 +270,9 @@ run(struct conn *c)
 	for (n = 0; next == NEXT_GO && n < 2 * REQUESTS_PER_TURN; n++)
 		next = step(c);
 	count_phase(c);
-	worker_gave(c->cn_worker);
+	if (worker_may_look(c->cn_worker))
+		worker_look(
+		    c->cn_worker, &c->cn_unacked, c->cn_transport.tr_fd);
 	switch (next) {
 	case NEXT_GO:
 	case NEXT_AGAIN:

@@ -72,11 +72,12 @@ struct conn {
 	bool cn_drained;  /* the last recv found less than it had room for */
 	bool cn_hup;	  /* the client has closed its end */
 	bool cn_dying;	  /* a completion is to come, and frees it */
-	bool cn_bounded;  /* see tcp_memory.h */
 	bool cn_proxied;  /* its peer is trusted to name clients */
 	bool cn_secure;	  /* TLS is spoken on it */
 	bool cn_shaking;  /* a step of its handshake is to come back */
 	bool cn_ending;	  /* its end is not said yet: the socket was full */
+	enum tcp_level cn_level; /* of its socket */
+	struct unacked_item cn_unacked;
 	unsigned cn_requests; /* with an answer that has begun */
 	struct worker *cn_worker;
 	struct event cn_event;

@@ -39,13 +39,13 @@ conn_log_tls(const struct conn *c)
 static inline void
 conn_bound(struct conn *c)
 {
-	const struct tcp_memory *pr = c->cn_worker->wk_tcp_memory;
-	bool on = tcp_memory_is_short(pr);
+	enum tcp_level level = worker_level(c->cn_worker);
 
-	if (c->cn_bounded == on)
+	if (c->cn_level == level)
 		return;
-	c->cn_bounded = on;
-	tcp_memory_apply(pr, on, c->cn_transport.tr_fd);
+	c->cn_level = level;
+	tcp_memory_apply(
+	    c->cn_worker->wk_tcp_memory, level, c->cn_transport.tr_fd);
 }
 
 /* --------------------------------------------------------------- state.c */

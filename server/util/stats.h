@@ -45,6 +45,7 @@ enum cap {
 	CAP_REQUESTS,	/* connections closed after max_requests */
 	CAP_FRAMES,	/* HTTP/2: connections ended for a flood of frames */
 	CAP_TCP_MEMORY, /* tcp_memory: times that there was more */
+	CAP_MEMORY,	/* of the control group, that sockets hold: the same */
 	CAPS
 };
 
@@ -75,6 +76,7 @@ struct stats {
 	    sta_h2_streams;		/* of these: requests that have begun */
 	_Atomic uint64_t sta_hot_bytes; /* as of the last tick */
 	_Atomic uint64_t sta_sent;	/* bytes handed to the kernel */
+	_Atomic uint64_t sta_unacked;	/* bytes that sockets hold: unacked.h */
 	_Atomic uint64_t sta_disk_wait; /* microseconds, of all requests */
 	_Atomic uint64_t sta_phase[PHASES]; /* connections, now */
 	_Atomic uint64_t sta_accepted;

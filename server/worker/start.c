@@ -22,6 +22,7 @@
 #define LINGER_US 5000000
 #define GRACE_US  1000000 /* at the end, for a last request */
 #define SECOND_US ((uint64_t)1000000)
+#define LOOK	  ((uint64_t)64 << 10) /* bytes: see tcp_memory.h */
 
 static void
 on_device(void *arg, const char *message)
@@ -169,6 +170,15 @@ spare(void *arg)
 	return oust_descriptor(arg, true);
 }
 
+static void
+watch_sockets(struct worker *wk, struct tcp_memory *pr)
+{
+	wk->wk_tcp_memory = pr;
+	unacked_init(&wk->wk_unacked,
+	    pr->pr_share / wk->wk_service.svc_conf->conf_workers);
+	wk->wk_look = pr->pr_share > 0 ? 0 : LOOK;
+}
+
 int
 worker_create(const struct shared *sh, unsigned id, struct worker **out)
 {
@@ -185,7 +195,7 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	wk->wk_service.svc_roots = sh->sh_roots;
 	wk->wk_service.svc_health = sh->sh_health;
 	wk->wk_clients = sh->sh_clients;
-	wk->wk_tcp_memory = sh->sh_tcp_memory;
+	watch_sockets(wk, sh->sh_tcp_memory);
 	wk->wk_service.svc_verifier = sh->sh_verifier;
 	wk->wk_service.svc_rates = sh->sh_rates;
 	wk->wk_service.svc_spare = spare;

@@ -13,6 +13,8 @@
 
 #define PERIOD_US 10000
 #define UNSENT	  ((size_t)128 << 10) /* bytes: two segments of the largest */
+#define LITTLE	  ((size_t)4 << 10)
+#define SHARE	  8 /* of the control group's memory */
 
 /* In a debug build the environment may name a file that is asked instead: for tests. */
 static int
@@ -31,6 +33,21 @@ open_source(uint64_t *enough)
 	return os_tcp_memory_open(enough);
 }
 
+/* What the sockets of this process hold of the memory of its control group. */
+static void
+learn_limit(struct tcp_memory *pr, uint64_t most)
+{
+	struct os_memory om;
+
+	os_memory(&om);
+	if (!om.om_limited || most == 0)
+		return;
+	pr->pr_limit = om.om_bytes;
+	pr->pr_share = om.om_bytes / SHARE;
+	if (most < pr->pr_share)
+		pr->pr_share = most;
+}
+
 int
 tcp_memory_create(uint64_t most, struct tcp_memory **out)
 {
@@ -44,6 +61,7 @@ tcp_memory_create(uint64_t most, struct tcp_memory **out)
 	pr->pr_fd = -1;
 	/* More than the system gives otherwise would make it worse. */
 	pr->pr_unsent = limit < UNSENT ? limit : UNSENT;
+	learn_limit(pr, most);
 	if (most == 0)
 		return 0;
 	pr->pr_fd = open_source(&enough);
@@ -93,7 +111,10 @@ tcp_memory_look(struct tcp_memory *pr, uint64_t now)
 }
 
 void
-tcp_memory_apply(const struct tcp_memory *pr, bool on, int sock)
+tcp_memory_apply(const struct tcp_memory *pr, enum tcp_level level, int sock)
 {
-	(void)os_limit_unsent(sock, on ? pr->pr_unsent : 0);
+	size_t bytes = level == TCP_ALL ? 0 : pr->pr_unsent;
+
+	(void)os_limit_unsent(
+	    sock, level == TCP_LITTLE && bytes > LITTLE ? LITTLE : bytes);
 }

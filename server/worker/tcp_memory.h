@@ -18,8 +18,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* How much of an answer a socket is given that its client has not taken yet. */
+enum tcp_level {
+	TCP_ALL,    /* what the kernel takes */
+	TCP_LESS,   /* 128 KiB */
+	TCP_LITTLE, /* 4 KiB: see unacked.h */
+};
+
 struct tcp_memory {
-	int pr_fd; /* -1: never asked */
+	int pr_fd;	   /* -1: never asked */
+	uint64_t pr_limit; /* of the control group, bytes; 0: there is none */
+	uint64_t pr_share; /* of it, that sockets may hold: see unacked.h */
 	uint64_t
 	    pr_most; /* bytes of memory for TCP; above it there is pressure */
 	size_t pr_unsent;	  /* bytes: see os_limit_unsent */
@@ -48,7 +57,7 @@ tcp_memory_is_short(const struct tcp_memory *pr)
 	return atomic_load_explicit(&pr->pr_on, memory_order_relaxed);
 }
 
-/* Limits the data in a socket under pressure; else fills it. */
-void tcp_memory_apply(const struct tcp_memory *, bool on, int sock);
+/* Limits the data in a socket. */
+void tcp_memory_apply(const struct tcp_memory *, enum tcp_level, int sock);
 
 #endif

@@ -21,6 +21,8 @@
 #define LATE_LOOKS 4   /* ... but the clock is not read for each */
 #define MILLI_US   ((uint64_t)1000)
 #define SECOND_US  ((uint64_t)1000000)
+#define LESS	   ((size_t)128 << 10) /* bytes of a call */
+#define LITTLE	   ((size_t)8 << 10)
 
 bool
 worker_late(struct worker *wk)
@@ -124,13 +126,56 @@ report_asleep(struct worker *wk)
 	    (unsigned long long)(us / 1000), text);
 }
 
-void
-worker_look(struct worker *wk)
+static void
+look_at_tcp(struct worker *wk)
 {
-	wk->wk_looked = stat_get(&wk->wk_service.svc_stats.sta_sent);
 	if (tcp_memory_look(wk->wk_tcp_memory, clock_now()))
 		stat_add(
 		    &wk->wk_service.svc_stats.sta_capped[CAP_TCP_MEMORY], 1);
+}
+
+static void
+report_unacked(struct worker *wk)
+{
+	const struct tcp_memory *pr = wk->wk_tcp_memory;
+
+	stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_MEMORY], 1);
+	if (!message_rate_tell(&wk->wk_told_unacked, clock_now()))
+		return;
+	log_warn(wk->wk_service.svc_log,
+	    "worker %u: clients that do not read hold %llu KiB in their "
+	    "sockets, of a control group's memory of %llu MiB: each gets "
+	    "little at a time until they do; give the group more memory, or "
+	    "lower send_timeout",
+	    wk->wk_id, (unsigned long long)wk->wk_unacked.un_bytes >> 10,
+	    (unsigned long long)pr->pr_limit >> 20);
+}
+
+/* Pages of files are not pinned then: see pw_loop_bound. */
+static void
+bound_loop(struct worker *wk)
+{
+	static const size_t steps[] = {
+	    [TCP_ALL] = 0, [TCP_LESS] = LESS, [TCP_LITTLE] = LITTLE};
+
+	pw_loop_bound(wk->wk_service.svc_loop, steps[wk->wk_unacked.un_level]);
+	atomic_store_explicit(&wk->wk_service.svc_stats.sta_unacked,
+	    wk->wk_unacked.un_bytes, memory_order_relaxed);
+}
+
+void
+worker_look(struct worker *wk, struct unacked_item *it, int sock)
+{
+	uint64_t sent = stat_get(&wk->wk_service.svc_stats.sta_sent);
+	uint64_t gave = sent - wk->wk_looked;
+
+	wk->wk_looked = sent;
+	look_at_tcp(wk);
+	if (wk->wk_unacked.un_share == 0)
+		return;
+	if (unacked_gave(&wk->wk_unacked, it, sock, gave))
+		report_unacked(wk);
+	bound_loop(wk);
 }
 
 static void
@@ -145,7 +190,11 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	expire(wk, clock_now() + TURNS_US);
 	pw_loop_tick(wk->wk_service.svc_loop, clock_now());
 	if (tcp_memory_is_short(wk->wk_tcp_memory))
-		worker_look(wk);
+		look_at_tcp(wk);
+	if (wk->wk_unacked.un_share > 0) {
+		unacked_tick(&wk->wk_unacked);
+		bound_loop(wk);
+	}
 	listener_tick(wk);
 	oust_tick(wk);
 	sched_check(&wk->wk_sched, &wk->wk_service.svc_stats);

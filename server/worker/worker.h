@@ -15,6 +15,7 @@
 #include "server/conf/conf.h"
 #include "server/worker/connection_limits.h"
 #include "server/worker/tcp_memory.h"
+#include "server/worker/unacked.h"
 #include "server/content/service.h"
 #include "server/content/header_cache.h"
 #include "server/log/message_rate.h"
@@ -24,9 +25,6 @@
 #include "server/worker/loop_profile.h"
 #include "server/worker/sched.h"
 #include "server/util/stats.h"
-
-/* Bytes given to sockets between two checks: see tcp_memory.h. */
-#define WORKER_SHARE ((uint64_t)64 << 10)
 
 struct client;
 struct sockaddr;
@@ -86,6 +84,9 @@ struct worker {
 
 	struct tcp_memory *wk_tcp_memory; /* main's */
 	uint64_t wk_looked;		  /* sta_sent, when it was looked at */
+	uint64_t wk_look; /* bytes given to sockets between two looks */
+	struct unacked wk_unacked;
+	struct message_rate wk_told_unacked;  /* about what they hold */
 	struct header_cache *wk_header_cache; /* NULL: off */
 	struct tls_context *wk_tls;	      /* NULL: no TLS */
 	struct handshaker *wk_handshaker;     /* main's; NULL: the same */
@@ -162,16 +163,26 @@ worker_lap(struct worker *wk, enum loop_phase kind)
 	pw_loop_awake(wk->wk_service.svc_loop, now);
 }
 
-/* Looks whether the kernel has too much for TCP. */
-void worker_look(struct worker *);
+/* Something may have been given to this socket: looks whether sockets hold too much. */
+void worker_look(struct worker *, struct unacked_item *, int sock);
 
-/* Something may have been given to a socket: now and then it is time to look. */
-static inline void
-worker_gave(struct worker *wk)
+/* Now and then it is time to look; where memory is limited, always. */
+static inline bool
+worker_may_look(const struct worker *wk)
 {
-	if (stat_get(&wk->wk_service.svc_stats.sta_sent) - wk->wk_looked >=
-	    WORKER_SHARE)
-		worker_look(wk);
+	return stat_get(&wk->wk_service.svc_stats.sta_sent) - wk->wk_looked >=
+	       wk->wk_look;
+}
+
+/* What a socket may be given now. */
+static inline enum tcp_level
+worker_level(const struct worker *wk)
+{
+	enum tcp_level level = wk->wk_unacked.un_level;
+
+	return level == TCP_ALL && tcp_memory_is_short(wk->wk_tcp_memory)
+		   ? TCP_LESS
+		   : level;
 }
 
 /*

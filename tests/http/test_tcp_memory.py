@@ -239,3 +239,88 @@ def test_that_it_cannot_be_asked_is_said(serve, site):
     server = serve("--root", site, env={"PAGEWISE_SOCKSTAT": "/no/such/file"})
     server.get("/")
     assert "tcp_memory: cannot read how much memory TCP uses: No such file or directory" in server.output
+
+
+# ------------------------------------------------------- a control group with a limit
+
+LIMIT = 256 << 20
+SHARE = LIMIT // 8
+HOGS = 200  # each takes 1 MB or more where nothing bounds it
+
+
+def new_group(name):
+    """The directory of a new group with a limit of memory; None: this machine permits none."""
+    for mount, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        path = "%s/%s" % (mount, name)
+        try:
+            os.mkdir(path)
+        except OSError:
+            continue
+        try:
+            with open("%s/%s" % (path, file), "w", encoding="ascii") as f:
+                f.write(str(LIMIT))
+            return path
+        except OSError:
+            os.rmdir(path)
+    return None
+
+
+@pytest.fixture
+def group():
+    path = new_group("pagewise-test-%d" % os.getpid())
+    if path is None:
+        pytest.skip("no control group with a limit of memory can be made here")
+    yield path
+    wait_until(lambda: open(path + "/cgroup.procs").read() == "", "the group to be empty")
+    os.rmdir(path)
+
+
+@pytest.fixture
+def limited_server(group, serve_conf, site, tmp_path):
+    (site / "big").write_bytes(bytes(range(256)) * (32 << 10))
+
+    def start(**top):
+        admin = str(tmp_path / "admin")
+        server = serve_conf({"workers": 1, "admin": admin, **QUIET, **top}, [("s", {"root": site}, {})],
+                            becomes=("sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', group))
+        server.admin = admin
+        return server
+
+    return start
+
+
+def in_sockets(clients):
+    """Bytes that the kernel has for clients and that they have not acknowledged."""
+    ports = {":%04X" % c.sock.getsockname()[1] for c in clients}
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        return sum(int(f[4].partition(":")[0], 16) for f in (line.split() for line in table)
+                   if f[2][-5:] in ports)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_clients_that_read_nothing_hold_a_share_of_the_limit(limited_server, site, workers):
+    server = limited_server(workers=workers)
+    assert figure(server, "pagewise_memory_limit_bytes") == LIMIT
+    assert figure(server, "pagewise_unacked_bytes") == 0
+    hogs = [stalled(server) for _ in range(HOGS)]
+    wait_until(lambda: limited(server, "memory") >= 1, "too much in sockets")
+    with server.connect() as c:
+        for _ in range(3):
+            assert c.ask("/big").body == (site / "big").read_bytes()
+        c.finish()
+    assert in_sockets(hogs) < SHARE + HOGS * (64 << 10)
+    wait_until(lambda: "clients that do not read hold" in server.messages, "a warning")
+    for c in hogs:
+        c.reset()
+    wait_until(lambda: figure(server, "pagewise_unacked_bytes") < SHARE // 8, "the end of it")
+    server.stop(messages=True)
+
+
+def test_nothing_is_bounded_with_tcp_memory_0(limited_server):
+    server = limited_server(tcp_memory=0)
+    assert figure(server, "pagewise_memory_limit_bytes") == 0
+    hogs = [stalled(server) for _ in range(HOGS)]
+    wait_until(lambda: in_sockets(hogs) > SHARE + HOGS * (64 << 10), "much in sockets")
+    assert limited(server, "memory") == 0
+    for c in hogs:
+        c.reset()

@@ -1,0 +1,81 @@
+/*
+ * unacked: see unacked.h.
+ */
+#include "lib/pagewise.h"
+
+#include "server/worker/unacked.h"
+
+#define ASKS	  4   /* sockets, after something was given */
+#define TICK_ASKS 512 /* in a tick: 0.1 ms */
+
+void
+unacked_init(struct unacked *un, uint64_t share)
+{
+	*un = (struct unacked){.un_share = share};
+	TAILQ_INIT(&un->un_items);
+}
+
+static void
+set(struct unacked *un, struct unacked_item *it, uint64_t bytes)
+{
+	if (it->ui_bytes > 0)
+		TAILQ_REMOVE(&un->un_items, it, ui_link);
+	un->un_bytes = un->un_bytes - it->ui_bytes + bytes;
+	it->ui_bytes = bytes;
+	if (bytes > 0)
+		TAILQ_INSERT_TAIL(&un->un_items, it, ui_link);
+}
+
+/* A level ends at three quarters of what it began at. */
+static enum tcp_level
+level_of(const struct unacked *un)
+{
+	uint64_t most = un->un_share;
+	enum tcp_level was = un->un_level;
+
+	if (un->un_bytes > (was == TCP_LITTLE ? most / 4 * 3 : most))
+		return TCP_LITTLE;
+	return un->un_bytes > (was != TCP_ALL ? most / 8 * 3 : most / 2)
+		   ? TCP_LESS
+		   : TCP_ALL;
+}
+
+static bool
+look(struct unacked *un, unsigned asks)
+{
+	enum tcp_level was = un->un_level;
+	struct unacked_item *it;
+
+	while (un->un_bytes > un->un_share / 8 * 3 && asks-- > 0) {
+		it = TAILQ_FIRST(&un->un_items);
+		set(un, it, pw_unacked(it->ui_sock));
+	}
+	un->un_level = level_of(un);
+	return un->un_level == TCP_LITTLE && was != TCP_LITTLE;
+}
+
+bool
+unacked_gave(
+    struct unacked *un, struct unacked_item *it, int sock, uint64_t bytes)
+{
+	it->ui_sock = sock;
+	if (bytes > 0) {
+		un->un_bytes += bytes;
+		if (it->ui_bytes == 0)
+			TAILQ_INSERT_TAIL(&un->un_items, it, ui_link);
+		it->ui_bytes += bytes;
+	}
+	return look(un, ASKS);
+}
+
+void
+unacked_forget(struct unacked *un, struct unacked_item *it)
+{
+	set(un, it, 0);
+}
+
+void
+unacked_tick(struct unacked *un)
+{
+	(void)look(un, TICK_ASKS);
+}

@@ -1,0 +1,153 @@
+/*
+ * What sockets hold of a control group's memory (server/worker/unacked.c): over sockets of the
+ * system, whose other end reads or does not.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "server/worker/unacked.h"
+
+#define SHARE ((uint64_t)8000)
+#define SOCKS 8
+
+struct world {
+	struct unacked un;
+	struct unacked_item items[SOCKS];
+	int ours[SOCKS], theirs[SOCKS];
+};
+
+static int
+setup(void **state)
+{
+	static struct world w;
+	int fds[2];
+
+	memset(&w, 0, sizeof(w));
+	unacked_init(&w.un, SHARE);
+	for (int i = 0; i < SOCKS; i++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+		w.ours[i] = fds[0];
+		w.theirs[i] = fds[1];
+	}
+	*state = &w;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < SOCKS; i++) {
+		close(w->ours[i]);
+		close(w->theirs[i]);
+	}
+	return 0;
+}
+
+static bool
+give(struct world *w, int i, size_t bytes)
+{
+	char data[4096] = "";
+
+	assert_int_equal(send(w->ours[i], data, bytes, 0), bytes);
+	return unacked_gave(&w->un, &w->items[i], w->ours[i], bytes);
+}
+
+static void
+take(struct world *w, int i, size_t bytes)
+{
+	char data[4096];
+
+	assert_int_equal(recv(w->theirs[i], data, bytes, MSG_WAITALL), bytes);
+}
+
+/* A socket of AF_UNIX holds more than its bytes: what its memory costs. */
+static void
+clients_that_do_not_read_are_given_less_then_little(void **state)
+{
+	struct world *w = *state;
+	bool began = false;
+	int i;
+
+	assert_int_equal(w->un.un_level, TCP_ALL);
+	assert_false(give(w, 0, 100));
+	assert_int_equal(w->un.un_level, TCP_ALL);
+	for (i = 1; i < SOCKS && w->un.un_level == TCP_ALL; i++)
+		assert_false(give(w, i, 1500));
+	assert_int_equal(w->un.un_level, TCP_LESS);
+	for (; i < SOCKS && !began; i++)
+		began = give(w, i, 3000);
+	assert_true(began);
+	assert_int_equal(w->un.un_level, TCP_LITTLE);
+	assert_false(give(w, 0, 100));
+}
+
+static void
+clients_that_read_are_given_all(void **state)
+{
+	struct world *w = *state;
+
+	for (int n = 0; n < 100; n++) {
+		assert_false(give(w, n % SOCKS, 1000));
+		take(w, n % SOCKS, 1000);
+		assert_int_equal(w->un.un_level, TCP_ALL);
+	}
+	assert_true(w->un.un_bytes <= SHARE / 2);
+}
+
+static void
+what_idle_clients_have_read_is_seen_by_a_tick(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < SOCKS; i++)
+		give(w, i, 3000);
+	assert_int_equal(w->un.un_level, TCP_LITTLE);
+	unacked_tick(&w->un);
+	assert_int_equal(w->un.un_level, TCP_LITTLE);
+	for (int i = 0; i < SOCKS; i++)
+		take(w, i, 3000);
+	unacked_tick(&w->un);
+	assert_int_equal(w->un.un_level, TCP_ALL);
+}
+
+static void
+what_a_closed_socket_held_counts_no_more(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < SOCKS; i++)
+		give(w, i, 3000);
+	for (int i = 0; i < SOCKS; i++)
+		unacked_forget(&w->un, &w->items[i]);
+	assert_int_equal(w->un.un_bytes, 0);
+	assert_true(TAILQ_EMPTY(&w->un.un_items));
+	unacked_tick(&w->un);
+	assert_int_equal(w->un.un_level, TCP_ALL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		clients_that_do_not_read_are_given_less_then_little, setup,
+		teardown),
+	    cmocka_unit_test_setup_teardown(
+		clients_that_read_are_given_all, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		what_idle_clients_have_read_is_seen_by_a_tick, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		what_a_closed_socket_held_counts_no_more, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
