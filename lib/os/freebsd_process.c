@@ -31,6 +31,15 @@ os_prepare_heap(void)
 {
 }
 
+/* jemalloc gives memory back after ten seconds. */
+size_t
+os_release(void *mem, size_t len)
+{
+	(void)mem;
+	(void)len;
+	return 0;
+}
+
 /* Whatever is mapped when this is called, which is at the start. */
 int
 os_lock_program(void)

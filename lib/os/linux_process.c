@@ -87,6 +87,33 @@ os_prepare_heap(void)
 #endif
 }
 
+size_t
+os_release(void *mem, size_t len)
+{
+#ifdef __GLIBC__
+	size_t page = os_page_size(), in_memory = 0, i;
+	uintptr_t from = ((uintptr_t)mem + page - 1) & ~(page - 1);
+	uintptr_t end = ((uintptr_t)mem + len) & ~(page - 1);
+	unsigned char pages[512];
+
+	for (; from < end; from += i * page) {
+		i = (end - from) / page;
+		if (i > sizeof(pages))
+			i = sizeof(pages);
+		if (mincore((void *)from, i * page, pages) == -1 ||
+		    madvise((void *)from, i * page, MADV_DONTNEED) == -1)
+			break;
+		for (size_t n = 0; n < i; n++)
+			in_memory += (pages[n] & 1) * page;
+	}
+	return in_memory;
+#else
+	(void)mem;
+	(void)len;
+	return 0;
+#endif
+}
+
 int
 os_lock_program(void)
 {

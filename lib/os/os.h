@@ -247,6 +247,13 @@ void os_memory(struct os_memory *);
  */
 void os_prepare_heap(void);
 
+/*
+ * Gives the whole pages of memory that malloc(3) has returned back to the kernel; what is in them
+ * is lost.  Returns how many bytes of them were in memory; 0 where malloc's own free memory goes
+ * back without it.  May wait.
+ */
+size_t os_release(void *, size_t len);
+
 /* Keeps the program and its libraries in memory; 0, or -errno if only brought in. */
 int os_lock_program(void);
 

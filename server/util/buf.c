@@ -1,6 +1,7 @@
 /*
  * buf: see buf.h.
  */
+#include <limits.h>
 #include <stdlib.h>
 
 #include "server/util/buf.h"
@@ -130,22 +131,28 @@ buf_release(struct buf *b, struct buf_list *bl)
 }
 
 static void
-blocks_destroy(struct blocks *bs)
+blocks_free(struct blocks *bs, unsigned most)
 {
 	struct block *block;
 
-	while ((block = bs->bs_free) != NULL) {
+	while ((block = bs->bs_free) != NULL && most-- > 0) {
 		bs->bs_free = block->next;
+		bs->bs_count--;
 		free(block);
 	}
-	bs->bs_count = 0;
+}
+
+void
+buf_list_free(struct buf_list *bl, unsigned most)
+{
+	blocks_free(&bl->bl_small, most);
+	blocks_free(&bl->bl_large, most);
 }
 
 void
 buf_list_destroy(struct buf_list *bl)
 {
-	blocks_destroy(&bl->bl_small);
-	blocks_destroy(&bl->bl_large);
+	buf_list_free(bl, UINT_MAX);
 }
 
 void

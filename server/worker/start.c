@@ -41,11 +41,14 @@ create_loop(struct worker *wk)
 	    .plc_arg = wk,
 	    .plc_attribute = DIGEST_ATTRIBUTE,
 	};
+	int error;
 
 	wk->wk_service.svc_listings = autoindex_cache_create();
 	if (wk->wk_service.svc_listings == NULL)
 		return -ENOMEM;
-	return pw_loop_create(wk->wk_pool, &conf, &wk->wk_service.svc_loop);
+	error = pw_loop_create(wk->wk_pool, &conf, &wk->wk_service.svc_loop);
+	release_init(&wk->wk_release, wk->wk_service.svc_loop);
+	return error;
 }
 
 static int

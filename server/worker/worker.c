@@ -195,6 +195,8 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 		unacked_tick(&wk->wk_unacked);
 		bound_loop(wk);
 	}
+	release_tick(
+	    &wk->wk_release, wk->wk_sched.sc_count, &wk->wk_service.svc_bufs);
 	listener_tick(wk);
 	oust_tick(wk);
 	sched_check(&wk->wk_sched, &wk->wk_service.svc_stats);

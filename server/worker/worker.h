@@ -15,6 +15,7 @@
 #include "server/conf/conf.h"
 #include "server/worker/connection_limits.h"
 #include "server/worker/tcp_memory.h"
+#include "server/worker/release.h"
 #include "server/worker/unacked.h"
 #include "server/content/service.h"
 #include "server/content/header_cache.h"
@@ -86,6 +87,7 @@ struct worker {
 	uint64_t wk_looked;		  /* sta_sent, when it was looked at */
 	uint64_t wk_look; /* bytes given to sockets between two looks */
 	struct unacked wk_unacked;
+	struct release wk_release;
 	struct message_rate wk_told_unacked;  /* about what they hold */
 	struct header_cache *wk_header_cache; /* NULL: off */
 	struct tls_context *wk_tls;	      /* NULL: no TLS */

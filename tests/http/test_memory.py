@@ -78,3 +78,21 @@ def test_a_slow_client_takes_5_kib_at_most(serve, site):
     for c in clients:
         c.sock.close()
     assert 500 < taken <= MOST_1
+
+
+def test_memory_goes_back_when_most_clients_have_left(serve, site):
+    """Of connections that have sent 14 KB of a head each, and not its end."""
+    if not os.path.exists(harness.RELEASE):
+        pytest.skip("no release build")
+    server = serve("--root", site, "--workers", "1", binary=harness.RELEASE)
+    assert server.get("/").status in (200, 403, 404)
+    idle = memory(server)
+    head = b"GET / HTTP/1.1\r\nHost: x\r\n" + b"".join(b"X-%d: %s\r\n" % (i, 700 * b"y") for i in range(20))
+    clients = [server.connect() for _ in range(1500)]
+    for c in clients:
+        c.send(head)
+    harness.wait_until(lambda: memory(server) > idle + 1500 * len(head), "their memory")
+    full = memory(server)
+    for c in clients:
+        c.sock.close()
+    harness.wait_until(lambda: memory(server) < idle + (full - idle) // 4, "it to go back")

@@ -1,0 +1,103 @@
+/*
+ * release: see release.h.
+ */
+#include <stdlib.h>
+
+#include "lib/os/os.h"
+
+#include "server/worker/release.h"
+
+#define LARGE  ((size_t)1 << 20)
+#define SMALL  ((size_t)16 << 10)
+#define PIECES ((size_t)8192)
+#define MISSES 16  /* pieces that had little in memory, of each size */
+#define TICKS  8   /* two seconds with few connections, before it begins */
+#define BLOCKS 512 /* of a tick: 50 us */
+#define LEAST  16  /* connections that were there */
+
+void
+release_init(struct release *rl, struct pw_loop *loop)
+{
+	*rl = (struct release){.rl_loop = loop};
+}
+
+static void
+end(struct release *rl)
+{
+	while (rl->rl_count > 0)
+		free(rl->rl_pieces[--rl->rl_count]);
+	free(rl->rl_pieces);
+	rl->rl_pieces = NULL;
+	rl->rl_size = 0;
+}
+
+static int
+give_back(struct pw_task *tk)
+{
+	struct release *rl =
+	    (struct release *)(void *)((char *)tk -
+				       offsetof(struct release, rl_task));
+
+	rl->rl_resident =
+	    os_release(rl->rl_pieces[rl->rl_count - 1], rl->rl_size);
+	return 0;
+}
+
+/* Another piece; false: there is none. */
+static bool
+take(struct release *rl)
+{
+	void *piece = rl->rl_count < PIECES ? malloc(rl->rl_size) : NULL;
+
+	if (piece == NULL)
+		return false;
+	rl->rl_pieces[rl->rl_count++] = piece;
+	return pw_task_run(rl->rl_loop, 0, &rl->rl_task) == 0;
+}
+
+/* A piece that had little in memory was not free memory that was in use before. */
+static void
+on_done(struct pw_waiter *w)
+{
+	struct release *rl =
+	    (struct release *)(void *)((char *)w - offsetof(struct release,
+						       rl_task.tk_waiter));
+
+	if (rl->rl_resident < rl->rl_size / 2 && ++rl->rl_misses == MISSES) {
+		rl->rl_size = rl->rl_size > SMALL ? rl->rl_size / 4 : 0;
+		rl->rl_misses = 0;
+	}
+	if (w->wt_error != 0 || rl->rl_size == 0 || !take(rl))
+		end(rl);
+}
+
+static void
+begin(struct release *rl)
+{
+	rl->rl_pieces = calloc(PIECES, sizeof(*rl->rl_pieces));
+	if (rl->rl_pieces == NULL)
+		return;
+	rl->rl_task = (struct pw_task){
+	    .tk_waiter.wt_done = on_done, .tk_work = give_back};
+	rl->rl_size = LARGE;
+	rl->rl_misses = 0;
+	if (!take(rl))
+		end(rl);
+}
+
+void
+release_tick(struct release *rl, unsigned connections, struct buf_list *bufs)
+{
+	if (connections > rl->rl_most)
+		rl->rl_most = connections;
+	if (rl->rl_most < LEAST || connections > rl->rl_most / 2) {
+		rl->rl_ticks = 0;
+		return;
+	}
+	buf_list_free(bufs, BLOCKS);
+	if (++rl->rl_ticks < TICKS || rl->rl_size > 0)
+		return;
+	rl->rl_most = connections;
+	rl->rl_ticks = 0;
+	begin(rl);
+}
