@@ -490,7 +490,7 @@ unacked(const struct sched_item *it)
 {
 	const struct conn *c = conn_of(it);
 
-	return c->cn_shaking || transport_nothing_came(&c->cn_transport)
+	return c->cn_shaking || !conn_has_news(c)
 		   ? transport_unacked(&c->cn_transport)
 		   : UINT64_MAX;
 }
@@ -501,7 +501,7 @@ begun(const struct sched_item *it)
 	const struct conn *c = conn_of(it);
 
 	return c->cn_in.b_len > 0 ||
-	       (!is_reading(c) && c->cn_state != CONN_TLS);
+	       (c->cn_state == CONN_TLS ? conn_shakes(c) : !is_reading(c));
 }
 
 static const struct sockaddr *

@@ -70,6 +70,12 @@ void conn_await_disk(struct conn *);
  */
 enum next conn_ended(const struct conn *);
 
+/*
+ * Returns true if bytes lie in the socket that were not looked at.  Part of a client's hello, or of
+ * a PROXY header before TLS, waits there for its rest and does not count.
+ */
+bool conn_has_news(const struct conn *);
+
 /* ------------------------------------------------------------ handshake.c */
 
 /* Its first state, but for CONN_PROXY: CONN_TLS or CONN_READ.  False: no memory. */

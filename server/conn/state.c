@@ -1,6 +1,7 @@
 /*
  * state: questions about a connection's state that several files ask.
  */
+#include <errno.h>
 #include <limits.h>
 
 #include "lib/util/clock.h"
@@ -78,4 +79,14 @@ conn_linger(struct conn *c)
 	c->cn_left = 0;
 	conn_patience(c, TIMER_LINGER);
 	return NEXT_GO;
+}
+
+bool
+conn_has_news(const struct conn *c)
+{
+	if (c->cn_state == CONN_TLS)
+		return tls_awaits(c->cn_transport.tr_tls) != -EAGAIN;
+	if (c->cn_state == CONN_PROXY && c->cn_secure)
+		return transport_has_more(&c->cn_transport, c->cn_in.b_len);
+	return !transport_nothing_came(&c->cn_transport);
 }

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "server/conn/transport.h"
@@ -93,6 +94,14 @@ transport_nothing_came(const struct transport *tr)
 	if (tr->tr_tls != NULL && tls_has_input(tr->tr_tls))
 		return false;
 	return recv(tr->tr_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 1;
+}
+
+bool
+transport_has_more(const struct transport *tr, size_t known)
+{
+	int there;
+
+	return ioctl(tr->tr_fd, FIONREAD, &there) == 0 && (size_t)there > known;
 }
 
 bool

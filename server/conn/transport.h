@@ -62,6 +62,9 @@ bool transport_is_broken(const struct transport *);
 /* No bytes lie in it that were not read yet; its end may. */
 bool transport_nothing_came(const struct transport *);
 
+/* More bytes lie in the socket than these, which transport_peek has shown. */
+bool transport_has_more(const struct transport *, size_t known);
+
 /* Bytes, or -errno. */
 long transport_send(struct transport *, const char *, size_t len);
 long transport_sendv(struct transport *, struct iovec *, int n);

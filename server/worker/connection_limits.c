@@ -18,7 +18,6 @@
 
 #define PARTS	((size_t)64)
 #define BUCKETS ((size_t)1024) /* of each */
-#define MOMENT	UINT64_C(500000)
 
 struct client {
 	LIST_ENTRY(client) cl_link;
@@ -39,6 +38,9 @@ struct member {
 	atomic_bool
 	    mb_promised; /* it has COMMAND_PLACE, and has taken none yet */
 	struct commands *mb_orders;
+	_Atomic uint64_t mb_offer; /* see limits_publish */
+	_Atomic uint64_t mb_asked; /* microseconds: no answer since then; 0 */
+	_Atomic uint64_t mb_askers[LIMITS_WORKERS / 64]; /* bits */
 };
 
 struct connection_limits {
@@ -52,7 +54,6 @@ struct connection_limits {
 	atomic_uint cs_waiting;	 /* members that wait, at least */
 	atomic_uint cs_promised; /* members that a place is promised to */
 	atomic_uint cs_turn;	 /* whose it is */
-	_Atomic uint64_t cs_wanted;
 };
 
 static int
@@ -161,17 +162,19 @@ unpromise(struct connection_limits *cs, struct member *mb)
 bool
 limits_reserve(struct connection_limits *cs, unsigned worker)
 {
+	struct member *me = &cs->cs_members[worker];
 	unsigned n, promised;
 
 	if (cs->cs_total_max == 0)
 		return true;
-	unpromise(cs, &cs->cs_members[worker]);
+	unpromise(cs, me);
 	promised = atomic_load(&cs->cs_promised);
 	n = atomic_load(&cs->cs_total);
 	do {
 		if (n + promised >= cs->cs_total_max)
 			return false;
 	} while (!atomic_compare_exchange_weak(&cs->cs_total, &n, n + 1));
+	unwait(cs, me);
 	return true;
 }
 
@@ -318,31 +321,130 @@ limits_leave(struct connection_limits *cs, struct client *cl)
 	free(cl);
 }
 
-void
-limits_want(struct connection_limits *cs, unsigned worker, uint64_t now_us)
+/* -------------------------------------------------- one worker asks others */
+
+/* Milliseconds, then the rank. */
+static void
+limits_publish(struct member *mb, uint32_t rank, uint64_t now_us)
 {
+	atomic_store(&mb->mb_offer, (now_us / 1000) << 32 | rank);
+}
+
+static uint32_t
+limits_rank(const struct member *mb)
+{
+	return (uint32_t)atomic_load(&mb->mb_offer);
+}
+
+/* The member has published a moment ago that it has nothing better. */
+static bool
+limits_has_no_better(const struct member *mb, uint32_t rank, uint64_t now_us)
+{
+	uint64_t offer = atomic_load(&mb->mb_offer);
+
+	return rank > 0 && (uint32_t)offer <= rank &&
+	       now_us / 1000 - (offer >> 32) < LIMITS_FRESH_US / 1000;
+}
+
+static _Atomic uint64_t *
+limits_askers(struct member *mb, unsigned worker, uint64_t *bit)
+{
+	*bit = UINT64_C(1) << worker % 64;
+	return &mb->mb_askers[worker / 64];
+}
+
+/* Returns when the member is late with its answer; 0: it is late already. */
+static uint64_t
+limits_ask_one(struct member *mb, unsigned worker, uint64_t now_us)
+{
+	uint64_t bit, since = atomic_load(&mb->mb_asked);
+	_Atomic uint64_t *askers = limits_askers(mb, worker, &bit);
+
+	if (since != 0 && now_us - since >= LIMITS_ANSWER_US)
+		return 0;
+	if (since == 0)
+		atomic_store(&mb->mb_asked, since = now_us);
+	atomic_fetch_or(askers, bit);
+	commands_give(mb->mb_orders, COMMAND_WISH);
+	return since + LIMITS_ANSWER_US;
+}
+
+uint64_t
+limits_ask(struct connection_limits *cs, unsigned worker, uint32_t rank,
+    uint64_t now_us)
+{
+	struct member *me = &cs->cs_members[worker], *mb;
+	uint64_t until, latest = 0;
 	unsigned i;
 
-	atomic_store(&cs->cs_wanted, now_us);
-	for (i = 0; i < cs->cs_nmembers; i++)
-		if (i != worker)
-			commands_give(
-			    cs->cs_members[i].mb_orders, COMMAND_WISH);
+	limits_publish(me, rank, now_us);
+	/* Before the question: who answers looks for members that wait. */
+	set(&me->mb_waits, &cs->cs_waiting);
+	for (i = 0; i < cs->cs_nmembers; i++) {
+		mb = &cs->cs_members[i];
+		if (mb == me || limits_has_no_better(mb, rank, now_us))
+			continue;
+		until = limits_ask_one(mb, worker, now_us);
+		if (until > latest)
+			latest = until;
+	}
+	if (latest == 0)
+		unwait(cs, me);
+	return latest;
 }
 
 bool
-limits_wanted(const struct connection_limits *cs, uint64_t now_us)
+limits_is_asked(const struct connection_limits *cs, unsigned worker)
 {
-	uint64_t since = atomic_load(&cs->cs_wanted);
+	const struct member *me = &cs->cs_members[worker];
+	unsigned i;
 
-	return since > 0 && now_us - since < MOMENT;
+	for (i = 0; i <= (cs->cs_nmembers - 1) / 64; i++)
+		if (atomic_load(&me->mb_askers[i]) != 0)
+			return true;
+	return false;
 }
 
-bool
-limits_grant(struct connection_limits *cs, uint64_t now_us)
+static bool
+limits_has_asked(struct member *mb, unsigned worker)
 {
-	uint64_t since = atomic_load(&cs->cs_wanted);
+	uint64_t bit;
+	_Atomic uint64_t *askers = limits_askers(mb, worker, &bit);
 
-	return since > 0 && now_us - since < MOMENT &&
-	       atomic_compare_exchange_strong(&cs->cs_wanted, &since, 0);
+	return (atomic_load(askers) & bit) != 0;
+}
+
+void
+limits_answered(struct connection_limits *cs, unsigned worker, unsigned asker)
+{
+	uint64_t bit;
+	_Atomic uint64_t *askers =
+	    limits_askers(&cs->cs_members[worker], asker, &bit);
+
+	atomic_fetch_and(askers, ~bit);
+	if (!limits_is_asked(cs, worker))
+		atomic_store(&cs->cs_members[worker].mb_asked, 0);
+}
+
+unsigned
+limits_asker(struct connection_limits *cs, unsigned worker, uint32_t rank,
+    uint64_t now_us)
+{
+	struct member *me = &cs->cs_members[worker], *mb;
+	unsigned i;
+
+	limits_publish(me, rank, now_us);
+	for (i = 0; i < cs->cs_nmembers; i++) {
+		mb = &cs->cs_members[i];
+		if (!limits_has_asked(me, i))
+			continue;
+		if (atomic_load(&mb->mb_waits)) {
+			if (rank > limits_rank(mb))
+				return i;
+			if (limits_rank(mb) > 0)
+				commands_give(mb->mb_orders, COMMAND_PLACE);
+		}
+		limits_answered(cs, worker, i);
+	}
+	return LIMITS_NOBODY;
 }

@@ -80,15 +80,36 @@ int limits_enter(
 void limits_leave(struct connection_limits *, struct client *);
 
 /*
- * A worker that cannot accept, and has no connection that it could close: all others
- * get COMMAND_WISH.  The wish is forgotten after a moment.
+ * A worker may ask the others to close a connection for it: COMMAND_WISH.  Each publishes the rank
+ * of what it would close next (0: nothing; higher goes first), so a worker asks only those that
+ * have a higher one, or have published none for LIMITS_FRESH_US.  An asked worker closes a connection, whose
+ * slot goes to a worker that waits, or answers with COMMAND_PLACE that it has nothing better.
+ * A worker with rank 0 asks all, each time, and gets no answer without a slot.
+ * One that owes an answer for LIMITS_ANSWER_US is asked no more until it answers.
  */
-void limits_want(struct connection_limits *, unsigned worker, uint64_t now_us);
+#define LIMITS_WORKERS	 1024 /* at most */
+#define LIMITS_FRESH_US	 20000
+#define LIMITS_ANSWER_US 200000
+#define LIMITS_NOBODY	 LIMITS_WORKERS
 
-/* There is such a wish, and no worker has granted it yet. */
-bool limits_wanted(const struct connection_limits *, uint64_t now_us);
+/*
+ * rank: of what the worker would close itself.  Returns 0 if no other may have better.  Otherwise
+ * the worker waits as after limits_wait, and should close its own at the time that is returned, if
+ * there was no COMMAND_PLACE.
+ */
+uint64_t limits_ask(struct connection_limits *, unsigned worker, uint32_t rank,
+    uint64_t now_us);
 
-/* True to one of the askers, which then closes a connection. */
-bool limits_grant(struct connection_limits *, uint64_t now_us);
+/* Returns true if the worker owes answers. */
+bool limits_is_asked(const struct connection_limits *, unsigned worker);
+
+/*
+ * Answers all askers that have nothing worse than rank.  Returns one that has, or LIMITS_NOBODY.
+ * The caller closes a connection for it, now or later, and calls limits_answered.
+ */
+unsigned limits_asker(struct connection_limits *, unsigned worker,
+    uint32_t rank, uint64_t now_us);
+void limits_answered(
+    struct connection_limits *, unsigned worker, unsigned asker);
 
 #endif

@@ -5,57 +5,101 @@
 
 #define SLOTS ((size_t)2 * HOARD_MAX)
 
-/* An address: found by its first connection in the list. */
+/* Of each level: the low bits of a key that it leaves out, and what a connection counts there. */
+static const struct level {
+	unsigned lv_bits;
+	unsigned lv_weight;
+} levels[] = {{0, 8}, {8, 2}, {16, 1}};
+
+#define LEVELS (sizeof(levels) / sizeof(levels[0]))
+
+/* An address or a network, found by its first connection in the list. */
 struct slot {
 	uint16_t sl_count; /* 0: the slot is free */
 	uint16_t sl_first;
 };
 
-static struct slot *
-slot_of(const struct seed *seed, struct slot *slots, const struct hoarded *list,
-    size_t i)
+static uint64_t
+hoard_key(const struct hoarded *ho, unsigned bits)
 {
-	uint64_t key = list[i].ho_key;
+	return ho->ho_key >> bits;
+}
+
+static struct slot *
+hoard_slot(const struct seed *seed, struct slot *slots,
+    const struct hoarded *list, size_t i, unsigned bits)
+{
+	uint64_t key = hoard_key(&list[i], bits);
 	size_t at = hash_bytes(seed, 0, &key, sizeof(key)) % SLOTS;
 
-	while (slots[at].sl_count > 0 && list[slots[at].sl_first].ho_key != key)
+	while (slots[at].sl_count > 0 &&
+	       hoard_key(&list[slots[at].sl_first], bits) != key)
 		at = (at + 1) % SLOTS;
 	return &slots[at];
 }
 
-/* Fills of[i] with the slot of each; returns the greatest count. */
-static unsigned
-count(const struct seed *seed, const struct hoarded *list, size_t n,
-    struct slot *slots, struct slot **of)
+/* Raises each rank to what the networks of one level give; notes the counts of addresses. */
+static void
+hoard_count(const struct seed *seed, const struct hoarded *list, size_t n,
+    const struct level *lv, struct hoard_rank *ranks)
 {
-	unsigned most = 0;
+	struct slot slots[SLOTS] = {0}, *of[HOARD_MAX];
+	unsigned score;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		of[i] = slot_of(seed, slots, list, i);
+		of[i] = hoard_slot(seed, slots, list, i, lv->lv_bits);
 		if (of[i]->sl_count++ == 0)
 			of[i]->sl_first = (uint16_t)i;
-		if (of[i]->sl_count > most)
-			most = of[i]->sl_count;
 	}
-	return most;
+	for (i = 0; i < n; i++) {
+		score = of[i]->sl_count * lv->lv_weight;
+		if (score > ranks[i].hr_score)
+			ranks[i].hr_score = score;
+		if (lv->lv_bits == 0)
+			ranks[i].hr_count = of[i]->sl_count;
+	}
+}
+
+static bool
+hoard_before(const struct hoard_rank *a, const struct hoard_rank *b)
+{
+	return hoard_rank(a) > hoard_rank(b);
+}
+
+/* Of those that may be closed: the first rank, then nothing sent, then the oldest. */
+static size_t
+hoard_best(const struct hoarded *list, size_t n, const struct hoard_rank *ranks)
+{
+	size_t i, best = HOARD_NONE;
+
+	for (i = 0; i < n; i++) {
+		if (list[i].ho_spared)
+			continue;
+		if (best == HOARD_NONE ||
+		    hoard_before(&ranks[i], &ranks[best]) ||
+		    (hoard_rank(&ranks[i]) == hoard_rank(&ranks[best]) &&
+			list[best].ho_begun && !list[i].ho_begun))
+			best = i;
+	}
+	return best;
 }
 
 size_t
 hoard_pick(const struct seed *seed, const struct hoarded *list, size_t n,
-    size_t ripe, unsigned *most)
+    size_t ripe, struct hoard_rank *rank)
 {
-	struct slot slots[SLOTS] = {0}, *of[HOARD_MAX];
-	size_t i, pick = HOARD_NONE;
+	struct hoard_rank ranks[HOARD_MAX] = {{0}}, most = {0, 0};
+	size_t i, best;
 
-	*most = count(seed, list, n, slots, of);
-	for (i = 0; i < ripe && i < n; i++) {
-		if (of[i]->sl_count < *most || list[i].ho_spared)
-			continue;
-		if (!list[i].ho_begun)
-			return i;
-		if (pick == HOARD_NONE)
-			pick = i;
-	}
-	return pick;
+	for (i = 0; i < LEVELS; i++)
+		hoard_count(seed, list, n, &levels[i], ranks);
+	for (i = 0; i < n; i++)
+		if (hoard_before(&ranks[i], &most))
+			most = ranks[i];
+	best = hoard_best(list, ripe < n ? ripe : n, ranks);
+	if (best != HOARD_NONE && ranks[best].hr_score * 2 < most.hr_score)
+		best = HOARD_NONE;
+	*rank = best == HOARD_NONE ? most : ranks[best];
+	return best;
 }

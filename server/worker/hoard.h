@@ -1,10 +1,12 @@
 /*
- * hoard: which of the connections that have not sent a complete request is closed when
- * another client needs the place.  Pure.
+ * hoard: chooses which of the connections that have not sent a complete request is closed when
+ * another client needs the slot.  Pure.
  *
- * The address that has most of them gives one up: first one that has sent nothing, of these
- * the oldest.  So a client that is slow, and alone at its address, stays while another has
- * two.  Where several addresses have most, all of theirs are compared.
+ * The address or network with the highest score gives one up.  A connection counts 1 at its
+ * address (client_key.h), 1/4 in its /24 or /56, 1/8 in its /16 or /48; the highest sum is the
+ * score.  So a client that has many addresses of one network is no group of clients, and
+ * one that is slow, and alone at its address, stays while another has two.  Equal scores:
+ * first the address with more connections, then a connection that has sent nothing, then the oldest.
  */
 #ifndef SERVER_WORKER_HOARD_H
 #define SERVER_WORKER_HOARD_H
@@ -19,18 +21,30 @@
 #define HOARD_NONE SIZE_MAX
 
 struct hoarded {
-	uint64_t ho_key; /* its address: see client_key.h */
+	uint64_t ho_key; /* see client_key.h */
 	bool ho_begun;	 /* it has sent something */
 	bool ho_spared;	 /* it counts, but is not closed */
 };
 
+struct hoard_rank {
+	unsigned hr_score; /* in eighths of a connection */
+	unsigned hr_count; /* connections of the address */
+};
+
+/* A number that is higher for a connection that is closed before another; 0: there is none. */
+static inline uint32_t
+hoard_rank(const struct hoard_rank *hr)
+{
+	return hr->hr_score * (2 * HOARD_MAX) + hr->hr_count;
+}
+
 /*
  * list: n of them, HOARD_MAX at most, the oldest first; of these the first ripe may be
- * closed, the others are too young and only count.  Returns the number of one in the list;
- * *most: how many its address has.  HOARD_NONE: there is none, or all of the address that
- * has most are too young or spared; *most is that of this address, or 0.
+ * closed, the others are too young and only count.  Returns the index of the one to close and its
+ * rank.  Returns HOARD_NONE if the list is empty, or if all that may be closed have less
+ * than half of the highest score; rank is then the highest one.
  */
 size_t hoard_pick(const struct seed *, const struct hoarded *list, size_t n,
-    size_t ripe, unsigned *most);
+    size_t ripe, struct hoard_rank *rank);
 
 #endif

@@ -122,27 +122,33 @@ lacks_descriptors(const struct worker *wk)
 	       wk->wk_service.svc_conf->conf_max_connections;
 }
 
-/* The others may have a connection that can be closed: they are asked for one. */
-static void
-await_room(struct worker *wk)
-{
-	limits_want(wk->wk_clients, wk->wk_id, clock_now());
-	pause_accepting(wk);
-}
-
 static void
 stop_for(struct worker *wk, int error)
 {
 	stat_add(&wk->wk_service.svc_stats.sta_accept_failed, 1);
 	tell(wk, &wk->wk_told_pause, error, "pausing");
-	await_room(wk);
+	pause_accepting(wk);
 }
 
-/* There are as many as there may be, and somebody waits.  True: try again. */
+static void
+wait_for_slot(struct worker *wk)
+{
+	if (lacks_descriptors(wk)) {
+		stop_for(wk, EMFILE);
+		return;
+	}
+	stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_TOTAL], 1);
+	tell_full(wk);
+	pause_accepting(wk);
+}
+
+/* There are as many as there may be, and a client waits.  True: try again. */
 static bool
 make_room(struct worker *wk)
 {
-	if (oust_connection(wk)) {
+	enum ousted ousted = oust_connection(wk);
+
+	if (ousted == OUSTED_ONE) {
 		if (lacks_descriptors(wk))
 			tell(wk, &wk->wk_told_reclaim, EMFILE,
 			    "closing idle connections");
@@ -150,13 +156,29 @@ make_room(struct worker *wk)
 	}
 	if (!limits_wait(wk->wk_clients, wk->wk_id))
 		return true;
-	if (lacks_descriptors(wk)) {
-		stop_for(wk, EMFILE);
-		return false;
+	if (ousted == OUSTED_LATER)
+		pause_accepting(wk);
+	else
+		wait_for_slot(wk);
+	return false;
+}
+
+/* A descriptor is missing, and a client waits.  True: try again. */
+static bool
+make_descriptor(struct worker *wk, int error)
+{
+	switch (oust_descriptor(wk)) {
+	case OUSTED_ONE:
+		tell(wk, &wk->wk_told_reclaim, error,
+		    "closing idle connections");
+		return true;
+	case OUSTED_LATER:
+		pause_accepting(wk);
+		break;
+	case OUSTED_NONE:
+		stop_for(wk, error);
+		break;
 	}
-	stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_TOTAL], 1);
-	tell_full(wk);
-	await_room(wk);
 	return false;
 }
 
@@ -169,22 +191,14 @@ overcome(struct worker *wk, int fd, int error)
 		return client_waits(fd) && make_room(wk);
 	case EMFILE:
 	case ENFILE:
-		if (!client_waits(fd))
-			return false;
-		if (oust_descriptor(wk, false)) {
-			tell(wk, &wk->wk_told_reclaim, error,
-			    "closing idle connections");
-			return true;
-		}
-		break;
+		return client_waits(fd) && make_descriptor(wk, error);
 	case ENOMEM:
 	case ENOBUFS:
-		break;
+		stop_for(wk, error);
+		return false;
 	default:
 		return false;
 	}
-	stop_for(wk, error);
-	return false;
 }
 
 static void
@@ -280,20 +294,17 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 	struct listening *ls = arg;
 	struct worker *wk = ls->ls_worker;
 	struct sockaddr_storage addr;
-	int n, sock, accepted = 0;
+	int n, sock;
 
 	(void)what;
 	worker_lap(wk, LOOP_ACCEPT);
 	for (n = 0; n < ACCEPTS_PER_TURN; n++) {
 		sock = accept_one(wk, fd, &addr);
-		if (sock != -1) {
+		if (sock != -1)
 			enter(ls, sock, &addr);
-			accepted++;
-		} else if (!overcome(wk, fd, errno))
+		else if (!overcome(wk, fd, errno))
 			break;
 	}
-	if (accepted > 0)
-		oust_done(wk);
 	if (wk->wk_draining && !wk->wk_paused)
 		close_empty(ls);
 }

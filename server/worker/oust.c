@@ -10,8 +10,17 @@
 #include "server/worker/worker.h"
 
 #define LOOKS  16 /* at sockets, in a row */
-#define MOMENT UINT64_C(500000)
+#define GIVES  16 /* connections that are closed for other workers, in a row */
 #define LITTLE ((uint64_t)64 << 10) /* bytes that may be lost */
+
+#define RANK_IDLE UINT32_MAX
+
+/* What is closed next.  vi_item NULL: nothing now; a connection that is too young ranks half. */
+struct victim {
+	struct sched_item *vi_item;
+	uint32_t vi_rank;  /* see hoard_rank; 0: none */
+	unsigned vi_count; /* connections of its address; 0: it is idle */
+};
 
 /* Connections without a complete request, the oldest first. */
 struct waiting {
@@ -80,7 +89,8 @@ key_of(const struct worker *wk, const struct sched_item *it)
 
 	if (sa->sa_family == AF_UNIX ||
 	    conf_trusts(wk->wk_service.svc_conf, sa))
-		return (uintptr_t)it;
+		return (uint64_t)(uintptr_t)it
+		       << 16; /* no two share a network */
 	return client_key(sa);
 }
 
@@ -108,19 +118,7 @@ collect(struct worker *wk, uint64_t now, struct waiting *wt)
 	}
 }
 
-/* Another worker may have one of an address that has more; but not for ever. */
-static bool
-others_first(struct worker *wk, uint64_t now)
-{
-	if (wk->wk_service.svc_conf->conf_workers == 1)
-		return false;
-	if (wk->wk_spared_first == 0 || now - wk->wk_spared_last > MOMENT)
-		wk->wk_spared_first = now;
-	wk->wk_spared_last = now;
-	return now - wk->wk_spared_first < OUST_OTHERS_US;
-}
-
-/* due: 0 in a moment. */
+/* Calls back at due, or in a moment if that is over. */
 static void
 look_again(struct worker *wk, uint64_t now, uint64_t due)
 {
@@ -128,15 +126,18 @@ look_again(struct worker *wk, uint64_t now, uint64_t due)
 	struct timeval tv = {
 	    (time_t)(us / 1000000), (suseconds_t)(us % 1000000)};
 
-	if (!evtimer_pending(&wk->wk_retry, NULL))
-		evtimer_add(&wk->wk_retry, &tv);
+	if (evtimer_pending(&wk->wk_retry, NULL) && wk->wk_retry_at <= now + us)
+		return;
+	wk->wk_retry_at = now + us;
+	evtimer_add(&wk->wk_retry, &tv);
 }
 
-/* NULL: there is none now; wk_retry is set if there may be one soon. */
-static struct sched_item *
-without_request(struct worker *wk, bool at_once, unsigned *most)
+/* The callback is set if there is none now and there may be one soon. */
+static struct victim
+without_request(struct worker *wk, bool at_once)
 {
 	uint64_t now = clock_now();
+	struct hoard_rank rank;
 	struct sched_item *it;
 	struct waiting wt;
 	size_t i;
@@ -147,18 +148,18 @@ without_request(struct worker *wk, bool at_once, unsigned *most)
 		wt.wt_ripe = wt.wt_n;
 	for (n = 0; n < LOOKS; n++) {
 		i = hoard_pick(
-		    &wk->wk_seed, wt.wt_list, wt.wt_n, wt.wt_ripe, most);
-		if (i == HOARD_NONE ||
-		    (*most == 1 && !at_once && others_first(wk, now)))
+		    &wk->wk_seed, wt.wt_list, wt.wt_n, wt.wt_ripe, &rank);
+		if (i == HOARD_NONE)
 			break;
 		it = wt.wt_items[i];
 		if (it->it_ops->unacked(it) != UINT64_MAX)
-			return it;
+			return (struct victim){
+			    it, hoard_rank(&rank), rank.hr_count};
 		wt.wt_list[i].ho_spared = true;
 	}
 	if (wt.wt_n > 0)
 		look_again(wk, now, wt.wt_due);
-	return NULL;
+	return (struct victim){.vi_rank = hoard_rank(&rank) / 2};
 }
 
 static void
@@ -175,85 +176,106 @@ tell(struct worker *wk, const struct sched_item *it, unsigned most)
 	    text, most);
 }
 
-/* To be closed: *most 0, one that is idle; else see hoard_pick.  NULL: there is none. */
-static struct sched_item *
-choose(struct worker *wk, bool at_once, unsigned *most)
+static struct victim
+choose(struct worker *wk, bool at_once)
 {
-	struct sched_item *it = longest_lingering(wk);
+	struct victim vi = {longest_lingering(wk), RANK_IDLE, 0};
 	uint64_t due = 0;
 
-	*most = 0;
-	if (it == NULL)
-		it = longest_idle(wk, at_once, &due);
-	if (it == NULL)
-		it = without_request(wk, at_once, most);
-	if (it == NULL && due != 0)
+	if (vi.vi_item == NULL)
+		vi.vi_item = longest_idle(wk, at_once, &due);
+	if (vi.vi_item == NULL)
+		vi = without_request(wk, at_once);
+	if (vi.vi_item == NULL && due != 0)
 		look_again(wk, clock_now(), due);
-	return it;
+	return vi;
 }
 
 static void
-end(struct worker *wk, struct sched_item *it, unsigned most)
+end(struct worker *wk, const struct victim *vi)
 {
-	if (most == 0) {
+	struct sched_item *it = vi->vi_item;
+
+	if (vi->vi_rank == RANK_IDLE) {
 		it->it_ops->reclaim(it);
 		return;
 	}
-	tell(wk, it, most);
+	tell(wk, it, vi->vi_count);
 	it->it_ops->oust(it);
 }
 
-void
-oust_done(struct worker *wk)
+/* Only where this worker has nothing, or the only connection of an address. */
+static bool
+asks_others(struct worker *wk, const struct victim *vi)
 {
-	wk->wk_spared_first = 0;
+	uint64_t until, now;
+
+	if (wk->wk_service.svc_conf->conf_workers == 1 ||
+	    (vi->vi_item != NULL && vi->vi_count != 1))
+		return false;
+	now = clock_now();
+	until = limits_ask(wk->wk_clients, wk->wk_id, vi->vi_rank, now);
+	if (until != 0)
+		look_again(wk, now, until);
+	return until != 0;
 }
 
 /* A client whose connection is closed connects again (RFC 9112, 9.5). */
-static bool
-oust(struct worker *wk, bool at_once)
-{
-	unsigned most;
-	struct sched_item *it = choose(wk, at_once, &most);
-
-	if (it == NULL)
-		return false;
-	/* This is the place that was wished for, if one was. */
-	limits_grant(wk->wk_clients, clock_now());
-	end(wk, it, most);
-	return true;
-}
-
-bool
+enum ousted
 oust_connection(struct worker *wk)
 {
-	return oust(wk, false);
+	struct victim vi = choose(wk, false);
+
+	bool asked = asks_others(wk, &vi);
+
+	if (vi.vi_item == NULL)
+		return OUSTED_NONE;
+	if (asked)
+		return OUSTED_LATER;
+	end(wk, &vi);
+	return OUSTED_ONE;
 }
 
 /* A file that nobody is reading can be opened again. */
-bool
-oust_descriptor(struct worker *wk, bool at_once)
+enum ousted
+oust_descriptor(struct worker *wk)
 {
-	return pw_loop_spare(wk->wk_service.svc_loop) || oust(wk, at_once);
+	return pw_loop_spare(wk->wk_service.svc_loop) ? OUSTED_ONE
+						      : oust_connection(wk);
+}
+
+bool
+oust_at_once(struct worker *wk)
+{
+	struct victim vi;
+
+	if (pw_loop_spare(wk->wk_service.svc_loop))
+		return true;
+	vi = choose(wk, true);
+	if (vi.vi_item != NULL)
+		end(wk, &vi);
+	return vi.vi_item != NULL;
 }
 
 void
-oust_granted(struct worker *wk)
+oust_for_others(struct worker *wk)
 {
-	uint64_t now = clock_now();
-	struct sched_item *it;
-	unsigned most;
+	struct victim vi;
+	unsigned n, asker;
 
-	if (!limits_wanted(wk->wk_clients, now)) {
-		if (!wk->wk_paused)
-			oust_done(wk);
-		return;
+	for (n = 0; limits_is_asked(wk->wk_clients, wk->wk_id); n++) {
+		if (n == GIVES) {
+			commands_give(&wk->wk_orders, COMMAND_WISH);
+			break;
+		}
+		vi = choose(wk, false);
+		asker = limits_asker(
+		    wk->wk_clients, wk->wk_id, vi.vi_rank, clock_now());
+		if (asker == LIMITS_NOBODY || vi.vi_item == NULL)
+			break;
+		limits_answered(wk->wk_clients, wk->wk_id, asker);
+		end(wk, &vi);
 	}
-	it = choose(wk, false, &most);
-	if (it == NULL || !limits_grant(wk->wk_clients, now))
-		return;
-	end(wk, it, most);
-	oust_done(wk);
 }
 
 void

@@ -170,7 +170,7 @@ create_tls(struct worker *wk, const struct shared *sh)
 static bool
 spare(void *arg)
 {
-	return oust_descriptor(arg, true);
+	return oust_at_once(arg);
 }
 
 static void

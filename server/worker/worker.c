@@ -296,7 +296,7 @@ obey(struct worker *wk, enum command order)
 		listener_room(wk);
 		break;
 	case COMMAND_WISH:
-		oust_granted(wk);
+		oust_for_others(wk);
 		break;
 	}
 }
@@ -327,7 +327,7 @@ on_retry(evutil_socket_t fd, short what, void *arg)
 	worker_lap(wk, LOOP_TIMERS);
 	if (wk->wk_paused)
 		listener_accept(wk);
-	oust_granted(wk);
+	oust_for_others(wk);
 }
 
 int

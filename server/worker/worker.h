@@ -70,9 +70,7 @@ struct worker {
 	struct event wk_tick;	 /* a few times a second */
 	struct event wk_control; /* main has sent a command */
 	struct event wk_retry; /* a connection may be closed now: see oust.h */
-	uint64_t
-	    wk_spared_first;	 /* the others are asked first since then ... */
-	uint64_t wk_spared_last; /* ... and until then, microseconds */
+	uint64_t wk_retry_at;  /* microseconds */
 	struct seed wk_seed;
 	struct sched wk_sched; /* of its connections */
 	bool wk_late;	       /* see worker_late */

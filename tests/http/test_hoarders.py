@@ -1,6 +1,7 @@
 """Clients that keep connections open and ask for nothing: they make room for others."""
 
 import contextlib
+import itertools
 import os
 import resource
 import selectors
@@ -21,14 +22,14 @@ DESCRIPTORS = 64
 FULL = r"pagewise: warning: cannot accept connections: max_connections reached \(\d+\); raise it, if there is memory for more\n"
 SCARCE = (r"pagewise: warning: cannot accept connections: Too many open files: "
           r"(closing idle connections|pausing); raise ulimit -n, or lower open_files\n")
-CLOSED = (r"pagewise: warning: closed a connection from 127\.0\.0\.\d+ that has sent no "
+CLOSED = (r"pagewise: warning: closed a connection from 127\.\d+\.\d+\.\d+ that has sent no "
           r"request, to make room \(\d+ connections from there\)\n")
 TOLD = "(%s|%s|%s)*" % (FULL, SCARCE, CLOSED)
 RIPE = 0.1  # seconds; a connection is left alone for less
 
 
 class Hoarder(threading.Thread):
-    """Keeps so many connections open from an address, and opens anew what is closed.
+    """Keeps so many connections open from one or more addresses, and opens anew what is closed.
 
     keeps: it does not close them when the server has; so many more at most.
     """
@@ -36,7 +37,8 @@ class Hoarder(threading.Thread):
     def __init__(self, server, says, count=300, source="127.0.0.2", keeps=0):
         super().__init__(daemon=True)
         self.keeps, self.kept = keeps, []
-        self.address, self.says, self.source = server.address, says, source
+        self.address, self.says = server.address, says
+        self.sources = itertools.cycle([source] if isinstance(source, str) else source)
         self.selector = selectors.DefaultSelector()
         self.over = threading.Event()
         self.closed = 0
@@ -47,7 +49,7 @@ class Hoarder(threading.Thread):
     def open(self):
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         sock.setsockopt(socket.IPPROTO_IP, socket.IP_BIND_ADDRESS_NO_PORT, 1)
-        sock.bind((self.source, 0))
+        sock.bind((next(self.sources), 0))
         sock.connect(self.address)
         # Another one may have had its place already.
         with contextlib.suppress(ConnectionResetError, BrokenPipeError):
@@ -122,6 +124,25 @@ def test_one_address_keeps_nobody_out(full, limit, workers, says):
     server.stop(messages=TOLD)
 
 
+@pytest.mark.parametrize("limit, workers", [("max_connections", 2), ("max_connections", 4), ("descriptors", 2)])
+def test_many_addresses_keep_nobody_out(full, limit, workers):
+    """Each has one connection, so workers ask each other.  A slot costs no fixed time.
+
+    With a wait of 0.2 s for each slot this took more than a minute.
+    """
+    server = full(limit, workers)
+    hoarder = Hoarder(server, b"G", 150, ["127.%d.%d.2" % (1 + i % 200, i) for i in range(250)])
+    wait_until(lambda: hoarder.closed > 0, "the limit")
+    until = time.monotonic() + 30
+    for i in range(30):
+        with server.connect(source="127.0.0.3") as c:
+            assert c.ask("/small").body == b"small"
+    assert time.monotonic() < until
+    hoarder.end()
+    wait_until(lambda: connections(server) == 0, "all to end")
+    server.stop(messages=TOLD)
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("says", [
     pytest.param(b"G\n", id="lingers"),
@@ -178,7 +199,6 @@ def ripen(server, phase):
     time.sleep(RIPE)
 
 
-@pytest.mark.once  # of 200 ms the other worker needs some; with TSan on a full machine it had too few
 def test_slow_client_that_is_alone_with_its_worker_stays(start):  # noqa: F811
     """The other worker has two of one address, now and then: it is asked first."""
     server = start({"max_connections": 3, "workers": 2})

@@ -637,6 +637,21 @@ def test_clients_that_leave_in_mid_handshake(start):
     end(server)
 
 
+def test_clients_with_a_part_of_a_hello_keep_nobody_out(start):
+    """It lies in the socket until its rest is there, as bytes do that were not read yet."""
+    server = start(max_connections=4, head_timeout=600)
+    held = [raw(server, "127.0.0.2") for _ in range(4)]
+    for sock in held:
+        sock.send(b"\x16")
+    wait_until(lambda: connections(server) == 4, "all to be accepted")
+    with server.connect(source="127.0.0.3") as c:
+        assert c.ask("/small").body == b"small"
+        c.finish()
+    for sock in held:
+        sock.close()
+    server.stop(messages=True)
+
+
 def test_a_hello_in_pieces(start):
     """As many as it has bytes: tlsfuzzer's test-record-layer-fragmentation sends more than 1000."""
     server = start()

@@ -434,25 +434,113 @@ nobody_waits_for_a_place_that_is_there(void **state)
 }
 
 static void
-a_wish_is_told_to_the_others_and_granted_once(void **state)
+others_are_asked_unless_they_have_nothing_better(void **state)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
 
 	(void)state;
-	assert_false(limits_wanted(cs, 1));
-	assert_false(limits_grant(cs, 1));
-	limits_want(cs, 1, 1000000);
+	reserve(cs, 1);
+	assert_int_equal(
+	    limits_ask(cs, 1, 5, 1000000), 1000000 + LIMITS_ANSWER_US);
 	told(orders, "w-w");
-	assert_true(limits_wanted(cs, 1499999));
-	assert_true(limits_grant(cs, 1499999));
-	assert_false(limits_wanted(cs, 1499999));
-	assert_false(limits_grant(cs, 1499999));
-	limits_want(cs, 0, 2000000);
-	told(orders, "-ww");
-	/* After a moment it is forgotten. */
-	assert_false(limits_wanted(cs, 2500000));
-	assert_false(limits_grant(cs, 2500000));
+	/* One that has better is told for whom; one that has not lets the asker look again. */
+	assert_int_equal(limits_asker(cs, 0, 6, 1001000), 1);
+	assert_true(limits_is_asked(cs, 0));
+	told(orders, "---");
+	assert_int_equal(limits_asker(cs, 2, 5, 1001000), LIMITS_NOBODY);
+	assert_false(limits_is_asked(cs, 2));
+	told(orders, "-p-");
+	limits_answered(cs, 0, 1);
+	assert_false(limits_is_asked(cs, 0));
+	/* What they have is known for a moment. */
+	assert_int_equal(limits_asker(cs, 0, 4, 1002000), LIMITS_NOBODY);
+	assert_int_equal(limits_ask(cs, 1, 5, 1010000), 0);
+	assert_int_not_equal(limits_ask(cs, 1, 4, 1010000), 0);
+	told(orders, "--w");
+	assert_int_not_equal(
+	    limits_ask(cs, 1, 5, 1003000 + LIMITS_FRESH_US), 0);
+	told(orders, "w-w");
+	limits_release(cs);
+	destroy_with_orders(cs, orders);
+}
+
+/* What another had a moment ago is no reason not to ask; nor is an answer worth to be woken for. */
+static void
+a_worker_that_has_nothing_asks_each_time(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+
+	(void)state;
+	reserve(cs, 1);
+	assert_int_not_equal(limits_ask(cs, 1, 0, 1000000), 0);
+	assert_int_equal(limits_asker(cs, 0, 0, 1000000), LIMITS_NOBODY);
+	assert_int_equal(limits_asker(cs, 2, 0, 1000000), LIMITS_NOBODY);
+	told(orders, "w-w");
+	assert_int_not_equal(limits_ask(cs, 1, 0, 1000001), 0);
+	told(orders, "w-w");
+	assert_int_equal(limits_asker(cs, 2, 1, 1000001), 1);
+	limits_release(cs);
+	told(orders, "-p-");
+	destroy_with_orders(cs, orders);
+}
+
+static void
+a_slot_that_was_given_up_ends_the_wait(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+
+	(void)state;
+	reserve(cs, 1);
+	assert_int_not_equal(limits_ask(cs, 1, 1, 1000000), 0);
+	told(orders, "w-w");
+	assert_int_equal(limits_asker(cs, 0, 2, 1001000), 1);
+	limits_answered(cs, 0, 1);
+	limits_release(cs);
+	told(orders, "-p-");
+	/* One that has given is asked again, however late that is. */
+	assert_int_not_equal(
+	    limits_ask(cs, 2, 1, 1000000 + LIMITS_ANSWER_US), 0);
+	told(orders, "ww-");
+	limits_retire(cs, 2);
+	assert_int_equal(limits_asker(cs, 0, 2, 1001000), LIMITS_NOBODY);
+	assert_int_equal(limits_asker(cs, 1, 2, 1001000), LIMITS_NOBODY);
+	/* The second one that has better closes nothing more. */
+	assert_int_equal(limits_asker(cs, 2, 3, 1001000), LIMITS_NOBODY);
+	told(orders, "---");
+	assert_false(limits_reserve(cs, 0));
+	assert_true(limits_reserve(cs, 1));
+	limits_release(cs);
+	destroy_with_orders(cs, orders);
+}
+
+static void
+a_worker_that_does_not_answer_is_waited_for_once(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+	uint64_t now = 1000000;
+
+	(void)state;
+	reserve(cs, 1);
+	assert_int_equal(limits_ask(cs, 1, 1, now), now + LIMITS_ANSWER_US);
+	assert_int_equal(limits_asker(cs, 2, 1, now), LIMITS_NOBODY);
+	told(orders, "wpw");
+	now += LIMITS_ANSWER_US;
+	limits_asker(cs, 2, 1, now);
+	assert_int_equal(limits_ask(cs, 1, 1, now), 0);
+	told(orders, "---");
+	/* Nor does the asker wait for a slot then. */
+	limits_release(cs);
+	told(orders, "---");
+	assert_true(limits_reserve(cs, 0));
+	/* Late, but it answers. */
+	assert_int_equal(limits_asker(cs, 0, 9, now), LIMITS_NOBODY);
+	assert_int_not_equal(limits_ask(cs, 1, 1, now), 0);
+	told(orders, "w--");
+	limits_release(cs);
 	destroy_with_orders(cs, orders);
 }
 
@@ -466,7 +554,7 @@ no_order_is_lost(void **state)
 
 	(void)state;
 	for (i = 0; i < 100000; i++)
-		limits_want(cs, 0, 1000000 + i);
+		limits_ask(cs, 0, 1, 1000000);
 	commands_give(&orders[1], COMMAND_DRAIN);
 	assert_true(is_woken(&orders[1]));
 	assert_int_equal(
@@ -549,7 +637,10 @@ main(void)
 	    cmocka_unit_test(a_worker_that_retires_keeps_no_place),
 	    cmocka_unit_test(fewer_descriptors_than_connections_are_the_limit),
 	    cmocka_unit_test(nobody_waits_for_a_place_that_is_there),
-	    cmocka_unit_test(a_wish_is_told_to_the_others_and_granted_once),
+	    cmocka_unit_test(others_are_asked_unless_they_have_nothing_better),
+	    cmocka_unit_test(a_worker_that_has_nothing_asks_each_time),
+	    cmocka_unit_test(a_slot_that_was_given_up_ends_the_wait),
+	    cmocka_unit_test(a_worker_that_does_not_answer_is_waited_for_once),
 	    cmocka_unit_test(no_order_is_lost),
 	    cmocka_unit_test(no_worker_waits_for_ever),
 	};

@@ -32,9 +32,9 @@ parse(const char *text, struct hoarded list[HOARD_MAX], size_t *ripe)
 		else if (*text == '!')
 			list[n - 1].ho_spared = true;
 		else
-			list[n++] =
-			    (struct hoarded){.ho_key = (uint64_t)*text | 0x20,
-				.ho_begun = (*text & 0x20) == 0};
+			list[n++] = (struct hoarded){
+			    .ho_key = ((uint64_t)*text | 0x20) << 16,
+			    .ho_begun = (*text & 0x20) == 0};
 	if (*ripe == SIZE_MAX)
 		*ripe = n;
 	return n;
@@ -69,29 +69,92 @@ who_goes(void **state)
 	    /* too young: it counts, but stays */
 	    {"|a", NONE, 1},
 	    {"A|a", 0, 2},
-	    {"b|aa", NONE, 2},
+	    {"b|aaa", NONE, 3},
 	    {"ba|a", 1, 2},
 	    {"aabb|b", 2, 3},
+	    /* but another address with half as many does not wait for it */
+	    {"b|aa", 0, 1},
+	    {"bbc|aaaa", 0, 2},
+	    {"bbc|aaaaa", NONE, 5},
 	    /* spared: the same */
 	    {"a!", NONE, 1},
 	    {"a!a", 1, 2},
-	    {"a!a!b", NONE, 2},
+	    {"a!a!b", 2, 1},
+	    {"a!a!a!b", NONE, 3},
 	    {"a!A", 1, 2},
 	    {"a!a!Aaa", 3, 5},
 	};
 	struct hoarded list[HOARD_MAX];
-	unsigned most;
+	struct hoard_rank rank;
 	size_t i, n, ripe, pick;
 
 	(void)state;
 	for (i = 0; i < COUNT(table); i++) {
 		n = parse(table[i].list, list, &ripe);
-		pick = hoard_pick(&seed, list, n, ripe, &most);
+		pick = hoard_pick(&seed, list, n, ripe, &rank);
 		if (pick != (table[i].pick == NONE ? HOARD_NONE
 						   : (size_t)table[i].pick) ||
-		    most != table[i].most)
-			fail_msg(
-			    "%s: %d of %u", table[i].list, (int)pick, most);
+		    rank.hr_count != table[i].most)
+			fail_msg("%s: %d of %u", table[i].list, (int)pick,
+			    rank.hr_count);
+	}
+}
+
+/* So many connections of so many addresses that differ in the bits from shift on. */
+struct group {
+	uint64_t gr_key;
+	unsigned gr_shift;
+	unsigned gr_addresses;
+	unsigned gr_each;
+};
+
+static size_t
+fill(struct hoarded *list, const struct group *gr)
+{
+	size_t n = 0;
+	unsigned i, k;
+
+	for (i = 0; i < gr->gr_addresses; i++)
+		for (k = 0; k < gr->gr_each; k++)
+			list[n++] = (struct hoarded){
+			    gr->gr_key + ((uint64_t)i << gr->gr_shift), true,
+			    false};
+	return n;
+}
+
+/* IPv4: /32, /24, /16; IPv6: /64, /56, /48 (client_key.h). */
+static void
+addresses_of_one_network_are_no_group_of_clients(void **state)
+{
+	static const uint64_t v4 = 0xffff7f000000, v6 = 0x20010db800000000,
+			      other = 0x20010db900000000;
+	static const struct {
+		struct group honest, hoard;
+		bool hoard_goes;
+	} table[] = {
+	    /* a household with several connections, and a /56 or /48 of single ones */
+	    {{other, 0, 1, 6}, {v6, 0, 40, 1}, true},
+	    {{other, 0, 1, 6}, {v6, 8, 60, 1}, true},
+	    {{other, 0, 1, 6}, {v6, 16, 60, 1}, false},
+	    {{other, 0, 1, 6}, {v4, 0, 40, 1}, true},
+	    /* three of a network are not two of an address */
+	    {{other, 0, 1, 1}, {v6, 0, 5, 1}, true},
+	    {{v6, 0, 3, 1}, {other, 0, 1, 2}, true},
+	    {{v4, 8, 12, 1}, {other, 0, 1, 2}, true},
+	    /* in one network the address with more */
+	    {{v4, 0, 9, 1}, {v4 + 9, 0, 1, 2}, true},
+	};
+	struct hoarded list[HOARD_MAX];
+	struct hoard_rank rank;
+	size_t i, n, honest;
+
+	(void)state;
+	for (i = 0; i < COUNT(table); i++) {
+		honest = fill(list, &table[i].honest);
+		n = honest + fill(list + honest, &table[i].hoard);
+		if ((hoard_pick(&seed, list, n, n, &rank) >= honest) !=
+		    table[i].hoard_goes)
+			fail_msg("line %zu of the table", i);
 	}
 }
 
@@ -100,22 +163,22 @@ static void
 two_of_one_address_are_found_among_many(void **state)
 {
 	struct hoarded list[HOARD_MAX] = {0};
-	unsigned most;
+	struct hoard_rank rank;
 	size_t first, i;
 
 	(void)state;
 	for (first = 0; first < HOARD_MAX - 1; first++) {
 		for (i = 0; i < HOARD_MAX; i++)
-			list[i] = (struct hoarded){.ho_key = i};
-		list[HOARD_MAX - 1].ho_key = first;
+			list[i] = (struct hoarded){.ho_key = i << 16};
+		list[HOARD_MAX - 1].ho_key = first << 16;
 		list[first].ho_begun = true;
 		assert_int_equal(
-		    hoard_pick(&seed, list, HOARD_MAX, HOARD_MAX, &most),
+		    hoard_pick(&seed, list, HOARD_MAX, HOARD_MAX, &rank),
 		    HOARD_MAX - 1);
-		assert_int_equal(most, 2);
+		assert_int_equal(rank.hr_count, 2);
 		list[HOARD_MAX - 1].ho_begun = true;
 		assert_int_equal(
-		    hoard_pick(&seed, list, HOARD_MAX, HOARD_MAX, &most),
+		    hoard_pick(&seed, list, HOARD_MAX, HOARD_MAX, &rank),
 		    first);
 	}
 }
@@ -125,6 +188,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(who_goes),
+	    cmocka_unit_test(addresses_of_one_network_are_no_group_of_clients),
 	    cmocka_unit_test(two_of_one_address_are_found_among_many),
 	};
 
