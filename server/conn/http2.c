@@ -186,6 +186,22 @@ end_grace(struct conn *c)
 		h2_refuse(c->cn_h2->ch_session);
 }
 
+/*
+ * Queues the GOAWAY that conn_http2_drain asked for.  Call when all requests that have arrived
+ * are read, and their answers sent where that was possible.  Returns true if it is queued.
+ */
+static bool
+tell_drain(struct conn *c)
+{
+	struct conn_http2 *ch = c->cn_h2;
+
+	if (!ch->ch_draining)
+		return false;
+	ch->ch_draining = false;
+	h2_drain(ch->ch_session);
+	return true;
+}
+
 enum next
 conn_http2(struct conn *c)
 {
@@ -205,8 +221,10 @@ conn_http2(struct conn *c)
 	if (ch->ch_rest == NULL && h2_is_over(ch->ch_session))
 		return end(c);
 	set_timer(c);
-	return came == NEXT_GO || more || went == NEXT_AGAIN ? NEXT_AGAIN
-							     : NEXT_WAIT;
+	if (came == NEXT_GO)
+		return NEXT_AGAIN;
+	return tell_drain(c) || more || went == NEXT_AGAIN ? NEXT_AGAIN
+							   : NEXT_WAIT;
 }
 
 /* ---------------------------------------------------------------------- end */
@@ -225,7 +243,9 @@ conn_http2_late(struct conn *c, enum timer timer)
 void
 conn_http2_drain(struct conn *c)
 {
-	h2_drain(c->cn_h2->ch_session);
+	c->cn_h2->ch_draining = true;
+	/* A request whose event is still to come is read before the GOAWAY. */
+	c->cn_readable = true;
 	if (c->cn_h2->ch_rest == NULL)
 		conn_timer(c, TIMER_GRACE);
 	sched_again(&c->cn_worker->wk_sched, &c->cn_item);

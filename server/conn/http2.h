@@ -13,6 +13,7 @@ struct conn_http2 {
 	size_t ch_at;
 	size_t ch_len;
 	uint64_t ch_given; /* bytes, of the connection */
+	bool ch_draining;  /* a GOAWAY is to be sent: see tell_drain */
 	struct pace ch_pace;
 };
 

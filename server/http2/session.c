@@ -547,6 +547,11 @@ h2_drain(struct h2 *h2)
 {
 	if (h2->h2_draining || h2->h2_refuses || h2->h2_failed)
 		return;
+	/* A request that crosses the GOAWAY has a higher number: its client may send it again. */
+	if (h2_is_idle(h2) && h2->h2_requests > 0) {
+		h2_refuse(h2);
+		return;
+	}
 	h2->h2_draining = true;
 	if (nghttp2_submit_shutdown_notice(h2->h2_session) != 0)
 		h2_break(h2);

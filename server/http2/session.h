@@ -113,8 +113,15 @@ bool h2_wants_room(const struct h2 *);
 /* No more will be received or sent. */
 bool h2_is_over(const struct h2 *);
 
-/* It ends soon: new streams still may come.  Then: no more.  RFC 9113, 6.8. */
+/*
+ * Announces the end (RFC 9113, 6.8): by a GOAWAY with the highest number while streams are open, so
+ * that requests on their way are answered, and h2_refuse sends the last stream's number later.
+ * Without an open stream the last stream's number goes out at once: clients exist (httpx) that
+ * take the highest number for the end of the request that they send next.
+ */
 void h2_drain(struct h2 *);
+
+/* Sends the last stream's number: later streams are not looked at. */
 void h2_refuse(struct h2 *);
 
 /* It ends with this error of RFC 9113, 7: all streams do. */

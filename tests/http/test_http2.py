@@ -594,6 +594,31 @@ def test_nothing_is_lost_when_the_server_ends(start, files, how, secure):
             assert c.ask("/small").body == b"small"
 
 
+@pytest.mark.parametrize("how", ["terminate", "reload", "upgrade"])
+def test_idle_connection_hears_the_last_streams_number_at_once(start, how):
+    """httpx takes a notice (2^31-1) for the end of the request that it sends next."""
+    server = start()
+    with raw.Client(server.address) as c, raw.Client(server.address) as unused:
+        for stream in 1, 3:
+            c.send(raw.get(stream))
+            assert c.body(stream) == b"small"
+        unused.until(raw.SETTINGS)
+        if how == "terminate":
+            server.terminate()
+        elif how == "reload":
+            server.reload()
+        else:
+            server.again(signal.SIGUSR2, "upgraded")
+        assert c.until(raw.GOAWAY) == struct.pack(">II", 3, NO_ERROR)
+        # A request that crosses the GOAWAY gets no answer, and no reset that would hide the GOAWAY.
+        c.send(raw.get(5))
+        assert c.sock.recv(1) == b""
+        # There is no number yet that a client could send again from.
+        assert unused.until(raw.GOAWAY) == struct.pack(">II", MOST, NO_ERROR)
+    if how == "terminate":
+        server.stop()
+
+
 def test_client_that_never_stops_asking_hears_the_last_goaway(start, files):
     """Its socket was full when the server's end came, and is again and again."""
     server = start(shutdown_timeout=600)
