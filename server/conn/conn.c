@@ -102,6 +102,29 @@ pause_begun(struct conn *c)
 	return transport_is_broken(&c->cn_transport) ? NEXT_CLOSE : NEXT_WAIT;
 }
 
+/*
+ * The answer may wait long for its client, its disk or its rate: gives back the request's head,
+ * unless that is small.  An answer that may still become another one needs it.
+ */
+static void
+settle(struct conn *c)
+{
+	struct buf *in = &c->cn_in;
+
+	if ((in->b_cap <= BUF_SMALL &&
+		c->cn_ex->ex_request.rq_joined.b_cap == 0) ||
+	    c->cn_ex->ex_settled ||
+	    response_sent(&c->cn_ex->ex_response) == 0 ||
+	    exchange_settle(c->cn_ex, SIZE_MAX) < 0)
+		return;
+	buf_consume(in, c->cn_head.hd_len);
+	c->cn_head = (struct head){0};
+	if (in->b_len == 0)
+		buf_release(in, conn_bufs(c));
+	else
+		buf_fit(in, conn_bufs(c));
+}
+
 static enum next
 send_answer(struct conn *c)
 {
@@ -114,6 +137,8 @@ send_answer(struct conn *c)
 	conn_bound(c);
 	status = response_step(c->cn_ex);
 	exchange_sent(c->cn_ex);
+	if (status != PW_SEND_DONE && status != PW_SEND_ERROR)
+		settle(c);
 	switch (status) {
 	case PW_SEND_DONE:
 		return sent(c);

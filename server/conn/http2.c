@@ -10,8 +10,9 @@
 #include "server/conn/conn_priv.h"
 #include "server/conn/http2.h"
 
-#define READS	 4 /* in one turn */
-#define RECEIVED 16384
+#define READS	 8    /* in one turn */
+#define RUNS	 32   /* of streams, in one turn */
+#define RECEIVED 8192 /* what one takes, and what is kept of it at most */
 #define GIVEN	 (4 * H2_FRAME + 1024) /* bytes of a turn: see RESPONSE_SHARE */
 
 _Static_assert(GIVEN >= H2_ROOM, "h2_gather wants more");
@@ -39,10 +40,14 @@ read_frames(struct conn *c)
 	enum next next = NEXT_GO;
 	size_t got;
 
+	if (!conn_http2_go_on(c))
+		return NEXT_WAIT;
 	for (int n = 0; n < READS && next == NEXT_GO; n++) {
 		next = conn_receive(c, data, sizeof(data), &got);
-		if (got > 0 && !h2_receive(c->cn_h2->ch_session, data, got))
+		if (got > 0 && !conn_http2_give(c, data, got))
 			return NEXT_WAIT;
+		if (c->cn_h2->ch_in != NULL)
+			return next == NEXT_CLOSE ? next : NEXT_WAIT;
 		if (next == NEXT_GO && is_drained(c)) {
 			c->cn_readable = false;
 			return NEXT_WAIT;
@@ -202,6 +207,27 @@ tell_drain(struct conn *c)
 	return true;
 }
 
+/*
+ * Runs the streams, and goes on with frames that waited for that.  Answers that cannot go out are
+ * not begun, since their heads would take memory.  Returns true if another turn is needed.
+ */
+static bool
+run_streams(struct conn *c)
+{
+	struct conn_http2 *ch = c->cn_h2;
+	bool more = false;
+
+	if (ch->ch_rest != NULL)
+		return false;
+	for (int n = 0; n < RUNS && !more; n++) {
+		more = h2_run(ch->ch_session);
+		if (!conn_http2_may_go_on(c))
+			break;
+		(void)conn_http2_go_on(c);
+	}
+	return more;
+}
+
 enum next
 conn_http2(struct conn *c)
 {
@@ -214,14 +240,14 @@ conn_http2(struct conn *c)
 	/* One with a stream is not idle: a lookup may end those that are. */
 	set_timer(c);
 	end_grace(c);
-	more = h2_run(ch->ch_session);
+	more = run_streams(c);
 	went = send_frames(c);
 	if (went == NEXT_CLOSE)
 		return NEXT_CLOSE;
 	if (ch->ch_rest == NULL && h2_is_over(ch->ch_session))
 		return end(c);
 	set_timer(c);
-	if (came == NEXT_GO)
+	if (came == NEXT_GO || conn_http2_may_go_on(c))
 		return NEXT_AGAIN;
 	return tell_drain(c) || more || went == NEXT_AGAIN ? NEXT_AGAIN
 							   : NEXT_WAIT;
@@ -293,6 +319,7 @@ conn_http2_free(struct conn *c)
 		return;
 	h2_destroy(&c->cn_h2->ch_session);
 	forget_rest(c->cn_h2);
+	free(c->cn_h2->ch_in);
 	free(c->cn_h2);
 	c->cn_h2 = NULL;
 }

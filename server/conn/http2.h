@@ -9,6 +9,10 @@
 
 struct conn_http2 {
 	struct h2 *ch_session;
+	char *
+	    ch_in; /* frames that wait until requests have their answers, or NULL */
+	size_t ch_in_at;
+	size_t ch_in_len;
 	char *ch_rest; /* frames that the socket did not take, or NULL */
 	size_t ch_at;
 	size_t ch_len;
@@ -31,6 +35,29 @@ bool conn_speaks_http2(const struct conn *);
 
 /* From here on it is in CONN_HTTP2. */
 enum next conn_begin_http2(struct conn *);
+
+/* --------------------------------------------------------- http2_input.c */
+
+/*
+ * Gives the session what was received.  Keeps what that does not take yet, in memory of its own.
+ * Returns false if the session cannot go on.
+ */
+bool conn_http2_give(struct conn *, const char *, size_t len);
+
+/*
+ * Goes on with frames that were kept.  Returns false if some are still kept, or if the session
+ * cannot go on.
+ */
+bool conn_http2_go_on(struct conn *);
+
+/* Returns true if frames are kept that the session takes now: no event comes for them. */
+static inline bool
+conn_http2_may_go_on(const struct conn *c)
+{
+	const struct conn_http2 *ch = c->cn_h2;
+
+	return ch->ch_in != NULL && !h2_is_laden(ch->ch_session);
+}
 
 /* --------------------------------------------------------------- http2.c */
 

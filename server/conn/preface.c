@@ -51,7 +51,7 @@ conn_begin_http2(struct conn *c)
 	}
 	c->cn_h2 = ch;
 	c->cn_state = CONN_HTTP2;
-	(void)h2_receive(ch->ch_session, c->cn_in.b_data, c->cn_in.b_len);
+	(void)conn_http2_give(c, c->cn_in.b_data, c->cn_in.b_len);
 	buf_release(&c->cn_in, conn_bufs(c));
 	c->cn_head = (struct head){0};
 	if (c->cn_worker->wk_draining)

@@ -2,6 +2,8 @@
  * exchange: see exchange.h.
  */
 
+#include <errno.h>
+
 #include "lib/util/clock.h"
 #include "server/content/access.h"
 #include "server/content/autoindex_stream.h"
@@ -10,10 +12,12 @@
 #include "server/content/pace.h"
 #include "server/content/scheme.h"
 #include "server/http/head_write.h"
+#include "server/log/keep.h"
 #include "server/tls/session.h"
 
 #define STATUS_CUT 499	/* nginx' number for: no answer was begun */
 #define DISK_LOOKS 10	/* of disk_timeout, as long as it does something */
+#define USER_KEPT  256	/* bytes of a user name while an answer waits */
 #define MOST_503   8192 /* bytes of a page: an empty socket takes it */
 
 struct exchange *
@@ -187,6 +191,15 @@ record(struct exchange *ex)
 	log_access(ex->ex_service->svc_log, &rec);
 }
 
+static bool
+is_logged(const struct exchange *ex)
+{
+	const struct service *svc = ex->ex_service;
+
+	return !ex->ex_unlogged && log_access_on(svc->svc_log) &&
+	       conf_logs(svc->svc_conf, ex->ex_target.tgt_path, status(ex));
+}
+
 static void
 end(struct exchange *ex)
 {
@@ -200,8 +213,7 @@ end(struct exchange *ex)
 	exchange_sent(ex);
 	stat_add(&svc->svc_stats.sta_status[status(ex) - STATS_STATUS], 1);
 	stat_add(&svc->svc_stats.sta_disk_wait, ex->ex_wait);
-	if (log_access_on(svc->svc_log) &&
-	    conf_logs(svc->svc_conf, ex->ex_target.tgt_path, status(ex)))
+	if (is_logged(ex))
 		record(ex);
 }
 
@@ -234,18 +246,77 @@ exchange_cancel(struct exchange *ex)
 		autoindex_stream_cancel(ex->ex_lookup.lk_stream);
 }
 
-/* Of the lookup there is the name, for messages. */
-void
-exchange_fit(struct exchange *ex)
+/* No status is 0: whether the path alone keeps the request out of the log. */
+static bool
+is_excluded(const struct exchange *ex)
+{
+	const struct service *svc = ex->ex_service;
+
+	return !log_access_on(svc->svc_log) ||
+	       !conf_logs(svc->svc_conf, ex->ex_target.tgt_path, 0);
+}
+
+/* The response's head has been given, or is all that there is. */
+static void
+fit(struct exchange *ex)
 {
 	struct response *rs = &ex->ex_response;
 	struct buf_list *bufs = &ex->ex_service->svc_bufs;
 
-	if (rs->rs_stream != NULL)
-		return;
-	buf_fit(&ex->ex_lookup.lk_path, bufs);
-	if (rs->rs_head.b_len == rs->rs_head_len)
+	buf_release(&ex->ex_request.rq_joined, bufs);
+	if (ex->ex_user.b_len > USER_KEPT)
+		ex->ex_user.b_len = USER_KEPT;
+	buf_fit(&ex->ex_user, bufs);
+	/* The name of the file is for messages about it. */
+	if (rs->rs_file == NULL)
+		buf_release(&ex->ex_lookup.lk_path, bufs);
+	else
+		buf_fit(&ex->ex_lookup.lk_path, bufs);
+	if (ex->ex_head_apart && rs->rs_head.b_len == rs->rs_head_len)
 		buf_release(&rs->rs_head, bufs);
+}
+
+static struct request
+settled(const struct request *rq)
+{
+	return (struct request){
+	    .rq_method = rq->rq_method,
+	    .rq_keepalive = rq->rq_keepalive,
+	    .rq_http10 = rq->rq_http10,
+	    .rq_framed = rq->rq_framed,
+	    .rq_body = rq->rq_body,
+	    .rq_line = rq->rq_line,
+	    .rq_host = rq->rq_host,
+	    .rq_agent = rq->rq_agent,
+	    .rq_referer = rq->rq_referer,
+	    .rq_joined = rq->rq_joined,
+	};
+}
+
+long
+exchange_settle(struct exchange *ex, size_t most)
+{
+	struct request *rq = &ex->ex_request;
+	bool unlogged = is_excluded(ex);
+	struct str none = {0};
+	const struct log_keep lk = {&rq->rq_line,
+	    unlogged ? &none : &rq->rq_host, unlogged ? &none : &rq->rq_agent,
+	    unlogged ? &none : &rq->rq_referer};
+	struct buf kept = {0};
+
+	if (!log_keep(&lk, most, &kept))
+		return -ENOMEM;
+	forget_password(ex);
+	*rq = settled(rq);
+	if (unlogged)
+		rq->rq_host = rq->rq_agent = rq->rq_referer = none;
+	ex->ex_target = (struct target){0};
+	ex->ex_unlogged = unlogged;
+	ex->ex_settled = true;
+	buf_release(&ex->ex_path, &ex->ex_service->svc_bufs);
+	ex->ex_path = kept;
+	fit(ex);
+	return (long)kept.b_cap;
 }
 
 void

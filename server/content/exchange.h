@@ -85,10 +85,13 @@ struct exchange {
 
 	struct request ex_request;
 	struct target ex_target;
-	struct buf ex_path;	/* memory of ex_target */
-	struct buf ex_user;	/* user name of Basic credentials, for the log */
-	bool ex_paced;		/* see pace.h, as the next ones */
-	uint64_t ex_allowed;	/* bytes that were taken from the buckets */
+	/* memory of ex_target; once settled, of what the log needs */
+	struct buf ex_path;
+	bool ex_settled;     /* see exchange_settle */
+	bool ex_unlogged;    /* settled: no line of the log comes of it */
+	struct buf ex_user;  /* user name of Basic credentials, for the log */
+	bool ex_paced;	     /* see pace.h, as the next ones */
+	uint64_t ex_allowed; /* bytes that were taken from the buckets */
 	uint64_t ex_not_before; /* when they may be sent, microseconds */
 	struct token_bucket *ex_bucket;	    /* the owner's: of its connection */
 	struct client_rate *ex_client_rate; /* NULL: none */
@@ -114,8 +117,13 @@ bool exchange_answer(struct exchange *);
 /* The same, when that has come. */
 bool exchange_continue(struct exchange *);
 
-/* Its head was given, the rest may wait for the client for long: keeps no more memory than it needs. */
-void exchange_fit(struct exchange *);
+/*
+ * Call when the answer was chosen and may wait long for its client.  Keeps what the log and
+ * messages need of the request, at most `most` bytes of it, and gives the rest back: ex_request
+ * and ex_target no longer point into the owner's memory, which may be freed.  Returns the bytes
+ * that are kept.  Returns -ENOMEM, with nothing changed, if memory is short.
+ */
+long exchange_settle(struct exchange *, size_t most);
 
 /*
  * Whom the fields of a request name as its client, if trusted_proxies sent it: see

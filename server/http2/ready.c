@@ -8,7 +8,9 @@
 #include "server/content/known.h"
 #include "server/http/date.h"
 #include "server/http/head_write.h"
+#include "server/http2/hold.h"
 #include "server/http2/stream.h"
+#include "server/log/keep.h"
 #include "server/tls/session.h"
 #include "server/worker/worker.h"
 
@@ -96,6 +98,22 @@ find(const struct h2_stream *sm, uint64_t now, struct known *kn)
 		   kn->kn_fields->fl_client.sa.sa_family != AF_UNSPEC);
 }
 
+/* A head that is large is not held until its client has taken the answer. */
+static void
+settle(struct h2_stream *sm)
+{
+	struct h2_ready *rd = &sm->sm_ready;
+	const struct log_keep lk = {
+	    &rd->rd_line, &rd->rd_host, &rd->rd_agent, &rd->rd_referer};
+	struct buf kept = {0};
+
+	if (sm->sm_heavy == 0 || !log_keep(&lk, h2_hold_room(sm), &kept))
+		return;
+	h2_hold_free(sm);
+	h2_hold_keep(sm, kept.b_cap);
+	sm->sm_head.hh_text = kept;
+}
+
 static void
 keep_for_log(struct h2_stream *sm, const struct known *kn)
 {
@@ -104,11 +122,11 @@ keep_for_log(struct h2_stream *sm, const struct known *kn)
 	const char *block = kn->kn_begin + kn->kn_line + 2;
 
 	rd->rd_line = (struct str){kn->kn_begin, kn->kn_line};
-	rd->rd_target = kn->kn_target;
 	rd->rd_referer = cached_header_slice(fl, fl->fl_referer, block);
 	rd->rd_agent = cached_header_slice(fl, fl->fl_agent, block);
 	rd->rd_host = cached_header_slice(fl, fl->fl_host, block);
 	h2_head_mark(&sm->sm_head, kn->kn_line);
+	settle(sm);
 }
 
 const nghttp2_nv *
@@ -131,10 +149,11 @@ h2_ready_begin(struct h2_stream *sm, size_t *n, bool *body)
 	sm->sm_ready = (struct h2_ready){.rd_answer = kn.kn_answer,
 	    .rd_since = now,
 	    .rd_time = svc->svc_time};
-	if (log_access_on(svc->svc_log))
+	if (log_access_on(svc->svc_log) &&
+	    conf_logs(svc->svc_conf, kn.kn_target, 200))
 		keep_for_log(sm, &kn);
 	else
-		h2_head_release(&sm->sm_head, &svc->svc_bufs);
+		h2_hold_free(sm);
 	stat_add(&svc->svc_stats.sta_sent, kn.kn_answer->ha_head);
 	stat_add(&svc->svc_stats.sta_hot, 1);
 	return fm->fm_fields;
@@ -189,9 +208,8 @@ h2_ready_end(struct h2_stream *sm)
 	if (rd->rd_answer == NULL)
 		return;
 	stat_add(&svc->svc_stats.sta_status[200 - STATS_STATUS], 1);
-	if (rd->rd_line.s_ptr != NULL &&
-	    conf_logs(svc->svc_conf, rd->rd_target, 200))
+	if (rd->rd_line.s_ptr != NULL)
 		record(sm);
 	response_cache_unref(&rd->rd_answer);
-	h2_head_release(&sm->sm_head, &svc->svc_bufs);
+	h2_hold_free(sm);
 }

@@ -450,20 +450,35 @@ give(struct h2 *h2, const unsigned char *data, size_t len)
 		h2_fail(h2, NGHTTP2_PROTOCOL_ERROR);
 }
 
+/* A request whose head would be one too many waits, and all behind it. */
+static bool
+must_wait(struct h2 *h2, const struct h2_walk_frame *wf)
+{
+	return wf->wf_type == NGHTTP2_HEADERS && !h2->h2_failed &&
+	       h2_is_laden(h2);
+}
+
 /* Each frame is looked at when those before it have had their effect. */
 bool
-h2_receive(struct h2 *h2, const char *text, size_t len)
+h2_receive(struct h2 *h2, const char *text, size_t len, size_t *taken)
 {
 	const unsigned char *data = (const unsigned char *)text;
 	struct h2_walk_frame frame;
-	size_t given = 0, at = 0, begin;
+	size_t given = 0, at = h2->h2_ahead, begin;
 
+	h2->h2_ahead = 0;
+	*taken = len;
 	while (!h2->h2_failed &&
 	       h2_walk(&h2->h2_walk, data, len, &at, &begin, &frame)) {
 		give(h2, data + given, begin - given);
 		given = begin;
 		if (!h2->h2_failed)
 			check_frame(h2, &frame);
+		if (must_wait(h2, &frame)) {
+			h2->h2_ahead = at - begin;
+			*taken = begin;
+			return true;
+		}
 	}
 	give(h2, data + given, len - given);
 	return !h2->h2_failed;
@@ -478,6 +493,8 @@ h2_run(struct h2 *h2)
 		sm = TAILQ_FIRST(&h2->h2_due);
 		if (sm == NULL || h2->h2_broken)
 			return false;
+		if (h2->h2_queued > H2_QUEUED)
+			return true;
 		h2_stream_run(sm);
 	}
 	return !TAILQ_EMPTY(&h2->h2_due);
@@ -523,6 +540,9 @@ h2_gather(struct h2 *h2, char *out, size_t room)
 	}
 	gather(h2);
 	h2->h2_out = NULL;
+	if (!h2->h2_broken &&
+	    nghttp2_session_get_outbound_queue_size(h2->h2_session) == 0)
+		h2->h2_queued = 0;
 	return h2->h2_len;
 }
 
@@ -612,16 +632,21 @@ h2_check(const struct h2 *h2)
 {
 	const struct h2_stream *sm;
 	unsigned count = 0, open = 0, pending = 0;
+	size_t heads = 0, kept = 0;
 
 	TAILQ_FOREACH(sm, &h2->h2_all, sm_all)
 	{
 		check_stream(sm);
 		count++;
 		open += !sm->sm_closed;
+		heads += sm->sm_heavy;
+		kept += sm->sm_kept;
 		pending += sm->sm_ex != NULL && sm->sm_ex->ex_pending;
 	}
 	RULE(count == h2->h2_count);
 	RULE(open == h2->h2_open);
 	RULE(pending == h2->h2_pending);
+	RULE(heads == h2->h2_heads);
+	RULE(kept == h2->h2_kept);
 }
 #endif

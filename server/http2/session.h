@@ -38,6 +38,17 @@ struct worker;
 #define H2_FRAME      16384
 #define H2_DATA	      (H2_FRAME - H2_FRAME_HEAD)
 
+/*
+ * Bounds of a connection's memory, in bytes.  Each stream may hold H2_LIGHT of its request for
+ * nothing.  What streams hold beyond it while their answers are looked for is H2_HEADS and one
+ * head; what they keep of it for the log later is H2_KEPT; and the answers' heads that wait
+ * for the socket are H2_QUEUED and one head.
+ */
+#define H2_LIGHT  1024
+#define H2_HEADS  8192
+#define H2_KEPT	  8192
+#define H2_QUEUED 12288
+
 /* Room that h2_gather needs: something comes of it, whatever is next. */
 #define H2_ROOM (2 * H2_FRAME)
 
@@ -67,6 +78,13 @@ struct h2 {
 	struct h2_stream *h2_heading; /* its head is coming, or NULL */
 	size_t
 	    h2_fields; /* bytes of the last head or trailers, as RFC 9113, 6.5.2 counts */
+	size_t
+	    h2_heads; /* bytes of requests' heads that streams hold, beyond H2_LIGHT each */
+	size_t h2_kept; /* the same of what is kept for the log */
+	size_t
+	    h2_queued; /* bytes of answers' heads since the last time that all was sent */
+	size_t
+	    h2_ahead; /* bytes that h2_walk has seen of what is received next */
 	struct h2_walk h2_walk;
 	struct h2_flood h2_flood;
 	int32_t h2_last;  /* the stream that the client has begun last */
@@ -97,9 +115,18 @@ void h2_stop(struct h2 *);
 void h2_destroy(struct h2 **);
 
 /*
- * What the client has sent.  False: it cannot go on; what h2_gather has still says why.
+ * Reads what the client has sent.  *taken is less than len if the streams hold heads enough: call
+ * again with the rest when h2_is_laden is false.  Returns false if the connection cannot go on;
+ * h2_gather has the reason.
  */
-bool h2_receive(struct h2 *, const char *, size_t len);
+bool h2_receive(struct h2 *, const char *, size_t len, size_t *taken);
+
+/* Returns true if no further request is read before others have their answers. */
+static inline bool
+h2_is_laden(const struct h2 *h2)
+{
+	return h2->h2_heads > H2_HEADS;
+}
 
 /* Goes on with streams that are due.  True: there are more of them, for another turn. */
 bool h2_run(struct h2 *);

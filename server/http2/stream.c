@@ -10,6 +10,7 @@
 #include "server/content/pace.h"
 #include "server/http/body.h"
 #include "server/http/head.h"
+#include "server/http2/hold.h"
 #include "server/http2/stream.h"
 #include "server/worker/worker.h"
 
@@ -84,6 +85,20 @@ may_go_on(struct h2_stream *sm)
 	return until == 0;
 }
 
+/* ---------------------------------------------------------------- its head */
+
+/* Its answer may wait long for the client. */
+static void
+settle(struct h2_stream *sm)
+{
+	long kept = exchange_settle(sm->sm_ex, h2_hold_room(sm));
+
+	if (kept < 0)
+		return;
+	h2_hold_keep(sm, (size_t)kept);
+	h2_hold_free(sm);
+}
+
 /* -------------------------------------------------------------- its answer */
 
 static ssize_t
@@ -117,6 +132,7 @@ submit(struct h2_stream *sm, char *head, size_t len, bool body)
 			return false;
 		(void)h2_head_fields(head, len, nv, n);
 	}
+	sm->sm_session->h2_queued += len;
 	done = submit_fields(sm, nv, n, body);
 	if (nv != fields)
 		free(nv);
@@ -139,7 +155,7 @@ end_exchange(struct h2_stream *sm)
 {
 	sm->sm_session->h2_rate = sm->sm_ex->ex_rate;
 	exchange_free(&sm->sm_ex);
-	h2_head_release(&sm->sm_head, bufs_of(sm));
+	h2_hold_free(sm);
 	set_timer(sm, TIMER_NONE);
 	sm->sm_state = H2_DONE;
 }
@@ -179,8 +195,8 @@ begin_body(struct h2_stream *sm, bool body)
 		if (body) {
 			sm->sm_state = H2_BODY;
 			watch(sm);
-			if (waits_for_window(sm))
-				exchange_fit(sm->sm_ex);
+			if (sm->sm_heavy > 0 || waits_for_window(sm))
+				settle(sm);
 		} else
 			end_exchange(sm);
 	}
@@ -319,6 +335,7 @@ answer(struct h2_stream *sm)
 		return;
 	}
 	h2_head_mark(&sm->sm_head, rq->rq_line.s_len);
+	h2_hold_weigh(sm);
 	ready = exchange_answer(ex);
 	if (ex->ex_response.rs_ready != NULL)
 		learn(sm);
@@ -337,7 +354,7 @@ begin(struct h2_stream *sm)
 	size_t n;
 	bool body;
 
-	if (!h2_head_end(&sm->sm_head, bufs_of(sm)))
+	if (sm->sm_head.hh_text.b_failed)
 		return false;
 	fields = h2_ready_begin(sm, &n, &body);
 	if (fields != NULL) {
@@ -364,6 +381,8 @@ void
 h2_stream_begin(struct h2_stream *sm)
 {
 	sm->sm_state = H2_NEW;
+	(void)h2_head_end(&sm->sm_head, bufs_of(sm));
+	h2_hold_weigh(sm);
 	set_due(sm);
 }
 
@@ -608,6 +627,7 @@ disk_late(struct h2_stream *sm)
 	else
 		give_up(sm, NGHTTP2_INTERNAL_ERROR);
 	exchange_cancel(ex);
+	h2_hold_free(sm);
 	ask_turn(sm);
 }
 
@@ -740,7 +760,8 @@ destroy(struct h2_stream *sm)
 
 	h2_ready_end(sm);
 	exchange_free(&sm->sm_ex);
-	h2_head_release(&sm->sm_head, bufs_of(sm));
+	h2_hold_free(sm);
+	h2_hold_keep(sm, 0);
 	buf_release(&sm->sm_rest, bufs_of(sm));
 	unset_due(sm);
 	sched_remove_part(&h2->h2_owner.ho_worker->wk_sched, &sm->sm_item);
@@ -766,6 +787,7 @@ h2_stream_closed(struct h2_stream *sm)
 	/* A disk that was late has cancelled it already. */
 	if (!sm->sm_ex->ex_cancelled)
 		exchange_cancel(sm->sm_ex);
+	h2_hold_free(sm);
 }
 
 /* ------------------------------------------------- calls of its exchange */
@@ -794,7 +816,6 @@ on_resumed(struct exchange *ex)
 	}
 	if (ex->ex_cancelled) {
 		exchange_free(&sm->sm_ex);
-		h2_head_release(&sm->sm_head, bufs_of(sm));
 		return;
 	}
 	set_timer(sm, TIMER_NONE);

@@ -12,7 +12,8 @@
  *   LATE    sm_rest              the disk has not answered: the rest of the 503
  *   DONE    nothing              the rest of the request's body: TIMER_SEND
  *
- * sm_ex points into sm_head, which is freed after it.  While sm_ex is pending and the stream has ended, it stays until the completion, for nobody.
+ * sm_ex points into sm_head until BODY; then it is settled (exchange.h), and there is no sm_head.
+ * While sm_ex is pending and the stream has ended, it stays until the completion, for nobody.
  */
 #ifndef SERVER_HTTP2_STREAM_H
 #define SERVER_HTTP2_STREAM_H
@@ -40,8 +41,8 @@ struct h2_ready {
 	size_t rd_at;	   /* bytes of its body that were sent */
 	uint64_t rd_since; /* microseconds */
 	time_t rd_time;
-	struct str rd_line; /* for the log, as the next ones: in sm_head */
-	struct str rd_target;
+	struct str
+	    rd_line; /* for the log, as the next ones: in sm_head; or absent */
 	struct str rd_referer;
 	struct str rd_agent;
 	struct str rd_host;
@@ -54,6 +55,8 @@ struct h2_stream {
 	struct exchange *sm_ex; /* NULL: none, or it has ended */
 	struct h2_head sm_head;
 	struct h2_ready sm_ready;
+	size_t sm_heavy;    /* its part of h2_heads */
+	size_t sm_kept;	    /* of h2_kept */
 	struct buf sm_rest; /* what is sent without an exchange */
 	size_t sm_rest_at;
 	int32_t sm_id;

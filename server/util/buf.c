@@ -101,6 +101,7 @@ buf_fit(struct buf *b, struct buf_list *bl)
 	    !buf_reserve_exact(&fit, b->b_len))
 		return;
 	memcpy(fit.b_data, b->b_data, b->b_len);
+	explicit_bzero(b->b_data, b->b_len);
 	memory_give(b, bl);
 	*b = fit;
 }

@@ -45,7 +45,7 @@ bool buf_reserve_exact(struct buf *, size_t size);
 
 /*
  * Gives back what its bytes do not need, if that is worth it and there is memory for them elsewhere:
- * they may have moved.
+ * they may have moved.  What they leave is wiped, since it may be a password.
  */
 void buf_fit(struct buf *, struct buf_list *);
 

@@ -276,12 +276,17 @@ static void
 send_bytes(const void *data, size_t len)
 {
 	const char *p = data;
-	size_t n;
+	size_t n, taken;
 
-	for (; len > 0 && !h2_is_over(session); p += n, len -= n) {
+	for (; len > 0 && !h2_is_over(session); p += taken, len -= taken) {
 		n = piece < len ? piece : len;
-		if (!h2_receive(session, p, n))
+		if (!h2_receive(session, p, n, &taken))
 			strict = false;
+		if (taken == n)
+			continue;
+		/* It holds heads enough until their answers are chosen. */
+		run();
+		CHECK(!h2_is_laden(session));
 	}
 }
 

@@ -688,6 +688,26 @@ def test_access_log_names_the_version(start, tmp_path):
         "GET /small HTTP/2.0", "GET /none HTTP/2.0"]
 
 
+@pytest.mark.parametrize("target", [b"/small", b"/big"])
+def test_log_of_answers_that_waited_for_their_client(start, tmp_path, target):
+    """Their heads were freed before: the log has what it needs of them, cut for many at once."""
+    log = tmp_path / "log"
+    server = start(access_log=log)
+    query = target + b"?" + 3000 * b"q"
+    more = [(b"user-agent", b"agent"), (b"referer", 100 * b"r")]
+    long = [(b"x-%d" % i, 100 * b"y") for i in range(20)]
+    with Client(server, window=0) as c:
+        for path in target, target, query:
+            c.begin(path.decode(), fields=more + long)
+        c.until(lambda: all(a.status == 200 for a in c.answers.values()), "the heads")
+    wait_until(lambda: log.exists() and log.read_text().count("\n") == 3, "the lines")
+    lines = [line.split('"') for line in log.read_text().splitlines()]
+    path = target.decode()
+    assert all(line[3] == 100 * "r" and line[5] == "agent" for line in lines)
+    assert [line[1] for line in lines[:2]] == 2 * ["GET %s HTTP/2.0" % path]
+    assert lines[2][1] == ("GET %s?" % path + 3000 * "q")[:2048]
+
+
 def test_proxy_header_comes_before_it(start, tmp_path):
     log = tmp_path / "log"
     server = start(listen=["127.0.0.1:0 proxy"], trusted_proxies=["127.0.0.1"], access_log=log)

@@ -1,0 +1,54 @@
+/*
+ * hold: see hold.h.
+ */
+#include "server/http2/hold.h"
+#include "server/http2/stream.h"
+#include "server/worker/worker.h"
+
+/* Part of n bytes that does not count as the stream's own. */
+static size_t
+hold_beyond(size_t n)
+{
+	return n > H2_LIGHT ? n - H2_LIGHT : 0;
+}
+
+void
+h2_hold_weigh(struct h2_stream *sm)
+{
+	struct h2 *h2 = sm->sm_session;
+	size_t n = sm->sm_head.hh_text.b_cap + sm->sm_head.hh_raw.b_cap;
+
+	if (sm->sm_ex != NULL)
+		n += sm->sm_ex->ex_request.rq_joined.b_cap;
+	h2->h2_heads -= sm->sm_heavy;
+	sm->sm_heavy = hold_beyond(n);
+	h2->h2_heads += sm->sm_heavy;
+}
+
+void
+h2_hold_free(struct h2_stream *sm)
+{
+	struct worker *wk = sm->sm_session->h2_owner.ho_worker;
+
+	h2_head_release(&sm->sm_head, &wk->wk_service.svc_bufs);
+	sm->sm_session->h2_heads -= sm->sm_heavy;
+	sm->sm_heavy = 0;
+}
+
+size_t
+h2_hold_room(const struct h2_stream *sm)
+{
+	size_t kept = sm->sm_session->h2_kept;
+
+	return H2_LIGHT + (kept < H2_KEPT ? H2_KEPT - kept : 0);
+}
+
+void
+h2_hold_keep(struct h2_stream *sm, size_t n)
+{
+	struct h2 *h2 = sm->sm_session;
+
+	h2->h2_kept -= sm->sm_kept;
+	sm->sm_kept = hold_beyond(n);
+	h2->h2_kept += sm->sm_kept;
+}

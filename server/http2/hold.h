@@ -1,0 +1,24 @@
+/*
+ * hold: what a stream holds of its request: the head until its answer is chosen, then what the
+ * log needs.  Both count for the stream's session, which has the bounds (session.h).
+ */
+#ifndef SERVER_HTTP2_HOLD_H
+#define SERVER_HTTP2_HOLD_H
+
+#include <stddef.h>
+
+struct h2_stream;
+
+/* Counts the memory of the head, which has changed. */
+void h2_hold_weigh(struct h2_stream *);
+
+/* Frees the head. */
+void h2_hold_free(struct h2_stream *);
+
+/* Returns how many bytes may be kept for the log. */
+size_t h2_hold_room(const struct h2_stream *);
+
+/* Counts the bytes that are kept for the log now, in place of those before. */
+void h2_hold_keep(struct h2_stream *, size_t);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * keep: see keep.h.
+ */
+#include <string.h>
+
+#include "server/log/format.h"
+#include "server/log/keep.h"
+
+#define PROTOCOL (sizeof(" HTTP/1.1") - 1)
+#define LINE	 (FORMAT_FIELD + 64) /* a target of FORMAT_FIELD, and the rest */
+
+static size_t
+keep_len(struct str s)
+{
+	return s.s_len < FORMAT_FIELD ? s.s_len : FORMAT_FIELD;
+}
+
+/* The log takes a request line apart before it cuts. */
+static size_t
+keep_line_len(struct str line)
+{
+	return line.s_len < LINE ? line.s_len : LINE;
+}
+
+size_t
+log_keep_size(const struct log_keep *lk)
+{
+	return keep_line_len(*lk->lk_line) + keep_len(*lk->lk_host) +
+	       keep_len(*lk->lk_agent) + keep_len(*lk->lk_referer);
+}
+
+static void
+keep_text(struct buf *to, struct str *s, size_t len)
+{
+	char *at = to->b_data + to->b_len;
+	size_t room = to->b_cap - to->b_len;
+
+	if (s->s_ptr == NULL)
+		return;
+	if (len > room)
+		len = room;
+	memcpy(at, s->s_ptr, len);
+	*s = (struct str){at, len};
+	to->b_len += len;
+}
+
+static void
+keep_line(struct buf *to, struct str *line)
+{
+	struct str whole = *line;
+
+	keep_text(to, line, keep_line_len(whole));
+	if (line->s_len < whole.s_len && line->s_len > PROTOCOL)
+		memcpy(to->b_data + to->b_len - PROTOCOL,
+		    whole.s_ptr + whole.s_len - PROTOCOL, PROTOCOL);
+}
+
+bool
+log_keep(const struct log_keep *lk, size_t most, struct buf *to)
+{
+	size_t size = log_keep_size(lk);
+
+	if (size > most)
+		size = most;
+	if (!buf_reserve_exact(to, size > 0 ? size : 1))
+		return false;
+	keep_line(to, lk->lk_line);
+	keep_text(to, lk->lk_host, keep_len(*lk->lk_host));
+	keep_text(to, lk->lk_agent, keep_len(*lk->lk_agent));
+	keep_text(to, lk->lk_referer, keep_len(*lk->lk_referer));
+	return true;
+}

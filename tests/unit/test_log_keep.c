@@ -1,0 +1,134 @@
+/*
+ * The rules of server/log/keep.h: what the log needs of a head survives it, and has a bound.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/log/format.h"
+#include "server/log/keep.h"
+
+#define LINE "GET /a HTTP/1.1"
+
+static char head[4 * FORMAT_FIELD];
+static struct str line, host, agent, referer;
+static const struct log_keep keep = {&line, &host, &agent, &referer};
+
+static void
+set(struct str *s, size_t *at, const char *text, size_t pad)
+{
+	s->s_ptr = head + *at;
+	s->s_len = strlen(text) + pad;
+	memcpy(head + *at, text, strlen(text));
+	memset(head + *at + strlen(text), 'x', pad);
+	*at += s->s_len;
+}
+
+/* A head with an agent of so many bytes, and without a Referer. */
+static void
+set_all(size_t pad)
+{
+	size_t at = 0;
+
+	set(&line, &at, LINE, 0);
+	set(&host, &at, "a.example", 0);
+	set(&agent, &at, "", pad);
+	referer = (struct str){0};
+}
+
+static void
+texts_survive_their_head(void **state)
+{
+	struct buf kept = {0};
+
+	(void)state;
+	set_all(10);
+	assert_int_equal(log_keep_size(&keep), strlen(LINE) + 9 + 10);
+	assert_true(log_keep(&keep, SIZE_MAX, &kept));
+	memset(head, 0, sizeof(head));
+	assert_true(str_eq(line, STR(LINE)));
+	assert_true(str_eq(host, STR("a.example")));
+	assert_true(str_eq(agent, STR("xxxxxxxxxx")));
+	assert_null(referer.s_ptr);
+	assert_int_equal(kept.b_cap, strlen(LINE) + 9 + 10);
+	free(kept.b_data);
+}
+
+static void
+a_text_is_cut_as_the_log_cuts_it(void **state)
+{
+	struct buf kept = {0};
+
+	(void)state;
+	set_all(FORMAT_FIELD + 1);
+	assert_true(log_keep(&keep, SIZE_MAX, &kept));
+	assert_int_equal(agent.s_len, FORMAT_FIELD);
+	free(kept.b_data);
+}
+
+/* The line first, then the host. */
+static void
+all_together_have_a_bound(void **state)
+{
+	struct buf kept = {0};
+
+	(void)state;
+	set_all(100);
+	assert_true(log_keep(&keep, strlen(LINE) + 4, &kept));
+	assert_int_equal(kept.b_cap, strlen(LINE) + 4);
+	assert_true(str_eq(line, STR(LINE)));
+	assert_true(str_eq(host, STR("a.ex")));
+	assert_int_equal(agent.s_len, 0);
+	assert_non_null(agent.s_ptr);
+	free(kept.b_data);
+}
+
+static void
+a_line_that_is_cut_keeps_its_protocol(void **state)
+{
+	static const char end[] = " HTTP/2.0";
+	size_t at = 0, len = sizeof(end) - 1;
+	struct buf kept = {0};
+
+	(void)state;
+	set_all(0);
+	set(&line, &at, "GET /", 3000);
+	memcpy(head + at, end, len);
+	line.s_len += len;
+	assert_true(log_keep(&keep, 100, &kept));
+	assert_int_equal(line.s_len, 100);
+	assert_memory_equal(line.s_ptr, "GET /xxx", 8);
+	assert_memory_equal(line.s_ptr + 100 - len, end, len);
+	free(kept.b_data);
+}
+
+static void
+nothing_is_kept_of_nothing(void **state)
+{
+	struct buf kept = {0};
+
+	(void)state;
+	line = host = agent = referer = (struct str){0};
+	assert_true(log_keep(&keep, SIZE_MAX, &kept));
+	assert_null(line.s_ptr);
+	free(kept.b_data);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(texts_survive_their_head),
+	    cmocka_unit_test(a_text_is_cut_as_the_log_cuts_it),
+	    cmocka_unit_test(all_together_have_a_bound),
+	    cmocka_unit_test(a_line_that_is_cut_keeps_its_protocol),
+	    cmocka_unit_test(nothing_is_kept_of_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
