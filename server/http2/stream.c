@@ -655,9 +655,23 @@ is_too_few(uint64_t n, uint64_t wanted)
 }
 
 /*
- * The window that is closed is the client's: its streams share what is asked of it, and where it is that
- * of the connection, others may have had all.  If both are open, it is the connection that is slow, or
- * its turn that is late.
+ * A stream whose window the client has closed is as a connection of HTTP/1 whose socket is full.  Its
+ * client is slow on purpose if it has acknowledged all that was sent.  If it has not, its link is
+ * slow, and its streams share what is asked of it.
+ */
+static uint64_t
+least_of_stream(const struct h2_stream *sm)
+{
+	const struct h2 *h2 = sm->sm_session;
+
+	return pw_unacked(h2->h2_owner.ho_fd) > RESPONSE_SHARE
+		   ? least(sm) / h2->h2_open
+		   : least(sm);
+}
+
+/*
+ * Where the closed window is that of the connection, other streams may have had all.  If both are
+ * open, it is the connection that is slow, or its turn that is late.
  */
 static bool
 is_too_slow(const struct h2_stream *sm)
@@ -666,7 +680,7 @@ is_too_slow(const struct h2_stream *sm)
 
 	if (has_no_window(sm))
 		return is_too_few(
-		    sm->sm_sent - sm->sm_then, least(sm) / h2->h2_open);
+		    sm->sm_sent - sm->sm_then, least_of_stream(sm));
 	return nghttp2_session_get_remote_window_size(h2->h2_session) <= 0 &&
 	       is_too_few(h2->h2_sent - sm->sm_all_then, least(sm));
 }

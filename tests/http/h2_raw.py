@@ -54,8 +54,12 @@ class Closed(Exception):
 class Client:
     """begin: SETTINGS have been exchanged."""
 
-    def __init__(self, address, begin=True, patience=PATIENCE, **values):
-        self.sock = socket.create_connection(address, timeout=patience)
+    def __init__(self, address, begin=True, patience=PATIENCE, rcvbuf=0, **values):
+        self.sock = socket.socket(socket.AF_INET)
+        self.sock.settimeout(patience)
+        if rcvbuf:
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
+        self.sock.connect(address)
         self.buf = b""
         if begin:
             self.send(PREFACE + settings(**values) + frame(SETTINGS, ACK))

@@ -246,11 +246,12 @@ def test_window_of_a_byte_gets_all_of_it_byte_by_byte(server):
     server.stop()
 
 
-def test_streams_share_what_min_send_rate_asks(start):  # noqa: F811
-    """Each has less than that, and a window that the client opens as it takes the bytes."""
+def test_streams_of_a_slow_link_share_what_min_send_rate_asks(start):  # noqa: F811
+    """Each has less than that, and a window that the client opens as its link brings the bytes."""
     server = start({"send_timeout": 1, "min_send_rate": 2000})
-    with Client(server.address, window=50) as c:
-        c.send(streams(1, 100, lambda id: get(id, b"/big")))
+    with Client(server.address, rcvbuf=4096, window=2500) as c:
+        # 250 kB for 100 streams: the kernel holds most of it, and more than the connection's window.
+        c.send(update(0, 1 << 20) + streams(1, 100, lambda id: get(id, b"/big")))
         got = 0
         # 30 kB a second at most: above min_send_rate, of which a stream has a hundredth.
         while got < 60000:
@@ -261,6 +262,35 @@ def test_streams_share_what_min_send_rate_asks(start):  # noqa: F811
                 time.sleep(len(payload) / 30000)
                 c.send(update(0, len(payload)) + update(id, len(payload)))
     assert limited(server, "min_send_rate") == 0
+    server.stop()
+
+
+def test_stream_that_trickles_ends_whatever_all_take_together(start):  # noqa: F811
+    """The client has taken all that was sent: each stream has to keep min_send_rate by itself."""
+    server = start({"send_timeout": 2, "min_send_rate": 1000})
+    ids, ended, over, got = range(1, 100, 2), set(), threading.Event(), 0
+
+    def trickle(client):
+        """4 kB a second, 80 bytes of each stream."""
+        while not over.wait(0.25):
+            client.send(b"".join(update(id, 20) for id in ids))
+
+    with Client(server.address, window=0) as c:
+        c.send(streams(1, len(ids), lambda id: get(id, b"/big")))
+        sender = threading.Thread(target=trickle, args=(c,))
+        sender.start()
+        try:
+            while len(ended) < len(ids):
+                kind, _, id, payload = c.read()
+                if kind == raw.RST_STREAM:
+                    assert payload == struct.pack(">I", raw.CANCEL)
+                    ended.add(id)
+                got += len(payload)
+                assert got < 60000, "they go on"
+        finally:
+            over.set()
+            sender.join()
+    assert limited(server, "min_send_rate") == len(ids)
     server.stop()
 
 
