@@ -29,7 +29,6 @@ struct sum {
 
 struct run {
 	const struct assign *ru_as;
-	size_t ru_dir; /* bytes of the tree's own path */
 	size_t ru_n;
 	struct chash_node ru_nodes[MAX_NODES + 1];
 	struct sum ru_sums[MAX_NODES + 1]; /* of each node */
@@ -175,32 +174,31 @@ on_failed(void *arg, const struct walk_dir *dir, const char *name, int error)
 	struct run *ru = arg;
 
 	ru->ru_status = 1;
-	fail("%s%s%s: %s", dir != NULL ? dir->wd_path : "",
-	    dir != NULL && name != NULL ? "/" : "", name != NULL ? name : "",
-	    strerror(-error));
+	fputs("pagewise assign: ", stderr);
+	walk_print(stderr, dir, name);
+	fprintf(stderr, ": %s\n", walk_error(error));
 }
 
 static void
 on_file(void *arg, const struct walk_file *wf)
 {
 	struct run *ru = arg;
-	const char *dir = wf->wf_dir->wd_path + ru->ru_dir;
 	char path[PATH_SIZE / 3], key[PATH_SIZE];
 	struct stat st;
 	size_t len;
-	int n;
+	long n;
 
 	if (wf->wf_name[0] == '.' && !ru->ru_as->as_dotfiles)
 		return;
 	if (fstatat(wf->wf_dir->wd_fd, wf->wf_name, &st, AT_SYMLINK_NOFOLLOW) ==
 	    -1)
 		return;
-	while (*dir == '/')
-		dir++;
-	n = snprintf(path, sizeof(path), "/%s%s%s", dir,
-	    *dir != '\0' ? "/" : "", wf->wf_name);
-	if (n < 0 || (size_t)n >= sizeof(path)) {
-		on_failed(ru, wf->wf_dir, wf->wf_name, -ENAMETOOLONG);
+	n = walk_path(wf, path, sizeof(path));
+	if (n < 0) {
+		fputs("pagewise assign: ", stderr);
+		walk_print(stderr, wf->wf_dir, wf->wf_name);
+		fputs(": the path is too long for a request\n", stderr);
+		ru->ru_status = 1;
 		return;
 	}
 	(void)target_encode((struct str){path, (size_t)n}, key, sizeof(key));
@@ -277,9 +275,6 @@ assign_run(const struct assign *as, const char *dir)
 		return 1;
 	}
 	ru->ru_as = as;
-	ru->ru_dir = strlen(dir);
-	while (ru->ru_dir > 0 && dir[ru->ru_dir - 1] == '/')
-		ru->ru_dir--;
 	status = set_nodes(ru);
 	if (status == 0) {
 		walk_tree(&wk, dir);

@@ -59,16 +59,6 @@ tool_give_up(void)
 
 /* ----------------------------------------------------------------- messages */
 
-static void
-print_path(FILE *f, const struct walk_dir *dir, const char *name)
-{
-	const char *path = dir == NULL ? "" : dir->wd_path;
-	size_t len = strlen(path);
-	bool slash = len == 0 || path[len - 1] == '/' || name == NULL;
-
-	fprintf(f, "%s%s%s", path, slash ? "" : "/", name == NULL ? "" : name);
-}
-
 void
 tool_fail(struct tool *to, const struct walk_dir *dir, const char *name,
     const char *fmt, ...)
@@ -78,7 +68,7 @@ tool_fail(struct tool *to, const struct walk_dir *dir, const char *name,
 	to->to_failed++;
 	progress_lock();
 	fprintf(stderr, "pagewise %s: ", to->to_command->tc_name);
-	print_path(stderr, dir, name);
+	walk_print(stderr, dir, name);
 	fputs(": ", stderr);
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
@@ -92,7 +82,7 @@ tool_found(struct tool *to, const struct walk_file *wf, const char *what)
 {
 	to->to_failed++;
 	progress_lock();
-	print_path(stdout, wf->wf_dir, wf->wf_name);
+	walk_print(stdout, wf->wf_dir, wf->wf_name);
 	printf(": %s\n", what);
 	progress_unlock();
 }
@@ -208,7 +198,7 @@ failed(void *arg, const struct walk_dir *dir, const char *name, int error)
 
 	if (vi->vi_crew != NULL)
 		tool_fail(vi->vi_tool, dir, name,
-		    "cannot read the directory: %s", strerror(-error));
+		    "cannot read the directory: %s", walk_error(error));
 }
 
 static void

@@ -5,11 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "server/tool/given.h"
 
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
@@ -19,61 +20,62 @@ walk_ref(struct walk_dir *dir)
 	atomic_fetch_add(&dir->wd_refs, 1);
 }
 
+/* A directory's end is that of a reference to its parent. */
 void
 walk_unref(struct walk_dir **dirp)
 {
-	struct walk_dir *dir = *dirp;
+	struct walk_dir *dir = *dirp, *parent;
 
 	*dirp = NULL;
-	if (dir == NULL || atomic_fetch_sub(&dir->wd_refs, 1) > 1)
-		return;
-	closedir(dir->wd_dir);
-	free(dir->wd_path);
-	free(dir);
+	for (; dir != NULL && atomic_fetch_sub(&dir->wd_refs, 1) == 1;
+	     dir = parent) {
+		parent = dir->wd_parent;
+		closedir(dir->wd_dir);
+		free(dir);
+	}
 }
 
-static char *
-join(const struct walk_dir *parent, const char *name)
+static int
+open_fd(const struct walk_dir *parent, const char *name)
 {
-	size_t len = parent == NULL ? 0 : strlen(parent->wd_path);
-	bool slash = len > 0 && parent->wd_path[len - 1] == '/';
-	char *path;
+	int fd;
 
 	if (parent == NULL)
-		return strdup(name);
-	if (asprintf(
-		&path, "%s%s%s", parent->wd_path, slash ? "" : "/", name) == -1)
-		return NULL;
-	return path;
+		return given_open(name);
+	fd = openat(parent->wd_fd, name, OPEN_DIR | O_NOFOLLOW);
+	return fd == -1 ? -errno : fd;
 }
 
-/* 0 or -errno. */
+/* Takes over the caller's reference to the parent if it succeeds.  0 or -errno. */
 static int
 open_dir(struct walk_dir *parent, const char *name, struct walk_dir **out)
 {
-	int at = parent == NULL ? AT_FDCWD : parent->wd_fd;
-	struct walk_dir *dir = calloc(1, sizeof(*dir));
-	int fd, error;
+	size_t size = strlen(name) + 1;
+	struct walk_dir *dir;
+	int fd, error = 0;
 
+	if (parent != NULL && parent->wd_depth == WALK_DEPTH)
+		return -E2BIG;
+	fd = open_fd(parent, name);
+	if (fd < 0)
+		return fd;
+	dir = calloc(1, sizeof(*dir) + size);
 	if (dir == NULL)
-		return -ENOMEM;
-	fd = openat(at, name, OPEN_DIR | (parent == NULL ? 0 : O_NOFOLLOW));
-	dir->wd_fd = fd;
-	dir->wd_dir = fd == -1 ? NULL : fdopendir(fd);
-	error = dir->wd_dir == NULL ? -errno : 0;
-	dir->wd_path = join(parent, name);
-	if (error == 0 && dir->wd_path != NULL) {
-		atomic_init(&dir->wd_refs, 1);
-		*out = dir;
-		return 0;
-	}
-	if (dir->wd_dir != NULL)
-		closedir(dir->wd_dir);
-	else if (fd != -1)
+		error = -ENOMEM;
+	else if ((dir->wd_dir = fdopendir(fd)) == NULL)
+		error = -errno;
+	if (error != 0) {
 		close(fd);
-	free(dir->wd_path);
-	free(dir);
-	return error != 0 ? error : -ENOMEM;
+		free(dir);
+		return error;
+	}
+	dir->wd_fd = fd;
+	dir->wd_parent = parent;
+	dir->wd_depth = parent == NULL ? 0 : parent->wd_depth + 1;
+	memcpy(dir->wd_name, name, size);
+	atomic_init(&dir->wd_refs, 1);
+	*out = dir;
+	return 0;
 }
 
 /* As in a directory entry; DT_UNKNOWN: it is gone, or cannot be asked. */
@@ -91,53 +93,135 @@ type_of(const struct walk_dir *dir, const struct dirent *de)
 				     : DT_UNKNOWN;
 }
 
-static void walk(const struct walk *, struct walk_dir *parent, const char *);
-
-static void
+/* The directory to go on with: the one that this entry is, or the same. */
+static struct walk_dir *
 entry(const struct walk *wk, struct walk_dir *dir, const struct dirent *de)
 {
 	const char *name = de->d_name;
+	unsigned char type;
+	int error;
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return;
-	switch (type_of(dir, de)) {
-	case DT_DIR:
-		if (wk->wk_enter(wk->wk_arg, name))
-			walk(wk, dir, name);
-		break;
-	case DT_REG:
+		return dir;
+	type = type_of(dir, de);
+	if (type == DT_REG)
 		wk->wk_file(wk->wk_arg, &(struct walk_file){dir, name});
-		break;
-	default:
-		break;
-	}
+	if (type != DT_DIR || !wk->wk_enter(wk->wk_arg, name))
+		return dir;
+	error = open_dir(dir, name, &dir);
+	/* Between the name and the open it was removed, or became a link. */
+	if (error != 0 && error != -ENOENT && error != -ENOTDIR &&
+	    error != -ELOOP)
+		wk->wk_failed(wk->wk_arg, dir, name, error);
+	return dir;
 }
 
-static void
-walk(const struct walk *wk, struct walk_dir *parent, const char *name)
+static struct walk_dir *
+leave(struct walk_dir *dir)
 {
-	struct walk_dir *dir;
-	struct dirent *de;
-	int error = open_dir(parent, name, &dir);
+	struct walk_dir *parent = dir->wd_parent;
 
-	/* Between the name and the open it was removed, or became a link. */
-	if (parent != NULL &&
-	    (error == -ENOENT || error == -ENOTDIR || error == -ELOOP))
-		return;
-	if (error != 0) {
-		wk->wk_failed(wk->wk_arg, parent, name, error);
-		return;
-	}
-	while (
-	    !wk->wk_stopped() && (errno = 0, de = readdir(dir->wd_dir)) != NULL)
-		entry(wk, dir, de);
-	if (errno != 0 && !wk->wk_stopped())
-		wk->wk_failed(wk->wk_arg, dir, NULL, -errno);
+	if (parent != NULL)
+		walk_ref(parent);
 	walk_unref(&dir);
+	return parent;
 }
 
 void
 walk_tree(const struct walk *wk, const char *path)
 {
-	walk(wk, NULL, path);
+	struct walk_dir *dir = NULL;
+	const struct dirent *de;
+	int error = open_dir(NULL, path, &dir);
+
+	if (error != 0)
+		wk->wk_failed(wk->wk_arg, NULL, path, error);
+	while (dir != NULL) {
+		errno = 0;
+		de = wk->wk_stopped() ? NULL : readdir(dir->wd_dir);
+		if (de != NULL) {
+			dir = entry(wk, dir, de);
+			continue;
+		}
+		if (errno != 0 && !wk->wk_stopped())
+			wk->wk_failed(wk->wk_arg, dir, NULL, -errno);
+		dir = leave(dir);
+	}
+}
+
+const char *
+walk_error(int error)
+{
+	if (error == -E2BIG)
+		return "deeper than 2048 directories: left out";
+	if (error == -EPERM)
+		return "it is or leads over a symbolic link in a directory "
+		       "that another user owns; give the directory itself";
+	return strerror(-error);
+}
+
+/* ------------------------------------------------------------------- paths */
+
+_Static_assert(WALK_DEPTH == 2048, "walk_error");
+
+long
+walk_path(const struct walk_file *wf, char *path, size_t size)
+{
+	const struct walk_dir *dir = wf->wf_dir;
+	const char *name = wf->wf_name;
+	size_t len, at = size;
+
+	for (;; name = dir->wd_name, dir = dir->wd_parent) {
+		len = strlen(name);
+		if (len + 2 > at)
+			return -ENAMETOOLONG;
+		at -= len;
+		memcpy(path + at, name, len);
+		path[--at] = '/';
+		if (dir->wd_parent == NULL)
+			break;
+	}
+	memmove(path, path + at, size - at);
+	path[size - at] = '\0';
+	return (long)(size - at);
+}
+
+static void
+print_name(FILE *f, const char *name)
+{
+	for (; *name != '\0'; name++) {
+		unsigned char c = (unsigned char)*name;
+
+		if (c < ' ' || c >= 0x7f || c == '\\')
+			fprintf(f, "\\x%02X", c);
+		else
+			fputc(c, f);
+	}
+}
+
+/* The ancestor of this depth. */
+static const struct walk_dir *
+at_depth(const struct walk_dir *dir, unsigned depth)
+{
+	while (dir->wd_depth > depth)
+		dir = dir->wd_parent;
+	return dir;
+}
+
+void
+walk_print(FILE *f, const struct walk_dir *dir, const char *name)
+{
+	const char *part = "";
+	bool slash = true;
+
+	for (unsigned i = 0; dir != NULL && i <= dir->wd_depth; i++) {
+		fputs(slash ? "" : "/", f);
+		part = at_depth(dir, i)->wd_name;
+		slash = part[0] == '\0' || part[strlen(part) - 1] == '/';
+		print_name(f, part);
+	}
+	if (name == NULL)
+		return;
+	fputs(slash ? "" : "/", f);
+	print_name(f, name);
 }

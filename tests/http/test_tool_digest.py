@@ -28,6 +28,17 @@ def put(path, data, when=OLD):
     return path
 
 
+def nest(top, levels):
+    """Directories in each other; a path of them is too long for one call."""
+    fd = os.open(top, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir("d" * 20, dir_fd=fd)
+        inner = os.open("d" * 20, os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = inner
+    return fd
+
+
 def run(*args, code=0):
     done = Finished("digest", *args)
     assert done.code == code, (done.code, done.out, done.err)
@@ -218,3 +229,69 @@ def test_bad_command_line(args, text):
 
 def test_help():
     assert run("--help").out.startswith("usage: pagewise digest")
+
+
+def test_tree_without_a_bottom_is_walked_to_its_bound(site):
+    put(site / "top", b"top")
+    fd = nest(site, 2100)
+    os.close(os.open("bottom", os.O_WRONLY | os.O_CREAT, dir_fd=fd))
+    os.close(fd)
+    for command in "digest", "precompress":
+        done = subprocess.run(
+            ["sh", "-c", 'ulimit -s 256; exec "$0" "$@"', harness.PAGEWISE, command, "-j", "1", site],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode == 1, done.stderr
+        assert done.stderr == "pagewise %s: %s: cannot read the directory: " \
+            "deeper than 2048 directories: left out\n" % (command, str(site) + "/" + "/".join(["d" * 20] * 2049))
+        assert "1 errors" in done.stdout
+    assert attribute(site / "top") == wanted(site / "top")
+    subprocess.run(["rm", "-rf", site], check=True)
+
+
+def test_names_reach_no_terminal_as_they_are(site):
+    evil = "\x1b]0;x\x07\npagewise: forged\\\xfc"
+    escaped = r"\x1B]0;x\x07\x0Apagewise: forged\x5C\xC3\xBC"
+    path = put(site / evil / (evil + ".txt"), b"a")
+    run(site)
+    when = os.stat(path).st_mtime_ns
+    put(path, b"b", when)
+    done = run("--check", site, code=1)
+    assert done.out.splitlines()[0] == "%s/%s/%s.txt: the content is not what the digest says" % (
+        site, escaped, escaped)
+    os.truncate(path, 1000)
+    os.mkdir(str(path) + ".gz")
+    done = Finished("precompress", "-c", "gz", site)
+    assert done.code == 1
+    assert done.err == "pagewise precompress: %s/%s/%s.txt.gz: it is there and is no file: move it away\n" % (
+        site, escaped, escaped)
+    done = Finished("digest", site / evil / "none")
+    assert done.code == 1 and "%s/%s/none: cannot read the directory: No such" % (site, escaped) in done.err
+    done = Finished("assign", "a,b", site / evil / "none")
+    assert done.code == 1 and "%s/%s/none: No such" % (site, escaped) in done.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes links of another user")
+@pytest.mark.parametrize("command", ["digest", "precompress"])
+def test_link_of_another_user_is_not_followed(tmp_path, command):
+    """Neither the directory that is given, nor a part of its path, nor what an own link leads over."""
+    secret = tmp_path / "secret"
+    put(secret / "in/page.html", b"x" * 1000)
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "link").symlink_to(secret)
+    os.chown(theirs, 12345, 12345)
+    everybodys = tmp_path / "everybodys"
+    everybodys.mkdir()
+    everybodys.chmod(0o1777)
+    (everybodys / "link").symlink_to(secret)
+    (tmp_path / "over").symlink_to(theirs / "link")
+    (tmp_path / "ours").symlink_to("secret")
+    for given in theirs / "link", theirs / "link/in", str(theirs / "link") + "/", everybodys / "link", tmp_path / "over":
+        done = Finished(command, given)
+        assert done.code == 1
+        assert done.err == (
+            "pagewise %s: %s: cannot read the directory: it is or leads over a symbolic link in a "
+            "directory that another user owns; give the directory itself\n" % (command, given))
+    assert os.listdir(secret / "in") == ["page.html"]
+    for given in tmp_path / "ours/in", tmp_path / "ours":
+        assert Finished(command, given).code == 0

@@ -1,0 +1,118 @@
+/*
+ * given: see given.h.  The path is walked name by name, from open directories.
+ */
+#include "server/tool/given.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINKS 40 /* as Linux has it */
+#define STEP  (O_PATH | O_NOFOLLOW | O_CLOEXEC)
+
+struct walk_to {
+	int wt_fd; /* of the directory that was reached */
+	unsigned wt_links;
+	char wt_rest[2 * PATH_MAX];
+};
+
+static bool
+may_link(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 &&
+	       (st.st_uid == 0 || st.st_uid == geteuid()) &&
+	       (st.st_mode & S_IWOTH) == 0;
+}
+
+static int
+enter(struct walk_to *wt, int fd)
+{
+	if (fd == -1)
+		return -errno;
+	if (wt->wt_fd != -1)
+		close(wt->wt_fd);
+	wt->wt_fd = fd;
+	return 0;
+}
+
+/* The target takes the place of the link in the path. */
+static int
+follow(struct walk_to *wt, const char *name, const char *behind)
+{
+	char target[PATH_MAX], whole[sizeof(wt->wt_rest)];
+	ssize_t n = readlinkat(wt->wt_fd, name, target, sizeof(target) - 1);
+
+	if (n == -1)
+		return -errno;
+	target[n] = '\0';
+	if (!may_link(wt->wt_fd))
+		return -EPERM;
+	if (++wt->wt_links > LINKS)
+		return -ELOOP;
+	if ((size_t)snprintf(whole, sizeof(whole), "%s/%s", target, behind) >=
+	    sizeof(whole))
+		return -ENAMETOOLONG;
+	memcpy(wt->wt_rest, whole, strlen(whole) + 1);
+	return target[0] == '/' ? enter(wt, open("/", STEP)) : 0;
+}
+
+static int
+step(struct walk_to *wt, const char *name, const char *behind)
+{
+	int fd = openat(wt->wt_fd, name, STEP), error;
+	struct stat st;
+
+	if (fd == -1)
+		return -errno;
+	if (fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode)) {
+		error = enter(wt, fd);
+		memmove(wt->wt_rest, behind, strlen(behind) + 1);
+		return error;
+	}
+	close(fd);
+	return follow(wt, name, behind);
+}
+
+int
+given_open(const char *path)
+{
+	struct walk_to wt = {.wt_fd = -1};
+	char name[NAME_MAX + 1];
+	const char *p;
+	size_t len;
+	int error, fd = -1;
+
+	if (path[0] == '\0')
+		return -ENOENT;
+	if (strlen(path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	strcpy(wt.wt_rest, path);
+	error = enter(&wt, open(path[0] == '/' ? "/" : ".", STEP));
+	while (error == 0) {
+		p = wt.wt_rest + strspn(wt.wt_rest, "/");
+		len = strcspn(p, "/");
+		if (len == 0)
+			break;
+		if (len > NAME_MAX) {
+			error = -ENAMETOOLONG;
+			break;
+		}
+		memcpy(name, p, len);
+		name[len] = '\0';
+		error = step(&wt, name, p + len);
+	}
+	if (error == 0) {
+		fd = openat(wt.wt_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		error = fd == -1 ? -errno : 0;
+	}
+	if (wt.wt_fd != -1)
+		close(wt.wt_fd);
+	return error == 0 ? fd : error;
+}
