@@ -44,6 +44,7 @@ conn_begin(struct conn *c)
 	c->cn_ex->ex_sock = c->cn_transport.tr_fd;
 	c->cn_ex->ex_sink = c->cn_transport.tr_sink;
 	c->cn_ex->ex_tls = c->cn_transport.tr_tls;
+	c->cn_ex->ex_proxied = c->cn_proxied;
 	c->cn_ex->ex_rate = c->cn_rate;
 	c->cn_ex->ex_bucket = &c->cn_bucket;
 	return true;

@@ -77,6 +77,10 @@ find_target(struct exchange *ex)
 	if (status == 0 && ex->ex_target.tgt_asterisk &&
 	    rq->rq_method != METHOD_OPTIONS)
 		status = 400;
+	/* RFC 9110, 7.4. */
+	if (status == 0 && ex->ex_target.tgt_https && ex->ex_tls == NULL &&
+	    !ex->ex_proxied)
+		status = 400;
 	return status;
 }
 

@@ -71,6 +71,7 @@ struct exchange {
 	bool
 	    ex_head_apart; /* the owner sends the head itself: response_head_given */
 
+	bool ex_proxied;     /* the owner's: a proxy that is trusted sent it */
 	bool ex_open;	     /* begun, and not counted and logged yet */
 	bool ex_pending;     /* a completion is to come */
 	bool ex_cancelled;   /* its connection has gone */

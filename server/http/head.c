@@ -379,3 +379,40 @@ head_host_valid(struct str host)
 		i++;
 	return i == host.s_len;
 }
+
+/* Takes the port off a host, and returns it without leading zeros, or the default. */
+static struct str
+take_port(struct str *host, struct str otherwise)
+{
+	size_t n = host->s_len;
+	struct str port;
+
+	while (n > 0 && char_is(host->s_ptr[n - 1], CHAR_DIGIT))
+		n--;
+	if (n == 0 || host->s_ptr[n - 1] != ':')
+		return otherwise;
+	port = (struct str){host->s_ptr + n, host->s_len - n};
+	host->s_len = n - 1;
+	while (port.s_len > 1 && *port.s_ptr == '0')
+		str_advance(&port, 1);
+	return port.s_len > 0 ? port : otherwise;
+}
+
+static struct str
+without_dot(struct str host)
+{
+	if (host.s_len > 1 && host.s_ptr[host.s_len - 1] == '.')
+		host.s_len--;
+	return host;
+}
+
+bool
+head_hosts_equal(struct str a, struct str b, bool https)
+{
+	struct str otherwise = https ? STR("443") : STR("80");
+	struct str port = take_port(&a, otherwise);
+
+	if (!str_eq(port, take_port(&b, otherwise)))
+		return false;
+	return str_caseeq(without_dot(a), without_dot(b));
+}

@@ -82,3 +82,9 @@ int head_check(
 bool head_host_valid(struct str host);
 
 #endif
+/*
+ * Whether two such hosts name the same origin: case, a final dot, an empty port, the scheme's default
+ * port and zeros before one do not count.
+ */
+bool head_hosts_equal(struct str a, struct str b, bool https);
+

@@ -133,21 +133,25 @@ skip_prefix(struct str *s, struct str prefix)
 	return true;
 }
 
-/* Takes "http://authority" off an absolute-form target. */
+/* Takes "http://authority" or "https://authority" off an absolute-form target. */
 static bool
-take_origin(struct str *raw, struct str *host)
+take_origin(struct str *raw, struct target *tgt)
 {
+	struct str host;
 	size_t n;
 
-	if (!skip_prefix(raw, STR("http://")))
+	tgt->tgt_https = skip_prefix(raw, STR("https://"));
+	if (!tgt->tgt_https && !skip_prefix(raw, STR("http://")))
 		return false;
 	for (n = 0; n < raw->s_len; n++)
 		if (raw->s_ptr[n] == '/' || raw->s_ptr[n] == '?')
 			break;
-	*host = (struct str){raw->s_ptr, n};
-	raw->s_ptr += n;
-	raw->s_len -= n;
-	return head_host_valid(*host);
+	host = (struct str){raw->s_ptr, n};
+	str_advance(raw, n);
+	if (!head_host_valid(host))
+		return false;
+	tgt->tgt_host = host;
+	return true;
 }
 
 int
@@ -164,7 +168,7 @@ target_parse(struct str raw, char *buf, size_t size, struct target *tgt)
 		tgt->tgt_asterisk = true;
 		raw = STR("/");
 	} else if (raw.s_ptr[0] != '/') {
-		if (!take_origin(&raw, &tgt->tgt_host))
+		if (!take_origin(&raw, tgt))
 			return 400;
 	}
 

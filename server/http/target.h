@@ -18,16 +18,20 @@ struct target {
 	struct str tgt_path;
 	struct str tgt_query; /* after '?', raw; s_ptr NULL if none */
 	struct str tgt_host;  /* of an absolute-form target, else NULL */
-	bool tgt_asterisk;    /* "*": only OPTIONS may have it */
-	bool tgt_dotfile;     /* a segment begins with '.', except a leading
+	bool
+	    tgt_https; /* of an absolute-form target: the caller refuses it on a
+			   connection that is not secured (RFC 9110, 7.4) */
+	bool tgt_asterisk; /* "*": only OPTIONS may have it */
+	bool tgt_dotfile;  /* a segment begins with '.', except a leading
 				 "/.well-known" (RFC 8615) */
 };
 
 /*
  * buf needs raw.s_len + 2 bytes; the slices point into buf and raw.
  * Returns 0, or 400: a bad escape, %00, a fragment, a path that climbs above
- * the root, a form that only CONNECT may have, a scheme other than http (https
- * MUST be refused, RFC 9110, 7.4), a host that Host could not have; or 414: buf is too small.  "*" has path "/".
+ * the root, a form that only CONNECT may have, a scheme other than http and
+ * https, a host that Host could not have; or 414: buf is too small.  "*" has
+ * path "/".  After an error tgt_path is absent; tgt_host is there if it is valid.
  * Decoding comes before dot segments are removed, so that "%2e%2e" climbs
  * nowhere; a decoded "%2F" is a separator, as in nginx.
  */

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "server/http/head.h"
 #include "server/http2/head.h"
 
 /* ---------------------------------------------------------------- requests */
@@ -62,7 +63,8 @@ add_pseudo(struct h2_head *hh, struct buf_list *bufs, struct str name,
 	} else if (str_eq(name, STR(":authority"))) {
 		insert(&hh->hh_raw, bufs, hh->hh_method + hh->hh_path, value);
 		hh->hh_authority = value.s_len;
-	}
+	} else if (str_eq(name, STR(":scheme")))
+		hh->hh_https = str_caseeq(value, STR("https"));
 }
 
 static void
@@ -100,7 +102,7 @@ is_said_already(struct h2_head *hh, struct str name, struct str value)
 {
 	if (hh->hh_authority == 0 || !str_eq(name, STR("host")))
 		return false;
-	if (!str_caseeq(value, authority(hh)))
+	if (!head_hosts_equal(value, authority(hh), hh->hh_https))
 		hh->hh_two_hosts = true;
 	return true;
 }

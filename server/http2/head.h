@@ -22,10 +22,11 @@ struct h2_head {
 	size_t hh_method;
 	size_t hh_path;
 	size_t hh_authority;
+	bool hh_https;	   /* :scheme */
 	bool hh_begun;	   /* its first line stands in the text */
 	bool hh_over;	   /* longer than allowed: the rest is missing */
 	bool hh_priority;  /* the client has said how urgent it is */
-	bool hh_two_hosts; /* Host and :authority differ */
+	bool hh_two_hosts; /* Host and :authority name two origins */
 };
 
 /* One more field; most: bytes of the text.  Names are in lower case. */

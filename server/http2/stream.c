@@ -376,6 +376,7 @@ begin(struct h2_stream *sm)
 	answer(sm);
 	return true;
 }
+	ex->ex_proxied = ho->ho_proxied;
 
 void
 h2_stream_begin(struct h2_stream *sm)

@@ -117,6 +117,8 @@ take_origin(struct str *raw, struct str *host)
 		return true;
 	if (raw->s_len >= 7 && strncasecmp(raw->s_ptr, "http://", 7) == 0)
 		scheme = 7;
+	if (raw->s_len >= 8 && strncasecmp(raw->s_ptr, "https://", 8) == 0)
+		scheme = 8;
 	if (scheme == 0)
 		return false;
 	for (n = scheme; n < raw->s_len; n++)

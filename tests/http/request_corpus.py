@@ -10,6 +10,8 @@ empty directory /d/, with the default limits.
 
 from collections import namedtuple
 
+import tls
+
 LETTERS = b"abcdefghijklmnopqrstuvwxyz"
 GOOD = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
 PENDING = b"GET /b HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -53,6 +55,7 @@ def dropped(*statuses):
 OK, LAST, PART = served(200), refused(200), served(206)
 BAD, CODED, NO_METHOD = refused(400), refused(501), refused(501)
 SILENT = Verdict((), INCOMPLETE)
+SECURED = OK if tls.ON else BAD  # RFC 9110, 7.4: https is refused where there is none
 CASES = []
 
 
@@ -164,11 +167,11 @@ add("RFC 9110, 9: method", lambda text: line(text + b" /a HTTP/1.1"), [
 ])
 
 add("RFC 9112, 3.2: target", target, [
-    (b"http://h/a", OK), (b"HTTP://h/a", OK), (b"https://h/a", BAD), (b"HTTPS://h/a", BAD), (b"http://h:80/a", OK), (b"http://h:/a", OK),
+    (b"http://h/a", OK), (b"HTTP://h/a", OK), (b"https://h/a", SECURED), (b"HTTPS://H:443/a", SECURED), (b"http://h:80/a", OK), (b"http://h:/a", OK),
     (b"http://h/a?q", OK), (b"http://[::1]/a", OK), (b"http://[::1]:80/a", OK), (b"http://h/%61", OK),
     (b"http://", BAD), (b"http:///a", BAD), (b"http:/a", BAD), (b"http:a", BAD), (b"http://:80/a", BAD),
     (b"http://h:x/a", BAD), (b"http://[::1/a", BAD), (b"http://u@h/a", BAD), (b"http://u:p@h/a", BAD),
-    (b"http://h/a#f", BAD), (b"http://h\\@i/a", BAD), (b"http://h\\a", BAD), (b"http://h#i/a", BAD),
+    (b"https://u@h/a", BAD), (b"https://", BAD), (b"https:/a", BAD), (b"httpss://h/a", BAD), (b"http://h/a#f", BAD), (b"http://h\\@i/a", BAD), (b"http://h\\a", BAD), (b"http://h#i/a", BAD),
     (b"http://h%/a", BAD), (b"http://h/../a", BAD), (b"ftp://h/a", BAD), (b"file:///etc/passwd", BAD),
     (b"javascript:1", BAD), (b"h:80", BAD), (b"h", BAD), (b"a", BAD), (b"?q", BAD), (b"#", BAD), (b"*", BAD),
     (b"**", BAD), (b"*/a", BAD), (b"/a#", BAD), (b"/a#f", BAD), (b"/#/a", BAD), (b"/a%", BAD), (b"/a%6", BAD),

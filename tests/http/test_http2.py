@@ -463,6 +463,10 @@ def test_authority_and_host(start, site):
     with Client(server) as c:
         assert c.ask("/small", host="localhost", fields=[("host", "localhost")]).status == 200
         assert c.ask("/small", host="localhost", fields=[("host", "LOCALHOST")]).status == 200
+        assert c.ask("/small", host="localhost", fields=[("host", "localhost:80")]).status == 200
+        assert c.ask("/small", host="LocalHost.:080", fields=[("host", "localhost")]).status == 200
+        assert c.ask("/small", host="localhost:81", fields=[("host", "localhost")]).status == 400
+        assert c.ask("/small", host="localhost", fields=[("host", "localhost:443")]).status == 400
         assert c.ask("/small", host="localhost", fields=[("host", "other")]).status == 400
         base = [(":method", "GET"), (":scheme", "http"), (":path", "/small")]
         assert c.ask(pseudo=base, fields=[("host", "localhost")]).status == 200

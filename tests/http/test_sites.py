@@ -3,6 +3,7 @@
 import pytest
 
 import harness
+import tls
 from harness import request
 
 
@@ -70,6 +71,9 @@ def test_first_site_answers_without_host(sites):
 def test_absolute_form_wins_over_host(sites, origin, name):
     """RFC 9112, 3.2.2."""
     for host in ("first.example", "second.example"):
+        (tls.SCHEME + "://second.example", "second"),
+        (tls.SCHEME.upper() + "://Second.Example.:443", "second"),
+        (tls.SCHEME + "://first.example:", "first"),
         assert sites.get(origin + "/name.txt", host=host).body == name.encode()
 
 
@@ -78,6 +82,15 @@ def test_sites_take_turns_on_one_connection(sites):
         for name in ["first", "second", "second", "first"] * 5:
             assert c.ask("/name.txt", host=name + ".example").body == name.encode()
         c.finish()
+@pytest.mark.plain("it has no TLS")
+@pytest.mark.parametrize("trusted, status", [({}, 400), (
+    {"trusted_proxies": ["127.0.0.1"], "client_address": "x-forwarded-for"}, 200)])
+def test_https_without_tls_is_refused_unless_a_trusted_proxy_sends_it(serve_conf, roots, trusted, status):
+    """RFC 9110, 7.4."""
+    server = serve_conf(trusted, [("one", {"names": ["first.example"], "root": roots / "first"}, {})])
+    assert server.get("https://first.example/name.txt").status == status
+
+
 
 
 def test_sites_do_not_share_what_they_opened(sites):

@@ -20,6 +20,7 @@ import pytest
 
 ON = "PAGEWISE_TLS" in os.environ
 VERSION = os.environ.get("PAGEWISE_TLS")
+SCHEME = "https" if ON else "http"
 
 REFUSED = ("uring", "splice", "mlock")  # send paths: they send files, not memory
 TICKETS = 1  # that a server of TLS 1.3 sends after a full handshake

@@ -81,6 +81,48 @@ second_host_has_to_say_the_same(void **state)
 	h2_head_release(&hh, &bufs);
 }
 
+static const struct {
+	const char *scheme, *authority, *host;
+	bool differ;
+} origins[] = {
+    {"https", "x.org", "x.org:443", false},
+    {"HTTPS", "X.org:443", "x.ORG", false},
+    {"https", "x.org:", "x.org.:0443", false},
+    {"http", "x.org", "x.org:80", false},
+    {"http", "x.org:080", "x.org.", false},
+    {"http", "x.org:8080", "x.org:08080", false},
+    {"http", "[2001:db8::A]", "[2001:DB8::a]:80", false},
+    {"http", "[::1]:443", "[::1]:443", false},
+    {"http", "1234", "1234:80", false},
+    {"https", "x.org", "x.org:80", true},
+    {"http", "x.org", "x.org:443", true},
+    {"http", "x.org:8080", "x.org", true},
+    {"http", "x.org:8080", "x.org:80800", true},
+    {"http", "x.org", "x.orgg", true},
+    {"http", "x.org", "x.org..", true},
+    {"http", "x.org", "", true},
+    {"http", "[::1]", "[::180]", true},
+    {"http", "[::1]:1", "[::1]", true},
+};
+
+static void
+hosts_of_one_origin_are_the_same(void **state)
+{
+	struct h2_head hh;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(origins) / sizeof(origins[0]); i++) {
+		add_all(&hh,
+		    (const char *const[]){":method", "GET", ":scheme",
+			origins[i].scheme, ":authority", origins[i].authority,
+			":path", "/", "host", origins[i].host, NULL});
+		if (hh.hh_two_hosts != origins[i].differ)
+			fail_msg("%s: %s, %s", origins[i].scheme,
+			    origins[i].authority, origins[i].host);
+		h2_head_release(&hh, &bufs);
+	}
+}
+
 static void
 head_that_is_too_long_ends_before_its_end(void **state)
 {
@@ -185,6 +227,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(pseudo_fields_become_the_first_line_in_any_order),
 	    cmocka_unit_test(second_host_has_to_say_the_same),
+	    cmocka_unit_test(hosts_of_one_origin_are_the_same),
 	    cmocka_unit_test(head_that_is_too_long_ends_before_its_end),
 	    cmocka_unit_test(value_that_is_too_long_is_cut),
 	    cmocka_unit_test(priority_is_noticed),

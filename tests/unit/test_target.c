@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include <cmocka.h>
 
@@ -201,6 +202,8 @@ static const struct absolute_case absolute[] = {
     {"http://example.com./a", "example.com.", "/a", NULL},
     {"hTTp://[2001:db8::1]:443/a?b?c", "[2001:db8::1]:443", "/a", "b?c"},
     {"http://127.0.0.1:/", "127.0.0.1:", "/", NULL},
+    {"https://h", "h", "/", NULL},
+    {"hTTpS://h:443/a?b", "h:443", "/a", "b"},
 };
 
 static const struct absolute_case queries[] = {
@@ -291,6 +294,8 @@ expect(const struct absolute_case *ac)
 	expect_str(ac->ac_raw, tgt.tgt_host, ac->ac_host);
 	assert_ptr_equal(tgt.tgt_path.s_ptr, buf);
 	assert_int_equal(buf[tgt.tgt_path.s_len], '\0');
+	assert_int_equal(
+	    tgt.tgt_https, strncasecmp(ac->ac_raw, "https:", 6) == 0);
 	assert_false(tgt.tgt_asterisk);
 	free(copy);
 	free(buf);
