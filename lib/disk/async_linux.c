@@ -10,6 +10,7 @@
 #include "lib/disk/completion.h"
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
+#include "lib/util/offset.h"
 
 #define RING_ENTRIES 256 /* of two for each step */
 #define RING_WORKERS 16	 /* as many as a device's threads in the pool */
@@ -177,7 +178,7 @@ async_fetch(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
 	error = async_room(lp, 2 * steps, &as);
 	if (error != 0)
 		return error;
-	for (at = off; at < end; at += (off_t)step)
+	for (at = off; at < end; at = offset_add(at, step, end))
 		prep_advice(&as->as_ring, op, fd, at,
 		    end - at < (off_t)step ? (size_t)(end - at) : step);
 	for (at = off; end - at > (off_t)step; at += (off_t)step)

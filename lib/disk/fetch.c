@@ -9,6 +9,7 @@
 #include "lib/disk/pool_priv.h"
 #include "lib/disk/reclaim.h"
 #include "lib/os/meter.h"
+#include "lib/util/offset.h"
 
 #define POOL_LARGE ((size_t)128 << 10) /* worth a turn: 30 us to submit */
 
@@ -55,17 +56,14 @@ read_piece(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
 int
 pool_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
 {
-	off_t end = off + (off_t)len, next = end;
+	off_t end = off + (off_t)len, next;
 	int error = 0;
 
 	reclaim_expect(dv->dv_pool->pl_reclaim);
 	device_step(dv);
 	folio = folio && dv->dv_folios;
 	for (; off < end && error == 0; off = next) {
-		if (folio)
-			next = (off / (off_t)OS_FOLIO + 1) * (off_t)OS_FOLIO;
-		if (next > end)
-			next = end;
+		next = folio ? offset_next(off, OS_FOLIO, end) : end;
 		error = read_piece(dv, fd, off, (size_t)(next - off), folio);
 	}
 	return error;

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "lib/file/indirect.h"
+#include "lib/util/offset.h"
 
 #define POINTER 8 /* bytes: of a block of UFS2 */
 #define BITS	64
@@ -46,7 +47,8 @@ indirect_missing(const struct indirect *in, off_t off, off_t end, uint64_t now)
 	if (off < direct(in))
 		off = direct(in);
 	while (off < end && !old(in, now) && known(in, number(in, off)))
-		off = direct(in) + (off_t)(number(in, off) + 1) * span(in);
+		off = direct(in) +
+		      offset_next(off - direct(in), span(in), end - direct(in));
 	return off < end ? off : end;
 }
 

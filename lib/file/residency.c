@@ -23,6 +23,10 @@
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
 #include "lib/util/clock.h"
+#include "lib/util/offset.h"
+
+/* Bytes of a file of which fp_mapped takes 8 MiB; of a larger one nothing can be known. */
+#define MAPPED_MOST ((off_t)4 << 40)
 
 static size_t
 piece(off_t off)
@@ -62,7 +66,7 @@ sample(const struct pw_file *file, off_t off, off_t len, size_t step)
 {
 	off_t at, end = off + len;
 
-	for (at = off; at < end; at += (off_t)step)
+	for (at = off; at < end; at = offset_add(at, step, end))
 		if (os_nowait(file->fil_fd, at) != 1)
 			return at;
 	return os_nowait(file->fil_fd, end - 1) == 1 ? -1 : end - 1;
@@ -154,10 +158,9 @@ found_until(const struct pw_file *file, off_t off)
 static off_t
 whole_end(const struct pw_file *file, off_t end)
 {
-	off_t piece = VERIFIED_PIECE;
-
-	end += (piece - end % piece) % piece;
-	return end < file->fil_size ? end : file->fil_size;
+	return end < file->fil_size
+		   ? offset_round_up(end, VERIFIED_PIECE, file->fil_size)
+		   : file->fil_size;
 }
 
 /* As ask; *end: the yes holds up to there. */
@@ -203,7 +206,7 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	return yes;
 }
 
-/* Times change before the bytes do: as they were after a copy, so it was before. */
+/* As file_check, by all that tells versions apart: a copy may be kept for long. */
 static int
 same_as_before(const struct pw_file *file)
 {
@@ -296,7 +299,8 @@ residency_fetched(struct pw_file *file, off_t off, off_t len)
 
 	if (!by_pieces(file))
 		return;
-	if (file_priv(file)->fp_mapped == NULL)
+	if (file_priv(file)->fp_mapped == NULL &&
+	    file->fil_size <= MAPPED_MOST)
 		file_priv(file)->fp_mapped =
 		    calloc(piece(file->fil_size) / 8 + 1, 1);
 	if (file_priv(file)->fp_mapped == NULL) {
@@ -304,7 +308,8 @@ residency_fetched(struct pw_file *file, off_t off, off_t len)
 		return;
 	}
 	last = end >= file->fil_size ? piece(end - 1) + 1 : piece(end);
-	for (i = piece(off + (off_t)OS_SAMPLE - 1); i < last; i++)
+	i = piece(off) + (off % (off_t)OS_SAMPLE != 0);
+	for (; i < last; i++)
 		file_priv(file)->fp_mapped[i / 8] |= (uint8_t)(1 << i % 8);
 }
 
@@ -314,8 +319,7 @@ residency_round(const struct pw_file *file, off_t *off, off_t *end)
 	if (!by_pieces(file))
 		return;
 	*off -= *off % (off_t)OS_SAMPLE;
-	*end += (off_t)OS_SAMPLE - 1;
-	*end -= *end % (off_t)OS_SAMPLE;
-	if (*end > file->fil_size)
-		*end = file->fil_size;
+	*end = *end < file->fil_size
+		   ? offset_round_up(*end, OS_SAMPLE, file->fil_size)
+		   : file->fil_size;
 }

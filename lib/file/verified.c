@@ -5,8 +5,12 @@
 #include <stdlib.h>
 
 #include "lib/file/verified.h"
+#include "lib/util/offset.h"
 
 #define PIECES 4096
+
+/* Bytes: the place of a piece has 32 bits in its key.  What is behind is not remembered. */
+#define LARGEST ((off_t)VERIFIED_PIECE << 32)
 
 struct piece {
 	uint64_t pc_key; /* file and place in it; 0: none */
@@ -59,7 +63,8 @@ is_known(const struct verified *vf, uint32_t file, off_t off, uint64_t since)
 {
 	const struct piece *pc = &vf->vf_pieces[slot(file, off)];
 
-	return pc->pc_key == key_of(file, off) && pc->pc_at >= since;
+	return off < LARGEST && pc->pc_key == key_of(file, off) &&
+	       pc->pc_at >= since;
 }
 
 void
@@ -67,7 +72,7 @@ verified_trim(const struct verified *vf, uint32_t file, off_t *off, off_t *end,
     uint64_t since)
 {
 	while (*off < *end && is_known(vf, file, *off, since))
-		*off = (*off / VERIFIED_PIECE + 1) * VERIFIED_PIECE;
+		*off = offset_next(*off, VERIFIED_PIECE, *end);
 	while (*off < *end && is_known(vf, file, *end - 1, since))
 		*end = (*end - 1) / VERIFIED_PIECE * VERIFIED_PIECE;
 	if (*off > *end)
@@ -82,7 +87,9 @@ verified_note(struct verified *vf, uint32_t file, off_t off, off_t end,
 	struct piece *pc;
 	off_t next;
 
-	off = (off + VERIFIED_PIECE - 1) / VERIFIED_PIECE * VERIFIED_PIECE;
+	if (end > LARGEST)
+		return;
+	off = offset_round_up(off, VERIFIED_PIECE, end);
 	for (; off < end; off = next) {
 		next = off + VERIFIED_PIECE;
 		if (next > end && end < size)

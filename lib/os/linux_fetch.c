@@ -15,6 +15,7 @@
 
 #include "lib/os/linux.h"
 #include "lib/os/os.h"
+#include "lib/util/offset.h"
 
 #define READAHEAD_DEFAULT ((size_t)128 << 10)
 #define WAITS		  32 /* for pages of a window, before all are read again */
@@ -24,12 +25,12 @@
 void
 os_fetch_begin(int fd, off_t off, size_t len, size_t step)
 {
-	off_t end = off + (off_t)len;
+	off_t end = off + (off_t)len, next;
 
-	for (; off < end; off += (off_t)step)
-		posix_fadvise(fd, off,
-		    end - off < (off_t)step ? end - off : (off_t)step,
-		    POSIX_FADV_WILLNEED);
+	for (; off < end; off = next) {
+		next = offset_add(off, step, end);
+		posix_fadvise(fd, off, next - off, POSIX_FADV_WILLNEED);
+	}
 }
 
 /*

@@ -10,8 +10,9 @@
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
 #include "lib/send/path.h"
+#include "lib/util/offset.h"
 
-#define LOCKED_MAX ((off_t)OS_FOLIO)
+#define LOCKED_MAX OS_FOLIO
 
 struct locked {
 	void *lk_map; /* NULL: none was to be had */
@@ -85,9 +86,8 @@ lock(struct pw_send *s)
 	release(lk);
 	lk->lk_off = s->snd_off & ~(off_t)(os_page_size() - 1);
 	send_window_choose(s);
-	lk->lk_end = send_window_end(s, s->snd_off);
-	if (lk->lk_end > s->snd_off + LOCKED_MAX)
-		lk->lk_end = s->snd_off + LOCKED_MAX;
+	lk->lk_end =
+	    offset_add(s->snd_off, LOCKED_MAX, send_window_end(s, s->snd_off));
 	take_room(s, (size_t)(lk->lk_end - lk->lk_off));
 	send_fetch_begin(s, lk->lk_end);
 	send_pending_begin(s, lock_done);

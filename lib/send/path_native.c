@@ -23,8 +23,9 @@
 #include "lib/send/path.h"
 #include "lib/send/window_size.h"
 #include "lib/util/clock.h"
+#include "lib/util/offset.h"
 
-#define AHEAD ((off_t)WINDOW_MOST)
+#define AHEAD WINDOW_MOST
 
 /* Of what follows the share: as much as other paths would have fetched ahead. */
 static size_t
@@ -146,7 +147,7 @@ found_until(struct pw_send *s)
 	const struct indirect *in =
 	    s->snd_file == NULL ? NULL : file_priv(s->snd_file)->fp_indirect;
 	off_t end = s->snd_off + s->snd_len,
-	      near = s->snd_len < AHEAD ? end : s->snd_off + AHEAD, missing;
+	      near = offset_add(s->snd_off, AHEAD, end), missing;
 
 	if (in == NULL)
 		return end;

@@ -142,7 +142,7 @@ is_resident(struct pw_send *s)
 	if (residency_ask(s->snd_file, off, end - off))
 		return true;
 	priv(s)->ss_share = SEND_SHARE;
-	if (end <= off + (off_t)SEND_SHARE || off < priv(s)->ss_offered)
+	if (end - off <= (off_t)SEND_SHARE || off < priv(s)->ss_offered)
 		return false;
 	end = off + (off_t)SEND_SHARE;
 	refused = file_priv(s->snd_file)->fp_refused;

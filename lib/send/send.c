@@ -10,6 +10,9 @@
 #include "lib/send/sink.h"
 #include "lib/send/window_size.h"
 #include "lib/util/check.h"
+#include "lib/util/offset.h"
+
+#define WINDOW_ASKED ((size_t)1 << 30) /* bytes: no window is larger */
 
 /* The first one that works here is the default. */
 static const struct pw_send_path *const paths[] = {
@@ -82,7 +85,22 @@ is_wrong(const struct pw_send *s)
 		return true;
 	return s->snd_file != NULL &&
 	       ((s->snd_off | s->snd_len) < 0 ||
+		   s->snd_len > OFFSET_MAX - s->snd_off ||
 		   !can_be_sent(s->snd_file, s->snd_loop));
+}
+
+static size_t
+first_window(const struct pw_send *s)
+{
+	switch (s->snd_readahead) {
+	case PW_READAHEAD_AUTO:
+		return WINDOW_MOST;
+	case PW_READAHEAD_NONE:
+		return SEND_SHARE;
+	default:
+		return s->snd_readahead < WINDOW_ASKED ? s->snd_readahead
+						       : WINDOW_ASKED;
+	}
 }
 
 int
@@ -106,10 +124,7 @@ pw_send_start(struct pw_send *s)
 	priv(s)->ss_share = SEND_SHARE_MOST;
 	priv(s)->ss_own = NULL;
 	priv(s)->ss_reported = priv(s)->ss_brings = priv(s)->ss_copies = false;
-	priv(s)->ss_window = s->snd_readahead == PW_READAHEAD_AUTO ? WINDOW_MOST
-			     : s->snd_readahead == PW_READAHEAD_NONE
-				 ? SEND_SHARE
-				 : s->snd_readahead;
+	priv(s)->ss_window = first_window(s);
 	priv(s)->ss_asked = priv(s)->ss_ready = priv(s)->ss_fetched =
 	    priv(s)->ss_fetched_end = priv(s)->ss_dropped =
 		priv(s)->ss_offered = -1;

@@ -10,14 +10,13 @@
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 #include "lib/util/clock.h"
+#include "lib/util/offset.h"
 
 off_t
 send_window_end(const struct pw_send *s, off_t from)
 {
-	off_t window = (off_t)priv(s)->ss_window;
-	off_t end = (from / window + 1) * window;
-
-	return end < s->snd_off + s->snd_len ? end : s->snd_off + s->snd_len;
+	return offset_next(
+	    from, (off_t)priv(s)->ss_window, s->snd_off + s->snd_len);
 }
 
 struct pw_send *
@@ -122,13 +121,11 @@ send_limited(const struct pw_send *s, uint64_t bytes)
 off_t
 send_share_end(const struct pw_send *s)
 {
-	off_t end = send_window_end(s, s->snd_off),
-	      share = s->snd_off + (off_t)send_limited(s, priv(s)->ss_share);
+	off_t end = send_window_end(s, s->snd_off);
 
 	if (s->snd_off < priv(s)->ss_asked && priv(s)->ss_asked < end)
 		end = priv(s)->ss_asked;
-	if (share < end)
-		end = share;
+	end = offset_add(s->snd_off, send_limited(s, priv(s)->ss_share), end);
 	return priv(s)->ss_offered > end ? priv(s)->ss_offered : end;
 }
 
