@@ -155,7 +155,6 @@ pw_loop_destroy(struct pw_loop **lpp)
 	pool_loop_end(lp->lp_pool);
 	pthread_mutex_destroy(&lp->lp_lock);
 	os_wake_close(lp->lp_wake);
-	free(lp->lp_copy);
 	free(lp);
 	return 0;
 }
@@ -182,6 +181,7 @@ void
 pw_loop_rest(struct pw_loop *lp, uint64_t now_us)
 {
 	meter_end(&lp->lp_meter, now_us);
+	lp->lp_iteration++;
 }
 
 size_t

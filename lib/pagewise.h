@@ -238,7 +238,7 @@ struct pw_file {
 	/* The caller's: set it once, fil_free is called with the last reference. */
 	void *fil_user;
 	void (*fil_user_free)(void *);
-	/* Set it when the file has turned out to be shorter: it is looked up again. */
+	/* It has changed, and is looked up again.  The caller may set it too. */
 	bool fil_stale;
 };
 
@@ -269,8 +269,9 @@ struct pw_open {
  *   -EXDEV, -ELOOP the path leaves the root, or goes round in circles
  *   -EAGAIN       the device's queue is full
  *   -EINVAL       there is no wt_done
- * A file that was made, changed, replaced or removed is noticed within a second of
- * now_us.
+ * A file that was made or moved is noticed within a second of now_us; that an open one was
+ * changed, replaced or removed, in the next iteration of the loop (pw_loop_rest; without it, at
+ * once).  On network file systems that takes a second as well.
  */
 int pw_file_open(struct pw_loop *, struct pw_root *, const char *path,
     uint64_t now_us, struct pw_open *op);
@@ -323,8 +324,9 @@ int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
  * 3. While pending, references are held; cancelling may shut the socket down
  *    but closes nothing, unless pw_send_take_back gave it back.
  * 4. Byte accounting is one pure function (lib/send/account.h), used by all paths.
- * 5. Zero bytes before the end of the range means the file shrank:
- *    PW_SEND_ERROR with -ESTALE; the connection is closed, never padded.
+ * 5. Zero bytes before the end of the range means the file shrank, and another size or time
+ *    of modification after its last byte was read that it was written to: PW_SEND_ERROR with
+ *    -ESTALE, before the last byte is sent; the connection is closed, never padded.
  * 6. Queues are bounded.  A new transmission that finds its device's queue
  *    full is refused (-EAGAIN, counted); one that has begun is always let in:
  *    it is bounded by the number of connections.
@@ -389,7 +391,7 @@ struct pw_sink_ops {
 	 * it is resident again.  That it is full it says only of what it has tried in this call: the
 	 * event may have come while the transmission was pending, and there is no other.  Where
 	 * nothing can be known of a file, or what was fetched is evicted again and again, take is
-	 * called, with bytes that it may have seen here.
+	 * called, with bytes that it may have seen here; and with the last 16 KiB, which it has not.
 	 */
 	int (*take_range)(
 	    struct pw_sink *, off_t, size_t len, bool more, size_t *taken);

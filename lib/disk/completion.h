@@ -40,9 +40,9 @@ struct pw_loop {
 	struct drops *lp_drops;
 	struct pipes *lp_pipes;
 	struct verified *lp_verified;
-	struct async *lp_async;	 /* made when it is first needed */
-	uint64_t lp_rate;	 /* bytes/s: median of what clients take */
-	char *lp_copy;		 /* buffer of the path copy, or NULL */
+	struct async *lp_async; /* made when it is first needed */
+	uint64_t lp_rate;	/* bytes/s: median of what clients take */
+	uint64_t lp_iteration; /* counted by pw_loop_rest; 0: nobody calls it */
 	_Atomic size_t lp_bound; /* see pw_loop_bound; pool threads read it */
 	struct noted lp_noted;	 /* requests that admission.h has not counted */
 	_Atomic uint64_t lp_stats[COUNTED];

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/disk/pool_priv.h"
 #include "lib/os/meter.h"
@@ -44,6 +45,7 @@ device_ask(struct pw_device *dv, int fd)
 	if (dv->dv_ask == OS_ASK_UNKNOWN) {
 		dv->dv_fs = fs;
 		dv->dv_ask = ask;
+		atomic_store(&dv->dv_untold, true);
 	}
 	ask = dv->dv_ask;
 	pthread_mutex_unlock(&dv->dv_lock);
@@ -81,22 +83,49 @@ device_means(enum os_ask ask)
 }
 
 bool
+device_copies(const struct pw_device *dv)
+{
+	return atomic_load_explicit(&dv->dv_copies, memory_order_relaxed) != 0;
+}
+
+void
+device_refuses(struct pw_device *dv, int error)
+{
+	int none = 0;
+
+	if (atomic_compare_exchange_strong(&dv->dv_copies, &none, -error))
+		atomic_store(&dv->dv_untold, true);
+}
+
+bool
+device_has_news(const struct pw_device *dv)
+{
+	return atomic_load_explicit(&dv->dv_untold, memory_order_relaxed);
+}
+
+bool
 device_announce(struct pw_device *dv, char *text, size_t size)
 {
+	const char *name = dv->dv_fs.fs_mount;
 	char id[32];
-	bool first;
+	bool news;
+	int error = atomic_load(&dv->dv_copies);
 
 	os_dev_name(dv->dv_id, id, sizeof(id));
 	meter_lock(&dv->dv_lock);
-	first = !dv->dv_announced && dv->dv_ask != OS_ASK_UNKNOWN;
-	if (first) {
-		dv->dv_announced = true;
-		snprintf(text, size, "device %s (%s): residency: %s",
-		    *dv->dv_fs.fs_mount == '\0' ? id : dv->dv_fs.fs_mount,
+	news = atomic_exchange(&dv->dv_untold, false);
+	if (*name == '\0')
+		name = id;
+	if (news && error == 0)
+		snprintf(text, size, "device %s (%s): residency: %s", name,
 		    dv->dv_fs.fs_name, device_means(dv->dv_ask));
-	}
+	else if (news)
+		snprintf(text, size,
+		    "device %s (%s): sendfile is refused (%s): its files are "
+		    "copied",
+		    name, dv->dv_fs.fs_name, strerror(error));
 	pthread_mutex_unlock(&dv->dv_lock);
-	return first;
+	return news;
 }
 
 size_t

@@ -16,7 +16,9 @@ struct file_private {
 	struct pw_loop *fp_loop;
 	struct pw_device *fp_device;
 	struct drop_lock *fp_drop_lock; /* the device's */
-	int fp_ask;	   /* enum os_ask: how residency is asked */
+	int fp_ask;	       /* enum os_ask: how residency is asked */
+	bool fp_remote;	       /* fstat(2) may wait for a server */
+	uint64_t fp_iteration; /* of the loop, when it was last compared */
 	off_t fp_refused;  /* the last no: RWF_NOWAIT's, of this byte; or -1 */
 	bool fp_cachestat; /* the kernel answers us cachestat(2) for it */
 	bool fp_mincore;   /* no cachestat, but mincore(2) tells us the truth */

@@ -149,7 +149,15 @@ enum os_ask device_ask(struct pw_device *, int fd);
 /* os_fs' fs_block of the file system, after device_ask. */
 size_t device_block(struct pw_device *);
 
-/* True once: the result should be logged, with text as its description. */
+/* Something of it should be logged.  announce takes it, and returns false if another loop has. */
+bool device_has_news(const struct pw_device *);
 bool device_announce(struct pw_device *, char *text, size_t size);
+
+/*
+ * sendfile(2) or splice(2) has refused a file of it with this -errno (GPFS, some of FUSE): from
+ * now on its files are copied.  Any thread.
+ */
+void device_refuses(struct pw_device *, int error);
+bool device_copies(const struct pw_device *);
 
 #endif

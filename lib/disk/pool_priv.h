@@ -38,7 +38,9 @@ struct pw_device {
 	unsigned dv_threads;
 	unsigned dv_idle;
 	bool dv_stop;
-	bool dv_announced;
+	atomic_bool dv_untold; /* something of it is to be logged */
+	atomic_int
+	    dv_copies; /* errno with which sendfile(2) was refused, or 0 */
 	enum os_ask dv_ask;
 	struct os_fs dv_fs;    /* set with dv_ask, and then constant */
 	atomic_ulong dv_ended; /* jobs */

@@ -152,6 +152,40 @@ file_unchanged(const struct pw_file *file, const struct stat *st)
 	       timespec_same(&file->fil_ctime, &st->st_ctim);
 }
 
+int
+file_check(const struct pw_file *file)
+{
+	struct stat st;
+
+	meter_call(METER_FSTAT);
+	if (fstat(file->fil_fd, &st) == -1)
+		return -errno;
+	if (file->fil_size != st.st_size ||
+	    !timespec_same(&file->fil_mtime, &st.st_mtim))
+		return -ESTALE;
+	return st.st_mtim.tv_sec > 1 ||
+		       timespec_same(&file->fil_ctime, &st.st_ctim)
+		   ? 0
+		   : -ESTALE;
+}
+
+/* No call of the meter: this fstat(2) reads memory, and the meter costs as much again. */
+bool
+file_is_fresh(struct pw_file *file)
+{
+	struct file_private *fp = file_priv(file);
+	uint64_t turn = fp->fp_loop->lp_iteration;
+	struct stat st;
+
+	if (file->fil_fd == -1 || fp->fp_remote ||
+	    (turn != 0 && fp->fp_iteration == turn))
+		return !file->fil_stale;
+	fp->fp_iteration = turn;
+	if (fstat(file->fil_fd, &st) == -1 || !file_unchanged(file, &st))
+		file->fil_stale = true;
+	return !file->fil_stale;
+}
+
 /* The path led to a regular file a moment ago; make sure that it still does. */
 static int
 open_regular(const struct pw_root *rt, const char *path,
@@ -241,14 +275,16 @@ pw_root_open_file(const struct pw_root *rt, const char *path)
 	return fnd.fnd_fd >= 0 ? fnd.fnd_fd : -EACCES;
 }
 
-static void
-announce(struct pw_loop *lp, struct pw_device *dv)
+void
+file_announce(const struct pw_file *file)
 {
+	const struct pw_loop_conf *conf = &file_priv(file)->fp_loop->lp_conf;
+	struct pw_device *dv = file_priv(file)->fp_device;
 	char text[256];
 
-	if (device_announce(dv, text, sizeof(text)) &&
-	    lp->lp_conf.plc_device != NULL)
-		lp->lp_conf.plc_device(lp->lp_conf.plc_arg, text);
+	if (device_has_news(dv) && device_announce(dv, text, sizeof(text)) &&
+	    conf->plc_device != NULL)
+		conf->plc_device(conf->plc_arg, text);
 }
 
 /* Without memory for it the pool sends the file. */
@@ -271,13 +307,14 @@ learn_blocks(struct pw_file *file)
 }
 
 static void
-learn_device(struct pw_loop *lp, struct pw_file *file)
+learn_device(struct pw_file *file)
 {
 	bool nowait, owner;
 
 	file_priv(file)->fp_ask =
 	    (int)device_ask(file_priv(file)->fp_device, file->fil_fd);
-	announce(lp, file_priv(file)->fp_device);
+	file_priv(file)->fp_remote = file_priv(file)->fp_ask == OS_ASK_FETCH;
+	file_announce(file);
 	learn_blocks(file);
 	if (file_priv(file)->fp_ask != OS_ASK_NOWAIT &&
 	    file_priv(file)->fp_ask != OS_ASK_MINCORE)
@@ -323,7 +360,7 @@ file_create(struct pw_loop *lp, struct found *fnd, struct pw_file **out)
 	fp->fp_device = pool_device(lp->lp_pool, st->st_dev);
 	fp->fp_drop_lock = device_drop_lock(fp->fp_device, file->fil_ino);
 	if (file->fil_fd != -1)
-		learn_device(lp, file);
+		learn_device(file);
 	*out = file;
 	return 0;
 }

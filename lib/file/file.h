@@ -52,6 +52,26 @@ void found_drop(struct found *);
 /* Is it the file that was opened, as it was then? */
 bool file_unchanged(const struct pw_file *, const struct stat *);
 
+/*
+ * Compares an open file with its descriptor, after bytes of it were read.  Returns 0; -ESTALE if
+ * the bytes may be of another version than fil_size and fil_mtime; or -errno of fstat(2).  What
+ * changes the time of change alone (chmod, rename, unlink) is no other version, but where the
+ * time of modification says nothing (0 or 1).  A kernel sets these times before it changes the
+ * bytes, so a file that is the same after a read was the same during it.  Any thread; may wait
+ * for the server of a network file system.
+ */
+int file_check(const struct pw_file *);
+
+/*
+ * Returns whether an open file is still as it was looked up, and sets fil_stale if not.  Asks
+ * once in an iteration of the loop, and nothing that could wait: of what is no regular file, or on
+ * a network file system, only fil_stale is known.
+ */
+bool file_is_fresh(struct pw_file *);
+
+/* Has the loop's owner log what is new about the file's device.  Loop's thread. */
+void file_announce(const struct pw_file *);
+
 /* One reference, the caller's; takes over descriptor and attribute, on failure too. */
 int file_create(struct pw_loop *, struct found *, struct pw_file **);
 

@@ -506,7 +506,7 @@ pw_file_open(struct pw_loop *lp, struct pw_root *rt, const char *path,
 		if (en->en_opening)
 			return open_wait(en, op);
 		if (now_us < en->en_file->fil_checked + PW_FRESH_US &&
-		    !en->en_file->fil_stale && entry_is_whole(en))
+		    entry_is_whole(en) && file_is_fresh(en->en_file))
 			return open_give(en, op);
 	}
 	error = open_now(lp, rt, path, now_us, op->op_attribute, &en);

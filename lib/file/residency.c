@@ -299,8 +299,7 @@ residency_fetched(struct pw_file *file, off_t off, off_t len)
 
 	if (!by_pieces(file))
 		return;
-	if (file_priv(file)->fp_mapped == NULL &&
-	    file->fil_size <= MAPPED_MOST)
+	if (file_priv(file)->fp_mapped == NULL && file->fil_size <= MAPPED_MOST)
 		file_priv(file)->fp_mapped =
 		    calloc(piece(file->fil_size) / 8 + 1, 1);
 	if (file_priv(file)->fp_mapped == NULL) {

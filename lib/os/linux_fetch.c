@@ -18,6 +18,7 @@
 #include "lib/util/offset.h"
 
 #define READAHEAD_DEFAULT ((size_t)128 << 10)
+#define TRASH		  16384 /* bytes */
 #define WAITS		  32 /* for pages of a window, before all are read again */
 #define HUGE_SIZE	  "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
@@ -31,6 +32,30 @@ os_fetch_begin(int fd, off_t off, size_t len, size_t step)
 		next = offset_add(off, step, end);
 		posix_fadvise(fd, off, next - off, POSIX_FADV_WILLNEED);
 	}
+}
+
+/* Where a file system refuses sendfile. */
+static int
+read_all(int fd, off_t off, off_t end)
+{
+	char trash[TRASH];
+	ssize_t n;
+
+	for (; off<end; off += n> 0 ? n : 0) {
+		n = pread(fd, trash,
+		    end - off < TRASH ? (size_t)(end - off) : TRASH, off);
+		if (n == 0)
+			return -ESTALE;
+		if (n == -1 && errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+static bool
+is_refused(int error)
+{
+	return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
 }
 
 /*
@@ -47,6 +72,8 @@ os_fetch_end(int sink, int fd, off_t off, size_t len)
 		n = sendfile(sink, fd, &off, (size_t)(end - off));
 		if (n == 0)
 			return -ESTALE;
+		if (n == -1 && is_refused(errno))
+			return read_all(fd, off, end);
 		if (n == -1 && errno != EINTR)
 			return -errno;
 	}

@@ -20,6 +20,7 @@
 #define SEND_SHARE_HELD \
 	((size_t)64 << 10) /* sendfile(2) takes hold of 16 pages at once */
 #define SEND_HEAD ((size_t)16 << 10) /* memory that goes with a share */
+#define SEND_TAIL ((size_t)16 << 10) /* the end of a file is copied: copied.c */
 
 struct pw_send_path {
 	const char *path_name;
@@ -34,6 +35,8 @@ struct pw_send_path {
 	bool path_keeps;
 	/* Its call sends snd_mem as well: a head, if something of the file follows. */
 	bool path_takes_memory;
+	/* Its call sends what it has read before: no tail is left to copied.c. */
+	bool path_reads;
 };
 
 extern const struct pw_send_path send_aio;
@@ -153,8 +156,35 @@ void send_drop_rest(struct pw_send *);
 /* Of the path aio: nothing that it has read is left. */
 bool aio_is_empty(const struct pw_send *);
 
-/* A send_call_f: sendfile(2). */
+/*
+ * A send_call_f: sendfile(2), but for the tail, or where it is refused: that is copied.
+ */
 int send_by_sendfile(struct pw_send *, size_t len, size_t *sent);
+
+/*
+ * A send_call_f: memory and what follows of the file are read into memory, compared with the
+ * file's descriptor if that was the last byte, and sent together.  -EBUSY, with ss_result
+ * -EAGAIN: the page is not in memory any more.
+ */
+int send_copied(struct pw_send *, size_t len, size_t *sent);
+
+/*
+ * Returns true if that has happened: then the pool has to send, since to ask again at once is of
+ * no use, nor innocent.  A pw_sink sees to that itself.
+ */
+bool send_was_refused(struct pw_send *);
+
+/* So many of the next len bytes may go as pages of the file; 0: they have to be copied. */
+size_t send_before_tail(const struct pw_send *, size_t len);
+
+/* After len bytes at snd_off were read: 0, or what file_check says if these are the last. */
+int send_check(const struct pw_send *, size_t len);
+
+/*
+ * Returns true if a call says so that the file system, or the kernel, has no sendfile(2) or
+ * splice(2) for its files, which is then remembered of the device.  Any thread.
+ */
+bool send_is_refused(const struct pw_send *, int error);
 
 /* End of the window that holds the byte at from, cut at the end of the range. */
 off_t send_window_end(const struct pw_send *, off_t from);

@@ -13,6 +13,7 @@
 
 struct aio {
 	struct async_op ai_op;
+	bool ai_ring; /* the ring reads, not the pool */
 	off_t ai_off; /* of data in the file */
 	size_t ai_len;
 	size_t ai_room;
@@ -25,6 +26,8 @@ read_done(struct pw_waiter *w)
 	struct pw_send *s = send_of_waiter(w);
 	struct aio *ai = priv(s)->ss_own;
 
+	if (w->wt_error == 0 && ai->ai_ring && ai->ai_op.ao_result > 0)
+		w->wt_error = send_check(s, ai->ai_op.ao_result);
 	send_pending_end(s, w->wt_error);
 	ai->ai_len = w->wt_error == 0 ? ai->ai_op.ao_result : 0;
 	if (ai->ai_len > 0)
@@ -68,14 +71,20 @@ pool_run(struct pw_send *s)
 		    s->snd_file->fil_fd, ai->ai_data, share(s), s->snd_off);
 	while (n == -1 && errno == EINTR);
 	ai->ai_op.ao_result = n > 0 ? (size_t)n : 0;
-	return n < 0 ? -errno : 0;
+	if (n < 0)
+		return -errno;
+	return n > 0 ? send_check(s, (size_t)n) : 0;
 }
 
-/* Another path, that reads for a pw_sink, may be where no ring is permitted. */
+/*
+ * Another path, that reads for a pw_sink, may be where no ring is permitted; and to compare the
+ * file after its last byte may wait for a server.
+ */
 static int
 read_by_ring(struct pw_send *s, struct aio *ai)
 {
-	if (s->snd_path != &send_aio)
+	if (s->snd_path != &send_aio || (file_priv(s->snd_file)->fp_remote &&
+					    (off_t)share(s) == s->snd_len))
 		return -ENOSYS;
 	return async_read(s->snd_loop, &ai->ai_op, &priv(s)->ss_waiter,
 	    s->snd_file->fil_fd, ai->ai_data, share(s), s->snd_off);
@@ -96,6 +105,7 @@ read_more(struct pw_send *s)
 	ai->ai_len = 0;
 	send_pending_begin(s, read_done);
 	error = read_by_ring(s, ai);
+	ai->ai_ring = error == 0;
 	if (error != 0)
 		error = send_on_pool(s, pool_run);
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
@@ -143,4 +153,5 @@ const struct pw_send_path send_aio = {
     .path_name = "aio",
     .path_step = aio_step,
     .path_finish = aio_finish,
+    .path_reads = true,
 };

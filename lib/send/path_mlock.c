@@ -108,6 +108,8 @@ mlock_step(struct pw_send *s)
 	if (s->snd_len > 0 && end <= s->snd_off)
 		return lock(s);
 	status = send_window(s, end, send_by_sendfile);
+	if (status == PW_SEND_AGAIN && send_was_refused(s))
+		return send_by_pool(s);
 	if (priv(s)->ss_held > 0)
 		send_room_settle(s, false);
 	return status;

@@ -38,6 +38,20 @@ readahead(struct pw_send *s)
 	return priv(s)->ss_window;
 }
 
+/* The pool has a way without it. */
+static bool
+is_refused(struct pw_send *s)
+{
+	if (!send_is_refused(s, priv(s)->ss_result))
+		return false;
+	file_priv(s->snd_file)->fp_ask = OS_ASK_FETCH;
+	return true;
+}
+
+/*
+ * Nothing is read when the call returns, so the file is compared before its end is given to the
+ * kernel.
+ */
 static int
 native_call(struct pw_send *s, size_t len, size_t *sent)
 {
@@ -48,9 +62,15 @@ native_call(struct pw_send *s, size_t len, size_t *sent)
 	    .on_nocache = send_drops(s),
 	};
 
+	*sent = 0;
+	priv(s)->ss_result = len > SEND_TAIL ? 0 : send_check(s, len);
+	if (priv(s)->ss_result != 0)
+		return priv(s)->ss_result;
+	if (len > SEND_TAIL && (off_t)len == s->snd_len)
+		len -= SEND_TAIL;
 	priv(s)->ss_result = os_native_send(
 	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, &on, sent);
-	return priv(s)->ss_result;
+	return is_refused(s) ? -EBUSY : priv(s)->ss_result;
 }
 
 static void
@@ -172,6 +192,9 @@ native_step(struct pw_send *s)
 		return find(s);
 	priv(s)->ss_result = 0;
 	status = send_window(s, end, native_call);
+	if (status == PW_SEND_AGAIN && s->snd_file != NULL &&
+	    !residency_native(s->snd_file))
+		return send_by_pool(s);
 	if (status == PW_SEND_AGAIN && priv(s)->ss_result == -EBUSY)
 		return await_pages(s);
 	return status;

@@ -14,6 +14,7 @@
 
 #include "lib/disk/completion.h"
 #include "lib/disk/reclaim.h"
+#include "lib/file/file.h"
 #include "lib/os/os.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
@@ -81,10 +82,47 @@ prefetch(const struct pw_send *s, size_t len)
 		    s->snd_file->fil_fd, s->snd_off, len, false);
 }
 
+/* As send_copied, of what follows at off; *sent is what went. */
+static int
+copy_rest(const struct pw_send *s, off_t off, size_t len, size_t *sent)
+{
+	char data[SEND_TAIL];
+	ssize_t n = pread(s->snd_file->fil_fd, data,
+	    len < sizeof(data) ? len : sizeof(data), off);
+	bool last = off + n == s->snd_off + s->snd_len;
+	int error;
+
+	if (n <= 0)
+		return n == 0 ? -ESTALE : -errno;
+	error = last ? file_check(s->snd_file) : 0;
+	return error != 0 ? error
+			  : os_send(s->snd_sock, data, (size_t)n,
+				s->snd_more || !last, sent);
+}
+
+static int
+send_file(struct pw_send *s, size_t len)
+{
+	size_t pages = send_before_tail(s, len), sent = 0, done;
+	int error = 0;
+
+	if (pages > 0)
+		error = os_sendfile(
+		    s->snd_sock, s->snd_file->fil_fd, s->snd_off, pages, &sent);
+	if (send_is_refused(s, error))
+		pages = 0, error = 0;
+	for (; error == 0 && sent >= pages && sent < len; sent += done) {
+		done = 0;
+		error =
+		    copy_rest(s, s->snd_off + (off_t)sent, len - sent, &done);
+	}
+	priv(s)->ss_took += sent;
+	return error;
+}
+
 static int
 send_both(struct pw_send *s, size_t len)
 {
-	size_t sent = 0;
 	int error = 0;
 
 	if (s->snd_mem_len > 0)
@@ -92,10 +130,7 @@ send_both(struct pw_send *s, size_t len)
 		    &priv(s)->ss_took);
 	if (error != 0 || priv(s)->ss_took < s->snd_mem_len)
 		return error;
-	error = os_sendfile(
-	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, &sent);
-	priv(s)->ss_took += sent;
-	return error;
+	return send_file(s, len);
 }
 
 /* Always 0: what the call said is for account_sent, a full socket is no error. */

@@ -14,20 +14,33 @@
 #include "lib/send/path.h"
 #include "lib/send/pipes.h"
 
+static bool
+empty(const struct pw_send *s)
+{
+	const struct pipe *pp = priv(s)->ss_own;
+
+	return pp == NULL || pp->pp_held == 0;
+}
+
 /* From the pipe, after more was put into it if it was empty. */
 static int
 splice_call(struct pw_send *s, size_t len, size_t *sent)
 {
 	struct pipe *pp = priv(s)->ss_own;
+	size_t pages = send_before_tail(s, len);
 	int error = 0;
 
+	if ((pages == 0 || s->snd_mem_len > 0) && empty(s))
+		return send_copied(s, len, sent);
 	if (pp == NULL && pipes_get(s->snd_loop->lp_pipes, &pp) != 0)
 		return send_by_sendfile(s, len, sent);
 	priv(s)->ss_own = pp;
 	*sent = 0;
 	if (pp->pp_held == 0)
 		error = os_splice_in(pp->pp_fds[1], s->snd_file->fil_fd,
-		    s->snd_off, len, &pp->pp_held);
+		    s->snd_off, pages, &pp->pp_held);
+	if (send_is_refused(s, error))
+		return send_copied(s, len, sent);
 	if (error != 0 || pp->pp_held == 0)
 		return error;
 	error = os_splice_out(s->snd_sock, pp->pp_fds[0], pp->pp_held,
@@ -43,14 +56,6 @@ splice_finish(struct pw_send *s)
 	if (priv(s)->ss_own != NULL)
 		pipes_put(s->snd_loop->lp_pipes, priv(s)->ss_own);
 	priv(s)->ss_own = NULL;
-}
-
-static bool
-empty(const struct pw_send *s)
-{
-	const struct pipe *pp = priv(s)->ss_own;
-
-	return pp == NULL || pp->pp_held == 0;
 }
 
 /* What is in the pipe is in memory: there is nothing to ask or to fetch. */

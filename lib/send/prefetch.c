@@ -17,6 +17,7 @@
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
 #include "lib/send/path.h"
+#include "lib/send/sink.h"
 #include "lib/util/clock.h"
 
 #define FETCHES 2 /* of the same bytes, before the pool sends them */
@@ -232,6 +233,17 @@ send_between_drops(struct pw_send *s, send_call_f call, bool *missed)
 	return status;
 }
 
+bool
+send_was_refused(struct pw_send *s)
+{
+	if (sink_copies(s) || priv(s)->ss_result != -EAGAIN)
+		return false;
+	priv(s)->ss_result = 0;
+	priv(s)->ss_ready = -1;
+	priv(s)->ss_reported = false;
+	return true;
+}
+
 enum pw_send_status
 send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 {
@@ -252,6 +264,8 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 		return missing(s, fetch);
 	if (s->snd_off > off)
 		went_on(s);
+	if (status == PW_SEND_AGAIN && send_was_refused(s))
+		return send_by_pool(s);
 	if (status == PW_SEND_WANT_WRITE)
 		priv(s)->ss_ready = -1;
 	if (priv(s)->ss_held > 0) {

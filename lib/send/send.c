@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/file/file.h"
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
 #include "lib/send/path.h"
@@ -124,6 +125,7 @@ pw_send_start(struct pw_send *s)
 	priv(s)->ss_share = SEND_SHARE_MOST;
 	priv(s)->ss_own = NULL;
 	priv(s)->ss_reported = priv(s)->ss_brings = priv(s)->ss_copies = false;
+	priv(s)->ss_result = 0;
 	priv(s)->ss_window = first_window(s);
 	priv(s)->ss_asked = priv(s)->ss_ready = priv(s)->ss_fetched =
 	    priv(s)->ss_fetched_end = priv(s)->ss_dropped =
@@ -228,6 +230,7 @@ pw_send_finish(struct pw_send *s)
 		sink_finish(s);
 	else if (s->snd_path->path_finish != NULL)
 		s->snd_path->path_finish(s);
+	file_announce(s->snd_file);
 	if (priv(s)->ss_mark > 0 && s->snd_error == 0)
 		send_rate_measure(s);
 	send_ahead_forget(s);

@@ -4,48 +4,10 @@
  * evicted again and again, it is read into memory of the transmission's own, as aio does.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "lib/file/residency.h"
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
-
-#define COPY ((size_t)64 << 10) /* bytes of a call: four records of TLS */
-
-/*
- * A head, if there is one, and what follows it: one record of TLS for both.  RWF_NOWAIT may
- * refuse what was in memory just now: sink_step sees it in ss_result.
- */
-static int
-copy_resident(struct pw_send *s, size_t len, size_t *sent)
-{
-	struct pw_sink *sk = s->snd_sink;
-	struct pw_file *file = s->snd_file;
-	size_t head = s->snd_mem_len, room = COPY;
-	char memory[COPY], *data = memory;
-	long n;
-
-	*sent = 0;
-	if (sk != NULL && sk->sk_ops->room != NULL)
-		data = sk->sk_ops->room(sk, &room);
-	if (room <= head)
-		return room == 0 ? -EAGAIN
-				 : sink_send(s, s->snd_mem, room, true, sent);
-	room -= head;
-	if (head > 0)
-		memcpy(data, s->snd_mem, head);
-	n = os_read(file->fil_fd, s->snd_off, data + head,
-	    len < room ? len : room,
-	    file_priv(file)->fp_ask == OS_ASK_NEVER_COLD);
-	if (n == 0)
-		return -ESTALE;
-	if (n < 0) {
-		priv(s)->ss_result = (int)n;
-		return n == -EAGAIN ? -EBUSY : (int)n;
-	}
-	return sink_send(s, data, head + (size_t)n,
-	    s->snd_more || (off_t)n < s->snd_len, sent);
-}
 
 static bool
 takes_ranges(const struct pw_send *s)
@@ -57,13 +19,16 @@ static int
 offer_range(struct pw_send *s, size_t len, size_t *sent)
 {
 	struct pw_sink *sk = s->snd_sink;
-	off_t end = s->snd_off + (off_t)len;
+	size_t pages = send_before_tail(s, len);
+	off_t end = s->snd_off + (off_t)pages;
 
+	if (pages == 0)
+		return send_copied(s, len, sent);
 	*sent = 0;
 	if (end > priv(s)->ss_offered)
 		priv(s)->ss_offered = end;
-	return sink_error(sk->sk_ops->take_range(
-	    sk, s->snd_off, len, s->snd_more || (off_t)len < s->snd_len, sent));
+	return sink_error(sk->sk_ops->take_range(sk, s->snd_off, pages,
+	    s->snd_more || (off_t)pages < s->snd_len, sent));
 }
 
 static bool
@@ -89,7 +54,7 @@ send_what_is_resident(struct pw_send *s)
 		return send_prefetched(s, send_fetch_by_pool, offer_range);
 	priv(s)->ss_result = 0;
 	priv(s)->ss_joins = true;
-	status = send_prefetched(s, send_fetch_by_pool, copy_resident);
+	status = send_prefetched(s, send_fetch_by_pool, send_copied);
 	if (status != PW_SEND_AGAIN || priv(s)->ss_result != -EAGAIN)
 		return status;
 	priv(s)->ss_ready = -1;
@@ -106,7 +71,7 @@ sink_step(struct pw_send *s)
 	if (s->snd_path == &send_blocking || s->snd_path == &send_copy)
 		return send_copy.path_step(s);
 	if (s->snd_file == NULL || s->snd_len == 0)
-		return send_window(s, s->snd_off, copy_resident);
+		return send_window(s, s->snd_off, send_copied);
 	if (priv(s)->ss_own == NULL && !is_read_apart(s))
 		return send_what_is_resident(s);
 	priv(s)->ss_joins = false;

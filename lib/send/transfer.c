@@ -101,13 +101,6 @@ send_fetch_by_pool(struct pw_send *s, off_t off, size_t len)
 	    &priv(s)->ss_waiter);
 }
 
-int
-send_by_sendfile(struct pw_send *s, size_t len, size_t *sent)
-{
-	return os_sendfile(
-	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, sent);
-}
-
 uint64_t
 send_limited(const struct pw_send *s, uint64_t bytes)
 {
@@ -146,14 +139,23 @@ send_status(enum account_next next)
 	return PW_SEND_ERROR;
 }
 
+/* By send_copied. */
+static bool
+is_copied(const struct pw_send *s)
+{
+	return s->snd_len <= (off_t)SEND_TAIL && !s->snd_path->path_reads;
+}
+
 /* A head goes with the file's first bytes; more than that in shares of its own. */
 static bool
-takes_memory(const struct pw_send *s)
+takes_memory(const struct pw_send *s, off_t file_end)
 {
-	bool joins =
-	    sink_copies(s) ? priv(s)->ss_joins : s->snd_path->path_takes_memory;
+	bool joins = sink_copies(s)
+			 ? priv(s)->ss_joins
+			 : s->snd_path->path_takes_memory || is_copied(s);
 
-	return joins && s->snd_len > 0 && s->snd_mem_len < SEND_HEAD;
+	return joins && s->snd_len > 0 && s->snd_off < file_end &&
+	       s->snd_mem_len < SEND_HEAD;
 }
 
 static enum account_next
@@ -165,12 +167,14 @@ send_some(struct pw_send *s, off_t file_end, size_t share, send_call_f call)
 
 	if (bound > 0 && bound < share)
 		share = bound;
-	if (s->snd_mem_len > 0 && !takes_memory(s)) {
+	if (s->snd_mem_len > 0 && !takes_memory(s, file_end)) {
 		len = s->snd_mem_len < share ? s->snd_mem_len : share;
 		more = s->snd_more || s->snd_len > 0 || len < s->snd_mem_len;
 		error = sink_send(s, s->snd_mem, len, more, &sent);
 	} else {
 		len = (size_t)(file_end - s->snd_off);
+		if (share > SEND_SHARE_MOST)
+			share = SEND_SHARE_MOST;
 		error = call(s, len < share ? len : share, &sent);
 	}
 	return account_sent(s, error, sent);

@@ -52,13 +52,13 @@ file_error_tell(struct exchange *ex, int error)
 }
 
 void
-file_error_shorter(struct exchange *ex)
+file_error_changed(struct exchange *ex)
 {
 	struct service *svc = ex->ex_service;
 
-	if (message_rate_tell(&svc->svc_told_shorter, clock_now()))
+	if (message_rate_tell(&svc->svc_told_changed, clock_now()))
 		log_error(svc->svc_log,
-		    "%s: became shorter while it was sent: the answer is cut; "
+		    "%s: changed while it was sent: the answer is cut; "
 		    "write a new file and rename it",
 		    name_of(ex));
 }

@@ -14,8 +14,8 @@ struct exchange;
  */
 void file_error_tell(struct exchange *, int error);
 
-/* The file became shorter while it was sent: the answer is cut.  Logged once a minute. */
-void file_error_shorter(struct exchange *);
+/* The file changed while it was sent: the answer is cut.  Logged once a minute. */
+void file_error_changed(struct exchange *);
 
 /* For want of a descriptor? */
 bool file_error_descriptor(int error);

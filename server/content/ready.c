@@ -44,13 +44,16 @@ ready_offer(
 	const struct response *rs = &ex->ex_response;
 	struct cached_key hk = key(ex);
 	uint64_t now = ex->ex_since;
+	struct cached_response *ha;
 
 	if (hk.hk_target.s_ptr == NULL || rs->rs_status != 200 ||
 	    rs->rs_close || rs->rs_nranges != 1 || ex->ex_request.rq_http10 ||
 	    rs->rs_head.b_failed || ex->ex_request.rq_want_digest.s_ptr != NULL)
 		return;
-	response_cache_offer(ex->ex_service->svc_hot, hk, file,
+	ha = response_cache_offer(ex->ex_service->svc_hot, hk, file,
 	    (struct str){rs->rs_head.b_data, rs->rs_head.b_len},
 	    response_cache_count(&rp->rp_asked, now, 1), now,
 	    ex->ex_service->svc_time);
+	if (ha != NULL)
+		response_cache_link(ha, file, &rp->rp_ready);
 }

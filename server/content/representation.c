@@ -198,6 +198,24 @@ repr_create(const struct pw_file *file, const struct conf *conf,
 	return rp;
 }
 
+static void
+repr_free(void *arg)
+{
+	struct representation *rp = arg;
+
+	response_cache_forget(&rp->rp_ready);
+	free(rp);
+}
+
+/* The file is still open: ready answers of other locations go on asking its descriptor. */
+static void
+repr_replace(struct representation *old, struct representation *rp)
+{
+	if (rp != NULL)
+		response_cache_move(&old->rp_ready, &rp->rp_ready);
+	repr_free(old);
+}
+
 struct representation *
 representation_of(struct pw_file *file, const struct conf *conf,
     const struct settings *set, const char *name, enum coding coding,
@@ -209,8 +227,9 @@ representation_of(struct pw_file *file, const struct conf *conf,
 	if (rp != NULL && !rp->rp_young && rp->rp_made <= now &&
 	    rp->rp_set == set && rp->rp_coding == coding)
 		return rp;
-	free(rp);
 	file->fil_user = repr_create(file, conf, set, name, coding, now);
-	file->fil_user_free = free;
+	file->fil_user_free = repr_free;
+	if (rp != NULL)
+		repr_replace(rp, file->fil_user);
 	return file->fil_user;
 }

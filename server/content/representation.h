@@ -28,6 +28,7 @@ struct representation {
 	size_t rp_validators;  /* those behind Repr-Digest, if it is there */
 	bool rp_young;	       /* modified just now, or later: not kept */
 	struct response_cache_count rp_asked; /* requests for it */
+	struct response_cache_list rp_ready;
 	char rp_type[CONF_MEDIA_TYPE];
 	char rp_tag[80];
 	char rp_lines

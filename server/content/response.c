@@ -415,8 +415,10 @@ respond_file(struct exchange *ex, struct pw_file *file, const char *name,
 	head_begin(ex, plan.pl_status);
 	ex->ex_response.rs_file = file;
 	ex->ex_response.rs_settings = set;
-	if (ready != NULL)
+	if (ready != NULL) {
+		response_cache_link(ready, file, &rp->rp_ready);
 		response_cache_ref(ex->ex_response.rs_ready = ready);
+	}
 	if (!file_begin(ex, &plan, rp)) {
 		response_finish(ex);
 		respond_error(ex, 503);
@@ -463,7 +465,7 @@ response_replaced(struct exchange *ex)
 		file_error_tell(ex, error);
 	if (response_sent(rs) > 0 || rs->rs_status >= 500) {
 		if (error == -ESTALE)
-			file_error_shorter(ex);
+			file_error_changed(ex);
 		return false;
 	}
 	status = error == -EAGAIN || error == -ENOMEM || error == -ESTALE ? 503

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/file/file.h"
 #include "lib/os/seed.h"
 #include "lib/util/hash.h"
 #include "lib/util/timespec.h"
@@ -87,8 +88,45 @@ response_cache_unref(struct cached_response **hap)
 }
 
 static void
+unlink_file(struct cached_response *ha)
+{
+	if (ha->ha_file != NULL)
+		LIST_REMOVE(ha, ha_of_file);
+	ha->ha_file = NULL;
+}
+
+void
+response_cache_link(struct cached_response *ha, struct pw_file *file,
+    struct response_cache_list *list)
+{
+	if (ha->ha_file == file)
+		return;
+	unlink_file(ha);
+	ha->ha_file = file;
+	LIST_INSERT_HEAD(list, ha, ha_of_file);
+}
+
+void
+response_cache_move(
+    struct response_cache_list *from, struct response_cache_list *to)
+{
+	*to = *from;
+	if (!LIST_EMPTY(to))
+		LIST_FIRST(to)->ha_of_file.le_prev = &LIST_FIRST(to);
+	LIST_INIT(from);
+}
+
+void
+response_cache_forget(struct response_cache_list *list)
+{
+	while (!LIST_EMPTY(list))
+		unlink_file(LIST_FIRST(list));
+}
+
+static void
 evict(struct response_cache *hot, struct cached_response *ha)
 {
+	unlink_file(ha);
 	LIST_REMOVE(ha, ha_bucket);
 	TAILQ_REMOVE(&hot->hot_order, ha, ha_order);
 	response_cache_unref(&ha);
@@ -154,7 +192,8 @@ response_cache_find(struct response_cache *hot, struct cached_key key,
 {
 	struct cached_response *ha = find(hot, key);
 
-	if (ha == NULL || now_us >= ha->ha_until)
+	if (ha == NULL || now_us >= ha->ha_until ||
+	    (ha->ha_file != NULL && !file_is_fresh(ha->ha_file)))
 		return NULL;
 	/* The clock went back: Last-Modified may lie behind the new Date. */
 	if (ha->ha_date > now) {
@@ -298,7 +337,7 @@ make(struct response_cache *hot, struct cached_key key, struct pw_file *file,
 	return NULL;
 }
 
-void
+struct cached_response *
 response_cache_offer(struct response_cache *hot, struct cached_key key,
     struct pw_file *file, struct str head, unsigned asked, uint64_t now_us,
     time_t now)
@@ -312,16 +351,17 @@ response_cache_offer(struct response_cache *hot, struct cached_key key,
 	    file->fil_size > RESPONSE_CACHE_LARGEST || file->fil_stale ||
 	    key.hk_target.s_len >= RESPONSE_CACHE_TARGET ||
 	    file->fil_ctime.tv_sec > now - RESPONSE_CACHE_SETTLED)
-		return;
+		return NULL;
 	n = choose(hot, size, asked, now_us, victims);
 	ha = n < 0 ? NULL : make(hot, key, file, head);
 	if (ha == NULL)
-		return;
+		return NULL;
 	while (n > 0)
 		evict(hot, victims[--n]);
 	ha->ha_date = now;
 	response_cache_count(&ha->ha_uses, now_us, asked);
 	insert(hot, ha);
+	return ha;
 }
 
 void *

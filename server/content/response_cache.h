@@ -9,7 +9,8 @@
  *
  * Fresh: each is given out for as long as its file need not be looked up again
  * (pw_file_open), then the file is looked up, and if it is as it was, the answer is fresh
- * again.  The state of a file is its inode, size, mtime and ctime; so one is taken in
+ * again.  As long as the file is open fstat(2) is asked before, once in an iteration of the loop:
+ * so what changes the file itself is noticed at once, and another file in its place in a second.  The state of a file is its inode, size, mtime and ctime; so one is taken in
  * only when its ctime lies RESPONSE_CACHE_SETTLED in the past, and whatever is written
  * to it after that can be seen.  (Except what is written through a mapping: the kernel
  * sets the times when a page becomes dirty, not at each store.)
@@ -45,9 +46,13 @@
 /* In hk_accept, besides the weights: the client came with TLS. */
 #define RESPONSE_CACHE_TLS (UINT64_C(1) << 63)
 
+struct cached_response;
 struct response_cache;
 struct seed;
 struct site;
+
+/* All that were made of one open file. */
+LIST_HEAD(response_cache_list, cached_response);
 
 /* Absent (s_ptr is NULL): there can be no answer. */
 struct cached_key {
@@ -80,6 +85,9 @@ struct cached_response {
 	time_t ha_date;	   /* that its head has */
 	uint64_t ha_until; /* fresh, microseconds */
 	uint64_t ha_hash;
+	/* Its descriptor tells at once that it has changed; NULL: it is closed. */
+	struct pw_file *ha_file;
+	LIST_ENTRY(cached_response) ha_of_file;
 	/* the file that it was made of */
 	uint64_t ha_dev;
 	uint64_t ha_ino;
@@ -119,13 +127,24 @@ struct cached_response *response_cache_of_file(struct response_cache *,
     struct cached_key, const struct pw_file *, uint64_t now_us);
 
 /*
- * Takes in an answer, if there is room, or what deserves it less: head is the head as
+ * Puts an answer on the list of its file, which is open: it is fresh as long as the descriptor
+ * says so.  move: another list, which is empty, is the file's from now on.  forget: the file is
+ * closed; what is on its list is fresh for the rest of its second.
+ */
+void response_cache_link(
+    struct cached_response *, struct pw_file *, struct response_cache_list *);
+void response_cache_move(
+    struct response_cache_list *from, struct response_cache_list *to);
+void response_cache_forget(struct response_cache_list *);
+
+/*
+ * Takes in an answer and returns it, if there is room, or what deserves it less: head is the head as
  * it was made for this request, in the second now.  asked: how often the file was.  The body is copied, if
  * all of it is in memory.
  */
-void response_cache_offer(struct response_cache *, struct cached_key,
-    struct pw_file *, struct str head, unsigned asked, uint64_t now_us,
-    time_t now);
+struct cached_response *response_cache_offer(struct response_cache *,
+    struct cached_key, struct pw_file *, struct str head, unsigned asked,
+    uint64_t now_us, time_t now);
 
 /*
  * Memory for its head in a form of the sender's, ha_form, which it has not yet; it goes with the

@@ -61,7 +61,7 @@ struct service {
 	struct message_rate
 	    svc_told_memory; /* about requests that found no memory */
 	struct message_rate svc_told_sibling; /* about siblings not sent */
-	struct message_rate svc_told_shorter; /* about files that shrank */
+	struct message_rate svc_told_changed; /* about files that changed */
 	struct message_rate svc_told_busy;    /* about passwords not verified */
 	struct message_rate svc_told_disk; /* about disks that do not answer */
 	struct stats svc_stats;		   /* any thread reads */

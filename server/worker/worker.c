@@ -208,8 +208,8 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	    "requests failed: memory ran out");
 	report_left_out(wk, &wk->wk_service.svc_told_sibling,
 	    "times a compressed sibling was not sent");
-	report_left_out(wk, &wk->wk_service.svc_told_shorter,
-	    "answers cut: a file became shorter");
+	report_left_out(wk, &wk->wk_service.svc_told_changed,
+	    "answers cut: a file changed");
 	report_left_out(
 	    wk, &wk->wk_service.svc_told_busy, "passwords were not verified");
 	report_left_out(wk, &wk->wk_service.svc_told_disk,

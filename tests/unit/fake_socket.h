@@ -43,6 +43,8 @@ static struct {
 	bool fk_refused;  /* it was full, and has had no room since */
 	bool fk_failed;
 	unsigned fk_calls;
+	int fk_refuses; /* errno of sendfile(2) for every file, or 0 ... */
+	unsigned fk_refusals; /* ... and how often it was said */
 	const char *fk_wrong; /* a pool's thread cannot fail a test */
 } fake;
 
@@ -51,6 +53,8 @@ static inline void
 fake_reset(size_t total)
 {
 	fake.fk_len = fake.fk_calls = 0;
+	fake.fk_refuses = 0;
+	fake.fk_refusals = 0;
 	fake.fk_total = total;
 	fake.fk_room = fake.fk_most = fake.fk_end = ALL;
 	fake.fk_odds = fake.fk_cold = 0;

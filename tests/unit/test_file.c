@@ -66,11 +66,41 @@ within_a_second_nothing_is_looked_up(void **state)
 	uint64_t now = clock_now();
 	const struct pw_file *file;
 
+	char dir[sizeof(fx->fx_dir) + 300];
+
+	snprintf(dir, sizeof(dir), "%s", path_in(fx, "d"));
+	assert_int_equal(mkdir(dir, 0755), 0);
+	make_file(fx, "d/f", SIZE);
+	file = peek(fx, "d/f", now);
+	assert_int_equal(rename(dir, path_in(fx, "e")), 0);
+	assert_ptr_equal(peek(fx, "d/f", now + SECOND / 2), file);
+	assert_int_equal(open_error(fx, "d/f", now + 5 * SECOND), -ENOENT);
+}
+
+/* The descriptor tells, in the first iteration after it. */
+static void
+what_changes_the_file_itself_is_noticed_at_once(void **state)
+{
+	struct fixture *fx = *state;
+	uint64_t now = clock_now();
+	const struct pw_file *file;
+	int i;
+
 	make_file(fx, "f", SIZE);
-	file = peek(fx, "f", now);
+	for (i = 0; i < 2; i++) {
+		pw_loop_rest(fx->fx_loop, now);
+		file = peek(fx, "f", now);
+		pw_loop_rest(fx->fx_loop, now);
+		assert_ptr_equal(peek(fx, "f", now), file);
+		make_file(fx, "f", i == 0 ? SIZE - 1 : 0);
+		assert_ptr_equal(peek(fx, "f", now), file);
+		pw_loop_rest(fx->fx_loop, now);
+		assert_int_equal(
+		    peek(fx, "f", now)->fil_size, i == 0 ? SIZE - 1 : 0);
+	}
 	assert_int_equal(unlink(path_in(fx, "f")), 0);
-	assert_ptr_equal(peek(fx, "f", now + SECOND / 2), file);
-	assert_int_equal(open_error(fx, "f", now + 5 * SECOND), -ENOENT);
+	pw_loop_rest(fx->fx_loop, now);
+	assert_int_equal(open_error(fx, "f", now), -ENOENT);
 }
 
 static void
@@ -461,6 +491,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(a_file_has_what_stat_says, setup),
 	    TEST(within_a_second_nothing_is_looked_up, setup),
+	    TEST(what_changes_the_file_itself_is_noticed_at_once, setup),
 	    TEST(an_unchanged_file_stays_the_same_one, setup),
 	    TEST(a_file_knows_when_it_was_last_looked_up, setup),
 	    TEST(whatever_stat_tells_apart_is_changed, setup),

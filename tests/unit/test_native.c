@@ -315,7 +315,7 @@ each_result_has_its_consequence(void **state)
 #define SCRIPTS 20000u
 
 static const int passing[] = {0, EAGAIN, EAGAIN, EBUSY, EINTR, ENOBUFS};
-static const int failing[] = {EIO, EPIPE, ECONNRESET, ENOTCONN, EINVAL};
+static const int failing[] = {EIO, EPIPE, ECONNRESET, ENOTCONN};
 
 static uint32_t
 below(uint32_t n)
@@ -451,7 +451,8 @@ a_call_is_for_a_share(void **state)
 	assert_int_equal(run(&sh), PW_SEND_DONE);
 	assert_true(fake.fk_nbytes <= SHARE_MOST);
 	assert_true(fake.fk_calls >= (4 << 20) / SHARE_MOST);
-	assert_int_equal(sh.sh_xfer.xf_again + 1, fake.fk_calls);
+	/* The end of the file goes by a call of its own, in the last step. */
+	assert_int_equal(sh.sh_xfer.xf_again + 2, fake.fk_calls);
 	end(&sh);
 	pw_file_unref(&file);
 }

@@ -49,6 +49,11 @@ __wrap_os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent)
 
 	if (sock != fake.fk_sock)
 		return __real_os_sendfile(sock, fd, off, len, sent);
+	if (fake.fk_refuses != 0) {
+		fake.fk_refusals++;
+		*sent = 0;
+		return -fake.fk_refuses;
+	}
 	error = take(len, sent);
 	take_file(fd, off, *sent);
 	return error;
@@ -77,6 +82,11 @@ __wrap_os_native_send(int sock, int fd, off_t off, size_t len,
 
 	if (sock != fake.fk_sock)
 		fake.fk_wrong = "another socket";
+	if (fake.fk_refuses != 0) {
+		fake.fk_refusals++;
+		*sent = 0;
+		return -fake.fk_refuses;
+	}
 	error = take(on->on_mem_len + len, sent);
 	mem = least(on->on_mem_len, *sent);
 	take_memory(on->on_mem, mem);
@@ -358,6 +368,33 @@ send_all(struct fixture *fx, struct shot *sh, const struct way *wy,
 	RULE(sh, sh->sh_full == 0);
 }
 
+/* The device is asked again in each transmission, and no more than once in it. */
+static void
+send_without_sendfile(struct fixture *fx, struct shot *sh, const struct way *wy,
+    struct pw_file *file, size_t mem, off_t off, off_t len)
+{
+	static const int errors[] = {EINVAL, ENOSYS, EOPNOTSUPP};
+	static unsigned n;
+	struct pw_device *dv = file == NULL ? NULL : file_priv(file)->fp_device;
+
+	begin(sh, fx, wy, file, mem, off, len);
+	fake.fk_refuses = errors[n++ % COUNT(errors)];
+	if (dv != NULL)
+		atomic_store(&dv->dv_copies, 0);
+	RULE(sh, drive(sh) == PW_SEND_DONE);
+	RULE(sh, fake.fk_refusals <= 1);
+	RULE(sh, dv == NULL || device_copies(dv) == (fake.fk_refusals == 1));
+	end(sh, fx);
+	if (dv != NULL)
+		atomic_store(&dv->dv_copies, 0);
+}
+
+static void
+where_sendfile_is_refused_every_shape_is_copied(void **state)
+{
+	each_shape(*state, 700 * KIB, send_without_sendfile);
+}
+
 static void
 every_shape_is_sent_to_who_takes_all(void **state)
 {
@@ -590,6 +627,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(every_shape_is_sent_to_who_takes_all),
+	    TEST(where_sendfile_is_refused_every_shape_is_copied),
 	    TEST(the_socket_may_be_full_at_any_point),
 	    TEST(the_socket_may_fail_at_any_point),
 	    TEST(random_shapes_to_random_sockets),

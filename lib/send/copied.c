@@ -1,0 +1,103 @@
+/*
+ * copied: what is read into memory and sent from there: all of a file where sendfile(2) is refused
+ * or cannot be used, and the end of every range, SEND_TAIL at most.  After its last byte was read
+ * fstat(2) tells whether the file is still the one of which the head has the validators.  The end
+ * is sent after that: so no client has all of an answer whose bytes may be of two versions.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/file/file.h"
+#include "lib/send/path.h"
+#include "lib/send/sink.h"
+
+#define COPY ((size_t)64 << 10) /* bytes of a call: four records of TLS */
+
+int
+send_check(const struct pw_send *s, size_t len)
+{
+	return (off_t)len < s->snd_len ? 0 : file_check(s->snd_file);
+}
+
+size_t
+send_before_tail(const struct pw_send *s, size_t len)
+{
+	off_t before = s->snd_len - (off_t)SEND_TAIL;
+
+	if (before <= 0 || device_copies(file_priv(s->snd_file)->fp_device))
+		return 0;
+	return (off_t)len < before ? len : (size_t)before;
+}
+
+bool
+send_is_refused(const struct pw_send *s, int error)
+{
+	if (error != -EINVAL && error != -ENOSYS && error != -EOPNOTSUPP)
+		return false;
+	device_refuses(file_priv(s->snd_file)->fp_device, error);
+	return true;
+}
+
+/* Where the path may wait for the disk, or was told that the page is there and has no RWF_NOWAIT. */
+static bool
+may_wait(const struct pw_send *s)
+{
+	int ask = file_priv(s->snd_file)->fp_ask;
+
+	return !s->snd_path->path_prefetches || ask == OS_ASK_NEVER_COLD ||
+	       ask == OS_ASK_MINCORE;
+}
+
+/* RWF_NOWAIT may refuse what was in memory just now: ss_result. */
+static long
+read_next(struct pw_send *s, char *to, size_t len)
+{
+	long n = os_read(s->snd_file->fil_fd, s->snd_off, to, len, may_wait(s));
+	int error;
+
+	if (n <= 0) {
+		if (n == -EOPNOTSUPP)
+			n = -EAGAIN; /* a file that has no RWF_NOWAIT, unlike others */
+		priv(s)->ss_result = (int)n;
+		return n == 0 ? -ESTALE : n == -EAGAIN ? -EBUSY : n;
+	}
+	error = send_check(s, (size_t)n);
+	return error == 0 ? n : error;
+}
+
+int
+send_copied(struct pw_send *s, size_t len, size_t *sent)
+{
+	struct pw_sink *sk = s->snd_sink;
+	size_t head = s->snd_mem_len, room = COPY;
+	char memory[COPY], *data = memory;
+	long n;
+
+	*sent = 0;
+	if (sk != NULL && sk->sk_ops->room != NULL)
+		data = sk->sk_ops->room(sk, &room);
+	if (room <= head)
+		return room == 0 ? -EAGAIN
+				 : sink_send(s, s->snd_mem, room, true, sent);
+	room -= head;
+	if (head > 0)
+		memcpy(data, s->snd_mem, head);
+	n = read_next(s, data + head, len < room ? len : room);
+	if (n < 0)
+		return (int)n;
+	return sink_send(s, data, head + (size_t)n,
+	    s->snd_more || (off_t)n < s->snd_len, sent);
+}
+
+int
+send_by_sendfile(struct pw_send *s, size_t len, size_t *sent)
+{
+	size_t pages = send_before_tail(s, len);
+	int error;
+
+	if (pages == 0 || s->snd_mem_len > 0)
+		return send_copied(s, len, sent);
+	error = os_sendfile(
+	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, pages, sent);
+	return send_is_refused(s, error) ? send_copied(s, len, sent) : error;
+}
