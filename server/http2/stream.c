@@ -372,11 +372,11 @@ begin(struct h2_stream *sm)
 	ex->ex_bucket = ho->ho_bucket;
 	ex->ex_rate = h2->h2_rate;
 	ex->ex_head_apart = true;
+	ex->ex_proxied = ho->ho_proxied;
 	sm->sm_ex = ex;
 	answer(sm);
 	return true;
 }
-	ex->ex_proxied = ho->ho_proxied;
 
 void
 h2_stream_begin(struct h2_stream *sm)
