@@ -276,6 +276,33 @@ conf_set_listing_header(struct conf_scope *scope, const struct key *key,
 }
 
 int
+conf_set_dotfiles(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	struct settings *set = scope->cs_set;
+
+	(void)key;
+	if (conf_bool(text, &set->set_dotfiles) == 0)
+		return 0;
+	if (!is_file_name(text) || text[0] != '.')
+		return conf_why(why, -EINVAL,
+		    "\"%s\" is not true or false, nor a name that begins with "
+		    "a "
+		    "dot, such as \".zarray\"",
+		    text);
+	if (conf_keep_add(scope->cs_conf, &set->set_dotnames, text) != 0)
+		return conf_no_memory(why);
+	return 0;
+}
+
+void
+conf_clear_dotfiles(struct conf_scope *scope)
+{
+	scope->cs_set->set_dotfiles = false;
+	scope->cs_set->set_dotnames = NULL;
+}
+
+int
 conf_set_index(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {

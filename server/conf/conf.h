@@ -81,10 +81,11 @@ struct settings {
 	uint64_t set_readahead; /* bytes, or PW_READAHEAD_... */
 	enum pw_cache set_cache;
 	bool set_autoindex;
-	bool set_dotfiles;
-	bool set_closed;  /* by allow, deny, a password or a link */
-	bool set_guarded; /* that, or a rate: content/access.h */
-	char **set_index; /* names to try in a directory, NULL ends them */
+	bool set_dotfiles; /* names that begin with a dot are served: all ... */
+	char **set_dotnames; /* ... or these, NULL ends them; NULL: none */
+	bool set_closed;     /* by allow, deny, a password or a link */
+	bool set_guarded;    /* that, or a rate: content/access.h */
+	char **set_index;    /* names to try in a directory, NULL ends them */
 	char set_listing_header[256]; /* shown above a listing; empty: none */
 	size_t set_root;	      /* in conf_roots */
 	size_t set_strip; /* bytes at a path's front that the root has not */

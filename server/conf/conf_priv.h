@@ -125,6 +125,8 @@ key_set_f conf_set_send_path;
 key_set_f conf_set_readahead;
 key_set_f conf_set_cache;
 key_set_f conf_set_listing_header;
+key_set_f conf_set_dotfiles;
+void conf_clear_dotfiles(struct conf_scope *);
 key_set_f conf_set_index;
 void conf_clear_index(struct conf_scope *);
 

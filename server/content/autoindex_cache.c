@@ -149,6 +149,7 @@ same_page(const struct place *a, const struct place *b)
 	return a->pl_ino == b->pl_ino && a->pl_dev == b->pl_dev &&
 	       a->pl_dotfiles == b->pl_dotfiles &&
 	       a->pl_siblings == b->pl_siblings &&
+	       a->pl_dotnames == b->pl_dotnames &&
 	       a->pl_digests == b->pl_digests && a->pl_header == b->pl_header &&
 	       view_same(a->pl_view, b->pl_view) &&
 	       timespec_same(&a->pl_mtime, &b->pl_mtime) &&

@@ -9,6 +9,7 @@
 
 #include "server/content/autoindex_header.h"
 #include "server/content/autoindex_html.h"
+#include "server/http/target.h"
 #include "server/util/utf8.h"
 
 static bool
@@ -81,7 +82,9 @@ open_header(const struct place *pl)
 	    snprintf(path, sizeof(path), "%s/%s", pl->pl_path, pl->pl_header);
 
 	if (n >= (int)sizeof(path) ||
-	    (pl->pl_header[0] == '.' && !pl->pl_dotfiles))
+	    (pl->pl_header[0] == '.' && !pl->pl_dotfiles &&
+		!target_dotname(
+		    pl->pl_dotnames, pl->pl_header, strlen(pl->pl_header))))
 		return -ENOENT;
 	return pw_root_open_file(pl->pl_root, path);
 }

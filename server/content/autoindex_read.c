@@ -14,6 +14,7 @@
 #include "server/content/autoindex_json.h"
 #include "server/content/autoindex_read.h"
 #include "server/http/coding.h"
+#include "server/http/target.h"
 
 #define ROW_HTML 120	 /* bytes of a file's row besides its name, twice ... */
 #define ROW_JSON 80	 /* ... at least */
@@ -31,11 +32,12 @@ struct autoindex_names {
 };
 
 static bool
-shown(const char *name, bool dotfiles)
+shown(const struct place *pl, const char *name)
 {
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return false;
-	return name[0] != '.' || dotfiles;
+	return name[0] != '.' || pl->pl_dotfiles ||
+	       target_dotname(pl->pl_dotnames, name, strlen(name));
 }
 
 static void
@@ -187,7 +189,7 @@ autoindex_read_block(
 			*end = errno == 0;
 			return -errno;
 		}
-		if (!shown(de->d_name, pl->pl_dotfiles))
+		if (!shown(pl, de->d_name))
 			continue;
 		row = (struct row){.row_name = de->d_name};
 		if (!look_at_shown(dirfd(dir), pl, &row))
@@ -235,13 +237,13 @@ add_name(struct autoindex_names *ns, const char *name)
 }
 
 static int
-read_names(DIR *dir, bool dotfiles, struct autoindex_names *ns)
+read_names(DIR *dir, const struct place *pl, struct autoindex_names *ns)
 {
 	struct dirent *de;
 	int error = 0;
 
 	while (error == 0 && (errno = 0, de = readdir(dir)) != NULL)
-		if (shown(de->d_name, dotfiles))
+		if (shown(pl, de->d_name))
 			error = add_name(ns, de->d_name);
 	return error == 0 ? -errno : error;
 }
@@ -290,7 +292,7 @@ read_and_render(
 	if (!autoindex_read_room(b))
 		return -ENOMEM;
 	autoindex_read_begin(pl, b, true);
-	error = read_names(dir, pl->pl_dotfiles, ns);
+	error = read_names(dir, pl, ns);
 	if (error == 0)
 		error = look_at_names(pl, dir, ns);
 	if (error != 0)

@@ -27,7 +27,9 @@ struct place {
 	const char *pl_path;   /* below the root */
 	const char *pl_title;  /* the path as the client knows it */
 	const char *pl_header; /* of the configuration, or NULL */
-	bool pl_dotfiles;
+	bool pl_dotfiles; /* names that begin with a dot are shown, all ... */
+	char *const
+	    *pl_dotnames;     /* ... or these, of the configuration; or NULL */
 	unsigned pl_siblings; /* not shown: bits 1 << enum coding */
 	bool pl_digests;      /* those that files carry are in JSON */
 	struct view pl_view;

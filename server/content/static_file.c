@@ -157,6 +157,7 @@ list(struct exchange *ex, struct place place)
 	place.pl_siblings = siblings(lk->lk_set);
 	place.pl_digests = lk->lk_set->set_digest;
 	if (lk->lk_set->set_listing_header[0] != '\0')
+	place.pl_dotnames = lk->lk_set->set_dotnames;
 		place.pl_header = lk->lk_set->set_listing_header;
 	place.pl_view =
 	    view_parse(ex->ex_target.tgt_query, ex->ex_request.rq_accept);
@@ -501,7 +502,9 @@ static_begin(struct exchange *ex)
 
 	if (lk->lk_set->set_redirects != NULL && redirect_by_rule(ex))
 		return true;
-	if (ex->ex_target.tgt_dotfile && !lk->lk_set->set_dotfiles)
+	if (ex->ex_target.tgt_dotfile && !lk->lk_set->set_dotfiles &&
+	    !target_dotnames(
+		lk->lk_set->set_dotnames, ex->ex_target.tgt_path.s_ptr))
 		return fail(ex, -ENOENT);
 	if (lk->lk_set->set_ncodings > 0)
 		lk->lk_weights =

@@ -110,16 +110,37 @@ normalise(struct str raw, char *buf, struct str *path)
 	return true;
 }
 
-static bool
-has_dotfile(const char *path)
+/* The '/' before the next segment that begins with a dot; NULL: there is none. */
+static const char *
+next_dotfile(const char *path, bool first)
 {
 	static const char exempt[] = "/.well-known";
 	size_t n = sizeof(exempt) - 1;
 
-	if (strncmp(path, exempt, n) == 0 &&
+	if (first && strncmp(path, exempt, n) == 0 &&
 	    (path[n] == '/' || path[n] == '\0'))
 		path += n;
-	return strstr(path, "/.") != NULL;
+	return strstr(path, "/.");
+}
+
+bool
+target_dotname(char *const *names, const char *segment, size_t len)
+{
+	for (; names != NULL && *names != NULL; names++)
+		if (strncmp(*names, segment, len) == 0 && (*names)[len] == '\0')
+			return true;
+	return false;
+}
+
+bool
+target_dotnames(char *const *names, const char *path)
+{
+	const char *p = next_dotfile(path, true);
+
+	for (; p != NULL; p = next_dotfile(p + 1, false))
+		if (!target_dotname(names, p + 1, strcspn(p + 1, "/")))
+			return false;
+	return true;
 }
 
 static bool
@@ -181,7 +202,7 @@ target_parse(struct str raw, char *buf, size_t size, struct target *tgt)
 	}
 	if (!normalise(raw, buf, &tgt->tgt_path))
 		return 400;
-	tgt->tgt_dotfile = has_dotfile(buf);
+	tgt->tgt_dotfile = next_dotfile(buf, true) != NULL;
 	return 0;
 }
 

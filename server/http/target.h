@@ -37,6 +37,12 @@ struct target {
  */
 int target_parse(struct str raw, char *buf, size_t size, struct target *);
 
+/* Is the segment one of the names?  NULL ends them; names may be NULL. */
+bool target_dotname(char *const *names, const char *segment, size_t len);
+
+/* Is each segment of a path that makes it a dotfile one of the names? */
+bool target_dotnames(char *const *names, const char *path);
+
 /*
  * Percent-encodes a path for use in Location or href: everything but
  * unreserved characters, '/', and the sub-delims and '@' that RFC 3986 allows

@@ -4,6 +4,7 @@ What leads outside of the root is in test_path_corpus.py and test_path_races.py.
 """
 
 import ctypes
+import json
 import os
 import struct
 
@@ -226,6 +227,27 @@ def test_dotfiles_are_served_if_configured(serve_conf, tree):
     assert body_of(server, "/.hidden.txt") == b"hidden\n"
     assert body_of(server, "/.git/config") == b"hidden\n"
     assert server.get("/..").status == 400
+
+
+def test_dotfiles_that_are_named_are_served(serve_conf, site):
+    """Each segment with a dot has to be one of the names; a listing shows the same."""
+    for name in (".zarray", ".zarray.tmp", ".z", ".disk/info", ".disk/.zattrs", ".disk/.x", ".git/.zarray",
+                 "a/.zarray", "a/.git/f", ".well-known/f", ".well-known/.zarray", ".well-known/.x"):
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_bytes(name.encode())
+    names = [".zarray", ".zattrs", ".disk"]
+    server = serve_conf({"dotfiles": names, "autoindex": True, "workers": 1}, [
+        ("s", {"root": site}, {"/a/": {"dotfiles": False}, "/.git/": {"dotfiles": True}})])
+    served = {".zarray", ".disk/info", ".disk/.zattrs", ".git/.zarray", ".well-known/f", ".well-known/.zarray"}
+    for path in sorted(p for p in site.rglob("*") if p.is_file()):
+        name = str(path.relative_to(site))
+        response = server.get("/" + name)
+        assert (response.status, response.body == name.encode()) == (
+            (200, True) if name in served else (404, False)), name
+    assert server.get("/.disk/../.zarray").body == b".zarray"
+    assert server.get("/%2ezarra%79").body == b".zarray"
+    shown = {e["name"] for e in json.loads(server.get("/?format=json").body)}
+    assert shown == {".zarray", ".disk", "a"}
 
 
 # ------------------------------------------------------------------- symlinks

@@ -230,7 +230,9 @@ an_empty_string_is_an_error_for_every_key(void **state)
 	    {"readahead", "the value is empty (64K to 64M, 0 or auto)"},
 	    {"cache", "\"\" is not keep, drop or auto"},
 	    {"autoindex", "\"\" is not true or false (also on, yes, off, no)"},
-	    {"dotfiles", "\"\" is not true or false (also on, yes, off, no)"},
+	    {"dotfiles",
+		"\"\" is not true or false, nor a name that begins with a dot, "
+		"such as \".zarray\""},
 	    {"index", "\"\" is not the name of a file"},
 	    {"listing_header", "\"\" is not the name of a file"},
 	};
