@@ -207,6 +207,12 @@ int pw_root_open_file(const struct pw_root *, const char *path);
 int pw_stat_name(int dirfd, const char *name, struct stat *);
 
 /*
+ * As stat(2) of a path below the root, with the links that the root allows; may wait, so for
+ * tk_work only.  -EXDEV: outside the root, or on another file system, which may hang.
+ */
+int pw_root_stat(const struct pw_root *, const char *path, struct stat *);
+
+/*
  * An extended attribute of a regular file of that directory, as plc_attribute; may wait, so for
  * tk_work only.  How many bytes, or -errno; -ENOENT: it has none; -EXDEV: another file system
  * is mounted there.

@@ -129,6 +129,19 @@ pw_stat_name(int dirfd, const char *name, struct stat *st)
 	return os_stat_name(dirfd, name, st);
 }
 
+int
+pw_root_stat(const struct pw_root *rt, const char *path, struct stat *st)
+{
+	int fd, error;
+
+	fd = os_lookup(rt->rt_fd, path, OS_ONE_MOUNT | rt->rt_links);
+	if (fd < 0)
+		return fd;
+	error = fstat(fd, st) == -1 ? -errno : 0;
+	close(fd);
+	return error;
+}
+
 long
 pw_name_attribute(
     int dirfd, const char *name, const char *attribute, void *to, size_t size)

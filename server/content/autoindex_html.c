@@ -9,8 +9,11 @@
 #include "server/http/target.h"
 #include "server/util/utf8.h"
 
-#define LINKED_MOST \
-	64 /* directories above that are links: their text is quadratic */
+/* Directories of the heading that are links, and bytes of one: their text is quadratic. */
+#define LINKED_MOST  64
+#define LINKED_BYTES 1024
+
+#define NBSP "\xc2\xa0"
 
 #define ICON(shape)                                                           \
 	"url(\"data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' " \
@@ -48,11 +51,14 @@ static const char autoindex_html_style[] =
     "#list tr{border-bottom:1px solid var(--line)}"
     "#list tr:hover{background:var(--on)}\n"
     "#list th{text-align:left;padding:.35em .5em}"
-    "#list th+th{width:6.5em;text-align:right}"
-    "#list th+th+th{width:10em}"
-    "#list th a{color:inherit}"
-    "[aria-sort=ascending] a::after{content:\" \\2191\"}"
-    "[aria-sort=descending] a::after{content:\" \\2193\"}\n"
+    "#list th+th{width:10em;text-align:right}"
+    "#list th+th+th{width:6.5em}"
+    "#list form{margin:0}"
+    "#list button{font:inherit;color:inherit;background:none;border:0;"
+    "padding:0;cursor:pointer}"
+    "#list button:hover{text-decoration:underline}"
+    "[aria-sort=ascending] button::after{content:\" \\2191\"}"
+    "[aria-sort=descending] button::after{content:\" \\2193\"}\n"
     "#list td{padding:0;vertical-align:top;overflow-wrap:anywhere}"
     "#list td+td{padding:.35em .5em;text-align:right;white-space:nowrap;"
     "color:var(--dim);font-variant-numeric:tabular-nums}\n"
@@ -66,8 +72,8 @@ static const char autoindex_html_style[] =
     "#list th,#list th+th,#list th+th+th{display:inline-block;width:auto}"
     "#list td a{padding-bottom:0}"
     "#list td+td{display:inline;padding:0 0 0 2.35em;font-size:.9em}"
-    "#list td+td:empty{display:none}"
-    "#list td[title]+td{padding-left:.8em}"
+    "#list td+td+td{padding-left:.8em}"
+    "#list td+td+td:not([title]){display:none}"
     "}\n"
     "</style>";
 
@@ -132,19 +138,25 @@ autoindex_html_text(struct buf *b, const char *text, size_t len)
 
 /* ------------------------------------------------------------------- rows */
 
-/* "./" so that a name with a colon is not taken for a scheme. */
+/*
+ * Programs read this with regular expressions: href comes first, and is the name alone.  A colon
+ * is encoded, so that no name has a scheme; but fsspec takes each "http..." for an address.
+ */
 static void
 add_href(struct buf *b, const char *text, bool dir)
 {
 	char href[3 * NAME_MAX + 1];
 
 	target_encode((struct str){text, strlen(text)}, href, sizeof(href));
-	add(b, "<a dir=auto href=\"./");
+	add(b, strncmp(text, "http", 4) == 0 ? "<a href=\"./" : "<a href=\"");
 	add(b, href);
-	add(b, dir ? "/\">" : "\">");
+	add(b, dir ? "/\" dir=auto>" : "\" dir=auto>");
 }
 
-/* Three digits, or two and a tenth; what would be 1024 of a unit is 1.0 of the next one. */
+/*
+ * Three digits, or two and a tenth; what would be 1024 of a unit is 1.0 of the next one.  A number
+ * that a space follows is exact: lftp takes it for the size.
+ */
 static void
 add_size(struct buf *b, off_t size)
 {
@@ -162,21 +174,23 @@ add_size(struct buf *b, off_t size)
 		snprintf(text, sizeof(text), "<td title=\"%d bytes\">%d B",
 		    (int)size, (int)size);
 	else
-		snprintf(text, sizeof(text), "<td title=\"%lld bytes\">%.*f %s",
-		    (long long)size, value < 99.95, value, units[unit]);
+		snprintf(text, sizeof(text),
+		    "<td title=\"%lld bytes\">%.*f" NBSP "%s", (long long)size,
+		    value < 99.95, value, units[unit]);
 	add(b, text);
 }
 
 static void
 add_time(struct buf *b, time_t mtime)
 {
-	char text[128];
+	char text[128] = "<td>";
 	struct tm tm;
 
-	if (gmtime_r(&mtime, &tm) == NULL)
-		return;
-	strftime(text, sizeof(text),
-	    "<td><time datetime=%Y-%m-%dT%H:%M:%SZ>%Y-%m-%d %H:%M</time>", &tm);
+	if (gmtime_r(&mtime, &tm) != NULL)
+		strftime(text, sizeof(text),
+		    "<td><time datetime=%Y-%m-%dT%H:%M:%SZ>"
+		    "%Y-%m-%d %H:%M</time> ",
+		    &tm);
 	add(b, text);
 }
 
@@ -189,62 +203,76 @@ autoindex_html_row(struct buf *b, const struct row *row)
 	add_href(b, row->row_name, dir);
 	add_text(b, row->row_name, strlen(row->row_name), false);
 	add(b, dir ? "/</a>" : "</a>");
+	if (row->row_known)
+		add_time(b, row->row_mtime);
 	if (row->row_known && row->row_type == ROW_FILE)
 		add_size(b, row->row_size);
 	else if (row->row_known)
-		add(b, "<td>");
-	if (row->row_known)
-		add_time(b, row->row_mtime);
+		add(b, "<td>-");
 	add(b, "\n");
 }
 
 /* ------------------------------------------------------------------- page */
 
-static size_t
-count_slashes(const char *text)
+/*
+ * The link to a part of the path: false, if it would be long.  Programs that look for the names of
+ * this directory by regular expressions leave it out: GDAL, as href does not come first, fsspec,
+ * as it leads out by its path from the root.  "/" alone fsspec takes for this directory.
+ */
+static bool
+add_crumb_link(struct buf *b, const char *path, size_t len)
 {
-	size_t n = 0;
+	char href[LINKED_BYTES];
 
-	while ((text = strchr(text, '/')) != NULL) {
-		text++;
-		n++;
-	}
-	return n;
+	if (target_encode((struct str){path, len}, href, sizeof(href)) >=
+	    sizeof(href))
+		return false;
+	add(b, "<a dir=auto href=\"");
+	add(b, len == 1 ? "/./" : href);
+	add(b, "\">");
+	return true;
 }
 
-/* A directory of the path, so many above this one; 0 is this one. */
 static void
-add_crumb(struct buf *b, const char *name, size_t len, size_t up)
+add_crumb_text(struct buf *b, const char *name, size_t len)
 {
-	size_t i;
-
-	if (up > 0 && up <= LINKED_MOST) {
-		add(b, "<a dir=auto href=\"");
-		for (i = 0; i < up; i++)
-			add(b, "../");
-		add(b, "\">");
-		/* The root has no name. */
-		add_text(b, len == 0 ? "/" : name, len == 0 ? 1 : len, false);
-		add(b, len == 0 ? "</a>" : "</a>/");
-		return;
-	}
 	add(b, "<bdi>");
 	add_text(b, name, len, false);
 	add(b, "</bdi>/");
 }
 
-/* Relative links hold behind a proxy that adds a prefix as well. */
+/* The directory of the path that begins at from and has len bytes, and its '/'. */
+static void
+add_crumb(struct buf *b, const char *path, const char *from, size_t len)
+{
+	bool root = from == path;
+
+	if (add_crumb_link(b, path, (size_t)(from - path) + len + 1)) {
+		/* The root has no name. */
+		add_text(b, root ? "/" : from, root ? 1 : len, false);
+		add(b, root ? "</a>" : "</a>/");
+		return;
+	}
+	add_crumb_text(b, from, len);
+}
+
 static void
 add_path(struct buf *b, const char *path)
 {
-	size_t up = count_slashes(path), len;
+	const char *from = path, *end;
+	size_t len;
+	int links = 0;
 
-	while (up > 0) {
-		len = strcspn(path, "/");
-		add_crumb(b, path, len, --up);
-		path += len + 1;
+	while ((end = strchr(from, '/')) != NULL && end[1] != '\0' &&
+	       links++ < LINKED_MOST) {
+		add_crumb(b, path, from, (size_t)(end - from));
+		from = end + 1;
 	}
-	add_text(b, path, strlen(path), false);
+	len = strlen(from);
+	if (len > 0 && from[len - 1] == '/')
+		add_crumb_text(b, from, len - 1);
+	else
+		add_text(b, from, len, false);
 }
 
 void
@@ -252,7 +280,7 @@ autoindex_html_begin(struct buf *b, const char *title)
 {
 	add(b, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
 	       "<meta charset=\"utf-8\"><meta name=\"viewport\" "
-	       "content=\"width=device-width\"><title>");
+	       "content=\"width=device-width\"><title>Index of ");
 	add_text(b, title, strlen(title), false);
 	add(b, "</title>\n");
 	add(b, autoindex_html_style);
@@ -262,8 +290,9 @@ autoindex_html_begin(struct buf *b, const char *title)
 }
 
 /*
- * A column's heading.  Its link sorts by it, names from the first on, times and sizes from the
- * last; once they are sorted by it, the other way.
+ * A column's heading.  Its button sorts by it, names from the first on, times and sizes from the
+ * last; once they are sorted by it, the other way.  It is no link: programs that follow all links
+ * would fetch each order.
  */
 static void
 add_heading(struct buf *b, const struct view *order, enum view_sort sort,
@@ -278,12 +307,14 @@ add_heading(struct buf *b, const struct view *order, enum view_sort sort,
 				  : " aria-sort=descending");
 	add(b, ">");
 	if (order != NULL) {
-		add(b, "<a href=\"?sort=");
+		add(b, "<form><input type=hidden name=order value=");
+		add(b, descending ? "desc" : "asc");
+		add(b, "><button name=sort value=");
 		add(b, view_sort_name(sort));
-		add(b, descending ? "&amp;order=desc\">" : "&amp;order=asc\">");
+		add(b, ">");
 	}
 	add(b, text);
-	add(b, order != NULL ? "</a></th>" : "</th>");
+	add(b, order != NULL ? "</button></form></th>" : "</th>");
 }
 
 void
@@ -295,8 +326,8 @@ autoindex_html_table(struct buf *b, const char *title, const struct view *order)
 		       "take long to read.</p>\n");
 	add(b, "<table id=list><thead><tr>");
 	add_heading(b, order, VIEW_NAME, "Name");
-	add_heading(b, order, VIEW_SIZE, "Size");
 	add_heading(b, order, VIEW_TIME, "Modified (UTC)");
+	add_heading(b, order, VIEW_SIZE, "Size");
 	add(b, "</tr></thead><tbody>\n");
 	if (strcmp(title, "/") != 0)
 		add(b, "<tr><td><a href=\"../\">../</a>\n");

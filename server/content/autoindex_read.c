@@ -54,28 +54,51 @@ look_at_digest(int dirfd, struct row *row, const struct stat *st)
 		digest_base64(dg.dg_hash, row->row_digest);
 }
 
+/* What a link leads to, below the root as for a request.  -errno: nothing that is known. */
+static int
+follow(const struct place *pl, const char *name, struct stat *st)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/%s", pl->pl_path, name);
+
+	if (n >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	return pw_root_stat(pl->pl_root, path, st);
+}
+
+static enum row_type
+type_of(mode_t mode)
+{
+	if (S_ISDIR(mode))
+		return ROW_DIRECTORY;
+	return S_ISREG(mode) ? ROW_FILE : ROW_OTHER;
+}
+
 /*
- * Where a link leads is not looked up: it may lead out of the root.  A mount
- * point is a directory without a date.
+ * A link is what it leads to: programs that read listings tell directories by their '/'.  One that
+ * leads out of the root, to another file system or nowhere has neither size nor date, and a
+ * mount point is a directory without a date.
  */
 static void
 look_at(int dirfd, const struct place *pl, struct row *row)
 {
 	struct stat st;
+	bool link;
 	int error;
 
 	error = pw_stat_name(dirfd, row->row_name, &st);
-	row->row_type = ROW_OTHER;
-	if (error == -EXDEV || (error == 0 && S_ISDIR(st.st_mode)))
-		row->row_type = ROW_DIRECTORY;
-	else if (error == 0 && S_ISREG(st.st_mode))
-		row->row_type = ROW_FILE;
-	if (error != 0 || S_ISLNK(st.st_mode))
+	row->row_type = error == -EXDEV ? ROW_DIRECTORY : ROW_OTHER;
+	if (error != 0)
 		return;
+	link = S_ISLNK(st.st_mode);
+	if (link && follow(pl, row->row_name, &st) != 0)
+		return;
+	row->row_type = type_of(st.st_mode);
 	row->row_known = true;
-	row->row_size = st.st_size;
-	row->row_mtime = st.st_mtime;
-	if (row->row_type == ROW_FILE && pl->pl_digests && pl->pl_view.vw_json)
+	row->row_size = row->row_type == ROW_FILE ? st.st_size : 0;
+	row->row_mtime = st.st_mtim.tv_sec;
+	if (row->row_type == ROW_FILE && !link && pl->pl_digests &&
+	    pl->pl_view.vw_json)
 		look_at_digest(dirfd, row, &st);
 }
 
@@ -303,19 +326,11 @@ read_and_render(
 	return render(pl, ns, b);
 }
 
-static bool
-is_place(const struct place *pl, int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && st.st_dev == pl->pl_dev &&
-	       st.st_ino == pl->pl_ino;
-}
-
 int
 autoindex_read_whole(const struct place *pl, struct buf *b, bool *same)
 {
 	struct autoindex_names ns = {0};
+	struct stat st = {0};
 	DIR *dir;
 	size_t i;
 	int error;
@@ -323,8 +338,11 @@ autoindex_read_whole(const struct place *pl, struct buf *b, bool *same)
 	error = autoindex_read_open(pl, &dir);
 	if (error != 0)
 		return error;
-	*same = is_place(pl, dirfd(dir));
-	error = read_and_render(pl, dir, &ns, b);
+	error = fstat(dirfd(dir), &st) == 0 ? 0 : -errno;
+	*same =
+	    error == 0 && st.st_dev == pl->pl_dev && st.st_ino == pl->pl_ino;
+	if (error == 0)
+		error = read_and_render(pl, dir, &ns, b);
 	closedir(dir);
 	for (i = 0; i < ns.ns_count; i++)
 		free(ns.ns_rows[i].row_name);

@@ -24,7 +24,7 @@
  */
 struct place {
 	struct pw_root *pl_root;
-	const char *pl_path;   /* below the root */
+	const char *pl_path;   /* below the root; ends in '/', or is "." */
 	const char *pl_title;  /* the path as the client knows it */
 	const char *pl_header; /* of the configuration, or NULL */
 	bool pl_dotfiles; /* names that begin with a dot are shown, all ... */
@@ -41,8 +41,7 @@ struct place {
 /*
  * All of it, into an empty buffer, which the caller frees (free(3)), after an error as
  * well.  *same: it is the directory that was found.  -E2BIG: the text is longer than
- * AUTOINDEX_READ_WHOLE, or the disk took 5 s, or all patience.
- */
+ * AUTOINDEX_READ_WHOLE, or the disk took 5 s, or all patience. */
 int autoindex_read_whole(const struct place *, struct buf *, bool *same);
 
 /* The caller closes it, where that may wait. */
@@ -54,7 +53,7 @@ void autoindex_read_end(const struct place *, struct buf *);
 
 /*
  * Appends rows until the buffer holds AUTOINDEX_READ_BLOCK, or those that a second, or the
- * patience, has brought; at least one.  Of the place, only what is no pointer.  first: no row
+ * patience, has brought; at least one.  Of the place, neither title nor header.  first: no row
  * was before them.  *end: there are no more.
  */
 int autoindex_read_block(

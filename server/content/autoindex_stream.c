@@ -102,6 +102,20 @@ autoindex_stream_came(struct pw_waiter *w)
 	st->st_done(st);
 }
 
+struct autoindex_stream *
+autoindex_stream_create(const struct place *pl)
+{
+	size_t size = strlen(pl->pl_path) + 1;
+	struct autoindex_stream *st = calloc(1, sizeof(*st) + size);
+
+	if (st == NULL)
+		return NULL;
+	memcpy(st->st_path, pl->pl_path, size);
+	st->st_place = *pl;
+	st->st_place.pl_path = st->st_path;
+	return st;
+}
+
 int
 autoindex_stream_next(struct autoindex_stream *st)
 {

@@ -12,10 +12,10 @@
 #include "server/content/autoindex_read.h"
 
 struct autoindex_stream {
+	struct place st_place; /* its title: until the first block */
 	/* set by the caller */
 	struct pw_loop *st_loop;
-	struct place st_place; /* root, path, title: until the first block */
-	bool st_chunked;       /* framed as RFC 9112, 7.1 */
+	bool st_chunked; /* framed as RFC 9112, 7.1 */
 	void (*st_done)(struct autoindex_stream *);
 	void *st_arg;
 	/* the block that has come; it stays until the next is asked for */
@@ -28,7 +28,11 @@ struct autoindex_stream {
 	struct buf st_buf;
 	DIR *st_dir; /* opened and closed by the pool */
 	atomic_bool st_cancelled;
+	char st_path[]; /* of the place */
 };
+
+/* NULL: no memory.  The title, and what the place has of the configuration, is the caller's. */
+struct autoindex_stream *autoindex_stream_create(const struct place *);
 
 /* 0: st_done will be called.  -errno: not. */
 int autoindex_stream_next(struct autoindex_stream *);

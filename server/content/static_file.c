@@ -79,11 +79,10 @@ stream(struct exchange *ex)
 		respond_stream(ex, NULL);
 		return true;
 	}
-	st = lk->lk_stream = calloc(1, sizeof(*st));
+	st = lk->lk_stream = autoindex_stream_create(&lk->lk_listing.li_place);
 	if (st == NULL)
 		return fail(ex, -ENOMEM);
 	st->st_loop = ex->ex_service->svc_loop;
-	st->st_place = lk->lk_listing.li_place;
 	st->st_chunked = !ex->ex_request.rq_http10 && !ex->ex_request.rq_framed;
 	st->st_done = on_block;
 	st->st_arg = ex;
@@ -118,10 +117,10 @@ listed(struct exchange *ex, int error)
 {
 	struct listing *li = &ex->ex_lookup.lk_listing;
 
+	if (error != 0 && error != -E2BIG)
+		return fail(ex, error);
 	if (error == -E2BIG)
 		return stream(ex);
-	if (error != 0)
-		return fail(ex, error);
 	respond_listing(ex, li->li_text);
 	li->li_text = NULL;
 	return true;
@@ -154,10 +153,10 @@ list(struct exchange *ex, struct place place)
 	place.pl_path = lk->lk_path.b_data;
 	place.pl_title = ex->ex_target.tgt_path.s_ptr;
 	place.pl_dotfiles = lk->lk_set->set_dotfiles;
+	place.pl_dotnames = lk->lk_set->set_dotnames;
 	place.pl_siblings = siblings(lk->lk_set);
 	place.pl_digests = lk->lk_set->set_digest;
 	if (lk->lk_set->set_listing_header[0] != '\0')
-	place.pl_dotnames = lk->lk_set->set_dotnames;
 		place.pl_header = lk->lk_set->set_listing_header;
 	place.pl_view =
 	    view_parse(ex->ex_target.tgt_query, ex->ex_request.rq_accept);

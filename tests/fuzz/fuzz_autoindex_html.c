@@ -91,13 +91,12 @@ check_row(const char *p, const char *name)
 {
 	char *text = visible(name);
 
-	p = skip(p, "<tr><td><a dir=auto href=\"./");
+	p = skip(p, "<tr><td><a href=\"");
 	p = skip_href(p, name);
-	p = skip(p, "\">");
+	p = skip(p, "\" dir=auto>");
 	p = skip_text(p, text);
-	p = skip(p, "</a><td title=\"7 bytes\">7 B<td>"
-		    "<time datetime=1994-11-06T08:49:37Z>1994-11-06 08:49"
-		    "</time>\n");
+	p = skip(p, "</a><td><time datetime=1994-11-06T08:49:37Z>"
+		    "1994-11-06 08:49</time> <td title=\"7 bytes\">7 B\n");
 	free(text);
 	return p;
 }
@@ -106,13 +105,16 @@ check_row(const char *p, const char *name)
 static const char *
 skip_tag(const char *p)
 {
+	const char *end;
+
 	if (strncmp(p, "<bdi>", 5) == 0 || strncmp(p, "</a>", 4) == 0 ||
 	    strncmp(p, "</bdi>", 6) == 0)
 		return strchr(p, '>') + 1;
-	p = skip(p, "<a dir=auto href=\"../");
-	while (strncmp(p, "../", 3) == 0)
-		p += 3;
-	return skip(p, "\">");
+	p = skip(p, "<a dir=auto href=\"/");
+	end = strchr(p, '"');
+	CHECK(end != NULL && end[-1] == '/');
+	CHECK(strcspn(p, " <>&'`\\?#:") >= (size_t)(end - p));
+	return skip(end, "\">");
 }
 
 /* The parts of the path are the path. */
@@ -138,16 +140,19 @@ skip_heading(const char *p, const char *title)
 static void
 check_page(const char *p, const char *title, const char *name)
 {
+	static const char up[] = "<tr><td><a href=\"../\">../</a>\n";
 	char *text = visible(title);
 
 	p = strstr(p, "<title>");
 	CHECK(p != NULL);
-	p = skip_text(skip(p, "<title>"), text);
+	p = skip_text(skip(p, "<title>Index of "), text);
 	p = strstr(skip(p, "</title>"), "<h1>");
 	CHECK(p != NULL);
 	p = skip(skip_heading(skip(p, "<h1>"), text), "</h1>\n<table id=list>");
-	p = strstr(p, "<tr><td><a dir=auto href=\"./");
+	p = strstr(p, "<tr><td><a href=\"");
 	CHECK(p != NULL);
+	if (strncmp(p, up, strlen(up)) == 0)
+		p += strlen(up);
 	CHECK(strcmp(check_row(p, name), "</table>\n</body></html>\n") == 0);
 	free(text);
 }

@@ -25,7 +25,7 @@ class Page(html.parser.HTMLParser):
         super().__init__()
         self.open, self.rows, self.links, self.sorted = [], [], [], {}
         self.title = self.path = ""
-        self.headings, self.names, self.exact = [], [], []
+        self.headings, self.names, self.exact, self.orders = [], [], [], []
         self.feed(body.decode())
         self.close()
         assert self.open == []
@@ -44,6 +44,11 @@ class Page(html.parser.HTMLParser):
             self.exact.append(attrs.get("title"))
         elif tag == "a":
             self.links.append(attrs["href"])
+        elif tag == "input":
+            assert attrs["type"] == "hidden" and self.open[-1] == "form"
+            self.orders.append("?%s=%s" % (attrs["name"], attrs["value"]))
+        elif tag == "button":
+            self.orders[-1] += "&%s=%s" % (attrs["name"], attrs["value"])
         elif tag == "th":
             self.headings.append("")
             if "aria-sort" in attrs:
@@ -115,28 +120,32 @@ def test_rows_are_in_the_order_that_was_asked_for(listed, query, expected):
         assert names(listed, "/" + query) == expected
 
 
-def test_headings_are_links_that_sort_and_turn_round(listed):
+def test_headings_are_buttons_that_sort_and_turn_round(listed):
+    """No links: a program that follows each link would fetch each order."""
+
     def headings(target):
         page = page_of(listed, target)
-        return [h for h in page.links if h.startswith("?")], page.sorted
+        assert page.headings == ["Name", "Modified (UTC)", "Size"]
+        assert not [h for h in page.links if "?" in h and "%3F" not in h]
+        return page.orders, page.sorted
 
-    links, order = headings("/")
-    assert links == ["?sort=name&order=desc", "?sort=size&order=desc", "?sort=time&order=desc"]
+    orders, order = headings("/")
+    assert orders == ["?order=desc&sort=name", "?order=desc&sort=time", "?order=desc&sort=size"]
     assert order == {0: "ascending"}
-    links, order = headings("/" + links[1])
-    assert links == ["?sort=name&order=asc", "?sort=size&order=asc", "?sort=time&order=desc"]
-    assert order == {1: "descending"}
-    links, order = headings("/?sort=time")
-    assert links[2] == "?sort=time&order=desc"
-    assert order == {2: "ascending"}
+    orders, order = headings("/" + orders[2])
+    assert orders == ["?order=asc&sort=name", "?order=desc&sort=time", "?order=asc&sort=size"]
+    assert order == {2: "descending"}
+    orders, order = headings("/?sort=time")
+    assert orders[1] == "?order=desc&sort=time"
+    assert order == {1: "ascending"}
 
 
 def test_a_row_has_size_and_date(serve, site):
     make(site / "f", 1467)
     server = serve("--root", site, "--autoindex")
     body = server.get("/").body.decode()
-    assert ('<td title="1467 bytes">1.4 KiB<td>'
-            "<time datetime=2026-11-23T09:02:11Z>2026-11-23 09:02</time>") in body
+    assert ("<td><time datetime=2026-11-23T09:02:11Z>2026-11-23 09:02</time> "
+            '<td title="1467 bytes">1.4\u00a0KiB\n') in body
     assert body.count("UTC") == 1
 
 
@@ -146,9 +155,10 @@ def test_each_directory_of_the_path_is_a_link(serve, site):
     server = serve("--root", site, "--autoindex")
     target = "/" + t.percent("a b/<i>/\u05d0/".encode(), b"/")
     page = page_of(server, target)
-    assert page.path == page.title == "/a b/<i>/\u05d0/"
-    up = [h for h in page.links if not h.startswith("?")]
-    assert up == ["../../../", "../../", "../", "../"]
+    assert page.path == "/a b/<i>/\u05d0/"
+    assert page.title == "Index of /a b/<i>/\u05d0/"
+    up = page.links
+    assert up == ["/./", "/a%20b/", "/a%20b/%3Ci%3E/", "../"]
     for href, path in zip(up, ("/", "/a b/", "/a b/<i>/")):
         url = urllib.parse.urljoin("http://h" + target, href)[len("http://h"):]
         assert page_of(server, url).path == path
@@ -197,6 +207,37 @@ def test_json_has_name_type_size_and_time(listed):
     assert when.timestamp() == MTIME
     biggest = entries(listed, "/?format=json&sort=size&order=desc")[3]
     assert biggest["name"] == "v2"
+
+
+def test_a_link_is_what_it_leads_to(serve, site, tmp_path):
+    """A directory with its '/', so that a program that reads listings goes into it."""
+    (site / "d" / "e").mkdir(parents=True)
+    make(site / "d" / "f", 30)
+    (site / "to-d").symlink_to("d")
+    (site / "d" / "to-f").symlink_to("../d/f")
+    (site / "d" / "up").symlink_to("..")
+    (site / "d" / "out").symlink_to("../..")
+    (site / "d" / "nowhere").symlink_to("none")
+    server = serve("--root", site, "--autoindex", "--workers", "1")
+    assert page_of(server, "/").links == ["d/", "to-d/"]
+    assert page_of(server, "/to-d/").links[1:] == ["../", "e/", "up/", "f", "nowhere", "out", "to-f"]
+    found = {e["name"]: e for e in entries(server, "/d/?format=json")}
+    assert found["to-f"] == dict(found["f"], name="to-f", href="to-f")
+    assert (found["up"]["type"], found["up"]["href"]) == ("directory", "up/")
+    assert found["out"] == {"name": "out", "href": "out", "type": "other"}
+    assert found["nowhere"] == {"name": "nowhere", "href": "nowhere", "type": "other"}
+
+
+def test_a_link_in_a_large_listing_is_what_it_leads_to(serve, site):
+    (site / "d").mkdir()
+    for n in range(6000):
+        (site / ("%05d" % n)).symlink_to("d")
+    server = serve("--root", site, "--autoindex", "--workers", "1")
+    with server.connect(may_be_chunked=True) as c:
+        response = c.ask("/")
+        assert response.chunked
+        assert set(Page(response.body).links) == {"d/"} | {"%05d/" % n for n in range(6000)}
+        c.finish()
 
 
 def test_json_of_an_empty_directory_is_an_empty_array(serve, site):
@@ -259,7 +300,7 @@ def test_large_listing_is_a_json_array_as_well(serve, site):
         page = Page(response.body)
         assert b"not sorted" in response.body
         assert len(page.rows) == 9001 and page.sorted == {}
-        assert [h for h in page.links if h.startswith("?")] == []
+        assert page.orders == []
         c.finish()
     with server.connect() as c:
         c.send(request("/?format=json", version="1.0"))
@@ -293,7 +334,7 @@ def test_header_of_html_is_shown_as_it_is(headed, site):
     shown = headed("README.html")
     assert shown.above() == b"<header><p>1 < 2 &amp; <b>\xc3\xa9</b></header>\n"
     assert shown.above("/sub/") == b""
-    assert b'"./README.html"' in shown.server.get("/").body
+    assert b'<a href="README.html"' in shown.server.get("/").body
     assert len(entries(shown.server)) == 2
 
 

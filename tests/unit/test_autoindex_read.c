@@ -9,6 +9,7 @@
 #include "server/http/target.h"
 
 #define REPLACED "\xef\xbf\xbd"
+#define NBSP	 "\xc2\xa0"
 
 /* Freed by the caller, after an error as well. */
 static int
@@ -57,16 +58,19 @@ struct seen {
 static bool
 next_row(const char **page, struct seen *row)
 {
-	static const char start[] = "<tr><td><a dir=auto href=\"./";
+	static const char start[] = "<tr><td><a href=\"";
+	static const char middle[] = "\" dir=auto>";
 	const char *p = strstr(*page, start), *end;
 
+	if (p != NULL && strncmp(p + strlen(start), "../\"", 4) == 0)
+		p = strstr(p + 1, start);
 	if (p == NULL)
 		return false;
 	row->row_href = p + strlen(start);
-	end = strstr(row->row_href, "\">");
+	end = strstr(row->row_href, middle);
 	assert_non_null(end);
 	row->row_href_len = (size_t)(end - row->row_href);
-	row->row_text = end + 2;
+	row->row_text = end + strlen(middle);
 	end = strstr(row->row_text, "</a>");
 	assert_non_null(end);
 	row->row_text_len = (size_t)(end - row->row_text);
@@ -303,16 +307,41 @@ dot_files_are_hidden_unless_wanted(void **state)
 	assert_int_equal(mkdir(path_in(fx, ".git"), 0700), 0);
 	page = page_of(fx, ".", "/", false);
 	assert_int_equal(count_rows(page), 1);
-	assert_non_null(strstr(page, "\"./not.hidden\""));
+	assert_non_null(strstr(page, "<a href=\"not.hidden\""));
 	free(page);
 	page = page_of(fx, ".", "/", true);
 	assert_int_equal(count_rows(page), 4);
-	assert_non_null(strstr(page, "\"./.hidden\""));
-	assert_non_null(strstr(page, "\"./.git/\""));
+	assert_non_null(strstr(page, "\".hidden\""));
+	assert_non_null(strstr(page, "\".git/\""));
 	/* The directory itself and the one above are no names in it. */
-	assert_null(strstr(page, "\"././\""));
-	assert_null(strstr(page, "\"./../\""));
+	assert_null(strstr(page, "<a href=\"./"));
+	assert_null(strstr(page, "<a href=\"../"));
 	free(page);
+}
+
+static void
+dot_files_that_are_named_are_shown(void **state)
+{
+	static char zarray[] = ".zarray", git[] = ".git";
+	char *const names[] = {zarray, git, NULL};
+	struct fixture *fx = *state;
+	struct place place = {.pl_root = fx->fx_root,
+	    .pl_path = ".",
+	    .pl_title = "/",
+	    .pl_dotnames = names};
+	struct buf page = {0};
+	bool same;
+
+	touch(fx, ".zarray");
+	touch(fx, ".zarray.tmp");
+	touch(fx, ".z");
+	assert_int_equal(mkdir(path_in(fx, ".git"), 0700), 0);
+	assert_int_equal(autoindex_read_whole(&place, &page, &same), 0);
+	page.b_data[page.b_len] = '\0';
+	assert_int_equal(count_rows(page.b_data), 2);
+	assert_non_null(strstr(page.b_data, "\".zarray\""));
+	assert_non_null(strstr(page.b_data, "\".git/\""));
+	free(page.b_data);
 }
 
 static void
@@ -350,16 +379,19 @@ each_directory_of_the_path_is_a_link(void **state)
 	char *page;
 
 	page = page_of(*state, ".", "/a/b c/\xff/", false);
-	assert_non_null(strstr(page, "<h1><a dir=auto href=\"../../../\">/</a>"
-				     "<a dir=auto href=\"../../\">a</a>/"
-				     "<a dir=auto href=\"../\">b c</a>/"
+	assert_non_null(strstr(page, "<h1><a dir=auto href=\"/./\">/</a>"
+				     "<a dir=auto href=\"/a/\">a</a>/"
+				     "<a dir=auto href=\"/a/b%20c/\">b c</a>/"
 				     "<bdi>" REPLACED "</bdi>/</h1>"));
+	free(page);
+	page = page_of(*state, ".", "/", false);
+	assert_non_null(strstr(page, "<h1><bdi></bdi>/</h1>"));
 	free(page);
 }
 
 /* Else their text would be as long as the square of the path. */
 static void
-of_a_very_deep_path_only_the_end_has_links(void **state)
+of_a_very_deep_path_only_the_beginning_has_links(void **state)
 {
 	char title[2002] = "/", *page;
 	int i, links = 0;
@@ -369,9 +401,17 @@ of_a_very_deep_path_only_the_end_has_links(void **state)
 		memcpy(title + i, "x/", 2);
 	page = page_of(*state, ".", title, false);
 	assert_in_range(strlen(page), 2000, 64 * KIB);
-	for (p = page; (p = strstr(p, "href=\"../")) != NULL; p++)
+	for (p = page; (p = strstr(p, "href=\"/")) != NULL; p++)
 		links++;
 	assert_in_range(links, 32, 100);
+	free(page);
+	/* Of long names as well. */
+	memset(title + 1, 'x', sizeof(title) - 3);
+	for (i = 200; i < 2000; i += 200)
+		title[i] = '/';
+	page = page_of(*state, ".", title, false);
+	assert_non_null(strstr(page, "<h1><a dir=auto href=\"/./\">"));
+	assert_in_range(strlen(page), 2000, 16 * KIB);
 	free(page);
 }
 
@@ -381,11 +421,13 @@ sizes_are_shown_with_few_digits(void **state)
 	static const struct {
 		off_t size;
 		const char *text;
-	} t[] = {{0, ">0 B<"}, {1, ">1 B<"}, {1023, ">1023 B<"},
-	    {1024, ">1.0 KiB<"}, {1075, ">1.0 KiB<"}, {1127, ">1.1 KiB<"},
-	    {102348, ">99.9 KiB<"}, {102350, ">100 KiB<"},
-	    {1048063, ">1023 KiB<"}, {1048064, ">1.0 MiB<"},
-	    {(off_t)5 << 30, ">5.0 GiB<"}, {(off_t)1 << 42, ">4.0 TiB<"}};
+	} t[] = {{0, ">0 B\n"}, {1, ">1 B\n"}, {1023, ">1023 B\n"},
+	    {1024, ">1.0" NBSP "KiB\n"}, {1075, ">1.0" NBSP "KiB\n"},
+	    {1127, ">1.1" NBSP "KiB\n"}, {102348, ">99.9" NBSP "KiB\n"},
+	    {102350, ">100" NBSP "KiB\n"}, {1048063, ">1023" NBSP "KiB\n"},
+	    {1048064, ">1.0" NBSP "MiB\n"},
+	    {(off_t)5 << 30, ">5.0" NBSP "GiB\n"},
+	    {(off_t)1 << 42, ">4.0" NBSP "TiB\n"}};
 	struct fixture *fx = *state;
 	char *page, exact[48];
 	size_t i;
@@ -413,19 +455,20 @@ the_title_is_escaped(void **state)
 
 	page = page_of(*state, ".", "/<script>&\"\xff/", false);
 	assert_null(strstr(page, "<script>"));
-	assert_non_null(strstr(
-	    page, "<title>/&lt;script&gt;&amp;&quot;" REPLACED "/</title>"));
+	assert_non_null(strstr(page,
+	    "<title>Index of /&lt;script&gt;&amp;&quot;" REPLACED "/</title>"));
 	assert_non_null(strstr(
 	    page, "<bdi>&lt;script&gt;&amp;&quot;" REPLACED "</bdi>/</h1>"));
 	free(page);
 }
 
-/* Directories first, each half in order; what a link is, is not looked up. */
+/* Directories first, each half in order; a link is what it leads to, unless that is outside. */
 static void
 rows_are_in_order_with_what_is_known_of_them(void **state)
 {
-	static const char *const hrefs[] = {
-	    "a-dir/", "z-dir/", "b-link", "c-file", "d-file", "e-fifo"};
+	static const char *const hrefs[] = {"a-dir/", "y-link/", "z-dir/",
+	    "b-link", "b-loop", "b-nowhere", "c-file", "c-link", "d-file",
+	    "e-fifo"};
 	struct fixture *fx = *state;
 	struct timespec times[2] = {{784111777, 0}, {784111777, 0}};
 	struct seen row;
@@ -440,6 +483,10 @@ rows_are_in_order_with_what_is_known_of_them(void **state)
 	assert_int_equal(mkdir(path_in(fx, "z-dir"), 0700), 0);
 	assert_int_equal(mkdir(path_in(fx, "a-dir"), 0700), 0);
 	assert_int_equal(symlink("/etc", path_in(fx, "b-link")), 0);
+	assert_int_equal(symlink("b-loop", path_in(fx, "b-loop")), 0);
+	assert_int_equal(symlink("none", path_in(fx, "b-nowhere")), 0);
+	assert_int_equal(symlink("a-dir/../c-file", path_in(fx, "c-link")), 0);
+	assert_int_equal(symlink("z-dir", path_in(fx, "y-link")), 0);
 	assert_int_equal(mkfifo(path_in(fx, "e-fifo"), 0600), 0);
 	p = page = page_of(fx, ".", "/", false);
 	for (i = 0; i < COUNT(hrefs); i++) {
@@ -449,14 +496,59 @@ rows_are_in_order_with_what_is_known_of_them(void **state)
 	}
 	assert_false(next_row(&p, &row));
 	assert_non_null(
-	    strstr(page, "c-file</a><td title=\"12345 bytes\">12.1 KiB"
-			 "<td><time datetime=1994-11-06T08:49:37Z>1994-11-06 "
-			 "08:49</time>\n"));
+	    strstr(page, "c-file</a><td><time datetime=1994-11-06T08:49:37Z>"
+			 "1994-11-06 08:49</time> "
+			 "<td title=\"12345 bytes\">12.1" NBSP "KiB\n"));
 	assert_non_null(
-	    strstr(page, "d-file</a><td title=\"0 bytes\">0 B<td>"));
+	    strstr(page, "c-link</a><td><time datetime=1994-11-06T08:49:37Z>"
+			 "1994-11-06 08:49</time> "
+			 "<td title=\"12345 bytes\">12.1" NBSP "KiB\n"));
+	assert_non_null(strstr(page, "</time> <td title=\"0 bytes\">0 B\n"));
 	assert_non_null(strstr(page, "b-link</a>\n"));
-	assert_non_null(strstr(page, "a-dir/</a><td><td><time "));
-	assert_non_null(strstr(page, "e-fifo</a><td><td><time "));
+	assert_non_null(strstr(page, "b-loop</a>\n"));
+	assert_non_null(strstr(page, "b-nowhere</a>\n"));
+	assert_non_null(strstr(page, "a-dir/</a><td><time "));
+	assert_non_null(strstr(page, "y-link/</a><td><time "));
+	assert_non_null(strstr(page, "e-fifo</a><td><time "));
+	assert_non_null(strstr(page, "</time> <td>-\n"));
+	free(page);
+}
+
+/* From a directory below the root a link may lead up, but not out. */
+static void
+a_link_may_lead_anywhere_below_the_root(void **state)
+{
+	struct fixture *fx = *state;
+	char *page;
+
+	assert_int_equal(mkdir(path_in(fx, "sub"), 0700), 0);
+	assert_int_equal(mkdir(path_in(fx, "other"), 0700), 0);
+	assert_int_equal(symlink("../other", path_in(fx, "sub/in")), 0);
+	assert_int_equal(symlink("../../..", path_in(fx, "sub/out")), 0);
+	assert_int_equal(symlink("/", path_in(fx, "sub/slash")), 0);
+	page = page_of(fx, "sub/", "/sub/", false);
+	assert_non_null(strstr(page, "<a href=\"in/\""));
+	assert_non_null(strstr(page, "<a href=\"out\""));
+	assert_non_null(strstr(page, "<a href=\"slash\""));
+	free(page);
+}
+
+/* fsspec takes each of them for an address. */
+static void
+only_a_name_like_an_address_has_a_dot_before_it(void **state)
+{
+	struct fixture *fx = *state;
+	char *page;
+
+	touch(fx, "http.csv");
+	touch(fx, "https:x");
+	touch(fx, "htt");
+	touch(fx, "a:b");
+	page = page_of(fx, ".", "/", false);
+	assert_non_null(strstr(page, "<a href=\"./http.csv\""));
+	assert_non_null(strstr(page, "<a href=\"./https%3Ax\""));
+	assert_non_null(strstr(page, "<a href=\"htt\""));
+	assert_non_null(strstr(page, "<a href=\"a%3Ab\""));
 	free(page);
 }
 
@@ -533,13 +625,16 @@ main(void)
 	    TEST(the_longest_name_has_a_whole_link),
 	    TEST(what_is_not_utf_8_is_replaced),
 	    TEST(dot_files_are_hidden_unless_wanted),
+	    TEST(dot_files_that_are_named_are_shown),
 	    TEST(an_empty_directory_has_a_page_without_names),
 	    TEST(only_the_root_has_no_way_up),
 	    TEST(each_directory_of_the_path_is_a_link),
-	    TEST(of_a_very_deep_path_only_the_end_has_links),
+	    TEST(of_a_very_deep_path_only_the_beginning_has_links),
 	    TEST(sizes_are_shown_with_few_digits),
 	    TEST(the_title_is_escaped),
 	    TEST(rows_are_in_order_with_what_is_known_of_them),
+	    TEST(a_link_may_lead_anywhere_below_the_root),
+	    TEST(only_a_name_like_an_address_has_a_dot_before_it),
 	    TEST(what_cannot_be_listed_is_an_error),
 	    TEST(what_is_too_large_as_a_whole_is_no_page),
 	    TEST(whether_it_is_the_directory_that_was_found_is_told),
