@@ -30,6 +30,7 @@ struct entry {
 	bool en_making;
 	int en_error;
 	struct text *en_text;
+	struct listing_validator en_validator;
 
 	/* while it is being made; the pool's, but for the last */
 	struct pw_task en_task;
@@ -148,8 +149,8 @@ same_page(const struct place *a, const struct place *b)
 {
 	return a->pl_ino == b->pl_ino && a->pl_dev == b->pl_dev &&
 	       a->pl_dotfiles == b->pl_dotfiles &&
-	       a->pl_siblings == b->pl_siblings &&
 	       a->pl_dotnames == b->pl_dotnames &&
+	       a->pl_siblings == b->pl_siblings &&
 	       a->pl_digests == b->pl_digests && a->pl_header == b->pl_header &&
 	       view_same(a->pl_view, b->pl_view) &&
 	       timespec_same(&a->pl_mtime, &b->pl_mtime) &&
@@ -223,7 +224,8 @@ make(struct pw_task *tk)
 	char *data;
 	int error;
 
-	error = autoindex_read_whole(en->en_from, b, &en->en_same);
+	error = autoindex_read_whole(
+	    en->en_from, b, &en->en_same, &en->en_validator);
 	data = error == 0 ? realloc(b->b_data, b->b_len) : NULL;
 	if (data != NULL)
 		b->b_data = data;
@@ -257,6 +259,7 @@ give(const struct entry *en, struct listing *li)
 {
 	li->li_error = en->en_error;
 	li->li_text = en->en_text;
+	li->li_validator = en->en_validator;
 	if (li->li_text != NULL)
 		li->li_text->tx_refs++;
 }

@@ -44,6 +44,7 @@ struct listing {
 	/* the result */
 	int li_error; /* 0, -errno; -E2BIG: no room for this, see autoindex_stream.h */
 	struct text *li_text; /* with 0: one reference, the caller's */
+	struct listing_validator li_validator; /* with -E2BIG as well */
 	/* private */
 	STAILQ_ENTRY(listing) li_link;
 };

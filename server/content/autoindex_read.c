@@ -21,6 +21,7 @@
 #define BLOCK_US 1000000 /* a block of a slow disk ends then */
 #define WHOLE_US \
 	5000000 /* a whole page of a slow disk gives way to blocks then */
+#define SURVEY_US 1000000 /* for the validator of a page that is no whole one */
 
 struct autoindex_names {
 	struct row *ns_rows;
@@ -90,9 +91,12 @@ look_at(int dirfd, const struct place *pl, struct row *row)
 	row->row_type = error == -EXDEV ? ROW_DIRECTORY : ROW_OTHER;
 	if (error != 0)
 		return;
+	row->row_changed = st.st_ctim.tv_sec;
 	link = S_ISLNK(st.st_mode);
 	if (link && follow(pl, row->row_name, &st) != 0)
 		return;
+	if (st.st_ctim.tv_sec > row->row_changed)
+		row->row_changed = st.st_ctim.tv_sec;
 	row->row_type = type_of(st.st_mode);
 	row->row_known = true;
 	row->row_size = row->row_type == ROW_FILE ? st.st_size : 0;
@@ -286,7 +290,8 @@ render(const struct place *pl, const struct autoindex_names *ns, struct buf *b)
 
 /* Looks at all of them; the rows of those that are not shown go. */
 static int
-look_at_names(const struct place *pl, DIR *dir, struct autoindex_names *ns)
+look_at_names(const struct place *pl, DIR *dir, struct autoindex_names *ns,
+    struct listing_validator *lv)
 {
 	size_t i, kept = 0, count = ns->ns_count;
 	struct row row;
@@ -298,15 +303,38 @@ look_at_names(const struct place *pl, DIR *dir, struct autoindex_names *ns)
 			row = ns->ns_rows[i];
 			ns->ns_rows[i] = ns->ns_rows[kept];
 			ns->ns_rows[kept++] = row;
+			validator_row(lv, &row);
 		}
 	}
 	ns->ns_shown = kept;
 	return 0;
 }
 
+/* Looks at all names for the validator alone, unless the time is too short for that. */
+static void
+survey(const struct place *pl, DIR *dir, uint64_t until,
+    struct listing_validator *lv)
+{
+	uint64_t most = clock_now() + SURVEY_US;
+	struct dirent *de;
+	struct row row;
+
+	if (most < until)
+		until = most;
+	rewinddir(dir);
+	while ((errno = 0, de = readdir(dir)) != NULL && lv->lv_whole) {
+		row = (struct row){.row_name = de->d_name};
+		if (shown(pl, de->d_name) &&
+		    look_at_shown(dirfd(dir), pl, &row))
+			validator_row(lv, &row);
+		lv->lv_whole = clock_now() < until;
+	}
+	lv->lv_whole = lv->lv_whole && errno == 0;
+}
+
 static int
-read_and_render(
-    const struct place *pl, DIR *dir, struct autoindex_names *ns, struct buf *b)
+read_and_render(const struct place *pl, DIR *dir, struct autoindex_names *ns,
+    struct buf *b, struct listing_validator *lv)
 {
 	int error;
 
@@ -315,11 +343,18 @@ read_and_render(
 	if (!autoindex_read_room(b))
 		return -ENOMEM;
 	autoindex_read_begin(pl, b, true);
+	validator_text(lv, b->b_data, b->b_len);
 	error = read_names(dir, pl, ns);
-	if (error == 0)
-		error = look_at_names(pl, dir, ns);
-	if (error != 0)
+	if (error == -E2BIG) {
+		survey(pl, dir, ns->ns_until, lv);
 		return error;
+	}
+	if (error == 0)
+		error = look_at_names(pl, dir, ns, lv);
+	if (error != 0) {
+		lv->lv_whole = false;
+		return error;
+	}
 	sorted_for = pl->pl_view;
 	if (ns->ns_shown > 0)
 		qsort(ns->ns_rows, ns->ns_shown, sizeof(*ns->ns_rows), compare);
@@ -327,9 +362,11 @@ read_and_render(
 }
 
 int
-autoindex_read_whole(const struct place *pl, struct buf *b, bool *same)
+autoindex_read_whole(const struct place *pl, struct buf *b, bool *same,
+    struct listing_validator *lv)
 {
 	struct autoindex_names ns = {0};
+	time_t now = time(NULL);
 	struct stat st = {0};
 	DIR *dir;
 	size_t i;
@@ -341,8 +378,9 @@ autoindex_read_whole(const struct place *pl, struct buf *b, bool *same)
 	error = fstat(dirfd(dir), &st) == 0 ? 0 : -errno;
 	*same =
 	    error == 0 && st.st_dev == pl->pl_dev && st.st_ino == pl->pl_ino;
+	validator_begin(lv, &st, pl->pl_view, now);
 	if (error == 0)
-		error = read_and_render(pl, dir, &ns, b);
+		error = read_and_render(pl, dir, &ns, b, lv);
 	closedir(dir);
 	for (i = 0; i < ns.ns_count; i++)
 		free(ns.ns_rows[i].row_name);

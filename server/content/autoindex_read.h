@@ -9,6 +9,7 @@
 
 #include "lib/pagewise.h"
 
+#include "server/content/autoindex_validator.h"
 #include "server/content/autoindex_view.h"
 #include "server/util/buf.h"
 
@@ -41,8 +42,11 @@ struct place {
 /*
  * All of it, into an empty buffer, which the caller frees (free(3)), after an error as
  * well.  *same: it is the directory that was found.  -E2BIG: the text is longer than
- * AUTOINDEX_READ_WHOLE, or the disk took 5 s, or all patience. */
-int autoindex_read_whole(const struct place *, struct buf *, bool *same);
+ * AUTOINDEX_READ_WHOLE, or the disk took 5 s, or all patience.  The first has a validator if a
+ * second is enough to look at all names; nothing else has one after an error.
+ */
+int autoindex_read_whole(
+    const struct place *, struct buf *, bool *same, struct listing_validator *);
 
 /* The caller closes it, where that may wait. */
 int autoindex_read_open(const struct place *, DIR **);

@@ -25,9 +25,11 @@ enum row_type { ROW_FILE, ROW_DIRECTORY, ROW_OTHER };
 struct row {
 	char *row_name;
 	enum row_type row_type;
-	bool row_known;			/* the rest is */
-	off_t row_size;			/* of a file */
-	time_t row_mtime;		/* seconds since the epoch */
+	bool row_known;	  /* the rest is */
+	off_t row_size;	  /* of a file */
+	time_t row_mtime; /* seconds since the epoch, as the next */
+	time_t
+	    row_changed; /* its newest change, or that of its link; 0: not known */
 	char row_digest[DIGEST_BASE64]; /* of a file, or empty */
 };
 

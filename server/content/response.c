@@ -15,6 +15,7 @@
 #include "server/content/multipart.h"
 #include "server/content/representation.h"
 #include "server/content/response_priv.h"
+#include "server/http/date.h"
 #include "server/http/digest.h"
 #include "server/http/head_write.h"
 #include "server/http/status.h"
@@ -214,25 +215,87 @@ respond_text(struct exchange *ex, int number, struct str text)
 	response_start(ex);
 }
 
-/* It may change at any time, and has no validator. */
+/* The tag of the listing that was looked up; empty: it has none. */
+static struct str
+listing_etag(const struct exchange *ex, char text[static VALIDATOR_ETAG])
+{
+	const struct listing_validator *lv =
+	    &ex->ex_lookup.lk_listing.li_validator;
+
+	if (!lv->lv_whole || settings_of(ex)->set_etag == ETAG_OFF)
+		return STR("");
+	return (struct str){text, validator_etag(lv, text)};
+}
+
+static bool
+listing_dated(const struct exchange *ex)
+{
+	return ex->ex_lookup.lk_listing.li_validator.lv_whole &&
+	       (settings_of(ex)->set_changed & HEADER_NO_LAST_MODIFIED) == 0;
+}
+
 static void
-head_listing(struct exchange *ex)
+add_listing_validators(struct exchange *ex)
+{
+	char text[VALIDATOR_ETAG], date[DATE_LEN + 1];
+	struct str etag = listing_etag(ex, text);
+	time_t t;
+
+	if (etag.s_len > 0) {
+		add(ex, "ETag: ");
+		head_write_lines(head_of(ex), etag);
+		add(ex, "\r\n");
+	}
+	if (listing_dated(ex)) {
+		t = validator_date(&ex->ex_lookup.lk_listing.li_validator);
+		date_format(t < ex->ex_time ? t : ex->ex_time, date);
+		add(ex, "Last-Modified: ");
+		add(ex, date);
+		add(ex, "\r\n");
+	}
+}
+
+/* It may change at any time, so clients ask each time whether it did. */
+static void
+head_listing(struct exchange *ex, int number)
 {
 	const struct place *pl = &ex->ex_lookup.lk_listing.li_place;
 
-	head_begin(ex, 200);
-	add(ex, pl->pl_view.vw_json
-		    ? "Content-Type: application/json\r\n"
-		    : "Content-Type: text/html; charset=utf-8\r\n");
+	head_begin(ex, number);
+	if (number == 200)
+		add(ex, pl->pl_view.vw_json
+			    ? "Content-Type: application/json\r\n"
+			    : "Content-Type: text/html; charset=utf-8\r\n");
 	add(ex, "Vary: Accept\r\n");
 	if ((settings_of(ex)->set_changed & HEADER_CACHE_CONTROL) == 0)
 		add(ex, "Cache-Control: no-cache\r\n");
+	add_listing_validators(ex);
+}
+
+bool
+respond_condition(struct exchange *ex)
+{
+	const struct listing_validator *lv =
+	    &ex->ex_lookup.lk_listing.li_validator;
+	char text[VALIDATOR_ETAG];
+	const struct validators va = {.va_etag = listing_etag(ex, text),
+	    .va_modified = lv->lv_newest,
+	    .va_dated = listing_dated(ex)};
+	int number = conditional_eval(&ex->ex_request.rq_pre, &va, ex->ex_time);
+
+	if (number == 304) {
+		head_listing(ex, 304);
+		head_end(ex);
+		response_start(ex);
+	} else if (number != 0)
+		respond_error(ex, number);
+	return number != 0;
 }
 
 void
 respond_listing(struct exchange *ex, struct text *text)
 {
-	head_listing(ex);
+	head_listing(ex, 200);
 	head_length(ex, text->tx_len);
 	head_end(ex);
 	if (ex->ex_request.rq_method == METHOD_HEAD)
@@ -250,7 +313,7 @@ respond_stream(struct exchange *ex, struct autoindex_stream *st)
 {
 	struct response *rs = &ex->ex_response;
 
-	head_listing(ex);
+	head_listing(ex, 200);
 	if (ex->ex_request.rq_http10)
 		rs->rs_close = true;
 	else if (!ex->ex_request.rq_framed)

@@ -62,6 +62,8 @@ void respond_file(struct exchange *, struct pw_file *, const char *name,
     const struct settings *);
 /* The ready part, and its bytes sent so far. */
 void respond_ready(struct exchange *, struct cached_response *, size_t sent);
+/* True: by its conditions the request for the listing is answered without it, 304 or 412. */
+bool respond_condition(struct exchange *);
 /* Takes over the reference. */
 void respond_listing(struct exchange *, struct text *);
 /* Takes it over, with its first block; NULL: the body is not wanted (HEAD). */

@@ -119,6 +119,10 @@ listed(struct exchange *ex, int error)
 
 	if (error != 0 && error != -E2BIG)
 		return fail(ex, error);
+	if (respond_condition(ex)) {
+		text_unref(&li->li_text);
+		return true;
+	}
 	if (error == -E2BIG)
 		return stream(ex);
 	respond_listing(ex, li->li_text);

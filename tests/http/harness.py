@@ -176,8 +176,9 @@ class Response:
         weak = tag.startswith("W/")
         if not STRONG_ETAG.match(tag.removeprefix("W/")):
             raise ProtocolError("not an entity tag: %r" % self.raw)
-        # Weak while a second modification could have the same time, and only then.
-        if weak and "Last-Modified" in self and (
+        # Weak while a second modification could have the same time, and only then; that of a
+        # listing always is.
+        if weak and "Accept" not in self.all("Vary") and "Last-Modified" in self and (
                 date - parse_http_date(self.get("Last-Modified")) > 2):
             raise ProtocolError("a weak entity tag: %r" % self.raw)
 

@@ -2,10 +2,13 @@
 
 import html.parser
 import os
+import time
 import urllib.parse
 
+import pytest
+
 import tree as t
-from harness import wait_until
+from harness import http_date, parse_http_date, wait_until
 
 
 class Links(html.parser.HTMLParser):
@@ -186,3 +189,130 @@ def test_unreadable_directory_is_not_listed(serve, tree):
     user = "nobody" if os.geteuid() == 0 else None
     server = serve("--root", tree.root, "--autoindex", user=user)
     assert server.get("/special/closed/").status == 403
+
+
+# ------------------------------------------------------------------ validators
+
+
+HOUR = 3600
+
+
+def settle(site):
+    """Waits until the newest change lies so far back that a second one would be seen."""
+    time.sleep(max(0.0, max(p.lstat().st_ctime for p in [site, *site.iterdir()]) + 3 - time.time()))
+
+
+def ask(server, target="/", method="GET", **fields):
+    return server.get(target, method, fields={name.replace("_", "-"): value for name, value in fields.items()})
+
+
+def test_listing_that_has_not_changed_is_not_sent_again(serve, site):
+    """By tag and by date; the 304 has the fields that the 200 would have."""
+    (site / "f").write_bytes(b"x")
+    (site / "d").mkdir()
+    settle(site)
+    server = serve("--root", site, "--autoindex")
+    for target in ("/", "/?sort=time", "/?format=json"):
+        page = ask(server, target)
+        tag, date = page.get("ETag"), page.get("Last-Modified")
+        assert tag.startswith('W/"')
+        for method in ("GET", "HEAD"):
+            for fields in ({"If_None_Match": tag}, {"If_None_Match": '"x", %s' % tag}, {"If_None_Match": "*"},
+                           {"If_None_Match": tag[2:]}, {"If_Modified_Since": date},
+                           {"If_None_Match": tag, "If_Modified_Since": http_date(0)}):
+                answer = ask(server, target, method, **fields)
+                assert (answer.status, answer.body) == (304, b""), fields
+                for name in ("ETag", "Last-Modified", "Vary", "Cache-Control"):
+                    assert answer.get(name) == page.get(name)
+                assert answer.get("Content-Type") is None
+        for fields in ({"If_None_Match": 'W/"x"'}, {"If_None_Match": '"x"', "If_Modified_Since": date},
+                       {"If_Modified_Since": http_date(parse_http_date(date) - 1)}):
+            assert ask(server, target, **fields).body == page.body
+        assert ask(server, target, If_Match=tag).status == 412
+        assert ask(server, target, If_Unmodified_Since=http_date(0)).status == 412
+
+
+def test_each_order_and_format_has_a_tag_of_its_own(serve, site):
+    (site / "f").write_bytes(b"x")
+    server = serve("--root", site, "--autoindex", "--workers", "1")
+    targets = ["/", "/?sort=time", "/?sort=size", "/?order=desc", "/?format=json", "/?format=json&order=desc"]
+    tags = [ask(server, target).get("ETag") for target in targets]
+    assert len(set(tags)) == len(targets)
+    assert ask(server, "/", Accept="application/json").get("ETag") == tags[4]
+
+
+def test_each_worker_and_each_start_has_the_same_tag(serve, site):
+    (site / "f").write_bytes(b"x")
+    tags = {ask(serve("--root", site, "--autoindex", "--workers", workers)).get("ETag")
+            for workers in ("1", "3") for _ in range(2)}
+    assert len(tags) == 1
+
+
+def change_size(where):
+    with open(where / "f", "r+b") as f:
+        f.write(b"more")
+    os.utime(where / "f", (HOUR, HOUR))
+
+
+def change_type(where):
+    (where / "f").unlink()
+    (where / "f").mkdir()
+
+
+CHANGES = {
+    "size": change_size,
+    "time": lambda where: os.utime(where / "f", (HOUR, HOUR)),
+    "added": lambda where: (where / "h").write_bytes(b"x"),
+    "removed": lambda where: (where / "f").unlink(),
+    "renamed": lambda where: (where / "f").rename(where / "h"),
+    "type": change_type,
+    "target": lambda where: (where / "d" / "t").write_bytes(b"more"),
+}
+
+
+def test_listing_that_has_changed_is_sent_again(serve, site):
+    """By tag and by date, though the directory's own times tell only of names."""
+    for name in CHANGES:
+        (site / name / "d").mkdir(parents=True)
+        for file in ("f", "g", "d/t"):
+            (site / name / file).write_bytes(b"x")
+        (site / name / "l").symlink_to("d/t")
+    settle(site)
+    server = serve("--root", site, "--autoindex", "--workers", "1")
+    pages = {name: ask(server, "/%s/" % name) for name in CHANGES}
+    for name, change in CHANGES.items():
+        change(site / name)
+
+    def changed(name, **fields):
+        answer = ask(server, "/%s/" % name, **fields)
+        return (answer.status == 200 and answer.body != pages[name].body
+                and answer.get("ETag") != pages[name].get("ETag"))
+
+    for name, page in pages.items():
+        wait_until(lambda name=name, page=page: changed(name, If_None_Match=page.get("ETag")), name, 8)
+        assert changed(name, If_Modified_Since=page.get("Last-Modified")), name
+
+
+def test_listing_that_has_just_changed_has_an_earlier_date(serve, site):
+    """A second change in the same second would have the same date."""
+    server = serve("--root", site, "--autoindex", "--workers", "1")
+
+    def just_changed():
+        (site / "f").write_bytes(b"x")
+        (site / "f").rename(site / "g")
+        page = ask(server)
+        return page if parse_http_date(page.get("Date")) <= int(site.stat().st_ctime) + 1 else None
+
+    page = wait_until(just_changed, "an answer within a second of the change")
+    assert parse_http_date(page.get("Last-Modified")) < int(site.stat().st_ctime)
+    assert ask(server, If_Modified_Since=page.get("Last-Modified")).status == 200
+
+
+def test_etag_off_and_a_dropped_date_hold_for_listings(serve_conf, site):
+    (site / "f").write_bytes(b"x")
+    server = serve_conf({"autoindex": True, "workers": 1}, [
+        ("s", {"root": site, "etag": "off"}, {"= /": {"header": ["-Last-Modified"]}})])
+    page = ask(server)
+    assert (page.get("ETag"), page.get("Last-Modified")) == (None, None)
+    for fields in ({"If_None_Match": 'W/"x"'}, {"If_Modified_Since": http_date(time.time())}):
+        assert ask(server, **fields).body == page.body

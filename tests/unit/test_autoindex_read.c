@@ -20,10 +20,11 @@ list_as(struct fixture *fx, const char *path, const char *title, bool dotfiles,
 	    .pl_path = path,
 	    .pl_title = title,
 	    .pl_dotfiles = dotfiles};
+	struct listing_validator lv;
 	bool same;
 
 	*page = (struct buf){0};
-	return autoindex_read_whole(&place, page, &same);
+	return autoindex_read_whole(&place, page, &same, &lv);
 }
 
 /* NUL-terminated, for strstr; freed by the caller. */
@@ -329,6 +330,7 @@ dot_files_that_are_named_are_shown(void **state)
 	    .pl_path = ".",
 	    .pl_title = "/",
 	    .pl_dotnames = names};
+	struct listing_validator lv;
 	struct buf page = {0};
 	bool same;
 
@@ -336,7 +338,7 @@ dot_files_that_are_named_are_shown(void **state)
 	touch(fx, ".zarray.tmp");
 	touch(fx, ".z");
 	assert_int_equal(mkdir(path_in(fx, ".git"), 0700), 0);
-	assert_int_equal(autoindex_read_whole(&place, &page, &same), 0);
+	assert_int_equal(autoindex_read_whole(&place, &page, &same, &lv), 0);
 	page.b_data[page.b_len] = '\0';
 	assert_int_equal(count_rows(page.b_data), 2);
 	assert_non_null(strstr(page.b_data, "\".zarray\""));
@@ -604,12 +606,13 @@ whether_it_is_the_directory_that_was_found_is_told(void **state)
 	    .pl_dev = fx->fx_root->rt_dev,
 	    .pl_ino = fx->fx_root->rt_ino};
 	struct buf page = {0};
+	struct listing_validator lv;
 	bool same = false;
 
-	assert_int_equal(autoindex_read_whole(&place, &page, &same), 0);
+	assert_int_equal(autoindex_read_whole(&place, &page, &same, &lv), 0);
 	assert_true(same);
 	place.pl_ino++;
-	assert_int_equal(autoindex_read_whole(&place, &page, &same), 0);
+	assert_int_equal(autoindex_read_whole(&place, &page, &same, &lv), 0);
 	assert_false(same);
 	free(page.b_data);
 }

@@ -119,17 +119,17 @@ assert_in_order(struct view vw, const struct row rows[], size_t count)
 
 static char names[][4] = {"d1", "d2", "d10", "a", "f2", "f16", "l"};
 
-#define DIRECTORY(i, mtime)                                              \
-	{                                                                \
-		names[i], ROW_DIRECTORY, true, 7000 + (mtime), mtime, "" \
+#define DIRECTORY(i, mtime)                                                 \
+	{                                                                   \
+		names[i], ROW_DIRECTORY, true, 7000 + (mtime), mtime, 0, "" \
 	}
-#define FILE_ROW(i, size, mtime)                          \
-	{                                                 \
-		names[i], ROW_FILE, true, size, mtime, "" \
+#define FILE_ROW(i, size, mtime)                             \
+	{                                                    \
+		names[i], ROW_FILE, true, size, mtime, 0, "" \
 	}
-#define LINK(i)                                      \
-	{                                            \
-		names[i], ROW_OTHER, false, 0, 0, "" \
+#define LINK(i)                                         \
+	{                                               \
+		names[i], ROW_OTHER, false, 0, 0, 0, "" \
 	}
 
 static void
