@@ -7,7 +7,8 @@
 ##   test         install what is missing, run every test with each sanitizer, count them
 ##   test-kernels a part of them on Debian's kernels, emulated (Linux, x86_64);
 ##                ARGS=--storm: the laboratory's storm there
-##   test-clients Java's, Go's and Chromium's clients over TLS and HTTP/2, beside those of `make test`
+##   test-clients Java's, Go's and Chromium's clients over TLS and HTTP/2, GDAL and Zarr, beside those
+##                of `make test`
 ##   h2spec       its cases, in clear text and over TLS (Go builds it)
 ##   scan-tls     testssl.sh and sslyze against each profile: build/scan (5 minutes)
 ##   soak         everything at once for SOAK_MINUTES, all bytes verified: build/soak/report.md
@@ -364,7 +365,8 @@ test-clients:
 	@sh conf/install-deps.sh build test clients
 	@+$(SUBMAKE) build/pagewise
 	@CLIENTS_ALL=1 PAGEWISE=$(CURDIR)/build/pagewise $(PYTHON) -m pytest -q -p no:cacheprovider \
-	    tests/http/test_tls_clients.py tests/http/test_http2_clients.py $(PYTEST_ARGS)
+	    tests/http/test_tls_clients.py tests/http/test_http2_clients.py \
+	    tests/http/test_listing_clients.py $(PYTEST_ARGS)
 
 # The current ACME server for tests, where Go can build it: tests/http/acme.py.
 PEBBLE = 2.10.1

@@ -51,6 +51,13 @@ needs()
 	test	cmd curl			curl			curl
 	test	cmd openssl			openssl			-
 	test	cmd gnutls-cli			gnutls-bin		gnutls
+	test	linux cmd rclone		rclone			-
+	test	linux cmd lftp			lftp			-
+	test	linux cmd wget			wget			-
+	test	linux cmd wget2			wget2			-
+	test	linux cmd aria2c		aria2			-
+	test	linux pymod fsspec		python3-fsspec		-
+	test	linux pymod aiohttp		python3-aiohttp		-
 	test	linux cmd wrk			wrk			-
 	test	linux cmd pebble-challtestsrv	pebble			-
 	test	linux cmd dehydrated		dehydrated		-
@@ -68,6 +75,9 @@ needs()
 	clients	cmd go				golang-go		go
 	clients	linux cmd chromium		chromium		-
 	clients	cmd ffmpeg			ffmpeg			-
+	clients	linux pymod zarr		python3-zarr		-
+	clients	linux pymod osgeo		python3-gdal		-
+	clients	linux cmd gdalinfo		gdal-bin		-
 	h2spec	cmd go				golang-go		go
 	scan	python				python3			python3
 	scan	testssl				testssl.sh		testssl.sh
