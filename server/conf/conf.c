@@ -160,8 +160,27 @@ conf_certificates_are_good(const struct conf *conf)
 	return good;
 }
 
+/* Makes what a response that belongs to no site has: fields and error pages. */
 static void
-sites_complete(struct conf *conf)
+no_site_complete(struct conf *conf, const struct settings *top)
+{
+	struct settings *set = &conf->conf_no_site;
+	struct conf_why why = {.why_key = "header"};
+	int error;
+
+	*set = *top;
+	error = conf_complete_types(conf, set, &why);
+	if (error == 0)
+		error = conf_complete_headers(conf, set, &why);
+	if (error == 0)
+		error = conf_complete_pages(conf, set, &why);
+	if (error != 0)
+		conf_say_at(conf, conf_place(set, why.why_key, 0), "%s: %s",
+		    why.why_key, why.why_text);
+}
+
+static void
+sites_complete(struct conf *conf, const struct settings *top)
 {
 	const char *place = NULL;
 	int error;
@@ -180,6 +199,8 @@ sites_complete(struct conf *conf)
 		conf_complete_site(site);
 		complete_tls(conf, site);
 	}
+	if (conf->conf_faults == 0)
+		no_site_complete(conf, top);
 	if (conf->conf_faults == 0)
 		check_tls(conf);
 }
@@ -203,7 +224,7 @@ build(const struct conf_args *args, const struct conf_files *files,
 	else if (conf->conf_faults == 0 && conf_args_site(args, top) != 0)
 		return CONF_EXIT_USAGE;
 	if (conf->conf_faults == 0)
-		sites_complete(conf);
+		sites_complete(conf, top->cs_set);
 	return conf->conf_faults == 0 ? CONF_RUN : CONF_EXIT_ERROR;
 }
 

@@ -257,6 +257,8 @@ struct conf {
 	char *conf_live; /* paths of server/content/health.h; NULL: none */
 	char *conf_ready;
 
+	struct settings
+	    conf_no_site;	 /* the top level's, for responses of no site */
 	struct site *conf_sites; /* the first one is the default */
 	size_t conf_nsites;
 	char **

@@ -61,11 +61,30 @@ conn_discard(struct conn *c)
 
 /* -------------------------------------------------------------- requests */
 
+static struct head_limits
+head_limits(const struct conn *c)
+{
+	const struct conf *conf = c->cn_worker->wk_service.svc_conf;
+
+	return (struct head_limits){
+	    conf->conf_max_head, conf->conf_max_target, conf->conf_max_fields};
+}
+
+/* rq_line is set. */
 static enum next
 refuse(struct conn *c, int status)
 {
-	c->cn_ex->ex_request.rq_keepalive = false;
-	respond_error(c->cn_ex, status);
+	struct request *rq = &c->cn_ex->ex_request;
+	const struct head_limits limits = head_limits(c);
+	struct str line = rq->rq_line;
+
+	/* Then a body would be no part of the answer (RFC 9110, 9.3.2). */
+	rq->rq_method =
+	    str_skip(&line, STR("HEAD ")) ? METHOD_HEAD : METHOD_OTHER;
+	rq->rq_keepalive = false;
+	head_find(c->cn_in.b_data, c->cn_in.b_len, c->cn_head.hd_before,
+	    &limits, &rq->rq_target, &rq->rq_host);
+	exchange_refuse(c->cn_ex, status);
 	c->cn_state = CONN_SEND;
 	return NEXT_GO;
 }
@@ -100,9 +119,6 @@ conn_refuse_head(struct conn *c, int status)
 	if (!begin_exchange(c))
 		return NEXT_CLOSE;
 	c->cn_ex->ex_request.rq_line = line;
-	/* Then a body would be no part of the answer (RFC 9110, 9.3.2). */
-	if (str_skip(&line, STR("HEAD ")))
-		c->cn_ex->ex_request.rq_method = METHOD_HEAD;
 	return refuse(c, status);
 }
 
@@ -157,14 +173,17 @@ begin_request(struct conn *c)
 	status = request_parse(rq, head, BODY_DATA, conn_bufs(c));
 	if (c->cn_proxied)
 		exchange_name_client(c->cn_ex);
-	if (status != 0)
+	if (status == 400 || status == 501)
 		return refuse(c, status);
-	c->cn_body = rq->rq_chunked ? body_chunked() : body_sized(rq->rq_body);
-	/* The client may never send the body that it announced. */
-	if (rq->rq_expect.s_ptr != NULL && !body_ended(&c->cn_body))
+	if (status == 0)
+		c->cn_body =
+		    rq->rq_chunked ? body_chunked() : body_sized(rq->rq_body);
+	/* The client may never send the body that it announced; or it is too large. */
+	if (status != 0 ||
+	    (rq->rq_expect.s_ptr != NULL && !body_ended(&c->cn_body)))
 		rq->rq_keepalive = false;
 	count_request(c);
-	next = looked_up(c, exchange_answer(c->cn_ex));
+	next = looked_up(c, exchange_answer(c->cn_ex, status));
 	if (c->cn_ex->ex_response.rs_ready != NULL)
 		known_learn(c->cn_worker->wk_header_cache, &c->cn_known_header,
 		    c->cn_ex, head, c->cn_proxied);
@@ -250,9 +269,7 @@ receive_head(struct conn *c)
 enum next
 conn_read(struct conn *c)
 {
-	const struct conf *conf = c->cn_worker->wk_service.svc_conf;
-	const struct head_limits limits = {
-	    conf->conf_max_head, conf->conf_max_target, conf->conf_max_fields};
+	const struct head_limits limits = head_limits(c);
 	int status = HEAD_MORE;
 	enum next next = answer_known(c);
 

@@ -113,20 +113,31 @@ check_password(struct exchange *ex)
 	return verified(ex, result);
 }
 
+bool
+access_admit(struct exchange *ex)
+{
+	unsigned seconds;
+
+	if (!may_ask(ex)) {
+		respond_error(ex, 403);
+		return false;
+	}
+	if (!pace_admit(ex, &seconds)) {
+		respond_too_many(ex, seconds);
+		return false;
+	}
+	pace_begin(ex);
+	return true;
+}
+
 enum access
 access_begin(struct exchange *ex)
 {
 	const struct settings *set = ex->ex_lookup.lk_set;
 	enum access access;
-	unsigned seconds;
 
-	if (!may_ask(ex))
-		return refuse(ex, 403);
-	if (!pace_admit(ex, &seconds)) {
-		respond_too_many(ex, seconds);
+	if (!access_admit(ex))
 		return ACCESS_REFUSED;
-	}
-	pace_begin(ex);
 	if (ex->ex_request.rq_method == METHOD_OPTIONS)
 		return ACCESS_GRANTED;
 	access = set->set_link_keys != NULL ? check_link(ex) : ACCESS_GRANTED;

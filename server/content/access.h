@@ -9,6 +9,8 @@
 #ifndef SERVER_CONTENT_ACCESS_H
 #define SERVER_CONTENT_ACCESS_H
 
+#include <stdbool.h>
+
 struct exchange;
 
 enum access {
@@ -16,6 +18,12 @@ enum access {
 	ACCESS_REFUSED, /* the answer is ready: 401, 403, 410, 429, 503 */
 	ACCESS_LATER, /* the password is being verified: exchange_wait, then ... */
 };
+
+/*
+ * The checks of address and rate alone, for a request that is refused anyway.  Returns false if the
+ * response to it is ready: 403 or 429.
+ */
+bool access_admit(struct exchange *);
 
 enum access access_begin(struct exchange *);
 enum access access_continue(struct exchange *);

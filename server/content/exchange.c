@@ -84,9 +84,57 @@ find_target(struct exchange *ex)
 	return status;
 }
 
+/* The name that the client gave in the handshake, or nothing. */
+static struct str
+server_name(const struct exchange *ex)
+{
+	return ex->ex_tls != NULL ? ex->ex_tls->tl_log.lt_name : STR("");
+}
+
+/*
+ * The host that was asked for: that of an absolute-form target goes before Host, and this before
+ * SNI.  Empty: none.
+ */
+static struct str
+host_of(const struct exchange *ex)
+{
+	if (ex->ex_target.tgt_host.s_len > 0)
+		return ex->ex_target.tgt_host;
+	return ex->ex_request.rq_host.s_len > 0 ? ex->ex_request.rq_host
+						: server_name(ex);
+}
+
+/*
+ * Finds the site of a request that is refused.  That of Host counts only if the connection may be used
+ * for it, else that of the handshake.
+ */
+static void
+locate_refused(struct exchange *ex)
+{
+	static_locate(ex, host_of(ex));
+	if (ex->ex_tls != NULL && scheme_is_misdirected(ex))
+		static_locate(ex, server_name(ex));
+	ex->ex_no_site = ex->ex_lookup.lk_host.s_len == 0;
+}
+
+void
+exchange_refuse(struct exchange *ex, int status)
+{
+	if (ex->ex_request.rq_target.s_len > 0 && ex->ex_path.b_data == NULL)
+		(void)find_target(ex);
+	locate_refused(ex);
+	if (!ex->ex_lookup.lk_set->set_guarded || access_admit(ex))
+		respond_error(ex, status);
+}
+
 static bool
 begin(struct exchange *ex)
 {
+	if (ex->ex_refusal != 0) {
+		ex->ex_no_site = ex->ex_lookup.lk_host.s_len == 0;
+		respond_error(ex, ex->ex_refusal);
+		return true;
+	}
 	if (ex->ex_request.rq_method == METHOD_OPTIONS) {
 		respond_options(ex);
 		return true;
@@ -112,22 +160,20 @@ exchange_continue(struct exchange *ex)
 }
 
 bool
-exchange_answer(struct exchange *ex)
+exchange_answer(struct exchange *ex, int refusal)
 {
 	struct request *rq = &ex->ex_request;
-	int status;
+	int status = find_target(ex);
 
-	if (rq->rq_method == METHOD_OTHER) {
-		respond_error(ex, 405);
-		return true;
-	}
-	status = find_target(ex);
+	/* Of several things that are wrong the method is the first. */
+	ex->ex_refusal = rq->rq_method == METHOD_OTHER ? 405 : refusal;
 	if (status != 0) {
-		rq->rq_keepalive = false;
-		respond_error(ex, status);
+		if (ex->ex_refusal != 405)
+			rq->rq_keepalive = false;
+		exchange_refuse(ex, ex->ex_refusal == 405 ? 405 : status);
 		return true;
 	}
-	static_locate(ex);
+	static_locate(ex, host_of(ex));
 	if (scheme_matters(ex) && scheme_answer(ex))
 		return true;
 	if (ex->ex_lookup.lk_set->set_guarded)
@@ -315,6 +361,7 @@ exchange_settle(struct exchange *ex, size_t most)
 	if (unlogged)
 		rq->rq_host = rq->rq_agent = rq->rq_referer = none;
 	ex->ex_target = (struct target){0};
+	ex->ex_lookup.lk_host = none;
 	ex->ex_unlogged = unlogged;
 	ex->ex_settled = true;
 	buf_release(&ex->ex_path, &ex->ex_service->svc_bufs);

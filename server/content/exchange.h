@@ -5,8 +5,9 @@
  * its answer, and one that is idle has none, which makes it small.  The worker's thread.
  *
  *	exchange_create, and its owner fills ex_request
- *	exchange_answer or respond_error: an answer is ready; or a disk is waited for:
+ *	exchange_answer: an answer is ready; or a disk is waited for:
  *	    exchange_wait, and when it has answered ex_ops->resumed: exchange_continue
+ *	exchange_refuse: an answer is ready
  *	response_step, until it is done; it may wait in the same way
  *	exchange_free; in a wait exchange_cancel, and exchange_free after ex_ops->resumed
  */
@@ -71,14 +72,16 @@ struct exchange {
 	bool
 	    ex_head_apart; /* the owner sends the head itself: response_head_given */
 
-	bool ex_proxied;     /* the owner's: a proxy that is trusted sent it */
-	bool ex_open;	     /* begun, and not counted and logged yet */
-	bool ex_pending;     /* a completion is to come */
-	bool ex_cancelled;   /* its connection has gone */
-	unsigned ex_looks;   /* at a disk that is slow: how often */
-	uint64_t ex_since;   /* when its head was complete, microseconds */
-	time_t ex_time;	     /* the same, seconds since the epoch */
-	uint64_t ex_wait;    /* microseconds that it waited for a disk ... */
+	bool ex_proxied;   /* the owner's: a proxy that is trusted sent it */
+	bool ex_no_site;   /* it names none: its answer has no site's fields */
+	int ex_refusal;	   /* what exchange_answer was given */
+	bool ex_open;	   /* begun, and not counted and logged yet */
+	bool ex_pending;   /* a completion is to come */
+	bool ex_cancelled; /* its connection has gone */
+	unsigned ex_looks; /* at a disk that is slow: how often */
+	uint64_t ex_since; /* when its head was complete, microseconds */
+	time_t ex_time;	   /* the same, seconds since the epoch */
+	uint64_t ex_wait;  /* microseconds that it waited for a disk ... */
 	uint64_t ex_waiting; /* ... but for the wait that began then */
 	uint64_t ex_counted; /* bytes sent that are in the statistics */
 	size_t ex_503;	     /* bytes of a 503 for a disk that hangs; 0: none */
@@ -111,9 +114,17 @@ struct exchange *exchange_create(
 
 /*
  * The answer to ex_request.  True: it is ready to be sent; false: something is being fetched:
- * exchange_wait, then exchange_continue.
+ * exchange_wait, then exchange_continue.  refusal is 0, or the status of an answer that needs no
+ * file, such as 413, to a client that may have one.
  */
-bool exchange_answer(struct exchange *);
+bool exchange_answer(struct exchange *, int refusal);
+
+/*
+ * Makes the error that answers what is no correct request.  Its site, and the rules of that about
+ * addresses and rates, are those of rq_target and rq_host, as far as they are known; of SNI; or else
+ * of none, whose rules are the first site's and whose fields are the top level's.
+ */
+void exchange_refuse(struct exchange *, int status);
 
 /* The same, when that has come. */
 bool exchange_continue(struct exchange *);
@@ -144,14 +155,6 @@ exchange_asked_for(struct exchange *ex, const union sockaddr_any *client)
 		return;
 	ex->ex_client = *client;
 	ex->ex_peer = &ex->ex_client.sa;
-}
-
-/* The host that was asked for: that of an absolute-form target goes before Host. */
-static inline struct str
-exchange_host(const struct exchange *ex)
-{
-	return ex->ex_target.tgt_host.s_ptr != NULL ? ex->ex_target.tgt_host
-						    : ex->ex_request.rq_host;
 }
 
 /* Who asked, as the log, limits and rules have it. */

@@ -17,15 +17,15 @@ header_cache_create(void)
 	return ft;
 }
 
-/* Nothing but Host decides what the answer is, and the connection stays. */
+/* Host alone decides what the response is, and the connection stays.  An empty Host leaves that to SNI. */
 static bool
 plain(const struct request *rq)
 {
 	const struct conditional *pre = &rq->rq_pre;
 
 	return rq->rq_method == METHOD_GET && rq->rq_keepalive &&
-	       !rq->rq_http10 && rq->rq_body == 0 && !rq->rq_chunked &&
-	       rq->rq_authorization.s_ptr == NULL &&
+	       rq->rq_host.s_len > 0 && !rq->rq_http10 && rq->rq_body == 0 &&
+	       !rq->rq_chunked && rq->rq_authorization.s_ptr == NULL &&
 	       rq->rq_range.s_ptr == NULL && rq->rq_expect.s_ptr == NULL &&
 	       rq->rq_want_digest.s_ptr == NULL &&
 	       pre->pre_if_match.s_ptr == NULL &&

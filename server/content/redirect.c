@@ -61,7 +61,7 @@ follow(struct exchange *ex, const struct redirect *rd, struct str star)
 	struct str host;
 
 	if (rd->rd_scheme.s_ptr != NULL) {
-		host = conf_host(ex->ex_lookup.lk_site, exchange_host(ex));
+		host = conf_host(ex->ex_lookup.lk_site, ex->ex_lookup.lk_host);
 		/* A request of HTTP/1.0 without Host, and a site without names. */
 		if (host.s_len == 0) {
 			respond_error(ex, 400);
@@ -110,7 +110,8 @@ stays(const struct exchange *ex)
 bool
 redirect_to_https(struct exchange *ex)
 {
-	struct str host = conf_host(ex->ex_lookup.lk_site, exchange_host(ex));
+	struct str host =
+	    conf_host(ex->ex_lookup.lk_site, ex->ex_lookup.lk_host);
 	unsigned port = ex->ex_service->svc_conf->conf_https_port;
 	struct buf to = {0};
 

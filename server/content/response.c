@@ -37,14 +37,14 @@ add(struct exchange *ex, const char *text)
 	head_write_text(head_of(ex), text);
 }
 
-/* Errors that come before a location is known are those of the first site. */
 static const struct settings *
 settings_of(const struct exchange *ex)
 {
 	const struct settings *set = ex->ex_lookup.lk_set;
 
-	return set != NULL ? set
-			   : &ex->ex_service->svc_conf->conf_sites[0].site_set;
+	return set != NULL && !ex->ex_no_site
+		   ? set
+		   : &ex->ex_service->svc_conf->conf_no_site;
 }
 
 /* The client's Origin, if its scripts may read the answer. */

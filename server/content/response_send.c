@@ -93,7 +93,7 @@ respond_ready(struct exchange *ex, struct cached_response *ha, size_t sent)
 
 	*rs = (struct response){
 	    .rs_status = 200,
-	    .rs_settings = &ex->ex_service->svc_conf->conf_sites[0].site_set,
+	    .rs_settings = &ex->ex_service->svc_conf->conf_no_site,
 	    .rs_head_len = ha->ha_head,
 	    .rs_ready = ha,
 	    .rs_body = {ha->ha_text + ha->ha_head, ha->ha_len - ha->ha_head},

@@ -26,12 +26,12 @@ same_clients(const struct tls_site *a, const struct tls_site *b)
 			     a->ts_client_ca == b->ts_client_ca);
 }
 
-static bool
-is_misdirected(const struct exchange *ex)
+bool
+scheme_is_misdirected(const struct exchange *ex)
 {
 	const struct tls *tl = ex->ex_tls;
 	const struct tls_site *site = &ex->ex_lookup.lk_site->site_tls;
-	struct str host = name_of(exchange_host(ex)),
+	struct str host = name_of(ex->ex_lookup.lk_host),
 		   asked = tl->tl_log.lt_name;
 
 	if (host.s_len > 0 && str_caseeq(host, asked))
@@ -48,7 +48,7 @@ scheme_answer(struct exchange *ex)
 {
 	if (ex->ex_tls == NULL)
 		return redirect_to_https(ex);
-	if (!is_misdirected(ex))
+	if (!scheme_is_misdirected(ex))
 		return false;
 	respond_error(ex, 421);
 	return true;

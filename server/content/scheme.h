@@ -25,4 +25,7 @@ scheme_matters(const struct exchange *ex)
  */
 bool scheme_answer(struct exchange *);
 
+/* Whether a request on a connection of TLS gets that 421. */
+bool scheme_is_misdirected(const struct exchange *);
+
 #endif

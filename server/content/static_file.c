@@ -414,14 +414,17 @@ find(struct exchange *ex)
 }
 
 void
-static_locate(struct exchange *ex)
+static_locate(struct exchange *ex, struct str host)
 {
 	struct lookup *lk = &ex->ex_lookup;
-	struct str path = ex->ex_target.tgt_path, host = exchange_host(ex);
+	struct str path = ex->ex_target.tgt_path;
 	const struct conf *conf = ex->ex_service->svc_conf;
 
+	lk->lk_host = host;
 	lk->lk_site = conf_site(conf, host.s_ptr, host.s_len);
-	lk->lk_set = conf_settings(lk->lk_site, path.s_ptr, path.s_len);
+	lk->lk_set = path.s_len > 0
+			 ? conf_settings(lk->lk_site, path.s_ptr, path.s_len)
+			 : &lk->lk_site->site_set;
 	lk->lk_root = ex->ex_service->svc_roots[lk->lk_set->set_root];
 }
 

@@ -21,7 +21,8 @@ struct autoindex_stream;
 struct lookup {
 	struct pw_open lk_open;
 	struct pw_root *lk_root;
-	unsigned lk_rooms; /* times that something was closed for it */
+	unsigned lk_rooms;  /* times that something was closed for it */
+	struct str lk_host; /* as static_locate was given it */
 	const struct site *lk_site;
 	const struct settings *lk_set;
 	struct buf lk_path; /* below the root, NUL-terminated */
@@ -43,8 +44,8 @@ struct lookup {
 	struct autoindex_stream *lk_stream; /* in its place, if it is large */
 };
 
-/* The site, and the settings of its location: first of all. */
-void static_locate(struct exchange *);
+/* Finds the site of a host, and the settings of the path's location, or of the site if no path is known. */
+void static_locate(struct exchange *, struct str host);
 
 /*
  * Begins.  True: an answer is ready to be sent.  False: something is being

@@ -184,10 +184,10 @@ note_field(struct head *hd, struct str name)
 {
 	hd->hd_field = FIELD_OTHER;
 	if (str_caseeq(name, STR("host"))) {
+		hd->hd_field = FIELD_HOST;
 		if (hd->hd_host)
 			return 400;
 		hd->hd_host = true;
-		hd->hd_field = FIELD_HOST;
 	} else if (str_caseeq(name, STR("content-length"))) {
 		if (hd->hd_length || hd->hd_coded)
 			return 400;
@@ -321,6 +321,36 @@ head_check(const char *buf, size_t len, const struct head_limits *limits,
 		return 0;
 	}
 	return len >= size ? 431 : HEAD_MORE;
+}
+
+void
+head_find(const char *buf, size_t len, size_t before,
+    const struct head_limits *limits, struct str *target, struct str *host)
+{
+	struct head hd = {.hd_before = before};
+	size_t size = limits->hl_size - before;
+	struct scan sc = {buf, len < size ? len : size, limits, &hd};
+
+	*target = *host = (struct str){0};
+	while (hd.hd_scanned < sc.sc_end && hd.hd_state != ST_DONE) {
+		enum state state = hd.hd_state;
+		struct str element = {buf + hd.hd_mark, 0};
+
+		if (step(&sc) != 0) {
+			/* Its name is correct, so it comes twice. */
+			if (state == ST_NAME && hd.hd_state == ST_VALUE &&
+			    hd.hd_field == FIELD_HOST)
+				*host = (struct str){0};
+			return;
+		}
+		element.s_len =
+		    hd.hd_scanned - 1 - (size_t)(element.s_ptr - buf);
+		if (state == ST_TARGET && hd.hd_state == ST_VERSION)
+			*target = element;
+		else if (state == ST_VALUE && hd.hd_state == ST_LINE_LF &&
+			 hd.hd_field == FIELD_HOST)
+			*host = str_trim(element);
+	}
 }
 
 /* Length of the reg-name at the front (RFC 3986, 3.2.2). */

@@ -76,15 +76,23 @@ int head_check(
     const char *buf, size_t len, const struct head_limits *, struct head *);
 
 /*
+ * Finds what a head names that was refused, or is not complete: the target once its line is correct
+ * up to there, the host once its field is.  NULL is unknown; a Host that comes twice is none.  before
+ * is hd_before of the same head.
+ */
+void head_find(const char *buf, size_t len, size_t before,
+    const struct head_limits *, struct str *target, struct str *host);
+
+/*
  * Whether this is a host as Host and an absolute-form target have it: a
  * non-empty reg-name or [IPv6 address], and perhaps ':' and digits.
  */
 bool head_host_valid(struct str host);
 
-#endif
 /*
  * Whether two such hosts name the same origin: case, a final dot, an empty port, the scheme's default
  * port and zeros before one do not count.
  */
 bool head_hosts_equal(struct str a, struct str b, bool https);
 
+#endif

@@ -291,15 +291,19 @@ check_head(const struct h2_stream *sm)
 static void
 refuse(struct h2_stream *sm, int status)
 {
+	static const struct head_limits all = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
+	const struct buf *text = &sm->sm_head.hh_text;
 	struct request *rq = &sm->sm_ex->ex_request;
 	struct str line;
 
-	rq->rq_line = first_line(&sm->sm_head.hh_text);
+	head_find(
+	    text->b_data, text->b_len, 0, &all, &rq->rq_target, &rq->rq_host);
+	rq->rq_line = first_line(text);
 	h2_head_mark(&sm->sm_head, rq->rq_line.s_len);
 	line = rq->rq_line;
-	if (str_skip(&line, STR("HEAD ")))
-		rq->rq_method = METHOD_HEAD;
-	respond_error(sm->sm_ex, status);
+	rq->rq_method =
+	    str_skip(&line, STR("HEAD ")) ? METHOD_HEAD : METHOD_OTHER;
+	exchange_refuse(sm->sm_ex, status);
 	looked_up(sm, true);
 }
 
@@ -330,13 +334,13 @@ answer(struct h2_stream *sm)
 	rq->rq_keepalive = rq->rq_framed = true;
 	if (sm->sm_session->h2_owner.ho_proxied)
 		exchange_name_client(ex);
-	if (status != 0) {
+	if (status != 0 && status != 405 && status != 413) {
 		refuse(sm, status);
 		return;
 	}
 	h2_head_mark(&sm->sm_head, rq->rq_line.s_len);
 	h2_hold_weigh(sm);
-	ready = exchange_answer(ex);
+	ready = exchange_answer(ex, status);
 	if (ex->ex_response.rs_ready != NULL)
 		learn(sm);
 	looked_up(sm, ready);

@@ -1,9 +1,13 @@
-"""Sites by name and locations by prefix."""
+"""Sites by name and locations by prefix; to which of them an error belongs."""
+
+import socket
+import time
 
 import pytest
 
 import harness
 import tls
+from fragments import Recorded, receive
 from harness import request
 
 
@@ -66,22 +70,17 @@ def test_first_site_answers_without_host(sites):
         ("http://second.example", "second"),
         ("http://SECOND.example:81", "second"),
         ("http://unknown.example", "first"),
+        (tls.SCHEME + "://second.example", "second"),
+        (tls.SCHEME.upper() + "://Second.Example.:443", "second"),
+        (tls.SCHEME + "://first.example:", "first"),
     ],
 )
 def test_absolute_form_wins_over_host(sites, origin, name):
     """RFC 9112, 3.2.2."""
     for host in ("first.example", "second.example"):
-        (tls.SCHEME + "://second.example", "second"),
-        (tls.SCHEME.upper() + "://Second.Example.:443", "second"),
-        (tls.SCHEME + "://first.example:", "first"),
         assert sites.get(origin + "/name.txt", host=host).body == name.encode()
 
 
-def test_sites_take_turns_on_one_connection(sites):
-    with sites.connect() as c:
-        for name in ["first", "second", "second", "first"] * 5:
-            assert c.ask("/name.txt", host=name + ".example").body == name.encode()
-        c.finish()
 @pytest.mark.plain("it has no TLS")
 @pytest.mark.parametrize("trusted, status", [({}, 400), (
     {"trusted_proxies": ["127.0.0.1"], "client_address": "x-forwarded-for"}, 200)])
@@ -91,6 +90,11 @@ def test_https_without_tls_is_refused_unless_a_trusted_proxy_sends_it(serve_conf
     assert server.get("https://first.example/name.txt").status == status
 
 
+def test_sites_take_turns_on_one_connection(sites):
+    with sites.connect() as c:
+        for name in ["first", "second", "second", "first"] * 5:
+            assert c.ask("/name.txt", host=name + ".example").body == name.encode()
+        c.finish()
 
 
 def test_sites_do_not_share_what_they_opened(sites):
@@ -174,3 +178,157 @@ def test_several_addresses(serve, site):
 
 def test_serving_line_names_the_directory(serve, site):
     assert str(site) in serve("--root", site).output
+
+
+# ------------------------------------------------- errors that need no file
+
+LENGTH = {"Content-Length": str(1 << 30)}
+EARLY = {  # by what is wrong: of a host and a path
+    "escape": (400, lambda host, path: request(path + "%00", host=host)),
+    "fragment": (400, lambda host, path: request(path + "#f", host=host)),
+    "field": (400, lambda host, path: request(path, host=host, fields={"A b": "c"})),
+    "chunked twice": (501, lambda host, path: request(path, host=host, fields={"Transfer-Encoding": "chunked, chunked"})),
+    "method": (405, lambda host, path: request(path, "POST", host=host)),
+    "method and body": (405, lambda host, path: request(path, "PUT", host=host, fields=LENGTH)),
+    "body": (413, lambda host, path: request(path, host=host, fields=LENGTH)),
+    "large head": (431, lambda host, path: request(path, host=host, fields={"A": "b" * 20000})),
+    "fields": (431, lambda host, path: request(path, host=host, fields=[("A", "b")] * 200)),
+    "no such method": (501, lambda host, path: request(path, "BREW", host=host)),
+}
+WITH_PATH = [name for name in EARLY if name not in ("escape", "fragment")]
+
+
+def early(server, name, host, path="/"):
+    status, make = EARLY[name]
+    with server.connect() as c:
+        c.send(make(host, path))
+        return status, c.response()
+
+
+@pytest.fixture
+def marked(serve_conf, roots):
+    """Each site, and a location of the second one, says in a field and a page of errors which it is."""
+    def mark(name):
+        return {"header": ["always X-Place: " + name],
+                "error_page": ["4xx text: error of " + name, "5xx text: error of " + name]}
+
+    def start(settings=None, location=None, top=None):
+        names = ["first.example", "second.example"]
+        certificate = {"certificate": [tls.PAIRS.for_user(None, tuple(names))]}
+        return serve_conf({"workers": 3, **certificate, **(top or {})}, [
+            ("one", {"names": names[:1], "root": roots / "first", "hsts": "1d", **mark("one")}, {}),
+            ("two", {"names": names[1:], "root": roots / "second", **mark("two"), **(settings or {})},
+             {"/video/": {**mark("video"), **(location or {})}})])
+
+    return start
+
+
+def check_place(answer, status, place):
+    assert (answer.status, answer.get("X-Place"), answer.body) == (status, place, b"error of " + place.encode())
+
+
+@pytest.mark.parametrize("name", EARLY)
+def test_error_is_of_the_site_that_the_request_names(marked, name):
+    """Also if nothing is looked up for it."""
+    server = marked()
+    hosts = [("first.example", "one"), ("second.example", "two"), ("SECOND.example:80", "two"), ("unknown.example", "one")]
+    for host, place in hosts:
+        status, answer = early(server, name, host)
+        check_place(answer, status, place)
+        assert ("Strict-Transport-Security" in answer) == (tls.ON and place == "one")
+    if name in WITH_PATH:
+        check_place(early(server, name, "second.example", "/video/f.bin")[1], status, "video")
+
+
+@pytest.mark.http1("an authority is all that HTTP/2 has")
+def test_error_is_of_the_site_that_an_absolute_target_names(marked):
+    server = marked()
+    for path, method, status in (("/%00", "GET", 400), ("/", "POST", 405)):
+        with server.connect() as c:
+            c.send(request("http://second.example" + path, method, host="first.example"))
+            check_place(c.response(), status, "two")
+
+
+NAMELESS = [
+    (400, b"GET /a HTTP/1.1\r\n\r\n"), (400, b"GET /%00 HTTP/1.0\r\n\r\n"), (405, b"POST / HTTP/1.0\r\n\r\n"),
+    (400, b"GET / HTTP/1.1\r\nHost: second.example\r\nHost: first.example\r\n\r\n"),
+    (400, b"GET / HTTP/1.1\r\nHost: second.example/\r\n\r\n"), (400, b"GET / HTTP/1.1\r\nA b: c\r\nHost: second.example\r\n\r\n"),
+    (400, b"GET  / HTTP/1.1\r\nHost: second.example\r\n\r\n"), (414, b"GET /" + b"a" * 9000), (501, b"G" * 50),
+    (505, b"GET / HTTP/3.0\r\n"), (413, b"GET / HTTP/1.0\r\nContent-Length: 100000\r\n\r\n"),
+]
+
+
+def refused(sock, raw):
+    """What a server sends in answer to it, on a connection that it ends."""
+    with sock:
+        sock.sendall(raw)
+        c = Recorded(receive(sock, time.monotonic() + harness.PATIENCE))
+        return c.response()
+
+
+@pytest.mark.plain("with SNI, a site is named")
+@pytest.mark.parametrize("status, raw", NAMELESS)
+def test_error_that_names_no_site_has_the_fields_of_none(marked, status, raw):
+    server = marked(top={"header": ["always X-Top: yes"]})
+    raw = raw.replace(b"POST / HTTP/1.0\r\n", b"POST / HTTP/1.0\r\nConnection: close\r\n")
+    answer = refused(socket.create_connection(server.address, harness.PATIENCE), raw)
+    assert answer.status == status and "X-Place" not in answer and b"error of" not in answer.body
+    assert answer.get("X-Top") == "yes"
+
+
+@pytest.mark.plain("it speaks TLS itself")
+@pytest.mark.parametrize("status, raw", NAMELESS)
+def test_error_that_names_no_site_is_of_the_one_in_sni(marked, status, raw):
+    server = marked(top={"listen": ["127.0.0.1:0 tls"]})
+    raw = raw.replace(b"POST / HTTP/1.0\r\n", b"POST / HTTP/1.0\r\nConnection: close\r\n")
+    for name, place in (("second.example", "two"), (None, None)):
+        sock = socket.create_connection(server.address, harness.PATIENCE)
+        answer = refused(tls.any_context().wrap_socket(sock, server_hostname=name), raw)
+        assert (answer.status, answer.get("X-Place")) == (status, place)
+        assert "Strict-Transport-Security" not in answer
+
+
+@pytest.mark.plain("it speaks TLS itself")
+def test_request_without_host_is_for_the_site_in_sni(marked):
+    server = marked(top={"listen": ["127.0.0.1:0 tls"]})
+    for name, body in (("second.example", b"second"), ("first.example", b"first"), (None, b"first")):
+        for _ in range(3):
+            sock = socket.create_connection(server.address, harness.PATIENCE)
+            answer = refused(tls.any_context().wrap_socket(sock, server_hostname=name), b"GET /name.txt HTTP/1.0\r\n\r\n")
+            assert answer.body == body
+            sock = socket.create_connection(server.address, harness.PATIENCE)
+            raw = b"GET /name.txt HTTP/1.1\r\nHost:\r\n\r\n" * 2 + request("/name.txt", host="", fields={"Connection": "close"})
+            with tls.any_context().wrap_socket(sock, server_hostname=name) as sock:
+                sock.sendall(raw)
+                assert receive(sock, time.monotonic() + harness.PATIENCE).count(b"\r\n\r\n" + body) == 3
+
+
+@pytest.mark.parametrize("name", EARLY)
+def test_address_that_is_denied_gets_no_other_error(marked, name):
+    """Nor does it by a location that is denied, if the target names one."""
+    for server, path, place in ((marked({"deny": ["all"]}, {"deny": []}), "/", "two"),
+                                (marked({}, {"deny": ["all"]}), "/video/f.bin", "video")):
+        if path == "/" or name in WITH_PATH:
+            check_place(early(server, name, "second.example", path)[1], 403, place)
+        check_place(early(server, name, "first.example", path)[1], EARLY[name][0], "one")
+        server.stop()
+
+
+@pytest.mark.parametrize("name", EARLY)
+def test_error_counts_for_request_rate(marked, name):
+    server = marked({"request_rate": "1/h", "request_burst": 2})
+    for status in (EARLY[name][0], EARLY[name][0], 429, 429):
+        check_place(early(server, name, "second.example")[1], status, "two")
+    assert server.get("/name.txt", host="second.example").status == 429
+    assert server.get("/name.txt", host="first.example").status == 200
+
+
+@pytest.mark.plain("it has both, with and without TLS")
+def test_correct_request_is_redirected_before_it_is_refused(marked):
+    server = marked({"redirect_https": True}, top={"listen": ["127.0.0.1:0", "127.0.0.1:0 tls"]})
+    for name in ("method", "method and body", "body"):
+        answer = early(server, name, "second.example")[1]
+        assert answer.status == 301 and answer.get("Location").startswith("https://second.example")
+        assert answer.closes == (name != "method")
+    for name in ("field", "escape", "large head"):
+        check_place(early(server, name, "second.example")[1], EARLY[name][0], "two")

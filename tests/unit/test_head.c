@@ -398,6 +398,54 @@ framing_is_one_number_or_refused(void **state)
 		expect_bad(&bad_framing[i]);
 }
 
+static const struct {
+	const char *fc_head;
+	const char *fc_target; /* NULL: none */
+	const char *fc_host;
+} found[] = {
+    {"", NULL, NULL},
+    {"GET /a", NULL, NULL},
+    {"GET /a\r", NULL, NULL},
+    {"GET /a ", "/a", NULL},
+    {"\r\nGET /a HTTP/3.0\r\nHost: h\r\n", "/a", NULL},
+    {"GET http://i/?q HTTP/1.1\r\nHost: h", "http://i/?q", NULL},
+    {"GET / HTTP/1.1\r\nHost: \th:80 \r", "/", "h:80"},
+    {"GET / HTTP/1.1\r\nHost:\r\n", "/", ""},
+    {"GET / HTTP/1.1\r\nHost: h/\r\n", "/", NULL},
+    {"GET / HTTP/1.1\r\nHost: h\r\nA b: c\r\n", "/", "h"},
+    {"GET / HTTP/1.1\r\nHost: h\r\nA: b\n", "/", "h"},
+    {"GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: x\r\n", "/", "h"},
+    {"GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n", "/", NULL},
+    {"GET / HTTP/1.1\r\nA b: c\r\nHost: h\r\n", "/", NULL},
+    {"GET / HTTP/1.1\r\nHost: h\r\n\r\nHost: i\r\n", "/", "h"},
+};
+
+static void
+expect_found(struct str got, const char *expected)
+{
+	if (expected == NULL)
+		assert_null(got.s_ptr);
+	else
+		assert_true(
+		    got.s_ptr != NULL &&
+		    str_eq(got, (struct str){expected, strlen(expected)}));
+}
+
+static void
+what_a_refused_head_names_is_found_before_the_error(void **state)
+{
+	struct str target, host;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(found); i++) {
+		const char *s = found[i].fc_head;
+
+		head_find(s, strlen(s), 0, &roomy, &target, &host);
+		expect_found(target, found[i].fc_target);
+		expect_found(host, found[i].fc_host);
+	}
+}
+
 static uint64_t
 next_random(uint64_t *x)
 {
@@ -636,6 +684,8 @@ main(void)
 	    cmocka_unit_test(field_is_a_token_a_colon_and_text),
 	    cmocka_unit_test(host_is_there_once_and_well_formed),
 	    cmocka_unit_test(framing_is_one_number_or_refused),
+	    cmocka_unit_test(
+		what_a_refused_head_names_is_found_before_the_error),
 	    cmocka_unit_test(verdict_does_not_depend_on_the_cut),
 	    cmocka_unit_test(every_byte_is_judged_by_the_grammar),
 	    cmocka_unit_test(size_counts_every_byte_of_the_head),
