@@ -423,7 +423,7 @@ add("RFC 9110, 14: Range", header(b"Range"), [
     (b"bytes=5-2", OK), (b"bytes=", OK), (b"bytes", OK), (b"", OK), (b"bytes=-", OK), (b"bytes=,", OK),
     (b"octets=0-1", OK), (b"bytes=0x0-1", OK), (b"bytes=+0-1", OK), (b"bytes=0--1", OK), (b"bytes=a-b", OK),
     (b"bytes=0-1;2-3", OK), (b"bytes:0-1", OK), (b"bytes 0-1", OK), (b"bytes=0 - 1", OK), (b"bytes=0-1x", OK),
-    (b"bytes=\xef\xbc\x90-1", OK), (b",".join([b"bytes=0-0"] + [b"0-0"] * 32), OK), (b"bytes=0-0\r\nRange: bytes=1-1", OK),
+    (b"bytes=\xef\xbc\x90-1", OK), (b",".join([b"bytes=0-0"] + [b"0-0"] * 32), PART), (b"bytes=0-0\r\nRange: bytes=1-1", OK),
     (b'bytes=0-0\r\nIf-Range: "x"', OK), (b'bytes=0-0\r\nIf-Range: W/"x"', OK), (b"bytes=0-0\r\nIf-Range:", OK),
     (b"bytes=0-0\r\nIf-Range: Sat, 01 Jan 2000 00:00:00 GMT", OK), (b"bytes=0-0\r\nIf-Range: yesterday", OK),
     (b"bytes=99-\r\nIf-None-Match: *", served(304)), (b'bytes=99-\r\nIf-Match: "x"', served(412)),
