@@ -78,8 +78,9 @@ struct log_tls {
 
 struct log_record {
 	const struct sockaddr *rec_peer;
-	time_t rec_time;     /* of the request's arrival, seconds */
-	struct str rec_user; /* user name sent; right unless the status is 401 or 503 */
+	time_t rec_time; /* of the request's arrival, seconds */
+	struct str
+	    rec_user; /* user name sent; right unless the status is 401 or 503 */
 	struct str rec_line; /* request line as received; empty: "-" */
 	int rec_status;
 	uint64_t rec_body;  /* bytes of body handed to the kernel */
