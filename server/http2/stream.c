@@ -373,7 +373,6 @@ begin(struct h2_stream *sm)
 	ex->ex_sock = ho->ho_fd;
 	ex->ex_sink = &sm->sm_sink;
 	ex->ex_tls = ho->ho_tls;
-	ex->ex_proxied = ho->ho_proxied;
 	ex->ex_bucket = ho->ho_bucket;
 	ex->ex_rate = h2->h2_rate;
 	ex->ex_head_apart = true;
