@@ -203,11 +203,11 @@ conf_complete_site(struct site *site)
 		return;
 	for (loc = locs; loc < locs + n; loc++)
 		site->site_closed |= loc->loc_set.set_closed;
-	for (glob = locs; glob < locs + n; glob++)
+	for (glob = locs; glob < locs + n; glob++) {
+		if (glob->loc_kind != LOCATION_GLOB || glob->loc_set.set_closed)
+			continue;
 		for (loc = locs; loc < locs + n; loc++)
-			if (glob->loc_kind == LOCATION_GLOB &&
-			    !glob->loc_set.set_closed &&
-			    loc->loc_kind == LOCATION_PREFIX &&
+			if (loc->loc_kind == LOCATION_PREFIX &&
 			    loc->loc_set.set_closed &&
 			    reaches(glob->loc_path, loc->loc_path)) {
 				fprintf(stderr,
@@ -220,4 +220,5 @@ conf_complete_site(struct site *site)
 				    glob->loc_path, loc->loc_path);
 				break;
 			}
+	}
 }

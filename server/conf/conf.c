@@ -313,6 +313,9 @@ conf_destroy(struct conf **confp)
 	for (i = 0; i < conf->conf_nsites; i++)
 		conf_site_free(&conf->conf_sites[i]);
 	free(conf->conf_sites);
+	text_index_free(&conf->conf_titles);
+	text_index_free(&conf->conf_hosts);
+	text_index_free(&conf->conf_root_index);
 	for (i = 0; i < conf->conf_ntypes; i++)
 		mime_destroy(&conf->conf_types[i].ct_mime);
 	free(conf->conf_types);

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "lib/pagewise.h"
+#include "server/conf/text_index.h"
 #include "server/http/coding.h"
 #include "server/http/forwarded.h"
 #include "server/http/mime.h"
@@ -154,6 +155,7 @@ enum location_kind { LOCATION_EXACT, LOCATION_GLOB, LOCATION_PREFIX };
 /* Compared with the decoded path. */
 struct location {
 	enum location_kind loc_kind;
+	char *loc_key;	/* a byte of the kind, and the path */
 	char *loc_path; /* begins with '/' unless it is a glob */
 	size_t loc_len; /* of it */
 	struct settings loc_set;
@@ -161,12 +163,15 @@ struct location {
 
 struct site {
 	char *site_name;
+	const struct conf *site_conf;
 	char **site_names; /* host names, lower case, NULL ends them */
-	char *site_root;   /* of conf_roots; NULL: none yet */
+	size_t site_nnames;
+	char *site_root; /* of conf_roots; NULL: none yet */
 	struct settings site_set;
 	bool site_closed;		 /* some of its settings are */
 	struct location *site_locations; /* those that win first */
 	size_t site_nlocations;
+	struct text_index site_paths; /* of locations: an index, and loc_key */
 	struct tls_site site_tls;
 	bool site_owns_identities; /* else another site does */
 };
@@ -264,6 +269,9 @@ struct conf {
 	char **
 	    conf_roots; /* directories; absolute, or relative to the working one */
 	size_t conf_nroots;
+	struct text_index conf_root_index;
+	struct text_index conf_titles; /* of sites */
+	struct text_index conf_hosts; /* names of sites, and which one has it */
 	struct conf_block *conf_memory;	  /* what settings point to: keep.c */
 	struct link_keys *conf_link_keys; /* the same */
 	struct htpasswd *conf_htpasswds;  /* the same */

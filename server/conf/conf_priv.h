@@ -23,6 +23,7 @@
  *   listen.c addresses to listen on, and admin's
  *   proxies.c  proxies in front of this server
  *   user.c   the user to run as
+ *   text_index.c  finds a name among many
  *   site.c   sites and locations: built here, looked up here
  *   value.c  one value from its text
  *   place.c  file and line of keys whose fault shows late
@@ -81,8 +82,7 @@ char *conf_path(const char *dir, const char *path);
 int conf_path_or_off(const struct conf_scope *, const char *text, char **path,
     struct conf_why *);
 
-/* A NULL-terminated array of strings.  0 or -ENOMEM. */
-int conf_strv_add(char ***, const char *);
+/* Of a NULL-terminated array of strings. */
 void conf_strv_free(char ***);
 
 /*
@@ -254,8 +254,8 @@ int conf_site_add(const struct conf_scope *top, const char *name,
 int conf_location_add(
     struct site *, const char *title, struct location **, struct conf_why *);
 
-/* After the last location of a site: those that win first. */
-void conf_site_sort(struct site *);
+/* After the last location of a site: those that win first.  0 or -ENOMEM. */
+int conf_site_sort(struct site *);
 void conf_site_free(struct site *);
 
 /*

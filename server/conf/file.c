@@ -364,7 +364,10 @@ read_site(const struct conf_file *file, const struct section *sec, size_t n,
 	}
 	for (size_t i = 1; i < n; i++)
 		read_location(file, sec + i, &scope);
-	conf_site_sort(site);
+	if (conf_site_sort(site) != 0) {
+		conf_no_memory(&why);
+		complain_section(file, sec, &why);
+	}
 }
 
 void

@@ -12,28 +12,39 @@
 
 #include "server/conf/conf_priv.h"
 
+/* An array of n with room for one more, which has twice the room when n is a power of two. */
+static void *
+grow(void *array, size_t n, size_t size)
+{
+	return (n & (n - 1)) != 0 ? array
+				  : reallocarray(array, 2 * n + 1, size);
+}
+
 int
 conf_site_add(const struct conf_scope *top, const char *name, struct site **out,
     struct conf_why *why)
 {
 	struct conf *conf = top->cs_conf;
 	struct site *grown, *site;
+	size_t other;
 
 	if (name[0] == '\0')
 		return conf_why(why, -EINVAL, "the name is empty");
-	for (size_t i = 0; i < conf->conf_nsites; i++)
-		if (strcmp(conf->conf_sites[i].site_name, name) == 0)
-			return conf_why(why, -EEXIST, "is defined already");
-	grown = reallocarray(
-	    conf->conf_sites, conf->conf_nsites + 1, sizeof(*grown));
+	if (text_index_find(
+		&conf->conf_titles, name, strlen(name), false, &other))
+		return conf_why(why, -EEXIST, "is defined already");
+	grown = grow(conf->conf_sites, conf->conf_nsites, sizeof(*grown));
 	if (grown == NULL)
 		goto fail;
 	conf->conf_sites = grown;
 	site = &grown[conf->conf_nsites++];
 	memset(site, 0, sizeof(*site));
+	site->site_conf = conf;
 	site->site_set = *top->cs_set;
 	site->site_name = strdup(name);
-	if (site->site_name == NULL)
+	if (site->site_name == NULL ||
+	    text_index_add(&conf->conf_titles, site->site_name,
+		conf->conf_nsites - 1) != 0)
 		goto fail;
 	*out = site;
 	return 0;
@@ -61,17 +72,21 @@ fail:
 static int
 add_root(struct conf *conf, const char *path, size_t *place)
 {
-	size_t i;
+	size_t n = conf->conf_nroots;
+	char **grown;
 
-	for (i = 0; i < conf->conf_nroots; i++)
-		if (strcmp(conf->conf_roots[i], path) == 0)
-			break;
-	*place = i;
-	if (i < conf->conf_nroots)
+	if (text_index_find(
+		&conf->conf_root_index, path, strlen(path), false, place))
 		return 0;
-	if (conf_keep_add(conf, &conf->conf_roots, path) != 0)
+	grown = conf_keep_room(conf, conf->conf_roots, n, sizeof(*grown));
+	if (grown == NULL)
 		return -ENOMEM;
-	conf->conf_nroots++;
+	conf->conf_roots = grown;
+	grown[n] = conf_keep_text(conf, path, strlen(path));
+	if (grown[n] == NULL ||
+	    text_index_add(&conf->conf_root_index, grown[n], n) != 0)
+		return -ENOMEM;
+	*place = conf->conf_nroots++;
 	return 0;
 }
 
@@ -158,39 +173,42 @@ is_wildcard(const char *name)
 	return name[0] == '*' && name[1] == '.';
 }
 
-/* The bytes of the site's name that is host; 0: there is none. */
-static size_t
-exact_name(const struct site *site, const char *host, size_t len)
+/* Whether a site has just this name, and which. */
+static bool
+exact_name(const struct conf *conf, const char *host, size_t len, size_t *site)
 {
-	for (char **s = site->site_names; s != NULL && *s != NULL; s++)
-		if (strncasecmp(*s, host, len) == 0 && (*s)[len] == '\0')
-			return len;
-	return 0;
+	return text_index_find(&conf->conf_hosts, host, len, true, site);
 }
 
-/* Those of the longest one that covers host. */
-static size_t
-wildcard_name(const struct site *site, const char *host, size_t len)
+/* The longest wildcard that covers host: that of its first dot that has one. */
+static bool
+wildcard_name(
+    const struct conf *conf, const char *host, size_t len, size_t *site)
 {
-	size_t n, longest = 0;
+	const char *dot = len > 1 ? memchr(host + 1, '.', len - 1) : NULL;
+	char name[256];
+	size_t n;
 
-	for (char **s = site->site_names; s != NULL && *s != NULL; s++) {
-		n = is_wildcard(*s) ? strlen(*s) - 1 : 0;
-		if (n > longest && n < len &&
-		    strncasecmp(*s + 1, host + len - n, n) == 0)
-			longest = n;
+	for (; dot != NULL; dot = memchr(dot + 1, '.', n - 1)) {
+		n = len - (size_t)(dot - host);
+		if (n + 1 < sizeof(name)) {
+			name[0] = '*';
+			memcpy(name + 1, dot, n);
+			if (exact_name(conf, name, n + 1, site))
+				return true;
+		}
 	}
-	return longest;
+	return false;
 }
 
 int
 conf_set_names(struct conf_scope *scope, const struct key *key,
     const char *name, struct conf_why *why)
 {
-	const struct conf *conf = scope->cs_conf;
+	struct conf *conf = scope->cs_conf;
+	struct site *site = scope->cs_site;
 	size_t i, len = strlen(name), n = host_length(name, len);
-	char *copy;
-	int error;
+	char *copy, **names;
 
 	(void)key;
 	/* A final dot is all that may be cut off here. */
@@ -199,28 +217,34 @@ conf_set_names(struct conf_scope *scope, const struct key *key,
 	    n + 1 < len)
 		return conf_why(
 		    why, -EINVAL, "\"%s\" is not a host name", name);
-	for (i = 0; i < conf->conf_nsites; i++) {
-		if (exact_name(&conf->conf_sites[i], name, n) > 0)
-			return conf_why(why, -EEXIST,
-			    "%s is already a name of site \"%s\"", name,
-			    conf->conf_sites[i].site_name);
-	}
+	if (exact_name(conf, name, n, &i))
+		return conf_why(why, -EEXIST,
+		    "%s is already a name of site \"%s\"", name,
+		    conf->conf_sites[i].site_name);
+	/* With the NULL that ends them. */
+	names = grow(site->site_names, site->site_nnames + 1, sizeof(*names));
+	if (names == NULL)
+		return conf_no_memory(why);
+	site->site_names = names;
+	names[site->site_nnames] = NULL;
 	copy = strndup(name, n);
 	if (copy == NULL)
 		return conf_no_memory(why);
 	for (i = 0; i < n; i++)
 		copy[i] = (char)tolower((unsigned char)copy[i]);
-	error = conf_strv_add(&scope->cs_site->site_names, copy);
-	free(copy);
-	if (error != 0)
-		return conf_no_memory(why);
-	return 0;
+	names[site->site_nnames++] = copy;
+	names[site->site_nnames] = NULL;
+	return text_index_add(&conf->conf_hosts, copy,
+		   (size_t)(site - conf->conf_sites)) == 0
+		   ? 0
+		   : conf_no_memory(why);
 }
 
+/* A site has its names in one list, and inherits none. */
 void
 conf_clear_names(struct conf_scope *scope)
 {
-	conf_strv_free(&scope->cs_site->site_names);
+	(void)scope;
 }
 
 /* Request paths come without these, so such a location would match nothing. */
@@ -258,78 +282,108 @@ check_location(const char *path, enum location_kind kind, struct conf_why *why)
 	return 0;
 }
 
-static bool
-has_location(const struct site *site, enum location_kind kind, const char *path)
+static void
+free_location(struct location *loc)
 {
-	for (size_t i = 0; i < site->site_nlocations; i++)
-		if (site->site_locations[i].loc_kind == kind &&
-		    strcmp(site->site_locations[i].loc_path, path) == 0)
-			return true;
-	return false;
+	free(loc->loc_key);
+}
+
+/* Its key is in no other one of the site. */
+static int
+name_location(struct site *site, struct location *loc, const char *path)
+{
+	static const char kinds[] = {[LOCATION_EXACT] = '=',
+	    [LOCATION_GLOB] = '*',
+	    [LOCATION_PREFIX] = '/'};
+	size_t other;
+
+	loc->loc_len = strlen(path);
+	loc->loc_key = malloc(loc->loc_len + 2);
+	if (loc->loc_key == NULL)
+		return -ENOMEM;
+	loc->loc_key[0] = kinds[loc->loc_kind];
+	memcpy(loc->loc_key + 1, path, loc->loc_len + 1);
+	loc->loc_path = loc->loc_key + 1;
+	if (text_index_find(&site->site_paths, loc->loc_key, loc->loc_len + 1,
+		false, &other))
+		return -EEXIST;
+	return text_index_add(&site->site_paths, loc->loc_key, 0);
 }
 
 int
 conf_location_add(struct site *site, const char *title, struct location **out,
     struct conf_why *why)
 {
-	struct location *grown, *loc;
-	enum location_kind kind;
-	const char *path = location_path(title, &kind);
-	int error = check_location(path, kind, why);
+	struct location *grown, loc = {.loc_set = site->site_set};
+	const char *path = location_path(title, &loc.loc_kind);
+	int error = check_location(path, loc.loc_kind, why);
 
 	if (error != 0)
 		return error;
-	if (has_location(site, kind, path))
-		return conf_why(why, -EEXIST, "is defined already");
-	grown = reallocarray(
-	    site->site_locations, site->site_nlocations + 1, sizeof(*grown));
-	if (grown == NULL)
-		goto fail;
-	site->site_locations = grown;
-	loc = &grown[site->site_nlocations++];
-	*loc = (struct location){
-	    .loc_kind = kind,
-	    .loc_path = strdup(path),
-	    .loc_len = strlen(path),
-	    .loc_set = site->site_set,
-	};
-	if (loc->loc_path == NULL)
-		goto fail;
-	*out = loc;
+	grown =
+	    grow(site->site_locations, site->site_nlocations, sizeof(*grown));
+	if (grown != NULL)
+		site->site_locations = grown;
+	error = grown != NULL ? name_location(site, &loc, path) : -ENOMEM;
+	if (error != 0) {
+		free_location(&loc);
+		return error == -EEXIST
+			   ? conf_why(why, error, "is defined already")
+			   : conf_no_memory(why);
+	}
+	*out = &grown[site->site_nlocations++];
+	**out = loc;
 	return 0;
-fail:
-	return conf_no_memory(why);
 }
 
-/* To be stable: those of the array that come first win. */
-static bool
-wins(const struct location *a, const struct location *b)
+struct rank {
+	const struct location *rk_location;
+	size_t rk_place; /* in the file: of equals the first one wins */
+};
+
+static int
+compare_ranks(const void *left, const void *right)
 {
-	if (a->loc_kind != b->loc_kind)
-		return a->loc_kind < b->loc_kind;
-	return a->loc_kind == LOCATION_PREFIX && a->loc_len > b->loc_len;
+	const struct rank *a = left, *b = right;
+	const struct location *x = a->rk_location, *y = b->rk_location;
+
+	if (x->loc_kind != y->loc_kind)
+		return x->loc_kind < y->loc_kind ? -1 : 1;
+	if (x->loc_kind == LOCATION_PREFIX && x->loc_len != y->loc_len)
+		return x->loc_len > y->loc_len ? -1 : 1;
+	return a->rk_place < b->rk_place ? -1 : 1;
 }
 
-void
+int
 conf_site_sort(struct site *site)
 {
-	struct location *locs = site->site_locations, moved;
-	size_t i, j;
+	size_t n = site->site_nlocations;
+	struct location *sorted = calloc(n + 1, sizeof(*sorted));
+	struct rank *ranks = calloc(n + 1, sizeof(*ranks));
 
-	for (i = 1; i < site->site_nlocations; i++) {
-		moved = locs[i];
-		for (j = i; j > 0 && wins(&moved, &locs[j - 1]); j--)
-			locs[j] = locs[j - 1];
-		locs[j] = moved;
+	if (sorted != NULL && ranks != NULL) {
+		for (size_t i = 0; i < n; i++)
+			ranks[i] = (struct rank){&site->site_locations[i], i};
+		qsort(ranks, n, sizeof(*ranks), compare_ranks);
+		for (size_t i = 0; i < n; i++)
+			sorted[i] = *ranks[i].rk_location;
+		free(site->site_locations);
+		site->site_locations = sorted;
+		free(ranks);
+		return 0;
 	}
+	free(sorted);
+	free(ranks);
+	return -ENOMEM;
 }
 
 void
 conf_site_free(struct site *site)
 {
 	for (size_t i = 0; i < site->site_nlocations; i++)
-		free(site->site_locations[i].loc_path);
+		free_location(&site->site_locations[i]);
 	free(site->site_locations);
+	text_index_free(&site->site_paths);
 	conf_strv_free(&site->site_names);
 	free(site->site_name);
 }
@@ -337,34 +391,29 @@ conf_site_free(struct site *site)
 const struct site *
 conf_site(const struct conf *conf, const char *host, size_t len)
 {
-	const struct site *site = &conf->conf_sites[0];
-	size_t i, n, longest = 0;
+	size_t site = 0;
 
 	if (conf->conf_nsites == 1)
-		return site;
+		return &conf->conf_sites[0];
 	len = host_length(host, len);
-	for (i = 0; len > 0 && i < conf->conf_nsites; i++)
-		if (exact_name(&conf->conf_sites[i], host, len) > 0)
-			return &conf->conf_sites[i];
-	for (i = 0; i < conf->conf_nsites; i++) {
-		n = wildcard_name(&conf->conf_sites[i], host, len);
-		if (n > longest) {
-			longest = n;
-			site = &conf->conf_sites[i];
-		}
-	}
-	return site;
+	if (len > 0 && !exact_name(conf, host, len, &site))
+		(void)wildcard_name(conf, host, len, &site);
+	return &conf->conf_sites[site];
 }
 
 struct str
 conf_host(const struct site *site, struct str host)
 {
+	const struct conf *conf = site->site_conf;
 	char **s = site->site_names;
+	size_t other;
 
 	host.s_len = host_length(host.s_ptr, host.s_len);
-	if (s == NULL || *s == NULL ||
-	    exact_name(site, host.s_ptr, host.s_len) > 0 ||
-	    wildcard_name(site, host.s_ptr, host.s_len) > 0)
+	if (s == NULL || *s == NULL)
+		return host;
+	if ((exact_name(conf, host.s_ptr, host.s_len, &other) ||
+		wildcard_name(conf, host.s_ptr, host.s_len, &other)) &&
+	    site == &conf->conf_sites[other])
 		return host;
 	while (*s != NULL && is_wildcard(*s))
 		s++;

@@ -332,23 +332,6 @@ conf_path_or_off(const struct conf_scope *scope, const char *text, char **path,
 	return *path != NULL ? 0 : conf_no_memory(why);
 }
 
-int
-conf_strv_add(char ***v, const char *s)
-{
-	size_t n = 0;
-	char **grown;
-
-	while (*v != NULL && (*v)[n] != NULL)
-		n++;
-	grown = reallocarray(*v, n + 2, sizeof(*grown));
-	if (grown == NULL)
-		return -ENOMEM;
-	*v = grown;
-	grown[n + 1] = NULL;
-	grown[n] = strdup(s);
-	return grown[n] == NULL ? -ENOMEM : 0;
-}
-
 void
 conf_strv_free(char ***v)
 {

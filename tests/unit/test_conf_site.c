@@ -68,6 +68,7 @@ a_root_must_be_readable_and_searchable(void **state)
 			     : 1;
 	assert_int_equal(seteuid(uid), 0);
 	conf_keep_free(&conf);
+	text_index_free(&conf.conf_root_index);
 	assert_int_equal(got[0], -EACCES);
 	assert_int_equal(got[1], -EACCES);
 	assert_int_equal(got[2], 0);
