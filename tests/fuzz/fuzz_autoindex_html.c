@@ -161,7 +161,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str in = fuzz_input(data, size), line = fuzz_line(&in);
-	char *title = fuzz_text(line), *name = fuzz_text(in);
+	char *text = fuzz_text(line), *title, *name = fuzz_text(in);
 	struct row row = {.row_name = name,
 	    .row_known = true,
 	    .row_size = 7,
@@ -169,6 +169,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf_list none = {0};
 	struct buf b = {0};
 
+	/* As target_parse gives it. */
+	CHECK(asprintf(&title, "%s%s", *text == '/' ? "" : "/", text) >= 0);
+	free(text);
 	/* What readdir(3) gives, but for those that are left out. */
 	if (in.s_len <= NAME_MOST && *name != '\0' &&
 	    strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
