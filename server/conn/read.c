@@ -28,6 +28,7 @@ receive(struct conn *c, char *to, size_t room, size_t *got)
 	n = transport_recv(&c->cn_transport, to, room);
 	if (n > 0) {
 		*got = (size_t)n;
+		c->cn_worker->wk_moves++;
 		c->cn_drained =
 		    !c->cn_hup && c->cn_worker->wk_sees_end &&
 		    transport_is_drained(&c->cn_transport, (size_t)n < room);

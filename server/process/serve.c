@@ -275,7 +275,8 @@ serve(struct serve_args *sa)
 		return 1;
 	}
 	log_set_level(sv.sv_conf->conf_log_level);
-	watchdog_init(&sv.sv_watchdog, sa->sa_watchdog);
+	watchdog_init(&sv.sv_watchdog, sa->sa_watchdog,
+	    sv.sv_conf->conf_stall_log * UINT64_C(1000));
 	/*
 	 * A failed start leaves nothing that the end of the process does not
 	 * clear up; if a worker runs already, it still uses the log.

@@ -9,13 +9,18 @@
 #include "server/process/watchdog.h"
 #include "server/worker/worker.h"
 
-#define LOOKS	 4 /* in a period */
+#define LOOKS	 2 /* in the time of patience */
+#define SECOND	 UINT64_C(1000000)
 #define MILLI_US 1000
 
 void
-watchdog_init(struct watchdog *wd, uint64_t period)
+watchdog_init(struct watchdog *wd, uint64_t period, uint64_t stall)
 {
-	*wd = (struct watchdog){.wd_period = period};
+	uint64_t patience = stall == 0 ? 0 : stall < SECOND ? SECOND : stall;
+
+	if (period > 0 && (patience == 0 || period / 2 < patience))
+		patience = period / 2;
+	*wd = (struct watchdog){.wd_period = period, .wd_patience = patience};
 }
 
 int
@@ -23,7 +28,7 @@ watchdog_wait(const struct watchdog *wd)
 {
 	uint64_t now;
 
-	if (wd->wd_period == 0)
+	if (wd->wd_patience == 0)
 		return -1;
 	now = clock_now();
 	return now >= wd->wd_next ? 0
@@ -45,43 +50,57 @@ silence(struct worker *wk, uint64_t now)
 }
 
 static void
-tell(struct watchdog *wd, int channel, unsigned id, uint64_t us,
+tell(struct watchdog *wd, int channel, const struct worker *wk, uint64_t us,
     struct log_writer *log)
 {
 	char text[CHANNEL_TEXT];
 
-	if (wd->wd_told)
+	snprintf(text, sizeof(text), "worker %u: no %s for %.1f s", wk->wk_id,
+	    atomic_load_explicit(&wk->wk_spins, memory_order_relaxed)
+		? "progress, though it computes,"
+		: "event-loop iteration",
+	    (double)us / 1e6);
+	if (!wd->wd_logged)
+		log_error(log, "%s", text);
+	wd->wd_logged = true;
+	if (wd->wd_period == 0 || wd->wd_told || us < wd->wd_period / 2)
 		return;
 	wd->wd_told = true;
-	snprintf(text, sizeof(text),
-	    "worker %u: no event-loop iteration for %.1f s", id,
-	    (double)us / 1e6);
-	log_error(log, "%s", text);
 	channel_send(channel, CHANNEL_STUCK, text, -1, false);
+}
+
+/* The longest that one has not gone on. */
+static uint64_t
+look(struct watchdog *wd, int channel, struct worker **workers, unsigned n,
+    uint64_t now, struct log_writer *log)
+{
+	uint64_t us, longest = 0;
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		us = silence(workers[i], now);
+		if (us >= wd->wd_patience)
+			tell(wd, channel, workers[i], us, log);
+		if (us > longest)
+			longest = us;
+	}
+	return longest;
 }
 
 void
 watchdog_look(struct watchdog *wd, int channel, struct worker **workers,
     unsigned nworkers, struct log_writer *log)
 {
-	uint64_t now = clock_now(), us;
-	bool alive = true;
-	unsigned i;
+	uint64_t now = clock_now(), longest;
 
-	if (wd->wd_period == 0 || now < wd->wd_next || channel == -1)
+	if (wd->wd_patience == 0 || now < wd->wd_next || channel == -1)
 		return;
-	wd->wd_next = now + wd->wd_period / LOOKS;
-	for (i = 0; i < nworkers; i++) {
-		us = silence(workers[i], now);
-		if (us < wd->wd_period / 2)
-			continue;
-		alive = false;
-		tell(wd, channel, i, us, log);
-	}
-	if (!alive)
-		return;
-	if (wd->wd_told)
+	wd->wd_next = now + wd->wd_patience / LOOKS;
+	longest = look(wd, channel, workers, nworkers, now, log);
+	if (wd->wd_logged && longest < wd->wd_patience) {
 		log_notice(log, "all event loops run again");
-	wd->wd_told = false;
-	channel_send(channel, CHANNEL_ALIVE, "", -1, false);
+		wd->wd_logged = wd->wd_told = false;
+	}
+	if (wd->wd_period > 0 && longest < wd->wd_period / 2)
+		channel_send(channel, CHANNEL_ALIVE, "", -1, false);
 }

@@ -178,6 +178,30 @@ worker_look(struct worker *wk, struct unacked_item *it, int sock)
 	bound_loop(wk);
 }
 
+static uint64_t
+computed(void)
+{
+	struct timespec ts = {0};
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* For the watchdog and the balancers. */
+static void
+beat(struct worker *wk)
+{
+	const struct stats *sta = &wk->wk_service.svc_stats;
+	uint64_t done = wk->wk_moves + stat_get(&sta->sta_sent) +
+			stat_get(&sta->sta_accepted);
+	bool spins = spin_look(&wk->wk_spin, done, computed(), clock_now());
+
+	atomic_store_explicit(&wk->wk_spins, spins, memory_order_relaxed);
+	if (!spins)
+		atomic_fetch_add_explicit(
+		    &wk->wk_beat, 1, memory_order_relaxed);
+}
+
 static void
 on_tick(evutil_socket_t fd, short what, void *arg)
 {
@@ -186,7 +210,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	worker_lap(wk, LOOP_TIMERS);
-	atomic_fetch_add_explicit(&wk->wk_beat, 1, memory_order_relaxed);
+	beat(wk);
 	expire(wk, clock_now() + TURNS_US);
 	pw_loop_tick(wk->wk_service.svc_loop, clock_now());
 	if (tcp_memory_is_short(wk->wk_tcp_memory))
@@ -230,6 +254,7 @@ on_done(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	worker_lap(wk, LOOP_DONE);
+	wk->wk_moves++;
 	pw_loop_drain(wk->wk_service.svc_loop);
 	worker_maybe_end(wk);
 }

@@ -23,6 +23,7 @@
 #include "server/util/command.h"
 #include "server/util/thread.h"
 #include "server/worker/asleep.h"
+#include "server/worker/spin.h"
 #include "server/worker/loop_profile.h"
 #include "server/worker/sched.h"
 #include "server/util/stats.h"
@@ -65,6 +66,8 @@ struct worker {
 	struct message_rate
 	    wk_told_oust;	 /* about clients that sent no request */
 	struct asleep wk_asleep; /* about sleep during an iteration */
+	struct spin wk_spin;
+	uint64_t wk_moves; /* reads of sockets and waits that have ended */
 
 	struct event wk_done;	 /* wk_service.svc_loop has completions */
 	struct event wk_tick;	 /* a few times a second */
@@ -98,10 +101,12 @@ struct worker {
 	unsigned wk_id;
 	struct thread wk_thread;
 	struct commands wk_orders;
-	atomic_bool wk_is_quiet;      /* accepts nothing more; main reads */
-	atomic_uint_fast64_t wk_beat; /* the loop turns; main reads */
-	uint64_t wk_beat_seen;	      /* main's own, as is the next */
-	uint64_t wk_beat_at;	      /* microseconds: when it was another */
+	atomic_bool wk_is_quiet; /* accepts nothing more; main reads */
+	atomic_uint_fast64_t
+	    wk_beat; /* the loop turns, and gets somewhere; main reads */
+	atomic_bool wk_spins;  /* it only turns; the same */
+	uint64_t wk_beat_seen; /* main's own, as is the next */
+	uint64_t wk_beat_at;   /* microseconds: when it was another */
 };
 
 /* ------------------------------------------------- called by main's thread */

@@ -37,3 +37,17 @@ def test_stuck_loop_is_named_and_starves_the_watchdog(serve_conf, slow, manager)
         assert told(manager) == {"WATCHDOG": "1"}
         wait_until(lambda: "all event loops run again" in server.output, "the notice")
     server.stop(messages=TOLD)
+
+
+def test_stuck_loop_is_logged_without_a_service_manager(serve_conf, slow):
+    server = serve_conf({"workers": 1, "send_path": "blocking", "stall_log": 50},
+                        [("s", {"root": slow.dir}, {})])
+    slow.hang("read", "cold.bin")
+    with server.connect() as c:
+        c.send(b"GET /cold.bin HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        slow.wait_held("read")
+        wait_until(lambda: "worker 0: no event-loop iteration for" in server.messages,
+                   "the message")
+        slow.release()
+        wait_until(lambda: "all event loops run again" in server.output, "the notice")
+    server.stop(messages="(%s|pagewise: (warning: )?worker 0: (an|the) event.loop [^\n]*\n)+" % TOLD)
