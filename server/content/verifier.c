@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "lib/os/os.h"
+#include "lib/os/seed.h"
 #include "lib/util/cacheline.h"
 #include "lib/util/check.h"
 #include "lib/util/clock.h"
+#include "server/content/tries.h"
 #include "server/content/verifier.h"
 #include "server/http/basic.h"
 #include "server/util/client_key.h"
@@ -18,19 +20,20 @@
 #include "server/util/thread.h"
 
 #define PARTS	 64
-#define GOOD	 8 /* places of a part */
-#define BAD	 2
+#define SETS	 8 /* of a part */
+#define GOOD	 8 /* results of a set */
+#define BAD	 2 /* of a part */
 #define THREADS	 8
 #define PATIENCE UINT64_C(5000000)
 
 struct result {
 	unsigned char rs_digest[HMAC_LEN];
-	uint64_t rs_until; /* 0: none */
+	uint64_t rs_used; /* microseconds; 0: none */
 };
 
 struct part {
 	_Alignas(CACHE_LINE) pthread_mutex_t pt_lock;
-	struct result pt_good[GOOD];
+	struct result pt_good[SETS][GOOD];
 	struct result pt_bad[BAD];
 };
 
@@ -38,8 +41,8 @@ struct verify_job {
 	TAILQ_ENTRY(verify_job) vj_link;
 	SLIST_HEAD(, verify) vj_waiters;
 	bool vj_runs;
-	unsigned vj_turn; /* jobs that its client had before it */
-	uint64_t vj_client;
+	uint64_t vj_rank;
+	struct tries_key vj_key;
 	const struct htpasswd *vj_file;
 	unsigned char vj_digest[HMAC_LEN];
 	struct basic vj_basic; /* wiped at the end */
@@ -51,15 +54,16 @@ struct verifier {
 	/* the rest under this lock */
 	_Alignas(CACHE_LINE) pthread_mutex_t vr_lock;
 	pthread_cond_t vr_cond;
-	TAILQ_HEAD(, verify_job) vr_jobs;
-	unsigned vr_count; /* of them */
+	TAILQ_HEAD(, verify_job) vr_jobs; /* the newest first */
+	struct tries vr_tries;
+	unsigned vr_count; /* jobs */
 	unsigned vr_busy;  /* that run */
 	uint64_t vr_hashed;
 	bool vr_end;
 	unsigned vr_started; /* written by main */
 	/* main's */
-	struct thread vr_threads[THREADS];
-	struct htpasswd_scratch *vr_scratch[THREADS];
+	struct thread vr_threads[THREADS + 1];
+	struct htpasswd_scratch *vr_scratch[THREADS + 1];
 };
 
 /* ----------------------------------------------------- what is remembered */
@@ -70,30 +74,41 @@ part_of(struct verifier *vr, const unsigned char *digest)
 	return &vr->vr_parts[digest[0] % PARTS];
 }
 
-static bool
-find(const struct result *list, size_t n, const unsigned char *digest,
-    uint64_t now)
+static struct result *
+good_of(struct part *pt, const unsigned char *digest)
 {
-	for (size_t i = 0; i < n; i++)
-		if (list[i].rs_until > now &&
-		    hmac_same(list[i].rs_digest, digest, HMAC_LEN))
-			return true;
-	return false;
+	return pt->pt_good[digest[1] % SETS];
 }
 
-/* VERIFIED_LATER: it is not known. */
+static struct result *
+find(struct result *list, size_t n, const unsigned char *digest)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i].rs_used > 0 &&
+		    hmac_same(list[i].rs_digest, digest, HMAC_LEN))
+			return &list[i];
+	return NULL;
+}
+
+/* VERIFIED_LATER: it is not known.  What was right stays right: the file is never read again. */
 static enum verified
 look(struct verifier *vr, const unsigned char *digest)
 {
 	struct part *pt = part_of(vr, digest);
 	enum verified result = VERIFIED_LATER;
 	uint64_t now = clock_now();
+	struct result *rs;
 
 	pthread_mutex_lock(&pt->pt_lock);
-	if (find(pt->pt_good, GOOD, digest, now))
+	rs = find(good_of(pt, digest), GOOD, digest);
+	if (rs != NULL) {
+		rs->rs_used = now;
 		result = VERIFIED_GOOD;
-	else if (find(pt->pt_bad, BAD, digest, now))
-		result = VERIFIED_BAD;
+	} else {
+		rs = find(pt->pt_bad, BAD, digest);
+		if (rs != NULL && now - rs->rs_used < VERIFIER_AGE_US)
+			result = VERIFIED_BAD;
+	}
 	pthread_mutex_unlock(&pt->pt_lock);
 	return result;
 }
@@ -102,15 +117,16 @@ static void
 remember(struct verifier *vr, const unsigned char *digest, bool good)
 {
 	struct part *pt = part_of(vr, digest);
-	struct result *list = good ? pt->pt_good : pt->pt_bad, *oldest = list;
+	struct result *list = good ? good_of(pt, digest) : pt->pt_bad,
+		      *oldest = list;
 	size_t i, n = good ? GOOD : BAD;
 
 	pthread_mutex_lock(&pt->pt_lock);
 	for (i = 1; i < n; i++)
-		if (list[i].rs_until < oldest->rs_until)
+		if (list[i].rs_used < oldest->rs_used)
 			oldest = &list[i];
 	memcpy(oldest->rs_digest, digest, HMAC_LEN);
-	oldest->rs_until = clock_now() + VERIFIER_AGE_US;
+	oldest->rs_used = clock_now();
 	pthread_mutex_unlock(&pt->pt_lock);
 }
 
@@ -149,7 +165,7 @@ jobs_of(struct verifier *vr, uint64_t client)
 	unsigned n = 0;
 
 	TAILQ_FOREACH(vj, &vr->vr_jobs, vj_link)
-	n += vj->vj_client == client;
+	n += vj->vj_key.tk_client == client;
 	return n;
 }
 
@@ -164,59 +180,99 @@ job_take_off(struct verifier *vr, struct verify_job *vj)
 	vf->vf_job = NULL;
 }
 
-/* There is no place: of those that come after this turn the last one gives its up. */
-static struct verify_job *
-job_displace(struct verifier *vr, unsigned turn)
+static uint32_t
+seconds(void)
 {
-	struct verify_job *vj, *last = NULL;
+	return (uint32_t)(clock_now() / 1000000);
+}
 
-	TAILQ_FOREACH(vj, &vr->vr_jobs, vj_link)
-	if (!vj->vj_runs && vj->vj_turn > turn &&
-	    (last == NULL || vj->vj_turn >= last->vj_turn))
-		last = vj;
-	if (last != NULL)
+/* The order of a and b: below 0 if a is verified first.  The caller compares equal ones by age. */
+static int
+job_order(
+    struct verifier *vr, const struct verify_job *a, const struct verify_job *b)
+{
+	uint32_t now = seconds();
+
+	if (a->vj_rank != b->vj_rank)
+		return a->vj_rank < b->vj_rank ? -1 : 1;
+	return (int)tries_for_user(&vr->vr_tries, &a->vj_key, now) -
+	       (int)tries_for_user(&vr->vr_tries, &b->vj_key, now);
+}
+
+/* There is no place: the last in the order, of equal ones the oldest, gives its up; maybe vj itself. */
+static struct verify_job *
+job_displace(struct verifier *vr, struct verify_job *vj)
+{
+	struct verify_job *last = vj, *other;
+
+	TAILQ_FOREACH(other, &vr->vr_jobs, vj_link)
+	if (!other->vj_runs && job_order(vr, other, last) >= 0)
+		last = other;
+	if (last != vj)
 		job_take_off(vr, last);
 	return last;
 }
 
 static struct verify_job *
-job_add(struct verifier *vr, const struct htpasswd *ht, const struct basic *bs,
-    const unsigned char *digest, uint64_t client, struct verify_job **displaced)
+job_create(const struct htpasswd *ht, const struct basic *bs,
+    const unsigned char *digest)
 {
-	struct verify_job *vj;
-	unsigned turn = jobs_of(vr, client);
+	struct verify_job *vj = calloc(1, sizeof(*vj));
 
-	if (turn < VERIFIER_EACH && vr->vr_count >= VERIFIER_JOBS)
-		*displaced = job_displace(vr, turn);
-	if (turn >= VERIFIER_EACH || vr->vr_count >= VERIFIER_JOBS)
-		return NULL;
-	vj = calloc(1, sizeof(*vj));
 	if (vj == NULL)
 		return NULL;
 	SLIST_INIT(&vj->vj_waiters);
-	vj->vj_turn = turn;
-	vj->vj_client = client;
 	vj->vj_file = ht;
 	memcpy(vj->vj_digest, digest, HMAC_LEN);
 	memcpy(vj->vj_basic.bs_text, bs->bs_text, sizeof(bs->bs_text));
 	vj->vj_basic.bs_user = vj->vj_basic.bs_text;
 	vj->vj_basic.bs_password =
 	    vj->vj_basic.bs_text + (bs->bs_password - bs->bs_text);
-	TAILQ_INSERT_TAIL(&vr->vr_jobs, vj, vj_link);
+	return vj;
+}
+
+/*
+ * One that gets no place is a try as well: else those that try most would always be first.
+ * Returns NULL if there is no place for it; *displaced: to be ended.
+ */
+static struct verify_job *
+job_add(struct verifier *vr, const struct htpasswd *ht, const struct basic *bs,
+    const unsigned char *digest, uint64_t client, struct verify_job **displaced)
+{
+	struct verify_job *vj = job_create(ht, bs, digest);
+	struct tries *tr = &vr->vr_tries;
+
+	if (vj == NULL)
+		return NULL;
+	vj->vj_key.tk_client = client;
+	vj->vj_key.tk_user = hash_bytes(
+	    &tr->tr_seed, (uintptr_t)ht, bs->bs_user, strlen(bs->bs_user));
+	vj->vj_rank = tries_rank(tr, &vj->vj_key, seconds());
+	tries_add(tr, &vj->vj_key, seconds());
+	if (jobs_of(vr, client) >= VERIFIER_EACH)
+		*displaced = vj;
+	else if (vr->vr_count >= VERIFIER_JOBS)
+		*displaced = job_displace(vr, vj);
+	if (*displaced == vj)
+		return NULL;
+	TAILQ_INSERT_HEAD(&vr->vr_jobs, vj, vj_link);
 	vr->vr_count++;
 	pthread_cond_signal(&vr->vr_cond);
 	return vj;
 }
 
-/* Clients take turns: the first of each goes before the second of any. */
+/* The last free thread is for first tries, so none of them waits for a hash that was begun. */
 static struct verify_job *
 job_next(struct verifier *vr)
 {
 	struct verify_job *vj, *next = NULL;
 
 	TAILQ_FOREACH(vj, &vr->vr_jobs, vj_link)
-	if (!vj->vj_runs && (next == NULL || vj->vj_turn < next->vj_turn))
+	if (!vj->vj_runs && (next == NULL || job_order(vr, vj, next) < 0))
 		next = vj;
+	if (next != NULL && vr->vr_busy + 1 >= vr->vr_started &&
+	    next->vj_rank != 0)
+		return NULL;
 	return next;
 }
 
@@ -242,6 +298,8 @@ finish(struct verifier *vr, struct verify_job *vj, enum verified result)
 	if (result != VERIFIED_BUSY)
 		remember(vr, vj->vj_digest, result == VERIFIED_GOOD);
 	pthread_mutex_lock(&vr->vr_lock);
+	if (result == VERIFIED_GOOD)
+		tries_forgive(&vr->vr_tries, &vj->vj_key, seconds());
 	job_take_off(vr, vj);
 	vr->vr_busy--;
 	vr->vr_hashed++;
@@ -255,7 +313,7 @@ take_scratch(struct verifier *vr)
 	struct htpasswd_scratch *hs = NULL;
 
 	pthread_mutex_lock(&vr->vr_lock);
-	for (unsigned i = 0; hs == NULL && i < THREADS; i++) {
+	for (unsigned i = 0; hs == NULL && i <= THREADS; i++) {
 		hs = vr->vr_scratch[i];
 		vr->vr_scratch[i] = NULL;
 	}
@@ -318,6 +376,7 @@ verifier_create(struct verifier **out)
 	pthread_mutex_init(&vr->vr_lock, NULL);
 	pthread_cond_init(&vr->vr_cond, NULL);
 	TAILQ_INIT(&vr->vr_jobs);
+	seed_draw(&vr->vr_tries.tr_seed);
 	*out = vr;
 	return 0;
 }
@@ -325,7 +384,9 @@ verifier_create(struct verifier **out)
 int
 verifier_start(struct verifier *vr, unsigned threads)
 {
-	unsigned i, n = threads < 1 ? 1 : threads < THREADS ? threads : THREADS;
+	unsigned i, n = 1 + (threads < 1	    ? 1
+				: threads < THREADS ? threads
+						    : THREADS);
 	int error = 0;
 
 	for (i = 0; i < n && error == 0; i++) {
@@ -358,7 +419,7 @@ verifier_destroy(struct verifier **vrp)
 	for (i = 0; i < vr->vr_started; i++)
 		if (!thread_join(&vr->vr_threads[i], PATIENCE))
 			return;
-	for (i = 0; i < THREADS; i++)
+	for (i = 0; i <= THREADS; i++)
 		free(vr->vr_scratch[i]);
 	for (i = 0; i < PARTS; i++)
 		pthread_mutex_destroy(&vr->vr_parts[i].pt_lock);

@@ -3,13 +3,15 @@
  * result is remembered for a while.  One for all workers.
  *
  * What is remembered is the HMAC-SHA256 of file, user and password under a secret that was
- * drawn at the start, VERIFIER_AGE_US long: 512 good results, and in places of their own, so that
- * guesses cannot push these out, 128 bad ones.  A reload is another process, with a new
- * secret.  Requests with the same credentials wait for one verification.
+ * drawn at the start: the last 4096 good results, which stay good since a reload is another process,
+ * and, so that guesses cannot push these out, 128 bad ones for VERIFIER_AGE_US.
+ * Requests with the same credentials wait for one verification.
  *
- * VERIFIER_JOBS may wait or run, VERIFIER_EACH of one client (client_key.h).  Clients take turns, and
- * one that has fewer takes the place of the last one of another when there is none.  Locks are held for a look at
- * short lists.
+ * VERIFIER_JOBS may wait or run, VERIFIER_EACH of one client (client_key.h), in the order of
+ * tries.h; of equal ones the newest is first, since an older one may be a guess whose client
+ * has more addresses.  When there is no place the last one in this order is given up.
+ * The last free thread is for clients that have tried nothing.  Locks are held for a look at short
+ * lists.
  */
 #ifndef SERVER_CONTENT_VERIFIER_H
 #define SERVER_CONTENT_VERIFIER_H
@@ -56,7 +58,7 @@ struct verifier_counts {
 /* 0 or -errno; no thread runs yet. */
 int verifier_create(struct verifier **);
 
-/* 0 or -errno. */
+/* Starts one thread more than that.  0 or -errno. */
 int verifier_start(struct verifier *, unsigned threads);
 
 /* Nobody waits any more. */

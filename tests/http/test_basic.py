@@ -264,9 +264,30 @@ def test_many_clients_cannot_fill_the_queue_for_others(start):
         assert other.ask("/v/a.txt", fields=Y).status == 200
     # It did not wait for all of them: the last ones of each are still there.
     assert sum(c.quiet(0) for c in connections) >= 1
-    # Some have been there for a while.
-    assert {c.drain()[:12] for c in connections} <= {b"HTTP/1.1 401", b"HTTP/1.1 503"}
+    answered = [c for c in connections if not c.quiet(0)]
+    assert {c.drain()[:12] for c in answered} <= {b"HTTP/1.1 401", b"HTTP/1.1 503"}
+    for c in set(connections) - set(answered):
+        c.reset()
     server.stop(messages=f"({BUSY})?")
+
+
+def test_first_try_of_a_client_goes_before_those_of_many_that_guess(start):
+    """They fill the queue with a first try each, and the newest of these is verified first."""
+    server = start(workers=1)
+    guesses = [("127.0.1.%d" % i, credentials("slow", "no%d" % i)) for i in range(1, 90)]
+    connections = []
+    for source, fields in guesses:
+        connections.append(server.connect(source=source))
+        connections[-1].send(request("/v/a.txt", fields=fields))
+    wait_until(lambda: "did not verify" in server.messages, "a full queue")
+    for _ in range(2):  # the second time without a place
+        with server.connect(source="127.0.0.2") as c:
+            assert c.ask("/v/a.txt", fields=Y).status == 200
+    # A new client with a new password for the user that all guess.
+    with server.connect(source="127.0.0.3") as c:
+        assert c.ask("/v/a.txt", fields=credentials("slow", "slow")).status == 200
+    assert sum(c.quiet(0) for c in connections) > 30
+    server.kill()  # else the hashes of all are computed first
 
 
 def test_who_goes_away_is_forgotten(start):

@@ -1,0 +1,57 @@
+/*
+ * tries: counts the passwords that clients tried, and those that were tried for users, to verify
+ * them in a fair order.  The caller's lock.
+ *
+ * A count-min sketch (Cormode, Muthukrishnan: "An Improved Data Stream Summary", 2005): a key
+ * has a cell in each row, and the lowest counts.  So 256 KiB do for any number of addresses; with
+ * very many of them a count may be too high, never too low.  A minute without a try halves a count,
+ * and the next try is then the first of its minute.
+ */
+#ifndef SERVER_CONTENT_TRIES_H
+#define SERVER_CONTENT_TRIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/util/hash.h"
+
+#define TRIES_ROWS   4
+#define TRIES_CELLS  ((size_t)8192) /* of a row */
+#define TRIES_MINUTE 60		    /* seconds */
+
+struct tries_cell {
+	uint32_t tc_count;
+	uint32_t tc_last; /* seconds: the last try */
+};
+
+/* Zero it, then draw the seed. */
+struct tries {
+	struct seed tr_seed;
+	struct tries_cell tr_cells[TRIES_ROWS][TRIES_CELLS];
+};
+
+struct tries_key {
+	uint64_t tk_client; /* see client_key.h */
+	uint64_t tk_user;   /* a hash of the name and its file */
+};
+
+/*
+ * Returns the rank of a client's try before it is added; lower ranks are verified first: few tries
+ * in this minute, then few ever.  An IPv6 client also has a quarter of the tries of its /56 and an
+ * eighth of those of its /48.  Returns 0 if the client has tried nothing.
+ */
+uint64_t tries_rank(
+    const struct tries *, const struct tries_key *, uint32_t now_s);
+
+/* Returns the magnitude of the tries for the user: 0 below 7, 1 below 63, 2 below 511 ... */
+unsigned tries_for_user(
+    const struct tries *, const struct tries_key *, uint32_t now_s);
+
+/* Counts one. */
+void tries_add(struct tries *, const struct tries_key *, uint32_t now_s);
+
+/* Takes one back: the password was right. */
+void tries_forgive(struct tries *, const struct tries_key *, uint32_t now_s);
+
+#endif
