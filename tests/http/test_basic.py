@@ -288,6 +288,7 @@ def test_first_try_of_a_client_goes_before_those_of_many_that_guess(start):
         assert c.ask("/v/a.txt", fields=credentials("slow", "slow")).status == 200
     assert sum(c.quiet(0) for c in connections) > 30
     server.kill()  # else the hashes of all are computed first
+    server.stop(codes=(-signal.SIGKILL,), messages=True)
 
 
 def test_who_goes_away_is_forgotten(start):
