@@ -54,6 +54,18 @@ def test_single_page_application(site):
     assert server.get("/any/route", "HEAD").length == len("index.html")
 
 
+def test_single_page_application_whose_scripts_may_be_missing(site):
+    """The recipe of the manual: a script that is not there is no page that clients keep."""
+    keep = "public, max-age=31536000, immutable"
+    server = site(["$path", "/index.html"], {"/assets/": {"try": ["$path", "=404"], "cache_control": keep}})
+    assert body(server, "/assets/a.js") == "assets/a.js"
+    assert server.get("/assets/a.js").get("Cache-Control") == keep
+    assert body(server, "/assets/none.js") == (404, None)
+    assert server.get("/assets/none.js").get("Cache-Control") is None
+    assert body(server, "/any/route") == "index.html"
+    assert server.get("/any/route").get("Cache-Control") is None
+
+
 def test_names_without_their_suffix(site):
     server = site(["$path", "$path.html", "$path/", "404"])
     assert body(server, "/page") == "page.html"
