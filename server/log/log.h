@@ -97,11 +97,12 @@ struct log_record {
 /*
  * Opens the access log (path, "-" for stdout, NULL for none; append, 0640) for
  * nwriters threads: the main thread needs one as well if it has something to say
- * later.  stdout and stderr are those of this moment.  0 or -errno; -ENXIO: a FIFO
- * without a reader; -ELOOP: a symbolic link that is neither root's nor this user's.
+ * later.  stdout and stderr are those of this moment.  0 or -errno; if the file is at
+ * fault, *opened is false: then -ENXIO is a FIFO without a reader, and -ELOOP a symbolic
+ * link that is neither root's nor this user's.
  */
 int log_create(
-    const char *access_path, enum log_format, unsigned nwriters, struct log **);
+    const char *access_path, enum log_format, unsigned nwriters, struct log **, bool *opened);
 
 /* Before log_start. */
 void log_set_fields(struct log *, const struct log_fields *);

@@ -134,13 +134,14 @@ log_free(struct log *lg)
 
 int
 log_create(const char *access_path, enum log_format format, unsigned nwriters,
-    struct log **out)
+    struct log **out, bool *opened)
 {
 	bool to_stdout = access_path != NULL && strcmp(access_path, "-") == 0;
 	struct log *lg;
 	int kind, error;
 
 	tzset();
+	*opened = true;
 	lg = calloc(1, sizeof(*lg));
 	if (lg == NULL)
 		return -ENOMEM;
@@ -152,6 +153,7 @@ log_create(const char *access_path, enum log_format format, unsigned nwriters,
 	if (error != 0)
 		goto fail;
 	error = log_open_sinks(lg, access_path, to_stdout);
+	*opened = error == 0;
 	if (error != 0)
 		goto fail;
 	error = log_init_writers(lg, nwriters + 1, to_stdout);

@@ -12,7 +12,9 @@ static const char *
 cure(int error)
 {
 	switch (error) {
+	/* Seccomp profiles refuse a call that they do not know by either. */
 	case -ENOSYS:
+	case -EPERM:
 		return ": openat2(2) is needed: run Linux 5.6 or later, and "
 		       "allow it in the container's seccomp profile";
 	case -EMFILE:

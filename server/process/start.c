@@ -67,25 +67,9 @@ static int
 no_log(const struct conf *conf, int error)
 {
 	log_error(NULL, "%scannot open the access log %s: %s",
-	    conf->conf_access_log_place,
-	    conf->conf_access_log == NULL ? "" : conf->conf_access_log,
+	    conf->conf_access_log_place, conf->conf_access_log,
 	    log_cause(error));
 	return -1;
-}
-
-static int
-open_log(struct server *sv)
-{
-	struct conf *conf = sv->sv_conf;
-	int error;
-
-	error = log_create(conf->conf_access_log, conf->conf_log_format,
-	    conf->conf_workers + 1, &sv->sv_log);
-	if (error != 0)
-		return no_log(conf, error);
-	log_set_fields(sv->sv_log, &conf->conf_log_fields);
-	sv->sv_writer = log_writer(sv->sv_log, conf->conf_workers);
-	return 0;
 }
 
 static const char *
@@ -98,6 +82,10 @@ cure(int error)
 		return "; give the server more memory, or lower workers";
 	case -EAGAIN:
 		return "; raise ulimit -u, or TasksMax of the unit";
+	case -EPERM:
+	case -ENOSYS:
+		return "; a system call is missing: allow it in the "
+		       "container's seccomp profile";
 	default:
 		return "";
 	}
@@ -108,6 +96,24 @@ failed(const char *what, int error)
 {
 	log_error(NULL, "cannot %s: %s%s", what, strerror(-error), cure(error));
 	return -1;
+}
+
+static int
+open_log(struct server *sv)
+{
+	struct conf *conf = sv->sv_conf;
+	bool opened;
+	int error;
+
+	error = log_create(conf->conf_access_log, conf->conf_log_format,
+	    conf->conf_workers + 1, &sv->sv_log, &opened);
+	if (error != 0 && conf->conf_access_log != NULL && !opened)
+		return no_log(conf, error);
+	if (error != 0)
+		return failed("make room for messages (memfd_create)", error);
+	log_set_fields(sv->sv_log, &conf->conf_log_fields);
+	sv->sv_writer = log_writer(sv->sv_log, conf->conf_workers);
+	return 0;
 }
 
 /* That it cannot be asked is no reason not to serve; to lack descriptors is. */

@@ -241,3 +241,19 @@ def test_a_kernel_without_a_wall_is_warned_of(start, call, effect, why):
     text = server.messages
     assert outcome(server) == "served"
     assert "pagewise: warning: sandbox: incomplete on this kernel: %s\n" % why in text
+
+
+@pytest.mark.parametrize("call, why", [
+    ("memfd_create", "cannot make room for messages (memfd_create): Operation not permitted; a system call is "
+                     "missing: allow it in the container's seccomp profile"),
+    ("openat2", "Operation not permitted: openat2(2) is needed: run Linux 5.6 or later, and allow it in the "
+                "container's seccomp profile"),
+])
+@pytest.mark.parametrize("log", [True, False], ids=["log", "no-log"])
+def test_a_call_that_a_container_refuses_is_named_with_its_cure(start, call, why, log):
+    """And no log is blamed for it, whether there is one or not."""
+    start.plan.fail((call, "EPERM"), times=1000)
+    server = start(**({} if log else {"access_log": "off"}))
+    assert server.wait() == 1
+    assert why in server.messages and "access log" not in server.messages
+    server.discard()

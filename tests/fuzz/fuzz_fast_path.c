@@ -67,7 +67,7 @@ prepare(void)
 	worker.wk_header_cache = header_cache_create();
 	CHECK(worker.wk_service.svc_hot != NULL &&
 	      worker.wk_header_cache != NULL);
-	CHECK(log_create(NULL, LOG_COMBINED, 1, &lg) == 0);
+	CHECK(log_create(NULL, LOG_COMBINED, 1, &lg, &(bool){false}) == 0);
 	worker.wk_service.svc_log = log_writer(lg, 0);
 	conf.conf_max_head = limits.hl_size;
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, sv) == 0);

@@ -106,7 +106,7 @@ prepare(void)
 		if (targets[i].size >= 0)
 			make_file(targets[i].path, targets[i].size);
 	CHECK(conf_load(3, argv, NULL, &conf) == CONF_RUN);
-	CHECK(log_create(NULL, LOG_COMBINED, 1, &lg) == 0);
+	CHECK(log_create(NULL, LOG_COMBINED, 1, &lg, &(bool){false}) == 0);
 	CHECK(pw_pool_create(&pool_conf, &pool) == 0);
 	CHECK(pw_loop_create(pool, NULL, &svc->svc_loop) == 0);
 	CHECK(pw_root_open(dir, &roots[0]) == 0);

@@ -281,7 +281,8 @@ a_hundred_go_out_by_one_connection(void **state)
 	uint64_t expected[KINDS] = {0}, cut = 0;
 	size_t i;
 
-	assert_int_equal(log_create(NULL, LOG_COMBINED, 1, &lg), 0);
+	assert_int_equal(
+	    log_create(NULL, LOG_COMBINED, 1, &lg, &(bool){false}), 0);
 	make_files(fx);
 	create(fx, lg);
 	for (i = 0; i < EXCHANGES; i++) {
