@@ -34,7 +34,6 @@ typedef struct ngx_http_pagewise_send_s   ngx_http_pagewise_send_t;
 typedef struct {
     ngx_int_t                   threads;
     ngx_uint_t                  used;       /* "pagewise on" is somewhere */
-    ngx_uint_t                  drops;      /* a cache other than "keep" is */
 } ngx_http_pagewise_main_conf_t;
 
 
@@ -99,7 +98,6 @@ struct ngx_http_pagewise_ctx_s {
     uint64_t                    wait;       /* microseconds */
 
     unsigned                    hold:1;     /* the header is not sent yet */
-    unsigned                    whole:1;    /* all of it may go after that */
     unsigned                    passed:1;   /* the window was taken whole */
     unsigned                    busy:1;     /* in the next filters */
     unsigned                    closed:1;   /* the request is terminated */

@@ -28,8 +28,6 @@ static ngx_int_t ngx_http_pagewise_next_range(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 static ngx_int_t ngx_http_pagewise_send(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
-static ngx_int_t ngx_http_pagewise_send_whole(ngx_http_request_t *r,
-    ngx_http_pagewise_ctx_t *ctx);
 static ngx_int_t ngx_http_pagewise_sent(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx);
 static ngx_int_t ngx_http_pagewise_again(ngx_http_request_t *r,
@@ -51,6 +49,7 @@ static int ngx_http_pagewise_take_window(ngx_http_pagewise_ctx_t *ctx,
 static int ngx_http_pagewise_taken(ngx_http_pagewise_ctx_t *ctx, off_t off,
     size_t len, size_t *taken);
 static off_t ngx_http_pagewise_pos(ngx_http_pagewise_ctx_t *ctx);
+static char *ngx_http_pagewise_room(struct pw_sink *sink, size_t *room);
 static long ngx_http_pagewise_unacked(struct pw_sink *sink);
 static ngx_int_t ngx_http_pagewise_hand_on(ngx_http_pagewise_ctx_t *ctx,
     ngx_buf_t *b);
@@ -96,7 +95,7 @@ static const struct pw_sink_ops  ngx_http_pagewise_sink_ops = {
     ngx_http_pagewise_take,
     ngx_http_pagewise_unacked,
     ngx_http_pagewise_take_range,
-    NULL                                   /* room */
+    ngx_http_pagewise_room
 };
 
 
@@ -247,7 +246,6 @@ ngx_http_pagewise_next_range(ngx_http_request_t *r,
             return NGX_OK;
         }
 
-        ctx->whole = 0;
         ngx_http_pagewise_send_close(ctx);
     }
 
@@ -261,23 +259,12 @@ static ngx_int_t
 ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 {
     uint64_t         limit;
-    ngx_int_t        rc;
     struct pw_send  *send;
 
     send = &ctx->send->send;
 
     if (send->snd_pending) {
         return ngx_http_pagewise_pending(r, ctx);
-    }
-
-    if (ctx->whole) {
-        ctx->whole = 0;
-
-        rc = ngx_http_pagewise_send_whole(r, ctx);
-
-        if (rc != NGX_AGAIN) {
-            return rc;
-        }
     }
 
     /* a turn, if the next filters never wait */
@@ -314,7 +301,7 @@ ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
                 ngx_log_error(NGX_LOG_CRIT, r->connection->log,
                               -send->snd_error,
                               send->snd_error == -ESTALE
-                                  ? "\"%s\" was truncated while it was sent"
+                                  ? "\"%s\" was changed while it was sent"
                                   : "read() \"%s\" failed",
                               ctx->path.data);
 
@@ -324,32 +311,6 @@ ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
             return NGX_ERROR;
         }
     }
-}
-
-
-/*
- * All of the range was resident when it was asked about before the header, a
- * moment ago.  NGX_AGAIN: what the next filters do not take is the library's
- * again, as if it had offered it now.
- */
-
-static ngx_int_t
-ngx_http_pagewise_send_whole(ngx_http_request_t *r,
-    ngx_http_pagewise_ctx_t *ctx)
-{
-    ctx->window = ctx->in->buf;
-
-    if (ngx_http_pagewise_hand_on(ctx, ctx->window) == NGX_ERROR) {
-        return NGX_ERROR;
-    }
-
-    if (ngx_http_pagewise_pos(ctx) < ctx->end) {
-        return NGX_AGAIN;
-    }
-
-    ctx->window = NULL;
-
-    return ngx_http_pagewise_sent(r, ctx);
 }
 
 
@@ -495,13 +456,9 @@ ngx_int_t
 ngx_http_pagewise_send_ahead(ngx_http_request_t *r,
     ngx_http_pagewise_ctx_t *ctx, ngx_err_t *err)
 {
-    ngx_uint_t                      begins;
-    ngx_http_pagewise_main_conf_t  *pmcf;
-
     *err = NGX_ENOMEM;
-    begins = !ctx->hold;
 
-    if (begins) {
+    if (!ctx->hold) {
         ctx->hold = 1;
 
         if (ngx_http_pagewise_send_start(r, ctx, 0, ctx->file->fil_size)
@@ -523,12 +480,6 @@ ngx_http_pagewise_send_ahead(ngx_http_request_t *r,
         return NGX_ERROR;
 
     default: /* the sink was offered something, and took nothing */
-
-        /* what was fetched, and where pages are dropped, is accounted for */
-
-        pmcf = ngx_http_get_module_main_conf(r, ngx_http_pagewise_module);
-        ctx->whole &= (begins && !pmcf->drops);
-
         return NGX_OK;
     }
 }
@@ -588,7 +539,6 @@ ngx_http_pagewise_take_range(struct pw_sink *sink, off_t off, size_t len,
     *taken = 0;
 
     if (ctx->hold) {
-        ctx->whole = (off + (off_t) len == ctx->end);
         return -EAGAIN;
     }
 
@@ -656,19 +606,10 @@ ngx_http_pagewise_pos(ngx_http_pagewise_ctx_t *ctx)
 }
 
 
-/* the last one is the range's buffer, with all that it says besides */
-
 static ngx_buf_t *
 ngx_http_pagewise_window(ngx_http_pagewise_ctx_t *ctx, off_t off, size_t len)
 {
-    ngx_buf_t  *b, *range;
-
-    range = ctx->in->buf;
-
-    if (off + (off_t) len == ctx->end) {
-        range->file_pos = off;
-        return range;
-    }
+    ngx_buf_t  *b;
 
     b = ngx_calloc_buf(ctx->request->pool);
     if (b == NULL) {
@@ -677,7 +618,7 @@ ngx_http_pagewise_window(ngx_http_pagewise_ctx_t *ctx, off_t off, size_t len)
 
     b->tag = (ngx_buf_tag_t) &ngx_http_pagewise_filter_module;
     b->in_file = 1;
-    b->file = range->file;
+    b->file = ctx->in->buf->file;
     b->file_pos = off;
     b->file_last = off + len;
 
@@ -734,9 +675,24 @@ ngx_http_pagewise_next(ngx_http_pagewise_ctx_t *ctx, ngx_chain_t *in)
 }
 
 
+/* before the header is sent nothing is read for it */
+
+static char *
+ngx_http_pagewise_room(struct pw_sink *sink, size_t *room)
+{
+    static char  data[NGX_HTTP_PAGEWISE_COPY];
+
+    *room = ngx_http_pagewise_ctx_of(sink)->hold ? 0 : sizeof(data);
+
+    return data;
+}
+
+
 /*
- * Of a file that cannot be asked about, read by a thread; or of a window that
- * was evicted before it could be sent, and has been read again just now.
+ * The end of a file, of which the library has made sure that it has not
+ * changed.  Of a file that cannot be asked about all, read by a thread; or a
+ * window that was evicted before it could be sent, and has been read again
+ * just now.
  */
 
 static int
@@ -762,26 +718,33 @@ ngx_http_pagewise_take(struct pw_sink *sink, const char *data, size_t len,
 
     b = ctx->copy;
 
-    if (b == NULL) {
-        b = ngx_create_temp_buf(ctx->request->pool, NGX_HTTP_PAGEWISE_COPY);
-        if (b == NULL) {
-            return -ENOMEM;
-        }
-
-        ctx->copy = b;
-
-    } else if (b->pos != b->last) {
+    if (b != NULL && b->pos != b->last) {
 
         if (ngx_http_pagewise_hand_on(ctx, NULL) == NGX_ERROR) {
             return -EPIPE;
         }
 
-        if (b->pos != b->last) {
+        if (b->pos != b->last && !ctx->passed) {
             return -EAGAIN;
         }
     }
 
     *taken = ngx_min(len, NGX_HTTP_PAGEWISE_COPY);
+
+    /* of several small ranges the last one may wait for this one */
+
+    if (b == NULL
+        || b->pos != b->last
+        || (size_t) (b->end - b->start) < *taken)
+    {
+        b = ngx_create_temp_buf(ctx->request->pool, *taken);
+        if (b == NULL) {
+            *taken = 0;
+            return -ENOMEM;
+        }
+
+        ctx->copy = b;
+    }
 
     b->pos = b->start;
     b->last = ngx_cpymem(b->start, data, *taken);

@@ -932,7 +932,6 @@ ngx_http_pagewise_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         pmcf = ngx_http_conf_get_module_main_conf(cf,
                                                   ngx_http_pagewise_module);
         pmcf->used = 1;
-        pmcf->drops |= conf->cache != PW_CACHE_KEEP;
     }
 
     return NGX_CONF_OK;

@@ -267,6 +267,36 @@ def test_a_truncated_file_ends_the_connection_and_is_never_padded(serve, fast):
     wait_until(lambda: server.get("on", "/large.bin").body == t.content(7, SIZE), "the new file")
 
 
+@pytest.mark.parametrize("size", [8, 300000])
+def test_a_change_in_place_is_noticed_at_once(nginx, tmp_path, size):
+    """Each answer has the entity tag, the length and the bytes of one version."""
+    server = nginx("server { listen unix:@on@; root %s; pagewise on; }" % tmp_path)
+    path, seen = tmp_path / "f", {}
+    for version in range(8):
+        data = b"%d" % version * (size + version % 3)
+        with open(path, "r+b" if version else "wb") as f:
+            f.write(data)
+            f.truncate()
+        os.utime(path, (t.MTIME + version, t.MTIME + version))
+        for _ in range(3):
+            answer = server.get("on", "/f")
+            assert (answer.status, answer.body) == (200, data)
+            assert seen.setdefault(answer.get("ETag"), data) == data
+
+
+def test_a_file_that_grows_meanwhile_ends_the_connection(serve, fast):
+    server = serve(more="")
+    path = fast / "large.bin"
+    s = server.connect("on", rcvbuf=4096)
+    s.sendall(nginx_server.request("/large.bin"))
+    s.recv(1000)
+    with open(path, "ab") as f:
+        f.write(b"more")
+    assert len(everything(s)) < SIZE
+    t.write(path, t.content(7, SIZE))
+    wait_until(lambda: server.get("on", "/large.bin").body == t.content(7, SIZE), "the new file")
+
+
 def test_a_replaced_file_is_sent_to_its_end(serve, fast):
     server = serve()
     path = fast / "large.bin"
