@@ -101,8 +101,8 @@ struct log_record {
  * fault, *opened is false: then -ENXIO is a FIFO without a reader, and -ELOOP a symbolic
  * link that is neither root's nor this user's.
  */
-int log_create(
-    const char *access_path, enum log_format, unsigned nwriters, struct log **, bool *opened);
+int log_create(const char *access_path, enum log_format, unsigned nwriters,
+    struct log **, bool *opened);
 
 /* Before log_start. */
 void log_set_fields(struct log *, const struct log_fields *);

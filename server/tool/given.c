@@ -93,7 +93,7 @@ given_open(const char *path)
 		return -ENOENT;
 	if (strlen(path) >= PATH_MAX)
 		return -ENAMETOOLONG;
-	strcpy(wt.wt_rest, path);
+	memcpy(wt.wt_rest, path, strlen(path) + 1);
 	error = enter(&wt, open(path[0] == '/' ? "/" : ".", STEP));
 	while (error == 0) {
 		p = wt.wt_rest + strspn(wt.wt_rest, "/");
