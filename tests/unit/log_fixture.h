@@ -109,7 +109,7 @@ create_log_fd(
 	int saved_err = redirect(STDERR_FILENO, err);
 	int error;
 
-	error = log_create(path, LOG_COMBINED, n, lg);
+	error = log_create(path, LOG_COMBINED, n, lg, &(bool){false});
 	if (error == 0)
 		error = log_start(*lg);
 	restore(STDERR_FILENO, saved_err);
