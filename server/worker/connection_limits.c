@@ -336,14 +336,19 @@ limits_rank(const struct member *mb)
 	return (uint32_t)atomic_load(&mb->mb_offer);
 }
 
-/* The member has published a moment ago that it has nothing better. */
+/*
+ * Returns true if the member has published a moment ago that it has nothing better.  Milliseconds
+ * have 32 bits in an offer, so ages are counted in as many: the clock of a machine has more after
+ * 49 days.
+ */
 static bool
 limits_has_no_better(const struct member *mb, uint32_t rank, uint64_t now_us)
 {
 	uint64_t offer = atomic_load(&mb->mb_offer);
+	uint32_t age = (uint32_t)(now_us / 1000) - (uint32_t)(offer >> 32);
 
 	return rank > 0 && (uint32_t)offer <= rank &&
-	       now_us / 1000 - (offer >> 32) < LIMITS_FRESH_US / 1000;
+	       age < LIMITS_FRESH_US / 1000;
 }
 
 static _Atomic uint64_t *

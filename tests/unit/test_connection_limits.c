@@ -465,6 +465,24 @@ others_are_asked_unless_they_have_nothing_better(void **state)
 	destroy_with_orders(cs, orders);
 }
 
+/* Milliseconds since the machine's start have more than 32 bits then. */
+static void
+answers_are_known_for_a_moment_after_fifty_days_too(void **state)
+{
+	const uint64_t now = UINT64_C(50) * 24 * 3600 * 1000000;
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+
+	(void)state;
+	reserve(cs, 1);
+	assert_int_not_equal(limits_ask(cs, 1, 5, now), 0);
+	assert_int_equal(limits_asker(cs, 0, 5, now + 1000), LIMITS_NOBODY);
+	assert_int_equal(limits_asker(cs, 2, 5, now + 1000), LIMITS_NOBODY);
+	assert_int_equal(limits_ask(cs, 1, 5, now + 2000), 0);
+	limits_release(cs);
+	destroy_with_orders(cs, orders);
+}
+
 /* What another had a moment ago is no reason not to ask; nor is an answer worth to be woken for. */
 static void
 a_worker_that_has_nothing_asks_each_time(void **state)
@@ -638,6 +656,8 @@ main(void)
 	    cmocka_unit_test(fewer_descriptors_than_connections_are_the_limit),
 	    cmocka_unit_test(nobody_waits_for_a_place_that_is_there),
 	    cmocka_unit_test(others_are_asked_unless_they_have_nothing_better),
+	    cmocka_unit_test(
+		answers_are_known_for_a_moment_after_fifty_days_too),
 	    cmocka_unit_test(a_worker_that_has_nothing_asks_each_time),
 	    cmocka_unit_test(a_slot_that_was_given_up_ends_the_wait),
 	    cmocka_unit_test(a_worker_that_does_not_answer_is_waited_for_once),
