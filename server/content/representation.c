@@ -203,6 +203,9 @@ repr_free(void *arg)
 {
 	struct representation *rp = arg;
 
+	/* There was no memory for it. */
+	if (rp == NULL)
+		return;
 	response_cache_forget(&rp->rp_ready);
 	free(rp);
 }
