@@ -21,6 +21,13 @@ struct walk_to {
 	char wt_rest[2 * PATH_MAX];
 };
 
+/* A user's own group has that user alone, so it counts for root only; an ACL shows in its bits. */
+static mode_t
+others(const struct stat *st)
+{
+	return geteuid() == 0 && st->st_gid != 0 ? S_IWOTH | S_IWGRP : S_IWOTH;
+}
+
 static bool
 may_link(int fd)
 {
@@ -28,7 +35,7 @@ may_link(int fd)
 
 	return fstat(fd, &st) == 0 &&
 	       (st.st_uid == 0 || st.st_uid == geteuid()) &&
-	       (st.st_mode & S_IWOTH) == 0;
+	       (st.st_mode & others(&st)) == 0;
 }
 
 static int

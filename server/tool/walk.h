@@ -45,8 +45,8 @@ struct walk {
 
 /*
  * path itself may be a link, or lead over links; but not over one in a directory that belongs to
- * another user than root and the caller, or in which everybody may write.  Files may be gone, or
- * be something else, once they are opened.
+ * another user than root and the caller, or in which others may write (given.h).  Files may be
+ * gone, or be something else, once they are opened.
  */
 void walk_tree(const struct walk *, const char *path);
 
