@@ -3,6 +3,14 @@
  */
 #include "server/conn/conn_priv.h"
 
+/* Its number may be another client's before the disk answers. */
+static void
+close_socket(struct conn *c)
+{
+	unacked_forget(&c->cn_worker->wk_unacked, &c->cn_unacked);
+	transport_close(&c->cn_transport);
+}
+
 /* What waits for the disk stays until it answers, which may be never. */
 void
 conn_abort(struct conn *c)
@@ -17,7 +25,7 @@ conn_abort(struct conn *c)
 	transport_cut(&c->cn_transport);
 	/* No thread sends on it for a stream. */
 	if (c->cn_h2 != NULL)
-		transport_close(&c->cn_transport);
+		close_socket(c);
 }
 
 /* A socket that is closed with unread input resets, and the answer with it. */
@@ -54,7 +62,6 @@ conn_give_up(struct conn *c)
 	if (ours)
 		forget_input(c);
 	conn_abort(c);
-	if (!ours)
-		return;
-	transport_close(&c->cn_transport);
+	if (ours)
+		close_socket(c);
 }
