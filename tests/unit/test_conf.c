@@ -238,7 +238,7 @@ the_sample_has_every_key_and_only_defaults(void **state)
 	assert_int_equal(sample->conf_nadmin, 0);
 	assert_memory_equal(&sample->conf_head_timeout,
 	    &plain->conf_head_timeout,
-	    offsetof(struct conf, conf_sites) -
+	    offsetof(struct conf, conf_no_site) -
 		offsetof(struct conf, conf_head_timeout));
 	assert_memory_equal(&sample->conf_sites[0].site_set,
 	    &plain->conf_sites[0].site_set,
