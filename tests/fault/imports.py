@@ -97,7 +97,8 @@ LEFT = {
         nghttp2_session_callbacks_set_on_stream_close_callback
         nghttp2_session_callbacks_set_send_data_callback
         nghttp2_session_change_extpri_stream_priority nghttp2_session_del
-        nghttp2_session_get_last_proc_stream_id nghttp2_session_get_remote_window_size
+        nghttp2_session_get_last_proc_stream_id nghttp2_session_get_outbound_queue_size
+        nghttp2_session_get_remote_window_size
         nghttp2_session_get_stream_remote_close nghttp2_session_get_stream_remote_window_size
         nghttp2_session_get_stream_user_data nghttp2_session_set_stream_user_data
         nghttp2_session_want_read nghttp2_session_want_write""",

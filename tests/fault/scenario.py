@@ -80,7 +80,7 @@ class Step:
 
 
 def listed(body):
-    missing = [n for n in NAMES if ('"./%s"' % n).encode() not in body]
+    missing = [n for n in NAMES if ('href="%s"' % n).encode() not in body]
     if missing:
         raise Wrong("a listing without %s: %r" % (missing, body))
 

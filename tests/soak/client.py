@@ -459,7 +459,7 @@ class Client:
 
     def listing(self):
         _, response = self.get("/steady/")
-        missing = [n for n in STEADY if '"./%s"' % n.partition("/")[2] not in response.body.decode()]
+        missing = [n for n in STEADY if 'href="%s"' % n.partition("/")[2] not in response.body.decode()]
         if response.status != 200 or missing:
             raise Fault("a listing without %s: %r" % (missing, response))
 
