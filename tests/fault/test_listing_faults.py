@@ -42,7 +42,7 @@ def ask(server, **kw):
 def finishes(c):
     response = c.response()
     assert response.status == 200 and response.chunked
-    names = re.findall(rb'href="\./(\d{6}x{249})"', response.body)
+    names = re.findall(rb'href="(\d{6}x{249})"', response.body)
     assert len(names) == NAMES
     assert set(names) == {name(n).encode() for n in range(NAMES)}
     c.finish()
@@ -72,7 +72,7 @@ def test_directory_that_hangs_in_the_midst_hangs_nobody_else(server, large):
     fast_requests(server)
     assert large.held("readdir") == 1
     large.release()
-    names = re.findall(rb'href="\./(\d{6}x{249})"', b"".join(c.chunks()))
+    names = re.findall(rb'href="(\d{6}x{249})"', b"".join(c.chunks()))
     assert 0 < len(set(names)) == len(names) < NAMES
     c.finish()
     finishes(ask(server))
@@ -158,7 +158,7 @@ def test_small_directory_of_a_slow_disk_is_streamed_at_last(serve_slow, slow, ti
     c = ask_slow(server, "/dir/", may_be_chunked=True)
     response = c.response()
     assert response.chunked
-    assert len(set(re.findall(rb'href="\./([^"]+)"', response.body))) == 61
+    assert len(set(re.findall(rb'<a href="([^"./]+)"', response.body))) == 61
     c.finish()
 
 

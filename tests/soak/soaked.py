@@ -69,7 +69,7 @@ def start_time(pid):
 SITE = """
 live = "/live"
 ready = "/ready"
-trusted_proxies = {"127.0.0.0/8"}
+trusted_proxies = {"127.0.0.0/8", "unix:"}
 client_address = "x-forwarded-for"
 header = {"X-Soak: yes", "-Accept-Ranges"}
 security_headers = on
@@ -146,8 +146,6 @@ class Soaked:
             more, text = ', "127.0.0.1:0 tls"', 'certificate = {"%s"}\n%s' % (self.pair, text)
         with open(self.path + ".new", "w", encoding="utf-8") as f:
             f.write('listen = {"127.0.0.1:0", "127.0.0.1:0 proxy", "unix:%s/s"%s}\n'
-                    'trusted_proxies = {"127.0.0.1", "unix:"}\n'
-                    'client_address = "x-forwarded-for"\n'
                     'stall_log = 0\naccess_log = "%s"\nautoindex = true\n'
                     '%s%ssite "soak" { root = "%s" }\n'
                     % (self.sockets, more, self.log, SITE, text, self.root))
