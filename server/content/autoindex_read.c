@@ -21,7 +21,6 @@
 #define BLOCK_US 1000000 /* a block of a slow disk ends then */
 #define WHOLE_US \
 	5000000 /* a whole page of a slow disk gives way to blocks then */
-#define SURVEY_US 1000000 /* for the validator of a page that is no whole one */
 
 struct autoindex_names {
 	struct row *ns_rows;
@@ -310,28 +309,6 @@ look_at_names(const struct place *pl, DIR *dir, struct autoindex_names *ns,
 	return 0;
 }
 
-/* Looks at all names for the validator alone, unless the time is too short for that. */
-static void
-survey(const struct place *pl, DIR *dir, uint64_t until,
-    struct listing_validator *lv)
-{
-	uint64_t most = clock_now() + SURVEY_US;
-	struct dirent *de;
-	struct row row;
-
-	if (most < until)
-		until = most;
-	rewinddir(dir);
-	while ((errno = 0, de = readdir(dir)) != NULL && lv->lv_whole) {
-		row = (struct row){.row_name = de->d_name};
-		if (shown(pl, de->d_name) &&
-		    look_at_shown(dirfd(dir), pl, &row))
-			validator_row(lv, &row);
-		lv->lv_whole = clock_now() < until;
-	}
-	lv->lv_whole = lv->lv_whole && errno == 0;
-}
-
 static int
 read_and_render(const struct place *pl, DIR *dir, struct autoindex_names *ns,
     struct buf *b, struct listing_validator *lv)
@@ -345,10 +322,6 @@ read_and_render(const struct place *pl, DIR *dir, struct autoindex_names *ns,
 	autoindex_read_begin(pl, b, true);
 	validator_text(lv, b->b_data, b->b_len);
 	error = read_names(dir, pl, ns);
-	if (error == -E2BIG) {
-		survey(pl, dir, ns->ns_until, lv);
-		return error;
-	}
 	if (error == 0)
 		error = look_at_names(pl, dir, ns, lv);
 	if (error != 0) {

@@ -119,8 +119,12 @@ response_cache_move(
 void
 response_cache_forget(struct response_cache_list *list)
 {
-	while (!LIST_EMPTY(list))
-		unlink_file(LIST_FIRST(list));
+	struct cached_response *ha;
+
+	while ((ha = LIST_FIRST(list)) != NULL) {
+		unlink_file(ha);
+		ha->ha_until = 0;
+	}
 }
 
 static void

@@ -158,7 +158,7 @@ def test_small_directory_of_a_slow_disk_is_streamed_at_last(serve_slow, slow, ti
     c = ask_slow(server, "/dir/", may_be_chunked=True)
     response = c.response()
     assert response.chunked
-    assert len(set(re.findall(rb'<a href="([^"./]+)"', response.body))) == 61
+    assert len(set(re.findall(rb'<a href="([^"./]+)"', response.body))) == 60
     c.finish()
 
 

@@ -205,35 +205,6 @@ def test_listing_has_no_ranges(server, fields):
     check_page(response.body, 20000)
 
 
-def test_listing_that_has_not_changed_is_not_sent_again(serve, site):
-    """All names are looked at before the first is sent."""
-    make_names(site, 5000)
-    server = serve("--root", site, "--autoindex", "--workers", "1")
-
-    def ask(target="/", method="GET", tag='"x"'):
-        with connect(server) as c:
-            answer = c.ask(target, method, fields={"If-None-Match": tag})
-            c.finish()
-        return answer
-
-    def unchanged():
-        answers = [ask("/", method, tag) for method in ("GET", "HEAD")]
-        return all((a.status, a.body, a.get("ETag")) == (304, b"", tag) for a in answers)
-
-    tag = wait_until(lambda: ask("/", "HEAD").get("ETag"), "a second that is enough for all names")
-    assert tag.startswith('W/"')
-    wait_until(unchanged, "a listing that is not sent")
-    assert ask("/?format=json", tag=tag).status == 200
-    with open(site / name(4999), "wb") as f:
-        f.write(b"more")
-
-    def changed():
-        answer = ask(tag=tag)
-        return answer.status == 200 and answer.get("ETag") not in (tag, None)
-
-    wait_until(changed, "the page with another size", pause=0.3)
-
-
 def test_listing_grows_large_and_small_again(serve, site):
     server = serve("--root", site, "--autoindex", "--workers", "1")
 

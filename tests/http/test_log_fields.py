@@ -186,7 +186,7 @@ def test_refused_request_has_no_path_but_a_status(logged):
     for exclude, logs in ((["*"], True), (["4xx"], False)):
         server, lines = logged(log_exclude=exclude, log_fields=["status"])
         with server.connect() as c:
-            c.send(b"GET / HTTP/1.1\r\n\r\n")
+            c.send(b"/\r\n\r\n")
             assert c.response().status == 400
             c.eof()
         if logs:
