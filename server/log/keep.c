@@ -6,7 +6,7 @@
 #include "server/log/format.h"
 #include "server/log/keep.h"
 
-#define PROTOCOL ((size_t)9) /* bytes of a space and HTTP/1.1 */
+#define PROTOCOL ((size_t)9)	     /* bytes of a space and HTTP/1.1 */
 #define LINE	 (FORMAT_FIELD + 64) /* a target of FORMAT_FIELD, and the rest */
 
 static size_t

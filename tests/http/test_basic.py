@@ -252,7 +252,7 @@ def test_one_client_cannot_fill_the_queue(start):
 
 def test_many_clients_cannot_fill_the_queue_for_others(start):
     """Eight times eight are all that may wait; who has none there takes the place of an eighth."""
-    server = start(workers=1)
+    server = start(workers=1, disk_timeout=120)  # 64 hashes, on a busy machine
     connections = []
     for source in range(10, 18):
         for i in range(8):
