@@ -62,9 +62,9 @@ def asked(spec, size):
 
 def meant(specs, size):
     """What must come for all of these, in the order of the file: the first and the last
-    byte of each part, where ranges that touch are one; none: 416; None: 200, because of
-    the end of an empty file no range can be told."""
-    if size == 0 and any(spec.startswith("-") for spec in specs):
+    byte of each part, where ranges that touch are one; none: 416; None: 200, because an empty
+    file has no ranges."""
+    if size == 0:
         return None
     parts = []
     for first, last in sorted(asked(spec, size) for spec in specs):
