@@ -188,9 +188,9 @@ file_name(struct conf_file *file, const char *path)
 }
 
 static int
-file_unread(struct conf_file *file, const char *path, int error)
+file_unread(struct conf *conf, const char *path, int error)
 {
-	file->cf_conf->conf_faults++;
+	conf->conf_faults++;
 	fprintf(stderr, "%spagewise: %s: %s\n", log_error_prefix(), path,
 	    read_cause(error));
 	return error;
@@ -204,14 +204,14 @@ conf_file_open(struct conf *conf, const char *path, struct conf_file **out)
 
 	*out = file;
 	if (file == NULL)
-		return -ENOMEM;
+		return file_unread(conf, path, -ENOMEM);
 	file->cf_conf = conf;
 	error = file_name(file, path);
 	if (error == 0)
 		error = conf_text_read(path, &file->cf_text);
 	if (error == 0)
 		error = file_parse(file);
-	return error == 0 ? 0 : file_unread(file, path, error);
+	return error == 0 ? 0 : file_unread(conf, path, error);
 }
 
 const char *

@@ -192,5 +192,5 @@ def test_file_that_becomes_shorter_ends_the_connection(start, site, version):
             raise ConnectionError("a close_notify after a part of an answer")
     body = got.partition(b"\r\n\r\n")[2]
     assert data.startswith(body) and len(body) < len(data)
-    server.stop(messages="pagewise: f: became shorter while it was sent: [^\n]*\n")
+    server.stop(messages="pagewise: f: changed while it was sent: [^\n]*\n")
 

@@ -170,13 +170,20 @@ only_gets_of_http_1_1_are_remembered(void **state)
 static void
 other_fields_are_remembered(void **state)
 {
-	assert_non_null(remember(*state, LINE, "Host:\r\n\r\n"));
+	assert_non_null(remember(*state, LINE, "Host: a\r\n\r\n"));
 	assert_non_null(
 	    remember(*state, LINE, HOST "Connection: keep-alive\r\n\r\n"));
 	assert_non_null(
 	    remember(*state, LINE, HOST "Content-Length: 0\r\n\r\n"));
 	assert_non_null(
 	    remember(*state, LINE, HOST "Cookie: Range: bytes=0-1\r\n\r\n"));
+}
+
+/* SNI names the site then. */
+static void
+an_empty_host_is_not_remembered(void **state)
+{
+	assert_null(remember(*state, LINE, "Host:\r\n\r\n"));
 }
 
 /* Its value is not in the block: it would be logged wrongly. */
@@ -313,6 +320,7 @@ main(void)
 	    RULE(what_changes_an_answer_is_not_remembered),
 	    RULE(only_gets_of_http_1_1_are_remembered),
 	    RULE(other_fields_are_remembered),
+	    RULE(an_empty_host_is_not_remembered),
 	    RULE(a_field_that_came_twice_is_not_remembered),
 	    RULE(values_are_found_in_every_block_that_matches),
 	    RULE(a_block_has_a_largest_size),

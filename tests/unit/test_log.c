@@ -114,9 +114,10 @@ a_path_that_cannot_be_opened_is_an_error(void **state)
 {
 	struct fixture *fx = *state;
 	struct log *lg = NULL;
+	char absent[sizeof(fx->fx_dir) + 16];
 
-	assert_int_equal(
-	    create_log_fd(fx, "/nonexistent/log", 1, -1, &lg), -ENOENT);
+	snprintf(absent, sizeof(absent), "%s/absent/log", fx->fx_dir);
+	assert_int_equal(create_log_fd(fx, absent, 1, -1, &lg), -ENOENT);
 	assert_int_equal(create_log_fd(fx, fx->fx_dir, 1, -1, &lg), -EISDIR);
 	/* Waiting for a reader would be for ever. */
 	assert_int_equal(mkfifo(fx->fx_log, 0600), 0);
