@@ -49,9 +49,8 @@ struct verify_job {
 };
 
 struct verifier {
-	unsigned char vr_secret[HMAC_LEN];
 	struct part vr_parts[PARTS];
-	/* the rest under this lock */
+	/* the fields down to vr_end under this lock */
 	_Alignas(CACHE_LINE) pthread_mutex_t vr_lock;
 	pthread_cond_t vr_cond;
 	TAILQ_HEAD(, verify_job) vr_jobs; /* the newest first */
@@ -60,10 +59,11 @@ struct verifier {
 	unsigned vr_busy;  /* that run */
 	uint64_t vr_hashed;
 	bool vr_end;
-	unsigned vr_started; /* written by main */
 	/* main's */
+	unsigned vr_started;
 	struct thread vr_threads[THREADS + 1];
 	struct htpasswd_scratch *vr_scratch[THREADS + 1];
+	unsigned char vr_secret[HMAC_LEN];
 };
 
 /* ----------------------------------------------------- what is remembered */
