@@ -10,12 +10,13 @@ import tempfile
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "http"), os.path.join(HERE, "..", "bench")]
+sys.path[:0] = [HERE, os.path.join(HERE, "http"), os.path.join(HERE, "..", "bench")]
 
 import harness
 import http2
 import tls
 import tree as tree_module
+from flaky import pytest_runtest_logreport  # noqa: F401: a hook
 
 
 # About Linux: its /proc, cgroups, strace, loop devices, systemd, or what was measured there.
