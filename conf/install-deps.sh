@@ -57,6 +57,7 @@ needs()
 	test	linux cmd wget2			wget2			-
 	test	linux cmd aria2c		aria2			-
 	test	linux pymod fsspec		python3-fsspec		-
+	test	linux pymod requests		python3-requests		-
 	test	linux pymod aiohttp		python3-aiohttp		-
 	test	linux cmd wrk			wrk			-
 	test	linux cmd pebble-challtestsrv	pebble			-

@@ -191,7 +191,7 @@ def names(found):
 """
 
 
-@needs_module("fsspec", "aiohttp")
+@needs_module("fsspec", "aiohttp", "requests")
 def test_fsspec(data):
     """Its find() once climbed out of the directory until it died of recursion."""
     said = python(data, FSSPEC + """
@@ -211,7 +211,7 @@ json.dump({"glob": names(glob), "find": names(fs.find(url)), "deep": names(fs.gl
     data.check_requests()
 
 
-@needs_module("zarr", "fsspec", "aiohttp", others=True)
+@needs_module("zarr", "fsspec", "aiohttp", "requests", others=True)
 @pytest.mark.parametrize("consolidated", [False, True])
 def test_zarr(serve_conf, site, tmp_path, consolidated):
     """Version 2 keeps what it knows of arrays in names that begin with a dot."""
