@@ -5,6 +5,7 @@
 ##   all          build/pagewise, build/pagewise-tool, build/libpagewise.a, .so, .pc
 ##   run          install what is missing, build, serve DIR on LISTEN:PORT
 ##   test         install what is missing, run every test with each sanitizer, count them
+##   test-all     the same with every send path in every build, and on other kernels: for releases, at night
 ##   test-kernels a part of them on Debian's kernels, emulated (Linux, x86_64);
 ##                ARGS=--storm: the laboratory's storm there
 ##   test-clients Java's, Go's and Chromium's clients over TLS and HTTP/2, GDAL and Zarr, beside those
@@ -345,14 +346,14 @@ TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug build/debug/un
 GO_INSTALLS = $(shell go version 2>/dev/null | awk '{ split(substr($$3, 3), v, "."); if (v[1] > 1 || v[2] >= 21) print "y" }')
 # A make of its own: the sources of nginx are there only after the installation.
 tested: all $(SANITIZERS) unit $(TESTED_$(OS))
-test:
-	@sh conf/install-deps.sh build test nginx kernels
+test test-all:
+	@sh conf/install-deps.sh build test nginx $(if $(filter test-all,$@),kernels)
 	@+$(SUBMAKE) WERROR=1 tested
 	@PAGEWISE_RELEASE=$(CURDIR)/build/pagewise \
 	    PAGEWISE_DEBUG=$(CURDIR)/build/debug/pagewise \
 	    PAGEWISE_FAULT=$(CURDIR)/build/fault/pagewise \
 	    SLOWFS=$(CURDIR)/build/tests/slowfs \
-	    $(PYTHON) tests/run $(UNIT) $(FUZZ) -- $(PYTEST_ARGS)
+	    $(PYTHON) tests/run $(if $(filter test-all,$@),--all) $(UNIT) $(FUZZ) -- $(PYTEST_ARGS)
 
 # The debug build: sanitizers take too long there.
 KERNEL_UNIT = $(UNIT_C:tests/unit/%.c=build/debug/unit/%)
@@ -716,7 +717,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: release dist deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-clients h2spec scan-tls soak lossless fuzz bench results bench-full bench-storm bench-hot bench-tls bench-h2 \
+.PHONY: release dist deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-all test-clients h2spec scan-tls soak lossless fuzz bench results bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders bench-admission lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi lint-docs abi examples install uninstall clean help
 .DELETE_ON_ERROR:

@@ -14,6 +14,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "http"), os.path.join(HERE, "..", "benc
 
 import harness
 import http2
+import send_paths
 import tls
 import tree as tree_module
 from flaky import pytest_runtest_logreport  # noqa: F401: a hook
@@ -55,6 +56,7 @@ MARKERS = [
     " second sanitizer would see nothing else.",
     "xdist_group: tests of a group run one after the other, in one process: they"
     " share what is dear to make, or change what the whole machine has.",
+    "every_path: runs with each of its send paths, where others take the comparison paths by turns.",
     "plain(reason): is not run with PAGEWISE_TLS.",
     "http1(reason): is not run with PAGEWISE_HTTP2.",
 ]
@@ -82,7 +84,12 @@ def pytest_configure(config):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    kept = send_paths.chosen(
+        [(item.nodeid, item.callspec.params if hasattr(item, "callspec") else {}) for item in items],
+        send_paths.mode(), {item.nodeid for item in items if item.get_closest_marker("every_path")})
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
+    items[:] = [item for item in items if item.nodeid in kept]
     for item in items:
         for mark in item.iter_markers("plain") if tls.ON else ():
             item.add_marker(pytest.mark.skip(reason="plain: " + mark.args[0]))

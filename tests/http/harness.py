@@ -31,10 +31,11 @@ SLOWFS = os.environ.get("SLOWFS", os.path.join(TREE, "build/tests/slowfs"))
 FILE_PATHS = ["nodiskio", "uring", "splice", "mlock", "aio", "pool", "blocking",
               "copy"]
 
-# The debug build's answers go into a pw_sink (tests/inside/sink.h), and so do those over TLS,
-# where the others are the same as these: lib/send/sink.c.
+# The debug build's responses go into a pw_sink (tests/inside/sink.h), and so do those over TLS,
+# where the other paths are the same as these: lib/send/sink.c.
+SINK_PATHS = ["nodiskio", "aio", "copy"]
 if "PAGEWISE_SINK" in os.environ or tls.ON:
-    FILE_PATHS = ["nodiskio", "aio", "copy"]
+    FILE_PATHS = SINK_PATHS
 
 # "hot" stands for the defaults: nodiskio and the hot set.  Where another one is
 # named the hot set is off, so that it is that path which answers.

@@ -8,6 +8,7 @@ import tree as t
 from harness import STRONG_ETAG, http_date, request
 
 
+@pytest.mark.every_path
 @pytest.mark.parametrize("size", t.SIZES)
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_get_sends_the_whole_file(server, tree, size, version):
