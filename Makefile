@@ -5,6 +5,7 @@
 ##   all          build/pagewise, build/pagewise-tool, build/libpagewise.a, .so, .pc
 ##   run          install what is missing, build, serve DIR on LISTEN:PORT
 ##   test         install what is missing, run every test with each sanitizer, count them
+##   check        before a patch: unit tests, fuzz corpora, HTTP with the default path, format: 3 minutes, no root
 ##   test-all     the same with every send path in every build, and on other kernels: for releases, at night
 ##   test-kernels a part of them on Debian's kernels, emulated (Linux, x86_64);
 ##                ARGS=--storm: the laboratory's storm there
@@ -354,6 +355,13 @@ test test-all:
 	    PAGEWISE_FAULT=$(CURDIR)/build/fault/pagewise \
 	    SLOWFS=$(CURDIR)/build/tests/slowfs \
 	    $(PYTHON) tests/run $(if $(filter test-all,$@),--all) $(UNIT) $(FUZZ) -- $(PYTEST_ARGS)
+
+# The first build alone, and what a patch breaks most often: minutes, without root.
+check:
+	@sh conf/install-deps.sh build check
+	@+$(SUBMAKE) WERROR=1 SANITIZERS=asan asan unit lint-clang-format lint-messages
+	@$(PYTHON) tests/rooms build/asan
+	@$(PYTHON) tests/run --check $(filter build/asan/%,$(UNIT) $(FUZZ)) -- $(PYTEST_ARGS)
 
 # The debug build: sanitizers take too long there.
 KERNEL_UNIT = $(UNIT_C:tests/unit/%.c=build/debug/unit/%)
@@ -717,7 +725,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: release dist deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-all test-clients h2spec scan-tls soak lossless fuzz bench results bench-full bench-storm bench-hot bench-tls bench-h2 \
+.PHONY: check release dist deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-all test-clients h2spec scan-tls soak lossless fuzz bench results bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders bench-admission lint lint-clang-format lint-clang-tidy lint-cppcheck \
     lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi lint-docs abi examples install uninstall clean help
 .DELETE_ON_ERROR:

@@ -2,7 +2,7 @@
 # Installs what a step of the Makefile needs and what is not there yet, with
 # the system's package manager; says so, and asks nothing.
 #
-#	sh conf/install-deps.sh [-n] build|test|kernels|clients|h2spec|scan|soak|deb|roots|image|fuzz|lint|bench|fleet|profile|cross|peers ...
+#	sh conf/install-deps.sh [-n] build|check|test|kernels|clients|h2spec|scan|soak|deb|roots|image|fuzz|lint|bench|fleet|profile|cross|peers ...
 #
 # -n only lists what is missing; the exit status is 1 if anything is.
 # A need is a check, not a package: what was installed by other means counts.
@@ -30,17 +30,17 @@ needs()
 	build	lib zlib			zlib1g-dev		-
 	build	lib libbrotlienc		libbrotli-dev		brotli
 	build	lib libzstd			libzstd-dev		zstd
-	test	python				python3			python3
+	check	python				python3			python3
 	test	cmd c++				g++			-
 	test	linux lib libuv			libuv1-dev		-
-	test	lib cmocka			libcmocka-dev		cmocka
-	test	pymod pytest			python3-pytest		py311-pytest
-	test	pymod xdist			python3-pytest-xdist	py311-pytest-xdist
-	test	pymod h2			python3-h2		-
-	test	pymod prometheus_client		python3-prometheus-client	py311-prometheus-client
+	check	lib cmocka			libcmocka-dev		cmocka
+	check	pymod pytest			python3-pytest		py311-pytest
+	check	pymod xdist			python3-pytest-xdist	py311-pytest-xdist
+	check	pymod h2			python3-h2		-
+	check	pymod prometheus_client		python3-prometheus-client	py311-prometheus-client
 	test	lib fuse3			libfuse3-dev		fusefs-libs3
 	test	linux cmd fusermount3		fuse3			-
-	test	cmd git				git			git
+	check	cmd git				git			git
 	test	cmd bash			bash			bash
 	test	cmd zsh				zsh			zsh
 	test	cmd fish			fish			fish
@@ -48,8 +48,8 @@ needs()
 	test	linux cmd mkfs.ext4		e2fsprogs		-
 	test	linux cmd mkfs.xfs		xfsprogs		-
 	test	linux cmd mkfs.btrfs		btrfs-progs		-
-	test	cmd curl			curl			curl
-	test	cmd openssl			openssl			-
+	check	cmd curl			curl			curl
+	check	cmd openssl			openssl			-
 	test	cmd gnutls-cli			gnutls-bin		gnutls
 	test	linux cmd rclone		rclone			-
 	test	linux cmd lftp			lftp			-
@@ -99,6 +99,7 @@ needs()
 	fuzz	python				python3			python3
 	fuzz	cmd clang			clang			llvm
 	fuzz	libfuzzer			libclang-rt-dev		-
+	check	cmd clang-format	clang-format		llvm
 	lint	cmd clang			clang			llvm
 	lint	cmd clang-format		clang-format		llvm
 	lint	cmd clang-tidy			clang-tidy		llvm
@@ -297,7 +298,8 @@ install_pkg()
 
 dry= peers=
 [ "${1-}" != -n ] || { dry=1; shift; }
-[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|test|kernels|clients|h2spec|scan|soak|deb|roots|image|fuzz|lint|bench|fleet|profile|cross|peers ..."
+case " $* " in *" test "*) set -- "$@" check ;; esac
+[ $# -gt 0 ] || die "usage: install-deps.sh [-n] build|check|test|kernels|clients|h2spec|scan|soak|deb|roots|image|fuzz|lint|bench|fleet|profile|cross|peers ..."
 
 case " $* " in *" peers "* | *" nginx "* | *" test "* | *" fleet "*) peers=1 ;; esac
 

@@ -728,9 +728,9 @@ def raise_limits():
 class Finished:
     """A run that is expected to end by itself: -t, -V, -h, errors."""
 
-    def __init__(self, *args, cwd=None, stdin=subprocess.DEVNULL):
+    def __init__(self, *args, cwd=None, stdin=subprocess.DEVNULL, binary=None):
         done = subprocess.run(
-            [PAGEWISE] + [os.fspath(a) for a in args],
+            [binary or PAGEWISE] + [os.fspath(a) for a in args],
             stdin=stdin,
             capture_output=True,
             timeout=PATIENCE,

@@ -142,6 +142,7 @@ def test_refused_requests_are_counted_by_the_place_of_request_rate(serve_conf, t
     assert [sample("", ""), sample("one", "= /a"), sample("one", "/a"), sample(name, "")] == [3, 3, 4, 5]
 
 
+@pytest.mark.slow
 def test_passwords_are_counted(serve_conf, tree, tmp_path):
     hashed = "$2b$11$ABCDEFGHIJKLMNOPQRSTUuOHKTMj6A9VKZoVxdizhB4LgbxRyhEAO"
     (tmp_path / "users").write_text("slow:%s\n" % hashed)

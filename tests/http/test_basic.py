@@ -250,6 +250,7 @@ def test_one_client_cannot_fill_the_queue(start):
     server.stop(messages=BUSY)
 
 
+@pytest.mark.slow
 def test_many_clients_cannot_fill_the_queue_for_others(start):
     """Eight times eight are all that may wait; who has none there takes the place of an eighth."""
     server = start(workers=1, disk_timeout=120)  # 64 hashes, on a busy machine

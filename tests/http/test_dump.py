@@ -150,6 +150,7 @@ site "b": b.example
 """
 
 
+@pytest.mark.slow
 def test_the_check_of_very_many_sites_is_short(tmp_path):
     """An upgrade's test has a pipe for its standard output, of which nobody reads all."""
     conf = tmp_path / "p.conf"

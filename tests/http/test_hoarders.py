@@ -149,6 +149,7 @@ def test_many_addresses_keep_nobody_out(full, limit, workers):
     pytest.param(request("/f0", fields={"Connection": "close"}), id="closes"),
     pytest.param(request("/f0", fields={"Content-Length": "60000"}), id="withholds"),
 ])
+@pytest.mark.slow
 def test_one_that_stays_when_it_was_answered_keeps_nobody_out(full, workers, says):
     server = full("max_connections", workers)
     hoarder = Hoarder(server, says, keeps=3000)

@@ -144,6 +144,7 @@ class Watch:
         assert self.body is None or r.body == self.body, self.change
 
 
+@pytest.mark.slow
 def test_every_change_is_noticed_while_somebody_asks_all_the_time(serve, base):
     root = os.path.join(base, "changes")
     watches = [Watch(Place(root, i), change) for i, change in enumerate(CHANGES)]
@@ -233,6 +234,7 @@ def big(serve, versions):
     return Hot(serve("--root", versions, "--workers", "1", "--admin", "127.0.0.1:0"))
 
 
+@pytest.mark.slow
 def test_slow_reader_of_pipelined_answers(big):
     """Parts of answers, of every length, and new dates on the way."""
     rng = random.Random(3)
@@ -431,6 +433,7 @@ class Client(threading.Thread):
 
 
 @pytest.mark.parametrize("size", ["16M", "100K"])
+@pytest.mark.slow
 def test_random_requests_while_files_are_replaced(serve, site, size):
     world = World(site)
     hot = Hot(serve("--root", site, "--workers", "2", "--hot-set", size,

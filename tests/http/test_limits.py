@@ -119,6 +119,7 @@ def test_idle_connection_whose_request_is_there_is_not_closed(server):
     server.stop(messages=RECLAIM)
 
 
+@pytest.mark.slow
 def test_client_waits_while_nobody_is_idle_and_that_is_told_once(server):
     busy = [server.connect(rcvbuf=4096) for _ in range(5)]
     for c in busy:

@@ -391,6 +391,7 @@ def closed_by(server, limit):
 
 @pytest.mark.parametrize("target", ["/big", "/big?ranges", "/"],
                          ids=["file", "multipart", "listing"])
+@pytest.mark.slow
 def test_client_that_sips_is_closed(serve_conf, site, tmp_path, target):
     """It takes something all the time, so send_timeout alone would let it be."""
     (site / "big").write_bytes(bytes(range(256)) * (64 << 10))
@@ -417,6 +418,7 @@ def test_client_that_sips_is_closed(serve_conf, site, tmp_path, target):
     c.reset()
 
 
+@pytest.mark.slow
 def test_client_at_more_than_the_rate_goes_on(start):
     """It has to wait for the server's socket all the time, as the other does."""
     server = start({"send_timeout": 1, "min_send_rate": "4K"})
@@ -429,6 +431,7 @@ def test_client_at_more_than_the_rate_goes_on(start):
     sipper.c.reset()
 
 
+@pytest.mark.slow
 def test_client_that_pauses_for_less_than_send_timeout_goes_on(start, site):
     server = start({"send_timeout": 3})
     c = server.connect(rcvbuf=4096)
@@ -453,6 +456,7 @@ def test_client_that_takes_nothing_is_closed_after_send_timeout(start):
     c.reset()
 
 
+@pytest.mark.slow
 def test_time_of_the_server_is_not_the_clients(start):
     """The socket was full when the server stopped; the client has emptied it since."""
     server = start({"send_timeout": 1, "min_send_rate": "1M"})
@@ -473,6 +477,7 @@ def test_time_of_the_server_is_not_the_clients(start):
     c.reset()
 
 
+@pytest.mark.slow
 def test_with_rate_0_a_client_may_sip(start):
     """What it has acknowledged is progress, though no room in the socket has come of it."""
     server = start({"send_timeout": 1, "min_send_rate": 0})
@@ -490,6 +495,7 @@ def test_with_rate_0_a_client_may_sip(start):
     pytest.param("/middle", {}, marks=pytest.mark.plain("records are larger: send_timeout is first")),
     ("/middle", {"Connection": "close"}),
 ], ids=["in the middle", "idle", "lingering"])
+@pytest.mark.slow
 def test_nothing_stays_in_the_kernel_for_a_client_that_is_given_up(start, site, target, fields):
     """What it has not taken would be sent as long as it asks for a byte now and then."""
     (site / "middle").write_bytes(bytes(200000))
@@ -508,6 +514,7 @@ def test_nothing_stays_in_the_kernel_for_a_client_that_is_given_up(start, site, 
     (1, {}), (600, {}), (1, {"Connection": "close"}),
 ], ids=["idle", "idle for long", "lingering"])
 @pytest.mark.parametrize("rate", [0, 240])
+@pytest.mark.slow
 def test_client_that_does_not_take_its_last_answer_is_closed(start, site, keepalive, fields, rate):
     """After a send_timeout, whatever the time for the next request is."""
     (site / "middle").write_bytes(bytes(200000))
@@ -535,6 +542,7 @@ def test_connection_stays_for_keepalive_timeout_when_its_answer_was_taken(start,
 @pytest.mark.parametrize("fields, pause", [
     ({}, 3.5), ({"Connection": "close"}, 11),
 ], ids=["idle", "lingering"])
+@pytest.mark.slow
 def test_client_may_pause_in_its_last_answer_for_less_than_send_timeout(
         start, site, fields, pause):
     """Looks at it come more often than that: after 1 s, and 5 s."""
@@ -551,6 +559,7 @@ def test_client_may_pause_in_its_last_answer_for_less_than_send_timeout(
 
 
 @pytest.mark.parametrize("fields", [{}, {"Connection": "close"}], ids=["idle", "lingering"])
+@pytest.mark.slow
 def test_last_answer_is_left_to_a_client_that_takes_it(start, site, fields):
     """All of it is in the kernel; it takes longer than the time for it to end or go on."""
     (site / "middle").write_bytes(bytes(range(250)) * 1500)

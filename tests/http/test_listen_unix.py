@@ -124,6 +124,7 @@ def test_a_client_that_takes_nothing_is_closed(start, site):
         assert len(c.drain()) < SIZE
 
 
+@pytest.mark.slow
 def test_a_client_that_goes_on_reading_is_not(start, site):
     """What is not acknowledged is asked of the socket, which has no TCP_INFO."""
     data = t.content(7, SIZE)

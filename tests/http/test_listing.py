@@ -270,6 +270,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 def test_listing_that_has_changed_is_sent_again(serve, site):
     """By tag and by date, though the directory's own times tell only of names."""
     for name in CHANGES:

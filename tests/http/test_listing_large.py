@@ -76,6 +76,7 @@ def check_page(page, count):
     assert b"not sorted" in page
 
 
+@pytest.mark.slow
 def test_directory_of_200000_names_is_streamed_in_bounded_memory(lean):
     assert lean.get("/huge", "GET").status == 301
     before = memory(lean, "VmHWM")
@@ -222,6 +223,7 @@ def test_listing_grows_large_and_small_again(serve, site):
     wait_until(lambda: not chunked(), "the small page", 3)
 
 
+@pytest.mark.slow
 def test_directory_is_read_and_closed_by_the_pool_alone(traced, large):
     """Of a listing that is read to its end, and of one whose client goes."""
     run = traced("--root", large, "--autoindex")

@@ -228,6 +228,7 @@ def test_a_link_is_what_it_leads_to(serve, site, tmp_path):
     assert found["nowhere"] == {"name": "nowhere", "href": "nowhere", "type": "other"}
 
 
+@pytest.mark.slow
 def test_a_link_in_a_large_listing_is_what_it_leads_to(serve, site):
     (site / "d").mkdir()
     for n in range(6000):
@@ -395,6 +396,7 @@ def test_header_belongs_to_its_site_and_location(serve_conf, site):
         assert b"text of" not in server.get("/sub/", host="one").body
 
 
+@pytest.mark.slow
 def test_header_of_a_large_listing_is_shown_as_well(headed, site):
     (site / "h").write_bytes(b"x" * MOST)
     for n in range(6000):

@@ -3,6 +3,8 @@
 import re
 import time
 
+import pytest
+
 from harness import request
 
 NAMES = ["file-%06d.txt" % n for n in range(3400)]  # more than a share, and in one piece
@@ -26,6 +28,7 @@ class Slow:
         return getattr(self.sock, name)
 
 
+@pytest.mark.slow
 def test_pipelined_pages_reach_a_slow_reader(serve, site, send_path):
     (site / "d").mkdir()
     for name in NAMES:

@@ -56,6 +56,7 @@ def test_master_rests_after_a_death_during_a_reload(leased):
     server.stop(messages=True)
 
 
+@pytest.mark.slow
 def test_replacement_that_hangs_is_replaced_by_a_reload(leased):
     server = leased.server
     leased.hold()
@@ -122,6 +123,7 @@ def test_start_that_hangs_ends_with_the_master(leased):
     server.stop(codes=(-signal.SIGKILL,))
 
 
+@pytest.mark.slow
 def test_process_that_does_not_end_is_killed_after_more_signals(leased):
     server = leased.server
     """And all that follow do not put that off."""
@@ -136,6 +138,7 @@ def test_process_that_does_not_end_is_killed_after_more_signals(leased):
     server.stop(codes=(1,), messages=True)
 
 
+@pytest.mark.slow
 def test_process_that_does_not_end_is_killed_after_its_shutdown_timeout(leased):
     leased.write(shutdown_timeout=1)
     server = leased.server
@@ -147,6 +150,7 @@ def test_process_that_does_not_end_is_killed_after_its_shutdown_timeout(leased):
     server.stop(codes=(1,), messages=True)
 
 
+@pytest.mark.slow
 def test_old_process_that_hangs_does_not_hold_up_the_report(leased):
     server = leased.server
     old = server.pid
@@ -187,6 +191,7 @@ class Dying:
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["ends", "hangs"])
+@pytest.mark.slow
 def test_next_one_is_not_started_before_the_killed_one_has_ended(leased, ends):
     """It has addresses that the next one needs.  One that does not end is not waited for for ever."""
     if strace.why_not():
@@ -219,6 +224,7 @@ def test_next_one_is_not_started_before_the_killed_one_has_ended(leased, ends):
 # --------------------------------------------------------------------------- upgrades
 
 
+@pytest.mark.slow
 def test_reload_that_gave_way_to_an_upgrade_that_fails_is_made_good(
     serve, site, program, tmp_path
 ):

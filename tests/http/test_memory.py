@@ -107,6 +107,7 @@ def test_a_slow_client_takes_5_kib_at_most(serve, site, fields):
     assert 500 < taken <= MOST_1
 
 
+@pytest.mark.slow
 def test_memory_goes_back_when_most_clients_have_left(serve, site):
     """Of connections that have sent 14 KB of a head each, and not its end."""
     if not os.path.exists(harness.RELEASE):

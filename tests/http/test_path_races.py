@@ -94,6 +94,7 @@ class Client(threading.Thread):
             c.finish(response)
 
 
+@pytest.mark.slow
 def test_what_is_outside_is_never_sent(serve, site, places, send_path):
     server = serve("--root", site, "--send-path", send_path, "--workers", "1", "--autoindex")
     with Swapper(*places) as swapper:
@@ -113,6 +114,7 @@ def test_what_is_outside_is_never_sent(serve, site, places, send_path):
     wait_until(lambda: server.get("/sub-link/secret.txt").status == 403, "the link")
 
 
+@pytest.mark.slow
 def test_ready_answer_goes_when_a_link_outside_takes_its_place(serve, site, places, send_path):
     """What was asked for often enough to be kept in memory, and to be open."""
     (f, link), *_ = places

@@ -145,6 +145,7 @@ def evict(path):
 
 
 @needs("prometheus")
+@pytest.mark.slow
 def test_each_expression_has_data(serve_conf, tmp_path, prometheus):
     site = tmp_path / "site"
     site.mkdir()

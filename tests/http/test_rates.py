@@ -72,6 +72,7 @@ def bodies(answers):
     return [answer.body for answer in answers]
 
 
+@pytest.mark.slow
 def test_rate_is_of_each_connection(site, root, send_path):
     server = site({"rate": "256K"}, send_path=send_path)
     whole = (root / "512.bin").read_bytes()
@@ -89,6 +90,7 @@ def test_requests_of_one_connection_share_its_rate(site, root):
             assert n * 64 * K <= 128 * K * (time.monotonic() - begin) + share(128 * K)
 
 
+@pytest.mark.slow
 def test_client_rate_is_of_all_connections_of_a_client(site, root):
     server = site({"client_rate": "512K"}, workers=4)
     whole = (root / "512.bin").read_bytes()
@@ -96,6 +98,7 @@ def test_client_rate_is_of_all_connections_of_a_client(site, root):
     assert bodies(download(server, ["/512.bin"] * 2, 512 * K, source=OTHER)) == [whole] * 2
 
 
+@pytest.mark.slow
 def test_both_rates(site, root):
     server = site({"rate": "128K", "client_rate": "1M"})
     assert len(bodies(download(server, ["/512.bin"], 128 * K))[0]) == 512 * K
@@ -210,6 +213,7 @@ def test_ends_in_a_pause(site):
     server.stop()
 
 
+@pytest.mark.slow
 def test_a_reload_lets_a_paced_answer_end(site, root):
     server = site({"rate": "128K"})
     with server.connect() as c:

@@ -163,6 +163,7 @@ def test_many_rules_against_a_naive_search(site):
             assert (answer.status, answer.get("Location")) == expected(target), target
 
 
+@pytest.mark.slow
 def test_ten_thousand_rules(site):
     server = site(["/%d /n/%d" % (n, n) for n in range(10000)])
     for n in (0, 9999, 4242):

@@ -270,6 +270,7 @@ def under_load(server, data, act, times=10, every=0.5):
 
 
 @pytest.mark.parametrize("send_path", ["nodiskio", "uring", "hot"])
+@pytest.mark.slow
 def test_reloads_lose_nothing(loaded, send_path):
     server, data = loaded("--send-path", send_path)
     under_load(server, data, lambda: server.signal(signal.SIGHUP))
@@ -303,6 +304,7 @@ def test_server_process_that_dies_is_replaced(configured):
     server.stop(messages=True)
 
 
+@pytest.mark.slow
 def test_server_process_that_dies_again_and_again_is_given_up(configured):
     server = configured.server
 

@@ -130,12 +130,14 @@ def places(raw):
 
 
 @pytest.mark.plain("so many handshakes; over TLS cut at random, and byte by byte")
+@pytest.mark.slow
 def test_answer_is_the_same_cut_anywhere(site_server, reference):
     streams = [(i, split(case.stream, [at])) for i, case in enumerate(CASES) for at in places(case.raw)]
     compare(site_server, streams, reference)
 
 
 @pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.slow
 def test_answer_is_the_same_behind_good_requests(site_server, reference, count):
     """Those are answered, and the case as if it were alone."""
     rng = random.Random(SEED)

@@ -70,6 +70,7 @@ def test_download_is_finished_before_the_end(start, big, send_path):
     server.stop()
 
 
+@pytest.mark.slow
 def test_several_downloads_on_several_workers_are_finished(start, big):
     server = start(workers=2)
     connections = [server.connect(rcvbuf=65536) for _ in range(6)]

@@ -118,6 +118,7 @@ def withstood(server, mode, before):
 
 
 @pytest.mark.parametrize("mode", list(MODES))
+@pytest.mark.slow
 def test_others_are_served_while_a_thousand_are_slow(server, mode):
     before = fds(server)
     probe = Probe(server)

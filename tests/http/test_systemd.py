@@ -161,6 +161,7 @@ def test_socket_that_nobody_listens_on_is_told(serve, give, conf):
                 % given.ports[0])
 
 
+@pytest.mark.slow
 def test_restarts_lose_nothing_while_somebody_holds_the_socket(serve, give, conf, site):
     data = t.content(34, 16 * t.MIB)
     (site / "large").write_bytes(data)

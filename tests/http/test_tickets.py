@@ -198,6 +198,7 @@ def change(server, version, tmp_path):
 
 
 @VERSIONS
+@pytest.mark.slow
 def test_the_last_two_keys_are_accepted_and_the_older_one_is_renewed(
         tls, tmp_path, debug, version):
     server = tls(binary=debug, env={"PAGEWISE_TICKET_SECONDS": str(PERIOD)})
@@ -223,6 +224,7 @@ def test_the_last_two_keys_are_accepted_and_the_older_one_is_renewed(
     assert not Visit(server, version, tmp_path, before).reused
 
 
+@pytest.mark.slow
 def test_key_that_came_after_the_start_outlives_the_server_process(tls, tmp_path, debug):
     server = tls(binary=debug, env={"PAGEWISE_TICKET_SECONDS": str(PERIOD)})
 

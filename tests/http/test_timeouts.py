@@ -154,6 +154,7 @@ def test_client_that_stops_reading_is_closed(conf, tmp_path, send_path):
         assert len(c.drain()) < head.length
 
 
+@pytest.mark.slow
 def test_client_that_reads_slowly_is_not_closed(conf, tree):
     """Progress starts the timeout again."""
     server = conf(**{**PATIENT, "send_timeout": 2})
@@ -182,6 +183,7 @@ def test_download_is_not_an_idle_connection(conf, tree):
         assert c.ask("/1.bin").body == tree.files["/1.bin"]
 
 
+@pytest.mark.slow
 def test_client_that_sends_for_ever_after_an_error_is_cut(conf):
     """Lingering ends as well."""
     server = conf(**QUICK)

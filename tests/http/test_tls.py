@@ -794,6 +794,7 @@ def test_handshakes_that_are_not_finished_are_bounded(start):
     assert figure(server, "pagewise_tls_handshakes_total", '{end="timeout"}') > 0
 
 
+@pytest.mark.slow
 def test_a_flood_of_one_address_leaves_another_one_in(start):
     """One sends ClientHellos as fast as it can and finishes none; another one is served."""
     server = start()

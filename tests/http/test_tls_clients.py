@@ -190,6 +190,7 @@ def test_openssl(case, site, tmp_path, version):
 
 
 @needs("gnutls-cli")
+@pytest.mark.slow
 def test_gnutls(case, site):
     """Its first connection asks for nothing; the second one resumes it.  It takes three seconds for
     that, hence both versions at once."""

@@ -107,6 +107,7 @@ def test_good_answers_are_faultless():
 
 @pytest.mark.parametrize("behaviour", [
     wrong_byte, wrong_status, short, silent_end, reset, hang, more, late, torn, cut])
+@pytest.mark.slow
 def test_bad_answers_are_failures(behaviour):
     only_large = behaviour in (torn, cut)
     with serving(behaviour) as address:

@@ -94,6 +94,7 @@ def test_program_that_cannot_be_run_is_refused(server, program, change):
     server.stop(messages=REFUSED)
 
 
+@pytest.mark.slow
 def test_program_that_hangs_is_tried_again(server, program):
     script(program, "exec sleep 1000\n")
     server.signal(signal.SIGUSR2)
@@ -111,6 +112,7 @@ def test_program_that_hangs_is_tried_again(server, program):
 
 
 @pytest.mark.once  # 20 seconds
+@pytest.mark.slow
 def test_reload_waits_for_a_program_that_hangs_and_no_longer(server, program):
     script(program, "exec sleep 1000\n")
     server.signal(signal.SIGUSR2)
@@ -122,6 +124,7 @@ def test_reload_waits_for_a_program_that_hangs_and_no_longer(server, program):
     wait_until(lambda: len(server.processes()) == 1, "the one that hung to end")
 
 
+@pytest.mark.slow
 def test_configuration_that_is_wrong_is_refused(serve_conf, site, program, tmp_path):
     (site / "small").write_bytes(b"small")
     server = serve_conf({"workers": 1}, [("s", {"root": site}, {})], binary=program)
@@ -147,6 +150,7 @@ def test_descriptors_do_not_grow(server):
 
 
 @pytest.mark.parametrize("send_path", ["nodiskio", "uring"])
+@pytest.mark.slow
 def test_upgrades_lose_nothing(loaded, send_path):
     server, data = loaded("--send-path", send_path)
     under_load(server, data, lambda: server.signal(signal.SIGUSR2))
