@@ -128,6 +128,8 @@ scan_target(struct scan *sc)
 		return 0;
 	if (sc->sc_buf[i] != ' ' || i == hd->hd_mark)
 		return 400;
+	hd->hd_target_at = hd->hd_mark;
+	hd->hd_target_len = i - hd->hd_mark;
 	enter(hd, ST_VERSION, i + 1);
 	return 0;
 }
@@ -185,6 +187,7 @@ note_field(struct head *hd, struct str name)
 	hd->hd_field = FIELD_OTHER;
 	if (str_caseeq(name, STR("host"))) {
 		hd->hd_field = FIELD_HOST;
+		hd->hd_host_at = 0;
 		if (hd->hd_host)
 			return 400;
 		hd->hd_host = true;
@@ -268,6 +271,10 @@ scan_value(struct scan *sc)
 	value.s_len = i - hd->hd_mark;
 	if (hd->hd_field != FIELD_OTHER)
 		status = check_value(hd->hd_field, value);
+	if (hd->hd_field == FIELD_HOST && status == 0) {
+		hd->hd_host_at = hd->hd_mark;
+		hd->hd_host_len = value.s_len;
+	}
 	enter(hd, ST_LINE_LF, i + 1);
 	return status;
 }
@@ -328,29 +335,14 @@ head_find(const char *buf, size_t len, size_t before,
     const struct head_limits *limits, struct str *target, struct str *host)
 {
 	struct head hd = {.hd_before = before};
-	size_t size = limits->hl_size - before;
-	struct scan sc = {buf, len < size ? len : size, limits, &hd};
 
+	head_check(buf, len, limits, &hd);
 	*target = *host = (struct str){0};
-	while (hd.hd_scanned < sc.sc_end && hd.hd_state != ST_DONE) {
-		enum state state = hd.hd_state;
-		struct str element = {buf + hd.hd_mark, 0};
-
-		if (step(&sc) != 0) {
-			/* Its name is correct, so it comes twice. */
-			if (state == ST_NAME && hd.hd_state == ST_VALUE &&
-			    hd.hd_field == FIELD_HOST)
-				*host = (struct str){0};
-			return;
-		}
-		element.s_len =
-		    hd.hd_scanned - 1 - (size_t)(element.s_ptr - buf);
-		if (state == ST_TARGET && hd.hd_state == ST_VERSION)
-			*target = element;
-		else if (state == ST_VALUE && hd.hd_state == ST_LINE_LF &&
-			 hd.hd_field == FIELD_HOST)
-			*host = str_trim(element);
-	}
+	if (hd.hd_target_at > 0)
+		*target = (struct str){buf + hd.hd_target_at, hd.hd_target_len};
+	if (hd.hd_host_at > 0)
+		*host =
+		    str_trim((struct str){buf + hd.hd_host_at, hd.hd_host_len});
 }
 
 /* Length of the reg-name at the front (RFC 3986, 3.2.2). */

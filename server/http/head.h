@@ -31,6 +31,10 @@ struct head {
 	int hd_field;
 	size_t hd_mark;
 	size_t hd_fields;
+	size_t hd_target_at; /* 0: unknown */
+	size_t hd_target_len;
+	size_t hd_host_at; /* of Host's value; 0: unknown */
+	size_t hd_host_len;
 	bool hd_host;
 	bool hd_length;
 	bool hd_coded;
