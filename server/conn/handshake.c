@@ -81,7 +81,7 @@ answer_plain(struct conn *c)
 	if (!conn_begin(c))
 		return NEXT_CLOSE;
 	c->cn_ex->ex_request.rq_keepalive = false;
-	respond_text(c->cn_ex, 400, plain);
+	exchange_refuse_text(c->cn_ex, 400, plain);
 	c->cn_state = CONN_SEND;
 	return NEXT_GO;
 }

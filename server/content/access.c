@@ -136,8 +136,6 @@ access_begin(struct exchange *ex)
 	const struct settings *set = ex->ex_lookup.lk_set;
 	enum access access;
 
-	if (!access_admit(ex))
-		return ACCESS_REFUSED;
 	if (ex->ex_request.rq_method == METHOD_OPTIONS)
 		return ACCESS_GRANTED;
 	access = set->set_link_keys != NULL ? check_link(ex) : ACCESS_GRANTED;

@@ -20,11 +20,13 @@ enum access {
 };
 
 /*
- * The checks of address and rate alone, for a request that is refused anyway.  Returns false if the
- * response to it is ready: 403 or 429.
+ * Checks the client's address and its rate of requests, and counts the request.  Call once for each
+ * request, also for one that is refused or redirected anyway.  Returns false if the response is
+ * ready: 403 or 429.
  */
 bool access_admit(struct exchange *);
 
+/* Checks link and password of a request that access_admit admitted. */
 enum access access_begin(struct exchange *);
 enum access access_continue(struct exchange *);
 

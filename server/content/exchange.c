@@ -117,14 +117,32 @@ locate_refused(struct exchange *ex)
 	ex->ex_no_site = ex->ex_lookup.lk_host.s_len == 0;
 }
 
+/*
+ * Returns true if the located site's rules of address and rate admit the client.  Otherwise the
+ * response is ready.
+ */
+static bool
+is_admitted(struct exchange *ex)
+{
+	return !ex->ex_lookup.lk_set->set_guarded || access_admit(ex);
+}
+
 void
 exchange_refuse(struct exchange *ex, int status)
 {
 	if (ex->ex_request.rq_target.s_len > 0 && ex->ex_path.b_data == NULL)
 		(void)find_target(ex);
 	locate_refused(ex);
-	if (!ex->ex_lookup.lk_set->set_guarded || access_admit(ex))
+	if (is_admitted(ex))
 		respond_error(ex, status);
+}
+
+void
+exchange_refuse_text(struct exchange *ex, int status, struct str text)
+{
+	locate_refused(ex);
+	if (is_admitted(ex))
+		respond_text(ex, status, text);
 }
 
 static bool
@@ -174,6 +192,8 @@ exchange_answer(struct exchange *ex, int refusal)
 		return true;
 	}
 	static_locate(ex, host_of(ex));
+	if (!is_admitted(ex))
+		return true;
 	if (scheme_matters(ex) && scheme_answer(ex))
 		return true;
 	if (ex->ex_lookup.lk_set->set_guarded)

@@ -126,6 +126,12 @@ bool exchange_answer(struct exchange *, int refusal);
  */
 void exchange_refuse(struct exchange *, int status);
 
+/*
+ * Refuses what was received before a request, of which no target and no host are known, with this
+ * text in place of an error page.
+ */
+void exchange_refuse_text(struct exchange *, int status, struct str text);
+
 /* The same, when that has come. */
 bool exchange_continue(struct exchange *);
 

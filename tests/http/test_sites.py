@@ -8,6 +8,7 @@ import pytest
 import harness
 import tls
 from fragments import Recorded, receive
+from h2_client import Client
 from harness import Finished, request
 
 
@@ -332,6 +333,46 @@ def test_correct_request_is_redirected_before_it_is_refused(marked):
         assert answer.closes == (name != "method")
     for name in ("field", "escape", "large head"):
         check_place(early(server, name, "second.example")[1], EARLY[name][0], "two")
+
+
+MISPLACED = {"redirect": 301, "misdirected": 421, "misdirected over HTTP/2": 421, "plain HTTP on a port of TLS": 400}
+
+
+def misplaced(server, kind):
+    """The status of a request that its scheme, or its connection, does not fit."""
+    if kind == "misdirected over HTTP/2":
+        with Client(server, over_tls=True) as c:
+            return c.ask("/name.txt", host="second.example").status
+    raw = request("/name.txt", host="second.example", fields={"Connection": "close"})
+    sock = socket.create_connection(server.address, harness.PATIENCE)
+    if kind == "misdirected":
+        sock = tls.any_context().wrap_socket(sock, server_hostname="first.example")
+    return refused(sock, raw).status
+
+
+@pytest.fixture
+def misplacing(marked, serve_conf, roots):
+    """Servers whose second site is guarded by these settings.  No site is known of plain HTTP on a port
+    of TLS, so that the first site's hold."""
+    def start(kind, settings):
+        if kind == "redirect":
+            return marked({"redirect_https": True, **settings}, top={"listen": ["127.0.0.1:0", "127.0.0.1:0 tls"]})
+        names = ["second.example", "first.example"] if "plain" in kind else ["first.example", "second.example"]
+        pairs = {name: tls.PAIRS.for_user(None, (name,)) for name in names}
+        return serve_conf({"workers": 3, "listen": ["127.0.0.1:0 tls"], "certificate": [pairs[names[0]]]}, [
+            (name, {"root": roots / "first", "names": [name], "certificate": [pairs[name]],
+                    **(settings if name == "second.example" else {})}, {}) for name in names])
+
+    return start
+
+
+@pytest.mark.plain("it has both, with and without TLS")
+@pytest.mark.parametrize("kind", MISPLACED)
+def test_address_and_rate_come_before_redirect_and_421(misplacing, kind):
+    assert misplaced(misplacing(kind, {}), kind) == MISPLACED[kind]
+    assert misplaced(misplacing(kind, {"deny": ["all"]}), kind) == 403
+    server = misplacing(kind, {"request_rate": "1/h", "request_burst": 2})
+    assert [misplaced(server, kind) for _ in range(4)] == [MISPLACED[kind]] * 2 + [429] * 2
 
 
 def test_many_names_take_no_time_for_each_pair(tmp_path, release):
