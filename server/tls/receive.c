@@ -7,11 +7,18 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "lib/util/clock.h"
 #include "server/tls/context_priv.h"
 #include "server/tls/session.h"
 
 /* Records in a row that bring nothing: each costs as much as one that does. */
 #define IDLE 32
+
+/*
+ * KeyUpdates, and requests for a second handshake: so many at once, and one each second.  A new key
+ * takes as long as twenty records do; a client needs one after 24 million records (RFC 8446, 5.5).
+ */
+static const struct token_rate update_rate = {.tr_rate = 1, .tr_depth = 32};
 
 static long
 receive(struct tls *tl, void *to, size_t room)
@@ -30,6 +37,15 @@ refuse(struct tls *tl, int alert)
 	tl->tl_alert[0] = SSL3_AL_FATAL;
 	tl->tl_alert[1] = (unsigned char)alert;
 	return -EPROTO;
+}
+
+static bool
+update_admitted(struct tls *tl)
+{
+	uint64_t wait_ns;
+
+	return token_try(
+	    &tl->tl_updates, &update_rate, 1, clock_now() * 1000, &wait_ns);
 }
 
 /* -------------------------------------------------- records that are no data */
@@ -86,6 +102,8 @@ on_update(struct tls *tl, const struct record_text *rt)
 	if (tl->tl_update_len < sizeof(tl->tl_update))
 		return 0;
 	tl->tl_update_len = 0;
+	if (!update_admitted(tl))
+		return refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
 	tl->tl_wants_update |= update[4] == SSL_KEY_UPDATE_REQUESTED;
 	return record_key_update(&tl->tl_reads)
 		   ? 0
@@ -98,6 +116,8 @@ on_handshake(struct tls *tl, const struct record_text *rt)
 {
 	if (tl->tl_reads.rk_hides)
 		return on_update(tl, rt);
+	if (!update_admitted(tl))
+		return refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
 	tl->tl_alert[0] = SSL3_AL_WARNING;
 	tl->tl_alert[1] = SSL_AD_NO_RENEGOTIATION;
 	return 0;

@@ -22,6 +22,7 @@
 #include "server/log/log.h"
 #include "server/tls/handshaker.h"
 #include "server/tls/record.h"
+#include "server/util/token_bucket.h"
 
 enum tls_state {
 	TLS_HELLO,	/* nothing was computed yet */
@@ -82,10 +83,11 @@ struct tls {
 	struct tls_inbox tl_inbox;
 	unsigned char tl_update[TLS_UPDATE]; /* that has not come as a whole */
 	unsigned char tl_update_len;
-	unsigned char tl_idle;	   /* records in a row without data */
-	bool tl_drained;	   /* the last call emptied the socket */
-	bool tl_wants_update;	   /* the client wants a new key of ours */
-	unsigned char tl_alert[2]; /* that is due: level, cause; or 0 */
+	struct token_bucket tl_updates; /* KeyUpdates that may come */
+	unsigned char tl_idle;		/* records in a row without data */
+	bool tl_drained;		/* the last call emptied the socket */
+	bool tl_wants_update;		/* the client wants a new key of ours */
+	unsigned char tl_alert[2];	/* that is due: level, cause; or 0 */
 	/* stream.c: records that the socket had no room for ... */
 	char *tl_rest;
 	size_t tl_rest_at;

@@ -762,6 +762,21 @@ def test_key_updates(start, site, content):
     end(server)
 
 
+def test_a_flood_of_key_updates_between_requests(start):
+    """Each takes the server as long as twenty records: 32 at once, then one a second."""
+    server = start()
+    begin, taken = time.monotonic(), 0
+    peer = tls_peer.Native(raw(server))
+    while taken < 500 and peer.update_keys(False) == 1 and peer.shake() == 1:
+        peer.write(request("/small"))
+        if not peer.read_until(b"small").endswith(b"small"):
+            break
+        taken += 1
+    assert 32 <= taken <= 33 + time.monotonic() - begin
+    peer.close()
+    end(server)
+
+
 def test_a_flood_of_key_updates_that_reads_nothing(start, site, content):
     """Each asks for one of the server's, which nobody reads: that is bounded."""
     (site / "big").write_bytes(content)

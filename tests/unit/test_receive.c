@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/util/clock.h"
 #include "server/tls/session.h"
 
 static struct tls_context *context;
@@ -616,12 +617,53 @@ key_of_the_client_is_followed(void **state)
 
 	(void)state;
 	open_pair(&pr, TLS1_3_VERSION);
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < 32; i++) {
 		give_update(&pr, 0);
 		give_text(&pr, "next");
 		expect(&pr, "next", 64);
 	}
 	close_pair(&pr);
+}
+
+/* Sends data behind it.  Returns false if the session has ended by it. */
+static bool
+update_is_taken(struct pair *pr, int version)
+{
+	char byte;
+
+	if (version == TLS1_3_VERSION)
+		give_update(pr, 0);
+	else
+		give(pr, SSL3_RT_HANDSHAKE, "\1\0\0\1\0", 5);
+	give_text(pr, "x");
+	return tls_recv(pr->pr_tls, &byte, 1) == 1;
+}
+
+/* So is what asks for a handshake before TLS 1.3. */
+static void
+updates_with_data_between_them_are_bounded(void **state)
+{
+	struct pair pr;
+	uint64_t begin;
+	unsigned n;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		open_pair(&pr, versions[i]);
+		begin = clock_now();
+		for (n = 0; n < 1000 && update_is_taken(&pr, versions[i]); n++)
+			continue;
+		assert_in_range(n, 32, 33 + (clock_now() - begin) / 1000000);
+		assert_int_equal(
+		    pr.pr_tls->tl_alert[1], SSL_AD_UNEXPECTED_MESSAGE);
+		close_pair(&pr);
+		open_pair(&pr, versions[i]);
+		for (n = 0; n < 32; n++)
+			assert_true(update_is_taken(&pr, versions[i]));
+		usleep(1100000);
+		assert_true(update_is_taken(&pr, versions[i]));
+		close_pair(&pr);
+	}
 }
 
 /* Keys take time: a call reads no more of them than others may wait for. */
@@ -760,6 +802,7 @@ main(void)
 	    cmocka_unit_test(record_that_is_too_long_is_refused),
 	    cmocka_unit_test(records_without_data_are_bounded),
 	    cmocka_unit_test(key_of_the_client_is_followed),
+	    cmocka_unit_test(updates_with_data_between_them_are_bounded),
 	    cmocka_unit_test(one_call_follows_few_keys),
 	    cmocka_unit_test(own_key_is_replaced_on_request),
 	    cmocka_unit_test(update_may_come_in_pieces),
