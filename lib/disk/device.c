@@ -52,6 +52,12 @@ device_ask(struct pw_device *dv, int fd)
 	return ask;
 }
 
+bool
+device_is_local(const struct pw_device *dv)
+{
+	return dv->dv_fs.fs_local;
+}
+
 size_t
 device_block(struct pw_device *dv)
 {

@@ -146,6 +146,12 @@ struct pw_device *pool_device(struct pw_pool *, dev_t);
  */
 enum os_ask device_ask(struct pw_device *, int fd);
 
+/*
+ * Returns true if fstat(2) of an open file waits for no server there.  Call after device_ask, by the
+ * same thread.
+ */
+bool device_is_local(const struct pw_device *);
+
 /* os_fs' fs_block of the file system, after device_ask. */
 size_t device_block(struct pw_device *);
 

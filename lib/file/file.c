@@ -326,7 +326,8 @@ learn_device(struct pw_file *file)
 
 	file_priv(file)->fp_ask =
 	    (int)device_ask(file_priv(file)->fp_device, file->fil_fd);
-	file_priv(file)->fp_remote = file_priv(file)->fp_ask == OS_ASK_FETCH;
+	file_priv(file)->fp_remote =
+	    !device_is_local(file_priv(file)->fp_device);
 	file_announce(file);
 	learn_blocks(file);
 	if (file_priv(file)->fp_ask != OS_ASK_NOWAIT &&

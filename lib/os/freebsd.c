@@ -275,6 +275,8 @@ os_ask_means(int fd, struct os_fs *fs)
 		return OS_ASK_FETCH;
 	quote(fs->fs_name, sizeof(fs->fs_name), sf.f_fstypename);
 	quote(fs->fs_mount, sizeof(fs->fs_mount), sf.f_mntonname);
+	/* FUSE has no such flag either. */
+	fs->fs_local = (sf.f_flags & MNT_LOCAL) != 0;
 	for (i = 0; i < NFILESYSTEMS; i++)
 		if (strcmp(filesystems[i].name, sf.f_fstypename) == 0)
 			break;

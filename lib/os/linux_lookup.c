@@ -16,6 +16,10 @@
 #include "lib/os/meter.h"
 #include "lib/os/os.h"
 
+/* Not in linux/magic.h. */
+#define ZFS_SUPER_MAGIC 0x2fc12fc1
+#define BCACHEFS_MAGIC	0xca451a4e
+
 #define LOOKUP_TRIES 16 /* a rename during the lookup: openat2 says EAGAIN */
 
 static int
@@ -105,9 +109,10 @@ os_open_dir(int dirfd, const char *path, int links)
 }
 
 /*
- * RESOLVE_CACHED speaks of the lookup alone.  The open method of a network or
- * user-space file system asks its server, and fstat may too: they are never
- * called on the loop.
+ * RESOLVE_CACHED speaks of the lookup alone.  The open method of a network or user-space file system
+ * asks its server, and fstat may too: the loop calls neither there, nor on file systems that are not
+ * listed.  Those with OS_ASK_FETCH are opened by the pool as well; ZFS has a cache of its own, whose
+ * contents mincore(2) does not see.  The lower layer of an overlay is taken as local.
  */
 static const struct {
 	long type;
@@ -119,14 +124,22 @@ static const struct {
     {XFS_SUPER_MAGIC, "xfs", OS_ASK_NOWAIT, true},
     {BTRFS_SUPER_MAGIC, "btrfs", OS_ASK_NOWAIT, true},
     {F2FS_SUPER_MAGIC, "f2fs", OS_ASK_NOWAIT, true},
+    {BCACHEFS_MAGIC, "bcachefs", OS_ASK_NOWAIT, true},
     {TMPFS_MAGIC, "tmpfs", OS_ASK_NEVER_COLD, true},
     {RAMFS_MAGIC, "ramfs", OS_ASK_NEVER_COLD, true},
     {OVERLAYFS_SUPER_MAGIC, "overlayfs", OS_ASK_MINCORE, true},
     {ISOFS_SUPER_MAGIC, "iso9660", OS_ASK_MINCORE, true},
     {SQUASHFS_MAGIC, "squashfs", OS_ASK_MINCORE, true},
     {EROFS_SUPER_MAGIC_V1, "erofs", OS_ASK_MINCORE, true},
+    {ZFS_SUPER_MAGIC, "zfs", OS_ASK_FETCH, true},
+    {MSDOS_SUPER_MAGIC, "vfat", OS_ASK_FETCH, true},
+    {EXFAT_SUPER_MAGIC, "exfat", OS_ASK_FETCH, true},
     {FUSE_SUPER_MAGIC, "fuse", OS_ASK_FETCH, false},
     {NFS_SUPER_MAGIC, "nfs", OS_ASK_FETCH, false},
+    {CIFS_SUPER_MAGIC, "cifs", OS_ASK_FETCH, false},
+    {SMB2_SUPER_MAGIC, "smb3", OS_ASK_FETCH, false},
+    {V9FS_MAGIC, "9p", OS_ASK_FETCH, false},
+    {CEPH_SUPER_MAGIC, "ceph", OS_ASK_FETCH, false},
 };
 
 #define NFILESYSTEMS (sizeof(filesystems) / sizeof(filesystems[0]))
@@ -153,7 +166,7 @@ os_cached_works(int dirfd)
 	size_t i = filesystem(dirfd);
 	int fd;
 
-	if (i == NFILESYSTEMS || !filesystems[i].local)
+	if (i == NFILESYSTEMS || filesystems[i].ask == OS_ASK_FETCH)
 		return false;
 	fd = os_lookup(dirfd, ".", OS_CACHED);
 	if (fd >= 0)
@@ -162,8 +175,8 @@ os_cached_works(int dirfd)
 }
 
 /*
- * RWF_NOWAIT is tried, not looked up: kernels and layers differ.  What has it and
- * is not on the list is taken as slow to open, but not as slow to ask.
+ * RWF_NOWAIT is tried, not looked up: kernels and layers differ.  A file system that is not on the
+ * list is not asked, even if it has the flag: OCFS2 does, and its fstat waits for the cluster.
  */
 enum os_ask
 os_ask_means(int fd, struct os_fs *fs)
@@ -173,13 +186,13 @@ os_ask_means(int fd, struct os_fs *fs)
 
 	snprintf(fs->fs_name, sizeof(fs->fs_name), "%s",
 	    i == NFILESYSTEMS ? "unknown file system" : filesystems[i].name);
-	if (i != NFILESYSTEMS && filesystems[i].ask == OS_ASK_NEVER_COLD)
-		return OS_ASK_NEVER_COLD;
+	fs->fs_local = i != NFILESYSTEMS && filesystems[i].local;
+	if (i == NFILESYSTEMS)
+		return OS_ASK_FETCH;
+	if (filesystems[i].ask == OS_ASK_NEVER_COLD ||
+	    filesystems[i].ask == OS_ASK_FETCH)
+		return filesystems[i].ask;
 	/* Beyond the end of any file: the flag is checked, nothing is read. */
 	got = os_nowait(fd, (off_t)1 << 62);
-	if (got >= 0 && (i == NFILESYSTEMS || filesystems[i].local))
-		return OS_ASK_NOWAIT;
-	if (i != NFILESYSTEMS && filesystems[i].local)
-		return OS_ASK_MINCORE;
-	return OS_ASK_FETCH;
+	return got >= 0 ? OS_ASK_NOWAIT : OS_ASK_MINCORE;
 }

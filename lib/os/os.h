@@ -127,10 +127,11 @@ enum os_ask {
 	OS_ASK_NATIVE,	   /* none, and no need to: see os_native_send */
 };
 
-/* A file system: for messages, but for fs_block. */
+/* A file system. */
 struct os_fs {
 	char fs_name[24];  /* its type: "ext4" */
 	char fs_mount[96]; /* where it is; empty: the device's number says it */
+	bool fs_local;	   /* fstat(2) of an open file waits for no server */
 	size_t
 	    fs_block; /* bytes: files have indirect blocks; 0: they have none, or
 			      os_native_send does not wait for them: indirect.h */
