@@ -19,6 +19,8 @@
 #define PARTS	((size_t)64)
 #define BUCKETS ((size_t)1024) /* of each */
 
+#define FRESH_MS (LIMITS_FRESH_US / 1000)
+
 struct client {
 	LIST_ENTRY(client) cl_link;
 	uint64_t cl_key;
@@ -41,6 +43,8 @@ struct member {
 	_Atomic uint64_t mb_offer; /* see limits_publish */
 	_Atomic uint64_t mb_asked; /* microseconds: no answer since then; 0 */
 	_Atomic uint64_t mb_askers[LIMITS_WORKERS / 64]; /* bits */
+	uint64_t
+	    mb_until; /* limits_ask's bound, microseconds, or 0; its thread's */
 };
 
 struct connection_limits {
@@ -175,6 +179,7 @@ limits_reserve(struct connection_limits *cs, unsigned worker)
 			return false;
 	} while (!atomic_compare_exchange_weak(&cs->cs_total, &n, n + 1));
 	unwait(cs, me);
+	me->mb_until = 0;
 	return true;
 }
 
@@ -339,7 +344,7 @@ limits_rank(const struct member *mb)
 /*
  * Returns true if the member has published a moment ago that it has nothing better.  Milliseconds
  * have 32 bits in an offer, so ages are counted in as many: the clock of a machine has more after
- * 49 days.
+ * 49 days.  The member may have published after now_us was read: an age may be negative.
  */
 static bool
 limits_has_no_better(const struct member *mb, uint32_t rank, uint64_t now_us)
@@ -348,7 +353,7 @@ limits_has_no_better(const struct member *mb, uint32_t rank, uint64_t now_us)
 	uint32_t age = (uint32_t)(now_us / 1000) - (uint32_t)(offer >> 32);
 
 	return rank > 0 && (uint32_t)offer <= rank &&
-	       age < LIMITS_FRESH_US / 1000;
+	       age + FRESH_MS < 2 * FRESH_MS;
 }
 
 static _Atomic uint64_t *
@@ -358,14 +363,17 @@ limits_askers(struct member *mb, unsigned worker, uint64_t *bit)
 	return &mb->mb_askers[worker / 64];
 }
 
-/* Returns when the member is late with its answer; 0: it is late already. */
+/*
+ * Returns when the member is late with its answer; 0: it is late already.  Another worker may have
+ * asked it after now_us was read.
+ */
 static uint64_t
 limits_ask_one(struct member *mb, unsigned worker, uint64_t now_us)
 {
 	uint64_t bit, since = atomic_load(&mb->mb_asked);
 	_Atomic uint64_t *askers = limits_askers(mb, worker, &bit);
 
-	if (since != 0 && now_us - since >= LIMITS_ANSWER_US)
+	if (since != 0 && (int64_t)(now_us - since) >= LIMITS_ANSWER_US)
 		return 0;
 	if (since == 0)
 		atomic_store(&mb->mb_asked, since = now_us);
@@ -374,17 +382,30 @@ limits_ask_one(struct member *mb, unsigned worker, uint64_t now_us)
 	return since + LIMITS_ANSWER_US;
 }
 
-uint64_t
-limits_ask(struct connection_limits *cs, unsigned worker, uint32_t rank,
+/*
+ * Returns true if the member has waited for the others as long as it may.  A bound that passed long
+ * ago was of a client that has gone.
+ */
+static bool
+limits_has_waited(struct member *me, uint64_t now_us)
+{
+	int64_t past = (int64_t)(now_us - me->mb_until);
+
+	if (me->mb_until == 0 || past < 0)
+		return false;
+	me->mb_until = 0;
+	return past < LIMITS_ANSWER_US;
+}
+
+/* Asks all that may have better.  Returns when the last of them is late; 0: none is asked. */
+static uint64_t
+limits_ask_all(struct connection_limits *cs, unsigned worker, uint32_t rank,
     uint64_t now_us)
 {
 	struct member *me = &cs->cs_members[worker], *mb;
 	uint64_t until, latest = 0;
 	unsigned i;
 
-	limits_publish(me, rank, now_us);
-	/* Before the question: who answers looks for members that wait. */
-	set(&me->mb_waits, &cs->cs_waiting);
 	for (i = 0; i < cs->cs_nmembers; i++) {
 		mb = &cs->cs_members[i];
 		if (mb == me || limits_has_no_better(mb, rank, now_us))
@@ -393,9 +414,29 @@ limits_ask(struct connection_limits *cs, unsigned worker, uint32_t rank,
 		if (until > latest)
 			latest = until;
 	}
-	if (latest == 0)
-		unwait(cs, me);
 	return latest;
+}
+
+uint64_t
+limits_ask(struct connection_limits *cs, unsigned worker, uint32_t rank,
+    uint64_t now_us)
+{
+	struct member *me = &cs->cs_members[worker];
+	uint64_t latest = 0;
+
+	limits_publish(me, rank, now_us);
+	/* Before the question: who answers looks for members that wait. */
+	set(&me->mb_waits, &cs->cs_waiting);
+	if (rank == 0 || !limits_has_waited(me, now_us))
+		latest = limits_ask_all(cs, worker, rank, now_us);
+	if (latest == 0) {
+		unwait(cs, me);
+		me->mb_until = 0;
+		return 0;
+	}
+	if (rank > 0 && me->mb_until == 0)
+		me->mb_until = now_us + LIMITS_ANSWER_US;
+	return rank > 0 && me->mb_until < latest ? me->mb_until : latest;
 }
 
 bool

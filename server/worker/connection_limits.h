@@ -95,7 +95,9 @@ void limits_leave(struct connection_limits *, struct client *);
 /*
  * rank: of what the worker would close itself.  Returns 0 if no other may have better.  Otherwise
  * the worker waits as after limits_wait, and should close its own at the time that is returned, if
- * there was no COMMAND_PLACE.
+ * there was no COMMAND_PLACE.  If rank is not 0 that is LIMITS_ANSWER_US after the first question at
+ * the latest, until the worker has a slot: also if others answer, but late, or give their slots to
+ * third ones.
  */
 uint64_t limits_ask(struct connection_limits *, unsigned worker, uint32_t rank,
     uint64_t now_us);

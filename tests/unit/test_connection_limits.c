@@ -483,6 +483,63 @@ answers_are_known_for_a_moment_after_fifty_days_too(void **state)
 	destroy_with_orders(cs, orders);
 }
 
+/* They answer, but so late that what they have is not known any more, or others get their slots. */
+static void
+a_slot_is_waited_for_no_longer_than_for_one_answer(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+	const uint64_t begin = 1000000, end = begin + LIMITS_ANSWER_US;
+	uint64_t now;
+
+	(void)state;
+	reserve(cs, 1);
+	for (int i = 0; i < 3; i++)
+		for (now = begin; now < end; now += 2 * LIMITS_FRESH_US) {
+			assert_int_equal(limits_ask(cs, 1, 5, now), end);
+			limits_asker(cs, 0, 4, now);
+			limits_asker(cs, 2, 4, now);
+		}
+	assert_int_equal(limits_ask(cs, 1, 5, end), 0);
+	limits_release(cs);
+	/* With a slot, or long after the client has gone, it begins anew. */
+	for (int i = 0; i < 2; i++) {
+		now = end + (uint64_t)(i + 1) * 1000000;
+		assert_int_equal(
+		    limits_ask(cs, 1, 5, now), now + LIMITS_ANSWER_US);
+		assert_true(limits_reserve(cs, 1));
+		limits_release(cs);
+		limits_asker(cs, 0, 4, now);
+		limits_asker(cs, 2, 4, now);
+	}
+	now = end + 3000000;
+	assert_int_equal(limits_ask(cs, 1, 5, now), now + LIMITS_ANSWER_US);
+	limits_asker(cs, 0, 4, now);
+	limits_asker(cs, 2, 4, now);
+	now += 2 * LIMITS_ANSWER_US;
+	assert_int_equal(limits_ask(cs, 1, 5, now), now + LIMITS_ANSWER_US);
+	destroy_with_orders(cs, orders);
+}
+
+/* Each has read the clock before that. */
+static void
+a_question_or_offer_of_later_is_not_one_of_long_ago(void **state)
+{
+	struct commands orders[WORKERS];
+	struct connection_limits *cs = create_with_orders(1, orders);
+	const uint64_t now = 1000000;
+
+	(void)state;
+	reserve(cs, 1);
+	assert_int_not_equal(limits_ask(cs, 1, 5, now + 5000), 0);
+	told(orders, "w-w");
+	/* Worker 0 has been asked, and 1 has offered, after now. */
+	assert_int_equal(limits_ask(cs, 2, 5, now), now + LIMITS_ANSWER_US);
+	told(orders, "w--");
+	limits_release(cs);
+	destroy_with_orders(cs, orders);
+}
+
 /* What another had a moment ago is no reason not to ask; nor is an answer worth to be woken for. */
 static void
 a_worker_that_has_nothing_asks_each_time(void **state)
@@ -658,6 +715,10 @@ main(void)
 	    cmocka_unit_test(others_are_asked_unless_they_have_nothing_better),
 	    cmocka_unit_test(
 		answers_are_known_for_a_moment_after_fifty_days_too),
+	    cmocka_unit_test(
+		a_slot_is_waited_for_no_longer_than_for_one_answer),
+	    cmocka_unit_test(
+		a_question_or_offer_of_later_is_not_one_of_long_ago),
 	    cmocka_unit_test(a_worker_that_has_nothing_asks_each_time),
 	    cmocka_unit_test(a_slot_that_was_given_up_ends_the_wait),
 	    cmocka_unit_test(a_worker_that_does_not_answer_is_waited_for_once),
