@@ -105,14 +105,17 @@ autoindex_stream_came(struct pw_waiter *w)
 struct autoindex_stream *
 autoindex_stream_create(const struct place *pl)
 {
-	size_t size = strlen(pl->pl_path) + 1;
-	struct autoindex_stream *st = calloc(1, sizeof(*st) + size);
+	size_t path = strlen(pl->pl_path) + 1;
+	size_t title = strlen(pl->pl_title) + 1;
+	struct autoindex_stream *st = calloc(1, sizeof(*st) + path + title);
 
 	if (st == NULL)
 		return NULL;
-	memcpy(st->st_path, pl->pl_path, size);
+	memcpy(st->st_texts, pl->pl_path, path);
+	memcpy(st->st_texts + path, pl->pl_title, title);
 	st->st_place = *pl;
-	st->st_place.pl_path = st->st_path;
+	st->st_place.pl_path = st->st_texts;
+	st->st_place.pl_title = st->st_texts + path;
 	return st;
 }
 

@@ -12,7 +12,7 @@
 #include "server/content/autoindex_read.h"
 
 struct autoindex_stream {
-	struct place st_place; /* its title: until the first block */
+	struct place st_place;
 	/* set by the caller */
 	struct pw_loop *st_loop;
 	bool st_chunked; /* framed as RFC 9112, 7.1 */
@@ -28,10 +28,13 @@ struct autoindex_stream {
 	struct buf st_buf;
 	DIR *st_dir; /* opened and closed by the pool */
 	atomic_bool st_cancelled;
-	char st_path[]; /* of the place */
+	char st_texts[]; /* path and title of st_place */
 };
 
-/* NULL: no memory.  The title, and what the place has of the configuration, is the caller's. */
+/*
+ * Copies the place's path and title; the rest that it points to is the configuration's, and its root
+ * the caller's.  Returns NULL if memory is short.
+ */
 struct autoindex_stream *autoindex_stream_create(const struct place *);
 
 /* 0: st_done will be called.  -errno: not. */

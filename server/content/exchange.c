@@ -382,6 +382,8 @@ exchange_settle(struct exchange *ex, size_t most)
 		rq->rq_host = rq->rq_agent = rq->rq_referer = none;
 	ex->ex_target = (struct target){0};
 	ex->ex_lookup.lk_host = none;
+	ex->ex_lookup.lk_listing.li_place.pl_path = NULL;
+	ex->ex_lookup.lk_listing.li_place.pl_title = NULL;
 	ex->ex_unlogged = unlogged;
 	ex->ex_settled = true;
 	buf_release(&ex->ex_path, &ex->ex_service->svc_bufs);

@@ -17,20 +17,32 @@ count_block(struct autoindex_stream *st)
 	came++;
 }
 
+/* The request, of which path and title are, may be freed at once. */
 static struct autoindex_stream *
-stream_of(struct fixture *fx, const char *path, bool chunked)
+stream_titled(
+    struct fixture *fx, const char *path, const char *name, bool chunked)
 {
+	char *paths = strdup(path), *title = strdup(name);
 	struct autoindex_stream *st =
 	    autoindex_stream_create(&(struct place){.pl_root = fx->fx_root,
-		.pl_path = path,
-		.pl_title = "/",
+		.pl_path = paths,
+		.pl_title = title,
 		.pl_dev = fx->fx_root->rt_dev});
 
 	assert_non_null(st);
+	memset(title, '#', strlen(title));
+	free(paths);
+	free(title);
 	st->st_loop = fx->fx_loop;
 	st->st_chunked = chunked;
 	st->st_done = count_block;
 	return st;
+}
+
+static struct autoindex_stream *
+stream_of(struct fixture *fx, const char *path, bool chunked)
+{
+	return stream_titled(fx, path, "/", chunked);
 }
 
 /* One block, which must come once. */
@@ -100,7 +112,7 @@ static void
 every_name_comes_once(void **state)
 {
 	struct fixture *fx = *state;
-	struct autoindex_stream *st = stream_of(fx, ".", false);
+	struct autoindex_stream *st = stream_titled(fx, ".", "/title/", false);
 	int fds = count_fds(), blocks;
 	char *page;
 
@@ -109,6 +121,7 @@ every_name_comes_once(void **state)
 	assert_in_range(blocks, 3, 20);
 	assert_names(page);
 	assert_memory_equal(page, "<!DOCTYPE html>", 15);
+	assert_non_null(strstr(page, "<title>Index of /title/</title>"));
 	assert_int_equal(count_fds(), fds);
 	autoindex_stream_close(&st);
 	assert_null(st);
