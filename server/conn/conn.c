@@ -102,27 +102,44 @@ pause_begun(struct conn *c)
 	return transport_is_broken(&c->cn_transport) ? NEXT_CLOSE : NEXT_WAIT;
 }
 
+/* Returns true if no other response can take the place of this one: see response_replaced. */
+static bool
+is_final(const struct response *rs)
+{
+	return response_sent(rs) > 0 ||
+	       (rs->rs_file == NULL && rs->rs_stream == NULL);
+}
+
 /*
- * The answer may wait long for its client, its disk or its rate: gives back the request's head,
- * unless that is small.  An answer that may still become another one needs it.
+ * Call when the response may wait long for its client, its disk or its rate.  Frees the request's
+ * head, unless that is small, and all input if the connection ends after the response: what was
+ * received of a head that is refused has no length.  A response that may be replaced needs the head.
  */
 static void
 settle(struct conn *c)
 {
+	const struct response *rs = &c->cn_ex->ex_response;
 	struct buf *in = &c->cn_in;
 
 	if ((in->b_cap <= BUF_SMALL &&
 		c->cn_ex->ex_request.rq_joined.b_cap == 0) ||
-	    c->cn_ex->ex_settled ||
-	    response_sent(&c->cn_ex->ex_response) == 0 ||
+	    c->cn_ex->ex_settled || !is_final(rs) ||
 	    exchange_settle(c->cn_ex, SIZE_MAX) < 0)
 		return;
-	buf_consume(in, c->cn_head.hd_len);
+	buf_consume(in, rs->rs_close ? in->b_len : c->cn_head.hd_len);
 	c->cn_head = (struct head){0};
 	if (in->b_len == 0)
 		buf_release(in, conn_bufs(c));
 	else
 		buf_fit(in, conn_bufs(c));
+}
+
+/* The response can be sent later, not now. */
+static enum next
+put_off(struct conn *c, enum next next)
+{
+	settle(c);
+	return next;
 }
 
 static enum next
@@ -131,9 +148,9 @@ send_answer(struct conn *c)
 	enum pw_send_status status;
 
 	if (!c->cn_writable)
-		return NEXT_WAIT;
+		return put_off(c, NEXT_WAIT);
 	if (!may_go_on(c))
-		return pause_begun(c);
+		return put_off(c, pause_begun(c));
 	conn_bound(c);
 	status = response_step(c->cn_ex);
 	exchange_sent(c->cn_ex);

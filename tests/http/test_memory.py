@@ -107,6 +107,32 @@ def test_a_slow_client_takes_5_kib_at_most(serve, site, fields):
     assert 500 < taken <= MOST_1
 
 
+def test_a_head_that_is_refused_is_freed_while_its_error_waits(serve_conf, site, tmp_path):
+    """16 KiB of a head that has no end, and an error page whose rate is low."""
+    if not os.path.exists(harness.RELEASE):
+        pytest.skip("no release build")
+    (tmp_path / "page.html").write_bytes(b"x" * (256 << 10))
+    server = serve_conf({"workers": 1, "access_log": tmp_path / "log", "error_page": ["431 page.html"]},
+                        [("s", {"root": site, "rate": "1K"}, {})], binary=harness.RELEASE)
+    head = harness.request("/", fields={"X": 20000 * "x"})[:16 << 10]
+
+    def refused():
+        clients = [harness.Connection(server.address, rcvbuf=4096) for _ in range(CONNECTIONS)]
+        for c in clients:
+            c.send(head)
+            assert c.read_head().status == 431
+        return clients
+
+    clients = refused()
+    before = memory(server)
+    clients += refused()
+    taken = (memory(server) - before) / CONNECTIONS
+    for c in clients:
+        c.sock.close()
+    server.stop(messages=r"(pagewise: access log: \d+ records lost[^\n]*\n)*")
+    assert 500 < taken <= MOST_1
+
+
 @pytest.mark.slow
 def test_memory_goes_back_when_most_clients_have_left(serve, site):
     """Of connections that have sent 14 KB of a head each, and not its end."""
