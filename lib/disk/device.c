@@ -45,7 +45,7 @@ device_ask(struct pw_device *dv, int fd)
 	if (dv->dv_ask == OS_ASK_UNKNOWN) {
 		dv->dv_fs = fs;
 		dv->dv_ask = ask;
-		atomic_store(&dv->dv_untold, true);
+		atomic_fetch_or(&dv->dv_untold, UNTOLD_RESIDENCY);
 	}
 	ask = dv->dv_ask;
 	pthread_mutex_unlock(&dv->dv_lock);
@@ -100,13 +100,25 @@ device_refuses(struct pw_device *dv, int error)
 	int none = 0;
 
 	if (atomic_compare_exchange_strong(&dv->dv_copies, &none, -error))
-		atomic_store(&dv->dv_untold, true);
+		atomic_fetch_or(&dv->dv_untold, UNTOLD_REFUSAL);
 }
 
 bool
 device_has_news(const struct pw_device *dv)
 {
-	return atomic_load_explicit(&dv->dv_untold, memory_order_relaxed);
+	return atomic_load_explicit(&dv->dv_untold, memory_order_relaxed) != 0;
+}
+
+/* Takes one of the device's news.  Returns 0 if there is none. */
+static unsigned
+device_take_news(struct pw_device *dv)
+{
+	unsigned news = atomic_load(&dv->dv_untold);
+
+	if (news & UNTOLD_RESIDENCY)
+		news = UNTOLD_RESIDENCY;
+	atomic_fetch_and(&dv->dv_untold, ~news);
+	return news;
 }
 
 bool
@@ -114,24 +126,24 @@ device_announce(struct pw_device *dv, char *text, size_t size)
 {
 	const char *name = dv->dv_fs.fs_mount;
 	char id[32];
-	bool news;
-	int error = atomic_load(&dv->dv_copies);
+	unsigned news;
 
 	os_dev_name(dv->dv_id, id, sizeof(id));
 	meter_lock(&dv->dv_lock);
-	news = atomic_exchange(&dv->dv_untold, false);
+	news = device_take_news(dv);
 	if (*name == '\0')
 		name = id;
-	if (news && error == 0)
+	if (news == UNTOLD_RESIDENCY)
 		snprintf(text, size, "device %s (%s): residency: %s", name,
 		    dv->dv_fs.fs_name, device_means(dv->dv_ask));
-	else if (news)
+	else if (news == UNTOLD_REFUSAL)
 		snprintf(text, size,
 		    "device %s (%s): sendfile is refused (%s): its files are "
 		    "copied",
-		    name, dv->dv_fs.fs_name, strerror(error));
+		    name, dv->dv_fs.fs_name,
+		    strerror(atomic_load(&dv->dv_copies)));
 	pthread_mutex_unlock(&dv->dv_lock);
-	return news;
+	return news != 0;
 }
 
 size_t

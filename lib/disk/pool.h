@@ -155,7 +155,10 @@ bool device_is_local(const struct pw_device *);
 /* os_fs' fs_block of the file system, after device_ask. */
 size_t device_block(struct pw_device *);
 
-/* Something of it should be logged.  announce takes it, and returns false if another loop has. */
+/*
+ * Returns true if something of the device should be logged.  device_announce writes one such line, and
+ * returns false if there is none, as another loop has logged it; call it until then.
+ */
 bool device_has_news(const struct pw_device *);
 bool device_announce(struct pw_device *, char *text, size_t size);
 

@@ -24,6 +24,12 @@ struct window;
 
 STAILQ_HEAD(jobs, job);
 
+/* What of a device is to be logged, once. */
+enum untold {
+	UNTOLD_RESIDENCY = 1,
+	UNTOLD_REFUSAL = 2,
+};
+
 struct pw_device {
 	pthread_mutex_t
 	    dv_lock;   /* of what follows, but for dv_id, dv_pool, dv_drops */
@@ -38,7 +44,7 @@ struct pw_device {
 	unsigned dv_threads;
 	unsigned dv_idle;
 	bool dv_stop;
-	atomic_bool dv_untold; /* something of it is to be logged */
+	atomic_uint dv_untold; /* bits of enum untold */
 	atomic_int
 	    dv_copies; /* errno with which sendfile(2) was refused, or 0 */
 	enum os_ask dv_ask;

@@ -295,9 +295,9 @@ file_announce(const struct pw_file *file)
 	struct pw_device *dv = file_priv(file)->fp_device;
 	char text[256];
 
-	if (device_has_news(dv) && device_announce(dv, text, sizeof(text)) &&
-	    conf->plc_device != NULL)
-		conf->plc_device(conf->plc_arg, text);
+	while (device_has_news(dv) && device_announce(dv, text, sizeof(text)))
+		if (conf->plc_device != NULL)
+			conf->plc_device(conf->plc_arg, text);
 }
 
 /* Without memory for it the pool sends the file. */

@@ -483,6 +483,27 @@ a_root_is_a_directory(void **state)
 	pw_root_close(&rt);
 }
 
+/* Both came before a loop logged one of them. */
+static void
+each_of_a_devices_news_is_announced_once(void **state)
+{
+	struct fixture *fx = *state;
+	struct pw_device *dv = pool_device(fx->fx_pool, fx->fx_root->rt_dev);
+	char text[256];
+
+	assert_false(device_has_news(dv));
+	device_ask(dv, fx->fx_root->rt_fd);
+	device_refuses(dv, -EINVAL);
+	assert_true(device_has_news(dv));
+	assert_true(device_announce(dv, text, sizeof(text)));
+	assert_non_null(strstr(text, "): residency: "));
+	assert_true(device_has_news(dv));
+	assert_true(device_announce(dv, text, sizeof(text)));
+	assert_non_null(strstr(text, "): sendfile is refused ("));
+	assert_false(device_has_news(dv));
+	assert_false(device_announce(dv, text, sizeof(text)));
+}
+
 #define TEST(name, up) cmocka_unit_test_setup_teardown(name, up, teardown)
 
 int
@@ -510,6 +531,7 @@ main(void)
 	    TEST(a_magic_link_is_refused, setup),
 	    TEST(a_link_inside_the_root_works, setup),
 	    TEST(a_root_is_a_directory, setup),
+	    TEST(each_of_a_devices_news_is_announced_once, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
