@@ -28,6 +28,21 @@ conn_abort(struct conn *c)
 		close_socket(c);
 }
 
+/*
+ * A guess whose client is gone costs a hash no more.  A client that has only closed its end may
+ * still read the response.
+ */
+bool
+conn_client_stays(struct conn *c)
+{
+	if (transport_is_broken(&c->cn_transport))
+		return false;
+	if (c->cn_hup)
+		verifier_put_last(
+		    c->cn_ex->ex_service->svc_verifier, &c->cn_ex->ex_verify);
+	return true;
+}
+
 /* A socket that is closed with unread input resets, and the answer with it. */
 static void
 forget_input(struct conn *c)

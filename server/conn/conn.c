@@ -374,8 +374,12 @@ on_event(evutil_socket_t fd, short what, void *arg)
 		c->cn_writable = true;
 	if (c->cn_writable && c->cn_item.it_timer == TIMER_SEND)
 		min_rate_room(c);
-	if (conn_waits(c) || c->cn_item.it_queued)
+	if (conn_waits(c) || c->cn_item.it_queued) {
+		if ((what & (EV_READ | EV_CLOSED)) && c->cn_ex != NULL &&
+		    exchange_verifies(c->cn_ex) && !conn_client_stays(c))
+			conn_close(c);
 		return;
+	}
 	/* What a client that is gone has taken of its rate is for others. */
 	if (c->cn_item.it_timer == TIMER_PAUSE) {
 		if ((what & EV_READ) && transport_is_broken(&c->cn_transport))

@@ -117,6 +117,13 @@ enum next conn_refuse_head(struct conn *, int status);
 void conn_abort(struct conn *);
 
 /*
+ * Call when the client's end, or something that may be one, came while its password waits to be
+ * verified (exchange_verifies).  Returns false if the client has reset the connection, which is then
+ * to be closed.
+ */
+bool conn_client_stays(struct conn *);
+
+/*
  * The disk has not answered in time: the client gets 503, unless the wait is extended.
  */
 void conn_give_up(struct conn *);

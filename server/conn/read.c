@@ -130,6 +130,8 @@ looked_up(struct conn *c, bool ready)
 	if (ready)
 		return NEXT_GO;
 	conn_await_disk(c);
+	if (c->cn_hup && exchange_verifies(c->cn_ex) && !conn_client_stays(c))
+		return NEXT_CLOSE;
 	return NEXT_WAIT;
 }
 

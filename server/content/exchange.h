@@ -187,6 +187,13 @@ exchange_resume(struct exchange *ex)
 	ex->ex_ops->resumed(ex);
 }
 
+/* Returns true if its password waits to be verified, or is. */
+static inline bool
+exchange_verifies(const struct exchange *ex)
+{
+	return ex->ex_pending && ex->ex_verifying;
+}
+
 /* While it is pending: it has ended, and only its memory stays until then; what ex_request names need not. */
 void exchange_cancel(struct exchange *);
 

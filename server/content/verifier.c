@@ -40,6 +40,7 @@ struct part {
 struct verify_job {
 	TAILQ_ENTRY(verify_job) vj_link;
 	SLIST_HEAD(, verify) vj_waiters;
+	unsigned vj_here; /* waiters whose clients have not closed their ends */
 	bool vj_runs;
 	uint64_t vj_rank;
 	struct tries_key vj_key;
@@ -193,6 +194,8 @@ job_order(
 {
 	uint32_t now = seconds();
 
+	if ((a->vj_here == 0) != (b->vj_here == 0))
+		return a->vj_here == 0 ? 1 : -1;
 	if (a->vj_rank != b->vj_rank)
 		return a->vj_rank < b->vj_rank ? -1 : 1;
 	return (int)tries_for_user(&vr->vr_tries, &a->vj_key, now) -
@@ -244,6 +247,7 @@ job_add(struct verifier *vr, const struct htpasswd *ht, const struct basic *bs,
 
 	if (vj == NULL)
 		return NULL;
+	vj->vj_here = 1; /* the caller's */
 	vj->vj_key.tk_client = client;
 	vj->vj_key.tk_user = hash_bytes(
 	    &tr->tr_seed, (uintptr_t)ht, bs->bs_user, strlen(bs->bs_user));
@@ -261,6 +265,14 @@ job_add(struct verifier *vr, const struct htpasswd *ht, const struct basic *bs,
 	return vj;
 }
 
+/* Another request has the same credentials: a thread may be free for that one. */
+static void
+job_join(struct verifier *vr, struct verify_job *vj)
+{
+	if (vj->vj_here++ == 0)
+		pthread_cond_signal(&vr->vr_cond);
+}
+
 /* The last free thread is for first tries, so none of them waits for a hash that was begun. */
 static struct verify_job *
 job_next(struct verifier *vr)
@@ -271,7 +283,7 @@ job_next(struct verifier *vr)
 	if (!vj->vj_runs && (next == NULL || job_order(vr, vj, next) < 0))
 		next = vj;
 	if (next != NULL && vr->vr_busy + 1 >= vr->vr_started &&
-	    next->vj_rank != 0)
+	    (next->vj_rank != 0 || next->vj_here == 0))
 		return NULL;
 	return next;
 }
@@ -475,15 +487,36 @@ verifier_ask(struct verifier *vr, struct hmac *hm, const struct htpasswd *ht,
 	vj = job_of(vr, digest);
 	if (vj == NULL)
 		vj = job_add(vr, ht, bs, digest, client_key(sa), &displaced);
+	else
+		job_join(vr, vj);
 	if (vj != NULL) {
 		pw_wait_begin(lp, &vf->vf_waiter);
 		vf->vf_job = vj;
+		vf->vf_left = false;
 		SLIST_INSERT_HEAD(&vj->vj_waiters, vf, vf_link);
 	}
 	pthread_mutex_unlock(&vr->vr_lock);
 	if (displaced != NULL)
 		job_end(displaced, VERIFIED_BUSY);
 	return vj != NULL ? VERIFIED_LATER : VERIFIED_BUSY;
+}
+
+/* The lock is held. */
+static void
+leave(struct verify *vf)
+{
+	if (!vf->vf_left)
+		vf->vf_job->vj_here--;
+	vf->vf_left = true;
+}
+
+void
+verifier_put_last(struct verifier *vr, struct verify *vf)
+{
+	pthread_mutex_lock(&vr->vr_lock);
+	if (vf->vf_job != NULL)
+		leave(vf);
+	pthread_mutex_unlock(&vr->vr_lock);
 }
 
 void
@@ -495,6 +528,7 @@ verifier_cancel(struct verifier *vr, struct verify *vf)
 	pthread_mutex_lock(&vr->vr_lock);
 	vj = vf->vf_job;
 	if (vj != NULL) {
+		leave(vf);
 		vf->vf_job = NULL;
 		SLIST_REMOVE(&vj->vj_waiters, vf, verify, vf_link);
 		last = SLIST_EMPTY(&vj->vj_waiters) && !vj->vj_runs;

@@ -10,8 +10,9 @@
  * VERIFIER_JOBS may wait or run, VERIFIER_EACH of one client (client_key.h), in the order of
  * tries.h; of equal ones the newest is first, since an older one may be a guess whose client
  * has more addresses.  When there is no place the last one in this order is given up.
- * The last free thread is for clients that have tried nothing.  Locks are held for a look at short
- * lists.
+ * A password whose clients have all closed their ends is verified after all others, since such a
+ * client may be gone.  The last free thread is for clients that are there and have tried nothing.
+ * Locks are held for a look at short lists.
  */
 #ifndef SERVER_CONTENT_VERIFIER_H
 #define SERVER_CONTENT_VERIFIER_H
@@ -45,6 +46,7 @@ struct verify {
 	struct pw_waiter vf_waiter;  /* wt_done is the caller's */
 	enum verified vf_result;     /* not VERIFIED_LATER */
 	struct verify_job *vf_job;   /* the verifier's, under its lock */
+	bool vf_left;		     /* the same: see verifier_put_last */
 	SLIST_ENTRY(verify) vf_link; /* the same */
 };
 
@@ -71,6 +73,12 @@ void verifier_count(struct verifier *, struct verifier_counts *);
 enum verified verifier_ask(struct verifier *, struct hmac *,
     const struct htpasswd *, const struct basic *, const struct sockaddr *,
     struct pw_loop *, struct verify *);
+
+/*
+ * Call when the client of a request that waits has closed its end: it may wait for its response, or
+ * be gone.
+ */
+void verifier_put_last(struct verifier *, struct verify *);
 
 /* One that waits need not any more: wt_done is called soon. */
 void verifier_cancel(struct verifier *, struct verify *);

@@ -9,6 +9,7 @@ import signal
 import pytest
 
 from harness import Finished, request, wait_until
+from test_limits_clients import figure
 
 # By crypt(3); yescrypt is not everywhere.
 HASHES = {
@@ -302,6 +303,46 @@ def test_who_goes_away_is_forgotten(start):
     assert server.get("/v/a.txt", fields=Y).status in (200, 503)
     wait_until(lambda: statuses(server, Y, 1) == [200], "a free place")
     server.stop(messages=f"({BUSY})?")
+
+
+def guesses(server, number):
+    """Clients with an address each, whose passwords wait."""
+    clients = [server.connect(source="127.0.3.%d" % i) for i in range(1, number + 1)]
+    for i, c in enumerate(clients):
+        c.send(request("/v/a.txt", fields=credentials("slow", "gone%d" % i)))
+    return clients
+
+
+def test_passwords_of_clients_that_have_reset_are_not_verified(start, tmp_path):
+    server = start(workers=1, admin=str(tmp_path / "admin"))
+    server.admin = str(tmp_path / "admin")
+    clients = guesses(server, 50)
+    wait_until(lambda: figure(server, "pagewise_passwords_waiting") > 35, "passwords that wait")
+    for c in clients:
+        c.reset()
+    wait_until(lambda: figure(server, "pagewise_passwords_waiting") == 0, "an empty queue")
+    assert figure(server, "pagewise_passwords_hashed_total") < 25
+    assert statuses(server, Y, 1) == [200]
+
+
+@pytest.mark.http1("a client of HTTP/2 does not send only its end")
+def test_passwords_of_clients_that_have_sent_their_end_are_verified_last(start, tmp_path):
+    """They may be gone; or they wait for their answers, and get them."""
+    server = start(workers=1, admin=str(tmp_path / "admin"), disk_timeout=120)
+    server.admin = str(tmp_path / "admin")
+    busy = guesses(server, 4)
+    wait_until(lambda: figure(server, "pagewise_passwords_waiting") > 0, "a password that waits")
+    stays = server.connect(source="127.0.4.1")
+    stays.send(request("/v/a.txt", fields=credentials("slow", "stays")))
+    wait_until(lambda: figure(server, "pagewise_passwords_waiting") > 1, "its password")
+    gone = [server.connect(source="127.0.5.%d" % i) for i in range(1, 41)]
+    for i, c in enumerate(gone):
+        c.send(request("/v/a.txt", fields=credentials("slow", "end%d" % i)))
+        c.half_close()
+    assert stays.response().status == 401
+    assert figure(server, "pagewise_passwords_hashed_total") < 20
+    assert [c.response().status for c in busy] == [401] * 4
+    assert {c.response().status for c in gone} == {401}
 
 
 def test_ends_while_passwords_wait(start):
