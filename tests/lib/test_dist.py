@@ -15,7 +15,7 @@ import harness
 pytestmark = [pytest.mark.once, pytest.mark.xdist_group("dist")]
 DIST = os.path.join(harness.TREE, "conf/dist.py")
 ENV = {**os.environ, "GIT_AUTHOR_DATE": "2026-01-02T03:04:05Z", "GIT_COMMITTER_DATE": "2026-01-02T03:04:05Z",
-       "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": "/nonexistent", "TZ": "Asia/Tokyo"}
+       "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": "/dev/null", "TZ": "Asia/Tokyo"}
 VERSION = "1.2.3"
 NAME = "pagewise-" + VERSION
 
