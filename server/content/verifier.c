@@ -261,7 +261,7 @@ job_add(struct verifier *vr, const struct htpasswd *ht, const struct basic *bs,
 		return NULL;
 	TAILQ_INSERT_HEAD(&vr->vr_jobs, vj, vj_link);
 	vr->vr_count++;
-	pthread_cond_signal(&vr->vr_cond);
+	pthread_cond_broadcast(&vr->vr_cond);
 	return vj;
 }
 
@@ -270,20 +270,19 @@ static void
 job_join(struct verifier *vr, struct verify_job *vj)
 {
 	if (vj->vj_here++ == 0)
-		pthread_cond_signal(&vr->vr_cond);
+		pthread_cond_broadcast(&vr->vr_cond);
 }
 
-/* The last free thread is for first tries, so none of them waits for a hash that was begun. */
+/* Returns the job to run now, or NULL.  first: only a first try whose client is there. */
 static struct verify_job *
-job_next(struct verifier *vr)
+job_next(struct verifier *vr, bool first)
 {
 	struct verify_job *vj, *next = NULL;
 
 	TAILQ_FOREACH(vj, &vr->vr_jobs, vj_link)
 	if (!vj->vj_runs && (next == NULL || job_order(vr, vj, next) < 0))
 		next = vj;
-	if (next != NULL && vr->vr_busy + 1 >= vr->vr_started &&
-	    (next->vj_rank != 0 || next->vj_here == 0))
+	if (next != NULL && first && (next->vj_rank != 0 || next->vj_here == 0))
 		return NULL;
 	return next;
 }
@@ -346,16 +345,15 @@ verify(const struct verify_job *vj, struct htpasswd_scratch *hs)
 }
 
 static void
-run(void *arg)
+verify_jobs(struct verifier *vr, bool first)
 {
-	struct verifier *vr = arg;
 	struct htpasswd_scratch *hs = take_scratch(vr);
 	struct verify_job *vj;
 
 	os_thread_name("pw-verify");
 	pthread_mutex_lock(&vr->vr_lock);
 	while (!vr->vr_end) {
-		vj = job_next(vr);
+		vj = job_next(vr, first);
 		if (vj == NULL) {
 			pthread_cond_wait(&vr->vr_cond, &vr->vr_lock);
 			continue;
@@ -368,6 +366,20 @@ run(void *arg)
 	}
 	pthread_mutex_unlock(&vr->vr_lock);
 	free(hs);
+}
+
+static void
+run(void *arg)
+{
+	os_thread_helper();
+	verify_jobs(arg, false);
+}
+
+/* Runs beside the loops, so that a login does not wait for the hashes of guesses. */
+static void
+run_first(void *arg)
+{
+	verify_jobs(arg, true);
 }
 
 int
@@ -405,7 +417,8 @@ verifier_start(struct verifier *vr, unsigned threads)
 		vr->vr_scratch[i] = htpasswd_scratch_create();
 		error = vr->vr_scratch[i] == NULL
 			    ? -ENOMEM
-			    : thread_start(&vr->vr_threads[i], run, vr);
+			    : thread_start(&vr->vr_threads[i],
+				  i + 1 < n ? run : run_first, vr);
 		pthread_mutex_lock(&vr->vr_lock);
 		vr->vr_started += error == 0;
 		pthread_mutex_unlock(&vr->vr_lock);

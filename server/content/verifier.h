@@ -11,8 +11,8 @@
  * tries.h; of equal ones the newest is first, since an older one may be a guess whose client
  * has more addresses.  When there is no place the last one in this order is given up.
  * A password whose clients have all closed their ends is verified after all others, since such a
- * client may be gone.  The last free thread is for clients that are there and have tried nothing.
- * Locks are held for a look at short lists.
+ * client may be gone.  One thread verifies only first tries of clients that are there.  The other
+ * threads have a lower priority than the event loops.  Locks are held for a look at short lists.
  */
 #ifndef SERVER_CONTENT_VERIFIER_H
 #define SERVER_CONTENT_VERIFIER_H
