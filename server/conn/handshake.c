@@ -48,12 +48,14 @@ compute(struct conn *c, void (*done)(struct pw_waiter *))
 {
 	struct worker *wk = c->cn_worker;
 	struct tls *tl = c->cn_transport.tr_tls;
+	uint64_t client = client_key(&c->cn_peer.sa);
 	bool begins = tl->tl_state == TLS_HELLO;
 
 	tl->tl_owner = c;
 	tl->tl_handshake.hk_waiter.wt_done = done;
 	if (!handshaker_submit(wk->wk_handshaker, wk->wk_service.svc_loop,
-		&tl->tl_handshake, client_key(&c->cn_peer.sa)))
+		&tl->tl_handshake,
+		client_network(client, client_levels(client) - 1)))
 		return refuse(c);
 	/* From here on tl is the thread's. */
 	c->cn_shaking = true;

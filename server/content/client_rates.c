@@ -8,7 +8,6 @@
 #include "lib/os/seed.h"
 #include "lib/util/cacheline.h"
 #include "server/content/client_rates.h"
-#include "server/util/client_key.h"
 
 #define PARTS	((size_t)64)
 #define BUCKETS ((size_t)1024) /* of each */
@@ -131,11 +130,10 @@ add(struct part *pt, struct rate_list *list, uint64_t client, uintptr_t rule,
 	return cr;
 }
 
-struct client_rate *
-client_rates_take(struct client_rates *cs, const struct sockaddr *sa,
-    const void *rule, uint64_t now)
+static struct client_rate *
+take_one(
+    struct client_rates *cs, uint64_t client, const void *rule, uint64_t now)
 {
-	uint64_t client = client_key(sa);
 	struct rate_list *list;
 	struct client_rate *cr;
 	struct part *pt = part_of(cs, client, (uintptr_t)rule, &list);
@@ -156,16 +154,24 @@ client_rates_take(struct client_rates *cs, const struct sockaddr *sa,
 }
 
 void
-client_rates_give(struct client_rates *cs, struct client_rate **crp)
+client_rates_take(struct client_rates *cs, const struct sockaddr *sa,
+    const void *rule, uint64_t now, struct client_buckets *cb)
 {
-	struct client_rate *cr = *crp;
+	uint64_t client = client_key(sa);
+
+	*cb = (struct client_buckets){{NULL}};
+	for (unsigned i = 0; i < client_levels(client); i++)
+		cb->cb_levels[i] =
+		    take_one(cs, client_network(client, i), rule, now);
+}
+
+static void
+give_one(struct client_rates *cs, struct client_rate *cr)
+{
 	struct rate_list *list;
 	struct part *pt;
 	size_t i;
 
-	if (cr == NULL)
-		return;
-	*crp = NULL;
 	pt = part_of(cs, cr->cr_client, cr->cr_rule, &list);
 	for (i = 0; cr->cr_rule == 0 && i < PARTS; i++)
 		if (cr == &cs->cs_parts[i].pt_others)
@@ -175,8 +181,73 @@ client_rates_give(struct client_rates *cs, struct client_rate **crp)
 	pthread_mutex_unlock(&pt->pt_lock);
 }
 
-struct token_bucket *
-client_rate_bucket(struct client_rate *cr)
+void
+client_rates_give(struct client_rates *cs, struct client_buckets *cb)
 {
-	return &cr->cr_bucket;
+	for (unsigned i = 0; i < CLIENT_LEVELS; i++) {
+		if (cb->cb_levels[i] != NULL)
+			give_one(cs, cb->cb_levels[i]);
+		cb->cb_levels[i] = NULL;
+	}
+}
+
+/* ---------------------------------------------------------------- buckets */
+
+static struct token_rate
+rate_of(const struct token_rate *tr, unsigned level)
+{
+	uint64_t rate = tr->tr_rate * client_times(level);
+	uint64_t depth = tr->tr_depth * client_times(level);
+
+	return (struct token_rate){
+	    .tr_rate = rate < TOKEN_RATE_MOST ? rate : TOKEN_RATE_MOST,
+	    .tr_depth = depth < TOKEN_BURST_MOST ? depth : TOKEN_BURST_MOST,
+	};
+}
+
+uint64_t
+client_buckets_take(struct client_buckets *cb, const struct token_rate *tr,
+    uint64_t n, uint64_t now)
+{
+	uint64_t when, latest = 0;
+	struct token_rate rate;
+
+	for (unsigned i = 0; i < CLIENT_LEVELS && cb->cb_levels[i]; i++) {
+		rate = rate_of(tr, i);
+		when = token_take(&cb->cb_levels[i]->cr_bucket, &rate, n, now);
+		if (when > latest)
+			latest = when;
+	}
+	return latest;
+}
+
+void
+client_buckets_give(
+    struct client_buckets *cb, const struct token_rate *tr, uint64_t n)
+{
+	struct token_rate rate;
+
+	for (unsigned i = 0; i < CLIENT_LEVELS && cb->cb_levels[i]; i++) {
+		rate = rate_of(tr, i);
+		token_give(&cb->cb_levels[i]->cr_bucket, &rate, n);
+	}
+}
+
+bool
+client_buckets_try(struct client_buckets *cb, const struct token_rate *tr,
+    uint64_t n, uint64_t now, uint64_t *wait)
+{
+	struct client_buckets taken = {{NULL}};
+	struct token_rate rate;
+
+	for (unsigned i = 0; i < CLIENT_LEVELS && cb->cb_levels[i]; i++) {
+		rate = rate_of(tr, i);
+		if (!token_try(
+			&cb->cb_levels[i]->cr_bucket, &rate, n, now, wait)) {
+			client_buckets_give(&taken, tr, n);
+			return false;
+		}
+		taken.cb_levels[i] = cb->cb_levels[i];
+	}
+	return true;
 }

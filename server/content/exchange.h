@@ -22,6 +22,7 @@
 
 #include "lib/util/clock.h"
 
+#include "server/content/client_rates.h"
 #include "server/content/response.h"
 #include "server/content/service.h"
 #include "server/content/static_file.h"
@@ -29,7 +30,6 @@
 #include "server/http/request.h"
 #include "server/util/sockaddr_text.h"
 
-struct client_rate;
 struct sockaddr;
 struct tls;
 struct token_bucket;
@@ -97,8 +97,8 @@ struct exchange {
 	bool ex_paced;	     /* see pace.h, as the next ones */
 	uint64_t ex_allowed; /* bytes that were taken from the buckets */
 	uint64_t ex_not_before; /* when they may be sent, microseconds */
-	struct token_bucket *ex_bucket;	    /* the owner's: of its connection */
-	struct client_rate *ex_client_rate; /* NULL: none */
+	struct token_bucket *ex_bucket; /* the owner's: of its connection */
+	struct client_buckets ex_client_rate; /* if there is client_rate */
 	bool ex_verifying; /* its password is: ex_verify waits */
 	struct verify ex_verify;
 	struct lookup ex_lookup;

@@ -22,17 +22,17 @@ pace_admit(struct exchange *ex, unsigned *seconds)
 {
 	const struct settings *set = ex->ex_lookup.lk_set;
 	struct client_rates *rates = ex->ex_service->svc_rates;
-	struct client_rate *cr;
+	struct client_buckets cb;
 	uint64_t wait = 0, now = now_ns();
 	bool good;
 
 	if (set->set_request_rate.tr_rate == 0)
 		return true;
-	cr = client_rates_take(
-	    rates, exchange_client(ex), set->set_request_rule, now);
-	good = token_try(client_rate_bucket(cr), &set->set_request_rate,
-	    RATE_REQUEST, now, &wait);
-	client_rates_give(rates, &cr);
+	client_rates_take(
+	    rates, exchange_client(ex), set->set_request_rule, now, &cb);
+	good = client_buckets_try(
+	    &cb, &set->set_request_rate, RATE_REQUEST, now, &wait);
+	client_rates_give(rates, &cb);
 	if (!good)
 		atomic_fetch_add_explicit(&set->set_request_rule->rr_refused, 1,
 		    memory_order_relaxed);
@@ -47,9 +47,9 @@ pace_begin(struct exchange *ex)
 
 	ex->ex_paced = pace_rate(ex) > 0;
 	if (set->set_client_rate.tr_rate > 0)
-		ex->ex_client_rate =
-		    client_rates_take(ex->ex_service->svc_rates,
-			exchange_client(ex), set->set_client_rule, now_ns());
+		client_rates_take(ex->ex_service->svc_rates,
+		    exchange_client(ex), set->set_client_rule, now_ns(),
+		    &ex->ex_client_rate);
 }
 
 uint64_t
@@ -71,9 +71,8 @@ take(struct exchange *ex, uint64_t n)
 
 	if (set->set_rate.tr_rate > 0)
 		one = token_take(ex->ex_bucket, &set->set_rate, n, now);
-	if (ex->ex_client_rate != NULL)
-		all = token_take(client_rate_bucket(ex->ex_client_rate),
-		    &set->set_client_rate, n, now);
+	all = client_buckets_take(
+	    &ex->ex_client_rate, &set->set_client_rate, n, now);
 	return one > all ? one : all;
 }
 
@@ -84,9 +83,7 @@ give(struct exchange *ex, uint64_t n)
 
 	if (set->set_rate.tr_rate > 0)
 		token_give(ex->ex_bucket, &set->set_rate, n);
-	if (ex->ex_client_rate != NULL)
-		token_give(client_rate_bucket(ex->ex_client_rate),
-		    &set->set_client_rate, n);
+	client_buckets_give(&ex->ex_client_rate, &set->set_client_rate, n);
 }
 
 static bool

@@ -2,8 +2,8 @@
  * handshaker: threads that compute handshakes, so that no event loop does: a signature takes
  * 0.1 to 2 ms.  One for all workers.
  *
- * Fair and bounded: clients are in HANDSHAKER_PARTS parts by their address (client_key.h), and
- * the parts take turns, so that a flood from one address delays the others of its part alone.
+ * Fair and bounded: clients are in HANDSHAKER_PARTS parts by their IPv4 address or /48 of IPv6, and
+ * the parts take turns, so that a flood from one network delays the others of its part alone.
  * HANDSHAKER_EACH may wait in a part.  The threads stand back behind the loops (nice(2)).
  * Locks are held for a look at a list.
  */
@@ -37,7 +37,10 @@ int handshaker_start(struct handshaker *, unsigned threads);
 /* Nobody waits any more. */
 void handshaker_destroy(struct handshaker **);
 
-/* The loop's thread.  False: too many of this part wait; wt_done is not called. */
+/*
+ * client: its network (client_key.h).  Returns false if too many of this part wait; wt_done is not
+ * called then.  The loop's thread.
+ */
 bool handshaker_submit(
     struct handshaker *, struct pw_loop *, struct handshake *, uint64_t client);
 

@@ -294,6 +294,31 @@ def test_behind_a_proxy_it_is_the_client_that_counts(site):
     assert found == [200, 200, 200, 429, 403, 200, 200, 200, 429]
 
 
+@pytest.mark.parametrize("prefix, most", [
+    ("2001:db8:1:1%02x::1", 8), ("2001:db8:1:%x00::1", 16), ("2001:db8:%x::1", 80), ("192.0.2.%d", 80)])
+def test_of_ipv6_a_56_has_four_times_the_rate_and_a_48_eight_times(site, prefix, most):
+    """40 clients ask two times each, which is what one may."""
+    server = site({"request_rate": "1/h", "request_burst": 2},
+                  trusted_proxies=["127.0.0.1"], client_address="x-forwarded-for")
+    with server.connect() as c:
+        found = [c.ask("/a.txt", fields=[("X-Forwarded-For", prefix % i)]).status for i in range(1, 41) for _ in range(2)]
+        assert sorted(found) == [200] * most + [429] * (80 - most)
+        # What the network refused was not taken from the client.
+        assert c.ask("/a.txt", fields=[("X-Forwarded-For", "2001:db8:ffff::1")]).status == 200
+
+
+def test_networks_of_ipv6_share_a_client_rate(site):
+    """Sixteen clients of one /48: 1 MiB at 256 KiB/s, where each alone would take two seconds."""
+    server = site({"client_rate": "32K"}, trusted_proxies=["127.0.0.1"], client_address="x-forwarded-for")
+    begin = time.monotonic()
+    clients = [server.connect() for _ in range(16)]
+    for i, c in enumerate(clients):
+        c.send(request("/64.bin", fields=[("X-Forwarded-For", "2001:db8:1:%x00::1" % (i + 1))]))
+    for c in clients:
+        assert c.response().status == 200
+    assert 3 < time.monotonic() - begin < 20
+
+
 @pytest.mark.parametrize("key, value, cause", [
     ("rate", "x", "x is not a size (0 to 16G)"),
     ("rate", "1023", "1023 is less than 1K bytes/s (0: no limit)"),
