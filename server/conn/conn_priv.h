@@ -108,6 +108,11 @@ enum next conn_discard(struct conn *);
 /* Answers what was received of a head with an error, and closes after it. */
 enum next conn_refuse_head(struct conn *, int status);
 
+/* ------------------------------------------------------------ send.c */
+
+/* A step in CONN_SEND. */
+enum next conn_send(struct conn *);
+
 /* ------------------------------------------------------------ abort.c */
 
 /*

@@ -1,0 +1,130 @@
+/*
+ * send: a response on its way to the client, and what follows it: the rest of the request's body, and
+ * the next request.
+ */
+#include "server/conn/conn_priv.h"
+#include "server/content/pace.h"
+
+/* Returns false if the body is malformed, so that nothing behind it may be read. */
+static bool
+next_request(struct conn *c)
+{
+	struct buf *in = &c->cn_in;
+	enum body_status status;
+	size_t n;
+
+	buf_consume(in, c->cn_head.hd_len);
+	c->cn_head = (struct head){0};
+	status = body_skip(&c->cn_body, in->b_data, in->b_len, &n);
+	buf_consume(in, n);
+	c->cn_state = status == BODY_MORE ? CONN_SKIP : CONN_READ;
+	if (status == BODY_MORE)
+		conn_timer(c, TIMER_HEAD);
+	return status != BODY_BAD;
+}
+
+static enum next
+sent(struct conn *c)
+{
+	uint64_t bytes = response_sent(&c->cn_ex->ex_response);
+	bool end = c->cn_ex->ex_response.rs_close;
+
+	c->cn_turn_sent += bytes;
+	c->cn_unseen += bytes;
+	c->cn_rate = c->cn_ex->ex_rate;
+	exchange_free(&c->cn_ex);
+	conn_timer(c, TIMER_NONE);
+	if (end || !next_request(c))
+		return conn_linger(c);
+	return conn_ended(c);
+}
+
+/* False: not before the end of a pause. */
+static bool
+may_go_on(struct conn *c)
+{
+	uint64_t until = c->cn_ex->ex_paced ? pace_wait(c->cn_ex) : 0;
+
+	if (until > 0)
+		sched_pause(&c->cn_worker->wk_sched, &c->cn_item, until);
+	return until == 0;
+}
+
+/* A reset that came with the request has no event of its own. */
+static enum next
+pause_begun(struct conn *c)
+{
+	return transport_is_broken(&c->cn_transport) ? NEXT_CLOSE : NEXT_WAIT;
+}
+
+/* Returns true if no other response can take the place of this one: see response_replaced. */
+static bool
+is_final(const struct response *rs)
+{
+	return response_sent(rs) > 0 ||
+	       (rs->rs_file == NULL && rs->rs_stream == NULL);
+}
+
+/*
+ * Call when the response may wait long for its client, its disk or its rate.  Frees the request's
+ * head, unless that is small, and all input if the connection ends after the response: what was
+ * received of a head that is refused has no length.  A response that may be replaced needs the head.
+ */
+static void
+settle(struct conn *c)
+{
+	const struct response *rs = &c->cn_ex->ex_response;
+	struct buf *in = &c->cn_in;
+
+	if ((in->b_cap <= BUF_SMALL &&
+		c->cn_ex->ex_request.rq_joined.b_cap == 0) ||
+	    c->cn_ex->ex_settled || !is_final(rs) ||
+	    exchange_settle(c->cn_ex, SIZE_MAX) < 0)
+		return;
+	buf_consume(in, rs->rs_close ? in->b_len : c->cn_head.hd_len);
+	c->cn_head = (struct head){0};
+	if (in->b_len == 0)
+		buf_release(in, conn_bufs(c));
+	else
+		buf_fit(in, conn_bufs(c));
+}
+
+/* The response can be sent later, not now. */
+static enum next
+put_off(struct conn *c, enum next next)
+{
+	settle(c);
+	return next;
+}
+
+enum next
+conn_send(struct conn *c)
+{
+	enum pw_send_status status;
+
+	if (!c->cn_writable)
+		return put_off(c, NEXT_WAIT);
+	if (!may_go_on(c))
+		return put_off(c, pause_begun(c));
+	conn_bound(c);
+	status = response_step(c->cn_ex);
+	exchange_sent(c->cn_ex);
+	if (status != PW_SEND_DONE && status != PW_SEND_ERROR)
+		settle(c);
+	switch (status) {
+	case PW_SEND_DONE:
+		return sent(c);
+	case PW_SEND_WANT_WRITE:
+		c->cn_writable = false;
+		return min_rate_full(c) ? NEXT_WAIT : NEXT_CLOSE;
+	case PW_SEND_AGAIN:
+		return may_go_on(c) ? NEXT_AGAIN : pause_begun(c);
+	case PW_SEND_PENDING:
+		c->cn_ex->ex_looks = 0;
+		conn_await_disk(c);
+		return NEXT_WAIT;
+	case PW_SEND_ERROR:
+		break;
+	}
+	return response_replaced(c->cn_ex) ? NEXT_GO : NEXT_CLOSE;
+}
