@@ -1,0 +1,344 @@
+/*
+ * callbacks: see callbacks.h.
+ */
+#include <string.h>
+
+#include "lib/util/clock.h"
+#include "server/http2/callbacks.h"
+#include "server/http2/stream.h"
+#include "server/worker/worker.h"
+
+#define HEADS \
+	4 /* times max_head: what a client may make us decode for one request */
+
+static const struct conf *
+conf_of(const struct h2 *h2)
+{
+	return h2->h2_owner.ho_worker->wk_service.svc_conf;
+}
+
+static struct buf_list *
+bufs_of(const struct h2 *h2)
+{
+	return &h2->h2_owner.ho_worker->wk_service.svc_bufs;
+}
+
+static struct h2_stream *
+find(const struct h2 *h2, int32_t id)
+{
+	return nghttp2_session_get_stream_user_data(h2->h2_session, id);
+}
+
+/* ------------------------------------------------------------------ abuse */
+
+static void
+tell_flood(struct h2 *h2)
+{
+	struct worker *wk = h2->h2_owner.ho_worker;
+	char text[INET6_ADDRSTRLEN];
+
+	if (!message_rate_tell(&wk->wk_told_frames, clock_now()))
+		return;
+	*sockaddr_text(text, h2->h2_owner.ho_peer) = '\0';
+	log_warn(wk->wk_service.svc_log,
+	    "ended a connection of HTTP/2 from %s: more frames that ask for "
+	    "nothing than a client needs",
+	    text);
+}
+
+/* Counted once; the rest of what it sends is not looked at. */
+void
+h2_calm_down(struct h2 *h2)
+{
+	struct worker *wk = h2->h2_owner.ho_worker;
+
+	if (h2->h2_failed)
+		return;
+	stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_FRAMES], 1);
+	tell_flood(h2);
+	h2_fail(h2, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+static void
+pay(struct h2 *h2, unsigned tokens)
+{
+	if (!h2_flood_pay(&h2->h2_flood, tokens, clock_now()))
+		h2_calm_down(h2);
+}
+
+/* -------------------------------------------------------------- what comes */
+
+/*
+ * A stream that has ended, or that was passed over (RFC 9113, 5.1 and 5.1.1).  What was under way when
+ * we have reset one is none of these: we do not know for which.
+ */
+static bool
+is_too_late(const struct h2 *h2, const struct h2_walk_frame *wf)
+{
+	return (wf->wf_type == NGHTTP2_HEADERS ||
+		   wf->wf_type == NGHTTP2_DATA) &&
+	       wf->wf_stream > 0 && wf->wf_stream <= h2->h2_last &&
+	       !h2->h2_tore && find(h2, wf->wf_stream) == NULL;
+}
+
+/* What a request asks for and the bytes of its body are its price; libnghttp2 names not all others. */
+static bool
+asks_for_nothing(const struct h2_walk_frame *wf)
+{
+	return wf->wf_type == NGHTTP2_DATA
+		   ? wf->wf_len == 0
+		   : wf->wf_type != NGHTTP2_HEADERS &&
+			 wf->wf_type != NGHTTP2_CONTINUATION;
+}
+
+/* What libnghttp2 passes over: closed streams are not kept, and old priorities mean nothing. */
+void
+h2_check_frame(struct h2 *h2, const struct h2_walk_frame *wf)
+{
+	if (asks_for_nothing(wf))
+		pay(h2, H2_FLOOD_FRAME);
+	if (wf->wf_type == NGHTTP2_PRIORITY &&
+	    (wf->wf_stream == 0 || wf->wf_stream == wf->wf_depends))
+		h2_fail(h2, NGHTTP2_PROTOCOL_ERROR);
+	else if (is_too_late(h2, wf))
+		h2_fail(h2, wf->wf_type == NGHTTP2_DATA
+				? NGHTTP2_STREAM_CLOSED
+				: NGHTTP2_PROTOCOL_ERROR);
+}
+
+static int
+on_begin_headers(
+    nghttp2_session *session, const nghttp2_frame *frame, void *arg)
+{
+	struct h2 *h2 = arg;
+	int32_t id = frame->hd.stream_id;
+	struct h2_stream *sm;
+
+	h2->h2_fields = 0;
+	if (frame->hd.type != NGHTTP2_HEADERS ||
+	    frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+		return 0;
+	h2->h2_last = id;
+	/* Those that were reset may still wait for a disk. */
+	if (h2->h2_count >= 2 * conf_of(h2)->conf_http2_max_streams) {
+		h2_reset(h2, id, NGHTTP2_REFUSED_STREAM);
+		return 0;
+	}
+	sm = h2_stream_create(h2, id);
+	if (sm == NULL) {
+		h2_reset(h2, id, NGHTTP2_INTERNAL_ERROR);
+		return 0;
+	}
+	h2->h2_heading = sm;
+	return nghttp2_session_set_stream_user_data(session, id, sm);
+}
+
+static struct str
+text_of(nghttp2_rcbuf *rb)
+{
+	nghttp2_vec v = nghttp2_rcbuf_get_buf(rb);
+
+	return (struct str){(const char *)v.base, v.len};
+}
+
+static int
+on_header(nghttp2_session *session, const nghttp2_frame *frame,
+    nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *arg)
+{
+	struct h2 *h2 = arg;
+	struct h2_stream *sm = find(h2, frame->hd.stream_id);
+	size_t most = conf_of(h2)->conf_max_head;
+
+	(void)session, (void)flags;
+	if (sm != NULL && sm->sm_state == H2_HEAD)
+		h2_head_add(&sm->sm_head, bufs_of(h2), text_of(name),
+		    text_of(value), most);
+	h2->h2_fields += text_of(name).s_len + text_of(value).s_len + 32;
+	if (h2->h2_fields <= HEADS * (most + BUF_SIZE))
+		return 0;
+	/* A byte may name an entry of 4 KiB in the table, in trailers, too: no more of it. */
+	h2_calm_down(h2);
+	return NGHTTP2_ERR_PAUSE;
+}
+
+/* By RFC 9218, 4.2, streams without a priority come one after the other.  Here they share. */
+static void
+share(struct h2 *h2, int32_t id)
+{
+	nghttp2_extpri pri = {
+	    .urgency = NGHTTP2_EXTPRI_DEFAULT_URGENCY, .inc = 1};
+
+	nghttp2_session_change_extpri_stream_priority(
+	    h2->h2_session, id, &pri, 0);
+}
+
+static void
+head_complete(struct h2 *h2, struct h2_stream *sm)
+{
+	const struct conf *conf = conf_of(h2);
+
+	h2->h2_heading = NULL;
+	/* It was on its way when the client was told: it may ask for it elsewhere. */
+	if (h2->h2_refuses) {
+		sm->sm_ours = true;
+		h2_reset(h2, sm->sm_id, NGHTTP2_REFUSED_STREAM);
+		return;
+	}
+	if (!sm->sm_head.hh_priority)
+		share(h2, sm->sm_id);
+	h2_stream_begin(sm);
+	h2->h2_requests++;
+	stat_add(
+	    &h2->h2_owner.ho_worker->wk_service.svc_stats.sta_h2_streams, 1);
+	if (h2->h2_requests != conf->conf_max_requests)
+		return;
+	stat_add(&h2->h2_owner.ho_worker->wk_service.svc_stats
+		      .sta_capped[CAP_REQUESTS],
+	    1);
+	h2_refuse(h2);
+}
+
+/* An answer that has ended costs no more; one that was asked for in vain does. */
+static void
+pay_reset(struct h2 *h2, const struct h2_stream *sm)
+{
+	if (sm->sm_state != H2_DONE && !sm->sm_ours)
+		pay(h2, H2_FLOOD_RESET);
+}
+
+static int
+on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
+{
+	struct h2 *h2 = arg;
+	struct h2_stream *sm = find(h2, frame->hd.stream_id);
+
+	(void)session;
+	if (sm == NULL)
+		return 0;
+	if (frame->hd.type == NGHTTP2_HEADERS && sm->sm_state == H2_HEAD)
+		head_complete(h2, sm);
+	else if (frame->hd.type == NGHTTP2_RST_STREAM &&
+		 frame->rst_stream.error_code == NGHTTP2_NO_ERROR)
+		pay_reset(h2, sm);
+	return 0;
+}
+
+static int
+on_invalid_frame(
+    nghttp2_session *session, const nghttp2_frame *frame, int error, void *arg)
+{
+	(void)session, (void)frame;
+	/* It may not know yet how many streams it may begin. */
+	pay(arg, error == NGHTTP2_ERR_REFUSED_STREAM ? H2_FLOOD_FRAME
+						     : H2_FLOOD_RESET);
+	return 0;
+}
+
+/*
+ * A body is discarded.  Its stream's window is not opened again, so it is no longer than that; the
+ * connection's is.
+ */
+static int
+on_data(nghttp2_session *session, uint8_t flags, int32_t id,
+    const uint8_t *data, size_t len, void *arg)
+{
+	struct h2_stream *sm = find(arg, id);
+
+	(void)flags, (void)data;
+	if (sm != NULL)
+		h2_stream_discard(sm, len);
+	return nghttp2_session_consume_connection(session, len);
+}
+
+static int
+on_stream_close(nghttp2_session *session, int32_t id, uint32_t error, void *arg)
+{
+	struct h2 *h2 = arg;
+	struct h2_stream *sm = find(h2, id);
+
+	(void)session;
+	if (sm == NULL)
+		return 0;
+	/* One that ends in order has this error, too: see on_frame_recv. */
+	if (error != NGHTTP2_NO_ERROR)
+		pay_reset(h2, sm);
+	h2_stream_closed(sm);
+	return 0;
+}
+
+/* --------------------------------------------------------------- what goes */
+
+/* A frame with its head is one record of TLS. */
+static ssize_t
+on_length(nghttp2_session *session, uint8_t type, int32_t id, int32_t window,
+    int32_t stream_window, uint32_t most, void *arg)
+{
+	ssize_t n = H2_DATA;
+
+	(void)session, (void)type, (void)id, (void)arg;
+	if (n > window)
+		n = window;
+	if (n > stream_window)
+		n = stream_window;
+	return n > (ssize_t)most ? (ssize_t)most : n;
+}
+
+/* The bytes are in their place: see h2_stream_read. */
+static int
+on_send_data(nghttp2_session *session, nghttp2_frame *frame,
+    const uint8_t *head, size_t len, nghttp2_data_source *source, void *arg)
+{
+	struct h2 *h2 = arg;
+
+	(void)session, (void)frame, (void)source;
+	memcpy(h2->h2_out + h2->h2_len, head, H2_FRAME_HEAD);
+	h2->h2_len += H2_FRAME_HEAD + len;
+	h2_flood_earn(&h2->h2_flood, len);
+	return 0;
+}
+
+static int
+on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
+{
+	struct h2 *h2 = arg;
+	struct h2_stream *sm;
+
+	/* Of libnghttp2's own, too. */
+	if (frame->hd.type == NGHTTP2_RST_STREAM)
+		h2->h2_tore = true;
+	if ((frame->hd.type != NGHTTP2_DATA &&
+		frame->hd.type != NGHTTP2_HEADERS) ||
+	    (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)
+		return 0;
+	h2_flood_earn(&h2->h2_flood, H2_FLOOD_ANSWER);
+	sm = find(h2, frame->hd.stream_id);
+	if (sm != NULL && nghttp2_session_get_stream_remote_close(
+			      session, frame->hd.stream_id) == 0)
+		h2_stream_answered(sm);
+	return 0;
+}
+
+/* -------------------------------------------------------------------- all */
+
+nghttp2_session_callbacks *
+h2_callbacks(void)
+{
+	nghttp2_session_callbacks *cb;
+
+	if (nghttp2_session_callbacks_new(&cb) != 0)
+		return NULL;
+	nghttp2_session_callbacks_set_on_begin_headers_callback(
+	    cb, on_begin_headers);
+	nghttp2_session_callbacks_set_on_header_callback2(cb, on_header);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame_recv);
+	nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(
+	    cb, on_invalid_frame);
+	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
+	nghttp2_session_callbacks_set_on_stream_close_callback(
+	    cb, on_stream_close);
+	nghttp2_session_callbacks_set_data_source_read_length_callback(
+	    cb, on_length);
+	nghttp2_session_callbacks_set_send_data_callback(cb, on_send_data);
+	nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_send);
+	return cb;
+}

@@ -1,0 +1,162 @@
+/*
+ * stream_frames: a response's bytes on their way into frames of DATA: see h2_stream_read.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "server/http2/stream_priv.h"
+
+#define STEPS 4 /* of an answer for one frame */
+
+static struct h2_stream *
+stream_of(struct pw_sink *sk)
+{
+	return (
+	    struct h2_stream *)(void *)((char *)sk -
+					offsetof(struct h2_stream, sm_sink));
+}
+
+static char *
+sink_room(struct pw_sink *sk, size_t *room)
+{
+	struct h2_stream *sm = stream_of(sk);
+
+	*room = sm->sm_room;
+	return sm->sm_to;
+}
+
+static int
+sink_take(
+    struct pw_sink *sk, const char *mem, size_t len, bool more, size_t *taken)
+{
+	struct h2_stream *sm = stream_of(sk);
+	size_t n = len < sm->sm_room ? len : sm->sm_room;
+
+	(void)more;
+	*taken = n;
+	if (n == 0)
+		return -EAGAIN;
+	if (mem != sm->sm_to)
+		memcpy(sm->sm_to, mem, n);
+	sm->sm_to += n;
+	sm->sm_room -= n;
+	sm->sm_taken += n;
+	return 0;
+}
+
+/* It is copied: nothing of the page cache is needed any more. */
+static long
+sink_unacked(struct pw_sink *sk)
+{
+	(void)sk;
+	return 0;
+}
+
+const struct pw_sink_ops h2_stream_sink_ops = {
+    .take = sink_take, .unacked = sink_unacked, .room = sink_room};
+
+/* Steps until the frame is full, or there is no more for now. */
+static enum pw_send_status
+fill(struct h2_stream *sm)
+{
+	enum pw_send_status status = PW_SEND_AGAIN;
+
+	for (int n = 0; n < STEPS && status == PW_SEND_AGAIN; n++) {
+		if (!h2_stream_may_go_on(sm))
+			return PW_SEND_PENDING;
+		status = response_step(sm->sm_ex);
+		exchange_sent(sm->sm_ex);
+	}
+	if (status == PW_SEND_PENDING) {
+		sm->sm_ex->ex_looks = 0;
+		h2_stream_await_disk(sm);
+	}
+	return status;
+}
+
+/* Of a frame for which the client's windows have room: what the answer has now. */
+static ssize_t
+read_answer(struct h2_stream *sm, uint32_t *flags)
+{
+	enum pw_send_status status = PW_SEND_ERROR;
+
+	if (!sm->sm_failed)
+		status = fill(sm);
+	if (status == PW_SEND_DONE) {
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+		h2_stream_end_exchange(sm);
+	} else if (status == PW_SEND_ERROR) {
+		sm->sm_failed = true;
+		if (sm->sm_taken == 0) {
+			if (sm->sm_ex->ex_response.rs_send.snd_error != 0)
+				(void)response_replaced(sm->sm_ex);
+			sm->sm_ours = sm->sm_session->h2_tore = true;
+			return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+		}
+	} else if (status != PW_SEND_PENDING && sm->sm_taken == 0)
+		h2_stream_set_due(sm);
+	if (sm->sm_taken == 0 && status != PW_SEND_DONE)
+		return NGHTTP2_ERR_DEFERRED;
+	return (ssize_t)sm->sm_taken;
+}
+
+static ssize_t
+read_rest(struct h2_stream *sm, uint32_t *flags)
+{
+	size_t left = sm->sm_rest.b_len - sm->sm_rest_at;
+	size_t n = left < sm->sm_room ? left : sm->sm_room;
+
+	memcpy(sm->sm_to, sm->sm_rest.b_data + sm->sm_rest_at, n);
+	sm->sm_rest_at += n;
+	if (n == left)
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+	return (ssize_t)n;
+}
+
+/* The kernel's or the client's turn to say that it goes on. */
+static bool
+is_held_up(const struct h2_stream *sm)
+{
+	return sm->sm_due || sm->sm_ex->ex_pending ||
+	       sm->sm_item.it_timer == TIMER_PAUSE;
+}
+
+static ssize_t
+read_some(struct h2_stream *sm, uint32_t *flags)
+{
+	ssize_t n;
+
+	if (sm->sm_state == H2_LATE)
+		return read_rest(sm, flags);
+	if (sm->sm_state != H2_READY)
+		return is_held_up(sm) ? NGHTTP2_ERR_DEFERRED
+				      : read_answer(sm, flags);
+	n = h2_ready_read(sm, flags);
+	if (*flags & NGHTTP2_DATA_FLAG_EOF) {
+		h2_stream_timer(sm, TIMER_NONE);
+		sm->sm_state = H2_DONE;
+	}
+	return n;
+}
+
+ssize_t
+h2_stream_read(struct h2_stream *sm, size_t len, uint32_t *flags)
+{
+	struct h2 *h2 = sm->sm_session;
+	ssize_t n;
+
+	if (h2->h2_room - h2->h2_len < H2_FRAME_HEAD + len)
+		return NGHTTP2_ERR_PAUSE;
+	sm->sm_to = h2->h2_out + h2->h2_len + H2_FRAME_HEAD;
+	sm->sm_room = len;
+	sm->sm_taken = 0;
+	n = read_some(sm, flags);
+	sm->sm_to = NULL;
+	sm->sm_room = 0;
+	if (n >= 0) {
+		*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+		sm->sm_sent += (uint64_t)n;
+		h2->h2_sent += (uint64_t)n;
+	}
+	return n;
+}

@@ -1,0 +1,54 @@
+/*
+ * stream_priv: what the files of a stream share: stream.c (request and response), stream_frames.c,
+ * stream_time.c, and below them stream_turn.c.
+ */
+#ifndef SERVER_HTTP2_STREAM_PRIV_H
+#define SERVER_HTTP2_STREAM_PRIV_H
+
+#include "server/http2/stream.h"
+#include "server/worker/worker.h"
+
+static inline struct worker *
+h2_stream_worker(const struct h2_stream *sm)
+{
+	return sm->sm_session->h2_owner.ho_worker;
+}
+
+static inline struct buf_list *
+h2_stream_bufs(const struct h2_stream *sm)
+{
+	return &h2_stream_worker(sm)->wk_service.svc_bufs;
+}
+
+/* ---------------------------------------------------------- stream_turn.c */
+
+void h2_stream_timer(struct h2_stream *, enum timer);
+
+/* Asks for a turn of the session, unless it is stopped. */
+void h2_stream_ask_turn(const struct h2_stream *);
+
+/* Puts the stream on h2_due, and asks for a turn; takes it off. */
+void h2_stream_set_due(struct h2_stream *);
+void h2_stream_unset_due(struct h2_stream *);
+
+/* Starts TIMER_DISK, and waits for the completion. */
+void h2_stream_await_disk(struct h2_stream *);
+
+/* Returns false if a pause of its rate has begun, or goes on. */
+bool h2_stream_may_go_on(struct h2_stream *);
+
+/* Starts TIMER_SEND, unless a timer runs: the client may close the window. */
+void h2_stream_watch(struct h2_stream *);
+
+/* Ends an exchange whose response is given to libnghttp2. */
+void h2_stream_end_exchange(struct h2_stream *);
+
+/* Resets the stream: its client must not take what was sent for all. */
+void h2_stream_give_up(struct h2_stream *, uint32_t error);
+
+/* ------------------------------------------------------- the others' tables */
+
+extern const struct pw_sink_ops h2_stream_sink_ops;
+extern const struct sched_ops h2_stream_sched_ops;
+
+#endif

@@ -1,0 +1,146 @@
+/*
+ * stream_time: disks and clients that are late.
+ */
+#include "server/http2/hold.h"
+#include "server/http2/stream_priv.h"
+
+/*
+ * The disk does not answer: the client is told, and the exchange ends for nobody.  One that
+ * has begun can only be reset.
+ */
+static void
+disk_late(struct h2_stream *sm)
+{
+	struct exchange *ex = sm->sm_ex;
+
+	if (exchange_has_patience(ex)) {
+		h2_stream_timer(sm, TIMER_DISK);
+		return;
+	}
+	exchange_disk_late(ex);
+	if (sm->sm_state != H2_BODY)
+		exchange_503(ex);
+	if (sm->sm_state == H2_LATE)
+		h2_stream_watch(sm);
+	else
+		h2_stream_give_up(sm, NGHTTP2_INTERNAL_ERROR);
+	exchange_cancel(ex);
+	h2_hold_free(sm);
+	h2_stream_ask_turn(sm);
+}
+
+static bool
+has_no_window(const struct h2_stream *sm)
+{
+	return nghttp2_session_get_stream_remote_window_size(
+		   sm->sm_session->h2_session, sm->sm_id) <= 0;
+}
+
+/* Bytes that min_send_rate asks of the connection in a send_timeout. */
+static uint64_t
+least(const struct h2_stream *sm)
+{
+	const struct worker *wk = h2_stream_worker(sm);
+	uint64_t ms = wk->wk_sched.sc_timeouts[TIMER_SEND] / 1000;
+
+	return ms * wk->wk_service.svc_conf->conf_min_send_rate / 1000;
+}
+
+static bool
+is_too_few(uint64_t n, uint64_t wanted)
+{
+	return n == 0 || n < wanted;
+}
+
+/*
+ * A stream whose window the client has closed is as a connection of HTTP/1 whose socket is full.  Its
+ * client is slow on purpose if it has acknowledged all that was sent.  If it has not, its link is
+ * slow, and its streams share what is asked of it.
+ */
+static uint64_t
+least_of_stream(const struct h2_stream *sm)
+{
+	const struct h2 *h2 = sm->sm_session;
+
+	return pw_unacked(h2->h2_owner.ho_fd) > RESPONSE_SHARE
+		   ? least(sm) / h2->h2_open
+		   : least(sm);
+}
+
+/*
+ * Where the closed window is that of the connection, other streams may have had all.  If both are
+ * open, it is the connection that is slow, or its turn that is late.
+ */
+static bool
+is_too_slow(const struct h2_stream *sm)
+{
+	const struct h2 *h2 = sm->sm_session;
+
+	if (has_no_window(sm))
+		return is_too_few(
+		    sm->sm_sent - sm->sm_then, least_of_stream(sm));
+	return nghttp2_session_get_remote_window_size(h2->h2_session) <= 0 &&
+	       is_too_few(h2->h2_sent - sm->sm_all_then, least(sm));
+}
+
+static void
+client_late(struct h2_stream *sm)
+{
+	struct stats *sta = &h2_stream_worker(sm)->wk_service.svc_stats;
+
+	if (sm->sm_state == H2_DONE) {
+		h2_stream_give_up(sm, NGHTTP2_NO_ERROR);
+		h2_stream_ask_turn(sm);
+		return;
+	}
+	if (!is_too_slow(sm)) {
+		h2_stream_watch(sm);
+		return;
+	}
+	stat_add(sm->sm_sent == sm->sm_then ? &sta->sta_timeout[TIMER_SEND]
+					    : &sta->sta_capped[CAP_RATE],
+	    1);
+	h2_stream_give_up(sm, NGHTTP2_CANCEL);
+	h2_stream_ask_turn(sm);
+}
+
+static struct h2_stream *
+stream_of_item(const struct sched_item *it)
+{
+	return (struct h2_stream *)(void *)(uintptr_t)it;
+}
+
+static void
+on_timeout(struct sched_item *it, enum timer timer)
+{
+	struct h2_stream *sm = stream_of_item(it);
+
+	if (timer == TIMER_DISK)
+		disk_late(sm);
+	else
+		client_late(sm);
+}
+
+/* A pause has ended. */
+static void
+on_turn(struct sched_item *it)
+{
+	h2_stream_set_due(stream_of_item(it));
+}
+
+#ifdef PW_DEBUG
+/* Its session is asked: h2_check. */
+static void
+on_check(const struct sched_item *it)
+{
+	(void)it;
+}
+#endif
+
+const struct sched_ops h2_stream_sched_ops = {
+    .run = on_turn,
+    .timeout = on_timeout,
+#ifdef PW_DEBUG
+    .check = on_check,
+#endif
+};
