@@ -145,9 +145,9 @@ void pw_loop_tick(struct pw_loop *, uint64_t now_us);
 bool pw_loop_spare(struct pw_loop *);
 
 /*
- * A socket that was given pages of a file pins them: they stay in memory, and count for the
- * control group, until the client has acknowledged them.  bytes > 0: from now on the loop's
- * transmissions give their sockets copies, and at most so many bytes a call.  0: as usual.
+ * Bounds what the loop's transmissions give their sockets.  With bytes > 0 they send copies, at most
+ * `bytes` a call; with 0 they send pages of files again.  Pages in a socket stay in memory, and count
+ * for the control group, until the client acknowledges them.
  */
 void pw_loop_bound(struct pw_loop *, size_t bytes);
 
@@ -244,7 +244,7 @@ struct pw_file {
 	/* The caller's: set it once, fil_free is called with the last reference. */
 	void *fil_user;
 	void (*fil_user_free)(void *);
-	/* It has changed, and is looked up again.  The caller may set it too. */
+	/* The file has changed: the next open looks its path up.  The caller may set this. */
 	bool fil_stale;
 };
 

@@ -163,8 +163,8 @@ bool device_has_news(const struct pw_device *);
 bool device_announce(struct pw_device *, char *text, size_t size);
 
 /*
- * sendfile(2) or splice(2) has refused a file of it with this -errno (GPFS, some of FUSE): from
- * now on its files are copied.  Any thread.
+ * Notes that sendfile(2) or splice(2) refused a file of the device with this -errno (GPFS, some of
+ * FUSE): device_copies is true from now on, and its files are copied.  Any thread.
  */
 void device_refuses(struct pw_device *, int error);
 bool device_copies(const struct pw_device *);

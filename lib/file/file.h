@@ -53,23 +53,22 @@ void found_drop(struct found *);
 bool file_unchanged(const struct pw_file *, const struct stat *);
 
 /*
- * Compares an open file with its descriptor, after bytes of it were read.  Returns 0; -ESTALE if
- * the bytes may be of another version than fil_size and fil_mtime; or -errno of fstat(2).  What
- * changes the time of change alone (chmod, rename, unlink) is no other version, but where the
- * time of modification says nothing (0 or 1).  A kernel sets these times before it changes the
- * bytes, so a file that is the same after a read was the same during it.  Any thread; may wait
- * for the server of a network file system.
+ * Compares an open file with its descriptor after a read.  Returns 0, -ESTALE if the bytes may be of
+ * another version than fil_size and fil_mtime, or -errno of fstat(2).  A change of ctime alone (chmod,
+ * rename, unlink) is no other version, unless mtime is 0 or 1 and so tells nothing.  The kernel sets
+ * these times before it changes the bytes, so a file that is unchanged after a read was unchanged
+ * during it.  Any thread; may wait for the server of a network file system.
  */
 int file_check(const struct pw_file *);
 
 /*
- * Returns whether an open file is still as it was looked up, and sets fil_stale if not.  Asks
- * once in an iteration of the loop, and nothing that could wait: of what is no regular file, or on
- * a network file system, only fil_stale is known.
+ * Returns true if an open file is as it was when it was looked up; sets fil_stale if not.  Calls
+ * fstat(2) once in an iteration of the loop, unless that may wait: for other types than regular
+ * files, and on network file systems, fil_stale alone decides.
  */
 bool file_is_fresh(struct pw_file *);
 
-/* Has the loop's owner log what is new about the file's device.  Loop's thread. */
+/* Calls plc_device for each of the device's news (device_announce).  Loop's thread. */
 void file_announce(const struct pw_file *);
 
 /* One reference, the caller's; takes over descriptor and attribute, on failure too. */

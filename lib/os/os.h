@@ -249,9 +249,8 @@ void os_memory(struct os_memory *);
 void os_prepare_heap(void);
 
 /*
- * Gives the whole pages of memory that malloc(3) has returned back to the kernel; what is in them
- * is lost.  Returns how many bytes of them were in memory; 0 where malloc's own free memory goes
- * back without it.  May wait.
+ * Returns the whole pages of a malloc(3)ed piece to the kernel; their contents are lost.  Returns how
+ * many of their bytes were in memory, or 0 where malloc returns its free memory itself.  May wait.
  */
 size_t os_release(void *, size_t len);
 

@@ -35,7 +35,7 @@ struct pw_send_path {
 	bool path_keeps;
 	/* Its call sends snd_mem as well: a head, if something of the file follows. */
 	bool path_takes_memory;
-	/* Its call sends what it has read before: no tail is left to copied.c. */
+	/* The path's call sends what it has read, so copied.c sends no tail. */
 	bool path_reads;
 };
 
@@ -73,8 +73,8 @@ enum pw_send_status send_prefetched(
 /*
  * The budget (budget.h) for a window of len bytes.  -EINPROGRESS: there is no room now, the
  * transmission is pending, and done is called when there is; -EAGAIN: the same without done.
- * settle gives back the part that has been sent; where the socket is full and its loop bounded,
- * all of it.
+ * settle returns the part that was sent to the budget, or all of it if the socket is full and its
+ * loop bounded.
  */
 int send_room_take(
     struct pw_send *, size_t len, void (*done)(struct pw_waiter *));
@@ -157,32 +157,32 @@ void send_drop_rest(struct pw_send *);
 bool aio_is_empty(const struct pw_send *);
 
 /*
- * A send_call_f: sendfile(2), but for the tail, or where it is refused: that is copied.
+ * A send_call_f.  Calls sendfile(2); copies the tail, and all of a file where sendfile is refused.
  */
 int send_by_sendfile(struct pw_send *, size_t len, size_t *sent);
 
 /*
- * A send_call_f: memory and what follows of the file are read into memory, compared with the
- * file's descriptor if that was the last byte, and sent together.  -EBUSY, with ss_result
- * -EAGAIN: the page is not in memory any more.
+ * A send_call_f.  Reads the next bytes of the file into memory, compares the file with its
+ * descriptor after the last byte, and sends them behind snd_mem.  Returns -EBUSY with ss_result
+ * -EAGAIN if the page was evicted.
  */
 int send_copied(struct pw_send *, size_t len, size_t *sent);
 
 /*
- * Returns true if that has happened: then the pool has to send, since to ask again at once is of
- * no use, nor innocent.  A pw_sink sees to that itself.
+ * Returns true if a page was evicted before it could be copied.  Then the pool has to send: a second
+ * residency check at once has the same result, and may start a read.  A pw_sink handles this itself.
  */
 bool send_was_refused(struct pw_send *);
 
-/* So many of the next len bytes may go as pages of the file; 0: they have to be copied. */
+/* Returns how many of the next len bytes may go as pages of the file; the others are copied. */
 size_t send_before_tail(const struct pw_send *, size_t len);
 
-/* After len bytes at snd_off were read: 0, or what file_check says if these are the last. */
+/* Call after len bytes at snd_off were read.  Returns file_check() if they are the last, else 0. */
 int send_check(const struct pw_send *, size_t len);
 
 /*
- * Returns true if a call says so that the file system, or the kernel, has no sendfile(2) or
- * splice(2) for its files, which is then remembered of the device.  Any thread.
+ * Returns true if error, of a call, means that the file system or the kernel has no sendfile(2) or
+ * splice(2) for its files.  Notes it for the device.  Any thread.
  */
 bool send_is_refused(const struct pw_send *, int error);
 
@@ -192,7 +192,7 @@ off_t send_window_end(const struct pw_send *, off_t from);
 /* The same for snd_off, but at most a share away. */
 off_t send_share_end(const struct pw_send *);
 
-/* Bytes of a call: see pw_loop_bound; 0: its loop is not bounded.  Any thread. */
+/* Returns the most bytes that a call may send (pw_loop_bound), or 0 without a bound.  Any thread. */
 static inline size_t
 send_bound(const struct pw_send *s)
 {

@@ -18,7 +18,7 @@ sink_error(int error)
 	return error == -EINTR || error == -EBUSY ? -EIO : error;
 }
 
-/* Its bytes are copied, into a sink or, while the loop is bounded, into the socket. */
+/* Returns true if bytes are copied: into a sink or, while the loop is bounded, into the socket. */
 static inline bool
 sink_copies(const struct pw_send *s)
 {
@@ -49,7 +49,7 @@ sink_unacked(const struct pw_send *s)
 	return sk == NULL ? os_unacked(s->snd_sock) : sk->sk_ops->unacked(sk);
 }
 
-/* path_step of all paths where sink_copies; and path_finish. */
+/* path_step and path_finish of all paths if sink_copies is true. */
 enum pw_send_status sink_step(struct pw_send *);
 void sink_finish(struct pw_send *);
 

@@ -1,5 +1,5 @@
 /*
- * offset: sums of file offsets that cannot overflow, up to the end of a file of 2^63-1 bytes.
+ * offset: adds to file offsets without overflow, also in a file of 2^63-1 bytes.
  */
 #ifndef LIB_UTIL_OFFSET_H
 #define LIB_UTIL_OFFSET_H

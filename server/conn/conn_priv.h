@@ -35,7 +35,7 @@ conn_log_tls(const struct conn *c)
 	return c->cn_secure ? &c->cn_transport.tr_tls->tl_log : NULL;
 }
 
-/* Before something is given to its socket. */
+/* Call before the connection sends: limits what its socket may hold. */
 static inline void
 conn_bound(struct conn *c)
 {
@@ -71,8 +71,8 @@ void conn_await_disk(struct conn *);
 enum next conn_ended(const struct conn *);
 
 /*
- * Returns true if bytes lie in the socket that were not looked at.  Part of a client's hello, or of
- * a PROXY header before TLS, waits there for its rest and does not count.
+ * Returns true if the socket has bytes that the server did not look at.  Part of a ClientHello, or
+ * of a PROXY header before TLS, stays in the socket until the rest arrives, and does not count.
  */
 bool conn_has_news(const struct conn *);
 

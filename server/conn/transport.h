@@ -62,7 +62,7 @@ bool transport_is_broken(const struct transport *);
 /* No bytes lie in it that were not read yet; its end may. */
 bool transport_nothing_came(const struct transport *);
 
-/* More bytes lie in the socket than these, which transport_peek has shown. */
+/* Returns true if the socket has more bytes than `known`, which transport_peek returned. */
 bool transport_has_more(const struct transport *, size_t known);
 
 /* Bytes, or -errno. */

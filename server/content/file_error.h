@@ -14,7 +14,7 @@ struct exchange;
  */
 void file_error_tell(struct exchange *, int error);
 
-/* The file changed while it was sent: the answer is cut.  Logged once a minute. */
+/* Logs, once a minute, that a file changed while it was sent and the response is cut. */
 void file_error_changed(struct exchange *);
 
 /* For want of a descriptor? */

@@ -51,7 +51,7 @@ struct response_cache;
 struct seed;
 struct site;
 
-/* All that were made of one open file. */
+/* The responses that were made of one open file. */
 LIST_HEAD(response_cache_list, cached_response);
 
 /* Absent (s_ptr is NULL): there can be no answer. */
@@ -127,9 +127,9 @@ struct cached_response *response_cache_of_file(struct response_cache *,
     struct cached_key, const struct pw_file *, uint64_t now_us);
 
 /*
- * Puts an answer on the list of its file, which is open: it is fresh as long as the descriptor
- * says so.  move: another list, which is empty, is the file's from now on.  forget: the file is
- * closed; what is on its list is fresh for the rest of its second.
+ * Puts a response on the list of its open file: it is fresh as long as the file is (file_is_fresh).
+ * move moves all of a list to another, empty one.  forget empties the list of a file that is closed:
+ * its responses stay fresh for the rest of their second.
  */
 void response_cache_link(
     struct cached_response *, struct pw_file *, struct response_cache_list *);

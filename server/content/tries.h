@@ -1,11 +1,11 @@
 /*
- * tries: counts the passwords that clients tried, and those that were tried for users, to verify
- * them in a fair order.  The caller's lock.
+ * tries: counts the passwords that each client tried, and those that were tried for each user, so
+ * that the verifier can be fair.  The caller holds a lock.
  *
- * A count-min sketch (Cormode, Muthukrishnan: "An Improved Data Stream Summary", 2005): a key
- * has a cell in each row, and the lowest counts.  So 256 KiB do for any number of addresses; with
- * very many of them a count may be too high, never too low.  A minute without a try halves a count,
- * and the next try is then the first of its minute.
+ * The counts are a count-min sketch (Cormode, Muthukrishnan: "An Improved Data Stream Summary",
+ * 2005): a key has a cell in each row, and the lowest one is its count.  So 256 KiB suffice for any
+ * number of addresses; with very many a count may be too high, never too low.  Each minute without a
+ * try halves a count.
  */
 #ifndef SERVER_CONTENT_TRIES_H
 #define SERVER_CONTENT_TRIES_H
@@ -22,10 +22,10 @@
 
 struct tries_cell {
 	uint32_t tc_count;
-	uint32_t tc_last; /* seconds: the last try */
+	uint32_t tc_last; /* time of the last try, seconds */
 };
 
-/* Zero it, then draw the seed. */
+/* The caller zeroes it and draws the seed. */
 struct tries {
 	struct seed tr_seed;
 	struct tries_cell tr_cells[TRIES_ROWS][TRIES_CELLS];
@@ -48,10 +48,10 @@ uint64_t tries_rank(
 unsigned tries_for_user(
     const struct tries *, const struct tries_key *, uint32_t now_s);
 
-/* Counts one. */
+/* Counts a try. */
 void tries_add(struct tries *, const struct tries_key *, uint32_t now_s);
 
-/* Takes one back: the password was right. */
+/* Uncounts a try whose password was right. */
 void tries_forgive(struct tries *, const struct tries_key *, uint32_t now_s);
 
 #endif

@@ -58,7 +58,7 @@ void buf_shrink(struct buf *, struct buf_list *);
 /* Gives the memory back; the buffer is empty and may be used again. */
 void buf_release(struct buf *, struct buf_list *);
 
-/* Frees so many blocks of each size at most. */
+/* Frees at most `most` blocks of each size. */
 void buf_list_free(struct buf_list *, unsigned most);
 void buf_list_destroy(struct buf_list *);
 

@@ -80,12 +80,13 @@ int limits_enter(
 void limits_leave(struct connection_limits *, struct client *);
 
 /*
- * A worker may ask the others to close a connection for it: COMMAND_WISH.  Each publishes the rank
- * of what it would close next (0: nothing; higher goes first), so a worker asks only those that
- * have a higher one, or have published none for LIMITS_FRESH_US.  An asked worker closes a connection, whose
- * slot goes to a worker that waits, or answers with COMMAND_PLACE that it has nothing better.
- * A worker with rank 0 asks all, each time, and gets no answer without a slot.
- * One that owes an answer for LIMITS_ANSWER_US is asked no more until it answers.
+ * A worker may ask the others to close a connection for it: COMMAND_WISH.  Each worker publishes
+ * the rank of its own victim; the highest rank is closed first, and 0 means that there is none.  So
+ * a worker asks only those whose rank is higher, or is older than LIMITS_FRESH_US.  The worker that
+ * was asked closes a connection, whose slot goes to a worker that waits, or replies with
+ * COMMAND_PLACE that its rank is not higher.  A worker with rank 0 asks all others each time, and
+ * gets no reply without a slot.  A worker that does not reply within LIMITS_ANSWER_US is not asked
+ * again until it does.
  */
 #define LIMITS_WORKERS	 1024 /* at most */
 #define LIMITS_FRESH_US	 20000
@@ -93,21 +94,22 @@ void limits_leave(struct connection_limits *, struct client *);
 #define LIMITS_NOBODY	 LIMITS_WORKERS
 
 /*
- * rank: of what the worker would close itself.  Returns 0 if no other may have better.  Otherwise
- * the worker waits as after limits_wait, and should close its own at the time that is returned, if
- * there was no COMMAND_PLACE.  If rank is not 0 that is LIMITS_ANSWER_US after the first question at
- * the latest, until the worker has a slot: also if others answer, but late, or give their slots to
- * third ones.
+ * Asks the others for a slot.  rank is that of the worker's own victim.  Returns 0 if no other
+ * worker may have a higher one.  Otherwise the worker waits as after limits_wait, and should close its
+ * own victim at the returned time, unless COMMAND_PLACE comes before.  A worker with a victim waits no
+ * longer than LIMITS_ANSWER_US after its first question, until it has a slot, even if others reply
+ * late or give their slots to third workers.
  */
 uint64_t limits_ask(struct connection_limits *, unsigned worker, uint32_t rank,
     uint64_t now_us);
 
-/* Returns true if the worker owes answers. */
+/* Returns true if other workers wait for a reply of this one. */
 bool limits_is_asked(const struct connection_limits *, unsigned worker);
 
 /*
- * Answers all askers that have nothing worse than rank.  Returns one that has, or LIMITS_NOBODY.
- * The caller closes a connection for it, now or later, and calls limits_answered.
+ * Replies to all askers whose rank is not below `rank`.  Returns an asker with a lower rank, or
+ * LIMITS_NOBODY.  The caller closes a connection for that asker, now or later, and calls
+ * limits_answered.
  */
 unsigned limits_asker(struct connection_limits *, unsigned worker,
     uint32_t rank, uint64_t now_us);

@@ -4,9 +4,9 @@
  *
  * The address or network with the highest score gives one up.  A connection counts 1 at its
  * address (client_key.h), 1/4 in its /24 or /56, 1/8 in its /16 or /48; the highest sum is the
- * score.  So a client that has many addresses of one network is no group of clients, and
- * one that is slow, and alone at its address, stays while another has two.  Equal scores:
- * first the address with more connections, then a connection that has sent nothing, then the oldest.
+ * score.  So many addresses of one network count like one client, and a slow client that is alone
+ * at its address stays while another address has two connections.  Of equal scores the address with
+ * more connections goes first, then a connection that has sent nothing, then the oldest.
  */
 #ifndef SERVER_WORKER_HOARD_H
 #define SERVER_WORKER_HOARD_H
@@ -31,7 +31,7 @@ struct hoard_rank {
 	unsigned hr_count; /* connections of the address */
 };
 
-/* A number that is higher for a connection that is closed before another; 0: there is none. */
+/* Returns the rank of a victim: of two, the higher one is closed first.  Returns 0 for none. */
 static inline uint32_t
 hoard_rank(const struct hoard_rank *hr)
 {
@@ -39,10 +39,10 @@ hoard_rank(const struct hoard_rank *hr)
 }
 
 /*
- * list: n of them, HOARD_MAX at most, the oldest first; of these the first ripe may be
- * closed, the others are too young and only count.  Returns the index of the one to close and its
- * rank.  Returns HOARD_NONE if the list is empty, or if all that may be closed have less
- * than half of the highest score; rank is then the highest one.
+ * Chooses a victim of the n connections in list, HOARD_MAX at most, the oldest first.  The first
+ * `ripe` of them may be closed; the others are too young and only count.  Returns the victim's index
+ * and stores its rank.  Returns HOARD_NONE if the list is empty, or if each that may be closed has
+ * less than half of the highest score; then it stores the highest rank.
  */
 size_t hoard_pick(const struct seed *, const struct hoarded *list, size_t n,
     size_t ripe, struct hoard_rank *rank);

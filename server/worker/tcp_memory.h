@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How much of an answer a socket is given that its client has not taken yet. */
+/* How much a socket may hold that its client has not acknowledged. */
 enum tcp_level {
 	TCP_ALL,    /* what the kernel takes */
 	TCP_LESS,   /* 128 KiB */
@@ -57,7 +57,7 @@ tcp_memory_is_short(const struct tcp_memory *pr)
 	return atomic_load_explicit(&pr->pr_on, memory_order_relaxed);
 }
 
-/* Limits the data in a socket. */
+/* Limits what the socket may hold. */
 void tcp_memory_apply(const struct tcp_memory *, enum tcp_level, int sock);
 
 #endif

@@ -1,14 +1,14 @@
 /*
- * unacked: bytes that the sockets of a worker hold, and how much that is of what they may hold
- * together.  Only where a control group limits memory.
+ * unacked: counts the bytes that a worker's sockets hold, and bounds them where a control group
+ * limits memory.
  *
- * What a client has not acknowledged counts for the group: pages of files that sendfile(2) gave to
- * a socket stay in memory until then (v1 and v2), and so does the socket's own memory (v2).  Neither
- * can be evicted.  Seven hundred clients that ask for a file and read nothing would otherwise fill
- * the group: then nothing else stays in memory, and the kernel kills the process.
+ * Pages of files that sendfile(2) gave to a socket count for the group until the client acknowledges
+ * them (v1 and v2), and so does the socket's own memory (v2).  The kernel can evict neither.  Without
+ * a bound, seven hundred clients that request a file and read nothing fill the group, and the kernel
+ * kills the process.
  *
- * What is given is counted at once; what was acknowledged is asked (SIOCOUTQ) only when the sum
- * matters: of a few sockets each time, the one first that was asked longest ago.  Loop's thread.
+ * Bytes are added when they are sent.  Acknowledged ones are subtracted when the sum nears its bound:
+ * SIOCOUTQ is called for a few sockets each time, in turn.  Loop's thread.
  */
 #ifndef SERVER_WORKER_UNACKED_H
 #define SERVER_WORKER_UNACKED_H
@@ -29,21 +29,21 @@ struct unacked_item {
 struct unacked {
 	uint64_t
 	    un_share; /* bytes that sockets may hold; 0: there is no limit */
-	uint64_t un_bytes; /* that they hold, or less */
+	uint64_t un_bytes; /* upper bound of what they hold */
 	enum tcp_level un_level;
 	TAILQ_HEAD(, unacked_item) un_items;
 };
 
 void unacked_init(struct unacked *, uint64_t share);
 
-/* The socket was given so many bytes.  True: TCP_LITTLE begins. */
+/* Adds bytes that were given to the socket.  Returns true if TCP_LITTLE begins. */
 bool unacked_gave(
     struct unacked *, struct unacked_item *, int sock, uint64_t bytes);
 
-/* The socket is to be closed. */
+/* Call before the socket is closed. */
 void unacked_forget(struct unacked *, struct unacked_item *);
 
-/* A few times a second. */
+/* Call a few times a second. */
 void unacked_tick(struct unacked *);
 
 #endif

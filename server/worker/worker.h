@@ -168,10 +168,10 @@ worker_lap(struct worker *wk, enum loop_phase kind)
 	pw_loop_awake(wk->wk_service.svc_loop, now);
 }
 
-/* Something may have been given to this socket: looks whether sockets hold too much. */
+/* Call when this socket may have been given bytes: checks whether sockets hold too much. */
 void worker_look(struct worker *, struct unacked_item *, int sock);
 
-/* Now and then it is time to look; where memory is limited, always. */
+/* Returns true if worker_look is due: always if memory is limited, else after wk_look bytes. */
 static inline bool
 worker_may_look(const struct worker *wk)
 {
@@ -179,7 +179,7 @@ worker_may_look(const struct worker *wk)
 	       wk->wk_look;
 }
 
-/* What a socket may be given now. */
+/* Returns what a socket may hold now. */
 static inline enum tcp_level
 worker_level(const struct worker *wk)
 {
