@@ -4,6 +4,7 @@ import contextlib
 import faulthandler
 import os
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -46,8 +47,9 @@ if http2.ON:
         "tickets", "tls", "tls_clients",
         "tool_digest", "tool_precompress", "traffic")]
 
-# In seconds, from the making of what it needs to the end of that.  Then the process ends,
-# and says where it was: pytest-xdist starts another one, and the test has failed.
+# In seconds, from the making of what it needs to the end of that.  Then the test has failed.  If that
+# does not end it within a minute, the process ends, and says where it was.  (pytest-xdist starts
+# another one, but may lose tests that the first one had.)
 LIMIT = int(os.environ.get("PAGEWISE_TEST_SECONDS", 300 * harness.SLOWER))
 
 MARKERS = [
@@ -102,9 +104,16 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item):
-    faulthandler.dump_traceback_later(LIMIT, exit=True, file=item.config.pagewise_stderr)
+    def end(*_):
+        pytest.fail("the test took more than %d s" % LIMIT)
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(LIMIT)
+    faulthandler.dump_traceback_later(LIMIT + 60, exit=True, file=item.config.pagewise_stderr)
     yield
     faulthandler.cancel_dump_traceback_later()
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 def pytest_unconfigure(config):

@@ -12,7 +12,7 @@ MOST = 3  # flaky tests of a run that still succeeds
 FAULT = re.compile(
     r"(Address|Leak|Thread|UndefinedBehavior)Sanitizer|: runtime error: "  # a sanitizer's report
     r"|killed by signal (?!9 )|exit code -|ended with status|[Cc]ore dumped|Segmentation fault"
-    r"|crashed while running"  # tests/conftest.py ended a test after its limit
+    r"|the test took more than|crashed while running"  # tests/conftest.py ended it
     r"|ProtocolError|At index \d+ diff: b['\"]|\bis wrong\b")  # wrong bytes
 
 
