@@ -92,17 +92,30 @@ conf_set_workers(struct conf_scope *scope, const struct key *key,
 	return error;
 }
 
+static int
+set_size_or_auto(const struct key *key, const char *text, uint64_t automatic,
+    uint64_t *value, struct conf_why *why)
+{
+	if (strcmp(text, "auto") != 0)
+		return conf_in_range(key, text, ", or auto", value, why);
+	*value = automatic;
+	return 0;
+}
+
 int
 conf_set_tcp_memory(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
-	uint64_t *value = &scope->cs_conf->conf_tcp_memory;
+	return set_size_or_auto(
+	    key, text, TCP_MEMORY_AUTO, &scope->cs_conf->conf_tcp_memory, why);
+}
 
-	if (strcmp(text, "auto") == 0) {
-		*value = TCP_MEMORY_AUTO;
-		return 0;
-	}
-	return conf_in_range(key, text, ", or auto", value, why);
+int
+conf_set_hot_set(struct conf_scope *scope, const struct key *key,
+    const char *text, struct conf_why *why)
+{
+	return set_size_or_auto(
+	    key, text, HOT_SET_AUTO, &scope->cs_conf->conf_hot_set, why);
 }
 
 int

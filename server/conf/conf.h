@@ -202,6 +202,7 @@ struct conf_types {
 };
 
 #define TCP_MEMORY_AUTO UINT64_MAX /* half of what the kernel has plenty of */
+#define HOT_SET_AUTO	UINT64_MAX /* 16 MiB, or a part of a small memory limit */
 
 struct conf {
 	struct listen_addr *conf_listen;
@@ -256,8 +257,9 @@ struct conf {
 	unsigned conf_min_send_rate;	 /* bytes/s; 0: none */
 	uint64_t conf_tcp_memory;	 /* bytes, or TCP_MEMORY_AUTO */
 	unsigned conf_open_files;	 /* descriptors cached per worker */
-	size_t conf_hot_set;		 /* bytes, of each worker; 0: off */
-	unsigned conf_popular;		 /* paths that are told; 0: off */
+	uint64_t
+	    conf_hot_set; /* bytes, of each worker, or HOT_SET_AUTO; 0: off */
+	unsigned conf_popular; /* paths that are told; 0: off */
 
 	char *conf_live; /* paths of server/content/health.h; NULL: none */
 	char *conf_ready;

@@ -113,6 +113,7 @@ key_set_f conf_set_number;
 key_set_f conf_set_bool;
 key_set_f conf_set_workers;
 key_set_f conf_set_tcp_memory;
+key_set_f conf_set_hot_set;
 key_set_f conf_set_access_log;
 key_set_f conf_set_log_format;
 key_set_f conf_set_log_fields;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/os/os.h"
 #include "lib/os/seed.h"
 #include "lib/util/cacheline.h"
 #include "lib/util/clock.h"
@@ -22,6 +23,8 @@
 #define LINGER_US 5000000
 #define GRACE_US  1000000 /* at the end, for a last request */
 #define SECOND_US ((uint64_t)1000000)
+#define HOT_SET	  ((uint64_t)16 << 20)
+#define HOT_PART  16		       /* of the memory, for all workers */
 #define LOOK	  ((uint64_t)64 << 10) /* bytes: see tcp_memory.h */
 
 static void
@@ -87,13 +90,28 @@ set_timeouts(struct worker *wk)
 	wk->wk_sched.sc_timeouts[TIMER_GRACE] = GRACE_US;
 }
 
+/* Returns the bytes of each worker's response cache. */
+static size_t
+hot_set_size(const struct conf *conf)
+{
+	struct os_memory om;
+	uint64_t share;
+
+	if (conf->conf_hot_set != HOT_SET_AUTO)
+		return (size_t)conf->conf_hot_set;
+	os_memory(&om);
+	share = om.om_bytes / HOT_PART / conf->conf_workers;
+	return (size_t)(share < HOT_SET ? share : HOT_SET);
+}
+
 static int
 create_hot(struct worker *wk)
 {
-	if (wk->wk_service.svc_conf->conf_hot_set == 0)
+	size_t size = hot_set_size(wk->wk_service.svc_conf);
+
+	if (size == 0)
 		return 0;
-	wk->wk_service.svc_hot =
-	    response_cache_create(wk->wk_service.svc_conf->conf_hot_set);
+	wk->wk_service.svc_hot = response_cache_create(size);
 	wk->wk_header_cache = header_cache_create();
 	return wk->wk_service.svc_hot == NULL || wk->wk_header_cache == NULL
 		   ? -ENOMEM

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import tree as t
 from harness import request, wait_until
 from test_limits_clients import QUIET, figure, limited
 
@@ -324,3 +325,23 @@ def test_nothing_is_bounded_with_tcp_memory_0(limited_server):
     assert limited(server, "memory") == 0
     for c in hogs:
         c.reset()
+
+
+def test_the_hot_set_is_a_part_of_the_limit(limited_server, site):
+    """A sixteenth of it, for three workers; one of them has more files than its part holds."""
+    files, most = 150, LIMIT // 16 // 3
+    for i in range(files):
+        t.write(site / str(i), t.content(i, 65536))
+    server = limited_server(workers=3, hot_set="auto")
+    with server.connect() as c:
+
+        def filled():
+            for i in range(files):
+                assert c.ask("/%d" % i).body == t.content(i, 65536)
+            return figure(server, "pagewise_hot_bytes") > most // 2
+
+        wait_until(filled, "files whose last change is old enough")
+        assert filled()
+        assert figure(server, "pagewise_hot_bytes") <= most < files * 65536
+        c.finish()
+    server.stop()

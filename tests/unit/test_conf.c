@@ -43,7 +43,7 @@ every_key_has_its_documented_default(void **state)
 	assert_int_equal(conf->conf_min_send_rate, 240);
 	assert_int_equal(conf->conf_tcp_memory, TCP_MEMORY_AUTO);
 	assert_int_equal(conf->conf_open_files, 1024);
-	assert_int_equal(conf->conf_hot_set, 16 << 20);
+	assert_int_equal(conf->conf_hot_set, HOT_SET_AUTO);
 	assert_ptr_equal(set->set_send_path, pw_send_default());
 	assert_int_equal(set->set_readahead, PW_READAHEAD_AUTO);
 	assert_int_equal(set->set_cache, PW_CACHE_KEEP);

@@ -533,7 +533,7 @@ a_number_is_checked_against_its_range(void **state)
 		"99999999999999999999 is out of range (1 to 256)"},
 	    {"open_files = 15", "15 is out of range (16 to 1000000)"},
 	    {"open_files = 1000001", "1000001 is out of range (16 to 1000000)"},
-	    {"hot_set = 65G", "65G is out of range (0 to 64G)"},
+	    {"hot_set = 65G", "65G is out of range (0 to 64G, or auto)"},
 	    {"max_head_size = 1023", "1023 is out of range (1K to 1M)"},
 	    {"max_head_size = 1025K", "1025K is out of range (1K to 1M)"},
 	    {"readahead = 63K", "63K is out of range (64K to 64M, 0 or auto)"},
