@@ -187,15 +187,22 @@ many_addresses_are_kept_apart(void **state)
 	limits_destroy(&cs);
 }
 
+struct thread_of {
+	pthread_t to_id;
+	struct connection_limits *to_limits;
+	unsigned to_worker;
+};
+
 static void *
 come_and_go(void *arg)
 {
-	struct connection_limits *cs = arg;
+	const struct thread_of *to = arg;
+	struct connection_limits *cs = to->to_limits;
 	struct client *cl;
 	int i;
 
 	for (i = 0; i < 20000; i++) {
-		if (!limits_reserve(cs, 0))
+		if (!limits_reserve(cs, to->to_worker))
 			continue;
 		if (enter(cs, i % 2 ? "192.0.2.1" : "192.0.2.2", &cl) == 0)
 			limits_leave(cs, cl);
@@ -210,15 +217,19 @@ threads_lose_no_place(void **state)
 {
 	struct connection_limits *cs = create(3, 2);
 	struct client *cl[2], *none;
-	pthread_t threads[4];
-	size_t i;
+	struct thread_of threads[WORKERS];
+	unsigned i;
 
 	(void)state;
-	for (i = 0; i < COUNT(threads); i++)
-		assert_int_equal(
-		    pthread_create(&threads[i], NULL, come_and_go, cs), 0);
-	for (i = 0; i < COUNT(threads); i++)
-		pthread_join(threads[i], NULL);
+	for (i = 0; i < WORKERS; i++) {
+		threads[i] =
+		    (struct thread_of){.to_limits = cs, .to_worker = i};
+		assert_int_equal(pthread_create(&threads[i].to_id, NULL,
+				     come_and_go, &threads[i]),
+		    0);
+	}
+	for (i = 0; i < WORKERS; i++)
+		pthread_join(threads[i].to_id, NULL);
 	reserve(cs, 3);
 	assert_false(limits_reserve(cs, 0));
 	for (i = 0; i < 2; i++)
