@@ -40,6 +40,11 @@ os_release(void *mem, size_t len)
 	return 0;
 }
 
+void
+os_trim(void)
+{
+}
+
 /* Whatever is mapped when this is called, which is at the start. */
 int
 os_lock_program(void)

@@ -114,6 +114,14 @@ os_release(void *mem, size_t len)
 #endif
 }
 
+void
+os_trim(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}
+
 int
 os_lock_program(void)
 {

@@ -254,6 +254,12 @@ void os_prepare_heap(void);
  */
 size_t os_release(void *, size_t len);
 
+/*
+ * Gives whole pages of free memory of all heaps back.  Holds the lock of each heap for 0.1 ms a MiB: see
+ * os_release.
+ */
+void os_trim(void);
+
 /* Keeps the program and its libraries in memory; 0, or -errno if only brought in. */
 int os_lock_program(void);
 

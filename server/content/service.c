@@ -1,6 +1,7 @@
 /*
  * service: see service.h.
  */
+#include <limits.h>
 #include <stdlib.h>
 
 #include "server/content/exchange.h"
@@ -50,22 +51,29 @@ service_give(struct service *svc, struct exchange *ex)
 }
 
 static void
-forget_exchanges(struct exchange_list *xl)
+forget_exchanges(struct exchange_list *xl, unsigned most)
 {
 	struct exchange *ex;
 
-	while ((ex = SLIST_FIRST(&xl->xl_free)) != NULL) {
+	while (most-- > 0 && (ex = SLIST_FIRST(&xl->xl_free)) != NULL) {
 		SLIST_REMOVE_HEAD(&xl->xl_free, ex_free);
+		xl->xl_count--;
 		free(ex);
 	}
-	xl->xl_count = 0;
+}
+
+void
+service_trim(struct service *svc, unsigned most)
+{
+	buf_list_free(&svc->svc_bufs, most);
+	forget_exchanges(&svc->svc_exchanges, most);
 }
 
 void
 service_end(struct service *svc)
 {
 	buf_list_destroy(&svc->svc_bufs);
-	forget_exchanges(&svc->svc_exchanges);
+	forget_exchanges(&svc->svc_exchanges, UINT_MAX);
 	response_cache_destroy(&svc->svc_hot);
 	popular_destroy(&svc->svc_popular);
 	hmac_destroy(&svc->svc_hmac);

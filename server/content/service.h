@@ -77,6 +77,9 @@ time_t service_time(struct service *);
 struct exchange *service_take(struct service *);
 void service_give(struct service *, struct exchange *);
 
+/* Frees up to most of each kind of memory that is kept for later. */
+void service_trim(struct service *, unsigned most);
+
 /* Frees lists, ready answers and scratch; loop and listings are gone already. */
 void service_end(struct service *);
 

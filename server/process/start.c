@@ -26,6 +26,7 @@
 #include "server/process/roots.h"
 #include "server/process/sandbox.h"
 #include "server/process/serve_priv.h"
+#include "server/worker/event_memory.h"
 #include "server/worker/listener.h"
 
 #define RESERVE 8 /* descriptors that are not for connections */
@@ -559,6 +560,7 @@ say_ready(struct server *sv)
 int
 serve_start(struct server *sv, struct listen_table *old, bool again)
 {
+	event_memory_use();
 	prepare(sv->sv_conf);
 	if (open_all(sv, old, again) == -1)
 		return -1;

@@ -12,6 +12,7 @@
 #define PIECES ((size_t)8192)
 #define MISSES 16  /* pieces that had little in memory, of each size */
 #define TICKS  8   /* two seconds with few connections, before it begins */
+#define HIGH   4   /* the same where memory is short */
 #define BLOCKS 512 /* of a tick: 50 us */
 #define LEAST  16  /* connections that were there */
 
@@ -19,6 +20,33 @@ void
 release_init(struct release *rl, struct pw_loop *loop)
 {
 	*rl = (struct release){.rl_loop = loop};
+}
+
+static int
+trim(struct pw_task *tk)
+{
+	(void)tk;
+	os_trim();
+	return 0;
+}
+
+static void
+on_trimmed(struct pw_waiter *w)
+{
+	struct release *rl =
+	    (struct release *)(void *)((char *)w - offsetof(struct release,
+						       rl_task.tk_waiter));
+
+	rl->rl_trims = false;
+}
+
+/* What is left of this heap is little, and the heaps of other threads come now. */
+static void
+begin_trim(struct release *rl)
+{
+	rl->rl_task =
+	    (struct pw_task){.tk_waiter.wt_done = on_trimmed, .tk_work = trim};
+	rl->rl_trims = pw_task_run(rl->rl_loop, 0, &rl->rl_task) == 0;
 }
 
 static void
@@ -29,6 +57,8 @@ end(struct release *rl)
 	free(rl->rl_pieces);
 	rl->rl_pieces = NULL;
 	rl->rl_size = 0;
+	if (!rl->rl_stopped)
+		begin_trim(rl);
 }
 
 static int
@@ -67,7 +97,7 @@ on_done(struct pw_waiter *w)
 		rl->rl_size = rl->rl_size > SMALL ? rl->rl_size / 4 : 0;
 		rl->rl_misses = 0;
 	}
-	if (w->wt_error != 0 || rl->rl_size == 0 || !take(rl))
+	if (w->wt_error != 0 || rl->rl_stopped || rl->rl_size == 0 || !take(rl))
 		end(rl);
 }
 
@@ -86,18 +116,26 @@ begin(struct release *rl)
 }
 
 void
-release_tick(struct release *rl, unsigned connections, struct buf_list *bufs)
+release_tick(
+    struct release *rl, unsigned connections, bool high, struct service *svc)
 {
-	if (connections > rl->rl_most)
-		rl->rl_most = connections;
-	if (rl->rl_most < LEAST || connections > rl->rl_most / 2) {
+	if (rl->rl_stopped)
+		return;
+	if (!high && (rl->rl_most < LEAST || connections > rl->rl_most / 2)) {
 		rl->rl_ticks = 0;
 		return;
 	}
-	buf_list_free(bufs, BLOCKS);
-	if (++rl->rl_ticks < TICKS || rl->rl_size > 0)
+	service_trim(svc, BLOCKS);
+	if (++rl->rl_ticks < (high ? HIGH : TICKS) || rl->rl_size > 0 ||
+	    rl->rl_trims)
 		return;
 	rl->rl_most = connections;
 	rl->rl_ticks = 0;
 	begin(rl);
+}
+
+void
+release_stop(struct release *rl)
+{
+	rl->rl_stopped = true;
 }

@@ -153,7 +153,8 @@ void
 sched_add(struct sched *sc, struct sched_item *it)
 {
 	TAILQ_INSERT_TAIL(&sc->sc_all, it, it_all);
-	sc->sc_count++;
+	if (++sc->sc_count > sc->sc_most)
+		sc->sc_most = sc->sc_count;
 }
 
 static void

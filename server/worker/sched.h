@@ -87,6 +87,7 @@ struct sched {
 	uint64_t sc_ticked; /* the last tick that was looked at */
 	struct sched_list sc_all;
 	unsigned sc_count;
+	unsigned sc_most; /* of sc_count since the last tick */
 	struct sched_list
 	    sc_parts; /* of one of them: a stream of a connection */
 };

@@ -219,8 +219,10 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 		unacked_tick(&wk->wk_unacked);
 		bound_loop(wk);
 	}
-	release_tick(
-	    &wk->wk_release, wk->wk_sched.sc_count, &wk->wk_service.svc_bufs);
+	release_seen(&wk->wk_release, wk->wk_sched.sc_most);
+	wk->wk_sched.sc_most = wk->wk_sched.sc_count;
+	release_tick(&wk->wk_release, wk->wk_sched.sc_count, false,
+	    &wk->wk_service);
 	listener_tick(wk);
 	oust_tick(wk);
 	sched_check(&wk->wk_sched, &wk->wk_service.svc_stats);
@@ -286,6 +288,7 @@ drain(struct worker *wk)
 	wk->wk_draining = true;
 	wk->wk_drain_until =
 	    clock_now() + wk->wk_sched.sc_timeouts[TIMER_GRACE];
+	release_stop(&wk->wk_release);
 	listener_drain(wk);
 	sched_drain(&wk->wk_sched);
 	worker_maybe_end(wk);

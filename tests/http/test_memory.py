@@ -2,11 +2,15 @@
 
 import os
 import re
+import socket
+import ssl
+import time
 
 import pytest
 
 import h2_raw as raw
 import harness
+import tls
 
 pytestmark = pytest.mark.once
 CLIENTS, STREAMS = 40, 100
@@ -133,20 +137,55 @@ def test_a_head_that_is_refused_is_freed_while_its_error_waits(serve_conf, site,
     assert 500 < taken <= MOST_1
 
 
+def resident(server):
+    """All that the process has in memory, its program included."""
+    with open("/proc/%d/smaps_rollup" % server.pid, encoding="ascii") as f:
+        return int(re.search(r"^Rss: +(\d+) kB", f.read(), re.M).group(1)) << 10
+
+
+def unfinished(server):
+    """14 KB of a head, and not its end."""
+    c = server.connect()
+    c.send(b"GET / HTTP/1.1\r\nHost: x\r\n" + b"".join(b"X-%d: %s\r\n" % (i, 700 * b"y") for i in range(20)))
+    return c.sock
+
+
+def streams(server):
+    """A hundred, without a window."""
+    c = raw.Client(server.address, window=0)
+    c.send(large(range(1, 2 * STREAMS, 2), b"/file", b"x-pad"))
+    return c.sock
+
+
+def secure(server):
+    """The answer waits in the session."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    sock = context.wrap_socket(socket.create_connection(server.address))
+    sock.sendall(harness.request("/file"))
+    return sock
+
+
 @pytest.mark.slow
-def test_memory_goes_back_when_most_clients_have_left(serve, site):
-    """Of connections that have sent 14 KB of a head each, and not its end."""
+@pytest.mark.parametrize("client, number, least", [(unfinished, 1500, 20 << 20), (streams, 100, 20 << 20),
+                                                   (secure, 700, 5 << 20)],
+                         ids=["heads", "streams", "tls"])
+def test_memory_goes_back_within_10_s_when_the_clients_have_left(serve_conf, site, tmp_path, client, number, least):
     if not os.path.exists(harness.RELEASE):
         pytest.skip("no release build")
-    server = serve("--root", site, "--workers", "1", binary=harness.RELEASE)
-    assert server.get("/").status in (200, 403, 404)
-    idle = memory(server)
-    head = b"GET / HTTP/1.1\r\nHost: x\r\n" + b"".join(b"X-%d: %s\r\n" % (i, 700 * b"y") for i in range(20))
-    clients = [server.connect() for _ in range(1500)]
+    (site / "file").write_bytes(b"x" * (8 << 20))
+    top = {"workers": 1}
+    if client is secure:
+        tls.make_pair(tmp_path / "pair")
+        top.update(listen=["127.0.0.1:0 tls"], certificate=[tmp_path / "pair"])
+    server = serve_conf(top, [("s", {"root": site}, {})], binary=harness.RELEASE)
+    client(server).close()
+    idle = resident(server)
+    clients = [client(server) for _ in range(number)]
+    harness.wait_until(lambda: resident(server) > idle + least, "their memory")
     for c in clients:
-        c.send(head)
-    harness.wait_until(lambda: memory(server) > idle + 1500 * len(head), "their memory")
-    full = memory(server)
-    for c in clients:
-        c.sock.close()
-    harness.wait_until(lambda: memory(server) < idle + (full - idle) // 4, "it to go back")
+        c.close()
+    left = time.monotonic()
+    harness.wait_until(lambda: resident(server) < idle * 3 // 2, "it to go back")
+    assert time.monotonic() - left < 10
+    server.stop(messages=True)

@@ -1,0 +1,108 @@
+/*
+ * Memory that goes back when most connections have (server/worker/release.h): that it does, that the
+ * loop's heap is whole afterwards, and that it does not hold up the end of a worker.
+ */
+#include "lib_fixture.h"
+
+#include "server/worker/release.h"
+
+#define BLOCKS 4000
+#define SIZE   ((size_t)16 << 10)
+
+static struct service svc;
+
+/* Ticks, with one connection, until it begins. */
+static void
+begin(struct fixture *fx, struct release *rl, bool high)
+{
+	release_init(rl, fx->fx_loop);
+	release_seen(rl, 100);
+	for (int n = 0; n < 100 && pw_loop_pending(fx->fx_loop) == 0; n++)
+		release_tick(rl, high ? 100 : 1, high, &svc);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 1);
+}
+
+static void
+it_begins_when_most_have_left_or_memory_is_short(void **state)
+{
+	struct fixture *fx = *state;
+	struct release rl;
+
+	for (int high = 0; high < 2; high++) {
+		begin(fx, &rl, high);
+		settle(fx->fx_loop);
+		assert_int_equal(rl.rl_size, 0);
+		assert_false(rl.rl_trims);
+	}
+	release_init(&rl, fx->fx_loop);
+	release_seen(&rl, 100);
+	for (int n = 0; n < 100; n++)
+		release_tick(&rl, 100 - (unsigned)n % 50, false, &svc);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
+}
+
+/* The pieces of memory that it took are free again, and hold what is written to them. */
+static void
+the_heap_is_whole(void **state)
+{
+	struct fixture *fx = *state;
+	char *blocks[BLOCKS];
+	struct release rl;
+
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < BLOCKS; i++) {
+			blocks[i] = malloc(SIZE);
+			assert_non_null(blocks[i]);
+			memset(blocks[i], i & 255, SIZE);
+		}
+		for (int i = 0; i < BLOCKS; i++) {
+			assert_int_equal(blocks[i][SIZE - 1], (char)(i & 255));
+			if (i % 4 != 0)
+				free(blocks[i]);
+		}
+		begin(fx, &rl, false);
+		settle(fx->fx_loop);
+		for (int i = 0; i < BLOCKS; i += 4) {
+			for (size_t at = 0; at < SIZE; at += 509)
+				assert_int_equal(
+				    blocks[i][at], (char)(i & 255));
+			free(blocks[i]);
+		}
+	}
+}
+
+/* It has one piece at the most to wait for. */
+static void
+a_drain_ends_it(void **state)
+{
+	struct fixture *fx = *state;
+	struct release rl;
+
+	begin(fx, &rl, false);
+	release_stop(&rl);
+	for (int n = 0; rl.rl_size > 0; n++) {
+		assert_in_range(n, 0, 1);
+		poll(&(struct pollfd){.fd = pw_loop_fd(fx->fx_loop),
+			 .events = POLLIN},
+		    1, PATIENCE);
+		pw_loop_drain(fx->fx_loop);
+	}
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
+	for (int n = 0; n < 100; n++)
+		release_tick(&rl, 0, true, &svc);
+	assert_int_equal(pw_loop_pending(fx->fx_loop), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		it_begins_when_most_have_left_or_memory_is_short, setup,
+		teardown),
+	    cmocka_unit_test_setup_teardown(the_heap_is_whole, setup, teardown),
+	    cmocka_unit_test_setup_teardown(a_drain_ends_it, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
