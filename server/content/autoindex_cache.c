@@ -46,19 +46,22 @@ LIST_HEAD(bucket, entry);
 
 struct autoindex_cache {
 	TAILQ_HEAD(, entry) ls_lru;
-	size_t ls_bytes; /* kept */
-	size_t ls_alive; /* of text, kept or sent */
+	size_t ls_bytes;  /* kept */
+	size_t ls_alive;  /* of text, kept or sent ... */
+	uint64_t ls_most; /* ... at most */
 	struct seed ls_seed;
 	struct bucket ls_buckets[BUCKETS];
 };
 
 struct autoindex_cache *
-autoindex_cache_create(void)
+autoindex_cache_create(uint64_t alive)
 {
 	struct autoindex_cache *ls = calloc(1, sizeof(*ls));
 
 	if (ls == NULL)
 		return NULL;
+	ls->ls_most =
+	    alive < AUTOINDEX_CACHE_ALIVE ? alive : AUTOINDEX_CACHE_ALIVE;
 	TAILQ_INIT(&ls->ls_lru);
 	seed_draw(&ls->ls_seed);
 	return ls;
@@ -239,7 +242,7 @@ take_text(struct entry *en)
 	struct autoindex_cache *ls = en->en_listings;
 	struct text *tx;
 
-	if (ls->ls_alive + en->en_buf.b_len > AUTOINDEX_CACHE_ALIVE)
+	if (ls->ls_alive + en->en_buf.b_len > ls->ls_most)
 		return -E2BIG;
 	tx = calloc(1, sizeof(*tx));
 	if (tx == NULL)

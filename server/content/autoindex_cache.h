@@ -22,7 +22,7 @@
 	1000000 /* ... of a directory that has just changed */
 #define AUTOINDEX_CACHE_BYTES ((size_t)4 << 20) /* of pages that are kept */
 #define AUTOINDEX_CACHE_ALIVE \
-	((size_t)64 << 20) /* including pages that are being sent */
+	((uint64_t)64 << 20) /* including pages that are being sent */
 
 struct autoindex_cache;
 
@@ -49,7 +49,8 @@ struct listing {
 	STAILQ_ENTRY(listing) li_link;
 };
 
-struct autoindex_cache *autoindex_cache_create(void);
+/* alive: bytes of text, kept or sent; AUTOINDEX_CACHE_ALIVE at most.  NULL: no memory. */
+struct autoindex_cache *autoindex_cache_create(uint64_t alive);
 
 /* No request waits or holds a text. */
 void autoindex_cache_destroy(struct autoindex_cache **);

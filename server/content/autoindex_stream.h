@@ -11,6 +11,9 @@
 
 #include "server/content/autoindex_read.h"
 
+#define AUTOINDEX_STREAM_BYTES \
+	((size_t)100 << 10) /* of memory, without a header */
+
 struct autoindex_stream {
 	struct place st_place;
 	/* set by the caller */

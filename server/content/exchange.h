@@ -47,6 +47,12 @@ struct exchange_ops {
 
 	/* Gives the client these bytes now, past ex_response.  False: not all of them; the rest is lost. */
 	bool (*send_now)(struct exchange *, const char *, size_t len);
+
+	/*
+	 * Asks for memory beyond what each answer takes, until the exchange is freed.  Returns false if
+	 * the connection's answers have too much of it.  NULL: there is always some.
+	 */
+	bool (*reserve)(struct exchange *, size_t bytes);
 };
 
 /* How the client takes the answer: see min_rate.c.  Bytes and microseconds. */
@@ -72,16 +78,18 @@ struct exchange {
 	bool
 	    ex_head_apart; /* the owner sends the head itself: response_head_given */
 
-	bool ex_proxied;   /* the owner's: a proxy that is trusted sent it */
-	bool ex_no_site;   /* it names none: its answer has no site's fields */
-	int ex_refusal;	   /* what exchange_answer was given */
-	bool ex_open;	   /* begun, and not counted and logged yet */
-	bool ex_pending;   /* a completion is to come */
-	bool ex_cancelled; /* its connection has gone */
-	unsigned ex_looks; /* at a disk that is slow: how often */
-	uint64_t ex_since; /* when its head was complete, microseconds */
-	time_t ex_time;	   /* the same, seconds since the epoch */
-	uint64_t ex_wait;  /* microseconds that it waited for a disk ... */
+	bool ex_proxied; /* the owner's: a proxy that is trusted sent it */
+	bool ex_no_site; /* it names none: its answer has no site's fields */
+	int ex_refusal;	 /* what exchange_answer was given */
+	bool ex_open;	 /* begun, and not counted and logged yet */
+	bool ex_pending; /* a completion is to come */
+	bool
+	    ex_held; /* in place of that: the owner continues it when reserve may succeed */
+	bool ex_cancelled;   /* its connection has gone */
+	unsigned ex_looks;   /* at a disk that is slow: how often */
+	uint64_t ex_since;   /* when its head was complete, microseconds */
+	time_t ex_time;	     /* the same, seconds since the epoch */
+	uint64_t ex_wait;    /* microseconds that it waited for a disk ... */
 	uint64_t ex_waiting; /* ... but for the wait that began then */
 	uint64_t ex_counted; /* bytes sent that are in the statistics */
 	size_t ex_503;	     /* bytes of a 503 for a disk that hangs; 0: none */
@@ -114,7 +122,7 @@ struct exchange *exchange_create(
 
 /*
  * The answer to ex_request.  True: it is ready to be sent; false: something is being fetched:
- * exchange_wait, then exchange_continue.  refusal is 0, or the status of an answer that needs no
+ * exchange_wait, then exchange_continue; or ex_held is set.  refusal is 0, or the status of an answer that needs no
  * file, such as 413, to a client that may have one.
  */
 bool exchange_answer(struct exchange *, int refusal);
@@ -142,6 +150,12 @@ bool exchange_continue(struct exchange *);
  * that are kept.  Returns -ENOMEM, with nothing changed, if memory is short.
  */
 long exchange_settle(struct exchange *, size_t most);
+
+static inline bool
+exchange_reserve(struct exchange *ex, size_t bytes)
+{
+	return ex->ex_ops->reserve == NULL || ex->ex_ops->reserve(ex, bytes);
+}
 
 /*
  * Whom the fields of a request name as its client, if trusted_proxies sent it: see

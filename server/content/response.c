@@ -20,7 +20,8 @@
 #include "server/http/head_write.h"
 #include "server/http/status.h"
 
-#define ALLOW "Allow: GET, HEAD, OPTIONS\r\n"
+#define ALLOW	    "Allow: GET, HEAD, OPTIONS\r\n"
+#define FREE_RANGES 16 /* of a multipart, which any answer may have */
 
 /* ------------------------------------------------------------------ heads */
 
@@ -456,6 +457,18 @@ count_popular(const struct exchange *ex)
 	    ex->ex_since);
 }
 
+/*
+ * A client decides how many ranges there are.  Where a connection's answers have too many together, the
+ * file is sent as a whole (RFC 9110, 14.2).
+ */
+static void
+bound_ranges(struct exchange *ex, struct plan *plan)
+{
+	if (plan->pl_status == 206 && plan->pl_nranges > FREE_RANGES &&
+	    !exchange_reserve(ex, plan->pl_nranges * sizeof(*plan->pl_ranges)))
+		plan->pl_status = 200;
+}
+
 void
 respond_file(struct exchange *ex, struct pw_file *file, const char *name,
     const struct settings *set)
@@ -475,6 +488,7 @@ respond_file(struct exchange *ex, struct pw_file *file, const char *name,
 	}
 	status_decide(
 	    &plan, &ex->ex_request, file->fil_size, &rp->rp_announced, now);
+	bound_ranges(ex, &plan);
 	head_begin(ex, plan.pl_status);
 	ex->ex_response.rs_file = file;
 	ex->ex_response.rs_settings = set;

@@ -79,6 +79,9 @@ stream(struct exchange *ex)
 		respond_stream(ex, NULL);
 		return true;
 	}
+	ex->ex_held = !exchange_reserve(ex, AUTOINDEX_STREAM_BYTES);
+	if (ex->ex_held)
+		return false;
 	st = lk->lk_stream = autoindex_stream_create(&lk->lk_listing.li_place);
 	if (st == NULL)
 		return fail(ex, -ENOMEM);

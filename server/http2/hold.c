@@ -52,3 +52,25 @@ h2_hold_keep(struct h2_stream *sm, size_t n)
 	sm->sm_kept = hold_beyond(n);
 	h2->h2_kept += sm->sm_kept;
 }
+
+bool
+h2_hold_more(struct h2_stream *sm, size_t bytes)
+{
+	struct h2 *h2 = sm->sm_session;
+
+	if (h2->h2_more + bytes > H2_MORE)
+		return false;
+	h2->h2_more += bytes;
+	sm->sm_more += bytes;
+	return true;
+}
+
+bool
+h2_hold_less(struct h2_stream *sm)
+{
+	size_t bytes = sm->sm_more;
+
+	sm->sm_session->h2_more -= bytes;
+	sm->sm_more = 0;
+	return bytes > 0;
+}

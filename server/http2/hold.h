@@ -5,6 +5,7 @@
 #ifndef SERVER_HTTP2_HOLD_H
 #define SERVER_HTTP2_HOLD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct h2_stream;
@@ -20,5 +21,11 @@ size_t h2_hold_room(const struct h2_stream *);
 
 /* Counts the bytes that are kept for the log now, in place of those before. */
 void h2_hold_keep(struct h2_stream *, size_t);
+
+/* Takes bytes of H2_MORE.  Returns false if there are not so many left. */
+bool h2_hold_more(struct h2_stream *, size_t bytes);
+
+/* Gives back what h2_hold_more took.  Returns true if that was something. */
+bool h2_hold_less(struct h2_stream *);
 
 #endif

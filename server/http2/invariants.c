@@ -37,7 +37,7 @@ h2_check(const struct h2 *h2)
 {
 	const struct h2_stream *sm;
 	unsigned count = 0, open = 0, pending = 0;
-	size_t heads = 0, kept = 0;
+	size_t heads = 0, kept = 0, more = 0;
 
 	TAILQ_FOREACH(sm, &h2->h2_all, sm_all)
 	{
@@ -46,6 +46,7 @@ h2_check(const struct h2 *h2)
 		open += !sm->sm_closed;
 		heads += sm->sm_heavy;
 		kept += sm->sm_kept;
+		more += sm->sm_more;
 		pending += sm->sm_ex != NULL && sm->sm_ex->ex_pending;
 	}
 	RULE(count == h2->h2_count);
@@ -53,5 +54,6 @@ h2_check(const struct h2 *h2)
 	RULE(pending == h2->h2_pending);
 	RULE(heads == h2->h2_heads);
 	RULE(kept == h2->h2_kept);
+	RULE(more == h2->h2_more);
 }
 #endif

@@ -42,12 +42,14 @@ struct worker;
  * Bounds of a connection's memory, in bytes.  Each stream may hold H2_LIGHT of its request for
  * nothing.  What streams hold beyond it while their answers are looked for is H2_HEADS and one
  * head; what they keep of it for the log later is H2_KEPT; and the answers' heads that wait
- * for the socket are H2_QUEUED and one head.
+ * for the socket are H2_QUEUED and one head.  Large listings and answers of many ranges have H2_MORE
+ * together; what needs more than is left waits, or is sent as a whole.
  */
 #define H2_LIGHT  1024
 #define H2_HEADS  8192
 #define H2_KEPT	  8192
 #define H2_QUEUED 12288
+#define H2_MORE	  409600 /* 4 listings */
 
 /* Room that h2_gather needs: something comes of it, whatever is next. */
 #define H2_ROOM (2 * H2_FRAME)
@@ -80,6 +82,7 @@ struct h2 {
 	    h2_fields; /* bytes of the last head or trailers, as RFC 9113, 6.5.2 counts */
 	size_t
 	    h2_heads; /* bytes of requests' heads that streams hold, beyond H2_LIGHT each */
+	size_t h2_more; /* bytes of H2_MORE that are taken */
 	size_t h2_kept; /* the same of what is kept for the log */
 	size_t
 	    h2_queued; /* bytes of answers' heads since the last time that all was sent */

@@ -155,6 +155,8 @@ looked_up(struct h2_stream *sm, bool ready)
 	sm->sm_state = ready ? H2_FIRST : H2_LOOKUP;
 	if (ready)
 		first_step(sm);
+	else if (sm->sm_ex->ex_held)
+		h2_stream_watch(sm);
 	else
 		h2_stream_await_disk(sm);
 }
@@ -310,6 +312,7 @@ h2_stream_run(struct h2_stream *sm)
 			h2_stream_give_up(sm, NGHTTP2_INTERNAL_ERROR);
 		break;
 	case H2_LOOKUP:
+		h2_stream_timer(sm, TIMER_NONE);
 		looked_up(sm, exchange_continue(sm->sm_ex));
 		break;
 	case H2_FIRST:
@@ -381,6 +384,7 @@ destroy(struct h2_stream *sm)
 	exchange_free(&sm->sm_ex);
 	h2_hold_free(sm);
 	h2_hold_keep(sm, 0);
+	h2_stream_give_more_back(sm);
 	buf_release(&sm->sm_rest, h2_stream_bufs(sm));
 	h2_stream_unset_due(sm);
 	sched_remove_part(&h2->h2_owner.ho_worker->wk_sched, &sm->sm_item);
@@ -435,6 +439,7 @@ on_resumed(struct exchange *ex)
 	}
 	if (ex->ex_cancelled) {
 		exchange_free(&sm->sm_ex);
+		h2_stream_give_more_back(sm);
 		return;
 	}
 	h2_stream_timer(sm, TIMER_NONE);
@@ -466,5 +471,13 @@ send_now(struct exchange *ex, const char *text, size_t len)
 	return true;
 }
 
-static const struct exchange_ops exchange_ops = {
-    .resumed = on_resumed, .last = last, .send_now = send_now};
+static bool
+reserve(struct exchange *ex, size_t bytes)
+{
+	return h2_hold_more(ex->ex_owner, bytes);
+}
+
+static const struct exchange_ops exchange_ops = {.resumed = on_resumed,
+    .last = last,
+    .send_now = send_now,
+    .reserve = reserve};

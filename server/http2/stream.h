@@ -5,7 +5,7 @@
  *   state   what it has          what it waits for
  *   HEAD    sm_head              the rest of its head
  *   NEW     sm_head              its turn
- *   LOOKUP  sm_ex                a disk: TIMER_DISK
+ *   LOOKUP  sm_ex                a disk: TIMER_DISK; memory that other streams have: TIMER_SEND
  *   FIRST   sm_ex                the first bytes of its body: TIMER_DISK, TIMER_PAUSE
  *   BODY    sm_ex                a turn; room in the client's windows: TIMER_SEND; the same as FIRST
  *   READY   sm_ready             a turn; room in the client's windows: TIMER_SEND
@@ -57,6 +57,7 @@ struct h2_stream {
 	struct h2_ready sm_ready;
 	size_t sm_heavy;    /* its part of h2_heads */
 	size_t sm_kept;	    /* of h2_kept */
+	size_t sm_more;	    /* of h2_more */
 	struct buf sm_rest; /* what is sent without an exchange */
 	size_t sm_rest_at;
 	int32_t sm_id;

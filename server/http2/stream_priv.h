@@ -40,6 +40,9 @@ bool h2_stream_may_go_on(struct h2_stream *);
 /* Starts TIMER_SEND, unless a timer runs: the client may close the window. */
 void h2_stream_watch(struct h2_stream *);
 
+/* Frees for another stream what this one took beyond its own memory. */
+void h2_stream_give_more_back(struct h2_stream *);
+
 /* Ends an exchange whose response is given to libnghttp2. */
 void h2_stream_end_exchange(struct h2_stream *);
 

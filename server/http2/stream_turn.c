@@ -72,11 +72,27 @@ h2_stream_watch(struct h2_stream *sm)
 }
 
 void
+h2_stream_give_more_back(struct h2_stream *sm)
+{
+	struct h2_stream *other;
+
+	if (!h2_hold_less(sm) || sm->sm_session->h2_stopped)
+		return;
+	TAILQ_FOREACH(other, &sm->sm_session->h2_all, sm_all)
+	if (other->sm_ex != NULL && other->sm_ex->ex_held && !other->sm_due &&
+	    !other->sm_ours) {
+		h2_stream_set_due(other);
+		break;
+	}
+}
+
+void
 h2_stream_end_exchange(struct h2_stream *sm)
 {
 	sm->sm_session->h2_rate = sm->sm_ex->ex_rate;
 	exchange_free(&sm->sm_ex);
 	h2_hold_free(sm);
+	h2_stream_give_more_back(sm);
 	h2_stream_timer(sm, TIMER_NONE);
 	sm->sm_state = H2_DONE;
 }

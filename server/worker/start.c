@@ -46,7 +46,8 @@ create_loop(struct worker *wk)
 	};
 	int error;
 
-	wk->wk_service.svc_listings = autoindex_cache_create();
+	wk->wk_service.svc_listings = 
+	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	if (wk->wk_service.svc_listings == NULL)
 		return -ENOMEM;
 	error = pw_loop_create(wk->wk_pool, &conf, &wk->wk_service.svc_loop);

@@ -113,7 +113,7 @@ prepare(void)
 	svc->svc_conf = conf;
 	svc->svc_log = log_writer(lg, 0);
 	svc->svc_roots = roots;
-	svc->svc_listings = autoindex_cache_create();
+	svc->svc_listings = autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	svc->svc_ranges = calloc(RANGE_MOST, sizeof(*svc->svc_ranges));
 	svc->svc_hot = response_cache_create((size_t)1 << 16);
 	sched_init(&worker.wk_sched);

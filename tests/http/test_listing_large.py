@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+import h2_raw as raw
 from harness import request, wait_until
 from test_syscalls import may_trace, traced  # fixtures
 
@@ -257,3 +258,37 @@ def opened(calls, how):
 
 def closed(calls, path):
     return [c for c in calls if c.name == "close" and "<%s>" % path in c.args]
+
+
+def headers_of(c, count):
+    """The first bytes of the heads that come next, by stream."""
+    heads = {}
+    while len(heads) < count:
+        kind, _, stream, payload = c.read()
+        assert kind != raw.RST_STREAM, (stream, payload)
+        if kind == raw.HEADERS:
+            heads[stream] = payload[0]
+    return heads
+
+
+def test_a_connection_has_four_large_listings_at_a_time(server, large):
+    """Others of its requests go on; more listings wait until it has taken one."""
+    (large / "small").write_bytes(b"small")
+    with raw.Client(server.address, window=0) as c:
+        for stream in range(1, 15, 2):
+            c.send(raw.get(stream, b"/some/"))
+        assert sorted(headers_of(c, 4)) == [1, 3, 5, 7]
+        c.send(raw.get(15))
+        assert list(headers_of(c, 1)) == [15]
+        c.send(raw.frame(raw.RST_STREAM, 0, 11, raw.struct.pack(">I", raw.CANCEL)))
+        c.send(raw.update(0, 1 << 30) + raw.update(3, 1 << 30))
+        page = c.body(3)
+        assert page.count(b"<tr>") == 20002
+        c.send(raw.settings(window=1 << 30))
+        ended = set()
+        while len(ended) < 6:
+            kind, flags, stream, _ = c.read()
+            assert kind != raw.RST_STREAM
+            if kind in (raw.HEADERS, raw.DATA) and flags & raw.END_STREAM:
+                ended.add(stream)
+        assert ended == {1, 5, 7, 9, 13, 15}

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+import h2_raw as raw
 import tree as t
 from harness import http_date, multipart, single_part
 
@@ -346,3 +347,29 @@ def test_download_that_starts_before_4_gib_and_is_promised_whole(server, tree):
         assert head.length == t.HUGE - 1
         assert c.read_exactly(200000) == tree.read("huge.bin", 1, 200000)
         c.reset()
+
+
+def test_ranges_of_a_connection_are_bounded(serve, site):
+    """1500 ranges take 24 KB until they are sent: those of 16 requests have that, others get the whole file."""
+    server = serve("--root", site)
+    (site / "large").write_bytes(b"x" * (1 << 20))
+    value = b"bytes=" + b",".join(b"%d-%d" % (n, n) for n in range(10, 3010, 2))
+    size = len(value) - 127
+    field = b"\0\5range" + bytes((127, 0x80 | size & 0x7f, 0x80 | size >> 7 & 0x7f, size >> 14)) + value
+    with raw.Client(server.address, window=0) as c:
+        for stream in range(1, 101, 2):
+            c.send(raw.frame(raw.HEADERS, raw.END_STREAM | raw.END_HEADERS, stream, raw.fields(b"/large") + field))
+        statuses = {}
+        while len(statuses) < 50:
+            kind, _, stream, payload = c.read()
+            if kind == raw.HEADERS:
+                statuses[stream] = {0x88: 200, 0x8a: 206}[payload[0]]
+        assert [statuses[n] for n in range(1, 101, 2)].count(206) == 409600 // (1500 * 16)
+        c.send(raw.update(0, 1 << 30) + raw.update(1, 1 << 30))
+        assert statuses[1] == 206 and len(c.body(1)) > 1500 * 60
+        c.send(raw.frame(raw.HEADERS, raw.END_STREAM | raw.END_HEADERS, 101, raw.fields(b"/large") + field))
+        while True:
+            kind, _, stream, payload = c.read()
+            if kind == raw.HEADERS and stream == 101:
+                break
+        assert payload[0] == 0x8a

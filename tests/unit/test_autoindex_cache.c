@@ -67,7 +67,8 @@ static void
 those_who_want_the_same_page_share_one_task(void **state)
 {
 	struct fixture *fx = *state;
-	struct autoindex_cache *ls = autoindex_cache_create();
+	struct autoindex_cache *ls =
+	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li[8], other;
 	struct latch la;
 	size_t i;
@@ -106,7 +107,8 @@ static void
 a_page_is_given_out_for_a_while(void **state)
 {
 	struct fixture *fx = *state;
-	struct autoindex_cache *ls = autoindex_cache_create();
+	struct autoindex_cache *ls =
+	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 
 	assert_true(made(fx, ls, ".", SECOND));
 	assert_false(made(fx, ls, ".", SECOND));
@@ -122,7 +124,8 @@ static void
 a_page_of_what_has_just_changed_is_given_out_for_a_second(void **state)
 {
 	struct fixture *fx = *state;
-	struct autoindex_cache *ls = autoindex_cache_create();
+	struct autoindex_cache *ls =
+	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li;
 
 	want(fx, &li, ".");
@@ -138,7 +141,8 @@ whatever_tells_pages_apart_makes_another(void **state)
 {
 	static char *const names[] = {NULL};
 	struct fixture *fx = *state;
-	struct autoindex_cache *ls = autoindex_cache_create();
+	struct autoindex_cache *ls =
+	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li;
 	struct place *pl = &li.li_place;
 	int i;
@@ -173,7 +177,8 @@ a_name_that_is_added_makes_another_page(void **state)
 {
 	struct fixture *fx = *state;
 	struct timespec times[2] = {{1, 0}, {1, 0}};
-	struct autoindex_cache *ls = autoindex_cache_create();
+	struct autoindex_cache *ls =
+	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 
 	assert_int_equal(utimensat(AT_FDCWD, path_in(fx, "."), times, 0), 0);
 	assert_true(made(fx, ls, ".", 0));
@@ -188,7 +193,8 @@ static void
 the_page_of_another_directory_is_given_but_not_kept(void **state)
 {
 	struct fixture *fx = *state;
-	struct autoindex_cache *ls = autoindex_cache_create();
+	struct autoindex_cache *ls =
+	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li;
 
 	want(fx, &li, ".");
@@ -203,7 +209,8 @@ static void
 an_error_that_may_be_over_is_not_kept(void **state)
 {
 	struct fixture *fx = *state;
-	struct autoindex_cache *ls = autoindex_cache_create();
+	struct autoindex_cache *ls =
+	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li;
 
 	want(fx, &li, ".");
@@ -219,7 +226,8 @@ static void
 a_page_outlives_its_place_in_memory(void **state)
 {
 	struct fixture *fx = *state;
-	struct autoindex_cache *ls = autoindex_cache_create();
+	struct autoindex_cache *ls =
+	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li;
 
 	want(fx, &li, ".");
@@ -253,7 +261,8 @@ static void
 the_memory_of_pages_is_bounded(void **state)
 {
 	struct fixture *fx = *state;
-	struct autoindex_cache *ls = autoindex_cache_create();
+	struct autoindex_cache *ls =
+	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li;
 	char titles[40][16];
 	size_t len = 0, kept = 0;
@@ -311,7 +320,8 @@ static void
 the_memory_of_pages_that_are_sent_is_bounded(void **state)
 {
 	struct fixture *fx = *state;
-	struct autoindex_cache *ls = autoindex_cache_create();
+	struct autoindex_cache *ls =
+	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	static struct text
 	    *texts[2 * AUTOINDEX_CACHE_ALIVE / AUTOINDEX_READ_WHOLE + 1];
 	struct listing li;
@@ -346,7 +356,8 @@ static void
 a_directory_that_is_too_large_is_not_read_each_time(void **state)
 {
 	struct fixture *fx = *state;
-	struct autoindex_cache *ls = autoindex_cache_create();
+	struct autoindex_cache *ls =
+	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	struct listing li;
 
 	make_names(fx, "d", 2 * BIG);
@@ -364,7 +375,8 @@ static void
 a_disk_that_is_too_slow_is_remembered(void **state)
 {
 	struct fixture *fx = *state;
-	struct autoindex_cache *ls = autoindex_cache_create();
+	struct autoindex_cache *ls =
+	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	uint64_t asked = clock_now() - AUTOINDEX_CACHE_AGE_US;
 	struct listing li;
 

@@ -242,7 +242,7 @@ create(struct fixture *fx, struct log *lg)
 	svc->svc_loop = fx->fx_loop;
 	svc->svc_log = log_writer(lg, 0);
 	svc->svc_roots = &fx->fx_root;
-	svc->svc_listings = autoindex_cache_create();
+	svc->svc_listings = autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	svc->svc_ranges = calloc(RANGE_MOST, sizeof(*svc->svc_ranges));
 }
 
