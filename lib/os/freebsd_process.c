@@ -25,6 +25,20 @@ os_memory(struct os_memory *om)
 	};
 }
 
+/* The kernel tells a process its greatest size alone without a list of its maps. */
+int
+os_anonymous_open(void)
+{
+	return -ENOSYS;
+}
+
+int64_t
+os_anonymous(int fd)
+{
+	(void)fd;
+	return -ENOSYS;
+}
+
 /* jemalloc has its own ways. */
 void
 os_prepare_heap(void)

@@ -5,7 +5,10 @@
  * its own, and its limit is where the hierarchy is mounted.  So the last name that is tried is the
  * mount's own.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -127,4 +130,31 @@ os_memory(struct os_memory *om)
 	os_linux_memory("",
 	    (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
 	    om);
+}
+
+int
+os_anonymous_open(void)
+{
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+
+	return fd == -1 ? -errno : fd;
+}
+
+/* Pages: size, resident, of these a file's or shared; proc(5). */
+int64_t
+os_anonymous(int fd)
+{
+	long resident, shared;
+	char text[256], *end;
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	if (n == -1)
+		return -errno;
+	text[n] = '\0';
+	(void)strtol(text, &end, 10);
+	resident = strtol(end, &end, 10);
+	shared = strtol(end, &end, 10);
+	return resident > shared
+		   ? (int64_t)(resident - shared) * sysconf(_SC_PAGESIZE)
+		   : 0;
 }

@@ -241,6 +241,12 @@ struct os_memory {
 /* Reads files. */
 void os_memory(struct os_memory *);
 
+/* Opens what os_anonymous reads.  Returns a descriptor, or -errno; -ENOSYS on this system. */
+int os_anonymous_open(void);
+
+/* Returns bytes of memory that the process has now and that are no file's, or -errno.  2 us. */
+int64_t os_anonymous(int fd);
+
 /*
  * From here on threads have their heaps from the kernel in one piece each, and give nothing
  * back: to let a heap grow takes a lock of the process, which a fetcher may have while it

@@ -111,7 +111,8 @@ write_connections(const struct metrics *mt, struct evbuffer *out)
 	    [CAP_REQUESTS] = "max_requests",
 	    [CAP_FRAMES] = "http2_frames",
 	    [CAP_TCP_MEMORY] = "tcp_memory",
-	    [CAP_MEMORY] = "memory"};
+	    [CAP_MEMORY] = "memory",
+	    [CAP_HEAP] = "heap"};
 
 	text_family(
 	    out, "pagewise_connections", "gauge", "Connections by state.");
@@ -120,7 +121,8 @@ write_connections(const struct metrics *mt, struct evbuffer *out)
 	text_family(out, "pagewise_limited_total", "counter",
 	    "Times each limit was reached: accepting paused, a connection "
 	    "refused or closed; tcp_memory: the kernel used more; memory: "
-	    "unacknowledged data had more than its share of the limit.");
+	    "unacknowledged data had more than its share of the limit; heap: a "
+	    "request or handshake refused.");
 	write_each(mt, out, "pagewise_limited_total", "limit", caps, CAPS,
 	    offsetof(struct stats, sta_capped));
 	text_family(out, "pagewise_timeouts_total", "counter",
@@ -274,6 +276,10 @@ write_workers(const struct metrics *mt, struct evbuffer *out)
 	text_simple(out, "pagewise_tcp_memory_pressure", "gauge",
 	    tcp_memory_is_short(mt->mt_workers[0]->wk_tcp_memory),
 	    "1 while the kernel uses more memory for TCP than tcp_memory.");
+	text_simple(out, "pagewise_heap_pressure", "gauge",
+	    heap_limit_is_short(mt->mt_workers[0]->wk_heap),
+	    "1 while requests are refused because connections have too much "
+	    "memory.");
 	write_limit(mt, out);
 	text_family(out, wait, "counter",
 	    "Total time that requests waited for a disk.");

@@ -94,6 +94,9 @@ enum next conn_proxy(struct conn *);
 
 /* ----------------------------------------------------------- read.c */
 
+/* Counts and returns true if memory is too short for another request. */
+bool conn_lacks_memory(struct conn *);
+
 /* NEXT_GO: *got bytes have come; NEXT_WAIT: none now; NEXT_CLOSE: the client's end. */
 enum next conn_receive(struct conn *, char *to, size_t room, size_t *got);
 

@@ -34,7 +34,7 @@ count(struct conn *c, enum handshake_end end)
 	stat_add(&c->cn_worker->wk_service.svc_stats.sta_handshakes[end], 1);
 }
 
-/* Too many wait: this one costs nothing more. */
+/* Too many wait, or memory is short: this one costs nothing more. */
 static enum next
 refuse(struct conn *c)
 {
@@ -132,6 +132,8 @@ conn_handshake(struct conn *c, void (*done)(struct pw_waiter *))
 		return fail(c);
 	switch (tls_awaits(tl)) {
 	case 0:
+		if (tl->tl_state == TLS_HELLO && conn_lacks_memory(c))
+			return refuse(c);
 		return tls_step_is_short(tl) ? compute_here(c)
 					     : compute(c, done);
 	case -EAGAIN:

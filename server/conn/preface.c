@@ -56,5 +56,7 @@ conn_begin_http2(struct conn *c)
 	c->cn_head = (struct head){0};
 	if (c->cn_worker->wk_draining)
 		h2_drain(ch->ch_session);
+	if (c->cn_worker->wk_short)
+		h2_refuse(ch->ch_session);
 	return NEXT_GO;
 }

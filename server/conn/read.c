@@ -269,6 +269,16 @@ receive_head(struct conn *c)
 	return next == NEXT_WAIT ? await_request(c) : next;
 }
 
+bool
+conn_lacks_memory(struct conn *c)
+{
+	struct worker *wk = c->cn_worker;
+
+	if (wk->wk_short)
+		stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_HEAP], 1);
+	return wk->wk_short;
+}
+
 enum next
 conn_read(struct conn *c)
 {
@@ -281,8 +291,11 @@ conn_read(struct conn *c)
 	if (c->cn_in.b_len > c->cn_head.hd_scanned)
 		status = head_check(
 		    c->cn_in.b_data, c->cn_in.b_len, &limits, &c->cn_head);
-	if (status == HEAD_MORE)
+	if (status == HEAD_MORE &&
+	    !(c->cn_in.b_len >= BUF_SIZE && conn_lacks_memory(c)))
 		return receive_head(c);
+	if (status == HEAD_MORE || (status == 0 && conn_lacks_memory(c)))
+		status = 503;
 	if (status == 505 && conn_speaks_http2(c))
 		return conn_begin_http2(c);
 	if (status != 0)

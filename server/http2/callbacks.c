@@ -5,6 +5,7 @@
 
 #include "lib/util/clock.h"
 #include "server/http2/callbacks.h"
+#include "server/http2/hold.h"
 #include "server/http2/stream.h"
 #include "server/worker/worker.h"
 
@@ -106,6 +107,17 @@ h2_check_frame(struct h2 *h2, const struct h2_walk_frame *wf)
 				: NGHTTP2_PROTOCOL_ERROR);
 }
 
+/* Where it has no other stream it ends, and gives back what it has. */
+static bool
+lacks_memory(struct h2 *h2)
+{
+	if (!h2_hold_is_short(h2, h2->h2_open))
+		return false;
+	if (h2_is_idle(h2))
+		h2_refuse(h2);
+	return true;
+}
+
 static int
 on_begin_headers(
     nghttp2_session *session, const nghttp2_frame *frame, void *arg)
@@ -120,7 +132,8 @@ on_begin_headers(
 		return 0;
 	h2->h2_last = id;
 	/* Those that were reset may still wait for a disk. */
-	if (h2->h2_count >= 2 * conf_of(h2)->conf_http2_max_streams) {
+	if (h2->h2_count >= 2 * conf_of(h2)->conf_http2_max_streams ||
+	    lacks_memory(h2)) {
 		h2_reset(h2, id, NGHTTP2_REFUSED_STREAM);
 		return 0;
 	}

@@ -74,3 +74,14 @@ h2_hold_less(struct h2_stream *sm)
 	sm->sm_more = 0;
 	return bytes > 0;
 }
+
+bool
+h2_hold_is_short(const struct h2 *h2, unsigned others)
+{
+	struct worker *wk = h2->h2_owner.ho_worker;
+	bool lacks = wk->wk_short || (wk->wk_high && others >= H2_FEW);
+
+	if (lacks)
+		stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_HEAP], 1);
+	return lacks;
+}

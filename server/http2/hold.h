@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Streams that a connection may have when half of the memory for connections is taken (heap_limit.h). */
+#define H2_FEW 8
+
+struct h2;
 struct h2_stream;
 
 /* Counts the memory of the head, which has changed. */
@@ -27,5 +31,8 @@ bool h2_hold_more(struct h2_stream *, size_t bytes);
 
 /* Gives back what h2_hold_more took.  Returns true if that was something. */
 bool h2_hold_less(struct h2_stream *);
+
+/* Counts and returns true if memory is too short for one more stream beside so many others. */
+bool h2_hold_is_short(const struct h2 *, unsigned others);
 
 #endif

@@ -308,7 +308,11 @@ h2_stream_run(struct h2_stream *sm)
 	h2_stream_unset_due(sm);
 	switch (sm->sm_state) {
 	case H2_NEW:
-		if (!begin(sm))
+		/* Its client may send it again: nothing was done about it. */
+		if (h2_hold_is_short(
+			sm->sm_session, sm->sm_session->h2_open - 1))
+			h2_stream_give_up(sm, NGHTTP2_REFUSED_STREAM);
+		else if (!begin(sm))
 			h2_stream_give_up(sm, NGHTTP2_INTERNAL_ERROR);
 		break;
 	case H2_LOOKUP:

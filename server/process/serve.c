@@ -247,6 +247,7 @@ destroy(struct server *sv)
 	}
 	limits_destroy(&sv->sv_clients);
 	tcp_memory_destroy(&sv->sv_tcp_memory);
+	heap_limit_destroy(&sv->sv_heap);
 	free(sv->sv_workers);
 	conf_destroy(&sv->sv_conf);
 	if (sv->sv_withdraw != -1)

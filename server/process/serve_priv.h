@@ -36,6 +36,7 @@ struct server {
 	struct root_probe *sv_probe;
 	struct connection_limits *sv_clients;
 	struct tcp_memory *sv_tcp_memory;
+	struct heap_limit *sv_heap;
 	struct client_rates *sv_rates;	  /* NULL: none */
 	struct verifier *sv_verifier;	  /* NULL: no passwords */
 	struct handshaker *sv_handshaker; /* NULL: no TLS */

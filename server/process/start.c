@@ -131,7 +131,10 @@ watch_pressure(struct server *sv)
 		    "tcp_memory: cannot read how much memory TCP uses: %s; set "
 		    "tcp_memory = 0",
 		    strerror(-error));
-	return 0;
+	error = heap_limit_create(
+	    worker_hot_set(sv->sv_conf) * sv->sv_conf->conf_workers,
+	    &sv->sv_heap);
+	return error == 0 ? 0 : failed("measure memory", error);
 }
 
 static int
@@ -209,6 +212,7 @@ create_workers(struct server *sv, bool again)
 	    .sh_health = asked ? sv->sv_health : NULL,
 	    .sh_clients = sv->sv_clients,
 	    .sh_tcp_memory = sv->sv_tcp_memory,
+	    .sh_heap = sv->sv_heap,
 	    .sh_verifier = sv->sv_verifier,
 	    .sh_rates = sv->sv_rates,
 	    .sh_handshaker = sv->sv_handshaker,

@@ -46,6 +46,7 @@ enum cap {
 	CAP_FRAMES,	/* HTTP/2: connections ended for a flood of frames */
 	CAP_TCP_MEMORY, /* tcp_memory: times that there was more */
 	CAP_MEMORY,	/* of the control group, that sockets hold: the same */
+	CAP_HEAP,	/* requests and handshakes refused: heap_limit.h */
 	CAPS
 };
 

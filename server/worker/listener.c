@@ -300,9 +300,11 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 	worker_lap(wk, LOOP_ACCEPT);
 	for (n = 0; n < ACCEPTS_PER_TURN; n++) {
 		sock = accept_one(wk, fd, &addr);
-		if (sock != -1)
+		if (sock != -1) {
 			enter(ls, sock, &addr);
-		else if (!overcome(wk, fd, errno))
+			if (wk->wk_short)
+				oust_for_memory(wk);
+		} else if (!overcome(wk, fd, errno))
 			break;
 	}
 	if (wk->wk_draining && !wk->wk_paused)

@@ -258,6 +258,15 @@ oust_at_once(struct worker *wk)
 }
 
 void
+oust_for_memory(struct worker *wk)
+{
+	struct victim vi = choose(wk, false);
+
+	if (vi.vi_item != NULL)
+		end(wk, &vi);
+}
+
+void
 oust_for_others(struct worker *wk)
 {
 	struct victim vi;

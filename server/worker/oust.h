@@ -39,6 +39,9 @@ enum ousted oust_descriptor(struct worker *);
  */
 bool oust_at_once(struct worker *);
 
+/* Call when memory is short and a client was accepted: closes one of the worker's own connections, if one may be closed. */
+void oust_for_memory(struct worker *);
+
 /* Handles COMMAND_WISH: closes connections for other workers, or replies that none ranks higher. */
 void oust_for_others(struct worker *);
 

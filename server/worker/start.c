@@ -22,6 +22,7 @@
 
 #define LINGER_US 5000000
 #define GRACE_US  1000000 /* at the end, for a last request */
+#define LISTINGS  16 /* of them together: part of the memory that there is */
 #define SECOND_US ((uint64_t)1000000)
 #define HOT_SET	  ((uint64_t)16 << 20)
 #define HOT_PART  16		       /* of the memory, for all workers */
@@ -46,8 +47,9 @@ create_loop(struct worker *wk)
 	};
 	int error;
 
-	wk->wk_service.svc_listings = 
-	    autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
+	wk->wk_service.svc_listings =
+	    autoindex_cache_create(wk->wk_heap->hl_limit / LISTINGS /
+				   wk->wk_service.svc_conf->conf_workers);
 	if (wk->wk_service.svc_listings == NULL)
 		return -ENOMEM;
 	error = pw_loop_create(wk->wk_pool, &conf, &wk->wk_service.svc_loop);
@@ -91,9 +93,8 @@ set_timeouts(struct worker *wk)
 	wk->wk_sched.sc_timeouts[TIMER_GRACE] = GRACE_US;
 }
 
-/* Returns the bytes of each worker's response cache. */
-static size_t
-hot_set_size(const struct conf *conf)
+size_t
+worker_hot_set(const struct conf *conf)
 {
 	struct os_memory om;
 	uint64_t share;
@@ -108,7 +109,7 @@ hot_set_size(const struct conf *conf)
 static int
 create_hot(struct worker *wk)
 {
-	size_t size = hot_set_size(wk->wk_service.svc_conf);
+	size_t size = worker_hot_set(wk->wk_service.svc_conf);
 
 	if (size == 0)
 		return 0;
@@ -218,6 +219,7 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	wk->wk_service.svc_health = sh->sh_health;
 	wk->wk_clients = sh->sh_clients;
 	watch_sockets(wk, sh->sh_tcp_memory);
+	wk->wk_heap = sh->sh_heap;
 	wk->wk_service.svc_verifier = sh->sh_verifier;
 	wk->wk_service.svc_rates = sh->sh_rates;
 	wk->wk_service.svc_spare = spare;

@@ -158,7 +158,11 @@ bound_loop(struct worker *wk)
 	static const size_t steps[] = {
 	    [TCP_ALL] = 0, [TCP_LESS] = LESS, [TCP_LITTLE] = LITTLE};
 
-	pw_loop_bound(wk->wk_service.svc_loop, steps[wk->wk_unacked.un_level]);
+	enum tcp_level level = wk->wk_unacked.un_level;
+
+	if (level == TCP_ALL && wk->wk_high)
+		level = TCP_LESS;
+	pw_loop_bound(wk->wk_service.svc_loop, steps[level]);
 	atomic_store_explicit(&wk->wk_service.svc_stats.sta_unacked,
 	    wk->wk_unacked.un_bytes, memory_order_relaxed);
 }
@@ -176,6 +180,38 @@ worker_look(struct worker *wk, struct unacked_item *it, int sock)
 	if (unacked_gave(&wk->wk_unacked, it, sock, gave))
 		report_unacked(wk);
 	bound_loop(wk);
+}
+
+static void
+report_short(struct worker *wk)
+{
+	const struct heap_limit *hl = wk->wk_heap;
+
+	if (!message_rate_tell(&wk->wk_told_short, clock_now()))
+		return;
+	log_warn(wk->wk_service.svc_log,
+	    "connections take too much memory: the process has %llu MiB of "
+	    "the %s's %llu MiB; requests get 503 while it has more than %llu "
+	    "MiB; lower max_connections, or give it more memory",
+	    (unsigned long long)atomic_load(&hl->hl_bytes) >> 20,
+	    hl->hl_grouped ? "control group" : "machine",
+	    (unsigned long long)hl->hl_limit >> 20,
+	    (unsigned long long)heap_limit_most(hl) >> 20);
+}
+
+static void
+look_at_heap(struct worker *wk, uint64_t now)
+{
+	if (now < wk->wk_heap_look)
+		return;
+	wk->wk_heap_look = now + HEAP_PERIOD_US;
+	if (heap_limit_look(wk->wk_heap, now))
+		report_short(wk);
+	wk->wk_short = heap_limit_is_short(wk->wk_heap);
+	if (wk->wk_high != heap_limit_is_high(wk->wk_heap)) {
+		wk->wk_high = !wk->wk_high;
+		bound_loop(wk);
+	}
 }
 
 static uint64_t
@@ -221,7 +257,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	}
 	release_seen(&wk->wk_release, wk->wk_sched.sc_most);
 	wk->wk_sched.sc_most = wk->wk_sched.sc_count;
-	release_tick(&wk->wk_release, wk->wk_sched.sc_count, false,
+	release_tick(&wk->wk_release, wk->wk_sched.sc_count, wk->wk_high,
 	    &wk->wk_service);
 	listener_tick(wk);
 	oust_tick(wk);
@@ -403,6 +439,7 @@ turn_ended(struct worker *wk)
 		return;
 	now = clock_now();
 	pw_loop_rest(wk->wk_service.svc_loop, now);
+	look_at_heap(wk, now);
 	us = profile_end(&wk->wk_laps, now);
 	pw_histogram_add(&wk->wk_service.svc_stats.sta_turn, us);
 	if (us > stat_get(&wk->wk_service.svc_stats.sta_longest))

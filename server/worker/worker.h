@@ -14,6 +14,7 @@
 #include "lib/util/hash.h"
 #include "server/conf/conf.h"
 #include "server/worker/connection_limits.h"
+#include "server/worker/heap_limit.h"
 #include "server/worker/tcp_memory.h"
 #include "server/worker/release.h"
 #include "server/worker/unacked.h"
@@ -89,6 +90,11 @@ struct worker {
 	uint64_t wk_look; /* bytes given to sockets between two looks */
 	struct unacked wk_unacked;
 	struct release wk_release;
+	struct heap_limit *wk_heap; /* main's */
+	uint64_t wk_heap_look;	    /* the next one; microseconds */
+	bool wk_short;		    /* memory is: new requests are refused */
+	bool wk_high; /* it is soon: none of connections that have many */
+	struct message_rate wk_told_short;
 	struct message_rate wk_told_unacked;  /* about what they hold */
 	struct header_cache *wk_header_cache; /* NULL: off */
 	struct tls_context *wk_tls;	      /* NULL: no TLS */
@@ -120,6 +126,7 @@ struct shared {
 	struct pw_root *const *sh_roots; /* of conf_roots */
 	struct connection_limits *sh_clients;
 	struct tcp_memory *sh_tcp_memory;
+	struct heap_limit *sh_heap;
 	struct client_rates *sh_rates;	  /* NULL: none */
 	struct verifier *sh_verifier;	  /* NULL: no passwords */
 	struct handshaker *sh_handshaker; /* NULL: no TLS */
@@ -131,6 +138,9 @@ struct shared {
 /* Prepares a worker, without listening sockets: see listener_take. */
 int worker_create(const struct shared *, unsigned id, struct worker **);
 int worker_start(struct worker *);
+
+/* Returns the bytes of each worker's response cache.  Reads files. */
+size_t worker_hot_set(const struct conf *);
 
 /* Any thread. */
 void worker_command(struct worker *, enum command);

@@ -1,0 +1,169 @@
+"""While connections have too much memory of the process, new requests are refused.
+
+How much it has is said by a file of the test's: PAGEWISE_STATM, debug builds.
+"""
+
+import os
+import socket
+import ssl
+import struct
+
+import pytest
+
+import h2_raw as raw
+import harness
+import tls
+from harness import request, wait_until
+from test_limits_clients import QUIET, figure, limited
+
+PAGE = os.sysconf("SC_PAGESIZE")
+MACHINE = os.sysconf("SC_PHYS_PAGES") * PAGE
+LITTLE, MUCH = 10 << 20, MACHINE - (1 << 20)
+
+WARNING = (r"pagewise: warning: connections take too much memory: the process has \d+ MiB of the "
+           r"(machine|control group)'s \d+ MiB; requests get 503 while it has more than \d+ MiB; lower "
+           r"max_connections, or give it more memory\n")
+
+
+class Process:
+    """Its pages: in memory, and of these of files."""
+
+    def __init__(self, path):
+        self.path = path
+        self.has(LITTLE)
+
+    def has(self, size):
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT)
+        os.pwrite(fd, b"%012d %012d %012d 0 0 0 0\n" % (2 * size // PAGE, size // PAGE + 100, 100), 0)
+        os.close(fd)
+
+
+@pytest.fixture
+def process(tmp_path):
+    return Process(tmp_path / "statm")
+
+
+@pytest.fixture
+def start(serve_conf, site, tmp_path, process):
+    (site / "small").write_bytes(b"small")
+    (site / "big").write_bytes(bytes(8 << 20))
+
+    def start(**top):
+        server = serve_conf({"workers": 1, "admin": str(tmp_path / "admin"), **QUIET, **top},
+                            [("s", {"root": site}, {})], env={"PAGEWISE_STATM": str(process.path)})
+        server.admin = str(tmp_path / "admin")
+        return server
+
+    return start
+
+
+@pytest.fixture
+def server(start):
+    return start()
+
+
+def short(server, process, yes=True):
+    process.has(MUCH if yes else LITTLE)
+    wait_until(lambda: figure(server, "pagewise_heap_pressure") == yes, "the next look")
+
+
+@pytest.mark.http1("heads are HTTP/1's")
+def test_a_request_gets_503_and_the_end(server, process):
+    with server.connect() as c:
+        assert c.ask("/big", "HEAD").status == 200
+        short(server, process)
+        response = c.ask("/small")
+        assert response.status == 503 and response.get("retry-after") == "1"
+        assert response.get("connection") == "close"
+        c.finish()
+        response = server.get("/small", "HEAD")
+        assert response.status == 503
+        assert limited(server, "heap") == 2
+        short(server, process, False)
+        assert server.get("/small").status == 200
+    server.stop(messages=WARNING)
+
+
+@pytest.mark.http1("heads are HTTP/1's")
+def test_a_large_head_is_refused_before_its_end(server, process):
+    with server.connect() as c, server.connect() as other:
+        begin = b"GET /small HTTP/1.1\r\nHost: x\r\nX: "
+        for each in (c, other):
+            each.send(begin + 2000 * b"y")
+        short(server, process)
+        c.send(4000 * b"y")
+        assert c.response().status == 503
+        c.finish()
+        short(server, process, False)
+        other.send(4000 * b"y" + b"\r\n\r\n")
+        assert other.response().status == 200
+    server.stop(messages=WARNING)
+
+
+def test_what_has_begun_goes_on(server, process):
+    with server.connect(rcvbuf=4096) as c:
+        c.send(request("/big"))
+        response = c.read_head()
+        short(server, process)
+        assert len(c.read_body(response).body) == 8 << 20
+    server.stop(messages=WARNING)
+
+
+def test_a_stream_is_refused_and_a_connection_without_another_one_ends(server, process):
+    with raw.Client(server.address, window=0) as c, raw.Client(server.address) as idle:
+        c.send(raw.get(1, b"/big"))
+        c.until(raw.HEADERS, 1)
+        idle.send(raw.get(1))
+        assert idle.body(1) == b"small"
+        short(server, process)
+        c.send(raw.get(3))
+        assert struct.unpack(">I", c.until(raw.RST_STREAM, 3)) == (raw.REFUSED_STREAM,)
+        idle.send(raw.get(3))
+        frames = {}
+        with pytest.raises(raw.Closed):
+            while True:
+                kind, _, _, payload = idle.read()
+                frames[kind] = payload
+        assert struct.unpack(">I", frames[raw.RST_STREAM]) == (raw.REFUSED_STREAM,)
+        assert struct.unpack(">II", frames[raw.GOAWAY]) == (3, raw.NO_ERROR)
+        with raw.Client(server.address) as late:
+            assert late.goaway() == (0, raw.NO_ERROR)
+        short(server, process, False)
+        c.send(raw.get(5))
+        c.until(raw.HEADERS, 5)
+    server.stop(messages=WARNING)
+
+
+@pytest.mark.once
+def test_a_handshake_is_refused(start, process, tmp_path):
+    tls.make_pair(tmp_path / "pair")
+    server = start(listen=["127.0.0.1:0 tls"], certificate=[tmp_path / "pair"])
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+    def secure():
+        return context.wrap_socket(socket.create_connection(server.address, timeout=harness.PATIENCE))
+
+    with secure() as sock:
+        sock.sendall(request("/big"))
+        short(server, process)
+        with pytest.raises(OSError):
+            secure()
+        assert limited(server, "heap") == 1
+        sock.recv(1)
+    short(server, process, False)
+    secure().close()
+    server.stop(messages=WARNING)
+
+
+def test_a_new_client_takes_the_place_of_an_idle_one(server, process):
+    """So that idle connections do not add up meanwhile."""
+    clients = [server.connect() for _ in range(3)]
+    for c in clients:
+        assert c.ask("/small").status == 200
+    short(server, process)
+    assert server.get("/small").status == 503
+    clients[0].finish()
+    short(server, process, False)
+    assert clients[2].ask("/small").status == 200
+    server.stop(messages=WARNING)
