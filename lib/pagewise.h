@@ -500,6 +500,12 @@ bool pw_send_take_back(struct pw_send *);
 bool pw_send_stuck(struct pw_send *);
 
 /*
+ * Gives back what a transmission has of the budget for data that was fetched and not sent.  Call when
+ * its sink will take nothing for long: others would wait for that part.  Not while it is pending.
+ */
+void pw_send_yield(struct pw_send *);
+
+/*
  * Bytes that were handed to the kernel for a socket, and that the other end has not
  * acknowledged; 0 if that cannot be known.
  */

@@ -33,6 +33,9 @@ fetch_done(struct pw_waiter *w)
 		    priv(s)->ss_asked - priv(s)->ss_from);
 		send_brought_in(s, s->snd_off, priv(s)->ss_asked);
 		priv(s)->ss_fetches++;
+		/* One that has not shown that it reads does not keep it from others. */
+		if (s->snd_rate == 0)
+			send_room_settle(s, true);
 	}
 	s->snd_done(s);
 }

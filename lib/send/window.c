@@ -119,3 +119,13 @@ send_room_settle(struct pw_send *s, bool full)
 	priv(s)->ss_held = unsent;
 	priv(s)->ss_granted = false;
 }
+
+void
+pw_send_yield(struct pw_send *s)
+{
+	if (s->snd_file == NULL || s->snd_pending || priv(s)->ss_held == 0)
+		return;
+	pool_room_give(file_priv(s->snd_file)->fp_device, priv(s)->ss_held);
+	priv(s)->ss_held = 0;
+	priv(s)->ss_granted = false;
+}

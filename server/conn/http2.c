@@ -129,7 +129,9 @@ send_new(struct conn *c)
 {
 	struct conn_http2 *ch = c->cn_h2;
 	char data[GIVEN];
-	size_t len = h2_gather(ch->ch_session, data, sizeof(data));
+	/* What its socket does not take is kept: of one that is given less, a frame. */
+	size_t room = c->cn_level == TCP_ALL ? sizeof(data) : H2_ROOM,
+	       len = h2_gather(ch->ch_session, data, room);
 	long n;
 
 	if (len == 0)
@@ -217,8 +219,10 @@ run_streams(struct conn *c)
 	struct conn_http2 *ch = c->cn_h2;
 	bool more = false;
 
-	if (ch->ch_rest != NULL)
+	if (ch->ch_rest != NULL) {
+		h2_look(ch->ch_session);
 		return false;
+	}
 	for (int n = 0; n < RUNS && !more; n++) {
 		more = h2_run(ch->ch_session);
 		if (!conn_http2_may_go_on(c))

@@ -175,6 +175,18 @@ h2_run(struct h2 *h2)
 	return !TAILQ_EMPTY(&h2->h2_due);
 }
 
+void
+h2_look(struct h2 *h2)
+{
+	struct h2_stream *sm, *next;
+
+	for (sm = TAILQ_FIRST(&h2->h2_due); sm != NULL; sm = next) {
+		next = TAILQ_NEXT(sm, sm_turn);
+		if (h2_stream_may_look(sm))
+			h2_stream_look(sm);
+	}
+}
+
 static void
 put(struct h2 *h2, const uint8_t *data, size_t len)
 {

@@ -134,6 +134,9 @@ h2_is_laden(const struct h2 *h2)
 /* Goes on with streams that are due.  True: there are more of them, for another turn. */
 bool h2_run(struct h2 *);
 
+/* In place of h2_run while the socket is full: no answer begins. */
+void h2_look(struct h2 *);
+
 /* Bytes of the frames that are next; 0: there are none.  room: at least H2_ROOM. */
 size_t h2_gather(struct h2 *, char *, size_t room);
 

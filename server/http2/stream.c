@@ -79,6 +79,17 @@ waits_for_window(const struct h2_stream *sm)
 	       len > nghttp2_session_get_remote_window_size(session);
 }
 
+/* Its client takes less than a frame for now. */
+static bool
+is_stalled(const struct h2_stream *sm)
+{
+	nghttp2_session *session = sm->sm_session->h2_session;
+
+	return nghttp2_session_get_stream_remote_window_size(
+		   session, sm->sm_id) < H2_DATA ||
+	       nghttp2_session_get_remote_window_size(session) < H2_DATA;
+}
+
 static void
 begin_body(struct h2_stream *sm, bool body)
 {
@@ -94,6 +105,8 @@ begin_body(struct h2_stream *sm, bool body)
 			h2_stream_watch(sm);
 			if (sm->sm_heavy > 0 || waits_for_window(sm))
 				settle(sm);
+			if (is_stalled(sm))
+				pw_send_yield(&rs->rs_send);
 		} else
 			h2_stream_end_exchange(sm);
 	}
@@ -331,6 +344,25 @@ h2_stream_run(struct h2_stream *sm)
 	case H2_DONE:
 		break;
 	}
+}
+
+void
+h2_stream_look(struct h2_stream *sm)
+{
+	const struct response *rs = &sm->sm_ex->ex_response;
+
+	h2_stream_unset_due(sm);
+	sm->sm_looked = true;
+	sm->sm_room = 0;
+	if (!h2_stream_may_go_on(sm))
+		return;
+	if (!is_in_memory(rs) && response_step(sm->sm_ex) == PW_SEND_PENDING) {
+		sm->sm_ex->ex_looks = 0;
+		h2_stream_await_disk(sm);
+		return;
+	}
+	pw_send_yield(&sm->sm_ex->ex_response.rs_send);
+	h2_stream_set_due(sm);
 }
 
 /* ------------------------------------------------------ a request's body */

@@ -63,6 +63,7 @@ struct h2_stream {
 	int32_t sm_id;
 	enum h2_state sm_state;
 	bool sm_due;	      /* on h2_due */
+	bool sm_looked;	      /* h2_stream_look was called since it waited */
 	bool sm_closed;	      /* neither side has it any more */
 	bool sm_ours;	      /* reset by us */
 	bool sm_failed;	      /* no more can be sent */
@@ -88,6 +89,20 @@ void h2_stream_begin(struct h2_stream *);
 
 /* It is due: goes on with it. */
 void h2_stream_run(struct h2_stream *);
+
+/* Returns true if a stream that is due holds what h2_stream_look would use or give back. */
+static inline bool
+h2_stream_may_look(const struct h2_stream *sm)
+{
+	return (sm->sm_state == H2_FIRST || sm->sm_state == H2_BODY) &&
+	       !sm->sm_looked;
+}
+
+/*
+ * Nothing can be sent.  Has what the stream waited for used, such as room for a window (budget.h):
+ * others would wait for it.  The stream stays due.
+ */
+void h2_stream_look(struct h2_stream *);
 
 /* As nghttp2_data_source_read_callback, without the copy: there is room behind h2_len. */
 ssize_t h2_stream_read(struct h2_stream *, size_t len, uint32_t *flags);

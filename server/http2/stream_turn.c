@@ -44,6 +44,7 @@ void
 h2_stream_await_disk(struct h2_stream *sm)
 {
 	sm->sm_session->h2_pending++;
+	sm->sm_looked = false;
 	h2_stream_timer(sm, TIMER_DISK);
 	exchange_wait(sm->sm_ex);
 }

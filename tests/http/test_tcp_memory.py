@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import h2_raw as raw
 import tree as t
 from harness import request, wait_until
 from test_limits_clients import QUIET, figure, limited
@@ -246,6 +247,7 @@ def test_that_it_cannot_be_asked_is_said(serve, site):
 
 LIMIT = 256 << 20
 SHARE = LIMIT // 8
+PART = 4 << 20
 HOGS = 200  # each takes 1 MB or more where nothing bounds it
 
 
@@ -345,3 +347,34 @@ def test_the_hot_set_is_a_part_of_the_limit(limited_server, site):
         assert figure(server, "pagewise_hot_bytes") <= most < files * 65536
         c.finish()
     server.stop()
+
+
+def cold(path):
+    fd = os.open(path, os.O_RDONLY)
+    os.fsync(fd)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)
+
+
+@pytest.mark.parametrize("window", [0, 1 << 30], ids=["closed", "open"])
+def test_streams_that_nobody_reads_keep_no_cold_file_waiting(limited_server, site, window):
+    """Two thousand of them, each for a part of a file that is not in memory."""
+    server = limited_server()
+    with open(site / "sparse", "wb") as f:
+        f.truncate(2000 * PART)
+    hogs = []
+    for of in range(20):
+        c = raw.Client(server.address, window=window, rcvbuf=4096)
+        c.send(raw.update(0, 1 << 30) + b"".join(
+            raw.get(2 * n + 1, b"/sparse", more=((b"range", b"bytes=%d-" % ((100 * of + n) * PART)),))
+            for n in range(100)))
+        hogs.append(c)
+    wait_until(lambda: figure(server, "pagewise_http2_streams_total") == 2000, "all requests")
+    begin = time.monotonic()
+    for _ in range(5):
+        cold(site / "big")
+        assert server.get("/big").body == (site / "big").read_bytes()
+    assert time.monotonic() - begin < 10
+    for c in hogs:
+        c.sock.close()
+    server.stop(messages=True)
