@@ -435,8 +435,8 @@ verifier_destroy(struct verifier **vrp)
 	if (vr == NULL)
 		return;
 	*vrp = NULL;
-	PW_CHECK(vr->vr_count == 0 || vr->vr_started > 0);
 	pthread_mutex_lock(&vr->vr_lock);
+	PW_CHECK(vr->vr_count == 0 || vr->vr_started > 0);
 	vr->vr_end = true;
 	pthread_cond_broadcast(&vr->vr_cond);
 	pthread_mutex_unlock(&vr->vr_lock);
