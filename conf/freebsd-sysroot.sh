@@ -104,7 +104,7 @@ cd "$place"/src/libevent-*
 run env CC="$place/bin/cc" AR="$place/bin/ar" RANLIB="$place/bin/ranlib" CFLAGS=-O2 \
     ac_cv_func_arc4random_addrandom=no \
     ./configure --host=$host --disable-shared --disable-openssl --disable-samples \
-    --disable-libevent-regress --disable-debug-mode --disable-malloc-replacement
+    --disable-libevent-regress --disable-debug-mode
 # configure would try kqueue, cannot, and so has found that it does not work.
 run make include/event2/event-config.h
 echo '#define EVENT__HAVE_WORKING_KQUEUE 1' >>include/event2/event-config.h

@@ -52,7 +52,7 @@ struct worker;
 #define H2_MORE	  409600 /* 4 listings */
 
 /* Room that h2_gather needs: something comes of it, whatever is next. */
-#define H2_ROOM (2 * H2_FRAME)
+#define H2_ROOM ((size_t)2 * H2_FRAME)
 
 /* What it knows of its connection, which outlives it. */
 struct h2_owner {

@@ -56,7 +56,7 @@ event_memory_piece(void)
 	void *p = event_thread.et_free;
 
 	if (p != NULL) {
-		memcpy(&event_thread.et_free, p, sizeof(p));
+		memcpy(&event_thread.et_free, p, sizeof(void *));
 		return p;
 	}
 	if (event_thread.et_left == 0 && !event_memory_run())
@@ -80,7 +80,7 @@ event_memory_give(void *p)
 		free(p);
 		return;
 	}
-	memcpy(p, &event_thread.et_free, sizeof(p));
+	memcpy(p, &event_thread.et_free, sizeof(void *));
 	event_thread.et_free = p;
 }
 
