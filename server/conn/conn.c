@@ -277,12 +277,18 @@ refuse_late(struct conn *c)
 		run(c);
 }
 
-/* At the end of the server: whoever crosses that has not been heard. */
+/*
+ * Closes at the end of the server, unless a request has come meanwhile.  A PROXY header before TLS
+ * stays in the socket while it is incomplete.
+ */
 static void
 end_idle(struct conn *c)
 {
-	if (transport_nothing_came(&c->cn_transport) &&
-	    conn_linger(c) == NEXT_CLOSE)
+	bool news = c->cn_state == CONN_PROXY
+			? conn_has_news(c)
+			: !transport_nothing_came(&c->cn_transport);
+
+	if (!news && conn_linger(c) == NEXT_CLOSE)
 		conn_close(c);
 	else
 		run(c);

@@ -48,7 +48,10 @@ look_ahead(struct conn *c)
 	if (n == 0 || (n < 0 && n != -EAGAIN))
 		return NEXT_CLOSE;
 	in->b_len = n > 0 ? (size_t)n : 0;
-	return in->b_len > before ? NEXT_GO : NEXT_WAIT;
+	if (in->b_len > before)
+		return NEXT_GO;
+	/* The end lies behind what was peeked at. */
+	return c->cn_hup ? NEXT_CLOSE : NEXT_WAIT;
 }
 
 static enum next

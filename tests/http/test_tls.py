@@ -374,6 +374,30 @@ def test_a_proxy_header_comes_before(start, tmp_path, header, source):
     wait_until(lambda: connections(server) == 0, "all connections to end")
 
 
+def cut_headers(start, number, **top):
+    """A server with so many connections that have sent a part of a PROXY header."""
+    server = start(listen="127.0.0.1:0 proxy tls", trusted_proxies=["127.0.0.1"], **top)
+    socks = [raw(server) for _ in range(number)]
+    for sock in socks:
+        sock.sendall(b"PROXY TCP4 10.1.1.1 1")
+    wait_until(lambda: connections(server) == number, "the connections")
+    return server, socks
+
+
+def test_a_connection_with_a_cut_proxy_header_goes_with_its_client(start):
+    server, socks = cut_headers(start, 3, head_timeout=600)
+    for sock in socks:
+        sock.close()
+    wait_until(lambda: connections(server) == 0, "all connections to end")
+
+
+def test_a_cut_proxy_header_does_not_hold_up_the_end(start):
+    """Its time is head_timeout, then the server ends."""
+    server, socks = cut_headers(start, 1, head_timeout=3, shutdown_timeout=600)
+    server.stop()
+    socks[0].close()
+
+
 def send_cut(sock, data, cut):
     """In one piece, or in two."""
     if cut is not None:
