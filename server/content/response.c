@@ -457,15 +457,34 @@ count_popular(const struct exchange *ex)
 	    ex->ex_since);
 }
 
+/* Returns false if the parts and their heads together may be longer than a file can be. */
+static bool
+multipart_fits(const struct plan *plan)
+{
+	uint64_t left = INT64_MAX,
+		 heads = (plan->pl_nranges + 1) * MULTIPART_HEAD;
+
+	for (size_t i = 0; i < plan->pl_nranges; i++) {
+		if ((uint64_t)plan->pl_ranges[i].rng_len > left)
+			return false;
+		left -= (uint64_t)plan->pl_ranges[i].rng_len;
+	}
+	return heads <= left;
+}
+
 /*
- * A client decides how many ranges there are.  Where a connection's answers have too many together, the
- * file is sent as a whole (RFC 9110, 14.2).
+ * A client decides how many ranges there are.  Where a connection's responses have too many together, or
+ * one is too long for its length, the file is sent as a whole (RFC 9110, 14.2).
  */
 static void
 bound_ranges(struct exchange *ex, struct plan *plan)
 {
-	if (plan->pl_status == 206 && plan->pl_nranges > FREE_RANGES &&
-	    !exchange_reserve(ex, plan->pl_nranges * sizeof(*plan->pl_ranges)))
+	if (plan->pl_status != 206 || plan->pl_nranges == 1)
+		return;
+	if (!multipart_fits(plan) ||
+	    (plan->pl_nranges > FREE_RANGES &&
+		!exchange_reserve(
+		    ex, plan->pl_nranges * sizeof(*plan->pl_ranges))))
 		plan->pl_status = 200;
 }
 

@@ -1,13 +1,15 @@
 """Range, multipart/byteranges and If-Range (RFC 9110, section 14)."""
 
+import contextlib
 import os
+import subprocess
 import time
 
 import pytest
 
 import h2_raw as raw
 import tree as t
-from harness import http_date, multipart, single_part
+from harness import http_date, multipart, request, single_part
 
 SIZE = t.LARGE
 FILE = "/%d.bin" % SIZE
@@ -373,3 +375,22 @@ def test_ranges_of_a_connection_are_bounded(serve, site):
             if kind == raw.HEADERS and stream == 101:
                 break
         assert payload[0] == 0x8a
+
+
+@pytest.mark.parametrize("ranges", ["0-1,3-", "3-,0-1", "0-1,3-5,8-"])
+def test_parts_that_would_be_longer_than_any_file_are_the_whole_file(serve, tmp_path, ranges):
+    """With their heads these parts are more than 2^63-1 bytes."""
+    with contextlib.ExitStack() as mounted:
+        where = tmp_path / "tmpfs"
+        where.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "none", where], check=False, capture_output=True).returncode != 0:
+            pytest.skip("no tmpfs can be mounted here")
+        mounted.callback(subprocess.run, ["umount", "-l", where], check=True)
+        with open(where / "f", "wb") as f:
+            f.truncate((1 << 63) - 1)
+        server = serve("--root", where, "--workers", "1")
+        with server.connect() as c:
+            c.send(request("/f", fields={"Range": "bytes=" + ranges}))
+            response = c.read_head()
+            c.reset()
+        assert (response.status, response.length) == (200, (1 << 63) - 1)
