@@ -5,6 +5,7 @@ compares.  A name that is new in the server belongs into one of them.
 """
 
 LEFT = {
+    "libevent: has its memory from event_memory.c then, whose malloc is wrapped": "event_set_mem_functions",
     "the language's, and what reads or writes nothing but memory": """
         _GLOBAL_OFFSET_TABLE_ __tls_get_addr __assert_fail __ctype_b_loc __ctype_tolower_loc
         __ctype_toupper_loc __errno_location __sched_cpucount free in6addr_any inet_ntop
@@ -29,7 +30,7 @@ LEFT = {
         pthread_mutex_trylock pthread_mutex_unlock pthread_self pthread_setname_np pthread_sigmask
         pthread_rwlock_destroy pthread_rwlock_init pthread_rwlock_tryrdlock
         pthread_rwlock_trywrlock pthread_rwlock_unlock sem_destroy sem_init sem_post sem_wait
-        setpriority mallopt pthread_clockjoin_np sigwait sigtimedwait nanosleep _exit event_base_get_features""",
+        setpriority malloc_trim mallopt pthread_clockjoin_np sigwait sigtimedwait nanosleep _exit event_base_get_features""",
     "libcrypto: allocates inside; a context is made at the start, and without one there is none": """
         EVP_MAC_CTX_free EVP_MAC_CTX_new EVP_MAC_fetch EVP_MAC_final EVP_MAC_free EVP_MAC_init
         EVP_MAC_update OPENSSL_init_crypto""",
