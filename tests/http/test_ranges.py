@@ -351,6 +351,7 @@ def test_download_that_starts_before_4_gib_and_is_promised_whole(server, tree):
         c.reset()
 
 
+@pytest.mark.plain("HTTP/2 in clear text")
 def test_ranges_of_a_connection_are_bounded(serve, site):
     """1500 ranges take 24 KB until they are sent: those of 16 requests have that, others get the whole file."""
     server = serve("--root", site)

@@ -357,6 +357,7 @@ def cold(path):
 
 
 @pytest.mark.parametrize("window", [0, 1 << 30], ids=["closed", "open"])
+@pytest.mark.plain("HTTP/2 in clear text")
 def test_streams_that_nobody_reads_keep_no_cold_file_waiting(limited_server, site, window):
     """Two thousand of them, each for a part of a file that is not in memory."""
     server = limited_server()

@@ -100,6 +100,11 @@ def test_a(ends): pass
     assert (count.failed, len(count.flaky)) == (0, 1)
 
 
+def test_a_test_of_a_group_is_found_again(runner):
+    count = runner("import pytest\n@pytest.mark.xdist_group('g')\ndef test_a(): assert not first('a')\n")
+    assert (count.failed, len(count.flaky)) == (0, 1)
+
+
 def test_many_failures_are_not_the_load(runner):
     count = runner("import pytest\n@pytest.mark.parametrize('n', range(7))\n"
                    "def test_a(n): assert not first(str(n))\n")
