@@ -102,6 +102,16 @@ send_room_take(struct pw_send *s, size_t len, void (*done)(struct pw_waiter *))
 	return error;
 }
 
+/* Gives back all of the budget but this many bytes. */
+static void
+send_room_keep(struct pw_send *s, size_t bytes)
+{
+	pool_room_give(
+	    file_priv(s->snd_file)->fp_device, priv(s)->ss_held - bytes);
+	priv(s)->ss_held = bytes;
+	priv(s)->ss_granted = false;
+}
+
 /* In steps: each takes a lock. */
 void
 send_room_settle(struct pw_send *s, bool full)
@@ -114,18 +124,12 @@ send_room_settle(struct pw_send *s, bool full)
 		unsent = 0;
 	if (priv(s)->ss_held < unsent + (unsent > 0 ? STEP : 1))
 		return;
-	pool_room_give(
-	    file_priv(s->snd_file)->fp_device, priv(s)->ss_held - unsent);
-	priv(s)->ss_held = unsent;
-	priv(s)->ss_granted = false;
+	send_room_keep(s, unsent);
 }
 
 void
 pw_send_yield(struct pw_send *s)
 {
-	if (s->snd_file == NULL || s->snd_pending || priv(s)->ss_held == 0)
-		return;
-	pool_room_give(file_priv(s->snd_file)->fp_device, priv(s)->ss_held);
-	priv(s)->ss_held = 0;
-	priv(s)->ss_granted = false;
+	if (s->snd_file != NULL && !s->snd_pending && priv(s)->ss_held > 0)
+		send_room_keep(s, 0);
 }

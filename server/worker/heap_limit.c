@@ -8,6 +8,7 @@
 
 #include "lib/os/os.h"
 
+#include "server/util/period.h"
 #include "server/worker/heap_limit.h"
 
 #define LEAST ((uint64_t)1) /* of the base, which is 0 before the first look */
@@ -90,16 +91,6 @@ heap_limit_most(const struct heap_limit *hl)
 	return bytes > 0 && hl->hl_fd >= 0 ? own(hl) + bytes : UINT64_MAX;
 }
 
-/* One of those who look at the same time. */
-static bool
-is_due(struct heap_limit *hl, uint64_t now)
-{
-	uint64_t next = atomic_load(&hl->hl_next);
-
-	return now >= next && atomic_compare_exchange_strong(
-				  &hl->hl_next, &next, now + HEAP_PERIOD_US);
-}
-
 /* A level ends an eighth below the bytes at which it begins. */
 static bool
 set(atomic_bool *level, uint64_t bytes, uint64_t most, uint64_t eighth)
@@ -124,7 +115,7 @@ heap_limit_look(struct heap_limit *hl, uint64_t now)
 {
 	int64_t bytes;
 
-	if (hl->hl_fd < 0 || !is_due(hl, now))
+	if (hl->hl_fd < 0 || !period_begins(&hl->hl_next, now, HEAP_PERIOD_US))
 		return false;
 	bytes = os_anonymous(hl->hl_fd);
 	if (bytes < 0)

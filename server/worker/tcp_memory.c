@@ -9,6 +9,7 @@
 #include "lib/os/os.h"
 
 #include "server/conf/conf.h"
+#include "server/util/period.h"
 #include "server/worker/tcp_memory.h"
 
 #define PERIOD_US 10000
@@ -84,16 +85,6 @@ tcp_memory_destroy(struct tcp_memory **prp)
 	free(pr);
 }
 
-/* One of those who come at the same time. */
-static bool
-is_due(struct tcp_memory *pr, uint64_t now)
-{
-	uint64_t next = atomic_load(&pr->pr_next);
-
-	return now >= next && atomic_compare_exchange_strong(
-				  &pr->pr_next, &next, now + PERIOD_US);
-}
-
 bool
 tcp_memory_look(struct tcp_memory *pr, uint64_t now)
 {
@@ -101,7 +92,7 @@ tcp_memory_look(struct tcp_memory *pr, uint64_t now)
 	int64_t bytes;
 	bool on;
 
-	if (pr->pr_fd < 0 || !is_due(pr, now))
+	if (pr->pr_fd < 0 || !period_begins(&pr->pr_next, now, PERIOD_US))
 		return false;
 	bytes = os_tcp_memory(pr->pr_fd);
 	if (bytes < 0)

@@ -1,0 +1,24 @@
+/*
+ * period: work that one of many threads does once in a while.  Any thread.
+ */
+#ifndef SERVER_UTIL_PERIOD_H
+#define SERVER_UTIL_PERIOD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Returns true to one of the threads that call after *next, and sets *next one period later.  Times
+ * are microseconds.
+ */
+static inline bool
+period_begins(_Atomic uint64_t *next, uint64_t now, uint64_t period)
+{
+	uint64_t due = atomic_load(next);
+
+	return now >= due &&
+	       atomic_compare_exchange_strong(next, &due, now + period);
+}
+
+#endif
