@@ -25,7 +25,8 @@ def pytest_runtest_logreport(report):
     # Without the test's own lines: they may name a fault that did not happen.
     seen = "\n".join(re.findall(r"^E .*", report.longreprtext, re.M)) or report.longreprtext
     with open(path, "a", encoding="utf-8") as f:
-        json.dump({"test": report.nodeid, "text": "%s\n%s" % (report.longreprtext, output),
+        # pytest-xdist has put "@" and the group behind the names of some.
+        json.dump({"test": re.sub(r"@\w+$", "", report.nodeid), "text": "%s\n%s" % (report.longreprtext, output),
                    "fault": is_fault(seen + output)}, f)
         f.write("\n")
 
