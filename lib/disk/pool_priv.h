@@ -24,7 +24,7 @@ struct window;
 
 STAILQ_HEAD(jobs, job);
 
-/* What of a device is to be logged, once. */
+/* News of a device: each is logged once. */
 enum untold {
 	UNTOLD_RESIDENCY = 1,
 	UNTOLD_REFUSAL = 2,

@@ -259,7 +259,7 @@ struct conf {
 	unsigned conf_open_files;	 /* descriptors cached per worker */
 	uint64_t
 	    conf_hot_set; /* bytes, of each worker, or HOT_SET_AUTO; 0: off */
-	unsigned conf_popular; /* paths that are told; 0: off */
+	unsigned conf_popular; /* paths to list; 0: off */
 
 	char *conf_live; /* paths of server/content/health.h; NULL: none */
 	char *conf_ready;

@@ -278,7 +278,7 @@ refuse_late(struct conn *c)
 }
 
 /*
- * Closes at the end of the server, unless a request has come meanwhile.  A PROXY header before TLS
+ * Closes at the end of the server, unless a request came meanwhile.  A PROXY header before TLS
  * stays in the socket while it is incomplete.
  */
 static void

@@ -129,7 +129,7 @@ send_new(struct conn *c)
 {
 	struct conn_http2 *ch = c->cn_h2;
 	char data[GIVEN];
-	/* What its socket does not take is kept: of one that is given less, a frame. */
+	/* Data that the socket refuses is kept: one frame at most where the socket is given less. */
 	size_t room = c->cn_level == TCP_ALL ? sizeof(data) : H2_ROOM,
 	       len = h2_gather(ch->ch_session, data, room);
 	long n;
