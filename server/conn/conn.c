@@ -425,13 +425,18 @@ unacked(const struct sched_item *it)
 		   : UINT64_MAX;
 }
 
-static bool
-begun(const struct sched_item *it)
+static enum hoard_progress
+progress(const struct sched_item *it)
 {
 	const struct conn *c = conn_of(it);
 
-	return c->cn_in.b_len > 0 ||
-	       (c->cn_state == CONN_TLS ? conn_shakes(c) : !is_reading(c));
+	if (c->cn_secure && c->cn_state != CONN_PROXY &&
+	    (c->cn_state != CONN_TLS || conn_shakes(c)))
+		return HOARD_HANDSHAKE;
+	if (c->cn_in.b_len > 0 ||
+	    (c->cn_state != CONN_TLS && !is_reading(c)))
+		return HOARD_PART;
+	return HOARD_SILENT;
 }
 
 static const struct sockaddr *
@@ -476,7 +481,7 @@ static const struct sched_ops sched_ops = {
     .drain = on_drain,
     .close = on_close,
     .unacked = unacked,
-    .begun = begun,
+    .progress = progress,
     .peer = peer,
     .reclaim = on_reclaim,
     .oust = on_oust,

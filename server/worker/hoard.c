@@ -67,7 +67,7 @@ hoard_before(const struct hoard_rank *a, const struct hoard_rank *b)
 	return hoard_rank(a) > hoard_rank(b);
 }
 
-/* Of those that may be closed: the first rank, then nothing sent, then the oldest. */
+/* Of those that may be closed: the first rank, then the oldest. */
 static size_t
 hoard_best(const struct hoarded *list, size_t n, const struct hoard_rank *ranks)
 {
@@ -77,9 +77,7 @@ hoard_best(const struct hoarded *list, size_t n, const struct hoard_rank *ranks)
 		if (list[i].ho_spared)
 			continue;
 		if (best == HOARD_NONE ||
-		    hoard_before(&ranks[i], &ranks[best]) ||
-		    (hoard_rank(&ranks[i]) == hoard_rank(&ranks[best]) &&
-			list[best].ho_begun && !list[i].ho_begun))
+		    hoard_before(&ranks[i], &ranks[best]))
 			best = i;
 	}
 	return best;
@@ -89,9 +87,11 @@ size_t
 hoard_pick(const struct seed *seed, const struct hoarded *list, size_t n,
     size_t ripe, struct hoard_rank *rank)
 {
-	struct hoard_rank ranks[HOARD_MAX] = {{0}}, most = {0, 0};
+	struct hoard_rank ranks[HOARD_MAX] = {{0}}, most = {0};
 	size_t i, best;
 
+	for (i = 0; i < n; i++)
+		ranks[i].hr_progress = list[i].ho_progress;
 	for (i = 0; i < LEVELS; i++)
 		hoard_count(seed, list, n, &levels[i], ranks);
 	for (i = 0; i < n; i++)

@@ -6,7 +6,9 @@
  * address (client_key.h), 1/4 in its /24 or /56, 1/8 in its /16 or /48; the highest sum is the
  * score.  So many addresses of one network count like one client, and a slow client that is alone
  * at its address stays while another address has two connections.  Of equal scores the address with
- * more connections goes first, then a connection that has sent nothing, then the oldest.
+ * more connections goes first, then a connection that has sent nothing, then one that has sent part
+ * of a request, then one whose ClientHello was complete: that costs its client more than a byte,
+ * and a handshake takes round trips, so it is often the oldest.  Of equal ones the oldest goes.
  */
 #ifndef SERVER_WORKER_HOARD_H
 #define SERVER_WORKER_HOARD_H
@@ -20,22 +22,32 @@
 #define HOARD_MAX  256 /* connections that are looked at */
 #define HOARD_NONE SIZE_MAX
 
+enum hoard_progress {
+	HOARD_SILENT,
+	HOARD_PART,	 /* of a request, or of a PROXY header */
+	HOARD_HANDSHAKE, /* it has begun or is complete */
+};
+
 struct hoarded {
 	uint64_t ho_key; /* see client_key.h */
-	bool ho_begun;	 /* it has sent something */
-	bool ho_spared;	 /* it counts, but is not closed */
+	enum hoard_progress ho_progress;
+	bool ho_spared; /* it counts, but is not closed */
 };
 
 struct hoard_rank {
 	unsigned hr_score; /* in eighths of a connection */
 	unsigned hr_count; /* connections of the address */
+	enum hoard_progress hr_progress;
 };
 
 /* Returns the rank of a victim: of two, the higher one is closed first.  Returns 0 for none. */
 static inline uint32_t
 hoard_rank(const struct hoard_rank *hr)
 {
-	return hr->hr_score * (2 * HOARD_MAX) + hr->hr_count;
+	if (hr->hr_count == 0)
+		return 0;
+	return (hr->hr_score * (2 * HOARD_MAX) + hr->hr_count) * 4 +
+	       (HOARD_HANDSHAKE - hr->hr_progress);
 }
 
 /*

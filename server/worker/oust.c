@@ -113,7 +113,7 @@ collect(struct worker *wk, uint64_t now, struct waiting *wt)
 			wt->wt_due = ripe;
 		wt->wt_list[wt->wt_n] =
 		    (struct hoarded){.ho_key = key_of(wk, it),
-			.ho_begun = it->it_ops->begun(it)};
+			.ho_progress = it->it_ops->progress(it)};
 		wt->wt_items[wt->wt_n++] = it;
 	}
 }

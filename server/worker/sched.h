@@ -15,6 +15,7 @@
 #include <sys/queue.h>
 
 #include "server/util/stats.h"
+#include "server/worker/hoard.h"
 
 struct sched_item;
 struct sockaddr;
@@ -36,8 +37,8 @@ struct sched_ops {
 	 */
 	uint64_t (*unacked)(const struct sched_item *);
 
-	/* The client has sent a part of a request. */
-	bool (*begun)(const struct sched_item *);
+	/* How far its client has come towards a request. */
+	enum hoard_progress (*progress)(const struct sched_item *);
 	const struct sockaddr *(*peer)(const struct sched_item *);
 
 	/* Others need its place: closes one that is idle ... */

@@ -4,6 +4,7 @@ is in slowfs.  Unlike FUSE's own files, its files can be asked about."""
 import contextlib
 import fcntl
 import os
+import pathlib
 import shutil
 import struct
 
@@ -71,6 +72,26 @@ class Disk:
 
     def fail(self, error, n, offset=0):
         self.slow.fail("read", error, "image", *self.place(n, offset))
+
+    def state(self, server):
+        """What waits where, for a test that got nothing: the disk, the files, the server's threads, its connections."""
+        lines = ["slowfs holds %d reads" % self.slow.held("read")]
+        for n in range(MANY):
+            lines.append("cold-%d.bin: %d pages in memory" % (n, mounts.resident(self.path(n))))
+        for task in sorted(pathlib.Path("/proc/%d/task" % server.pid).iterdir()):
+            with contextlib.suppress(OSError):
+                lines.append(" ".join((task / name).read_text().strip() for name in ("comm", "wchan", "syscall")))
+                lines.append((task / "stack").read_text())
+        if shutil.which("ss"):
+            lines.append(mounts.run("ss", "-tnmio", "sport", "= :%d" % server.address[1]))
+        return "\n".join(lines)
+
+    @contextlib.contextmanager
+    def explained(self, server):
+        try:
+            yield
+        except TimeoutError as late:
+            raise AssertionError("timed out\n" + self.state(server)) from late
 
     def remove(self):
         self.hot.close()

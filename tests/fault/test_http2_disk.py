@@ -43,8 +43,9 @@ def test_streams_beside_one_that_waits_are_answered(serve_disk, disk, path_name)
         assert disk.slow.held("read") >= 1
         assert not any(c.answers[s].status for s in streams)
         disk.slow.release()
-        for n, stream in zip(numbers, streams):
-            assert c.answer(stream).body == t.content(n, SIZE)
+        with disk.explained(server):
+            for n, stream in zip(numbers, streams):
+                assert c.answer(stream).body == t.content(n, SIZE)
 
 
 @pytest.mark.parametrize("path_name", WAITING)

@@ -64,6 +64,7 @@ def run(*command):
     env = dict(os.environ, PATH=PATH)
     done = subprocess.run(command, capture_output=True, env=env, check=False)
     assert done.returncode == 0, "%s: %s" % (command, done.stderr.decode())
+    return done.stdout.decode()
 
 
 def unmount(path):

@@ -13,8 +13,10 @@ import time
 import pytest
 
 import tls
-from harness import PATIENCE, request, wait_until
+import tls_peer
+from harness import PATIENCE, readable, request, wait_until
 from test_limits import stopped
+from test_reload import free_port  # noqa: F401
 from test_limits_clients import busy, connections, figure, limited, start  # noqa: F401
 
 OUSTED = "pagewise_connections_ousted_total"
@@ -237,6 +239,35 @@ def test_who_goes_first(start):  # noqa: F811
     for c in held:
         c.reset()
     server.stop(messages=CLOSED)
+
+
+@pytest.mark.http1("its clients of TLS are made by hand")
+def test_handshake_that_has_begun_goes_last(start, site, free_port, tmp_path):  # noqa: F811
+    """A client of TLS is longer without a request than one that sends a byte and is closed."""
+    tls.make_pair(tmp_path / "pair")
+    port = free_port()
+    server = start({"max_connections": 4, "listen": ["127.0.0.1:0", "127.0.0.1:%d tls" % port],
+                    "certificate": [tmp_path / "pair"]})
+    shakes = socket.create_connection(("127.0.0.1", port), PATIENCE, ("127.1.0.3", 0))
+    shakes.sendall(tls_peer.record(tls_peer.HANDSHAKE, tls_peer.hello()))
+    assert tls_peer.SERVER_HELLO in dict(tls_peer.messages(shakes.recv(1 << 16)))
+    begins = socket.create_connection(("127.0.0.1", port), PATIENCE, ("127.2.0.3", 0))
+    begins.sendall(b"\x16")
+    others = [silent(server, source, b"GET") for source in ("127.3.0.3", "127.4.0.3")]
+    ripen(server, 3)
+    held = [busy(server)]
+    with pytest.raises(ConnectionResetError):
+        begins.recv(1)
+    for c in others:
+        held.append(busy(server))
+        assert is_closed(c)
+    assert not readable(shakes, 0)
+    held.append(busy(server))
+    with pytest.raises(ConnectionResetError):
+        shakes.recv(1)
+    for c in held:
+        c.reset()
+    server.stop(messages=TOLD)
 
 
 def test_connections_of_a_trusted_proxy_are_not_one_clients(start):  # noqa: F811

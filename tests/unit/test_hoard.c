@@ -18,7 +18,7 @@ static const struct seed seed = {1, 2};
 
 /*
  * A connection is a letter, its address: a small one has sent nothing, a capital something;
- * '!' behind it: it is spared; '|': those behind it are too young.
+ * '+' behind it: its handshake has begun; '!': it is spared; '|': those behind it are too young.
  */
 static size_t
 parse(const char *text, struct hoarded list[HOARD_MAX], size_t *ripe)
@@ -31,10 +31,13 @@ parse(const char *text, struct hoarded list[HOARD_MAX], size_t *ripe)
 			*ripe = n;
 		else if (*text == '!')
 			list[n - 1].ho_spared = true;
+		else if (*text == '+')
+			list[n - 1].ho_progress = HOARD_HANDSHAKE;
 		else
 			list[n++] = (struct hoarded){
 			    .ho_key = ((uint64_t)*text | 0x20) << 16,
-			    .ho_begun = (*text & 0x20) == 0};
+			    .ho_progress = (*text & 0x20) == 0 ? HOARD_PART
+								: HOARD_SILENT};
 	if (*ripe == SIZE_MAX)
 		*ripe = n;
 	return n;
@@ -66,6 +69,10 @@ who_goes(void **state)
 	    {"AAaa", 2, 4},
 	    {"ABc", 2, 1},
 	    {"AAA", 0, 3},
+	    {"A+B", 1, 1},
+	    {"A+Bc", 2, 1},
+	    {"A+A+B", 0, 2},
+	    {"A+AA", 1, 3},
 	    /* too young: it counts, but stays */
 	    {"|a", NONE, 1},
 	    {"A|a", 0, 2},
@@ -117,8 +124,8 @@ fill(struct hoarded *list, const struct group *gr)
 	for (i = 0; i < gr->gr_addresses; i++)
 		for (k = 0; k < gr->gr_each; k++)
 			list[n++] = (struct hoarded){
-			    gr->gr_key + ((uint64_t)i << gr->gr_shift), true,
-			    false};
+			    gr->gr_key + ((uint64_t)i << gr->gr_shift),
+			    HOARD_PART, false};
 	return n;
 }
 
@@ -171,12 +178,12 @@ two_of_one_address_are_found_among_many(void **state)
 		for (i = 0; i < HOARD_MAX; i++)
 			list[i] = (struct hoarded){.ho_key = i << 16};
 		list[HOARD_MAX - 1].ho_key = first << 16;
-		list[first].ho_begun = true;
+		list[first].ho_progress = HOARD_PART;
 		assert_int_equal(
 		    hoard_pick(&seed, list, HOARD_MAX, HOARD_MAX, &rank),
 		    HOARD_MAX - 1);
 		assert_int_equal(rank.hr_count, 2);
-		list[HOARD_MAX - 1].ho_begun = true;
+		list[HOARD_MAX - 1].ho_progress = HOARD_PART;
 		assert_int_equal(
 		    hoard_pick(&seed, list, HOARD_MAX, HOARD_MAX, &rank),
 		    first);
