@@ -433,8 +433,7 @@ progress(const struct sched_item *it)
 	if (c->cn_secure && c->cn_state != CONN_PROXY &&
 	    (c->cn_state != CONN_TLS || conn_shakes(c)))
 		return HOARD_HANDSHAKE;
-	if (c->cn_in.b_len > 0 ||
-	    (c->cn_state != CONN_TLS && !is_reading(c)))
+	if (c->cn_in.b_len > 0 || (c->cn_state != CONN_TLS && !is_reading(c)))
 		return HOARD_PART;
 	return HOARD_SILENT;
 }

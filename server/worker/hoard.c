@@ -76,29 +76,41 @@ hoard_best(const struct hoarded *list, size_t n, const struct hoard_rank *ranks)
 	for (i = 0; i < n; i++) {
 		if (list[i].ho_spared)
 			continue;
-		if (best == HOARD_NONE ||
-		    hoard_before(&ranks[i], &ranks[best]))
+		if (best == HOARD_NONE || hoard_before(&ranks[i], &ranks[best]))
 			best = i;
 	}
 	return best;
+}
+
+/* Returns true if the best of those that may be closed stays until a better one may. */
+static bool
+hoard_waits(const struct hoard_rank *best, const struct hoard_rank *most,
+    const struct hoard_rank *young)
+{
+	return best->hr_score * 2 < most->hr_score ||
+	       (best->hr_progress == HOARD_HANDSHAKE &&
+		   hoard_before(young, best));
 }
 
 size_t
 hoard_pick(const struct seed *seed, const struct hoarded *list, size_t n,
     size_t ripe, struct hoard_rank *rank)
 {
-	struct hoard_rank ranks[HOARD_MAX] = {{0}}, most = {0};
+	struct hoard_rank ranks[HOARD_MAX] = {{0}}, most = {0}, young = {0};
 	size_t i, best;
 
 	for (i = 0; i < n; i++)
 		ranks[i].hr_progress = list[i].ho_progress;
 	for (i = 0; i < LEVELS; i++)
 		hoard_count(seed, list, n, &levels[i], ranks);
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		if (hoard_before(&ranks[i], &most))
 			most = ranks[i];
+		if (i >= ripe && hoard_before(&ranks[i], &young))
+			young = ranks[i];
+	}
 	best = hoard_best(list, ripe < n ? ripe : n, ranks);
-	if (best != HOARD_NONE && ranks[best].hr_score * 2 < most.hr_score)
+	if (best != HOARD_NONE && hoard_waits(&ranks[best], &most, &young))
 		best = HOARD_NONE;
 	*rank = best == HOARD_NONE ? most : ranks[best];
 	return best;

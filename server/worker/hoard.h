@@ -54,7 +54,8 @@ hoard_rank(const struct hoard_rank *hr)
  * Chooses a victim of the n connections in list, HOARD_MAX at most, the oldest first.  The first
  * `ripe` of them may be closed; the others are too young and only count.  Returns the victim's index
  * and stores its rank.  Returns HOARD_NONE if the list is empty, or if each that may be closed has
- * less than half of the highest score; then it stores the highest rank.
+ * less than half of the highest score, or is in its handshake and ranks below a young one; then it
+ * stores the highest rank.
  */
 size_t hoard_pick(const struct seed *, const struct hoarded *list, size_t n,
     size_t ripe, struct hoard_rank *rank);

@@ -15,7 +15,10 @@
 
 #define RANK_IDLE UINT32_MAX
 
-/* What is closed next.  vi_item NULL: nothing now; a connection that is too young ranks half. */
+/*
+ * What is closed next.  vi_item NULL: nothing now; a connection that is too young ranks half, so
+ * that a handshake, which ranks a quarter, stays where another worker has a young one.
+ */
 struct victim {
 	struct sched_item *vi_item;
 	uint32_t vi_rank;  /* see hoard_rank; 0: none */
@@ -132,6 +135,13 @@ look_again(struct worker *wk, uint64_t now, uint64_t due)
 	evtimer_add(&wk->wk_retry, &tv);
 }
 
+static uint32_t
+victim_rank(const struct hoard_rank *rank)
+{
+	return rank->hr_progress == HOARD_HANDSHAKE ? hoard_rank(rank) / 4
+						    : hoard_rank(rank);
+}
+
 /* The callback is set if there is none now and there may be one soon. */
 static struct victim
 without_request(struct worker *wk, bool at_once)
@@ -154,7 +164,7 @@ without_request(struct worker *wk, bool at_once)
 		it = wt.wt_items[i];
 		if (it->it_ops->unacked(it) != UINT64_MAX)
 			return (struct victim){
-			    it, hoard_rank(&rank), rank.hr_count};
+			    it, victim_rank(&rank), rank.hr_count};
 		wt.wt_list[i].ho_spared = true;
 	}
 	if (wt.wt_n > 0)

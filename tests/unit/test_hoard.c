@@ -37,7 +37,7 @@ parse(const char *text, struct hoarded list[HOARD_MAX], size_t *ripe)
 			list[n++] = (struct hoarded){
 			    .ho_key = ((uint64_t)*text | 0x20) << 16,
 			    .ho_progress = (*text & 0x20) == 0 ? HOARD_PART
-								: HOARD_SILENT};
+							       : HOARD_SILENT};
 	if (*ripe == SIZE_MAX)
 		*ripe = n;
 	return n;
@@ -73,6 +73,11 @@ who_goes(void **state)
 	    {"A+Bc", 2, 1},
 	    {"A+A+B", 0, 2},
 	    {"A+AA", 1, 3},
+	    /* a handshake stays while another is young */
+	    {"A+|b", NONE, 1},
+	    {"A+|B+", 0, 1},
+	    {"A+C|b", 1, 1},
+	    {"A+A+|b", 0, 2},
 	    /* too young: it counts, but stays */
 	    {"|a", NONE, 1},
 	    {"A|a", 0, 2},
