@@ -112,7 +112,8 @@ write_connections(const struct metrics *mt, struct evbuffer *out)
 	    [CAP_FRAMES] = "http2_frames",
 	    [CAP_TCP_MEMORY] = "tcp_memory",
 	    [CAP_MEMORY] = "memory",
-	    [CAP_HEAP] = "heap"};
+	    [CAP_HEAP] = "heap",
+	    [CAP_STALLED] = "stalled"};
 
 	text_family(
 	    out, "pagewise_connections", "gauge", "Connections by state.");

@@ -47,6 +47,17 @@ conn_close(struct conn *c)
 		conn_abort(c);
 }
 
+/* What its socket holds goes with it. */
+static void
+evict(void *arg)
+{
+	struct conn *c = arg;
+
+	if (c->cn_h2 == NULL || !conn_http2_say_calm(c))
+		transport_forget(&c->cn_transport);
+	conn_close(c);
+}
+
 /* ------------------------------------------------------------ completions */
 
 /* What it waited for has come. */
@@ -225,7 +236,8 @@ send_now(struct exchange *ex, const char *text, size_t len)
 
 static const struct conn_ops conn_ops = {
     .co_exchange = {.resumed = on_resumed, .last = last, .send_now = send_now},
-    .co_turn = on_session_turn};
+    .co_turn = on_session_turn,
+    .co_evict = evict};
 
 /*
  * Downloads in their middle take turns; whatever is new goes at once, unless this turn
@@ -466,6 +478,20 @@ on_oust(struct sched_item *it)
 	conn_close(c);
 }
 
+static unsigned
+responses(const struct sched_item *it)
+{
+	const struct conn *c = conn_of(it);
+
+	return c->cn_h2 != NULL ? c->cn_h2->ch_session->h2_open : 1;
+}
+
+static void
+on_evict(struct sched_item *it)
+{
+	evict(conn_of(it));
+}
+
 #ifdef PW_DEBUG
 static void
 on_check(const struct sched_item *it)
@@ -484,6 +510,8 @@ static const struct sched_ops sched_ops = {
     .peer = peer,
     .reclaim = on_reclaim,
     .oust = on_oust,
+    .responses = responses,
+    .evict = on_evict,
 #ifdef PW_DEBUG
     .check = on_check,
 #endif

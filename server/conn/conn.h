@@ -60,7 +60,8 @@ struct conn_http2;
 /* Calls to a connection. */
 struct conn_ops {
 	struct exchange_ops co_exchange;
-	void (*co_turn)(void *); /* of its session: see h2_owner */
+	void (*co_turn)(void *);  /* of its session: see h2_owner ... */
+	void (*co_evict)(void *); /* ... the same */
 };
 
 struct conn {

@@ -283,17 +283,32 @@ conn_http2_drain(struct conn *c)
 
 /* False: there is no room. */
 static bool
+send_last(struct conn *c)
+{
+	char data[H2_ROOM];
+	size_t len = h2_gather(c->cn_h2->ch_session, data, sizeof(data));
+
+	return len == 0 || send_some(c, data, len) == (long)len;
+}
+
+static bool
 refuse_more(struct conn *c)
 {
 	struct h2 *h2 = c->cn_h2->ch_session;
-	char data[H2_ROOM];
-	size_t len;
 
 	if (c->cn_hup || h2_is_over(h2))
 		return true;
 	h2_refuse(h2);
-	len = h2_gather(h2, data, sizeof(data));
-	return len == 0 || send_some(c, data, len) == (long)len;
+	return send_last(c);
+}
+
+bool
+conn_http2_say_calm(struct conn *c)
+{
+	if (c->cn_h2->ch_rest != NULL)
+		return false;
+	h2_fail(c->cn_h2->ch_session, NGHTTP2_ENHANCE_YOUR_CALM);
+	return send_last(c);
 }
 
 /* The client hears which of its requests were not answered; an answer that is cut has no end. */

@@ -70,6 +70,9 @@ void conn_http2_late(struct conn *, enum timer);
 /* The server ends. */
 void conn_http2_drain(struct conn *);
 
+/* Sends GOAWAY with ENHANCE_YOUR_CALM.  False: there is no room. */
+bool conn_http2_say_calm(struct conn *);
+
 /* It is closed: cancels all that is under way. */
 void conn_http2_stop(struct conn *);
 void conn_http2_free(struct conn *);

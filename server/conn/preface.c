@@ -25,6 +25,7 @@ new_session(struct conn *c)
 {
 	const struct h2_owner ho = {
 	    .ho_turn = c->cn_ops->co_turn,
+	    .ho_evict = c->cn_ops->co_evict,
 	    .ho_arg = c,
 	    .ho_worker = c->cn_worker,
 	    .ho_peer = &c->cn_peer.sa,

@@ -79,7 +79,7 @@ bool
 h2_hold_is_short(const struct h2 *h2, unsigned others)
 {
 	struct worker *wk = h2->h2_owner.ho_worker;
-	bool lacks = wk->wk_short || (wk->wk_high && others >= H2_FEW);
+	bool lacks = wk->wk_short || (wk->wk_high && others >= HEAP_FEW);
 
 	if (lacks)
 		stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_HEAP], 1);

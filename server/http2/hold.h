@@ -8,9 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Streams that a connection may have when half of the memory for connections is taken (heap_limit.h). */
-#define H2_FEW 8
-
 struct h2;
 struct h2_stream;
 

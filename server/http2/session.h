@@ -56,7 +56,8 @@ struct worker;
 
 /* What it knows of its connection, which outlives it. */
 struct h2_owner {
-	void (*ho_turn)(void *); /* it has something to do; not at once */
+	void (*ho_turn)(void *);  /* it has something to do; not at once */
+	void (*ho_evict)(void *); /* ends it at once: see sched_ops.evict */
 	void *ho_arg;
 	struct worker *ho_worker;
 	const struct sockaddr *ho_peer;

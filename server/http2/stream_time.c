@@ -128,6 +128,29 @@ on_turn(struct sched_item *it)
 	h2_stream_set_due(stream_of_item(it));
 }
 
+static const struct sockaddr *
+peer(const struct sched_item *it)
+{
+	return stream_of_item(it)->sm_session->h2_owner.ho_peer;
+}
+
+/* One that was stopped waits for a disk alone, and its connection has gone. */
+static unsigned
+responses(const struct sched_item *it)
+{
+	const struct h2 *h2 = stream_of_item(it)->sm_session;
+
+	return h2->h2_stopped ? 0 : h2->h2_open;
+}
+
+static void
+on_evict(struct sched_item *it)
+{
+	const struct h2_owner *ho = &stream_of_item(it)->sm_session->h2_owner;
+
+	ho->ho_evict(ho->ho_arg);
+}
+
 #ifdef PW_DEBUG
 /* Its session is asked: h2_check. */
 static void
@@ -140,6 +163,9 @@ on_check(const struct sched_item *it)
 const struct sched_ops h2_stream_sched_ops = {
     .run = on_turn,
     .timeout = on_timeout,
+    .peer = peer,
+    .responses = responses,
+    .evict = on_evict,
 #ifdef PW_DEBUG
     .check = on_check,
 #endif

@@ -47,6 +47,7 @@ enum cap {
 	CAP_TCP_MEMORY, /* tcp_memory: times that there was more */
 	CAP_MEMORY,	/* of the control group, that sockets hold: the same */
 	CAP_HEAP,	/* requests and handshakes refused: heap_limit.h */
+	CAP_STALLED,	/* connections ended: stalled.h */
 	CAPS
 };
 

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #define HEAP_PERIOD_US 5000 /* between two looks */
+#define HEAP_FEW       8    /* responses of a connection: see heap_limit_is_high */
 
 struct heap_limit {
 	int hl_fd; /* -1: it cannot be measured, and nothing is refused */
@@ -52,8 +53,8 @@ heap_limit_is_short(const struct heap_limit *hl)
 }
 
 /*
- * Returns true above half of what connections may have: free memory is to go back, and those that have
- * many streams get no more.
+ * Returns true above half of what connections may have: free memory is to go back, connections with
+ * HEAP_FEW streams get no more, and of those that stalled (stalled.h) connections end.
  */
 static inline bool
 heap_limit_is_high(const struct heap_limit *hl)

@@ -46,6 +46,12 @@ struct sched_ops {
 
 	/* ... or, by a reset, one that has not sent a complete request. */
 	void (*oust)(struct sched_item *);
+
+	/* Responses that its connection has in flight. */
+	unsigned (*responses)(const struct sched_item *);
+
+	/* Ends its connection: memory is short, and its client takes nothing. */
+	void (*evict)(struct sched_item *);
 #ifdef PW_DEBUG
 	/* Aborts if a rule is broken. */
 	void (*check)(const struct sched_item *);

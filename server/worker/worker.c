@@ -10,6 +10,7 @@
 #include "server/worker/oust.h"
 #include "server/content/response_cache.h"
 #include "server/worker/listener.h"
+#include "server/worker/stalled.h"
 #include "server/worker/worker.h"
 #ifdef PW_INSIDE
 #include "tests/inside/inside.h"
@@ -212,6 +213,8 @@ look_at_heap(struct worker *wk, uint64_t now)
 		wk->wk_high = !wk->wk_high;
 		bound_loop(wk);
 	}
+	if (wk->wk_high)
+		stalled_evict(wk, now);
 }
 
 static uint64_t
@@ -276,6 +279,8 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	    wk, &wk->wk_service.svc_told_busy, "passwords were not verified");
 	report_left_out(wk, &wk->wk_service.svc_told_disk,
 	    "requests ended: a disk did not answer");
+	report_left_out(wk, &wk->wk_told_stalled,
+	    "connections ended: clients that take nothing");
 	report_left_out(wk, &wk->wk_told_frames,
 	    "connections ended: floods of HTTP/2 frames");
 	report_left_out(wk, &wk->wk_told_stall, "slow event-loop iterations");

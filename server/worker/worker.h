@@ -95,6 +95,7 @@ struct worker {
 	bool wk_short;		    /* memory is: new requests are refused */
 	bool wk_high; /* it is soon: none of connections that have many */
 	struct message_rate wk_told_short;
+	struct message_rate wk_told_stalled; /* about clients that take nothing */
 	struct message_rate wk_told_unacked;  /* about what they hold */
 	struct header_cache *wk_header_cache; /* NULL: off */
 	struct tls_context *wk_tls;	      /* NULL: no TLS */

@@ -18,13 +18,15 @@ from test_limits_clients import QUIET, figure, limited
 
 PAGE = os.sysconf("SC_PAGESIZE")
 MACHINE = os.sysconf("SC_PHYS_PAGES") * PAGE
-LITTLE, MUCH = 10 << 20, MACHINE - (1 << 20)
+LITTLE, HIGH, MUCH = 10 << 20, MACHINE * 2 // 5, MACHINE - (1 << 20)
 
 WARNING = (r"pagewise: warning: connections take too much memory: the process has \d+ MiB of the "
            r"(machine|control group)'s \d+ MiB; requests get 503 while it has more than \d+ MiB; lower "
            r"max_connections, or give it more memory\n")
 CLOSED = (r"(pagewise: warning: closed a connection from 127\.0\.0\.1 that has sent no request, "
           r"to make room \(\d+ connections from there\)\n)?")
+STALLED = (r"pagewise: warning: ended a connection from 127\.0\.0\.1 that takes nothing of its \d+ "
+           r"responses: connections take too much memory\n")
 
 
 class Process:
@@ -106,8 +108,9 @@ def test_what_has_begun_goes_on(server, process):
     with server.connect(rcvbuf=4096) as c:
         c.send(request("/big"))
         response = c.read_head()
-        short(server, process)
+        process.has(MUCH)
         assert len(c.read_body(response).body) == 8 << 20
+    assert figure(server, "pagewise_heap_pressure") == 1
     server.stop(messages=WARNING)
 
 
@@ -148,6 +151,7 @@ def test_a_handshake_is_refused(start, process, tmp_path):
 
     with secure() as sock:
         sock.sendall(request("/big"))
+        sock.recv(1)
         short(server, process)
         with pytest.raises(OSError):
             secure()
@@ -156,6 +160,34 @@ def test_a_handshake_is_refused(start, process, tmp_path):
     short(server, process, False)
     secure().close()
     server.stop(messages=WARNING + CLOSED)
+
+
+def many(server, count, **kw):
+    """A client of so many streams."""
+    client = raw.Client(server.address, **kw)
+    client.send(raw.update(0, 1 << 30) + b"".join(raw.get(2 * i + 1, b"/big") for i in range(count)))
+    client.until(raw.HEADERS)
+    return client
+
+
+def test_a_connection_that_takes_nothing_ends(server, process):
+    """While memory is only high, none with few responses."""
+    with server.connect(rcvbuf=4096) as c, many(server, 7, window=0) as few, \
+            many(server, 20, window=0) as lot, many(server, 9, window=1 << 30, rcvbuf=4096) as full:
+        c.send(request("/big"))
+        process.has(HIGH)
+        wait_until(lambda: limited(server, "stalled") == 2, "both to end")
+        assert lot.goaway()[1] == raw.ENHANCE_YOUR_CALM
+        full.goaway()
+        few.send(raw.frame(raw.PING, payload=b"12345678"))
+        few.until(raw.PING)
+        assert limited(server, "stalled") == 2
+        process.has(MUCH)
+        assert few.goaway()[1] == raw.ENHANCE_YOUR_CALM
+        wait_until(lambda: limited(server, "stalled") == 4, "all to end")
+        with pytest.raises(ConnectionResetError):
+            c.response()
+    server.stop(messages="(%s|%s)*" % (WARNING, STALLED))
 
 
 def test_a_new_client_takes_the_place_of_an_idle_one(server, process):
