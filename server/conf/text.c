@@ -232,9 +232,11 @@ conf_text_variables(const char *p, size_t len, struct conf_why *why)
 static bool
 lacks_quote(const char *p, const char *end)
 {
+	bool comment = end[0] == '/' && (end[1] == '/' || end[1] == '*');
+
 	return (*p == '"' || *p == '\'') &&
-	       memchr(p, '\n', (size_t)(end - p)) != NULL &&
-	       strchr(" \t\r\n,;{}#/", *end) == NULL;
+	       memchr(p, '\n', (size_t)(end - p)) != NULL && !comment &&
+	       strchr(" \t\r\n,;{}#", *end) == NULL;
 }
 
 int

@@ -77,6 +77,7 @@ a_missing_quote_is_told_in_the_line_where_the_string_began(void **state)
 	    "site a {\nroot = \"/\n}\nsite \"b\" {\nroot = \"/\"\n}\n",
 	    "site a {\nroot = \"/\nnames = {\"x.org\"}\nexpires = \"1h\"\n}",
 	    "site a {\nroot = \"/\nindex = \"\"\n}\n",
+	    "\nsite \"a {\nroot = \"/tmp\"\n}\n",
 	};
 
 	(void)state;
