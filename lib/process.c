@@ -15,7 +15,7 @@
  * let go of the old one: milliseconds.
  */
 static void
-reserve_descriptors(unsigned n)
+process_reserve_descriptors(unsigned n)
 {
 	int fd, high;
 
@@ -34,9 +34,9 @@ pw_process_prepare(void)
 	struct rlimit rl;
 
 	if (getrlimit(RLIMIT_NOFILE, &rl) == 0)
-		reserve_descriptors(rl.rlim_cur < DESCRIPTORS
-					? (unsigned)rl.rlim_cur
-					: DESCRIPTORS);
+		process_reserve_descriptors(rl.rlim_cur < DESCRIPTORS
+						? (unsigned)rl.rlim_cur
+						: DESCRIPTORS);
 	os_prepare_heap();
 	return os_lock_program();
 }

@@ -12,7 +12,7 @@
 
 /* Whoever started us may have closed them, and a socket must not get their numbers. */
 static void
-have_standard_files(void)
+main_have_standard_files(void)
 {
 	int fd;
 
@@ -28,7 +28,7 @@ main(int argc, char **argv)
 {
 	int status;
 
-	have_standard_files();
+	main_have_standard_files();
 	if (argc > 1 && strcmp(argv[1], "sign") == 0)
 		return sign(argc - 1, argv + 1);
 	log_find_journal();

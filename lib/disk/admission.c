@@ -47,7 +47,7 @@ admission_destroy(struct admission **ppp)
 
 /* The finalizer of SplitMix64 (Steele, Lea, Flood, 2014). */
 static uint64_t
-mix(uint64_t x)
+admission_mix(uint64_t x)
 {
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
 	x = (x ^ x >> 27) * 0x94d049bb133111ebU;
@@ -55,14 +55,14 @@ mix(uint64_t x)
 }
 
 static uint64_t
-hash_of(const struct pw_file *file)
+admission_hash(const struct pw_file *file)
 {
-	return mix(file->fil_ino + mix(file->fil_dev + 1));
+	return admission_mix(file->fil_ino + admission_mix(file->fil_dev + 1));
 }
 
 /* A counter in each row. */
 static void
-counters_of(
+admission_counters(
     struct admission *pp, uint64_t hash, uint8_t *counters[ADMISSION_ROWS])
 {
 	size_t i;
@@ -72,7 +72,7 @@ counters_of(
 }
 
 static unsigned
-least(uint8_t *const counters[ADMISSION_ROWS])
+admission_minimum(uint8_t *const counters[ADMISSION_ROWS])
 {
 	unsigned n = ADMISSION_MOST;
 	size_t i;
@@ -85,7 +85,7 @@ least(uint8_t *const counters[ADMISSION_ROWS])
 
 /* Only the least ones: the others count somebody else as well. */
 static void
-count(uint8_t *const counters[ADMISSION_ROWS], unsigned n)
+admission_count_up(uint8_t *const counters[ADMISSION_ROWS], unsigned n)
 {
 	size_t i;
 
@@ -96,7 +96,7 @@ count(uint8_t *const counters[ADMISSION_ROWS], unsigned n)
 
 /* 20 us for the counters: the compiler takes many at a time. */
 static void
-grow_old(struct admission *pp)
+admission_age(struct admission *pp)
 {
 	uint8_t *counters = &pp->pp_counters[0][0];
 	size_t i;
@@ -116,7 +116,7 @@ grow_old(struct admission *pp)
 
 /* Files that share all their counters make it a little wrong, until it grows old. */
 static void
-move_bytes(struct admission *pp, uint64_t size, unsigned from)
+admission_move_bytes(struct admission *pp, uint64_t size, unsigned from)
 {
 	uint64_t *bytes = &pp->pp_bytes[from];
 
@@ -131,7 +131,8 @@ move_bytes(struct admission *pp, uint64_t size, unsigned from)
  * be among those as well.
  */
 static bool
-earned(const struct admission *pp, unsigned n, uint64_t more, uint64_t hash)
+admission_is_earned(
+    const struct admission *pp, unsigned n, uint64_t more, uint64_t hash)
 {
 	uint64_t left = pp->pp_room, bytes = pp->pp_bytes[n] + more;
 	unsigned i;
@@ -143,53 +144,53 @@ earned(const struct admission *pp, unsigned n, uint64_t more, uint64_t hash)
 	}
 	if (bytes <= left)
 		return true;
-	return (double)(mix(hash) >> 32) * (double)bytes <
+	return (double)(admission_mix(hash) >> 32) * (double)bytes <
 	       (double)left * 4294967296.0;
 }
 
 /* The lock is held. */
 static void
-count_request(struct admission *pp, uint64_t size,
+admission_count_request(struct admission *pp, uint64_t size,
     uint8_t *const counters[ADMISSION_ROWS])
 {
-	unsigned n = least(counters);
+	unsigned n = admission_minimum(counters);
 
 	pp->pp_asked += size;
 	pp->pp_counted++;
 	if (n < ADMISSION_MOST) {
-		count(counters, n);
-		move_bytes(pp, size, n);
+		admission_count_up(counters, n);
+		admission_move_bytes(pp, size, n);
 	}
 	if (pp->pp_asked >= ADMISSION_SAMPLE * pp->pp_room ||
 	    pp->pp_counted >= 4 * ADMISSION_COLUMNS)
-		grow_old(pp);
+		admission_age(pp);
 }
 
 static bool
-too_large(const struct admission *pp, const struct pw_file *file)
+admission_is_too_large(const struct admission *pp, const struct pw_file *file)
 {
 	return (uint64_t)file->fil_size > pp->pp_room / LARGE_SHARE;
 }
 
 /* The lock is held.  Returns how often it was asked for. */
 static unsigned
-tell(struct admission *pp, struct pw_file *file)
+admission_count_locked(struct admission *pp, struct pw_file *file)
 {
 	uint64_t size = (uint64_t)file->fil_size;
 	uint8_t *counters[ADMISSION_ROWS];
 
-	counters_of(pp, hash_of(file), counters);
+	admission_counters(pp, admission_hash(file), counters);
 	for (; file_priv(file)->fp_asked >= size && size > 0;
 	     file_priv(file)->fp_asked -= size)
-		count_request(pp, size, counters);
-	return least(counters);
+		admission_count_request(pp, size, counters);
+	return admission_minimum(counters);
 }
 
 void
 admission_asked(
     struct admission *pp, struct noted *nt, struct pw_file *file, off_t len)
 {
-	if (len == 0 || too_large(pp, file))
+	if (len == 0 || admission_is_too_large(pp, file))
 		return;
 	file_priv(file)->fp_asked += (uint64_t)len;
 	if (!file_priv(file)->fp_noted) {
@@ -214,7 +215,7 @@ admission_tell(struct admission *pp, struct noted *nt)
 	for (file = nt->nt_first; file != NULL;
 	     file = file_priv(file)->fp_next) {
 		meter_lock(&pp->pp_lock);
-		tell(pp, file);
+		admission_count_locked(pp, file);
 		pthread_mutex_unlock(&pp->pp_lock);
 		file_priv(file)->fp_noted = false;
 	}
@@ -223,11 +224,13 @@ admission_tell(struct admission *pp, struct noted *nt)
 
 /* The lock is held. */
 static enum admission_verdict
-judge(struct admission *pp, unsigned n, uint64_t size, uint64_t hash)
+admission_judge_locked(
+    struct admission *pp, unsigned n, uint64_t size, uint64_t hash)
 {
-	if (earned(pp, n, 0, hash))
+	if (admission_is_earned(pp, n, 0, hash))
 		return n > 1 ? ADMISSION_STAYS : ADMISSION_TRIAL;
-	if (n > 0 && n < ADMISSION_MOST && earned(pp, n + 1, size, hash))
+	if (n > 0 && n < ADMISSION_MOST &&
+	    admission_is_earned(pp, n + 1, size, hash))
 		return ADMISSION_TRIAL;
 	return ADMISSION_GOES;
 }
@@ -238,11 +241,12 @@ admission_judge(struct admission *pp, struct pw_file *file)
 	enum admission_verdict verdict;
 	unsigned n;
 
-	if (too_large(pp, file))
+	if (admission_is_too_large(pp, file))
 		return ADMISSION_GOES;
 	meter_lock(&pp->pp_lock);
-	n = tell(pp, file);
-	verdict = judge(pp, n, (uint64_t)file->fil_size, hash_of(file));
+	n = admission_count_locked(pp, file);
+	verdict = admission_judge_locked(
+	    pp, n, (uint64_t)file->fil_size, admission_hash(file));
 	pthread_mutex_unlock(&pp->pp_lock);
 	return verdict;
 }

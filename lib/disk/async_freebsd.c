@@ -35,7 +35,7 @@ async_probe(const char **why)
 }
 
 static int
-queue_open(int wake)
+async_queue_open(int wake)
 {
 	struct kevent ev;
 	int queue = kqueue(), error;
@@ -52,13 +52,13 @@ queue_open(int wake)
 }
 
 static int
-async_of(struct pw_loop *lp, struct async **out)
+async_of_event(struct pw_loop *lp, struct async **out)
 {
 	struct async *as = lp->lp_async;
 	int queue;
 
 	if (as == NULL) {
-		queue = queue_open(lp->lp_wake[0]);
+		queue = async_queue_open(lp->lp_wake[0]);
 		if (queue < 0)
 			return queue;
 		as = calloc(1, sizeof(*as));
@@ -79,7 +79,7 @@ async_read(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w, int fd,
 {
 	struct async *as;
 	struct read *rd;
-	int error = async_of(lp, &as);
+	int error = async_of_event(lp, &as);
 
 	if (error != 0)
 		return error;
@@ -114,7 +114,7 @@ async_fetch(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
 }
 
 static void
-complete(struct pw_loop *lp, struct read *rd)
+async_complete(struct pw_loop *lp, struct read *rd)
 {
 	struct async_op *op = rd->rd_op;
 	struct pw_waiter *w = op->ao_waiter;
@@ -140,7 +140,7 @@ async_drain(struct pw_loop *lp)
 	while (n == EVENTS) {
 		n = kevent(as->as_queue, NULL, 0, evs, EVENTS, &now);
 		for (i = 0; i < n; i++)
-			complete(lp, evs[i].udata);
+			async_complete(lp, evs[i].udata);
 	}
 }
 

@@ -24,7 +24,7 @@ struct async {
 
 /* The quota of workers is a courtesy: old kernels have none. */
 static int
-ring_open(struct io_uring *ring, int wake)
+async_ring_open(struct io_uring *ring, int wake)
 {
 	struct io_uring_params params = {.flags = IORING_SETUP_CLAMP};
 	unsigned workers[2] = {RING_WORKERS, 0};
@@ -41,7 +41,7 @@ ring_open(struct io_uring *ring, int wake)
 }
 
 static int
-ring_probe(void)
+async_ring_probe(void)
 {
 	struct io_uring ring;
 	int wake[2], error;
@@ -49,7 +49,7 @@ ring_probe(void)
 	error = os_wake_create(wake);
 	if (error < 0)
 		return error;
-	error = ring_open(&ring, wake[1]);
+	error = async_ring_open(&ring, wake[1]);
 	if (error == 0)
 		io_uring_queue_exit(&ring);
 	os_wake_close(wake);
@@ -59,7 +59,7 @@ ring_probe(void)
 int
 async_probe(const char **why)
 {
-	int error = ring_probe();
+	int error = async_ring_probe();
 
 	*why = NULL;
 	if (error == -ENOSYS)
@@ -76,14 +76,14 @@ async_probe(const char **why)
 }
 
 static void
-submit(struct async *as)
+async_submit(struct async *as)
 {
 	meter_call(METER_IO_URING_ENTER);
 	io_uring_submit(&as->as_ring);
 }
 
 static struct async *
-async_of(struct pw_loop *lp)
+async_of_entry(struct pw_loop *lp)
 {
 	struct async *as = lp->lp_async;
 
@@ -92,13 +92,13 @@ async_of(struct pw_loop *lp)
 	as = calloc(1, sizeof(*as));
 	if (as == NULL)
 		return NULL;
-	as->as_ringed = ring_open(&as->as_ring, lp->lp_wake[1]) == 0;
+	as->as_ringed = async_ring_open(&as->as_ring, lp->lp_wake[1]) == 0;
 	lp->lp_async = as;
 	return as;
 }
 
 static void
-op_begin(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
+async_op_begin(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
     unsigned completions)
 {
 	*op = (struct async_op){.ao_waiter = w, .ao_left = completions};
@@ -111,16 +111,16 @@ op_begin(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
  * memory, does not take now goes with the next submission, drain or tick.
  */
 static int
-async_room(struct pw_loop *lp, unsigned entries, struct async **out)
+async_make_room(struct pw_loop *lp, unsigned entries, struct async **out)
 {
-	struct async *as = *out = async_of(lp);
+	struct async *as = *out = async_of_entry(lp);
 
 	if (as == NULL)
 		return -ENOMEM;
 	if (!as->as_ringed)
 		return -ENOSYS;
 	if (io_uring_sq_space_left(&as->as_ring) < entries)
-		submit(as);
+		async_submit(as);
 	return io_uring_sq_space_left(&as->as_ring) < entries ? -EAGAIN : 0;
 }
 
@@ -132,20 +132,20 @@ async_read(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w, int fd,
 	struct async *as;
 	int error;
 
-	error = async_room(lp, 1, &as);
+	error = async_make_room(lp, 1, &as);
 	if (error != 0)
 		return error;
 	sqe = io_uring_get_sqe(&as->as_ring);
 	io_uring_prep_read(sqe, fd, buf, (unsigned)len, (uint64_t)off);
 	io_uring_sqe_set_flags(sqe, IOSQE_ASYNC);
 	io_uring_sqe_set_data(sqe, op);
-	op_begin(lp, op, w, 1);
-	submit(as);
+	async_op_begin(lp, op, w, 1);
+	async_submit(as);
 	return 0;
 }
 
 static void
-prep_advice(
+async_prep_advice(
     struct io_uring *ring, struct async_op *op, int fd, off_t off, size_t len)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
@@ -157,7 +157,8 @@ prep_advice(
 }
 
 static void
-prep_byte(struct async *as, struct async_op *op, int fd, off_t off, bool last)
+async_prep_byte(
+    struct async *as, struct async_op *op, int fd, off_t off, bool last)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&as->as_ring);
 
@@ -175,23 +176,23 @@ async_fetch(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
 	struct async *as;
 	int error;
 
-	error = async_room(lp, 2 * steps, &as);
+	error = async_make_room(lp, 2 * steps, &as);
 	if (error != 0)
 		return error;
 	for (at = off; at < end; at = offset_add(at, step, end))
-		prep_advice(&as->as_ring, op, fd, at,
+		async_prep_advice(&as->as_ring, op, fd, at,
 		    end - at < (off_t)step ? (size_t)(end - at) : step);
 	for (at = off; end - at > (off_t)step; at += (off_t)step)
-		prep_byte(as, op, fd, at + (off_t)step - 1, false);
-	prep_byte(as, op, fd, end - 1, true);
-	op_begin(lp, op, w, 2 * steps);
-	submit(as);
+		async_prep_byte(as, op, fd, at + (off_t)step - 1, false);
+	async_prep_byte(as, op, fd, end - 1, true);
+	async_op_begin(lp, op, w, 2 * steps);
+	async_submit(as);
 	return 0;
 }
 
 /* A link that fails cancels those after it: what it said itself counts. */
 static void
-complete(struct pw_loop *lp, struct async_op *op, int result, bool byte)
+async_complete(struct pw_loop *lp, struct async_op *op, int result, bool byte)
 {
 	struct pw_waiter *w = op->ao_waiter;
 
@@ -214,7 +215,7 @@ async_flush(struct pw_loop *lp)
 	struct async *as = lp->lp_async;
 
 	if (as != NULL && as->as_ringed && io_uring_sq_ready(&as->as_ring) > 0)
-		submit(as);
+		async_submit(as);
 }
 
 void
@@ -232,7 +233,7 @@ async_drain(struct pw_loop *lp)
 		data = io_uring_cqe_get_data64(cqe);
 		result = cqe->res;
 		io_uring_cqe_seen(&as->as_ring, cqe);
-		complete(lp,
+		async_complete(lp,
 		    (struct async_op *)(uintptr_t)(data & ~(uint64_t)BYTE),
 		    result, (data & BYTE) != 0);
 	}

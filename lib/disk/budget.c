@@ -72,27 +72,28 @@ budget_part_init(struct budget_part *rp)
 
 /* Lock is held, as for all static functions up to tell. */
 static size_t
-left(const struct budget *rm)
+budget_left(const struct budget *rm)
 {
 	return rm->bg_used < rm->bg_max ? rm->bg_max - rm->bg_used : 0;
 }
 
 /* A device that has nothing may always have one window. */
 static bool
-fits(const struct budget *rm, const struct budget_part *rp, size_t len)
+budget_fits(const struct budget *rm, const struct budget_part *rp, size_t len)
 {
-	return rp->rp_used == 0 || rp->rp_used + len <= ALPHA * left(rm);
+	return rp->rp_used == 0 || rp->rp_used + len <= ALPHA * budget_left(rm);
 }
 
 static void
-use(struct budget *rm, struct budget_part *rp, size_t len)
+budget_use(struct budget *rm, struct budget_part *rp, size_t len)
 {
 	rm->bg_used += len;
 	rp->rp_used += len;
 }
 
 static void
-hold(struct budget *rm, struct budget_part *rp, struct held *hl, bool slow)
+budget_hold(
+    struct budget *rm, struct budget_part *rp, struct held *hl, bool slow)
 {
 	STAILQ_INSERT_TAIL(&rp->rp_held[slow], hl, hl_link);
 	if (rp->rp_nheld++ == 0)
@@ -100,7 +101,7 @@ hold(struct budget *rm, struct budget_part *rp, struct held *hl, bool slow)
 }
 
 static struct held_list *
-next_list(struct budget_part *rp)
+budget_next_list(struct budget_part *rp)
 {
 	bool slow = rp->rp_turn % BUDGET_SLOW == BUDGET_SLOW - 1;
 
@@ -108,11 +109,11 @@ next_list(struct budget_part *rp)
 }
 
 static struct held *
-let_in(struct budget *rm, struct budget_part *rp, struct held_list *list)
+budget_let_in(struct budget *rm, struct budget_part *rp, struct held_list *list)
 {
 	struct held *hl = STAILQ_FIRST(list);
 
-	use(rm, rp, hl->hl_len);
+	budget_use(rm, rp, hl->hl_len);
 	rp->rp_turn++;
 	STAILQ_REMOVE_HEAD(list, hl_link);
 	TAILQ_REMOVE(&rm->bg_parts, rp, rp_link);
@@ -123,23 +124,23 @@ let_in(struct budget *rm, struct budget_part *rp, struct held_list *list)
 
 /* The first for whom there is room; NULL: nobody. */
 static struct held *
-let_anybody_in(struct budget *rm)
+budget_let_anybody_in(struct budget *rm)
 {
 	struct held_list *list;
 	struct budget_part *rp;
 
 	TAILQ_FOREACH(rp, &rm->bg_parts, rp_link)
 	{
-		list = next_list(rp);
-		if (fits(rm, rp, STAILQ_FIRST(list)->hl_len))
-			return let_in(rm, rp, list);
+		list = budget_next_list(rp);
+		if (budget_fits(rm, rp, STAILQ_FIRST(list)->hl_len))
+			return budget_let_in(rm, rp, list);
 	}
 	return NULL;
 }
 
 /* The first who has been held for too long; NULL: nobody. */
 static struct held *
-force_in(struct budget *rm, uint64_t now_us)
+budget_force_in(struct budget *rm, uint64_t now_us)
 {
 	struct budget_part *rp;
 	struct held *hl;
@@ -149,14 +150,14 @@ force_in(struct budget *rm, uint64_t now_us)
 	for (i = 0; i < 2; i++) {
 		hl = STAILQ_FIRST(&rp->rp_held[i]);
 		if (hl != NULL && now_us >= hl->hl_since + HELD_US)
-			return let_in(rm, rp, &rp->rp_held[i]);
+			return budget_let_in(rm, rp, &rp->rp_held[i]);
 	}
 	return NULL;
 }
 
 /* Lock is not held. */
 static void
-tell(struct held_list *ready)
+budget_tell(struct held_list *ready)
 {
 	struct held *hl;
 
@@ -168,7 +169,7 @@ tell(struct held_list *ready)
 }
 
 static struct held *
-held_create(size_t len, struct pw_waiter *w)
+budget_held_create(size_t len, struct pw_waiter *w)
 {
 	struct held *hl = calloc(1, sizeof(*hl));
 
@@ -184,16 +185,16 @@ int
 budget_take(struct budget *rm, struct budget_part *rp, size_t len, bool slow,
     struct pw_waiter *w)
 {
-	struct held *hl = w == NULL ? NULL : held_create(len, w);
+	struct held *hl = w == NULL ? NULL : budget_held_create(len, w);
 	int error = 0;
 
 	meter_lock(&rm->bg_lock);
-	if (rp->rp_nheld == 0 && fits(rm, rp, len))
-		use(rm, rp, len);
+	if (rp->rp_nheld == 0 && budget_fits(rm, rp, len))
+		budget_use(rm, rp, len);
 	else if (hl == NULL)
 		error = w == NULL ? -EAGAIN : -ENOMEM;
 	else {
-		hold(rm, rp, hl, slow);
+		budget_hold(rm, rp, hl, slow);
 		error = -EINPROGRESS;
 	}
 	pthread_mutex_unlock(&rm->bg_lock);
@@ -212,10 +213,10 @@ budget_give(struct budget *rm, struct budget_part *rp, size_t len)
 	PW_CHECK(len <= rm->bg_used && len <= rp->rp_used);
 	rm->bg_used -= len;
 	rp->rp_used -= len;
-	while ((hl = let_anybody_in(rm)) != NULL)
+	while ((hl = budget_let_anybody_in(rm)) != NULL)
 		STAILQ_INSERT_TAIL(&ready, hl, hl_link);
 	pthread_mutex_unlock(&rm->bg_lock);
-	tell(&ready);
+	budget_tell(&ready);
 }
 
 bool
@@ -224,7 +225,7 @@ budget_plenty(struct budget *rm, struct budget_part *rp)
 	bool plenty;
 
 	meter_lock(&rm->bg_lock);
-	plenty = rp->rp_used < left(rm) / 8;
+	plenty = rp->rp_used < budget_left(rm) / 8;
 	pthread_mutex_unlock(&rm->bg_lock);
 	return plenty;
 }
@@ -265,7 +266,7 @@ budget_evicted(struct budget *rm, uint64_t now_us)
 
 /* Lock is held. */
 static void
-grow(struct budget *rm, uint64_t now_us)
+budget_grow(struct budget *rm, uint64_t now_us)
 {
 	size_t n = rm->bg_most - rm->bg_max;
 
@@ -285,13 +286,13 @@ budget_tick(struct budget *rm, uint64_t now_us)
 	meter_lock(&rm->bg_lock);
 	if (now_us >= rm->bg_ticked + TICK_US) {
 		rm->bg_ticked = now_us;
-		grow(rm, now_us);
+		budget_grow(rm, now_us);
 		while (forced <= rm->bg_max / FORCED &&
-		       (hl = force_in(rm, now_us)) != NULL) {
+		       (hl = budget_force_in(rm, now_us)) != NULL) {
 			forced += hl->hl_len;
 			STAILQ_INSERT_TAIL(&ready, hl, hl_link);
 		}
 	}
 	pthread_mutex_unlock(&rm->bg_lock);
-	tell(&ready);
+	budget_tell(&ready);
 }

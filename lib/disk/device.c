@@ -172,7 +172,7 @@ pw_pool_stats(struct pw_pool *pl, struct pw_pool_stats *ps)
 
 /* Those of POOL_TASKS and POOL_CROSSING that are turned: in a st_dev they are as bit 60. */
 static dev_t
-turned(dev_t id)
+device_flags_of_id(dev_t id)
 {
 	dev_t bits = POOL_TASKS | POOL_CROSSING;
 
@@ -181,7 +181,7 @@ turned(dev_t id)
 
 /* Empty, or what device_ask has written for good. */
 static const char *
-unless_empty(const char *text)
+device_text_or_null(const char *text)
 {
 	return *text == '\0' ? NULL : text;
 }
@@ -189,15 +189,15 @@ unless_empty(const char *text)
 static void
 device_stats(struct pw_device *dv, struct pw_device_stats *ds)
 {
-	dev_t bits = turned(dv->dv_id);
+	dev_t bits = device_flags_of_id(dv->dv_id);
 
 	meter_lock(&dv->dv_lock);
 	ds->ds_dev = dv->dv_id ^ bits;
 	ds->ds_queue = bits & POOL_CROSSING ? "mounts"
 		       : bits & POOL_TASKS  ? "tasks"
 					    : "files";
-	ds->ds_fsname = unless_empty(dv->dv_fs.fs_name);
-	ds->ds_mount = unless_empty(dv->dv_fs.fs_mount);
+	ds->ds_fsname = device_text_or_null(dv->dv_fs.fs_name);
+	ds->ds_mount = device_text_or_null(dv->dv_fs.fs_mount);
 	ds->ds_threads = dv->dv_threads;
 	ds->ds_busy = dv->dv_threads - dv->dv_idle;
 	ds->ds_queued = dv->dv_queued;

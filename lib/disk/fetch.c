@@ -26,7 +26,7 @@ struct window {
 
 /* All windows of a file are in one chain: there are few at a time. */
 static struct window **
-window_chain(struct pw_device *dv, uint64_t ino)
+fetch_window_chain(struct pw_device *dv, uint64_t ino)
 {
 	return &dv->dv_windows[(ino * 0x9e3779b97f4a7c15U) >> 56];
 }
@@ -37,7 +37,8 @@ window_chain(struct pw_device *dv, uint64_t ino)
  * once: so they go on one after the other.
  */
 static int
-read_piece(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
+fetch_read_piece(
+    struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
 {
 	bool large = len >= POOL_LARGE, mine;
 	struct gate *tn;
@@ -64,13 +65,14 @@ pool_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
 	folio = folio && dv->dv_folios;
 	for (; off < end && error == 0; off = next) {
 		next = folio ? offset_next(off, OS_FOLIO, end) : end;
-		error = read_piece(dv, fd, off, (size_t)(next - off), folio);
+		error =
+		    fetch_read_piece(dv, fd, off, (size_t)(next - off), folio);
 	}
 	return error;
 }
 
 static int
-window_run(struct job *job)
+fetch_window_run(struct job *job)
 {
 	struct window *win = (struct window *)job;
 	int error = pool_read(win->win_device, win->win_fd, win->win_off,
@@ -83,11 +85,11 @@ window_run(struct job *job)
 
 /* Device's lock is held. */
 static void
-window_unlink(struct window *win)
+fetch_window_unlink(struct window *win)
 {
 	struct window **p;
 
-	p = window_chain(win->win_device, win->win_ino);
+	p = fetch_window_chain(win->win_device, win->win_ino);
 	while (*p != win)
 		p = &(*p)->win_next;
 	*p = win->win_next;
@@ -95,13 +97,13 @@ window_unlink(struct window *win)
 
 /* Nobody can join it any more.  The latency is a moving average, of the last eight or so. */
 static void
-window_done(struct job *job, int error, uint64_t took)
+fetch_window_done(struct job *job, int error, uint64_t took)
 {
 	struct window *win = (struct window *)job;
 	struct pw_device *dv = win->win_device;
 	uint64_t before = dv->dv_latency;
 
-	window_unlink(win);
+	fetch_window_unlink(win);
 	if (error == 0)
 		dv->dv_bytes += job->job_len;
 	dv->dv_latency = before == 0 ? took : before - before / 8 + took / 8;
@@ -109,7 +111,7 @@ window_done(struct job *job, int error, uint64_t took)
 
 /* All of the range, or a part of it, is in the window. */
 static bool
-has_range(const struct window *win, off_t off, off_t end, bool whole)
+fetch_has_range(const struct window *win, off_t off, off_t end, bool whole)
 {
 	off_t win_end = win->win_off + (off_t)win->win_job.job_len;
 
@@ -119,28 +121,28 @@ has_range(const struct window *win, off_t off, off_t end, bool whole)
 
 /* Device's lock is held. */
 static struct window *
-window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
+fetch_window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
     off_t end, bool whole)
 {
 	struct window *win;
 
-	win = *window_chain(dv, file->fil_ino);
+	win = *fetch_window_chain(dv, file->fil_ino);
 	for (; win != NULL; win = win->win_next)
 		if (win->win_ino == file->fil_ino &&
 		    win->win_dev == file->fil_dev &&
-		    has_range(win, off, end, whole))
+		    fetch_has_range(win, off, end, whole))
 			break;
 	return win;
 }
 
 static bool
-fetching(struct pw_file *file, off_t off, off_t end, bool whole)
+fetch_fetching(struct pw_file *file, off_t off, off_t end, bool whole)
 {
 	struct pw_device *dv = file_priv(file)->fp_device;
 	bool yes;
 
 	meter_lock(&dv->dv_lock);
-	yes = window_find(dv, file, off, end, whole) != NULL;
+	yes = fetch_window_find(dv, file, off, end, whole) != NULL;
 	pthread_mutex_unlock(&dv->dv_lock);
 	return yes;
 }
@@ -148,17 +150,17 @@ fetching(struct pw_file *file, off_t off, off_t end, bool whole)
 bool
 pool_fetching(struct pw_file *file, off_t off, off_t end)
 {
-	return fetching(file, off, end, true);
+	return fetch_fetching(file, off, end, true);
 }
 
 bool
 pool_fetching_some(struct pw_file *file, off_t off, off_t end)
 {
-	return fetching(file, off, end, false);
+	return fetch_fetching(file, off, end, false);
 }
 
 static struct window *
-window_create(
+fetch_window_create(
     struct pw_file *file, off_t off, size_t len, bool folio, enum job_kind kind)
 {
 	struct window *win;
@@ -166,8 +168,8 @@ window_create(
 	win = calloc(1, sizeof(*win));
 	if (win == NULL)
 		return NULL;
-	win->win_job.job_run = window_run;
-	win->win_job.job_done = window_done;
+	win->win_job.job_run = fetch_window_run;
+	win->win_job.job_done = fetch_window_done;
 	win->win_job.job_kind = kind;
 	win->win_job.job_len = len;
 	win->win_device = file_priv(file)->fp_device;
@@ -188,9 +190,9 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, bool folio,
 	int error = 0;
 
 	meter_lock(&dv->dv_lock);
-	win = window_find(dv, file, off, off + (off_t)len, true);
+	win = fetch_window_find(dv, file, off, off + (off_t)len, true);
 	if (win == NULL) {
-		win = window_create(file, off, len, folio,
+		win = fetch_window_create(file, off, len, folio,
 		    admit == ADMIT_NEW ? JOB_NEW : JOB_LONG);
 		error = win == NULL ? -ENOMEM
 				    : pool_enqueue(dv, &win->win_job, admit);
@@ -199,7 +201,7 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, bool folio,
 			free(win);
 			return error;
 		}
-		chain = window_chain(dv, file->fil_ino);
+		chain = fetch_window_chain(dv, file->fil_ino);
 		win->win_next = *chain;
 		*chain = win;
 	}

@@ -24,7 +24,7 @@ gate_destroy(struct gate *tn)
 
 /* The lock is held.  Until it is free, or nobody has moved for too long. */
 static void
-await(struct gate *tn)
+gate_await(struct gate *tn)
 {
 	struct timespec end;
 	unsigned given;
@@ -48,7 +48,7 @@ gate_take(struct gate *tn)
 	bool mine;
 
 	meter_lock(&tn->gt_lock);
-	await(tn);
+	gate_await(tn);
 	mine = !tn->gt_taken;
 	tn->gt_taken = true;
 	next = tn->gt_next;

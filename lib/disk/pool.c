@@ -24,7 +24,7 @@
 #define POOL_LONG    ((size_t)16 << 20) /* bytes of downloads under way */
 
 static struct pw_device *
-device_create(struct pw_pool *pl, dev_t id)
+pool_device_create(struct pw_pool *pl, dev_t id)
 {
 	struct pw_device *dv;
 	size_t i;
@@ -51,7 +51,7 @@ device_create(struct pw_pool *pl, dev_t id)
  * were woken before and have not run yet (glibc before 2.41); a semaphore's post does not.
  */
 static void
-wake_one(struct pw_device *dv)
+pool_wake_one(struct pw_device *dv)
 {
 	if (dv->dv_sleepers == 0)
 		return;
@@ -60,7 +60,7 @@ wake_one(struct pw_device *dv)
 }
 
 static void
-sleep_until_woken(struct pw_device *dv)
+pool_sleep_until_woken(struct pw_device *dv)
 {
 	dv->dv_sleepers++;
 	pthread_mutex_unlock(&dv->dv_lock);
@@ -70,7 +70,7 @@ sleep_until_woken(struct pw_device *dv)
 }
 
 static void
-device_destroy(struct pw_device *dv)
+pool_device_destroy(struct pw_device *dv)
 {
 	size_t i;
 
@@ -85,7 +85,7 @@ device_destroy(struct pw_device *dv)
 
 /* Slot 0 is for the devices that find no memory or no place in the table. */
 static struct pw_device *
-device_find(struct pw_pool *pl, dev_t id)
+pool_device_find(struct pw_pool *pl, dev_t id)
 {
 	size_t i;
 
@@ -101,9 +101,9 @@ pool_device(struct pw_pool *pl, dev_t id)
 	struct pw_device *dv;
 
 	meter_lock(&pl->pl_lock);
-	dv = device_find(pl, id);
+	dv = pool_device_find(pl, id);
 	if (dv == NULL && pl->pl_ndevices < POOL_DEVICES) {
-		dv = device_create(pl, id);
+		dv = pool_device_create(pl, id);
 		if (dv != NULL)
 			pl->pl_devices[pl->pl_ndevices++] = dv;
 	}
@@ -119,7 +119,7 @@ pool_free(struct pw_pool *pl)
 	size_t i;
 
 	for (i = 0; i < pl->pl_ndevices; i++)
-		device_destroy(pl->pl_devices[i]);
+		pool_device_destroy(pl->pl_devices[i]);
 	admission_destroy(&pl->pl_popular);
 	reclaim_destroy(&pl->pl_reclaim);
 	budget_destroy(&pl->pl_room);
@@ -145,7 +145,7 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 		error = pl->pl_sink;
 		goto fail;
 	}
-	pl->pl_devices[0] = device_create(pl, 0);
+	pl->pl_devices[0] = pool_device_create(pl, 0);
 	if (pl->pl_devices[0] == NULL)
 		goto fail;
 	pl->pl_ndevices = 1;
@@ -172,7 +172,7 @@ fail:
 }
 
 static void
-stop_threads(struct pw_pool *pl)
+pool_stop_threads(struct pw_pool *pl)
 {
 	struct pw_device *dv;
 	size_t i;
@@ -182,14 +182,14 @@ stop_threads(struct pw_pool *pl)
 		meter_lock(&dv->dv_lock);
 		dv->dv_stop = true;
 		while (dv->dv_sleepers > 0)
-			wake_one(dv);
+			pool_wake_one(dv);
 		pthread_mutex_unlock(&dv->dv_lock);
 	}
 }
 
 /* Nothing waits for a disk: no loop can be left because of that. */
 static bool
-is_idle(struct pw_pool *pl)
+pool_is_idle(struct pw_pool *pl)
 {
 	struct pw_device *dv;
 	bool idle = true;
@@ -214,10 +214,10 @@ pw_pool_destroy(struct pw_pool **plp, uint64_t timeout_us)
 
 	if (pl == NULL)
 		return 0;
-	if (atomic_load(&pl->pl_loops) > 0 && is_idle(pl))
+	if (atomic_load(&pl->pl_loops) > 0 && pool_is_idle(pl))
 		return -EINVAL;
 	*plp = NULL;
-	stop_threads(pl);
+	pool_stop_threads(pl);
 	meter_lock(&pl->pl_lock);
 	while (pl->pl_running > 0 && error == 0)
 		error =
@@ -277,7 +277,7 @@ pw_pool_refused(const struct pw_pool *pl)
 
 /* From here on nobody can join the job. */
 static struct pw_waiter *
-job_finish(struct pw_device *dv, struct job *job, int error)
+pool_job_finish(struct pw_device *dv, struct job *job, int error)
 {
 	uint64_t took = clock_now() - job->job_since;
 	struct pw_waiter *w;
@@ -288,7 +288,7 @@ job_finish(struct pw_device *dv, struct job *job, int error)
 	if (job->job_kind == JOB_LONG)
 		dv->dv_long -= job->job_len;
 	if (dv->dv_queued > 0)
-		wake_one(dv);
+		pool_wake_one(dv);
 	w = job->job_waiters;
 	dv->dv_ended++;
 	pw_histogram_add(&dv->dv_wait, took);
@@ -298,7 +298,7 @@ job_finish(struct pw_device *dv, struct job *job, int error)
 
 /* Device's lock is held, as in the next two.  What is under way delays what comes. */
 static bool
-may_begin(const struct pw_device *dv)
+pool_may_begin(const struct pw_device *dv)
 {
 	const struct job *job = STAILQ_FIRST(&dv->dv_queue[JOB_LONG]);
 
@@ -311,10 +311,10 @@ may_begin(const struct pw_device *dv)
  * POOL_NEW in a row go before one that is the next of a download.
  */
 static struct jobs *
-next_queue(struct pw_device *dv)
+pool_next_queue(struct pw_device *dv)
 {
 	struct jobs *queue = dv->dv_queue;
-	bool begins = may_begin(dv);
+	bool begins = pool_may_begin(dv);
 
 	if (!STAILQ_EMPTY(&queue[JOB_SHORT]))
 		return &queue[JOB_SHORT];
@@ -329,9 +329,9 @@ next_queue(struct pw_device *dv)
 
 /* NULL: there is none, or none that may begin. */
 static struct job *
-job_next(struct pw_device *dv)
+pool_job_next(struct pw_device *dv)
 {
-	struct jobs *jobs = next_queue(dv);
+	struct jobs *jobs = pool_next_queue(dv);
 	struct job *job;
 
 	if (jobs == NULL)
@@ -345,21 +345,21 @@ job_next(struct pw_device *dv)
 }
 
 static struct job *
-job_take(struct pw_device *dv)
+pool_job_take(struct pw_device *dv)
 {
 	struct job *job;
 
 	meter_lock(&dv->dv_lock);
 	dv->dv_idle++;
-	while ((job = job_next(dv)) == NULL && !dv->dv_stop)
-		sleep_until_woken(dv);
+	while ((job = pool_job_next(dv)) == NULL && !dv->dv_stop)
+		pool_sleep_until_woken(dv);
 	dv->dv_idle--;
 	pthread_mutex_unlock(&dv->dv_lock);
 	return job;
 }
 
 static void *
-thread_main(void *arg)
+pool_thread_main(void *arg)
 {
 	struct pw_device *dv = arg;
 	struct pw_pool *pl = dv->dv_pool;
@@ -368,9 +368,9 @@ thread_main(void *arg)
 	int error;
 
 	os_thread_fetcher();
-	while ((job = job_take(dv)) != NULL) {
+	while ((job = pool_job_take(dv)) != NULL) {
 		error = job->job_run(job);
-		for (w = job_finish(dv, job, error); w != NULL; w = next) {
+		for (w = pool_job_finish(dv, job, error); w != NULL; w = next) {
 			next = w->wt_next;
 			completion_deliver(w, error);
 		}
@@ -385,7 +385,7 @@ thread_main(void *arg)
 
 /* Signals are for the program's own threads. */
 static int
-thread_start(struct pw_device *dv)
+pool_thread_start(struct pw_device *dv)
 {
 	struct pw_pool *pl = dv->dv_pool;
 	pthread_attr_t attr;
@@ -402,7 +402,7 @@ thread_start(struct pw_device *dv)
 	pthread_attr_setstacksize(&attr, POOL_STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	meter_call(METER_PTHREAD_CREATE);
-	error = pthread_create(&thread, &attr, thread_main, dv);
+	error = pthread_create(&thread, &attr, pool_thread_main, dv);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (error != 0) {
@@ -415,11 +415,11 @@ thread_start(struct pw_device *dv)
 
 /* Device's lock is held.  False if no thread would ever run a job. */
 static bool
-have_thread(struct pw_device *dv)
+pool_have_thread(struct pw_device *dv)
 {
 	if (dv->dv_idle <= dv->dv_queued &&
 	    dv->dv_threads < dv->dv_pool->pl_conf.ppc_threads &&
-	    thread_start(dv) == 0)
+	    pool_thread_start(dv) == 0)
 		dv->dv_threads++;
 	return dv->dv_threads > 0;
 }
@@ -440,7 +440,7 @@ pool_enqueue(struct pw_device *dv, struct job *job, enum admit admit)
 	struct jobs *jobs = &dv->dv_queue[job->job_kind];
 
 	if ((admit != ADMIT_BEGUN && dv->dv_queued >= pl->pl_conf.ppc_queue) ||
-	    !have_thread(dv)) {
+	    !pool_have_thread(dv)) {
 		pl->pl_refused += admit != ADMIT_HINT;
 		dv->dv_refused += admit != ADMIT_HINT;
 		return -EAGAIN;
@@ -448,7 +448,7 @@ pool_enqueue(struct pw_device *dv, struct job *job, enum admit admit)
 	job->job_since = clock_now();
 	STAILQ_INSERT_TAIL(jobs, job, job_next);
 	dv->dv_queued++;
-	wake_one(dv);
+	pool_wake_one(dv);
 	return 0;
 }
 

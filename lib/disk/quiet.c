@@ -13,7 +13,7 @@ struct look_job {
 };
 
 static int
-look_run(struct job *job)
+quiet_run(struct job *job)
 {
 	struct reclaim *rc = ((struct look_job *)job)->lj_reclaim;
 
@@ -24,7 +24,7 @@ look_run(struct job *job)
 
 /* Without memory or a thread it stays unknown. */
 static void
-have_looked(struct pw_pool *pl, struct reclaim *rc)
+quiet_submit(struct pw_pool *pl, struct reclaim *rc)
 {
 	struct look_job *lj = calloc(1, sizeof(*lj));
 
@@ -32,7 +32,7 @@ have_looked(struct pw_pool *pl, struct reclaim *rc)
 		reclaim_done(rc);
 		return;
 	}
-	lj->lj_job.job_run = look_run;
+	lj->lj_job.job_run = quiet_run;
 	lj->lj_job.job_kind = JOB_SHORT;
 	lj->lj_reclaim = rc;
 	if (pool_submit(pool_device(pl, POOL_NO_DISK), &lj->lj_job, ADMIT_HINT,
@@ -48,6 +48,6 @@ quiet_ask(struct pw_pool *pl, uint64_t now)
 	struct reclaim *rc = pool_reclaim(pl);
 
 	if (reclaim_due(rc, now))
-		have_looked(pl, rc);
+		quiet_submit(pl, rc);
 	return reclaim_is_quiet(rc, now);
 }

@@ -56,7 +56,7 @@ reclaim_destroy(struct reclaim **rcp)
 
 /* The time is from before the read: what is taken meanwhile is seen by the next one. */
 static void
-look(struct reclaim *rc, uint64_t now)
+reclaim_read(struct reclaim *rc, uint64_t now)
 {
 	int64_t taken = os_reclaimed(rc->rc_fd);
 
@@ -76,7 +76,7 @@ reclaim_look(struct reclaim *rc)
 	if (rc->rc_fd < 0 || now - atomic_load(&rc->rc_looked) < LOOK_LEAST ||
 	    pthread_mutex_trylock(&rc->rc_lock) != 0)
 		return;
-	look(rc, now);
+	reclaim_read(rc, now);
 	pthread_mutex_unlock(&rc->rc_lock);
 }
 

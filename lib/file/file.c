@@ -19,7 +19,7 @@
 
 /* As the flags want it; -1: none of this name, or too many. */
 static int
-links_of(unsigned flags)
+file_links_of(unsigned flags)
 {
 	switch (flags) {
 	case 0:
@@ -48,7 +48,7 @@ pw_root_open_with(const char *path, unsigned flags, struct pw_root **out)
 	struct stat st;
 	int fd, error;
 
-	if (links_of(flags) == -1)
+	if (file_links_of(flags) == -1)
 		return -EINVAL;
 	rt = calloc(1, sizeof(*rt));
 	if (rt == NULL)
@@ -59,7 +59,7 @@ pw_root_open_with(const char *path, unsigned flags, struct pw_root **out)
 		goto fail;
 	}
 	/* Not to have openat2 would be found out by every single request. */
-	rt->rt_links = links_of(flags);
+	rt->rt_links = file_links_of(flags);
 	fd = os_lookup(rt->rt_fd, ".", OS_ANY_MOUNT | rt->rt_links);
 	if (fd < 0) {
 		error = fd;
@@ -82,7 +82,7 @@ fail:
 
 /* True if that was the last reference. */
 static bool
-root_release(struct pw_root *rt)
+file_root_release(struct pw_root *rt)
 {
 	return atomic_fetch_sub(&rt->rt_refs, 1) == 1;
 }
@@ -93,7 +93,7 @@ pw_root_close(struct pw_root **rtp)
 	struct pw_root *rt = *rtp;
 
 	*rtp = NULL;
-	if (rt == NULL || !root_release(rt))
+	if (rt == NULL || !file_root_release(rt))
 		return;
 	close(rt->rt_fd);
 	free(rt);
@@ -201,7 +201,7 @@ file_is_fresh(struct pw_file *file)
 
 /* The path led to a regular file a moment ago; make sure that it still does. */
 static int
-open_regular(const struct pw_root *rt, const char *path,
+file_open_regular(const struct pw_root *rt, const char *path,
     enum os_resolve resolve, struct found *fnd)
 {
 	int fd, error;
@@ -224,7 +224,7 @@ open_regular(const struct pw_root *rt, const char *path,
 
 /* Without one, or memory for it, the file is as good. */
 static void
-read_attribute(struct found *fnd, const char *attribute)
+file_read_attribute(struct found *fnd, const char *attribute)
 {
 	char text[PW_ATTRIBUTE_MAX];
 	long n = os_attribute(fnd->fnd_fd, attribute, text, sizeof(text));
@@ -270,9 +270,9 @@ file_find(const struct pw_root *rt, const char *path, enum os_resolve resolve,
 		return 0;
 	if (attribute != NULL && resolve == OS_CACHED)
 		return -EAGAIN;
-	error = open_regular(rt, path, resolve, fnd);
+	error = file_open_regular(rt, path, resolve, fnd);
 	if (error == 0 && attribute != NULL)
-		read_attribute(fnd, attribute);
+		file_read_attribute(fnd, attribute);
 	return error;
 }
 
@@ -302,7 +302,7 @@ file_announce(const struct pw_file *file)
 
 /* Without memory for it the pool sends the file. */
 static void
-learn_blocks(struct pw_file *file)
+file_learn_blocks(struct pw_file *file)
 {
 	off_t block;
 
@@ -320,7 +320,7 @@ learn_blocks(struct pw_file *file)
 }
 
 static void
-learn_device(struct pw_file *file)
+file_learn_device(struct pw_file *file)
 {
 	bool nowait, owner;
 
@@ -329,7 +329,7 @@ learn_device(struct pw_file *file)
 	file_priv(file)->fp_remote =
 	    !device_is_local(file_priv(file)->fp_device);
 	file_announce(file);
-	learn_blocks(file);
+	file_learn_blocks(file);
 	if (file_priv(file)->fp_ask != OS_ASK_NOWAIT &&
 	    file_priv(file)->fp_ask != OS_ASK_MINCORE)
 		return;
@@ -374,7 +374,7 @@ file_create(struct pw_loop *lp, struct found *fnd, struct pw_file **out)
 	fp->fp_device = pool_device(lp->lp_pool, st->st_dev);
 	fp->fp_drop_lock = device_drop_lock(fp->fp_device, file->fil_ino);
 	if (file->fil_fd != -1)
-		learn_device(file);
+		file_learn_device(file);
 	*out = file;
 	return 0;
 }
@@ -393,7 +393,7 @@ struct close_job {
 };
 
 static int
-close_run(struct job *job)
+file_close_run(struct job *job)
 {
 	struct close_job *cj = (struct close_job *)job;
 
@@ -408,7 +408,7 @@ close_run(struct job *job)
  * the disk; a network file system may have to tell its server.
  */
 static bool
-close_waits(const struct pw_file *file)
+file_close_waits(const struct pw_file *file)
 {
 	struct stat st;
 
@@ -419,7 +419,7 @@ close_waits(const struct pw_file *file)
 
 /* Without memory or threads it is done here: better late than never. */
 static void
-close_later(struct pw_device *dv, struct close_job what)
+file_close_later(struct pw_device *dv, struct close_job what)
 {
 	struct close_job *cj = malloc(sizeof(*cj));
 
@@ -428,20 +428,20 @@ close_later(struct pw_device *dv, struct close_job what)
 	if (cj == NULL ||
 	    pool_submit(dv, &cj->cj_job, ADMIT_BEGUN, NULL, NULL) != 0) {
 		free(cj);
-		close_run(&what.cj_job);
+		file_close_run(&what.cj_job);
 	}
 }
 
 static void
 file_close(struct pw_file *file)
 {
-	struct close_job cj = {{.job_run = close_run}, file->fil_fd,
+	struct close_job cj = {{.job_run = file_close_run}, file->fil_fd,
 	    file_priv(file)->fp_map, (size_t)file->fil_size};
 
-	if (close_waits(file))
-		close_later(file_priv(file)->fp_device, cj);
+	if (file_close_waits(file))
+		file_close_later(file_priv(file)->fp_device, cj);
 	else
-		close_run(&cj.cj_job);
+		file_close_run(&cj.cj_job);
 }
 
 /* The directory may have been removed, or be on a network file system. */
@@ -449,13 +449,13 @@ void
 root_unref(struct pw_loop *lp, struct pw_root **rtp)
 {
 	struct pw_root *rt = *rtp;
-	struct close_job cj = {{.job_run = close_run}, -1, NULL, 0};
+	struct close_job cj = {{.job_run = file_close_run}, -1, NULL, 0};
 
 	*rtp = NULL;
-	if (rt == NULL || !root_release(rt))
+	if (rt == NULL || !file_root_release(rt))
 		return;
 	cj.cj_fd = rt->rt_fd;
-	close_later(pool_device(lp->lp_pool, rt->rt_dev), cj);
+	file_close_later(pool_device(lp->lp_pool, rt->rt_dev), cj);
 	free(rt);
 }
 

@@ -10,32 +10,33 @@
 #define BITS	64
 
 static off_t
-direct(const struct indirect *in)
+indirect_direct_bytes(const struct indirect *in)
 {
 	return INDIRECT_FIRST * in->in_block;
 }
 
 /* Bytes of the file that one indirect block leads to. */
 static off_t
-span(const struct indirect *in)
+indirect_span(const struct indirect *in)
 {
 	return in->in_block / POINTER * in->in_block;
 }
 
 static uint64_t
-number(const struct indirect *in, off_t off)
+indirect_number(const struct indirect *in, off_t off)
 {
-	return (uint64_t)((off - direct(in)) / span(in));
+	return (
+	    uint64_t)((off - indirect_direct_bytes(in)) / indirect_span(in));
 }
 
 static bool
-old(const struct indirect *in, uint64_t now)
+indirect_is_old(const struct indirect *in, uint64_t now)
 {
 	return now - in->in_since >= INDIRECT_HOLDS;
 }
 
 static bool
-known(const struct indirect *in, uint64_t n)
+indirect_is_known(const struct indirect *in, uint64_t n)
 {
 	return n >= in->in_first && n - in->in_first < BITS &&
 	       (in->in_known >> (n - in->in_first) & 1) != 0;
@@ -44,17 +45,19 @@ known(const struct indirect *in, uint64_t n)
 off_t
 indirect_missing(const struct indirect *in, off_t off, off_t end, uint64_t now)
 {
-	if (off < direct(in))
-		off = direct(in);
-	while (off < end && !old(in, now) && known(in, number(in, off)))
-		off = direct(in) +
-		      offset_next(off - direct(in), span(in), end - direct(in));
+	if (off < indirect_direct_bytes(in))
+		off = indirect_direct_bytes(in);
+	while (off < end && !indirect_is_old(in, now) &&
+	       indirect_is_known(in, indirect_number(in, off)))
+		off = indirect_direct_bytes(in) +
+		      offset_next(off - indirect_direct_bytes(in),
+			  indirect_span(in), end - indirect_direct_bytes(in));
 	return off < end ? off : end;
 }
 
 /* The bits move so that there is one for n; those at the other end are lost. */
 static void
-reach(struct indirect *in, uint64_t n)
+indirect_shift(struct indirect *in, uint64_t n)
 {
 	uint64_t by;
 
@@ -74,13 +77,13 @@ indirect_note(struct indirect *in, off_t off, uint64_t now)
 {
 	uint64_t n;
 
-	if (off < direct(in))
+	if (off < indirect_direct_bytes(in))
 		return;
-	if (in->in_known == 0 || old(in, now)) {
+	if (in->in_known == 0 || indirect_is_old(in, now)) {
 		in->in_known = 0;
 		in->in_since = now;
 	}
-	n = number(in, off);
-	reach(in, n);
+	n = indirect_number(in, off);
+	indirect_shift(in, n);
 	in->in_known |= (uint64_t)1 << (n - in->in_first);
 }

@@ -52,15 +52,15 @@ negative_create(void)
 }
 
 static size_t
-bytes(const struct path *pa)
+negative_cache_bytes(const struct path *pa)
 {
 	return sizeof(*pa) + strlen(pa->pa_path) + 1;
 }
 
 static void
-forget(struct negative_cache *ms, struct path *pa)
+negative_cache_forget(struct negative_cache *ms, struct path *pa)
 {
-	ms->ms_bytes -= bytes(pa);
+	ms->ms_bytes -= negative_cache_bytes(pa);
 	LIST_REMOVE(pa, pa_hash);
 	TAILQ_REMOVE(&ms->ms_age, pa, pa_age);
 	free(pa);
@@ -77,13 +77,14 @@ negative_destroy(struct negative_cache **msp)
 	*msp = NULL;
 	for (pa = TAILQ_FIRST(&ms->ms_age); pa != NULL; pa = next) {
 		next = TAILQ_NEXT(pa, pa_age);
-		forget(ms, pa);
+		negative_cache_forget(ms, pa);
 	}
 	free(ms);
 }
 
 static struct chain *
-chain(struct negative_cache *ms, const struct pw_root *rt, const char *path)
+negative_cache_chain(
+    struct negative_cache *ms, const struct pw_root *rt, const char *path)
 {
 	uint64_t hash =
 	    hash_bytes(&ms->ms_seed, rt->rt_ino, path, strlen(path));
@@ -92,17 +93,18 @@ chain(struct negative_cache *ms, const struct pw_root *rt, const char *path)
 }
 
 static bool
-fresh(const struct path *pa, uint64_t now_us)
+negative_cache_is_fresh(const struct path *pa, uint64_t now_us)
 {
 	return now_us < pa->pa_at + NEGATIVE_FRESH_US;
 }
 
 static struct path *
-find(struct negative_cache *ms, const struct pw_root *rt, const char *path)
+negative_cache_find(
+    struct negative_cache *ms, const struct pw_root *rt, const char *path)
 {
 	struct path *pa;
 
-	LIST_FOREACH(pa, chain(ms, rt, path), pa_hash)
+	LIST_FOREACH(pa, negative_cache_chain(ms, rt, path), pa_hash)
 	if (pa->pa_ino == rt->rt_ino && pa->pa_dev == rt->rt_dev &&
 	    pa->pa_links == rt->rt_links && strcmp(pa->pa_path, path) == 0)
 		break;
@@ -110,19 +112,19 @@ find(struct negative_cache *ms, const struct pw_root *rt, const char *path)
 }
 
 static void
-make_room(struct negative_cache *ms, size_t size)
+negative_cache_make_room(struct negative_cache *ms, size_t size)
 {
 	struct path *pa, *next;
 
 	for (pa = TAILQ_FIRST(&ms->ms_age);
 	     pa != NULL && ms->ms_bytes + size > NEGATIVE_BYTES; pa = next) {
 		next = TAILQ_NEXT(pa, pa_age);
-		forget(ms, pa);
+		negative_cache_forget(ms, pa);
 	}
 }
 
 static bool
-lasting(int error)
+negative_cache_is_lasting(int error)
 {
 	switch (error) {
 	case -ENOENT:
@@ -143,13 +145,13 @@ negative_add(struct negative_cache *ms, const struct pw_root *rt,
     const char *path, int error, uint64_t now_us)
 {
 	size_t len = strlen(path) + 1, size = sizeof(struct path) + len;
-	struct path *pa = find(ms, rt, path);
+	struct path *pa = negative_cache_find(ms, rt, path);
 
 	if (pa != NULL)
-		forget(ms, pa);
-	if (!lasting(error) || size > NEGATIVE_BYTES)
+		negative_cache_forget(ms, pa);
+	if (!negative_cache_is_lasting(error) || size > NEGATIVE_BYTES)
 		return;
-	make_room(ms, size);
+	negative_cache_make_room(ms, size);
 	pa = malloc(size);
 	if (pa == NULL)
 		return;
@@ -159,7 +161,7 @@ negative_add(struct negative_cache *ms, const struct pw_root *rt,
 	pa->pa_at = now_us;
 	pa->pa_error = error;
 	memcpy(pa->pa_path, path, len);
-	LIST_INSERT_HEAD(chain(ms, rt, path), pa, pa_hash);
+	LIST_INSERT_HEAD(negative_cache_chain(ms, rt, path), pa, pa_hash);
 	TAILQ_INSERT_TAIL(&ms->ms_age, pa, pa_age);
 	ms->ms_bytes += size;
 }
@@ -168,9 +170,10 @@ int
 negative_find(struct negative_cache *ms, const struct pw_root *rt,
     const char *path, uint64_t now_us)
 {
-	const struct path *pa = find(ms, rt, path);
+	const struct path *pa = negative_cache_find(ms, rt, path);
 
-	return pa != NULL && fresh(pa, now_us) ? pa->pa_error : 0;
+	return pa != NULL && negative_cache_is_fresh(pa, now_us) ? pa->pa_error
+								 : 0;
 }
 
 void
@@ -181,8 +184,8 @@ negative_age(struct negative_cache *ms, uint64_t now_us)
 
 	for (pa = TAILQ_FIRST(&ms->ms_age); pa != NULL; pa = next) {
 		next = TAILQ_NEXT(pa, pa_age);
-		if (fresh(pa, now_us) || n++ == AGE_BATCH)
+		if (negative_cache_is_fresh(pa, now_us) || n++ == AGE_BATCH)
 			return;
-		forget(ms, pa);
+		negative_cache_forget(ms, pa);
 	}
 }

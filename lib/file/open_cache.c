@@ -96,7 +96,8 @@ file_cache_create(unsigned size)
 }
 
 static struct bucket *
-bucket(struct file_cache *fc, const struct pw_root *rt, const char *path)
+open_cache_bucket(
+    struct file_cache *fc, const struct pw_root *rt, const char *path)
 {
 	uint64_t hash =
 	    hash_bytes(&fc->fc_seed, (uintptr_t)rt, path, strlen(path));
@@ -105,25 +106,26 @@ bucket(struct file_cache *fc, const struct pw_root *rt, const char *path)
 }
 
 static struct entry *
-entry_find(struct file_cache *fc, const struct pw_root *rt, const char *path)
+open_cache_entry_find(
+    struct file_cache *fc, const struct pw_root *rt, const char *path)
 {
 	struct entry *en;
 
-	LIST_FOREACH(en, bucket(fc, rt, path), en_hash)
+	LIST_FOREACH(en, open_cache_bucket(fc, rt, path), en_hash)
 	if (en->en_root == rt && strcmp(en->en_path, path) == 0)
 		break;
 	return en;
 }
 
 static void
-entry_list(struct file_cache *fc, struct entry *en)
+open_cache_entry_list(struct file_cache *fc, struct entry *en)
 {
 	TAILQ_INSERT_TAIL(&fc->fc_lru, en, en_lru);
 	fc->fc_count++;
 }
 
 static void
-entry_unlist(struct file_cache *fc, struct entry *en)
+open_cache_entry_unlist(struct file_cache *fc, struct entry *en)
 {
 	TAILQ_REMOVE(&fc->fc_lru, en, en_lru);
 	fc->fc_count--;
@@ -131,24 +133,24 @@ entry_unlist(struct file_cache *fc, struct entry *en)
 
 /* It is listed. */
 static void
-entry_remove(struct file_cache *fc, struct entry *en)
+open_cache_entry_remove(struct file_cache *fc, struct entry *en)
 {
 	LIST_REMOVE(en, en_hash);
-	entry_unlist(fc, en);
+	open_cache_entry_unlist(fc, en);
 	pw_file_unref(&en->en_file);
 	root_unref(en->en_loop, &en->en_root);
 	free(en);
 }
 
 static void
-make_room(struct file_cache *fc)
+open_cache_make_room(struct file_cache *fc)
 {
 	struct entry *en, *next;
 
 	for (en = TAILQ_FIRST(&fc->fc_lru);
 	     en != NULL && fc->fc_count >= fc->fc_size; en = next) {
 		next = TAILQ_NEXT(en, en_lru);
-		entry_remove(fc, en);
+		open_cache_entry_remove(fc, en);
 	}
 }
 
@@ -160,20 +162,20 @@ file_cache_spare(struct file_cache *fc)
 	TAILQ_FOREACH(en, &fc->fc_lru, en_lru)
 	if (en->en_file != NULL && file_priv(en->en_file)->fp_refs == 1 &&
 	    en->en_file->fil_fd != -1) {
-		entry_remove(fc, en);
+		open_cache_entry_remove(fc, en);
 		return true;
 	}
 	return false;
 }
 
 static struct entry *
-entry_add(struct pw_loop *lp, struct pw_root *rt, const char *path)
+open_cache_entry_add(struct pw_loop *lp, struct pw_root *rt, const char *path)
 {
 	struct file_cache *fc = lp->lp_files;
 	size_t len = strlen(path) + 1;
 	struct entry *en;
 
-	make_room(fc);
+	open_cache_make_room(fc);
 	en = calloc(1, sizeof(*en) + len);
 	if (en == NULL)
 		return NULL;
@@ -182,14 +184,14 @@ entry_add(struct pw_loop *lp, struct pw_root *rt, const char *path)
 	root_ref(rt);
 	memcpy(en->en_path, path, len);
 	TAILQ_INIT(&en->en_opens);
-	LIST_INSERT_HEAD(bucket(fc, rt, path), en, en_hash);
+	LIST_INSERT_HEAD(open_cache_bucket(fc, rt, path), en, en_hash);
 	en->en_resolve = OS_ONE_MOUNT;
-	entry_list(fc, en);
+	open_cache_entry_list(fc, en);
 	return en;
 }
 
 static void
-entry_used(struct file_cache *fc, struct entry *en, uint64_t now_us)
+open_cache_entry_used(struct file_cache *fc, struct entry *en, uint64_t now_us)
 {
 	if (now_us > en->en_used)
 		en->en_used = now_us;
@@ -210,7 +212,7 @@ file_cache_age(struct file_cache *fc, uint64_t now_us)
 		next = TAILQ_NEXT(en, en_lru);
 		if (now_us < en->en_used + CACHE_IDLE_US || n++ == AGE_BATCH)
 			return;
-		entry_remove(fc, en);
+		open_cache_entry_remove(fc, en);
 	}
 }
 
@@ -225,7 +227,7 @@ file_cache_destroy(struct file_cache **fcp)
 	*fcp = NULL;
 	for (en = TAILQ_FIRST(&fc->fc_lru); en != NULL; en = next) {
 		next = TAILQ_NEXT(en, en_lru);
-		entry_remove(fc, en);
+		open_cache_entry_remove(fc, en);
 	}
 	negative_destroy(&fc->fc_missing);
 	free(fc);
@@ -233,7 +235,7 @@ file_cache_destroy(struct file_cache **fcp)
 
 /* Puts what was found into the entry.  0 or -errno. */
 static int
-entry_install(
+open_cache_entry_install(
     struct pw_loop *lp, struct entry *en, struct found *fnd, uint64_t now_us)
 {
 	struct pw_file *file = en->en_file;
@@ -252,20 +254,20 @@ entry_install(
 
 /* Of what is in the entry, is all known that is wanted of it? */
 static bool
-entry_is_whole(const struct entry *en)
+open_cache_entry_is_whole(const struct entry *en)
 {
 	return !en->en_attribute || file_priv(en->en_file)->fp_attributed ||
 	       en->en_file->fil_fd == -1;
 }
 
 static const char *
-attribute_of(const struct pw_loop *lp, bool wanted)
+open_cache_attribute_of(const struct pw_loop *lp, bool wanted)
 {
 	return wanted ? lp->lp_conf.plc_attribute : NULL;
 }
 
 static int
-open_run(struct job *job)
+open_cache_open_run(struct job *job)
 {
 	struct opening *og = ((struct open_job *)job)->oj_opening;
 	const struct entry *en = og->og_entry;
@@ -274,7 +276,8 @@ open_run(struct job *job)
 	og->og_began = clock_now();
 	error = file_find(en->en_root, en->en_path, og->og_entry->en_resolve,
 	    og->og_had ? &og->og_old : NULL,
-	    attribute_of(og->og_loop, og->og_attribute), &og->og_found);
+	    open_cache_attribute_of(og->og_loop, og->og_attribute),
+	    &og->og_found);
 	/* To find out what file system it is may wait as well. */
 	if (error == 0 && og->og_found.fnd_fd != -1)
 		device_ask(pool_device(og->og_loop->lp_pool,
@@ -285,13 +288,13 @@ open_run(struct job *job)
 
 /* To everybody who waits for the entry; it may be gone after that. */
 static void
-opening_deliver(struct pw_loop *lp, struct entry *en, int error)
+open_cache_opening_deliver(struct pw_loop *lp, struct entry *en, int error)
 {
 	struct opens opens = TAILQ_HEAD_INITIALIZER(opens);
 	struct pw_open *op;
 
 	en->en_opening = false;
-	entry_list(lp->lp_files, en);
+	open_cache_entry_list(lp->lp_files, en);
 	TAILQ_CONCAT(&opens, &en->en_opens, op_link);
 	TAILQ_FOREACH(op, &opens, op_link)
 	{
@@ -301,7 +304,7 @@ opening_deliver(struct pw_loop *lp, struct entry *en, int error)
 			pw_file_ref(en->en_file);
 	}
 	if (error != 0)
-		entry_remove(lp->lp_files, en);
+		open_cache_entry_remove(lp->lp_files, en);
 	while ((op = TAILQ_FIRST(&opens)) != NULL) {
 		TAILQ_REMOVE(&opens, op, op_link);
 		op->op_others = NULL;
@@ -315,7 +318,7 @@ opening_deliver(struct pw_loop *lp, struct entry *en, int error)
  * mount hangs, the root's own files can still be opened.
  */
 static int
-opening_submit(struct opening *og)
+open_cache_opening_submit(struct opening *og)
 {
 	struct pw_loop *lp = og->og_loop;
 	dev_t dev = og->og_entry->en_root->rt_dev;
@@ -326,7 +329,7 @@ opening_submit(struct opening *og)
 		return -ENOMEM;
 	if (og->og_entry->en_resolve == OS_ANY_MOUNT)
 		dev ^= POOL_CROSSING;
-	oj->oj_job.job_run = open_run;
+	oj->oj_job.job_run = open_cache_open_run;
 	oj->oj_opening = og;
 	oj->oj_job.job_kind = JOB_SHORT;
 	error = pool_submit(pool_device(lp->lp_pool, dev), &oj->oj_job,
@@ -338,14 +341,14 @@ opening_submit(struct opening *og)
 
 /* Somebody who wants it came while the job was out.  False: there is no place for one more. */
 static bool
-again_with_attribute(struct opening *og)
+open_cache_again_with_attribute(struct opening *og)
 {
 	struct found first = og->og_found;
 	struct pw_file *file;
 
 	og->og_attribute = true;
 	og->og_had = false;
-	if (opening_submit(og) != 0)
+	if (open_cache_opening_submit(og) != 0)
 		return false;
 	/* Its close may wait: as that of every other file. */
 	if (file_create(og->og_loop, &first, &file) == 0)
@@ -354,58 +357,58 @@ again_with_attribute(struct opening *og)
 }
 
 static void
-opening_done(struct pw_waiter *w)
+open_cache_opening_done(struct pw_waiter *w)
 {
 	struct opening *og = (struct opening *)w;
 	int error = w->wt_error;
 
 	if (error == -EXDEV && og->og_entry->en_resolve == OS_ONE_MOUNT) {
 		og->og_entry->en_resolve = OS_ANY_MOUNT;
-		error = opening_submit(og);
+		error = open_cache_opening_submit(og);
 		if (error == 0)
 			return;
 	}
 	if (error == 0 && og->og_entry->en_attribute && !og->og_attribute &&
-	    again_with_attribute(og))
+	    open_cache_again_with_attribute(og))
 		return;
 	if (error == 0)
-		error = entry_install(
+		error = open_cache_entry_install(
 		    og->og_loop, og->og_entry, &og->og_found, og->og_began);
 	else
 		negative_add(og->og_loop->lp_files->fc_missing,
 		    og->og_entry->en_root, og->og_entry->en_path, error,
 		    clock_now());
-	opening_deliver(og->og_loop, og->og_entry, error);
+	open_cache_opening_deliver(og->og_loop, og->og_entry, error);
 	free(og);
 }
 
 static int
-opening_start(struct pw_loop *lp, struct entry *en)
+open_cache_opening_start(struct pw_loop *lp, struct entry *en)
 {
 	struct opening *og = calloc(1, sizeof(*og));
 	int error;
 
 	if (og == NULL)
 		return -ENOMEM;
-	og->og_waiter.wt_done = opening_done;
+	og->og_waiter.wt_done = open_cache_opening_done;
 	og->og_loop = lp;
 	og->og_entry = en;
 	og->og_attribute = en->en_attribute;
-	og->og_had = en->en_file != NULL && entry_is_whole(en);
+	og->og_had = en->en_file != NULL && open_cache_entry_is_whole(en);
 	if (og->og_had)
 		og->og_old = *en->en_file;
-	error = opening_submit(og);
+	error = open_cache_opening_submit(og);
 	if (error != 0) {
 		free(og);
 		return error;
 	}
 	en->en_opening = true;
-	entry_unlist(lp->lp_files, en);
+	open_cache_entry_unlist(lp->lp_files, en);
 	return 0;
 }
 
 static int
-open_wait(struct entry *en, struct pw_open *op)
+open_cache_open_wait(struct entry *en, struct pw_open *op)
 {
 	TAILQ_INSERT_TAIL(&en->en_opens, op, op_link);
 	op->op_others = &en->en_opens;
@@ -427,7 +430,7 @@ pw_open_cancel(struct pw_open *op)
 }
 
 static int
-open_give(struct entry *en, struct pw_open *op)
+open_cache_open_give(struct entry *en, struct pw_open *op)
 {
 	pw_file_ref(en->en_file);
 	op->op_file = en->en_file;
@@ -436,7 +439,7 @@ open_give(struct entry *en, struct pw_open *op)
 
 /* Without waiting, or -EAGAIN.  *enp is the entry if there is one already. */
 static int
-open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
+open_cache_open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
     uint64_t now_us, bool attribute, struct entry **enp)
 {
 	struct entry *en = *enp;
@@ -448,14 +451,14 @@ open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
 		return -EAGAIN;
 	if (en != NULL)
 		attribute = en->en_attribute;
-	if (en != NULL && entry_is_whole(en))
+	if (en != NULL && open_cache_entry_is_whole(en))
 		old = en->en_file;
-	error = file_find(
-	    rt, path, OS_CACHED, old, attribute_of(lp, attribute), &fnd);
+	error = file_find(rt, path, OS_CACHED, old,
+	    open_cache_attribute_of(lp, attribute), &fnd);
 	if (error != 0)
 		return error;
 	if (en == NULL) {
-		en = entry_add(lp, rt, path);
+		en = open_cache_entry_add(lp, rt, path);
 		if (en == NULL) {
 			found_drop(&fnd);
 			return -ENOMEM;
@@ -464,12 +467,12 @@ open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
 		en->en_attribute = attribute;
 		*enp = en;
 	}
-	return entry_install(lp, en, &fnd, now_us);
+	return open_cache_entry_install(lp, en, &fnd, now_us);
 }
 
 /* By the pool, unless it has just said that there is nothing. */
 static int
-open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
+open_cache_open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
     uint64_t now_us, bool attribute, struct entry **enp)
 {
 	int error = 0;
@@ -480,19 +483,19 @@ open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	if (error != 0)
 		return error;
 	if (*enp == NULL)
-		*enp = entry_add(lp, rt, path);
+		*enp = open_cache_entry_add(lp, rt, path);
 	if (*enp == NULL)
 		return -ENOMEM;
 	(*enp)->en_used = now_us;
 	(*enp)->en_attribute |= attribute;
-	return opening_start(lp, *enp);
+	return open_cache_opening_start(lp, *enp);
 }
 
 int
 pw_file_open(struct pw_loop *lp, struct pw_root *rt, const char *path,
     uint64_t now_us, struct pw_open *op)
 {
-	struct entry *en = entry_find(lp->lp_files, rt, path);
+	struct entry *en = open_cache_entry_find(lp->lp_files, rt, path);
 	int error;
 
 	op->op_file = NULL;
@@ -500,24 +503,26 @@ pw_file_open(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	if (op->op_waiter.wt_done == NULL)
 		return -EINVAL;
 	if (en != NULL) {
-		entry_used(lp->lp_files, en, now_us);
+		open_cache_entry_used(lp->lp_files, en, now_us);
 		if (op->op_attribute)
 			en->en_attribute = true;
 		if (en->en_opening)
-			return open_wait(en, op);
+			return open_cache_open_wait(en, op);
 		if (now_us < en->en_file->fil_checked + PW_FRESH_US &&
-		    entry_is_whole(en) && file_is_fresh(en->en_file))
-			return open_give(en, op);
+		    open_cache_entry_is_whole(en) && file_is_fresh(en->en_file))
+			return open_cache_open_give(en, op);
 	}
-	error = open_now(lp, rt, path, now_us, op->op_attribute, &en);
+	error =
+	    open_cache_open_now(lp, rt, path, now_us, op->op_attribute, &en);
 	if (error == 0)
-		return open_give(en, op);
+		return open_cache_open_give(en, op);
 	if (error == -EAGAIN || error == -EXDEV) {
-		error = open_later(lp, rt, path, now_us, op->op_attribute, &en);
+		error = open_cache_open_later(
+		    lp, rt, path, now_us, op->op_attribute, &en);
 		if (error == 0)
-			return open_wait(en, op);
+			return open_cache_open_wait(en, op);
 	}
 	if (en != NULL)
-		entry_remove(lp->lp_files, en);
+		open_cache_entry_remove(lp->lp_files, en);
 	return error;
 }

@@ -29,27 +29,27 @@
 #define MAPPED_MOST ((off_t)4 << 40)
 
 static size_t
-piece(off_t off)
+residency_piece(off_t off)
 {
 	return (size_t)(off / (off_t)OS_SAMPLE);
 }
 
 /* Nobody but RWF_NOWAIT says anything about it. */
 static bool
-by_pieces(const struct pw_file *file)
+residency_is_by_pieces(const struct pw_file *file)
 {
 	return file_priv(file)->fp_ask == OS_ASK_NOWAIT &&
 	       !file_priv(file)->fp_cachestat && !file_priv(file)->fp_mincore;
 }
 
 static bool
-mapped(const struct pw_file *file, off_t off, off_t len)
+residency_map(const struct pw_file *file, off_t off, off_t len)
 {
-	size_t i, last = piece(off + len - 1);
+	size_t i, last = residency_piece(off + len - 1);
 
 	if (file_priv(file)->fp_mapped == NULL)
 		return false;
-	for (i = piece(off); i <= last; i++)
+	for (i = residency_piece(off); i <= last; i++)
 		if ((file_priv(file)->fp_mapped[i / 8] >> (i % 8) & 1) == 0)
 			return false;
 	return true;
@@ -62,7 +62,7 @@ mapped(const struct pw_file *file, off_t off, off_t len)
  * and those between are evicted.
  */
 static off_t
-sample(const struct pw_file *file, off_t off, off_t len, size_t step)
+residency_sample(const struct pw_file *file, off_t off, off_t len, size_t step)
 {
 	off_t at, end = off + len;
 
@@ -74,7 +74,7 @@ sample(const struct pw_file *file, off_t off, off_t len, size_t step)
 
 /* Without a map there is no way to ask. */
 static bool
-ask_mincore(struct pw_file *file, off_t off, off_t len)
+residency_ask_mincore(struct pw_file *file, off_t off, off_t len)
 {
 	if (file_priv(file)->fp_map == NULL)
 		file_priv(file)->fp_map =
@@ -88,7 +88,7 @@ ask_mincore(struct pw_file *file, off_t off, off_t len)
 
 /* May preadv2(RWF_NOWAIT) be asked about the range? */
 static bool
-innocent(struct pw_file *file, off_t off, off_t len)
+residency_may_use_nowait(struct pw_file *file, off_t off, off_t len)
 {
 	int present;
 
@@ -98,8 +98,9 @@ innocent(struct pw_file *file, off_t off, off_t len)
 			return present == 1;
 		file_priv(file)->fp_cachestat = false;
 	}
-	return file_priv(file)->fp_mincore ? ask_mincore(file, off, len)
-					   : mapped(file, off, len);
+	return file_priv(file)->fp_mincore
+		   ? residency_ask_mincore(file, off, len)
+		   : residency_map(file, off, len);
 }
 
 /*
@@ -107,7 +108,7 @@ innocent(struct pw_file *file, off_t off, off_t len)
  * by a sample of each piece, unless another answer is having some of them read again.
  */
 static size_t
-step(struct pw_file *file, off_t off, off_t len, bool quiet)
+residency_step(struct pw_file *file, off_t off, off_t len, bool quiet)
 {
 	if (!file_priv(file)->fp_cachestat || file_priv(file)->fp_each)
 		return os_page_size();
@@ -117,26 +118,26 @@ step(struct pw_file *file, off_t off, off_t len, bool quiet)
 }
 
 static bool
-ask_nowait(struct pw_file *file, off_t off, off_t len, bool quiet)
+residency_ask_nowait(struct pw_file *file, off_t off, off_t len, bool quiet)
 {
-	if (!innocent(file, off, len))
+	if (!residency_may_use_nowait(file, off, len))
 		return false;
 	if (!file_priv(file)->fp_mincore)
-		file_priv(file)->fp_refused =
-		    sample(file, off, len, step(file, off, len, quiet));
+		file_priv(file)->fp_refused = residency_sample(
+		    file, off, len, residency_step(file, off, len, quiet));
 	return file_priv(file)->fp_refused < 0;
 }
 
 static bool
-ask(struct pw_file *file, off_t off, off_t len, bool quiet)
+residency_ask_range(struct pw_file *file, off_t off, off_t len, bool quiet)
 {
 	switch ((enum os_ask)file_priv(file)->fp_ask) {
 	case OS_ASK_NEVER_COLD:
 		return true;
 	case OS_ASK_NOWAIT:
-		return ask_nowait(file, off, len, quiet);
+		return residency_ask_nowait(file, off, len, quiet);
 	case OS_ASK_MINCORE:
-		return ask_mincore(file, off, len);
+		return residency_ask_mincore(file, off, len);
 	case OS_ASK_FETCH:
 	case OS_ASK_NATIVE:
 	case OS_ASK_UNKNOWN:
@@ -147,16 +148,16 @@ ask(struct pw_file *file, off_t off, off_t len, bool quiet)
 
 /* After a no: where each page was asked, those before the refusal said yes. */
 static off_t
-found_until(const struct pw_file *file, off_t off)
+residency_known_end(const struct pw_file *file, off_t off)
 {
-	return by_pieces(file) && file_priv(file)->fp_refused > off
+	return residency_is_by_pieces(file) && file_priv(file)->fp_refused > off
 		   ? file_priv(file)->fp_refused
 		   : off;
 }
 
 /* A part of a piece cannot be remembered: the whole of it is asked for, if it is there. */
 static off_t
-whole_end(const struct pw_file *file, off_t end)
+residency_piece_end(const struct pw_file *file, off_t end)
 {
 	return end < file->fil_size
 		   ? offset_round_up(end, VERIFIED_PIECE, file->fil_size)
@@ -165,15 +166,16 @@ whole_end(const struct pw_file *file, off_t end)
 
 /* As ask; *end: the yes holds up to there. */
 static bool
-ask_whole(struct pw_file *file, off_t off, off_t *end, bool quiet)
+residency_ask_pieces(struct pw_file *file, off_t off, off_t *end, bool quiet)
 {
-	off_t whole = whole_end(file, *end);
+	off_t whole = residency_piece_end(file, *end);
 
-	if (whole > *end && ask(file, off, whole - off, quiet)) {
+	if (whole > *end &&
+	    residency_ask_range(file, off, whole - off, quiet)) {
 		*end = whole;
 		return true;
 	}
-	return ask(file, off, *end - off, quiet);
+	return residency_ask_range(file, off, *end - off, quiet);
 }
 
 /* What many ask for is asked for once in a while: see RESIDENCY_HOLDS. */
@@ -189,7 +191,7 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	/* Nothing is remembered of what never changes, or changes by our own doing. */
 	if (file_priv(file)->fp_drops || !residency_can_ask(file) ||
 	    residency_native(file))
-		return ask(file, off, len, false);
+		return residency_ask_range(file, off, len, false);
 	quiet = quiet_ask(lp->lp_pool, now);
 	if (quiet)
 		holds = RESIDENCY_HOLDS_QUIET;
@@ -197,9 +199,9 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	    now - holds);
 	if (off == end)
 		return true;
-	yes = ask_whole(file, off, &end, quiet);
+	yes = residency_ask_pieces(file, off, &end, quiet);
 	if (!yes)
-		end = found_until(file, off);
+		end = residency_known_end(file, off);
 	if (off < end)
 		verified_note(lp->lp_verified, file_priv(file)->fp_number, off,
 		    end, file->fil_size, now);
@@ -208,7 +210,7 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 
 /* As file_check, by all that tells versions apart: a copy may be kept for long. */
 static int
-same_as_before(const struct pw_file *file)
+residency_check_version(const struct pw_file *file)
 {
 	struct stat st;
 
@@ -220,19 +222,19 @@ same_as_before(const struct pw_file *file)
 
 /* What is behind the end is not in memory either. */
 static int
-why_not(const struct pw_file *file)
+residency_copy_error(const struct pw_file *file)
 {
-	int error = residency_can_ask(file) ? same_as_before(file) : 0;
+	int error = residency_can_ask(file) ? residency_check_version(file) : 0;
 
 	return error == 0 ? -EAGAIN : error;
 }
 
 /* mincore's yes is no promise: what it was of may be gone when it is read. */
 static bool
-may_copy(struct pw_file *file, off_t off, off_t len)
+residency_may_copy(struct pw_file *file, off_t off, off_t len)
 {
 	return file_priv(file)->fp_ask == OS_ASK_NOWAIT
-		   ? innocent(file, off, len)
+		   ? residency_may_use_nowait(file, off, len)
 		   : file_priv(file)->fp_ask == OS_ASK_NEVER_COLD;
 }
 
@@ -245,14 +247,14 @@ pw_file_copy(struct pw_file *file, off_t off, void *to, size_t len)
 
 	if (len == 0)
 		return 0;
-	if (!may_copy(file, off, (off_t)len))
-		return why_not(file);
+	if (!residency_may_copy(file, off, (off_t)len))
+		return residency_copy_error(file);
 	for (; len > 0; next += n, off += n, len -= (size_t)n) {
 		n = os_read(file->fil_fd, off, next, len, wait);
 		if (n <= 0)
 			return n == 0 ? -ESTALE : (int)n;
 	}
-	return same_as_before(file);
+	return residency_check_version(file);
 }
 
 void
@@ -297,17 +299,18 @@ residency_fetched(struct pw_file *file, off_t off, off_t len)
 	off_t end = off + len;
 	size_t i, last;
 
-	if (!by_pieces(file))
+	if (!residency_is_by_pieces(file))
 		return;
 	if (file_priv(file)->fp_mapped == NULL && file->fil_size <= MAPPED_MOST)
 		file_priv(file)->fp_mapped =
-		    calloc(piece(file->fil_size) / 8 + 1, 1);
+		    calloc(residency_piece(file->fil_size) / 8 + 1, 1);
 	if (file_priv(file)->fp_mapped == NULL) {
 		file_priv(file)->fp_ask = OS_ASK_FETCH;
 		return;
 	}
-	last = end >= file->fil_size ? piece(end - 1) + 1 : piece(end);
-	i = piece(off) + (off % (off_t)OS_SAMPLE != 0);
+	last = end >= file->fil_size ? residency_piece(end - 1) + 1
+				     : residency_piece(end);
+	i = residency_piece(off) + (off % (off_t)OS_SAMPLE != 0);
 	for (; i < last; i++)
 		file_priv(file)->fp_mapped[i / 8] |= (uint8_t)(1 << i % 8);
 }
@@ -315,7 +318,7 @@ residency_fetched(struct pw_file *file, off_t off, off_t len)
 void
 residency_round(const struct pw_file *file, off_t *off, off_t *end)
 {
-	if (!by_pieces(file))
+	if (!residency_is_by_pieces(file))
 		return;
 	*off -= *off % (off_t)OS_SAMPLE;
 	*end = *end < file->fil_size

@@ -44,14 +44,14 @@ verified_number(struct verified *vf)
 }
 
 static uint64_t
-key_of(uint32_t file, off_t off)
+verified_key(uint32_t file, off_t off)
 {
 	return (uint64_t)file << 32 | (uint32_t)(off / VERIFIED_PIECE);
 }
 
 /* Pieces of one file lie side by side. */
 static size_t
-slot(uint32_t file, off_t off)
+verified_slot(uint32_t file, off_t off)
 {
 	return (size_t)((uint64_t)file * 0x9e3779b1U +
 			(uint64_t)(off / VERIFIED_PIECE)) %
@@ -59,11 +59,12 @@ slot(uint32_t file, off_t off)
 }
 
 static bool
-is_known(const struct verified *vf, uint32_t file, off_t off, uint64_t since)
+verified_is_known(
+    const struct verified *vf, uint32_t file, off_t off, uint64_t since)
 {
-	const struct piece *pc = &vf->vf_pieces[slot(file, off)];
+	const struct piece *pc = &vf->vf_pieces[verified_slot(file, off)];
 
-	return off < LARGEST && pc->pc_key == key_of(file, off) &&
+	return off < LARGEST && pc->pc_key == verified_key(file, off) &&
 	       pc->pc_at >= since;
 }
 
@@ -71,9 +72,9 @@ void
 verified_trim(const struct verified *vf, uint32_t file, off_t *off, off_t *end,
     uint64_t since)
 {
-	while (*off < *end && is_known(vf, file, *off, since))
+	while (*off < *end && verified_is_known(vf, file, *off, since))
 		*off = offset_next(*off, VERIFIED_PIECE, *end);
-	while (*off < *end && is_known(vf, file, *end - 1, since))
+	while (*off < *end && verified_is_known(vf, file, *end - 1, since))
 		*end = (*end - 1) / VERIFIED_PIECE * VERIFIED_PIECE;
 	if (*off > *end)
 		*off = *end;
@@ -94,8 +95,8 @@ verified_note(struct verified *vf, uint32_t file, off_t off, off_t end,
 		next = off + VERIFIED_PIECE;
 		if (next > end && end < size)
 			break;
-		pc = &vf->vf_pieces[slot(file, off)];
-		pc->pc_key = key_of(file, off);
+		pc = &vf->vf_pieces[verified_slot(file, off)];
+		pc->pc_key = verified_key(file, off);
 		pc->pc_at = now;
 	}
 }

@@ -49,7 +49,7 @@ typedef struct {
 } ngx_http_pagewise_process_t;
 
 
-static ngx_int_t ngx_http_pagewise_pin(ngx_cycle_t *cycle);
+static ngx_int_t ngx_http_pagewise_process_pin(ngx_cycle_t *cycle);
 static ngx_int_t ngx_http_pagewise_connect(ngx_cycle_t *cycle);
 static void ngx_http_pagewise_event_handler(ngx_event_t *ev);
 static void ngx_http_pagewise_tick_handler(ngx_event_t *ev);
@@ -125,7 +125,7 @@ ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
     ngx_memzero(&lc, sizeof(struct pw_loop_conf));
     ngx_memzero(&pc, sizeof(struct pw_pool_conf));
 
-    if (ngx_http_pagewise_pin(cycle) != NGX_OK) {
+    if (ngx_http_pagewise_process_pin(cycle) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -165,7 +165,7 @@ ngx_http_pagewise_init_process(ngx_cycle_t *cycle, ngx_int_t threads)
  */
 
 static ngx_int_t
-ngx_http_pagewise_pin(ngx_cycle_t *cycle)
+ngx_http_pagewise_process_pin(ngx_cycle_t *cycle)
 {
     Dl_info  info;
 

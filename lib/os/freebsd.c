@@ -154,7 +154,7 @@ os_accept_filter(int sock)
  * be had refused, nor that it waits: every lookup is made by the pool.
  */
 static int
-open_beneath(int dirfd, const char *path, int flags)
+freebsd_open_beneath(int dirfd, const char *path, int flags)
 {
 	int fd;
 
@@ -167,25 +167,25 @@ open_beneath(int dirfd, const char *path, int flags)
 
 /* Of links it knows one rule: they do not leave the directory. */
 static int
-open_resolved(int dirfd, const char *path, int flags, int resolve)
+freebsd_open_resolved(int dirfd, const char *path, int flags, int resolve)
 {
 	if ((resolve & (OS_NO_LINKS | OS_AS_SLASH | OS_ALL_LINKS)) != 0)
 		return -EOPNOTSUPP;
 	return (resolve & OS_RESOLVE) == OS_CACHED
 		   ? -EAGAIN
-		   : open_beneath(dirfd, path, flags);
+		   : freebsd_open_beneath(dirfd, path, flags);
 }
 
 int
 os_lookup(int dirfd, const char *path, int resolve)
 {
-	return open_resolved(dirfd, path, O_PATH, resolve);
+	return freebsd_open_resolved(dirfd, path, O_PATH, resolve);
 }
 
 int
 os_open(int dirfd, const char *path, int resolve)
 {
-	return open_resolved(
+	return freebsd_open_resolved(
 	    dirfd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, resolve);
 }
 
@@ -203,7 +203,7 @@ os_stat_name(int dirfd, const char *name, struct stat *st)
 int
 os_open_dir(int dirfd, const char *path, int links)
 {
-	return open_resolved(
+	return freebsd_open_resolved(
 	    dirfd, path, O_RDONLY | O_DIRECTORY, OS_ANY_MOUNT | links);
 }
 
@@ -237,7 +237,7 @@ static const struct {
 
 /* What fits, as text that can stand between quotation marks. */
 static void
-quote(char *to, size_t size, const char *from)
+freebsd_quote(char *to, size_t size, const char *from)
 {
 	size_t i;
 
@@ -251,7 +251,7 @@ quote(char *to, size_t size, const char *from)
 
 /* Blocks smaller than a page are waited for. */
 static enum os_ask
-native_or_fetch(const struct statfs *sf, struct os_fs *fs)
+freebsd_native_or_fetch(const struct statfs *sf, struct os_fs *fs)
 {
 	const char *why;
 
@@ -269,12 +269,12 @@ os_ask_means(int fd, struct os_fs *fs)
 	struct statfs sf;
 	size_t i;
 
-	quote(fs->fs_name, sizeof(fs->fs_name), "unknown file system");
+	freebsd_quote(fs->fs_name, sizeof(fs->fs_name), "unknown file system");
 	meter_call(METER_FSTATFS);
 	if (fstatfs(fd, &sf) == -1)
 		return OS_ASK_FETCH;
-	quote(fs->fs_name, sizeof(fs->fs_name), sf.f_fstypename);
-	quote(fs->fs_mount, sizeof(fs->fs_mount), sf.f_mntonname);
+	freebsd_quote(fs->fs_name, sizeof(fs->fs_name), sf.f_fstypename);
+	freebsd_quote(fs->fs_mount, sizeof(fs->fs_mount), sf.f_mntonname);
 	/* FUSE has no such flag either. */
 	fs->fs_local = (sf.f_flags & MNT_LOCAL) != 0;
 	for (i = 0; i < NFILESYSTEMS; i++)
@@ -282,8 +282,9 @@ os_ask_means(int fd, struct os_fs *fs)
 			break;
 	if (i == NFILESYSTEMS)
 		return OS_ASK_FETCH;
-	return filesystems[i].ask == OS_ASK_NATIVE ? native_or_fetch(&sf, fs)
-						   : filesystems[i].ask;
+	return filesystems[i].ask == OS_ASK_NATIVE
+		   ? freebsd_native_or_fetch(&sf, fs)
+		   : filesystems[i].ask;
 }
 
 bool

@@ -16,7 +16,7 @@
 #define PAGES_MOST   0x7fff /* SF_FLAGS shifts an int; the kernel reads fewer */
 
 static int
-flags(const struct os_native *on)
+freebsd_native_flags(const struct os_native *on)
 {
 	size_t page = os_page_size(),
 	       pages = (on->on_readahead + page - 1) / page;
@@ -48,7 +48,7 @@ os_native_send(int sock, int fd, off_t off, size_t len,
 		return -EINVAL;
 	meter_call(METER_SENDFILE);
 	error = sendfile(fd, sock, off, len, on->on_mem_len > 0 ? &hdtr : NULL,
-		    &sbytes, flags(on)) == -1
+		    &sbytes, freebsd_native_flags(on)) == -1
 		    ? -errno
 		    : 0;
 	*sent = (size_t)sbytes;

@@ -94,7 +94,7 @@ os_awaits_disk(int sock)
 
 /* tcp(7), in pages; else as tcp_init_mem computes it: a network namespace does not see it. */
 static uint64_t
-tcp_mem_low(void)
+linux_tcp_mem_low(void)
 {
 	uint64_t pages = os_linux_number("/proc/sys/net/ipv4/tcp_mem");
 
@@ -108,7 +108,7 @@ os_tcp_memory_open(uint64_t *enough)
 
 	if (fd == -1)
 		return -errno;
-	*enough = tcp_mem_low() * os_page_size();
+	*enough = linux_tcp_mem_low() * os_page_size();
 	return fd;
 }
 
@@ -187,7 +187,7 @@ struct cachestat {
 };
 
 static long
-cachestat(int fd, off_t off, size_t len, struct cachestat *cs)
+linux_cachestat(int fd, off_t off, size_t len, struct cachestat *cs)
 {
 	struct cachestat_range range = {(uint64_t)off, len};
 
@@ -205,7 +205,7 @@ os_cachestat(int fd, off_t off, size_t len)
 	page = (uint64_t)sysconf(_SC_PAGESIZE);
 	first = (uint64_t)off / page;
 	last = ((uint64_t)off + len - 1) / page;
-	if (cachestat(fd, off, len, &cs) == -1)
+	if (linux_cachestat(fd, off, len, &cs) == -1)
 		return -errno;
 	return cs.cache >= last - first + 1;
 }

@@ -36,7 +36,7 @@ os_fetch_begin(int fd, off_t off, size_t len, size_t step)
 
 /* Where a file system refuses sendfile. */
 static int
-read_all(int fd, off_t off, off_t end)
+linux_fetch_read_all(int fd, off_t off, off_t end)
 {
 	char trash[TRASH];
 	ssize_t n;
@@ -53,7 +53,7 @@ read_all(int fd, off_t off, off_t end)
 }
 
 static bool
-is_refused(int error)
+linux_fetch_is_refused(int error)
 {
 	return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
 }
@@ -72,8 +72,8 @@ os_fetch_end(int sink, int fd, off_t off, size_t len)
 		n = sendfile(sink, fd, &off, (size_t)(end - off));
 		if (n == 0)
 			return -ESTALE;
-		if (n == -1 && is_refused(errno))
-			return read_all(fd, off, end);
+		if (n == -1 && linux_fetch_is_refused(errno))
+			return linux_fetch_read_all(fd, off, end);
 		if (n == -1 && errno != EINTR)
 			return -errno;
 	}
@@ -85,7 +85,7 @@ os_fetch_end(int sink, int fd, off_t off, size_t len)
  * be any page.
  */
 static ssize_t
-last_missing(char *map, size_t pages, size_t page)
+linux_fetch_last_missing(char *map, size_t pages, size_t page)
 {
 	unsigned char vec[OS_FOLIO / 4096 + 1];
 
@@ -101,7 +101,7 @@ last_missing(char *map, size_t pages, size_t page)
  * whole mapping is there.
  */
 static bool
-wait_for_last(int fd, char *map, off_t off, size_t len)
+linux_fetch_wait_for_last(int fd, char *map, off_t off, size_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t pages = (len + page - 1) / page;
@@ -110,7 +110,7 @@ wait_for_last(int fd, char *map, off_t off, size_t len)
 	int n;
 
 	for (n = 0; n < WAITS; n++) {
-		i = last_missing(map, pages, page);
+		i = linux_fetch_last_missing(map, pages, page);
 		if (i < 0)
 			return true;
 		if (pread(fd, &byte, 1, off + i * (off_t)page) != 1)
@@ -134,14 +134,14 @@ os_fetch_wait(int sink, int fd, off_t off, size_t len)
 	map = mmap(NULL, all, PROT_READ, MAP_SHARED, fd, from);
 	if (map == MAP_FAILED)
 		return os_fetch_end(sink, fd, off, len);
-	there = wait_for_last(fd, map, from, all);
+	there = linux_fetch_wait_for_last(fd, map, from, all);
 	munmap(map, all);
 	return there ? 0 : os_fetch_end(sink, fd, off, len);
 }
 
 /* An advice brings in pages one by one; a fault in a mapping of huge pages does not. */
 static bool
-fault_folio(int fd, off_t off, size_t len)
+linux_fetch_fault_folio(int fd, off_t off, size_t len)
 {
 	struct rusage before, after;
 	char *map;
@@ -168,7 +168,7 @@ fault_folio(int fd, off_t off, size_t len)
  * on a file system that is mounted with strictatime.
  */
 static int
-reopen(int fd)
+linux_fetch_reopen(int fd)
 {
 	const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
 	char path[32], byte;
@@ -200,17 +200,17 @@ os_fetch_folio(int fd, off_t off, size_t len)
 	if (len < OS_FOLIO &&
 	    (fstat(fd, &st) == -1 || off + (off_t)len != st.st_size))
 		return false;
-	own = reopen(fd);
+	own = linux_fetch_reopen(fd);
 	if (own == -1)
 		return false;
-	read = fault_folio(own, off, len);
+	read = linux_fetch_fault_folio(own, off, len);
 	close(own);
 	return read;
 }
 
 /* The greatest that is found, in bytes.  A partition has its disk's. */
 static size_t
-read_kib(const char *const *formats, size_t n, dev_t dev)
+linux_fetch_read_kib(const char *const *formats, size_t n, dev_t dev)
 {
 	char path[64];
 	size_t i, one, most = 0;
@@ -242,7 +242,7 @@ static const char *const limits_of_disk[] = {
 size_t
 os_advice_limit(dev_t dev)
 {
-	size_t limit = read_kib(limits_of_disk, LIMIT_FILES, dev);
+	size_t limit = linux_fetch_read_kib(limits_of_disk, LIMIT_FILES, dev);
 
 	if (limit == 0)
 		limit = READAHEAD_DEFAULT;
@@ -257,7 +257,8 @@ os_advice_limit(dev_t dev)
 bool
 os_folios(dev_t dev)
 {
-	size_t readahead = read_kib(limits_of_disk, READAHEAD_FILES, dev);
+	size_t readahead =
+	    linux_fetch_read_kib(limits_of_disk, READAHEAD_FILES, dev);
 
 	if (readahead == 0 || readahead >= OS_FOLIO ||
 	    os_cachestat(-1, 0, 1) == -ENOSYS)

@@ -23,7 +23,8 @@
 #define LOOKUP_TRIES 16 /* a rename during the lookup: openat2 says EAGAIN */
 
 static int
-open_how(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
+linux_lookup_open_how(
+    int dirfd, const char *path, uint64_t flags, uint64_t resolve)
 {
 	struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
 	long fd;
@@ -36,7 +37,7 @@ open_how(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
 }
 
 static uint64_t
-bits_of(int resolve)
+linux_lookup_bits_of(int resolve)
 {
 	static const uint64_t mounts[] = {
 	    [OS_CACHED] = RESOLVE_NO_XDEV | RESOLVE_CACHED,
@@ -57,12 +58,14 @@ bits_of(int resolve)
  * is also said instead of EXDEV for another mount.
  */
 static int
-open_resolved(int dirfd, const char *path, uint64_t flags, int resolve)
+linux_lookup_open_resolved(
+    int dirfd, const char *path, uint64_t flags, int resolve)
 {
 	int fd = -EIO, tries;
 
 	for (tries = 0; tries < LOOKUP_TRIES; tries++) {
-		fd = open_how(dirfd, path, flags, bits_of(resolve));
+		fd = linux_lookup_open_how(
+		    dirfd, path, flags, linux_lookup_bits_of(resolve));
 		if (fd != -EAGAIN || (resolve & OS_RESOLVE) == OS_CACHED)
 			return fd;
 	}
@@ -72,7 +75,7 @@ open_resolved(int dirfd, const char *path, uint64_t flags, int resolve)
 int
 os_lookup(int dirfd, const char *path, int resolve)
 {
-	return open_resolved(dirfd, path, O_PATH, resolve);
+	return linux_lookup_open_resolved(dirfd, path, O_PATH, resolve);
 }
 
 /*
@@ -83,9 +86,12 @@ int
 os_open(int dirfd, const char *path, int resolve)
 {
 	static const uint64_t flags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
-	int fd = open_resolved(dirfd, path, flags | O_NOATIME, resolve);
+	int fd =
+	    linux_lookup_open_resolved(dirfd, path, flags | O_NOATIME, resolve);
 
-	return fd == -EPERM ? open_resolved(dirfd, path, flags, resolve) : fd;
+	return fd == -EPERM
+		   ? linux_lookup_open_resolved(dirfd, path, flags, resolve)
+		   : fd;
 }
 
 int
@@ -93,7 +99,8 @@ os_stat_name(int dirfd, const char *name, struct stat *st)
 {
 	int fd, error;
 
-	fd = open_resolved(dirfd, name, O_PATH | O_NOFOLLOW, OS_ONE_MOUNT);
+	fd = linux_lookup_open_resolved(
+	    dirfd, name, O_PATH | O_NOFOLLOW, OS_ONE_MOUNT);
 	if (fd < 0)
 		return fd;
 	error = fstat(fd, st) == -1 ? -errno : 0;
@@ -104,7 +111,7 @@ os_stat_name(int dirfd, const char *name, struct stat *st)
 int
 os_open_dir(int dirfd, const char *path, int links)
 {
-	return open_resolved(
+	return linux_lookup_open_resolved(
 	    dirfd, path, O_RDONLY | O_DIRECTORY, OS_ANY_MOUNT | links);
 }
 
@@ -146,7 +153,7 @@ static const struct {
 
 /* Index into filesystems, NFILESYSTEMS for an unknown one. */
 static size_t
-filesystem(int fd)
+linux_lookup_filesystem(int fd)
 {
 	struct statfs sf;
 	size_t i;
@@ -163,7 +170,7 @@ filesystem(int fd)
 bool
 os_cached_works(int dirfd)
 {
-	size_t i = filesystem(dirfd);
+	size_t i = linux_lookup_filesystem(dirfd);
 	int fd;
 
 	if (i == NFILESYSTEMS || filesystems[i].ask == OS_ASK_FETCH)
@@ -181,7 +188,7 @@ os_cached_works(int dirfd)
 enum os_ask
 os_ask_means(int fd, struct os_fs *fs)
 {
-	size_t i = filesystem(fd);
+	size_t i = linux_lookup_filesystem(fd);
 	int got;
 
 	snprintf(fs->fs_name, sizeof(fs->fs_name), "%s",

@@ -35,8 +35,8 @@ static const struct hierarchy v2[] = {
 };
 
 static void
-read_limit(const char *root, const struct hierarchy *hy, const char *group,
-    struct os_memory *om)
+linux_memory_read_limit(const char *root, const struct hierarchy *hy,
+    const char *group, struct os_memory *om)
 {
 	char path[3 * PATH_LEN];
 	uint64_t limit;
@@ -57,14 +57,14 @@ read_limit(const char *root, const struct hierarchy *hy, const char *group,
 
 /* Of the group, and of those above it. */
 static void
-read_limits(const char *root, const struct hierarchy *hy, const char *name,
-    struct os_memory *om)
+linux_memory_read_limits(const char *root, const struct hierarchy *hy,
+    const char *name, struct os_memory *om)
 {
 	char group[PATH_LEN], *slash;
 
 	snprintf(group, sizeof(group), "%s", name);
 	for (;;) {
-		read_limit(root, hy, group, om);
+		linux_memory_read_limit(root, hy, group, om);
 		slash = strrchr(group, '/');
 		if (slash == NULL)
 			return;
@@ -74,7 +74,7 @@ read_limits(const char *root, const struct hierarchy *hy, const char *name,
 
 /* Several controllers may share a hierarchy: "cpu,memory". */
 static bool
-names_memory(const char *controllers)
+linux_memory_names(const char *controllers)
 {
 	size_t len;
 
@@ -91,7 +91,7 @@ names_memory(const char *controllers)
 
 /* A line of /proc/self/cgroup: number:controllers:/group */
 static void
-read_line(const char *root, char *line, struct os_memory *om)
+linux_memory_read_line(const char *root, char *line, struct os_memory *om)
 {
 	char *controllers, *group;
 
@@ -102,10 +102,10 @@ read_line(const char *root, char *line, struct os_memory *om)
 		return;
 	*group++ = '\0';
 	if (controllers[1] == '\0') {
-		read_limits(root, &v2[0], group, om);
-		read_limits(root, &v2[1], group, om);
-	} else if (names_memory(controllers + 1))
-		read_limits(root, &v1, group, om);
+		linux_memory_read_limits(root, &v2[0], group, om);
+		linux_memory_read_limits(root, &v2[1], group, om);
+	} else if (linux_memory_names(controllers + 1))
+		linux_memory_read_limits(root, &v1, group, om);
 }
 
 void
@@ -120,7 +120,7 @@ os_linux_memory(const char *root, uint64_t machine, struct os_memory *om)
 	if (f == NULL)
 		return;
 	while (fgets(line, sizeof(line), f) != NULL)
-		read_line(root, line, om);
+		linux_memory_read_line(root, line, om);
 	fclose(f);
 }
 

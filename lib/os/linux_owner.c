@@ -30,13 +30,13 @@ static _Atomic int all_mapped;	/* each user has a number here */
 static _Atomic uid_t no_number; /* that of users who have none */
 
 static void
-learn(_Atomic int *fact, bool yes)
+linux_owner_learn(_Atomic int *fact, bool yes)
 {
 	atomic_store_explicit(fact, yes ? YES : NO, memory_order_release);
 }
 
 static bool
-known(_Atomic int *fact, void (*find_out)(void))
+linux_owner_known(_Atomic int *fact, void (*find_out)(void))
 {
 	if (atomic_load_explicit(fact, memory_order_acquire) == UNKNOWN)
 		find_out();
@@ -45,9 +45,9 @@ known(_Atomic int *fact, void (*find_out)(void))
 
 /* A kernel that has it looks at the descriptor first. */
 static void
-learn_cachestat(void)
+linux_owner_learn_cachestat(void)
 {
-	learn(&can_ask, os_cachestat(-1, 0, 1) == -EBADF);
+	linux_owner_learn(&can_ask, os_cachestat(-1, 0, 1) == -EBADF);
 }
 
 void
@@ -57,14 +57,14 @@ os_linux_learn_rights(void)
 	    .version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
 
-	learn(&has_fowner,
+	linux_owner_learn(&has_fowner,
 	    syscall(SYS_capget, &header, sets) == 0 &&
 		(sets[0].effective & CAP_TO_MASK(CAP_FOWNER)) != 0);
 }
 
 /* user_namespaces(7): the first one maps all numbers in one line, from 0 on. */
 static bool
-maps_all(void)
+linux_owner_maps_all(void)
 {
 	char line[64] = "", *next;
 	unsigned long inside, count;
@@ -88,7 +88,7 @@ os_linux_learn_ids(void)
 
 	atomic_store_explicit(&no_number,
 	    number != 0 ? (uid_t)number : NO_NUMBER, memory_order_relaxed);
-	learn(&all_mapped, maps_all());
+	linux_owner_learn(&all_mapped, linux_owner_maps_all());
 }
 
 /*
@@ -96,13 +96,14 @@ os_linux_learn_ids(void)
  * capability covers it.  On an idmapped mount it may do so although each user has a number.
  */
 static bool
-covers(uid_t uid)
+linux_owner_covers(uid_t uid)
 {
-	bool all = known(&all_mapped, os_linux_learn_ids);
+	bool all = linux_owner_known(&all_mapped, os_linux_learn_ids);
 
 	if (uid == atomic_load_explicit(&no_number, memory_order_relaxed))
 		return all && uid == geteuid();
-	return uid == geteuid() || known(&has_fowner, os_linux_learn_rights);
+	return uid == geteuid() ||
+	       linux_owner_known(&has_fowner, os_linux_learn_rights);
 }
 
 bool
@@ -110,7 +111,8 @@ os_owner(int fd)
 {
 	struct stat st;
 
-	if (known(&can_ask, learn_cachestat) && os_cachestat(fd, 0, 1) < 0)
+	if (linux_owner_known(&can_ask, linux_owner_learn_cachestat) &&
+	    os_cachestat(fd, 0, 1) < 0)
 		return false;
-	return fstat(fd, &st) == 0 && covers(st.st_uid);
+	return fstat(fd, &st) == 0 && linux_owner_covers(st.st_uid);
 }

@@ -35,7 +35,7 @@ struct locking {
 
 /* What the program or a library has in its file. */
 static int
-lock_object(struct dl_phdr_info *info, size_t size, void *arg)
+linux_process_lock_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const ElfW(Phdr) * ph;
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from, end;
@@ -61,7 +61,7 @@ lock_object(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 static bool
-unlimited(int resource)
+linux_process_unlimited(int resource)
 {
 	struct rlimit rl;
 
@@ -79,7 +79,8 @@ os_prepare_heap(void)
 {
 #ifdef __GLIBC__
 	if (os_linux_number("/proc/sys/vm/overcommit_memory") == 2 ||
-	    !unlimited(RLIMIT_AS) || !unlimited(RLIMIT_DATA))
+	    !linux_process_unlimited(RLIMIT_AS) ||
+	    !linux_process_unlimited(RLIMIT_DATA))
 		return;
 	mallopt(M_TOP_PAD, HEAP);
 	mallopt(M_TRIM_THRESHOLD, 2 * HEAP);
@@ -127,7 +128,7 @@ os_lock_program(void)
 {
 	struct locking lc = {.lc_apart = false};
 
-	dl_iterate_phdr(lock_object, &lc);
+	dl_iterate_phdr(linux_process_lock_object, &lc);
 	return lc.lc_error;
 }
 
@@ -136,13 +137,13 @@ os_lock_crypto(void)
 {
 	struct locking lc = {.lc_apart = true};
 
-	dl_iterate_phdr(lock_object, &lc);
+	dl_iterate_phdr(linux_process_lock_object, &lc);
 	return lc.lc_error;
 }
 
 /* O_PATH: the link itself, so that nobody exchanges it meanwhile. */
 static int
-link_of(int link, char *to, size_t size, uid_t *owner)
+linux_process_link_of(int link, char *to, size_t size, uid_t *owner)
 {
 	struct statfs sf;
 	struct stat st;
@@ -169,7 +170,7 @@ os_read_link(const char *path, char *to, size_t size, uid_t *owner)
 
 	if (link == -1)
 		return -errno;
-	error = link_of(link, to, size, owner);
+	error = linux_process_link_of(link, to, size, owner);
 	close(link);
 	return error;
 }

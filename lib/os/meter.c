@@ -32,7 +32,7 @@ static const char *const names[METER_CALLS] = {
 _Static_assert(METER_CALLS <= PW_SLEEPS, "PW_SLEEPS is too small");
 
 static bool
-read_base(struct meter *mt)
+meter_read_base(struct meter *mt)
 {
 	return os_switches(&mt->mt_base) == 0;
 }
@@ -42,13 +42,13 @@ read_base(struct meter *mt)
  * the count of switches, but not in that of page faults.
  */
 static void
-look(struct meter *mt, uint64_t us)
+meter_attribute(struct meter *mt, uint64_t us)
 {
 	struct os_switches before = mt->mt_base;
 	enum meter_call call = mt->mt_call;
 	uint64_t times;
 
-	if (!read_base(mt))
+	if (!meter_read_base(mt))
 		return;
 	times = mt->mt_based ? mt->mt_base.sw_slept - before.sw_slept
 			     : mt->mt_base.sw_faults - before.sw_faults;
@@ -61,12 +61,12 @@ look(struct meter *mt, uint64_t us)
 }
 
 static void
-change(struct meter *mt, enum meter_call call, uint64_t now)
+meter_switch(struct meter *mt, enum meter_call call, uint64_t now)
 {
 	if (mt->mt_based && now - mt->mt_since >= METER_LOOKS)
-		look(mt, now - mt->mt_since);
+		meter_attribute(mt, now - mt->mt_since);
 	else if (mt->mt_based && mt->mt_call == METER_LOCK)
-		read_base(
+		meter_read_base(
 		    mt); /* no later call has slept because this one has */
 	mt->mt_call = call;
 	mt->mt_since = now;
@@ -78,10 +78,10 @@ meter_change(struct meter *mt, enum meter_call call)
 	uint64_t now = clock_now();
 
 	if (!mt->mt_based) {
-		mt->mt_based = read_base(mt);
+		mt->mt_based = meter_read_base(mt);
 		mt->mt_since = now;
 	}
-	change(mt, call, now);
+	meter_switch(mt, call, now);
 }
 
 void
@@ -93,9 +93,9 @@ meter_begin(struct meter *mt, uint64_t now_us)
 		mt->mt_begin = now_us;
 		mt->mt_based = false;
 		if (!mt->mt_known)
-			mt->mt_known = read_base(mt);
+			mt->mt_known = meter_read_base(mt);
 	}
-	change(mt, METER_ELSEWHERE, now_us);
+	meter_switch(mt, METER_ELSEWHERE, now_us);
 }
 
 void
@@ -105,8 +105,8 @@ meter_end(struct meter *mt, uint64_t now_us)
 		return;
 	if (!mt->mt_based && mt->mt_known &&
 	    now_us - mt->mt_begin >= METER_LONG)
-		look(mt, now_us - mt->mt_begin);
-	change(mt, METER_ELSEWHERE, now_us);
+		meter_attribute(mt, now_us - mt->mt_begin);
+	meter_switch(mt, METER_ELSEWHERE, now_us);
 	meter_mine = NULL;
 }
 

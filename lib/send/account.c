@@ -6,7 +6,7 @@
 #include "lib/send/account.h"
 
 static void
-advance(struct pw_send *s, uint64_t sent)
+account_advance(struct pw_send *s, uint64_t sent)
 {
 	uint64_t mem = sent < s->snd_mem_len ? sent : s->snd_mem_len;
 
@@ -20,7 +20,7 @@ advance(struct pw_send *s, uint64_t sent)
 
 /* One that was cancelled while a thread had it stays cancelled. */
 static enum account_next
-fail(struct pw_send *s, int error)
+account_fail(struct pw_send *s, int error)
 {
 	if (s->snd_error == 0)
 		s->snd_error = error;
@@ -31,14 +31,14 @@ enum account_next
 account_sent(struct pw_send *s, int error, uint64_t sent)
 {
 	if (sent > s->snd_mem_len + (uint64_t)s->snd_len)
-		return fail(s, -EOVERFLOW);
+		return account_fail(s, -EOVERFLOW);
 	if (sent > 0)
-		advance(s, sent);
+		account_advance(s, sent);
 	if (s->snd_mem_len == 0 && s->snd_len == 0)
 		return ACCOUNT_DONE;
 	switch (error) {
 	case 0:
-		return sent > 0 ? ACCOUNT_CALL : fail(s, -ESTALE);
+		return sent > 0 ? ACCOUNT_CALL : account_fail(s, -ESTALE);
 	case -EINTR:
 		return ACCOUNT_CALL;
 	case -EAGAIN:
@@ -49,6 +49,6 @@ account_sent(struct pw_send *s, int error, uint64_t sent)
 	case -EBUSY:
 		return ACCOUNT_BUSY;
 	default:
-		return fail(s, error);
+		return account_fail(s, error);
 	}
 }

@@ -40,7 +40,7 @@ send_is_refused(const struct pw_send *s, int error)
 
 /* Where the path may wait for the disk, or was told that the page is there and has no RWF_NOWAIT. */
 static bool
-may_wait(const struct pw_send *s)
+copied_may_wait(const struct pw_send *s)
 {
 	int ask = file_priv(s->snd_file)->fp_ask;
 
@@ -50,9 +50,10 @@ may_wait(const struct pw_send *s)
 
 /* RWF_NOWAIT may refuse what was in memory just now: ss_result. */
 static long
-read_next(struct pw_send *s, char *to, size_t len)
+copied_read_next(struct pw_send *s, char *to, size_t len)
 {
-	long n = os_read(s->snd_file->fil_fd, s->snd_off, to, len, may_wait(s));
+	long n = os_read(
+	    s->snd_file->fil_fd, s->snd_off, to, len, copied_may_wait(s));
 	int error;
 
 	if (n <= 0) {
@@ -82,7 +83,7 @@ send_copied(struct pw_send *s, size_t len, size_t *sent)
 	room -= head;
 	if (head > 0)
 		memcpy(data, s->snd_mem, head);
-	n = read_next(s, data + head, len < room ? len : room);
+	n = copied_read_next(s, data + head, len < room ? len : room);
 	if (n < 0)
 		return (int)n;
 	return sink_send(s, data, head + (size_t)n,

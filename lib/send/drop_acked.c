@@ -28,7 +28,7 @@ send_drop_start(struct pw_send *s)
 }
 
 static void
-decide(struct pw_send *s)
+drop_acked_decide(struct pw_send *s)
 {
 	enum admission_verdict verdict;
 
@@ -45,7 +45,7 @@ decide(struct pw_send *s)
 bool
 send_drops(struct pw_send *s)
 {
-	decide(s);
+	drop_acked_decide(s);
 	return priv(s)->ss_drops;
 }
 
@@ -60,7 +60,7 @@ send_may_fold(struct pw_send *s)
 {
 	if (s->snd_cache == PW_CACHE_KEEP)
 		return true;
-	decide(s);
+	drop_acked_decide(s);
 	return !priv(s)->ss_trial;
 }
 

@@ -56,20 +56,20 @@ drops_create(void)
 }
 
 static void
-drop_free(struct drop *dr)
+drop_behind_drop_free(struct drop *dr)
 {
 	pw_file_unref(&dr->dr_file);
 	free(dr);
 }
 
 static void
-list_destroy(struct drop_list *list)
+drop_behind_list_destroy(struct drop_list *list)
 {
 	struct drop *dr;
 
 	while ((dr = STAILQ_FIRST(list)) != NULL) {
 		STAILQ_REMOVE_HEAD(list, dr_link);
-		drop_free(dr);
+		drop_behind_drop_free(dr);
 	}
 }
 
@@ -81,13 +81,13 @@ drops_destroy(struct drops **drsp)
 	if (drs == NULL)
 		return;
 	*drsp = NULL;
-	list_destroy(&drs->drs_soon);
-	list_destroy(&drs->drs_later);
+	drop_behind_list_destroy(&drs->drs_soon);
+	drop_behind_list_destroy(&drs->drs_later);
 	free(drs);
 }
 
 static int
-drop_run(struct job *job)
+drop_behind_drop_run(struct job *job)
 {
 	struct drop_job *dj = (struct drop_job *)job;
 
@@ -99,7 +99,7 @@ drop_run(struct job *job)
 }
 
 static void
-put_off(struct drop *dr)
+drop_behind_put_off(struct drop *dr)
 {
 	dr->dr_due = clock_now() + DROP_SOON;
 	STAILQ_INSERT_TAIL(
@@ -107,44 +107,45 @@ put_off(struct drop *dr)
 }
 
 static void
-drop_done(struct pw_waiter *w)
+drop_behind_drop_done(struct pw_waiter *w)
 {
 	struct drop *dr = (struct drop *)w;
 
 	if (w->wt_error == -EAGAIN && ++dr->dr_tries < DROP_TRIES)
-		put_off(dr);
+		drop_behind_put_off(dr);
 	else
-		drop_free(dr);
+		drop_behind_drop_free(dr);
 }
 
 static void
-drop_submit(struct drop *dr)
+drop_behind_drop_submit(struct drop *dr)
 {
 	struct drop_job *dj = calloc(1, sizeof(*dj));
 
 	if (dj == NULL) {
-		drop_free(dr);
+		drop_behind_drop_free(dr);
 		return;
 	}
-	dj->dj_job.job_run = drop_run;
+	dj->dj_job.job_run = drop_behind_drop_run;
 	dj->dj_job.job_kind = JOB_SHORT;
 	dj->dj_fd = dr->dr_file->fil_fd;
 	dj->dj_lock = file_priv(dr->dr_file)->fp_drop_lock;
 	dj->dj_off = dr->dr_off;
 	dj->dj_len = dr->dr_len;
-	dr->dr_waiter.wt_done = drop_done;
+	dr->dr_waiter.wt_done = drop_behind_drop_done;
 	drop_lock_announce(dj->dj_lock);
 	if (pool_submit(file_priv(dr->dr_file)->fp_device, &dj->dj_job,
 		ADMIT_HINT, file_priv(dr->dr_file)->fp_loop,
 		&dr->dr_waiter) != 0) {
 		free(dj);
-		drop_free(dr);
+		drop_behind_drop_free(dr);
 	}
 }
 
 /* Without memory the pages just stay: it is a hint. */
 static struct drop *
-drop_create(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
+drop_behind_drop_create(
+    struct pw_file *file, off_t off, off_t len, uint64_t due_us)
 {
 	struct drop *dr = calloc(1, sizeof(*dr));
 
@@ -162,12 +163,12 @@ drop_create(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
 void
 drop_add(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
 {
-	struct drop *dr = drop_create(file, off, len, due_us);
+	struct drop *dr = drop_behind_drop_create(file, off, len, due_us);
 
 	if (dr == NULL)
 		return;
 	if (due_us == 0)
-		drop_submit(dr);
+		drop_behind_drop_submit(dr);
 	else
 		STAILQ_INSERT_TAIL(
 		    &file_priv(file)->fp_loop->lp_drops->drs_later, dr,
@@ -177,7 +178,8 @@ drop_add(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
 void
 drop_add_soon(struct pw_file *file, off_t off, off_t len)
 {
-	struct drop *dr = drop_create(file, off, len, clock_now() + DROP_SOON);
+	struct drop *dr =
+	    drop_behind_drop_create(file, off, len, clock_now() + DROP_SOON);
 
 	if (dr != NULL)
 		STAILQ_INSERT_TAIL(
@@ -185,7 +187,7 @@ drop_add_soon(struct pw_file *file, off_t off, off_t len)
 }
 
 static void
-list_tick(struct drop_list *list, uint64_t now_us)
+drop_behind_list_tick(struct drop_list *list, uint64_t now_us)
 {
 	struct drop *dr;
 	int n;
@@ -195,13 +197,13 @@ list_tick(struct drop_list *list, uint64_t now_us)
 		if (dr == NULL || dr->dr_due > now_us)
 			return;
 		STAILQ_REMOVE_HEAD(list, dr_link);
-		drop_submit(dr);
+		drop_behind_drop_submit(dr);
 	}
 }
 
 void
 drops_tick(struct pw_loop *lp, uint64_t now_us)
 {
-	list_tick(&lp->lp_drops->drs_soon, now_us);
-	list_tick(&lp->lp_drops->drs_later, now_us);
+	drop_behind_list_tick(&lp->lp_drops->drs_soon, now_us);
+	drop_behind_list_tick(&lp->lp_drops->drs_later, now_us);
 }

@@ -21,7 +21,7 @@ struct aio {
 };
 
 static void
-read_done(struct pw_waiter *w)
+aio_read_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
 	struct aio *ai = priv(s)->ss_own;
@@ -38,7 +38,7 @@ read_done(struct pw_waiter *w)
 }
 
 static size_t
-share(const struct pw_send *s)
+aio_chunk(const struct pw_send *s)
 {
 	const struct aio *ai = priv(s)->ss_own;
 	size_t len = (size_t)(send_share_end(s) - s->snd_off);
@@ -61,14 +61,14 @@ aio_create(const struct pw_send *s)
 }
 
 static int
-pool_run(struct pw_send *s)
+aio_pool_run(struct pw_send *s)
 {
 	struct aio *ai = priv(s)->ss_own;
 	ssize_t n;
 
 	do
 		n = pread(
-		    s->snd_file->fil_fd, ai->ai_data, share(s), s->snd_off);
+		    s->snd_file->fil_fd, ai->ai_data, aio_chunk(s), s->snd_off);
 	while (n == -1 && errno == EINTR);
 	ai->ai_op.ao_result = n > 0 ? (size_t)n : 0;
 	if (n < 0)
@@ -81,17 +81,17 @@ pool_run(struct pw_send *s)
  * file after its last byte may wait for a server.
  */
 static int
-read_by_ring(struct pw_send *s, struct aio *ai)
+aio_read_by_ring(struct pw_send *s, struct aio *ai)
 {
 	if (s->snd_path != &send_aio || (file_priv(s->snd_file)->fp_remote &&
-					    (off_t)share(s) == s->snd_len))
+					    (off_t)aio_chunk(s) == s->snd_len))
 		return -ENOSYS;
 	return async_read(s->snd_loop, &ai->ai_op, &priv(s)->ss_waiter,
-	    s->snd_file->fil_fd, ai->ai_data, share(s), s->snd_off);
+	    s->snd_file->fil_fd, ai->ai_data, aio_chunk(s), s->snd_off);
 }
 
 static enum pw_send_status
-read_more(struct pw_send *s)
+aio_read_more(struct pw_send *s)
 {
 	struct aio *ai = priv(s)->ss_own;
 	int error;
@@ -100,14 +100,14 @@ read_more(struct pw_send *s)
 		ai = priv(s)->ss_own = aio_create(s);
 	if (ai == NULL)
 		return send_pending_fail(s, -ENOMEM);
-	send_fetch_begin(s, s->snd_off + (off_t)share(s));
+	send_fetch_begin(s, s->snd_off + (off_t)aio_chunk(s));
 	ai->ai_off = s->snd_off;
 	ai->ai_len = 0;
-	send_pending_begin(s, read_done);
-	error = read_by_ring(s, ai);
+	send_pending_begin(s, aio_read_done);
+	error = aio_read_by_ring(s, ai);
 	ai->ai_ring = error == 0;
 	if (error != 0)
-		error = send_on_pool(s, pool_run);
+		error = send_on_pool(s, aio_pool_run);
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
@@ -121,7 +121,7 @@ aio_call(struct pw_send *s, size_t len, size_t *sent)
 }
 
 static off_t
-end_of(const struct pw_send *s)
+aio_end(const struct pw_send *s)
 {
 	const struct aio *ai = priv(s)->ss_own;
 
@@ -131,19 +131,19 @@ end_of(const struct pw_send *s)
 bool
 aio_is_empty(const struct pw_send *s)
 {
-	return end_of(s) <= s->snd_off;
+	return aio_end(s) <= s->snd_off;
 }
 
 static enum pw_send_status
-aio_step(struct pw_send *s)
+path_aio_step(struct pw_send *s)
 {
 	if (s->snd_len > 0 && aio_is_empty(s))
-		return read_more(s);
-	return send_window(s, end_of(s), aio_call);
+		return aio_read_more(s);
+	return send_window(s, aio_end(s), aio_call);
 }
 
 static void
-aio_finish(struct pw_send *s)
+path_aio_finish(struct pw_send *s)
 {
 	free(priv(s)->ss_own);
 	priv(s)->ss_own = NULL;
@@ -151,7 +151,7 @@ aio_finish(struct pw_send *s)
 
 const struct pw_send_path send_aio = {
     .path_name = "aio",
-    .path_step = aio_step,
-    .path_finish = aio_finish,
+    .path_step = path_aio_step,
+    .path_finish = path_aio_finish,
     .path_reads = true,
 };

@@ -21,7 +21,7 @@ struct locked {
 };
 
 static void
-release(struct locked *lk)
+mlock_release(struct locked *lk)
 {
 	if (lk->lk_map != NULL)
 		os_unmap(lk->lk_map, (size_t)(lk->lk_end - lk->lk_off));
@@ -34,7 +34,7 @@ release(struct locked *lk)
  * is fetched first, and there is nothing left to read for the lock.
  */
 static int
-lock_run(struct pw_send *s)
+mlock_run(struct pw_send *s)
 {
 	struct locked *lk = priv(s)->ss_own;
 	size_t len = (size_t)(lk->lk_end - lk->lk_off);
@@ -51,7 +51,7 @@ lock_run(struct pw_send *s)
 }
 
 static void
-lock_done(struct pw_waiter *w)
+mlock_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
 	const struct locked *lk = priv(s)->ss_own;
@@ -65,7 +65,7 @@ lock_done(struct pw_waiter *w)
 
 /* It does not wait for room: what is locked is not evicted. */
 static void
-take_room(struct pw_send *s, size_t len)
+mlock_take_room(struct pw_send *s, size_t len)
 {
 	if (send_room_take(s, len, NULL) == 0)
 		priv(s)->ss_held += len;
@@ -74,7 +74,7 @@ take_room(struct pw_send *s, size_t len)
 }
 
 static enum pw_send_status
-lock(struct pw_send *s)
+mlock_lock(struct pw_send *s)
 {
 	struct locked *lk = priv(s)->ss_own;
 	int error;
@@ -83,15 +83,15 @@ lock(struct pw_send *s)
 		lk = priv(s)->ss_own = calloc(1, sizeof(*lk));
 	if (lk == NULL)
 		return send_pending_fail(s, -ENOMEM);
-	release(lk);
+	mlock_release(lk);
 	lk->lk_off = s->snd_off & ~(off_t)(os_page_size() - 1);
 	send_window_choose(s);
 	lk->lk_end =
 	    offset_add(s->snd_off, LOCKED_MAX, send_window_end(s, s->snd_off));
-	take_room(s, (size_t)(lk->lk_end - lk->lk_off));
+	mlock_take_room(s, (size_t)(lk->lk_end - lk->lk_off));
 	send_fetch_begin(s, lk->lk_end);
-	send_pending_begin(s, lock_done);
-	error = send_on_pool(s, lock_run);
+	send_pending_begin(s, mlock_done);
+	error = send_on_pool(s, mlock_run);
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
@@ -106,7 +106,7 @@ mlock_step(struct pw_send *s)
 	if (s->snd_file != NULL && !residency_can_ask(s->snd_file))
 		return send_by_pool(s);
 	if (s->snd_len > 0 && end <= s->snd_off)
-		return lock(s);
+		return mlock_lock(s);
 	status = send_window(s, end, send_by_sendfile);
 	if (status == PW_SEND_AGAIN && send_was_refused(s))
 		return send_by_pool(s);
@@ -121,7 +121,7 @@ mlock_finish(struct pw_send *s)
 	struct locked *lk = priv(s)->ss_own;
 
 	if (lk != NULL)
-		release(lk);
+		mlock_release(lk);
 	free(lk);
 	priv(s)->ss_own = NULL;
 }

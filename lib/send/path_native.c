@@ -29,7 +29,7 @@
 
 /* Of what follows the share: as much as other paths would have fetched ahead. */
 static size_t
-readahead(struct pw_send *s)
+native_readahead(struct pw_send *s)
 {
 	if (s->snd_readahead == PW_READAHEAD_NONE ||
 	    s->snd_len <= (off_t)priv(s)->ss_share)
@@ -40,7 +40,7 @@ readahead(struct pw_send *s)
 
 /* The pool has a way without it. */
 static bool
-is_refused(struct pw_send *s)
+native_is_refused(struct pw_send *s)
 {
 	if (!send_is_refused(s, priv(s)->ss_result))
 		return false;
@@ -53,12 +53,12 @@ is_refused(struct pw_send *s)
  * kernel.
  */
 static int
-native_call(struct pw_send *s, size_t len, size_t *sent)
+path_native_call(struct pw_send *s, size_t len, size_t *sent)
 {
 	struct os_native on = {
 	    .on_mem = s->snd_mem,
 	    .on_mem_len = s->snd_mem_len,
-	    .on_readahead = readahead(s),
+	    .on_readahead = native_readahead(s),
 	    .on_nocache = send_drops(s),
 	};
 
@@ -70,11 +70,11 @@ native_call(struct pw_send *s, size_t len, size_t *sent)
 		len -= SEND_TAIL;
 	priv(s)->ss_result = os_native_send(
 	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, &on, sent);
-	return is_refused(s) ? -EBUSY : priv(s)->ss_result;
+	return native_is_refused(s) ? -EBUSY : priv(s)->ss_result;
 }
 
 static void
-busy_done(struct pw_waiter *w)
+native_pages_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
 
@@ -83,19 +83,19 @@ busy_done(struct pw_waiter *w)
 }
 
 static enum pw_send_status
-await_pages(struct pw_send *s)
+native_await_pages(struct pw_send *s)
 {
 	off_t end = send_share_end(s);
 	int error;
 
 	completion_count(s->snd_loop, COUNTED_MISSED);
-	send_pending_begin(s, busy_done);
+	send_pending_begin(s, native_pages_done);
 	error = send_fetch_by_pool(s, s->snd_off, (size_t)(end - s->snd_off));
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
 static void
-found_done(struct pw_waiter *w)
+native_block_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
 
@@ -108,12 +108,12 @@ found_done(struct pw_waiter *w)
 
 /* Where the next byte is. */
 static enum pw_send_status
-find(struct pw_send *s)
+native_read_block(struct pw_send *s)
 {
 	int error;
 
 	completion_count(s->snd_loop, COUNTED_MISSED);
-	send_pending_begin(s, found_done);
+	send_pending_begin(s, native_block_done);
 	error = send_fetch_by_pool(s, s->snd_off, 1);
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
@@ -127,7 +127,7 @@ struct early {
 
 /* An error will be met again. */
 static void
-early_done(struct pw_waiter *w)
+native_block_ahead_done(struct pw_waiter *w)
 {
 	struct early *er = (struct early *)w;
 
@@ -140,7 +140,7 @@ early_done(struct pw_waiter *w)
 
 /* If the transmission gets there first it joins this. */
 static void
-find_early(struct pw_send *s, off_t off)
+native_read_block_ahead(struct pw_send *s, off_t off)
 {
 	struct early *er;
 
@@ -149,7 +149,7 @@ find_early(struct pw_send *s, off_t off)
 	er = calloc(1, sizeof(*er));
 	if (er == NULL)
 		return;
-	er->er_waiter.wt_done = early_done;
+	er->er_waiter.wt_done = native_block_ahead_done;
 	er->er_file = s->snd_file;
 	er->er_off = off;
 	pw_file_ref(s->snd_file);
@@ -162,7 +162,7 @@ find_early(struct pw_send *s, off_t off)
 
 /* How far the file can be sent without a wait for its indirect blocks. */
 static off_t
-found_until(struct pw_send *s)
+native_known_end(struct pw_send *s)
 {
 	const struct indirect *in =
 	    s->snd_file == NULL ? NULL : file_priv(s->snd_file)->fp_indirect;
@@ -175,34 +175,34 @@ found_until(struct pw_send *s)
 	if (missing == near)
 		return end;
 	if (missing > s->snd_off)
-		find_early(s, missing);
+		native_read_block_ahead(s, missing);
 	return missing;
 }
 
 static enum pw_send_status
-native_step(struct pw_send *s)
+path_native_step(struct pw_send *s)
 {
 	enum pw_send_status status;
 	off_t end;
 
 	if (s->snd_file != NULL && !residency_native(s->snd_file))
 		return send_by_pool(s);
-	end = found_until(s);
+	end = native_known_end(s);
 	if (s->snd_len > 0 && end == s->snd_off)
-		return find(s);
+		return native_read_block(s);
 	priv(s)->ss_result = 0;
-	status = send_window(s, end, native_call);
+	status = send_window(s, end, path_native_call);
 	if (status == PW_SEND_AGAIN && s->snd_file != NULL &&
 	    !residency_native(s->snd_file))
 		return send_by_pool(s);
 	if (status == PW_SEND_AGAIN && priv(s)->ss_result == -EBUSY)
-		return await_pages(s);
+		return native_await_pages(s);
 	return status;
 }
 
 const struct pw_send_path send_native = {
     .path_name = "native",
     .path_probe = os_native_probe,
-    .path_step = native_step,
+    .path_step = path_native_step,
     .path_takes_memory = true,
 };

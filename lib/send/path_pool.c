@@ -28,7 +28,7 @@ enum {
 };
 
 static bool
-take(struct pw_send *s, int state)
+pool_path_take(struct pw_send *s, int state)
 {
 	int out = LENT_OUT;
 
@@ -41,7 +41,7 @@ pw_send_take_back(struct pw_send *s)
 {
 	return __atomic_load_n(&priv(s)->ss_lent, __ATOMIC_SEQ_CST) ==
 		   LENT_NOT ||
-	       take(s, LENT_BACK);
+	       pool_path_take(s, LENT_BACK);
 }
 
 /*
@@ -49,7 +49,7 @@ pw_send_take_back(struct pw_send *s)
  * one could be read: until then it may still become another answer.
  */
 static int
-read_first(const struct pw_send *s)
+pool_path_read_first(const struct pw_send *s)
 {
 	char byte;
 	ssize_t n;
@@ -61,7 +61,7 @@ read_first(const struct pw_send *s)
 }
 
 static off_t
-end_of(const struct pw_send *s)
+pool_path_end(const struct pw_send *s)
 {
 	off_t end = priv(s)->ss_short ? send_share_end(s)
 				      : send_window_end(s, s->snd_off);
@@ -75,7 +75,7 @@ end_of(const struct pw_send *s)
  * page.
  */
 static void
-prefetch(const struct pw_send *s, size_t len)
+pool_path_prefetch(const struct pw_send *s, size_t len)
 {
 	if (priv(s)->ss_short)
 		pool_read(file_priv(s->snd_file)->fp_device,
@@ -84,7 +84,8 @@ prefetch(const struct pw_send *s, size_t len)
 
 /* As send_copied, of what follows at off; *sent is what went. */
 static int
-copy_rest(const struct pw_send *s, off_t off, size_t len, size_t *sent)
+pool_path_copy_rest(
+    const struct pw_send *s, off_t off, size_t len, size_t *sent)
 {
 	char data[SEND_TAIL];
 	ssize_t n = pread(s->snd_file->fil_fd, data,
@@ -101,7 +102,7 @@ copy_rest(const struct pw_send *s, off_t off, size_t len, size_t *sent)
 }
 
 static int
-send_file(struct pw_send *s, size_t len)
+pool_path_send_file(struct pw_send *s, size_t len)
 {
 	size_t pages = send_before_tail(s, len), sent = 0, done;
 	int error = 0;
@@ -113,15 +114,15 @@ send_file(struct pw_send *s, size_t len)
 		pages = 0, error = 0;
 	for (; error == 0 && sent >= pages && sent < len; sent += done) {
 		done = 0;
-		error =
-		    copy_rest(s, s->snd_off + (off_t)sent, len - sent, &done);
+		error = pool_path_copy_rest(
+		    s, s->snd_off + (off_t)sent, len - sent, &done);
 	}
 	priv(s)->ss_took += sent;
 	return error;
 }
 
 static int
-send_both(struct pw_send *s, size_t len)
+pool_path_send_both(struct pw_send *s, size_t len)
 {
 	int error = 0;
 
@@ -130,29 +131,31 @@ send_both(struct pw_send *s, size_t len)
 		    &priv(s)->ss_took);
 	if (error != 0 || priv(s)->ss_took < s->snd_mem_len)
 		return error;
-	return send_file(s, len);
+	return pool_path_send_file(s, len);
 }
 
 /* Always 0: what the call said is for account_sent, a full socket is no error. */
 static int
-pool_run(struct pw_send *s)
+pool_path_run(struct pw_send *s)
 {
-	size_t len = (size_t)(end_of(s) - s->snd_off);
+	size_t len = (size_t)(pool_path_end(s) - s->snd_off);
 	int error = 0;
 
 	reclaim_expect(pool_reclaim(s->snd_loop->lp_pool));
 	priv(s)->ss_took = 0;
-	prefetch(s, len);
+	pool_path_prefetch(s, len);
 	if (s->snd_mem_len > 0)
-		error = read_first(s);
+		error = pool_path_read_first(s);
 	if (error == 0)
-		error = take(s, LENT_CLAIMED) ? send_both(s, len) : -ECANCELED;
+		error = pool_path_take(s, LENT_CLAIMED)
+			    ? pool_path_send_both(s, len)
+			    : -ECANCELED;
 	priv(s)->ss_result = error;
 	return 0;
 }
 
 static void
-pool_done(struct pw_waiter *w)
+pool_path_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
 	off_t off = s->snd_off;
@@ -168,14 +171,14 @@ pool_done(struct pw_waiter *w)
 }
 
 static enum pw_send_status
-submit(struct pw_send *s)
+pool_path_submit(struct pw_send *s)
 {
 	int error;
 
-	send_fetch_begin(s, end_of(s));
-	send_pending_begin(s, pool_done);
+	send_fetch_begin(s, pool_path_end(s));
+	send_pending_begin(s, pool_path_done);
 	__atomic_store_n(&priv(s)->ss_lent, LENT_OUT, __ATOMIC_SEQ_CST);
-	error = send_on_pool(s, pool_run);
+	error = send_on_pool(s, pool_path_run);
 	if (error == 0)
 		return PW_SEND_PENDING;
 	__atomic_store_n(&priv(s)->ss_lent, LENT_NOT, __ATOMIC_SEQ_CST);
@@ -201,7 +204,7 @@ send_pool_report(struct pw_send *s)
 
 /* Memory alone needs no thread: there may be no file, and so no device that has any. */
 static enum pw_send_status
-send_memory(struct pw_send *s)
+pool_path_send_memory(struct pw_send *s)
 {
 	return send_window(s, s->snd_off, send_by_sendfile);
 }
@@ -217,7 +220,7 @@ send_by_pool(struct pw_send *s)
 		status = send_pool_report(s);
 	if (status != PW_SEND_AGAIN)
 		return status;
-	return s->snd_len > 0 ? submit(s) : send_memory(s);
+	return s->snd_len > 0 ? pool_path_submit(s) : pool_path_send_memory(s);
 }
 
 const struct pw_send_path send_pool = {

@@ -15,7 +15,7 @@
 #include "lib/send/pipes.h"
 
 static bool
-empty(const struct pw_send *s)
+splice_empty(const struct pw_send *s)
 {
 	const struct pipe *pp = priv(s)->ss_own;
 
@@ -24,13 +24,13 @@ empty(const struct pw_send *s)
 
 /* From the pipe, after more was put into it if it was empty. */
 static int
-splice_call(struct pw_send *s, size_t len, size_t *sent)
+path_splice_call(struct pw_send *s, size_t len, size_t *sent)
 {
 	struct pipe *pp = priv(s)->ss_own;
 	size_t pages = send_before_tail(s, len);
 	int error = 0;
 
-	if ((pages == 0 || s->snd_mem_len > 0) && empty(s))
+	if ((pages == 0 || s->snd_mem_len > 0) && splice_empty(s))
 		return send_copied(s, len, sent);
 	if (pp == NULL && pipes_get(s->snd_loop->lp_pipes, &pp) != 0)
 		return send_by_sendfile(s, len, sent);
@@ -51,7 +51,7 @@ splice_call(struct pw_send *s, size_t len, size_t *sent)
 
 /* An idle connection holds no pipe. */
 static void
-splice_finish(struct pw_send *s)
+path_splice_finish(struct pw_send *s)
 {
 	if (priv(s)->ss_own != NULL)
 		pipes_put(s->snd_loop->lp_pipes, priv(s)->ss_own);
@@ -60,23 +60,24 @@ splice_finish(struct pw_send *s)
 
 /* What is in the pipe is in memory: there is nothing to ask or to fetch. */
 static enum pw_send_status
-splice_step(struct pw_send *s)
+path_splice_step(struct pw_send *s)
 {
 	enum pw_send_status status;
 	const struct pipe *pp = priv(s)->ss_own;
 
-	if (empty(s))
-		status = send_prefetched(s, send_fetch_by_pool, splice_call);
+	if (splice_empty(s))
+		status =
+		    send_prefetched(s, send_fetch_by_pool, path_splice_call);
 	else
 		status = send_window(
-		    s, s->snd_off + (off_t)pp->pp_held, splice_call);
-	if (status == PW_SEND_PENDING && empty(s))
-		splice_finish(s);
+		    s, s->snd_off + (off_t)pp->pp_held, path_splice_call);
+	if (status == PW_SEND_PENDING && splice_empty(s))
+		path_splice_finish(s);
 	return status;
 }
 
 static int
-splice_probe(const char **why)
+path_splice_probe(const char **why)
 {
 	struct pipes *pps = pipes_create();
 	struct pipe *pp;
@@ -95,8 +96,8 @@ splice_probe(const char **why)
 
 const struct pw_send_path send_splice = {
     .path_name = "splice",
-    .path_probe = splice_probe,
-    .path_step = splice_step,
-    .path_finish = splice_finish,
+    .path_probe = path_splice_probe,
+    .path_step = path_splice_step,
+    .path_finish = path_splice_finish,
     .path_prefetches = true,
 };

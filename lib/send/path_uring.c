@@ -11,7 +11,7 @@
 
 /* Larger windows come in pieces.  What the ring does not take, the pool does. */
 static int
-uring_fetch(struct pw_send *s, off_t off, size_t len)
+path_uring_fetch(struct pw_send *s, off_t off, size_t len)
 {
 	size_t step = device_step(file_priv(s->snd_file)->fp_device);
 	int error;
@@ -32,22 +32,22 @@ uring_fetch(struct pw_send *s, off_t off, size_t len)
 }
 
 static void
-uring_finish(struct pw_send *s)
+path_uring_finish(struct pw_send *s)
 {
 	free(priv(s)->ss_own);
 	priv(s)->ss_own = NULL;
 }
 
 static enum pw_send_status
-uring_step(struct pw_send *s)
+path_uring_step(struct pw_send *s)
 {
-	return send_prefetched(s, uring_fetch, send_by_sendfile);
+	return send_prefetched(s, path_uring_fetch, send_by_sendfile);
 }
 
 const struct pw_send_path send_uring = {
     .path_name = "uring",
     .path_probe = async_probe,
-    .path_step = uring_step,
-    .path_finish = uring_finish,
+    .path_step = path_uring_step,
+    .path_finish = path_uring_finish,
     .path_prefetches = true,
 };

@@ -24,7 +24,7 @@ pipes_create(void)
 }
 
 static void
-pipe_free(struct pipe *pp)
+pipes_pipe_free(struct pipe *pp)
 {
 	os_pipe_close(pp->pp_fds);
 	free(pp);
@@ -41,13 +41,13 @@ pipes_destroy(struct pipes **ppsp)
 	*ppsp = NULL;
 	for (pp = SLIST_FIRST(&pps->pps_free); pp != NULL; pp = next) {
 		next = SLIST_NEXT(pp, pp_link);
-		pipe_free(pp);
+		pipes_pipe_free(pp);
 	}
 	free(pps);
 }
 
 static int
-pipe_create(struct pipes *pps, struct pipe **out)
+pipes_pipe_create(struct pipes *pps, struct pipe **out)
 {
 	struct pipe *pp;
 	int error;
@@ -73,7 +73,7 @@ pipes_get(struct pipes *pps, struct pipe **out)
 	struct pipe *pp = SLIST_FIRST(&pps->pps_free);
 
 	if (pp == NULL)
-		return pipe_create(pps, out);
+		return pipes_pipe_create(pps, out);
 	SLIST_REMOVE_HEAD(&pps->pps_free, pp_link);
 	pps->pps_nfree--;
 	*out = pp;
@@ -84,7 +84,7 @@ void
 pipes_put(struct pipes *pps, struct pipe *pp)
 {
 	if (pp->pp_held > 0 || pps->pps_nfree >= PIPES_KEPT) {
-		pipe_free(pp);
+		pipes_pipe_free(pp);
 		pps->pps_count--;
 		return;
 	}

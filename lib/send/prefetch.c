@@ -23,7 +23,7 @@
 #define FETCHES 2 /* of the same bytes, before the pool sends them */
 
 static void
-fetch_done(struct pw_waiter *w)
+prefetch_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
 
@@ -41,7 +41,7 @@ fetch_done(struct pw_waiter *w)
 }
 
 static enum pw_send_status
-fetch_range(struct pw_send *s, off_t from, off_t end, send_fetch_f fetch)
+prefetch_range(struct pw_send *s, off_t from, off_t end, send_fetch_f fetch)
 {
 	int error;
 
@@ -49,14 +49,14 @@ fetch_range(struct pw_send *s, off_t from, off_t end, send_fetch_f fetch)
 	send_drop_acknowledged(s);
 	priv(s)->ss_from = from;
 	priv(s)->ss_asked = end;
-	send_pending_begin(s, fetch_done);
+	send_pending_begin(s, prefetch_done);
 	error = fetch(s, from, (size_t)(end - from));
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
 /* There is room for the window, or time has gone by: the question is asked again. */
 static void
-try_again(struct pw_waiter *w)
+prefetch_retry_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
 
@@ -65,17 +65,17 @@ try_again(struct pw_waiter *w)
 }
 
 static void
-room_done(struct pw_waiter *w)
+prefetch_room_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
 
 	priv(s)->ss_held += priv(s)->ss_wanted;
 	priv(s)->ss_granted = true;
-	try_again(w);
+	prefetch_retry_done(w);
 }
 
 static enum pw_send_status
-fetch_window(struct pw_send *s, send_fetch_f fetch)
+prefetch_window(struct pw_send *s, send_fetch_f fetch)
 {
 	off_t from = s->snd_off, end;
 	int error = 0;
@@ -86,7 +86,8 @@ fetch_window(struct pw_send *s, send_fetch_f fetch)
 	residency_round(s->snd_file, &from, &end);
 	if (!priv(s)->ss_granted && !pool_fetching(s->snd_file, from, end)) {
 		priv(s)->ss_wanted = (size_t)(end - from);
-		error = send_room_take(s, priv(s)->ss_wanted, room_done);
+		error =
+		    send_room_take(s, priv(s)->ss_wanted, prefetch_room_done);
 		if (error == -EINPROGRESS)
 			return PW_SEND_PENDING;
 		if (error != 0)
@@ -95,27 +96,27 @@ fetch_window(struct pw_send *s, send_fetch_f fetch)
 	}
 	priv(s)->ss_granted = priv(s)->ss_short = priv(s)->ss_follows = false;
 	completion_count(s->snd_loop, COUNTED_MISSED);
-	return fetch_range(s, from, end, fetch);
+	return prefetch_range(s, from, end, fetch);
 }
 
 /* In a moment: at the loop's next tick. */
 static enum pw_send_status
-back_off(struct pw_send *s)
+prefetch_back_off(struct pw_send *s)
 {
 	priv(s)->ss_backed_off = true;
-	send_pending_begin(s, try_again);
+	send_pending_begin(s, prefetch_retry_done);
 	completion_later(s->snd_loop, &priv(s)->ss_waiter);
 	return PW_SEND_PENDING;
 }
 
 static enum pw_send_status
-fetch_again(struct pw_send *s, send_fetch_f fetch)
+prefetch_again(struct pw_send *s, send_fetch_f fetch)
 {
 	off_t from = s->snd_off, end = send_share_end(s);
 
 	priv(s)->ss_short = true;
 	if (priv(s)->ss_fetches >= FETCHES && !priv(s)->ss_backed_off)
-		return back_off(s);
+		return prefetch_back_off(s);
 	completion_count(s->snd_loop, COUNTED_EVICTED);
 	/* Dropping pages also drops those that other transfers of the file brought in. */
 	if (!file_priv(s->snd_file)->fp_drops)
@@ -123,23 +124,23 @@ fetch_again(struct pw_send *s, send_fetch_f fetch)
 	if (priv(s)->ss_fetches >= FETCHES)
 		return send_by_pool(s);
 	residency_round(s->snd_file, &from, &end);
-	return fetch_range(s, from, end, fetch);
+	return prefetch_range(s, from, end, fetch);
 }
 
 static enum pw_send_status
-missing(struct pw_send *s, send_fetch_f fetch)
+prefetch_await(struct pw_send *s, send_fetch_f fetch)
 {
 	if (send_ahead_wait(s)) {
 		completion_count(s->snd_loop, COUNTED_MISSED);
 		return PW_SEND_PENDING;
 	}
-	return s->snd_off < priv(s)->ss_asked ? fetch_again(s, fetch)
-					      : fetch_window(s, fetch);
+	return s->snd_off < priv(s)->ss_asked ? prefetch_again(s, fetch)
+					      : prefetch_window(s, fetch);
 }
 
 /* Of a large share a part may be there; but what RWF_NOWAIT refused is left alone. */
 static bool
-is_resident(struct pw_send *s)
+prefetch_is_resident(struct pw_send *s)
 {
 	off_t off = s->snd_off, end = send_share_end(s), refused;
 
@@ -155,7 +156,7 @@ is_resident(struct pw_send *s)
 }
 
 static void
-went_on(struct pw_send *s)
+prefetch_progressed(struct pw_send *s)
 {
 	priv(s)->ss_fetches = 0;
 	priv(s)->ss_backed_off = false;
@@ -163,10 +164,10 @@ went_on(struct pw_send *s)
 
 /* What comes next may be in memory. */
 static enum pw_send_status
-was_sent_by_pool(struct pw_send *s)
+prefetch_was_sent_by_pool(struct pw_send *s)
 {
 	if (priv(s)->ss_took > 0)
-		went_on(s);
+		prefetch_progressed(s);
 	return send_pool_report(s);
 }
 
@@ -175,7 +176,7 @@ was_sent_by_pool(struct pw_send *s)
  * a call sends no more than the kernel takes hold of before it asks for that memory.
  */
 static bool
-hold_share(struct pw_send *s, send_call_f call)
+prefetch_hold_share(struct pw_send *s, send_call_f call)
 {
 	struct pw_pool *pl = s->snd_loop->lp_pool;
 
@@ -189,14 +190,14 @@ hold_share(struct pw_send *s, send_call_f call)
 
 /* What is known to be in memory is sent, the rest is missing. */
 static enum pw_send_status
-send_resident(struct pw_send *s, send_call_f call, bool *missed)
+prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 {
 	bool held;
 	off_t share;
 
 	if (s->snd_len > 0 && priv(s)->ss_ready <= s->snd_off) {
-		held = hold_share(s, call);
-		*missed = !is_resident(s);
+		held = prefetch_hold_share(s, call);
+		*missed = !prefetch_is_resident(s);
 		if (*missed)
 			return PW_SEND_PENDING;
 		/* To send the head needs memory too: it is asked again after it. */
@@ -213,7 +214,7 @@ send_resident(struct pw_send *s, send_call_f call, bool *missed)
 
 /* By this answer, another one, or another loop. */
 static bool
-may_be_dropped(const struct pw_file *file)
+prefetch_may_be_dropped(const struct pw_file *file)
 {
 	return file_priv(file)->fp_drops ||
 	       drop_lock_drops(file_priv(file)->fp_drop_lock) != 0;
@@ -221,7 +222,7 @@ may_be_dropped(const struct pw_file *file)
 
 /* An answer holds for this step only, and while the lock is held. */
 static enum pw_send_status
-send_between_drops(struct pw_send *s, send_call_f call, bool *missed)
+prefetch_send_between_drops(struct pw_send *s, send_call_f call, bool *missed)
 {
 	enum pw_send_status status;
 
@@ -230,7 +231,7 @@ send_between_drops(struct pw_send *s, send_call_f call, bool *missed)
 		return PW_SEND_PENDING;
 	residency_dropped(s->snd_file);
 	priv(s)->ss_ready = -1;
-	status = send_resident(s, call, missed);
+	status = prefetch_send_resident(s, call, missed);
 	drop_lock_leave(file_priv(s->snd_file)->fp_drop_lock);
 	priv(s)->ss_ready = -1;
 	return status;
@@ -257,16 +258,16 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 	if (s->snd_file != NULL && !residency_can_ask(s->snd_file))
 		return send_by_pool(s);
 	if (priv(s)->ss_reported)
-		return was_sent_by_pool(s);
+		return prefetch_was_sent_by_pool(s);
 	if (s->snd_file != NULL && s->snd_len > 0 &&
-	    may_be_dropped(s->snd_file))
-		status = send_between_drops(s, call, &missed);
+	    prefetch_may_be_dropped(s->snd_file))
+		status = prefetch_send_between_drops(s, call, &missed);
 	else
-		status = send_resident(s, call, &missed);
+		status = prefetch_send_resident(s, call, &missed);
 	if (missed)
-		return missing(s, fetch);
+		return prefetch_await(s, fetch);
 	if (s->snd_off > off)
-		went_on(s);
+		prefetch_progressed(s);
 	if (status == PW_SEND_AGAIN && send_was_refused(s))
 		return send_by_pool(s);
 	if (status == PW_SEND_WANT_WRITE)

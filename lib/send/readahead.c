@@ -21,17 +21,17 @@ struct ahead {
 };
 
 static size_t
-length(const struct ahead *ah)
+readahead_length(const struct ahead *ah)
 {
 	return (size_t)(ah->ah_end - ah->ah_from);
 }
 
 /* Its bytes of the budget become the transmission's. */
 static void
-arrived(struct ahead *ah, struct pw_send *s, int error)
+readahead_arrived(struct ahead *ah, struct pw_send *s, int error)
 {
 	priv(s)->ss_ahead = NULL;
-	priv(s)->ss_held += length(ah);
+	priv(s)->ss_held += readahead_length(ah);
 	if (error == 0) {
 		residency_fetched(
 		    s->snd_file, ah->ah_from, ah->ah_end - ah->ah_from);
@@ -45,27 +45,28 @@ arrived(struct ahead *ah, struct pw_send *s, int error)
 }
 
 static void
-abandoned(struct ahead *ah, int error)
+readahead_abandoned(struct ahead *ah, int error)
 {
-	pool_room_give(file_priv(ah->ah_file)->fp_device, length(ah));
+	pool_room_give(file_priv(ah->ah_file)->fp_device, readahead_length(ah));
 	if (error != 0 || !ah->ah_drops)
 		return;
 	drop_add(ah->ah_file, ah->ah_from, ah->ah_end - ah->ah_from, 0);
-	pool_dropped(file_priv(ah->ah_file)->fp_loop->lp_pool, length(ah));
+	pool_dropped(
+	    file_priv(ah->ah_file)->fp_loop->lp_pool, readahead_length(ah));
 }
 
 /* An error that nobody waits for will be met again. */
 static void
-ahead_done(struct pw_waiter *w)
+readahead_done(struct pw_waiter *w)
 {
 	struct ahead *ah = (struct ahead *)w;
 	struct pw_send *s = ah->ah_send;
 	bool waited = ah->ah_waited;
 
 	if (s == NULL)
-		abandoned(ah, w->wt_error);
+		readahead_abandoned(ah, w->wt_error);
 	else
-		arrived(ah, s, w->wt_error);
+		readahead_arrived(ah, s, w->wt_error);
 	pw_file_unref(&ah->ah_file);
 	free(ah);
 	if (s != NULL && waited)
@@ -73,14 +74,14 @@ ahead_done(struct pw_waiter *w)
 }
 
 static void
-start(struct pw_send *s, off_t from, off_t end)
+readahead_start(struct pw_send *s, off_t from, off_t end)
 {
 	struct ahead *ah = calloc(1, sizeof(*ah));
 	size_t len = (size_t)(end - from);
 
 	if (ah == NULL)
 		return;
-	ah->ah_waiter.wt_done = ahead_done;
+	ah->ah_waiter.wt_done = readahead_done;
 	ah->ah_send = s;
 	ah->ah_file = s->snd_file;
 	ah->ah_from = from;
@@ -103,7 +104,7 @@ start(struct pw_send *s, off_t from, off_t end)
 
 /* Only for who is sending what was fetched for it, and has met it in memory. */
 static bool
-is_time(const struct pw_send *s)
+readahead_is_due(const struct pw_send *s)
 {
 	off_t left = priv(s)->ss_asked - s->snd_off;
 
@@ -119,7 +120,7 @@ send_ahead(struct pw_send *s)
 {
 	off_t from = priv(s)->ss_asked, end, share;
 
-	if (!is_time(s))
+	if (!readahead_is_due(s))
 		return;
 	send_window_choose(s);
 	end = send_window_end(s, from);
@@ -130,7 +131,7 @@ send_ahead(struct pw_send *s)
 	}
 	send_drop_acknowledged(s);
 	residency_round(s->snd_file, &from, &end);
-	start(s, from, end);
+	readahead_start(s, from, end);
 }
 
 bool

@@ -69,13 +69,13 @@ pw_send_probe(const struct pw_send_path *path, const char **why)
 
 /* Its size is known, it is open, and all that is kept of it is of this loop. */
 static bool
-can_be_sent(const struct pw_file *file, const struct pw_loop *lp)
+send_can_be_sent(const struct pw_file *file, const struct pw_loop *lp)
 {
 	return file->fil_fd != -1 && file_priv(file)->fp_loop == lp;
 }
 
 static bool
-is_wrong(const struct pw_send *s)
+send_is_wrong(const struct pw_send *s)
 {
 	const struct pw_sink *sk = s->snd_sink;
 
@@ -87,11 +87,11 @@ is_wrong(const struct pw_send *s)
 	return s->snd_file != NULL &&
 	       ((s->snd_off | s->snd_len) < 0 ||
 		   s->snd_len > OFFSET_MAX - s->snd_off ||
-		   !can_be_sent(s->snd_file, s->snd_loop));
+		   !send_can_be_sent(s->snd_file, s->snd_loop));
 }
 
 static size_t
-first_window(const struct pw_send *s)
+send_first_window(const struct pw_send *s)
 {
 	switch (s->snd_readahead) {
 	case PW_READAHEAD_AUTO:
@@ -126,11 +126,11 @@ pw_send_start(struct pw_send *s)
 	priv(s)->ss_own = NULL;
 	priv(s)->ss_reported = priv(s)->ss_brings = priv(s)->ss_copies = false;
 	priv(s)->ss_result = 0;
-	priv(s)->ss_window = first_window(s);
+	priv(s)->ss_window = send_first_window(s);
 	priv(s)->ss_asked = priv(s)->ss_ready = priv(s)->ss_fetched =
 	    priv(s)->ss_fetched_end = priv(s)->ss_dropped =
 		priv(s)->ss_offered = -1;
-	if (is_wrong(s)) {
+	if (send_is_wrong(s)) {
 		s->snd_error = -EINVAL;
 		s->snd_file = file = NULL;
 	}
@@ -150,7 +150,8 @@ pw_send_start(struct pw_send *s)
 
 /* What each status promises: pagewise.h. */
 static void
-check_step(const struct pw_send *s, enum pw_send_status status, uint64_t before)
+send_check_step(
+    const struct pw_send *s, enum pw_send_status status, uint64_t before)
 {
 	PW_CHECK(s->snd_pending == (status == PW_SEND_PENDING));
 	PW_CHECK(__atomic_load_n(&priv(s)->ss_lent, __ATOMIC_SEQ_CST) == 0 ||
@@ -167,7 +168,7 @@ check_step(const struct pw_send *s, enum pw_send_status status, uint64_t before)
 
 /* What is under way goes on: the transmission has failed when it ends. */
 static enum pw_send_status
-step_too_early(struct pw_send *s)
+send_step_too_early(struct pw_send *s)
 {
 	if (s->snd_error == 0)
 		s->snd_error = -EINVAL;
@@ -176,7 +177,7 @@ step_too_early(struct pw_send *s)
 
 /* Not while the path has something of its own, or a thread's result to report. */
 static void
-choose_copies(struct pw_send *s)
+send_choose_copies(struct pw_send *s)
 {
 	if (priv(s)->ss_own == NULL && !priv(s)->ss_reported)
 		priv(s)->ss_copies = send_bound(s) > 0;
@@ -189,12 +190,12 @@ pw_send_step(struct pw_send *s)
 	enum pw_send_status status;
 
 	if (s->snd_pending)
-		return step_too_early(s);
+		return send_step_too_early(s);
 	if (s->snd_error != 0)
 		return PW_SEND_ERROR;
-	choose_copies(s);
+	send_choose_copies(s);
 	status = sink_copies(s) ? sink_step(s) : s->snd_path->path_step(s);
-	check_step(s, status, before);
+	send_check_step(s, status, before);
 	return status;
 }
 

@@ -10,13 +10,13 @@
 #include "lib/send/sink.h"
 
 static bool
-takes_ranges(const struct pw_send *s)
+sink_takes_ranges(const struct pw_send *s)
 {
 	return s->snd_sink != NULL && s->snd_sink->sk_ops->take_range != NULL;
 }
 
 static int
-offer_range(struct pw_send *s, size_t len, size_t *sent)
+sink_offer_range(struct pw_send *s, size_t len, size_t *sent)
 {
 	struct pw_sink *sk = s->snd_sink;
 	size_t pages = send_before_tail(s, len);
@@ -32,13 +32,13 @@ offer_range(struct pw_send *s, size_t len, size_t *sent)
 }
 
 static bool
-is_read_apart(const struct pw_send *s)
+sink_is_read_apart(const struct pw_send *s)
 {
 	const struct pw_file *file = s->snd_file;
 
 	if (s->snd_path == &send_aio || s->snd_path == &send_pool)
 		return true;
-	if (takes_ranges(s))
+	if (sink_takes_ranges(s))
 		return !residency_can_ask(file);
 	return file_priv(file)->fp_ask != OS_ASK_NOWAIT &&
 	       file_priv(file)->fp_ask != OS_ASK_NEVER_COLD;
@@ -46,12 +46,12 @@ is_read_apart(const struct pw_send *s)
 
 /* What was refused is read apart: to ask again at once is neither of use nor innocent. */
 static enum pw_send_status
-send_what_is_resident(struct pw_send *s)
+sink_send_what_is_resident(struct pw_send *s)
 {
 	enum pw_send_status status;
 
-	if (takes_ranges(s))
-		return send_prefetched(s, send_fetch_by_pool, offer_range);
+	if (sink_takes_ranges(s))
+		return send_prefetched(s, send_fetch_by_pool, sink_offer_range);
 	priv(s)->ss_result = 0;
 	priv(s)->ss_joins = true;
 	status = send_prefetched(s, send_fetch_by_pool, send_copied);
@@ -72,11 +72,11 @@ sink_step(struct pw_send *s)
 		return send_copy.path_step(s);
 	if (s->snd_file == NULL || s->snd_len == 0)
 		return send_window(s, s->snd_off, send_copied);
-	if (priv(s)->ss_own == NULL && !is_read_apart(s))
-		return send_what_is_resident(s);
+	if (priv(s)->ss_own == NULL && !sink_is_read_apart(s))
+		return sink_send_what_is_resident(s);
 	priv(s)->ss_joins = false;
 	status = send_aio.path_step(s);
-	if (!s->snd_pending && s->snd_off > off && !is_read_apart(s) &&
+	if (!s->snd_pending && s->snd_off > off && !sink_is_read_apart(s) &&
 	    aio_is_empty(s)) {
 		sink_finish(s);
 		priv(s)->ss_fetches = 0;

@@ -57,7 +57,7 @@ send_pending_fail(struct pw_send *s, int error)
 
 /* What happens to a job that finds the queue full: rule 6. */
 static enum admit
-admit(const struct pw_send *s)
+transfer_admit(const struct pw_send *s)
 {
 	return s->snd_begun || s->snd_sent > 0 ? ADMIT_BEGUN : ADMIT_NEW;
 }
@@ -69,7 +69,7 @@ struct send_job {
 };
 
 static int
-job_run(struct job *job)
+transfer_job_run(struct job *job)
 {
 	struct send_job *sj = (struct send_job *)job;
 
@@ -84,11 +84,11 @@ send_on_pool(struct pw_send *s, int (*run)(struct pw_send *))
 
 	if (sj == NULL)
 		return -ENOMEM;
-	sj->sj_job.job_run = job_run;
+	sj->sj_job.job_run = transfer_job_run;
 	sj->sj_send = s;
 	sj->sj_run = run;
 	error = pool_submit(file_priv(s->snd_file)->fp_device, &sj->sj_job,
-	    admit(s), s->snd_loop, &priv(s)->ss_waiter);
+	    transfer_admit(s), s->snd_loop, &priv(s)->ss_waiter);
 	if (error != 0)
 		free(sj);
 	return error;
@@ -97,8 +97,8 @@ send_on_pool(struct pw_send *s, int (*run)(struct pw_send *))
 int
 send_fetch_by_pool(struct pw_send *s, off_t off, size_t len)
 {
-	return pool_fetch(s->snd_file, off, len, priv(s)->ss_folio, admit(s),
-	    &priv(s)->ss_waiter);
+	return pool_fetch(s->snd_file, off, len, priv(s)->ss_folio,
+	    transfer_admit(s), &priv(s)->ss_waiter);
 }
 
 uint64_t
@@ -141,25 +141,26 @@ send_status(enum account_next next)
 
 /* By send_copied. */
 static bool
-is_copied(const struct pw_send *s)
+transfer_is_copied(const struct pw_send *s)
 {
 	return s->snd_len <= (off_t)SEND_TAIL && !s->snd_path->path_reads;
 }
 
 /* A head goes with the file's first bytes; more than that in shares of its own. */
 static bool
-takes_memory(const struct pw_send *s, off_t file_end)
+transfer_takes_memory(const struct pw_send *s, off_t file_end)
 {
-	bool joins = sink_copies(s)
-			 ? priv(s)->ss_joins
-			 : s->snd_path->path_takes_memory || is_copied(s);
+	bool joins = sink_copies(s) ? priv(s)->ss_joins
+				    : s->snd_path->path_takes_memory ||
+					  transfer_is_copied(s);
 
 	return joins && s->snd_len > 0 && s->snd_off < file_end &&
 	       s->snd_mem_len < SEND_HEAD;
 }
 
 static enum account_next
-send_some(struct pw_send *s, off_t file_end, size_t share, send_call_f call)
+transfer_send_some(
+    struct pw_send *s, off_t file_end, size_t share, send_call_f call)
 {
 	size_t sent, len, bound = send_bound(s);
 	bool more;
@@ -167,7 +168,7 @@ send_some(struct pw_send *s, off_t file_end, size_t share, send_call_f call)
 
 	if (bound > 0 && bound < share)
 		share = bound;
-	if (s->snd_mem_len > 0 && !takes_memory(s, file_end)) {
+	if (s->snd_mem_len > 0 && !transfer_takes_memory(s, file_end)) {
 		len = s->snd_mem_len < share ? s->snd_mem_len : share;
 		more = s->snd_more || s->snd_len > 0 || len < s->snd_mem_len;
 		error = sink_send(s, s->snd_mem, len, more, &sent);
@@ -182,7 +183,7 @@ send_some(struct pw_send *s, off_t file_end, size_t share, send_call_f call)
 
 /* A socket that was full has room for a third of its buffer when it is writable. */
 static void
-fit_share(struct pw_send *s, enum account_next next, uint64_t end)
+transfer_fit_share(struct pw_send *s, enum account_next next, uint64_t end)
 {
 	if (next == ACCOUNT_CALL && s->snd_sent >= end &&
 	    priv(s)->ss_share < SEND_SHARE_MOST)
@@ -204,8 +205,8 @@ send_window(struct pw_send *s, off_t file_end, send_call_f call)
 		return PW_SEND_DONE;
 	while (next == ACCOUNT_CALL && s->snd_sent < end &&
 	       (s->snd_mem_len > 0 || s->snd_off < file_end))
-		next =
-		    send_some(s, file_end, (size_t)(end - s->snd_sent), call);
-	fit_share(s, next, end);
+		next = transfer_send_some(
+		    s, file_end, (size_t)(end - s->snd_sent), call);
+	transfer_fit_share(s, next, end);
 	return send_status(next);
 }

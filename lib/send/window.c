@@ -17,7 +17,7 @@
 
 /* Not the mean: one fast client would make up for a thousand slow ones. */
 static void
-remember(struct pw_loop *lp, uint64_t rate)
+window_remember(struct pw_loop *lp, uint64_t rate)
 {
 	if (lp->lp_rate == 0)
 		lp->lp_rate = rate;
@@ -45,7 +45,7 @@ send_rate_measure(struct pw_send *s)
 	if (priv(s)->ss_mark > 0) {
 		s->snd_rate = (uint64_t)n * 1000000 / (us + 1) + 1;
 		if (s->snd_pace == 0)
-			remember(s->snd_loop, s->snd_rate);
+			window_remember(s->snd_loop, s->snd_rate);
 	}
 	priv(s)->ss_mark = now;
 	priv(s)->ss_mark_off = taken;
@@ -104,7 +104,7 @@ send_room_take(struct pw_send *s, size_t len, void (*done)(struct pw_waiter *))
 
 /* Gives back all of the budget but this many bytes. */
 static void
-send_room_keep(struct pw_send *s, size_t bytes)
+window_send_room_keep(struct pw_send *s, size_t bytes)
 {
 	pool_room_give(
 	    file_priv(s->snd_file)->fp_device, priv(s)->ss_held - bytes);
@@ -124,12 +124,12 @@ send_room_settle(struct pw_send *s, bool full)
 		unsent = 0;
 	if (priv(s)->ss_held < unsent + (unsent > 0 ? STEP : 1))
 		return;
-	send_room_keep(s, unsent);
+	window_send_room_keep(s, unsent);
 }
 
 void
 pw_send_yield(struct pw_send *s)
 {
 	if (s->snd_file != NULL && !s->snd_pending && priv(s)->ss_held > 0)
-		send_room_keep(s, 0);
+		window_send_room_keep(s, 0);
 }

@@ -7,7 +7,7 @@
 
 /* What the client takes in that time; no more than most. */
 static size_t
-taken_in(uint64_t rate, uint64_t us, size_t most)
+window_size_of_rate(uint64_t rate, uint64_t us, size_t most)
 {
 	uint64_t bytes;
 
@@ -26,9 +26,9 @@ window_size(const struct window_facts *wf)
 
 	if (wf->wf_plenty)
 		return WINDOW_MOST;
-	want = wf->wf_rate == 0
-		   ? most
-		   : taken_in(wf->wf_rate, us > HORIZON ? us : HORIZON, most);
+	want = wf->wf_rate == 0 ? most
+				: window_size_of_rate(wf->wf_rate,
+				      us > HORIZON ? us : HORIZON, most);
 	while (size < want)
 		size *= 2;
 	return size;
@@ -41,6 +41,6 @@ window_lead(const struct window_facts *wf, size_t window)
 
 	if (wf->wf_rate == 0)
 		return window / 2;
-	lead = taken_in(wf->wf_rate, 2 * wf->wf_latency, window);
+	lead = window_size_of_rate(wf->wf_rate, 2 * wf->wf_latency, window);
 	return lead > WINDOW_LEAST ? lead : WINDOW_LEAST;
 }

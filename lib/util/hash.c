@@ -11,31 +11,31 @@ struct state {
 };
 
 static inline uint64_t
-rotate(uint64_t x, int bits)
+hash_rotate(uint64_t x, int bits)
 {
 	return x << bits | x >> (64 - bits);
 }
 
 static inline void
-mix(struct state *st)
+hash_mix(struct state *st)
 {
 	st->v0 += st->v1;
 	st->v2 += st->v3;
-	st->v1 = rotate(st->v1, 13) ^ st->v0;
-	st->v3 = rotate(st->v3, 16) ^ st->v2;
-	st->v0 = rotate(st->v0, 32);
+	st->v1 = hash_rotate(st->v1, 13) ^ st->v0;
+	st->v3 = hash_rotate(st->v3, 16) ^ st->v2;
+	st->v0 = hash_rotate(st->v0, 32);
 	st->v2 += st->v1;
 	st->v0 += st->v3;
-	st->v1 = rotate(st->v1, 17) ^ st->v2;
-	st->v3 = rotate(st->v3, 21) ^ st->v0;
-	st->v2 = rotate(st->v2, 32);
+	st->v1 = hash_rotate(st->v1, 17) ^ st->v2;
+	st->v3 = hash_rotate(st->v3, 21) ^ st->v0;
+	st->v2 = hash_rotate(st->v2, 32);
 }
 
 static inline void
-take(struct state *st, uint64_t word)
+hash_take(struct state *st, uint64_t word)
 {
 	st->v3 ^= word;
-	mix(st);
+	hash_mix(st);
 	st->v0 ^= word;
 }
 
@@ -58,14 +58,14 @@ hash_bytes(const struct seed *se, uint64_t salt, const void *bytes, size_t len)
 	PW_CHECK(se->se_0 != 0 || se->se_1 != 0);
 	for (; left >= sizeof(word); left -= sizeof(word), p += sizeof(word)) {
 		memcpy(&word, p, sizeof(word));
-		take(&st, word);
+		hash_take(&st, word);
 	}
 	word = 0;
 	if (left > 0)
 		memcpy(&word, p, left);
-	take(&st, word | (uint64_t)len << 56);
+	hash_take(&st, word | (uint64_t)len << 56);
 	st.v2 ^= 0xff;
 	for (i = 0; i < 3; i++)
-		mix(&st);
+		hash_mix(&st);
 	return st.v0 ^ st.v1 ^ st.v2 ^ st.v3;
 }

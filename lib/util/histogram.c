@@ -5,7 +5,7 @@
 
 /* As counter.h's, for a field that C++ can see. */
 static void
-add(uint64_t *counter, uint64_t n)
+histogram_add(uint64_t *counter, uint64_t n)
 {
 	uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED);
 
@@ -13,7 +13,7 @@ add(uint64_t *counter, uint64_t n)
 }
 
 static uint64_t
-get(const uint64_t *counter)
+histogram_get(const uint64_t *counter)
 {
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
@@ -25,8 +25,8 @@ pw_histogram_add(struct pw_histogram *hg, uint64_t us)
 
 	while (i < PW_HISTOGRAM - 1 && us > (uint64_t)1 << i)
 		i++;
-	add(&hg->hg_count[i], 1);
-	add(&hg->hg_sum, us);
+	histogram_add(&hg->hg_count[i], 1);
+	histogram_add(&hg->hg_sum, us);
 }
 
 void
@@ -35,6 +35,6 @@ pw_histogram_copy(struct pw_histogram *to, const struct pw_histogram *from)
 	size_t i;
 
 	for (i = 0; i < PW_HISTOGRAM; i++)
-		to->hg_count[i] = get(&from->hg_count[i]);
-	to->hg_sum = get(&from->hg_sum);
+		to->hg_count[i] = histogram_get(&from->hg_count[i]);
+	to->hg_sum = histogram_get(&from->hg_sum);
 }

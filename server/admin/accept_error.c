@@ -6,7 +6,7 @@
 #include "server/admin/accept_error.h"
 
 static void
-on_resume(evutil_socket_t fd, short what, void *arg)
+accept_error_on_resume(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
@@ -20,6 +20,6 @@ accept_error(struct evconnlistener *listener, void *arg)
 
 	(void)arg;
 	if (event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT,
-		on_resume, listener, &second) == 0)
+		accept_error_on_resume, listener, &second) == 0)
 		evconnlistener_disable(listener);
 }

@@ -49,7 +49,8 @@ struct admin {
 /* ---------------------------------------------------------------- answers */
 
 static void
-add_header(struct evhttp_request *req, const char *name, const char *value)
+admin_add_header(
+    struct evhttp_request *req, const char *name, const char *value)
 {
 	evhttp_add_header(evhttp_request_get_output_headers(req), name, value);
 }
@@ -59,7 +60,7 @@ add_header(struct evhttp_request *req, const char *name, const char *value)
  * 9.3.2); evhttp would send the body as well, and not its length.
  */
 static void
-reply(struct evhttp_request *req, int status, const char *reason)
+admin_reply(struct evhttp_request *req, int status, const char *reason)
 {
 	struct evbuffer *body = evhttp_request_get_output_buffer(req);
 	size_t len = evbuffer_get_length(body);
@@ -67,73 +68,73 @@ reply(struct evhttp_request *req, int status, const char *reason)
 
 	if (evhttp_request_get_command(req) == EVHTTP_REQ_HEAD) {
 		snprintf(text, sizeof(text), "%zu", len);
-		add_header(req, "Content-Length", text);
+		admin_add_header(req, "Content-Length", text);
 		evbuffer_drain(body, len);
 	}
 	evhttp_send_reply(req, status, reason, NULL);
 }
 
 static void
-refuse(struct evhttp_request *req, int status, const char *reason)
+admin_refuse(struct evhttp_request *req, int status, const char *reason)
 {
-	add_header(req, "Content-Type", "text/plain; charset=utf-8");
+	admin_add_header(req, "Content-Type", "text/plain; charset=utf-8");
 	evbuffer_add_printf(
 	    evhttp_request_get_output_buffer(req), "%d %s\n", status, reason);
-	reply(req, status, reason);
+	admin_reply(req, status, reason);
 }
 
 static void
-send_page(struct admin *adm, struct evhttp_request *req)
+admin_send_page(struct admin *adm, struct evhttp_request *req)
 {
 	struct evbuffer *body = evhttp_request_get_output_buffer(req);
 
 	(void)adm;
-	add_header(req, "Content-Type", "text/html; charset=utf-8");
-	add_header(req, "Content-Security-Policy",
+	admin_add_header(req, "Content-Type", "text/html; charset=utf-8");
+	admin_add_header(req, "Content-Security-Policy",
 	    "default-src 'none'; connect-src 'self'; script-src "
 	    "'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
 	    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-	add_header(req, "Referrer-Policy", "no-referrer");
+	admin_add_header(req, "Referrer-Policy", "no-referrer");
 	evbuffer_add_reference(
 	    body, admin_page, strlen(admin_page), NULL, NULL);
-	reply(req, HTTP_OK, "OK");
+	admin_reply(req, HTTP_OK, "OK");
 }
 
 static void
-send_metrics(struct admin *adm, struct evhttp_request *req)
+admin_send_metrics(struct admin *adm, struct evhttp_request *req)
 {
 	struct evbuffer *out = evhttp_request_get_output_buffer(req);
 
-	add_header(
+	admin_add_header(
 	    req, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
 	metrics_write(&adm->adm_conf.ac_metrics, out);
 	agent_metrics(adm->adm_agent, out);
-	reply(req, HTTP_OK, "OK");
+	admin_reply(req, HTTP_OK, "OK");
 }
 
 static void
-send_popular(struct admin *adm, struct evhttp_request *req)
+admin_send_popular(struct admin *adm, struct evhttp_request *req)
 {
 	struct evbuffer *out = evhttp_request_get_output_buffer(req);
 
-	add_header(req, "Content-Type", "application/json");
+	admin_add_header(req, "Content-Type", "application/json");
 	metrics_popular_json(&adm->adm_conf.ac_metrics, out);
-	reply(req, HTTP_OK, "OK");
+	admin_reply(req, HTTP_OK, "OK");
 }
 
 static void
-send_map(struct admin *adm, struct evhttp_request *req)
+admin_send_map(struct admin *adm, struct evhttp_request *req)
 {
 	struct evbuffer *out = evhttp_request_get_output_buffer(req);
 
-	add_header(req, "Content-Type", "text/plain; charset=utf-8");
+	admin_add_header(req, "Content-Type", "text/plain; charset=utf-8");
 	metrics_popular_map(&adm->adm_conf.ac_metrics, out);
-	reply(req, HTTP_OK, "OK");
+	admin_reply(req, HTTP_OK, "OK");
 }
 
 /* ADDR, [ADDR] or localhost, each with or without a port. */
 static bool
-host_is_local(const char *host)
+admin_host_is_local(const char *host)
 {
 	char name[INET6_ADDRSTRLEN + 2];
 	struct in6_addr addr;
@@ -153,7 +154,7 @@ host_is_local(const char *host)
 }
 
 static bool
-is_local(struct evhttp_request *req)
+admin_is_local(struct evhttp_request *req)
 {
 	struct bufferevent *bev = evhttp_connection_get_bufferevent(
 	    evhttp_request_get_connection(req));
@@ -167,51 +168,54 @@ is_local(struct evhttp_request *req)
 
 /* A browser cannot be made to speak to a Unix socket. */
 static bool
-host_allowed(struct evhttp_request *req)
+admin_host_allowed(struct evhttp_request *req)
 {
 	const char *host =
 	    evhttp_find_header(evhttp_request_get_input_headers(req), "Host");
 
-	return host == NULL || host_is_local(host) || is_local(req);
+	return host == NULL || admin_host_is_local(host) || admin_is_local(req);
 }
 
 static void
-say(struct evhttp_request *req, const char *text)
+admin_say(struct evhttp_request *req, const char *text)
 {
-	add_header(req, "Content-Type", "text/plain; charset=utf-8");
+	admin_add_header(req, "Content-Type", "text/plain; charset=utf-8");
 	evbuffer_add_printf(
 	    evhttp_request_get_output_buffer(req), "%s\n", text);
-	reply(req, HTTP_OK, "OK");
+	admin_reply(req, HTTP_OK, "OK");
 }
 
 static void
-withdraw(struct admin *adm, struct evhttp_request *req, bool yes)
+admin_withdraw(struct admin *adm, struct evhttp_request *req, bool yes)
 {
 	const struct admin_conf *ac = &adm->adm_conf;
 
-	if (!is_local(req))
-		refuse(req, 403, "Forbidden: orders come by a Unix socket");
+	if (!admin_is_local(req))
+		admin_refuse(
+		    req, 403, "Forbidden: orders come by a Unix socket");
 	else if (ac->ac_health == NULL)
-		refuse(req, 409,
+		admin_refuse(req, 409,
 		    "Conflict: neither ready nor agent is set, so no balancer "
 		    "would hear it");
 	else if (ac->ac_withdraw(ac->ac_arg, yes) != 0)
-		refuse(req, HTTP_SERVUNAVAIL, "The master is busy: try again");
+		admin_refuse(
+		    req, HTTP_SERVUNAVAIL, "The master is busy: try again");
 	else
-		say(req, yes ? "draining: balancers are told to send nobody new"
+		admin_say(
+		    req, yes ? "draining: balancers are told to send nobody new"
 			     : "serving: balancers are told so");
 }
 
 static void
-order_drain(struct admin *adm, struct evhttp_request *req)
+admin_order_drain(struct admin *adm, struct evhttp_request *req)
 {
-	withdraw(adm, req, true);
+	admin_withdraw(adm, req, true);
 }
 
 static void
-order_undrain(struct admin *adm, struct evhttp_request *req)
+admin_order_undrain(struct admin *adm, struct evhttp_request *req)
 {
-	withdraw(adm, req, false);
+	admin_withdraw(adm, req, false);
 }
 
 static const struct path {
@@ -220,16 +224,16 @@ static const struct path {
 	bool is_popular; /* there only with that key */
 	void (*answer)(struct admin *, struct evhttp_request *);
 } paths[] = {
-    {"/", false, false, send_page},
-    {"/metrics", false, false, send_metrics},
-    {"/popular", false, true, send_popular},
-    {"/popular.map", false, true, send_map},
-    {"/drain", true, false, order_drain},
-    {"/undrain", true, false, order_undrain},
+    {"/", false, false, admin_send_page},
+    {"/metrics", false, false, admin_send_metrics},
+    {"/popular", false, true, admin_send_popular},
+    {"/popular.map", false, true, admin_send_map},
+    {"/drain", true, false, admin_order_drain},
+    {"/undrain", true, false, admin_order_undrain},
 };
 
 static const struct path *
-find_path(const char *path)
+admin_find_path(const char *path)
 {
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		if (path != NULL && strcmp(path, paths[i].path) == 0)
@@ -238,7 +242,7 @@ find_path(const char *path)
 }
 
 static bool
-is_method(struct evhttp_request *req, bool is_order)
+admin_is_method(struct evhttp_request *req, bool is_order)
 {
 	enum evhttp_cmd_type method = evhttp_request_get_command(req);
 
@@ -248,28 +252,29 @@ is_method(struct evhttp_request *req, bool is_order)
 }
 
 static void
-on_request(struct evhttp_request *req, void *arg)
+admin_on_request(struct evhttp_request *req, void *arg)
 {
 	struct admin *adm = arg;
-	const struct path *path =
-	    find_path(evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req)));
+	const struct path *path = admin_find_path(
+	    evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req)));
 
-	add_header(req, "Cache-Control", "no-store");
-	add_header(req, "X-Content-Type-Options", "nosniff");
-	if (!host_allowed(req)) {
-		refuse(req, 403,
+	admin_add_header(req, "Cache-Control", "no-store");
+	admin_add_header(req, "X-Content-Type-Options", "nosniff");
+	if (!admin_host_allowed(req)) {
+		admin_refuse(req, 403,
 		    "Forbidden: Host must be an address or localhost");
 		return;
 	}
 	if (path == NULL ||
 	    (path->is_popular &&
 		!adm->adm_conf.ac_metrics.mt_conf->conf_popular)) {
-		refuse(req, HTTP_NOTFOUND, "Not Found");
+		admin_refuse(req, HTTP_NOTFOUND, "Not Found");
 		return;
 	}
-	if (!is_method(req, path->is_order)) {
-		add_header(req, "Allow", path->is_order ? "POST" : "GET, HEAD");
-		refuse(req, HTTP_BADMETHOD, "Method Not Allowed");
+	if (!admin_is_method(req, path->is_order)) {
+		admin_add_header(
+		    req, "Allow", path->is_order ? "POST" : "GET, HEAD");
+		admin_refuse(req, HTTP_BADMETHOD, "Method Not Allowed");
 		return;
 	}
 	path->answer(adm, req);
@@ -278,7 +283,7 @@ on_request(struct evhttp_request *req, void *arg)
 /* -------------------------------------------------------------- the thread */
 
 static void
-on_word(evutil_socket_t fd, short what, void *arg)
+admin_on_word(evutil_socket_t fd, short what, void *arg)
 {
 	struct admin *adm = arg;
 	char word;
@@ -314,14 +319,14 @@ admin_main(void *arg)
  * then the number may be another thread's.
  */
 static struct bufferevent *
-on_connection(struct event_base *base, void *arg)
+admin_on_connection(struct event_base *base, void *arg)
 {
 	(void)arg;
 	return bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
 }
 
 static int
-create_http(struct admin *adm)
+admin_create_http(struct admin *adm)
 {
 	adm->adm_http = evhttp_new(adm->adm_base);
 	if (adm->adm_http == NULL)
@@ -331,13 +336,13 @@ create_http(struct admin *adm)
 	evhttp_set_max_headers_size(adm->adm_http, MAX_HEAD);
 	evhttp_set_max_body_size(adm->adm_http, MAX_BODY);
 	evhttp_set_timeout(adm->adm_http, TIMEOUT);
-	evhttp_set_gencb(adm->adm_http, on_request, adm);
-	evhttp_set_bevcb(adm->adm_http, on_connection, NULL);
+	evhttp_set_gencb(adm->adm_http, admin_on_request, adm);
+	evhttp_set_bevcb(adm->adm_http, admin_on_connection, NULL);
 	return 0;
 }
 
 static int
-create_events(struct admin *adm)
+admin_create_events(struct admin *adm)
 {
 	adm->adm_base = event_base_new();
 	if (adm->adm_base == NULL)
@@ -345,10 +350,10 @@ create_events(struct admin *adm)
 	if (pipe2(adm->adm_pipe, O_CLOEXEC) == -1)
 		return -errno;
 	adm->adm_word = event_new(adm->adm_base, adm->adm_pipe[0],
-	    EV_READ | EV_PERSIST, on_word, adm);
+	    EV_READ | EV_PERSIST, admin_on_word, adm);
 	if (adm->adm_word == NULL || event_add(adm->adm_word, NULL) != 0)
 		return -ENOMEM;
-	return create_http(adm);
+	return admin_create_http(adm);
 }
 
 int
@@ -361,7 +366,7 @@ admin_create(const struct admin_conf *conf, struct admin **out)
 		return -ENOMEM;
 	adm->adm_pipe[0] = adm->adm_pipe[1] = -1;
 	adm->adm_conf = *conf;
-	error = create_events(adm);
+	error = admin_create_events(adm);
 	if (error == 0)
 		*out = adm;
 	else

@@ -75,14 +75,15 @@ struct agent {
 /* ------------------------------------------------------------------- what it lacks */
 
 static double
-least(double a, double b)
+agent_minimum(double a, double b)
 {
 	return a < b ? a : b;
 }
 
 /* NULL: there are too many. */
 static struct seen_queue *
-find_queue(struct agent *ag, const struct pw_device_stats *ds, uint64_t now)
+agent_find_queue(
+    struct agent *ag, const struct pw_device_stats *ds, uint64_t now)
 {
 	struct seen_queue *sq;
 
@@ -104,9 +105,10 @@ find_queue(struct agent *ag, const struct pw_device_stats *ds, uint64_t now)
 }
 
 static double
-look_at_queue(struct agent *ag, const struct pw_device_stats *ds, uint64_t now)
+agent_queue_weight(
+    struct agent *ag, const struct pw_device_stats *ds, uint64_t now)
 {
-	struct seen_queue *sq = find_queue(ag, ds, now);
+	struct seen_queue *sq = agent_find_queue(ag, ds, now);
 	uint64_t jobs, wait;
 
 	if (sq == NULL)
@@ -117,13 +119,13 @@ look_at_queue(struct agent *ag, const struct pw_device_stats *ds, uint64_t now)
 	sq->sq_wait = ds->ds_wait.hg_sum;
 	if (jobs > 0 || ds->ds_busy == 0)
 		sq->sq_working = now;
-	return least(jobs > 0 ? weight_of_wait(wait / jobs) : 1,
+	return agent_minimum(jobs > 0 ? weight_of_wait(wait / jobs) : 1,
 	    weight_of_silence(now - sq->sq_working));
 }
 
 /* A listing may take long without anything being wrong. */
 static double
-look_at_disks(struct agent *ag, uint64_t now)
+agent_disks_weight(struct agent *ag, uint64_t now)
 {
 	struct pw_device_stats list[QUEUES];
 	size_t n = pw_pool_devices(ag->ag_metrics->mt_pool, list, QUEUES);
@@ -131,12 +133,13 @@ look_at_disks(struct agent *ag, uint64_t now)
 
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(list[i].ds_queue, "tasks") != 0)
-			part = least(part, look_at_queue(ag, &list[i], now));
+			part = agent_minimum(
+			    part, agent_queue_weight(ag, &list[i], now));
 	return part;
 }
 
 static double
-look_at_loop(struct seen_loop *sl, const struct worker *wk, uint64_t now)
+agent_loop_weight(struct seen_loop *sl, const struct worker *wk, uint64_t now)
 {
 	uint64_t beat =
 	    atomic_load_explicit(&wk->wk_beat, memory_order_relaxed);
@@ -160,7 +163,7 @@ look_at_loop(struct seen_loop *sl, const struct worker *wk, uint64_t now)
 }
 
 static void
-end(struct lingering *lg)
+agent_end(struct lingering *lg)
 {
 	LIST_REMOVE(lg, lg_link);
 	lg->lg_agent->ag_nlingering--;
@@ -170,20 +173,20 @@ end(struct lingering *lg)
 
 /* However it sends: a time-out of reading would begin anew each time. */
 static void
-end_lingering(struct agent *ag, uint64_t now)
+agent_end_lingering(struct agent *ag, uint64_t now)
 {
 	struct lingering *lg, *next;
 
 	for (lg = LIST_FIRST(&ag->ag_lingering); lg != NULL; lg = next) {
 		next = LIST_NEXT(lg, lg_link);
 		if (now >= lg->lg_until)
-			end(lg);
+			agent_end(lg);
 	}
 }
 
 /* libevent accepts until there is none: others of this thread have their turns, too. */
 static void
-accept_again(struct agent *ag)
+agent_accept_again(struct agent *ag)
 {
 	if (ag->ag_accepted >= ACCEPTS)
 		evconnlistener_enable(ag->ag_listener);
@@ -191,7 +194,7 @@ accept_again(struct agent *ag)
 }
 
 static void
-on_sample(evutil_socket_t fd, short what, void *arg)
+agent_on_sample(evutil_socket_t fd, short what, void *arg)
 {
 	struct agent *ag = arg;
 	const struct metrics *mt = ag->ag_metrics;
@@ -201,14 +204,14 @@ on_sample(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	end_lingering(ag, now);
-	accept_again(ag);
+	agent_end_lingering(ag, now);
+	agent_accept_again(ag);
 	pw_pool_stats(mt->mt_pool, &ps);
-	part = least(weight_of_budget(ps.ps_unsent, ps.ps_unsent_max),
-	    look_at_disks(ag, now));
+	part = agent_minimum(weight_of_budget(ps.ps_unsent, ps.ps_unsent_max),
+	    agent_disks_weight(ag, now));
 	for (unsigned i = 0; i < mt->mt_conf->conf_workers; i++)
-		part = least(part,
-		    look_at_loop(&ag->ag_loops[i], mt->mt_workers[i], now));
+		part = agent_minimum(part, agent_loop_weight(&ag->ag_loops[i],
+					       mt->mt_workers[i], now));
 	weight_add(&ag->ag_weight, part);
 }
 
@@ -216,7 +219,7 @@ on_sample(evutil_socket_t fd, short what, void *arg)
 
 /* The minute begins with the first who asks. */
 static bool
-says_ready(struct agent *ag, uint64_t now)
+agent_is_ready(struct agent *ag, uint64_t now)
 {
 	if (!atomic_load(&ag->ag_health->hl_restored))
 		return false;
@@ -227,7 +230,7 @@ says_ready(struct agent *ag, uint64_t now)
 
 /* Names of sites are the operator's, but the line has to be one. */
 static void
-write_line(struct agent *ag, char line[static LINE])
+agent_write_line(struct agent *ag, char line[static LINE])
 {
 	const struct health *hl = ag->ag_health;
 	char why[LINE - sizeof("down # \n")];
@@ -243,7 +246,8 @@ write_line(struct agent *ag, char line[static LINE])
 		snprintf(line, LINE - 1, "drain");
 	} else
 		snprintf(line, LINE - 1, "up %s%u%%",
-		    says_ready(ag, now) ? "ready " : "", ag->ag_weight.wt_said);
+		    agent_is_ready(ag, now) ? "ready " : "",
+		    ag->ag_weight.wt_said);
 	for (char *c = line; *c != '\0'; c++)
 		if ((unsigned char)*c < ' ')
 			*c = '?';
@@ -254,14 +258,14 @@ write_line(struct agent *ag, char line[static LINE])
 
 /* A close before the other end's would lose the line to a reset, if that has sent something. */
 static void
-on_sent(struct bufferevent *bev, void *arg)
+agent_on_sent(struct bufferevent *bev, void *arg)
 {
 	(void)arg;
 	shutdown(bufferevent_getfd(bev), SHUT_WR);
 }
 
 static void
-on_received(struct bufferevent *bev, void *arg)
+agent_on_received(struct bufferevent *bev, void *arg)
 {
 	struct evbuffer *in = bufferevent_get_input(bev);
 
@@ -270,16 +274,16 @@ on_received(struct bufferevent *bev, void *arg)
 }
 
 static void
-on_end(struct bufferevent *bev, short what, void *arg)
+agent_on_end(struct bufferevent *bev, short what, void *arg)
 {
 	(void)bev;
 	(void)what;
-	end(arg);
+	agent_end(arg);
 }
 
 /* NULL: not for this one. */
 static struct lingering *
-linger(struct agent *ag, int fd)
+agent_linger(struct agent *ag, int fd)
 {
 	struct lingering *lg;
 
@@ -302,11 +306,11 @@ linger(struct agent *ag, int fd)
 }
 
 static void
-on_connection(struct evconnlistener *listener, evutil_socket_t fd,
+agent_on_connection(struct evconnlistener *listener, evutil_socket_t fd,
     struct sockaddr *sa, int len, void *arg)
 {
 	struct agent *ag = arg;
-	struct lingering *lg = linger(ag, fd);
+	struct lingering *lg = agent_linger(ag, fd);
 	char line[LINE];
 
 	(void)sa;
@@ -314,16 +318,17 @@ on_connection(struct evconnlistener *listener, evutil_socket_t fd,
 	ag->ag_checks++;
 	if (++ag->ag_accepted == ACCEPTS)
 		evconnlistener_disable(listener);
-	write_line(ag, line);
+	agent_write_line(ag, line);
 	if (lg == NULL) {
 		(void)send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
 		close(fd);
 		return;
 	}
-	bufferevent_setcb(lg->lg_bev, on_received, on_sent, on_end, lg);
+	bufferevent_setcb(
+	    lg->lg_bev, agent_on_received, agent_on_sent, agent_on_end, lg);
 	if (bufferevent_write(lg->lg_bev, line, strlen(line)) != 0 ||
 	    bufferevent_enable(lg->lg_bev, EV_READ | EV_WRITE) != 0)
-		end(lg);
+		agent_end(lg);
 }
 
 /* ------------------------------------------------------------------------ its life */
@@ -344,14 +349,15 @@ agent_metrics(const struct agent *ag, struct evbuffer *out)
 }
 
 static int
-start(struct agent *ag, int fd)
+agent_start(struct agent *ag, int fd)
 {
 	static const struct timeval period = {0, WEIGHT_PERIOD_US};
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
 	if (copy == -1)
 		return -errno;
-	ag->ag_listener = evconnlistener_new(ag->ag_base, on_connection, ag,
+	ag->ag_listener = evconnlistener_new(ag->ag_base, agent_on_connection,
+	    ag,
 	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_DISABLED, 0,
 	    copy);
 	if (ag->ag_listener == NULL) {
@@ -359,7 +365,8 @@ start(struct agent *ag, int fd)
 		return -ENOMEM;
 	}
 	evconnlistener_set_error_cb(ag->ag_listener, accept_error);
-	ag->ag_timer = event_new(ag->ag_base, -1, EV_PERSIST, on_sample, ag);
+	ag->ag_timer =
+	    event_new(ag->ag_base, -1, EV_PERSIST, agent_on_sample, ag);
 	if (ag->ag_timer == NULL || event_add(ag->ag_timer, &period) != 0)
 		return -ENOMEM;
 	return 0;
@@ -379,7 +386,7 @@ agent_create(struct event_base *base, int fd, const struct metrics *mt,
 	ag->ag_metrics = mt;
 	ag->ag_health = hl;
 	weight_init(&ag->ag_weight);
-	error = start(ag, fd);
+	error = agent_start(ag, fd);
 	if (error == 0)
 		*out = ag;
 	else
@@ -405,7 +412,7 @@ agent_destroy(struct agent **agp)
 	*agp = NULL;
 	for (lg = LIST_FIRST(&ag->ag_lingering); lg != NULL; lg = next) {
 		next = LIST_NEXT(lg, lg_link);
-		end(lg);
+		agent_end(lg);
 	}
 	if (ag->ag_listener != NULL)
 		evconnlistener_free(ag->ag_listener);

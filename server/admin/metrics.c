@@ -38,7 +38,7 @@ static const struct sum worker_sums[] = {
 };
 
 static uint64_t
-all_workers(const struct metrics *mt, size_t offset)
+metrics_all_workers(const struct metrics *mt, size_t offset)
 {
 	uint64_t sum = 0;
 	unsigned i;
@@ -52,7 +52,7 @@ all_workers(const struct metrics *mt, size_t offset)
 }
 
 static void
-write_status(const struct metrics *mt, struct evbuffer *out)
+metrics_write_status(const struct metrics *mt, struct evbuffer *out)
 {
 	static const char name[] = "pagewise_requests_total";
 	char labels[32];
@@ -62,8 +62,9 @@ write_status(const struct metrics *mt, struct evbuffer *out)
 	text_family(out, name, "counter",
 	    "Requests by status; 499: ended before the answer began.");
 	for (i = 0; i < STATS_STATUSES; i++) {
-		n = all_workers(mt, offsetof(struct stats, sta_status[0]) +
-					i * sizeof(_Atomic uint64_t));
+		n = metrics_all_workers(
+		    mt, offsetof(struct stats, sta_status[0]) +
+			    i * sizeof(_Atomic uint64_t));
 		if (n == 0 && i + STATS_STATUS != 200)
 			continue;
 		snprintf(labels, sizeof(labels), "{status=\"%u\"}",
@@ -74,8 +75,9 @@ write_status(const struct metrics *mt, struct evbuffer *out)
 
 /* A figure for each name; an empty one has none. */
 static void
-write_each(const struct metrics *mt, struct evbuffer *out, const char *name,
-    const char *label, const char *const *names, size_t n, size_t offset)
+metrics_write_each(const struct metrics *mt, struct evbuffer *out,
+    const char *name, const char *label, const char *const *names, size_t n,
+    size_t offset)
 {
 	char labels[48];
 	size_t i;
@@ -86,12 +88,13 @@ write_each(const struct metrics *mt, struct evbuffer *out, const char *name,
 		snprintf(
 		    labels, sizeof(labels), "{%s=\"%s\"}", label, names[i]);
 		text_value(out, name, labels,
-		    all_workers(mt, offset + i * sizeof(_Atomic uint64_t)));
+		    metrics_all_workers(
+			mt, offset + i * sizeof(_Atomic uint64_t)));
 	}
 }
 
 static void
-write_connections(const struct metrics *mt, struct evbuffer *out)
+metrics_write_connections(const struct metrics *mt, struct evbuffer *out)
 {
 	static const char *const phases[PHASES] = {[PHASE_IDLE] = "idle",
 	    [PHASE_HEAD] = "head",
@@ -117,24 +120,24 @@ write_connections(const struct metrics *mt, struct evbuffer *out)
 
 	text_family(
 	    out, "pagewise_connections", "gauge", "Connections by state.");
-	write_each(mt, out, "pagewise_connections", "state", phases, PHASES,
-	    offsetof(struct stats, sta_phase));
+	metrics_write_each(mt, out, "pagewise_connections", "state", phases,
+	    PHASES, offsetof(struct stats, sta_phase));
 	text_family(out, "pagewise_limited_total", "counter",
 	    "Times each limit was reached: accepting paused, a connection "
 	    "refused or closed; tcp_memory: the kernel used more; memory: "
 	    "unacknowledged data had more than its share of the limit; heap: a "
 	    "request or handshake refused.");
-	write_each(mt, out, "pagewise_limited_total", "limit", caps, CAPS,
-	    offsetof(struct stats, sta_capped));
+	metrics_write_each(mt, out, "pagewise_limited_total", "limit", caps,
+	    CAPS, offsetof(struct stats, sta_capped));
 	text_family(out, "pagewise_timeouts_total", "counter",
 	    "Connections ended by a timeout; linger: the client did not close "
 	    "in time.");
-	write_each(mt, out, "pagewise_timeouts_total", "kind", timers, TIMERS,
-	    offsetof(struct stats, sta_timeout));
+	metrics_write_each(mt, out, "pagewise_timeouts_total", "kind", timers,
+	    TIMERS, offsetof(struct stats, sta_timeout));
 }
 
 static void
-write_handshakes(const struct metrics *mt, struct evbuffer *out)
+metrics_write_handshakes(const struct metrics *mt, struct evbuffer *out)
 {
 	static const char name[] = "pagewise_tls_handshakes_total",
 			  time[] = "pagewise_tls_handshake_seconds";
@@ -157,7 +160,7 @@ write_handshakes(const struct metrics *mt, struct evbuffer *out)
 	text_family(out, name, "counter",
 	    "TLS handshakes by how they ended: full and resumed have opened a "
 	    "connection.");
-	write_each(mt, out, name, "end", ends, HANDSHAKES,
+	metrics_write_each(mt, out, name, "end", ends, HANDSHAKES,
 	    offsetof(struct stats, sta_handshakes));
 	text_family(out, time, "histogram",
 	    "Duration of each worker's handshakes that have opened a "
@@ -171,7 +174,7 @@ write_handshakes(const struct metrics *mt, struct evbuffer *out)
 }
 
 static void
-write_turns(const struct metrics *mt, struct evbuffer *out)
+metrics_write_turns(const struct metrics *mt, struct evbuffer *out)
 {
 	static const char turn[] = "pagewise_loop_turn_seconds",
 			  longest[] = "pagewise_loop_turn_longest_seconds",
@@ -207,7 +210,7 @@ write_turns(const struct metrics *mt, struct evbuffer *out)
 }
 
 static void
-write_sleeps_of(struct evbuffer *out, const char *name, unsigned worker,
+metrics_write_sleeps_of(struct evbuffer *out, const char *name, unsigned worker,
     const struct pw_loop *lp, bool seconds)
 {
 	struct pw_sleep list[PW_SLEEPS];
@@ -229,7 +232,7 @@ write_sleeps_of(struct evbuffer *out, const char *name, unsigned worker,
 
 /* Calls in which no loop has slept are left out, but for the first suspect. */
 static void
-write_sleeps(const struct metrics *mt, struct evbuffer *out)
+metrics_write_sleeps(const struct metrics *mt, struct evbuffer *out)
 {
 	static const char times[] = "pagewise_loop_sleeps_total",
 			  time[] = "pagewise_loop_asleep_seconds_total";
@@ -239,40 +242,40 @@ write_sleeps(const struct metrics *mt, struct evbuffer *out)
 	    "Times each worker's event loop slept outside its wait for events, "
 	    "by call.");
 	for (i = 0; i < n; i++)
-		write_sleeps_of(out, times, i,
+		metrics_write_sleeps_of(out, times, i,
 		    mt->mt_workers[i]->wk_service.svc_loop, false);
 	text_family(out, time, "counter",
 	    "Duration of the calls in which the event loop slept, by call.");
 	for (i = 0; i < n; i++)
-		write_sleeps_of(
+		metrics_write_sleeps_of(
 		    out, time, i, mt->mt_workers[i]->wk_service.svc_loop, true);
 }
 
 static void
-write_limit(const struct metrics *mt, struct evbuffer *out)
+metrics_write_limit(const struct metrics *mt, struct evbuffer *out)
 {
 	text_simple(out, "pagewise_memory_limit_bytes", "gauge",
 	    mt->mt_workers[0]->wk_tcp_memory->pr_limit,
 	    "Memory that the control group may have; 0: there is no limit.");
 	text_simple(out, "pagewise_unacked_bytes", "gauge",
-	    all_workers(mt, offsetof(struct stats, sta_unacked)),
+	    metrics_all_workers(mt, offsetof(struct stats, sta_unacked)),
 	    "Data in sockets that clients have not acknowledged; 0 without "
 	    "a limit.");
 }
 
 static void
-write_workers(const struct metrics *mt, struct evbuffer *out)
+metrics_write_workers(const struct metrics *mt, struct evbuffer *out)
 {
 	static const char wait[] = "pagewise_requests_disk_wait_seconds_total";
 	size_t i;
 
-	write_status(mt, out);
+	metrics_write_status(mt, out);
 	for (i = 0; i < COUNT(worker_sums); i++)
 		text_simple(out, worker_sums[i].sum_name, "counter",
-		    all_workers(mt, worker_sums[i].sum_offset),
+		    metrics_all_workers(mt, worker_sums[i].sum_offset),
 		    worker_sums[i].sum_help);
 	text_simple(out, "pagewise_hot_bytes", "gauge",
-	    all_workers(mt, offsetof(struct stats, sta_hot_bytes)),
+	    metrics_all_workers(mt, offsetof(struct stats, sta_hot_bytes)),
 	    "Memory of the hot set.");
 	text_simple(out, "pagewise_tcp_memory_pressure", "gauge",
 	    tcp_memory_is_short(mt->mt_workers[0]->wk_tcp_memory),
@@ -281,19 +284,19 @@ write_workers(const struct metrics *mt, struct evbuffer *out)
 	    heap_limit_is_short(mt->mt_workers[0]->wk_heap),
 	    "1 while requests are refused because connections have too much "
 	    "memory.");
-	write_limit(mt, out);
+	metrics_write_limit(mt, out);
 	text_family(out, wait, "counter",
 	    "Total time that requests waited for a disk.");
 	text_seconds(out, wait, "",
-	    all_workers(mt, offsetof(struct stats, sta_disk_wait)));
-	write_connections(mt, out);
-	write_handshakes(mt, out);
-	write_turns(mt, out);
-	write_sleeps(mt, out);
+	    metrics_all_workers(mt, offsetof(struct stats, sta_disk_wait)));
+	metrics_write_connections(mt, out);
+	metrics_write_handshakes(mt, out);
+	metrics_write_turns(mt, out);
+	metrics_write_sleeps(mt, out);
 }
 
 static const char *
-send_path_name(const struct pw_send_path *path)
+metrics_send_path_name(const struct pw_send_path *path)
 {
 	const char *const *name = pw_send_path_names();
 
@@ -303,7 +306,7 @@ send_path_name(const struct pw_send_path *path)
 }
 
 static void
-write_build(const struct metrics *mt, struct evbuffer *out)
+metrics_write_build(const struct metrics *mt, struct evbuffer *out)
 {
 	const struct settings *set = &mt->mt_conf->conf_sites[0].site_set;
 	char labels[128];
@@ -312,15 +315,16 @@ write_build(const struct metrics *mt, struct evbuffer *out)
 	    "Version, and the send path of the first site; always 1.");
 	snprintf(labels, sizeof(labels),
 	    "{version=\"%s\",send_path=\"%s\",workers=\"%u\"}", PW_VERSION,
-	    send_path_name(set->set_send_path), mt->mt_conf->conf_workers);
+	    metrics_send_path_name(set->set_send_path),
+	    mt->mt_conf->conf_workers);
 	text_value(out, "pagewise_build_info", labels, 1);
 }
 
 void
 metrics_write(const struct metrics *mt, struct evbuffer *out)
 {
-	write_build(mt, out);
-	write_workers(mt, out);
+	metrics_write_build(mt, out);
+	metrics_write_workers(mt, out);
 	metrics_access(mt, out);
 	metrics_popular(mt, out);
 	metrics_disk(mt, out);

@@ -9,7 +9,7 @@
 #include "server/worker/worker.h"
 
 static void
-write_rates(const struct conf *conf, struct evbuffer *out)
+metrics_access_write_rates(const struct conf *conf, struct evbuffer *out)
 {
 	static const char name[] = "pagewise_request_rate_refused_total";
 	const struct request_rule *rr = conf->conf_request_rules;
@@ -34,7 +34,7 @@ metrics_access(const struct metrics *mt, struct evbuffer *out)
 
 	if (vr != NULL)
 		verifier_count(vr, &vc);
-	write_rates(mt->mt_conf, out);
+	metrics_access_write_rates(mt->mt_conf, out);
 	text_simple(out, "pagewise_passwords_hashed_total", "counter",
 	    vc.vc_hashed, "Passwords whose hash was computed.");
 	text_simple(out, "pagewise_passwords_waiting", "gauge", vc.vc_waiting,

@@ -34,7 +34,7 @@ static const struct sum loop_sums[] = {
 };
 
 static void
-write_loops(const struct metrics *mt, struct evbuffer *out)
+metrics_disk_write_loops(const struct metrics *mt, struct evbuffer *out)
 {
 	struct pw_loop_stats ls;
 	uint64_t sums[COUNT(loop_sums)] = {0}, n;
@@ -55,7 +55,7 @@ write_loops(const struct metrics *mt, struct evbuffer *out)
 }
 
 static void
-write_pool(const struct metrics *mt, struct evbuffer *out)
+metrics_disk_write_pool(const struct metrics *mt, struct evbuffer *out)
 {
 	struct pw_pool_stats ps;
 
@@ -72,7 +72,8 @@ write_pool(const struct metrics *mt, struct evbuffer *out)
 }
 
 static void
-device_labels(const struct pw_device_stats *ds, char *text, size_t size)
+metrics_disk_device_labels(
+    const struct pw_device_stats *ds, char *text, size_t size)
 {
 	char dev[32] = "other";
 
@@ -112,7 +113,8 @@ static const struct figure device_figures[] = {
 };
 
 static uint64_t
-figure_of(const struct pw_device_stats *ds, const struct figure *fig)
+metrics_disk_figure_of(
+    const struct pw_device_stats *ds, const struct figure *fig)
 {
 	const char *field = (const char *)ds + fig->fig_offset;
 	unsigned narrow;
@@ -127,7 +129,7 @@ figure_of(const struct pw_device_stats *ds, const struct figure *fig)
 }
 
 static void
-write_figure(struct evbuffer *out, const struct figure *fig,
+metrics_disk_write_figure(struct evbuffer *out, const struct figure *fig,
     const struct pw_device_stats *ds, size_t n)
 {
 	char inner[128], labels[160];
@@ -135,15 +137,17 @@ write_figure(struct evbuffer *out, const struct figure *fig,
 
 	text_family(out, fig->fig_name, fig->fig_type, fig->fig_help);
 	for (i = 0; i < n; i++) {
-		device_labels(&ds[i], inner, sizeof(inner));
+		metrics_disk_device_labels(&ds[i], inner, sizeof(inner));
 		snprintf(labels, sizeof(labels), "{%s}", inner);
-		text_value(out, fig->fig_name, labels, figure_of(&ds[i], fig));
+		text_value(out, fig->fig_name, labels,
+		    metrics_disk_figure_of(&ds[i], fig));
 	}
 }
 
 /* Not a label of the others: it is known late, and a series keeps its labels. */
 static void
-write_info(struct evbuffer *out, const struct pw_device_stats *ds, size_t n)
+metrics_disk_write_info(
+    struct evbuffer *out, const struct pw_device_stats *ds, size_t n)
 {
 	static const char info[] = "pagewise_disk_info";
 	char inner[128], labels[320];
@@ -155,7 +159,7 @@ write_info(struct evbuffer *out, const struct pw_device_stats *ds, size_t n)
 	for (i = 0; i < n; i++) {
 		if (ds[i].ds_fsname == NULL)
 			continue;
-		device_labels(&ds[i], inner, sizeof(inner));
+		metrics_disk_device_labels(&ds[i], inner, sizeof(inner));
 		mount = ds[i].ds_mount;
 		snprintf(labels, sizeof(labels), "{%s,fs=\"%s\"%s%s%s}", inner,
 		    ds[i].ds_fsname, mount == NULL ? "" : ",mount=\"",
@@ -166,7 +170,7 @@ write_info(struct evbuffer *out, const struct pw_device_stats *ds, size_t n)
 
 /* The slot for those that find no other is left out while it is empty. */
 static size_t
-used_devices(const struct metrics *mt, struct pw_device_stats *ds)
+metrics_disk_used_devices(const struct metrics *mt, struct pw_device_stats *ds)
 {
 	size_t i, n = pw_pool_devices(mt->mt_pool, ds, DEVICES), used = 0;
 
@@ -177,20 +181,20 @@ used_devices(const struct metrics *mt, struct pw_device_stats *ds)
 }
 
 static void
-write_devices(const struct metrics *mt, struct evbuffer *out)
+metrics_disk_write_devices(const struct metrics *mt, struct evbuffer *out)
 {
 	static const char wait[] = "pagewise_disk_wait_seconds";
 	struct pw_device_stats ds[DEVICES];
-	size_t i, n = used_devices(mt, ds);
+	size_t i, n = metrics_disk_used_devices(mt, ds);
 	char labels[128];
 
-	write_info(out, ds, n);
+	metrics_disk_write_info(out, ds, n);
 	for (i = 0; i < COUNT(device_figures); i++)
-		write_figure(out, &device_figures[i], ds, n);
+		metrics_disk_write_figure(out, &device_figures[i], ds, n);
 	text_family(out, wait, "histogram",
 	    "Time from the queueing of a job to its end.");
 	for (i = 0; i < n; i++) {
-		device_labels(&ds[i], labels, sizeof(labels));
+		metrics_disk_device_labels(&ds[i], labels, sizeof(labels));
 		text_histogram(out, wait, labels, &ds[i].ds_wait);
 	}
 }
@@ -198,7 +202,7 @@ write_devices(const struct metrics *mt, struct evbuffer *out)
 void
 metrics_disk(const struct metrics *mt, struct evbuffer *out)
 {
-	write_loops(mt, out);
-	write_pool(mt, out);
-	write_devices(mt, out);
+	metrics_disk_write_loops(mt, out);
+	metrics_disk_write_pool(mt, out);
+	metrics_disk_write_devices(mt, out);
 }

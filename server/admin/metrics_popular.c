@@ -13,14 +13,14 @@
 #include "server/worker/worker.h"
 
 static struct popular *
-popular_of(const struct metrics *mt, unsigned worker)
+metrics_popular_of(const struct metrics *mt, unsigned worker)
 {
 	return mt->mt_workers[worker]->wk_service.svc_popular;
 }
 
 /* The caller's; *n of them.  NULL: no memory, or none is counted. */
 static struct popular_path *
-collect(const struct metrics *mt, size_t *n)
+metrics_popular_collect(const struct metrics *mt, size_t *n)
 {
 	const struct conf *conf = mt->mt_conf;
 	struct popular_path *list;
@@ -30,12 +30,13 @@ collect(const struct metrics *mt, size_t *n)
 	if (conf->conf_popular == 0)
 		return NULL;
 	for (unsigned i = 0; i < conf->conf_workers; i++)
-		size += popular_size(popular_of(mt, i));
+		size += popular_size(metrics_popular_of(mt, i));
 	list = calloc(size, sizeof(*list));
 	if (list == NULL)
 		return NULL;
 	for (unsigned i = 0; i < conf->conf_workers; i++)
-		*n += popular_copy(popular_of(mt, i), clock_now(), list + *n);
+		*n += popular_copy(
+		    metrics_popular_of(mt, i), clock_now(), list + *n);
 	*n = popular_merge(list, *n);
 	if (*n > conf->conf_popular)
 		*n = conf->conf_popular;
@@ -44,7 +45,7 @@ collect(const struct metrics *mt, size_t *n)
 
 /* What stands behind a '\\' is ASCII; the rest is as it was. */
 static void
-write_string(struct evbuffer *out, const char *text, size_t len)
+metrics_popular_write_string(struct evbuffer *out, const char *text, size_t len)
 {
 	evbuffer_add(out, "\"", 1);
 	for (size_t i = 0; i < len; i++) {
@@ -62,7 +63,7 @@ void
 metrics_popular_json(const struct metrics *mt, struct evbuffer *out)
 {
 	size_t n;
-	struct popular_path *list = collect(mt, &n);
+	struct popular_path *list = metrics_popular_collect(mt, &n);
 
 	evbuffer_add_printf(out, "{\"half_life_seconds\": %u, \"paths\": [",
 	    (unsigned)(POPULAR_WINDOW_US / 1000000));
@@ -70,10 +71,10 @@ metrics_popular_json(const struct metrics *mt, struct evbuffer *out)
 		const struct popular_path *pp = &list[i];
 
 		evbuffer_add_printf(out, "%s\n{\"site\": ", i > 0 ? "," : "");
-		write_string(out, pp->pp_site->site_name,
+		metrics_popular_write_string(out, pp->pp_site->site_name,
 		    strlen(pp->pp_site->site_name));
 		evbuffer_add_printf(out, ", \"path\": ");
-		write_string(out, pp->pp_path, pp->pp_len);
+		metrics_popular_write_string(out, pp->pp_path, pp->pp_len);
 		evbuffer_add_printf(out,
 		    ", \"requests\": %" PRIu64 ", \"at_most\": %" PRIu64 "}",
 		    pp->pp_count - pp->pp_error, pp->pp_count);
@@ -87,7 +88,7 @@ metrics_popular_json(const struct metrics *mt, struct evbuffer *out)
  * another command, and '\' takes the next character's meaning.
  */
 static bool
-is_plain(const struct popular_path *pp)
+metrics_popular_is_plain(const struct popular_path *pp)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmno"
 				    "pqrstuvwxyz0123456789-._~/%!$&'()*+,=:@";
@@ -101,7 +102,7 @@ is_plain(const struct popular_path *pp)
 
 /* Another site's, with more requests. */
 static bool
-is_listed(const struct popular_path *list, size_t i)
+metrics_popular_is_listed(const struct popular_path *list, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
 		if (list[j].pp_len == list[i].pp_len &&
@@ -115,11 +116,12 @@ void
 metrics_popular_map(const struct metrics *mt, struct evbuffer *out)
 {
 	size_t n;
-	struct popular_path *list = collect(mt, &n);
+	struct popular_path *list = metrics_popular_collect(mt, &n);
 
 	for (size_t i = 0; i < n; i++)
-		if (list[i].pp_count > list[i].pp_error && is_plain(&list[i]) &&
-		    !is_listed(list, i))
+		if (list[i].pp_count > list[i].pp_error &&
+		    metrics_popular_is_plain(&list[i]) &&
+		    !metrics_popular_is_listed(list, i))
 			evbuffer_add_printf(out, "%.*s %" PRIu64 "\n",
 			    (int)list[i].pp_len, list[i].pp_path,
 			    list[i].pp_count - list[i].pp_error);
@@ -135,7 +137,7 @@ metrics_popular(const struct metrics *mt, struct evbuffer *out)
 	if (mt->mt_conf->conf_popular == 0)
 		return;
 	for (unsigned i = 0; i < mt->mt_conf->conf_workers; i++)
-		counted += popular_counted(popular_of(mt, i));
+		counted += popular_counted(metrics_popular_of(mt, i));
 	text_simple(out, "pagewise_popular_requests_total", "counter", counted,
 	    "Requests counted for the list of popular paths.");
 }

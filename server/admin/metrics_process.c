@@ -29,7 +29,7 @@ metrics_prepare(void)
  * them makes a dentry and an inode of each.
  */
 static long
-open_descriptors(void)
+metrics_process_open_descriptors(void)
 {
 	struct stat st;
 	long n = 0;
@@ -45,7 +45,7 @@ open_descriptors(void)
 }
 
 static long
-resident_pages(void)
+metrics_process_resident_pages(void)
 {
 	char line[128], *second;
 	ssize_t n = pread(statm, line, sizeof(line) - 1, 0);
@@ -60,7 +60,8 @@ resident_pages(void)
 void
 metrics_process(const struct metrics *mt, struct evbuffer *out)
 {
-	long fds = open_descriptors(), pages = resident_pages();
+	long fds = metrics_process_open_descriptors(),
+	     pages = metrics_process_resident_pages();
 	struct rusage ru;
 	struct rlimit rl;
 

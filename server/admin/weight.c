@@ -54,7 +54,7 @@ weight_init(struct weight *wt)
 
 /* The ends count as reached when they are a point away. */
 static unsigned
-percent(double part)
+weight_percent(double part)
 {
 	unsigned n = (unsigned)(part * 100 + 0.5);
 
@@ -67,7 +67,7 @@ weight_add(struct weight *wt, double part)
 	unsigned now, distance;
 
 	wt->wt_now += (part - wt->wt_now) * (part < wt->wt_now ? DOWN : UP);
-	now = percent(wt->wt_now);
+	now = weight_percent(wt->wt_now);
 	distance = now > wt->wt_said ? now - wt->wt_said : wt->wt_said - now;
 	if (distance >= WEIGHT_STEP || now == 1 || now == 100)
 		wt->wt_said = now;

@@ -61,20 +61,20 @@ conf_clear_deny(struct conf_scope *scope)
 }
 
 static void *
-load_link_keys(const char *path, char *why, size_t size)
+conf_access_load_link_keys(const char *path, char *why, size_t size)
 {
 	return link_keys_load(path, why, size);
 }
 
 static void *
-load_htpasswd(const char *path, char *why, size_t size)
+conf_access_load_htpasswd(const char *path, char *why, size_t size)
 {
 	return htpasswd_load(path, why, size);
 }
 
 /* NULL for "off", and with an error. */
 static int
-load_secret(struct conf_scope *scope, const char *text,
+conf_access_load_secret(struct conf_scope *scope, const char *text,
     void *(*load)(const char *, char *, size_t), void **secret,
     struct conf_why *why)
 {
@@ -95,7 +95,8 @@ conf_set_signed_links(struct conf_scope *scope, const struct key *key,
 {
 	struct conf *conf = scope->cs_conf;
 	void *secret;
-	int error = load_secret(scope, text, load_link_keys, &secret, why);
+	int error = conf_access_load_secret(
+	    scope, text, conf_access_load_link_keys, &secret, why);
 	struct link_keys *lks = secret;
 
 	(void)key;
@@ -113,7 +114,8 @@ conf_set_htpasswd(struct conf_scope *scope, const struct key *key,
 {
 	struct conf *conf = scope->cs_conf;
 	void *secret;
-	int error = load_secret(scope, text, load_htpasswd, &secret, why);
+	int error = conf_access_load_secret(
+	    scope, text, conf_access_load_htpasswd, &secret, why);
 	struct htpasswd *ht = secret;
 
 	(void)key;
@@ -185,7 +187,7 @@ conf_free_access(struct conf *conf)
 
 /* Can the glob match a path that begins with the prefix?  By what stands before its first '*'. */
 static bool
-reaches(const char *glob, const char *prefix)
+conf_access_reaches(const char *glob, const char *prefix)
 {
 	size_t text = strcspn(glob, "*?"), len = strlen(prefix);
 
@@ -209,7 +211,8 @@ conf_complete_site(struct site *site)
 		for (loc = locs; loc < locs + n; loc++)
 			if (loc->loc_kind == LOCATION_PREFIX &&
 			    loc->loc_set.set_closed &&
-			    reaches(glob->loc_path, loc->loc_path)) {
+			    conf_access_reaches(
+				glob->loc_path, loc->loc_path)) {
 				fprintf(stderr,
 				    "%spagewise: warning: site \"%s\": "
 				    "location \"%s\" is open to all, also "

@@ -44,7 +44,7 @@ static const struct option own_options[] = {
 static struct option options[NOWN + KEY_MAX + 1];
 
 static void
-exchange(char *s, char from, char to)
+conf_args_exchange(char *s, char from, char to)
 {
 	for (; *s != '\0'; s++)
 		if (*s == from)
@@ -52,7 +52,7 @@ exchange(char *s, char from, char to)
 }
 
 static void
-find_options(void)
+conf_args_find_options(void)
 {
 	static char names[NOWN + KEY_MAX][MAX_NAME];
 	size_t n = NOWN;
@@ -62,7 +62,7 @@ find_options(void)
 		if ((key->key_where & (KEY_OPTION | KEY_SWITCH)) == 0)
 			continue;
 		snprintf(names[n], MAX_NAME, "%s", key->key_name);
-		exchange(names[n], '_', '-');
+		conf_args_exchange(names[n], '_', '-');
 		options[n].name = names[n];
 		options[n].has_arg = (key->key_where & KEY_OPTION) != 0
 					 ? required_argument
@@ -75,7 +75,7 @@ find_options(void)
 
 /* Those that this system has, the default first. */
 static void
-print_paths(void)
+conf_args_print_paths(void)
 {
 	const struct pw_send_path *path, *first = pw_send_default();
 	const char *const *name, *why;
@@ -91,12 +91,12 @@ print_paths(void)
 }
 
 static void
-print_option(const struct key *key)
+conf_args_print_option(const struct key *key)
 {
 	char name[MAX_NAME], left[80], range[64];
 
 	snprintf(name, sizeof(name), "%s", key->key_name);
-	exchange(name, '_', '-');
+	conf_args_exchange(name, '_', '-');
 	snprintf(left, sizeof(left), "--%s%s%s", name,
 	    (key->key_where & KEY_OPTION) != 0 ? " " : "",
 	    (key->key_where & KEY_OPTION) != 0 ? key->key_values : "");
@@ -107,7 +107,7 @@ print_option(const struct key *key)
 }
 
 static void
-print_help(void)
+conf_args_print_help(void)
 {
 	fputs(
 	    "usage: pagewise --root DIR [option ...]\n"
@@ -134,14 +134,14 @@ print_help(void)
 	    stdout);
 	for (const struct key *key = conf_keys; key->key_name != NULL; key++)
 		if ((key->key_where & (KEY_OPTION | KEY_SWITCH)) != 0)
-			print_option(key);
+			conf_args_print_option(key);
 	fputs("send paths of this system:", stdout);
-	print_paths();
+	conf_args_print_paths();
 	putchar('\n');
 }
 
 static void
-print_version(void)
+conf_args_print_version(void)
 {
 	unsigned long v = http_parser_version();
 
@@ -155,7 +155,7 @@ print_version(void)
 #define UNKNOWN "unknown option; pagewise -h prints them all"
 
 static enum conf_action
-complain(const char *option, const char *cause)
+conf_args_complain(const char *option, const char *cause)
 {
 	fprintf(
 	    stderr, "%spagewise: %s: %s\n", log_error_prefix(), option, cause);
@@ -164,7 +164,7 @@ complain(const char *option, const char *cause)
 
 /* Of "--NAME=VALUE" the name counts; -x has no other letters. */
 static enum conf_action
-unknown(const char *written)
+conf_args_unknown(const char *written)
 {
 	struct similar sim = {0};
 	char name[64], cause[128];
@@ -172,7 +172,7 @@ unknown(const char *written)
 	int matches = 0;
 
 	if (strncmp(written, "--", 2) != 0)
-		return complain(written, UNKNOWN);
+		return conf_args_complain(written, UNKNOWN);
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(written + 2, "="),
 	    written + 2);
 	for (opt = options; opt->name != NULL; opt++) {
@@ -180,37 +180,37 @@ unknown(const char *written)
 		similar_offer(&sim, name, opt->name);
 	}
 	if (matches > 1)
-		return complain(
+		return conf_args_complain(
 		    written, "unknown option; several options begin like this");
 	if (sim.sim_name == NULL)
-		return complain(written, UNKNOWN);
+		return conf_args_complain(written, UNKNOWN);
 	snprintf(cause, sizeof(cause), "unknown option; did you mean --%s?",
 	    sim.sim_name);
-	return complain(written, cause);
+	return conf_args_complain(written, cause);
 }
 
 /* c is what getopt_long answered: '?' or ':'. */
 static enum conf_action
-bad_option(int c, char **argv)
+conf_args_bad_option(int c, char **argv)
 {
 	const char *written = argv[optind - 1];
 	char letter[3] = {'-', (char)optopt, '\0'};
 
 	if (c == ':')
-		return complain(
+		return conf_args_complain(
 		    strncmp(written, "--", 2) == 0 ? written : letter,
 		    "the value is missing");
 	/* In the middle of "-xt" optind has not moved on: go by optopt. */
 	if (optopt <= UCHAR_MAX && isprint(optopt) &&
 	    strchr(short_options, optopt) == NULL)
-		return complain(letter, UNKNOWN);
+		return conf_args_complain(letter, UNKNOWN);
 	/* A long option: not 0 if it is known. */
-	return optopt != 0 ? complain(written, "takes no value")
-			   : unknown(written);
+	return optopt != 0 ? conf_args_complain(written, "takes no value")
+			   : conf_args_unknown(written);
 }
 
 static enum conf_action
-take_option(int c, int index, struct conf_args *args)
+conf_args_take_option(int c, int index, struct conf_args *args)
 {
 	switch (c) {
 	case 'c':
@@ -223,10 +223,10 @@ take_option(int c, int index, struct conf_args *args)
 		args->arg_test = args->arg_dump = true;
 		break;
 	case 'V':
-		print_version();
+		conf_args_print_version();
 		return CONF_EXIT_OK;
 	case 'h':
-		print_help();
+		conf_args_print_help();
 		return CONF_EXIT_OK;
 	case OPT_KEYS:
 		conf_key_print();
@@ -256,24 +256,24 @@ conf_args_parse(int argc, char **argv, struct conf_args *args)
 		    strerror(ENOMEM));
 		return CONF_EXIT_ERROR;
 	}
-	find_options();
+	conf_args_find_options();
 	opterr = 0;
 	optind = 0; /* start over, also in the middle of "-tx" */
 	while (action == CONF_RUN && (c = getopt_long(argc, argv, short_options,
 					  options, &index)) != -1) {
 		if (c == '?' || c == ':')
-			action = bad_option(c, argv);
+			action = conf_args_bad_option(c, argv);
 		else
-			action = take_option(c, index, args);
+			action = conf_args_take_option(c, index, args);
 	}
 	if (action != CONF_RUN)
 		return action;
 	if (optind < argc)
-		return complain(argv[optind],
+		return conf_args_complain(argv[optind],
 		    "unexpected argument; a directory is given "
 		    "with --root DIR");
 	if (args->arg_config != NULL && args->arg_config[0] == '\0')
-		return complain("--config", "the path is empty");
+		return conf_args_complain("--config", "the path is empty");
 	return CONF_RUN;
 }
 
@@ -291,14 +291,15 @@ conf_args_serve(const struct conf_args *args)
 
 /* Of a list the first one replaces the file's, the others add to it. */
 static int
-apply_one(const struct conf_arg *arg, bool first, struct conf_scope *top)
+conf_args_apply_one(
+    const struct conf_arg *arg, bool first, struct conf_scope *top)
 {
 	char key[MAX_NAME], option[MAX_NAME + 2];
 	struct conf_why why;
 	int error;
 
 	snprintf(key, sizeof(key), "%s", arg->arg_option);
-	exchange(key, '-', '_');
+	conf_args_exchange(key, '-', '_');
 	if (first) {
 		conf_key_clear(top, key);
 		conf_dump_value(top, key, NULL);
@@ -308,7 +309,7 @@ apply_one(const struct conf_arg *arg, bool first, struct conf_scope *top)
 		conf_dump_value(top, key, arg->arg_text);
 	if (error != 0) {
 		snprintf(option, sizeof(option), "--%s", arg->arg_option);
-		complain(option, why.why_text);
+		conf_args_complain(option, why.why_text);
 	}
 	return error;
 }
@@ -324,7 +325,7 @@ conf_args_apply(const struct conf_args *args, struct conf_scope *top)
 		for (j = 0; j < i; j++)
 			if (sets[j].arg_option == sets[i].arg_option)
 				break;
-		error = apply_one(&sets[i], j == i, top);
+		error = conf_args_apply_one(&sets[i], j == i, top);
 	}
 	return error;
 }
@@ -341,7 +342,7 @@ conf_args_site(const struct conf_args *args, const struct conf_scope *top)
 	if (error == 0)
 		error = conf_key_set(&scope, "root", args->arg_root, &why);
 	if (error != 0) {
-		complain("--root", why.why_text);
+		conf_args_complain("--root", why.why_text);
 		return error;
 	}
 	conf_dump_section(top->cs_conf, KEY_SITE, "default");

@@ -11,7 +11,7 @@
 #include "server/http/target.h"
 
 static char *
-field(struct conf_scope *scope, const struct key *key)
+conf_assign_field(struct conf_scope *scope, const struct key *key)
 {
 	char *base = key->key_in_settings ? (char *)scope->cs_set
 					  : (char *)scope->cs_conf;
@@ -56,9 +56,9 @@ conf_set_number(struct conf_scope *scope, const struct key *key,
 		return error;
 	narrow = (unsigned)value;
 	if (key->key_width == sizeof(narrow))
-		memcpy(field(scope, key), &narrow, sizeof(narrow));
+		memcpy(conf_assign_field(scope, key), &narrow, sizeof(narrow));
 	else
-		memcpy(field(scope, key), &value, sizeof(value));
+		memcpy(conf_assign_field(scope, key), &value, sizeof(value));
 	return 0;
 }
 
@@ -72,7 +72,7 @@ conf_set_bool(struct conf_scope *scope, const struct key *key, const char *text,
 		return conf_why(why, -EINVAL,
 		    "\"%s\" is not true or false (also on, yes, off, no)",
 		    text);
-	memcpy(field(scope, key), &value, sizeof(value));
+	memcpy(conf_assign_field(scope, key), &value, sizeof(value));
 	return 0;
 }
 
@@ -93,8 +93,8 @@ conf_set_workers(struct conf_scope *scope, const struct key *key,
 }
 
 static int
-set_size_or_auto(const struct key *key, const char *text, uint64_t automatic,
-    uint64_t *value, struct conf_why *why)
+conf_assign_set_size_or_auto(const struct key *key, const char *text,
+    uint64_t automatic, uint64_t *value, struct conf_why *why)
 {
 	if (strcmp(text, "auto") != 0)
 		return conf_in_range(key, text, ", or auto", value, why);
@@ -106,7 +106,7 @@ int
 conf_set_tcp_memory(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
-	return set_size_or_auto(
+	return conf_assign_set_size_or_auto(
 	    key, text, TCP_MEMORY_AUTO, &scope->cs_conf->conf_tcp_memory, why);
 }
 
@@ -114,7 +114,7 @@ int
 conf_set_hot_set(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
-	return set_size_or_auto(
+	return conf_assign_set_size_or_auto(
 	    key, text, HOT_SET_AUTO, &scope->cs_conf->conf_hot_set, why);
 }
 
@@ -163,7 +163,7 @@ conf_set_mime_types(struct conf_scope *scope, const struct key *key,
 
 /* As requests have it when they are compared. */
 static int
-set_path(struct conf_scope *scope, const char *text, char **field,
+conf_assign_set_path(struct conf_scope *scope, const char *text, char **field,
     struct conf_why *why)
 {
 	size_t size = strlen(text) + 2;
@@ -190,7 +190,8 @@ conf_set_live(struct conf_scope *scope, const struct key *key, const char *text,
     struct conf_why *why)
 {
 	(void)key;
-	return set_path(scope, text, &scope->cs_conf->conf_live, why);
+	return conf_assign_set_path(
+	    scope, text, &scope->cs_conf->conf_live, why);
 }
 
 int
@@ -198,7 +199,8 @@ conf_set_ready(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
 	(void)key;
-	return set_path(scope, text, &scope->cs_conf->conf_ready, why);
+	return conf_assign_set_path(
+	    scope, text, &scope->cs_conf->conf_ready, why);
 }
 
 int
@@ -267,7 +269,7 @@ conf_set_cache(struct conf_scope *scope, const struct key *key,
 }
 
 static bool
-is_file_name(const char *text)
+conf_assign_is_file_name(const char *text)
 {
 	return text[0] != '\0' && strchr(text, '/') == NULL &&
 	       strcmp(text, ".") != 0 && strcmp(text, "..") != 0;
@@ -281,7 +283,7 @@ conf_set_listing_header(struct conf_scope *scope, const struct key *key,
 	size_t size = sizeof(scope->cs_set->set_listing_header);
 
 	(void)key;
-	if (!is_file_name(text) || strlen(text) >= size)
+	if (!conf_assign_is_file_name(text) || strlen(text) >= size)
 		return conf_why(
 		    why, -EINVAL, "\"%s\" is not the name of a file", text);
 	snprintf(name, size, "%s", strcmp(text, "off") == 0 ? "" : text);
@@ -297,7 +299,7 @@ conf_set_dotfiles(struct conf_scope *scope, const struct key *key,
 	(void)key;
 	if (conf_bool(text, &set->set_dotfiles) == 0)
 		return 0;
-	if (!is_file_name(text) || text[0] != '.')
+	if (!conf_assign_is_file_name(text) || text[0] != '.')
 		return conf_why(why, -EINVAL,
 		    "\"%s\" is not true or false, nor a name that begins with "
 		    "a "
@@ -320,7 +322,7 @@ conf_set_index(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
 	(void)key;
-	if (!is_file_name(text))
+	if (!conf_assign_is_file_name(text))
 		return conf_why(
 		    why, -EINVAL, "\"%s\" is not the name of a file", text);
 	if (conf_keep_add(scope->cs_conf, &scope->cs_set->set_index, text) != 0)

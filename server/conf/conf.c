@@ -11,7 +11,7 @@
 #include "server/conf/conf_priv.h"
 
 static int
-out_of_memory(void)
+conf_out_of_memory(void)
 {
 	fprintf(
 	    stderr, "%spagewise: %s\n", log_error_prefix(), strerror(ENOMEM));
@@ -20,7 +20,7 @@ out_of_memory(void)
 
 /* The top level, with the defaults. */
 static int
-top_init(struct conf_scope *top, struct settings *set)
+conf_init_top(struct conf_scope *top, struct settings *set)
 {
 	struct conf *conf = calloc(1, sizeof(*conf));
 
@@ -28,11 +28,11 @@ top_init(struct conf_scope *top, struct settings *set)
 	top->cs_where = KEY_TOP;
 	top->cs_conf = conf;
 	top->cs_set = set;
-	return conf != NULL ? conf_key_defaults(top) : out_of_memory();
+	return conf != NULL ? conf_key_defaults(top) : conf_out_of_memory();
 }
 
 static int
-check_listen(struct conf_scope *top, struct conf_why *why)
+conf_finish_listen(struct conf_scope *top, struct conf_why *why)
 {
 	struct conf *conf = top->cs_conf;
 	int error = 0;
@@ -44,7 +44,7 @@ check_listen(struct conf_scope *top, struct conf_why *why)
 }
 
 static void
-top_fault(struct conf_scope *top, int error, const char *key,
+conf_top_fault(struct conf_scope *top, int error, const char *key,
     const struct conf_why *why)
 {
 	if (error != 0)
@@ -54,25 +54,27 @@ top_fault(struct conf_scope *top, int error, const char *key,
 
 /* What can be told only when all else is set. */
 static int
-top_complete(struct conf_scope *top)
+conf_complete_top(struct conf_scope *top)
 {
 	struct conf *conf = top->cs_conf;
 	struct conf_why why;
 
-	top_fault(top, check_listen(top, &why), "listen", &why);
-	top_fault(top, conf_check_admin(conf, &why), "admin", &why);
-	top_fault(top, conf_check_agent(conf, &why), "agent", &why);
-	top_fault(top, conf_check_proxies(conf, &why), "client_address", &why);
-	top_fault(top, conf_check_health(conf, &why), "ready", &why);
-	top_fault(top, conf_complete_user(conf, &why), "group", &why);
+	conf_top_fault(top, conf_finish_listen(top, &why), "listen", &why);
+	conf_top_fault(top, conf_check_admin(conf, &why), "admin", &why);
+	conf_top_fault(top, conf_check_agent(conf, &why), "agent", &why);
+	conf_top_fault(
+	    top, conf_check_proxies(conf, &why), "client_address", &why);
+	conf_top_fault(top, conf_check_health(conf, &why), "ready", &why);
+	conf_top_fault(top, conf_complete_user(conf, &why), "group", &why);
 	if (conf->conf_mime == NULL)
 		conf->conf_mime = mime_builtin();
-	return conf->conf_mime != NULL ? 0 : out_of_memory();
+	return conf->conf_mime != NULL ? 0 : conf_out_of_memory();
 }
 
 /* After all rules are known, for each set of settings that requests can have. */
 static int
-complete_one(struct conf *conf, struct settings *set, struct conf_why *why)
+conf_complete_settings(
+    struct conf *conf, struct settings *set, struct conf_why *why)
 {
 	int error;
 
@@ -97,11 +99,11 @@ complete_one(struct conf *conf, struct settings *set, struct conf_why *why)
 
 /* Logs a fault, but not that of an inherited line again. */
 static int
-site_complete_one(struct conf *conf, struct settings *set, const char *name,
-    const char **place)
+conf_complete_settings_once(struct conf *conf, struct settings *set,
+    const char *name, const char **place)
 {
 	struct conf_why why = {.why_key = NULL};
-	int error = complete_one(conf, set, &why);
+	int error = conf_complete_settings(conf, set, &why);
 	const char *at;
 
 	if (error == 0)
@@ -115,7 +117,7 @@ site_complete_one(struct conf *conf, struct settings *set, const char *name,
 }
 
 static void
-tls_fault(struct conf *conf, int error, const struct settings *set,
+conf_tls_fault(struct conf *conf, int error, const struct settings *set,
     const struct conf_why *why)
 {
 	if (error != 0)
@@ -124,20 +126,20 @@ tls_fault(struct conf *conf, int error, const struct settings *set,
 }
 
 static void
-complete_tls(struct conf *conf, struct site *site)
+conf_finish_tls_site(struct conf *conf, struct site *site)
 {
 	struct conf_why why = {.why_key = "certificate"};
 
-	tls_fault(
+	conf_tls_fault(
 	    conf, conf_complete_tls(conf, site, &why), &site->site_set, &why);
 }
 
 static void
-check_tls(struct conf *conf)
+conf_finish_tls(struct conf *conf)
 {
 	struct conf_why why = {.why_key = "listen"};
 
-	tls_fault(conf, conf_check_tls(conf, &why),
+	conf_tls_fault(conf, conf_check_tls(conf, &why),
 	    &conf->conf_sites[0].site_set, &why);
 }
 
@@ -162,7 +164,7 @@ conf_certificates_are_good(const struct conf *conf)
 
 /* Makes what a response that belongs to no site has: fields and error pages. */
 static void
-no_site_complete(struct conf *conf, const struct settings *top)
+conf_complete_no_site(struct conf *conf, const struct settings *top)
 {
 	struct settings *set = &conf->conf_no_site;
 	struct conf_why why = {.why_key = "header"};
@@ -180,7 +182,7 @@ no_site_complete(struct conf *conf, const struct settings *top)
 }
 
 static void
-sites_complete(struct conf *conf, const struct settings *top)
+conf_complete_sites(struct conf *conf, const struct settings *top)
 {
 	const char *place = NULL;
 	int error;
@@ -188,26 +190,26 @@ sites_complete(struct conf *conf, const struct settings *top)
 	for (size_t i = 0; i < conf->conf_nsites; i++) {
 		struct site *site = &conf->conf_sites[i];
 
-		error = site_complete_one(
+		error = conf_complete_settings_once(
 		    conf, &site->site_set, site->site_name, &place);
 		for (size_t j = 0; j < site->site_nlocations; j++)
-			error |= site_complete_one(conf,
+			error |= conf_complete_settings_once(conf,
 			    &site->site_locations[j].loc_set, site->site_name,
 			    &place);
 		if (error != 0)
 			continue;
 		conf_complete_site(site);
-		complete_tls(conf, site);
+		conf_finish_tls_site(conf, site);
 	}
 	if (conf->conf_faults == 0)
-		no_site_complete(conf, top);
+		conf_complete_no_site(conf, top);
 	if (conf->conf_faults == 0)
-		check_tls(conf);
+		conf_finish_tls(conf);
 }
 
 /* All faults of files are logged; what shows only when all is set needs files without any. */
 static enum conf_action
-build(const struct conf_args *args, const struct conf_files *files,
+conf_build(const struct conf_args *args, const struct conf_files *files,
     struct conf_scope *top)
 {
 	struct conf *conf = top->cs_conf;
@@ -217,20 +219,21 @@ build(const struct conf_args *args, const struct conf_files *files,
 	if (conf->conf_faults == 0 &&
 	    (conf_args_apply(args, top) != 0 || !conf_args_serve(args)))
 		return CONF_EXIT_USAGE;
-	if (conf->conf_faults == 0 && top_complete(top) != 0)
+	if (conf->conf_faults == 0 && conf_complete_top(top) != 0)
 		return CONF_EXIT_ERROR;
 	if (args->arg_root == NULL)
 		conf_files_sites(files, top);
 	else if (conf->conf_faults == 0 && conf_args_site(args, top) != 0)
 		return CONF_EXIT_USAGE;
 	if (conf->conf_faults == 0)
-		sites_complete(conf, top->cs_set);
+		conf_complete_sites(conf, top->cs_set);
 	return conf->conf_faults == 0 ? CONF_RUN : CONF_EXIT_ERROR;
 }
 
 /* -t and -T */
 static enum conf_action
-report(const struct conf_args *args, conf_try_f try, const struct conf *conf)
+conf_report(
+    const struct conf_args *args, conf_try_f try, const struct conf *conf)
 {
 	int error = 0;
 
@@ -272,7 +275,7 @@ conf_load(int argc, char **argv, conf_try_f try, struct conf **out)
 	if (action != CONF_RUN)
 		goto done;
 	action = CONF_EXIT_ERROR;
-	if (top_init(&top, &set) != 0)
+	if (conf_init_top(&top, &set) != 0)
 		goto done;
 	if (args.arg_config != NULL &&
 	    conf_files_open(top.cs_conf, args.arg_config, &files) != 0)
@@ -282,11 +285,11 @@ conf_load(int argc, char **argv, conf_try_f try, struct conf **out)
 		    strerror(-error));
 		goto done;
 	}
-	action = build(&args, files, &top);
+	action = conf_build(&args, files, &top);
 	if (action != CONF_RUN)
 		goto done;
 	if (args.arg_test) {
-		action = report(&args, try, top.cs_conf);
+		action = conf_report(&args, try, top.cs_conf);
 		goto done;
 	}
 	*out = top.cs_conf;

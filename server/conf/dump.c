@@ -43,7 +43,7 @@ conf_dump_begin(struct conf *conf)
 }
 
 static struct said *
-add(struct conf *conf)
+conf_dump_add(struct conf *conf)
 {
 	struct conf_dump *dump = conf->conf_dump;
 	struct said *said = conf_keep(conf, sizeof(*said));
@@ -59,7 +59,7 @@ add(struct conf *conf)
 
 /* "off" and the like, which the values of a key list behind the first one. */
 static bool
-is_word(const struct key *key, const char *text)
+conf_dump_is_word(const struct key *key, const char *text)
 {
 	size_t len = strlen(text);
 	const char *word = strchr(key->key_values, '|');
@@ -75,13 +75,13 @@ is_word(const struct key *key, const char *text)
 
 /* Where the path begins in a value, or NULL: it has none. */
 static const char *
-find_path(const struct key *key, const char *text)
+conf_dump_find_path(const struct key *key, const char *text)
 {
 	const char *path = text;
 
 	switch (key->key_path) {
 	case KEY_PATH:
-		return is_word(key, text) ? NULL : text;
+		return conf_dump_is_word(key, text) ? NULL : text;
 	case KEY_PATH_SECOND:
 		path += strcspn(path, " \t");
 		path += strspn(path, " \t");
@@ -98,11 +98,12 @@ find_path(const struct key *key, const char *text)
 
 /* In memory of the configuration; NULL: there is none. */
 static char *
-absolute(
+conf_dump_absolute(
     const struct conf_scope *scope, const struct key *key, const char *text)
 {
 	struct conf *conf = scope->cs_conf;
-	const char *path = find_path(key, text), *cwd = conf->conf_dump->du_cwd;
+	const char *path = conf_dump_find_path(key, text),
+		   *cwd = conf->conf_dump->du_cwd;
 	const char *dir = scope->cs_dir != NULL ? scope->cs_dir : "";
 	size_t room;
 	char *copy;
@@ -129,13 +130,13 @@ conf_dump_value(
 
 	if (scope->cs_conf->conf_dump == NULL)
 		return;
-	said = add(scope->cs_conf);
+	said = conf_dump_add(scope->cs_conf);
 	if (said == NULL)
 		return;
 	said->sd_key = conf_key(name);
 	if (text == NULL)
 		return;
-	said->sd_text = absolute(scope, said->sd_key, text);
+	said->sd_text = conf_dump_absolute(scope, said->sd_key, text);
 	if (said->sd_text == NULL)
 		scope->cs_conf->conf_dump->du_error = -ENOMEM;
 }
@@ -147,7 +148,7 @@ conf_dump_section(struct conf *conf, unsigned where, const char *title)
 
 	if (conf->conf_dump == NULL)
 		return;
-	said = add(conf);
+	said = conf_dump_add(conf);
 	if (said == NULL)
 		return;
 	said->sd_where = where;
@@ -157,7 +158,7 @@ conf_dump_section(struct conf *conf, unsigned where, const char *title)
 }
 
 static bool
-is_plain(const char *text)
+conf_dump_is_plain(const char *text)
 {
 	return text[0] != '\0' &&
 	       text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
@@ -167,7 +168,7 @@ is_plain(const char *text)
 
 /* As libConfuse reads it. */
 static void
-print_text(const char *text)
+conf_dump_text(const char *text)
 {
 	putchar('"');
 	for (; *text != '\0'; text++) {
@@ -183,16 +184,16 @@ print_text(const char *text)
 }
 
 static void
-print_value(const char *text)
+conf_dump_write_value(const char *text)
 {
-	if (is_plain(text))
+	if (conf_dump_is_plain(text))
 		fputs(text, stdout);
 	else
-		print_text(text);
+		conf_dump_text(text);
 }
 
 static void
-print_list(
+conf_dump_list(
     const struct said *said, const struct said *end, const struct key *key)
 {
 	const char *between = "";
@@ -202,14 +203,14 @@ print_list(
 		if (said->sd_key != key || said->sd_text == NULL)
 			continue;
 		fputs(between, stdout);
-		print_text(said->sd_text);
+		conf_dump_text(said->sd_text);
 		between = ", ";
 	}
 	fputs("}", stdout);
 }
 
 static bool
-is_twin(const struct key *key, const struct key *other)
+conf_dump_is_twin(const struct key *key, const struct key *other)
 {
 	return key->key_twin != NULL &&
 	       strcmp(key->key_twin, other->key_name) == 0;
@@ -220,7 +221,8 @@ is_twin(const struct key *key, const struct key *other)
  * it was not said.  That of its twin may be what counts.
  */
 static const struct said *
-find(const struct said *said, const struct said *end, const struct key *key)
+conf_dump_find(
+    const struct said *said, const struct said *end, const struct key *key)
 {
 	const struct said *found = NULL;
 
@@ -230,14 +232,14 @@ find(const struct said *said, const struct said *end, const struct key *key)
 			continue;
 		if (found != NULL && (key->key_where & KEY_ADDS) != 0)
 			break;
-		if (said->sd_key == key || is_twin(key, said->sd_key))
+		if (said->sd_key == key || conf_dump_is_twin(key, said->sd_key))
 			found = said;
 	}
 	return found;
 }
 
 static void
-print_default(const struct key *key)
+conf_dump_default(const struct key *key)
 {
 	int len = (int)strlen(key->key_default);
 
@@ -253,26 +255,27 @@ print_default(const struct key *key)
 		printf("{\"%s\"}\n", key->key_default);
 		return;
 	}
-	print_value(key->key_default);
+	conf_dump_write_value(key->key_default);
 	putchar('\n');
 }
 
 static void
-print_key(const struct said *said, const struct said *end, const char *indent)
+conf_dump_key(
+    const struct said *said, const struct said *end, const char *indent)
 {
 	const struct key *key = said->sd_key;
 
 	printf("%s%s = ", indent, key->key_name);
 	if (key->key_clear != NULL)
-		print_list(said, end, key);
+		conf_dump_list(said, end, key);
 	else
-		print_value(said->sd_text);
+		conf_dump_write_value(said->sd_text);
 	putchar('\n');
 }
 
 /* Files that were included are part of what is printed. */
 static void
-print_keys(const struct said *first, const struct said *end, unsigned where,
+conf_dump_keys(const struct said *first, const struct said *end, unsigned where,
     const char *indent)
 {
 	const struct said *said;
@@ -281,16 +284,16 @@ print_keys(const struct said *first, const struct said *end, unsigned where,
 		if ((key->key_where & where) == 0 ||
 		    strcmp(key->key_name, "include") == 0)
 			continue;
-		said = find(first, end, key);
+		said = conf_dump_find(first, end, key);
 		if (said == NULL && where == KEY_TOP)
-			print_default(key);
+			conf_dump_default(key);
 		else if (said != NULL && said->sd_key == key)
-			print_key(said, end, indent);
+			conf_dump_key(said, end, indent);
 	}
 }
 
 static const struct said *
-section_end(const struct said *said)
+conf_dump_section_end(const struct said *said)
 {
 	while (said != NULL && said->sd_key != NULL)
 		said = said->sd_next;
@@ -298,30 +301,32 @@ section_end(const struct said *said)
 }
 
 static void
-print_section(const struct said *said, const char *name, const char *indent)
+conf_dump_write_section(
+    const struct said *said, const char *name, const char *indent)
 {
 	printf("%s%s ", indent, name);
-	print_text(said->sd_text);
+	conf_dump_text(said->sd_text);
 	fputs(" {\n", stdout);
 }
 
 static void
-print_sections(const struct said *said)
+conf_dump_sections(const struct said *said)
 {
 	bool open = false;
 
-	for (; said != NULL; said = section_end(said->sd_next)) {
+	for (; said != NULL; said = conf_dump_section_end(said->sd_next)) {
 		if (said->sd_where == KEY_SITE) {
 			puts(open ? "}\n" : "");
-			print_section(said, "site", "");
-			print_keys(said->sd_next, section_end(said->sd_next),
-			    KEY_SITE, "\t");
+			conf_dump_write_section(said, "site", "");
+			conf_dump_keys(said->sd_next,
+			    conf_dump_section_end(said->sd_next), KEY_SITE,
+			    "\t");
 			open = true;
 			continue;
 		}
-		print_section(said, "location", "\t");
-		print_keys(said->sd_next, section_end(said->sd_next),
-		    KEY_LOCATION, "\t\t");
+		conf_dump_write_section(said, "location", "\t");
+		conf_dump_keys(said->sd_next,
+		    conf_dump_section_end(said->sd_next), KEY_LOCATION, "\t\t");
 		puts("\t}");
 	}
 	puts("}");
@@ -331,14 +336,14 @@ int
 conf_dump_print(const struct conf *conf)
 {
 	const struct conf_dump *dump = conf->conf_dump;
-	const struct said *end = section_end(dump->du_first);
+	const struct said *end = conf_dump_section_end(dump->du_first);
 
 	if (dump->du_error != 0)
 		return dump->du_error;
 	printf("# The configuration of pagewise %s with all that it includes; "
 	       "it can be read with -c.\n",
 	    PW_VERSION);
-	print_keys(dump->du_first, end, KEY_TOP, "");
-	print_sections(end);
+	conf_dump_keys(dump->du_first, end, KEY_TOP, "");
+	conf_dump_sections(end);
 	return 0;
 }

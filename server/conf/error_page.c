@@ -16,7 +16,8 @@
 
 /* "404", or "4xx" for all that have no page of their own. */
 static bool
-parse_statuses(const char *text, size_t len, struct error_page *ep)
+conf_error_page_parse_statuses(
+    const char *text, size_t len, struct error_page *ep)
 {
 	if (len != 3 || (text[0] != '4' && text[0] != '5'))
 		return false;
@@ -33,7 +34,7 @@ parse_statuses(const char *text, size_t len, struct error_page *ep)
 
 /* errno, or 0. */
 static int
-read_all(struct conf *conf, struct error_page *ep, FILE *f)
+conf_error_page_read_all(struct conf *conf, struct error_page *ep, FILE *f)
 {
 	char *body = malloc(LARGEST + 1);
 	size_t len;
@@ -56,8 +57,8 @@ read_all(struct conf *conf, struct error_page *ep, FILE *f)
 }
 
 static int
-read_page(struct conf_scope *scope, struct error_page *ep, const char *name,
-    struct conf_why *why)
+conf_error_page_read(struct conf_scope *scope, struct error_page *ep,
+    const char *name, struct conf_why *why)
 {
 	char *path = conf_path(scope->cs_dir, name);
 	FILE *f;
@@ -70,7 +71,8 @@ read_page(struct conf_scope *scope, struct error_page *ep, const char *name,
 	if (ep->ep_name == NULL)
 		return conf_no_memory(why);
 	f = text_file_open(ep->ep_name);
-	error = f != NULL ? read_all(scope->cs_conf, ep, f) : errno;
+	error =
+	    f != NULL ? conf_error_page_read_all(scope->cs_conf, ep, f) : errno;
 	if (f != NULL)
 		fclose(f);
 	if (error == EFBIG)
@@ -83,13 +85,13 @@ read_page(struct conf_scope *scope, struct error_page *ep, const char *name,
 }
 
 static int
-set_body(struct conf_scope *scope, struct error_page *ep, const char *text,
-    struct conf_why *why)
+conf_error_page_set_body(struct conf_scope *scope, struct error_page *ep,
+    const char *text, struct conf_why *why)
 {
 	struct str given = {text, strlen(text)};
 
 	if (!str_skip(&given, STR("text:")))
-		return read_page(scope, ep, text, why);
+		return conf_error_page_read(scope, ep, text, why);
 	given = str_trim(given);
 	ep->ep_body = (struct str){
 	    conf_keep_text(scope->cs_conf, given.s_ptr, given.s_len),
@@ -98,7 +100,8 @@ set_body(struct conf_scope *scope, struct error_page *ep, const char *text,
 }
 
 static bool
-is_listed(const struct settings *set, const struct error_page *ep)
+conf_error_page_is_listed(
+    const struct settings *set, const struct error_page *ep)
 {
 	for (unsigned i = 0; i < set->set_npages; i++)
 		if (set->set_pages[i].ep_first == ep->ep_first &&
@@ -118,12 +121,12 @@ conf_set_error_page(struct conf_scope *scope, const struct key *key,
 	int error;
 
 	(void)key;
-	if (!parse_statuses(text, len, &ep) || *rest == '\0')
+	if (!conf_error_page_parse_statuses(text, len, &ep) || *rest == '\0')
 		return conf_why(why, -EINVAL,
 		    "\"%s\": write \"404 FILE\", \"5xx FILE\" or \"404 text: "
 		    "TEXT\"",
 		    text);
-	if (is_listed(set, &ep))
+	if (conf_error_page_is_listed(set, &ep))
 		return conf_why(
 		    why, -EEXIST, "%.*s is listed twice", (int)len, text);
 	if (set->set_npages == MAX_PAGES)
@@ -134,7 +137,7 @@ conf_set_error_page(struct conf_scope *scope, const struct key *key,
 		    scope->cs_conf, MAX_PAGES * sizeof(*set->set_pages));
 	if (set->set_pages == NULL)
 		return conf_no_memory(why);
-	error = set_body(scope, &ep, rest, why);
+	error = conf_error_page_set_body(scope, &ep, rest, why);
 	if (error == 0 && ep.ep_body.s_len == 0)
 		error = conf_why(why, -EINVAL, "%s is empty",
 		    ep.ep_name != NULL ? ep.ep_name : "the text");
@@ -151,7 +154,8 @@ conf_clear_error_page(struct conf_scope *scope)
 }
 
 static bool
-set_type(struct conf *conf, const struct settings *set, struct error_page *ep)
+conf_error_page_set_type(
+    struct conf *conf, const struct settings *set, struct error_page *ep)
 {
 	static const char name[] = "Content-Type: ";
 	char type[CONF_MEDIA_TYPE], line[sizeof(name) + sizeof(type) + 2];
@@ -180,7 +184,7 @@ conf_complete_pages(
 		return conf_no_memory(why);
 	set->set_pages = memcpy(pages, set->set_pages, size);
 	for (unsigned i = 0; i < set->set_npages; i++)
-		if (!set_type(conf, set, &pages[i]))
+		if (!conf_error_page_set_type(conf, set, &pages[i]))
 			return conf_no_memory(why);
 	return 0;
 }

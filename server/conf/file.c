@@ -48,7 +48,7 @@ file_error(cfg_t *cfg, const char *fmt, va_list ap)
 }
 
 static void
-complain(const struct conf_file *file, int line, const char *key,
+conf_file_complain(const struct conf_file *file, int line, const char *key,
     const struct conf_why *why)
 {
 	conf_say(
@@ -56,7 +56,8 @@ complain(const struct conf_file *file, int line, const char *key,
 }
 
 static int
-value_parse(cfg_t *cfg, cfg_opt_t *opt, const char *text, void *result)
+conf_file_value_parse(
+    cfg_t *cfg, cfg_opt_t *opt, const char *text, void *result)
 {
 	size_t size = strlen(text) + 1;
 	struct value *value = malloc(sizeof(*value) + size);
@@ -72,22 +73,22 @@ value_parse(cfg_t *cfg, cfg_opt_t *opt, const char *text, void *result)
 }
 
 static cfg_opt_t
-grammar_key(const struct key *key)
+conf_file_grammar_key(const struct key *key)
 {
-	cfg_opt_t one =
-	    CFG_PTR_CB(key->key_name, NULL, CFGF_NODEFAULT, value_parse, free);
+	cfg_opt_t one = CFG_PTR_CB(
+	    key->key_name, NULL, CFGF_NODEFAULT, conf_file_value_parse, free);
 	cfg_opt_t list = CFG_PTR_LIST_CB(
-	    key->key_name, NULL, CFGF_NODEFAULT, value_parse, free);
+	    key->key_name, NULL, CFGF_NODEFAULT, conf_file_value_parse, free);
 
 	return key->key_clear != NULL ? list : one;
 }
 
 /* Its title, and the keys that it may have. */
 static cfg_t *
-grammar_section(unsigned where)
+conf_file_grammar_section(unsigned where)
 {
 	const cfg_opt_t title = CFG_PTR_CB(SYNTAX_TITLE, NULL, CFGF_NODEFAULT,
-			    value_parse, free),
+			    conf_file_value_parse, free),
 			end = CFG_END();
 	cfg_opt_t opts[KEY_MAX + 2];
 	size_t n = 0;
@@ -95,7 +96,7 @@ grammar_section(unsigned where)
 	opts[n++] = title;
 	for (const struct key *key = conf_keys; key->key_name != NULL; key++) {
 		if ((key->key_where & where) != 0)
-			opts[n++] = grammar_key(key);
+			opts[n++] = conf_file_grammar_key(key);
 	}
 	opts[n] = end;
 	return cfg_init(opts, CFGF_NONE);
@@ -103,7 +104,7 @@ grammar_section(unsigned where)
 
 /* Removes it from the text of the section around it. */
 static void
-blank(struct section *sec)
+conf_file_blank(struct section *sec)
 {
 	for (char *p = sec->sec_text; p < sec->sec_end; p++)
 		if (*p != '\n')
@@ -113,12 +114,12 @@ blank(struct section *sec)
 
 /* A fault that is left, as a bad escape sequence, is logged: then the rest of the section is not read. */
 static int
-parse_section(const struct conf_file *file, struct section *sec)
+conf_file_parse_section(const struct conf_file *file, struct section *sec)
 {
 	char *text = sec->sec_text;
 	FILE *fp;
 
-	sec->sec_values = grammar_section(sec->sec_where);
+	sec->sec_values = conf_file_grammar_section(sec->sec_where);
 	if (sec->sec_values == NULL)
 		return -ENOMEM;
 	cfg_set_error_function(sec->sec_values, file_error);
@@ -135,15 +136,15 @@ parse_section(const struct conf_file *file, struct section *sec)
 
 /* The inner ones first. */
 static int
-parse_sections(struct conf_file *file)
+conf_file_parse_sections(struct conf_file *file)
 {
 	struct syntax *sy = &file->cf_syntax;
 	int error = 0;
 
 	for (size_t i = sy->sy_count; error == 0 && i-- > 0;) {
-		error = parse_section(file, &sy->sy_sections[i]);
+		error = conf_file_parse_section(file, &sy->sy_sections[i]);
 		if (i > 0)
-			blank(&sy->sy_sections[i]);
+			conf_file_blank(&sy->sy_sections[i]);
 	}
 	return error;
 }
@@ -161,11 +162,11 @@ file_parse(struct conf_file *file)
 	}
 	error = syntax_check(
 	    file->cf_conf, file->cf_path, file->cf_text, &file->cf_syntax);
-	return error != 0 ? error : parse_sections(file);
+	return error != 0 ? error : conf_file_parse_sections(file);
 }
 
 static const char *
-read_cause(int error)
+conf_file_read_cause(int error)
 {
 	if (error == -EILSEQ)
 		return "is not text";
@@ -192,7 +193,7 @@ file_unread(struct conf *conf, const char *path, int error)
 {
 	conf->conf_faults++;
 	fprintf(stderr, "%spagewise: %s: %s\n", log_error_prefix(), path,
-	    read_cause(error));
+	    conf_file_read_cause(error));
 	return error;
 }
 
@@ -261,7 +262,7 @@ conf_file_path(const struct conf_file *file)
 }
 
 static void
-each_value(const struct conf_file *file, const struct section *sec,
+conf_file_each_value(const struct conf_file *file, const struct section *sec,
     cfg_opt_t *opt, struct conf_scope *scope)
 {
 	struct conf_why why;
@@ -271,14 +272,15 @@ each_value(const struct conf_file *file, const struct section *sec,
 
 		scope->cs_line = file_line(sec, value->val_line);
 		if (conf_key_set(scope, opt->name, value->val_text, &why) != 0)
-			complain(file, scope->cs_line, opt->name, &why);
+			conf_file_complain(
+			    file, scope->cs_line, opt->name, &why);
 		conf_dump_value(scope, opt->name, value->val_text);
 	}
 }
 
 /* Every key that the file has set: an empty list is set as well.  The first option is the title. */
 static void
-each_key(const struct conf_file *file, const struct section *sec,
+conf_file_each_key(const struct conf_file *file, const struct section *sec,
     struct conf_scope *scope)
 {
 	cfg_opt_t *opt = sec->sec_values->opts + 1;
@@ -288,18 +290,18 @@ each_key(const struct conf_file *file, const struct section *sec,
 			continue;
 		conf_key_clear(scope, opt->name);
 		conf_dump_value(scope, opt->name, NULL);
-		each_value(file, sec, opt, scope);
+		conf_file_each_value(file, sec, opt, scope);
 	}
 }
 
 void
 conf_file_top(const struct conf_file *file, struct conf_scope *top)
 {
-	each_key(file, file->cf_syntax.sy_sections, top);
+	conf_file_each_key(file, file->cf_syntax.sy_sections, top);
 }
 
 static const char *
-title_of(const struct section *sec)
+conf_file_title_of(const struct section *sec)
 {
 	cfg_opt_t *opt = sec->sec_values->opts;
 	const struct value *value =
@@ -310,63 +312,65 @@ title_of(const struct section *sec)
 
 /* A message about a section as a whole. */
 static void
-complain_section(const struct conf_file *file, const struct section *sec,
-    const struct conf_why *why)
+conf_file_complain_section(const struct conf_file *file,
+    const struct section *sec, const struct conf_why *why)
 {
 	char key[256];
 
 	snprintf(key, sizeof(key), "%s \"%s\"",
-	    sec->sec_where == KEY_SITE ? "site" : "location", title_of(sec));
-	complain(file, sec->sec_line, key, why);
+	    sec->sec_where == KEY_SITE ? "site" : "location",
+	    conf_file_title_of(sec));
+	conf_file_complain(file, sec->sec_line, key, why);
 }
 
 static void
-read_location(const struct conf_file *file, const struct section *sec,
+conf_file_read_location(const struct conf_file *file, const struct section *sec,
     const struct conf_scope *site)
 {
 	struct conf_scope scope = *site;
 	struct location *loc;
 	struct conf_why why;
 
-	if (conf_location_add(site->cs_site, title_of(sec), &loc, &why) != 0) {
-		complain_section(file, sec, &why);
+	if (conf_location_add(
+		site->cs_site, conf_file_title_of(sec), &loc, &why) != 0) {
+		conf_file_complain_section(file, sec, &why);
 		return;
 	}
-	conf_dump_section(site->cs_conf, KEY_LOCATION, title_of(sec));
+	conf_dump_section(site->cs_conf, KEY_LOCATION, conf_file_title_of(sec));
 	scope.cs_where = KEY_LOCATION;
 	scope.cs_location = loc;
 	scope.cs_set = &loc->loc_set;
-	each_key(file, sec, &scope);
+	conf_file_each_key(file, sec, &scope);
 }
 
 /* n sections, of which all but the first are its locations. */
 static void
-read_site(const struct conf_file *file, const struct section *sec, size_t n,
-    const struct conf_scope *top)
+conf_file_read_site(const struct conf_file *file, const struct section *sec,
+    size_t n, const struct conf_scope *top)
 {
 	struct conf_scope scope = *top;
 	struct conf_why why;
 	struct site *site;
 
-	if (conf_site_add(top, title_of(sec), &site, &why) != 0) {
-		complain_section(file, sec, &why);
+	if (conf_site_add(top, conf_file_title_of(sec), &site, &why) != 0) {
+		conf_file_complain_section(file, sec, &why);
 		return;
 	}
-	conf_dump_section(top->cs_conf, KEY_SITE, title_of(sec));
+	conf_dump_section(top->cs_conf, KEY_SITE, conf_file_title_of(sec));
 	scope.cs_where = KEY_SITE;
 	scope.cs_site = site;
 	scope.cs_set = &site->site_set;
-	each_key(file, sec, &scope);
+	conf_file_each_key(file, sec, &scope);
 	/* It may have been in a line that has a fault. */
 	if (site->site_root == NULL && top->cs_conf->conf_faults == 0) {
 		conf_why(&why, -EINVAL, "no root: write root = \"DIR\" in it");
-		complain_section(file, sec, &why);
+		conf_file_complain_section(file, sec, &why);
 	}
 	for (size_t i = 1; i < n; i++)
-		read_location(file, sec + i, &scope);
+		conf_file_read_location(file, sec + i, &scope);
 	if (conf_site_sort(site) != 0) {
 		conf_no_memory(&why);
-		complain_section(file, sec, &why);
+		conf_file_complain_section(file, sec, &why);
 	}
 }
 
@@ -380,6 +384,6 @@ conf_file_sites(const struct conf_file *file, const struct conf_scope *top)
 		for (n = 1; i + n < count; n++)
 			if (secs[i + n].sec_where == KEY_SITE)
 				break;
-		read_site(file, secs + i, n, top);
+		conf_file_read_site(file, secs + i, n, top);
 	}
 }

@@ -47,7 +47,7 @@ struct rule {
 };
 
 static bool
-skip(const char **text, const char *what)
+conf_header_skip(const char **text, const char *what)
 {
 	size_t len = strlen(what);
 
@@ -59,10 +59,10 @@ skip(const char **text, const char *what)
 
 /* False: it is none. */
 static bool
-rule_parse(const char *text, struct rule *ru)
+conf_header_rule_parse(const char *text, struct rule *ru)
 {
-	*ru = (struct rule){
-	    .ru_kind = '=', .ru_field.fd_always = skip(&text, "always ")};
+	*ru = (struct rule){.ru_kind = '=',
+	    .ru_field.fd_always = conf_header_skip(&text, "always ")};
 	text += strspn(text, " ");
 	if (*text == '+' || *text == '-')
 		ru->ru_kind = *text++;
@@ -82,7 +82,7 @@ rule_parse(const char *text, struct rule *ru)
 
 /* A line of its own would be another field, or the end of the head. */
 static bool
-is_value(const char *text)
+conf_header_is_value(const char *text)
 {
 	for (; *text != '\0'; text++)
 		if (iscntrl((unsigned char)*text) && *text != '\t')
@@ -91,22 +91,22 @@ is_value(const char *text)
 }
 
 static bool
-same_name(const struct field *a, const struct field *b)
+conf_header_same_name(const struct field *a, const struct field *b)
 {
 	return a->fd_len == b->fd_len &&
 	       strncasecmp(a->fd_name, b->fd_name, a->fd_len) == 0;
 }
 
 static bool
-is_named(const struct field *fd, const char *name)
+conf_header_is_named(const struct field *fd, const char *name)
 {
-	return same_name(
+	return conf_header_same_name(
 	    fd, &(struct field){.fd_name = name, .fd_len = strlen(name)});
 }
 
 /* Of these the message's framing, or its meaning, depends on. */
 static const char *
-reserved(const struct field *fd)
+conf_header_reserved(const struct field *fd)
 {
 	static const struct {
 		const char *name;
@@ -126,31 +126,32 @@ reserved(const struct field *fd)
 	};
 
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
-		if (is_named(fd, fixed[i].name))
+		if (conf_header_is_named(fd, fixed[i].name))
 			return fixed[i].cause;
 	return NULL;
 }
 
 /* Refuses what no client could send back in a condition. */
 static int
-check_validator(const struct rule *ru, struct conf_why *why)
+conf_header_check_validator(const struct rule *ru, struct conf_why *why)
 {
 	const struct field *fd = &ru->ru_field;
 	struct str value = {fd->fd_value, 0};
 	time_t t;
 
-	if (is_named(fd, "ETag") && ru->ru_kind == '-')
+	if (conf_header_is_named(fd, "ETag") && ru->ru_kind == '-')
 		return conf_why(why, -EINVAL, "ETag is set by etag");
 	if (ru->ru_kind == '-')
 		return 0;
 	value.s_len = strlen(fd->fd_value);
-	if (is_named(fd, "ETag") &&
+	if (conf_header_is_named(fd, "ETag") &&
 	    (!conditional_is_etag(value) || value.s_len > ETAG_LONGEST))
 		return conf_why(why, -EINVAL,
 		    "ETag: %s is not an entity tag of at most %d bytes: write "
 		    "\"ETag: \\\"v1\\\"\"",
 		    fd->fd_value, ETAG_LONGEST);
-	if (is_named(fd, "Last-Modified") && !date_parse(value, 0, &t))
+	if (conf_header_is_named(fd, "Last-Modified") &&
+	    !date_parse(value, 0, &t))
 		return conf_why(why, -EINVAL,
 		    "Last-Modified: \"%s\" is not a date: write "
 		    "\"Wed, 01 Jan 2025 00:00:00 GMT\"",
@@ -167,23 +168,23 @@ conf_set_header(struct conf_scope *scope, const struct key *key,
 	int error;
 
 	(void)key;
-	if (!rule_parse(text, &ru))
+	if (!conf_header_rule_parse(text, &ru))
 		return conf_why(why, -EINVAL,
 		    "\"%s\": write \"Name: value\", \"+Name: value\" or "
 		    "\"-Name\"",
 		    text);
-	cause = reserved(&ru.ru_field);
+	cause = conf_header_reserved(&ru.ru_field);
 	if (cause != NULL)
 		return conf_why(why, -EINVAL, "%.*s %s",
 		    (int)ru.ru_field.fd_len, ru.ru_field.fd_name, cause);
-	if (ru.ru_kind != '-' && !is_value(ru.ru_field.fd_value))
+	if (ru.ru_kind != '-' && !conf_header_is_value(ru.ru_field.fd_value))
 		return conf_why(why, -EINVAL,
 		    "%.*s: its value has a control character",
 		    (int)ru.ru_field.fd_len, ru.ru_field.fd_name);
 	if (strlen(text) > LINES / 2)
 		return conf_why(
 		    why, -EINVAL, "is longer than %d bytes", LINES / 2);
-	error = check_validator(&ru, why);
+	error = conf_header_check_validator(&ru, why);
 	if (error != 0)
 		return error;
 	if (conf_keep_add(scope->cs_conf, &scope->cs_set->set_headers, text) !=
@@ -200,7 +201,7 @@ conf_clear_header(struct conf_scope *scope)
 }
 
 static int
-keep_text(struct conf_scope *scope, char **field, const char *text,
+conf_header_keep_text(struct conf_scope *scope, char **field, const char *text,
     struct conf_why *why)
 {
 	*field = conf_keep_text(scope->cs_conf, text, strlen(text));
@@ -215,11 +216,13 @@ conf_set_cache_control(struct conf_scope *scope, const struct key *key,
 	scope->cs_set->set_cache_control = NULL;
 	if (strcmp(text, "off") == 0)
 		return 0;
-	if (text[0] == '\0' || !is_value(text) || strlen(text) > LINES / 2)
+	if (text[0] == '\0' || !conf_header_is_value(text) ||
+	    strlen(text) > LINES / 2)
 		return conf_why(why, -EINVAL,
 		    "\"%s\" is not a list of directives (\"off\" for none)",
 		    text);
-	return keep_text(scope, &scope->cs_set->set_cache_control, text, why);
+	return conf_header_keep_text(
+	    scope, &scope->cs_set->set_cache_control, text, why);
 }
 
 int
@@ -240,19 +243,19 @@ conf_set_expires(struct conf_scope *scope, const struct key *key,
 		    text);
 	snprintf(
 	    line, sizeof(line), "max-age=%llu", (unsigned long long)seconds);
-	return keep_text(scope, &scope->cs_set->set_cache_control,
+	return conf_header_keep_text(scope, &scope->cs_set->set_cache_control,
 	    seconds == 0 ? "no-cache" : line, why);
 }
 
 /* "https://example.org", with a port or without: what a browser sends. */
 static bool
-is_origin(const char *text)
+conf_header_is_origin(const char *text)
 {
 	const char *host = strstr(text, "://");
 
 	return host != NULL && host > text && host[3] != '\0' &&
-	       strpbrk(host + 3, "/?#@ \t,\"") == NULL && is_value(text) &&
-	       strlen(text) <= 256;
+	       strpbrk(host + 3, "/?#@ \t,\"") == NULL &&
+	       conf_header_is_value(text) && strlen(text) <= 256;
 }
 
 int
@@ -262,7 +265,7 @@ conf_set_cors(struct conf_scope *scope, const struct key *key, const char *text,
 	char ***list = &scope->cs_set->set_cors;
 
 	(void)key;
-	if (strcmp(text, "*") != 0 && !is_origin(text))
+	if (strcmp(text, "*") != 0 && !conf_header_is_origin(text))
 		return conf_why(why, -EINVAL,
 		    "\"%s\" is not an origin: write \"https://example.org\", "
 		    "or "
@@ -287,14 +290,14 @@ conf_clear_cors(struct conf_scope *scope)
 
 /* Removes fields of this name from the answers that the rule holds for. */
 static void
-drop(struct fields *fds, const struct field *named)
+conf_header_drop(struct fields *fds, const struct field *named)
 {
 	struct field *fd;
 	size_t i, kept = 0;
 
 	for (i = 0; i < fds->fds_count; i++) {
 		fd = &fds->fds_list[i];
-		if (same_name(fd, named)) {
+		if (conf_header_same_name(fd, named)) {
 			if (named->fd_always || !fd->fd_always)
 				continue;
 			fd->fd_errors = true;
@@ -302,18 +305,18 @@ drop(struct fields *fds, const struct field *named)
 		fds->fds_list[kept++] = *fd;
 	}
 	fds->fds_count = kept;
-	if (is_named(named, "Server"))
+	if (conf_header_is_named(named, "Server"))
 		fds->fds_server = false;
-	else if (is_named(named, "Last-Modified"))
+	else if (conf_header_is_named(named, "Last-Modified"))
 		fds->fds_changed |= HEADER_NO_LAST_MODIFIED;
-	else if (is_named(named, "Accept-Ranges"))
+	else if (conf_header_is_named(named, "Accept-Ranges"))
 		fds->fds_changed |= HEADER_NO_ACCEPT_RANGES;
-	else if (is_named(named, "Cache-Control"))
+	else if (conf_header_is_named(named, "Cache-Control"))
 		fds->fds_changed |= HEADER_CACHE_CONTROL;
 }
 
 static void
-add(struct fields *fds, const struct field *fd)
+conf_header_add(struct fields *fds, const struct field *fd)
 {
 	if (fds->fds_count == MAX_FIELDS)
 		fds->fds_full = true;
@@ -322,18 +325,20 @@ add(struct fields *fds, const struct field *fd)
 }
 
 static void
-add_own(struct fields *fds, const char *name, const char *value, bool always)
+conf_header_add_own(
+    struct fields *fds, const char *name, const char *value, bool always)
 {
-	add(fds, &(struct field){name, strlen(name), value, always, false});
+	conf_header_add(
+	    fds, &(struct field){name, strlen(name), value, always, false});
 }
 
 /* There is one of each at most, so that "+" sets it as well.  False: it is another field. */
 static bool
-apply_validator(struct fields *fds, const struct field *fd)
+conf_header_apply_validator(struct fields *fds, const struct field *fd)
 {
-	if (is_named(fd, "Last-Modified"))
+	if (conf_header_is_named(fd, "Last-Modified"))
 		fds->fds_last_modified = fd->fd_value;
-	else if (is_named(fd, "ETag"))
+	else if (conf_header_is_named(fd, "ETag"))
 		fds->fds_etag = fd->fd_value;
 	else
 		return false;
@@ -341,47 +346,51 @@ apply_validator(struct fields *fds, const struct field *fd)
 }
 
 static void
-apply(struct fields *fds, const char *text)
+conf_header_apply(struct fields *fds, const char *text)
 {
 	struct rule ru;
 
 	/* It was checked when it was set. */
-	if (!rule_parse(text, &ru))
+	if (!conf_header_rule_parse(text, &ru))
 		return;
 	/* What an answer varies by is never less. */
-	if (ru.ru_kind != '+' && !is_named(&ru.ru_field, "Vary"))
-		drop(fds, &ru.ru_field);
-	if (!apply_validator(fds, &ru.ru_field) && ru.ru_kind != '-')
-		add(fds, &ru.ru_field);
+	if (ru.ru_kind != '+' && !conf_header_is_named(&ru.ru_field, "Vary"))
+		conf_header_drop(fds, &ru.ru_field);
+	if (!conf_header_apply_validator(fds, &ru.ru_field) &&
+	    ru.ru_kind != '-')
+		conf_header_add(fds, &ru.ru_field);
 }
 
 static void
-add_short_forms(struct fields *fds, const struct settings *set)
+conf_header_add_short_forms(struct fields *fds, const struct settings *set)
 {
 	if (set->set_cache_control != NULL) {
-		add_own(fds, "Cache-Control", set->set_cache_control, false);
+		conf_header_add_own(
+		    fds, "Cache-Control", set->set_cache_control, false);
 		fds->fds_changed |= HEADER_CACHE_CONTROL;
 	}
 	/* RFC 9111, 3.5: what was for one client is no cache's to give to others. */
 	if (set->set_cache_control == NULL &&
 	    (set->set_link_keys != NULL || set->set_htpasswd != NULL)) {
-		add_own(fds, "Cache-Control", "private", false);
+		conf_header_add_own(fds, "Cache-Control", "private", false);
 		fds->fds_changed |= HEADER_CACHE_CONTROL;
 	}
 	if (set->set_ncodings > 0)
-		add_own(fds, "Vary", "Accept-Encoding", true);
+		conf_header_add_own(fds, "Vary", "Accept-Encoding", true);
 	if (set->set_security_headers) {
-		add_own(fds, "X-Content-Type-Options", "nosniff", true);
-		add_own(fds, "X-Frame-Options", "SAMEORIGIN", true);
-		add_own(fds, "Referrer-Policy",
+		conf_header_add_own(
+		    fds, "X-Content-Type-Options", "nosniff", true);
+		conf_header_add_own(fds, "X-Frame-Options", "SAMEORIGIN", true);
+		conf_header_add_own(fds, "Referrer-Policy",
 		    "strict-origin-when-cross-origin", true);
 	}
 	if (set->set_cors != NULL && strcmp(set->set_cors[0], "*") == 0)
-		add_own(fds, "Access-Control-Allow-Origin", "*", true);
+		conf_header_add_own(
+		    fds, "Access-Control-Allow-Origin", "*", true);
 	else if (set->set_cors != NULL)
-		add_own(fds, "Vary", "Origin", true);
+		conf_header_add_own(fds, "Vary", "Origin", true);
 	if (set->set_cors != NULL)
-		add_own(fds, "Access-Control-Expose-Headers",
+		conf_header_add_own(fds, "Access-Control-Expose-Headers",
 		    "Accept-Ranges, Content-Encoding, Content-Length, "
 		    "Content-Range, ETag, Repr-Digest",
 		    true);
@@ -392,7 +401,8 @@ add_short_forms(struct fields *fds, const struct settings *set)
  * or they have more than LINES bytes.
  */
 static bool
-lines(struct conf *conf, const struct fields *fds, bool errors, struct str *out)
+conf_header_lines(
+    struct conf *conf, const struct fields *fds, bool errors, struct str *out)
 {
 	char text[LINES + 1];
 	size_t len = 0;
@@ -413,7 +423,7 @@ lines(struct conf *conf, const struct fields *fds, bool errors, struct str *out)
 }
 
 static bool
-preflight(struct conf *conf, struct settings *set)
+conf_header_preflight(struct conf *conf, struct settings *set)
 {
 	char text[256];
 	int len = snprintf(text, sizeof(text),
@@ -429,7 +439,7 @@ preflight(struct conf *conf, struct settings *set)
 }
 
 static struct str
-slice(const char *text)
+conf_header_slice(const char *text)
 {
 	return (struct str){text, text == NULL ? 0 : strlen(text)};
 }
@@ -440,18 +450,20 @@ conf_complete_headers(
 {
 	struct fields fds = {.fds_server = true};
 
-	add_short_forms(&fds, set);
+	conf_header_add_short_forms(&fds, set);
 	for (char **s = set->set_headers; s != NULL && *s != NULL; s++)
-		apply(&fds, *s);
+		conf_header_apply(&fds, *s);
 	set->set_changed = fds.fds_changed;
-	set->set_last_modified = slice(fds.fds_last_modified);
-	set->set_entity_tag = slice(fds.fds_etag);
+	set->set_last_modified = conf_header_slice(fds.fds_last_modified);
+	set->set_entity_tag = conf_header_slice(fds.fds_etag);
 	set->set_server =
 	    fds.fds_server ? STR("Server: pagewise\r\n") : STR("");
 	set->set_origins =
 	    set->set_cors != NULL && strcmp(set->set_cors[0], "*") != 0;
-	if (fds.fds_full || !lines(conf, &fds, false, &set->set_lines) ||
-	    !lines(conf, &fds, true, &set->set_always) || !preflight(conf, set))
+	if (fds.fds_full ||
+	    !conf_header_lines(conf, &fds, false, &set->set_lines) ||
+	    !conf_header_lines(conf, &fds, true, &set->set_always) ||
+	    !conf_header_preflight(conf, set))
 		return conf_why(why, -E2BIG,
 		    "more than %d fields, or %d bytes of them", MAX_FIELDS,
 		    LINES);

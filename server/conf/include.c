@@ -19,49 +19,53 @@ struct conf_files {
 	size_t cfs_count;
 };
 
-static int read_file(struct conf_files *, const char *path, int depth);
+static int conf_include_read_file(
+    struct conf_files *, const char *path, int depth);
 
 static void
-complain(const struct conf_files *files, const struct conf_file *from, int line,
-    const char *what, const char *cause)
+conf_include_complain(const struct conf_files *files,
+    const struct conf_file *from, int line, const char *what, const char *cause)
 {
 	conf_say(files->cfs_conf, conf_file_path(from), line, "include: %s: %s",
 	    what, cause);
 }
 
 static int
-read_matches(struct conf_files *files, const glob_t *found, int depth)
+conf_include_read_matches(
+    struct conf_files *files, const glob_t *found, int depth)
 {
 	int error = 0;
 
 	for (size_t i = 0; error == 0 && i < found->gl_pathc; i++)
-		error = read_file(files, found->gl_pathv[i], depth);
+		error =
+		    conf_include_read_file(files, found->gl_pathv[i], depth);
 	return error;
 }
 
 /* Nothing need match what has a '*'; a plain name has to be there. */
 static int
-read_pattern(struct conf_files *files, const struct conf_file *from,
-    const char *pattern, int line, int depth)
+conf_include_read_pattern(struct conf_files *files,
+    const struct conf_file *from, const char *pattern, int line, int depth)
 {
 	glob_t found = {0};
 	int error = 0;
 
 	if (depth == DEPTH) {
-		complain(files, from, line, pattern,
+		conf_include_complain(files, from, line, pattern,
 		    "files include each other more than 8 deep");
 		return 0;
 	}
 	switch (glob(pattern, GLOB_ERR | GLOB_BRACE, NULL, &found)) {
 	case 0:
-		error = read_matches(files, &found, depth + 1);
+		error = conf_include_read_matches(files, &found, depth + 1);
 		break;
 	case GLOB_NOMATCH:
 		if (!conf_is_glob(pattern))
-			complain(files, from, line, pattern, strerror(ENOENT));
+			conf_include_complain(
+			    files, from, line, pattern, strerror(ENOENT));
 		break;
 	default:
-		complain(files, from, line, pattern,
+		conf_include_complain(files, from, line, pattern,
 		    strerror(errno != 0 ? errno : EIO));
 	}
 	globfree(&found);
@@ -69,7 +73,8 @@ read_pattern(struct conf_files *files, const struct conf_file *from,
 }
 
 static int
-read_includes(struct conf_files *files, const struct conf_file *from, int depth)
+conf_include_read_includes(
+    struct conf_files *files, const struct conf_file *from, int depth)
 {
 	const char *text;
 	char *pattern;
@@ -83,7 +88,8 @@ read_includes(struct conf_files *files, const struct conf_file *from, int depth)
 		pattern = conf_path(conf_file_dir(from), text);
 		if (pattern == NULL)
 			return -ENOMEM;
-		error = read_pattern(files, from, pattern, line, depth);
+		error = conf_include_read_pattern(
+		    files, from, pattern, line, depth);
 		free(pattern);
 	}
 	return error;
@@ -91,7 +97,7 @@ read_includes(struct conf_files *files, const struct conf_file *from, int depth)
 
 /* One that cannot be read is left out, after a message.  0 or -ENOMEM. */
 static int
-read_file(struct conf_files *files, const char *path, int depth)
+conf_include_read_file(struct conf_files *files, const char *path, int depth)
 {
 	size_t n = files->cfs_count;
 	struct conf_file **grown =
@@ -105,7 +111,7 @@ read_file(struct conf_files *files, const char *path, int depth)
 		return 0;
 	}
 	files->cfs_count++;
-	return read_includes(files, grown[n], depth);
+	return conf_include_read_includes(files, grown[n], depth);
 }
 
 int
@@ -116,7 +122,7 @@ conf_files_open(struct conf *conf, const char *path, struct conf_files **out)
 	*out = calloc(1, sizeof(**out));
 	if (*out != NULL) {
 		(*out)->cfs_conf = conf;
-		error = read_file(*out, path, 0);
+		error = conf_include_read_file(*out, path, 0);
 	}
 	if (error != 0)
 		fprintf(stderr, "%spagewise: %s\n", log_error_prefix(),

@@ -340,7 +340,7 @@ conf_key_clear(struct conf_scope *scope, const char *name)
 
 /* "(nobody)": it is not set, but says what holds. */
 static bool
-is_described(const struct key *key)
+conf_key_is_described(const struct key *key)
 {
 	return key->key_default[0] == '(';
 }
@@ -352,7 +352,8 @@ conf_key_defaults(struct conf_scope *top)
 	int error;
 
 	for (const struct key *key = conf_keys; key->key_name != NULL; key++) {
-		if ((key->key_where & KEY_TOP) == 0 || is_described(key))
+		if ((key->key_where & KEY_TOP) == 0 ||
+		    conf_key_is_described(key))
 			continue;
 		error = key->key_set(top, key, key->key_default, &why);
 		if (error != 0) {
@@ -376,7 +377,7 @@ conf_key_empty(const char *name, struct conf_why *why)
 }
 
 static unsigned
-where(const char *name)
+conf_key_where(const char *name)
 {
 	const struct key *key = conf_key(name);
 
@@ -389,7 +390,7 @@ where(const char *name)
 const char *
 conf_key_place(const char *name, unsigned section)
 {
-	unsigned places = where(name);
+	unsigned places = conf_key_where(name);
 
 	if (places == 0 || (places & section) != 0)
 		return NULL;
@@ -415,17 +416,17 @@ conf_key_like(const char *name)
 }
 
 static void
-print_key(const struct key *key)
+conf_key_write(const struct key *key)
 {
 	char line[96], range[64];
 	int len = (int)strlen(key->key_default);
 
-	snprintf(line, sizeof(line), "%s%s = %s", is_described(key) ? "#" : "",
-	    key->key_name,
-	    is_described(key) ? key->key_values : key->key_default);
+	snprintf(line, sizeof(line), "%s%s = %s",
+	    conf_key_is_described(key) ? "#" : "", key->key_name,
+	    conf_key_is_described(key) ? key->key_values : key->key_default);
 	conf_range_text(key, range, sizeof(range));
 	printf("%-32s # %s", line, key->key_help);
-	if (is_described(key))
+	if (conf_key_is_described(key))
 		printf("; default: %.*s", len - 2, key->key_default + 1);
 	else
 		printf("; %s", key->key_values);
@@ -433,26 +434,28 @@ print_key(const struct key *key)
 }
 
 static void
-print_section(unsigned places, const char *title)
+conf_key_write_section(unsigned places, const char *title)
 {
 	printf("# %s:\n", title);
 	for (const struct key *key = conf_keys; key->key_name != NULL; key++)
 		if ((key->key_where & KEY_ANYWHERE) == places)
-			print_key(key);
+			conf_key_write(key);
 }
 
 void
 conf_key_print(void)
 {
-	print_section(KEY_TOP, "At the top level");
+	conf_key_write_section(KEY_TOP, "At the top level");
 	putchar('\n');
-	print_section(KEY_TOP | KEY_SITE, "At the top level, or in a site");
+	conf_key_write_section(
+	    KEY_TOP | KEY_SITE, "At the top level, or in a site");
 	putchar('\n');
-	print_section(
+	conf_key_write_section(
 	    KEY_INHERITED, "At the top level, in a site, or in a location");
 	puts("\n# In site \"NAME\" { ... }, which may hold "
 	     "location \"/PREFIX/\" { ... }");
-	print_section(KEY_SITE, "In a site");
-	print_section(KEY_SITE | KEY_LOCATION, "In a site, or in a location");
-	print_section(KEY_LOCATION, "In a location");
+	conf_key_write_section(KEY_SITE, "In a site");
+	conf_key_write_section(
+	    KEY_SITE | KEY_LOCATION, "In a site, or in a location");
+	conf_key_write_section(KEY_LOCATION, "In a location");
 }

@@ -13,7 +13,7 @@
 #define ADMIN_MODE  0660
 
 static bool
-is_listed(
+conf_listen_is_listed(
     const struct listen_addr *list, size_t n, const struct listen_addr *la)
 {
 	static const in_port_t any;
@@ -32,8 +32,8 @@ is_listed(
 
 /* la_text is the caller's then. */
 static int
-unix_address(const struct conf_scope *scope, const char *text, mode_t mode,
-    struct listen_addr *la, struct conf_why *why)
+conf_listen_unix_address(const struct conf_scope *scope, const char *text,
+    mode_t mode, struct listen_addr *la, struct conf_why *why)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 
@@ -67,7 +67,8 @@ listen_address(const struct conf_scope *scope, const char *text,
 	int error;
 
 	if (strncmp(text, "unix:", 5) == 0)
-		return unix_address(scope, text + 5, LISTEN_MODE, la, why);
+		return conf_listen_unix_address(
+		    scope, text + 5, LISTEN_MODE, la, why);
 	if (strchr(text, '/') != NULL)
 		return conf_why(why, -EINVAL,
 		    "%s is not an address: of a Unix socket write unix:%s",
@@ -122,14 +123,14 @@ listen_options(struct listen_addr *la, char *words, struct conf_why *why)
 
 /* Takes la_text over, or frees it. */
 static int
-add_address(struct listen_addr **list, size_t *n, const struct listen_addr *la,
-    struct conf_why *why)
+conf_listen_add_address(struct listen_addr **list, size_t *n,
+    const struct listen_addr *la, struct conf_why *why)
 {
 	struct listen_addr *grown;
 	int error;
 
 	/* SO_REUSEPORT would let both succeed. */
-	if (is_listed(*list, *n, la)) {
+	if (conf_listen_is_listed(*list, *n, la)) {
 		error =
 		    conf_why(why, -EEXIST, "%s is listed twice", la->la_text);
 		free(la->la_text);
@@ -146,7 +147,7 @@ add_address(struct listen_addr **list, size_t *n, const struct listen_addr *la,
 }
 
 static void
-free_addresses(struct listen_addr **list, size_t *n)
+conf_listen_free_addresses(struct listen_addr **list, size_t *n)
 {
 	while (*n > 0)
 		free((*list)[--*n].la_text);
@@ -169,7 +170,7 @@ conf_set_listen(struct conf_scope *scope, const struct key *key,
 	if (error == 0)
 		error = listen_options(&la, rest, why);
 	if (error == 0)
-		error = add_address(&scope->cs_conf->conf_listen,
+		error = conf_listen_add_address(&scope->cs_conf->conf_listen,
 		    &scope->cs_conf->conf_nlisten, &la, why);
 	else
 		free(la.la_text);
@@ -180,7 +181,7 @@ conf_set_listen(struct conf_scope *scope, const struct key *key,
 void
 conf_free_listen(struct conf *conf)
 {
-	free_addresses(&conf->conf_listen, &conf->conf_nlisten);
+	conf_listen_free_addresses(&conf->conf_listen, &conf->conf_nlisten);
 }
 
 void
@@ -190,7 +191,7 @@ conf_clear_listen(struct conf_scope *scope)
 }
 
 static bool
-is_loopback(const struct listen_addr *la)
+conf_listen_is_loopback(const struct listen_addr *la)
 {
 	const struct sockaddr_in *in = (const void *)&la->la_addr;
 	const struct sockaddr_in6 *in6 = (const void *)&la->la_addr;
@@ -201,13 +202,14 @@ is_loopback(const struct listen_addr *la)
 }
 
 static int
-loopback_address(const char *text, struct listen_addr *la, struct conf_why *why)
+conf_listen_loopback_address(
+    const char *text, struct listen_addr *la, struct conf_why *why)
 {
 	int error = conf_address(text, la, why);
 
 	if (error != 0)
 		return error;
-	if (!is_loopback(la))
+	if (!conf_listen_is_loopback(la))
 		return conf_why(why, -EINVAL,
 		    "%s is reachable from outside: write 127.0.0.1:PORT, "
 		    "[::1]:PORT, or a socket path",
@@ -232,12 +234,13 @@ conf_set_admin(struct conf_scope *scope, const struct key *key,
 	if (text[0] == '\0')
 		return conf_why(why, -EINVAL,
 		    "the address is empty (write \"off\" for none)");
-	error = strchr(text, '/') != NULL
-		    ? unix_address(scope, text, ADMIN_MODE, &la, why)
-		    : loopback_address(text, &la, why);
+	error =
+	    strchr(text, '/') != NULL
+		? conf_listen_unix_address(scope, text, ADMIN_MODE, &la, why)
+		: conf_listen_loopback_address(text, &la, why);
 	return error != 0 ? error
-			  : add_address(&conf->conf_admin, &conf->conf_nadmin,
-				&la, why);
+			  : conf_listen_add_address(&conf->conf_admin,
+				&conf->conf_nadmin, &la, why);
 }
 
 void
@@ -274,7 +277,7 @@ conf_set_agent(struct conf_scope *scope, const struct key *key,
 
 /* An IPv4 address as the IPv6 one that it is mapped to. */
 static struct in6_addr
-as_in6(const struct listen_addr *la)
+conf_listen_as_in6(const struct listen_addr *la)
 {
 	const struct sockaddr_in *in = (const void *)&la->la_addr;
 	const struct sockaddr_in6 *in6 = (const void *)&la->la_addr;
@@ -288,11 +291,13 @@ as_in6(const struct listen_addr *la)
 
 /* "[::]" is IPv4 as well. */
 static bool
-covers(const struct listen_addr *la, const struct listen_addr *other)
+conf_listen_covers(
+    const struct listen_addr *la, const struct listen_addr *other)
 {
 	const struct sockaddr_in *a = (const void *)&la->la_addr,
 				 *b = (const void *)&other->la_addr;
-	struct in6_addr one = as_in6(la), two = as_in6(other);
+	struct in6_addr one = conf_listen_as_in6(la),
+			two = conf_listen_as_in6(other);
 
 	if (la->la_addr.ss_family == AF_UNIX ||
 	    other->la_addr.ss_family == AF_UNIX)
@@ -308,11 +313,12 @@ covers(const struct listen_addr *la, const struct listen_addr *other)
 
 /* None of the list has it, nor is one of them that address among others. */
 static int
-check_free(const struct listen_addr *list, size_t n,
+conf_listen_check_free(const struct listen_addr *list, size_t n,
     const struct listen_addr *la, const char *whose, struct conf_why *why)
 {
 	for (size_t i = 0; i < n; i++)
-		if (covers(&list[i], la) || covers(la, &list[i]))
+		if (conf_listen_covers(&list[i], la) ||
+		    conf_listen_covers(la, &list[i]))
 			return conf_why(why, -EEXIST,
 			    "%s is already an address of %s = %s)", la->la_text,
 			    whose, list[i].la_text);
@@ -325,8 +331,9 @@ conf_check_admin(const struct conf *conf, struct conf_why *why)
 	int error = 0;
 
 	for (size_t i = 0; error == 0 && i < conf->conf_nadmin; i++)
-		error = check_free(conf->conf_listen, conf->conf_nlisten,
-		    &conf->conf_admin[i], "the sites (listen", why);
+		error = conf_listen_check_free(conf->conf_listen,
+		    conf->conf_nlisten, &conf->conf_admin[i],
+		    "the sites (listen", why);
 	return error;
 }
 
@@ -338,17 +345,18 @@ conf_check_agent(const struct conf *conf, struct conf_why *why)
 
 	if (la->la_text == NULL)
 		return 0;
-	error = check_free(conf->conf_listen, conf->conf_nlisten, la,
-	    "the sites (listen", why);
-	return error != 0 ? error
-			  : check_free(conf->conf_admin, conf->conf_nadmin, la,
-				"the metrics (admin", why);
+	error = conf_listen_check_free(conf->conf_listen, conf->conf_nlisten,
+	    la, "the sites (listen", why);
+	return error != 0
+		   ? error
+		   : conf_listen_check_free(conf->conf_admin, conf->conf_nadmin,
+			 la, "the metrics (admin", why);
 }
 
 void
 conf_free_admin(struct conf *conf)
 {
-	free_addresses(&conf->conf_admin, &conf->conf_nadmin);
+	conf_listen_free_addresses(&conf->conf_admin, &conf->conf_nadmin);
 }
 
 void

@@ -50,7 +50,7 @@ conf_set_log_level(struct conf_scope *scope, const struct key *key,
 /* ------------------------------------------------------------------ log_fields */
 
 static int
-unknown_field(const char *text, struct conf_why *why)
+conf_logging_unknown_field(const char *text, struct conf_why *why)
 {
 	struct similar sim = {0};
 	char list[256] = "";
@@ -80,7 +80,7 @@ conf_set_log_fields(struct conf_scope *scope, const struct key *key,
 	while (field < NFIELDS && strcmp(text, log_field_names[field]) != 0)
 		field++;
 	if (field == NFIELDS)
-		return unknown_field(text, why);
+		return conf_logging_unknown_field(text, why);
 	for (unsigned i = 0; i < lf->lf_count; i++)
 		if (lf->lf_list[i] == field)
 			return conf_why(
@@ -98,14 +98,14 @@ conf_clear_log_fields(struct conf_scope *scope)
 /* ----------------------------------------------------------------- log_exclude */
 
 static void
-exclude_status(struct log_exclude *le, unsigned status)
+conf_logging_exclude_status(struct log_exclude *le, unsigned status)
 {
 	le->le_statuses[status / BITS] |= (uint64_t)1 << status % BITS;
 }
 
 /* "304", or "2xx".  False: it is neither. */
 static bool
-exclude_statuses(struct log_exclude *le, const char *text)
+conf_logging_exclude_statuses(struct log_exclude *le, const char *text)
 {
 	uint64_t status;
 
@@ -114,13 +114,13 @@ exclude_statuses(struct log_exclude *le, const char *text)
 	if (text[0] >= '1' && text[0] <= '5' && strcmp(text + 1, "xx") == 0) {
 		status = (uint64_t)(text[0] - '0') * 100;
 		for (unsigned i = 0; i < 100; i++)
-			exclude_status(le, (unsigned)status + i);
+			conf_logging_exclude_status(le, (unsigned)status + i);
 		return true;
 	}
 	if (conf_number(text, &status) != 0 || status < STATUS_MIN ||
 	    status > STATUS_MAX)
 		return false;
-	exclude_status(le, (unsigned)status);
+	conf_logging_exclude_status(le, (unsigned)status);
 	return true;
 }
 
@@ -132,7 +132,7 @@ conf_set_log_exclude(struct conf_scope *scope, const struct key *key,
 
 	(void)key;
 	le->le_any = true;
-	if (exclude_statuses(le, text))
+	if (conf_logging_exclude_statuses(le, text))
 		return 0;
 	if (text[0] != '/' && text[0] != '*')
 		return conf_why(why, -EINVAL,

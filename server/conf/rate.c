@@ -10,8 +10,8 @@
 #define REQUESTS_MOST UINT64_C(1000000)
 
 static int
-set_bytes(const struct key *key, const char *text, struct token_rate *tr,
-    struct conf_why *why)
+conf_rate_set_bytes(const struct key *key, const char *text,
+    struct token_rate *tr, struct conf_why *why)
 {
 	uint64_t value;
 	int error = conf_in_range(key, text, "", &value, why);
@@ -29,7 +29,7 @@ int
 conf_set_rate(struct conf_scope *scope, const struct key *key, const char *text,
     struct conf_why *why)
 {
-	return set_bytes(key, text, &scope->cs_set->set_rate, why);
+	return conf_rate_set_bytes(key, text, &scope->cs_set->set_rate, why);
 }
 
 int
@@ -37,7 +37,7 @@ conf_set_client_rate(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
 	struct settings *set = scope->cs_set;
-	int error = set_bytes(key, text, &set->set_client_rate, why);
+	int error = conf_rate_set_bytes(key, text, &set->set_client_rate, why);
 
 	if (error != 0)
 		return error;
@@ -48,7 +48,7 @@ conf_set_client_rate(struct conf_scope *scope, const struct key *key,
 
 /* "10/s": *rate is in RATE_REQUEST for each. */
 static int
-frequency(const char *text, uint64_t *rate)
+conf_rate_frequency(const char *text, uint64_t *rate)
 {
 	char number[24];
 	const char *slash = strchr(text, '/');
@@ -70,7 +70,7 @@ frequency(const char *text, uint64_t *rate)
 
 /* As the file has it.  NULL: no memory. */
 static const char *
-title_of(struct conf *conf, const struct location *loc)
+conf_rate_title_of(struct conf *conf, const struct location *loc)
 {
 	static const char exact[] = "= ";
 	char *text;
@@ -87,7 +87,7 @@ title_of(struct conf *conf, const struct location *loc)
 
 /* The one of this place; NULL: no memory. */
 static struct request_rule *
-request_rule(const struct conf_scope *scope)
+conf_rate_request_rule(const struct conf_scope *scope)
 {
 	const struct location *loc = scope->cs_location;
 	const char *site =
@@ -106,7 +106,7 @@ request_rule(const struct conf_scope *scope)
 		return NULL;
 	rr->rr_place = place;
 	rr->rr_site = site;
-	rr->rr_location = title_of(conf, loc);
+	rr->rr_location = conf_rate_title_of(conf, loc);
 	rr->rr_next = conf->conf_request_rules;
 	conf->conf_request_rules = rr;
 	return rr->rr_location != NULL ? rr : NULL;
@@ -122,17 +122,17 @@ conf_set_request_rate(struct conf_scope *scope, const struct key *key,
 	set->set_request_rate.tr_rate = 0;
 	if (strcmp(text, "off") == 0)
 		return 0;
-	if (frequency(text, &set->set_request_rate.tr_rate) != 0)
+	if (conf_rate_frequency(text, &set->set_request_rate.tr_rate) != 0)
 		return conf_why(why, -EINVAL,
 		    "\"%s\" is not a rate: write 10/s, 30/m or 1000/h, "
 		    "1000000 at most, or off",
 		    text);
-	set->set_request_rule = request_rule(scope);
+	set->set_request_rule = conf_rate_request_rule(scope);
 	return set->set_request_rule != NULL ? 0 : conf_no_memory(why);
 }
 
 static void
-complete(struct token_rate *tr, uint64_t burst)
+conf_rate_complete(struct token_rate *tr, uint64_t burst)
 {
 	tr->tr_depth = burst + token_share(tr->tr_rate);
 }
@@ -140,8 +140,8 @@ complete(struct token_rate *tr, uint64_t burst)
 void
 conf_complete_rates(struct conf *conf, struct settings *set)
 {
-	complete(&set->set_rate, set->set_burst);
-	complete(&set->set_client_rate, set->set_burst);
+	conf_rate_complete(&set->set_rate, set->set_burst);
+	conf_rate_complete(&set->set_client_rate, set->set_burst);
 	set->set_request_rate.tr_depth = set->set_request_burst * RATE_REQUEST;
 	if (set->set_client_rate.tr_rate > 0 ||
 	    set->set_request_rate.tr_rate > 0)

@@ -20,7 +20,7 @@ struct redirects {
 };
 
 static struct str
-kept(struct conf *conf, const char *text, size_t len)
+conf_redirect_kept(struct conf *conf, const char *text, size_t len)
 {
 	return (struct str){conf_keep_text(conf, text, len), len};
 }
@@ -29,7 +29,7 @@ kept(struct conf *conf, const char *text, size_t len)
 
 /* As the path of a request is compared: decoded and normalised. */
 static int
-set_from(struct conf *conf, struct redirect *rd, const char *from,
+conf_redirect_set_from(struct conf *conf, struct redirect *rd, const char *from,
     struct conf_why *why)
 {
 	bool bare = from[0] == '*';
@@ -66,7 +66,7 @@ set_from(struct conf *conf, struct redirect *rd, const char *from,
 
 /* What may stand in a URI; all else has to be percent-encoded. */
 static bool
-is_uri(const char *text)
+conf_redirect_is_uri(const char *text)
 {
 	for (; *text != '\0'; text++)
 		if (*text <= ' ' || *text > '~' ||
@@ -77,7 +77,7 @@ is_uri(const char *text)
 
 /* The host's part of "https://HOST/..."; NULL: it has none. */
 static const char *
-authority(const char *to, size_t *len)
+conf_redirect_authority(const char *to, size_t *len)
 {
 	const char *host = strncmp(to, "https://", 8) == 0  ? to + 8
 			   : strncmp(to, "http://", 7) == 0 ? to + 7
@@ -89,7 +89,7 @@ authority(const char *to, size_t *len)
 
 /* "$host", at the end of the host or before its port: "$hostname" is a slip. */
 static bool
-is_host(const char *var, const char *host, size_t len)
+conf_redirect_is_host(const char *var, const char *host, size_t len)
 {
 	return host != NULL && var < host + len &&
 	       strncmp(var, "$host", 5) == 0 &&
@@ -98,13 +98,15 @@ is_host(const char *var, const char *host, size_t len)
 
 /* A '*' in the host would let a client choose where it is sent. */
 static int
-check_to(const struct redirect *rd, const char *to, struct conf_why *why)
+conf_redirect_check_to(
+    const struct redirect *rd, const char *to, struct conf_why *why)
 {
 	size_t len;
-	const char *host = authority(to, &len), *star = strchr(to, '*');
+	const char *host = conf_redirect_authority(to, &len),
+		   *star = strchr(to, '*');
 	const char *var = strchr(to, '$');
 
-	if (!is_uri(to))
+	if (!conf_redirect_is_uri(to))
 		return conf_why(why, -EINVAL,
 		    "%s is not a URI: percent-encode what may not be in one",
 		    to);
@@ -115,7 +117,7 @@ check_to(const struct redirect *rd, const char *to, struct conf_why *why)
 		    to);
 	if (host != NULL && len == 0)
 		return conf_why(why, -EINVAL, "%s has no host", to);
-	if (var != NULL && !is_host(var, host, len))
+	if (var != NULL && !conf_redirect_is_host(var, host, len))
 		return conf_why(why, -EINVAL,
 		    "%s: the only variable is $host, once, in place of a host",
 		    to);
@@ -131,9 +133,10 @@ check_to(const struct redirect *rd, const char *to, struct conf_why *why)
 }
 
 static int
-set_to(struct conf *conf, struct redirect *rd, char *to, struct conf_why *why)
+conf_redirect_set_to(
+    struct conf *conf, struct redirect *rd, char *to, struct conf_why *why)
 {
-	int error = check_to(rd, to, why);
+	int error = conf_redirect_check_to(rd, to, why);
 	char *mark, *text = conf_keep_text(conf, to, strlen(to));
 
 	if (error != 0)
@@ -143,7 +146,7 @@ set_to(struct conf *conf, struct redirect *rd, char *to, struct conf_why *why)
 	rd->rd_fragment = STR("");
 	mark = strchr(text, '#');
 	if (mark != NULL) {
-		rd->rd_fragment = kept(conf, mark, strlen(mark));
+		rd->rd_fragment = conf_redirect_kept(conf, mark, strlen(mark));
 		*mark = '\0';
 	}
 	rd->rd_query = strchr(text, '?') != NULL;
@@ -162,7 +165,8 @@ set_to(struct conf *conf, struct redirect *rd, char *to, struct conf_why *why)
 }
 
 static int
-set_status(struct redirect *rd, const char *text, struct conf_why *why)
+conf_redirect_set_status(
+    struct redirect *rd, const char *text, struct conf_why *why)
 {
 	static const int known[] = {301, 302, 303, 307, 308};
 	uint64_t value;
@@ -183,7 +187,7 @@ set_status(struct redirect *rd, const char *text, struct conf_why *why)
 /* ------------------------------------------------------------------- rules */
 
 static int
-order(struct str a, struct str b)
+conf_redirect_order(struct str a, struct str b)
 {
 	if (a.s_len != b.s_len)
 		return a.s_len < b.s_len ? -1 : 1;
@@ -192,13 +196,14 @@ order(struct str a, struct str b)
 
 /* The place of the first rule that is not before path. */
 static size_t
-place(const struct redirects *rds, struct str path)
+conf_redirect_place(const struct redirects *rds, struct str path)
 {
 	size_t low = 0, high = rds->rds_nexact, middle;
 
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		if (order(rds->rds_exact[middle]->rd_before, path) < 0)
+		if (conf_redirect_order(
+			rds->rds_exact[middle]->rd_before, path) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -207,9 +212,9 @@ place(const struct redirects *rds, struct str path)
 }
 
 static const struct redirect *
-exact(const struct redirects *rds, struct str path)
+conf_redirect_exact(const struct redirects *rds, struct str path)
 {
-	size_t i = place(rds, path);
+	size_t i = conf_redirect_place(rds, path);
 
 	if (i < rds->rds_nexact && str_eq(rds->rds_exact[i]->rd_before, path))
 		return rds->rds_exact[i];
@@ -217,8 +222,8 @@ exact(const struct redirects *rds, struct str path)
 }
 
 static int
-insert(struct conf *conf, struct redirect ***list, size_t *count, size_t at,
-    struct redirect *rd)
+conf_redirect_insert(struct conf *conf, struct redirect ***list, size_t *count,
+    size_t at, struct redirect *rd)
 {
 	const size_t size = sizeof(struct redirect *);
 	struct redirect **grown = conf_keep_room(conf, *list, *count, size);
@@ -233,25 +238,26 @@ insert(struct conf *conf, struct redirect ***list, size_t *count, size_t at,
 }
 
 static int
-add(struct conf *conf, struct redirects *rds, struct redirect *rd,
+conf_redirect_add(struct conf *conf, struct redirects *rds, struct redirect *rd,
     struct conf_why *why)
 {
 	int error;
 
 	if (rd->rd_after.s_ptr != NULL)
-		error = insert(conf, &rds->rds_globs, &rds->rds_nglobs,
-		    rds->rds_nglobs, rd);
-	else if (exact(rds, rd->rd_before) != NULL)
+		error = conf_redirect_insert(conf, &rds->rds_globs,
+		    &rds->rds_nglobs, rds->rds_nglobs, rd);
+	else if (conf_redirect_exact(rds, rd->rd_before) != NULL)
 		return conf_why(
 		    why, -EEXIST, "%s is listed twice", rd->rd_before.s_ptr);
 	else
-		error = insert(conf, &rds->rds_exact, &rds->rds_nexact,
-		    place(rds, rd->rd_before), rd);
+		error = conf_redirect_insert(conf, &rds->rds_exact,
+		    &rds->rds_nexact, conf_redirect_place(rds, rd->rd_before),
+		    rd);
 	return error == 0 ? 0 : conf_no_memory(why);
 }
 
 static int
-set_words(
+conf_redirect_set_words(
     struct conf *conf, struct redirect *rd, char *words, struct conf_why *why)
 {
 	static const char blanks[] = " \t";
@@ -264,11 +270,11 @@ set_words(
 		return conf_why(why, -EINVAL,
 		    "write \"FROM TO\" or \"FROM TO STATUS\", such as "
 		    "\"/old/* /new/* 301\"");
-	error = set_status(rd, status, why);
+	error = conf_redirect_set_status(rd, status, why);
 	if (error == 0)
-		error = set_from(conf, rd, from, why);
+		error = conf_redirect_set_from(conf, rd, from, why);
 	if (error == 0)
-		error = set_to(conf, rd, to, why);
+		error = conf_redirect_set_to(conf, rd, to, why);
 	if (error == 0 && rd->rd_after.s_ptr == NULL &&
 	    str_eq(rd->rd_before, (struct str){to, strlen(to)}))
 		error = conf_why(why, -EINVAL, "%s leads to itself", from);
@@ -291,8 +297,10 @@ conf_set_redirect(struct conf_scope *scope, const struct key *key,
 		    conf_keep(conf, sizeof(*set->set_redirects));
 	if (rd == NULL || words == NULL || set->set_redirects == NULL)
 		return conf_no_memory(why);
-	error = set_words(conf, rd, words, why);
-	return error != 0 ? error : add(conf, set->set_redirects, rd, why);
+	error = conf_redirect_set_words(conf, rd, words, why);
+	return error != 0
+		   ? error
+		   : conf_redirect_add(conf, set->set_redirects, rd, why);
 }
 
 void
@@ -302,7 +310,8 @@ conf_clear_redirect(struct conf_scope *scope)
 }
 
 static bool
-matches(const struct redirect *rd, struct str path, struct str *star)
+conf_redirect_matches(
+    const struct redirect *rd, struct str path, struct str *star)
 {
 	struct str tail = path;
 
@@ -322,9 +331,9 @@ conf_redirect(const struct settings *set, struct str path, struct str *star)
 	*star = STR("");
 	if (rds == NULL)
 		return NULL;
-	rd = exact(rds, path);
+	rd = conf_redirect_exact(rds, path);
 	for (size_t i = 0; rd == NULL && i < rds->rds_nglobs; i++)
-		if (matches(rds->rds_globs[i], path, star))
+		if (conf_redirect_matches(rds->rds_globs[i], path, star))
 			rd = rds->rds_globs[i];
 	return rd;
 }

@@ -23,7 +23,7 @@ struct signing {
 };
 
 static int
-usage(FILE *out)
+conf_sign_usage(FILE *out)
 {
 	fputs("usage: pagewise sign --key FILE [--expires TIME] [--client "
 	      "ADDRESS] URL ...\n"
@@ -40,14 +40,14 @@ usage(FILE *out)
 }
 
 static int
-fail(const char *what, const char *cause)
+conf_sign_fail(const char *what, const char *cause)
 {
 	fprintf(stderr, "pagewise: sign: %s: %s\n", what, cause);
 	return 1;
 }
 
 static bool
-parse_expires(const char *text, uint64_t *expires)
+conf_sign_parse_expires(const char *text, uint64_t *expires)
 {
 	uint64_t seconds;
 
@@ -62,7 +62,7 @@ parse_expires(const char *text, uint64_t *expires)
 
 /* 0, an exit status, or -1: go on. */
 static int
-parse_options(int argc, char **argv, struct signing *sg)
+conf_sign_parse_options(int argc, char **argv, struct signing *sg)
 {
 	static const struct option options[] = {
 	    {"key", required_argument, NULL, 'k'},
@@ -86,32 +86,32 @@ parse_options(int argc, char **argv, struct signing *sg)
 			sg->sg_client = optarg;
 			break;
 		case 'h':
-			return usage(stdout);
+			return conf_sign_usage(stdout);
 		default:
-			return usage(stderr);
+			return conf_sign_usage(stderr);
 		}
 	}
 	if (key == NULL || optind == argc)
-		return usage(stderr);
-	if (!parse_expires(expires, &sg->sg_expires))
-		return fail(
+		return conf_sign_usage(stderr);
+	if (!conf_sign_parse_expires(expires, &sg->sg_expires))
+		return conf_sign_fail(
 		    expires, "is not a time: write 10m, 12h, 30d or @SECONDS");
 	if (sg->sg_client != NULL &&
 	    (!cidr_parse(sg->sg_client, &cd) ||
 		strlen(sg->sg_client) >= SIGNED_LINK_CLIENT)) {
 		conf_why(&why, 0, "%s: write 192.0.2.7 or 2001:db8::/32",
 		    cidr_cause(sg->sg_client));
-		return fail(sg->sg_client, why.why_text);
+		return conf_sign_fail(sg->sg_client, why.why_text);
 	}
 	sg->sg_keys = link_keys_load(key, why.why_text, sizeof(why.why_text));
 	if (sg->sg_keys == NULL)
-		return fail("key", why.why_text);
+		return conf_sign_fail("key", why.why_text);
 	return -1;
 }
 
 /* As a browser would send it: "%20" stays, a space becomes one. */
 static char *
-escaped(const char *url, size_t len)
+conf_sign_escaped(const char *url, size_t len)
 {
 	static const char hex[] = "0123456789ABCDEF";
 	char *copy = malloc(3 * len + 1), *p = copy;
@@ -134,7 +134,7 @@ escaped(const char *url, size_t len)
 
 /* What stands before the path: "https://example.org". */
 static size_t
-origin_length(const char *url)
+conf_sign_origin_length(const char *url)
 {
 	const char *host = strstr(url, "://");
 
@@ -144,7 +144,8 @@ origin_length(const char *url)
 }
 
 static bool
-print(const struct signing *sg, const char *url, size_t origin, struct str path)
+conf_sign_print(
+    const struct signing *sg, const char *url, size_t origin, struct str path)
 {
 	char signature[SIGNED_LINK_SIGNATURE], seconds[24];
 	struct link_query lq = {.lq_expires = {seconds, 0}};
@@ -171,7 +172,7 @@ static int
 sign_url(const struct signing *sg, const char *text)
 {
 	size_t origin, len = strlen(text);
-	char *url = escaped(text, len), *buf = malloc(3 * len + 4);
+	char *url = conf_sign_escaped(text, len), *buf = malloc(3 * len + 4);
 	const char *cause = NULL;
 	struct target tgt;
 	struct str raw;
@@ -180,7 +181,7 @@ sign_url(const struct signing *sg, const char *text)
 		cause = strerror(ENOMEM);
 		goto done;
 	}
-	origin = origin_length(url);
+	origin = conf_sign_origin_length(url);
 	raw = (struct str){url + origin, strcspn(url + origin, "#")};
 	if (raw.s_len == 0)
 		raw = STR("/");
@@ -190,24 +191,26 @@ sign_url(const struct signing *sg, const char *text)
 	else if (link_query_has(tgt.tgt_query))
 		cause = "has expires, client or signature in its query: remove "
 			"them, a link is signed once";
-	else if (!print(sg, url, origin, tgt.tgt_path))
+	else if (!conf_sign_print(sg, url, origin, tgt.tgt_path))
 		cause = "libcrypto cannot sign";
 done:
 	free(url);
 	free(buf);
-	return cause == NULL ? 0 : fail(text, cause);
+	return cause == NULL ? 0 : conf_sign_fail(text, cause);
 }
 
 int
 sign(int argc, char **argv)
 {
 	struct signing sg = {0};
-	int status = parse_options(argc, argv, &sg);
+	int status = conf_sign_parse_options(argc, argv, &sg);
 
 	if (status != -1)
 		return status;
 	sg.sg_hmac = hmac_create();
-	status = sg.sg_hmac != NULL ? 0 : fail("key", "libcrypto cannot sign");
+	status = sg.sg_hmac != NULL
+		     ? 0
+		     : conf_sign_fail("key", "libcrypto cannot sign");
 	for (; optind < argc && status == 0; optind++)
 		status = sign_url(&sg, argv[optind]);
 	hmac_destroy(&sg.sg_hmac);

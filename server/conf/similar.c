@@ -9,7 +9,7 @@
 #define MOST	2
 
 static size_t
-least(size_t a, size_t b, size_t c)
+similar_least(size_t a, size_t b, size_t c)
 {
 	size_t n = a < b ? a : b;
 
@@ -18,7 +18,7 @@ least(size_t a, size_t b, size_t c)
 
 /* Levenshtein's, row by row. */
 static size_t
-distance(const char *a, size_t n, const char *b, size_t m)
+similar_distance(const char *a, size_t n, const char *b, size_t m)
 {
 	size_t row[LONGEST + 1], i, j, before, above;
 
@@ -29,7 +29,7 @@ distance(const char *a, size_t n, const char *b, size_t m)
 		row[0] = i;
 		for (j = 1; j <= m; j++) {
 			above = row[j];
-			row[j] = least(above + 1, row[j - 1] + 1,
+			row[j] = similar_least(above + 1, row[j - 1] + 1,
 			    before + (a[i - 1] != b[j - 1]));
 			before = above;
 		}
@@ -44,7 +44,7 @@ similar_offer(struct similar *sim, const char *text, const char *name)
 
 	if (n > LONGEST || m > LONGEST)
 		return;
-	d = distance(text, n, name, m);
+	d = similar_distance(text, n, name, m);
 	if (d > MOST || 3 * d > n ||
 	    (sim->sim_name != NULL && d >= sim->sim_distance))
 		return;

@@ -14,7 +14,7 @@
 
 /* An array of n with room for one more, which has twice the room when n is a power of two. */
 static void *
-grow(void *array, size_t n, size_t size)
+conf_site_grow(void *array, size_t n, size_t size)
 {
 	return (n & (n - 1)) != 0 ? array
 				  : reallocarray(array, 2 * n + 1, size);
@@ -33,7 +33,8 @@ conf_site_add(const struct conf_scope *top, const char *name, struct site **out,
 	if (text_index_find(
 		&conf->conf_titles, name, strlen(name), false, &other))
 		return conf_why(why, -EEXIST, "is defined already");
-	grown = grow(conf->conf_sites, conf->conf_nsites, sizeof(*grown));
+	grown =
+	    conf_site_grow(conf->conf_sites, conf->conf_nsites, sizeof(*grown));
 	if (grown == NULL)
 		goto fail;
 	conf->conf_sites = grown;
@@ -53,7 +54,7 @@ fail:
 }
 
 static int
-check_root(const char *path, struct conf_why *why)
+conf_site_check_root(const char *path, struct conf_why *why)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -70,7 +71,7 @@ fail:
 
 /* Its place in conf_roots: one directory is opened once. */
 static int
-add_root(struct conf *conf, const char *path, size_t *place)
+conf_site_add_root(struct conf *conf, const char *path, size_t *place)
 {
 	size_t n = conf->conf_nroots;
 	char **grown;
@@ -105,8 +106,9 @@ conf_set_root(struct conf_scope *scope, const struct key *key, const char *root,
 	path = conf_path(scope->cs_dir, root);
 	if (path == NULL)
 		return conf_no_memory(why);
-	error = check_root(path, why);
-	if (error == 0 && add_root(scope->cs_conf, path, &set->set_root) != 0)
+	error = conf_site_check_root(path, why);
+	if (error == 0 &&
+	    conf_site_add_root(scope->cs_conf, path, &set->set_root) != 0)
 		error = conf_no_memory(why);
 	free(path);
 	set->set_strip = 0;
@@ -136,7 +138,7 @@ conf_set_alias(struct conf_scope *scope, const struct key *key,
 
 /* The part of a Host value that names a host: no port, no final dot. */
 static size_t
-host_length(const char *host, size_t len)
+conf_site_host_length(const char *host, size_t len)
 {
 	const char *end;
 
@@ -155,7 +157,7 @@ host_length(const char *host, size_t len)
 }
 
 static bool
-host_valid(const char *name, size_t len)
+conf_site_host_valid(const char *name, size_t len)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
 				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -168,21 +170,22 @@ host_valid(const char *name, size_t len)
 
 /* "*.example.org" is for all names below it. */
 static bool
-is_wildcard(const char *name)
+conf_site_is_wildcard(const char *name)
 {
 	return name[0] == '*' && name[1] == '.';
 }
 
 /* Whether a site has just this name, and which. */
 static bool
-exact_name(const struct conf *conf, const char *host, size_t len, size_t *site)
+conf_site_exact_name(
+    const struct conf *conf, const char *host, size_t len, size_t *site)
 {
 	return text_index_find(&conf->conf_hosts, host, len, true, site);
 }
 
 /* The longest wildcard that covers host: that of its first dot that has one. */
 static bool
-wildcard_name(
+conf_site_wildcard_name(
     const struct conf *conf, const char *host, size_t len, size_t *site)
 {
 	const char *dot = len > 1 ? memchr(host + 1, '.', len - 1) : NULL;
@@ -194,7 +197,7 @@ wildcard_name(
 		if (n + 1 < sizeof(name)) {
 			name[0] = '*';
 			memcpy(name + 1, dot, n);
-			if (exact_name(conf, name, n + 1, site))
+			if (conf_site_exact_name(conf, name, n + 1, site))
 				return true;
 		}
 	}
@@ -207,22 +210,23 @@ conf_set_names(struct conf_scope *scope, const struct key *key,
 {
 	struct conf *conf = scope->cs_conf;
 	struct site *site = scope->cs_site;
-	size_t i, len = strlen(name), n = host_length(name, len);
+	size_t i, len = strlen(name), n = conf_site_host_length(name, len);
 	char *copy, **names;
 
 	(void)key;
 	/* A final dot is all that may be cut off here. */
-	if (!host_valid(is_wildcard(name) ? name + 2 : name,
-		is_wildcard(name) ? len - 2 : len) ||
+	if (!conf_site_host_valid(conf_site_is_wildcard(name) ? name + 2 : name,
+		conf_site_is_wildcard(name) ? len - 2 : len) ||
 	    n + 1 < len)
 		return conf_why(
 		    why, -EINVAL, "\"%s\" is not a host name", name);
-	if (exact_name(conf, name, n, &i))
+	if (conf_site_exact_name(conf, name, n, &i))
 		return conf_why(why, -EEXIST,
 		    "%s is already a name of site \"%s\"", name,
 		    conf->conf_sites[i].site_name);
 	/* With the NULL that ends them. */
-	names = grow(site->site_names, site->site_nnames + 1, sizeof(*names));
+	names = conf_site_grow(
+	    site->site_names, site->site_nnames + 1, sizeof(*names));
 	if (names == NULL)
 		return conf_no_memory(why);
 	site->site_names = names;
@@ -249,7 +253,7 @@ conf_clear_names(struct conf_scope *scope)
 
 /* Request paths come without these, so such a location would match nothing. */
 static bool
-is_reachable(const char *path)
+conf_site_is_reachable(const char *path)
 {
 	return strstr(path, "//") == NULL && strstr(path, "/./") == NULL &&
 	       strstr(path, "/../") == NULL;
@@ -257,7 +261,7 @@ is_reachable(const char *path)
 
 /* "= /x" is exactly that, "*.mp4" a glob, "/video/" a prefix. */
 static const char *
-location_path(const char *title, enum location_kind *kind)
+conf_site_location_path(const char *title, enum location_kind *kind)
 {
 	*kind = conf_is_glob(title) ? LOCATION_GLOB : LOCATION_PREFIX;
 	if (title[0] == '=') {
@@ -269,28 +273,30 @@ location_path(const char *title, enum location_kind *kind)
 }
 
 static int
-check_location(const char *path, enum location_kind kind, struct conf_why *why)
+conf_site_check_location(
+    const char *path, enum location_kind kind, struct conf_why *why)
 {
 	if (kind == LOCATION_GLOB && strlen(path) > GLOB_MAX)
 		return conf_why(
 		    why, -EINVAL, "is longer than %d bytes", GLOB_MAX);
 	if (path[0] != '/' && (kind != LOCATION_GLOB || path[0] == '.'))
 		return conf_why(why, -EINVAL, "does not begin with '/'");
-	if (!is_reachable(path))
+	if (!conf_site_is_reachable(path))
 		return conf_why(why, -EINVAL,
 		    "matches no path: remove \"//\", \"/./\" and \"/../\"");
 	return 0;
 }
 
 static void
-free_location(struct location *loc)
+conf_site_free_location(struct location *loc)
 {
 	free(loc->loc_key);
 }
 
 /* Its key is in no other one of the site. */
 static int
-name_location(struct site *site, struct location *loc, const char *path)
+conf_site_name_location(
+    struct site *site, struct location *loc, const char *path)
 {
 	static const char kinds[] = {[LOCATION_EXACT] = '=',
 	    [LOCATION_GLOB] = '*',
@@ -315,18 +321,19 @@ conf_location_add(struct site *site, const char *title, struct location **out,
     struct conf_why *why)
 {
 	struct location *grown, loc = {.loc_set = site->site_set};
-	const char *path = location_path(title, &loc.loc_kind);
-	int error = check_location(path, loc.loc_kind, why);
+	const char *path = conf_site_location_path(title, &loc.loc_kind);
+	int error = conf_site_check_location(path, loc.loc_kind, why);
 
 	if (error != 0)
 		return error;
-	grown =
-	    grow(site->site_locations, site->site_nlocations, sizeof(*grown));
+	grown = conf_site_grow(
+	    site->site_locations, site->site_nlocations, sizeof(*grown));
 	if (grown != NULL)
 		site->site_locations = grown;
-	error = grown != NULL ? name_location(site, &loc, path) : -ENOMEM;
+	error =
+	    grown != NULL ? conf_site_name_location(site, &loc, path) : -ENOMEM;
 	if (error != 0) {
-		free_location(&loc);
+		conf_site_free_location(&loc);
 		return error == -EEXIST
 			   ? conf_why(why, error, "is defined already")
 			   : conf_no_memory(why);
@@ -342,7 +349,7 @@ struct rank {
 };
 
 static int
-compare_ranks(const void *left, const void *right)
+conf_site_compare_ranks(const void *left, const void *right)
 {
 	const struct rank *a = left, *b = right;
 	const struct location *x = a->rk_location, *y = b->rk_location;
@@ -364,7 +371,7 @@ conf_site_sort(struct site *site)
 	if (sorted != NULL && ranks != NULL) {
 		for (size_t i = 0; i < n; i++)
 			ranks[i] = (struct rank){&site->site_locations[i], i};
-		qsort(ranks, n, sizeof(*ranks), compare_ranks);
+		qsort(ranks, n, sizeof(*ranks), conf_site_compare_ranks);
 		for (size_t i = 0; i < n; i++)
 			sorted[i] = *ranks[i].rk_location;
 		free(site->site_locations);
@@ -381,7 +388,7 @@ void
 conf_site_free(struct site *site)
 {
 	for (size_t i = 0; i < site->site_nlocations; i++)
-		free_location(&site->site_locations[i]);
+		conf_site_free_location(&site->site_locations[i]);
 	free(site->site_locations);
 	text_index_free(&site->site_paths);
 	conf_strv_free(&site->site_names);
@@ -395,9 +402,9 @@ conf_site(const struct conf *conf, const char *host, size_t len)
 
 	if (conf->conf_nsites == 1)
 		return &conf->conf_sites[0];
-	len = host_length(host, len);
-	if (len > 0 && !exact_name(conf, host, len, &site))
-		(void)wildcard_name(conf, host, len, &site);
+	len = conf_site_host_length(host, len);
+	if (len > 0 && !conf_site_exact_name(conf, host, len, &site))
+		(void)conf_site_wildcard_name(conf, host, len, &site);
 	return &conf->conf_sites[site];
 }
 
@@ -408,20 +415,22 @@ conf_host(const struct site *site, struct str host)
 	char **s = site->site_names;
 	size_t other;
 
-	host.s_len = host_length(host.s_ptr, host.s_len);
+	host.s_len = conf_site_host_length(host.s_ptr, host.s_len);
 	if (s == NULL || *s == NULL)
 		return host;
-	if ((exact_name(conf, host.s_ptr, host.s_len, &other) ||
-		wildcard_name(conf, host.s_ptr, host.s_len, &other)) &&
+	if ((conf_site_exact_name(conf, host.s_ptr, host.s_len, &other) ||
+		conf_site_wildcard_name(
+		    conf, host.s_ptr, host.s_len, &other)) &&
 	    site == &conf->conf_sites[other])
 		return host;
-	while (*s != NULL && is_wildcard(*s))
+	while (*s != NULL && conf_site_is_wildcard(*s))
 		s++;
 	return *s != NULL ? (struct str){*s, strlen(*s)} : STR("");
 }
 
 static bool
-location_matches(const struct location *loc, const char *path, size_t len)
+conf_site_location_matches(
+    const struct location *loc, const char *path, size_t len)
 {
 	if (loc->loc_kind == LOCATION_GLOB)
 		return conf_glob(loc->loc_path, path, len);
@@ -435,7 +444,8 @@ const struct settings *
 conf_settings(const struct site *site, const char *path, size_t len)
 {
 	for (size_t i = 0; i < site->site_nlocations; i++)
-		if (location_matches(&site->site_locations[i], path, len))
+		if (conf_site_location_matches(
+			&site->site_locations[i], path, len))
 			return &site->site_locations[i].loc_set;
 	return &site->site_set;
 }

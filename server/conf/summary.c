@@ -19,11 +19,11 @@ struct summary {
 	bool sm_within; /* a line, when it was full */
 };
 
-static void say(struct summary *, const char *fmt, ...)
+static void conf_summary_say(struct summary *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 static void
-say(struct summary *sm, const char *fmt, ...)
+conf_summary_say(struct summary *sm, const char *fmt, ...)
 {
 	char line[1024];
 	va_list ap;
@@ -45,17 +45,18 @@ say(struct summary *sm, const char *fmt, ...)
 }
 
 static void
-say_addresses(struct summary *sm, const struct conf *conf)
+conf_summary_say_addresses(struct summary *sm, const struct conf *conf)
 {
 	if (conf->conf_listen_default) {
-		say(sm, "listens on *:8080, or on the sockets of a service "
-			"manager\n");
+		conf_summary_say(sm,
+		    "listens on *:8080, or on the sockets of a service "
+		    "manager\n");
 		return;
 	}
 	for (size_t i = 0; i < conf->conf_nlisten; i++) {
 		const struct listen_addr *la = &conf->conf_listen[i];
 
-		say(sm, "listens on %s%s%s%s\n",
+		conf_summary_say(sm, "listens on %s%s%s%s\n",
 		    la->la_addr.ss_family == AF_UNIX ? "unix:" : "",
 		    la->la_text, la->la_tls ? " tls" : "",
 		    la->la_proxy ? " proxy" : "");
@@ -64,7 +65,7 @@ say_addresses(struct summary *sm, const struct conf *conf)
 
 /* " (listing, password)", or "" */
 static const char *
-notes(const struct settings *set, char *text, size_t size)
+conf_summary_notes(const struct settings *set, char *text, size_t size)
 {
 	const struct {
 		bool nt_holds;
@@ -90,7 +91,7 @@ notes(const struct settings *set, char *text, size_t size)
 
 /* A prefix or a path with the directory or file that stands for it; a glob with its root. */
 static void
-say_location(
+conf_summary_say_location(
     struct summary *sm, const struct conf *conf, const struct location *loc)
 {
 	const struct settings *set = &loc->loc_set;
@@ -103,33 +104,35 @@ say_location(
 
 	if (len > 0 && root[len - 1] == '/')
 		len--;
-	say(sm, "    %s%s -> %.*s%s%s\n",
+	conf_summary_say(sm, "    %s%s -> %.*s%s%s\n",
 	    loc->loc_kind == LOCATION_EXACT ? "= " : "", loc->loc_path, len,
-	    root, rest, notes(set, text, sizeof(text)));
+	    root, rest, conf_summary_notes(set, text, sizeof(text)));
 }
 
 static void
-say_site(struct summary *sm, const struct conf *conf, const struct site *site)
+conf_summary_say_site(
+    struct summary *sm, const struct conf *conf, const struct site *site)
 {
 	static char slash[] = "/";
 	struct location rest = {.loc_kind = LOCATION_PREFIX, .loc_path = slash};
 	char **name = site->site_names;
 	bool covered = false;
 
-	say(sm, "site \"%s\":", site->site_name);
+	conf_summary_say(sm, "site \"%s\":", site->site_name);
 	for (; name != NULL && *name != NULL; name++)
-		say(sm, " %s", *name);
-	say(sm, "%s\n", site == conf->conf_sites ? " (every other name)" : "");
+		conf_summary_say(sm, " %s", *name);
+	conf_summary_say(
+	    sm, "%s\n", site == conf->conf_sites ? " (every other name)" : "");
 	for (size_t i = 0; i < site->site_nlocations; i++) {
 		const struct location *loc = &site->site_locations[i];
 
 		covered = covered || (loc->loc_kind == LOCATION_PREFIX &&
 					 strcmp(loc->loc_path, "/") == 0);
-		say_location(sm, conf, loc);
+		conf_summary_say_location(sm, conf, loc);
 	}
 	rest.loc_set = site->site_set;
 	if (!covered)
-		say_location(sm, conf, &rest);
+		conf_summary_say_location(sm, conf, &rest);
 }
 
 void
@@ -137,13 +140,15 @@ conf_summary(const struct conf *conf)
 {
 	struct summary sm = {0};
 
-	say_addresses(&sm, conf);
+	conf_summary_say_addresses(&sm, conf);
 	for (size_t i = 0; i < conf->conf_nadmin; i++)
-		say(&sm, "metrics on %s\n", conf->conf_admin[i].la_text);
+		conf_summary_say(
+		    &sm, "metrics on %s\n", conf->conf_admin[i].la_text);
 	if (conf->conf_agent.la_text != NULL)
-		say(&sm, "agent-check on %s\n", conf->conf_agent.la_text);
+		conf_summary_say(
+		    &sm, "agent-check on %s\n", conf->conf_agent.la_text);
 	for (size_t i = 0; i < conf->conf_nsites; i++)
-		say_site(&sm, conf, &conf->conf_sites[i]);
+		conf_summary_say_site(&sm, conf, &conf->conf_sites[i]);
 	if (sm.sm_within)
 		putchar('\n');
 	if (sm.sm_full)

@@ -19,7 +19,7 @@
 
 /* place: "FILE:LINE: ", or empty. */
 static void
-say_at(const char *place, const char *fmt, va_list ap)
+conf_text_say_at(const char *place, const char *fmt, va_list ap)
 {
 	char text[1024];
 
@@ -39,7 +39,7 @@ conf_vsay(
 
 	snprintf(place, sizeof(place), "%s:%d: ", path, line);
 	if (conf->conf_faults++ < FAULTS)
-		say_at(place, fmt, ap);
+		conf_text_say_at(place, fmt, ap);
 }
 
 void
@@ -59,12 +59,12 @@ conf_say_at(struct conf *conf, const char *place, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	if (conf == NULL || conf->conf_faults++ < FAULTS)
-		say_at(place, fmt, ap);
+		conf_text_say_at(place, fmt, ap);
 	va_end(ap);
 }
 
 static int
-read_all(FILE *fp, char **text)
+conf_text_read_all(FILE *fp, char **text)
 {
 	char *grown, *buf = NULL;
 	size_t len = 0, n;
@@ -99,7 +99,7 @@ conf_text_read(const char *path, char **text)
 	fp = text_file_open(path);
 	if (fp == NULL)
 		return -errno;
-	error = read_all(fp, text);
+	error = conf_text_read_all(fp, text);
 	fclose(fp);
 	if (error != 0) {
 		free(*text);
@@ -109,7 +109,7 @@ conf_text_read(const char *path, char **text)
 }
 
 static char *
-blank_line(char *p)
+conf_text_blank_line(char *p)
 {
 	size_t len = strcspn(p, "\n");
 
@@ -119,7 +119,7 @@ blank_line(char *p)
 
 /* NULL if it does not end. */
 static char *
-blank_block(char *p, int *line)
+conf_text_blank_block(char *p, int *line)
 {
 	char *end = strstr(p + 2, "*/");
 
@@ -136,7 +136,7 @@ blank_block(char *p, int *line)
 
 /* Over "${NAME}" or "${NAME:-default}", which may have quotes in it. */
 static char *
-skip_variable(char *p)
+conf_text_skip_variable(char *p)
 {
 	char *end = strchr(p, '}');
 
@@ -145,13 +145,13 @@ skip_variable(char *p)
 
 /* NULL if it does not end. */
 static char *
-skip_string(char *p, int *line)
+conf_text_skip_string(char *p, int *line)
 {
 	char quote = *p++;
 
 	for (; *p != quote; p++) {
 		if (quote == '"' && p[0] == '$' && p[1] == '{')
-			p = skip_variable(p) - 1;
+			p = conf_text_skip_variable(p) - 1;
 		else if (p[0] == '\\' && p[1] != '\0')
 			p++;
 		if (*p == '\0')
@@ -164,7 +164,7 @@ skip_string(char *p, int *line)
 
 /* One word, or one character that is no part of a word. */
 static char *
-skip_word(char *p)
+conf_text_skip_word(char *p)
 {
 	size_t len = strcspn(p, " \t\r\n#\"'={}()+,*");
 
@@ -175,23 +175,23 @@ char *
 conf_text_token(char *p, int *line, const char **what)
 {
 	if (*p == '#' || strncmp(p, "//", 2) == 0)
-		return blank_line(p);
+		return conf_text_blank_line(p);
 	if (strncmp(p, "/*", 2) == 0) {
 		*what = "comment";
-		return blank_block(p, line);
+		return conf_text_blank_block(p, line);
 	}
 	if (*p == '"' || *p == '\'') {
 		*what = "string";
-		return skip_string(p, line);
+		return conf_text_skip_string(p, line);
 	}
 	if (strncmp(p, "${", 2) == 0)
-		return skip_variable(p);
-	return skip_word(p);
+		return conf_text_skip_variable(p);
+	return conf_text_skip_word(p);
 }
 
 /* ${NAME} without a default.  libConfuse makes nothing of one that is not set. */
 static int
-check_variable(const char *p, struct conf_why *why)
+conf_text_check_variable(const char *p, struct conf_why *why)
 {
 	size_t len = strcspn(p + 2, "}:\n");
 	char name[128];
@@ -217,7 +217,8 @@ conf_text_variables(const char *p, size_t len, struct conf_why *why)
 	if (*p == '\'')
 		return 0;
 	for (; p < end; p++) {
-		if (p[0] == '$' && p[1] == '{' && check_variable(p, why) != 0)
+		if (p[0] == '$' && p[1] == '{' &&
+		    conf_text_check_variable(p, why) != 0)
 			return -EINVAL;
 		if (string && *p == '\\')
 			p++;
@@ -230,7 +231,7 @@ conf_text_variables(const char *p, size_t len, struct conf_why *why)
  * the one that ends it begins another string.
  */
 static bool
-lacks_quote(const char *p, const char *end)
+conf_text_lacks_quote(const char *p, const char *end)
 {
 	bool comment = end[0] == '/' && (end[1] == '/' || end[1] == '*');
 
@@ -252,7 +253,7 @@ conf_text_strip(char *text, int *line, struct conf_why *why)
 		end = conf_text_token(p, &now, &what);
 		if (end == NULL)
 			return conf_why(why, -EINVAL, "%s: has no end", what);
-		if (lacks_quote(p, end))
+		if (conf_text_lacks_quote(p, end))
 			return conf_why(why, -EINVAL,
 			    "string: has no end in this line: a quote is "
 			    "missing");

@@ -121,7 +121,7 @@ conf_set_hsts(struct conf_scope *scope, const struct key *key, const char *text,
 
 /* Adds a file's path to a list that several may share. */
 static int
-add_path(struct conf_scope *scope, char ***list, const char *text,
+conf_tls_add_path(struct conf_scope *scope, char ***list, const char *text,
     struct conf_why *why)
 {
 	char *path;
@@ -141,7 +141,8 @@ conf_set_certificate(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
 	(void)key;
-	return add_path(scope, &scope->cs_set->set_certificates, text, why);
+	return conf_tls_add_path(
+	    scope, &scope->cs_set->set_certificates, text, why);
 }
 
 /* Keys belong to the certificates of the same place. */
@@ -158,7 +159,8 @@ conf_set_certificate_key(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
 {
 	(void)key;
-	return add_path(scope, &scope->cs_set->set_certificate_keys, text, why);
+	return conf_tls_add_path(
+	    scope, &scope->cs_set->set_certificate_keys, text, why);
 }
 
 void
@@ -170,7 +172,7 @@ conf_clear_certificate_key(struct conf_scope *scope)
 /* ------------------------------------------------------------ when all is set */
 
 static size_t
-count(char *const *list)
+conf_tls_count(char *const *list)
 {
 	size_t n = 0;
 
@@ -181,7 +183,7 @@ count(char *const *list)
 
 /* Does another site have the same files?  Then they are read once. */
 static const struct site *
-same_files(const struct conf *conf, const struct site *site)
+conf_tls_same_files(const struct conf *conf, const struct site *site)
 {
 	const struct site *other;
 
@@ -196,7 +198,7 @@ same_files(const struct conf *conf, const struct site *site)
 
 /* One before it in the list: OpenSSL has one place for RSA, one for ECDSA. */
 static struct identity *
-same_kind(struct identity *list, const struct identity *id)
+conf_tls_same_kind(struct identity *list, const struct identity *id)
 {
 	while (list != id && EVP_PKEY_get_base_id(list->id_key) !=
 				 EVP_PKEY_get_base_id(id->id_key))
@@ -205,26 +207,26 @@ same_kind(struct identity *list, const struct identity *id)
 }
 
 static int
-load(struct conf *conf, struct site *site, struct conf_why *why)
+conf_tls_load(struct conf *conf, struct site *site, struct conf_why *why)
 {
 	const struct settings *set = &site->site_set;
-	size_t i, nkeys = count(set->set_certificate_keys);
+	size_t i, nkeys = conf_tls_count(set->set_certificate_keys);
 	struct identity **end = &site->site_tls.ts_identities, *other;
 
 	site->site_owns_identities = true;
 	why->why_key = "certificate_key";
-	if (nkeys > count(set->set_certificates))
+	if (nkeys > conf_tls_count(set->set_certificates))
 		return conf_why(why, -EINVAL, "%zu files, certificate has %zu",
-		    nkeys, count(set->set_certificates));
+		    nkeys, conf_tls_count(set->set_certificates));
 	why->why_key = "certificate";
-	for (i = 0; i < count(set->set_certificates); i++) {
-		why->why_after = count(set->set_certificates) - 1 - i;
+	for (i = 0; i < conf_tls_count(set->set_certificates); i++) {
+		why->why_after = conf_tls_count(set->set_certificates) - 1 - i;
 		*end = identity_load(set->set_certificates[i],
 		    i < nkeys ? set->set_certificate_keys[i] : NULL,
 		    why->why_text, sizeof(why->why_text));
 		if (*end == NULL)
 			return -EINVAL;
-		other = same_kind(site->site_tls.ts_identities, *end);
+		other = conf_tls_same_kind(site->site_tls.ts_identities, *end);
 		if (other != NULL)
 			return conf_why(why, -EINVAL,
 			    "%s and %s have keys of the same kind: one site "
@@ -238,7 +240,7 @@ load(struct conf *conf, struct site *site, struct conf_why *why)
 
 /* What is encrypted has to be copied; these are ways to send without that. */
 static int
-check_send_path(
+conf_tls_check_send_path(
     const struct conf *conf, const struct settings *set, struct conf_why *why)
 {
 	static const char *const names[] = {
@@ -264,7 +266,7 @@ conf_complete_scheme(
 	int error;
 
 	why->why_key = "send_path";
-	error = check_send_path(conf, set, why);
+	error = conf_tls_check_send_path(conf, set, why);
 	if (error != 0)
 		return error;
 	if (set->set_security_headers && !set->set_hsts_chosen)
@@ -280,7 +282,7 @@ conf_complete_scheme(
 }
 
 static unsigned
-port_of(const struct listen_addr *la)
+conf_tls_port_of(const struct listen_addr *la)
 {
 	const struct sockaddr_in *in = (const void *)&la->la_addr;
 
@@ -289,11 +291,12 @@ port_of(const struct listen_addr *la)
 }
 
 static void
-set_https_port(struct conf *conf)
+conf_tls_set_https_port(struct conf *conf)
 {
 	for (size_t i = 0; i < conf->conf_nlisten; i++)
 		if (conf->conf_listen[i].la_tls && conf->conf_https_port == 0)
-			conf->conf_https_port = port_of(&conf->conf_listen[i]);
+			conf->conf_https_port =
+			    conf_tls_port_of(&conf->conf_listen[i]);
 }
 
 bool
@@ -308,7 +311,7 @@ conf_has_tls(const struct conf *conf)
 int
 conf_complete_tls(struct conf *conf, struct site *site, struct conf_why *why)
 {
-	const struct site *other = same_files(conf, site);
+	const struct site *other = conf_tls_same_files(conf, site);
 	const struct settings *set = &site->site_set;
 
 	site->site_tls = (struct tls_site){.ts_name = site->site_name,
@@ -332,11 +335,11 @@ conf_complete_tls(struct conf *conf, struct site *site, struct conf_why *why)
 		site->site_tls.ts_identities = other->site_tls.ts_identities;
 		return 0;
 	}
-	return load(conf, site, why);
+	return conf_tls_load(conf, site, why);
 }
 
 static int
-by_file(const void *a, const void *b)
+conf_tls_by_file(const void *a, const void *b)
 {
 	const struct identity *const *one = a, *const *other = b;
 
@@ -345,22 +348,23 @@ by_file(const void *a, const void *b)
 
 /* Sites may name the same file, each for itself. */
 static void
-leave_out_doubles(struct conf *conf)
+conf_tls_leave_out_doubles(struct conf *conf)
 {
 	const struct identity **list = conf->conf_identities;
 	size_t i, n = 1;
 
 	if (conf->conf_nidentities == 0)
 		return;
-	qsort(list, conf->conf_nidentities, sizeof(struct identity *), by_file);
+	qsort(list, conf->conf_nidentities, sizeof(struct identity *),
+	    conf_tls_by_file);
 	for (i = 1; i < conf->conf_nidentities; i++)
-		if (by_file(&list[i], &list[n - 1]) != 0)
+		if (conf_tls_by_file(&list[i], &list[n - 1]) != 0)
 			list[n++] = list[i];
 	conf->conf_nidentities = n;
 }
 
 static int
-list_identities(struct conf *conf, struct conf_why *why)
+conf_tls_list_identities(struct conf *conf, struct conf_why *why)
 {
 	const struct site *site = conf->conf_sites;
 	const struct identity *id;
@@ -374,7 +378,7 @@ list_identities(struct conf *conf, struct conf_why *why)
 		for (id = site->site_tls.ts_identities;
 		     site->site_owns_identities && id != NULL; id = id->id_next)
 			conf->conf_identities[n++] = id;
-	leave_out_doubles(conf);
+	conf_tls_leave_out_doubles(conf);
 	return 0;
 }
 
@@ -383,10 +387,10 @@ conf_check_tls(struct conf *conf, struct conf_why *why)
 {
 	if (!conf_has_tls(conf))
 		return 0;
-	set_https_port(conf);
+	conf_tls_set_https_port(conf);
 	why->why_key = "listen";
 	if (conf->conf_sites[0].site_tls.ts_identities != NULL)
-		return list_identities(conf, why);
+		return conf_tls_list_identities(conf, why);
 	return conf_why(why, -EINVAL,
 	    "site \"%s\": certificate is missing: a listen address has tls, "
 	    "and clients that give no name get this site's",
@@ -401,7 +405,8 @@ conf_identity_place(const struct conf *conf, const struct identity *id)
 
 	for (; site < conf->conf_sites + conf->conf_nsites; site++) {
 		set = &site->site_set;
-		for (size_t n = count(set->set_certificates), i = 0; i < n; i++)
+		for (size_t n = conf_tls_count(set->set_certificates), i = 0;
+		     i < n; i++)
 			if (strcmp(set->set_certificates[i], id->id_file) == 0)
 				return conf_place(
 				    set, "certificate", n - 1 - i);

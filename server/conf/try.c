@@ -11,7 +11,7 @@
 #define MAX_STEPS 16
 
 static bool
-is_status(const char *text)
+conf_try_is_status(const char *text)
 {
 	static const char *const known[] = {"403", "404", "410", "451", "503"};
 
@@ -24,12 +24,12 @@ is_status(const char *text)
 
 /* A file that is named here is served, whatever the request: so it lies below the root. */
 static bool
-is_step(const char *text)
+conf_try_is_step(const char *text)
 {
 	struct str s = {text, strlen(text)};
 	bool own = str_skip(&s, STR("$path"));
 
-	if (is_status(text) || (own && s.s_len == 0) ||
+	if (conf_try_is_status(text) || (own && s.s_len == 0) ||
 	    strcmp(text, "$path/") == 0)
 		return true;
 	if (!own && text[0] != '/')
@@ -41,7 +41,7 @@ is_step(const char *text)
 
 /* As nginx and Caddy write it: in one string. */
 static int
-is_several(const char *text, struct conf_why *why)
+conf_try_is_several(const char *text, struct conf_why *why)
 {
 	char form[160];
 	size_t n = 0, len;
@@ -69,20 +69,20 @@ conf_set_try(struct conf_scope *scope, const struct key *key, const char *text,
 	while (*steps != NULL && (*steps)[n] != NULL)
 		n++;
 	if (strpbrk(text, " \t") != NULL)
-		return is_several(text, why);
-	if (!is_step(text))
+		return conf_try_is_several(text, why);
+	if (!conf_try_is_step(text))
 		return conf_why(why, -EINVAL,
 		    "\"%s\": write \"$path\", \"$path.html\", \"$path/\", "
 		    "\"/FILE\" below the root, \"=404\" (403, 404, 410, 451 or "
 		    "503)",
 		    text);
-	if (n > 0 && is_status((*steps)[n - 1]))
+	if (n > 0 && conf_try_is_status((*steps)[n - 1]))
 		return conf_why(
 		    why, -EINVAL, "nothing is tried after %s", (*steps)[n - 1]);
 	if (n == MAX_STEPS)
 		return conf_why(
 		    why, -E2BIG, "there are more than %d", MAX_STEPS);
-	if (is_status(text))
+	if (conf_try_is_status(text))
 		text += text[0] == '=';
 	if (conf_keep_add(scope->cs_conf, steps, text) != 0)
 		return conf_no_memory(why);

@@ -114,7 +114,7 @@ conf_clear_types(struct conf_scope *scope)
 }
 
 static char *
-joined(char *const *lines)
+conf_types_joined(char *const *lines)
 {
 	size_t len = 1;
 	char *text, *p;
@@ -133,7 +133,7 @@ joined(char *const *lines)
 }
 
 static int
-add_table(struct conf *conf, char **lines, struct mime *mime)
+conf_types_add_table(struct conf *conf, char **lines, struct mime *mime)
 {
 	struct conf_types *grown = reallocarray(
 	    conf->conf_types, conf->conf_ntypes + 1, sizeof(*grown));
@@ -146,9 +146,9 @@ add_table(struct conf *conf, char **lines, struct mime *mime)
 }
 
 static int
-make_table(struct conf *conf, char **lines, struct conf_why *why)
+conf_types_make_table(struct conf *conf, char **lines, struct conf_why *why)
 {
-	char *text = joined(lines);
+	char *text = conf_types_joined(lines);
 	struct mime *mime;
 
 	if (text == NULL)
@@ -157,7 +157,7 @@ make_table(struct conf *conf, char **lines, struct conf_why *why)
 	free(text);
 	if (mime == NULL)
 		return -EINVAL;
-	if (add_table(conf, lines, mime) != 0) {
+	if (conf_types_add_table(conf, lines, mime) != 0) {
 		mime_destroy(&mime);
 		return conf_no_memory(why);
 	}
@@ -178,7 +178,7 @@ conf_complete_types(
 		if (conf->conf_types[i].ct_lines == set->set_types)
 			break;
 	if (i == conf->conf_ntypes)
-		error = make_table(conf, set->set_types, why);
+		error = conf_types_make_table(conf, set->set_types, why);
 	if (error == 0)
 		set->set_mime = conf->conf_types[i].ct_mime;
 	return error;

@@ -17,7 +17,7 @@
 #define NOBODY	 65534 /* where there is no passwd(5) */
 
 static int
-replace(char **field, const char *text, struct conf_why *why)
+conf_user_replace(char **field, const char *text, struct conf_why *why)
 {
 	free(*field);
 	*field = strdup(text);
@@ -26,7 +26,7 @@ replace(char **field, const char *text, struct conf_why *why)
 
 /* The largest number means "no change" to setresuid(2). */
 static bool
-is_id(const char *text, uint64_t *id)
+conf_user_is_id(const char *text, uint64_t *id)
 {
 	return conf_number(text, id) == 0 && *id < UINT32_MAX;
 }
@@ -40,13 +40,14 @@ conf_set_user(struct conf_scope *scope, const struct key *key, const char *text,
 	uint64_t id;
 
 	(void)key;
-	if (pw == NULL && is_id(text, &id))
+	if (pw == NULL && conf_user_is_id(text, &id))
 		pw = getpwuid((uid_t)id);
 	else if (pw == NULL)
 		return conf_why(why, -ENOENT, "there is no user \"%s\"", text);
 	conf->conf_uid = pw != NULL ? pw->pw_uid : (uid_t)id;
 	conf->conf_user_gid = pw != NULL ? pw->pw_gid : NO_GROUP;
-	return replace(&conf->conf_user, pw != NULL ? pw->pw_name : text, why);
+	return conf_user_replace(
+	    &conf->conf_user, pw != NULL ? pw->pw_name : text, why);
 }
 
 int
@@ -58,10 +59,10 @@ conf_set_group(struct conf_scope *scope, const struct key *key,
 	uint64_t id = 0;
 
 	(void)key;
-	if (gr == NULL && !is_id(text, &id))
+	if (gr == NULL && !conf_user_is_id(text, &id))
 		return conf_why(why, -ENOENT, "there is no group \"%s\"", text);
 	conf->conf_gid = gr != NULL ? gr->gr_gid : (gid_t)id;
-	return replace(&conf->conf_group, text, why);
+	return conf_user_replace(&conf->conf_group, text, why);
 }
 
 int
@@ -92,18 +93,18 @@ conf_set_chroot(struct conf_scope *scope, const struct key *key,
 }
 
 static int
-nobody(struct conf *conf, struct conf_why *why)
+conf_user_nobody(struct conf *conf, struct conf_why *why)
 {
 	const struct passwd *pw = getpwnam("nobody");
 
 	conf->conf_uid = pw != NULL ? pw->pw_uid : NOBODY;
 	conf->conf_user_gid = pw != NULL ? pw->pw_gid : NOBODY;
-	return replace(&conf->conf_user, "nobody", why);
+	return conf_user_replace(&conf->conf_user, "nobody", why);
 }
 
 /* The first question is how many there are. */
 static int
-find_groups(struct conf *conf, struct conf_why *why)
+conf_user_find_groups(struct conf *conf, struct conf_why *why)
 {
 	int n = 0;
 
@@ -130,7 +131,7 @@ conf_complete_user(struct conf *conf, struct conf_why *why)
 		return conf_why(why, -EINVAL, "needs user: set user as well");
 	conf->conf_user_chosen = conf->conf_user != NULL;
 	if (conf->conf_user == NULL && geteuid() == 0)
-		error = nobody(conf, why);
+		error = conf_user_nobody(conf, why);
 	if (error != 0 || conf->conf_user == NULL)
 		return error;
 	if (conf->conf_group == NULL)
@@ -139,5 +140,5 @@ conf_complete_user(struct conf *conf, struct conf_why *why)
 		return conf_why(why, -EINVAL,
 		    "user %s has no entry in passwd(5): set group as well",
 		    conf->conf_user);
-	return find_groups(conf, why);
+	return conf_user_find_groups(conf, why);
 }

@@ -37,7 +37,7 @@ conf_no_memory(struct conf_why *why)
 
 /* Digits only: no sign, no space, no base but ten. */
 static int
-digits(const char **text, uint64_t *out)
+conf_value_digits(const char **text, uint64_t *out)
 {
 	const char *p = *text;
 	uint64_t value = 0;
@@ -60,7 +60,7 @@ digits(const char **text, uint64_t *out)
 int
 conf_number(const char *text, uint64_t *out)
 {
-	int error = digits(&text, out);
+	int error = conf_value_digits(&text, out);
 
 	return *text != '\0' ? -EINVAL : error;
 }
@@ -73,7 +73,7 @@ conf_size(const char *text, uint64_t *out)
 	unsigned shift = 0;
 	int error;
 
-	error = digits(&text, out);
+	error = conf_value_digits(&text, out);
 	if (error == -EINVAL)
 		return error;
 	if (*text != '\0') {
@@ -97,7 +97,7 @@ conf_time(const char *text, uint64_t *seconds)
 	} units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400},
 	    {'w', 604800}, {'y', 31536000}};
 	unsigned factor = 0;
-	int error = digits(&text, seconds);
+	int error = conf_value_digits(&text, seconds);
 
 	if (error == -EINVAL)
 		return error;
@@ -116,7 +116,7 @@ conf_time(const char *text, uint64_t *seconds)
 
 /* As conf_size reads it. */
 static void
-size_text(uint64_t value, char *buf, size_t size)
+conf_value_size_text(uint64_t value, char *buf, size_t size)
 {
 	if (value >= G && value % G == 0)
 		snprintf(buf, size, "%lluG", (unsigned long long)(value / G));
@@ -135,8 +135,8 @@ conf_range_text(const struct key *key, char *buf, size_t size)
 
 	buf[0] = '\0';
 	if (key->key_parse == conf_size) {
-		size_text(key->key_min, lo, sizeof(lo));
-		size_text(key->key_max, hi, sizeof(hi));
+		conf_value_size_text(key->key_min, lo, sizeof(lo));
+		conf_value_size_text(key->key_max, hi, sizeof(hi));
 	} else {
 		snprintf(
 		    lo, sizeof(lo), "%llu", (unsigned long long)key->key_min);
@@ -177,7 +177,7 @@ conf_cache(const char *text, enum pw_cache *out)
 }
 
 static bool
-have_ipv6(void)
+conf_value_have_ipv6(void)
 {
 	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -188,7 +188,8 @@ have_ipv6(void)
 }
 
 static void
-address_in6(struct listen_addr *la, const struct in6_addr *addr, in_port_t port)
+conf_value_address_in6(
+    struct listen_addr *la, const struct in6_addr *addr, in_port_t port)
 {
 	struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6};
 
@@ -199,7 +200,8 @@ address_in6(struct listen_addr *la, const struct in6_addr *addr, in_port_t port)
 }
 
 static void
-address_in(struct listen_addr *la, struct in_addr addr, in_port_t port)
+conf_value_address_in(
+    struct listen_addr *la, struct in_addr addr, in_port_t port)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET};
 
@@ -211,7 +213,7 @@ address_in(struct listen_addr *la, struct in_addr addr, in_port_t port)
 
 /* host is "", "*", an IPv4 address, or an IPv6 address in brackets. */
 static int
-address_host(
+conf_value_address_host(
     char *host, in_port_t port, struct listen_addr *la, struct conf_why *why)
 {
 	size_t len = strlen(host);
@@ -219,10 +221,10 @@ address_host(
 	struct in6_addr in6 = in6addr_any;
 
 	if (len == 0 || strcmp(host, "*") == 0) {
-		if (have_ipv6())
-			address_in6(la, &in6, port);
+		if (conf_value_have_ipv6())
+			conf_value_address_in6(la, &in6, port);
 		else
-			address_in(la, in, port);
+			conf_value_address_in(la, in, port);
 		return 0;
 	}
 	if (host[0] == '[' && host[len - 1] == ']') {
@@ -230,20 +232,20 @@ address_host(
 		if (inet_pton(AF_INET6, host + 1, &in6) != 1)
 			return conf_why(
 			    why, -EINVAL, "%s] is not an IPv6 address", host);
-		address_in6(la, &in6, port);
+		conf_value_address_in6(la, &in6, port);
 		return 0;
 	}
 	if (inet_pton(AF_INET, host, &in) != 1)
 		return conf_why(why, -EINVAL,
 		    "%s is not a numeric address (127.0.0.1, [::1] or *)",
 		    host);
-	address_in(la, in, port);
+	conf_value_address_in(la, in, port);
 	return 0;
 }
 
 /* A number alone is a port; the last colon may be one of an IPv6 address. */
 static bool
-without_port(const char *text)
+conf_value_without_port(const char *text)
 {
 	const char *colon = strrchr(text, ':');
 
@@ -254,7 +256,7 @@ without_port(const char *text)
 }
 
 static int
-no_port(const char *text, struct conf_why *why)
+conf_value_has_no_port(const char *text, struct conf_why *why)
 {
 	struct in_addr in;
 	bool usable = (text[0] == '[' && text[strlen(text) - 1] == ']') ||
@@ -276,8 +278,8 @@ conf_address(const char *text, struct listen_addr *la, struct conf_why *why)
 	size_t len = colon != NULL ? (size_t)(colon - text) : 0;
 	uint64_t port;
 
-	if (without_port(text))
-		return no_port(text, why);
+	if (conf_value_without_port(text))
+		return conf_value_has_no_port(text, why);
 	if (strchr(text, ':') != colon && text[0] != '[')
 		return conf_why(
 		    why, -EINVAL, "an IPv6 address needs brackets: [::1]:8080");
@@ -289,7 +291,7 @@ conf_address(const char *text, struct listen_addr *la, struct conf_why *why)
 		return conf_why(why, -EINVAL,
 		    "%s: \"%s\" is not a port (0 to 65535)", text, port_text);
 	memset(la, 0, sizeof(*la));
-	return address_host(host, (in_port_t)port, la, why);
+	return conf_value_address_host(host, (in_port_t)port, la, why);
 }
 
 unsigned

@@ -5,7 +5,7 @@
 
 /* Its number may be another client's before the disk answers. */
 static void
-close_socket(struct conn *c)
+conn_abort_close_socket(struct conn *c)
 {
 	unacked_forget(&c->cn_worker->wk_unacked, &c->cn_unacked);
 	transport_close(&c->cn_transport);
@@ -25,7 +25,7 @@ conn_abort(struct conn *c)
 	transport_cut(&c->cn_transport);
 	/* No thread sends on it for a stream. */
 	if (c->cn_h2 != NULL)
-		close_socket(c);
+		conn_abort_close_socket(c);
 }
 
 /*
@@ -45,7 +45,7 @@ conn_client_stays(struct conn *c)
 
 /* A socket that is closed with unread input resets, and the answer with it. */
 static void
-forget_input(struct conn *c)
+conn_abort_forget_input(struct conn *c)
 {
 	char trash[BUF_SIZE];
 	int n;
@@ -75,8 +75,8 @@ conn_give_up(struct conn *c)
 	if (ours && response_sent(rs) == 0)
 		exchange_503(c->cn_ex);
 	if (ours)
-		forget_input(c);
+		conn_abort_forget_input(c);
 	conn_abort(c);
 	if (ours)
-		close_socket(c);
+		conn_abort_close_socket(c);
 }

@@ -49,7 +49,7 @@ conn_close(struct conn *c)
 
 /* What its socket holds goes with it. */
 static void
-evict(void *arg)
+conn_evict(void *arg)
 {
 	struct conn *c = arg;
 
@@ -62,7 +62,7 @@ evict(void *arg)
 
 /* What it waited for has come. */
 static void
-resume(struct conn *c)
+conn_resume(struct conn *c)
 {
 	if (c->cn_dying)
 		conn_free(c);
@@ -71,39 +71,39 @@ resume(struct conn *c)
 }
 
 static void
-on_resumed(struct exchange *ex)
+conn_on_resumed(struct exchange *ex)
 {
 	struct conn *c = ex->ex_owner;
 
 	if (!c->cn_dying)
 		conn_timer(c, TIMER_NONE);
-	resume(c);
+	conn_resume(c);
 }
 
 /* A step of the handshake. */
 static void
-on_step(struct pw_waiter *w)
+conn_on_step(struct pw_waiter *w)
 {
 	struct conn *c = tls_of_waiter(w)->tl_owner;
 
 	c->cn_shaking = false;
-	resume(c);
+	conn_resume(c);
 }
 
 /* A stream of HTTP/2 goes on; or the last one of a connection that is dying has. */
 static void
-on_session_turn(void *arg)
+conn_on_session_turn(void *arg)
 {
 	struct conn *c = arg;
 
 	if (!c->cn_dying || !conn_http2_waits(c))
-		resume(c);
+		conn_resume(c);
 }
 
 /* ------------------------------------------------------------- the machine */
 
 static enum next
-step(struct conn *c)
+conn_step(struct conn *c)
 {
 	switch (c->cn_state) {
 	case CONN_READ:
@@ -122,7 +122,7 @@ step(struct conn *c)
 	case CONN_PROXY:
 		return conn_proxy(c);
 	case CONN_TLS:
-		return conn_handshake(c, on_step);
+		return conn_handshake(c, conn_on_step);
 	case CONN_HTTP2:
 		return conn_http2(c);
 	}
@@ -130,7 +130,7 @@ step(struct conn *c)
 }
 
 static enum phase
-phase_of_streams(const struct h2 *h2)
+conn_phase_of_streams(const struct h2 *h2)
 {
 	if (h2_is_idle(h2))
 		return PHASE_IDLE;
@@ -138,7 +138,7 @@ phase_of_streams(const struct h2 *h2)
 }
 
 static enum phase
-other_phase(const struct conn *c)
+conn_other_phase(const struct conn *c)
 {
 	switch (c->cn_state) {
 	case CONN_TLS:
@@ -157,7 +157,7 @@ other_phase(const struct conn *c)
 	case CONN_SKIP:
 		return PHASE_BODY;
 	case CONN_HTTP2:
-		return phase_of_streams(c->cn_h2->ch_session);
+		return conn_phase_of_streams(c->cn_h2->ch_session);
 	case CONN_LINGER:
 		break;
 	}
@@ -166,18 +166,18 @@ other_phase(const struct conn *c)
 
 /* Between two requests it is asked most. */
 static inline enum phase
-phase(const struct conn *c)
+conn_phase(const struct conn *c)
 {
 	return c->cn_state == CONN_READ && c->cn_item.it_timer == TIMER_IDLE
 		   ? PHASE_IDLE
-		   : other_phase(c);
+		   : conn_other_phase(c);
 }
 
 static void
-count_phase(struct conn *c)
+conn_count_phase(struct conn *c)
 {
 	_Atomic uint64_t *counts = c->cn_worker->wk_service.svc_stats.sta_phase;
-	enum phase now = phase(c);
+	enum phase now = conn_phase(c);
 
 	if (now == c->cn_item.it_phase)
 		return;
@@ -187,7 +187,7 @@ count_phase(struct conn *c)
 }
 
 static void
-run(struct conn *c)
+conn_run(struct conn *c)
 {
 	enum next next = NEXT_GO;
 	int n;
@@ -196,8 +196,8 @@ run(struct conn *c)
 		return;
 	c->cn_turn_sent = 0;
 	for (n = 0; next == NEXT_GO && n < 2 * REQUESTS_PER_TURN; n++)
-		next = step(c);
-	count_phase(c);
+		next = conn_step(c);
+	conn_count_phase(c);
 	if (worker_may_look(c->cn_worker))
 		worker_look(
 		    c->cn_worker, &c->cn_unacked, c->cn_transport.tr_fd);
@@ -217,7 +217,7 @@ run(struct conn *c)
 
 /* What came together is answered together, but not for ever. */
 static bool
-last(const struct exchange *ex)
+conn_is_last(const struct exchange *ex)
 {
 	const struct conn *c = ex->ex_owner;
 	const struct worker *wk = c->cn_worker;
@@ -227,7 +227,7 @@ last(const struct exchange *ex)
 }
 
 static bool
-send_now(struct exchange *ex, const char *text, size_t len)
+conn_send_now(struct exchange *ex, const char *text, size_t len)
 {
 	struct conn *c = ex->ex_owner;
 
@@ -235,9 +235,11 @@ send_now(struct exchange *ex, const char *text, size_t len)
 }
 
 static const struct conn_ops conn_ops = {
-    .co_exchange = {.resumed = on_resumed, .last = last, .send_now = send_now},
-    .co_turn = on_session_turn,
-    .co_evict = evict};
+    .co_exchange = {.resumed = conn_on_resumed,
+	.last = conn_is_last,
+	.send_now = conn_send_now},
+    .co_turn = conn_on_session_turn,
+    .co_evict = conn_evict};
 
 /*
  * Downloads in their middle take turns; whatever is new goes at once, unless this turn
@@ -245,7 +247,7 @@ static const struct conn_ops conn_ops = {
  * close takes 15 us.
  */
 static void
-on_event(evutil_socket_t fd, short what, void *arg)
+conn_on_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct conn *c = arg;
 
@@ -276,17 +278,17 @@ on_event(evutil_socket_t fd, short what, void *arg)
 	if (c->cn_state == CONN_SEND || worker_late(c->cn_worker))
 		sched_again(&c->cn_worker->wk_sched, &c->cn_item);
 	else
-		run(c);
+		conn_run(c);
 }
 
 /* RFC 9110, 15.5.9: a client that has begun a request is told. */
 static void
-refuse_late(struct conn *c)
+conn_refuse_late(struct conn *c)
 {
 	if (conn_refuse_head(c, 408) == NEXT_CLOSE)
 		conn_close(c);
 	else
-		run(c);
+		conn_run(c);
 }
 
 /*
@@ -294,7 +296,7 @@ refuse_late(struct conn *c)
  * stays in the socket while it is incomplete.
  */
 static void
-end_idle(struct conn *c)
+conn_end_idle(struct conn *c)
 {
 	bool news = c->cn_state == CONN_PROXY
 			? conn_has_news(c)
@@ -303,12 +305,12 @@ end_idle(struct conn *c)
 	if (!news && conn_linger(c) == NEXT_CLOSE)
 		conn_close(c);
 	else
-		run(c);
+		conn_run(c);
 }
 
 /* The last answer is on its way, or has been taken, which is when it begins to be idle. */
 static bool
-more_rest(struct conn *c, enum timer timer)
+conn_extend_rest(struct conn *c, enum timer timer)
 {
 	switch (min_rate_rest(c)) {
 	case REST_SOME:
@@ -328,7 +330,7 @@ more_rest(struct conn *c, enum timer timer)
 }
 
 static bool
-more_time(struct conn *c, enum timer timer)
+conn_extend_time(struct conn *c, enum timer timer)
 {
 	switch (timer) {
 	case TIMER_SEND:
@@ -336,7 +338,7 @@ more_time(struct conn *c, enum timer timer)
 	case TIMER_REST:
 	case TIMER_IDLE:
 	case TIMER_LINGER:
-		return more_rest(c, timer);
+		return conn_extend_rest(c, timer);
 	case TIMER_GRACE:
 		return false;
 	default:
@@ -354,19 +356,19 @@ conn_of(const struct sched_item *it)
 
 /* It waits for a request, or for what comes before. */
 static bool
-is_reading(const struct conn *c)
+conn_is_reading(const struct conn *c)
 {
 	return c->cn_state == CONN_READ || c->cn_state == CONN_PROXY;
 }
 
 static void
-on_turn(struct sched_item *it)
+conn_on_turn(struct sched_item *it)
 {
-	run(conn_of(it));
+	conn_run(conn_of(it));
 }
 
 static void
-handshake_late(struct conn *c)
+conn_handshake_late(struct conn *c)
 {
 	struct stats *sta = &c->cn_worker->wk_service.svc_stats;
 
@@ -376,25 +378,25 @@ handshake_late(struct conn *c)
 }
 
 static void
-on_timeout(struct sched_item *it, enum timer timer)
+conn_on_timeout(struct sched_item *it, enum timer timer)
 {
 	struct conn *c = conn_of(it);
 
 	if (c->cn_state == CONN_TLS)
-		handshake_late(c);
+		conn_handshake_late(c);
 	else if (conn_waits(c))
 		conn_give_up(c);
-	else if (more_time(c, timer))
+	else if (conn_extend_time(c, timer))
 		return;
 	else if (c->cn_state == CONN_HTTP2 && timer != TIMER_SEND) {
 		conn_http2_late(c, timer);
-		run(c);
-	} else if (!is_reading(c))
+		conn_run(c);
+	} else if (!conn_is_reading(c))
 		conn_close(c);
 	else if (c->cn_in.b_len > 0 && c->cn_state == CONN_READ)
-		refuse_late(c);
+		conn_refuse_late(c);
 	else if (c->cn_worker->wk_draining)
-		end_idle(c);
+		conn_end_idle(c);
 	else
 		conn_close(c);
 }
@@ -404,7 +406,7 @@ on_timeout(struct sched_item *it, enum timer timer)
  * (RFC 9112, 9.6).
  */
 static void
-on_drain(struct sched_item *it)
+conn_on_drain(struct sched_item *it)
 {
 	struct conn *c = conn_of(it);
 
@@ -413,19 +415,19 @@ on_drain(struct sched_item *it)
 	if (c->cn_state == CONN_HTTP2)
 		conn_http2_drain(c);
 	else if (c->cn_state == CONN_LINGER ||
-		 (is_reading(c) && c->cn_in.b_len == 0) ||
+		 (conn_is_reading(c) && c->cn_in.b_len == 0) ||
 		 (c->cn_state == CONN_TLS && !conn_shakes(c)))
 		conn_timer(c, TIMER_GRACE);
 }
 
 static void
-on_close(struct sched_item *it)
+conn_on_close(struct sched_item *it)
 {
 	conn_close(conn_of(it));
 }
 
 static uint64_t
-unacked(const struct sched_item *it)
+conn_unacked(const struct sched_item *it)
 {
 	const struct conn *c = conn_of(it);
 
@@ -438,27 +440,28 @@ unacked(const struct sched_item *it)
 }
 
 static enum hoard_progress
-progress(const struct sched_item *it)
+conn_progress(const struct sched_item *it)
 {
 	const struct conn *c = conn_of(it);
 
 	if (c->cn_secure && c->cn_state != CONN_PROXY &&
 	    (c->cn_state != CONN_TLS || conn_shakes(c)))
 		return HOARD_HANDSHAKE;
-	if (c->cn_in.b_len > 0 || (c->cn_state != CONN_TLS && !is_reading(c)))
+	if (c->cn_in.b_len > 0 ||
+	    (c->cn_state != CONN_TLS && !conn_is_reading(c)))
 		return HOARD_PART;
 	return HOARD_SILENT;
 }
 
 static const struct sockaddr *
-peer(const struct sched_item *it)
+conn_peer(const struct sched_item *it)
 {
 	return &conn_of(it)->cn_peer.sa;
 }
 
 /* What the kernel has for it still is forgotten. */
 static void
-on_reclaim(struct sched_item *it)
+conn_on_reclaim(struct sched_item *it)
 {
 	struct conn *c = conn_of(it);
 
@@ -469,7 +472,7 @@ on_reclaim(struct sched_item *it)
 }
 
 static void
-on_oust(struct sched_item *it)
+conn_on_oust(struct sched_item *it)
 {
 	struct conn *c = conn_of(it);
 
@@ -479,7 +482,7 @@ on_oust(struct sched_item *it)
 }
 
 static unsigned
-responses(const struct sched_item *it)
+conn_responses(const struct sched_item *it)
 {
 	const struct conn *c = conn_of(it);
 
@@ -487,39 +490,39 @@ responses(const struct sched_item *it)
 }
 
 static void
-on_evict(struct sched_item *it)
+conn_on_evict(struct sched_item *it)
 {
-	evict(conn_of(it));
+	conn_evict(conn_of(it));
 }
 
 #ifdef PW_DEBUG
 static void
-on_check(const struct sched_item *it)
+conn_on_check(const struct sched_item *it)
 {
 	conn_check(conn_of(it));
 }
 #endif
 
 static const struct sched_ops sched_ops = {
-    .run = on_turn,
-    .timeout = on_timeout,
-    .drain = on_drain,
-    .close = on_close,
-    .unacked = unacked,
-    .progress = progress,
-    .peer = peer,
-    .reclaim = on_reclaim,
-    .oust = on_oust,
-    .responses = responses,
-    .evict = on_evict,
+    .run = conn_on_turn,
+    .timeout = conn_on_timeout,
+    .drain = conn_on_drain,
+    .close = conn_on_close,
+    .unacked = conn_unacked,
+    .progress = conn_progress,
+    .peer = conn_peer,
+    .reclaim = conn_on_reclaim,
+    .oust = conn_on_oust,
+    .responses = conn_responses,
+    .evict = conn_on_evict,
 #ifdef PW_DEBUG
-    .check = on_check,
+    .check = conn_on_check,
 #endif
 };
 
 /* What comes first on a connection from there.  False: no memory. */
 static bool
-set_state(struct conn *c, const struct listening *ls)
+conn_set_state(struct conn *c, const struct listening *ls)
 {
 	c->cn_secure = ls->ls_secure;
 	c->cn_state = CONN_PROXY;
@@ -548,14 +551,15 @@ conn_create(struct listening *ls, int fd, const struct sockaddr *peer,
 	memcpy(&c->cn_peer, peer, sizeof(c->cn_peer));
 	conn_know_peer(c);
 	event_assign(&c->cn_event, wk->wk_base, fd,
-	    EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, c);
-	if (!set_state(c, ls) || event_add(&c->cn_event, NULL) != 0) {
+	    EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, conn_on_event,
+	    c);
+	if (!conn_set_state(c, ls) || event_add(&c->cn_event, NULL) != 0) {
 		limits_leave(wk->wk_clients, client);
 		transport_destroy(&c->cn_transport);
 		free(c);
 		return;
 	}
-	c->cn_item.it_phase = phase(c);
+	c->cn_item.it_phase = conn_phase(c);
 	worker_added(wk, &c->cn_item);
 	conn_patience(c, TIMER_HEAD);
 }

@@ -11,7 +11,8 @@
 /* ------------------------------------------------------------------ requests */
 
 static bool
-match(const struct conn *c, struct str in, uint64_t now, struct known *kn)
+fast_path_match(
+    const struct conn *c, struct str in, uint64_t now, struct known *kn)
 {
 	return known_find(&c->cn_worker->wk_service, &c->cn_known_header,
 	    c->cn_secure, in, now, kn);
@@ -20,7 +21,8 @@ match(const struct conn *c, struct str in, uint64_t now, struct known *kn)
 /* Those at the front of the input, until their answers are enough for one turn; not the last
  * one of max_requests: its answer says so. */
 static int
-match_all(struct conn *c, uint64_t now, struct known matches[static TOGETHER])
+fast_path_match_all(
+    struct conn *c, uint64_t now, struct known matches[static TOGETHER])
 {
 	struct str in = {c->cn_in.b_data, c->cn_in.b_len};
 	uint64_t bytes = c->cn_turn_sent;
@@ -28,7 +30,7 @@ match_all(struct conn *c, uint64_t now, struct known matches[static TOGETHER])
 	int n = 0, most = left > TOGETHER ? TOGETHER : (int)left - 1;
 
 	while (n < most && bytes <= RESPONSE_SHARE &&
-	       match(c, in, now, &matches[n])) {
+	       fast_path_match(c, in, now, &matches[n])) {
 		in.s_ptr += matches[n].kn_len;
 		in.s_len -= matches[n].kn_len;
 		bytes += matches[n].kn_answer->ha_len;
@@ -40,7 +42,7 @@ match_all(struct conn *c, uint64_t now, struct known matches[static TOGETHER])
 /* ------------------------------------------------------------------- answers */
 
 static long
-send_all(struct conn *c, const struct known *matches, int n)
+fast_path_send_all(struct conn *c, const struct known *matches, int n)
 {
 	struct iovec iov[TOGETHER];
 	const struct cached_response *ha = matches[0].kn_answer;
@@ -58,7 +60,7 @@ send_all(struct conn *c, const struct known *matches, int n)
 
 /* As exchange_client. */
 static const struct sockaddr *
-client_of(const struct conn *c, const struct cached_header *fl)
+fast_path_client_of(const struct conn *c, const struct cached_header *fl)
 {
 	return c->cn_proxied && fl->fl_client.sa.sa_family != AF_UNSPEC
 		   ? &fl->fl_client.sa
@@ -66,12 +68,12 @@ client_of(const struct conn *c, const struct cached_header *fl)
 }
 
 static void
-record(struct conn *c, const struct known *kn, uint64_t duration)
+fast_path_record(struct conn *c, const struct known *kn, uint64_t duration)
 {
 	const struct cached_response *ha = kn->kn_answer;
 	const struct cached_header *fl = kn->kn_fields;
 	struct log_record rec = {
-	    .rec_peer = client_of(c, fl),
+	    .rec_peer = fast_path_client_of(c, fl),
 	    .rec_time = c->cn_worker->wk_service.svc_time,
 	    .rec_line = {kn->kn_begin, kn->kn_line},
 	    .rec_status = 200,
@@ -89,8 +91,8 @@ record(struct conn *c, const struct known *kn, uint64_t duration)
 
 /* Counts and logs those that went out whole; returns how many. */
 static int
-account(struct conn *c, const struct known *matches, int n, uint64_t since,
-    size_t *sent)
+fast_path_account(struct conn *c, const struct known *matches, int n,
+    uint64_t since, size_t *sent)
 {
 	struct stats *sta = &c->cn_worker->wk_service.svc_stats;
 	const struct conf *conf = c->cn_worker->wk_service.svc_conf;
@@ -106,7 +108,7 @@ account(struct conn *c, const struct known *matches, int n, uint64_t since,
 		whole += len;
 		known_asked(&c->cn_worker->wk_service, &matches[i], since);
 		if (log && conf_logs(conf, matches[i].kn_target, 200))
-			record(c, &matches[i], duration);
+			fast_path_record(c, &matches[i], duration);
 	}
 	stat_add(&sta->sta_status[200 - STATS_STATUS], (uint64_t)i);
 	stat_add(&sta->sta_hot, (uint64_t)i);
@@ -120,7 +122,8 @@ account(struct conn *c, const struct known *matches, int n, uint64_t since,
 
 /* The rest of an answer is sent as every other, and so is what the socket says. */
 static enum fast_path
-go_on(struct conn *c, const struct known *kn, uint64_t since, size_t sent)
+fast_path_go_on(
+    struct conn *c, const struct known *kn, uint64_t since, size_t sent)
 {
 	const char *begin = c->cn_in.b_data, *block = begin + kn->kn_line + 2;
 	const struct cached_header *fl = kn->kn_fields;
@@ -162,12 +165,12 @@ fast_path_run(struct conn *c)
 	    c->cn_worker->wk_service.svc_hot == NULL)
 		return FAST_PATH_NONE;
 	now = clock_now();
-	n = match_all(c, now, matches);
+	n = fast_path_match_all(c, now, matches);
 	if (n == 0)
 		return FAST_PATH_NONE;
-	result = send_all(c, matches, n);
+	result = fast_path_send_all(c, matches, n);
 	sent = result > 0 ? (size_t)result : 0;
-	whole = account(c, matches, n, now, &sent);
+	whole = fast_path_account(c, matches, n, now, &sent);
 	for (i = 0; i < whole; i++)
 		gone += matches[i].kn_len;
 	buf_consume(&c->cn_in, gone);
@@ -175,5 +178,5 @@ fast_path_run(struct conn *c)
 		return FAST_PATH_SENT;
 	if (whole > 0 && sent == 0)
 		return FAST_PATH_SENT;
-	return go_on(c, &matches[whole], now, sent);
+	return fast_path_go_on(c, &matches[whole], now, sent);
 }

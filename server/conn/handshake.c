@@ -29,22 +29,22 @@ conn_shakes(const struct conn *c)
 }
 
 static void
-count(struct conn *c, enum handshake_end end)
+conn_handshake_count(struct conn *c, enum handshake_end end)
 {
 	stat_add(&c->cn_worker->wk_service.svc_stats.sta_handshakes[end], 1);
 }
 
 /* Too many wait, or memory is short: this one costs nothing more. */
 static enum next
-refuse(struct conn *c)
+conn_handshake_refuse(struct conn *c)
 {
-	count(c, HANDSHAKE_BUSY);
+	conn_handshake_count(c, HANDSHAKE_BUSY);
 	transport_forget(&c->cn_transport);
 	return NEXT_CLOSE;
 }
 
 static enum next
-compute(struct conn *c, void (*done)(struct pw_waiter *))
+conn_handshake_compute(struct conn *c, void (*done)(struct pw_waiter *))
 {
 	struct worker *wk = c->cn_worker;
 	struct tls *tl = c->cn_transport.tr_tls;
@@ -56,7 +56,7 @@ compute(struct conn *c, void (*done)(struct pw_waiter *))
 	if (!handshaker_submit(wk->wk_handshaker, wk->wk_service.svc_loop,
 		&tl->tl_handshake,
 		client_network(client, client_levels(client) - 1)))
-		return refuse(c);
+		return conn_handshake_refuse(c);
 	/* From here on tl is the thread's. */
 	c->cn_shaking = true;
 	/* At the end of the server one that has begun has its time. */
@@ -66,7 +66,7 @@ compute(struct conn *c, void (*done)(struct pw_waiter *))
 }
 
 static enum next
-compute_here(struct conn *c)
+conn_handshake_compute_here(struct conn *c)
 {
 	tls_step(c->cn_transport.tr_tls);
 	return NEXT_GO;
@@ -74,9 +74,9 @@ compute_here(struct conn *c)
 
 /* It reads as much as it can make sense of: an answer in plain text. */
 static enum next
-answer_plain(struct conn *c)
+conn_handshake_answer_plain(struct conn *c)
 {
-	count(c, HANDSHAKE_PLAIN);
+	conn_handshake_count(c, HANDSHAKE_PLAIN);
 	transport_stop_tls(&c->cn_transport);
 	c->cn_secure = false;
 	conn_timer(c, TIMER_NONE);
@@ -89,11 +89,12 @@ answer_plain(struct conn *c)
 }
 
 static enum next
-begin_requests(struct conn *c)
+conn_handshake_begin_requests(struct conn *c)
 {
 	const struct tls *tl = c->cn_transport.tr_tls;
 
-	count(c, tls_is_resumed(tl) ? HANDSHAKE_RESUMED : HANDSHAKE_FULL);
+	conn_handshake_count(
+	    c, tls_is_resumed(tl) ? HANDSHAKE_RESUMED : HANDSHAKE_FULL);
 	pw_histogram_add(&c->cn_worker->wk_service.svc_stats.sta_handshake_time,
 	    tl->tl_log.lt_handshake);
 	transport_tls_opened(&c->cn_transport);
@@ -106,7 +107,7 @@ begin_requests(struct conn *c)
 
 /* The client reads why: an alert was sent. */
 static enum next
-fail(struct conn *c)
+conn_handshake_fail(struct conn *c)
 {
 	static const enum handshake_end ends[TLS_FAILURES] = {
 	    [TLS_FAILURE_ALERT] = HANDSHAKE_ALERT,
@@ -117,7 +118,7 @@ fail(struct conn *c)
 	    [TLS_FAILURE_OURS] = HANDSHAKE_INTERNAL,
 	};
 
-	count(c, ends[c->cn_transport.tr_tls->tl_failure]);
+	conn_handshake_count(c, ends[c->cn_transport.tr_tls->tl_failure]);
 	return conn_linger(c);
 }
 
@@ -127,22 +128,22 @@ conn_handshake(struct conn *c, void (*done)(struct pw_waiter *))
 	const struct tls *tl = c->cn_transport.tr_tls;
 
 	if (tl->tl_state == TLS_OPEN)
-		return begin_requests(c);
+		return conn_handshake_begin_requests(c);
 	if (tl->tl_state == TLS_FAILED)
-		return fail(c);
+		return conn_handshake_fail(c);
 	switch (tls_awaits(tl)) {
 	case 0:
 		if (tl->tl_state == TLS_HELLO && conn_lacks_memory(c))
-			return refuse(c);
-		return tls_step_is_short(tl) ? compute_here(c)
-					     : compute(c, done);
+			return conn_handshake_refuse(c);
+		return tls_step_is_short(tl) ? conn_handshake_compute_here(c)
+					     : conn_handshake_compute(c, done);
 	case -EAGAIN:
 		return NEXT_WAIT;
 	case -EPROTO:
-		return answer_plain(c);
+		return conn_handshake_answer_plain(c);
 	default:
 		if (tl->tl_state != TLS_HELLO)
-			count(c, HANDSHAKE_CLOSED);
+			conn_handshake_count(c, HANDSHAKE_CLOSED);
 		return NEXT_CLOSE;
 	}
 }

@@ -24,7 +24,7 @@ _Static_assert(GIVEN >= H2_ROOM, "h2_gather wants more");
  * call, to send or to receive.
  */
 static bool
-is_drained(const struct conn *c)
+conn_http2_is_drained(const struct conn *c)
 {
 	const struct conn_http2 *ch = c->cn_h2;
 
@@ -34,7 +34,7 @@ is_drained(const struct conn *c)
 
 /* NEXT_GO: there may be more. */
 static enum next
-read_frames(struct conn *c)
+conn_http2_read_frames(struct conn *c)
 {
 	char data[RECEIVED];
 	enum next next = NEXT_GO;
@@ -48,7 +48,7 @@ read_frames(struct conn *c)
 			return NEXT_WAIT;
 		if (c->cn_h2->ch_in != NULL)
 			return next == NEXT_CLOSE ? next : NEXT_WAIT;
-		if (next == NEXT_GO && is_drained(c)) {
+		if (next == NEXT_GO && conn_http2_is_drained(c)) {
 			c->cn_readable = false;
 			return NEXT_WAIT;
 		}
@@ -60,7 +60,7 @@ read_frames(struct conn *c)
 
 /* What was not taken comes first the next time. */
 static bool
-keep(struct conn_http2 *ch, const char *data, size_t len)
+conn_http2_keep(struct conn_http2 *ch, const char *data, size_t len)
 {
 	ch->ch_rest = malloc(len);
 	if (ch->ch_rest == NULL)
@@ -72,7 +72,7 @@ keep(struct conn_http2 *ch, const char *data, size_t len)
 }
 
 static void
-forget_rest(struct conn_http2 *ch)
+conn_http2_forget_rest(struct conn_http2 *ch)
 {
 	free(ch->ch_rest);
 	ch->ch_rest = NULL;
@@ -81,7 +81,7 @@ forget_rest(struct conn_http2 *ch)
 
 /* Bytes that were taken: all, or less if it is full; or -errno. */
 static long
-send_some(struct conn *c, const char *data, size_t len)
+conn_http2_send_some(struct conn *c, const char *data, size_t len)
 {
 	size_t sent = 0;
 	long n;
@@ -99,7 +99,7 @@ send_some(struct conn *c, const char *data, size_t len)
 }
 
 static enum next
-full(struct conn *c)
+conn_http2_full(struct conn *c)
 {
 	c->cn_writable = false;
 	return min_rate_full(c) ? NEXT_WAIT : NEXT_CLOSE;
@@ -107,25 +107,26 @@ full(struct conn *c)
 
 /* NEXT_GO: there is none any more. */
 static enum next
-send_rest(struct conn *c)
+conn_http2_send_rest(struct conn *c)
 {
 	struct conn_http2 *ch = c->cn_h2;
 	long n;
 
 	if (ch->ch_rest == NULL)
 		return NEXT_GO;
-	n = send_some(c, ch->ch_rest + ch->ch_at, ch->ch_len - ch->ch_at);
+	n = conn_http2_send_some(
+	    c, ch->ch_rest + ch->ch_at, ch->ch_len - ch->ch_at);
 	if (n < 0)
 		return NEXT_CLOSE;
 	ch->ch_at += (size_t)n;
 	if (ch->ch_at < ch->ch_len)
-		return full(c);
-	forget_rest(ch);
+		return conn_http2_full(c);
+	conn_http2_forget_rest(ch);
 	return NEXT_GO;
 }
 
 static enum next
-send_new(struct conn *c)
+conn_http2_send_new(struct conn *c)
 {
 	struct conn_http2 *ch = c->cn_h2;
 	char data[GIVEN];
@@ -136,38 +137,40 @@ send_new(struct conn *c)
 
 	if (len == 0)
 		return NEXT_WAIT;
-	n = send_some(c, data, len);
+	n = conn_http2_send_some(c, data, len);
 	if (n < 0)
 		return NEXT_CLOSE;
 	if ((size_t)n == len)
 		return h2_wants_room(ch->ch_session) ? NEXT_AGAIN : NEXT_WAIT;
-	return keep(ch, data + n, len - (size_t)n) ? full(c) : NEXT_CLOSE;
+	return conn_http2_keep(ch, data + n, len - (size_t)n)
+		   ? conn_http2_full(c)
+		   : NEXT_CLOSE;
 }
 
 static enum next
-send_frames(struct conn *c)
+conn_http2_send_frames(struct conn *c)
 {
 	enum next next;
 
 	if (!c->cn_writable)
 		return NEXT_WAIT;
 	conn_bound(c);
-	next = send_rest(c);
-	return next == NEXT_GO ? send_new(c) : next;
+	next = conn_http2_send_rest(c);
+	return next == NEXT_GO ? conn_http2_send_new(c) : next;
 }
 
 /* -------------------------------------------------------------------- steps */
 
 /* All was said. */
 static enum next
-end(struct conn *c)
+conn_http2_end(struct conn *c)
 {
 	h2_stop(c->cn_h2->ch_session);
 	return conn_linger(c);
 }
 
 static void
-set_timer(struct conn *c)
+conn_http2_set_timer(struct conn *c)
 {
 	const struct h2 *h2 = c->cn_h2->ch_session;
 	enum timer timer = c->cn_item.it_timer;
@@ -185,7 +188,7 @@ set_timer(struct conn *c)
 
 /* Where its timer waits for something else, or begins again and again, the grace ends all the same. */
 static void
-end_grace(struct conn *c)
+conn_http2_end_grace(struct conn *c)
 {
 	const struct worker *wk = c->cn_worker;
 
@@ -198,7 +201,7 @@ end_grace(struct conn *c)
  * are read, and their answers sent where that was possible.  Returns true if it is queued.
  */
 static bool
-tell_drain(struct conn *c)
+conn_http2_tell_drain(struct conn *c)
 {
 	struct conn_http2 *ch = c->cn_h2;
 
@@ -214,7 +217,7 @@ tell_drain(struct conn *c)
  * not begun, since their heads would take memory.  Returns true if another turn is needed.
  */
 static bool
-run_streams(struct conn *c)
+conn_http2_run_streams(struct conn *c)
 {
 	struct conn_http2 *ch = c->cn_h2;
 	bool more = false;
@@ -236,25 +239,26 @@ enum next
 conn_http2(struct conn *c)
 {
 	struct conn_http2 *ch = c->cn_h2;
-	enum next came = read_frames(c), went;
+	enum next came = conn_http2_read_frames(c), went;
 	bool more;
 
 	if (came == NEXT_CLOSE)
 		return NEXT_CLOSE;
 	/* One with a stream is not idle: a lookup may end those that are. */
-	set_timer(c);
-	end_grace(c);
-	more = run_streams(c);
-	went = send_frames(c);
+	conn_http2_set_timer(c);
+	conn_http2_end_grace(c);
+	more = conn_http2_run_streams(c);
+	went = conn_http2_send_frames(c);
 	if (went == NEXT_CLOSE)
 		return NEXT_CLOSE;
 	if (ch->ch_rest == NULL && h2_is_over(ch->ch_session))
-		return end(c);
-	set_timer(c);
+		return conn_http2_end(c);
+	conn_http2_set_timer(c);
 	if (came == NEXT_GO || conn_http2_may_go_on(c))
 		return NEXT_AGAIN;
-	return tell_drain(c) || more || went == NEXT_AGAIN ? NEXT_AGAIN
-							   : NEXT_WAIT;
+	return conn_http2_tell_drain(c) || more || went == NEXT_AGAIN
+		   ? NEXT_AGAIN
+		   : NEXT_WAIT;
 }
 
 /* ---------------------------------------------------------------------- end */
@@ -283,23 +287,23 @@ conn_http2_drain(struct conn *c)
 
 /* False: there is no room. */
 static bool
-send_last(struct conn *c)
+conn_http2_send_last(struct conn *c)
 {
 	char data[H2_ROOM];
 	size_t len = h2_gather(c->cn_h2->ch_session, data, sizeof(data));
 
-	return len == 0 || send_some(c, data, len) == (long)len;
+	return len == 0 || conn_http2_send_some(c, data, len) == (long)len;
 }
 
 static bool
-refuse_more(struct conn *c)
+conn_http2_refuse_more(struct conn *c)
 {
 	struct h2 *h2 = c->cn_h2->ch_session;
 
 	if (c->cn_hup || h2_is_over(h2))
 		return true;
 	h2_refuse(h2);
-	return send_last(c);
+	return conn_http2_send_last(c);
 }
 
 bool
@@ -308,15 +312,15 @@ conn_http2_say_calm(struct conn *c)
 	if (c->cn_h2->ch_rest != NULL)
 		return false;
 	h2_fail(c->cn_h2->ch_session, NGHTTP2_ENHANCE_YOUR_CALM);
-	return send_last(c);
+	return conn_http2_send_last(c);
 }
 
 /* The client hears which of its requests were not answered; an answer that is cut has no end. */
 static void
-say_end(struct conn *c)
+conn_http2_say_end(struct conn *c)
 {
 	if (c->cn_h2->ch_rest == NULL && h2_is_idle(c->cn_h2->ch_session) &&
-	    refuse_more(c))
+	    conn_http2_refuse_more(c))
 		transport_say_end(&c->cn_transport);
 }
 
@@ -327,7 +331,7 @@ conn_http2_stop(struct conn *c)
 
 	if (ch->ch_session->h2_stopped)
 		return;
-	say_end(c);
+	conn_http2_say_end(c);
 	h2_stop(ch->ch_session);
 }
 
@@ -337,7 +341,7 @@ conn_http2_free(struct conn *c)
 	if (c->cn_h2 == NULL)
 		return;
 	h2_destroy(&c->cn_h2->ch_session);
-	forget_rest(c->cn_h2);
+	conn_http2_forget_rest(c->cn_h2);
 	free(c->cn_h2->ch_in);
 	free(c->cn_h2);
 	c->cn_h2 = NULL;

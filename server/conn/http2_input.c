@@ -30,7 +30,7 @@ conn_http2_give(struct conn *c, const char *data, size_t len)
 }
 
 static void
-forget_in(struct conn_http2 *ch)
+conn_http2_input_forget_in(struct conn_http2 *ch)
 {
 	free(ch->ch_in);
 	ch->ch_in = NULL;
@@ -48,12 +48,12 @@ conn_http2_go_on(struct conn *c)
 		return false;
 	if (!h2_receive(ch->ch_session, ch->ch_in + ch->ch_in_at,
 		ch->ch_in_len - ch->ch_in_at, &taken)) {
-		forget_in(ch);
+		conn_http2_input_forget_in(ch);
 		return false;
 	}
 	ch->ch_in_at += taken;
 	if (ch->ch_in_at < ch->ch_in_len)
 		return false;
-	forget_in(ch);
+	conn_http2_input_forget_in(ch);
 	return true;
 }

@@ -10,10 +10,10 @@
 #include "server/conn/http2.h"
 #include "server/content/autoindex_stream.h"
 
-#define RULE(c, holds)                               \
-	do {                                         \
-		if (!(holds))                        \
-			broken(c, __LINE__, #holds); \
+#define RULE(c, holds)                                               \
+	do {                                                         \
+		if (!(holds))                                        \
+			conn_invariants_broken(c, __LINE__, #holds); \
 	} while (0)
 
 static const char *const states[] = {[CONN_PROXY] = "proxy",
@@ -35,7 +35,7 @@ static const char *const timers[TIMERS] = {[TIMER_NONE] = "none",
     [TIMER_GRACE] = "grace"};
 
 static void
-print(const struct conn *c)
+conn_invariants_print(const struct conn *c)
 {
 	fprintf(stderr,
 	    "connection: state %s, timer %s, phase %d, fd %d,%s%s%s%s%s%s%s "
@@ -51,16 +51,16 @@ print(const struct conn *c)
 }
 
 static void
-broken(const struct conn *c, int line, const char *rule)
+conn_invariants_broken(const struct conn *c, int line, const char *rule)
 {
 	fprintf(stderr, "invariants.c:%d: check failed: %s\n", line, rule);
-	print(c);
+	conn_invariants_print(c);
 	abort();
 }
 
 /* Exactly one thing of its exchange is to come back. */
 static int
-pending(const struct conn *c)
+conn_invariants_pending(const struct conn *c)
 {
 	const struct response *rs = &c->cn_ex->ex_response;
 
@@ -71,7 +71,7 @@ pending(const struct conn *c)
 }
 
 static void
-check_shaking(const struct conn *c)
+conn_invariants_check_shaking(const struct conn *c)
 {
 	RULE(c, c->cn_state == CONN_TLS && c->cn_ex == NULL);
 	RULE(c, c->cn_transport.tr_tls != NULL);
@@ -82,15 +82,15 @@ check_shaking(const struct conn *c)
 }
 
 static void
-check_waiting(const struct conn *c)
+conn_invariants_check_waiting(const struct conn *c)
 {
 	if (c->cn_shaking) {
-		check_shaking(c);
+		conn_invariants_check_shaking(c);
 		return;
 	}
 	RULE(c, c->cn_state == CONN_LOOKUP || c->cn_state == CONN_SEND);
 	RULE(c, c->cn_ex != NULL);
-	RULE(c, pending(c) == 1);
+	RULE(c, conn_invariants_pending(c) == 1);
 	RULE(c, !c->cn_item.it_queued);
 	RULE(c, c->cn_item.it_phase == PHASE_DISK);
 	RULE(c, c->cn_ex->ex_pace.pc_since == 0);
@@ -104,7 +104,7 @@ check_waiting(const struct conn *c)
 }
 
 static void
-check_read(const struct conn *c)
+conn_invariants_check_read(const struct conn *c)
 {
 	RULE(c, c->cn_ex == NULL);
 	RULE(c, body_ended(&c->cn_body));
@@ -122,7 +122,7 @@ check_read(const struct conn *c)
 }
 
 static void
-check_send(const struct conn *c)
+conn_invariants_check_send(const struct conn *c)
 {
 	const struct response *rs = &c->cn_ex->ex_response;
 
@@ -143,7 +143,7 @@ check_send(const struct conn *c)
 }
 
 static void
-check_http2(const struct conn *c)
+conn_invariants_check_http2(const struct conn *c)
 {
 	const struct conn_http2 *ch = c->cn_h2;
 
@@ -168,7 +168,7 @@ check_http2(const struct conn *c)
 }
 
 static void
-check_state(const struct conn *c)
+conn_invariants_check_state(const struct conn *c)
 {
 	switch (c->cn_state) {
 	case CONN_TLS:
@@ -190,14 +190,14 @@ check_state(const struct conn *c)
 		RULE(c, c->cn_item.it_phase == PHASE_HEAD);
 		break;
 	case CONN_READ:
-		check_read(c);
+		conn_invariants_check_read(c);
 		break;
 	case CONN_LOOKUP:
 		/* It has ended; the next turn goes on with it. */
 		RULE(c, c->cn_item.it_queued);
 		break;
 	case CONN_SEND:
-		check_send(c);
+		conn_invariants_check_send(c);
 		break;
 	case CONN_SKIP:
 		RULE(c, c->cn_ex == NULL && !body_ended(&c->cn_body));
@@ -205,7 +205,7 @@ check_state(const struct conn *c)
 		RULE(c, c->cn_item.it_phase == PHASE_BODY);
 		break;
 	case CONN_HTTP2:
-		check_http2(c);
+		conn_invariants_check_http2(c);
 		break;
 	case CONN_LINGER:
 		RULE(c, c->cn_ex == NULL && c->cn_in.b_data == NULL);
@@ -237,9 +237,9 @@ conn_check(const struct conn *c)
 			!conf_trusts(wk->wk_service.svc_conf, &c->cn_peer.sa) &&
 			c->cn_peer.sa.sa_family != AF_UNIX));
 	if (conn_waits(c))
-		check_waiting(c);
+		conn_invariants_check_waiting(c);
 	else if (!c->cn_dying || c->cn_state == CONN_HTTP2)
-		check_state(c);
+		conn_invariants_check_state(c);
 }
 #else
 typedef int conn_check_is_empty; /* ISO C wants something here */

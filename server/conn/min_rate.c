@@ -13,7 +13,7 @@
  * difference between two of them means something.
  */
 static int64_t
-taken(const struct conn *c)
+min_rate_taken(const struct conn *c)
 {
 	uint64_t given = c->cn_h2 != NULL
 			     ? c->cn_h2->ch_given
@@ -23,16 +23,16 @@ taken(const struct conn *c)
 }
 
 static struct pace *
-pace_of(const struct conn *c)
+min_rate_pace_of(const struct conn *c)
 {
 	return c->cn_h2 != NULL ? &c->cn_h2->ch_pace : &c->cn_ex->ex_pace;
 }
 
 /* What goes beyond its timer a loop that was held up has taken. */
 static void
-stop(struct conn *c)
+min_rate_stop(struct conn *c)
 {
-	struct pace *pc = pace_of(c);
+	struct pace *pc = min_rate_pace_of(c);
 	uint64_t us = clock_now() - pc->pc_since;
 	uint64_t most = c->cn_worker->wk_sched.sc_timeouts[TIMER_SEND];
 
@@ -43,13 +43,13 @@ stop(struct conn *c)
 void
 min_rate_room(struct conn *c)
 {
-	stop(c);
+	min_rate_stop(c);
 	conn_timer(c, TIMER_NONE);
 }
 
 /* Bytes that min_send_rate asks for in so many microseconds. */
 static int64_t
-least(const struct conn *c, uint64_t us)
+min_rate_least(const struct conn *c, uint64_t us)
 {
 	uint64_t rate = c->cn_worker->wk_service.svc_conf->conf_min_send_rate;
 
@@ -58,9 +58,9 @@ least(const struct conn *c, uint64_t us)
 
 /* Of all that it took since the period's begin, over the time of it that counts. */
 static bool
-too_slow(struct conn *c, int64_t now)
+min_rate_too_slow(struct conn *c, int64_t now)
 {
-	struct pace *pc = pace_of(c);
+	struct pace *pc = min_rate_pace_of(c);
 	uint64_t us = pc->pc_full;
 	int64_t n = now - pc->pc_begin;
 
@@ -68,12 +68,12 @@ too_slow(struct conn *c, int64_t now)
 		return false;
 	pc->pc_full = 0;
 	pc->pc_begin = now;
-	return n < least(c, us);
+	return n < min_rate_least(c, us);
 }
 
 /* What lies in its socket would stay as long as the client asks for a byte now and then. */
 static void
-lost(struct conn *c, bool nothing)
+min_rate_give_up(struct conn *c, bool nothing)
 {
 	struct stats *sta = &c->cn_worker->wk_service.svc_stats;
 
@@ -84,55 +84,55 @@ lost(struct conn *c, bool nothing)
 }
 
 static void
-arm(struct conn *c)
+min_rate_arm(struct conn *c)
 {
 	struct worker *wk = c->cn_worker;
 
 	conn_timer(c, TIMER_SEND);
-	pace_of(c)->pc_since =
+	min_rate_pace_of(c)->pc_since =
 	    c->cn_item.it_deadline - wk->wk_sched.sc_timeouts[TIMER_SEND];
 }
 
 bool
 min_rate_full(struct conn *c)
 {
-	struct pace *pc = pace_of(c);
+	struct pace *pc = min_rate_pace_of(c);
 
-	pc->pc_last = taken(c);
+	pc->pc_last = min_rate_taken(c);
 	if (!pc->pc_begun)
 		pc->pc_begin = pc->pc_last;
 	pc->pc_begun = true;
-	if (too_slow(c, pc->pc_last)) {
-		lost(c, false);
+	if (min_rate_too_slow(c, pc->pc_last)) {
+		min_rate_give_up(c, false);
 		return false;
 	}
-	arm(c);
+	min_rate_arm(c);
 	return true;
 }
 
 bool
 min_rate_late(struct conn *c)
 {
-	struct pace *pc = pace_of(c);
-	int64_t now = taken(c);
+	struct pace *pc = min_rate_pace_of(c);
+	int64_t now = min_rate_taken(c);
 
 	if (!transport_has_room(&c->cn_transport) &&
 	    !transport_awaits_disk(&c->cn_transport)) {
-		stop(c);
-		if (now == pc->pc_last || too_slow(c, now)) {
-			lost(c, now == pc->pc_last);
+		min_rate_stop(c);
+		if (now == pc->pc_last || min_rate_too_slow(c, now)) {
+			min_rate_give_up(c, now == pc->pc_last);
 			return false;
 		}
 	}
 	pc->pc_last = now;
-	arm(c);
+	min_rate_arm(c);
 	return true;
 }
 
 /* ------------------------------------------------------- after the answer */
 
 static void
-look(struct conn *c, uint64_t left)
+min_rate_note(struct conn *c, uint64_t left)
 {
 	c->cn_unseen = 0;
 	c->cn_left = left;
@@ -149,7 +149,7 @@ min_rate_ended(struct conn *c)
 	if (timeouts[TIMER_REST] >= timeouts[TIMER_IDLE] ||
 	    c->cn_unseen <= RESPONSE_SHARE)
 		return TIMER_IDLE;
-	look(c, transport_unacked(&c->cn_transport));
+	min_rate_note(c, transport_unacked(&c->cn_transport));
 	return c->cn_left > RESPONSE_SHARE ? TIMER_REST : TIMER_IDLE;
 }
 
@@ -164,14 +164,14 @@ min_rate_rest(struct conn *c)
 	if (left <= 1)
 		return REST_NONE;
 	if (c->cn_left == 0)
-		look(c, left);
+		min_rate_note(c, left);
 	else if (us >= c->cn_worker->wk_sched.sc_timeouts[TIMER_SEND] &&
 		 !transport_awaits_disk(&c->cn_transport)) {
-		if (n <= 0 || n < least(c, us)) {
-			lost(c, n <= 0);
+		if (n <= 0 || n < min_rate_least(c, us)) {
+			min_rate_give_up(c, n <= 0);
 			return REST_LOST;
 		}
-		look(c, left);
+		min_rate_note(c, left);
 	}
 	return REST_SOME;
 }

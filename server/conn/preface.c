@@ -21,7 +21,7 @@ conn_speaks_http2(const struct conn *c)
 }
 
 static struct h2 *
-new_session(struct conn *c)
+conn_preface_new_session(struct conn *c)
 {
 	const struct h2_owner ho = {
 	    .ho_turn = c->cn_ops->co_turn,
@@ -45,7 +45,7 @@ conn_begin_http2(struct conn *c)
 
 	if (ch == NULL)
 		return NEXT_CLOSE;
-	ch->ch_session = new_session(c);
+	ch->ch_session = conn_preface_new_session(c);
 	if (ch->ch_session == NULL) {
 		free(ch);
 		return NEXT_CLOSE;

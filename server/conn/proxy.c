@@ -11,7 +11,7 @@
 #include "server/worker/listener.h"
 
 static void
-tell(struct conn *c, const char *what)
+conn_proxy_tell(struct conn *c, const char *what)
 {
 	struct worker *wk = c->cn_worker;
 	char text[INET6_ADDRSTRLEN];
@@ -27,7 +27,7 @@ tell(struct conn *c, const char *what)
 
 /* From now on it counts as its client's: see listener_enter. */
 static enum next
-take_over(struct conn *c, const union sockaddr_any *client)
+conn_proxy_take_over(struct conn *c, const union sockaddr_any *client)
 {
 	c->cn_peer = *client;
 	conn_know_peer(c);
@@ -39,7 +39,7 @@ take_over(struct conn *c, const union sockaddr_any *client)
 
 /* What follows the header is for the handshake: it stays in the socket. */
 static enum next
-look_ahead(struct conn *c)
+conn_proxy_look_ahead(struct conn *c)
 {
 	struct buf *in = &c->cn_in;
 	size_t before = in->b_len;
@@ -55,14 +55,14 @@ look_ahead(struct conn *c)
 }
 
 static enum next
-receive_some(struct conn *c)
+conn_proxy_receive_some(struct conn *c)
 {
 	struct buf *in = &c->cn_in;
 	enum next next;
 	size_t got;
 
 	if (c->cn_secure)
-		return look_ahead(c);
+		return conn_proxy_look_ahead(c);
 	next = conn_receive(
 	    c, in->b_data + in->b_len, in->b_cap - in->b_len, &got);
 	in->b_len += got;
@@ -70,14 +70,14 @@ receive_some(struct conn *c)
 }
 
 static enum next
-receive_more(struct conn *c)
+conn_proxy_receive_more(struct conn *c)
 {
 	struct buf *in = &c->cn_in;
 	enum next next;
 
 	if (!buf_reserve(in, conn_bufs(c), PROXY_HEADER_MAX))
 		return NEXT_CLOSE;
-	next = receive_some(c);
+	next = conn_proxy_receive_some(c);
 	if (next != NEXT_WAIT)
 		return next;
 	/* Nothing is held for one that has sent nothing. */
@@ -90,7 +90,7 @@ receive_more(struct conn *c)
 }
 
 static bool
-skip(struct conn *c, size_t len)
+conn_proxy_skip(struct conn *c, size_t len)
 {
 	struct buf *in = &c->cn_in;
 
@@ -113,19 +113,19 @@ conn_proxy(struct conn *c)
 	switch (
 	    proxy_header_read(c->cn_in.b_data, c->cn_in.b_len, &len, &client)) {
 	case PROXY_MORE:
-		return receive_more(c);
+		return conn_proxy_receive_more(c);
 	case PROXY_NONE:
 		if (trusted) {
-			tell(c, "it sent no PROXY header");
+			conn_proxy_tell(c, "it sent no PROXY header");
 			return NEXT_CLOSE;
 		}
 		break;
 	case PROXY_BROKEN:
 		if (trusted)
-			tell(c, "its PROXY header is malformed");
+			conn_proxy_tell(c, "its PROXY header is malformed");
 		return NEXT_CLOSE;
 	case PROXY_DONE:
-		if (!skip(c, len))
+		if (!conn_proxy_skip(c, len))
 			return NEXT_CLOSE;
 		break;
 	}
@@ -134,6 +134,6 @@ conn_proxy(struct conn *c)
 	if (!conn_open(c))
 		return NEXT_CLOSE;
 	return trusted && client.sa.sa_family != AF_UNSPEC
-		   ? take_over(c, &client)
+		   ? conn_proxy_take_over(c, &client)
 		   : NEXT_GO;
 }

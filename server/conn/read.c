@@ -18,7 +18,7 @@
  * time, and for that there is no further edge; nor is it seen everywhere (kqueue).
  */
 static enum next
-receive(struct conn *c, char *to, size_t room, size_t *got)
+conn_read_receive(struct conn *c, char *to, size_t room, size_t *got)
 {
 	long n;
 
@@ -45,7 +45,7 @@ receive(struct conn *c, char *to, size_t room, size_t *got)
 enum next
 conn_receive(struct conn *c, char *to, size_t room, size_t *got)
 {
-	return receive(c, to, room, got);
+	return conn_read_receive(c, to, room, got);
 }
 
 enum next
@@ -56,14 +56,14 @@ conn_discard(struct conn *c)
 	size_t got;
 
 	for (int n = 0; n < LINGER_READS && next == NEXT_GO; n++)
-		next = receive(c, trash, sizeof(trash), &got);
+		next = conn_read_receive(c, trash, sizeof(trash), &got);
 	return next == NEXT_GO ? NEXT_AGAIN : next;
 }
 
 /* -------------------------------------------------------------- requests */
 
 static struct head_limits
-head_limits(const struct conn *c)
+conn_read_head_limits(const struct conn *c)
 {
 	const struct conf *conf = c->cn_worker->wk_service.svc_conf;
 
@@ -73,10 +73,10 @@ head_limits(const struct conn *c)
 
 /* rq_line is set. */
 static enum next
-refuse(struct conn *c, int status)
+conn_read_refuse(struct conn *c, int status)
 {
 	struct request *rq = &c->cn_ex->ex_request;
-	const struct head_limits limits = head_limits(c);
+	const struct head_limits limits = conn_read_head_limits(c);
 	struct str line = rq->rq_line;
 
 	/* Then a body would be no part of the answer (RFC 9110, 9.3.2). */
@@ -91,7 +91,7 @@ refuse(struct conn *c, int status)
 }
 
 static bool
-begin_exchange(struct conn *c)
+conn_read_begin_exchange(struct conn *c)
 {
 	conn_timer(c, TIMER_NONE);
 	c->cn_body = (struct body){0};
@@ -100,7 +100,7 @@ begin_exchange(struct conn *c)
 
 /* What was received of a request line that never became a request. */
 static struct str
-broken_line(const struct conn *c)
+conn_read_broken_line(const struct conn *c)
 {
 	const char *p = c->cn_in.b_data, *end = p + c->cn_in.b_len;
 	const char *start;
@@ -115,16 +115,16 @@ broken_line(const struct conn *c)
 enum next
 conn_refuse_head(struct conn *c, int status)
 {
-	struct str line = broken_line(c);
+	struct str line = conn_read_broken_line(c);
 
-	if (!begin_exchange(c))
+	if (!conn_read_begin_exchange(c))
 		return NEXT_CLOSE;
 	c->cn_ex->ex_request.rq_line = line;
-	return refuse(c, status);
+	return conn_read_refuse(c, status);
 }
 
 static enum next
-looked_up(struct conn *c, bool ready)
+conn_read_looked_up(struct conn *c, bool ready)
 {
 	c->cn_state = ready ? CONN_SEND : CONN_LOOKUP;
 	if (ready)
@@ -138,11 +138,11 @@ looked_up(struct conn *c, bool ready)
 enum next
 conn_look(struct conn *c)
 {
-	return looked_up(c, exchange_continue(c->cn_ex));
+	return conn_read_looked_up(c, exchange_continue(c->cn_ex));
 }
 
 static void
-count_request(struct conn *c)
+conn_read_count_request(struct conn *c)
 {
 	struct request *rq = &c->cn_ex->ex_request;
 
@@ -156,14 +156,14 @@ count_request(struct conn *c)
 }
 
 static enum next
-begin_request(struct conn *c)
+conn_read_begin_request(struct conn *c)
 {
 	struct request *rq;
 	struct str head;
 	enum next next;
 	int status;
 
-	if (!begin_exchange(c))
+	if (!conn_read_begin_exchange(c))
 		return NEXT_CLOSE;
 	/* It stays there until it is answered: for a slow client that is long. */
 	buf_shrink(&c->cn_in, conn_bufs(c));
@@ -177,7 +177,7 @@ begin_request(struct conn *c)
 	if (c->cn_proxied)
 		exchange_name_client(c->cn_ex);
 	if (status == 400 || status == 501)
-		return refuse(c, status);
+		return conn_read_refuse(c, status);
 	if (status == 0)
 		c->cn_body =
 		    rq->rq_chunked ? body_chunked() : body_sized(rq->rq_body);
@@ -185,8 +185,8 @@ begin_request(struct conn *c)
 	if (status != 0 ||
 	    (rq->rq_expect.s_ptr != NULL && !body_ended(&c->cn_body)))
 		rq->rq_keepalive = false;
-	count_request(c);
-	next = looked_up(c, exchange_answer(c->cn_ex, status));
+	conn_read_count_request(c);
+	next = conn_read_looked_up(c, exchange_answer(c->cn_ex, status));
 	if (c->cn_ex->ex_response.rs_ready != NULL)
 		known_learn(c->cn_worker->wk_header_cache, &c->cn_known_header,
 		    c->cn_ex, head, c->cn_proxied);
@@ -195,7 +195,7 @@ begin_request(struct conn *c)
 
 /* NEXT_WAIT: there is none, and nothing has changed. */
 static enum next
-answer_known(struct conn *c)
+conn_read_answer_known(struct conn *c)
 {
 	if (c->cn_in.b_len == 0 || !c->cn_writable || c->cn_worker->wk_draining)
 		return NEXT_WAIT;
@@ -223,7 +223,7 @@ answer_known(struct conn *c)
  * nothing, and its time goes on.
  */
 static void
-forget_blank(struct conn *c)
+conn_read_forget_blank(struct conn *c)
 {
 	const struct buf *in = &c->cn_in;
 	size_t i;
@@ -242,10 +242,10 @@ forget_blank(struct conn *c)
 
 /* Nothing is held while a client thinks. */
 static enum next
-await_request(struct conn *c)
+conn_read_await_request(struct conn *c)
 {
 	if (c->cn_in.b_len > 0)
-		forget_blank(c);
+		conn_read_forget_blank(c);
 	if (c->cn_in.b_len == 0) {
 		buf_release(&c->cn_in, conn_bufs(c));
 		if (c->cn_item.it_timer == TIMER_NONE)
@@ -256,7 +256,7 @@ await_request(struct conn *c)
 }
 
 static enum next
-receive_head(struct conn *c)
+conn_read_receive_head(struct conn *c)
 {
 	struct buf *in = &c->cn_in;
 	size_t got, room = in->b_len < BUF_SIZE ? BUF_SIZE : in->b_len + 1;
@@ -264,9 +264,10 @@ receive_head(struct conn *c)
 
 	if (!buf_reserve(in, conn_bufs(c), room))
 		return NEXT_CLOSE;
-	next = receive(c, in->b_data + in->b_len, in->b_cap - in->b_len, &got);
+	next = conn_read_receive(
+	    c, in->b_data + in->b_len, in->b_cap - in->b_len, &got);
 	in->b_len += got;
-	return next == NEXT_WAIT ? await_request(c) : next;
+	return next == NEXT_WAIT ? conn_read_await_request(c) : next;
 }
 
 bool
@@ -282,9 +283,9 @@ conn_lacks_memory(struct conn *c)
 enum next
 conn_read(struct conn *c)
 {
-	const struct head_limits limits = head_limits(c);
+	const struct head_limits limits = conn_read_head_limits(c);
 	int status = HEAD_MORE;
-	enum next next = answer_known(c);
+	enum next next = conn_read_answer_known(c);
 
 	if (next != NEXT_WAIT)
 		return next;
@@ -293,14 +294,14 @@ conn_read(struct conn *c)
 		    c->cn_in.b_data, c->cn_in.b_len, &limits, &c->cn_head);
 	if (status == HEAD_MORE &&
 	    !(c->cn_in.b_len >= BUF_SIZE && conn_lacks_memory(c)))
-		return receive_head(c);
+		return conn_read_receive_head(c);
 	if (status == HEAD_MORE || (status == 0 && conn_lacks_memory(c)))
 		status = 503;
 	if (status == 505 && conn_speaks_http2(c))
 		return conn_begin_http2(c);
 	if (status != 0)
 		return conn_refuse_head(c, status);
-	return begin_request(c);
+	return conn_read_begin_request(c);
 }
 
 /* The body has ended; behind it begins the next request. */
@@ -322,7 +323,7 @@ conn_skip(struct conn *c)
 	size_t got, used;
 
 	for (int n = 0; n < LINGER_READS; n++) {
-		next = receive(c, data, sizeof(data), &got);
+		next = conn_read_receive(c, data, sizeof(data), &got);
 		if (next != NEXT_GO)
 			return next;
 		switch (body_skip(&c->cn_body, data, got, &used)) {

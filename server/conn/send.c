@@ -7,7 +7,7 @@
 
 /* Returns false if the body is malformed, so that nothing behind it may be read. */
 static bool
-next_request(struct conn *c)
+conn_send_next_request(struct conn *c)
 {
 	struct buf *in = &c->cn_in;
 	enum body_status status;
@@ -24,7 +24,7 @@ next_request(struct conn *c)
 }
 
 static enum next
-sent(struct conn *c)
+conn_send_sent(struct conn *c)
 {
 	uint64_t bytes = response_sent(&c->cn_ex->ex_response);
 	bool end = c->cn_ex->ex_response.rs_close;
@@ -34,14 +34,14 @@ sent(struct conn *c)
 	c->cn_rate = c->cn_ex->ex_rate;
 	exchange_free(&c->cn_ex);
 	conn_timer(c, TIMER_NONE);
-	if (end || !next_request(c))
+	if (end || !conn_send_next_request(c))
 		return conn_linger(c);
 	return conn_ended(c);
 }
 
 /* False: not before the end of a pause. */
 static bool
-may_go_on(struct conn *c)
+conn_send_may_go_on(struct conn *c)
 {
 	uint64_t until = c->cn_ex->ex_paced ? pace_wait(c->cn_ex) : 0;
 
@@ -52,14 +52,14 @@ may_go_on(struct conn *c)
 
 /* A reset that came with the request has no event of its own. */
 static enum next
-pause_begun(struct conn *c)
+conn_send_pause_begun(struct conn *c)
 {
 	return transport_is_broken(&c->cn_transport) ? NEXT_CLOSE : NEXT_WAIT;
 }
 
 /* Returns true if no other response can take the place of this one: see response_replaced. */
 static bool
-is_final(const struct response *rs)
+conn_send_is_final(const struct response *rs)
 {
 	return response_sent(rs) > 0 ||
 	       (rs->rs_file == NULL && rs->rs_stream == NULL);
@@ -71,14 +71,14 @@ is_final(const struct response *rs)
  * received of a head that is refused has no length.  A response that may be replaced needs the head.
  */
 static void
-settle(struct conn *c)
+conn_send_settle(struct conn *c)
 {
 	const struct response *rs = &c->cn_ex->ex_response;
 	struct buf *in = &c->cn_in;
 
 	if ((in->b_cap <= BUF_SMALL &&
 		c->cn_ex->ex_request.rq_joined.b_cap == 0) ||
-	    c->cn_ex->ex_settled || !is_final(rs) ||
+	    c->cn_ex->ex_settled || !conn_send_is_final(rs) ||
 	    exchange_settle(c->cn_ex, SIZE_MAX) < 0)
 		return;
 	buf_consume(in, rs->rs_close ? in->b_len : c->cn_head.hd_len);
@@ -91,9 +91,9 @@ settle(struct conn *c)
 
 /* The response can be sent later, not now. */
 static enum next
-put_off(struct conn *c, enum next next)
+conn_send_put_off(struct conn *c, enum next next)
 {
-	settle(c);
+	conn_send_settle(c);
 	return next;
 }
 
@@ -103,22 +103,23 @@ conn_send(struct conn *c)
 	enum pw_send_status status;
 
 	if (!c->cn_writable)
-		return put_off(c, NEXT_WAIT);
-	if (!may_go_on(c))
-		return put_off(c, pause_begun(c));
+		return conn_send_put_off(c, NEXT_WAIT);
+	if (!conn_send_may_go_on(c))
+		return conn_send_put_off(c, conn_send_pause_begun(c));
 	conn_bound(c);
 	status = response_step(c->cn_ex);
 	exchange_sent(c->cn_ex);
 	if (status != PW_SEND_DONE && status != PW_SEND_ERROR)
-		settle(c);
+		conn_send_settle(c);
 	switch (status) {
 	case PW_SEND_DONE:
-		return sent(c);
+		return conn_send_sent(c);
 	case PW_SEND_WANT_WRITE:
 		c->cn_writable = false;
 		return min_rate_full(c) ? NEXT_WAIT : NEXT_CLOSE;
 	case PW_SEND_AGAIN:
-		return may_go_on(c) ? NEXT_AGAIN : pause_begun(c);
+		return conn_send_may_go_on(c) ? NEXT_AGAIN
+					      : conn_send_pause_begun(c);
 	case PW_SEND_PENDING:
 		c->cn_ex->ex_looks = 0;
 		conn_await_disk(c);

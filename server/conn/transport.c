@@ -57,7 +57,7 @@ transport_stop_tls(struct transport *tr)
 }
 
 static long
-receive(int fd, void *to, size_t room, int flags)
+transport_receive(int fd, void *to, size_t room, int flags)
 {
 	ssize_t n;
 
@@ -70,20 +70,20 @@ receive(int fd, void *to, size_t room, int flags)
 long
 transport_recv(struct transport *tr, void *to, size_t room)
 {
-	return tr->tr_tls == NULL ? receive(tr->tr_fd, to, room, 0)
+	return tr->tr_tls == NULL ? transport_receive(tr->tr_fd, to, room, 0)
 				  : tls_recv(tr->tr_tls, to, room);
 }
 
 long
 transport_peek(const struct transport *tr, void *to, size_t room)
 {
-	return receive(tr->tr_fd, to, room, MSG_PEEK);
+	return transport_receive(tr->tr_fd, to, room, MSG_PEEK);
 }
 
 long
 transport_skip(const struct transport *tr, void *to, size_t len)
 {
-	return receive(tr->tr_fd, to, len, 0);
+	return transport_receive(tr->tr_fd, to, len, 0);
 }
 
 bool
@@ -114,7 +114,7 @@ transport_is_broken(const struct transport *tr)
 }
 
 static long
-give(struct pw_sink *sk, const char *text, size_t len, bool more)
+transport_give(struct pw_sink *sk, const char *text, size_t len, bool more)
 {
 	size_t taken = 0;
 	int error = sk->sk_ops->take(sk, text, len, more, &taken);
@@ -123,13 +123,14 @@ give(struct pw_sink *sk, const char *text, size_t len, bool more)
 }
 
 static long
-give_all(struct pw_sink *sk, const struct iovec *iov, int n)
+transport_give_all(struct pw_sink *sk, const struct iovec *iov, int n)
 {
 	long sent = 0, got;
 	int i;
 
 	for (i = 0; i < n; i++) {
-		got = give(sk, iov[i].iov_base, iov[i].iov_len, i + 1 < n);
+		got = transport_give(
+		    sk, iov[i].iov_base, iov[i].iov_len, i + 1 < n);
 		if (got < 0)
 			return sent > 0 ? sent : got;
 		sent += got;
@@ -145,7 +146,7 @@ transport_send(struct transport *tr, const char *text, size_t len)
 	ssize_t n;
 
 	if (tr->tr_sink != NULL)
-		return give(tr->tr_sink, text, len, false);
+		return transport_give(tr->tr_sink, text, len, false);
 	n = send(tr->tr_fd, text, len, FLAGS);
 	return n == -1 ? -errno : n;
 }
@@ -157,7 +158,7 @@ transport_sendv(struct transport *tr, struct iovec *iov, int n)
 	ssize_t sent;
 
 	if (tr->tr_sink != NULL)
-		return give_all(tr->tr_sink, iov, n);
+		return transport_give_all(tr->tr_sink, iov, n);
 	sent = sendmsg(tr->tr_fd, &msg, FLAGS);
 	return sent == -1 ? -errno : sent;
 }

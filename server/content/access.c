@@ -8,30 +8,30 @@
 #include "server/http/signed_link.h"
 
 static enum access
-refuse(struct exchange *ex, int status)
+access_refuse(struct exchange *ex, int status)
 {
 	respond_error(ex, status);
 	return ACCESS_REFUSED;
 }
 
 static bool
-has(const struct cidr_list *cl, const struct sockaddr *sa)
+access_has(const struct cidr_list *cl, const struct sockaddr *sa)
 {
 	return cidr_has_any(cl->cl_list, cl->cl_count, sa);
 }
 
 static bool
-may_ask(const struct exchange *ex)
+access_may_ask(const struct exchange *ex)
 {
 	const struct settings *set = ex->ex_lookup.lk_set;
 	const struct sockaddr *sa = exchange_client(ex);
 
-	return !has(&set->set_deny, sa) &&
-	       (!set->set_allow.cl_set || has(&set->set_allow, sa));
+	return !access_has(&set->set_deny, sa) &&
+	       (!set->set_allow.cl_set || access_has(&set->set_allow, sa));
 }
 
 static enum access
-check_link(struct exchange *ex)
+access_check_link(struct exchange *ex)
 {
 	const struct settings *set = ex->ex_lookup.lk_set;
 
@@ -41,16 +41,16 @@ check_link(struct exchange *ex)
 	case SIGNED_LINK_GOOD:
 		return ACCESS_GRANTED;
 	case SIGNED_LINK_EXPIRED:
-		return refuse(ex, 410);
+		return access_refuse(ex, 410);
 	case SIGNED_LINK_BAD:
 		break;
 	}
-	return refuse(ex, 403);
+	return access_refuse(ex, 403);
 }
 
 /* No disk was waited for. */
 static void
-on_verified(struct pw_waiter *w)
+access_on_verified(struct pw_waiter *w)
 {
 	struct exchange *ex =
 	    (struct exchange *)(void *)((char *)w - offsetof(struct exchange,
@@ -61,7 +61,7 @@ on_verified(struct pw_waiter *w)
 }
 
 static enum access
-busy(struct exchange *ex)
+access_busy(struct exchange *ex)
 {
 	struct service *svc = ex->ex_service;
 	char text[INET6_ADDRSTRLEN];
@@ -75,11 +75,11 @@ busy(struct exchange *ex)
 		    "cheaper hashes (htpasswd -B -C 10)",
 		    text, VERIFIER_JOBS, VERIFIER_EACH);
 	}
-	return refuse(ex, 503);
+	return access_refuse(ex, 503);
 }
 
 static enum access
-verified(struct exchange *ex, enum verified result)
+access_verified(struct exchange *ex, enum verified result)
 {
 	switch (result) {
 	case VERIFIED_GOOD:
@@ -88,29 +88,29 @@ verified(struct exchange *ex, enum verified result)
 		ex->ex_verifying = true;
 		return ACCESS_LATER;
 	case VERIFIED_BUSY:
-		return busy(ex);
+		return access_busy(ex);
 	case VERIFIED_BAD:
 		break;
 	}
-	return refuse(ex, 401);
+	return access_refuse(ex, 401);
 }
 
 static enum access
-check_password(struct exchange *ex)
+access_check_password(struct exchange *ex)
 {
 	struct service *svc = ex->ex_service;
 	enum verified result;
 	struct basic bs;
 
 	if (!basic_parse(ex->ex_request.rq_authorization, &bs))
-		return refuse(ex, 401);
+		return access_refuse(ex, 401);
 	buf_str(&ex->ex_user, &svc->svc_bufs, bs.bs_user);
-	ex->ex_verify.vf_waiter.wt_done = on_verified;
+	ex->ex_verify.vf_waiter.wt_done = access_on_verified;
 	result = verifier_ask(svc->svc_verifier, svc->svc_hmac,
 	    ex->ex_lookup.lk_set->set_htpasswd, &bs, exchange_client(ex),
 	    svc->svc_loop, &ex->ex_verify);
 	basic_forget(&bs);
-	return verified(ex, result);
+	return access_verified(ex, result);
 }
 
 bool
@@ -118,7 +118,7 @@ access_admit(struct exchange *ex)
 {
 	unsigned seconds;
 
-	if (!may_ask(ex)) {
+	if (!access_may_ask(ex)) {
 		respond_error(ex, 403);
 		return false;
 	}
@@ -138,9 +138,10 @@ access_begin(struct exchange *ex)
 
 	if (ex->ex_request.rq_method == METHOD_OPTIONS)
 		return ACCESS_GRANTED;
-	access = set->set_link_keys != NULL ? check_link(ex) : ACCESS_GRANTED;
+	access =
+	    set->set_link_keys != NULL ? access_check_link(ex) : ACCESS_GRANTED;
 	if (access == ACCESS_GRANTED && set->set_htpasswd != NULL)
-		return check_password(ex);
+		return access_check_password(ex);
 	return access;
 }
 
@@ -148,5 +149,5 @@ enum access
 access_continue(struct exchange *ex)
 {
 	ex->ex_verifying = false;
-	return verified(ex, ex->ex_verify.vf_result);
+	return access_verified(ex, ex->ex_verify.vf_result);
 }

@@ -83,7 +83,7 @@ text_unref(struct text **txp)
 /* ----------------------------------------------------------------- entries */
 
 static size_t
-cost(const struct entry *en)
+autoindex_cache_cost(const struct entry *en)
 {
 	size_t text = en->en_text == NULL ? 0 : en->en_text->tx_len;
 
@@ -91,7 +91,7 @@ cost(const struct entry *en)
 }
 
 static void
-entry_free(struct entry *en)
+autoindex_cache_entry_free(struct entry *en)
 {
 	LIST_REMOVE(en, en_hash);
 	text_unref(&en->en_text);
@@ -99,34 +99,34 @@ entry_free(struct entry *en)
 }
 
 static void
-forget(struct autoindex_cache *ls, struct entry *en)
+autoindex_cache_forget(struct autoindex_cache *ls, struct entry *en)
 {
-	ls->ls_bytes -= cost(en);
+	ls->ls_bytes -= autoindex_cache_cost(en);
 	TAILQ_REMOVE(&ls->ls_lru, en, en_lru);
-	entry_free(en);
+	autoindex_cache_entry_free(en);
 }
 
 static bool
-too_old(const struct entry *en, uint64_t now_us)
+autoindex_cache_too_old(const struct entry *en, uint64_t now_us)
 {
 	return now_us >= en->en_at + en->en_age;
 }
 
 /* Nobody asks for what is too old any more, but for the room that it takes. */
 static void
-keep(struct autoindex_cache *ls, struct entry *en)
+autoindex_cache_keep(struct autoindex_cache *ls, struct entry *en)
 {
 	struct entry *old, *next;
 	int aged = 0;
 
-	ls->ls_bytes += cost(en);
+	ls->ls_bytes += autoindex_cache_cost(en);
 	for (old = TAILQ_FIRST(&ls->ls_lru);
-	     old != NULL &&
-	     (ls->ls_bytes > AUTOINDEX_CACHE_BYTES ||
-		 (too_old(old, en->en_at) && aged++ < AGED_PER_TURN));
+	     old != NULL && (ls->ls_bytes > AUTOINDEX_CACHE_BYTES ||
+				(autoindex_cache_too_old(old, en->en_at) &&
+				    aged++ < AGED_PER_TURN));
 	     old = next) {
 		next = TAILQ_NEXT(old, en_lru);
-		forget(ls, old);
+		autoindex_cache_forget(ls, old);
 	}
 	TAILQ_INSERT_TAIL(&ls->ls_lru, en, en_lru);
 }
@@ -142,13 +142,13 @@ autoindex_cache_destroy(struct autoindex_cache **lsp)
 		return;
 	for (en = TAILQ_FIRST(&ls->ls_lru); en != NULL; en = next) {
 		next = TAILQ_NEXT(en, en_lru);
-		forget(ls, en);
+		autoindex_cache_forget(ls, en);
 	}
 	free(ls);
 }
 
 static bool
-same_page(const struct place *a, const struct place *b)
+autoindex_cache_same_page(const struct place *a, const struct place *b)
 {
 	return a->pl_ino == b->pl_ino && a->pl_dev == b->pl_dev &&
 	       a->pl_dotfiles == b->pl_dotfiles &&
@@ -163,7 +163,7 @@ same_page(const struct place *a, const struct place *b)
 
 /* By links to itself a directory has as many titles as a client likes. */
 static struct bucket *
-bucket(struct autoindex_cache *ls, const struct place *pl)
+autoindex_cache_bucket(struct autoindex_cache *ls, const struct place *pl)
 {
 	uint64_t hash = hash_bytes(
 	    &ls->ls_seed, pl->pl_ino, pl->pl_title, strlen(pl->pl_title));
@@ -172,25 +172,25 @@ bucket(struct autoindex_cache *ls, const struct place *pl)
 }
 
 static struct entry *
-find(struct autoindex_cache *ls, const struct place *pl)
+autoindex_cache_find(struct autoindex_cache *ls, const struct place *pl)
 {
 	struct entry *en;
 
-	LIST_FOREACH(en, bucket(ls, pl), en_hash)
-	if (same_page(&en->en_place, pl))
+	LIST_FOREACH(en, autoindex_cache_bucket(ls, pl), en_hash)
+	if (autoindex_cache_same_page(&en->en_place, pl))
 		break;
 	return en;
 }
 
 /* Seconds: there are file systems that count no finer. */
 static bool
-just_changed(const struct place *pl)
+autoindex_cache_just_changed(const struct place *pl)
 {
 	return time(NULL) < pl->pl_ctime.tv_sec + 2;
 }
 
 static struct entry *
-entry_create(
+autoindex_cache_entry_create(
     struct autoindex_cache *ls, const struct place *pl, uint64_t now_us)
 {
 	size_t len = strlen(pl->pl_title) + 1;
@@ -203,26 +203,26 @@ entry_create(
 	en->en_place.pl_title = en->en_title;
 	en->en_listings = ls;
 	en->en_at = now_us;
-	en->en_age =
-	    just_changed(pl) ? AUTOINDEX_CACHE_NEW_US : AUTOINDEX_CACHE_AGE_US;
+	en->en_age = autoindex_cache_just_changed(pl) ? AUTOINDEX_CACHE_NEW_US
+						      : AUTOINDEX_CACHE_AGE_US;
 	STAILQ_INIT(&en->en_waiting);
-	LIST_INSERT_HEAD(bucket(ls, pl), en, en_hash);
+	LIST_INSERT_HEAD(autoindex_cache_bucket(ls, pl), en, en_hash);
 	return en;
 }
 
 /* ------------------------------------------------------------------ making */
 
 static struct entry *
-of_task(struct pw_task *tk)
+autoindex_cache_of_task(struct pw_task *tk)
 {
 	return (struct entry *)(void *)((char *)tk -
 					offsetof(struct entry, en_task));
 }
 
 static int
-make(struct pw_task *tk)
+autoindex_cache_make(struct pw_task *tk)
 {
-	struct entry *en = of_task(tk);
+	struct entry *en = autoindex_cache_of_task(tk);
 	struct buf *b = &en->en_buf;
 	char *data;
 	int error;
@@ -237,7 +237,7 @@ make(struct pw_task *tk)
 
 /* Takes over what the pool has left in the buffer. */
 static int
-take_text(struct entry *en)
+autoindex_cache_take_text(struct entry *en)
 {
 	struct autoindex_cache *ls = en->en_listings;
 	struct text *tx;
@@ -258,7 +258,7 @@ take_text(struct entry *en)
 }
 
 static void
-give(const struct entry *en, struct listing *li)
+autoindex_cache_give(const struct entry *en, struct listing *li)
 {
 	li->li_error = en->en_error;
 	li->li_text = en->en_text;
@@ -269,21 +269,22 @@ give(const struct entry *en, struct listing *li)
 
 /* Another directory may have been there when it was opened. */
 static bool
-worth_keeping(const struct entry *en)
+autoindex_cache_worth_keeping(const struct entry *en)
 {
 	return en->en_error == -EACCES ||
 	       (en->en_same && (en->en_error == 0 || en->en_error == -E2BIG));
 }
 
 static void
-made(struct pw_waiter *w)
+autoindex_cache_made(struct pw_waiter *w)
 {
-	struct entry *en = of_task((struct pw_task *)w);
+	struct entry *en = autoindex_cache_of_task((struct pw_task *)w);
 	struct waiting waiting = STAILQ_HEAD_INITIALIZER(waiting);
 	struct listing *li;
 
 	en->en_making = false;
-	en->en_error = w->wt_error == 0 ? take_text(en) : w->wt_error;
+	en->en_error =
+	    w->wt_error == 0 ? autoindex_cache_take_text(en) : w->wt_error;
 	free(en->en_buf.b_data);
 	en->en_buf = (struct buf){0};
 	/* That the disk is too slow took long to find out. */
@@ -291,11 +292,11 @@ made(struct pw_waiter *w)
 		en->en_at = clock_now();
 	STAILQ_CONCAT(&waiting, &en->en_waiting);
 	STAILQ_FOREACH(li, &waiting, li_link)
-	give(en, li);
-	if (worth_keeping(en))
-		keep(en->en_listings, en);
+	autoindex_cache_give(en, li);
+	if (autoindex_cache_worth_keeping(en))
+		autoindex_cache_keep(en->en_listings, en);
 	else
-		entry_free(en);
+		autoindex_cache_entry_free(en);
 	while ((li = STAILQ_FIRST(&waiting)) != NULL) {
 		STAILQ_REMOVE_HEAD(&waiting, li_link);
 		li->li_done(li);
@@ -303,21 +304,22 @@ made(struct pw_waiter *w)
 }
 
 static int
-begin(struct autoindex_cache *ls, struct pw_loop *lp, struct listing *li,
-    uint64_t now_us)
+autoindex_cache_begin(struct autoindex_cache *ls, struct pw_loop *lp,
+    struct listing *li, uint64_t now_us)
 {
-	struct entry *en = entry_create(ls, &li->li_place, now_us);
+	struct entry *en =
+	    autoindex_cache_entry_create(ls, &li->li_place, now_us);
 	int error;
 
 	if (en == NULL)
 		return -ENOMEM;
 	en->en_making = true;
 	en->en_from = &li->li_place;
-	en->en_task.tk_work = make;
-	en->en_task.tk_waiter.wt_done = made;
+	en->en_task.tk_work = autoindex_cache_make;
+	en->en_task.tk_waiter.wt_done = autoindex_cache_made;
 	error = pw_task_run(lp, li->li_place.pl_dev, &en->en_task);
 	if (error != 0) {
-		entry_free(en);
+		autoindex_cache_entry_free(en);
 		return error;
 	}
 	STAILQ_INSERT_TAIL(&en->en_waiting, li, li_link);
@@ -328,22 +330,22 @@ int
 autoindex_cache_get(struct autoindex_cache *ls, struct pw_loop *lp,
     struct listing *li, uint64_t now_us)
 {
-	struct entry *en = find(ls, &li->li_place);
+	struct entry *en = autoindex_cache_find(ls, &li->li_place);
 
 	li->li_error = 0;
 	li->li_text = NULL;
 	if (en == NULL)
-		return begin(ls, lp, li, now_us);
+		return autoindex_cache_begin(ls, lp, li, now_us);
 	if (en->en_making) {
 		STAILQ_INSERT_TAIL(&en->en_waiting, li, li_link);
 		return -EINPROGRESS;
 	}
-	if (too_old(en, now_us)) {
-		forget(ls, en);
-		return begin(ls, lp, li, now_us);
+	if (autoindex_cache_too_old(en, now_us)) {
+		autoindex_cache_forget(ls, en);
+		return autoindex_cache_begin(ls, lp, li, now_us);
 	}
 	TAILQ_REMOVE(&ls->ls_lru, en, en_lru);
 	TAILQ_INSERT_TAIL(&ls->ls_lru, en, en_lru);
-	give(en, li);
+	autoindex_cache_give(en, li);
 	return 0;
 }

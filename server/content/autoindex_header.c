@@ -13,7 +13,7 @@
 #include "server/util/utf8.h"
 
 static bool
-ends_in(const char *name, struct str end)
+autoindex_header_ends_in(const char *name, struct str end)
 {
 	struct str s = {name, strlen(name)};
 
@@ -26,7 +26,7 @@ ends_in(const char *name, struct str end)
 
 /* False: it is longer, or cannot be read. */
 static bool
-read_all(int fd, char *data, size_t size, size_t *len)
+autoindex_header_read_all(int fd, char *data, size_t size, size_t *len)
 {
 	ssize_t n = 1;
 
@@ -39,7 +39,7 @@ read_all(int fd, char *data, size_t size, size_t *len)
 }
 
 static bool
-is_utf8(const char *text, size_t len)
+autoindex_header_is_utf8(const char *text, size_t len)
 {
 	size_t n;
 	uint32_t c;
@@ -53,9 +53,11 @@ is_utf8(const char *text, size_t len)
 }
 
 static void
-show(const char *name, const char *text, size_t len, struct buf *b)
+autoindex_header_show(
+    const char *name, const char *text, size_t len, struct buf *b)
 {
-	bool html = ends_in(name, STR(".html")) || ends_in(name, STR(".htm"));
+	bool html = autoindex_header_ends_in(name, STR(".html")) ||
+		    autoindex_header_ends_in(name, STR(".htm"));
 	struct buf_list none = {0};
 	struct buf shown = {0};
 
@@ -75,7 +77,7 @@ show(const char *name, const char *text, size_t len, struct buf *b)
 
 /* Below the root, as every file; -errno: there is none. */
 static int
-open_header(const struct place *pl)
+autoindex_header_open(const struct place *pl)
 {
 	char path[PATH_MAX];
 	int n =
@@ -96,13 +98,13 @@ autoindex_header(const struct place *pl, struct buf *b)
 	char *text;
 	int fd;
 
-	fd = open_header(pl);
+	fd = autoindex_header_open(pl);
 	if (fd < 0)
 		return;
 	text = malloc(size);
-	if (text != NULL && read_all(fd, text, size, &len) &&
-	    is_utf8(text, len))
-		show(pl->pl_header, text, len, b);
+	if (text != NULL && autoindex_header_read_all(fd, text, size, &len) &&
+	    autoindex_header_is_utf8(text, len))
+		autoindex_header_show(pl->pl_header, text, len, b);
 	free(text);
 	close(fd);
 }

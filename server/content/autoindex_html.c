@@ -78,7 +78,7 @@ static const char autoindex_html_style[] =
     "</style>";
 
 static void
-add(struct buf *b, const char *text)
+autoindex_html_add(struct buf *b, const char *text)
 {
 	struct buf_list none = {0};
 
@@ -87,7 +87,7 @@ add(struct buf *b, const char *text)
 
 /* A character of HTML that is no text, else NULL. */
 static const char *
-entity(uint32_t c)
+autoindex_html_entity(uint32_t c)
 {
 	switch (c) {
 	case '&':
@@ -104,14 +104,14 @@ entity(uint32_t c)
 }
 
 static bool
-is_space(uint32_t c)
+autoindex_html_is_space(uint32_t c)
 {
 	return c == '\n' || c == '\t' || c == '\r';
 }
 
 /* Names are bytes: what is not text is shown as U+FFFD. */
 static void
-add_text(struct buf *b, const char *text, size_t len, bool lines)
+autoindex_html_add_text(struct buf *b, const char *text, size_t len, bool lines)
 {
 	struct buf_list none = {0};
 	size_t n;
@@ -120,11 +120,11 @@ add_text(struct buf *b, const char *text, size_t len, bool lines)
 	for (; len > 0; text += n, len -= n) {
 		n = utf8_decode(text, len, &c);
 		if (n == 0 || c == 0x7f ||
-		    (c < 0x20 && !(lines && is_space(c)))) {
-			add(b, "\xef\xbf\xbd");
+		    (c < 0x20 && !(lines && autoindex_html_is_space(c)))) {
+			autoindex_html_add(b, "\xef\xbf\xbd");
 			n = 1;
-		} else if (entity(c) != NULL)
-			add(b, entity(c));
+		} else if (autoindex_html_entity(c) != NULL)
+			autoindex_html_add(b, autoindex_html_entity(c));
 		else
 			buf_add(b, &none, text, n);
 	}
@@ -133,7 +133,7 @@ add_text(struct buf *b, const char *text, size_t len, bool lines)
 void
 autoindex_html_text(struct buf *b, const char *text, size_t len)
 {
-	add_text(b, text, len, true);
+	autoindex_html_add_text(b, text, len, true);
 }
 
 /* ------------------------------------------------------------------- rows */
@@ -143,14 +143,15 @@ autoindex_html_text(struct buf *b, const char *text, size_t len)
  * is encoded, so that no name has a scheme; but fsspec takes each "http..." for an address.
  */
 static void
-add_href(struct buf *b, const char *text, bool dir)
+autoindex_html_add_href(struct buf *b, const char *text, bool dir)
 {
 	char href[3 * NAME_MAX + 1];
 
 	target_encode((struct str){text, strlen(text)}, href, sizeof(href));
-	add(b, strncmp(text, "http", 4) == 0 ? "<a href=\"./" : "<a href=\"");
-	add(b, href);
-	add(b, dir ? "/\" dir=auto>" : "\" dir=auto>");
+	autoindex_html_add(
+	    b, strncmp(text, "http", 4) == 0 ? "<a href=\"./" : "<a href=\"");
+	autoindex_html_add(b, href);
+	autoindex_html_add(b, dir ? "/\" dir=auto>" : "\" dir=auto>");
 }
 
 /*
@@ -158,7 +159,7 @@ add_href(struct buf *b, const char *text, bool dir)
  * that a space follows is exact: lftp takes it for the size.
  */
 static void
-add_size(struct buf *b, off_t size)
+autoindex_html_add_size(struct buf *b, off_t size)
 {
 	static const char units[][4] = {
 	    "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -177,11 +178,11 @@ add_size(struct buf *b, off_t size)
 		snprintf(text, sizeof(text),
 		    "<td title=\"%lld bytes\">%.*f" NBSP "%s", (long long)size,
 		    value < 99.95, value, units[unit]);
-	add(b, text);
+	autoindex_html_add(b, text);
 }
 
 static void
-add_time(struct buf *b, time_t mtime)
+autoindex_html_add_time(struct buf *b, time_t mtime)
 {
 	char text[128] = "<td>";
 	struct tm tm;
@@ -191,7 +192,7 @@ add_time(struct buf *b, time_t mtime)
 		    "<td><time datetime=%Y-%m-%dT%H:%M:%SZ>"
 		    "%Y-%m-%d %H:%M</time> ",
 		    &tm);
-	add(b, text);
+	autoindex_html_add(b, text);
 }
 
 void
@@ -199,17 +200,17 @@ autoindex_html_row(struct buf *b, const struct row *row)
 {
 	bool dir = row->row_type == ROW_DIRECTORY;
 
-	add(b, "<tr><td>");
-	add_href(b, row->row_name, dir);
-	add_text(b, row->row_name, strlen(row->row_name), false);
-	add(b, dir ? "/</a>" : "</a>");
+	autoindex_html_add(b, "<tr><td>");
+	autoindex_html_add_href(b, row->row_name, dir);
+	autoindex_html_add_text(b, row->row_name, strlen(row->row_name), false);
+	autoindex_html_add(b, dir ? "/</a>" : "</a>");
 	if (row->row_known)
-		add_time(b, row->row_mtime);
+		autoindex_html_add_time(b, row->row_mtime);
 	if (row->row_known && row->row_type == ROW_FILE)
-		add_size(b, row->row_size);
+		autoindex_html_add_size(b, row->row_size);
 	else if (row->row_known)
-		add(b, "<td>-");
-	add(b, "\n");
+		autoindex_html_add(b, "<td>-");
+	autoindex_html_add(b, "\n");
 }
 
 /* ------------------------------------------------------------------- page */
@@ -220,44 +221,47 @@ autoindex_html_row(struct buf *b, const struct row *row)
  * as it leads out by its path from the root.  "/" alone fsspec takes for this directory.
  */
 static bool
-add_crumb_link(struct buf *b, const char *path, size_t len)
+autoindex_html_add_crumb_link(struct buf *b, const char *path, size_t len)
 {
 	char href[LINKED_BYTES];
 
 	if (target_encode((struct str){path, len}, href, sizeof(href)) >=
 	    sizeof(href))
 		return false;
-	add(b, "<a dir=auto href=\"");
-	add(b, len == 1 ? "/./" : href);
-	add(b, "\">");
+	autoindex_html_add(b, "<a dir=auto href=\"");
+	autoindex_html_add(b, len == 1 ? "/./" : href);
+	autoindex_html_add(b, "\">");
 	return true;
 }
 
 static void
-add_crumb_text(struct buf *b, const char *name, size_t len)
+autoindex_html_add_crumb_text(struct buf *b, const char *name, size_t len)
 {
-	add(b, "<bdi>");
-	add_text(b, name, len, false);
-	add(b, "</bdi>/");
+	autoindex_html_add(b, "<bdi>");
+	autoindex_html_add_text(b, name, len, false);
+	autoindex_html_add(b, "</bdi>/");
 }
 
 /* The directory of the path that begins at from and has len bytes, and its '/'. */
 static void
-add_crumb(struct buf *b, const char *path, const char *from, size_t len)
+autoindex_html_add_crumb(
+    struct buf *b, const char *path, const char *from, size_t len)
 {
 	bool root = from == path;
 
-	if (add_crumb_link(b, path, (size_t)(from - path) + len + 1)) {
+	if (autoindex_html_add_crumb_link(
+		b, path, (size_t)(from - path) + len + 1)) {
 		/* The root has no name. */
-		add_text(b, root ? "/" : from, root ? 1 : len, false);
-		add(b, root ? "</a>" : "</a>/");
+		autoindex_html_add_text(
+		    b, root ? "/" : from, root ? 1 : len, false);
+		autoindex_html_add(b, root ? "</a>" : "</a>/");
 		return;
 	}
-	add_crumb_text(b, from, len);
+	autoindex_html_add_crumb_text(b, from, len);
 }
 
 static void
-add_path(struct buf *b, const char *path)
+autoindex_html_add_path(struct buf *b, const char *path)
 {
 	const char *from = path, *end;
 	size_t len;
@@ -265,28 +269,29 @@ add_path(struct buf *b, const char *path)
 
 	while ((end = strchr(from, '/')) != NULL && end[1] != '\0' &&
 	       links++ < LINKED_MOST) {
-		add_crumb(b, path, from, (size_t)(end - from));
+		autoindex_html_add_crumb(b, path, from, (size_t)(end - from));
 		from = end + 1;
 	}
 	len = strlen(from);
 	if (len > 0 && from[len - 1] == '/')
-		add_crumb_text(b, from, len - 1);
+		autoindex_html_add_crumb_text(b, from, len - 1);
 	else
-		add_text(b, from, len, false);
+		autoindex_html_add_text(b, from, len, false);
 }
 
 void
 autoindex_html_begin(struct buf *b, const char *title)
 {
-	add(b, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
-	       "<meta charset=\"utf-8\"><meta name=\"viewport\" "
-	       "content=\"width=device-width\"><title>Index of ");
-	add_text(b, title, strlen(title), false);
-	add(b, "</title>\n");
-	add(b, autoindex_html_style);
-	add(b, "</head><body>\n<h1>");
-	add_path(b, title);
-	add(b, "</h1>\n");
+	autoindex_html_add(b,
+	    "<!DOCTYPE html>\n<html lang=\"en\"><head>"
+	    "<meta charset=\"utf-8\"><meta name=\"viewport\" "
+	    "content=\"width=device-width\"><title>Index of ");
+	autoindex_html_add_text(b, title, strlen(title), false);
+	autoindex_html_add(b, "</title>\n");
+	autoindex_html_add(b, autoindex_html_style);
+	autoindex_html_add(b, "</head><body>\n<h1>");
+	autoindex_html_add_path(b, title);
+	autoindex_html_add(b, "</h1>\n");
 }
 
 /*
@@ -295,46 +300,49 @@ autoindex_html_begin(struct buf *b, const char *title)
  * would fetch each order.
  */
 static void
-add_heading(struct buf *b, const struct view *order, enum view_sort sort,
-    const char *text)
+autoindex_html_add_heading(struct buf *b, const struct view *order,
+    enum view_sort sort, const char *text)
 {
 	bool here = order != NULL && order->vw_sort == sort;
 	bool descending = here ? !order->vw_descending : sort != VIEW_NAME;
 
-	add(b, "<th");
+	autoindex_html_add(b, "<th");
 	if (here)
-		add(b, descending ? " aria-sort=ascending"
-				  : " aria-sort=descending");
-	add(b, ">");
+		autoindex_html_add(b, descending ? " aria-sort=ascending"
+						 : " aria-sort=descending");
+	autoindex_html_add(b, ">");
 	if (order != NULL) {
-		add(b, "<form><input type=hidden name=order value=");
-		add(b, descending ? "desc" : "asc");
-		add(b, "><button name=sort value=");
-		add(b, view_sort_name(sort));
-		add(b, ">");
+		autoindex_html_add(
+		    b, "<form><input type=hidden name=order value=");
+		autoindex_html_add(b, descending ? "desc" : "asc");
+		autoindex_html_add(b, "><button name=sort value=");
+		autoindex_html_add(b, view_sort_name(sort));
+		autoindex_html_add(b, ">");
 	}
-	add(b, text);
-	add(b, order != NULL ? "</button></form></th>" : "</th>");
+	autoindex_html_add(b, text);
+	autoindex_html_add(
+	    b, order != NULL ? "</button></form></th>" : "</th>");
 }
 
 void
 autoindex_html_table(struct buf *b, const char *title, const struct view *order)
 {
 	if (order == NULL)
-		add(b, "<p class=note>The names are not sorted: there are "
-		       "many, or they "
-		       "take long to read.</p>\n");
-	add(b, "<table id=list><thead><tr>");
-	add_heading(b, order, VIEW_NAME, "Name");
-	add_heading(b, order, VIEW_TIME, "Modified (UTC)");
-	add_heading(b, order, VIEW_SIZE, "Size");
-	add(b, "</tr></thead><tbody>\n");
+		autoindex_html_add(b,
+		    "<p class=note>The names are not sorted: there are "
+		    "many, or they "
+		    "take long to read.</p>\n");
+	autoindex_html_add(b, "<table id=list><thead><tr>");
+	autoindex_html_add_heading(b, order, VIEW_NAME, "Name");
+	autoindex_html_add_heading(b, order, VIEW_TIME, "Modified (UTC)");
+	autoindex_html_add_heading(b, order, VIEW_SIZE, "Size");
+	autoindex_html_add(b, "</tr></thead><tbody>\n");
 	if (strcmp(title, "/") != 0)
-		add(b, "<tr><td><a href=\"../\">../</a>\n");
+		autoindex_html_add(b, "<tr><td><a href=\"../\">../</a>\n");
 }
 
 void
 autoindex_html_end(struct buf *b)
 {
-	add(b, "</table>\n</body></html>\n");
+	autoindex_html_add(b, "</table>\n</body></html>\n");
 }

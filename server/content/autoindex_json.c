@@ -15,7 +15,7 @@ static const char *const types[] = {
 };
 
 static void
-add(struct buf *b, const char *text)
+autoindex_json_add(struct buf *b, const char *text)
 {
 	struct buf_list none = {0};
 
@@ -24,7 +24,7 @@ add(struct buf *b, const char *text)
 
 /* Names are bytes: what is not text is U+FFFD, and href has them all. */
 static void
-add_text(struct buf *b, const char *text)
+autoindex_json_add_text(struct buf *b, const char *text)
 {
 	struct buf_list none = {0};
 	size_t n, len = strlen(text);
@@ -34,11 +34,11 @@ add_text(struct buf *b, const char *text)
 	for (; len > 0; text += n, len -= n) {
 		n = utf8_decode(text, len, &c);
 		if (n == 0) {
-			add(b, "\\ufffd");
+			autoindex_json_add(b, "\\ufffd");
 			n = 1;
 		} else if (c < 0x20 || c == '"' || c == '\\') {
 			snprintf(code, sizeof(code), "\\u%04x", (unsigned)c);
-			add(b, code);
+			autoindex_json_add(b, code);
 		} else
 			buf_add(b, &none, text, n);
 	}
@@ -52,40 +52,40 @@ autoindex_json_row(struct buf *b, const struct row *row, bool first)
 
 	target_encode((struct str){row->row_name, strlen(row->row_name)}, href,
 	    sizeof(href));
-	add(b, first ? "{\"name\":\"" : ",\n{\"name\":\"");
-	add_text(b, row->row_name);
-	add(b, "\",\"href\":\"");
-	add(b, href);
-	add(b, row->row_type == ROW_DIRECTORY ? "/" : "");
-	add(b, "\",\"type\":\"");
-	add(b, types[row->row_type]);
-	add(b, "\"");
+	autoindex_json_add(b, first ? "{\"name\":\"" : ",\n{\"name\":\"");
+	autoindex_json_add_text(b, row->row_name);
+	autoindex_json_add(b, "\",\"href\":\"");
+	autoindex_json_add(b, href);
+	autoindex_json_add(b, row->row_type == ROW_DIRECTORY ? "/" : "");
+	autoindex_json_add(b, "\",\"type\":\"");
+	autoindex_json_add(b, types[row->row_type]);
+	autoindex_json_add(b, "\"");
 	if (row->row_known && row->row_type == ROW_FILE) {
 		snprintf(text, sizeof(text), ",\"size\":%lld",
 		    (long long)row->row_size);
-		add(b, text);
+		autoindex_json_add(b, text);
 	}
 	if (row->row_known && gmtime_r(&row->row_mtime, &tm) != NULL) {
 		strftime(text, sizeof(text),
 		    ",\"mtime\":\"%Y-%m-%dT%H:%M:%SZ\"", &tm);
-		add(b, text);
+		autoindex_json_add(b, text);
 	}
 	if (row->row_digest[0] != '\0') {
-		add(b, ",\"digest\":\"sha-256=:");
-		add(b, row->row_digest);
-		add(b, ":\"");
+		autoindex_json_add(b, ",\"digest\":\"sha-256=:");
+		autoindex_json_add(b, row->row_digest);
+		autoindex_json_add(b, ":\"");
 	}
-	add(b, "}");
+	autoindex_json_add(b, "}");
 }
 
 void
 autoindex_json_begin(struct buf *b)
 {
-	add(b, "[");
+	autoindex_json_add(b, "[");
 }
 
 void
 autoindex_json_end(struct buf *b)
 {
-	add(b, "]\n");
+	autoindex_json_add(b, "]\n");
 }

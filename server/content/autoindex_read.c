@@ -32,7 +32,7 @@ struct autoindex_names {
 };
 
 static bool
-shown(const struct place *pl, const char *name)
+autoindex_read_shown(const struct place *pl, const char *name)
 {
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return false;
@@ -41,7 +41,7 @@ shown(const struct place *pl, const char *name)
 }
 
 static void
-look_at_digest(int dirfd, struct row *row, const struct stat *st)
+autoindex_read_look_at_digest(int dirfd, struct row *row, const struct stat *st)
 {
 	char text[DIGEST_TEXT];
 	struct digest dg;
@@ -56,7 +56,7 @@ look_at_digest(int dirfd, struct row *row, const struct stat *st)
 
 /* What a link leads to, below the root as for a request.  -errno: nothing that is known. */
 static int
-follow(const struct place *pl, const char *name, struct stat *st)
+autoindex_read_follow(const struct place *pl, const char *name, struct stat *st)
 {
 	char path[PATH_MAX];
 	int n = snprintf(path, sizeof(path), "%s/%s", pl->pl_path, name);
@@ -67,7 +67,7 @@ follow(const struct place *pl, const char *name, struct stat *st)
 }
 
 static enum row_type
-type_of(mode_t mode)
+autoindex_read_type_of(mode_t mode)
 {
 	if (S_ISDIR(mode))
 		return ROW_DIRECTORY;
@@ -80,7 +80,7 @@ type_of(mode_t mode)
  * mount point is a directory without a date.
  */
 static void
-look_at(int dirfd, const struct place *pl, struct row *row)
+autoindex_read_look_at(int dirfd, const struct place *pl, struct row *row)
 {
 	struct stat st;
 	bool link;
@@ -92,22 +92,23 @@ look_at(int dirfd, const struct place *pl, struct row *row)
 		return;
 	row->row_changed = st.st_ctim.tv_sec;
 	link = S_ISLNK(st.st_mode);
-	if (link && follow(pl, row->row_name, &st) != 0)
+	if (link && autoindex_read_follow(pl, row->row_name, &st) != 0)
 		return;
 	if (st.st_ctim.tv_sec > row->row_changed)
 		row->row_changed = st.st_ctim.tv_sec;
-	row->row_type = type_of(st.st_mode);
+	row->row_type = autoindex_read_type_of(st.st_mode);
 	row->row_known = true;
 	row->row_size = row->row_type == ROW_FILE ? st.st_size : 0;
 	row->row_mtime = st.st_mtim.tv_sec;
 	if (row->row_type == ROW_FILE && !link && pl->pl_digests &&
 	    pl->pl_view.vw_json)
-		look_at_digest(dirfd, row, &st);
+		autoindex_read_look_at_digest(dirfd, row, &st);
 }
 
 /* One more lookup, but that of a name which is about to be looked up anyway. */
 static bool
-is_sibling(int dirfd, const struct place *pl, const struct row *row)
+autoindex_read_is_sibling(
+    int dirfd, const struct place *pl, const struct row *row)
 {
 	enum coding coding = coding_of_name(row->row_name);
 	char stem[NAME_MAX + 1];
@@ -125,10 +126,10 @@ is_sibling(int dirfd, const struct place *pl, const struct row *row)
 
 /* Fills in the row of a name.  False: it is not to be shown. */
 static bool
-look_at_shown(int dirfd, const struct place *pl, struct row *row)
+autoindex_read_look_at_shown(int dirfd, const struct place *pl, struct row *row)
 {
-	look_at(dirfd, pl, row);
-	return !is_sibling(dirfd, pl, row);
+	autoindex_read_look_at(dirfd, pl, row);
+	return !autoindex_read_is_sibling(dirfd, pl, row);
 }
 
 bool
@@ -157,7 +158,7 @@ autoindex_read_open(const struct place *pl, DIR **dirp)
 }
 
 static uint64_t
-deadline(const struct place *pl, uint64_t most_us)
+autoindex_read_deadline(const struct place *pl, uint64_t most_us)
 {
 	uint64_t patience = pl->pl_patience_us;
 
@@ -188,7 +189,7 @@ autoindex_read_end(const struct place *pl, struct buf *b)
 }
 
 static void
-add_row(
+autoindex_read_add_row(
     const struct place *pl, struct buf *b, const struct row *row, bool first)
 {
 	if (pl->pl_view.vw_json)
@@ -201,7 +202,7 @@ int
 autoindex_read_block(
     DIR *dir, const struct place *pl, struct buf *b, bool first, bool *end)
 {
-	uint64_t until = deadline(pl, BLOCK_US);
+	uint64_t until = autoindex_read_deadline(pl, BLOCK_US);
 	size_t before = b->b_len;
 	struct dirent *de;
 	struct row row;
@@ -215,12 +216,13 @@ autoindex_read_block(
 			*end = errno == 0;
 			return -errno;
 		}
-		if (!shown(pl, de->d_name))
+		if (!autoindex_read_shown(pl, de->d_name))
 			continue;
 		row = (struct row){.row_name = de->d_name};
-		if (!look_at_shown(dirfd(dir), pl, &row))
+		if (!autoindex_read_look_at_shown(dirfd(dir), pl, &row))
 			continue;
-		add_row(pl, b, &row, first && b->b_len == before);
+		autoindex_read_add_row(
+		    pl, b, &row, first && b->b_len == before);
 		if (b->b_failed)
 			return -ENOMEM;
 	}
@@ -233,13 +235,13 @@ autoindex_read_block(
 static _Thread_local struct view sorted_for;
 
 static int
-compare(const void *a, const void *b)
+autoindex_read_compare(const void *a, const void *b)
 {
 	return view_compare(sorted_for, a, b);
 }
 
 static int
-add_name(struct autoindex_names *ns, const char *name)
+autoindex_read_add_name(struct autoindex_names *ns, const char *name)
 {
 	size_t room = ns->ns_room == 0 ? 64 : 2 * ns->ns_room;
 	struct row *rows;
@@ -263,24 +265,26 @@ add_name(struct autoindex_names *ns, const char *name)
 }
 
 static int
-read_names(DIR *dir, const struct place *pl, struct autoindex_names *ns)
+autoindex_read_names(
+    DIR *dir, const struct place *pl, struct autoindex_names *ns)
 {
 	struct dirent *de;
 	int error = 0;
 
 	while (error == 0 && (errno = 0, de = readdir(dir)) != NULL)
-		if (shown(pl, de->d_name))
-			error = add_name(ns, de->d_name);
+		if (autoindex_read_shown(pl, de->d_name))
+			error = autoindex_read_add_name(ns, de->d_name);
 	return error == 0 ? -errno : error;
 }
 
 static int
-render(const struct place *pl, const struct autoindex_names *ns, struct buf *b)
+autoindex_read_render(
+    const struct place *pl, const struct autoindex_names *ns, struct buf *b)
 {
 	size_t i;
 
 	for (i = 0; i < ns->ns_shown && b->b_len <= AUTOINDEX_READ_WHOLE; i++)
-		add_row(pl, b, &ns->ns_rows[i], i == 0);
+		autoindex_read_add_row(pl, b, &ns->ns_rows[i], i == 0);
 	autoindex_read_end(pl, b);
 	if (b->b_failed)
 		return -ENOMEM;
@@ -289,8 +293,8 @@ render(const struct place *pl, const struct autoindex_names *ns, struct buf *b)
 
 /* Looks at all of them; the rows of those that are not shown go. */
 static int
-look_at_names(const struct place *pl, DIR *dir, struct autoindex_names *ns,
-    struct listing_validator *lv)
+autoindex_read_look_at_names(const struct place *pl, DIR *dir,
+    struct autoindex_names *ns, struct listing_validator *lv)
 {
 	size_t i, kept = 0, count = ns->ns_count;
 	struct row row;
@@ -298,7 +302,8 @@ look_at_names(const struct place *pl, DIR *dir, struct autoindex_names *ns,
 	for (i = 0; i < count; i++) {
 		if (clock_now() >= ns->ns_until)
 			return -E2BIG;
-		if (look_at_shown(dirfd(dir), pl, &ns->ns_rows[i])) {
+		if (autoindex_read_look_at_shown(
+			dirfd(dir), pl, &ns->ns_rows[i])) {
 			row = ns->ns_rows[i];
 			ns->ns_rows[i] = ns->ns_rows[kept];
 			ns->ns_rows[kept++] = row;
@@ -310,28 +315,29 @@ look_at_names(const struct place *pl, DIR *dir, struct autoindex_names *ns,
 }
 
 static int
-read_and_render(const struct place *pl, DIR *dir, struct autoindex_names *ns,
-    struct buf *b, struct listing_validator *lv)
+autoindex_read_and_render(const struct place *pl, DIR *dir,
+    struct autoindex_names *ns, struct buf *b, struct listing_validator *lv)
 {
 	int error;
 
-	ns->ns_until = deadline(pl, WHOLE_US);
+	ns->ns_until = autoindex_read_deadline(pl, WHOLE_US);
 	ns->ns_row = pl->pl_view.vw_json ? ROW_JSON : ROW_HTML;
 	if (!autoindex_read_room(b))
 		return -ENOMEM;
 	autoindex_read_begin(pl, b, true);
 	validator_text(lv, b->b_data, b->b_len);
-	error = read_names(dir, pl, ns);
+	error = autoindex_read_names(dir, pl, ns);
 	if (error == 0)
-		error = look_at_names(pl, dir, ns, lv);
+		error = autoindex_read_look_at_names(pl, dir, ns, lv);
 	if (error != 0) {
 		lv->lv_whole = false;
 		return error;
 	}
 	sorted_for = pl->pl_view;
 	if (ns->ns_shown > 0)
-		qsort(ns->ns_rows, ns->ns_shown, sizeof(*ns->ns_rows), compare);
-	return render(pl, ns, b);
+		qsort(ns->ns_rows, ns->ns_shown, sizeof(*ns->ns_rows),
+		    autoindex_read_compare);
+	return autoindex_read_render(pl, ns, b);
 }
 
 int
@@ -353,7 +359,7 @@ autoindex_read_whole(const struct place *pl, struct buf *b, bool *same,
 	    error == 0 && st.st_dev == pl->pl_dev && st.st_ino == pl->pl_ino;
 	validator_begin(lv, &st, pl->pl_view, now);
 	if (error == 0)
-		error = read_and_render(pl, dir, &ns, b, lv);
+		error = autoindex_read_and_render(pl, dir, &ns, b, lv);
 	closedir(dir);
 	for (i = 0; i < ns.ns_count; i++)
 		free(ns.ns_rows[i].row_name);

@@ -13,7 +13,7 @@
 #define CHUNK_LAST "\r\n0\r\n\r\n"
 
 static struct autoindex_stream *
-of_task(struct pw_task *tk)
+autoindex_stream_of_task(struct pw_task *tk)
 {
 	return (
 	    struct autoindex_stream *)(void *)((char *)tk -
@@ -22,7 +22,7 @@ of_task(struct pw_task *tk)
 }
 
 static void
-close_dir(struct autoindex_stream *st)
+autoindex_stream_close_dir(struct autoindex_stream *st)
 {
 	if (st->st_dir != NULL)
 		closedir(st->st_dir);
@@ -30,7 +30,7 @@ close_dir(struct autoindex_stream *st)
 }
 
 static int
-read_block(struct autoindex_stream *st)
+autoindex_stream_read_block(struct autoindex_stream *st)
 {
 	const struct place *pl = &st->st_place;
 	struct buf *b = &st->st_buf;
@@ -47,13 +47,13 @@ read_block(struct autoindex_stream *st)
 	if (error != 0 || !st->st_end)
 		return error;
 	autoindex_read_end(pl, b);
-	close_dir(st);
+	autoindex_stream_close_dir(st);
 	return 0;
 }
 
 /* The size of a chunk is known after its text, and stands before it. */
 static void
-frame(struct autoindex_stream *st)
+autoindex_stream_frame(struct autoindex_stream *st)
 {
 	struct buf_list none = {0};
 	struct buf *b = &st->st_buf;
@@ -75,27 +75,28 @@ frame(struct autoindex_stream *st)
 static int
 autoindex_stream_work(struct pw_task *tk)
 {
-	struct autoindex_stream *st = of_task(tk);
+	struct autoindex_stream *st = autoindex_stream_of_task(tk);
 	struct buf *b = &st->st_buf;
 	int error;
 
 	if (atomic_load(&st->st_cancelled)) {
-		close_dir(st);
+		autoindex_stream_close_dir(st);
 		return -ECANCELED;
 	}
 	if (!autoindex_read_room(b))
 		return -ENOMEM;
 	b->b_len = FRAME;
-	error = read_block(st);
+	error = autoindex_stream_read_block(st);
 	if (error == 0)
-		frame(st);
+		autoindex_stream_frame(st);
 	return b->b_failed ? -ENOMEM : error;
 }
 
 static void
 autoindex_stream_came(struct pw_waiter *w)
 {
-	struct autoindex_stream *st = of_task((struct pw_task *)w);
+	struct autoindex_stream *st =
+	    autoindex_stream_of_task((struct pw_task *)w);
 
 	st->st_error = w->wt_error;
 	st->st_task.tk_begun = true;
@@ -134,16 +135,16 @@ autoindex_stream_cancel(struct autoindex_stream *st)
 }
 
 static int
-close_work(struct pw_task *tk)
+autoindex_stream_close_work(struct pw_task *tk)
 {
-	close_dir(of_task(tk));
+	autoindex_stream_close_dir(autoindex_stream_of_task(tk));
 	return 0;
 }
 
 static void
-closed(struct pw_waiter *w)
+autoindex_stream_closed(struct pw_waiter *w)
 {
-	free(of_task((struct pw_task *)w));
+	free(autoindex_stream_of_task((struct pw_task *)w));
 }
 
 /* Without memory or threads it is done here: better late than never. */
@@ -156,11 +157,11 @@ autoindex_stream_close(struct autoindex_stream **stp)
 	if (st == NULL)
 		return;
 	free(st->st_buf.b_data);
-	st->st_task.tk_work = close_work;
-	st->st_task.tk_waiter.wt_done = closed;
+	st->st_task.tk_work = autoindex_stream_close_work;
+	st->st_task.tk_waiter.wt_done = autoindex_stream_closed;
 	if (st->st_dir != NULL &&
 	    pw_task_run(st->st_loop, st->st_place.pl_dev, &st->st_task) == 0)
 		return;
-	close_dir(st);
+	autoindex_stream_close_dir(st);
 	free(st);
 }

@@ -13,7 +13,7 @@
 static const struct seed validator_seed = {1, 2};
 
 static void
-validator_newer(struct listing_validator *lv, time_t t)
+autoindex_validator_newer(struct listing_validator *lv, time_t t)
 {
 	if (t > lv->lv_newest)
 		lv->lv_newest = t;
@@ -27,8 +27,8 @@ validator_begin(struct listing_validator *lv, const struct stat *dir,
 
 	*lv = (struct listing_validator){.lv_whole = true, .lv_begun = now};
 	lv->lv_sum = hash_bytes(&validator_seed, 0, shown, sizeof(shown));
-	validator_newer(lv, dir->st_mtim.tv_sec);
-	validator_newer(lv, dir->st_ctim.tv_sec);
+	autoindex_validator_newer(lv, dir->st_mtim.tv_sec);
+	autoindex_validator_newer(lv, dir->st_ctim.tv_sec);
 }
 
 void
@@ -50,7 +50,7 @@ validator_row(struct listing_validator *lv, const struct row *row)
 	hash = hash_bytes(
 	    &validator_seed, hash, row->row_digest, strlen(row->row_digest));
 	lv->lv_sum += hash;
-	validator_newer(lv, row->row_changed);
+	autoindex_validator_newer(lv, row->row_changed);
 }
 
 size_t

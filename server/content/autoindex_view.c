@@ -21,29 +21,31 @@ view_sort_name(enum view_sort sort)
 }
 
 static bool
-is(struct str s, const char *text)
+autoindex_view_is(struct str s, const char *text)
 {
 	return str_eq(s, (struct str){text, strlen(text)});
 }
 
 static void
-set(struct view *vw, struct str member)
+autoindex_view_set(struct view *vw, struct str member)
 {
 	unsigned i;
 
-	if (is(member, "format=json") || is(member, "format=html"))
-		vw->vw_json = is(member, "format=json");
-	else if (is(member, "order=asc") || is(member, "order=desc"))
-		vw->vw_descending = is(member, "order=desc");
+	if (autoindex_view_is(member, "format=json") ||
+	    autoindex_view_is(member, "format=html"))
+		vw->vw_json = autoindex_view_is(member, "format=json");
+	else if (autoindex_view_is(member, "order=asc") ||
+		 autoindex_view_is(member, "order=desc"))
+		vw->vw_descending = autoindex_view_is(member, "order=desc");
 	else if (str_skip(&member, STR("sort=")))
 		for (i = 0; i < SORTS; i++)
-			if (is(member, sort_names[i]))
+			if (autoindex_view_is(member, sort_names[i]))
 				vw->vw_sort = i;
 }
 
 /* What accepts neither gets HTML. */
 static bool
-prefers_json(struct str accept)
+autoindex_view_prefers_json(struct str accept)
 {
 	int json = accept_weight(accept, STR("application/json"));
 	int html = accept_weight(accept, STR("text/html"));
@@ -54,7 +56,7 @@ prefers_json(struct str accept)
 struct view
 view_parse(struct str query, struct str accept)
 {
-	struct view vw = {.vw_json = prefers_json(accept)};
+	struct view vw = {.vw_json = autoindex_view_prefers_json(accept)};
 	struct str member;
 	const char *end;
 
@@ -65,7 +67,7 @@ view_parse(struct str query, struct str accept)
 			member.s_len = (size_t)(end - query.s_ptr);
 		query.s_ptr = end == NULL ? NULL : end + 1;
 		query.s_len -= end == NULL ? 0 : member.s_len + 1;
-		set(&vw, member);
+		autoindex_view_set(&vw, member);
 	}
 	return vw;
 }
@@ -79,7 +81,8 @@ view_same(struct view a, struct view b)
 
 /* Two that are known; directories have no size. */
 static int
-compare_key(enum view_sort sort, const struct row *a, const struct row *b)
+autoindex_view_compare_key(
+    enum view_sort sort, const struct row *a, const struct row *b)
 {
 	if (sort == VIEW_TIME)
 		return (a->row_mtime > b->row_mtime) -
@@ -102,7 +105,7 @@ view_compare(struct view vw, const struct row *a, const struct row *b)
 	else if (a->row_known != b->row_known)
 		return a->row_known ? -1 : 1;
 	else if (a->row_known)
-		by = compare_key(vw.vw_sort, a, b);
+		by = autoindex_view_compare_key(vw.vw_sort, a, b);
 	if (by == 0)
 		return natural_compare(a->row_name, b->row_name);
 	return vw.vw_descending ? -by : by;

@@ -75,7 +75,7 @@ client_rates_destroy(struct client_rates **csp)
 }
 
 static struct part *
-part_of(struct client_rates *cs, uint64_t client, uintptr_t rule,
+client_rates_part_of(struct client_rates *cs, uint64_t client, uintptr_t rule,
     struct rate_list **list)
 {
 	uint64_t hash =
@@ -88,7 +88,7 @@ part_of(struct client_rates *cs, uint64_t client, uintptr_t rule,
 
 /* The part's lock is held, as in the next ones. */
 static bool
-forget_one(struct part *pt, uint64_t now)
+client_rates_forget_one(struct part *pt, uint64_t now)
 {
 	struct client_rate *cr, *victim = NULL;
 	int looks = 0;
@@ -113,12 +113,12 @@ forget_one(struct part *pt, uint64_t now)
 }
 
 static struct client_rate *
-add(struct part *pt, struct rate_list *list, uint64_t client, uintptr_t rule,
-    uint64_t now)
+client_rates_add(struct part *pt, struct rate_list *list, uint64_t client,
+    uintptr_t rule, uint64_t now)
 {
 	struct client_rate *cr = NULL;
 
-	if (pt->pt_count < EACH || forget_one(pt, now))
+	if (pt->pt_count < EACH || client_rates_forget_one(pt, now))
 		cr = calloc(1, sizeof(*cr));
 	if (cr == NULL)
 		return &pt->pt_others;
@@ -131,19 +131,20 @@ add(struct part *pt, struct rate_list *list, uint64_t client, uintptr_t rule,
 }
 
 static struct client_rate *
-take_one(
+client_rates_take_one(
     struct client_rates *cs, uint64_t client, const void *rule, uint64_t now)
 {
 	struct rate_list *list;
 	struct client_rate *cr;
-	struct part *pt = part_of(cs, client, (uintptr_t)rule, &list);
+	struct part *pt =
+	    client_rates_part_of(cs, client, (uintptr_t)rule, &list);
 
 	pthread_mutex_lock(&pt->pt_lock);
 	LIST_FOREACH(cr, list, cr_link)
 	if (cr->cr_client == client && cr->cr_rule == (uintptr_t)rule)
 		break;
 	if (cr == NULL)
-		cr = add(pt, list, client, (uintptr_t)rule, now);
+		cr = client_rates_add(pt, list, client, (uintptr_t)rule, now);
 	else {
 		TAILQ_REMOVE(&pt->pt_order, cr, cr_order);
 		TAILQ_INSERT_TAIL(&pt->pt_order, cr, cr_order);
@@ -161,18 +162,18 @@ client_rates_take(struct client_rates *cs, const struct sockaddr *sa,
 
 	*cb = (struct client_buckets){{NULL}};
 	for (unsigned i = 0; i < client_levels(client); i++)
-		cb->cb_levels[i] =
-		    take_one(cs, client_network(client, i), rule, now);
+		cb->cb_levels[i] = client_rates_take_one(
+		    cs, client_network(client, i), rule, now);
 }
 
 static void
-give_one(struct client_rates *cs, struct client_rate *cr)
+client_rates_give_one(struct client_rates *cs, struct client_rate *cr)
 {
 	struct rate_list *list;
 	struct part *pt;
 	size_t i;
 
-	pt = part_of(cs, cr->cr_client, cr->cr_rule, &list);
+	pt = client_rates_part_of(cs, cr->cr_client, cr->cr_rule, &list);
 	for (i = 0; cr->cr_rule == 0 && i < PARTS; i++)
 		if (cr == &cs->cs_parts[i].pt_others)
 			pt = &cs->cs_parts[i];
@@ -186,7 +187,7 @@ client_rates_give(struct client_rates *cs, struct client_buckets *cb)
 {
 	for (unsigned i = 0; i < CLIENT_LEVELS; i++) {
 		if (cb->cb_levels[i] != NULL)
-			give_one(cs, cb->cb_levels[i]);
+			client_rates_give_one(cs, cb->cb_levels[i]);
 		cb->cb_levels[i] = NULL;
 	}
 }
@@ -194,7 +195,7 @@ client_rates_give(struct client_rates *cs, struct client_buckets *cb)
 /* ---------------------------------------------------------------- buckets */
 
 static struct token_rate
-rate_of(const struct token_rate *tr, unsigned level)
+client_rates_rate_of(const struct token_rate *tr, unsigned level)
 {
 	uint64_t rate = tr->tr_rate * client_times(level);
 	uint64_t depth = tr->tr_depth * client_times(level);
@@ -213,7 +214,7 @@ client_buckets_take(struct client_buckets *cb, const struct token_rate *tr,
 	struct token_rate rate;
 
 	for (unsigned i = 0; i < CLIENT_LEVELS && cb->cb_levels[i]; i++) {
-		rate = rate_of(tr, i);
+		rate = client_rates_rate_of(tr, i);
 		when = token_take(&cb->cb_levels[i]->cr_bucket, &rate, n, now);
 		if (when > latest)
 			latest = when;
@@ -228,7 +229,7 @@ client_buckets_give(
 	struct token_rate rate;
 
 	for (unsigned i = 0; i < CLIENT_LEVELS && cb->cb_levels[i]; i++) {
-		rate = rate_of(tr, i);
+		rate = client_rates_rate_of(tr, i);
 		token_give(&cb->cb_levels[i]->cr_bucket, &rate, n);
 	}
 }
@@ -241,7 +242,7 @@ client_buckets_try(struct client_buckets *cb, const struct token_rate *tr,
 	struct token_rate rate;
 
 	for (unsigned i = 0; i < CLIENT_LEVELS && cb->cb_levels[i]; i++) {
-		rate = rate_of(tr, i);
+		rate = client_rates_rate_of(tr, i);
 		if (!token_try(
 			&cb->cb_levels[i]->cr_bucket, &rate, n, now, wait)) {
 			client_buckets_give(&taken, tr, n);

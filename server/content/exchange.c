@@ -60,7 +60,7 @@ exchange_name_client(struct exchange *ex)
 }
 
 static int
-find_target(struct exchange *ex)
+exchange_find_target(struct exchange *ex)
 {
 	struct request *rq = &ex->ex_request;
 	size_t size = rq->rq_target.s_len + 2;
@@ -86,7 +86,7 @@ find_target(struct exchange *ex)
 
 /* The name that the client gave in the handshake, or nothing. */
 static struct str
-server_name(const struct exchange *ex)
+exchange_server_name(const struct exchange *ex)
 {
 	return ex->ex_tls != NULL ? ex->ex_tls->tl_log.lt_name : STR("");
 }
@@ -96,12 +96,12 @@ server_name(const struct exchange *ex)
  * SNI.  Empty: none.
  */
 static struct str
-host_of(const struct exchange *ex)
+exchange_host_of(const struct exchange *ex)
 {
 	if (ex->ex_target.tgt_host.s_len > 0)
 		return ex->ex_target.tgt_host;
 	return ex->ex_request.rq_host.s_len > 0 ? ex->ex_request.rq_host
-						: server_name(ex);
+						: exchange_server_name(ex);
 }
 
 /*
@@ -109,11 +109,11 @@ host_of(const struct exchange *ex)
  * for it, else that of the handshake.
  */
 static void
-locate_refused(struct exchange *ex)
+exchange_locate_refused(struct exchange *ex)
 {
-	static_locate(ex, host_of(ex));
+	static_locate(ex, exchange_host_of(ex));
 	if (ex->ex_tls != NULL && scheme_is_misdirected(ex))
-		static_locate(ex, server_name(ex));
+		static_locate(ex, exchange_server_name(ex));
 	ex->ex_no_site = ex->ex_lookup.lk_host.s_len == 0;
 }
 
@@ -122,7 +122,7 @@ locate_refused(struct exchange *ex)
  * response is ready.
  */
 static bool
-is_admitted(struct exchange *ex)
+exchange_is_admitted(struct exchange *ex)
 {
 	return !ex->ex_lookup.lk_set->set_guarded || access_admit(ex);
 }
@@ -131,22 +131,22 @@ void
 exchange_refuse(struct exchange *ex, int status)
 {
 	if (ex->ex_request.rq_target.s_len > 0 && ex->ex_path.b_data == NULL)
-		(void)find_target(ex);
-	locate_refused(ex);
-	if (is_admitted(ex))
+		(void)exchange_find_target(ex);
+	exchange_locate_refused(ex);
+	if (exchange_is_admitted(ex))
 		respond_error(ex, status);
 }
 
 void
 exchange_refuse_text(struct exchange *ex, int status, struct str text)
 {
-	locate_refused(ex);
-	if (is_admitted(ex))
+	exchange_locate_refused(ex);
+	if (exchange_is_admitted(ex))
 		respond_text(ex, status, text);
 }
 
 static bool
-begin(struct exchange *ex)
+exchange_begin(struct exchange *ex)
 {
 	if (ex->ex_refusal != 0) {
 		ex->ex_no_site = ex->ex_lookup.lk_host.s_len == 0;
@@ -163,17 +163,17 @@ begin(struct exchange *ex)
 }
 
 static bool
-admit(struct exchange *ex, enum access access)
+exchange_admit(struct exchange *ex, enum access access)
 {
 	if (access == ACCESS_GRANTED)
-		return begin(ex);
+		return exchange_begin(ex);
 	return access == ACCESS_REFUSED;
 }
 
 bool
 exchange_continue(struct exchange *ex)
 {
-	return ex->ex_verifying ? admit(ex, access_continue(ex))
+	return ex->ex_verifying ? exchange_admit(ex, access_continue(ex))
 				: static_continue(ex);
 }
 
@@ -181,7 +181,7 @@ bool
 exchange_answer(struct exchange *ex, int refusal)
 {
 	struct request *rq = &ex->ex_request;
-	int status = find_target(ex);
+	int status = exchange_find_target(ex);
 
 	/* Of several things that are wrong the method is the first. */
 	ex->ex_refusal = rq->rq_method == METHOD_OTHER ? 405 : refusal;
@@ -191,18 +191,18 @@ exchange_answer(struct exchange *ex, int refusal)
 		exchange_refuse(ex, ex->ex_refusal == 405 ? 405 : status);
 		return true;
 	}
-	static_locate(ex, host_of(ex));
-	if (!is_admitted(ex))
+	static_locate(ex, exchange_host_of(ex));
+	if (!exchange_is_admitted(ex))
 		return true;
 	if (scheme_matters(ex) && scheme_answer(ex))
 		return true;
 	if (ex->ex_lookup.lk_set->set_guarded)
-		return admit(ex, access_begin(ex));
-	return begin(ex);
+		return exchange_admit(ex, access_begin(ex));
+	return exchange_begin(ex);
 }
 
 static uint64_t
-bytes_sent(const struct exchange *ex)
+exchange_bytes_sent(const struct exchange *ex)
 {
 	size_t len = ex->ex_503;
 
@@ -212,14 +212,14 @@ bytes_sent(const struct exchange *ex)
 void
 exchange_sent(struct exchange *ex)
 {
-	uint64_t sent = bytes_sent(ex);
+	uint64_t sent = exchange_bytes_sent(ex);
 
 	stat_add(&ex->ex_service->svc_stats.sta_sent, sent - ex->ex_counted);
 	ex->ex_counted = sent;
 }
 
 static int
-status(const struct exchange *ex)
+exchange_status(const struct exchange *ex)
 {
 	const struct response *rs = &ex->ex_response;
 
@@ -231,23 +231,23 @@ status(const struct exchange *ex)
 }
 
 static size_t
-head_len(const struct exchange *ex)
+exchange_head_len(const struct exchange *ex)
 {
 	return ex->ex_503 == 0 ? ex->ex_response.rs_head_len
 			       : ex->ex_503 - ex->ex_503_body;
 }
 
 static void
-record(struct exchange *ex)
+exchange_record(struct exchange *ex)
 {
 	const struct request *rq = &ex->ex_request;
-	uint64_t sent = bytes_sent(ex), head = head_len(ex);
+	uint64_t sent = exchange_bytes_sent(ex), head = exchange_head_len(ex);
 	struct log_record rec = {
 	    .rec_peer = exchange_client(ex),
 	    .rec_time = ex->ex_time,
 	    .rec_user = {ex->ex_user.b_data, ex->ex_user.b_len},
 	    .rec_line = rq->rq_line,
-	    .rec_status = status(ex),
+	    .rec_status = exchange_status(ex),
 	    .rec_body = sent > head ? sent - head : 0,
 	    .rec_bytes = sent,
 	    .rec_referer = rq->rq_referer,
@@ -262,16 +262,17 @@ record(struct exchange *ex)
 }
 
 static bool
-is_logged(const struct exchange *ex)
+exchange_is_logged(const struct exchange *ex)
 {
 	const struct service *svc = ex->ex_service;
 
 	return !ex->ex_unlogged && log_access_on(svc->svc_log) &&
-	       conf_logs(svc->svc_conf, ex->ex_target.tgt_path, status(ex));
+	       conf_logs(
+		   svc->svc_conf, ex->ex_target.tgt_path, exchange_status(ex));
 }
 
 static void
-end(struct exchange *ex)
+exchange_end(struct exchange *ex)
 {
 	struct service *svc = ex->ex_service;
 
@@ -281,15 +282,16 @@ end(struct exchange *ex)
 	if (ex->ex_pending)
 		ex->ex_wait += clock_now() - ex->ex_waiting;
 	exchange_sent(ex);
-	stat_add(&svc->svc_stats.sta_status[status(ex) - STATS_STATUS], 1);
+	stat_add(
+	    &svc->svc_stats.sta_status[exchange_status(ex) - STATS_STATUS], 1);
 	stat_add(&svc->svc_stats.sta_disk_wait, ex->ex_wait);
-	if (is_logged(ex))
-		record(ex);
+	if (exchange_is_logged(ex))
+		exchange_record(ex);
 }
 
 /* In the connection's input, which may be another client's next. */
 static void
-forget_password(struct exchange *ex)
+exchange_forget_password(struct exchange *ex)
 {
 	struct str *s = &ex->ex_request.rq_authorization;
 
@@ -304,8 +306,8 @@ exchange_cancel(struct exchange *ex)
 	struct response *rs = &ex->ex_response;
 
 	ex->ex_cancelled = true;
-	end(ex);
-	forget_password(ex);
+	exchange_end(ex);
+	exchange_forget_password(ex);
 	if (rs->rs_send.snd_pending)
 		pw_send_cancel(&rs->rs_send);
 	if (ex->ex_verifying)
@@ -318,7 +320,7 @@ exchange_cancel(struct exchange *ex)
 
 /* No status is 0: whether the path alone keeps the request out of the log. */
 static bool
-is_excluded(const struct exchange *ex)
+exchange_is_excluded(const struct exchange *ex)
 {
 	const struct service *svc = ex->ex_service;
 
@@ -328,7 +330,7 @@ is_excluded(const struct exchange *ex)
 
 /* The response's head has been given, or is all that there is. */
 static void
-fit(struct exchange *ex)
+exchange_shrink(struct exchange *ex)
 {
 	struct response *rs = &ex->ex_response;
 	struct buf_list *bufs = &ex->ex_service->svc_bufs;
@@ -347,7 +349,7 @@ fit(struct exchange *ex)
 }
 
 static struct request
-settled(const struct request *rq)
+exchange_kept_request(const struct request *rq)
 {
 	return (struct request){
 	    .rq_method = rq->rq_method,
@@ -367,7 +369,7 @@ long
 exchange_settle(struct exchange *ex, size_t most)
 {
 	struct request *rq = &ex->ex_request;
-	bool unlogged = is_excluded(ex);
+	bool unlogged = exchange_is_excluded(ex);
 	struct str none = {0};
 	const struct log_keep lk = {&rq->rq_line,
 	    unlogged ? &none : &rq->rq_host, unlogged ? &none : &rq->rq_agent,
@@ -376,8 +378,8 @@ exchange_settle(struct exchange *ex, size_t most)
 
 	if (!log_keep(&lk, most, &kept))
 		return -ENOMEM;
-	forget_password(ex);
-	*rq = settled(rq);
+	exchange_forget_password(ex);
+	*rq = exchange_kept_request(rq);
 	if (unlogged)
 		rq->rq_host = rq->rq_agent = rq->rq_referer = none;
 	ex->ex_target = (struct target){0};
@@ -388,7 +390,7 @@ exchange_settle(struct exchange *ex, size_t most)
 	ex->ex_settled = true;
 	buf_release(&ex->ex_path, &ex->ex_service->svc_bufs);
 	ex->ex_path = kept;
-	fit(ex);
+	exchange_shrink(ex);
 	return (long)kept.b_cap;
 }
 
@@ -402,12 +404,12 @@ exchange_free(struct exchange **exp)
 		return;
 	*exp = NULL;
 	svc = ex->ex_service;
-	end(ex);
+	exchange_end(ex);
 	if (ex->ex_paced)
 		pace_end(ex);
 	static_finish(ex);
 	response_finish(ex);
-	forget_password(ex);
+	exchange_forget_password(ex);
 	buf_release(&ex->ex_path, &svc->svc_bufs);
 	buf_release(&ex->ex_user, &svc->svc_bufs);
 	buf_release(&ex->ex_request.rq_joined, &svc->svc_bufs);
@@ -443,7 +445,8 @@ exchange_disk_late(struct exchange *ex)
 
 /* The bytes of its body; own: a page of the configuration's, or NULL. */
 static size_t
-make_503(struct exchange *ex, struct buf *text, const struct error_page *own)
+exchange_make_503(
+    struct exchange *ex, struct buf *text, const struct error_page *own)
 {
 	struct service *svc = ex->ex_service;
 	const struct settings *set = ex->ex_response.rs_settings != NULL
@@ -465,10 +468,10 @@ make_503(struct exchange *ex, struct buf *text, const struct error_page *own)
 
 /* What the socket does not take at once is lost. */
 static void
-send_503(struct exchange *ex, const struct error_page *own)
+exchange_send_503(struct exchange *ex, const struct error_page *own)
 {
 	struct buf text = {0};
-	size_t body = make_503(ex, &text, own);
+	size_t body = exchange_make_503(ex, &text, own);
 
 	/* The answer before it may still fill the socket. */
 	if (!text.b_failed &&
@@ -488,5 +491,5 @@ exchange_503(struct exchange *ex)
 	service_time(ex->ex_service);
 	if (own != NULL && own->ep_body.s_len > MOST_503)
 		own = NULL;
-	send_503(ex, own);
+	exchange_send_503(ex, own);
 }

@@ -9,7 +9,7 @@
 #include "server/content/file_error.h"
 
 static const char *
-name_of(const struct exchange *ex)
+file_error_name_of(const struct exchange *ex)
 {
 	return ex->ex_lookup.lk_path.b_len == 0 ? "answer"
 						: ex->ex_lookup.lk_path.b_data;
@@ -23,13 +23,13 @@ file_error_descriptor(int error)
 
 /* Want of something comes to thousands at once: it is told once a minute. */
 static void
-tell_want(struct exchange *ex, struct message_rate *lim, int error,
+file_error_tell_want(struct exchange *ex, struct message_rate *lim, int error,
     const char *remedy)
 {
 	struct service *svc = ex->ex_service;
 
 	if (message_rate_tell(lim, clock_now()))
-		log_error(svc->svc_log, "%s: %s; %s", name_of(ex),
+		log_error(svc->svc_log, "%s: %s; %s", file_error_name_of(ex),
 		    strerror(-error), remedy);
 }
 
@@ -39,14 +39,14 @@ file_error_tell(struct exchange *ex, int error)
 	struct service *svc = ex->ex_service;
 
 	if (file_error_descriptor(error))
-		tell_want(ex, &svc->svc_told_files, error,
+		file_error_tell_want(ex, &svc->svc_told_files, error,
 		    "raise ulimit -n, or lower open_files");
 	else if (error == -ENOMEM)
-		tell_want(ex, &svc->svc_told_memory, error,
+		file_error_tell_want(ex, &svc->svc_told_memory, error,
 		    "give the server more memory, or lower hot_set");
 	else
-		log_error(svc->svc_log, "%s: cannot read it: %s%s", name_of(ex),
-		    strerror(-error),
+		log_error(svc->svc_log, "%s: cannot read it: %s%s",
+		    file_error_name_of(ex), strerror(-error),
 		    error == -EIO ? "; look for errors of its disk (dmesg)"
 				  : "");
 }
@@ -60,5 +60,5 @@ file_error_changed(struct exchange *ex)
 		log_error(svc->svc_log,
 		    "%s: changed while it was sent: the answer is cut; "
 		    "write a new file and rename it",
-		    name_of(ex));
+		    file_error_name_of(ex));
 }

@@ -19,7 +19,7 @@ header_cache_create(void)
 
 /* Host alone decides what the response is, and the connection stays.  An empty Host leaves that to SNI. */
 static bool
-plain(const struct request *rq)
+header_cache_plain(const struct request *rq)
 {
 	const struct conditional *pre = &rq->rq_pre;
 
@@ -37,7 +37,7 @@ plain(const struct request *rq)
 
 /* A field that came twice has a value that is not in the block. */
 static bool
-inside(struct str s, struct str block)
+header_cache_inside(struct str s, struct str block)
 {
 	return s.s_ptr == NULL ||
 	       (s.s_ptr >= block.s_ptr &&
@@ -45,7 +45,8 @@ inside(struct str s, struct str block)
 }
 
 static struct str
-copied(const struct cached_header *fl, struct str s, struct str block)
+header_cache_copied(
+    const struct cached_header *fl, struct str s, struct str block)
 {
 	if (s.s_ptr != NULL)
 		s.s_ptr = fl->fl_text + (s.s_ptr - block.s_ptr);
@@ -59,9 +60,10 @@ header_cache_remember(struct header_cache *ft, const struct request *rq,
 	struct cached_header *fl;
 	uint64_t hash;
 
-	if (block.s_len > HEADER_CACHE_MAX || !plain(rq) ||
-	    !inside(rq->rq_host, block) || !inside(rq->rq_referer, block) ||
-	    !inside(rq->rq_agent, block))
+	if (block.s_len > HEADER_CACHE_MAX || !header_cache_plain(rq) ||
+	    !header_cache_inside(rq->rq_host, block) ||
+	    !header_cache_inside(rq->rq_referer, block) ||
+	    !header_cache_inside(rq->rq_agent, block))
 		return NULL;
 	hash = hash_bytes(&ft->ft_seed, 0, block.s_ptr, block.s_len);
 	fl = &ft->ft_slots[hash % HEADER_CACHE_SLOTS];
@@ -70,9 +72,9 @@ header_cache_remember(struct header_cache *ft, const struct request *rq,
 		return fl;
 	fl->fl_number = ++ft->ft_count;
 	fl->fl_site = site;
-	fl->fl_host = copied(fl, rq->rq_host, block);
-	fl->fl_referer = copied(fl, rq->rq_referer, block);
-	fl->fl_agent = copied(fl, rq->rq_agent, block);
+	fl->fl_host = header_cache_copied(fl, rq->rq_host, block);
+	fl->fl_referer = header_cache_copied(fl, rq->rq_referer, block);
+	fl->fl_agent = header_cache_copied(fl, rq->rq_agent, block);
 	fl->fl_client = *client;
 	fl->fl_accept = coding_weights(rq->rq_accept_encoding);
 	memcpy(fl->fl_text, block.s_ptr, block.s_len);

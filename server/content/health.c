@@ -14,7 +14,7 @@
 
 /* The first who has it: a site, or one of its locations. */
 static void
-name_root(struct root_health *rh, const struct conf *conf, size_t root)
+health_name_root(struct root_health *rh, const struct conf *conf, size_t root)
 {
 	for (size_t i = 0; i < conf->conf_nsites; i++) {
 		const struct site *site = &conf->conf_sites[i];
@@ -41,7 +41,7 @@ health_create(const struct conf *conf, uint64_t now)
 		return NULL;
 	hl->hl_count = n;
 	for (size_t i = 0; i < n; i++) {
-		name_root(&hl->hl_roots[i], conf, i);
+		health_name_root(&hl->hl_roots[i], conf, i);
 		atomic_init(&hl->hl_roots[i].rh_answered, now);
 		atomic_init(&hl->hl_roots[i].rh_error, 0);
 	}
@@ -63,7 +63,8 @@ health_drains(const struct health *hl)
 
 /* Its line; true: it is well. */
 static bool
-describe(const struct root_health *rh, uint64_t now, char *text, size_t size)
+health_describe(
+    const struct root_health *rh, uint64_t now, char *text, size_t size)
 {
 	uint64_t answered = atomic_load(&rh->rh_answered);
 	uint64_t silent = now > answered ? now - answered : 0;
@@ -88,13 +89,13 @@ bool
 health_is_well(const struct health *hl, uint64_t now, char *text, size_t size)
 {
 	for (size_t i = 0; i < hl->hl_count; i++)
-		if (!describe(&hl->hl_roots[i], now, text, size))
+		if (!health_describe(&hl->hl_roots[i], now, text, size))
 			return false;
 	return true;
 }
 
 static void
-answer_ready(struct exchange *ex)
+health_answer_ready(struct exchange *ex)
 {
 	struct service *svc = ex->ex_service;
 	const struct health *hl = svc->svc_health;
@@ -104,7 +105,8 @@ answer_ready(struct exchange *ex)
 	char line[LINE];
 
 	for (size_t i = 0; i < hl->hl_count; i++) {
-		ready &= describe(&hl->hl_roots[i], now, line, sizeof(line));
+		ready &=
+		    health_describe(&hl->hl_roots[i], now, line, sizeof(line));
 		buf_str(&lines, &svc->svc_bufs, line);
 		buf_str(&lines, &svc->svc_bufs, "\n");
 	}
@@ -124,7 +126,7 @@ answer_ready(struct exchange *ex)
 }
 
 static bool
-is_path(const struct exchange *ex, const char *path)
+health_is_path(const struct exchange *ex, const char *path)
 {
 	return path != NULL &&
 	       str_eq(ex->ex_target.tgt_path, (struct str){path, strlen(path)});
@@ -135,10 +137,10 @@ health_answer(struct exchange *ex)
 {
 	const struct conf *conf = ex->ex_service->svc_conf;
 
-	if (is_path(ex, conf->conf_live))
+	if (health_is_path(ex, conf->conf_live))
 		respond_text(ex, 200, STR("live\n"));
-	else if (is_path(ex, conf->conf_ready))
-		answer_ready(ex);
+	else if (health_is_path(ex, conf->conf_ready))
+		health_answer_ready(ex);
 	else
 		return false;
 	return true;

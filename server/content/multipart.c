@@ -24,7 +24,7 @@ multipart_head(const struct response *rs, size_t i, char text[MULTIPART_HEAD])
 }
 
 static unsigned
-digits(off_t number)
+multipart_digits(off_t number)
 {
 	unsigned n = 1;
 
@@ -37,9 +37,10 @@ digits(off_t number)
 
 /* Digits of the positions in a part's head, in which alone two heads differ. */
 static unsigned
-positions(const struct range *r)
+multipart_positions(const struct range *r)
 {
-	return digits(r->rng_off) + digits(r->rng_off + r->rng_len - 1);
+	return multipart_digits(r->rng_off) +
+	       multipart_digits(r->rng_off + r->rng_len - 1);
 }
 
 /* There may be thousands of parts: only one head is written. */
@@ -48,12 +49,12 @@ multipart_length(const struct response *rs)
 {
 	char text[MULTIPART_HEAD];
 	size_t n = rs->rs_nranges, i;
-	unsigned fixed =
-	    (unsigned)multipart_head(rs, 0, text) - positions(rs->rs_ranges);
+	unsigned fixed = (unsigned)multipart_head(rs, 0, text) -
+			 multipart_positions(rs->rs_ranges);
 	uint64_t length = n * fixed + (uint64_t)multipart_head(rs, n, text);
 
 	for (i = 0; i < n; i++)
 		length += (uint64_t)rs->rs_ranges[i].rng_len +
-			  positions(&rs->rs_ranges[i]);
+			  multipart_positions(&rs->rs_ranges[i]);
 	return length;
 }

@@ -12,7 +12,7 @@
 #define SECOND UINT64_C(1000000000)
 
 static uint64_t
-now_ns(void)
+pace_now_ns(void)
 {
 	return clock_now() * NANO;
 }
@@ -23,7 +23,7 @@ pace_admit(struct exchange *ex, unsigned *seconds)
 	const struct settings *set = ex->ex_lookup.lk_set;
 	struct client_rates *rates = ex->ex_service->svc_rates;
 	struct client_buckets cb;
-	uint64_t wait = 0, now = now_ns();
+	uint64_t wait = 0, now = pace_now_ns();
 	bool good;
 
 	if (set->set_request_rate.tr_rate == 0)
@@ -48,7 +48,7 @@ pace_begin(struct exchange *ex)
 	ex->ex_paced = pace_rate(ex) > 0;
 	if (set->set_client_rate.tr_rate > 0)
 		client_rates_take(ex->ex_service->svc_rates,
-		    exchange_client(ex), set->set_client_rule, now_ns(),
+		    exchange_client(ex), set->set_client_rule, pace_now_ns(),
 		    &ex->ex_client_rate);
 }
 
@@ -64,10 +64,10 @@ pace_rate(const struct exchange *ex)
 
 /* Takes n bytes from both buckets; when they may be sent. */
 static uint64_t
-take(struct exchange *ex, uint64_t n)
+pace_take(struct exchange *ex, uint64_t n)
 {
 	const struct settings *set = ex->ex_lookup.lk_set;
-	uint64_t now = now_ns(), one = 0, all = 0;
+	uint64_t now = pace_now_ns(), one = 0, all = 0;
 
 	if (set->set_rate.tr_rate > 0)
 		one = token_take(ex->ex_bucket, &set->set_rate, n, now);
@@ -77,7 +77,7 @@ take(struct exchange *ex, uint64_t n)
 }
 
 static void
-give(struct exchange *ex, uint64_t n)
+pace_give(struct exchange *ex, uint64_t n)
 {
 	const struct settings *set = ex->ex_lookup.lk_set;
 
@@ -87,7 +87,7 @@ give(struct exchange *ex, uint64_t n)
 }
 
 static bool
-has_body(const struct response *rs)
+pace_has_body(const struct response *rs)
 {
 	return rs->rs_nranges > 0 || rs->rs_body.s_len > 0 ||
 	       rs->rs_stream != NULL;
@@ -95,16 +95,16 @@ has_body(const struct response *rs)
 
 /* What was taken and not sent, or sent and not taken: a head. */
 static void
-settle(struct exchange *ex)
+pace_settle(struct exchange *ex)
 {
 	uint64_t sent = response_sent(&ex->ex_response);
 
 	if (ex->ex_allowed == 0)
 		return;
 	if (ex->ex_allowed > sent)
-		give(ex, ex->ex_allowed - sent);
+		pace_give(ex, ex->ex_allowed - sent);
 	else if (sent > ex->ex_allowed)
-		(void)take(ex, sent - ex->ex_allowed);
+		(void)pace_take(ex, sent - ex->ex_allowed);
 	ex->ex_allowed = sent;
 }
 
@@ -113,7 +113,7 @@ pace_left(const struct exchange *ex)
 {
 	uint64_t sent = response_sent(&ex->ex_response);
 
-	if (!has_body(&ex->ex_response))
+	if (!pace_has_body(&ex->ex_response))
 		return UINT64_MAX;
 	return ex->ex_allowed > sent ? ex->ex_allowed - sent : 0;
 }
@@ -123,12 +123,12 @@ pace_wait(struct exchange *ex)
 {
 	uint64_t n, now;
 
-	if (!has_body(&ex->ex_response))
+	if (!pace_has_body(&ex->ex_response))
 		return 0;
 	if (pace_left(ex) == 0) {
-		settle(ex);
+		pace_settle(ex);
 		n = token_share(pace_rate(ex));
-		ex->ex_not_before = take(ex, n) / NANO;
+		ex->ex_not_before = pace_take(ex, n) / NANO;
 		ex->ex_allowed += n;
 	}
 	now = clock_now();
@@ -138,7 +138,7 @@ pace_wait(struct exchange *ex)
 void
 pace_end(struct exchange *ex)
 {
-	settle(ex);
+	pace_settle(ex);
 	client_rates_give(ex->ex_service->svc_rates, &ex->ex_client_rate);
 	ex->ex_paced = false;
 }

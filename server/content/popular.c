@@ -87,7 +87,7 @@ popular_destroy(struct popular **pop)
 /* ------------------------------------------------------------------- the heap */
 
 static void
-put(struct popular *po, uint32_t at, struct place pl)
+popular_put(struct popular *po, uint32_t at, struct place pl)
 {
 	po->po_heap[at] = pl;
 	po->po_entries[pl.pl_entry].en_place = at;
@@ -95,7 +95,7 @@ put(struct popular *po, uint32_t at, struct place pl)
 
 /* Its count has grown. */
 static void
-sink(struct popular *po, uint32_t at)
+popular_sink(struct popular *po, uint32_t at)
 {
 	struct place pl = po->po_heap[at];
 	uint32_t child;
@@ -106,14 +106,14 @@ sink(struct popular *po, uint32_t at)
 			child++;
 		if (po->po_heap[child].pl_count >= pl.pl_count)
 			break;
-		put(po, at, po->po_heap[child]);
+		popular_put(po, at, po->po_heap[child]);
 		at = child;
 	}
-	put(po, at, pl);
+	popular_put(po, at, pl);
 }
 
 static void
-rise(struct popular *po, uint32_t at)
+popular_rise(struct popular *po, uint32_t at)
 {
 	struct place pl = po->po_heap[at];
 	uint32_t parent;
@@ -122,14 +122,14 @@ rise(struct popular *po, uint32_t at)
 		parent = (at - 1) / 2;
 		if (po->po_heap[parent].pl_count <= pl.pl_count)
 			break;
-		put(po, at, po->po_heap[parent]);
+		popular_put(po, at, po->po_heap[parent]);
 	}
-	put(po, at, pl);
+	popular_put(po, at, pl);
 }
 
 /* The lock is held.  Halves keep their order. */
 static void
-grow_old(struct popular *po, uint64_t now)
+popular_grow_old(struct popular *po, uint64_t now)
 {
 	uint64_t window = (now - po->po_begin) / POPULAR_WINDOW_US, times;
 
@@ -149,15 +149,15 @@ grow_old(struct popular *po, uint64_t now)
 /* ------------------------------------------------------------------- counting */
 
 static uint32_t *
-chain(struct popular *po, uint64_t hash)
+popular_chain(struct popular *po, uint64_t hash)
 {
 	return &po->po_table[hash & po->po_mask];
 }
 
 static uint32_t
-find(struct popular *po, const struct site *site, uint64_t hash)
+popular_find(struct popular *po, const struct site *site, uint64_t hash)
 {
-	uint32_t i = *chain(po, hash);
+	uint32_t i = *popular_chain(po, hash);
 
 	while (i != NONE && (po->po_entries[i].en_path.pp_hash != hash ||
 				po->po_entries[i].en_path.pp_site != site))
@@ -166,9 +166,10 @@ find(struct popular *po, const struct site *site, uint64_t hash)
 }
 
 static void
-unlink_entry(struct popular *po, uint32_t entry)
+popular_unlink_entry(struct popular *po, uint32_t entry)
 {
-	uint32_t *link = chain(po, po->po_entries[entry].en_path.pp_hash);
+	uint32_t *link =
+	    popular_chain(po, po->po_entries[entry].en_path.pp_hash);
 
 	while (*link != entry)
 		link = &po->po_entries[*link].en_next;
@@ -177,18 +178,18 @@ unlink_entry(struct popular *po, uint32_t entry)
 
 /* An unused counter, or the least one, which keeps its count. */
 static uint32_t
-take_over(
+popular_take_over(
     struct popular *po, const struct site *site, struct str path, uint64_t hash)
 {
-	uint32_t i = po->po_heap[0].pl_entry, *head = chain(po, hash);
+	uint32_t i = po->po_heap[0].pl_entry, *head = popular_chain(po, hash);
 	struct entry *en;
 
 	if (po->po_used < po->po_size) {
 		i = po->po_used++;
-		put(po, i, (struct place){0, i});
-		rise(po, i);
+		popular_put(po, i, (struct place){0, i});
+		popular_rise(po, i);
 	} else
-		unlink_entry(po, i);
+		popular_unlink_entry(po, i);
 	en = &po->po_entries[i];
 	en->en_path.pp_site = site;
 	en->en_path.pp_hash = hash;
@@ -215,14 +216,14 @@ popular_asked(struct popular *po, const struct site *site, struct str path,
 	if (path.s_len > POPULAR_PATH ||
 	    pthread_mutex_trylock(&po->po_lock) != 0)
 		return;
-	grow_old(po, now);
-	i = find(po, site, hash);
+	popular_grow_old(po, now);
+	i = popular_find(po, site, hash);
 	if (i == NONE)
-		i = take_over(po, site, path, hash);
+		i = popular_take_over(po, site, path, hash);
 	at = po->po_entries[i].en_place;
 	if (po->po_heap[at].pl_count < UINT32_MAX) {
 		po->po_heap[at].pl_count++;
-		sink(po, at);
+		popular_sink(po, at);
 	}
 	pthread_mutex_unlock(&po->po_lock);
 	stat_add(&po->po_counted, 1);
@@ -248,7 +249,7 @@ popular_copy(struct popular *po, uint64_t now, struct popular_path *to)
 	size_t n = 0;
 
 	pthread_mutex_lock(&po->po_lock);
-	grow_old(po, now);
+	popular_grow_old(po, now);
 	for (uint32_t i = 0; i < po->po_used; i++) {
 		uint32_t count =
 		    po->po_heap[po->po_entries[i].en_place].pl_count;
@@ -263,7 +264,8 @@ popular_copy(struct popular *po, uint64_t now, struct popular_path *to)
 }
 
 static int
-compare_bytes(const struct popular_path *a, const struct popular_path *b)
+popular_compare_bytes(
+    const struct popular_path *a, const struct popular_path *b)
 {
 	int order = memcmp(a->pp_path, b->pp_path,
 	    a->pp_len < b->pp_len ? a->pp_len : b->pp_len);
@@ -273,24 +275,24 @@ compare_bytes(const struct popular_path *a, const struct popular_path *b)
 }
 
 static int
-by_name(const void *one, const void *other)
+popular_by_name(const void *one, const void *other)
 {
 	const struct popular_path *a = one, *b = other;
 
 	if (a->pp_site != b->pp_site)
 		return a->pp_site < b->pp_site ? -1 : 1;
-	return compare_bytes(a, b);
+	return popular_compare_bytes(a, b);
 }
 
 static int
-by_count(const void *one, const void *other)
+popular_by_count(const void *one, const void *other)
 {
 	const struct popular_path *a = one, *b = other;
 	uint64_t m = a->pp_count - a->pp_error, n = b->pp_count - b->pp_error;
 
 	if (m != n)
 		return m > n ? -1 : 1;
-	return by_name(a, b);
+	return popular_by_name(a, b);
 }
 
 size_t
@@ -300,14 +302,14 @@ popular_merge(struct popular_path *list, size_t n)
 
 	if (n == 0)
 		return 0;
-	qsort(list, n, sizeof(*list), by_name);
+	qsort(list, n, sizeof(*list), popular_by_name);
 	for (size_t i = 1; i < n; i++) {
-		if (by_name(&list[kept], &list[i]) == 0) {
+		if (popular_by_name(&list[kept], &list[i]) == 0) {
 			list[kept].pp_count += list[i].pp_count;
 			list[kept].pp_error += list[i].pp_error;
 		} else if (++kept != i)
 			list[kept] = list[i];
 	}
-	qsort(list, kept + 1, sizeof(*list), by_count);
+	qsort(list, kept + 1, sizeof(*list), popular_by_count);
 	return kept + 1;
 }

@@ -11,7 +11,7 @@
  * depends on the client.
  */
 static struct cached_key
-key(const struct exchange *ex)
+ready_key(const struct exchange *ex)
 {
 	const struct lookup *lk = &ex->ex_lookup;
 	struct str raw = ex->ex_request.rq_target;
@@ -29,7 +29,7 @@ key(const struct exchange *ex)
 struct cached_response *
 ready_find(struct exchange *ex, const struct pw_file *file)
 {
-	struct cached_key hk = key(ex);
+	struct cached_key hk = ready_key(ex);
 
 	if (hk.hk_target.s_ptr == NULL)
 		return NULL;
@@ -42,7 +42,7 @@ ready_offer(
     struct exchange *ex, struct pw_file *file, struct representation *rp)
 {
 	const struct response *rs = &ex->ex_response;
-	struct cached_key hk = key(ex);
+	struct cached_key hk = ready_key(ex);
 	uint64_t now = ex->ex_since;
 	struct cached_response *ha;
 

@@ -5,14 +5,14 @@
 #include "server/content/redirect.h"
 
 static void
-add(struct exchange *ex, struct buf *to, struct str text)
+redirect_add(struct exchange *ex, struct buf *to, struct str text)
 {
 	if (text.s_len > 0)
 		buf_add(to, &ex->ex_service->svc_bufs, text.s_ptr, text.s_len);
 }
 
 static void
-add_encoded(struct exchange *ex, struct buf *to, struct str path)
+redirect_add_encoded(struct exchange *ex, struct buf *to, struct str path)
 {
 	size_t size = 3 * path.s_len + 1;
 
@@ -24,7 +24,7 @@ add_encoded(struct exchange *ex, struct buf *to, struct str path)
 
 /* Behind a '/' nothing begins with one: "//x" would be a host. */
 static struct str
-joined(const struct buf *to, struct str text)
+redirect_joined(const struct buf *to, struct str text)
 {
 	if (to->b_data != NULL && to->b_len > 0 &&
 	    to->b_data[to->b_len - 1] == '/')
@@ -34,17 +34,17 @@ joined(const struct buf *to, struct str text)
 }
 
 static void
-add_query(struct exchange *ex, struct buf *to, struct str mark)
+redirect_add_query(struct exchange *ex, struct buf *to, struct str mark)
 {
 	if (ex->ex_target.tgt_query.s_ptr == NULL)
 		return;
-	add(ex, to, mark);
-	add(ex, to, ex->ex_target.tgt_query);
+	redirect_add(ex, to, mark);
+	redirect_add(ex, to, ex->ex_target.tgt_query);
 }
 
 /* Takes over the text. */
 static void
-answer(struct exchange *ex, int status, struct buf *to)
+redirect_answer(struct exchange *ex, int status, struct buf *to)
 {
 	if (to->b_failed)
 		respond_error(ex, 503);
@@ -55,7 +55,7 @@ answer(struct exchange *ex, int status, struct buf *to)
 }
 
 static void
-follow(struct exchange *ex, const struct redirect *rd, struct str star)
+redirect_follow(struct exchange *ex, const struct redirect *rd, struct str star)
 {
 	struct buf to = {0};
 	struct str host;
@@ -67,17 +67,17 @@ follow(struct exchange *ex, const struct redirect *rd, struct str star)
 			respond_error(ex, 400);
 			return;
 		}
-		add(ex, &to, rd->rd_scheme);
-		add(ex, &to, host);
+		redirect_add(ex, &to, rd->rd_scheme);
+		redirect_add(ex, &to, host);
 	}
-	add(ex, &to, rd->rd_to);
+	redirect_add(ex, &to, rd->rd_to);
 	if (rd->rd_rest.s_ptr != NULL) {
-		add_encoded(ex, &to, joined(&to, star));
-		add(ex, &to, joined(&to, rd->rd_rest));
+		redirect_add_encoded(ex, &to, redirect_joined(&to, star));
+		redirect_add(ex, &to, redirect_joined(&to, rd->rd_rest));
 	}
-	add_query(ex, &to, rd->rd_query ? STR("&") : STR("?"));
-	add(ex, &to, rd->rd_fragment);
-	answer(ex, rd->rd_status, &to);
+	redirect_add_query(ex, &to, rd->rd_query ? STR("&") : STR("?"));
+	redirect_add(ex, &to, rd->rd_fragment);
+	redirect_answer(ex, rd->rd_status, &to);
 }
 
 bool
@@ -89,12 +89,12 @@ redirect_by_rule(struct exchange *ex)
 
 	if (rd == NULL)
 		return false;
-	follow(ex, rd, star);
+	redirect_follow(ex, rd, star);
 	return true;
 }
 
 static bool
-stays(const struct exchange *ex)
+redirect_stays(const struct exchange *ex)
 {
 	const struct conf *conf = ex->ex_service->svc_conf;
 	const char *const paths[] = {conf->conf_live, conf->conf_ready};
@@ -115,21 +115,21 @@ redirect_to_https(struct exchange *ex)
 	unsigned port = ex->ex_service->svc_conf->conf_https_port;
 	struct buf to = {0};
 
-	if (stays(ex))
+	if (redirect_stays(ex))
 		return false;
 	if (host.s_len == 0) {
 		respond_error(ex, 400);
 		return true;
 	}
-	add(ex, &to, STR("https://"));
-	add(ex, &to, host);
+	redirect_add(ex, &to, STR("https://"));
+	redirect_add(ex, &to, host);
 	if (port != 443) {
-		add(ex, &to, STR(":"));
+		redirect_add(ex, &to, STR(":"));
 		buf_uint(&to, &ex->ex_service->svc_bufs, port);
 	}
-	add_encoded(ex, &to, ex->ex_target.tgt_path);
-	add_query(ex, &to, STR("?"));
-	answer(ex, 301, &to);
+	redirect_add_encoded(ex, &to, ex->ex_target.tgt_path);
+	redirect_add_query(ex, &to, STR("?"));
+	redirect_answer(ex, 301, &to);
 	return true;
 }
 
@@ -138,8 +138,8 @@ redirect_to_directory(struct exchange *ex)
 {
 	struct buf to = {0};
 
-	add_encoded(ex, &to, ex->ex_target.tgt_path);
-	add(ex, &to, STR("/"));
-	add_query(ex, &to, STR("?"));
-	answer(ex, 301, &to);
+	redirect_add_encoded(ex, &to, ex->ex_target.tgt_path);
+	redirect_add(ex, &to, STR("/"));
+	redirect_add_query(ex, &to, STR("?"));
+	redirect_answer(ex, 301, &to);
 }

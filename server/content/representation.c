@@ -13,8 +13,8 @@
 
 /* The file's, in base64, if it carries one that is of it as it is. */
 static bool
-take_digest(const struct settings *set, const struct pw_file *file,
-    char text[static DIGEST_BASE64])
+representation_take_digest(const struct settings *set,
+    const struct pw_file *file, char text[static DIGEST_BASE64])
 {
 	struct digest dg;
 
@@ -29,11 +29,11 @@ take_digest(const struct settings *set, const struct pw_file *file,
 	return true;
 }
 
-static void tag(struct representation *, const char *format, ...)
+static void representation_tag(struct representation *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 static void
-tag(struct representation *rp, const char *format, ...)
+representation_tag(struct representation *rp, const char *format, ...)
 {
 	va_list args;
 	int len;
@@ -46,39 +46,41 @@ tag(struct representation *rp, const char *format, ...)
 
 /* Times of reproducible builds, which are the same for all versions. */
 static bool
-says_nothing(const struct timespec *mtime)
+representation_is_constant_time(const struct timespec *mtime)
 {
 	return mtime->tv_sec <= 1;
 }
 
 /* What tells versions of the file apart was set just now, or later: it may be set once more. */
 static bool
-is_young(const struct pw_file *file, time_t now)
+representation_is_young(const struct pw_file *file, time_t now)
 {
-	const struct timespec *ts = says_nothing(&file->fil_mtime)
-					? &file->fil_ctime
-					: &file->fil_mtime;
+	const struct timespec *ts =
+	    representation_is_constant_time(&file->fil_mtime)
+		? &file->fil_ctime
+		: &file->fil_mtime;
 
 	return ts->tv_sec > now - SETTLED;
 }
 
 static void
-tag_given(struct representation *rp)
+representation_tag_given(struct representation *rp)
 {
 	struct str given = rp->rp_set->set_entity_tag;
 
 	/* Another coding is another representation. */
 	if (rp->rp_coding == CODING_NONE)
-		tag(rp, "%.*s", (int)given.s_len, given.s_ptr);
+		representation_tag(rp, "%.*s", (int)given.s_len, given.s_ptr);
 	else
-		tag(rp, "%.*s-%s\"", (int)given.s_len - 1, given.s_ptr,
-		    coding_name(rp->rp_coding));
+		representation_tag(rp, "%.*s-%s\"", (int)given.s_len - 1,
+		    given.s_ptr, coding_name(rp->rp_coding));
 }
 
 static void
-tag_of_times(struct representation *rp, const struct pw_file *file)
+representation_tag_of_times(
+    struct representation *rp, const struct pw_file *file)
 {
-	bool nothing = says_nothing(&file->fil_mtime);
+	bool nothing = representation_is_constant_time(&file->fil_mtime);
 	char inode[24] = "", changed[40] = "", coding[8] = "";
 
 	if (nothing || rp->rp_set->set_etag == ETAG_INODE)
@@ -91,28 +93,31 @@ tag_of_times(struct representation *rp, const struct pw_file *file)
 	if (rp->rp_coding != CODING_NONE)
 		snprintf(
 		    coding, sizeof(coding), "-%s", coding_name(rp->rp_coding));
-	tag(rp, "%s\"%llx.%lx-%llx%s%s%s\"", rp->rp_young ? "W/" : "",
+	representation_tag(rp, "%s\"%llx.%lx-%llx%s%s%s\"",
+	    rp->rp_young ? "W/" : "",
 	    (unsigned long long)file->fil_mtime.tv_sec,
 	    (unsigned long)file->fil_mtime.tv_nsec,
 	    (unsigned long long)file->fil_size, inode, changed, coding);
 }
 
 static void
-make_etag(
+representation_make_etag(
     struct representation *rp, const struct pw_file *file, const char *digest)
 {
 	if (rp->rp_set->set_entity_tag.s_ptr != NULL)
-		tag_given(rp);
+		representation_tag_given(rp);
 	else if (rp->rp_set->set_etag == ETAG_OFF)
-		tag(rp, "%s", "");
+		representation_tag(rp, "%s", "");
 	else if (rp->rp_set->set_etag == ETAG_DIGEST && digest != NULL)
-		tag(rp, "%s\"%s\"", rp->rp_young ? "W/" : "", digest);
+		representation_tag(
+		    rp, "%s\"%s\"", rp->rp_young ? "W/" : "", digest);
 	else
-		tag_of_times(rp, file);
+		representation_tag_of_times(rp, file);
 }
 
 static void
-line(struct representation *rp, const char *name, const char *value)
+representation_line(
+    struct representation *rp, const char *name, const char *value)
 {
 	size_t room = sizeof(rp->rp_lines) - rp->rp_len;
 
@@ -121,17 +126,17 @@ line(struct representation *rp, const char *name, const char *value)
 }
 
 static void
-line_digest(struct representation *rp, const char *hash)
+representation_line_digest(struct representation *rp, const char *hash)
 {
 	char value[DIGEST_BASE64 + 16];
 
 	snprintf(value, sizeof(value), "sha-256=:%s:", hash);
-	line(rp, "Repr-Digest", value);
+	representation_line(rp, "Repr-Digest", value);
 }
 
 /* A sibling of a file that has a coding by its format has both: the last was applied last. */
 static void
-line_coding(struct representation *rp, enum coding format)
+representation_line_coding(struct representation *rp, enum coding format)
 {
 	bool both = format != CODING_NONE && rp->rp_coding != CODING_NONE;
 	char value[16];
@@ -140,11 +145,12 @@ line_coding(struct representation *rp, enum coding format)
 		return;
 	snprintf(value, sizeof(value), "%s%s%s", coding_name(format),
 	    both ? ", " : "", coding_name(rp->rp_coding));
-	line(rp, "Content-Encoding", value);
+	representation_line(rp, "Content-Encoding", value);
 }
 
 static void
-line_modified(struct representation *rp, const struct pw_file *file, time_t now)
+representation_line_modified(
+    struct representation *rp, const struct pw_file *file, time_t now)
 {
 	const struct settings *set = rp->rp_set;
 	struct validators *va = &rp->rp_announced;
@@ -156,17 +162,17 @@ line_modified(struct representation *rp, const struct pw_file *file, time_t now)
 	else {
 		va->va_dated =
 		    (set->set_changed & HEADER_NO_LAST_MODIFIED) == 0 &&
-		    !says_nothing(&file->fil_mtime);
+		    !representation_is_constant_time(&file->fil_mtime);
 		va->va_modified = file->fil_mtime.tv_sec;
 	}
 	if (!va->va_dated)
 		return;
 	date_format(va->va_modified > now ? now : va->va_modified, date);
-	line(rp, "Last-Modified", date);
+	representation_line(rp, "Last-Modified", date);
 }
 
 static struct representation *
-repr_create(const struct pw_file *file, const struct conf *conf,
+representation_repr_create(const struct pw_file *file, const struct conf *conf,
     const struct settings *set, const char *name, enum coding coding,
     time_t now)
 {
@@ -176,30 +182,30 @@ repr_create(const struct pw_file *file, const struct conf *conf,
 
 	if (rp == NULL)
 		return NULL;
-	digest = take_digest(set, file, hash);
+	digest = representation_take_digest(set, file, hash);
 	rp->rp_set = set;
 	rp->rp_coding = coding;
 	rp->rp_made = now;
-	rp->rp_young = is_young(file, now);
-	make_etag(rp, file, digest ? hash : NULL);
+	rp->rp_young = representation_is_young(file, now);
+	representation_make_etag(rp, file, digest ? hash : NULL);
 	conf_media_type(conf, set, name, rp->rp_type, sizeof(rp->rp_type));
-	line(rp, "Content-Type", rp->rp_type);
+	representation_line(rp, "Content-Type", rp->rp_type);
 	rp->rp_coded = rp->rp_len;
-	line_coding(rp, coding_of_format(name, rp->rp_type));
+	representation_line_coding(rp, coding_of_format(name, rp->rp_type));
 	rp->rp_digest = rp->rp_len;
 	if (digest && set->set_digest)
-		line_digest(rp, hash);
+		representation_line_digest(rp, hash);
 	rp->rp_validators = rp->rp_len;
-	line_modified(rp, file, now);
+	representation_line_modified(rp, file, now);
 	if (rp->rp_announced.va_etag.s_len > 0)
-		line(rp, "ETag", rp->rp_tag);
+		representation_line(rp, "ETag", rp->rp_tag);
 	if ((set->set_changed & HEADER_NO_ACCEPT_RANGES) == 0)
-		line(rp, "Accept-Ranges", "bytes");
+		representation_line(rp, "Accept-Ranges", "bytes");
 	return rp;
 }
 
 static void
-repr_free(void *arg)
+representation_repr_free(void *arg)
 {
 	struct representation *rp = arg;
 
@@ -212,11 +218,12 @@ repr_free(void *arg)
 
 /* The file is still open: ready answers of other locations go on asking its descriptor. */
 static void
-repr_replace(struct representation *old, struct representation *rp)
+representation_repr_replace(
+    struct representation *old, struct representation *rp)
 {
 	if (rp != NULL)
 		response_cache_move(&old->rp_ready, &rp->rp_ready);
-	repr_free(old);
+	representation_repr_free(old);
 }
 
 struct representation *
@@ -230,9 +237,10 @@ representation_of(struct pw_file *file, const struct conf *conf,
 	if (rp != NULL && !rp->rp_young && rp->rp_made <= now &&
 	    rp->rp_set == set && rp->rp_coding == coding)
 		return rp;
-	file->fil_user = repr_create(file, conf, set, name, coding, now);
-	file->fil_user_free = repr_free;
+	file->fil_user =
+	    representation_repr_create(file, conf, set, name, coding, now);
+	file->fil_user_free = representation_repr_free;
 	if (rp != NULL)
-		repr_replace(rp, file->fil_user);
+		representation_repr_replace(rp, file->fil_user);
 	return file->fil_user;
 }

@@ -26,20 +26,20 @@
 /* ------------------------------------------------------------------ heads */
 
 static struct head_writer
-head_of(struct exchange *ex)
+response_head_of(struct exchange *ex)
 {
 	return (struct head_writer){
 	    &ex->ex_response.rs_head, &ex->ex_service->svc_bufs};
 }
 
 static void
-add(struct exchange *ex, const char *text)
+response_add(struct exchange *ex, const char *text)
 {
-	head_write_text(head_of(ex), text);
+	head_write_text(response_head_of(ex), text);
 }
 
 static const struct settings *
-settings_of(const struct exchange *ex)
+response_settings_of(const struct exchange *ex)
 {
 	const struct settings *set = ex->ex_lookup.lk_set;
 
@@ -50,7 +50,7 @@ settings_of(const struct exchange *ex)
 
 /* The client's Origin, if its scripts may read the answer. */
 static struct str
-allowed_origin(const struct exchange *ex, const struct settings *set)
+response_allowed_origin(const struct exchange *ex, const struct settings *set)
 {
 	struct str origin = ex->ex_request.rq_origin;
 
@@ -70,7 +70,7 @@ response_rules(const struct exchange *ex, struct head_writer hw,
 	if (ex->ex_tls != NULL)
 		head_write_lines(hw, set->set_hsts);
 	if (set->set_origins)
-		origin = allowed_origin(ex, set);
+		origin = response_allowed_origin(ex, set);
 	if (origin.s_len == 0)
 		return;
 	head_write_text(hw, "Access-Control-Allow-Origin: ");
@@ -80,11 +80,11 @@ response_rules(const struct exchange *ex, struct head_writer hw,
 
 /* lines: of the rules. */
 static void
-head_begin_with(struct exchange *ex, int number, struct str lines)
+response_head_begin_with(struct exchange *ex, int number, struct str lines)
 {
 	struct response *rs = &ex->ex_response;
 	struct service *svc = ex->ex_service;
-	const struct settings *set = settings_of(ex);
+	const struct settings *set = response_settings_of(ex);
 
 	*rs = (struct response){
 	    .rs_status = number,
@@ -94,31 +94,33 @@ head_begin_with(struct exchange *ex, int number, struct str lines)
 			svc->svc_conf->conf_keepalive_timeout == 0,
 	};
 	service_time(svc);
-	head_write_begin(head_of(ex), number, svc->svc_date, set->set_server);
-	response_rules(ex, head_of(ex), set, lines);
+	head_write_begin(
+	    response_head_of(ex), number, svc->svc_date, set->set_server);
+	response_rules(ex, response_head_of(ex), set, lines);
 }
 
 static void
-head_begin(struct exchange *ex, int number)
+response_head_begin(struct exchange *ex, int number)
 {
-	const struct settings *set = settings_of(ex);
+	const struct settings *set = response_settings_of(ex);
 
-	head_begin_with(
+	response_head_begin_with(
 	    ex, number, number < 400 ? set->set_lines : set->set_always);
 }
 
 static void
-head_length(struct exchange *ex, uint64_t length)
+response_head_length(struct exchange *ex, uint64_t length)
 {
-	head_write_length(head_of(ex), length);
+	head_write_length(response_head_of(ex), length);
 }
 
 static void
-head_end(struct exchange *ex)
+response_head_end(struct exchange *ex)
 {
 	struct response *rs = &ex->ex_response;
 
-	head_write_end(head_of(ex), rs->rs_close && !ex->ex_request.rq_framed,
+	head_write_end(response_head_of(ex),
+	    rs->rs_close && !ex->ex_request.rq_framed,
 	    ex->ex_request.rq_http10);
 	rs->rs_head_len = rs->rs_head.b_len;
 }
@@ -127,27 +129,28 @@ head_end(struct exchange *ex)
 
 /* One of the configuration's: it stays as long as the process. */
 static void
-own_body(struct exchange *ex, const struct error_page *ep)
+response_own_body(struct exchange *ex, const struct error_page *ep)
 {
-	head_write_lines(head_of(ex), ep->ep_type);
-	head_length(ex, ep->ep_body.s_len);
-	head_end(ex);
+	head_write_lines(response_head_of(ex), ep->ep_type);
+	response_head_length(ex, ep->ep_body.s_len);
+	response_head_end(ex);
 	if (ex->ex_request.rq_method != METHOD_HEAD)
 		ex->ex_response.rs_body = ep->ep_body;
 }
 
 static void
-error_body(struct exchange *ex, int number)
+response_error_body(struct exchange *ex, int number)
 {
 	struct response *rs = &ex->ex_response;
-	const struct error_page *ep = conf_error_page(settings_of(ex), number);
+	const struct error_page *ep =
+	    conf_error_page(response_settings_of(ex), number);
 	size_t page;
 
 	if (ep != NULL) {
-		own_body(ex, ep);
+		response_own_body(ex, ep);
 		return;
 	}
-	page = head_write_error(head_of(ex), number, rs->rs_close,
+	page = head_write_error(response_head_of(ex), number, rs->rs_close,
 	    ex->ex_request.rq_http10, ex->ex_request.rq_method != METHOD_HEAD);
 
 	rs->rs_head_len = rs->rs_head.b_len - page;
@@ -156,49 +159,50 @@ error_body(struct exchange *ex, int number)
 void
 respond_error(struct exchange *ex, int number)
 {
-	head_begin(ex, number);
+	response_head_begin(ex, number);
 	if (number == 405)
-		add(ex, ALLOW);
+		response_add(ex, ALLOW);
 	if (number == 401)
-		head_write_lines(head_of(ex), settings_of(ex)->set_challenge);
+		head_write_lines(response_head_of(ex),
+		    response_settings_of(ex)->set_challenge);
 	if (number == 503)
-		add(ex, "Retry-After: 1\r\n");
-	error_body(ex, number);
+		response_add(ex, "Retry-After: 1\r\n");
+	response_error_body(ex, number);
 	response_start(ex);
 }
 
 void
 respond_too_many(struct exchange *ex, unsigned seconds)
 {
-	head_begin(ex, 429);
-	add(ex, "Retry-After: ");
+	response_head_begin(ex, 429);
+	response_add(ex, "Retry-After: ");
 	buf_uint(&ex->ex_response.rs_head, &ex->ex_service->svc_bufs, seconds);
-	add(ex, "\r\n");
-	error_body(ex, 429);
+	response_add(ex, "\r\n");
+	response_error_body(ex, 429);
 	response_start(ex);
 }
 
 void
 respond_redirect(struct exchange *ex, int number, struct str location)
 {
-	head_begin(ex, number);
-	add(ex, "Location: ");
-	head_write_lines(head_of(ex), location);
-	add(ex, "\r\n");
-	error_body(ex, number);
+	response_head_begin(ex, number);
+	response_add(ex, "Location: ");
+	head_write_lines(response_head_of(ex), location);
+	response_add(ex, "\r\n");
+	response_error_body(ex, number);
 	response_start(ex);
 }
 
 void
 respond_options(struct exchange *ex)
 {
-	const struct settings *set = settings_of(ex);
+	const struct settings *set = response_settings_of(ex);
 
-	head_begin(ex, 204);
-	add(ex, ALLOW);
+	response_head_begin(ex, 204);
+	response_add(ex, ALLOW);
 	if (set->set_cors != NULL && ex->ex_request.rq_preflight.s_len > 0)
-		head_write_lines(head_of(ex), set->set_preflight);
-	head_end(ex);
+		head_write_lines(response_head_of(ex), set->set_preflight);
+	response_head_end(ex);
 	response_start(ex);
 }
 
@@ -206,71 +210,75 @@ void
 respond_text(struct exchange *ex, int number, struct str text)
 {
 	/* The rules are for files: how long these may be kept is no matter here. */
-	head_begin_with(ex, number, settings_of(ex)->set_always);
-	add(ex, "Content-Type: text/plain; charset=utf-8\r\n"
-		"Cache-Control: no-store\r\n");
-	head_length(ex, text.s_len);
-	head_end(ex);
+	response_head_begin_with(
+	    ex, number, response_settings_of(ex)->set_always);
+	response_add(ex, "Content-Type: text/plain; charset=utf-8\r\n"
+			 "Cache-Control: no-store\r\n");
+	response_head_length(ex, text.s_len);
+	response_head_end(ex);
 	if (ex->ex_request.rq_method != METHOD_HEAD)
-		head_write_lines(head_of(ex), text);
+		head_write_lines(response_head_of(ex), text);
 	response_start(ex);
 }
 
 /* The tag of the listing that was looked up; empty: it has none. */
 static struct str
-listing_etag(const struct exchange *ex, char text[static VALIDATOR_ETAG])
+response_listing_etag(
+    const struct exchange *ex, char text[static VALIDATOR_ETAG])
 {
 	const struct listing_validator *lv =
 	    &ex->ex_lookup.lk_listing.li_validator;
 
-	if (!lv->lv_whole || settings_of(ex)->set_etag == ETAG_OFF)
+	if (!lv->lv_whole || response_settings_of(ex)->set_etag == ETAG_OFF)
 		return STR("");
 	return (struct str){text, validator_etag(lv, text)};
 }
 
 static bool
-listing_dated(const struct exchange *ex)
+response_listing_dated(const struct exchange *ex)
 {
 	return ex->ex_lookup.lk_listing.li_validator.lv_whole &&
-	       (settings_of(ex)->set_changed & HEADER_NO_LAST_MODIFIED) == 0;
+	       (response_settings_of(ex)->set_changed &
+		   HEADER_NO_LAST_MODIFIED) == 0;
 }
 
 static void
-add_listing_validators(struct exchange *ex)
+response_add_listing_validators(struct exchange *ex)
 {
 	char text[VALIDATOR_ETAG], date[DATE_LEN + 1];
-	struct str etag = listing_etag(ex, text);
+	struct str etag = response_listing_etag(ex, text);
 	time_t t;
 
 	if (etag.s_len > 0) {
-		add(ex, "ETag: ");
-		head_write_lines(head_of(ex), etag);
-		add(ex, "\r\n");
+		response_add(ex, "ETag: ");
+		head_write_lines(response_head_of(ex), etag);
+		response_add(ex, "\r\n");
 	}
-	if (listing_dated(ex)) {
+	if (response_listing_dated(ex)) {
 		t = validator_date(&ex->ex_lookup.lk_listing.li_validator);
 		date_format(t < ex->ex_time ? t : ex->ex_time, date);
-		add(ex, "Last-Modified: ");
-		add(ex, date);
-		add(ex, "\r\n");
+		response_add(ex, "Last-Modified: ");
+		response_add(ex, date);
+		response_add(ex, "\r\n");
 	}
 }
 
 /* It may change at any time, so clients ask each time whether it did. */
 static void
-head_listing(struct exchange *ex, int number)
+response_head_listing(struct exchange *ex, int number)
 {
 	const struct place *pl = &ex->ex_lookup.lk_listing.li_place;
 
-	head_begin(ex, number);
+	response_head_begin(ex, number);
 	if (number == 200)
-		add(ex, pl->pl_view.vw_json
+		response_add(
+		    ex, pl->pl_view.vw_json
 			    ? "Content-Type: application/json\r\n"
 			    : "Content-Type: text/html; charset=utf-8\r\n");
-	add(ex, "Vary: Accept\r\n");
-	if ((settings_of(ex)->set_changed & HEADER_CACHE_CONTROL) == 0)
-		add(ex, "Cache-Control: no-cache\r\n");
-	add_listing_validators(ex);
+	response_add(ex, "Vary: Accept\r\n");
+	if ((response_settings_of(ex)->set_changed & HEADER_CACHE_CONTROL) == 0)
+		response_add(ex, "Cache-Control: no-cache\r\n");
+	response_add_listing_validators(ex);
 }
 
 bool
@@ -279,14 +287,15 @@ respond_condition(struct exchange *ex)
 	const struct listing_validator *lv =
 	    &ex->ex_lookup.lk_listing.li_validator;
 	char text[VALIDATOR_ETAG];
-	const struct validators va = {.va_etag = listing_etag(ex, text),
+	const struct validators va = {
+	    .va_etag = response_listing_etag(ex, text),
 	    .va_modified = lv->lv_newest,
-	    .va_dated = listing_dated(ex)};
+	    .va_dated = response_listing_dated(ex)};
 	int number = conditional_eval(&ex->ex_request.rq_pre, &va, ex->ex_time);
 
 	if (number == 304) {
-		head_listing(ex, 304);
-		head_end(ex);
+		response_head_listing(ex, 304);
+		response_head_end(ex);
 		response_start(ex);
 	} else if (number != 0)
 		respond_error(ex, number);
@@ -296,9 +305,9 @@ respond_condition(struct exchange *ex)
 void
 respond_listing(struct exchange *ex, struct text *text)
 {
-	head_listing(ex, 200);
-	head_length(ex, text->tx_len);
-	head_end(ex);
+	response_head_listing(ex, 200);
+	response_head_length(ex, text->tx_len);
+	response_head_end(ex);
 	if (ex->ex_request.rq_method == METHOD_HEAD)
 		text_unref(&text);
 	else
@@ -314,12 +323,12 @@ respond_stream(struct exchange *ex, struct autoindex_stream *st)
 {
 	struct response *rs = &ex->ex_response;
 
-	head_listing(ex, 200);
+	response_head_listing(ex, 200);
 	if (ex->ex_request.rq_http10)
 		rs->rs_close = true;
 	else if (!ex->ex_request.rq_framed)
-		add(ex, "Transfer-Encoding: chunked\r\n");
-	head_end(ex);
+		response_add(ex, "Transfer-Encoding: chunked\r\n");
+	response_head_end(ex);
 	rs->rs_stream = st;
 	response_start(ex);
 }
@@ -328,7 +337,8 @@ respond_stream(struct exchange *ex, struct autoindex_stream *st)
 
 /* A client may not want the digest; everybody else gets it. */
 static bool
-leaves_digest_out(const struct exchange *ex, const struct representation *rp)
+response_leaves_digest_out(
+    const struct exchange *ex, const struct representation *rp)
 {
 	return rp->rp_digest < rp->rp_validators &&
 	       !digest_is_wanted(ex->ex_request.rq_want_digest);
@@ -336,12 +346,13 @@ leaves_digest_out(const struct exchange *ex, const struct representation *rp)
 
 /* The representation's lines from there on. */
 static void
-add_lines(struct exchange *ex, const struct representation *rp, size_t from)
+response_add_lines(
+    struct exchange *ex, const struct representation *rp, size_t from)
 {
 	struct buf *head = &ex->ex_response.rs_head;
 	struct buf_list *bufs = &ex->ex_service->svc_bufs;
 
-	if (leaves_digest_out(ex, rp)) {
+	if (response_leaves_digest_out(ex, rp)) {
 		buf_add(head, bufs, rp->rp_lines + from, rp->rp_digest - from);
 		from = rp->rp_validators;
 	}
@@ -349,7 +360,7 @@ add_lines(struct exchange *ex, const struct representation *rp, size_t from)
 }
 
 static bool
-multipart_begin(struct exchange *ex, const struct plan *plan,
+response_multipart_begin(struct exchange *ex, const struct plan *plan,
     const struct representation *rp)
 {
 	struct response *rs = &ex->ex_response;
@@ -370,17 +381,17 @@ multipart_begin(struct exchange *ex, const struct plan *plan,
 	snprintf(text, sizeof(text),
 	    "Content-Type: multipart/byteranges; boundary=%016llx\r\n",
 	    (unsigned long long)rs->rs_boundary);
-	add(ex, text);
-	add_lines(ex, rp, rp->rp_coded);
-	head_length(ex, multipart_length(rs));
-	head_end(ex);
+	response_add(ex, text);
+	response_add_lines(ex, rp, rp->rp_coded);
+	response_head_length(ex, multipart_length(rs));
+	response_head_end(ex);
 	multipart_head(rs, 0, text);
-	add(ex, text);
+	response_add(ex, text);
 	return true;
 }
 
 static void
-from_memory(struct exchange *ex)
+response_from_memory(struct exchange *ex)
 {
 	struct response *rs = &ex->ex_response;
 	const struct cached_response *ha = rs->rs_ready;
@@ -392,7 +403,7 @@ from_memory(struct exchange *ex)
 }
 
 static void
-whole_or_one(struct exchange *ex, const struct plan *plan,
+response_whole_or_one(struct exchange *ex, const struct plan *plan,
     const struct representation *rp)
 {
 	struct response *rs = &ex->ex_response;
@@ -401,49 +412,49 @@ whole_or_one(struct exchange *ex, const struct plan *plan,
 	rs->rs_one = (struct range){0, file->fil_size};
 	rs->rs_ranges = &rs->rs_one;
 	rs->rs_nranges = 1;
-	add_lines(ex, rp, 0);
+	response_add_lines(ex, rp, 0);
 	if (plan->pl_status == 206) {
 		rs->rs_one = plan->pl_ranges[0];
 		head_write_content_range(
-		    head_of(ex), &rs->rs_one, file->fil_size);
+		    response_head_of(ex), &rs->rs_one, file->fil_size);
 	}
-	head_length(ex, (uint64_t)rs->rs_one.rng_len);
-	head_end(ex);
+	response_head_length(ex, (uint64_t)rs->rs_one.rng_len);
+	response_head_end(ex);
 	if (ex->ex_request.rq_method == METHOD_HEAD)
 		rs->rs_nranges = 0;
 	else if (rs->rs_ready != NULL)
-		from_memory(ex);
+		response_from_memory(ex);
 }
 
 static bool
-file_begin(struct exchange *ex, const struct plan *plan,
+response_file_begin(struct exchange *ex, const struct plan *plan,
     const struct representation *rp)
 {
 	switch (plan->pl_status) {
 	case 200:
-		whole_or_one(ex, plan, rp);
+		response_whole_or_one(ex, plan, rp);
 		return true;
 	case 206:
 		if (plan->pl_nranges > 1)
-			return multipart_begin(ex, plan, rp);
-		whole_or_one(ex, plan, rp);
+			return response_multipart_begin(ex, plan, rp);
+		response_whole_or_one(ex, plan, rp);
 		return true;
 	case 304:
-		add(ex, rp->rp_lines + rp->rp_validators);
-		head_end(ex);
+		response_add(ex, rp->rp_lines + rp->rp_validators);
+		response_head_end(ex);
 		return true;
 	case 416:
-		head_write_content_range(
-		    head_of(ex), NULL, ex->ex_response.rs_file->fil_size);
+		head_write_content_range(response_head_of(ex), NULL,
+		    ex->ex_response.rs_file->fil_size);
 		break;
 	}
-	error_body(ex, plan->pl_status);
+	response_error_body(ex, plan->pl_status);
 	return true;
 }
 
 /* As the balancer sees it: not decoded, without its query. */
 static void
-count_popular(const struct exchange *ex)
+response_count_popular(const struct exchange *ex)
 {
 	struct popular *po = ex->ex_service->svc_popular;
 	struct str path = ex->ex_request.rq_target;
@@ -459,7 +470,7 @@ count_popular(const struct exchange *ex)
 
 /* Returns false if the parts and their heads together may be longer than a file can be. */
 static bool
-multipart_fits(const struct plan *plan)
+response_multipart_fits(const struct plan *plan)
 {
 	uint64_t left = INT64_MAX,
 		 heads = (plan->pl_nranges + 1) * MULTIPART_HEAD;
@@ -477,11 +488,11 @@ multipart_fits(const struct plan *plan)
  * one is too long for its length, the file is sent as a whole (RFC 9110, 14.2).
  */
 static void
-bound_ranges(struct exchange *ex, struct plan *plan)
+response_bound_ranges(struct exchange *ex, struct plan *plan)
 {
 	if (plan->pl_status != 206 || plan->pl_nranges == 1)
 		return;
-	if (!multipart_fits(plan) ||
+	if (!response_multipart_fits(plan) ||
 	    (plan->pl_nranges > FREE_RANGES &&
 		!exchange_reserve(
 		    ex, plan->pl_nranges * sizeof(*plan->pl_ranges))))
@@ -507,15 +518,15 @@ respond_file(struct exchange *ex, struct pw_file *file, const char *name,
 	}
 	status_decide(
 	    &plan, &ex->ex_request, file->fil_size, &rp->rp_announced, now);
-	bound_ranges(ex, &plan);
-	head_begin(ex, plan.pl_status);
+	response_bound_ranges(ex, &plan);
+	response_head_begin(ex, plan.pl_status);
 	ex->ex_response.rs_file = file;
 	ex->ex_response.rs_settings = set;
 	if (ready != NULL) {
 		response_cache_link(ready, file, &rp->rp_ready);
 		response_cache_ref(ex->ex_response.rs_ready = ready);
 	}
-	if (!file_begin(ex, &plan, rp)) {
+	if (!response_file_begin(ex, &plan, rp)) {
 		response_finish(ex);
 		respond_error(ex, 503);
 		return;
@@ -523,13 +534,13 @@ respond_file(struct exchange *ex, struct pw_file *file, const char *name,
 	if (ready == NULL)
 		ready_offer(ex, file, rp);
 	if (svc->svc_popular != NULL && plan.pl_status < 400)
-		count_popular(ex);
+		response_count_popular(ex);
 	response_start(ex);
 }
 
 /* The client's going away is its own business. */
 static bool
-client_left(int error)
+response_client_left(int error)
 {
 	switch (error) {
 	case -EPIPE:
@@ -553,7 +564,7 @@ response_replaced(struct exchange *ex)
 	struct response *rs = &ex->ex_response;
 	int error = rs->rs_send.snd_error, status;
 
-	if (client_left(error))
+	if (response_client_left(error))
 		return false;
 	if (error == -ESTALE && rs->rs_file != NULL)
 		rs->rs_file->fil_stale = true;

@@ -63,7 +63,7 @@ response_cache_count(
 }
 
 static size_t
-size_of(const struct cached_response *ha)
+response_cache_size_of(const struct cached_response *ha)
 {
 	return sizeof(*ha) + ha->ha_target_len + ha->ha_len + ha->ha_form_len;
 }
@@ -82,13 +82,13 @@ response_cache_unref(struct cached_response **hap)
 	*hap = NULL;
 	if (ha == NULL || --ha->ha_refs > 0)
 		return;
-	ha->ha_hot->hot_used -= size_of(ha);
+	ha->ha_hot->hot_used -= response_cache_size_of(ha);
 	free(ha->ha_form);
 	free(ha);
 }
 
 static void
-unlink_file(struct cached_response *ha)
+response_cache_unlink_file(struct cached_response *ha)
 {
 	if (ha->ha_file != NULL)
 		LIST_REMOVE(ha, ha_of_file);
@@ -101,7 +101,7 @@ response_cache_link(struct cached_response *ha, struct pw_file *file,
 {
 	if (ha->ha_file == file)
 		return;
-	unlink_file(ha);
+	response_cache_unlink_file(ha);
 	ha->ha_file = file;
 	LIST_INSERT_HEAD(list, ha, ha_of_file);
 }
@@ -122,28 +122,28 @@ response_cache_forget(struct response_cache_list *list)
 	struct cached_response *ha;
 
 	while ((ha = LIST_FIRST(list)) != NULL) {
-		unlink_file(ha);
+		response_cache_unlink_file(ha);
 		ha->ha_until = 0;
 	}
 }
 
 static void
-evict(struct response_cache *hot, struct cached_response *ha)
+response_cache_evict(struct response_cache *hot, struct cached_response *ha)
 {
-	unlink_file(ha);
+	response_cache_unlink_file(ha);
 	LIST_REMOVE(ha, ha_bucket);
 	TAILQ_REMOVE(&hot->hot_order, ha, ha_order);
 	response_cache_unref(&ha);
 }
 
 static void
-evict_all(struct response_cache *hot)
+response_cache_evict_all(struct response_cache *hot)
 {
 	struct cached_response *ha, *next;
 
 	for (ha = TAILQ_FIRST(&hot->hot_order); ha != NULL; ha = next) {
 		next = TAILQ_NEXT(ha, ha_order);
-		evict(hot, ha);
+		response_cache_evict(hot, ha);
 	}
 }
 
@@ -157,7 +157,7 @@ void
 response_cache_destroy(struct response_cache **hotp)
 {
 	if (*hotp != NULL)
-		evict_all(*hotp);
+		response_cache_evict_all(*hotp);
 	free(*hotp);
 	*hotp = NULL;
 }
@@ -169,15 +169,15 @@ response_cache_bytes(const struct response_cache *hot)
 }
 
 static uint64_t
-hash_of(const struct response_cache *hot, struct str target)
+response_cache_hash_of(const struct response_cache *hot, struct str target)
 {
 	return hash_bytes(&hot->hot_seed, 0, target.s_ptr, target.s_len);
 }
 
 static struct cached_response *
-find(struct response_cache *hot, struct cached_key key)
+response_cache_lookup(struct response_cache *hot, struct cached_key key)
 {
-	uint64_t hash = hash_of(hot, key.hk_target);
+	uint64_t hash = response_cache_hash_of(hot, key.hk_target);
 	struct cached_response *ha;
 
 	LIST_FOREACH(ha, &hot->hot_buckets[hash & hot->hot_mask], ha_bucket)
@@ -194,14 +194,14 @@ struct cached_response *
 response_cache_find(struct response_cache *hot, struct cached_key key,
     uint64_t now_us, time_t now, const char *date)
 {
-	struct cached_response *ha = find(hot, key);
+	struct cached_response *ha = response_cache_lookup(hot, key);
 
 	if (ha == NULL || now_us >= ha->ha_until ||
 	    (ha->ha_file != NULL && !file_is_fresh(ha->ha_file)))
 		return NULL;
 	/* The clock went back: Last-Modified may lie behind the new Date. */
 	if (ha->ha_date > now) {
-		evict(hot, ha);
+		response_cache_evict(hot, ha);
 		return NULL;
 	}
 	if (ha->ha_date != now) {
@@ -213,7 +213,8 @@ response_cache_find(struct response_cache *hot, struct cached_key key,
 }
 
 static bool
-is_of(const struct cached_response *ha, const struct pw_file *file)
+response_cache_is_of(
+    const struct cached_response *ha, const struct pw_file *file)
 {
 	return ha->ha_ino == file->fil_ino && ha->ha_dev == file->fil_dev &&
 	       ha->ha_len - ha->ha_head == (size_t)file->fil_size &&
@@ -226,12 +227,12 @@ struct cached_response *
 response_cache_of_file(struct response_cache *hot, struct cached_key key,
     const struct pw_file *file, uint64_t now_us)
 {
-	struct cached_response *ha = find(hot, key);
+	struct cached_response *ha = response_cache_lookup(hot, key);
 
 	if (ha == NULL)
 		return NULL;
-	if (!is_of(ha, file)) {
-		evict(hot, ha);
+	if (!response_cache_is_of(ha, file)) {
+		response_cache_evict(hot, ha);
 		return NULL;
 	}
 	ha->ha_until = file->fil_checked + PW_FRESH_US;
@@ -240,7 +241,7 @@ response_cache_of_file(struct response_cache *hot, struct cached_key key,
 }
 
 static void
-to_the_end(struct response_cache *hot, struct cached_response *ha)
+response_cache_is_whole(struct response_cache *hot, struct cached_response *ha)
 {
 	TAILQ_REMOVE(&hot->hot_order, ha, ha_order);
 	TAILQ_INSERT_TAIL(&hot->hot_order, ha, ha_order);
@@ -251,8 +252,8 @@ to_the_end(struct response_cache *hot, struct cached_response *ha)
  * it is stays.  What is being sent to somebody would free nothing.
  */
 static int
-choose(struct response_cache *hot, size_t size, unsigned asked, uint64_t now_us,
-    struct cached_response *victims[static VICTIMS])
+response_cache_choose(struct response_cache *hot, size_t size, unsigned asked,
+    uint64_t now_us, struct cached_response *victims[static VICTIMS])
 {
 	size_t used = hot->hot_used;
 	struct cached_response *ha, *next;
@@ -266,22 +267,22 @@ choose(struct response_cache *hot, size_t size, unsigned asked, uint64_t now_us,
 		if (used + size <= hot->hot_max || looks++ == VICTIMS)
 			break;
 		if (ha->ha_refs > 1) {
-			to_the_end(hot, ha);
+			response_cache_is_whole(hot, ha);
 			continue;
 		}
 		uses = response_cache_count(&ha->ha_uses, now_us, 0);
 		if (uses + uses / 2 + 1 >= asked) {
-			to_the_end(hot, ha);
+			response_cache_is_whole(hot, ha);
 			return -1;
 		}
-		used -= size_of(ha);
+		used -= response_cache_size_of(ha);
 		victims[n++] = ha;
 	}
 	return used + size <= hot->hot_max ? n : -1;
 }
 
 static struct cached_response *
-create(struct response_cache *hot, struct cached_key key,
+response_cache_new_entry(struct response_cache *hot, struct cached_key key,
     const struct pw_file *file, struct str head)
 {
 	size_t len = head.s_len + (size_t)file->fil_size;
@@ -299,7 +300,7 @@ create(struct response_cache *hot, struct cached_key key,
 	    .ha_varies = key.hk_varies,
 	    .ha_refs = 1,
 	    .ha_until = file->fil_checked + PW_FRESH_US,
-	    .ha_hash = hash_of(hot, key.hk_target),
+	    .ha_hash = response_cache_hash_of(hot, key.hk_target),
 	    .ha_dev = file->fil_dev,
 	    .ha_ino = file->fil_ino,
 	    .ha_mtime = file->fil_mtime,
@@ -313,9 +314,9 @@ create(struct response_cache *hot, struct cached_key key,
 }
 
 static void
-insert(struct response_cache *hot, struct cached_response *ha)
+response_cache_insert(struct response_cache *hot, struct cached_response *ha)
 {
-	hot->hot_used += size_of(ha);
+	hot->hot_used += response_cache_size_of(ha);
 	LIST_INSERT_HEAD(
 	    &hot->hot_buckets[ha->ha_hash & hot->hot_mask], ha, ha_bucket);
 	TAILQ_INSERT_TAIL(&hot->hot_order, ha, ha_order);
@@ -323,10 +324,11 @@ insert(struct response_cache *hot, struct cached_response *ha)
 
 /* Before anybody goes for it: it may not be in memory. */
 static struct cached_response *
-make(struct response_cache *hot, struct cached_key key, struct pw_file *file,
-    struct str head)
+response_cache_make(struct response_cache *hot, struct cached_key key,
+    struct pw_file *file, struct str head)
 {
-	struct cached_response *ha = create(hot, key, file, head);
+	struct cached_response *ha =
+	    response_cache_new_entry(hot, key, file, head);
 	int error;
 
 	if (ha == NULL)
@@ -356,15 +358,15 @@ response_cache_offer(struct response_cache *hot, struct cached_key key,
 	    key.hk_target.s_len >= RESPONSE_CACHE_TARGET ||
 	    file->fil_ctime.tv_sec > now - RESPONSE_CACHE_SETTLED)
 		return NULL;
-	n = choose(hot, size, asked, now_us, victims);
-	ha = n < 0 ? NULL : make(hot, key, file, head);
+	n = response_cache_choose(hot, size, asked, now_us, victims);
+	ha = n < 0 ? NULL : response_cache_make(hot, key, file, head);
 	if (ha == NULL)
 		return NULL;
 	while (n > 0)
-		evict(hot, victims[--n]);
+		response_cache_evict(hot, victims[--n]);
 	ha->ha_date = now;
 	response_cache_count(&ha->ha_uses, now_us, asked);
-	insert(hot, ha);
+	response_cache_insert(hot, ha);
 	return ha;
 }
 
@@ -378,7 +380,7 @@ response_cache_form(struct cached_response *ha, size_t len, uint64_t now_us)
 
 	/* It is none of them. */
 	ha->ha_refs++;
-	n = choose(hot, len, uses, now_us, victims);
+	n = response_cache_choose(hot, len, uses, now_us, victims);
 	ha->ha_refs--;
 	if (n < 0)
 		return NULL;
@@ -386,7 +388,7 @@ response_cache_form(struct cached_response *ha, size_t len, uint64_t now_us)
 	if (ha->ha_form == NULL)
 		return NULL;
 	while (n > 0)
-		evict(hot, victims[--n]);
+		response_cache_evict(hot, victims[--n]);
 	ha->ha_form_len = len;
 	hot->hot_used += len;
 	return ha->ha_form;

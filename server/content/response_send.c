@@ -15,7 +15,7 @@
 #define PIECES_PER_TURN 8
 
 static void
-on_sent(struct pw_send *s)
+response_send_on_sent(struct pw_send *s)
 {
 	struct exchange *ex =
 	    (struct exchange *)(void *)((char *)s - offsetof(struct exchange,
@@ -26,7 +26,7 @@ on_sent(struct pw_send *s)
 
 /* Sends mem, then the piece's range of the file, if it has one. */
 static void
-piece_start(struct exchange *ex, const char *mem, size_t len)
+response_send_piece_start(struct exchange *ex, const char *mem, size_t len)
 {
 	struct response *rs = &ex->ex_response;
 	const struct settings *set = rs->rs_settings;
@@ -42,7 +42,7 @@ piece_start(struct exchange *ex, const char *mem, size_t len)
 	    .snd_mem_len = len,
 	    .snd_rate = ex->ex_rate,
 	    .snd_pace = ex->ex_paced ? pace_rate(ex) : 0,
-	    .snd_done = on_sent,
+	    .snd_done = response_send_on_sent,
 	};
 	if (rs->rs_piece < rs->rs_nranges) {
 		s->snd_file = rs->rs_file;
@@ -58,7 +58,7 @@ piece_start(struct exchange *ex, const char *mem, size_t len)
 
 /* What it has learned of the client is for the next one. */
 static void
-end_send(struct exchange *ex)
+response_send_end(struct exchange *ex)
 {
 	struct pw_send *s = &ex->ex_response.rs_send;
 
@@ -74,7 +74,8 @@ response_start(struct exchange *ex)
 	size_t apart =
 	    ex->ex_head_apart && rs->rs_piece == 0 ? rs->rs_head_len : 0;
 
-	piece_start(ex, rs->rs_head.b_data + apart, rs->rs_head.b_len - apart);
+	response_send_piece_start(
+	    ex, rs->rs_head.b_data + apart, rs->rs_head.b_len - apart);
 	if (rs->rs_head.b_failed)
 		rs->rs_send.snd_error = -ENOMEM;
 }
@@ -102,7 +103,7 @@ respond_ready(struct exchange *ex, struct cached_response *ha, size_t sent)
 	response_cache_ref(ha);
 	if (sent >= ha->ha_head && body < rs->rs_body.s_len) {
 		rs->rs_piece = 1;
-		piece_start(
+		response_send_piece_start(
 		    ex, rs->rs_body.s_ptr + body, rs->rs_body.s_len - body);
 		return;
 	}
@@ -113,49 +114,51 @@ respond_ready(struct exchange *ex, struct cached_response *ha, size_t sent)
 		response_start(ex);
 		return;
 	}
-	piece_start(ex, rs->rs_head.b_data + sent, rs->rs_head.b_len - sent);
+	response_send_piece_start(
+	    ex, rs->rs_head.b_data + sent, rs->rs_head.b_len - sent);
 }
 
 static void
-block_start(struct exchange *ex)
+response_send_block_start(struct exchange *ex)
 {
 	struct response *rs = &ex->ex_response;
 
-	piece_start(ex, rs->rs_stream->st_data, rs->rs_stream->st_len);
+	response_send_piece_start(
+	    ex, rs->rs_stream->st_data, rs->rs_stream->st_len);
 	rs->rs_send.snd_error = rs->rs_stream->st_error;
 }
 
 static void
-on_block(struct autoindex_stream *st)
+response_send_on_block(struct autoindex_stream *st)
 {
 	struct exchange *ex = st->st_arg;
 
 	if (!ex->ex_cancelled)
-		block_start(ex);
+		response_send_block_start(ex);
 	exchange_resume(ex);
 }
 
 /* The first block is there. */
 static enum pw_send_status
-next_block(struct exchange *ex)
+response_send_next_block(struct exchange *ex)
 {
 	struct response *rs = &ex->ex_response;
 	struct autoindex_stream *st = rs->rs_stream;
 
 	if (rs->rs_piece == 1) {
-		block_start(ex);
+		response_send_block_start(ex);
 		return PW_SEND_AGAIN;
 	}
 	if (st->st_end)
 		return PW_SEND_DONE;
-	st->st_done = on_block;
+	st->st_done = response_send_on_block;
 	rs->rs_send.snd_error = autoindex_stream_next(st);
 	return rs->rs_send.snd_error == 0 ? PW_SEND_PENDING : PW_SEND_ERROR;
 }
 
 /* What stands before the range that is next, or behind the last one. */
 static void
-next_part(struct exchange *ex)
+response_send_next_part(struct exchange *ex)
 {
 	struct response *rs = &ex->ex_response;
 	char text[MULTIPART_HEAD];
@@ -170,30 +173,31 @@ next_part(struct exchange *ex)
  * begun.  PW_SEND_PENDING: it will be.
  */
 static enum pw_send_status
-next_piece(struct exchange *ex)
+response_send_next_piece(struct exchange *ex)
 {
 	struct response *rs = &ex->ex_response;
 
 	rs->rs_sent += rs->rs_send.snd_sent;
-	end_send(ex);
+	response_send_end(ex);
 	rs->rs_send.snd_sent = 0;
 	rs->rs_piece++;
 	if (rs->rs_stream != NULL)
-		return next_block(ex);
+		return response_send_next_block(ex);
 	if (rs->rs_body.s_len > 0 && rs->rs_piece == 1) {
-		piece_start(ex, rs->rs_body.s_ptr, rs->rs_body.s_len);
+		response_send_piece_start(
+		    ex, rs->rs_body.s_ptr, rs->rs_body.s_len);
 		return PW_SEND_AGAIN;
 	}
 	if (rs->rs_nranges < 2 || rs->rs_piece > rs->rs_nranges)
 		return PW_SEND_DONE;
-	next_part(ex);
+	response_send_next_part(ex);
 	response_start(ex);
 	return PW_SEND_AGAIN;
 }
 
 /* The memory of other pieces of a listing, or of a body, is not rs_head's. */
 static bool
-sends_head(const struct exchange *ex)
+response_send_sends_head(const struct exchange *ex)
 {
 	const struct response *rs = &ex->ex_response;
 	bool other = rs->rs_body.s_len > 0 || rs->rs_stream != NULL;
@@ -204,7 +208,7 @@ sends_head(const struct exchange *ex)
 }
 
 static enum pw_send_status
-send_step(struct exchange *ex)
+response_send_step(struct exchange *ex)
 {
 	struct pw_send *s = &ex->ex_response.rs_send;
 
@@ -222,15 +226,15 @@ response_step(struct exchange *ex)
 	uint64_t turn = 0;
 	int pieces = 0;
 
-	while ((status = send_step(ex)) == PW_SEND_DONE) {
+	while ((status = response_send_step(ex)) == PW_SEND_DONE) {
 		turn += rs->rs_send.snd_sent;
-		status = next_piece(ex);
+		status = response_send_next_piece(ex);
 		if (status != PW_SEND_AGAIN || turn > RESPONSE_SHARE ||
 		    ++pieces == PIECES_PER_TURN)
 			break;
 	}
 	/* A slow client does not hold a buffer for a head it has got. */
-	if (status == PW_SEND_WANT_WRITE && !sends_head(ex))
+	if (status == PW_SEND_WANT_WRITE && !response_send_sends_head(ex))
 		buf_release(&rs->rs_head, &ex->ex_service->svc_bufs);
 	return status;
 }
@@ -240,7 +244,7 @@ response_finish(struct exchange *ex)
 {
 	struct response *rs = &ex->ex_response;
 
-	end_send(ex);
+	response_send_end(ex);
 	buf_release(&rs->rs_head, &ex->ex_service->svc_bufs);
 	if (rs->rs_ranges != &rs->rs_one)
 		free(rs->rs_ranges);

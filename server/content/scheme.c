@@ -7,7 +7,7 @@
 
 /* Of Host: without its port and final dot. */
 static struct str
-name_of(struct str host)
+scheme_name_of(struct str host)
 {
 	size_t i, end = host.s_len;
 
@@ -20,7 +20,7 @@ name_of(struct str host)
 }
 
 static bool
-same_clients(const struct tls_site *a, const struct tls_site *b)
+scheme_same_clients(const struct tls_site *a, const struct tls_site *b)
 {
 	return a == b || (a->ts_verify == b->ts_verify &&
 			     a->ts_client_ca == b->ts_client_ca);
@@ -31,12 +31,12 @@ scheme_is_misdirected(const struct exchange *ex)
 {
 	const struct tls *tl = ex->ex_tls;
 	const struct tls_site *site = &ex->ex_lookup.lk_site->site_tls;
-	struct str host = name_of(ex->ex_lookup.lk_host),
+	struct str host = scheme_name_of(ex->ex_lookup.lk_host),
 		   asked = tl->tl_log.lt_name;
 
 	if (host.s_len > 0 && str_caseeq(host, asked))
 		return false;
-	if (!same_clients(site, tl->tl_site))
+	if (!scheme_same_clients(site, tl->tl_site))
 		return true;
 	if (asked.s_ptr == NULL && site == tl->tl_site)
 		return false;

@@ -51,7 +51,7 @@ service_give(struct service *svc, struct exchange *ex)
 }
 
 static void
-forget_exchanges(struct exchange_list *xl, unsigned most)
+service_forget_exchanges(struct exchange_list *xl, unsigned most)
 {
 	struct exchange *ex;
 
@@ -66,14 +66,14 @@ void
 service_trim(struct service *svc, unsigned most)
 {
 	buf_list_free(&svc->svc_bufs, most);
-	forget_exchanges(&svc->svc_exchanges, most);
+	service_forget_exchanges(&svc->svc_exchanges, most);
 }
 
 void
 service_end(struct service *svc)
 {
 	buf_list_destroy(&svc->svc_bufs);
-	forget_exchanges(&svc->svc_exchanges, UINT_MAX);
+	service_forget_exchanges(&svc->svc_exchanges, UINT_MAX);
 	response_cache_destroy(&svc->svc_hot);
 	popular_destroy(&svc->svc_popular);
 	hmac_destroy(&svc->svc_hmac);

@@ -11,7 +11,7 @@
 #include "server/content/representation.h"
 
 static void
-tell(struct exchange *ex, const char *reason)
+sibling_tell(struct exchange *ex, const char *reason)
 {
 	struct service *svc = ex->ex_service;
 
@@ -30,13 +30,14 @@ sibling_is_usable(struct exchange *ex, int error, const struct pw_file *file)
 	if (error == -ENOENT || error == -ENOTDIR || error == -ENAMETOOLONG)
 		return false;
 	if (error != 0)
-		tell(ex, strerror(-error));
+		sibling_tell(ex, strerror(-error));
 	else if (file->fil_type != PW_FILE_REGULAR)
-		tell(ex, "it is not a regular file");
+		sibling_tell(ex, "it is not a regular file");
 	else if (original != NULL &&
 		 file->fil_mtime.tv_sec < original->fil_mtime.tv_sec)
-		tell(ex, "it is older; make it anew (pagewise precompress), or "
-			 "give it the original's time (touch -r)");
+		sibling_tell(ex,
+		    "it is older; make it anew (pagewise precompress), or "
+		    "give it the original's time (touch -r)");
 	else
 		return true;
 	return false;
@@ -62,7 +63,7 @@ sibling_is_unwanted(const struct exchange *ex)
 }
 
 static bool
-is_named(struct exchange *ex, struct pw_file *file, enum coding coding)
+sibling_is_named(struct exchange *ex, struct pw_file *file, enum coding coding)
 {
 	struct service *svc = ex->ex_service;
 	struct lookup *lk = &ex->ex_lookup;
@@ -81,9 +82,9 @@ sibling_is_chosen(struct exchange *ex, struct pw_file *file)
 
 	if (!sibling_is_optional(ex))
 		return true;
-	if (!is_named(ex, file, lk->lk_coding))
+	if (!sibling_is_named(ex, file, lk->lk_coding))
 		return false;
-	if (is_named(ex, lk->lk_original, CODING_NONE))
+	if (sibling_is_named(ex, lk->lk_original, CODING_NONE))
 		ex->ex_request.rq_range = (struct str){0};
 	/* Clients that take no other coding have the same answer. */
 	lk->lk_weights = coding_only(lk->lk_weights, lk->lk_coding);

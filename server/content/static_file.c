@@ -19,12 +19,12 @@
 #define ROOMS	  4
 #define SECOND_US ((uint64_t)1000000)
 
-static bool find(struct exchange *);
-static bool next_step(struct exchange *);
-static bool not_found(struct exchange *, int error);
+static bool static_file_find(struct exchange *);
+static bool static_file_next_step(struct exchange *);
+static bool static_file_not_found(struct exchange *, int error);
 
 static int
-status_of(int error)
+static_file_status_of(int error)
 {
 	switch (error) {
 	case -ENOENT:
@@ -47,9 +47,9 @@ status_of(int error)
 }
 
 static bool
-fail(struct exchange *ex, int error)
+static_file_fail(struct exchange *ex, int error)
 {
-	int status = status_of(error);
+	int status = static_file_status_of(error);
 
 	if (status >= 500 && error != -EAGAIN)
 		file_error_tell(ex, error);
@@ -61,7 +61,7 @@ fail(struct exchange *ex, int error)
 
 /* A completion is only noted: it may be one of thousands. */
 static void
-on_block(struct autoindex_stream *st)
+static_file_on_block(struct autoindex_stream *st)
 {
 	struct exchange *ex = st->st_arg;
 
@@ -69,7 +69,7 @@ on_block(struct autoindex_stream *st)
 }
 
 static bool
-stream(struct exchange *ex)
+static_file_stream(struct exchange *ex)
 {
 	struct lookup *lk = &ex->ex_lookup;
 	struct autoindex_stream *st;
@@ -84,29 +84,29 @@ stream(struct exchange *ex)
 		return false;
 	st = lk->lk_stream = autoindex_stream_create(&lk->lk_listing.li_place);
 	if (st == NULL)
-		return fail(ex, -ENOMEM);
+		return static_file_fail(ex, -ENOMEM);
 	st->st_loop = ex->ex_service->svc_loop;
 	st->st_chunked = !ex->ex_request.rq_http10 && !ex->ex_request.rq_framed;
-	st->st_done = on_block;
+	st->st_done = static_file_on_block;
 	st->st_arg = ex;
 	error = autoindex_stream_next(st);
-	return error == 0 ? false : fail(ex, error);
+	return error == 0 ? false : static_file_fail(ex, error);
 }
 
 static bool
-streamed(struct exchange *ex)
+static_file_streamed(struct exchange *ex)
 {
 	struct autoindex_stream *st = ex->ex_lookup.lk_stream;
 
 	if (st->st_error != 0)
-		return fail(ex, st->st_error);
+		return static_file_fail(ex, st->st_error);
 	ex->ex_lookup.lk_stream = NULL;
 	respond_stream(ex, st);
 	return true;
 }
 
 static void
-on_listing(struct listing *li)
+static_file_on_listing(struct listing *li)
 {
 	struct exchange *ex =
 	    (struct exchange *)(void *)((char *)li - offsetof(struct exchange,
@@ -116,25 +116,25 @@ on_listing(struct listing *li)
 }
 
 static bool
-listed(struct exchange *ex, int error)
+static_file_listed(struct exchange *ex, int error)
 {
 	struct listing *li = &ex->ex_lookup.lk_listing;
 
 	if (error != 0 && error != -E2BIG)
-		return fail(ex, error);
+		return static_file_fail(ex, error);
 	if (respond_condition(ex)) {
 		text_unref(&li->li_text);
 		return true;
 	}
 	if (error == -E2BIG)
-		return stream(ex);
+		return static_file_stream(ex);
 	respond_listing(ex, li->li_text);
 	li->li_text = NULL;
 	return true;
 }
 
 static unsigned
-siblings(const struct settings *set)
+static_file_siblings(const struct settings *set)
 {
 	unsigned i, bits = 0;
 
@@ -144,14 +144,14 @@ siblings(const struct settings *set)
 }
 
 static bool
-list(struct exchange *ex, struct place place)
+static_file_list(struct exchange *ex, struct place place)
 {
 	struct lookup *lk = &ex->ex_lookup;
 	struct listing *li = &lk->lk_listing;
 	int error;
 
 	if (!lk->lk_set->set_autoindex && lk->lk_set->set_try != NULL)
-		return next_step(ex);
+		return static_file_next_step(ex);
 	if (!lk->lk_set->set_autoindex) {
 		respond_error(ex, 403);
 		return true;
@@ -161,7 +161,7 @@ list(struct exchange *ex, struct place place)
 	place.pl_title = ex->ex_target.tgt_path.s_ptr;
 	place.pl_dotfiles = lk->lk_set->set_dotfiles;
 	place.pl_dotnames = lk->lk_set->set_dotnames;
-	place.pl_siblings = siblings(lk->lk_set);
+	place.pl_siblings = static_file_siblings(lk->lk_set);
 	place.pl_digests = lk->lk_set->set_digest;
 	if (lk->lk_set->set_listing_header[0] != '\0')
 		place.pl_header = lk->lk_set->set_listing_header;
@@ -172,12 +172,12 @@ list(struct exchange *ex, struct place place)
 	    ex->ex_service->svc_conf->conf_disk_timeout * SECOND_US / 2;
 	lk->lk_listed = true;
 	li->li_place = place;
-	li->li_done = on_listing;
+	li->li_done = static_file_on_listing;
 	error = autoindex_cache_get(ex->ex_service->svc_listings,
 	    ex->ex_service->svc_loop, li, clock_now());
 	if (error == -EINPROGRESS)
 		return false;
-	return listed(ex, error == 0 ? li->li_error : error);
+	return static_file_listed(ex, error == 0 ? li->li_error : error);
 }
 
 /* ------------------------------------------------------------------ lookup */
@@ -187,7 +187,7 @@ list(struct exchange *ex, struct place place)
  * all: so it is not there for this request.
  */
 static bool
-is_closed(struct exchange *ex)
+static_file_is_closed(struct exchange *ex)
 {
 	struct lookup *lk = &ex->ex_lookup;
 	struct buf_list *bufs = &ex->ex_service->svc_bufs;
@@ -211,7 +211,7 @@ is_closed(struct exchange *ex)
 
 /* What is left to try after an index file that is not there. */
 static bool
-next_name(struct exchange *ex)
+static_file_next_name(struct exchange *ex)
 {
 	struct lookup *lk = &ex->ex_lookup;
 	char *index = NULL;
@@ -229,11 +229,11 @@ next_name(struct exchange *ex)
 			buf_str(&lk->lk_path, &ex->ex_service->svc_bufs, ".");
 	}
 	buf_add(&lk->lk_path, &ex->ex_service->svc_bufs, "", 1);
-	return find(ex);
+	return static_file_find(ex);
 }
 
 static bool
-found(struct exchange *ex, struct pw_file *file)
+static_file_found(struct exchange *ex, struct pw_file *file)
 {
 	struct lookup *lk = &ex->ex_lookup;
 	enum pw_file_type type = file->fil_type;
@@ -250,49 +250,51 @@ found(struct exchange *ex, struct pw_file *file)
 	}
 	pw_file_unref(&file);
 	if (type == PW_FILE_DIRECTORY && lk->lk_dir)
-		return list(ex, place);
+		return static_file_list(ex, place);
 	if (type == PW_FILE_DIRECTORY && lk->lk_slash)
-		return next_name(ex);
+		return static_file_next_name(ex);
 	if (type == PW_FILE_DIRECTORY &&
 	    (lk->lk_redirects || lk->lk_set->set_try == NULL)) {
 		redirect_to_directory(ex);
 		return true;
 	}
 	if (lk->lk_set->set_try != NULL)
-		return next_step(ex);
+		return static_file_next_step(ex);
 	respond_error(ex, lk->lk_dir ? 404 : 403);
 	return true;
 }
 
 static bool
-not_found(struct exchange *ex, int error)
+static_file_not_found(struct exchange *ex, int error)
 {
 	struct lookup *lk = &ex->ex_lookup;
 
-	if (status_of(error) != 404)
-		return fail(ex, error);
+	if (static_file_status_of(error) != 404)
+		return static_file_fail(ex, error);
 	if (lk->lk_slash && !lk->lk_dir)
-		return next_name(ex);
-	return lk->lk_set->set_try != NULL ? next_step(ex) : fail(ex, error);
+		return static_file_next_name(ex);
+	return lk->lk_set->set_try != NULL ? static_file_next_step(ex)
+					   : static_file_fail(ex, error);
 }
 
 /* ---------------------------------------------------------------- siblings */
 
 /* May one be sent in place of what was found, or not found? */
 static bool
-has_siblings(const struct exchange *ex, const struct pw_file *file, int error)
+static_file_has_siblings(
+    const struct exchange *ex, const struct pw_file *file, int error)
 {
 	const struct lookup *lk = &ex->ex_lookup;
 
 	if (lk->lk_weights == 0 || lk->lk_dir || lk->lk_redirects)
 		return false;
 	return error == 0 ? file->fil_type == PW_FILE_REGULAR
-			  : status_of(error) == 404;
+			  : static_file_status_of(error) == 404;
 }
 
 /* The one that the client wants most, of these the server's first. */
 static enum coding
-next_coding(const struct lookup *lk)
+static_file_next_coding(const struct lookup *lk)
 {
 	enum coding best = CODING_NONE, coding;
 	unsigned i, weight, most = 0;
@@ -309,30 +311,32 @@ next_coding(const struct lookup *lk)
 }
 
 static bool
-try_sibling(struct exchange *ex)
+static_file_try_sibling(struct exchange *ex)
 {
 	struct lookup *lk = &ex->ex_lookup;
 	struct buf_list *bufs = &ex->ex_service->svc_bufs;
 	struct pw_file *file = lk->lk_original;
 
-	lk->lk_coding = next_coding(lk);
+	lk->lk_coding = static_file_next_coding(lk);
 	lk->lk_path.b_len = lk->lk_stem;
 	if (lk->lk_coding != CODING_NONE) {
 		lk->lk_tried |= 1u << lk->lk_coding;
 		buf_str(&lk->lk_path, bufs, coding_suffix(lk->lk_coding));
 		buf_add(&lk->lk_path, bufs, "", 1);
-		return find(ex);
+		return static_file_find(ex);
 	}
 	buf_add(&lk->lk_path, bufs, "", 1);
 	/* Clients that take no coding have the same answer. */
 	if (sibling_is_optional(ex))
 		lk->lk_weights = 0;
 	lk->lk_original = NULL;
-	return file != NULL ? found(ex, file) : not_found(ex, lk->lk_error);
+	return file != NULL ? static_file_found(ex, file)
+			    : static_file_not_found(ex, lk->lk_error);
 }
 
 static bool
-look_at_sibling(struct exchange *ex, int error, struct pw_file *file)
+static_file_look_at_sibling(
+    struct exchange *ex, int error, struct pw_file *file)
 {
 	struct lookup *lk = &ex->ex_lookup;
 	bool usable = sibling_is_usable(ex, error, file);
@@ -341,7 +345,7 @@ look_at_sibling(struct exchange *ex, int error, struct pw_file *file)
 	lk->lk_path.b_data[lk->lk_stem] = '\0';
 	if (!usable || !sibling_is_chosen(ex, file)) {
 		pw_file_unref(&file);
-		return try_sibling(ex);
+		return static_file_try_sibling(ex);
 	}
 	pw_file_unref(&lk->lk_original);
 	respond_file(ex, file, lk->lk_path.b_data, lk->lk_set);
@@ -350,27 +354,28 @@ look_at_sibling(struct exchange *ex, int error, struct pw_file *file)
 
 /* What the open has come to; takes over the file. */
 static bool
-look(struct exchange *ex, int error)
+static_file_look(struct exchange *ex, int error)
 {
 	struct lookup *lk = &ex->ex_lookup;
 	struct pw_file *file = lk->lk_open.op_file;
 
 	lk->lk_open.op_file = NULL;
 	if (lk->lk_coding != CODING_NONE)
-		return look_at_sibling(ex, error, file);
-	if (!has_siblings(ex, file, error))
-		return error == 0 ? found(ex, file) : not_found(ex, error);
+		return static_file_look_at_sibling(ex, error, file);
+	if (!static_file_has_siblings(ex, file, error))
+		return error == 0 ? static_file_found(ex, file)
+				  : static_file_not_found(ex, error);
 	lk->lk_original = error == 0 ? file : NULL;
 	lk->lk_error = error;
 	lk->lk_tried = 0;
 	lk->lk_stem = lk->lk_path.b_len - 1;
 	if (sibling_is_unwanted(ex))
 		lk->lk_weights = 0;
-	return try_sibling(ex);
+	return static_file_try_sibling(ex);
 }
 
 static void
-on_open(struct pw_waiter *w)
+static_file_on_open(struct pw_waiter *w)
 {
 	struct exchange *ex =
 	    (struct exchange *)(void *)((char *)w -
@@ -385,7 +390,7 @@ on_open(struct pw_waiter *w)
  * may take it first.
  */
 static bool
-made_room(struct exchange *ex, int error)
+static_file_made_room(struct exchange *ex, int error)
 {
 	struct lookup *lk = &ex->ex_lookup;
 	struct service *svc = ex->ex_service;
@@ -397,23 +402,23 @@ made_room(struct exchange *ex, int error)
 }
 
 static bool
-find(struct exchange *ex)
+static_file_find(struct exchange *ex)
 {
 	struct lookup *lk = &ex->ex_lookup;
 	int error;
 
 	if (lk->lk_path.b_failed)
-		return fail(ex, -ENOMEM);
-	if (lk->lk_site->site_closed && is_closed(ex))
-		return not_found(ex, -ENOENT);
-	lk->lk_open.op_waiter.wt_done = on_open;
+		return static_file_fail(ex, -ENOMEM);
+	if (lk->lk_site->site_closed && static_file_is_closed(ex))
+		return static_file_not_found(ex, -ENOENT);
+	lk->lk_open.op_waiter.wt_done = static_file_on_open;
 	do
 		error = pw_file_open(ex->ex_service->svc_loop, lk->lk_root,
 		    lk->lk_path.b_data, clock_now(), &lk->lk_open);
-	while (made_room(ex, error));
+	while (static_file_made_room(ex, error));
 	if (error == -EINPROGRESS)
 		return false;
-	return look(ex, error);
+	return static_file_look(ex, error);
 }
 
 void
@@ -433,20 +438,20 @@ static_locate(struct exchange *ex, struct str host)
 
 /* Begins to look for lk_path, which has no NUL yet. */
 static bool
-find_path(struct exchange *ex)
+static_file_find_path(struct exchange *ex)
 {
 	struct lookup *lk = &ex->ex_lookup;
 
 	lk->lk_base = lk->lk_path.b_len;
 	if (lk->lk_slash)
-		return next_name(ex);
+		return static_file_next_name(ex);
 	buf_add(&lk->lk_path, &ex->ex_service->svc_bufs, "", 1);
-	return find(ex);
+	return static_file_find(ex);
 }
 
 /* The request's path below the root; a '/' at its end makes it a directory. */
 static void
-set_path(struct exchange *ex)
+static_file_set_path(struct exchange *ex)
 {
 	struct lookup *lk = &ex->ex_lookup;
 	struct str path = ex->ex_target.tgt_path;
@@ -459,7 +464,7 @@ set_path(struct exchange *ex)
 
 /* False: a directory has no such file. */
 static bool
-set_step(struct exchange *ex, const char *step)
+static_file_set_step(struct exchange *ex, const char *step)
 {
 	static const char own[] = "$path";
 	struct lookup *lk = &ex->ex_lookup;
@@ -470,7 +475,7 @@ set_step(struct exchange *ex, const char *step)
 	lk->lk_dir = lk->lk_slash = lk->lk_redirects = false;
 	lk->lk_coding = CODING_NONE;
 	if (strncmp(step, own, skip) == 0) {
-		set_path(ex);
+		static_file_set_path(ex);
 		step += skip;
 		lk->lk_redirects = !lk->lk_slash && strcmp(step, "/") == 0;
 		if (*step == '\0' || strcmp(step, "/") == 0)
@@ -486,7 +491,7 @@ set_step(struct exchange *ex, const char *step)
 }
 
 static bool
-next_step(struct exchange *ex)
+static_file_next_step(struct exchange *ex)
 {
 	struct lookup *lk = &ex->ex_lookup;
 	const char *step;
@@ -494,14 +499,14 @@ next_step(struct exchange *ex)
 	do {
 		step = lk->lk_set->set_try[lk->lk_step];
 		if (step == NULL)
-			return fail(ex, -ENOENT);
+			return static_file_fail(ex, -ENOENT);
 		lk->lk_step++;
 		if (*step != '$' && *step != '/') {
 			respond_error(ex, (int)strtol(step, NULL, 10));
 			return true;
 		}
-	} while (!set_step(ex, step));
-	return find_path(ex);
+	} while (!static_file_set_step(ex, step));
+	return static_file_find_path(ex);
 }
 
 bool
@@ -514,16 +519,16 @@ static_begin(struct exchange *ex)
 	if (ex->ex_target.tgt_dotfile && !lk->lk_set->set_dotfiles &&
 	    !target_dotnames(
 		lk->lk_set->set_dotnames, ex->ex_target.tgt_path.s_ptr))
-		return fail(ex, -ENOENT);
+		return static_file_fail(ex, -ENOENT);
 	if (lk->lk_set->set_ncodings > 0)
 		lk->lk_weights =
 		    coding_weights(ex->ex_request.rq_accept_encoding);
 	lk->lk_open.op_attribute =
 	    lk->lk_set->set_digest || lk->lk_set->set_etag == ETAG_DIGEST;
 	if (lk->lk_set->set_try != NULL)
-		return next_step(ex);
-	set_path(ex);
-	return find_path(ex);
+		return static_file_next_step(ex);
+	static_file_set_path(ex);
+	return static_file_find_path(ex);
 }
 
 bool
@@ -533,10 +538,11 @@ static_continue(struct exchange *ex)
 	int error = lk->lk_open.op_waiter.wt_error;
 
 	if (lk->lk_stream != NULL)
-		return streamed(ex);
+		return static_file_streamed(ex);
 	if (lk->lk_listed)
-		return listed(ex, lk->lk_listing.li_error);
-	return made_room(ex, error) ? find(ex) : look(ex, error);
+		return static_file_listed(ex, lk->lk_listing.li_error);
+	return static_file_made_room(ex, error) ? static_file_find(ex)
+						: static_file_look(ex, error);
 }
 
 void

@@ -70,19 +70,19 @@ struct verifier {
 /* ----------------------------------------------------- what is remembered */
 
 static struct part *
-part_of(struct verifier *vr, const unsigned char *digest)
+verifier_part_of(struct verifier *vr, const unsigned char *digest)
 {
 	return &vr->vr_parts[digest[0] % PARTS];
 }
 
 static struct result *
-good_of(struct part *pt, const unsigned char *digest)
+verifier_good_of(struct part *pt, const unsigned char *digest)
 {
 	return pt->pt_good[digest[1] % SETS];
 }
 
 static struct result *
-find(struct result *list, size_t n, const unsigned char *digest)
+verifier_find(struct result *list, size_t n, const unsigned char *digest)
 {
 	for (size_t i = 0; i < n; i++)
 		if (list[i].rs_used > 0 &&
@@ -93,20 +93,20 @@ find(struct result *list, size_t n, const unsigned char *digest)
 
 /* VERIFIED_LATER: it is not known.  What was right stays right: the file is never read again. */
 static enum verified
-look(struct verifier *vr, const unsigned char *digest)
+verifier_look(struct verifier *vr, const unsigned char *digest)
 {
-	struct part *pt = part_of(vr, digest);
+	struct part *pt = verifier_part_of(vr, digest);
 	enum verified result = VERIFIED_LATER;
 	uint64_t now = clock_now();
 	struct result *rs;
 
 	pthread_mutex_lock(&pt->pt_lock);
-	rs = find(good_of(pt, digest), GOOD, digest);
+	rs = verifier_find(verifier_good_of(pt, digest), GOOD, digest);
 	if (rs != NULL) {
 		rs->rs_used = now;
 		result = VERIFIED_GOOD;
 	} else {
-		rs = find(pt->pt_bad, BAD, digest);
+		rs = verifier_find(pt->pt_bad, BAD, digest);
 		if (rs != NULL && now - rs->rs_used < VERIFIER_AGE_US)
 			result = VERIFIED_BAD;
 	}
@@ -115,10 +115,10 @@ look(struct verifier *vr, const unsigned char *digest)
 }
 
 static void
-remember(struct verifier *vr, const unsigned char *digest, bool good)
+verifier_remember(struct verifier *vr, const unsigned char *digest, bool good)
 {
-	struct part *pt = part_of(vr, digest);
-	struct result *list = good ? good_of(pt, digest) : pt->pt_bad,
+	struct part *pt = verifier_part_of(vr, digest);
+	struct result *list = good ? verifier_good_of(pt, digest) : pt->pt_bad,
 		      *oldest = list;
 	size_t i, n = good ? GOOD : BAD;
 
@@ -134,7 +134,7 @@ remember(struct verifier *vr, const unsigned char *digest, bool good)
 /* --------------------------------------------------------------- the jobs */
 
 static void
-job_free(struct verify_job *vj)
+verifier_job_free(struct verify_job *vj)
 {
 	explicit_bzero(vj, sizeof(*vj));
 	free(vj);
@@ -142,14 +142,14 @@ job_free(struct verify_job *vj)
 
 /* The lock is held, as in the next ones. */
 static void
-job_remove(struct verifier *vr, struct verify_job *vj)
+verifier_job_remove(struct verifier *vr, struct verify_job *vj)
 {
 	TAILQ_REMOVE(&vr->vr_jobs, vj, vj_link);
 	vr->vr_count--;
 }
 
 static struct verify_job *
-job_of(struct verifier *vr, const unsigned char *digest)
+verifier_job_of(struct verifier *vr, const unsigned char *digest)
 {
 	struct verify_job *vj;
 
@@ -160,7 +160,7 @@ job_of(struct verifier *vr, const unsigned char *digest)
 }
 
 static unsigned
-jobs_of(struct verifier *vr, uint64_t client)
+verifier_jobs_of(struct verifier *vr, uint64_t client)
 {
 	struct verify_job *vj;
 	unsigned n = 0;
@@ -170,29 +170,29 @@ jobs_of(struct verifier *vr, uint64_t client)
 	return n;
 }
 
-/* Nobody can cancel its requests any more: job_end. */
+/* Nobody can cancel its requests any more: verifier_job_end. */
 static void
-job_take_off(struct verifier *vr, struct verify_job *vj)
+verifier_job_take_off(struct verifier *vr, struct verify_job *vj)
 {
 	struct verify *vf;
 
-	job_remove(vr, vj);
+	verifier_job_remove(vr, vj);
 	SLIST_FOREACH(vf, &vj->vj_waiters, vf_link)
 	vf->vf_job = NULL;
 }
 
 static uint32_t
-seconds(void)
+verifier_seconds(void)
 {
 	return (uint32_t)(clock_now() / 1000000);
 }
 
 /* The order of a and b: below 0 if a is verified first.  The caller compares equal ones by age. */
 static int
-job_order(
+verifier_job_order(
     struct verifier *vr, const struct verify_job *a, const struct verify_job *b)
 {
-	uint32_t now = seconds();
+	uint32_t now = verifier_seconds();
 
 	if ((a->vj_here == 0) != (b->vj_here == 0))
 		return a->vj_here == 0 ? 1 : -1;
@@ -204,20 +204,20 @@ job_order(
 
 /* There is no place: the last in the order, of equal ones the oldest, gives its up; maybe vj itself. */
 static struct verify_job *
-job_displace(struct verifier *vr, struct verify_job *vj)
+verifier_job_displace(struct verifier *vr, struct verify_job *vj)
 {
 	struct verify_job *last = vj, *other;
 
 	TAILQ_FOREACH(other, &vr->vr_jobs, vj_link)
-	if (!other->vj_runs && job_order(vr, other, last) >= 0)
+	if (!other->vj_runs && verifier_job_order(vr, other, last) >= 0)
 		last = other;
 	if (last != vj)
-		job_take_off(vr, last);
+		verifier_job_take_off(vr, last);
 	return last;
 }
 
 static struct verify_job *
-job_create(const struct htpasswd *ht, const struct basic *bs,
+verifier_job_create(const struct htpasswd *ht, const struct basic *bs,
     const unsigned char *digest)
 {
 	struct verify_job *vj = calloc(1, sizeof(*vj));
@@ -239,10 +239,11 @@ job_create(const struct htpasswd *ht, const struct basic *bs,
  * Returns NULL if there is no place for it; *displaced: to be ended.
  */
 static struct verify_job *
-job_add(struct verifier *vr, const struct htpasswd *ht, const struct basic *bs,
-    const unsigned char *digest, uint64_t client, struct verify_job **displaced)
+verifier_job_add(struct verifier *vr, const struct htpasswd *ht,
+    const struct basic *bs, const unsigned char *digest, uint64_t client,
+    struct verify_job **displaced)
 {
-	struct verify_job *vj = job_create(ht, bs, digest);
+	struct verify_job *vj = verifier_job_create(ht, bs, digest);
 	struct tries *tr = &vr->vr_tries;
 
 	if (vj == NULL)
@@ -251,12 +252,12 @@ job_add(struct verifier *vr, const struct htpasswd *ht, const struct basic *bs,
 	vj->vj_key.tk_client = client;
 	vj->vj_key.tk_user = hash_bytes(
 	    &tr->tr_seed, (uintptr_t)ht, bs->bs_user, strlen(bs->bs_user));
-	vj->vj_rank = tries_rank(tr, &vj->vj_key, seconds());
-	tries_add(tr, &vj->vj_key, seconds());
-	if (jobs_of(vr, client) >= VERIFIER_EACH)
+	vj->vj_rank = tries_rank(tr, &vj->vj_key, verifier_seconds());
+	tries_add(tr, &vj->vj_key, verifier_seconds());
+	if (verifier_jobs_of(vr, client) >= VERIFIER_EACH)
 		*displaced = vj;
 	else if (vr->vr_count >= VERIFIER_JOBS)
-		*displaced = job_displace(vr, vj);
+		*displaced = verifier_job_displace(vr, vj);
 	if (*displaced == vj)
 		return NULL;
 	TAILQ_INSERT_HEAD(&vr->vr_jobs, vj, vj_link);
@@ -267,7 +268,7 @@ job_add(struct verifier *vr, const struct htpasswd *ht, const struct basic *bs,
 
 /* Another request has the same credentials: a thread may be free for that one. */
 static void
-job_join(struct verifier *vr, struct verify_job *vj)
+verifier_job_join(struct verifier *vr, struct verify_job *vj)
 {
 	if (vj->vj_here++ == 0)
 		pthread_cond_broadcast(&vr->vr_cond);
@@ -275,12 +276,13 @@ job_join(struct verifier *vr, struct verify_job *vj)
 
 /* Returns the job to run now, or NULL.  first: only a first try whose client is there. */
 static struct verify_job *
-job_next(struct verifier *vr, bool first)
+verifier_job_next(struct verifier *vr, bool first)
 {
 	struct verify_job *vj, *next = NULL;
 
 	TAILQ_FOREACH(vj, &vr->vr_jobs, vj_link)
-	if (!vj->vj_runs && (next == NULL || job_order(vr, vj, next) < 0))
+	if (!vj->vj_runs &&
+	    (next == NULL || verifier_job_order(vr, vj, next) < 0))
 		next = vj;
 	if (next != NULL && first && (next->vj_rank != 0 || next->vj_here == 0))
 		return NULL;
@@ -289,7 +291,7 @@ job_next(struct verifier *vr, bool first)
 
 /* It was taken off; no lock is held. */
 static void
-job_end(struct verify_job *vj, enum verified result)
+verifier_job_end(struct verify_job *vj, enum verified result)
 {
 	struct verify *vf, *next;
 
@@ -298,28 +300,29 @@ job_end(struct verify_job *vj, enum verified result)
 		vf->vf_result = result;
 		pw_wait_end(&vf->vf_waiter, 0);
 	}
-	job_free(vj);
+	verifier_job_free(vj);
 }
 
 /* ------------------------------------------------------------ the threads */
 
 static void
-finish(struct verifier *vr, struct verify_job *vj, enum verified result)
+verifier_finish(
+    struct verifier *vr, struct verify_job *vj, enum verified result)
 {
 	if (result != VERIFIED_BUSY)
-		remember(vr, vj->vj_digest, result == VERIFIED_GOOD);
+		verifier_remember(vr, vj->vj_digest, result == VERIFIED_GOOD);
 	pthread_mutex_lock(&vr->vr_lock);
 	if (result == VERIFIED_GOOD)
-		tries_forgive(&vr->vr_tries, &vj->vj_key, seconds());
-	job_take_off(vr, vj);
+		tries_forgive(&vr->vr_tries, &vj->vj_key, verifier_seconds());
+	verifier_job_take_off(vr, vj);
 	vr->vr_busy--;
 	vr->vr_hashed++;
 	pthread_mutex_unlock(&vr->vr_lock);
-	job_end(vj, result);
+	verifier_job_end(vj, result);
 }
 
 static struct htpasswd_scratch *
-take_scratch(struct verifier *vr)
+verifier_take_scratch(struct verifier *vr)
 {
 	struct htpasswd_scratch *hs = NULL;
 
@@ -334,7 +337,7 @@ take_scratch(struct verifier *vr)
 
 /* Without memory nothing is known of a password. */
 static enum verified
-verify(const struct verify_job *vj, struct htpasswd_scratch *hs)
+verifier_verify(const struct verify_job *vj, struct htpasswd_scratch *hs)
 {
 	int result = htpasswd_verify(
 	    vj->vj_file, vj->vj_basic.bs_user, vj->vj_basic.bs_password, hs);
@@ -345,15 +348,15 @@ verify(const struct verify_job *vj, struct htpasswd_scratch *hs)
 }
 
 static void
-verify_jobs(struct verifier *vr, bool first)
+verifier_verify_jobs(struct verifier *vr, bool first)
 {
-	struct htpasswd_scratch *hs = take_scratch(vr);
+	struct htpasswd_scratch *hs = verifier_take_scratch(vr);
 	struct verify_job *vj;
 
 	os_thread_name("pw-verify");
 	pthread_mutex_lock(&vr->vr_lock);
 	while (!vr->vr_end) {
-		vj = job_next(vr, first);
+		vj = verifier_job_next(vr, first);
 		if (vj == NULL) {
 			pthread_cond_wait(&vr->vr_cond, &vr->vr_lock);
 			continue;
@@ -361,7 +364,7 @@ verify_jobs(struct verifier *vr, bool first)
 		vj->vj_runs = true;
 		vr->vr_busy++;
 		pthread_mutex_unlock(&vr->vr_lock);
-		finish(vr, vj, verify(vj, hs));
+		verifier_finish(vr, vj, verifier_verify(vj, hs));
 		pthread_mutex_lock(&vr->vr_lock);
 	}
 	pthread_mutex_unlock(&vr->vr_lock);
@@ -369,17 +372,17 @@ verify_jobs(struct verifier *vr, bool first)
 }
 
 static void
-run(void *arg)
+verifier_run(void *arg)
 {
 	os_thread_helper();
-	verify_jobs(arg, false);
+	verifier_verify_jobs(arg, false);
 }
 
 /* Runs beside the loops, so that a login does not wait for the hashes of guesses. */
 static void
-run_first(void *arg)
+verifier_run_first(void *arg)
 {
-	verify_jobs(arg, true);
+	verifier_verify_jobs(arg, true);
 }
 
 int
@@ -418,7 +421,8 @@ verifier_start(struct verifier *vr, unsigned threads)
 		error = vr->vr_scratch[i] == NULL
 			    ? -ENOMEM
 			    : thread_start(&vr->vr_threads[i],
-				  i + 1 < n ? run : run_first, vr);
+				  i + 1 < n ? verifier_run : verifier_run_first,
+				  vr);
 		pthread_mutex_lock(&vr->vr_lock);
 		vr->vr_started += error == 0;
 		pthread_mutex_unlock(&vr->vr_lock);
@@ -471,8 +475,9 @@ verifier_count(struct verifier *vr, struct verifier_counts *vc)
 
 /* The file's address tells it from others; a NUL ends the user. */
 static bool
-digest_of(const struct verifier *vr, struct hmac *hm, const struct htpasswd *ht,
-    const struct basic *bs, unsigned char digest[HMAC_LEN])
+verifier_digest_of(const struct verifier *vr, struct hmac *hm,
+    const struct htpasswd *ht, const struct basic *bs,
+    unsigned char digest[HMAC_LEN])
 {
 	uintptr_t file = (uintptr_t)ht;
 
@@ -491,17 +496,18 @@ verifier_ask(struct verifier *vr, struct hmac *hm, const struct htpasswd *ht,
 	struct verify_job *vj, *displaced = NULL;
 	enum verified result;
 
-	if (!digest_of(vr, hm, ht, bs, digest))
+	if (!verifier_digest_of(vr, hm, ht, bs, digest))
 		return VERIFIED_BUSY;
-	result = look(vr, digest);
+	result = verifier_look(vr, digest);
 	if (result != VERIFIED_LATER)
 		return result;
 	pthread_mutex_lock(&vr->vr_lock);
-	vj = job_of(vr, digest);
+	vj = verifier_job_of(vr, digest);
 	if (vj == NULL)
-		vj = job_add(vr, ht, bs, digest, client_key(sa), &displaced);
+		vj = verifier_job_add(
+		    vr, ht, bs, digest, client_key(sa), &displaced);
 	else
-		job_join(vr, vj);
+		verifier_job_join(vr, vj);
 	if (vj != NULL) {
 		pw_wait_begin(lp, &vf->vf_waiter);
 		vf->vf_job = vj;
@@ -510,13 +516,13 @@ verifier_ask(struct verifier *vr, struct hmac *hm, const struct htpasswd *ht,
 	}
 	pthread_mutex_unlock(&vr->vr_lock);
 	if (displaced != NULL)
-		job_end(displaced, VERIFIED_BUSY);
+		verifier_job_end(displaced, VERIFIED_BUSY);
 	return vj != NULL ? VERIFIED_LATER : VERIFIED_BUSY;
 }
 
 /* The lock is held. */
 static void
-leave(struct verify *vf)
+verifier_leave(struct verify *vf)
 {
 	if (!vf->vf_left)
 		vf->vf_job->vj_here--;
@@ -528,7 +534,7 @@ verifier_put_last(struct verifier *vr, struct verify *vf)
 {
 	pthread_mutex_lock(&vr->vr_lock);
 	if (vf->vf_job != NULL)
-		leave(vf);
+		verifier_leave(vf);
 	pthread_mutex_unlock(&vr->vr_lock);
 }
 
@@ -541,17 +547,17 @@ verifier_cancel(struct verifier *vr, struct verify *vf)
 	pthread_mutex_lock(&vr->vr_lock);
 	vj = vf->vf_job;
 	if (vj != NULL) {
-		leave(vf);
+		verifier_leave(vf);
 		vf->vf_job = NULL;
 		SLIST_REMOVE(&vj->vj_waiters, vf, verify, vf_link);
 		last = SLIST_EMPTY(&vj->vj_waiters) && !vj->vj_runs;
 		if (last)
-			job_remove(vr, vj);
+			verifier_job_remove(vr, vj);
 	}
 	pthread_mutex_unlock(&vr->vr_lock);
 	if (vj == NULL)
 		return; /* its result is on its way */
 	if (last)
-		job_free(vj);
+		verifier_job_free(vj);
 	pw_wait_end(&vf->vf_waiter, -ECANCELED);
 }

@@ -9,7 +9,7 @@
  * Bytes of the quoted string that it begins with (RFC 9110, 5.6.4), or 0 if it has no end.
  */
 static size_t
-quoted(struct str s)
+accept_quoted(struct str s)
 {
 	size_t i;
 
@@ -20,7 +20,7 @@ quoted(struct str s)
 }
 
 static size_t
-token(struct str s)
+accept_token(struct str s)
 {
 	size_t n = 0;
 
@@ -31,7 +31,7 @@ token(struct str s)
 
 /* Takes the next member; a comma in quotes is text.  False: there is none that ends. */
 static bool
-next_member(struct str *list, struct str *member)
+accept_next_member(struct str *list, struct str *member)
 {
 	size_t n, i = 0;
 
@@ -40,7 +40,7 @@ next_member(struct str *list, struct str *member)
 	while (i < list->s_len && list->s_ptr[i] != ',') {
 		n = 1;
 		if (list->s_ptr[i] == '"')
-			n = quoted(
+			n = accept_quoted(
 			    (struct str){list->s_ptr + i, list->s_len - i});
 		if (n == 0)
 			return false;
@@ -53,7 +53,7 @@ next_member(struct str *list, struct str *member)
 
 /* "1", "0.5", "1.000": at most three digits behind the point.  -1: it is no weight. */
 static int
-weight_of(struct str text)
+accept_weight_of(struct str text)
 {
 	static const int places[] = {1000, 0, 100, 10, 1};
 	int weight = 0;
@@ -73,27 +73,27 @@ weight_of(struct str text)
 
 /* Takes NAME=VALUE; if it is a weight, that.  False: it is neither. */
 static bool
-take_parameter(struct str *s, int *weight)
+accept_take_parameter(struct str *s, int *weight)
 {
-	struct str name = {s->s_ptr, token(*s)}, value;
+	struct str name = {s->s_ptr, accept_token(*s)}, value;
 
 	str_advance(s, name.s_len);
 	if (name.s_len == 0 || !str_skip(s, STR("=")) || s->s_len == 0)
 		return false;
 	value.s_ptr = s->s_ptr;
-	value.s_len = *s->s_ptr == '"' ? quoted(*s) : token(*s);
+	value.s_len = *s->s_ptr == '"' ? accept_quoted(*s) : accept_token(*s);
 	str_advance(s, value.s_len);
 	if (value.s_len == 0)
 		return false;
 	if (!str_caseeq(name, STR("q")))
 		return true;
-	*weight = weight_of(value);
+	*weight = accept_weight_of(value);
 	return *weight >= 0;
 }
 
 /* What stands behind a name, the weight with it; -1: it is not as it should be. */
 static int
-parameters(struct str s)
+accept_parameters(struct str s)
 {
 	int weight = ACCEPT_MOST;
 
@@ -105,14 +105,14 @@ parameters(struct str s)
 			return -1;
 		str_skip_ows(&s);
 		if (s.s_len > 0 && *s.s_ptr != ';' &&
-		    !take_parameter(&s, &weight))
+		    !accept_take_parameter(&s, &weight))
 			return -1;
 	}
 }
 
 /* RFC 9110, 8.4.1.3: a recipient considers x-gzip to be equivalent to gzip. */
 static bool
-is_alias(struct str range, struct str name)
+accept_is_alias(struct str range, struct str name)
 {
 	return str_caseeq(range, STR("x-gzip")) &&
 	       str_caseeq(name, STR("gzip"));
@@ -120,12 +120,12 @@ is_alias(struct str range, struct str name)
 
 /* How closely a range names it: 3 is itself, 0 not at all. */
 static int
-closeness(struct str range, struct str name)
+accept_closeness(struct str range, struct str name)
 {
 	const char *slash = memchr(name.s_ptr, '/', name.s_len);
 	size_t type = slash == NULL ? 0 : (size_t)(slash - name.s_ptr) + 1;
 
-	if (str_caseeq(range, name) || is_alias(range, name))
+	if (str_caseeq(range, name) || accept_is_alias(range, name))
 		return 3;
 	if (slash == NULL)
 		return str_eq(range, STR("*")) ? 1 : 0;
@@ -144,14 +144,14 @@ accept_weight(struct str list, struct str name)
 	struct str member, range;
 	const char *end;
 
-	while (next_member(&list, &member)) {
+	while (accept_next_member(&list, &member)) {
 		range = member;
 		end = memchr(range.s_ptr, ';', range.s_len);
 		if (end != NULL)
 			range.s_len = (size_t)(end - range.s_ptr);
 		str_advance(&member, range.s_len);
-		close = closeness(str_trim(range), name);
-		weight = close < closest ? -1 : parameters(member);
+		close = accept_closeness(str_trim(range), name);
+		weight = close < closest ? -1 : accept_parameters(member);
 		if (weight < 0 || (close == closest && weight < found))
 			continue;
 		closest = close;

@@ -5,7 +5,7 @@
 #include "server/util/base64.h"
 
 static bool
-is_text(const char *p, size_t len)
+basic_is_text(const char *p, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)p[i] < 0x20 || p[i] == 0x7f)
@@ -14,12 +14,12 @@ is_text(const char *p, size_t len)
 }
 
 static bool
-split(struct basic *bs)
+basic_split(struct basic *bs)
 {
 	char *colon = memchr(bs->bs_text, ':', bs->bs_len);
 
 	if (colon == NULL || colon == bs->bs_text ||
-	    !is_text(bs->bs_text, bs->bs_len))
+	    !basic_is_text(bs->bs_text, bs->bs_len))
 		return false;
 	*colon = '\0';
 	bs->bs_text[bs->bs_len] = '\0';
@@ -42,7 +42,7 @@ basic_parse(struct str s, struct basic *bs)
 		str_advance(&s, 1);
 	if (base64_decode(
 		s, (unsigned char *)bs->bs_text, BASIC_MOST, &bs->bs_len) &&
-	    split(bs))
+	    basic_split(bs))
 		return true;
 	basic_forget(bs);
 	return false;

@@ -46,13 +46,13 @@ body_chunked(void)
 }
 
 static bool
-is_blank(char c)
+body_is_blank(char c)
 {
 	return c == ' ' || c == '\t';
 }
 
 static unsigned
-hex_value(char c)
+body_hex_value(char c)
 {
 	if (char_is(c, CHAR_DIGIT))
 		return (unsigned)(c - '0');
@@ -61,19 +61,19 @@ hex_value(char c)
 
 /* A zero in front of other digits costs as an extension does. */
 static enum state
-add_digit(struct body *bd, char c)
+body_add_digit(struct body *bd, char c)
 {
 	if (bd->bd_state == ST_DIGITS && bd->bd_left == 0)
 		bd->bd_extra++;
-	bd->bd_left = 16 * bd->bd_left + hex_value(c);
+	bd->bd_left = 16 * bd->bd_left + body_hex_value(c);
 	return bd->bd_left > BODY_DATA - bd->bd_data ? ST_BAD : ST_DIGITS;
 }
 
 static enum state
-after_size(struct body *bd, char c)
+body_after_size(struct body *bd, char c)
 {
 	if (char_is(c, CHAR_HEX))
-		return add_digit(bd, c);
+		return body_add_digit(bd, c);
 	if (bd->bd_state == ST_SIZE)
 		return ST_BAD;
 	if (c == '\r')
@@ -81,34 +81,34 @@ after_size(struct body *bd, char c)
 	bd->bd_extra++;
 	if (c == ';')
 		return ST_EXT;
-	return is_blank(c) ? ST_GAP : ST_BAD;
+	return body_is_blank(c) ? ST_GAP : ST_BAD;
 }
 
 /* Behind a whole extension, or spaces behind one. */
 static enum state
-after_extension(char c, bool may_end)
+body_after_extension(char c, bool may_end)
 {
 	if (c == ';')
 		return ST_EXT;
-	if (is_blank(c))
+	if (body_is_blank(c))
 		return ST_GAP;
 	return c == '\r' && may_end ? ST_SIZE_LF : ST_BAD;
 }
 
 static enum state
-after_name(enum state state, char c)
+body_after_name(enum state state, char c)
 {
 	if (state == ST_EXT_NAME && char_is(c, CHAR_TOKEN))
 		return ST_EXT_NAME;
 	if (c == '=')
 		return ST_EXT_VALUE;
-	if (is_blank(c))
+	if (body_is_blank(c))
 		return ST_EXT_GAP;
-	return after_extension(c, state == ST_EXT_NAME);
+	return body_after_extension(c, state == ST_EXT_NAME);
 }
 
 static enum state
-in_quotes(char c)
+body_in_quotes(char c)
 {
 	if (c == '"')
 		return ST_UNQUOTED;
@@ -118,37 +118,37 @@ in_quotes(char c)
 }
 
 static enum state
-extension(enum state state, char c)
+body_extension(enum state state, char c)
 {
 	switch (state) {
 	case ST_EXT:
-		if (is_blank(c))
+		if (body_is_blank(c))
 			return ST_EXT;
 		return char_is(c, CHAR_TOKEN) ? ST_EXT_NAME : ST_BAD;
 	case ST_EXT_NAME:
 	case ST_EXT_GAP:
-		return after_name(state, c);
+		return body_after_name(state, c);
 	case ST_EXT_VALUE:
-		if (is_blank(c) || c == '"')
+		if (body_is_blank(c) || c == '"')
 			return c == '"' ? ST_QUOTED : ST_EXT_VALUE;
 		return char_is(c, CHAR_TOKEN) ? ST_EXT_TOKEN : ST_BAD;
 	case ST_EXT_TOKEN:
 		if (char_is(c, CHAR_TOKEN))
 			return ST_EXT_TOKEN;
-		return after_extension(c, true);
+		return body_after_extension(c, true);
 	case ST_QUOTED:
-		return in_quotes(c);
+		return body_in_quotes(c);
 	case ST_ESCAPED:
 		return char_is(c, CHAR_TEXT) ? ST_QUOTED : ST_BAD;
 	case ST_UNQUOTED:
-		return after_extension(c, true);
+		return body_after_extension(c, true);
 	default: /* ST_GAP */
-		return after_extension(c, false);
+		return body_after_extension(c, false);
 	}
 }
 
 static enum state
-trailer(enum state state, char c)
+body_trailer(enum state state, char c)
 {
 	switch (state) {
 	case ST_TRAILER:
@@ -169,7 +169,7 @@ trailer(enum state state, char c)
 }
 
 static enum state
-after_size_line(const struct body *bd, char c)
+body_after_size_line(const struct body *bd, char c)
 {
 	if (c != '\n')
 		return ST_BAD;
@@ -178,16 +178,16 @@ after_size_line(const struct body *bd, char c)
 
 /* A byte of a chunk that is no data. */
 static enum state
-next_state(struct body *bd, char c)
+body_next_state(struct body *bd, char c)
 {
 	enum state state = bd->bd_state;
 
 	switch (state) {
 	case ST_SIZE:
 	case ST_DIGITS:
-		return after_size(bd, c);
+		return body_after_size(bd, c);
 	case ST_SIZE_LF:
-		return after_size_line(bd, c);
+		return body_after_size_line(bd, c);
 	case ST_DATA_CR:
 		return c == '\r' ? ST_DATA_LF : ST_BAD;
 	case ST_DATA_LF:
@@ -199,18 +199,18 @@ next_state(struct body *bd, char c)
 	case ST_VALUE:
 	case ST_VALUE_LF:
 		bd->bd_extra++;
-		return trailer(state, c);
+		return body_trailer(state, c);
 	case ST_BAD:
 		return ST_BAD;
 	default:
 		bd->bd_extra++;
-		return extension(state, c);
+		return body_extension(state, c);
 	}
 }
 
 /* Returns how many of the bytes are data. */
 static size_t
-skip_data(struct body *bd, size_t len)
+body_skip_data(struct body *bd, size_t len)
 {
 	size_t n = len < bd->bd_left ? len : bd->bd_left;
 
@@ -229,10 +229,10 @@ body_skip(struct body *bd, const char *buf, size_t len, size_t *used)
 
 	while (i < len && bd->bd_state != ST_END && bd->bd_state != ST_BAD) {
 		if (bd->bd_state == ST_SIZED || bd->bd_state == ST_DATA) {
-			i += skip_data(bd, len - i);
+			i += body_skip_data(bd, len - i);
 			continue;
 		}
-		bd->bd_state = (uint8_t)next_state(bd, buf[i++]);
+		bd->bd_state = (uint8_t)body_next_state(bd, buf[i++]);
 		if (bd->bd_extra > BODY_EXTRA)
 			bd->bd_state = ST_BAD;
 	}

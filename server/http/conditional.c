@@ -11,14 +11,14 @@ enum comparison { COMPARE_STRONG, COMPARE_WEAK };
 
 /* Without control characters, space and quote; a backslash is just a byte. */
 static bool
-is_etagc(unsigned char c)
+conditional_is_etagc(unsigned char c)
 {
 	return c > ' ' && c != '"' && c != 0x7f;
 }
 
 /* Takes the tag at the front; the quotes belong to opaque. */
 static bool
-next_tag(struct str *list, struct str *opaque, bool *weak)
+conditional_next_tag(struct str *list, struct str *opaque, bool *weak)
 {
 	size_t i = 1;
 
@@ -27,7 +27,8 @@ next_tag(struct str *list, struct str *opaque, bool *weak)
 		str_advance(list, 2);
 	if (list->s_len == 0 || *list->s_ptr != '"')
 		return false;
-	while (i < list->s_len && is_etagc((unsigned char)list->s_ptr[i]))
+	while (i < list->s_len &&
+	       conditional_is_etagc((unsigned char)list->s_ptr[i]))
 		i++;
 	if (i == list->s_len || list->s_ptr[i] != '"')
 		return false;
@@ -39,7 +40,7 @@ next_tag(struct str *list, struct str *opaque, bool *weak)
 
 /* etag may be weak, or empty: then only "*" matches. */
 static bool
-matches(struct str list, struct str etag, enum comparison how)
+conditional_matches(struct str list, struct str etag, enum comparison how)
 {
 	bool weak, found = false, own_weak = str_skip(&etag, STR("W/"));
 	struct str opaque;
@@ -52,7 +53,7 @@ matches(struct str list, struct str etag, enum comparison how)
 			str_advance(&list, 1);
 			continue;
 		}
-		if (!next_tag(&list, &opaque, &weak))
+		if (!conditional_next_tag(&list, &opaque, &weak))
 			return false;
 		if (str_eq(opaque, etag) &&
 		    (how == COMPARE_WEAK || (!weak && !own_weak)))
@@ -68,13 +69,14 @@ conditional_is_etag(struct str text)
 	struct str opaque;
 	bool weak;
 
-	return next_tag(&text, &opaque, &weak) && text.s_len == 0 &&
+	return conditional_next_tag(&text, &opaque, &weak) && text.s_len == 0 &&
 	       opaque.s_ptr + opaque.s_len - 1 == last;
 }
 
 /* False for a representation without a date: there is nothing to compare with. */
 static bool
-get_date(struct str value, const struct validators *va, time_t now, time_t *t)
+conditional_get_date(
+    struct str value, const struct validators *va, time_t now, time_t *t)
 {
 	return va->va_dated && value.s_ptr != NULL &&
 	       date_parse(str_trim(value), now, t);
@@ -88,17 +90,21 @@ conditional_eval(
 	time_t t;
 
 	if (pre->pre_if_match.s_ptr != NULL) {
-		if (!matches(pre->pre_if_match, etag, COMPARE_STRONG))
+		if (!conditional_matches(
+			pre->pre_if_match, etag, COMPARE_STRONG))
 			return 412;
-	} else if (get_date(pre->pre_if_unmodified_since, va, now, &t)) {
+	} else if (conditional_get_date(
+		       pre->pre_if_unmodified_since, va, now, &t)) {
 		if (va->va_modified > t)
 			return 412;
 	}
 
 	if (pre->pre_if_none_match.s_ptr != NULL) {
-		if (matches(pre->pre_if_none_match, etag, COMPARE_WEAK))
+		if (conditional_matches(
+			pre->pre_if_none_match, etag, COMPARE_WEAK))
 			return 304;
-	} else if (get_date(pre->pre_if_modified_since, va, now, &t)) {
+	} else if (conditional_get_date(
+		       pre->pre_if_modified_since, va, now, &t)) {
 		if (va->va_modified <= t)
 			return 304;
 	}
@@ -117,7 +123,8 @@ conditional_if_range(
 	value = str_trim(value);
 	if (value.s_len > 0 && *value.s_ptr == '"')
 		return str_eq(value, va->va_etag);
-	return get_date(value, va, now, &t) && t == va->va_modified && t < now;
+	return conditional_get_date(value, va, now, &t) &&
+	       t == va->va_modified && t < now;
 }
 
 bool
@@ -129,5 +136,5 @@ conditional_names(
 	if (pre->pre_if_range.s_ptr != NULL)
 		return conditional_if_range(pre, va, now);
 	return match.s_ptr != NULL && !str_eq(str_trim(match), STR("*")) &&
-	       matches(match, va->va_etag, COMPARE_STRONG);
+	       conditional_matches(match, va->va_etag, COMPARE_STRONG);
 }

@@ -27,7 +27,7 @@ digest_format(const struct digest *dg, char text[static DIGEST_TEXT])
 }
 
 static int
-nibble(char c)
+digest_nibble(char c)
 {
 	const char *p = c == '\0' ? NULL : strchr(hex, c);
 
@@ -35,15 +35,15 @@ nibble(char c)
 }
 
 static bool
-take_hash(struct str *s, uint8_t hash[static DIGEST_HASH])
+digest_take_hash(struct str *s, uint8_t hash[static DIGEST_HASH])
 {
 	int high, low;
 
 	if (s->s_len < (size_t)2 * DIGEST_HASH)
 		return false;
 	for (size_t i = 0; i < DIGEST_HASH; i++) {
-		high = nibble(s->s_ptr[0]);
-		low = nibble(s->s_ptr[1]);
+		high = digest_nibble(s->s_ptr[0]);
+		low = digest_nibble(s->s_ptr[1]);
 		if (high < 0 || low < 0)
 			return false;
 		hash[i] = (uint8_t)(high << 4 | low);
@@ -53,7 +53,7 @@ take_hash(struct str *s, uint8_t hash[static DIGEST_HASH])
 }
 
 static bool
-take_digit(struct str *s, int64_t *number)
+digest_take_digit(struct str *s, int64_t *number)
 {
 	int digit;
 
@@ -69,29 +69,29 @@ take_digit(struct str *s, int64_t *number)
 
 /* No sign, no zero in front of others, no more than fits. */
 static bool
-take_number(struct str *s, int64_t *number)
+digest_take_number(struct str *s, int64_t *number)
 {
 	bool zero = s->s_len > 0 && *s->s_ptr == '0';
 
 	*number = 0;
-	if (!take_digit(s, number))
+	if (!digest_take_digit(s, number))
 		return false;
-	while (!zero && take_digit(s, number))
+	while (!zero && digest_take_digit(s, number))
 		;
 	return s->s_len == 0 || *s->s_ptr < '0' || *s->s_ptr > '9';
 }
 
 static bool
-take_time(struct str *s, struct timespec *ts)
+digest_take_time(struct str *s, struct timespec *ts)
 {
 	bool negative = str_skip(s, STR("-"));
 	int64_t seconds, nanoseconds = 0;
 
-	if (!take_number(s, &seconds) || (negative && seconds == 0) ||
+	if (!digest_take_number(s, &seconds) || (negative && seconds == 0) ||
 	    !str_skip(s, STR(".")))
 		return false;
 	for (int i = 0; i < NANOSECONDS; i++)
-		if (!take_digit(s, &nanoseconds))
+		if (!digest_take_digit(s, &nanoseconds))
 			return false;
 	ts->tv_sec = (time_t)(negative ? -seconds : seconds);
 	ts->tv_nsec = (long)nanoseconds;
@@ -101,9 +101,11 @@ take_time(struct str *s, struct timespec *ts)
 bool
 digest_parse(struct str text, struct digest *dg)
 {
-	return take_hash(&text, dg->dg_hash) && str_skip(&text, STR(" ")) &&
-	       take_number(&text, &dg->dg_size) && str_skip(&text, STR(" ")) &&
-	       take_time(&text, &dg->dg_mtime) && text.s_len == 0;
+	return digest_take_hash(&text, dg->dg_hash) &&
+	       str_skip(&text, STR(" ")) &&
+	       digest_take_number(&text, &dg->dg_size) &&
+	       str_skip(&text, STR(" ")) &&
+	       digest_take_time(&text, &dg->dg_mtime) && text.s_len == 0;
 }
 
 bool
@@ -135,11 +137,11 @@ digest_base64(
 
 /* The value of a member; its parameters do not matter. */
 static bool
-is_weight(struct str value)
+digest_is_weight(struct str value)
 {
 	int64_t weight;
 
-	if (!take_number(&value, &weight))
+	if (!digest_take_number(&value, &weight))
 		return false;
 	value = str_trim(value);
 	return weight >= 1 && weight <= 10 &&
@@ -154,6 +156,6 @@ digest_is_wanted(struct str want)
 
 	while (str_member(&want, &member))
 		if (str_skip(&member, STR("sha-256=")))
-			wanted = is_weight(member);
+			wanted = digest_is_weight(member);
 	return wanted;
 }

@@ -9,7 +9,7 @@
 
 /* The quote at s_ptr[i] is part of a quoted string. */
 static bool
-is_escaped(struct str s, size_t i)
+forwarded_is_escaped(struct str s, size_t i)
 {
 	size_t n = 0;
 
@@ -20,7 +20,7 @@ is_escaped(struct str s, size_t i)
 
 /* Where the last member begins; a comma in quotes is none. */
 static size_t
-last_begin(struct str list, bool quotes)
+forwarded_last_begin(struct str list, bool quotes)
 {
 	const char *comma;
 	bool in = false;
@@ -35,7 +35,7 @@ last_begin(struct str list, bool quotes)
 		if (list.s_ptr[i - 1] == ',' && !in)
 			break;
 		if (list.s_ptr[i - 1] == '"' &&
-		    !(in && is_escaped(list, i - 1)))
+		    !(in && forwarded_is_escaped(list, i - 1)))
 			in = !in;
 	}
 	return i;
@@ -43,13 +43,13 @@ last_begin(struct str list, bool quotes)
 
 /* Takes the last member off; false when nothing is left. */
 static bool
-take_last(struct str *list, bool quotes, struct str *member)
+forwarded_take_last(struct str *list, bool quotes, struct str *member)
 {
 	size_t begin;
 
 	if (list->s_ptr == NULL)
 		return false;
-	begin = last_begin(*list, quotes);
+	begin = forwarded_last_begin(*list, quotes);
 	*member =
 	    str_trim((struct str){list->s_ptr + begin, list->s_len - begin});
 	if (begin == 0)
@@ -60,7 +60,7 @@ take_last(struct str *list, bool quotes, struct str *member)
 }
 
 static struct str
-take_token(struct str *s)
+forwarded_take_token(struct str *s)
 {
 	struct str token = {s->s_ptr, 0};
 
@@ -73,7 +73,7 @@ take_token(struct str *s)
 
 /* What stands between the quotes, as it is.  False: it has no end. */
 static bool
-take_quoted(struct str *s, struct str *text)
+forwarded_take_quoted(struct str *s, struct str *text)
 {
 	size_t i;
 
@@ -89,27 +89,27 @@ take_quoted(struct str *s, struct str *text)
 
 /* NAME=VALUE; false: it is not. */
 static bool
-take_pair(struct str *s, struct str *name, struct str *value)
+forwarded_take_pair(struct str *s, struct str *name, struct str *value)
 {
-	*name = take_token(s);
+	*name = forwarded_take_token(s);
 	if (name->s_len == 0 || !str_skip(s, STR("=")))
 		return false;
 	if (s->s_len > 0 && *s->s_ptr == '"')
-		return take_quoted(s, value);
-	*value = take_token(s);
+		return forwarded_take_quoted(s, value);
+	*value = forwarded_take_token(s);
 	return value->s_len > 0;
 }
 
 /* The value of "for" in a member of Forwarded; false: there is none, or something is wrong. */
 static bool
-find_for(struct str s, struct str *node)
+forwarded_find_for(struct str s, struct str *node)
 {
 	struct str name, value;
 	bool found = false;
 
 	for (;;) {
 		if (s.s_len > 0 && *s.s_ptr != ';') {
-			if (!take_pair(&s, &name, &value))
+			if (!forwarded_take_pair(&s, &name, &value))
 				return false;
 			if (str_caseeq(name, STR("for"))) {
 				if (found)
@@ -129,7 +129,7 @@ find_for(struct str s, struct str *node)
 
 /* ":80", ":_secret" (RFC 7239, 6.2), or nothing. */
 static bool
-is_port(struct str s)
+forwarded_is_port(struct str s)
 {
 	bool hidden;
 
@@ -148,7 +148,7 @@ is_port(struct str s)
 
 /* The address ends here; a colon alone is a port's, several are an IPv6 address's. */
 static bool
-parse_node(struct str s, union sockaddr_any *client)
+forwarded_parse_node(struct str s, union sockaddr_any *client)
 {
 	const char *end;
 	struct str addr = s;
@@ -165,7 +165,7 @@ parse_node(struct str s, union sockaddr_any *client)
 	}
 	addr.s_len = (size_t)(end - addr.s_ptr);
 	str_advance(&s, (size_t)(end - s.s_ptr) + brackets);
-	return is_port(s) && sockaddr_parse(addr, client) &&
+	return forwarded_is_port(s) && sockaddr_parse(addr, client) &&
 	       (!brackets || client->sa.sa_family == AF_INET6);
 }
 
@@ -177,11 +177,11 @@ forwarded_client(enum forwarded kind, struct str list,
 	union sockaddr_any addr;
 	struct str member;
 
-	while (take_last(&list, rfc, &member)) {
+	while (forwarded_take_last(&list, rfc, &member)) {
 		if (member.s_len == 0)
 			continue;
-		if ((rfc && !find_for(member, &member)) ||
-		    !parse_node(member, &addr))
+		if ((rfc && !forwarded_find_for(member, &member)) ||
+		    !forwarded_parse_node(member, &addr))
 			break;
 		*client = addr;
 		found = true;

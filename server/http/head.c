@@ -44,7 +44,7 @@ struct scan {
 };
 
 static void
-enter(struct head *hd, enum state state, size_t at)
+head_enter(struct head *hd, enum state state, size_t at)
 {
 	hd->hd_state = state;
 	hd->hd_mark = at;
@@ -53,7 +53,7 @@ enter(struct head *hd, enum state state, size_t at)
 
 /* The end of the words from i on that have no byte outside least to '~'. */
 static size_t
-skip_words(const struct scan *sc, size_t i, unsigned char least)
+head_skip_words(const struct scan *sc, size_t i, unsigned char least)
 {
 	while (sc->sc_end - i >= WORD_SIZE &&
 	       swar_within(swar_load(sc->sc_buf + i), least))
@@ -62,23 +62,23 @@ skip_words(const struct scan *sc, size_t i, unsigned char least)
 }
 
 static int
-scan_start(struct scan *sc)
+head_scan_start(struct scan *sc)
 {
 	struct head *hd = sc->sc_head;
 
 	if (sc->sc_buf[hd->hd_scanned] == '\r') {
 		if (hd->hd_before + hd->hd_scanned >= HEAD_BLANK)
 			return 400;
-		enter(hd, ST_BLANK_LF, hd->hd_scanned + 1);
+		head_enter(hd, ST_BLANK_LF, hd->hd_scanned + 1);
 	} else {
 		hd->hd_skip = hd->hd_scanned;
-		enter(hd, ST_METHOD, hd->hd_scanned);
+		head_enter(hd, ST_METHOD, hd->hd_scanned);
 	}
 	return 0;
 }
 
 static int
-scan_lf(struct scan *sc)
+head_scan_lf(struct scan *sc)
 {
 	struct head *hd = sc->sc_head;
 	size_t i = hd->hd_scanned;
@@ -86,16 +86,16 @@ scan_lf(struct scan *sc)
 	if (sc->sc_buf[i] != '\n')
 		return 400;
 	if (hd->hd_state == ST_BLANK_LF)
-		enter(hd, ST_START, i + 1);
+		head_enter(hd, ST_START, i + 1);
 	else if (hd->hd_state == ST_LINE_LF)
-		enter(hd, ST_FIELD, i + 1);
+		head_enter(hd, ST_FIELD, i + 1);
 	else
-		enter(hd, ST_DONE, i + 1);
+		head_enter(hd, ST_DONE, i + 1);
 	return 0;
 }
 
 static int
-scan_method(struct scan *sc)
+head_scan_method(struct scan *sc)
 {
 	struct head *hd = sc->sc_head;
 	size_t i = hd->hd_scanned;
@@ -109,15 +109,15 @@ scan_method(struct scan *sc)
 		return 0;
 	if (sc->sc_buf[i] != ' ' || i == hd->hd_mark)
 		return 400;
-	enter(hd, ST_TARGET, i + 1);
+	head_enter(hd, ST_TARGET, i + 1);
 	return 0;
 }
 
 static int
-scan_target(struct scan *sc)
+head_scan_target(struct scan *sc)
 {
 	struct head *hd = sc->sc_head;
-	size_t i = skip_words(sc, hd->hd_scanned, '!');
+	size_t i = head_skip_words(sc, hd->hd_scanned, '!');
 
 	while (i < sc->sc_end && char_is(sc->sc_buf[i], CHAR_VISIBLE))
 		i++;
@@ -130,13 +130,13 @@ scan_target(struct scan *sc)
 		return 400;
 	hd->hd_target_at = hd->hd_mark;
 	hd->hd_target_len = i - hd->hd_mark;
-	enter(hd, ST_VERSION, i + 1);
+	head_enter(hd, ST_VERSION, i + 1);
 	return 0;
 }
 
 /* "HTTP/", digit, ".", digit, CR. */
 static int
-scan_version(struct scan *sc)
+head_scan_version(struct scan *sc)
 {
 	static const char form[] = "HTTP/0.0\r";
 	struct head *hd = sc->sc_head;
@@ -155,12 +155,12 @@ scan_version(struct scan *sc)
 		return 505;
 	/* A higher minor version is processed as the highest known: RFC 9110, 2.5. */
 	hd->hd_minor = version[7] == '0' ? 0 : 1;
-	enter(hd, ST_LINE_LF, hd->hd_scanned);
+	head_enter(hd, ST_LINE_LF, hd->hd_scanned);
 	return 0;
 }
 
 static int
-scan_field(struct scan *sc)
+head_scan_field(struct scan *sc)
 {
 	struct head *hd = sc->sc_head;
 	char c = sc->sc_buf[hd->hd_scanned];
@@ -168,7 +168,7 @@ scan_field(struct scan *sc)
 	if (c == '\r') {
 		if (hd->hd_minor == 1 && !hd->hd_host)
 			return 400;
-		enter(hd, ST_END_LF, hd->hd_scanned + 1);
+		head_enter(hd, ST_END_LF, hd->hd_scanned + 1);
 		return 0;
 	}
 	if (!char_is(c, CHAR_TOKEN))
@@ -176,13 +176,13 @@ scan_field(struct scan *sc)
 	if (hd->hd_fields == sc->sc_limits->hl_fields)
 		return 431;
 	hd->hd_fields++;
-	enter(hd, ST_NAME, hd->hd_scanned);
+	head_enter(hd, ST_NAME, hd->hd_scanned);
 	return 0;
 }
 
 /* The fields that decide where this request ends and whose it is. */
 static int
-note_field(struct head *hd, struct str name)
+head_note_field(struct head *hd, struct str name)
 {
 	hd->hd_field = FIELD_OTHER;
 	if (str_caseeq(name, STR("host"))) {
@@ -206,7 +206,7 @@ note_field(struct head *hd, struct str name)
 }
 
 static int
-scan_name(struct scan *sc)
+head_scan_name(struct scan *sc)
 {
 	struct head *hd = sc->sc_head;
 	size_t i = hd->hd_scanned;
@@ -220,12 +220,12 @@ scan_name(struct scan *sc)
 	if (sc->sc_buf[i] != ':')
 		return 400;
 	name.s_len = i - hd->hd_mark;
-	enter(hd, ST_VALUE, i + 1);
-	return note_field(hd, name);
+	head_enter(hd, ST_VALUE, i + 1);
+	return head_note_field(hd, name);
 }
 
 static bool
-is_number(struct str value)
+head_is_number(struct str value)
 {
 	size_t digits = 0;
 
@@ -236,7 +236,7 @@ is_number(struct str value)
 
 /* Returns 0, or the status to refuse it with. */
 static int
-check_value(enum field field, struct str value)
+head_check_value(enum field field, struct str value)
 {
 	value = str_trim(value);
 	switch (field) {
@@ -244,7 +244,7 @@ check_value(enum field field, struct str value)
 		/* Empty: the target URI has no authority (RFC 9112, 3.2). */
 		return value.s_len == 0 || head_host_valid(value) ? 0 : 400;
 	case FIELD_CONTENT_LENGTH:
-		return is_number(value) ? 0 : 400;
+		return head_is_number(value) ? 0 : 400;
 	case FIELD_TRANSFER_ENCODING:
 		return str_caseeq(value, STR("chunked")) ? 0 : 501;
 	case FIELD_OTHER:
@@ -254,10 +254,10 @@ check_value(enum field field, struct str value)
 }
 
 static int
-scan_value(struct scan *sc)
+head_scan_value(struct scan *sc)
 {
 	struct head *hd = sc->sc_head;
-	size_t i = skip_words(sc, hd->hd_scanned, ' ');
+	size_t i = head_skip_words(sc, hd->hd_scanned, ' ');
 	struct str value = {sc->sc_buf + hd->hd_mark, 0};
 	int status = 0;
 
@@ -270,37 +270,37 @@ scan_value(struct scan *sc)
 		return 400;
 	value.s_len = i - hd->hd_mark;
 	if (hd->hd_field != FIELD_OTHER)
-		status = check_value(hd->hd_field, value);
+		status = head_check_value(hd->hd_field, value);
 	if (hd->hd_field == FIELD_HOST && status == 0) {
 		hd->hd_host_at = hd->hd_mark;
 		hd->hd_host_len = value.s_len;
 	}
-	enter(hd, ST_LINE_LF, i + 1);
+	head_enter(hd, ST_LINE_LF, i + 1);
 	return status;
 }
 
 static int
-step(struct scan *sc)
+head_step(struct scan *sc)
 {
 	switch ((enum state)sc->sc_head->hd_state) {
 	case ST_START:
-		return scan_start(sc);
+		return head_scan_start(sc);
 	case ST_METHOD:
-		return scan_method(sc);
+		return head_scan_method(sc);
 	case ST_TARGET:
-		return scan_target(sc);
+		return head_scan_target(sc);
 	case ST_VERSION:
-		return scan_version(sc);
+		return head_scan_version(sc);
 	case ST_FIELD:
-		return scan_field(sc);
+		return head_scan_field(sc);
 	case ST_NAME:
-		return scan_name(sc);
+		return head_scan_name(sc);
 	case ST_VALUE:
-		return scan_value(sc);
+		return head_scan_value(sc);
 	case ST_BLANK_LF:
 	case ST_LINE_LF:
 	case ST_END_LF:
-		return scan_lf(sc);
+		return head_scan_lf(sc);
 	case ST_DONE:
 		break;
 	}
@@ -319,7 +319,7 @@ head_check(const char *buf, size_t len, const struct head_limits *limits,
 	if (hd->hd_scanned == 0)
 		*hd = (struct head){.hd_before = hd->hd_before};
 	while (hd->hd_scanned < end && hd->hd_state != ST_DONE) {
-		status = step(&sc);
+		status = head_step(&sc);
 		if (status != 0)
 			return status;
 	}
@@ -347,7 +347,7 @@ head_find(const char *buf, size_t len, size_t before,
 
 /* Length of the reg-name at the front (RFC 3986, 3.2.2). */
 static size_t
-reg_name_len(struct str s)
+head_reg_name_len(struct str s)
 {
 	size_t i = 0;
 
@@ -368,7 +368,7 @@ reg_name_len(struct str s)
 
 /* Length of "[IPv6 address]" at the front, 0 if that is not what it is. */
 static size_t
-ip_literal_len(struct str s)
+head_ip_literal_len(struct str s)
 {
 	char text[INET6_ADDRSTRLEN];
 	struct in6_addr addr;
@@ -392,7 +392,8 @@ head_host_valid(struct str host)
 
 	if (host.s_len == 0)
 		return false;
-	i = host.s_ptr[0] == '[' ? ip_literal_len(host) : reg_name_len(host);
+	i = host.s_ptr[0] == '[' ? head_ip_literal_len(host)
+				 : head_reg_name_len(host);
 	if (i == 0)
 		return false;
 	if (i < host.s_len && host.s_ptr[i++] != ':')
@@ -404,7 +405,7 @@ head_host_valid(struct str host)
 
 /* Takes the port off a host, and returns it without leading zeros, or the default. */
 static struct str
-take_port(struct str *host, struct str otherwise)
+head_take_port(struct str *host, struct str otherwise)
 {
 	size_t n = host->s_len;
 	struct str port;
@@ -421,7 +422,7 @@ take_port(struct str *host, struct str otherwise)
 }
 
 static struct str
-without_dot(struct str host)
+head_without_dot(struct str host)
 {
 	if (host.s_len > 1 && host.s_ptr[host.s_len - 1] == '.')
 		host.s_len--;
@@ -432,9 +433,9 @@ bool
 head_hosts_equal(struct str a, struct str b, bool https)
 {
 	struct str otherwise = https ? STR("443") : STR("80");
-	struct str port = take_port(&a, otherwise);
+	struct str port = head_take_port(&a, otherwise);
 
-	if (!str_eq(port, take_port(&b, otherwise)))
+	if (!str_eq(port, head_take_port(&b, otherwise)))
 		return false;
-	return str_caseeq(without_dot(a), without_dot(b));
+	return str_caseeq(head_without_dot(a), head_without_dot(b));
 }

@@ -43,20 +43,20 @@ static const struct line {
 };
 
 static const struct line *
-find(int number)
+head_write_find(int number)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		if (lines[i].number == number)
 			return &lines[i];
-	return find(500);
+	return head_write_find(500);
 }
 
 bool
 head_write_closes(int status)
 {
-	return find(status)->close;
+	return head_write_find(status)->close;
 }
 
 void
@@ -73,7 +73,7 @@ head_write_lines(struct head_writer hw, struct str text)
 }
 
 static void
-number(struct head_writer hw, uint64_t value)
+head_write_number(struct head_writer hw, uint64_t value)
 {
 	buf_uint(hw.hw_buf, hw.hw_bufs, value);
 }
@@ -86,7 +86,7 @@ head_write_begin(
 		head_write_text(hw, HEAD_WRITE_OK);
 	else {
 		head_write_text(hw, "HTTP/1.1 ");
-		head_write_text(hw, find(status)->text);
+		head_write_text(hw, head_write_find(status)->text);
 		head_write_text(hw, "\r\nDate: ");
 	}
 	head_write_text(hw, date);
@@ -98,7 +98,7 @@ void
 head_write_length(struct head_writer hw, uint64_t bytes)
 {
 	head_write_text(hw, "Content-Length: ");
-	number(hw, bytes);
+	head_write_number(hw, bytes);
 	head_write_text(hw, "\r\n");
 }
 
@@ -110,12 +110,12 @@ head_write_content_range(
 	if (r == NULL)
 		head_write_text(hw, "*");
 	else {
-		number(hw, (uint64_t)r->rng_off);
+		head_write_number(hw, (uint64_t)r->rng_off);
 		head_write_text(hw, "-");
-		number(hw, (uint64_t)(r->rng_off + r->rng_len - 1));
+		head_write_number(hw, (uint64_t)(r->rng_off + r->rng_len - 1));
 	}
 	head_write_text(hw, "/");
-	number(hw, (uint64_t)size);
+	head_write_number(hw, (uint64_t)size);
 	head_write_text(hw, "\r\n");
 }
 
@@ -146,7 +146,7 @@ size_t
 head_write_error(
     struct head_writer hw, int status, bool close, bool http10, bool wanted)
 {
-	const char *line = find(status)->text;
+	const char *line = head_write_find(status)->text;
 	char page[PAGE];
 	size_t len = (size_t)snprintf(page, sizeof(page),
 	    "<!DOCTYPE html>\n<html "

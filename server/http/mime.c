@@ -33,7 +33,7 @@ struct mime {
 };
 
 static int
-add_entry(struct mime *m, const char *ext, const char *type)
+mime_add_entry(struct mime *m, const char *ext, const char *type)
 {
 	if (m->mime_count == m->mime_room) {
 		size_t room = m->mime_room == 0 ? 256 : 2 * m->mime_room;
@@ -71,7 +71,7 @@ mime_type_valid(const char *type)
  * ';' are one behind it then.
  */
 static char *
-take_type(char **line)
+mime_take_type(char **line)
 {
 	char *type = *line + strspn(*line, space), *end, *rest;
 
@@ -101,12 +101,12 @@ take_type(char **line)
 
 /* 0, or -errno and what is wrong with the line. */
 static int
-parse_line(struct mime *m, char *line, const char **what)
+mime_parse_line(struct mime *m, char *line, const char **what)
 {
 	char *save, *type, *ext;
 
 	line[strcspn(line, "#")] = '\0';
-	type = take_type(&line);
+	type = mime_take_type(&line);
 	if (type == NULL)
 		return 0;
 	if (!mime_type_valid(type)) {
@@ -118,7 +118,7 @@ parse_line(struct mime *m, char *line, const char **what)
 			*what = "write an extension without its dot";
 			return -EINVAL;
 		}
-		if (add_entry(m, ext, type) != 0) {
+		if (mime_add_entry(m, ext, type) != 0) {
 			*what = strerror(ENOMEM);
 			return -ENOMEM;
 		}
@@ -128,7 +128,7 @@ parse_line(struct mime *m, char *line, const char **what)
 
 /* Equal extensions stay in the order of the table, which is that of memory. */
 static int
-compare_entries(const void *a, const void *b)
+mime_compare_entries(const void *a, const void *b)
 {
 	const struct mime_entry *x = a, *y = b;
 	int order = strcasecmp(x->me_ext, y->me_ext);
@@ -139,14 +139,14 @@ compare_entries(const void *a, const void *b)
 }
 
 static void
-sort_entries(struct mime *m)
+mime_sort_entries(struct mime *m)
 {
 	struct mime_entry *e = m->mime_entries;
 	size_t kept = 0;
 
 	if (m->mime_count == 0)
 		return;
-	qsort(e, m->mime_count, sizeof(*e), compare_entries);
+	qsort(e, m->mime_count, sizeof(*e), mime_compare_entries);
 	for (size_t i = 1; i < m->mime_count; i++)
 		if (strcasecmp(e[i].me_ext, e[kept].me_ext) != 0)
 			e[++kept] = e[i];
@@ -167,12 +167,12 @@ mime_parse(const char *text, const char *name, char *err, size_t errsize)
 	}
 	for (next = m->mime_text; (line = strsep(&next, "\n")) != NULL;) {
 		number++;
-		if (parse_line(m, line, &what) != 0) {
+		if (mime_parse_line(m, line, &what) != 0) {
 			snprintf(err, errsize, "%s:%u: %s", name, number, what);
 			goto fail;
 		}
 	}
-	sort_entries(m);
+	mime_sort_entries(m);
 	return m;
 fail:
 	mime_destroy(&m);
@@ -181,7 +181,7 @@ fail:
 
 /* The whole file, for the caller to free: NULL, or what is wrong with it. */
 static const char *
-read_text(FILE *f, char **text)
+mime_read_text(FILE *f, char **text)
 {
 	size_t size = 0, room = 0;
 	char *p;
@@ -208,7 +208,7 @@ mime_load(const char *path, char *err, size_t errsize)
 	char *text = NULL;
 	FILE *f = text_file_open(path);
 	const char *what =
-	    f != NULL ? read_text(f, &text) : text_file_cause(errno);
+	    f != NULL ? mime_read_text(f, &text) : text_file_cause(errno);
 
 	if (what != NULL)
 		snprintf(err, errsize, "%s: %s", path, what);
@@ -229,7 +229,7 @@ mime_builtin(void)
 }
 
 static int
-compare_ext(const void *key, const void *entry)
+mime_compare_ext(const void *key, const void *entry)
 {
 	const struct mime_entry *e = entry;
 
@@ -246,7 +246,7 @@ mime_type(const struct mime *m, const char *path, const char *other)
 
 	if (dot != NULL && dot != base && m->mime_count > 0)
 		e = bsearch(dot + 1, m->mime_entries, m->mime_count, sizeof(*e),
-		    compare_ext);
+		    mime_compare_ext);
 	return e != NULL ? e->me_type : other;
 }
 

@@ -18,7 +18,7 @@ static const struct str v2 = {"\r\n\r\n\0\r\nQUIT\n", 12};
 
 /* PROXY_DONE: all of the signature is there. */
 static enum proxy_header
-begins(struct str in, struct str signature)
+proxy_header_begins(struct str in, struct str signature)
 {
 	size_t n = in.s_len < signature.s_len ? in.s_len : signature.s_len;
 
@@ -31,7 +31,7 @@ begins(struct str in, struct str signature)
 
 /* Up to a space, which has to be there. */
 static bool
-take_word(struct str *line, struct str *word)
+proxy_header_take_word(struct str *line, struct str *word)
 {
 	const char *space = memchr(line->s_ptr, ' ', line->s_len);
 
@@ -44,7 +44,7 @@ take_word(struct str *line, struct str *word)
 
 /* Without zeros in front. */
 static bool
-is_port(struct str s)
+proxy_header_is_port(struct str s)
 {
 	unsigned n = 0;
 
@@ -59,7 +59,7 @@ is_port(struct str s)
 }
 
 static in_port_t
-port_of(struct str s)
+proxy_header_port_of(struct str s)
 {
 	unsigned n = 0;
 
@@ -70,33 +70,36 @@ port_of(struct str s)
 
 /* "192.0.2.1 192.0.2.2 4711 80": source and destination. */
 static bool
-parse_addresses(struct str line, sa_family_t family, union sockaddr_any *client)
+proxy_header_parse_addresses(
+    struct str line, sa_family_t family, union sockaddr_any *client)
 {
 	union sockaddr_any other;
 	struct str from, to, port;
 
-	if (!take_word(&line, &from) || !take_word(&line, &to) ||
-	    !take_word(&line, &port) || !is_port(port) || !is_port(line) ||
+	if (!proxy_header_take_word(&line, &from) ||
+	    !proxy_header_take_word(&line, &to) ||
+	    !proxy_header_take_word(&line, &port) ||
+	    !proxy_header_is_port(port) || !proxy_header_is_port(line) ||
 	    !sockaddr_parse(to, &other) || !sockaddr_parse(from, client))
 		return false;
 	/* It is at the same place in both. */
-	client->in.sin_port = port_of(port);
+	client->in.sin_port = proxy_header_port_of(port);
 	return other.sa.sa_family == family && client->sa.sa_family == family;
 }
 
 static bool
-parse_line(struct str line, union sockaddr_any *client)
+proxy_header_parse_line(struct str line, union sockaddr_any *client)
 {
 	if (str_skip(&line, STR("TCP4 ")))
-		return parse_addresses(line, AF_INET, client);
+		return proxy_header_parse_addresses(line, AF_INET, client);
 	if (str_skip(&line, STR("TCP6 ")))
-		return parse_addresses(line, AF_INET6, client);
+		return proxy_header_parse_addresses(line, AF_INET6, client);
 	return str_skip(&line, STR("UNKNOWN")) &&
 	       (line.s_len == 0 || *line.s_ptr == ' ');
 }
 
 static enum proxy_header
-read_v1(struct str in, size_t *len, union sockaddr_any *client)
+proxy_header_read_v1(struct str in, size_t *len, union sockaddr_any *client)
 {
 	const char *end;
 	struct str line;
@@ -110,20 +113,21 @@ read_v1(struct str in, size_t *len, union sockaddr_any *client)
 	line = (struct str){in.s_ptr + v1.s_len, *len - 1 - v1.s_len};
 	if (line.s_len == 0 || line.s_ptr[--line.s_len] != '\r')
 		return PROXY_BROKEN;
-	return parse_line(line, client) ? PROXY_DONE : PROXY_BROKEN;
+	return proxy_header_parse_line(line, client) ? PROXY_DONE
+						     : PROXY_BROKEN;
 }
 
 /* ----------------------------------------------------------------- version 2 */
 
 static unsigned
-number(const char *p)
+proxy_header_number(const char *p)
 {
 	return (unsigned)(unsigned char)p[0] << 8 | (unsigned char)p[1];
 }
 
 /* RFC 3720, appendix B.4. */
 static uint32_t
-crc32c(uint32_t crc, const char *p, size_t len)
+proxy_header_crc32c(uint32_t crc, const char *p, size_t len)
 {
 	for (; len > 0; len--) {
 		crc ^= (unsigned char)*p++;
@@ -135,19 +139,19 @@ crc32c(uint32_t crc, const char *p, size_t len)
 
 /* The checksum at that place of the header, which counts as zeros for it. */
 static bool
-checks(struct str in, size_t at)
+proxy_header_checks(struct str in, size_t at)
 {
-	uint32_t crc = crc32c(UINT32_MAX, in.s_ptr, at);
+	uint32_t crc = proxy_header_crc32c(UINT32_MAX, in.s_ptr, at);
 
-	crc = crc32c(crc, "\0\0\0\0", 4);
-	crc = ~crc32c(crc, in.s_ptr + at + 4, in.s_len - at - 4);
-	return number(in.s_ptr + at) == crc >> 16 &&
-	       number(in.s_ptr + at + 2) == (crc & UINT16_MAX);
+	crc = proxy_header_crc32c(crc, "\0\0\0\0", 4);
+	crc = ~proxy_header_crc32c(crc, in.s_ptr + at + 4, in.s_len - at - 4);
+	return proxy_header_number(in.s_ptr + at) == crc >> 16 &&
+	       proxy_header_number(in.s_ptr + at + 2) == (crc & UINT16_MAX);
 }
 
 /* From there to the end of the header: type, length and value, again and again. */
 static bool
-skip_fields(struct str in, size_t at)
+proxy_header_skip_fields(struct str in, size_t at)
 {
 	size_t left, len;
 
@@ -155,11 +159,11 @@ skip_fields(struct str in, size_t at)
 		left = in.s_len - at;
 		if (left < TLV_FIXED)
 			return false;
-		len = number(in.s_ptr + at + 1);
+		len = proxy_header_number(in.s_ptr + at + 1);
 		if (len > left - TLV_FIXED)
 			return false;
 		if (in.s_ptr[at] == TLV_CRC32C &&
-		    (len != 4 || !checks(in, at + TLV_FIXED)))
+		    (len != 4 || !proxy_header_checks(in, at + TLV_FIXED)))
 			return false;
 	}
 	return true;
@@ -167,7 +171,7 @@ skip_fields(struct str in, size_t at)
 
 /* Of the source: the destination is behind it, then both ports. */
 static void
-copy_in(const char *p, union sockaddr_any *client)
+proxy_header_copy_in(const char *p, union sockaddr_any *client)
 {
 	client->in = (struct sockaddr_in){.sin_family = AF_INET};
 	memcpy(&client->in.sin_addr, p, 4);
@@ -175,7 +179,7 @@ copy_in(const char *p, union sockaddr_any *client)
 }
 
 static void
-copy_in6(const char *p, union sockaddr_any *client)
+proxy_header_copy_in6(const char *p, union sockaddr_any *client)
 {
 	client->in6 = (struct sockaddr_in6){.sin6_family = AF_INET6};
 	memcpy(&client->in6.sin6_addr, p, 16);
@@ -184,7 +188,7 @@ copy_in6(const char *p, union sockaddr_any *client)
 
 /* The addresses of a connection through the proxy, and the fields behind them. */
 static bool
-parse_proxied(struct str in, union sockaddr_any *client)
+proxy_header_parse_proxied(struct str in, union sockaddr_any *client)
 {
 	/* Bytes of addresses of UNSPEC, INET, INET6, UNIX. */
 	static const size_t sizes[] = {0, 12, 36, 216};
@@ -195,16 +199,16 @@ parse_proxied(struct str in, union sockaddr_any *client)
 	if (family > 3 || transport > 2 || in.s_len < V2_FIXED + sizes[family])
 		return false;
 	if (transport == 1 && family == 1)
-		copy_in(p, client);
+		proxy_header_copy_in(p, client);
 	else if (transport == 1 && family == 2)
-		copy_in6(p, client);
+		proxy_header_copy_in6(p, client);
 	else if (transport == 1 && family == 3)
 		client->sa.sa_family = AF_UNIX;
-	return skip_fields(in, V2_FIXED + sizes[family]);
+	return proxy_header_skip_fields(in, V2_FIXED + sizes[family]);
 }
 
 static enum proxy_header
-read_v2(struct str in, size_t *len, union sockaddr_any *client)
+proxy_header_read_v2(struct str in, size_t *len, union sockaddr_any *client)
 {
 	unsigned char command;
 
@@ -215,14 +219,14 @@ read_v2(struct str in, size_t *len, union sockaddr_any *client)
 	}
 	if (in.s_len < V2_FIXED)
 		return PROXY_MORE;
-	*len = V2_FIXED + number(in.s_ptr + 14);
+	*len = V2_FIXED + proxy_header_number(in.s_ptr + 14);
 	if (*len > PROXY_HEADER_MAX)
 		return PROXY_BROKEN;
 	if (in.s_len < *len)
 		return PROXY_MORE;
 	in.s_len = *len;
 	/* LOCAL: all that follows is ignored. */
-	if (command == 0x20 || parse_proxied(in, client))
+	if (command == 0x20 || proxy_header_parse_proxied(in, client))
 		return PROXY_DONE;
 	return PROXY_BROKEN;
 }
@@ -232,14 +236,15 @@ proxy_header_read(
     const char *p, size_t received, size_t *len, union sockaddr_any *client)
 {
 	struct str in = {p, received};
-	enum proxy_header is_v1 = begins(in, v1), is_v2 = begins(in, v2);
+	enum proxy_header is_v1 = proxy_header_begins(in, v1),
+			  is_v2 = proxy_header_begins(in, v2);
 
 	*client = (union sockaddr_any){.in6 = {0}};
 	client->sa.sa_family = AF_UNSPEC;
 	if (is_v1 == PROXY_DONE)
-		return read_v1(in, len, client);
+		return proxy_header_read_v1(in, len, client);
 	if (is_v2 == PROXY_DONE)
-		return read_v2(in, len, client);
+		return proxy_header_read_v2(in, len, client);
 	return is_v1 == PROXY_MORE || is_v2 == PROXY_MORE ? PROXY_MORE
 							  : PROXY_NONE;
 }

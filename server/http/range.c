@@ -10,7 +10,7 @@
 _Static_assert(sizeof(off_t) == sizeof(int64_t), "files over 2 GiB");
 
 static bool
-skip_unit(struct str *value)
+range_skip_unit(struct str *value)
 {
 	static const char unit[] = "bytes=";
 	size_t n = sizeof(unit) - 1;
@@ -25,7 +25,7 @@ skip_unit(struct str *value)
 
 /* Takes the digits at the front; false if there are none. */
 static bool
-scan_number(struct str *s, int64_t *n)
+range_scan_number(struct str *s, int64_t *n)
 {
 	const char *start = s->s_ptr;
 
@@ -44,7 +44,7 @@ scan_number(struct str *s, int64_t *n)
 }
 
 static enum range_verdict
-resolve_suffix(int64_t len, off_t size, struct range *r)
+range_resolve_suffix(int64_t len, off_t size, struct range *r)
 {
 	if (len == 0)
 		return RANGE_UNSATISFIABLE;
@@ -54,16 +54,16 @@ resolve_suffix(int64_t len, off_t size, struct range *r)
 }
 
 static enum range_verdict
-resolve(struct str spec, off_t size, struct range *r)
+range_resolve(struct str spec, off_t size, struct range *r)
 {
 	int64_t first, last = INT64_MAX;
-	bool suffix = !scan_number(&spec, &first);
+	bool suffix = !range_scan_number(&spec, &first);
 
 	if (spec.s_len == 0 || *spec.s_ptr != '-')
 		return RANGE_IGNORE;
 	spec.s_ptr++;
 	spec.s_len--;
-	if (!scan_number(&spec, &last)) {
+	if (!range_scan_number(&spec, &last)) {
 		if (suffix)
 			return RANGE_IGNORE;
 		last = INT64_MAX;
@@ -71,7 +71,7 @@ resolve(struct str spec, off_t size, struct range *r)
 	if (spec.s_len > 0)
 		return RANGE_IGNORE;
 	if (suffix)
-		return resolve_suffix(last, size, r);
+		return range_resolve_suffix(last, size, r);
 	if (last < first)
 		return RANGE_IGNORE;
 	if (first >= size)
@@ -97,38 +97,38 @@ struct placed {
 };
 
 static off_t
-end_of(const struct range *r)
+range_end_of(const struct range *r)
 {
 	return r->rng_off + r->rng_len;
 }
 
 /* Unites r with a range that begins no later.  False if a byte lies between the two. */
 static bool
-absorb(struct set *set, struct range *first, const struct range *r)
+range_absorb(struct set *set, struct range *first, const struct range *r)
 {
-	if (r->rng_off > end_of(first))
+	if (r->rng_off > range_end_of(first))
 		return false;
-	set->set_overlaps |= r->rng_off < end_of(first);
-	if (end_of(r) > end_of(first))
-		first->rng_len = end_of(r) - first->rng_off;
+	set->set_overlaps |= r->rng_off < range_end_of(first);
+	if (range_end_of(r) > range_end_of(first))
+		first->rng_len = range_end_of(r) - first->rng_off;
 	return true;
 }
 
 static void
-append(struct set *set, const struct range *r)
+range_append(struct set *set, const struct range *r)
 {
 	struct range *end = &set->set_ranges[set->set_n];
 
 	if (set->set_n > 0 && r->rng_off < end[-1].rng_off)
 		set->set_descending = true;
-	else if (set->set_n > 0 && absorb(set, &end[-1], r))
+	else if (set->set_n > 0 && range_absorb(set, &end[-1], r))
 		return;
 	*end = *r;
 	set->set_n++;
 }
 
 static int
-by_offset(const void *a, const void *b)
+range_by_offset(const void *a, const void *b)
 {
 	const struct placed *x = a, *y = b;
 
@@ -137,7 +137,7 @@ by_offset(const void *a, const void *b)
 }
 
 static int
-by_place(const void *a, const void *b)
+range_by_place(const void *a, const void *b)
 {
 	const struct placed *x = a, *y = b;
 
@@ -146,12 +146,12 @@ by_place(const void *a, const void *b)
 
 /* Unites what touches; the list is in the order of the file.  Returns how many are left. */
 static size_t
-unite(struct set *set, struct placed *list)
+range_unite(struct set *set, struct placed *list)
 {
 	size_t i, kept = 0;
 
 	for (i = 1; i < set->set_n; i++) {
-		if (!absorb(set, &list[kept].pd_range, &list[i].pd_range))
+		if (!range_absorb(set, &list[kept].pd_range, &list[i].pd_range))
 			list[++kept] = list[i];
 		else if (list[i].pd_place < list[kept].pd_place)
 			list[kept].pd_place = list[i].pd_place;
@@ -161,7 +161,7 @@ unite(struct set *set, struct placed *list)
 
 /* Merges a set that is not in the order of the file.  Returns false if memory is short. */
 static bool
-merge(struct set *set)
+range_merge(struct set *set)
 {
 	struct placed *list = calloc(set->set_n, sizeof(*list));
 	size_t i;
@@ -170,9 +170,9 @@ merge(struct set *set)
 		return false;
 	for (i = 0; i < set->set_n; i++)
 		list[i] = (struct placed){set->set_ranges[i], i};
-	qsort(list, set->set_n, sizeof(*list), by_offset);
-	set->set_n = unite(set, list);
-	qsort(list, set->set_n, sizeof(*list), by_place);
+	qsort(list, set->set_n, sizeof(*list), range_by_offset);
+	set->set_n = range_unite(set, list);
+	qsort(list, set->set_n, sizeof(*list), range_by_place);
 	for (i = 0; i < set->set_n; i++)
 		set->set_ranges[i] = list[i].pd_range;
 	free(list);
@@ -181,7 +181,7 @@ merge(struct set *set)
 
 /* True if the set costs less than the whole file does. */
 static bool
-is_cheap(const struct set *set, off_t size)
+range_is_cheap(const struct set *set, off_t size)
 {
 	off_t bytes = 0;
 
@@ -192,7 +192,7 @@ is_cheap(const struct set *set, off_t size)
 
 /* Reads the members.  False if the field is to be ignored. */
 static bool
-read_set(struct set *set, struct str value, off_t size)
+range_read_set(struct set *set, struct str value, off_t size)
 {
 	struct str member;
 	struct range r;
@@ -203,11 +203,11 @@ read_set(struct set *set, struct str value, off_t size)
 			continue;
 		if (++set->set_members > RANGE_MOST)
 			return false;
-		switch (resolve(member, size, &r)) {
+		switch (range_resolve(member, size, &r)) {
 		case RANGE_IGNORE:
 			return false;
 		case RANGE_OK:
-			append(set, &r);
+			range_append(set, &r);
 			break;
 		case RANGE_UNSATISFIABLE:
 			break;
@@ -223,12 +223,12 @@ range_parse(struct str value, off_t size, struct range out[static RANGE_MOST],
 	struct set set = {.set_ranges = out};
 
 	*n = 0;
-	if (value.s_ptr == NULL || size == 0 || !skip_unit(&value) ||
-	    !read_set(&set, value, size))
+	if (value.s_ptr == NULL || size == 0 || !range_skip_unit(&value) ||
+	    !range_read_set(&set, value, size))
 		return RANGE_IGNORE;
-	if (set.set_descending && !merge(&set))
+	if (set.set_descending && !range_merge(&set))
 		return RANGE_IGNORE;
-	if (set.set_members > max && !is_cheap(&set, size))
+	if (set.set_members > max && !range_is_cheap(&set, size))
 		return RANGE_IGNORE;
 	*n = set.set_n;
 	return set.set_n > 0 ? RANGE_OK : RANGE_UNSATISFIABLE;

@@ -56,7 +56,7 @@ static const struct field fields[][SAME_LENGTH] = {
 #define LENGTHS (sizeof(fields) / sizeof(fields[0]))
 
 static const struct field *
-find_field(struct str name)
+request_find_field(struct str name)
 {
 	const struct field *f;
 	int i;
@@ -74,7 +74,7 @@ find_field(struct str name)
 }
 
 static bool
-is_last(const struct buf *b, struct str value)
+request_is_last(const struct buf *b, struct str value)
 {
 	return value.s_ptr + value.s_len == b->b_data + b->b_len;
 }
@@ -84,12 +84,12 @@ is_last(const struct buf *b, struct str value)
  * What does not fit was sent to exhaust us: one value is at most a head.
  */
 static int
-join(struct parsing *ps, struct str *value, struct str more)
+request_join(struct parsing *ps, struct str *value, struct str more)
 {
 	struct buf *to = &ps->ps_rq->rq_joined;
 	struct str old = *value;
 
-	if (is_last(to, old))
+	if (request_is_last(to, old))
 		to->b_len -= old.s_len;
 	if (to->b_len + old.s_len + 2 + more.s_len > to->b_cap)
 		return -1;
@@ -102,7 +102,7 @@ join(struct parsing *ps, struct str *value, struct str more)
 }
 
 static int
-set_field(struct parsing *ps, const struct field *f, struct str value)
+request_set_field(struct parsing *ps, const struct field *f, struct str value)
 {
 	struct str *to;
 
@@ -115,7 +115,7 @@ set_field(struct parsing *ps, const struct field *f, struct str value)
 		if (!buf_reserve(
 			&ps->ps_rq->rq_joined, ps->ps_bufs, 4 * ps->ps_size))
 			return -1;
-		return join(ps, to, value);
+		return request_join(ps, to, value);
 	}
 	/* Present twice, so it says nothing: an empty value is never valid. */
 	*to = STR("");
@@ -123,7 +123,7 @@ set_field(struct parsing *ps, const struct field *f, struct str value)
 }
 
 static int
-on_field(http_parser *parser, const char *at, size_t len)
+request_on_field(http_parser *parser, const char *at, size_t len)
 {
 	struct parsing *ps = parser->data;
 
@@ -133,7 +133,7 @@ on_field(http_parser *parser, const char *at, size_t len)
 
 /* http-parser would miss some forms of a list, and take Proxy-Connection for this. */
 static void
-note_connection(struct parsing *ps, struct str list)
+request_note_connection(struct parsing *ps, struct str list)
 {
 	struct str option;
 
@@ -144,23 +144,23 @@ note_connection(struct parsing *ps, struct str list)
 }
 
 static int
-on_value(http_parser *parser, const char *at, size_t len)
+request_on_value(http_parser *parser, const char *at, size_t len)
 {
 	struct parsing *ps = parser->data;
-	const struct field *f = find_field(ps->ps_name);
+	const struct field *f = request_find_field(ps->ps_name);
 	struct str value = str_trim((struct str){at, len});
 
 	if (f != NULL)
-		return set_field(ps, f, value);
+		return request_set_field(ps, f, value);
 	if (str_caseeq(ps->ps_name, STR("connection")))
-		note_connection(ps, value);
+		request_note_connection(ps, value);
 	else if (str_caseeq(ps->ps_name, STR("transfer-encoding")))
 		ps->ps_rq->rq_chunked = true; /* head_check accepts no other */
 	return 0;
 }
 
 static int
-on_url(http_parser *parser, const char *at, size_t len)
+request_on_url(http_parser *parser, const char *at, size_t len)
 {
 	struct parsing *ps = parser->data;
 
@@ -170,7 +170,7 @@ on_url(http_parser *parser, const char *at, size_t len)
 
 /* The body is the connection's business, and nothing is upgraded. */
 static int
-on_headers_complete(http_parser *parser)
+request_on_headers_complete(http_parser *parser)
 {
 	struct parsing *ps = parser->data;
 	struct request *rq = ps->ps_rq;
@@ -186,14 +186,14 @@ on_headers_complete(http_parser *parser)
 }
 
 static const http_parser_settings settings = {
-    .on_url = on_url,
-    .on_header_field = on_field,
-    .on_header_value = on_value,
-    .on_headers_complete = on_headers_complete,
+    .on_url = request_on_url,
+    .on_header_field = request_on_field,
+    .on_header_value = request_on_value,
+    .on_headers_complete = request_on_headers_complete,
 };
 
 static enum method
-method(unsigned number)
+request_method(unsigned number)
 {
 	switch (number) {
 	case HTTP_GET:
@@ -214,7 +214,7 @@ static void __attribute__((constructor)) lift_parser_limit(void)
 }
 
 static struct str
-first_line(struct str head)
+request_first_line(struct str head)
 {
 	const char *end = memchr(head.s_ptr, '\r', head.s_len);
 
@@ -230,7 +230,7 @@ request_parse(struct request *rq, struct str head, uint64_t max_body,
 	    .ps_rq = rq, .ps_bufs = bufs, .ps_size = head.s_len};
 	http_parser parser;
 
-	*rq = (struct request){.rq_line = first_line(head)};
+	*rq = (struct request){.rq_line = request_first_line(head)};
 	http_parser_init(&parser, HTTP_REQUEST);
 	parser.data = &ps;
 	http_parser_execute(&parser, &settings, head.s_ptr, head.s_len);
@@ -239,7 +239,7 @@ request_parse(struct request *rq, struct str head, uint64_t max_body,
 		rq->rq_x_forwarded_for = rq->rq_forwarded = (struct str){0};
 		return parser.http_errno == HPE_INVALID_METHOD ? 501 : 400;
 	}
-	rq->rq_method = method(parser.method);
+	rq->rq_method = request_method(parser.method);
 	if (rq->rq_body <= max_body)
 		return 0;
 	/* Of two things that are wrong the method is the first. */

@@ -8,7 +8,7 @@
 #define PREFIX "pagewise link 1\n"
 
 static struct str
-next_member(struct str *query)
+signed_link_next_member(struct str *query)
 {
 	const char *end = memchr(query->s_ptr, '&', query->s_len);
 	struct str member = *query;
@@ -21,7 +21,7 @@ next_member(struct str *query)
 
 /* Takes a value once. */
 static bool
-take(struct str *to, struct str value)
+signed_link_take(struct str *to, struct str value)
 {
 	if (to->s_ptr != NULL)
 		return false;
@@ -30,7 +30,7 @@ take(struct str *to, struct str value)
 }
 
 static bool
-is_time(struct str s)
+signed_link_is_time(struct str s)
 {
 	size_t i;
 
@@ -42,7 +42,7 @@ is_time(struct str s)
 }
 
 static int
-hex(char c)
+signed_link_hex(char c)
 {
 	if (!char_is(c, CHAR_HEX))
 		return -1;
@@ -51,7 +51,7 @@ hex(char c)
 
 /* ':' and '/' of an address may be escaped, and what else is in it as well. */
 static bool
-decode(struct str s, char out[SIGNED_LINK_CLIENT])
+signed_link_decode(struct str s, char out[SIGNED_LINK_CLIENT])
 {
 	size_t i, n = 0;
 	int high, low;
@@ -61,8 +61,10 @@ decode(struct str s, char out[SIGNED_LINK_CLIENT])
 			return false;
 		out[n] = s.s_ptr[i];
 		if (s.s_ptr[i] == '%') {
-			high = i + 2 < s.s_len ? hex(s.s_ptr[i + 1]) : -1;
-			low = i + 2 < s.s_len ? hex(s.s_ptr[i + 2]) : -1;
+			high = i + 2 < s.s_len ? signed_link_hex(s.s_ptr[i + 1])
+					       : -1;
+			low = i + 2 < s.s_len ? signed_link_hex(s.s_ptr[i + 2])
+					      : -1;
 			if (high < 0 || low < 0)
 				return false;
 			out[n] = (char)(high << 4 | low);
@@ -83,17 +85,20 @@ link_query_parse(struct str query, struct link_query *lq)
 
 	*lq = (struct link_query){0};
 	while (query.s_ptr != NULL && query.s_len > 0) {
-		member = next_member(&query);
+		member = signed_link_next_member(&query);
 		if (str_skip(&member, STR("expires=")))
-			once = once && take(&lq->lq_expires, member);
+			once =
+			    once && signed_link_take(&lq->lq_expires, member);
 		else if (str_skip(&member, STR("signature=")))
-			once = once && take(&lq->lq_signature, member);
+			once =
+			    once && signed_link_take(&lq->lq_signature, member);
 		else if (str_skip(&member, STR("client=")))
-			once = once && take(&client, member);
+			once = once && signed_link_take(&client, member);
 	}
-	return once && is_time(lq->lq_expires) &&
+	return once && signed_link_is_time(lq->lq_expires) &&
 	       lq->lq_signature.s_len == SIGNED_LINK_SIGNATURE &&
-	       (client.s_ptr == NULL || decode(client, lq->lq_client));
+	       (client.s_ptr == NULL ||
+		   signed_link_decode(client, lq->lq_client));
 }
 
 bool
@@ -102,7 +107,7 @@ link_query_has(struct str query)
 	struct str member;
 
 	while (query.s_ptr != NULL && query.s_len > 0) {
-		member = next_member(&query);
+		member = signed_link_next_member(&query);
 		if (str_skip(&member, STR("expires=")) ||
 		    str_skip(&member, STR("signature=")) ||
 		    str_skip(&member, STR("client=")))
@@ -133,7 +138,7 @@ link_sign(struct hmac *hm, const struct link_key *lk,
 
 /* As many comparisons whichever key it is. */
 static bool
-is_signed(struct hmac *hm, const struct link_keys *lks,
+signed_link_is_signed(struct hmac *hm, const struct link_keys *lks,
     const struct link_query *lq, struct str path)
 {
 	char expected[SIGNED_LINK_SIGNATURE];
@@ -148,7 +153,7 @@ is_signed(struct hmac *hm, const struct link_keys *lks,
 
 /* Digits, no more than SIGNED_LINK_EXPIRES. */
 static bool
-is_over(struct str digits, time_t now)
+signed_link_is_over(struct str digits, time_t now)
 {
 	long long value = 0;
 
@@ -158,7 +163,7 @@ is_over(struct str digits, time_t now)
 }
 
 static bool
-is_for(const char *client, const struct sockaddr *sa)
+signed_link_is_for(const char *client, const struct sockaddr *sa)
 {
 	struct cidr cd;
 
@@ -172,9 +177,10 @@ signed_link_check(struct hmac *hm, const struct link_keys *lks,
 {
 	struct link_query lq;
 
-	if (!link_query_parse(query, &lq) || !is_signed(hm, lks, &lq, path) ||
-	    !is_for(lq.lq_client, sa))
+	if (!link_query_parse(query, &lq) ||
+	    !signed_link_is_signed(hm, lks, &lq, path) ||
+	    !signed_link_is_for(lq.lq_client, sa))
 		return SIGNED_LINK_BAD;
-	return is_over(lq.lq_expires, now) ? SIGNED_LINK_EXPIRED
-					   : SIGNED_LINK_GOOD;
+	return signed_link_is_over(lq.lq_expires, now) ? SIGNED_LINK_EXPIRED
+						       : SIGNED_LINK_GOOD;
 }

@@ -5,7 +5,7 @@
 #include "server/http/status.h"
 
 static int
-plan_range(struct plan *pl, struct str value, off_t size)
+status_plan_range(struct plan *pl, struct str value, off_t size)
 {
 	switch (range_parse(
 	    value, size, pl->pl_ranges, pl->pl_max, &pl->pl_nranges)) {
@@ -30,5 +30,5 @@ status_decide(struct plan *pl, const struct request *rq, off_t size,
 	pl->pl_status = 200;
 	if (rq->rq_method == METHOD_GET && rq->rq_range.s_ptr != NULL &&
 	    conditional_if_range(&rq->rq_pre, va, now))
-		pl->pl_status = plan_range(pl, rq->rq_range, size);
+		pl->pl_status = status_plan_range(pl, rq->rq_range, size);
 }

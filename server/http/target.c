@@ -15,7 +15,7 @@ struct path {
 };
 
 static int
-hex_digit(char c)
+target_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -28,7 +28,7 @@ hex_digit(char c)
 
 /* Takes one byte, or one escape; the byte, or -1. */
 static int
-next_byte(struct str *s)
+target_next_byte(struct str *s)
 {
 	int high, low, c = (unsigned char)*s->s_ptr;
 	size_t n = 1;
@@ -36,8 +36,8 @@ next_byte(struct str *s)
 	if (c == '%') {
 		if (s->s_len < 3)
 			return -1;
-		high = hex_digit(s->s_ptr[1]);
-		low = hex_digit(s->s_ptr[2]);
+		high = target_hex_digit(s->s_ptr[1]);
+		low = target_hex_digit(s->s_ptr[2]);
 		if (high < 0 || low < 0)
 			return -1;
 		c = high << 4 | low;
@@ -50,7 +50,7 @@ next_byte(struct str *s)
 
 /* Resolves the segment if it is "." or ".."; false: it leaves the root. */
 static bool
-end_segment(struct path *p)
+target_end_segment(struct path *p)
 {
 	const char *segment = p->pth_buf + p->pth_segment;
 	size_t n = p->pth_len - p->pth_segment;
@@ -70,7 +70,7 @@ end_segment(struct path *p)
 
 /* What is neither escaped nor the end of a segment. */
 static void
-copy_plain(struct str *raw, struct path *p)
+target_copy_plain(struct str *raw, struct path *p)
 {
 	size_t n = 0;
 
@@ -83,13 +83,14 @@ copy_plain(struct str *raw, struct path *p)
 }
 
 static bool
-normalise(struct str raw, char *buf, struct str *path)
+target_normalise(struct str raw, char *buf, struct str *path)
 {
 	struct path p = {buf, 1, 1};
 
 	buf[0] = '/';
-	for (copy_plain(&raw, &p); raw.s_len > 0; copy_plain(&raw, &p)) {
-		int c = next_byte(&raw);
+	for (target_copy_plain(&raw, &p); raw.s_len > 0;
+	     target_copy_plain(&raw, &p)) {
+		int c = target_next_byte(&raw);
 
 		if (c < 0)
 			return false;
@@ -97,13 +98,13 @@ normalise(struct str raw, char *buf, struct str *path)
 			buf[p.pth_len++] = (char)c;
 			continue;
 		}
-		if (!end_segment(&p))
+		if (!target_end_segment(&p))
 			return false;
 		if (p.pth_len > p.pth_segment)
 			buf[p.pth_len++] = '/';
 		p.pth_segment = p.pth_len;
 	}
-	if (!end_segment(&p))
+	if (!target_end_segment(&p))
 		return false;
 	buf[p.pth_len] = '\0';
 	*path = (struct str){buf, p.pth_len};
@@ -112,7 +113,7 @@ normalise(struct str raw, char *buf, struct str *path)
 
 /* The '/' before the next segment that begins with a dot; NULL: there is none. */
 static const char *
-next_dotfile(const char *path, bool first)
+target_next_dotfile(const char *path, bool first)
 {
 	static const char exempt[] = "/.well-known";
 	size_t n = sizeof(exempt) - 1;
@@ -135,16 +136,16 @@ target_dotname(char *const *names, const char *segment, size_t len)
 bool
 target_dotnames(char *const *names, const char *path)
 {
-	const char *p = next_dotfile(path, true);
+	const char *p = target_next_dotfile(path, true);
 
-	for (; p != NULL; p = next_dotfile(p + 1, false))
+	for (; p != NULL; p = target_next_dotfile(p + 1, false))
 		if (!target_dotname(names, p + 1, strcspn(p + 1, "/")))
 			return false;
 	return true;
 }
 
 static bool
-skip_prefix(struct str *s, struct str prefix)
+target_skip_prefix(struct str *s, struct str prefix)
 {
 	if (s->s_len < prefix.s_len ||
 	    strncasecmp(s->s_ptr, prefix.s_ptr, prefix.s_len) != 0)
@@ -156,13 +157,13 @@ skip_prefix(struct str *s, struct str prefix)
 
 /* Takes "http://authority" or "https://authority" off an absolute-form target. */
 static bool
-take_origin(struct str *raw, struct target *tgt)
+target_take_origin(struct str *raw, struct target *tgt)
 {
 	struct str host;
 	size_t n;
 
-	tgt->tgt_https = skip_prefix(raw, STR("https://"));
-	if (!tgt->tgt_https && !skip_prefix(raw, STR("http://")))
+	tgt->tgt_https = target_skip_prefix(raw, STR("https://"));
+	if (!tgt->tgt_https && !target_skip_prefix(raw, STR("http://")))
 		return false;
 	for (n = 0; n < raw->s_len; n++)
 		if (raw->s_ptr[n] == '/' || raw->s_ptr[n] == '?')
@@ -189,7 +190,7 @@ target_parse(struct str raw, char *buf, size_t size, struct target *tgt)
 		tgt->tgt_asterisk = true;
 		raw = STR("/");
 	} else if (raw.s_ptr[0] != '/') {
-		if (!take_origin(&raw, tgt))
+		if (!target_take_origin(&raw, tgt))
 			return 400;
 	}
 
@@ -200,9 +201,9 @@ target_parse(struct str raw, char *buf, size_t size, struct target *tgt)
 		tgt->tgt_query = (struct str){mark + 1, raw.s_len - n - 1};
 		raw.s_len = n;
 	}
-	if (!normalise(raw, buf, &tgt->tgt_path))
+	if (!target_normalise(raw, buf, &tgt->tgt_path))
 		return 400;
-	tgt->tgt_dotfile = next_dotfile(buf, true) != NULL;
+	tgt->tgt_dotfile = target_next_dotfile(buf, true) != NULL;
 	return 0;
 }
 

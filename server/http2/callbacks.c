@@ -13,19 +13,19 @@
 	4 /* times max_head: what a client may make us decode for one request */
 
 static const struct conf *
-conf_of(const struct h2 *h2)
+h2_callbacks_conf_of(const struct h2 *h2)
 {
 	return h2->h2_owner.ho_worker->wk_service.svc_conf;
 }
 
 static struct buf_list *
-bufs_of(const struct h2 *h2)
+h2_callbacks_bufs_of(const struct h2 *h2)
 {
 	return &h2->h2_owner.ho_worker->wk_service.svc_bufs;
 }
 
 static struct h2_stream *
-find(const struct h2 *h2, int32_t id)
+h2_callbacks_find(const struct h2 *h2, int32_t id)
 {
 	return nghttp2_session_get_stream_user_data(h2->h2_session, id);
 }
@@ -33,7 +33,7 @@ find(const struct h2 *h2, int32_t id)
 /* ------------------------------------------------------------------ abuse */
 
 static void
-tell_flood(struct h2 *h2)
+h2_callbacks_tell_flood(struct h2 *h2)
 {
 	struct worker *wk = h2->h2_owner.ho_worker;
 	char text[INET6_ADDRSTRLEN];
@@ -56,12 +56,12 @@ h2_calm_down(struct h2 *h2)
 	if (h2->h2_failed)
 		return;
 	stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_FRAMES], 1);
-	tell_flood(h2);
+	h2_callbacks_tell_flood(h2);
 	h2_fail(h2, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 static void
-pay(struct h2 *h2, unsigned tokens)
+h2_callbacks_pay(struct h2 *h2, unsigned tokens)
 {
 	if (!h2_flood_pay(&h2->h2_flood, tokens, clock_now()))
 		h2_calm_down(h2);
@@ -74,17 +74,17 @@ pay(struct h2 *h2, unsigned tokens)
  * we have reset one is none of these: we do not know for which.
  */
 static bool
-is_too_late(const struct h2 *h2, const struct h2_walk_frame *wf)
+h2_callbacks_is_too_late(const struct h2 *h2, const struct h2_walk_frame *wf)
 {
 	return (wf->wf_type == NGHTTP2_HEADERS ||
 		   wf->wf_type == NGHTTP2_DATA) &&
 	       wf->wf_stream > 0 && wf->wf_stream <= h2->h2_last &&
-	       !h2->h2_tore && find(h2, wf->wf_stream) == NULL;
+	       !h2->h2_tore && h2_callbacks_find(h2, wf->wf_stream) == NULL;
 }
 
 /* What a request asks for and the bytes of its body are its price; libnghttp2 names not all others. */
 static bool
-asks_for_nothing(const struct h2_walk_frame *wf)
+h2_callbacks_asks_for_nothing(const struct h2_walk_frame *wf)
 {
 	return wf->wf_type == NGHTTP2_DATA
 		   ? wf->wf_len == 0
@@ -96,12 +96,12 @@ asks_for_nothing(const struct h2_walk_frame *wf)
 void
 h2_check_frame(struct h2 *h2, const struct h2_walk_frame *wf)
 {
-	if (asks_for_nothing(wf))
-		pay(h2, H2_FLOOD_FRAME);
+	if (h2_callbacks_asks_for_nothing(wf))
+		h2_callbacks_pay(h2, H2_FLOOD_FRAME);
 	if (wf->wf_type == NGHTTP2_PRIORITY &&
 	    (wf->wf_stream == 0 || wf->wf_stream == wf->wf_depends))
 		h2_fail(h2, NGHTTP2_PROTOCOL_ERROR);
-	else if (is_too_late(h2, wf))
+	else if (h2_callbacks_is_too_late(h2, wf))
 		h2_fail(h2, wf->wf_type == NGHTTP2_DATA
 				? NGHTTP2_STREAM_CLOSED
 				: NGHTTP2_PROTOCOL_ERROR);
@@ -109,7 +109,7 @@ h2_check_frame(struct h2 *h2, const struct h2_walk_frame *wf)
 
 /* Where it has no other stream it ends, and gives back what it has. */
 static bool
-lacks_memory(struct h2 *h2)
+h2_callbacks_lacks_memory(struct h2 *h2)
 {
 	if (!h2_hold_is_short(h2, h2->h2_open))
 		return false;
@@ -119,7 +119,7 @@ lacks_memory(struct h2 *h2)
 }
 
 static int
-on_begin_headers(
+h2_callbacks_on_begin_headers(
     nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
 	struct h2 *h2 = arg;
@@ -132,8 +132,9 @@ on_begin_headers(
 		return 0;
 	h2->h2_last = id;
 	/* Those that were reset may still wait for a disk. */
-	if (h2->h2_count >= 2 * conf_of(h2)->conf_http2_max_streams ||
-	    lacks_memory(h2)) {
+	if (h2->h2_count >=
+		2 * h2_callbacks_conf_of(h2)->conf_http2_max_streams ||
+	    h2_callbacks_lacks_memory(h2)) {
 		h2_reset(h2, id, NGHTTP2_REFUSED_STREAM);
 		return 0;
 	}
@@ -147,7 +148,7 @@ on_begin_headers(
 }
 
 static struct str
-text_of(nghttp2_rcbuf *rb)
+h2_callbacks_text_of(nghttp2_rcbuf *rb)
 {
 	nghttp2_vec v = nghttp2_rcbuf_get_buf(rb);
 
@@ -155,18 +156,20 @@ text_of(nghttp2_rcbuf *rb)
 }
 
 static int
-on_header(nghttp2_session *session, const nghttp2_frame *frame,
+h2_callbacks_on_header(nghttp2_session *session, const nghttp2_frame *frame,
     nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *arg)
 {
 	struct h2 *h2 = arg;
-	struct h2_stream *sm = find(h2, frame->hd.stream_id);
-	size_t most = conf_of(h2)->conf_max_head;
+	struct h2_stream *sm = h2_callbacks_find(h2, frame->hd.stream_id);
+	size_t most = h2_callbacks_conf_of(h2)->conf_max_head;
 
 	(void)session, (void)flags;
 	if (sm != NULL && sm->sm_state == H2_HEAD)
-		h2_head_add(&sm->sm_head, bufs_of(h2), text_of(name),
-		    text_of(value), most);
-	h2->h2_fields += text_of(name).s_len + text_of(value).s_len + 32;
+		h2_head_add(&sm->sm_head, h2_callbacks_bufs_of(h2),
+		    h2_callbacks_text_of(name), h2_callbacks_text_of(value),
+		    most);
+	h2->h2_fields += h2_callbacks_text_of(name).s_len +
+			 h2_callbacks_text_of(value).s_len + 32;
 	if (h2->h2_fields <= HEADS * (most + BUF_SIZE))
 		return 0;
 	/* A byte may name an entry of 4 KiB in the table, in trailers, too: no more of it. */
@@ -176,7 +179,7 @@ on_header(nghttp2_session *session, const nghttp2_frame *frame,
 
 /* By RFC 9218, 4.2, streams without a priority come one after the other.  Here they share. */
 static void
-share(struct h2 *h2, int32_t id)
+h2_callbacks_share(struct h2 *h2, int32_t id)
 {
 	nghttp2_extpri pri = {
 	    .urgency = NGHTTP2_EXTPRI_DEFAULT_URGENCY, .inc = 1};
@@ -186,9 +189,9 @@ share(struct h2 *h2, int32_t id)
 }
 
 static void
-head_complete(struct h2 *h2, struct h2_stream *sm)
+h2_callbacks_head_complete(struct h2 *h2, struct h2_stream *sm)
 {
-	const struct conf *conf = conf_of(h2);
+	const struct conf *conf = h2_callbacks_conf_of(h2);
 
 	h2->h2_heading = NULL;
 	/* It was on its way when the client was told: it may ask for it elsewhere. */
@@ -198,7 +201,7 @@ head_complete(struct h2 *h2, struct h2_stream *sm)
 		return;
 	}
 	if (!sm->sm_head.hh_priority)
-		share(h2, sm->sm_id);
+		h2_callbacks_share(h2, sm->sm_id);
 	h2_stream_begin(sm);
 	h2->h2_requests++;
 	stat_add(
@@ -213,37 +216,39 @@ head_complete(struct h2 *h2, struct h2_stream *sm)
 
 /* An answer that has ended costs no more; one that was asked for in vain does. */
 static void
-pay_reset(struct h2 *h2, const struct h2_stream *sm)
+h2_callbacks_pay_reset(struct h2 *h2, const struct h2_stream *sm)
 {
 	if (sm->sm_state != H2_DONE && !sm->sm_ours)
-		pay(h2, H2_FLOOD_RESET);
+		h2_callbacks_pay(h2, H2_FLOOD_RESET);
 }
 
 static int
-on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
+h2_callbacks_on_frame_recv(
+    nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
 	struct h2 *h2 = arg;
-	struct h2_stream *sm = find(h2, frame->hd.stream_id);
+	struct h2_stream *sm = h2_callbacks_find(h2, frame->hd.stream_id);
 
 	(void)session;
 	if (sm == NULL)
 		return 0;
 	if (frame->hd.type == NGHTTP2_HEADERS && sm->sm_state == H2_HEAD)
-		head_complete(h2, sm);
+		h2_callbacks_head_complete(h2, sm);
 	else if (frame->hd.type == NGHTTP2_RST_STREAM &&
 		 frame->rst_stream.error_code == NGHTTP2_NO_ERROR)
-		pay_reset(h2, sm);
+		h2_callbacks_pay_reset(h2, sm);
 	return 0;
 }
 
 static int
-on_invalid_frame(
+h2_callbacks_on_invalid_frame(
     nghttp2_session *session, const nghttp2_frame *frame, int error, void *arg)
 {
 	(void)session, (void)frame;
 	/* It may not know yet how many streams it may begin. */
-	pay(arg, error == NGHTTP2_ERR_REFUSED_STREAM ? H2_FLOOD_FRAME
-						     : H2_FLOOD_RESET);
+	h2_callbacks_pay(arg, error == NGHTTP2_ERR_REFUSED_STREAM
+				  ? H2_FLOOD_FRAME
+				  : H2_FLOOD_RESET);
 	return 0;
 }
 
@@ -252,10 +257,10 @@ on_invalid_frame(
  * connection's is.
  */
 static int
-on_data(nghttp2_session *session, uint8_t flags, int32_t id,
+h2_callbacks_on_data(nghttp2_session *session, uint8_t flags, int32_t id,
     const uint8_t *data, size_t len, void *arg)
 {
-	struct h2_stream *sm = find(arg, id);
+	struct h2_stream *sm = h2_callbacks_find(arg, id);
 
 	(void)flags, (void)data;
 	if (sm != NULL)
@@ -264,17 +269,18 @@ on_data(nghttp2_session *session, uint8_t flags, int32_t id,
 }
 
 static int
-on_stream_close(nghttp2_session *session, int32_t id, uint32_t error, void *arg)
+h2_callbacks_on_stream_close(
+    nghttp2_session *session, int32_t id, uint32_t error, void *arg)
 {
 	struct h2 *h2 = arg;
-	struct h2_stream *sm = find(h2, id);
+	struct h2_stream *sm = h2_callbacks_find(h2, id);
 
 	(void)session;
 	if (sm == NULL)
 		return 0;
-	/* One that ends in order has this error, too: see on_frame_recv. */
+	/* One that ends in order has this error, too: see h2_callbacks_on_frame_recv. */
 	if (error != NGHTTP2_NO_ERROR)
-		pay_reset(h2, sm);
+		h2_callbacks_pay_reset(h2, sm);
 	h2_stream_closed(sm);
 	return 0;
 }
@@ -283,8 +289,8 @@ on_stream_close(nghttp2_session *session, int32_t id, uint32_t error, void *arg)
 
 /* A frame with its head is one record of TLS. */
 static ssize_t
-on_length(nghttp2_session *session, uint8_t type, int32_t id, int32_t window,
-    int32_t stream_window, uint32_t most, void *arg)
+h2_callbacks_on_length(nghttp2_session *session, uint8_t type, int32_t id,
+    int32_t window, int32_t stream_window, uint32_t most, void *arg)
 {
 	ssize_t n = H2_DATA;
 
@@ -298,7 +304,7 @@ on_length(nghttp2_session *session, uint8_t type, int32_t id, int32_t window,
 
 /* The bytes are in their place: see h2_stream_read. */
 static int
-on_send_data(nghttp2_session *session, nghttp2_frame *frame,
+h2_callbacks_on_send_data(nghttp2_session *session, nghttp2_frame *frame,
     const uint8_t *head, size_t len, nghttp2_data_source *source, void *arg)
 {
 	struct h2 *h2 = arg;
@@ -311,7 +317,8 @@ on_send_data(nghttp2_session *session, nghttp2_frame *frame,
 }
 
 static int
-on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
+h2_callbacks_on_frame_send(
+    nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
 	struct h2 *h2 = arg;
 	struct h2_stream *sm;
@@ -324,7 +331,7 @@ on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 	    (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)
 		return 0;
 	h2_flood_earn(&h2->h2_flood, H2_FLOOD_ANSWER);
-	sm = find(h2, frame->hd.stream_id);
+	sm = h2_callbacks_find(h2, frame->hd.stream_id);
 	if (sm != NULL && nghttp2_session_get_stream_remote_close(
 			      session, frame->hd.stream_id) == 0)
 		h2_stream_answered(sm);
@@ -341,17 +348,22 @@ h2_callbacks(void)
 	if (nghttp2_session_callbacks_new(&cb) != 0)
 		return NULL;
 	nghttp2_session_callbacks_set_on_begin_headers_callback(
-	    cb, on_begin_headers);
-	nghttp2_session_callbacks_set_on_header_callback2(cb, on_header);
-	nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame_recv);
+	    cb, h2_callbacks_on_begin_headers);
+	nghttp2_session_callbacks_set_on_header_callback2(
+	    cb, h2_callbacks_on_header);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(
+	    cb, h2_callbacks_on_frame_recv);
 	nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(
-	    cb, on_invalid_frame);
-	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
+	    cb, h2_callbacks_on_invalid_frame);
+	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
+	    cb, h2_callbacks_on_data);
 	nghttp2_session_callbacks_set_on_stream_close_callback(
-	    cb, on_stream_close);
+	    cb, h2_callbacks_on_stream_close);
 	nghttp2_session_callbacks_set_data_source_read_length_callback(
-	    cb, on_length);
-	nghttp2_session_callbacks_set_send_data_callback(cb, on_send_data);
-	nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_send);
+	    cb, h2_callbacks_on_length);
+	nghttp2_session_callbacks_set_send_data_callback(
+	    cb, h2_callbacks_on_send_data);
+	nghttp2_session_callbacks_set_on_frame_send_callback(
+	    cb, h2_callbacks_on_frame_send);
 	return cb;
 }

@@ -10,7 +10,7 @@ h2_flood_begin(struct h2_flood *fl, uint64_t now)
 }
 
 static void
-add(struct h2_flood *fl, uint64_t tokens)
+h2_flood_add(struct h2_flood *fl, uint64_t tokens)
 {
 	uint64_t room = H2_FLOOD_MOST - fl->fl_tokens;
 
@@ -21,18 +21,18 @@ void
 h2_flood_earn(struct h2_flood *fl, uint64_t bytes)
 {
 	fl->fl_bytes += bytes;
-	add(fl, fl->fl_bytes / H2_FLOOD_PER_BYTES);
+	h2_flood_add(fl, fl->fl_bytes / H2_FLOOD_PER_BYTES);
 	fl->fl_bytes %= H2_FLOOD_PER_BYTES;
 }
 
 /* The time of less than a token goes on counting. */
 static void
-add_time(struct h2_flood *fl, uint64_t now)
+h2_flood_add_time(struct h2_flood *fl, uint64_t now)
 {
 	uint64_t us = 1000000 / H2_FLOOD_PER_S;
 	uint64_t tokens = (now - fl->fl_since) / us;
 
-	add(fl, tokens);
+	h2_flood_add(fl, tokens);
 	fl->fl_since += tokens * us;
 }
 
@@ -40,7 +40,7 @@ bool
 h2_flood_pay(struct h2_flood *fl, unsigned tokens, uint64_t now)
 {
 	if (fl->fl_tokens < tokens)
-		add_time(fl, now);
+		h2_flood_add_time(fl, now);
 	if (fl->fl_tokens < tokens)
 		return false;
 	fl->fl_tokens -= tokens;

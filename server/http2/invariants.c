@@ -18,7 +18,7 @@
 
 /* Something is to come for each stream that has not ended. */
 static void
-check_stream(const struct h2_stream *sm)
+h2_invariants_check_stream(const struct h2_stream *sm)
 {
 	bool pending = sm->sm_ex != NULL && sm->sm_ex->ex_pending;
 
@@ -41,7 +41,7 @@ h2_check(const struct h2 *h2)
 
 	TAILQ_FOREACH(sm, &h2->h2_all, sm_all)
 	{
-		check_stream(sm);
+		h2_invariants_check_stream(sm);
 		count++;
 		open += !sm->sm_closed;
 		heads += sm->sm_heavy;

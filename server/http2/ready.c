@@ -23,13 +23,13 @@ struct form {
 };
 
 static struct service *
-service_of(const struct h2_stream *sm)
+h2_ready_service_of(const struct h2_stream *sm)
 {
 	return &sm->sm_session->h2_owner.ho_worker->wk_service;
 }
 
 static size_t
-count_lines(const char *text, size_t len)
+h2_ready_count_lines(const char *text, size_t len)
 {
 	size_t n = 0;
 
@@ -39,9 +39,9 @@ count_lines(const char *text, size_t len)
 }
 
 static struct form *
-make_form(struct cached_response *ha, uint64_t now)
+h2_ready_make_form(struct cached_response *ha, uint64_t now)
 {
-	size_t most = count_lines(ha->ha_text, ha->ha_head),
+	size_t most = h2_ready_count_lines(ha->ha_text, ha->ha_head),
 	       size = sizeof(struct form) + most * sizeof(nghttp2_nv) +
 		      ha->ha_head;
 	struct form *fm = response_cache_form(ha, size, now);
@@ -61,10 +61,10 @@ make_form(struct cached_response *ha, uint64_t now)
 
 /* NULL: there is no room. */
 static struct form *
-form_of(struct cached_response *ha, uint64_t now)
+h2_ready_form_of(struct cached_response *ha, uint64_t now)
 {
 	struct form *fm =
-	    ha->ha_form != NULL ? ha->ha_form : make_form(ha, now);
+	    ha->ha_form != NULL ? ha->ha_form : h2_ready_make_form(ha, now);
 
 	if (fm == NULL || fm->fm_date == ha->ha_date)
 		return fm;
@@ -75,24 +75,26 @@ form_of(struct cached_response *ha, uint64_t now)
 }
 
 static size_t
-body_len(const struct cached_response *ha)
+h2_ready_body_len(const struct cached_response *ha)
 {
 	return ha->ha_len - ha->ha_head;
 }
 
 /* Whom a proxy names is somebody else with each request. */
 static bool
-find(const struct h2_stream *sm, uint64_t now, struct known *kn)
+h2_ready_find(const struct h2_stream *sm, uint64_t now, struct known *kn)
 {
 	const struct h2 *h2 = sm->sm_session;
 	const struct h2_owner *ho = &h2->h2_owner;
 	const struct buf *text = &sm->sm_head.hh_text;
 
-	if (h2->h2_known.kh_fields == NULL || service_of(sm)->svc_hot == NULL ||
+	if (h2->h2_known.kh_fields == NULL ||
+	    h2_ready_service_of(sm)->svc_hot == NULL ||
 	    sm->sm_head.hh_two_hosts)
 		return false;
-	return known_find(service_of(sm), &h2->h2_known, ho->ho_tls != NULL,
-		   (struct str){text->b_data, text->b_len}, now, kn) &&
+	return known_find(h2_ready_service_of(sm), &h2->h2_known,
+		   ho->ho_tls != NULL, (struct str){text->b_data, text->b_len},
+		   now, kn) &&
 	       kn->kn_len == text->b_len &&
 	       !(ho->ho_proxied &&
 		   kn->kn_fields->fl_client.sa.sa_family != AF_UNSPEC);
@@ -100,7 +102,7 @@ find(const struct h2_stream *sm, uint64_t now, struct known *kn)
 
 /* A head that is large is not held until its client has taken the answer. */
 static void
-settle(struct h2_stream *sm)
+h2_ready_settle(struct h2_stream *sm)
 {
 	struct h2_ready *rd = &sm->sm_ready;
 	const struct log_keep lk = {
@@ -115,7 +117,7 @@ settle(struct h2_stream *sm)
 }
 
 static void
-keep_for_log(struct h2_stream *sm, const struct known *kn)
+h2_ready_keep_for_log(struct h2_stream *sm, const struct known *kn)
 {
 	struct h2_ready *rd = &sm->sm_ready;
 	const struct cached_header *fl = kn->kn_fields;
@@ -126,24 +128,24 @@ keep_for_log(struct h2_stream *sm, const struct known *kn)
 	rd->rd_agent = cached_header_slice(fl, fl->fl_agent, block);
 	rd->rd_host = cached_header_slice(fl, fl->fl_host, block);
 	h2_head_mark(&sm->sm_head, kn->kn_line);
-	settle(sm);
+	h2_ready_settle(sm);
 }
 
 const nghttp2_nv *
 h2_ready_begin(struct h2_stream *sm, size_t *n, bool *body)
 {
-	struct service *svc = service_of(sm);
+	struct service *svc = h2_ready_service_of(sm);
 	uint64_t now = clock_now();
 	struct form *fm;
 	struct known kn;
 
-	if (!find(sm, now, &kn))
+	if (!h2_ready_find(sm, now, &kn))
 		return NULL;
-	fm = form_of(kn.kn_answer, now);
+	fm = h2_ready_form_of(kn.kn_answer, now);
 	if (fm == NULL)
 		return NULL;
 	*n = fm->fm_n;
-	*body = body_len(kn.kn_answer) > 0;
+	*body = h2_ready_body_len(kn.kn_answer) > 0;
 	known_asked(svc, &kn, now);
 	response_cache_ref(kn.kn_answer);
 	sm->sm_ready = (struct h2_ready){.rd_answer = kn.kn_answer,
@@ -151,7 +153,7 @@ h2_ready_begin(struct h2_stream *sm, size_t *n, bool *body)
 	    .rd_time = svc->svc_time};
 	if (log_access_on(svc->svc_log) &&
 	    conf_logs(svc->svc_conf, kn.kn_target, 200))
-		keep_for_log(sm, &kn);
+		h2_ready_keep_for_log(sm, &kn);
 	else
 		h2_hold_free(sm);
 	stat_add(&svc->svc_stats.sta_sent, kn.kn_answer->ha_head);
@@ -164,12 +166,12 @@ h2_ready_read(struct h2_stream *sm, uint32_t *flags)
 {
 	struct h2_ready *rd = &sm->sm_ready;
 	const struct cached_response *ha = rd->rd_answer;
-	size_t left = body_len(ha) - rd->rd_at,
+	size_t left = h2_ready_body_len(ha) - rd->rd_at,
 	       n = left < sm->sm_room ? left : sm->sm_room;
 
 	memcpy(sm->sm_to, ha->ha_text + ha->ha_head + rd->rd_at, n);
 	rd->rd_at += n;
-	stat_add(&service_of(sm)->svc_stats.sta_sent, n);
+	stat_add(&h2_ready_service_of(sm)->svc_stats.sta_sent, n);
 	if (n == left) {
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 		h2_ready_end(sm);
@@ -178,7 +180,7 @@ h2_ready_read(struct h2_stream *sm, uint32_t *flags)
 }
 
 static void
-record(const struct h2_stream *sm)
+h2_ready_record(const struct h2_stream *sm)
 {
 	const struct h2_ready *rd = &sm->sm_ready;
 	const struct h2_owner *ho = &sm->sm_session->h2_owner;
@@ -196,20 +198,20 @@ record(const struct h2_stream *sm)
 	    .rec_tls = ho->ho_tls == NULL ? NULL : &ho->ho_tls->tl_log,
 	};
 
-	log_access(service_of(sm)->svc_log, &rec);
+	log_access(h2_ready_service_of(sm)->svc_log, &rec);
 }
 
 void
 h2_ready_end(struct h2_stream *sm)
 {
 	struct h2_ready *rd = &sm->sm_ready;
-	struct service *svc = service_of(sm);
+	struct service *svc = h2_ready_service_of(sm);
 
 	if (rd->rd_answer == NULL)
 		return;
 	stat_add(&svc->svc_stats.sta_status[200 - STATS_STATUS], 1);
 	if (rd->rd_line.s_ptr != NULL)
-		record(sm);
+		h2_ready_record(sm);
 	response_cache_unref(&rd->rd_answer);
 	h2_hold_free(sm);
 }

@@ -13,7 +13,7 @@
 #define ACKS		 64 /* of SETTINGS and PING that wait for room in the socket */
 
 static const struct conf *
-conf_of(const struct h2 *h2)
+h2_session_conf_of(const struct h2 *h2)
 {
 	return h2->h2_owner.ho_worker->wk_service.svc_conf;
 }
@@ -21,7 +21,7 @@ conf_of(const struct h2 *h2)
 /* ----------------------------------------------------------- begin and end */
 
 static nghttp2_option *
-options(void)
+h2_session_options(void)
 {
 	nghttp2_option *op;
 
@@ -36,9 +36,9 @@ options(void)
 }
 
 static bool
-begin(struct h2 *h2)
+h2_session_begin(struct h2 *h2)
 {
-	const struct conf *conf = conf_of(h2);
+	const struct conf *conf = h2_session_conf_of(h2);
 	const nghttp2_settings_entry settings[] = {
 	    {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
 		conf->conf_http2_max_streams},
@@ -47,7 +47,7 @@ begin(struct h2 *h2)
 	    {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
 	};
 	nghttp2_session_callbacks *cb = h2_callbacks();
-	nghttp2_option *op = options();
+	nghttp2_option *op = h2_session_options();
 	bool done =
 	    cb != NULL && op != NULL &&
 	    nghttp2_session_server_new2(&h2->h2_session, cb, h2, op) == 0;
@@ -71,7 +71,7 @@ h2_create(const struct h2_owner *ho)
 	TAILQ_INIT(&h2->h2_due);
 	h2_flood_begin(&h2->h2_flood, clock_now());
 	stat_add(&ho->ho_worker->wk_service.svc_stats.sta_h2_connections, 1);
-	if (!begin(h2))
+	if (!h2_session_begin(h2))
 		h2_destroy(&h2);
 	return h2;
 }
@@ -110,7 +110,7 @@ h2_destroy(struct h2 **h2p)
 
 /* It is no HTTP/2; or there is no memory, for which alone a callback fails. */
 static void
-give(struct h2 *h2, const unsigned char *data, size_t len)
+h2_session_give(struct h2 *h2, const unsigned char *data, size_t len)
 {
 	ssize_t n = 0;
 
@@ -127,7 +127,7 @@ give(struct h2 *h2, const unsigned char *data, size_t len)
 
 /* A request whose head would be one too many waits, and all behind it. */
 static bool
-must_wait(struct h2 *h2, const struct h2_walk_frame *wf)
+h2_session_must_wait(struct h2 *h2, const struct h2_walk_frame *wf)
 {
 	return wf->wf_type == NGHTTP2_HEADERS && !h2->h2_failed &&
 	       h2_is_laden(h2);
@@ -145,17 +145,17 @@ h2_receive(struct h2 *h2, const char *text, size_t len, size_t *taken)
 	*taken = len;
 	while (!h2->h2_failed &&
 	       h2_walk(&h2->h2_walk, data, len, &at, &begin, &frame)) {
-		give(h2, data + given, begin - given);
+		h2_session_give(h2, data + given, begin - given);
 		given = begin;
 		if (!h2->h2_failed)
 			h2_check_frame(h2, &frame);
-		if (must_wait(h2, &frame)) {
+		if (h2_session_must_wait(h2, &frame)) {
 			h2->h2_ahead = at - begin;
 			*taken = begin;
 			return true;
 		}
 	}
-	give(h2, data + given, len - given);
+	h2_session_give(h2, data + given, len - given);
 	return !h2->h2_failed;
 }
 
@@ -188,7 +188,7 @@ h2_look(struct h2 *h2)
 }
 
 static void
-put(struct h2 *h2, const uint8_t *data, size_t len)
+h2_session_put(struct h2 *h2, const uint8_t *data, size_t len)
 {
 	memcpy(h2->h2_out + h2->h2_len, data, len);
 	h2->h2_len += len;
@@ -196,7 +196,7 @@ put(struct h2 *h2, const uint8_t *data, size_t len)
 
 /* Frames, until there is no room for one more. */
 static void
-gather(struct h2 *h2)
+h2_session_gather(struct h2 *h2)
 {
 	const uint8_t *data;
 	ssize_t n = 1;
@@ -211,7 +211,7 @@ gather(struct h2 *h2)
 			h2->h2_held_len = (size_t)n;
 			return;
 		} else if (n > 0)
-			put(h2, data, (size_t)n);
+			h2_session_put(h2, data, (size_t)n);
 	}
 }
 
@@ -222,10 +222,10 @@ h2_gather(struct h2 *h2, char *out, size_t room)
 	h2->h2_room = room;
 	h2->h2_len = 0;
 	if (h2->h2_held_len > 0) {
-		put(h2, h2->h2_held, h2->h2_held_len);
+		h2_session_put(h2, h2->h2_held, h2->h2_held_len);
 		h2->h2_held_len = 0;
 	}
-	gather(h2);
+	h2_session_gather(h2);
 	h2->h2_out = NULL;
 	if (!h2->h2_broken &&
 	    nghttp2_session_get_outbound_queue_size(h2->h2_session) == 0)

@@ -16,7 +16,7 @@
 
 /* Its answer may wait long for the client. */
 static void
-settle(struct h2_stream *sm)
+h2_stream_settle(struct h2_stream *sm)
 {
 	long kept = exchange_settle(sm->sm_ex, h2_hold_room(sm));
 
@@ -29,8 +29,8 @@ settle(struct h2_stream *sm)
 /* -------------------------------------------------------------- its answer */
 
 static ssize_t
-on_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t len,
-    uint32_t *flags, nghttp2_data_source *source, void *arg)
+h2_stream_on_read(nghttp2_session *session, int32_t id, uint8_t *buf,
+    size_t len, uint32_t *flags, nghttp2_data_source *source, void *arg)
 {
 	(void)session, (void)id, (void)buf, (void)arg;
 	return h2_stream_read(source->ptr, len, flags);
@@ -38,16 +38,17 @@ on_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t len,
 
 /* False: no memory, or the stream has gone. */
 static bool
-submit_fields(struct h2_stream *sm, const nghttp2_nv *nv, size_t n, bool body)
+h2_stream_submit_fields(
+    struct h2_stream *sm, const nghttp2_nv *nv, size_t n, bool body)
 {
-	nghttp2_data_provider from = {{.ptr = sm}, on_read};
+	nghttp2_data_provider from = {{.ptr = sm}, h2_stream_on_read};
 
 	return nghttp2_submit_response(sm->sm_session->h2_session, sm->sm_id,
 		   nv, n, body ? &from : NULL) == 0;
 }
 
 static bool
-submit(struct h2_stream *sm, char *head, size_t len, bool body)
+h2_stream_submit(struct h2_stream *sm, char *head, size_t len, bool body)
 {
 	nghttp2_nv fields[FIELDS], *nv = fields;
 	size_t n = h2_head_fields(head, len, nv, FIELDS);
@@ -60,7 +61,7 @@ submit(struct h2_stream *sm, char *head, size_t len, bool body)
 		(void)h2_head_fields(head, len, nv, n);
 	}
 	sm->sm_session->h2_queued += len;
-	done = submit_fields(sm, nv, n, body);
+	done = h2_stream_submit_fields(sm, nv, n, body);
 	if (nv != fields)
 		free(nv);
 	return done;
@@ -68,7 +69,7 @@ submit(struct h2_stream *sm, char *head, size_t len, bool body)
 
 /* More than the client's windows have room for. */
 static bool
-waits_for_window(const struct h2_stream *sm)
+h2_stream_waits_for_window(const struct h2_stream *sm)
 {
 	nghttp2_session *session = sm->sm_session->h2_session;
 	const struct response *rs = &sm->sm_ex->ex_response;
@@ -81,7 +82,7 @@ waits_for_window(const struct h2_stream *sm)
 
 /* Its client takes less than a frame for now. */
 static bool
-is_stalled(const struct h2_stream *sm)
+h2_stream_is_stalled(const struct h2_stream *sm)
 {
 	nghttp2_session *session = sm->sm_session->h2_session;
 
@@ -91,11 +92,11 @@ is_stalled(const struct h2_stream *sm)
 }
 
 static void
-begin_body(struct h2_stream *sm, bool body)
+h2_stream_begin_body(struct h2_stream *sm, bool body)
 {
 	struct response *rs = &sm->sm_ex->ex_response;
 
-	if (!submit(sm, rs->rs_head.b_data, rs->rs_head_len, body))
+	if (!h2_stream_submit(sm, rs->rs_head.b_data, rs->rs_head_len, body))
 		h2_stream_give_up(sm, NGHTTP2_INTERNAL_ERROR);
 	else {
 		response_head_given(sm->sm_ex);
@@ -103,9 +104,9 @@ begin_body(struct h2_stream *sm, bool body)
 		if (body) {
 			sm->sm_state = H2_BODY;
 			h2_stream_watch(sm);
-			if (sm->sm_heavy > 0 || waits_for_window(sm))
-				settle(sm);
-			if (is_stalled(sm))
+			if (sm->sm_heavy > 0 || h2_stream_waits_for_window(sm))
+				h2_stream_settle(sm);
+			if (h2_stream_is_stalled(sm))
 				pw_send_yield(&rs->rs_send);
 		} else
 			h2_stream_end_exchange(sm);
@@ -114,7 +115,7 @@ begin_body(struct h2_stream *sm, bool body)
 
 /* All of it; nothing that could fail any more. */
 static bool
-is_in_memory(const struct response *rs)
+h2_stream_is_in_memory(const struct response *rs)
 {
 	return rs->rs_nranges == 0 && rs->rs_stream == NULL &&
 	       rs->rs_send.snd_error == 0;
@@ -125,25 +126,26 @@ is_in_memory(const struct response *rs)
  * first ones cannot be read is another one, as with HTTP/1.
  */
 static void
-first_step(struct h2_stream *sm)
+h2_stream_first_step(struct h2_stream *sm)
 {
 	const struct response *rs = &sm->sm_ex->ex_response;
 	enum pw_send_status status;
 
 	if (!h2_stream_may_go_on(sm))
 		return;
-	if (is_in_memory(rs)) {
-		begin_body(sm, rs->rs_send.snd_mem_len + rs->rs_body.s_len > 0);
+	if (h2_stream_is_in_memory(rs)) {
+		h2_stream_begin_body(
+		    sm, rs->rs_send.snd_mem_len + rs->rs_body.s_len > 0);
 		return;
 	}
 	sm->sm_room = 0;
 	status = response_step(sm->sm_ex);
 	switch (status) {
 	case PW_SEND_DONE:
-		begin_body(sm, false);
+		h2_stream_begin_body(sm, false);
 		return;
 	case PW_SEND_WANT_WRITE:
-		begin_body(sm, true);
+		h2_stream_begin_body(sm, true);
 		return;
 	case PW_SEND_AGAIN:
 		if (h2_stream_may_go_on(sm))
@@ -163,11 +165,11 @@ first_step(struct h2_stream *sm)
 }
 
 static void
-looked_up(struct h2_stream *sm, bool ready)
+h2_stream_looked_up(struct h2_stream *sm, bool ready)
 {
 	sm->sm_state = ready ? H2_FIRST : H2_LOOKUP;
 	if (ready)
-		first_step(sm);
+		h2_stream_first_step(sm);
 	else if (sm->sm_ex->ex_held)
 		h2_stream_watch(sm);
 	else
@@ -177,7 +179,7 @@ looked_up(struct h2_stream *sm, bool ready)
 /* ------------------------------------------------------------- its request */
 
 static struct str
-first_line(const struct buf *text)
+h2_stream_first_line(const struct buf *text)
 {
 	const char *end = memchr(text->b_data, '\r', text->b_len);
 
@@ -186,7 +188,7 @@ first_line(const struct buf *text)
 }
 
 static int
-check_head(const struct h2_stream *sm)
+h2_stream_check_head(const struct h2_stream *sm)
 {
 	const struct conf *conf = h2_stream_worker(sm)->wk_service.svc_conf;
 	const struct head_limits limits = {
@@ -201,7 +203,7 @@ check_head(const struct h2_stream *sm)
 }
 
 static void
-refuse(struct h2_stream *sm, int status)
+h2_stream_refuse(struct h2_stream *sm, int status)
 {
 	static const struct head_limits all = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
 	const struct buf *text = &sm->sm_head.hh_text;
@@ -210,17 +212,17 @@ refuse(struct h2_stream *sm, int status)
 
 	head_find(
 	    text->b_data, text->b_len, 0, &all, &rq->rq_target, &rq->rq_host);
-	rq->rq_line = first_line(text);
+	rq->rq_line = h2_stream_first_line(text);
 	h2_head_mark(&sm->sm_head, rq->rq_line.s_len);
 	line = rq->rq_line;
 	rq->rq_method =
 	    str_skip(&line, STR("HEAD ")) ? METHOD_HEAD : METHOD_OTHER;
 	exchange_refuse(sm->sm_ex, status);
-	looked_up(sm, true);
+	h2_stream_looked_up(sm, true);
 }
 
 static void
-learn(struct h2_stream *sm)
+h2_stream_learn(struct h2_stream *sm)
 {
 	const struct buf *text = &sm->sm_head.hh_text;
 
@@ -231,12 +233,12 @@ learn(struct h2_stream *sm)
 }
 
 static void
-answer(struct h2_stream *sm)
+h2_stream_respond(struct h2_stream *sm)
 {
 	struct exchange *ex = sm->sm_ex;
 	struct request *rq = &ex->ex_request;
 	struct buf *text = &sm->sm_head.hh_text;
-	int status = check_head(sm);
+	int status = h2_stream_check_head(sm);
 	bool ready;
 
 	if (status == 0)
@@ -248,21 +250,21 @@ answer(struct h2_stream *sm)
 	if (sm->sm_session->h2_owner.ho_proxied)
 		exchange_name_client(ex);
 	if (status != 0 && status != 405 && status != 413) {
-		refuse(sm, status);
+		h2_stream_refuse(sm, status);
 		return;
 	}
 	h2_head_mark(&sm->sm_head, rq->rq_line.s_len);
 	h2_hold_weigh(sm);
 	ready = exchange_answer(ex, status);
 	if (ex->ex_response.rs_ready != NULL)
-		learn(sm);
-	looked_up(sm, ready);
+		h2_stream_learn(sm);
+	h2_stream_looked_up(sm, ready);
 }
 
 static const struct exchange_ops exchange_ops;
 
 static bool
-begin(struct h2_stream *sm)
+h2_stream_start(struct h2_stream *sm)
 {
 	struct h2 *h2 = sm->sm_session;
 	const struct h2_owner *ho = &h2->h2_owner;
@@ -277,7 +279,7 @@ begin(struct h2_stream *sm)
 	if (fields != NULL) {
 		sm->sm_state = H2_READY;
 		h2_stream_watch(sm);
-		return submit_fields(sm, fields, n, body);
+		return h2_stream_submit_fields(sm, fields, n, body);
 	}
 	ex = exchange_create(&ho->ho_worker->wk_service, &exchange_ops, sm);
 	if (ex == NULL)
@@ -291,7 +293,7 @@ begin(struct h2_stream *sm)
 	ex->ex_head_apart = true;
 	ex->ex_proxied = ho->ho_proxied;
 	sm->sm_ex = ex;
-	answer(sm);
+	h2_stream_respond(sm);
 	return true;
 }
 
@@ -307,7 +309,7 @@ h2_stream_begin(struct h2_stream *sm)
 /* ------------------------------------------------------------------ its turn */
 
 static void
-resume_body(struct h2_stream *sm)
+h2_stream_resume_body(struct h2_stream *sm)
 {
 	h2_stream_watch(sm);
 	if (nghttp2_session_resume_data(
@@ -325,18 +327,18 @@ h2_stream_run(struct h2_stream *sm)
 		if (h2_hold_is_short(
 			sm->sm_session, sm->sm_session->h2_open - 1))
 			h2_stream_give_up(sm, NGHTTP2_REFUSED_STREAM);
-		else if (!begin(sm))
+		else if (!h2_stream_start(sm))
 			h2_stream_give_up(sm, NGHTTP2_INTERNAL_ERROR);
 		break;
 	case H2_LOOKUP:
 		h2_stream_timer(sm, TIMER_NONE);
-		looked_up(sm, exchange_continue(sm->sm_ex));
+		h2_stream_looked_up(sm, exchange_continue(sm->sm_ex));
 		break;
 	case H2_FIRST:
-		first_step(sm);
+		h2_stream_first_step(sm);
 		break;
 	case H2_BODY:
-		resume_body(sm);
+		h2_stream_resume_body(sm);
 		break;
 	case H2_HEAD:
 	case H2_READY:
@@ -356,7 +358,8 @@ h2_stream_look(struct h2_stream *sm)
 	sm->sm_room = 0;
 	if (!h2_stream_may_go_on(sm))
 		return;
-	if (!is_in_memory(rs) && response_step(sm->sm_ex) == PW_SEND_PENDING) {
+	if (!h2_stream_is_in_memory(rs) &&
+	    response_step(sm->sm_ex) == PW_SEND_PENDING) {
 		sm->sm_ex->ex_looks = 0;
 		h2_stream_await_disk(sm);
 		return;
@@ -369,7 +372,7 @@ h2_stream_look(struct h2_stream *sm)
 
 /* A client that sends on when it has its answer is told to stop (RFC 9113, 8.1). */
 static void
-stop_body(struct h2_stream *sm)
+h2_stream_stop_body(struct h2_stream *sm)
 {
 	if (sm->sm_state == H2_DONE && sm->sm_body > BODY_DATA / 2)
 		h2_stream_give_up(sm, NGHTTP2_NO_ERROR);
@@ -380,7 +383,7 @@ h2_stream_discard(struct h2_stream *sm, size_t len)
 {
 	sm->sm_body += len;
 	if (!sm->sm_ours)
-		stop_body(sm);
+		h2_stream_stop_body(sm);
 }
 
 void
@@ -388,7 +391,7 @@ h2_stream_answered(struct h2_stream *sm)
 {
 	sm->sm_state = H2_DONE;
 	h2_stream_timer(sm, TIMER_SEND);
-	stop_body(sm);
+	h2_stream_stop_body(sm);
 }
 
 /* ------------------------------------------------------------ begin and end */
@@ -412,7 +415,7 @@ h2_stream_create(struct h2 *h2, int32_t id)
 }
 
 static void
-destroy(struct h2_stream *sm)
+h2_stream_destroy(struct h2_stream *sm)
 {
 	struct h2 *h2 = sm->sm_session;
 
@@ -439,7 +442,7 @@ h2_stream_closed(struct h2_stream *sm)
 	if (h2->h2_heading == sm)
 		h2->h2_heading = NULL;
 	if (sm->sm_ex == NULL || !sm->sm_ex->ex_pending) {
-		destroy(sm);
+		h2_stream_destroy(sm);
 		return;
 	}
 	h2_stream_timer(sm, TIMER_NONE);
@@ -453,24 +456,24 @@ h2_stream_closed(struct h2_stream *sm)
 
 /* The last one of a connection that has gone takes that with it. */
 static void
-leave(struct h2_stream *sm)
+h2_stream_leave(struct h2_stream *sm)
 {
 	struct h2_owner ho = sm->sm_session->h2_owner;
 	bool stopped = sm->sm_session->h2_stopped;
 
-	destroy(sm);
+	h2_stream_destroy(sm);
 	if (stopped)
 		ho.ho_turn(ho.ho_arg);
 }
 
 static void
-on_resumed(struct exchange *ex)
+h2_stream_on_resumed(struct exchange *ex)
 {
 	struct h2_stream *sm = ex->ex_owner;
 
 	sm->sm_session->h2_pending--;
 	if (sm->sm_closed) {
-		leave(sm);
+		h2_stream_leave(sm);
 		return;
 	}
 	if (ex->ex_cancelled) {
@@ -484,7 +487,7 @@ on_resumed(struct exchange *ex)
 
 /* The session says it, see h2_drain. */
 static bool
-last(const struct exchange *ex)
+h2_stream_is_last(const struct exchange *ex)
 {
 	(void)ex;
 	return false;
@@ -492,7 +495,7 @@ last(const struct exchange *ex)
 
 /* The text of a whole answer: a head and its page. */
 static bool
-send_now(struct exchange *ex, const char *text, size_t len)
+h2_stream_send_now(struct exchange *ex, const char *text, size_t len)
 {
 	struct h2_stream *sm = ex->ex_owner;
 	const char *end = memmem(text, len, "\r\n\r\n", 4);
@@ -500,7 +503,7 @@ send_now(struct exchange *ex, const char *text, size_t len)
 
 	buf_add(&sm->sm_rest, h2_stream_bufs(sm), text, len);
 	if (sm->sm_rest.b_failed ||
-	    !submit(sm, sm->sm_rest.b_data, head, len > head))
+	    !h2_stream_submit(sm, sm->sm_rest.b_data, head, len > head))
 		return false;
 	sm->sm_rest_at = head;
 	sm->sm_state = H2_LATE;
@@ -508,12 +511,13 @@ send_now(struct exchange *ex, const char *text, size_t len)
 }
 
 static bool
-reserve(struct exchange *ex, size_t bytes)
+h2_stream_reserve(struct exchange *ex, size_t bytes)
 {
 	return h2_hold_more(ex->ex_owner, bytes);
 }
 
-static const struct exchange_ops exchange_ops = {.resumed = on_resumed,
-    .last = last,
-    .send_now = send_now,
-    .reserve = reserve};
+static const struct exchange_ops exchange_ops = {
+    .resumed = h2_stream_on_resumed,
+    .last = h2_stream_is_last,
+    .send_now = h2_stream_send_now,
+    .reserve = h2_stream_reserve};

@@ -9,7 +9,7 @@
 #define STEPS 4 /* of an answer for one frame */
 
 static struct h2_stream *
-stream_of(struct pw_sink *sk)
+h2_stream_frames_stream_of(struct pw_sink *sk)
 {
 	return (
 	    struct h2_stream *)(void *)((char *)sk -
@@ -17,19 +17,19 @@ stream_of(struct pw_sink *sk)
 }
 
 static char *
-sink_room(struct pw_sink *sk, size_t *room)
+h2_stream_frames_sink_room(struct pw_sink *sk, size_t *room)
 {
-	struct h2_stream *sm = stream_of(sk);
+	struct h2_stream *sm = h2_stream_frames_stream_of(sk);
 
 	*room = sm->sm_room;
 	return sm->sm_to;
 }
 
 static int
-sink_take(
+h2_stream_frames_sink_take(
     struct pw_sink *sk, const char *mem, size_t len, bool more, size_t *taken)
 {
-	struct h2_stream *sm = stream_of(sk);
+	struct h2_stream *sm = h2_stream_frames_stream_of(sk);
 	size_t n = len < sm->sm_room ? len : sm->sm_room;
 
 	(void)more;
@@ -46,18 +46,20 @@ sink_take(
 
 /* It is copied: nothing of the page cache is needed any more. */
 static long
-sink_unacked(struct pw_sink *sk)
+h2_stream_frames_sink_unacked(struct pw_sink *sk)
 {
 	(void)sk;
 	return 0;
 }
 
 const struct pw_sink_ops h2_stream_sink_ops = {
-    .take = sink_take, .unacked = sink_unacked, .room = sink_room};
+    .take = h2_stream_frames_sink_take,
+    .unacked = h2_stream_frames_sink_unacked,
+    .room = h2_stream_frames_sink_room};
 
 /* Steps until the frame is full, or there is no more for now. */
 static enum pw_send_status
-fill(struct h2_stream *sm)
+h2_stream_frames_fill(struct h2_stream *sm)
 {
 	enum pw_send_status status = PW_SEND_AGAIN;
 
@@ -76,12 +78,12 @@ fill(struct h2_stream *sm)
 
 /* Of a frame for which the client's windows have room: what the answer has now. */
 static ssize_t
-read_answer(struct h2_stream *sm, uint32_t *flags)
+h2_stream_frames_read_answer(struct h2_stream *sm, uint32_t *flags)
 {
 	enum pw_send_status status = PW_SEND_ERROR;
 
 	if (!sm->sm_failed)
-		status = fill(sm);
+		status = h2_stream_frames_fill(sm);
 	if (status == PW_SEND_DONE) {
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 		h2_stream_end_exchange(sm);
@@ -101,7 +103,7 @@ read_answer(struct h2_stream *sm, uint32_t *flags)
 }
 
 static ssize_t
-read_rest(struct h2_stream *sm, uint32_t *flags)
+h2_stream_frames_read_rest(struct h2_stream *sm, uint32_t *flags)
 {
 	size_t left = sm->sm_rest.b_len - sm->sm_rest_at;
 	size_t n = left < sm->sm_room ? left : sm->sm_room;
@@ -115,22 +117,23 @@ read_rest(struct h2_stream *sm, uint32_t *flags)
 
 /* The kernel's or the client's turn to say that it goes on. */
 static bool
-is_held_up(const struct h2_stream *sm)
+h2_stream_frames_is_held_up(const struct h2_stream *sm)
 {
 	return sm->sm_due || sm->sm_ex->ex_pending ||
 	       sm->sm_item.it_timer == TIMER_PAUSE;
 }
 
 static ssize_t
-read_some(struct h2_stream *sm, uint32_t *flags)
+h2_stream_frames_read_some(struct h2_stream *sm, uint32_t *flags)
 {
 	ssize_t n;
 
 	if (sm->sm_state == H2_LATE)
-		return read_rest(sm, flags);
+		return h2_stream_frames_read_rest(sm, flags);
 	if (sm->sm_state != H2_READY)
-		return is_held_up(sm) ? NGHTTP2_ERR_DEFERRED
-				      : read_answer(sm, flags);
+		return h2_stream_frames_is_held_up(sm)
+			   ? NGHTTP2_ERR_DEFERRED
+			   : h2_stream_frames_read_answer(sm, flags);
 	n = h2_ready_read(sm, flags);
 	if (*flags & NGHTTP2_DATA_FLAG_EOF) {
 		h2_stream_timer(sm, TIMER_NONE);
@@ -150,7 +153,7 @@ h2_stream_read(struct h2_stream *sm, size_t len, uint32_t *flags)
 	sm->sm_to = h2->h2_out + h2->h2_len + H2_FRAME_HEAD;
 	sm->sm_room = len;
 	sm->sm_taken = 0;
-	n = read_some(sm, flags);
+	n = h2_stream_frames_read_some(sm, flags);
 	sm->sm_to = NULL;
 	sm->sm_room = 0;
 	if (n >= 0) {

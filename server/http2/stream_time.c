@@ -9,7 +9,7 @@
  * has begun can only be reset.
  */
 static void
-disk_late(struct h2_stream *sm)
+h2_stream_time_disk_late(struct h2_stream *sm)
 {
 	struct exchange *ex = sm->sm_ex;
 
@@ -30,7 +30,7 @@ disk_late(struct h2_stream *sm)
 }
 
 static bool
-has_no_window(const struct h2_stream *sm)
+h2_stream_time_has_no_window(const struct h2_stream *sm)
 {
 	return nghttp2_session_get_stream_remote_window_size(
 		   sm->sm_session->h2_session, sm->sm_id) <= 0;
@@ -38,7 +38,7 @@ has_no_window(const struct h2_stream *sm)
 
 /* Bytes that min_send_rate asks of the connection in a send_timeout. */
 static uint64_t
-least(const struct h2_stream *sm)
+h2_stream_time_least(const struct h2_stream *sm)
 {
 	const struct worker *wk = h2_stream_worker(sm);
 	uint64_t ms = wk->wk_sched.sc_timeouts[TIMER_SEND] / 1000;
@@ -47,7 +47,7 @@ least(const struct h2_stream *sm)
 }
 
 static bool
-is_too_few(uint64_t n, uint64_t wanted)
+h2_stream_time_is_too_few(uint64_t n, uint64_t wanted)
 {
 	return n == 0 || n < wanted;
 }
@@ -58,13 +58,13 @@ is_too_few(uint64_t n, uint64_t wanted)
  * slow, and its streams share what is asked of it.
  */
 static uint64_t
-least_of_stream(const struct h2_stream *sm)
+h2_stream_time_least_of_stream(const struct h2_stream *sm)
 {
 	const struct h2 *h2 = sm->sm_session;
 
 	return pw_unacked(h2->h2_owner.ho_fd) > RESPONSE_SHARE
-		   ? least(sm) / h2->h2_open
-		   : least(sm);
+		   ? h2_stream_time_least(sm) / h2->h2_open
+		   : h2_stream_time_least(sm);
 }
 
 /*
@@ -72,19 +72,20 @@ least_of_stream(const struct h2_stream *sm)
  * open, it is the connection that is slow, or its turn that is late.
  */
 static bool
-is_too_slow(const struct h2_stream *sm)
+h2_stream_time_is_too_slow(const struct h2_stream *sm)
 {
 	const struct h2 *h2 = sm->sm_session;
 
-	if (has_no_window(sm))
-		return is_too_few(
-		    sm->sm_sent - sm->sm_then, least_of_stream(sm));
+	if (h2_stream_time_has_no_window(sm))
+		return h2_stream_time_is_too_few(sm->sm_sent - sm->sm_then,
+		    h2_stream_time_least_of_stream(sm));
 	return nghttp2_session_get_remote_window_size(h2->h2_session) <= 0 &&
-	       is_too_few(h2->h2_sent - sm->sm_all_then, least(sm));
+	       h2_stream_time_is_too_few(
+		   h2->h2_sent - sm->sm_all_then, h2_stream_time_least(sm));
 }
 
 static void
-client_late(struct h2_stream *sm)
+h2_stream_time_client_late(struct h2_stream *sm)
 {
 	struct stats *sta = &h2_stream_worker(sm)->wk_service.svc_stats;
 
@@ -93,7 +94,7 @@ client_late(struct h2_stream *sm)
 		h2_stream_ask_turn(sm);
 		return;
 	}
-	if (!is_too_slow(sm)) {
+	if (!h2_stream_time_is_too_slow(sm)) {
 		h2_stream_watch(sm);
 		return;
 	}
@@ -105,48 +106,49 @@ client_late(struct h2_stream *sm)
 }
 
 static struct h2_stream *
-stream_of_item(const struct sched_item *it)
+h2_stream_of_item(const struct sched_item *it)
 {
 	return (struct h2_stream *)(void *)(uintptr_t)it;
 }
 
 static void
-on_timeout(struct sched_item *it, enum timer timer)
+h2_stream_on_timeout(struct sched_item *it, enum timer timer)
 {
-	struct h2_stream *sm = stream_of_item(it);
+	struct h2_stream *sm = h2_stream_of_item(it);
 
 	if (timer == TIMER_DISK)
-		disk_late(sm);
+		h2_stream_time_disk_late(sm);
 	else
-		client_late(sm);
+		h2_stream_time_client_late(sm);
 }
 
 /* A pause has ended. */
 static void
-on_turn(struct sched_item *it)
+h2_stream_on_turn(struct sched_item *it)
 {
-	h2_stream_set_due(stream_of_item(it));
+	h2_stream_set_due(h2_stream_of_item(it));
 }
 
 static const struct sockaddr *
-peer(const struct sched_item *it)
+h2_stream_peer(const struct sched_item *it)
 {
-	return stream_of_item(it)->sm_session->h2_owner.ho_peer;
+	return h2_stream_of_item(it)->sm_session->h2_owner.ho_peer;
 }
 
 /* One that was stopped waits for a disk alone, and its connection has gone. */
 static unsigned
-responses(const struct sched_item *it)
+h2_stream_responses(const struct sched_item *it)
 {
-	const struct h2 *h2 = stream_of_item(it)->sm_session;
+	const struct h2 *h2 = h2_stream_of_item(it)->sm_session;
 
 	return h2->h2_stopped ? 0 : h2->h2_open;
 }
 
 static void
-on_evict(struct sched_item *it)
+h2_stream_on_evict(struct sched_item *it)
 {
-	const struct h2_owner *ho = &stream_of_item(it)->sm_session->h2_owner;
+	const struct h2_owner *ho =
+	    &h2_stream_of_item(it)->sm_session->h2_owner;
 
 	ho->ho_evict(ho->ho_arg);
 }
@@ -154,19 +156,19 @@ on_evict(struct sched_item *it)
 #ifdef PW_DEBUG
 /* Its session is asked: h2_check. */
 static void
-on_check(const struct sched_item *it)
+h2_stream_on_check(const struct sched_item *it)
 {
 	(void)it;
 }
 #endif
 
 const struct sched_ops h2_stream_sched_ops = {
-    .run = on_turn,
-    .timeout = on_timeout,
-    .peer = peer,
-    .responses = responses,
-    .evict = on_evict,
+    .run = h2_stream_on_turn,
+    .timeout = h2_stream_on_timeout,
+    .peer = h2_stream_peer,
+    .responses = h2_stream_responses,
+    .evict = h2_stream_on_evict,
 #ifdef PW_DEBUG
-    .check = on_check,
+    .check = h2_stream_on_check,
 #endif
 };

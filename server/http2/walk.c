@@ -8,42 +8,43 @@
 #define PRIORITY 2
 
 static uint32_t
-number(const unsigned char *p)
+h2_walk_number(const unsigned char *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
 	       (uint32_t)p[2] << 8 | p[3];
 }
 
 static uint32_t
-length(const struct h2_walk *wa)
+h2_walk_length(const struct h2_walk *wa)
 {
-	return number(wa->wa_head) >> 8;
+	return h2_walk_number(wa->wa_head) >> 8;
 }
 
 /* Bytes of the head that are wanted, as far as it is known. */
 static unsigned
-wanted(const struct h2_walk *wa)
+h2_walk_wanted(const struct h2_walk *wa)
 {
 	if (wa->wa_have < H2_WALK_HEAD || wa->wa_head[3] != PRIORITY ||
-	    length(wa) < H2_WALK_MOST - H2_WALK_HEAD)
+	    h2_walk_length(wa) < H2_WALK_MOST - H2_WALK_HEAD)
 		return H2_WALK_HEAD;
 	return H2_WALK_MOST;
 }
 
 static size_t
-least(size_t a, size_t b)
+h2_walk_least(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
 /* True: the head is complete. */
 static bool
-take_head(struct h2_walk *wa, const unsigned char *data, size_t len, size_t *at)
+h2_walk_take_head(
+    struct h2_walk *wa, const unsigned char *data, size_t len, size_t *at)
 {
 	size_t n;
 
-	while (wa->wa_have < wanted(wa)) {
-		n = least(wanted(wa) - wa->wa_have, len - *at);
+	while (wa->wa_have < h2_walk_wanted(wa)) {
+		n = h2_walk_least(h2_walk_wanted(wa) - wa->wa_have, len - *at);
 		if (n == 0)
 			return false;
 		memcpy(wa->wa_head + wa->wa_have, data + *at, n);
@@ -54,28 +55,29 @@ take_head(struct h2_walk *wa, const unsigned char *data, size_t len, size_t *at)
 }
 
 static void
-describe(const struct h2_walk *wa, struct h2_walk_frame *wf)
+h2_walk_describe(const struct h2_walk *wa, struct h2_walk_frame *wf)
 {
 	*wf = (struct h2_walk_frame){
-	    .wf_len = length(wa),
+	    .wf_len = h2_walk_length(wa),
 	    .wf_type = wa->wa_head[3],
-	    .wf_stream = (int32_t)(number(wa->wa_head + 5) & INT32_MAX),
+	    .wf_stream = (int32_t)(h2_walk_number(wa->wa_head + 5) & INT32_MAX),
 	    .wf_depends = -1,
 	};
 	if (wa->wa_have == H2_WALK_MOST)
 		wf->wf_depends =
-		    (int32_t)(number(wa->wa_head + H2_WALK_HEAD) & INT32_MAX);
+		    (int32_t)(h2_walk_number(wa->wa_head + H2_WALK_HEAD) &
+			      INT32_MAX);
 }
 
 /* What comes before the next head. */
 static void
-skip(struct h2_walk *wa, size_t len, size_t *at)
+h2_walk_skip(struct h2_walk *wa, size_t len, size_t *at)
 {
-	size_t n = least(H2_WALK_PREFACE - wa->wa_preface, len - *at);
+	size_t n = h2_walk_least(H2_WALK_PREFACE - wa->wa_preface, len - *at);
 
 	wa->wa_preface += (unsigned)n;
 	*at += n;
-	n = least(wa->wa_left, len - *at);
+	n = h2_walk_least(wa->wa_left, len - *at);
 	wa->wa_left -= (uint32_t)n;
 	*at += n;
 }
@@ -86,12 +88,12 @@ h2_walk(struct h2_walk *wa, const unsigned char *data, size_t len, size_t *at,
 {
 	unsigned before;
 
-	skip(wa, len, at);
+	h2_walk_skip(wa, len, at);
 	before = wa->wa_have;
 	*begin = before > 0 ? 0 : *at;
-	if (*at == len || !take_head(wa, data, len, at))
+	if (*at == len || !h2_walk_take_head(wa, data, len, at))
 		return false;
-	describe(wa, wf);
+	h2_walk_describe(wa, wf);
 	wa->wa_left = wf->wf_len - (wa->wa_have - H2_WALK_HEAD);
 	wa->wa_have = 0;
 	return true;

@@ -39,20 +39,20 @@ const char *const log_field_names[NFIELDS] = {
 static const char hex[] = "0123456789ABCDEF";
 
 static char *
-put_bytes(char *p, const char *s, size_t len)
+format_put_bytes(char *p, const char *s, size_t len)
 {
 	memcpy(p, s, len);
 	return p + len;
 }
 
 static char *
-put_text(char *p, const char *s)
+format_put_text(char *p, const char *s)
 {
-	return put_bytes(p, s, strlen(s));
+	return format_put_bytes(p, s, strlen(s));
 }
 
 static size_t
-count_digits(uint64_t n)
+format_count_digits(uint64_t n)
 {
 	size_t count = 1;
 
@@ -62,9 +62,9 @@ count_digits(uint64_t n)
 }
 
 static char *
-put_number(char *p, uint64_t n)
+format_put_number(char *p, uint64_t n)
 {
-	size_t i, count = count_digits(n);
+	size_t i, count = format_count_digits(n);
 
 	for (i = count; i > 0; n /= 10)
 		p[--i] = (char)('0' + n % 10);
@@ -72,25 +72,25 @@ put_number(char *p, uint64_t n)
 }
 
 static size_t
-field_len(struct str s)
+format_field_len(struct str s)
 {
 	return s.s_len < FORMAT_FIELD ? s.s_len : FORMAT_FIELD;
 }
 
 static bool
-is_plain(unsigned char c)
+format_is_plain(unsigned char c)
 {
 	return c >= 0x20 && c <= 0x7E;
 }
 
 static bool
-is_bare(char c)
+format_is_bare(char c)
 {
-	return is_plain((unsigned char)c) && c != '"' && c != '\\';
+	return format_is_plain((unsigned char)c) && c != '"' && c != '\\';
 }
 
 static char *
-put_hex(char *p, unsigned char c)
+format_put_hex(char *p, unsigned char c)
 {
 	*p++ = '\\';
 	*p++ = 'x';
@@ -101,7 +101,7 @@ put_hex(char *p, unsigned char c)
 
 /* Of what can stand as it is in quotes: as much as there is at the front. */
 static size_t
-put_bare(char *p, const char *s, size_t len)
+format_put_bare(char *p, const char *s, size_t len)
 {
 	size_t i;
 	uint64_t w;
@@ -113,25 +113,25 @@ put_bare(char *p, const char *s, size_t len)
 			break;
 		swar_store(p + i, w);
 	}
-	for (; i < len && is_bare(s[i]); i++)
+	for (; i < len && format_is_bare(s[i]); i++)
 		p[i] = s[i];
 	return i;
 }
 
 static char *
-put_quoted(char *p, struct str s)
+format_put_quoted(char *p, struct str s)
 {
-	size_t i, n, len = field_len(s);
+	size_t i, n, len = format_field_len(s);
 
 	*p++ = '"';
 	if (len == 0)
 		*p++ = '-';
 	for (i = 0; i < len; i++) {
-		n = put_bare(p, s.s_ptr + i, len - i);
+		n = format_put_bare(p, s.s_ptr + i, len - i);
 		p += n;
 		i += n;
 		if (i < len)
-			p = put_hex(p, (unsigned char)s.s_ptr[i]);
+			p = format_put_hex(p, (unsigned char)s.s_ptr[i]);
 	}
 	*p++ = '"';
 	return p;
@@ -139,23 +139,23 @@ put_quoted(char *p, struct str s)
 
 /* Not in quotes, so that a space would end it. */
 static char *
-put_user(char *p, struct str s)
+format_put_user(char *p, struct str s)
 {
-	size_t i, len = field_len(s);
+	size_t i, len = format_field_len(s);
 
 	if (len == 0)
 		*p++ = '-';
 	for (i = 0; i < len; i++) {
-		if (is_bare(s.s_ptr[i]) && s.s_ptr[i] != ' ')
+		if (format_is_bare(s.s_ptr[i]) && s.s_ptr[i] != ' ')
 			*p++ = s.s_ptr[i];
 		else
-			p = put_hex(p, (unsigned char)s.s_ptr[i]);
+			p = format_put_hex(p, (unsigned char)s.s_ptr[i]);
 	}
 	return p;
 }
 
 static void
-stamp_format(time_t t, char buf[static FORMAT_STAMP])
+format_stamp_text(time_t t, char buf[static FORMAT_STAMP])
 {
 	/* strftime's %b would follow the locale. */
 	static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May",
@@ -179,7 +179,7 @@ stamp_format(time_t t, char buf[static FORMAT_STAMP])
  * of quick ones, so one remembered second would not do.
  */
 static const struct stamp *
-stamp_get(struct stamp cache[static FORMAT_STAMPS], time_t t,
+format_stamp_get(struct stamp cache[static FORMAT_STAMPS], time_t t,
     void (*format)(time_t, char[static FORMAT_STAMP]))
 {
 	struct stamp *stp = &cache[(uint64_t)t % FORMAT_STAMPS];
@@ -193,27 +193,27 @@ stamp_get(struct stamp cache[static FORMAT_STAMPS], time_t t,
 }
 
 static char *
-put_stamp(char *p, const struct stamp *stp)
+format_put_stamp(char *p, const struct stamp *stp)
 {
-	return put_bytes(p, stp->stp_text, stp->stp_len);
+	return format_put_bytes(p, stp->stp_text, stp->stp_len);
 }
 
 const char *
 format_stamp(struct stamp cache[static FORMAT_STAMPS], time_t t)
 {
-	return stamp_get(cache, t, stamp_format)->stp_text;
+	return format_stamp_get(cache, t, format_stamp_text)->stp_text;
 }
 
 /* One byte of a field may become this many. */
 static size_t
-worst(enum log_format format)
+format_byte_max(enum log_format format)
 {
 	return format == LOG_JSON ? sizeof("\\\\xHH") - 1 : sizeof("\\xHH") - 1;
 }
 
 /* JSON has it in up to three fields, each cut for itself. */
 static size_t
-line_len(struct str line, enum log_format format)
+format_line_len(struct str line, enum log_format format)
 {
 	size_t fields = format == LOG_JSON ? 3 : 1;
 	size_t most = fields * FORMAT_FIELD;
@@ -223,58 +223,63 @@ line_len(struct str line, enum log_format format)
 
 /* Version, cipher and session are short. */
 static size_t
-tls_len(const struct log_tls *lt)
+format_tls_len(const struct log_tls *lt)
 {
-	return lt == NULL
-		   ? 0
-		   : 256 + field_len(lt->lt_name) + field_len(lt->lt_subject);
+	return lt == NULL ? 0
+			  : 256 + format_field_len(lt->lt_name) +
+				format_field_len(lt->lt_subject);
 }
 
 size_t
 format_bound(const struct log_record *rec, enum log_format format)
 {
-	return FORMAT_FIXED + worst(format) * tls_len(rec->rec_tls) +
-	       worst(format) *
-		   (line_len(rec->rec_line, format) +
-		       field_len(rec->rec_referer) + field_len(rec->rec_agent) +
-		       field_len(rec->rec_host) + field_len(rec->rec_user));
+	return FORMAT_FIXED +
+	       format_byte_max(format) * format_tls_len(rec->rec_tls) +
+	       format_byte_max(format) *
+		   (format_line_len(rec->rec_line, format) +
+		       format_field_len(rec->rec_referer) +
+		       format_field_len(rec->rec_agent) +
+		       format_field_len(rec->rec_host) +
+		       format_field_len(rec->rec_user));
 }
 
 static size_t
-combined(char *buf, const struct log_record *rec,
+format_combined(char *buf, const struct log_record *rec,
     struct stamp cache[static FORMAT_STAMPS])
 {
 	char *p = buf;
 
 	p = sockaddr_text(p, rec->rec_peer);
-	p = put_text(p, " - ");
-	p = put_user(p, rec->rec_user);
+	p = format_put_text(p, " - ");
+	p = format_put_user(p, rec->rec_user);
 	*p++ = ' ';
-	p = put_stamp(p, stamp_get(cache, rec->rec_time, stamp_format));
+	p = format_put_stamp(
+	    p, format_stamp_get(cache, rec->rec_time, format_stamp_text));
 	*p++ = ' ';
-	p = put_quoted(p, rec->rec_line);
+	p = format_put_quoted(p, rec->rec_line);
 	*p++ = ' ';
-	p = put_number(p, rec->rec_status < 0 ? 0 : (uint64_t)rec->rec_status);
+	p = format_put_number(
+	    p, rec->rec_status < 0 ? 0 : (uint64_t)rec->rec_status);
 	*p++ = ' ';
-	p = put_number(p, rec->rec_body);
+	p = format_put_number(p, rec->rec_body);
 	*p++ = ' ';
-	p = put_quoted(p, rec->rec_referer);
+	p = format_put_quoted(p, rec->rec_referer);
 	*p++ = ' ';
-	p = put_quoted(p, rec->rec_agent);
+	p = format_put_quoted(p, rec->rec_agent);
 	*p++ = ' ';
-	p = put_number(p, rec->rec_bytes);
+	p = format_put_number(p, rec->rec_bytes);
 	*p++ = ' ';
-	p = put_number(p, rec->rec_duration);
+	p = format_put_number(p, rec->rec_duration);
 	*p++ = ' ';
-	p = put_number(p, rec->rec_wait);
+	p = format_put_number(p, rec->rec_wait);
 	*p++ = '\n';
 	return (size_t)(p - buf);
 }
 
 static char *
-put_unit(char *p, uint32_t unit)
+format_put_unit(char *p, uint32_t unit)
 {
-	p = put_text(p, "\\u");
+	p = format_put_text(p, "\\u");
 	for (int shift = 12; shift >= 0; shift -= 4)
 		*p++ = hex[unit >> shift & 15];
 	return p;
@@ -282,22 +287,22 @@ put_unit(char *p, uint32_t unit)
 
 /* Beyond U+FFFF in two halves, as UTF-16 has them (RFC 8259, 7). */
 static char *
-put_character(char *p, uint32_t c)
+format_put_character(char *p, uint32_t c)
 {
 	if (c < 0x10000)
-		return put_unit(p, c);
-	p = put_unit(p, 0xd800 + (c - 0x10000) / 0x400);
-	return put_unit(p, 0xdc00 + c % 0x400);
+		return format_put_unit(p, c);
+	p = format_put_unit(p, 0xd800 + (c - 0x10000) / 0x400);
+	return format_put_unit(p, 0xdc00 + c % 0x400);
 }
 
 static char *
-put_json_byte(char *p, char byte)
+format_put_json_byte(char *p, char byte)
 {
 	unsigned char c = (unsigned char)byte;
 
-	if (!is_plain(c) || c == '\\') {
+	if (!format_is_plain(c) || c == '\\') {
 		*p++ = '\\';
-		return put_hex(p, c);
+		return format_put_hex(p, c);
 	}
 	if (c == '"')
 		*p++ = '\\';
@@ -306,25 +311,25 @@ put_json_byte(char *p, char byte)
 }
 
 static char *
-put_json(char *p, const char *key, struct str s)
+format_put_json(char *p, const char *key, struct str s)
 {
-	size_t i, n, len = field_len(s);
+	size_t i, n, len = format_field_len(s);
 	uint32_t c;
 
-	p = put_text(p, key);
+	p = format_put_text(p, key);
 	if (s.s_ptr == NULL)
-		return put_text(p, "null");
+		return format_put_text(p, "null");
 	*p++ = '"';
 	for (i = 0; i < len; i += n) {
-		n = put_bare(p, s.s_ptr + i, len - i);
+		n = format_put_bare(p, s.s_ptr + i, len - i);
 		p += n;
 		if (n > 0)
 			continue;
 		n = utf8_decode(s.s_ptr + i, len - i, &c);
 		if (n > 1)
-			p = put_character(p, c);
+			p = format_put_character(p, c);
 		else {
-			p = put_json_byte(p, s.s_ptr[i]);
+			p = format_put_json_byte(p, s.s_ptr[i]);
 			n = 1;
 		}
 	}
@@ -333,9 +338,9 @@ put_json(char *p, const char *key, struct str s)
 }
 
 static char *
-put_json_number(char *p, const char *key, uint64_t number)
+format_put_json_number(char *p, const char *key, uint64_t number)
 {
-	return put_number(put_text(p, key), number);
+	return format_put_number(format_put_text(p, key), number);
 }
 
 struct parts {
@@ -346,7 +351,7 @@ struct parts {
 
 /* A line that was refused may be anything: then all of it is the target. */
 static struct parts
-split(struct str line)
+format_split(struct str line)
 {
 	struct parts pt = {.pt_target = line};
 	const char *first, *last;
@@ -368,17 +373,17 @@ split(struct str line)
 }
 
 static char *
-put_json_line(char *p, struct str line)
+format_put_json_line(char *p, struct str line)
 {
-	struct parts pt = split(line);
+	struct parts pt = format_split(line);
 
-	p = put_json(p, ",\"method\":", pt.pt_method);
-	p = put_json(p, ",\"target\":", pt.pt_target);
-	return put_json(p, ",\"protocol\":", pt.pt_protocol);
+	p = format_put_json(p, ",\"method\":", pt.pt_method);
+	p = format_put_json(p, ",\"target\":", pt.pt_target);
+	return format_put_json(p, ",\"protocol\":", pt.pt_protocol);
 }
 
 static void
-stamp_json(time_t t, char buf[static FORMAT_STAMP])
+format_stamp_json(time_t t, char buf[static FORMAT_STAMP])
 {
 	struct tm tm;
 
@@ -390,28 +395,29 @@ stamp_json(time_t t, char buf[static FORMAT_STAMP])
 }
 
 static size_t
-json(char *buf, const struct log_record *rec,
+format_json(char *buf, const struct log_record *rec,
     struct stamp cache[static FORMAT_STAMPS])
 {
 	char *p = buf;
 
-	p = put_text(p, "{\"time\":\"");
-	p = put_stamp(p, stamp_get(cache, rec->rec_time, stamp_json));
-	p = put_text(p, "\",\"remote\":\"");
+	p = format_put_text(p, "{\"time\":\"");
+	p = format_put_stamp(
+	    p, format_stamp_get(cache, rec->rec_time, format_stamp_json));
+	p = format_put_text(p, "\",\"remote\":\"");
 	p = sockaddr_text(p, rec->rec_peer);
 	*p++ = '"';
-	p = put_json(p, ",\"user\":", rec->rec_user);
-	p = put_json_line(p, rec->rec_line);
-	p = put_json_number(p, ",\"status\":",
+	p = format_put_json(p, ",\"user\":", rec->rec_user);
+	p = format_put_json_line(p, rec->rec_line);
+	p = format_put_json_number(p, ",\"status\":",
 	    rec->rec_status < 0 ? 0 : (uint64_t)rec->rec_status);
-	p = put_json_number(p, ",\"bytes\":", rec->rec_bytes);
-	p = put_json_number(p, ",\"body_bytes\":", rec->rec_body);
-	p = put_json(p, ",\"referer\":", rec->rec_referer);
-	p = put_json(p, ",\"user_agent\":", rec->rec_agent);
-	p = put_json(p, ",\"host\":", rec->rec_host);
-	p = put_json_number(p, ",\"duration_us\":", rec->rec_duration);
-	p = put_json_number(p, ",\"disk_wait_us\":", rec->rec_wait);
-	p = put_text(p, "}\n");
+	p = format_put_json_number(p, ",\"bytes\":", rec->rec_bytes);
+	p = format_put_json_number(p, ",\"body_bytes\":", rec->rec_body);
+	p = format_put_json(p, ",\"referer\":", rec->rec_referer);
+	p = format_put_json(p, ",\"user_agent\":", rec->rec_agent);
+	p = format_put_json(p, ",\"host\":", rec->rec_host);
+	p = format_put_json_number(p, ",\"duration_us\":", rec->rec_duration);
+	p = format_put_json_number(p, ",\"disk_wait_us\":", rec->rec_wait);
+	p = format_put_text(p, "}\n");
 	return (size_t)(p - buf);
 }
 
@@ -419,15 +425,16 @@ size_t
 format_access(char *buf, const struct log_record *rec, enum log_format format,
     struct stamp cache[static FORMAT_STAMPS])
 {
-	return format == LOG_JSON ? json(buf, rec, cache)
-				  : combined(buf, rec, cache);
+	return format == LOG_JSON ? format_json(buf, rec, cache)
+				  : format_combined(buf, rec, cache);
 }
 
 /* ------------------------------------------------- fields that were chosen */
 
 /* False: it is not one that is a number. */
 static bool
-number_of(enum log_field field, const struct log_record *rec, uint64_t *n)
+format_number_of(
+    enum log_field field, const struct log_record *rec, uint64_t *n)
 {
 	switch (field) {
 	case FIELD_STATUS:
@@ -454,7 +461,7 @@ number_of(enum log_field field, const struct log_record *rec, uint64_t *n)
 }
 
 static struct str
-tls_text(enum log_field field, const struct log_tls *lt)
+format_tls_text(enum log_field field, const struct log_tls *lt)
 {
 	static const struct log_tls none;
 
@@ -476,17 +483,17 @@ tls_text(enum log_field field, const struct log_tls *lt)
 
 /* What the client has sent. */
 static struct str
-text_of(enum log_field field, const struct log_record *rec)
+format_text_of(enum log_field field, const struct log_record *rec)
 {
 	switch (field) {
 	case FIELD_USER:
 		return rec->rec_user;
 	case FIELD_METHOD:
-		return split(rec->rec_line).pt_method;
+		return format_split(rec->rec_line).pt_method;
 	case FIELD_TARGET:
-		return split(rec->rec_line).pt_target;
+		return format_split(rec->rec_line).pt_target;
 	case FIELD_PROTOCOL:
-		return split(rec->rec_line).pt_protocol;
+		return format_split(rec->rec_line).pt_protocol;
 	case FIELD_REFERER:
 		return rec->rec_referer;
 	case FIELD_USER_AGENT:
@@ -494,32 +501,33 @@ text_of(enum log_field field, const struct log_record *rec)
 	case FIELD_HOST:
 		return rec->rec_host;
 	default:
-		return tls_text(field, rec->rec_tls);
+		return format_tls_text(field, rec->rec_tls);
 	}
 }
 
 static char *
-put_value(char *p, enum log_field field, const struct log_record *rec,
+format_put_value(char *p, enum log_field field, const struct log_record *rec,
     bool as_json, struct stamp cache[static FORMAT_STAMPS])
 {
 	const char *quote = as_json ? "\"" : "";
 	uint64_t n;
 
-	if (number_of(field, rec, &n))
-		return put_number(p, n);
+	if (format_number_of(field, rec, &n))
+		return format_put_number(p, n);
 	if (field == FIELD_TIME) {
-		p = put_text(p, quote);
-		p = put_stamp(p, stamp_get(cache, rec->rec_time,
-				     as_json ? stamp_json : stamp_format));
-		return put_text(p, quote);
+		p = format_put_text(p, quote);
+		p = format_put_stamp(
+		    p, format_stamp_get(cache, rec->rec_time,
+			   as_json ? format_stamp_json : format_stamp_text));
+		return format_put_text(p, quote);
 	}
 	if (field == FIELD_REMOTE) {
-		p = put_text(p, quote);
+		p = format_put_text(p, quote);
 		p = sockaddr_text(p, rec->rec_peer);
-		return put_text(p, quote);
+		return format_put_text(p, quote);
 	}
-	return as_json ? put_json(p, "", text_of(field, rec))
-		       : put_quoted(p, text_of(field, rec));
+	return as_json ? format_put_json(p, "", format_text_of(field, rec))
+		       : format_put_quoted(p, format_text_of(field, rec));
 }
 
 size_t
@@ -533,14 +541,14 @@ format_fields(char *buf, const struct log_record *rec, enum log_format format,
 		enum log_field field = lf->lf_list[i];
 
 		if (as_json) {
-			p = put_text(p, i == 0 ? "{\"" : ",\"");
-			p = put_text(p, log_field_names[field]);
-			p = put_text(p, "\":");
+			p = format_put_text(p, i == 0 ? "{\"" : ",\"");
+			p = format_put_text(p, log_field_names[field]);
+			p = format_put_text(p, "\":");
 		} else if (i > 0)
 			*p++ = ' ';
-		p = put_value(p, field, rec, as_json, cache);
+		p = format_put_value(p, field, rec, as_json, cache);
 	}
-	p = put_text(p, as_json ? "}\n" : "\n");
+	p = format_put_text(p, as_json ? "}\n" : "\n");
 	return (size_t)(p - buf);
 }
 
@@ -549,17 +557,17 @@ size_t
 format_message(char *buf, const char *label, struct str text)
 {
 	char *p = buf;
-	size_t i, len = field_len(text);
+	size_t i, len = format_field_len(text);
 
-	p = put_text(p, "pagewise: ");
-	p = put_text(p, label);
+	p = format_put_text(p, "pagewise: ");
+	p = format_put_text(p, label);
 	for (i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)text.s_ptr[i];
 
-		if (is_plain(c))
+		if (format_is_plain(c))
 			*p++ = (char)c;
 		else
-			p = put_hex(p, c);
+			p = format_put_hex(p, c);
 	}
 	*p++ = '\n';
 	return (size_t)(p - buf);

@@ -14,7 +14,7 @@ static bool journal[STDERR_FILENO + 1]; /* by descriptor */
 
 /* Also after a redirection the variable is there: then the numbers are others. */
 static bool
-is_journal(int fd, const char *stream)
+log_journal_is_journal(int fd, const char *stream)
 {
 	char own[64];
 	struct stat st;
@@ -31,8 +31,8 @@ log_find_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
 
-	journal[STDOUT_FILENO] = is_journal(STDOUT_FILENO, stream);
-	journal[STDERR_FILENO] = is_journal(STDERR_FILENO, stream);
+	journal[STDOUT_FILENO] = log_journal_is_journal(STDOUT_FILENO, stream);
+	journal[STDERR_FILENO] = log_journal_is_journal(STDERR_FILENO, stream);
 }
 
 bool

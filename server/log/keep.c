@@ -30,7 +30,7 @@ log_keep_size(const struct log_keep *lk)
 }
 
 static void
-keep_text(struct buf *to, struct str *s, size_t len)
+log_keep_text(struct buf *to, struct str *s, size_t len)
 {
 	char *at = to->b_data + to->b_len;
 	size_t room = to->b_cap - to->b_len;
@@ -49,7 +49,7 @@ keep_line(struct buf *to, struct str *line)
 {
 	struct str whole = *line;
 
-	keep_text(to, line, keep_line_len(whole));
+	log_keep_text(to, line, keep_line_len(whole));
 	if (line->s_len < whole.s_len && line->s_len > PROTOCOL)
 		memcpy(to->b_data + to->b_len - PROTOCOL,
 		    whole.s_ptr + whole.s_len - PROTOCOL, PROTOCOL);
@@ -65,8 +65,8 @@ log_keep(const struct log_keep *lk, size_t most, struct buf *to)
 	if (!buf_reserve_exact(to, size > 0 ? size : 1))
 		return false;
 	keep_line(to, lk->lk_line);
-	keep_text(to, lk->lk_host, keep_len(*lk->lk_host));
-	keep_text(to, lk->lk_agent, keep_len(*lk->lk_agent));
-	keep_text(to, lk->lk_referer, keep_len(*lk->lk_referer));
+	log_keep_text(to, lk->lk_host, keep_len(*lk->lk_host));
+	log_keep_text(to, lk->lk_agent, keep_len(*lk->lk_agent));
+	log_keep_text(to, lk->lk_referer, keep_len(*lk->lk_referer));
 	return true;
 }

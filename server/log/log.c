@@ -42,7 +42,7 @@ log_access_on(const struct log_writer *w)
 }
 
 static char *
-lane_reserve(struct lane *ln, size_t len)
+log_lane_reserve(struct lane *ln, size_t len)
 {
 	char *p;
 
@@ -54,7 +54,7 @@ lane_reserve(struct lane *ln, size_t len)
 }
 
 static void
-lane_commit(struct log_writer *w, struct lane *ln, size_t len)
+log_lane_commit(struct log_writer *w, struct lane *ln, size_t len)
 {
 	bool above;
 
@@ -75,10 +75,10 @@ log_access_fields(
     struct log_writer *w, struct lane *ln, const struct log_record *rec)
 {
 	const struct log *lg = w->lw_log;
-	char *p = lane_reserve(ln, format_bound(rec, LOG_JSON));
+	char *p = log_lane_reserve(ln, format_bound(rec, LOG_JSON));
 
 	if (p != NULL)
-		lane_commit(w, ln,
+		log_lane_commit(w, ln,
 		    format_fields(
 			p, rec, lg->lg_format, &lg->lg_fields, w->lw_stamps));
 }
@@ -96,13 +96,14 @@ log_access(struct log_writer *w, const struct log_record *rec)
 		log_access_fields(w, ln, rec);
 		return;
 	}
-	p = lane_reserve(ln, format_bound(rec, format));
+	p = log_lane_reserve(ln, format_bound(rec, format));
 	if (p != NULL)
-		lane_commit(w, ln, format_access(p, rec, format, w->lw_stamps));
+		log_lane_commit(
+		    w, ln, format_access(p, rec, format, w->lw_stamps));
 }
 
 static size_t
-format(char *line, enum log_level level, bool journal, struct str text)
+log_format(char *line, enum log_level level, bool journal, struct str text)
 {
 	static const char priorities[][4] = {"<3>", "<4>", "<5>"};
 	size_t len = journal ? strlen(priorities[level]) : 0;
@@ -122,17 +123,17 @@ log_message(struct log_writer *w, enum log_level level, struct str text)
 
 	if (w == NULL) {
 		fd = kind == KIND_NOTICE ? STDOUT_FILENO : STDERR_FILENO;
-		sink_write_fd(
-		    fd, line, format(line, level, log_to_journal(fd), text));
+		sink_write_fd(fd, line,
+		    log_format(line, level, log_to_journal(fd), text));
 		return;
 	}
 	ln = &w->lw_lanes[kind];
 	if (ln->ln_ring == NULL)
 		return;
-	p = lane_reserve(ln, FORMAT_FIXED + 4 * text.s_len);
+	p = log_lane_reserve(ln, FORMAT_FIXED + 4 * text.s_len);
 	if (p != NULL)
-		lane_commit(
-		    w, ln, format(p, level, ln->ln_sink->sk_journal, text));
+		log_lane_commit(
+		    w, ln, log_format(p, level, ln->ln_sink->sk_journal, text));
 }
 
 static void __attribute__((format(printf, 3, 0))) log_vmessage(

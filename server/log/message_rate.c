@@ -4,7 +4,7 @@
 #include "server/log/message_rate.h"
 
 static bool
-quiet(const struct message_rate *lim, uint64_t now_us)
+message_rate_quiet(const struct message_rate *lim, uint64_t now_us)
 {
 	return lim->lim_told && now_us - lim->lim_since < MESSAGE_RATE_PERIOD;
 }
@@ -13,7 +13,7 @@ bool
 message_rate_tell(struct message_rate *lim, uint64_t now_us)
 {
 	/* Those that were left out are told first, as a number. */
-	if (quiet(lim, now_us) || lim->lim_left > 0) {
+	if (message_rate_quiet(lim, now_us) || lim->lim_left > 0) {
 		lim->lim_left++;
 		return false;
 	}
@@ -27,7 +27,7 @@ message_rate_left_out(struct message_rate *lim, uint64_t now_us)
 {
 	uint64_t left = lim->lim_left;
 
-	if (left == 0 || quiet(lim, now_us))
+	if (left == 0 || message_rate_quiet(lim, now_us))
 		return 0;
 	lim->lim_left = 0;
 	lim->lim_since = now_us;

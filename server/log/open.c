@@ -14,7 +14,7 @@
 #define HOPS	 16 /* from link to link */
 
 static int
-open_one(const char *path, int flags)
+log_open_one(const char *path, int flags)
 {
 	int fd;
 
@@ -30,14 +30,14 @@ open_one(const char *path, int flags)
 
 /* FreeBSD says EMLINK. */
 static bool
-is_link(int error)
+log_open_is_link(int error)
 {
 	return error == -ELOOP || error == -EMLINK;
 }
 
 /* Puts in place of a link's path that of what it leads to.  1: it cannot be known. */
 static int
-follow(char path[PATH_LEN])
+log_open_follow_link(char path[PATH_LEN])
 {
 	char to[PATH_LEN] = "", *name = strrchr(path, '/');
 	uid_t owner;
@@ -69,18 +69,18 @@ log_file_open(const char *path)
 		return -ENAMETOOLONG;
 	memcpy(here, path, len);
 	for (hops = 0; hops < HOPS; hops++) {
-		fd = open_one(here, O_NOFOLLOW);
-		if (!is_link(fd))
+		fd = log_open_one(here, O_NOFOLLOW);
+		if (!log_open_is_link(fd))
 			return fd;
-		error = follow(here);
+		error = log_open_follow_link(here);
 		if (error != 0)
-			return error == 1 ? open_one(here, 0) : error;
+			return error == 1 ? log_open_one(here, 0) : error;
 	}
 	return -ELOOP;
 }
 
 static int
-may(const char *path, int mode)
+log_open_check_access(const char *path, int mode)
 {
 	return access(path, mode) == 0 ? 0 : -errno;
 }
@@ -95,14 +95,14 @@ log_file_try(const char *path)
 	if (stat(path, &st) == 0) {
 		if (S_ISDIR(st.st_mode))
 			return -EISDIR;
-		return may(path, W_OK);
+		return log_open_check_access(path, W_OK);
 	}
 	if (errno != ENOENT || strlen(path) >= sizeof(dir))
 		return -errno;
 	memcpy(dir, path, strlen(path) + 1);
 	slash = strrchr(dir, '/');
 	if (slash == NULL)
-		return may(".", W_OK | X_OK);
+		return log_open_check_access(".", W_OK | X_OK);
 	slash[slash == dir ? 1 : 0] = '\0';
-	return may(dir, W_OK | X_OK);
+	return log_open_check_access(dir, W_OK | X_OK);
 }

@@ -17,7 +17,7 @@
 #include "server/log/sink.h"
 
 static bool
-is_shared(int fd)
+log_sink_is_shared(int fd)
 {
 	struct stat st;
 
@@ -33,7 +33,7 @@ sink_open_path(struct sink *sk, const char *path)
 	sk->sk_fd = log_file_open(path);
 	if (sk->sk_fd < 0)
 		return sk->sk_fd;
-	sk->sk_shared = is_shared(sk->sk_fd);
+	sk->sk_shared = log_sink_is_shared(sk->sk_fd);
 	sk->sk_ours = !sk->sk_shared;
 	return 0;
 }
@@ -43,7 +43,7 @@ sink_open_path(struct sink *sk, const char *path)
  * well: so open it anew.  That fails for pipes and terminals of another user.
  */
 static int
-open_again(int fd)
+log_sink_open_again(int fd)
 {
 	char path[32];
 
@@ -66,7 +66,7 @@ sink_open_fd(struct sink *sk, const char *path, int fd)
 	sk->sk_socket = S_ISSOCK(st.st_mode);
 	sk->sk_shared = !S_ISREG(st.st_mode);
 	if (waits)
-		sk->sk_fd = open_again(fd);
+		sk->sk_fd = log_sink_open_again(fd);
 	if (sk->sk_fd == -1)
 		sk->sk_fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (sk->sk_fd == -1)
@@ -88,7 +88,7 @@ sink_close(struct sink *sk)
 
 /* More than that may also block, in spite of what poll has said. */
 static size_t
-whole_lines(const char *p, size_t len)
+log_sink_whole_lines(const char *p, size_t len)
 {
 	const char *end;
 
@@ -107,7 +107,7 @@ sink_write_once(const struct sink *sk, const char *p, size_t len)
 	if (sk->sk_blocking && poll(&pfd, 1, 0) < 1)
 		return -EAGAIN;
 	if (sk->sk_shared)
-		len = whole_lines(p, len);
+		len = log_sink_whole_lines(p, len);
 	do {
 		if (sk->sk_socket)
 			n = send(
@@ -135,7 +135,7 @@ sink_write(struct sink *sk, const char *p, size_t len)
 }
 
 static size_t
-line_len(const char *p, size_t len)
+log_sink_line_len(const char *p, size_t len)
 {
 	const char *nl = memchr(p, '\n', len);
 
@@ -147,7 +147,7 @@ line_len(const char *p, size_t len)
  * two calls would take a disk that has room again in that moment.
  */
 static bool
-cut_back(const struct sink *sk)
+log_sink_cut_back(const struct sink *sk)
 {
 	struct stat st;
 	off_t end;
@@ -162,7 +162,7 @@ cut_back(const struct sink *sk)
 }
 
 static void
-note_begun(struct sink *sk, const char *p, size_t len)
+log_sink_note_begun(struct sink *sk, const char *p, size_t len)
 {
 	const char *nl = memrchr(p, '\n', len);
 
@@ -180,13 +180,13 @@ sink_drop_some(struct sink *sk, struct ring *rg, size_t len, int error)
 
 	p = ring_peek(rg, &there);
 	for (there = len; there > 0; there -= n, p += n) {
-		n = line_len(p, there);
+		n = log_sink_line_len(p, there);
 		sk->sk_dropped++;
 	}
 	ring_consume(rg, len);
 	sk->sk_error = error;
 	if (sk->sk_begun > 0)
-		sk->sk_torn = !cut_back(sk);
+		sk->sk_torn = !log_sink_cut_back(sk);
 	sk->sk_begun = 0;
 }
 
@@ -199,7 +199,7 @@ sink_put(struct sink *sk, struct ring *rg)
 
 	p = ring_peek(rg, &len);
 	if (sk->sk_begun > 0)
-		len = line_len(p, len);
+		len = log_sink_line_len(p, len);
 	sk->sk_full = false;
 	while (len > 0) {
 		n = sink_write(sk, p, len);
@@ -211,7 +211,7 @@ sink_put(struct sink *sk, struct ring *rg)
 			sink_drop_some(sk, rg, len, (int)-n);
 			return true;
 		}
-		note_begun(sk, p, (size_t)n);
+		log_sink_note_begun(sk, p, (size_t)n);
 		ring_consume(rg, (size_t)n);
 		p += n;
 		len -= (size_t)n;

@@ -49,7 +49,7 @@ log_open_sinks(struct log *lg, const char *path, bool to_stdout)
 }
 
 static int
-writer_init(struct log_writer *w, struct log *lg, bool notices_to_stderr)
+log_init_writer(struct log_writer *w, struct log *lg, bool notices_to_stderr)
 {
 	struct lane *ln;
 	int kind, error;
@@ -88,7 +88,8 @@ log_init_writers(struct log *lg, unsigned n, bool notices_to_stderr)
 	memset(lg->lg_writers, 0, n * sizeof(*lg->lg_writers));
 	lg->lg_nwriters = n;
 	for (i = 0; i < n; i++) {
-		error = writer_init(&lg->lg_writers[i], lg, notices_to_stderr);
+		error =
+		    log_init_writer(&lg->lg_writers[i], lg, notices_to_stderr);
 		if (error != 0)
 			return error;
 	}
@@ -183,7 +184,7 @@ log_join(struct log *lg)
 }
 
 static void
-last_words(void *arg)
+log_report_hung(void *arg)
 {
 	struct log *lg = arg;
 	const char *path = lg->lg_sinks[atomic_load(&lg->lg_busy)].sk_path;
@@ -197,7 +198,7 @@ static void
 log_abandon(struct log *lg)
 {
 	thread_abandon(&lg->lg_thread);
-	if (thread_start(&lg->lg_last, last_words, lg) == 0 &&
+	if (thread_start(&lg->lg_last, log_report_hung, lg) == 0 &&
 	    !thread_join(&lg->lg_last, LOG_HUNG))
 		thread_abandon(&lg->lg_last);
 }

@@ -18,7 +18,7 @@
 #define LOG_DRAIN 1000 /* ms without progress before it ends */
 
 static uint64_t
-now_ms(void)
+log_writer_now_ms(void)
 {
 	struct timespec ts;
 
@@ -27,7 +27,7 @@ now_ms(void)
 }
 
 static size_t
-lane_backlog(const struct lane *ln)
+log_lane_backlog(const struct lane *ln)
 {
 	size_t len = 0;
 
@@ -43,7 +43,7 @@ log_backlog(struct log *lg)
 	unsigned slot;
 
 	for (slot = 0; slot < log_slots(lg); slot++)
-		sum += lane_backlog(log_lane(lg, slot));
+		sum += log_lane_backlog(log_lane(lg, slot));
 	return sum;
 }
 
@@ -73,7 +73,7 @@ log_flush_sink(struct log *lg, struct sink *sk)
 	for (i = 0; i < slots; i++) {
 		ln = log_lane(lg, sk->sk_turn);
 		taken = true;
-		if (ln->ln_sink == sk && lane_backlog(ln) > 0)
+		if (ln->ln_sink == sk && log_lane_backlog(ln) > 0)
 			taken = log_put(lg, sk, ln->ln_ring);
 		if (sk->sk_begun > 0)
 			return;
@@ -177,12 +177,12 @@ log_sleep(struct log *lg)
 static void
 log_drain(struct log *lg)
 {
-	uint64_t now = now_ms(), deadline = now + LOG_DRAIN;
+	uint64_t now = log_writer_now_ms(), deadline = now + LOG_DRAIN;
 	size_t left, before = SIZE_MAX;
 	struct lane *ln;
 	unsigned slot;
 
-	for (;; now = now_ms()) {
+	for (;; now = log_writer_now_ms()) {
 		log_flush(lg);
 		left = log_backlog(lg);
 		if (left < before)
@@ -194,7 +194,7 @@ log_drain(struct log *lg)
 	}
 	for (slot = 0; slot < log_slots(lg); slot++) {
 		ln = log_lane(lg, slot);
-		if (lane_backlog(ln) > 0)
+		if (log_lane_backlog(ln) > 0)
 			sink_drop(ln->ln_sink, ln->ln_ring);
 	}
 	log_report(lg, UINT64_MAX);
@@ -205,7 +205,7 @@ void
 log_thread(void *arg)
 {
 	struct log *lg = arg;
-	uint64_t now = now_ms(), busy_at = now;
+	uint64_t now = log_writer_now_ms(), busy_at = now;
 	bool told;
 
 	while (!atomic_load(&lg->lg_want_stop)) {
@@ -217,7 +217,7 @@ log_thread(void *arg)
 			log_sleep(lg);
 		else
 			log_wait(lg, LOG_NAP);
-		now = now_ms();
+		now = log_writer_now_ms();
 	}
 	log_drain(lg);
 }

@@ -21,7 +21,7 @@ static const int on = 1;
 static const int off = 0;
 
 static const char *
-cure(int error)
+bind_cure(int error)
 {
 	switch (error) {
 	case EADDRINUSE:
@@ -42,7 +42,7 @@ cure(int error)
 
 /* The same for a Unix socket. */
 static const char *
-cure_path(int error)
+bind_cure_path(int error)
 {
 	switch (error) {
 	case EADDRINUSE:
@@ -58,11 +58,12 @@ cure_path(int error)
 }
 
 static void
-complain(const struct listen_addr *la, const char *what, int error)
+bind_complain(const struct listen_addr *la, const char *what, int error)
 {
 	log_error(NULL, "cannot %s %s: %s%s", what, la->la_text,
 	    strerror(error),
-	    la->la_addr.ss_family == AF_UNIX ? cure_path(error) : cure(error));
+	    la->la_addr.ss_family == AF_UNIX ? bind_cure_path(error)
+					     : bind_cure(error));
 }
 
 /* How: bits. */
@@ -78,7 +79,7 @@ bind_one(
 	fd = socket(
 	    addr->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd == -1) {
-		complain(la, "open a socket for", errno);
+		bind_complain(la, "open a socket for", errno);
 		return -1;
 	}
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -92,20 +93,21 @@ bind_one(
 	    ((how & LISTEN) != 0 && listen_hear(fd) == -1)) {
 		error = errno;
 		close(fd);
-		complain(la, "listen on", error);
+		bind_complain(la, "listen on", error);
 		return -1;
 	}
 	return fd;
 }
 
 static int
-ask_name(const struct listen_addr *la, int fd, struct sockaddr_storage *addr)
+bind_ask_name(
+    const struct listen_addr *la, int fd, struct sockaddr_storage *addr)
 {
 	socklen_t len = la->la_len;
 
 	if (getsockname(fd, (struct sockaddr *)addr, &len) == 0)
 		return 0;
-	complain(la, "get the address of", errno);
+	bind_complain(la, "get the address of", errno);
 	return -1;
 }
 
@@ -120,13 +122,13 @@ bind_alone(const struct listen_addr *la, struct sockaddr_storage *addr)
 
 	if (fd == -1)
 		return -1;
-	result = ask_name(la, fd, addr);
+	result = bind_ask_name(la, fd, addr);
 	close(fd);
 	return result;
 }
 
 static int
-keep(struct listen_table *now, const struct sock *sk)
+bind_add(struct listen_table *now, const struct sock *sk)
 {
 	if (listen_add(now, sk) == 0)
 		return 0;
@@ -140,8 +142,8 @@ keep(struct listen_table *now, const struct sock *sk)
  * process has them as well, and can spoil them: shutdown(2).
  */
 static int
-keep_old(const char *name, struct listen_table *old, struct listen_table *now,
-    struct sock *sk, unsigned *count)
+bind_keep_old(const char *name, struct listen_table *old,
+    struct listen_table *now, struct sock *sk, unsigned *count)
 {
 	struct sock next;
 
@@ -155,7 +157,7 @@ keep_old(const char *name, struct listen_table *old, struct listen_table *now,
 			continue;
 		}
 		next.sk_use = SOCKET_SERVE;
-		if (keep(now, &next) == -1)
+		if (bind_add(now, &next) == -1)
 			return -1;
 		*sk = next;
 		(*count)++;
@@ -165,7 +167,7 @@ keep_old(const char *name, struct listen_table *old, struct listen_table *now,
 
 /* To bind it alone would fail: an address of ours, such as "*", has it. */
 static bool
-is_ours(const struct listen_addr *la, const struct listen_table *old,
+bind_is_ours(const struct listen_addr *la, const struct listen_table *old,
     const struct listen_table *now)
 {
 	const struct sockaddr *sa = (const void *)&la->la_addr;
@@ -178,7 +180,7 @@ is_ours(const struct listen_addr *la, const struct listen_table *old,
  * path has one queue of clients.
  */
 static int
-bind_path(const struct listen_addr *la, const char *name, enum socket_use use,
+bind_unix(const struct listen_addr *la, const char *name, enum socket_use use,
     struct listen_table *old, struct listen_table *now)
 {
 	struct sock sk;
@@ -187,15 +189,15 @@ bind_path(const struct listen_addr *la, const char *name, enum socket_use use,
 	if (listen_take(old, name, use, &sk)) {
 		sk.sk_use = use;
 		if (unix_socket_keep(la, &sk))
-			return keep(now, &sk);
+			return bind_add(now, &sk);
 		close(sk.sk_fd);
 	}
 	sk = (struct sock){.sk_use = use};
 	snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", name);
 	error = unix_socket_open(la, &sk);
 	if (error == 0)
-		return keep(now, &sk);
-	complain(la, "listen on", -error);
+		return bind_add(now, &sk);
+	bind_complain(la, "listen on", -error);
 	return -1;
 }
 
@@ -209,14 +211,14 @@ bind_address(const struct listen_addr *la, const char *name, unsigned workers,
 	unsigned n;
 
 	if (addr.ss_family == AF_UNIX)
-		return bind_path(la, name, SOCKET_SERVE, old, now);
-	if (keep_old(name, old, now, &sk, &n) == -1)
+		return bind_unix(la, name, SOCKET_SERVE, old, now);
+	if (bind_keep_old(name, old, now, &sk, &n) == -1)
 		return -1;
 	if (n > 0 && (sk.sk_given || !os_share_late()))
 		return 0;
 	if (n > 0)
-		error = ask_name(la, sk.sk_fd, &addr);
-	else if (!is_ours(la, old, now)) {
+		error = bind_ask_name(la, sk.sk_fd, &addr);
+	else if (!bind_is_ours(la, old, now)) {
 		error = bind_alone(la, &addr);
 		how |= LISTEN;
 	}
@@ -226,14 +228,14 @@ bind_address(const struct listen_addr *la, const char *name, unsigned workers,
 		sk = (struct sock){.sk_use = SOCKET_SERVE};
 		snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", name);
 		sk.sk_fd = bind_one(la, &addr, how);
-		error = sk.sk_fd == -1 ? -1 : keep(now, &sk);
+		error = sk.sk_fd == -1 ? -1 : bind_add(now, &sk);
 	}
 	return error;
 }
 
 /* Port 0 may be asked for several times: another one each time. */
 static void
-make_name(const struct listen_addr *la, const struct listen_table *now,
+bind_make_name(const struct listen_addr *la, const struct listen_table *now,
     char name[static LISTEN_NAME])
 {
 	size_t len;
@@ -246,7 +248,7 @@ make_name(const struct listen_addr *la, const struct listen_table *now,
 }
 
 static int
-keep_given(
+bind_keep_given(
     struct listen_table *old, struct listen_table *now, enum socket_use use)
 {
 	struct sock sk;
@@ -258,7 +260,7 @@ keep_given(
 			    "to listen, or remove it there",
 			    sk.sk_name);
 		sk.sk_use = use;
-		if (keep(now, &sk) == -1)
+		if (bind_add(now, &sk) == -1)
 			return -1;
 	}
 	return 0;
@@ -273,7 +275,7 @@ bind_sites(
 	size_t i, first;
 
 	if (conf->conf_listen_default) {
-		if (keep_given(old, now, SOCKET_SERVE) == -1)
+		if (bind_keep_given(old, now, SOCKET_SERVE) == -1)
 			return -1;
 		if (now->ss_count > 0)
 			return 0;
@@ -281,7 +283,7 @@ bind_sites(
 	for (i = 0; i < conf->conf_nlisten; i++) {
 		la = &conf->conf_listen[i];
 		first = now->ss_count;
-		make_name(la, now, name);
+		bind_make_name(la, now, name);
 		if (bind_address(la, name, conf->conf_workers, old, now) == -1)
 			return -1;
 		for (; first < now->ss_count; first++) {
@@ -289,7 +291,7 @@ bind_sites(
 			now->ss_list[first].sk_tls = la->la_tls;
 		}
 	}
-	return keep_given(old, now, SOCKET_UNUSED);
+	return bind_keep_given(old, now, SOCKET_UNUSED);
 }
 
 /* One socket, whatever the number of workers. */
@@ -302,16 +304,16 @@ bind_single(const struct listen_addr *la, enum socket_use use,
 
 	listen_name((const struct sockaddr *)&la->la_addr, name);
 	if (la->la_addr.ss_family == AF_UNIX)
-		return bind_path(la, name, use, old, now);
+		return bind_unix(la, name, use, old, now);
 	if (listen_take(old, name, use, &sk)) {
 		if (!listen_deaf(sk.sk_fd))
-			return keep(now, &sk);
+			return bind_add(now, &sk);
 		close(sk.sk_fd);
 		sk = (struct sock){.sk_use = use};
 	}
 	snprintf(sk.sk_name, sizeof(sk.sk_name), "%s", name);
 	sk.sk_fd = bind_one(la, &la->la_addr, LISTEN);
-	return sk.sk_fd == -1 ? -1 : keep(now, &sk);
+	return sk.sk_fd == -1 ? -1 : bind_add(now, &sk);
 }
 
 int

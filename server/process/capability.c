@@ -20,7 +20,7 @@
 #define SURE CAP_CHECKPOINT_RESTORE
 
 static int
-get(struct __user_cap_data_struct sets[WORDS])
+capability_get(struct __user_cap_data_struct sets[WORDS])
 {
 	struct __user_cap_header_struct header = {
 	    .version = _LINUX_CAPABILITY_VERSION_3};
@@ -29,7 +29,7 @@ get(struct __user_cap_data_struct sets[WORDS])
 }
 
 static int
-set(const struct __user_cap_data_struct sets[WORDS])
+capability_set(const struct __user_cap_data_struct sets[WORDS])
 {
 	struct __user_cap_header_struct header = {
 	    .version = _LINUX_CAPABILITY_VERSION_3};
@@ -39,7 +39,7 @@ set(const struct __user_cap_data_struct sets[WORDS])
 
 /* So a program that this process starts has no capabilities. */
 static int
-empty_bounding_set(void)
+capability_empty_bounding_set(void)
 {
 	unsigned long cap = 0;
 
@@ -50,7 +50,7 @@ empty_bounding_set(void)
 
 /* EPERM: securebits that somebody has locked. */
 static int
-keep_across_change(void)
+capability_keep_across_change(void)
 {
 	if (geteuid() != 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0)
 		return 0;
@@ -64,14 +64,14 @@ os_confine_begin(bool keep)
 	int error;
 
 	os_linux_learn_ids();
-	error = get(sets);
+	error = capability_get(sets);
 	if (error == 0 && (sets[0].effective & CAP_TO_MASK(CAP_SETPCAP)) != 0)
-		error = empty_bounding_set();
+		error = capability_empty_bounding_set();
 	if (error != 0 || !keep)
 		return error;
 	if ((sets[0].permitted & CAP_TO_MASK(CAP_FOWNER)) == 0)
 		return 1;
-	return keep_across_change();
+	return capability_keep_across_change();
 }
 
 /*
@@ -83,7 +83,7 @@ capability_limit(bool keep)
 {
 	const uint32_t fowner = keep ? CAP_TO_MASK(CAP_FOWNER) : 0;
 	struct __user_cap_data_struct sets[WORDS];
-	int error = get(sets);
+	int error = capability_get(sets);
 
 	if (error != 0)
 		return error;
@@ -92,7 +92,7 @@ capability_limit(bool keep)
 		sets[1].effective = sets[1].permitted = 0;
 	}
 	sets[0].inheritable = sets[1].inheritable = 0;
-	error = set(sets);
+	error = capability_set(sets);
 	if (error == 0)
 		(void)prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
 	os_linux_learn_rights();

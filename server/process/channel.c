@@ -24,7 +24,7 @@ channel_pair(int fds[2])
 }
 
 static void
-attach(struct msghdr *msg, union control *control, int fd)
+channel_attach(struct msghdr *msg, union control *control, int fd)
 {
 	struct cmsghdr *cmsg;
 
@@ -51,7 +51,7 @@ channel_send(
 	memcpy(cm.cm_text, text, len);
 	iov.iov_len = offsetof(struct channel_message, cm_text) + len;
 	if (fd != -1)
-		attach(&msg, &control, fd);
+		channel_attach(&msg, &control, fd);
 	do
 		n = sendmsg(channel, &msg,
 		    MSG_NOSIGNAL | MSG_EOR | (wait ? 0 : MSG_DONTWAIT));
@@ -66,7 +66,7 @@ channel_send(
  * gives none.  More than one is nothing that was agreed on.
  */
 static int
-attached(struct msghdr *msg)
+channel_attached(struct msghdr *msg)
 {
 	struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg);
 	size_t i, n;
@@ -108,6 +108,6 @@ channel_receive(int channel, struct channel_message *cm, int *fd)
 	if (n == 0)
 		return -EPIPE;
 	if (fd != NULL)
-		*fd = attached(&msg);
+		*fd = channel_attached(&msg);
 	return 1;
 }

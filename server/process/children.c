@@ -29,7 +29,7 @@
 
 /* One that hangs accepts nobody either. */
 static bool
-accepts(const struct child *ch)
+children_accepts(const struct child *ch)
 {
 	return ch->ch_state == CHILD_DRAINING && !ch->ch_quiet &&
 	       clock_now() - ch->ch_since < MASTER_HUNG;
@@ -44,7 +44,7 @@ tell_done(struct master *ms)
 	    ms->ms_starting != NULL)
 		return;
 	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
-	if (accepts(ch))
+	if (children_accepts(ch))
 		return;
 	child_tell(ms->ms_serving, CHANNEL_SAY, ms->ms_done);
 	ms->ms_done = NULL;
@@ -61,7 +61,7 @@ refused(struct master *ms)
 
 /* One that served.  The first time it may have been an accident. */
 static void
-died(struct master *ms)
+children_serving_died(struct master *ms)
 {
 	uint64_t now = clock_now(), oldest;
 	unsigned n = ms->ms_ndeaths++;
@@ -85,7 +85,7 @@ died(struct master *ms)
 
 /* With the files that only it has made. */
 static void
-close_next(struct master *ms)
+children_close_next(struct master *ms)
 {
 	listen_remove_files(&ms->ms_next, &ms->ms_sockets);
 	listen_close(&ms->ms_next);
@@ -93,7 +93,7 @@ close_next(struct master *ms)
 
 /* Not a death: what it has read may be wrong, and be mended. */
 static void
-try_again(struct master *ms)
+children_try_again(struct master *ms)
 {
 	unsigned seconds = 1U << ms->ms_failures;
 	char text[64];
@@ -112,7 +112,7 @@ try_again(struct master *ms)
 void
 start_failed(struct master *ms, int code)
 {
-	close_next(ms);
+	children_close_next(ms);
 	if (ms->ms_ending)
 		return;
 	if (!ms->ms_served) {
@@ -121,7 +121,7 @@ start_failed(struct master *ms, int code)
 	} else if (ms->ms_serving != NULL)
 		refused(ms);
 	else
-		try_again(ms);
+		children_try_again(ms);
 }
 
 void
@@ -135,11 +135,12 @@ kill_starting(struct master *ms)
 	child_becomes(ch, CHILD_KILLED);
 	ms->ms_free = ch->ch_since + MASTER_HUNG;
 	ms->ms_starting = NULL;
-	close_next(ms);
+	children_close_next(ms);
 }
 
 static void
-give_up(struct master *ms, const char *what, const char *name, int error)
+children_give_up(
+    struct master *ms, const char *what, const char *name, int error)
 {
 	log_error(NULL, "cannot %s%s: %s", what, name, strerror(-error));
 	kill_starting(ms);
@@ -147,7 +148,7 @@ give_up(struct master *ms, const char *what, const char *name, int error)
 }
 
 static void
-change_over(struct master *ms, struct child *ch)
+children_switch(struct master *ms, struct child *ch)
 {
 	struct child *old = ms->ms_serving;
 
@@ -176,14 +177,14 @@ change_over(struct master *ms, struct child *ch)
 
 /* Up to here nobody is its client, so nobody is lost if it fails. */
 static void
-became_ready(struct master *ms, struct child *ch, const char *timeout)
+children_became_ready(struct master *ms, struct child *ch, const char *timeout)
 {
 	const struct sock *sk;
 	unsigned long seconds = strtoul(timeout, NULL, 10);
 	int error = listen_listen(&ms->ms_next, &sk);
 
 	if (error != 0) {
-		give_up(ms, "listen on ", sk->sk_name, error);
+		children_give_up(ms, "listen on ", sk->sk_name, error);
 		return;
 	}
 	if (withdraw_now(ms) != NULL)
@@ -192,17 +193,17 @@ became_ready(struct master *ms, struct child *ch, const char *timeout)
 	if (error == -EPIPE)
 		return; /* its end will be noticed */
 	if (error != 0) {
-		give_up(ms, "send to a server process", "", error);
+		children_give_up(ms, "send to a server process", "", error);
 		return;
 	}
 	ch->ch_timeout =
 	    seconds < MASTER_WAITS ? (unsigned)seconds : MASTER_WAITS;
-	change_over(ms, ch);
+	children_switch(ms, ch);
 }
 
 /* A socket that the master does not have would be closed with this process. */
 static void
-take_socket(struct master *ms, const char *text, int fd)
+children_take_socket(struct master *ms, const char *text, int fd)
 {
 	struct sock sk;
 	int error = fd == -1 ? -EMFILE : listen_unpack(text, &sk);
@@ -216,34 +217,35 @@ take_socket(struct master *ms, const char *text, int fd)
 		return;
 	if (fd != -1)
 		close(fd);
-	give_up(ms, "keep a listening socket", "", error);
+	children_give_up(ms, "keep a listening socket", "", error);
 }
 
 static void
-give_tickets(struct master *ms, struct child *ch)
+children_give_tickets(struct master *ms, struct child *ch)
 {
 	int error = tickets_give(ms, ch);
 
 	if (error != 0)
-		give_up(ms, "make the keys of session tickets", "", error);
+		children_give_up(
+		    ms, "make the keys of session tickets", "", error);
 }
 
 /* ------------------------------------------------------------------ its words */
 
 static void
-heard_starting(struct master *ms, struct child *ch,
+children_heard_starting(struct master *ms, struct child *ch,
     const struct channel_message *cm, int fd)
 {
 	if (cm->cm_kind == CHANNEL_SOCKET) {
-		take_socket(ms, cm->cm_text, fd);
+		children_take_socket(ms, cm->cm_text, fd);
 		return;
 	}
 	if (fd != -1)
 		close(fd);
 	if (cm->cm_kind == CHANNEL_TICKETS)
-		give_tickets(ms, ch);
+		children_give_tickets(ms, ch);
 	else if (cm->cm_kind == CHANNEL_READY)
-		became_ready(ms, ch, cm->cm_text);
+		children_became_ready(ms, ch, cm->cm_text);
 }
 
 /*
@@ -251,7 +253,8 @@ heard_starting(struct master *ms, struct child *ch,
  * could tell it.  An order that the serving one does not hear is not remembered: it can be repeated.
  */
 static void
-heard_withdraw(struct master *ms, const struct child *ch, const char *text)
+children_heard_withdraw(
+    struct master *ms, const struct child *ch, const char *text)
 {
 	const char *now = text[0] == '1' ? "1" : "0";
 	int error = 0;
@@ -275,7 +278,7 @@ heard_withdraw(struct master *ms, const struct child *ch, const char *text)
 }
 
 static void
-heard_serving(struct child *ch, const struct channel_message *cm)
+children_heard_serving(struct child *ch, const struct channel_message *cm)
 {
 	switch (cm->cm_kind) {
 	case CHANNEL_ALIVE:
@@ -292,7 +295,7 @@ heard_serving(struct child *ch, const struct channel_message *cm)
 }
 
 static void
-hear_some(struct master *ms, struct child *ch, unsigned most)
+children_hear_some(struct master *ms, struct child *ch, unsigned most)
 {
 	struct channel_message cm;
 	int fd = -1, result = 0;
@@ -305,11 +308,11 @@ hear_some(struct master *ms, struct child *ch, unsigned most)
 		if (result != 1)
 			break;
 		if (starting)
-			heard_starting(ms, ch, &cm, fd);
+			children_heard_starting(ms, ch, &cm, fd);
 		else if (cm.cm_kind == CHANNEL_WITHDRAW)
-			heard_withdraw(ms, ch, cm.cm_text);
+			children_heard_withdraw(ms, ch, cm.cm_text);
 		else if (ms->ms_serving == ch)
-			heard_serving(ch, &cm);
+			children_heard_serving(ch, &cm);
 		else if (cm.cm_kind == CHANNEL_QUIET)
 			ch->ch_quiet = true;
 		if (ch->ch_channel == -1)
@@ -324,13 +327,13 @@ hear_some(struct master *ms, struct child *ch, unsigned most)
 void
 hear(struct master *ms, struct child *ch)
 {
-	hear_some(ms, ch, HEAR_MOST);
+	children_hear_some(ms, ch, HEAR_MOST);
 }
 
 /* -------------------------------------------------------------------- its end */
 
 static void
-ended(struct master *ms, struct child *ch, int status)
+children_ended(struct master *ms, struct child *ch, int status)
 {
 	enum child_state state = ch->ch_state;
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
@@ -349,7 +352,7 @@ ended(struct master *ms, struct child *ch, int status)
 	case CHILD_SERVING:
 		log_error(NULL, "%s; starting another one",
 		    cause[0] != '\0' ? cause : "the server process ended");
-		died(ms);
+		children_serving_died(ms);
 		break;
 	case CHILD_DRAINING:
 		if (WIFSIGNALED(status) || (code != 0 && !ms->ms_ending))
@@ -362,7 +365,7 @@ ended(struct master *ms, struct child *ch, int status)
 }
 
 static struct child *
-find(struct master *ms, pid_t pid)
+children_find(struct master *ms, pid_t pid)
 {
 	struct child *ch;
 
@@ -374,7 +377,7 @@ find(struct master *ms, pid_t pid)
 
 /* One that has ended, and is not forgotten yet; 0: none. */
 static pid_t
-next_ended(void)
+children_next_ended(void)
 {
 	siginfo_t si = {.si_pid = 0};
 
@@ -390,15 +393,15 @@ reap(struct master *ms)
 	int status;
 	pid_t pid;
 
-	while ((pid = next_ended()) > 0) {
-		ch = find(ms, pid);
+	while ((pid = children_next_ended()) > 0) {
+		ch = children_find(ms, pid);
 		/* While the number is its own: it may be killed for what it says. */
 		if (ch != NULL && ch == ms->ms_starting)
-			hear_some(ms, ch, UINT_MAX);
+			children_hear_some(ms, ch, UINT_MAX);
 		if (waitpid(pid, &status, WNOHANG) != pid)
 			return;
 		if (ch != NULL)
-			ended(ms, ch, status);
+			children_ended(ms, ch, status);
 		else if (pid == ms->ms_test)
 			upgrade_tested(ms, status);
 	}

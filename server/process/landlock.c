@@ -74,7 +74,7 @@ landlock_version(void)
 }
 
 static int
-create(int version)
+landlock_create(int version)
 {
 	struct ruleset rs = {0};
 	size_t i;
@@ -92,7 +92,7 @@ create(int version)
 }
 
 static int
-allow(int ruleset, int fd, uint64_t rights)
+landlock_allow(int ruleset, int fd, uint64_t rights)
 {
 	struct landlock_path_beneath_attr rule = {
 	    .allowed_access = rights, .parent_fd = fd};
@@ -105,47 +105,48 @@ allow(int ruleset, int fd, uint64_t rights)
 
 /* What is not there needs no rule. */
 static int
-allow_path(int ruleset, const char *path, uint64_t rights)
+landlock_allow_path(int ruleset, const char *path, uint64_t rights)
 {
 	int error, fd = open(path, O_PATH | O_CLOEXEC);
 
 	if (fd == -1)
 		return errno == ENOENT ? 0 : -errno;
-	error = allow(ruleset, fd, rights);
+	error = landlock_allow(ruleset, fd, rights);
 	close(fd);
 	return error;
 }
 
 /* Without these it is slower, no more. */
 static void
-allow_paths(int ruleset, const char *pattern, uint64_t rights)
+landlock_allow_paths(int ruleset, const char *pattern, uint64_t rights)
 {
 	glob_t found;
 	size_t i;
 
 	if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
 		for (i = 0; i < found.gl_pathc; i++)
-			(void)allow_path(ruleset, found.gl_pathv[i], rights);
+			(void)landlock_allow_path(
+			    ruleset, found.gl_pathv[i], rights);
 	globfree(&found);
 }
 
 static int
-allow_all(int ruleset, const struct os_confine *oc)
+landlock_allow_all(int ruleset, const struct os_confine *oc)
 {
 	size_t i;
 	int error = 0;
 
 	for (i = 0; i < oc->oc_nroots; i++) {
-		error = allow(ruleset, oc->oc_roots[i], READ_TREE);
+		error = landlock_allow(ruleset, oc->oc_roots[i], READ_TREE);
 		if (error != 0)
 			return error;
 	}
 	for (i = 0; i < COUNT(sys_files); i++)
-		allow_paths(ruleset, sys_files[i], READ_FILE);
+		landlock_allow_paths(ruleset, sys_files[i], READ_FILE);
 #if SANITIZED
 	for (i = 0; error == 0 && i < COUNT(sanitizer_files); i++)
-		error = allow_path(ruleset, sanitizer_files[i].san_path,
-		    sanitizer_files[i].san_rights);
+		error = landlock_allow_path(ruleset,
+		    sanitizer_files[i].san_path, sanitizer_files[i].san_rights);
 #endif
 	return error;
 }
@@ -155,10 +156,10 @@ landlock_enter(const struct os_confine *oc, int version)
 {
 	int ruleset, error;
 
-	ruleset = create(version);
+	ruleset = landlock_create(version);
 	if (ruleset < 0)
 		return ruleset;
-	error = allow_all(ruleset, oc);
+	error = landlock_allow_all(ruleset, oc);
 	if (error == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) == -1)
 		error = -errno;
 	close(ruleset);

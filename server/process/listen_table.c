@@ -32,7 +32,7 @@ listen_add(struct listen_table *ss, const struct sock *sk)
 
 /* One that was given to an earlier process, and unused there, may serve. */
 static bool
-is(const struct sock *sk, const char *name, enum socket_use use)
+listen_table_is(const struct sock *sk, const char *name, enum socket_use use)
 {
 	enum socket_use now =
 	    sk->sk_use == SOCKET_UNUSED ? SOCKET_SERVE : sk->sk_use;
@@ -41,7 +41,7 @@ is(const struct sock *sk, const char *name, enum socket_use use)
 }
 
 static void
-take(struct listen_table *ss, size_t i, struct sock *out)
+listen_table_take(struct listen_table *ss, size_t i, struct sock *out)
 {
 	*out = ss->ss_list[i];
 	ss->ss_count--;
@@ -56,8 +56,8 @@ listen_take(struct listen_table *ss, const char *name, enum socket_use use,
 	size_t i;
 
 	for (i = 0; i < ss->ss_count; i++)
-		if (is(&ss->ss_list[i], name, use)) {
-			take(ss, i, out);
+		if (listen_table_is(&ss->ss_list[i], name, use)) {
+			listen_table_take(ss, i, out);
 			return true;
 		}
 	return false;
@@ -70,7 +70,7 @@ listen_take_given(struct listen_table *ss, struct sock *out)
 
 	for (i = 0; i < ss->ss_count; i++)
 		if (ss->ss_list[i].sk_given) {
-			take(ss, i, out);
+			listen_table_take(ss, i, out);
 			return true;
 		}
 	return false;
@@ -82,7 +82,7 @@ listen_has(const struct listen_table *ss, const char *name, enum socket_use use)
 	size_t i;
 
 	for (i = 0; i < ss->ss_count; i++)
-		if (is(&ss->ss_list[i], name, use))
+		if (listen_table_is(&ss->ss_list[i], name, use))
 			return true;
 	return false;
 }
@@ -94,7 +94,7 @@ union address {
 };
 
 static bool
-address_of(int fd, union address *addr)
+listen_table_address_of(int fd, union address *addr)
 {
 	socklen_t len = sizeof(*addr);
 
@@ -104,7 +104,7 @@ address_of(int fd, union address *addr)
 
 /* IPv4 as IPv4-mapped: a socket for IPv6 takes that as well.  0.0.0.0 is all of those. */
 static struct in6_addr
-as_inet6(const struct sockaddr *sa)
+listen_table_as_inet6(const struct sockaddr *sa)
 {
 	const struct sockaddr_in6 *in6 = (const void *)sa;
 	const struct sockaddr_in *in = (const void *)sa;
@@ -117,7 +117,7 @@ as_inet6(const struct sockaddr *sa)
 }
 
 static bool
-covers(const struct in6_addr *a, const struct in6_addr *b)
+listen_table_covers(const struct in6_addr *a, const struct in6_addr *b)
 {
 	static const struct in6_addr all4 = {
 	    .s6_addr = {[10] = 0xff, [11] = 0xff}};
@@ -127,13 +127,15 @@ covers(const struct in6_addr *a, const struct in6_addr *b)
 }
 
 static bool
-overlap(const struct sockaddr *a, const struct sockaddr *b)
+listen_table_overlap(const struct sockaddr *a, const struct sockaddr *b)
 {
 	const struct sockaddr_in *in = (const void *)a, *in2 = (const void *)b;
-	struct in6_addr ip = as_inet6(a), ip2 = as_inet6(b);
+	struct in6_addr ip = listen_table_as_inet6(a),
+			ip2 = listen_table_as_inet6(b);
 
 	return in->sin_port == in2->sin_port &&
-	       (covers(&ip, &ip2) || covers(&ip2, &ip));
+	       (listen_table_covers(&ip, &ip2) ||
+		   listen_table_covers(&ip2, &ip));
 }
 
 bool
@@ -147,8 +149,9 @@ listen_overlap(const struct listen_table *ss, const struct sockaddr *sa)
 	for (i = 0; in->sin_port != 0 && i < ss->ss_count; i++) {
 		sk = &ss->ss_list[i];
 		if (sk->sk_use == SOCKET_SERVE && !sk->sk_given &&
-		    address_of(sk->sk_fd, &addr) &&
-		    addr.sa.sa_family != AF_UNIX && overlap(&addr.sa, sa))
+		    listen_table_address_of(sk->sk_fd, &addr) &&
+		    addr.sa.sa_family != AF_UNIX &&
+		    listen_table_overlap(&addr.sa, sa))
 			return true;
 	}
 	return false;
@@ -156,7 +159,7 @@ listen_overlap(const struct listen_table *ss, const struct sockaddr *sa)
 
 /* The name of an address, or the same with a number behind it: see bind.c. */
 static bool
-is_named(const union address *addr, const char *name)
+listen_table_is_named(const union address *addr, const char *name)
 {
 	char text[LISTEN_NAME];
 	size_t len;
@@ -175,15 +178,15 @@ listen_genuine(const struct sock *sk)
 	int type = 0;
 
 	if (getsockopt(sk->sk_fd, SOL_SOCKET, SO_TYPE, &type, &len) == -1 ||
-	    type != SOCK_STREAM || !address_of(sk->sk_fd, &addr))
+	    type != SOCK_STREAM || !listen_table_address_of(sk->sk_fd, &addr))
 		return false;
-	if (is_named(&addr, sk->sk_name))
+	if (listen_table_is_named(&addr, sk->sk_name))
 		return true;
 	if (addr.sa.sa_family != AF_INET && addr.sa.sa_family != AF_INET6)
 		return false;
 	/* Any port had been asked for. */
 	addr.in.sin_port = 0;
-	return is_named(&addr, sk->sk_name);
+	return listen_table_is_named(&addr, sk->sk_name);
 }
 
 bool
@@ -246,7 +249,7 @@ listen_close(struct listen_table *ss)
 }
 
 static bool
-has_file(const struct listen_table *ss, const struct sock *sk)
+listen_table_has_file(const struct listen_table *ss, const struct sock *sk)
 {
 	size_t i;
 
@@ -266,7 +269,8 @@ listen_remove_files(
 
 	for (i = 0; i < ss->ss_count; i++) {
 		sk = &ss->ss_list[i];
-		if (sk->sk_ino != 0 && !has_file(keep, sk) && listen_file(sk))
+		if (sk->sk_ino != 0 && !listen_table_has_file(keep, sk) &&
+		    listen_file(sk))
 			unlink(sk->sk_name);
 	}
 }

@@ -27,7 +27,7 @@ static volatile sig_atomic_t got_end, got_reload, got_upgrade;
 /* ------------------------------------------------------------------ signals */
 
 static void
-on_signal(int number)
+master_on_signal(int number)
 {
 	switch (number) {
 	case SIGHUP:
@@ -45,10 +45,10 @@ on_signal(int number)
 
 /* They come while it waits, and at no other time. */
 static void
-take_signals(struct master *ms)
+master_take_signals(struct master *ms)
 {
 	static const int ours[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD};
-	struct sigaction sa = {.sa_handler = on_signal};
+	struct sigaction sa = {.sa_handler = master_on_signal};
 	sigset_t set;
 	size_t i;
 
@@ -72,7 +72,7 @@ take_signals(struct master *ms)
 
 /* The time that its children have, and a margin. */
 static uint64_t
-patience(const struct master *ms)
+master_patience(const struct master *ms)
 {
 	const struct child *ch;
 	unsigned most = 0;
@@ -85,7 +85,7 @@ patience(const struct master *ms)
 
 /* One more word to end: never later than the words before have said. */
 static bool
-hurries(struct master *ms)
+master_is_hurried(struct master *ms)
 {
 	uint64_t now = clock_now(), at = now + LAST_US;
 
@@ -99,16 +99,16 @@ hurries(struct master *ms)
 
 /* The second time: at once. */
 static void
-end(struct master *ms)
+master_end(struct master *ms)
 {
 	struct child *ch;
 
-	if (ms->ms_ending && !hurries(ms))
+	if (ms->ms_ending && !master_is_hurried(ms))
 		return;
 	if (!ms->ms_ending) {
 		notify("STOPPING=1\nSTATUS=draining: finishing transfers");
 		ms->ms_asked = clock_now();
-		ms->ms_kill = ms->ms_asked + patience(ms);
+		ms->ms_kill = ms->ms_asked + master_patience(ms);
 	}
 	ms->ms_ending = true;
 	kill_starting(ms);
@@ -126,7 +126,7 @@ end(struct master *ms)
 }
 
 static void
-kill_the_rest(struct master *ms)
+master_kill_the_rest(struct master *ms)
 {
 	struct child *ch;
 
@@ -145,7 +145,7 @@ kill_the_rest(struct master *ms)
 }
 
 static void
-reload(struct master *ms)
+master_reload(struct master *ms)
 {
 	ms->ms_reload = false;
 	notify_reloading();
@@ -157,7 +157,7 @@ reload(struct master *ms)
 
 /* One thing at a time; that somebody serves comes first. */
 static void
-begin_what_was_asked(struct master *ms)
+master_begin_pending(struct master *ms)
 {
 	if (ms->ms_starting != NULL || clock_now() < ms->ms_free)
 		return;
@@ -174,18 +174,18 @@ begin_what_was_asked(struct master *ms)
 		ms->ms_upgrade = false;
 		upgrade_test(ms);
 	} else if (ms->ms_reload)
-		reload(ms);
+		master_reload(ms);
 }
 
 static bool
-hangs(uint64_t since)
+master_is_hung(uint64_t since)
 {
 	return clock_now() - since >= MASTER_HUNG;
 }
 
 /* When what is on its way has hung too long for a signal that waits; 0: none does. */
 static uint64_t
-waited(const struct master *ms)
+master_hung_at(const struct master *ms)
 {
 	uint64_t since = 0;
 
@@ -200,9 +200,10 @@ waited(const struct master *ms)
 
 /* Another signal: what is on its way and hangs is given up for it. */
 static void
-give_way(struct master *ms)
+master_end_hung(struct master *ms)
 {
-	if (ms->ms_starting != NULL && hangs(ms->ms_starting->ch_since)) {
+	if (ms->ms_starting != NULL &&
+	    master_is_hung(ms->ms_starting->ch_since)) {
 		log_error(NULL, "a new server process takes too long to "
 				"start: starting another one; look for "
 				"a disk that hangs (dmesg)");
@@ -212,7 +213,7 @@ give_way(struct master *ms)
 			ms->ms_reload = true;
 		ms->ms_done = NULL;
 	}
-	if (ms->ms_test != 0 && hangs(ms->ms_test_since)) {
+	if (ms->ms_test != 0 && master_is_hung(ms->ms_test_since)) {
 		log_notice(NULL,
 		    "the test of the new program takes too long: killing it");
 		upgrade_cancel(ms);
@@ -220,13 +221,13 @@ give_way(struct master *ms)
 }
 
 static void
-act(struct master *ms)
+master_act(struct master *ms)
 {
 	for (; got_end > 0; got_end--)
-		end(ms);
+		master_end(ms);
 	if (got_reload || got_upgrade ||
-	    (waited(ms) != 0 && clock_now() >= waited(ms)))
-		give_way(ms);
+	    (master_hung_at(ms) != 0 && clock_now() >= master_hung_at(ms)))
+		master_end_hung(ms);
 	if (got_reload && ms->ms_failures > 0) {
 		ms->ms_failures = 0;
 		ms->ms_restart = 0;
@@ -235,16 +236,16 @@ act(struct master *ms)
 	ms->ms_upgrade = ms->ms_upgrade || got_upgrade;
 	got_reload = got_upgrade = 0;
 	reap(ms);
-	kill_the_rest(ms);
+	master_kill_the_rest(ms);
 	tickets_renew(ms);
 	if (ms->ms_ending || ms->ms_over)
 		return;
 	tell_done(ms);
-	begin_what_was_asked(ms);
+	master_begin_pending(ms);
 }
 
 static bool
-over(const struct master *ms)
+master_is_over(const struct master *ms)
 {
 	const struct child *ch;
 
@@ -259,7 +260,7 @@ over(const struct master *ms)
 }
 
 static uint64_t
-next_change(const struct master *ms)
+master_next_change(const struct master *ms)
 {
 	if (ms->ms_ending)
 		return ms->ms_kill;
@@ -274,21 +275,22 @@ next_change(const struct master *ms)
 }
 
 static uint64_t
-earlier(uint64_t a, uint64_t b)
+master_earlier(uint64_t a, uint64_t b)
 {
 	return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
 /* When it acts without being asked; 0: never. */
 static uint64_t
-next_time(const struct master *ms)
+master_next_time(const struct master *ms)
 {
-	return earlier(
-	    earlier(next_change(ms), waited(ms)), ms->ms_tickets_renew);
+	return master_earlier(
+	    master_earlier(master_next_change(ms), master_hung_at(ms)),
+	    ms->ms_tickets_renew);
 }
 
 static struct timespec
-until(uint64_t at)
+master_until(uint64_t at)
 {
 	uint64_t now = clock_now(), us = at > now ? at - now : 0;
 
@@ -300,12 +302,12 @@ until(uint64_t at)
 
 /* For a signal, a word of a child, or its own time. */
 static void
-await(struct master *ms)
+master_await(struct master *ms)
 {
 	struct child *ch, *next;
 	struct pollfd *pfds;
-	uint64_t at = next_time(ms);
-	struct timespec ts = until(at);
+	uint64_t at = master_next_time(ms);
+	struct timespec ts = master_until(at);
 	nfds_t n = 0, i = 0;
 
 	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
@@ -332,7 +334,7 @@ await(struct master *ms)
 
 /* Each connection needs a descriptor, each cached file another. */
 static void
-raise_limits(void)
+master_raise_limits(void)
 {
 	struct rlimit rl;
 
@@ -344,7 +346,7 @@ raise_limits(void)
 
 /* Where argv says that it is, so that a link can be switched for an upgrade. */
 static char *
-own_path(const char *name)
+master_own_path(const char *name)
 {
 	char dir[4096], path[4096];
 
@@ -361,7 +363,7 @@ own_path(const char *name)
 }
 
 static void
-release(struct master *ms)
+master_release(struct master *ms)
 {
 	children_free(ms);
 	listen_remove_files(&ms->ms_sockets, &(struct listen_table){0});
@@ -378,14 +380,14 @@ master(int argc, char **argv)
 	struct master ms = {
 	    .ms_argc = argc,
 	    .ms_argv = argv,
-	    .ms_program = own_path(argv[0]),
+	    .ms_program = master_own_path(argv[0]),
 	    .ms_watchdog = notify_watchdog(),
 	    .ms_test_output = -1,
 	};
 
 	LIST_INIT(&ms.ms_children);
-	take_signals(&ms);
-	raise_limits();
+	master_take_signals(&ms);
+	master_raise_limits();
 	if (upgrade_inherit(&ms)) {
 		ms.ms_served = true;
 		if (child_start(&ms))
@@ -394,8 +396,8 @@ master(int argc, char **argv)
 			refused(&ms);
 	} else if (given_take(&ms.ms_sockets) == -1)
 		return 1;
-	for (act(&ms); !over(&ms); act(&ms))
-		await(&ms);
-	release(&ms);
+	for (master_act(&ms); !master_is_over(&ms); master_act(&ms))
+		master_await(&ms);
+	master_release(&ms);
 	return ms.ms_status;
 }

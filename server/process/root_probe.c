@@ -43,7 +43,7 @@ struct root_probe {
 
 /* Is its queue served? */
 static bool
-works(struct probe *pr, uint64_t now)
+root_probe_works(struct probe *pr, uint64_t now)
 {
 	struct pw_device_stats list[QUEUES];
 	size_t n = pw_pool_devices(pr->pr_all->rp_pool, list, QUEUES);
@@ -63,7 +63,7 @@ works(struct probe *pr, uint64_t now)
 }
 
 static void
-ask(struct probe *pr, size_t root, unsigned turn)
+root_probe_ask(struct probe *pr, size_t root, unsigned turn)
 {
 	struct root_health *rh = &pr->pr_all->rp_health->hl_roots[root];
 	char name[32];
@@ -74,13 +74,13 @@ ask(struct probe *pr, size_t root, unsigned turn)
 	if (fd >= 0)
 		close(fd);
 	atomic_store(&rh->rh_error, fd == -ENOENT || fd >= 0 ? 0 : fd);
-	if (works(pr, clock_now()))
+	if (root_probe_works(pr, clock_now()))
 		atomic_store(&rh->rh_answered, clock_now());
 }
 
 /* False: it is the end. */
 static bool
-pause_until_next(struct root_probe *rp)
+root_probe_pause_until_next(struct root_probe *rp)
 {
 	uint64_t until = clock_now() + PERIOD_US;
 	struct timespec ts = clock_timespec(until);
@@ -95,7 +95,7 @@ pause_until_next(struct root_probe *rp)
 }
 
 static void
-probe_main(void *arg)
+root_probe_main(void *arg)
 {
 	struct probe *pr = arg;
 	struct root_probe *rp = pr->pr_all;
@@ -105,13 +105,13 @@ probe_main(void *arg)
 	do {
 		for (size_t i = 0; i < rp->rp_health->hl_count; i++)
 			if (pw_root_dev(rp->rp_roots[i]) == pr->pr_dev)
-				ask(pr, i, turn);
+				root_probe_ask(pr, i, turn);
 		turn++;
-	} while (pause_until_next(rp));
+	} while (root_probe_pause_until_next(rp));
 }
 
 static bool
-has_probe(const struct root_probe *rp, uint64_t dev)
+root_probe_has_probe(const struct root_probe *rp, uint64_t dev)
 {
 	for (unsigned i = 0; i < rp->rp_count; i++)
 		if (rp->rp_probes[i].pr_dev == dev)
@@ -120,12 +120,12 @@ has_probe(const struct root_probe *rp, uint64_t dev)
 }
 
 static void
-add_probes(struct root_probe *rp)
+root_probe_add_probes(struct root_probe *rp)
 {
 	for (size_t i = 0; i < rp->rp_health->hl_count; i++) {
 		uint64_t dev = pw_root_dev(rp->rp_roots[i]);
 
-		if (has_probe(rp, dev))
+		if (root_probe_has_probe(rp, dev))
 			continue;
 		rp->rp_probes[rp->rp_count++] = (struct probe){
 		    .pr_all = rp, .pr_dev = dev, .pr_working = clock_now()};
@@ -148,12 +148,12 @@ root_probe_start(struct pw_root *const *roots, struct pw_pool *pool,
 	rp->rp_health = hl;
 	pthread_mutex_init(&rp->rp_lock, NULL);
 	clock_cond_init(&rp->rp_cond);
-	add_probes(rp);
+	root_probe_add_probes(rp);
 	*out = rp;
 	for (unsigned i = 0; i < rp->rp_count && error == 0; i++) {
 		struct probe *pr = &rp->rp_probes[i];
 
-		error = thread_start(&pr->pr_thread, probe_main, pr);
+		error = thread_start(&pr->pr_thread, root_probe_main, pr);
 		pr->pr_started = error == 0;
 	}
 	return error;

@@ -9,7 +9,7 @@
 #include "server/process/roots.h"
 
 static const char *
-cure(int error)
+roots_cure(int error)
 {
 	switch (error) {
 	/* Seccomp profiles refuse a call that they do not know by either. */
@@ -25,14 +25,14 @@ cure(int error)
 }
 
 static int
-open_one(const char *path, struct pw_root **out)
+roots_open_one(const char *path, struct pw_root **out)
 {
 	int error = pw_root_open(path, out);
 
 	if (error == 0)
 		return 0;
 	log_error(NULL, "cannot open the root %s: %s%s", path, strerror(-error),
-	    cure(error));
+	    roots_cure(error));
 	return -1;
 }
 
@@ -49,7 +49,7 @@ roots_open(const struct conf *conf, struct pw_root ***out)
 	}
 	*out = roots;
 	for (i = 0; i < conf->conf_nroots; i++)
-		if (open_one(conf->conf_roots[i], &roots[i]) == -1)
+		if (roots_open_one(conf->conf_roots[i], &roots[i]) == -1)
 			return -1;
 	return 0;
 }

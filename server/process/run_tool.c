@@ -22,7 +22,7 @@ static const char *const words[] = {
 #define WORDS (sizeof(words) / sizeof(words[0]))
 
 static bool
-is_word(const char *text)
+run_tool_is_word(const char *text)
 {
 	for (size_t i = 0; i < WORDS; i++)
 		if (strcmp(text, words[i]) == 0)
@@ -31,7 +31,7 @@ is_word(const char *text)
 }
 
 static int
-not_a_word(const char *text)
+run_tool_not_a_word(const char *text)
 {
 	struct similar sim = {0};
 
@@ -54,8 +54,8 @@ run_tool(int argc, char **argv)
 
 	if (argc < 2)
 		return -1;
-	if (!is_word(argv[1]))
-		return not_a_word(argv[1]);
+	if (!run_tool_is_word(argv[1]))
+		return run_tool_not_a_word(argv[1]);
 	error = os_program(program, sizeof(program));
 	slash = error == 0 ? strrchr(program, '/') : NULL;
 	if (slash == NULL)

@@ -20,7 +20,7 @@
 	"users' files take more CPU time"
 
 static int
-fail(const char *what, const char *which, const char *remedy)
+sandbox_fail(const char *what, const char *which, const char *remedy)
 {
 	log_error(NULL, "cannot %s %s: %s%s", what, which, strerror(errno),
 	    errno == EPERM ? remedy : "");
@@ -29,7 +29,7 @@ fail(const char *what, const char *which, const char *remedy)
 
 /* Not root: nothing can be changed, so it must be right. */
 static int
-stay(const struct conf *conf)
+sandbox_check_user(const struct conf *conf)
 {
 	if (conf->conf_chroot != NULL) {
 		log_error(
@@ -56,7 +56,7 @@ stay(const struct conf *conf)
 
 /* Who is root may lock what he likes. */
 static void
-keep_memlock(void)
+sandbox_keep_memlock(void)
 {
 	static const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
 
@@ -64,7 +64,7 @@ keep_memlock(void)
 }
 
 static bool
-is_for_good(const struct conf *conf)
+sandbox_is_for_good(const struct conf *conf)
 {
 	uid_t ruid, euid, suid, uid = conf->conf_uid;
 	gid_t rgid, egid, sgid, gid = conf->conf_gid;
@@ -79,7 +79,7 @@ is_for_good(const struct conf *conf)
 }
 
 static int
-change_user(const struct conf *conf)
+sandbox_change_user(const struct conf *conf)
 {
 	uid_t uid = conf->conf_uid;
 	gid_t gid = conf->conf_gid;
@@ -89,15 +89,15 @@ change_user(const struct conf *conf)
 	if (uid == 0 && conf->conf_group == NULL)
 		return 0;
 	if (uid != 0)
-		keep_memlock();
+		sandbox_keep_memlock();
 	if (setgroups(conf->conf_ngroups, conf->conf_groups) == -1 ||
 	    setresgid(gid, gid, gid) == -1 || setresuid(uid, uid, uid) == -1)
-		return fail("switch to user", conf->conf_user,
+		return sandbox_fail("switch to user", conf->conf_user,
 		    "; allow CAP_SETUID and CAP_SETGID, or start as that user");
 	/* Up to here its end would have killed this process. */
 	if (os_follow_parent(parent) == -ESRCH)
 		return -1;
-	if (is_for_good(conf))
+	if (sandbox_is_for_good(conf))
 		return 0;
 	log_error(NULL,
 	    "user %s can become root again: ending; set another user",
@@ -106,7 +106,7 @@ change_user(const struct conf *conf)
 }
 
 static int
-become(const struct conf *conf, bool again)
+sandbox_change(const struct conf *conf, bool again)
 {
 	const char *root = conf->conf_chroot;
 
@@ -114,14 +114,15 @@ become(const struct conf *conf, bool again)
 		log_notice(NULL, "started as root: switching to user nobody "
 				 "(set user to change this)");
 	if (root != NULL && (chroot(root) == -1 || chdir("/") == -1))
-		return fail("chroot to", root,
+		return sandbox_fail("chroot to", root,
 		    "; allow CAP_SYS_CHROOT, or remove chroot");
-	return change_user(conf);
+	return sandbox_change_user(conf);
 }
 
 /* Called for each set of settings that requests can have, until one says no. */
 static int
-for_settings(const struct conf *conf, int (*f)(const struct settings *))
+sandbox_each_settings(
+    const struct conf *conf, int (*f)(const struct settings *))
 {
 	const struct site *site;
 	size_t i, j;
@@ -137,7 +138,7 @@ for_settings(const struct conf *conf, int (*f)(const struct settings *))
 }
 
 static int
-is_async(const struct settings *set)
+sandbox_is_async(const struct settings *set)
 {
 	return set->set_send_path == pw_send_path("uring") ||
 	       set->set_send_path == pw_send_path("aio");
@@ -145,7 +146,7 @@ is_async(const struct settings *set)
 
 /* What root was allowed need not be allowed to this user. */
 static int
-probe(const struct settings *set)
+sandbox_probe(const struct settings *set)
 {
 	const char *why = NULL;
 
@@ -158,7 +159,7 @@ probe(const struct settings *set)
 
 /* It may have to be cut back: sink.h. */
 static bool
-opens_log(const struct conf *conf)
+sandbox_opens_log(const struct conf *conf)
 {
 	return conf->conf_access_log != NULL &&
 	       strcmp(conf->conf_access_log, "-") != 0;
@@ -166,7 +167,7 @@ opens_log(const struct conf *conf)
 
 /* Who is not root does not expect to have it. */
 static int
-begin(const struct conf *conf, bool *keep)
+sandbox_begin(const struct conf *conf, bool *keep)
 {
 	int result = os_confine_begin(conf->conf_keep_fowner);
 
@@ -184,11 +185,12 @@ begin(const struct conf *conf, bool *keep)
 }
 
 static int
-confine(const struct conf *conf, struct pw_root *const *roots, bool keep)
+sandbox_confine(
+    const struct conf *conf, struct pw_root *const *roots, bool keep)
 {
 	struct os_confine oc = {
-	    .oc_async = for_settings(conf, is_async) != 0,
-	    .oc_cuts = opens_log(conf),
+	    .oc_async = sandbox_each_settings(conf, sandbox_is_async) != 0,
+	    .oc_cuts = sandbox_opens_log(conf),
 	    .oc_ktls = conf_has_tls(conf) && conf->conf_ktls == TLS_KTLS_ON,
 	    .oc_keep = keep,
 	};
@@ -198,7 +200,7 @@ confine(const struct conf *conf, struct pw_root *const *roots, bool keep)
 	int error;
 
 	if (fds == NULL)
-		return fail("enter", "the sandbox", "");
+		return sandbox_fail("enter", "the sandbox", "");
 	for (i = 0; i < conf->conf_nroots; i++)
 		fds[i] = pw_root_fd(roots[i]);
 	oc.oc_roots = fds;
@@ -221,7 +223,7 @@ confine(const struct conf *conf, struct pw_root *const *roots, bool keep)
 
 /* They were opened as root, by paths that others need not be able to walk. */
 static int
-check_roots(const struct conf *conf, struct pw_root *const *roots)
+sandbox_check_roots(const struct conf *conf, struct pw_root *const *roots)
 {
 	const char *who =
 	    conf->conf_user != NULL ? conf->conf_user : "that started pagewise";
@@ -247,9 +249,10 @@ sandbox_enter(const struct conf *conf, struct pw_root *const *roots, bool again)
 {
 	bool keep = false;
 
-	if (conf->conf_sandbox && begin(conf, &keep) == -1)
+	if (conf->conf_sandbox && sandbox_begin(conf, &keep) == -1)
 		return -1;
-	if ((geteuid() == 0 ? become(conf, again) : stay(conf)) == -1)
+	if ((geteuid() == 0 ? sandbox_change(conf, again)
+			    : sandbox_check_user(conf)) == -1)
 		return -1;
 	/* Private keys would be in it.  A change of the user would take it back. */
 	if (conf_has_tls(conf)) {
@@ -261,21 +264,21 @@ sandbox_enter(const struct conf *conf, struct pw_root *const *roots, bool again)
 			    "keys of TLS in them: %s; set ulimit -c 0",
 			    strerror(-error));
 	}
-	if (conf->conf_sandbox && confine(conf, roots, keep) == -1)
+	if (conf->conf_sandbox && sandbox_confine(conf, roots, keep) == -1)
 		return -1;
-	if (check_roots(conf, roots) == -1)
+	if (sandbox_check_roots(conf, roots) == -1)
 		return -1;
-	return for_settings(conf, probe);
+	return sandbox_each_settings(conf, sandbox_probe);
 }
 
 static int
-try_roots(const struct conf *conf)
+sandbox_try_roots(const struct conf *conf)
 {
 	struct pw_root **roots = NULL;
 
-	if (roots_open(conf, &roots) == -1 || change_user(conf) == -1)
+	if (roots_open(conf, &roots) == -1 || sandbox_change_user(conf) == -1)
 		return -1;
-	return check_roots(conf, roots);
+	return sandbox_check_roots(conf, roots);
 }
 
 /* A change of the user is for good. */
@@ -289,11 +292,12 @@ sandbox_try(const struct conf *conf)
 		return 0;
 	pid = fork();
 	if (pid == 0)
-		_exit(os_follow_parent(parent) != -ESRCH && try_roots(conf) == 0
+		_exit(os_follow_parent(parent) != -ESRCH &&
+			      sandbox_try_roots(conf) == 0
 			  ? 0
 			  : 1);
 	if (pid == -1 || waitpid(pid, &status, 0) == -1)
-		return fail("try the roots", "as the user", "");
+		return sandbox_fail("try the roots", "as the user", "");
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status) == 0 ? 0 : -1;
 	log_error(NULL,

@@ -12,7 +12,7 @@
 #include "lib/os/os.h"
 
 static int
-limit_root(int fd)
+sandbox_freebsd_limit_root(int fd)
 {
 	cap_rights_t rights;
 
@@ -38,7 +38,7 @@ os_confine(struct os_confine *oc, char *missing, size_t size)
 	/* procctl(2) is refused afterwards: from here on it outlives its parent. */
 	(void)os_follow_parent(0);
 	for (i = 0; i < oc->oc_nroots; i++)
-		if (limit_root(oc->oc_roots[i]) == -1)
+		if (sandbox_freebsd_limit_root(oc->oc_roots[i]) == -1)
 			break;
 	snprintf(missing, size, "%s", "");
 	if (i == oc->oc_nroots && cap_enter() == 0)

@@ -32,7 +32,7 @@ static const struct {
 
 /* In a debug build the environment may say that the kernel is an older one. */
 static int
-at_most(const char *variable, int version)
+sandbox_linux_at_most(const char *variable, int version)
 {
 #ifdef PW_DEBUG
 	const char *text = getenv(variable);
@@ -48,7 +48,7 @@ at_most(const char *variable, int version)
 }
 
 static void __attribute__((format(printf, 3, 4)))
-append(char *text, size_t size, const char *fmt, ...)
+sandbox_linux_append(char *text, size_t size, const char *fmt, ...)
 {
 	size_t len = strlen(text);
 	va_list ap;
@@ -60,21 +60,23 @@ append(char *text, size_t size, const char *fmt, ...)
 
 /* Not in this kernel, switched off, or not allowed by a container. */
 static bool
-is_absent(int error)
+sandbox_linux_is_absent(int error)
 {
 	return error == -ENOSYS || error == -EOPNOTSUPP || error == -EPERM;
 }
 
 static int
-confine_files(const struct os_confine *oc, char *missing, size_t size)
+sandbox_linux_confine_files(
+    const struct os_confine *oc, char *missing, size_t size)
 {
-	int version = at_most("PAGEWISE_LANDLOCK", landlock_version());
+	int version =
+	    sandbox_linux_at_most("PAGEWISE_LANDLOCK", landlock_version());
 	const char *comma = "";
 	size_t i;
 	int error;
 
-	if (is_absent(version)) {
-		append(missing, size,
+	if (sandbox_linux_is_absent(version)) {
+		sandbox_linux_append(missing, size,
 		    "no Landlock (%s): a compromised process can read and "
 		    "write all files that its user can",
 		    strerror(-version));
@@ -82,32 +84,34 @@ confine_files(const struct os_confine *oc, char *missing, size_t size)
 	}
 	error = version < 0 ? version : landlock_enter(oc, version);
 	if (error != 0) {
-		append(missing, size, "Landlock");
+		sandbox_linux_append(missing, size, "Landlock");
 		return error;
 	}
 	for (i = 0; i < sizeof(sinces) / sizeof(sinces[0]); i++) {
 		if (version >= sinces[i].since_version)
 			continue;
 		if (comma[0] == '\0')
-			append(missing, size, "Landlock lacks ");
-		append(missing, size, "%s%s", comma, sinces[i].since_what);
+			sandbox_linux_append(missing, size, "Landlock lacks ");
+		sandbox_linux_append(
+		    missing, size, "%s%s", comma, sinces[i].since_what);
 		comma = ", ";
 	}
 	if (version >= TRUNCATE)
 		return 0;
-	append(missing, size,
+	sandbox_linux_append(missing, size,
 	    ": a compromised process can empty files below the roots that its "
 	    "user can write; let another user own them");
 	return 1;
 }
 
 static int
-confine_calls(const struct os_confine *oc, char *missing, size_t size)
+sandbox_linux_confine_calls(
+    const struct os_confine *oc, char *missing, size_t size)
 {
-	int error = at_most("PAGEWISE_SECCOMP", seccomp_probe());
+	int error = sandbox_linux_at_most("PAGEWISE_SECCOMP", seccomp_probe());
 
-	if (is_absent(error)) {
-		append(missing, size, "%sno seccomp filter (%s)",
+	if (sandbox_linux_is_absent(error)) {
+		sandbox_linux_append(missing, size, "%sno seccomp filter (%s)",
 		    missing[0] == '\0' ? "" : "; ", strerror(-error));
 		return 1;
 	}
@@ -119,13 +123,14 @@ confine_calls(const struct os_confine *oc, char *missing, size_t size)
 	}
 	if (seccomp_holds())
 		return 0;
-	append(missing, size, "%sno seccomp filter (it has no effect)",
+	sandbox_linux_append(missing, size,
+	    "%sno seccomp filter (it has no effect)",
 	    missing[0] == '\0' ? "" : "; ");
 	return 1;
 }
 
 static int
-limit_capabilities(bool keep, char *missing, size_t size)
+sandbox_linux_limit_capabilities(bool keep, char *missing, size_t size)
 {
 	int error = capability_limit(keep);
 
@@ -139,7 +144,8 @@ limit_capabilities(bool keep, char *missing, size_t size)
  * refuses capset(2) as well: what is to be given up for want of it can be.
  */
 static int
-keep_or_give_up(struct os_confine *oc, int calls, char *missing, size_t size)
+sandbox_linux_keep_or_give_up(
+    struct os_confine *oc, int calls, char *missing, size_t size)
 {
 	if (!oc->oc_keep || geteuid() == 0)
 		return 0;
@@ -148,7 +154,7 @@ keep_or_give_up(struct os_confine *oc, int calls, char *missing, size_t size)
 	if (calls == 0)
 		return 0;
 	oc->oc_gave_up = "there is no seccomp filter";
-	return limit_capabilities(false, missing, size);
+	return sandbox_linux_limit_capabilities(false, missing, size);
 }
 
 int
@@ -158,22 +164,23 @@ os_confine(struct os_confine *oc, char *missing, size_t size)
 
 	missing[0] = '\0';
 	oc->oc_gave_up = NULL;
-	error = limit_capabilities(oc->oc_keep && !oc->oc_async, missing, size);
+	error = sandbox_linux_limit_capabilities(
+	    oc->oc_keep && !oc->oc_async, missing, size);
 	if (error != 0)
 		return error;
 	/* Both of the others refuse without it. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1) {
 		error = -errno;
-		append(missing, size, "no_new_privs");
+		sandbox_linux_append(missing, size, "no_new_privs");
 		return error;
 	}
-	files = confine_files(oc, missing, size);
+	files = sandbox_linux_confine_files(oc, missing, size);
 	if (files < 0)
 		return files;
-	calls = confine_calls(oc, missing, size);
+	calls = sandbox_linux_confine_calls(oc, missing, size);
 	if (calls < 0)
 		return calls;
-	error = keep_or_give_up(oc, calls, missing, size);
+	error = sandbox_linux_keep_or_give_up(oc, calls, missing, size);
 	if (error != 0)
 		return error;
 	return calls != 0 ? calls : files;

@@ -15,7 +15,7 @@
 #define FIRST 3 /* SD_LISTEN_FDS_START */
 
 static bool
-is_set(int fd, int option, int value)
+sd_listen_is_set(int fd, int option, int value)
 {
 	socklen_t size = sizeof(int);
 	int is = 0;
@@ -25,19 +25,19 @@ is_set(int fd, int option, int value)
 }
 
 static bool
-listens(int fd, struct sockaddr_storage *addr)
+sd_listen_listens(int fd, struct sockaddr_storage *addr)
 {
 	socklen_t len = sizeof(*addr);
 
-	return is_set(fd, SO_ACCEPTCONN, 1) &&
-	       is_set(fd, SO_TYPE, SOCK_STREAM) &&
+	return sd_listen_is_set(fd, SO_ACCEPTCONN, 1) &&
+	       sd_listen_is_set(fd, SO_TYPE, SOCK_STREAM) &&
 	       getsockname(fd, (struct sockaddr *)addr, &len) == 0 &&
 	       (addr->ss_family == AF_INET || addr->ss_family == AF_INET6 ||
 		   addr->ss_family == AF_UNIX);
 }
 
 static int
-take(struct listen_table *ss, int fd)
+sd_listen_take(struct listen_table *ss, int fd)
 {
 	static const int on = 1;
 	struct sock sk = {
@@ -45,7 +45,7 @@ take(struct listen_table *ss, int fd)
 	struct sockaddr_storage addr = {0};
 	int flags = fcntl(fd, F_GETFL);
 
-	if (!listens(fd, &addr) || flags == -1) {
+	if (!sd_listen_listens(fd, &addr) || flags == -1) {
 		log_error(NULL,
 		    "descriptor %d from the service manager is not a listening "
 		    "TCP or Unix socket; set ListenStream in its unit",
@@ -74,7 +74,7 @@ given_take(struct listen_table *ss)
 		return 0;
 	n = strtol(count, NULL, 10);
 	for (i = 0; i < n; i++)
-		if (take(ss, FIRST + (int)i) == -1)
+		if (sd_listen_take(ss, FIRST + (int)i) == -1)
 			return -1;
 	/* They are not for what an upgrade runs. */
 	unsetenv("LISTEN_PID");

@@ -16,7 +16,7 @@
 
 /* A path, or with '@' for the NUL a name in Linux' abstract space. */
 static socklen_t
-address(struct sockaddr_un *un)
+sd_notify_address(struct sockaddr_un *un)
 {
 	const char *name = getenv("NOTIFY_SOCKET");
 	size_t len = name == NULL ? 0 : strlen(name);
@@ -35,7 +35,7 @@ void
 notify(const char *fmt, ...)
 {
 	struct sockaddr_un un;
-	socklen_t addrlen = address(&un);
+	socklen_t addrlen = sd_notify_address(&un);
 	char text[1024];
 	va_list ap;
 	int fd, len;

@@ -165,7 +165,7 @@ static const struct {
 
 /* Keys of TLS for the kernel. */
 static int
-allow_ktls(scmp_filter_ctx ctx)
+seccomp_allow_ktls(scmp_filter_ctx ctx)
 {
 	int error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt),
 	    2, SCMP_A1(SCMP_CMP_EQ, IPPROTO_TCP),
@@ -178,7 +178,7 @@ allow_ktls(scmp_filter_ctx ctx)
 }
 
 static int
-allow_calls(scmp_filter_ctx ctx, const char *const *names, size_t n)
+seccomp_allow_calls(scmp_filter_ctx ctx, const char *const *names, size_t n)
 {
 	size_t i;
 	int number, error;
@@ -195,7 +195,7 @@ allow_calls(scmp_filter_ctx ctx, const char *const *names, size_t n)
 }
 
 static int
-allow_numbers(scmp_filter_ctx ctx)
+seccomp_allow_numbers(scmp_filter_ctx ctx)
 {
 	size_t i;
 	int error = 0;
@@ -206,7 +206,7 @@ allow_numbers(scmp_filter_ctx ctx)
 }
 
 static int
-allow_args(scmp_filter_ctx ctx)
+seccomp_allow_args(scmp_filter_ctx ctx)
 {
 	size_t i;
 	int number, error;
@@ -227,7 +227,7 @@ allow_args(scmp_filter_ctx ctx)
 
 /* What libc tries first; only where it is not among all others. */
 static int
-forbid_softly(scmp_filter_ctx ctx)
+seccomp_forbid_softly(scmp_filter_ctx ctx)
 {
 	int error =
 	    seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
@@ -236,33 +236,34 @@ forbid_softly(scmp_filter_ctx ctx)
 }
 
 static int
-allow_all(scmp_filter_ctx ctx, const struct os_confine *oc)
+seccomp_allow_all(scmp_filter_ctx ctx, const struct os_confine *oc)
 {
 	int error;
 
-	error = allow_calls(ctx, calls, COUNT(calls));
+	error = seccomp_allow_calls(ctx, calls, COUNT(calls));
 	if (error == 0)
-		error = allow_numbers(ctx);
+		error = seccomp_allow_numbers(ctx);
 	if (error == 0 && oc->oc_async)
-		error = allow_calls(ctx, async_calls, COUNT(async_calls));
+		error =
+		    seccomp_allow_calls(ctx, async_calls, COUNT(async_calls));
 	if (error == 0 && oc->oc_cuts)
-		error = allow_calls(ctx, cut_calls, COUNT(cut_calls));
+		error = seccomp_allow_calls(ctx, cut_calls, COUNT(cut_calls));
 	/* First: a call that is allowed has no arguments to look at. */
 	if (error == 0 && SANITIZED)
-		error =
-		    allow_calls(ctx, sanitizer_calls, COUNT(sanitizer_calls));
+		error = seccomp_allow_calls(
+		    ctx, sanitizer_calls, COUNT(sanitizer_calls));
 	if (error == 0 && oc->oc_ktls)
-		error = allow_ktls(ctx);
+		error = seccomp_allow_ktls(ctx);
 	if (error == 0)
-		error = allow_args(ctx);
+		error = seccomp_allow_args(ctx);
 	if (error == 0)
-		error = forbid_softly(ctx);
+		error = seccomp_forbid_softly(ctx);
 	return error;
 }
 
 /* In a debug build the environment may say what tests want. */
 static bool
-is_wanted(const char *variable)
+seccomp_is_wanted(const char *variable)
 {
 #ifdef PW_DEBUG
 	return getenv(variable) != NULL;
@@ -274,9 +275,9 @@ is_wanted(const char *variable)
 
 /* That all others end the process, so that tests find what is missing here. */
 static bool
-is_strict(void)
+seccomp_is_strict(void)
 {
-	return is_wanted("PAGEWISE_STRICT");
+	return seccomp_is_wanted("PAGEWISE_STRICT");
 }
 
 /* There is no program at NULL: EFAULT if one may be loaded. */
@@ -301,8 +302,8 @@ seccomp_enter(const struct os_confine *oc)
 	scmp_filter_ctx ctx;
 	int error;
 
-	ctx = seccomp_init(
-	    is_strict() ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_ERRNO(ENOSYS));
+	ctx = seccomp_init(seccomp_is_strict() ? SCMP_ACT_KILL_PROCESS
+					       : SCMP_ACT_ERRNO(ENOSYS));
 	if (ctx == NULL)
 		return -ENOMEM;
 	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_SSB, 1);
@@ -313,8 +314,8 @@ seccomp_enter(const struct os_confine *oc)
 	if (error == 0)
 		error = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 	if (error == 0)
-		error = allow_all(ctx, oc);
-	if (error == 0 && !is_wanted("PAGEWISE_SECCOMP_IDLE"))
+		error = seccomp_allow_all(ctx, oc);
+	if (error == 0 && !seccomp_is_wanted("PAGEWISE_SECCOMP_IDLE"))
 		error = seccomp_load(ctx);
 	seccomp_release(ctx);
 	return error;
@@ -324,5 +325,5 @@ seccomp_enter(const struct os_confine *oc)
 bool
 seccomp_holds(void)
 {
-	return is_strict() || (fchmod(-1, 0) == -1 && errno == ENOSYS);
+	return seccomp_is_strict() || (fchmod(-1, 0) == -1 && errno == ENOSYS);
 }

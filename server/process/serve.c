@@ -27,7 +27,7 @@
 
 /* A second order to stop cuts. */
 static void
-stop(struct server *sv)
+serve_stop(struct server *sv)
 {
 	if (sv->sv_end >= END_STOP) {
 		sv->sv_end = END_CUT;
@@ -39,16 +39,16 @@ stop(struct server *sv)
 }
 
 static void
-lose_master(struct server *sv)
+serve_master_lost(struct server *sv)
 {
 	close(sv->sv_channel);
 	sv->sv_channel = -1;
 	if (sv->sv_end < END_STOP)
-		stop(sv);
+		serve_stop(sv);
 }
 
 static void
-add_ticket_key(struct server *sv, const char *text)
+serve_add_ticket_key(struct server *sv, const char *text)
 {
 	struct ticket_key key;
 
@@ -59,7 +59,7 @@ add_ticket_key(struct server *sv, const char *text)
 
 /* The admin thread has done it already, if this process was asked. */
 static void
-withdraw(struct server *sv, bool yes)
+serve_obey_withdraw(struct server *sv, bool yes)
 {
 	if (sv->sv_health == NULL)
 		return;
@@ -70,7 +70,7 @@ withdraw(struct server *sv, bool yes)
 }
 
 static void
-obey(struct server *sv, const struct channel_message *cm)
+serve_obey(struct server *sv, const struct channel_message *cm)
 {
 	switch (cm->cm_kind) {
 	case CHANNEL_SERVE:
@@ -81,16 +81,16 @@ obey(struct server *sv, const struct channel_message *cm)
 			sv->sv_end = END_DRAIN;
 		break;
 	case CHANNEL_STOP:
-		stop(sv);
+		serve_stop(sv);
 		break;
 	case CHANNEL_SAY:
 		log_notice(sv->sv_writer, "%s", cm->cm_text);
 		break;
 	case CHANNEL_WITHDRAW:
-		withdraw(sv, cm->cm_text[0] == '1');
+		serve_obey_withdraw(sv, cm->cm_text[0] == '1');
 		break;
 	case CHANNEL_TICKET_KEY:
-		add_ticket_key(sv, cm->cm_text);
+		serve_add_ticket_key(sv, cm->cm_text);
 		break;
 	default:
 		break;
@@ -99,7 +99,7 @@ obey(struct server *sv, const struct channel_message *cm)
 
 /* Waits so many milliseconds for the master to say something; -1: for ever. */
 static void
-listen_to_master(struct server *sv, int timeout)
+serve_listen_to_master(struct server *sv, int timeout)
 {
 	struct pollfd pfd = {.fd = sv->sv_channel, .events = POLLIN};
 	struct channel_message cm;
@@ -113,16 +113,16 @@ listen_to_master(struct server *sv, int timeout)
 		if (result == 0)
 			return;
 		if (result == 1)
-			obey(sv, &cm);
+			serve_obey(sv, &cm);
 		else
-			lose_master(sv);
+			serve_master_lost(sv);
 		explicit_bzero(&cm, sizeof(cm));
 	}
 }
 
 /* Milliseconds until something is due; -1: never. */
 static int
-until_next(const struct server *sv)
+serve_until_next(const struct server *sv)
 {
 	int one = watchdog_wait(&sv->sv_watchdog);
 	int other = expiry_wait(&sv->sv_expiry, sv->sv_conf);
@@ -131,11 +131,11 @@ until_next(const struct server *sv)
 }
 
 static void
-run(struct server *sv)
+serve_loop(struct server *sv)
 {
 	while (sv->sv_end == END_NOT) {
 		expiry_look(&sv->sv_expiry, sv->sv_conf, sv->sv_writer);
-		listen_to_master(sv, until_next(sv));
+		serve_listen_to_master(sv, serve_until_next(sv));
 		watchdog_look(&sv->sv_watchdog, sv->sv_channel, sv->sv_workers,
 		    sv->sv_started, sv->sv_writer);
 	}
@@ -144,7 +144,7 @@ run(struct server *sv)
 /* -------------------------------------------------------------------- the end */
 
 static void
-tell_quiet(struct server *sv)
+serve_tell_quiet(struct server *sv)
 {
 	unsigned i;
 
@@ -158,7 +158,7 @@ tell_quiet(struct server *sv)
 }
 
 static bool
-all_ended(struct server *sv)
+serve_all_ended(struct server *sv)
 {
 	unsigned i;
 
@@ -170,14 +170,14 @@ all_ended(struct server *sv)
 
 /* Until it becomes urgent.  True if all have ended. */
 static bool
-wait_workers(struct server *sv)
+serve_wait_workers(struct server *sv)
 {
-	while (!all_ended(sv)) {
-		tell_quiet(sv);
+	while (!serve_all_ended(sv)) {
+		serve_tell_quiet(sv);
 		/* That may take days: a download. */
-		listen_to_master(sv, sv->sv_quiet && sv->sv_end == END_DRAIN
-					 ? LAST_MS
-					 : LOOK_MS);
+		serve_listen_to_master(
+		    sv, sv->sv_quiet && sv->sv_end == END_DRAIN ? LAST_MS
+								: LOOK_MS);
 		if (sv->sv_end == END_CUT ||
 		    (sv->sv_end == END_STOP && clock_now() >= sv->sv_deadline))
 			return false;
@@ -186,11 +186,11 @@ wait_workers(struct server *sv)
 }
 
 static bool
-wait_hung(struct server *sv)
+serve_wait_hung(struct server *sv)
 {
 	sv->sv_end = END_STOP;
 	sv->sv_deadline = clock_now() + HUNG_US;
-	return wait_workers(sv);
+	return serve_wait_workers(sv);
 }
 
 /*
@@ -199,7 +199,7 @@ wait_hung(struct server *sv)
  * is left.  False in this last case: the process must end as it is.
  */
 static bool
-shut_down(struct server *sv)
+serve_shut_down(struct server *sv)
 {
 	unsigned i;
 
@@ -209,23 +209,23 @@ shut_down(struct server *sv)
 	else if (sv->sv_health != NULL)
 		atomic_store(&sv->sv_health->hl_ending, true);
 	serve_command(sv, COMMAND_DRAIN);
-	if (wait_workers(sv))
+	if (serve_wait_workers(sv))
 		return true;
 	log_notice(sv->sv_writer, "closing the remaining connections");
 	serve_command(sv, COMMAND_STOP);
-	if (wait_hung(sv))
+	if (serve_wait_hung(sv))
 		return true;
 	log_warn(sv->sv_writer,
 	    "a disk does not answer: ending without waiting for it");
 	serve_command(sv, COMMAND_ABANDON);
-	wait_hung(sv);
+	serve_wait_hung(sv);
 	for (i = 0; i < sv->sv_started; i++)
 		worker_abandon(sv->sv_workers[i]);
 	return false;
 }
 
 static void
-destroy(struct server *sv)
+serve_destroy(struct server *sv)
 {
 	bool idle = root_probe_end(&sv->sv_probe, HUNG_US);
 	unsigned i;
@@ -287,12 +287,12 @@ serve(struct serve_args *sa)
 			log_destroy(&sv.sv_log);
 		_exit(1);
 	}
-	run(&sv);
-	if (!shut_down(&sv)) {
+	serve_loop(&sv);
+	if (!serve_shut_down(&sv)) {
 		admin_destroy(&sv.sv_admin);
 		log_destroy(&sv.sv_log);
 		_exit(1);
 	}
-	destroy(&sv);
+	serve_destroy(&sv);
 	return 0;
 }

@@ -28,7 +28,7 @@ upgrade_forget(struct master *ms)
 
 /* Signals are the master's: a terminal sends them to both. */
 static void
-ignore_signals(struct master *ms)
+spawn_ignore_signals(struct master *ms)
 {
 	static const int ours[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2};
 	size_t i;
@@ -52,7 +52,7 @@ children_free(struct master *ms)
 
 /* In the child. */
 static _Noreturn void
-become_server(struct master *ms, int channel, pid_t parent)
+spawn_become_server(struct master *ms, int channel, pid_t parent)
 {
 	struct serve_args args = {
 	    .sa_argc = ms->ms_argc,
@@ -67,7 +67,7 @@ become_server(struct master *ms, int channel, pid_t parent)
 	/* A start that hangs hears nothing of the channel's end. */
 	if (os_follow_parent(parent) == -ESRCH)
 		_exit(1);
-	ignore_signals(ms);
+	spawn_ignore_signals(ms);
 	os_process_name("pw-server");
 	/* Or they would not notice when the master has gone. */
 	children_free(ms);
@@ -112,7 +112,7 @@ child_free(struct master *ms, struct child *ch)
 }
 
 static int
-start(struct master *ms)
+spawn_start(struct master *ms)
 {
 	struct child *ch;
 	pid_t parent = getpid();
@@ -128,7 +128,7 @@ start(struct master *ms)
 	}
 	ch->ch_pid = fork();
 	if (ch->ch_pid == 0)
-		become_server(ms, fds[1], parent);
+		spawn_become_server(ms, fds[1], parent);
 	error = -errno;
 	close(fds[1]);
 	if (ch->ch_pid == -1) {
@@ -140,7 +140,7 @@ start(struct master *ms)
 }
 
 static const char *
-cure(int error)
+spawn_cure(int error)
 {
 	switch (error) {
 	case -EAGAIN:
@@ -157,11 +157,11 @@ cure(int error)
 bool
 child_start(struct master *ms)
 {
-	int error = start(ms);
+	int error = spawn_start(ms);
 
 	if (error != 0)
 		log_error(NULL, "cannot start a server process: %s%s",
-		    strerror(-error), cure(error));
+		    strerror(-error), spawn_cure(error));
 	return error == 0;
 }
 

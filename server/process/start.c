@@ -33,7 +33,7 @@
 
 /* It goes on without: before it could be locked nobody missed it. */
 static void
-prepare(const struct conf *conf)
+serve_start_prepare(const struct conf *conf)
 {
 	int error = pw_process_prepare();
 
@@ -48,7 +48,7 @@ prepare(const struct conf *conf)
 }
 
 static const char *
-log_cause(int error)
+serve_start_log_cause(int error)
 {
 	switch (error) {
 	case -ENOENT:
@@ -65,16 +65,16 @@ log_cause(int error)
 }
 
 static int
-no_log(const struct conf *conf, int error)
+serve_start_no_log(const struct conf *conf, int error)
 {
 	log_error(NULL, "%scannot open the access log %s: %s",
 	    conf->conf_access_log_place, conf->conf_access_log,
-	    log_cause(error));
+	    serve_start_log_cause(error));
 	return -1;
 }
 
 static const char *
-cure(int error)
+serve_start_cure(int error)
 {
 	switch (error) {
 	case -EMFILE:
@@ -93,14 +93,15 @@ cure(int error)
 }
 
 static int
-failed(const char *what, int error)
+serve_start_failed(const char *what, int error)
 {
-	log_error(NULL, "cannot %s: %s%s", what, strerror(-error), cure(error));
+	log_error(NULL, "cannot %s: %s%s", what, strerror(-error),
+	    serve_start_cure(error));
 	return -1;
 }
 
 static int
-open_log(struct server *sv)
+serve_start_open_log(struct server *sv)
 {
 	struct conf *conf = sv->sv_conf;
 	bool opened;
@@ -109,9 +110,10 @@ open_log(struct server *sv)
 	error = log_create(conf->conf_access_log, conf->conf_log_format,
 	    conf->conf_workers + 1, &sv->sv_log, &opened);
 	if (error != 0 && conf->conf_access_log != NULL && !opened)
-		return no_log(conf, error);
+		return serve_start_no_log(conf, error);
 	if (error != 0)
-		return failed("make room for messages (memfd_create)", error);
+		return serve_start_failed(
+		    "make room for messages (memfd_create)", error);
 	log_set_fields(sv->sv_log, &conf->conf_log_fields);
 	sv->sv_writer = log_writer(sv->sv_log, conf->conf_workers);
 	return 0;
@@ -119,13 +121,13 @@ open_log(struct server *sv)
 
 /* That it cannot be asked is no reason not to serve; to lack descriptors is. */
 static int
-watch_pressure(struct server *sv)
+serve_start_watch_pressure(struct server *sv)
 {
 	int error =
 	    tcp_memory_create(sv->sv_conf->conf_tcp_memory, &sv->sv_tcp_memory);
 
 	if (error == -ENOMEM || error == -EMFILE || error == -ENFILE)
-		return failed("watch the TCP memory", error);
+		return serve_start_failed("watch the TCP memory", error);
 	if (error != 0 && error != -ENOSYS)
 		log_notice(NULL,
 		    "tcp_memory: cannot read how much memory TCP uses: %s; set "
@@ -134,11 +136,11 @@ watch_pressure(struct server *sv)
 	error = heap_limit_create(
 	    worker_hot_set(sv->sv_conf) * sv->sv_conf->conf_workers,
 	    &sv->sv_heap);
-	return error == 0 ? 0 : failed("measure memory", error);
+	return error == 0 ? 0 : serve_start_failed("measure memory", error);
 }
 
 static int
-create_health(struct server *sv, bool again)
+serve_start_create_health(struct server *sv, bool again)
 {
 	const struct conf *conf = sv->sv_conf;
 
@@ -153,7 +155,7 @@ create_health(struct server *sv, bool again)
 }
 
 static int
-create_tls(struct server *sv)
+serve_start_create_tls(struct server *sv)
 {
 	int error = tls_prepare();
 
@@ -169,7 +171,7 @@ create_tls(struct server *sv)
 }
 
 static int
-create_shared(struct server *sv, bool again)
+serve_start_create_shared(struct server *sv, bool again)
 {
 	struct conf *conf = sv->sv_conf;
 
@@ -178,23 +180,25 @@ create_shared(struct server *sv, bool again)
 	    limits_create(conf->conf_max_connections,
 		conf->conf_max_per_address, conf->conf_workers,
 		&sv->sv_clients) != 0)
-		return failed("create the workers", -ENOMEM);
+		return serve_start_failed("create the workers", -ENOMEM);
 	if (conf->conf_htpasswds != NULL &&
 	    verifier_create(&sv->sv_verifier) != 0)
-		return failed("prepare to verify passwords", -ENOMEM);
+		return serve_start_failed(
+		    "prepare to verify passwords", -ENOMEM);
 	if (conf->conf_rates)
 		sv->sv_rates = client_rates_create();
 	if (conf->conf_rates && sv->sv_rates == NULL)
-		return failed("prepare the rates of clients", -ENOMEM);
-	if (create_health(sv, again) != 0)
-		return failed("create the workers", -ENOMEM);
-	if (conf_has_tls(conf) && create_tls(sv) != 0)
-		return failed("prepare TLS", -ENOMEM);
-	return watch_pressure(sv);
+		return serve_start_failed(
+		    "prepare the rates of clients", -ENOMEM);
+	if (serve_start_create_health(sv, again) != 0)
+		return serve_start_failed("create the workers", -ENOMEM);
+	if (conf_has_tls(conf) && serve_start_create_tls(sv) != 0)
+		return serve_start_failed("prepare TLS", -ENOMEM);
+	return serve_start_watch_pressure(sv);
 }
 
 static int
-create_workers(struct server *sv, bool again)
+serve_start_create_workers(struct server *sv, bool again)
 {
 	const bool asked =
 	    sv->sv_conf->conf_live != NULL || sv->sv_conf->conf_ready != NULL;
@@ -202,7 +206,7 @@ create_workers(struct server *sv, bool again)
 	unsigned i;
 	int error;
 
-	if (create_shared(sv, again) == -1)
+	if (serve_start_create_shared(sv, again) == -1)
 		return -1;
 	shared = (struct shared){
 	    .sh_accept = conn_create,
@@ -222,14 +226,14 @@ create_workers(struct server *sv, bool again)
 	for (i = 0; i < sv->sv_conf->conf_workers; i++) {
 		error = worker_create(&shared, i, &sv->sv_workers[i]);
 		if (error != 0)
-			return failed("create a worker", error);
+			return serve_start_failed("create a worker", error);
 	}
 	return 0;
 }
 
 /* The number of sockets from i on that have one name. */
 static size_t
-same_name(const struct listen_table *ss, size_t i)
+serve_start_same_name(const struct listen_table *ss, size_t i)
 {
 	size_t n = 1;
 
@@ -242,7 +246,7 @@ same_name(const struct listen_table *ss, size_t i)
 
 /* Every worker has one of them at least, and every one a worker. */
 static int
-share(struct server *sv, const struct sock *sk, size_t n)
+serve_start_share(struct server *sv, const struct sock *sk, size_t n)
 {
 	unsigned workers = sv->sv_conf->conf_workers;
 	size_t i, at = 0, who = 0, most = n > workers ? n : workers;
@@ -252,7 +256,7 @@ share(struct server *sv, const struct sock *sk, size_t n)
 		error = listener_take(sv->sv_workers[who], sk[at].sk_fd,
 		    sk[at].sk_proxy, sk[at].sk_tls);
 		if (error != 0)
-			return failed("listen", error);
+			return serve_start_failed("listen", error);
 		at = at + 1 < n ? at + 1 : 0;
 		who = who + 1 < workers ? who + 1 : 0;
 	}
@@ -260,15 +264,15 @@ share(struct server *sv, const struct sock *sk, size_t n)
 }
 
 static int
-share_sockets(struct server *sv)
+serve_start_share_sockets(struct server *sv)
 {
 	const struct listen_table *ss = &sv->sv_sockets;
 	size_t i, n;
 
 	for (i = 0; i < ss->ss_count; i += n) {
-		n = same_name(ss, i);
+		n = serve_start_same_name(ss, i);
 		if (ss->ss_list[i].sk_use == SOCKET_SERVE &&
-		    share(sv, &ss->ss_list[i], n) == -1)
+		    serve_start_share(sv, &ss->ss_list[i], n) == -1)
 			return -1;
 	}
 	return 0;
@@ -276,7 +280,7 @@ share_sockets(struct server *sv)
 
 /* The next server process has them from the master. */
 static int
-hand_over(struct server *sv)
+serve_start_hand_over(struct server *sv)
 {
 	char text[LISTEN_TEXT];
 	const struct sock *sk;
@@ -289,12 +293,14 @@ hand_over(struct server *sv)
 		error = channel_send(
 		    sv->sv_channel, CHANNEL_SOCKET, text, sk->sk_fd, true);
 	}
-	return error == 0 ? 0 : failed("pass the sockets to the master", error);
+	return error == 0 ? 0
+			  : serve_start_failed(
+				"pass the sockets to the master", error);
 }
 
 /* The master keeps them: /dev/fd/5 may be a log. */
 static void
-forget_inherited(void)
+serve_start_forget_inherited(void)
 {
 	int error = os_close_inherited();
 
@@ -305,7 +311,7 @@ forget_inherited(void)
 
 /* Of the first so many numbers, which at a start are all that are in use. */
 static unsigned
-descriptors_in_use(unsigned numbers)
+serve_start_descriptors_in_use(unsigned numbers)
 {
 	struct pollfd fds[1024] = {0};
 	unsigned i, n = numbers < 1024 ? numbers : 1024, used = 0;
@@ -324,7 +330,7 @@ descriptors_in_use(unsigned numbers)
  * descriptors free: accept4(2) knows no such limit.
  */
 static void
-reserve_descriptors(struct connection_limits *clients)
+serve_start_reserve_descriptors(struct connection_limits *clients)
 {
 	unsigned left, max, used, reserve = RESERVE;
 	struct rlimit rl;
@@ -332,7 +338,7 @@ reserve_descriptors(struct connection_limits *clients)
 	if (getrlimit(RLIMIT_NOFILE, &rl) != 0)
 		return;
 	max = rl.rlim_cur < INT_MAX ? (unsigned)rl.rlim_cur : INT_MAX;
-	used = descriptors_in_use(max);
+	used = serve_start_descriptors_in_use(max);
 	left = max > used ? max - used : 1;
 	if (reserve > left / 2)
 		reserve = left / 2;
@@ -341,7 +347,7 @@ reserve_descriptors(struct connection_limits *clients)
 
 /* Everything that needs a path, or a right that is given up later. */
 static int
-open_all(struct server *sv, struct listen_table *old, bool again)
+serve_start_open_all(struct server *sv, struct listen_table *old, bool again)
 {
 	struct pw_pool_conf pool = {.ppc_threads = sv->sv_conf->conf_threads};
 	bool bound;
@@ -353,22 +359,24 @@ open_all(struct server *sv, struct listen_table *old, bool again)
 		bind_admin(sv->sv_conf, old, &sv->sv_sockets) == 0;
 	listen_close(old);
 	/* At once: the master removes the files of new sockets if this start fails. */
-	if (hand_over(sv) == -1 || !bound || open_log(sv) == -1)
+	if (serve_start_hand_over(sv) == -1 || !bound ||
+	    serve_start_open_log(sv) == -1)
 		return -1;
-	forget_inherited();
+	serve_start_forget_inherited();
 	error = pw_pool_create(&pool, &sv->sv_pool);
 	if (error != 0)
-		return failed("create the prefetch pool", error);
-	if (create_workers(sv, again) == -1 || share_sockets(sv) == -1)
+		return serve_start_failed("create the prefetch pool", error);
+	if (serve_start_create_workers(sv, again) == -1 ||
+	    serve_start_share_sockets(sv) == -1)
 		return -1;
 	metrics_prepare();
-	reserve_descriptors(sv->sv_clients);
+	serve_start_reserve_descriptors(sv->sv_clients);
 	return 0;
 }
 
 /* On the admin thread; the master tells the others, and those to come. */
 static int
-withdraw(void *arg, bool yes)
+serve_start_withdraw(void *arg, bool yes)
 {
 	struct server *sv = arg;
 	int error = channel_send(
@@ -380,7 +388,7 @@ withdraw(void *arg, bool yes)
 }
 
 static int
-listen_admin(struct server *sv)
+serve_start_listen_admin(struct server *sv)
 {
 	const struct listen_table *ss = &sv->sv_sockets;
 	int error = 0;
@@ -397,7 +405,7 @@ listen_admin(struct server *sv)
 }
 
 static int
-create_admin(struct server *sv)
+serve_start_create_admin(struct server *sv)
 {
 	const struct conf *conf = sv->sv_conf;
 	const bool heard =
@@ -412,7 +420,7 @@ create_admin(struct server *sv)
 		    .mt_start = time(NULL),
 		},
 	    .ac_health = heard ? sv->sv_health : NULL,
-	    .ac_withdraw = withdraw,
+	    .ac_withdraw = serve_start_withdraw,
 	    .ac_arg = sv,
 	};
 
@@ -430,12 +438,13 @@ start_admin(struct server *sv)
 
 	if (conf->conf_nadmin == 0 && conf->conf_agent.la_text == NULL)
 		return 0;
-	error = create_admin(sv);
+	error = serve_start_create_admin(sv);
 	if (error == 0)
-		error = listen_admin(sv);
+		error = serve_start_listen_admin(sv);
 	if (error == 0)
 		error = admin_start(sv->sv_admin);
-	return error == 0 ? 0 : failed("start the admin thread", error);
+	return error == 0 ? 0
+			  : serve_start_failed("start the admin thread", error);
 }
 
 static int
@@ -460,12 +469,12 @@ start_threads(struct server *sv)
 			sv->sv_started++;
 	}
 	if (error != 0)
-		return failed("start a thread", error);
+		return serve_start_failed("start a thread", error);
 	return start_admin(sv);
 }
 
 static void
-announce_one(const struct server *sv, const struct sock *sk)
+serve_start_announce_one(const struct server *sv, const struct sock *sk)
 {
 	char url[256];
 	const char *address = url;
@@ -487,25 +496,25 @@ announce_one(const struct server *sv, const struct sock *sk)
 }
 
 static void
-announce_admin(const struct server *sv)
+serve_start_announce_admin(const struct server *sv)
 {
 	for (size_t i = 0; i < sv->sv_sockets.ss_count; i++) {
 		const struct sock *sk = &sv->sv_sockets.ss_list[i];
 
 		if (sk->sk_use == SOCKET_ADMIN || sk->sk_use == SOCKET_AGENT)
-			announce_one(sv, sk);
+			serve_start_announce_one(sv, sk);
 	}
 }
 
 static void
-announce(const struct server *sv)
+serve_start_announce(const struct server *sv)
 {
 	const struct conf *conf = sv->sv_conf;
 	const struct listen_table *ss = &sv->sv_sockets;
 	char url[128];
 	size_t i;
 
-	for (i = 0; i < ss->ss_count; i += same_name(ss, i)) {
+	for (i = 0; i < ss->ss_count; i += serve_start_same_name(ss, i)) {
 		if (ss->ss_list[i].sk_use != SOCKET_SERVE)
 			continue;
 		bind_url(ss->ss_list[i].sk_fd, ss->ss_list[i].sk_tls, url,
@@ -540,14 +549,14 @@ serve_accept(struct server *sv)
 {
 	serve_command(sv, COMMAND_ACCEPT);
 	admin_accept(sv->sv_admin);
-	announce_admin(sv);
-	announce(sv);
+	serve_start_announce_admin(sv);
+	serve_start_announce(sv);
 	listen_close(&sv->sv_sockets);
 }
 
 /* From now on the master's end is heard by the channel; it may be gone. */
 static void
-say_ready(struct server *sv)
+serve_start_say_ready(struct server *sv)
 {
 	char text[32];
 
@@ -565,15 +574,15 @@ int
 serve_start(struct server *sv, struct listen_table *old, bool again)
 {
 	event_memory_use();
-	prepare(sv->sv_conf);
-	if (open_all(sv, old, again) == -1)
+	serve_start_prepare(sv->sv_conf);
+	if (serve_start_open_all(sv, old, again) == -1)
 		return -1;
 	/* Everything is open, and no thread runs yet. */
 	if (sandbox_enter(sv->sv_conf, sv->sv_roots, again) == -1)
 		return -1;
 	if (start_threads(sv) == -1)
 		return -1;
-	say_ready(sv);
+	serve_start_say_ready(sv);
 	return 0;
 }
 
@@ -587,5 +596,5 @@ serve_try(const struct conf *conf)
 	/* Somebody else may start it. */
 	if (error == -EACCES && geteuid() != 0)
 		error = 0;
-	return error != 0 ? no_log(conf, error) : sandbox_try(conf);
+	return error != 0 ? serve_start_no_log(conf, error) : sandbox_try(conf);
 }

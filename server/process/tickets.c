@@ -16,21 +16,21 @@
 #define AGAIN_US (60 * MASTER_SECOND) /* after one could not be made */
 
 static uint64_t
-period(void)
+tickets_period(void)
 {
 	return debug_number("PAGEWISE_TICKET_SECONDS", TICKET_KEYS_SECONDS) *
 	       MASTER_SECOND;
 }
 
 static int
-create(struct master *ms)
+tickets_create(struct master *ms)
 {
 	ms->ms_tickets = os_secret_create(sizeof(*ms->ms_tickets));
 	return ms->ms_tickets == NULL ? -ENOMEM : 0;
 }
 
 static void
-tell(struct child *ch, const struct ticket_key *key)
+tickets_tell(struct child *ch, const struct ticket_key *key)
 {
 	char text[TICKET_KEY_TEXT];
 
@@ -49,17 +49,17 @@ tickets_give(struct master *ms, struct child *ch)
 
 	ch->ch_tickets = true;
 	if (ms->ms_tickets == NULL) {
-		error = create(ms);
+		error = tickets_create(ms);
 		if (error == 0)
 			error = ticket_key_list_renew(ms->ms_tickets);
 		if (error != 0) {
 			tickets_forget(ms);
 			return error;
 		}
-		ms->ms_tickets_renew = clock_now() + period();
+		ms->ms_tickets_renew = clock_now() + tickets_period();
 	}
 	for (i = TICKET_KEYS; i-- > 0;)
-		tell(ch, &ms->ms_tickets->tl_keys[i]);
+		tickets_tell(ch, &ms->ms_tickets->tl_keys[i]);
 	return 0;
 }
 
@@ -73,7 +73,7 @@ tickets_renew(struct master *ms)
 	if (ms->ms_tickets_renew == 0 || now < ms->ms_tickets_renew)
 		return;
 	error = ticket_key_list_renew(ms->ms_tickets);
-	ms->ms_tickets_renew = now + (error == 0 ? period() : AGAIN_US);
+	ms->ms_tickets_renew = now + (error == 0 ? tickets_period() : AGAIN_US);
 	if (error != 0) {
 		log_error(NULL,
 		    "cannot make a key of session tickets: %s; the last one "
@@ -83,14 +83,14 @@ tickets_renew(struct master *ms)
 	}
 	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (ch->ch_state != CHILD_KILLED)
-		tell(ch, &ms->ms_tickets->tl_keys[0]);
+		tickets_tell(ch, &ms->ms_tickets->tl_keys[0]);
 }
 
 void
 tickets_inherit(struct master *ms, const struct ticket_key *key, uint64_t renew)
 {
 	/* Without memory new ones are made. */
-	if (ms->ms_tickets == NULL && create(ms) != 0)
+	if (ms->ms_tickets == NULL && tickets_create(ms) != 0)
 		return;
 	ticket_key_list_add(ms->ms_tickets, key);
 	ms->ms_tickets_renew = renew;

@@ -12,14 +12,14 @@
 #define ALL 0777 /* bits of a mode */
 
 static int
-open_socket(void)
+unix_socket_create(void)
 {
 	return socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
 /* A socket that a server left behind, which nobody listens on. */
 static bool
-left_over(const struct listen_addr *la)
+unix_socket_left_over(const struct listen_addr *la)
 {
 	struct stat st;
 	bool refused;
@@ -27,7 +27,7 @@ left_over(const struct listen_addr *la)
 
 	if (lstat(la->la_text, &st) == -1 || !S_ISSOCK(st.st_mode))
 		return false;
-	fd = open_socket();
+	fd = unix_socket_create();
 	if (fd == -1)
 		return false;
 	refused = connect(fd, (const struct sockaddr *)&la->la_addr,
@@ -38,7 +38,7 @@ left_over(const struct listen_addr *la)
 }
 
 static int
-bind_once(int fd, const struct listen_addr *la)
+unix_socket_bind_once(int fd, const struct listen_addr *la)
 {
 	mode_t mask = umask(ALL & ~la->la_mode);
 	int error = 0;
@@ -50,26 +50,26 @@ bind_once(int fd, const struct listen_addr *la)
 }
 
 static int
-bind_path(int fd, const struct listen_addr *la)
+unix_socket_bind_path(int fd, const struct listen_addr *la)
 {
-	int error = bind_once(fd, la);
+	int error = unix_socket_bind_once(fd, la);
 
-	if (error != -EADDRINUSE || !left_over(la))
+	if (error != -EADDRINUSE || !unix_socket_left_over(la))
 		return error;
 	if (unlink(la->la_text) == -1)
 		return -errno;
-	return bind_once(fd, la);
+	return unix_socket_bind_once(fd, la);
 }
 
 int
 unix_socket_open(const struct listen_addr *la, struct sock *sk)
 {
 	struct stat st;
-	int error, fd = open_socket();
+	int error, fd = unix_socket_create();
 
 	if (fd == -1)
 		return -errno;
-	error = bind_path(fd, la);
+	error = unix_socket_bind_path(fd, la);
 	if (error == 0 &&
 	    (lstat(la->la_text, &st) == -1 || listen_hear(fd) == -1)) {
 		error = -errno;

@@ -32,7 +32,7 @@
 #define OK    "configuration ok" /* what -t says */
 
 static void
-stays(const char *why)
+upgrade_say_failed(const char *why)
 {
 	log_error(
 	    NULL, "cannot upgrade: %s; the old program stays in use", why);
@@ -42,7 +42,7 @@ stays(const char *why)
 
 /* In the child. */
 static _Noreturn void
-run_test(struct master *ms, int output)
+upgrade_run_test(struct master *ms, int output)
 {
 	static char option[] = "-t";
 	char **argv = calloc((size_t)ms->ms_argc + 2, sizeof(char *));
@@ -66,7 +66,7 @@ run_test(struct master *ms, int output)
 
 /* Whether the program is the file that was tested. */
 static bool
-is_tested(const struct master *ms)
+upgrade_is_tested(const struct master *ms)
 {
 	const struct stat *then = &ms->ms_test_file;
 	struct stat now;
@@ -83,27 +83,27 @@ upgrade_test(struct master *ms)
 	int output[2];
 
 	if (ms->ms_program == NULL) {
-		stays("the path of the program is unknown");
+		upgrade_say_failed("the path of the program is unknown");
 		return;
 	}
 	if (stat(ms->ms_program, &ms->ms_test_file) == -1) {
 		log_error(
 		    NULL, "cannot run %s: %s", ms->ms_program, strerror(errno));
-		stays("the new program is missing");
+		upgrade_say_failed("the new program is missing");
 		return;
 	}
 	if (pipe2(output, O_CLOEXEC | O_NONBLOCK) == -1) {
-		stays(strerror(errno));
+		upgrade_say_failed(strerror(errno));
 		return;
 	}
 	ms->ms_test = fork();
 	if (ms->ms_test == 0)
-		run_test(ms, output[1]);
+		upgrade_run_test(ms, output[1]);
 	close(output[1]);
 	if (ms->ms_test == -1) {
 		ms->ms_test = 0;
 		close(output[0]);
-		stays(strerror(errno));
+		upgrade_say_failed(strerror(errno));
 		return;
 	}
 	/* For the one that comes first: a script's programs end with it. */
@@ -121,7 +121,7 @@ upgrade_cancel(struct master *ms)
 }
 
 static bool
-said_ok(int fd)
+upgrade_said_ok(int fd)
 {
 	char text[sizeof(OK) - 1];
 
@@ -132,7 +132,7 @@ said_ok(int fd)
 /* --------------------------------------------------------------------- the change */
 
 static int
-write_child(int fd, const struct child *ch)
+upgrade_write_child(int fd, const struct child *ch)
 {
 	return dprintf(fd, "child %d %d %c%s %u%c", (int)ch->ch_pid,
 	    ch->ch_channel, (char)ch->ch_state, ch->ch_quiet ? "q" : "",
@@ -140,7 +140,7 @@ write_child(int fd, const struct child *ch)
 }
 
 static int
-write_socket(int fd, const struct sock *sk)
+upgrade_write_socket(int fd, const struct sock *sk)
 {
 	char text[LISTEN_TEXT];
 
@@ -150,7 +150,7 @@ write_socket(int fd, const struct sock *sk)
 
 /* Its bytes stay in no buffer. */
 static bool
-write_ticket_key(int fd, const struct ticket_key *key, uint64_t renew)
+upgrade_write_ticket_key(int fd, const struct ticket_key *key, uint64_t renew)
 {
 	char text[64 + TICKET_KEY_TEXT];
 	size_t len = (size_t)snprintf(
@@ -165,21 +165,21 @@ write_ticket_key(int fd, const struct ticket_key *key, uint64_t renew)
 }
 
 static bool
-write_ticket_keys(const struct master *ms, int fd)
+upgrade_write_ticket_keys(const struct master *ms, int fd)
 {
 	size_t i;
 
 	if (ms->ms_tickets == NULL)
 		return true;
 	for (i = TICKET_KEYS; i-- > 0;)
-		if (!write_ticket_key(
+		if (!upgrade_write_ticket_key(
 			fd, &ms->ms_tickets->tl_keys[i], ms->ms_tickets_renew))
 			return false;
 	return true;
 }
 
 static bool
-write_all(const struct master *ms, int fd)
+upgrade_write_all(const struct master *ms, int fd)
 {
 	const struct child *ch;
 	size_t i;
@@ -187,24 +187,24 @@ write_all(const struct master *ms, int fd)
 	if (dprintf(fd, "pagewise 1%c", '\0') < 0)
 		return false;
 	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
-	if (write_child(fd, ch) < 0)
+	if (upgrade_write_child(fd, ch) < 0)
 		return false;
 	for (i = 0; i < ms->ms_sockets.ss_count; i++)
-		if (write_socket(fd, &ms->ms_sockets.ss_list[i]) < 0)
+		if (upgrade_write_socket(fd, &ms->ms_sockets.ss_list[i]) < 0)
 			return false;
 	if (withdraw_now(ms) != NULL &&
 	    dprintf(fd, "withdraw %s%c", withdraw_now(ms), '\0') < 0)
 		return false;
-	return write_ticket_keys(ms, fd);
+	return upgrade_write_ticket_keys(ms, fd);
 }
 
 /* Its descriptor, or -errno. */
 static int
-write_state(const struct master *ms)
+upgrade_write_state(const struct master *ms)
 {
 	int error, fd = os_memfd("pagewise-state", 0);
 
-	if (fd < 0 || write_all(ms, fd))
+	if (fd < 0 || upgrade_write_all(ms, fd))
 		return fd;
 	error = errno != 0 ? -errno : -EIO;
 	close(fd);
@@ -212,7 +212,7 @@ write_state(const struct master *ms)
 }
 
 static void
-close_on_exec(const struct master *ms, int state, bool yes)
+upgrade_close_on_exec(const struct master *ms, int state, bool yes)
 {
 	const struct child *ch;
 	int flags = yes ? FD_CLOEXEC : 0;
@@ -228,26 +228,26 @@ close_on_exec(const struct master *ms, int state, bool yes)
 
 /* Returns only if that fails.  Signals stay blocked until the new one takes them. */
 static void
-change(struct master *ms)
+upgrade_exec(struct master *ms)
 {
 	char text[16];
-	int fd = write_state(ms);
+	int fd = upgrade_write_state(ms);
 
 	if (fd < 0) {
-		stays(strerror(-fd));
+		upgrade_say_failed(strerror(-fd));
 		return;
 	}
 	snprintf(text, sizeof(text), "%d", fd);
 	if (setenv(STATE, text, 1) == -1) {
-		stays(strerror(errno));
+		upgrade_say_failed(strerror(errno));
 		close(fd);
 		return;
 	}
 	notify_reloading();
-	close_on_exec(ms, fd, false);
+	upgrade_close_on_exec(ms, fd, false);
 	execv(ms->ms_program, ms->ms_argv);
-	stays(strerror(errno));
-	close_on_exec(ms, fd, true);
+	upgrade_say_failed(strerror(errno));
+	upgrade_close_on_exec(ms, fd, true);
 	notify("READY=1\nSTATUS=serving; the last upgrade was refused");
 	unsetenv(STATE);
 	close(fd);
@@ -258,24 +258,25 @@ upgrade_tested(struct master *ms, int status)
 {
 	bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 
-	if (ok && said_ok(ms->ms_test_output)) {
+	if (ok && upgrade_said_ok(ms->ms_test_output)) {
 		upgrade_forget(ms);
-		if (ms->ms_starting == NULL && is_tested(ms))
-			change(ms);
+		if (ms->ms_starting == NULL && upgrade_is_tested(ms))
+			upgrade_exec(ms);
 		else
 			ms->ms_upgrade = true;
 		return;
 	}
 	upgrade_forget(ms);
-	stays(ok ? "the new program is not pagewise"
-		 : "the new program or the configuration failed its test");
+	upgrade_say_failed(
+	    ok ? "the new program is not pagewise"
+	       : "the new program or the configuration failed its test");
 }
 
 /* ---------------------------------------------------------------------- afterwards */
 
 /* Nothing to do about a child that it has no memory for: it ends without a master. */
 static void
-inherit_child(struct master *ms, const char *text)
+upgrade_inherit_child(struct master *ms, const char *text)
 {
 	uintmax_t pid, channel;
 	struct child *ch;
@@ -301,7 +302,7 @@ inherit_child(struct master *ms, const char *text)
 }
 
 static void
-inherit_socket(struct master *ms, const char *text)
+upgrade_inherit_socket(struct master *ms, const char *text)
 {
 	struct sock sk;
 	uintmax_t fd;
@@ -319,7 +320,7 @@ inherit_socket(struct master *ms, const char *text)
 }
 
 static void
-inherit_ticket_key(struct master *ms, const char *text)
+upgrade_inherit_ticket_key(struct master *ms, const char *text)
 {
 	struct ticket_key key;
 	uintmax_t renew;
@@ -330,30 +331,30 @@ inherit_ticket_key(struct master *ms, const char *text)
 }
 
 static void
-inherit_withdraw(struct master *ms, const char *text)
+upgrade_inherit_withdraw(struct master *ms, const char *text)
 {
 	ms->ms_withdraw = text[0] == '1' ? "1" : "0";
 	ms->ms_withdrawn = clock_now();
 }
 
 static void
-inherit(struct master *ms, const char *text, const char *end)
+upgrade_inherit_line(struct master *ms, const char *text, const char *end)
 {
 	for (; text < end; text += strlen(text) + 1) {
 		if (strncmp(text, "child ", 6) == 0)
-			inherit_child(ms, text + 6);
+			upgrade_inherit_child(ms, text + 6);
 		else if (strncmp(text, "socket ", 7) == 0)
-			inherit_socket(ms, text + 7);
+			upgrade_inherit_socket(ms, text + 7);
 		else if (strncmp(text, "withdraw ", 9) == 0)
-			inherit_withdraw(ms, text + 9);
+			upgrade_inherit_withdraw(ms, text + 9);
 		else if (strncmp(text, "ticket_key ", 11) == 0)
-			inherit_ticket_key(ms, text + 11);
+			upgrade_inherit_ticket_key(ms, text + 11);
 	}
 }
 
 /* All of it, with a NUL at its end; the caller's.  NULL: errno. */
 static char *
-read_state(int fd, size_t *len)
+upgrade_read_state(int fd, size_t *len)
 {
 	off_t size = lseek(fd, 0, SEEK_END);
 	char *text = size == -1 ? NULL : calloc((size_t)size + 1, 1);
@@ -382,13 +383,13 @@ upgrade_inherit(struct master *ms)
 		return false;
 	fd = (int)strtol(name, NULL, 10);
 	unsetenv(STATE);
-	text = read_state(fd, &len);
+	text = upgrade_read_state(fd, &len);
 	if (text == NULL) {
 		log_error(NULL, "cannot read the state of the old program: %s",
 		    strerror(errno));
 		return false;
 	}
-	inherit(ms, text, text + len);
+	upgrade_inherit_line(ms, text, text + len);
 	explicit_bzero(text, len);
 	free(text);
 	close(fd);

@@ -37,7 +37,7 @@ watchdog_wait(const struct watchdog *wd)
 
 /* Microseconds since its loop was last seen to have turned. */
 static uint64_t
-silence(struct worker *wk, uint64_t now)
+watchdog_silence(struct worker *wk, uint64_t now)
 {
 	uint64_t beat =
 	    atomic_load_explicit(&wk->wk_beat, memory_order_relaxed);
@@ -50,8 +50,8 @@ silence(struct worker *wk, uint64_t now)
 }
 
 static void
-tell(struct watchdog *wd, int channel, const struct worker *wk, uint64_t us,
-    struct log_writer *log)
+watchdog_tell(struct watchdog *wd, int channel, const struct worker *wk,
+    uint64_t us, struct log_writer *log)
 {
 	char text[CHANNEL_TEXT];
 
@@ -71,16 +71,16 @@ tell(struct watchdog *wd, int channel, const struct worker *wk, uint64_t us,
 
 /* The longest that one has not gone on. */
 static uint64_t
-look(struct watchdog *wd, int channel, struct worker **workers, unsigned n,
-    uint64_t now, struct log_writer *log)
+watchdog_check(struct watchdog *wd, int channel, struct worker **workers,
+    unsigned n, uint64_t now, struct log_writer *log)
 {
 	uint64_t us, longest = 0;
 	unsigned i;
 
 	for (i = 0; i < n; i++) {
-		us = silence(workers[i], now);
+		us = watchdog_silence(workers[i], now);
 		if (us >= wd->wd_patience)
-			tell(wd, channel, workers[i], us, log);
+			watchdog_tell(wd, channel, workers[i], us, log);
 		if (us > longest)
 			longest = us;
 	}
@@ -96,7 +96,7 @@ watchdog_look(struct watchdog *wd, int channel, struct worker **workers,
 	if (wd->wd_patience == 0 || now < wd->wd_next || channel == -1)
 		return;
 	wd->wd_next = now + wd->wd_patience / LOOKS;
-	longest = look(wd, channel, workers, nworkers, now, log);
+	longest = watchdog_check(wd, channel, workers, nworkers, now, log);
 	if (wd->wd_logged && longest < wd->wd_patience) {
 		log_notice(log, "all event loops run again");
 		wd->wd_logged = wd->wd_told = false;

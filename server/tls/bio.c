@@ -30,7 +30,7 @@ bio_write(BIO *bio, const char *data, int len)
 
 /* Above 0, 0 at the end, or -1. */
 static ssize_t
-fill(struct tls *tl)
+tls_bio_fill(struct tls *tl)
 {
 	struct tls_inbox *ib = &tl->tl_inbox;
 	ssize_t n;
@@ -59,7 +59,7 @@ bio_read(BIO *bio, char *to, int room)
 
 	BIO_clear_retry_flags(bio);
 	if (ib->ib_raw == 0)
-		n = fill(tl);
+		n = tls_bio_fill(tl);
 	if (n == -1 && errno == EAGAIN)
 		BIO_set_retry_read(bio);
 	if (n > 0) {

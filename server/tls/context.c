@@ -35,7 +35,7 @@ static char *const groups[] = {hybrid_groups, plain_groups};
 #define SNI_MAX 256 /* bytes of a name of SNI, with the NUL */
 
 static int
-fail(char *why, size_t size, const char *what)
+tls_context_fail(char *why, size_t size, const char *what)
 {
 	char cause[128];
 
@@ -58,7 +58,7 @@ tls_prepare(void)
 
 /* What else a context decides, and SSL_set_SSL_CTX leaves as it is. */
 static void
-adopt(SSL *ssl, SSL_CTX *ctx)
+tls_context_adopt(SSL *ssl, SSL_CTX *ctx)
 {
 	SSL_set_verify(ssl, SSL_CTX_get_verify_mode(ctx), NULL);
 	SSL_clear_options(ssl, SSL_OP_NO_TICKET);
@@ -71,7 +71,7 @@ adopt(SSL *ssl, SSL_CTX *ctx)
  * never resumed at one that does.
  */
 static int
-on_hello(SSL *ssl, int *alert, void *arg)
+tls_context_on_hello(SSL *ssl, int *alert, void *arg)
 {
 	struct tls_context *tx = arg;
 	struct tls *tl = SSL_get_ex_data(ssl, tls_session_index());
@@ -87,13 +87,13 @@ on_hello(SSL *ssl, int *alert, void *arg)
 	tl->tl_site = tx->tx_sites[at].pl_site;
 	tl->tl_place = at;
 	SSL_set_SSL_CTX(ssl, tx->tx_sites[at].pl_context);
-	adopt(ssl, tx->tx_sites[at].pl_context);
+	tls_context_adopt(ssl, tx->tx_sites[at].pl_context);
 	return SSL_CLIENT_HELLO_SUCCESS;
 }
 
 /* RFC 6066 lets a server that knows the name say so; a context has to. */
 static int
-on_name(SSL *ssl, int *alert, void *arg)
+tls_context_on_name(SSL *ssl, int *alert, void *arg)
 {
 	(void)alert, (void)arg;
 	return SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) != NULL
@@ -103,7 +103,7 @@ on_name(SSL *ssl, int *alert, void *arg)
 
 /* RFC 7301: a client that speaks no protocol of ours is told so.  arg: HTTP/2 is one, or NULL. */
 static int
-on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
+tls_context_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
     const unsigned char *in, unsigned inlen, void *arg)
 {
 	static const unsigned char all[] = "\x02h2\x08http/1.1\x08http/1.0";
@@ -121,7 +121,7 @@ on_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
 
 /* For record_key.h. */
 static void
-on_secret(const SSL *ssl, const char *line)
+tls_context_on_secret(const SSL *ssl, const char *line)
 {
 	struct tls *tl = SSL_get_ex_data(ssl, tls_session_index());
 
@@ -132,7 +132,7 @@ on_secret(const SSL *ssl, const char *line)
 /* --------------------------------------------------------------- contexts */
 
 static bool
-set_groups(SSL_CTX *ctx)
+tls_context_set_groups(SSL_CTX *ctx)
 {
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
 		if (SSL_CTX_set1_groups_list(ctx, groups[i]) == 1)
@@ -141,27 +141,30 @@ set_groups(SSL_CTX *ctx)
 }
 
 static bool
-set_versions(SSL_CTX *ctx, enum tls_profile profile)
+tls_context_set_versions(SSL_CTX *ctx, enum tls_profile profile)
 {
 	int least = profile == TLS_MODERN ? TLS1_3_VERSION : TLS1_2_VERSION;
 
 	return SSL_CTX_set_min_proto_version(ctx, least) == 1 &&
 	       SSL_CTX_set_ciphersuites(ctx, TLS_1_3) == 1 &&
-	       SSL_CTX_set_cipher_list(ctx, CIPHERS) == 1 && set_groups(ctx);
+	       SSL_CTX_set_cipher_list(ctx, CIPHERS) == 1 &&
+	       tls_context_set_groups(ctx);
 }
 
 static int
-set_identities(SSL_CTX *ctx, const struct identity *id, char *why, size_t size)
+tls_context_set_identities(
+    SSL_CTX *ctx, const struct identity *id, char *why, size_t size)
 {
 	for (; id != NULL; id = id->id_next)
 		if (SSL_CTX_use_cert_and_key(
 			ctx, id->id_cert, id->id_key, id->id_chain, 0) != 1)
-			return fail(why, size, id->id_file);
+			return tls_context_fail(why, size, id->id_file);
 	return 0;
 }
 
 static int
-set_verify(SSL_CTX *ctx, const struct tls_site *ts, char *why, size_t size)
+tls_context_set_verify(
+    SSL_CTX *ctx, const struct tls_site *ts, char *why, size_t size)
 {
 	int mode = SSL_VERIFY_PEER;
 
@@ -170,7 +173,7 @@ set_verify(SSL_CTX *ctx, const struct tls_site *ts, char *why, size_t size)
 	if (ts->ts_verify == TLS_VERIFY_REQUIRE)
 		mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
 	if (SSL_CTX_load_verify_file(ctx, ts->ts_client_ca) != 1)
-		return fail(why, size, ts->ts_client_ca);
+		return tls_context_fail(why, size, ts->ts_client_ca);
 	SSL_CTX_set_client_CA_list(
 	    ctx, SSL_load_client_CA_file(ts->ts_client_ca));
 	SSL_CTX_set_verify(ctx, mode, NULL);
@@ -182,7 +185,7 @@ set_verify(SSL_CTX *ctx, const struct tls_site *ts, char *why, size_t size)
  * connection begins with is asked for the keys, also if its own site has no tickets.
  */
 static bool
-set_sessions(
+tls_context_set_sessions(
     SSL_CTX *ctx, const struct tls_site *ts, struct ticket_keys *tickets)
 {
 	unsigned char id[SSL_MAX_SID_CTX_LENGTH];
@@ -208,42 +211,45 @@ set_sessions(
 }
 
 static SSL_CTX *
-new_context(struct tls_context *tx, const struct tls_settings *tc, size_t site)
+tls_context_new(
+    struct tls_context *tx, const struct tls_settings *tc, size_t site)
 {
 	SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
 
 	if (ctx == NULL)
 		return NULL;
-	if (!set_versions(ctx, tc->tc_profile) ||
-	    !set_sessions(ctx, tc->tc_sites[site], tc->tc_tickets)) {
+	if (!tls_context_set_versions(ctx, tc->tc_profile) ||
+	    !tls_context_set_sessions(
+		ctx, tc->tc_sites[site], tc->tc_tickets)) {
 		SSL_CTX_free(ctx);
 		return NULL;
 	}
 	SSL_CTX_set_options(ctx, OPTIONS);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
-	SSL_CTX_set_keylog_callback(ctx, on_secret);
-	SSL_CTX_set_client_hello_cb(ctx, on_hello, tx);
-	SSL_CTX_set_tlsext_servername_callback(ctx, on_name);
-	SSL_CTX_set_alpn_select_cb(ctx, on_alpn, tc->tc_http2 ? tx : NULL);
+	SSL_CTX_set_keylog_callback(ctx, tls_context_on_secret);
+	SSL_CTX_set_client_hello_cb(ctx, tls_context_on_hello, tx);
+	SSL_CTX_set_tlsext_servername_callback(ctx, tls_context_on_name);
+	SSL_CTX_set_alpn_select_cb(
+	    ctx, tls_context_on_alpn, tc->tc_http2 ? tx : NULL);
 	return ctx;
 }
 
 static int
-add_site(struct tls_context *tx, const struct tls_settings *tc, size_t i,
-    char *why, size_t size)
+tls_context_add_site(struct tls_context *tx, const struct tls_settings *tc,
+    size_t i, char *why, size_t size)
 {
 	const struct tls_site *ts = tc->tc_sites[i];
 	const struct identity *id = ts->ts_identities;
-	SSL_CTX *ctx = new_context(tx, tc, i);
+	SSL_CTX *ctx = tls_context_new(tx, tc, i);
 	int error;
 
 	if (ctx == NULL)
-		return fail(why, size, "a context of TLS");
+		return tls_context_fail(why, size, "a context of TLS");
 	if (id == NULL)
 		id = tc->tc_sites[0]->ts_identities;
 	tx->tx_sites[i] = (struct tls_place){ctx, ts, id};
-	error = set_identities(ctx, id, why, size);
-	return error == 0 ? set_verify(ctx, ts, why, size) : error;
+	error = tls_context_set_identities(ctx, id, why, size);
+	return error == 0 ? tls_context_set_verify(ctx, ts, why, size) : error;
 }
 
 int
@@ -254,7 +260,7 @@ tls_context_create(const struct tls_settings *tc, struct tls_context **out,
 	int error = 0;
 
 	if (tx == NULL)
-		return fail(why, size, "a context of TLS");
+		return tls_context_fail(why, size, "a context of TLS");
 	tx->tx_method = tls_bio_method();
 	tx->tx_sites = calloc(tc->tc_nsites, sizeof(*tx->tx_sites));
 	tx->tx_nsites = tc->tc_nsites;
@@ -262,9 +268,9 @@ tls_context_create(const struct tls_settings *tc, struct tls_context **out,
 	tx->tx_arg = tc->tc_arg;
 	tx->tx_ktls = tc->tc_ktls == TLS_KTLS_ON;
 	if (tx->tx_sites == NULL || tx->tx_method == NULL)
-		error = fail(why, size, "a context of TLS");
+		error = tls_context_fail(why, size, "a context of TLS");
 	for (size_t i = 0; error == 0 && i < tc->tc_nsites; i++)
-		error = add_site(tx, tc, i, why, size);
+		error = tls_context_add_site(tx, tc, i, why, size);
 	if (error != 0)
 		tls_context_destroy(&tx);
 	*out = tx;

@@ -51,7 +51,7 @@ handshaker_create(struct handshaker **out)
 
 /* The lock is held.  NULL: nobody waits. */
 static struct handshake *
-take(struct handshaker *hs)
+handshaker_take(struct handshaker *hs)
 {
 	struct part *pt = TAILQ_FIRST(&hs->hs_turns);
 	struct handshake *hk;
@@ -68,7 +68,7 @@ take(struct handshaker *hs)
 }
 
 static void
-run(void *arg)
+handshaker_run(void *arg)
 {
 	struct handshaker *hs = arg;
 	struct handshake *hk;
@@ -77,7 +77,7 @@ run(void *arg)
 	os_thread_helper();
 	pthread_mutex_lock(&hs->hs_lock);
 	while (!hs->hs_end) {
-		hk = take(hs);
+		hk = handshaker_take(hs);
 		if (hk == NULL) {
 			pthread_cond_wait(&hs->hs_cond, &hs->hs_lock);
 			continue;
@@ -97,7 +97,7 @@ handshaker_start(struct handshaker *hs, unsigned threads)
 	int error = 0;
 
 	for (i = 0; i < n && error == 0; i++) {
-		error = thread_start(&hs->hs_threads[i], run, hs);
+		error = thread_start(&hs->hs_threads[i], handshaker_run, hs);
 		hs->hs_started += error == 0;
 	}
 	return error;
@@ -127,7 +127,7 @@ handshaker_destroy(struct handshaker **hsp)
 
 /* Neighbours are apart. */
 static struct part *
-part_of(struct handshaker *hs, uint64_t client)
+handshaker_part_of(struct handshaker *hs, uint64_t client)
 {
 	uint64_t mixed = client * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -138,7 +138,7 @@ bool
 handshaker_submit(struct handshaker *hs, struct pw_loop *lp,
     struct handshake *hk, uint64_t client)
 {
-	struct part *pt = part_of(hs, client);
+	struct part *pt = handshaker_part_of(hs, client);
 	bool room;
 
 	pthread_mutex_lock(&hs->hs_lock);

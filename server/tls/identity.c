@@ -18,11 +18,11 @@
 
 #define HOST_MAX 256 /* bytes with the NUL */
 
-static bool fail(char *why, size_t size, const char *fmt, ...)
+static bool identity_fail(char *why, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 static bool
-fail(char *why, size_t size, const char *fmt, ...)
+identity_fail(char *why, size_t size, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -48,7 +48,7 @@ tls_cause(char *text, size_t size)
 
 /* Nobody is asked: a server starts without a terminal. */
 static int
-no_passphrase(char *to, int size, int writes, void *asked)
+identity_no_passphrase(char *to, int size, int writes, void *asked)
 {
 	(void)to, (void)size, (void)writes;
 	*(bool *)asked = true;
@@ -58,23 +58,25 @@ no_passphrase(char *to, int size, int writes, void *asked)
 /* -------------------------------------------------------------- the files */
 
 static bool
-read_certificates(struct identity *id, BIO *bio, char *why, size_t size)
+identity_read_certificates(
+    struct identity *id, BIO *bio, char *why, size_t size)
 {
 	char cause[128];
 	X509 *cert;
 
 	id->id_cert = PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL);
 	if (id->id_cert == NULL)
-		return fail(why, size, "%s: no certificate is in it: %s",
-		    id->id_file, tls_cause(cause, sizeof(cause)));
+		return identity_fail(why, size,
+		    "%s: no certificate is in it: %s", id->id_file,
+		    tls_cause(cause, sizeof(cause)));
 	while ((cert = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL) {
 		if (sk_X509_push(id->id_chain, cert) == 0) {
 			X509_free(cert);
-			return fail(why, size, "out of memory");
+			return identity_fail(why, size, "out of memory");
 		}
 	}
 	if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
-		return fail(why, size,
+		return identity_fail(why, size,
 		    "%s: certificate %d is damaged: %s: fetch it anew",
 		    id->id_file, sk_X509_num(id->id_chain) + 2,
 		    tls_cause(cause, sizeof(cause)));
@@ -83,26 +85,27 @@ read_certificates(struct identity *id, BIO *bio, char *why, size_t size)
 }
 
 static bool
-read_key(
+identity_read_key(
     struct identity *id, const char *file, BIO *bio, char *why, size_t size)
 {
 	bool asked = false;
 	char cause[128];
 
-	id->id_key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, &asked);
+	id->id_key =
+	    PEM_read_bio_PrivateKey(bio, NULL, identity_no_passphrase, &asked);
 	if (id->id_key != NULL)
 		return true;
 	if (asked)
-		return fail(why, size,
+		return identity_fail(why, size,
 		    "%s: the key has a passphrase: remove it with openssl "
 		    "pkey -in %s -out KEYFILE",
 		    file, file);
-	return fail(why, size, "%s: no private key is in it: %s", file,
+	return identity_fail(why, size, "%s: no private key is in it: %s", file,
 	    tls_cause(cause, sizeof(cause)));
 }
 
 static bool
-is_certificate(const unsigned char *data, long len)
+identity_is_certificate(const unsigned char *data, long len)
 {
 	X509 *cert = d2i_X509(NULL, &data, len);
 
@@ -111,7 +114,7 @@ is_certificate(const unsigned char *data, long len)
 }
 
 static bool
-is_pkcs12(const unsigned char *data, long len)
+identity_is_pkcs12(const unsigned char *data, long len)
 {
 	PKCS12 *both = d2i_PKCS12(NULL, &data, len);
 
@@ -120,7 +123,7 @@ is_pkcs12(const unsigned char *data, long len)
 }
 
 static bool
-is_key(const unsigned char *data, long len)
+identity_is_key(const unsigned char *data, long len)
 {
 	EVP_PKEY *key = d2i_AutoPrivateKey(NULL, &data, len);
 
@@ -133,57 +136,57 @@ static const struct {
 	const char *name, *cure;
 	bool (*is)(const unsigned char *data, long len);
 } not_pem[] = {
-    {"DER", "x509 -inform der", is_certificate},
-    {"PKCS#12", "pkcs12 -noenc", is_pkcs12},
-    {"DER", "pkey -inform der", is_key},
+    {"DER", "x509 -inform der", identity_is_certificate},
+    {"PKCS#12", "pkcs12 -noenc", identity_is_pkcs12},
+    {"DER", "pkey -inform der", identity_is_key},
 };
 
 static bool
-refuse_binary(
+identity_refuse_binary(
     const struct secret_file *sf, const char *file, char *why, size_t size)
 {
 	const unsigned char *data = (const unsigned char *)sf->sf_text;
 
 	for (size_t i = 0; i < sizeof(not_pem) / sizeof(not_pem[0]); i++)
 		if (not_pem[i].is(data, (long)sf->sf_len))
-			return fail(why, size,
+			return identity_fail(why, size,
 			    "%s: is %s, not PEM: convert it with openssl %s "
 			    "-in %s -out PEMFILE",
 			    file, not_pem[i].name, not_pem[i].cure, file);
-	return fail(why, size, "%s: is not text", file);
+	return identity_fail(why, size, "%s: is not text", file);
 }
 
 /* secret: nobody but its owner and group may read it. */
 static BIO *
-open_file(struct secret_file *sf, const char *file, bool secret, char *why,
-    size_t size)
+identity_open_file(struct secret_file *sf, const char *file, bool secret,
+    char *why, size_t size)
 {
 	BIO *bio;
 
 	if (!secret_file_read_bytes(sf, file, secret, why, size))
 		return NULL;
 	if (strlen(sf->sf_text) != sf->sf_len) {
-		refuse_binary(sf, file, why, size);
+		identity_refuse_binary(sf, file, why, size);
 		return NULL;
 	}
 	bio = BIO_new_mem_buf(sf->sf_text, (int)sf->sf_len);
 	if (bio == NULL)
-		fail(why, size, "out of memory");
+		identity_fail(why, size, "out of memory");
 	return bio;
 }
 
 static bool
-read_files(struct identity *id, const char *cert_file, const char *key_file,
-    char *why, size_t size)
+identity_read_files(struct identity *id, const char *cert_file,
+    const char *key_file, char *why, size_t size)
 {
 	struct secret_file sf = {0};
 	bool both = key_file == NULL, done;
-	BIO *bio = open_file(&sf, cert_file, false, why, size);
+	BIO *bio = identity_open_file(&sf, cert_file, false, why, size);
 
-	done = bio != NULL && read_certificates(id, bio, why, size);
+	done = bio != NULL && identity_read_certificates(id, bio, why, size);
 	BIO_free(bio);
 	if (done && both && strstr(sf.sf_text, "PRIVATE KEY-----") == NULL)
-		done = fail(why, size,
+		done = identity_fail(why, size,
 		    "%s: no private key is in it: certificate_key names the "
 		    "file of its key",
 		    cert_file);
@@ -193,8 +196,8 @@ read_files(struct identity *id, const char *cert_file, const char *key_file,
 	if (both)
 		key_file = cert_file;
 	memset(&sf, 0, sizeof(sf));
-	bio = open_file(&sf, key_file, true, why, size);
-	done = bio != NULL && read_key(id, key_file, bio, why, size);
+	bio = identity_open_file(&sf, key_file, true, why, size);
+	done = bio != NULL && identity_read_key(id, key_file, bio, why, size);
 	BIO_free(bio);
 	secret_file_forget(&sf);
 	return done;
@@ -206,12 +209,12 @@ identity_check_authorities(const char *file, char *why, size_t size)
 	struct identity id = {
 	    .id_file = (char *)(uintptr_t)file, .id_chain = sk_X509_new_null()};
 	struct secret_file sf = {0};
-	BIO *bio = open_file(&sf, file, false, why, size);
+	BIO *bio = identity_open_file(&sf, file, false, why, size);
 	bool done = bio != NULL;
 
 	if (done && id.id_chain == NULL)
-		done = fail(why, size, "out of memory");
-	done = done && read_certificates(&id, bio, why, size);
+		done = identity_fail(why, size, "out of memory");
+	done = done && identity_read_certificates(&id, bio, why, size);
 	BIO_free(bio);
 	secret_file_forget(&sf);
 	X509_free(id.id_cert);
@@ -222,7 +225,7 @@ identity_check_authorities(const char *file, char *why, size_t size)
 /* ------------------------------------------------------------- the checks */
 
 static bool
-to_time(const ASN1_TIME *from, time_t *to)
+identity_to_time(const ASN1_TIME *from, time_t *to)
 {
 	struct tm tm = {0};
 
@@ -233,14 +236,14 @@ to_time(const ASN1_TIME *from, time_t *to)
 }
 
 static bool
-read_times(
+identity_read_times(
     struct identity *id, const X509 *cert, int number, char *why, size_t size)
 {
 	time_t begin, end;
 
-	if (!to_time(X509_get0_notBefore(cert), &begin) ||
-	    !to_time(X509_get0_notAfter(cert), &end))
-		return fail(why, size,
+	if (!identity_to_time(X509_get0_notBefore(cert), &begin) ||
+	    !identity_to_time(X509_get0_notAfter(cert), &end))
+		return identity_fail(why, size,
 		    "%s: the times of certificate %d are damaged: fetch it "
 		    "anew",
 		    id->id_file, number);
@@ -257,13 +260,13 @@ read_times(
 }
 
 static bool
-check_key(
+identity_check_key(
     const struct identity *id, const char *key_file, char *why, size_t size)
 {
 	if (X509_check_private_key(id->id_cert, id->id_key) == 1)
 		return true;
 	ERR_clear_error();
-	return fail(why, size,
+	return identity_fail(why, size,
 	    "%s: the key is not the one of the certificate in %s: "
 	    "certificate_key has the keys in the order of certificate",
 	    key_file != NULL ? key_file : id->id_file, id->id_file);
@@ -271,7 +274,7 @@ check_key(
 
 /* What it takes depends on its version and on its configuration (openssl.cnf). */
 static bool
-check_use(const struct identity *id, char *why, size_t size)
+identity_check_use(const struct identity *id, char *why, size_t size)
 {
 	SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
 	bool used = ctx != NULL && SSL_CTX_use_cert_and_key(ctx, id->id_cert,
@@ -279,23 +282,24 @@ check_use(const struct identity *id, char *why, size_t size)
 	char cause[128];
 
 	SSL_CTX_free(ctx);
-	return used || fail(why, size, "%s: OpenSSL does not take it: %s",
-			   id->id_file, tls_cause(cause, sizeof(cause)));
+	return used ||
+	       identity_fail(why, size, "%s: OpenSSL does not take it: %s",
+		   id->id_file, tls_cause(cause, sizeof(cause)));
 }
 
 /* Each one is signed by the next; the last one may be signed by a root that clients have. */
 static bool
-check_chain(struct identity *id, char *why, size_t size)
+identity_check_chain(struct identity *id, char *why, size_t size)
 {
 	int i, n = sk_X509_num(id->id_chain);
 	X509 *below = id->id_cert, *cert;
 
 	for (i = 0; i < n; i++, below = cert) {
 		cert = sk_X509_value(id->id_chain, i);
-		if (!read_times(id, cert, i + 2, why, size))
+		if (!identity_read_times(id, cert, i + 2, why, size))
 			return false;
 		if (X509_check_issued(cert, below) != X509_V_OK)
-			return fail(why, size,
+			return identity_fail(why, size,
 			    "%s: certificate %d has not issued certificate %d: "
 			    "write the site's certificate first, then each "
 			    "issuer",
@@ -306,7 +310,7 @@ check_chain(struct identity *id, char *why, size_t size)
 
 /* Authority Information Access, RFC 5280, 4.2.2.1: where the issuer's certificate is. */
 static bool
-says_where_issuer_is(const X509 *cert)
+identity_says_where_issuer_is(const X509 *cert)
 {
 	AUTHORITY_INFO_ACCESS *list =
 	    X509_get_ext_d2i(cert, NID_info_access, NULL, NULL);
@@ -323,24 +327,25 @@ says_where_issuer_is(const X509 *cert)
 }
 
 static bool
-find_issuer(struct identity *id, char *why, size_t size)
+identity_find_issuer(struct identity *id, char *why, size_t size)
 {
 	X509_NAME *issuer = X509_get_issuer_name(id->id_cert);
 	char name[256] = "";
 
 	if (sk_X509_num(id->id_chain) > 0 ||
 	    X509_NAME_cmp(X509_get_subject_name(id->id_cert), issuer) == 0 ||
-	    !says_where_issuer_is(id->id_cert))
+	    !identity_says_where_issuer_is(id->id_cert))
 		return true;
 	if (X509_NAME_get_text_by_NID(
 		issuer, NID_commonName, name, sizeof(name)) == -1)
 		X509_NAME_oneline(issuer, name, sizeof(name));
 	id->id_issuer = strdup(name);
-	return id->id_issuer != NULL || fail(why, size, "out of memory");
+	return id->id_issuer != NULL ||
+	       identity_fail(why, size, "out of memory");
 }
 
 static bool
-check_purpose(const struct identity *id, char *why, size_t size)
+identity_check_purpose(const struct identity *id, char *why, size_t size)
 {
 	bool extended =
 	    (X509_get_extended_key_usage(id->id_cert) & XKU_SSL_SERVER) == 0;
@@ -348,7 +353,7 @@ check_purpose(const struct identity *id, char *why, size_t size)
 	if (X509_check_purpose(id->id_cert, X509_PURPOSE_SSL_SERVER, 0) == 1)
 		return true;
 	ERR_clear_error();
-	return fail(why, size,
+	return identity_fail(why, size,
 	    "%s: the certificate is not for servers: its %s; ask its authority "
 	    "for another",
 	    id->id_file,
@@ -358,12 +363,15 @@ check_purpose(const struct identity *id, char *why, size_t size)
 
 /* The chain first: of two in the wrong order the first one is an authority's. */
 static bool
-check(struct identity *id, const char *key_file, char *why, size_t size)
+identity_check(
+    struct identity *id, const char *key_file, char *why, size_t size)
 {
-	return read_times(id, id->id_cert, 1, why, size) &&
-	       check_chain(id, why, size) && check_purpose(id, why, size) &&
-	       check_key(id, key_file, why, size) && check_use(id, why, size) &&
-	       find_issuer(id, why, size);
+	return identity_read_times(id, id->id_cert, 1, why, size) &&
+	       identity_check_chain(id, why, size) &&
+	       identity_check_purpose(id, why, size) &&
+	       identity_check_key(id, key_file, why, size) &&
+	       identity_check_use(id, why, size) &&
+	       identity_find_issuer(id, why, size);
 }
 
 struct identity *
@@ -373,16 +381,16 @@ identity_load(
 	struct identity *id = calloc(1, sizeof(*id));
 
 	if (id == NULL) {
-		fail(why, size, "out of memory");
+		identity_fail(why, size, "out of memory");
 		return NULL;
 	}
 	ERR_clear_error();
 	id->id_file = strdup(cert_file);
 	id->id_chain = sk_X509_new_null();
 	if (id->id_file == NULL || id->id_chain == NULL)
-		fail(why, size, "out of memory");
-	else if (read_files(id, cert_file, key_file, why, size) &&
-		 check(id, key_file, why, size))
+		identity_fail(why, size, "out of memory");
+	else if (identity_read_files(id, cert_file, key_file, why, size) &&
+		 identity_check(id, key_file, why, size))
 		return id;
 	ERR_clear_error();
 	identity_free(id);
@@ -404,27 +412,28 @@ identity_free(struct identity *id)
 }
 
 static bool
-begins_late(const struct identity *id, char *why, size_t size)
+identity_begins_late(const struct identity *id, char *why, size_t size)
 {
 	char text[32];
 	struct tm tm;
 
 	strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC",
 	    gmtime_r(&id->id_begins, &tm));
-	return fail(why, size,
+	return identity_fail(why, size,
 	    "%s: certificate %d is not valid before %s: is the clock right?",
 	    id->id_file, id->id_begins_at, text);
 }
 
 static bool
-expires(const struct identity *id, const char *verb, char *why, size_t size)
+identity_expires(
+    const struct identity *id, const char *verb, char *why, size_t size)
 {
 	char text[32];
 	struct tm tm;
 
 	strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC",
 	    gmtime_r(&id->id_expires, &tm));
-	return fail(why, size, "%s: certificate %d %s on %s: renew it",
+	return identity_fail(why, size, "%s: certificate %d %s on %s: renew it",
 	    id->id_file, id->id_expires_at, verb, text);
 }
 
@@ -432,12 +441,12 @@ bool
 identity_is_good(const struct identity *id, time_t now, char *why, size_t size)
 {
 	if (id->id_expires <= now)
-		return expires(id, "has expired", why, size);
+		return identity_expires(id, "has expired", why, size);
 	if (id->id_begins > now)
-		return begins_late(id, why, size);
+		return identity_begins_late(id, why, size);
 	if (id->id_issuer == NULL)
 		return true;
-	return fail(why, size,
+	return identity_fail(why, size,
 	    "%s: the chain is incomplete: append the certificate of the "
 	    "issuer, %s",
 	    id->id_file, id->id_issuer);
@@ -452,7 +461,8 @@ identity_stays_good(
 
 	if (!identity_is_good(id, now, why, size))
 		return false;
-	return id->id_expires > now + soon || expires(id, "expires", why, size);
+	return id->id_expires > now + soon ||
+	       identity_expires(id, "expires", why, size);
 }
 
 /* -------------------------------------------------------------- the names */

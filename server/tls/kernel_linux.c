@@ -18,7 +18,7 @@
 #endif
 
 static bool
-use(int fd)
+tls_kernel_linux_use(int fd)
 {
 	return setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) == 0;
 }
@@ -28,7 +28,7 @@ bool
 tls_kernel_can(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool can = fd != -1 && !use(fd) && errno == ENOTCONN;
+	bool can = fd != -1 && !tls_kernel_linux_use(fd) && errno == ENOTCONN;
 
 	if (fd != -1)
 		close(fd);
@@ -61,8 +61,8 @@ union cipher {
 
 /* Its length, or 0. */
 static socklen_t
-describe(const struct record_key *rk, const struct record_material *rm,
-    union cipher *ci)
+tls_kernel_linux_describe(const struct record_key *rk,
+    const struct record_material *rm, union cipher *ci)
 {
 	switch (EVP_CIPHER_get_nid(rm->rm_cipher)) {
 	case NID_aes_128_gcm:
@@ -84,8 +84,8 @@ tls_kernel_begin(
     int fd, const struct record_key *rk, const struct record_material *rm)
 {
 	union cipher ci = {.ci_gcm128 = {.info = {0}}};
-	socklen_t len = describe(rk, rm, &ci);
-	bool done = len > 0 && use(fd) &&
+	socklen_t len = tls_kernel_linux_describe(rk, rm, &ci);
+	bool done = len > 0 && tls_kernel_linux_use(fd) &&
 		    setsockopt(fd, SOL_TLS, TLS_TX, &ci, len) == 0;
 
 	OPENSSL_cleanse(&ci, sizeof(ci));

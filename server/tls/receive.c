@@ -21,7 +21,7 @@
 static const struct token_rate update_rate = {.tr_rate = 1, .tr_depth = 32};
 
 static long
-receive(struct tls *tl, void *to, size_t room)
+tls_receive_receive(struct tls *tl, void *to, size_t room)
 {
 	ssize_t n;
 
@@ -32,7 +32,7 @@ receive(struct tls *tl, void *to, size_t room)
 }
 
 static int
-refuse(struct tls *tl, int alert)
+tls_receive_refuse(struct tls *tl, int alert)
 {
 	tl->tl_alert[0] = SSL3_AL_FATAL;
 	tl->tl_alert[1] = (unsigned char)alert;
@@ -40,7 +40,7 @@ refuse(struct tls *tl, int alert)
 }
 
 static bool
-update_admitted(struct tls *tl)
+tls_receive_update_admitted(struct tls *tl)
 {
 	uint64_t wait_ns;
 
@@ -51,10 +51,10 @@ update_admitted(struct tls *tl)
 /* -------------------------------------------------- records that are no data */
 
 static int
-on_alert(struct tls *tl, const struct record_text *rt)
+tls_receive_on_alert(struct tls *tl, const struct record_text *rt)
 {
 	if (rt->rt_len != 2)
-		return refuse(tl, SSL_AD_DECODE_ERROR);
+		return tls_receive_refuse(tl, SSL_AD_DECODE_ERROR);
 	if (rt->rt_data[1] == SSL_AD_CLOSE_NOTIFY) {
 		tl->tl_closed = true;
 		return 0;
@@ -69,7 +69,7 @@ on_alert(struct tls *tl, const struct record_text *rt)
 
 /* Bytes of the message so far; what is wrong with them shows at once. */
 static int
-check_update(const unsigned char *update, size_t len)
+tls_receive_check_update(const unsigned char *update, size_t len)
 {
 	static const unsigned char head[] = {SSL3_MT_KEY_UPDATE, 0, 0, 1};
 
@@ -84,7 +84,7 @@ check_update(const unsigned char *update, size_t len)
 
 /* The end of its record, as that of a key, is the end of the message. */
 static int
-on_update(struct tls *tl, const struct record_text *rt)
+tls_receive_on_update(struct tls *tl, const struct record_text *rt)
 {
 	unsigned char *update = tl->tl_update;
 	size_t n = sizeof(tl->tl_update) - tl->tl_update_len;
@@ -94,30 +94,30 @@ on_update(struct tls *tl, const struct record_text *rt)
 		n = rt->rt_len;
 	memcpy(update + tl->tl_update_len, rt->rt_data, n);
 	tl->tl_update_len += (unsigned char)n;
-	alert = check_update(update, tl->tl_update_len);
+	alert = tls_receive_check_update(update, tl->tl_update_len);
 	if (alert == 0 && n < rt->rt_len)
 		alert = SSL_AD_UNEXPECTED_MESSAGE;
 	if (alert != 0)
-		return refuse(tl, alert);
+		return tls_receive_refuse(tl, alert);
 	if (tl->tl_update_len < sizeof(tl->tl_update))
 		return 0;
 	tl->tl_update_len = 0;
-	if (!update_admitted(tl))
-		return refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
+	if (!tls_receive_update_admitted(tl))
+		return tls_receive_refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
 	tl->tl_wants_update |= update[4] == SSL_KEY_UPDATE_REQUESTED;
 	return record_key_update(&tl->tl_reads)
 		   ? 0
-		   : refuse(tl, SSL_AD_INTERNAL_ERROR);
+		   : tls_receive_refuse(tl, SSL_AD_INTERNAL_ERROR);
 }
 
 /* RFC 5246, 7.4.1.1: there is no second handshake. */
 static int
-on_handshake(struct tls *tl, const struct record_text *rt)
+tls_receive_on_handshake(struct tls *tl, const struct record_text *rt)
 {
 	if (tl->tl_reads.rk_hides)
-		return on_update(tl, rt);
-	if (!update_admitted(tl))
-		return refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
+		return tls_receive_on_update(tl, rt);
+	if (!tls_receive_update_admitted(tl))
+		return tls_receive_refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
 	tl->tl_alert[0] = SSL3_AL_WARNING;
 	tl->tl_alert[1] = SSL_AD_NO_RENEGOTIATION;
 	return 0;
@@ -125,7 +125,7 @@ on_handshake(struct tls *tl, const struct record_text *rt)
 
 /* 0 or -errno. */
 static int
-on_record(struct tls *tl, const struct record_text *rt)
+tls_receive_on_record(struct tls *tl, const struct record_text *rt)
 {
 	bool splits = tl->tl_update_len > 0 && rt->rt_type != SSL3_RT_HANDSHAKE;
 	bool data = rt->rt_type == SSL3_RT_APPLICATION_DATA;
@@ -136,27 +136,27 @@ on_record(struct tls *tl, const struct record_text *rt)
 		tl->tl_idle++;
 	/* RFC 8446, 5.1, and RFC 5246, 6.2.1: only data may be empty. */
 	if (splits || tl->tl_idle > IDLE || (!data && rt->rt_len == 0))
-		return refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
+		return tls_receive_refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
 	if (data)
 		return 0;
 	if (rt->rt_type == SSL3_RT_ALERT)
-		return on_alert(tl, rt);
+		return tls_receive_on_alert(tl, rt);
 	if (rt->rt_type == SSL3_RT_HANDSHAKE)
-		return on_handshake(tl, rt);
-	return refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
+		return tls_receive_on_handshake(tl, rt);
+	return tls_receive_refuse(tl, SSL_AD_UNEXPECTED_MESSAGE);
 }
 
 /* ------------------------------------------------------------------ the inbox */
 
 static void
-forget(struct tls_inbox *ib)
+tls_receive_forget(struct tls_inbox *ib)
 {
 	free(ib->ib_mem);
 	*ib = (struct tls_inbox){.ib_mem = NULL};
 }
 
 static size_t
-take_plain(struct tls_inbox *ib, void *to, size_t room)
+tls_receive_take_plain(struct tls_inbox *ib, void *to, size_t room)
 {
 	size_t n = ib->ib_plain < room ? ib->ib_plain : room;
 
@@ -166,25 +166,25 @@ take_plain(struct tls_inbox *ib, void *to, size_t room)
 	ib->ib_at += n;
 	ib->ib_plain -= n;
 	if (ib->ib_plain == 0 && ib->ib_raw == 0)
-		forget(ib);
+		tls_receive_forget(ib);
 	return n;
 }
 
 /* Its records, once there is no plaintext. */
 static size_t
-take_raw(struct tls_inbox *ib, unsigned char *to)
+tls_receive_take_raw(struct tls_inbox *ib, unsigned char *to)
 {
 	size_t n = ib->ib_raw;
 
 	if (n > 0)
 		memcpy(to, ib->ib_mem + ib->ib_at, n);
 	if (ib->ib_mem != NULL)
-		forget(ib);
+		tls_receive_forget(ib);
 	return n;
 }
 
 static int
-store(struct tls_inbox *ib, const struct record_text *plain,
+tls_receive_store(struct tls_inbox *ib, const struct record_text *plain,
     const unsigned char *raw, size_t len)
 {
 	if (plain->rt_len + len == 0)
@@ -215,7 +215,7 @@ struct scatter {
 };
 
 static void
-take_text(struct scatter *sc, struct record_text *rt)
+tls_receive_take_text(struct scatter *sc, struct record_text *rt)
 {
 	size_t room = sc->sc_room - sc->sc_taken,
 	       n = rt->rt_len < room ? rt->rt_len : room;
@@ -232,7 +232,7 @@ take_text(struct scatter *sc, struct record_text *rt)
  * twenty records do: some 20 us.  0 or -errno.
  */
 static int
-read_records(struct tls *tl, struct scatter *sc)
+tls_receive_read_records(struct tls *tl, struct scatter *sc)
 {
 	struct record_text rt;
 	unsigned char *mem;
@@ -244,18 +244,18 @@ read_records(struct tls *tl, struct scatter *sc)
 		left = sc->sc_len - sc->sc_at;
 		len = record_length(mem, left);
 		if (len > RECORD_LONGEST)
-			return refuse(tl, SSL_AD_RECORD_OVERFLOW);
+			return tls_receive_refuse(tl, SSL_AD_RECORD_OVERFLOW);
 		if (len == 0 || len > left)
 			break;
 		sc->sc_at += len;
 		error = record_read(&tl->tl_reads, mem, len, &rt);
 		if (error != 0)
-			return refuse(tl, error);
-		error = on_record(tl, &rt);
+			return tls_receive_refuse(tl, error);
+		error = tls_receive_on_record(tl, &rt);
 		if (error != 0)
 			return error;
 		if (rt.rt_type == SSL3_RT_APPLICATION_DATA)
-			take_text(sc, &rt);
+			tls_receive_take_text(sc, &rt);
 		else if (sc->sc_taken > 0)
 			break;
 	}
@@ -264,7 +264,7 @@ read_records(struct tls *tl, struct scatter *sc)
 
 /* More than 0, or as recv(2). */
 static long
-get_more(struct tls *tl, struct scatter *sc)
+tls_receive_get_more(struct tls *tl, struct scatter *sc)
 {
 	size_t room = sizeof(tl->tl_context->tx_scatter);
 	long n;
@@ -273,7 +273,7 @@ get_more(struct tls *tl, struct scatter *sc)
 	memmove(sc->sc_mem, sc->sc_mem + sc->sc_at, sc->sc_len);
 	sc->sc_at = 0;
 	room -= sc->sc_len;
-	n = receive(tl, sc->sc_mem + sc->sc_len, room);
+	n = tls_receive_receive(tl, sc->sc_mem + sc->sc_len, room);
 	tl->tl_drained = n < (long)room;
 	if (n > 0)
 		sc->sc_len += (size_t)n;
@@ -282,15 +282,15 @@ get_more(struct tls *tl, struct scatter *sc)
 
 /* As tls_recv. */
 static long
-read_some(struct tls *tl, struct scatter *sc)
+tls_receive_read_some(struct tls *tl, struct scatter *sc)
 {
 	long n = 1;
-	int error = read_records(tl, sc);
+	int error = tls_receive_read_records(tl, sc);
 
 	while (error == 0 && n > 0 && sc->sc_taken == 0 && !tl->tl_closed) {
-		n = get_more(tl, sc);
+		n = tls_receive_get_more(tl, sc);
 		if (n > 0)
-			error = read_records(tl, sc);
+			error = tls_receive_read_records(tl, sc);
 	}
 	/* An end that was not told: it may be somebody else's. */
 	if (n == 0)
@@ -312,22 +312,22 @@ tls_recv(struct tls *tl, void *to, size_t room)
 
 	/* After our close_notify, or an alert, nothing that comes is of interest. */
 	if (tl->tl_told || tl->tl_state != TLS_OPEN)
-		return receive(tl, to, room);
+		return tls_receive_receive(tl, to, room);
 	tl->tl_drained = false;
-	n = (long)take_plain(&tl->tl_inbox, to, room);
+	n = (long)tls_receive_take_plain(&tl->tl_inbox, to, room);
 	if (n > 0)
 		return n;
 	if (tl->tl_closed)
 		return 0;
 	if (tl->tl_broken)
 		return -EPROTO;
-	sc.sc_len = take_raw(&tl->tl_inbox, sc.sc_mem);
-	n = read_some(tl, &sc);
+	sc.sc_len = tls_receive_take_raw(&tl->tl_inbox, sc.sc_mem);
+	n = tls_receive_read_some(tl, &sc);
 	if (tl->tl_wants_update || tl->tl_alert[0] != 0)
 		error = tls_say_what_is_due(tl);
 	if (!tl->tl_broken && !tl->tl_closed)
-		error = store(&tl->tl_inbox, &sc.sc_rest, sc.sc_mem + sc.sc_at,
-		    sc.sc_len - sc.sc_at);
+		error = tls_receive_store(&tl->tl_inbox, &sc.sc_rest,
+		    sc.sc_mem + sc.sc_at, sc.sc_len - sc.sc_at);
 	return error == 0 || n > 0 ? n : error;
 }
 

@@ -10,7 +10,7 @@
 #define LONGEST_13 (RECORD_PLAIN + 256)
 
 static void
-put_header(unsigned char *to, unsigned char type, size_t len)
+record_put_header(unsigned char *to, unsigned char type, size_t len)
 {
 	to[0] = type;
 	to[1] = 3;
@@ -20,7 +20,8 @@ put_header(unsigned char *to, unsigned char type, size_t len)
 }
 
 static void
-make_nonce(const struct record_key *rk, unsigned char nonce[RECORD_NONCE])
+record_make_nonce(
+    const struct record_key *rk, unsigned char nonce[RECORD_NONCE])
 {
 	unsigned char number[RECORD_EXPLICIT];
 
@@ -36,7 +37,8 @@ make_nonce(const struct record_key *rk, unsigned char nonce[RECORD_NONCE])
 }
 
 static bool
-encrypt(EVP_CIPHER_CTX *ctx, const void *data, size_t len, unsigned char *to)
+record_encrypt(
+    EVP_CIPHER_CTX *ctx, const void *data, size_t len, unsigned char *to)
 {
 	int n;
 
@@ -45,19 +47,19 @@ encrypt(EVP_CIPHER_CTX *ctx, const void *data, size_t len, unsigned char *to)
 
 /* Tag and all, behind what is authenticated only. */
 static bool
-seal(struct record_key *rk, const unsigned char *aad, size_t aad_len,
+record_seal(struct record_key *rk, const unsigned char *aad, size_t aad_len,
     const void *data, size_t len, const unsigned char *type, unsigned char *to)
 {
 	EVP_CIPHER_CTX *ctx = rk->rk_cipher;
 	unsigned char nonce[RECORD_NONCE], *end = to + len;
 	int n;
 
-	make_nonce(rk, nonce);
+	record_make_nonce(rk, nonce);
 	if (EVP_EncryptInit_ex(ctx, NULL, NULL, NULL, nonce) != 1 ||
 	    EVP_EncryptUpdate(ctx, NULL, &n, aad, (int)aad_len) != 1 ||
-	    !encrypt(ctx, data, len, to))
+	    !record_encrypt(ctx, data, len, to))
 		return false;
-	if (type != NULL && !encrypt(ctx, type, 1, end++))
+	if (type != NULL && !record_encrypt(ctx, type, 1, end++))
 		return false;
 	return EVP_EncryptFinal_ex(ctx, end, &n) == 1 &&
 	       EVP_CIPHER_CTX_ctrl(
@@ -65,28 +67,29 @@ seal(struct record_key *rk, const unsigned char *aad, size_t aad_len,
 }
 
 static size_t
-write_13(struct record_key *rk, unsigned char type, const void *data,
+record_write_13(struct record_key *rk, unsigned char type, const void *data,
     size_t len, unsigned char *to)
 {
-	put_header(to, SSL3_RT_APPLICATION_DATA, len + 1 + RECORD_TAG);
-	if (!seal(rk, to, RECORD_HEADER, data, len, &type, to + RECORD_HEADER))
+	record_put_header(to, SSL3_RT_APPLICATION_DATA, len + 1 + RECORD_TAG);
+	if (!record_seal(
+		rk, to, RECORD_HEADER, data, len, &type, to + RECORD_HEADER))
 		return 0;
 	return RECORD_HEADER + len + 1 + RECORD_TAG;
 }
 
 static size_t
-write_12(struct record_key *rk, unsigned char type, const void *data,
+record_write_12(struct record_key *rk, unsigned char type, const void *data,
     size_t len, unsigned char *to)
 {
 	size_t skip = rk->rk_explicit ? RECORD_EXPLICIT : 0;
 	unsigned char aad[RECORD_EXPLICIT + RECORD_HEADER];
 
 	record_put_number(aad, rk->rk_number);
-	put_header(aad + RECORD_EXPLICIT, type, len);
-	put_header(to, type, skip + len + RECORD_TAG);
+	record_put_header(aad + RECORD_EXPLICIT, type, len);
+	record_put_header(to, type, skip + len + RECORD_TAG);
 	if (skip > 0)
 		record_put_number(to + RECORD_HEADER, rk->rk_number);
-	if (!seal(rk, aad, sizeof(aad), data, len, NULL,
+	if (!record_seal(rk, aad, sizeof(aad), data, len, NULL,
 		to + RECORD_HEADER + skip))
 		return 0;
 	return RECORD_HEADER + skip + len + RECORD_TAG;
@@ -97,8 +100,8 @@ size_t
 record_write(struct record_key *rk, unsigned char type, const void *data,
     size_t len, unsigned char *to)
 {
-	size_t n = rk->rk_hides ? write_13(rk, type, data, len, to)
-				: write_12(rk, type, data, len, to);
+	size_t n = rk->rk_hides ? record_write_13(rk, type, data, len, to)
+				: record_write_12(rk, type, data, len, to);
 
 	rk->rk_number++;
 	return n;
@@ -115,7 +118,7 @@ record_length(const unsigned char *mem, size_t len)
 }
 
 static bool
-decrypt(EVP_CIPHER_CTX *ctx, unsigned char *data, size_t len)
+record_decrypt(EVP_CIPHER_CTX *ctx, unsigned char *data, size_t len)
 {
 	int n;
 
@@ -125,7 +128,7 @@ decrypt(EVP_CIPHER_CTX *ctx, unsigned char *data, size_t len)
 
 /* In place; the tag is behind it. */
 static bool
-open_sealed(struct record_key *rk, const unsigned char *nonce,
+record_open_sealed(struct record_key *rk, const unsigned char *nonce,
     const unsigned char *aad, size_t aad_len, unsigned char *data, size_t len)
 {
 	EVP_CIPHER_CTX *ctx = rk->rk_cipher;
@@ -135,7 +138,7 @@ open_sealed(struct record_key *rk, const unsigned char *nonce,
 	rk->rk_number++;
 	return EVP_DecryptInit_ex(ctx, NULL, NULL, NULL, nonce) == 1 &&
 	       EVP_DecryptUpdate(ctx, NULL, &n, aad, (int)aad_len) == 1 &&
-	       decrypt(ctx, data, len) &&
+	       record_decrypt(ctx, data, len) &&
 	       EVP_CIPHER_CTX_ctrl(
 		   ctx, EVP_CTRL_AEAD_SET_TAG, (int)RECORD_TAG, tag) == 1 &&
 	       EVP_DecryptFinal_ex(ctx, tag, &n) == 1;
@@ -143,7 +146,7 @@ open_sealed(struct record_key *rk, const unsigned char *nonce,
 
 /* What follows the type is padding: zeros. */
 static int
-take_type(struct record_text *rt)
+record_take_type(struct record_text *rt)
 {
 	size_t n = rt->rt_len;
 
@@ -157,7 +160,7 @@ take_type(struct record_text *rt)
 }
 
 static int
-read_13(struct record_key *rk, unsigned char *mem, size_t len,
+record_read_13(struct record_key *rk, unsigned char *mem, size_t len,
     struct record_text *rt)
 {
 	unsigned char nonce[RECORD_NONCE];
@@ -170,15 +173,15 @@ read_13(struct record_key *rk, unsigned char *mem, size_t len,
 		return SSL_AD_RECORD_OVERFLOW;
 	rt->rt_data = mem + RECORD_HEADER;
 	rt->rt_len = len - RECORD_HEADER - RECORD_TAG;
-	make_nonce(rk, nonce);
-	if (!open_sealed(
+	record_make_nonce(rk, nonce);
+	if (!record_open_sealed(
 		rk, nonce, mem, RECORD_HEADER, rt->rt_data, rt->rt_len))
 		return SSL_AD_BAD_RECORD_MAC;
-	return take_type(rt);
+	return record_take_type(rt);
 }
 
 static int
-read_12(struct record_key *rk, unsigned char *mem, size_t len,
+record_read_12(struct record_key *rk, unsigned char *mem, size_t len,
     struct record_text *rt)
 {
 	size_t skip = rk->rk_explicit ? RECORD_EXPLICIT : 0;
@@ -193,12 +196,13 @@ read_12(struct record_key *rk, unsigned char *mem, size_t len,
 	rt->rt_len = len - RECORD_HEADER - skip - RECORD_TAG;
 	if (rt->rt_len > RECORD_PLAIN)
 		return SSL_AD_RECORD_OVERFLOW;
-	make_nonce(rk, nonce);
+	record_make_nonce(rk, nonce);
 	/* The client chooses this half. */
 	memcpy(nonce + RECORD_NONCE - skip, mem + RECORD_HEADER, skip);
 	record_put_number(aad, rk->rk_number);
-	put_header(aad + RECORD_EXPLICIT, rt->rt_type, rt->rt_len);
-	return open_sealed(rk, nonce, aad, sizeof(aad), rt->rt_data, rt->rt_len)
+	record_put_header(aad + RECORD_EXPLICIT, rt->rt_type, rt->rt_len);
+	return record_open_sealed(
+		   rk, nonce, aad, sizeof(aad), rt->rt_data, rt->rt_len)
 		   ? 0
 		   : SSL_AD_BAD_RECORD_MAC;
 }
@@ -207,6 +211,6 @@ int
 record_read(struct record_key *rk, unsigned char *mem, size_t len,
     struct record_text *rt)
 {
-	return rk->rk_hides ? read_13(rk, mem, len, rt)
-			    : read_12(rk, mem, len, rt);
+	return rk->rk_hides ? record_read_13(rk, mem, len, rt)
+			    : record_read_12(rk, mem, len, rt);
 }

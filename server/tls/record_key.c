@@ -34,14 +34,14 @@ record_key_prepare(void)
 /* ------------------------------------------------------------------ the keys */
 
 static OSSL_PARAM
-octets(const char *name, const void *data, size_t len)
+record_key_octets(const char *name, const void *data, size_t len)
 {
 	return OSSL_PARAM_construct_octet_string(
 	    name, (void *)(uintptr_t)data, len);
 }
 
 static OSSL_PARAM
-digest_param(const EVP_MD *md)
+record_key_digest_param(const EVP_MD *md)
 {
 	return OSSL_PARAM_construct_utf8_string(
 	    OSSL_KDF_PARAM_DIGEST, (char *)(uintptr_t)EVP_MD_get0_name(md), 0);
@@ -49,13 +49,14 @@ digest_param(const EVP_MD *md)
 
 /* For expand; NULL: no memory. */
 static EVP_KDF_CTX *
-new_hkdf(const struct record_key *rk)
+record_key_new_hkdf(const struct record_key *rk)
 {
 	int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
 	OSSL_PARAM params[] = {
 	    OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
-	    digest_param(rk->rk_digest),
-	    octets(OSSL_KDF_PARAM_KEY, rk->rk_secret, rk->rk_secret_len),
+	    record_key_digest_param(rk->rk_digest),
+	    record_key_octets(
+		OSSL_KDF_PARAM_KEY, rk->rk_secret, rk->rk_secret_len),
 	    OSSL_PARAM_construct_end(),
 	};
 	EVP_KDF_CTX *ctx = EVP_KDF_CTX_new(algorithms.al_hkdf);
@@ -68,7 +69,8 @@ new_hkdf(const struct record_key *rk)
 
 /* HKDF-Expand-Label with an empty context: RFC 8446, 7.1. */
 static bool
-expand(EVP_KDF_CTX *ctx, const char *label, unsigned char *to, size_t len)
+record_key_expand(
+    EVP_KDF_CTX *ctx, const char *label, unsigned char *to, size_t len)
 {
 	static const char prefix[] = "tls13 ";
 	unsigned char info[64];
@@ -84,20 +86,21 @@ expand(EVP_KDF_CTX *ctx, const char *label, unsigned char *to, size_t len)
 	memcpy(info + n, label, label_len);
 	n += label_len;
 	info[n++] = 0;
-	params[0] = octets(OSSL_KDF_PARAM_INFO, info, n);
+	params[0] = record_key_octets(OSSL_KDF_PARAM_INFO, info, n);
 	params[1] = OSSL_PARAM_construct_end();
 	return EVP_KDF_derive(ctx, to, len, params) == 1;
 }
 
 /* In this order, as both directions do it. */
 static bool
-material_13(
+record_key_material_13(
     const struct record_key *rk, struct record_material *rm, unsigned char *iv)
 {
 	size_t len = (size_t)EVP_CIPHER_get_key_length(rm->rm_cipher);
-	EVP_KDF_CTX *ctx = new_hkdf(rk);
-	bool done = ctx != NULL && expand(ctx, "key", rm->rm_key, len) &&
-		    expand(ctx, "iv", iv, RECORD_NONCE);
+	EVP_KDF_CTX *ctx = record_key_new_hkdf(rk);
+	bool done = ctx != NULL &&
+		    record_key_expand(ctx, "key", rm->rm_key, len) &&
+		    record_key_expand(ctx, "iv", iv, RECORD_NONCE);
 
 	EVP_KDF_CTX_free(ctx);
 	return done;
@@ -105,7 +108,7 @@ material_13(
 
 /* TLS 1.2's function: RFC 5246, 5. */
 static bool
-derive(OSSL_PARAM *params, unsigned char *to, size_t len)
+record_key_prf(OSSL_PARAM *params, unsigned char *to, size_t len)
 {
 	EVP_KDF_CTX *ctx = EVP_KDF_CTX_new(algorithms.al_prf);
 	bool done = ctx != NULL && EVP_KDF_derive(ctx, to, len, params) == 1;
@@ -116,7 +119,8 @@ derive(OSSL_PARAM *params, unsigned char *to, size_t len)
 
 /* Keys and what begins the nonces, the client's before the server's: RFC 5246, 6.3. */
 static bool
-material_12(struct record_key *rk, const SSL *ssl, struct record_material *rm)
+record_key_material_12(
+    struct record_key *rk, const SSL *ssl, struct record_material *rm)
 {
 	static const char label[] = "key expansion";
 	unsigned char master[SSL_MAX_MASTER_KEY_LENGTH],
@@ -133,11 +137,11 @@ material_12(struct record_key *rk, const SSL *ssl, struct record_material *rm)
 	memcpy(seed, label, sizeof(label) - 1);
 	SSL_get_server_random(ssl, seed + sizeof(label) - 1, RANDOM);
 	SSL_get_client_random(ssl, seed + sizeof(label) - 1 + RANDOM, RANDOM);
-	params[0] = digest_param(rk->rk_digest);
-	params[1] = octets(OSSL_KDF_PARAM_SECRET, master, n);
-	params[2] = octets(OSSL_KDF_PARAM_SEED, seed, sizeof(seed));
+	params[0] = record_key_digest_param(rk->rk_digest);
+	params[1] = record_key_octets(OSSL_KDF_PARAM_SECRET, master, n);
+	params[2] = record_key_octets(OSSL_KDF_PARAM_SEED, seed, sizeof(seed));
 	params[3] = OSSL_PARAM_construct_end();
-	done = n > 0 && derive(params, block, 2 * (key + iv));
+	done = n > 0 && record_key_prf(params, block, 2 * (key + iv));
 	memcpy(rm->rm_key, block + side * key, key);
 	memcpy(rk->rk_iv, block + 2 * key + side * iv, iv);
 	OPENSSL_cleanse(master, sizeof(master));
@@ -146,7 +150,7 @@ material_12(struct record_key *rk, const SSL *ssl, struct record_material *rm)
 }
 
 static const EVP_CIPHER *
-cipher_of(const SSL_CIPHER *cipher)
+record_key_cipher_of(const SSL_CIPHER *cipher)
 {
 	switch (SSL_CIPHER_get_cipher_nid(cipher)) {
 	case NID_aes_128_gcm:
@@ -178,7 +182,7 @@ record_key_derive(struct record_key *rk, const SSL *ssl, uint64_t number,
 {
 	const SSL_CIPHER *suite = SSL_get_current_cipher(ssl);
 
-	rm->rm_cipher = cipher_of(suite);
+	rm->rm_cipher = record_key_cipher_of(suite);
 	rk->rk_digest = SSL_CIPHER_get_handshake_digest(suite);
 	rk->rk_hides = SSL_version(ssl) == TLS1_3_VERSION;
 	rk->rk_explicit =
@@ -188,12 +192,14 @@ record_key_derive(struct record_key *rk, const SSL *ssl, uint64_t number,
 	if (rm->rm_cipher == NULL || rk->rk_digest == NULL)
 		return false;
 	if (rk->rk_hides)
-		return rk->rk_secret_len > 0 && material_13(rk, rm, rk->rk_iv);
-	return SSL_version(ssl) == TLS1_2_VERSION && material_12(rk, ssl, rm);
+		return rk->rk_secret_len > 0 &&
+		       record_key_material_13(rk, rm, rk->rk_iv);
+	return SSL_version(ssl) == TLS1_2_VERSION &&
+	       record_key_material_12(rk, ssl, rm);
 }
 
 static bool
-set_key(struct record_key *rk, const struct record_material *rm)
+record_key_set(struct record_key *rk, const struct record_material *rm)
 {
 	EVP_CIPHER_CTX *ctx = rk->rk_cipher;
 	int encrypts = !rk->rk_reads;
@@ -210,7 +216,7 @@ bool
 record_key_begin(struct record_key *rk, const struct record_material *rm)
 {
 	rk->rk_cipher = EVP_CIPHER_CTX_new();
-	return rk->rk_cipher != NULL && set_key(rk, rm);
+	return rk->rk_cipher != NULL && record_key_set(rk, rm);
 }
 
 void
@@ -225,15 +231,16 @@ record_key_update(struct record_key *rk)
 {
 	unsigned char next[RECORD_SECRET];
 	struct record_material rm;
-	EVP_KDF_CTX *ctx = rk->rk_hides ? new_hkdf(rk) : NULL;
-	bool done =
-	    ctx != NULL && expand(ctx, "traffic upd", next, rk->rk_secret_len);
+	EVP_KDF_CTX *ctx = rk->rk_hides ? record_key_new_hkdf(rk) : NULL;
+	bool done = ctx != NULL && record_key_expand(ctx, "traffic upd", next,
+				       rk->rk_secret_len);
 
 	EVP_KDF_CTX_free(ctx);
 	if (done) {
 		memcpy(rk->rk_secret, next, rk->rk_secret_len);
 		rm.rm_cipher = EVP_CIPHER_CTX_get0_cipher(rk->rk_cipher);
-		done = material_13(rk, &rm, rk->rk_iv) && set_key(rk, &rm);
+		done = record_key_material_13(rk, &rm, rk->rk_iv) &&
+		       record_key_set(rk, &rm);
 		rk->rk_number = 0;
 		OPENSSL_cleanse(&rm, sizeof(rm));
 	}

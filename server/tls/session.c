@@ -29,7 +29,7 @@ tls_session_index(void)
 /* ---------------------------------------------------------- the handshake */
 
 static enum tls_failure
-failure_of(int reason)
+tls_session_failure_of(int reason)
 {
 	/* Alerts of the client: SSL_AD_REASON_OFFSET and the number. */
 	if (reason >= SSL_AD_REASON_OFFSET)
@@ -57,26 +57,26 @@ failure_of(int reason)
 }
 
 static void
-failed(struct tls *tl, int result)
+tls_session_failed(struct tls *tl, int result)
 {
 	unsigned long error = ERR_peek_error();
 
 	tl->tl_state = TLS_FAILED;
 	tl->tl_failure = result == SSL_ERROR_SYSCALL || error == 0
 			     ? TLS_FAILURE_CLOSED
-			     : failure_of(ERR_GET_REASON(error));
+			     : tls_session_failure_of(ERR_GET_REASON(error));
 	ERR_clear_error();
 }
 
 static struct str
-text_of(const char *text)
+tls_session_text_of(const char *text)
 {
 	return (struct str){text, text == NULL ? 0 : strlen(text)};
 }
 
 /* As RFC 2253 writes it; free(3) is its end.  NULL: it has shown no certificate. */
 static char *
-subject_of(const SSL *ssl)
+tls_session_subject_of(const SSL *ssl)
 {
 	X509 *cert = SSL_get0_peer_certificate(ssl);
 	BIO *bio = cert == NULL ? NULL : BIO_new(BIO_s_mem());
@@ -96,25 +96,26 @@ subject_of(const SSL *ssl)
 }
 
 static void
-note(struct tls *tl)
+tls_session_note(struct tls *tl)
 {
 	const SSL *ssl = tl->tl_ssl;
 	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
 
 	tl->tl_name = name == NULL ? NULL : strdup(name);
 	tl->tl_log = (struct log_tls){
-	    .lt_version = text_of(SSL_get_version(ssl)),
-	    .lt_cipher = text_of(SSL_get_cipher_name(ssl)),
-	    .lt_name = text_of(tl->tl_name),
+	    .lt_version = tls_session_text_of(SSL_get_version(ssl)),
+	    .lt_cipher = tls_session_text_of(SSL_get_cipher_name(ssl)),
+	    .lt_name = tls_session_text_of(tl->tl_name),
 	    .lt_session =
 		SSL_session_reused(ssl) == 1 ? STR("resumed") : STR("full"),
-	    .lt_subject = text_of(tl->tl_subject = subject_of(ssl)),
+	    .lt_subject = tls_session_text_of(
+		tl->tl_subject = tls_session_subject_of(ssl)),
 	    .lt_handshake = clock_now() - tl->tl_began,
 	};
 }
 
 static bool
-take_over_writing(struct tls *tl, struct record_material *rm)
+tls_session_take_over_writing(struct tls *tl, struct record_material *rm)
 {
 	if (!record_key_derive(&tl->tl_writes, tl->tl_ssl, tl->tl_records, rm))
 		return false;
@@ -127,7 +128,7 @@ take_over_writing(struct tls *tl, struct record_material *rm)
 
 /* RFC 6066, 4: a client with little memory may ask for shorter records; 1 is 512 bytes. */
 static size_t
-longest(const SSL *ssl)
+tls_session_longest(const SSL *ssl)
 {
 	unsigned mode =
 	    SSL_SESSION_get_max_fragment_length(SSL_get_session(ssl));
@@ -139,7 +140,7 @@ longest(const SSL *ssl)
 
 /* TLS 1.3: the client has sent nothing with its key before; else its Finished, maybe in pieces. */
 static bool
-take_over_reading(struct tls *tl, struct record_material *rm)
+tls_session_take_over_reading(struct tls *tl, struct record_material *rm)
 {
 	if (!record_key_derive(&tl->tl_reads, tl->tl_ssl, 0, rm))
 		return false;
@@ -149,17 +150,18 @@ take_over_reading(struct tls *tl, struct record_material *rm)
 }
 
 static bool
-take_over(struct tls *tl)
+tls_session_take_over(struct tls *tl)
 {
 	struct record_material rm;
-	bool done = take_over_reading(tl, &rm) && take_over_writing(tl, &rm);
+	bool done = tls_session_take_over_reading(tl, &rm) &&
+		    tls_session_take_over_writing(tl, &rm);
 
 	OPENSSL_cleanse(&rm, sizeof(rm));
 	return done;
 }
 
 static bool
-chose_http2(const SSL *ssl)
+tls_session_chose_http2(const SSL *ssl)
 {
 	const unsigned char *name;
 	unsigned len;
@@ -169,23 +171,23 @@ chose_http2(const SSL *ssl)
 }
 
 static void
-opened(struct tls *tl)
+tls_session_opened(struct tls *tl)
 {
-	tl->tl_http2 = chose_http2(tl->tl_ssl);
-	tl->tl_longest = longest(tl->tl_ssl);
-	if (!take_over(tl)) {
+	tl->tl_http2 = tls_session_chose_http2(tl->tl_ssl);
+	tl->tl_longest = tls_session_longest(tl->tl_ssl);
+	if (!tls_session_take_over(tl)) {
 		tl->tl_state = TLS_FAILED;
 		tl->tl_failure = TLS_FAILURE_OURS;
 		return;
 	}
-	note(tl);
+	tls_session_note(tl);
 	tl->tl_state = TLS_OPEN;
 }
 
 /* Counts records that OpenSSL sends and receives with the keys that are taken over. */
 static void
-on_message(int writes, int version, int type, const void *data, size_t len,
-    SSL *ssl, void *arg)
+tls_session_on_message(int writes, int version, int type, const void *data,
+    size_t len, SSL *ssl, void *arg)
 {
 	struct tls *tl = arg;
 
@@ -203,7 +205,7 @@ on_message(int writes, int version, int type, const void *data, size_t len,
 
 /* See bio.c. */
 static bool
-set_bio(struct tls *tl)
+tls_session_set_bio(struct tls *tl)
 {
 	BIO *bio = BIO_new(tl->tl_context->tx_method);
 
@@ -216,7 +218,7 @@ set_bio(struct tls *tl)
 }
 
 static bool
-begin(struct tls *tl)
+tls_session_begin(struct tls *tl)
 {
 	SSL *ssl = SSL_new(tl->tl_context->tx_sites[0].pl_context);
 
@@ -224,9 +226,9 @@ begin(struct tls *tl)
 	if (ssl == NULL || SSL_set_ex_data(ssl, tls_session_index(), tl) != 1)
 		return false;
 	SSL_set_accept_state(ssl);
-	SSL_set_msg_callback(ssl, on_message);
+	SSL_set_msg_callback(ssl, tls_session_on_message);
 	SSL_set_msg_callback_arg(ssl, tl);
-	return set_bio(tl);
+	return tls_session_set_bio(tl);
 }
 
 struct tls *
@@ -238,17 +240,17 @@ tls_of_waiter(struct pw_waiter *w)
 }
 
 static void
-step(struct tls *tl)
+tls_session_step(struct tls *tl)
 {
 	int result;
 
-	if (tl->tl_ssl == NULL && !begin(tl)) {
-		failed(tl, SSL_ERROR_SSL);
+	if (tl->tl_ssl == NULL && !tls_session_begin(tl)) {
+		tls_session_failed(tl, SSL_ERROR_SSL);
 		return;
 	}
 	result = SSL_do_handshake(tl->tl_ssl);
 	if (result == 1) {
-		opened(tl);
+		tls_session_opened(tl);
 		return;
 	}
 	result = SSL_get_error(tl->tl_ssl, result);
@@ -257,7 +259,7 @@ step(struct tls *tl)
 	else if (result == SSL_ERROR_WANT_WRITE)
 		tl->tl_state = TLS_WANT_WRITE;
 	else
-		failed(tl, result);
+		tls_session_failed(tl, result);
 	ERR_clear_error();
 }
 
@@ -265,7 +267,7 @@ step(struct tls *tl)
 void
 tls_step(struct tls *tl)
 {
-	step(tl);
+	tls_session_step(tl);
 	if (tl->tl_state != TLS_OPEN && tl->tl_state != TLS_FAILED)
 		return;
 	SSL_free(tl->tl_ssl);
@@ -274,7 +276,7 @@ tls_step(struct tls *tl)
 
 /* On a thread of the handshaker. */
 static int
-run(struct handshake *hk)
+tls_session_run(struct handshake *hk)
 {
 	tls_step(tls_of_waiter(&hk->hk_waiter));
 	return 0;
@@ -291,7 +293,7 @@ tls_step_is_short(const struct tls *tl)
 
 /* It has ended, or was reset: what lies in the socket can be read all the same. */
 static bool
-nothing_follows(int fd)
+tls_session_nothing_follows(int fd)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLRDHUP};
 
@@ -303,7 +305,7 @@ nothing_follows(int fd)
  * none, or plain HTTP, costs no more than one without TLS.
  */
 static int
-first_record(int fd)
+tls_session_first_record(int fd)
 {
 	unsigned char head[RECORD_HEADER];
 	ssize_t n;
@@ -324,12 +326,12 @@ first_record(int fd)
 		return 0;
 	len = record_length(head, (size_t)n);
 	if (len == 0)
-		return nothing_follows(fd) ? -EPIPE : -EAGAIN;
+		return tls_session_nothing_follows(fd) ? -EPIPE : -EAGAIN;
 	if (len > RECORD_LONGEST || ioctl(fd, FIONREAD, &there) == -1)
 		return 0;
 	if ((size_t)there >= len)
 		return 0;
-	return nothing_follows(fd) ? -EPIPE : -EAGAIN;
+	return tls_session_nothing_follows(fd) ? -EPIPE : -EAGAIN;
 }
 
 int
@@ -339,7 +341,7 @@ tls_awaits(const struct tls *tl)
 	    .events = tl->tl_state == TLS_WANT_WRITE ? POLLOUT : POLLIN};
 
 	if (tl->tl_state == TLS_HELLO)
-		return first_record(tl->tl_fd);
+		return tls_session_first_record(tl->tl_fd);
 	/* After an error a step that is not due says so itself. */
 	return poll(&pfd, 1, 0) == 0 ? -EAGAIN : 0;
 }
@@ -355,7 +357,7 @@ tls_create(struct tls_context *tx, int fd)
 		return NULL;
 	tls_stream_init(tl);
 	tl->tl_reads.rk_reads = true;
-	tl->tl_handshake.hk_run = run;
+	tl->tl_handshake.hk_run = tls_session_run;
 	tl->tl_context = tx;
 	tl->tl_fd = fd;
 	tl->tl_began = clock_now();

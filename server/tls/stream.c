@@ -15,14 +15,14 @@
 #define REST  262144 /* bytes that may be kept, at most */
 
 static struct tls *
-tls_of(struct pw_sink *sk)
+tls_stream_tls_of(struct pw_sink *sk)
 {
 	return (struct tls *)(void *)sk;
 }
 
 /* Bytes that the socket took, or -errno. */
 static long
-give(struct tls *tl, const char *data, size_t len, bool more)
+tls_stream_give(struct tls *tl, const char *data, size_t len, bool more)
 {
 	size_t n;
 	int error;
@@ -37,13 +37,14 @@ give(struct tls *tl, const char *data, size_t len, bool more)
 
 /* 0, or -EAGAIN: some of it is left. */
 static int
-give_rest(struct tls *tl, bool more)
+tls_stream_give_rest(struct tls *tl, bool more)
 {
 	long n;
 
 	if (tl->tl_rest_len == 0)
 		return 0;
-	n = give(tl, tl->tl_rest + tl->tl_rest_at, tl->tl_rest_len, more);
+	n = tls_stream_give(
+	    tl, tl->tl_rest + tl->tl_rest_at, tl->tl_rest_len, more);
 	if (n < 0)
 		return (int)n;
 	tl->tl_rest_at += (size_t)n;
@@ -58,7 +59,7 @@ give_rest(struct tls *tl, bool more)
 
 /* The end of what was gathered, behind what is kept already. */
 static int
-keep(struct tls *tl, const char *data, size_t len)
+tls_stream_keep(struct tls *tl, const char *data, size_t len)
 {
 	char *grown;
 
@@ -81,7 +82,7 @@ keep(struct tls *tl, const char *data, size_t len)
 
 /* A record that is no data. */
 static int
-say(struct tls *tl, unsigned char type, const void *data, size_t len)
+tls_stream_say(struct tls *tl, unsigned char type, const void *data, size_t len)
 {
 	char *record = tl->tl_context->tx_gather;
 	size_t all;
@@ -94,21 +95,21 @@ say(struct tls *tl, unsigned char type, const void *data, size_t len)
 	if (all == 0)
 		return -EPROTO;
 	if (tl->tl_rest_len == 0)
-		n = give(tl, record, all, false);
+		n = tls_stream_give(tl, record, all, false);
 	if (n < 0)
 		return (int)n;
-	return keep(tl, record + n, all - (size_t)n);
+	return tls_stream_keep(tl, record + n, all - (size_t)n);
 }
 
 /* RFC 8446, 4.6.3: a new key.  The kernel would go on with the old one. */
 static int
-say_update(struct tls *tl)
+tls_stream_say_update(struct tls *tl)
 {
 	static const unsigned char update[TLS_UPDATE] = {
 	    SSL3_MT_KEY_UPDATE, 0, 0, 1, SSL_KEY_UPDATE_NOT_REQUESTED};
-	int error = tl->tl_kernel
-			? -EPROTO
-			: say(tl, SSL3_RT_HANDSHAKE, update, sizeof(update));
+	int error = tl->tl_kernel ? -EPROTO
+				  : tls_stream_say(tl, SSL3_RT_HANDSHAKE,
+					update, sizeof(update));
 
 	tl->tl_wants_update = false;
 	return error == 0 && !record_key_update(&tl->tl_writes) ? -EPROTO
@@ -124,10 +125,10 @@ tls_say_what_is_due(struct tls *tl)
 	if (tl->tl_broken)
 		return -EPIPE;
 	if (tl->tl_wants_update)
-		error = say_update(tl);
+		error = tls_stream_say_update(tl);
 	if (error == 0 && tl->tl_alert[0] != 0)
-		error =
-		    say(tl, SSL3_RT_ALERT, tl->tl_alert, sizeof(tl->tl_alert));
+		error = tls_stream_say(
+		    tl, SSL3_RT_ALERT, tl->tl_alert, sizeof(tl->tl_alert));
 	if (error != 0 || tl->tl_alert[0] == SSL3_AL_FATAL)
 		tl->tl_broken = true;
 	tl->tl_alert[0] = 0;
@@ -141,7 +142,7 @@ tls_say_what_is_due(struct tls *tl)
  * earlier.
  */
 static size_t
-record_size(const struct tls *tl, unsigned before, size_t len)
+tls_stream_record_size(const struct tls *tl, unsigned before, size_t len)
 {
 	size_t most = tl->tl_longest;
 
@@ -159,14 +160,15 @@ struct gathered {
 
 /* Returns their length, or 0: the cipher has failed. */
 static size_t
-make_records(struct tls *tl, const char *mem, size_t len, struct gathered *g)
+tls_stream_make_records(
+    struct tls *tl, const char *mem, size_t len, struct gathered *g)
 {
 	unsigned char *to = (unsigned char *)tl->tl_context->tx_gather;
 	size_t n, made, all = 0;
 
 	g->g_count = 0;
 	while (len > 0 && g->g_count < tl->tl_share) {
-		n = record_size(tl, g->g_count, len);
+		n = tls_stream_record_size(tl, g->g_count, len);
 		made = record_write(
 		    &tl->tl_writes, SSL3_RT_APPLICATION_DATA, mem, n, to + all);
 		if (made == 0)
@@ -182,7 +184,7 @@ make_records(struct tls *tl, const char *mem, size_t len, struct gathered *g)
 
 /* Of n bytes that went out whole records count; the rest of the plaintext is held. */
 static size_t
-count_taken(struct tls *tl, const struct gathered *g, size_t n)
+tls_stream_count_taken(struct tls *tl, const struct gathered *g, size_t n)
 {
 	size_t taken = 0;
 
@@ -197,7 +199,7 @@ count_taken(struct tls *tl, const struct gathered *g, size_t n)
 
 /* One that takes all gets more with a call; of one that does not less has to be kept. */
 static void
-fit_share(struct tls *tl, const struct gathered *g, bool whole)
+tls_stream_fit_share(struct tls *tl, const struct gathered *g, bool whole)
 {
 	tl->tl_warm = true;
 	if (!whole)
@@ -207,27 +209,28 @@ fit_share(struct tls *tl, const struct gathered *g, bool whole)
 }
 
 static int
-send_records(
+tls_stream_send_records(
     struct tls *tl, const char *mem, size_t len, bool more, size_t *taken)
 {
 	const char *records = tl->tl_context->tx_gather;
 	struct gathered g;
-	size_t all = make_records(tl, mem, len, &g);
-	long n = all == 0 ? -EPROTO : give(tl, records, all, more);
-	int error = n < 0 ? (int)n : keep(tl, records + n, all - (size_t)n);
+	size_t all = tls_stream_make_records(tl, mem, len, &g);
+	long n = all == 0 ? -EPROTO : tls_stream_give(tl, records, all, more);
+	int error =
+	    n < 0 ? (int)n : tls_stream_keep(tl, records + n, all - (size_t)n);
 
 	if (error != 0) {
 		tl->tl_broken = true;
 		return error;
 	}
-	fit_share(tl, &g, (size_t)n == all);
-	*taken += count_taken(tl, &g, (size_t)n);
+	tls_stream_fit_share(tl, &g, (size_t)n == all);
+	*taken += tls_stream_count_taken(tl, &g, (size_t)n);
 	return 0;
 }
 
 /* What was held has gone. */
 static size_t
-take_held(struct tls *tl, size_t len)
+tls_stream_take_held(struct tls *tl, size_t len)
 {
 	size_t n = tl->tl_held < len ? tl->tl_held : len;
 
@@ -236,37 +239,39 @@ take_held(struct tls *tl, size_t len)
 }
 
 static int
-take(struct pw_sink *sk, const char *mem, size_t len, bool more, size_t *taken)
+tls_stream_take(
+    struct pw_sink *sk, const char *mem, size_t len, bool more, size_t *taken)
 {
-	struct tls *tl = tls_of(sk);
+	struct tls *tl = tls_stream_tls_of(sk);
 	int error;
 
 	*taken = 0;
 	if (tl->tl_broken)
 		return -EPIPE;
-	error = give_rest(tl, more);
+	error = tls_stream_give_rest(tl, more);
 	if (error != 0)
 		return error;
-	*taken = take_held(tl, len);
+	*taken = tls_stream_take_held(tl, len);
 	if (*taken == len || tl->tl_held > 0)
 		return 0;
 	if (record_key_is_worn(&tl->tl_writes))
-		error = say_update(tl);
+		error = tls_stream_say_update(tl);
 	while (error == 0 && *taken < len && tl->tl_held == 0)
-		error =
-		    send_records(tl, mem + *taken, len - *taken, more, taken);
+		error = tls_stream_send_records(
+		    tl, mem + *taken, len - *taken, more, taken);
 	return error == 0 && *taken == 0 ? -EAGAIN : error;
 }
 
 /* It is copied: nothing of the page cache is needed any more. */
 static long
-unacked(struct pw_sink *sk)
+tls_stream_unacked(struct pw_sink *sk)
 {
 	(void)sk;
 	return 0;
 }
 
-static const struct pw_sink_ops sink_ops = {.take = take, .unacked = unacked};
+static const struct pw_sink_ops sink_ops = {
+    .take = tls_stream_take, .unacked = tls_stream_unacked};
 
 void
 tls_stream_init(struct tls *tl)
@@ -298,8 +303,8 @@ tls_end(struct tls *tl)
 	if (tl->tl_broken || tl->tl_state != TLS_OPEN)
 		return -EPIPE;
 	if (!tl->tl_told)
-		error =
-		    say(tl, SSL3_RT_ALERT, close_notify, sizeof(close_notify));
+		error = tls_stream_say(
+		    tl, SSL3_RT_ALERT, close_notify, sizeof(close_notify));
 	tl->tl_told = error != -EAGAIN;
-	return error == 0 ? give_rest(tl, false) : error;
+	return error == 0 ? tls_stream_give_rest(tl, false) : error;
 }

@@ -95,20 +95,21 @@ ticket_keys_destroy(struct ticket_keys **tkp)
 }
 
 static bool
-is_none(const struct ticket_key *key)
+ticket_keys_is_none(const struct ticket_key *key)
 {
 	return memcmp(key, &none, sizeof(*key)) == 0;
 }
 
 /* The key with this name, or the newest one.  Its place, or -1: there is none. */
 static int
-find(struct ticket_keys *tk, const unsigned char *name, struct ticket_key *key)
+ticket_keys_find(
+    struct ticket_keys *tk, const unsigned char *name, struct ticket_key *key)
 {
 	int i, found = -1;
 
 	pthread_mutex_lock(&tk->tk_lock);
 	for (i = 0; i < TICKET_KEYS && found < 0; i++)
-		if (!is_none(&tk->tk_list.tl_keys[i]) &&
+		if (!ticket_keys_is_none(&tk->tk_list.tl_keys[i]) &&
 		    (name == NULL || memcmp(tk->tk_list.tl_keys[i].tk_name,
 					 name, sizeof(key->tk_name)) == 0))
 			found = i;
@@ -119,7 +120,7 @@ find(struct ticket_keys *tk, const unsigned char *name, struct ticket_key *key)
 }
 
 static bool
-set_mac(EVP_MAC_CTX *mac, struct ticket_key *key)
+ticket_keys_set_mac(EVP_MAC_CTX *mac, struct ticket_key *key)
 {
 	char digest[] = "SHA256";
 	OSSL_PARAM params[] = {
@@ -132,7 +133,7 @@ set_mac(EVP_MAC_CTX *mac, struct ticket_key *key)
 }
 
 static struct ticket_keys *
-keys_of(SSL_CTX *ctx, int *index)
+ticket_keys_of(SSL_CTX *ctx, int *index)
 {
 	static int place = -1;
 
@@ -146,13 +147,14 @@ keys_of(SSL_CTX *ctx, int *index)
 
 /* SSL_CTX_set_tlsext_ticket_key_evp_cb(3) says what is returned. */
 static int
-on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
+ticket_keys_on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
     EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int encrypts)
 {
-	struct ticket_keys *tk = keys_of(SSL_get_SSL_CTX(ssl), NULL);
+	struct ticket_keys *tk = ticket_keys_of(SSL_get_SSL_CTX(ssl), NULL);
 	struct ticket_key key;
-	int result,
-	    found = tk == NULL ? -1 : find(tk, encrypts ? NULL : name, &key);
+	int result, found = tk == NULL ? -1
+				       : ticket_keys_find(
+					     tk, encrypts ? NULL : name, &key);
 
 	if (found < 0)
 		return 0;
@@ -164,7 +166,7 @@ on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
 	} else
 		result = EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), NULL,
 			     key.tk_cipher, iv) == 1;
-	if (result == 1 && !set_mac(mac, &key))
+	if (result == 1 && !ticket_keys_set_mac(mac, &key))
 		result = 0;
 	explicit_bzero(&key, sizeof(key));
 	if (result == 0)
@@ -180,7 +182,8 @@ ticket_keys_use(struct ticket_keys *tk, SSL_CTX *ctx)
 {
 	int index;
 
-	(void)keys_of(ctx, &index);
+	(void)ticket_keys_of(ctx, &index);
 	return index != -1 && SSL_CTX_set_ex_data(ctx, index, tk) == 1 &&
-	       SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, on_ticket) == 1;
+	       SSL_CTX_set_tlsext_ticket_key_evp_cb(
+		   ctx, ticket_keys_on_ticket) == 1;
 }

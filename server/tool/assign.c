@@ -41,11 +41,12 @@ struct run {
 	int ru_status;
 };
 
-static int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static int assign_fail(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2)));
 
 /* Returns the status for a command line that is wrong. */
 static int
-fail(const char *fmt, ...)
+assign_fail(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -60,7 +61,7 @@ fail(const char *fmt, ...)
 /* ------------------------------------------------------------------------ nodes */
 
 static bool
-number(const char *text, unsigned long max, uint32_t *out)
+assign_number(const char *text, unsigned long max, uint32_t *out)
 {
 	char *end;
 	unsigned long n = strtoul(text, &end, 10);
@@ -72,7 +73,7 @@ number(const char *text, unsigned long max, uint32_t *out)
 }
 
 static int
-add_node(struct run *ru, char *text)
+assign_add_node(struct run *ru, char *text)
 {
 	char *weight = strchr(text, ':'), *id;
 	struct chash_node cn = {
@@ -84,22 +85,26 @@ add_node(struct run *ru, char *text)
 	if (id != NULL)
 		*id++ = '\0';
 	if (text[0] == '\0')
-		return fail("a node has no name: write NAME[=ID][:WEIGHT],...");
-	if (weight != NULL && !number(weight, CHASH_WEIGHT, &cn.cn_weight))
-		return fail(
+		return assign_fail(
+		    "a node has no name: write NAME[=ID][:WEIGHT],...");
+	if (weight != NULL &&
+	    !assign_number(weight, CHASH_WEIGHT, &cn.cn_weight))
+		return assign_fail(
 		    "%s: the weight \"%s\" is not a number from 1 to %d", text,
 		    weight, CHASH_WEIGHT);
-	if (id != NULL && !number(id, CHASH_ID, &cn.cn_id))
-		return fail("%s: the id \"%s\" is not a number from 1 to %d",
-		    text, id, CHASH_ID);
+	if (id != NULL && !assign_number(id, CHASH_ID, &cn.cn_id))
+		return assign_fail(
+		    "%s: the id \"%s\" is not a number from 1 to %d", text, id,
+		    CHASH_ID);
 	for (size_t i = 0; i < ru->ru_n; i++) {
 		const struct chash_node *other = &ru->ru_nodes[i];
 
 		if (strcmp(other->cn_name, text) == 0)
-			return fail("%s is listed twice", text);
+			return assign_fail("%s is listed twice", text);
 		if (other->cn_id == cn.cn_id)
-			return fail("%s and %s have the id %u: ids differ in "
-				    "HAProxy's backend; write NAME=ID",
+			return assign_fail(
+			    "%s and %s have the id %u: ids differ in "
+			    "HAProxy's backend; write NAME=ID",
 			    other->cn_name, text, cn.cn_id);
 	}
 	ru->ru_nodes[ru->ru_n++] = cn;
@@ -108,21 +113,21 @@ add_node(struct run *ru, char *text)
 
 /* 0, or the exit status. */
 static int
-set_nodes(struct run *ru)
+assign_set_nodes(struct run *ru)
 {
 	char *list = ru->ru_as->as_nodes, *text;
 	int status = 0;
 
 	while (status == 0 && (text = strsep(&list, ",")) != NULL) {
 		if (ru->ru_n == MAX_NODES)
-			return fail("more than %d nodes", MAX_NODES);
-		status = add_node(ru, text);
+			return assign_fail("more than %d nodes", MAX_NODES);
+		status = assign_add_node(ru, text);
 	}
 	if (status != 0)
 		return status;
 	ru->ru_chash = chash_create(ru->ru_as->as_ring, ru->ru_nodes, ru->ru_n);
 	if (ru->ru_as->as_add != NULL) {
-		status = add_node(ru, ru->ru_as->as_add);
+		status = assign_add_node(ru, ru->ru_as->as_add);
 		if (status != 0)
 			return status;
 		ru->ru_larger =
@@ -130,7 +135,7 @@ set_nodes(struct run *ru)
 	}
 	if (ru->ru_chash == NULL ||
 	    (ru->ru_as->as_add != NULL && ru->ru_larger == NULL)) {
-		fail("%s", strerror(ENOMEM));
+		assign_fail("%s", strerror(ENOMEM));
 		return 1;
 	}
 	return 0;
@@ -139,7 +144,7 @@ set_nodes(struct run *ru)
 /* ------------------------------------------------------------------------ paths */
 
 static void
-add(struct sum *to, const struct sum *sum)
+assign_add(struct sum *to, const struct sum *sum)
 {
 	to->sum_paths += sum->sum_paths;
 	to->sum_files += sum->sum_files;
@@ -148,7 +153,7 @@ add(struct sum *to, const struct sum *sum)
 
 /* All files of the last key have been seen. */
 static void
-tell(struct run *ru)
+assign_tell(struct run *ru)
 {
 	size_t node, after;
 
@@ -162,14 +167,15 @@ tell(struct run *ru)
 	else if (after != node) {
 		printf("%s\t%s\t%s\n", ru->ru_nodes[node].cn_name,
 		    ru->ru_nodes[after].cn_name, ru->ru_key);
-		add(&ru->ru_moved, &ru->ru_sum);
+		assign_add(&ru->ru_moved, &ru->ru_sum);
 	}
-	add(&ru->ru_sums[after], &ru->ru_sum);
+	assign_add(&ru->ru_sums[after], &ru->ru_sum);
 	ru->ru_len = 0;
 }
 
 static void
-on_failed(void *arg, const struct walk_dir *dir, const char *name, int error)
+assign_on_failed(
+    void *arg, const struct walk_dir *dir, const char *name, int error)
 {
 	struct run *ru = arg;
 
@@ -180,7 +186,7 @@ on_failed(void *arg, const struct walk_dir *dir, const char *name, int error)
 }
 
 static void
-on_file(void *arg, const struct walk_file *wf)
+assign_on_file(void *arg, const struct walk_file *wf)
 {
 	struct run *ru = arg;
 	char path[PATH_SIZE / 3], key[PATH_SIZE];
@@ -204,7 +210,7 @@ on_file(void *arg, const struct walk_file *wf)
 	(void)target_encode((struct str){path, (size_t)n}, key, sizeof(key));
 	len = chash_depth(key, strlen(key), ru->ru_as->as_depth);
 	if (len != ru->ru_len || memcmp(key, ru->ru_key, len) != 0) {
-		tell(ru);
+		assign_tell(ru);
 		memcpy(ru->ru_key, key, len);
 		ru->ru_key[len] = '\0';
 		ru->ru_len = len;
@@ -215,7 +221,7 @@ on_file(void *arg, const struct walk_file *wf)
 }
 
 static bool
-on_enter(void *arg, const char *name)
+assign_on_enter(void *arg, const char *name)
 {
 	const struct run *ru = arg;
 
@@ -223,7 +229,7 @@ on_enter(void *arg, const char *name)
 }
 
 static bool
-never(void)
+assign_no_more(void)
 {
 	return false;
 }
@@ -231,7 +237,7 @@ never(void)
 /* ------------------------------------------------------------------------ sums */
 
 static void
-print_sum(const char *name, const struct sum *sum, const struct sum *all)
+assign_print_sum(const char *name, const struct sum *sum, const struct sum *all)
 {
 	char bytes[32];
 
@@ -245,16 +251,17 @@ print_sum(const char *name, const struct sum *sum, const struct sum *all)
 }
 
 static void
-print_sums(const struct run *ru)
+assign_print_sums(const struct run *ru)
 {
 	struct sum all = {0};
 
 	for (size_t i = 0; i < ru->ru_n; i++)
-		add(&all, &ru->ru_sums[i]);
+		assign_add(&all, &ru->ru_sums[i]);
 	for (size_t i = 0; i < ru->ru_n; i++)
-		print_sum(ru->ru_nodes[i].cn_name, &ru->ru_sums[i], &all);
+		assign_print_sum(
+		    ru->ru_nodes[i].cn_name, &ru->ru_sums[i], &all);
 	if (ru->ru_larger != NULL)
-		print_sum("moves", &ru->ru_moved, &all);
+		assign_print_sum("moves", &ru->ru_moved, &all);
 }
 
 int
@@ -263,24 +270,24 @@ assign_run(const struct assign *as, const char *dir)
 	struct run *ru = calloc(1, sizeof(*ru));
 	const struct walk wk = {
 	    .wk_arg = ru,
-	    .wk_file = on_file,
-	    .wk_enter = on_enter,
-	    .wk_stopped = never,
-	    .wk_failed = on_failed,
+	    .wk_file = assign_on_file,
+	    .wk_enter = assign_on_enter,
+	    .wk_stopped = assign_no_more,
+	    .wk_failed = assign_on_failed,
 	};
 	int status;
 
 	if (ru == NULL) {
-		fail("%s", strerror(ENOMEM));
+		assign_fail("%s", strerror(ENOMEM));
 		return 1;
 	}
 	ru->ru_as = as;
-	status = set_nodes(ru);
+	status = assign_set_nodes(ru);
 	if (status == 0) {
 		walk_tree(&wk, dir);
-		tell(ru);
+		assign_tell(ru);
 		if (!as->as_quiet)
-			print_sums(ru);
+			assign_print_sums(ru);
 		status = ru->ru_status;
 	}
 	chash_destroy(&ru->ru_chash);

@@ -19,7 +19,7 @@ struct chash {
 };
 
 static uint32_t
-sdbm(const char *text, size_t len)
+chash_sdbm(const char *text, size_t len)
 {
 	uint32_t hash = 0;
 
@@ -31,7 +31,7 @@ sdbm(const char *text, size_t len)
 
 /* http://burtleburtle.net/bob/hash/integer.html; the last step is HAProxy's. */
 static uint32_t
-avalanche(uint32_t a)
+chash_avalanche(uint32_t a)
 {
 	a = a + 0x7ed55d16 + (a << 12);
 	a = a ^ 0xc761c23c ^ a >> 19;
@@ -43,7 +43,7 @@ avalanche(uint32_t a)
 }
 
 static int
-compare(const void *one, const void *other)
+chash_compare(const void *one, const void *other)
 {
 	const struct point *a = one, *b = other;
 
@@ -54,9 +54,9 @@ compare(const void *one, const void *other)
 
 /* The first point of a server, before its avalanche. */
 static uint32_t
-first_point(enum chash_ring ring, uint32_t id)
+chash_first_point(enum chash_ring ring, uint32_t id)
 {
-	return ring == CHASH_3_0 ? avalanche(id) : id * ID_RANGE;
+	return ring == CHASH_3_0 ? chash_avalanche(id) : id * ID_RANGE;
 }
 
 struct chash *
@@ -73,9 +73,10 @@ chash_create(enum chash_ring ring, const struct chash_node *nodes, size_t n)
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t j = 0; j < nodes[i].cn_weight * SCALE; j++)
 			ch->ch_points[ch->ch_count++] = (struct point){
-			    avalanche(first_point(ring, nodes[i].cn_id) + j),
+			    chash_avalanche(
+				chash_first_point(ring, nodes[i].cn_id) + j),
 			    i};
-	qsort(ch->ch_points, count, sizeof(ch->ch_points[0]), compare);
+	qsort(ch->ch_points, count, sizeof(ch->ch_points[0]), chash_compare);
 	return ch;
 }
 
@@ -88,7 +89,7 @@ chash_destroy(struct chash **chp)
 
 /* The first point that is not before the key. */
 static size_t
-not_before(const struct chash *ch, uint32_t key)
+chash_not_before(const struct chash *ch, uint32_t key)
 {
 	size_t low = 0, high = ch->ch_count, middle;
 
@@ -105,8 +106,8 @@ not_before(const struct chash *ch, uint32_t key)
 size_t
 chash_find(const struct chash *ch, const char *path, size_t len)
 {
-	uint32_t key = avalanche(sdbm(path, len));
-	size_t next = not_before(ch, key);
+	uint32_t key = chash_avalanche(chash_sdbm(path, len));
+	size_t next = chash_not_before(ch, key);
 	size_t last = next > 0 ? next - 1 : ch->ch_count - 1;
 
 	/* Distances on a circle: the subtractions wrap. */

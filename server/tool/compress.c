@@ -40,7 +40,7 @@ struct codec {
 };
 
 static void *
-gzip_create(int level, uint64_t size)
+tool_compress_gzip_create(int level, uint64_t size)
 {
 	z_stream *z = calloc(1, sizeof(*z));
 
@@ -54,7 +54,7 @@ gzip_create(int level, uint64_t size)
 }
 
 static bool
-gzip_step(void *arg, struct step *st, bool *done)
+tool_compress_gzip_step(void *arg, struct step *st, bool *done)
 {
 	z_stream *z = arg;
 	int result;
@@ -74,7 +74,7 @@ gzip_step(void *arg, struct step *st, bool *done)
 }
 
 static void
-gzip_destroy(void *arg)
+tool_compress_gzip_destroy(void *arg)
 {
 	deflateEnd(arg);
 	free(arg);
@@ -82,7 +82,7 @@ gzip_destroy(void *arg)
 
 /* A window that is larger than the file costs memory for nothing. */
 static void *
-br_create(int level, uint64_t size)
+tool_compress_br_create(int level, uint64_t size)
 {
 	BrotliEncoderState *b = BrotliEncoderCreateInstance(NULL, NULL, NULL);
 	uint32_t window = BROTLI_MIN_WINDOW_BITS;
@@ -99,7 +99,7 @@ br_create(int level, uint64_t size)
 }
 
 static bool
-br_step(void *arg, struct step *st, bool *done)
+tool_compress_br_step(void *arg, struct step *st, bool *done)
 {
 	bool ok = BrotliEncoderCompressStream(arg,
 	    st->st_last ? BROTLI_OPERATION_FINISH : BROTLI_OPERATION_PROCESS,
@@ -110,13 +110,13 @@ br_step(void *arg, struct step *st, bool *done)
 }
 
 static void
-br_destroy(void *arg)
+tool_compress_br_destroy(void *arg)
 {
 	BrotliEncoderDestroyInstance(arg);
 }
 
 static void *
-zst_create(int level, uint64_t size)
+tool_compress_zst_create(int level, uint64_t size)
 {
 	ZSTD_CCtx *z = ZSTD_createCCtx();
 
@@ -131,7 +131,7 @@ zst_create(int level, uint64_t size)
 }
 
 static bool
-zst_step(void *arg, struct step *st, bool *done)
+tool_compress_zst_step(void *arg, struct step *st, bool *done)
 {
 	ZSTD_inBuffer in = {st->st_in, st->st_in_len, 0};
 	ZSTD_outBuffer out = {st->st_out, st->st_room, 0};
@@ -147,15 +147,18 @@ zst_step(void *arg, struct step *st, bool *done)
 }
 
 static void
-zst_destroy(void *arg)
+tool_compress_zst_destroy(void *arg)
 {
 	ZSTD_freeCCtx(arg);
 }
 
 static const struct codec codecs[] = {
-    [CODING_ZSTD] = {{1, 22, 19}, zst_create, zst_step, zst_destroy},
-    [CODING_BR] = {{0, 11, 11}, br_create, br_step, br_destroy},
-    [CODING_GZIP] = {{1, 9, 9}, gzip_create, gzip_step, gzip_destroy},
+    [CODING_ZSTD] = {{1, 22, 19}, tool_compress_zst_create,
+	tool_compress_zst_step, tool_compress_zst_destroy},
+    [CODING_BR] = {{0, 11, 11}, tool_compress_br_create, tool_compress_br_step,
+	tool_compress_br_destroy},
+    [CODING_GZIP] = {{1, 9, 9}, tool_compress_gzip_create,
+	tool_compress_gzip_step, tool_compress_gzip_destroy},
 };
 
 const struct compress_levels *
@@ -175,7 +178,7 @@ struct run {
 };
 
 static int
-write_all(int fd, const uint8_t *p, size_t len)
+tool_compress_write_all(int fd, const uint8_t *p, size_t len)
 {
 	ssize_t n;
 
@@ -191,7 +194,7 @@ write_all(int fd, const uint8_t *p, size_t len)
 
 /* The next block of the file.  0 or -errno. */
 static int
-read_block(struct run *ru, struct step *st)
+tool_compress_read_block(struct run *ru, struct step *st)
 {
 	uint64_t left = ru->ru_size - ru->ru_read;
 	size_t want = left < BLOCK ? (size_t)left : BLOCK;
@@ -224,7 +227,7 @@ compress_block(struct run *ru, struct step *st)
 		ru->ru_written += len;
 		if (ru->ru_written >= ru->ru_size)
 			return -E2BIG;
-		error = write_all(ru->ru_out, ru->ru_outbuf, len);
+		error = tool_compress_write_all(ru->ru_out, ru->ru_outbuf, len);
 		if (error != 0)
 			return error;
 	} while (!ru->ru_done &&
@@ -241,7 +244,7 @@ compress_all(struct run *ru, bool (*stopped)(void))
 	while (error == 0 && !ru->ru_done) {
 		if (stopped())
 			return -ECANCELED;
-		error = read_block(ru, &st);
+		error = tool_compress_read_block(ru, &st);
 		if (error == 0)
 			error = compress_block(ru, &st);
 	}

@@ -29,7 +29,7 @@ struct crew {
 };
 
 static struct item *
-take(struct crew *cr)
+crew_take(struct crew *cr)
 {
 	struct item *it;
 
@@ -47,12 +47,12 @@ take(struct crew *cr)
 }
 
 static void *
-run(void *arg)
+crew_run(void *arg)
 {
 	struct crew *cr = arg;
 	struct item *it;
 
-	while ((it = take(cr)) != NULL) {
+	while ((it = crew_take(cr)) != NULL) {
 		cr->cr_work(
 		    cr->cr_arg, &(struct walk_file){it->it_dir, it->it_name});
 		walk_unref(&it->it_dir);
@@ -77,7 +77,7 @@ crew_create(
 	STAILQ_INIT(&cr->cr_items);
 	for (; cr->cr_threads < threads; cr->cr_threads++)
 		if (pthread_create(
-			&cr->cr_ids[cr->cr_threads], NULL, run, cr) != 0)
+			&cr->cr_ids[cr->cr_threads], NULL, crew_run, cr) != 0)
 			break;
 	if (cr->cr_threads == 0)
 		crew_finish(&cr);

@@ -22,13 +22,13 @@
 #define FULL  ((uint64_t)1 << 20) /* bytes left of a disk that is */
 
 static struct digest_work *
-own(const struct tool *to)
+tool_digest_own(const struct tool *to)
 {
 	return to->to_own;
 }
 
 static bool
-wants(const struct tool *to, const char *name)
+tool_digest_wants(const struct tool *to, const char *name)
 {
 	(void)to;
 	return !temporary_is(name);
@@ -38,8 +38,8 @@ wants(const struct tool *to, const char *name)
 
 /* 0; -ESTALE: the file is not as long any more; -ECANCELED; -EIO, ... */
 static int
-hash_blocks(struct digest_work *dw, int fd, off_t size, EVP_MD_CTX *ctx,
-    unsigned char *block)
+tool_digest_hash_blocks(struct digest_work *dw, int fd, off_t size,
+    EVP_MD_CTX *ctx, unsigned char *block)
 {
 	off_t off;
 	ssize_t n;
@@ -61,7 +61,7 @@ hash_blocks(struct digest_work *dw, int fd, off_t size, EVP_MD_CTX *ctx,
 
 /* That it was read once is no reason to keep it in memory. */
 static int
-hash_file(struct digest_work *dw, int fd, const struct stat *st,
+tool_digest_hash_file(struct digest_work *dw, int fd, const struct stat *st,
     uint8_t hash[static DIGEST_HASH])
 {
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
@@ -72,7 +72,8 @@ hash_file(struct digest_work *dw, int fd, const struct stat *st,
 	posix_fadvise(fd, 0, 0, POSIX_FADV_NOREUSE);
 	if (ctx != NULL && block != NULL &&
 	    EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) == 1)
-		error = hash_blocks(dw, fd, st->st_size, ctx, block);
+		error =
+		    tool_digest_hash_blocks(dw, fd, st->st_size, ctx, block);
 	if (error == 0 && EVP_DigestFinal_ex(ctx, hash, NULL) != 1)
 		error = -ENOMEM;
 	if (error == 0 && !tool_unchanged(fd, st))
@@ -86,7 +87,7 @@ hash_file(struct digest_work *dw, int fd, const struct stat *st,
 
 /* Of ext4 a file that has many attributes can have no room for one more on a disk that has. */
 static bool
-is_full(const struct walk_file *wf, int error)
+tool_digest_is_full(const struct walk_file *wf, int error)
 {
 	struct statvfs sv;
 
@@ -97,7 +98,7 @@ is_full(const struct walk_file *wf, int error)
 }
 
 static void
-say(struct tool *to, const struct walk_file *wf, int error)
+tool_digest_say(struct tool *to, const struct walk_file *wf, int error)
 {
 	if (error == -ECANCELED || (tool_stopped() && error != -ESTALE))
 		return;
@@ -118,7 +119,7 @@ say(struct tool *to, const struct walk_file *wf, int error)
 		    "cannot write its attribute: %s; run this as a user that "
 		    "may write the file",
 		    strerror(-error));
-	} else if (is_full(wf, error)) {
+	} else if (tool_digest_is_full(wf, error)) {
 		tool_give_up();
 		tool_fail(to, wf->wf_dir, wf->wf_name,
 		    "no digest: %s; nothing more is written", strerror(-error));
@@ -130,7 +131,7 @@ say(struct tool *to, const struct walk_file *wf, int error)
 
 /* The one that it has, if that is of the file as it is now.  0; -ENOENT; another -errno. */
 static int
-read_digest(int fd, const struct stat *st, struct digest *dg)
+tool_digest_read(int fd, const struct stat *st, struct digest *dg)
 {
 	char text[DIGEST_TEXT];
 	long n = os_attribute(fd, DIGEST_ATTRIBUTE, text, sizeof(text));
@@ -145,7 +146,7 @@ read_digest(int fd, const struct stat *st, struct digest *dg)
 
 /* Asked before the file is read for nothing. */
 static int
-may_write(const struct walk_file *wf)
+tool_digest_may_write(const struct walk_file *wf)
 {
 	return faccessat(wf->wf_dir->wd_fd, wf->wf_name, W_OK, AT_EACCESS) == -1
 		   ? -errno
@@ -153,7 +154,7 @@ may_write(const struct walk_file *wf)
 }
 
 static int
-write_digest(
+tool_digest_write(
     struct digest_work *dw, int fd, const struct stat *st, struct digest *dg)
 {
 	char text[DIGEST_TEXT];
@@ -162,7 +163,7 @@ write_digest(
 
 	if (!tool_settle(st))
 		return -ECANCELED;
-	error = hash_file(dw, fd, st, dg->dg_hash);
+	error = tool_digest_hash_file(dw, fd, st, dg->dg_hash);
 	if (error != 0)
 		return error;
 	dg->dg_size = st->st_size;
@@ -172,51 +173,52 @@ write_digest(
 }
 
 static void
-check(struct tool *to, const struct walk_file *wf, int fd,
+tool_digest_check(struct tool *to, const struct walk_file *wf, int fd,
     const struct stat *st, const struct digest *dg)
 {
 	uint8_t hash[DIGEST_HASH];
-	int error = hash_file(own(to), fd, st, hash);
+	int error = tool_digest_hash_file(tool_digest_own(to), fd, st, hash);
 
 	if (error != 0) {
-		say(to, wf, error);
+		tool_digest_say(to, wf, error);
 	} else if (memcmp(hash, dg->dg_hash, sizeof(hash)) == 0) {
-		own(to)->dw_done++;
+		tool_digest_own(to)->dw_done++;
 	} else {
-		own(to)->dw_differ++;
+		tool_digest_own(to)->dw_differ++;
 		tool_found(to, wf, "the content is not what the digest says");
 	}
 }
 
 static void
-file(struct tool *to, const struct walk_file *wf, int fd, const struct stat *st)
+tool_digest_file(
+    struct tool *to, const struct walk_file *wf, int fd, const struct stat *st)
 {
-	struct digest_work *dw = own(to);
+	struct digest_work *dw = tool_digest_own(to);
 	struct digest dg;
-	int error = read_digest(fd, st, &dg);
+	int error = tool_digest_read(fd, st, &dg);
 
 	if (error == 0 && dw->dw_check) {
-		check(to, wf, fd, st, &dg);
+		tool_digest_check(to, wf, fd, st, &dg);
 	} else if (error == -ENOENT && dw->dw_check) {
 		dw->dw_without++;
 	} else if (error == 0 && !to->to_force) {
 		dw->dw_current++;
 	} else {
 		if (error == 0 || error == -ENOENT)
-			error = may_write(wf);
+			error = tool_digest_may_write(wf);
 		if (error == 0)
-			error = write_digest(dw, fd, st, &dg);
+			error = tool_digest_write(dw, fd, st, &dg);
 		if (error == 0)
 			dw->dw_done++;
 		else
-			say(to, wf, error);
+			tool_digest_say(to, wf, error);
 	}
 }
 
 static void
-end(const struct tool *to)
+tool_digest_end(const struct tool *to)
 {
-	const struct digest_work *dw = own(to);
+	const struct digest_work *dw = tool_digest_own(to);
 	char bytes[16];
 
 	size_text(dw->dw_read, bytes, sizeof(bytes));
@@ -239,7 +241,7 @@ end(const struct tool *to)
 
 const struct tool_command digest_command = {
     .tc_name = "digest",
-    .tc_wants = wants,
-    .tc_file = file,
-    .tc_end = end,
+    .tc_wants = tool_digest_wants,
+    .tc_file = tool_digest_file,
+    .tc_end = tool_digest_end,
 };

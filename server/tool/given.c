@@ -23,23 +23,23 @@ struct walk_to {
 
 /* A user's own group has that user alone, so it counts for root only; an ACL shows in its bits. */
 static mode_t
-others(const struct stat *st)
+tool_given_others(const struct stat *st)
 {
 	return geteuid() == 0 && st->st_gid != 0 ? S_IWOTH | S_IWGRP : S_IWOTH;
 }
 
 static bool
-may_link(int fd)
+tool_given_may_link(int fd)
 {
 	struct stat st;
 
 	return fstat(fd, &st) == 0 &&
 	       (st.st_uid == 0 || st.st_uid == geteuid()) &&
-	       (st.st_mode & others(&st)) == 0;
+	       (st.st_mode & tool_given_others(&st)) == 0;
 }
 
 static int
-enter(struct walk_to *wt, int fd)
+tool_given_enter(struct walk_to *wt, int fd)
 {
 	if (fd == -1)
 		return -errno;
@@ -51,7 +51,7 @@ enter(struct walk_to *wt, int fd)
 
 /* The target takes the place of the link in the path. */
 static int
-follow(struct walk_to *wt, const char *name, const char *behind)
+tool_given_follow(struct walk_to *wt, const char *name, const char *behind)
 {
 	char target[PATH_MAX], whole[sizeof(wt->wt_rest)];
 	ssize_t n = readlinkat(wt->wt_fd, name, target, sizeof(target) - 1);
@@ -59,7 +59,7 @@ follow(struct walk_to *wt, const char *name, const char *behind)
 	if (n == -1)
 		return -errno;
 	target[n] = '\0';
-	if (!may_link(wt->wt_fd))
+	if (!tool_given_may_link(wt->wt_fd))
 		return -EPERM;
 	if (++wt->wt_links > LINKS)
 		return -ELOOP;
@@ -67,11 +67,11 @@ follow(struct walk_to *wt, const char *name, const char *behind)
 	    sizeof(whole))
 		return -ENAMETOOLONG;
 	memcpy(wt->wt_rest, whole, strlen(whole) + 1);
-	return target[0] == '/' ? enter(wt, open("/", STEP)) : 0;
+	return target[0] == '/' ? tool_given_enter(wt, open("/", STEP)) : 0;
 }
 
 static int
-step(struct walk_to *wt, const char *name, const char *behind)
+tool_given_step(struct walk_to *wt, const char *name, const char *behind)
 {
 	int fd = openat(wt->wt_fd, name, STEP), error;
 	struct stat st;
@@ -79,12 +79,12 @@ step(struct walk_to *wt, const char *name, const char *behind)
 	if (fd == -1)
 		return -errno;
 	if (fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode)) {
-		error = enter(wt, fd);
+		error = tool_given_enter(wt, fd);
 		memmove(wt->wt_rest, behind, strlen(behind) + 1);
 		return error;
 	}
 	close(fd);
-	return follow(wt, name, behind);
+	return tool_given_follow(wt, name, behind);
 }
 
 int
@@ -101,7 +101,7 @@ given_open(const char *path)
 	if (strlen(path) >= PATH_MAX)
 		return -ENAMETOOLONG;
 	memcpy(wt.wt_rest, path, strlen(path) + 1);
-	error = enter(&wt, open(path[0] == '/' ? "/" : ".", STEP));
+	error = tool_given_enter(&wt, open(path[0] == '/' ? "/" : ".", STEP));
 	while (error == 0) {
 		p = wt.wt_rest + strspn(wt.wt_rest, "/");
 		len = strcspn(p, "/");
@@ -113,7 +113,7 @@ given_open(const char *path)
 		}
 		memcpy(name, p, len);
 		name[len] = '\0';
-		error = step(&wt, name, p + len);
+		error = tool_given_step(&wt, name, p + len);
 	}
 	if (error == 0) {
 		fd = openat(wt.wt_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -123,11 +123,11 @@ static const struct option assign_options[] = {
 
 /* ------------------------------------------------------------------------ values */
 
-static _Noreturn void bad(const struct tool *, const char *fmt, ...)
+static _Noreturn void tool_main_fail(const struct tool *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 static _Noreturn void
-bad(const struct tool *to, const char *fmt, ...)
+tool_main_fail(const struct tool *to, const char *fmt, ...)
 {
 	const char *name = to->to_command->tc_name;
 	va_list ap;
@@ -141,7 +141,7 @@ bad(const struct tool *to, const char *fmt, ...)
 }
 
 static unsigned long
-number(const struct tool *to, const char *option, const char *text,
+tool_main_number(const struct tool *to, const char *option, const char *text,
     unsigned long min, unsigned long max)
 {
 	char *end;
@@ -151,38 +151,41 @@ number(const struct tool *to, const char *option, const char *text,
 	n = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
 	    n < min || n > max)
-		bad(to, "%s: \"%s\" is not a number from %lu to %lu", option,
-		    text, min, max);
+		tool_main_fail(to, "%s: \"%s\" is not a number from %lu to %lu",
+		    option, text, min, max);
 	return n;
 }
 
 static enum coding
-coding(const struct tool *to, const char *option, const char *text)
+tool_main_coding(const struct tool *to, const char *option, const char *text)
 {
 	enum coding c = coding_of_suffix(text);
 
 	if (c == CODING_NONE)
-		bad(to, "%s: \"%s\" is not zst, br or gz", option, text);
+		tool_main_fail(
+		    to, "%s: \"%s\" is not zst, br or gz", option, text);
 	return c;
 }
 
 static void
-set_codings(const struct tool *to, struct precompress *pre, char *list)
+tool_main_set_codings(
+    const struct tool *to, struct precompress *pre, char *list)
 {
 	enum coding c;
 
 	pre->pre_ncodings = 0;
 	for (char *s; (s = strsep(&list, ",")) != NULL;) {
-		c = coding(to, "--codings", s);
+		c = tool_main_coding(to, "--codings", s);
 		for (unsigned i = 0; i < pre->pre_ncodings; i++)
 			if (pre->pre_codings[i] == c)
-				bad(to, "--codings: %s is listed twice", s);
+				tool_main_fail(
+				    to, "--codings: %s is listed twice", s);
 		pre->pre_codings[pre->pre_ncodings++] = c;
 	}
 }
 
 static void
-set_levels(const struct tool *to, struct precompress *pre, char *list)
+tool_main_set_levels(const struct tool *to, struct precompress *pre, char *list)
 {
 	const struct compress_levels *cl;
 	enum coding c;
@@ -191,43 +194,46 @@ set_levels(const struct tool *to, struct precompress *pre, char *list)
 	for (char *s; (s = strsep(&list, ",")) != NULL;) {
 		equals = strchr(s, '=');
 		if (equals == NULL)
-			bad(to, "--level: \"%s\" is not CODING=N", s);
+			tool_main_fail(
+			    to, "--level: \"%s\" is not CODING=N", s);
 		*equals = '\0';
-		c = coding(to, "--level", s);
+		c = tool_main_coding(to, "--level", s);
 		cl = compress_levels(c);
-		pre->pre_levels[c] = (int)number(to, "--level", equals + 1,
-		    (unsigned long)cl->cl_min, (unsigned long)cl->cl_max);
+		pre->pre_levels[c] =
+		    (int)tool_main_number(to, "--level", equals + 1,
+			(unsigned long)cl->cl_min, (unsigned long)cl->cl_max);
 	}
 }
 
 static void
-set_suffixes(const struct tool *to, struct precompress *pre, char *list)
+tool_main_set_suffixes(
+    const struct tool *to, struct precompress *pre, char *list)
 {
 	size_t n = 0;
 
 	for (char *s; (s = strsep(&list, ",")) != NULL;) {
 		if (n == PRECOMPRESS_SUFFIXES)
-			bad(to, "--suffixes: more than %d",
+			tool_main_fail(to, "--suffixes: more than %d",
 			    PRECOMPRESS_SUFFIXES);
 		s += *s == '.';
 		if (*s == '\0')
-			bad(to, "--suffixes: one of them is empty");
+			tool_main_fail(to, "--suffixes: one of them is empty");
 		pre->pre_suffixes[n++] = s;
 	}
 }
 
 static enum chash_ring
-ring(const struct tool *to, const char *text)
+tool_main_ring(const struct tool *to, const char *text)
 {
 	if (strcmp(text, "3.0") == 0)
 		return CHASH_3_0;
 	if (strcmp(text, "2.6") != 0)
-		bad(to, "--ring: \"%s\" is not 2.6 or 3.0", text);
+		tool_main_fail(to, "--ring: \"%s\" is not 2.6 or 3.0", text);
 	return CHASH_2_6;
 }
 
 static unsigned
-processors(void)
+tool_main_processors(void)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -235,21 +241,21 @@ processors(void)
 }
 
 static _Noreturn void
-wrong(const struct tool *to, int option, const char *given)
+tool_main_fail_option(const struct tool *to, int option, const char *given)
 {
 	if (option == ':')
-		bad(to, "%s needs a value", given);
-	bad(to, "unknown option %s", given);
+		tool_main_fail(to, "%s needs a value", given);
+	tool_main_fail(to, "unknown option %s", given);
 }
 
 /* Those of all commands.  False: it is none. */
 static bool
-common(struct tool *to, int option, const char *help)
+tool_main_common_option(struct tool *to, int option, const char *help)
 {
 	switch (option) {
 	case 'j':
-		to->to_jobs =
-		    (unsigned)number(to, "--jobs", optarg, 1, MAX_JOBS);
+		to->to_jobs = (unsigned)tool_main_number(
+		    to, "--jobs", optarg, 1, MAX_JOBS);
 		return true;
 	case 'f':
 		to->to_force = true;
@@ -271,7 +277,7 @@ common(struct tool *to, int option, const char *help)
 /* ---------------------------------------------------------------------- commands */
 
 static int
-precompress(struct tool *to, int argc, char **argv)
+tool_main_precompress(struct tool *to, int argc, char **argv)
 {
 	static struct precompress pre = {
 	    .pre_codings = {CODING_ZSTD, CODING_BR, CODING_GZIP},
@@ -288,26 +294,26 @@ precompress(struct tool *to, int argc, char **argv)
 	while ((option = getopt_long(argc, argv, ":c:l:m:s:j:fqh",
 		    precompress_options, NULL)) != -1) {
 		if (option == 'c')
-			set_codings(to, &pre, optarg);
+			tool_main_set_codings(to, &pre, optarg);
 		else if (option == 'l')
-			set_levels(to, &pre, optarg);
+			tool_main_set_levels(to, &pre, optarg);
 		else if (option == 'm')
-			pre.pre_min_size = number(
+			pre.pre_min_size = tool_main_number(
 			    to, "--min-size", optarg, 0, (unsigned long)-1);
 		else if (option == 's')
-			set_suffixes(to, &pre, optarg);
-		else if (!common(to, option, precompress_help))
-			wrong(to, option, argv[optind - 1]);
+			tool_main_set_suffixes(to, &pre, optarg);
+		else if (!tool_main_common_option(to, option, precompress_help))
+			tool_main_fail_option(to, option, argv[optind - 1]);
 	}
 	if (argv[optind] == NULL)
-		bad(to, "no directory is given");
+		tool_main_fail(to, "no directory is given");
 	status = tool_run(to, argv + optind);
 	mime_destroy(&pre.pre_mime);
 	return status;
 }
 
 static int
-digest(struct tool *to, int argc, char **argv)
+tool_main_digest(struct tool *to, int argc, char **argv)
 {
 	static struct digest_work dw;
 	int option;
@@ -317,32 +323,32 @@ digest(struct tool *to, int argc, char **argv)
 		    argc, argv, ":cj:fqh", digest_options, NULL)) != -1) {
 		if (option == 'c')
 			dw.dw_check = true;
-		else if (!common(to, option, digest_help))
-			wrong(to, option, argv[optind - 1]);
+		else if (!tool_main_common_option(to, option, digest_help))
+			tool_main_fail_option(to, option, argv[optind - 1]);
 	}
 	if (argv[optind] == NULL)
-		bad(to, "no directory is given");
+		tool_main_fail(to, "no directory is given");
 	return tool_run(to, argv + optind);
 }
 
 static int
-order(struct tool *to, int argc, char **argv)
+tool_main_order(struct tool *to, int argc, char **argv)
 {
 	const char *name = to->to_command->tc_name;
 
 	if (getopt_long(argc, argv, ":h", drain_options, NULL) != -1) {
 		if (optopt != 0)
-			wrong(to, '?', argv[optind - 1]);
+			tool_main_fail_option(to, '?', argv[optind - 1]);
 		fputs(drain_help, stdout);
 		return 0;
 	}
 	if (argc > optind + 1)
-		bad(to, "more than one socket is given");
+		tool_main_fail(to, "more than one socket is given");
 	return order_send(name, argc > optind ? argv[optind] : ORDER_SOCKET);
 }
 
 static int
-assign(struct tool *to, int argc, char **argv)
+tool_main_assign(struct tool *to, int argc, char **argv)
 {
 	struct assign as = {.as_depth = 1};
 	int option;
@@ -350,17 +356,18 @@ assign(struct tool *to, int argc, char **argv)
 	while ((option = getopt_long(
 		    argc, argv, ":d:qh", assign_options, NULL)) != -1) {
 		if (option == 'd')
-			as.as_depth = (unsigned)number(
+			as.as_depth = (unsigned)tool_main_number(
 			    to, "--depth", optarg, 0, MAX_DEPTH);
 		else if (option == OPT_ADD)
 			as.as_add = optarg;
 		else if (option == OPT_RING)
-			as.as_ring = ring(to, optarg);
-		else if (!common(to, option, assign_help))
-			wrong(to, option, argv[optind - 1]);
+			as.as_ring = tool_main_ring(to, optarg);
+		else if (!tool_main_common_option(to, option, assign_help))
+			tool_main_fail_option(to, option, argv[optind - 1]);
 	}
 	if (argc - optind != 2)
-		bad(to, "a list of nodes and one directory are needed");
+		tool_main_fail(
+		    to, "a list of nodes and one directory are needed");
 	as.as_nodes = argv[optind];
 	as.as_dotfiles = to->to_dotfiles;
 	as.as_quiet = to->to_quiet;
@@ -374,14 +381,14 @@ static const struct tool_command drain_command = {.tc_name = "drain"},
 static const struct {
 	const struct tool_command *command;
 	int (*run)(struct tool *, int argc, char **argv);
-} commands[] = {{&precompress_command, precompress}, {&digest_command, digest},
-    {&drain_command, order}, {&undrain_command, order},
-    {&assign_command, assign}};
+} commands[] = {{&precompress_command, tool_main_precompress},
+    {&digest_command, tool_main_digest}, {&drain_command, tool_main_order},
+    {&undrain_command, tool_main_order}, {&assign_command, tool_main_assign}};
 
 int
 main(int argc, char **argv)
 {
-	struct tool to = {.to_jobs = processors()};
+	struct tool to = {.to_jobs = tool_main_processors()};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		to.to_command = commands[i].command;

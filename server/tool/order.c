@@ -16,11 +16,11 @@
 #define PATIENCE_S 10
 #define ANSWER	   4096
 
-static int fail(const char *name, const char *fmt, ...)
+static int tool_order_fail(const char *name, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 static int
-fail(const char *name, const char *fmt, ...)
+tool_order_fail(const char *name, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -33,7 +33,7 @@ fail(const char *name, const char *fmt, ...)
 }
 
 static const char *
-cure(int error)
+tool_order_cure(int error)
 {
 	switch (error) {
 	case ENOENT:
@@ -51,7 +51,7 @@ cure(int error)
 
 /* The descriptor, or -errno. */
 static int
-dial(const char *path)
+tool_order_dial(const char *path)
 {
 	const struct timeval patience = {PATIENCE_S, 0};
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
@@ -74,7 +74,7 @@ dial(const char *path)
 
 /* The answer, with a NUL.  0 or -errno. */
 static int
-ask(int fd, const char *name, char *answer, size_t size)
+tool_order_ask(int fd, const char *name, char *answer, size_t size)
 {
 	char text[256];
 	size_t len = 0;
@@ -105,22 +105,23 @@ order_send(const char *name, const char *path)
 {
 	char answer[ANSWER];
 	const char *body;
-	int fd = dial(path), error;
+	int fd = tool_order_dial(path), error;
 
 	if (fd < 0)
-		return fail(name, "cannot connect to %s: %s%s", path,
-		    strerror(-fd), cure(-fd));
-	error = ask(fd, name, answer, sizeof(answer));
+		return tool_order_fail(name, "cannot connect to %s: %s%s", path,
+		    strerror(-fd), tool_order_cure(-fd));
+	error = tool_order_ask(fd, name, answer, sizeof(answer));
 	close(fd);
 	if (error != 0)
-		return fail(name, "%s: %s", path, strerror(-error));
+		return tool_order_fail(name, "%s: %s", path, strerror(-error));
 	body = strstr(answer, "\r\n\r\n");
 	if (strncmp(answer, "HTTP/1.", 7) != 0 || body == NULL)
-		return fail(name, "%s: no pagewise answers there", path);
+		return tool_order_fail(
+		    name, "%s: no pagewise answers there", path);
 	if (strncmp(answer + 8, " 200 ", 5) == 0) {
 		fputs(body + 4, stdout);
 		return 0;
 	}
-	return fail(name, "%s: the server refused: %.*s", path,
+	return tool_order_fail(name, "%s: the server refused: %.*s", path,
 	    (int)strcspn(body + 4, "\r\n"), body + 4);
 }

@@ -27,7 +27,7 @@ struct sibling {
 };
 
 static struct precompress *
-own(const struct tool *to)
+tool_precompress_own(const struct tool *to)
 {
 	return to->to_own;
 }
@@ -35,7 +35,7 @@ own(const struct tool *to)
 /* ------------------------------------------------------------------ which files */
 
 static const char *
-suffix(const char *name)
+tool_precompress_suffix(const char *name)
 {
 	const char *dot = strrchr(name, '.');
 
@@ -43,7 +43,7 @@ suffix(const char *name)
 }
 
 static bool
-ends_in(const char *text, const char *end)
+tool_precompress_ends_in(const char *text, const char *end)
 {
 	size_t len = strlen(text), n = strlen(end);
 
@@ -52,7 +52,7 @@ ends_in(const char *text, const char *end)
 
 /* The rest is compressed as it is, or nothing that a browser loads. */
 static bool
-is_compressible(const char *type)
+tool_precompress_is_compressible(const char *type)
 {
 	static const char *const types[] = {"application/json",
 	    "application/xml", "application/wasm", "application/x-ndjson",
@@ -62,8 +62,9 @@ is_compressible(const char *type)
 	    "application/vnd.ms-fontobject", "image/bmp",
 	    "image/vnd.microsoft.icon"};
 
-	if (strncmp(type, "text/", 5) == 0 || ends_in(type, "+json") ||
-	    ends_in(type, "+xml"))
+	if (strncmp(type, "text/", 5) == 0 ||
+	    tool_precompress_ends_in(type, "+json") ||
+	    tool_precompress_ends_in(type, "+xml"))
 		return true;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (strcmp(type, types[i]) == 0)
@@ -72,26 +73,26 @@ is_compressible(const char *type)
 }
 
 static bool
-wants(const struct tool *to, const char *name)
+tool_precompress_wants(const struct tool *to, const char *name)
 {
-	const struct precompress *pre = own(to);
+	const struct precompress *pre = tool_precompress_own(to);
 	const char *type;
 
 	if (temporary_is(name))
 		return false;
 	if (pre->pre_suffixes[0] == NULL) {
 		type = mime_type(pre->pre_mime, name, "");
-		return is_compressible(type) &&
+		return tool_precompress_is_compressible(type) &&
 		       coding_of_format(name, type) == CODING_NONE;
 	}
 	for (const char *const *s = pre->pre_suffixes; *s != NULL; s++)
-		if (strcasecmp(*s, suffix(name)) == 0)
+		if (strcasecmp(*s, tool_precompress_suffix(name)) == 0)
 			return coding_of_name(name) == CODING_NONE;
 	return false;
 }
 
 static void
-dotfile(struct tool *to, const struct walk_file *wf)
+tool_precompress_dotfile(struct tool *to, const struct walk_file *wf)
 {
 	(void)to;
 	if (temporary_is(wf->wf_name))
@@ -101,7 +102,7 @@ dotfile(struct tool *to, const struct walk_file *wf)
 /* ------------------------------------------------------------------- a sibling */
 
 static void
-say(const struct sibling *sb, int error)
+tool_precompress_say(const struct sibling *sb, int error)
 {
 	static const char more[] = "; nothing more is made";
 	bool all = error == -ENOSPC || error == -EROFS || error == -EDQUOT;
@@ -117,7 +118,7 @@ say(const struct sibling *sb, int error)
 enum state { STATE_NONE, STATE_OLDER, STATE_CURRENT, STATE_OTHER };
 
 static enum state
-state_of(const struct sibling *sb)
+tool_precompress_state_of(const struct sibling *sb)
 {
 	struct stat st;
 
@@ -132,9 +133,9 @@ state_of(const struct sibling *sb)
 }
 
 static void
-not_smaller(const struct sibling *sb, enum state state)
+tool_precompress_not_smaller(const struct sibling *sb, enum state state)
 {
-	struct precompress *pre = own(sb->sb_tool);
+	struct precompress *pre = tool_precompress_own(sb->sb_tool);
 
 	pre->pre_larger++;
 	if (state == STATE_NONE)
@@ -147,10 +148,10 @@ not_smaller(const struct sibling *sb, enum state state)
 }
 
 static void
-made(const struct sibling *sb, uint64_t bytes)
+tool_precompress_made(const struct sibling *sb, uint64_t bytes)
 {
 	struct precompress_count *pc =
-	    &own(sb->sb_tool)->pre_counts[sb->sb_coding];
+	    &tool_precompress_own(sb->sb_tool)->pre_counts[sb->sb_coding];
 
 	pc->pc_made++;
 	pc->pc_before += (uint64_t)sb->sb_stat->st_size;
@@ -159,9 +160,11 @@ made(const struct sibling *sb, uint64_t bytes)
 
 /* 0, -E2BIG: it would not be smaller, -ESTALE: the file has changed, or another -errno. */
 static int
-make(const struct sibling *sb, uint64_t *bytes)
+tool_precompress_make(const struct sibling *sb, uint64_t *bytes)
 {
-	int level = own(sb->sb_tool)->pre_levels[sb->sb_coding], error;
+	int level =
+		tool_precompress_own(sb->sb_tool)->pre_levels[sb->sb_coding],
+	    error;
 	struct temporary tmp;
 
 	error = temporary_create(&tmp, sb->sb_file->wf_dir->wd_fd);
@@ -179,10 +182,10 @@ make(const struct sibling *sb, uint64_t *bytes)
 }
 
 static void
-make_if_needed(const struct sibling *sb)
+tool_precompress_make_if_needed(const struct sibling *sb)
 {
 	struct tool *to = sb->sb_tool;
-	enum state state = state_of(sb);
+	enum state state = tool_precompress_state_of(sb);
 	uint64_t bytes;
 	int error;
 
@@ -192,29 +195,32 @@ make_if_needed(const struct sibling *sb)
 		return;
 	}
 	if (state == STATE_CURRENT && !to->to_force) {
-		own(to)->pre_current++;
+		tool_precompress_own(to)->pre_current++;
 		return;
 	}
-	if ((uint64_t)sb->sb_stat->st_size < own(to)->pre_min_size)
+	if ((uint64_t)sb->sb_stat->st_size <
+	    tool_precompress_own(to)->pre_min_size)
 		error = -E2BIG;
 	else
-		error =
-		    tool_settle(sb->sb_stat) ? make(sb, &bytes) : -ECANCELED;
+		error = tool_settle(sb->sb_stat)
+			    ? tool_precompress_make(sb, &bytes)
+			    : -ECANCELED;
 	if (error == 0)
-		made(sb, bytes);
+		tool_precompress_made(sb, bytes);
 	else if (error == -E2BIG)
-		not_smaller(sb, state);
+		tool_precompress_not_smaller(sb, state);
 	else if (error == -ESTALE)
 		tool_fail(to, sb->sb_file->wf_dir, sb->sb_file->wf_name,
 		    "it changed while it was read; run this again");
 	else
-		say(sb, error);
+		tool_precompress_say(sb, error);
 }
 
 static void
-file(struct tool *to, const struct walk_file *wf, int fd, const struct stat *st)
+tool_precompress_file(
+    struct tool *to, const struct walk_file *wf, int fd, const struct stat *st)
 {
-	const struct precompress *pre = own(to);
+	const struct precompress *pre = tool_precompress_own(to);
 	struct sibling sb = {
 	    .sb_tool = to, .sb_file = wf, .sb_fd = fd, .sb_stat = st};
 	size_t len;
@@ -224,7 +230,7 @@ file(struct tool *to, const struct walk_file *wf, int fd, const struct stat *st)
 		len = (size_t)snprintf(sb.sb_name, sizeof(sb.sb_name), "%s%s",
 		    wf->wf_name, coding_suffix(sb.sb_coding));
 		if (len < sizeof(sb.sb_name))
-			make_if_needed(&sb);
+			tool_precompress_make_if_needed(&sb);
 		else
 			tool_fail(to, wf->wf_dir, wf->wf_name,
 			    "its name is too long for one with %s",
@@ -235,7 +241,8 @@ file(struct tool *to, const struct walk_file *wf, int fd, const struct stat *st)
 /* ----------------------------------------------------------------- what was done */
 
 static void
-print_count(enum coding coding, const struct precompress_count *pc)
+tool_precompress_print_count(
+    enum coding coding, const struct precompress_count *pc)
 {
 	char before[16], after[16];
 	double left = pc->pc_before == 0
@@ -250,12 +257,12 @@ print_count(enum coding coding, const struct precompress_count *pc)
 }
 
 static void
-end(const struct tool *to)
+tool_precompress_end(const struct tool *to)
 {
-	const struct precompress *pre = own(to);
+	const struct precompress *pre = tool_precompress_own(to);
 
 	for (unsigned i = 0; i < pre->pre_ncodings; i++)
-		print_count(
+		tool_precompress_print_count(
 		    pre->pre_codings[i], &pre->pre_counts[pre->pre_codings[i]]);
 	printf("%llu files; siblings: %llu current, %llu not smaller, "
 	       "%llu removed; %llu errors\n",
@@ -268,8 +275,8 @@ end(const struct tool *to)
 
 const struct tool_command precompress_command = {
     .tc_name = "precompress",
-    .tc_wants = wants,
-    .tc_file = file,
-    .tc_dotfile = dotfile,
-    .tc_end = end,
+    .tc_wants = tool_precompress_wants,
+    .tc_file = tool_precompress_file,
+    .tc_dotfile = tool_precompress_dotfile,
+    .tc_end = tool_precompress_end,
 };

@@ -23,7 +23,7 @@ static bool running, drawn;
 static struct timespec began;
 
 static void
-clear(void)
+tool_progress_clear(void)
 {
 	if (drawn)
 		fputs("\r\033[K", stderr);
@@ -31,7 +31,7 @@ clear(void)
 }
 
 static size_t
-width(void)
+tool_progress_width(void)
 {
 	struct winsize ws;
 
@@ -42,7 +42,7 @@ width(void)
 
 /* What part of the work is done: by bytes, with a little for each file. */
 static double
-part(const struct tool *to)
+tool_progress_part(const struct tool *to)
 {
 	double done = (double)(to->to_bytes + 4096 * to->to_files);
 	double all = (double)(to->to_all_bytes + 4096 * to->to_all_files);
@@ -51,7 +51,7 @@ part(const struct tool *to)
 }
 
 static double
-seconds_since(const struct timespec *then)
+tool_progress_seconds_since(const struct timespec *then)
 {
 	struct timespec now;
 
@@ -61,7 +61,7 @@ seconds_since(const struct timespec *then)
 }
 
 static void
-time_text(double seconds, char *text, size_t size)
+tool_progress_time_text(double seconds, char *text, size_t size)
 {
 	unsigned long s = (unsigned long)seconds;
 
@@ -73,10 +73,11 @@ time_text(double seconds, char *text, size_t size)
 }
 
 static void
-line_text(const struct tool *to, char *text, size_t size)
+tool_progress_line_text(const struct tool *to, char *text, size_t size)
 {
 	char done[16], all[16], bar[BAR + 1], left[24] = "";
-	double p = part(to), elapsed = seconds_since(&began);
+	double p = tool_progress_part(to),
+	       elapsed = tool_progress_seconds_since(&began);
 
 	size_text(to->to_bytes, done, sizeof(done));
 	if (!to->to_counted) {
@@ -89,7 +90,8 @@ line_text(const struct tool *to, char *text, size_t size)
 		bar[i] = i < (int)(p * BAR) ? '#' : '.';
 	bar[BAR] = '\0';
 	if (p > 0.01)
-		time_text(elapsed / p - elapsed, left, sizeof(left));
+		tool_progress_time_text(
+		    elapsed / p - elapsed, left, sizeof(left));
 	snprintf(text, size, "[%s] %3d %%  %llu/%llu files  %s of %s%s%s", bar,
 	    (int)(100 * p), (unsigned long long)to->to_files,
 	    (unsigned long long)to->to_all_files, done, all,
@@ -97,12 +99,12 @@ line_text(const struct tool *to, char *text, size_t size)
 }
 
 static void
-draw(const struct tool *to)
+tool_progress_draw(const struct tool *to)
 {
 	char text[256];
-	size_t columns = width();
+	size_t columns = tool_progress_width();
 
-	line_text(to, text, sizeof(text));
+	tool_progress_line_text(to, text, sizeof(text));
 	if (columns < sizeof(text))
 		text[columns - 1] = '\0';
 	fprintf(stderr, "\r%s\033[K", text);
@@ -111,21 +113,21 @@ draw(const struct tool *to)
 }
 
 static void *
-run(void *arg)
+tool_progress_run(void *arg)
 {
 	const struct tool *to = arg;
 	struct timespec until;
 
 	pthread_mutex_lock(&lock);
 	while (running) {
-		draw(to);
+		tool_progress_draw(to);
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_nsec += STEP;
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
 		pthread_cond_timedwait(&ended, &lock, &until);
 	}
-	clear();
+	tool_progress_clear();
 	pthread_mutex_unlock(&lock);
 	return NULL;
 }
@@ -138,8 +140,8 @@ progress_begin(const struct tool *to)
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	running = true;
 	/* The thread only reads it. */
-	running =
-	    pthread_create(&thread, NULL, run, (void *)(uintptr_t)to) == 0;
+	running = pthread_create(&thread, NULL, tool_progress_run,
+		      (void *)(uintptr_t)to) == 0;
 	return running;
 }
 
@@ -159,7 +161,7 @@ void
 progress_lock(void)
 {
 	pthread_mutex_lock(&lock);
-	clear();
+	tool_progress_clear();
 }
 
 void

@@ -18,7 +18,7 @@
 
 /* Of one that was taken for a leftover between these calls, another is made. */
 static int
-create_one(struct temporary *tmp)
+temporary_create_one(struct temporary *tmp)
 {
 	struct stat st;
 	uint64_t number;
@@ -48,7 +48,7 @@ temporary_create(struct temporary *tmp, int dirfd)
 
 	tmp->tmp_dir = dirfd;
 	do
-		error = create_one(tmp);
+		error = temporary_create_one(tmp);
 	while (error == -EEXIST);
 	return error;
 }
@@ -61,7 +61,7 @@ temporary_remove(struct temporary *tmp)
 }
 
 static void
-set_owner(int fd, const struct stat *as)
+temporary_set_owner(int fd, const struct stat *as)
 {
 	mode_t mode = as->st_mode & 0777;
 	struct stat st;
@@ -79,7 +79,7 @@ temporary_commit(struct temporary *tmp, const char *name, const struct stat *as)
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, as->st_mtim};
 	int error = 0;
 
-	set_owner(tmp->tmp_fd, as);
+	temporary_set_owner(tmp->tmp_fd, as);
 	if (futimens(tmp->tmp_fd, times) == -1 || fsync(tmp->tmp_fd) == -1 ||
 	    renameat(tmp->tmp_dir, tmp->tmp_name, tmp->tmp_dir, name) == -1)
 		error = -errno;

@@ -28,17 +28,17 @@ static atomic_bool given_up;
 /* ------------------------------------------------------------------ its end */
 
 static void
-on_signal(int number)
+tool_on_signal(int number)
 {
 	stopped = number;
 }
 
 /* A second one ends it at once. */
 static void
-take_signals(void)
+tool_take_signals(void)
 {
-	struct sigaction sa = {
-	    .sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART};
+	struct sigaction sa = {.sa_handler = tool_on_signal,
+	    .sa_flags = SA_RESETHAND | SA_RESTART};
 
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
@@ -122,7 +122,7 @@ tool_settle(const struct stat *st)
 
 /* Of a file that is gone, or has become a link, nothing is said. */
 static void
-work(void *arg, const struct walk_file *wf)
+tool_work_on_file(void *arg, const struct walk_file *wf)
 {
 	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 	struct tool *to = arg;
@@ -154,7 +154,7 @@ struct visit {
 };
 
 static bool
-enter(void *arg, const char *name)
+tool_enter(void *arg, const char *name)
 {
 	const struct visit *vi = arg;
 
@@ -162,7 +162,7 @@ enter(void *arg, const char *name)
 }
 
 static void
-count(struct tool *to, const struct walk_file *wf)
+tool_count(struct tool *to, const struct walk_file *wf)
 {
 	struct stat st;
 
@@ -174,7 +174,7 @@ count(struct tool *to, const struct walk_file *wf)
 }
 
 static void
-visit(void *arg, const struct walk_file *wf)
+tool_visit(void *arg, const struct walk_file *wf)
 {
 	struct visit *vi = arg;
 	struct tool *to = vi->vi_tool;
@@ -186,13 +186,13 @@ visit(void *arg, const struct walk_file *wf)
 	    !to->to_command->tc_wants(to, wf->wf_name))
 		return;
 	if (vi->vi_crew == NULL)
-		count(to, wf);
+		tool_count(to, wf);
 	else if (!crew_put(vi->vi_crew, wf))
 		tool_fail(to, wf->wf_dir, wf->wf_name, "%s", strerror(ENOMEM));
 }
 
 static void
-failed(void *arg, const struct walk_dir *dir, const char *name, int error)
+tool_failed(void *arg, const struct walk_dir *dir, const char *name, int error)
 {
 	struct visit *vi = arg;
 
@@ -202,15 +202,15 @@ failed(void *arg, const struct walk_dir *dir, const char *name, int error)
 }
 
 static void
-walk_all(struct tool *to, struct crew *cr, char *const *dirs)
+tool_walk_all(struct tool *to, struct crew *cr, char *const *dirs)
 {
 	struct visit vi = {to, cr};
 	const struct walk wk = {
 	    .wk_arg = &vi,
-	    .wk_file = visit,
-	    .wk_enter = enter,
+	    .wk_file = tool_visit,
+	    .wk_enter = tool_enter,
 	    .wk_stopped = tool_stopped,
-	    .wk_failed = failed,
+	    .wk_failed = tool_failed,
 	};
 
 	for (; *dirs != NULL; dirs++)
@@ -224,18 +224,18 @@ struct counting {
 
 /* Apart from the work, so that there is an end to be seen. */
 static void *
-count_all(void *arg)
+tool_count_all(void *arg)
 {
 	struct counting *co = arg;
 
-	walk_all(co->co_tool, NULL, co->co_dirs);
+	tool_walk_all(co->co_tool, NULL, co->co_dirs);
 	co->co_tool->to_counted = true;
 	return NULL;
 }
 
 /* Each directory on the way down, and each that a file waits in, is open. */
 static void
-allow_descriptors(void)
+tool_allow_descriptors(void)
 {
 	struct rlimit rl;
 
@@ -246,14 +246,14 @@ allow_descriptors(void)
 }
 
 static void
-work_on_all(struct tool *to, struct crew *cr, char *const *dirs)
+tool_work_on_all(struct tool *to, struct crew *cr, char *const *dirs)
 {
 	struct counting co = {to, dirs};
 	pthread_t counter;
 	bool counts = progress_begin(to) &&
-		      pthread_create(&counter, NULL, count_all, &co) == 0;
+		      pthread_create(&counter, NULL, tool_count_all, &co) == 0;
 
-	walk_all(to, cr, dirs);
+	tool_walk_all(to, cr, dirs);
 	crew_finish(&cr);
 	if (counts)
 		pthread_join(counter, NULL);
@@ -265,16 +265,16 @@ tool_run(struct tool *to, char *const *dirs)
 {
 	struct crew *cr;
 
-	take_signals();
-	allow_descriptors();
-	cr = crew_create(to->to_jobs, work, to);
+	tool_take_signals();
+	tool_allow_descriptors();
+	cr = crew_create(to->to_jobs, tool_work_on_file, to);
 	if (cr == NULL) {
 		fprintf(stderr,
 		    "pagewise %s: cannot start a thread; lower --jobs\n",
 		    to->to_command->tc_name);
 		return 1;
 	}
-	work_on_all(to, cr, dirs);
+	tool_work_on_all(to, cr, dirs);
 	if (!to->to_quiet)
 		to->to_command->tc_end(to);
 	if (stopped > 0) {

@@ -36,7 +36,7 @@ walk_unref(struct walk_dir **dirp)
 }
 
 static int
-open_fd(const struct walk_dir *parent, const char *name)
+tool_walk_open_fd(const struct walk_dir *parent, const char *name)
 {
 	int fd;
 
@@ -48,7 +48,8 @@ open_fd(const struct walk_dir *parent, const char *name)
 
 /* Takes over the caller's reference to the parent if it succeeds.  0 or -errno. */
 static int
-open_dir(struct walk_dir *parent, const char *name, struct walk_dir **out)
+tool_walk_open_dir(
+    struct walk_dir *parent, const char *name, struct walk_dir **out)
 {
 	size_t size = strlen(name) + 1;
 	struct walk_dir *dir;
@@ -56,7 +57,7 @@ open_dir(struct walk_dir *parent, const char *name, struct walk_dir **out)
 
 	if (parent != NULL && parent->wd_depth == WALK_DEPTH)
 		return -E2BIG;
-	fd = open_fd(parent, name);
+	fd = tool_walk_open_fd(parent, name);
 	if (fd < 0)
 		return fd;
 	dir = calloc(1, sizeof(*dir) + size);
@@ -80,7 +81,7 @@ open_dir(struct walk_dir *parent, const char *name, struct walk_dir **out)
 
 /* As in a directory entry; DT_UNKNOWN: it is gone, or cannot be asked. */
 static unsigned char
-type_of(const struct walk_dir *dir, const struct dirent *de)
+tool_walk_type_of(const struct walk_dir *dir, const struct dirent *de)
 {
 	struct stat st;
 
@@ -95,7 +96,8 @@ type_of(const struct walk_dir *dir, const struct dirent *de)
 
 /* The directory to go on with: the one that this entry is, or the same. */
 static struct walk_dir *
-entry(const struct walk *wk, struct walk_dir *dir, const struct dirent *de)
+tool_walk_entry(
+    const struct walk *wk, struct walk_dir *dir, const struct dirent *de)
 {
 	const char *name = de->d_name;
 	unsigned char type;
@@ -103,12 +105,12 @@ entry(const struct walk *wk, struct walk_dir *dir, const struct dirent *de)
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return dir;
-	type = type_of(dir, de);
+	type = tool_walk_type_of(dir, de);
 	if (type == DT_REG)
 		wk->wk_file(wk->wk_arg, &(struct walk_file){dir, name});
 	if (type != DT_DIR || !wk->wk_enter(wk->wk_arg, name))
 		return dir;
-	error = open_dir(dir, name, &dir);
+	error = tool_walk_open_dir(dir, name, &dir);
 	/* Between the name and the open it was removed, or became a link. */
 	if (error != 0 && error != -ENOENT && error != -ENOTDIR &&
 	    error != -ELOOP)
@@ -117,7 +119,7 @@ entry(const struct walk *wk, struct walk_dir *dir, const struct dirent *de)
 }
 
 static struct walk_dir *
-leave(struct walk_dir *dir)
+tool_walk_leave(struct walk_dir *dir)
 {
 	struct walk_dir *parent = dir->wd_parent;
 
@@ -132,7 +134,7 @@ walk_tree(const struct walk *wk, const char *path)
 {
 	struct walk_dir *dir = NULL;
 	const struct dirent *de;
-	int error = open_dir(NULL, path, &dir);
+	int error = tool_walk_open_dir(NULL, path, &dir);
 
 	if (error != 0)
 		wk->wk_failed(wk->wk_arg, NULL, path, error);
@@ -140,12 +142,12 @@ walk_tree(const struct walk *wk, const char *path)
 		errno = 0;
 		de = wk->wk_stopped() ? NULL : readdir(dir->wd_dir);
 		if (de != NULL) {
-			dir = entry(wk, dir, de);
+			dir = tool_walk_entry(wk, dir, de);
 			continue;
 		}
 		if (errno != 0 && !wk->wk_stopped())
 			wk->wk_failed(wk->wk_arg, dir, NULL, -errno);
-		dir = leave(dir);
+		dir = tool_walk_leave(dir);
 	}
 }
 
@@ -187,7 +189,7 @@ walk_path(const struct walk_file *wf, char *path, size_t size)
 }
 
 static void
-print_name(FILE *f, const char *name)
+tool_walk_print_name(FILE *f, const char *name)
 {
 	for (; *name != '\0'; name++) {
 		unsigned char c = (unsigned char)*name;
@@ -201,7 +203,7 @@ print_name(FILE *f, const char *name)
 
 /* The ancestor of this depth. */
 static const struct walk_dir *
-at_depth(const struct walk_dir *dir, unsigned depth)
+tool_walk_at_depth(const struct walk_dir *dir, unsigned depth)
 {
 	while (dir->wd_depth > depth)
 		dir = dir->wd_parent;
@@ -216,12 +218,12 @@ walk_print(FILE *f, const struct walk_dir *dir, const char *name)
 
 	for (unsigned i = 0; dir != NULL && i <= dir->wd_depth; i++) {
 		fputs(slash ? "" : "/", f);
-		part = at_depth(dir, i)->wd_name;
+		part = tool_walk_at_depth(dir, i)->wd_name;
 		slash = part[0] == '\0' || part[strlen(part) - 1] == '/';
-		print_name(f, part);
+		tool_walk_print_name(f, part);
 	}
 	if (name == NULL)
 		return;
 	fputs(slash ? "" : "/", f);
-	print_name(f, name);
+	tool_walk_print_name(f, name);
 }

@@ -6,7 +6,7 @@
 #include "server/util/base64.h"
 
 static int
-value(char c)
+base64_value(char c)
 {
 	if (c >= 'A' && c <= 'Z')
 		return c - 'A';
@@ -19,14 +19,14 @@ value(char c)
 
 /* The bytes of a group of four, of which pads are '='; false: it is none. */
 static bool
-group(const char *p, size_t pads, uint32_t *bits)
+base64_group(const char *p, size_t pads, uint32_t *bits)
 {
 	size_t i;
 	int v;
 
 	*bits = 0;
 	for (i = 0; i < 4; i++) {
-		v = i < 4 - pads ? value(p[i]) : 0;
+		v = i < 4 - pads ? base64_value(p[i]) : 0;
 		if (v < 0)
 			return false;
 		*bits = *bits << 6 | (uint32_t)v;
@@ -49,7 +49,7 @@ base64_decode(struct str s, unsigned char *out, size_t size, size_t *len)
 			       : s.s_ptr[i + 2] != '=' ? 1
 						       : 2;
 		n = 3 - pads;
-		if (*len + n > size || !group(s.s_ptr + i, pads, &bits))
+		if (*len + n > size || !base64_group(s.s_ptr + i, pads, &bits))
 			return false;
 		for (j = 0; j < n; j++)
 			out[(*len)++] = (unsigned char)(bits >> (16 - 8 * j));

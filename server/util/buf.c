@@ -14,7 +14,7 @@ struct block {
 };
 
 static char *
-block_take(struct blocks *bs, size_t size)
+buf_block_take(struct blocks *bs, size_t size)
 {
 	struct block *block = bs->bs_free;
 
@@ -26,7 +26,7 @@ block_take(struct blocks *bs, size_t size)
 }
 
 static void
-block_give(struct blocks *bs, char *data)
+buf_block_give(struct blocks *bs, char *data)
 {
 	struct block *block = (struct block *)(void *)data;
 
@@ -40,22 +40,22 @@ block_give(struct blocks *bs, char *data)
 }
 
 static char *
-memory_take(struct buf_list *bl, size_t cap)
+buf_memory_take(struct buf_list *bl, size_t cap)
 {
 	if (cap == BUF_SIZE)
-		return block_take(&bl->bl_large, cap);
+		return buf_block_take(&bl->bl_large, cap);
 	if (cap == BUF_SMALL)
-		return block_take(&bl->bl_small, cap);
+		return buf_block_take(&bl->bl_small, cap);
 	return malloc(cap);
 }
 
 static void
-memory_give(struct buf *b, struct buf_list *bl)
+buf_memory_give(struct buf *b, struct buf_list *bl)
 {
 	if (b->b_cap == BUF_SIZE)
-		block_give(&bl->bl_large, b->b_data);
+		buf_block_give(&bl->bl_large, b->b_data);
 	else if (b->b_cap == BUF_SMALL)
-		block_give(&bl->bl_small, b->b_data);
+		buf_block_give(&bl->bl_small, b->b_data);
 	else
 		free(b->b_data);
 }
@@ -68,12 +68,12 @@ buf_grow(struct buf *b, struct buf_list *bl, size_t size)
 
 	while (cap < size)
 		cap *= 2;
-	data = memory_take(bl, cap);
+	data = buf_memory_take(bl, cap);
 	if (data == NULL)
 		return false;
 	if (b->b_data != NULL) {
 		memcpy(data, b->b_data, b->b_len);
-		memory_give(b, bl);
+		buf_memory_give(b, bl);
 	}
 	b->b_data = data;
 	b->b_cap = cap;
@@ -102,7 +102,7 @@ buf_fit(struct buf *b, struct buf_list *bl)
 		return;
 	memcpy(fit.b_data, b->b_data, b->b_len);
 	explicit_bzero(b->b_data, b->b_len);
-	memory_give(b, bl);
+	buf_memory_give(b, bl);
 	*b = fit;
 }
 
@@ -113,12 +113,12 @@ buf_shrink(struct buf *b, struct buf_list *bl)
 
 	if (b->b_cap != BUF_SIZE || b->b_len > BUF_SMALL)
 		return;
-	data = memory_take(bl, BUF_SMALL);
+	data = buf_memory_take(bl, BUF_SMALL);
 	if (data == NULL)
 		return;
 	memcpy(data, b->b_data, b->b_len);
 	explicit_bzero(b->b_data, b->b_len);
-	memory_give(b, bl);
+	buf_memory_give(b, bl);
 	b->b_data = data;
 	b->b_cap = BUF_SMALL;
 }
@@ -127,12 +127,12 @@ void
 buf_release(struct buf *b, struct buf_list *bl)
 {
 	if (b->b_data != NULL)
-		memory_give(b, bl);
+		buf_memory_give(b, bl);
 	*b = (struct buf){0};
 }
 
 static void
-blocks_free(struct blocks *bs, unsigned most)
+buf_blocks_free(struct blocks *bs, unsigned most)
 {
 	struct block *block;
 
@@ -146,8 +146,8 @@ blocks_free(struct blocks *bs, unsigned most)
 void
 buf_list_free(struct buf_list *bl, unsigned most)
 {
-	blocks_free(&bl->bl_small, most);
-	blocks_free(&bl->bl_large, most);
+	buf_blocks_free(&bl->bl_small, most);
+	buf_blocks_free(&bl->bl_large, most);
 }
 
 void

@@ -13,7 +13,7 @@
 #define MAPPED 96 /* bits before the address in IPv4-mapped IPv6 */
 
 static void
-map(uint64_t to[static 2], const struct in_addr *in)
+cidr_map(uint64_t to[static 2], const struct in_addr *in)
 {
 	struct in6_addr addr = {0};
 
@@ -24,7 +24,7 @@ map(uint64_t to[static 2], const struct in_addr *in)
 
 /* False: a bit behind its length is set, "10.1.2.3/8" is a mistake. */
 static bool
-set_bits(struct cidr *cd, unsigned n)
+cidr_set_bits(struct cidr *cd, unsigned n)
 {
 	unsigned char mask[sizeof(cd->cd_mask)] = {0};
 
@@ -36,7 +36,7 @@ set_bits(struct cidr *cd, unsigned n)
 }
 
 static bool
-parse_bits(const char *text, unsigned max, unsigned *bits)
+cidr_parse_bits(const char *text, unsigned max, unsigned *bits)
 {
 	char *end;
 	unsigned long value;
@@ -52,7 +52,7 @@ parse_bits(const char *text, unsigned max, unsigned *bits)
 
 /* 0, -EINVAL: it is no block, -ERANGE: it has bits behind its length. */
 static int
-parse(const char *text, struct cidr *cd)
+cidr_parse_block(const char *text, struct cidr *cd)
 {
 	const char *slash = strchr(text, '/');
 	size_t len = slash != NULL ? (size_t)(slash - text) : strlen(text);
@@ -69,20 +69,20 @@ parse(const char *text, struct cidr *cd)
 	memcpy(name, text, len);
 	name[len] = '\0';
 	if (inet_pton(AF_INET, name, &in) == 1) {
-		map(cd->cd_addr, &in);
+		cidr_map(cd->cd_addr, &in);
 		before = MAPPED;
 		bits = 32;
 	} else if (inet_pton(AF_INET6, name, cd->cd_addr) != 1)
 		return -EINVAL;
-	if (slash != NULL && !parse_bits(slash + 1, bits, &bits))
+	if (slash != NULL && !cidr_parse_bits(slash + 1, bits, &bits))
 		return -EINVAL;
-	return set_bits(cd, before + bits) ? 0 : -ERANGE;
+	return cidr_set_bits(cd, before + bits) ? 0 : -ERANGE;
 }
 
 bool
 cidr_parse(const char *text, struct cidr *cd)
 {
-	return parse(text, cd) == 0;
+	return cidr_parse_block(text, cd) == 0;
 }
 
 const char *
@@ -90,16 +90,17 @@ cidr_cause(const char *text)
 {
 	struct cidr cd;
 
-	return parse(text, &cd) == -ERANGE ? "has bits set behind its length"
-					   : "is not an address";
+	return cidr_parse_block(text, &cd) == -ERANGE
+		   ? "has bits set behind its length"
+		   : "is not an address";
 }
 
 /* False: it is of another family. */
 static bool
-words_of(const struct sockaddr *sa, uint64_t words[static 2])
+cidr_words_of(const struct sockaddr *sa, uint64_t words[static 2])
 {
 	if (sa->sa_family == AF_INET)
-		map(words,
+		cidr_map(words,
 		    &((const struct sockaddr_in *)(const void *)sa)->sin_addr);
 	else if (sa->sa_family == AF_INET6)
 		memcpy(words,
@@ -120,7 +121,7 @@ bool
 cidr_has_any(const struct cidr *list, size_t n, const struct sockaddr *sa)
 {
 	uint64_t words[2] = {0};
-	bool known = sa != NULL && words_of(sa, words);
+	bool known = sa != NULL && cidr_words_of(sa, words);
 
 	for (size_t i = 0; sa != NULL && i < n; i++) {
 		const struct cidr *cd = &list[i];

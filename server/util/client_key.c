@@ -8,7 +8,7 @@
 #include "server/util/client_key.h"
 
 static uint64_t
-inet_key(const void *octets)
+client_key_inet(const void *octets)
 {
 	uint32_t addr;
 
@@ -16,7 +16,7 @@ inet_key(const void *octets)
 	return UINT64_C(0xffff) << 32 | ntohl(addr);
 }
 
-/* No IPv6 prefix of a network that there is begins with 32 bits like inet_key's. */
+/* No IPv6 prefix of a network that there is begins with 32 bits like client_key_inet's. */
 uint64_t
 client_key(const struct sockaddr *sa)
 {
@@ -26,11 +26,11 @@ client_key(const struct sockaddr *sa)
 	int i;
 
 	if (sa->sa_family == AF_INET)
-		return inet_key(&in->sin_addr);
+		return client_key_inet(&in->sin_addr);
 	if (sa->sa_family != AF_INET6)
 		return 0;
 	if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		return inet_key(&in6->sin6_addr.s6_addr[12]);
+		return client_key_inet(&in6->sin6_addr.s6_addr[12]);
 	for (i = 0; i < 8; i++)
 		key = key << 8 | in6->sin6_addr.s6_addr[i];
 	return key;

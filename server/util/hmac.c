@@ -16,7 +16,7 @@ struct hmac {
 };
 
 static EVP_MAC_CTX *
-create_ctx(void)
+hmac_create_ctx(void)
 {
 	char digest[] = "SHA256";
 	unsigned char any[HMAC_LEN] = {0};
@@ -45,7 +45,7 @@ hmac_create(void)
 
 	if (hm == NULL)
 		return NULL;
-	hm->hm_ctx = create_ctx();
+	hm->hm_ctx = hmac_create_ctx();
 	if (hm->hm_ctx == NULL)
 		hmac_destroy(&hm);
 	return hm;

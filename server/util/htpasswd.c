@@ -60,7 +60,8 @@ struct loading {
 };
 
 static const char *
-hash(const char *password, const char *setting, struct htpasswd_scratch *hs)
+htpasswd_hash(
+    const char *password, const char *setting, struct htpasswd_scratch *hs)
 {
 	const char *text;
 
@@ -79,17 +80,17 @@ htpasswd_scratch_create(void)
 /* -------------------------------------------------------------- the file */
 
 static bool
-begins(const char *text, const char *with)
+htpasswd_begins(const char *text, const char *with)
 {
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
 static const char *
-weak(const char *text)
+htpasswd_weak(const char *text)
 {
-	if (begins(text, "$apr1$") || begins(text, "$1$"))
+	if (htpasswd_begins(text, "$apr1$") || htpasswd_begins(text, "$1$"))
 		return "MD5 is weak: " CURE;
-	if (begins(text, "{SHA}") || begins(text, "{SSHA}"))
+	if (htpasswd_begins(text, "{SHA}") || htpasswd_begins(text, "{SSHA}"))
 		return "SHA-1 is weak: " CURE;
 	if (strlen(text) == 13 && strchr(text, '$') == NULL)
 		return "DES is weak: " CURE;
@@ -100,13 +101,13 @@ weak(const char *text)
 
 /* Bytes before the salt. */
 static size_t
-class_length(const char *text)
+htpasswd_class_length(const char *text)
 {
 	const char *end;
 
 	if (text[1] == '2')
 		return 7;
-	if (text[1] == 'y' || begins(text + 3, "rounds=")) {
+	if (text[1] == 'y' || htpasswd_begins(text + 3, "rounds=")) {
 		end = strchr(text + 3, '$');
 		return end != NULL ? (size_t)(end - text) + 1 : strlen(text);
 	}
@@ -114,7 +115,7 @@ class_length(const char *text)
 }
 
 static bool
-is_hash_byte(char c)
+htpasswd_is_hash_byte(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 	       (c >= '0' && c <= '9') || c == '.' || c == '/' || c == '$' ||
@@ -122,16 +123,16 @@ is_hash_byte(char c)
 }
 
 static bool
-is_digit(char c)
+htpasswd_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
 static const char *
-bcrypt_cause(const char *text)
+htpasswd_bcrypt_cause(const char *text)
 {
-	if (strlen(text) != BCRYPT_BYTES || !is_digit(text[4]) ||
-	    !is_digit(text[5]) || text[6] != '$')
+	if (strlen(text) != BCRYPT_BYTES || !htpasswd_is_digit(text[4]) ||
+	    !htpasswd_is_digit(text[5]) || text[6] != '$')
 		return "the hash is not complete: " CURE;
 	return strtol(text + 4, NULL, 10) > COST_MOST
 		   ? "the cost is too high, each request would take seconds: "
@@ -144,7 +145,7 @@ bcrypt_cause(const char *text)
  * one before.
  */
 static const char *
-yescrypt_cause(const char *text)
+htpasswd_yescrypt_cause(const char *text)
 {
 	const char *cost = text + 4;
 
@@ -160,19 +161,19 @@ yescrypt_cause(const char *text)
 
 /* NULL: it is good. */
 static const char *
-form_cause(const char *text)
+htpasswd_form_cause(const char *text)
 {
 	for (const char *p = text; *p != '\0'; p++)
-		if (!is_hash_byte(*p))
+		if (!htpasswd_is_hash_byte(*p))
 			return "the hash is not complete: " CURE;
 	if (text[1] == '2')
-		return bcrypt_cause(text);
-	if (strchr(text + class_length(text), '$') == NULL ||
+		return htpasswd_bcrypt_cause(text);
+	if (strchr(text + htpasswd_class_length(text), '$') == NULL ||
 	    strlen(strrchr(text, '$')) < 43)
 		return "the hash is not complete: " CURE;
 	if (text[1] == 'y')
-		return yescrypt_cause(text);
-	if (begins(text + 3, "rounds=") &&
+		return htpasswd_yescrypt_cause(text);
+	if (htpasswd_begins(text + 3, "rounds=") &&
 	    strtol(text + 10, NULL, 10) > ROUNDS_MOST)
 		return "too many rounds, each request would take seconds: "
 		       "mkpasswd -m sha512crypt";
@@ -180,26 +181,26 @@ form_cause(const char *text)
 }
 
 static const char *
-hash_cause(struct loading *ld, const char *text)
+htpasswd_hash_cause(struct loading *ld, const char *text)
 {
 	size_t i = 0;
 
-	while (i < KINDS && !begins(text, kinds[i].kd_prefix))
+	while (i < KINDS && !htpasswd_begins(text, kinds[i].kd_prefix))
 		i++;
 	if (i == KINDS)
-		return weak(text);
+		return htpasswd_weak(text);
 	if (!ld->ld_known[i] &&
-	    hash("x", kinds[i].kd_trial, ld->ld_scratch) == NULL)
+	    htpasswd_hash("x", kinds[i].kd_trial, ld->ld_scratch) == NULL)
 		return "the crypt(3) of this system does not know this hash: "
 		       "use SHA-512 ($6$)";
 	ld->ld_known[i] = true;
-	return form_cause(text);
+	return htpasswd_form_cause(text);
 }
 
 static void
-count_class(struct loading *ld, const char *text)
+htpasswd_count_class(struct loading *ld, const char *text)
 {
-	size_t i, len = class_length(text);
+	size_t i, len = htpasswd_class_length(text);
 	struct class *cl = ld->ld_classes;
 
 	for (i = 0; i < CLASSES; i++) {
@@ -214,7 +215,7 @@ count_class(struct loading *ld, const char *text)
 }
 
 static int
-by_name(const void *a, const void *b)
+htpasswd_by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct htpasswd_user *)a)->hu_name,
 	    ((const struct htpasswd_user *)b)->hu_name);
@@ -222,7 +223,7 @@ by_name(const void *a, const void *b)
 
 /* The array has room for a power of two. */
 static struct htpasswd_user *
-new_user(struct htpasswd *ht)
+htpasswd_new_user(struct htpasswd *ht)
 {
 	size_t n = ht->ht_count;
 	struct htpasswd_user *grown;
@@ -240,9 +241,9 @@ new_user(struct htpasswd *ht)
 }
 
 static const char *
-add(struct loading *ld, char *name, char *text)
+htpasswd_add(struct loading *ld, char *name, char *text)
 {
-	struct htpasswd_user *hu = new_user(ld->ld_file);
+	struct htpasswd_user *hu = htpasswd_new_user(ld->ld_file);
 
 	if (hu == NULL)
 		return strerror(ENOMEM);
@@ -250,13 +251,13 @@ add(struct loading *ld, char *name, char *text)
 	hu->hu_hash = strdup(text);
 	if (hu->hu_name == NULL || hu->hu_hash == NULL)
 		return strerror(ENOMEM);
-	count_class(ld, hu->hu_hash);
+	htpasswd_count_class(ld, hu->hu_hash);
 	return NULL;
 }
 
 /* NULL: it was added, or is none. */
 static const char *
-take_line(struct loading *ld, char *line)
+htpasswd_take_line(struct loading *ld, char *line)
 {
 	char *colon = strchr(line, ':'), *end;
 	const char *cause;
@@ -269,16 +270,16 @@ take_line(struct loading *ld, char *line)
 	end = strchr(colon, ':');
 	if (end != NULL)
 		*end = '\0';
-	cause = hash_cause(ld, colon);
+	cause = htpasswd_hash_cause(ld, colon);
 	if (cause == NULL)
-		return add(ld, line, colon);
+		return htpasswd_add(ld, line, colon);
 	snprintf(ld->ld_cause, sizeof(ld->ld_cause), "user \"%.64s\": %s", line,
 	    cause);
 	return ld->ld_cause;
 }
 
 static const char *
-complete(struct loading *ld)
+htpasswd_complete(struct loading *ld)
 {
 	struct htpasswd *ht = ld->ld_file;
 	size_t i, most = 0;
@@ -290,9 +291,11 @@ complete(struct loading *ld)
 			most = ld->ld_classes[i].cl_count;
 			ht->ht_usual = ld->ld_classes[i].cl_hash;
 		}
-	qsort(ht->ht_users, ht->ht_count, sizeof(*ht->ht_users), by_name);
+	qsort(ht->ht_users, ht->ht_count, sizeof(*ht->ht_users),
+	    htpasswd_by_name);
 	for (i = 1; i < ht->ht_count; i++)
-		if (by_name(&ht->ht_users[i - 1], &ht->ht_users[i]) == 0) {
+		if (htpasswd_by_name(&ht->ht_users[i - 1], &ht->ht_users[i]) ==
+		    0) {
 			snprintf(ld->ld_cause, sizeof(ld->ld_cause),
 			    "user \"%.64s\" is there twice",
 			    ht->ht_users[i].hu_name);
@@ -303,7 +306,7 @@ complete(struct loading *ld)
 
 /* False: why. */
 static bool
-read_file(struct loading *ld, const char *path, char *why, size_t size)
+htpasswd_read_file(struct loading *ld, const char *path, char *why, size_t size)
 {
 	struct secret_file sf;
 	const char *cause = NULL;
@@ -314,14 +317,14 @@ read_file(struct loading *ld, const char *path, char *why, size_t size)
 		return false;
 	while (cause == NULL && (line = secret_file_line(&sf)) != NULL) {
 		n++;
-		cause = take_line(ld, line);
+		cause = htpasswd_take_line(ld, line);
 	}
 	secret_file_forget(&sf);
 	if (cause != NULL) {
 		snprintf(why, size, "%s:%u: %s", path, n, cause);
 		return false;
 	}
-	cause = complete(ld);
+	cause = htpasswd_complete(ld);
 	if (cause != NULL)
 		snprintf(why, size, "%s: %s", path, cause);
 	return cause == NULL;
@@ -337,7 +340,7 @@ htpasswd_load(const char *path, char *why, size_t size)
 	if (ld.ld_file == NULL || ld.ld_scratch == NULL)
 		snprintf(why, size, "%s", strerror(ENOMEM));
 	else
-		good = read_file(&ld, path, why, size);
+		good = htpasswd_read_file(&ld, path, why, size);
 	free(ld.ld_scratch);
 	if (!good && ld.ld_file != NULL) {
 		htpasswd_free(ld.ld_file);
@@ -366,7 +369,7 @@ htpasswd_free(struct htpasswd *ht)
 /* ---------------------------------------------------------- verification */
 
 static const char *
-hash_of(const struct htpasswd *ht, const char *user)
+htpasswd_hash_of(const struct htpasswd *ht, const char *user)
 {
 	size_t low = 0, high = ht->ht_count, middle;
 	int order;
@@ -388,13 +391,13 @@ int
 htpasswd_verify(const struct htpasswd *ht, const char *user,
     const char *password, struct htpasswd_scratch *hs)
 {
-	const char *known = hash_of(ht, user), *text;
+	const char *known = htpasswd_hash_of(ht, user), *text;
 	const char *setting = known != NULL ? known : ht->ht_usual;
 	bool good, failed;
 
-	text = hash(password, setting, hs);
+	text = htpasswd_hash(password, setting, hs);
 	/* errno does not say it: libxcrypt has EINVAL here. */
-	failed = text == NULL && begins(setting, "$y$");
+	failed = text == NULL && htpasswd_begins(setting, "$y$");
 	good = text != NULL && strlen(text) == strlen(setting) &&
 	       hmac_same(text, setting, strlen(setting));
 	explicit_bzero(&hs->hs_crypt, sizeof(hs->hs_crypt));

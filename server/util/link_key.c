@@ -11,7 +11,7 @@
 
 /* NULL: it was added, or is no key. */
 static const char *
-add(struct link_keys *lks, const char *line)
+link_key_add(struct link_keys *lks, const char *line)
 {
 	size_t i, len = strlen(line);
 	struct link_key *lk = &lks->lks_list[lks->lks_count];
@@ -52,7 +52,7 @@ link_keys_load(const char *path, char *why, size_t size)
 	}
 	while (cause == NULL && (line = secret_file_line(&sf)) != NULL) {
 		n++;
-		cause = add(lks, line);
+		cause = link_key_add(lks, line);
 	}
 	if (cause != NULL)
 		snprintf(why, size, "%s:%u: %s", path, n, cause);

@@ -7,24 +7,24 @@
 #include <string.h>
 
 static bool
-is_digit(char c)
+natural_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
 static size_t
-digits(const char *s)
+natural_digits(const char *s)
 {
 	size_t n = 0;
 
-	while (is_digit(s[n]))
+	while (natural_is_digit(s[n]))
 		n++;
 	return n;
 }
 
 /* Takes both numbers; without the zeros before it the longer one is the larger. */
 static int
-compare_numbers(const char **ap, const char **bp)
+natural_compare_numbers(const char **ap, const char **bp)
 {
 	const char *a = *ap, *b = *bp;
 	size_t m, n;
@@ -33,8 +33,8 @@ compare_numbers(const char **ap, const char **bp)
 		a++;
 	while (*b == '0')
 		b++;
-	m = digits(a);
-	n = digits(b);
+	m = natural_digits(a);
+	n = natural_digits(b);
 	*ap = a + m;
 	*bp = b + n;
 	if (m != n)
@@ -49,8 +49,8 @@ natural_compare(const char *a, const char *b)
 	int by;
 
 	for (by = 0; by == 0 && *p != '\0' && *q != '\0';) {
-		if (is_digit(*p) && is_digit(*q))
-			by = compare_numbers(&p, &q);
+		if (natural_is_digit(*p) && natural_is_digit(*q))
+			by = natural_compare_numbers(&p, &q);
 		else
 			by = (unsigned char)*p++ - (unsigned char)*q++;
 	}

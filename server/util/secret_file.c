@@ -15,7 +15,7 @@
 
 /* NULL: it may be used. */
 static const char *
-unfit(const struct stat *st, bool closed)
+secret_file_unfit(const struct stat *st, bool closed)
 {
 	if (st->st_size > MOST)
 		return "is larger than 16 MiB";
@@ -28,7 +28,7 @@ unfit(const struct stat *st, bool closed)
 
 /* NULL: it was read. */
 static const char *
-read_all(struct secret_file *sf, FILE *fp, size_t len)
+secret_file_read_all(struct secret_file *sf, FILE *fp, size_t len)
 {
 	sf->sf_text = sf->sf_rest = calloc(1, len + 1);
 	if (sf->sf_text == NULL)
@@ -55,9 +55,10 @@ secret_file_read_bytes(struct secret_file *sf, const char *path, bool closed,
 	else if (fstat(fileno(fp), &st) == -1)
 		cause = strerror(errno);
 	else
-		cause = unfit(&st, closed);
+		cause = secret_file_unfit(&st, closed);
 	if (cause == NULL)
-		cause = read_all(sf, fp, (size_t)(st.st_size - ftello(fp)));
+		cause = secret_file_read_all(
+		    sf, fp, (size_t)(st.st_size - ftello(fp)));
 	if (cause != NULL)
 		snprintf(why, size, "%s: %s", path, cause);
 	if (fp != NULL)

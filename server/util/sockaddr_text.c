@@ -16,7 +16,7 @@ struct run {
 };
 
 static char *
-put_octet(char *p, unsigned n)
+sockaddr_text_put_octet(char *p, unsigned n)
 {
 	if (n >= 100)
 		*p++ = (char)('0' + n / 100);
@@ -27,20 +27,20 @@ put_octet(char *p, unsigned n)
 }
 
 static char *
-put_inet(char *p, const uint8_t octets[static 4])
+sockaddr_text_put_inet(char *p, const uint8_t octets[static 4])
 {
 	int i;
 
 	for (i = 0; i < 4; i++) {
 		if (i > 0)
 			*p++ = '.';
-		p = put_octet(p, octets[i]);
+		p = sockaddr_text_put_octet(p, octets[i]);
 	}
 	return p;
 }
 
 static unsigned
-group(const struct in6_addr *addr, int i)
+sockaddr_text_group(const struct in6_addr *addr, int i)
 {
 	const uint8_t *bytes = &addr->s6_addr[2 * (size_t)i];
 
@@ -48,7 +48,7 @@ group(const struct in6_addr *addr, int i)
 }
 
 static char *
-put_group(char *p, unsigned n)
+sockaddr_text_put_group(char *p, unsigned n)
 {
 	int shift = n >= 0x1000 ? 12 : n >= 0x100 ? 8 : n >= 0x10 ? 4 : 0;
 
@@ -59,13 +59,13 @@ put_group(char *p, unsigned n)
 
 /* The first of the longest, of two groups or more (RFC 5952, 4.2). */
 static struct run
-longest_run(const struct in6_addr *addr)
+sockaddr_text_longest_run(const struct in6_addr *addr)
 {
 	struct run best = {-1, 1}, now = {0, 0};
 	int i;
 
 	for (i = 0; i < GROUPS; i++) {
-		if (group(addr, i) != 0) {
+		if (sockaddr_text_group(addr, i) != 0) {
 			now.run_len = 0;
 			continue;
 		}
@@ -78,7 +78,7 @@ longest_run(const struct in6_addr *addr)
 }
 
 static char *
-put_groups(char *p, const struct in6_addr *addr, struct run run)
+sockaddr_text_put_groups(char *p, const struct in6_addr *addr, struct run run)
 {
 	int i = 0;
 
@@ -92,33 +92,33 @@ put_groups(char *p, const struct in6_addr *addr, struct run run)
 		}
 		if (i > 0)
 			*p++ = ':';
-		p = put_group(p, group(addr, i++));
+		p = sockaddr_text_put_group(p, sockaddr_text_group(addr, i++));
 	}
 	return p;
 }
 
 static char *
-put_in(char *p, const struct sockaddr_in *in)
+sockaddr_text_put_in(char *p, const struct sockaddr_in *in)
 {
-	return put_inet(p, (const uint8_t *)&in->sin_addr);
+	return sockaddr_text_put_inet(p, (const uint8_t *)&in->sin_addr);
 }
 
 static char *
-put_in6(char *p, const struct sockaddr_in6 *in6)
+sockaddr_text_put_in6(char *p, const struct sockaddr_in6 *in6)
 {
 	const struct in6_addr *addr = &in6->sin6_addr;
 	struct run run;
 
 	if (IN6_IS_ADDR_V4MAPPED(addr))
-		return put_inet(p, &addr->s6_addr[12]);
-	run = longest_run(addr);
+		return sockaddr_text_put_inet(p, &addr->s6_addr[12]);
+	run = sockaddr_text_longest_run(addr);
 	/* IPv4-compatible, as nobody uses them any more (RFC 4291, 2.5.5.1). */
 	if (run.run_at == 0 && run.run_len == 6) {
 		*p++ = ':';
 		*p++ = ':';
-		return put_inet(p, &addr->s6_addr[12]);
+		return sockaddr_text_put_inet(p, &addr->s6_addr[12]);
 	}
-	return put_groups(p, addr, run);
+	return sockaddr_text_put_groups(p, addr, run);
 }
 
 char *
@@ -126,9 +126,9 @@ sockaddr_text(char *p, const struct sockaddr *sa)
 {
 	switch (sa == NULL ? AF_UNSPEC : sa->sa_family) {
 	case AF_INET:
-		return put_in(p, (const void *)sa);
+		return sockaddr_text_put_in(p, (const void *)sa);
 	case AF_INET6:
-		return put_in6(p, (const void *)sa);
+		return sockaddr_text_put_in6(p, (const void *)sa);
 	case AF_UNIX:
 		return stpcpy(p, "unix:");
 	default:
@@ -138,7 +138,7 @@ sockaddr_text(char *p, const struct sockaddr *sa)
 
 /* 0 to 255 without a zero in front; what is behind it, NULL: there is none. */
 static const char *
-take_octet(const char *p, const char *end, uint8_t *octet)
+sockaddr_text_take_octet(const char *p, const char *end, uint8_t *octet)
 {
 	unsigned n, digit;
 
@@ -159,14 +159,14 @@ take_octet(const char *p, const char *end, uint8_t *octet)
 
 /* By hand, as each request may have one. */
 static bool
-parse_in(struct str text, uint8_t octets[static 4])
+sockaddr_text_parse_in(struct str text, uint8_t octets[static 4])
 {
 	const char *p = text.s_ptr, *end = p + text.s_len;
 
 	for (int i = 0; i < 4; i++) {
 		if (i > 0 && (p == end || *p++ != '.'))
 			return false;
-		p = take_octet(p, end, &octets[i]);
+		p = sockaddr_text_take_octet(p, end, &octets[i]);
 		if (p == NULL)
 			return false;
 	}
@@ -174,7 +174,7 @@ parse_in(struct str text, uint8_t octets[static 4])
 }
 
 static bool
-parse_in6(struct str text, struct in6_addr *addr)
+sockaddr_text_parse_in6(struct str text, struct in6_addr *addr)
 {
 	char copy[INET6_ADDRSTRLEN];
 
@@ -190,10 +190,10 @@ bool
 sockaddr_parse(struct str text, union sockaddr_any *out)
 {
 	*out = (union sockaddr_any){.in6 = {0}};
-	if (parse_in(text, (uint8_t *)&out->in.sin_addr)) {
+	if (sockaddr_text_parse_in(text, (uint8_t *)&out->in.sin_addr)) {
 		out->in.sin_family = AF_INET;
 		return true;
 	}
 	out->in6 = (struct sockaddr_in6){.sin6_family = AF_INET6};
-	return parse_in6(text, &out->in6.sin6_addr);
+	return sockaddr_text_parse_in6(text, &out->in6.sin6_addr);
 }

@@ -13,7 +13,7 @@
 
 /* 0, or errno. */
 static int
-unfit(int fd)
+text_file_unfit(int fd)
 {
 	struct stat st;
 
@@ -25,7 +25,7 @@ unfit(int fd)
 }
 
 static int
-open_one(const char *path, int flags)
+text_file_open_one(const char *path, int flags)
 {
 	int fd;
 
@@ -37,7 +37,7 @@ open_one(const char *path, int flags)
 
 /* Some editors begin a file in UTF-8 with this mark.  False: errno. */
 static bool
-skip_mark(int fd)
+text_file_skip_mark(int fd)
 {
 	static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
 	unsigned char first[sizeof(mark)];
@@ -60,14 +60,14 @@ text_file_open(const char *path)
 	int fd, error;
 
 	/* A FIFO would wait for a writer. */
-	fd = open_one(path, O_NONBLOCK);
+	fd = text_file_open_one(path, O_NONBLOCK);
 	/* A regular file that an NFS server, say, has to give back first: fcntl(2), leases. */
 	if (fd == -1 && errno == EWOULDBLOCK)
-		fd = open_one(path, 0);
+		fd = text_file_open_one(path, 0);
 	if (fd == -1)
 		return NULL;
-	error = unfit(fd);
-	if (error == 0 && !skip_mark(fd))
+	error = text_file_unfit(fd);
+	if (error == 0 && !text_file_skip_mark(fd))
 		error = errno;
 	if (error == 0) {
 		fp = fdopen(fd, "r");

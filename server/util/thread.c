@@ -11,7 +11,7 @@
 #define NAP_NS 1000000
 
 static void *
-thread_main(void *arg)
+thread_run(void *arg)
 {
 	struct thread *th = arg;
 
@@ -38,7 +38,7 @@ thread_start(struct thread *th, void (*run)(void *), void *arg)
 	*th = (struct thread){.th_run = run, .th_arg = arg};
 	pthread_mutex_init(&th->th_lock, NULL);
 	clock_cond_init(&th->th_cond);
-	error = pthread_create(&th->th_id, NULL, thread_main, th);
+	error = pthread_create(&th->th_id, NULL, thread_run, th);
 	if (error != 0)
 		thread_free(th);
 	return -error;

@@ -14,7 +14,7 @@
 
 /* Nanoseconds in which n units are earned, FOREVER at most. */
 static uint64_t
-cost(const struct token_rate *tr, uint64_t n)
+token_bucket_cost(const struct token_rate *tr, uint64_t n)
 {
 	uint64_t seconds = n / tr->tr_rate;
 
@@ -24,7 +24,7 @@ cost(const struct token_rate *tr, uint64_t n)
 }
 
 static uint64_t
-later(uint64_t a, uint64_t b)
+token_bucket_later(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
@@ -34,10 +34,11 @@ token_take(struct token_bucket *tb, const struct token_rate *tr, uint64_t n,
     uint64_t now)
 {
 	uint64_t old = atomic_load(&tb->tb_earned), new;
-	uint64_t depth = cost(tr, tr->tr_depth), price = cost(tr, n);
+	uint64_t depth = token_bucket_cost(tr, tr->tr_depth),
+		 price = token_bucket_cost(tr, n);
 
 	do
-		new = later(old, now) + price;
+		new = token_bucket_later(old, now) + price;
 	while (!atomic_compare_exchange_weak(&tb->tb_earned, &old, new));
 	return new > depth ? new - depth : 0;
 }
@@ -45,7 +46,8 @@ token_take(struct token_bucket *tb, const struct token_rate *tr, uint64_t n,
 void
 token_give(struct token_bucket *tb, const struct token_rate *tr, uint64_t n)
 {
-	uint64_t old = atomic_load(&tb->tb_earned), price = cost(tr, n);
+	uint64_t old = atomic_load(&tb->tb_earned),
+		 price = token_bucket_cost(tr, n);
 
 	while (!atomic_compare_exchange_weak(
 	    &tb->tb_earned, &old, old > price ? old - price : 0))
@@ -57,10 +59,11 @@ token_try(struct token_bucket *tb, const struct token_rate *tr, uint64_t n,
     uint64_t now, uint64_t *wait)
 {
 	uint64_t old = atomic_load(&tb->tb_earned), new;
-	uint64_t depth = cost(tr, tr->tr_depth), price = cost(tr, n);
+	uint64_t depth = token_bucket_cost(tr, tr->tr_depth),
+		 price = token_bucket_cost(tr, n);
 
 	do {
-		new = later(old, now) + price;
+		new = token_bucket_later(old, now) + price;
 		if (new > now + depth) {
 			*wait = new - now - depth;
 			return false;

@@ -4,7 +4,7 @@
 #include "server/util/utf8.h"
 
 static size_t
-sequence_len(unsigned char first)
+utf8_sequence_len(unsigned char first)
 {
 	if (first < 0x80)
 		return 1;
@@ -18,7 +18,7 @@ utf8_decode(const char *text, size_t len, uint32_t *character)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	const unsigned char *s = (const unsigned char *)text;
-	size_t i, n = len > 0 ? sequence_len(s[0]) : 0;
+	size_t i, n = len > 0 ? utf8_sequence_len(s[0]) : 0;
 	uint32_t c;
 
 	if (n == 0 || n > len)

@@ -9,7 +9,7 @@
 #include "server/worker/asleep.h"
 
 static uint64_t
-sum(const struct pw_sleep *list, size_t n)
+asleep_sum(const struct pw_sleep *list, size_t n)
 {
 	uint64_t us = 0;
 	size_t i;
@@ -20,7 +20,7 @@ sum(const struct pw_sleep *list, size_t n)
 }
 
 static int
-longer(const void *a, const void *b)
+asleep_longer(const void *a, const void *b)
 {
 	const struct pw_sleep *one = a, *other = b;
 
@@ -29,7 +29,7 @@ longer(const void *a, const void *b)
 
 /* What is new goes to as_more, the longest first. */
 static void
-take(struct asleep *as, const struct pw_sleep *list, size_t n)
+asleep_take(struct asleep *as, const struct pw_sleep *list, size_t n)
 {
 	size_t i;
 
@@ -40,14 +40,14 @@ take(struct asleep *as, const struct pw_sleep *list, size_t n)
 		as->as_last[i] = list[i];
 	}
 	as->as_n = n;
-	qsort(as->as_more, n, sizeof(as->as_more[0]), longer);
+	qsort(as->as_more, n, sizeof(as->as_more[0]), asleep_longer);
 }
 
 uint64_t
 asleep_look(
     struct asleep *as, const struct pw_sleep *list, size_t n, uint64_t now_us)
 {
-	uint64_t us = sum(list, n);
+	uint64_t us = asleep_sum(list, n);
 
 	if (us - as->as_seen >= ASLEEP_LEAST)
 		as->as_due = true;
@@ -58,8 +58,8 @@ asleep_look(
 	as->as_due = false;
 	as->as_told = true;
 	as->as_since = now_us;
-	take(as, list, n);
-	return sum(as->as_more, n);
+	asleep_take(as, list, n);
+	return asleep_sum(as->as_more, n);
 }
 
 void

@@ -40,7 +40,7 @@ struct member {
 	atomic_bool
 	    mb_promised; /* it has COMMAND_PLACE, and has taken none yet */
 	struct commands *mb_orders;
-	_Atomic uint64_t mb_offer; /* see limits_publish */
+	_Atomic uint64_t mb_offer; /* see connection_limits_publish */
 	_Atomic uint64_t mb_asked; /* microseconds: no answer since then; 0 */
 	_Atomic uint64_t mb_askers[LIMITS_WORKERS / 64]; /* bits */
 	uint64_t
@@ -61,7 +61,7 @@ struct connection_limits {
 };
 
 static int
-create_parts(struct connection_limits *cs)
+connection_limits_create_parts(struct connection_limits *cs)
 {
 	size_t i;
 
@@ -85,7 +85,7 @@ limits_create(unsigned total, unsigned per_address, unsigned workers,
 	cs->cs_each_max = per_address;
 	cs->cs_members = line_calloc(workers * sizeof(*cs->cs_members));
 	if (cs->cs_members == NULL ||
-	    (per_address > 0 && create_parts(cs) != 0)) {
+	    (per_address > 0 && connection_limits_create_parts(cs) != 0)) {
 		limits_destroy(&cs);
 		return -ENOMEM;
 	}
@@ -134,7 +134,7 @@ limits_destroy(struct connection_limits **csp)
 
 /* True: it was so, and is no more; the number of such members as well. */
 static bool
-clear(atomic_bool *flag, atomic_uint *number)
+connection_limits_clear(atomic_bool *flag, atomic_uint *number)
 {
 	if (!atomic_load(flag) || !atomic_exchange(flag, false))
 		return false;
@@ -143,7 +143,7 @@ clear(atomic_bool *flag, atomic_uint *number)
 }
 
 static void
-set(atomic_bool *flag, atomic_uint *number)
+connection_limits_set(atomic_bool *flag, atomic_uint *number)
 {
 	atomic_fetch_add(number, 1);
 	if (atomic_exchange(flag, true))
@@ -151,15 +151,15 @@ set(atomic_bool *flag, atomic_uint *number)
 }
 
 static bool
-unwait(struct connection_limits *cs, struct member *mb)
+connection_limits_unwait(struct connection_limits *cs, struct member *mb)
 {
-	return clear(&mb->mb_waits, &cs->cs_waiting);
+	return connection_limits_clear(&mb->mb_waits, &cs->cs_waiting);
 }
 
 static bool
-unpromise(struct connection_limits *cs, struct member *mb)
+connection_limits_unpromise(struct connection_limits *cs, struct member *mb)
 {
-	return clear(&mb->mb_promised, &cs->cs_promised);
+	return connection_limits_clear(&mb->mb_promised, &cs->cs_promised);
 }
 
 /* Never more than there may be, not even for a moment: another would not get the last one. */
@@ -171,34 +171,34 @@ limits_reserve(struct connection_limits *cs, unsigned worker)
 
 	if (cs->cs_total_max == 0)
 		return true;
-	unpromise(cs, me);
+	connection_limits_unpromise(cs, me);
 	promised = atomic_load(&cs->cs_promised);
 	n = atomic_load(&cs->cs_total);
 	do {
 		if (n + promised >= cs->cs_total_max)
 			return false;
 	} while (!atomic_compare_exchange_weak(&cs->cs_total, &n, n + 1));
-	unwait(cs, me);
+	connection_limits_unwait(cs, me);
 	me->mb_until = 0;
 	return true;
 }
 
 /* Its promise comes first: what ends it must not find the member neither here nor there. */
 static bool
-promise(struct connection_limits *cs, struct member *mb)
+connection_limits_promise(struct connection_limits *cs, struct member *mb)
 {
 	if (!atomic_load(&mb->mb_waits))
 		return false;
-	set(&mb->mb_promised, &cs->cs_promised);
-	if (unwait(cs, mb))
+	connection_limits_set(&mb->mb_promised, &cs->cs_promised);
+	if (connection_limits_unwait(cs, mb))
 		return true;
-	unpromise(cs, mb);
+	connection_limits_unpromise(cs, mb);
 	return false;
 }
 
 /* A place may be free: somebody who waits gets it, if any. */
 static void
-pass(struct connection_limits *cs)
+connection_limits_pass(struct connection_limits *cs)
 {
 	unsigned i, turn;
 
@@ -209,7 +209,7 @@ pass(struct connection_limits *cs)
 		struct member *mb =
 		    &cs->cs_members[(turn + i) % cs->cs_nmembers];
 
-		if (!promise(cs, mb))
+		if (!connection_limits_promise(cs, mb))
 			continue;
 		atomic_store(&cs->cs_turn, (turn + i) % cs->cs_nmembers);
 		commands_give(mb->mb_orders, COMMAND_PLACE);
@@ -223,7 +223,7 @@ limits_release(struct connection_limits *cs)
 	if (cs->cs_total_max == 0)
 		return;
 	atomic_fetch_sub(&cs->cs_total, 1);
-	pass(cs);
+	connection_limits_pass(cs);
 }
 
 /* Either this sees the place that was released, or who released it sees this. */
@@ -232,30 +232,31 @@ limits_wait(struct connection_limits *cs, unsigned worker)
 {
 	struct member *mb = &cs->cs_members[worker];
 
-	set(&mb->mb_waits, &cs->cs_waiting);
+	connection_limits_set(&mb->mb_waits, &cs->cs_waiting);
 	if (atomic_load(&cs->cs_total) + atomic_load(&cs->cs_promised) >=
 	    cs->cs_total_max)
 		return true;
-	unwait(cs, mb);
+	connection_limits_unwait(cs, mb);
 	return false;
 }
 
 void
 limits_decline(struct connection_limits *cs, unsigned worker)
 {
-	if (unpromise(cs, &cs->cs_members[worker]))
-		pass(cs);
+	if (connection_limits_unpromise(cs, &cs->cs_members[worker]))
+		connection_limits_pass(cs);
 }
 
 void
 limits_retire(struct connection_limits *cs, unsigned worker)
 {
-	unwait(cs, &cs->cs_members[worker]);
+	connection_limits_unwait(cs, &cs->cs_members[worker]);
 	limits_decline(cs, worker);
 }
 
 static struct part *
-part_of(struct connection_limits *cs, uint64_t key, struct client_list **bucket)
+connection_limits_part_of(
+    struct connection_limits *cs, uint64_t key, struct client_list **bucket)
 {
 	uint64_t hash = hash_bytes(&cs->cs_seed, 0, &key, sizeof(key));
 	struct part *pt = &cs->cs_parts[hash % PARTS];
@@ -266,8 +267,8 @@ part_of(struct connection_limits *cs, uint64_t key, struct client_list **bucket)
 
 /* The part's lock is held. */
 static int
-count_in(struct connection_limits *cs, struct client_list *bucket, uint64_t key,
-    struct client **out)
+connection_limits_count_in(struct connection_limits *cs,
+    struct client_list *bucket, uint64_t key, struct client **out)
 {
 	struct client *cl;
 
@@ -300,9 +301,9 @@ limits_enter(struct connection_limits *cs, const struct sockaddr *sa,
 	*out = NULL;
 	if (cs->cs_each_max == 0 || sa->sa_family == AF_UNIX)
 		return 0;
-	pt = part_of(cs, key, &bucket);
+	pt = connection_limits_part_of(cs, key, &bucket);
 	pthread_mutex_lock(&pt->pt_lock);
-	error = count_in(cs, bucket, key, out);
+	error = connection_limits_count_in(cs, bucket, key, out);
 	pthread_mutex_unlock(&pt->pt_lock);
 	return error;
 }
@@ -316,7 +317,7 @@ limits_leave(struct connection_limits *cs, struct client *cl)
 	limits_release(cs);
 	if (cl == NULL)
 		return;
-	pt = part_of(cs, cl->cl_key, &bucket);
+	pt = connection_limits_part_of(cs, cl->cl_key, &bucket);
 	pthread_mutex_lock(&pt->pt_lock);
 	if (--cl->cl_count == 0)
 		LIST_REMOVE(cl, cl_link);
@@ -330,13 +331,13 @@ limits_leave(struct connection_limits *cs, struct client *cl)
 
 /* Milliseconds, then the rank. */
 static void
-limits_publish(struct member *mb, uint32_t rank, uint64_t now_us)
+connection_limits_publish(struct member *mb, uint32_t rank, uint64_t now_us)
 {
 	atomic_store(&mb->mb_offer, (now_us / 1000) << 32 | rank);
 }
 
 static uint32_t
-limits_rank(const struct member *mb)
+connection_limits_rank(const struct member *mb)
 {
 	return (uint32_t)atomic_load(&mb->mb_offer);
 }
@@ -347,7 +348,8 @@ limits_rank(const struct member *mb)
  * 49 days.  The member may have published after now_us was read: an age may be negative.
  */
 static bool
-limits_has_no_better(const struct member *mb, uint32_t rank, uint64_t now_us)
+connection_limits_has_no_better(
+    const struct member *mb, uint32_t rank, uint64_t now_us)
 {
 	uint64_t offer = atomic_load(&mb->mb_offer);
 	uint32_t age = (uint32_t)(now_us / 1000) - (uint32_t)(offer >> 32);
@@ -357,7 +359,7 @@ limits_has_no_better(const struct member *mb, uint32_t rank, uint64_t now_us)
 }
 
 static _Atomic uint64_t *
-limits_askers(struct member *mb, unsigned worker, uint64_t *bit)
+connection_limits_askers(struct member *mb, unsigned worker, uint64_t *bit)
 {
 	*bit = UINT64_C(1) << worker % 64;
 	return &mb->mb_askers[worker / 64];
@@ -368,10 +370,10 @@ limits_askers(struct member *mb, unsigned worker, uint64_t *bit)
  * asked it after now_us was read.
  */
 static uint64_t
-limits_ask_one(struct member *mb, unsigned worker, uint64_t now_us)
+connection_limits_ask_one(struct member *mb, unsigned worker, uint64_t now_us)
 {
 	uint64_t bit, since = atomic_load(&mb->mb_asked);
-	_Atomic uint64_t *askers = limits_askers(mb, worker, &bit);
+	_Atomic uint64_t *askers = connection_limits_askers(mb, worker, &bit);
 
 	if (since != 0 && (int64_t)(now_us - since) >= LIMITS_ANSWER_US)
 		return 0;
@@ -387,7 +389,7 @@ limits_ask_one(struct member *mb, unsigned worker, uint64_t now_us)
  * ago was of a client that has gone.
  */
 static bool
-limits_has_waited(struct member *me, uint64_t now_us)
+connection_limits_has_waited(struct member *me, uint64_t now_us)
 {
 	int64_t past = (int64_t)(now_us - me->mb_until);
 
@@ -399,8 +401,8 @@ limits_has_waited(struct member *me, uint64_t now_us)
 
 /* Asks all that may have better.  Returns when the last of them is late; 0: none is asked. */
 static uint64_t
-limits_ask_all(struct connection_limits *cs, unsigned worker, uint32_t rank,
-    uint64_t now_us)
+connection_limits_ask_all(struct connection_limits *cs, unsigned worker,
+    uint32_t rank, uint64_t now_us)
 {
 	struct member *me = &cs->cs_members[worker], *mb;
 	uint64_t until, latest = 0;
@@ -408,9 +410,10 @@ limits_ask_all(struct connection_limits *cs, unsigned worker, uint32_t rank,
 
 	for (i = 0; i < cs->cs_nmembers; i++) {
 		mb = &cs->cs_members[i];
-		if (mb == me || limits_has_no_better(mb, rank, now_us))
+		if (mb == me ||
+		    connection_limits_has_no_better(mb, rank, now_us))
 			continue;
-		until = limits_ask_one(mb, worker, now_us);
+		until = connection_limits_ask_one(mb, worker, now_us);
 		if (until > latest)
 			latest = until;
 	}
@@ -424,13 +427,13 @@ limits_ask(struct connection_limits *cs, unsigned worker, uint32_t rank,
 	struct member *me = &cs->cs_members[worker];
 	uint64_t latest = 0;
 
-	limits_publish(me, rank, now_us);
+	connection_limits_publish(me, rank, now_us);
 	/* Before the question: who answers looks for members that wait. */
-	set(&me->mb_waits, &cs->cs_waiting);
-	if (rank == 0 || !limits_has_waited(me, now_us))
-		latest = limits_ask_all(cs, worker, rank, now_us);
+	connection_limits_set(&me->mb_waits, &cs->cs_waiting);
+	if (rank == 0 || !connection_limits_has_waited(me, now_us))
+		latest = connection_limits_ask_all(cs, worker, rank, now_us);
 	if (latest == 0) {
-		unwait(cs, me);
+		connection_limits_unwait(cs, me);
 		me->mb_until = 0;
 		return 0;
 	}
@@ -452,10 +455,10 @@ limits_is_asked(const struct connection_limits *cs, unsigned worker)
 }
 
 static bool
-limits_has_asked(struct member *mb, unsigned worker)
+connection_limits_has_asked(struct member *mb, unsigned worker)
 {
 	uint64_t bit;
-	_Atomic uint64_t *askers = limits_askers(mb, worker, &bit);
+	_Atomic uint64_t *askers = connection_limits_askers(mb, worker, &bit);
 
 	return (atomic_load(askers) & bit) != 0;
 }
@@ -465,7 +468,7 @@ limits_answered(struct connection_limits *cs, unsigned worker, unsigned asker)
 {
 	uint64_t bit;
 	_Atomic uint64_t *askers =
-	    limits_askers(&cs->cs_members[worker], asker, &bit);
+	    connection_limits_askers(&cs->cs_members[worker], asker, &bit);
 
 	atomic_fetch_and(askers, ~bit);
 	if (!limits_is_asked(cs, worker))
@@ -479,15 +482,15 @@ limits_asker(struct connection_limits *cs, unsigned worker, uint32_t rank,
 	struct member *me = &cs->cs_members[worker], *mb;
 	unsigned i;
 
-	limits_publish(me, rank, now_us);
+	connection_limits_publish(me, rank, now_us);
 	for (i = 0; i < cs->cs_nmembers; i++) {
 		mb = &cs->cs_members[i];
-		if (!limits_has_asked(me, i))
+		if (!connection_limits_has_asked(me, i))
 			continue;
 		if (atomic_load(&mb->mb_waits)) {
-			if (rank > limits_rank(mb))
+			if (rank > connection_limits_rank(mb))
 				return i;
-			if (limits_rank(mb) > 0)
+			if (connection_limits_rank(mb) > 0)
 				commands_give(mb->mb_orders, COMMAND_PLACE);
 		}
 		limits_answered(cs, worker, i);

@@ -15,7 +15,7 @@
 
 /* In a debug build the environment may name a file that is asked instead: for tests. */
 static int
-open_source(void)
+heap_limit_open_source(void)
 {
 #ifdef PW_DEBUG
 	const char *path = getenv("PAGEWISE_STATM");
@@ -42,7 +42,7 @@ heap_limit_create(uint64_t kept, struct heap_limit **out)
 	hl->hl_limit = om.om_bytes;
 	hl->hl_grouped = om.om_limited;
 	hl->hl_kept = kept;
-	hl->hl_fd = open_source();
+	hl->hl_fd = heap_limit_open_source();
 	if (hl->hl_fd == -EMFILE || hl->hl_fd == -ENFILE) {
 		int error = hl->hl_fd;
 
@@ -68,7 +68,7 @@ heap_limit_destroy(struct heap_limit **hlp)
 
 /* Bytes that the process has in any case. */
 static uint64_t
-own(const struct heap_limit *hl)
+heap_limit_own(const struct heap_limit *hl)
 {
 	return atomic_load_explicit(&hl->hl_base, memory_order_relaxed) +
 	       hl->hl_kept;
@@ -76,9 +76,9 @@ own(const struct heap_limit *hl)
 
 /* Bytes that connections may have; 0: the configuration takes all. */
 static uint64_t
-share(const struct heap_limit *hl)
+heap_limit_share(const struct heap_limit *hl)
 {
-	uint64_t begin = own(hl);
+	uint64_t begin = heap_limit_own(hl);
 
 	return begin < hl->hl_limit ? (hl->hl_limit - begin) / 2 : 0;
 }
@@ -86,14 +86,16 @@ share(const struct heap_limit *hl)
 uint64_t
 heap_limit_most(const struct heap_limit *hl)
 {
-	uint64_t bytes = share(hl);
+	uint64_t bytes = heap_limit_share(hl);
 
-	return bytes > 0 && hl->hl_fd >= 0 ? own(hl) + bytes : UINT64_MAX;
+	return bytes > 0 && hl->hl_fd >= 0 ? heap_limit_own(hl) + bytes
+					   : UINT64_MAX;
 }
 
 /* A level ends an eighth below the bytes at which it begins. */
 static bool
-set(atomic_bool *level, uint64_t bytes, uint64_t most, uint64_t eighth)
+heap_limit_set(
+    atomic_bool *level, uint64_t bytes, uint64_t most, uint64_t eighth)
 {
 	bool was = atomic_load_explicit(level, memory_order_relaxed);
 	bool on = bytes > (was ? most - eighth : most);
@@ -102,12 +104,12 @@ set(atomic_bool *level, uint64_t bytes, uint64_t most, uint64_t eighth)
 }
 
 static bool
-judge(struct heap_limit *hl, uint64_t bytes)
+heap_limit_judge(struct heap_limit *hl, uint64_t bytes)
 {
-	uint64_t eighth = share(hl) / 8, most = heap_limit_most(hl);
+	uint64_t eighth = heap_limit_share(hl) / 8, most = heap_limit_most(hl);
 
-	set(&hl->hl_high, bytes, most - 4 * eighth, eighth);
-	return set(&hl->hl_short, bytes, most, eighth);
+	heap_limit_set(&hl->hl_high, bytes, most - 4 * eighth, eighth);
+	return heap_limit_set(&hl->hl_short, bytes, most, eighth);
 }
 
 bool
@@ -125,5 +127,5 @@ heap_limit_look(struct heap_limit *hl, uint64_t now)
 	if (atomic_load_explicit(&hl->hl_base, memory_order_relaxed) == 0)
 		atomic_store_explicit(&hl->hl_base, (uint64_t)bytes | LEAST,
 		    memory_order_relaxed);
-	return judge(hl, (uint64_t)bytes);
+	return heap_limit_judge(hl, (uint64_t)bytes);
 }

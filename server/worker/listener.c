@@ -38,7 +38,7 @@ listener_take(struct worker *wk, int fd, bool proxied, bool secure)
 }
 
 static void
-tell_full(struct worker *wk)
+listener_tell_full(struct worker *wk)
 {
 	if (message_rate_tell(&wk->wk_told_full, clock_now()))
 		log_warn(wk->wk_service.svc_log,
@@ -48,7 +48,7 @@ tell_full(struct worker *wk)
 }
 
 static void
-tell_address(struct worker *wk, const struct sockaddr *addr)
+listener_tell_address(struct worker *wk, const struct sockaddr *addr)
 {
 	char text[INET6_ADDRSTRLEN];
 
@@ -62,7 +62,7 @@ tell_address(struct worker *wk, const struct sockaddr *addr)
 }
 
 static const char *
-remedy(int error)
+listener_cure(int error)
 {
 	switch (error) {
 	case EMFILE:
@@ -75,16 +75,18 @@ remedy(int error)
 }
 
 static void
-tell(struct worker *wk, struct message_rate *lim, int error, const char *what)
+listener_tell(
+    struct worker *wk, struct message_rate *lim, int error, const char *what)
 {
 	if (message_rate_tell(lim, clock_now()))
 		log_warn(wk->wk_service.svc_log,
 		    "cannot accept connections: %s: %s%s", strerror(error),
-		    what, remedy(error));
+		    what, listener_cure(error));
 }
 
 static void
-tell_left_out(struct worker *wk, struct message_rate *lim, const char *what)
+listener_tell_left_out(
+    struct worker *wk, struct message_rate *lim, const char *what)
 {
 	uint64_t n = message_rate_left_out(lim, clock_now());
 
@@ -96,7 +98,7 @@ tell_left_out(struct worker *wk, struct message_rate *lim, const char *what)
 
 /* The tick resumes, when some descriptors may have been closed. */
 static void
-pause_accepting(struct worker *wk)
+listener_pause_accepting(struct worker *wk)
 {
 	struct listening *ls;
 
@@ -107,7 +109,7 @@ pause_accepting(struct worker *wk)
 
 /* Linux looks for a descriptor first, and then whether anybody waits. */
 static bool
-client_waits(int fd)
+listener_client_waits(int fd)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};
 
@@ -116,67 +118,67 @@ client_waits(int fd)
 
 /* There are fewer of them than max_connections needs. */
 static bool
-lacks_descriptors(const struct worker *wk)
+listener_lacks_descriptors(const struct worker *wk)
 {
 	return limits_most(wk->wk_clients) !=
 	       wk->wk_service.svc_conf->conf_max_connections;
 }
 
 static void
-stop_for(struct worker *wk, int error)
+listener_stop_for(struct worker *wk, int error)
 {
 	stat_add(&wk->wk_service.svc_stats.sta_accept_failed, 1);
-	tell(wk, &wk->wk_told_pause, error, "pausing");
-	pause_accepting(wk);
+	listener_tell(wk, &wk->wk_told_pause, error, "pausing");
+	listener_pause_accepting(wk);
 }
 
 static void
-wait_for_slot(struct worker *wk)
+listener_wait_for_slot(struct worker *wk)
 {
-	if (lacks_descriptors(wk)) {
-		stop_for(wk, EMFILE);
+	if (listener_lacks_descriptors(wk)) {
+		listener_stop_for(wk, EMFILE);
 		return;
 	}
 	stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_TOTAL], 1);
-	tell_full(wk);
-	pause_accepting(wk);
+	listener_tell_full(wk);
+	listener_pause_accepting(wk);
 }
 
 /* There are as many as there may be, and a client waits.  True: try again. */
 static bool
-make_room(struct worker *wk)
+listener_make_room(struct worker *wk)
 {
 	enum ousted ousted = oust_connection(wk);
 
 	if (ousted == OUSTED_ONE) {
-		if (lacks_descriptors(wk))
-			tell(wk, &wk->wk_told_reclaim, EMFILE,
+		if (listener_lacks_descriptors(wk))
+			listener_tell(wk, &wk->wk_told_reclaim, EMFILE,
 			    "closing idle connections");
 		return true;
 	}
 	if (!limits_wait(wk->wk_clients, wk->wk_id))
 		return true;
 	if (ousted == OUSTED_LATER)
-		pause_accepting(wk);
+		listener_pause_accepting(wk);
 	else
-		wait_for_slot(wk);
+		listener_wait_for_slot(wk);
 	return false;
 }
 
 /* A descriptor is missing, and a client waits.  True: try again. */
 static bool
-make_descriptor(struct worker *wk, int error)
+listener_make_descriptor(struct worker *wk, int error)
 {
 	switch (oust_descriptor(wk)) {
 	case OUSTED_ONE:
-		tell(wk, &wk->wk_told_reclaim, error,
+		listener_tell(wk, &wk->wk_told_reclaim, error,
 		    "closing idle connections");
 		return true;
 	case OUSTED_LATER:
-		pause_accepting(wk);
+		listener_pause_accepting(wk);
 		break;
 	case OUSTED_NONE:
-		stop_for(wk, error);
+		listener_stop_for(wk, error);
 		break;
 	}
 	return false;
@@ -184,17 +186,18 @@ make_descriptor(struct worker *wk, int error)
 
 /* What to do about a failed accept.  True: try again. */
 static bool
-overcome(struct worker *wk, int fd, int error)
+listener_recover(struct worker *wk, int fd, int error)
 {
 	switch (error) {
 	case EUSERS:
-		return client_waits(fd) && make_room(wk);
+		return listener_client_waits(fd) && listener_make_room(wk);
 	case EMFILE:
 	case ENFILE:
-		return client_waits(fd) && make_descriptor(wk, error);
+		return listener_client_waits(fd) &&
+		       listener_make_descriptor(wk, error);
 	case ENOMEM:
 	case ENOBUFS:
-		stop_for(wk, error);
+		listener_stop_for(wk, error);
 		return false;
 	default:
 		return false;
@@ -202,7 +205,7 @@ overcome(struct worker *wk, int fd, int error)
 }
 
 static void
-close_one(struct listening *ls)
+listener_close_one(struct listening *ls)
 {
 	if (event_initialized(&ls->ls_event))
 		event_del(&ls->ls_event);
@@ -212,20 +215,20 @@ close_one(struct listening *ls)
 
 /* Whoever comes from now on is for the others that have the socket, or for nobody. */
 static void
-close_empty(struct listening *ls)
+listener_close_empty(struct listening *ls)
 {
 	struct worker *wk = ls->ls_worker;
 
-	if (client_waits(ls->ls_fd))
+	if (listener_client_waits(ls->ls_fd))
 		return;
 	SLIST_REMOVE(&wk->wk_listening, ls, listening, ls_next);
-	close_one(ls);
+	listener_close_one(ls);
 	worker_quiet(wk);
 }
 
 /* As accept4; EUSERS: there are max_connections. */
 static int
-accept_one(struct worker *wk, int fd, struct sockaddr_storage *addr)
+listener_accept_one(struct worker *wk, int fd, struct sockaddr_storage *addr)
 {
 	socklen_t len = sizeof(*addr);
 	int sock;
@@ -248,7 +251,7 @@ accept_one(struct worker *wk, int fd, struct sockaddr_storage *addr)
  * request has been read, and to read one is what must not cost anything here.
  */
 static void
-refuse(struct worker *wk, int sock)
+listener_refuse(struct worker *wk, int sock)
 {
 	static const struct linger at_once = {.l_onoff = 1};
 
@@ -269,13 +272,14 @@ listener_enter(
 	error = limits_enter(wk->wk_clients, sa, out);
 	if (error == -EDQUOT) {
 		stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_ADDRESS], 1);
-		tell_address(wk, sa);
+		listener_tell_address(wk, sa);
 	}
 	return error;
 }
 
 static void
-enter(struct listening *ls, int sock, const struct sockaddr_storage *addr)
+listener_admit(
+    struct listening *ls, int sock, const struct sockaddr_storage *addr)
 {
 	struct worker *wk = ls->ls_worker;
 	const struct sockaddr *sa = (const struct sockaddr *)addr;
@@ -284,12 +288,12 @@ enter(struct listening *ls, int sock, const struct sockaddr_storage *addr)
 	if (listener_enter(wk, sa, &client) == 0)
 		wk->wk_accept(ls, sock, sa, client);
 	else
-		refuse(wk, sock);
+		listener_refuse(wk, sock);
 }
 
 /* Level-triggered: what is over the cap comes again in the next turn. */
 static void
-on_accept(evutil_socket_t fd, short what, void *arg)
+listener_on_accept(evutil_socket_t fd, short what, void *arg)
 {
 	struct listening *ls = arg;
 	struct worker *wk = ls->ls_worker;
@@ -299,16 +303,16 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	worker_lap(wk, LOOP_ACCEPT);
 	for (n = 0; n < ACCEPTS_PER_TURN; n++) {
-		sock = accept_one(wk, fd, &addr);
+		sock = listener_accept_one(wk, fd, &addr);
 		if (sock != -1) {
-			enter(ls, sock, &addr);
+			listener_admit(ls, sock, &addr);
 			if (wk->wk_short)
 				oust_for_memory(wk);
-		} else if (!overcome(wk, fd, errno))
+		} else if (!listener_recover(wk, fd, errno))
 			break;
 	}
 	if (wk->wk_draining && !wk->wk_paused)
-		close_empty(ls);
+		listener_close_empty(ls);
 }
 
 void
@@ -318,7 +322,7 @@ listener_start(struct worker *wk)
 
 	SLIST_FOREACH(ls, &wk->wk_listening, ls_next)
 	event_assign(&ls->ls_event, wk->wk_base, ls->ls_fd,
-	    EV_READ | EV_PERSIST, on_accept, ls);
+	    EV_READ | EV_PERSIST, listener_on_accept, ls);
 }
 
 void
@@ -329,7 +333,7 @@ listener_accept(struct worker *wk)
 	wk->wk_paused = false;
 	SLIST_FOREACH(ls, &wk->wk_listening, ls_next)
 	if (event_add(&ls->ls_event, NULL) != 0) {
-		pause_accepting(wk);
+		listener_pause_accepting(wk);
 		return;
 	}
 }
@@ -341,21 +345,22 @@ listener_drain(struct worker *wk)
 
 	for (ls = SLIST_FIRST(&wk->wk_listening); ls != NULL; ls = next) {
 		next = SLIST_NEXT(ls, ls_next);
-		close_empty(ls);
+		listener_close_empty(ls);
 	}
 }
 
 static void
-tell_all_left_out(struct worker *wk)
+listener_tell_all_left_out(struct worker *wk)
 {
-	tell_left_out(wk, &wk->wk_told_pause, "cannot accept connections");
-	tell_left_out(wk, &wk->wk_told_reclaim,
+	listener_tell_left_out(
+	    wk, &wk->wk_told_pause, "cannot accept connections");
+	listener_tell_left_out(wk, &wk->wk_told_reclaim,
 	    "closed idle connections or files to make room");
-	tell_left_out(wk, &wk->wk_told_full,
+	listener_tell_left_out(wk, &wk->wk_told_full,
 	    "cannot accept connections: max_connections reached");
-	tell_left_out(wk, &wk->wk_told_address,
+	listener_tell_left_out(wk, &wk->wk_told_address,
 	    "refused a connection: max_connections_per_address reached");
-	tell_left_out(wk, &wk->wk_told_proxy,
+	listener_tell_left_out(wk, &wk->wk_told_proxy,
 	    "closed a connection without a PROXY header");
 }
 
@@ -366,7 +371,7 @@ listener_tick(struct worker *wk)
 		listener_accept(wk);
 	if (wk->wk_draining && clock_now() >= wk->wk_drain_until)
 		listener_close(wk);
-	tell_all_left_out(wk);
+	listener_tell_all_left_out(wk);
 }
 
 /* At once: who has nobody to accept by now gives the place to the next. */
@@ -380,7 +385,7 @@ listener_room(struct worker *wk)
 	for (ls = SLIST_FIRST(&wk->wk_listening); ls != NULL && !wk->wk_paused;
 	     ls = next) {
 		next = SLIST_NEXT(ls, ls_next);
-		on_accept(ls->ls_fd, EV_READ, ls);
+		listener_on_accept(ls->ls_fd, EV_READ, ls);
 	}
 	limits_decline(wk->wk_clients, wk->wk_id);
 }
@@ -394,7 +399,7 @@ listener_close(struct worker *wk)
 		return;
 	while ((ls = SLIST_FIRST(&wk->wk_listening)) != NULL) {
 		SLIST_REMOVE_HEAD(&wk->wk_listening, ls_next);
-		close_one(ls);
+		listener_close_one(ls);
 	}
 	worker_quiet(wk);
 }

@@ -36,7 +36,7 @@ profile_end(struct loop_profile *laps, uint64_t now)
 }
 
 static enum loop_phase
-longest(const struct loop_profile *laps)
+loop_profile_longest(const struct loop_profile *laps)
 {
 	enum loop_phase most = LOOP_ACCEPT, kind;
 
@@ -62,7 +62,7 @@ profile_text(const struct loop_profile *laps, char *text, size_t size)
 			    laps->lap_calls[kind]);
 	if (len > 0)
 		return;
-	kind = longest(laps);
+	kind = loop_profile_longest(laps);
 	snprintf(text, size, "%s 0.%llu ms (%u)", names[kind],
 	    (unsigned long long)(laps->lap_us[kind] / 100),
 	    laps->lap_calls[kind]);

@@ -35,8 +35,8 @@ struct waiting {
 };
 
 static uint64_t
-ripe_at(const struct worker *wk, const struct sched_item *it, enum timer timer,
-    uint64_t grace)
+oust_ripe_at(const struct worker *wk, const struct sched_item *it,
+    enum timer timer, uint64_t grace)
 {
 	return it->it_deadline - wk->wk_sched.sc_timeouts[timer] + grace;
 }
@@ -47,7 +47,7 @@ ripe_at(const struct worker *wk, const struct sched_item *it, enum timer timer,
  * *due: when one has had the time, or 0.
  */
 static struct sched_item *
-longest_idle(struct worker *wk, bool at_once, uint64_t *due)
+oust_longest_idle(struct worker *wk, bool at_once, uint64_t *due)
 {
 	struct sched_item *it =
 			      TAILQ_FIRST(&wk->wk_sched.sc_timers[TIMER_IDLE]),
@@ -66,13 +66,13 @@ longest_idle(struct worker *wk, bool at_once, uint64_t *due)
 	}
 	if (other == NULL || at_once)
 		return other;
-	*due = ripe_at(wk, other, TIMER_IDLE, OUST_LAST_US);
+	*due = oust_ripe_at(wk, other, TIMER_IDLE, OUST_LAST_US);
 	return *due <= clock_now() ? other : NULL;
 }
 
 /* One that has its last answer and our end: nothing is lost with it. */
 static struct sched_item *
-longest_lingering(struct worker *wk)
+oust_longest_lingering(struct worker *wk)
 {
 	struct sched_item *it =
 	    TAILQ_FIRST(&wk->wk_sched.sc_timers[TIMER_LINGER]);
@@ -86,7 +86,7 @@ longest_lingering(struct worker *wk)
 
 /* The connections of a trusted proxy, or of a Unix socket, are those of many clients. */
 static uint64_t
-key_of(const struct worker *wk, const struct sched_item *it)
+oust_key_of(const struct worker *wk, const struct sched_item *it)
 {
 	const struct sockaddr *sa = it->it_ops->peer(it);
 
@@ -98,7 +98,7 @@ key_of(const struct worker *wk, const struct sched_item *it)
 }
 
 static void
-collect(struct worker *wk, uint64_t now, struct waiting *wt)
+oust_collect(struct worker *wk, uint64_t now, struct waiting *wt)
 {
 	uint64_t ripe;
 	struct sched_item *it;
@@ -109,13 +109,13 @@ collect(struct worker *wk, uint64_t now, struct waiting *wt)
 	{
 		if (wt->wt_n == HOARD_MAX)
 			break;
-		ripe = ripe_at(wk, it, TIMER_HEAD, OUST_GRACE_US);
+		ripe = oust_ripe_at(wk, it, TIMER_HEAD, OUST_GRACE_US);
 		if (ripe <= now)
 			wt->wt_ripe++;
 		else if (wt->wt_due == 0)
 			wt->wt_due = ripe;
 		wt->wt_list[wt->wt_n] =
-		    (struct hoarded){.ho_key = key_of(wk, it),
+		    (struct hoarded){.ho_key = oust_key_of(wk, it),
 			.ho_progress = it->it_ops->progress(it)};
 		wt->wt_items[wt->wt_n++] = it;
 	}
@@ -123,7 +123,7 @@ collect(struct worker *wk, uint64_t now, struct waiting *wt)
 
 /* Calls back at due, or in a moment if that is over. */
 static void
-look_again(struct worker *wk, uint64_t now, uint64_t due)
+oust_look_again(struct worker *wk, uint64_t now, uint64_t due)
 {
 	uint64_t us = due > now ? due - now : OUST_GRACE_US;
 	struct timeval tv = {
@@ -136,7 +136,7 @@ look_again(struct worker *wk, uint64_t now, uint64_t due)
 }
 
 static uint32_t
-victim_rank(const struct hoard_rank *rank)
+oust_victim_rank(const struct hoard_rank *rank)
 {
 	return rank->hr_progress == HOARD_HANDSHAKE ? hoard_rank(rank) / 4
 						    : hoard_rank(rank);
@@ -144,7 +144,7 @@ victim_rank(const struct hoard_rank *rank)
 
 /* The callback is set if there is none now and there may be one soon. */
 static struct victim
-without_request(struct worker *wk, bool at_once)
+oust_without_request(struct worker *wk, bool at_once)
 {
 	uint64_t now = clock_now();
 	struct hoard_rank rank;
@@ -153,7 +153,7 @@ without_request(struct worker *wk, bool at_once)
 	size_t i;
 	int n;
 
-	collect(wk, now, &wt);
+	oust_collect(wk, now, &wt);
 	if (at_once)
 		wt.wt_ripe = wt.wt_n;
 	for (n = 0; n < LOOKS; n++) {
@@ -164,16 +164,16 @@ without_request(struct worker *wk, bool at_once)
 		it = wt.wt_items[i];
 		if (it->it_ops->unacked(it) != UINT64_MAX)
 			return (struct victim){
-			    it, victim_rank(&rank), rank.hr_count};
+			    it, oust_victim_rank(&rank), rank.hr_count};
 		wt.wt_list[i].ho_spared = true;
 	}
 	if (wt.wt_n > 0)
-		look_again(wk, now, wt.wt_due);
+		oust_look_again(wk, now, wt.wt_due);
 	return (struct victim){.vi_rank = hoard_rank(&rank) / 2};
 }
 
 static void
-tell(struct worker *wk, const struct sched_item *it, unsigned most)
+oust_tell(struct worker *wk, const struct sched_item *it, unsigned most)
 {
 	char text[INET6_ADDRSTRLEN];
 
@@ -187,22 +187,22 @@ tell(struct worker *wk, const struct sched_item *it, unsigned most)
 }
 
 static struct victim
-choose(struct worker *wk, bool at_once)
+oust_choose(struct worker *wk, bool at_once)
 {
-	struct victim vi = {longest_lingering(wk), RANK_IDLE, 0};
+	struct victim vi = {oust_longest_lingering(wk), RANK_IDLE, 0};
 	uint64_t due = 0;
 
 	if (vi.vi_item == NULL)
-		vi.vi_item = longest_idle(wk, at_once, &due);
+		vi.vi_item = oust_longest_idle(wk, at_once, &due);
 	if (vi.vi_item == NULL)
-		vi = without_request(wk, at_once);
+		vi = oust_without_request(wk, at_once);
 	if (vi.vi_item == NULL && due != 0)
-		look_again(wk, clock_now(), due);
+		oust_look_again(wk, clock_now(), due);
 	return vi;
 }
 
 static void
-end(struct worker *wk, const struct victim *vi)
+oust_end(struct worker *wk, const struct victim *vi)
 {
 	struct sched_item *it = vi->vi_item;
 
@@ -210,13 +210,13 @@ end(struct worker *wk, const struct victim *vi)
 		it->it_ops->reclaim(it);
 		return;
 	}
-	tell(wk, it, vi->vi_count);
+	oust_tell(wk, it, vi->vi_count);
 	it->it_ops->oust(it);
 }
 
 /* Only where this worker has nothing, or the only connection of an address. */
 static bool
-asks_others(struct worker *wk, const struct victim *vi)
+oust_asks_others(struct worker *wk, const struct victim *vi)
 {
 	uint64_t until, now;
 
@@ -226,7 +226,7 @@ asks_others(struct worker *wk, const struct victim *vi)
 	now = clock_now();
 	until = limits_ask(wk->wk_clients, wk->wk_id, vi->vi_rank, now);
 	if (until != 0)
-		look_again(wk, now, until);
+		oust_look_again(wk, now, until);
 	return until != 0;
 }
 
@@ -234,15 +234,15 @@ asks_others(struct worker *wk, const struct victim *vi)
 enum ousted
 oust_connection(struct worker *wk)
 {
-	struct victim vi = choose(wk, false);
+	struct victim vi = oust_choose(wk, false);
 
-	bool asked = asks_others(wk, &vi);
+	bool asked = oust_asks_others(wk, &vi);
 
 	if (vi.vi_item == NULL)
 		return OUSTED_NONE;
 	if (asked)
 		return OUSTED_LATER;
-	end(wk, &vi);
+	oust_end(wk, &vi);
 	return OUSTED_ONE;
 }
 
@@ -261,19 +261,19 @@ oust_at_once(struct worker *wk)
 
 	if (pw_loop_spare(wk->wk_service.svc_loop))
 		return true;
-	vi = choose(wk, true);
+	vi = oust_choose(wk, true);
 	if (vi.vi_item != NULL)
-		end(wk, &vi);
+		oust_end(wk, &vi);
 	return vi.vi_item != NULL;
 }
 
 void
 oust_for_memory(struct worker *wk)
 {
-	struct victim vi = choose(wk, false);
+	struct victim vi = oust_choose(wk, false);
 
 	if (vi.vi_item != NULL)
-		end(wk, &vi);
+		oust_end(wk, &vi);
 }
 
 void
@@ -287,13 +287,13 @@ oust_for_others(struct worker *wk)
 			commands_give(&wk->wk_orders, COMMAND_WISH);
 			break;
 		}
-		vi = choose(wk, false);
+		vi = oust_choose(wk, false);
 		asker = limits_asker(
 		    wk->wk_clients, wk->wk_id, vi.vi_rank, clock_now());
 		if (asker == LIMITS_NOBODY || vi.vi_item == NULL)
 			break;
 		limits_answered(wk->wk_clients, wk->wk_id, asker);
-		end(wk, &vi);
+		oust_end(wk, &vi);
 	}
 }
 

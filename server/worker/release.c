@@ -23,7 +23,7 @@ release_init(struct release *rl, struct pw_loop *loop)
 }
 
 static int
-trim(struct pw_task *tk)
+release_trim(struct pw_task *tk)
 {
 	(void)tk;
 	os_trim();
@@ -31,7 +31,7 @@ trim(struct pw_task *tk)
 }
 
 static void
-on_trimmed(struct pw_waiter *w)
+release_on_trimmed(struct pw_waiter *w)
 {
 	struct release *rl =
 	    (struct release *)(void *)((char *)w - offsetof(struct release,
@@ -42,15 +42,15 @@ on_trimmed(struct pw_waiter *w)
 
 /* What is left of this heap is little, and the heaps of other threads come now. */
 static void
-begin_trim(struct release *rl)
+release_begin_trim(struct release *rl)
 {
-	rl->rl_task =
-	    (struct pw_task){.tk_waiter.wt_done = on_trimmed, .tk_work = trim};
+	rl->rl_task = (struct pw_task){
+	    .tk_waiter.wt_done = release_on_trimmed, .tk_work = release_trim};
 	rl->rl_trims = pw_task_run(rl->rl_loop, 0, &rl->rl_task) == 0;
 }
 
 static void
-end(struct release *rl)
+release_end(struct release *rl)
 {
 	while (rl->rl_count > 0)
 		free(rl->rl_pieces[--rl->rl_count]);
@@ -58,11 +58,11 @@ end(struct release *rl)
 	rl->rl_pieces = NULL;
 	rl->rl_size = 0;
 	if (!rl->rl_stopped)
-		begin_trim(rl);
+		release_begin_trim(rl);
 }
 
 static int
-give_back(struct pw_task *tk)
+release_give_back(struct pw_task *tk)
 {
 	struct release *rl =
 	    (struct release *)(void *)((char *)tk -
@@ -75,7 +75,7 @@ give_back(struct pw_task *tk)
 
 /* Another piece; false: there is none. */
 static bool
-take(struct release *rl)
+release_take(struct release *rl)
 {
 	void *piece = rl->rl_count < PIECES ? malloc(rl->rl_size) : NULL;
 
@@ -87,7 +87,7 @@ take(struct release *rl)
 
 /* A piece that had little in memory was not free memory that was in use before. */
 static void
-on_done(struct pw_waiter *w)
+release_on_done(struct pw_waiter *w)
 {
 	struct release *rl =
 	    (struct release *)(void *)((char *)w - offsetof(struct release,
@@ -97,22 +97,23 @@ on_done(struct pw_waiter *w)
 		rl->rl_size = rl->rl_size > SMALL ? rl->rl_size / 4 : 0;
 		rl->rl_misses = 0;
 	}
-	if (w->wt_error != 0 || rl->rl_stopped || rl->rl_size == 0 || !take(rl))
-		end(rl);
+	if (w->wt_error != 0 || rl->rl_stopped || rl->rl_size == 0 ||
+	    !release_take(rl))
+		release_end(rl);
 }
 
 static void
-begin(struct release *rl)
+release_begin(struct release *rl)
 {
 	rl->rl_pieces = calloc(PIECES, sizeof(*rl->rl_pieces));
 	if (rl->rl_pieces == NULL)
 		return;
 	rl->rl_task = (struct pw_task){
-	    .tk_waiter.wt_done = on_done, .tk_work = give_back};
+	    .tk_waiter.wt_done = release_on_done, .tk_work = release_give_back};
 	rl->rl_size = LARGE;
 	rl->rl_misses = 0;
-	if (!take(rl))
-		end(rl);
+	if (!release_take(rl))
+		release_end(rl);
 }
 
 void
@@ -131,7 +132,7 @@ release_tick(
 		return;
 	rl->rl_most = connections;
 	rl->rl_ticks = 0;
-	begin(rl);
+	release_begin(rl);
 }
 
 void

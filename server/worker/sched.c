@@ -39,7 +39,7 @@ sched_again(struct sched *sc, struct sched_item *it)
 }
 
 static void
-dequeue(struct sched *sc, struct sched_item *it)
+sched_dequeue(struct sched *sc, struct sched_item *it)
 {
 	it->it_queued = false;
 	TAILQ_REMOVE(&sc->sc_turns, it, it_turn);
@@ -52,25 +52,26 @@ sched_next(struct sched *sc)
 	struct sched_item *it = TAILQ_FIRST(&sc->sc_turns);
 
 	if (it != NULL)
-		dequeue(sc, it);
+		sched_dequeue(sc, it);
 	return it;
 }
 
 static struct sched_list *
-paused(struct sched *sc, uint64_t tick)
+sched_paused(struct sched *sc, uint64_t tick)
 {
 	return &sc->sc_paused[tick % SCHED_TICKS];
 }
 
 static void
-unpause(struct sched *sc, struct sched_item *it)
+sched_unpause(struct sched *sc, struct sched_item *it)
 {
-	TAILQ_REMOVE(paused(sc, it->it_deadline / SCHED_TICK_US), it, it_timed);
+	TAILQ_REMOVE(
+	    sched_paused(sc, it->it_deadline / SCHED_TICK_US), it, it_timed);
 	sc->sc_npaused--;
 }
 
 static void
-tick_later(struct sched *sc)
+sched_tick_later(struct sched *sc)
 {
 	static const struct timeval tick = {0, SCHED_TICK_US};
 
@@ -86,7 +87,7 @@ sched_pause(struct sched *sc, struct sched_item *it, uint64_t until)
 	sched_timer(sc, it, TIMER_NONE);
 	if (sc->sc_npaused++ == 0) {
 		sc->sc_ticked = now;
-		tick_later(sc);
+		sched_tick_later(sc);
 	}
 	if (tick <= sc->sc_ticked)
 		tick = sc->sc_ticked + 1;
@@ -94,7 +95,7 @@ sched_pause(struct sched *sc, struct sched_item *it, uint64_t until)
 		tick = sc->sc_ticked + SCHED_TICKS - 1;
 	it->it_timer = TIMER_PAUSE;
 	it->it_deadline = tick * SCHED_TICK_US;
-	TAILQ_INSERT_TAIL(paused(sc, tick), it, it_timed);
+	TAILQ_INSERT_TAIL(sched_paused(sc, tick), it, it_timed);
 }
 
 void
@@ -108,21 +109,22 @@ sched_go_on(struct sched *sc, uint64_t now)
 		sc->sc_ticked = tick - SCHED_TICKS;
 	while (sc->sc_npaused > 0 && sc->sc_ticked < tick) {
 		sc->sc_ticked++;
-		while ((it = TAILQ_FIRST(paused(sc, sc->sc_ticked))) != NULL) {
-			unpause(sc, it);
+		while ((it = TAILQ_FIRST(sched_paused(sc, sc->sc_ticked))) !=
+		       NULL) {
+			sched_unpause(sc, it);
 			it->it_timer = TIMER_NONE;
 			sched_again(sc, it);
 		}
 	}
 	if (sc->sc_npaused > 0)
-		tick_later(sc);
+		sched_tick_later(sc);
 }
 
 void
 sched_timer(struct sched *sc, struct sched_item *it, enum timer timer)
 {
 	if (it->it_timer == TIMER_PAUSE)
-		unpause(sc, it);
+		sched_unpause(sc, it);
 	else if (it->it_timer != TIMER_NONE)
 		TAILQ_REMOVE(&sc->sc_timers[it->it_timer], it, it_timed);
 	it->it_timer = timer;
@@ -158,17 +160,17 @@ sched_add(struct sched *sc, struct sched_item *it)
 }
 
 static void
-forget(struct sched *sc, struct sched_item *it)
+sched_forget(struct sched *sc, struct sched_item *it)
 {
 	sched_timer(sc, it, TIMER_NONE);
 	if (it->it_queued)
-		dequeue(sc, it);
+		sched_dequeue(sc, it);
 }
 
 void
 sched_remove(struct sched *sc, struct sched_item *it)
 {
-	forget(sc, it);
+	sched_forget(sc, it);
 	TAILQ_REMOVE(&sc->sc_all, it, it_all);
 	sc->sc_count--;
 }
@@ -182,7 +184,7 @@ sched_add_part(struct sched *sc, struct sched_item *it)
 void
 sched_remove_part(struct sched *sc, struct sched_item *it)
 {
-	forget(sc, it);
+	sched_forget(sc, it);
 	TAILQ_REMOVE(&sc->sc_parts, it, it_all);
 }
 

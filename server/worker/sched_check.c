@@ -9,21 +9,21 @@
 #include "lib/util/clock.h"
 #include "server/worker/sched.h"
 
-#define RULE(holds)                               \
-	do {                                      \
-		if (!(holds))                     \
-			broken(__LINE__, #holds); \
+#define RULE(holds)                                           \
+	do {                                                  \
+		if (!(holds))                                 \
+			sched_check_broken(__LINE__, #holds); \
 	} while (0)
 
 static void
-broken(int line, const char *rule)
+sched_check_broken(int line, const char *rule)
 {
 	fprintf(stderr, "sched_check.c:%d: check failed: %s\n", line, rule);
 	abort();
 }
 
 static void
-check_item(const struct sched *sc, const struct sched_item *it)
+sched_check_item(const struct sched *sc, const struct sched_item *it)
 {
 	RULE(it->it_timer == TIMER_NONE || it->it_timer == TIMER_PAUSE ||
 	     it->it_deadline <= clock_now() + sc->sc_timeouts[it->it_timer]);
@@ -31,7 +31,7 @@ check_item(const struct sched *sc, const struct sched_item *it)
 }
 
 static void
-check_timers(const struct sched *sc, const unsigned timed[TIMERS])
+sched_check_timers(const struct sched *sc, const unsigned timed[TIMERS])
 {
 	const struct sched_item *it;
 	uint64_t before;
@@ -58,7 +58,7 @@ check_timers(const struct sched *sc, const unsigned timed[TIMERS])
 }
 
 static void
-check_turns(const struct sched *sc, unsigned queued)
+sched_check_turns(const struct sched *sc, unsigned queued)
 {
 	const struct sched_item *it;
 	unsigned n = 0;
@@ -73,7 +73,7 @@ check_turns(const struct sched *sc, unsigned queued)
 }
 
 static void
-check_phases(const struct stats *sta, const unsigned phases[PHASES])
+sched_check_phases(const struct stats *sta, const unsigned phases[PHASES])
 {
 	int phase;
 
@@ -89,7 +89,7 @@ sched_check(const struct sched *sc, const struct stats *sta)
 
 	TAILQ_FOREACH(it, &sc->sc_all, it_all)
 	{
-		check_item(sc, it);
+		sched_check_item(sc, it);
 		n++;
 		queued += it->it_queued;
 		timed[it->it_timer]++;
@@ -98,13 +98,13 @@ sched_check(const struct sched *sc, const struct stats *sta)
 	RULE(n == sc->sc_count);
 	TAILQ_FOREACH(it, &sc->sc_parts, it_all)
 	{
-		check_item(sc, it);
+		sched_check_item(sc, it);
 		queued += it->it_queued;
 		timed[it->it_timer]++;
 	}
-	check_timers(sc, timed);
-	check_turns(sc, queued);
-	check_phases(sta, phases);
+	sched_check_timers(sc, timed);
+	sched_check_turns(sc, queued);
+	sched_check_phases(sta, phases);
 }
 #else
 typedef int sched_check_is_empty; /* ISO C wants something here */

@@ -29,7 +29,7 @@
 #define LOOK	  ((uint64_t)64 << 10) /* bytes: see tcp_memory.h */
 
 static void
-on_device(void *arg, const char *message)
+worker_start_on_device(void *arg, const char *message)
 {
 	struct worker *wk = arg;
 
@@ -37,11 +37,11 @@ on_device(void *arg, const char *message)
 }
 
 static int
-create_loop(struct worker *wk)
+worker_start_create_loop(struct worker *wk)
 {
 	struct pw_loop_conf conf = {
 	    .plc_open_files = wk->wk_service.svc_conf->conf_open_files,
-	    .plc_device = on_device,
+	    .plc_device = worker_start_on_device,
 	    .plc_arg = wk,
 	    .plc_attribute = DIGEST_ATTRIBUTE,
 	};
@@ -58,7 +58,7 @@ create_loop(struct worker *wk)
 }
 
 static int
-create_base(struct worker *wk)
+worker_start_create_base(struct worker *wk)
 {
 	struct event_config *config = event_config_new();
 
@@ -75,7 +75,7 @@ create_base(struct worker *wk)
 }
 
 static void
-set_timeouts(struct worker *wk)
+worker_start_set_timeouts(struct worker *wk)
 {
 	const struct conf *conf = wk->wk_service.svc_conf;
 
@@ -107,7 +107,7 @@ worker_hot_set(const struct conf *conf)
 }
 
 static int
-create_hot(struct worker *wk)
+worker_start_create_hot(struct worker *wk)
 {
 	size_t size = worker_hot_set(wk->wk_service.svc_conf);
 
@@ -121,7 +121,7 @@ create_hot(struct worker *wk)
 }
 
 static int
-create_popular(struct worker *wk)
+worker_start_create_popular(struct worker *wk)
 {
 	struct service *svc = &wk->wk_service;
 	unsigned wanted = svc->svc_conf->conf_popular;
@@ -138,7 +138,7 @@ create_popular(struct worker *wk)
 }
 
 static int
-create_hmac(struct worker *wk)
+worker_start_create_hmac(struct worker *wk)
 {
 	if (!conf_has_secrets(wk->wk_service.svc_conf))
 		return 0;
@@ -148,7 +148,7 @@ create_hmac(struct worker *wk)
 
 /* The default site is the first one. */
 static size_t
-find_site(const void *arg, const char *name, size_t len)
+worker_start_find_site(const void *arg, const char *name, size_t len)
 {
 	const struct conf *conf = arg;
 
@@ -156,7 +156,7 @@ find_site(const void *arg, const char *name, size_t len)
 }
 
 static int
-create_tls(struct worker *wk, const struct shared *sh)
+worker_start_create_tls(struct worker *wk, const struct shared *sh)
 {
 	const struct conf *conf = sh->sh_conf;
 	struct tls_settings tc = {
@@ -165,7 +165,7 @@ create_tls(struct worker *wk, const struct shared *sh)
 	    .tc_http2 = conf->conf_http2,
 	    .tc_tickets = sh->sh_tickets,
 	    .tc_nsites = conf->conf_nsites,
-	    .tc_find = find_site,
+	    .tc_find = worker_start_find_site,
 	    .tc_arg = conf,
 	};
 	const struct tls_site **sites =
@@ -188,13 +188,13 @@ create_tls(struct worker *wk, const struct shared *sh)
 
 /* For a request that would be refused. */
 static bool
-spare(void *arg)
+worker_start_spare(void *arg)
 {
 	return oust_at_once(arg);
 }
 
 static void
-watch_sockets(struct worker *wk, struct tcp_memory *pr)
+worker_start_watch_sockets(struct worker *wk, struct tcp_memory *pr)
 {
 	wk->wk_tcp_memory = pr;
 	unacked_init(&wk->wk_unacked,
@@ -218,37 +218,39 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	wk->wk_service.svc_roots = sh->sh_roots;
 	wk->wk_service.svc_health = sh->sh_health;
 	wk->wk_clients = sh->sh_clients;
-	watch_sockets(wk, sh->sh_tcp_memory);
+	worker_start_watch_sockets(wk, sh->sh_tcp_memory);
 	wk->wk_heap = sh->sh_heap;
 	wk->wk_service.svc_verifier = sh->sh_verifier;
 	wk->wk_service.svc_rates = sh->sh_rates;
-	wk->wk_service.svc_spare = spare;
+	wk->wk_service.svc_spare = worker_start_spare;
 	wk->wk_service.svc_arg = wk;
 	wk->wk_service.svc_log = log_writer(sh->sh_log, id);
 	wk->wk_id = id;
 	wk->wk_orders.od_wake[0] = -1;
 	sched_init(&wk->wk_sched);
-	set_timeouts(wk);
+	worker_start_set_timeouts(wk);
 	seed_draw(&wk->wk_seed);
 	wk->wk_service.svc_boundary =
 	    (uint64_t)getpid() << 40 ^ clock_now() << 8 ^ id;
 	wk->wk_service.svc_ranges =
 	    calloc(RANGE_MOST, sizeof(*wk->wk_service.svc_ranges));
-	error = wk->wk_service.svc_ranges == NULL ? -ENOMEM : create_hmac(wk);
+	error = wk->wk_service.svc_ranges == NULL
+		    ? -ENOMEM
+		    : worker_start_create_hmac(wk);
 	if (error == 0)
 		error = commands_create(&wk->wk_orders);
 	if (error == 0) {
 		limits_join(sh->sh_clients, id, &wk->wk_orders);
-		error = create_loop(wk);
+		error = worker_start_create_loop(wk);
 	}
 	if (error == 0)
-		error = create_hot(wk);
+		error = worker_start_create_hot(wk);
 	if (error == 0)
-		error = create_popular(wk);
+		error = worker_start_create_popular(wk);
 	if (error == 0 && sh->sh_handshaker != NULL)
-		error = create_tls(wk, sh);
+		error = worker_start_create_tls(wk, sh);
 	if (error == 0)
-		error = create_base(wk);
+		error = worker_start_create_base(wk);
 	if (error == 0)
 		error = worker_watch(wk);
 	if (error != 0) {

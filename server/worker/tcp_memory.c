@@ -19,7 +19,7 @@
 
 /* In a debug build the environment may name a file that is asked instead: for tests. */
 static int
-open_source(uint64_t *enough)
+tcp_memory_open_source(uint64_t *enough)
 {
 #ifdef PW_DEBUG
 	const char *path = getenv("PAGEWISE_SOCKSTAT");
@@ -36,7 +36,7 @@ open_source(uint64_t *enough)
 
 /* What the sockets of this process hold of the memory of its control group. */
 static void
-learn_limit(struct tcp_memory *pr, uint64_t most)
+tcp_memory_learn_limit(struct tcp_memory *pr, uint64_t most)
 {
 	struct os_memory om;
 
@@ -62,10 +62,10 @@ tcp_memory_create(uint64_t most, struct tcp_memory **out)
 	pr->pr_fd = -1;
 	/* More than the system gives otherwise would make it worse. */
 	pr->pr_unsent = limit < UNSENT ? limit : UNSENT;
-	learn_limit(pr, most);
+	tcp_memory_learn_limit(pr, most);
 	if (most == 0)
 		return 0;
-	pr->pr_fd = open_source(&enough);
+	pr->pr_fd = tcp_memory_open_source(&enough);
 	if (pr->pr_fd < 0)
 		return pr->pr_fd;
 	pr->pr_most = most == TCP_MEMORY_AUTO ? enough / 2 : most;

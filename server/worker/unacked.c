@@ -16,7 +16,7 @@ unacked_init(struct unacked *un, uint64_t share)
 }
 
 static void
-set(struct unacked *un, struct unacked_item *it, uint64_t bytes)
+unacked_set(struct unacked *un, struct unacked_item *it, uint64_t bytes)
 {
 	if (it->ui_bytes > 0)
 		TAILQ_REMOVE(&un->un_items, it, ui_link);
@@ -28,7 +28,7 @@ set(struct unacked *un, struct unacked_item *it, uint64_t bytes)
 
 /* A level ends at three quarters of what it began at. */
 static enum tcp_level
-level_of(const struct unacked *un)
+unacked_level_of(const struct unacked *un)
 {
 	uint64_t most = un->un_share;
 	enum tcp_level was = un->un_level;
@@ -41,16 +41,16 @@ level_of(const struct unacked *un)
 }
 
 static bool
-look(struct unacked *un, unsigned asks)
+unacked_look(struct unacked *un, unsigned asks)
 {
 	enum tcp_level was = un->un_level;
 	struct unacked_item *it;
 
 	while (un->un_bytes > un->un_share / 8 * 3 && asks-- > 0) {
 		it = TAILQ_FIRST(&un->un_items);
-		set(un, it, pw_unacked(it->ui_sock));
+		unacked_set(un, it, pw_unacked(it->ui_sock));
 	}
-	un->un_level = level_of(un);
+	un->un_level = unacked_level_of(un);
 	return un->un_level == TCP_LITTLE && was != TCP_LITTLE;
 }
 
@@ -65,17 +65,17 @@ unacked_gave(
 			TAILQ_INSERT_TAIL(&un->un_items, it, ui_link);
 		it->ui_bytes += bytes;
 	}
-	return look(un, ASKS);
+	return unacked_look(un, ASKS);
 }
 
 void
 unacked_forget(struct unacked *un, struct unacked_item *it)
 {
-	set(un, it, 0);
+	unacked_set(un, it, 0);
 }
 
 void
 unacked_tick(struct unacked *un)
 {
-	(void)look(un, TICK_ASKS);
+	(void)unacked_look(un, TICK_ASKS);
 }

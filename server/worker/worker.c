@@ -37,7 +37,7 @@ worker_late(struct worker *wk)
 
 /* Ten thousand clients may have gone quiet in the same moment. */
 static void
-expire(struct worker *wk, uint64_t end)
+worker_expire(struct worker *wk, uint64_t end)
 {
 	uint64_t now = clock_now();
 	struct sched_item *it;
@@ -55,7 +55,7 @@ expire(struct worker *wk, uint64_t end)
 
 /* A share each, for a moment; then whoever has become ready comes first. */
 static void
-on_again(evutil_socket_t fd, short what, void *arg)
+worker_on_again(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *wk = arg;
 	struct sched *sc = &wk->wk_sched;
@@ -65,7 +65,7 @@ on_again(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	expire(wk, end);
+	worker_expire(wk, end);
 	worker_lap(wk, LOOP_TURNS);
 	while (n-- > 0 && (it = sched_next(sc)) != NULL) {
 		it->it_ops->run(it);
@@ -77,7 +77,7 @@ on_again(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-on_pause(evutil_socket_t fd, short what, void *arg)
+worker_on_pause(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *wk = arg;
 
@@ -88,7 +88,7 @@ on_pause(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-report_refused(struct worker *wk)
+worker_report_refused(struct worker *wk)
 {
 	uint64_t refused = pw_pool_refused(wk->wk_pool);
 
@@ -102,7 +102,8 @@ report_refused(struct worker *wk)
 }
 
 static void
-report_left_out(struct worker *wk, struct message_rate *lim, const char *what)
+worker_report_left_out(
+    struct worker *wk, struct message_rate *lim, const char *what)
 {
 	uint64_t n = message_rate_left_out(lim, clock_now());
 
@@ -112,7 +113,7 @@ report_left_out(struct worker *wk, struct message_rate *lim, const char *what)
 }
 
 static void
-report_asleep(struct worker *wk)
+worker_report_asleep(struct worker *wk)
 {
 	struct pw_sleep list[PW_SLEEPS];
 	size_t n = pw_loop_sleeps(wk->wk_service.svc_loop, list);
@@ -128,7 +129,7 @@ report_asleep(struct worker *wk)
 }
 
 static void
-look_at_tcp(struct worker *wk)
+worker_look_at_tcp(struct worker *wk)
 {
 	if (tcp_memory_look(wk->wk_tcp_memory, clock_now()))
 		stat_add(
@@ -136,7 +137,7 @@ look_at_tcp(struct worker *wk)
 }
 
 static void
-report_unacked(struct worker *wk)
+worker_report_unacked(struct worker *wk)
 {
 	const struct tcp_memory *pr = wk->wk_tcp_memory;
 
@@ -154,7 +155,7 @@ report_unacked(struct worker *wk)
 
 /* Pages of files are not pinned then: see pw_loop_bound. */
 static void
-bound_loop(struct worker *wk)
+worker_bound_loop(struct worker *wk)
 {
 	static const size_t steps[] = {
 	    [TCP_ALL] = 0, [TCP_LESS] = LESS, [TCP_LITTLE] = LITTLE};
@@ -175,16 +176,16 @@ worker_look(struct worker *wk, struct unacked_item *it, int sock)
 	uint64_t gave = sent - wk->wk_looked;
 
 	wk->wk_looked = sent;
-	look_at_tcp(wk);
+	worker_look_at_tcp(wk);
 	if (wk->wk_unacked.un_share == 0)
 		return;
 	if (unacked_gave(&wk->wk_unacked, it, sock, gave))
-		report_unacked(wk);
-	bound_loop(wk);
+		worker_report_unacked(wk);
+	worker_bound_loop(wk);
 }
 
 static void
-report_short(struct worker *wk)
+worker_report_short(struct worker *wk)
 {
 	const struct heap_limit *hl = wk->wk_heap;
 
@@ -201,24 +202,24 @@ report_short(struct worker *wk)
 }
 
 static void
-look_at_heap(struct worker *wk, uint64_t now)
+worker_look_at_heap(struct worker *wk, uint64_t now)
 {
 	if (now < wk->wk_heap_look)
 		return;
 	wk->wk_heap_look = now + HEAP_PERIOD_US;
 	if (heap_limit_look(wk->wk_heap, now))
-		report_short(wk);
+		worker_report_short(wk);
 	wk->wk_short = heap_limit_is_short(wk->wk_heap);
 	if (wk->wk_high != heap_limit_is_high(wk->wk_heap)) {
 		wk->wk_high = !wk->wk_high;
-		bound_loop(wk);
+		worker_bound_loop(wk);
 	}
 	if (wk->wk_high)
 		stalled_evict(wk, now);
 }
 
 static uint64_t
-computed(void)
+worker_computed(void)
 {
 	struct timespec ts = {0};
 
@@ -228,12 +229,13 @@ computed(void)
 
 /* For the watchdog and the balancers. */
 static void
-beat(struct worker *wk)
+worker_beat(struct worker *wk)
 {
 	const struct stats *sta = &wk->wk_service.svc_stats;
 	uint64_t done = wk->wk_moves + stat_get(&sta->sta_sent) +
 			stat_get(&sta->sta_accepted);
-	bool spins = spin_look(&wk->wk_spin, done, computed(), clock_now());
+	bool spins =
+	    spin_look(&wk->wk_spin, done, worker_computed(), clock_now());
 
 	atomic_store_explicit(&wk->wk_spins, spins, memory_order_relaxed);
 	if (!spins)
@@ -242,21 +244,21 @@ beat(struct worker *wk)
 }
 
 static void
-on_tick(evutil_socket_t fd, short what, void *arg)
+worker_on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *wk = arg;
 
 	(void)fd;
 	(void)what;
 	worker_lap(wk, LOOP_TIMERS);
-	beat(wk);
-	expire(wk, clock_now() + TURNS_US);
+	worker_beat(wk);
+	worker_expire(wk, clock_now() + TURNS_US);
 	pw_loop_tick(wk->wk_service.svc_loop, clock_now());
 	if (tcp_memory_is_short(wk->wk_tcp_memory))
-		look_at_tcp(wk);
+		worker_look_at_tcp(wk);
 	if (wk->wk_unacked.un_share > 0) {
 		unacked_tick(&wk->wk_unacked);
-		bound_loop(wk);
+		worker_bound_loop(wk);
 	}
 	release_seen(&wk->wk_release, wk->wk_sched.sc_most);
 	wk->wk_sched.sc_most = wk->wk_sched.sc_count;
@@ -267,30 +269,31 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	sched_check(&wk->wk_sched, &wk->wk_service.svc_stats);
 	atomic_store_explicit(&wk->wk_service.svc_stats.sta_hot_bytes,
 	    response_cache_bytes(wk->wk_service.svc_hot), memory_order_relaxed);
-	report_left_out(wk, &wk->wk_service.svc_told_files,
+	worker_report_left_out(wk, &wk->wk_service.svc_told_files,
 	    "files not opened: descriptors ran out");
-	report_left_out(wk, &wk->wk_service.svc_told_memory,
+	worker_report_left_out(wk, &wk->wk_service.svc_told_memory,
 	    "requests failed: memory ran out");
-	report_left_out(wk, &wk->wk_service.svc_told_sibling,
+	worker_report_left_out(wk, &wk->wk_service.svc_told_sibling,
 	    "times a compressed sibling was not sent");
-	report_left_out(wk, &wk->wk_service.svc_told_changed,
+	worker_report_left_out(wk, &wk->wk_service.svc_told_changed,
 	    "answers cut: a file changed");
-	report_left_out(
+	worker_report_left_out(
 	    wk, &wk->wk_service.svc_told_busy, "passwords were not verified");
-	report_left_out(wk, &wk->wk_service.svc_told_disk,
+	worker_report_left_out(wk, &wk->wk_service.svc_told_disk,
 	    "requests ended: a disk did not answer");
-	report_left_out(wk, &wk->wk_told_stalled,
+	worker_report_left_out(wk, &wk->wk_told_stalled,
 	    "connections ended: clients that take nothing");
-	report_left_out(wk, &wk->wk_told_frames,
+	worker_report_left_out(wk, &wk->wk_told_frames,
 	    "connections ended: floods of HTTP/2 frames");
-	report_left_out(wk, &wk->wk_told_stall, "slow event-loop iterations");
-	report_asleep(wk);
+	worker_report_left_out(
+	    wk, &wk->wk_told_stall, "slow event-loop iterations");
+	worker_report_asleep(wk);
 	if (wk->wk_id == 0)
-		report_refused(wk);
+		worker_report_refused(wk);
 }
 
 static void
-on_done(evutil_socket_t fd, short what, void *arg)
+worker_on_done(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *wk = arg;
 
@@ -322,7 +325,7 @@ worker_removed(struct worker *wk, struct sched_item *it)
 }
 
 static void
-drain(struct worker *wk)
+worker_drain(struct worker *wk)
 {
 	if (wk->wk_draining)
 		return;
@@ -337,25 +340,25 @@ drain(struct worker *wk)
 
 /* What waits for a disk stays until the disk answers: see worker_join. */
 static void
-stop(struct worker *wk)
+worker_stop(struct worker *wk)
 {
-	drain(wk);
+	worker_drain(wk);
 	listener_close(wk);
 	sched_close(&wk->wk_sched);
 }
 
 static void
-obey(struct worker *wk, enum command order)
+worker_obey(struct worker *wk, enum command order)
 {
 	switch (order) {
 	case COMMAND_ACCEPT:
 		listener_accept(wk);
 		break;
 	case COMMAND_DRAIN:
-		drain(wk);
+		worker_drain(wk);
 		break;
 	case COMMAND_STOP:
-		stop(wk);
+		worker_stop(wk);
 		break;
 	case COMMAND_ABANDON:
 		wk->wk_abandoned = true;
@@ -371,7 +374,7 @@ obey(struct worker *wk, enum command order)
 }
 
 static void
-on_control(evutil_socket_t fd, short what, void *arg)
+worker_on_control(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *wk = arg;
 	unsigned given, order;
@@ -382,12 +385,12 @@ on_control(evutil_socket_t fd, short what, void *arg)
 	given = commands_take(&wk->wk_orders);
 	for (order = 1; order <= COMMAND_LAST; order <<= 1)
 		if ((given & order) != 0)
-			obey(wk, (enum command)order);
+			worker_obey(wk, (enum command)order);
 }
 
 /* The first connection that was too young to be closed is old enough now. */
 static void
-on_retry(evutil_socket_t fd, short what, void *arg)
+worker_on_retry(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *wk = arg;
 
@@ -406,13 +409,13 @@ worker_watch(struct worker *wk)
 	struct event_base *base = wk->wk_base;
 
 	event_assign(&wk->wk_done, base, pw_loop_fd(wk->wk_service.svc_loop),
-	    EV_READ | EV_PERSIST, on_done, wk);
+	    EV_READ | EV_PERSIST, worker_on_done, wk);
 	event_assign(&wk->wk_control, base, wk->wk_orders.od_wake[0],
-	    EV_READ | EV_PERSIST, on_control, wk);
-	event_assign(&wk->wk_tick, base, -1, EV_PERSIST, on_tick, wk);
-	evtimer_assign(&wk->wk_sched.sc_again, base, on_again, wk);
-	evtimer_assign(&wk->wk_sched.sc_pause, base, on_pause, wk);
-	evtimer_assign(&wk->wk_retry, base, on_retry, wk);
+	    EV_READ | EV_PERSIST, worker_on_control, wk);
+	event_assign(&wk->wk_tick, base, -1, EV_PERSIST, worker_on_tick, wk);
+	evtimer_assign(&wk->wk_sched.sc_again, base, worker_on_again, wk);
+	evtimer_assign(&wk->wk_sched.sc_pause, base, worker_on_pause, wk);
+	evtimer_assign(&wk->wk_retry, base, worker_on_retry, wk);
 	if (event_add(&wk->wk_done, NULL) != 0 ||
 	    event_add(&wk->wk_control, NULL) != 0 ||
 	    event_add(&wk->wk_tick, &tick) != 0)
@@ -421,7 +424,7 @@ worker_watch(struct worker *wk)
 }
 
 static void
-tell_stall(struct worker *wk, uint64_t us, uint64_t now)
+worker_tell_stall(struct worker *wk, uint64_t us, uint64_t now)
 {
 	char text[256];
 
@@ -435,7 +438,7 @@ tell_stall(struct worker *wk, uint64_t us, uint64_t now)
 }
 
 static void
-turn_ended(struct worker *wk)
+worker_turn_ended(struct worker *wk)
 {
 	uint64_t now, us,
 	    limit = wk->wk_service.svc_conf->conf_stall_log * MILLI_US;
@@ -444,21 +447,21 @@ turn_ended(struct worker *wk)
 		return;
 	now = clock_now();
 	pw_loop_rest(wk->wk_service.svc_loop, now);
-	look_at_heap(wk, now);
+	worker_look_at_heap(wk, now);
 	us = profile_end(&wk->wk_laps, now);
 	pw_histogram_add(&wk->wk_service.svc_stats.sta_turn, us);
 	if (us > stat_get(&wk->wk_service.svc_stats.sta_longest))
 		atomic_store_explicit(&wk->wk_service.svc_stats.sta_longest, us,
 		    memory_order_relaxed);
 	if (limit > 0 && us >= limit)
-		tell_stall(wk, us, now);
+		worker_tell_stall(wk, us, now);
 	profile_clear(&wk->wk_laps);
 	wk->wk_late = false;
 }
 
 /* A tick is no reason to expect more. */
 static bool
-turn_served(const struct worker *wk)
+worker_turn_served(const struct worker *wk)
 {
 	int kind;
 
@@ -470,7 +473,7 @@ turn_served(const struct worker *wk)
 
 /* With busy_poll: whether it looks for events without sleeping. */
 static bool
-awake(struct worker *wk, bool served)
+worker_stay_awake(struct worker *wk, bool served)
 {
 	uint64_t now, us = wk->wk_service.svc_conf->conf_busy_poll;
 
@@ -487,7 +490,7 @@ awake(struct worker *wk, bool served)
  * more, such as to drop pages of the last answer: else its completion ends the loop again.
  */
 static bool
-has_ended(const struct worker *wk)
+worker_has_ended(const struct worker *wk)
 {
 	return event_base_got_break(wk->wk_base) &&
 	       (wk->wk_abandoned ||
@@ -496,18 +499,19 @@ has_ended(const struct worker *wk)
 
 /* Turn by turn, to know how long each takes: the loop itself does not tell. */
 static void
-run(struct worker *wk)
+worker_run(struct worker *wk)
 {
 	int error, flags = EVLOOP_ONCE;
 	bool served;
 
 	do {
 		error = event_base_loop(wk->wk_base, flags);
-		served = turn_served(wk);
-		turn_ended(wk);
-		flags = awake(wk, served) ? EVLOOP_ONCE | EVLOOP_NONBLOCK
-					  : EVLOOP_ONCE;
-	} while (error == 0 && !has_ended(wk));
+		served = worker_turn_served(wk);
+		worker_turn_ended(wk);
+		flags = worker_stay_awake(wk, served)
+			    ? EVLOOP_ONCE | EVLOOP_NONBLOCK
+			    : EVLOOP_ONCE;
+	} while (error == 0 && !worker_has_ended(wk));
 }
 
 void
@@ -521,6 +525,6 @@ worker_main(void *arg)
 #ifdef PW_INSIDE
 	inside_try(wk);
 #endif
-	run(wk);
+	worker_run(wk);
 	sched_check(&wk->wk_sched, &wk->wk_service.svc_stats);
 }

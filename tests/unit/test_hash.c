@@ -130,7 +130,7 @@ names_that_meet_in_one_loop_do_not_in_another(void **state)
 	assert_non_null(other);
 	for (n = i = 0; n < NAMES; i++) {
 		snprintf(name, sizeof(name), "%zx", i);
-		if (chain(ms, &root, name) != &ms->ms_chains[0])
+		if (negative_cache_chain(ms, &root, name) != &ms->ms_chains[0])
 			continue;
 		negative_add(ms, &root, name, -ENOENT, 0);
 		negative_add(other, &root, name, -ENOENT, 0);
