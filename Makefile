@@ -359,7 +359,7 @@ test test-all:
 # The first build alone, and what a patch breaks most often: minutes, without root.
 check:
 	@sh conf/install-deps.sh build check
-	@+$(SUBMAKE) WERROR=1 SANITIZERS=asan asan unit lint-clang-format lint-messages
+	@+$(SUBMAKE) WERROR=1 SANITIZERS=asan asan unit lint-clang-format lint-names lint-messages
 	@$(PYTHON) tests/rooms build/asan
 	@$(PYTHON) tests/run --check $(filter build/asan/%,$(UNIT) $(FUZZ)) -- $(PYTEST_ARGS)
 
@@ -549,7 +549,7 @@ C_ALL = $(C_PRODUCT) $(C_EXAMPLES) $(wildcard tests/*/*.[ch])
 lint:
 	@sh conf/install-deps.sh build test lint
 	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc lint-seam \
-	    lint-guards lint-header lint-rooms lint-messages lint-abi lint-docs
+	    lint-guards lint-header lint-names lint-rooms lint-messages lint-abi lint-docs
 
 # Which system it is, only the files of one system know: no conditions, no headers of one.
 SEAM = __(linux|FreeBSD|APPLE|unix)__|<linux/|<sys/(epoll|eventfd|event|capsicum|sysmacros)\.h>
@@ -568,6 +568,10 @@ lint-guards:
 # Other languages read the public header as C++ does.
 lint-header:
 	@clang++ -std=c++11 -fsyntax-only -Wall -Wextra -Wpedantic -Werror -x c++ lib/pagewise.h
+
+# A function begins with its module's name, and no two have the same.
+lint-names:
+	@$(PYTHON) tests/lint_names
 
 # Which room may use which, and that nothing goes in a circle: docs/design.md has the order.
 lint-rooms: all
@@ -727,7 +731,7 @@ help:
 
 .PHONY: check release dist deb test-deb test-fresh tested image all nginx-module soak-nginx asan tsan debug unit fault faults freebsd freebsd-all deps run test test-kernels test-all test-clients h2spec scan-tls soak lossless fuzz bench results bench-full bench-storm bench-hot bench-tls bench-h2 \
     bench-profile bench-peers fleet bench-nowait bench-folio bench-tools bench-ladders bench-admission lint lint-clang-format lint-clang-tidy lint-cppcheck \
-    lint-mandoc lint-seam lint-guards lint-header lint-rooms lint-messages lint-abi lint-docs abi examples install uninstall clean help
+    lint-mandoc lint-seam lint-guards lint-header lint-names lint-rooms lint-messages lint-abi lint-docs abi examples install uninstall clean help
 .DELETE_ON_ERROR:
 
 # There, other trees and whole systems stand.

@@ -29,7 +29,7 @@ pw_loop_create(
 
 	if (pool == NULL)
 		return -EINVAL;
-	lp = line_calloc(sizeof(*lp));
+	lp = cacheline_calloc(sizeof(*lp));
 	if (lp == NULL)
 		return -ENOMEM;
 	lp->lp_pool = pool;
@@ -40,7 +40,7 @@ pw_loop_create(
 	if (error != 0)
 		goto fail;
 	lp->lp_files = file_cache_create(lp->lp_conf.plc_open_files);
-	lp->lp_drops = drops_create();
+	lp->lp_drops = drop_behind_create();
 	lp->lp_pipes = pipes_create();
 	lp->lp_verified = verified_create();
 	if (lp->lp_files == NULL || lp->lp_drops == NULL ||
@@ -56,7 +56,7 @@ pw_loop_create(
 fail_wake:
 	verified_destroy(&lp->lp_verified);
 	pipes_destroy(&lp->lp_pipes);
-	drops_destroy(&lp->lp_drops);
+	drop_behind_destroy(&lp->lp_drops);
 	file_cache_destroy(&lp->lp_files);
 	os_wake_close(lp->lp_wake);
 fail:
@@ -121,7 +121,7 @@ pw_loop_drain(struct pw_loop *lp)
 	lp->lp_draining = true;
 	completion_take(lp);
 	lp->lp_draining = false;
-	drops_tick(lp, clock_now());
+	drop_behind_tick(lp, clock_now());
 	async_drain(lp);
 }
 
@@ -130,7 +130,7 @@ pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 {
 	file_cache_age(lp->lp_files, now_us);
 	admission_tell(pool_admission(lp->lp_pool), &lp->lp_noted);
-	drops_tick(lp, now_us);
+	drop_behind_tick(lp, now_us);
 	async_flush(lp);
 	completion_deliver_later(lp);
 	budget_tick(pool_room(lp->lp_pool), now_us);
@@ -149,7 +149,7 @@ pw_loop_destroy(struct pw_loop **lpp)
 	async_destroy(&lp->lp_async);
 	verified_destroy(&lp->lp_verified);
 	pipes_destroy(&lp->lp_pipes);
-	drops_destroy(&lp->lp_drops);
+	drop_behind_destroy(&lp->lp_drops);
 	file_cache_destroy(&lp->lp_files);
 	completion_end(lp);
 	pool_loop_end(lp->lp_pool);
@@ -164,11 +164,11 @@ pw_loop_destroy(struct pw_loop **lpp)
 void
 pw_loop_stats(const struct pw_loop *lp, struct pw_loop_stats *ls)
 {
-	ls->ls_resident = stat_get(&lp->lp_stats[COUNTED_RESIDENT]);
-	ls->ls_missed = stat_get(&lp->lp_stats[COUNTED_MISSED]);
-	ls->ls_ahead = stat_get(&lp->lp_stats[COUNTED_AHEAD]);
-	ls->ls_evicted = stat_get(&lp->lp_stats[COUNTED_EVICTED]);
-	ls->ls_held = stat_get(&lp->lp_stats[COUNTED_HELD]);
+	ls->ls_resident = counter_get(&lp->lp_stats[COUNTED_RESIDENT]);
+	ls->ls_missed = counter_get(&lp->lp_stats[COUNTED_MISSED]);
+	ls->ls_ahead = counter_get(&lp->lp_stats[COUNTED_AHEAD]);
+	ls->ls_evicted = counter_get(&lp->lp_stats[COUNTED_EVICTED]);
+	ls->ls_held = counter_get(&lp->lp_stats[COUNTED_HELD]);
 }
 
 void

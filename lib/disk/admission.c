@@ -26,7 +26,7 @@ struct admission {
 struct admission *
 admission_create(uint64_t room)
 {
-	struct admission *pp = line_calloc(sizeof(*pp));
+	struct admission *pp = cacheline_calloc(sizeof(*pp));
 
 	if (pp == NULL)
 		return NULL;

@@ -80,5 +80,5 @@ completion_take(struct pw_loop *lp)
 void
 completion_count(struct pw_loop *lp, enum counted what)
 {
-	stat_add(&lp->lp_stats[what], 1);
+	counter_add(&lp->lp_stats[what], 1);
 }

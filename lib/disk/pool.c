@@ -29,7 +29,7 @@ pool_device_create(struct pw_pool *pl, dev_t id)
 	struct pw_device *dv;
 	size_t i;
 
-	dv = line_calloc(sizeof(*dv));
+	dv = cacheline_calloc(sizeof(*dv));
 	if (dv == NULL)
 		return NULL;
 	budget_part_init(&dv->dv_room);
@@ -135,7 +135,7 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 	struct os_memory om;
 	int error = -ENOMEM;
 
-	pl = line_calloc(sizeof(*pl));
+	pl = cacheline_calloc(sizeof(*pl));
 	if (pl == NULL)
 		return error;
 	os_memory(&om);

@@ -100,7 +100,7 @@ pw_root_close(struct pw_root **rtp)
 }
 
 void
-root_ref(struct pw_root *rt)
+file_root_ref(struct pw_root *rt)
 {
 	atomic_fetch_add(&rt->rt_refs, 1);
 }
@@ -240,7 +240,7 @@ file_read_attribute(struct found *fnd, const char *attribute)
 }
 
 void
-found_drop(struct found *fnd)
+file_found_drop(struct found *fnd)
 {
 	if (fnd->fnd_fd != -1)
 		close(fnd->fnd_fd);
@@ -352,7 +352,7 @@ file_create(struct pw_loop *lp, struct found *fnd, struct pw_file **out)
 	struct pw_file *file;
 
 	if (fp == NULL) {
-		found_drop(fnd);
+		file_found_drop(fnd);
 		return -ENOMEM;
 	}
 	file = &fp->fp_file;
@@ -446,7 +446,7 @@ file_close(struct pw_file *file)
 
 /* The directory may have been removed, or be on a network file system. */
 void
-root_unref(struct pw_loop *lp, struct pw_root **rtp)
+file_root_unref(struct pw_loop *lp, struct pw_root **rtp)
 {
 	struct pw_root *rt = *rtp;
 	struct close_job cj = {{.job_run = file_close_run}, -1, NULL, 0};

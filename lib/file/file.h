@@ -21,10 +21,10 @@ struct pw_root {
 };
 
 /* One reference more; any thread that has one. */
-void root_ref(struct pw_root *);
+void file_root_ref(struct pw_root *);
 
 /* One less, on the loop's thread: if it was the last, the pool closes. */
-void root_unref(struct pw_loop *, struct pw_root **);
+void file_root_unref(struct pw_loop *, struct pw_root **);
 
 /* The result of looking a path up, before it becomes a struct pw_file. */
 struct found {
@@ -47,7 +47,7 @@ int file_find(const struct pw_root *, const char *path, enum os_resolve,
     const struct pw_file *old, const char *attribute, struct found *);
 
 /* Of what file_find has found, but nobody takes. */
-void found_drop(struct found *);
+void file_found_drop(struct found *);
 
 /* Is it the file that was opened, as it was then? */
 bool file_unchanged(const struct pw_file *, const struct stat *);

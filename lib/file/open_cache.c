@@ -80,7 +80,8 @@ file_cache_create(unsigned size)
 		size = CACHE_SIZE;
 	while (nbuckets < size)
 		nbuckets *= 2;
-	fc = line_calloc(sizeof(*fc) + nbuckets * sizeof(fc->fc_buckets[0]));
+	fc = cacheline_calloc(
+	    sizeof(*fc) + nbuckets * sizeof(fc->fc_buckets[0]));
 	if (fc == NULL)
 		return NULL;
 	fc->fc_missing = negative_create();
@@ -138,7 +139,7 @@ open_cache_entry_remove(struct file_cache *fc, struct entry *en)
 	LIST_REMOVE(en, en_hash);
 	open_cache_entry_unlist(fc, en);
 	pw_file_unref(&en->en_file);
-	root_unref(en->en_loop, &en->en_root);
+	file_root_unref(en->en_loop, &en->en_root);
 	free(en);
 }
 
@@ -181,7 +182,7 @@ open_cache_entry_add(struct pw_loop *lp, struct pw_root *rt, const char *path)
 		return NULL;
 	en->en_loop = lp;
 	en->en_root = rt;
-	root_ref(rt);
+	file_root_ref(rt);
 	memcpy(en->en_path, path, len);
 	TAILQ_INIT(&en->en_opens);
 	LIST_INSERT_HEAD(open_cache_bucket(fc, rt, path), en, en_hash);
@@ -460,7 +461,7 @@ open_cache_open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	if (en == NULL) {
 		en = open_cache_entry_add(lp, rt, path);
 		if (en == NULL) {
-			found_drop(&fnd);
+			file_found_drop(&fnd);
 			return -ENOMEM;
 		}
 		en->en_used = now_us;

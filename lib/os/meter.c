@@ -56,8 +56,8 @@ meter_attribute(struct meter *mt, uint64_t us)
 		return;
 	if (mt->mt_base.sw_faults != before.sw_faults)
 		call = METER_FAULT;
-	stat_add(&mt->mt_times[call], times);
-	stat_add(&mt->mt_us[call], us);
+	counter_add(&mt->mt_times[call], times);
+	counter_add(&mt->mt_us[call], us);
 }
 
 static void
@@ -117,8 +117,8 @@ meter_sleeps(const struct meter *mt, struct pw_sleep list[PW_SLEEPS])
 
 	for (i = 0; i < METER_CALLS; i++) {
 		list[i].sl_call = names[i];
-		list[i].sl_times = stat_get(&mt->mt_times[i]);
-		list[i].sl_us = stat_get(&mt->mt_us[i]);
+		list[i].sl_times = counter_get(&mt->mt_times[i]);
+		list[i].sl_us = counter_get(&mt->mt_us[i]);
 	}
 	return i;
 }

@@ -142,7 +142,7 @@ enum os_ask os_ask_means(int fd, struct os_fs *);
 
 /*
  * Is the kernel honest to this process about this file's pages?  For files of other users it is
- * where os_confine has kept what that takes.
+ * where sandbox_os_confine has kept what that takes.
  */
 bool os_owner(int fd);
 
@@ -292,12 +292,12 @@ int os_follow_parent(pid_t parent);
 int os_close_inherited(void);
 
 /*
- * To be called before the process changes its user, if os_confine follows: no program that it
+ * To be called before the process changes its user, if sandbox_os_confine follows: no program that it
  * may start gets capabilities.  keep: what it takes to ask about the pages of other users'
  * files (on Linux CAP_FOWNER) is not lost by the change.  0; 1: it is not there, or cannot be
  * kept; or -errno.
  */
-int os_confine_begin(bool keep);
+int sandbox_os_begin(bool keep);
 
 /*
  * Takes from the process, for good, what a server that has opened everything does
@@ -319,11 +319,11 @@ struct os_confine {
 	bool oc_async; /* io_uring is used: its operations bypass the filter */
 	bool oc_cuts;  /* files that are open for writing may be cut */
 	bool oc_ktls;  /* the kernel may be given keys of TLS */
-	bool oc_keep;  /* what os_confine_begin has, if the filter guards it */
+	bool oc_keep;  /* what sandbox_os_begin has, if the filter guards it */
 	const char *oc_gave_up; /* why it was not kept, else NULL */
 };
 
-int os_confine(struct os_confine *, char *missing, size_t size);
+int sandbox_os_confine(struct os_confine *, char *missing, size_t size);
 
 /* Unpredictable bytes, without waiting: 0 or -errno. */
 int os_random(void *to, size_t len);

@@ -59,7 +59,7 @@ copied_read_next(struct pw_send *s, char *to, size_t len)
 	if (n <= 0) {
 		if (n == -EOPNOTSUPP)
 			n = -EAGAIN; /* a file that has no RWF_NOWAIT, unlike others */
-		priv(s)->ss_result = (int)n;
+		send_priv(s)->ss_result = (int)n;
 		return n == 0 ? -ESTALE : n == -EAGAIN ? -EBUSY : n;
 	}
 	error = send_check(s, (size_t)n);

@@ -18,11 +18,11 @@ send_drop_start(struct pw_send *s)
 {
 	struct pw_loop *lp = file_priv(s->snd_file)->fp_loop;
 
-	priv(s)->ss_drops = s->snd_cache == PW_CACHE_DROP;
-	priv(s)->ss_trial = false;
-	priv(s)->ss_decided =
+	send_priv(s)->ss_drops = s->snd_cache == PW_CACHE_DROP;
+	send_priv(s)->ss_trial = false;
+	send_priv(s)->ss_decided =
 	    s->snd_cache != PW_CACHE_AUTO || s->snd_path->path_keeps;
-	if (!priv(s)->ss_decided)
+	if (!send_priv(s)->ss_decided)
 		admission_asked(pool_admission(lp->lp_pool), &lp->lp_noted,
 		    s->snd_file, s->snd_len);
 }
@@ -32,21 +32,21 @@ drop_acked_decide(struct pw_send *s)
 {
 	enum admission_verdict verdict;
 
-	if (priv(s)->ss_decided)
+	if (send_priv(s)->ss_decided)
 		return;
 	verdict = admission_judge(
 	    pool_admission(file_priv(s->snd_file)->fp_loop->lp_pool),
 	    s->snd_file);
-	priv(s)->ss_decided = true;
-	priv(s)->ss_drops = verdict == ADMISSION_GOES;
-	priv(s)->ss_trial = verdict == ADMISSION_TRIAL;
+	send_priv(s)->ss_decided = true;
+	send_priv(s)->ss_drops = verdict == ADMISSION_GOES;
+	send_priv(s)->ss_trial = verdict == ADMISSION_TRIAL;
 }
 
 bool
 send_drops(struct pw_send *s)
 {
 	drop_acked_decide(s);
-	return priv(s)->ss_drops;
+	return send_priv(s)->ss_drops;
 }
 
 /*
@@ -61,7 +61,7 @@ send_may_fold(struct pw_send *s)
 	if (s->snd_cache == PW_CACHE_KEEP)
 		return true;
 	drop_acked_decide(s);
-	return !priv(s)->ss_trial;
+	return !send_priv(s)->ss_trial;
 }
 
 /*
@@ -72,8 +72,8 @@ void
 send_fetch_begin(struct pw_send *s, off_t end)
 {
 	send_drop_acknowledged(s);
-	if (!priv(s)->ss_brings && send_drops(s))
-		priv(s)->ss_brings =
+	if (!send_priv(s)->ss_brings && send_drops(s))
+		send_priv(s)->ss_brings =
 		    !residency_ask(s->snd_file, s->snd_off, end - s->snd_off);
 }
 
@@ -81,7 +81,7 @@ void
 send_fetch_end(struct pw_send *s, off_t off, off_t end)
 {
 	residency_fetched(s->snd_file, off, end - off);
-	if (priv(s)->ss_brings)
+	if (send_priv(s)->ss_brings)
 		send_brought_in(s, off, end);
 }
 
@@ -92,33 +92,35 @@ send_fetch_end(struct pw_send *s, off_t off, off_t end)
 void
 send_brought_in(struct pw_send *s, off_t off, off_t end)
 {
-	if (off < priv(s)->ss_fetched || off > priv(s)->ss_fetched_end) {
+	if (off < send_priv(s)->ss_fetched ||
+	    off > send_priv(s)->ss_fetched_end) {
 		send_drop_rest(s);
-		priv(s)->ss_fetched = priv(s)->ss_dropped = off;
-		priv(s)->ss_fetched_end = end;
-	} else if (end > priv(s)->ss_fetched_end)
-		priv(s)->ss_fetched_end = end;
+		send_priv(s)->ss_fetched = send_priv(s)->ss_dropped = off;
+		send_priv(s)->ss_fetched_end = end;
+	} else if (end > send_priv(s)->ss_fetched_end)
+		send_priv(s)->ss_fetched_end = end;
 }
 
 void
 send_drop_acknowledged(struct pw_send *s)
 {
-	off_t end = priv(s)->ss_fetched_end;
+	off_t end = send_priv(s)->ss_fetched_end;
 	long unacked;
 
-	if (priv(s)->ss_dropped >= end || !send_drops(s))
+	if (send_priv(s)->ss_dropped >= end || !send_drops(s))
 		return;
 	unacked = sink_unacked(s);
 	if (unacked < 0)
 		return;
 	if (s->snd_off - unacked < end)
 		end = (s->snd_off - unacked) & ~(off_t)(OS_FOLIO - 1);
-	if (end <= priv(s)->ss_dropped)
+	if (end <= send_priv(s)->ss_dropped)
 		return;
-	drop_add(
-	    s->snd_file, priv(s)->ss_dropped, end - priv(s)->ss_dropped, 0);
-	pool_dropped(s->snd_loop->lp_pool, (size_t)(end - priv(s)->ss_dropped));
-	priv(s)->ss_dropped = end;
+	drop_behind_add(s->snd_file, send_priv(s)->ss_dropped,
+	    end - send_priv(s)->ss_dropped, 0);
+	pool_dropped(
+	    s->snd_loop->lp_pool, (size_t)(end - send_priv(s)->ss_dropped));
+	send_priv(s)->ss_dropped = end;
 }
 
 /*
@@ -128,7 +130,8 @@ send_drop_acknowledged(struct pw_send *s)
 void
 send_drop_rest(struct pw_send *s)
 {
-	off_t off = priv(s)->ss_fetched, len = priv(s)->ss_fetched_end - off;
+	off_t off = send_priv(s)->ss_fetched,
+	      len = send_priv(s)->ss_fetched_end - off;
 	long rtt;
 
 	if (len > 0 && send_drops(s)) {
@@ -137,10 +140,13 @@ send_drop_rest(struct pw_send *s)
 			  ? os_round_trip(s->snd_sock)
 			  : -1;
 		if (rtt >= 0 && rtt < NEAR)
-			drop_add_soon(s->snd_file, off, len);
-		drop_add(s->snd_file, off, len, clock_now() + DROP_LATER);
+			drop_behind_add_soon(s->snd_file, off, len);
+		drop_behind_add(
+		    s->snd_file, off, len, clock_now() + DROP_LATER);
 		pool_dropped(s->snd_loop->lp_pool,
-		    (size_t)(priv(s)->ss_fetched_end - priv(s)->ss_dropped));
+		    (size_t)(send_priv(s)->ss_fetched_end -
+			     send_priv(s)->ss_dropped));
 	}
-	priv(s)->ss_fetched = priv(s)->ss_dropped = priv(s)->ss_fetched_end;
+	send_priv(s)->ss_fetched = send_priv(s)->ss_dropped =
+	    send_priv(s)->ss_fetched_end;
 }

@@ -44,7 +44,7 @@ struct drops {
 };
 
 struct drops *
-drops_create(void)
+drop_behind_create(void)
 {
 	struct drops *drs = calloc(1, sizeof(*drs));
 
@@ -74,7 +74,7 @@ drop_behind_list_destroy(struct drop_list *list)
 }
 
 void
-drops_destroy(struct drops **drsp)
+drop_behind_destroy(struct drops **drsp)
 {
 	struct drops *drs = *drsp;
 
@@ -161,7 +161,7 @@ drop_behind_drop_create(
 }
 
 void
-drop_add(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
+drop_behind_add(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
 {
 	struct drop *dr = drop_behind_drop_create(file, off, len, due_us);
 
@@ -176,7 +176,7 @@ drop_add(struct pw_file *file, off_t off, off_t len, uint64_t due_us)
 }
 
 void
-drop_add_soon(struct pw_file *file, off_t off, off_t len)
+drop_behind_add_soon(struct pw_file *file, off_t off, off_t len)
 {
 	struct drop *dr =
 	    drop_behind_drop_create(file, off, len, clock_now() + DROP_SOON);
@@ -202,7 +202,7 @@ drop_behind_list_tick(struct drop_list *list, uint64_t now_us)
 }
 
 void
-drops_tick(struct pw_loop *lp, uint64_t now_us)
+drop_behind_tick(struct pw_loop *lp, uint64_t now_us)
 {
 	drop_behind_list_tick(&lp->lp_drops->drs_soon, now_us);
 	drop_behind_list_tick(&lp->lp_drops->drs_later, now_us);

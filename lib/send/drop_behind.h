@@ -14,8 +14,8 @@
 
 struct drops;
 
-struct drops *drops_create(void);
-void drops_destroy(struct drops **);
+struct drops *drop_behind_create(void);
+void drop_behind_destroy(struct drops **);
 
 /* Number of drops of a file in transfer that are postponed, by DROP_SOON each. */
 #define DROP_TRIES 8
@@ -24,11 +24,11 @@ void drops_destroy(struct drops **);
  * Drops len bytes at off: now, with due_us 0, or at due_us, which must not be
  * earlier than that of the call before.  Takes a reference to the file.
  */
-void drop_add(struct pw_file *, off_t off, off_t len, uint64_t due_us);
+void drop_behind_add(struct pw_file *, off_t off, off_t len, uint64_t due_us);
 
 /* The same, DROP_SOON from now: those have a list of their own. */
-void drop_add_soon(struct pw_file *, off_t off, off_t len);
+void drop_behind_add_soon(struct pw_file *, off_t off, off_t len);
 
-void drops_tick(struct pw_loop *, uint64_t now_us);
+void drop_behind_tick(struct pw_loop *, uint64_t now_us);
 
 #endif

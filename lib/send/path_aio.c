@@ -24,7 +24,7 @@ static void
 aio_read_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
-	struct aio *ai = priv(s)->ss_own;
+	struct aio *ai = send_priv(s)->ss_own;
 
 	if (w->wt_error == 0 && ai->ai_ring && ai->ai_op.ao_result > 0)
 		w->wt_error = send_check(s, ai->ai_op.ao_result);
@@ -40,7 +40,7 @@ aio_read_done(struct pw_waiter *w)
 static size_t
 aio_chunk(const struct pw_send *s)
 {
-	const struct aio *ai = priv(s)->ss_own;
+	const struct aio *ai = send_priv(s)->ss_own;
 	size_t len = (size_t)(send_share_end(s) - s->snd_off);
 	size_t room = ai == NULL ? SEND_SHARE : ai->ai_room;
 
@@ -63,7 +63,7 @@ aio_create(const struct pw_send *s)
 static int
 aio_pool_run(struct pw_send *s)
 {
-	struct aio *ai = priv(s)->ss_own;
+	struct aio *ai = send_priv(s)->ss_own;
 	ssize_t n;
 
 	do
@@ -86,18 +86,18 @@ aio_read_by_ring(struct pw_send *s, struct aio *ai)
 	if (s->snd_path != &send_aio || (file_priv(s->snd_file)->fp_remote &&
 					    (off_t)aio_chunk(s) == s->snd_len))
 		return -ENOSYS;
-	return async_read(s->snd_loop, &ai->ai_op, &priv(s)->ss_waiter,
+	return async_read(s->snd_loop, &ai->ai_op, &send_priv(s)->ss_waiter,
 	    s->snd_file->fil_fd, ai->ai_data, aio_chunk(s), s->snd_off);
 }
 
 static enum pw_send_status
 aio_read_more(struct pw_send *s)
 {
-	struct aio *ai = priv(s)->ss_own;
+	struct aio *ai = send_priv(s)->ss_own;
 	int error;
 
 	if (ai == NULL)
-		ai = priv(s)->ss_own = aio_create(s);
+		ai = send_priv(s)->ss_own = aio_create(s);
 	if (ai == NULL)
 		return send_pending_fail(s, -ENOMEM);
 	send_fetch_begin(s, s->snd_off + (off_t)aio_chunk(s));
@@ -114,7 +114,7 @@ aio_read_more(struct pw_send *s)
 static int
 aio_call(struct pw_send *s, size_t len, size_t *sent)
 {
-	const struct aio *ai = priv(s)->ss_own;
+	const struct aio *ai = send_priv(s)->ss_own;
 
 	return sink_send(s, ai->ai_data + (s->snd_off - ai->ai_off), len,
 	    s->snd_more || (off_t)len < s->snd_len, sent);
@@ -123,7 +123,7 @@ aio_call(struct pw_send *s, size_t len, size_t *sent)
 static off_t
 aio_end(const struct pw_send *s)
 {
-	const struct aio *ai = priv(s)->ss_own;
+	const struct aio *ai = send_priv(s)->ss_own;
 
 	return ai == NULL ? s->snd_off : ai->ai_off + (off_t)ai->ai_len;
 }
@@ -145,8 +145,8 @@ path_aio_step(struct pw_send *s)
 static void
 path_aio_finish(struct pw_send *s)
 {
-	free(priv(s)->ss_own);
-	priv(s)->ss_own = NULL;
+	free(send_priv(s)->ss_own);
+	send_priv(s)->ss_own = NULL;
 }
 
 const struct pw_send_path send_aio = {

@@ -36,11 +36,11 @@ mlock_release(struct locked *lk)
 static int
 mlock_run(struct pw_send *s)
 {
-	struct locked *lk = priv(s)->ss_own;
+	struct locked *lk = send_priv(s)->ss_own;
 	size_t len = (size_t)(lk->lk_end - lk->lk_off);
 	int fd = s->snd_file->fil_fd;
 	int error = pool_read(file_priv(s->snd_file)->fp_device, fd, lk->lk_off,
-	    len, priv(s)->ss_folio);
+	    len, send_priv(s)->ss_folio);
 
 	if (error != 0)
 		return error;
@@ -54,12 +54,12 @@ static void
 mlock_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
-	const struct locked *lk = priv(s)->ss_own;
+	const struct locked *lk = send_priv(s)->ss_own;
 
 	send_pending_end(s, w->wt_error);
 	if (w->wt_error == 0)
 		send_fetch_end(s, s->snd_off, lk->lk_end);
-	priv(s)->ss_asked = lk->lk_end;
+	send_priv(s)->ss_asked = lk->lk_end;
 	s->snd_done(s);
 }
 
@@ -68,19 +68,19 @@ static void
 mlock_take_room(struct pw_send *s, size_t len)
 {
 	if (send_room_take(s, len, NULL) == 0)
-		priv(s)->ss_held += len;
+		send_priv(s)->ss_held += len;
 	else
-		priv(s)->ss_folio = false;
+		send_priv(s)->ss_folio = false;
 }
 
 static enum pw_send_status
 mlock_lock(struct pw_send *s)
 {
-	struct locked *lk = priv(s)->ss_own;
+	struct locked *lk = send_priv(s)->ss_own;
 	int error;
 
 	if (lk == NULL)
-		lk = priv(s)->ss_own = calloc(1, sizeof(*lk));
+		lk = send_priv(s)->ss_own = calloc(1, sizeof(*lk));
 	if (lk == NULL)
 		return send_pending_fail(s, -ENOMEM);
 	mlock_release(lk);
@@ -99,7 +99,7 @@ mlock_lock(struct pw_send *s)
 static enum pw_send_status
 mlock_step(struct pw_send *s)
 {
-	const struct locked *lk = priv(s)->ss_own;
+	const struct locked *lk = send_priv(s)->ss_own;
 	off_t end = lk == NULL ? s->snd_off : lk->lk_end;
 	enum pw_send_status status;
 
@@ -110,7 +110,7 @@ mlock_step(struct pw_send *s)
 	status = send_window(s, end, send_by_sendfile);
 	if (status == PW_SEND_AGAIN && send_was_refused(s))
 		return send_by_pool(s);
-	if (priv(s)->ss_held > 0)
+	if (send_priv(s)->ss_held > 0)
 		send_room_settle(s, false);
 	return status;
 }
@@ -118,12 +118,12 @@ mlock_step(struct pw_send *s)
 static void
 mlock_finish(struct pw_send *s)
 {
-	struct locked *lk = priv(s)->ss_own;
+	struct locked *lk = send_priv(s)->ss_own;
 
 	if (lk != NULL)
 		mlock_release(lk);
 	free(lk);
-	priv(s)->ss_own = NULL;
+	send_priv(s)->ss_own = NULL;
 }
 
 const struct pw_send_path send_mlock = {

@@ -32,17 +32,17 @@ static size_t
 native_readahead(struct pw_send *s)
 {
 	if (s->snd_readahead == PW_READAHEAD_NONE ||
-	    s->snd_len <= (off_t)priv(s)->ss_share)
+	    s->snd_len <= (off_t)send_priv(s)->ss_share)
 		return 0;
 	send_window_choose(s);
-	return priv(s)->ss_window;
+	return send_priv(s)->ss_window;
 }
 
 /* The pool has a way without it. */
 static bool
 native_is_refused(struct pw_send *s)
 {
-	if (!send_is_refused(s, priv(s)->ss_result))
+	if (!send_is_refused(s, send_priv(s)->ss_result))
 		return false;
 	file_priv(s->snd_file)->fp_ask = OS_ASK_FETCH;
 	return true;
@@ -63,14 +63,14 @@ path_native_call(struct pw_send *s, size_t len, size_t *sent)
 	};
 
 	*sent = 0;
-	priv(s)->ss_result = len > SEND_TAIL ? 0 : send_check(s, len);
-	if (priv(s)->ss_result != 0)
-		return priv(s)->ss_result;
+	send_priv(s)->ss_result = len > SEND_TAIL ? 0 : send_check(s, len);
+	if (send_priv(s)->ss_result != 0)
+		return send_priv(s)->ss_result;
 	if (len > SEND_TAIL && (off_t)len == s->snd_len)
 		len -= SEND_TAIL;
-	priv(s)->ss_result = os_native_send(
+	send_priv(s)->ss_result = os_native_send(
 	    s->snd_sock, s->snd_file->fil_fd, s->snd_off, len, &on, sent);
-	return native_is_refused(s) ? -EBUSY : priv(s)->ss_result;
+	return native_is_refused(s) ? -EBUSY : send_priv(s)->ss_result;
 }
 
 static void
@@ -190,12 +190,12 @@ path_native_step(struct pw_send *s)
 	end = native_known_end(s);
 	if (s->snd_len > 0 && end == s->snd_off)
 		return native_read_block(s);
-	priv(s)->ss_result = 0;
+	send_priv(s)->ss_result = 0;
 	status = send_window(s, end, path_native_call);
 	if (status == PW_SEND_AGAIN && s->snd_file != NULL &&
 	    !residency_native(s->snd_file))
 		return send_by_pool(s);
-	if (status == PW_SEND_AGAIN && priv(s)->ss_result == -EBUSY)
+	if (status == PW_SEND_AGAIN && send_priv(s)->ss_result == -EBUSY)
 		return native_await_pages(s);
 	return status;
 }

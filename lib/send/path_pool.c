@@ -32,14 +32,14 @@ pool_path_take(struct pw_send *s, int state)
 {
 	int out = LENT_OUT;
 
-	return __atomic_compare_exchange_n(&priv(s)->ss_lent, &out, state,
+	return __atomic_compare_exchange_n(&send_priv(s)->ss_lent, &out, state,
 	    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 bool
 pw_send_take_back(struct pw_send *s)
 {
-	return __atomic_load_n(&priv(s)->ss_lent, __ATOMIC_SEQ_CST) ==
+	return __atomic_load_n(&send_priv(s)->ss_lent, __ATOMIC_SEQ_CST) ==
 		   LENT_NOT ||
 	       pool_path_take(s, LENT_BACK);
 }
@@ -63,8 +63,8 @@ pool_path_read_first(const struct pw_send *s)
 static off_t
 pool_path_end(const struct pw_send *s)
 {
-	off_t end = priv(s)->ss_short ? send_share_end(s)
-				      : send_window_end(s, s->snd_off);
+	off_t end = send_priv(s)->ss_short ? send_share_end(s)
+					   : send_window_end(s, s->snd_off);
 
 	return s->snd_off +
 	       (off_t)send_limited(s, (uint64_t)(end - s->snd_off));
@@ -77,7 +77,7 @@ pool_path_end(const struct pw_send *s)
 static void
 pool_path_prefetch(const struct pw_send *s, size_t len)
 {
-	if (priv(s)->ss_short)
+	if (send_priv(s)->ss_short)
 		pool_read(file_priv(s->snd_file)->fp_device,
 		    s->snd_file->fil_fd, s->snd_off, len, false);
 }
@@ -117,7 +117,7 @@ pool_path_send_file(struct pw_send *s, size_t len)
 		error = pool_path_copy_rest(
 		    s, s->snd_off + (off_t)sent, len - sent, &done);
 	}
-	priv(s)->ss_took += sent;
+	send_priv(s)->ss_took += sent;
 	return error;
 }
 
@@ -128,8 +128,8 @@ pool_path_send_both(struct pw_send *s, size_t len)
 
 	if (s->snd_mem_len > 0)
 		error = os_send(s->snd_sock, s->snd_mem, s->snd_mem_len, true,
-		    &priv(s)->ss_took);
-	if (error != 0 || priv(s)->ss_took < s->snd_mem_len)
+		    &send_priv(s)->ss_took);
+	if (error != 0 || send_priv(s)->ss_took < s->snd_mem_len)
 		return error;
 	return pool_path_send_file(s, len);
 }
@@ -142,7 +142,7 @@ pool_path_run(struct pw_send *s)
 	int error = 0;
 
 	reclaim_expect(pool_reclaim(s->snd_loop->lp_pool));
-	priv(s)->ss_took = 0;
+	send_priv(s)->ss_took = 0;
 	pool_path_prefetch(s, len);
 	if (s->snd_mem_len > 0)
 		error = pool_path_read_first(s);
@@ -150,7 +150,7 @@ pool_path_run(struct pw_send *s)
 		error = pool_path_take(s, LENT_CLAIMED)
 			    ? pool_path_send_both(s, len)
 			    : -ECANCELED;
-	priv(s)->ss_result = error;
+	send_priv(s)->ss_result = error;
 	return 0;
 }
 
@@ -160,11 +160,11 @@ pool_path_done(struct pw_waiter *w)
 	struct pw_send *s = send_of_waiter(w);
 	off_t off = s->snd_off;
 
-	__atomic_store_n(&priv(s)->ss_lent, LENT_NOT, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&send_priv(s)->ss_lent, LENT_NOT, __ATOMIC_SEQ_CST);
 	send_pending_end(s, w->wt_error);
-	priv(s)->ss_next =
-	    account_sent(s, priv(s)->ss_result, priv(s)->ss_took);
-	priv(s)->ss_reported = true;
+	send_priv(s)->ss_next =
+	    account_sent(s, send_priv(s)->ss_result, send_priv(s)->ss_took);
+	send_priv(s)->ss_reported = true;
 	if (s->snd_off > off)
 		send_fetch_end(s, off, s->snd_off);
 	s->snd_done(s);
@@ -177,11 +177,11 @@ pool_path_submit(struct pw_send *s)
 
 	send_fetch_begin(s, pool_path_end(s));
 	send_pending_begin(s, pool_path_done);
-	__atomic_store_n(&priv(s)->ss_lent, LENT_OUT, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&send_priv(s)->ss_lent, LENT_OUT, __ATOMIC_SEQ_CST);
 	error = send_on_pool(s, pool_path_run);
 	if (error == 0)
 		return PW_SEND_PENDING;
-	__atomic_store_n(&priv(s)->ss_lent, LENT_NOT, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&send_priv(s)->ss_lent, LENT_NOT, __ATOMIC_SEQ_CST);
 	return send_pending_fail(s, error);
 }
 
@@ -194,9 +194,9 @@ enum pw_send_status
 send_pool_report(struct pw_send *s)
 {
 	struct pollfd pfd = {.fd = s->snd_sock, .events = POLLOUT};
-	enum pw_send_status status = send_status(priv(s)->ss_next);
+	enum pw_send_status status = send_status(send_priv(s)->ss_next);
 
-	priv(s)->ss_reported = false;
+	send_priv(s)->ss_reported = false;
 	if (status == PW_SEND_WANT_WRITE && poll(&pfd, 1, 0) != 0)
 		status = PW_SEND_AGAIN;
 	return status;
@@ -216,7 +216,7 @@ send_by_pool(struct pw_send *s)
 
 	if (sink_copies(s))
 		return send_aio.path_step(s);
-	if (priv(s)->ss_reported)
+	if (send_priv(s)->ss_reported)
 		status = send_pool_report(s);
 	if (status != PW_SEND_AGAIN)
 		return status;

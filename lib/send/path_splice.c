@@ -17,7 +17,7 @@
 static bool
 splice_empty(const struct pw_send *s)
 {
-	const struct pipe *pp = priv(s)->ss_own;
+	const struct pipe *pp = send_priv(s)->ss_own;
 
 	return pp == NULL || pp->pp_held == 0;
 }
@@ -26,7 +26,7 @@ splice_empty(const struct pw_send *s)
 static int
 path_splice_call(struct pw_send *s, size_t len, size_t *sent)
 {
-	struct pipe *pp = priv(s)->ss_own;
+	struct pipe *pp = send_priv(s)->ss_own;
 	size_t pages = send_before_tail(s, len);
 	int error = 0;
 
@@ -34,7 +34,7 @@ path_splice_call(struct pw_send *s, size_t len, size_t *sent)
 		return send_copied(s, len, sent);
 	if (pp == NULL && pipes_get(s->snd_loop->lp_pipes, &pp) != 0)
 		return send_by_sendfile(s, len, sent);
-	priv(s)->ss_own = pp;
+	send_priv(s)->ss_own = pp;
 	*sent = 0;
 	if (pp->pp_held == 0)
 		error = os_splice_in(pp->pp_fds[1], s->snd_file->fil_fd,
@@ -53,9 +53,9 @@ path_splice_call(struct pw_send *s, size_t len, size_t *sent)
 static void
 path_splice_finish(struct pw_send *s)
 {
-	if (priv(s)->ss_own != NULL)
-		pipes_put(s->snd_loop->lp_pipes, priv(s)->ss_own);
-	priv(s)->ss_own = NULL;
+	if (send_priv(s)->ss_own != NULL)
+		pipes_put(s->snd_loop->lp_pipes, send_priv(s)->ss_own);
+	send_priv(s)->ss_own = NULL;
 }
 
 /* What is in the pipe is in memory: there is nothing to ask or to fetch. */
@@ -63,7 +63,7 @@ static enum pw_send_status
 path_splice_step(struct pw_send *s)
 {
 	enum pw_send_status status;
-	const struct pipe *pp = priv(s)->ss_own;
+	const struct pipe *pp = send_priv(s)->ss_own;
 
 	if (splice_empty(s))
 		status =

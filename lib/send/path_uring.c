@@ -16,26 +16,26 @@ path_uring_fetch(struct pw_send *s, off_t off, size_t len)
 	size_t step = device_step(file_priv(s->snd_file)->fp_device);
 	int error;
 
-	if (priv(s)->ss_own == NULL)
-		priv(s)->ss_own = calloc(1, sizeof(struct async_op));
-	if (priv(s)->ss_own == NULL)
+	if (send_priv(s)->ss_own == NULL)
+		send_priv(s)->ss_own = calloc(1, sizeof(struct async_op));
+	if (send_priv(s)->ss_own == NULL)
 		return -ENOMEM;
 	if (len > ASYNC_STEPS * step) {
 		len = ASYNC_STEPS * step;
-		priv(s)->ss_asked = off + (off_t)len;
+		send_priv(s)->ss_asked = off + (off_t)len;
 	}
 	/* Its end says nothing about the pages before the last one. */
 	file_priv(s->snd_file)->fp_each = true;
-	error = async_fetch(s->snd_loop, priv(s)->ss_own, &priv(s)->ss_waiter,
-	    s->snd_file->fil_fd, off, len, step);
+	error = async_fetch(s->snd_loop, send_priv(s)->ss_own,
+	    &send_priv(s)->ss_waiter, s->snd_file->fil_fd, off, len, step);
 	return error == 0 ? 0 : send_fetch_by_pool(s, off, len);
 }
 
 static void
 path_uring_finish(struct pw_send *s)
 {
-	free(priv(s)->ss_own);
-	priv(s)->ss_own = NULL;
+	free(send_priv(s)->ss_own);
+	send_priv(s)->ss_own = NULL;
 }
 
 static enum pw_send_status

@@ -29,10 +29,10 @@ prefetch_done(struct pw_waiter *w)
 
 	send_pending_end(s, w->wt_error);
 	if (w->wt_error == 0) {
-		residency_fetched(s->snd_file, priv(s)->ss_from,
-		    priv(s)->ss_asked - priv(s)->ss_from);
-		send_brought_in(s, s->snd_off, priv(s)->ss_asked);
-		priv(s)->ss_fetches++;
+		residency_fetched(s->snd_file, send_priv(s)->ss_from,
+		    send_priv(s)->ss_asked - send_priv(s)->ss_from);
+		send_brought_in(s, s->snd_off, send_priv(s)->ss_asked);
+		send_priv(s)->ss_fetches++;
 		/* One that has not shown that it reads does not keep it from others. */
 		if (s->snd_rate == 0)
 			send_room_settle(s, true);
@@ -47,8 +47,8 @@ prefetch_range(struct pw_send *s, off_t from, off_t end, send_fetch_f fetch)
 
 	reclaim_expect(pool_reclaim(s->snd_loop->lp_pool));
 	send_drop_acknowledged(s);
-	priv(s)->ss_from = from;
-	priv(s)->ss_asked = end;
+	send_priv(s)->ss_from = from;
+	send_priv(s)->ss_asked = end;
 	send_pending_begin(s, prefetch_done);
 	error = fetch(s, from, (size_t)(end - from));
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
@@ -69,8 +69,8 @@ prefetch_room_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
 
-	priv(s)->ss_held += priv(s)->ss_wanted;
-	priv(s)->ss_granted = true;
+	send_priv(s)->ss_held += send_priv(s)->ss_wanted;
+	send_priv(s)->ss_granted = true;
 	prefetch_retry_done(w);
 }
 
@@ -80,21 +80,23 @@ prefetch_window(struct pw_send *s, send_fetch_f fetch)
 	off_t from = s->snd_off, end;
 	int error = 0;
 
-	if (!priv(s)->ss_granted)
+	if (!send_priv(s)->ss_granted)
 		send_window_choose(s);
 	end = send_window_end(s, from);
 	residency_round(s->snd_file, &from, &end);
-	if (!priv(s)->ss_granted && !pool_fetching(s->snd_file, from, end)) {
-		priv(s)->ss_wanted = (size_t)(end - from);
-		error =
-		    send_room_take(s, priv(s)->ss_wanted, prefetch_room_done);
+	if (!send_priv(s)->ss_granted &&
+	    !pool_fetching(s->snd_file, from, end)) {
+		send_priv(s)->ss_wanted = (size_t)(end - from);
+		error = send_room_take(
+		    s, send_priv(s)->ss_wanted, prefetch_room_done);
 		if (error == -EINPROGRESS)
 			return PW_SEND_PENDING;
 		if (error != 0)
 			return send_pending_fail(s, error);
-		priv(s)->ss_held += priv(s)->ss_wanted;
+		send_priv(s)->ss_held += send_priv(s)->ss_wanted;
 	}
-	priv(s)->ss_granted = priv(s)->ss_short = priv(s)->ss_follows = false;
+	send_priv(s)->ss_granted = send_priv(s)->ss_short =
+	    send_priv(s)->ss_follows = false;
 	completion_count(s->snd_loop, COUNTED_MISSED);
 	return prefetch_range(s, from, end, fetch);
 }
@@ -103,9 +105,9 @@ prefetch_window(struct pw_send *s, send_fetch_f fetch)
 static enum pw_send_status
 prefetch_back_off(struct pw_send *s)
 {
-	priv(s)->ss_backed_off = true;
+	send_priv(s)->ss_backed_off = true;
 	send_pending_begin(s, prefetch_retry_done);
-	completion_later(s->snd_loop, &priv(s)->ss_waiter);
+	completion_later(s->snd_loop, &send_priv(s)->ss_waiter);
 	return PW_SEND_PENDING;
 }
 
@@ -114,14 +116,14 @@ prefetch_again(struct pw_send *s, send_fetch_f fetch)
 {
 	off_t from = s->snd_off, end = send_share_end(s);
 
-	priv(s)->ss_short = true;
-	if (priv(s)->ss_fetches >= FETCHES && !priv(s)->ss_backed_off)
+	send_priv(s)->ss_short = true;
+	if (send_priv(s)->ss_fetches >= FETCHES && !send_priv(s)->ss_backed_off)
 		return prefetch_back_off(s);
 	completion_count(s->snd_loop, COUNTED_EVICTED);
 	/* Dropping pages also drops those that other transfers of the file brought in. */
 	if (!file_priv(s->snd_file)->fp_drops)
 		budget_evicted(pool_room(s->snd_loop->lp_pool), clock_now());
-	if (priv(s)->ss_fetches >= FETCHES)
+	if (send_priv(s)->ss_fetches >= FETCHES)
 		return send_by_pool(s);
 	residency_round(s->snd_file, &from, &end);
 	return prefetch_range(s, from, end, fetch);
@@ -134,8 +136,8 @@ prefetch_await(struct pw_send *s, send_fetch_f fetch)
 		completion_count(s->snd_loop, COUNTED_MISSED);
 		return PW_SEND_PENDING;
 	}
-	return s->snd_off < priv(s)->ss_asked ? prefetch_again(s, fetch)
-					      : prefetch_window(s, fetch);
+	return s->snd_off < send_priv(s)->ss_asked ? prefetch_again(s, fetch)
+						   : prefetch_window(s, fetch);
 }
 
 /* Of a large share a part may be there; but what RWF_NOWAIT refused is left alone. */
@@ -146,8 +148,8 @@ prefetch_is_resident(struct pw_send *s)
 
 	if (residency_ask(s->snd_file, off, end - off))
 		return true;
-	priv(s)->ss_share = SEND_SHARE;
-	if (end - off <= (off_t)SEND_SHARE || off < priv(s)->ss_offered)
+	send_priv(s)->ss_share = SEND_SHARE;
+	if (end - off <= (off_t)SEND_SHARE || off < send_priv(s)->ss_offered)
 		return false;
 	end = off + (off_t)SEND_SHARE;
 	refused = file_priv(s->snd_file)->fp_refused;
@@ -158,15 +160,15 @@ prefetch_is_resident(struct pw_send *s)
 static void
 prefetch_progressed(struct pw_send *s)
 {
-	priv(s)->ss_fetches = 0;
-	priv(s)->ss_backed_off = false;
+	send_priv(s)->ss_fetches = 0;
+	send_priv(s)->ss_backed_off = false;
 }
 
 /* What comes next may be in memory. */
 static enum pw_send_status
 prefetch_was_sent_by_pool(struct pw_send *s)
 {
-	if (priv(s)->ss_took > 0)
+	if (send_priv(s)->ss_took > 0)
 		prefetch_progressed(s);
 	return send_pool_report(s);
 }
@@ -183,7 +185,7 @@ prefetch_hold_share(struct pw_send *s, send_call_f call)
 	if (!pool_sockets(pl) || call != send_by_sendfile ||
 	    quiet_ask(pl, clock_now()))
 		return false;
-	priv(s)->ss_share =
+	send_priv(s)->ss_share =
 	    SEND_SHARE_HELD - (size_t)(s->snd_off % (off_t)os_page_size());
 	return true;
 }
@@ -195,7 +197,7 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 	bool held;
 	off_t share;
 
-	if (s->snd_len > 0 && priv(s)->ss_ready <= s->snd_off) {
+	if (s->snd_len > 0 && send_priv(s)->ss_ready <= s->snd_off) {
 		held = prefetch_hold_share(s, call);
 		*missed = !prefetch_is_resident(s);
 		if (*missed)
@@ -204,11 +206,11 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 		if (held && s->snd_mem_len > 0)
 			return send_window(s, s->snd_off, call);
 		completion_count(s->snd_loop, COUNTED_RESIDENT);
-		priv(s)->ss_ready = send_share_end(s);
+		send_priv(s)->ss_ready = send_share_end(s);
 	}
 	share = send_share_end(s);
-	if (priv(s)->ss_ready < share)
-		share = priv(s)->ss_ready;
+	if (send_priv(s)->ss_ready < share)
+		share = send_priv(s)->ss_ready;
 	return send_window(s, share, call);
 }
 
@@ -230,21 +232,21 @@ prefetch_send_between_drops(struct pw_send *s, send_call_f call, bool *missed)
 	if (*missed)
 		return PW_SEND_PENDING;
 	residency_dropped(s->snd_file);
-	priv(s)->ss_ready = -1;
+	send_priv(s)->ss_ready = -1;
 	status = prefetch_send_resident(s, call, missed);
 	drop_lock_leave(file_priv(s->snd_file)->fp_drop_lock);
-	priv(s)->ss_ready = -1;
+	send_priv(s)->ss_ready = -1;
 	return status;
 }
 
 bool
 send_was_refused(struct pw_send *s)
 {
-	if (sink_copies(s) || priv(s)->ss_result != -EAGAIN)
+	if (sink_copies(s) || send_priv(s)->ss_result != -EAGAIN)
 		return false;
-	priv(s)->ss_result = 0;
-	priv(s)->ss_ready = -1;
-	priv(s)->ss_reported = false;
+	send_priv(s)->ss_result = 0;
+	send_priv(s)->ss_ready = -1;
+	send_priv(s)->ss_reported = false;
 	return true;
 }
 
@@ -257,7 +259,7 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 
 	if (s->snd_file != NULL && !residency_can_ask(s->snd_file))
 		return send_by_pool(s);
-	if (priv(s)->ss_reported)
+	if (send_priv(s)->ss_reported)
 		return prefetch_was_sent_by_pool(s);
 	if (s->snd_file != NULL && s->snd_len > 0 &&
 	    prefetch_may_be_dropped(s->snd_file))
@@ -271,8 +273,8 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 	if (status == PW_SEND_AGAIN && send_was_refused(s))
 		return send_by_pool(s);
 	if (status == PW_SEND_WANT_WRITE)
-		priv(s)->ss_ready = -1;
-	if (priv(s)->ss_held > 0) {
+		send_priv(s)->ss_ready = -1;
+	if (send_priv(s)->ss_held > 0) {
 		send_room_settle(s, status == PW_SEND_WANT_WRITE);
 		if (fetch == send_fetch_by_pool)
 			send_ahead(s);

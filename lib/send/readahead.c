@@ -30,8 +30,8 @@ readahead_length(const struct ahead *ah)
 static void
 readahead_arrived(struct ahead *ah, struct pw_send *s, int error)
 {
-	priv(s)->ss_ahead = NULL;
-	priv(s)->ss_held += readahead_length(ah);
+	send_priv(s)->ss_ahead = NULL;
+	send_priv(s)->ss_held += readahead_length(ah);
 	if (error == 0) {
 		residency_fetched(
 		    s->snd_file, ah->ah_from, ah->ah_end - ah->ah_from);
@@ -39,7 +39,7 @@ readahead_arrived(struct ahead *ah, struct pw_send *s, int error)
 	}
 	/* Unless it waits for another window by now, past this one. */
 	if (error == 0 && (!s->snd_pending || ah->ah_waited))
-		priv(s)->ss_asked = ah->ah_end;
+		send_priv(s)->ss_asked = ah->ah_end;
 	if (ah->ah_waited)
 		send_pending_end(s, error);
 }
@@ -50,7 +50,7 @@ readahead_abandoned(struct ahead *ah, int error)
 	pool_room_give(file_priv(ah->ah_file)->fp_device, readahead_length(ah));
 	if (error != 0 || !ah->ah_drops)
 		return;
-	drop_add(ah->ah_file, ah->ah_from, ah->ah_end - ah->ah_from, 0);
+	drop_behind_add(ah->ah_file, ah->ah_from, ah->ah_end - ah->ah_from, 0);
 	pool_dropped(
 	    file_priv(ah->ah_file)->fp_loop->lp_pool, readahead_length(ah));
 }
@@ -91,14 +91,14 @@ readahead_start(struct pw_send *s, off_t from, off_t end)
 		return;
 	}
 	pw_file_ref(s->snd_file);
-	if (pool_fetch(s->snd_file, from, len, priv(s)->ss_folio, ADMIT_HINT,
-		&ah->ah_waiter) != 0) {
+	if (pool_fetch(s->snd_file, from, len, send_priv(s)->ss_folio,
+		ADMIT_HINT, &ah->ah_waiter) != 0) {
 		pool_room_give(file_priv(s->snd_file)->fp_device, len);
 		pw_file_unref(&ah->ah_file);
 		free(ah);
 		return;
 	}
-	priv(s)->ss_ahead = ah;
+	send_priv(s)->ss_ahead = ah;
 	completion_count(s->snd_loop, COUNTED_AHEAD);
 }
 
@@ -106,19 +106,19 @@ readahead_start(struct pw_send *s, off_t from, off_t end)
 static bool
 readahead_is_due(const struct pw_send *s)
 {
-	off_t left = priv(s)->ss_asked - s->snd_off;
+	off_t left = send_priv(s)->ss_asked - s->snd_off;
 
-	return left >= 0 && left <= (off_t)priv(s)->ss_lead &&
-	       left < s->snd_len && priv(s)->ss_ahead == NULL &&
-	       s->snd_readahead != PW_READAHEAD_NONE && !priv(s)->ss_short &&
-	       !priv(s)->ss_follows;
+	return left >= 0 && left <= (off_t)send_priv(s)->ss_lead &&
+	       left < s->snd_len && send_priv(s)->ss_ahead == NULL &&
+	       s->snd_readahead != PW_READAHEAD_NONE &&
+	       !send_priv(s)->ss_short && !send_priv(s)->ss_follows;
 }
 
 /* If what follows is in memory there is nothing to fetch, nor to give back. */
 void
 send_ahead(struct pw_send *s)
 {
-	off_t from = priv(s)->ss_asked, end, share;
+	off_t from = send_priv(s)->ss_asked, end, share;
 
 	if (!readahead_is_due(s))
 		return;
@@ -126,7 +126,7 @@ send_ahead(struct pw_send *s)
 	end = send_window_end(s, from);
 	share = end - from < (off_t)SEND_SHARE ? end - from : (off_t)SEND_SHARE;
 	if (residency_ask(s->snd_file, from, share)) {
-		priv(s)->ss_follows = true;
+		send_priv(s)->ss_follows = true;
 		return;
 	}
 	send_drop_acknowledged(s);
@@ -137,7 +137,7 @@ send_ahead(struct pw_send *s)
 bool
 send_ahead_wait(struct pw_send *s)
 {
-	struct ahead *ah = priv(s)->ss_ahead;
+	struct ahead *ah = send_priv(s)->ss_ahead;
 
 	if (ah == NULL || s->snd_off < ah->ah_from || s->snd_off >= ah->ah_end)
 		return false;
@@ -149,11 +149,11 @@ send_ahead_wait(struct pw_send *s)
 void
 send_ahead_forget(struct pw_send *s)
 {
-	struct ahead *ah = priv(s)->ss_ahead;
+	struct ahead *ah = send_priv(s)->ss_ahead;
 
 	if (ah == NULL)
 		return;
 	ah->ah_send = NULL;
 	ah->ah_drops = send_drops(s);
-	priv(s)->ss_ahead = NULL;
+	send_priv(s)->ss_ahead = NULL;
 }

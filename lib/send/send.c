@@ -114,22 +114,24 @@ pw_send_start(struct pw_send *s)
 		return -EINVAL;
 	s->snd_sent = s->snd_wait = 0;
 	s->snd_error = 0;
-	priv(s)->ss_lent = 0;
-	priv(s)->ss_folio = priv(s)->ss_backed_off = false;
-	priv(s)->ss_short = priv(s)->ss_granted = priv(s)->ss_follows = false;
-	priv(s)->ss_joins = false;
-	priv(s)->ss_held = 0;
-	priv(s)->ss_ahead = NULL;
-	priv(s)->ss_mark = 0;
-	priv(s)->ss_fetches = 0;
-	priv(s)->ss_share = SEND_SHARE_MOST;
-	priv(s)->ss_own = NULL;
-	priv(s)->ss_reported = priv(s)->ss_brings = priv(s)->ss_copies = false;
-	priv(s)->ss_result = 0;
-	priv(s)->ss_window = send_first_window(s);
-	priv(s)->ss_asked = priv(s)->ss_ready = priv(s)->ss_fetched =
-	    priv(s)->ss_fetched_end = priv(s)->ss_dropped =
-		priv(s)->ss_offered = -1;
+	send_priv(s)->ss_lent = 0;
+	send_priv(s)->ss_folio = send_priv(s)->ss_backed_off = false;
+	send_priv(s)->ss_short = send_priv(s)->ss_granted =
+	    send_priv(s)->ss_follows = false;
+	send_priv(s)->ss_joins = false;
+	send_priv(s)->ss_held = 0;
+	send_priv(s)->ss_ahead = NULL;
+	send_priv(s)->ss_mark = 0;
+	send_priv(s)->ss_fetches = 0;
+	send_priv(s)->ss_share = SEND_SHARE_MOST;
+	send_priv(s)->ss_own = NULL;
+	send_priv(s)->ss_reported = send_priv(s)->ss_brings =
+	    send_priv(s)->ss_copies = false;
+	send_priv(s)->ss_result = 0;
+	send_priv(s)->ss_window = send_first_window(s);
+	send_priv(s)->ss_asked = send_priv(s)->ss_ready =
+	    send_priv(s)->ss_fetched = send_priv(s)->ss_fetched_end =
+		send_priv(s)->ss_dropped = send_priv(s)->ss_offered = -1;
 	if (send_is_wrong(s)) {
 		s->snd_error = -EINVAL;
 		s->snd_file = file = NULL;
@@ -154,8 +156,9 @@ send_check_step(
     const struct pw_send *s, enum pw_send_status status, uint64_t before)
 {
 	PW_CHECK(s->snd_pending == (status == PW_SEND_PENDING));
-	PW_CHECK(__atomic_load_n(&priv(s)->ss_lent, __ATOMIC_SEQ_CST) == 0 ||
-		 s->snd_pending);
+	PW_CHECK(
+	    __atomic_load_n(&send_priv(s)->ss_lent, __ATOMIC_SEQ_CST) == 0 ||
+	    s->snd_pending);
 	PW_CHECK((s->snd_error != 0) == (status == PW_SEND_ERROR));
 	PW_CHECK(s->snd_error <= 0 && s->snd_len >= 0);
 	PW_CHECK(s->snd_sent >= before);
@@ -179,8 +182,8 @@ send_step_too_early(struct pw_send *s)
 static void
 send_choose_copies(struct pw_send *s)
 {
-	if (priv(s)->ss_own == NULL && !priv(s)->ss_reported)
-		priv(s)->ss_copies = send_bound(s) > 0;
+	if (send_priv(s)->ss_own == NULL && !send_priv(s)->ss_reported)
+		send_priv(s)->ss_copies = send_bound(s) > 0;
 }
 
 enum pw_send_status
@@ -232,23 +235,24 @@ pw_send_finish(struct pw_send *s)
 	else if (s->snd_path->path_finish != NULL)
 		s->snd_path->path_finish(s);
 	file_announce(s->snd_file);
-	if (priv(s)->ss_mark > 0 && s->snd_error == 0)
+	if (send_priv(s)->ss_mark > 0 && s->snd_error == 0)
 		send_rate_measure(s);
 	send_ahead_forget(s);
 	send_drop_rest(s);
-	if (priv(s)->ss_held > 0)
+	if (send_priv(s)->ss_held > 0)
 		pool_room_give(
-		    file_priv(s->snd_file)->fp_device, priv(s)->ss_held);
+		    file_priv(s->snd_file)->fp_device, send_priv(s)->ss_held);
 	pw_file_unref(&s->snd_file);
 }
 
 bool
 pw_send_stuck(struct pw_send *s)
 {
-	unsigned long before = priv(s)->ss_ended;
+	unsigned long before = send_priv(s)->ss_ended;
 
 	if (!s->snd_pending)
 		return false;
-	priv(s)->ss_ended = device_ended(file_priv(s->snd_file)->fp_device);
-	return priv(s)->ss_ended == before;
+	send_priv(s)->ss_ended =
+	    device_ended(file_priv(s->snd_file)->fp_device);
+	return send_priv(s)->ss_ended == before;
 }

@@ -55,7 +55,7 @@ static_assert(sizeof(struct send_private) <= PW_SEND_ROOM,
     "a larger PW_SEND_ROOM breaks the ABI");
 
 static inline struct send_private *
-priv(const struct pw_send *s)
+send_priv(const struct pw_send *s)
 {
 	return (struct send_private *)(uintptr_t)&s->snd_private;
 }

@@ -25,8 +25,8 @@ sink_offer_range(struct pw_send *s, size_t len, size_t *sent)
 	if (pages == 0)
 		return send_copied(s, len, sent);
 	*sent = 0;
-	if (end > priv(s)->ss_offered)
-		priv(s)->ss_offered = end;
+	if (end > send_priv(s)->ss_offered)
+		send_priv(s)->ss_offered = end;
 	return sink_error(sk->sk_ops->take_range(sk, s->snd_off, pages,
 	    s->snd_more || (off_t)pages < s->snd_len, sent));
 }
@@ -52,13 +52,13 @@ sink_send_what_is_resident(struct pw_send *s)
 
 	if (sink_takes_ranges(s))
 		return send_prefetched(s, send_fetch_by_pool, sink_offer_range);
-	priv(s)->ss_result = 0;
-	priv(s)->ss_joins = true;
+	send_priv(s)->ss_result = 0;
+	send_priv(s)->ss_joins = true;
 	status = send_prefetched(s, send_fetch_by_pool, send_copied);
-	if (status != PW_SEND_AGAIN || priv(s)->ss_result != -EAGAIN)
+	if (status != PW_SEND_AGAIN || send_priv(s)->ss_result != -EAGAIN)
 		return status;
-	priv(s)->ss_ready = -1;
-	priv(s)->ss_joins = false;
+	send_priv(s)->ss_ready = -1;
+	send_priv(s)->ss_joins = false;
 	return send_aio.path_step(s);
 }
 
@@ -72,15 +72,15 @@ sink_step(struct pw_send *s)
 		return send_copy.path_step(s);
 	if (s->snd_file == NULL || s->snd_len == 0)
 		return send_window(s, s->snd_off, send_copied);
-	if (priv(s)->ss_own == NULL && !sink_is_read_apart(s))
+	if (send_priv(s)->ss_own == NULL && !sink_is_read_apart(s))
 		return sink_send_what_is_resident(s);
-	priv(s)->ss_joins = false;
+	send_priv(s)->ss_joins = false;
 	status = send_aio.path_step(s);
 	if (!s->snd_pending && s->snd_off > off && !sink_is_read_apart(s) &&
 	    aio_is_empty(s)) {
 		sink_finish(s);
-		priv(s)->ss_fetches = 0;
-		priv(s)->ss_backed_off = false;
+		send_priv(s)->ss_fetches = 0;
+		send_priv(s)->ss_backed_off = false;
 	}
 	return status;
 }

@@ -22,7 +22,7 @@ sink_error(int error)
 static inline bool
 sink_copies(const struct pw_send *s)
 {
-	return s->snd_sink != NULL || priv(s)->ss_copies;
+	return s->snd_sink != NULL || send_priv(s)->ss_copies;
 }
 
 /* As os_send. */
@@ -34,8 +34,8 @@ sink_send(
 
 	/* A segment that waits for more would keep a bounded socket full. */
 	if (sk == NULL)
-		return os_send(
-		    s->snd_sock, mem, len, more && !priv(s)->ss_copies, sent);
+		return os_send(s->snd_sock, mem, len,
+		    more && !send_priv(s)->ss_copies, sent);
 	*sent = 0;
 	return sink_error(sk->sk_ops->take(sk, mem, len, more, sent));
 }

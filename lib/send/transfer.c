@@ -16,7 +16,7 @@ off_t
 send_window_end(const struct pw_send *s, off_t from)
 {
 	return offset_next(
-	    from, (off_t)priv(s)->ss_window, s->snd_off + s->snd_len);
+	    from, (off_t)send_priv(s)->ss_window, s->snd_off + s->snd_len);
 }
 
 struct pw_send *
@@ -32,9 +32,10 @@ send_of_waiter(struct pw_waiter *w)
 void
 send_pending_begin(struct pw_send *s, void (*done)(struct pw_waiter *))
 {
-	priv(s)->ss_waiter.wt_done = done;
-	priv(s)->ss_since = clock_now();
-	priv(s)->ss_ended = device_ended(file_priv(s->snd_file)->fp_device);
+	send_priv(s)->ss_waiter.wt_done = done;
+	send_priv(s)->ss_since = clock_now();
+	send_priv(s)->ss_ended =
+	    device_ended(file_priv(s->snd_file)->fp_device);
 	s->snd_pending = true;
 }
 
@@ -42,7 +43,7 @@ void
 send_pending_end(struct pw_send *s, int error)
 {
 	s->snd_pending = false;
-	s->snd_wait += clock_now() - priv(s)->ss_since;
+	s->snd_wait += clock_now() - send_priv(s)->ss_since;
 	if (s->snd_error == 0)
 		s->snd_error = error;
 }
@@ -88,7 +89,7 @@ send_on_pool(struct pw_send *s, int (*run)(struct pw_send *))
 	sj->sj_send = s;
 	sj->sj_run = run;
 	error = pool_submit(file_priv(s->snd_file)->fp_device, &sj->sj_job,
-	    transfer_admit(s), s->snd_loop, &priv(s)->ss_waiter);
+	    transfer_admit(s), s->snd_loop, &send_priv(s)->ss_waiter);
 	if (error != 0)
 		free(sj);
 	return error;
@@ -97,8 +98,8 @@ send_on_pool(struct pw_send *s, int (*run)(struct pw_send *))
 int
 send_fetch_by_pool(struct pw_send *s, off_t off, size_t len)
 {
-	return pool_fetch(s->snd_file, off, len, priv(s)->ss_folio,
-	    transfer_admit(s), &priv(s)->ss_waiter);
+	return pool_fetch(s->snd_file, off, len, send_priv(s)->ss_folio,
+	    transfer_admit(s), &send_priv(s)->ss_waiter);
 }
 
 uint64_t
@@ -116,10 +117,11 @@ send_share_end(const struct pw_send *s)
 {
 	off_t end = send_window_end(s, s->snd_off);
 
-	if (s->snd_off < priv(s)->ss_asked && priv(s)->ss_asked < end)
-		end = priv(s)->ss_asked;
-	end = offset_add(s->snd_off, send_limited(s, priv(s)->ss_share), end);
-	return priv(s)->ss_offered > end ? priv(s)->ss_offered : end;
+	if (s->snd_off < send_priv(s)->ss_asked && send_priv(s)->ss_asked < end)
+		end = send_priv(s)->ss_asked;
+	end = offset_add(
+	    s->snd_off, send_limited(s, send_priv(s)->ss_share), end);
+	return send_priv(s)->ss_offered > end ? send_priv(s)->ss_offered : end;
 }
 
 enum pw_send_status
@@ -150,7 +152,7 @@ transfer_is_copied(const struct pw_send *s)
 static bool
 transfer_takes_memory(const struct pw_send *s, off_t file_end)
 {
-	bool joins = sink_copies(s) ? priv(s)->ss_joins
+	bool joins = sink_copies(s) ? send_priv(s)->ss_joins
 				    : s->snd_path->path_takes_memory ||
 					  transfer_is_copied(s);
 
@@ -186,17 +188,17 @@ static void
 transfer_fit_share(struct pw_send *s, enum account_next next, uint64_t end)
 {
 	if (next == ACCOUNT_CALL && s->snd_sent >= end &&
-	    priv(s)->ss_share < SEND_SHARE_MOST)
-		priv(s)->ss_share *= 2;
-	else if (next == ACCOUNT_FULL && priv(s)->ss_share > SEND_SHARE)
-		priv(s)->ss_share /= 2;
+	    send_priv(s)->ss_share < SEND_SHARE_MOST)
+		send_priv(s)->ss_share *= 2;
+	else if (next == ACCOUNT_FULL && send_priv(s)->ss_share > SEND_SHARE)
+		send_priv(s)->ss_share /= 2;
 }
 
 enum pw_send_status
 send_window(struct pw_send *s, off_t file_end, send_call_f call)
 {
 	enum account_next next = ACCOUNT_CALL;
-	uint64_t end = s->snd_sent + priv(s)->ss_share;
+	uint64_t end = s->snd_sent + send_priv(s)->ss_share;
 
 	if (s->snd_mem_len < SEND_HEAD)
 		end += s->snd_mem_len;

@@ -34,21 +34,22 @@ window_remember(struct pw_loop *lp, uint64_t rate)
 void
 send_rate_measure(struct pw_send *s)
 {
-	uint64_t now = clock_now(), us = now - priv(s)->ss_mark;
+	uint64_t now = clock_now(), us = now - send_priv(s)->ss_mark;
 	long unacked = sink_unacked(s);
 	off_t taken = s->snd_off - (unacked > 0 ? unacked : 0);
-	off_t n =
-	    taken > priv(s)->ss_mark_off ? taken - priv(s)->ss_mark_off : 0;
+	off_t n = taken > send_priv(s)->ss_mark_off
+		      ? taken - send_priv(s)->ss_mark_off
+		      : 0;
 
-	if (priv(s)->ss_mark > 0 && n < MEASURED && us < SPAN)
+	if (send_priv(s)->ss_mark > 0 && n < MEASURED && us < SPAN)
 		return;
-	if (priv(s)->ss_mark > 0) {
+	if (send_priv(s)->ss_mark > 0) {
 		s->snd_rate = (uint64_t)n * 1000000 / (us + 1) + 1;
 		if (s->snd_pace == 0)
 			window_remember(s->snd_loop, s->snd_rate);
 	}
-	priv(s)->ss_mark = now;
-	priv(s)->ss_mark_off = taken;
+	send_priv(s)->ss_mark = now;
+	send_priv(s)->ss_mark_off = taken;
 }
 
 void
@@ -77,9 +78,9 @@ send_window_choose(struct pw_send *s)
 	size =
 	    send_bound(s) > 0 && wf.wf_guess ? WINDOW_LEAST : window_size(&wf);
 	if (s->snd_readahead == PW_READAHEAD_AUTO)
-		priv(s)->ss_window = size;
-	priv(s)->ss_lead = window_lead(&wf, priv(s)->ss_window);
-	priv(s)->ss_folio = size == WINDOW_MOST && send_may_fold(s);
+		send_priv(s)->ss_window = size;
+	send_priv(s)->ss_lead = window_lead(&wf, send_priv(s)->ss_window);
+	send_priv(s)->ss_folio = size == WINDOW_MOST && send_may_fold(s);
 }
 
 int
@@ -91,7 +92,7 @@ send_room_take(struct pw_send *s, size_t len, void (*done)(struct pw_waiter *))
 
 	if (done != NULL) {
 		send_pending_begin(s, done);
-		w = &priv(s)->ss_waiter;
+		w = &send_priv(s)->ss_waiter;
 	}
 	error = pool_room_take(
 	    file_priv(s->snd_file)->fp_device, len, slow, s->snd_loop, w);
@@ -107,22 +108,22 @@ static void
 window_send_room_keep(struct pw_send *s, size_t bytes)
 {
 	pool_room_give(
-	    file_priv(s->snd_file)->fp_device, priv(s)->ss_held - bytes);
-	priv(s)->ss_held = bytes;
-	priv(s)->ss_granted = false;
+	    file_priv(s->snd_file)->fp_device, send_priv(s)->ss_held - bytes);
+	send_priv(s)->ss_held = bytes;
+	send_priv(s)->ss_granted = false;
 }
 
 /* In steps: each takes a lock. */
 void
 send_room_settle(struct pw_send *s, bool full)
 {
-	off_t left = priv(s)->ss_asked - s->snd_off;
+	off_t left = send_priv(s)->ss_asked - s->snd_off;
 	size_t unsent = left > 0 ? (size_t)left : 0;
 
 	/* Clients that do not read would keep all of it, and others would wait. */
 	if (full && send_bound(s) > 0)
 		unsent = 0;
-	if (priv(s)->ss_held < unsent + (unsent > 0 ? STEP : 1))
+	if (send_priv(s)->ss_held < unsent + (unsent > 0 ? STEP : 1))
 		return;
 	window_send_room_keep(s, unsent);
 }
@@ -130,6 +131,6 @@ send_room_settle(struct pw_send *s, bool full)
 void
 pw_send_yield(struct pw_send *s)
 {
-	if (s->snd_file != NULL && !s->snd_pending && priv(s)->ss_held > 0)
+	if (s->snd_file != NULL && !s->snd_pending && send_priv(s)->ss_held > 0)
 		window_send_room_keep(s, 0);
 }

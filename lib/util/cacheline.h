@@ -11,7 +11,7 @@
 
 /* Zeroed, from the begin of a line to the end of one; free(3).  NULL: no memory. */
 static inline void *
-line_calloc(size_t size)
+cacheline_calloc(size_t size)
 {
 	void *mem;
 

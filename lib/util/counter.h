@@ -9,7 +9,7 @@
 
 /* No locked instruction: there is one writer. */
 static inline void
-stat_add(_Atomic uint64_t *counter, uint64_t n)
+counter_add(_Atomic uint64_t *counter, uint64_t n)
 {
 	uint64_t now = atomic_load_explicit(counter, memory_order_relaxed);
 
@@ -17,7 +17,7 @@ stat_add(_Atomic uint64_t *counter, uint64_t n)
 }
 
 static inline uint64_t
-stat_get(const _Atomic uint64_t *counter)
+counter_get(const _Atomic uint64_t *counter)
 {
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }

@@ -338,12 +338,12 @@ agent_metrics(const struct agent *ag, struct evbuffer *out)
 {
 	if (ag == NULL)
 		return;
-	text_simple(out, "pagewise_agent_checks_total", "counter",
+	prometheus_simple(out, "pagewise_agent_checks_total", "counter",
 	    ag->ag_checks, "Questions of balancers that were answered.");
-	text_simple(out, "pagewise_agent_weight_percent", "gauge",
+	prometheus_simple(out, "pagewise_agent_weight_percent", "gauge",
 	    ag->ag_weight.wt_said,
 	    "The share of its requests that the node asks balancers for.");
-	text_simple(out, "pagewise_draining", "gauge",
+	prometheus_simple(out, "pagewise_draining", "gauge",
 	    health_drains(ag->ag_health),
 	    "1 while balancers are told to send nobody new.");
 }

@@ -44,7 +44,7 @@ metrics_all_workers(const struct metrics *mt, size_t offset)
 	unsigned i;
 
 	for (i = 0; i < mt->mt_conf->conf_workers; i++)
-		sum += stat_get((const _Atomic uint64_t *)(const void
+		sum += counter_get((const _Atomic uint64_t *)(const void
 			*)((const char *)&mt->mt_workers[i]
 			       ->wk_service.svc_stats +
 			   offset));
@@ -59,7 +59,7 @@ metrics_write_status(const struct metrics *mt, struct evbuffer *out)
 	uint64_t n;
 	unsigned i;
 
-	text_family(out, name, "counter",
+	prometheus_family(out, name, "counter",
 	    "Requests by status; 499: ended before the answer began.");
 	for (i = 0; i < STATS_STATUSES; i++) {
 		n = metrics_all_workers(
@@ -69,7 +69,7 @@ metrics_write_status(const struct metrics *mt, struct evbuffer *out)
 			continue;
 		snprintf(labels, sizeof(labels), "{status=\"%u\"}",
 		    i + STATS_STATUS);
-		text_value(out, name, labels, n);
+		prometheus_value(out, name, labels, n);
 	}
 }
 
@@ -87,7 +87,7 @@ metrics_write_each(const struct metrics *mt, struct evbuffer *out,
 			continue;
 		snprintf(
 		    labels, sizeof(labels), "{%s=\"%s\"}", label, names[i]);
-		text_value(out, name, labels,
+		prometheus_value(out, name, labels,
 		    metrics_all_workers(
 			mt, offset + i * sizeof(_Atomic uint64_t)));
 	}
@@ -118,18 +118,18 @@ metrics_write_connections(const struct metrics *mt, struct evbuffer *out)
 	    [CAP_HEAP] = "heap",
 	    [CAP_STALLED] = "stalled"};
 
-	text_family(
+	prometheus_family(
 	    out, "pagewise_connections", "gauge", "Connections by state.");
 	metrics_write_each(mt, out, "pagewise_connections", "state", phases,
 	    PHASES, offsetof(struct stats, sta_phase));
-	text_family(out, "pagewise_limited_total", "counter",
+	prometheus_family(out, "pagewise_limited_total", "counter",
 	    "Times each limit was reached: accepting paused, a connection "
 	    "refused or closed; tcp_memory: the kernel used more; memory: "
 	    "unacknowledged data had more than its share of the limit; heap: a "
 	    "request or handshake refused.");
 	metrics_write_each(mt, out, "pagewise_limited_total", "limit", caps,
 	    CAPS, offsetof(struct stats, sta_capped));
-	text_family(out, "pagewise_timeouts_total", "counter",
+	prometheus_family(out, "pagewise_timeouts_total", "counter",
 	    "Connections ended by a timeout; linger: the client did not close "
 	    "in time.");
 	metrics_write_each(mt, out, "pagewise_timeouts_total", "kind", timers,
@@ -157,17 +157,17 @@ metrics_write_handshakes(const struct metrics *mt, struct evbuffer *out)
 
 	if (!conf_has_tls(mt->mt_conf))
 		return;
-	text_family(out, name, "counter",
+	prometheus_family(out, name, "counter",
 	    "TLS handshakes by how they ended: full and resumed have opened a "
 	    "connection.");
 	metrics_write_each(mt, out, name, "end", ends, HANDSHAKES,
 	    offsetof(struct stats, sta_handshakes));
-	text_family(out, time, "histogram",
+	prometheus_family(out, time, "histogram",
 	    "Duration of each worker's handshakes that have opened a "
 	    "connection, with the client's round trips.");
 	for (i = 0; i < mt->mt_conf->conf_workers; i++) {
 		snprintf(labels, sizeof(labels), "worker=\"%u\"", i);
-		text_histogram(out, time, labels,
+		prometheus_histogram(out, time, labels,
 		    &mt->mt_workers[i]
 			 ->wk_service.svc_stats.sta_handshake_time);
 	}
@@ -182,29 +182,29 @@ metrics_write_turns(const struct metrics *mt, struct evbuffer *out)
 	char labels[32];
 	unsigned i, n = mt->mt_conf->conf_workers;
 
-	text_family(out, turn, "histogram",
+	prometheus_family(out, turn, "histogram",
 	    "Duration of each worker's event-loop iterations, without the wait "
 	    "for events.");
 	for (i = 0; i < n; i++) {
 		snprintf(labels, sizeof(labels), "worker=\"%u\"", i);
-		text_histogram(out, turn, labels,
+		prometheus_histogram(out, turn, labels,
 		    &mt->mt_workers[i]->wk_service.svc_stats.sta_turn);
 	}
-	text_family(out, longest, "gauge",
+	prometheus_family(out, longest, "gauge",
 	    "Longest event-loop iteration of each worker since the start.");
 	for (i = 0; i < n; i++) {
 		snprintf(labels, sizeof(labels), "{worker=\"%u\"}", i);
-		text_seconds(out, longest, labels,
-		    stat_get(
+		prometheus_seconds(out, longest, labels,
+		    counter_get(
 			&mt->mt_workers[i]->wk_service.svc_stats.sta_longest));
 	}
-	text_family(out, stalls, "counter",
+	prometheus_family(out, stalls, "counter",
 	    "Event-loop iterations of each worker that took stall_log or "
 	    "longer.");
 	for (i = 0; i < n; i++) {
 		snprintf(labels, sizeof(labels), "{worker=\"%u\"}", i);
-		text_value(out, stalls, labels,
-		    stat_get(
+		prometheus_value(out, stalls, labels,
+		    counter_get(
 			&mt->mt_workers[i]->wk_service.svc_stats.sta_stalls));
 	}
 }
@@ -224,9 +224,9 @@ metrics_write_sleeps_of(struct evbuffer *out, const char *name, unsigned worker,
 		snprintf(labels, sizeof(labels), "{worker=\"%u\",call=\"%s\"}",
 		    worker, list[i].sl_call);
 		if (seconds)
-			text_seconds(out, name, labels, list[i].sl_us);
+			prometheus_seconds(out, name, labels, list[i].sl_us);
 		else
-			text_value(out, name, labels, list[i].sl_times);
+			prometheus_value(out, name, labels, list[i].sl_times);
 	}
 }
 
@@ -238,13 +238,13 @@ metrics_write_sleeps(const struct metrics *mt, struct evbuffer *out)
 			  time[] = "pagewise_loop_asleep_seconds_total";
 	unsigned i, n = mt->mt_conf->conf_workers;
 
-	text_family(out, times, "counter",
+	prometheus_family(out, times, "counter",
 	    "Times each worker's event loop slept outside its wait for events, "
 	    "by call.");
 	for (i = 0; i < n; i++)
 		metrics_write_sleeps_of(out, times, i,
 		    mt->mt_workers[i]->wk_service.svc_loop, false);
-	text_family(out, time, "counter",
+	prometheus_family(out, time, "counter",
 	    "Duration of the calls in which the event loop slept, by call.");
 	for (i = 0; i < n; i++)
 		metrics_write_sleeps_of(
@@ -254,10 +254,10 @@ metrics_write_sleeps(const struct metrics *mt, struct evbuffer *out)
 static void
 metrics_write_limit(const struct metrics *mt, struct evbuffer *out)
 {
-	text_simple(out, "pagewise_memory_limit_bytes", "gauge",
+	prometheus_simple(out, "pagewise_memory_limit_bytes", "gauge",
 	    mt->mt_workers[0]->wk_tcp_memory->pr_limit,
 	    "Memory that the control group may have; 0: there is no limit.");
-	text_simple(out, "pagewise_unacked_bytes", "gauge",
+	prometheus_simple(out, "pagewise_unacked_bytes", "gauge",
 	    metrics_all_workers(mt, offsetof(struct stats, sta_unacked)),
 	    "Data in sockets that clients have not acknowledged; 0 without "
 	    "a limit.");
@@ -271,23 +271,23 @@ metrics_write_workers(const struct metrics *mt, struct evbuffer *out)
 
 	metrics_write_status(mt, out);
 	for (i = 0; i < COUNT(worker_sums); i++)
-		text_simple(out, worker_sums[i].sum_name, "counter",
+		prometheus_simple(out, worker_sums[i].sum_name, "counter",
 		    metrics_all_workers(mt, worker_sums[i].sum_offset),
 		    worker_sums[i].sum_help);
-	text_simple(out, "pagewise_hot_bytes", "gauge",
+	prometheus_simple(out, "pagewise_hot_bytes", "gauge",
 	    metrics_all_workers(mt, offsetof(struct stats, sta_hot_bytes)),
 	    "Memory of the hot set.");
-	text_simple(out, "pagewise_tcp_memory_pressure", "gauge",
+	prometheus_simple(out, "pagewise_tcp_memory_pressure", "gauge",
 	    tcp_memory_is_short(mt->mt_workers[0]->wk_tcp_memory),
 	    "1 while the kernel uses more memory for TCP than tcp_memory.");
-	text_simple(out, "pagewise_heap_pressure", "gauge",
+	prometheus_simple(out, "pagewise_heap_pressure", "gauge",
 	    heap_limit_is_short(mt->mt_workers[0]->wk_heap),
 	    "1 while requests are refused because connections have too much "
 	    "memory.");
 	metrics_write_limit(mt, out);
-	text_family(out, wait, "counter",
+	prometheus_family(out, wait, "counter",
 	    "Total time that requests waited for a disk.");
-	text_seconds(out, wait, "",
+	prometheus_seconds(out, wait, "",
 	    metrics_all_workers(mt, offsetof(struct stats, sta_disk_wait)));
 	metrics_write_connections(mt, out);
 	metrics_write_handshakes(mt, out);
@@ -311,13 +311,13 @@ metrics_write_build(const struct metrics *mt, struct evbuffer *out)
 	const struct settings *set = &mt->mt_conf->conf_sites[0].site_set;
 	char labels[128];
 
-	text_family(out, "pagewise_build_info", "gauge",
+	prometheus_family(out, "pagewise_build_info", "gauge",
 	    "Version, and the send path of the first site; always 1.");
 	snprintf(labels, sizeof(labels),
 	    "{version=\"%s\",send_path=\"%s\",workers=\"%u\"}", PW_VERSION,
 	    metrics_send_path_name(set->set_send_path),
 	    mt->mt_conf->conf_workers);
-	text_value(out, "pagewise_build_info", labels, 1);
+	prometheus_value(out, "pagewise_build_info", labels, 1);
 }
 
 void
@@ -328,7 +328,7 @@ metrics_write(const struct metrics *mt, struct evbuffer *out)
 	metrics_access(mt, out);
 	metrics_popular(mt, out);
 	metrics_disk(mt, out);
-	text_simple(out, "pagewise_log_records_lost_total", "counter",
+	prometheus_simple(out, "pagewise_log_records_lost_total", "counter",
 	    log_access_lost(mt->mt_log),
 	    "Records of the access log that were lost.");
 	metrics_certificates(mt, out);

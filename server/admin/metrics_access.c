@@ -14,15 +14,15 @@ metrics_access_write_rates(const struct conf *conf, struct evbuffer *out)
 	static const char name[] = "pagewise_request_rate_refused_total";
 	const struct request_rule *rr = conf->conf_request_rules;
 
-	text_family(out, name, "counter",
+	prometheus_family(out, name, "counter",
 	    "Requests answered with 429, by the place of request_rate.");
 	for (; rr != NULL; rr = rr->rr_next) {
 		evbuffer_add_printf(out, "%s{", name);
-		text_label(out, "site", rr->rr_site);
+		prometheus_label(out, "site", rr->rr_site);
 		evbuffer_add_printf(out, ",");
-		text_label(out, "location", rr->rr_location);
+		prometheus_label(out, "location", rr->rr_location);
 		evbuffer_add_printf(
-		    out, "} %" PRIu64 "\n", stat_get(&rr->rr_refused));
+		    out, "} %" PRIu64 "\n", counter_get(&rr->rr_refused));
 	}
 }
 
@@ -35,12 +35,12 @@ metrics_access(const struct metrics *mt, struct evbuffer *out)
 	if (vr != NULL)
 		verifier_count(vr, &vc);
 	metrics_access_write_rates(mt->mt_conf, out);
-	text_simple(out, "pagewise_passwords_hashed_total", "counter",
+	prometheus_simple(out, "pagewise_passwords_hashed_total", "counter",
 	    vc.vc_hashed, "Passwords whose hash was computed.");
-	text_simple(out, "pagewise_passwords_waiting", "gauge", vc.vc_waiting,
-	    "Passwords that wait for a thread.");
-	text_simple(out, "pagewise_password_threads", "gauge", vc.vc_threads,
-	    "Threads that compute hashes of passwords.");
-	text_simple(out, "pagewise_password_threads_busy", "gauge", vc.vc_busy,
-	    "Threads that are computing a hash.");
+	prometheus_simple(out, "pagewise_passwords_waiting", "gauge",
+	    vc.vc_waiting, "Passwords that wait for a thread.");
+	prometheus_simple(out, "pagewise_password_threads", "gauge",
+	    vc.vc_threads, "Threads that compute hashes of passwords.");
+	prometheus_simple(out, "pagewise_password_threads_busy", "gauge",
+	    vc.vc_busy, "Threads that are computing a hash.");
 }

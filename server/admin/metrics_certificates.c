@@ -12,12 +12,13 @@ metrics_certificates(const struct metrics *mt, struct evbuffer *out)
 
 	if (conf->conf_nidentities == 0)
 		return;
-	text_family(out, name, "gauge",
+	prometheus_family(out, name, "gauge",
 	    "When the certificate in this file, or the first of its chain, "
 	    "expires; Unix time.");
 	for (size_t i = 0; i < conf->conf_nidentities; i++) {
 		evbuffer_add_printf(out, "%s{", name);
-		text_label(out, "file", conf->conf_identities[i]->id_file);
+		prometheus_label(
+		    out, "file", conf->conf_identities[i]->id_file);
 		evbuffer_add_printf(out, "} %llu\n",
 		    (unsigned long long)conf->conf_identities[i]->id_expires);
 	}

@@ -50,8 +50,8 @@ metrics_disk_write_loops(const struct metrics *mt, struct evbuffer *out)
 		}
 	}
 	for (i = 0; i < COUNT(loop_sums); i++)
-		text_simple(out, loop_sums[i].sum_name, "counter", sums[i],
-		    loop_sums[i].sum_help);
+		prometheus_simple(out, loop_sums[i].sum_name, "counter",
+		    sums[i], loop_sums[i].sum_help);
 }
 
 static void
@@ -60,14 +60,15 @@ metrics_disk_write_pool(const struct metrics *mt, struct evbuffer *out)
 	struct pw_pool_stats ps;
 
 	pw_pool_stats(mt->mt_pool, &ps);
-	text_simple(out, "pagewise_refused_total", "counter", ps.ps_refused,
+	prometheus_simple(out, "pagewise_refused_total", "counter",
+	    ps.ps_refused,
 	    "Requests refused with 503 because a disk's queue was full.");
-	text_simple(out, "pagewise_dropped_bytes_total", "counter",
+	prometheus_simple(out, "pagewise_dropped_bytes_total", "counter",
 	    ps.ps_dropped,
 	    "Bytes dropped from the page cache (cache = drop, auto).");
-	text_simple(out, "pagewise_unsent_bytes", "gauge", ps.ps_unsent,
+	prometheus_simple(out, "pagewise_unsent_bytes", "gauge", ps.ps_unsent,
 	    "Bytes that are being fetched, or are fetched and not sent yet.");
-	text_simple(out, "pagewise_unsent_limit_bytes", "gauge",
+	prometheus_simple(out, "pagewise_unsent_limit_bytes", "gauge",
 	    ps.ps_unsent_max, "The budget for pagewise_unsent_bytes.");
 }
 
@@ -135,11 +136,11 @@ metrics_disk_write_figure(struct evbuffer *out, const struct figure *fig,
 	char inner[128], labels[160];
 	size_t i;
 
-	text_family(out, fig->fig_name, fig->fig_type, fig->fig_help);
+	prometheus_family(out, fig->fig_name, fig->fig_type, fig->fig_help);
 	for (i = 0; i < n; i++) {
 		metrics_disk_device_labels(&ds[i], inner, sizeof(inner));
 		snprintf(labels, sizeof(labels), "{%s}", inner);
-		text_value(out, fig->fig_name, labels,
+		prometheus_value(out, fig->fig_name, labels,
 		    metrics_disk_figure_of(&ds[i], fig));
 	}
 }
@@ -154,7 +155,7 @@ metrics_disk_write_info(
 	const char *mount;
 	size_t i;
 
-	text_family(out, info, "gauge",
+	prometheus_family(out, info, "gauge",
 	    "File system of a device, once it is known; always 1.");
 	for (i = 0; i < n; i++) {
 		if (ds[i].ds_fsname == NULL)
@@ -164,7 +165,7 @@ metrics_disk_write_info(
 		snprintf(labels, sizeof(labels), "{%s,fs=\"%s\"%s%s%s}", inner,
 		    ds[i].ds_fsname, mount == NULL ? "" : ",mount=\"",
 		    mount == NULL ? "" : mount, mount == NULL ? "" : "\"");
-		text_value(out, info, labels, 1);
+		prometheus_value(out, info, labels, 1);
 	}
 }
 
@@ -191,11 +192,11 @@ metrics_disk_write_devices(const struct metrics *mt, struct evbuffer *out)
 	metrics_disk_write_info(out, ds, n);
 	for (i = 0; i < COUNT(device_figures); i++)
 		metrics_disk_write_figure(out, &device_figures[i], ds, n);
-	text_family(out, wait, "histogram",
+	prometheus_family(out, wait, "histogram",
 	    "Time from the queueing of a job to its end.");
 	for (i = 0; i < n; i++) {
 		metrics_disk_device_labels(&ds[i], labels, sizeof(labels));
-		text_histogram(out, wait, labels, &ds[i].ds_wait);
+		prometheus_histogram(out, wait, labels, &ds[i].ds_wait);
 	}
 }
 

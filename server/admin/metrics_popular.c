@@ -138,6 +138,6 @@ metrics_popular(const struct metrics *mt, struct evbuffer *out)
 		return;
 	for (unsigned i = 0; i < mt->mt_conf->conf_workers; i++)
 		counted += popular_counted(metrics_popular_of(mt, i));
-	text_simple(out, "pagewise_popular_requests_total", "counter", counted,
-	    "Requests counted for the list of popular paths.");
+	prometheus_simple(out, "pagewise_popular_requests_total", "counter",
+	    counted, "Requests counted for the list of popular paths.");
 }

@@ -65,23 +65,23 @@ metrics_process(const struct metrics *mt, struct evbuffer *out)
 	struct rusage ru;
 	struct rlimit rl;
 
-	text_simple(out, "process_start_time_seconds", "gauge",
+	prometheus_simple(out, "process_start_time_seconds", "gauge",
 	    (uint64_t)mt->mt_start, "Start time of the process, Unix time.");
 	if (fds >= 0)
-		text_simple(out, "process_open_fds", "gauge", (uint64_t)fds,
-		    "Open descriptors.");
+		prometheus_simple(out, "process_open_fds", "gauge",
+		    (uint64_t)fds, "Open descriptors.");
 	if (getrlimit(RLIMIT_NOFILE, &rl) == 0)
-		text_simple(out, "process_max_fds", "gauge", rl.rlim_cur,
+		prometheus_simple(out, "process_max_fds", "gauge", rl.rlim_cur,
 		    "Limit of open descriptors.");
 	if (pages >= 0)
-		text_simple(out, "process_resident_memory_bytes", "gauge",
+		prometheus_simple(out, "process_resident_memory_bytes", "gauge",
 		    (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE),
 		    "Resident memory of the process.");
 	if (getrusage(RUSAGE_SELF, &ru) != 0)
 		return;
-	text_family(out, "process_cpu_seconds_total", "counter",
+	prometheus_family(out, "process_cpu_seconds_total", "counter",
 	    "Processor time of all threads, user and system.");
-	text_seconds(out, "process_cpu_seconds_total", "",
+	prometheus_seconds(out, "process_cpu_seconds_total", "",
 	    (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * SECOND +
 		(uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec));
 }

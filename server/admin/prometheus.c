@@ -11,7 +11,7 @@
 #define SECOND_US 1000000
 
 void
-text_family(
+prometheus_family(
     struct evbuffer *out, const char *name, const char *type, const char *help)
 {
 	evbuffer_add_printf(
@@ -19,14 +19,14 @@ text_family(
 }
 
 void
-text_value(
+prometheus_value(
     struct evbuffer *out, const char *name, const char *labels, uint64_t n)
 {
 	evbuffer_add_printf(out, "%s%s %" PRIu64 "\n", name, labels, n);
 }
 
 void
-text_label(struct evbuffer *out, const char *name, const char *value)
+prometheus_label(struct evbuffer *out, const char *name, const char *value)
 {
 	size_t n, left = strlen(value);
 	uint32_t character;
@@ -49,15 +49,15 @@ text_label(struct evbuffer *out, const char *name, const char *value)
 }
 
 void
-text_simple(struct evbuffer *out, const char *name, const char *type,
+prometheus_simple(struct evbuffer *out, const char *name, const char *type,
     uint64_t n, const char *help)
 {
-	text_family(out, name, type, help);
-	text_value(out, name, "", n);
+	prometheus_family(out, name, type, help);
+	prometheus_value(out, name, "", n);
 }
 
 void
-text_seconds(
+prometheus_seconds(
     struct evbuffer *out, const char *name, const char *labels, uint64_t us)
 {
 	evbuffer_add_printf(out, "%s%s %" PRIu64 ".%06" PRIu64 "\n", name,
@@ -65,7 +65,7 @@ text_seconds(
 }
 
 void
-text_histogram(struct evbuffer *out, const char *name, const char *labels,
+prometheus_histogram(struct evbuffer *out, const char *name, const char *labels,
     const struct pw_histogram *counted)
 {
 	struct pw_histogram now, *hg = &now;

@@ -67,7 +67,7 @@ conf_header_rule_parse(const char *text, struct rule *ru)
 	if (*text == '+' || *text == '-')
 		ru->ru_kind = *text++;
 	ru->ru_field.fd_name = text;
-	while (char_is(*text, CHAR_TOKEN))
+	while (chars_is(*text, CHAR_TOKEN))
 		text++;
 	ru->ru_field.fd_len = (size_t)(text - ru->ru_field.fd_name);
 	if (ru->ru_field.fd_len == 0)

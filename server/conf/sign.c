@@ -119,7 +119,7 @@ conf_sign_escaped(const char *url, size_t len)
 	if (copy == NULL)
 		return NULL;
 	for (; len > 0; url++, len--) {
-		if (char_is(*url, CHAR_VISIBLE) &&
+		if (chars_is(*url, CHAR_VISIBLE) &&
 		    strchr("\"<>\\^`{|}", *url) == NULL)
 			*p++ = *url;
 		else {

@@ -181,8 +181,8 @@ conn_count_phase(struct conn *c)
 
 	if (now == c->cn_item.it_phase)
 		return;
-	stat_add(&counts[c->cn_item.it_phase], -(uint64_t)1);
-	stat_add(&counts[now], 1);
+	counter_add(&counts[c->cn_item.it_phase], -(uint64_t)1);
+	counter_add(&counts[now], 1);
 	c->cn_item.it_phase = now;
 }
 
@@ -325,7 +325,7 @@ conn_extend_rest(struct conn *c, enum timer timer)
 		conn_patience(c, TIMER_IDLE);
 		return true;
 	}
-	stat_add(&c->cn_worker->wk_service.svc_stats.sta_timeout[timer], 1);
+	counter_add(&c->cn_worker->wk_service.svc_stats.sta_timeout[timer], 1);
 	return false;
 }
 
@@ -342,7 +342,7 @@ conn_extend_time(struct conn *c, enum timer timer)
 	case TIMER_GRACE:
 		return false;
 	default:
-		stat_add(
+		counter_add(
 		    &c->cn_worker->wk_service.svc_stats.sta_timeout[timer], 1);
 		return false;
 	}
@@ -372,8 +372,8 @@ conn_handshake_late(struct conn *c)
 {
 	struct stats *sta = &c->cn_worker->wk_service.svc_stats;
 
-	stat_add(&sta->sta_timeout[TIMER_HEAD], 1);
-	stat_add(&sta->sta_handshakes[HANDSHAKE_TIMEOUT], 1);
+	counter_add(&sta->sta_timeout[TIMER_HEAD], 1);
+	counter_add(&sta->sta_handshakes[HANDSHAKE_TIMEOUT], 1);
 	conn_close(c);
 }
 
@@ -465,7 +465,7 @@ conn_on_reclaim(struct sched_item *it)
 {
 	struct conn *c = conn_of(it);
 
-	stat_add(&c->cn_worker->wk_service.svc_stats.sta_reclaimed, 1);
+	counter_add(&c->cn_worker->wk_service.svc_stats.sta_reclaimed, 1);
 	if (transport_unacked(&c->cn_transport) > 0)
 		transport_forget(&c->cn_transport);
 	conn_close(c);
@@ -476,7 +476,7 @@ conn_on_oust(struct sched_item *it)
 {
 	struct conn *c = conn_of(it);
 
-	stat_add(&c->cn_worker->wk_service.svc_stats.sta_ousted, 1);
+	counter_add(&c->cn_worker->wk_service.svc_stats.sta_ousted, 1);
 	transport_forget(&c->cn_transport);
 	conn_close(c);
 }

@@ -110,9 +110,9 @@ fast_path_account(struct conn *c, const struct known *matches, int n,
 		if (log && conf_logs(conf, matches[i].kn_target, 200))
 			fast_path_record(c, &matches[i], duration);
 	}
-	stat_add(&sta->sta_status[200 - STATS_STATUS], (uint64_t)i);
-	stat_add(&sta->sta_hot, (uint64_t)i);
-	stat_add(&sta->sta_sent, whole);
+	counter_add(&sta->sta_status[200 - STATS_STATUS], (uint64_t)i);
+	counter_add(&sta->sta_hot, (uint64_t)i);
+	counter_add(&sta->sta_sent, whole);
 	c->cn_turn_sent += whole;
 	c->cn_unseen += whole;
 	c->cn_requests += (unsigned)i;
@@ -141,14 +141,14 @@ fast_path_go_on(
 	rq->rq_line = (struct str){begin, kn->kn_line};
 	c->cn_ex->ex_target.tgt_path =
 	    (struct str){begin + STR("GET ").s_len, kn->kn_target.s_len};
-	rq->rq_host = cached_header_slice(fl, fl->fl_host, block);
-	rq->rq_referer = cached_header_slice(fl, fl->fl_referer, block);
-	rq->rq_agent = cached_header_slice(fl, fl->fl_agent, block);
+	rq->rq_host = header_cache_slice(fl, fl->fl_host, block);
+	rq->rq_referer = header_cache_slice(fl, fl->fl_referer, block);
+	rq->rq_agent = header_cache_slice(fl, fl->fl_agent, block);
 	c->cn_head = (struct head){.hd_len = kn->kn_len};
 	c->cn_requests++;
 	known_asked(&c->cn_worker->wk_service, kn, since);
-	respond_ready(c->cn_ex, kn->kn_answer, sent);
-	stat_add(&c->cn_worker->wk_service.svc_stats.sta_hot, 1);
+	response_ready(c->cn_ex, kn->kn_answer, sent);
+	counter_add(&c->cn_worker->wk_service.svc_stats.sta_hot, 1);
 	return FAST_PATH_BEGUN;
 }
 

@@ -31,7 +31,7 @@ conn_shakes(const struct conn *c)
 static void
 conn_handshake_count(struct conn *c, enum handshake_end end)
 {
-	stat_add(&c->cn_worker->wk_service.svc_stats.sta_handshakes[end], 1);
+	counter_add(&c->cn_worker->wk_service.svc_stats.sta_handshakes[end], 1);
 }
 
 /* Too many wait, or memory is short: this one costs nothing more. */

@@ -78,8 +78,8 @@ min_rate_give_up(struct conn *c, bool nothing)
 	struct stats *sta = &c->cn_worker->wk_service.svc_stats;
 
 	transport_forget(&c->cn_transport);
-	stat_add(nothing ? &sta->sta_timeout[TIMER_SEND]
-			 : &sta->sta_capped[CAP_RATE],
+	counter_add(nothing ? &sta->sta_timeout[TIMER_SEND]
+			    : &sta->sta_capped[CAP_RATE],
 	    1);
 }
 

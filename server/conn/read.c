@@ -147,8 +147,8 @@ conn_read_count_request(struct conn *c)
 	struct request *rq = &c->cn_ex->ex_request;
 
 	if (conn_requests_left(c) == 1 && rq->rq_keepalive) {
-		stat_add(&c->cn_worker->wk_service.svc_stats
-			      .sta_capped[CAP_REQUESTS],
+		counter_add(&c->cn_worker->wk_service.svc_stats
+				 .sta_capped[CAP_REQUESTS],
 		    1);
 		rq->rq_keepalive = false;
 	}
@@ -276,7 +276,7 @@ conn_lacks_memory(struct conn *c)
 	struct worker *wk = c->cn_worker;
 
 	if (wk->wk_short)
-		stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_HEAP], 1);
+		counter_add(&wk->wk_service.svc_stats.sta_capped[CAP_HEAP], 1);
 	return wk->wk_short;
 }
 

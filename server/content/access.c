@@ -10,7 +10,7 @@
 static enum access
 access_refuse(struct exchange *ex, int status)
 {
-	respond_error(ex, status);
+	response_error(ex, status);
 	return ACCESS_REFUSED;
 }
 
@@ -66,7 +66,7 @@ access_busy(struct exchange *ex)
 	struct service *svc = ex->ex_service;
 	char text[INET6_ADDRSTRLEN];
 
-	stat_add(&svc->svc_stats.sta_passwords_refused, 1);
+	counter_add(&svc->svc_stats.sta_passwords_refused, 1);
 	if (message_rate_tell(&svc->svc_told_busy, clock_now())) {
 		*sockaddr_text(text, exchange_client(ex)) = '\0';
 		log_warn(svc->svc_log,
@@ -119,11 +119,11 @@ access_admit(struct exchange *ex)
 	unsigned seconds;
 
 	if (!access_may_ask(ex)) {
-		respond_error(ex, 403);
+		response_error(ex, 403);
 		return false;
 	}
 	if (!pace_admit(ex, &seconds)) {
-		respond_too_many(ex, seconds);
+		response_too_many(ex, seconds);
 		return false;
 	}
 	pace_begin(ex);

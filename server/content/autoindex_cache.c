@@ -68,7 +68,7 @@ autoindex_cache_create(uint64_t alive)
 }
 
 void
-text_unref(struct text **txp)
+autoindex_cache_unref(struct text **txp)
 {
 	struct text *tx = *txp;
 
@@ -94,7 +94,7 @@ static void
 autoindex_cache_entry_free(struct entry *en)
 {
 	LIST_REMOVE(en, en_hash);
-	text_unref(&en->en_text);
+	autoindex_cache_unref(&en->en_text);
 	free(en);
 }
 

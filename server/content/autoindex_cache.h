@@ -34,7 +34,7 @@ struct text {
 	char *tx_data;
 };
 
-void text_unref(struct text **);
+void autoindex_cache_unref(struct text **);
 
 /* A request for a page. */
 struct listing {

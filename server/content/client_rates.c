@@ -42,7 +42,7 @@ struct client_rates {
 struct client_rates *
 client_rates_create(void)
 {
-	struct client_rates *cs = line_calloc(sizeof(*cs));
+	struct client_rates *cs = cacheline_calloc(sizeof(*cs));
 
 	if (cs == NULL)
 		return NULL;

@@ -134,7 +134,7 @@ exchange_refuse(struct exchange *ex, int status)
 		(void)exchange_find_target(ex);
 	exchange_locate_refused(ex);
 	if (exchange_is_admitted(ex))
-		respond_error(ex, status);
+		response_error(ex, status);
 }
 
 void
@@ -142,7 +142,7 @@ exchange_refuse_text(struct exchange *ex, int status, struct str text)
 {
 	exchange_locate_refused(ex);
 	if (exchange_is_admitted(ex))
-		respond_text(ex, status, text);
+		response_text(ex, status, text);
 }
 
 static bool
@@ -150,11 +150,11 @@ exchange_begin(struct exchange *ex)
 {
 	if (ex->ex_refusal != 0) {
 		ex->ex_no_site = ex->ex_lookup.lk_host.s_len == 0;
-		respond_error(ex, ex->ex_refusal);
+		response_error(ex, ex->ex_refusal);
 		return true;
 	}
 	if (ex->ex_request.rq_method == METHOD_OPTIONS) {
-		respond_options(ex);
+		response_options(ex);
 		return true;
 	}
 	if (ex->ex_service->svc_health != NULL && health_answer(ex))
@@ -214,7 +214,7 @@ exchange_sent(struct exchange *ex)
 {
 	uint64_t sent = exchange_bytes_sent(ex);
 
-	stat_add(&ex->ex_service->svc_stats.sta_sent, sent - ex->ex_counted);
+	counter_add(&ex->ex_service->svc_stats.sta_sent, sent - ex->ex_counted);
 	ex->ex_counted = sent;
 }
 
@@ -282,9 +282,9 @@ exchange_end(struct exchange *ex)
 	if (ex->ex_pending)
 		ex->ex_wait += clock_now() - ex->ex_waiting;
 	exchange_sent(ex);
-	stat_add(
+	counter_add(
 	    &svc->svc_stats.sta_status[exchange_status(ex) - STATS_STATUS], 1);
-	stat_add(&svc->svc_stats.sta_disk_wait, ex->ex_wait);
+	counter_add(&svc->svc_stats.sta_disk_wait, ex->ex_wait);
 	if (exchange_is_logged(ex))
 		exchange_record(ex);
 }
@@ -431,7 +431,7 @@ exchange_disk_late(struct exchange *ex)
 	struct service *svc = ex->ex_service;
 	struct str line = ex->ex_request.rq_line;
 
-	stat_add(&svc->svc_stats.sta_timeout[TIMER_DISK], 1);
+	counter_add(&svc->svc_stats.sta_timeout[TIMER_DISK], 1);
 	if (message_rate_tell(&svc->svc_told_disk, clock_now()))
 		log_error(svc->svc_log,
 		    "\"%.*s\" ended: %s did not answer within %u s "

@@ -68,7 +68,7 @@ header_cache_remember(struct header_cache *ft, const struct request *rq,
 	hash = hash_bytes(&ft->ft_seed, 0, block.s_ptr, block.s_len);
 	fl = &ft->ft_slots[hash % HEADER_CACHE_SLOTS];
 	if (fl->fl_len == block.s_len &&
-	    cached_header_matches(fl, block.s_ptr, block.s_len))
+	    header_cache_matches(fl, block.s_ptr, block.s_len))
 		return fl;
 	fl->fl_number = ++ft->ft_count;
 	fl->fl_site = site;

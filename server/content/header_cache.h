@@ -68,7 +68,7 @@ const struct cached_header *header_cache_remember(struct header_cache *,
 
 /* Whether these bytes begin with the very block. */
 static inline bool
-cached_header_matches(const struct cached_header *fl, const char *p, size_t len)
+header_cache_matches(const struct cached_header *fl, const char *p, size_t len)
 {
 	return fl->fl_len > 0 && fl->fl_len <= len &&
 	       memcmp(fl->fl_text, p, fl->fl_len) == 0;
@@ -86,12 +86,12 @@ known_header_matches(const struct known_header *kh, const char *p, size_t len)
 {
 	return kh->kh_fields != NULL &&
 	       kh->kh_fields->fl_number == kh->kh_number &&
-	       cached_header_matches(kh->kh_fields, p, len);
+	       header_cache_matches(kh->kh_fields, p, len);
 }
 
 /* A slice of fl_text, at its place in a block that matches. */
 static inline struct str
-cached_header_slice(
+header_cache_slice(
     const struct cached_header *fl, struct str s, const char *block)
 {
 	if (s.s_ptr != NULL)

@@ -117,9 +117,9 @@ health_answer_ready(struct exchange *ex)
 	if (lines.b_len > 0)
 		buf_add(&text, &svc->svc_bufs, lines.b_data, lines.b_len);
 	if (text.b_failed || lines.b_failed)
-		respond_error(ex, 503);
+		response_error(ex, 503);
 	else
-		respond_text(ex, ready && !drains ? 200 : 503,
+		response_text(ex, ready && !drains ? 200 : 503,
 		    (struct str){text.b_data, text.b_len});
 	buf_release(&lines, &svc->svc_bufs);
 	buf_release(&text, &svc->svc_bufs);
@@ -138,7 +138,7 @@ health_answer(struct exchange *ex)
 	const struct conf *conf = ex->ex_service->svc_conf;
 
 	if (health_is_path(ex, conf->conf_live))
-		respond_text(ex, 200, STR("live\n"));
+		response_text(ex, 200, STR("live\n"));
 	else if (health_is_path(ex, conf->conf_ready))
 		health_answer_ready(ex);
 	else

@@ -226,7 +226,7 @@ popular_asked(struct popular *po, const struct site *site, struct str path,
 		popular_sink(po, at);
 	}
 	pthread_mutex_unlock(&po->po_lock);
-	stat_add(&po->po_counted, 1);
+	counter_add(&po->po_counted, 1);
 }
 
 /* ------------------------------------------------------------------ what it knows */
@@ -240,7 +240,7 @@ popular_size(const struct popular *po)
 uint64_t
 popular_counted(const struct popular *po)
 {
-	return stat_get(&po->po_counted);
+	return counter_get(&po->po_counted);
 }
 
 size_t

@@ -47,9 +47,9 @@ static void
 redirect_answer(struct exchange *ex, int status, struct buf *to)
 {
 	if (to->b_failed)
-		respond_error(ex, 503);
+		response_error(ex, 503);
 	else
-		respond_redirect(
+		response_redirect(
 		    ex, status, (struct str){to->b_data, to->b_len});
 	buf_release(to, &ex->ex_service->svc_bufs);
 }
@@ -64,7 +64,7 @@ redirect_follow(struct exchange *ex, const struct redirect *rd, struct str star)
 		host = conf_host(ex->ex_lookup.lk_site, ex->ex_lookup.lk_host);
 		/* A request of HTTP/1.0 without Host, and a site without names. */
 		if (host.s_len == 0) {
-			respond_error(ex, 400);
+			response_error(ex, 400);
 			return;
 		}
 		redirect_add(ex, &to, rd->rd_scheme);
@@ -118,7 +118,7 @@ redirect_to_https(struct exchange *ex)
 	if (redirect_stays(ex))
 		return false;
 	if (host.s_len == 0) {
-		respond_error(ex, 400);
+		response_error(ex, 400);
 		return true;
 	}
 	redirect_add(ex, &to, STR("https://"));

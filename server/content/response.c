@@ -157,7 +157,7 @@ response_error_body(struct exchange *ex, int number)
 }
 
 void
-respond_error(struct exchange *ex, int number)
+response_error(struct exchange *ex, int number)
 {
 	response_head_begin(ex, number);
 	if (number == 405)
@@ -172,7 +172,7 @@ respond_error(struct exchange *ex, int number)
 }
 
 void
-respond_too_many(struct exchange *ex, unsigned seconds)
+response_too_many(struct exchange *ex, unsigned seconds)
 {
 	response_head_begin(ex, 429);
 	response_add(ex, "Retry-After: ");
@@ -183,7 +183,7 @@ respond_too_many(struct exchange *ex, unsigned seconds)
 }
 
 void
-respond_redirect(struct exchange *ex, int number, struct str location)
+response_redirect(struct exchange *ex, int number, struct str location)
 {
 	response_head_begin(ex, number);
 	response_add(ex, "Location: ");
@@ -194,7 +194,7 @@ respond_redirect(struct exchange *ex, int number, struct str location)
 }
 
 void
-respond_options(struct exchange *ex)
+response_options(struct exchange *ex)
 {
 	const struct settings *set = response_settings_of(ex);
 
@@ -207,7 +207,7 @@ respond_options(struct exchange *ex)
 }
 
 void
-respond_text(struct exchange *ex, int number, struct str text)
+response_text(struct exchange *ex, int number, struct str text)
 {
 	/* The rules are for files: how long these may be kept is no matter here. */
 	response_head_begin_with(
@@ -282,7 +282,7 @@ response_head_listing(struct exchange *ex, int number)
 }
 
 bool
-respond_condition(struct exchange *ex)
+response_condition(struct exchange *ex)
 {
 	const struct listing_validator *lv =
 	    &ex->ex_lookup.lk_listing.li_validator;
@@ -298,18 +298,18 @@ respond_condition(struct exchange *ex)
 		response_head_end(ex);
 		response_start(ex);
 	} else if (number != 0)
-		respond_error(ex, number);
+		response_error(ex, number);
 	return number != 0;
 }
 
 void
-respond_listing(struct exchange *ex, struct text *text)
+response_listing(struct exchange *ex, struct text *text)
 {
 	response_head_listing(ex, 200);
 	response_head_length(ex, text->tx_len);
 	response_head_end(ex);
 	if (ex->ex_request.rq_method == METHOD_HEAD)
-		text_unref(&text);
+		autoindex_cache_unref(&text);
 	else
 		ex->ex_response.rs_body =
 		    (struct str){text->tx_data, text->tx_len};
@@ -319,7 +319,7 @@ respond_listing(struct exchange *ex, struct text *text)
 
 /* To HTTP/1.0 the end of the connection is the end of the page. */
 void
-respond_stream(struct exchange *ex, struct autoindex_stream *st)
+response_stream(struct exchange *ex, struct autoindex_stream *st)
 {
 	struct response *rs = &ex->ex_response;
 
@@ -399,7 +399,7 @@ response_from_memory(struct exchange *ex)
 	rs->rs_body.s_ptr = ha->ha_text + ha->ha_head + rs->rs_one.rng_off;
 	rs->rs_body.s_len = (size_t)rs->rs_one.rng_len;
 	rs->rs_nranges = 0;
-	stat_add(&ex->ex_service->svc_stats.sta_hot, 1);
+	counter_add(&ex->ex_service->svc_stats.sta_hot, 1);
 }
 
 static void
@@ -500,7 +500,7 @@ response_bound_ranges(struct exchange *ex, struct plan *plan)
 }
 
 void
-respond_file(struct exchange *ex, struct pw_file *file, const char *name,
+response_file(struct exchange *ex, struct pw_file *file, const char *name,
     const struct settings *set)
 {
 	struct service *svc = ex->ex_service;
@@ -513,7 +513,7 @@ respond_file(struct exchange *ex, struct pw_file *file, const char *name,
 
 	if (rp == NULL) {
 		pw_file_unref(&file);
-		respond_error(ex, 503);
+		response_error(ex, 503);
 		return;
 	}
 	status_decide(
@@ -528,7 +528,7 @@ respond_file(struct exchange *ex, struct pw_file *file, const char *name,
 	}
 	if (!response_file_begin(ex, &plan, rp)) {
 		response_finish(ex);
-		respond_error(ex, 503);
+		response_error(ex, 503);
 		return;
 	}
 	if (ready == NULL)
@@ -578,6 +578,6 @@ response_replaced(struct exchange *ex)
 	status = error == -EAGAIN || error == -ENOMEM || error == -ESTALE ? 503
 									  : 500;
 	response_finish(ex);
-	respond_error(ex, status);
+	response_error(ex, status);
 	return true;
 }

@@ -50,24 +50,24 @@ void response_rules(const struct exchange *, struct head_writer,
     const struct settings *, struct str lines);
 
 /* Each makes the answer of the exchange's request ready to be sent. */
-void respond_error(struct exchange *, int status);
+void response_error(struct exchange *, int status);
 /* 429; when to come again. */
-void respond_too_many(struct exchange *, unsigned seconds);
-void respond_redirect(struct exchange *, int status, struct str location);
-void respond_options(struct exchange *);
+void response_too_many(struct exchange *, unsigned seconds);
+void response_redirect(struct exchange *, int status, struct str location);
+void response_options(struct exchange *);
 /* A plain text that nobody may keep; it is copied. */
-void respond_text(struct exchange *, int status, struct str text);
+void response_text(struct exchange *, int status, struct str text);
 /* Takes over the reference; name is for the media type and messages. */
-void respond_file(struct exchange *, struct pw_file *, const char *name,
+void response_file(struct exchange *, struct pw_file *, const char *name,
     const struct settings *);
 /* The ready part, and its bytes sent so far. */
-void respond_ready(struct exchange *, struct cached_response *, size_t sent);
+void response_ready(struct exchange *, struct cached_response *, size_t sent);
 /* True: by its conditions the request for the listing is answered without it, 304 or 412. */
-bool respond_condition(struct exchange *);
+bool response_condition(struct exchange *);
 /* Takes over the reference. */
-void respond_listing(struct exchange *, struct text *);
+void response_listing(struct exchange *, struct text *);
 /* Takes it over, with its first block; NULL: the body is not wanted (HEAD). */
-void respond_stream(struct exchange *, struct autoindex_stream *);
+void response_stream(struct exchange *, struct autoindex_stream *);
 
 /*
  * With ex_head_apart: the first rs_head_len bytes of rs_head were sent by the owner.  Until then

@@ -87,7 +87,7 @@ response_head_given(struct exchange *ex)
 }
 
 void
-respond_ready(struct exchange *ex, struct cached_response *ha, size_t sent)
+response_ready(struct exchange *ex, struct cached_response *ha, size_t sent)
 {
 	struct response *rs = &ex->ex_response;
 	size_t body = sent > ha->ha_head ? sent - ha->ha_head : 0;
@@ -248,7 +248,7 @@ response_finish(struct exchange *ex)
 	buf_release(&rs->rs_head, &ex->ex_service->svc_bufs);
 	if (rs->rs_ranges != &rs->rs_one)
 		free(rs->rs_ranges);
-	text_unref(&rs->rs_text);
+	autoindex_cache_unref(&rs->rs_text);
 	response_cache_unref(&rs->rs_ready);
 	autoindex_stream_close(&rs->rs_stream);
 	pw_file_unref(&rs->rs_file);

@@ -50,6 +50,6 @@ scheme_answer(struct exchange *ex)
 		return redirect_to_https(ex);
 	if (!scheme_is_misdirected(ex))
 		return false;
-	respond_error(ex, 421);
+	response_error(ex, 421);
 	return true;
 }

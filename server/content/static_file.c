@@ -53,7 +53,7 @@ static_file_fail(struct exchange *ex, int error)
 
 	if (status >= 500 && error != -EAGAIN)
 		file_error_tell(ex, error);
-	respond_error(ex, status);
+	response_error(ex, status);
 	return true;
 }
 
@@ -76,7 +76,7 @@ static_file_stream(struct exchange *ex)
 	int error;
 
 	if (ex->ex_request.rq_method == METHOD_HEAD) {
-		respond_stream(ex, NULL);
+		response_stream(ex, NULL);
 		return true;
 	}
 	ex->ex_held = !exchange_reserve(ex, AUTOINDEX_STREAM_BYTES);
@@ -101,7 +101,7 @@ static_file_streamed(struct exchange *ex)
 	if (st->st_error != 0)
 		return static_file_fail(ex, st->st_error);
 	ex->ex_lookup.lk_stream = NULL;
-	respond_stream(ex, st);
+	response_stream(ex, st);
 	return true;
 }
 
@@ -122,13 +122,13 @@ static_file_listed(struct exchange *ex, int error)
 
 	if (error != 0 && error != -E2BIG)
 		return static_file_fail(ex, error);
-	if (respond_condition(ex)) {
-		text_unref(&li->li_text);
+	if (response_condition(ex)) {
+		autoindex_cache_unref(&li->li_text);
 		return true;
 	}
 	if (error == -E2BIG)
 		return static_file_stream(ex);
-	respond_listing(ex, li->li_text);
+	response_listing(ex, li->li_text);
 	li->li_text = NULL;
 	return true;
 }
@@ -153,7 +153,7 @@ static_file_list(struct exchange *ex, struct place place)
 	if (!lk->lk_set->set_autoindex && lk->lk_set->set_try != NULL)
 		return static_file_next_step(ex);
 	if (!lk->lk_set->set_autoindex) {
-		respond_error(ex, 403);
+		response_error(ex, 403);
 		return true;
 	}
 	place.pl_root = lk->lk_root;
@@ -245,7 +245,7 @@ static_file_found(struct exchange *ex, struct pw_file *file)
 	};
 
 	if (type == PW_FILE_REGULAR && !lk->lk_dir && !lk->lk_redirects) {
-		respond_file(ex, file, lk->lk_path.b_data, lk->lk_set);
+		response_file(ex, file, lk->lk_path.b_data, lk->lk_set);
 		return true;
 	}
 	pw_file_unref(&file);
@@ -260,7 +260,7 @@ static_file_found(struct exchange *ex, struct pw_file *file)
 	}
 	if (lk->lk_set->set_try != NULL)
 		return static_file_next_step(ex);
-	respond_error(ex, lk->lk_dir ? 404 : 403);
+	response_error(ex, lk->lk_dir ? 404 : 403);
 	return true;
 }
 
@@ -348,7 +348,7 @@ static_file_look_at_sibling(
 		return static_file_try_sibling(ex);
 	}
 	pw_file_unref(&lk->lk_original);
-	respond_file(ex, file, lk->lk_path.b_data, lk->lk_set);
+	response_file(ex, file, lk->lk_path.b_data, lk->lk_set);
 	return true;
 }
 
@@ -502,7 +502,7 @@ static_file_next_step(struct exchange *ex)
 			return static_file_fail(ex, -ENOENT);
 		lk->lk_step++;
 		if (*step != '$' && *step != '/') {
-			respond_error(ex, (int)strtol(step, NULL, 10));
+			response_error(ex, (int)strtol(step, NULL, 10));
 			return true;
 		}
 	} while (!static_file_set_step(ex, step));
@@ -550,7 +550,7 @@ static_finish(struct exchange *ex)
 {
 	struct lookup *lk = &ex->ex_lookup;
 
-	text_unref(&lk->lk_listing.li_text);
+	autoindex_cache_unref(&lk->lk_listing.li_text);
 	autoindex_stream_close(&lk->lk_stream);
 	pw_file_unref(&lk->lk_open.op_file);
 	pw_file_unref(&lk->lk_original);

@@ -388,7 +388,7 @@ verifier_run_first(void *arg)
 int
 verifier_create(struct verifier **out)
 {
-	struct verifier *vr = line_calloc(sizeof(*vr));
+	struct verifier *vr = cacheline_calloc(sizeof(*vr));
 	int i, error;
 
 	if (vr == NULL)

@@ -24,7 +24,7 @@ accept_token(struct str s)
 {
 	size_t n = 0;
 
-	while (n < s.s_len && char_is(s.s_ptr[n], CHAR_TOKEN))
+	while (n < s.s_len && chars_is(s.s_ptr[n], CHAR_TOKEN))
 		n++;
 	return n;
 }
@@ -63,7 +63,7 @@ accept_weight_of(struct str text)
 		return -1;
 	for (i = 0; i < text.s_len; i++) {
 		if (i == 1 ? text.s_ptr[i] != '.'
-			   : !char_is(text.s_ptr[i], CHAR_DIGIT))
+			   : !chars_is(text.s_ptr[i], CHAR_DIGIT))
 			return -1;
 		if (i != 1)
 			weight += (text.s_ptr[i] - '0') * places[i];

@@ -54,7 +54,7 @@ body_is_blank(char c)
 static unsigned
 body_hex_value(char c)
 {
-	if (char_is(c, CHAR_DIGIT))
+	if (chars_is(c, CHAR_DIGIT))
 		return (unsigned)(c - '0');
 	return (unsigned)((c | 0x20) - 'a') + 10;
 }
@@ -72,7 +72,7 @@ body_add_digit(struct body *bd, char c)
 static enum state
 body_after_size(struct body *bd, char c)
 {
-	if (char_is(c, CHAR_HEX))
+	if (chars_is(c, CHAR_HEX))
 		return body_add_digit(bd, c);
 	if (bd->bd_state == ST_SIZE)
 		return ST_BAD;
@@ -98,7 +98,7 @@ body_after_extension(char c, bool may_end)
 static enum state
 body_after_name(enum state state, char c)
 {
-	if (state == ST_EXT_NAME && char_is(c, CHAR_TOKEN))
+	if (state == ST_EXT_NAME && chars_is(c, CHAR_TOKEN))
 		return ST_EXT_NAME;
 	if (c == '=')
 		return ST_EXT_VALUE;
@@ -114,7 +114,7 @@ body_in_quotes(char c)
 		return ST_UNQUOTED;
 	if (c == '\\')
 		return ST_ESCAPED;
-	return char_is(c, CHAR_TEXT) ? ST_QUOTED : ST_BAD;
+	return chars_is(c, CHAR_TEXT) ? ST_QUOTED : ST_BAD;
 }
 
 static enum state
@@ -124,22 +124,22 @@ body_extension(enum state state, char c)
 	case ST_EXT:
 		if (body_is_blank(c))
 			return ST_EXT;
-		return char_is(c, CHAR_TOKEN) ? ST_EXT_NAME : ST_BAD;
+		return chars_is(c, CHAR_TOKEN) ? ST_EXT_NAME : ST_BAD;
 	case ST_EXT_NAME:
 	case ST_EXT_GAP:
 		return body_after_name(state, c);
 	case ST_EXT_VALUE:
 		if (body_is_blank(c) || c == '"')
 			return c == '"' ? ST_QUOTED : ST_EXT_VALUE;
-		return char_is(c, CHAR_TOKEN) ? ST_EXT_TOKEN : ST_BAD;
+		return chars_is(c, CHAR_TOKEN) ? ST_EXT_TOKEN : ST_BAD;
 	case ST_EXT_TOKEN:
-		if (char_is(c, CHAR_TOKEN))
+		if (chars_is(c, CHAR_TOKEN))
 			return ST_EXT_TOKEN;
 		return body_after_extension(c, true);
 	case ST_QUOTED:
 		return body_in_quotes(c);
 	case ST_ESCAPED:
-		return char_is(c, CHAR_TEXT) ? ST_QUOTED : ST_BAD;
+		return chars_is(c, CHAR_TEXT) ? ST_QUOTED : ST_BAD;
 	case ST_UNQUOTED:
 		return body_after_extension(c, true);
 	default: /* ST_GAP */
@@ -154,15 +154,15 @@ body_trailer(enum state state, char c)
 	case ST_TRAILER:
 		if (c == '\r')
 			return ST_END_LF;
-		return char_is(c, CHAR_TOKEN) ? ST_NAME : ST_BAD;
+		return chars_is(c, CHAR_TOKEN) ? ST_NAME : ST_BAD;
 	case ST_NAME:
 		if (c == ':')
 			return ST_VALUE;
-		return char_is(c, CHAR_TOKEN) ? ST_NAME : ST_BAD;
+		return chars_is(c, CHAR_TOKEN) ? ST_NAME : ST_BAD;
 	case ST_VALUE:
 		if (c == '\r')
 			return ST_VALUE_LF;
-		return char_is(c, CHAR_TEXT) ? ST_VALUE : ST_BAD;
+		return chars_is(c, CHAR_TEXT) ? ST_VALUE : ST_BAD;
 	default: /* ST_VALUE_LF */
 		return c == '\n' ? ST_TRAILER : ST_BAD;
 	}

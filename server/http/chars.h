@@ -21,7 +21,7 @@ enum char_class {
 extern const unsigned char char_classes[256];
 
 static inline bool
-char_is(char c, enum char_class class)
+chars_is(char c, enum char_class class)
 {
 	return (char_classes[(unsigned char)c] & class) != 0;
 }

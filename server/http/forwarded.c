@@ -65,7 +65,7 @@ forwarded_take_token(struct str *s)
 	struct str token = {s->s_ptr, 0};
 
 	while (token.s_len < s->s_len &&
-	       char_is(s->s_ptr[token.s_len], CHAR_TOKEN))
+	       chars_is(s->s_ptr[token.s_len], CHAR_TOKEN))
 		token.s_len++;
 	str_advance(s, token.s_len);
 	return token;
@@ -141,7 +141,7 @@ forwarded_is_port(struct str s)
 	if (s.s_len == 0 || (!hidden && s.s_len > 5))
 		return false;
 	for (; s.s_len > 0; str_advance(&s, 1))
-		if (!char_is(*s.s_ptr, hidden ? CHAR_TOKEN : CHAR_DIGIT))
+		if (!chars_is(*s.s_ptr, hidden ? CHAR_TOKEN : CHAR_DIGIT))
 			return false;
 	return true;
 }

@@ -100,7 +100,7 @@ head_scan_method(struct scan *sc)
 	struct head *hd = sc->sc_head;
 	size_t i = hd->hd_scanned;
 
-	while (i < sc->sc_end && char_is(sc->sc_buf[i], CHAR_TOKEN))
+	while (i < sc->sc_end && chars_is(sc->sc_buf[i], CHAR_TOKEN))
 		i++;
 	hd->hd_scanned = i;
 	if (i - hd->hd_mark > METHOD_MAX)
@@ -119,7 +119,7 @@ head_scan_target(struct scan *sc)
 	struct head *hd = sc->sc_head;
 	size_t i = head_skip_words(sc, hd->hd_scanned, '!');
 
-	while (i < sc->sc_end && char_is(sc->sc_buf[i], CHAR_VISIBLE))
+	while (i < sc->sc_end && chars_is(sc->sc_buf[i], CHAR_VISIBLE))
 		i++;
 	hd->hd_scanned = i;
 	if (i - hd->hd_mark > sc->sc_limits->hl_target)
@@ -145,7 +145,7 @@ head_scan_version(struct scan *sc)
 	size_t there = sc->sc_end - hd->hd_mark;
 
 	for (; i < there && form[i] != '\0'; i++)
-		if (form[i] == '0' ? !char_is(version[i], CHAR_DIGIT)
+		if (form[i] == '0' ? !chars_is(version[i], CHAR_DIGIT)
 				   : version[i] != form[i])
 			return 400;
 	hd->hd_scanned = hd->hd_mark + i;
@@ -171,7 +171,7 @@ head_scan_field(struct scan *sc)
 		head_enter(hd, ST_END_LF, hd->hd_scanned + 1);
 		return 0;
 	}
-	if (!char_is(c, CHAR_TOKEN))
+	if (!chars_is(c, CHAR_TOKEN))
 		return 400;
 	if (hd->hd_fields == sc->sc_limits->hl_fields)
 		return 431;
@@ -212,7 +212,7 @@ head_scan_name(struct scan *sc)
 	size_t i = hd->hd_scanned;
 	struct str name = {sc->sc_buf + hd->hd_mark, 0};
 
-	while (i < sc->sc_end && char_is(sc->sc_buf[i], CHAR_TOKEN))
+	while (i < sc->sc_end && chars_is(sc->sc_buf[i], CHAR_TOKEN))
 		i++;
 	hd->hd_scanned = i;
 	if (i == sc->sc_end)
@@ -229,7 +229,8 @@ head_is_number(struct str value)
 {
 	size_t digits = 0;
 
-	while (digits < value.s_len && char_is(value.s_ptr[digits], CHAR_DIGIT))
+	while (
+	    digits < value.s_len && chars_is(value.s_ptr[digits], CHAR_DIGIT))
 		digits++;
 	return digits > 0 && digits == value.s_len;
 }
@@ -261,7 +262,7 @@ head_scan_value(struct scan *sc)
 	struct str value = {sc->sc_buf + hd->hd_mark, 0};
 	int status = 0;
 
-	while (i < sc->sc_end && char_is(sc->sc_buf[i], CHAR_TEXT))
+	while (i < sc->sc_end && chars_is(sc->sc_buf[i], CHAR_TEXT))
 		i++;
 	hd->hd_scanned = i;
 	if (i == sc->sc_end)
@@ -354,11 +355,11 @@ head_reg_name_len(struct str s)
 	while (i < s.s_len) {
 		char c = s.s_ptr[i];
 
-		if (char_is(c, CHAR_HOST))
+		if (chars_is(c, CHAR_HOST))
 			i++;
 		else if (c == '%' && s.s_len - i > 2 &&
-			 char_is(s.s_ptr[i + 1], CHAR_HEX) &&
-			 char_is(s.s_ptr[i + 2], CHAR_HEX))
+			 chars_is(s.s_ptr[i + 1], CHAR_HEX) &&
+			 chars_is(s.s_ptr[i + 2], CHAR_HEX))
 			i += 3;
 		else
 			break;
@@ -398,7 +399,7 @@ head_host_valid(struct str host)
 		return false;
 	if (i < host.s_len && host.s_ptr[i++] != ':')
 		return false;
-	while (i < host.s_len && char_is(host.s_ptr[i], CHAR_DIGIT))
+	while (i < host.s_len && chars_is(host.s_ptr[i], CHAR_DIGIT))
 		i++;
 	return i == host.s_len;
 }
@@ -410,7 +411,7 @@ head_take_port(struct str *host, struct str otherwise)
 	size_t n = host->s_len;
 	struct str port;
 
-	while (n > 0 && char_is(host->s_ptr[n - 1], CHAR_DIGIT))
+	while (n > 0 && chars_is(host->s_ptr[n - 1], CHAR_DIGIT))
 		n--;
 	if (n == 0 || host->s_ptr[n - 1] != ':')
 		return otherwise;

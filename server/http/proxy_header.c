@@ -51,7 +51,7 @@ proxy_header_is_port(struct str s)
 	if (s.s_len == 0 || s.s_len > 5 || (s.s_len > 1 && *s.s_ptr == '0'))
 		return false;
 	for (; s.s_len > 0; str_advance(&s, 1)) {
-		if (!char_is(*s.s_ptr, CHAR_DIGIT))
+		if (!chars_is(*s.s_ptr, CHAR_DIGIT))
 			return false;
 		n = n * 10 + (unsigned)(*s.s_ptr - '0');
 	}

@@ -35,7 +35,7 @@ signed_link_is_time(struct str s)
 	size_t i;
 
 	for (i = 0; i < s.s_len; i++)
-		if (!char_is(s.s_ptr[i], CHAR_DIGIT))
+		if (!chars_is(s.s_ptr[i], CHAR_DIGIT))
 			return false;
 	return s.s_len > 0 && s.s_len <= SIGNED_LINK_EXPIRES &&
 	       s.s_ptr[0] != '0';
@@ -44,9 +44,9 @@ signed_link_is_time(struct str s)
 static int
 signed_link_hex(char c)
 {
-	if (!char_is(c, CHAR_HEX))
+	if (!chars_is(c, CHAR_HEX))
 		return -1;
-	return char_is(c, CHAR_DIGIT) ? c - '0' : (c | 0x20) - 'a' + 10;
+	return chars_is(c, CHAR_DIGIT) ? c - '0' : (c | 0x20) - 'a' + 10;
 }
 
 /* ':' and '/' of an address may be escaped, and what else is in it as well. */
@@ -70,7 +70,7 @@ signed_link_decode(struct str s, char out[SIGNED_LINK_CLIENT])
 			out[n] = (char)(high << 4 | low);
 			i += 2;
 		}
-		if (!char_is(out[n++], CHAR_VISIBLE))
+		if (!chars_is(out[n++], CHAR_VISIBLE))
 			return false;
 	}
 	out[n] = '\0';
@@ -132,7 +132,7 @@ link_sign(struct hmac *hm, const struct link_key *lk,
 	hmac_add(hm, "\n", 1);
 	hmac_add(hm, path.s_ptr, path.s_len);
 	done = hmac_end(hm, mac);
-	base64url_encode(mac, sizeof(mac), signature);
+	base64_encode_url(mac, sizeof(mac), signature);
 	return done;
 }
 

@@ -74,7 +74,7 @@ target_copy_plain(struct str *raw, struct path *p)
 {
 	size_t n = 0;
 
-	while (n < raw->s_len && char_is(raw->s_ptr[n], CHAR_SEGMENT))
+	while (n < raw->s_len && chars_is(raw->s_ptr[n], CHAR_SEGMENT))
 		n++;
 	memcpy(p->pth_buf + p->pth_len, raw->s_ptr, n);
 	p->pth_len += n;
@@ -216,7 +216,7 @@ target_encode(struct str path, char *buf, size_t size)
 	for (size_t i = 0; i < path.s_len; i++) {
 		unsigned char c = (unsigned char)path.s_ptr[i];
 		char code[3] = {'%', hex[c >> 4], hex[c & 15]};
-		size_t n = char_is(path.s_ptr[i], CHAR_LINK) ? 1 : 3;
+		size_t n = chars_is(path.s_ptr[i], CHAR_LINK) ? 1 : 3;
 
 		/* An escape that does not fit whole is left out whole. */
 		if (len == end && len + n < size) {

@@ -55,7 +55,7 @@ h2_calm_down(struct h2 *h2)
 
 	if (h2->h2_failed)
 		return;
-	stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_FRAMES], 1);
+	counter_add(&wk->wk_service.svc_stats.sta_capped[CAP_FRAMES], 1);
 	h2_callbacks_tell_flood(h2);
 	h2_fail(h2, NGHTTP2_ENHANCE_YOUR_CALM);
 }
@@ -204,12 +204,12 @@ h2_callbacks_head_complete(struct h2 *h2, struct h2_stream *sm)
 		h2_callbacks_share(h2, sm->sm_id);
 	h2_stream_begin(sm);
 	h2->h2_requests++;
-	stat_add(
+	counter_add(
 	    &h2->h2_owner.ho_worker->wk_service.svc_stats.sta_h2_streams, 1);
 	if (h2->h2_requests != conf->conf_max_requests)
 		return;
-	stat_add(&h2->h2_owner.ho_worker->wk_service.svc_stats
-		      .sta_capped[CAP_REQUESTS],
+	counter_add(&h2->h2_owner.ho_worker->wk_service.svc_stats
+			 .sta_capped[CAP_REQUESTS],
 	    1);
 	h2_refuse(h2);
 }

@@ -82,6 +82,6 @@ h2_hold_is_short(const struct h2 *h2, unsigned others)
 	bool lacks = wk->wk_short || (wk->wk_high && others >= HEAP_FEW);
 
 	if (lacks)
-		stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_HEAP], 1);
+		counter_add(&wk->wk_service.svc_stats.sta_capped[CAP_HEAP], 1);
 	return lacks;
 }

@@ -124,9 +124,9 @@ h2_ready_keep_for_log(struct h2_stream *sm, const struct known *kn)
 	const char *block = kn->kn_begin + kn->kn_line + 2;
 
 	rd->rd_line = (struct str){kn->kn_begin, kn->kn_line};
-	rd->rd_referer = cached_header_slice(fl, fl->fl_referer, block);
-	rd->rd_agent = cached_header_slice(fl, fl->fl_agent, block);
-	rd->rd_host = cached_header_slice(fl, fl->fl_host, block);
+	rd->rd_referer = header_cache_slice(fl, fl->fl_referer, block);
+	rd->rd_agent = header_cache_slice(fl, fl->fl_agent, block);
+	rd->rd_host = header_cache_slice(fl, fl->fl_host, block);
 	h2_head_mark(&sm->sm_head, kn->kn_line);
 	h2_ready_settle(sm);
 }
@@ -156,8 +156,8 @@ h2_ready_begin(struct h2_stream *sm, size_t *n, bool *body)
 		h2_ready_keep_for_log(sm, &kn);
 	else
 		h2_hold_free(sm);
-	stat_add(&svc->svc_stats.sta_sent, kn.kn_answer->ha_head);
-	stat_add(&svc->svc_stats.sta_hot, 1);
+	counter_add(&svc->svc_stats.sta_sent, kn.kn_answer->ha_head);
+	counter_add(&svc->svc_stats.sta_hot, 1);
 	return fm->fm_fields;
 }
 
@@ -171,7 +171,7 @@ h2_ready_read(struct h2_stream *sm, uint32_t *flags)
 
 	memcpy(sm->sm_to, ha->ha_text + ha->ha_head + rd->rd_at, n);
 	rd->rd_at += n;
-	stat_add(&h2_ready_service_of(sm)->svc_stats.sta_sent, n);
+	counter_add(&h2_ready_service_of(sm)->svc_stats.sta_sent, n);
 	if (n == left) {
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 		h2_ready_end(sm);
@@ -209,7 +209,7 @@ h2_ready_end(struct h2_stream *sm)
 
 	if (rd->rd_answer == NULL)
 		return;
-	stat_add(&svc->svc_stats.sta_status[200 - STATS_STATUS], 1);
+	counter_add(&svc->svc_stats.sta_status[200 - STATS_STATUS], 1);
 	if (rd->rd_line.s_ptr != NULL)
 		h2_ready_record(sm);
 	response_cache_unref(&rd->rd_answer);

@@ -70,7 +70,7 @@ h2_create(const struct h2_owner *ho)
 	TAILQ_INIT(&h2->h2_all);
 	TAILQ_INIT(&h2->h2_due);
 	h2_flood_begin(&h2->h2_flood, clock_now());
-	stat_add(&ho->ho_worker->wk_service.svc_stats.sta_h2_connections, 1);
+	counter_add(&ho->ho_worker->wk_service.svc_stats.sta_h2_connections, 1);
 	if (!h2_session_begin(h2))
 		h2_destroy(&h2);
 	return h2;

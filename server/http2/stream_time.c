@@ -98,8 +98,8 @@ h2_stream_time_client_late(struct h2_stream *sm)
 		h2_stream_watch(sm);
 		return;
 	}
-	stat_add(sm->sm_sent == sm->sm_then ? &sta->sta_timeout[TIMER_SEND]
-					    : &sta->sta_capped[CAP_RATE],
+	counter_add(sm->sm_sent == sm->sm_then ? &sta->sta_timeout[TIMER_SEND]
+					       : &sta->sta_capped[CAP_RATE],
 	    1);
 	h2_stream_give_up(sm, NGHTTP2_CANCEL);
 	h2_stream_ask_turn(sm);

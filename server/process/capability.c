@@ -58,7 +58,7 @@ capability_keep_across_change(void)
 }
 
 int
-os_confine_begin(bool keep)
+sandbox_os_begin(bool keep)
 {
 	struct __user_cap_data_struct sets[WORDS];
 	int error;

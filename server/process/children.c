@@ -36,7 +36,7 @@ children_accepts(const struct child *ch)
 }
 
 void
-tell_done(struct master *ms)
+children_tell_done(struct master *ms)
 {
 	const struct child *ch;
 
@@ -46,16 +46,16 @@ tell_done(struct master *ms)
 	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (children_accepts(ch))
 		return;
-	child_tell(ms->ms_serving, CHANNEL_SAY, ms->ms_done);
+	children_tell(ms->ms_serving, CHANNEL_SAY, ms->ms_done);
 	ms->ms_done = NULL;
-	notify("READY=1\nSTATUS=serving");
+	sd_notify_send("READY=1\nSTATUS=serving");
 }
 
 void
-refused(struct master *ms)
+children_refused(struct master *ms)
 {
 	log_error(NULL, "the old configuration stays in use");
-	notify("READY=1\nSTATUS=serving; the last reload was refused");
+	sd_notify_send("READY=1\nSTATUS=serving; the last reload was refused");
 	ms->ms_done = NULL;
 }
 
@@ -105,12 +105,12 @@ children_try_again(struct master *ms)
 	snprintf(text, sizeof(text),
 	    "no server process runs: trying again in %u s", seconds);
 	log_error(NULL, "%s", text);
-	notify_status(text);
+	sd_notify_status(text);
 	ms->ms_restart = clock_now() + seconds * MASTER_SECOND;
 }
 
 void
-start_failed(struct master *ms, int code)
+children_start_failed(struct master *ms, int code)
 {
 	children_close_next(ms);
 	if (ms->ms_ending)
@@ -119,20 +119,20 @@ start_failed(struct master *ms, int code)
 		ms->ms_status = code;
 		ms->ms_over = true;
 	} else if (ms->ms_serving != NULL)
-		refused(ms);
+		children_refused(ms);
 	else
 		children_try_again(ms);
 }
 
 void
-kill_starting(struct master *ms)
+children_kill_starting(struct master *ms)
 {
 	struct child *ch = ms->ms_starting;
 
 	if (ch == NULL)
 		return;
 	kill(ch->ch_pid, SIGKILL);
-	child_becomes(ch, CHILD_KILLED);
+	children_become(ch, CHILD_KILLED);
 	ms->ms_free = ch->ch_since + MASTER_HUNG;
 	ms->ms_starting = NULL;
 	children_close_next(ms);
@@ -143,8 +143,8 @@ children_give_up(
     struct master *ms, const char *what, const char *name, int error)
 {
 	log_error(NULL, "cannot %s%s: %s", what, name, strerror(-error));
-	kill_starting(ms);
-	start_failed(ms, 1);
+	children_kill_starting(ms);
+	children_start_failed(ms, 1);
 }
 
 static void
@@ -157,7 +157,7 @@ children_switch(struct master *ms, struct child *ch)
 	ms->ms_changed = clock_now();
 	ms->ms_restart = 0;
 	ms->ms_failures = 0;
-	child_becomes(ch, CHILD_SERVING);
+	children_become(ch, CHILD_SERVING);
 	if (!ch->ch_tickets)
 		tickets_forget(ms);
 	listen_remove_files(&ms->ms_sockets, &ms->ms_next);
@@ -165,13 +165,14 @@ children_switch(struct master *ms, struct child *ch)
 	ms->ms_sockets = ms->ms_next;
 	ms->ms_next = (struct listen_table){0};
 	if (old != NULL) {
-		child_becomes(old, CHILD_DRAINING);
-		child_tell(old, CHANNEL_DRAIN, "");
+		children_become(old, CHILD_DRAINING);
+		children_tell(old, CHANNEL_DRAIN, "");
 	}
 	if (!ms->ms_served)
-		notify("READY=1\nSTATUS=serving");
+		sd_notify_send("READY=1\nSTATUS=serving");
 	else if (ms->ms_done == NULL)
-		notify_status("serving"); /* not tell_done's to say */
+		sd_notify_status(
+		    "serving"); /* not children_tell_done's to say */
 	ms->ms_served = true;
 }
 
@@ -188,8 +189,8 @@ children_became_ready(struct master *ms, struct child *ch, const char *timeout)
 		return;
 	}
 	if (withdraw_now(ms) != NULL)
-		(void)child_tell(ch, CHANNEL_WITHDRAW, withdraw_now(ms));
-	error = child_tell(ch, CHANNEL_SERVE, "");
+		(void)children_tell(ch, CHANNEL_WITHDRAW, withdraw_now(ms));
+	error = children_tell(ch, CHANNEL_SERVE, "");
 	if (error == -EPIPE)
 		return; /* its end will be noticed */
 	if (error != 0) {
@@ -265,7 +266,7 @@ children_heard_withdraw(
 	if (ms->ms_withdraw != NULL && strcmp(now, ms->ms_withdraw) == 0)
 		return;
 	if (ms->ms_serving != NULL)
-		error = child_tell(ms->ms_serving, CHANNEL_WITHDRAW, now);
+		error = children_tell(ms->ms_serving, CHANNEL_WITHDRAW, now);
 	if (error != 0) {
 		log_error(NULL,
 		    "the server process does not hear of drain or undrain: "
@@ -282,11 +283,12 @@ children_heard_serving(struct child *ch, const struct channel_message *cm)
 {
 	switch (cm->cm_kind) {
 	case CHANNEL_ALIVE:
-		notify("WATCHDOG=1%s", ch->ch_stuck ? "\nSTATUS=serving" : "");
+		sd_notify_send(
+		    "WATCHDOG=1%s", ch->ch_stuck ? "\nSTATUS=serving" : "");
 		ch->ch_stuck = false;
 		break;
 	case CHANNEL_STUCK:
-		notify_status(cm->cm_text);
+		sd_notify_status(cm->cm_text);
 		ch->ch_stuck = true;
 		break;
 	default:
@@ -325,7 +327,7 @@ children_hear_some(struct master *ms, struct child *ch, unsigned most)
 }
 
 void
-hear(struct master *ms, struct child *ch)
+children_hear(struct master *ms, struct child *ch)
 {
 	children_hear_some(ms, ch, HEAR_MOST);
 }
@@ -339,15 +341,15 @@ children_ended(struct master *ms, struct child *ch, int status)
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 	char cause[128];
 
-	child_cause(ch->ch_pid, status, cause, sizeof(cause));
-	child_free(ms, ch);
+	children_cause(ch->ch_pid, status, cause, sizeof(cause));
+	children_free(ms, ch);
 	if (ms->ms_ending && state != CHILD_KILLED && code != 0)
 		ms->ms_status = code;
 	switch (state) {
 	case CHILD_STARTING:
 		if (WIFSIGNALED(status))
 			log_error(NULL, "%s", cause);
-		start_failed(ms, code);
+		children_start_failed(ms, code);
 		break;
 	case CHILD_SERVING:
 		log_error(NULL, "%s; starting another one",
@@ -387,7 +389,7 @@ children_next_ended(void)
 }
 
 void
-reap(struct master *ms)
+children_reap(struct master *ms)
 {
 	struct child *ch;
 	int status;

@@ -106,12 +106,13 @@ master_end(struct master *ms)
 	if (ms->ms_ending && !master_is_hurried(ms))
 		return;
 	if (!ms->ms_ending) {
-		notify("STOPPING=1\nSTATUS=draining: finishing transfers");
+		sd_notify_send(
+		    "STOPPING=1\nSTATUS=draining: finishing transfers");
 		ms->ms_asked = clock_now();
 		ms->ms_kill = ms->ms_asked + master_patience(ms);
 	}
 	ms->ms_ending = true;
-	kill_starting(ms);
+	children_kill_starting(ms);
 	upgrade_cancel(ms);
 	tickets_forget(ms);
 	/* Before the last one accepts who waits there: nobody comes after it. */
@@ -119,8 +120,8 @@ master_end(struct master *ms)
 	listen_close(&ms->ms_sockets);
 	LIST_FOREACH(ch, &ms->ms_children, ch_entry)
 	if (ch->ch_state != CHILD_KILLED) {
-		child_becomes(ch, CHILD_DRAINING);
-		child_tell(ch, CHANNEL_STOP, "");
+		children_become(ch, CHILD_DRAINING);
+		children_tell(ch, CHANNEL_STOP, "");
 	}
 	ms->ms_serving = NULL;
 }
@@ -139,7 +140,7 @@ master_kill_the_rest(struct master *ms)
 		    "disk that hangs (dmesg)",
 		    (int)ch->ch_pid);
 		kill(ch->ch_pid, SIGKILL);
-		child_becomes(ch, CHILD_KILLED);
+		children_become(ch, CHILD_KILLED);
 		ms->ms_status = 1;
 	}
 }
@@ -148,11 +149,11 @@ static void
 master_reload(struct master *ms)
 {
 	ms->ms_reload = false;
-	notify_reloading();
-	if (child_start(ms))
+	sd_notify_reloading();
+	if (spawn_child(ms))
 		ms->ms_done = "reloaded";
 	else
-		refused(ms);
+		children_refused(ms);
 }
 
 /* One thing at a time; that somebody serves comes first. */
@@ -166,8 +167,8 @@ master_begin_pending(struct master *ms)
 		if (clock_now() < ms->ms_restart)
 			return;
 		ms->ms_restart = 0;
-		if (!child_start(ms))
-			start_failed(ms, 1);
+		if (!spawn_child(ms))
+			children_start_failed(ms, 1);
 	} else if (ms->ms_test != 0)
 		return;
 	else if (ms->ms_upgrade) {
@@ -207,7 +208,7 @@ master_end_hung(struct master *ms)
 		log_error(NULL, "a new server process takes too long to "
 				"start: starting another one; look for "
 				"a disk that hangs (dmesg)");
-		kill_starting(ms);
+		children_kill_starting(ms);
 		/* Of an upgrade, which may fail, as well. */
 		if (ms->ms_done != NULL)
 			ms->ms_reload = true;
@@ -235,12 +236,12 @@ master_act(struct master *ms)
 	ms->ms_reload = ms->ms_reload || got_reload;
 	ms->ms_upgrade = ms->ms_upgrade || got_upgrade;
 	got_reload = got_upgrade = 0;
-	reap(ms);
+	children_reap(ms);
 	master_kill_the_rest(ms);
 	tickets_renew(ms);
 	if (ms->ms_ending || ms->ms_over)
 		return;
-	tell_done(ms);
+	children_tell_done(ms);
 	master_begin_pending(ms);
 }
 
@@ -324,7 +325,7 @@ master_await(struct master *ms)
 		for (i = 0; i < n; i++, ch = next) {
 			next = LIST_NEXT(ch, ch_entry);
 			if (pfds[i].revents != 0)
-				hear(ms, ch);
+				children_hear(ms, ch);
 		}
 	}
 	free(pfds);
@@ -365,7 +366,7 @@ master_own_path(const char *name)
 static void
 master_release(struct master *ms)
 {
-	children_free(ms);
+	children_free_all(ms);
 	listen_remove_files(&ms->ms_sockets, &(struct listen_table){0});
 	listen_close(&ms->ms_sockets);
 	listen_close(&ms->ms_next);
@@ -381,7 +382,7 @@ master(int argc, char **argv)
 	    .ms_argc = argc,
 	    .ms_argv = argv,
 	    .ms_program = master_own_path(argv[0]),
-	    .ms_watchdog = notify_watchdog(),
+	    .ms_watchdog = sd_notify_watchdog(),
 	    .ms_test_output = -1,
 	};
 
@@ -390,11 +391,11 @@ master(int argc, char **argv)
 	master_raise_limits();
 	if (upgrade_inherit(&ms)) {
 		ms.ms_served = true;
-		if (child_start(&ms))
+		if (spawn_child(&ms))
 			ms.ms_done = "upgraded";
 		else
-			refused(&ms);
-	} else if (given_take(&ms.ms_sockets) == -1)
+			children_refused(&ms);
+	} else if (sd_listen_take(&ms.ms_sockets) == -1)
 		return 1;
 	for (master_act(&ms); !master_is_over(&ms); master_act(&ms))
 		master_await(&ms);

@@ -102,49 +102,50 @@ const char *withdraw_now(const struct master *);
 /* ------------------------------------------------------------- children.c */
 
 /* Its output, cut if it is long. */
-void hear(struct master *, struct child *);
+void children_hear(struct master *, struct child *);
 
 /* Collects those that have ended. */
-void reap(struct master *);
+void children_reap(struct master *);
 
 /* The new one, which may wait for a disk for ever. */
-void kill_starting(struct master *);
+void children_kill_starting(struct master *);
 
 /*
  * No server process could be started: the old one stays, or it is tried again, or that
  * was the first one, and status is what to exit with.
  */
-void start_failed(struct master *, int status);
+void children_start_failed(struct master *, int status);
 
 /* The new one will not be: the old one stays. */
-void refused(struct master *);
+void children_refused(struct master *);
 
 /* Says ms_done when the old ones are quiet, or hang. */
-void tell_done(struct master *);
+void children_tell_done(struct master *);
 
 /* ------------------------------------------------------------------- spawn.c */
 
 /* One more, which becomes ms_starting.  False after a message. */
-bool child_start(struct master *);
+bool spawn_child(struct master *);
 
 /* One that runs already, from before an upgrade.  NULL: no memory. */
-struct child *child_add(struct master *, pid_t, int channel, enum child_state);
+struct child *children_add(
+    struct master *, pid_t, int channel, enum child_state);
 
 /* Forgets it and closes what it has. */
-void child_free(struct master *, struct child *);
-void children_free(struct master *);
+void children_free(struct master *, struct child *);
+void children_free_all(struct master *);
 
 /* A change of its state. */
-void child_becomes(struct child *, enum child_state);
+void children_become(struct child *, enum child_state);
 
 /*
  * Without waiting; a child that does not listen does not hear it: -errno.  But for a notice
  * its channel is closed then.
  */
-int child_tell(struct child *, enum channel_kind, const char *text);
+int children_tell(struct child *, enum channel_kind, const char *text);
 
 /* "server process 123 was killed by signal 9 (Killed)"; ended well: "" */
-void child_cause(pid_t, int status, char *text, size_t size);
+void children_cause(pid_t, int status, char *text, size_t size);
 
 /* ----------------------------------------------------------------- tickets.c */
 

@@ -169,7 +169,7 @@ sandbox_opens_log(const struct conf *conf)
 static int
 sandbox_begin(const struct conf *conf, bool *keep)
 {
-	int result = os_confine_begin(conf->conf_keep_fowner);
+	int result = sandbox_os_begin(conf->conf_keep_fowner);
 
 	*keep = conf->conf_keep_fowner && result == 0;
 	if (result < 0) {
@@ -205,7 +205,7 @@ sandbox_confine(
 		fds[i] = pw_root_fd(roots[i]);
 	oc.oc_roots = fds;
 	oc.oc_nroots = conf->conf_nroots;
-	error = os_confine(&oc, missing, sizeof(missing));
+	error = sandbox_os_confine(&oc, missing, sizeof(missing));
 	free(fds);
 	if (error < 0) {
 		log_error(NULL, "cannot enter the sandbox: %s: %s" REPORT,

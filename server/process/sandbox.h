@@ -1,7 +1,7 @@
 /*
  * sandbox: drops privileges once everything is open, before the first thread starts:
  * root, by switching to the user of the configuration, then every privilege that
- * serving does not need (os_confine).
+ * serving does not need (sandbox_os_confine).
  *
  * Started as root, it switches to conf_user.  Otherwise it keeps its user, which must be
  * that of the configuration, if any.

@@ -1,5 +1,5 @@
 /*
- * sandbox_freebsd: os_confine by capsicum(4): no path, no address and no process
+ * sandbox_freebsd: sandbox_os_confine by capsicum(4): no path, no address and no process
  * can be named any more.  What is open stays open, and below the roots openat(2) goes on
  * working, for reading: what it opens has the rights of the directory.
  */
@@ -23,14 +23,14 @@ sandbox_freebsd_limit_root(int fd)
 
 /* No right is in the way of what is asked here. */
 int
-os_confine_begin(bool keep)
+sandbox_os_begin(bool keep)
 {
 	(void)keep;
 	return 0;
 }
 
 int
-os_confine(struct os_confine *oc, char *missing, size_t size)
+sandbox_os_confine(struct os_confine *oc, char *missing, size_t size)
 {
 	size_t i;
 

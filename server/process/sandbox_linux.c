@@ -1,5 +1,5 @@
 /*
- * sandbox_linux: os_confine: no new rights, no capabilities, Landlock, seccomp.
+ * sandbox_linux: sandbox_os_confine: no new rights, no capabilities, Landlock, seccomp.
  */
 #include <sys/prctl.h>
 
@@ -158,7 +158,7 @@ sandbox_linux_keep_or_give_up(
 }
 
 int
-os_confine(struct os_confine *oc, char *missing, size_t size)
+sandbox_os_confine(struct os_confine *oc, char *missing, size_t size)
 {
 	int files, calls, error;
 

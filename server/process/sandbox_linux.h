@@ -1,5 +1,5 @@
 /*
- * sandbox_linux: what the files behind os_confine share.
+ * sandbox_linux: what the files behind sandbox_os_confine share.
  */
 #ifndef SERVER_PROCESS_SANDBOX_LINUX_H
 #define SERVER_PROCESS_SANDBOX_LINUX_H

@@ -37,7 +37,7 @@ sd_listen_listens(int fd, struct sockaddr_storage *addr)
 }
 
 static int
-sd_listen_take(struct listen_table *ss, int fd)
+sd_listen_take_one(struct listen_table *ss, int fd)
 {
 	static const int on = 1;
 	struct sock sk = {
@@ -64,7 +64,7 @@ sd_listen_take(struct listen_table *ss, int fd)
 }
 
 int
-given_take(struct listen_table *ss)
+sd_listen_take(struct listen_table *ss)
 {
 	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
 	long i, n;
@@ -74,7 +74,7 @@ given_take(struct listen_table *ss)
 		return 0;
 	n = strtol(count, NULL, 10);
 	for (i = 0; i < n; i++)
-		if (sd_listen_take(ss, FIRST + (int)i) == -1)
+		if (sd_listen_take_one(ss, FIRST + (int)i) == -1)
 			return -1;
 	/* They are not for what an upgrade runs. */
 	unsetenv("LISTEN_PID");

@@ -8,6 +8,6 @@
 #include "server/process/listen_table.h"
 
 /* Adds those that there are.  0, or -1 after a message about one that is of no use. */
-int given_take(struct listen_table *);
+int sd_listen_take(struct listen_table *);
 
 #endif

@@ -32,7 +32,7 @@ sd_notify_address(struct sockaddr_un *un)
 }
 
 void
-notify(const char *fmt, ...)
+sd_notify_send(const char *fmt, ...)
 {
 	struct sockaddr_un un;
 	socklen_t addrlen = sd_notify_address(&un);
@@ -56,7 +56,7 @@ notify(const char *fmt, ...)
 }
 
 void
-notify_status(const char *text)
+sd_notify_status(const char *text)
 {
 	char line[512];
 	size_t i;
@@ -67,22 +67,22 @@ notify_status(const char *text)
 		else
 			line[i] = text[i];
 	line[i] = '\0';
-	notify("STATUS=%s", line);
+	sd_notify_send("STATUS=%s", line);
 }
 
 void
-notify_reloading(void)
+sd_notify_reloading(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	notify("RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=reloading",
+	sd_notify_send("RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=reloading",
 	    (unsigned long long)ts.tv_sec * 1000000 +
 		(unsigned long long)ts.tv_nsec / 1000);
 }
 
 uint64_t
-notify_watchdog(void)
+sd_notify_watchdog(void)
 {
 	const char *pid = getenv("WATCHDOG_PID");
 	const char *period = getenv("WATCHDOG_USEC");

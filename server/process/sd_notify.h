@@ -8,15 +8,15 @@
 #include <stdint.h>
 
 /* printf-like; lines such as "READY=1\nSTATUS=serving".  Never waits. */
-void notify(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void sd_notify_send(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* STATUS: one line; what is not printable in the text is replaced. */
-void notify_status(const char *text);
+void sd_notify_status(const char *text);
 
 /* "RELOADING=1", with the time that has to be with it. */
-void notify_reloading(void);
+void sd_notify_reloading(void);
 
 /* WATCHDOG_USEC, if it is for this process: microseconds, else 0. */
-uint64_t notify_watchdog(void);
+uint64_t sd_notify_watchdog(void);
 
 #endif

@@ -40,13 +40,13 @@ spawn_ignore_signals(struct master *ms)
 }
 
 void
-children_free(struct master *ms)
+children_free_all(struct master *ms)
 {
 	struct child *ch, *next;
 
 	for (ch = LIST_FIRST(&ms->ms_children); ch != NULL; ch = next) {
 		next = LIST_NEXT(ch, ch_entry);
-		child_free(ms, ch);
+		children_free(ms, ch);
 	}
 }
 
@@ -70,7 +70,7 @@ spawn_become_server(struct master *ms, int channel, pid_t parent)
 	spawn_ignore_signals(ms);
 	os_process_name("pw-server");
 	/* Or they would not notice when the master has gone. */
-	children_free(ms);
+	children_free_all(ms);
 	upgrade_forget(ms);
 	tickets_forget(ms);
 	free(ms->ms_program);
@@ -78,7 +78,7 @@ spawn_become_server(struct master *ms, int channel, pid_t parent)
 }
 
 struct child *
-child_add(struct master *ms, pid_t pid, int channel, enum child_state state)
+children_add(struct master *ms, pid_t pid, int channel, enum child_state state)
 {
 	struct child *ch = calloc(1, sizeof(*ch));
 
@@ -86,20 +86,20 @@ child_add(struct master *ms, pid_t pid, int channel, enum child_state state)
 		return NULL;
 	ch->ch_pid = pid;
 	ch->ch_channel = channel;
-	child_becomes(ch, state);
+	children_become(ch, state);
 	LIST_INSERT_HEAD(&ms->ms_children, ch, ch_entry);
 	return ch;
 }
 
 void
-child_becomes(struct child *ch, enum child_state state)
+children_become(struct child *ch, enum child_state state)
 {
 	ch->ch_state = state;
 	ch->ch_since = clock_now();
 }
 
 void
-child_free(struct master *ms, struct child *ch)
+children_free(struct master *ms, struct child *ch)
 {
 	if (ms->ms_starting == ch)
 		ms->ms_starting = NULL;
@@ -120,7 +120,7 @@ spawn_start(struct master *ms)
 
 	if (error != 0)
 		return error;
-	ch = child_add(ms, 0, fds[0], CHILD_STARTING);
+	ch = children_add(ms, 0, fds[0], CHILD_STARTING);
 	if (ch == NULL) {
 		close(fds[0]);
 		close(fds[1]);
@@ -132,7 +132,7 @@ spawn_start(struct master *ms)
 	error = -errno;
 	close(fds[1]);
 	if (ch->ch_pid == -1) {
-		child_free(ms, ch);
+		children_free(ms, ch);
 		return error;
 	}
 	ms->ms_starting = ch;
@@ -155,7 +155,7 @@ spawn_cure(int error)
 }
 
 bool
-child_start(struct master *ms)
+spawn_child(struct master *ms)
 {
 	int error = spawn_start(ms);
 
@@ -166,7 +166,7 @@ child_start(struct master *ms)
 }
 
 int
-child_tell(struct child *ch, enum channel_kind kind, const char *text)
+children_tell(struct child *ch, enum channel_kind kind, const char *text)
 {
 	int error;
 
@@ -182,7 +182,7 @@ child_tell(struct child *ch, enum channel_kind kind, const char *text)
 }
 
 void
-child_cause(pid_t pid, int status, char *text, size_t size)
+children_cause(pid_t pid, int status, char *text, size_t size)
 {
 	int number;
 

@@ -243,12 +243,12 @@ upgrade_exec(struct master *ms)
 		close(fd);
 		return;
 	}
-	notify_reloading();
+	sd_notify_reloading();
 	upgrade_close_on_exec(ms, fd, false);
 	execv(ms->ms_program, ms->ms_argv);
 	upgrade_say_failed(strerror(errno));
 	upgrade_close_on_exec(ms, fd, true);
-	notify("READY=1\nSTATUS=serving; the last upgrade was refused");
+	sd_notify_send("READY=1\nSTATUS=serving; the last upgrade was refused");
 	unsetenv(STATE);
 	close(fd);
 }
@@ -287,7 +287,8 @@ upgrade_inherit_child(struct master *ms, const char *text)
 		return;
 	if ((int)channel != -1)
 		fcntl((int)channel, F_SETFD, FD_CLOEXEC);
-	ch = child_add(ms, (pid_t)pid, (int)channel, (enum child_state)text[0]);
+	ch = children_add(
+	    ms, (pid_t)pid, (int)channel, (enum child_state)text[0]);
 	if (ch == NULL) {
 		close((int)channel);
 		return;

@@ -58,7 +58,7 @@ base64_decode(struct str s, unsigned char *out, size_t size, size_t *len)
 }
 
 void
-base64url_encode(const unsigned char *data, size_t len, char *out)
+base64_encode_url(const unsigned char *data, size_t len, char *out)
 {
 	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				       "abcdefghijklmnopqrstuvwxyz"

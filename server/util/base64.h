@@ -19,6 +19,6 @@
 bool base64_decode(struct str, unsigned char *out, size_t size, size_t *len);
 
 /* The alphabet for URLs (section 5), without '=': BASE64URL_LEN bytes, no NUL. */
-void base64url_encode(const unsigned char *, size_t len, char *out);
+void base64_encode_url(const unsigned char *, size_t len, char *out);
 
 #endif

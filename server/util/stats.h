@@ -1,7 +1,7 @@
 /*
  * stats: what a worker counts, since the start.  Written by its thread alone, read
- * by any: each figure is right, but they need not be of one moment.  With stat_add
- * and stat_get.
+ * by any: each figure is right, but they need not be of one moment.  With counter_add
+ * and counter_get.
  */
 #ifndef SERVER_UTIL_STATS_H
 #define SERVER_UTIL_STATS_H

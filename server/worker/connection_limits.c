@@ -65,7 +65,7 @@ connection_limits_create_parts(struct connection_limits *cs)
 {
 	size_t i;
 
-	cs->cs_parts = line_calloc(PARTS * sizeof(*cs->cs_parts));
+	cs->cs_parts = cacheline_calloc(PARTS * sizeof(*cs->cs_parts));
 	if (cs->cs_parts == NULL)
 		return -ENOMEM;
 	for (i = 0; i < PARTS; i++)
@@ -77,13 +77,13 @@ int
 limits_create(unsigned total, unsigned per_address, unsigned workers,
     struct connection_limits **out)
 {
-	struct connection_limits *cs = line_calloc(sizeof(*cs));
+	struct connection_limits *cs = cacheline_calloc(sizeof(*cs));
 
 	if (cs == NULL)
 		return -ENOMEM;
 	cs->cs_total_max = total;
 	cs->cs_each_max = per_address;
-	cs->cs_members = line_calloc(workers * sizeof(*cs->cs_members));
+	cs->cs_members = cacheline_calloc(workers * sizeof(*cs->cs_members));
 	if (cs->cs_members == NULL ||
 	    (per_address > 0 && connection_limits_create_parts(cs) != 0)) {
 		limits_destroy(&cs);

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define HEAP_PERIOD_US 5000 /* between two looks */
-#define HEAP_FEW       8    /* responses of a connection: see heap_limit_is_high */
+#define HEAP_FEW       8 /* responses of a connection: see heap_limit_is_high */
 
 struct heap_limit {
 	int hl_fd; /* -1: it cannot be measured, and nothing is refused */

@@ -127,7 +127,7 @@ listener_lacks_descriptors(const struct worker *wk)
 static void
 listener_stop_for(struct worker *wk, int error)
 {
-	stat_add(&wk->wk_service.svc_stats.sta_accept_failed, 1);
+	counter_add(&wk->wk_service.svc_stats.sta_accept_failed, 1);
 	listener_tell(wk, &wk->wk_told_pause, error, "pausing");
 	listener_pause_accepting(wk);
 }
@@ -139,7 +139,7 @@ listener_wait_for_slot(struct worker *wk)
 		listener_stop_for(wk, EMFILE);
 		return;
 	}
-	stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_TOTAL], 1);
+	counter_add(&wk->wk_service.svc_stats.sta_capped[CAP_TOTAL], 1);
 	listener_tell_full(wk);
 	listener_pause_accepting(wk);
 }
@@ -271,7 +271,8 @@ listener_enter(
 		return 0;
 	error = limits_enter(wk->wk_clients, sa, out);
 	if (error == -EDQUOT) {
-		stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_ADDRESS], 1);
+		counter_add(
+		    &wk->wk_service.svc_stats.sta_capped[CAP_ADDRESS], 1);
 		listener_tell_address(wk, sa);
 	}
 	return error;

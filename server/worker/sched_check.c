@@ -78,7 +78,7 @@ sched_check_phases(const struct stats *sta, const unsigned phases[PHASES])
 	int phase;
 
 	for (phase = 0; phase < PHASES; phase++)
-		RULE(stat_get(&sta->sta_phase[phase]) == phases[phase]);
+		RULE(counter_get(&sta->sta_phase[phase]) == phases[phase]);
 }
 
 void

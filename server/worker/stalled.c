@@ -51,7 +51,7 @@ stalled_evict(struct worker *wk, uint64_t now_us)
 	it = stalled_find(wk, now_us, &responses);
 	if (it == NULL)
 		return;
-	stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_STALLED], 1);
+	counter_add(&wk->wk_service.svc_stats.sta_capped[CAP_STALLED], 1);
 	stalled_tell(wk, it, responses);
 	it->it_ops->evict(it);
 }

@@ -132,7 +132,7 @@ static void
 worker_look_at_tcp(struct worker *wk)
 {
 	if (tcp_memory_look(wk->wk_tcp_memory, clock_now()))
-		stat_add(
+		counter_add(
 		    &wk->wk_service.svc_stats.sta_capped[CAP_TCP_MEMORY], 1);
 }
 
@@ -141,7 +141,7 @@ worker_report_unacked(struct worker *wk)
 {
 	const struct tcp_memory *pr = wk->wk_tcp_memory;
 
-	stat_add(&wk->wk_service.svc_stats.sta_capped[CAP_MEMORY], 1);
+	counter_add(&wk->wk_service.svc_stats.sta_capped[CAP_MEMORY], 1);
 	if (!message_rate_tell(&wk->wk_told_unacked, clock_now()))
 		return;
 	log_warn(wk->wk_service.svc_log,
@@ -172,7 +172,7 @@ worker_bound_loop(struct worker *wk)
 void
 worker_look(struct worker *wk, struct unacked_item *it, int sock)
 {
-	uint64_t sent = stat_get(&wk->wk_service.svc_stats.sta_sent);
+	uint64_t sent = counter_get(&wk->wk_service.svc_stats.sta_sent);
 	uint64_t gave = sent - wk->wk_looked;
 
 	wk->wk_looked = sent;
@@ -232,8 +232,8 @@ static void
 worker_beat(struct worker *wk)
 {
 	const struct stats *sta = &wk->wk_service.svc_stats;
-	uint64_t done = wk->wk_moves + stat_get(&sta->sta_sent) +
-			stat_get(&sta->sta_accepted);
+	uint64_t done = wk->wk_moves + counter_get(&sta->sta_sent) +
+			counter_get(&sta->sta_accepted);
 	bool spins =
 	    spin_look(&wk->wk_spin, done, worker_computed(), clock_now());
 
@@ -311,15 +311,15 @@ worker_added(struct worker *wk, struct sched_item *it)
 	struct stats *sta = &wk->wk_service.svc_stats;
 
 	sched_add(&wk->wk_sched, it);
-	stat_add(&sta->sta_accepted, 1);
-	stat_add(&sta->sta_phase[it->it_phase], 1);
+	counter_add(&sta->sta_accepted, 1);
+	counter_add(&sta->sta_phase[it->it_phase], 1);
 }
 
 void
 worker_removed(struct worker *wk, struct sched_item *it)
 {
 	sched_remove(&wk->wk_sched, it);
-	stat_add(
+	counter_add(
 	    &wk->wk_service.svc_stats.sta_phase[it->it_phase], -(uint64_t)1);
 	worker_maybe_end(wk);
 }
@@ -428,7 +428,7 @@ worker_tell_stall(struct worker *wk, uint64_t us, uint64_t now)
 {
 	char text[256];
 
-	stat_add(&wk->wk_service.svc_stats.sta_stalls, 1);
+	counter_add(&wk->wk_service.svc_stats.sta_stalls, 1);
 	if (!message_rate_tell(&wk->wk_told_stall, now))
 		return;
 	profile_text(&wk->wk_laps, text, sizeof(text));
@@ -450,7 +450,7 @@ worker_turn_ended(struct worker *wk)
 	worker_look_at_heap(wk, now);
 	us = profile_end(&wk->wk_laps, now);
 	pw_histogram_add(&wk->wk_service.svc_stats.sta_turn, us);
-	if (us > stat_get(&wk->wk_service.svc_stats.sta_longest))
+	if (us > counter_get(&wk->wk_service.svc_stats.sta_longest))
 		atomic_store_explicit(&wk->wk_service.svc_stats.sta_longest, us,
 		    memory_order_relaxed);
 	if (limit > 0 && us >= limit)

@@ -95,7 +95,8 @@ struct worker {
 	bool wk_short;		    /* memory is: new requests are refused */
 	bool wk_high; /* it is soon: none of connections that have many */
 	struct message_rate wk_told_short;
-	struct message_rate wk_told_stalled; /* about clients that take nothing */
+	struct message_rate
+	    wk_told_stalled; /* about clients that take nothing */
 	struct message_rate wk_told_unacked;  /* about what they hold */
 	struct header_cache *wk_header_cache; /* NULL: off */
 	struct tls_context *wk_tls;	      /* NULL: no TLS */
@@ -186,7 +187,8 @@ void worker_look(struct worker *, struct unacked_item *, int sock);
 static inline bool
 worker_may_look(const struct worker *wk)
 {
-	return stat_get(&wk->wk_service.svc_stats.sta_sent) - wk->wk_looked >=
+	return counter_get(&wk->wk_service.svc_stats.sta_sent) -
+		   wk->wk_looked >=
 	       wk->wk_look;
 }
 

@@ -130,11 +130,11 @@ is_asked(struct str name, struct str value)
 		slashes += name.s_ptr[i] == '/';
 		if (name.s_ptr[i] == '*' ||
 		    (name.s_ptr[i] != '/' &&
-			!char_is(name.s_ptr[i], CHAR_TOKEN)))
+			!chars_is(name.s_ptr[i], CHAR_TOKEN)))
 			return false;
 	}
 	for (i = 0; i < value.s_len; i++)
-		if (!char_is(value.s_ptr[i], CHAR_TEXT))
+		if (!chars_is(value.s_ptr[i], CHAR_TEXT))
 			return false;
 	return name.s_len > 0 && name.s_len < 100 && slashes < 2 &&
 	       name.s_ptr[0] != '/' && name.s_ptr[name.s_len - 1] != '/';

@@ -142,7 +142,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (in.s_len > MOST)
 		return 0;
 	for (i = 0; i < in.s_len; i++)
-		if (!char_is(in.s_ptr[i], CHAR_TEXT))
+		if (!chars_is(in.s_ptr[i], CHAR_TEXT))
 			return 0;
 	CHECK(cidr_parse("10.0.0.0/8", &trusted));
 	copy = fuzz_copy(in);

@@ -32,7 +32,7 @@ static void
 check_slice(const struct cached_header *fl, struct str known, struct str parsed,
     const char *block)
 {
-	struct str s = cached_header_slice(fl, known, block);
+	struct str s = header_cache_slice(fl, known, block);
 
 	CHECK(fuzz_same(known, parsed));
 	CHECK(s.s_ptr == parsed.s_ptr && s.s_len == parsed.s_len);
@@ -103,7 +103,7 @@ check_next(const struct cached_header *fl, struct str target, struct str text)
 
 	next = compose(target, text, block, &line);
 	parse(&pd, next);
-	if (cached_header_matches(fl, next.s_ptr + line, next.s_len - line))
+	if (header_cache_matches(fl, next.s_ptr + line, next.s_len - line))
 		check_known(fl, &pd, line);
 	else if (pd.pd_good)
 		CHECK(!str_eq(pd.pd_block, block));
@@ -130,7 +130,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		    table, &pd.pd_rq, pd.pd_block, site, &nobody);
 	if (fl != NULL) {
 		check_plain(&pd.pd_rq);
-		CHECK(cached_header_matches(
+		CHECK(header_cache_matches(
 		    fl, pd.pd_block.s_ptr, pd.pd_block.s_len));
 		if (target_good(target))
 			check_next(fl, target, in);

@@ -693,7 +693,7 @@ xfer_step(struct xfer *xf)
 {
 	struct pw_send *s = &xf->xf_send;
 	unsigned done = xf->xf_done;
-	off_t window = (off_t)priv(s)->ss_window;
+	off_t window = (off_t)send_priv(s)->ss_window;
 	off_t border = (s->snd_off / window + 1) * window;
 	uint64_t sent = s->snd_sent;
 	bool windows = has_windows(s);

@@ -48,7 +48,7 @@ is_made(struct fixture *fx, struct autoindex_cache *ls, struct listing *li,
 	settle(fx->fx_loop);
 	assert_true(error == 0 || error == -EINPROGRESS);
 	assert_int_equal(listed, error == -EINPROGRESS);
-	text_unref(&li->li_text);
+	autoindex_cache_unref(&li->li_text);
 	return error == -EINPROGRESS;
 }
 
@@ -96,10 +96,10 @@ those_who_want_the_same_page_share_one_task(void **state)
 		assert_ptr_equal(li[i].li_text, li[0].li_text);
 	}
 	for (i = 1; i < COUNT(li); i++)
-		text_unref(&li[i].li_text);
+		autoindex_cache_unref(&li[i].li_text);
 	assert_non_null(memmem(li[0].li_text->tx_data, li[0].li_text->tx_len,
 	    "<a href=\"f\"", 11));
-	text_unref(&li[0].li_text);
+	autoindex_cache_unref(&li[0].li_text);
 	autoindex_cache_destroy(&ls);
 }
 
@@ -237,7 +237,7 @@ a_page_outlives_its_place_in_memory(void **state)
 	assert_true(made(fx, ls, ".", AUTOINDEX_CACHE_AGE_US));
 	assert_int_equal(li.li_text->tx_refs, 1);
 	assert_memory_equal(li.li_text->tx_data, "<!DOCTYPE html>", 15);
-	text_unref(&li.li_text);
+	autoindex_cache_unref(&li.li_text);
 	assert_null(li.li_text);
 	autoindex_cache_destroy(&ls);
 	assert_null(ls);
@@ -278,7 +278,7 @@ the_memory_of_pages_is_bounded(void **state)
 		settle(fx->fx_loop);
 		assert_int_equal(li.li_error, 0);
 		len = li.li_text->tx_len;
-		text_unref(&li.li_text);
+		autoindex_cache_unref(&li.li_text);
 		/* What is used stays. */
 		li.li_place.pl_title = titles[0];
 		assert_false(is_made(fx, ls, &li, 0));
@@ -288,11 +288,11 @@ the_memory_of_pages_is_bounded(void **state)
 		li.li_place.pl_title = titles[i];
 		if (autoindex_cache_get(ls, fx->fx_loop, &li, 0) != 0)
 			break;
-		text_unref(&li.li_text);
+		autoindex_cache_unref(&li.li_text);
 		kept++;
 	}
 	settle(fx->fx_loop);
-	text_unref(&li.li_text);
+	autoindex_cache_unref(&li.li_text);
 	assert_in_range(
 	    kept * len, AUTOINDEX_CACHE_BYTES / 2, AUTOINDEX_CACHE_BYTES - len);
 	autoindex_cache_destroy(&ls);
@@ -346,7 +346,7 @@ the_memory_of_pages_that_are_sent_is_bounded(void **state)
 		assert_in_range(n, AUTOINDEX_CACHE_ALIVE / 2 / len,
 		    AUTOINDEX_CACHE_ALIVE / len);
 		while (n-- > 0)
-			text_unref(&texts[n]);
+			autoindex_cache_unref(&texts[n]);
 	}
 	autoindex_cache_destroy(&ls);
 }

@@ -132,7 +132,7 @@ status_comes_to(const char *name)
 		un.sun_path[0] = '\0';
 	assert_int_equal(bind(fd, (struct sockaddr *)&un, len), 0);
 	setenv("NOTIFY_SOCKET", name, 1);
-	notify_status("well\nMAINPID=1\rREADY=1\x7f");
+	sd_notify_status("well\nMAINPID=1\rREADY=1\x7f");
 	unsetenv("NOTIFY_SOCKET");
 	assert_true(recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT) > 0);
 	assert_string_equal(text, "STATUS=well?MAINPID=1?READY=1?");

@@ -192,7 +192,7 @@ with_auto_what_is_in_memory_needs_no_decision(void **state)
 	pw_send_start(&xf.xf_send);
 	assert_int_equal(xfer_run(&xf, &wr, UINT64_MAX), PW_SEND_DONE);
 	pw_send_finish(&xf.xf_send);
-	assert_false(priv(&xf.xf_send)->ss_decided);
+	assert_false(send_priv(&xf.xf_send)->ss_decided);
 	assert_true(file_priv(file)->fp_noted);
 	assert_int_equal(file_priv(file)->fp_asked, file->fil_size);
 	tick(fx, clock_now());
@@ -336,7 +336,7 @@ without_a_delay_a_range_goes_at_once(void **state)
 
 	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
 	file = prepare(fx);
-	drop_add(file, BEFORE * WINDOW, WINDOW, 0);
+	drop_behind_add(file, BEFORE * WINDOW, WINDOW, 0);
 	assert_int_equal(
 	    file_priv(file)->fp_refs, 3); /* ours, the cache's, its own */
 	settle(fx->fx_loop);
@@ -353,8 +353,8 @@ what_goes_soon_does_not_wait_for_what_goes_later(void **state)
 
 	skip_unless(fx, NEED_EVICTION | NEED_EXACT);
 	file = prepare(fx);
-	drop_add(file, 0, WINDOW, clock_now() + MINUTE);
-	drop_add_soon(file, BEFORE * WINDOW, WINDOW);
+	drop_behind_add(file, 0, WINDOW, clock_now() + MINUTE);
+	drop_behind_add_soon(file, BEFORE * WINDOW, WINDOW);
 	tick(fx, clock_now() + DROP_SOON);
 	assert_int_equal(in_window(file, BEFORE), 0);
 	assert_int_equal(file_priv(file)->fp_refs, 3);
@@ -367,12 +367,12 @@ what_is_not_due_is_forgotten_with_the_loop(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
 
-	drop_add(file, 0, WINDOW, clock_now() + MINUTE);
-	drop_add(file, WINDOW, WINDOW, clock_now() + 2 * MINUTE);
+	drop_behind_add(file, 0, WINDOW, clock_now() + MINUTE);
+	drop_behind_add(file, WINDOW, WINDOW, clock_now() + 2 * MINUTE);
 	tick(fx, clock_now());
-	drop_add_soon(file, 0, WINDOW);
+	drop_behind_add_soon(file, 0, WINDOW);
 	assert_int_equal(file_priv(file)->fp_refs, 5);
-	drops_destroy(&fx->fx_loop->lp_drops);
+	drop_behind_destroy(&fx->fx_loop->lp_drops);
 	assert_null(fx->fx_loop->lp_drops);
 	assert_int_equal(file_priv(file)->fp_refs, 2);
 	pw_file_unref(&file);
@@ -387,9 +387,9 @@ a_full_queue_is_no_harm(void **state)
 	struct latch la;
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
-	drop_add(file, 0, WINDOW, 0);
+	drop_behind_add(file, 0, WINDOW, 0);
 	assert_int_equal(file_priv(file)->fp_refs, 3);
-	drop_add(file, WINDOW, WINDOW, 0);
+	drop_behind_add(file, WINDOW, WINDOW, 0);
 	assert_int_equal(file_priv(file)->fp_refs, 3);
 	latch_open(&la);
 	settle(fx->fx_loop);
@@ -406,7 +406,7 @@ drop_is_put_off(struct fixture *fx)
 	bool stayed;
 
 	assert_true(drop_lock_enter_send(file_priv(file)->fp_drop_lock));
-	drop_add(file, BEFORE * WINDOW, WINDOW, 0);
+	drop_behind_add(file, BEFORE * WINDOW, WINDOW, 0);
 	assert_true(drop_lock_drops(file_priv(file)->fp_drop_lock) != 0);
 	settle(fx->fx_loop);
 	stayed = in_window(file, BEFORE) == PAGES;
@@ -434,7 +434,7 @@ what_is_always_being_sent_stays(void **state)
 	int i;
 
 	assert_true(drop_lock_enter_send(file_priv(file)->fp_drop_lock));
-	drop_add(file, 0, WINDOW, 0);
+	drop_behind_add(file, 0, WINDOW, 0);
 	for (i = 1; i < DROP_TRIES; i++) {
 		settle(fx->fx_loop);
 		assert_int_equal(file_priv(file)->fp_refs, 3);

@@ -71,7 +71,7 @@ matches(const struct cached_header *fl, const char *text)
 	/* Without its NUL: what is behind its end is not looked at. */
 	assert_non_null(copy);
 	memcpy(copy, text, len);
-	yes = cached_header_matches(fl, copy, len);
+	yes = header_cache_matches(fl, copy, len);
 	free(copy);
 	return yes;
 }
@@ -113,7 +113,7 @@ one_byte_of_difference_is_seen(void **state)
 		for (bit = 0; bit < 8; bit++) {
 			text[i] = (char)(text[i] ^ 1 << bit);
 			assert_false(
-			    cached_header_matches(fl, text, sizeof(text) - 1));
+			    header_cache_matches(fl, text, sizeof(text) - 1));
 			text[i] = (char)(text[i] ^ 1 << bit);
 		}
 	for (i = 0; i < sizeof(text) - 1; i++) {
@@ -121,11 +121,11 @@ one_byte_of_difference_is_seen(void **state)
 
 		assert_non_null(cut);
 		memcpy(cut, text, i);
-		assert_false(cached_header_matches(fl, cut, i));
+		assert_false(header_cache_matches(fl, cut, i));
 		free(cut);
 	}
 	assert_false(matches(fl, "X" PLAIN));
-	assert_true(cached_header_matches(fl, text, sizeof(text) - 1));
+	assert_true(header_cache_matches(fl, text, sizeof(text) - 1));
 }
 
 static void
@@ -201,7 +201,7 @@ static void
 assert_slice(const struct cached_header *fl, struct str s, const char *expected)
 {
 	char block[] = PLAIN;
-	struct str there = cached_header_slice(fl, s, block);
+	struct str there = header_cache_slice(fl, s, block);
 
 	assert_int_equal(s.s_len, strlen(expected));
 	assert_memory_equal(s.s_ptr, expected, s.s_len);
@@ -223,7 +223,7 @@ values_are_found_in_every_block_that_matches(void **state)
 	assert_non_null(fl->fl_agent.s_ptr);
 	assert_int_equal(fl->fl_agent.s_len, 0);
 	assert_null(fl->fl_referer.s_ptr);
-	assert_null(cached_header_slice(fl, fl->fl_referer, "block").s_ptr);
+	assert_null(header_cache_slice(fl, fl->fl_referer, "block").s_ptr);
 }
 
 static const char *
@@ -291,7 +291,7 @@ a_block_of_another_connection_in_its_place_is_not_known(void **state)
 		    text, sizeof(text), "Host: other\r\nX: %u\r\n\r\n", i++);
 		fl = remember(*state, LINE, text);
 	} while (fl != first);
-	assert_true(cached_header_matches(first, text, strlen(text)));
+	assert_true(header_cache_matches(first, text, strlen(text)));
 	assert_false(known_header_matches(&known, text, strlen(text)));
 	/* Nor is its own any more: it was checked by somebody else. */
 	assert_ptr_equal(remember(*state, LINE, PLAIN), first);

@@ -230,7 +230,7 @@ what_was_opened_in_a_root_is_not_served_for_a_later_one(void **state)
 		fx->fx_root = rt;
 		assert_int_equal(peek(fx, "f", SECOND)->fil_size, size);
 		fx->fx_root = own;
-		root_unref(fx->fx_loop, &rt);
+		file_root_unref(fx->fx_loop, &rt);
 		assert_null(rt);
 		assert_int_equal(rename(path_in(fx, "d/f"), old), 0);
 	}
@@ -250,7 +250,7 @@ a_root_is_closed_with_the_last_of_its_files(void **state)
 	fx->fx_root = rt;
 	peek(fx, "f", now);
 	fx->fx_root = own;
-	root_unref(fx->fx_loop, &rt);
+	file_root_unref(fx->fx_loop, &rt);
 	assert_true(is_open(fd));
 	pw_loop_tick(fx->fx_loop, now + 11 * SECOND);
 	await_closed(fd);

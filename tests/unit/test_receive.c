@@ -207,7 +207,7 @@ expect_refusal(struct pair *pr, int alert)
 
 /* What one record brings. */
 static void
-refused(
+children_refused(
     int version, unsigned char type, const void *data, size_t len, int alert)
 {
 	struct pair pr;
@@ -471,12 +471,12 @@ alerts_of_the_client(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		refused(versions[i], SSL3_RT_ALERT, fatal, 2, 0);
-		refused(versions[i], SSL3_RT_ALERT, "", 0,
+		children_refused(versions[i], SSL3_RT_ALERT, fatal, 2, 0);
+		children_refused(versions[i], SSL3_RT_ALERT, "", 0,
 		    SSL_AD_UNEXPECTED_MESSAGE);
-		refused(
+		children_refused(
 		    versions[i], SSL3_RT_ALERT, fatal, 1, SSL_AD_DECODE_ERROR);
-		refused(
+		children_refused(
 		    versions[i], SSL3_RT_ALERT, "abc", 3, SSL_AD_DECODE_ERROR);
 		open_pair(&pr, versions[i]);
 		give(&pr, SSL3_RT_ALERT, cancelled, 2);
@@ -484,7 +484,7 @@ alerts_of_the_client(void **state)
 		expect(&pr, "all the same", 64);
 		close_pair(&pr);
 	}
-	refused(TLS1_3_VERSION, SSL3_RT_ALERT, warning, 2, 0);
+	children_refused(TLS1_3_VERSION, SSL3_RT_ALERT, warning, 2, 0);
 	open_pair(&pr, TLS1_2_VERSION);
 	give(&pr, SSL3_RT_ALERT, warning, 2);
 	give_text(&pr, "all the same");
@@ -503,7 +503,7 @@ other_types_are_refused(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++)
 		for (size_t k = 0; k < sizeof(types); k++)
-			refused(versions[i], types[k], "\1", 1,
+			children_refused(versions[i], types[k], "\1", 1,
 			    SSL_AD_UNEXPECTED_MESSAGE);
 }
 
@@ -755,8 +755,9 @@ other_messages_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(messages) / sizeof(*messages); i++)
-		refused(TLS1_3_VERSION, SSL3_RT_HANDSHAKE, messages[i].mg_data,
-		    messages[i].mg_len, messages[i].mg_alert);
+		children_refused(TLS1_3_VERSION, SSL3_RT_HANDSHAKE,
+		    messages[i].mg_data, messages[i].mg_len,
+		    messages[i].mg_alert);
 }
 
 static void

@@ -930,7 +930,7 @@ pool_does_not_wait_for_a_socket_that_is_writable_again(void **state)
 			continue;
 		assert_int_equal(poll(&pfd, 1, PATIENCE), 1);
 		assert_int_equal(eventfd_read(pfd.fd, &wakes), 0);
-		if (priv(&xf.xf_send)->ss_result == -EAGAIN) {
+		if (send_priv(&xf.xf_send)->ss_result == -EAGAIN) {
 			wire_flush(&wr);
 			full++;
 		}

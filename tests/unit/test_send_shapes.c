@@ -228,8 +228,8 @@ wait_for_it(struct shot *sh)
 	pw_loop_tick(s->snd_loop, clock_now()); /* ends a pause */
 	settle(s->snd_loop);
 	RULE(sh, sh->sh_xfer.xf_done == done + 1);
-	RULE(sh, !s->snd_pending &&
-		     __atomic_load_n(&priv(s)->ss_lent, __ATOMIC_SEQ_CST) == 0);
+	RULE(sh, !s->snd_pending && __atomic_load_n(&send_priv(s)->ss_lent,
+					__ATOMIC_SEQ_CST) == 0);
 	if (sh->sh_random && below(2) == 0)
 		give_room(sh);
 }
@@ -301,7 +301,7 @@ end(struct shot *sh, struct fixture *fx)
 	check_bytes(sh);
 	RULE(sh, sh->sh_xfer.xf_done == sh->sh_waits);
 	pw_send_finish(s);
-	RULE(sh, s->snd_file == NULL && priv(s)->ss_own == NULL);
+	RULE(sh, s->snd_file == NULL && send_priv(s)->ss_own == NULL);
 	if (sh->sh_file == NULL)
 		return;
 	file_priv(sh->sh_file)->fp_ask = sh->sh_ask;

@@ -122,13 +122,13 @@ what_is_evicted_again_and_again_is_read_apart(void **state)
 	skip_unless(fx, NEED_EVICTION);
 	file = new_file(fx, "f", (size_t)SIZE);
 	begin(&xf, "nodiskio", fx, &wr, file);
-	while (priv(&xf.xf_send)->ss_own == NULL) {
+	while (send_priv(&xf.xf_send)->ss_own == NULL) {
 		assert_true(evict(file->fil_fd, (size_t)SIZE));
 		usleep(2 * RESIDENCY_HOLDS);
 		status = xfer_step(&xf);
 		assert_true(
 		    status == PW_SEND_PENDING || status == PW_SEND_AGAIN);
-		if (priv(&xf.xf_send)->ss_own != NULL ||
+		if (send_priv(&xf.xf_send)->ss_own != NULL ||
 		    status != PW_SEND_PENDING)
 			continue;
 		pw_loop_tick(fx->fx_loop, clock_now());
@@ -138,7 +138,7 @@ what_is_evicted_again_and_again_is_read_apart(void **state)
 	settle(fx->fx_loop);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	/* What it has is sent, without the file. */
-	while (priv(&xf.xf_send)->ss_own != NULL) {
+	while (send_priv(&xf.xf_send)->ss_own != NULL) {
 		status = xfer_step(&xf);
 		assert_true(
 		    status == PW_SEND_AGAIN || status == PW_SEND_WANT_WRITE);

@@ -431,7 +431,7 @@ serve_start_create_admin(struct server *sv)
 }
 
 static int
-start_admin(struct server *sv)
+serve_start_admin(struct server *sv)
 {
 	const struct conf *conf = sv->sv_conf;
 	int error;
@@ -448,7 +448,7 @@ start_admin(struct server *sv)
 }
 
 static int
-start_threads(struct server *sv)
+serve_start_threads(struct server *sv)
 {
 	unsigned i;
 	int error = log_start(sv->sv_log);
@@ -470,7 +470,7 @@ start_threads(struct server *sv)
 	}
 	if (error != 0)
 		return serve_start_failed("start a thread", error);
-	return start_admin(sv);
+	return serve_start_admin(sv);
 }
 
 static void
@@ -580,7 +580,7 @@ serve_start(struct server *sv, struct listen_table *old, bool again)
 	/* Everything is open, and no thread runs yet. */
 	if (sandbox_enter(sv->sv_conf, sv->sv_roots, again) == -1)
 		return -1;
-	if (start_threads(sv) == -1)
+	if (serve_start_threads(sv) == -1)
 		return -1;
 	serve_start_say_ready(sv);
 	return 0;

@@ -209,7 +209,7 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 	struct worker *wk;
 	int error;
 
-	wk = line_calloc(sizeof(*wk));
+	wk = cacheline_calloc(sizeof(*wk));
 	if (wk == NULL)
 		return -ENOMEM;
 	wk->wk_service.svc_conf = conf;
