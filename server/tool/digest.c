@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,16 @@ tool_digest_hash_blocks(struct digest_work *dw, int fd, off_t size,
 	return off == size ? 0 : -ESTALE;
 }
 
+/* EVP_sha256 would be looked up by name for each file. */
+static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
+static EVP_MD *sha256;
+
+static void
+tool_digest_fetch_sha256(void)
+{
+	sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+}
+
 /* That it was read once is no reason to keep it in memory. */
 static int
 tool_digest_hash_file(struct digest_work *dw, int fd, const struct stat *st,
@@ -68,10 +79,11 @@ tool_digest_hash_file(struct digest_work *dw, int fd, const struct stat *st,
 	unsigned char *block = malloc(BLOCK);
 	int error = -ENOMEM;
 
+	pthread_once(&sha256_once, tool_digest_fetch_sha256);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_NOREUSE);
 	if (ctx != NULL && block != NULL &&
-	    EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) == 1)
+	    EVP_DigestInit_ex(ctx, sha256, NULL) == 1)
 		error =
 		    tool_digest_hash_blocks(dw, fd, st->st_size, ctx, block);
 	if (error == 0 && EVP_DigestFinal_ex(ctx, hash, NULL) != 1)

@@ -91,8 +91,10 @@ def parse_http_date(text):
 
 
 class Response:
-    def __init__(self, raw, head_only, may_be_chunked=False):
+    def __init__(self, raw, head_only, may_be_chunked=False, asked_at=None):
+        """asked_at: when its request was sent; it may be read much later."""
         self.raw = raw
+        self.asked_at = asked_at or time.time()
         self.body = b""
         self.head_only = head_only
         self.may_be_chunked = may_be_chunked
@@ -160,7 +162,7 @@ class Response:
         if "Date" not in self:
             raise ProtocolError("no Date: %r" % self.raw)
         date = parse_http_date(self.get("Date"))
-        if abs(date - time.time()) > 10:
+        if not self.asked_at - 10 <= date <= time.time() + 10:
             raise ProtocolError("Date is not now: %r" % self.raw)
         self.check_validators(date)
         self.check_length()
@@ -247,6 +249,7 @@ class Connection:
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock = self.wrap(self.sock, address)
         self.buf = bytearray()
+        self.answered, self.asked_at = True, None
 
     @staticmethod
     def wrap(sock, address):
@@ -260,6 +263,8 @@ class Connection:
         self.sock.close()
 
     def send(self, data):
+        if self.answered:
+            self.answered, self.asked_at = False, time.time()
         self.sock.sendall(data)
 
     def fill(self, size=1 << 18):
@@ -284,7 +289,8 @@ class Connection:
                 raise ProtocolError("endless head: %r" % bytes(self.buf[:200]))
             if not self.fill():
                 raise ProtocolError("closed within the head: %r" % bytes(self.buf))
-        return Response(self.take(end + 4), method == "HEAD", self.may_be_chunked)
+        self.answered = True
+        return Response(self.take(end + 4), method == "HEAD", self.may_be_chunked, self.asked_at)
 
     def read_exactly(self, n):
         while len(self.buf) < n:
