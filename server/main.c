@@ -3,6 +3,7 @@
  */
 #include <fcntl.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "server/conf/sign.h"
@@ -29,6 +30,7 @@ main(int argc, char **argv)
 	int status;
 
 	main_have_standard_files();
+	tzset(); /* it reads a file; see server/http/date.c */
 	if (argc > 1 && strcmp(argv[1], "sign") == 0)
 		return sign(argc - 1, argv + 1);
 	log_find_journal();

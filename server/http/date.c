@@ -1,89 +1,22 @@
 /*
- * date: HTTP dates to and from seconds since the epoch.  Calendar arithmetic is
- * done here, because strptime(3) follows the locale and gmtime(3) takes a lock.
+ * date: HTTP dates to and from seconds since the epoch.  strptime(3) and strftime(3) follow the
+ * locale, so the text is read and written here.  The lock of glibc's gmtime_r(3) and timegm(3) is
+ * held over I/O only when they are called first: main calls tzset(3) before any thread starts.
  */
 #include "server/http/date.h"
 
 #include <stdint.h>
 
-#define SECONDS_PER_DAY 86400
-#define DAYS_PER_ERA	146097 /* 400 Gregorian years */
+#define YEAR_BASE 1900 /* of tm_year */
 
 /* What fits into four digits of year. */
 #define DATE_MIN INT64_C(-62167219200) /* 1 Jan 0000, 00:00:00 */
 #define DATE_MAX INT64_C(253402300799) /* 31 Dec 9999, 23:59:59 */
 
-struct when {
-	int wh_year;
-	int wh_mon; /* 0 to 11 */
-	int wh_mday;
-	int wh_wday; /* 0 is Sunday */
-	int wh_hour;
-	int wh_min;
-	int wh_sec;
-};
-
 static const char *const day_names[] = {"Sunday", "Monday", "Tuesday",
     "Wednesday", "Thursday", "Friday", "Saturday"};
 static const char *const month_names[] = {"Jan", "Feb", "Mar", "Apr", "May",
     "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-
-static int64_t
-date_floor_div(int64_t a, int64_t b)
-{
-	return a / b - (a % b < 0);
-}
-
-/*
- * Both conversions count years from March, which puts the leap day last, and in
- * eras of 400 years, after which the calendar repeats.
- */
-static int64_t
-date_days_from_date(int64_t year, int mon, int mday)
-{
-	int64_t y = mon < 2 ? year - 1 : year;
-	int64_t era = date_floor_div(y, 400);
-	int64_t yoe = y - era * 400;
-	int64_t doy = (153 * ((mon + 10) % 12) + 2) / 5 + mday - 1;
-
-	return era * DAYS_PER_ERA + yoe * 365 + yoe / 4 - yoe / 100 + doy -
-	       719468;
-}
-
-static void
-date_from_days(int64_t days, struct when *w)
-{
-	int64_t era = date_floor_div(days + 719468, DAYS_PER_ERA);
-	int64_t doe = days + 719468 - era * DAYS_PER_ERA;
-	int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-	int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-	int64_t mp = (5 * doy + 2) / 153;
-
-	w->wh_mday = (int)(doy - (153 * mp + 2) / 5 + 1);
-	w->wh_mon = (int)((mp + 2) % 12);
-	w->wh_year = (int)(yoe + era * 400 + (w->wh_mon < 2));
-}
-
-static int
-date_weekday(int64_t days)
-{
-	int64_t thursday = days + 4; /* that was 1 Jan 1970 */
-
-	return (int)(thursday - date_floor_div(thursday, 7) * 7);
-}
-
-static void
-date_break_down(int64_t t, struct when *w)
-{
-	int64_t days = date_floor_div(t, SECONDS_PER_DAY);
-	int sec = (int)(t - days * SECONDS_PER_DAY);
-
-	date_from_days(days, w);
-	w->wh_wday = date_weekday(days);
-	w->wh_hour = sec / 3600;
-	w->wh_min = sec / 60 % 60;
-	w->wh_sec = sec % 60;
-}
 
 static char *
 date_put_digits(char *p, int n, int v)
@@ -103,28 +36,27 @@ date_put_text(char *p, const char *s, size_t n)
 void
 date_format(time_t t, char buf[static DATE_LEN + 1])
 {
-	struct when w;
-	int64_t v = t;
+	struct tm w;
 	char *p = buf;
 
-	if (v < DATE_MIN)
-		v = DATE_MIN;
-	if (v > DATE_MAX)
-		v = DATE_MAX;
-	date_break_down(v, &w);
-	p = date_put_text(p, day_names[w.wh_wday], 3);
+	if (t < DATE_MIN)
+		t = DATE_MIN;
+	if (t > DATE_MAX)
+		t = DATE_MAX;
+	gmtime_r(&t, &w);
+	p = date_put_text(p, day_names[w.tm_wday], 3);
 	p = date_put_text(p, ", ", 2);
-	p = date_put_digits(p, 2, w.wh_mday);
+	p = date_put_digits(p, 2, w.tm_mday);
 	p = date_put_text(p, " ", 1);
-	p = date_put_text(p, month_names[w.wh_mon], 3);
+	p = date_put_text(p, month_names[w.tm_mon], 3);
 	p = date_put_text(p, " ", 1);
-	p = date_put_digits(p, 4, w.wh_year);
+	p = date_put_digits(p, 4, w.tm_year + YEAR_BASE);
 	p = date_put_text(p, " ", 1);
-	p = date_put_digits(p, 2, w.wh_hour);
+	p = date_put_digits(p, 2, w.tm_hour);
 	p = date_put_text(p, ":", 1);
-	p = date_put_digits(p, 2, w.wh_min);
+	p = date_put_digits(p, 2, w.tm_min);
 	p = date_put_text(p, ":", 1);
-	p = date_put_digits(p, 2, w.wh_sec);
+	p = date_put_digits(p, 2, w.tm_sec);
 	date_put_text(p, " GMT", 5);
 }
 
@@ -167,39 +99,39 @@ date_scan_name(
 }
 
 static bool
-date_scan_conversion(struct str *s, char conversion, struct when *w)
+date_scan_conversion(struct str *s, char conversion, struct tm *w)
 {
 	switch (conversion) {
 	case 'a':
-		return date_scan_name(s, day_names, 7, 3, &w->wh_wday);
+		return date_scan_name(s, day_names, 7, 3, &w->tm_wday);
 	case 'A':
-		return date_scan_name(s, day_names, 7, SIZE_MAX, &w->wh_wday);
+		return date_scan_name(s, day_names, 7, SIZE_MAX, &w->tm_wday);
 	case 'b':
-		return date_scan_name(s, month_names, 12, 3, &w->wh_mon);
+		return date_scan_name(s, month_names, 12, 3, &w->tm_mon);
 	case 'd':
-		return date_scan_digits(s, 2, &w->wh_mday);
+		return date_scan_digits(s, 2, &w->tm_mday);
 	case 'e':
 		if (s->s_len == 0 || s->s_ptr[0] != ' ')
-			return date_scan_digits(s, 2, &w->wh_mday);
+			return date_scan_digits(s, 2, &w->tm_mday);
 		date_advance(s, 1);
-		return date_scan_digits(s, 1, &w->wh_mday);
+		return date_scan_digits(s, 1, &w->tm_mday);
 	case 'H':
-		return date_scan_digits(s, 2, &w->wh_hour);
+		return date_scan_digits(s, 2, &w->tm_hour);
 	case 'M':
-		return date_scan_digits(s, 2, &w->wh_min);
+		return date_scan_digits(s, 2, &w->tm_min);
 	case 'S':
-		return date_scan_digits(s, 2, &w->wh_sec);
+		return date_scan_digits(s, 2, &w->tm_sec);
 	case 'y':
-		return date_scan_digits(s, 2, &w->wh_year);
+		return date_scan_digits(s, 2, &w->tm_year);
 	case 'Y':
-		return date_scan_digits(s, 4, &w->wh_year);
+		return date_scan_digits(s, 4, &w->tm_year);
 	}
 	return false;
 }
 
 /* A strptime without locale and without tolerance for white space. */
 static bool
-date_scan(struct str s, const char *format, struct when *w)
+date_scan(struct str s, const char *format, struct tm *w)
 {
 	for (const char *f = format; *f != '\0'; f++) {
 		if (*f == '%') {
@@ -214,67 +146,58 @@ date_scan(struct str s, const char *format, struct when *w)
 	return s.s_len == 0;
 }
 
-static int
-date_days_in_month(int year, int mon)
-{
-	return (
-	    int)(date_days_from_date(year + (mon == 11), (mon + 1) % 12, 1) -
-		 date_days_from_date(year, mon, 1));
-}
-
 /* The day of the week follows from the date: a wrong name says nothing. */
 static bool
-date_is_possible(const struct when *w)
+date_is_possible(const struct tm *w)
 {
-	bool leap = w->wh_hour == 23 && w->wh_min == 59 && w->wh_sec == 60;
+	bool leap = w->tm_hour == 23 && w->tm_min == 59 && w->tm_sec == 60;
+	struct tm day = {
+	    .tm_year = w->tm_year, .tm_mon = w->tm_mon, .tm_mday = w->tm_mday};
 
-	return w->wh_mday >= 1 &&
-	       w->wh_mday <= date_days_in_month(w->wh_year, w->wh_mon) &&
-	       w->wh_hour < 24 && w->wh_min < 60 && (w->wh_sec < 60 || leap);
+	/* A 31st of June becomes the 1st of July. */
+	timegm(&day);
+	return w->tm_mday >= 1 && day.tm_mon == w->tm_mon && w->tm_hour < 24 &&
+	       w->tm_min < 60 && (w->tm_sec < 60 || leap);
 }
 
-static int64_t
-date_seconds_from_date(const struct when *w, int year)
+static time_t
+date_seconds(struct tm w)
 {
-	int64_t days = date_days_from_date(year, w->wh_mon, w->wh_mday);
-	int64_t hours = days * 24 + w->wh_hour;
-
-	return (hours * 60 + w->wh_min) * 60 + w->wh_sec;
+	return timegm(&w);
 }
 
-/* The latest year with these two digits that is at most 50 years ahead. */
-static int
-date_full_year(const struct when *w, time_t now)
+/* Sets the latest year with these two digits that is at most 50 years ahead. */
+static void
+date_complete_year(struct tm *w, time_t now)
 {
-	struct when n;
-	int limit, year;
+	int digits = w->tm_year, limit;
+	struct tm n;
 
-	date_break_down(now, &n);
-	limit = n.wh_year + 50;
-	year = (int)date_floor_div(limit - w->wh_year, 100) * 100 + w->wh_year;
-	if (year == limit &&
-	    date_seconds_from_date(w, year) > date_seconds_from_date(&n, limit))
-		year -= 100;
-	return year;
+	gmtime_r(&now, &n);
+	limit = n.tm_year + 50;
+	w->tm_year = limit - (limit + YEAR_BASE - digits) % 100;
+	n.tm_year = limit;
+	if (w->tm_year == limit && date_seconds(*w) > date_seconds(n))
+		w->tm_year -= 100;
 }
 
 bool
 date_parse(struct str s, time_t now, time_t *t)
 {
-	struct when w;
-	int64_t v;
+	struct tm w = {0};
 
 	if (s.s_ptr == NULL)
 		return false;
 	if (date_scan(s, "%A, %d-%b-%y %H:%M:%S GMT", &w))
-		w.wh_year = date_full_year(&w, now);
-	else if (!date_scan(s, "%a, %d %b %Y %H:%M:%S GMT", &w) &&
-		 !date_scan(s, "%a %b %e %H:%M:%S %Y", &w))
+		date_complete_year(&w, now);
+	else if (date_scan(s, "%a, %d %b %Y %H:%M:%S GMT", &w) ||
+		 date_scan(s, "%a %b %e %H:%M:%S %Y", &w))
+		w.tm_year -= YEAR_BASE;
+	else
 		return false;
 
 	if (!date_is_possible(&w))
 		return false;
-	v = date_seconds_from_date(&w, w.wh_year);
-	*t = (time_t)v;
-	return *t == v;
+	*t = date_seconds(w);
+	return true;
 }
