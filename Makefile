@@ -553,9 +553,12 @@ lint:
 
 # Which system it is, only the files of one system know: no conditions, no headers of one.
 SEAM = __(linux|FreeBSD|APPLE|unix)__|<linux/|<sys/(epoll|eventfd|event|capsicum|sysmacros)\.h>
+# OpenSSL's names: TLS, and two hashes.
+WITH_OPENSSL = server/tls/%.c server/tls/context_priv.h server/util/hmac.c server/tool/digest.c
 lint-seam:
 	@! grep -nE '$(SEAM)' \
 	    $(filter-out lib/os/% $(OF_linux) $(OF_freebsd),$(C_PRODUCT))
+	@! grep -n '<openssl/' $(filter-out $(WITH_OPENSSL),$(C_PRODUCT))
 
 # A guard is the path; two headers with one guard shut each other out.
 lint-guards:

@@ -9,7 +9,6 @@
 #include <http_parser.h>
 #include <limits.h>
 #include <nghttp2/nghttp2.h>
-#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,8 +147,7 @@ conf_args_print_version(void)
 	printf("pagewise %s (libevent %s, http-parser %lu.%lu.%lu, nghttp2 %s, "
 	       "%s)\n",
 	    PW_VERSION, event_get_version(), v >> 16 & 0xff, v >> 8 & 0xff,
-	    v & 0xff, nghttp2_version(0)->version_str,
-	    OpenSSL_version(OPENSSL_VERSION));
+	    v & 0xff, nghttp2_version(0)->version_str, tls_library());
 }
 
 #define UNKNOWN "unknown option; pagewise -h prints them all"

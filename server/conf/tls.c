@@ -196,12 +196,11 @@ conf_tls_same_files(const struct conf *conf, const struct site *site)
 	return NULL;
 }
 
-/* One before it in the list: OpenSSL has one place for RSA, one for ECDSA. */
+/* One before it in the list. */
 static struct identity *
 conf_tls_same_kind(struct identity *list, const struct identity *id)
 {
-	while (list != id && EVP_PKEY_get_base_id(list->id_key) !=
-				 EVP_PKEY_get_base_id(id->id_key))
+	while (list != id && !identity_same_kind(list, id))
 		list = list->id_next;
 	return list != id ? list : NULL;
 }

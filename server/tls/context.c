@@ -43,6 +43,12 @@ tls_context_fail(char *why, size_t size, const char *what)
 	return -EINVAL;
 }
 
+const char *
+tls_library(void)
+{
+	return OpenSSL_version(OPENSSL_VERSION);
+}
+
 int
 tls_prepare(void)
 {

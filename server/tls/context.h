@@ -43,6 +43,9 @@ struct tls_settings {
 
 struct tls_context;
 
+/* OpenSSL's name and version. */
+const char *tls_library(void);
+
 /* Before there are threads, and before the sandbox: OpenSSL reads files.  0 or -errno. */
 int tls_prepare(void);
 

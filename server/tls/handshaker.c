@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <openssl/crypto.h>
+#include <openssl/ssl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

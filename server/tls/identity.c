@@ -32,6 +32,13 @@ identity_fail(char *why, size_t size, const char *fmt, ...)
 	return false;
 }
 
+bool
+identity_same_kind(const struct identity *a, const struct identity *b)
+{
+	return EVP_PKEY_get_base_id(a->id_key) ==
+	       EVP_PKEY_get_base_id(b->id_key);
+}
+
 const char *
 tls_cause(char *text, size_t size)
 {

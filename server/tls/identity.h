@@ -6,19 +6,22 @@
 #ifndef SERVER_TLS_IDENTITY_H
 #define SERVER_TLS_IDENTITY_H
 
-#include <openssl/x509.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
+/* OpenSSL's, by their tags: only server/tls/ includes its headers. */
+struct evp_pkey_st;
+struct stack_st_X509;
+struct x509_st;
+
 struct identity {
 	struct identity *id_next; /* the owner's: of one site */
 	char *id_file;		  /* of the certificate */
-	X509 *id_cert;
-	STACK_OF(X509) *
-	    id_chain; /* those that follow in the file; may be empty */
-	EVP_PKEY *id_key;
+	struct x509_st *id_cert;
+	struct stack_st_X509 *id_chain; /* the rest of the file; may be empty */
+	struct evp_pkey_st *id_key;
 	time_t id_begins;  /* the last one of it and its chain */
 	time_t id_expires; /* the first one ... */
 	time_t id_life;	   /* ... whose whole time this is, seconds */
@@ -62,6 +65,9 @@ struct identity *identity_free(struct identity *);
 
 /* Whether the certificate is for this host: a name or an address, without a port. */
 bool identity_covers(const struct identity *, const char *host, size_t len);
+
+/* Returns true if both keys are of one kind, RSA or ECDSA: a context has a place for each. */
+bool identity_same_kind(const struct identity *, const struct identity *);
 
 /* The last cause that OpenSSL has given, as a text; the queue of errors is empty then. */
 const char *tls_cause(char *text, size_t size);

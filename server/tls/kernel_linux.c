@@ -1,6 +1,7 @@
 /*
  * kernel: see kernel.h.
  */
+#include <openssl/ssl.h>
 #include <sys/types.h>
 
 #include <errno.h>

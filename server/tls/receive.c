@@ -3,6 +3,7 @@
  * (RFC 8446, 6) and requests for a new key (4.6.3).
  */
 #include <errno.h>
+#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

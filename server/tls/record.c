@@ -2,6 +2,7 @@
  * record: see record.h.
  */
 #include <openssl/evp.h>
+#include <openssl/ssl.h>
 #include <string.h>
 
 #include "server/tls/record.h"

@@ -7,7 +7,6 @@
 #ifndef SERVER_TLS_RECORD_KEY_H
 #define SERVER_TLS_RECORD_KEY_H
 
-#include <openssl/ssl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,10 +17,16 @@
 #define RECORD_TAG	16
 #define RECORD_EXPLICIT 8 /* bytes of the nonce that may be sent */
 
+/* OpenSSL's, by their tags. */
+struct evp_cipher_ctx_st;
+struct evp_cipher_st;
+struct evp_md_st;
+struct ssl_st;
+
 struct record_key {
-	EVP_CIPHER_CTX *rk_cipher; /* NULL: it was not begun */
-	const EVP_MD *rk_digest;   /* of the handshake: TLS 1.3 */
-	uint64_t rk_number;	   /* of the next record */
+	struct evp_cipher_ctx_st *rk_cipher; /* NULL: it was not begun */
+	const struct evp_md_st *rk_digest;   /* of the handshake: TLS 1.3 */
+	uint64_t rk_number;		     /* of the next record */
 	unsigned char rk_iv[RECORD_NONCE];
 	bool rk_reads;	  /* what the client sends */
 	bool rk_explicit; /* TLS 1.2 with GCM: a part of the nonce is sent */
@@ -32,7 +37,7 @@ struct record_key {
 
 /* What a cipher begins with. */
 struct record_material {
-	const EVP_CIPHER *rm_cipher;
+	const struct evp_cipher_st *rm_cipher;
 	unsigned char rm_key[RECORD_KEY];
 };
 
@@ -57,8 +62,8 @@ void record_key_take(struct record_key *, const char *line);
  * After the handshake: all but the cipher.  number: of the next record of TLS 1.3.  False: it has
  * another cipher, or there is no memory.  The material is to be wiped.
  */
-bool record_key_derive(struct record_key *, const SSL *, uint64_t number,
-    struct record_material *);
+bool record_key_derive(struct record_key *, const struct ssl_st *,
+    uint64_t number, struct record_material *);
 
 /* False: no memory. */
 bool record_key_begin(struct record_key *, const struct record_material *);

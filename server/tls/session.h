@@ -53,12 +53,15 @@ struct tls_inbox {
 
 #define TLS_UPDATE 5 /* bytes of KeyUpdate: RFC 8446, 4.6.3 */
 
+struct ssl_st; /* OpenSSL's */
+
 struct tls {
 	struct pw_sink tl_sink; /* first: found by it */
 	struct handshake tl_handshake;
 	void *tl_owner; /* the caller's */
 	struct tls_context *tl_context;
-	SSL *tl_ssl; /* NULL before the first step, and after the last one */
+	struct ssl_st
+	    *tl_ssl; /* NULL before the first step, and after the last one */
 	int tl_fd;   /* the connection's */
 	enum tls_state tl_state;
 	enum tls_failure tl_failure;

@@ -2,6 +2,7 @@
  * stream: what is sent on a session once it is open.
  */
 #include <errno.h>
+#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -11,7 +11,6 @@
 #ifndef SERVER_TLS_TICKET_KEYS_H
 #define SERVER_TLS_TICKET_KEYS_H
 
-#include <openssl/ssl.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -51,7 +50,9 @@ struct ticket_keys *ticket_keys_create(void);
 void ticket_keys_add(struct ticket_keys *, const struct ticket_key *);
 void ticket_keys_destroy(struct ticket_keys **);
 
+struct ssl_ctx_st; /* OpenSSL's */
+
 /* Sessions of this context are resumed by them; they stay as long as it does. */
-bool ticket_keys_use(struct ticket_keys *, SSL_CTX *);
+bool ticket_keys_use(struct ticket_keys *, struct ssl_ctx_st *);
 
 #endif

@@ -3,6 +3,7 @@
  * handshake of OpenSSL's client.
  */
 #include <setjmp.h>
+#include <openssl/ssl.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
