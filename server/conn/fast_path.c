@@ -4,6 +4,7 @@
 #include "lib/util/clock.h"
 #include "server/conn/conn_priv.h"
 #include "server/conn/fast_path.h"
+#include "server/content/account.h"
 #include "server/content/known.h"
 
 #define TOGETHER 16 /* answers with one call */
@@ -68,25 +69,29 @@ fast_path_client_of(const struct conn *c, const struct cached_header *fl)
 }
 
 static void
-fast_path_record(struct conn *c, const struct known *kn, uint64_t duration)
+fast_path_account_one(
+    struct conn *c, const struct known *kn, uint64_t since, bool log)
 {
+	struct service *svc = &c->cn_worker->wk_service;
 	const struct cached_response *ha = kn->kn_answer;
-	const struct cached_header *fl = kn->kn_fields;
-	struct log_record rec = {
-	    .rec_peer = fast_path_client_of(c, fl),
-	    .rec_time = c->cn_worker->wk_service.svc_time,
-	    .rec_line = {kn->kn_begin, kn->kn_line},
-	    .rec_status = 200,
-	    .rec_body = ha->ha_len - ha->ha_head,
-	    .rec_bytes = ha->ha_len,
-	    .rec_referer = fl->fl_referer,
-	    .rec_agent = fl->fl_agent,
-	    .rec_host = fl->fl_host,
-	    .rec_duration = duration,
-	    .rec_tls = conn_log_tls(c),
+	struct request_texts texts;
+	struct account ac = {
+	    .ac_peer = fast_path_client_of(c, kn->kn_fields),
+	    .ac_tls = conn_log_tls(c),
+	    .ac_texts = &texts,
+	    .ac_time = svc->svc_time,
+	    .ac_since = since,
+	    .ac_status = 200,
+	    .ac_head = ha->ha_head,
+	    .ac_sent = ha->ha_len,
+	    .ac_logged = log && conf_logs(svc->svc_conf, kn->kn_target, 200),
 	};
 
-	log_access(c->cn_worker->wk_service.svc_log, &rec);
+	known_asked(svc, kn, since);
+	if (ac.ac_logged)
+		texts = header_cache_texts(
+		    kn->kn_fields, kn->kn_begin, kn->kn_line);
+	account_response(svc, &ac);
 }
 
 /* Counts and logs those that went out whole; returns how many. */
@@ -95,9 +100,7 @@ fast_path_account(struct conn *c, const struct known *matches, int n,
     uint64_t since, size_t *sent)
 {
 	struct stats *sta = &c->cn_worker->wk_service.svc_stats;
-	const struct conf *conf = c->cn_worker->wk_service.svc_conf;
 	bool log = log_access_on(c->cn_worker->wk_service.svc_log);
-	uint64_t duration = log ? clock_now() - since : 0;
 	size_t len, whole = 0;
 	int i;
 
@@ -106,11 +109,8 @@ fast_path_account(struct conn *c, const struct known *matches, int n,
 		if (*sent - whole < len)
 			break;
 		whole += len;
-		known_asked(&c->cn_worker->wk_service, &matches[i], since);
-		if (log && conf_logs(conf, matches[i].kn_target, 200))
-			fast_path_record(c, &matches[i], duration);
+		fast_path_account_one(c, &matches[i], since, log);
 	}
-	counter_add(&sta->sta_status[200 - STATS_STATUS], (uint64_t)i);
 	counter_add(&sta->sta_hot, (uint64_t)i);
 	counter_add(&sta->sta_sent, whole);
 	c->cn_turn_sent += whole;
@@ -125,7 +125,7 @@ static enum fast_path
 fast_path_go_on(
     struct conn *c, const struct known *kn, uint64_t since, size_t sent)
 {
-	const char *begin = c->cn_in.b_data, *block = begin + kn->kn_line + 2;
+	const char *begin = c->cn_in.b_data;
 	const struct cached_header *fl = kn->kn_fields;
 	struct request *rq;
 
@@ -138,12 +138,9 @@ fast_path_go_on(
 	rq = &c->cn_ex->ex_request;
 	rq->rq_method = METHOD_GET;
 	rq->rq_keepalive = true;
-	rq->rq_line = (struct str){begin, kn->kn_line};
+	rq->rq_texts = header_cache_texts(fl, begin, kn->kn_line);
 	c->cn_ex->ex_target.tgt_path =
 	    (struct str){begin + STR("GET ").s_len, kn->kn_target.s_len};
-	rq->rq_host = header_cache_slice(fl, fl->fl_host, block);
-	rq->rq_referer = header_cache_slice(fl, fl->fl_referer, block);
-	rq->rq_agent = header_cache_slice(fl, fl->fl_agent, block);
 	c->cn_head = (struct head){.hd_len = kn->kn_len};
 	c->cn_requests++;
 	known_asked(&c->cn_worker->wk_service, kn, since);

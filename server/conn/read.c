@@ -71,20 +71,20 @@ conn_read_head_limits(const struct conn *c)
 	    conf->conf_max_head, conf->conf_max_target, conf->conf_max_fields};
 }
 
-/* rq_line is set. */
+/* rq_texts.qt_line is set. */
 static enum next
 conn_read_refuse(struct conn *c, int status)
 {
 	struct request *rq = &c->cn_ex->ex_request;
 	const struct head_limits limits = conn_read_head_limits(c);
-	struct str line = rq->rq_line;
+	struct str line = rq->rq_texts.qt_line;
 
 	/* Then a body would be no part of the answer (RFC 9110, 9.3.2). */
 	rq->rq_method =
 	    str_skip(&line, STR("HEAD ")) ? METHOD_HEAD : METHOD_OTHER;
 	rq->rq_keepalive = false;
 	head_find(c->cn_in.b_data, c->cn_in.b_len, c->cn_head.hd_before,
-	    &limits, &rq->rq_target, &rq->rq_host);
+	    &limits, &rq->rq_target, &rq->rq_texts.qt_host);
 	exchange_refuse(c->cn_ex, status);
 	c->cn_state = CONN_SEND;
 	return NEXT_GO;
@@ -119,7 +119,7 @@ conn_refuse_head(struct conn *c, int status)
 
 	if (!conn_read_begin_exchange(c))
 		return NEXT_CLOSE;
-	c->cn_ex->ex_request.rq_line = line;
+	c->cn_ex->ex_request.rq_texts.qt_line = line;
 	return conn_read_refuse(c, status);
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "lib/util/clock.h"
+#include "server/content/account.h"
 #include "server/content/access.h"
 #include "server/content/autoindex_stream.h"
 #include "server/content/exchange.h"
@@ -100,8 +101,9 @@ exchange_host_of(const struct exchange *ex)
 {
 	if (ex->ex_target.tgt_host.s_len > 0)
 		return ex->ex_target.tgt_host;
-	return ex->ex_request.rq_host.s_len > 0 ? ex->ex_request.rq_host
-						: exchange_server_name(ex);
+	return ex->ex_request.rq_texts.qt_host.s_len > 0
+		   ? ex->ex_request.rq_texts.qt_host
+		   : exchange_server_name(ex);
 }
 
 /*
@@ -237,30 +239,6 @@ exchange_head_len(const struct exchange *ex)
 			       : ex->ex_503 - ex->ex_503_body;
 }
 
-static void
-exchange_record(struct exchange *ex)
-{
-	const struct request *rq = &ex->ex_request;
-	uint64_t sent = exchange_bytes_sent(ex), head = exchange_head_len(ex);
-	struct log_record rec = {
-	    .rec_peer = exchange_client(ex),
-	    .rec_time = ex->ex_time,
-	    .rec_user = {ex->ex_user.b_data, ex->ex_user.b_len},
-	    .rec_line = rq->rq_line,
-	    .rec_status = exchange_status(ex),
-	    .rec_body = sent > head ? sent - head : 0,
-	    .rec_bytes = sent,
-	    .rec_referer = rq->rq_referer,
-	    .rec_agent = rq->rq_agent,
-	    .rec_host = rq->rq_host,
-	    .rec_duration = clock_now() - ex->ex_since,
-	    .rec_wait = ex->ex_wait,
-	    .rec_tls = ex->ex_tls == NULL ? NULL : &ex->ex_tls->tl_log,
-	};
-
-	log_access(ex->ex_service->svc_log, &rec);
-}
-
 static bool
 exchange_is_logged(const struct exchange *ex)
 {
@@ -282,11 +260,20 @@ exchange_end(struct exchange *ex)
 	if (ex->ex_pending)
 		ex->ex_wait += clock_now() - ex->ex_waiting;
 	exchange_sent(ex);
-	counter_add(
-	    &svc->svc_stats.sta_status[exchange_status(ex) - STATS_STATUS], 1);
-	counter_add(&svc->svc_stats.sta_disk_wait, ex->ex_wait);
-	if (exchange_is_logged(ex))
-		exchange_record(ex);
+	account_response(
+	    svc, &(struct account){
+		     .ac_peer = exchange_client(ex),
+		     .ac_tls = ex->ex_tls == NULL ? NULL : &ex->ex_tls->tl_log,
+		     .ac_texts = &ex->ex_request.rq_texts,
+		     .ac_user = {ex->ex_user.b_data, ex->ex_user.b_len},
+		     .ac_time = ex->ex_time,
+		     .ac_since = ex->ex_since,
+		     .ac_wait = ex->ex_wait,
+		     .ac_status = exchange_status(ex),
+		     .ac_head = exchange_head_len(ex),
+		     .ac_sent = exchange_bytes_sent(ex),
+		     .ac_logged = exchange_is_logged(ex),
+		 });
 }
 
 /* In the connection's input, which may be another client's next. */
@@ -349,7 +336,7 @@ exchange_shrink(struct exchange *ex)
 }
 
 static struct request
-exchange_kept_request(const struct request *rq)
+exchange_kept_request(const struct request *rq, struct request_texts texts)
 {
 	return (struct request){
 	    .rq_method = rq->rq_method,
@@ -357,10 +344,7 @@ exchange_kept_request(const struct request *rq)
 	    .rq_http10 = rq->rq_http10,
 	    .rq_framed = rq->rq_framed,
 	    .rq_body = rq->rq_body,
-	    .rq_line = rq->rq_line,
-	    .rq_host = rq->rq_host,
-	    .rq_agent = rq->rq_agent,
-	    .rq_referer = rq->rq_referer,
+	    .rq_texts = texts,
 	    .rq_joined = rq->rq_joined,
 	};
 }
@@ -370,20 +354,17 @@ exchange_settle(struct exchange *ex, size_t most)
 {
 	struct request *rq = &ex->ex_request;
 	bool unlogged = exchange_is_excluded(ex);
-	struct str none = {0};
-	const struct log_keep lk = {&rq->rq_line,
-	    unlogged ? &none : &rq->rq_host, unlogged ? &none : &rq->rq_agent,
-	    unlogged ? &none : &rq->rq_referer};
+	struct request_texts texts = rq->rq_texts;
 	struct buf kept = {0};
 
-	if (!log_keep(&lk, most, &kept))
+	if (unlogged)
+		texts = (struct request_texts){.qt_line = texts.qt_line};
+	if (!log_keep(&texts, most, &kept))
 		return -ENOMEM;
 	exchange_forget_password(ex);
-	*rq = exchange_kept_request(rq);
-	if (unlogged)
-		rq->rq_host = rq->rq_agent = rq->rq_referer = none;
+	*rq = exchange_kept_request(rq, texts);
 	ex->ex_target = (struct target){0};
-	ex->ex_lookup.lk_host = none;
+	ex->ex_lookup.lk_host = (struct str){0};
 	ex->ex_lookup.lk_listing.li_place.pl_path = NULL;
 	ex->ex_lookup.lk_listing.li_place.pl_title = NULL;
 	ex->ex_unlogged = unlogged;
@@ -429,7 +410,7 @@ void
 exchange_disk_late(struct exchange *ex)
 {
 	struct service *svc = ex->ex_service;
-	struct str line = ex->ex_request.rq_line;
+	struct str line = ex->ex_request.rq_texts.qt_line;
 
 	counter_add(&svc->svc_stats.sta_timeout[TIMER_DISK], 1);
 	if (message_rate_tell(&svc->svc_told_disk, clock_now()))

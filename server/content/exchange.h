@@ -129,7 +129,7 @@ bool exchange_answer(struct exchange *, int refusal);
 
 /*
  * Makes the error that answers what is no correct request.  Its site, and the rules of that about
- * addresses and rates, are those of rq_target and rq_host, as far as they are known; of SNI; or else
+ * addresses and rates, are those of rq_target and rq_texts.qt_host, as far as they are known; of SNI; or else
  * of none, whose rules are the first site's and whose fields are the top level's.
  */
 void exchange_refuse(struct exchange *, int status);

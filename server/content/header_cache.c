@@ -24,8 +24,9 @@ header_cache_plain(const struct request *rq)
 	const struct conditional *pre = &rq->rq_pre;
 
 	return rq->rq_method == METHOD_GET && rq->rq_keepalive &&
-	       rq->rq_host.s_len > 0 && !rq->rq_http10 && rq->rq_body == 0 &&
-	       !rq->rq_chunked && rq->rq_authorization.s_ptr == NULL &&
+	       rq->rq_texts.qt_host.s_len > 0 && !rq->rq_http10 &&
+	       rq->rq_body == 0 && !rq->rq_chunked &&
+	       rq->rq_authorization.s_ptr == NULL &&
 	       rq->rq_range.s_ptr == NULL && rq->rq_expect.s_ptr == NULL &&
 	       rq->rq_want_digest.s_ptr == NULL &&
 	       pre->pre_if_match.s_ptr == NULL &&
@@ -44,13 +45,28 @@ header_cache_inside(struct str s, struct str block)
 		   s.s_ptr + s.s_len <= block.s_ptr + block.s_len);
 }
 
-static struct str
-header_cache_copied(
-    const struct cached_header *fl, struct str s, struct str block)
+static bool
+header_cache_all_inside(struct request_texts texts, struct str block)
 {
-	if (s.s_ptr != NULL)
-		s.s_ptr = fl->fl_text + (s.s_ptr - block.s_ptr);
-	return s;
+	for (size_t i = 1; i < REQUEST_TEXTS; i++)
+		if (!header_cache_inside(*request_text(&texts, i), block))
+			return false;
+	return true;
+}
+
+static struct request_texts
+header_cache_copied(const struct cached_header *fl, struct request_texts texts,
+    struct str block)
+{
+	struct str *s;
+
+	texts.qt_line = (struct str){NULL, 0};
+	for (size_t i = 1; i < REQUEST_TEXTS; i++) {
+		s = request_text(&texts, i);
+		if (s->s_ptr != NULL)
+			s->s_ptr = fl->fl_text + (s->s_ptr - block.s_ptr);
+	}
+	return texts;
 }
 
 const struct cached_header *
@@ -61,9 +77,7 @@ header_cache_remember(struct header_cache *ft, const struct request *rq,
 	uint64_t hash;
 
 	if (block.s_len > HEADER_CACHE_MAX || !header_cache_plain(rq) ||
-	    !header_cache_inside(rq->rq_host, block) ||
-	    !header_cache_inside(rq->rq_referer, block) ||
-	    !header_cache_inside(rq->rq_agent, block))
+	    !header_cache_all_inside(rq->rq_texts, block))
 		return NULL;
 	hash = hash_bytes(&ft->ft_seed, 0, block.s_ptr, block.s_len);
 	fl = &ft->ft_slots[hash % HEADER_CACHE_SLOTS];
@@ -72,9 +86,7 @@ header_cache_remember(struct header_cache *ft, const struct request *rq,
 		return fl;
 	fl->fl_number = ++ft->ft_count;
 	fl->fl_site = site;
-	fl->fl_host = header_cache_copied(fl, rq->rq_host, block);
-	fl->fl_referer = header_cache_copied(fl, rq->rq_referer, block);
-	fl->fl_agent = header_cache_copied(fl, rq->rq_agent, block);
+	fl->fl_texts = header_cache_copied(fl, rq->rq_texts, block);
 	fl->fl_client = *client;
 	fl->fl_accept = coding_weights(rq->rq_accept_encoding);
 	memcpy(fl->fl_text, block.s_ptr, block.s_len);

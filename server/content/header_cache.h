@@ -24,11 +24,9 @@ struct site;
 
 /* Slices point into fl_text. */
 struct cached_header {
-	const struct site *fl_site; /* that Host names */
-	struct str fl_host;
-	struct str fl_referer;
-	struct str fl_agent;
-	uint64_t fl_accept; /* coding_weights */
+	const struct site *fl_site;    /* that Host names */
+	struct request_texts fl_texts; /* but for the line */
+	uint64_t fl_accept;	       /* coding_weights */
 	/* Whom it names, if a trusted proxy sends it; AF_UNSPEC: nobody. */
 	union sockaddr_any fl_client;
 	uint64_t fl_number; /* of the block: no other one has it */
@@ -89,14 +87,21 @@ known_header_matches(const struct known_header *kh, const char *p, size_t len)
 	       header_cache_matches(kh->kh_fields, p, len);
 }
 
-/* A slice of fl_text, at its place in a block that matches. */
-static inline struct str
-header_cache_slice(
-    const struct cached_header *fl, struct str s, const char *block)
+/* Returns the texts at their places in a head whose block matches; line: bytes of its first line. */
+static inline struct request_texts
+header_cache_texts(
+    const struct cached_header *fl, const char *head, size_t line)
 {
-	if (s.s_ptr != NULL)
-		s.s_ptr = block + (s.s_ptr - fl->fl_text);
-	return s;
+	struct request_texts texts = fl->fl_texts;
+	struct str *s;
+
+	for (size_t i = 0; i < REQUEST_TEXTS; i++) {
+		s = request_text(&texts, i);
+		if (s->s_ptr != NULL)
+			s->s_ptr = head + line + 2 + (s->s_ptr - fl->fl_text);
+	}
+	texts.qt_line = (struct str){head, line};
+	return texts;
 }
 
 #endif

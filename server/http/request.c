@@ -34,15 +34,15 @@ struct field {
 
 /* By the length of their names: most fields are of none of these. */
 static const struct field fields[][SAME_LENGTH] = {
-    [4] = {SLICE("host", rq_host)},
+    [4] = {SLICE("host", rq_texts.qt_host)},
     [5] = {SLICE("range", rq_range)},
     [6] = {SLICE("expect", rq_expect), SLICE("origin", rq_origin),
 	SLICE_LIST("accept", rq_accept)},
-    [7] = {SLICE("referer", rq_referer)},
+    [7] = {SLICE("referer", rq_texts.qt_referer)},
     [8] = {SLICE("if-range", rq_pre.pre_if_range),
 	SLICE_LIST("if-match", rq_pre.pre_if_match)},
     [9] = {SLICE_LIST("forwarded", rq_forwarded)},
-    [10] = {SLICE("user-agent", rq_agent)},
+    [10] = {SLICE("user-agent", rq_texts.qt_agent)},
     [13] = {SLICE_LIST("if-none-match", rq_pre.pre_if_none_match),
 	SLICE("authorization", rq_authorization)},
     [15] = {SLICE_LIST("accept-encoding", rq_accept_encoding),
@@ -230,7 +230,7 @@ request_parse(struct request *rq, struct str head, uint64_t max_body,
 	    .ps_rq = rq, .ps_bufs = bufs, .ps_size = head.s_len};
 	http_parser parser;
 
-	*rq = (struct request){.rq_line = request_first_line(head)};
+	*rq = (struct request){.rq_texts.qt_line = request_first_line(head)};
 	http_parser_init(&parser, HTTP_REQUEST);
 	parser.data = &ps;
 	http_parser_execute(&parser, &settings, head.s_ptr, head.s_len);

@@ -14,6 +14,26 @@
 
 enum method { METHOD_GET, METHOD_HEAD, METHOD_OPTIONS, METHOD_OTHER };
 
+/*
+ * What the log has of a request's head: slices of it; those of absent fields have no pointer.  A text
+ * that is added here and to the table in request.c goes through all that keeps or copies them.
+ */
+struct request_texts {
+	struct str qt_line;
+	struct str qt_host;
+	struct str qt_agent;
+	struct str qt_referer;
+};
+
+#define REQUEST_TEXTS (sizeof(struct request_texts) / sizeof(struct str))
+
+/* Returns the text with this number; qt_line is the first. */
+static inline struct str *
+request_text(struct request_texts *qt, size_t i)
+{
+	return (struct str *)(void *)((char *)qt + i * sizeof(struct str));
+}
+
 /* Slices point into the connection's input and into rq_joined. */
 struct request {
 	enum method rq_method;
@@ -22,13 +42,10 @@ struct request {
 	bool rq_framed;	   /* HTTP/2: its frames say where the answer ends */
 	uint64_t rq_body;  /* bytes of body that follow the head */
 	bool rq_chunked;   /* a body in chunks follows; rq_body is 0 */
-	struct str rq_line;
+	struct request_texts rq_texts;
 	struct str rq_target;
-	struct str rq_host;
 	struct str rq_range;
 	struct str rq_accept;
-	struct str rq_referer;
-	struct str rq_agent;
 	struct str rq_origin;
 	struct str rq_accept_encoding;
 	struct str rq_want_digest;     /* Want-Repr-Digest */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/util/clock.h"
+#include "server/content/account.h"
 #include "server/content/known.h"
 #include "server/http/date.h"
 #include "server/http/head_write.h"
@@ -105,11 +106,10 @@ static void
 h2_ready_settle(struct h2_stream *sm)
 {
 	struct h2_ready *rd = &sm->sm_ready;
-	const struct log_keep lk = {
-	    &rd->rd_line, &rd->rd_host, &rd->rd_agent, &rd->rd_referer};
 	struct buf kept = {0};
 
-	if (sm->sm_heavy == 0 || !log_keep(&lk, h2_hold_room(sm), &kept))
+	if (sm->sm_heavy == 0 ||
+	    !log_keep(&rd->rd_texts, h2_hold_room(sm), &kept))
 		return;
 	h2_hold_free(sm);
 	h2_hold_keep(sm, kept.b_cap);
@@ -119,14 +119,8 @@ h2_ready_settle(struct h2_stream *sm)
 static void
 h2_ready_keep_for_log(struct h2_stream *sm, const struct known *kn)
 {
-	struct h2_ready *rd = &sm->sm_ready;
-	const struct cached_header *fl = kn->kn_fields;
-	const char *block = kn->kn_begin + kn->kn_line + 2;
-
-	rd->rd_line = (struct str){kn->kn_begin, kn->kn_line};
-	rd->rd_referer = header_cache_slice(fl, fl->fl_referer, block);
-	rd->rd_agent = header_cache_slice(fl, fl->fl_agent, block);
-	rd->rd_host = header_cache_slice(fl, fl->fl_host, block);
+	sm->sm_ready.rd_texts =
+	    header_cache_texts(kn->kn_fields, kn->kn_begin, kn->kn_line);
 	h2_head_mark(&sm->sm_head, kn->kn_line);
 	h2_ready_settle(sm);
 }
@@ -179,39 +173,27 @@ h2_ready_read(struct h2_stream *sm, uint32_t *flags)
 	return (ssize_t)n;
 }
 
-static void
-h2_ready_record(const struct h2_stream *sm)
-{
-	const struct h2_ready *rd = &sm->sm_ready;
-	const struct h2_owner *ho = &sm->sm_session->h2_owner;
-	struct log_record rec = {
-	    .rec_peer = ho->ho_peer,
-	    .rec_time = rd->rd_time,
-	    .rec_line = rd->rd_line,
-	    .rec_status = 200,
-	    .rec_body = rd->rd_at,
-	    .rec_bytes = rd->rd_answer->ha_head + rd->rd_at,
-	    .rec_referer = rd->rd_referer,
-	    .rec_agent = rd->rd_agent,
-	    .rec_host = rd->rd_host,
-	    .rec_duration = clock_now() - rd->rd_since,
-	    .rec_tls = ho->ho_tls == NULL ? NULL : &ho->ho_tls->tl_log,
-	};
-
-	log_access(h2_ready_service_of(sm)->svc_log, &rec);
-}
-
 void
 h2_ready_end(struct h2_stream *sm)
 {
 	struct h2_ready *rd = &sm->sm_ready;
 	struct service *svc = h2_ready_service_of(sm);
+	const struct h2_owner *ho = &sm->sm_session->h2_owner;
 
 	if (rd->rd_answer == NULL)
 		return;
-	counter_add(&svc->svc_stats.sta_status[200 - STATS_STATUS], 1);
-	if (rd->rd_line.s_ptr != NULL)
-		h2_ready_record(sm);
+	account_response(
+	    svc, &(struct account){
+		     .ac_peer = ho->ho_peer,
+		     .ac_tls = ho->ho_tls == NULL ? NULL : &ho->ho_tls->tl_log,
+		     .ac_texts = &rd->rd_texts,
+		     .ac_time = rd->rd_time,
+		     .ac_since = rd->rd_since,
+		     .ac_status = 200,
+		     .ac_head = rd->rd_answer->ha_head,
+		     .ac_sent = rd->rd_answer->ha_head + rd->rd_at,
+		     .ac_logged = rd->rd_texts.qt_line.s_ptr != NULL,
+		 });
 	response_cache_unref(&rd->rd_answer);
 	h2_hold_free(sm);
 }

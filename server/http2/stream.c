@@ -210,11 +210,11 @@ h2_stream_refuse(struct h2_stream *sm, int status)
 	struct request *rq = &sm->sm_ex->ex_request;
 	struct str line;
 
-	head_find(
-	    text->b_data, text->b_len, 0, &all, &rq->rq_target, &rq->rq_host);
-	rq->rq_line = h2_stream_first_line(text);
-	h2_head_mark(&sm->sm_head, rq->rq_line.s_len);
-	line = rq->rq_line;
+	head_find(text->b_data, text->b_len, 0, &all, &rq->rq_target,
+	    &rq->rq_texts.qt_host);
+	rq->rq_texts.qt_line = h2_stream_first_line(text);
+	h2_head_mark(&sm->sm_head, rq->rq_texts.qt_line.s_len);
+	line = rq->rq_texts.qt_line;
 	rq->rq_method =
 	    str_skip(&line, STR("HEAD ")) ? METHOD_HEAD : METHOD_OTHER;
 	exchange_refuse(sm->sm_ex, status);
@@ -253,7 +253,7 @@ h2_stream_respond(struct h2_stream *sm)
 		h2_stream_refuse(sm, status);
 		return;
 	}
-	h2_head_mark(&sm->sm_head, rq->rq_line.s_len);
+	h2_head_mark(&sm->sm_head, rq->rq_texts.qt_line.s_len);
 	h2_hold_weigh(sm);
 	ready = exchange_answer(ex, status);
 	if (ex->ex_response.rs_ready != NULL)

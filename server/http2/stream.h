@@ -41,11 +41,7 @@ struct h2_ready {
 	size_t rd_at;	   /* bytes of its body that were sent */
 	uint64_t rd_since; /* microseconds */
 	time_t rd_time;
-	struct str
-	    rd_line; /* for the log, as the next ones: in sm_head; or absent */
-	struct str rd_referer;
-	struct str rd_agent;
-	struct str rd_host;
+	struct request_texts rd_texts; /* in sm_head, for the log; or absent */
 };
 
 struct h2_stream {

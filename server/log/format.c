@@ -236,10 +236,10 @@ format_bound(const struct log_record *rec, enum log_format format)
 	return FORMAT_FIXED +
 	       format_byte_max(format) * format_tls_len(rec->rec_tls) +
 	       format_byte_max(format) *
-		   (format_line_len(rec->rec_line, format) +
-		       format_field_len(rec->rec_referer) +
-		       format_field_len(rec->rec_agent) +
-		       format_field_len(rec->rec_host) +
+		   (format_line_len(rec->rec_texts.qt_line, format) +
+		       format_field_len(rec->rec_texts.qt_referer) +
+		       format_field_len(rec->rec_texts.qt_agent) +
+		       format_field_len(rec->rec_texts.qt_host) +
 		       format_field_len(rec->rec_user));
 }
 
@@ -256,16 +256,16 @@ format_combined(char *buf, const struct log_record *rec,
 	p = format_put_stamp(
 	    p, format_stamp_get(cache, rec->rec_time, format_stamp_text));
 	*p++ = ' ';
-	p = format_put_quoted(p, rec->rec_line);
+	p = format_put_quoted(p, rec->rec_texts.qt_line);
 	*p++ = ' ';
 	p = format_put_number(
 	    p, rec->rec_status < 0 ? 0 : (uint64_t)rec->rec_status);
 	*p++ = ' ';
 	p = format_put_number(p, rec->rec_body);
 	*p++ = ' ';
-	p = format_put_quoted(p, rec->rec_referer);
+	p = format_put_quoted(p, rec->rec_texts.qt_referer);
 	*p++ = ' ';
-	p = format_put_quoted(p, rec->rec_agent);
+	p = format_put_quoted(p, rec->rec_texts.qt_agent);
 	*p++ = ' ';
 	p = format_put_number(p, rec->rec_bytes);
 	*p++ = ' ';
@@ -407,14 +407,14 @@ format_json(char *buf, const struct log_record *rec,
 	p = sockaddr_text(p, rec->rec_peer);
 	*p++ = '"';
 	p = format_put_json(p, ",\"user\":", rec->rec_user);
-	p = format_put_json_line(p, rec->rec_line);
+	p = format_put_json_line(p, rec->rec_texts.qt_line);
 	p = format_put_json_number(p, ",\"status\":",
 	    rec->rec_status < 0 ? 0 : (uint64_t)rec->rec_status);
 	p = format_put_json_number(p, ",\"bytes\":", rec->rec_bytes);
 	p = format_put_json_number(p, ",\"body_bytes\":", rec->rec_body);
-	p = format_put_json(p, ",\"referer\":", rec->rec_referer);
-	p = format_put_json(p, ",\"user_agent\":", rec->rec_agent);
-	p = format_put_json(p, ",\"host\":", rec->rec_host);
+	p = format_put_json(p, ",\"referer\":", rec->rec_texts.qt_referer);
+	p = format_put_json(p, ",\"user_agent\":", rec->rec_texts.qt_agent);
+	p = format_put_json(p, ",\"host\":", rec->rec_texts.qt_host);
 	p = format_put_json_number(p, ",\"duration_us\":", rec->rec_duration);
 	p = format_put_json_number(p, ",\"disk_wait_us\":", rec->rec_wait);
 	p = format_put_text(p, "}\n");
@@ -489,17 +489,17 @@ format_text_of(enum log_field field, const struct log_record *rec)
 	case FIELD_USER:
 		return rec->rec_user;
 	case FIELD_METHOD:
-		return format_split(rec->rec_line).pt_method;
+		return format_split(rec->rec_texts.qt_line).pt_method;
 	case FIELD_TARGET:
-		return format_split(rec->rec_line).pt_target;
+		return format_split(rec->rec_texts.qt_line).pt_target;
 	case FIELD_PROTOCOL:
-		return format_split(rec->rec_line).pt_protocol;
+		return format_split(rec->rec_texts.qt_line).pt_protocol;
 	case FIELD_REFERER:
-		return rec->rec_referer;
+		return rec->rec_texts.qt_referer;
 	case FIELD_USER_AGENT:
-		return rec->rec_agent;
+		return rec->rec_texts.qt_agent;
 	case FIELD_HOST:
-		return rec->rec_host;
+		return rec->rec_texts.qt_host;
 	default:
 		return format_tls_text(field, rec->rec_tls);
 	}

@@ -23,10 +23,13 @@ keep_line_len(struct str line)
 }
 
 size_t
-log_keep_size(const struct log_keep *lk)
+log_keep_size(struct request_texts texts)
 {
-	return keep_line_len(*lk->lk_line) + keep_len(*lk->lk_host) +
-	       keep_len(*lk->lk_agent) + keep_len(*lk->lk_referer);
+	size_t size = keep_line_len(texts.qt_line);
+
+	for (size_t i = 1; i < REQUEST_TEXTS; i++)
+		size += keep_len(*request_text(&texts, i));
+	return size;
 }
 
 static void
@@ -56,17 +59,19 @@ keep_line(struct buf *to, struct str *line)
 }
 
 bool
-log_keep(const struct log_keep *lk, size_t most, struct buf *to)
+log_keep(struct request_texts *texts, size_t most, struct buf *to)
 {
-	size_t size = log_keep_size(lk);
+	size_t size = log_keep_size(*texts);
+	struct str *s;
 
 	if (size > most)
 		size = most;
 	if (!buf_reserve_exact(to, size > 0 ? size : 1))
 		return false;
-	keep_line(to, lk->lk_line);
-	log_keep_text(to, lk->lk_host, keep_len(*lk->lk_host));
-	log_keep_text(to, lk->lk_agent, keep_len(*lk->lk_agent));
-	log_keep_text(to, lk->lk_referer, keep_len(*lk->lk_referer));
+	keep_line(to, &texts->qt_line);
+	for (size_t i = 1; i < REQUEST_TEXTS; i++) {
+		s = request_text(texts, i);
+		log_keep_text(to, s, keep_len(*s));
+	}
 	return true;
 }

@@ -22,7 +22,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "server/util/str.h"
+#include "server/http/request.h"
 
 struct log;	   /* the writer thread and its files */
 struct log_writer; /* one worker's end; used by that worker's thread only */
@@ -81,13 +81,10 @@ struct log_record {
 	time_t rec_time; /* of the request's arrival, seconds */
 	struct str
 	    rec_user; /* user name sent; right unless the status is 401 or 503 */
-	struct str rec_line; /* request line as received; empty: "-" */
+	struct request_texts rec_texts; /* an empty line: "-" */
 	int rec_status;
-	uint64_t rec_body;  /* bytes of body handed to the kernel */
-	uint64_t rec_bytes; /* the same with the head */
-	struct str rec_referer;
-	struct str rec_agent;
-	struct str rec_host;
+	uint64_t rec_body;     /* bytes of body handed to the kernel */
+	uint64_t rec_bytes;    /* the same with the head */
 	uint64_t rec_duration; /* microseconds, head complete to last byte */
 	uint64_t
 	    rec_wait; /* of it, while a disk was waited for: see exchange.h */

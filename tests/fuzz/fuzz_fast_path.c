@@ -87,9 +87,10 @@ is_http11(const struct request *rq)
 	static const char version[] = " HTTP/1.1";
 	size_t n = sizeof(version) - 1;
 
-	return rq->rq_line.s_len >= n &&
-	       memcmp(rq->rq_line.s_ptr + rq->rq_line.s_len - n, version, n) ==
-		   0;
+	return rq->rq_texts.qt_line.s_len >= n &&
+	       memcmp(
+		   rq->rq_texts.qt_line.s_ptr + rq->rq_texts.qt_line.s_len - n,
+		   version, n) == 0;
 }
 
 /* The number of its answer, or -1: only the long way has one. */
@@ -104,7 +105,8 @@ expected(const struct parsed *pd)
 	    !rq->rq_keepalive || rq->rq_body > 0 || rq->rq_chunked ||
 	    rq->rq_range.s_ptr != NULL)
 		return -1;
-	site = conf_site(&conf, rq->rq_host.s_ptr, rq->rq_host.s_len);
+	site = conf_site(
+	    &conf, rq->rq_texts.qt_host.s_ptr, rq->rq_texts.qt_host.s_len);
 	for (i = 0; i < COUNT(targets); i++)
 		if (str_eq(rq->rq_target, fuzz_str(targets[i])))
 			return (int)((size_t)(site - conf.conf_sites) *
@@ -196,7 +198,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (pd.pd_good)
 		fl = header_cache_remember(worker.wk_header_cache, rq,
 		    pd.pd_block,
-		    conf_site(&conf, rq->rq_host.s_ptr, rq->rq_host.s_len),
+		    conf_site(&conf, rq->rq_texts.qt_host.s_ptr,
+			rq->rq_texts.qt_host.s_len),
 		    &nobody);
 	conn.cn_known_header =
 	    fl != NULL ? known_header(fl) : (struct known_header){0};

@@ -127,13 +127,13 @@ check_combined(struct str s, const struct log_record *rec, const char *time)
 	skip(&s, " ");
 	skip(&s, time);
 	skip(&s, " ");
-	skip_quoted(&s, cut(rec->rec_line));
+	skip_quoted(&s, cut(rec->rec_texts.qt_line));
 	skip_number(&s, " ", (uint64_t)rec->rec_status);
 	skip_number(&s, " ", rec->rec_body);
 	skip(&s, " ");
-	skip_quoted(&s, cut(rec->rec_referer));
+	skip_quoted(&s, cut(rec->rec_texts.qt_referer));
 	skip(&s, " ");
-	skip_quoted(&s, cut(rec->rec_agent));
+	skip_quoted(&s, cut(rec->rec_texts.qt_agent));
 	skip_number(&s, " ", rec->rec_bytes);
 	skip_number(&s, " ", rec->rec_duration);
 	skip_number(&s, " ", rec->rec_wait);
@@ -252,13 +252,13 @@ check_json(struct str s, const struct log_record *rec)
 {
 	skip(&s, "{\"time\":\"1994-11-06T08:49:37Z\",\"remote\":\"-\"");
 	skip_json(&s, ",\"user\":", cut(rec->rec_user));
-	skip_json_line(&s, rec->rec_line);
+	skip_json_line(&s, rec->rec_texts.qt_line);
 	skip_number(&s, ",\"status\":", (uint64_t)rec->rec_status);
 	skip_number(&s, ",\"bytes\":", rec->rec_bytes);
 	skip_number(&s, ",\"body_bytes\":", rec->rec_body);
-	skip_json(&s, ",\"referer\":", cut(rec->rec_referer));
-	skip_json(&s, ",\"user_agent\":", cut(rec->rec_agent));
-	skip_json(&s, ",\"host\":", cut(rec->rec_host));
+	skip_json(&s, ",\"referer\":", cut(rec->rec_texts.qt_referer));
+	skip_json(&s, ",\"user_agent\":", cut(rec->rec_texts.qt_agent));
+	skip_json(&s, ",\"host\":", cut(rec->rec_texts.qt_host));
 	skip_number(&s, ",\"duration_us\":", rec->rec_duration);
 	skip_number(&s, ",\"disk_wait_us\":", rec->rec_wait);
 	skip(&s, "}\n");
@@ -322,10 +322,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (len >= 0)
 			texts[i] = take(&in, (size_t)len, repeat);
 	}
-	rec.rec_line = texts[LINE];
-	rec.rec_referer = texts[REFERER];
-	rec.rec_agent = texts[AGENT];
-	rec.rec_host = texts[HOST];
+	rec.rec_texts.qt_line = texts[LINE];
+	rec.rec_texts.qt_referer = texts[REFERER];
+	rec.rec_texts.qt_agent = texts[AGENT];
+	rec.rec_texts.qt_host = texts[HOST];
 	rec.rec_user = texts[USER];
 	check(&rec, LOG_COMBINED);
 	check(&rec, LOG_JSON);

@@ -142,10 +142,11 @@ check_list(const struct naive_head *nh, const char *name, struct str value)
 static void
 check_slices(const struct request *rq, struct str head)
 {
-	const struct str all[] = {rq->rq_line, rq->rq_target, rq->rq_host,
-	    rq->rq_range, rq->rq_referer, rq->rq_agent, rq->rq_expect,
-	    rq->rq_accept, rq->rq_pre.pre_if_match,
-	    rq->rq_pre.pre_if_none_match, rq->rq_pre.pre_if_modified_since,
+	const struct str all[] = {rq->rq_texts.qt_line, rq->rq_target,
+	    rq->rq_texts.qt_host, rq->rq_range, rq->rq_texts.qt_referer,
+	    rq->rq_texts.qt_agent, rq->rq_expect, rq->rq_accept,
+	    rq->rq_pre.pre_if_match, rq->rq_pre.pre_if_none_match,
+	    rq->rq_pre.pre_if_modified_since,
 	    rq->rq_pre.pre_if_unmodified_since, rq->rq_pre.pre_if_range};
 	const struct buf *joined_b = &rq->rq_joined;
 	size_t i;
@@ -161,10 +162,10 @@ check_fields(const struct naive_head *nh, const struct request *rq)
 {
 	const struct conditional *pre = &rq->rq_pre;
 
-	check_single(nh, "host", rq->rq_host);
+	check_single(nh, "host", rq->rq_texts.qt_host);
 	check_single(nh, "range", rq->rq_range);
-	check_single(nh, "referer", rq->rq_referer);
-	check_single(nh, "user-agent", rq->rq_agent);
+	check_single(nh, "referer", rq->rq_texts.qt_referer);
+	check_single(nh, "user-agent", rq->rq_texts.qt_agent);
 	check_single(nh, "expect", rq->rq_expect);
 	check_single(nh, "if-range", pre->pre_if_range);
 	check_single(nh, "if-modified-since", pre->pre_if_modified_since);
@@ -191,7 +192,7 @@ check_request(const struct naive_head *nh, const struct request *rq)
 	bool keep = connection_has(nh, "keep-alive");
 	struct str length, coding;
 
-	CHECK(str_eq(rq->rq_line, fuzz_str(nh->nh_line)));
+	CHECK(str_eq(rq->rq_texts.qt_line, fuzz_str(nh->nh_line)));
 	CHECK(str_eq(rq->rq_target, fuzz_str(nh->nh_target)));
 	CHECK(rq->rq_method == naive_method(nh->nh_method));
 	CHECK(rq->rq_http10 == (nh->nh_minor == 0));

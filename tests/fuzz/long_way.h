@@ -34,8 +34,8 @@ parse(struct parsed *pd, struct str in)
 	head.s_len = pd->pd_head.hd_len;
 	pd->pd_good =
 	    request_parse(&pd->pd_rq, head, MAX_BODY, &pd->pd_bufs) == 0;
-	pd->pd_block.s_ptr = head.s_ptr + pd->pd_rq.rq_line.s_len + 2;
-	pd->pd_block.s_len = head.s_len - pd->pd_rq.rq_line.s_len - 2;
+	pd->pd_block.s_ptr = head.s_ptr + pd->pd_rq.rq_texts.qt_line.s_len + 2;
+	pd->pd_block.s_len = head.s_len - pd->pd_rq.rq_texts.qt_line.s_len - 2;
 }
 
 static inline void

@@ -16,6 +16,7 @@ import mounts
 import http2
 import tree as t
 from harness import request, wait_until
+from hot import Hot
 from http2 import LOGGED
 from logs import LINE, JsonLog, Log, sent_bytes
 
@@ -216,6 +217,41 @@ def json_log(tmp_path):
 def json_logged(serve, tree, json_log):
     return serve("--root", tree.root, "--access-log", json_log.path, "--log-format", "json",
                  "--workers", "1")
+
+
+def test_every_kind_of_response_has_every_field(serve, tree, json_log):
+    """From a file, from memory, by itself and behind another one, a part, a head alone, an error."""
+    server = serve("--root", tree.root, "--access-log", json_log.path, "--log-format", "json",
+                   "--workers", "1", "--hot-set", "1M", "--admin", "127.0.0.1:0")
+    hot = Hot(server)
+    fields = {"User-Agent": "curl/8", "Referer": "http://a/"}
+    page, answers = "/4097.bin", []
+    plan = [("GET", "/%d.bin" % t.LARGE, 200), ("HEAD", page, 200), ("GET", "/none", 404),
+            ("GET", "/with-index", 301), ("POST", page, 405)]
+
+    def ask(c, method, target, status):
+        answers.append(c.ask(target, method, fields=fields))
+        assert answers[-1].status == status
+        return hot.count()
+
+    with server.connect() as c:
+        for row in plan:
+            ask(c, *row)
+        plan.append(("GET", page, 200))
+        while ask(c, *plan[-1]) == 0:
+            plan.append(plan[-1])
+        c.send(request(page, fields=fields) * 3)
+        answers += [c.response() for _ in range(3)]
+        plan += plan[-1:] * 3
+        c.finish()
+    assert hot.count() >= 3
+    for line, (method, target, status), answer in zip(json_log.objects(len(plan)), plan, answers):
+        assert line == {
+            "time": line["time"], "remote": "127.0.0.1", "user": None, "method": method, "target": target,
+            "protocol": LOGGED, "status": status, "bytes": len(answer.raw) + len(answer.body),
+            "body_bytes": len(answer.body), "referer": "http://a/", "user_agent": "curl/8",
+            "host": "localhost", "duration_us": line["duration_us"], "disk_wait_us": line["disk_wait_us"]}
+        assert line["time"] and 0 <= line["disk_wait_us"] <= line["duration_us"]
 
 
 def test_json_line_says_what_happened(json_logged, json_log):

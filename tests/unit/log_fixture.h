@@ -195,10 +195,10 @@ record(void)
 	return (struct log_record){
 	    .rec_peer = (const struct sockaddr *)(const void *)&peer,
 	    .rec_time = 1795227234, /* 21 Nov 2026 02:13:54 UTC */
-	    .rec_line = STR("GET / HTTP/1.1"),
+	    .rec_texts.qt_line = STR("GET / HTTP/1.1"),
 	    .rec_status = 200,
 	    .rec_body = 512,
-	    .rec_agent = STR("curl/8"),
+	    .rec_texts.qt_agent = STR("curl/8"),
 	    .rec_bytes = 771,
 	    .rec_duration = 153,
 	};
@@ -211,8 +211,8 @@ send_numbered(struct log_writer *w, const char *who, unsigned number)
 	struct log_record rec = record();
 	char line[128];
 
-	rec.rec_line.s_ptr = line;
-	rec.rec_line.s_len = (size_t)snprintf(
+	rec.rec_texts.qt_line.s_ptr = line;
+	rec.rec_texts.qt_line.s_len = (size_t)snprintf(
 	    line, sizeof(line), "GET /%s/%06u/%060d HTTP/1.1", who, number, 0);
 	log_access(w, &rec);
 }

@@ -197,33 +197,38 @@ a_field_that_came_twice_is_not_remembered(void **state)
 	assert_non_null(remember(*state, LINE, HOST "X: a\r\nX: b\r\n\r\n"));
 }
 
-static void
-assert_slice(const struct cached_header *fl, struct str s, const char *expected)
-{
-	char block[] = PLAIN;
-	struct str there = header_cache_slice(fl, s, block);
+#define FIRST "GET /another HTTP/1.1"
 
-	assert_int_equal(s.s_len, strlen(expected));
-	assert_memory_equal(s.s_ptr, expected, s.s_len);
-	assert_int_equal(there.s_len, s.s_len);
-	assert_in_range((uintptr_t)there.s_ptr, (uintptr_t)block,
-	    (uintptr_t)block + sizeof(block) - 1);
-	assert_memory_equal(there.s_ptr, expected, there.s_len);
+static void
+assert_text(const struct cached_header *fl, size_t offset, const char *expected)
+{
+	static const char head[] = FIRST "\r\n" PLAIN;
+	struct request_texts there =
+	    header_cache_texts(fl, head, strlen(FIRST));
+	const struct str *s = (const void *)((const char *)&there + offset);
+
+	assert_int_equal(s->s_len, strlen(expected));
+	assert_in_range((uintptr_t)s->s_ptr, (uintptr_t)head,
+	    (uintptr_t)head + sizeof(head) - 1);
+	assert_memory_equal(s->s_ptr, expected, s->s_len);
 }
+
+#define TEXT(member) offsetof(struct request_texts, member)
 
 static void
 values_are_found_in_every_block_that_matches(void **state)
 {
 	const struct cached_header *fl = remember(*state, LINE, PLAIN);
 
-	assert_slice(fl, fl->fl_host, "h.example");
-	assert_slice(fl, fl->fl_agent, "a b");
-	assert_slice(fl, fl->fl_referer, "http://r/");
+	assert_text(fl, TEXT(qt_line), FIRST);
+	assert_text(fl, TEXT(qt_host), "h.example");
+	assert_text(fl, TEXT(qt_agent), "a b");
+	assert_text(fl, TEXT(qt_referer), "http://r/");
 	fl = remember(*state, LINE, HOST "User-Agent:\r\n\r\n");
-	assert_non_null(fl->fl_agent.s_ptr);
-	assert_int_equal(fl->fl_agent.s_len, 0);
-	assert_null(fl->fl_referer.s_ptr);
-	assert_null(header_cache_slice(fl, fl->fl_referer, "block").s_ptr);
+	assert_non_null(fl->fl_texts.qt_agent.s_ptr);
+	assert_int_equal(fl->fl_texts.qt_agent.s_len, 0);
+	assert_null(fl->fl_texts.qt_referer.s_ptr);
+	assert_null(header_cache_texts(fl, "", 0).qt_referer.s_ptr);
 }
 
 static const char *

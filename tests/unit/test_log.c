@@ -36,7 +36,7 @@ combined_format_with_bytes_duration_and_wait(void **state)
 	regex_t re;
 	char *text;
 
-	rec.rec_referer = STR("http://a/b");
+	rec.rec_texts.qt_referer = STR("http://a/b");
 	rec.rec_wait = 9;
 	log_access(log_writer(lg, 0), &rec);
 	log_destroy(&lg);
@@ -77,8 +77,8 @@ no_byte_in_a_field_can_forge_a_line(void **state)
 	for (c = 0; c < 256; c++) {
 		snprintf(field, sizeof(field), "a.b");
 		field[1] = (char)c;
-		rec.rec_line = rec.rec_referer = rec.rec_agent =
-		    (struct str){field, 3};
+		rec.rec_texts.qt_line = rec.rec_texts.qt_referer =
+		    rec.rec_texts.qt_agent = (struct str){field, 3};
 		log_access(log_writer(lg, 0), &rec);
 	}
 	log_destroy(&lg);

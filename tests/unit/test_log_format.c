@@ -45,9 +45,9 @@ absent_and_empty_fields_are_a_dash(void **state)
 	char buf[4 * FORMAT_MESSAGE];
 
 	(void)state;
-	rec.rec_line = STR("");
-	rec.rec_referer = (struct str){NULL, 0};
-	rec.rec_agent = STR("");
+	rec.rec_texts.qt_line = STR("");
+	rec.rec_texts.qt_referer = (struct str){NULL, 0};
+	rec.rec_texts.qt_agent = STR("");
 	rec.rec_peer = NULL;
 	format_line(&rec, buf);
 	assert_string_equal(buf,
@@ -62,7 +62,7 @@ json_has_every_field_and_null_for_what_was_not_sent(void **state)
 	char buf[4 * FORMAT_MESSAGE];
 
 	(void)state;
-	rec.rec_host = STR("a.example");
+	rec.rec_texts.qt_host = STR("a.example");
 	format_as(&rec, LOG_JSON, buf);
 	assert_string_equal(buf,
 	    "{\"time\":\"2026-11-21T02:13:54Z\",\"remote\":\"0.0.0.0\","
@@ -79,7 +79,7 @@ assert_json_line(struct str line, const char *expected)
 	struct log_record rec = record();
 	char buf[4 * FORMAT_MESSAGE];
 
-	rec.rec_line = line;
+	rec.rec_texts.qt_line = line;
 	format_as(&rec, LOG_JSON, buf);
 	if (strstr(buf, expected) == NULL)
 		fail_msg("%s is not in %s", expected, buf);
@@ -131,7 +131,7 @@ json_is_ascii_whatever_bytes_were_sent(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		rec.rec_referer = table[i].sent;
+		rec.rec_texts.qt_referer = table[i].sent;
 		format_as(&rec, LOG_JSON, buf);
 		snprintf(expected, sizeof(expected), "\"referer\":%s,",
 		    table[i].written);
@@ -152,8 +152,9 @@ json_of_the_worst_fields_is_within_its_bound(void **state)
 	memset(worst, 0xff, sizeof(worst));
 	memset(&in6.sin6_addr, 0xaa, sizeof(in6.sin6_addr));
 	rec.rec_peer = (const struct sockaddr *)(const void *)&in6;
-	rec.rec_line = rec.rec_referer = rec.rec_agent = rec.rec_host =
-	    (struct str){worst, sizeof(worst)};
+	rec.rec_texts.qt_line = rec.rec_texts.qt_referer =
+	    rec.rec_texts.qt_agent = rec.rec_texts.qt_host =
+		(struct str){worst, sizeof(worst)};
 	rec.rec_body = rec.rec_bytes = rec.rec_duration = rec.rec_wait =
 	    UINT64_MAX;
 	rec.rec_status = 999;
@@ -172,7 +173,7 @@ json_of_a_line_in_three_long_parts_is_within_its_bound(void **state)
 	(void)state;
 	memset(line, 0xff, sizeof(line));
 	line[FORMAT_FIELD] = line[2 * FORMAT_FIELD + 1] = ' ';
-	rec.rec_line = (struct str){line, sizeof(line)};
+	rec.rec_texts.qt_line = (struct str){line, sizeof(line)};
 	format_as(&rec, LOG_JSON, buf);
 	assert_true(strlen(buf) > 5 * 3 * FORMAT_FIELD);
 	free(buf);
@@ -202,8 +203,8 @@ fields_are_cut_at_two_kib(void **state)
 
 	(void)state;
 	memset(big, '"', 100000);
-	rec.rec_line = rec.rec_referer = rec.rec_agent =
-	    (struct str){big, 100000};
+	rec.rec_texts.qt_line = rec.rec_texts.qt_referer =
+	    rec.rec_texts.qt_agent = (struct str){big, 100000};
 	format_line(&rec, buf);
 	for (i = 0; buf[i] != '\0'; i++) {
 		quotes += buf[i] == '"';
@@ -335,7 +336,8 @@ a_byte_is_escaped_wherever_it_stands(void **state)
 			for (c = 0; c < 256; c++) {
 				memcpy(field, plain, sizeof(plain));
 				field[at] = (char)c;
-				rec.rec_agent = (struct str){field, len};
+				rec.rec_texts.qt_agent =
+				    (struct str){field, len};
 				format_as(&rec, (enum log_format)format, buf);
 				expect_byte((unsigned char)c,
 				    (enum log_format)format, byte);

@@ -16,8 +16,7 @@
 #define LINE "GET /a HTTP/1.1"
 
 static char head[4 * FORMAT_FIELD];
-static struct str line, host, agent, referer;
-static const struct log_keep keep = {&line, &host, &agent, &referer};
+static struct request_texts texts;
 
 static void
 set(struct str *s, size_t *at, const char *text, size_t pad)
@@ -35,10 +34,10 @@ set_all(size_t pad)
 {
 	size_t at = 0;
 
-	set(&line, &at, LINE, 0);
-	set(&host, &at, "a.example", 0);
-	set(&agent, &at, "", pad);
-	referer = (struct str){0};
+	set(&texts.qt_line, &at, LINE, 0);
+	set(&texts.qt_host, &at, "a.example", 0);
+	set(&texts.qt_agent, &at, "", pad);
+	texts.qt_referer = (struct str){0};
 }
 
 static void
@@ -48,13 +47,13 @@ texts_survive_their_head(void **state)
 
 	(void)state;
 	set_all(10);
-	assert_int_equal(log_keep_size(&keep), strlen(LINE) + 9 + 10);
-	assert_true(log_keep(&keep, SIZE_MAX, &kept));
+	assert_int_equal(log_keep_size(texts), strlen(LINE) + 9 + 10);
+	assert_true(log_keep(&texts, SIZE_MAX, &kept));
 	memset(head, 0, sizeof(head));
-	assert_true(str_eq(line, STR(LINE)));
-	assert_true(str_eq(host, STR("a.example")));
-	assert_true(str_eq(agent, STR("xxxxxxxxxx")));
-	assert_null(referer.s_ptr);
+	assert_true(str_eq(texts.qt_line, STR(LINE)));
+	assert_true(str_eq(texts.qt_host, STR("a.example")));
+	assert_true(str_eq(texts.qt_agent, STR("xxxxxxxxxx")));
+	assert_null(texts.qt_referer.s_ptr);
 	assert_int_equal(kept.b_cap, strlen(LINE) + 9 + 10);
 	free(kept.b_data);
 }
@@ -66,8 +65,8 @@ a_text_is_cut_as_the_log_cuts_it(void **state)
 
 	(void)state;
 	set_all(FORMAT_FIELD + 1);
-	assert_true(log_keep(&keep, SIZE_MAX, &kept));
-	assert_int_equal(agent.s_len, FORMAT_FIELD);
+	assert_true(log_keep(&texts, SIZE_MAX, &kept));
+	assert_int_equal(texts.qt_agent.s_len, FORMAT_FIELD);
 	free(kept.b_data);
 }
 
@@ -79,12 +78,12 @@ all_together_have_a_bound(void **state)
 
 	(void)state;
 	set_all(100);
-	assert_true(log_keep(&keep, strlen(LINE) + 4, &kept));
+	assert_true(log_keep(&texts, strlen(LINE) + 4, &kept));
 	assert_int_equal(kept.b_cap, strlen(LINE) + 4);
-	assert_true(str_eq(line, STR(LINE)));
-	assert_true(str_eq(host, STR("a.ex")));
-	assert_int_equal(agent.s_len, 0);
-	assert_non_null(agent.s_ptr);
+	assert_true(str_eq(texts.qt_line, STR(LINE)));
+	assert_true(str_eq(texts.qt_host, STR("a.ex")));
+	assert_int_equal(texts.qt_agent.s_len, 0);
+	assert_non_null(texts.qt_agent.s_ptr);
 	free(kept.b_data);
 }
 
@@ -97,13 +96,13 @@ a_line_that_is_cut_keeps_its_protocol(void **state)
 
 	(void)state;
 	set_all(0);
-	set(&line, &at, "GET /", 3000);
+	set(&texts.qt_line, &at, "GET /", 3000);
 	memcpy(head + at, end, len);
-	line.s_len += len;
-	assert_true(log_keep(&keep, 100, &kept));
-	assert_int_equal(line.s_len, 100);
-	assert_memory_equal(line.s_ptr, "GET /xxx", 8);
-	assert_memory_equal(line.s_ptr + 100 - len, end, len);
+	texts.qt_line.s_len += len;
+	assert_true(log_keep(&texts, 100, &kept));
+	assert_int_equal(texts.qt_line.s_len, 100);
+	assert_memory_equal(texts.qt_line.s_ptr, "GET /xxx", 8);
+	assert_memory_equal(texts.qt_line.s_ptr + 100 - len, end, len);
 	free(kept.b_data);
 }
 
@@ -113,9 +112,9 @@ nothing_is_kept_of_nothing(void **state)
 	struct buf kept = {0};
 
 	(void)state;
-	line = host = agent = referer = (struct str){0};
-	assert_true(log_keep(&keep, SIZE_MAX, &kept));
-	assert_null(line.s_ptr);
+	texts = (struct request_texts){0};
+	assert_true(log_keep(&texts, SIZE_MAX, &kept));
+	assert_null(texts.qt_line.s_ptr);
 	free(kept.b_data);
 }
 

@@ -164,9 +164,9 @@ check_head(const struct head_case *hc)
 		assert_int_equal(pd.pd_rq.rq_http10, hc->hc_http10);
 		assert_int_equal(pd.pd_rq.rq_body, hc->hc_body);
 	}
-	assert_memory_equal(
-	    pd.pd_rq.rq_line.s_ptr, text, pd.pd_rq.rq_line.s_len);
-	assert_int_equal(text[pd.pd_rq.rq_line.s_len], '\r');
+	assert_memory_equal(pd.pd_rq.rq_texts.qt_line.s_ptr, text,
+	    pd.pd_rq.rq_texts.qt_line.s_len);
+	assert_int_equal(text[pd.pd_rq.rq_texts.qt_line.s_len], '\r');
 	parsed_free(&pd);
 }
 
@@ -191,8 +191,8 @@ static const struct {
 		name, offsetof(struct request, member), list \
 	}
     SLICE("Range", rq_range, false),
-    SLICE("Referer", rq_referer, false),
-    SLICE("User-Agent", rq_agent, false),
+    SLICE("Referer", rq_texts.qt_referer, false),
+    SLICE("User-Agent", rq_texts.qt_agent, false),
     SLICE("Expect", rq_expect, false),
     SLICE("Accept", rq_accept, true),
     SLICE("If-Match", rq_pre.pre_if_match, true),
@@ -235,14 +235,14 @@ every_field_has_its_slice_and_an_absent_one_none(void **state)
 		    slices[i].fd_name);
 		assert_int_equal(parse(&pd, text), 0);
 		assert_only(&pd, i, "value of it");
-		assert_str(pd.pd_rq.rq_host, "h:80");
+		assert_str(pd.pd_rq.rq_texts.qt_host, "h:80");
 		assert_str(pd.pd_rq.rq_target, "/t?q");
-		assert_str(pd.pd_rq.rq_line, "GET /t?q HTTP/1.1");
+		assert_str(pd.pd_rq.rq_texts.qt_line, "GET /t?q HTTP/1.1");
 		parsed_free(&pd);
 	}
 	assert_int_equal(parse(&pd, "GET / HTTP/1.0\r\n\r\n"), 0);
 	assert_only(&pd, COUNT(slices), ABSENT);
-	assert_str(pd.pd_rq.rq_host, ABSENT);
+	assert_str(pd.pd_rq.rq_texts.qt_host, ABSENT);
 	parsed_free(&pd);
 }
 
@@ -256,9 +256,9 @@ names_are_compared_without_case(void **state)
 	    parse(&pd, "GET / HTTP/1.1\r\nhOST: h\r\nRANGE: r\r\n"
 		       "uSER-aGENT: a\r\nif-none-MATCH: \"x\"\r\n\r\n"),
 	    0);
-	assert_str(pd.pd_rq.rq_host, "h");
+	assert_str(pd.pd_rq.rq_texts.qt_host, "h");
 	assert_str(pd.pd_rq.rq_range, "r");
-	assert_str(pd.pd_rq.rq_agent, "a");
+	assert_str(pd.pd_rq.rq_texts.qt_agent, "a");
 	assert_str(pd.pd_rq.rq_pre.pre_if_none_match, "\"x\"");
 	parsed_free(&pd);
 }
