@@ -74,23 +74,25 @@ fast_path_account_one(
 {
 	struct service *svc = &c->cn_worker->wk_service;
 	const struct cached_response *ha = kn->kn_answer;
+	struct account ac = {.ac_status = 200};
 	struct request_texts texts;
-	struct account ac = {
-	    .ac_peer = fast_path_client_of(c, kn->kn_fields),
-	    .ac_tls = conn_log_tls(c),
-	    .ac_texts = &texts,
-	    .ac_time = svc->svc_time,
-	    .ac_since = since,
-	    .ac_status = 200,
-	    .ac_head = ha->ha_head,
-	    .ac_sent = ha->ha_len,
-	    .ac_logged = log && conf_logs(svc->svc_conf, kn->kn_target, 200),
-	};
 
 	known_asked(svc, kn, since);
-	if (ac.ac_logged)
+	if (log && conf_logs(svc->svc_conf, kn->kn_target, 200)) {
 		texts = header_cache_texts(
 		    kn->kn_fields, kn->kn_begin, kn->kn_line);
+		ac = (struct account){
+		    .ac_peer = fast_path_client_of(c, kn->kn_fields),
+		    .ac_tls = conn_log_tls(c),
+		    .ac_texts = &texts,
+		    .ac_time = svc->svc_time,
+		    .ac_since = since,
+		    .ac_status = 200,
+		    .ac_head = ha->ha_head,
+		    .ac_sent = ha->ha_len,
+		    .ac_logged = true,
+		};
+	}
 	account_response(svc, &ac);
 }
 
