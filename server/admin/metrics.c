@@ -28,7 +28,7 @@ static const struct sum worker_sums[] = {
     WORKERS("pagewise_connections_reclaimed_total", sta_reclaimed,
 	"Idle connections closed to make room (descriptors or "
 	"max_connections)."),
-    WORKERS("pagewise_connections_ousted_total", sta_ousted,
+    WORKERS("pagewise_connections_ousted_total", sta_evicted,
 	"Connections without a complete request closed to make room "
 	"(descriptors or max_connections)."),
     WORKERS("pagewise_siblings_unused_total", sta_siblings_unused,

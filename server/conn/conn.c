@@ -472,11 +472,11 @@ conn_on_reclaim(struct sched_item *it)
 }
 
 static void
-conn_on_oust(struct sched_item *it)
+conn_on_reset(struct sched_item *it)
 {
 	struct conn *c = conn_of(it);
 
-	counter_add(&c->cn_worker->wk_service.svc_stats.sta_ousted, 1);
+	counter_add(&c->cn_worker->wk_service.svc_stats.sta_evicted, 1);
 	transport_forget(&c->cn_transport);
 	conn_close(c);
 }
@@ -512,7 +512,7 @@ static const struct sched_ops sched_ops = {
     .progress = conn_progress,
     .peer = conn_peer,
     .reclaim = conn_on_reclaim,
-    .oust = conn_on_oust,
+    .reset = conn_on_reset,
     .responses = conn_responses,
     .evict = conn_on_evict,
 #ifdef PW_DEBUG

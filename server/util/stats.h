@@ -84,7 +84,7 @@ struct stats {
 	_Atomic uint64_t sta_accepted;
 	_Atomic uint64_t sta_accept_failed;
 	_Atomic uint64_t sta_reclaimed; /* idle ones, for others */
-	_Atomic uint64_t sta_ousted;	/* without a request, for others */
+	_Atomic uint64_t sta_evicted;	/* without a request, for others */
 	_Atomic uint64_t sta_passwords_refused; /* too many waited */
 	_Atomic uint64_t sta_siblings_unused;	/* there, and not sent */
 	_Atomic uint64_t sta_timeout[TIMERS];

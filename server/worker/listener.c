@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "lib/util/clock.h"
-#include "server/worker/oust.h"
+#include "server/worker/evict.h"
 #include "server/log/log.h"
 #include "server/util/sockaddr_text.h"
 #include "server/worker/listener.h"
@@ -148,9 +148,9 @@ listener_wait_for_slot(struct worker *wk)
 static bool
 listener_make_room(struct worker *wk)
 {
-	enum ousted ousted = oust_connection(wk);
+	enum evicted evicted = evict_connection(wk);
 
-	if (ousted == OUSTED_ONE) {
+	if (evicted == EVICTED_ONE) {
 		if (listener_lacks_descriptors(wk))
 			listener_tell(wk, &wk->wk_told_reclaim, EMFILE,
 			    "closing idle connections");
@@ -158,7 +158,7 @@ listener_make_room(struct worker *wk)
 	}
 	if (!limits_wait(wk->wk_clients, wk->wk_id))
 		return true;
-	if (ousted == OUSTED_LATER)
+	if (evicted == EVICTED_LATER)
 		listener_pause_accepting(wk);
 	else
 		listener_wait_for_slot(wk);
@@ -169,15 +169,15 @@ listener_make_room(struct worker *wk)
 static bool
 listener_make_descriptor(struct worker *wk, int error)
 {
-	switch (oust_descriptor(wk)) {
-	case OUSTED_ONE:
+	switch (evict_descriptor(wk)) {
+	case EVICTED_ONE:
 		listener_tell(wk, &wk->wk_told_reclaim, error,
 		    "closing idle connections");
 		return true;
-	case OUSTED_LATER:
+	case EVICTED_LATER:
 		listener_pause_accepting(wk);
 		break;
-	case OUSTED_NONE:
+	case EVICTED_NONE:
 		listener_stop_for(wk, error);
 		break;
 	}
@@ -308,7 +308,7 @@ listener_on_accept(evutil_socket_t fd, short what, void *arg)
 		if (sock != -1) {
 			listener_admit(ls, sock, &addr);
 			if (wk->wk_short)
-				oust_for_memory(wk);
+				evict_for_memory(wk);
 		} else if (!listener_recover(wk, fd, errno))
 			break;
 	}

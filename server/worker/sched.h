@@ -45,7 +45,7 @@ struct sched_ops {
 	void (*reclaim)(struct sched_item *);
 
 	/* ... or, by a reset, one that has not sent a complete request. */
-	void (*oust)(struct sched_item *);
+	void (*reset)(struct sched_item *);
 
 	/* Responses that its connection has in flight. */
 	unsigned (*responses)(const struct sched_item *);

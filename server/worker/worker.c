@@ -7,7 +7,7 @@
 #include "lib/os/os.h"
 #include "lib/util/clock.h"
 
-#include "server/worker/oust.h"
+#include "server/worker/evict.h"
 #include "server/content/response_cache.h"
 #include "server/worker/listener.h"
 #include "server/worker/stalled.h"
@@ -265,7 +265,7 @@ worker_on_tick(evutil_socket_t fd, short what, void *arg)
 	release_tick(&wk->wk_release, wk->wk_sched.sc_count, wk->wk_high,
 	    &wk->wk_service);
 	listener_tick(wk);
-	oust_tick(wk);
+	evict_tick(wk);
 	sched_check(&wk->wk_sched, &wk->wk_service.svc_stats);
 	atomic_store_explicit(&wk->wk_service.svc_stats.sta_hot_bytes,
 	    response_cache_bytes(wk->wk_service.svc_hot), memory_order_relaxed);
@@ -368,7 +368,7 @@ worker_obey(struct worker *wk, enum command order)
 		listener_room(wk);
 		break;
 	case COMMAND_WISH:
-		oust_for_others(wk);
+		evict_for_others(wk);
 		break;
 	}
 }
@@ -399,7 +399,7 @@ worker_on_retry(evutil_socket_t fd, short what, void *arg)
 	worker_lap(wk, LOOP_TIMERS);
 	if (wk->wk_paused)
 		listener_accept(wk);
-	oust_for_others(wk);
+	evict_for_others(wk);
 }
 
 int

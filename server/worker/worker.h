@@ -65,7 +65,7 @@ struct worker {
 	struct message_rate wk_told_frames;  /* about floods of frames */
 	struct message_rate wk_told_stall;   /* about slow iterations */
 	struct message_rate
-	    wk_told_oust;	 /* about clients that sent no request */
+	    wk_told_evict;	 /* about clients that sent no request */
 	struct asleep wk_asleep; /* about sleep during an iteration */
 	struct spin wk_spin;
 	uint64_t wk_moves; /* reads of sockets and waits that have ended */
@@ -73,7 +73,7 @@ struct worker {
 	struct event wk_done;	 /* wk_service.svc_loop has completions */
 	struct event wk_tick;	 /* a few times a second */
 	struct event wk_control; /* main has sent a command */
-	struct event wk_retry; /* a connection may be closed now: see oust.h */
+	struct event wk_retry; /* a connection may be closed now: see evict.h */
 	uint64_t wk_retry_at;  /* microseconds */
 	struct seed wk_seed;
 	struct sched wk_sched; /* of its connections */

@@ -10,7 +10,7 @@
 #include "lib/util/cacheline.h"
 #include "lib/util/clock.h"
 
-#include "server/worker/oust.h"
+#include "server/worker/evict.h"
 #include "server/content/autoindex_cache.h"
 #include "server/content/popular.h"
 #include "server/content/response_cache.h"
@@ -190,7 +190,7 @@ worker_start_create_tls(struct worker *wk, const struct shared *sh)
 static bool
 worker_start_spare(void *arg)
 {
-	return oust_at_once(arg);
+	return evict_at_once(arg);
 }
 
 static void

@@ -1,51 +1,51 @@
 /*
- * oust: closes a connection or a file to make room for another connection or
+ * evict: closes a connection or a file to make room for another connection or
  * descriptor.  The worker's thread.
  *
  * A lingering connection goes first, since its client has the last response.  Then an idle one
- * (sched_ops.unacked); if a little of its response is still in flight, only after OUST_LAST_US.
- * Then one that has not sent a complete request, or the body of an answered one, for OUST_GRACE_US
+ * (sched_ops.unacked); if a little of its response is still in flight, only after EVICT_LAST_US.
+ * Then one that has not sent a complete request, or the body of an answered one, for EVICT_GRACE_US
  * (hoard.h), unless its socket has unread bytes.
  *
  * Each worker looks at its own connections.  A worker without a victim, or whose victim is alone at
  * its address, asks the others (limits_ask), unless they published a moment ago that their victims
  * rank no higher.
  */
-#ifndef SERVER_WORKER_OUST_H
-#define SERVER_WORKER_OUST_H
+#ifndef SERVER_WORKER_EVICT_H
+#define SERVER_WORKER_EVICT_H
 
 #include <stdbool.h>
 
-#define OUST_GRACE_US 20000   /* for a request that is on its way */
-#define OUST_LAST_US  1000000 /* for the rest of an answer */
+#define EVICT_GRACE_US 20000   /* for a request that is on its way */
+#define EVICT_LAST_US  1000000 /* for the rest of an answer */
 
 struct worker;
 
-enum ousted {
-	OUSTED_ONE,
-	OUSTED_LATER, /* other workers were asked; COMMAND_PLACE or wk_retry follows */
-	OUSTED_NONE, /* no victim; wk_retry follows if there may be one soon */
+enum evicted {
+	EVICTED_ONE,
+	EVICTED_LATER, /* other workers were asked; COMMAND_PLACE or wk_retry follows */
+	EVICTED_NONE, /* no victim; wk_retry follows if there may be one soon */
 };
 
 /* Closes a connection. */
-enum ousted oust_connection(struct worker *);
+enum evicted evict_connection(struct worker *);
 
 /* Closes a cached file that no transfer uses, or else a connection. */
-enum ousted oust_descriptor(struct worker *);
+enum evicted evict_descriptor(struct worker *);
 
 /*
  * Frees a descriptor for a request that the server would refuse without one: asks no other worker,
  * and closes young connections as well.  Returns true if a descriptor is free.
  */
-bool oust_at_once(struct worker *);
+bool evict_at_once(struct worker *);
 
 /* Call when memory is short and a client was accepted: closes one of the worker's own connections, if one may be closed. */
-void oust_for_memory(struct worker *);
+void evict_for_memory(struct worker *);
 
 /* Handles COMMAND_WISH: closes connections for other workers, or replies that none ranks higher. */
-void oust_for_others(struct worker *);
+void evict_for_others(struct worker *);
 
 /* Call four times a second: logs how many messages were left out. */
-void oust_tick(struct worker *);
+void evict_tick(struct worker *);
 
 #endif

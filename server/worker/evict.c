@@ -1,10 +1,10 @@
 /*
- * oust: see oust.h.
+ * evict: see evict.h.
  */
 #include "lib/util/clock.h"
 #include "server/worker/hoard.h"
 #include "server/util/client_key.h"
-#include "server/worker/oust.h"
+#include "server/worker/evict.h"
 #include "server/log/log.h"
 #include "server/util/sockaddr_text.h"
 #include "server/worker/worker.h"
@@ -35,7 +35,7 @@ struct waiting {
 };
 
 static uint64_t
-oust_ripe_at(const struct worker *wk, const struct sched_item *it,
+evict_ripe_at(const struct worker *wk, const struct sched_item *it,
     enum timer timer, uint64_t grace)
 {
 	return it->it_deadline - wk->wk_sched.sc_timeouts[timer] + grace;
@@ -47,7 +47,7 @@ oust_ripe_at(const struct worker *wk, const struct sched_item *it,
  * *due: when one has had the time, or 0.
  */
 static struct sched_item *
-oust_longest_idle(struct worker *wk, bool at_once, uint64_t *due)
+evict_longest_idle(struct worker *wk, bool at_once, uint64_t *due)
 {
 	struct sched_item *it =
 			      TAILQ_FIRST(&wk->wk_sched.sc_timers[TIMER_IDLE]),
@@ -66,13 +66,13 @@ oust_longest_idle(struct worker *wk, bool at_once, uint64_t *due)
 	}
 	if (other == NULL || at_once)
 		return other;
-	*due = oust_ripe_at(wk, other, TIMER_IDLE, OUST_LAST_US);
+	*due = evict_ripe_at(wk, other, TIMER_IDLE, EVICT_LAST_US);
 	return *due <= clock_now() ? other : NULL;
 }
 
 /* One that has its last answer and our end: nothing is lost with it. */
 static struct sched_item *
-oust_longest_lingering(struct worker *wk)
+evict_longest_lingering(struct worker *wk)
 {
 	struct sched_item *it =
 	    TAILQ_FIRST(&wk->wk_sched.sc_timers[TIMER_LINGER]);
@@ -86,7 +86,7 @@ oust_longest_lingering(struct worker *wk)
 
 /* The connections of a trusted proxy, or of a Unix socket, are those of many clients. */
 static uint64_t
-oust_key_of(const struct worker *wk, const struct sched_item *it)
+evict_key_of(const struct worker *wk, const struct sched_item *it)
 {
 	const struct sockaddr *sa = it->it_ops->peer(it);
 
@@ -98,7 +98,7 @@ oust_key_of(const struct worker *wk, const struct sched_item *it)
 }
 
 static void
-oust_collect(struct worker *wk, uint64_t now, struct waiting *wt)
+evict_collect(struct worker *wk, uint64_t now, struct waiting *wt)
 {
 	uint64_t ripe;
 	struct sched_item *it;
@@ -109,13 +109,13 @@ oust_collect(struct worker *wk, uint64_t now, struct waiting *wt)
 	{
 		if (wt->wt_n == HOARD_MAX)
 			break;
-		ripe = oust_ripe_at(wk, it, TIMER_HEAD, OUST_GRACE_US);
+		ripe = evict_ripe_at(wk, it, TIMER_HEAD, EVICT_GRACE_US);
 		if (ripe <= now)
 			wt->wt_ripe++;
 		else if (wt->wt_due == 0)
 			wt->wt_due = ripe;
 		wt->wt_list[wt->wt_n] =
-		    (struct hoarded){.ho_key = oust_key_of(wk, it),
+		    (struct hoarded){.ho_key = evict_key_of(wk, it),
 			.ho_progress = it->it_ops->progress(it)};
 		wt->wt_items[wt->wt_n++] = it;
 	}
@@ -123,9 +123,9 @@ oust_collect(struct worker *wk, uint64_t now, struct waiting *wt)
 
 /* Calls back at due, or in a moment if that is over. */
 static void
-oust_look_again(struct worker *wk, uint64_t now, uint64_t due)
+evict_look_again(struct worker *wk, uint64_t now, uint64_t due)
 {
-	uint64_t us = due > now ? due - now : OUST_GRACE_US;
+	uint64_t us = due > now ? due - now : EVICT_GRACE_US;
 	struct timeval tv = {
 	    (time_t)(us / 1000000), (suseconds_t)(us % 1000000)};
 
@@ -136,7 +136,7 @@ oust_look_again(struct worker *wk, uint64_t now, uint64_t due)
 }
 
 static uint32_t
-oust_victim_rank(const struct hoard_rank *rank)
+evict_victim_rank(const struct hoard_rank *rank)
 {
 	return rank->hr_progress == HOARD_HANDSHAKE ? hoard_rank(rank) / 4
 						    : hoard_rank(rank);
@@ -144,7 +144,7 @@ oust_victim_rank(const struct hoard_rank *rank)
 
 /* The callback is set if there is none now and there may be one soon. */
 static struct victim
-oust_without_request(struct worker *wk, bool at_once)
+evict_without_request(struct worker *wk, bool at_once)
 {
 	uint64_t now = clock_now();
 	struct hoard_rank rank;
@@ -153,7 +153,7 @@ oust_without_request(struct worker *wk, bool at_once)
 	size_t i;
 	int n;
 
-	oust_collect(wk, now, &wt);
+	evict_collect(wk, now, &wt);
 	if (at_once)
 		wt.wt_ripe = wt.wt_n;
 	for (n = 0; n < LOOKS; n++) {
@@ -164,20 +164,20 @@ oust_without_request(struct worker *wk, bool at_once)
 		it = wt.wt_items[i];
 		if (it->it_ops->unacked(it) != UINT64_MAX)
 			return (struct victim){
-			    it, oust_victim_rank(&rank), rank.hr_count};
+			    it, evict_victim_rank(&rank), rank.hr_count};
 		wt.wt_list[i].ho_spared = true;
 	}
 	if (wt.wt_n > 0)
-		oust_look_again(wk, now, wt.wt_due);
+		evict_look_again(wk, now, wt.wt_due);
 	return (struct victim){.vi_rank = hoard_rank(&rank) / 2};
 }
 
 static void
-oust_tell(struct worker *wk, const struct sched_item *it, unsigned most)
+evict_tell(struct worker *wk, const struct sched_item *it, unsigned most)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	if (!message_rate_tell(&wk->wk_told_oust, clock_now()))
+	if (!message_rate_tell(&wk->wk_told_evict, clock_now()))
 		return;
 	*sockaddr_text(text, it->it_ops->peer(it)) = '\0';
 	log_warn(wk->wk_service.svc_log,
@@ -187,22 +187,22 @@ oust_tell(struct worker *wk, const struct sched_item *it, unsigned most)
 }
 
 static struct victim
-oust_choose(struct worker *wk, bool at_once)
+evict_choose(struct worker *wk, bool at_once)
 {
-	struct victim vi = {oust_longest_lingering(wk), RANK_IDLE, 0};
+	struct victim vi = {evict_longest_lingering(wk), RANK_IDLE, 0};
 	uint64_t due = 0;
 
 	if (vi.vi_item == NULL)
-		vi.vi_item = oust_longest_idle(wk, at_once, &due);
+		vi.vi_item = evict_longest_idle(wk, at_once, &due);
 	if (vi.vi_item == NULL)
-		vi = oust_without_request(wk, at_once);
+		vi = evict_without_request(wk, at_once);
 	if (vi.vi_item == NULL && due != 0)
-		oust_look_again(wk, clock_now(), due);
+		evict_look_again(wk, clock_now(), due);
 	return vi;
 }
 
 static void
-oust_end(struct worker *wk, const struct victim *vi)
+evict_end(struct worker *wk, const struct victim *vi)
 {
 	struct sched_item *it = vi->vi_item;
 
@@ -210,13 +210,13 @@ oust_end(struct worker *wk, const struct victim *vi)
 		it->it_ops->reclaim(it);
 		return;
 	}
-	oust_tell(wk, it, vi->vi_count);
-	it->it_ops->oust(it);
+	evict_tell(wk, it, vi->vi_count);
+	it->it_ops->reset(it);
 }
 
 /* Only where this worker has nothing, or the only connection of an address. */
 static bool
-oust_asks_others(struct worker *wk, const struct victim *vi)
+evict_asks_others(struct worker *wk, const struct victim *vi)
 {
 	uint64_t until, now;
 
@@ -226,58 +226,58 @@ oust_asks_others(struct worker *wk, const struct victim *vi)
 	now = clock_now();
 	until = limits_ask(wk->wk_clients, wk->wk_id, vi->vi_rank, now);
 	if (until != 0)
-		oust_look_again(wk, now, until);
+		evict_look_again(wk, now, until);
 	return until != 0;
 }
 
 /* A client whose connection is closed connects again (RFC 9112, 9.5). */
-enum ousted
-oust_connection(struct worker *wk)
+enum evicted
+evict_connection(struct worker *wk)
 {
-	struct victim vi = oust_choose(wk, false);
+	struct victim vi = evict_choose(wk, false);
 
-	bool asked = oust_asks_others(wk, &vi);
+	bool asked = evict_asks_others(wk, &vi);
 
 	if (vi.vi_item == NULL)
-		return OUSTED_NONE;
+		return EVICTED_NONE;
 	if (asked)
-		return OUSTED_LATER;
-	oust_end(wk, &vi);
-	return OUSTED_ONE;
+		return EVICTED_LATER;
+	evict_end(wk, &vi);
+	return EVICTED_ONE;
 }
 
 /* A file that nobody is reading can be opened again. */
-enum ousted
-oust_descriptor(struct worker *wk)
+enum evicted
+evict_descriptor(struct worker *wk)
 {
-	return pw_loop_spare(wk->wk_service.svc_loop) ? OUSTED_ONE
-						      : oust_connection(wk);
+	return pw_loop_spare(wk->wk_service.svc_loop) ? EVICTED_ONE
+						      : evict_connection(wk);
 }
 
 bool
-oust_at_once(struct worker *wk)
+evict_at_once(struct worker *wk)
 {
 	struct victim vi;
 
 	if (pw_loop_spare(wk->wk_service.svc_loop))
 		return true;
-	vi = oust_choose(wk, true);
+	vi = evict_choose(wk, true);
 	if (vi.vi_item != NULL)
-		oust_end(wk, &vi);
+		evict_end(wk, &vi);
 	return vi.vi_item != NULL;
 }
 
 void
-oust_for_memory(struct worker *wk)
+evict_for_memory(struct worker *wk)
 {
-	struct victim vi = oust_choose(wk, false);
+	struct victim vi = evict_choose(wk, false);
 
 	if (vi.vi_item != NULL)
-		oust_end(wk, &vi);
+		evict_end(wk, &vi);
 }
 
 void
-oust_for_others(struct worker *wk)
+evict_for_others(struct worker *wk)
 {
 	struct victim vi;
 	unsigned n, asker;
@@ -287,20 +287,20 @@ oust_for_others(struct worker *wk)
 			commands_give(&wk->wk_orders, COMMAND_WISH);
 			break;
 		}
-		vi = oust_choose(wk, false);
+		vi = evict_choose(wk, false);
 		asker = limits_asker(
 		    wk->wk_clients, wk->wk_id, vi.vi_rank, clock_now());
 		if (asker == LIMITS_NOBODY || vi.vi_item == NULL)
 			break;
 		limits_answered(wk->wk_clients, wk->wk_id, asker);
-		oust_end(wk, &vi);
+		evict_end(wk, &vi);
 	}
 }
 
 void
-oust_tick(struct worker *wk)
+evict_tick(struct worker *wk)
 {
-	uint64_t n = message_rate_left_out(&wk->wk_told_oust, clock_now());
+	uint64_t n = message_rate_left_out(&wk->wk_told_evict, clock_now());
 
 	if (n > 0)
 		log_warn(wk->wk_service.svc_log,
