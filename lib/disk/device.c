@@ -170,15 +170,6 @@ pw_pool_stats(struct pw_pool *pl, struct pw_pool_stats *ps)
 	ps->ps_unsent_max = budget_max(pl->pl_room);
 }
 
-/* Those of POOL_TASKS and POOL_CROSSING that are turned: in a st_dev they are as bit 60. */
-static dev_t
-device_flags_of_id(dev_t id)
-{
-	dev_t bits = POOL_TASKS | POOL_CROSSING;
-
-	return ((id >> 60 & 1) == 0 ? id : ~id) & bits;
-}
-
 /* Empty, or what device_ask has written for good. */
 static const char *
 device_text_or_null(const char *text)
@@ -189,13 +180,13 @@ device_text_or_null(const char *text)
 static void
 device_stats(struct pw_device *dv, struct pw_device_stats *ds)
 {
-	dev_t bits = device_flags_of_id(dv->dv_id);
+	static const char *const queues[] = {[POOL_FILES] = "files",
+	    [POOL_TASKS] = "tasks",
+	    [POOL_MOUNTS] = "mounts"};
 
 	meter_lock(&dv->dv_lock);
-	ds->ds_dev = dv->dv_id ^ bits;
-	ds->ds_queue = bits & POOL_CROSSING ? "mounts"
-		       : bits & POOL_TASKS  ? "tasks"
-					    : "files";
+	ds->ds_dev = dv->dv_id;
+	ds->ds_queue = queues[dv->dv_kind];
 	ds->ds_fsname = device_text_or_null(dv->dv_fs.fs_name);
 	ds->ds_mount = device_text_or_null(dv->dv_fs.fs_mount);
 	ds->ds_threads = dv->dv_threads;
@@ -218,7 +209,7 @@ pw_pool_devices(struct pw_pool *pl, struct pw_device_stats *ds, size_t max)
 	known = pl->pl_ndevices;
 	pthread_mutex_unlock(&pl->pl_lock);
 	for (i = 0; i < known && n < max; i++)
-		if (pl->pl_devices[i]->dv_id != POOL_NO_DISK)
+		if (pl->pl_devices[i]->dv_kind != POOL_NO_DISK)
 			device_stats(pl->pl_devices[i], &ds[n++]);
 	return n;
 }

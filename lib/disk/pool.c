@@ -24,7 +24,7 @@
 #define POOL_LONG    ((size_t)16 << 20) /* bytes of downloads under way */
 
 static struct pw_device *
-pool_device_create(struct pw_pool *pl, dev_t id)
+pool_device_create(struct pw_pool *pl, dev_t id, enum pool_queue kind)
 {
 	struct pw_device *dv;
 	size_t i;
@@ -41,6 +41,7 @@ pool_device_create(struct pw_pool *pl, dev_t id)
 		drop_lock_init(&dv->dv_drops[i]);
 	dv->dv_pool = pl;
 	dv->dv_id = id;
+	dv->dv_kind = kind;
 	for (i = 0; i < JOB_KINDS; i++)
 		STAILQ_INIT(&dv->dv_queue[i]);
 	return dv;
@@ -85,25 +86,26 @@ pool_device_destroy(struct pw_device *dv)
 
 /* Slot 0 is for the devices that find no memory or no place in the table. */
 static struct pw_device *
-pool_device_find(struct pw_pool *pl, dev_t id)
+pool_device_find(struct pw_pool *pl, dev_t id, enum pool_queue kind)
 {
 	size_t i;
 
 	for (i = 1; i < pl->pl_ndevices; i++)
-		if (pl->pl_devices[i]->dv_id == id)
+		if (pl->pl_devices[i]->dv_id == id &&
+		    pl->pl_devices[i]->dv_kind == kind)
 			return pl->pl_devices[i];
 	return NULL;
 }
 
 struct pw_device *
-pool_device(struct pw_pool *pl, dev_t id)
+pool_device(struct pw_pool *pl, dev_t id, enum pool_queue kind)
 {
 	struct pw_device *dv;
 
 	meter_lock(&pl->pl_lock);
-	dv = pool_device_find(pl, id);
+	dv = pool_device_find(pl, id, kind);
 	if (dv == NULL && pl->pl_ndevices < POOL_DEVICES) {
-		dv = pool_device_create(pl, id);
+		dv = pool_device_create(pl, id, kind);
 		if (dv != NULL)
 			pl->pl_devices[pl->pl_ndevices++] = dv;
 	}
@@ -145,7 +147,7 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 		error = pl->pl_sink;
 		goto fail;
 	}
-	pl->pl_devices[0] = pool_device_create(pl, 0);
+	pl->pl_devices[0] = pool_device_create(pl, 0, POOL_FILES);
 	if (pl->pl_devices[0] == NULL)
 		goto fail;
 	pl->pl_ndevices = 1;

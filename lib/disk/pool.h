@@ -119,26 +119,19 @@ bool pool_sockets(const struct pw_pool *);
 /* Bytes that one advice covers there.  Reads sysfs once, which does not wait. */
 size_t device_step(struct pw_device *);
 
-/*
- * Tasks may be long.  They have a queue of their own, for the device's number with
- * this bit, which no st_dev has, so that no open and no window waits behind them.
- */
-#define POOL_TASKS ((dev_t)1 << 62)
+/* A device may have several queues, so that no job waits behind those of another kind. */
+enum pool_queue {
+	POOL_FILES,  /* opens and windows */
+	POOL_TASKS,  /* tasks, which may be long */
+	POOL_MOUNTS, /* opens of what lies on another mount below a root */
+	POOL_NO_DISK, /* what needs a thread and no disk: device 0, and in no statistics */
+};
 
 /*
- * Opens of what lies on another mount below a root are queued for its device
- * with this bit, which no st_dev has.
+ * Returns the queue of this kind of a st_dev.  Never fails: past the table's size all share its last
+ * slot.
  */
-#define POOL_CROSSING ((dev_t)1 << 63)
-
-/* The queue of what needs a thread and no disk: no device, and in no statistics. */
-#define POOL_NO_DISK ((dev_t)1 << 61)
-
-/*
- * Never fails: past the table's size devices share its last slot.  A st_dev, with at most one
- * of these bits turned (^): FreeBSD has numbers with all of them set.
- */
-struct pw_device *pool_device(struct pw_pool *, dev_t);
+struct pw_device *pool_device(struct pw_pool *, dev_t, enum pool_queue);
 
 /*
  * How residency is asked on the device of fd; found out on the first call for

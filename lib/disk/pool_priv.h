@@ -32,11 +32,12 @@ enum untold {
 
 struct pw_device {
 	pthread_mutex_t
-	    dv_lock;   /* of what follows, but for dv_id, dv_pool, dv_drops */
-	sem_t dv_work; /* for sleeping threads: a post each */
+	    dv_lock; /* of what follows, except dv_id, dv_kind, dv_pool, dv_drops */
+	sem_t dv_work;	      /* for sleeping threads: a post each */
 	unsigned dv_sleepers; /* of the idle ones; device's lock */
 	struct pw_pool *dv_pool;
 	dev_t dv_id;
+	enum pool_queue dv_kind;
 	struct jobs dv_queue[JOB_KINDS];
 	unsigned dv_news; /* taken in a row while others waited */
 	size_t dv_long;	  /* bytes of the jobs that run and are JOB_LONG */

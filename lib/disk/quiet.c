@@ -35,8 +35,8 @@ quiet_submit(struct pw_pool *pl, struct reclaim *rc)
 	lj->lj_job.job_run = quiet_run;
 	lj->lj_job.job_kind = JOB_SHORT;
 	lj->lj_reclaim = rc;
-	if (pool_submit(pool_device(pl, POOL_NO_DISK), &lj->lj_job, ADMIT_HINT,
-		NULL, NULL) != 0) {
+	if (pool_submit(pool_device(pl, 0, POOL_NO_DISK), &lj->lj_job,
+		ADMIT_HINT, NULL, NULL) != 0) {
 		reclaim_done(rc);
 		free(lj);
 	}

@@ -371,7 +371,7 @@ file_create(struct pw_loop *lp, struct found *fnd, struct pw_file **out)
 	fp->fp_refs = 1;
 	fp->fp_loop = lp;
 	fp->fp_number = verified_number(lp->lp_verified);
-	fp->fp_device = pool_device(lp->lp_pool, st->st_dev);
+	fp->fp_device = pool_device(lp->lp_pool, st->st_dev, POOL_FILES);
 	fp->fp_drop_lock = device_drop_lock(fp->fp_device, file->fil_ino);
 	if (file->fil_fd != -1)
 		file_learn_device(file);
@@ -455,7 +455,7 @@ file_root_unref(struct pw_loop *lp, struct pw_root **rtp)
 	if (rt == NULL || !file_root_release(rt))
 		return;
 	cj.cj_fd = rt->rt_fd;
-	file_close_later(pool_device(lp->lp_pool, rt->rt_dev), cj);
+	file_close_later(pool_device(lp->lp_pool, rt->rt_dev, POOL_FILES), cj);
 	free(rt);
 }
 

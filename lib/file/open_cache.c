@@ -282,7 +282,7 @@ open_cache_open_run(struct job *job)
 	/* To find out what file system it is may wait as well. */
 	if (error == 0 && og->og_found.fnd_fd != -1)
 		device_ask(pool_device(og->og_loop->lp_pool,
-			       og->og_found.fnd_stat.st_dev),
+			       og->og_found.fnd_stat.st_dev, POOL_FILES),
 		    og->og_found.fnd_fd);
 	return error;
 }
@@ -322,19 +322,19 @@ static int
 open_cache_opening_submit(struct opening *og)
 {
 	struct pw_loop *lp = og->og_loop;
-	dev_t dev = og->og_entry->en_root->rt_dev;
+	enum pool_queue kind =
+	    og->og_entry->en_resolve == OS_ANY_MOUNT ? POOL_MOUNTS : POOL_FILES;
 	struct open_job *oj = calloc(1, sizeof(*oj));
 	int error;
 
 	if (oj == NULL)
 		return -ENOMEM;
-	if (og->og_entry->en_resolve == OS_ANY_MOUNT)
-		dev ^= POOL_CROSSING;
 	oj->oj_job.job_run = open_cache_open_run;
 	oj->oj_opening = og;
 	oj->oj_job.job_kind = JOB_SHORT;
-	error = pool_submit(pool_device(lp->lp_pool, dev), &oj->oj_job,
-	    ADMIT_NEW, lp, &og->og_waiter);
+	error = pool_submit(
+	    pool_device(lp->lp_pool, og->og_entry->en_root->rt_dev, kind),
+	    &oj->oj_job, ADMIT_NEW, lp, &og->og_waiter);
 	if (error != 0)
 		free(oj);
 	return error;

@@ -76,7 +76,7 @@ those_who_want_the_same_page_share_one_task(void **state)
 	make_file(fx, "f", 10);
 	assert_int_equal(mkdir(path_in(fx, "d"), 0700), 0);
 	latch_shut(&la,
-	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS),
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_TASKS),
 	    fx->fx_loop);
 	listed = 0;
 	for (i = 0; i < COUNT(li); i++) {

@@ -206,7 +206,7 @@ what_is_given_up_is_closed_by_the_pool(void **state)
 	assert_false(st->st_end);
 	assert_int_equal(count_fds(), fds + 1);
 	latch_shut(&la,
-	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS),
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_TASKS),
 	    fx->fx_loop);
 	autoindex_stream_close(&st);
 	assert_null(st);
@@ -231,7 +231,7 @@ only_the_first_block_is_refused(void **state)
 	make_names(fx);
 	assert_int_equal(next(fx, st), 0);
 	file_priv(file)->fp_device =
-	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS);
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_TASKS);
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	assert_int_equal(pool_fetch(file, 0, 10, false, ADMIT_NEW, &w), 0);
 	came = 0;
@@ -258,7 +258,7 @@ a_block_that_nobody_wants_is_not_read(void **state)
 	assert_int_equal(next(fx, st), 0);
 	assert_int_equal(count_fds(), fds + 1);
 	latch_shut(&la,
-	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_TASKS),
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_TASKS),
 	    fx->fx_loop);
 	came = 0;
 	assert_int_equal(autoindex_stream_next(st), 0);

@@ -488,7 +488,8 @@ static void
 each_of_a_devices_news_is_announced_once(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_device *dv = pool_device(fx->fx_pool, fx->fx_root->rt_dev);
+	struct pw_device *dv =
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_FILES);
 	char text[256];
 
 	assert_false(device_has_news(dv));

@@ -203,8 +203,9 @@ who_comes_while_it_is_being_opened_has_it_too(void **state)
 	make_file(fx, "f", SIZE);
 	mark(fx, "f", "one");
 	fx->fx_root->rt_cached = false;
-	latch_shut(
-	    &la, pool_device(fx->fx_pool, fx->fx_root->rt_dev), fx->fx_loop);
+	latch_shut(&la,
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_FILES),
+	    fx->fx_loop);
 	assert_int_equal(
 	    ask(fx, "f", false, clock_now(), &first), -EINPROGRESS);
 	assert_int_equal(

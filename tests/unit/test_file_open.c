@@ -56,8 +56,9 @@ static void
 shut(struct fixture *fx, struct latch *la)
 {
 	fx->fx_root->rt_cached = false;
-	latch_shut(
-	    la, pool_device(fx->fx_pool, fx->fx_root->rt_dev), fx->fx_loop);
+	latch_shut(la,
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_FILES),
+	    fx->fx_loop);
 }
 
 /* The queue takes one job: the others, had they their own, would be refused. */
@@ -194,7 +195,7 @@ what_lies_on_another_mount_waits_in_a_queue_of_its_own(void **state)
 	pw_root_close(&fx->fx_root);
 	assert_int_equal(pw_root_open("/", &fx->fx_root), 0);
 	latch_shut(&la,
-	    pool_device(fx->fx_pool, fx->fx_root->rt_dev ^ POOL_CROSSING),
+	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_MOUNTS),
 	    fx->fx_loop);
 	fx->fx_root->rt_cached = false;
 	assert_int_equal(ask(fx, "proc/version", &other), -EINPROGRESS);

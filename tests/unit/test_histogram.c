@@ -112,19 +112,19 @@ figures_can_be_asked_for_while_threads_are_started(void **state)
 	alarm(0);
 }
 
-/* FreeBSD's, of what has no device: every bit that tells queues apart is set. */
 static void
-a_number_with_all_bits_keeps_its_queues_apart(void **state)
+a_device_keeps_its_queues_apart(void **state)
 {
 	static const char *const names[] = {"files", "tasks", "mounts"};
-	static const dev_t bits[] = {0, POOL_TASKS, POOL_CROSSING};
+	static const enum pool_queue kinds[] = {
+	    POOL_FILES, POOL_TASKS, POOL_MOUNTS};
 	static const dev_t devs[] = {42, (dev_t)0xffffffff8700ff01};
 	struct fixture *fx = *state;
 	struct pw_device_stats ds[8];
 	size_t i, n;
 
 	for (i = 0; i < 6; i++)
-		pool_device(fx->fx_pool, devs[i / 3] ^ bits[i % 3]);
+		pool_device(fx->fx_pool, devs[i / 3], kinds[i % 3]);
 	n = pw_pool_devices(fx->fx_pool, ds, COUNT(ds));
 	assert_int_equal(n, 7); /* and the slot for all others */
 	for (i = 0; i < 6; i++) {
@@ -142,7 +142,7 @@ main(void)
 		figures_can_be_asked_for_while_threads_are_started, setup_wide,
 		teardown),
 	    cmocka_unit_test_setup_teardown(
-		a_number_with_all_bits_keeps_its_queues_apart, setup, teardown),
+		a_device_keeps_its_queues_apart, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,8 @@ shut(struct fixture *fx, struct latch *la)
 {
 	make_file(fx, "f", SIZE);
 	fx->fx_root->rt_cached = false;
-	latch_shut(la, pool_device(fx->fx_pool, pw_root_dev(fx->fx_root)),
+	latch_shut(la,
+	    pool_device(fx->fx_pool, pw_root_dev(fx->fx_root), POOL_FILES),
 	    fx->fx_loop);
 }
 

@@ -36,8 +36,9 @@ submit(struct fixture *fx, enum job_kind kind, char name, size_t len,
 	nj->nj_job.job_len = len;
 	nj->nj_name = name;
 	w->wt_done = nothing_done;
-	assert_int_equal(pool_submit(pool_device(fx->fx_pool, DEVICE),
-			     &nj->nj_job, ADMIT_BEGUN, fx->fx_loop, w),
+	assert_int_equal(
+	    pool_submit(pool_device(fx->fx_pool, DEVICE, POOL_FILES),
+		&nj->nj_job, ADMIT_BEGUN, fx->fx_loop, w),
 	    0);
 }
 
@@ -66,7 +67,8 @@ short_before_new_before_long_but_not_always(void **state)
 	size_t n = 0;
 	char name;
 
-	latch_shut(&la, pool_device(fx->fx_pool, DEVICE), fx->fx_loop);
+	latch_shut(
+	    &la, pool_device(fx->fx_pool, DEVICE, POOL_FILES), fx->fx_loop);
 	for (name = 'a'; name <= 'b'; name++)
 		submit(fx, JOB_LONG, name, 1, &waiters[n++]);
 	for (name = 'A'; name <= 'F'; name++)
@@ -83,7 +85,7 @@ static void
 so_many_bytes_of_downloads_are_under_way_and_no_more(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE);
+	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE, POOL_FILES);
 	struct latch_job *gj = calloc(1, sizeof(*gj));
 	struct pw_waiter waiters[MOST];
 	struct latch la = {.la_waiter.wt_done = nothing_done};

@@ -97,7 +97,7 @@ a_job_is_run_once_and_its_result_delivered_once(void **state)
 	atomic_uint ran = 0;
 
 	assert_int_equal(
-	    pool_submit(pool_device(fx->fx_pool, DEVICE_A),
+	    pool_submit(pool_device(fx->fx_pool, DEVICE_A, POOL_FILES),
 		count_job(&ran, -EIO), false, fx->fx_loop, &nt.nt_waiter),
 	    0);
 	assert_int_equal(pw_loop_pending(fx->fx_loop), 1);
@@ -112,7 +112,7 @@ static void
 nothing_is_delivered_but_by_drain(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A);
+	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
 	atomic_uint ran = 0;
 	struct noting nt;
 
@@ -129,15 +129,15 @@ static void
 a_device_whose_threads_are_held_takes_nobody_elses(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_device *a = pool_device(fx->fx_pool, DEVICE_A);
-	struct pw_device *b = pool_device(fx->fx_pool, DEVICE_B);
+	struct pw_device *a = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
+	struct pw_device *b = pool_device(fx->fx_pool, DEVICE_B, POOL_FILES);
 	atomic_uint ran_a = 0, ran_b = 0;
 	struct noting na[3], nb;
 	struct latch gates[2];
 	size_t i;
 
 	assert_ptr_not_equal(a, b);
-	assert_ptr_equal(a, pool_device(fx->fx_pool, DEVICE_A));
+	assert_ptr_equal(a, pool_device(fx->fx_pool, DEVICE_A, POOL_FILES));
 	for (i = 0; i < COUNT(gates); i++)
 		latch_shut(&gates[i], a, fx->fx_loop);
 	for (i = 0; i < COUNT(na); i++)
@@ -161,7 +161,7 @@ static void
 jobs_run_side_by_side_up_to_the_quota(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A);
+	struct pw_device *dv = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
 	struct latch one, two;
 
 	latch_shut(&one, dv, fx->fx_loop);
@@ -175,8 +175,8 @@ static void
 a_full_queue_refuses_what_is_new_and_counts_it(void **state)
 {
 	struct fixture *fx = *state;
-	struct pw_device *a = pool_device(fx->fx_pool, DEVICE_A);
-	struct pw_device *b = pool_device(fx->fx_pool, DEVICE_B);
+	struct pw_device *a = pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
+	struct pw_device *b = pool_device(fx->fx_pool, DEVICE_B, POOL_FILES);
 	atomic_uint ran = 0;
 	struct noting queued, refused, begun, other;
 	struct latch la;
@@ -433,7 +433,8 @@ deliveries_reach_their_loop_on_its_thread_and_in_order(void **state)
 	size_t i;
 
 	for (i = 0; i < 2; i++) {
-		workers[i].wk_device = pool_device(fx->fx_pool, DEVICE_A);
+		workers[i].wk_device =
+		    pool_device(fx->fx_pool, DEVICE_A, POOL_FILES);
 		assert_int_equal(
 		    pw_loop_create(fx->fx_pool, &conf, &workers[i].wk_loop), 0);
 	}
@@ -461,7 +462,7 @@ any_number_of_devices_is_served(void **state)
 	size_t i;
 
 	for (i = 0; i < COUNT(nt); i++) {
-		dv = pool_device(fx->fx_pool, (dev_t)(1000 + i));
+		dv = pool_device(fx->fx_pool, (dev_t)(1000 + i), POOL_FILES);
 		assert_non_null(dv);
 		assert_int_equal(
 		    submit(dv, fx->fx_loop, &ran, true, &nt[i]), 0);
@@ -489,8 +490,8 @@ destroy_waits_for_jobs_that_run(void **state)
 
 	assert_int_equal(pw_pool_create(&conf, &pool), 0);
 	job->job_run = slow_run;
-	assert_int_equal(pool_submit(pool_device(pool, DEVICE_A), job, false,
-			     fx->fx_loop, &nt.nt_waiter),
+	assert_int_equal(pool_submit(pool_device(pool, DEVICE_A, POOL_FILES),
+			     job, false, fx->fx_loop, &nt.nt_waiter),
 	    0);
 	assert_int_equal(pw_pool_destroy(&pool, PATIENCE * 1000), 0);
 	assert_null(pool);
@@ -524,7 +525,7 @@ destroy_with_a_hung_job(void)
 	if (pw_pool_create(&pool_conf, &pool) != 0 ||
 	    pw_loop_create(pool, &loop_conf, &lp) != 0)
 		return 1;
-	latch_shut(&la, pool_device(pool, DEVICE_A), lp);
+	latch_shut(&la, pool_device(pool, DEVICE_A, POOL_FILES), lp);
 	if (pw_pool_destroy(&pool, 10000) != -EBUSY)
 		return 2;
 	return pool == NULL ? 0 : 3;
