@@ -2,7 +2,8 @@
 /*
  * nginx' static files by libpagewise: what the parts of the module share.
  *
- * ngx_http_pagewise_module.c         directives, $pagewise_wait, the content handlers
+ * ngx_http_pagewise_module.c         directives, $pagewise_wait
+ * ngx_http_pagewise_handler.c        the content handlers
  * ngx_http_pagewise_filter_module.c  the body filter: bytes pass when they are resident
  * ngx_http_pagewise_process.c        the worker's loop and threads, mounts, opening
  *
@@ -132,6 +133,7 @@ void ngx_http_pagewise_send_close(ngx_http_pagewise_ctx_t *ctx);
 
 /* ends a wait before the header, with 0 or an error */
 void ngx_http_pagewise_continue(ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
+ngx_int_t ngx_http_pagewise_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_pagewise_index_handler(ngx_http_request_t *r);
 
 

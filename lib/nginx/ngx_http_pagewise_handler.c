@@ -1,0 +1,703 @@
+
+/*
+ * The content handlers: what the static module does, and of the index module
+ * what "pagewise_index" names, but a disk is waited for by a thread of
+ * libpagewise.
+ *
+ * A request that waits holds nothing but itself: if it ends, the open is
+ * cancelled.
+ */
+
+
+#include "ngx_http_pagewise.h"
+
+
+static ngx_http_pagewise_ctx_t *ngx_http_pagewise_create_ctx(
+    ngx_http_request_t *r);
+static void ngx_http_pagewise_set_path(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, u_char *last);
+static ngx_int_t ngx_http_pagewise_wait(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
+static ngx_int_t ngx_http_pagewise_found(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
+static ngx_int_t ngx_http_pagewise_error(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, const char *what, ngx_err_t err);
+static ngx_int_t ngx_http_pagewise_redirect(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
+static ngx_int_t ngx_http_pagewise_ready(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
+static ngx_int_t ngx_http_pagewise_respond(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
+static ngx_int_t ngx_http_pagewise_try_index(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx);
+static ngx_int_t ngx_http_pagewise_index_found(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, ngx_err_t err);
+static void ngx_http_pagewise_open_handler(void *data, ngx_err_t err);
+static void ngx_http_pagewise_timer_handler(ngx_event_t *ev);
+static void ngx_http_pagewise_terminate(void *data);
+static void ngx_http_pagewise_cleanup(void *data);
+
+
+/*
+ * What is left to the static module: locations without "pagewise on", and with
+ * "disable_symlinks", whose rules the library does not know.
+ */
+
+static ngx_uint_t
+ngx_http_pagewise_declines(ngx_http_request_t *r)
+{
+    ngx_http_core_loc_conf_t      *clcf;
+    ngx_http_pagewise_loc_conf_t  *plcf;
+
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_pagewise_module);
+
+    if (!plcf->enable || ngx_http_pagewise_loop() == NULL) {
+        return 1;
+    }
+
+#if (NGX_HAVE_OPENAT)
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    if (clcf->disable_symlinks != NGX_DISABLE_SYMLINKS_OFF) {
+        return 1;
+    }
+
+#endif
+
+    return 0;
+}
+
+
+ngx_int_t
+ngx_http_pagewise_handler(ngx_http_request_t *r)
+{
+    u_char                   *last;
+    ngx_int_t                 rc;
+    ngx_err_t                 err;
+    ngx_http_pagewise_ctx_t  *ctx;
+
+    if (ngx_http_pagewise_declines(r)
+        || r->uri.data[r->uri.len - 1] == '/')
+    {
+        return NGX_DECLINED;
+    }
+
+    if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD|NGX_HTTP_POST))) {
+        return NGX_HTTP_NOT_ALLOWED;
+    }
+
+    ctx = ngx_http_pagewise_create_ctx(r);
+    if (ctx == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /* there is room for '\0', and so for the '/' of a redirect */
+
+    last = ngx_http_map_uri_to_path(r, &ctx->path, &ctx->root, 0);
+    if (last == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_http_pagewise_set_path(r, ctx, last);
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "http pagewise filename: \"%s\"", ctx->path.data);
+
+    ctx->resume = ngx_http_pagewise_found;
+
+    rc = ngx_http_pagewise_open(&ctx->open, &err);
+
+    if (rc == NGX_AGAIN) {
+        return ngx_http_pagewise_wait(r, ctx);
+    }
+
+    return ngx_http_pagewise_found(r, ctx, rc == NGX_OK ? 0 : err);
+}
+
+
+static ngx_http_pagewise_ctx_t *
+ngx_http_pagewise_create_ctx(ngx_http_request_t *r)
+{
+    ngx_http_cleanup_t       *hcln;
+    ngx_pool_cleanup_t       *cln;
+    ngx_http_pagewise_ctx_t  *ctx;
+
+    ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_pagewise_ctx_t));
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+    hcln = ngx_http_cleanup_add(r, 0);
+
+    if (ctx == NULL || cln == NULL || hcln == NULL) {
+        return NULL;
+    }
+
+    ctx->request = r;
+    ctx->rc = NGX_OK;
+    ctx->open.data = ctx;
+    ctx->open.handler = ngx_http_pagewise_open_handler;
+    ctx->timer.data = ctx;
+    ctx->timer.handler = ngx_http_pagewise_timer_handler;
+    ctx->timer.log = r->connection->log;
+
+    hcln->handler = ngx_http_pagewise_terminate;
+    hcln->data = ctx;
+
+    cln->handler = ngx_http_pagewise_cleanup;
+    cln->data = ctx;
+
+    ngx_http_set_ctx(r, ctx, ngx_http_pagewise_module);
+
+    return ctx;
+}
+
+
+/* a root without variables is the same for all files of its location */
+
+static void
+ngx_http_pagewise_set_path(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
+    u_char *last)
+{
+    ngx_str_t                      root;
+    ngx_http_core_loc_conf_t      *clcf;
+    ngx_http_pagewise_loc_conf_t  *plcf;
+
+    ctx->path.len = last - ctx->path.data;
+    ctx->open.path = ctx->path;
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_pagewise_module);
+
+    if (clcf->root_lengths != NULL || r->uri.data[0] != '/') {
+        return;
+    }
+
+    if (!plcf->mounted) {
+
+        /* with the slash of the URI, of which an alias has not all */
+
+        root.data = ctx->path.data;
+        root.len = clcf->alias ? ctx->root : ctx->root + 1;
+
+        plcf->mount = ngx_http_pagewise_mount_below(&root);
+        plcf->mounted = 1;
+    }
+
+    ctx->open.known = plcf->mount;
+}
+
+
+/* of a terminated request: no callback comes any more */
+
+static void
+ngx_http_pagewise_terminate(void *data)
+{
+    ngx_http_pagewise_ctx_t  *ctx = data;
+
+    ctx->closed = 1;
+
+    ngx_http_pagewise_open_cancel(&ctx->open);
+
+    if (ctx->timer.timer_set) {
+        ngx_del_timer(&ctx->timer);
+    }
+
+    ngx_http_pagewise_send_close(ctx);
+}
+
+
+/* a thread of nginx ("aio threads") may have used the file until now */
+
+static void
+ngx_http_pagewise_cleanup(void *data)
+{
+    ngx_http_pagewise_ctx_t  *ctx = data;
+
+    ngx_http_pagewise_terminate(ctx);
+
+    pw_file_unref(&ctx->file);
+}
+
+
+/* before the header is sent; the answer is given by ngx_http_pagewise_continue() */
+
+static ngx_int_t
+ngx_http_pagewise_wait(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
+{
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    r->main->count++;
+
+    r->connection->log->action = "waiting for a disk";
+
+    r->read_event_handler = ngx_http_test_reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    /* the client may have gone already, and epoll has said so */
+
+    if (r->connection->read->ready
+        && r->http_version < NGX_HTTP_VERSION_20)
+    {
+        ngx_post_event(r->connection->read, &ngx_posted_events);
+    }
+
+    ngx_add_timer(&ctx->timer, clcf->send_timeout);
+
+    return NGX_DONE;
+}
+
+
+static void
+ngx_http_pagewise_open_handler(void *data, ngx_err_t err)
+{
+    ngx_http_pagewise_ctx_t  *ctx = data;
+
+    ctx->wait += ngx_http_pagewise_now() - ctx->open.since;
+    ctx->open.since = 0;
+
+    ngx_http_pagewise_continue(ctx, err);
+}
+
+
+static void
+ngx_http_pagewise_timer_handler(ngx_event_t *ev)
+{
+    ngx_http_pagewise_ctx_t  *ctx = ev->data;
+
+    ngx_http_pagewise_open_cancel(&ctx->open);
+    ngx_http_pagewise_send_close(ctx);
+
+    ngx_http_pagewise_continue(ctx, NGX_ETIMEDOUT);
+}
+
+
+void
+ngx_http_pagewise_continue(ngx_http_pagewise_ctx_t *ctx, ngx_err_t err)
+{
+    ngx_int_t            rc;
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+    c = r->connection;
+
+    ngx_http_set_log_request(c->log, r);
+
+    if (ctx->timer.timer_set) {
+        ngx_del_timer(&ctx->timer);
+    }
+
+    r->read_event_handler = ngx_http_block_reading;
+
+    rc = ctx->resume(r, ctx, err);
+
+    if (rc == NGX_DECLINED) {
+
+        /* for the next content handler */
+
+        r->write_event_handler = ngx_http_core_run_phases;
+        r->phase_handler++;
+        ngx_http_core_run_phases(r);
+
+    } else {
+        ngx_http_finalize_request(r, rc);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static ngx_int_t
+ngx_http_pagewise_found(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
+    ngx_err_t err)
+{
+    ngx_log_t       *log;
+    struct pw_file  *file;
+
+    if (err != 0) {
+        return ngx_http_pagewise_error(r, ctx, "open()", err);
+    }
+
+    log = r->connection->log;
+
+    file = ctx->open.open.op_file;
+    ctx->file = file;
+
+    r->root_tested = !r->error_page;
+
+    if (file->fil_type == PW_FILE_DIRECTORY) {
+        ngx_log_debug0(NGX_LOG_DEBUG_HTTP, log, 0, "http dir");
+        return ngx_http_pagewise_redirect(r, ctx);
+    }
+
+    if (file->fil_type != PW_FILE_REGULAR) {
+        ngx_log_error(NGX_LOG_CRIT, log, 0,
+                      "\"%s\" is not a regular file", ctx->path.data);
+
+        return NGX_HTTP_NOT_FOUND;
+    }
+
+    if (r->method == NGX_HTTP_POST) {
+        return NGX_HTTP_NOT_ALLOWED;
+    }
+
+    /*
+     * With the first window at hand before the header goes, an error of the
+     * disk and a full queue have a status of their own.  Others may not need
+     * the begin of the file, or anything of it.
+     */
+
+    if (r == r->main
+        && r->method == NGX_HTTP_GET
+        && file->fil_size > 0
+        && r->headers_in.range == NULL
+        && r->headers_in.if_modified_since == NULL
+        && r->headers_in.if_none_match == NULL
+        && r->headers_in.if_unmodified_since == NULL
+        && r->headers_in.if_match == NULL)
+    {
+        switch (ngx_http_pagewise_send_ahead(r, ctx, &err)) {
+
+        case NGX_OK:
+            break;
+
+        case NGX_AGAIN:
+            ctx->resume = ngx_http_pagewise_ready;
+            return ngx_http_pagewise_wait(r, ctx);
+
+        default:
+            return ngx_http_pagewise_error(r, ctx, "read()", err);
+        }
+    }
+
+    return ngx_http_pagewise_respond(r, ctx);
+}
+
+
+static ngx_int_t
+ngx_http_pagewise_error(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
+    const char *what, ngx_err_t err)
+{
+    ngx_int_t                  rc;
+    ngx_uint_t                 level;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    switch (err) {
+
+    case NGX_ENOENT:
+    case NGX_ENOTDIR:
+    case NGX_ENAMETOOLONG:
+
+        level = NGX_LOG_ERR;
+        rc = NGX_HTTP_NOT_FOUND;
+        break;
+
+    case NGX_EACCES:
+    case NGX_ELOOP:
+
+        level = NGX_LOG_ERR;
+        rc = NGX_HTTP_FORBIDDEN;
+        break;
+
+    case NGX_EAGAIN:
+
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "\"%s\": the queue of its disk is full", ctx->path.data);
+        return NGX_HTTP_SERVICE_UNAVAILABLE;
+
+    case NGX_ETIMEDOUT:
+
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "\"%s\": its disk did not answer in time",
+                      ctx->path.data);
+        return NGX_HTTP_SERVICE_UNAVAILABLE;
+
+    default:
+
+        level = NGX_LOG_CRIT;
+        rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
+        break;
+    }
+
+    if (rc != NGX_HTTP_NOT_FOUND || clcf->log_not_found) {
+        ngx_log_error(level, r->connection->log, err,
+                      "%s \"%s\" failed", what, ctx->path.data);
+    }
+
+    return rc;
+}
+
+
+/* as the static module does it */
+
+static ngx_int_t
+ngx_http_pagewise_redirect(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
+{
+    u_char                    *last, *location;
+    size_t                     len;
+    uintptr_t                  escape;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    ngx_http_clear_location(r);
+
+    r->headers_out.location = ngx_list_push(&r->headers_out.headers);
+    if (r->headers_out.location == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    escape = 2 * ngx_escape_uri(NULL, r->uri.data, r->uri.len,
+                                NGX_ESCAPE_URI);
+
+    if (!clcf->alias && r->args.len == 0 && escape == 0) {
+        len = r->uri.len + 1;
+        location = ctx->path.data + ctx->root;
+
+        ctx->path.data[ctx->path.len] = '/';
+
+    } else {
+        len = r->uri.len + escape + 1;
+
+        if (r->args.len) {
+            len += r->args.len + 1;
+        }
+
+        location = ngx_pnalloc(r->pool, len);
+        if (location == NULL) {
+            ngx_http_clear_location(r);
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        if (escape) {
+            last = (u_char *) ngx_escape_uri(location, r->uri.data,
+                                             r->uri.len, NGX_ESCAPE_URI);
+
+        } else {
+            last = ngx_copy(location, r->uri.data, r->uri.len);
+        }
+
+        *last = '/';
+
+        if (r->args.len) {
+            *++last = '?';
+            ngx_memcpy(++last, r->args.data, r->args.len);
+        }
+    }
+
+    r->headers_out.location->hash = 1;
+#if (nginx_version >= 1023000)
+    r->headers_out.location->next = NULL;
+#endif
+    ngx_str_set(&r->headers_out.location->key, "Location");
+    r->headers_out.location->value.len = len;
+    r->headers_out.location->value.data = location;
+
+    return NGX_HTTP_MOVED_PERMANENTLY;
+}
+
+
+static ngx_int_t
+ngx_http_pagewise_ready(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx,
+    ngx_err_t err)
+{
+    if (err != 0) {
+        return ngx_http_pagewise_error(r, ctx, "read()", err);
+    }
+
+    return ngx_http_pagewise_respond(r, ctx);
+}
+
+
+static ngx_int_t
+ngx_http_pagewise_respond(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
+{
+    ngx_int_t        rc;
+    ngx_log_t       *log;
+    ngx_buf_t       *b;
+    ngx_chain_t      out;
+    struct pw_file  *file;
+
+    file = ctx->file;
+    log = r->connection->log;
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    log->action = "sending response to client";
+
+    r->headers_out.status = NGX_HTTP_OK;
+    r->headers_out.content_length_n = file->fil_size;
+    r->headers_out.last_modified_time = file->fil_mtime.tv_sec;
+
+    if (ngx_http_set_etag(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ngx_http_set_content_type(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    r->allow_ranges = 1;
+
+    /* we need to allocate all before the header would be sent */
+
+    b = ngx_calloc_buf(r->pool);
+    if (b == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    b->file = ngx_pcalloc(r->pool, sizeof(ngx_file_t));
+    if (b->file == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    rc = ngx_http_send_header(r);
+
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        return rc;
+    }
+
+    b->file_pos = 0;
+    b->file_last = file->fil_size;
+
+    b->in_file = b->file_last ? 1 : 0;
+    b->last_buf = (r == r->main) ? 1 : 0;
+    b->last_in_chain = 1;
+    b->sync = (b->last_buf || b->in_file) ? 0 : 1;
+
+    b->file->fd = file->fil_fd;
+    b->file->name = ctx->path;
+    b->file->log = log;
+
+    out.buf = b;
+    out.next = NULL;
+
+    return ngx_http_output_filter(r, &out);
+}
+
+
+/* "pagewise_index": the first of these names that is there */
+
+ngx_int_t
+ngx_http_pagewise_index_handler(ngx_http_request_t *r)
+{
+    ngx_http_pagewise_ctx_t       *ctx;
+    ngx_http_pagewise_loc_conf_t  *plcf;
+
+    if (r->uri.data[r->uri.len - 1] != '/'
+        || !(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD|NGX_HTTP_POST))
+        || ngx_http_pagewise_declines(r))
+    {
+        return NGX_DECLINED;
+    }
+
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_pagewise_module);
+
+    if (plcf->index == NULL) {
+        return NGX_DECLINED;
+    }
+
+    ctx = ngx_http_pagewise_create_ctx(r);
+    if (ctx == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx->resume = ngx_http_pagewise_index_found;
+
+    return ngx_http_pagewise_try_index(r, ctx);
+}
+
+
+static ngx_int_t
+ngx_http_pagewise_try_index(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx)
+{
+    u_char                        *last;
+    ngx_int_t                      rc;
+    ngx_str_t                     *name;
+    ngx_err_t                      err;
+    ngx_http_pagewise_loc_conf_t  *plcf;
+
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_pagewise_module);
+    name = plcf->index->elts;
+
+    if (ctx->index == plcf->index->nelts) {
+        return NGX_DECLINED;
+    }
+
+    name += ctx->index;
+
+    last = ngx_http_map_uri_to_path(r, &ctx->path, &ctx->root, name->len);
+    if (last == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    last = ngx_cpymem(last, name->data, name->len);
+    *last = '\0';
+
+    ngx_http_pagewise_set_path(r, ctx, last);
+
+    rc = ngx_http_pagewise_open(&ctx->open, &err);
+
+    if (rc == NGX_AGAIN) {
+        return ngx_http_pagewise_wait(r, ctx);
+    }
+
+    return ngx_http_pagewise_index_found(r, ctx, rc == NGX_OK ? 0 : err);
+}
+
+
+/* an error other than that there is none is for the index module to meet */
+
+static ngx_int_t
+ngx_http_pagewise_index_found(ngx_http_request_t *r,
+    ngx_http_pagewise_ctx_t *ctx, ngx_err_t err)
+{
+    u_char                        *last;
+    ngx_str_t                      uri, *name;
+    ngx_http_pagewise_loc_conf_t  *plcf;
+
+    switch (err) {
+
+    case 0:
+        break;
+
+    case NGX_ENOENT:
+    case NGX_ENOTDIR:
+    case NGX_ENAMETOOLONG:
+        ctx->index++;
+        return ngx_http_pagewise_try_index(r, ctx);
+
+    case NGX_EAGAIN:
+    case NGX_ETIMEDOUT:
+        return ngx_http_pagewise_error(r, ctx, "open()", err);
+
+    default:
+        return NGX_DECLINED;
+    }
+
+    ctx->file = ctx->open.open.op_file;
+
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_pagewise_module);
+    name = plcf->index->elts;
+    name += ctx->index;
+
+    uri.len = r->uri.len + name->len;
+
+    uri.data = ngx_pnalloc(r->pool, uri.len);
+    if (uri.data == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    last = ngx_cpymem(uri.data, r->uri.data, r->uri.len);
+    ngx_memcpy(last, name->data, name->len);
+
+    return ngx_http_internal_redirect(r, &uri, &r->args);
+}
