@@ -1,0 +1,86 @@
+# What is checked in the sources.
+
+C_EXAMPLES = $(wildcard lib/examples/*.[ch])
+C_PRODUCT = $(filter-out $(C_EXAMPLES) lib/nginx/%,$(wildcard lib/*.[ch] lib/*/*.[ch] server/*.[ch] server/*/*.[ch]))
+C_ALL = $(C_PRODUCT) $(C_EXAMPLES) $(wildcard tests/*/*.[ch])
+lint:
+	@sh conf/install-deps.sh build test lint
+	@+$(SUBMAKE) lint-clang-format lint-clang-tidy lint-cppcheck lint-mandoc lint-seam \
+	    lint-guards lint-header lint-names lint-rooms lint-messages lint-abi lint-docs
+
+# Which system it is, only the files of one system know: no conditions, no headers of one.
+SEAM = __(linux|FreeBSD|APPLE|unix)__|<linux/|<sys/(epoll|eventfd|event|capsicum|sysmacros)\.h>
+# OpenSSL's names: TLS, and two hashes.
+WITH_OPENSSL = server/tls/%.c server/tls/context_priv.h server/util/hmac.c server/tool/digest.c
+lint-seam:
+	@! grep -nE '$(SEAM)' \
+	    $(filter-out lib/os/% $(OF_linux) $(OF_freebsd),$(C_PRODUCT))
+	@! grep -n '<openssl/' $(filter-out $(WITH_OPENSSL),$(C_PRODUCT))
+
+# A guard is the path; two headers with one guard shut each other out.
+lint-guards:
+	@for h in $(filter-out lib/pagewise.h %.c,$(C_PRODUCT)); do \
+		guard=$$(echo $$h | tr a-z/. A-Z__); \
+		[ "$$(grep -c "^#\(ifndef\|define\) $$guard\$$" $$h)" -eq 2 ] || \
+		    { echo "$$h: its guard is not $$guard" >&2; exit 1; }; \
+	done
+
+# Other languages read the public header as C++ does.
+lint-header:
+	@clang++ -std=c++11 -fsyntax-only -Wall -Wextra -Wpedantic -Werror -x c++ lib/pagewise.h
+
+# A function begins with its module's name, and no two have the same.
+lint-names:
+	@$(PYTHON) tests/lint_names
+
+# Which room may use which, and that nothing goes in a circle: docs/design.md has the order.
+lint-rooms: all
+	@$(PYTHON) tests/rooms build/obj
+
+# What a release has promised stays: lib/abi has the types of the public header and the symbols of
+# the last one, of this processor.  New functions are no break.  A break needs a new SONAME.
+ABI = lib/abi/libpagewise-$(shell uname -m).abi
+ABI_SEEN = build/abi/headers
+build/abi/new.abi: build/libpagewise.so
+	@mkdir -p $(ABI_SEEN) && cp lib/pagewise.h $(ABI_SEEN)
+	$(call say,ABI)abidw --no-show-locs --no-comp-dir-path --no-corpus-path --drop-private-types \
+	    --exported-interfaces-only --headers-dir $(ABI_SEEN) --out-file $@ build/$(SONAME)
+abi: build/abi/new.abi
+	@mkdir -p lib/abi && cp build/abi/new.abi $(ABI)
+lint-abi: build/abi/new.abi
+	@[ ! -e $(ABI) ] || abidiff --no-added-syms $(ABI) build/abi/new.abi || \
+	    { echo "a program built before would break: undo it, or change SONAME and run make abi" >&2; exit 1; }
+
+# The committed list of the messages shows a changed message in a diff.
+lint-messages:
+	@$(PYTHON) tests/messages | diff -u tests/messages.txt - || \
+	    { echo 'run tests/messages >tests/messages.txt' >&2; exit 1; }
+
+# Links, lengths, spelling: the file says what.
+lint-docs:
+	@$(PYTHON) tests/lint_docs
+
+lint-clang-format:
+	@clang-format --dry-run --Werror $(C_ALL)
+
+# One file a run: with more, version 14 takes every va_list for uninitialized.
+# On stderr it counts the warnings that it does not show.
+lint-clang-tidy:
+	@mkdir -p build
+	@ls $(LIB_C) $(filter server/%,$(SERVER_C)) $(TOOL_C) server/main.c | xargs -P $(JOBS) -n 1 sh -c 'clang-tidy --quiet \
+	    --warnings-as-errors="*" "$$1" -- $(STD) $(PKG_CFLAGS)' \
+	    clang-tidy 2>build/clang-tidy.err || { cat build/clang-tidy.err; exit 1; }
+
+# It reads no system headers and cannot guess what a queue is; ctuuninitvar
+# takes every output argument for an uninitialized one.
+QUEUE_H = $(firstword $(wildcard /usr/include/sys/queue.h \
+    /usr/include/*/sys/queue.h))
+lint-cppcheck:
+	@cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
+	    --enable=warning,performance,portability --suppress=ctuuninitvar \
+	    --include=$(QUEUE_H) -D_GNU_SOURCE -I. $(LIB_C) $(filter server/%,$(SERVER_C)) \
+	    $(TOOL_C) server/main.c
+
+lint-mandoc:
+	@mandoc -T lint -W warning docs/man/*.[358]
+	@! grep -L '^\.Sh EXAMPLES$$' docs/man/*.[358] | sed 's/$$/: it has no examples/' | grep .

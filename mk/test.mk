@@ -1,0 +1,112 @@
+# Tests, and what they are run with.
+
+build/tests/slowfs: tests/fault/slowfs.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(COMPILE) $(call pkg,--cflags,fuse3) $(LDFLAGS) -o $@ $< \
+	    $(call pkg,--libs,fuse3) -pthread
+
+build/tests/evict.so: tests/nginx/evict.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(COMPILE) -shared $(LDFLAGS) -o $@ $< -ldl
+
+TESTED_linux = $(EXAMPLES:%=build/asan/examples/%) examples debug build/debug/unit/test_sink fault build/tests/slowfs bench-tools \
+    $(if $(NGINX_CONFIGURE),nginx-module build/tests/evict.so) \
+    $(if $(GO_INSTALLS),build/pebble/pebble)
+# From 1.21 on, go fetches the toolchain that a module asks for.
+GO_INSTALLS = $(shell go version 2>/dev/null | awk '{ split(substr($$3, 3), v, "."); if (v[1] > 1 || v[2] >= 21) print "y" }')
+# A make of its own: the sources of nginx are there only after the installation.
+tested: all $(SANITIZERS) unit $(TESTED_$(OS))
+test test-all:
+	@sh conf/install-deps.sh build test nginx $(if $(filter test-all,$@),kernels)
+	@+$(SUBMAKE) WERROR=1 tested
+	@PAGEWISE_RELEASE=$(CURDIR)/build/pagewise \
+	    PAGEWISE_DEBUG=$(CURDIR)/build/debug/pagewise \
+	    PAGEWISE_FAULT=$(CURDIR)/build/fault/pagewise \
+	    SLOWFS=$(CURDIR)/build/tests/slowfs \
+	    $(PYTHON) tests/run $(if $(filter test-all,$@),--all) $(UNIT) $(FUZZ) -- $(PYTEST_ARGS)
+
+# The first build alone, and what a patch breaks most often: minutes, without root.
+check:
+	@sh conf/install-deps.sh build check
+	@+$(SUBMAKE) WERROR=1 SANITIZERS=asan asan unit lint-clang-format lint-names lint-messages
+	@$(PYTHON) tests/rooms build/asan
+	@$(PYTHON) tests/run --check $(filter build/asan/%,$(UNIT) $(FUZZ)) -- $(PYTEST_ARGS)
+
+# The debug build: sanitizers take too long there.
+KERNEL_UNIT = $(UNIT_C:tests/unit/%.c=build/debug/unit/%)
+test-kernels:
+	@sh conf/install-deps.sh build test kernels
+	@+$(SUBMAKE) WERROR=1 all debug fault build/tests/slowfs bench-tools $(KERNEL_UNIT)
+	@$(PYTHON) tests/kernels/run $(ARGS) $(KERNEL_UNIT) -- $(PYTEST_ARGS)
+
+test-clients:
+	@sh conf/install-deps.sh build test clients
+	@+$(SUBMAKE) build/pagewise
+	@CLIENTS_ALL=1 PAGEWISE=$(CURDIR)/build/pagewise $(PYTHON) -m pytest -q -p no:cacheprovider \
+	    tests/http/test_tls_clients.py tests/http/test_http2_clients.py \
+	    tests/http/test_listing_clients.py $(PYTEST_ARGS)
+
+# The current ACME server for tests, where Go can build it: tests/http/acme.py.
+PEBBLE = 2.10.1
+build/pebble/pebble:
+	@mkdir -p $(@D)
+	$(call say,GO)GOBIN=$(abspath $(@D)) go install github.com/letsencrypt/pebble/v2/cmd/pebble@v$(PEBBLE) >$@.log 2>&1 || \
+	    echo "pagewise: cannot build Pebble $(PEBBLE) (see $@.log): the tests use the system's"
+
+# With sanitizers.
+H2SPEC = build/h2spec/h2spec
+$(H2SPEC):
+	@mkdir -p $(@D)
+	@GOBIN=$(abspath $(@D)) go install github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible
+h2spec:
+	@sh conf/install-deps.sh build test h2spec
+	@+$(SUBMAKE) asan $(H2SPEC)
+	@PAGEWISE=$(CURDIR)/build/asan/pagewise $(PYTHON) tests/h2spec $(H2SPEC)
+
+# Debian has no sslyze.
+SSLYZE = 6.3.1
+build/scan/python/sslyze:
+	@mkdir -p $(@D)
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --root-user-action ignore \
+	    --target $(@D) sslyze==$(SSLYZE)
+scan-tls:
+	@sh conf/install-deps.sh build scan
+	@+$(SUBMAKE) build/pagewise build/scan/python/sslyze
+	@PAGEWISE=$(CURDIR)/build/pagewise PYTHONPATH=$(CURDIR)/build/scan/python \
+	    $(PYTHON) tests/scan_tls build/scan
+
+# Findings are in build/fuzz/found, what was learnt in build/fuzz/corpus.
+TARGET = $(FUZZ_C:tests/fuzz/fuzz_%.c=%)
+FUZZ_SECONDS = 60
+fuzz:
+	@sh conf/install-deps.sh build fuzz
+	@+$(SUBMAKE) $(TARGET:%=build/fuzz/fuzz_%)
+	@$(PYTHON) tests/fuzz/run --seconds $(FUZZ_SECONDS) $(TARGET) -- $(ARGS)
+
+# Each call at each site with each send path, the first times and not only once: the
+# tests of the fault layer, in full.
+faults:
+	@sh conf/install-deps.sh build test
+	@+$(SUBMAKE) WERROR=1 asan fault
+	@FAULTS_LONG=1 PAGEWISE_TEST_SECONDS=7200 $(PYTHON) -m pytest -q -s -p no:cacheprovider \
+	    $(wildcard tests/fault/test_inject_*.py) $(PYTEST_ARGS)
+
+SOAK_MINUTES = 30
+SOAK_BUILD = obj
+soak:
+	@sh conf/install-deps.sh build soak
+	@+$(SUBMAKE) build/$(SOAK_BUILD)/pagewise
+	@mkdir -p build/soak; exec $(PYTHON) tests/soak/soak.py --minutes $(SOAK_MINUTES) \
+	    --binary build/$(SOAK_BUILD)/pagewise --report build/soak/report.md $(ARGS)
+
+soak-nginx:
+	@sh conf/install-deps.sh build soak nginx
+	@+$(SUBMAKE) nginx-module
+	@exec $(PYTHON) tests/nginx/soak_nginx.py --minutes $(SOAK_MINUTES) $(ARGS)
+
+LOSSLESS_SECONDS = 60
+lossless:
+	@sh conf/install-deps.sh build soak
+	@+$(SUBMAKE) build/$(SOAK_BUILD)/pagewise
+	@exec $(PYTHON) tests/soak/lossless.py --seconds $(LOSSLESS_SECONDS) \
+	    --binary build/$(SOAK_BUILD)/pagewise $(ARGS)
