@@ -340,7 +340,7 @@ int pw_task_run(struct pw_loop *, uint64_t dev, struct pw_task *);
 enum pw_send_status {
 	PW_SEND_DONE, /* everything was handed to the kernel, or the sink */
 	PW_SEND_WANT_WRITE, /* socket full: call again when it is writable */
-	PW_SEND_AGAIN,	    /* a share was sent; continue after others */
+	PW_SEND_AGAIN,	    /* a chunk was sent; continue after others */
 	PW_SEND_PENDING,    /* snd_done will be called: step again then */
 	PW_SEND_ERROR,	    /* snd_error; the connection cannot go on */
 };
@@ -538,7 +538,7 @@ void pw_histogram_add(struct pw_histogram *, uint64_t us);
 void pw_histogram_copy(struct pw_histogram *to, const struct pw_histogram *);
 
 struct pw_loop_stats {
-	uint64_t ls_resident; /* shares in memory when asked for */
+	uint64_t ls_resident; /* chunks in memory when asked for */
 	uint64_t ls_missed;   /* windows that had to be waited for */
 	uint64_t ls_ahead;    /* windows fetched while the last one was sent */
 	uint64_t ls_evicted;  /* gone from memory between fetch and sending */

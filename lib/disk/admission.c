@@ -9,7 +9,7 @@
 #include "lib/os/meter.h"
 #include "lib/util/cacheline.h"
 
-#define LARGE_SHARE 4 /* of room */
+#define LARGE_CHUNK 4 /* of room */
 
 struct admission {
 	/* Constant, and read for each request: in a line that is never written. */
@@ -169,7 +169,7 @@ admission_count_request(struct admission *pp, uint64_t size,
 static bool
 admission_is_too_large(const struct admission *pp, const struct pw_file *file)
 {
-	return (uint64_t)file->fil_size > pp->pp_room / LARGE_SHARE;
+	return (uint64_t)file->fil_size > pp->pp_room / LARGE_CHUNK;
 }
 
 /* The lock is held.  Returns how often it was asked for. */

@@ -12,14 +12,14 @@
 #include "lib/send/send_private.h"
 
 /*
- * Of one step.  A client that takes a whole share gets more in the next one, 40 to 140
+ * Of one step.  A client that takes a whole chunk gets more in the next one, 40 to 140
  * us of a loop's time; one that does not gets less.
  */
-#define SEND_SHARE	((size_t)128 << 10)
-#define SEND_SHARE_MOST ((size_t)512 << 10)
-#define SEND_SHARE_HELD \
+#define SEND_CHUNK     ((size_t)128 << 10)
+#define SEND_CHUNK_MAX ((size_t)512 << 10)
+#define SEND_CHUNK_HELD \
 	((size_t)64 << 10) /* sendfile(2) takes hold of 16 pages at once */
-#define SEND_HEAD ((size_t)16 << 10) /* memory that goes with a share */
+#define SEND_HEAD ((size_t)16 << 10) /* memory that goes with a chunk */
 #define SEND_TAIL ((size_t)16 << 10) /* the end of a file is copied: copied.c */
 
 struct pw_send_path {
@@ -50,8 +50,8 @@ extern const struct pw_send_path send_splice;
 extern const struct pw_send_path send_uring;
 
 /*
- * Sends what is left of the memory and then, by call, of the file, until a share
- * (ss_share in all, or of the file after a head) is gone or file_end is reached; the
+ * Sends what is left of the memory and then, by call, of the file, until a chunk
+ * (ss_chunk in all, or of the file after a head) is gone or file_end is reached; the
  * common half of every path.  call sends up to len bytes at snd_off and says what came of it.
  */
 typedef int (*send_call_f)(struct pw_send *, size_t len, size_t *sent);
@@ -61,7 +61,7 @@ enum pw_send_status send_window(struct pw_send *, off_t file_end, send_call_f);
 enum pw_send_status send_status(enum account_next);
 
 /*
- * Asks whether the next share is in memory; if so sends it by call; if not has
+ * Asks whether the next chunk is in memory; if so sends it by call; if not has
  * the window fetched, and is pending until then.  For the paths that prefetch.
  * fetch calls ss_waiter when [off, off + len) was read, or returns -errno.
  * A file of which nothing can be known is sent by the pool instead.
@@ -100,7 +100,7 @@ int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
 
 /*
  * path_step of the path pool: a window; of what was evicted before it could be sent
- * (ss_short) a share.  If ss_reported is set there is something to report instead: what
+ * (ss_short) a chunk.  If ss_reported is set there is something to report instead: what
  * came of the last one.
  */
 enum pw_send_status send_by_pool(struct pw_send *);
@@ -189,8 +189,8 @@ bool send_is_refused(const struct pw_send *, int error);
 /* End of the window that holds the byte at from, cut at the end of the range. */
 off_t send_window_end(const struct pw_send *, off_t from);
 
-/* The same for snd_off, but at most a share away. */
-off_t send_share_end(const struct pw_send *);
+/* The same for snd_off, but at most a chunk away. */
+off_t send_chunk_end(const struct pw_send *);
 
 /* Returns the most bytes that a call may send (pw_loop_bound), or 0 without a bound.  Any thread. */
 static inline size_t

@@ -41,8 +41,8 @@ static size_t
 aio_chunk(const struct pw_send *s)
 {
 	const struct aio *ai = send_priv(s)->ss_own;
-	size_t len = (size_t)(send_share_end(s) - s->snd_off);
-	size_t room = ai == NULL ? SEND_SHARE : ai->ai_room;
+	size_t len = (size_t)(send_chunk_end(s) - s->snd_off);
+	size_t room = ai == NULL ? SEND_CHUNK : ai->ai_room;
 
 	return len < room ? len : room;
 }
@@ -52,7 +52,7 @@ static struct aio *
 aio_create(const struct pw_send *s)
 {
 	size_t bound = send_bound(s);
-	size_t room = bound > 0 && bound < SEND_SHARE ? bound : SEND_SHARE;
+	size_t room = bound > 0 && bound < SEND_CHUNK ? bound : SEND_CHUNK;
 	struct aio *ai = calloc(1, sizeof(*ai) + room);
 
 	if (ai != NULL)

@@ -27,12 +27,12 @@
 
 #define AHEAD WINDOW_MOST
 
-/* Of what follows the share: as much as other paths would have fetched ahead. */
+/* Of what follows the chunk: as much as other paths would have fetched ahead. */
 static size_t
 native_readahead(struct pw_send *s)
 {
 	if (s->snd_readahead == PW_READAHEAD_NONE ||
-	    s->snd_len <= (off_t)send_priv(s)->ss_share)
+	    s->snd_len <= (off_t)send_priv(s)->ss_chunk)
 		return 0;
 	send_window_choose(s);
 	return send_priv(s)->ss_window;
@@ -85,7 +85,7 @@ native_pages_done(struct pw_waiter *w)
 static enum pw_send_status
 native_await_pages(struct pw_send *s)
 {
-	off_t end = send_share_end(s);
+	off_t end = send_chunk_end(s);
 	int error;
 
 	completion_count(s->snd_loop, COUNTED_MISSED);

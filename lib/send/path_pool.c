@@ -63,7 +63,7 @@ pool_path_read_first(const struct pw_send *s)
 static off_t
 pool_path_end(const struct pw_send *s)
 {
-	off_t end = send_priv(s)->ss_short ? send_share_end(s)
+	off_t end = send_priv(s)->ss_short ? send_chunk_end(s)
 					   : send_window_end(s, s->snd_off);
 
 	return s->snd_off +

@@ -1,7 +1,7 @@
 /*
  * path_splice: file to pipe to socket by splice(2), nothing copied; asks and
  * prefetches as nodiskio.  What sendfile(2) does inside with a pipe of its own,
- * here with one from a store, resized so that a share fits (pipes article).
+ * here with one from a store, resized so that a chunk fits (pipes article).
  *
  * What the socket did not take stays in the pipe, which stays with the
  * transmission until it is empty.  Where there is no pipe to be had, sendfile

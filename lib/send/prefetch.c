@@ -1,5 +1,5 @@
 /*
- * prefetch: ask whether the next share is in memory; if so send it, else
+ * prefetch: ask whether the next chunk is in memory; if so send it, else
  * have the window fetched elsewhere and come back.  What nodiskio, uring and
  * splice have in common; they differ in who fetches and how it is sent.
  *
@@ -114,7 +114,7 @@ prefetch_back_off(struct pw_send *s)
 static enum pw_send_status
 prefetch_again(struct pw_send *s, send_fetch_f fetch)
 {
-	off_t from = s->snd_off, end = send_share_end(s);
+	off_t from = s->snd_off, end = send_chunk_end(s);
 
 	send_priv(s)->ss_short = true;
 	if (send_priv(s)->ss_fetches >= FETCHES && !send_priv(s)->ss_backed_off)
@@ -140,18 +140,18 @@ prefetch_await(struct pw_send *s, send_fetch_f fetch)
 						   : prefetch_window(s, fetch);
 }
 
-/* Of a large share a part may be there; but what RWF_NOWAIT refused is left alone. */
+/* Of a large chunk a part may be there; but what RWF_NOWAIT refused is left alone. */
 static bool
 prefetch_is_resident(struct pw_send *s)
 {
-	off_t off = s->snd_off, end = send_share_end(s), refused;
+	off_t off = s->snd_off, end = send_chunk_end(s), refused;
 
 	if (residency_ask(s->snd_file, off, end - off))
 		return true;
-	send_priv(s)->ss_share = SEND_SHARE;
-	if (end - off <= (off_t)SEND_SHARE || off < send_priv(s)->ss_offered)
+	send_priv(s)->ss_chunk = SEND_CHUNK;
+	if (end - off <= (off_t)SEND_CHUNK || off < send_priv(s)->ss_offered)
 		return false;
-	end = off + (off_t)SEND_SHARE;
+	end = off + (off_t)SEND_CHUNK;
 	refused = file_priv(s->snd_file)->fp_refused;
 	return (refused < 0 || refused >= end) &&
 	       residency_ask(s->snd_file, off, end - off);
@@ -178,15 +178,15 @@ prefetch_was_sent_by_pool(struct pw_send *s)
  * a call sends no more than the kernel takes hold of before it asks for that memory.
  */
 static bool
-prefetch_hold_share(struct pw_send *s, send_call_f call)
+prefetch_hold_chunk(struct pw_send *s, send_call_f call)
 {
 	struct pw_pool *pl = s->snd_loop->lp_pool;
 
 	if (!pool_sockets(pl) || call != send_by_sendfile ||
 	    quiet_ask(pl, clock_now()))
 		return false;
-	send_priv(s)->ss_share =
-	    SEND_SHARE_HELD - (size_t)(s->snd_off % (off_t)os_page_size());
+	send_priv(s)->ss_chunk =
+	    SEND_CHUNK_HELD - (size_t)(s->snd_off % (off_t)os_page_size());
 	return true;
 }
 
@@ -195,10 +195,10 @@ static enum pw_send_status
 prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 {
 	bool held;
-	off_t share;
+	off_t chunk;
 
 	if (s->snd_len > 0 && send_priv(s)->ss_ready <= s->snd_off) {
-		held = prefetch_hold_share(s, call);
+		held = prefetch_hold_chunk(s, call);
 		*missed = !prefetch_is_resident(s);
 		if (*missed)
 			return PW_SEND_PENDING;
@@ -206,12 +206,12 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 		if (held && s->snd_mem_len > 0)
 			return send_window(s, s->snd_off, call);
 		completion_count(s->snd_loop, COUNTED_RESIDENT);
-		send_priv(s)->ss_ready = send_share_end(s);
+		send_priv(s)->ss_ready = send_chunk_end(s);
 	}
-	share = send_share_end(s);
-	if (send_priv(s)->ss_ready < share)
-		share = send_priv(s)->ss_ready;
-	return send_window(s, share, call);
+	chunk = send_chunk_end(s);
+	if (send_priv(s)->ss_ready < chunk)
+		chunk = send_priv(s)->ss_ready;
+	return send_window(s, chunk, call);
 }
 
 /* By this answer, another one, or another loop. */

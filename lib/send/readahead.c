@@ -118,14 +118,14 @@ readahead_is_due(const struct pw_send *s)
 void
 send_ahead(struct pw_send *s)
 {
-	off_t from = send_priv(s)->ss_asked, end, share;
+	off_t from = send_priv(s)->ss_asked, end, chunk;
 
 	if (!readahead_is_due(s))
 		return;
 	send_window_choose(s);
 	end = send_window_end(s, from);
-	share = end - from < (off_t)SEND_SHARE ? end - from : (off_t)SEND_SHARE;
-	if (residency_ask(s->snd_file, from, share)) {
+	chunk = end - from < (off_t)SEND_CHUNK ? end - from : (off_t)SEND_CHUNK;
+	if (residency_ask(s->snd_file, from, chunk)) {
 		send_priv(s)->ss_follows = true;
 		return;
 	}

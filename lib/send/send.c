@@ -97,7 +97,7 @@ send_first_window(const struct pw_send *s)
 	case PW_READAHEAD_AUTO:
 		return WINDOW_MOST;
 	case PW_READAHEAD_NONE:
-		return SEND_SHARE;
+		return SEND_CHUNK;
 	default:
 		return s->snd_readahead < WINDOW_ASKED ? s->snd_readahead
 						       : WINDOW_ASKED;
@@ -123,7 +123,7 @@ pw_send_start(struct pw_send *s)
 	send_priv(s)->ss_ahead = NULL;
 	send_priv(s)->ss_mark = 0;
 	send_priv(s)->ss_fetches = 0;
-	send_priv(s)->ss_share = SEND_SHARE_MOST;
+	send_priv(s)->ss_chunk = SEND_CHUNK_MAX;
 	send_priv(s)->ss_own = NULL;
 	send_priv(s)->ss_reported = send_priv(s)->ss_brings =
 	    send_priv(s)->ss_copies = false;

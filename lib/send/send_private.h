@@ -15,7 +15,7 @@ struct ahead;
 struct send_private {
 	struct pw_waiter ss_waiter;
 	size_t ss_window;	/* bytes */
-	size_t ss_share;	/* bytes of the next step */
+	size_t ss_chunk;	/* bytes of the next step */
 	uint64_t ss_since;	/* when pending began */
 	unsigned long ss_ended; /* what its device had done then */
 	off_t ss_ready;		/* resident, as far as we know, up to here */

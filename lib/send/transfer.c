@@ -1,6 +1,6 @@
 /*
- * transfer: what the send paths have in common: a share is sent, a completion is on its
- * way, a window or a share ends somewhere.
+ * transfer: what the send paths have in common: a chunk is sent, a completion is on its
+ * way, a window or a chunk ends somewhere.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -113,14 +113,14 @@ send_limited(const struct pw_send *s, uint64_t bytes)
  * it was offered.
  */
 off_t
-send_share_end(const struct pw_send *s)
+send_chunk_end(const struct pw_send *s)
 {
 	off_t end = send_window_end(s, s->snd_off);
 
 	if (s->snd_off < send_priv(s)->ss_asked && send_priv(s)->ss_asked < end)
 		end = send_priv(s)->ss_asked;
 	end = offset_add(
-	    s->snd_off, send_limited(s, send_priv(s)->ss_share), end);
+	    s->snd_off, send_limited(s, send_priv(s)->ss_chunk), end);
 	return send_priv(s)->ss_offered > end ? send_priv(s)->ss_offered : end;
 }
 
@@ -148,7 +148,7 @@ transfer_is_copied(const struct pw_send *s)
 	return s->snd_len <= (off_t)SEND_TAIL && !s->snd_path->path_reads;
 }
 
-/* A head goes with the file's first bytes; more than that in shares of its own. */
+/* A head goes with the file's first bytes; more than that in chunks of its own. */
 static bool
 transfer_takes_memory(const struct pw_send *s, off_t file_end)
 {
@@ -162,43 +162,43 @@ transfer_takes_memory(const struct pw_send *s, off_t file_end)
 
 static enum account_next
 transfer_send_some(
-    struct pw_send *s, off_t file_end, size_t share, send_call_f call)
+    struct pw_send *s, off_t file_end, size_t chunk, send_call_f call)
 {
 	size_t sent, len, bound = send_bound(s);
 	bool more;
 	int error;
 
-	if (bound > 0 && bound < share)
-		share = bound;
+	if (bound > 0 && bound < chunk)
+		chunk = bound;
 	if (s->snd_mem_len > 0 && !transfer_takes_memory(s, file_end)) {
-		len = s->snd_mem_len < share ? s->snd_mem_len : share;
+		len = s->snd_mem_len < chunk ? s->snd_mem_len : chunk;
 		more = s->snd_more || s->snd_len > 0 || len < s->snd_mem_len;
 		error = sink_send(s, s->snd_mem, len, more, &sent);
 	} else {
 		len = (size_t)(file_end - s->snd_off);
-		if (share > SEND_SHARE_MOST)
-			share = SEND_SHARE_MOST;
-		error = call(s, len < share ? len : share, &sent);
+		if (chunk > SEND_CHUNK_MAX)
+			chunk = SEND_CHUNK_MAX;
+		error = call(s, len < chunk ? len : chunk, &sent);
 	}
 	return account_sent(s, error, sent);
 }
 
 /* A socket that was full has room for a third of its buffer when it is writable. */
 static void
-transfer_fit_share(struct pw_send *s, enum account_next next, uint64_t end)
+transfer_fit_chunk(struct pw_send *s, enum account_next next, uint64_t end)
 {
 	if (next == ACCOUNT_CALL && s->snd_sent >= end &&
-	    send_priv(s)->ss_share < SEND_SHARE_MOST)
-		send_priv(s)->ss_share *= 2;
-	else if (next == ACCOUNT_FULL && send_priv(s)->ss_share > SEND_SHARE)
-		send_priv(s)->ss_share /= 2;
+	    send_priv(s)->ss_chunk < SEND_CHUNK_MAX)
+		send_priv(s)->ss_chunk *= 2;
+	else if (next == ACCOUNT_FULL && send_priv(s)->ss_chunk > SEND_CHUNK)
+		send_priv(s)->ss_chunk /= 2;
 }
 
 enum pw_send_status
 send_window(struct pw_send *s, off_t file_end, send_call_f call)
 {
 	enum account_next next = ACCOUNT_CALL;
-	uint64_t end = s->snd_sent + send_priv(s)->ss_share;
+	uint64_t end = s->snd_sent + send_priv(s)->ss_chunk;
 
 	if (s->snd_mem_len < SEND_HEAD)
 		end += s->snd_mem_len;
@@ -209,6 +209,6 @@ send_window(struct pw_send *s, off_t file_end, send_call_f call)
 	       (s->snd_mem_len > 0 || s->snd_off < file_end))
 		next = transfer_send_some(
 		    s, file_end, (size_t)(end - s->snd_sent), call);
-	transfer_fit_share(s, next, end);
+	transfer_fit_chunk(s, next, end);
 	return send_status(next);
 }

@@ -19,7 +19,7 @@
 
 static const struct sum loop_sums[] = {
     LOOPS("pagewise_shares_resident_total", ls_resident,
-	"Shares of files (64 to 512 KiB, or the rest) that were in the page "
+	"Chunks of files (64 to 512 KiB, or the rest) that were in the page "
 	"cache when requested."),
     LOOPS("pagewise_windows_missed_total", ls_missed,
 	"Windows that were not in the page cache: the request waited for the "

@@ -66,7 +66,7 @@ enum next conn_linger(struct conn *);
 void conn_await_disk(struct conn *);
 
 /*
- * An answer has ended; a connection that has had its share yields before it continues.
+ * An answer has ended; a connection that has had its time slice yields before it continues.
  */
 enum next conn_ended(const struct conn *);
 

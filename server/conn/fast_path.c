@@ -30,7 +30,7 @@ fast_path_match_all(
 	unsigned left = conn_requests_left(c);
 	int n = 0, most = left > TOGETHER ? TOGETHER : (int)left - 1;
 
-	while (n < most && bytes <= RESPONSE_SHARE &&
+	while (n < most && bytes <= RESPONSE_SLICE &&
 	       fast_path_match(c, in, now, &matches[n])) {
 		in.s_ptr += matches[n].kn_len;
 		in.s_len -= matches[n].kn_len;

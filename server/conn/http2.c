@@ -13,7 +13,7 @@
 #define READS	 8    /* in one turn */
 #define RUNS	 32   /* of streams, in one turn */
 #define RECEIVED 8192 /* what one takes, and what is kept of it at most */
-#define GIVEN	 (4 * H2_FRAME + 1024) /* bytes of a turn: see RESPONSE_SHARE */
+#define GIVEN	 (4 * H2_FRAME + 1024) /* bytes of a turn: see RESPONSE_SLICE */
 
 _Static_assert(GIVEN >= H2_ROOM, "h2_gather wants more");
 

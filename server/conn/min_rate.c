@@ -147,10 +147,10 @@ min_rate_ended(struct conn *c)
 
 	c->cn_left = 0;
 	if (timeouts[TIMER_REST] >= timeouts[TIMER_IDLE] ||
-	    c->cn_unseen <= RESPONSE_SHARE)
+	    c->cn_unseen <= RESPONSE_SLICE)
 		return TIMER_IDLE;
 	min_rate_note(c, transport_unacked(&c->cn_transport));
-	return c->cn_left > RESPONSE_SHARE ? TIMER_REST : TIMER_IDLE;
+	return c->cn_left > RESPONSE_SLICE ? TIMER_REST : TIMER_IDLE;
 }
 
 /* The time of a look that comes sooner counts with that of the next.  One byte is our end. */

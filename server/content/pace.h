@@ -2,9 +2,9 @@
  * pace: how fast an answer may be sent (rate, client_rate, burst), and how often a client may ask
  * (request_rate).  Of answers with a body; heads of others cost a request and no bytes.
  *
- * A share of bytes is taken from the buckets of the connection and of the client, and the answer goes
- * on when both have earned it: so it is woken once for each share, in the order of asking.  What is
- * not sent of a share when the exchange ends goes back.
+ * A chunk of bytes is taken from the buckets of the connection and of the client, and the answer goes
+ * on when both have earned it: so it is woken once for each chunk, in the order of asking.  What is
+ * not sent of a chunk when the exchange ends goes back.
  */
 #ifndef SERVER_CONTENT_PACE_H
 #define SERVER_CONTENT_PACE_H

@@ -22,7 +22,7 @@ struct text;
  * After answers, or parts of one, of more than this many bytes in one turn the
  * others come first.
  */
-#define RESPONSE_SHARE ((uint64_t)64 << 10)
+#define RESPONSE_SLICE ((uint64_t)64 << 10)
 
 struct response {
 	int rs_status;

@@ -229,7 +229,7 @@ response_step(struct exchange *ex)
 	while ((status = response_send_step(ex)) == PW_SEND_DONE) {
 		turn += rs->rs_send.snd_sent;
 		status = response_send_next_piece(ex);
-		if (status != PW_SEND_AGAIN || turn > RESPONSE_SHARE ||
+		if (status != PW_SEND_AGAIN || turn > RESPONSE_SLICE ||
 		    ++pieces == PIECES_PER_TURN)
 			break;
 	}

@@ -62,7 +62,7 @@ h2_stream_time_least_of_stream(const struct h2_stream *sm)
 {
 	const struct h2 *h2 = sm->sm_session;
 
-	return pw_unacked(h2->h2_owner.ho_fd) > RESPONSE_SHARE
+	return pw_unacked(h2->h2_owner.ho_fd) > RESPONSE_SLICE
 		   ? h2_stream_time_least(sm) / h2->h2_open
 		   : h2_stream_time_least(sm);
 }

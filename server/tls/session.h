@@ -96,7 +96,7 @@ struct tls {
 	size_t tl_rest_at;
 	size_t tl_rest_len;
 	size_t tl_held;	   /* ... and how much of them is not taken yet */
-	unsigned tl_share; /* records of the next call */
+	unsigned tl_chunk; /* records of the next call */
 	size_t tl_longest; /* bytes of plaintext in a record, at most */
 	bool tl_warm;	   /* something was sent before */
 };

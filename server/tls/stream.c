@@ -168,7 +168,7 @@ tls_stream_make_records(
 	size_t n, made, all = 0;
 
 	g->g_count = 0;
-	while (len > 0 && g->g_count < tl->tl_share) {
+	while (len > 0 && g->g_count < tl->tl_chunk) {
 		n = tls_stream_record_size(tl, g->g_count, len);
 		made = record_write(
 		    &tl->tl_writes, SSL3_RT_APPLICATION_DATA, mem, n, to + all);
@@ -200,13 +200,13 @@ tls_stream_count_taken(struct tls *tl, const struct gathered *g, size_t n)
 
 /* One that takes all gets more with a call; of one that does not less has to be kept. */
 static void
-tls_stream_fit_share(struct tls *tl, const struct gathered *g, bool whole)
+tls_stream_fit_chunk(struct tls *tl, const struct gathered *g, bool whole)
 {
 	tl->tl_warm = true;
 	if (!whole)
-		tl->tl_share = 1;
-	else if (g->g_count == tl->tl_share && tl->tl_share < TLS_RECORDS)
-		tl->tl_share++;
+		tl->tl_chunk = 1;
+	else if (g->g_count == tl->tl_chunk && tl->tl_chunk < TLS_RECORDS)
+		tl->tl_chunk++;
 }
 
 static int
@@ -224,7 +224,7 @@ tls_stream_send_records(
 		tl->tl_broken = true;
 		return error;
 	}
-	tls_stream_fit_share(tl, &g, (size_t)n == all);
+	tls_stream_fit_chunk(tl, &g, (size_t)n == all);
 	*taken += tls_stream_count_taken(tl, &g, (size_t)n);
 	return 0;
 }
@@ -278,7 +278,7 @@ void
 tls_stream_init(struct tls *tl)
 {
 	tl->tl_sink.sk_ops = &sink_ops;
-	tl->tl_share = 1;
+	tl->tl_chunk = 1;
 	tl->tl_longest = RECORD_PLAIN;
 }
 

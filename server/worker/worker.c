@@ -53,7 +53,7 @@ worker_expire(struct worker *wk, uint64_t end)
 	}
 }
 
-/* A share each, for a moment; then whoever has become ready comes first. */
+/* A time slice each, for a moment; then whoever has become ready comes first. */
 static void
 worker_on_again(evutil_socket_t fd, short what, void *arg)
 {

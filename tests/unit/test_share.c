@@ -89,7 +89,7 @@ a_head_goes_with_the_share_behind_it(void **state)
 	start(&xf, "blocking", fx, &wr, file);
 	xf.xf_send.snd_mem = head;
 	xf.xf_send.snd_mem_len = sizeof(head);
-	send_priv(&xf.xf_send)->ss_share = SHARE;
+	send_priv(&xf.xf_send)->ss_chunk = SHARE;
 	assert_int_equal(xfer_step(&xf), PW_SEND_DONE);
 	assert_int_equal(xf.xf_send.snd_sent, SHARE + sizeof(head));
 	end(&xf, &wr, file);
@@ -109,10 +109,10 @@ a_share_is_as_large_as_the_socket_takes(void **state)
 
 	wire_narrow(&wr);
 	start(&xf, "blocking", fx, &wr, file);
-	assert_int_equal(send_priv(&xf.xf_send)->ss_share, 4 * SHARE);
+	assert_int_equal(send_priv(&xf.xf_send)->ss_chunk, 4 * SHARE);
 	for (i = 0; i < COUNT(smaller); i++) {
 		assert_int_equal(xfer_step(&xf), PW_SEND_WANT_WRITE);
-		assert_int_equal(send_priv(&xf.xf_send)->ss_share, smaller[i]);
+		assert_int_equal(send_priv(&xf.xf_send)->ss_chunk, smaller[i]);
 		wire_flush(&wr);
 	}
 	wire_close(&wr);
@@ -120,7 +120,7 @@ a_share_is_as_large_as_the_socket_takes(void **state)
 	xf.xf_send.snd_sock = wr.wr_sock;
 	for (i = 0; i < COUNT(larger); i++) {
 		assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
-		assert_int_equal(send_priv(&xf.xf_send)->ss_share, larger[i]);
+		assert_int_equal(send_priv(&xf.xf_send)->ss_chunk, larger[i]);
 		wire_read(&wr);
 	}
 	end(&xf, &wr, file);
@@ -137,14 +137,14 @@ a_share_that_a_window_cut_does_not_grow(void **state)
 
 	wire_wide(&wr);
 	start(&xf, "blocking", fx, &wr, file);
-	send_priv(&xf.xf_send)->ss_share = SHARE;
+	send_priv(&xf.xf_send)->ss_chunk = SHARE;
 	send_priv(&xf.xf_send)->ss_window = SHARE / 2;
 	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
 	assert_int_equal(xf.xf_send.snd_sent, SHARE / 2);
-	assert_int_equal(send_priv(&xf.xf_send)->ss_share, SHARE);
+	assert_int_equal(send_priv(&xf.xf_send)->ss_chunk, SHARE);
 	send_priv(&xf.xf_send)->ss_window = SIZE;
 	assert_int_equal(xfer_step(&xf), PW_SEND_AGAIN);
-	assert_int_equal(send_priv(&xf.xf_send)->ss_share, 2 * SHARE);
+	assert_int_equal(send_priv(&xf.xf_send)->ss_chunk, 2 * SHARE);
 	end(&xf, &wr, file);
 }
 
