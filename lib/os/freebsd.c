@@ -77,6 +77,14 @@ os_unacked(int sock)
 	return size - space > ready ? size - space : ready;
 }
 
+/* Its tcp_info has no such time; nothing that asks runs there. */
+uint64_t
+os_sent_ago(int sock)
+{
+	(void)sock;
+	return 0;
+}
+
 bool
 os_awaits_disk(int sock)
 {

@@ -85,6 +85,17 @@ os_unacked(int sock)
 	return ioctl(sock, SIOCOUTQ, &n) == -1 ? -errno : n;
 }
 
+uint64_t
+os_sent_ago(int sock)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len) == -1)
+		return 0;
+	return (uint64_t)info.tcpi_last_data_sent * 1000;
+}
+
 bool
 os_awaits_disk(int sock)
 {

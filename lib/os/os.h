@@ -46,6 +46,12 @@ int os_native_probe(const char **why);
 /* Bytes the peer has not acknowledged yet, or -errno. */
 long os_unacked(int sock);
 
+/*
+ * Returns the microseconds since the kernel sent data there last.  While it has data to send, the peer has taken none
+ * for so long: a probe of a closed window is no data.  Returns 0 where that is not known: Unix sockets, FreeBSD.
+ */
+uint64_t os_sent_ago(int sock);
+
 /* All of them are still to be read from a disk (os_native_send), so not the peer's fault. */
 bool os_awaits_disk(int sock);
 

@@ -489,6 +489,12 @@ conn_responses(const struct sched_item *it)
 	return c->cn_h2 != NULL ? c->cn_h2->ch_session->h2_open : 1;
 }
 
+static uint64_t
+conn_sent_ago(const struct sched_item *it)
+{
+	return os_sent_ago(conn_of(it)->cn_transport.tr_fd);
+}
+
 static void
 conn_on_evict(struct sched_item *it)
 {
@@ -514,6 +520,7 @@ static const struct sched_ops sched_ops = {
     .reclaim = conn_on_reclaim,
     .reset = conn_on_reset,
     .responses = conn_responses,
+    .sent_ago = conn_sent_ago,
     .evict = conn_on_evict,
 #ifdef PW_DEBUG
     .check = conn_on_check,

@@ -1,6 +1,7 @@
 /*
  * stream_time: disks and clients that are late.
  */
+#include "lib/os/os.h"
 #include "server/http2/hold.h"
 #include "server/http2/stream_priv.h"
 
@@ -144,6 +145,12 @@ h2_stream_responses(const struct sched_item *it)
 	return h2->h2_stopped ? 0 : h2->h2_open;
 }
 
+static uint64_t
+h2_stream_sent_ago(const struct sched_item *it)
+{
+	return os_sent_ago(h2_stream_of_item(it)->sm_session->h2_owner.ho_fd);
+}
+
 static void
 h2_stream_on_evict(struct sched_item *it)
 {
@@ -167,6 +174,7 @@ const struct sched_ops h2_stream_sched_ops = {
     .timeout = h2_stream_on_timeout,
     .peer = h2_stream_peer,
     .responses = h2_stream_responses,
+    .sent_ago = h2_stream_sent_ago,
     .evict = h2_stream_on_evict,
 #ifdef PW_DEBUG
     .check = h2_stream_on_check,

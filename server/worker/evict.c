@@ -17,7 +17,7 @@
 
 /*
  * What is closed next.  vi_item NULL: nothing now; a connection that is too young ranks half, so
- * that a handshake, which ranks a quarter, stays where another worker has a young one.
+ * that a handshake, which ranks a quarter if there are few, stays where another worker has a young one.
  */
 struct victim {
 	struct sched_item *vi_item;
@@ -138,8 +138,7 @@ evict_look_again(struct worker *wk, uint64_t now, uint64_t due)
 static uint32_t
 evict_victim_rank(const struct hoard_rank *rank)
 {
-	return rank->hr_progress == HOARD_HANDSHAKE ? hoard_rank(rank) / 4
-						    : hoard_rank(rank);
+	return rank->hr_few ? hoard_rank(rank) / 4 : hoard_rank(rank);
 }
 
 /* The callback is set if there is none now and there may be one soon. */

@@ -54,7 +54,7 @@ heap_limit_is_short(const struct heap_limit *hl)
 
 /*
  * Returns true above half of what connections may have: free memory is to go back, connections with
- * HEAP_FEW streams get no more, and of those that stalled (stalled.h) connections end.
+ * HEAP_FEW streams get no more, and those that have stalled end (stalled.h).
  */
 static inline bool
 heap_limit_is_high(const struct heap_limit *hl)

@@ -88,8 +88,7 @@ hoard_waits(const struct hoard_rank *best, const struct hoard_rank *most,
     const struct hoard_rank *young)
 {
 	return best->hr_score * 2 < most->hr_score ||
-	       (best->hr_progress == HOARD_HANDSHAKE &&
-		   hoard_before(young, best));
+	       (best->hr_few && hoard_before(young, best));
 }
 
 size_t
@@ -97,10 +96,15 @@ hoard_pick(const struct seed *seed, const struct hoarded *list, size_t n,
     size_t ripe, struct hoard_rank *rank)
 {
 	struct hoard_rank ranks[HOARD_MAX] = {{0}}, most = {0}, young = {0};
-	size_t i, best;
+	size_t i, best, handshakes = 0;
 
 	for (i = 0; i < n; i++)
+		handshakes += list[i].ho_progress == HOARD_HANDSHAKE;
+	for (i = 0; i < n; i++) {
 		ranks[i].hr_progress = list[i].ho_progress;
+		ranks[i].hr_few = list[i].ho_progress == HOARD_HANDSHAKE &&
+				  handshakes * HOARD_FEW <= n;
+	}
 	for (i = 0; i < LEVELS; i++)
 		hoard_count(seed, list, n, &levels[i], ranks);
 	for (i = 0; i < n; i++) {

@@ -21,6 +21,7 @@
 
 #define HOARD_MAX  256 /* connections that are looked at */
 #define HOARD_NONE SIZE_MAX
+#define HOARD_FEW  4 /* one in so many */
 
 enum hoard_progress {
 	HOARD_SILENT,
@@ -38,6 +39,7 @@ struct hoard_rank {
 	unsigned hr_score; /* in eighths of a connection */
 	unsigned hr_count; /* connections of the address */
 	enum hoard_progress hr_progress;
+	bool hr_few; /* a handshake, and HOARD_FEW of all are, at most */
 };
 
 /* Returns the rank of a victim: of two, the higher one is closed first.  Returns 0 for none. */
@@ -54,7 +56,7 @@ hoard_rank(const struct hoard_rank *hr)
  * Chooses a victim of the n connections in list, HOARD_MAX at most, the oldest first.  The first
  * `ripe` of them may be closed; the others are too young and only count.  Returns the victim's index
  * and stores its rank.  Returns HOARD_NONE if the list is empty, or if each that may be closed has
- * less than half of the highest score, or is in its handshake and ranks below a young one; then it
+ * less than half of the highest score, or is a handshake, of which there are few, and ranks below a young one; then it
  * stores the highest rank.
  */
 size_t hoard_pick(const struct seed *, const struct hoarded *list, size_t n,

@@ -326,12 +326,27 @@ listener_start(struct worker *wk)
 	    EV_READ | EV_PERSIST, listener_on_accept, ls);
 }
 
+/* Where slots are scarce, each address is the first in turn. */
+static void
+listener_rotate(struct worker *wk)
+{
+	struct listening *first = SLIST_FIRST(&wk->wk_listening), *last;
+
+	if (first == NULL || SLIST_NEXT(first, ls_next) == NULL)
+		return;
+	for (last = first; SLIST_NEXT(last, ls_next) != NULL;)
+		last = SLIST_NEXT(last, ls_next);
+	SLIST_REMOVE_HEAD(&wk->wk_listening, ls_next);
+	SLIST_INSERT_AFTER(last, first, ls_next);
+}
+
 void
 listener_accept(struct worker *wk)
 {
 	struct listening *ls;
 
 	wk->wk_paused = false;
+	listener_rotate(wk);
 	SLIST_FOREACH(ls, &wk->wk_listening, ls_next)
 	if (event_add(&ls->ls_event, NULL) != 0) {
 		listener_pause_accepting(wk);

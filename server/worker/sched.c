@@ -125,8 +125,11 @@ sched_timer(struct sched *sc, struct sched_item *it, enum timer timer)
 {
 	if (it->it_timer == TIMER_PAUSE)
 		sched_unpause(sc, it);
-	else if (it->it_timer != TIMER_NONE)
+	else if (it->it_timer != TIMER_NONE) {
+		if (sc->sc_cursor == it)
+			sc->sc_cursor = TAILQ_NEXT(it, it_timed);
 		TAILQ_REMOVE(&sc->sc_timers[it->it_timer], it, it_timed);
+	}
 	it->it_timer = timer;
 	if (timer == TIMER_NONE)
 		return;

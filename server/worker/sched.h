@@ -47,8 +47,11 @@ struct sched_ops {
 	/* ... or, by a reset, one that has not sent a complete request. */
 	void (*reset)(struct sched_item *);
 
-	/* Responses that its connection has in flight. */
+	/* Responses that its connection has in flight; 0: it has ended. */
 	unsigned (*responses)(const struct sched_item *);
+
+	/* Microseconds since its connection sent data last; 0: that is not known. */
+	uint64_t (*sent_ago)(const struct sched_item *);
 
 	/* Ends its connection: memory is short, and its client takes nothing. */
 	void (*evict)(struct sched_item *);
@@ -84,6 +87,8 @@ struct sched {
 	 */
 	struct sched_list sc_timers[TIMERS];
 	uint64_t sc_timeouts[TIMERS];
+	struct sched_item
+	    *sc_cursor; /* of whoever walks one in parts, or NULL */
 	/*
 	 * Those of TIMER_PAUSE, whose lengths differ, by the tick in which they end; sc_pause comes
 	 * with each tick while there are any.

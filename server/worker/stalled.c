@@ -7,27 +7,6 @@
 #include "server/worker/stalled.h"
 #include "server/worker/worker.h"
 
-static struct sched_item *
-stalled_find(const struct worker *wk, uint64_t now_us, unsigned *most)
-{
-	const struct sched *sc = &wk->wk_sched;
-	uint64_t until = now_us + sc->sc_timeouts[TIMER_SEND] - STALLED_US;
-	struct sched_item *it = TAILQ_FIRST(&sc->sc_timers[TIMER_SEND]),
-			  *found = NULL;
-	unsigned i, n;
-
-	*most = wk->wk_short ? 0 : HEAP_FEW - 1;
-	for (i = 0; i < STALLED_LOOKS && it != NULL && it->it_deadline <= until;
-	     i++, it = TAILQ_NEXT(it, it_timed)) {
-		n = it->it_ops->responses(it);
-		if (n <= *most)
-			continue;
-		*most = n;
-		found = it;
-	}
-	return found;
-}
-
 static void
 stalled_tell(struct worker *wk, const struct sched_item *it, unsigned responses)
 {
@@ -42,16 +21,59 @@ stalled_tell(struct worker *wk, const struct sched_item *it, unsigned responses)
 	    text, responses);
 }
 
-void
-stalled_evict(struct worker *wk, uint64_t now_us)
+/* Returns where the walk goes on; it begins anew when all were looked at. */
+static struct sched_item *
+stalled_next(struct worker *wk, uint64_t now_us)
 {
-	struct sched_item *it;
-	unsigned responses;
+	struct sched *sc = &wk->wk_sched;
+	struct stalled *sd = &wk->wk_stalled;
+	struct sched_item *it = sc->sc_cursor;
+	uint64_t until = now_us + sc->sc_timeouts[TIMER_SEND] - STALLED_US;
 
-	it = stalled_find(wk, now_us, &responses);
-	if (it == NULL)
-		return;
+	if (it != NULL && it->it_timer == TIMER_SEND &&
+	    it->it_deadline <= until)
+		return it;
+	sd->sd_any = wk->wk_short && !sd->sd_found;
+	sd->sd_found = false;
+	it = TAILQ_FIRST(&sc->sc_timers[TIMER_SEND]);
+	return it != NULL && it->it_deadline <= until ? it : NULL;
+}
+
+static void
+stalled_end(struct worker *wk, struct sched_item *it, unsigned responses)
+{
+	wk->wk_stalled.sd_found = true;
 	counter_add(&wk->wk_service.svc_stats.sta_capped[CAP_STALLED], 1);
 	stalled_tell(wk, it, responses);
 	it->it_ops->evict(it);
+}
+
+/* Eviction may free other items of the list too: only the cursor survives it. */
+void
+stalled_evict(struct worker *wk, uint64_t now_us)
+{
+	struct sched *sc = &wk->wk_sched;
+	struct sched_item *it, *first = NULL;
+	unsigned looks, asks = 0, evicted = 0, n;
+
+	for (looks = 0; looks < STALLED_LOOKS && asks < STALLED_ASKS &&
+			evicted < STALLED_MOST;
+	     looks++) {
+		it = stalled_next(wk, now_us);
+		if (it == NULL || it == first)
+			break;
+		if (first == NULL)
+			first = it;
+		sc->sc_cursor = TAILQ_NEXT(it, it_timed);
+		n = it->it_ops->responses(it);
+		if (n == 0 || (n < HEAP_FEW && !wk->wk_stalled.sd_any))
+			continue;
+		asks++;
+		if (it->it_ops->sent_ago(it) < STALLED_US)
+			continue;
+		if (it == first)
+			first = NULL;
+		evicted++;
+		stalled_end(wk, it, n);
+	}
 }

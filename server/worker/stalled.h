@@ -4,22 +4,35 @@
  * would have every other client refused until send_timeout.
  *
  * A client is stalled if its socket has been full, or the window of one of its streams closed, for
- * STALLED_US.  Of the STALLED_LOOKS that have been so longest, the one with most responses in flight
- * goes.  While memory is only high, that is one with HEAP_FEW responses at least.
+ * STALLED_US, and the connection has sent no data in that time.  While memory is only high, those with
+ * HEAP_FEW responses or more are evicted.  While it is short, so are the others after a walk over all
+ * that found none of these.
+ *
+ * A call looks at STALLED_LOOKS timers, asks STALLED_ASKS sockets and evicts STALLED_MOST connections
+ * at most; the next one goes on from there.  More at a time would not help: what free(3) gets back
+ * counts until release_tick, and clients that connect again at once would take it.
  *
  * The worker's thread.
  */
 #ifndef SERVER_WORKER_STALLED_H
 #define SERVER_WORKER_STALLED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define STALLED_US    1000000
-#define STALLED_LOOKS 32
+#define STALLED_LOOKS 2048
+#define STALLED_ASKS  64
+#define STALLED_MOST  16
 
 struct worker;
 
-/* Call when memory is high, once in HEAP_PERIOD_US, outside of callbacks: evicts one connection at most. */
+struct stalled {
+	bool sd_any;   /* this walk evicts those with few responses too */
+	bool sd_found; /* it has evicted one */
+};
+
+/* Call four times a second while memory is high, before release_tick. */
 void stalled_evict(struct worker *, uint64_t now_us);
 
 #endif

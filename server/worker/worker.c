@@ -10,7 +10,6 @@
 #include "server/worker/evict.h"
 #include "server/content/response_cache.h"
 #include "server/worker/listener.h"
-#include "server/worker/stalled.h"
 #include "server/worker/worker.h"
 #ifdef PW_INSIDE
 #include "tests/inside/inside.h"
@@ -214,8 +213,6 @@ worker_look_at_heap(struct worker *wk, uint64_t now)
 		wk->wk_high = !wk->wk_high;
 		worker_bound_loop(wk);
 	}
-	if (wk->wk_high)
-		stalled_evict(wk, now);
 }
 
 static uint64_t
@@ -260,6 +257,8 @@ worker_on_tick(evutil_socket_t fd, short what, void *arg)
 		unacked_tick(&wk->wk_unacked);
 		worker_bound_loop(wk);
 	}
+	if (wk->wk_high)
+		stalled_evict(wk, clock_now());
 	release_seen(&wk->wk_release, wk->wk_sched.sc_most);
 	wk->wk_sched.sc_most = wk->wk_sched.sc_count;
 	release_tick(&wk->wk_release, wk->wk_sched.sc_count, wk->wk_high,

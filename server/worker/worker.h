@@ -27,6 +27,7 @@
 #include "server/worker/spin.h"
 #include "server/worker/loop_profile.h"
 #include "server/worker/sched.h"
+#include "server/worker/stalled.h"
 #include "server/util/stats.h"
 
 struct client;
@@ -95,6 +96,7 @@ struct worker {
 	bool wk_short;		    /* memory is: new requests are refused */
 	bool wk_high; /* it is soon: none of connections that have many */
 	struct message_rate wk_told_short;
+	struct stalled wk_stalled;
 	struct message_rate
 	    wk_told_stalled; /* about clients that take nothing */
 	struct message_rate wk_told_unacked;  /* about what they hold */

@@ -7,6 +7,7 @@ import os
 import socket
 import ssl
 import struct
+import time
 
 import pytest
 
@@ -187,6 +188,29 @@ def test_a_connection_that_takes_nothing_ends(server, process):
         wait_until(lambda: limited(server, "stalled") == 4, "all to end")
         with pytest.raises(ConnectionResetError):
             c.response()
+    server.stop(messages="(%s|%s)*" % (WARNING, STALLED))
+
+
+@pytest.mark.parametrize("protocol", ["HTTP/1", "HTTP/2"])
+def test_a_connection_that_takes_its_responses_slowly_stays(server, process, protocol):
+    """Some in each second, though its socket is full all the time."""
+    with many(server, 20, window=0) as lot:
+        if protocol == "HTTP/2":
+            c = many(server, 20, window=1 << 30, rcvbuf=1 << 16).sock
+        else:
+            c = server.connect(rcvbuf=1 << 16).sock
+            c.sendall(request("/big"))
+            c.recv(1)
+        process.has(MUCH)
+        until, got = time.monotonic() + 3, 0
+        while time.monotonic() < until:
+            data = c.recv(1 << 15)
+            assert data, "it was ended"
+            got += len(data)
+            time.sleep(0.02)
+        assert limited(server, "stalled") == 1 and got > 1 << 20
+        assert lot.goaway()[1] == raw.ENHANCE_YOUR_CALM
+        c.close()
     server.stop(messages="(%s|%s)*" % (WARNING, STALLED))
 
 
