@@ -15,6 +15,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "http"), os.path.join(HERE, "..", "benc
 
 import harness
 import http2
+import scratch
 import send_paths
 import tls
 import tree as tree_module
@@ -144,7 +145,7 @@ def base():
     os.chmod(path, 0o755)
     yield path
     make_removable(path)
-    shutil.rmtree(path)
+    scratch.remove(path)
 
 
 def make_removable(path):
@@ -266,7 +267,7 @@ def tmp_path(tmp_path, request):
     tmp_path.chmod(0o755)
     yield tmp_path
     if not request.node.stash.get(FAILED, False):
-        shutil.rmtree(tmp_path, ignore_errors=True)
+        scratch.remove(tmp_path)
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ looks like.  A server must end with the expected exit code and must not have
 written to stderr, unless the test says what it expects there.
 """
 
+import contextlib
 import email.utils
 import os
 import re
 import resource
 import select
-import shutil
 import signal
 import socket
 import struct
@@ -20,6 +20,7 @@ import time
 
 import http2
 import landlock
+import scratch
 import tls
 
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -524,19 +525,19 @@ class Server:
         environment.setdefault(
             "UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1:exitcode=98"
         )
-        self.process = subprocess.Popen(
-            [*wrapper, *becomes, binary or PAGEWISE, *self.args],
-            stdin=subprocess.DEVNULL,
-            stdout=self.out,
-            stderr=self.err,
-            cwd=cwd,
-            env=environment,
-            user=user,
-            group=user and "nogroup",
-            extra_groups=[] if user else None,
-            preexec_fn=raise_limits,
-            pass_fds=pass_fds,
-        )
+        with descriptors(4096):
+            self.process = subprocess.Popen(
+                [*wrapper, *becomes, binary or PAGEWISE, *self.args],
+                stdin=subprocess.DEVNULL,
+                stdout=self.out,
+                stderr=self.err,
+                cwd=cwd,
+                env=environment,
+                user=user,
+                group=user and "nogroup",
+                extra_groups=[] if user else None,
+                pass_fds=pass_fds,
+            )
         self.wrapped = bool(wrapper)
         self.gap = "" if "PAGEWISE_LANDLOCK" in environment else landlock.WARNING
         self.address = None
@@ -696,7 +697,7 @@ class Server:
         text += self.messages
         self.out.close()
         self.err.close()
-        shutil.rmtree(self.dir, ignore_errors=True)
+        scratch.remove(self.dir)
         judge(text)
 
 
@@ -726,9 +727,16 @@ def start_time(pid):
         return int(f.read().rsplit(")", 1)[1].split()[19]), pid
 
 
-def raise_limits():
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+@contextlib.contextmanager
+def descriptors(count):
+    """The limit for processes that are started here.  A preexec_fn would copy this process for each
+    of them instead of vfork(2): many milliseconds."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, count), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 class Finished:

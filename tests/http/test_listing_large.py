@@ -2,12 +2,12 @@
 
 import os
 import re
-import shutil
 import time
 
 import pytest
 
 import h2_raw as raw
+import scratch
 from harness import request, wait_until
 from test_syscalls import may_trace, traced  # fixtures
 
@@ -42,7 +42,7 @@ def large(tmp_path_factory):
         (root / where).mkdir()
         make_names(root / where, count)
     yield root
-    shutil.rmtree(root)
+    scratch.remove(root)
 
 
 @pytest.fixture
