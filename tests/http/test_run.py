@@ -73,7 +73,7 @@ def counted(run, scratch, build, script):
 
 def test_what_is_left_fails_the_run(run, scratch, tmp_path):
     assert counted(run, scratch, tmp_path, "true") == "1 passed, 0 failed"
-    assert os.listdir(scratch.dir) == ["tmp"]
+    assert sorted(os.listdir(scratch.dir)) == ["removed", "tmp"]
     assert counted(run, scratch, tmp_path, "setsid sleep 1000 &") == "1 passed, 1 failed"
     scratch.remove()
     assert os.listdir(scratch.dir) == [tmp_path.name]  # for whoever looks
@@ -120,6 +120,26 @@ def test_a_test_that_hangs_ends_and_it_is_told_where(tmp_path, processes):
     assert "test_inner.py:9: " in done.stdout, done.stdout
     assert "the test took more than 2 s" in done.stdout
     assert "1 failed, 2 passed" in done.stdout
+
+
+HALF = """
+def test_that_passes(tmp_path):
+    (tmp_path / "large").write_bytes(bytes(1 << 20))
+
+def test_that_fails(tmp_path):
+    (tmp_path / "large").write_bytes(bytes(1 << 20))
+    assert False
+"""
+
+
+def test_files_of_a_test_that_failed_stay_and_others_lie_aside_without_their_bytes(tmp_path, monkeypatch):
+    monkeypatch.setenv("PAGEWISE_TESTS", str(tmp_path))
+    assert "1 failed, 1 passed" in inner(tmp_path, HALF).stdout
+    found = {str(path.relative_to(tmp_path)): path.stat().st_size for path in tmp_path.rglob("large")}
+    (kept,) = [path for path, size in found.items() if size]
+    assert "test_that_fails0" in kept and not kept.startswith("removed/")
+    (aside,) = set(found) - {kept}
+    assert aside.startswith("removed/")
 
 
 DIES = """
