@@ -1,12 +1,11 @@
 """The tree that the tests serve.  Every byte depends on its position, so that
 shifted, repeated and padded bytes are all noticed."""
 
-import array
 import os
+import random
 import secrets
 import socket
 import stat
-import sys
 
 MTIME = 1577934245  # Thu, 02 Jan 2020 03:04:05 GMT
 # Outside of the root, as a content and as a name.
@@ -39,22 +38,15 @@ HUGE = (1 << 32) + 4096
 HUGE_MARKS = [0, (1 << 31) - 65536, (1 << 32) - 65536]
 HUGE_MARK_LEN = 131072
 
+BLOCK = 16 * KIB  # of content()
+
 
 def content(seed, length, offset=0):
-    """length bytes at offset (a multiple of 8) of the endless file seed."""
-    assert offset % 8 == 0
-    start, count = offset // 8, (length + 7) // 8
-    mask = (1 << 64) - 1
-    words = array.array(
-        "Q",
-        (
-            ((i + 1) * 0x9E3779B97F4A7C15 ^ seed * 0xD1B54A32D192ED03) & mask
-            for i in range(start, start + count)
-        ),
-    )
-    if sys.byteorder == "big":
-        words.byteswap()
-    return words.tobytes()[:length]
+    """length bytes at offset of the endless file seed."""
+    first, skip = divmod(offset, BLOCK)
+    end = (offset + length + BLOCK - 1) // BLOCK
+    data = b"".join(random.Random(seed << 32 | block).randbytes(BLOCK) for block in range(first, end))
+    return data[skip:skip + length]
 
 
 def odd_names():
