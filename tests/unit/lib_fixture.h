@@ -218,6 +218,17 @@ make_empty(const struct fixture *fx, const char *name)
 	close(fd);
 }
 
+/* One more name of an empty file.  Thousands of inodes take seconds to make and to remove. */
+static inline void
+make_link(const struct fixture *fx, const char *file, const char *name)
+{
+	char *from = strdup(path_in(fx, file));
+
+	assert_non_null(from);
+	assert_int_equal(link(from, path_in(fx, name)), 0);
+	free(from);
+}
+
 /* Pages of the range that are in memory; looking does not bring them in. */
 static inline size_t
 pages_resident(int fd, off_t off, size_t len)

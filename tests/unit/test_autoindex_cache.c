@@ -246,13 +246,15 @@ a_page_outlives_its_place_in_memory(void **state)
 static void
 make_names(struct fixture *fx, const char *dir, int count)
 {
-	char name[64];
+	char first[64], name[64];
 	int i;
 
 	assert_int_equal(mkdir(path_in(fx, dir), 0700), 0);
-	for (i = 0; i < count; i++) {
+	snprintf(first, sizeof(first), "%s/0", dir);
+	make_empty(fx, first);
+	for (i = 1; i < count; i++) {
 		snprintf(name, sizeof(name), "%s/%d", dir, i);
-		make_empty(fx, name);
+		make_link(fx, first, name);
 	}
 }
 

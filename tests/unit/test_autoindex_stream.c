@@ -63,9 +63,10 @@ make_names(struct fixture *fx)
 	char name[16];
 	int i;
 
-	for (i = 0; i < NAMES; i++) {
+	make_empty(fx, "n0000");
+	for (i = 1; i < NAMES; i++) {
 		snprintf(name, sizeof(name), "n%04d", i);
-		make_empty(fx, name);
+		make_link(fx, "n0000", name);
 	}
 	assert_int_equal(mkdir(path_in(fx, ".hidden"), 0700), 0);
 }
