@@ -112,6 +112,7 @@ def pytest_runtest_protocol(item):
     signal.alarm(LIMIT)
     faulthandler.dump_traceback_later(LIMIT + 60, exit=True, file=item.config.pagewise_stderr)
     yield
+    scratch.free()
     faulthandler.cancel_dump_traceback_later()
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
