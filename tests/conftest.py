@@ -254,6 +254,53 @@ def serve_conf(serve, tmp_path):
     return start
 
 
+KEPT = 4  # servers at a time
+
+
+@pytest.fixture(scope="module")
+def kept():
+    """The servers of lend_conf(), by their configuration."""
+    servers = {}
+    yield servers
+    with contextlib.ExitStack() as all_of_them:
+        for server in servers.values():
+            all_of_them.callback(server.stop)
+
+
+@pytest.fixture
+def lend_conf(kept, tmp_path_factory, request):
+    """serve_conf(), but the server stays for the tests of the module that want the same configuration.
+    For tests that change neither its state nor its files, and expect no message."""
+    used = set()
+
+    def lend(top, sites):
+        text = harness.configuration(top, sites)
+        used.add(text)
+        if text not in kept:
+            if len(kept) == KEPT:
+                kept.pop(next(iter(kept))).stop()
+            path = tmp_path_factory.mktemp("lent") / "pagewise.conf"
+            path.write_text(text)
+            kept[text] = harness.Server("-c", path).start()
+        return kept[text]
+
+    yield lend
+    for text in used & set(kept):
+        if request.node.stash.get(FAILED, False):
+            kept.pop(text).discard()
+        else:
+            kept[text].healthy()
+
+
+@pytest.fixture(scope="module")
+def module_path(tmp_path_factory):
+    """tmp_path of a module."""
+    path = tmp_path_factory.mktemp("module")
+    path.chmod(0o755)
+    yield path
+    scratch.remove(path)
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     outcome = yield

@@ -43,13 +43,13 @@ def free():
 
 
 def free_bytes(top):
-    """Cuts the large files of a directory."""
+    """Cuts the large files of a directory that have no other name."""
     for where, _, names in os.walk(top):
         for name in names:
             path = os.path.join(where, name)
             try:
                 found = os.lstat(path)
-                if stat.S_ISREG(found.st_mode) and found.st_size > SMALL:
+                if stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and found.st_size > SMALL:
                     os.truncate(path, 0)
             except OSError:
                 pass  # another user's, immutable, or gone

@@ -10,15 +10,23 @@ OTHER = "127.0.0.2"
 OLD = 1_600_000_000  # seconds
 
 
-@pytest.fixture
-def root(tmp_path):
-    top = tmp_path / "site"
+def make_files(top):
     (top / "v" / "w").mkdir(parents=True)
     for name in ("index.html", "a.txt", "v/a.txt", "v/w/a.txt", "v/.dot"):
         path = top / name
         path.write_text("text of " + name)
         os.utime(path, (OLD, OLD))
     return top
+
+
+@pytest.fixture
+def root(tmp_path):
+    return make_files(tmp_path / "site")
+
+
+@pytest.fixture(scope="module")
+def module_root(module_path):
+    return make_files(module_path / "site")
 
 
 @pytest.fixture
@@ -90,8 +98,8 @@ def test_a_neighbour_without_rules_stays_ready_for_all(site):
     ("/v/.dot", ()),
 ])
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
-def test_refused_for_whatever_is_there(site, target, fields, method):
-    server = site({"autoindex": True, "index": []}, {"/v/": {"deny": [OTHER]}})
+def test_refused_for_whatever_is_there(lend_conf, module_root, target, fields, method):
+    server = lend_conf({}, [("s", {"root": module_root, "autoindex": True, "index": []}, {"/v/": {"deny": [OTHER]}})])
     assert ask(server, target, method=method, fields=fields).status != 403
     answer = ask(server, target, OTHER, method, fields=fields)
     assert answer.status == 403

@@ -47,22 +47,34 @@ def lines(users):
     return "".join("%s:%s\n" % (user, text) for user, (_, text) in users.items())
 
 
-@pytest.fixture
-def users(tmp_path):
-    path = tmp_path / "users"
+def make_users(path):
     path.write_text("# users\n\n" + lines(HASHES) + "slow:%s:and more\n" % SLOW)
     path.chmod(0o600)
     return path
 
 
-@pytest.fixture
-def root(tmp_path):
-    top = tmp_path / "site"
+def make_root(top):
     (top / "v" / "dir").mkdir(parents=True)
     for name in ("a.txt", "v/a.txt", "v/dir/a.txt"):
         (top / name).write_text("text of " + name)
         os.utime(top / name, (1_600_000_000, 1_600_000_000))
     return top
+
+
+@pytest.fixture
+def users(tmp_path):
+    return make_users(tmp_path / "users")
+
+
+@pytest.fixture
+def root(tmp_path):
+    return make_root(tmp_path / "site")
+
+
+@pytest.fixture(scope="module")
+def module_site(module_path):
+    """A site for lend_conf()."""
+    return [("s", {"root": make_root(module_path / "site")}, {"/v/": {"htpasswd": make_users(module_path / "users")}})]
 
 
 @pytest.fixture
@@ -153,8 +165,8 @@ def test_yescrypt_takes_no_more_than_a_second(tmp_path, users, parameters, cause
     "Basic " + base64.b64encode(b"y:secret\0").decode(), "Basic " + base64.b64encode(b"y:secret\n").decode(),
     "Basic " + base64.b64encode(b"y:secret" + b"x" * 600).decode(),
     "Basic " + base64.b64encode(b"y" * 510 + b":x").decode()])
-def test_what_is_no_password_of_a_user(start, value):
-    server = start()
+def test_what_is_no_password_of_a_user(lend_conf, module_site, value):
+    server = lend_conf({}, module_site)
     assert statuses(server, [("Authorization", value)], 2) == [401] * 2
     assert statuses(server, [("Authorization", "bAsIc  eTpzZWNyZXQ=")]) == [200] * 4
 

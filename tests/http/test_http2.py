@@ -27,22 +27,39 @@ HEAD_FIELDS = {":status", "date", "server", "content-type", "content-length", "l
                "accept-ranges"}
 
 
-@pytest.fixture
-def files(site):
+@pytest.fixture(scope="module")
+def module_files(module_path):
+    """Contents by name; old, so that their tags are strong."""
     data = {"small": b"small", "page.html": b"<p>page", "big": t.content(12, BIG),
             "middle": t.content(13, 300001), "empty": b""}
     for name, content in data.items():
-        (site / name).write_bytes(content)
-    return {"/" + name: content for name, content in data.items()}
+        (module_path / name).write_bytes(content)
+        os.utime(module_path / name, (1.6e9, 1.6e9))
+    return data
+
+
+@pytest.fixture
+def files(site, module_path, module_files):
+    """Links: many tests want them, and one is large."""
+    for name in module_files:
+        os.link(module_path / name, site / name)
+    return {"/" + name: content for name, content in module_files.items()}
+
+
+PATIENT = {"workers": 1, "head_timeout": 600, "keepalive_timeout": 600, "send_timeout": 600}
 
 
 @pytest.fixture
 def start(serve_conf, site, files):
     def run(sites=None, **top):
-        top = {"workers": 1, "head_timeout": 600, "keepalive_timeout": 600, "send_timeout": 600, **top}
-        return serve_conf(top, sites or [("s", {"root": site}, {})])
+        return serve_conf({**PATIENT, **top}, sites or [("s", {"root": site}, {})])
 
     return run
+
+
+@pytest.fixture
+def lent(lend_conf, module_path, module_files):
+    return lend_conf(PATIENT, [("s", {"root": module_path}, {})])
 
 
 def over_tls(start, **top):
@@ -83,9 +100,9 @@ def test_preface_is_505_where_it_is_off(start):
 
 
 @pytest.mark.parametrize("size", range(1, len(raw.PREFACE) + 9, 4))
-def test_preface_comes_in_parts(start, size):
+def test_preface_comes_in_parts(lent, size):
     whole = raw.PREFACE + raw.settings() + raw.get(1)
-    with raw.Client(start().address, begin=False) as c:
+    with raw.Client(lent.address, begin=False) as c:
         c.send(whole[:size])
         c.send(whole[size:])
         assert c.body(1) == b"small"
@@ -93,8 +110,8 @@ def test_preface_comes_in_parts(start, size):
 
 @pytest.mark.parametrize("begin", [
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\rX", b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", b"PRI * HTTP/2.0\r\nHost: x\r\n\r\n"])
-def test_preface_that_is_none_ends_the_connection(start, begin):
-    with raw.Client(start().address, begin=False) as c:
+def test_preface_that_is_none_ends_the_connection(lent, begin):
+    with raw.Client(lent.address, begin=False) as c:
         c.send(begin + raw.get(1))
         assert c.goaway()[1] in (None, PROTOCOL_ERROR)
 
@@ -512,8 +529,8 @@ def test_answer_without_a_body_has_no_data(start, method, target, fields, status
 
 @pytest.mark.parametrize("target, fields, status", [
     ("/" + "x" * 8192, [], 414), ("/", [("x", "y" * 20000)], 431), ("/", [("x%d" % i, "y") for i in range(101)], 431)])
-def test_limits_of_a_head_end_its_stream_alone(start, target, fields, status):
-    with Client(start()) as c:
+def test_limits_of_a_head_end_its_stream_alone(lent, target, fields, status):
+    with Client(lent) as c:
         other = c.begin("/big")
         assert c.ask(target, fields=fields).status == status
         assert len(c.answer(other).body) == BIG
@@ -522,10 +539,10 @@ def test_limits_of_a_head_end_its_stream_alone(start, target, fields, status):
 @pytest.mark.parametrize("field", [
     ("connection", "close"), ("transfer-encoding", "chunked"), ("te", "gzip"), ("X-Upper", "1"), ("a b", "1"),
     (":path", "/again"), (":unknown", "x")])
-def test_malformed_request_is_reset(start, field):
+def test_malformed_request_is_reset(lent, field):
     """RFC 9113, 8.1.1; and nobody else is."""
     block = raw.fields(more=[(field[0].encode(), field[1].encode())])
-    with raw.Client(start().address) as c:
+    with raw.Client(lent.address) as c:
         c.send(raw.frame(raw.HEADERS, raw.END_STREAM | raw.END_HEADERS, 1, block) + raw.get(3))
         assert c.until(raw.RST_STREAM, 1) == struct.pack(">I", PROTOCOL_ERROR)
         assert c.body(3) == b"small"

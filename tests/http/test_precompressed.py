@@ -61,7 +61,7 @@ def ask(server, target, accept, **kw):
     return answer.body.decode("latin-1"), answer.get("Content-Encoding")
 
 
-@pytest.mark.parametrize("accept, suffix", [
+WANTS = [
     (None, ""), ("", ""), ("gzip", ".gz"), ("br", ".br"), ("zstd", ".zst"), ("GZip", ".gz"),
     ("gzip, deflate, br, zstd", ".zst"), ("gzip, br", ".br"), ("deflate", ""), ("identity", ""),
     ("gzip;q=0.5, br;q=0.1", ".gz"), ("gzip;q=1.0, br;q=1, zstd;q=0.999", ".br"),
@@ -69,12 +69,25 @@ def ask(server, target, accept, **kw):
     ("gzip;q=0.5, identity", ""), ("identity;q=0.5, gzip;q=0.5", ".gz"), ("identity;q=0, gzip", ".gz"),
     ("identity;q=0", ""), ("gzip;q=2", ""), ("gzip;q=x, br", ".br"), ("x-gzip", ".gz"), ("X-GZIP;q=0.5", ".gz"), ("x-gzip;q=0, *", ".zst"),
     ("x-gzip;q=0.1, br;q=0.5", ".br"), ("x-gzip;q=0", ""), ("gzip;q=0, x-gzip;q=0, identity;q=0", ""), ("x-zstd, x-br", ""), ("gzip , br;q = 1", ".gz"),
-])
-def test_client_gets_what_it_wants_most(site, accept, suffix):
-    server = site()
+]
+
+
+@pytest.fixture(scope="module")
+def wanted(module_path):
+    """A file for each of WANTS, so that each is not ready when it is first asked for."""
+    for number in range(len(WANTS)):
+        for suffix in ("", ".zst", ".br", ".gz"):
+            put(module_path / ("%d.js%s" % (number, suffix)), b"all.js" + suffix.encode())
+    return module_path
+
+
+@pytest.mark.parametrize("number", range(len(WANTS)), ids=["%s-%s" % row for row in WANTS])
+def test_client_gets_what_it_wants_most(lend_conf, wanted, number):
+    server = lend_conf({}, [("s", {"root": wanted, "precompressed": ["zst", "br", "gz"]}, {})])
+    accept, suffix = WANTS[number]
     want = ("all.js" + suffix, SUFFIXES.get(suffix[1:]))
     for _ in range(3):
-        assert ask(server, "/all.js", accept) == want
+        assert ask(server, "/%d.js" % number, accept) == want
 
 
 def test_servers_order_decides_where_the_client_does_not(site):

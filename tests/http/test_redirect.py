@@ -111,8 +111,8 @@ def test_methods(site):
     "/out/" + "%2f" * 50 + "evil.example", "/out/http://evil.example",
 ])
 @pytest.mark.parametrize("rule", ["/out* /*", "/out/* /*", "/out/* https://good.example/*"])
-def test_no_client_chooses_the_host_or_adds_a_line(site, rule, target):
-    with site([rule]).connect() as c:
+def test_no_client_chooses_the_host_or_adds_a_line(lend_conf, module_path, rule, target):
+    with lend_conf({"workers": 1}, [("s", {"root": module_path, "redirect": [rule]}, {})]).connect() as c:
         c.send(b"GET %s HTTP/1.1\r\nHost: good.example\r\n\r\n" % target.encode())
         answer = c.response()
     assert answer.status in (302, 400, 404)

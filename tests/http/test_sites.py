@@ -12,8 +12,7 @@ from h2_client import Client
 from harness import Finished, request
 
 
-@pytest.fixture
-def roots(tmp_path):
+def make_roots(tmp_path):
     for name in ("first", "second"):
         root = tmp_path / name
         (root / "video" / "deep").mkdir(parents=True)
@@ -27,8 +26,19 @@ def roots(tmp_path):
 
 
 @pytest.fixture
-def sites(serve_conf, roots):
-    return serve_conf(
+def roots(tmp_path):
+    return make_roots(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def module_roots(module_path):
+    return make_roots(module_path)
+
+
+@pytest.fixture
+def sites(lend_conf, module_roots):
+    roots = module_roots
+    return lend_conf(
         {},
         [
             ("one", {"names": ["first.example", "www.first.example"], "root": roots / "first"}, {}),
