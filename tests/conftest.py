@@ -230,7 +230,7 @@ def send_path(request):
 
 
 @pytest.fixture
-def serve():
+def serve(tmp_path):  # which goes after them: a server that still reloads opens its roots
     """Starts servers of a test's own; all end with it, well and silently."""
     with contextlib.ExitStack() as all_of_them:
 
