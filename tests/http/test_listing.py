@@ -169,8 +169,7 @@ def test_listing_is_the_one_of_its_path(serve, site):
 
 
 def test_listing_of_many_files(serve, site):
-    for i in range(3000):
-        (site / ("file-%05d.txt" % i)).write_bytes(b"")
+    t.many(site, ("file-%05d.txt" % i for i in range(3000)))
     server = serve("--root", site, "--autoindex")
     found = [h for h in links(server, "/") if h != "/"]
     assert len(found) == 3000

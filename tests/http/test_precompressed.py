@@ -10,6 +10,7 @@ import threading
 import pytest
 
 import harness
+import tree as t
 from harness import Finished
 from test_admin import Admin
 
@@ -372,9 +373,7 @@ def test_listing_does_not_show_siblings(serve_conf, root, query, streamed):
     # d and f.gz are directories, b and e are not there; br and gz are configured.
     want = {"a", "a.zst", "a.GZ", "agz", "b.gz", "d.gz", "e.gz", "f", "link"}
     many = {"many.%05d.%s" % (i, "y" * 200) for i in range(1500 if streamed else 0)}
-    for name in many:
-        put(root / "list" / name, b"")
-        put(root / "list" / (name + ".gz"), b"")
+    t.many(root / "list", [name + suffix for name in many for suffix in ("", ".gz")])
     server = serve_conf({"autoindex": True}, [("s", {"root": root, "precompressed": ("br", "gz")}, {
         "/list/": {}, "/all.js": {}})])
     with server.connect(may_be_chunked=True) as c:
