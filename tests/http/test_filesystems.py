@@ -76,6 +76,7 @@ def test_cold_names_are_found(mount, server):
     assert server.get("/x/y/z").status == 404
 
 
+@pytest.mark.slow
 def test_many_clients_of_one_cold_file(mount, server):
     """Whoever misses the same window waits for the same read."""
     data = t.content(t.LARGE, t.LARGE)
@@ -90,6 +91,7 @@ def test_many_clients_of_one_cold_file(mount, server):
         c.finish()
 
 
+@pytest.mark.slow
 def test_pages_that_are_dropped_in_mid_transfer_come_back(mount, server):
     data = t.content(t.LARGE, t.LARGE)
     name = "%d.bin" % t.LARGE

@@ -126,6 +126,7 @@ def test_every_row_has_a_check():
     assert len(ROWS) >= 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(ROWS))
 def test_row(world, name):
     CHECKS[name](world, world.start(name))

@@ -109,6 +109,7 @@ def full(start, site):  # noqa: F811
     return full
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("says", [b"", b"G"], ids=["nothing", "begun"])
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("limit", ["max_connections", "descriptors"])

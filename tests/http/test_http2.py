@@ -586,6 +586,7 @@ def grown(c, stream, size):
     c.until(lambda: len(c.answers[stream].body) >= size, "a part of it")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("secure", [False, True], ids=["clear", "tls"])
 @pytest.mark.parametrize("how", ["terminate", "reload", "upgrade"])
 def test_nothing_is_lost_when_the_server_ends(start, files, how, secure):
@@ -686,8 +687,7 @@ def test_rate_is_of_the_stream_and_others_do_not_wait(start, site, files):
 def test_listing_that_streams(start, site):
     many = site / "many"
     many.mkdir()
-    for i in range(3000):
-        (many / ("name-%05d" % i)).touch()
+    t.many(many, ("name-%05d" % i for i in range(3000)))
     server = start([("s", {"root": site, "autoindex": True}, {})])
     with Client(server) as c:
         other = c.begin("/big")

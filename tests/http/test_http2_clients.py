@@ -73,6 +73,7 @@ def test_curl(url, hashes, tmp_path):
     assert part == random.Random(300001).randbytes(300001)[16370:16391]
 
 
+@pytest.mark.slow
 @needs("nghttp")
 @pytest.mark.parametrize("more", [(), ("-w", "10"), ("-W", "12", "-c", "0"), ("-p", "256")])
 def test_nghttp(url, hashes, more):

@@ -126,6 +126,7 @@ def test_lftp(data, tmp_path):
     data.check_requests(parent=True)
 
 
+@pytest.mark.slow
 @needs("wget")
 def test_wget(data, tmp_path):
     """A later visit costs a 304 for each page and each file, once no change is too young for that."""
@@ -191,6 +192,7 @@ def names(found):
 """
 
 
+@pytest.mark.slow
 @needs_module("fsspec", "aiohttp", "requests")
 def test_fsspec(data):
     """Its find() once climbed out of the directory until it died of recursion."""

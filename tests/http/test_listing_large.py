@@ -91,6 +91,7 @@ def test_directory_of_200000_names_is_streamed_in_bounded_memory(lean):
     assert memory(lean, "VmHWM") - before < 4 << 20
 
 
+@pytest.mark.slow
 def test_connection_is_kept_after_a_streamed_listing(server):
     with connect(server) as c:
         for _ in range(2):
@@ -100,6 +101,7 @@ def test_connection_is_kept_after_a_streamed_listing(server):
         c.finish()
 
 
+@pytest.mark.slow
 @pytest.mark.http1("frames are none of the listing's blocks")
 def test_blocks_are_bounded(server):
     with connect(server) as c:
@@ -110,6 +112,7 @@ def test_blocks_are_bounded(server):
         c.finish()
 
 
+@pytest.mark.slow
 def test_slow_readers_hold_a_block_each(lean):
     """They have all begun, none takes more than the kernel's buffers."""
     with connect(lean) as c:

@@ -285,9 +285,9 @@ def test_head_of_json_is_that_of_get(listed):
     assert (head.length, head.get("Content-Type")) == (get.length, "application/json")
 
 
+@pytest.mark.slow
 def test_large_listing_is_a_json_array_as_well(serve, site):
-    for n in range(9000):
-        (site / ("%05d-\u00e9" % n)).touch()
+    t.many(site, ("%05d-\u00e9" % n for n in range(9000)))
     server = serve("--root", site, "--autoindex", "--workers", "1")
     with server.connect(may_be_chunked=True) as c:
         response = c.ask("/?format=json&sort=size")
@@ -399,8 +399,7 @@ def test_header_belongs_to_its_site_and_location(serve_conf, site):
 @pytest.mark.slow
 def test_header_of_a_large_listing_is_shown_as_well(headed, site):
     (site / "h").write_bytes(b"x" * MOST)
-    for n in range(6000):
-        (site / ("%05d" % n)).touch()
+    t.many(site, ("%05d" % n for n in range(6000)))
     with headed("h").server.connect(may_be_chunked=True) as c:
         response = c.ask("/")
         assert response.chunked and b"x" * MOST in response.body

@@ -110,6 +110,7 @@ def compare(server, streams, expected):
     server.healthy()
 
 
+@pytest.mark.slow
 def test_answer_is_the_same_byte_by_byte(site_server, reference):
     streams = [(i, byte_by_byte(case.stream)) for i, case in enumerate(CASES)]
     compare(site_server, streams, reference)

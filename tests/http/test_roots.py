@@ -115,6 +115,7 @@ def test_download_is_finished_from_the_old_root(serve, tmp_path, send_path):
         c.eof()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_nobody_notices_a_switch_under_load(serve, tmp_path, workers):
     one, two = releases(tmp_path)

@@ -113,6 +113,7 @@ def inner(tmp_path, text, processes=0):
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [0, 1])
 def test_a_test_that_hangs_ends_and_it_is_told_where(tmp_path, processes):
     done = inner(tmp_path, HANGS, processes)

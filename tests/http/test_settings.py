@@ -34,6 +34,7 @@ def label(settings):
     return " ".join("%s=%s" % item for item in settings.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", SETTINGS, ids=label)
 def test_bytes_are_right_with_every_setting(serve_conf, site, file, send_path, settings):
     top = {"workers": 1, **settings, "send_path": send_path}

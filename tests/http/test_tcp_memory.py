@@ -120,6 +120,7 @@ def warm(server):
     wait_until(hot, "hot answers")
 
 
+@pytest.mark.slow
 @ASKED
 def test_a_socket_is_given_much_as_long_as_there_is_memory(start, kernel, target, n):
     server = start()
@@ -356,6 +357,7 @@ def cold(path):
     os.close(fd)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [0, 1 << 30], ids=["closed", "open"])
 @pytest.mark.plain("HTTP/2 in clear text")
 def test_streams_that_nobody_reads_keep_no_cold_file_waiting(limited_server, site, window):

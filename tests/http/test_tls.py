@@ -820,7 +820,7 @@ def test_a_flood_of_key_updates_that_reads_nothing(start, site, content):
 
 
 def test_handshakes_that_are_not_finished_are_bounded(start):
-    server = start(head_timeout=1)
+    server = start(head_timeout=3)
     held = [raw(server) for _ in range(100)]
     for i, sock in enumerate(held):
         sock.sendall(tls_peer.record(22, tls_peer.hello_13())[:[1, 5, 50, 1000][i % 4]])

@@ -260,6 +260,7 @@ def test_signal_ends_it_and_leaves_nothing(slow, number, code):
     assert "1 errors" not in out and err.count("\n") == 1 and "stopped by a signal" in err
 
 
+@pytest.mark.slow
 def test_killed_one_leaves_what_the_next_removes_and_nobodys_work_is_removed(slow, tmp_path):
     with running("-c", "br", slow) as p:
         wait_until(lambda: temporaries(slow), "the work")
