@@ -126,6 +126,8 @@ FUZZ = $(if $(filter asan,$(SANITIZERS)),$(FUZZ_C:tests/fuzz/%.c=build/asan/fuzz
 FLAVOURS = obj asan tsan debug fuzz freebsd
 SANITIZE_asan = -fsanitize=address,undefined -fno-sanitize-recover=all \
     -fno-omit-frame-pointer -fno-optimize-sibling-calls -DPW_DEBUG
+# gcc's libubsan.so has 6 MB of variables, which LeakSanitizer reads at the end of each process.
+LINK_asan = $(eval LINK_asan := $(if $(findstring Free Software,$(shell $(CC) --version)),-static-libubsan))$(LINK_asan)
 # The debug build tries from inside what a sandbox should refuse: tests/inside/.
 INSIDE_C = $(INSIDE_$(OS))
 INSIDE_linux = $(wildcard tests/inside/*.c)
@@ -153,11 +155,11 @@ build/$(1)/libpagewise.a build/$(1)/server.a:
 	$$(call say,AR)$$(AR) qcs $$@ $$^
 build/$(1)/pagewise: build/$(1)/server/main.o build/$(1)/server.a \
     build/$(1)/libpagewise.a
-	$$(call say,LD)$$(CC) $$(CFLAGS) $$(SANITIZE_$(1)) $$(LDFLAGS) -o $$@ \
+	$$(call say,LD)$$(CC) $$(CFLAGS) $$(SANITIZE_$(1)) $$(LINK_$(1)) $$(LDFLAGS) -o $$@ \
 	    $$^ $$(LIBS)
 build/$(1)/pagewise-tool: $(TOOL_C:%.c=build/$(1)/%.o) build/$(1)/server.a \
     build/$(1)/libpagewise.a
-	$$(call say,LD)$$(CC) $$(CFLAGS) $$(SANITIZE_$(1)) $$(LDFLAGS) -o $$@ \
+	$$(call say,LD)$$(CC) $$(CFLAGS) $$(SANITIZE_$(1)) $$(LINK_$(1)) $$(LDFLAGS) -o $$@ \
 	    $$^ $$(TOOL_LIBS) -pthread
 endef
 $(foreach f,$(FLAVOURS),$(eval $(call flavour,$(f))))
@@ -244,7 +246,7 @@ INJECT_O = $(INJECT_C:%.c=build/asan/%.o)
 build/fault/pagewise: build/asan/server/main.o build/asan/server.a \
     build/asan/libpagewise.a $(INJECT_O)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(CFLAGS) $(SANITIZE_asan) $(LDFLAGS) -o $@ \
+	$(call say,LD)$(CC) $(CFLAGS) $(SANITIZE_asan) $(LINK_asan) $(LDFLAGS) -o $@ \
 	    $$(nm $(INJECT_O) | sed -n 's/.* T __wrap_/-Wl,--wrap=/p') $^ $(LIBS)
 
 # A module has the version and the flags of the nginx that loads it: Debian's package nginx-dev has
