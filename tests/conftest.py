@@ -286,10 +286,13 @@ def lend_conf(kept, tmp_path_factory, request):
 
     yield lend
     for text in used & set(kept):
+        try:
+            kept[text].healthy()
+        except AssertionError:
+            kept.pop(text).discard()
+            raise
         if request.node.stash.get(FAILED, False):
             kept.pop(text).discard()
-        else:
-            kept[text].healthy()
 
 
 @pytest.fixture(scope="module")
