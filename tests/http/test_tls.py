@@ -739,17 +739,27 @@ def lies():
 LIES = list(lies())
 
 
+@pytest.fixture
+def hasty(lend_conf, module_path, pairs):
+    small, admin = module_path / "small", str(module_path / "admin")
+    if not small.exists():
+        small.write_bytes(b"small")
+    server = lend_conf({"workers": 1, "admin": admin, "listen": ["127.0.0.1:0 tls"], "certificate": [pairs["default"]],
+                        "head_timeout": 1}, [("s", {"root": module_path}, {})])
+    server.admin = admin
+    return server
+
+
 @pytest.mark.parametrize("text, ends", [row[1:] for row in LIES], ids=[row[0] for row in LIES])
-def test_lies(start, text, ends):
+def test_lies(hasty, text, ends):
     """An alert or an end; who is not finished has until head_timeout."""
-    server = start(head_timeout=1)
-    with raw(server) as sock:
+    with raw(hasty) as sock:
         try:
             sock.sendall(text)
         except (ConnectionResetError, BrokenPipeError):
             assert ends
         all_of(sock)
-    end(server)
+    end(hasty)
 
 
 def test_what_is_wrong_is_said_even_if_more_comes(start):
