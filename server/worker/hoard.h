@@ -21,7 +21,7 @@
 
 #define HOARD_MAX  256 /* connections that are looked at */
 #define HOARD_NONE SIZE_MAX
-#define HOARD_FEW  4 /* one in so many */
+#define HOARD_FEW  4
 
 enum hoard_progress {
 	HOARD_SILENT,
@@ -39,7 +39,7 @@ struct hoard_rank {
 	unsigned hr_score; /* in eighths of a connection */
 	unsigned hr_count; /* connections of the address */
 	enum hoard_progress hr_progress;
-	bool hr_few; /* a handshake, and HOARD_FEW of all are, at most */
+	bool hr_few; /* a handshake, and at most one in HOARD_FEW is one */
 };
 
 /* Returns the rank of a victim: of two, the higher one is closed first.  Returns 0 for none. */
@@ -55,9 +55,9 @@ hoard_rank(const struct hoard_rank *hr)
 /*
  * Chooses a victim of the n connections in list, HOARD_MAX at most, the oldest first.  The first
  * `ripe` of them may be closed; the others are too young and only count.  Returns the victim's index
- * and stores its rank.  Returns HOARD_NONE if the list is empty, or if each that may be closed has
- * less than half of the highest score, or is a handshake, of which there are few, and ranks below a young one; then it
- * stores the highest rank.
+ * and stores its rank.  Returns HOARD_NONE, and stores the highest rank, if the list is empty, or if
+ * each that may be closed has less than half of the highest score, or if the best of them is one of
+ * few handshakes and ranks below a young connection.
  */
 size_t hoard_pick(const struct seed *, const struct hoarded *list, size_t n,
     size_t ripe, struct hoard_rank *rank);
