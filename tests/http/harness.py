@@ -235,6 +235,8 @@ def readable(sock, seconds):
 class Connection:
     """One raw socket to the server; address: a pair, or the path of a Unix socket."""
 
+    answered, asked_at = True, None  # when the request was sent whose response comes next
+
     def __init__(self, address, rcvbuf=None, patience=PATIENCE, may_be_chunked=False,
                  source=None):
         self.may_be_chunked = may_be_chunked
@@ -250,7 +252,6 @@ class Connection:
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock = self.wrap(self.sock, address)
         self.buf = bytearray()
-        self.answered, self.asked_at = True, None
 
     @staticmethod
     def wrap(sock, address):

@@ -40,7 +40,7 @@ def test_each_status_that_is_answered_is_one_that_can_be_written(page):
     answered = set()
     for path in [p for room in ("http", "http2", "conn", "content") for p in (TOP / "server" / room).glob("*.c")]:
         answered |= {int(n) for n in re.findall(
-            r"(?:respond_error|respond_text|refuse|refuse_head|head_begin|answer)\((?:[^(),]+|\w+\(\w+\)), (\d{3})\b|"
+            r"(?:response_error|response_text|refuse|refuse_head|head_begin|answer)\((?:[^(),]+|\w+\(\w+\)),\s+(\d{3})\b|"
             r"(?:return|status =) (\d{3});", path.read_text(encoding="utf-8"))
             for n in n if n}
     assert len(answered) > 20
@@ -49,7 +49,7 @@ def test_each_status_that_is_answered_is_one_that_can_be_written(page):
 
 def test_the_page_has_the_statuses_of_admin(page):
     documented = {int(n) for n in re.findall(r"^\| (\d{3})", page[1], re.M)}
-    found = re.findall(r"refuse\(req, (\w+),", source("admin/admin.c"))
+    found = re.findall(r"refuse\(\s*req, (\w+),", source("admin/admin.c"))
     assert documented == {ADMIN.get(n) or int(n) for n in found}
 
 
