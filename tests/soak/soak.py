@@ -163,7 +163,7 @@ class Run:
         self.turns = Turns()
         self.parts = {"with reloads": [], "without": []}
         self.failures = []
-        self.stop = threading.Event()
+        self.stopped = False  # by a signal: the lock of an Event may be held by what it interrupts
 
     def part(self, name, seconds):
         end = time.monotonic() + seconds
@@ -178,10 +178,10 @@ class Run:
                     self.soaked.upgrade()
             if self.turns("sample", 1):
                 self.parts[name].append(self.soaked.sample())
-            self.stop.wait(self.rng.uniform(0.05, 0.25))
+            time.sleep(self.rng.uniform(0.05, 0.25))
 
     def over(self):
-        return self.stop.is_set() or self.soaked.trouble() or not self.clients.all_alive()
+        return self.stopped or self.soaked.trouble() or not self.clients.all_alive()
 
     def run(self):
         half = self.options.minutes * 30
@@ -248,7 +248,7 @@ def main():
         run = Run(options, directory)
 
         def stop(number, frame):
-            run.stop.set()
+            run.stopped = True
             signal.signal(number, signal.default_int_handler)
 
         for number in (signal.SIGINT, signal.SIGTERM):
