@@ -443,14 +443,13 @@ static enum hoard_progress
 conn_progress(const struct sched_item *it)
 {
 	const struct conn *c = conn_of(it);
+	bool shakes = c->cn_state == CONN_TLS ? conn_shakes(c) : c->cn_secure;
+	bool part = c->cn_in.b_len > 0 ||
+		    (c->cn_state != CONN_TLS && !conn_is_reading(c));
 
-	if (c->cn_secure && c->cn_state != CONN_PROXY &&
-	    (c->cn_state != CONN_TLS || conn_shakes(c)))
-		return HOARD_HANDSHAKE;
-	if (c->cn_in.b_len > 0 ||
-	    (c->cn_state != CONN_TLS && !conn_is_reading(c)))
-		return HOARD_PART;
-	return HOARD_SILENT;
+	if (c->cn_state == CONN_PROXY || !shakes)
+		return part ? HOARD_PART : HOARD_SILENT;
+	return part ? HOARD_SECURE_PART : HOARD_HANDSHAKE;
 }
 
 static const struct sockaddr *

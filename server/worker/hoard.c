@@ -99,10 +99,10 @@ hoard_pick(const struct seed *seed, const struct hoarded *list, size_t n,
 	size_t i, best, handshakes = 0;
 
 	for (i = 0; i < n; i++)
-		handshakes += list[i].ho_progress == HOARD_HANDSHAKE;
+		handshakes += list[i].ho_progress >= HOARD_HANDSHAKE;
 	for (i = 0; i < n; i++) {
 		ranks[i].hr_progress = list[i].ho_progress;
-		ranks[i].hr_few = list[i].ho_progress == HOARD_HANDSHAKE &&
+		ranks[i].hr_few = list[i].ho_progress >= HOARD_HANDSHAKE &&
 				  handshakes * HOARD_FEW <= n;
 	}
 	for (i = 0; i < LEVELS; i++)

@@ -7,8 +7,9 @@
  * score.  So many addresses of one network count like one client, and a slow client that is alone
  * at its address stays while another address has two connections.  Of equal scores the address with
  * more connections goes first, then a connection that has sent nothing, then one that has sent part
- * of a request, then one whose ClientHello was complete: that costs its client more than a byte,
- * and a handshake takes round trips, so it is often the oldest.  Of equal ones the oldest goes.
+ * of a request, then one whose ClientHello was complete, and last one that has sent part of a request
+ * after its handshake.  A handshake costs a client more than a byte, and takes round trips, so it is
+ * often the oldest.  Of equal ones the oldest goes.
  */
 #ifndef SERVER_WORKER_HOARD_H
 #define SERVER_WORKER_HOARD_H
@@ -25,8 +26,9 @@
 
 enum hoard_progress {
 	HOARD_SILENT,
-	HOARD_PART,	 /* of a request, or of a PROXY header */
-	HOARD_HANDSHAKE, /* it has begun or is complete */
+	HOARD_PART,	   /* of a request, or of a PROXY header */
+	HOARD_HANDSHAKE,   /* it has begun or is complete */
+	HOARD_SECURE_PART, /* of a request, after it */
 };
 
 struct hoarded {
@@ -49,7 +51,7 @@ hoard_rank(const struct hoard_rank *hr)
 	if (hr->hr_count == 0)
 		return 0;
 	return (hr->hr_score * (2 * HOARD_MAX) + hr->hr_count) * 4 +
-	       (HOARD_HANDSHAKE - hr->hr_progress);
+	       (HOARD_SECURE_PART - hr->hr_progress);
 }
 
 /*

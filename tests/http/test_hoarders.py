@@ -242,7 +242,8 @@ def test_who_goes_first(start):  # noqa: F811
     server.stop(messages=CLOSED)
 
 
-@pytest.mark.http1("its clients of TLS are made by hand")
+@pytest.mark.plain("its clients of TLS are made by hand")
+@pytest.mark.http1("the same")
 def test_handshake_that_has_begun_goes_last(start, site, free_port, tmp_path):  # noqa: F811
     """A client of TLS is longer without a request than one that sends a byte and is closed."""
     tls.make_pair(tmp_path / "pair")
