@@ -200,9 +200,10 @@ conf_tls_same_files(const struct conf *conf, const struct site *site)
 static struct identity *
 conf_tls_same_kind(struct identity *list, const struct identity *id)
 {
-	while (list != id && !identity_same_kind(list, id))
-		list = list->id_next;
-	return list != id ? list : NULL;
+	for (; list != NULL && list != id; list = list->id_next)
+		if (identity_same_kind(list, id))
+			return list;
+	return NULL;
 }
 
 static int
@@ -210,7 +211,7 @@ conf_tls_load(struct conf *conf, struct site *site, struct conf_why *why)
 {
 	const struct settings *set = &site->site_set;
 	size_t i, nkeys = conf_tls_count(set->set_certificate_keys);
-	struct identity **end = &site->site_tls.ts_identities, *other;
+	struct identity **end = &site->site_tls.ts_identities, *id, *other;
 
 	site->site_owns_identities = true;
 	why->why_key = "certificate_key";
@@ -220,18 +221,19 @@ conf_tls_load(struct conf *conf, struct site *site, struct conf_why *why)
 	why->why_key = "certificate";
 	for (i = 0; i < conf_tls_count(set->set_certificates); i++) {
 		why->why_after = conf_tls_count(set->set_certificates) - 1 - i;
-		*end = identity_load(set->set_certificates[i],
+		id = identity_load(set->set_certificates[i],
 		    i < nkeys ? set->set_certificate_keys[i] : NULL,
 		    why->why_text, sizeof(why->why_text));
-		if (*end == NULL)
+		if (id == NULL)
 			return -EINVAL;
-		other = conf_tls_same_kind(site->site_tls.ts_identities, *end);
+		*end = id;
+		other = conf_tls_same_kind(site->site_tls.ts_identities, id);
 		if (other != NULL)
 			return conf_why(why, -EINVAL,
 			    "%s and %s have keys of the same kind: one site "
 			    "has one certificate of each",
-			    other->id_file, (*end)->id_file);
-		end = &(*end)->id_next;
+			    other->id_file, id->id_file);
+		end = &id->id_next;
 	}
 	conf->conf_nidentities += i;
 	return 0;
