@@ -16,9 +16,9 @@ conn_proxy_tell(struct conn *c, const char *what)
 	struct worker *wk = c->cn_worker;
 	char text[INET6_ADDRSTRLEN];
 
-	if (!message_rate_tell(&wk->wk_told_proxy, clock_now()))
+	if (!message_rate_tell_of(
+		&wk->wk_told_proxy, clock_now(), &c->cn_peer.sa, text))
 		return;
-	*sockaddr_text(text, &c->cn_peer.sa) = '\0';
 	log_warn(wk->wk_service.svc_log,
 	    "closed a connection from %s: %s; have this proxy send a PROXY "
 	    "header, or remove \"proxy\" from listen",

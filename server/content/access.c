@@ -67,14 +67,13 @@ access_busy(struct exchange *ex)
 	char text[INET6_ADDRSTRLEN];
 
 	counter_add(&svc->svc_stats.sta_passwords_refused, 1);
-	if (message_rate_tell(&svc->svc_told_busy, clock_now())) {
-		*sockaddr_text(text, exchange_client(ex)) = '\0';
+	if (message_rate_tell_of(
+		&svc->svc_told_busy, clock_now(), exchange_client(ex), text))
 		log_warn(svc->svc_log,
 		    "did not verify a password of %s: %u wait, or %u of one "
 		    "client, or memory is short; set request_rate, or use "
 		    "cheaper hashes (htpasswd -B -C 10)",
 		    text, VERIFIER_JOBS, VERIFIER_EACH);
-	}
 	return access_refuse(ex, 503);
 }
 

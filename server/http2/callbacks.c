@@ -38,9 +38,9 @@ h2_callbacks_tell_flood(struct h2 *h2)
 	struct worker *wk = h2->h2_owner.ho_worker;
 	char text[INET6_ADDRSTRLEN];
 
-	if (!message_rate_tell(&wk->wk_told_frames, clock_now()))
+	if (!message_rate_tell_of(
+		&wk->wk_told_frames, clock_now(), h2->h2_owner.ho_peer, text))
 		return;
-	*sockaddr_text(text, h2->h2_owner.ho_peer) = '\0';
 	log_warn(wk->wk_service.svc_log,
 	    "ended a connection of HTTP/2 from %s: more frames that ask for "
 	    "nothing than a client needs",

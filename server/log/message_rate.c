@@ -2,6 +2,7 @@
  * message_rate: see message_rate.h.
  */
 #include "server/log/message_rate.h"
+#include "server/util/sockaddr_text.h"
 
 static bool
 message_rate_quiet(const struct message_rate *lim, uint64_t now_us)
@@ -19,6 +20,16 @@ message_rate_tell(struct message_rate *lim, uint64_t now_us)
 	}
 	lim->lim_told = true;
 	lim->lim_since = now_us;
+	return true;
+}
+
+bool
+message_rate_tell_of(struct message_rate *lim, uint64_t now_us,
+    const struct sockaddr *sa, char text[static INET6_ADDRSTRLEN])
+{
+	if (!message_rate_tell(lim, now_us))
+		return false;
+	*sockaddr_text(text, sa) = '\0';
 	return true;
 }
 

@@ -5,6 +5,7 @@
 #ifndef SERVER_LOG_MESSAGE_RATE_H
 #define SERVER_LOG_MESSAGE_RATE_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,6 +20,10 @@ struct message_rate {
 
 /* True: tell it.  False: it is counted. */
 bool message_rate_tell(struct message_rate *, uint64_t now_us);
+
+/* The same of a client.  True: text is its address. */
+bool message_rate_tell_of(struct message_rate *, uint64_t now_us,
+    const struct sockaddr *, char text[static INET6_ADDRSTRLEN]);
 
 /* Number of suppressed messages, if it is due now; else 0. */
 uint64_t message_rate_left_out(struct message_rate *, uint64_t now_us);

@@ -6,7 +6,6 @@
 #include "server/util/client_key.h"
 #include "server/worker/evict.h"
 #include "server/log/log.h"
-#include "server/util/sockaddr_text.h"
 #include "server/worker/worker.h"
 
 #define LOOKS  16 /* at sockets, in a row */
@@ -176,9 +175,9 @@ evict_tell(struct worker *wk, const struct sched_item *it, unsigned most)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	if (!message_rate_tell(&wk->wk_told_evict, clock_now()))
+	if (!message_rate_tell_of(
+		&wk->wk_told_evict, clock_now(), it->it_ops->peer(it), text))
 		return;
-	*sockaddr_text(text, it->it_ops->peer(it)) = '\0';
 	log_warn(wk->wk_service.svc_log,
 	    "closed a connection from %s that has sent no request, to make "
 	    "room (%u connections from there)",

@@ -12,7 +12,6 @@
 #include "lib/util/clock.h"
 #include "server/worker/evict.h"
 #include "server/log/log.h"
-#include "server/util/sockaddr_text.h"
 #include "server/worker/listener.h"
 #include "server/worker/worker.h"
 
@@ -52,9 +51,9 @@ listener_tell_address(struct worker *wk, const struct sockaddr *addr)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	if (!message_rate_tell(&wk->wk_told_address, clock_now()))
+	if (!message_rate_tell_of(
+		&wk->wk_told_address, clock_now(), addr, text))
 		return;
-	*sockaddr_text(text, addr) = '\0';
 	log_warn(wk->wk_service.svc_log,
 	    "refused a connection from %s: max_connections_per_address reached "
 	    "(%u); raise it, if many clients share that address",

@@ -3,7 +3,6 @@
  */
 #include "lib/util/clock.h"
 #include "server/log/log.h"
-#include "server/util/sockaddr_text.h"
 #include "server/worker/stalled.h"
 #include "server/worker/worker.h"
 
@@ -12,9 +11,9 @@ stalled_tell(struct worker *wk, const struct sched_item *it, unsigned responses)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	if (!message_rate_tell(&wk->wk_told_stalled, clock_now()))
+	if (!message_rate_tell_of(
+		&wk->wk_told_stalled, clock_now(), it->it_ops->peer(it), text))
 		return;
-	*sockaddr_text(text, it->it_ops->peer(it)) = '\0';
 	log_warn(wk->wk_service.svc_log,
 	    "ended a connection from %s that takes nothing of its %u "
 	    "responses: connections take too much memory",
