@@ -16,7 +16,7 @@ fast_path_match(
     const struct conn *c, struct str in, uint64_t now, struct known *kn)
 {
 	return known_find(&c->cn_worker->wk_service, &c->cn_known_header,
-	    c->cn_secure, in, now, kn);
+	    c->cn_secure, in, STR(" HTTP/1.1\r\n"), now, kn);
 }
 
 /* Those at the front of the input, until their answers are enough for one turn; not the last

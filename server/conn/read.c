@@ -62,21 +62,13 @@ conn_discard(struct conn *c)
 
 /* -------------------------------------------------------------- requests */
 
-static struct head_limits
-conn_read_head_limits(const struct conn *c)
-{
-	const struct conf *conf = c->cn_worker->wk_service.svc_conf;
-
-	return (struct head_limits){
-	    conf->conf_max_head, conf->conf_max_target, conf->conf_max_fields};
-}
-
 /* rq_texts.qt_line is set. */
 static enum next
 conn_read_refuse(struct conn *c, int status)
 {
 	struct request *rq = &c->cn_ex->ex_request;
-	const struct head_limits limits = conn_read_head_limits(c);
+	const struct head_limits limits =
+	    service_head_limits(&c->cn_worker->wk_service);
 	struct str line = rq->rq_texts.qt_line;
 
 	/* Then a body would be no part of the answer (RFC 9110, 9.3.2). */
@@ -283,7 +275,8 @@ conn_lacks_memory(struct conn *c)
 enum next
 conn_read(struct conn *c)
 {
-	const struct head_limits limits = conn_read_head_limits(c);
+	const struct head_limits limits =
+	    service_head_limits(&c->cn_worker->wk_service);
 	int status = HEAD_MORE;
 	enum next next = conn_read_answer_known(c);
 

@@ -44,10 +44,13 @@ known_take_target(struct str *s, struct str *target)
 	return true;
 }
 
-/* Is there one at the front of in, as text of HTTP/1?  now: microseconds.  Hot, so inlined. */
+/*
+ * Is there one at the front of in?  version: what follows the target in its first line; behind it is
+ * the block of fields.  now: microseconds.  Hot, so inlined.
+ */
 static inline bool
 known_find(struct service *svc, const struct known_header *known, bool tls,
-    struct str in, uint64_t now, struct known *kn)
+    struct str in, struct str version, uint64_t now, struct known *kn)
 {
 	const struct cached_header *fl = known->kh_fields;
 	const char *begin = in.s_ptr;
@@ -55,7 +58,7 @@ known_find(struct service *svc, const struct known_header *known, bool tls,
 	size_t line, len;
 
 	if (!str_skip(&in, STR("GET ")) || !known_take_target(&in, &target) ||
-	    !str_skip(&in, STR(" HTTP/1.1\r\n")) ||
+	    !str_skip(&in, version) ||
 	    !known_header_matches(known, in.s_ptr, in.s_len))
 		return false;
 	line = (size_t)(in.s_ptr - begin);

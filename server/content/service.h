@@ -14,6 +14,7 @@
 
 #include "server/conf/conf.h"
 #include "server/http/date.h"
+#include "server/http/head.h"
 #include "server/log/log.h"
 #include "server/log/message_rate.h"
 #include "server/util/buf.h"
@@ -72,6 +73,16 @@ struct service {
 
 /* Seconds since the epoch; svc_date is of the same second. */
 time_t service_time(struct service *);
+
+/* What the head of a request may have. */
+static inline struct head_limits
+service_head_limits(const struct service *svc)
+{
+	const struct conf *conf = svc->svc_conf;
+
+	return (struct head_limits){
+	    conf->conf_max_head, conf->conf_max_target, conf->conf_max_fields};
+}
 
 /* Memory of an exchange, not cleared, or NULL; and back. */
 struct exchange *service_take(struct service *);

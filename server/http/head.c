@@ -242,8 +242,7 @@ head_check_value(enum field field, struct str value)
 	value = str_trim(value);
 	switch (field) {
 	case FIELD_HOST:
-		/* Empty: the target URI has no authority (RFC 9112, 3.2). */
-		return value.s_len == 0 || head_host_valid(value) ? 0 : 400;
+		return head_check_host(value);
 	case FIELD_CONTENT_LENGTH:
 		return head_is_number(value) ? 0 : 400;
 	case FIELD_TRANSFER_ENCODING:
@@ -329,6 +328,37 @@ head_check(const char *buf, size_t len, const struct head_limits *limits,
 		return 0;
 	}
 	return len >= size ? 431 : HEAD_MORE;
+}
+
+static bool
+head_all(struct str s, enum char_class class)
+{
+	for (size_t i = 0; i < s.s_len; i++)
+		if (!chars_is(s.s_ptr[i], class))
+			return false;
+	return true;
+}
+
+int
+head_check_method(struct str method)
+{
+	if (method.s_len == 0 || !head_all(method, CHAR_TOKEN))
+		return 400;
+	return method.s_len > METHOD_MAX ? 501 : 0;
+}
+
+int
+head_check_target(struct str target, const struct head_limits *limits)
+{
+	if (target.s_len == 0 || !head_all(target, CHAR_VISIBLE))
+		return 400;
+	return target.s_len > limits->hl_target ? 414 : 0;
+}
+
+int
+head_check_host(struct str host)
+{
+	return host.s_len == 0 || head_host_valid(host) ? 0 : 400;
 }
 
 void

@@ -80,6 +80,14 @@ int head_check(
     const char *buf, size_t len, const struct head_limits *, struct head *);
 
 /*
+ * The same rules for a request of HTTP/2, whose parts come whole.  Each returns 0, or the status to
+ * refuse it with.  An empty host is correct: the target URI has no authority (3.2).
+ */
+int head_check_method(struct str method);
+int head_check_target(struct str target, const struct head_limits *);
+int head_check_host(struct str host);
+
+/*
  * Finds what a head names that was refused, or is not complete: the target once its line is correct
  * up to there, the host once its field is.  NULL is unknown; a Host that comes twice is none.  before
  * is hd_before of the same head.

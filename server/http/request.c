@@ -16,21 +16,35 @@ struct parsing {
 	bool ps_complete;
 };
 
+enum kind {
+	KIND_ONE,    /* a second one makes the value empty */
+	KIND_LIST,   /* the values of several are joined */
+	KIND_NUMBER, /* of a uint64_t */
+};
+
 struct field {
 	const char *name;
 	size_t offset;
-	bool list; /* may come more than once: the values are joined */
+	enum kind kind;
 };
 
-#define SLICE(name, member)                                   \
-	{                                                     \
-		name, offsetof(struct request, member), false \
-	}
-#define SLICE_LIST(name, member)                             \
+#define FIELD(name, member, kind)                            \
 	{                                                    \
-		name, offsetof(struct request, member), true \
+		name, offsetof(struct request, member), kind \
 	}
-#define SAME_LENGTH 3
+#define SLICE(name, member)	 FIELD(name, member, KIND_ONE)
+#define SLICE_LIST(name, member) FIELD(name, member, KIND_LIST)
+#define SAME_LENGTH		 3
+
+/* What http-parser knows. */
+static const struct method_row {
+	struct str name;
+	unsigned number;
+} methods[] = {
+#define METHOD_ROW(number, name, text) {{#text, sizeof(#text) - 1}, number},
+    HTTP_METHOD_MAP(METHOD_ROW)
+#undef METHOD_ROW
+};
 
 /* By the length of their names: most fields are of none of these. */
 static const struct field fields[][SAME_LENGTH] = {
@@ -47,6 +61,7 @@ static const struct field fields[][SAME_LENGTH] = {
 	SLICE("authorization", rq_authorization)},
     [15] = {SLICE_LIST("accept-encoding", rq_accept_encoding),
 	SLICE_LIST("x-forwarded-for", rq_x_forwarded_for)},
+    [14] = {FIELD("content-length", rq_body, KIND_NUMBER)},
     [16] = {SLICE_LIST("want-repr-digest", rq_want_digest)},
     [17] = {SLICE("if-modified-since", rq_pre.pre_if_modified_since)},
     [19] = {SLICE("if-unmodified-since", rq_pre.pre_if_unmodified_since)},
@@ -55,22 +70,21 @@ static const struct field fields[][SAME_LENGTH] = {
 
 #define LENGTHS (sizeof(fields) / sizeof(fields[0]))
 
-static const struct field *
-request_find_field(struct str name)
+unsigned
+request_field(struct str name)
 {
 	const struct field *f;
-	int i;
 
 	if (name.s_len >= LENGTHS)
-		return NULL;
-	for (i = 0; i < SAME_LENGTH; i++) {
+		return 0;
+	for (unsigned i = 0; i < SAME_LENGTH; i++) {
 		f = &fields[name.s_len][i];
 		if (f->name == NULL)
-			return NULL;
+			return 0;
 		if (strncasecmp(name.s_ptr, f->name, name.s_len) == 0)
-			return f;
+			return (unsigned)name.s_len * SAME_LENGTH + i;
 	}
-	return NULL;
+	return 0;
 }
 
 static bool
@@ -84,9 +98,10 @@ request_is_last(const struct buf *b, struct str value)
  * What does not fit was sent to exhaust us: one value is at most a head.
  */
 static int
-request_join(struct parsing *ps, struct str *value, struct str more)
+request_join(struct request *rq, struct buf_list *bufs, struct str *value,
+    struct str more)
 {
-	struct buf *to = &ps->ps_rq->rq_joined;
+	struct buf *to = &rq->rq_joined;
 	struct str old = *value;
 
 	if (request_is_last(to, old))
@@ -95,27 +110,47 @@ request_join(struct parsing *ps, struct str *value, struct str more)
 		return -1;
 	value->s_ptr = to->b_data + to->b_len;
 	value->s_len = old.s_len + 2 + more.s_len;
-	buf_add(to, ps->ps_bufs, old.s_ptr, old.s_len);
-	buf_add(to, ps->ps_bufs, ", ", 2);
-	buf_add(to, ps->ps_bufs, more.s_ptr, more.s_len);
+	buf_add(to, bufs, old.s_ptr, old.s_len);
+	buf_add(to, bufs, ", ", 2);
+	buf_add(to, bufs, more.s_ptr, more.s_len);
 	return 0;
 }
 
-static int
-request_set_field(struct parsing *ps, const struct field *f, struct str value)
+/* Returns UINT64_MAX for what is larger. */
+static uint64_t
+request_number(struct str digits)
 {
-	struct str *to;
+	uint64_t n = 0;
 
-	to = (struct str *)(void *)((char *)ps->ps_rq + f->offset);
+	for (size_t i = 0; i < digits.s_len; i++) {
+		if (n > (UINT64_MAX - 9) / 10)
+			return UINT64_MAX;
+		n = 10 * n + (uint64_t)(digits.s_ptr[i] - '0');
+	}
+	return n;
+}
+
+int
+request_set(struct request *rq, unsigned field, struct str value,
+    size_t head_size, struct buf_list *bufs)
+{
+	const struct field *f =
+	    &fields[field / SAME_LENGTH][field % SAME_LENGTH];
+	void *at = (char *)rq + f->offset;
+	struct str *to = at;
+
+	if (f->kind == KIND_NUMBER) {
+		*(uint64_t *)at = request_number(value);
+		return 0;
+	}
 	if (to->s_ptr == NULL) {
 		*to = value;
 		return 0;
 	}
-	if (f->list) {
-		if (!buf_reserve(
-			&ps->ps_rq->rq_joined, ps->ps_bufs, 4 * ps->ps_size))
+	if (f->kind == KIND_LIST) {
+		if (!buf_reserve(&rq->rq_joined, bufs, 4 * head_size))
 			return -1;
-		return request_join(ps, to, value);
+		return request_join(rq, bufs, to, value);
 	}
 	/* Present twice, so it says nothing: an empty value is never valid. */
 	*to = STR("");
@@ -147,11 +182,12 @@ static int
 request_on_value(http_parser *parser, const char *at, size_t len)
 {
 	struct parsing *ps = parser->data;
-	const struct field *f = request_find_field(ps->ps_name);
+	unsigned field = request_field(ps->ps_name);
 	struct str value = str_trim((struct str){at, len});
 
-	if (f != NULL)
-		return request_set_field(ps, f, value);
+	if (field > 0)
+		return request_set(
+		    ps->ps_rq, field, value, ps->ps_size, ps->ps_bufs);
 	if (str_caseeq(ps->ps_name, STR("connection")))
 		request_note_connection(ps, value);
 	else if (str_caseeq(ps->ps_name, STR("transfer-encoding")))
@@ -180,8 +216,6 @@ request_on_headers_complete(http_parser *parser)
 	rq->rq_http10 = parser->http_minor == 0;
 	/* Both may be said: "close" wins (RFC 9112, 9.3). */
 	rq->rq_keepalive = !ps->ps_close && (!rq->rq_http10 || ps->ps_keep);
-	rq->rq_body =
-	    parser->content_length == UINT64_MAX ? 0 : parser->content_length;
 	return 1;
 }
 
@@ -193,7 +227,7 @@ static const http_parser_settings settings = {
 };
 
 static enum method
-request_method(unsigned number)
+request_method_numbered(unsigned number)
 {
 	switch (number) {
 	case HTTP_GET:
@@ -205,6 +239,28 @@ request_method(unsigned number)
 	default:
 		return METHOD_OTHER;
 	}
+}
+
+int
+request_method(struct str name, enum method *method)
+{
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+		if (str_eq(methods[i].name, name)) {
+			*method = request_method_numbered(methods[i].number);
+			return 0;
+		}
+	}
+	*method = METHOD_OTHER;
+	return 501;
+}
+
+/* Of two things that are wrong the method is the first. */
+int
+request_check_body(const struct request *rq, uint64_t max_body)
+{
+	if (rq->rq_body <= max_body)
+		return 0;
+	return rq->rq_method == METHOD_OTHER ? 405 : 413;
 }
 
 /* head_check has bounded the head; the parser's 80 KiB are less than may be allowed. */
@@ -239,9 +295,6 @@ request_parse(struct request *rq, struct str head, uint64_t max_body,
 		rq->rq_x_forwarded_for = rq->rq_forwarded = (struct str){0};
 		return parser.http_errno == HPE_INVALID_METHOD ? 501 : 400;
 	}
-	rq->rq_method = request_method(parser.method);
-	if (rq->rq_body <= max_body)
-		return 0;
-	/* Of two things that are wrong the method is the first. */
-	return rq->rq_method == METHOD_OTHER ? 405 : 413;
+	rq->rq_method = request_method_numbered(parser.method);
+	return request_check_body(rq, max_body);
 }

@@ -1,5 +1,7 @@
 /*
- * request: a checked head, taken apart by http-parser.
+ * request: what a request's head asks for, whatever protocol it came by.  HTTP/1's is taken apart by
+ * http-parser; HTTP/2 sets the fields one by one.  The table in request.c has the fields that are
+ * used.  Pure.
  */
 #ifndef SERVER_HTTP_REQUEST_H
 #define SERVER_HTTP_REQUEST_H
@@ -66,5 +68,22 @@ struct request {
  */
 int request_parse(
     struct request *, struct str head, uint64_t max_body, struct buf_list *);
+
+/* Returns the number of a field that is used, below 256, or 0.  Case does not matter. */
+unsigned request_field(struct str name);
+
+/*
+ * Sets a field to a value without white space around it, which stays where it is.  head_size: bytes
+ * of the head.  Returns -1 if lists that came in several fields are longer than such a head allows,
+ * or if memory is short.
+ */
+int request_set(struct request *, unsigned field, struct str value,
+    size_t head_size, struct buf_list *);
+
+/* Returns 0, or 501 for an unknown method, which is METHOD_OTHER as those are that files do not have. */
+int request_method(struct str name, enum method *);
+
+/* Returns 0, or the status for a body over max_body: 413, or 405 with METHOD_OTHER. */
+int request_check_body(const struct request *, uint64_t max_body);
 
 #endif

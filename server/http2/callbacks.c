@@ -157,20 +157,21 @@ h2_callbacks_text_of(nghttp2_rcbuf *rb)
 
 static int
 h2_callbacks_on_header(nghttp2_session *session, const nghttp2_frame *frame,
-    nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *arg)
+    nghttp2_rcbuf *name_buf, nghttp2_rcbuf *value_buf, uint8_t flags, void *arg)
 {
 	struct h2 *h2 = arg;
-	struct h2_stream *sm = h2_callbacks_find(h2, frame->hd.stream_id);
-	size_t most = h2_callbacks_conf_of(h2)->conf_max_head;
+	struct h2_stream *sm = h2->h2_heading;
+	struct str name = h2_callbacks_text_of(name_buf);
+	struct str value = h2_callbacks_text_of(value_buf);
+	const struct head_limits limits =
+	    service_head_limits(&h2->h2_owner.ho_worker->wk_service);
 
 	(void)session, (void)flags;
-	if (sm != NULL && sm->sm_state == H2_HEAD)
-		h2_head_add(&sm->sm_head, h2_callbacks_bufs_of(h2),
-		    h2_callbacks_text_of(name), h2_callbacks_text_of(value),
-		    most);
-	h2->h2_fields += h2_callbacks_text_of(name).s_len +
-			 h2_callbacks_text_of(value).s_len + 32;
-	if (h2->h2_fields <= HEADS * (most + BUF_SIZE))
+	if (sm != NULL && sm->sm_id == frame->hd.stream_id)
+		h2_head_add(&sm->sm_head, h2_callbacks_bufs_of(h2), name, value,
+		    &limits);
+	h2->h2_fields += name.s_len + value.s_len + 32;
+	if (h2->h2_fields <= HEADS * (limits.hl_size + BUF_SIZE))
 		return 0;
 	/* A byte may name an entry of 4 KiB in the table, in trailers, too: no more of it. */
 	h2_calm_down(h2);

@@ -3,70 +3,43 @@
  */
 #include <string.h>
 
-#include "server/http/head.h"
 #include "server/http2/head.h"
 
 /* ---------------------------------------------------------------- requests */
 
-/* The three in their order, so that each ends where the next one begins. */
-static struct str
-h2_head_part(const struct h2_head *hh, size_t at, size_t len)
-{
-	return len > 0 ? (struct str){hh->hh_raw.b_data + at, len} : STR("");
-}
+/* A field in hh_text: its number, the bytes of its value, and these. */
+#define ENTRY_HEAD (1 + sizeof(uint32_t))
 
 static struct str
-h2_head_method(const struct h2_head *hh)
+h2_head_pseudo(const struct h2_head *hh, enum h2_pseudo which)
 {
-	return h2_head_part(hh, 0, hh->hh_method);
-}
+	const struct h2_part *pt = &hh->hh_pseudo[which];
 
-static struct str
-h2_head_path(const struct h2_head *hh)
-{
-	return h2_head_part(hh, hh->hh_method, hh->hh_path);
-}
-
-static struct str
-h2_head_authority(const struct h2_head *hh)
-{
-	return h2_head_part(hh, hh->hh_method + hh->hh_path, hh->hh_authority);
-}
-
-/* Puts it there, before what is already behind. */
-static void
-h2_head_insert(
-    struct buf *b, struct buf_list *bufs, size_t at, struct str value)
-{
-	size_t behind = b->b_len - at;
-
-	if (!buf_reserve(b, bufs, b->b_len + value.s_len)) {
-		b->b_failed = true;
-		return;
-	}
-	memmove(b->b_data + at + value.s_len, b->b_data + at, behind);
-	memcpy(b->b_data + at, value.s_ptr, value.s_len);
-	b->b_len += value.s_len;
+	return pt->pt_len > 0
+		   ? (struct str){hh->hh_raw.b_data + pt->pt_at, pt->pt_len}
+		   : STR("");
 }
 
 static void
 h2_head_add_pseudo(struct h2_head *hh, struct buf_list *bufs, struct str name,
     struct str value)
 {
-	if (value.s_len == 0)
+	enum h2_pseudo which;
+
+	if (str_eq(name, STR(":method")))
+		which = H2_METHOD;
+	else if (str_eq(name, STR(":path")))
+		which = H2_PATH;
+	else if (str_eq(name, STR(":authority")))
+		which = H2_AUTHORITY;
+	else {
+		if (str_eq(name, STR(":scheme")))
+			hh->hh_https = str_caseeq(value, STR("https"));
 		return;
-	if (str_eq(name, STR(":method"))) {
-		h2_head_insert(&hh->hh_raw, bufs, 0, value);
-		hh->hh_method = value.s_len;
-	} else if (str_eq(name, STR(":path"))) {
-		h2_head_insert(&hh->hh_raw, bufs, hh->hh_method, value);
-		hh->hh_path = value.s_len;
-	} else if (str_eq(name, STR(":authority"))) {
-		h2_head_insert(
-		    &hh->hh_raw, bufs, hh->hh_method + hh->hh_path, value);
-		hh->hh_authority = value.s_len;
-	} else if (str_eq(name, STR(":scheme")))
-		hh->hh_https = str_caseeq(value, STR("https"));
+	}
+	hh->hh_pseudo[which] =
+	    (struct h2_part){(uint32_t)hh->hh_raw.b_len, (uint32_t)value.s_len};
+	buf_add(&hh->hh_raw, bufs, value.s_ptr, value.s_len);
 }
 
 static void
@@ -76,10 +49,56 @@ h2_head_append(struct h2_head *hh, struct buf_list *bufs, struct str s)
 		buf_add(&hh->hh_text, bufs, s.s_ptr, s.s_len);
 }
 
+/* The first fault is the verdict. */
+static void
+h2_head_judge(struct h2_head *hh, int status)
+{
+	if (hh->hh_status == 0)
+		hh->hh_status = status;
+}
+
+static void
+h2_head_store(
+    struct h2_head *hh, struct buf_list *bufs, unsigned field, struct str value)
+{
+	uint32_t len = (uint32_t)value.s_len;
+	char head[ENTRY_HEAD] = {(char)field};
+
+	memcpy(head + 1, &len, sizeof(len));
+	buf_add(&hh->hh_text, bufs, head, sizeof(head));
+	h2_head_append(hh, bufs, value);
+}
+
+/* Counts the field as HTTP/1 has it: max_head and max_fields mean the same for both. */
+static void
+h2_head_count(struct h2_head *hh, size_t name, size_t value,
+    const struct head_limits *limits)
+{
+	hh->hh_size += name + sizeof(": \r\n") - 1 + value;
+	if (hh->hh_fields++ == limits->hl_fields ||
+	    hh->hh_size > limits->hl_size)
+		h2_head_judge(hh, 431);
+}
+
+static void
+h2_head_set_host(struct h2_head *hh, struct buf_list *bufs, struct str host,
+    const struct head_limits *limits)
+{
+	h2_head_count(hh, sizeof("host") - 1, host.s_len, limits);
+	h2_head_store(hh, bufs, request_field(STR("host")), host);
+}
+
 /* CONNECT has no path: the authority is its target (RFC 9113, 8.5). */
 static void
-h2_head_begin(struct h2_head *hh, struct buf_list *bufs)
+h2_head_begin(
+    struct h2_head *hh, struct buf_list *bufs, const struct head_limits *limits)
 {
+	struct str method = h2_head_pseudo(hh, H2_METHOD),
+		   authority = h2_head_pseudo(hh, H2_AUTHORITY),
+		   target = hh->hh_pseudo[H2_PATH].pt_len > 0
+				? h2_head_pseudo(hh, H2_PATH)
+				: authority;
+
 	if (hh->hh_begun)
 		return;
 	hh->hh_begun = true;
@@ -87,74 +106,168 @@ h2_head_begin(struct h2_head *hh, struct buf_list *bufs)
 		hh->hh_text.b_failed = true;
 		return;
 	}
-	h2_head_append(hh, bufs, h2_head_method(hh));
+	h2_head_append(hh, bufs, method);
 	h2_head_append(hh, bufs, STR(" "));
-	h2_head_append(hh, bufs,
-	    hh->hh_path > 0 ? h2_head_path(hh) : h2_head_authority(hh));
-	h2_head_append(hh, bufs, STR(" HTTP/1.1\r\n"));
-	if (hh->hh_authority == 0)
-		return;
-	h2_head_append(hh, bufs, STR("host: "));
-	h2_head_append(hh, bufs, h2_head_authority(hh));
-	h2_head_append(hh, bufs, STR("\r\n"));
+	h2_head_append(hh, bufs, target);
+	h2_head_append(hh, bufs, STR(H2_HEAD_VERSION));
+	hh->hh_size = method.s_len + target.s_len + sizeof(H2_HEAD_VERSION);
+	hh->hh_line = (uint32_t)hh->hh_size - 2;
+	hh->hh_method = (uint32_t)method.s_len;
+	hh->hh_target = (uint32_t)target.s_len;
+	if (authority.s_len > 0)
+		h2_head_set_host(hh, bufs, authority, limits);
 }
 
-/* A second Host that says the same is left out (RFC 9113, 8.3.1). */
-static bool
-h2_head_is_repeated(struct h2_head *hh, struct str name, struct str value)
+/* Host beside an authority has to name the same origin (RFC 9113, 8.3.1). */
+static void
+h2_head_add_host(struct h2_head *hh, struct buf_list *bufs, struct str host,
+    const struct head_limits *limits)
 {
-	if (hh->hh_authority == 0 || !str_eq(name, STR("host")))
-		return false;
-	if (!head_hosts_equal(value, h2_head_authority(hh), hh->hh_https))
-		hh->hh_two_hosts = true;
-	return true;
+	struct str authority = h2_head_pseudo(hh, H2_AUTHORITY);
+
+	if (authority.s_len == 0)
+		h2_head_set_host(hh, bufs, host, limits);
+	else if (!head_hosts_equal(host, authority, hh->hh_https))
+		h2_head_judge(hh, 400);
 }
 
 void
 h2_head_add(struct h2_head *hh, struct buf_list *bufs, struct str name,
-    struct str value, size_t most)
+    struct str value, const struct head_limits *limits)
 {
-	/* It is refused then: of what is kept until that is sent there is no more. */
-	if (value.s_len > most)
-		value.s_len = most + 1;
-	if (hh->hh_over)
-		return;
+	unsigned field;
+
+	/* Such a head is refused; no more of it is stored until then. */
+	if (value.s_len > limits->hl_size)
+		value.s_len = limits->hl_size + 1;
 	if (name.s_len > 0 && name.s_ptr[0] == ':') {
 		h2_head_add_pseudo(hh, bufs, name, value);
 		return;
 	}
-	h2_head_begin(hh, bufs);
+	h2_head_begin(hh, bufs, limits);
+	if (hh->hh_size > limits->hl_size)
+		return;
+	value = str_trim(value);
 	if (str_eq(name, STR("priority")))
 		hh->hh_priority = true;
-	if (h2_head_is_repeated(hh, name, value))
-		return;
-	/* head_check sees that it is too long. */
-	if (hh->hh_text.b_len > most) {
-		hh->hh_over = true;
+	if (str_eq(name, STR("host"))) {
+		h2_head_add_host(hh, bufs, value, limits);
 		return;
 	}
-	h2_head_append(hh, bufs, name);
-	h2_head_append(hh, bufs, STR(": "));
-	h2_head_append(hh, bufs, value);
-	h2_head_append(hh, bufs, STR("\r\n"));
+	h2_head_count(hh, name.s_len, value.s_len, limits);
+	field = request_field(name);
+	if (field > 0)
+		h2_head_store(hh, bufs, field, value);
 }
 
 bool
-h2_head_end(struct h2_head *hh, struct buf_list *bufs)
+h2_head_end(
+    struct h2_head *hh, struct buf_list *bufs, const struct head_limits *limits)
 {
-	h2_head_begin(hh, bufs);
-	h2_head_append(hh, bufs, STR("\r\n"));
+	h2_head_begin(hh, bufs, limits);
+	hh->hh_size += sizeof("\r\n") - 1;
+	if (hh->hh_size > limits->hl_size)
+		h2_head_judge(hh, 431);
 	buf_release(&hh->hh_raw, bufs);
 	buf_fit(&hh->hh_text, bufs);
 	return !hh->hh_text.b_failed;
 }
 
-void
-h2_head_mark(struct h2_head *hh, size_t line)
+static struct str
+h2_head_block(const struct h2_head *hh)
 {
-	size_t len = sizeof(H2_HEAD_VERSION) - 1;
+	size_t line = hh->hh_line + 2;
 
-	memcpy(hh->hh_text.b_data + line - len, H2_HEAD_VERSION, len);
+	return (struct str){
+	    hh->hh_text.b_data + line, hh->hh_text.b_len - line};
+}
+
+/* Takes the next field off the front; false: there is none. */
+static bool
+h2_head_next(struct str *block, unsigned *field, struct str *value)
+{
+	uint32_t len;
+
+	if (block->s_len == 0)
+		return false;
+	*field = (unsigned char)*block->s_ptr;
+	memcpy(&len, block->s_ptr + 1, sizeof(len));
+	str_advance(block, ENTRY_HEAD);
+	*value = (struct str){block->s_ptr, len};
+	str_advance(block, len);
+	return true;
+}
+
+/* Sets all but Host. */
+static int
+h2_head_set_fields(
+    const struct h2_head *hh, struct request *rq, struct buf_list *bufs)
+{
+	unsigned field, host = request_field(STR("host"));
+	struct str value, block = h2_head_block(hh);
+
+	while (h2_head_next(&block, &field, &value)) {
+		if (field == host ||
+		    request_set(rq, field, value, hh->hh_size, bufs) == 0)
+			continue;
+		rq->rq_x_forwarded_for = rq->rq_forwarded = (struct str){0};
+		return 400;
+	}
+	return 0;
+}
+
+/* Returns the value of Host; absent: there is none. */
+static struct str
+h2_head_host(const struct h2_head *hh)
+{
+	unsigned field, host = request_field(STR("host"));
+	struct str value, block = h2_head_block(hh);
+
+	while (h2_head_next(&block, &field, &value))
+		if (field == host)
+			return value;
+	return (struct str){0};
+}
+
+/* Sets what stands in the first line.  Returns the status of its faults, unless the method is unknown. */
+static int
+h2_head_set_line(const struct h2_head *hh, const struct head_limits *limits,
+    struct request *rq, int *unknown)
+{
+	struct str line = {hh->hh_text.b_data, hh->hh_line};
+	struct str method = {line.s_ptr, hh->hh_method};
+	struct str target = {line.s_ptr + hh->hh_method + 1, hh->hh_target};
+	int status = head_check_method(method);
+
+	*unknown = request_method(method, &rq->rq_method);
+	rq->rq_texts.qt_line = line;
+	if (status == 0)
+		status = head_check_target(target, limits);
+	if (status == 0 || status == 414)
+		rq->rq_target = target;
+	return status;
+}
+
+int
+h2_head_request(const struct h2_head *hh, const struct head_limits *limits,
+    struct request *rq, uint64_t max_body, struct buf_list *bufs)
+{
+	struct str host = h2_head_host(hh);
+	int bad_host = host.s_ptr == NULL ? 400 : head_check_host(host);
+	int status, unknown;
+
+	*rq = (struct request){.rq_keepalive = true, .rq_framed = true};
+	status = h2_head_set_line(hh, limits, rq, &unknown);
+	if (bad_host == 0)
+		rq->rq_texts.qt_host = host;
+	if (status == 0)
+		status = hh->hh_status;
+	if (status == 0)
+		status = bad_host != 0 ? bad_host : unknown;
+	/* Of a head that is refused the ends of lists, which count, may be missing. */
+	if (status == 0)
+		status = h2_head_set_fields(hh, rq, bufs);
+	return status != 0 ? status : request_check_body(rq, max_body);
 }
 
 void

@@ -91,11 +91,11 @@ h2_ready_find(const struct h2_stream *sm, uint64_t now, struct known *kn)
 
 	if (h2->h2_known.kh_fields == NULL ||
 	    h2_ready_service_of(sm)->svc_hot == NULL ||
-	    sm->sm_head.hh_two_hosts)
+	    sm->sm_head.hh_status != 0)
 		return false;
 	return known_find(h2_ready_service_of(sm), &h2->h2_known,
 		   ho->ho_tls != NULL, (struct str){text->b_data, text->b_len},
-		   now, kn) &&
+		   STR(H2_HEAD_VERSION), now, kn) &&
 	       kn->kn_len == text->b_len &&
 	       !(ho->ho_proxied &&
 		   kn->kn_fields->fl_client.sa.sa_family != AF_UNSPEC);
@@ -121,7 +121,6 @@ h2_ready_keep_for_log(struct h2_stream *sm, const struct known *kn)
 {
 	sm->sm_ready.rd_texts =
 	    header_cache_texts(kn->kn_fields, kn->kn_begin, kn->kn_line);
-	h2_head_mark(&sm->sm_head, kn->kn_line);
 	h2_ready_settle(sm);
 }
 

@@ -6,7 +6,6 @@
 
 #include "server/content/known.h"
 #include "server/http/body.h"
-#include "server/http/head.h"
 #include "server/http2/hold.h"
 #include "server/http2/stream_priv.h"
 
@@ -178,45 +177,14 @@ h2_stream_looked_up(struct h2_stream *sm, bool ready)
 
 /* ------------------------------------------------------------- its request */
 
-static struct str
-h2_stream_first_line(const struct buf *text)
-{
-	const char *end = memchr(text->b_data, '\r', text->b_len);
-
-	return (struct str){
-	    text->b_data, end == NULL ? 0 : (size_t)(end - text->b_data)};
-}
-
-static int
-h2_stream_check_head(const struct h2_stream *sm)
-{
-	const struct conf *conf = h2_stream_worker(sm)->wk_service.svc_conf;
-	const struct head_limits limits = {
-	    conf->conf_max_head, conf->conf_max_target, conf->conf_max_fields};
-	const struct buf *text = &sm->sm_head.hh_text;
-	struct head head = {0};
-	int status = head_check(text->b_data, text->b_len, &limits, &head);
-
-	if (status == 0 && sm->sm_head.hh_two_hosts)
-		return 400;
-	return status == HEAD_MORE ? 431 : status;
-}
-
+/* Then a body would be no part of the response (RFC 9110, 9.3.2). */
 static void
 h2_stream_refuse(struct h2_stream *sm, int status)
 {
-	static const struct head_limits all = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
-	const struct buf *text = &sm->sm_head.hh_text;
 	struct request *rq = &sm->sm_ex->ex_request;
-	struct str line;
 
-	head_find(text->b_data, text->b_len, 0, &all, &rq->rq_target,
-	    &rq->rq_texts.qt_host);
-	rq->rq_texts.qt_line = h2_stream_first_line(text);
-	h2_head_mark(&sm->sm_head, rq->rq_texts.qt_line.s_len);
-	line = rq->rq_texts.qt_line;
-	rq->rq_method =
-	    str_skip(&line, STR("HEAD ")) ? METHOD_HEAD : METHOD_OTHER;
+	if (rq->rq_method != METHOD_HEAD)
+		rq->rq_method = METHOD_OTHER;
 	exchange_refuse(sm->sm_ex, status);
 	h2_stream_looked_up(sm, true);
 }
@@ -236,24 +204,18 @@ static void
 h2_stream_respond(struct h2_stream *sm)
 {
 	struct exchange *ex = sm->sm_ex;
-	struct request *rq = &ex->ex_request;
-	struct buf *text = &sm->sm_head.hh_text;
-	int status = h2_stream_check_head(sm);
+	const struct head_limits limits =
+	    service_head_limits(&h2_stream_worker(sm)->wk_service);
+	int status = h2_head_request(&sm->sm_head, &limits, &ex->ex_request,
+	    BODY_DATA, h2_stream_bufs(sm));
 	bool ready;
 
-	if (status == 0)
-		status =
-		    request_parse(rq, (struct str){text->b_data, text->b_len},
-			BODY_DATA, h2_stream_bufs(sm));
-	rq->rq_http10 = false;
-	rq->rq_keepalive = rq->rq_framed = true;
 	if (sm->sm_session->h2_owner.ho_proxied)
 		exchange_name_client(ex);
 	if (status != 0 && status != 405 && status != 413) {
 		h2_stream_refuse(sm, status);
 		return;
 	}
-	h2_head_mark(&sm->sm_head, rq->rq_texts.qt_line.s_len);
 	h2_hold_weigh(sm);
 	ready = exchange_answer(ex, status);
 	if (ex->ex_response.rs_ready != NULL)
@@ -300,8 +262,11 @@ h2_stream_start(struct h2_stream *sm)
 void
 h2_stream_begin(struct h2_stream *sm)
 {
+	const struct head_limits limits =
+	    service_head_limits(&h2_stream_worker(sm)->wk_service);
+
 	sm->sm_state = H2_NEW;
-	(void)h2_head_end(&sm->sm_head, h2_stream_bufs(sm));
+	(void)h2_head_end(&sm->sm_head, h2_stream_bufs(sm), &limits);
 	h2_hold_weigh(sm);
 	h2_stream_set_due(sm);
 }

@@ -11,8 +11,12 @@
 
 #include "server/http2/head.h"
 
-#define MOST 1000
+#define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
+#define MAX_BODY   1000
+#define FIELDS_MAX 20
 
+static const struct head_limits limits = {
+    .hl_size = 1000, .hl_target = 100, .hl_fields = FIELDS_MAX};
 static struct buf_list bufs;
 
 static struct str
@@ -21,64 +25,176 @@ str(const char *s)
 	return (struct str){s, strlen(s)};
 }
 
+static void
+add(struct h2_head *hh, const char *name, const char *value)
+{
+	h2_head_add(hh, &bufs, str(name), str(value), &limits);
+}
+
 /* Names and values in turn, up to NULL. */
 static void
 add_all(struct h2_head *hh, const char *const *fields)
 {
 	*hh = (struct h2_head){0};
 	for (; *fields != NULL; fields += 2)
-		h2_head_add(hh, &bufs, str(fields[0]), str(fields[1]), MOST);
-	assert_true(h2_head_end(hh, &bufs));
+		add(hh, fields[0], fields[1]);
+	assert_true(h2_head_end(hh, &bufs, &limits));
+	assert_null(hh->hh_raw.b_data);
+}
+
+static int
+request(const struct h2_head *hh, struct request *rq)
+{
+	return h2_head_request(hh, &limits, rq, MAX_BODY, &bufs);
 }
 
 static void
-check(const char *const *fields, const char *text)
+release(struct h2_head *hh, struct request *rq)
 {
+	buf_release(&rq->rq_joined, &bufs);
+	h2_head_release(hh, &bufs);
+}
+
+static void
+assert_str(struct str got, const char *expected)
+{
+	if (expected == NULL) {
+		assert_null(got.s_ptr);
+		return;
+	}
+	assert_non_null(got.s_ptr);
+	assert_int_equal(got.s_len, strlen(expected));
+	assert_memory_equal(got.s_ptr, expected, got.s_len);
+}
+
+static void
+check_line(const char *const *fields, const char *line, const char *target,
+    const char *host)
+{
+	struct request rq;
 	struct h2_head hh;
 
 	add_all(&hh, fields);
-	assert_int_equal(hh.hh_text.b_len, strlen(text));
-	assert_memory_equal(hh.hh_text.b_data, text, strlen(text));
-	assert_null(hh.hh_raw.b_data);
-	h2_head_release(&hh, &bufs);
+	assert_int_equal(request(&hh, &rq), 0);
+	assert_str(rq.rq_texts.qt_line, line);
+	assert_str(rq.rq_target, target);
+	assert_str(rq.rq_texts.qt_host, host);
+	assert_true(rq.rq_keepalive && rq.rq_framed && !rq.rq_http10);
+	release(&hh, &rq);
 }
 
 static void
 pseudo_fields_become_the_first_line_in_any_order(void **state)
 {
 	(void)state;
-	check(
+	check_line(
 	    (const char *const[]){":method", "GET", ":scheme", "http", ":path",
 		"/a?b", ":authority", "x.org:8", "accept", "*/*", NULL},
-	    "GET /a?b HTTP/1.1\r\nhost: x.org:8\r\naccept: */*\r\n\r\n");
-	check((const char *const[]){":authority", "x.org", ":path", "/",
-		  ":method", "HEAD", NULL},
-	    "HEAD / HTTP/1.1\r\nhost: x.org\r\n\r\n");
-	check((const char *const[]){":path", "/p", ":method", "GET", "host",
-		  "x.org", NULL},
-	    "GET /p HTTP/1.1\r\nhost: x.org\r\n\r\n");
-	check((const char *const[]){":method", "CONNECT", ":authority", "a:1",
-		  NULL},
-	    "CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n");
-	check((const char *const[]){NULL}, "  HTTP/1.1\r\n\r\n");
+	    "GET /a?b HTTP/2.0", "/a?b", "x.org:8");
+	check_line((const char *const[]){":authority", "x.org", ":path", "/",
+		       ":method", "HEAD", NULL},
+	    "HEAD / HTTP/2.0", "/", "x.org");
+	check_line((const char *const[]){":path", "/p", ":method", "GET",
+		       "host", "x.org", NULL},
+	    "GET /p HTTP/2.0", "/p", "x.org");
+	check_line((const char *const[]){":method", "CONNECT", ":authority",
+		       "a:1", NULL},
+	    "CONNECT a:1 HTTP/2.0", "a:1", "a:1");
+	check_line((const char *const[]){":method", "GET", ":path", "/", "host",
+		       "", NULL},
+	    "GET / HTTP/2.0", "/", "");
 }
 
+#define X50  "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define X200 X50 X50 X50 X50
+
+/* The target and the host that are known all the same; NULL: not known. */
+static const struct {
+	const char *method, *path, *authority, *name, *value;
+	int status;
+	const char *target, *host;
+} heads[] = {
+    {"GET", "/", "h", "a", "b", 0, "/", "h"},
+    {"PUT", "/", "h", "a", "b", 0, "/", "h"},
+    {"GET", "/", "h", "content-length", "1000", 0, "/", "h"},
+    {"GET", "/", "h", "content-length", "1001", 413, "/", "h"},
+    {"PUT", "/", "h", "content-length", "1001", 405, "/", "h"},
+    {"GET", "/", "h", "content-length", "99999999999999999999999", 413, "/",
+	"h"},
+    {"BREW", "/", "h", "a", "b", 501, "/", "h"},
+    {"get", "/", "h", "a", "b", 501, "/", "h"},
+    {"G T", "/", "h", "a", "b", 400, NULL, "h"},
+    {X50, "/", "h", "a", "b", 501, NULL, "h"},
+    {"GET", "/a b", "h", "a", "b", 400, NULL, "h"},
+    {"GET", "/\xc3", "h", "a", "b", 400, NULL, "h"},
+    {"GET", "/" X50 X50, "h", "a", "b", 414, "/" X50 X50, "h"},
+    {"GET", "/", "h h", "a", "b", 400, "/", NULL},
+    {"GET", "/", "h:x", "a", "b", 400, "/", NULL},
+    {"GET", "/", "", "a", "b", 400, "/", NULL},
+    {"GET", "/", "", "host", "g_", 0, "/", "g_"},
+    {"GET", "/", "h", "host", "g", 400, "/", "h"},
+    {"GET", "/", "h", "a", X200 X200 X200 X200 X200, 431, "/", "h"},
+    /* What comes first is the verdict. */
+    {"BREW", "/" X50 X50, "h", "a", "b", 414, "/" X50 X50, "h"},
+    {"BREW", "/", "h", "host", "g", 400, "/", "h"},
+};
+
 static void
-second_host_has_to_say_the_same(void **state)
+faults_are_refused_with_the_status_of_http1(void **state)
 {
+	struct request rq;
 	struct h2_head hh;
 
 	(void)state;
-	add_all(&hh, (const char *const[]){":method", "GET", ":path", "/",
-			 ":authority", "x.org", "host", "X.org", NULL});
-	assert_false(hh.hh_two_hosts);
-	assert_memory_equal(
-	    hh.hh_text.b_data, "GET / HTTP/1.1\r\nhost: x.org\r\n\r\n", 31);
-	h2_head_release(&hh, &bufs);
-	add_all(&hh, (const char *const[]){":method", "GET", ":path", "/",
-			 ":authority", "x.org", "host", "y.org", NULL});
-	assert_true(hh.hh_two_hosts);
-	h2_head_release(&hh, &bufs);
+	for (size_t i = 0; i < COUNT(heads); i++) {
+		add_all(&hh,
+		    (const char *const[]){":method", heads[i].method, ":path",
+			heads[i].path, ":authority", heads[i].authority,
+			heads[i].name, heads[i].value, NULL});
+		if (request(&hh, &rq) != heads[i].status)
+			fail_msg("%s %s: %d", heads[i].method, heads[i].path,
+			    request(&hh, &rq));
+		assert_str(rq.rq_target, heads[i].target);
+		assert_str(rq.rq_texts.qt_host, heads[i].host);
+		release(&hh, &rq);
+	}
+}
+
+static void
+fields_that_are_used_are_set_and_lists_joined(void **state)
+{
+	struct request rq;
+	struct h2_head hh;
+
+	(void)state;
+	add_all(
+	    &hh, (const char *const[]){":method", "GET", ":path", "/",
+		     ":authority", "h", "user-agent", " u v\t", "cookie", "c",
+		     "accept", "a", "range", "bytes=0-1", "accept", "b",
+		     "referer", "r", "referer", "s", "accept", "", NULL});
+	assert_int_equal(request(&hh, &rq), 0);
+	assert_str(rq.rq_texts.qt_agent, "u v");
+	assert_str(rq.rq_range, "bytes=0-1");
+	assert_str(rq.rq_accept, "a, b, ");
+	assert_str(rq.rq_texts.qt_referer, "");
+	assert_str(rq.rq_origin, NULL);
+	assert_null(memmem(hh.hh_text.b_data, hh.hh_text.b_len, "cookie", 6));
+	release(&hh, &rq);
+}
+
+static void
+lists_of_a_refused_head_are_not_set(void **state)
+{
+	struct request rq;
+	struct h2_head hh;
+
+	(void)state;
+	add_all(
+	    &hh, (const char *const[]){":method", "BREW", ":path", "/",
+		     ":authority", "h", "x-forwarded-for", "1.2.3.4", NULL});
+	assert_int_equal(request(&hh, &rq), 501);
+	assert_str(rq.rq_x_forwarded_for, NULL);
+	release(&hh, &rq);
 }
 
 static const struct {
@@ -106,61 +222,101 @@ static const struct {
 };
 
 static void
-hosts_of_one_origin_are_the_same(void **state)
+second_host_has_to_name_the_same_origin(void **state)
 {
+	struct request rq;
 	struct h2_head hh;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(origins) / sizeof(origins[0]); i++) {
+	for (size_t i = 0; i < COUNT(origins); i++) {
 		add_all(&hh,
 		    (const char *const[]){":method", "GET", ":scheme",
 			origins[i].scheme, ":authority", origins[i].authority,
 			":path", "/", "host", origins[i].host, NULL});
-		if (hh.hh_two_hosts != origins[i].differ)
+		if (request(&hh, &rq) != (origins[i].differ ? 400 : 0))
 			fail_msg("%s: %s, %s", origins[i].scheme,
 			    origins[i].authority, origins[i].host);
-		h2_head_release(&hh, &bufs);
+		assert_str(rq.rq_texts.qt_host, origins[i].authority);
+		release(&hh, &rq);
+	}
+}
+
+/* The limits count as in HTTP/1, where the authority is the field Host. */
+static void
+limits_are_reached_to_the_byte(void **state)
+{
+	static const char http1[] = "GET / HTTP/1.1\r\nhost: h\r\na: \r\n\r\n";
+	char value[1000];
+	struct request rq;
+	struct h2_head hh;
+	size_t most = limits.hl_size - (sizeof(http1) - 1);
+
+	(void)state;
+	memset(value, 'x', sizeof(value));
+	for (size_t n = most; n <= most + 1; n++) {
+		value[n] = '\0';
+		add_all(&hh, (const char *const[]){":method", "GET", ":path",
+				 "/", ":authority", "h", "a", value, NULL});
+		assert_int_equal(request(&hh, &rq), n == most ? 0 : 431);
+		release(&hh, &rq);
+		value[n] = 'x';
+	}
+	for (unsigned n = FIELDS_MAX - 1; n <= FIELDS_MAX; n++) {
+		hh = (struct h2_head){0};
+		add(&hh, ":method", "GET");
+		add(&hh, ":path", "/");
+		add(&hh, ":authority", "h");
+		for (unsigned i = 0; i < n; i++)
+			add(&hh, "a", "b");
+		assert_true(h2_head_end(&hh, &bufs, &limits));
+		assert_int_equal(request(&hh, &rq), n == FIELDS_MAX ? 431 : 0);
+		release(&hh, &rq);
 	}
 }
 
 static void
-head_that_is_too_long_ends_before_its_end(void **state)
+head_that_is_too_long_is_stored_no_further(void **state)
 {
-	struct h2_head hh = {0};
 	char value[600];
+	struct request rq;
+	struct h2_head hh = {0};
 
 	(void)state;
 	memset(value, 'x', sizeof(value));
-	h2_head_add(&hh, &bufs, str(":method"), str("GET"), MOST);
+	add(&hh, ":method", "GET");
+	add(&hh, ":authority", "h");
 	for (int i = 0; i < 100; i++)
-		h2_head_add(&hh, &bufs, str("a"),
-		    (struct str){value, sizeof(value)}, MOST);
-	assert_true(hh.hh_over);
-	/* One field may go beyond it. */
-	assert_in_range(hh.hh_text.b_len, MOST, MOST + 700);
-	assert_true(h2_head_end(&hh, &bufs));
-	h2_head_release(&hh, &bufs);
+		h2_head_add(&hh, &bufs, str("accept"),
+		    (struct str){value, sizeof(value)}, &limits);
+	/* One field may go beyond the limit. */
+	assert_in_range(hh.hh_text.b_len, limits.hl_size, limits.hl_size + 700);
+	assert_true(h2_head_end(&hh, &bufs, &limits));
+	assert_int_equal(request(&hh, &rq), 431);
+	release(&hh, &rq);
 }
 
-/* It is refused, whichever it is, and holds no more until then. */
+/* The head is refused, whichever value it is, and holds no more until then. */
 static void
 value_that_is_too_long_is_cut(void **state)
 {
 	static const char *const names[] = {
-	    ":method", ":path", ":authority", "host", "a"};
-	char value[60 * MOST];
+	    ":method", ":path", ":authority", "host", "accept"};
+	static char value[60000];
 
 	(void)state;
 	memset(value, 'x', sizeof(value));
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		struct h2_head hh = {0};
+		struct request rq;
 
 		h2_head_add(&hh, &bufs, str(names[i]),
-		    (struct str){value, sizeof(value)}, MOST);
-		assert_true(h2_head_end(&hh, &bufs));
+		    (struct str){value, sizeof(value)}, &limits);
+		assert_true(h2_head_end(&hh, &bufs, &limits));
 		/* CONNECT names its authority twice. */
-		assert_in_range(hh.hh_text.b_len, MOST + 1, 2 * MOST + 100);
-		h2_head_release(&hh, &bufs);
+		assert_in_range(hh.hh_text.b_len, limits.hl_size + 1,
+		    2 * limits.hl_size + 100);
+		assert_int_not_equal(request(&hh, &rq), 0);
+		release(&hh, &rq);
 	}
 }
 
@@ -173,19 +329,6 @@ priority_is_noticed(void **state)
 	add_all(&hh,
 	    (const char *const[]){":method", "GET", "priority", "u=1", NULL});
 	assert_true(hh.hh_priority);
-	h2_head_release(&hh, &bufs);
-}
-
-static void
-log_shows_the_version(void **state)
-{
-	struct h2_head hh;
-
-	(void)state;
-	add_all(
-	    &hh, (const char *const[]){":method", "GET", ":path", "/a", NULL});
-	h2_head_mark(&hh, strlen("GET /a HTTP/1.1"));
-	assert_memory_equal(hh.hh_text.b_data, "GET /a HTTP/2.0\r\n", 17);
 	h2_head_release(&hh, &bufs);
 }
 
@@ -226,12 +369,14 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(pseudo_fields_become_the_first_line_in_any_order),
-	    cmocka_unit_test(second_host_has_to_say_the_same),
-	    cmocka_unit_test(hosts_of_one_origin_are_the_same),
-	    cmocka_unit_test(head_that_is_too_long_ends_before_its_end),
+	    cmocka_unit_test(faults_are_refused_with_the_status_of_http1),
+	    cmocka_unit_test(fields_that_are_used_are_set_and_lists_joined),
+	    cmocka_unit_test(lists_of_a_refused_head_are_not_set),
+	    cmocka_unit_test(second_host_has_to_name_the_same_origin),
+	    cmocka_unit_test(limits_are_reached_to_the_byte),
+	    cmocka_unit_test(head_that_is_too_long_is_stored_no_further),
 	    cmocka_unit_test(value_that_is_too_long_is_cut),
 	    cmocka_unit_test(priority_is_noticed),
-	    cmocka_unit_test(log_shows_the_version),
 	    cmocka_unit_test(answer_becomes_fields_without_those_of_http1),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
