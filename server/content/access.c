@@ -7,11 +7,11 @@
 #include "server/http/basic.h"
 #include "server/http/signed_link.h"
 
-static enum access
+static bool
 access_refuse(struct exchange *ex, int status)
 {
 	response_error(ex, status);
-	return ACCESS_REFUSED;
+	return true;
 }
 
 static bool
@@ -30,8 +30,9 @@ access_may_ask(const struct exchange *ex)
 	       (!set->set_allow.cl_set || access_has(&set->set_allow, sa));
 }
 
-static enum access
-access_check_link(struct exchange *ex)
+/* Returns 0 or the status to refuse with. */
+static int
+access_check_link(const struct exchange *ex)
 {
 	const struct settings *set = ex->ex_lookup.lk_set;
 
@@ -39,13 +40,13 @@ access_check_link(struct exchange *ex)
 	    ex->ex_target.tgt_query, ex->ex_target.tgt_path,
 	    exchange_client(ex), ex->ex_time)) {
 	case SIGNED_LINK_GOOD:
-		return ACCESS_GRANTED;
+		return 0;
 	case SIGNED_LINK_EXPIRED:
-		return access_refuse(ex, 410);
+		return 410;
 	case SIGNED_LINK_BAD:
 		break;
 	}
-	return access_refuse(ex, 403);
+	return 403;
 }
 
 /* No disk was waited for. */
@@ -60,7 +61,7 @@ access_on_verified(struct pw_waiter *w)
 	exchange_resume(ex);
 }
 
-static enum access
+static bool
 access_busy(struct exchange *ex)
 {
 	struct service *svc = ex->ex_service;
@@ -77,15 +78,14 @@ access_busy(struct exchange *ex)
 	return access_refuse(ex, 503);
 }
 
-static enum access
+static bool
 access_verified(struct exchange *ex, enum verified result)
 {
 	switch (result) {
 	case VERIFIED_GOOD:
-		return ACCESS_GRANTED;
+		return exchange_admitted(ex);
 	case VERIFIED_LATER:
-		ex->ex_verifying = true;
-		return ACCESS_LATER;
+		return exchange_pend(ex, &access_pending);
 	case VERIFIED_BUSY:
 		return access_busy(ex);
 	case VERIFIED_BAD:
@@ -94,7 +94,26 @@ access_verified(struct exchange *ex, enum verified result)
 	return access_refuse(ex, 401);
 }
 
-static enum access
+static bool
+access_resume(struct exchange *ex)
+{
+	return access_verified(ex, ex->ex_verify.vf_result);
+}
+
+static void
+access_cancel(struct exchange *ex)
+{
+	verifier_cancel(ex->ex_service->svc_verifier, &ex->ex_verify);
+}
+
+const struct pending access_pending = {
+    .resume = access_resume,
+    .cancel = access_cancel,
+    .name = "the password threads",
+    .cure = "use cheaper hashes",
+};
+
+static bool
 access_check_password(struct exchange *ex)
 {
 	struct service *svc = ex->ex_service;
@@ -129,24 +148,17 @@ access_admit(struct exchange *ex)
 	return true;
 }
 
-enum access
+bool
 access_begin(struct exchange *ex)
 {
 	const struct settings *set = ex->ex_lookup.lk_set;
-	enum access access;
+	int status;
 
 	if (ex->ex_request.rq_method == METHOD_OPTIONS)
-		return ACCESS_GRANTED;
-	access =
-	    set->set_link_keys != NULL ? access_check_link(ex) : ACCESS_GRANTED;
-	if (access == ACCESS_GRANTED && set->set_htpasswd != NULL)
-		return access_check_password(ex);
-	return access;
-}
-
-enum access
-access_continue(struct exchange *ex)
-{
-	ex->ex_verifying = false;
-	return access_verified(ex, ex->ex_verify.vf_result);
+		return exchange_admitted(ex);
+	status = set->set_link_keys != NULL ? access_check_link(ex) : 0;
+	if (status != 0)
+		return access_refuse(ex, status);
+	return set->set_htpasswd != NULL ? access_check_password(ex)
+					 : exchange_admitted(ex);
 }

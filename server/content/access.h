@@ -12,12 +12,7 @@
 #include <stdbool.h>
 
 struct exchange;
-
-enum access {
-	ACCESS_GRANTED,
-	ACCESS_REFUSED, /* the answer is ready: 401, 403, 410, 429, 503 */
-	ACCESS_LATER, /* the password is being verified: exchange_wait, then ... */
-};
+struct pending;
 
 /*
  * Checks the client's address and its rate of requests, and counts the request.  Call once for each
@@ -26,8 +21,12 @@ enum access {
  */
 bool access_admit(struct exchange *);
 
-/* Checks link and password of a request that access_admit admitted. */
-enum access access_begin(struct exchange *);
-enum access access_continue(struct exchange *);
+/*
+ * Checks link and password of a request that access_admit admitted.  Returns as exchange_answer; what
+ * it waits for is access_pending.
+ */
+bool access_begin(struct exchange *);
+
+extern const struct pending access_pending;
 
 #endif

@@ -6,8 +6,6 @@
 
 #include "lib/util/clock.h"
 #include "server/content/account.h"
-#include "server/content/access.h"
-#include "server/content/autoindex_stream.h"
 #include "server/content/exchange.h"
 #include "server/content/health.h"
 #include "server/content/pace.h"
@@ -147,8 +145,8 @@ exchange_refuse_text(struct exchange *ex, int status, struct str text)
 		response_text(ex, status, text);
 }
 
-static bool
-exchange_begin(struct exchange *ex)
+bool
+exchange_admitted(struct exchange *ex)
 {
 	if (ex->ex_refusal != 0) {
 		ex->ex_no_site = ex->ex_lookup.lk_host.s_len == 0;
@@ -164,19 +162,10 @@ exchange_begin(struct exchange *ex)
 	return static_begin(ex);
 }
 
-static bool
-exchange_admit(struct exchange *ex, enum access access)
-{
-	if (access == ACCESS_GRANTED)
-		return exchange_begin(ex);
-	return access == ACCESS_REFUSED;
-}
-
 bool
 exchange_continue(struct exchange *ex)
 {
-	return ex->ex_verifying ? exchange_admit(ex, access_continue(ex))
-				: static_continue(ex);
+	return ex->ex_pending_on->resume(ex);
 }
 
 bool
@@ -199,8 +188,8 @@ exchange_answer(struct exchange *ex, int refusal)
 	if (scheme_matters(ex) && scheme_answer(ex))
 		return true;
 	if (ex->ex_lookup.lk_set->set_guarded)
-		return exchange_admit(ex, access_begin(ex));
-	return exchange_begin(ex);
+		return access_begin(ex);
+	return exchange_admitted(ex);
 }
 
 static uint64_t
@@ -290,19 +279,13 @@ exchange_forget_password(struct exchange *ex)
 void
 exchange_cancel(struct exchange *ex)
 {
-	struct response *rs = &ex->ex_response;
+	const struct pending *pn = ex->ex_pending_on;
 
 	ex->ex_cancelled = true;
 	exchange_end(ex);
 	exchange_forget_password(ex);
-	if (rs->rs_send.snd_pending)
-		pw_send_cancel(&rs->rs_send);
-	if (ex->ex_verifying)
-		verifier_cancel(ex->ex_service->svc_verifier, &ex->ex_verify);
-	if (rs->rs_stream != NULL)
-		autoindex_stream_cancel(rs->rs_stream);
-	if (ex->ex_lookup.lk_stream != NULL)
-		autoindex_stream_cancel(ex->ex_lookup.lk_stream);
+	if (ex->ex_pending && pn->cancel != NULL)
+		pn->cancel(ex);
 }
 
 /* No status is 0: whether the path alone keeps the request out of the log. */
@@ -400,10 +383,9 @@ exchange_free(struct exchange **exp)
 bool
 exchange_has_patience(struct exchange *ex)
 {
-	struct pw_send *s = &ex->ex_response.rs_send;
+	const struct pending *pn = ex->ex_pending_on;
 
-	return s->snd_pending && ex->ex_looks++ < DISK_LOOKS &&
-	       !pw_send_stuck(s);
+	return pn->slow != NULL && ex->ex_looks++ < DISK_LOOKS && pn->slow(ex);
 }
 
 void
@@ -417,11 +399,8 @@ exchange_disk_late(struct exchange *ex)
 		log_error(svc->svc_log,
 		    "\"%.*s\" ended: %s did not answer within %u s "
 		    "(disk_timeout); %s",
-		    (int)line.s_len, line.s_ptr,
-		    ex->ex_verifying ? "the password threads" : "the disk",
-		    svc->svc_conf->conf_disk_timeout,
-		    ex->ex_verifying ? "use cheaper hashes"
-				     : "look for errors of the disk (dmesg)");
+		    (int)line.s_len, line.s_ptr, ex->ex_pending_on->name,
+		    svc->svc_conf->conf_disk_timeout, ex->ex_pending_on->cure);
 }
 
 /* The bytes of its body; own: a page of the configuration's, or NULL. */

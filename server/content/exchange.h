@@ -22,6 +22,7 @@
 
 #include "lib/util/clock.h"
 
+#include "server/content/access.h"
 #include "server/content/client_rates.h"
 #include "server/content/response.h"
 #include "server/content/service.h"
@@ -55,6 +56,27 @@ struct exchange_ops {
 	bool (*reserve)(struct exchange *, size_t bytes);
 };
 
+/*
+ * What an exchange waits for.  Whoever begins a wait registers it by exchange_pend; the completion
+ * calls exchange_resume.
+ */
+struct pending {
+	/* Goes on after the completion, as exchange_continue.  NULL: response_step goes on. */
+	bool (*resume)(struct exchange *);
+
+	/* The result is not wanted any more; the completion comes all the same.  NULL: nothing to do. */
+	void (*cancel)(struct exchange *);
+
+	/* Returns true if what is waited for is slow, but does something.  NULL: not known. */
+	bool (*slow)(struct exchange *);
+
+	const char *name; /* for messages: what has not answered ... */
+	const char *cure; /* ... and what to do about it */
+};
+
+#define PENDING_DISK \
+	.name = "the disk", .cure = "look for errors of the disk (dmesg)"
+
 /* How the client takes the answer: see min_rate.c.  Bytes and microseconds. */
 struct pace {
 	bool pc_begun;
@@ -83,6 +105,7 @@ struct exchange {
 	int ex_refusal;	 /* what exchange_answer was given */
 	bool ex_open;	 /* begun, and not counted and logged yet */
 	bool ex_pending; /* a completion is to come */
+	const struct pending *ex_pending_on; /* what is waited for, or was */
 	bool
 	    ex_held; /* in place of that: the owner continues it when reserve may succeed */
 	bool ex_cancelled;   /* its connection has gone */
@@ -107,7 +130,6 @@ struct exchange {
 	uint64_t ex_not_before; /* when they may be sent, microseconds */
 	struct token_bucket *ex_bucket; /* the owner's: of its connection */
 	struct client_buckets ex_client_rate; /* if there is client_rate */
-	bool ex_verifying; /* its password is: ex_verify waits */
 	struct verify ex_verify;
 	struct lookup ex_lookup;
 	struct response ex_response;
@@ -184,6 +206,14 @@ exchange_client(const struct exchange *ex)
 	return ex->ex_peer;
 }
 
+/* Registers what is waited for.  Returns false, so that a function can end with it. */
+static inline bool
+exchange_pend(struct exchange *ex, const struct pending *pn)
+{
+	ex->ex_pending_on = pn;
+	return false;
+}
+
 /* A completion is being waited for, until it has come: ex_pending. */
 static inline void
 exchange_wait(struct exchange *ex)
@@ -205,8 +235,11 @@ exchange_resume(struct exchange *ex)
 static inline bool
 exchange_verifies(const struct exchange *ex)
 {
-	return ex->ex_pending && ex->ex_verifying;
+	return ex->ex_pending && ex->ex_pending_on == &access_pending;
 }
+
+/* Makes the response for a client that may have it.  Returns as exchange_answer. */
+bool exchange_admitted(struct exchange *);
 
 /* While it is pending: it has ended, and only its memory stays until then; what ex_request names need not. */
 void exchange_cancel(struct exchange *);

@@ -24,6 +24,35 @@ response_send_on_sent(struct pw_send *s)
 	exchange_resume(ex);
 }
 
+static void
+response_send_cancel(struct exchange *ex)
+{
+	pw_send_cancel(&ex->ex_response.rs_send);
+}
+
+static bool
+response_send_is_slow(struct exchange *ex)
+{
+	return !pw_send_stuck(&ex->ex_response.rs_send);
+}
+
+static const struct pending response_send_pending = {
+    .cancel = response_send_cancel,
+    .slow = response_send_is_slow,
+    PENDING_DISK,
+};
+
+static void
+response_send_cancel_block(struct exchange *ex)
+{
+	autoindex_stream_cancel(ex->ex_response.rs_stream);
+}
+
+static const struct pending response_send_block_pending = {
+    .cancel = response_send_cancel_block,
+    PENDING_DISK,
+};
+
 /* Sends mem, then the piece's range of the file, if it has one. */
 static void
 response_send_piece_start(struct exchange *ex, const char *mem, size_t len)
@@ -153,7 +182,10 @@ response_send_next_block(struct exchange *ex)
 		return PW_SEND_DONE;
 	st->st_done = response_send_on_block;
 	rs->rs_send.snd_error = autoindex_stream_next(st);
-	return rs->rs_send.snd_error == 0 ? PW_SEND_PENDING : PW_SEND_ERROR;
+	if (rs->rs_send.snd_error != 0)
+		return PW_SEND_ERROR;
+	exchange_pend(ex, &response_send_block_pending);
+	return PW_SEND_PENDING;
 }
 
 /* What stands before the range that is next, or behind the last one. */
@@ -211,11 +243,17 @@ static enum pw_send_status
 response_send_step(struct exchange *ex)
 {
 	struct pw_send *s = &ex->ex_response.rs_send;
+	enum pw_send_status status;
 
-	if (!ex->ex_paced)
-		return pw_send_step(s);
-	s->snd_limit = pace_left(ex);
-	return s->snd_limit > 0 ? pw_send_step(s) : PW_SEND_AGAIN;
+	if (ex->ex_paced) {
+		s->snd_limit = pace_left(ex);
+		if (s->snd_limit == 0)
+			return PW_SEND_AGAIN;
+	}
+	status = pw_send_step(s);
+	if (status == PW_SEND_PENDING)
+		exchange_pend(ex, &response_send_pending);
+	return status;
 }
 
 enum pw_send_status

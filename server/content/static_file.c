@@ -69,6 +69,36 @@ static_file_on_block(struct autoindex_stream *st)
 }
 
 static bool
+static_file_streamed(struct exchange *ex)
+{
+	struct autoindex_stream *st = ex->ex_lookup.lk_stream;
+
+	if (st->st_error != 0)
+		return static_file_fail(ex, st->st_error);
+	ex->ex_lookup.lk_stream = NULL;
+	response_stream(ex, st);
+	return true;
+}
+
+static void
+static_file_cancel_stream(struct exchange *ex)
+{
+	autoindex_stream_cancel(ex->ex_lookup.lk_stream);
+}
+
+static const struct pending static_file_block_pending = {
+    .resume = static_file_streamed,
+    .cancel = static_file_cancel_stream,
+    PENDING_DISK,
+};
+
+static bool static_file_stream(struct exchange *);
+
+static const struct pending static_file_memory_pending = {
+    .resume = static_file_stream,
+};
+
+static bool
 static_file_stream(struct exchange *ex)
 {
 	struct lookup *lk = &ex->ex_lookup;
@@ -81,7 +111,7 @@ static_file_stream(struct exchange *ex)
 	}
 	ex->ex_held = !exchange_reserve(ex, AUTOINDEX_STREAM_BYTES);
 	if (ex->ex_held)
-		return false;
+		return exchange_pend(ex, &static_file_memory_pending);
 	st = lk->lk_stream = autoindex_stream_create(&lk->lk_listing.li_place);
 	if (st == NULL)
 		return static_file_fail(ex, -ENOMEM);
@@ -90,19 +120,8 @@ static_file_stream(struct exchange *ex)
 	st->st_done = static_file_on_block;
 	st->st_arg = ex;
 	error = autoindex_stream_next(st);
-	return error == 0 ? false : static_file_fail(ex, error);
-}
-
-static bool
-static_file_streamed(struct exchange *ex)
-{
-	struct autoindex_stream *st = ex->ex_lookup.lk_stream;
-
-	if (st->st_error != 0)
-		return static_file_fail(ex, st->st_error);
-	ex->ex_lookup.lk_stream = NULL;
-	response_stream(ex, st);
-	return true;
+	return error == 0 ? exchange_pend(ex, &static_file_block_pending)
+			  : static_file_fail(ex, error);
 }
 
 static void
@@ -132,6 +151,17 @@ static_file_listed(struct exchange *ex, int error)
 	li->li_text = NULL;
 	return true;
 }
+
+static bool
+static_file_relisted(struct exchange *ex)
+{
+	return static_file_listed(ex, ex->ex_lookup.lk_listing.li_error);
+}
+
+static const struct pending static_file_listing_pending = {
+    .resume = static_file_relisted,
+    PENDING_DISK,
+};
 
 static unsigned
 static_file_siblings(const struct settings *set)
@@ -170,13 +200,12 @@ static_file_list(struct exchange *ex, struct place place)
 	/* So that a waiting client sees the change to blocks. */
 	place.pl_patience_us =
 	    ex->ex_service->svc_conf->conf_disk_timeout * SECOND_US / 2;
-	lk->lk_listed = true;
 	li->li_place = place;
 	li->li_done = static_file_on_listing;
 	error = autoindex_cache_get(ex->ex_service->svc_listings,
 	    ex->ex_service->svc_loop, li, clock_now());
 	if (error == -EINPROGRESS)
-		return false;
+		return exchange_pend(ex, &static_file_listing_pending);
 	return static_file_listed(ex, error == 0 ? li->li_error : error);
 }
 
@@ -402,6 +431,20 @@ static_file_made_room(struct exchange *ex, int error)
 }
 
 static bool
+static_file_opened(struct exchange *ex)
+{
+	int error = ex->ex_lookup.lk_open.op_waiter.wt_error;
+
+	return static_file_made_room(ex, error) ? static_file_find(ex)
+						: static_file_look(ex, error);
+}
+
+static const struct pending static_file_open_pending = {
+    .resume = static_file_opened,
+    PENDING_DISK,
+};
+
+static bool
 static_file_find(struct exchange *ex)
 {
 	struct lookup *lk = &ex->ex_lookup;
@@ -417,7 +460,7 @@ static_file_find(struct exchange *ex)
 		    lk->lk_path.b_data, clock_now(), &lk->lk_open);
 	while (static_file_made_room(ex, error));
 	if (error == -EINPROGRESS)
-		return false;
+		return exchange_pend(ex, &static_file_open_pending);
 	return static_file_look(ex, error);
 }
 
@@ -529,20 +572,6 @@ static_begin(struct exchange *ex)
 		return static_file_next_step(ex);
 	static_file_set_path(ex);
 	return static_file_find_path(ex);
-}
-
-bool
-static_continue(struct exchange *ex)
-{
-	struct lookup *lk = &ex->ex_lookup;
-	int error = lk->lk_open.op_waiter.wt_error;
-
-	if (lk->lk_stream != NULL)
-		return static_file_streamed(ex);
-	if (lk->lk_listed)
-		return static_file_listed(ex, lk->lk_listing.li_error);
-	return static_file_made_room(ex, error) ? static_file_find(ex)
-						: static_file_look(ex, error);
 }
 
 void

@@ -32,7 +32,6 @@ struct lookup {
 	bool lk_slash;	    /* what is looked for ends in '/': a directory */
 	unsigned lk_index;  /* next index name to try */
 	bool lk_dir;	    /* the indexes are through: the directory itself */
-	bool lk_listed;	    /* they are found: it is listed */
 	enum coding
 	    lk_coding;	     /* of the sibling that is looked for, or is sent */
 	unsigned lk_tried;   /* codings whose sibling will not do: bits */
@@ -47,14 +46,9 @@ struct lookup {
 /* Finds the site of a host, and the settings of the path's location, or of the site if no path is known. */
 void static_locate(struct exchange *, struct str host);
 
-/*
- * Begins.  True: an answer is ready to be sent.  False: something is being
- * fetched: exchange_wait, and then static_continue.
- */
+/* Begins the search.  Returns as exchange_answer. */
 bool static_begin(struct exchange *);
 
-/* The same, when what was being fetched has come. */
-bool static_continue(struct exchange *);
 void static_finish(struct exchange *);
 
 #endif

@@ -165,7 +165,7 @@ go_on(struct stream *sm)
 	}
 	if (sm->sm_answered)
 		send_on(sm);
-	else if (static_continue(sm->sm_ex))
+	else if (exchange_continue(sm->sm_ex))
 		sm->sm_answered = true;
 	else
 		exchange_wait(sm->sm_ex);
