@@ -432,7 +432,7 @@ conn_unacked(const struct sched_item *it)
 	const struct conn *c = conn_of(it);
 
 	/* Its streams are no idle client, and one may be what needs the room. */
-	if (c->cn_h2 != NULL && h2_is_answering(c->cn_h2->ch_session))
+	if (c->cn_h2 != NULL && h2_is_responding(c->cn_h2->ch_session))
 		return UINT64_MAX;
 	return c->cn_shaking || !conn_has_news(c)
 		   ? transport_unacked(&c->cn_transport)

@@ -34,7 +34,7 @@ fast_path_match_all(
 	       fast_path_match(c, in, now, &matches[n])) {
 		in.s_ptr += matches[n].kn_len;
 		in.s_len -= matches[n].kn_len;
-		bytes += matches[n].kn_answer->ha_len;
+		bytes += matches[n].kn_response->ha_len;
 		n++;
 	}
 	return n;
@@ -46,14 +46,14 @@ static long
 fast_path_send_all(struct conn *c, const struct known *matches, int n)
 {
 	struct iovec iov[TOGETHER];
-	const struct cached_response *ha = matches[0].kn_answer;
+	const struct cached_response *ha = matches[0].kn_response;
 	int i;
 
 	if (n == 1)
 		return transport_send(
 		    &c->cn_transport, ha->ha_text, ha->ha_len);
 	for (i = 0; i < n; i++) {
-		ha = matches[i].kn_answer;
+		ha = matches[i].kn_response;
 		iov[i] = (struct iovec){ha->ha_text, ha->ha_len};
 	}
 	return transport_sendv(&c->cn_transport, iov, n);
@@ -73,7 +73,7 @@ fast_path_account_one(
     struct conn *c, const struct known *kn, uint64_t since, bool log)
 {
 	struct service *svc = &c->cn_worker->wk_service;
-	const struct cached_response *ha = kn->kn_answer;
+	const struct cached_response *ha = kn->kn_response;
 	struct account ac = {.ac_status = 200};
 	struct request_texts texts;
 
@@ -107,7 +107,7 @@ fast_path_account(struct conn *c, const struct known *matches, int n,
 	int i;
 
 	for (i = 0; i < n; i++) {
-		len = matches[i].kn_answer->ha_len;
+		len = matches[i].kn_response->ha_len;
 		if (*sent - whole < len)
 			break;
 		whole += len;
@@ -146,7 +146,7 @@ fast_path_go_on(
 	c->cn_head = (struct head){.hd_len = kn->kn_len};
 	c->cn_requests++;
 	known_asked(&c->cn_worker->wk_service, kn, since);
-	response_ready(c->cn_ex, kn->kn_answer, sent);
+	response_ready(c->cn_ex, kn->kn_response, sent);
 	counter_add(&c->cn_worker->wk_service.svc_stats.sta_hot, 1);
 	return FAST_PATH_BEGUN;
 }

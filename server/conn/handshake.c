@@ -74,7 +74,7 @@ conn_handshake_compute_here(struct conn *c)
 
 /* It reads as much as it can make sense of: an answer in plain text. */
 static enum next
-conn_handshake_answer_plain(struct conn *c)
+conn_handshake_respond_plain(struct conn *c)
 {
 	conn_handshake_count(c, HANDSHAKE_PLAIN);
 	transport_stop_tls(&c->cn_transport);
@@ -140,7 +140,7 @@ conn_handshake(struct conn *c, void (*done)(struct pw_waiter *))
 	case -EAGAIN:
 		return NEXT_WAIT;
 	case -EPROTO:
-		return conn_handshake_answer_plain(c);
+		return conn_handshake_respond_plain(c);
 	default:
 		if (tl->tl_state != TLS_HELLO)
 			conn_handshake_count(c, HANDSHAKE_CLOSED);

@@ -178,7 +178,7 @@ conn_read_begin_request(struct conn *c)
 	    (rq->rq_expect.s_ptr != NULL && !body_ended(&c->cn_body)))
 		rq->rq_keepalive = false;
 	conn_read_count_request(c);
-	next = conn_read_looked_up(c, exchange_answer(c->cn_ex, status));
+	next = conn_read_looked_up(c, exchange_respond(c->cn_ex, status));
 	if (c->cn_ex->ex_response.rs_ready != NULL)
 		known_learn(c->cn_worker->wk_header_cache, &c->cn_known_header,
 		    c->cn_ex, head, c->cn_proxied);
@@ -187,7 +187,7 @@ conn_read_begin_request(struct conn *c)
 
 /* NEXT_WAIT: there is none, and nothing has changed. */
 static enum next
-conn_read_answer_known(struct conn *c)
+conn_read_respond_known(struct conn *c)
 {
 	if (c->cn_in.b_len == 0 || !c->cn_writable || c->cn_worker->wk_draining)
 		return NEXT_WAIT;
@@ -278,7 +278,7 @@ conn_read(struct conn *c)
 	const struct head_limits limits =
 	    service_head_limits(&c->cn_worker->wk_service);
 	int status = HEAD_MORE;
-	enum next next = conn_read_answer_known(c);
+	enum next next = conn_read_respond_known(c);
 
 	if (next != NEXT_WAIT)
 		return next;

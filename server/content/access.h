@@ -22,7 +22,7 @@ struct pending;
 bool access_admit(struct exchange *);
 
 /*
- * Checks link and password of a request that access_admit admitted.  Returns as exchange_answer; what
+ * Checks link and password of a request that access_admit admitted.  Returns as exchange_respond; what
  * it waits for is access_pending.
  */
 bool access_begin(struct exchange *);

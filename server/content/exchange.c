@@ -157,7 +157,7 @@ exchange_admitted(struct exchange *ex)
 		response_options(ex);
 		return true;
 	}
-	if (ex->ex_service->svc_health != NULL && health_answer(ex))
+	if (ex->ex_service->svc_health != NULL && health_respond(ex))
 		return true;
 	return static_begin(ex);
 }
@@ -169,7 +169,7 @@ exchange_continue(struct exchange *ex)
 }
 
 bool
-exchange_answer(struct exchange *ex, int refusal)
+exchange_respond(struct exchange *ex, int refusal)
 {
 	struct request *rq = &ex->ex_request;
 	int status = exchange_find_target(ex);
@@ -185,7 +185,7 @@ exchange_answer(struct exchange *ex, int refusal)
 	static_locate(ex, exchange_host_of(ex));
 	if (!exchange_is_admitted(ex))
 		return true;
-	if (scheme_matters(ex) && scheme_answer(ex))
+	if (scheme_matters(ex) && scheme_respond(ex))
 		return true;
 	if (ex->ex_lookup.lk_set->set_guarded)
 		return access_begin(ex);

@@ -5,7 +5,7 @@
  * its answer, and one that is idle has none, which makes it small.  The worker's thread.
  *
  *	exchange_create, and its owner fills ex_request
- *	exchange_answer: an answer is ready; or a disk is waited for:
+ *	exchange_respond: an answer is ready; or a disk is waited for:
  *	    exchange_wait, and when it has answered ex_ops->resumed: exchange_continue
  *	exchange_refuse: an answer is ready
  *	response_step, until it is done; it may wait in the same way
@@ -102,7 +102,7 @@ struct exchange {
 
 	bool ex_proxied; /* the owner's: a proxy that is trusted sent it */
 	bool ex_no_site; /* it names none: its answer has no site's fields */
-	int ex_refusal;	 /* what exchange_answer was given */
+	int ex_refusal;	 /* what exchange_respond was given */
 	bool ex_open;	 /* begun, and not counted and logged yet */
 	bool ex_pending; /* a completion is to come */
 	const struct pending *ex_pending_on; /* what is waited for, or was */
@@ -147,7 +147,7 @@ struct exchange *exchange_create(
  * exchange_wait, then exchange_continue; or ex_held is set.  refusal is 0, or the status of an answer that needs no
  * file, such as 413, to a client that may have one.
  */
-bool exchange_answer(struct exchange *, int refusal);
+bool exchange_respond(struct exchange *, int refusal);
 
 /*
  * Makes the error that answers what is no correct request.  Its site, and the rules of that about
@@ -238,7 +238,7 @@ exchange_verifies(const struct exchange *ex)
 	return ex->ex_pending && ex->ex_pending_on == &access_pending;
 }
 
-/* Makes the response for a client that may have it.  Returns as exchange_answer. */
+/* Makes the response for a client that may have it.  Returns as exchange_respond. */
 bool exchange_admitted(struct exchange *);
 
 /* While it is pending: it has ended, and only its memory stays until then; what ex_request names need not. */

@@ -42,7 +42,7 @@ health_create(const struct conf *conf, uint64_t now)
 	hl->hl_count = n;
 	for (size_t i = 0; i < n; i++) {
 		health_name_root(&hl->hl_roots[i], conf, i);
-		atomic_init(&hl->hl_roots[i].rh_answered, now);
+		atomic_init(&hl->hl_roots[i].rh_responded, now);
 		atomic_init(&hl->hl_roots[i].rh_error, 0);
 	}
 	return hl;
@@ -66,7 +66,7 @@ static bool
 health_describe(
     const struct root_health *rh, uint64_t now, char *text, size_t size)
 {
-	uint64_t answered = atomic_load(&rh->rh_answered);
+	uint64_t answered = atomic_load(&rh->rh_responded);
 	uint64_t silent = now > answered ? now - answered : 0;
 	int error = atomic_load(&rh->rh_error), len;
 
@@ -95,7 +95,7 @@ health_is_well(const struct health *hl, uint64_t now, char *text, size_t size)
 }
 
 static void
-health_answer_ready(struct exchange *ex)
+health_respond_ready(struct exchange *ex)
 {
 	struct service *svc = ex->ex_service;
 	const struct health *hl = svc->svc_health;
@@ -133,14 +133,14 @@ health_is_path(const struct exchange *ex, const char *path)
 }
 
 bool
-health_answer(struct exchange *ex)
+health_respond(struct exchange *ex)
 {
 	const struct conf *conf = ex->ex_service->svc_conf;
 
 	if (health_is_path(ex, conf->conf_live))
 		response_text(ex, 200, STR("live\n"));
 	else if (health_is_path(ex, conf->conf_ready))
-		health_answer_ready(ex);
+		health_respond_ready(ex);
 	else
 		return false;
 	return true;

@@ -28,10 +28,10 @@
 struct exchange;
 
 struct root_health {
-	const struct site *rh_site;	  /* the first that has it */
-	const char *rh_location;	  /* its path in there, or empty */
-	atomic_uint_fast64_t rh_answered; /* when it last did, microseconds */
-	atomic_int rh_error;		  /* of its last answer: -errno, or 0 */
+	const struct site *rh_site;	   /* the first that has it */
+	const char *rh_location;	   /* its path in there, or empty */
+	atomic_uint_fast64_t rh_responded; /* when it last did, microseconds */
+	atomic_int rh_error; /* of its last answer: -errno, or 0 */
 };
 
 struct health {
@@ -55,6 +55,6 @@ bool health_is_well(
     const struct health *, uint64_t now_us, char *text, size_t size);
 
 /* True: it was one of the two paths, and the answer is ready to be sent. */
-bool health_answer(struct exchange *);
+bool health_respond(struct exchange *);
 
 #endif

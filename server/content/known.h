@@ -14,7 +14,7 @@
 struct exchange;
 
 struct known {
-	struct cached_response *kn_answer; /* to keep: response_cache_ref */
+	struct cached_response *kn_response; /* to keep: response_cache_ref */
 	const struct cached_header *kn_fields;
 	const char *kn_begin; /* of the head */
 	size_t kn_line;	      /* bytes of its first line, without CRLF */
@@ -66,7 +66,7 @@ known_find(struct service *svc, const struct known_header *known, bool tls,
 	if (len > svc->svc_conf->conf_max_head)
 		return false;
 	*kn = (struct known){
-	    .kn_answer = response_cache_find(svc->svc_hot,
+	    .kn_response = response_cache_find(svc->svc_hot,
 		(struct cached_key){fl->fl_site, target,
 		    fl->fl_accept | (tls ? RESPONSE_CACHE_TLS : 0), false},
 		now, service_time(svc), svc->svc_date),
@@ -76,7 +76,7 @@ known_find(struct service *svc, const struct known_header *known, bool tls,
 	    .kn_len = len,
 	    .kn_target = target,
 	};
-	return kn->kn_answer != NULL;
+	return kn->kn_response != NULL;
 }
 
 /* It is answered: see popular.h. */
@@ -84,8 +84,8 @@ static inline void
 known_asked(struct service *svc, const struct known *kn, uint64_t now)
 {
 	if (svc->svc_popular != NULL)
-		popular_asked(svc->svc_popular, kn->kn_answer->ha_site,
-		    kn->kn_target, kn->kn_answer->ha_hash, now);
+		popular_asked(svc->svc_popular, kn->kn_response->ha_site,
+		    kn->kn_target, kn->kn_response->ha_hash, now);
 }
 
 #endif

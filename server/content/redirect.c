@@ -44,7 +44,7 @@ redirect_add_query(struct exchange *ex, struct buf *to, struct str mark)
 
 /* Takes over the text. */
 static void
-redirect_answer(struct exchange *ex, int status, struct buf *to)
+redirect_respond(struct exchange *ex, int status, struct buf *to)
 {
 	if (to->b_failed)
 		response_error(ex, 503);
@@ -77,7 +77,7 @@ redirect_follow(struct exchange *ex, const struct redirect *rd, struct str star)
 	}
 	redirect_add_query(ex, &to, rd->rd_query ? STR("&") : STR("?"));
 	redirect_add(ex, &to, rd->rd_fragment);
-	redirect_answer(ex, rd->rd_status, &to);
+	redirect_respond(ex, rd->rd_status, &to);
 }
 
 bool
@@ -129,7 +129,7 @@ redirect_to_https(struct exchange *ex)
 	}
 	redirect_add_encoded(ex, &to, ex->ex_target.tgt_path);
 	redirect_add_query(ex, &to, STR("?"));
-	redirect_answer(ex, 301, &to);
+	redirect_respond(ex, 301, &to);
 	return true;
 }
 
@@ -141,5 +141,5 @@ redirect_to_directory(struct exchange *ex)
 	redirect_add_encoded(ex, &to, ex->ex_target.tgt_path);
 	redirect_add(ex, &to, STR("/"));
 	redirect_add_query(ex, &to, STR("?"));
-	redirect_answer(ex, 301, &to);
+	redirect_respond(ex, 301, &to);
 }

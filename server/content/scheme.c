@@ -44,7 +44,7 @@ scheme_is_misdirected(const struct exchange *ex)
 }
 
 bool
-scheme_answer(struct exchange *ex)
+scheme_respond(struct exchange *ex)
 {
 	if (ex->ex_tls == NULL)
 		return redirect_to_https(ex);

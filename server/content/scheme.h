@@ -9,7 +9,7 @@
 
 #include "server/content/exchange.h"
 
-/* Whether scheme_answer has anything to look at. */
+/* Whether scheme_respond has anything to look at. */
 static inline bool
 scheme_matters(const struct exchange *ex)
 {
@@ -23,7 +23,7 @@ scheme_matters(const struct exchange *ex)
  * connection's certificate covers it and its site asks for the same client certificates.  A
  * client that asked for no name gets answers of the first site.
  */
-bool scheme_answer(struct exchange *);
+bool scheme_respond(struct exchange *);
 
 /* Whether a request on a connection of TLS gets that 421. */
 bool scheme_is_misdirected(const struct exchange *);

@@ -46,7 +46,7 @@ struct lookup {
 /* Finds the site of a host, and the settings of the path's location, or of the site if no path is known. */
 void static_locate(struct exchange *, struct str host);
 
-/* Begins the search.  Returns as exchange_answer. */
+/* Begins the search.  Returns as exchange_respond. */
 bool static_begin(struct exchange *);
 
 void static_finish(struct exchange *);

@@ -331,11 +331,11 @@ h2_callbacks_on_frame_send(
 		frame->hd.type != NGHTTP2_HEADERS) ||
 	    (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)
 		return 0;
-	h2_flood_earn(&h2->h2_flood, H2_FLOOD_ANSWER);
+	h2_flood_earn(&h2->h2_flood, H2_FLOOD_RESPONSE);
 	sm = h2_callbacks_find(h2, frame->hd.stream_id);
 	if (sm != NULL && nghttp2_session_get_stream_remote_close(
 			      session, frame->hd.stream_id) == 0)
-		h2_stream_answered(sm);
+		h2_stream_responded(sm);
 	return 0;
 }
 

@@ -18,7 +18,7 @@
 #define H2_FLOOD_FRAME	   1
 #define H2_FLOOD_RESET	   20
 #define H2_FLOOD_PER_BYTES 512 /* bytes that it takes bring one */
-#define H2_FLOOD_ANSWER \
+#define H2_FLOOD_RESPONSE \
 	1024 /* bytes that an answer counts for beside its own: two updates */
 
 struct h2_flood {

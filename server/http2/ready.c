@@ -134,14 +134,14 @@ h2_ready_begin(struct h2_stream *sm, size_t *n, bool *body)
 
 	if (!h2_ready_find(sm, now, &kn))
 		return NULL;
-	fm = h2_ready_form_of(kn.kn_answer, now);
+	fm = h2_ready_form_of(kn.kn_response, now);
 	if (fm == NULL)
 		return NULL;
 	*n = fm->fm_n;
-	*body = h2_ready_body_len(kn.kn_answer) > 0;
+	*body = h2_ready_body_len(kn.kn_response) > 0;
 	known_asked(svc, &kn, now);
-	response_cache_ref(kn.kn_answer);
-	sm->sm_ready = (struct h2_ready){.rd_answer = kn.kn_answer,
+	response_cache_ref(kn.kn_response);
+	sm->sm_ready = (struct h2_ready){.rd_response = kn.kn_response,
 	    .rd_since = now,
 	    .rd_time = svc->svc_time};
 	if (log_access_on(svc->svc_log) &&
@@ -149,7 +149,7 @@ h2_ready_begin(struct h2_stream *sm, size_t *n, bool *body)
 		h2_ready_keep_for_log(sm, &kn);
 	else
 		h2_hold_free(sm);
-	counter_add(&svc->svc_stats.sta_sent, kn.kn_answer->ha_head);
+	counter_add(&svc->svc_stats.sta_sent, kn.kn_response->ha_head);
 	counter_add(&svc->svc_stats.sta_hot, 1);
 	return fm->fm_fields;
 }
@@ -158,7 +158,7 @@ ssize_t
 h2_ready_read(struct h2_stream *sm, uint32_t *flags)
 {
 	struct h2_ready *rd = &sm->sm_ready;
-	const struct cached_response *ha = rd->rd_answer;
+	const struct cached_response *ha = rd->rd_response;
 	size_t left = h2_ready_body_len(ha) - rd->rd_at,
 	       n = left < sm->sm_room ? left : sm->sm_room;
 
@@ -179,7 +179,7 @@ h2_ready_end(struct h2_stream *sm)
 	struct service *svc = h2_ready_service_of(sm);
 	const struct h2_owner *ho = &sm->sm_session->h2_owner;
 
-	if (rd->rd_answer == NULL)
+	if (rd->rd_response == NULL)
 		return;
 	account_response(
 	    svc, &(struct account){
@@ -189,10 +189,10 @@ h2_ready_end(struct h2_stream *sm)
 		     .ac_time = rd->rd_time,
 		     .ac_since = rd->rd_since,
 		     .ac_status = 200,
-		     .ac_head = rd->rd_answer->ha_head,
-		     .ac_sent = rd->rd_answer->ha_head + rd->rd_at,
+		     .ac_head = rd->rd_response->ha_head,
+		     .ac_sent = rd->rd_response->ha_head + rd->rd_at,
 		     .ac_logged = rd->rd_texts.qt_line.s_ptr != NULL,
 		 });
-	response_cache_unref(&rd->rd_answer);
+	response_cache_unref(&rd->rd_response);
 	h2_hold_free(sm);
 }

@@ -186,7 +186,7 @@ h2_is_idle(const struct h2 *h2)
 
 /* Returns true if a stream is open besides one whose head is coming. */
 static inline bool
-h2_is_answering(const struct h2 *h2)
+h2_is_responding(const struct h2 *h2)
 {
 	return h2->h2_open > (h2->h2_heading != NULL ? 1U : 0U);
 }

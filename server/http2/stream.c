@@ -217,7 +217,7 @@ h2_stream_respond(struct h2_stream *sm)
 		return;
 	}
 	h2_hold_weigh(sm);
-	ready = exchange_answer(ex, status);
+	ready = exchange_respond(ex, status);
 	if (ex->ex_response.rs_ready != NULL)
 		h2_stream_learn(sm);
 	h2_stream_looked_up(sm, ready);
@@ -352,7 +352,7 @@ h2_stream_discard(struct h2_stream *sm, size_t len)
 }
 
 void
-h2_stream_answered(struct h2_stream *sm)
+h2_stream_responded(struct h2_stream *sm)
 {
 	sm->sm_state = H2_DONE;
 	h2_stream_timer(sm, TIMER_SEND);

@@ -37,7 +37,7 @@ enum h2_state {
 
 /* An answer that is ready in memory: ready.c. */
 struct h2_ready {
-	struct cached_response *rd_answer; /* NULL: none */
+	struct cached_response *rd_response; /* NULL: none */
 	size_t rd_at;	   /* bytes of its body that were sent */
 	uint64_t rd_since; /* microseconds */
 	time_t rd_time;
@@ -116,7 +116,7 @@ void h2_ready_end(struct h2_stream *);
 void h2_stream_discard(struct h2_stream *, size_t len);
 
 /* All of its answer is on the way, and the client has not ended the request. */
-void h2_stream_answered(struct h2_stream *);
+void h2_stream_responded(struct h2_stream *);
 
 /* Neither side has it any more.  It may be gone then. */
 void h2_stream_closed(struct h2_stream *);

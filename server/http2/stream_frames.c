@@ -78,7 +78,7 @@ h2_stream_frames_fill(struct h2_stream *sm)
 
 /* Of a frame for which the client's windows have room: what the answer has now. */
 static ssize_t
-h2_stream_frames_read_answer(struct h2_stream *sm, uint32_t *flags)
+h2_stream_frames_read_response(struct h2_stream *sm, uint32_t *flags)
 {
 	enum pw_send_status status = PW_SEND_ERROR;
 
@@ -133,7 +133,7 @@ h2_stream_frames_read_some(struct h2_stream *sm, uint32_t *flags)
 	if (sm->sm_state != H2_READY)
 		return h2_stream_frames_is_held_up(sm)
 			   ? NGHTTP2_ERR_DEFERRED
-			   : h2_stream_frames_read_answer(sm, flags);
+			   : h2_stream_frames_read_response(sm, flags);
 	n = h2_ready_read(sm, flags);
 	if (*flags & NGHTTP2_DATA_FLAG_EOF) {
 		h2_stream_timer(sm, TIMER_NONE);

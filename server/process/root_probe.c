@@ -75,7 +75,7 @@ root_probe_ask(struct probe *pr, size_t root, unsigned turn)
 		close(fd);
 	atomic_store(&rh->rh_error, fd == -ENOENT || fd >= 0 ? 0 : fd);
 	if (root_probe_works(pr, clock_now()))
-		atomic_store(&rh->rh_answered, clock_now());
+		atomic_store(&rh->rh_responded, clock_now());
 }
 
 /* False: it is the end. */

@@ -375,13 +375,13 @@ connection_limits_ask_one(struct member *mb, unsigned worker, uint64_t now_us)
 	uint64_t bit, since = atomic_load(&mb->mb_asked);
 	_Atomic uint64_t *askers = connection_limits_askers(mb, worker, &bit);
 
-	if (since != 0 && (int64_t)(now_us - since) >= LIMITS_ANSWER_US)
+	if (since != 0 && (int64_t)(now_us - since) >= LIMITS_RESPONSE_US)
 		return 0;
 	if (since == 0)
 		atomic_store(&mb->mb_asked, since = now_us);
 	atomic_fetch_or(askers, bit);
 	commands_give(mb->mb_orders, COMMAND_WISH);
-	return since + LIMITS_ANSWER_US;
+	return since + LIMITS_RESPONSE_US;
 }
 
 /*
@@ -396,7 +396,7 @@ connection_limits_has_waited(struct member *me, uint64_t now_us)
 	if (me->mb_until == 0 || past < 0)
 		return false;
 	me->mb_until = 0;
-	return past < LIMITS_ANSWER_US;
+	return past < LIMITS_RESPONSE_US;
 }
 
 /* Asks all that may have better.  Returns when the last of them is late; 0: none is asked. */
@@ -438,7 +438,7 @@ limits_ask(struct connection_limits *cs, unsigned worker, uint32_t rank,
 		return 0;
 	}
 	if (rank > 0 && me->mb_until == 0)
-		me->mb_until = now_us + LIMITS_ANSWER_US;
+		me->mb_until = now_us + LIMITS_RESPONSE_US;
 	return rank > 0 && me->mb_until < latest ? me->mb_until : latest;
 }
 
@@ -464,7 +464,7 @@ connection_limits_has_asked(struct member *mb, unsigned worker)
 }
 
 void
-limits_answered(struct connection_limits *cs, unsigned worker, unsigned asker)
+limits_responded(struct connection_limits *cs, unsigned worker, unsigned asker)
 {
 	uint64_t bit;
 	_Atomic uint64_t *askers =
@@ -493,7 +493,7 @@ limits_asker(struct connection_limits *cs, unsigned worker, uint32_t rank,
 			if (connection_limits_rank(mb) > 0)
 				commands_give(mb->mb_orders, COMMAND_PLACE);
 		}
-		limits_answered(cs, worker, i);
+		limits_responded(cs, worker, i);
 	}
 	return LIMITS_NOBODY;
 }

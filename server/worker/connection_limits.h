@@ -85,19 +85,19 @@ void limits_leave(struct connection_limits *, struct client *);
  * a worker asks only those whose rank is higher, or is older than LIMITS_FRESH_US.  The worker that
  * was asked closes a connection, whose slot goes to a worker that waits, or replies with
  * COMMAND_PLACE that its rank is not higher.  A worker with rank 0 asks all others each time, and
- * gets no reply without a slot.  A worker that does not reply within LIMITS_ANSWER_US is not asked
+ * gets no reply without a slot.  A worker that does not reply within LIMITS_RESPONSE_US is not asked
  * again until it does.
  */
-#define LIMITS_WORKERS	 1024 /* at most */
-#define LIMITS_FRESH_US	 20000
-#define LIMITS_ANSWER_US 200000
-#define LIMITS_NOBODY	 LIMITS_WORKERS
+#define LIMITS_WORKERS	   1024 /* at most */
+#define LIMITS_FRESH_US	   20000
+#define LIMITS_RESPONSE_US 200000
+#define LIMITS_NOBODY	   LIMITS_WORKERS
 
 /*
  * Asks the others for a slot.  rank is that of the worker's own victim.  Returns 0 if no other
  * worker may have a higher one.  Otherwise the worker waits as after limits_wait, and should close its
  * own victim at the returned time, unless COMMAND_PLACE comes before.  A worker with a victim waits no
- * longer than LIMITS_ANSWER_US after its first question, until it has a slot, even if others reply
+ * longer than LIMITS_RESPONSE_US after its first question, until it has a slot, even if others reply
  * late or give their slots to third workers.
  */
 uint64_t limits_ask(struct connection_limits *, unsigned worker, uint32_t rank,
@@ -109,11 +109,11 @@ bool limits_is_asked(const struct connection_limits *, unsigned worker);
 /*
  * Replies to all askers whose rank is not below `rank`.  Returns an asker with a lower rank, or
  * LIMITS_NOBODY.  The caller closes a connection for that asker, now or later, and calls
- * limits_answered.
+ * limits_responded.
  */
 unsigned limits_asker(struct connection_limits *, unsigned worker,
     uint32_t rank, uint64_t now_us);
-void limits_answered(
+void limits_responded(
     struct connection_limits *, unsigned worker, unsigned asker);
 
 #endif

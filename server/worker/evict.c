@@ -290,7 +290,7 @@ evict_for_others(struct worker *wk)
 		    wk->wk_clients, wk->wk_id, vi.vi_rank, clock_now());
 		if (asker == LIMITS_NOBODY || vi.vi_item == NULL)
 			break;
-		limits_answered(wk->wk_clients, wk->wk_id, asker);
+		limits_responded(wk->wk_clients, wk->wk_id, asker);
 		evict_end(wk, &vi);
 	}
 }

@@ -291,7 +291,7 @@ check_equal(const struct request *a, const struct request *b)
 #undef SAME
 }
 
-/* 400 is http-parser's alone for some targets, which exchange_answer judges for both. */
+/* 400 is http-parser's alone for some targets, which exchange_respond judges for both. */
 static void
 check_http2(const struct naive_head *nh, const struct request *rq, int status)
 {

@@ -453,7 +453,7 @@ others_are_asked_unless_they_have_nothing_better(void **state)
 	(void)state;
 	reserve(cs, 1);
 	assert_int_equal(
-	    limits_ask(cs, 1, 5, 1000000), 1000000 + LIMITS_ANSWER_US);
+	    limits_ask(cs, 1, 5, 1000000), 1000000 + LIMITS_RESPONSE_US);
 	told(orders, "w-w");
 	/* One that has better is told for whom; one that has not lets the asker look again. */
 	assert_int_equal(limits_asker(cs, 0, 6, 1001000), 1);
@@ -462,7 +462,7 @@ others_are_asked_unless_they_have_nothing_better(void **state)
 	assert_int_equal(limits_asker(cs, 2, 5, 1001000), LIMITS_NOBODY);
 	assert_false(limits_is_asked(cs, 2));
 	told(orders, "-p-");
-	limits_answered(cs, 0, 1);
+	limits_responded(cs, 0, 1);
 	assert_false(limits_is_asked(cs, 0));
 	/* What they have is known for a moment. */
 	assert_int_equal(limits_asker(cs, 0, 4, 1002000), LIMITS_NOBODY);
@@ -500,7 +500,7 @@ a_slot_is_waited_for_no_longer_than_for_one_answer(void **state)
 {
 	struct commands orders[WORKERS];
 	struct connection_limits *cs = create_with_orders(1, orders);
-	const uint64_t begin = 1000000, end = begin + LIMITS_ANSWER_US;
+	const uint64_t begin = 1000000, end = begin + LIMITS_RESPONSE_US;
 	uint64_t now;
 
 	(void)state;
@@ -517,18 +517,18 @@ a_slot_is_waited_for_no_longer_than_for_one_answer(void **state)
 	for (int i = 0; i < 2; i++) {
 		now = end + (uint64_t)(i + 1) * 1000000;
 		assert_int_equal(
-		    limits_ask(cs, 1, 5, now), now + LIMITS_ANSWER_US);
+		    limits_ask(cs, 1, 5, now), now + LIMITS_RESPONSE_US);
 		assert_true(limits_reserve(cs, 1));
 		limits_release(cs);
 		limits_asker(cs, 0, 4, now);
 		limits_asker(cs, 2, 4, now);
 	}
 	now = end + 3000000;
-	assert_int_equal(limits_ask(cs, 1, 5, now), now + LIMITS_ANSWER_US);
+	assert_int_equal(limits_ask(cs, 1, 5, now), now + LIMITS_RESPONSE_US);
 	limits_asker(cs, 0, 4, now);
 	limits_asker(cs, 2, 4, now);
-	now += 2 * LIMITS_ANSWER_US;
-	assert_int_equal(limits_ask(cs, 1, 5, now), now + LIMITS_ANSWER_US);
+	now += 2 * LIMITS_RESPONSE_US;
+	assert_int_equal(limits_ask(cs, 1, 5, now), now + LIMITS_RESPONSE_US);
 	destroy_with_orders(cs, orders);
 }
 
@@ -545,7 +545,7 @@ a_question_or_offer_of_later_is_not_one_of_long_ago(void **state)
 	assert_int_not_equal(limits_ask(cs, 1, 5, now + 5000), 0);
 	told(orders, "w-w");
 	/* Worker 0 has been asked, and 1 has offered, after now. */
-	assert_int_equal(limits_ask(cs, 2, 5, now), now + LIMITS_ANSWER_US);
+	assert_int_equal(limits_ask(cs, 2, 5, now), now + LIMITS_RESPONSE_US);
 	told(orders, "w--");
 	limits_release(cs);
 	destroy_with_orders(cs, orders);
@@ -583,12 +583,12 @@ a_slot_that_was_given_up_ends_the_wait(void **state)
 	assert_int_not_equal(limits_ask(cs, 1, 1, 1000000), 0);
 	told(orders, "w-w");
 	assert_int_equal(limits_asker(cs, 0, 2, 1001000), 1);
-	limits_answered(cs, 0, 1);
+	limits_responded(cs, 0, 1);
 	limits_release(cs);
 	told(orders, "-p-");
 	/* One that has given is asked again, however late that is. */
 	assert_int_not_equal(
-	    limits_ask(cs, 2, 1, 1000000 + LIMITS_ANSWER_US), 0);
+	    limits_ask(cs, 2, 1, 1000000 + LIMITS_RESPONSE_US), 0);
 	told(orders, "ww-");
 	limits_retire(cs, 2);
 	assert_int_equal(limits_asker(cs, 0, 2, 1001000), LIMITS_NOBODY);
@@ -611,10 +611,10 @@ a_worker_that_does_not_answer_is_waited_for_once(void **state)
 
 	(void)state;
 	reserve(cs, 1);
-	assert_int_equal(limits_ask(cs, 1, 1, now), now + LIMITS_ANSWER_US);
+	assert_int_equal(limits_ask(cs, 1, 1, now), now + LIMITS_RESPONSE_US);
 	assert_int_equal(limits_asker(cs, 2, 1, now), LIMITS_NOBODY);
 	told(orders, "wpw");
-	now += LIMITS_ANSWER_US;
+	now += LIMITS_RESPONSE_US;
 	limits_asker(cs, 2, 1, now);
 	assert_int_equal(limits_ask(cs, 1, 1, now), 0);
 	told(orders, "---");

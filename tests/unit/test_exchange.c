@@ -113,7 +113,7 @@ begin(struct stream *sm)
 	    request_parse(&ex->ex_request, (struct str){head, strlen(head)}, 0,
 		&many->my_service.svc_bufs),
 	    0);
-	sm->sm_answered = exchange_answer(ex, 0);
+	sm->sm_answered = exchange_respond(ex, 0);
 	if (!sm->sm_answered)
 		exchange_wait(ex);
 }
