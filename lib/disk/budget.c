@@ -103,7 +103,7 @@ budget_hold(
 static struct held_list *
 budget_next_list(struct budget_part *rp)
 {
-	bool slow = rp->rp_turn % BUDGET_SLOW == BUDGET_SLOW - 1;
+	bool slow = rp->rp_round % BUDGET_SLOW == BUDGET_SLOW - 1;
 
 	return &rp->rp_held[STAILQ_EMPTY(&rp->rp_held[slow]) ? !slow : slow];
 }
@@ -114,7 +114,7 @@ budget_let_in(struct budget *rm, struct budget_part *rp, struct held_list *list)
 	struct held *hl = STAILQ_FIRST(list);
 
 	budget_use(rm, rp, hl->hl_len);
-	rp->rp_turn++;
+	rp->rp_round++;
 	STAILQ_REMOVE_HEAD(list, hl_link);
 	TAILQ_REMOVE(&rm->bg_parts, rp, rp_link);
 	if (--rp->rp_nheld > 0)

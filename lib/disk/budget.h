@@ -36,7 +36,7 @@ struct budget_part {
 	size_t rp_used;
 	size_t rp_nheld;
 	struct held_list rp_held[2]; /* fast ones, slow ones */
-	unsigned rp_turn;
+	unsigned rp_round;
 	TAILQ_ENTRY(budget_part) rp_link; /* of those with waiters */
 };
 

@@ -44,7 +44,7 @@ fetch_read_piece(
 	struct gate *tn;
 
 	folio = folio && large && os_fetch_folio(fd, off, len);
-	tn = &dv->dv_turns[os_cpu() % POOL_TURNS];
+	tn = &dv->dv_gates[os_cpu() % POOL_GATES];
 	mine = large && gate_take(tn);
 	if (!folio)
 		os_fetch_begin(fd, off, len, device_step(dv));

@@ -35,8 +35,8 @@ pool_device_create(struct pw_pool *pl, dev_t id, enum pool_queue kind)
 	budget_part_init(&dv->dv_room);
 	pthread_mutex_init(&dv->dv_lock, NULL);
 	sem_init(&dv->dv_work, 0, 0);
-	for (i = 0; i < POOL_TURNS; i++)
-		gate_init(&dv->dv_turns[i]);
+	for (i = 0; i < POOL_GATES; i++)
+		gate_init(&dv->dv_gates[i]);
 	for (i = 0; i < DROP_LOCKS; i++)
 		drop_lock_init(&dv->dv_drops[i]);
 	dv->dv_pool = pl;
@@ -75,8 +75,8 @@ pool_device_destroy(struct pw_device *dv)
 {
 	size_t i;
 
-	for (i = 0; i < POOL_TURNS; i++)
-		gate_destroy(&dv->dv_turns[i]);
+	for (i = 0; i < POOL_GATES; i++)
+		gate_destroy(&dv->dv_gates[i]);
 	for (i = 0; i < DROP_LOCKS; i++)
 		drop_lock_destroy(&dv->dv_drops[i]);
 	sem_destroy(&dv->dv_work);

@@ -17,7 +17,7 @@
 #include "lib/util/cacheline.h"
 
 #define POOL_DEVICES 64
-#define POOL_TURNS   8	 /* processors that are distinguished */
+#define POOL_GATES   8	 /* processors that are distinguished */
 #define DEVICE_HASH  256 /* windows in flight, by file and offset */
 
 struct window;
@@ -58,7 +58,7 @@ struct pw_device {
 	atomic_bool dv_folios;	  /* known with dv_step */
 	atomic_ullong dv_latency; /* of windows, microseconds */
 	struct budget_part dv_room;
-	struct gate dv_turns[POOL_TURNS];
+	struct gate dv_gates[POOL_GATES];
 	struct window *dv_windows[DEVICE_HASH];
 	struct drop_lock dv_drops[DROP_LOCKS];
 };

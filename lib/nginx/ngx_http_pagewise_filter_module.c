@@ -19,7 +19,7 @@
 
 
 #define NGX_HTTP_PAGEWISE_COPY  65536
-#define NGX_HTTP_PAGEWISE_TURN  (2 * 1024 * 1024)
+#define NGX_HTTP_PAGEWISE_SLICE  (2 * 1024 * 1024)
 
 
 static ngx_int_t ngx_http_pagewise_body_filter(ngx_http_request_t *r,
@@ -269,7 +269,7 @@ ngx_http_pagewise_send(ngx_http_request_t *r, ngx_http_pagewise_ctx_t *ctx)
 
     /* a turn, if the next filters never wait */
 
-    limit = send->snd_sent + NGX_HTTP_PAGEWISE_TURN;
+    limit = send->snd_sent + NGX_HTTP_PAGEWISE_SLICE;
 
     send->snd_limit = 0;
     send->snd_pace = r->limit_rate;

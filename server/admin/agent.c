@@ -40,7 +40,7 @@ struct seen_queue {
 };
 
 struct seen_loop {
-	uint64_t sl_turns;
+	uint64_t sl_iterations;
 	uint64_t sl_time; /* microseconds, of all of them */
 	uint64_t sl_beat;
 	uint64_t sl_beat_at;
@@ -143,13 +143,14 @@ agent_loop_weight(struct seen_loop *sl, const struct worker *wk, uint64_t now)
 {
 	uint64_t beat =
 	    atomic_load_explicit(&wk->wk_beat, memory_order_relaxed);
-	uint64_t turns = 0, then = sl->sl_turns, time = sl->sl_time, lag = 0;
+	uint64_t turns = 0, then = sl->sl_iterations, time = sl->sl_time,
+		 lag = 0;
 	struct pw_histogram hg;
 
-	pw_histogram_copy(&hg, &wk->wk_service.svc_stats.sta_turn);
+	pw_histogram_copy(&hg, &wk->wk_service.svc_stats.sta_iteration);
 	for (size_t i = 0; i < PW_HISTOGRAM; i++)
 		turns += hg.hg_count[i];
-	sl->sl_turns = turns;
+	sl->sl_iterations = turns;
 	sl->sl_time = hg.hg_sum;
 	if (turns > then)
 		lag = (hg.hg_sum - time) / (turns - then);

@@ -174,7 +174,7 @@ metrics_write_handshakes(const struct metrics *mt, struct evbuffer *out)
 }
 
 static void
-metrics_write_turns(const struct metrics *mt, struct evbuffer *out)
+metrics_write_iterations(const struct metrics *mt, struct evbuffer *out)
 {
 	static const char turn[] = "pagewise_loop_turn_seconds",
 			  longest[] = "pagewise_loop_turn_longest_seconds",
@@ -188,7 +188,7 @@ metrics_write_turns(const struct metrics *mt, struct evbuffer *out)
 	for (i = 0; i < n; i++) {
 		snprintf(labels, sizeof(labels), "worker=\"%u\"", i);
 		prometheus_histogram(out, turn, labels,
-		    &mt->mt_workers[i]->wk_service.svc_stats.sta_turn);
+		    &mt->mt_workers[i]->wk_service.svc_stats.sta_iteration);
 	}
 	prometheus_family(out, longest, "gauge",
 	    "Longest event-loop iteration of each worker since the start.");
@@ -291,7 +291,7 @@ metrics_write_workers(const struct metrics *mt, struct evbuffer *out)
 	    metrics_all_workers(mt, offsetof(struct stats, sta_disk_wait)));
 	metrics_write_connections(mt, out);
 	metrics_write_handshakes(mt, out);
-	metrics_write_turns(mt, out);
+	metrics_write_iterations(mt, out);
 	metrics_write_sleeps(mt, out);
 }
 

@@ -10,7 +10,7 @@
 #include "server/conn/conn_priv.h"
 #include "server/conn/http2.h"
 
-#define REQUESTS_PER_TURN 16
+#define REQUESTS_PER_SLICE 16
 
 /* -------------------------------------------------------------- the end */
 
@@ -92,7 +92,7 @@ conn_on_step(struct pw_waiter *w)
 
 /* A stream of HTTP/2 goes on; or the last one of a connection that is dying has. */
 static void
-conn_on_session_turn(void *arg)
+conn_on_session_wake(void *arg)
 {
 	struct conn *c = arg;
 
@@ -194,8 +194,8 @@ conn_run(struct conn *c)
 
 	if (conn_waits(c) || c->cn_dying)
 		return;
-	c->cn_turn_sent = 0;
-	for (n = 0; next == NEXT_GO && n < 2 * REQUESTS_PER_TURN; n++)
+	c->cn_slice_sent = 0;
+	for (n = 0; next == NEXT_GO && n < 2 * REQUESTS_PER_SLICE; n++)
 		next = conn_step(c);
 	conn_count_phase(c);
 	if (worker_may_look(c->cn_worker))
@@ -238,7 +238,7 @@ static const struct conn_ops conn_ops = {
     .co_exchange = {.resumed = conn_on_resumed,
 	.last = conn_is_last,
 	.send_now = conn_send_now},
-    .co_turn = conn_on_session_turn,
+    .co_wake = conn_on_session_wake,
     .co_evict = conn_evict};
 
 /*
@@ -362,7 +362,7 @@ conn_is_reading(const struct conn *c)
 }
 
 static void
-conn_on_turn(struct sched_item *it)
+conn_on_slice(struct sched_item *it)
 {
 	conn_run(conn_of(it));
 }
@@ -509,7 +509,7 @@ conn_on_check(const struct sched_item *it)
 #endif
 
 static const struct sched_ops sched_ops = {
-    .run = conn_on_turn,
+    .run = conn_on_slice,
     .timeout = conn_on_timeout,
     .drain = conn_on_drain,
     .close = conn_on_close,

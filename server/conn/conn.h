@@ -22,8 +22,8 @@
  *   while the server ends: in PROXY and READ, before a first byte, in HTTP2 and LINGER the timer is GRACE
  *   dying   cn_ex                 a completion (ex_pending): no timer     freed
  *
- * One that waits for nothing is on sc_turns: it has more to do when the others have had
- * their turn.  So each has a timer, is on sc_turns, or is dying (one of HTTP/2: or has streams, see stream.h), and none is forgotten.  The
+ * One that waits for nothing is on sc_run_queue: it has more to do when the others have had
+ * their turn.  So each has a timer, is on sc_run_queue, or is dying (one of HTTP/2: or has streams, see stream.h), and none is forgotten.  The
  * client's end, an error of the socket, a timer that ends and the end of the server lead
  * from each state to the close, or to dying where ex_pending.
  *
@@ -60,7 +60,7 @@ struct conn_http2;
 /* Calls to a connection. */
 struct conn_ops {
 	struct exchange_ops co_exchange;
-	void (*co_turn)(void *);  /* of its session: see h2_owner ... */
+	void (*co_wake)(void *);  /* of its session: see h2_owner ... */
 	void (*co_evict)(void *); /* ... the same */
 };
 
@@ -88,7 +88,7 @@ struct conn {
 	/* the request; what is idle holds no more than this: see exchange.h */
 	struct buf cn_in; /* received, from the request's first byte on */
 	struct head cn_head;
-	uint64_t cn_turn_sent; /* bytes of answers that this turn has ended */
+	uint64_t cn_slice_sent; /* bytes of answers that this turn has ended */
 	struct known_header cn_known_header; /* the last fields */
 	uint64_t cn_unseen; /* bytes sent since it was asked what is ... */
 	uint64_t cn_left;   /* ... bytes unacknowledged, or 0 ... */

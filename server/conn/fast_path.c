@@ -26,7 +26,7 @@ fast_path_match_all(
     struct conn *c, uint64_t now, struct known matches[static TOGETHER])
 {
 	struct str in = {c->cn_in.b_data, c->cn_in.b_len};
-	uint64_t bytes = c->cn_turn_sent;
+	uint64_t bytes = c->cn_slice_sent;
 	unsigned left = conn_requests_left(c);
 	int n = 0, most = left > TOGETHER ? TOGETHER : (int)left - 1;
 
@@ -115,7 +115,7 @@ fast_path_account(struct conn *c, const struct known *matches, int n,
 	}
 	counter_add(&sta->sta_hot, (uint64_t)i);
 	counter_add(&sta->sta_sent, whole);
-	c->cn_turn_sent += whole;
+	c->cn_slice_sent += whole;
 	c->cn_unseen += whole;
 	c->cn_requests += (unsigned)i;
 	*sent -= whole;

@@ -24,7 +24,7 @@ static struct h2 *
 conn_preface_new_session(struct conn *c)
 {
 	const struct h2_owner ho = {
-	    .ho_turn = c->cn_ops->co_turn,
+	    .ho_wake = c->cn_ops->co_wake,
 	    .ho_evict = c->cn_ops->co_evict,
 	    .ho_arg = c,
 	    .ho_worker = c->cn_worker,

@@ -29,7 +29,7 @@ conn_send_sent(struct conn *c)
 	uint64_t bytes = response_sent(&c->cn_ex->ex_response);
 	bool end = c->cn_ex->ex_response.rs_close;
 
-	c->cn_turn_sent += bytes;
+	c->cn_slice_sent += bytes;
 	c->cn_unseen += bytes;
 	c->cn_rate = c->cn_ex->ex_rate;
 	exchange_free(&c->cn_ex);

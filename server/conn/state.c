@@ -21,7 +21,7 @@ conn_ended(const struct conn *c)
 {
 	bool more = c->cn_in.b_len > 0 || c->cn_readable;
 
-	return more && c->cn_turn_sent > RESPONSE_SLICE ? NEXT_AGAIN : NEXT_GO;
+	return more && c->cn_slice_sent > RESPONSE_SLICE ? NEXT_AGAIN : NEXT_GO;
 }
 
 void

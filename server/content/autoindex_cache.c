@@ -15,7 +15,7 @@
 #include "server/content/autoindex_cache.h"
 
 #define BUCKETS	      1024
-#define AGED_PER_TURN 16 /* pages that are freed together for their age */
+#define AGED_PER_CALL 16 /* pages that are freed together for their age */
 
 STAILQ_HEAD(waiting, listing);
 
@@ -123,7 +123,7 @@ autoindex_cache_keep(struct autoindex_cache *ls, struct entry *en)
 	for (old = TAILQ_FIRST(&ls->ls_lru);
 	     old != NULL && (ls->ls_bytes > AUTOINDEX_CACHE_BYTES ||
 				(autoindex_cache_too_old(old, en->en_at) &&
-				    aged++ < AGED_PER_TURN));
+				    aged++ < AGED_PER_CALL));
 	     old = next) {
 		next = TAILQ_NEXT(old, en_lru);
 		autoindex_cache_forget(ls, old);

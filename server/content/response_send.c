@@ -12,7 +12,7 @@
 #include "server/content/pace.h"
 #include "server/content/response_priv.h"
 
-#define PIECES_PER_TURN 8
+#define PIECES_PER_SLICE 8
 
 static void
 response_send_on_sent(struct pw_send *s)
@@ -268,7 +268,7 @@ response_step(struct exchange *ex)
 		turn += rs->rs_send.snd_sent;
 		status = response_send_next_piece(ex);
 		if (status != PW_SEND_AGAIN || turn > RESPONSE_SLICE ||
-		    ++pieces == PIECES_PER_TURN)
+		    ++pieces == PIECES_PER_SLICE)
 			break;
 	}
 	/* A slow client does not hold a buffer for a head it has got. */

@@ -9,8 +9,8 @@
 #include "server/http2/stream.h"
 #include "server/worker/worker.h"
 
-#define STREAMS_PER_TURN 32
-#define ACKS		 64 /* of SETTINGS and PING that wait for room in the socket */
+#define STREAMS_PER_SLICE 32
+#define ACKS		  64 /* of SETTINGS and PING that wait for room in the socket */
 
 static const struct conf *
 h2_session_conf_of(const struct h2 *h2)
@@ -164,7 +164,7 @@ h2_run(struct h2 *h2)
 {
 	struct h2_stream *sm;
 
-	for (int n = 0; n < STREAMS_PER_TURN; n++) {
+	for (int n = 0; n < STREAMS_PER_SLICE; n++) {
 		sm = TAILQ_FIRST(&h2->h2_due);
 		if (sm == NULL || h2->h2_broken)
 			return false;
@@ -181,7 +181,7 @@ h2_look(struct h2 *h2)
 	struct h2_stream *sm, *next;
 
 	for (sm = TAILQ_FIRST(&h2->h2_due); sm != NULL; sm = next) {
-		next = TAILQ_NEXT(sm, sm_turn);
+		next = TAILQ_NEXT(sm, sm_due_entry);
 		if (h2_stream_may_look(sm))
 			h2_stream_look(sm);
 	}

@@ -6,7 +6,7 @@
  *
  *	h2_create
  *	h2_receive, whenever something has come
- *	h2_run, then h2_gather until there is nothing: its turn; ho_turn asks for one
+ *	h2_run, then h2_gather until there is nothing: its turn; ho_wake asks for one
  *	h2_is_over: all was said
  *	h2_stop, and h2_destroy once h2_waits is false
  */
@@ -56,7 +56,7 @@ struct worker;
 
 /* What it knows of its connection, which outlives it. */
 struct h2_owner {
-	void (*ho_turn)(void *);  /* it has something to do; not at once */
+	void (*ho_wake)(void *);  /* it has something to do; not at once */
 	void (*ho_evict)(void *); /* ends it at once: see sched_ops.evict */
 	void *ho_arg;
 	struct worker *ho_worker;

@@ -428,7 +428,7 @@ h2_stream_leave(struct h2_stream *sm)
 
 	h2_stream_destroy(sm);
 	if (stopped)
-		ho.ho_turn(ho.ho_arg);
+		ho.ho_wake(ho.ho_arg);
 }
 
 static void

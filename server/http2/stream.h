@@ -74,7 +74,7 @@ struct h2_stream {
 	size_t sm_taken;
 
 	TAILQ_ENTRY(h2_stream) sm_all;
-	TAILQ_ENTRY(h2_stream) sm_turn;
+	TAILQ_ENTRY(h2_stream) sm_due_entry;
 };
 
 /* A request begins.  NULL: no memory. */

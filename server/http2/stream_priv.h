@@ -1,6 +1,6 @@
 /*
  * stream_priv: what the files of a stream share: stream.c (request and response), stream_frames.c,
- * stream_time.c, and below them stream_turn.c.
+ * stream_time.c, and below them stream_slice.c.
  */
 #ifndef SERVER_HTTP2_STREAM_PRIV_H
 #define SERVER_HTTP2_STREAM_PRIV_H
@@ -20,12 +20,12 @@ h2_stream_bufs(const struct h2_stream *sm)
 	return &h2_stream_worker(sm)->wk_service.svc_bufs;
 }
 
-/* ---------------------------------------------------------- stream_turn.c */
+/* ---------------------------------------------------------- stream_slice.c */
 
 void h2_stream_timer(struct h2_stream *, enum timer);
 
 /* Asks for a turn of the session, unless it is stopped. */
-void h2_stream_ask_turn(const struct h2_stream *);
+void h2_stream_ask_slice(const struct h2_stream *);
 
 /* Puts the stream on h2_due, and asks for a turn; takes it off. */
 void h2_stream_set_due(struct h2_stream *);

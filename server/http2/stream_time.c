@@ -27,7 +27,7 @@ h2_stream_time_disk_late(struct h2_stream *sm)
 		h2_stream_give_up(sm, NGHTTP2_INTERNAL_ERROR);
 	exchange_cancel(ex);
 	h2_hold_free(sm);
-	h2_stream_ask_turn(sm);
+	h2_stream_ask_slice(sm);
 }
 
 static bool
@@ -92,7 +92,7 @@ h2_stream_time_client_late(struct h2_stream *sm)
 
 	if (sm->sm_state == H2_DONE) {
 		h2_stream_give_up(sm, NGHTTP2_NO_ERROR);
-		h2_stream_ask_turn(sm);
+		h2_stream_ask_slice(sm);
 		return;
 	}
 	if (!h2_stream_time_is_too_slow(sm)) {
@@ -103,7 +103,7 @@ h2_stream_time_client_late(struct h2_stream *sm)
 					       : &sta->sta_capped[CAP_RATE],
 	    1);
 	h2_stream_give_up(sm, NGHTTP2_CANCEL);
-	h2_stream_ask_turn(sm);
+	h2_stream_ask_slice(sm);
 }
 
 static struct h2_stream *
@@ -125,7 +125,7 @@ h2_stream_on_timeout(struct sched_item *it, enum timer timer)
 
 /* A pause has ended. */
 static void
-h2_stream_on_turn(struct sched_item *it)
+h2_stream_on_slice(struct sched_item *it)
 {
 	h2_stream_set_due(h2_stream_of_item(it));
 }
@@ -170,7 +170,7 @@ h2_stream_on_check(const struct sched_item *it)
 #endif
 
 const struct sched_ops h2_stream_sched_ops = {
-    .run = h2_stream_on_turn,
+    .run = h2_stream_on_slice,
     .timeout = h2_stream_on_timeout,
     .peer = h2_stream_peer,
     .responses = h2_stream_responses,

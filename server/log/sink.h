@@ -27,7 +27,7 @@ struct sink {
 	bool sk_full;	  /* took nothing more the last time */
 	size_t sk_begun;  /* bytes of a line that continues in the ring */
 	bool sk_torn;	  /* ends in a line, the rest was lost */
-	unsigned sk_turn; /* the caller's: which ring is next */
+	unsigned sk_next; /* the caller's: which ring is next */
 	int sk_error;	  /* why records were dropped last, errno or 0 */
 	_Atomic uint64_t sk_dropped; /* records lost here; any thread reads */
 };

@@ -71,13 +71,13 @@ log_flush_sink(struct log *lg, struct sink *sk)
 	bool taken;
 
 	for (i = 0; i < slots; i++) {
-		ln = log_lane(lg, sk->sk_turn);
+		ln = log_lane(lg, sk->sk_next);
 		taken = true;
 		if (ln->ln_sink == sk && log_lane_backlog(ln) > 0)
 			taken = log_put(lg, sk, ln->ln_ring);
 		if (sk->sk_begun > 0)
 			return;
-		sk->sk_turn = (sk->sk_turn + 1) % slots;
+		sk->sk_next = (sk->sk_next + 1) % slots;
 		if (!taken)
 			return;
 	}

@@ -19,14 +19,14 @@
 struct part {
 	STAILQ_HEAD(, handshake) pt_waiting;
 	unsigned pt_count;
-	TAILQ_ENTRY(part) pt_turn; /* while some wait */
+	TAILQ_ENTRY(part) pt_entry; /* while some wait */
 };
 
 struct handshaker {
 	pthread_mutex_t hs_lock; /* of the next ones */
 	pthread_cond_t hs_cond;
 	struct part hs_parts[HANDSHAKER_PARTS];
-	TAILQ_HEAD(, part) hs_turns;
+	TAILQ_HEAD(, part) hs_queue;
 	bool hs_end;
 	atomic_uint hs_waiting;
 	/* main's */
@@ -43,7 +43,7 @@ handshaker_create(struct handshaker **out)
 		return -ENOMEM;
 	pthread_mutex_init(&hs->hs_lock, NULL);
 	pthread_cond_init(&hs->hs_cond, NULL);
-	TAILQ_INIT(&hs->hs_turns);
+	TAILQ_INIT(&hs->hs_queue);
 	for (int i = 0; i < HANDSHAKER_PARTS; i++)
 		STAILQ_INIT(&hs->hs_parts[i].pt_waiting);
 	*out = hs;
@@ -54,16 +54,16 @@ handshaker_create(struct handshaker **out)
 static struct handshake *
 handshaker_take(struct handshaker *hs)
 {
-	struct part *pt = TAILQ_FIRST(&hs->hs_turns);
+	struct part *pt = TAILQ_FIRST(&hs->hs_queue);
 	struct handshake *hk;
 
 	if (pt == NULL)
 		return NULL;
 	hk = STAILQ_FIRST(&pt->pt_waiting);
 	STAILQ_REMOVE_HEAD(&pt->pt_waiting, hk_link);
-	TAILQ_REMOVE(&hs->hs_turns, pt, pt_turn);
+	TAILQ_REMOVE(&hs->hs_queue, pt, pt_entry);
 	if (--pt->pt_count > 0)
-		TAILQ_INSERT_TAIL(&hs->hs_turns, pt, pt_turn);
+		TAILQ_INSERT_TAIL(&hs->hs_queue, pt, pt_entry);
 	atomic_fetch_sub_explicit(&hs->hs_waiting, 1, memory_order_relaxed);
 	return hk;
 }
@@ -148,7 +148,7 @@ handshaker_submit(struct handshaker *hs, struct pw_loop *lp,
 		pw_wait_begin(lp, &hk->hk_waiter);
 		STAILQ_INSERT_TAIL(&pt->pt_waiting, hk, hk_link);
 		if (pt->pt_count++ == 0)
-			TAILQ_INSERT_TAIL(&hs->hs_turns, pt, pt_turn);
+			TAILQ_INSERT_TAIL(&hs->hs_queue, pt, pt_entry);
 		atomic_fetch_add_explicit(
 		    &hs->hs_waiting, 1, memory_order_relaxed);
 	}

@@ -92,9 +92,9 @@ struct stats {
 	_Atomic uint64_t sta_handshakes[HANDSHAKES];
 	struct pw_histogram sta_handshake_time; /* of those that opened */
 
-	struct pw_histogram sta_turn; /* length of the loop's turns */
-	_Atomic uint64_t sta_longest; /* of them, microseconds */
-	_Atomic uint64_t sta_stalls;  /* that took stall_log or more */
+	struct pw_histogram sta_iteration; /* length of the loop's turns */
+	_Atomic uint64_t sta_longest;	   /* of them, microseconds */
+	_Atomic uint64_t sta_stalls;	   /* that took stall_log or more */
 };
 
 #endif

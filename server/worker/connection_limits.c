@@ -57,7 +57,7 @@ struct connection_limits {
 	atomic_uint cs_total;
 	atomic_uint cs_waiting;	 /* members that wait, at least */
 	atomic_uint cs_promised; /* members that a place is promised to */
-	atomic_uint cs_turn;	 /* whose it is */
+	atomic_uint cs_next;	 /* whose it is */
 };
 
 static int
@@ -204,14 +204,14 @@ connection_limits_pass(struct connection_limits *cs)
 
 	if (atomic_load(&cs->cs_waiting) == 0)
 		return;
-	turn = atomic_load(&cs->cs_turn);
+	turn = atomic_load(&cs->cs_next);
 	for (i = 1; i <= cs->cs_nmembers; i++) {
 		struct member *mb =
 		    &cs->cs_members[(turn + i) % cs->cs_nmembers];
 
 		if (!connection_limits_promise(cs, mb))
 			continue;
-		atomic_store(&cs->cs_turn, (turn + i) % cs->cs_nmembers);
+		atomic_store(&cs->cs_next, (turn + i) % cs->cs_nmembers);
 		commands_give(mb->mb_orders, COMMAND_PLACE);
 		return;
 	}

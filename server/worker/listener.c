@@ -15,7 +15,7 @@
 #include "server/worker/listener.h"
 #include "server/worker/worker.h"
 
-#define ACCEPTS_PER_TURN 16
+#define ACCEPTS_PER_CALL 16
 
 int
 listener_take(struct worker *wk, int fd, bool proxied, bool secure)
@@ -302,7 +302,7 @@ listener_on_accept(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	worker_lap(wk, LOOP_ACCEPT);
-	for (n = 0; n < ACCEPTS_PER_TURN; n++) {
+	for (n = 0; n < ACCEPTS_PER_CALL; n++) {
 		sock = listener_accept_one(wk, fd, &addr);
 		if (sock != -1) {
 			listener_admit(ls, sock, &addr);

@@ -14,7 +14,7 @@ enum loop_phase {
 	LOOP_NONE,
 	LOOP_ACCEPT,  /* new connections */
 	LOOP_EVENTS,  /* of connections: requests, writability */
-	LOOP_TURNS,   /* answers that are being sent */
+	LOOP_SLICES,  /* answers that are being sent */
 	LOOP_DONE,    /* completions of disk waits */
 	LOOP_TIMERS,  /* timeouts, and periodic work */
 	LOOP_CONTROL, /* commands of main */

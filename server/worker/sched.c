@@ -9,7 +9,7 @@ sched_init(struct sched *sc)
 {
 	int timer;
 
-	TAILQ_INIT(&sc->sc_turns);
+	TAILQ_INIT(&sc->sc_run_queue);
 	TAILQ_INIT(&sc->sc_all);
 	TAILQ_INIT(&sc->sc_parts);
 	for (timer = 0; timer < TIMERS; timer++)
@@ -32,24 +32,24 @@ sched_again(struct sched *sc, struct sched_item *it)
 	if (it->it_queued)
 		return;
 	it->it_queued = true;
-	if (TAILQ_EMPTY(&sc->sc_turns))
+	if (TAILQ_EMPTY(&sc->sc_run_queue))
 		sched_arm(sc);
-	TAILQ_INSERT_TAIL(&sc->sc_turns, it, it_turn);
-	sc->sc_nturns++;
+	TAILQ_INSERT_TAIL(&sc->sc_run_queue, it, it_run_entry);
+	sc->sc_runnable++;
 }
 
 static void
 sched_dequeue(struct sched *sc, struct sched_item *it)
 {
 	it->it_queued = false;
-	TAILQ_REMOVE(&sc->sc_turns, it, it_turn);
-	sc->sc_nturns--;
+	TAILQ_REMOVE(&sc->sc_run_queue, it, it_run_entry);
+	sc->sc_runnable--;
 }
 
 struct sched_item *
 sched_next(struct sched *sc)
 {
-	struct sched_item *it = TAILQ_FIRST(&sc->sc_turns);
+	struct sched_item *it = TAILQ_FIRST(&sc->sc_run_queue);
 
 	if (it != NULL)
 		sched_dequeue(sc, it);

@@ -68,7 +68,7 @@ struct sched_item {
 	bool it_queued; /* has a turn */
 	uint64_t it_deadline;
 	TAILQ_ENTRY(sched_item) it_all;
-	TAILQ_ENTRY(sched_item) it_turn;
+	TAILQ_ENTRY(sched_item) it_run_entry;
 	TAILQ_ENTRY(sched_item) it_timed;
 };
 
@@ -79,8 +79,8 @@ TAILQ_HEAD(sched_list, sched_item);
 
 struct sched {
 	struct event sc_again; /* an item is ready, or its timer has ended */
-	struct sched_list sc_turns;
-	unsigned sc_nturns;
+	struct sched_list sc_run_queue;
+	unsigned sc_runnable;
 	/*
 	 * An item is in at most one of these.  Each has one length for
 	 * all, so it is in the order of the deadlines, and a timer costs O(1).

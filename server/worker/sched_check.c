@@ -58,17 +58,17 @@ sched_check_timers(const struct sched *sc, const unsigned timed[TIMERS])
 }
 
 static void
-sched_check_turns(const struct sched *sc, unsigned queued)
+sched_check_run_queue(const struct sched *sc, unsigned queued)
 {
 	const struct sched_item *it;
 	unsigned n = 0;
 
-	TAILQ_FOREACH(it, &sc->sc_turns, it_turn)
+	TAILQ_FOREACH(it, &sc->sc_run_queue, it_run_entry)
 	{
 		RULE(it->it_queued);
 		n++;
 	}
-	RULE(n == sc->sc_nturns && n == queued);
+	RULE(n == sc->sc_runnable && n == queued);
 	RULE(n == 0 || evtimer_pending(&sc->sc_again, NULL));
 }
 
@@ -103,7 +103,7 @@ sched_check(const struct sched *sc, const struct stats *sta)
 		timed[it->it_timer]++;
 	}
 	sched_check_timers(sc, timed);
-	sched_check_turns(sc, queued);
+	sched_check_run_queue(sc, queued);
 	sched_check_phases(sta, phases);
 }
 #else

@@ -16,7 +16,7 @@
 #endif
 
 #define TICK_US	   250000
-#define TURNS_US   100 /* of a loop's turn for connections in mid-answer */
+#define SLICES_US  100 /* of a loop's turn for connections in mid-answer */
 #define LATE_US	   300 /* then whoever is new waits for a turn as well ... */
 #define LATE_LOOKS 4   /* ... but the clock is not read for each */
 #define MILLI_US   ((uint64_t)1000)
@@ -58,20 +58,20 @@ worker_on_again(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *wk = arg;
 	struct sched *sc = &wk->wk_sched;
-	uint64_t end = clock_now() + TURNS_US;
-	unsigned n = sc->sc_nturns;
+	uint64_t end = clock_now() + SLICES_US;
+	unsigned n = sc->sc_runnable;
 	struct sched_item *it;
 
 	(void)fd;
 	(void)what;
 	worker_expire(wk, end);
-	worker_lap(wk, LOOP_TURNS);
+	worker_lap(wk, LOOP_SLICES);
 	while (n-- > 0 && (it = sched_next(sc)) != NULL) {
 		it->it_ops->run(it);
 		if (clock_now() >= end)
 			break;
 	}
-	if (!TAILQ_EMPTY(&sc->sc_turns))
+	if (!TAILQ_EMPTY(&sc->sc_run_queue))
 		sched_arm(sc);
 }
 
@@ -249,7 +249,7 @@ worker_on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	worker_lap(wk, LOOP_TIMERS);
 	worker_beat(wk);
-	worker_expire(wk, clock_now() + TURNS_US);
+	worker_expire(wk, clock_now() + SLICES_US);
 	pw_loop_tick(wk->wk_service.svc_loop, clock_now());
 	if (tcp_memory_is_short(wk->wk_tcp_memory))
 		worker_look_at_tcp(wk);
@@ -437,7 +437,7 @@ worker_tell_stall(struct worker *wk, uint64_t us, uint64_t now)
 }
 
 static void
-worker_turn_ended(struct worker *wk)
+worker_iteration_ended(struct worker *wk)
 {
 	uint64_t now, us,
 	    limit = wk->wk_service.svc_conf->conf_stall_log * MILLI_US;
@@ -448,7 +448,7 @@ worker_turn_ended(struct worker *wk)
 	pw_loop_rest(wk->wk_service.svc_loop, now);
 	worker_look_at_heap(wk, now);
 	us = profile_end(&wk->wk_laps, now);
-	pw_histogram_add(&wk->wk_service.svc_stats.sta_turn, us);
+	pw_histogram_add(&wk->wk_service.svc_stats.sta_iteration, us);
 	if (us > counter_get(&wk->wk_service.svc_stats.sta_longest))
 		atomic_store_explicit(&wk->wk_service.svc_stats.sta_longest, us,
 		    memory_order_relaxed);
@@ -460,7 +460,7 @@ worker_turn_ended(struct worker *wk)
 
 /* A tick is no reason to expect more. */
 static bool
-worker_turn_served(const struct worker *wk)
+worker_iteration_served(const struct worker *wk)
 {
 	int kind;
 
@@ -505,8 +505,8 @@ worker_run(struct worker *wk)
 
 	do {
 		error = event_base_loop(wk->wk_base, flags);
-		served = worker_turn_served(wk);
-		worker_turn_ended(wk);
+		served = worker_iteration_served(wk);
+		worker_iteration_ended(wk);
 		flags = worker_stay_awake(wk, served)
 			    ? EVLOOP_ONCE | EVLOOP_NONBLOCK
 			    : EVLOOP_ONCE;

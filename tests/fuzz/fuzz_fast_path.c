@@ -143,7 +143,7 @@ run(struct str in)
 
 	conn.cn_in = (struct buf){copy, in.s_len, in.s_len, false};
 	while (fast_path_run(&conn) == FAST_PATH_SENT) {
-		conn.cn_turn_sent = 0;
+		conn.cn_slice_sent = 0;
 		CHECK(conn.cn_in.b_len < before);
 		before = conn.cn_in.b_len;
 		while (in.s_len > before)

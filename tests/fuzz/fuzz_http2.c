@@ -482,7 +482,7 @@ end_well(void)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct h2_owner owner = {.ho_turn = on_turn,
+	const struct h2_owner owner = {.ho_wake = on_turn,
 	    .ho_worker = &worker,
 	    .ho_peer = &(const struct sockaddr){.sa_family = AF_UNIX},
 	    .ho_bucket = &(struct token_bucket){0},

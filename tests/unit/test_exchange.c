@@ -33,7 +33,7 @@ struct stream {
 	int sm_steps;
 	bool sm_answered; /* the answer is being sent */
 	bool sm_cut;
-	size_t sm_turn; /* bytes that it may still take in this turn */
+	size_t sm_due_entry; /* bytes that it may still take in this turn */
 	size_t sm_len;
 	char sm_data[SIZE + 8192];
 };
@@ -52,13 +52,13 @@ take(struct pw_sink *sk, const char *mem, size_t len, bool more, size_t *taken)
 	struct stream *sm = (struct stream *)sk;
 
 	(void)more;
-	if (sm->sm_turn == 0)
+	if (sm->sm_due_entry == 0)
 		return -EAGAIN;
-	*taken = len < sm->sm_turn ? len : sm->sm_turn;
+	*taken = len < sm->sm_due_entry ? len : sm->sm_due_entry;
 	assert_true(sm->sm_len + *taken < sizeof(sm->sm_data));
 	memcpy(sm->sm_data + sm->sm_len, mem, *taken);
 	sm->sm_len += *taken;
-	sm->sm_turn -= *taken;
+	sm->sm_due_entry -= *taken;
 	return 0;
 }
 
@@ -133,7 +133,7 @@ cancel(struct stream *sm)
 static void
 send_on(struct stream *sm)
 {
-	sm->sm_turn = FRAME;
+	sm->sm_due_entry = FRAME;
 	switch (response_step(sm->sm_ex)) {
 	case PW_SEND_DONE:
 		exchange_free(&sm->sm_ex);

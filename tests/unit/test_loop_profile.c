@@ -32,9 +32,9 @@ time_is_told_of_what_it_was_spent_on(void **state)
 
 	(void)state;
 	laps.lap_calls[LOOP_EVENTS] = 3;
-	laps.lap_calls[LOOP_TURNS] = 14;
+	laps.lap_calls[LOOP_SLICES] = 14;
 	profile_change(&laps, LOOP_EVENTS, 10);
-	profile_change(&laps, LOOP_TURNS, 1010);
+	profile_change(&laps, LOOP_SLICES, 1010);
 	profile_change(&laps, LOOP_EVENTS, 62010);
 	profile_change(&laps, LOOP_TIMERS, 63510);
 	profile_end(&laps, 64000);
@@ -67,7 +67,7 @@ a_short_buffer_is_not_overrun(void **state)
 
 	(void)state;
 	profile_change(&laps, LOOP_EVENTS, 0);
-	profile_change(&laps, LOOP_TURNS, 5000);
+	profile_change(&laps, LOOP_SLICES, 5000);
 	profile_end(&laps, 90000);
 	for (size = 1; size <= sizeof(text); size++) {
 		profile_text(&laps, text, size);

@@ -1,5 +1,5 @@
 /*
- * stream_turn: what a stream waits for: see stream_priv.h.
+ * stream_slice: what a stream waits for: see stream_priv.h.
  */
 #include "server/content/pace.h"
 #include "server/http2/hold.h"
@@ -12,12 +12,12 @@ h2_stream_timer(struct h2_stream *sm, enum timer timer)
 }
 
 void
-h2_stream_ask_turn(const struct h2_stream *sm)
+h2_stream_ask_slice(const struct h2_stream *sm)
 {
 	const struct h2_owner *ho = &sm->sm_session->h2_owner;
 
 	if (!sm->sm_session->h2_stopped)
-		ho->ho_turn(ho->ho_arg);
+		ho->ho_wake(ho->ho_arg);
 }
 
 void
@@ -28,15 +28,15 @@ h2_stream_set_due(struct h2_stream *sm)
 	if (sm->sm_due)
 		return;
 	sm->sm_due = true;
-	TAILQ_INSERT_TAIL(&h2->h2_due, sm, sm_turn);
-	h2_stream_ask_turn(sm);
+	TAILQ_INSERT_TAIL(&h2->h2_due, sm, sm_due_entry);
+	h2_stream_ask_slice(sm);
 }
 
 void
 h2_stream_unset_due(struct h2_stream *sm)
 {
 	if (sm->sm_due)
-		TAILQ_REMOVE(&sm->sm_session->h2_due, sm, sm_turn);
+		TAILQ_REMOVE(&sm->sm_session->h2_due, sm, sm_due_entry);
 	sm->sm_due = false;
 }
 
