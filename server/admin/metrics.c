@@ -19,7 +19,7 @@ static const struct sum worker_sums[] = {
 	"Connections that have begun to speak HTTP/2."),
     WORKERS("pagewise_http2_streams_total", sta_h2_streams,
 	"Requests that have begun on them."),
-    WORKERS("pagewise_hot_requests_total", sta_hot,
+    WORKERS("pagewise_hot_requests_total", sta_cached,
 	"Requests answered from the hot set."),
     WORKERS("pagewise_connections_accepted_total", sta_accepted,
 	"Connections accepted."),
@@ -275,7 +275,7 @@ metrics_write_workers(const struct metrics *mt, struct evbuffer *out)
 		    metrics_all_workers(mt, worker_sums[i].sum_offset),
 		    worker_sums[i].sum_help);
 	prometheus_simple(out, "pagewise_hot_bytes", "gauge",
-	    metrics_all_workers(mt, offsetof(struct stats, sta_hot_bytes)),
+	    metrics_all_workers(mt, offsetof(struct stats, sta_cached_bytes)),
 	    "Memory of the hot set.");
 	prometheus_simple(out, "pagewise_tcp_memory_pressure", "gauge",
 	    tcp_memory_is_short(mt->mt_workers[0]->wk_tcp_memory),

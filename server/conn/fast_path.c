@@ -34,7 +34,7 @@ fast_path_match_all(
 	       fast_path_match(c, in, now, &matches[n])) {
 		in.s_ptr += matches[n].kn_len;
 		in.s_len -= matches[n].kn_len;
-		bytes += matches[n].kn_response->ha_len;
+		bytes += matches[n].kn_response->rsp_len;
 		n++;
 	}
 	return n;
@@ -46,15 +46,15 @@ static long
 fast_path_send_all(struct conn *c, const struct known *matches, int n)
 {
 	struct iovec iov[TOGETHER];
-	const struct cached_response *ha = matches[0].kn_response;
+	const struct cached_response *rsp = matches[0].kn_response;
 	int i;
 
 	if (n == 1)
 		return transport_send(
-		    &c->cn_transport, ha->ha_text, ha->ha_len);
+		    &c->cn_transport, rsp->rsp_text, rsp->rsp_len);
 	for (i = 0; i < n; i++) {
-		ha = matches[i].kn_response;
-		iov[i] = (struct iovec){ha->ha_text, ha->ha_len};
+		rsp = matches[i].kn_response;
+		iov[i] = (struct iovec){rsp->rsp_text, rsp->rsp_len};
 	}
 	return transport_sendv(&c->cn_transport, iov, n);
 }
@@ -73,7 +73,7 @@ fast_path_account_one(
     struct conn *c, const struct known *kn, uint64_t since, bool log)
 {
 	struct service *svc = &c->cn_worker->wk_service;
-	const struct cached_response *ha = kn->kn_response;
+	const struct cached_response *rsp = kn->kn_response;
 	struct account ac = {.ac_status = 200};
 	struct request_texts texts;
 
@@ -88,8 +88,8 @@ fast_path_account_one(
 		    .ac_time = svc->svc_time,
 		    .ac_since = since,
 		    .ac_status = 200,
-		    .ac_head = ha->ha_head,
-		    .ac_sent = ha->ha_len,
+		    .ac_head = rsp->rsp_head,
+		    .ac_sent = rsp->rsp_len,
 		    .ac_logged = true,
 		};
 	}
@@ -107,13 +107,13 @@ fast_path_account(struct conn *c, const struct known *matches, int n,
 	int i;
 
 	for (i = 0; i < n; i++) {
-		len = matches[i].kn_response->ha_len;
+		len = matches[i].kn_response->rsp_len;
 		if (*sent - whole < len)
 			break;
 		whole += len;
 		fast_path_account_one(c, &matches[i], since, log);
 	}
-	counter_add(&sta->sta_hot, (uint64_t)i);
+	counter_add(&sta->sta_cached, (uint64_t)i);
 	counter_add(&sta->sta_sent, whole);
 	c->cn_slice_sent += whole;
 	c->cn_unseen += whole;
@@ -147,7 +147,7 @@ fast_path_go_on(
 	c->cn_requests++;
 	known_asked(&c->cn_worker->wk_service, kn, since);
 	response_ready(c->cn_ex, kn->kn_response, sent);
-	counter_add(&c->cn_worker->wk_service.svc_stats.sta_hot, 1);
+	counter_add(&c->cn_worker->wk_service.svc_stats.sta_cached, 1);
 	return FAST_PATH_BEGUN;
 }
 
@@ -161,7 +161,7 @@ fast_path_run(struct conn *c)
 	long result;
 
 	if (c->cn_known_header.kh_fields == NULL ||
-	    c->cn_worker->wk_service.svc_hot == NULL)
+	    c->cn_worker->wk_service.svc_responses == NULL)
 		return FAST_PATH_NONE;
 	now = clock_now();
 	n = fast_path_match_all(c, now, matches);

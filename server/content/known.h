@@ -66,7 +66,7 @@ known_find(struct service *svc, const struct known_header *known, bool tls,
 	if (len > svc->svc_conf->conf_max_head)
 		return false;
 	*kn = (struct known){
-	    .kn_response = response_cache_find(svc->svc_hot,
+	    .kn_response = response_cache_find(svc->svc_responses,
 		(struct cached_key){fl->fl_site, target,
 		    fl->fl_accept | (tls ? RESPONSE_CACHE_TLS : 0), false},
 		now, service_time(svc), svc->svc_date),
@@ -84,8 +84,8 @@ static inline void
 known_asked(struct service *svc, const struct known *kn, uint64_t now)
 {
 	if (svc->svc_popular != NULL)
-		popular_asked(svc->svc_popular, kn->kn_response->ha_site,
-		    kn->kn_target, kn->kn_response->ha_hash, now);
+		popular_asked(svc->svc_popular, kn->kn_response->rsp_site,
+		    kn->kn_target, kn->kn_response->rsp_hash, now);
 }
 
 #endif

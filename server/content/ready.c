@@ -16,7 +16,7 @@ ready_key(const struct exchange *ex)
 	const struct lookup *lk = &ex->ex_lookup;
 	struct str raw = ex->ex_request.rq_target;
 
-	if (ex->ex_service->svc_hot == NULL ||
+	if (ex->ex_service->svc_responses == NULL ||
 	    !str_eq(raw, ex->ex_target.tgt_path) || lk->lk_index > 1 ||
 	    lk->lk_step > 1 || lk->lk_set->set_cache == PW_CACHE_DROP ||
 	    lk->lk_set->set_by_client)
@@ -31,10 +31,10 @@ ready_find(struct exchange *ex, const struct pw_file *file)
 {
 	struct cached_key hk = ready_key(ex);
 
-	if (hk.hk_target.s_ptr == NULL)
+	if (hk.ck_target.s_ptr == NULL)
 		return NULL;
 	return response_cache_of_file(
-	    ex->ex_service->svc_hot, hk, file, ex->ex_since);
+	    ex->ex_service->svc_responses, hk, file, ex->ex_since);
 }
 
 void
@@ -44,16 +44,16 @@ ready_offer(
 	const struct response *rs = &ex->ex_response;
 	struct cached_key hk = ready_key(ex);
 	uint64_t now = ex->ex_since;
-	struct cached_response *ha;
+	struct cached_response *rsp;
 
-	if (hk.hk_target.s_ptr == NULL || rs->rs_status != 200 ||
+	if (hk.ck_target.s_ptr == NULL || rs->rs_status != 200 ||
 	    rs->rs_close || rs->rs_nranges != 1 || ex->ex_request.rq_http10 ||
 	    rs->rs_head.b_failed || ex->ex_request.rq_want_digest.s_ptr != NULL)
 		return;
-	ha = response_cache_offer(ex->ex_service->svc_hot, hk, file,
+	rsp = response_cache_offer(ex->ex_service->svc_responses, hk, file,
 	    (struct str){rs->rs_head.b_data, rs->rs_head.b_len},
 	    response_cache_count(&rp->rp_asked, now, 1), now,
 	    ex->ex_service->svc_time);
-	if (ha != NULL)
-		response_cache_link(ha, file, &rp->rp_ready);
+	if (rsp != NULL)
+		response_cache_link(rsp, file, &rp->rp_ready);
 }

@@ -394,12 +394,12 @@ static void
 response_from_memory(struct exchange *ex)
 {
 	struct response *rs = &ex->ex_response;
-	const struct cached_response *ha = rs->rs_ready;
+	const struct cached_response *rsp = rs->rs_ready;
 
-	rs->rs_body.s_ptr = ha->ha_text + ha->ha_head + rs->rs_one.rng_off;
+	rs->rs_body.s_ptr = rsp->rsp_text + rsp->rsp_head + rs->rs_one.rng_off;
 	rs->rs_body.s_len = (size_t)rs->rs_one.rng_len;
 	rs->rs_nranges = 0;
-	counter_add(&ex->ex_service->svc_stats.sta_hot, 1);
+	counter_add(&ex->ex_service->svc_stats.sta_cached, 1);
 }
 
 static void

@@ -19,33 +19,33 @@
 #define VICTIMS 64	  /* that one may push out */
 #define MEAN	(2 << 10) /* bytes of an answer, to find the number of buckets */
 
-LIST_HEAD(hot_bucket, cached_response);
+LIST_HEAD(rch_bucket, cached_response);
 
 struct response_cache {
-	size_t hot_max; /* bytes */
-	size_t hot_used;
-	uint64_t hot_mask;
-	struct seed hot_seed;
-	TAILQ_HEAD(, cached_response) hot_order;
-	struct hot_bucket hot_buckets[];
+	size_t rch_max; /* bytes */
+	size_t rch_used;
+	uint64_t rch_mask;
+	struct seed rch_seed;
+	TAILQ_HEAD(, cached_response) rch_order;
+	struct rch_bucket rch_buckets[];
 };
 
 struct response_cache *
 response_cache_create(size_t bytes)
 {
-	struct response_cache *hot;
+	struct response_cache *rch;
 	uint64_t n = 16;
 
 	while (n * MEAN < bytes)
 		n *= 2;
-	hot = calloc(1, sizeof(*hot) + n * sizeof(hot->hot_buckets[0]));
-	if (hot == NULL)
+	rch = calloc(1, sizeof(*rch) + n * sizeof(rch->rch_buckets[0]));
+	if (rch == NULL)
 		return NULL;
-	seed_draw(&hot->hot_seed);
-	hot->hot_max = bytes;
-	hot->hot_mask = n - 1;
-	TAILQ_INIT(&hot->hot_order);
-	return hot;
+	seed_draw(&rch->rch_seed);
+	rch->rch_max = bytes;
+	rch->rch_mask = n - 1;
+	TAILQ_INIT(&rch->rch_order);
+	return rch;
 }
 
 unsigned
@@ -63,47 +63,48 @@ response_cache_count(
 }
 
 static size_t
-response_cache_size_of(const struct cached_response *ha)
+response_cache_size_of(const struct cached_response *rsp)
 {
-	return sizeof(*ha) + ha->ha_target_len + ha->ha_len + ha->ha_form_len;
+	return sizeof(*rsp) + rsp->rsp_target_len + rsp->rsp_len +
+	       rsp->rsp_form_len;
 }
 
 void
-response_cache_ref(struct cached_response *ha)
+response_cache_ref(struct cached_response *rsp)
 {
-	ha->ha_refs++;
+	rsp->rsp_refs++;
 }
 
 void
 response_cache_unref(struct cached_response **hap)
 {
-	struct cached_response *ha = *hap;
+	struct cached_response *rsp = *hap;
 
 	*hap = NULL;
-	if (ha == NULL || --ha->ha_refs > 0)
+	if (rsp == NULL || --rsp->rsp_refs > 0)
 		return;
-	ha->ha_hot->hot_used -= response_cache_size_of(ha);
-	free(ha->ha_form);
-	free(ha);
+	rsp->rsp_cache->rch_used -= response_cache_size_of(rsp);
+	free(rsp->rsp_form);
+	free(rsp);
 }
 
 static void
-response_cache_unlink_file(struct cached_response *ha)
+response_cache_unlink_file(struct cached_response *rsp)
 {
-	if (ha->ha_file != NULL)
-		LIST_REMOVE(ha, ha_of_file);
-	ha->ha_file = NULL;
+	if (rsp->rsp_file != NULL)
+		LIST_REMOVE(rsp, rsp_of_file);
+	rsp->rsp_file = NULL;
 }
 
 void
-response_cache_link(struct cached_response *ha, struct pw_file *file,
+response_cache_link(struct cached_response *rsp, struct pw_file *file,
     struct response_cache_list *list)
 {
-	if (ha->ha_file == file)
+	if (rsp->rsp_file == file)
 		return;
-	response_cache_unlink_file(ha);
-	ha->ha_file = file;
-	LIST_INSERT_HEAD(list, ha, ha_of_file);
+	response_cache_unlink_file(rsp);
+	rsp->rsp_file = file;
+	LIST_INSERT_HEAD(list, rsp, rsp_of_file);
 }
 
 void
@@ -112,45 +113,45 @@ response_cache_move(
 {
 	*to = *from;
 	if (!LIST_EMPTY(to))
-		LIST_FIRST(to)->ha_of_file.le_prev = &LIST_FIRST(to);
+		LIST_FIRST(to)->rsp_of_file.le_prev = &LIST_FIRST(to);
 	LIST_INIT(from);
 }
 
 void
 response_cache_forget(struct response_cache_list *list)
 {
-	struct cached_response *ha;
+	struct cached_response *rsp;
 
-	while ((ha = LIST_FIRST(list)) != NULL) {
-		response_cache_unlink_file(ha);
-		ha->ha_until = 0;
+	while ((rsp = LIST_FIRST(list)) != NULL) {
+		response_cache_unlink_file(rsp);
+		rsp->rsp_until = 0;
 	}
 }
 
 static void
-response_cache_evict(struct response_cache *hot, struct cached_response *ha)
+response_cache_evict(struct response_cache *rch, struct cached_response *rsp)
 {
-	response_cache_unlink_file(ha);
-	LIST_REMOVE(ha, ha_bucket);
-	TAILQ_REMOVE(&hot->hot_order, ha, ha_order);
-	response_cache_unref(&ha);
+	response_cache_unlink_file(rsp);
+	LIST_REMOVE(rsp, rsp_bucket);
+	TAILQ_REMOVE(&rch->rch_order, rsp, rsp_order);
+	response_cache_unref(&rsp);
 }
 
 static void
-response_cache_evict_all(struct response_cache *hot)
+response_cache_evict_all(struct response_cache *rch)
 {
-	struct cached_response *ha, *next;
+	struct cached_response *rsp, *next;
 
-	for (ha = TAILQ_FIRST(&hot->hot_order); ha != NULL; ha = next) {
-		next = TAILQ_NEXT(ha, ha_order);
-		response_cache_evict(hot, ha);
+	for (rsp = TAILQ_FIRST(&rch->rch_order); rsp != NULL; rsp = next) {
+		next = TAILQ_NEXT(rsp, rsp_order);
+		response_cache_evict(rch, rsp);
 	}
 }
 
 const struct seed *
-response_cache_seed(const struct response_cache *hot)
+response_cache_seed(const struct response_cache *rch)
 {
-	return &hot->hot_seed;
+	return &rch->rch_seed;
 }
 
 void
@@ -163,88 +164,88 @@ response_cache_destroy(struct response_cache **hotp)
 }
 
 size_t
-response_cache_bytes(const struct response_cache *hot)
+response_cache_bytes(const struct response_cache *rch)
 {
-	return hot == NULL ? 0 : hot->hot_used;
+	return rch == NULL ? 0 : rch->rch_used;
 }
 
 static uint64_t
-response_cache_hash_of(const struct response_cache *hot, struct str target)
+response_cache_hash_of(const struct response_cache *rch, struct str target)
 {
-	return hash_bytes(&hot->hot_seed, 0, target.s_ptr, target.s_len);
+	return hash_bytes(&rch->rch_seed, 0, target.s_ptr, target.s_len);
 }
 
 static struct cached_response *
-response_cache_lookup(struct response_cache *hot, struct cached_key key)
+response_cache_lookup(struct response_cache *rch, struct cached_key key)
 {
-	uint64_t hash = response_cache_hash_of(hot, key.hk_target);
-	struct cached_response *ha;
+	uint64_t hash = response_cache_hash_of(rch, key.ck_target);
+	struct cached_response *rsp;
 
-	LIST_FOREACH(ha, &hot->hot_buckets[hash & hot->hot_mask], ha_bucket)
-	if (ha->ha_hash == hash && ha->ha_site == key.hk_site &&
-	    ha->ha_target_len == key.hk_target.s_len &&
-	    memcmp(ha->ha_target, key.hk_target.s_ptr, key.hk_target.s_len) ==
+	LIST_FOREACH(rsp, &rch->rch_buckets[hash & rch->rch_mask], rsp_bucket)
+	if (rsp->rsp_hash == hash && rsp->rsp_site == key.ck_site &&
+	    rsp->rsp_target_len == key.ck_target.s_len &&
+	    memcmp(rsp->rsp_target, key.ck_target.s_ptr, key.ck_target.s_len) ==
 		0 &&
-	    (!ha->ha_varies || ha->ha_accept == key.hk_accept))
+	    (!rsp->rsp_varies || rsp->rsp_accept == key.ck_accept))
 		break;
-	return ha;
+	return rsp;
 }
 
 struct cached_response *
-response_cache_find(struct response_cache *hot, struct cached_key key,
+response_cache_find(struct response_cache *rch, struct cached_key key,
     uint64_t now_us, time_t now, const char *date)
 {
-	struct cached_response *ha = response_cache_lookup(hot, key);
+	struct cached_response *rsp = response_cache_lookup(rch, key);
 
-	if (ha == NULL || now_us >= ha->ha_until ||
-	    (ha->ha_file != NULL && !file_is_fresh(ha->ha_file)))
+	if (rsp == NULL || now_us >= rsp->rsp_until ||
+	    (rsp->rsp_file != NULL && !file_is_fresh(rsp->rsp_file)))
 		return NULL;
 	/* The clock went back: Last-Modified may lie behind the new Date. */
-	if (ha->ha_date > now) {
-		response_cache_evict(hot, ha);
+	if (rsp->rsp_date > now) {
+		response_cache_evict(rch, rsp);
 		return NULL;
 	}
-	if (ha->ha_date != now) {
-		memcpy(ha->ha_text + HEAD_WRITE_DATE, date, DATE_LEN);
-		ha->ha_date = now;
+	if (rsp->rsp_date != now) {
+		memcpy(rsp->rsp_text + HEAD_WRITE_DATE, date, DATE_LEN);
+		rsp->rsp_date = now;
 	}
-	response_cache_count(&ha->ha_uses, now_us, 1);
-	return ha;
+	response_cache_count(&rsp->rsp_uses, now_us, 1);
+	return rsp;
 }
 
 static bool
 response_cache_is_of(
-    const struct cached_response *ha, const struct pw_file *file)
+    const struct cached_response *rsp, const struct pw_file *file)
 {
-	return ha->ha_ino == file->fil_ino && ha->ha_dev == file->fil_dev &&
-	       ha->ha_len - ha->ha_head == (size_t)file->fil_size &&
-	       timespec_same(&ha->ha_mtime, &file->fil_mtime) &&
-	       timespec_same(&ha->ha_ctime, &file->fil_ctime) &&
+	return rsp->rsp_ino == file->fil_ino && rsp->rsp_dev == file->fil_dev &&
+	       rsp->rsp_len - rsp->rsp_head == (size_t)file->fil_size &&
+	       timespec_same(&rsp->rsp_mtime, &file->fil_mtime) &&
+	       timespec_same(&rsp->rsp_ctime, &file->fil_ctime) &&
 	       !file->fil_stale;
 }
 
 struct cached_response *
-response_cache_of_file(struct response_cache *hot, struct cached_key key,
+response_cache_of_file(struct response_cache *rch, struct cached_key key,
     const struct pw_file *file, uint64_t now_us)
 {
-	struct cached_response *ha = response_cache_lookup(hot, key);
+	struct cached_response *rsp = response_cache_lookup(rch, key);
 
-	if (ha == NULL)
+	if (rsp == NULL)
 		return NULL;
-	if (!response_cache_is_of(ha, file)) {
-		response_cache_evict(hot, ha);
+	if (!response_cache_is_of(rsp, file)) {
+		response_cache_evict(rch, rsp);
 		return NULL;
 	}
-	ha->ha_until = file->fil_checked + PW_FRESH_US;
-	response_cache_count(&ha->ha_uses, now_us, 1);
-	return ha;
+	rsp->rsp_until = file->fil_checked + PW_FRESH_US;
+	response_cache_count(&rsp->rsp_uses, now_us, 1);
+	return rsp;
 }
 
 static void
-response_cache_is_whole(struct response_cache *hot, struct cached_response *ha)
+response_cache_is_whole(struct response_cache *rch, struct cached_response *rsp)
 {
-	TAILQ_REMOVE(&hot->hot_order, ha, ha_order);
-	TAILQ_INSERT_TAIL(&hot->hot_order, ha, ha_order);
+	TAILQ_REMOVE(&rch->rch_order, rsp, rsp_order);
+	TAILQ_INSERT_TAIL(&rch->rch_order, rsp, rsp_order);
 }
 
 /*
@@ -252,144 +253,144 @@ response_cache_is_whole(struct response_cache *hot, struct cached_response *ha)
  * it is stays.  What is being sent to somebody would free nothing.
  */
 static int
-response_cache_choose(struct response_cache *hot, size_t size, unsigned asked,
+response_cache_choose(struct response_cache *rch, size_t size, unsigned asked,
     uint64_t now_us, struct cached_response *victims[static VICTIMS])
 {
-	size_t used = hot->hot_used;
-	struct cached_response *ha, *next;
+	size_t used = rch->rch_used;
+	struct cached_response *rsp, *next;
 	unsigned uses;
 	int n = 0, looks = 0;
 
-	if (size > hot->hot_max)
+	if (size > rch->rch_max)
 		return -1;
-	for (ha = TAILQ_FIRST(&hot->hot_order); ha != NULL; ha = next) {
-		next = TAILQ_NEXT(ha, ha_order);
-		if (used + size <= hot->hot_max || looks++ == VICTIMS)
+	for (rsp = TAILQ_FIRST(&rch->rch_order); rsp != NULL; rsp = next) {
+		next = TAILQ_NEXT(rsp, rsp_order);
+		if (used + size <= rch->rch_max || looks++ == VICTIMS)
 			break;
-		if (ha->ha_refs > 1) {
-			response_cache_is_whole(hot, ha);
+		if (rsp->rsp_refs > 1) {
+			response_cache_is_whole(rch, rsp);
 			continue;
 		}
-		uses = response_cache_count(&ha->ha_uses, now_us, 0);
+		uses = response_cache_count(&rsp->rsp_uses, now_us, 0);
 		if (uses + uses / 2 + 1 >= asked) {
-			response_cache_is_whole(hot, ha);
+			response_cache_is_whole(rch, rsp);
 			return -1;
 		}
-		used -= response_cache_size_of(ha);
-		victims[n++] = ha;
+		used -= response_cache_size_of(rsp);
+		victims[n++] = rsp;
 	}
-	return used + size <= hot->hot_max ? n : -1;
+	return used + size <= rch->rch_max ? n : -1;
 }
 
 static struct cached_response *
-response_cache_new_entry(struct response_cache *hot, struct cached_key key,
+response_cache_new_entry(struct response_cache *rch, struct cached_key key,
     const struct pw_file *file, struct str head)
 {
 	size_t len = head.s_len + (size_t)file->fil_size;
-	struct cached_response *ha =
-	    malloc(sizeof(*ha) + key.hk_target.s_len + len);
+	struct cached_response *rsp =
+	    malloc(sizeof(*rsp) + key.ck_target.s_len + len);
 
-	if (ha == NULL)
+	if (rsp == NULL)
 		return NULL;
-	*ha = (struct cached_response){
-	    .ha_head = head.s_len,
-	    .ha_len = len,
-	    .ha_hot = hot,
-	    .ha_site = key.hk_site,
-	    .ha_accept = key.hk_accept,
-	    .ha_varies = key.hk_varies,
-	    .ha_refs = 1,
-	    .ha_until = file->fil_checked + PW_FRESH_US,
-	    .ha_hash = response_cache_hash_of(hot, key.hk_target),
-	    .ha_dev = file->fil_dev,
-	    .ha_ino = file->fil_ino,
-	    .ha_mtime = file->fil_mtime,
-	    .ha_ctime = file->fil_ctime,
-	    .ha_target_len = key.hk_target.s_len,
+	*rsp = (struct cached_response){
+	    .rsp_head = head.s_len,
+	    .rsp_len = len,
+	    .rsp_cache = rch,
+	    .rsp_site = key.ck_site,
+	    .rsp_accept = key.ck_accept,
+	    .rsp_varies = key.ck_varies,
+	    .rsp_refs = 1,
+	    .rsp_until = file->fil_checked + PW_FRESH_US,
+	    .rsp_hash = response_cache_hash_of(rch, key.ck_target),
+	    .rsp_dev = file->fil_dev,
+	    .rsp_ino = file->fil_ino,
+	    .rsp_mtime = file->fil_mtime,
+	    .rsp_ctime = file->fil_ctime,
+	    .rsp_target_len = key.ck_target.s_len,
 	};
-	ha->ha_text = ha->ha_target + key.hk_target.s_len;
-	memcpy(ha->ha_target, key.hk_target.s_ptr, key.hk_target.s_len);
-	memcpy(ha->ha_text, head.s_ptr, head.s_len);
-	return ha;
+	rsp->rsp_text = rsp->rsp_target + key.ck_target.s_len;
+	memcpy(rsp->rsp_target, key.ck_target.s_ptr, key.ck_target.s_len);
+	memcpy(rsp->rsp_text, head.s_ptr, head.s_len);
+	return rsp;
 }
 
 static void
-response_cache_insert(struct response_cache *hot, struct cached_response *ha)
+response_cache_insert(struct response_cache *rch, struct cached_response *rsp)
 {
-	hot->hot_used += response_cache_size_of(ha);
+	rch->rch_used += response_cache_size_of(rsp);
 	LIST_INSERT_HEAD(
-	    &hot->hot_buckets[ha->ha_hash & hot->hot_mask], ha, ha_bucket);
-	TAILQ_INSERT_TAIL(&hot->hot_order, ha, ha_order);
+	    &rch->rch_buckets[rsp->rsp_hash & rch->rch_mask], rsp, rsp_bucket);
+	TAILQ_INSERT_TAIL(&rch->rch_order, rsp, rsp_order);
 }
 
 /* Before anybody goes for it: it may not be in memory. */
 static struct cached_response *
-response_cache_make(struct response_cache *hot, struct cached_key key,
+response_cache_make(struct response_cache *rch, struct cached_key key,
     struct pw_file *file, struct str head)
 {
-	struct cached_response *ha =
-	    response_cache_new_entry(hot, key, file, head);
+	struct cached_response *rsp =
+	    response_cache_new_entry(rch, key, file, head);
 	int error;
 
-	if (ha == NULL)
+	if (rsp == NULL)
 		return NULL;
 	error = pw_file_copy(
-	    file, 0, ha->ha_text + ha->ha_head, (size_t)file->fil_size);
+	    file, 0, rsp->rsp_text + rsp->rsp_head, (size_t)file->fil_size);
 	if (error == 0)
-		return ha;
+		return rsp;
 	if (error == -ESTALE)
 		file->fil_stale = true;
-	free(ha);
+	free(rsp);
 	return NULL;
 }
 
 struct cached_response *
-response_cache_offer(struct response_cache *hot, struct cached_key key,
+response_cache_offer(struct response_cache *rch, struct cached_key key,
     struct pw_file *file, struct str head, unsigned asked, uint64_t now_us,
     time_t now)
 {
-	size_t size = sizeof(struct cached_response) + key.hk_target.s_len +
+	size_t size = sizeof(struct cached_response) + key.ck_target.s_len +
 		      head.s_len + (size_t)file->fil_size;
-	struct cached_response *ha, *victims[VICTIMS];
+	struct cached_response *rsp, *victims[VICTIMS];
 	int n;
 
 	if (asked < RESPONSE_CACHE_ASKED ||
 	    file->fil_size > RESPONSE_CACHE_LARGEST || file->fil_stale ||
-	    key.hk_target.s_len >= RESPONSE_CACHE_TARGET ||
+	    key.ck_target.s_len >= RESPONSE_CACHE_TARGET ||
 	    file->fil_ctime.tv_sec > now - RESPONSE_CACHE_SETTLED)
 		return NULL;
-	n = response_cache_choose(hot, size, asked, now_us, victims);
-	ha = n < 0 ? NULL : response_cache_make(hot, key, file, head);
-	if (ha == NULL)
+	n = response_cache_choose(rch, size, asked, now_us, victims);
+	rsp = n < 0 ? NULL : response_cache_make(rch, key, file, head);
+	if (rsp == NULL)
 		return NULL;
 	while (n > 0)
-		response_cache_evict(hot, victims[--n]);
-	ha->ha_date = now;
-	response_cache_count(&ha->ha_uses, now_us, asked);
-	response_cache_insert(hot, ha);
-	return ha;
+		response_cache_evict(rch, victims[--n]);
+	rsp->rsp_date = now;
+	response_cache_count(&rsp->rsp_uses, now_us, asked);
+	response_cache_insert(rch, rsp);
+	return rsp;
 }
 
 void *
-response_cache_form(struct cached_response *ha, size_t len, uint64_t now_us)
+response_cache_form(struct cached_response *rsp, size_t len, uint64_t now_us)
 {
-	struct response_cache *hot = ha->ha_hot;
-	unsigned uses = response_cache_count(&ha->ha_uses, now_us, 0);
+	struct response_cache *rch = rsp->rsp_cache;
+	unsigned uses = response_cache_count(&rsp->rsp_uses, now_us, 0);
 	struct cached_response *victims[VICTIMS];
 	int n;
 
 	/* It is none of them. */
-	ha->ha_refs++;
-	n = response_cache_choose(hot, len, uses, now_us, victims);
-	ha->ha_refs--;
+	rsp->rsp_refs++;
+	n = response_cache_choose(rch, len, uses, now_us, victims);
+	rsp->rsp_refs--;
 	if (n < 0)
 		return NULL;
-	ha->ha_form = malloc(len);
-	if (ha->ha_form == NULL)
+	rsp->rsp_form = malloc(len);
+	if (rsp->rsp_form == NULL)
 		return NULL;
 	while (n > 0)
-		response_cache_evict(hot, victims[--n]);
-	ha->ha_form_len = len;
-	hot->hot_used += len;
-	return ha->ha_form;
+		response_cache_evict(rch, victims[--n]);
+	rsp->rsp_form_len = len;
+	rch->rch_used += len;
+	return rsp->rsp_form;
 }

@@ -43,7 +43,7 @@
 #define RESPONSE_CACHE_SETTLED 2   /* seconds */
 #define RESPONSE_CACHE_ASKED   2   /* times, before it is taken in */
 
-/* In hk_accept, besides the weights: the client came with TLS. */
+/* In ck_accept, besides the weights: the client came with TLS. */
 #define RESPONSE_CACHE_TLS (UINT64_C(1) << 63)
 
 struct cached_response;
@@ -56,10 +56,10 @@ LIST_HEAD(response_cache_list, cached_response);
 
 /* Absent (s_ptr is NULL): there can be no answer. */
 struct cached_key {
-	const struct site *hk_site;
-	struct str hk_target;
-	uint64_t hk_accept; /* coding_weights of the client, and ..._TLS */
-	bool hk_varies;	    /* the answer depends on them */
+	const struct site *ck_site;
+	struct str ck_target;
+	uint64_t ck_accept; /* coding_weights of the client, and ..._TLS */
+	bool ck_varies;	    /* the answer depends on them */
 };
 
 /* How often something happened of late. */
@@ -74,39 +74,39 @@ unsigned response_cache_count(
 
 /* Readable by the sender; the rest is private. */
 struct cached_response {
-	size_t ha_head; /* bytes of the head, at the front of ha_text */
-	size_t ha_len;	/* bytes of head and body */
+	size_t rsp_head; /* bytes of the head, at the front of rsp_text */
+	size_t rsp_len;	 /* bytes of head and body */
 
-	struct response_cache *ha_hot;
-	LIST_ENTRY(cached_response) ha_bucket;
-	TAILQ_ENTRY(cached_response) ha_order; /* the oldest first */
-	unsigned ha_refs; /* of the set, and of each sender */
-	struct response_cache_count ha_uses;
-	time_t ha_date;	   /* that its head has */
-	uint64_t ha_until; /* fresh, microseconds */
-	uint64_t ha_hash;
+	struct response_cache *rsp_cache;
+	LIST_ENTRY(cached_response) rsp_bucket;
+	TAILQ_ENTRY(cached_response) rsp_order; /* the oldest first */
+	unsigned rsp_refs; /* of the set, and of each sender */
+	struct response_cache_count rsp_uses;
+	time_t rsp_date;    /* that its head has */
+	uint64_t rsp_until; /* fresh, microseconds */
+	uint64_t rsp_hash;
 	/* Its descriptor tells at once that it has changed; NULL: it is closed. */
-	struct pw_file *ha_file;
-	LIST_ENTRY(cached_response) ha_of_file;
+	struct pw_file *rsp_file;
+	LIST_ENTRY(cached_response) rsp_of_file;
 	/* the file that it was made of */
-	uint64_t ha_dev;
-	uint64_t ha_ino;
-	struct timespec ha_mtime;
-	struct timespec ha_ctime;
-	const struct site *ha_site;
-	uint64_t ha_accept; /* as hk_accept, if it varies */
-	bool ha_varies;
-	size_t ha_target_len;
-	void *ha_form; /* see response_cache_form; NULL: none */
-	size_t ha_form_len;
-	char *ha_text;
-	char ha_target[]; /* and the text behind it */
+	uint64_t rsp_dev;
+	uint64_t rsp_ino;
+	struct timespec rsp_mtime;
+	struct timespec rsp_ctime;
+	const struct site *rsp_site;
+	uint64_t rsp_accept; /* as ck_accept, if it varies */
+	bool rsp_varies;
+	size_t rsp_target_len;
+	void *rsp_form; /* see response_cache_form; NULL: none */
+	size_t rsp_form_len;
+	char *rsp_text;
+	char rsp_target[]; /* and the text behind it */
 };
 
 /* bytes: of memory for the answers; a table of 8 bytes for each 2 KiB comes on top.  NULL: no memory. */
 struct response_cache *response_cache_create(size_t bytes);
 
-/* Of ha_hash, which is that of the target alone. */
+/* Of rsp_hash, which is that of the target alone. */
 const struct seed *response_cache_seed(const struct response_cache *);
 
 /* No answer is being sent any more. */
@@ -147,7 +147,7 @@ struct cached_response *response_cache_offer(struct response_cache *,
     uint64_t now_us, time_t now);
 
 /*
- * Memory for its head in a form of the sender's, ha_form, which it has not yet; it goes with the
+ * Memory for its head in a form of the sender's, rsp_form, which it has not yet; it goes with the
  * answer.  NULL: there is no room, as for an answer that is offered.
  */
 void *response_cache_form(

@@ -116,29 +116,30 @@ response_head_given(struct exchange *ex)
 }
 
 void
-response_ready(struct exchange *ex, struct cached_response *ha, size_t sent)
+response_ready(struct exchange *ex, struct cached_response *rsp, size_t sent)
 {
 	struct response *rs = &ex->ex_response;
-	size_t body = sent > ha->ha_head ? sent - ha->ha_head : 0;
+	size_t body = sent > rsp->rsp_head ? sent - rsp->rsp_head : 0;
 
 	*rs = (struct response){
 	    .rs_status = 200,
 	    .rs_settings = &ex->ex_service->svc_conf->conf_no_site,
-	    .rs_head_len = ha->ha_head,
-	    .rs_ready = ha,
-	    .rs_body = {ha->ha_text + ha->ha_head, ha->ha_len - ha->ha_head},
+	    .rs_head_len = rsp->rsp_head,
+	    .rs_ready = rsp,
+	    .rs_body = {rsp->rsp_text + rsp->rsp_head,
+		rsp->rsp_len - rsp->rsp_head},
 	    .rs_sent = sent,
 	};
-	response_cache_ref(ha);
-	if (sent >= ha->ha_head && body < rs->rs_body.s_len) {
+	response_cache_ref(rsp);
+	if (sent >= rsp->rsp_head && body < rs->rs_body.s_len) {
 		rs->rs_piece = 1;
 		response_send_piece_start(
 		    ex, rs->rs_body.s_ptr + body, rs->rs_body.s_len - body);
 		return;
 	}
 	/* The one in the set gets another date while this is being sent. */
-	buf_add(
-	    &rs->rs_head, &ex->ex_service->svc_bufs, ha->ha_text, ha->ha_head);
+	buf_add(&rs->rs_head, &ex->ex_service->svc_bufs, rsp->rsp_text,
+	    rsp->rsp_head);
 	if (rs->rs_head.b_failed) {
 		response_start(ex);
 		return;

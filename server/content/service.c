@@ -74,7 +74,7 @@ service_end(struct service *svc)
 {
 	buf_list_destroy(&svc->svc_bufs);
 	service_forget_exchanges(&svc->svc_exchanges, UINT_MAX);
-	response_cache_destroy(&svc->svc_hot);
+	response_cache_destroy(&svc->svc_responses);
 	popular_destroy(&svc->svc_popular);
 	hmac_destroy(&svc->svc_hmac);
 	free(svc->svc_ranges);

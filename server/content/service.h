@@ -42,8 +42,8 @@ struct service {
 	struct log_writer *svc_log;
 	struct pw_root *const *svc_roots; /* of conf_roots; main's */
 	struct autoindex_cache *svc_listings;
-	struct response_cache *svc_hot; /* NULL: off */
-	struct popular *svc_popular;	/* NULL: off; with the hot set's seed */
+	struct response_cache *svc_responses; /* NULL: off */
+	struct popular *svc_popular; /* NULL: off; with the hot set's seed */
 	const struct health *svc_health; /* main's; NULL: nobody may ask */
 	struct hmac *svc_hmac;		 /* of checks: access.h */
 	struct client_rates *svc_rates;	 /* main's; NULL: none */

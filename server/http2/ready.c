@@ -40,20 +40,20 @@ h2_ready_count_lines(const char *text, size_t len)
 }
 
 static struct form *
-h2_ready_make_form(struct cached_response *ha, uint64_t now)
+h2_ready_make_form(struct cached_response *rsp, uint64_t now)
 {
-	size_t most = h2_ready_count_lines(ha->ha_text, ha->ha_head),
+	size_t most = h2_ready_count_lines(rsp->rsp_text, rsp->rsp_head),
 	       size = sizeof(struct form) + most * sizeof(nghttp2_nv) +
-		      ha->ha_head;
-	struct form *fm = response_cache_form(ha, size, now);
+		      rsp->rsp_head;
+	struct form *fm = response_cache_form(rsp, size, now);
 
 	if (fm == NULL)
 		return NULL;
 	fm->fm_text = (char *)&fm->fm_fields[most];
-	fm->fm_date = ha->ha_date;
-	memcpy(fm->fm_text, ha->ha_text, ha->ha_head);
+	fm->fm_date = rsp->rsp_date;
+	memcpy(fm->fm_text, rsp->rsp_text, rsp->rsp_head);
 	fm->fm_n =
-	    h2_head_fields(fm->fm_text, ha->ha_head, fm->fm_fields, most);
+	    h2_head_fields(fm->fm_text, rsp->rsp_head, fm->fm_fields, most);
 	for (size_t i = 0; i < fm->fm_n; i++)
 		fm->fm_fields[i].flags = NGHTTP2_NV_FLAG_NO_COPY_NAME |
 					 NGHTTP2_NV_FLAG_NO_COPY_VALUE;
@@ -62,23 +62,23 @@ h2_ready_make_form(struct cached_response *ha, uint64_t now)
 
 /* NULL: there is no room. */
 static struct form *
-h2_ready_form_of(struct cached_response *ha, uint64_t now)
+h2_ready_form_of(struct cached_response *rsp, uint64_t now)
 {
-	struct form *fm =
-	    ha->ha_form != NULL ? ha->ha_form : h2_ready_make_form(ha, now);
+	struct form *fm = rsp->rsp_form != NULL ? rsp->rsp_form
+						: h2_ready_make_form(rsp, now);
 
-	if (fm == NULL || fm->fm_date == ha->ha_date)
+	if (fm == NULL || fm->fm_date == rsp->rsp_date)
 		return fm;
-	fm->fm_date = ha->ha_date;
-	memcpy(fm->fm_text + HEAD_WRITE_DATE, ha->ha_text + HEAD_WRITE_DATE,
+	fm->fm_date = rsp->rsp_date;
+	memcpy(fm->fm_text + HEAD_WRITE_DATE, rsp->rsp_text + HEAD_WRITE_DATE,
 	    DATE_LEN);
 	return fm;
 }
 
 static size_t
-h2_ready_body_len(const struct cached_response *ha)
+h2_ready_body_len(const struct cached_response *rsp)
 {
-	return ha->ha_len - ha->ha_head;
+	return rsp->rsp_len - rsp->rsp_head;
 }
 
 /* Whom a proxy names is somebody else with each request. */
@@ -90,7 +90,7 @@ h2_ready_find(const struct h2_stream *sm, uint64_t now, struct known *kn)
 	const struct buf *text = &sm->sm_head.hh_text;
 
 	if (h2->h2_known.kh_fields == NULL ||
-	    h2_ready_service_of(sm)->svc_hot == NULL ||
+	    h2_ready_service_of(sm)->svc_responses == NULL ||
 	    sm->sm_head.hh_status != 0)
 		return false;
 	return known_find(h2_ready_service_of(sm), &h2->h2_known,
@@ -149,8 +149,8 @@ h2_ready_begin(struct h2_stream *sm, size_t *n, bool *body)
 		h2_ready_keep_for_log(sm, &kn);
 	else
 		h2_hold_free(sm);
-	counter_add(&svc->svc_stats.sta_sent, kn.kn_response->ha_head);
-	counter_add(&svc->svc_stats.sta_hot, 1);
+	counter_add(&svc->svc_stats.sta_sent, kn.kn_response->rsp_head);
+	counter_add(&svc->svc_stats.sta_cached, 1);
 	return fm->fm_fields;
 }
 
@@ -158,11 +158,11 @@ ssize_t
 h2_ready_read(struct h2_stream *sm, uint32_t *flags)
 {
 	struct h2_ready *rd = &sm->sm_ready;
-	const struct cached_response *ha = rd->rd_response;
-	size_t left = h2_ready_body_len(ha) - rd->rd_at,
+	const struct cached_response *rsp = rd->rd_response;
+	size_t left = h2_ready_body_len(rsp) - rd->rd_at,
 	       n = left < sm->sm_room ? left : sm->sm_room;
 
-	memcpy(sm->sm_to, ha->ha_text + ha->ha_head + rd->rd_at, n);
+	memcpy(sm->sm_to, rsp->rsp_text + rsp->rsp_head + rd->rd_at, n);
 	rd->rd_at += n;
 	counter_add(&h2_ready_service_of(sm)->svc_stats.sta_sent, n);
 	if (n == left) {
@@ -189,8 +189,8 @@ h2_ready_end(struct h2_stream *sm)
 		     .ac_time = rd->rd_time,
 		     .ac_since = rd->rd_since,
 		     .ac_status = 200,
-		     .ac_head = rd->rd_response->ha_head,
-		     .ac_sent = rd->rd_response->ha_head + rd->rd_at,
+		     .ac_head = rd->rd_response->rsp_head,
+		     .ac_sent = rd->rd_response->rsp_head + rd->rd_at,
 		     .ac_logged = rd->rd_texts.qt_line.s_ptr != NULL,
 		 });
 	response_cache_unref(&rd->rd_response);

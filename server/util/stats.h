@@ -72,12 +72,12 @@ enum handshake_end {
 
 struct stats {
 	_Atomic uint64_t sta_status[STATS_STATUSES]; /* answers of each */
-	_Atomic uint64_t sta_hot; /* of them, from the hot set */
+	_Atomic uint64_t sta_cached; /* of them, from the hot set */
 	_Atomic uint64_t sta_h2_connections;
 	_Atomic uint64_t
-	    sta_h2_streams;		/* of these: requests that have begun */
-	_Atomic uint64_t sta_hot_bytes; /* as of the last tick */
-	_Atomic uint64_t sta_sent;	/* bytes handed to the kernel */
+	    sta_h2_streams; /* of these: requests that have begun */
+	_Atomic uint64_t sta_cached_bytes; /* as of the last tick */
+	_Atomic uint64_t sta_sent;	   /* bytes handed to the kernel */
 	_Atomic uint64_t sta_unacked;	/* bytes that sockets hold: unacked.h */
 	_Atomic uint64_t sta_disk_wait; /* microseconds, of all requests */
 	_Atomic uint64_t sta_phase[PHASES]; /* connections, now */

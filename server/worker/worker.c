@@ -266,8 +266,9 @@ worker_on_tick(evutil_socket_t fd, short what, void *arg)
 	listener_tick(wk);
 	evict_tick(wk);
 	sched_check(&wk->wk_sched, &wk->wk_service.svc_stats);
-	atomic_store_explicit(&wk->wk_service.svc_stats.sta_hot_bytes,
-	    response_cache_bytes(wk->wk_service.svc_hot), memory_order_relaxed);
+	atomic_store_explicit(&wk->wk_service.svc_stats.sta_cached_bytes,
+	    response_cache_bytes(wk->wk_service.svc_responses),
+	    memory_order_relaxed);
 	worker_report_left_out(wk, &wk->wk_service.svc_told_files,
 	    "files not opened: descriptors ran out");
 	worker_report_left_out(wk, &wk->wk_service.svc_told_memory,

@@ -107,15 +107,16 @@ worker_hot_set(const struct conf *conf)
 }
 
 static int
-worker_start_create_hot(struct worker *wk)
+worker_start_create_responses(struct worker *wk)
 {
 	size_t size = worker_hot_set(wk->wk_service.svc_conf);
 
 	if (size == 0)
 		return 0;
-	wk->wk_service.svc_hot = response_cache_create(size);
+	wk->wk_service.svc_responses = response_cache_create(size);
 	wk->wk_header_cache = header_cache_create();
-	return wk->wk_service.svc_hot == NULL || wk->wk_header_cache == NULL
+	return wk->wk_service.svc_responses == NULL ||
+		       wk->wk_header_cache == NULL
 		   ? -ENOMEM
 		   : 0;
 }
@@ -129,8 +130,8 @@ worker_start_create_popular(struct worker *wk)
 
 	if (wanted == 0)
 		return 0;
-	if (svc->svc_hot != NULL)
-		seed = *response_cache_seed(svc->svc_hot);
+	if (svc->svc_responses != NULL)
+		seed = *response_cache_seed(svc->svc_responses);
 	else
 		seed_draw(&seed);
 	svc->svc_popular = popular_create(wanted, &seed, clock_now());
@@ -244,7 +245,7 @@ worker_create(const struct shared *sh, unsigned id, struct worker **out)
 		error = worker_start_create_loop(wk);
 	}
 	if (error == 0)
-		error = worker_start_create_hot(wk);
+		error = worker_start_create_responses(wk);
 	if (error == 0)
 		error = worker_start_create_popular(wk);
 	if (error == 0 && sh->sh_handshaker != NULL)

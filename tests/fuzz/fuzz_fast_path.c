@@ -43,12 +43,12 @@ static void
 add_answer(size_t site, size_t target)
 {
 	struct pw_file file = {.fil_checked = clock_now() + YEAR_US};
-	struct cached_key key = {.hk_site = &conf.conf_sites[site],
-	    .hk_target = fuzz_str(targets[target])};
+	struct cached_key key = {.ck_site = &conf.conf_sites[site],
+	    .ck_target = fuzz_str(targets[target])};
 	char head[] = HEAD;
 
 	head[sizeof(head) - 2] = (char)('0' + site * COUNT(targets) + target);
-	response_cache_offer(worker.wk_service.svc_hot, key, &file,
+	response_cache_offer(worker.wk_service.svc_responses, key, &file,
 	    (struct str){head, sizeof(head) - 1}, RESPONSE_CACHE_ASKED,
 	    clock_now(), time(NULL));
 }
@@ -60,12 +60,13 @@ prepare(void)
 	size_t i;
 	int sv[2];
 
-	if (worker.wk_service.svc_hot != NULL)
+	if (worker.wk_service.svc_responses != NULL)
 		return;
 	worker.wk_service.svc_conf = &conf;
-	worker.wk_service.svc_hot = response_cache_create((size_t)1 << 20);
+	worker.wk_service.svc_responses =
+	    response_cache_create((size_t)1 << 20);
 	worker.wk_header_cache = header_cache_create();
-	CHECK(worker.wk_service.svc_hot != NULL &&
+	CHECK(worker.wk_service.svc_responses != NULL &&
 	      worker.wk_header_cache != NULL);
 	CHECK(log_create(NULL, LOG_COMBINED, 1, &lg, &(bool){false}) == 0);
 	worker.wk_service.svc_log = log_writer(lg, 0);

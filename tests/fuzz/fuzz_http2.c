@@ -115,7 +115,7 @@ prepare(void)
 	svc->svc_roots = roots;
 	svc->svc_listings = autoindex_cache_create(AUTOINDEX_CACHE_ALIVE);
 	svc->svc_ranges = calloc(RANGE_MOST, sizeof(*svc->svc_ranges));
-	svc->svc_hot = response_cache_create((size_t)1 << 16);
+	svc->svc_responses = response_cache_create((size_t)1 << 16);
 	sched_init(&worker.wk_sched);
 	worker.wk_sched.sc_timeouts[TIMER_SEND] = 1000000;
 	worker.wk_sched.sc_timeouts[TIMER_DISK] = 1000000;

@@ -30,7 +30,7 @@ str(const char *text)
 static struct cached_key
 key(const struct site *site, const char *target)
 {
-	return (struct cached_key){.hk_site = site, .hk_target = str(target)};
+	return (struct cached_key){.ck_site = site, .ck_target = str(target)};
 }
 
 /* The first second in which it may be taken in. */
@@ -41,18 +41,18 @@ settled(const struct pw_file *file)
 }
 
 static void
-offer(struct response_cache *hot, const char *target, struct pw_file *file,
+offer(struct response_cache *rch, const char *target, struct pw_file *file,
     unsigned asked)
 {
-	response_cache_offer(hot, key(here, target), file, str(HEAD), asked,
+	response_cache_offer(rch, key(here, target), file, str(HEAD), asked,
 	    file->fil_checked, settled(file));
 }
 
 static struct cached_response *
-find(struct response_cache *hot, const char *target, const struct pw_file *file)
+find(struct response_cache *rch, const char *target, const struct pw_file *file)
 {
 	return response_cache_find(
-	    hot, key(here, target), file->fil_checked, settled(file), DATE_A);
+	    rch, key(here, target), file->fil_checked, settled(file), DATE_A);
 }
 
 /* What one answer of HEAD takes. */
@@ -66,32 +66,32 @@ cost(const char *target, const struct pw_file *file)
 static struct response_cache *
 create(size_t bytes)
 {
-	struct response_cache *hot = response_cache_create(bytes);
+	struct response_cache *rch = response_cache_create(bytes);
 
-	assert_non_null(hot);
-	assert_int_equal(response_cache_bytes(hot), 0);
-	return hot;
+	assert_non_null(rch);
+	assert_int_equal(response_cache_bytes(rch), 0);
+	return rch;
 }
 
 static void
-destroy(struct response_cache *hot)
+destroy(struct response_cache *rch)
 {
-	response_cache_destroy(&hot);
-	assert_null(hot);
+	response_cache_destroy(&rch);
+	assert_null(rch);
 }
 
 static void
-assert_answer(const struct cached_response *ha, size_t size)
+assert_answer(const struct cached_response *rsp, size_t size)
 {
 	char *expected = malloc(size + 1);
 
-	assert_non_null(ha);
+	assert_non_null(rsp);
 	assert_non_null(expected);
 	fill(expected, 0, size);
-	assert_int_equal(ha->ha_head, strlen(HEAD));
-	assert_int_equal(ha->ha_len, strlen(HEAD) + size);
-	assert_memory_equal(ha->ha_text, HEAD, strlen(HEAD));
-	assert_memory_equal(ha->ha_text + ha->ha_head, expected, size);
+	assert_int_equal(rsp->rsp_head, strlen(HEAD));
+	assert_int_equal(rsp->rsp_len, strlen(HEAD) + size);
+	assert_memory_equal(rsp->rsp_text, HEAD, strlen(HEAD));
+	assert_memory_equal(rsp->rsp_text + rsp->rsp_head, expected, size);
 	free(expected);
 }
 
@@ -100,26 +100,26 @@ assert_answer(const struct cached_response *ha, size_t size)
 static void
 an_answer_that_varies_is_for_those_who_accept_the_same(void **state)
 {
-	struct response_cache *hot = create(PLENTY);
+	struct response_cache *rch = create(PLENTY);
 	struct pw_file *file = new_file(*state, "f", 10);
 	struct cached_key k = key(here, "/f"), other = k;
 
-	k.hk_varies = true;
-	k.hk_accept = 1;
-	other.hk_accept = 2;
+	k.ck_varies = true;
+	k.ck_accept = 1;
+	other.ck_accept = 2;
 	response_cache_offer(
-	    hot, k, file, str(HEAD), 2, file->fil_checked, settled(file));
+	    rch, k, file, str(HEAD), 2, file->fil_checked, settled(file));
 	assert_non_null(response_cache_find(
-	    hot, k, file->fil_checked, settled(file), DATE_A));
+	    rch, k, file->fil_checked, settled(file), DATE_A));
 	assert_null(response_cache_find(
-	    hot, other, file->fil_checked, settled(file), DATE_A));
+	    rch, other, file->fil_checked, settled(file), DATE_A));
 	assert_null(
-	    response_cache_of_file(hot, other, file, file->fil_checked));
-	other.hk_accept = 1;
+	    response_cache_of_file(rch, other, file, file->fil_checked));
+	other.ck_accept = 1;
 	assert_non_null(
-	    response_cache_of_file(hot, other, file, file->fil_checked));
+	    response_cache_of_file(rch, other, file, file->fil_checked));
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 /* ---------------------------------------------------------------- admission */
@@ -129,7 +129,7 @@ an_answer_is_the_head_and_the_whole_file(void **state)
 {
 	static const size_t sizes[] = {0, 1, 4095, 4096, 4097, 65535, 65536};
 	struct fixture *fx = *state;
-	struct response_cache *hot = create(PLENTY);
+	struct response_cache *rch = create(PLENTY);
 	struct pw_file *file;
 	char name[16], target[16];
 	size_t i, all = 0;
@@ -138,13 +138,13 @@ an_answer_is_the_head_and_the_whole_file(void **state)
 		snprintf(name, sizeof(name), "%zu", sizes[i]);
 		snprintf(target, sizeof(target), "/%zu", sizes[i]);
 		file = new_file(fx, name, sizes[i]);
-		offer(hot, target, file, RESPONSE_CACHE_ASKED);
-		assert_answer(find(hot, target, file), sizes[i]);
+		offer(rch, target, file, RESPONSE_CACHE_ASKED);
+		assert_answer(find(rch, target, file), sizes[i]);
 		all += cost(target, file);
-		assert_int_equal(response_cache_bytes(hot), all);
+		assert_int_equal(response_cache_bytes(rch), all);
 		pw_file_unref(&file);
 	}
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
@@ -153,13 +153,13 @@ a_larger_file_is_left_out(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *file =
 	    new_file(fx, "f", (size_t)RESPONSE_CACHE_LARGEST + 1);
-	struct response_cache *hot = create(PLENTY);
+	struct response_cache *rch = create(PLENTY);
 
-	offer(hot, "/f", file, 255);
-	assert_null(find(hot, "/f", file));
-	assert_int_equal(response_cache_bytes(hot), 0);
+	offer(rch, "/f", file, 255);
+	assert_null(find(rch, "/f", file));
+	assert_int_equal(response_cache_bytes(rch), 0);
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
@@ -167,14 +167,14 @@ a_file_comes_in_the_second_time(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10);
-	struct response_cache *hot = create(PLENTY);
+	struct response_cache *rch = create(PLENTY);
 
-	offer(hot, "/f", file, RESPONSE_CACHE_ASKED - 1);
-	assert_null(find(hot, "/f", file));
-	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
-	assert_answer(find(hot, "/f", file), 10);
+	offer(rch, "/f", file, RESPONSE_CACHE_ASKED - 1);
+	assert_null(find(rch, "/f", file));
+	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
+	assert_answer(find(rch, "/f", file), 10);
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
@@ -182,18 +182,18 @@ a_target_has_room_for_one_byte_less_than_said(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10);
-	struct response_cache *hot = create(PLENTY);
+	struct response_cache *rch = create(PLENTY);
 	char target[RESPONSE_CACHE_TARGET + 1];
 
 	memset(target, 'a', RESPONSE_CACHE_TARGET);
 	target[RESPONSE_CACHE_TARGET] = '\0';
-	offer(hot, target, file, RESPONSE_CACHE_ASKED);
-	assert_null(find(hot, target, file));
+	offer(rch, target, file, RESPONSE_CACHE_ASKED);
+	assert_null(find(rch, target, file));
 	target[RESPONSE_CACHE_TARGET - 1] = '\0';
-	offer(hot, target, file, RESPONSE_CACHE_ASKED);
-	assert_answer(find(hot, target, file), 10);
+	offer(rch, target, file, RESPONSE_CACHE_ASKED);
+	assert_answer(find(rch, target, file), 10);
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
@@ -201,20 +201,20 @@ a_file_that_has_just_changed_is_left_out(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10);
-	struct response_cache *hot = create(PLENTY);
+	struct response_cache *rch = create(PLENTY);
 	time_t now;
 
 	for (now = settled(file) - RESPONSE_CACHE_SETTLED - 1;
 	     now < settled(file); now++) {
-		response_cache_offer(hot, key(here, "/f"), file, str(HEAD),
+		response_cache_offer(rch, key(here, "/f"), file, str(HEAD),
 		    RESPONSE_CACHE_ASKED, file->fil_checked, now);
-		assert_null(find(hot, "/f", file));
+		assert_null(find(rch, "/f", file));
 	}
-	response_cache_offer(hot, key(here, "/f"), file, str(HEAD),
+	response_cache_offer(rch, key(here, "/f"), file, str(HEAD),
 	    RESPONSE_CACHE_ASKED, file->fil_checked, now);
-	assert_answer(find(hot, "/f", file), 10);
+	assert_answer(find(rch, "/f", file), 10);
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
@@ -222,21 +222,21 @@ a_file_that_is_not_in_memory_is_left_out(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file;
-	struct response_cache *hot;
+	struct response_cache *rch;
 
 	skip_unless(fx, NEED_EVICTION | NEED_NOWAIT);
 	file = new_file(fx, "f", 8 * KIB);
-	hot = create(PLENTY);
+	rch = create(PLENTY);
 	assert_true(evict(file->fil_fd, 8 * KIB));
-	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
-	assert_null(find(hot, "/f", file));
-	assert_int_equal(response_cache_bytes(hot), 0);
+	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
+	assert_null(find(rch, "/f", file));
+	assert_int_equal(response_cache_bytes(rch), 0);
 	assert_int_equal(pages_resident(file->fil_fd, 0, 8 * KIB), 0);
 	read_in(file->fil_fd, 0, 8 * KIB);
-	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
-	assert_answer(find(hot, "/f", file), 8 * KIB);
+	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
+	assert_answer(find(rch, "/f", file), 8 * KIB);
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
@@ -244,14 +244,14 @@ a_file_that_was_cut_is_left_out(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 8 * KIB);
-	struct response_cache *hot = create(PLENTY);
+	struct response_cache *rch = create(PLENTY);
 
 	assert_int_equal(truncate(path_in(fx, "f"), 5000), 0);
-	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
-	assert_null(find(hot, "/f", file));
-	assert_int_equal(response_cache_bytes(hot), 0);
+	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
+	assert_null(find(rch, "/f", file));
+	assert_int_equal(response_cache_bytes(rch), 0);
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 /* --------------------------------------------------------------------- keys */
@@ -262,27 +262,27 @@ sites_and_targets_are_told_apart(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *one = new_file(fx, "1", 10),
 		       *two = new_file(fx, "2", 20);
-	struct response_cache *hot = create(PLENTY);
+	struct response_cache *rch = create(PLENTY);
 	time_t now = settled(two);
 
-	offer(hot, "/f", one, RESPONSE_CACHE_ASKED);
+	offer(rch, "/f", one, RESPONSE_CACHE_ASKED);
 	assert_null(response_cache_find(
-	    hot, key(there, "/f"), two->fil_checked, now, DATE_A));
-	assert_null(find(hot, "/", one));
-	assert_null(find(hot, "/ff", one));
-	assert_null(find(hot, "/F", one));
-	assert_null(find(hot, "", one));
-	response_cache_offer(hot, key(there, "/f"), two, str(HEAD),
+	    rch, key(there, "/f"), two->fil_checked, now, DATE_A));
+	assert_null(find(rch, "/", one));
+	assert_null(find(rch, "/ff", one));
+	assert_null(find(rch, "/F", one));
+	assert_null(find(rch, "", one));
+	response_cache_offer(rch, key(there, "/f"), two, str(HEAD),
 	    RESPONSE_CACHE_ASKED, two->fil_checked, now);
-	offer(hot, "/ff", two, RESPONSE_CACHE_ASKED);
-	assert_answer(find(hot, "/f", one), 10);
-	assert_answer(find(hot, "/ff", one), 20);
+	offer(rch, "/ff", two, RESPONSE_CACHE_ASKED);
+	assert_answer(find(rch, "/f", one), 10);
+	assert_answer(find(rch, "/ff", one), 20);
 	assert_answer(response_cache_find(
-			  hot, key(there, "/f"), two->fil_checked, now, DATE_A),
+			  rch, key(there, "/f"), two->fil_checked, now, DATE_A),
 	    20);
 	pw_file_unref(&one);
 	pw_file_unref(&two);
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
@@ -290,20 +290,20 @@ many_targets_are_found_again(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1);
-	struct response_cache *hot = create(PLENTY);
+	struct response_cache *rch = create(PLENTY);
 	char target[16];
 	int i;
 
 	for (i = 0; i < 1000; i++) {
 		snprintf(target, sizeof(target), "/%d", i);
-		offer(hot, target, file, RESPONSE_CACHE_ASKED);
+		offer(rch, target, file, RESPONSE_CACHE_ASKED);
 	}
 	for (i = 0; i < 1000; i++) {
 		snprintf(target, sizeof(target), "/%d", i);
-		assert_answer(find(hot, target, file), 1);
+		assert_answer(find(rch, target, file), 1);
 	}
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 /* ---------------------------------------------------------------- freshness */
@@ -313,32 +313,32 @@ an_answer_is_fresh_as_long_as_its_file(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10);
-	struct response_cache *hot = create(PLENTY);
+	struct response_cache *rch = create(PLENTY);
 	uint64_t looked = file->fil_checked;
 	time_t now = settled(file);
 
-	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
+	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
 	assert_non_null(response_cache_find(
-	    hot, key(here, "/f"), looked + SECOND - 1, now, DATE_A));
+	    rch, key(here, "/f"), looked + SECOND - 1, now, DATE_A));
 	assert_null(response_cache_find(
-	    hot, key(here, "/f"), looked + SECOND, now, DATE_A));
+	    rch, key(here, "/f"), looked + SECOND, now, DATE_A));
 	/* Not looked at again: asking does not make it fresh. */
 	assert_answer(response_cache_of_file(
-			  hot, key(here, "/f"), file, file->fil_checked),
+			  rch, key(here, "/f"), file, file->fil_checked),
 	    10);
 	assert_null(response_cache_find(
-	    hot, key(here, "/f"), looked + SECOND, now, DATE_A));
+	    rch, key(here, "/f"), looked + SECOND, now, DATE_A));
 	file->fil_checked = looked + 5 * SECOND;
 	assert_answer(response_cache_of_file(
-			  hot, key(here, "/f"), file, file->fil_checked),
+			  rch, key(here, "/f"), file, file->fil_checked),
 	    10);
-	assert_answer(response_cache_find(hot, key(here, "/f"),
+	assert_answer(response_cache_find(rch, key(here, "/f"),
 			  looked + 6 * SECOND - 1, now, DATE_A),
 	    10);
 	assert_null(response_cache_find(
-	    hot, key(here, "/f"), looked + 6 * SECOND, now, DATE_A));
+	    rch, key(here, "/f"), looked + 6 * SECOND, now, DATE_A));
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
@@ -377,23 +377,23 @@ the_answer_of_another_file_is_gone_at_once(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10), other;
-	struct response_cache *hot = create(PLENTY);
+	struct response_cache *rch = create(PLENTY);
 	int what;
 
 	for (what = 0; what < 8; what++) {
-		offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
-		assert_answer(find(hot, "/f", file), 10);
+		offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
+		assert_answer(find(rch, "/f", file), 10);
 		other = *file;
 		change(&other, what);
 		assert_null(response_cache_of_file(
-		    hot, key(here, "/f"), &other, file->fil_checked));
-		assert_null(find(hot, "/f", file));
-		assert_int_equal(response_cache_bytes(hot), 0);
+		    rch, key(here, "/f"), &other, file->fil_checked));
+		assert_null(find(rch, "/f", file));
+		assert_int_equal(response_cache_bytes(rch), 0);
 	}
 	assert_null(response_cache_of_file(
-	    hot, key(here, "/f"), file, file->fil_checked));
+	    rch, key(here, "/f"), file, file->fil_checked));
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
@@ -401,19 +401,19 @@ the_date_goes_on_and_nothing_else_changes(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 10);
-	struct response_cache *hot = create(PLENTY);
-	struct cached_response *ha;
+	struct response_cache *rch = create(PLENTY);
+	struct cached_response *rsp;
 	time_t now = settled(file);
 
-	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
-	ha = response_cache_find(
-	    hot, key(here, "/f"), file->fil_checked, now + 1, DATE_B);
-	assert_non_null(ha);
-	assert_memory_equal(ha->ha_text + HEAD_WRITE_DATE, DATE_B, DATE_LEN);
-	memcpy(ha->ha_text + HEAD_WRITE_DATE, DATE_A, DATE_LEN);
-	assert_answer(ha, 10);
+	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
+	rsp = response_cache_find(
+	    rch, key(here, "/f"), file->fil_checked, now + 1, DATE_B);
+	assert_non_null(rsp);
+	assert_memory_equal(rsp->rsp_text + HEAD_WRITE_DATE, DATE_B, DATE_LEN);
+	memcpy(rsp->rsp_text + HEAD_WRITE_DATE, DATE_A, DATE_LEN);
+	assert_answer(rsp, 10);
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 /* ------------------------------------------------------------------- memory */
@@ -424,35 +424,35 @@ static void
 an_answer_is_gone_when_the_clock_goes_back(void **state)
 {
 	struct pw_file *file = new_file(*state, "f", 10);
-	struct response_cache *hot = create(PLENTY);
+	struct response_cache *rch = create(PLENTY);
 	time_t now = settled(file);
 
-	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
+	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
 	assert_non_null(response_cache_find(
-	    hot, key(here, "/f"), file->fil_checked, now + 9, DATE_B));
+	    rch, key(here, "/f"), file->fil_checked, now + 9, DATE_B));
 	assert_non_null(response_cache_find(
-	    hot, key(here, "/f"), file->fil_checked, now + 9, DATE_B));
+	    rch, key(here, "/f"), file->fil_checked, now + 9, DATE_B));
 	assert_null(response_cache_find(
-	    hot, key(here, "/f"), file->fil_checked, now + 8, DATE_A));
-	assert_int_equal(response_cache_bytes(hot), 0);
-	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
-	assert_answer(find(hot, "/f", file), 10);
+	    rch, key(here, "/f"), file->fil_checked, now + 8, DATE_A));
+	assert_int_equal(response_cache_bytes(rch), 0);
+	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
+	assert_answer(find(rch, "/f", file), 10);
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 static struct response_cache *
 create_for_three(const struct pw_file *file)
 {
-	struct response_cache *hot = create(4 * cost("/1", file) - 1);
+	struct response_cache *rch = create(4 * cost("/1", file) - 1);
 
-	return hot;
+	return rch;
 }
 
 static bool
-has(struct response_cache *hot, const char *target, const struct pw_file *file)
+has(struct response_cache *rch, const char *target, const struct pw_file *file)
 {
-	return find(hot, target, file) != NULL;
+	return find(rch, target, file) != NULL;
 }
 
 static void
@@ -460,22 +460,22 @@ the_oldest_goes_if_it_was_used_less(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
-	struct response_cache *hot = create_for_three(file);
+	struct response_cache *rch = create_for_three(file);
 
-	offer(hot, "/1", file, RESPONSE_CACHE_ASKED);
-	offer(hot, "/2", file, RESPONSE_CACHE_ASKED);
-	offer(hot, "/3", file, RESPONSE_CACHE_ASKED);
-	assert_int_equal(response_cache_bytes(hot), 3 * cost("/1", file));
-	assert_true(has(hot, "/1", file));
+	offer(rch, "/1", file, RESPONSE_CACHE_ASKED);
+	offer(rch, "/2", file, RESPONSE_CACHE_ASKED);
+	offer(rch, "/3", file, RESPONSE_CACHE_ASKED);
+	assert_int_equal(response_cache_bytes(rch), 3 * cost("/1", file));
+	assert_true(has(rch, "/1", file));
 	/* It came with 2 and was used once more: half of that, and one. */
-	offer(hot, "/4", file, 6);
-	assert_int_equal(response_cache_bytes(hot), 3 * cost("/1", file));
-	assert_true(has(hot, "/2", file));
-	assert_true(has(hot, "/3", file));
-	assert_true(has(hot, "/4", file));
-	assert_false(has(hot, "/1", file));
+	offer(rch, "/4", file, 6);
+	assert_int_equal(response_cache_bytes(rch), 3 * cost("/1", file));
+	assert_true(has(rch, "/2", file));
+	assert_true(has(rch, "/3", file));
+	assert_true(has(rch, "/4", file));
+	assert_false(has(rch, "/1", file));
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
@@ -483,30 +483,30 @@ the_oldest_stays_if_it_was_used_about_as_often(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
-	struct response_cache *hot = create_for_three(file);
+	struct response_cache *rch = create_for_three(file);
 	int i;
 
-	offer(hot, "/1", file, RESPONSE_CACHE_ASKED);
-	offer(hot, "/2", file, RESPONSE_CACHE_ASKED);
-	offer(hot, "/3", file, RESPONSE_CACHE_ASKED);
+	offer(rch, "/1", file, RESPONSE_CACHE_ASKED);
+	offer(rch, "/2", file, RESPONSE_CACHE_ASKED);
+	offer(rch, "/3", file, RESPONSE_CACHE_ASKED);
 	for (i = 0; i < 8; i++)
-		assert_true(has(hot, "/1", file));
+		assert_true(has(rch, "/1", file));
 	/* 10 uses, half of them and one: it stays, as the youngest. */
-	offer(hot, "/4", file, 16);
-	assert_int_equal(response_cache_bytes(hot), 3 * cost("/1", file));
-	assert_false(has(hot, "/4", file));
-	offer(hot, "/4", file, 5);
-	assert_false(has(hot, "/2", file));
-	offer(hot, "/5", file, 5);
-	assert_false(has(hot, "/3", file));
+	offer(rch, "/4", file, 16);
+	assert_int_equal(response_cache_bytes(rch), 3 * cost("/1", file));
+	assert_false(has(rch, "/4", file));
+	offer(rch, "/4", file, 5);
+	assert_false(has(rch, "/2", file));
+	offer(rch, "/5", file, 5);
+	assert_false(has(rch, "/3", file));
 	/* The order is 1, 4, 5 now. */
-	offer(hot, "/6", file, 17);
-	assert_false(has(hot, "/1", file));
-	assert_true(has(hot, "/4", file));
-	assert_true(has(hot, "/5", file));
-	assert_true(has(hot, "/6", file));
+	offer(rch, "/6", file, 17);
+	assert_false(has(rch, "/1", file));
+	assert_true(has(rch, "/4", file));
+	assert_true(has(rch, "/5", file));
+	assert_true(has(rch, "/6", file));
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
@@ -514,31 +514,31 @@ what_is_equally_popular_stays(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
-	struct response_cache *hot = create_for_three(file);
+	struct response_cache *rch = create_for_three(file);
 	static const char *const in[] = {"/1", "/2", "/3"};
 	static const char *const out[] = {"/4", "/5", "/6", "/7"};
 	unsigned asked, i, left = 0;
 
 	for (i = 0; i < 3; i++)
-		offer(hot, in[i], file, RESPONSE_CACHE_ASKED);
+		offer(rch, in[i], file, RESPONSE_CACHE_ASKED);
 	for (asked = 1; asked < 100; asked++) {
 		for (i = 0; i < 3; i++)
-			assert_true(has(hot, in[i], file));
+			assert_true(has(rch, in[i], file));
 		for (i = 0; i < 4; i++)
-			offer(hot, out[i], file, asked);
+			offer(rch, out[i], file, asked);
 	}
 	for (i = 0; i < 3; i++)
-		assert_true(has(hot, in[i], file));
+		assert_true(has(rch, in[i], file));
 	/* Nor does what has just come in go for others that are no more popular. */
-	offer(hot, "/new", file, 200);
+	offer(rch, "/new", file, 200);
 	for (i = 0; i < 40; i++)
-		offer(hot, out[i % 4], file, 100);
-	assert_true(has(hot, "/new", file));
+		offer(rch, out[i % 4], file, 100);
+	assert_true(has(rch, "/new", file));
 	for (i = 0; i < 3; i++)
-		left += has(hot, in[i], file);
+		left += has(rch, in[i], file);
 	assert_int_equal(left, 2);
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
@@ -565,20 +565,20 @@ memory_is_bounded(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 3000);
 	size_t max = 64 * KIB;
-	struct response_cache *hot = create(max);
+	struct response_cache *rch = create(max);
 	char target[16];
 	int i;
 
 	for (i = 0; i < 1000; i++) {
 		snprintf(target, sizeof(target), "/%d", i);
 		offer(
-		    hot, target, file, RESPONSE_CACHE_ASKED + (unsigned)i % 7);
-		assert_in_range(response_cache_bytes(hot), 1, max);
+		    rch, target, file, RESPONSE_CACHE_ASKED + (unsigned)i % 7);
+		assert_in_range(response_cache_bytes(rch), 1, max);
 		if (i % 3 == 0)
-			find(hot, target, file);
+			find(rch, target, file);
 	}
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
@@ -587,17 +587,17 @@ what_never_fits_pushes_nothing_out(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *small = new_file(fx, "s", 1000);
 	struct pw_file *large = new_file(fx, "l", 6000);
-	struct response_cache *hot = create_for_three(small);
+	struct response_cache *rch = create_for_three(small);
 
-	offer(hot, "/1", small, RESPONSE_CACHE_ASKED);
-	offer(hot, "/2", small, RESPONSE_CACHE_ASKED);
-	offer(hot, "/l", large, 255);
-	assert_true(has(hot, "/1", small));
-	assert_true(has(hot, "/2", small));
-	assert_false(has(hot, "/l", large));
+	offer(rch, "/1", small, RESPONSE_CACHE_ASKED);
+	offer(rch, "/2", small, RESPONSE_CACHE_ASKED);
+	offer(rch, "/l", large, 255);
+	assert_true(has(rch, "/1", small));
+	assert_true(has(rch, "/2", small));
+	assert_false(has(rch, "/l", large));
 	pw_file_unref(&small);
 	pw_file_unref(&large);
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
@@ -606,19 +606,19 @@ a_large_one_takes_the_place_of_several(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *small = new_file(fx, "s", 1000);
 	struct pw_file *large = new_file(fx, "l", 3000);
-	struct response_cache *hot = create_for_three(small);
+	struct response_cache *rch = create_for_three(small);
 
-	offer(hot, "/1", small, RESPONSE_CACHE_ASKED);
-	offer(hot, "/2", small, RESPONSE_CACHE_ASKED);
-	offer(hot, "/3", small, RESPONSE_CACHE_ASKED);
-	offer(hot, "/l", large, 5);
-	assert_answer(find(hot, "/l", large), 3000);
-	assert_false(has(hot, "/1", small));
-	assert_false(has(hot, "/2", small));
-	assert_true(has(hot, "/3", small));
+	offer(rch, "/1", small, RESPONSE_CACHE_ASKED);
+	offer(rch, "/2", small, RESPONSE_CACHE_ASKED);
+	offer(rch, "/3", small, RESPONSE_CACHE_ASKED);
+	offer(rch, "/l", large, 5);
+	assert_answer(find(rch, "/l", large), 3000);
+	assert_false(has(rch, "/1", small));
+	assert_false(has(rch, "/2", small));
+	assert_true(has(rch, "/3", small));
 	pw_file_unref(&small);
 	pw_file_unref(&large);
-	destroy(hot);
+	destroy(rch);
 }
 
 /* What is still on its way to a client is neither freed nor forgotten. */
@@ -627,31 +627,31 @@ what_somebody_sends_stays_and_counts(void **state)
 {
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
-	struct response_cache *hot = create_for_three(file);
+	struct response_cache *rch = create_for_three(file);
 	struct cached_response *sent[3];
 	char target[3] = "/1";
 	int i;
 
 	for (i = 0; i < 3; i++, target[1]++) {
-		offer(hot, target, file, RESPONSE_CACHE_ASKED);
-		sent[i] = find(hot, target, file);
+		offer(rch, target, file, RESPONSE_CACHE_ASKED);
+		sent[i] = find(rch, target, file);
 		response_cache_ref(sent[i]);
 	}
-	offer(hot, "/4", file, 255);
-	assert_false(has(hot, "/4", file));
-	assert_true(has(hot, "/1", file));
-	assert_true(has(hot, "/2", file));
-	assert_true(has(hot, "/3", file));
-	assert_int_equal(response_cache_bytes(hot), 3 * cost("/1", file));
+	offer(rch, "/4", file, 255);
+	assert_false(has(rch, "/4", file));
+	assert_true(has(rch, "/1", file));
+	assert_true(has(rch, "/2", file));
+	assert_true(has(rch, "/3", file));
+	assert_int_equal(response_cache_bytes(rch), 3 * cost("/1", file));
 	for (i = 0; i < 3; i++) {
 		assert_answer(sent[i], 1000);
 		response_cache_unref(&sent[i]);
 		assert_null(sent[i]);
 	}
-	offer(hot, "/4", file, 255);
-	assert_true(has(hot, "/4", file));
+	offer(rch, "/4", file, 255);
+	assert_true(has(rch, "/4", file));
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
@@ -660,21 +660,21 @@ one_that_another_replaces_is_sent_to_its_end(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
 	struct pw_file *other = new_file(fx, "o", 2000);
-	struct response_cache *hot = create(PLENTY);
+	struct response_cache *rch = create(PLENTY);
 	struct cached_response *old;
 
-	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
-	response_cache_ref(old = find(hot, "/f", file));
+	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
+	response_cache_ref(old = find(rch, "/f", file));
 	assert_null(response_cache_of_file(
-	    hot, key(here, "/f"), other, file->fil_checked));
-	offer(hot, "/f", other, RESPONSE_CACHE_ASKED);
-	assert_answer(find(hot, "/f", other), 2000);
+	    rch, key(here, "/f"), other, file->fil_checked));
+	offer(rch, "/f", other, RESPONSE_CACHE_ASKED);
+	assert_answer(find(rch, "/f", other), 2000);
 	assert_answer(old, 1000);
 	response_cache_unref(&old);
-	assert_int_equal(response_cache_bytes(hot), cost("/f", other));
+	assert_int_equal(response_cache_bytes(rch), cost("/f", other));
 	pw_file_unref(&file);
 	pw_file_unref(&other);
-	destroy(hot);
+	destroy(rch);
 }
 
 /* Another one goes for it, or it has none; never it itself. */
@@ -684,28 +684,28 @@ a_form_of_a_head_counts_and_goes_with_the_answer(void **state)
 	struct fixture *fx = *state;
 	struct pw_file *file = new_file(fx, "f", 1000);
 	size_t one = cost("/f", file), form = 200;
-	struct response_cache *hot = create(2 * one + form - 1);
-	struct cached_response *ha;
+	struct response_cache *rch = create(2 * one + form - 1);
+	struct cached_response *rsp;
 
-	offer(hot, "/f", file, RESPONSE_CACHE_ASKED);
-	offer(hot, "/g", file, RESPONSE_CACHE_ASKED);
-	ha = find(hot, "/g", file);
-	assert_non_null(ha);
+	offer(rch, "/f", file, RESPONSE_CACHE_ASKED);
+	offer(rch, "/g", file, RESPONSE_CACHE_ASKED);
+	rsp = find(rch, "/g", file);
+	assert_non_null(rsp);
 	/* The other one was asked for as often. */
-	assert_null(response_cache_form(ha, form, file->fil_checked));
-	assert_null(ha->ha_form);
-	assert_int_equal(response_cache_bytes(hot), 2 * one);
+	assert_null(response_cache_form(rsp, form, file->fil_checked));
+	assert_null(rsp->rsp_form);
+	assert_int_equal(response_cache_bytes(rch), 2 * one);
 	for (int i = 0; i < 10; i++)
-		ha = find(hot, "/g", file);
-	while (response_cache_form(ha, form, file->fil_checked) == NULL)
-		assert_ptr_equal(find(hot, "/g", file), ha);
-	memset(ha->ha_form, 1, form);
-	assert_null(find(hot, "/f", file));
-	assert_int_equal(response_cache_bytes(hot), one + form);
-	assert_null(response_cache_form(ha, 4 * one, file->fil_checked));
-	assert_ptr_equal(find(hot, "/g", file), ha);
+		rsp = find(rch, "/g", file);
+	while (response_cache_form(rsp, form, file->fil_checked) == NULL)
+		assert_ptr_equal(find(rch, "/g", file), rsp);
+	memset(rsp->rsp_form, 1, form);
+	assert_null(find(rch, "/f", file));
+	assert_int_equal(response_cache_bytes(rch), one + form);
+	assert_null(response_cache_form(rsp, 4 * one, file->fil_checked));
+	assert_ptr_equal(find(rch, "/g", file), rsp);
 	pw_file_unref(&file);
-	destroy(hot);
+	destroy(rch);
 }
 
 static void
