@@ -55,6 +55,8 @@ class Root:
         call("mmdebstrap", "--variant=minbase", "--include=" + ",".join(["ca-certificates", *packages]),
              suite, self.path, MIRROR)
         shutil.copy("/etc/resolv.conf", self.path + "/etc/resolv.conf")
+        # The installer and container managers write it; minbase has none.
+        self.write("/etc/hosts", "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
         # Nothing is started as it is installed, as there is no init.
         self.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0o755)
 
