@@ -13,10 +13,14 @@ BARRIER = request("/b", host="h")
 
 
 class Recorded(Connection):
-    """What was received, as a connection that has ended."""
+    """What was received, as a connection that has ended.
 
-    def __init__(self, data):
+    asked_at: when the first request was sent, if that may be long ago.
+    """
+
+    def __init__(self, data, asked_at=None):
         self.may_be_chunked = False
+        self.asked_at = asked_at
         self.buf = bytearray(data)
 
     def fill(self, size=0):

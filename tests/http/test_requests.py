@@ -6,6 +6,7 @@ PAGEWISE_SEED=N repeats what was chosen at random; a failure names its N.
 
 import os
 import random
+import time
 
 import pytest
 
@@ -57,9 +58,9 @@ def check_one(case, allowed, response):
         assert response.closes, case
 
 
-def check(case, data):
+def check(case, data, asked_at):
     """The answers to the case, and to PENDING if there must be one."""
-    c = Recorded(data)
+    c = Recorded(data, asked_at)
     response = None
     for allowed in case.verdict.statuses:
         response = c.response("HEAD" if case.head else "GET")
@@ -88,9 +89,10 @@ def alone(server):
 
 def test_every_request_is_answered_as_it_should_be(site_server):
     wrong = []
+    asked_at = time.time()
     for case, data in zip(CASES, alone(site_server)):
         try:
-            check(case, data)
+            check(case, data, asked_at)
         except AssertionError as error:
             wrong.append("%s: %s" % (case.name, error))
     assert not wrong, "\n".join(wrong)
