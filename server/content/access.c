@@ -4,6 +4,7 @@
 #include "server/content/access.h"
 #include "server/content/exchange.h"
 #include "server/content/pace.h"
+#include "server/content/respond.h"
 #include "server/http/basic.h"
 #include "server/http/signed_link.h"
 
@@ -83,7 +84,7 @@ access_verified(struct exchange *ex, enum verified result)
 {
 	switch (result) {
 	case VERIFIED_GOOD:
-		return exchange_admitted(ex);
+		return respond_admitted(ex);
 	case VERIFIED_LATER:
 		return exchange_pend(ex, &access_pending);
 	case VERIFIED_BUSY:
@@ -155,10 +156,10 @@ access_begin(struct exchange *ex)
 	int status;
 
 	if (ex->ex_request.rq_method == METHOD_OPTIONS)
-		return exchange_admitted(ex);
+		return respond_admitted(ex);
 	status = set->set_link_keys != NULL ? access_check_link(ex) : 0;
 	if (status != 0)
 		return access_refuse(ex, status);
 	return set->set_htpasswd != NULL ? access_check_password(ex)
-					 : exchange_admitted(ex);
+					 : respond_admitted(ex);
 }

@@ -7,8 +7,8 @@
 #include "lib/util/clock.h"
 #include "server/content/account.h"
 #include "server/content/exchange.h"
-#include "server/content/health.h"
 #include "server/content/pace.h"
+#include "server/content/respond.h"
 #include "server/content/scheme.h"
 #include "server/http/head_write.h"
 #include "server/log/keep.h"
@@ -146,23 +146,6 @@ exchange_refuse_text(struct exchange *ex, int status, struct str text)
 }
 
 bool
-exchange_admitted(struct exchange *ex)
-{
-	if (ex->ex_refusal != 0) {
-		ex->ex_no_site = ex->ex_lookup.lk_host.s_len == 0;
-		response_error(ex, ex->ex_refusal);
-		return true;
-	}
-	if (ex->ex_request.rq_method == METHOD_OPTIONS) {
-		response_options(ex);
-		return true;
-	}
-	if (ex->ex_service->svc_health != NULL && health_respond(ex))
-		return true;
-	return static_begin(ex);
-}
-
-bool
 exchange_continue(struct exchange *ex)
 {
 	return ex->ex_pending_on->resume(ex);
@@ -189,7 +172,7 @@ exchange_respond(struct exchange *ex, int refusal)
 		return true;
 	if (ex->ex_lookup.lk_set->set_guarded)
 		return access_begin(ex);
-	return exchange_admitted(ex);
+	return respond_admitted(ex);
 }
 
 static uint64_t

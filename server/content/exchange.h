@@ -238,9 +238,6 @@ exchange_verifies(const struct exchange *ex)
 	return ex->ex_pending && ex->ex_pending_on == &access_pending;
 }
 
-/* Makes the response for a client that may have it.  Returns as exchange_respond. */
-bool exchange_admitted(struct exchange *);
-
 /* While it is pending: it has ended, and only its memory stays until then; what ex_request names need not. */
 void exchange_cancel(struct exchange *);
 
