@@ -323,7 +323,7 @@ conf_destroy(struct conf **confp)
 		mime_destroy(&conf->conf_types[i].ct_mime);
 	free(conf->conf_types);
 	conf_free_access(conf);
-	conf_keep_free(conf);
+	conf_keep_free(&conf->conf_memory);
 	free(conf->conf_access_log);
 	free(conf->conf_user);
 	free(conf->conf_group);

@@ -27,7 +27,7 @@
  *   site.c   sites and locations: built here, looked up here
  *   value.c  one value from its text
  *   place.c  file and line of keys whose fault shows late
- *   keep.c   memory for what settings point to
+ *   keep.c   memory that is freed as a whole
  *   glob.c   patterns of paths
  *   dump.c   all of it as text
  *   summary.c  what will be served where
@@ -90,6 +90,8 @@ void conf_strv_free(char ***);
  * Zeroed, until conf_keep_free.  NULL: there is none.
  */
 void *conf_keep(struct conf *, size_t);
+void *conf_keep_in(
+    struct conf_block **, size_t); /* of a list that begins as NULL */
 char *conf_keep_text(struct conf *, const char *, size_t len);
 
 /*
@@ -103,7 +105,7 @@ int conf_keep_copy(struct conf *, char ***);
 
 /* To an array that nobody else has; NULL ends it.  0 or -ENOMEM. */
 int conf_keep_add(struct conf *, char ***, const char *);
-void conf_keep_free(struct conf *);
+void conf_keep_free(struct conf_block **);
 
 /*
  * ---------------------------------------------------------------- keys

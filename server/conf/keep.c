@@ -14,15 +14,21 @@ struct conf_block {
 };
 
 void *
-conf_keep(struct conf *conf, size_t size)
+conf_keep_in(struct conf_block **list, size_t size)
 {
 	struct conf_block *block = calloc(1, sizeof(*block) + size);
 
 	if (block == NULL)
 		return NULL;
-	block->cb_next = conf->conf_memory;
-	conf->conf_memory = block;
+	block->cb_next = *list;
+	*list = block;
 	return block->cb_data;
+}
+
+void *
+conf_keep(struct conf *conf, size_t size)
+{
+	return conf_keep_in(&conf->conf_memory, size);
 }
 
 char *
@@ -80,12 +86,12 @@ conf_keep_copy(struct conf *conf, char ***v)
 }
 
 void
-conf_keep_free(struct conf *conf)
+conf_keep_free(struct conf_block **list)
 {
 	struct conf_block *block;
 
-	while ((block = conf->conf_memory) != NULL) {
-		conf->conf_memory = block->cb_next;
+	while ((block = *list) != NULL) {
+		*list = block->cb_next;
 		free(block);
 	}
 }

@@ -142,7 +142,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(&set, path);
 	while (count > 0)
 		free(rules[--count].rl_from);
-	conf_keep_free(conf);
+	conf_keep_free(&conf->conf_memory);
 	free(conf);
 	free(path);
 	return 0;

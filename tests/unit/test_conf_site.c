@@ -67,7 +67,7 @@ a_root_must_be_readable_and_searchable(void **state)
 			     ? conf_key_set(&scope, "root", path, &why)
 			     : 1;
 	assert_int_equal(seteuid(uid), 0);
-	conf_keep_free(&conf);
+	conf_keep_free(&conf.conf_memory);
 	text_index_free(&conf.conf_root_index);
 	assert_int_equal(got[0], -EACCES);
 	assert_int_equal(got[1], -EACCES);
