@@ -1,5 +1,5 @@
 /*
- * conf: the configuration, from the command line and a libConfuse file.  Manual:
+ * conf: the configuration, from the command line and a file.  Manual:
  * pagewise.conf(5).
  *
  * Built once before the workers start and immutable after that, so that every
@@ -309,7 +309,7 @@ typedef int (*conf_try_f)(const struct conf *);
  * take the certificates, and by try, which may be NULL.  Messages go to stderr:
  *     pagewise: pagewise.conf:12: threads: 0 is out of range (1 to 256)
  *     pagewise: --threads: 0 is out of range (1 to 256)
- * Not reentrant: getopt(3) and libConfuse's lexer are not.
+ * Not reentrant: getopt(3) is not.
  */
 enum conf_action conf_load(
     int argc, char **argv, conf_try_f try, struct conf **);

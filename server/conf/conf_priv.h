@@ -7,7 +7,8 @@
  *   text.c   a file as text: comments and strings; messages with a line number
  *   syntax.c  its statements and sections
  *   foreign.c  names that other servers have for keys
- *   file.c   libConfuse: keys and values
+ *   unescape.c  the text of a word or string
+ *   file.c   what the values of a file set
  *   include.c  the file, and those that it includes
  *   key.c    a row for each key, for file and command line alike
  *   assign.c a value's text becomes a field
@@ -39,6 +40,7 @@
 
 #include "server/conf/conf.h"
 #include "server/conf/key.h"
+#include "server/util/str.h"
 
 /* The cause of a failure, for the end of a message. */
 struct conf_why {
@@ -306,7 +308,7 @@ const char *conf_place(const struct settings *, const char *name, size_t after);
 int conf_text_read(const char *path, char **text);
 
 /*
- * Overwrites comments with spaces; libConfuse counts their lines twice, so it must not see any.
+ * Overwrites comments with spaces, so that only a space can separate two words.
  * Returns 0, or -EINVAL with the line and why if a string or comment has no end.
  */
 int conf_text_strip(char *text, int *line, struct conf_why *);
@@ -317,8 +319,13 @@ int conf_text_strip(char *text, int *line, struct conf_why *);
  */
 char *conf_text_token(char *p, int *line, const char **what);
 
-/* Returns -EINVAL and why if a variable in this token is not set and has no default, else 0. */
-int conf_text_variables(const char *p, size_t len, struct conf_why *);
+/*
+ * Returns the text of a word or string, in memory.  The token is part of a text that a NUL ends.
+ * Returns NULL and why if an escape sequence is wrong, or a variable is not set and has no default.
+ * line is that of the token, then of its end or of the fault.  An escaped NUL ends the text.
+ */
+char *conf_unescape(
+    struct conf_block **memory, struct str token, int *line, struct conf_why *);
 
 /*
  * Faults of the text and of its values are logged and counted, and the rest is read.  Returns

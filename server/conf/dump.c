@@ -166,7 +166,7 @@ conf_dump_is_plain(const char *text)
 		   '\0';
 }
 
-/* As libConfuse reads it. */
+/* As unescape.c reads it. */
 static void
 conf_dump_text(const char *text)
 {

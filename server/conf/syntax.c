@@ -13,7 +13,7 @@
 #include "server/conf/foreign.h"
 
 #define LEVELS	3      /* top level, site, location */
-#define SYMBOLS "*+()" /* libConfuse drops these, or reads calls */
+#define SYMBOLS "*+()" /* only in quotes */
 
 struct token {
 	char *tk_at;
@@ -33,8 +33,11 @@ struct scan {
 	int sc_line;	 /* where sc_now ends */
 	bool sc_logged;	 /* a fault of this statement */
 	bool sc_broken;	 /* it is not known where this statement ends */
+	int sc_error;	 /* -ENOMEM */
 	unsigned sc_depth;
-	size_t sc_open[LEVELS];	       /* sections, by depth */
+	struct section **sc_last;	 /* where the next section goes */
+	struct section *sc_open[LEVELS]; /* by depth */
+	struct token sc_titles[LEVELS];	 /* with their quotes */
 	int sc_lines[LEVELS][KEY_MAX]; /* where a key was set; 0: it was not */
 };
 
@@ -115,12 +118,28 @@ syntax_unexpected(struct scan *sc)
 	    (int)tk->tk_len, tk->tk_at);
 }
 
-static void
-syntax_blank(char *p, const char *end)
+static void *
+syntax_keep(struct scan *sc, size_t size)
 {
-	for (; p < end; p++)
-		if (*p != '\n')
-			*p = ' ';
+	void *block = conf_keep_in(&sc->sc_syntax->sy_memory, size);
+
+	if (block == NULL)
+		sc->sc_error = -ENOMEM;
+	return block;
+}
+
+/* Adds a value, whose token was read last.  NULL marks where the values of a key begin. */
+static void
+syntax_set(struct scan *sc, const struct key *key, char *text)
+{
+	struct section *sec = sc->sc_open[sc->sc_depth];
+	struct value *value = syntax_keep(sc, sizeof(*value));
+
+	if (value == NULL)
+		return;
+	*value = (struct value){NULL, key, text, sc->sc_end_line};
+	*sec->sec_last = value;
+	sec->sec_last = &value->val_next;
 }
 
 /* ----------------------------------------------------- the rest of what is wrong */
@@ -200,21 +219,25 @@ syntax_check_end(struct scan *sc, const struct token *name, bool title)
 		syntax_wants_quotes(sc, name, next->tk_at[0]);
 }
 
-/* One that libConfuse reads as it stands there. */
-static void
+/* A value or title.  Returns NULL after a fault. */
+static char *
 syntax_text(struct scan *sc, const struct token *name, bool title)
 {
 	struct token tk = sc->sc_now;
 	struct conf_why why;
+	char *text = NULL;
+	int line = tk.tk_line;
 
 	syntax_next(sc);
 	if (!syntax_is_string(&tk) && tk.tk_at[tk.tk_len - 1] == ';')
-		syntax_fault(sc, tk.tk_line,
+		syntax_fault(sc, line,
 		    "%.*s: remove the ';', or put the value in quotes",
 		    (int)tk.tk_len, tk.tk_at);
-	else if (conf_text_variables(tk.tk_at, tk.tk_len, &why) != 0)
-		syntax_fault(sc, tk.tk_line, "%s", why.why_text);
+	else if ((text = conf_unescape(&sc->sc_syntax->sy_memory,
+		      (struct str){tk.tk_at, tk.tk_len}, &line, &why)) == NULL)
+		syntax_fault(sc, line, "%s", why.why_text);
 	syntax_check_end(sc, name, title);
+	return text;
 }
 
 static void
@@ -253,7 +276,7 @@ syntax_list(struct scan *sc, const struct token *name, const struct key *key)
 			syntax_bad_list(sc, name);
 			return;
 		}
-		syntax_text(sc, name, false);
+		syntax_set(sc, key, syntax_text(sc, name, false));
 		if (sc->sc_broken) {
 			syntax_skip_list(sc);
 			return;
@@ -288,7 +311,7 @@ syntax_value(struct scan *sc, const struct token *name, const struct key *key)
 		return;
 	}
 	if (kind == 'w' && !syntax_is_key(&sc->sc_now)) {
-		syntax_text(sc, name, false);
+		syntax_set(sc, key, syntax_text(sc, name, false));
 		return;
 	}
 	if (syntax_is_symbol(kind))
@@ -334,6 +357,7 @@ syntax_setting(struct scan *sc, const struct token *name, const struct key *key)
 		    key == NULL ? "" : key->key_values);
 	} else {
 		syntax_next(sc);
+		syntax_set(sc, key, NULL);
 		syntax_value(sc, name, key);
 	}
 	if (sc->sc_broken)
@@ -344,8 +368,8 @@ syntax_setting(struct scan *sc, const struct token *name, const struct key *key)
 static void
 syntax_unknown(struct scan *sc, const struct token *tk, const char *name)
 {
-	const char *place = conf_key_place(name,
-	    sc->sc_syntax->sy_sections[sc->sc_open[sc->sc_depth]].sec_where);
+	const char *place =
+	    conf_key_place(name, sc->sc_open[sc->sc_depth]->sec_where);
 	const char *like = conf_key_like(name);
 	const struct foreign *foreign = foreign_find(name);
 
@@ -364,24 +388,21 @@ syntax_unknown(struct scan *sc, const struct token *tk, const char *name)
 		syntax_fault(sc, tk->tk_line, "%s: unknown key", name);
 }
 
-static struct section *
-syntax_add(struct scan *sc, unsigned where, int line, char *text)
+static void
+syntax_add(struct scan *sc, unsigned where, int line, char *title)
 {
-	struct syntax *sy = sc->sc_syntax;
-	struct section *grown = sy->sy_sections;
+	struct section *sec = syntax_keep(sc, sizeof(*sec));
 
-	if ((sy->sy_count & (sy->sy_count - 1)) == 0)
-		grown =
-		    reallocarray(grown, 2 * sy->sy_count + 1, sizeof(*grown));
-	if (grown == NULL)
-		return NULL;
-	sy->sy_sections = grown;
-	sc->sc_open[sc->sc_depth] = sy->sy_count;
+	if (sec == NULL)
+		return;
+	*sec = (struct section){.sec_where = where,
+	    .sec_line = line,
+	    .sec_title = title,
+	    .sec_last = &sec->sec_values};
+	*sc->sc_last = sec;
+	sc->sc_last = &sec->sec_next;
+	sc->sc_open[sc->sc_depth] = sec;
 	memset(sc->sc_lines[sc->sc_depth], 0, sizeof(sc->sc_lines[0]));
-	grown += sy->sy_count++;
-	*grown = (struct section){
-	    .sec_where = where, .sec_line = line, .sec_text = text};
-	return grown;
 }
 
 static const char *
@@ -391,62 +412,49 @@ syntax_name(unsigned where)
 }
 
 /* Behind its name, which belongs in this section. */
-static int
+static void
 syntax_open(struct scan *sc, const struct token *name, unsigned where)
 {
-	struct token title = sc->sc_now;
-	struct section *sec;
+	struct token tk = sc->sc_now;
+	char *title = NULL;
 
-	if (title.tk_kind != 'w')
+	if (tk.tk_kind != 'w')
 		syntax_fault(sc, name->tk_line,
 		    "%s: the name is missing or needs quotes: write "
 		    "%s \"NAME\" {",
 		    syntax_name(where), syntax_name(where));
 	else
-		syntax_text(sc, name, true);
+		title = syntax_text(sc, name, true);
 	if (!sc->sc_broken && sc->sc_now.tk_kind != '{')
 		syntax_fault(sc, name->tk_line,
 		    "%s: '{' is missing: write %s \"NAME\" {",
 		    syntax_name(where), syntax_name(where));
 	if (sc->sc_broken) {
 		syntax_skip_statement(sc);
-		return 0;
+		return;
 	}
 	sc->sc_depth++;
-	sec = syntax_add(sc, where, name->tk_line, name->tk_at);
-	if (sec == NULL)
-		return -ENOMEM;
-	sec->sec_title = title.tk_at;
-	sec->sec_title_len = title.tk_len;
-	syntax_blank(name->tk_at, name->tk_at + name->tk_len);
-	memcpy(name->tk_at, SYNTAX_TITLE "=", strlen(SYNTAX_TITLE "="));
-	*sc->sc_now.tk_at = ' ';
+	sc->sc_titles[sc->sc_depth] = tk;
+	syntax_add(sc, where, name->tk_line, title);
 	syntax_next(sc);
-	return 0;
 }
 
 static void
 syntax_close(struct scan *sc)
 {
-	struct section *sec =
-	    &sc->sc_syntax->sy_sections[sc->sc_open[sc->sc_depth]];
-
-	if (sc->sc_depth == 0) {
+	if (sc->sc_depth == 0)
 		syntax_fault(
 		    sc, sc->sc_now.tk_line, "unexpected closing brace");
-	} else {
-		sec->sec_end = sc->sc_now.tk_at;
+	else
 		sc->sc_depth--;
-	}
 	syntax_next(sc);
 }
 
 /* Of a statement that begins with this word. */
-static int
+static void
 syntax_named(struct scan *sc, const struct token *tk)
 {
-	const struct syntax *sy = sc->sc_syntax;
-	unsigned where = sy->sy_sections[sc->sc_open[sc->sc_depth]].sec_where;
+	unsigned where = sc->sc_open[sc->sc_depth]->sec_where;
 	size_t quote = syntax_is_string(tk);
 	char name[128];
 	const struct key *key;
@@ -454,10 +462,14 @@ syntax_named(struct scan *sc, const struct token *tk)
 	snprintf(name, sizeof(name), "%.*s", (int)(tk->tk_len - 2 * quote),
 	    tk->tk_at + quote);
 	key = conf_key(name);
-	if (where == KEY_TOP && strcmp(name, "site") == 0)
-		return syntax_open(sc, tk, KEY_SITE);
-	if (where == KEY_SITE && strcmp(name, "location") == 0)
-		return syntax_open(sc, tk, KEY_LOCATION);
+	if (where == KEY_TOP && strcmp(name, "site") == 0) {
+		syntax_open(sc, tk, KEY_SITE);
+		return;
+	}
+	if (where == KEY_SITE && strcmp(name, "location") == 0) {
+		syntax_open(sc, tk, KEY_LOCATION);
+		return;
+	}
 	if (key != NULL && (key->key_where & where) != 0) {
 		syntax_twice(sc, tk, key);
 	} else {
@@ -468,14 +480,14 @@ syntax_named(struct scan *sc, const struct token *tk)
 	syntax_setting(sc, tk, key);
 	if (key == NULL && sc->sc_now.tk_kind == '{')
 		syntax_skip_block(sc);
-	return 0;
 }
 
-static int
+static void
 syntax_statement(struct scan *sc)
 {
 	struct token tk = sc->sc_now;
-	int error = 0;
+	struct section *sec = sc->sc_open[sc->sc_depth];
+	struct value **last = sec->sec_last;
 
 	sc->sc_logged = sc->sc_broken = false;
 	if (tk.tk_kind == '}') {
@@ -489,46 +501,43 @@ syntax_statement(struct scan *sc)
 		syntax_text(sc, &tk, false);
 	} else {
 		syntax_next(sc);
-		error = syntax_named(sc, &tk);
+		syntax_named(sc, &tk);
 	}
-	if (sc->sc_logged)
-		syntax_blank(tk.tk_at, sc->sc_end);
-	return error;
+	if (sc->sc_logged) {
+		sec->sec_last = last;
+		*last = NULL;
+	}
 }
 
 /* The outermost one; those in it may be whole. */
 static void
 syntax_end(struct scan *sc)
 {
-	struct section *secs = sc->sc_syntax->sy_sections;
-	const struct section *sec = &secs[sc->sc_open[1]];
+	const struct token *title = &sc->sc_titles[1];
 
 	sc->sc_logged = false;
 	if (sc->sc_depth > 0)
-		syntax_fault(sc, sec->sec_line,
+		syntax_fault(sc, sc->sc_open[1]->sec_line,
 		    "%s %.*s: the block has no end: add '}'",
-		    syntax_name(sec->sec_where), (int)sec->sec_title_len,
-		    sec->sec_title);
-	for (unsigned i = 0; i <= sc->sc_depth; i++)
-		secs[sc->sc_open[i]].sec_end = sc->sc_now.tk_at;
+		    syntax_name(sc->sc_open[1]->sec_where), (int)title->tk_len,
+		    title->tk_at);
 }
 
 int
-syntax_check(struct conf *conf, const char *path, char *text, struct syntax *sy)
+syntax_read(struct conf *conf, const char *path, char *text, struct syntax *sy)
 {
 	struct scan sc = {.sc_conf = conf,
 	    .sc_path = path,
 	    .sc_syntax = sy,
+	    .sc_last = &sy->sy_sections,
 	    .sc_line = 1,
 	    .sc_now.tk_at = text};
-	int error = 0;
 
-	if (syntax_add(&sc, KEY_TOP, 1, text) == NULL)
-		return -ENOMEM;
+	syntax_add(&sc, KEY_TOP, 1, NULL);
 	syntax_next(&sc);
-	while (error == 0 && sc.sc_now.tk_kind != '\0')
-		error = syntax_statement(&sc);
-	if (error == 0)
+	while (sc.sc_error == 0 && sc.sc_now.tk_kind != '\0')
+		syntax_statement(&sc);
+	if (sc.sc_error == 0)
 		syntax_end(&sc);
-	return error;
+	return sc.sc_error;
 }

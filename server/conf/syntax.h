@@ -1,41 +1,43 @@
 /*
  * syntax: the statements of a configuration file: KEY = VALUE, KEY = {VALUE, ...}, and the sections
- * site and location.  libConfuse would drop some characters, keep the last of two equal keys and
- * stop at the first fault.  So statements are checked here; libConfuse reads the values.
+ * site and location.  Reads the values of each section, with their lines; what they mean is file.c's.
  */
 #ifndef SERVER_CONF_SYNTAX_H
 #define SERVER_CONF_SYNTAX_H
 
 #include <stddef.h>
 
-struct cfg_t;
 struct conf;
+struct conf_block;
+struct key;
+
+struct value {
+	struct value *val_next;
+	const struct key *val_key;
+	char *val_text; /* NULL: the values of the key follow, if any */
+	int val_line;	/* of the end of the value */
+};
 
 /* A site or a location, or the top level, which has no title. */
 struct section {
+	struct section *sec_next;
 	unsigned sec_where; /* one of KEY_TOP, KEY_SITE, KEY_LOCATION */
 	int sec_line;	    /* of its first byte */
-	char *sec_text; /* the statements of sections in it are part of it */
-	char *sec_end;
-	const char *sec_title; /* as the file has it, with quotes */
-	size_t sec_title_len;
-	struct cfg_t *sec_values; /* file.c's */
+	char *sec_title;
+	struct value *sec_values; /* in the order of the file */
+	struct value **sec_last;
 };
 
 /* In the order in which they begin: the top level first, locations behind their site. */
 struct syntax {
 	struct section *sy_sections;
-	size_t sy_count;
+	struct conf_block *sy_memory; /* of sections and values */
 };
 
-/* The key under which libConfuse finds the title of a section. */
-#define SYNTAX_TITLE "|"
-
 /*
- * Checks a text that conf_text_strip has accepted, and logs each fault, one for each statement.  A
- * statement that has one is overwritten with spaces.  In the text of a section its head becomes
- * SYNTAX_TITLE = TITLE.  The caller frees sy_sections.  Returns 0 or -ENOMEM.
+ * Reads a text that conf_text_strip has accepted, and logs each fault, one for each statement.  A
+ * statement that has one is left out.  Returns 0 or -ENOMEM; the caller frees sy_memory then too.
  */
-int syntax_check(struct conf *, const char *path, char *text, struct syntax *);
+int syntax_read(struct conf *, const char *path, char *text, struct syntax *);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * text: the configuration file as text, made fit for libConfuse's lexer
- * (3.3), whose idea of words and strings this follows.
+ * text: the configuration file as text: its comments, words and strings.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -187,43 +186,6 @@ conf_text_token(char *p, int *line, const char **what)
 	if (strncmp(p, "${", 2) == 0)
 		return conf_text_skip_variable(p);
 	return conf_text_skip_word(p);
-}
-
-/* ${NAME} without a default.  libConfuse makes nothing of one that is not set. */
-static int
-conf_text_check_variable(const char *p, struct conf_why *why)
-{
-	size_t len = strcspn(p + 2, "}:\n");
-	char name[128];
-
-	if (len >= sizeof(name) || p[2 + len] != '}')
-		return 0;
-	memcpy(name, p + 2, len);
-	name[len] = '\0';
-	if (getenv(name) != NULL)
-		return 0;
-	return conf_why(why, -EINVAL,
-	    "${%s}: the environment has no %s; set it, or write "
-	    "${%s:-default}",
-	    name, name, name);
-}
-
-int
-conf_text_variables(const char *p, size_t len, struct conf_why *why)
-{
-	const char *end = p + len;
-	bool string = *p == '"';
-
-	if (*p == '\'')
-		return 0;
-	for (; p < end; p++) {
-		if (p[0] == '$' && p[1] == '{' &&
-		    conf_text_check_variable(p, why) != 0)
-			return -EINVAL;
-		if (string && *p == '\\')
-			p++;
-	}
-	return 0;
 }
 
 /*

@@ -77,9 +77,6 @@ LEFT = {
     "with -t alone, where nobody is served: test_config.py": "access",
     "writes what a user reads at the start; nobody is served": """
         dprintf fflush fprintf fputc fputs fwrite printf putc puts vfprintf""",
-    "libconfuse: allocates inside; cfg_init, which is wrapped, stands for it": """
-        cfg_error cfg_free cfg_getnsec cfg_getopt cfg_opt_getnptr cfg_opt_getnsec cfg_opt_name cfg_opt_size
-        cfg_parse_fp cfg_set_error_function cfg_size""",
     "say a version": "OpenSSL_version nghttp2_version",
     "http-parser: has no memory and calls nobody": """
         http_parser_execute http_parser_init http_parser_set_max_header_size

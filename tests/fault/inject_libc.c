@@ -103,8 +103,6 @@ WRAP(opendir, DIR *, NULL, (const char *path), (path))
 WRAP(fdopendir, DIR *, NULL, (int fd), (fd))
 WRAP(readdir, struct dirent *, NULL, (DIR * dir), (dir))
 WRAP(fopen, FILE *, NULL, (const char *path, const char *mode), (path, mode))
-WRAP(fmemopen, FILE *, NULL, (void *mem, size_t size, const char *mode),
-    (mem, size, mode))
 WRAP_CODE(posix_fadvise, +, (int fd, off_t off, off_t len, int advice),
     (fd, off, len, advice))
 WRAP_CODE(posix_fallocate, +, (int fd, off_t off, off_t len), (fd, off, len))

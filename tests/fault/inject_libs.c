@@ -6,7 +6,6 @@
 #include <event2/http.h>
 #include <event2/listener.h>
 
-#include <confuse.h>
 #include <execinfo.h>
 #include <liburing.h>
 #include <seccomp.h>
@@ -75,8 +74,6 @@ WRAP(evbuffer_add_reference, int, -1,
     (struct evbuffer * to, const void *mem, size_t len,
 	evbuffer_ref_cleanup_cb clean, void *arg),
     (to, mem, len, clean, arg))
-WRAP(cfg_init, cfg_t *, NULL, (cfg_opt_t * opts, cfg_flag_t flags),
-    (opts, flags))
 
 WRAP(seccomp_init, scmp_filter_ctx, NULL, (uint32_t others), (others))
 WRAP_CODE(seccomp_attr_set, -,

@@ -23,6 +23,7 @@ write_file(struct str text)
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 		/* So that nothing comes from outside. */
 		clearenv();
+		setenv("SET", "a\"b\\n${SET}", 1);
 	}
 	CHECK(fd != -1 && ftruncate(fd, 0) == 0);
 	CHECK(pwrite(fd, text.s_ptr, text.s_len, 0) == (ssize_t)text.s_len);

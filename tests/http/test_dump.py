@@ -9,7 +9,7 @@ import pytest
 import harness
 from harness import Finished
 
-# Texts that a file has to quote: some that libConfuse or the shell would take apart.
+# Texts that a file has to quote: some that the file or the shell would take apart.
 ODD = ["plain", "", " two  words ", 'a "quote"', "it's", "back\\slash\\", "${HOME}", "$HOME", "# no comment",
        "// nor this", "/* nor this */", "{1, 2}", "a, b", "tab\there", "é — ü"]
 

@@ -304,12 +304,15 @@ what_has_no_end_is_an_error_where_it_began(void **state)
 }
 
 static void
-what_libconfuse_would_take_for_something_else_is_an_error(void **state)
+unset_variables_semicolons_and_appending_are_errors(void **state)
 {
 	(void)state;
 	unsetenv("UNSET");
 	expect_file_error("\naccess_log = \"/${UNSET}/a\"\n",
 	    ":2: ${UNSET}: the environment has no UNSET; set it, or write "
+	    "${UNSET:-default}");
+	expect_file_error("access_log = /a/${UNSET}/b\n",
+	    ":1: ${UNSET}: the environment has no UNSET; set it, or write "
 	    "${UNSET:-default}");
 	expect_file_error("threads = ${UNSET}\n",
 	    ":1: ${UNSET}: the environment has no UNSET; set it, or write "
@@ -653,7 +656,7 @@ main(void)
 		what_looks_like_a_comment_in_a_string_or_word_is_kept),
 	    cmocka_unit_test(what_has_no_end_is_an_error_where_it_began),
 	    cmocka_unit_test(
-		what_libconfuse_would_take_for_something_else_is_an_error),
+		unset_variables_semicolons_and_appending_are_errors),
 	    cmocka_unit_test(a_file_that_is_no_text_is_refused),
 	    cmocka_unit_test(a_file_without_a_site_is_an_error),
 	    cmocka_unit_test(relative_paths_start_at_the_file),

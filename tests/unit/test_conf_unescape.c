@@ -1,0 +1,192 @@
+/*
+ * The text of words and strings of a configuration file; each test has the name of the rule that it
+ * pins.
+ */
+#include "conf_fixture.h"
+
+static struct conf_block *memory;
+
+static char *
+unescape(const char *token, int *line, struct conf_why *why)
+{
+	*line = 7;
+	return conf_unescape(
+	    &memory, (struct str){token, strlen(token)}, line, why);
+}
+
+static void
+expect_text(const char *token, const char *expected)
+{
+	struct conf_why why;
+	const char *text;
+	int line;
+
+	text = unescape(token, &line, &why);
+	if (text == NULL)
+		fail_msg("%s: %s", token, why.why_text);
+	assert_string_equal(text, expected);
+	conf_keep_free(&memory);
+}
+
+static void
+expect_fault(const char *token, const char *expected, int expected_line)
+{
+	struct conf_why why;
+	int line;
+
+	assert_null(unescape(token, &line, &why));
+	assert_string_equal(why.why_text, expected);
+	assert_int_equal(line, expected_line);
+	conf_keep_free(&memory);
+}
+
+static void
+double_quotes_have_the_escape_sequences_of_c(void **state)
+{
+	(void)state;
+	expect_text("\"\"", "");
+	expect_text("\"a b\tc\"", "a b\tc");
+	expect_text("\"\\n\\r\\b\\f\\a\\e\\t\\v\"", "\n\r\b\f\a\033\t\v");
+	expect_text("\"\\\"\\\\\\'\\$\\{\\q\\ \\\r\"", "\"\\'${q \r");
+	expect_text("\"\\1\\12\\101\\377\"", "\1\12A\377");
+	expect_text("\"\\1a\\12a\\101a\"", "\1a\12aAa");
+	expect_text("\"\\x4\\x41\\x414\\xfF\\x4g\"", "\4AA4\377\4g");
+	expect_text("\"\\x\\xg\\X41\"", "xxgX41");
+}
+
+static void
+a_backslash_at_the_end_of_a_line_joins_it_with_the_next(void **state)
+{
+	(void)state;
+	expect_text("\"a\\\nb\nc\"", "ab\nc");
+	expect_text("'a\\\nb\nc'", "ab\nc");
+}
+
+static void
+an_escaped_nul_ends_the_text(void **state)
+{
+	(void)state;
+	expect_text("\"ab\\0c\"", "ab");
+	expect_text("\"ab\\000c\"", "ab");
+	expect_text("\"ab\\x0g\"", "ab");
+}
+
+static void
+single_quotes_escape_themselves_and_the_backslash_alone(void **state)
+{
+	(void)state;
+	expect_text("'a\\'b\\\\c'", "a'b\\c");
+	expect_text("'\\n\\x41\\101\\999\\\"'", "\\n\\x41\\101\\999\\\"");
+	expect_text("'${UNSET} ${HOME}'", "${UNSET} ${HOME}");
+	expect_text("'\\\\\n'", "\\\n");
+}
+
+static void
+a_word_has_no_escape_sequences(void **state)
+{
+	(void)state;
+	expect_text("a\\n\\x41\\", "a\\n\\x41\\");
+	expect_text("a$b;c", "a$b;c");
+	expect_text("$", "$");
+}
+
+static void
+variables_are_replaced_in_words_and_in_double_quotes(void **state)
+{
+	(void)state;
+	setenv("SET", "a\"b\\n${UNSET}", 1);
+	setenv("EMPTY", "", 1);
+	unsetenv("UNSET");
+	expect_text("${SET}", "a\"b\\n${UNSET}");
+	expect_text("\"<${SET}|${SET}>\"", "<a\"b\\n${UNSET}|a\"b\\n${UNSET}>");
+	expect_text("\"${EMPTY}\"", "");
+	expect_text("\"${EMPTY:-x}\"", "");
+	expect_text("\"${SET:-x}\"", "a\"b\\n${UNSET}");
+	expect_text("${UNSET:-a b\"}", "a b\"");
+	expect_text("\"${UNSET:-}\"", "");
+	expect_text("\"${UNSET:-a\\nb:-c}\\n\"", "a\\nb:-c\n");
+	/* These are no variables. */
+	expect_text("\"\\${UNSET}\"", "${UNSET}");
+	expect_text("\"$UNSET ${\"", "$UNSET ${");
+	expect_text("\"${SET:x}${SET:}${SET\n}\"", "");
+	/* A default is not expanded. */
+	expect_text("\"${UNSET:-${SET}}\"", "${SET}");
+}
+
+static void
+a_long_value_has_room(void **state)
+{
+	char value[5000], token[] = "\"${LONG}\\n${LONG:-${LONG}}.\"";
+	char expected[2 * sizeof(value) + 8];
+
+	(void)state;
+	memset(value, 'v', sizeof(value));
+	value[sizeof(value) - 1] = '\0';
+	setenv("LONG", value, 1);
+	snprintf(expected, sizeof(expected), "%s\n%s}.", value, value);
+	expect_text(token, expected);
+	unsetenv("LONG");
+}
+
+static void
+a_fault_has_the_line_where_it_is(void **state)
+{
+	(void)state;
+	unsetenv("UNSET");
+	expect_fault("\"\\8\"", "bad escape sequence '\\8'", 7);
+	expect_fault("\"\n\\18\"", "bad escape sequence '\\18'", 8);
+	expect_fault("\"\\\n\n\\0101x\"", "bad escape sequence '\\0101'", 9);
+	expect_fault("\"\\400\"", "invalid octal number '\\400'", 7);
+	expect_fault("\"a\n\n\\777\n\"", "invalid octal number '\\777'", 9);
+	expect_fault("\"\n${UNSET}\"",
+	    "${UNSET}: the environment has no UNSET; set it, or write "
+	    "${UNSET:-default}",
+	    7);
+	expect_fault("\"${X:-${UNSET}}\"",
+	    "${UNSET}: the environment has no UNSET; set it, or write "
+	    "${UNSET:-default}",
+	    7);
+}
+
+static void
+a_bad_escape_sequence_hides_no_other_fault(void **state)
+{
+	struct conf *conf;
+
+	(void)state;
+	expect_file_error("\naccess_log = \"a\n\\9\"\n" SITE,
+	    ":3: bad escape sequence '\\9'");
+	expect_file_errors("site a {\nroot = \"/\"\nlocation / {\n"
+			   "header = {\"X: 1\", \"X: \\999\"}\n}\n}\n"
+			   "threads = 0\n",
+	    ":4: bad escape sequence '\\999'",
+	    ":7: threads: 0 is out of range (1 to 256)");
+	expect_file_error("site \"a\\400\" {\nroot = none\n}\n",
+	    ":1: invalid octal number '\\400'");
+	/* Nothing of it is left for the next file. */
+	conf = must_load_text("site \"\\x61\" { root = \"\\056\" }\n", "");
+	assert_string_equal(conf->conf_sites[0].site_name, "a");
+	conf_destroy(&conf);
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(double_quotes_have_the_escape_sequences_of_c),
+	    cmocka_unit_test(
+		a_backslash_at_the_end_of_a_line_joins_it_with_the_next),
+	    cmocka_unit_test(an_escaped_nul_ends_the_text),
+	    cmocka_unit_test(
+		single_quotes_escape_themselves_and_the_backslash_alone),
+	    cmocka_unit_test(a_word_has_no_escape_sequences),
+	    cmocka_unit_test(
+		variables_are_replaced_in_words_and_in_double_quotes),
+	    cmocka_unit_test(a_long_value_has_room),
+	    cmocka_unit_test(a_fault_has_the_line_where_it_is),
+	    cmocka_unit_test(a_bad_escape_sequence_hides_no_other_fault),
+	};
+
+	return cmocka_run_group_tests_name(
+	    "conf_unescape", tests, make_dir, remove_dir);
+}
