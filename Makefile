@@ -87,7 +87,7 @@ STD = -std=c11 -D_GNU_SOURCE -I.
 # Asked when a recipe first needs it, once: `run` and `test` install pkg-config.
 pkg = $(if $(shell pkg-config --exists $(2) && echo y),$(shell pkg-config $(1) \
     $(2)),$(error $(2): not found. Try `make deps`))
-PKGS = libevent_core libevent_extra libconfuse libnghttp2 libssl libcrypto $(PKGS_$(OS)) $(CONFINE_$(OS))
+PKGS = libevent_core libevent_extra libnghttp2 libssl libcrypto $(PKGS_$(OS)) $(CONFINE_$(OS))
 PKGS_linux = liburing
 CONFINE_linux = libseccomp
 PKG_CFLAGS = $(eval PKG_CFLAGS := $(call pkg,--cflags,$(PKGS)))$(PKG_CFLAGS)

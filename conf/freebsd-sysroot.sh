@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes a place on Linux (Debian 12 and its relatives) from which pagewise is built
 # for FreeBSD: a compiler that brings that system's headers and libraries (zig, from
-# PyPI), the four libraries, static, from Debian's sources, and what stands for three libraries
+# PyPI), the three libraries, static, from Debian's sources, and what stands for three libraries
 # of the base system while a program is linked.  Prints where it is.
 #
 #	sh conf/freebsd-sysroot.sh [DIRECTORY]
@@ -86,7 +86,7 @@ apt()
 }
 apt update
 # As published: Debian's changes are not needed to see that all of it builds.
-(cd "$place/src" && apt source --tar-only --download-only libevent http-parser libconfuse nghttp2)
+(cd "$place/src" && apt source --tar-only --download-only libevent http-parser nghttp2)
 for archive in "$place"/src/*.tar.*; do
 	tar -x -C "$place/src" -f "$archive"
 done
@@ -120,21 +120,6 @@ cd "$place"/src/http-parser-*
 run "$place/bin/cc" -O2 -DHTTP_PARSER_STRICT=0 -c http_parser.c
 run "$place/bin/ar" rcs "$place/lib/libhttp_parser.a" http_parser.o
 cp http_parser.h "$place/include"
-
-step="building libConfuse"
-cd "$place"/src/libconfuse-*/src
-have='-DHAVE_STRINGS_H -DHAVE_UNISTD_H -DHAVE_SYS_STAT_H -DHAVE_FMEMOPEN
-    -DHAVE_REALLOCARRAY -DHAVE_STRDUP -DHAVE_STRNDUP -DHAVE_STRCASECMP
-    -DPACKAGE_VERSION="3.3" -DPACKAGE_STRING="libConfuse 3.3"'
-echo "$have" | sed -e 's/-D\([A-Z_]*\)=/\
-#define \1 /g' -e 's/-D\([A-Z_]*\)/\
-#define \1 1/g' >config.h
-run flex -Pcfg_yy -olexer.c lexer.l
-for source in confuse lexer; do
-	run "$place/bin/cc" -O2 -DHAVE_CONFIG_H -include config.h -I. -c $source.c
-done
-run "$place/bin/ar" rcs "$place/lib/libconfuse.a" confuse.o lexer.o
-cp confuse.h "$place/include"
 
 step="building nghttp2"
 cd "$place"/src/nghttp2-*/lib

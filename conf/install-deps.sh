@@ -20,7 +20,6 @@ needs()
 	build	cmd pkg-config			pkg-config		pkgconf
 	build	lib libevent_core		libevent-dev		libevent
 	build	lib libevent_extra		libevent-dev		libevent
-	build	lib libconfuse			libconfuse-dev		libconfuse
 	build	lib libnghttp2			libnghttp2-dev		libnghttp2
 	build	lib libcrypto			libssl-dev		-
 	build	linux header crypt.h		libcrypt-dev		-
@@ -121,7 +120,6 @@ needs()
 	profile	linux cmd valgrind		valgrind		-
 	profile	cmd python3			python3			python3
 	cross	linux pymod pip			python3-pip		-
-	cross	linux cmd flex			flex			-
 	cross	linux lib cmocka		libcmocka-dev		-
 	cross	linux lib zlib			zlib1g-dev		-
 	cross	linux lib libbrotlienc		libbrotli-dev		-

@@ -2,7 +2,7 @@
 
 # For FreeBSD on Linux.  What is imported shows that the program is what it should be.
 FREEBSD_NEEDS = kqueue kevent sendfile cap_enter aio_read
-FREEBSD_LIBS = -levent_extra -levent_core -lconfuse -lnghttp2 -lssl -lcrypto
+FREEBSD_LIBS = -levent_extra -levent_core -lnghttp2 -lssl -lcrypto
 # pagewise-tool is only compiled, with the headers of this machine: its libraries are not there.
 freebsd-all: build/freebsd/pagewise build/freebsd/libpagewise.so \
     $(EXAMPLES_freebsd:%=build/freebsd/examples/%) \
