@@ -200,6 +200,7 @@ def test_connections_are_counted_by_what_they_do(serve_admin):
     admin.wait("pagewise_connections", 0)
 
 
+@pytest.mark.slow
 def test_time_outs_are_counted_by_kind(serve_conf, tree):
     server = serve_conf({"admin": "127.0.0.1:0", "head_timeout": 1, "keepalive_timeout": 1},
                         [("s", {"root": tree.root}, {})])

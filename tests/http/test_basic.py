@@ -248,6 +248,7 @@ def test_many_at_once_with_the_same_password_wait_for_one(start):
     assert {c.response().status for c in connections} == {200}
 
 
+@pytest.mark.slow
 def test_one_client_cannot_fill_the_queue(start):
 
     server = start(workers=1)
@@ -306,6 +307,7 @@ def test_first_try_of_a_client_goes_before_those_of_many_that_guess(start):
     server.stop(codes=(-signal.SIGKILL,), messages=True)
 
 
+@pytest.mark.slow
 def test_who_goes_away_is_forgotten(start):
 
     server = start(workers=1)
@@ -370,6 +372,7 @@ def test_passwords_of_clients_that_have_sent_their_end_are_verified_last(start, 
     assert statuses_of(gone) == {401}
 
 
+@pytest.mark.slow
 def test_ends_while_passwords_wait(start):
 
     server = start(workers=1)

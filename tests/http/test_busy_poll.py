@@ -54,6 +54,7 @@ def test_a_new_root_is_taken_at_sighup(start, site):
 
 
 @pytest.mark.parametrize("us", [100, 10000])
+@pytest.mark.slow
 def test_an_idle_server_sleeps(start, us):
     """Also one with idle connections; the least that is spent if one of them does not
     is far more."""

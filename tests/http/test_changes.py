@@ -189,6 +189,7 @@ def begin(server, target, received=65536):
     return c, head, c.read_exactly(received)
 
 
+@pytest.mark.slow
 def test_file_truncated_in_mid_transfer_ends_the_connection(server, site):
     """Never padded: fewer bytes, all of them right."""
     data = t.content(7, BIG)
@@ -205,6 +206,7 @@ def test_file_truncated_in_mid_transfer_ends_the_connection(server, site):
     server.stop(messages=CUT)
 
 
+@pytest.mark.slow
 def test_file_emptied_in_mid_transfer_ends_the_connection(server, site):
     data = t.content(8, BIG)
     path = site / "f"
@@ -218,6 +220,7 @@ def test_file_emptied_in_mid_transfer_ends_the_connection(server, site):
     server.stop(messages=CUT)
 
 
+@pytest.mark.slow
 def test_file_truncated_in_a_multipart_answer_ends_the_connection(server, site):
     data = t.content(9, BIG)
     path = site / "f"
@@ -281,6 +284,7 @@ def test_change_in_place_is_noticed_at_once(server, site, size):
 
 
 @pytest.mark.parametrize("how", ["rename", "unlink"])
+@pytest.mark.slow
 def test_file_that_goes_in_mid_transfer_is_sent_to_its_end(server, site, how):
     data = t.content(11, BIG)
     path = site / "f"

@@ -161,6 +161,7 @@ def test_the_check_of_very_many_sites_is_short(tmp_path):
     assert dump("-c", conf).count("\nsite ") == 2000
 
 
+@pytest.mark.slow
 def test_the_check_of_very_many_names_ends_a_line_before_it_says_that_there_is_more(tmp_path):
     conf = tmp_path / "p.conf"
     conf.write_text("".join('site "s%d" { root = "." names = {%s} }\n' % (

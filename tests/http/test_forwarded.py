@@ -169,6 +169,7 @@ def test_a_head_that_is_refused_has_the_peer(start):
 
 
 @pytest.mark.parametrize("hot", ["0", "16M"])
+@pytest.mark.slow
 def test_requests_on_one_connection_have_their_own(start, hot):
     """Pipelined, with the same and with other addresses, with ready answers and without."""
     logged = start(hot_set=hot)
@@ -192,6 +193,7 @@ def test_requests_on_one_connection_have_their_own(start, hot):
         c.finish()
 
 
+@pytest.mark.slow
 def test_the_same_bytes_from_a_trusted_peer_and_from_another(start):
     """What is known of a block of fields is known to all connections."""
     logged = start()
@@ -258,6 +260,7 @@ REFUSED = (r"pagewise: warning: refused a connection from %s: "
            r"max_connections_per_address reached \(1\); raise it, if many clients share that address\n")
 
 
+@pytest.mark.slow
 def test_a_trusted_proxy_is_not_counted_by_its_address(start):
     server = start(max_connections_per_address=1).server
     held = [server.connect() for _ in range(5)]

@@ -214,6 +214,7 @@ def test_a_connection_that_takes_its_responses_slowly_stays(server, process, pro
     server.stop(messages="(%s|%s)*" % (WARNING, STALLED))
 
 
+@pytest.mark.slow
 def test_a_new_client_takes_the_place_of_an_idle_one(server, process):
     """So that idle connections do not add up meanwhile."""
     clients = [server.connect() for _ in range(3)]

@@ -203,6 +203,7 @@ def ripen(server, phase):
     time.sleep(RIPE)
 
 
+@pytest.mark.slow
 def test_slow_client_that_is_alone_with_its_worker_stays(start):  # noqa: F811
     """The other worker has two of one address, now and then: it is asked first."""
     server = start({"max_connections": 3, "workers": 2})
@@ -272,6 +273,7 @@ def test_handshake_that_has_begun_goes_last(start, site, free_port, tmp_path):  
     server.stop(messages=TOLD)
 
 
+@pytest.mark.slow
 def test_connections_of_a_trusted_proxy_are_not_one_clients(start):  # noqa: F811
     server = start({"max_connections": 5, "trusted_proxies": ["127.0.0.2"]})
     theirs = [silent(server, "127.0.0.2") for _ in range(3)]
@@ -298,6 +300,7 @@ def test_idle_connection_goes_before_one_that_has_asked_for_nothing(start):  # n
         c.reset()
 
 
+@pytest.mark.slow
 def test_client_whose_request_is_there_is_not_closed(start):  # noqa: F811
     """It was not read yet; the one that was opened later goes in its place."""
     server = start({"max_connections": 2})
@@ -342,6 +345,7 @@ def test_place_of_a_silent_one_of_another_worker_is_had(start):  # noqa: F811
     server.stop(messages=TOLD)
 
 
+@pytest.mark.slow
 def test_connections_leave_some_descriptors_for_files(start, site):  # noqa: F811
     """Whoever was accepted has the file opened: nothing can be closed for it."""
     (site / "new").write_bytes(b"new")

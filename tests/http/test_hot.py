@@ -100,6 +100,7 @@ def test_nothing_is_hot_where_connections_do_not_stay(serve_conf, tree):
     assert Hot(server).count() == 0
 
 
+@pytest.mark.slow
 def test_small_hot_set_stays_in_its_bounds(serve, site):
     sizes = [0, 100, 3000, 9000, 30000, 65536]
     data = [t.content(i, sizes[i % 6]) for i in range(120)]

@@ -252,6 +252,7 @@ def test_slow_reader_of_pipelined_answers(big):
         c.finish()
 
 
+@pytest.mark.slow
 def test_file_that_is_replaced_while_it_is_sent(big, versions):
     """Each answer is one version, the one that its tag names; never an older one."""
     tags, last = {}, ord("r")

@@ -179,6 +179,7 @@ def test_requests_are_answered_alike(serve_conf, site):
 # ------------------------------------------------------ streams beside each other
 
 
+@pytest.mark.slow
 def test_many_streams_at_once(start, files):
     server = start()
     with Client(server) as c:
@@ -191,6 +192,7 @@ def test_many_streams_at_once(start, files):
         assert c.ask("/big").body == files["/big"]
 
 
+@pytest.mark.slow
 def test_answers_are_interleaved(start, files):
     """Both of a connection that is never full: each frame of one has one of the other near it."""
     with Client(start()) as c:
@@ -202,6 +204,7 @@ def test_answers_are_interleaved(start, files):
     assert turns > 10, order
 
 
+@pytest.mark.slow
 def test_urgent_answer_passes_a_download(start, files):
     with Client(start(), rcvbuf=65536) as c:
         big = c.begin("/big")
@@ -282,6 +285,7 @@ def hot(start, site, files, tmp_path):
 
 
 @pytest.mark.parametrize("secure", [False, True])
+@pytest.mark.slow
 def test_ready_answer_is_that_of_the_file(hot, start, files, secure):
     server = hot(run=lambda **top: over_tls(start, **top) if secure else start(**top))
     for target in ("/small", "/empty", "/most"):
@@ -298,6 +302,7 @@ def test_ready_answer_is_that_of_the_file(hot, start, files, secure):
             assert server.count() - before > 90  # looked up again each second
 
 
+@pytest.mark.slow
 def test_ready_answer_goes_as_far_as_its_window(hot, files):
     server = hot()
     with Client(server.server, window=10, connection=1 << 24, auto=False) as c:
@@ -323,6 +328,7 @@ def test_ready_answer_goes_as_far_as_its_window(hot, files):
     assert all(a in b for a, b in zip(end, hot.lines()[-3:]))
 
 
+@pytest.mark.slow
 def test_ready_answer_is_logged_as_any(hot):
     server = hot()
     fields = [("user-agent", "x y"), ("referer", "http://r/")]
@@ -338,6 +344,7 @@ def test_ready_answer_is_logged_as_any(hot):
                        for agent in ("x y", "z")}
 
 
+@pytest.mark.slow
 def test_other_fields_are_looked_at_again(hot, files):
     """What was asked with the same fields but for one is answered by that one."""
     server = hot()
@@ -351,6 +358,7 @@ def test_other_fields_are_looked_at_again(hot, files):
         assert server.is_hot(c, "/most")
 
 
+@pytest.mark.slow
 def test_body_of_a_request_for_what_is_ready(hot):
     server = hot()
     with Client(server.server) as c:
@@ -491,6 +499,7 @@ def test_authority_and_host(start, site):
         assert c.ask("/small").status == 200
 
 
+@pytest.mark.slow
 def test_name_that_the_certificate_does_not_have_is_421(start, site, serve_conf):
     """A connection that a client reuses: RFC 9113, 9.1.2; as HTTP/1 answers."""
     pairs = [tls.PAIRS.for_user(None, (name,)) for name in ("a.test", "b.test")]
@@ -559,6 +568,7 @@ def test_max_requests_says_which_is_the_last(start):
         assert c.end() == (streams[-1], NO_ERROR)
 
 
+@pytest.mark.slow
 def test_idle_connection_ends_with_goaway(start):
     with Client(start(keepalive_timeout=1)) as c:
         stream = c.begin("/small")
@@ -566,6 +576,7 @@ def test_idle_connection_ends_with_goaway(start):
         assert c.end() == (stream, NO_ERROR)
 
 
+@pytest.mark.slow
 def test_head_that_never_ends_is_timed_out(start):
     """CONTINUATION, and no more: of the connection, since nothing may come between (6.10)."""
     server = start(head_timeout=1)
@@ -577,6 +588,7 @@ def test_head_that_never_ends_is_timed_out(start):
         assert error == NO_ERROR and last in (0, 1)
 
 
+@pytest.mark.slow
 def test_preface_without_a_request_is_timed_out(start):
     with raw.Client(start(head_timeout=1, keepalive_timeout=1).address) as c:
         assert c.goaway() == (0, NO_ERROR)
@@ -641,6 +653,7 @@ def test_idle_connection_hears_the_last_streams_number_at_once(start, how):
         server.stop()
 
 
+@pytest.mark.slow
 def test_client_that_never_stops_asking_hears_the_last_goaway(start, files):
     """Its socket was full when the server's end came, and is again and again."""
     server = start(shutdown_timeout=600)
@@ -684,6 +697,7 @@ def test_rate_is_of_the_stream_and_others_do_not_wait(start, site, files):
         assert c.ask("/small").body == b"small"
 
 
+@pytest.mark.slow
 def test_listing_that_streams(start, site):
     many = site / "many"
     many.mkdir()

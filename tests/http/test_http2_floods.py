@@ -265,6 +265,7 @@ def test_streams_of_a_slow_link_share_what_min_send_rate_asks(start):  # noqa: F
     server.stop()
 
 
+@pytest.mark.slow
 def test_stream_that_trickles_ends_whatever_all_take_together(start):  # noqa: F811
     """The client has taken all that was sent: each stream has to keep min_send_rate by itself."""
     server = start({"send_timeout": 2, "min_send_rate": 1000})

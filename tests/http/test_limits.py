@@ -57,6 +57,7 @@ def is_open(c):
     return c.quiet(0)
 
 
+@pytest.mark.slow
 def test_new_client_takes_the_place_of_the_one_that_was_idle_longest(server):
     old = idle(server, 20)
     free = no_more_descriptors(server)
@@ -73,6 +74,7 @@ def test_new_client_takes_the_place_of_the_one_that_was_idle_longest(server):
     server.stop(messages=RECLAIM)
 
 
+@pytest.mark.slow
 def test_files_that_nobody_reads_make_room_for_others(server):
     """Before any connection: they can be opened again."""
     old = idle(server, 4)
@@ -87,6 +89,7 @@ def test_files_that_nobody_reads_make_room_for_others(server):
     server.stop(messages=RECLAIM)
 
 
+@pytest.mark.slow
 def test_file_takes_the_place_of_an_idle_connection_as_well(server):
     """Else a new client would be accepted, and told 503."""
     old = idle(server, 20)
@@ -100,6 +103,7 @@ def test_file_takes_the_place_of_an_idle_connection_as_well(server):
     server.stop(messages="(" + RECLAIM + ")?")
 
 
+@pytest.mark.slow
 def test_idle_connection_whose_request_is_there_is_not_closed(server):
     old = idle(server, 10)
     free = no_more_descriptors(server)
@@ -146,6 +150,7 @@ def test_client_waits_while_nobody_is_idle_and_that_is_told_once(server):
     server.stop(messages=RECLAIM + PAUSE)
 
 
+@pytest.mark.slow
 def test_connection_in_mid_answer_is_never_closed_for_another(server):
     busy = server.connect(rcvbuf=4096)
     busy.send(request("/big"))

@@ -125,6 +125,7 @@ def test_new_client_takes_the_place_of_the_one_that_was_idle_longest(start):
         assert c.ask("/small").body == b"small"
 
 
+@pytest.mark.slow
 def test_place_of_an_idle_one_of_another_worker_is_had_as_well(start):
     """One place, two workers: half of the clients come to the other one."""
     server = start({"max_connections": 1, "workers": 2})
@@ -267,6 +268,7 @@ def test_place_of_an_address_is_free_again_when_a_connection_ends(start):
     server.stop(messages=REFUSED % ("127.0.0.2", 2))
 
 
+@pytest.mark.slow
 def test_ipv4_counts_the_same_when_it_comes_as_ipv6(serve_conf, site):
     """An IPv6 socket for all addresses sees ::ffff:127.0.0.2."""
     (site / "small").write_bytes(b"small")
@@ -314,6 +316,7 @@ def test_last_of_max_requests_says_close(start, hot):
     assert limited(server, "max_requests") == 3
 
 
+@pytest.mark.slow
 def test_hot_answers_are_counted_as_requests(start, site):
     """All of it is there: the short way is taken, and the last goes the long way."""
     server = start({"max_requests": 40})
@@ -446,6 +449,7 @@ def test_client_that_pauses_for_less_than_send_timeout_goes_on(start, site):
     c.finish()
 
 
+@pytest.mark.slow
 def test_client_that_takes_nothing_is_closed_after_send_timeout(start):
     server = start({"send_timeout": 1, "min_send_rate": 0})
     c = busy(server)
@@ -528,6 +532,7 @@ def test_client_that_does_not_take_its_last_answer_is_closed(start, site, keepal
     c.reset()
 
 
+@pytest.mark.slow
 def test_connection_stays_for_keepalive_timeout_when_its_answer_was_taken(start, site):
     (site / "middle").write_bytes(bytes(200000))
     server = start({"send_timeout": 1})

@@ -216,6 +216,7 @@ def test_its_clients_are_not_counted_by_address(start, path):
         c.finish()
 
 
+@pytest.mark.slow
 def test_max_connections_counts_them(start):
     server = start(top={"max_connections": 2})
     held = [server.connect() for _ in range(3)]

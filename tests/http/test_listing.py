@@ -168,6 +168,7 @@ def test_listing_is_the_one_of_its_path(serve, site):
             assert b"<bdi>" + name + b"</bdi>/</h1>" in server.get(b"/" + name + b"/").body
 
 
+@pytest.mark.slow
 def test_listing_of_many_files(serve, site):
     t.many(site, ("file-%05d.txt" % i for i in range(3000)))
     server = serve("--root", site, "--autoindex")
@@ -205,6 +206,7 @@ def ask(server, target="/", method="GET", **fields):
     return server.get(target, method, fields={name.replace("_", "-"): value for name, value in fields.items()})
 
 
+@pytest.mark.slow
 def test_listing_that_has_not_changed_is_not_sent_again(serve, site):
     """By tag and by date; the 304 has the fields that the 200 would have."""
     (site / "f").write_bytes(b"x")

@@ -275,6 +275,7 @@ def headers_of(c, count):
 
 
 @pytest.mark.plain("HTTP/2 in clear text")
+@pytest.mark.slow
 def test_a_connection_has_four_large_listings_at_a_time(server, large):
     """Others of its requests go on; more listings wait until it has taken one."""
     (large / "small").write_bytes(b"small")

@@ -75,6 +75,7 @@ def test_replacement_that_hangs_is_replaced_by_a_reload(leased):
     server.stop(messages=True)
 
 
+@pytest.mark.slow
 def test_starts_that_fail_after_a_death_are_not_deaths(leased):
     server = leased.server
     leased.write(threads=0)
@@ -264,6 +265,7 @@ def sleeping(server):
         return []
 
 
+@pytest.mark.slow
 def test_upgrade_is_noted_while_an_old_process_still_sends(serve, site):
     data = t.content(5, 32 * t.MIB)
     (site / "big").write_bytes(data)

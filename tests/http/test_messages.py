@@ -144,6 +144,7 @@ def test_each_entry_has_a_message_a_cause_and_a_cure(entries):
             seen.add(text)
 
 
+@pytest.mark.slow
 def test_each_message_of_the_sources_has_an_entry(entries, messages):
     texts = "\n".join(text for entry in entries for text in entry.texts)
     lacking = [message for message in messages if not any(message.spans(texts))]

@@ -96,6 +96,7 @@ def test_link_that_is_the_root_itself_confines_as_well(serve, tree, tmp_path):
 
 
 @pytest.mark.parametrize("dots", [False, True])
+@pytest.mark.slow
 def test_dotfiles_that_are_served_open_no_way_out(serve_conf, tree, dots):
     server = serve_conf({"dotfiles": dots, "autoindex": True, "workers": 1}, [("s", {"root": tree.root}, {})])
     for target, response in answers(server, [target for target, _ in CORPUS]):

@@ -364,6 +364,7 @@ def shown(page):
 
 @pytest.mark.parametrize("query", ["", "?format=json", "?sort=size&order=desc"])
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.slow
 def test_listing_does_not_show_siblings(serve_conf, root, query, streamed):
     for name in ("a.gz", "a.br", "a.zst", "b.gz", ".gz", "d.gz", "e.gz.br", "e.gz", "d/x", "link.gz",
                  "a.GZ", "agz", "f", "f.gz/x"):

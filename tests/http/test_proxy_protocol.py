@@ -128,6 +128,7 @@ def test_a_listener_without_the_word_reads_none(start):
 @pytest.mark.parametrize("header", [v1("192.0.2.1"), v2_crc("192.0.2.1")], ids=["v1", "v2"])
 @pytest.mark.parametrize("source, client", [(None, "192.0.2.1"), (OTHER, OTHER)],
                          ids=["trusted", "other"])
+@pytest.mark.slow
 def test_in_pieces_of_any_size(start, header, source, client):
     logged = start()
     text = header + request("/small")
@@ -192,6 +193,7 @@ def test_it_has_to_come_within_head_timeout(start, text, source):
                "the count")
 
 
+@pytest.mark.slow
 def test_header_and_head_have_it_together(start):
     logged = start(head_timeout=1)
     with logged.connect(v1("192.0.2.1")) as c:

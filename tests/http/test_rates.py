@@ -81,6 +81,7 @@ def test_rate_is_of_each_connection(site, root, send_path):
     assert bodies(download(server, ["/512.bin"] * 4, 4 * 256 * K, 3 * share(256 * K))) == [whole] * 4
 
 
+@pytest.mark.slow
 def test_requests_of_one_connection_share_its_rate(site, root):
     server = site({"rate": "128K"})
     begin = time.monotonic()
@@ -129,12 +130,14 @@ def test_rate_of_a_location(site):
     assert len(server.get("/512.bin").body) == 512 * K
 
 
+@pytest.mark.slow
 def test_locations_that_inherit_a_clients_rate_share_it(site):
     server = site({"client_rate": "256K"}, {"/v/": {"dotfiles": True}})
     answers = download(server, ["/v/200.bin", "/512.bin"], 256 * K)
     assert [len(body) for body in bodies(answers)] == [200 * K, 512 * K]
 
 
+@pytest.mark.slow
 def test_a_location_with_a_rate_of_its_own_has_its_own(site):
     server = site({"client_rate": "1K", "burst": "64K"}, {"/v/": {"client_rate": "1K", "burst": "256K"}})
     with server.connect() as c:
@@ -307,6 +310,7 @@ def test_of_ipv6_a_56_has_four_times_the_rate_and_a_48_eight_times(site, prefix,
         assert c.ask("/a.txt", fields=[("X-Forwarded-For", "2001:db8:ffff::1")]).status == 200
 
 
+@pytest.mark.slow
 def test_networks_of_ipv6_share_a_client_rate(site):
     """Sixteen clients of one /48: 1 MiB at 256 KiB/s, where each alone would take two seconds."""
     server = site({"client_rate": "32K"}, trusted_proxies=["127.0.0.1"], client_address="x-forwarded-for")

@@ -278,6 +278,7 @@ def test_reloads_lose_nothing(loaded, send_path):
     assert server.output.count("pagewise: reloaded\n") > 2
 
 
+@pytest.mark.slow
 def test_end_loses_nothing_that_was_begun(loaded):
     """SIGTERM: who has connected has a right answer, who comes later is told that nobody is there."""
     server, data = loaded()
@@ -343,6 +344,7 @@ def test_signals_that_mean_nothing_do_not_end_the_master(configured):
     assert answers(server.address[1])
 
 
+@pytest.mark.slow
 def test_download_is_finished_when_the_master_dies(loaded):
     server, data = loaded()
     pid = server.pid

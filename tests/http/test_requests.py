@@ -118,6 +118,7 @@ def test_answer_is_the_same_byte_by_byte(site_server, reference):
     compare(site_server, streams, reference)
 
 
+@pytest.mark.slow
 def test_answer_is_the_same_cut_at_random(site_server, reference):
     rng = random.Random(SEED)
     streams = [(i, at_random(rng, case.stream)) for i, case in enumerate(CASES) for _ in range(RANDOM)]

@@ -95,6 +95,7 @@ def test_open_connection_has_one_more_answer_of_the_old_root(deployed):
     assert serves(server, "two")
 
 
+@pytest.mark.slow
 def test_download_is_finished_from_the_old_root(serve, tmp_path, send_path):
     one, two = releases(tmp_path)
     data = t.content(21, BIG)

@@ -76,6 +76,7 @@ def test_pages_that_were_there_before_are_left_alone(serve, site, file, cache):
     assert mounts.resident(file) == pages
 
 
+@pytest.mark.slow
 def test_more_files_than_descriptors_are_kept(serve_conf, site, send_path):
     """The cache of open files lets go of none that is being sent."""
     count = 40

@@ -38,6 +38,7 @@ def refuses(server):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.slow
 def test_idle_server_ends_at_once_with_0(start, big, number):
     server = start(timeout=600)
     server.get("/small")
@@ -45,6 +46,7 @@ def test_idle_server_ends_at_once_with_0(start, big, number):
     server.stop()
 
 
+@pytest.mark.slow
 def test_idle_connections_do_not_delay_the_end(start, big):
     server = start(timeout=600)
     idle = [server.connect() for _ in range(10)]
@@ -56,6 +58,7 @@ def test_idle_connections_do_not_delay_the_end(start, big):
     server.stop()
 
 
+@pytest.mark.slow
 def test_download_is_finished_before_the_end(start, big, send_path):
     server = start(send_path)
     with server.connect(rcvbuf=65536) as c:
@@ -84,6 +87,7 @@ def test_several_downloads_on_several_workers_are_finished(start, big):
     server.stop()
 
 
+@pytest.mark.slow
 def test_download_beyond_the_timeout_is_cut(start, big, send_path):
     server = start(send_path, timeout=1)
     with server.connect(rcvbuf=4096) as c:
@@ -100,6 +104,7 @@ def test_download_beyond_the_timeout_is_cut(start, big, send_path):
     [b"nonsense\r\n\r\n", request("/small", fields={"Connection": "close"})],
     ids=["error", "close"],
 )
+@pytest.mark.slow
 def test_client_that_does_not_close_after_the_last_answer_is_not_waited_for(
     start, big, last
 ):
@@ -114,6 +119,7 @@ def test_client_that_does_not_close_after_the_last_answer_is_not_waited_for(
     assert "closing the connections" not in server.final_output
 
 
+@pytest.mark.slow
 def test_second_signal_at_once_cuts_nothing(start, big):
     """timeout(1) and shells signal twice."""
     server = start(timeout=60)
@@ -128,6 +134,7 @@ def test_second_signal_at_once_cuts_nothing(start, big):
     server.stop()
 
 
+@pytest.mark.slow
 def test_second_signal_later_cuts_what_is_being_sent(start, big):
     server = start(timeout=60)
     with server.connect(rcvbuf=4096) as c:
@@ -143,6 +150,7 @@ def test_second_signal_later_cuts_what_is_being_sent(start, big):
     server.stop(messages=r"(pagewise: [^\n]*\n)?")
 
 
+@pytest.mark.slow
 def test_sighup_during_the_shutdown_changes_nothing(start, big):
     server = start(timeout=60)
     with server.connect(rcvbuf=65536) as c:
@@ -155,6 +163,7 @@ def test_sighup_during_the_shutdown_changes_nothing(start, big):
     server.stop()
 
 
+@pytest.mark.slow
 def test_sigpipe_and_resets_do_not_kill(start, big):
     server = start()
     for _ in range(20):

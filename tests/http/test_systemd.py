@@ -86,6 +86,7 @@ def test_death_and_starts_that_fail_are_in_the_status(notified, manager, site):
     server.stop(messages=True)
 
 
+@pytest.mark.slow
 def test_watchdog_is_fed_also_after_a_reload(notified, manager):
     server = notified(WATCHDOG_USEC="2000000")
     for _ in range(2):

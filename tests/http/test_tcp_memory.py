@@ -144,6 +144,7 @@ def test_a_socket_is_given_little_under_pressure(start, kernel, target, n):
     c.reset()
 
 
+@pytest.mark.slow
 def test_that_holds_for_a_connection_from_before(start, kernel):
     """Its first answer, and the next ones, are given the short way."""
     server = start()
@@ -157,6 +158,7 @@ def test_that_holds_for_a_connection_from_before(start, kernel):
         c.reset()
 
 
+@pytest.mark.slow
 def test_small_answers_are_noticed_too(start, kernel):
     """On a connection of each, so that no socket is ever full."""
     server = start()
@@ -206,6 +208,7 @@ def test_that_it_is_over_is_seen_when_nobody_asks(start, kernel, most, on):
         c.reset()
 
 
+@pytest.mark.slow
 def test_a_socket_is_given_more_when_there_is_memory_again(start, kernel):
     """Of one connection: what it may be given is not decided for ever."""
     server = start()
@@ -330,6 +333,7 @@ def test_nothing_is_bounded_with_tcp_memory_0(limited_server):
         c.reset()
 
 
+@pytest.mark.slow
 def test_the_hot_set_is_a_part_of_the_limit(limited_server, site):
     """A sixteenth of it, for three workers; one of them has more files than its part holds."""
     files, most = 150, LIMIT // 16 // 3

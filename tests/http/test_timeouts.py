@@ -143,6 +143,7 @@ def test_request_body_that_does_not_come_is_given_up(conf):
         c.drain()
 
 
+@pytest.mark.slow
 def test_client_that_stops_reading_is_closed(conf, tmp_path, send_path):
     server = conf(**{**PATIENT, "send_timeout": 1, "send_path": send_path})
     with server.connect(rcvbuf=4096) as c:
@@ -171,6 +172,7 @@ def test_client_that_reads_slowly_is_not_closed(conf, tree):
         c.finish()
 
 
+@pytest.mark.slow
 def test_download_is_not_an_idle_connection(conf, tree):
     server = conf(**{**PATIENT, "keepalive_timeout": 1, "head_timeout": 1})
     name = "/%d.bin" % t.LARGE

@@ -391,6 +391,7 @@ def test_a_connection_with_a_cut_proxy_header_goes_with_its_client(start):
     wait_until(lambda: connections(server) == 0, "all connections to end")
 
 
+@pytest.mark.slow
 def test_a_cut_proxy_header_does_not_hold_up_the_end(start):
     """Its time is head_timeout, then the server ends."""
     server, socks = cut_headers(start, 1, head_timeout=3, shutdown_timeout=600)
@@ -771,6 +772,7 @@ def test_what_is_wrong_is_said_even_if_more_comes(start):
     end(server)
 
 
+@pytest.mark.slow
 def test_key_updates(start, site, content):
     """Many, asking for the server's, while it sends and while it is idle."""
     (site / "big").write_bytes(content)

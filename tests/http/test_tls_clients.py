@@ -178,6 +178,7 @@ def test_curl(case, site, tmp_path, version):
 
 @needs("openssl")
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.slow
 def test_openssl(case, site, tmp_path, version):
     """Its own client has a session in a file."""
     session, found = tmp_path / "session", []

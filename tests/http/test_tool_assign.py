@@ -129,6 +129,7 @@ def test_ring_of_haproxy_3_0(tmp_path):
     assert "".join(told["/f%d" % (n + 1)][0] for n in range(12)) == "abbcbbbccccb"
 
 
+@pytest.mark.slow
 def test_paths_are_those_of_the_depth_and_encoded_as_in_links(files):
     told = assigned("a", str(files) + "//")
     assert set(told) == {"/" + p.name for p in files.iterdir() if p.name != ".hidden"}
@@ -137,6 +138,7 @@ def test_paths_are_those_of_the_depth_and_encoded_as_in_links(files):
     assert "/.hidden" in assigned("--dotfiles", "a", str(files))
 
 
+@pytest.mark.slow
 def test_only_what_the_new_node_gets_moves(files):
     before = assigned("-d", "0", "a,b,c,d", str(files))
     after = assigned("-d", "0", "a,b,c,d,e", str(files))

@@ -155,6 +155,7 @@ def test_file_system_without_attributes_is_told_of_once():
     assert done.err.count("has no extended attributes for users") == 1 == done.err.count("\n")
 
 
+@pytest.mark.slow
 def test_full_disk_ends_it_with_one_message():
     with mounts.full({"f%d" % i: b"%d" % i for i in range(20)}) as top:
         done = run("-j", "1", top, code=1)
@@ -200,6 +201,7 @@ def test_file_that_changes_while_it_is_read_gets_no_digest(site):
     assert attribute(file) is None
 
 
+@pytest.mark.slow
 def test_file_that_was_written_just_now_is_waited_for(site):
     """Two writes of one clock tick have one time: a digest between them would be trusted."""
     rng = random.Random(3)
@@ -231,6 +233,7 @@ def test_help():
     assert run("--help").out.startswith("usage: pagewise digest")
 
 
+@pytest.mark.slow
 def test_tree_without_a_bottom_is_walked_to_its_bound(site):
     put(site / "top", b"top")
     fd = nest(site, 2100)

@@ -216,6 +216,7 @@ def test_directory_that_is_given_may_be_a_link_and_there_may_be_several(tmp_path
     assert names(tmp_path / "two") == {"b.txt", "b.txt.gz"}
 
 
+@pytest.mark.slow
 def test_codings_levels_suffixes_and_sizes(tmp_path):
     put(tmp_path / "a.bin", slow_text(100_000))
     put(tmp_path / "b.txt", slow_text(100_000))

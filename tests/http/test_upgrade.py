@@ -63,6 +63,7 @@ def test_program_that_was_replaced_serves_in_the_same_process(server, program):
     assert server.get("/small").body == b"small"
 
 
+@pytest.mark.slow
 def test_script_that_becomes_the_program_will_do(server, program):
     script(program, 'exec %s "$@"\n' % harness.PAGEWISE)
     upgrade(server)
@@ -136,6 +137,7 @@ def test_configuration_that_is_wrong_is_refused(serve_conf, site, program, tmp_p
     server.stop(messages=REFUSED)
 
 
+@pytest.mark.slow
 def test_descriptors_do_not_grow(server):
     def count():
         wait_until(lambda: len(server.processes()) == 1, "the old ones to end")
