@@ -9,6 +9,8 @@ import mounts
 import tree as t
 from harness import multipart, request
 
+pytestmark = pytest.mark.slow
+
 SIZES = [0, 1, 4097, 524289, t.LARGE]
 
 
