@@ -91,19 +91,29 @@ hoard_waits(const struct hoard_rank *best, const struct hoard_rank *most,
 	       (best->hr_few && hoard_before(young, best));
 }
 
+static bool
+hoard_is_few(const size_t counts[static HOARD_PROGRESSES],
+    enum hoard_progress progress, size_t n)
+{
+	size_t few = counts[HOARD_HANDSHAKE];
+
+	if (progress == HOARD_SECURE_PART)
+		few += counts[HOARD_SECURE_PART];
+	return progress >= HOARD_HANDSHAKE && few * HOARD_FEW <= n;
+}
+
 size_t
 hoard_pick(const struct seed *seed, const struct hoarded *list, size_t n,
     size_t ripe, struct hoard_rank *rank)
 {
 	struct hoard_rank ranks[HOARD_MAX] = {{0}}, most = {0}, young = {0};
-	size_t i, best, handshakes = 0;
+	size_t i, best, counts[HOARD_PROGRESSES] = {0};
 
 	for (i = 0; i < n; i++)
-		handshakes += list[i].ho_progress >= HOARD_HANDSHAKE;
+		counts[list[i].ho_progress]++;
 	for (i = 0; i < n; i++) {
 		ranks[i].hr_progress = list[i].ho_progress;
-		ranks[i].hr_few = list[i].ho_progress >= HOARD_HANDSHAKE &&
-				  handshakes * HOARD_FEW <= n;
+		ranks[i].hr_few = hoard_is_few(counts, list[i].ho_progress, n);
 	}
 	for (i = 0; i < LEVELS; i++)
 		hoard_count(seed, list, n, &levels[i], ranks);

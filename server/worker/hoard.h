@@ -7,9 +7,10 @@
  * score.  So many addresses of one network count like one client, and a slow client that is alone
  * at its address stays while another address has two connections.  Of equal scores the address with
  * more connections goes first, then a connection that has sent nothing, then one that has sent part
- * of a request, then one whose ClientHello was complete, and last one that has sent part of a request
- * after its handshake.  A handshake costs a client more than a byte, and takes round trips, so it is
- * often the oldest.  Of equal ones the oldest goes.
+ * of a request, then one whose ClientHello was complete, then one that has sent part of a request
+ * after its handshake, and last one of few handshakes.  A handshake costs a client more than a byte,
+ * and takes round trips: clients whose addresses all send part of a request keep out nobody who begins
+ * one.  Of equal ones the oldest goes.
  */
 #ifndef SERVER_WORKER_HOARD_H
 #define SERVER_WORKER_HOARD_H
@@ -29,6 +30,7 @@ enum hoard_progress {
 	HOARD_PART,	   /* of a request, or of a PROXY header */
 	HOARD_HANDSHAKE,   /* it has begun or is complete */
 	HOARD_SECURE_PART, /* of a request, after it */
+	HOARD_PROGRESSES,
 };
 
 struct hoarded {
@@ -41,7 +43,8 @@ struct hoard_rank {
 	unsigned hr_score; /* in eighths of a connection */
 	unsigned hr_count; /* connections of the address */
 	enum hoard_progress hr_progress;
-	bool hr_few; /* a handshake, and at most one in HOARD_FEW is one */
+	bool
+	    hr_few; /* at most one in HOARD_FEW has come as far, or is in its handshake as well */
 };
 
 /* Returns the rank of a victim: of two, the higher one is closed first.  Returns 0 for none. */
@@ -50,8 +53,10 @@ hoard_rank(const struct hoard_rank *hr)
 {
 	if (hr->hr_count == 0)
 		return 0;
-	return (hr->hr_score * (2 * HOARD_MAX) + hr->hr_count) * 4 +
-	       (HOARD_SECURE_PART - hr->hr_progress);
+	return (hr->hr_score * (2 * HOARD_MAX) + hr->hr_count) * 8 +
+	       (hr->hr_few && hr->hr_progress == HOARD_HANDSHAKE
+		       ? 0
+		       : 1 + HOARD_SECURE_PART - hr->hr_progress);
 }
 
 /*

@@ -18,7 +18,7 @@ static const struct seed seed = {1, 2};
 
 /*
  * A connection is a letter, its address: a small one has sent nothing, a capital something;
- * '+' behind it: its handshake has begun; '!': it is spared; '|': those behind it are too young.
+ * '+' behind it: its handshake has begun; '*': it has sent part of a request after that; '!': it is spared; '|': those behind it are too young.
  */
 static size_t
 parse(const char *text, struct hoarded list[HOARD_MAX], size_t *ripe)
@@ -33,6 +33,8 @@ parse(const char *text, struct hoarded list[HOARD_MAX], size_t *ripe)
 			list[n - 1].ho_spared = true;
 		else if (*text == '+')
 			list[n - 1].ho_progress = HOARD_HANDSHAKE;
+		else if (*text == '*')
+			list[n - 1].ho_progress = HOARD_SECURE_PART;
 		else
 			list[n++] = (struct hoarded){
 			    .ho_key = ((uint64_t)*text | 0x20) << 16,
@@ -81,6 +83,12 @@ who_goes(void **state)
 	    {"A+|B+C+D+", 0, 1},
 	    {"A+C|bd", 1, 1},
 	    {"A+A+|bcdefg", 0, 2},
+	    /* of those that have sent a part after it none keeps out a new one */
+	    {"A*B*C*D+", 0, 1},
+	    {"D+A*B*C*", 1, 1},
+	    {"D+A*B*", 0, 1},
+	    {"D+E+A*B*C*", 0, 1},
+	    {"A*b+c+d+", 1, 1},
 	};
 	struct hoarded list[HOARD_MAX];
 	struct hoard_rank rank;
