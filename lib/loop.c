@@ -134,6 +134,7 @@ pw_loop_tick(struct pw_loop *lp, uint64_t now_us)
 	async_flush(lp);
 	completion_deliver_later(lp);
 	budget_tick(pool_room(lp->lp_pool), now_us);
+	pool_tick_pins(lp, now_us);
 }
 
 int

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/disk/completion.h"
 #include "lib/disk/file_private.h"
+#include "lib/disk/pins.h"
 #include "lib/disk/pool_priv.h"
 #include "lib/disk/reclaim.h"
 #include "lib/os/meter.h"
@@ -71,16 +73,91 @@ pool_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
 	return error;
 }
 
+/* Fetches a piece of at most OS_FOLIO into locked memory.  Returns false if it is not there. */
+static bool
+fetch_pin(const struct window *win, off_t off, size_t len)
+{
+	struct pw_device *dv = win->win_device;
+	struct pins *ps = dv->dv_pool->pl_pins;
+	struct gate *tn = &dv->dv_gates[os_cpu() % POOL_GATES];
+	void *map;
+
+	if (!pins_reserve(ps, len))
+		return false;
+	map = os_fetch_pinned(win->win_fd, off, len);
+	if (map == NULL) {
+		pins_refuse(ps, len);
+		return false;
+	}
+	pins_add(ps, win->win_dev, win->win_ino, off, len, map);
+	if (gate_take(tn))
+		gate_give(tn);
+	return true;
+}
+
+/* What is pinned is unmapped by those who pin: then nobody else has to. */
+static int
+fetch_window_read(const struct window *win)
+{
+	struct pw_device *dv = win->win_device;
+	off_t off = win->win_off, end = off + (off_t)win->win_job.job_len, next;
+	int error = 0;
+
+	device_step(dv);
+	if (!win->win_folio || !dv->dv_folios)
+		return pool_read(
+		    dv, win->win_fd, off, win->win_job.job_len, false);
+	pins_reap(dv->dv_pool->pl_pins);
+	reclaim_expect(dv->dv_pool->pl_reclaim);
+	for (; off < end && error == 0; off = next) {
+		next = offset_next(off, OS_FOLIO, end);
+		if (!fetch_pin(win, off, (size_t)(next - off)))
+			error = pool_read(
+			    dv, win->win_fd, off, (size_t)(next - off), true);
+	}
+	return error;
+}
+
 static int
 fetch_window_run(struct job *job)
 {
 	struct window *win = (struct window *)job;
-	int error = pool_read(win->win_device, win->win_fd, win->win_off,
-	    win->win_job.job_len, win->win_folio);
+	int error = fetch_window_read(win);
 
 	/* What it has brought in may have pushed out something else. */
 	reclaim_look(win->win_device->dv_pool->pl_reclaim);
 	return error;
+}
+
+struct reap_job {
+	struct job rj_job; /* first: freed as one */
+	struct pins *rj_pins;
+};
+
+static int
+fetch_reap_run(struct job *job)
+{
+	pins_reap(((struct reap_job *)job)->rj_pins);
+	return 0;
+}
+
+void
+pool_tick_pins(struct pw_loop *lp, uint64_t now_us)
+{
+	struct pw_pool *pl = lp->lp_pool;
+	struct reap_job *rj;
+
+	if (!pins_tick(pl->pl_pins, now_us))
+		return;
+	rj = calloc(1, sizeof(*rj));
+	if (rj == NULL)
+		return;
+	rj->rj_job.job_run = fetch_reap_run;
+	rj->rj_job.job_kind = JOB_SHORT;
+	rj->rj_pins = pl->pl_pins;
+	if (pool_submit(pool_device(pl, 0, POOL_NO_DISK), &rj->rj_job,
+		ADMIT_HINT, lp, NULL) != 0)
+		free(rj);
 }
 
 /* Device's lock is held. */

@@ -11,6 +11,7 @@
 
 #include "lib/disk/admission.h"
 #include "lib/disk/completion.h"
+#include "lib/disk/pins.h"
 #include "lib/disk/pool_priv.h"
 #include "lib/disk/reclaim.h"
 #include "lib/os/meter.h"
@@ -20,6 +21,7 @@
 #define POOL_QUEUE   4096
 #define POOL_STACK   ((size_t)256 << 10)
 #define POOL_ROOM    3 /* of memory: the budget for what is not sent yet */
+#define POOL_PINS    8 /* of memory: what is locked of it */
 #define POOL_NEW     4 /* windows of new transmissions before one of another */
 #define POOL_LONG    ((size_t)16 << 20) /* bytes of downloads under way */
 
@@ -125,6 +127,7 @@ pool_free(struct pw_pool *pl)
 	admission_destroy(&pl->pl_popular);
 	reclaim_destroy(&pl->pl_reclaim);
 	budget_destroy(&pl->pl_room);
+	pins_destroy(&pl->pl_pins);
 	if (pl->pl_sink >= 0)
 		close(pl->pl_sink);
 	free(pl);
@@ -154,8 +157,9 @@ pw_pool_create(const struct pw_pool_conf *conf, struct pw_pool **out)
 	pl->pl_popular = admission_create(om.om_bytes / 4 * 3);
 	pl->pl_room = budget_create((size_t)(om.om_bytes / POOL_ROOM));
 	pl->pl_reclaim = reclaim_create();
+	pl->pl_pins = pins_create((size_t)(om.om_bytes / POOL_PINS));
 	if (pl->pl_popular == NULL || pl->pl_room == NULL ||
-	    pl->pl_reclaim == NULL)
+	    pl->pl_reclaim == NULL || pl->pl_pins == NULL)
 		goto fail;
 	if (conf != NULL)
 		pl->pl_conf = *conf;
@@ -263,6 +267,12 @@ bool
 pool_sockets(const struct pw_pool *pl)
 {
 	return pl->pl_sockets;
+}
+
+struct pins *
+pool_pins(struct pw_pool *pl)
+{
+	return pl->pl_pins;
 }
 
 struct reclaim *

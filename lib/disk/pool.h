@@ -16,6 +16,7 @@
 #include "lib/pagewise.h"
 
 struct admission;
+struct pins;
 struct pw_device;
 struct reclaim;
 struct budget;
@@ -105,6 +106,12 @@ void pool_dropped(struct pw_pool *, size_t len);
 
 /* The popularity of files, for all loops. */
 struct admission *pool_admission(struct pw_pool *);
+
+/* The windows that are locked in memory. */
+struct pins *pool_pins(struct pw_pool *);
+
+/* Unmaps pins by a pool thread, if there are any to unmap.  Loop's thread, a few times a second. */
+void pool_tick_pins(struct pw_loop *, uint64_t now_us);
 
 /* Whether the kernel takes pages back. */
 struct reclaim *pool_reclaim(struct pw_pool *);

@@ -20,6 +20,7 @@
 #define POOL_GATES   8	 /* processors that are distinguished */
 #define DEVICE_HASH  256 /* windows in flight, by file and offset */
 
+struct pins;
 struct window;
 
 STAILQ_HEAD(jobs, job);
@@ -69,6 +70,7 @@ struct pw_pool {
 	struct admission *pl_popular;
 	struct reclaim *pl_reclaim;
 	struct budget *pl_room;
+	struct pins *pl_pins;
 	int pl_sink;	 /* of os_fetch */
 	bool pl_sockets; /* see pool_sockets */
 

@@ -182,6 +182,17 @@ linux_fetch_reopen(int fd)
 	return open(path, flags);
 }
 
+static bool
+linux_fetch_may_fold(int fd, off_t off, size_t len)
+{
+	struct stat st;
+
+	if ((uint64_t)off % OS_FOLIO != 0 || len > OS_FOLIO)
+		return false;
+	return len == OS_FOLIO ||
+	       (fstat(fd, &st) == 0 && off + (off_t)len == st.st_size);
+}
+
 /*
  * The fault leaves a mark on the folio.  Who touches it next through the descriptor
  * that had the fault starts the read of the one behind; through another the mark is
@@ -191,14 +202,10 @@ linux_fetch_reopen(int fd)
 bool
 os_fetch_folio(int fd, off_t off, size_t len)
 {
-	struct stat st;
 	bool read;
 	int own;
 
-	if ((uint64_t)off % OS_FOLIO != 0 || len > OS_FOLIO)
-		return false;
-	if (len < OS_FOLIO &&
-	    (fstat(fd, &st) == -1 || off + (off_t)len != st.st_size))
+	if (!linux_fetch_may_fold(fd, off, len))
 		return false;
 	own = linux_fetch_reopen(fd);
 	if (own == -1)
@@ -206,6 +213,42 @@ os_fetch_folio(int fd, off_t off, size_t len)
 	read = linux_fetch_fault_folio(own, off, len);
 	close(own);
 	return read;
+}
+
+static void *
+linux_fetch_map_locked(int fd, off_t off, size_t len)
+{
+	char *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, off);
+
+	if (map == MAP_FAILED)
+		return NULL;
+	if (madvise(map, len, MADV_HUGEPAGE) == 0 &&
+	    madvise(map, len, MADV_RANDOM) == 0 && mlock2(map, len, 0) == 0)
+		return map;
+	munmap(map, len);
+	return NULL;
+}
+
+/* A read of one byte takes the mark away, which the fault through the other descriptor has left. */
+void *
+os_fetch_pinned(int fd, off_t off, size_t len)
+{
+	char byte;
+	void *map;
+	int own;
+
+	if (!linux_fetch_may_fold(fd, off, len))
+		return NULL;
+	own = linux_fetch_reopen(fd);
+	if (own == -1)
+		return NULL;
+	map = linux_fetch_map_locked(own, off, len);
+	close(own);
+	if (map != NULL && pread(fd, &byte, 1, off) == 1)
+		return map;
+	if (map != NULL)
+		munmap(map, len);
+	return NULL;
 }
 
 /* The greatest that is found, in bytes.  A partition has its disk's. */

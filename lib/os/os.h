@@ -218,6 +218,12 @@ int os_fetch_wait(int sink, int fd, off_t off, size_t len);
 #define OS_FOLIO ((size_t)2 << 20)
 bool os_fetch_folio(int fd, off_t off, size_t len);
 
+/*
+ * The same, and maps and locks what came; nothing has to follow.  Returns the map, for os_unmap, or NULL
+ * if the range cannot be a folio, cannot be read, or cannot be locked (RLIMIT_MEMLOCK).
+ */
+void *os_fetch_pinned(int fd, off_t off, size_t len);
+
 /* Gives clean pages of a range back. */
 void os_drop(int fd, off_t off, size_t len);
 

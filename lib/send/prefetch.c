@@ -12,6 +12,7 @@
 #include "lib/disk/budget.h"
 #include "lib/disk/completion.h"
 #include "lib/disk/drop_lock.h"
+#include "lib/disk/pins.h"
 #include "lib/disk/quiet.h"
 #include "lib/disk/reclaim.h"
 #include "lib/file/residency.h"
@@ -21,6 +22,28 @@
 #include "lib/util/clock.h"
 
 #define FETCHES 2 /* of the same bytes, before the pool sends them */
+
+void
+send_unpin(struct pw_send *s)
+{
+	pins_release(pool_pins(s->snd_loop->lp_pool), &send_priv(s)->ss_pin);
+}
+
+off_t
+send_pinned_end(struct pw_send *s)
+{
+	struct send_private *ss = send_priv(s);
+	off_t off = s->snd_off, end = off;
+
+	if (ss->ss_pin != NULL)
+		end = pins_end(ss->ss_pin, off);
+	if (end > off)
+		return end;
+	send_unpin(s);
+	ss->ss_pin = pins_take(pool_pins(s->snd_loop->lp_pool),
+	    s->snd_file->fil_dev, s->snd_file->fil_ino, off);
+	return ss->ss_pin == NULL ? off : pins_end(ss->ss_pin, off);
+}
 
 static void
 prefetch_done(struct pw_waiter *w)
@@ -197,6 +220,8 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 	bool held;
 	off_t chunk;
 
+	if (s->snd_len > 0 && send_priv(s)->ss_ready <= s->snd_off)
+		send_priv(s)->ss_ready = send_pinned_end(s);
 	if (s->snd_len > 0 && send_priv(s)->ss_ready <= s->snd_off) {
 		held = prefetch_hold_chunk(s, call);
 		*missed = !prefetch_is_resident(s);

@@ -121,6 +121,7 @@ pw_send_start(struct pw_send *s)
 	send_priv(s)->ss_joins = false;
 	send_priv(s)->ss_held = 0;
 	send_priv(s)->ss_ahead = NULL;
+	send_priv(s)->ss_pin = NULL;
 	send_priv(s)->ss_mark = 0;
 	send_priv(s)->ss_fetches = 0;
 	send_priv(s)->ss_chunk = SEND_CHUNK_MAX;
@@ -238,6 +239,7 @@ pw_send_finish(struct pw_send *s)
 	if (send_priv(s)->ss_mark > 0 && s->snd_error == 0)
 		send_rate_measure(s);
 	send_ahead_forget(s);
+	send_unpin(s);
 	send_drop_rest(s);
 	if (send_priv(s)->ss_held > 0)
 		pool_room_give(

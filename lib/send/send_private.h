@@ -11,6 +11,7 @@
 #include "lib/pagewise.h"
 
 struct ahead;
+struct pin;
 
 struct send_private {
 	struct pw_waiter ss_waiter;
@@ -31,6 +32,7 @@ struct send_private {
 	size_t ss_held;		/* bytes of the budget that it has: budget.h */
 	size_t ss_wanted;	/* that it waits for */
 	size_t ss_lead;		/* so early the next window is fetched */
+	struct pin *ss_pin;	/* has snd_off locked in memory; or NULL */
 	struct ahead *ss_ahead; /* the next window, on its way, or NULL */
 	uint64_t ss_mark;	/* snd_rate is measured since then, ... */
 	off_t ss_mark_off;	/* when this much had been taken */

@@ -1,0 +1,61 @@
+/*
+ * pins: windows of files that are locked in memory while they are sent.  A locked page is not evicted, so
+ * the loop sends a pinned window without asking whether its pages are resident.  A pool thread maps
+ * and locks a window (os_fetch_pinned) and adds it; the transmissions that wait for it take
+ * references.  A pin whose last reference is released, or that nobody takes for PINS_FRESH_US, is
+ * unmapped by a pool thread.  Thesis 2.3.4.
+ *
+ * Any thread; the lock is held for a few instructions.
+ */
+#ifndef LIB_DISK_PINS_H
+#define LIB_DISK_PINS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PINS_FRESH_US 1000000 /* so long a new pin waits for a reference */
+
+struct pin;
+struct pins;
+
+/* bytes: of all pins.  NULL: no memory. */
+struct pins *pins_create(size_t bytes);
+
+/* Unmaps all pins. */
+void pins_destroy(struct pins **);
+
+/* Returns true if so many bytes more may be pinned, and counts them until pins_add or pins_refuse. */
+bool pins_reserve(struct pins *, size_t len);
+
+/* Gives back what pins_reserve counted. */
+void pins_refuse(struct pins *, size_t len);
+
+/*
+ * Takes over the map of [off, off + len) of a file, which pins_reserve has counted.  off is a multiple
+ * of OS_FOLIO, and len at most that.  Unmaps it if it cannot be kept: the bytes are resident all the
+ * same.
+ */
+void pins_add(struct pins *, uint64_t dev, uint64_t ino, off_t off, size_t len,
+    void *map);
+
+/* Returns a reference to the pin that has this byte, or NULL. */
+struct pin *pins_take(struct pins *, uint64_t dev, uint64_t ino, off_t off);
+
+/* Returns the end of the pin if it has the byte, otherwise off. */
+off_t pins_end(const struct pin *, off_t off);
+
+/* Releases a reference, if there is one. */
+void pins_release(struct pins *, struct pin **);
+
+/* Lets go of what was not taken in time.  Returns true if there is something for
+ * pins_reap.  Call a few times a second. */
+bool pins_tick(struct pins *, uint64_t now_us);
+
+/* Unmaps what nobody refers to.  A pool thread: each takes some microseconds of all processors. */
+void pins_reap(struct pins *);
+
+size_t pins_bytes(struct pins *);
+
+#endif
