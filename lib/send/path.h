@@ -89,9 +89,10 @@ void send_rate_measure(struct pw_send *);
 
 /*
  * After something was sent: has the next window fetched if it is time.  wait: the transmission is
- * pending until it comes; false: it is not on its way.  forget: the transmission ends.
+ * pending until it comes; false: it is not on its way, as comes says.  forget: the transmission ends.
  */
 void send_ahead(struct pw_send *);
+bool send_ahead_comes(const struct pw_send *);
 bool send_ahead_wait(struct pw_send *);
 void send_ahead_forget(struct pw_send *);
 

@@ -223,6 +223,9 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 	if (s->snd_len > 0 && send_priv(s)->ss_ready <= s->snd_off)
 		send_priv(s)->ss_ready = send_pinned_end(s);
 	if (s->snd_len > 0 && send_priv(s)->ss_ready <= s->snd_off) {
+		*missed = send_ahead_comes(s);
+		if (*missed)
+			return PW_SEND_PENDING;
 		held = prefetch_hold_chunk(s, call);
 		*missed = !prefetch_is_resident(s);
 		if (*missed)

@@ -1,7 +1,7 @@
 /*
- * readahead: the next window of a transmission is fetched while the last one is being
- * sent.  The fetch has its own reference to the file, and a pointer back that is cleared
- * when the transmission ends before it.
+ * readahead: the next windows of a transmission are fetched while the last one is being
+ * sent.  A fetch has its own reference to the file, and a pointer back that is cleared
+ * when the transmission ends before it.  Windows become the transmission's in their order.
  */
 #include <stdlib.h>
 
@@ -10,12 +10,17 @@
 #include "lib/send/drop_behind.h"
 #include "lib/send/path.h"
 
+#define READAHEAD_DEPTH 4 /* windows, where they are pinned */
+
 struct ahead {
 	struct pw_waiter ah_waiter; /* first: found by it */
 	struct pw_send *ah_send;    /* NULL: it has ended */
 	struct pw_file *ah_file;
+	struct ahead *ah_next; /* the window behind it */
 	off_t ah_from;
 	off_t ah_end;
+	bool ah_arrived;
+	int ah_error;	/* of the fetch, once it has arrived */
 	bool ah_waited; /* ah_send is pending until this comes */
 	bool ah_drops;	/* if nobody is there any more */
 };
@@ -26,36 +31,53 @@ readahead_length(const struct ahead *ah)
 	return (size_t)(ah->ah_end - ah->ah_from);
 }
 
-/* Its bytes of the budget become the transmission's. */
 static void
-readahead_arrived(struct ahead *ah, struct pw_send *s, int error)
+readahead_free(struct ahead *ah)
 {
-	send_priv(s)->ss_ahead = NULL;
+	pw_file_unref(&ah->ah_file);
+	free(ah);
+}
+
+/* Its bytes of the budget become the transmission's.  An error that nobody waits for will be met again. */
+static void
+readahead_take(struct ahead *ah, struct pw_send *s)
+{
 	send_priv(s)->ss_held += readahead_length(ah);
-	if (error == 0) {
+	if (ah->ah_error == 0) {
 		residency_fetched(
 		    s->snd_file, ah->ah_from, ah->ah_end - ah->ah_from);
 		send_brought_in(s, ah->ah_from, ah->ah_end);
 	}
 	/* Unless it waits for another window by now, past this one. */
-	if (error == 0 && (!s->snd_pending || ah->ah_waited))
+	if (ah->ah_error == 0 && !s->snd_pending)
 		send_priv(s)->ss_asked = ah->ah_end;
-	if (ah->ah_waited)
-		send_pending_end(s, error);
+	readahead_free(ah);
 }
 
 static void
-readahead_abandoned(struct ahead *ah, int error)
+readahead_take_arrived(struct pw_send *s)
 {
-	pool_room_give(file_priv(ah->ah_file)->fp_device, readahead_length(ah));
-	if (error != 0 || !ah->ah_drops)
-		return;
-	drop_behind_add(ah->ah_file, ah->ah_from, ah->ah_end - ah->ah_from, 0);
-	pool_dropped(
-	    file_priv(ah->ah_file)->fp_loop->lp_pool, readahead_length(ah));
+	struct ahead **first = &send_priv(s)->ss_ahead, *ah;
+
+	while ((ah = *first) != NULL && ah->ah_arrived) {
+		*first = ah->ah_next;
+		readahead_take(ah, s);
+	}
 }
 
-/* An error that nobody waits for will be met again. */
+static void
+readahead_abandon(struct ahead *ah)
+{
+	pool_room_give(file_priv(ah->ah_file)->fp_device, readahead_length(ah));
+	if (ah->ah_error == 0 && ah->ah_drops) {
+		drop_behind_add(
+		    ah->ah_file, ah->ah_from, ah->ah_end - ah->ah_from, 0);
+		pool_dropped(file_priv(ah->ah_file)->fp_loop->lp_pool,
+		    readahead_length(ah));
+	}
+	readahead_free(ah);
+}
+
 static void
 readahead_done(struct pw_waiter *w)
 {
@@ -63,24 +85,40 @@ readahead_done(struct pw_waiter *w)
 	struct pw_send *s = ah->ah_send;
 	bool waited = ah->ah_waited;
 
-	if (s == NULL)
-		readahead_abandoned(ah, w->wt_error);
-	else
-		readahead_arrived(ah, s, w->wt_error);
-	pw_file_unref(&ah->ah_file);
-	free(ah);
-	if (s != NULL && waited)
+	ah->ah_arrived = true;
+	ah->ah_error = w->wt_error;
+	if (s == NULL) {
+		readahead_abandon(ah);
+		return;
+	}
+	if (waited)
+		send_pending_end(s, w->wt_error);
+	readahead_take_arrived(s);
+	if (waited)
 		s->snd_done(s);
 }
 
-static void
+static struct ahead *
+readahead_last(const struct pw_send *s, unsigned *count)
+{
+	struct ahead *ah = send_priv(s)->ss_ahead, *last = NULL;
+
+	for (*count = 0; ah != NULL; ah = ah->ah_next) {
+		last = ah;
+		(*count)++;
+	}
+	return last;
+}
+
+static bool
 readahead_start(struct pw_send *s, off_t from, off_t end)
 {
-	struct ahead *ah = calloc(1, sizeof(*ah));
+	struct ahead *ah = calloc(1, sizeof(*ah)), *last;
 	size_t len = (size_t)(end - from);
+	unsigned count;
 
 	if (ah == NULL)
-		return;
+		return false;
 	ah->ah_waiter.wt_done = readahead_done;
 	ah->ah_send = s;
 	ah->ah_file = s->snd_file;
@@ -88,58 +126,90 @@ readahead_start(struct pw_send *s, off_t from, off_t end)
 	ah->ah_end = end;
 	if (send_room_take(s, len, NULL) != 0) {
 		free(ah);
-		return;
+		return false;
 	}
 	pw_file_ref(s->snd_file);
 	if (pool_fetch(s->snd_file, from, len, send_priv(s)->ss_folio,
 		ADMIT_HINT, &ah->ah_waiter) != 0) {
 		pool_room_give(file_priv(s->snd_file)->fp_device, len);
-		pw_file_unref(&ah->ah_file);
-		free(ah);
-		return;
+		readahead_free(ah);
+		return false;
 	}
-	send_priv(s)->ss_ahead = ah;
+	last = readahead_last(s, &count);
+	*(last == NULL ? &send_priv(s)->ss_ahead : &last->ah_next) = ah;
 	completion_count(s->snd_loop, COUNTED_AHEAD);
+	return true;
 }
 
-/* Only for who is sending what was fetched for it, and has met it in memory. */
+/* More than one window only where they are pinned: else they would be evicted before they are sent. */
 static bool
-readahead_is_due(const struct pw_send *s)
+readahead_is_due(const struct pw_send *s, off_t *from)
 {
-	off_t left = send_priv(s)->ss_asked - s->snd_off;
+	unsigned count;
+	const struct ahead *last = readahead_last(s, &count);
+	size_t lead = send_priv(s)->ss_lead;
+	off_t left;
 
-	return left >= 0 && left <= (off_t)send_priv(s)->ss_lead &&
-	       left < s->snd_len && send_priv(s)->ss_ahead == NULL &&
+	*from = last == NULL ? send_priv(s)->ss_asked : last->ah_end;
+	left = *from - s->snd_off;
+	if (count > 0 && send_priv(s)->ss_pin == NULL)
+		return false;
+	return left >= 0 && left <= (off_t)lead && left < s->snd_len &&
+	       count < READAHEAD_DEPTH &&
 	       s->snd_readahead != PW_READAHEAD_NONE &&
 	       !send_priv(s)->ss_short && !send_priv(s)->ss_follows;
 }
 
 /* If what follows is in memory there is nothing to fetch, nor to give back. */
-void
-send_ahead(struct pw_send *s)
+static bool
+readahead_next(struct pw_send *s)
 {
-	off_t from = send_priv(s)->ss_asked, end, chunk;
+	off_t from, end, chunk;
 
-	if (!readahead_is_due(s))
-		return;
+	if (!readahead_is_due(s, &from))
+		return false;
 	send_window_choose(s);
 	end = send_window_end(s, from);
 	chunk = end - from < (off_t)SEND_CHUNK ? end - from : (off_t)SEND_CHUNK;
 	if (residency_ask(s->snd_file, from, chunk)) {
 		send_priv(s)->ss_follows = true;
-		return;
+		return false;
 	}
 	send_drop_acknowledged(s);
 	residency_round(s->snd_file, &from, &end);
-	readahead_start(s, from, end);
+	return readahead_start(s, from, end);
+}
+
+void
+send_ahead(struct pw_send *s)
+{
+	while (readahead_next(s))
+		continue;
+}
+
+static struct ahead *
+readahead_find(const struct pw_send *s)
+{
+	struct ahead *ah = send_priv(s)->ss_ahead;
+
+	while (ah != NULL && s->snd_off >= ah->ah_end)
+		ah = ah->ah_next;
+	return ah == NULL || s->snd_off < ah->ah_from || ah->ah_arrived ? NULL
+									: ah;
+}
+
+bool
+send_ahead_comes(const struct pw_send *s)
+{
+	return readahead_find(s) != NULL;
 }
 
 bool
 send_ahead_wait(struct pw_send *s)
 {
-	struct ahead *ah = send_priv(s)->ss_ahead;
+	struct ahead *ah = readahead_find(s);
 
-	if (ah == NULL || s->snd_off < ah->ah_from || s->snd_off >= ah->ah_end)
+	if (ah == NULL)
 		return false;
 	ah->ah_waited = true;
 	send_pending_begin(s, NULL);
@@ -149,11 +219,14 @@ send_ahead_wait(struct pw_send *s)
 void
 send_ahead_forget(struct pw_send *s)
 {
-	struct ahead *ah = send_priv(s)->ss_ahead;
+	struct ahead *ah, *next;
 
-	if (ah == NULL)
-		return;
-	ah->ah_send = NULL;
-	ah->ah_drops = send_drops(s);
+	for (ah = send_priv(s)->ss_ahead; ah != NULL; ah = next) {
+		next = ah->ah_next;
+		ah->ah_send = NULL;
+		ah->ah_drops = send_drops(s);
+		if (ah->ah_arrived)
+			readahead_abandon(ah);
+	}
 	send_priv(s)->ss_ahead = NULL;
 }

@@ -33,7 +33,7 @@ struct send_private {
 	size_t ss_wanted;	/* that it waits for */
 	size_t ss_lead;		/* so early the next window is fetched */
 	struct pin *ss_pin;	/* has snd_off locked in memory; or NULL */
-	struct ahead *ss_ahead; /* the next window, on its way, or NULL */
+	struct ahead *ss_ahead; /* the next windows, on their way, or NULL */
 	uint64_t ss_mark;	/* snd_rate is measured since then, ... */
 	off_t ss_mark_off;	/* when this much had been taken */
 	off_t ss_fetched;	/* first byte that we brought in ... */

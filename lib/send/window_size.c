@@ -41,6 +41,7 @@ window_lead(const struct window_facts *wf, size_t window)
 
 	if (wf->wf_rate == 0)
 		return window / 2;
-	lead = window_size_of_rate(wf->wf_rate, 2 * wf->wf_latency, window);
+	lead = window_size_of_rate(
+	    wf->wf_rate, 2 * wf->wf_latency, window * WINDOW_LEAD);
 	return lead > WINDOW_LEAST ? lead : WINDOW_LEAST;
 }

@@ -29,9 +29,11 @@ struct window_facts {
 /* Bytes: a power of two. */
 size_t window_size(const struct window_facts *);
 
+#define WINDOW_LEAD 4 /* windows */
+
 /*
- * Fetch the next window when no more than this is left of a window of that size: the
- * data that the client takes in twice the time of a fetch.
+ * Fetch the next window when no more than this is left: the data that the client takes in twice the
+ * time of a fetch, at most WINDOW_LEAD windows of that size.
  */
 size_t window_lead(const struct window_facts *, size_t window);
 

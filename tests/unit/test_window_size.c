@@ -25,7 +25,8 @@ static const struct size_case cases[] = {
     /* memory is plenty: always the whole */
     {{0, false, 0, true}, 2 * MIB, MIB},
     {{1, false, 1000, true}, 2 * MIB, 64 * KIB},
-    {{1000 * MIB, false, 10000, true}, 2 * MIB, 2 * MIB},
+    {{100 * MIB, false, 10000, true}, 2 * MIB, 2 * MIB},
+    {{1000 * MIB, false, 10000, true}, 2 * MIB, 4 * 2 * MIB},
     /* it is not, and of the client nothing is known */
     {{0, true, 0, false}, 256 * KIB, 128 * KIB},
     {{0, true, 1000000, false}, 256 * KIB, 128 * KIB},
@@ -36,13 +37,13 @@ static const struct size_case cases[] = {
     {{4 * MIB, false, 0, false}, 2 * MIB, 64 * KIB},
     /* four times the device's latency */
     {{MIB, false, 250000, false}, MIB, 512 * KIB},
-    {{MIB, false, 2000000, false}, 2 * MIB, 2 * MIB},
+    {{MIB, false, 2000000, false}, 2 * MIB, 4 * MIB},
     /* what others take is a guess */
     {{125000, true, 1000, false}, 64 * KIB, 64 * KIB},
-    {{1000 * MIB, true, 1000, false}, 256 * KIB, 256 * KIB},
+    {{1000 * MIB, true, 1000, false}, 256 * KIB, 4 * 256 * KIB},
     {{1000 * MIB, true, 1000, true}, 2 * MIB, 2 * MIB},
     /* what does not fit into a number */
-    {{UINT64_MAX, false, UINT64_MAX / 8, false}, 2 * MIB, 2 * MIB},
+    {{UINT64_MAX, false, UINT64_MAX / 8, false}, 2 * MIB, 4 * 2 * MIB},
 };
 
 static void

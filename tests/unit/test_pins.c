@@ -1,0 +1,214 @@
+/*
+ * Windows that are locked in memory (lib/disk/pins.h, os_fetch_pinned): who holds them, and for how
+ * long.
+ */
+#include "lib_fixture.h"
+
+#include <sys/mman.h>
+
+#include "lib/disk/pins.h"
+#include "lib/os/os.h"
+#include "lib/util/clock.h"
+
+#define PAGE 4096
+#define DEV  1
+#define INO  2
+#define SIZE (4 * OS_FOLIO)
+
+/* A map that os_unmap can have; pins.c does not look into it. */
+static void *
+map_of(size_t len)
+{
+	void *map =
+	    mmap(NULL, len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(map != MAP_FAILED);
+	return map;
+}
+
+static bool
+is_mapped(void *map)
+{
+	unsigned char vec;
+
+	return mincore(map, PAGE, &vec) == 0;
+}
+
+static void *
+add(struct pins *ps, uint64_t ino, off_t off)
+{
+	void *map = map_of(PAGE);
+
+	assert_true(pins_reserve(ps, PAGE));
+	pins_add(ps, DEV, ino, off, PAGE, map);
+	return map;
+}
+
+static void
+pin_is_found_by_each_of_its_bytes(void **state)
+{
+	struct pins *ps = pins_create(10 * PAGE);
+	struct pin *pn;
+
+	(void)state;
+	assert_null(pins_take(ps, DEV, INO, 0));
+	add(ps, INO, OS_FOLIO);
+	pn = pins_take(ps, DEV, INO, OS_FOLIO + 5);
+	assert_non_null(pn);
+	assert_int_equal(pins_end(pn, OS_FOLIO), OS_FOLIO + PAGE);
+	assert_int_equal(pins_end(pn, OS_FOLIO + PAGE), OS_FOLIO + PAGE);
+	assert_int_equal(pins_end(pn, OS_FOLIO - 1), OS_FOLIO - 1);
+	assert_null(pins_take(ps, DEV, INO, OS_FOLIO + PAGE));
+	assert_null(pins_take(ps, DEV, INO, OS_FOLIO - 1));
+	assert_null(pins_take(ps, DEV, INO + 1, OS_FOLIO));
+	assert_null(pins_take(ps, DEV + 1, INO, OS_FOLIO));
+	pins_release(ps, &pn);
+	assert_null(pn);
+	pins_destroy(&ps);
+	assert_null(ps);
+}
+
+static void
+pin_stays_until_its_last_reference_is_released(void **state)
+{
+	struct pins *ps = pins_create(10 * PAGE);
+	void *map = add(ps, INO, 0);
+	struct pin *a = pins_take(ps, DEV, INO, 0),
+		   *b = pins_take(ps, DEV, INO, 1);
+
+	(void)state;
+	assert_ptr_equal(a, b);
+	pins_release(ps, &a);
+	pins_reap(ps);
+	assert_true(is_mapped(map));
+	pins_release(ps, &b);
+	assert_null(pins_take(ps, DEV, INO, 0));
+	assert_true(is_mapped(map)); /* the loop unmaps nothing */
+	assert_int_equal(pins_bytes(ps), PAGE);
+	pins_reap(ps);
+	assert_false(is_mapped(map));
+	assert_int_equal(pins_bytes(ps), 0);
+	pins_destroy(&ps);
+}
+
+static void
+pin_that_nobody_takes_goes_after_a_while(void **state)
+{
+	struct pins *ps = pins_create(10 * PAGE);
+	uint64_t now = clock_now();
+	void *map = add(ps, INO, 0), *held = add(ps, INO, OS_FOLIO);
+	struct pin *pn = pins_take(ps, DEV, INO, OS_FOLIO);
+
+	(void)state;
+	assert_false(pins_tick(ps, now));
+	assert_non_null(pn);
+	assert_true(pins_tick(ps, clock_now() + PINS_FRESH_US + 1));
+	assert_null(pins_take(ps, DEV, INO, 0));
+	pins_reap(ps);
+	assert_false(is_mapped(map));
+	assert_true(is_mapped(held));
+	pins_release(ps, &pn);
+	pins_destroy(&ps);
+	assert_false(is_mapped(held));
+}
+
+static void
+bytes_are_bounded(void **state)
+{
+	struct pins *ps = pins_create(2 * PAGE);
+	struct pin *pn;
+
+	(void)state;
+	add(ps, INO, 0);
+	assert_true(pins_reserve(ps, PAGE));
+	assert_false(pins_reserve(ps, 1));
+	pins_refuse(ps, PAGE);
+	add(ps, INO, OS_FOLIO);
+	pn = pins_take(ps, DEV, INO, 0);
+	pins_release(ps, &pn);
+	/* Bytes that are still mapped count. */
+	assert_false(pins_reserve(ps, 1));
+	pins_reap(ps);
+	assert_true(pins_reserve(ps, PAGE));
+	pins_refuse(ps, PAGE);
+	pins_destroy(&ps);
+}
+
+static void
+second_pin_of_a_window_is_unmapped_at_once(void **state)
+{
+	struct pins *ps = pins_create(10 * PAGE);
+	void *map;
+
+	(void)state;
+	add(ps, INO, 0);
+	map = add(ps, INO, 0);
+	assert_false(is_mapped(map));
+	assert_int_equal(pins_bytes(ps), PAGE);
+	pins_destroy(&ps);
+}
+
+/* ------------------------------------------------------------- of a real file */
+
+static struct pw_file *
+cold_file(struct fixture *fx)
+{
+	struct pw_file *file;
+
+	skip_unless(fx, NEED_EVICTION);
+	file = new_file(fx, "f", SIZE);
+	assert_true(evict(file->fil_fd, SIZE));
+	return file;
+}
+
+static bool
+is_locked(void *map)
+{
+	unsigned long from, to, locked = 0, kb;
+	bool found = false;
+	char line[256];
+	FILE *f = fopen("/proc/self/smaps", "re");
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			found = (void *)from == map;
+		else if (found && sscanf(line, "Locked: %lu kB", &kb) == 1)
+			locked = kb;
+	}
+	fclose(f);
+	return locked > 0;
+}
+
+static void
+window_is_resident_and_locked(void **state)
+{
+	struct pw_file *file = cold_file(*state);
+	void *map = os_fetch_pinned(file->fil_fd, OS_FOLIO, OS_FOLIO);
+
+	if (map == NULL)
+		skip(); /* RLIMIT_MEMLOCK */
+	assert_true(is_locked(map));
+	assert_int_equal(
+	    pages_resident(file->fil_fd, OS_FOLIO, OS_FOLIO), OS_FOLIO / PAGE);
+	os_unmap(map, OS_FOLIO);
+	assert_null(os_fetch_pinned(file->fil_fd, PAGE, OS_FOLIO));
+	assert_null(os_fetch_pinned(file->fil_fd, 0, OS_FOLIO - PAGE));
+	pw_file_unref(&file);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(pin_is_found_by_each_of_its_bytes),
+	    cmocka_unit_test(pin_stays_until_its_last_reference_is_released),
+	    cmocka_unit_test(pin_that_nobody_takes_goes_after_a_while),
+	    cmocka_unit_test(bytes_are_bounded),
+	    cmocka_unit_test(second_pin_of_a_window_is_unmapped_at_once),
+	    cmocka_unit_test_setup_teardown(
+		window_is_resident_and_locked, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
