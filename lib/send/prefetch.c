@@ -213,6 +213,16 @@ prefetch_hold_chunk(struct pw_send *s, send_call_f call)
 	return true;
 }
 
+/* Where the socket or sink was full, time has gone by: a frame's, or a slow client's. */
+static void
+prefetch_forget_ready(struct pw_send *s)
+{
+	if (send_priv(s)->ss_full &&
+	    clock_now() - send_priv(s)->ss_ready_at > RESIDENCY_HOLDS)
+		send_priv(s)->ss_ready = -1;
+	send_priv(s)->ss_full = false;
+}
+
 /* What is known to be in memory is sent, the rest is missing. */
 static enum pw_send_status
 prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
@@ -220,6 +230,7 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 	bool held;
 	off_t chunk;
 
+	prefetch_forget_ready(s);
 	if (s->snd_len > 0 && send_priv(s)->ss_ready <= s->snd_off)
 		send_priv(s)->ss_ready = send_pinned_end(s);
 	if (s->snd_len > 0 && send_priv(s)->ss_ready <= s->snd_off) {
@@ -235,6 +246,7 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 			return send_window(s, s->snd_off, call);
 		completion_count(s->snd_loop, COUNTED_RESIDENT);
 		send_priv(s)->ss_ready = send_chunk_end(s);
+		send_priv(s)->ss_ready_at = clock_now();
 	}
 	chunk = send_chunk_end(s);
 	if (send_priv(s)->ss_ready < chunk)
@@ -300,8 +312,7 @@ send_prefetched(struct pw_send *s, send_fetch_f fetch, send_call_f call)
 		prefetch_progressed(s);
 	if (status == PW_SEND_AGAIN && send_was_refused(s))
 		return send_by_pool(s);
-	if (status == PW_SEND_WANT_WRITE)
-		send_priv(s)->ss_ready = -1;
+	send_priv(s)->ss_full = status == PW_SEND_WANT_WRITE;
 	if (send_priv(s)->ss_held > 0) {
 		send_room_settle(s, status == PW_SEND_WANT_WRITE);
 		if (fetch == send_fetch_by_pool)

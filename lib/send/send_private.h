@@ -20,12 +20,14 @@ struct send_private {
 	uint64_t ss_since;	/* when pending began */
 	unsigned long ss_ended; /* what its device had done then */
 	off_t ss_ready;		/* resident, as far as we know, up to here */
+	uint64_t ss_ready_at;	/* when that was asked, microseconds */
 	off_t ss_from;		/* begin of the window being fetched */
 	off_t ss_asked;		/* end of the window being fetched */
 	off_t ss_offered; /* take_range of a sink has seen what is before it */
 	bool ss_backed_off;	/* since something was sent */
 	bool ss_short;		/* of memory: what was fetched was evicted */
 	bool ss_folio;		/* the window may come as large folios */
+	bool ss_full;		/* nothing was taken since the last step */
 	bool ss_granted;	/* there is room for it now */
 	bool ss_follows;	/* the next window is in memory */
 	bool ss_joins;		/* memory and file go to the sink together */
