@@ -47,7 +47,7 @@ cpu(void)
 
 	getrusage(RUSAGE_SELF, &ru);
 	return (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
-	    (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6;
+	       (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6;
 }
 
 /* Reads that the disk, or the partition's disk, has finished. */
@@ -145,7 +145,7 @@ measure(enum way way, int sink, struct sample *s)
 	for (off = 0; off < end; off += (off_t)OS_FOLIO) {
 		if (way == ADVICE)
 			os_fetch_begin(fd, off, OS_FOLIO, step);
-		if (way == FOLIO && !os_fetch_folio(fd, off, OS_FOLIO))
+		if (way == FOLIO && !os_fetch_folio(fd, off, OS_FOLIO, NULL))
 			errx(1, "this kernel brings in no huge pages here");
 		if (os_fetch_end(sink, fd, off, OS_FOLIO) != 0)
 			errx(1, "%s: cannot be read", path);
@@ -200,21 +200,24 @@ main(int argc, char **argv)
 	}
 	if (mib == 0 || rounds < 1 || rounds > ROUNDS_MAX)
 		errx(2, "--mib from 2, --rounds from 1 to %d", ROUNDS_MAX);
-	snprintf(path, sizeof(path), "%s/pagewise-folio.%d", dir, (int)getpid());
+	snprintf(
+	    path, sizeof(path), "%s/pagewise-folio.%d", dir, (int)getpid());
 	if (stat(dir, &st) == -1)
 		err(1, "%s", dir);
 	dev = st.st_dev;
 	step = os_advice_limit(dev);
 	sink = os_sink_open();
 	if (!os_folios(dev))
-		fprintf(stderr, "folio: pagewise would not use folios there: "
-				"docs/design/prefetching.md says when it does\n");
+		fprintf(stderr,
+		    "folio: pagewise would not use folios there: "
+		    "docs/design/prefetching.md says when it does\n");
 	make();
 	for (i = 0; i < rounds; i++)
 		for (way = 0; way < WAYS; way++)
 			measure((enum way)way, sink, &samples[way][i]);
-	printf("| how 2 MiB come in | CPU s to fetch a GiB | to send it later | "
-	       "disk requests per MiB | rounds |\n|---|---|---|---|---|\n");
+	printf(
+	    "| how 2 MiB come in | CPU s to fetch a GiB | to send it later | "
+	    "disk requests per MiB | rounds |\n|---|---|---|---|---|\n");
 	for (way = 0; way < WAYS; way++) {
 		printf("| %s |", names[way]);
 		cell(samples[way], rounds, offsetof(struct sample, fetch));

@@ -40,18 +40,20 @@ fetch_window_chain(struct pw_device *dv, uint64_t ino)
  */
 static int
 fetch_read_piece(
-    struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
+    struct pw_device *dv, int fd, off_t off, size_t len, bool folio, void **map)
 {
 	bool large = len >= POOL_LARGE, mine;
 	struct gate *tn;
 
-	folio = folio && large && os_fetch_folio(fd, off, len);
+	folio = folio && large && os_fetch_folio(fd, off, len, map);
 	tn = &dv->dv_gates[os_cpu() % POOL_GATES];
 	mine = large && gate_take(tn);
 	if (!folio)
 		os_fetch_begin(fd, off, len, device_step(dv));
 	if (mine)
 		gate_give(tn);
+	if (map != NULL && *map != NULL)
+		return 0;
 	return folio ? os_fetch_end(dv->dv_pool->pl_sink, fd, off, len)
 		     : os_fetch_wait(dv->dv_pool->pl_sink, fd, off, len);
 }
@@ -67,32 +69,28 @@ pool_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
 	folio = folio && dv->dv_folios;
 	for (; off < end && error == 0; off = next) {
 		next = folio ? offset_next(off, OS_FOLIO, end) : end;
-		error =
-		    fetch_read_piece(dv, fd, off, (size_t)(next - off), folio);
+		error = fetch_read_piece(
+		    dv, fd, off, (size_t)(next - off), folio, NULL);
 	}
 	return error;
 }
 
-/* Fetches a piece of at most OS_FOLIO into locked memory.  Returns false if it is not there. */
-static bool
-fetch_pin(const struct window *win, off_t off, size_t len)
+/* Reads a piece of at most OS_FOLIO, and pins it if that is possible. */
+static int
+fetch_pinned_piece(const struct window *win, off_t off, size_t len)
 {
 	struct pw_device *dv = win->win_device;
 	struct pins *ps = dv->dv_pool->pl_pins;
-	struct gate *tn = &dv->dv_gates[os_cpu() % POOL_GATES];
-	void *map;
+	bool may = pins_reserve(ps, len);
+	void *map = NULL;
+	int error = fetch_read_piece(
+	    dv, win->win_fd, off, len, true, may ? &map : NULL);
 
-	if (!pins_reserve(ps, len))
-		return false;
-	map = os_fetch_pinned(win->win_fd, off, len);
-	if (map == NULL) {
+	if (map != NULL)
+		pins_add(ps, win->win_dev, win->win_ino, off, len, map);
+	else if (may)
 		pins_refuse(ps, len);
-		return false;
-	}
-	pins_add(ps, win->win_dev, win->win_ino, off, len, map);
-	if (gate_take(tn))
-		gate_give(tn);
-	return true;
+	return error;
 }
 
 /* What is pinned is unmapped by those who pin: then nobody else has to. */
@@ -111,9 +109,7 @@ fetch_window_read(const struct window *win)
 	reclaim_expect(dv->dv_pool->pl_reclaim);
 	for (; off < end && error == 0; off = next) {
 		next = offset_next(off, OS_FOLIO, end);
-		if (!fetch_pin(win, off, (size_t)(next - off)))
-			error = pool_read(
-			    dv, win->win_fd, off, (size_t)(next - off), true);
+		error = fetch_pinned_piece(win, off, (size_t)(next - off));
 	}
 	return error;
 }

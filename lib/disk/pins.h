@@ -1,7 +1,7 @@
 /*
  * pins: windows of files that are locked in memory while they are sent.  A locked page is not evicted, so
  * the loop sends a pinned window without asking whether its pages are resident.  A pool thread maps
- * and locks a window (os_fetch_pinned) and adds it; the transmissions that wait for it take
+ * and locks a window (os_fetch_folio) and adds it; the transmissions that wait for it take
  * references.  A pin whose last reference is released, or that nobody takes for PINS_FRESH_US, is
  * unmapped by a pool thread.  Thesis 2.3.4.
  *

@@ -427,17 +427,12 @@ os_fetch_wait(int sink, int fd, off_t off, size_t len)
 	return os_fetch_end(sink, fd, off, len);
 }
 
-void *
-os_fetch_pinned(int fd, off_t off, size_t len)
-{
-	(void)fd, (void)off, (void)len;
-	return NULL;
-}
-
 bool
-os_fetch_folio(int fd, off_t off, size_t len)
+os_fetch_folio(int fd, off_t off, size_t len, void **map)
 {
 	(void)fd, (void)off, (void)len;
+	if (map != NULL)
+		*map = NULL;
 	return false;
 }
 

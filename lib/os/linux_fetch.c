@@ -139,24 +139,37 @@ os_fetch_wait(int sink, int fd, off_t off, size_t len)
 	return there ? 0 : os_fetch_end(sink, fd, off, len);
 }
 
-/* An advice brings in pages one by one; a fault in a mapping of huge pages does not. */
+/* Without a major fault the first page was there already, and nothing was read. */
 static bool
-linux_fetch_fault_folio(int fd, off_t off, size_t len)
+linux_fetch_populate(char *map)
 {
 	struct rusage before, after;
-	char *map;
-	bool read;
 
-	map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, off);
-	if (map == MAP_FAILED)
-		return false;
-	/* RANDOM: this one, not the next as well. */
-	read = madvise(map, len, MADV_HUGEPAGE) == 0 &&
-	       madvise(map, len, MADV_RANDOM) == 0 &&
-	       getrusage(RUSAGE_THREAD, &before) == 0 &&
+	return getrusage(RUSAGE_THREAD, &before) == 0 &&
 	       madvise(map, 1, MADV_POPULATE_READ) == 0 &&
 	       getrusage(RUSAGE_THREAD, &after) == 0 &&
 	       after.ru_majflt != before.ru_majflt;
+}
+
+/*
+ * An advice brings in pages one by one; a fault in a mapping of huge pages does not.  RANDOM: this
+ * one, not the next as well.
+ */
+static bool
+linux_fetch_fault_folio(int fd, off_t off, size_t len, void **locked)
+{
+	char *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, off);
+	bool read;
+
+	if (map == MAP_FAILED)
+		return false;
+	read = madvise(map, len, MADV_HUGEPAGE) == 0 &&
+	       madvise(map, len, MADV_RANDOM) == 0;
+	if (read && locked != NULL && mlock2(map, len, 0) == 0) {
+		*locked = map;
+		return true;
+	}
+	read = read && linux_fetch_populate(map);
 	munmap(map, len);
 	return read;
 }
@@ -196,59 +209,27 @@ linux_fetch_may_fold(int fd, off_t off, size_t len)
 /*
  * The fault leaves a mark on the folio.  Who touches it next through the descriptor
  * that had the fault starts the read of the one behind; through another the mark is
- * only taken away.  Without a major fault the first page was there already, and
- * nothing was read.
+ * only taken away, here by a read of one byte.
  */
 bool
-os_fetch_folio(int fd, off_t off, size_t len)
+os_fetch_folio(int fd, off_t off, size_t len, void **locked)
 {
+	char byte;
 	bool read;
 	int own;
 
+	if (locked != NULL)
+		*locked = NULL;
 	if (!linux_fetch_may_fold(fd, off, len))
 		return false;
 	own = linux_fetch_reopen(fd);
 	if (own == -1)
 		return false;
-	read = linux_fetch_fault_folio(own, off, len);
+	read = linux_fetch_fault_folio(own, off, len, locked);
 	close(own);
+	if (locked != NULL && *locked != NULL)
+		(void)!pread(fd, &byte, 1, off);
 	return read;
-}
-
-static void *
-linux_fetch_map_locked(int fd, off_t off, size_t len)
-{
-	char *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, off);
-
-	if (map == MAP_FAILED)
-		return NULL;
-	if (madvise(map, len, MADV_HUGEPAGE) == 0 &&
-	    madvise(map, len, MADV_RANDOM) == 0 && mlock2(map, len, 0) == 0)
-		return map;
-	munmap(map, len);
-	return NULL;
-}
-
-/* A read of one byte takes the mark away, which the fault through the other descriptor has left. */
-void *
-os_fetch_pinned(int fd, off_t off, size_t len)
-{
-	char byte;
-	void *map;
-	int own;
-
-	if (!linux_fetch_may_fold(fd, off, len))
-		return NULL;
-	own = linux_fetch_reopen(fd);
-	if (own == -1)
-		return NULL;
-	map = linux_fetch_map_locked(own, off, len);
-	close(own);
-	if (map != NULL && pread(fd, &byte, 1, off) == 1)
-		return map;
-	if (map != NULL)
-		munmap(map, len);
-	return NULL;
 }
 
 /* The greatest that is found, in bytes.  A partition has its disk's. */

@@ -214,15 +214,12 @@ int os_fetch_wait(int sink, int fd, off_t off, size_t len);
  * into one large folio, where the file system has them, which takes a fifth of the
  * processor's time and one request to the disk.  Waits for it; os_fetch_end has to
  * follow all the same.  false: nothing was read, use begin.
+ *
+ * With map, locks the folio in memory as well: *map is its mapping, for os_unmap, and nothing has to
+ * follow; or NULL if it cannot be locked (RLIMIT_MEMLOCK).
  */
 #define OS_FOLIO ((size_t)2 << 20)
-bool os_fetch_folio(int fd, off_t off, size_t len);
-
-/*
- * The same, and maps and locks what came; nothing has to follow.  Returns the map, for os_unmap, or NULL
- * if the range cannot be a folio, cannot be read, or cannot be locked (RLIMIT_MEMLOCK).
- */
-void *os_fetch_pinned(int fd, off_t off, size_t len);
+bool os_fetch_folio(int fd, off_t off, size_t len, void **map);
 
 /* Gives clean pages of a range back. */
 void os_drop(int fd, off_t off, size_t len);

@@ -53,7 +53,7 @@ a_folio_comes_as_a_whole_and_nothing_else(void **state)
 	struct pw_file *file = cold_file(*state);
 	int fd = file->fil_fd;
 
-	assert_true(os_fetch_folio(fd, (off_t)OS_FOLIO, OS_FOLIO));
+	assert_true(os_fetch_folio(fd, (off_t)OS_FOLIO, OS_FOLIO, NULL));
 	assert_int_equal(pages_resident(fd, 0, OS_FOLIO), 0);
 	assert_int_equal(
 	    pages_resident(fd, (off_t)OS_FOLIO, OS_FOLIO), pages_in(OS_FOLIO));
@@ -67,7 +67,7 @@ the_rest_of_a_file_counts_as_one(void **state)
 	struct pw_file *file = cold_file(*state);
 	int fd = file->fil_fd;
 
-	assert_true(os_fetch_folio(fd, THIRD, REST));
+	assert_true(os_fetch_folio(fd, THIRD, REST, NULL));
 	assert_int_equal(pages_resident(fd, THIRD, REST), pages_in(REST));
 	assert_int_equal(pages_resident(fd, 0, (size_t)THIRD), 0);
 	pw_file_unref(&file);
@@ -80,12 +80,12 @@ a_part_of_a_folio_is_left_alone(void **state)
 	struct pw_file *file = cold_file(*state);
 	int fd = file->fil_fd;
 
-	assert_false(os_fetch_folio(fd, 0, OS_FOLIO - 4096));
-	assert_false(os_fetch_folio(fd, 4096, OS_FOLIO - 4096));
-	assert_false(os_fetch_folio(fd, 4096, OS_FOLIO));
-	assert_false(os_fetch_folio(fd, 0, 2 * OS_FOLIO));
-	assert_false(os_fetch_folio(fd, THIRD, REST - 1));
-	assert_false(os_fetch_folio(fd, THIRD + 4096, REST - 4096));
+	assert_false(os_fetch_folio(fd, 0, OS_FOLIO - 4096, NULL));
+	assert_false(os_fetch_folio(fd, 4096, OS_FOLIO - 4096, NULL));
+	assert_false(os_fetch_folio(fd, 4096, OS_FOLIO, NULL));
+	assert_false(os_fetch_folio(fd, 0, 2 * OS_FOLIO, NULL));
+	assert_false(os_fetch_folio(fd, THIRD, REST - 1, NULL));
+	assert_false(os_fetch_folio(fd, THIRD + 4096, REST - 4096, NULL));
 	assert_int_equal(pages_resident(fd, 0, SIZE), 0);
 	pw_file_unref(&file);
 }
@@ -99,7 +99,7 @@ what_has_begun_is_not_taken_for_complete(void **state)
 
 	posix_fadvise(file->fil_fd, 0, 0, POSIX_FADV_RANDOM);
 	assert_int_equal(pread(file->fil_fd, &byte, 1, 0), 1);
-	assert_false(os_fetch_folio(file->fil_fd, 0, OS_FOLIO));
+	assert_false(os_fetch_folio(file->fil_fd, 0, OS_FOLIO, NULL));
 	assert_int_equal(pages_resident(file->fil_fd, 0, SIZE), 1);
 	pw_file_unref(&file);
 }
@@ -110,8 +110,9 @@ a_file_that_has_shrunk_is_no_fault(void **state)
 	struct pw_file *file = cold_file(*state);
 
 	assert_int_equal(truncate(path_in(*state, "f"), 4096), 0);
-	assert_false(os_fetch_folio(file->fil_fd, (off_t)OS_FOLIO, OS_FOLIO));
-	assert_false(os_fetch_folio(file->fil_fd, THIRD, REST));
+	assert_false(
+	    os_fetch_folio(file->fil_fd, (off_t)OS_FOLIO, OS_FOLIO, NULL));
+	assert_false(os_fetch_folio(file->fil_fd, THIRD, REST, NULL));
 	pw_file_unref(&file);
 }
 

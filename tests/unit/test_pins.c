@@ -1,5 +1,5 @@
 /*
- * Windows that are locked in memory (lib/disk/pins.h, os_fetch_pinned): who holds them, and for how
+ * Windows that are locked in memory (lib/disk/pins.h, os_fetch_folio): who holds them, and for how
  * long.
  */
 #include "lib_fixture.h"
@@ -184,16 +184,17 @@ static void
 window_is_resident_and_locked(void **state)
 {
 	struct pw_file *file = cold_file(*state);
-	void *map = os_fetch_pinned(file->fil_fd, OS_FOLIO, OS_FOLIO);
+	void *map;
 
+	assert_true(os_fetch_folio(file->fil_fd, OS_FOLIO, OS_FOLIO, &map));
 	if (map == NULL)
 		skip(); /* RLIMIT_MEMLOCK */
 	assert_true(is_locked(map));
 	assert_int_equal(
 	    pages_resident(file->fil_fd, OS_FOLIO, OS_FOLIO), OS_FOLIO / PAGE);
 	os_unmap(map, OS_FOLIO);
-	assert_null(os_fetch_pinned(file->fil_fd, PAGE, OS_FOLIO));
-	assert_null(os_fetch_pinned(file->fil_fd, 0, OS_FOLIO - PAGE));
+	assert_false(os_fetch_folio(file->fil_fd, PAGE, OS_FOLIO, &map));
+	assert_null(map);
 	pw_file_unref(&file);
 }
 
