@@ -31,7 +31,7 @@ is_mapped(void *map)
 {
 	unsigned char vec;
 
-	return mincore(map, PAGE, &vec) == 0;
+	return mincore(map, PAGE, (void *)&vec) == 0;
 }
 
 static void *
