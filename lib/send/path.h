@@ -96,11 +96,7 @@ bool send_ahead_comes(const struct pw_send *);
 bool send_ahead_wait(struct pw_send *);
 void send_ahead_forget(struct pw_send *);
 
-/*
- * Returns the end of what is locked in memory at snd_off (pins.h), or snd_off if nothing is.  The
- * transmission has a reference to that until it is past the end, or ends: unpin.
- */
-off_t send_pinned_end(struct pw_send *);
+/* Releases what is locked in memory for the transmission: pins.h. */
 void send_unpin(struct pw_send *);
 
 /* A send_fetch_f: by the threads of the file's device. */

@@ -15,6 +15,7 @@
 #include "lib/disk/pins.h"
 #include "lib/disk/quiet.h"
 #include "lib/disk/reclaim.h"
+#include "lib/file/file.h"
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
 #include "lib/send/path.h"
@@ -29,20 +30,37 @@ send_unpin(struct pw_send *s)
 	pins_release(pool_pins(s->snd_loop->lp_pool), &send_priv(s)->ss_pin);
 }
 
-off_t
-send_pinned_end(struct pw_send *s)
+static bool
+prefetch_is_pinned(struct pw_send *s)
 {
-	struct send_private *ss = send_priv(s);
-	off_t off = s->snd_off, end = off;
+	struct pin **pn = &send_priv(s)->ss_pin;
 
-	if (ss->ss_pin != NULL)
-		end = pins_end(ss->ss_pin, off);
-	if (end > off)
-		return end;
+	if (*pn != NULL && pins_end(*pn, s->snd_off) > s->snd_off)
+		return true;
 	send_unpin(s);
-	ss->ss_pin = pins_take(pool_pins(s->snd_loop->lp_pool),
-	    s->snd_file->fil_dev, s->snd_file->fil_ino, off);
-	return ss->ss_pin == NULL ? off : pins_end(ss->ss_pin, off);
+	*pn = pins_take(pool_pins(s->snd_loop->lp_pool), s->snd_file->fil_dev,
+	    s->snd_file->fil_ino, s->snd_off);
+	return *pn != NULL;
+}
+
+/*
+ * Returns the end of what is locked in memory of the next chunk, or snd_off if nothing is.  Of a file
+ * that is cut and grows again, what is locked leaves the file, and its new pages are others: so each
+ * chunk is compared.
+ */
+static off_t
+prefetch_pinned_end(struct pw_send *s)
+{
+	off_t end, chunk = send_chunk_end(s);
+
+	if (!file_is_fresh(s->snd_file)) {
+		send_unpin(s);
+		return s->snd_off;
+	}
+	if (!prefetch_is_pinned(s))
+		return s->snd_off;
+	end = pins_end(send_priv(s)->ss_pin, s->snd_off);
+	return end < chunk ? end : chunk;
 }
 
 static void
@@ -232,7 +250,7 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 
 	prefetch_forget_ready(s);
 	if (s->snd_len > 0 && send_priv(s)->ss_ready <= s->snd_off)
-		send_priv(s)->ss_ready = send_pinned_end(s);
+		send_priv(s)->ss_ready = prefetch_pinned_end(s);
 	if (s->snd_len > 0 && send_priv(s)->ss_ready <= s->snd_off) {
 		*missed = send_ahead_comes(s);
 		if (*missed)

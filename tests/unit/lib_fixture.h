@@ -34,6 +34,7 @@
 #include <unistd.h>
 
 #include "lib/disk/file_private.h"
+#include "lib/disk/pins.h"
 #include "lib/disk/pool.h"
 #include "lib/disk/pool_priv.h"
 #include "lib/file/file.h"
@@ -111,6 +112,15 @@ setup_with(void **state, unsigned threads, unsigned queue, unsigned open_files)
 	/* Also where this test's own control group is limited. */
 	fx->fx_pool->pl_sockets = false;
 	return pw_root_open(fx->fx_dir, &fx->fx_root);
+}
+
+/* Then what is fetched can be evicted before it is sent. */
+static inline void
+leave_no_room_for_pins(struct fixture *fx)
+{
+	for (size_t len = SIZE_MAX / 4; len > 0; len /= 2)
+		while (pins_reserve(fx->fx_pool->pl_pins, len))
+			continue;
 }
 
 static inline int

@@ -4,6 +4,7 @@
  */
 #include "lib_fixture.h"
 
+#include "lib/disk/pool.h"
 #include "lib/send/window_size.h"
 #include "lib/util/clock.h"
 
@@ -192,6 +193,33 @@ who_ends_before_it_comes_leaves_it_behind(void **state)
 	end(&dl);
 }
 
+/* Where the window is locked in memory, and the file is the one that was opened. */
+static void
+a_pinned_window_is_sent_without_a_question(void **state)
+{
+	struct download dl;
+	struct pins *ps;
+	struct pin *pn;
+	bool pinned;
+
+	begin(&dl, *state, "nodiskio");
+	first_window(&dl);
+	ps = pool_pins(dl.dl_fx->fx_pool);
+	pn = pins_take(ps, dl.dl_file->fil_dev, dl.dl_file->fil_ino, 0);
+	pinned = pn != NULL;
+	if (pinned) {
+		send_up_to(&dl, SHARE);
+		assert_int_equal(stats(&dl).ls_resident, 0);
+		assert_int_equal(futimens(dl.dl_file->fil_fd, NULL), 0);
+		send_up_to(&dl, 3 * SHARE);
+		assert_in_range(stats(&dl).ls_resident, 1, 4);
+	}
+	pins_release(ps, &pn);
+	end(&dl);
+	if (!pinned)
+		skip(); /* RLIMIT_MEMLOCK, or no large folios */
+}
+
 static void
 without_read_ahead_a_share_is_fetched(void **state)
 {
@@ -295,6 +323,7 @@ what_is_evicted_is_fetched_again_after_a_pause(void **state)
 	int fd;
 
 	begin(&dl, *state, "nodiskio");
+	leave_no_room_for_pins(dl.dl_fx);
 	first_window(&dl);
 	fd = dl.dl_file->fil_fd;
 	assert_true(evict(fd, (size_t)SIZE));
@@ -335,6 +364,7 @@ main(void)
 	    NARROW(who_comes_too_early_waits_for_it_once),
 	    NARROW(a_wait_for_it_can_be_cancelled),
 	    NARROW(who_ends_before_it_comes_leaves_it_behind),
+	    TEST(a_pinned_window_is_sent_without_a_question),
 	    TEST(without_read_ahead_a_share_is_fetched),
 	    TEST(without_room_it_waits_until_there_is_some),
 	    TEST(who_is_cancelled_without_room_gives_it_back),

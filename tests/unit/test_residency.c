@@ -18,6 +18,7 @@ cold_file(struct fixture *fx)
 {
 	struct pw_file *file = new_file(fx, "f", (size_t)SIZE);
 
+	leave_no_room_for_pins(fx);
 	assert_true(evict(file->fil_fd, (size_t)SIZE));
 	return file;
 }

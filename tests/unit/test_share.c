@@ -386,6 +386,7 @@ what_is_evicted_again_and_again_is_sent_by_the_pool(void **state)
 	size_t i;
 
 	loop_thread = pthread_self();
+	leave_no_room_for_pins(fx);
 	for (i = 0; i < COUNT(asking); i++) {
 		if (pw_send_probe(pw_send_path(asking[i]), &why) != 0)
 			continue;
