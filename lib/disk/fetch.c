@@ -105,7 +105,7 @@ fetch_window_read(const struct window *win)
 	if (!win->win_folio || !dv->dv_folios)
 		return pool_read(
 		    dv, win->win_fd, off, win->win_job.job_len, false);
-	pins_reap(dv->dv_pool->pl_pins);
+	pins_reap(dv->dv_pool->pl_pins, win->win_dev);
 	reclaim_expect(dv->dv_pool->pl_reclaim);
 	for (; off < end && error == 0; off = next) {
 		next = offset_next(off, OS_FOLIO, end);
@@ -128,12 +128,15 @@ fetch_window_run(struct job *job)
 struct reap_job {
 	struct job rj_job; /* first: freed as one */
 	struct pins *rj_pins;
+	uint64_t rj_dev;
 };
 
 static int
 fetch_reap_run(struct job *job)
 {
-	pins_reap(((struct reap_job *)job)->rj_pins);
+	struct reap_job *rj = (struct reap_job *)job;
+
+	pins_reap(rj->rj_pins, rj->rj_dev);
 	return 0;
 }
 
@@ -142,8 +145,9 @@ pool_tick_pins(struct pw_loop *lp, uint64_t now_us)
 {
 	struct pw_pool *pl = lp->lp_pool;
 	struct reap_job *rj;
+	uint64_t dev;
 
-	if (!pins_tick(pl->pl_pins, now_us))
+	if (!pins_tick(pl->pl_pins, now_us, &dev))
 		return;
 	rj = calloc(1, sizeof(*rj));
 	if (rj == NULL)
@@ -151,7 +155,8 @@ pool_tick_pins(struct pw_loop *lp, uint64_t now_us)
 	rj->rj_job.job_run = fetch_reap_run;
 	rj->rj_job.job_kind = JOB_SHORT;
 	rj->rj_pins = pl->pl_pins;
-	if (pool_submit(pool_device(pl, 0, POOL_NO_DISK), &rj->rj_job,
+	rj->rj_dev = dev;
+	if (pool_submit(pool_device(pl, (dev_t)dev, POOL_FILES), &rj->rj_job,
 		ADMIT_HINT, lp, NULL) != 0)
 		free(rj);
 }

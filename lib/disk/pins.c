@@ -12,6 +12,7 @@
 #include "lib/util/clock.h"
 
 #define PINS_HASH 256
+#define PINS_MOST 8192 /* mappings: a process may have 65530 */
 
 TAILQ_HEAD(pin_list, pin);
 
@@ -31,8 +32,8 @@ struct pins {
 	pthread_mutex_t ps_lock; /* of all but ps_max */
 	size_t ps_max;		 /* bytes */
 	size_t ps_bytes;	 /* reserved, pinned, or to be unmapped */
+	unsigned ps_maps;	 /* the same, in number */
 	atomic_uint ps_count;	 /* pins in ps_hash; read without the lock */
-	unsigned ps_ndead;
 	LIST_HEAD(, pin) ps_hash[PINS_HASH];
 	struct pin_list
 	    ps_fresh; /* without a reference so far; the oldest first */
@@ -80,7 +81,6 @@ pins_bury(struct pins *ps, struct pin *pn)
 	LIST_REMOVE(pn, pn_link);
 	atomic_fetch_sub(&ps->ps_count, 1);
 	TAILQ_INSERT_TAIL(&ps->ps_dead, pn, pn_entry);
-	ps->ps_ndead++;
 }
 
 static void
@@ -98,9 +98,11 @@ pins_reserve(struct pins *ps, size_t len)
 	bool yes;
 
 	meter_lock(&ps->ps_lock);
-	yes = ps->ps_bytes + len <= ps->ps_max;
-	if (yes)
+	yes = ps->ps_bytes + len <= ps->ps_max && ps->ps_maps < PINS_MOST;
+	if (yes) {
 		ps->ps_bytes += len;
+		ps->ps_maps++;
+	}
 	pthread_mutex_unlock(&ps->ps_lock);
 	return yes;
 }
@@ -110,6 +112,7 @@ pins_refuse(struct pins *ps, size_t len)
 {
 	meter_lock(&ps->ps_lock);
 	ps->ps_bytes -= len;
+	ps->ps_maps--;
 	pthread_mutex_unlock(&ps->ps_lock);
 }
 
@@ -186,38 +189,81 @@ pins_release(struct pins *ps, struct pin **pnp)
 	pthread_mutex_unlock(&ps->ps_lock);
 }
 
-bool
-pins_tick(struct pins *ps, uint64_t now_us)
+/* The lock is held. */
+static void
+pins_let_go(struct pins *ps, struct pin *pn)
 {
-	struct pin *pn;
-	bool some;
-
-	meter_lock(&ps->ps_lock);
-	while ((pn = TAILQ_FIRST(&ps->ps_fresh)) != NULL &&
-	       now_us > pn->pn_since + PINS_FRESH_US) {
-		TAILQ_REMOVE(&ps->ps_fresh, pn, pn_entry);
-		pins_bury(ps, pn);
-	}
-	some = ps->ps_ndead > 0;
-	pthread_mutex_unlock(&ps->ps_lock);
-	return some;
+	TAILQ_REMOVE(&ps->ps_fresh, pn, pn_entry);
+	pins_bury(ps, pn);
 }
 
 void
-pins_reap(struct pins *ps)
+pins_forget(struct pins *ps, uint64_t dev, uint64_t ino, off_t off, off_t end)
 {
-	struct pin_list dead = TAILQ_HEAD_INITIALIZER(dead);
+	struct pin *pn, *next;
+
+	meter_lock(&ps->ps_lock);
+	for (pn = TAILQ_FIRST(&ps->ps_fresh); pn != NULL; pn = next) {
+		next = TAILQ_NEXT(pn, pn_entry);
+		if (pn->pn_dev == dev && pn->pn_ino == ino &&
+		    pn->pn_off < end && pn->pn_off + (off_t)pn->pn_len > off)
+			pins_let_go(ps, pn);
+	}
+	pthread_mutex_unlock(&ps->ps_lock);
+}
+
+bool
+pins_tick(struct pins *ps, uint64_t now_us, uint64_t *dev)
+{
 	struct pin *pn;
 
 	meter_lock(&ps->ps_lock);
-	TAILQ_CONCAT(&dead, &ps->ps_dead, pn_entry);
-	ps->ps_ndead = 0;
+	while ((pn = TAILQ_FIRST(&ps->ps_fresh)) != NULL &&
+	       now_us > pn->pn_since + PINS_FRESH_US)
+		pins_let_go(ps, pn);
+	pn = TAILQ_FIRST(&ps->ps_dead);
+	if (pn != NULL)
+		*dev = pn->pn_dev;
 	pthread_mutex_unlock(&ps->ps_lock);
-	while ((pn = TAILQ_FIRST(&dead)) != NULL) {
-		TAILQ_REMOVE(&dead, pn, pn_entry);
+	return pn != NULL;
+}
+
+/* Takes those of a device, or of all, out of the dead. */
+static void
+pins_collect(struct pins *ps, const uint64_t *dev, struct pin_list *list)
+{
+	struct pin *pn, *next;
+
+	meter_lock(&ps->ps_lock);
+	for (pn = TAILQ_FIRST(&ps->ps_dead); pn != NULL; pn = next) {
+		next = TAILQ_NEXT(pn, pn_entry);
+		if (dev != NULL && pn->pn_dev != *dev)
+			continue;
+		TAILQ_REMOVE(&ps->ps_dead, pn, pn_entry);
+		TAILQ_INSERT_TAIL(list, pn, pn_entry);
+	}
+	pthread_mutex_unlock(&ps->ps_lock);
+}
+
+static void
+pins_unmap_all(struct pins *ps, struct pin_list *list)
+{
+	struct pin *pn;
+
+	while ((pn = TAILQ_FIRST(list)) != NULL) {
+		TAILQ_REMOVE(list, pn, pn_entry);
 		pins_unmap(ps, pn->pn_map, pn->pn_len);
 		free(pn);
 	}
+}
+
+void
+pins_reap(struct pins *ps, uint64_t dev)
+{
+	struct pin_list list = TAILQ_HEAD_INITIALIZER(list);
+
+	pins_collect(ps, &dev, &list);
+	pins_unmap_all(ps, &list);
 }
 
 size_t
@@ -234,6 +280,7 @@ pins_bytes(struct pins *ps)
 void
 pins_destroy(struct pins **psp)
 {
+	struct pin_list list = TAILQ_HEAD_INITIALIZER(list);
 	struct pins *ps = *psp;
 	struct pin *pn;
 
@@ -243,7 +290,8 @@ pins_destroy(struct pins **psp)
 	for (size_t i = 0; i < PINS_HASH; i++)
 		while ((pn = LIST_FIRST(&ps->ps_hash[i])) != NULL)
 			pins_bury(ps, pn);
-	pins_reap(ps);
+	pins_collect(ps, NULL, &list);
+	pins_unmap_all(ps, &list);
 	pthread_mutex_destroy(&ps->ps_lock);
 	free(ps);
 }

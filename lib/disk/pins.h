@@ -26,7 +26,7 @@ struct pins *pins_create(size_t bytes);
 /* Unmaps all pins. */
 void pins_destroy(struct pins **);
 
-/* Returns true if so many bytes more may be pinned, and counts them until pins_add or pins_refuse. */
+/* Returns true if a pin of so many bytes may be added, and counts it until pins_add or pins_refuse. */
 bool pins_reserve(struct pins *, size_t len);
 
 /* Gives back what pins_reserve counted. */
@@ -49,12 +49,21 @@ off_t pins_end(const struct pin *, off_t off);
 /* Releases a reference, if there is one. */
 void pins_release(struct pins *, struct pin **);
 
-/* Lets go of what was not taken in time.  Returns true if there is something for
- * pins_reap.  Call a few times a second. */
-bool pins_tick(struct pins *, uint64_t now_us);
+/* Lets go of what nobody has taken of [off, end) of a file. */
+void pins_forget(
+    struct pins *, uint64_t dev, uint64_t ino, off_t off, off_t end);
 
-/* Unmaps what nobody refers to.  A pool thread: each takes some microseconds of all processors. */
-void pins_reap(struct pins *);
+/*
+ * Lets go of what was not taken in time.  Returns true if pins of a device are to be unmapped:
+ * pins_reap.  Call a few times a second.
+ */
+bool pins_tick(struct pins *, uint64_t now_us, uint64_t *dev);
+
+/*
+ * Unmaps what nobody refers to of a device's files.  One of its threads: to unmap a file that was
+ * removed may have to wait for the disk, and interrupts all processors.
+ */
+void pins_reap(struct pins *, uint64_t dev);
 
 size_t pins_bytes(struct pins *);
 

@@ -9,6 +9,7 @@
 #include "lib/disk/completion.h"
 #include "lib/disk/drop_lock.h"
 #include "lib/disk/file_private.h"
+#include "lib/disk/pins.h"
 #include "lib/disk/pool.h"
 #include "lib/file/residency.h"
 #include "lib/os/os.h"
@@ -31,6 +32,9 @@ struct drop_job {
 	struct job dj_job;
 	int dj_fd;
 	struct drop_lock *dj_lock;
+	struct pins *dj_pins;
+	uint64_t dj_dev;
+	uint64_t dj_ino;
 	off_t dj_off;
 	off_t dj_len;
 };
@@ -93,6 +97,10 @@ drop_behind_drop_run(struct job *job)
 
 	if (!drop_lock_enter_drop(dj->dj_lock))
 		return -EAGAIN;
+	/* The kernel keeps what is mapped. */
+	pins_forget(dj->dj_pins, dj->dj_dev, dj->dj_ino, dj->dj_off,
+	    dj->dj_off + dj->dj_len);
+	pins_reap(dj->dj_pins, dj->dj_dev);
 	os_drop(dj->dj_fd, dj->dj_off, (size_t)dj->dj_len);
 	drop_lock_leave(dj->dj_lock);
 	return 0;
@@ -130,6 +138,9 @@ drop_behind_drop_submit(struct drop *dr)
 	dj->dj_job.job_kind = JOB_SHORT;
 	dj->dj_fd = dr->dr_file->fil_fd;
 	dj->dj_lock = file_priv(dr->dr_file)->fp_drop_lock;
+	dj->dj_pins = pool_pins(file_priv(dr->dr_file)->fp_loop->lp_pool);
+	dj->dj_dev = dr->dr_file->fil_dev;
+	dj->dj_ino = dr->dr_file->fil_ino;
 	dj->dj_off = dr->dr_off;
 	dj->dj_len = dr->dr_len;
 	dr->dr_waiter.wt_done = drop_behind_drop_done;

@@ -48,8 +48,10 @@ readahead_take(struct ahead *ah, struct pw_send *s)
 		    s->snd_file, ah->ah_from, ah->ah_end - ah->ah_from);
 		send_brought_in(s, ah->ah_from, ah->ah_end);
 	}
-	/* Unless it waits for another window by now, past this one. */
-	if (ah->ah_error == 0 && !s->snd_pending)
+	/* Unless it waits for another window by now, past this one; or the one before it has failed. */
+	if (ah->ah_error == 0 && !s->snd_pending &&
+	    ah->ah_from <= send_priv(s)->ss_asked &&
+	    ah->ah_end > send_priv(s)->ss_asked)
 		send_priv(s)->ss_asked = ah->ah_end;
 	readahead_free(ah);
 }
@@ -152,8 +154,12 @@ readahead_is_due(const struct pw_send *s, off_t *from)
 
 	*from = last == NULL ? send_priv(s)->ss_asked : last->ah_end;
 	left = *from - s->snd_off;
-	if (count > 0 && send_priv(s)->ss_pin == NULL)
-		return false;
+	if (send_priv(s)->ss_pin == NULL) {
+		if (count > 0)
+			return false;
+		if (lead > send_priv(s)->ss_window)
+			lead = send_priv(s)->ss_window;
+	}
 	return left >= 0 && left <= (off_t)lead && left < s->snd_len &&
 	       count < READAHEAD_DEPTH &&
 	       s->snd_readahead != PW_READAHEAD_NONE &&

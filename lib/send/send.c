@@ -122,7 +122,7 @@ pw_send_start(struct pw_send *s)
 	send_priv(s)->ss_held = 0;
 	send_priv(s)->ss_ahead = NULL;
 	send_priv(s)->ss_pin = NULL;
-	send_priv(s)->ss_mark = 0;
+	send_priv(s)->ss_mark = send_priv(s)->ss_ready_at = 0;
 	send_priv(s)->ss_fetches = 0;
 	send_priv(s)->ss_chunk = SEND_CHUNK_MAX;
 	send_priv(s)->ss_own = NULL;

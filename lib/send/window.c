@@ -113,6 +113,16 @@ window_send_room_keep(struct pw_send *s, size_t bytes)
 	send_priv(s)->ss_granted = false;
 }
 
+/* What was known to be resident because it was locked is not known any more. */
+static void
+window_unpin(struct pw_send *s)
+{
+	if (send_priv(s)->ss_pin == NULL)
+		return;
+	send_unpin(s);
+	send_priv(s)->ss_ready = -1;
+}
+
 /* In steps: each takes a lock. */
 void
 send_room_settle(struct pw_send *s, bool full)
@@ -121,8 +131,10 @@ send_room_settle(struct pw_send *s, bool full)
 	size_t unsent = left > 0 ? (size_t)left : 0;
 
 	/* Clients that do not read would keep all of it, and others would wait. */
-	if (full && send_bound(s) > 0)
+	if (full && send_bound(s) > 0) {
 		unsent = 0;
+		window_unpin(s);
+	}
 	if (send_priv(s)->ss_held < unsent + (unsent > 0 ? STEP : 1))
 		return;
 	window_send_room_keep(s, unsent);
@@ -131,6 +143,9 @@ send_room_settle(struct pw_send *s, bool full)
 void
 pw_send_yield(struct pw_send *s)
 {
-	if (s->snd_file != NULL && !s->snd_pending && send_priv(s)->ss_held > 0)
+	if (s->snd_file == NULL || s->snd_pending)
+		return;
+	window_unpin(s);
+	if (send_priv(s)->ss_held > 0)
 		window_send_room_keep(s, 0);
 }

@@ -145,7 +145,7 @@ h2_head_add(struct h2_head *hh, struct buf_list *bufs, struct str name,
 		return;
 	}
 	h2_head_begin(hh, bufs, limits);
-	if (hh->hh_size > limits->hl_size)
+	if (hh->hh_raw.b_failed || hh->hh_size > limits->hl_size)
 		return;
 	value = str_trim(value);
 	if (str_eq(name, STR("priority")))

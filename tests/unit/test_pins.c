@@ -79,13 +79,13 @@ pin_stays_until_its_last_reference_is_released(void **state)
 	(void)state;
 	assert_ptr_equal(a, b);
 	pins_release(ps, &a);
-	pins_reap(ps);
+	pins_reap(ps, DEV);
 	assert_true(is_mapped(map));
 	pins_release(ps, &b);
 	assert_null(pins_take(ps, DEV, INO, 0));
 	assert_true(is_mapped(map)); /* the loop unmaps nothing */
 	assert_int_equal(pins_bytes(ps), PAGE);
-	pins_reap(ps);
+	pins_reap(ps, DEV);
 	assert_false(is_mapped(map));
 	assert_int_equal(pins_bytes(ps), 0);
 	pins_destroy(&ps);
@@ -95,21 +95,46 @@ static void
 pin_that_nobody_takes_goes_after_a_while(void **state)
 {
 	struct pins *ps = pins_create(10 * PAGE);
-	uint64_t now = clock_now();
+	uint64_t now = clock_now(), dev = 0;
 	void *map = add(ps, INO, 0), *held = add(ps, INO, OS_FOLIO);
 	struct pin *pn = pins_take(ps, DEV, INO, OS_FOLIO);
 
 	(void)state;
-	assert_false(pins_tick(ps, now));
+	assert_false(pins_tick(ps, now, &dev));
 	assert_non_null(pn);
-	assert_true(pins_tick(ps, clock_now() + PINS_FRESH_US + 1));
+	assert_true(pins_tick(ps, clock_now() + PINS_FRESH_US + 1, &dev));
+	assert_int_equal(dev, DEV);
 	assert_null(pins_take(ps, DEV, INO, 0));
-	pins_reap(ps);
+	pins_reap(ps, DEV);
 	assert_false(is_mapped(map));
 	assert_true(is_mapped(held));
 	pins_release(ps, &pn);
 	pins_destroy(&ps);
 	assert_false(is_mapped(held));
+}
+
+/* The kernel does not give back what is mapped. */
+static void
+pins_of_a_range_are_forgotten_unless_they_are_held(void **state)
+{
+	struct pins *ps = pins_create(10 * PAGE);
+	void *map = add(ps, INO, 0), *held = add(ps, INO, OS_FOLIO),
+	     *other = add(ps, INO + 1, 0);
+	struct pin *pn = pins_take(ps, DEV, INO, OS_FOLIO);
+
+	(void)state;
+	pins_forget(ps, DEV, INO, PAGE, OS_FOLIO);
+	pins_reap(ps, DEV);
+	assert_true(is_mapped(map));
+	pins_forget(ps, DEV, INO, PAGE - 1, 2 * OS_FOLIO);
+	pins_reap(ps, DEV + 1);
+	assert_true(is_mapped(map)); /* another device's thread leaves it */
+	pins_reap(ps, DEV);
+	assert_false(is_mapped(map));
+	assert_true(is_mapped(held) && is_mapped(other));
+	pins_release(ps, &pn);
+	pins_destroy(&ps);
+	assert_false(is_mapped(held) || is_mapped(other));
 }
 
 static void
@@ -128,7 +153,7 @@ bytes_are_bounded(void **state)
 	pins_release(ps, &pn);
 	/* Bytes that are still mapped count. */
 	assert_false(pins_reserve(ps, 1));
-	pins_reap(ps);
+	pins_reap(ps, DEV);
 	assert_true(pins_reserve(ps, PAGE));
 	pins_refuse(ps, PAGE);
 	pins_destroy(&ps);
@@ -205,6 +230,8 @@ main(void)
 	    cmocka_unit_test(pin_is_found_by_each_of_its_bytes),
 	    cmocka_unit_test(pin_stays_until_its_last_reference_is_released),
 	    cmocka_unit_test(pin_that_nobody_takes_goes_after_a_while),
+	    cmocka_unit_test(
+		pins_of_a_range_are_forgotten_unless_they_are_held),
 	    cmocka_unit_test(bytes_are_bounded),
 	    cmocka_unit_test(second_pin_of_a_window_is_unmapped_at_once),
 	    cmocka_unit_test_setup_teardown(
