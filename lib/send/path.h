@@ -6,6 +6,7 @@
 
 #include "lib/disk/completion.h"
 #include "lib/disk/file_private.h"
+#include "lib/disk/pins.h"
 #include "lib/disk/pool.h"
 #include "lib/pagewise.h"
 #include "lib/send/account.h"
@@ -97,7 +98,11 @@ bool send_ahead_wait(struct pw_send *);
 void send_ahead_forget(struct pw_send *);
 
 /* Releases what is locked in memory for the transmission: pins.h. */
-void send_unpin(struct pw_send *);
+static inline void
+send_unpin(struct pw_send *s)
+{
+	pins_release(pool_pins(s->snd_loop->lp_pool), &send_priv(s)->ss_pin);
+}
 
 /* A send_fetch_f: by the threads of the file's device. */
 int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);

@@ -12,7 +12,6 @@
 #include "lib/disk/budget.h"
 #include "lib/disk/completion.h"
 #include "lib/disk/drop_lock.h"
-#include "lib/disk/pins.h"
 #include "lib/disk/quiet.h"
 #include "lib/disk/reclaim.h"
 #include "lib/file/file.h"
@@ -23,12 +22,6 @@
 #include "lib/util/clock.h"
 
 #define FETCHES 2 /* of the same bytes, before the pool sends them */
-
-void
-send_unpin(struct pw_send *s)
-{
-	pins_release(pool_pins(s->snd_loop->lp_pool), &send_priv(s)->ss_pin);
-}
 
 static bool
 prefetch_is_pinned(struct pw_send *s)

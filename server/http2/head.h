@@ -57,8 +57,8 @@ bool h2_head_end(
 
 /*
  * Fills the request, whose slices point into the head.  Returns 0 or the status to refuse it with, as
- * request_parse; with another status than 405 and 413 only
- * the line, the method, the target and Host are believed, if they are correct.
+ * request_parse.  With other statuses than 405 and 413 only the line, the method, the target and Host
+ * are to be used; a malformed one is not set.
  */
 int h2_head_request(const struct h2_head *, const struct head_limits *,
     struct request *, uint64_t max_body, struct buf_list *);
