@@ -46,12 +46,12 @@ prefetch_pinned_end(struct pw_send *s)
 {
 	off_t end, chunk = send_chunk_end(s);
 
+	if (!prefetch_is_pinned(s))
+		return s->snd_off;
 	if (!file_is_fresh(s->snd_file)) {
 		send_unpin(s);
 		return s->snd_off;
 	}
-	if (!prefetch_is_pinned(s))
-		return s->snd_off;
 	end = pins_end(send_priv(s)->ss_pin, s->snd_off);
 	return end < chunk ? end : chunk;
 }
