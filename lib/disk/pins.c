@@ -29,16 +29,18 @@ struct pin {
 };
 
 struct pins {
+	atomic_uint ps_count;	 /* pins in ps_hash; first: pins_any */
 	pthread_mutex_t ps_lock; /* of all but ps_max */
 	size_t ps_max;		 /* bytes */
 	size_t ps_bytes;	 /* reserved, pinned, or to be unmapped */
 	unsigned ps_maps;	 /* the same, in number */
-	atomic_uint ps_count;	 /* pins in ps_hash; read without the lock */
 	LIST_HEAD(, pin) ps_hash[PINS_HASH];
 	struct pin_list
 	    ps_fresh; /* without a reference so far; the oldest first */
 	struct pin_list ps_dead; /* to be unmapped */
 };
+
+_Static_assert(offsetof(struct pins, ps_count) == 0, "pins_any reads it");
 
 struct pins *
 pins_create(size_t bytes)
@@ -157,7 +159,7 @@ pins_take(struct pins *ps, uint64_t dev, uint64_t ino, off_t off)
 {
 	struct pin *pn;
 
-	if (atomic_load_explicit(&ps->ps_count, memory_order_relaxed) == 0)
+	if (!pins_any(ps))
 		return NULL;
 	meter_lock(&ps->ps_lock);
 	pn = pins_find(ps, dev, ino, off);

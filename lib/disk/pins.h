@@ -10,6 +10,7 @@
 #ifndef LIB_DISK_PINS_H
 #define LIB_DISK_PINS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,6 +40,15 @@ void pins_refuse(struct pins *, size_t len);
  */
 void pins_add(struct pins *, uint64_t dev, uint64_t ino, off_t off, size_t len,
     void *map);
+
+/* Returns true if there is a pin that may be taken.  Asked for each chunk, so without a call. */
+static inline bool
+pins_any(const struct pins *ps)
+{
+	const atomic_uint *count = (const void *)ps; /* its first member */
+
+	return atomic_load_explicit(count, memory_order_relaxed) > 0;
+}
 
 /* Returns a reference to the pin that has this byte, or NULL. */
 struct pin *pins_take(struct pins *, uint64_t dev, uint64_t ino, off_t off);

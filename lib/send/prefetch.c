@@ -24,6 +24,13 @@
 #define FETCHES 2 /* of the same bytes, before the pool sends them */
 
 static bool
+prefetch_may_be_pinned(const struct pw_send *s)
+{
+	return send_priv(s)->ss_pin != NULL ||
+	       pins_any(pool_pins(s->snd_loop->lp_pool));
+}
+
+static bool
 prefetch_is_pinned(struct pw_send *s)
 {
 	struct pin **pn = &send_priv(s)->ss_pin;
@@ -228,8 +235,7 @@ prefetch_hold_chunk(struct pw_send *s, send_call_f call)
 static void
 prefetch_forget_ready(struct pw_send *s)
 {
-	if (send_priv(s)->ss_full &&
-	    clock_now() - send_priv(s)->ss_ready_at > RESIDENCY_HOLDS)
+	if (clock_now() - send_priv(s)->ss_ready_at > RESIDENCY_HOLDS)
 		send_priv(s)->ss_ready = -1;
 	send_priv(s)->ss_full = false;
 }
@@ -241,11 +247,13 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 	bool held;
 	off_t chunk;
 
-	prefetch_forget_ready(s);
-	if (s->snd_len > 0 && send_priv(s)->ss_ready <= s->snd_off)
+	if (send_priv(s)->ss_full)
+		prefetch_forget_ready(s);
+	if (s->snd_len > 0 && send_priv(s)->ss_ready <= s->snd_off &&
+	    prefetch_may_be_pinned(s))
 		send_priv(s)->ss_ready = prefetch_pinned_end(s);
 	if (s->snd_len > 0 && send_priv(s)->ss_ready <= s->snd_off) {
-		*missed = send_ahead_comes(s);
+		*missed = send_priv(s)->ss_ahead != NULL && send_ahead_comes(s);
 		if (*missed)
 			return PW_SEND_PENDING;
 		held = prefetch_hold_chunk(s, call);
