@@ -146,7 +146,8 @@ def test_wget(data, tmp_path):
 
 @needs("wget2")
 def test_wget2(data, tmp_path):
-    run("wget2", "-q", "-r", "-N", "-np", "-nH", "--ca-certificate", data.ca, "--tries", 1, data.url,
+    """-4: where localhost is ::1 first, version 1.99 does not try the other one after a refusal."""
+    run("wget2", "-4", "-q", "-r", "-N", "-np", "-nH", "--ca-certificate", data.ca, "--tries", 1, data.url,
         cwd=tmp_path, home=data.home, ok=(0, 8))
     mirrored(tmp_path / "data", data, pages=True)
     data.check_requests()

@@ -23,7 +23,7 @@ NO_MESSAGES = re.compile(r"""lib/examples/.* | lib/nginx/.* | lib/os/(linux|linu
     | lib/file/file\.c | lib/loop\.c | lib/send/send(_private)?\.[ch]
     | server/admin/metrics\w*\.c | server/conf/(dump|foreign|summary)\.c | server/conn/(invariants|http2|preface)\.c
     | server/content/known\.h | server/http/(proxy_header|range|signed_link)\.c
-    | server/http2/(head|stream)\.c | server/tls/record_key\.c | server/tool/(progress|size_text)\.c
+    | server/http2/(head|stream)\.[ch] | server/tls/record_key\.c | server/tool/(progress|size_text)\.c
     """, re.X)
 # The same in files that have messages as well.
 PARTS = {

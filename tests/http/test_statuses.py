@@ -40,7 +40,7 @@ def test_each_status_that_is_answered_is_one_that_can_be_written(page):
     answered = set()
     for path in [p for room in ("http", "http2", "conn", "content") for p in (TOP / "server" / room).glob("*.c")]:
         answered |= {int(n) for n in re.findall(
-            r"(?:response_error|response_text|refuse|refuse_head|head_begin|answer)\((?:[^(),]+|\w+\(\w+\)),\s+(\d{3})\b|"
+            r"(?:response_error|response_text|refuse|refuse_head|head_begin|respond)\((?:[^(),]+|\w+\(\w+\)),\s+(\d{3})\b|"
             r"(?:return|status =) (\d{3});", path.read_text(encoding="utf-8"))
             for n in n if n}
     assert len(answered) > 20
