@@ -40,7 +40,7 @@ struct pins {
 	struct pin_list ps_dead; /* to be unmapped */
 };
 
-_Static_assert(offsetof(struct pins, ps_count) == 0, "pins_any reads it");
+_Static_assert(offsetof(struct pins, ps_count) == 0, "pins_any");
 
 struct pins *
 pins_create(size_t bytes)
