@@ -58,23 +58,6 @@ fetch_read_piece(
 		     : os_fetch_wait(dv->dv_pool->pl_sink, fd, off, len);
 }
 
-int
-pool_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
-{
-	off_t end = off + (off_t)len, next;
-	int error = 0;
-
-	reclaim_expect(dv->dv_pool->pl_reclaim);
-	device_step(dv);
-	folio = folio && dv->dv_folios;
-	for (; off < end && error == 0; off = next) {
-		next = folio ? offset_next(off, OS_FOLIO, end) : end;
-		error = fetch_read_piece(
-		    dv, fd, off, (size_t)(next - off), folio, NULL);
-	}
-	return error;
-}
-
 /* Reads a piece of at most OS_FOLIO, and pins it if that is possible. */
 static int
 fetch_pinned_piece(const struct window *win, off_t off, size_t len)
@@ -93,32 +76,44 @@ fetch_pinned_piece(const struct window *win, off_t off, size_t len)
 	return error;
 }
 
-/* What is pinned is unmapped by those who pin: then nobody else has to. */
+/*
+ * Reads [off, off + len) in turns with others.  win: the window whose folios are pinned, or NULL.  Its
+ * thread first unmaps earlier pins of the device.
+ */
 static int
-fetch_window_read(const struct window *win)
+fetch_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio,
+    const struct window *win)
 {
-	struct pw_device *dv = win->win_device;
-	off_t off = win->win_off, end = off + (off_t)win->win_job.job_len, next;
+	off_t end = off + (off_t)len, next;
 	int error = 0;
 
-	device_step(dv);
-	if (!win->win_folio || !dv->dv_folios)
-		return pool_read(
-		    dv, win->win_fd, off, win->win_job.job_len, false);
-	pins_reap(dv->dv_pool->pl_pins, win->win_dev);
 	reclaim_expect(dv->dv_pool->pl_reclaim);
+	device_step(dv);
+	folio = folio && dv->dv_folios;
+	if (folio && win != NULL)
+		pins_reap(dv->dv_pool->pl_pins, win->win_dev);
 	for (; off < end && error == 0; off = next) {
-		next = offset_next(off, OS_FOLIO, end);
-		error = fetch_pinned_piece(win, off, (size_t)(next - off));
+		next = folio ? offset_next(off, OS_FOLIO, end) : end;
+		len = (size_t)(next - off);
+		error = folio && win != NULL
+			    ? fetch_pinned_piece(win, off, len)
+			    : fetch_read_piece(dv, fd, off, len, folio, NULL);
 	}
 	return error;
+}
+
+int
+pool_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
+{
+	return fetch_read(dv, fd, off, len, folio, NULL);
 }
 
 static int
 fetch_window_run(struct job *job)
 {
 	struct window *win = (struct window *)job;
-	int error = fetch_window_read(win);
+	int error = fetch_read(win->win_device, win->win_fd, win->win_off,
+	    win->win_job.job_len, win->win_folio, win);
 
 	/* What it has brought in may have pushed out something else. */
 	reclaim_look(win->win_device->dv_pool->pl_reclaim);

@@ -76,7 +76,7 @@ pins_find(struct pins *ps, uint64_t dev, uint64_t ino, off_t off)
 	return NULL;
 }
 
-/* Of a pin that has no reference. */
+/* Queues a pin without references to be unmapped. */
 static void
 pins_bury(struct pins *ps, struct pin *pn)
 {

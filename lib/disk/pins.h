@@ -2,8 +2,8 @@
  * pins: windows of files that are locked in memory while they are sent.  A locked page is not evicted, so
  * the loop sends a pinned window without asking whether its pages are resident.  A pool thread maps
  * and locks a window (os_fetch_folio) and adds it; the transmissions that wait for it take
- * references.  A pin whose last reference is released, or that nobody takes for PINS_FRESH_US, is
- * unmapped by a pool thread.  Thesis 2.3.4.
+ * references.  A pool thread unmaps a pin when its last reference is released, or when no transmission
+ * takes one within PINS_FRESH_US.  Thesis 2.3.4.
  *
  * Any thread; the lock is held for a few instructions.
  */
@@ -27,7 +27,7 @@ struct pins *pins_create(size_t bytes);
 /* Unmaps all pins. */
 void pins_destroy(struct pins **);
 
-/* Returns true if a pin of so many bytes may be added, and counts it until pins_add or pins_refuse. */
+/* Reserves len bytes for pins_add or pins_refuse.  Returns false if that is above the limits. */
 bool pins_reserve(struct pins *, size_t len);
 
 /* Gives back what pins_reserve counted. */
@@ -59,7 +59,7 @@ off_t pins_end(const struct pin *, off_t off);
 /* Releases a reference, if there is one. */
 void pins_release(struct pins *, struct pin **);
 
-/* Lets go of what nobody has taken of [off, end) of a file. */
+/* Drops the pins of [off, end) of a file that have no reference: pins_reap unmaps them. */
 void pins_forget(
     struct pins *, uint64_t dev, uint64_t ino, off_t off, off_t end);
 
@@ -70,7 +70,7 @@ void pins_forget(
 bool pins_tick(struct pins *, uint64_t now_us, uint64_t *dev);
 
 /*
- * Unmaps what nobody refers to of a device's files.  One of its threads: to unmap a file that was
+ * Unmaps the dropped pins of a device's files.  Call on one of its threads: to unmap a file that was
  * removed may have to wait for the disk, and interrupts all processors.
  */
 void pins_reap(struct pins *, uint64_t dev);

@@ -38,7 +38,7 @@ readahead_free(struct ahead *ah)
 	free(ah);
 }
 
-/* Its bytes of the budget become the transmission's.  An error that nobody waits for will be met again. */
+/* Moves the window's part of the budget to the transmission.  The next fetch meets an error again. */
 static void
 readahead_take(struct ahead *ah, struct pw_send *s)
 {

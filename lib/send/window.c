@@ -113,7 +113,7 @@ window_send_room_keep(struct pw_send *s, size_t bytes)
 	send_priv(s)->ss_granted = false;
 }
 
-/* What was known to be resident because it was locked is not known any more. */
+/* Releases the pin, and forgets that its bytes are resident. */
 static void
 window_unpin(struct pw_send *s)
 {
