@@ -114,8 +114,8 @@ LIB_C := $(filter-out lib/os/% lib/nginx/% lib/examples/% $(OF_OTHERS),$(wildcar
 TOOL_C := $(filter-out $(OF_OTHERS),$(wildcard server/tool/*.c))
 SERVER_C := $(filter-out server/main.c server/tool/% $(OF_OTHERS),$(wildcard server/*.c server/*/*.c)) \
     build/mime_table.c build/admin_page.c
-# About Linux: its list of active pages, io_uring, how attributes are set, large folios, capabilities, pipes of a size, what is in memory, its /proc.
-UNIT_NOT_freebsd = active async file_attribute filesystem folio memory_limit meter offset owner pins pipes reclaim residency share tcp_memory
+# About Linux: its list of active pages, io_uring, how attributes are set, large folios, capabilities, pipes of a size, direct reads, what is in memory, its /proc.
+UNIT_NOT_freebsd = active async direct file_attribute filesystem folio memory_limit meter offset owner pins pipes reclaim residency share tcp_memory
 UNIT_C := $(filter-out $(UNIT_NOT_$(OS):%=tests/unit/test_%.c),\
     $(wildcard tests/unit/test_*.c))
 SANITIZERS = asan tsan

@@ -597,6 +597,13 @@ struct pw_pool_stats {
 
 void pw_pool_stats(struct pw_pool *, struct pw_pool_stats *);
 
+/*
+ * Returns the bytes of memory that are kept for windows of files until they are sent: pages of the
+ * page cache that are locked, and copies.  An eighth of memory at most, and of it RLIMIT_MEMLOCK for
+ * what is locked.  Any thread.
+ */
+uint64_t pw_pool_pinned(struct pw_pool *);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/disk/pins.h"
 #include "lib/disk/pool_priv.h"
 #include "lib/os/meter.h"
 
@@ -159,6 +160,13 @@ device_step(struct pw_device *dv)
 	return step;
 }
 
+enum os_folios
+device_folios(const struct pw_device *dv)
+{
+	return (enum os_folios)atomic_load_explicit(
+	    &dv->dv_folios, memory_order_relaxed);
+}
+
 /* ------------------------------------------------------------------- figures */
 
 void
@@ -168,6 +176,12 @@ pw_pool_stats(struct pw_pool *pl, struct pw_pool_stats *ps)
 	ps->ps_dropped = atomic_load(&pl->pl_dropped);
 	ps->ps_unsent = budget_used(pl->pl_room);
 	ps->ps_unsent_max = budget_max(pl->pl_room);
+}
+
+uint64_t
+pw_pool_pinned(struct pw_pool *pl)
+{
+	return pins_bytes(pl->pl_pins);
 }
 
 /* Empty, or what device_ask has written for good. */

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "lib/disk/completion.h"
 #include "lib/disk/file_private.h"
@@ -13,16 +14,17 @@
 #include "lib/os/meter.h"
 #include "lib/util/offset.h"
 
-#define POOL_LARGE ((size_t)128 << 10) /* worth a turn: 30 us to submit */
+#define POOL_LARGE     ((size_t)128 << 10) /* worth a turn: 30 us to submit */
+#define PINNED_LEAST   ((size_t)512 << 10) /* worth a copy, or a marked mapping */
+#define DIRECT_SETTLED 2		   /* seconds */
 
 struct window {
 	struct job win_job; /* first: freed as one */
 	struct pw_device *win_device;
 	int win_fd;
-	uint64_t win_dev;
-	uint64_t win_ino;
+	struct pins_key win_key;
 	off_t win_off;
-	bool win_folio;
+	enum fetch_how win_how;
 	struct window *win_next; /* hash chain; device's lock */
 };
 
@@ -70,7 +72,7 @@ fetch_pinned_piece(const struct window *win, off_t off, size_t len)
 	    dv, win->win_fd, off, len, true, may ? &map : NULL);
 
 	if (map != NULL)
-		pins_add(ps, win->win_dev, win->win_ino, off, len, map);
+		pins_add(ps, &win->win_key, off, len, map, false);
 	else if (may)
 		pins_refuse(ps, len);
 	return error;
@@ -89,9 +91,9 @@ fetch_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio,
 
 	reclaim_expect(dv->dv_pool->pl_reclaim);
 	device_step(dv);
-	folio = folio && dv->dv_folios;
+	folio = folio && device_folios(dv) == OS_FOLIOS_EXACT;
 	if (folio && win != NULL)
-		pins_reap(dv->dv_pool->pl_pins, win->win_dev);
+		pins_reap(dv->dv_pool->pl_pins, win->win_key.pk_dev);
 	for (; off < end && error == 0; off = next) {
 		next = folio ? offset_next(off, OS_FOLIO, end) : end;
 		len = (size_t)(next - off);
@@ -108,13 +110,106 @@ pool_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
 	return fetch_read(dv, fd, off, len, folio, NULL);
 }
 
+/*
+ * Times tell versions apart only once they are older than the file system's and the machine's clocks
+ * are coarse.
+ */
+static bool
+fetch_is_settled(const struct os_version *ov)
+{
+	time_t before = time(NULL) - DIRECT_SETTLED;
+
+	return ov->ov_mtime.tv_sec < before && ov->ov_ctime.tv_sec < before;
+}
+
+/* Returns what a direct read has to align to, or 0 if the window should be read into the page cache. */
+static size_t
+fetch_direct_align(const struct window *win)
+{
+	struct pw_device *dv = win->win_device;
+	struct os_version ov;
+	size_t align;
+
+	if (win->win_how != FETCH_DIRECT || !device_is_local(dv) ||
+	    win->win_job.job_len < PINNED_LEAST ||
+	    (size_t)(win->win_off % (off_t)OS_FOLIO) + win->win_job.job_len >
+		OS_FOLIO)
+		return 0;
+	align = os_direct_align(win->win_fd, &ov);
+	if (align == 0 || OS_FOLIO % align != 0 || !fetch_is_settled(&ov))
+		return 0;
+	return pins_same_version(&ov, &win->win_key.pk_version) ? align : 0;
+}
+
+/* Returns false if the window has to be read into the page cache; errors are met there again. */
+static bool
+fetch_direct(const struct window *win)
+{
+	struct pins *ps = win->win_device->dv_pool->pl_pins;
+	size_t align = fetch_direct_align(win), len;
+	struct pin *pn;
+	off_t from;
+
+	if (align == 0)
+		return false;
+	pn = pins_blank(ps);
+	if (pn == NULL)
+		return false;
+	from = win->win_off - win->win_off % (off_t)align;
+	len = win->win_job.job_len + (size_t)(win->win_off - from);
+	if (os_direct_read(win->win_fd, from, pins_memory(pn), len, align) <
+	    (long)len) {
+		pins_blank_free(ps, pn);
+		return false;
+	}
+	pins_add_copy(ps, pn, &win->win_key, from, len);
+	return true;
+}
+
+/* Returns false if nothing was read: the bytes are read as pages then. */
+static bool
+fetch_mapped(const struct window *win)
+{
+	struct pw_device *dv = win->win_device;
+	struct pins *ps = dv->dv_pool->pl_pins;
+	size_t len = win->win_job.job_len;
+	void *map;
+
+	if (win->win_how != FETCH_MAPPED || len < PINNED_LEAST ||
+	    device_folios(dv) == OS_FOLIOS_NONE)
+		return false;
+	pins_reap(ps, win->win_key.pk_dev);
+	if (!pins_reserve(ps, len))
+		return false;
+	map = os_lock_folio(win->win_fd, win->win_off, len,
+	    device_folios(dv) == OS_FOLIOS_EXACT);
+	if (map == NULL) {
+		pins_refuse(ps, len);
+		return false;
+	}
+	pins_add(ps, &win->win_key, win->win_off, len, map, true);
+	return true;
+}
+
+static int
+fetch_window_read(const struct window *win)
+{
+	device_step(win->win_device);
+	if (fetch_mapped(win))
+		return 0;
+	return fetch_read(win->win_device, win->win_fd, win->win_off,
+	    win->win_job.job_len, win->win_how >= FETCH_FOLIO, win);
+}
+
 static int
 fetch_window_run(struct job *job)
 {
 	struct window *win = (struct window *)job;
-	int error = fetch_read(win->win_device, win->win_fd, win->win_off,
-	    win->win_job.job_len, win->win_folio, win);
+	int error;
 
+	if (fetch_direct(win))
+		return FETCHED_DIRECT;
+	error = fetch_window_read(win);
 	/* What it has brought in may have pushed out something else. */
 	reclaim_look(win->win_device->dv_pool->pl_reclaim);
 	return error;
@@ -162,7 +257,7 @@ fetch_window_unlink(struct window *win)
 {
 	struct window **p;
 
-	p = fetch_window_chain(win->win_device, win->win_ino);
+	p = fetch_window_chain(win->win_device, win->win_key.pk_ino);
 	while (*p != win)
 		p = &(*p)->win_next;
 	*p = win->win_next;
@@ -177,7 +272,7 @@ fetch_window_done(struct job *job, int error, uint64_t took)
 	uint64_t before = dv->dv_latency;
 
 	fetch_window_unlink(win);
-	if (error == 0)
+	if (error >= 0)
 		dv->dv_bytes += job->job_len;
 	dv->dv_latency = before == 0 ? took : before - before / 8 + took / 8;
 }
@@ -201,8 +296,8 @@ fetch_window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
 
 	win = *fetch_window_chain(dv, file->fil_ino);
 	for (; win != NULL; win = win->win_next)
-		if (win->win_ino == file->fil_ino &&
-		    win->win_dev == file->fil_dev &&
+		if (win->win_key.pk_ino == file->fil_ino &&
+		    win->win_key.pk_dev == file->fil_dev &&
 		    fetch_has_range(win, off, end, whole))
 			break;
 	return win;
@@ -233,8 +328,8 @@ pool_fetching_some(struct pw_file *file, off_t off, off_t end)
 }
 
 static struct window *
-fetch_window_create(
-    struct pw_file *file, off_t off, size_t len, bool folio, enum job_kind kind)
+fetch_window_create(struct pw_file *file, off_t off, size_t len,
+    enum fetch_how how, enum job_kind kind)
 {
 	struct window *win;
 
@@ -247,15 +342,14 @@ fetch_window_create(
 	win->win_job.job_len = len;
 	win->win_device = file_priv(file)->fp_device;
 	win->win_fd = file->fil_fd;
-	win->win_dev = file->fil_dev;
-	win->win_ino = file->fil_ino;
+	win->win_key = pins_key(file);
 	win->win_off = off;
-	win->win_folio = folio;
+	win->win_how = how;
 	return win;
 }
 
 int
-pool_fetch(struct pw_file *file, off_t off, size_t len, bool folio,
+pool_fetch(struct pw_file *file, off_t off, size_t len, enum fetch_how how,
     enum admit admit, struct pw_waiter *w)
 {
 	struct pw_device *dv = file_priv(file)->fp_device;
@@ -265,7 +359,7 @@ pool_fetch(struct pw_file *file, off_t off, size_t len, bool folio,
 	meter_lock(&dv->dv_lock);
 	win = fetch_window_find(dv, file, off, off + (off_t)len, true);
 	if (win == NULL) {
-		win = fetch_window_create(file, off, len, folio,
+		win = fetch_window_create(file, off, len, how,
 		    admit == ADMIT_NEW ? JOB_NEW : JOB_LONG);
 		error = win == NULL ? -ENOMEM
 				    : pool_enqueue(dv, &win->win_job, admit);

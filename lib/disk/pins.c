@@ -17,15 +17,18 @@
 TAILQ_HEAD(pin_list, pin);
 
 struct pin {
-	uint64_t pn_dev;
-	uint64_t pn_ino;
+	struct pins_key pn_key;
 	off_t pn_off;
-	size_t pn_len;
+	size_t pn_len; /* bytes of the file */
 	void *pn_map;
+	bool pn_copy;	  /* pn_map is memory of OS_FOLIO bytes */
+	bool pn_marked;	  /* a mapping that sendfile(2) should not touch */
+	bool pn_released; /* it had references: nobody waits for it */
 	unsigned pn_refs;
 	uint64_t pn_since; /* microseconds */
 	LIST_ENTRY(pin) pn_link;
-	TAILQ_ENTRY(pin) pn_entry; /* of ps_fresh or ps_dead */
+	TAILQ_ENTRY(pin)
+	pn_entry; /* without a reference: of one of the lists */
 };
 
 struct pins {
@@ -35,9 +38,11 @@ struct pins {
 	size_t ps_bytes;	 /* reserved, pinned, or to be unmapped */
 	unsigned ps_maps;	 /* the same, in number */
 	LIST_HEAD(, pin) ps_hash[PINS_HASH];
-	struct pin_list
-	    ps_fresh; /* without a reference so far; the oldest first */
-	struct pin_list ps_dead; /* to be unmapped */
+	/* Without a reference; the oldest first. */
+	struct pin_list ps_waited; /* copies that had none so far */
+	struct pin_list ps_fresh;  /* the others */
+	struct pin_list ps_spare;  /* memory for copies; the last used first */
+	struct pin_list ps_dead;   /* to be unmapped */
 };
 
 _Static_assert(offsetof(struct pins, ps_count) == 0, "pins_any");
@@ -51,7 +56,9 @@ pins_create(size_t bytes)
 		return NULL;
 	pthread_mutex_init(&ps->ps_lock, NULL);
 	ps->ps_max = bytes;
+	TAILQ_INIT(&ps->ps_waited);
 	TAILQ_INIT(&ps->ps_fresh);
+	TAILQ_INIT(&ps->ps_spare);
 	TAILQ_INIT(&ps->ps_dead);
 	return ps;
 }
@@ -64,34 +71,64 @@ pins_bucket(uint64_t ino, off_t off)
 	return (size_t)(hash >> 56) % PINS_HASH;
 }
 
-/* The lock is held, as in the next three. */
+/* The lock is held, as in the next six. */
 static struct pin *
-pins_find(struct pins *ps, uint64_t dev, uint64_t ino, off_t off)
+pins_find(struct pins *ps, const struct pins_key *key, off_t off)
 {
 	struct pin *pn;
 
-	LIST_FOREACH(pn, &ps->ps_hash[pins_bucket(ino, off)], pn_link)
-	if (pn->pn_ino == ino && pn->pn_dev == dev && pins_end(pn, off) > off)
+	LIST_FOREACH(pn, &ps->ps_hash[pins_bucket(key->pk_ino, off)], pn_link)
+	if (pn->pn_key.pk_ino == key->pk_ino &&
+	    pn->pn_key.pk_dev == key->pk_dev && pins_end(pn, off) > off &&
+	    pins_same_version(&pn->pn_key.pk_version, &key->pk_version))
 		return pn;
 	return NULL;
 }
 
-/* Queues a pin without references to be unmapped. */
+/* Takes a pin without references out of the table: its memory is used again, or its map unmapped. */
 static void
 pins_bury(struct pins *ps, struct pin *pn)
 {
 	LIST_REMOVE(pn, pn_link);
 	atomic_fetch_sub(&ps->ps_count, 1);
-	TAILQ_INSERT_TAIL(&ps->ps_dead, pn, pn_entry);
+	if (pn->pn_copy)
+		TAILQ_INSERT_HEAD(&ps->ps_spare, pn, pn_entry);
+	else
+		TAILQ_INSERT_TAIL(&ps->ps_dead, pn, pn_entry);
+}
+
+/* Returns the list of a pin that can be taken and has no reference. */
+static struct pin_list *
+pins_list(struct pins *ps, const struct pin *pn)
+{
+	return pn->pn_copy && !pn->pn_released ? &ps->ps_waited : &ps->ps_fresh;
+}
+
+static void
+pins_let_go(struct pins *ps, struct pin *pn)
+{
+	TAILQ_REMOVE(pins_list(ps, pn), pn, pn_entry);
+	pins_bury(ps, pn);
 }
 
 static void
 pins_insert(struct pins *ps, struct pin *pn)
 {
 	LIST_INSERT_HEAD(
-	    &ps->ps_hash[pins_bucket(pn->pn_ino, pn->pn_off)], pn, pn_link);
-	TAILQ_INSERT_TAIL(&ps->ps_fresh, pn, pn_entry);
+	    &ps->ps_hash[pins_bucket(pn->pn_key.pk_ino, pn->pn_off)], pn,
+	    pn_link);
+	TAILQ_INSERT_TAIL(pins_list(ps, pn), pn, pn_entry);
 	atomic_fetch_add(&ps->ps_count, 1);
+}
+
+static bool
+pins_have_room(struct pins *ps, size_t len)
+{
+	if (ps->ps_bytes + len > ps->ps_max || ps->ps_maps >= PINS_MOST)
+		return false;
+	ps->ps_bytes += len;
+	ps->ps_maps++;
+	return true;
 }
 
 bool
@@ -100,11 +137,7 @@ pins_reserve(struct pins *ps, size_t len)
 	bool yes;
 
 	meter_lock(&ps->ps_lock);
-	yes = ps->ps_bytes + len <= ps->ps_max && ps->ps_maps < PINS_MOST;
-	if (yes) {
-		ps->ps_bytes += len;
-		ps->ps_maps++;
-	}
+	yes = pins_have_room(ps, len);
 	pthread_mutex_unlock(&ps->ps_lock);
 	return yes;
 }
@@ -126,45 +159,135 @@ pins_unmap(struct pins *ps, void *map, size_t len)
 	pins_refuse(ps, len);
 }
 
-void
-pins_add(struct pins *ps, uint64_t dev, uint64_t ino, off_t off, size_t len,
-    void *map)
+/* Returns false if another pin has all of its bytes. */
+static bool
+pins_insert_new(struct pins *ps, struct pin *pn)
 {
-	struct pin *pn = malloc(sizeof(*pn));
-	bool twice;
+	off_t end = pn->pn_off + (off_t)pn->pn_len;
+	const struct pin *other;
+	bool is_new;
 
-	if (pn == NULL) {
-		pins_unmap(ps, map, len);
-		return;
-	}
-	*pn = (struct pin){.pn_dev = dev,
-	    .pn_ino = ino,
-	    .pn_off = off,
-	    .pn_len = len,
-	    .pn_map = map,
-	    .pn_since = clock_now()};
+	pn->pn_since = clock_now();
 	meter_lock(&ps->ps_lock);
-	twice = pins_find(ps, dev, ino, off) != NULL;
-	if (!twice)
+	other = pins_find(ps, &pn->pn_key, pn->pn_off);
+	is_new = other == NULL || pins_end(other, pn->pn_off) < end;
+	if (is_new)
 		pins_insert(ps, pn);
 	pthread_mutex_unlock(&ps->ps_lock);
-	if (!twice)
-		return;
+	return is_new;
+}
+
+void
+pins_add(struct pins *ps, const struct pins_key *key, off_t off, size_t len,
+    void *map, bool marked)
+{
+	struct pin *pn = malloc(sizeof(*pn));
+
+	if (pn != NULL) {
+		*pn = (struct pin){.pn_key = *key,
+		    .pn_off = off,
+		    .pn_len = len,
+		    .pn_map = map,
+		    .pn_marked = marked};
+		if (pins_insert_new(ps, pn))
+			return;
+	}
 	pins_unmap(ps, map, len);
 	free(pn);
 }
 
+/* The lock is held, as in the next one.  Returns a copy that can be spared: it was sent, or waits. */
+static struct pin *
+pins_least_needed(struct pins *ps, uint64_t now_us)
+{
+	struct pin *pn;
+
+	TAILQ_FOREACH(pn, &ps->ps_fresh, pn_entry)
+	if (pn->pn_copy)
+		return pn;
+	pn = TAILQ_FIRST(&ps->ps_waited);
+	return pn != NULL && now_us > pn->pn_since + PINS_FRESH_US ? pn : NULL;
+}
+
+/* Returns memory that is unused or can be spared, or NULL. */
+static struct pin *
+pins_spare(struct pins *ps, uint64_t now_us)
+{
+	struct pin *pn = TAILQ_FIRST(&ps->ps_spare);
+
+	if (pn == NULL) {
+		pn = pins_least_needed(ps, now_us);
+		if (pn == NULL)
+			return NULL;
+		pins_let_go(ps, pn);
+	}
+	TAILQ_REMOVE(&ps->ps_spare, pn, pn_entry);
+	return pn;
+}
+
+static struct pin *
+pins_blank_create(struct pins *ps)
+{
+	struct pin *pn = calloc(1, sizeof(*pn));
+
+	if (pn != NULL)
+		pn->pn_map = os_huge_page(OS_FOLIO);
+	if (pn == NULL || pn->pn_map == NULL) {
+		free(pn);
+		pins_refuse(ps, OS_FOLIO);
+		return NULL;
+	}
+	pn->pn_copy = true;
+	return pn;
+}
+
 struct pin *
-pins_take(struct pins *ps, uint64_t dev, uint64_t ino, off_t off)
+pins_blank(struct pins *ps)
+{
+	uint64_t now = clock_now();
+	struct pin *pn = NULL;
+	bool room;
+
+	meter_lock(&ps->ps_lock);
+	room = TAILQ_EMPTY(&ps->ps_spare) && pins_have_room(ps, OS_FOLIO);
+	if (!room)
+		pn = pins_spare(ps, now);
+	pthread_mutex_unlock(&ps->ps_lock);
+	return room ? pins_blank_create(ps) : pn;
+}
+
+void
+pins_blank_free(struct pins *ps, struct pin *pn)
+{
+	pn->pn_since = clock_now();
+	meter_lock(&ps->ps_lock);
+	TAILQ_INSERT_HEAD(&ps->ps_spare, pn, pn_entry);
+	pthread_mutex_unlock(&ps->ps_lock);
+}
+
+void
+pins_add_copy(struct pins *ps, struct pin *pn, const struct pins_key *key,
+    off_t off, size_t len)
+{
+	pn->pn_key = *key;
+	pn->pn_off = off;
+	pn->pn_len = len;
+	pn->pn_released = false;
+	if (!pins_insert_new(ps, pn))
+		pins_blank_free(ps, pn);
+}
+
+struct pin *
+pins_take(struct pins *ps, const struct pins_key *key, off_t off)
 {
 	struct pin *pn;
 
 	if (!pins_any(ps))
 		return NULL;
 	meter_lock(&ps->ps_lock);
-	pn = pins_find(ps, dev, ino, off);
+	pn = pins_find(ps, key, off);
 	if (pn != NULL && pn->pn_refs++ == 0)
-		TAILQ_REMOVE(&ps->ps_fresh, pn, pn_entry);
+		TAILQ_REMOVE(pins_list(ps, pn), pn, pn_entry);
 	pthread_mutex_unlock(&ps->ps_lock);
 	return pn;
 }
@@ -177,6 +300,45 @@ pins_end(const struct pin *pn, off_t off)
 	return off >= pn->pn_off && off < end ? end : off;
 }
 
+static const char *
+pins_at(const struct pin *pn, off_t off)
+{
+	return pins_end(pn, off) == off
+		   ? NULL
+		   : (const char *)pn->pn_map + (off - pn->pn_off);
+}
+
+const char *
+pins_copy(const struct pin *pn, off_t off)
+{
+	return pn != NULL && pn->pn_copy ? pins_at(pn, off) : NULL;
+}
+
+const char *
+pins_mapping(const struct pin *pn, off_t off)
+{
+	return pn != NULL && pn->pn_marked ? pins_at(pn, off) : NULL;
+}
+
+void *
+pins_memory(struct pin *pn)
+{
+	return pn->pn_map;
+}
+
+/* The lock is held. */
+static void
+pins_released(struct pins *ps, struct pin *pn)
+{
+	if (!pn->pn_copy) {
+		pins_bury(ps, pn);
+		return;
+	}
+	pn->pn_released = true;
+	pn->pn_since = clock_now();
+	TAILQ_INSERT_TAIL(&ps->ps_fresh, pn, pn_entry);
+}
+
 void
 pins_release(struct pins *ps, struct pin **pnp)
 {
@@ -187,16 +349,8 @@ pins_release(struct pins *ps, struct pin **pnp)
 	*pnp = NULL;
 	meter_lock(&ps->ps_lock);
 	if (--pn->pn_refs == 0)
-		pins_bury(ps, pn);
+		pins_released(ps, pn);
 	pthread_mutex_unlock(&ps->ps_lock);
-}
-
-/* The lock is held. */
-static void
-pins_let_go(struct pins *ps, struct pin *pn)
-{
-	TAILQ_REMOVE(&ps->ps_fresh, pn, pn_entry);
-	pins_bury(ps, pn);
 }
 
 void
@@ -207,11 +361,31 @@ pins_forget(struct pins *ps, uint64_t dev, uint64_t ino, off_t off, off_t end)
 	meter_lock(&ps->ps_lock);
 	for (pn = TAILQ_FIRST(&ps->ps_fresh); pn != NULL; pn = next) {
 		next = TAILQ_NEXT(pn, pn_entry);
-		if (pn->pn_dev == dev && pn->pn_ino == ino &&
-		    pn->pn_off < end && pn->pn_off + (off_t)pn->pn_len > off)
+		if (!pn->pn_copy && pn->pn_key.pk_dev == dev &&
+		    pn->pn_key.pk_ino == ino && pn->pn_off < end &&
+		    pn->pn_off + (off_t)pn->pn_len > off)
 			pins_let_go(ps, pn);
 	}
 	pthread_mutex_unlock(&ps->ps_lock);
+}
+
+/* The lock is held, as in the next one. */
+static void
+pins_age(struct pins *ps, uint64_t now_us)
+{
+	struct pin *pn;
+
+	while ((pn = TAILQ_FIRST(&ps->ps_fresh)) != NULL &&
+	       now_us > pn->pn_since + PINS_FRESH_US)
+		pins_let_go(ps, pn);
+	while ((pn = TAILQ_FIRST(&ps->ps_waited)) != NULL &&
+	       now_us > pn->pn_since + PINS_WAITED_US)
+		pins_let_go(ps, pn);
+	while ((pn = TAILQ_LAST(&ps->ps_spare, pin_list)) != NULL &&
+	       now_us > pn->pn_since + PINS_SPARE_US) {
+		TAILQ_REMOVE(&ps->ps_spare, pn, pn_entry);
+		TAILQ_INSERT_TAIL(&ps->ps_dead, pn, pn_entry);
+	}
 }
 
 bool
@@ -220,12 +394,10 @@ pins_tick(struct pins *ps, uint64_t now_us, uint64_t *dev)
 	struct pin *pn;
 
 	meter_lock(&ps->ps_lock);
-	while ((pn = TAILQ_FIRST(&ps->ps_fresh)) != NULL &&
-	       now_us > pn->pn_since + PINS_FRESH_US)
-		pins_let_go(ps, pn);
+	pins_age(ps, now_us);
 	pn = TAILQ_FIRST(&ps->ps_dead);
 	if (pn != NULL)
-		*dev = pn->pn_dev;
+		*dev = pn->pn_key.pk_dev;
 	pthread_mutex_unlock(&ps->ps_lock);
 	return pn != NULL;
 }
@@ -239,7 +411,7 @@ pins_collect(struct pins *ps, const uint64_t *dev, struct pin_list *list)
 	meter_lock(&ps->ps_lock);
 	for (pn = TAILQ_FIRST(&ps->ps_dead); pn != NULL; pn = next) {
 		next = TAILQ_NEXT(pn, pn_entry);
-		if (dev != NULL && pn->pn_dev != *dev)
+		if (dev != NULL && pn->pn_key.pk_dev != *dev)
 			continue;
 		TAILQ_REMOVE(&ps->ps_dead, pn, pn_entry);
 		TAILQ_INSERT_TAIL(list, pn, pn_entry);
@@ -254,7 +426,7 @@ pins_unmap_all(struct pins *ps, struct pin_list *list)
 
 	while ((pn = TAILQ_FIRST(list)) != NULL) {
 		TAILQ_REMOVE(list, pn, pn_entry);
-		pins_unmap(ps, pn->pn_map, pn->pn_len);
+		pins_unmap(ps, pn->pn_map, pn->pn_copy ? OS_FOLIO : pn->pn_len);
 		free(pn);
 	}
 }
@@ -292,6 +464,7 @@ pins_destroy(struct pins **psp)
 	for (size_t i = 0; i < PINS_HASH; i++)
 		while ((pn = LIST_FIRST(&ps->ps_hash[i])) != NULL)
 			pins_bury(ps, pn);
+	TAILQ_CONCAT(&ps->ps_dead, &ps->ps_spare, pn_entry);
 	pins_collect(ps, NULL, &list);
 	pins_unmap_all(ps, &list);
 	pthread_mutex_destroy(&ps->ps_lock);

@@ -1,9 +1,17 @@
 /*
- * pins: windows of files that are locked in memory while they are sent.  A locked page is not evicted, so
- * the loop sends a pinned window without asking whether its pages are resident.  A pool thread maps
- * and locks a window (os_fetch_folio) and adds it; the transmissions that wait for it take
- * references.  A pool thread unmaps a pin when its last reference is released, or when no transmission
- * takes one within PINS_FRESH_US.  Thesis 2.3.4.
+ * pins: windows of files that are kept in memory while they are sent, so that the loop sends them
+ * without asking whether they are resident.  There are two kinds:
+ *
+ * - a mapping of the page cache, locked in memory (os_fetch_folio, os_lock_folio; thesis 2.3.4).  It is
+ *   sent by sendfile(2) or, if it is marked, from the mapping.
+ * - a copy, which was read past the page cache (os_direct_read).  It is sent from its memory.
+ *
+ * A pool thread reads a window and adds its pin; the transmissions that wait for it take references.
+ * When the last reference of a mapping is released, or no transmission takes one within
+ * PINS_FRESH_US, a pool thread unmaps it.  A copy waits for its first reference for PINS_WAITED_US,
+ * since its bytes are nowhere else, and can be taken for PINS_FRESH_US after its last one.  Then its
+ * memory is used again; where memory is short, as soon as it has been sent, or has waited for
+ * PINS_FRESH_US.
  *
  * Any thread; the lock is held for a few instructions.
  */
@@ -16,10 +24,42 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PINS_FRESH_US 1000000 /* so long a new pin waits for a reference */
+#include "lib/os/os.h"
+#include "lib/pagewise.h"
+
+#define PINS_FRESH_US  1000000
+#define PINS_WAITED_US 10000000
+#define PINS_SPARE_US  2000000 /* so long unused memory of copies is kept */
 
 struct pin;
 struct pins;
+
+/* A file in one version: a copy is of no use to readers of another. */
+struct pins_key {
+	uint64_t pk_dev;
+	uint64_t pk_ino;
+	struct os_version pk_version;
+};
+
+static inline struct pins_key
+pins_key(const struct pw_file *file)
+{
+	return (struct pins_key){.pk_dev = file->fil_dev,
+	    .pk_ino = file->fil_ino,
+	    .pk_version = {.ov_size = file->fil_size,
+		.ov_mtime = file->fil_mtime,
+		.ov_ctime = file->fil_ctime}};
+}
+
+static inline bool
+pins_same_version(const struct os_version *a, const struct os_version *b)
+{
+	return a->ov_size == b->ov_size &&
+	       a->ov_mtime.tv_sec == b->ov_mtime.tv_sec &&
+	       a->ov_mtime.tv_nsec == b->ov_mtime.tv_nsec &&
+	       a->ov_ctime.tv_sec == b->ov_ctime.tv_sec &&
+	       a->ov_ctime.tv_nsec == b->ov_ctime.tv_nsec;
+}
 
 /* bytes: of all pins.  NULL: no memory. */
 struct pins *pins_create(size_t bytes);
@@ -35,11 +75,22 @@ void pins_refuse(struct pins *, size_t len);
 
 /*
  * Takes over the map of [off, off + len) of a file, which pins_reserve has counted.  off is a multiple
- * of OS_FOLIO, and len at most that.  Unmaps it if it cannot be kept: the bytes are resident all the
- * same.
+ * of OS_FOLIO, and len at most that.  marked: it is sent from the mapping (os_lock_folio).
+ * Unmaps it if it cannot be kept: the bytes are resident all the same.
  */
-void pins_add(struct pins *, uint64_t dev, uint64_t ino, off_t off, size_t len,
-    void *map);
+void pins_add(struct pins *, const struct pins_key *, off_t off, size_t len,
+    void *map, bool marked);
+
+/*
+ * Returns memory of OS_FOLIO bytes, for pins_add_copy or pins_blank_free; NULL: above the limits.
+ * May map memory: pool's threads.
+ */
+struct pin *pins_blank(struct pins *);
+void pins_blank_free(struct pins *, struct pin *);
+
+/* The blank's memory has [off, off + len) of a file, which lies within one multiple of OS_FOLIO. */
+void pins_add_copy(struct pins *, struct pin *, const struct pins_key *,
+    off_t off, size_t len);
 
 /* Returns true if there is a pin that may be taken.  Asked for each chunk, so without a call. */
 static inline bool
@@ -51,15 +102,27 @@ pins_any(const struct pins *ps)
 }
 
 /* Returns a reference to the pin that has this byte, or NULL. */
-struct pin *pins_take(struct pins *, uint64_t dev, uint64_t ino, off_t off);
+struct pin *pins_take(struct pins *, const struct pins_key *, off_t off);
 
 /* Returns the end of the pin if it has the byte, otherwise off. */
 off_t pins_end(const struct pin *, off_t off);
 
+/* Returns the byte at off, and those behind it, of a copy; NULL: it is none, or has not that byte. */
+const char *pins_copy(const struct pin *, off_t off);
+
+/*
+ * Returns the byte at off, and those behind it, of a mapping that is marked, or NULL.  Only a system
+ * call may read them.  It fails with EFAULT where the file was cut; anything else would end by SIGBUS.
+ */
+const char *pins_mapping(const struct pin *, off_t off);
+
+/* The memory of a blank. */
+void *pins_memory(struct pin *);
+
 /* Releases a reference, if there is one. */
 void pins_release(struct pins *, struct pin **);
 
-/* Drops the pins of [off, end) of a file that have no reference: pins_reap unmaps them. */
+/* Drops the mappings of [off, end) of a file that have no reference: pins_reap unmaps them. */
 void pins_forget(
     struct pins *, uint64_t dev, uint64_t ino, off_t off, off_t end);
 

@@ -59,12 +59,22 @@ enum admit {
 int pool_submit(struct pw_device *, struct job *, enum admit, struct pw_loop *,
     struct pw_waiter *);
 
+/* How a window is read.  What cannot be done is done by FETCH_FOLIO, or FETCH_PAGES. */
+enum fetch_how {
+	FETCH_PAGES, /* into the page cache, by advice */
+	FETCH_MAPPED, /* as large folios that are sent from their mapping: pins.h */
+	FETCH_FOLIO, /* as large folios, where device_folios is OS_FOLIOS_EXACT */
+	FETCH_DIRECT, /* past the page cache, into memory of a pin: pins.h */
+};
+
 /*
  * Fetches a window of a file; joins a fetch that covers it, if one is under way
- * or queued.  The descriptor must stay open until the waiter is delivered.
+ * or queued.  The descriptor must stay open until the waiter is delivered.  wt_error is
+ * FETCHED_DIRECT if the window was read past the page cache.
  */
-int pool_fetch(struct pw_file *, off_t off, size_t len, bool folio, enum admit,
-    struct pw_waiter *);
+#define FETCHED_DIRECT 1
+int pool_fetch(struct pw_file *, off_t off, size_t len, enum fetch_how,
+    enum admit, struct pw_waiter *);
 
 /* Is a fetch that covers the range queued or under way?  Any thread. */
 bool pool_fetching(struct pw_file *, off_t off, off_t end);
@@ -125,6 +135,9 @@ bool pool_sockets(const struct pw_pool *);
 
 /* Bytes that one advice covers there.  Reads sysfs once, which does not wait. */
 size_t device_step(struct pw_device *);
+
+/* What it knows so far.  Any thread. */
+enum os_folios device_folios(const struct pw_device *);
 
 /* A device may have several queues, so that no job waits behind those of another kind. */
 enum pool_queue {

@@ -437,17 +437,45 @@ os_fetch_folio(int fd, off_t off, size_t len, void **map)
 }
 
 size_t
+os_direct_align(int fd, struct os_version *ov)
+{
+	(void)fd, (void)ov;
+	return 0;
+}
+
+long
+os_direct_read(int fd, off_t off, void *to, size_t len, size_t align)
+{
+	(void)fd, (void)off, (void)to, (void)len, (void)align;
+	return -EOPNOTSUPP;
+}
+
+void *
+os_huge_page(size_t len)
+{
+	(void)len;
+	return NULL;
+}
+
+size_t
 os_advice_limit(dev_t dev)
 {
 	(void)dev;
 	return ADVICE;
 }
 
-bool
+void *
+os_lock_folio(int fd, off_t off, size_t len, bool exact)
+{
+	(void)fd, (void)off, (void)len, (void)exact;
+	return NULL;
+}
+
+enum os_folios
 os_folios(dev_t dev)
 {
 	(void)dev;
-	return false;
+	return OS_FOLIOS_NONE;
 }
 
 /* What has no device (tmpfs, ZFS, nullfs) has 32 bits of which the sign was extended. */

@@ -221,14 +221,49 @@ int os_fetch_wait(int sink, int fd, off_t off, size_t len);
 #define OS_FOLIO ((size_t)2 << 20)
 bool os_fetch_folio(int fd, off_t off, size_t len, void **map);
 
+/* What tells versions of a file apart. */
+struct os_version {
+	off_t ov_size;
+	struct timespec ov_mtime;
+	struct timespec ov_ctime;
+};
+
+/*
+ * Returns the bytes of which offset, length and address of a direct read of this file have to be
+ * multiples, or 0 if its file system has no direct reads, and its version.  For local file systems.
+ */
+size_t os_direct_align(int fd, struct os_version *);
+
+/*
+ * Reads len bytes past the page cache (O_DIRECT), and to the next multiple of align as far as the
+ * file goes.  Waits for the disk.  Returns how many bytes were read, or -errno.
+ */
+long os_direct_read(int fd, off_t off, void *to, size_t len, size_t align);
+
+/* Memory in one huge page, if there are any, for os_unmap; len is OS_FOLIO.  NULL: there is none. */
+void *os_huge_page(size_t len);
+
 /* Gives clean pages of a range back. */
 void os_drop(int fd, off_t off, size_t len);
 
 /* Bytes that one advice covers on a device, at least 64 KiB.  Reads sysfs. */
 size_t os_advice_limit(dev_t dev);
 
-/* Is os_fetch_folio exact on this device?  Reads sysfs. */
-bool os_folios(dev_t dev);
+/*
+ * As os_fetch_folio with a map, for a caller that sends from the mapping: to the kernel that is no use of
+ * the folio.  exact: the device is OS_FOLIOS_EXACT; if not, the folio keeps a mark, and a read or
+ * sendfile of any of its bytes starts a read of what follows.  NULL: the folio was in memory before, or
+ * cannot be read or locked.
+ */
+void *os_lock_folio(int fd, off_t off, size_t len, bool exact);
+
+/* What a device's folios are like.  Reads sysfs. */
+enum os_folios {
+	OS_FOLIOS_NONE,
+	OS_FOLIOS_MARKED, /* os_fetch_folio would read more: read-ahead is long */
+	OS_FOLIOS_EXACT,
+};
+enum os_folios os_folios(dev_t dev);
 
 /* A device's st_dev as people know it: "254:0"; on FreeBSD also "0x8700ff01". */
 void os_dev_name(uint64_t dev, char *text, size_t size);

@@ -48,13 +48,33 @@ copied_may_wait(const struct pw_send *s)
 	       ask == OS_ASK_MINCORE;
 }
 
+/* Returns how many of the next len bytes were read past the page cache, or 0. */
+static long
+copied_from_pin(const struct pw_send *s, char *to, size_t len)
+{
+	const struct pin *pn = send_priv(s)->ss_pin;
+	const char *from = pins_copy(pn, s->snd_off);
+	off_t left;
+
+	if (from == NULL)
+		return 0;
+	left = pins_end(pn, s->snd_off) - s->snd_off;
+	if ((off_t)len > left)
+		len = (size_t)left;
+	memcpy(to, from, len);
+	return (long)len;
+}
+
 /* RWF_NOWAIT may refuse what was in memory just now: ss_result. */
 static long
 copied_read_next(struct pw_send *s, char *to, size_t len)
 {
-	long n = os_read(
-	    s->snd_file->fil_fd, s->snd_off, to, len, copied_may_wait(s));
+	long n = copied_from_pin(s, to, len);
 	int error;
+
+	if (n == 0)
+		n = os_read(s->snd_file->fil_fd, s->snd_off, to, len,
+		    copied_may_wait(s));
 
 	if (n <= 0) {
 		if (n == -EOPNOTSUPP)
@@ -88,6 +108,40 @@ send_copied(struct pw_send *s, size_t len, size_t *sent)
 		return (int)n;
 	return sink_send(s, data, head + (size_t)n,
 	    s->snd_more || (off_t)n < s->snd_len, sent);
+}
+
+int
+send_from_copy(struct pw_send *s, size_t len, size_t *sent)
+{
+	struct pw_sink *sk = s->snd_sink;
+	int error;
+
+	if (s->snd_mem_len > 0 || (sk != NULL && sk->sk_ops->room != NULL))
+		return send_copied(s, len, sent);
+	*sent = 0;
+	error = send_check(s, len);
+	if (error != 0)
+		return error;
+	return sink_send(s, pins_copy(send_priv(s)->ss_pin, s->snd_off), len,
+	    s->snd_more || (off_t)len < s->snd_len, sent);
+}
+
+/* Of a file that was cut, the mapping has no pages. */
+int
+send_from_mapping(struct pw_send *s, size_t len, size_t *sent)
+{
+	int error;
+
+	if (s->snd_mem_len > 0)
+		return os_send(
+		    s->snd_sock, s->snd_mem, s->snd_mem_len, true, sent);
+	*sent = 0;
+	error = send_check(s, len);
+	if (error == 0)
+		error = os_send(s->snd_sock,
+		    pins_mapping(send_priv(s)->ss_pin, s->snd_off), len,
+		    s->snd_more || (off_t)len < s->snd_len, sent);
+	return error == -EFAULT ? -ESTALE : error;
 }
 
 int

@@ -54,14 +54,21 @@ send_drops(struct pw_send *s)
  * transmission a large one has the kernel's place of what is popular.  That is for what
  * has earned it, or goes in any case; and for PW_CACHE_KEEP, where page by page would cost
  * half as much again of the processor's time as the bytes that it saves: docs/admission.md.
+ * What would be given back does not need the page cache at all.
  */
-bool
-send_may_fold(struct pw_send *s)
+enum fetch_how
+send_fetch_how(struct pw_send *s)
 {
-	if (s->snd_cache == PW_CACHE_KEEP)
-		return true;
+	bool exact =
+	    device_folios(file_priv(s->snd_file)->fp_device) == OS_FOLIOS_EXACT;
+	bool copies = s->snd_path->path_copies;
+
 	drop_acked_decide(s);
-	return !send_priv(s)->ss_trial;
+	if (copies && send_priv(s)->ss_drops && !sink_takes_ranges(s))
+		return FETCH_DIRECT;
+	if (exact && !send_priv(s)->ss_trial)
+		return FETCH_FOLIO;
+	return copies && s->snd_sink == NULL ? FETCH_MAPPED : FETCH_PAGES;
 }
 
 /*

@@ -32,6 +32,8 @@ struct pw_send_path {
 	void (*path_finish)(struct pw_send *);
 	/* Fetches for itself: kernel read-ahead would only be in its way. */
 	bool path_prefetches;
+	/* Its call need not send pages of the file: see enum fetch_how. */
+	bool path_copies;
 	/* Does not know what it brings in, and so gives nothing back. */
 	bool path_keeps;
 	/* Its call sends snd_mem as well: a head, if something of the file follows. */
@@ -142,8 +144,8 @@ void send_drop_start(struct pw_send *);
  */
 bool send_drops(struct pw_send *);
 
-/* May a window come as large folios?  The same. */
-bool send_may_fold(struct pw_send *);
+/* How is a window of WINDOW_MOST bytes read?  The same. */
+enum fetch_how send_fetch_how(struct pw_send *);
 
 /*
  * For the paths that fetch without asking: what is in memory before the fetches,
@@ -169,6 +171,15 @@ bool aio_is_empty(const struct pw_send *);
  * A send_call_f.  Calls sendfile(2); copies the tail, and all of a file where sendfile is refused.
  */
 int send_by_sendfile(struct pw_send *, size_t len, size_t *sent);
+
+/*
+ * A send_call_f.  Sends what was read past the page cache: ss_pin has the next len bytes.  Compares the
+ * file with its descriptor before the last byte.
+ */
+int send_from_copy(struct pw_send *, size_t len, size_t *sent);
+
+/* The same, of a folio that sendfile(2) should not touch. */
+int send_from_mapping(struct pw_send *, size_t len, size_t *sent);
 
 /*
  * A send_call_f.  Reads the next bytes of the file into memory, compares the file with its

@@ -40,7 +40,7 @@ mlock_run(struct pw_send *s)
 	size_t len = (size_t)(lk->lk_end - lk->lk_off);
 	int fd = s->snd_file->fil_fd;
 	int error = pool_read(file_priv(s->snd_file)->fp_device, fd, lk->lk_off,
-	    len, send_priv(s)->ss_folio);
+	    len, send_priv(s)->ss_how != FETCH_PAGES);
 
 	if (error != 0)
 		return error;
@@ -70,7 +70,7 @@ mlock_take_room(struct pw_send *s, size_t len)
 	if (send_room_take(s, len, NULL) == 0)
 		send_priv(s)->ss_held += len;
 	else
-		send_priv(s)->ss_folio = false;
+		send_priv(s)->ss_how = FETCH_PAGES;
 }
 
 static enum pw_send_status

@@ -153,8 +153,8 @@ native_read_block_ahead(struct pw_send *s, off_t off)
 	er->er_file = s->snd_file;
 	er->er_off = off;
 	pw_file_ref(s->snd_file);
-	if (pool_fetch(
-		s->snd_file, off, 1, false, ADMIT_HINT, &er->er_waiter) == 0)
+	if (pool_fetch(s->snd_file, off, 1, FETCH_PAGES, ADMIT_HINT,
+		&er->er_waiter) == 0)
 		return;
 	pw_file_unref(&er->er_file);
 	free(er);

@@ -15,4 +15,5 @@ const struct pw_send_path send_nodiskio = {
     .path_name = "nodiskio",
     .path_step = nodiskio_step,
     .path_prefetches = true,
+    .path_copies = true,
 };

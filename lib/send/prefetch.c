@@ -30,16 +30,29 @@ prefetch_may_be_pinned(const struct pw_send *s)
 	       pins_any(pool_pins(s->snd_loop->lp_pool));
 }
 
+/* A sink reads what it is given, or sends the file's pages itself. */
+static bool
+prefetch_can_send(const struct pw_send *s, const struct pin *pn)
+{
+	if (s->snd_sink == NULL)
+		return true;
+	return pins_mapping(pn, s->snd_off) == NULL &&
+	       (pins_copy(pn, s->snd_off) == NULL || !sink_takes_ranges(s));
+}
+
 static bool
 prefetch_is_pinned(struct pw_send *s)
 {
 	struct pin **pn = &send_priv(s)->ss_pin;
+	struct pins_key key;
 
 	if (*pn != NULL && pins_end(*pn, s->snd_off) > s->snd_off)
 		return true;
 	send_unpin(s);
-	*pn = pins_take(pool_pins(s->snd_loop->lp_pool), s->snd_file->fil_dev,
-	    s->snd_file->fil_ino, s->snd_off);
+	key = pins_key(s->snd_file);
+	*pn = pins_take(pool_pins(s->snd_loop->lp_pool), &key, s->snd_off);
+	if (!prefetch_can_send(s, *pn))
+		send_unpin(s);
 	return *pn != NULL;
 }
 
@@ -67,12 +80,17 @@ static void
 prefetch_done(struct pw_waiter *w)
 {
 	struct pw_send *s = send_of_waiter(w);
+	bool direct = w->wt_error == FETCHED_DIRECT;
+	int error = direct ? 0 : w->wt_error;
 
-	send_pending_end(s, w->wt_error);
-	if (w->wt_error == 0) {
+	send_pending_end(s, error);
+	send_priv(s)->ss_direct = direct;
+	if (error == 0 && !direct) {
 		residency_fetched(s->snd_file, send_priv(s)->ss_from,
 		    send_priv(s)->ss_asked - send_priv(s)->ss_from);
 		send_brought_in(s, s->snd_off, send_priv(s)->ss_asked);
+	}
+	if (error == 0) {
 		send_priv(s)->ss_fetches++;
 		/* One that has not shown that it reads does not keep it from others. */
 		if (s->snd_rate == 0)
@@ -170,6 +188,14 @@ prefetch_again(struct pw_send *s, send_fetch_f fetch)
 	return prefetch_range(s, from, end, fetch);
 }
 
+/* Of what was read past the page cache nothing was evicted: the client has taken too long. */
+static bool
+prefetch_was_evicted(const struct pw_send *s)
+{
+	return s->snd_off < send_priv(s)->ss_asked &&
+	       (!send_priv(s)->ss_direct || send_priv(s)->ss_fetches > 0);
+}
+
 static enum pw_send_status
 prefetch_await(struct pw_send *s, send_fetch_f fetch)
 {
@@ -177,8 +203,8 @@ prefetch_await(struct pw_send *s, send_fetch_f fetch)
 		completion_count(s->snd_loop, COUNTED_MISSED);
 		return PW_SEND_PENDING;
 	}
-	return s->snd_off < send_priv(s)->ss_asked ? prefetch_again(s, fetch)
-						   : prefetch_window(s, fetch);
+	return prefetch_was_evicted(s) ? prefetch_again(s, fetch)
+				       : prefetch_window(s, fetch);
 }
 
 /* Of a large chunk a part may be there; but what RWF_NOWAIT refused is left alone. */
@@ -240,6 +266,17 @@ prefetch_forget_ready(struct pw_send *s)
 	send_priv(s)->ss_full = false;
 }
 
+/* Returns the call that sends what follows: its pin's, or that of the path. */
+static send_call_f
+prefetch_call(const struct pw_send *s, send_call_f call)
+{
+	const struct pin *pn = send_priv(s)->ss_pin;
+
+	if (pins_copy(pn, s->snd_off) != NULL)
+		return send_from_copy;
+	return pins_mapping(pn, s->snd_off) != NULL ? send_from_mapping : call;
+}
+
 /* What is known to be in memory is sent, the rest is missing. */
 static enum pw_send_status
 prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
@@ -270,7 +307,7 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 	chunk = send_chunk_end(s);
 	if (send_priv(s)->ss_ready < chunk)
 		chunk = send_priv(s)->ss_ready;
-	return send_window(s, chunk, call);
+	return send_window(s, chunk, prefetch_call(s, call));
 }
 
 /* By this answer, another one, or another loop. */

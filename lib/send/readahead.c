@@ -21,6 +21,7 @@ struct ahead {
 	off_t ah_end;
 	bool ah_arrived;
 	int ah_error;	/* of the fetch, once it has arrived */
+	bool ah_direct; /* it was read past the page cache */
 	bool ah_waited; /* ah_send is pending until this comes */
 	bool ah_drops;	/* if nobody is there any more */
 };
@@ -43,7 +44,8 @@ static void
 readahead_take(struct ahead *ah, struct pw_send *s)
 {
 	send_priv(s)->ss_held += readahead_length(ah);
-	if (ah->ah_error == 0) {
+	send_priv(s)->ss_direct = ah->ah_direct;
+	if (ah->ah_error == 0 && !ah->ah_direct) {
 		residency_fetched(
 		    s->snd_file, ah->ah_from, ah->ah_end - ah->ah_from);
 		send_brought_in(s, ah->ah_from, ah->ah_end);
@@ -71,7 +73,7 @@ static void
 readahead_abandon(struct ahead *ah)
 {
 	pool_room_give(file_priv(ah->ah_file)->fp_device, readahead_length(ah));
-	if (ah->ah_error == 0 && ah->ah_drops) {
+	if (ah->ah_error == 0 && !ah->ah_direct && ah->ah_drops) {
 		drop_behind_add(
 		    ah->ah_file, ah->ah_from, ah->ah_end - ah->ah_from, 0);
 		pool_dropped(file_priv(ah->ah_file)->fp_loop->lp_pool,
@@ -88,13 +90,14 @@ readahead_done(struct pw_waiter *w)
 	bool waited = ah->ah_waited;
 
 	ah->ah_arrived = true;
-	ah->ah_error = w->wt_error;
+	ah->ah_direct = w->wt_error == FETCHED_DIRECT;
+	ah->ah_error = ah->ah_direct ? 0 : w->wt_error;
 	if (s == NULL) {
 		readahead_abandon(ah);
 		return;
 	}
 	if (waited)
-		send_pending_end(s, w->wt_error);
+		send_pending_end(s, ah->ah_error);
 	readahead_take_arrived(s);
 	if (waited)
 		s->snd_done(s);
@@ -131,8 +134,8 @@ readahead_start(struct pw_send *s, off_t from, off_t end)
 		return false;
 	}
 	pw_file_ref(s->snd_file);
-	if (pool_fetch(s->snd_file, from, len, send_priv(s)->ss_folio,
-		ADMIT_HINT, &ah->ah_waiter) != 0) {
+	if (pool_fetch(s->snd_file, from, len, send_priv(s)->ss_how, ADMIT_HINT,
+		&ah->ah_waiter) != 0) {
 		pool_room_give(file_priv(s->snd_file)->fp_device, len);
 		readahead_free(ah);
 		return false;

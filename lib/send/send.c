@@ -115,7 +115,9 @@ pw_send_start(struct pw_send *s)
 	s->snd_sent = s->snd_wait = 0;
 	s->snd_error = 0;
 	send_priv(s)->ss_lent = 0;
-	send_priv(s)->ss_folio = send_priv(s)->ss_backed_off = false;
+	send_priv(s)->ss_how = FETCH_PAGES;
+	send_priv(s)->ss_direct = false;
+	send_priv(s)->ss_backed_off = false;
 	send_priv(s)->ss_short = send_priv(s)->ss_granted =
 	    send_priv(s)->ss_follows = false;
 	send_priv(s)->ss_joins = send_priv(s)->ss_full = false;

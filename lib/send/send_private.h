@@ -26,7 +26,8 @@ struct send_private {
 	off_t ss_offered; /* take_range of a sink has seen what is before it */
 	bool ss_backed_off;	/* since something was sent */
 	bool ss_short;		/* of memory: what was fetched was evicted */
-	bool ss_folio;		/* the window may come as large folios */
+	unsigned ss_how;	/* enum fetch_how: how the window is read */
+	bool ss_direct;		/* it was read past the page cache */
 	bool ss_full;		/* nothing was taken since the last step */
 	bool ss_granted;	/* there is room for it now */
 	bool ss_follows;	/* the next window is in memory */

@@ -9,12 +9,6 @@
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 
-static bool
-sink_takes_ranges(const struct pw_send *s)
-{
-	return s->snd_sink != NULL && s->snd_sink->sk_ops->take_range != NULL;
-}
-
 static int
 sink_offer_range(struct pw_send *s, size_t len, size_t *sent)
 {

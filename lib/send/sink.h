@@ -25,6 +25,13 @@ sink_copies(const struct pw_send *s)
 	return s->snd_sink != NULL || send_priv(s)->ss_copies;
 }
 
+/* Returns true if a sink is offered ranges of the file, and reads them itself. */
+static inline bool
+sink_takes_ranges(const struct pw_send *s)
+{
+	return s->snd_sink != NULL && s->snd_sink->sk_ops->take_range != NULL;
+}
+
 /* As os_send. */
 static inline int
 sink_send(

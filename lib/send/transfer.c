@@ -98,7 +98,7 @@ send_on_pool(struct pw_send *s, int (*run)(struct pw_send *))
 int
 send_fetch_by_pool(struct pw_send *s, off_t off, size_t len)
 {
-	return pool_fetch(s->snd_file, off, len, send_priv(s)->ss_folio,
+	return pool_fetch(s->snd_file, off, len, send_priv(s)->ss_how,
 	    transfer_admit(s), &send_priv(s)->ss_waiter);
 }
 

@@ -80,7 +80,8 @@ send_window_choose(struct pw_send *s)
 	if (s->snd_readahead == PW_READAHEAD_AUTO)
 		send_priv(s)->ss_window = size;
 	send_priv(s)->ss_lead = window_lead(&wf, send_priv(s)->ss_window);
-	send_priv(s)->ss_folio = size == WINDOW_MOST && send_may_fold(s);
+	send_priv(s)->ss_how =
+	    size == WINDOW_MOST ? send_fetch_how(s) : FETCH_PAGES;
 }
 
 int

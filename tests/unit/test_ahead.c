@@ -198,6 +198,7 @@ static void
 a_pinned_window_is_sent_without_a_question(void **state)
 {
 	struct download dl;
+	struct pins_key key;
 	struct pins *ps;
 	struct pin *pn;
 	bool pinned;
@@ -205,7 +206,8 @@ a_pinned_window_is_sent_without_a_question(void **state)
 	begin(&dl, *state, "nodiskio");
 	first_window(&dl);
 	ps = pool_pins(dl.dl_fx->fx_pool);
-	pn = pins_take(ps, dl.dl_file->fil_dev, dl.dl_file->fil_ino, 0);
+	key = pins_key(dl.dl_file);
+	pn = pins_take(ps, &key, 0);
 	pinned = pn != NULL;
 	if (pinned) {
 		send_up_to(&dl, SHARE);

@@ -234,7 +234,8 @@ only_the_first_block_is_refused(void **state)
 	file_priv(file)->fp_device =
 	    pool_device(fx->fx_pool, fx->fx_root->rt_dev, POOL_TASKS);
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
-	assert_int_equal(pool_fetch(file, 0, 10, false, ADMIT_NEW, &w), 0);
+	assert_int_equal(
+	    pool_fetch(file, 0, 10, FETCH_PAGES, ADMIT_NEW, &w), 0);
 	came = 0;
 	assert_int_equal(autoindex_stream_next(late), -EAGAIN);
 	assert_int_equal(autoindex_stream_next(st), 0);

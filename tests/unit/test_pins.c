@@ -1,5 +1,5 @@
 /*
- * Windows that are locked in memory (lib/disk/pins.h, os_fetch_folio): who holds them, and for how
+ * Windows that are kept in memory (lib/disk/pins.h, os_fetch_folio): who holds them, and for how
  * long.
  */
 #include "lib_fixture.h"
@@ -40,8 +40,16 @@ add(struct pins *ps, uint64_t ino, off_t off)
 	void *map = map_of(PAGE);
 
 	assert_true(pins_reserve(ps, PAGE));
-	pins_add(ps, DEV, ino, off, PAGE, map);
+	pins_add(ps, &(struct pins_key){.pk_dev = DEV, .pk_ino = ino}, off,
+	    PAGE, map, false);
 	return map;
+}
+
+static struct pin *
+take(struct pins *ps, uint64_t dev, uint64_t ino, off_t off)
+{
+	return pins_take(
+	    ps, &(struct pins_key){.pk_dev = dev, .pk_ino = ino}, off);
 }
 
 static void
@@ -51,17 +59,17 @@ pin_is_found_by_each_of_its_bytes(void **state)
 	struct pin *pn;
 
 	(void)state;
-	assert_null(pins_take(ps, DEV, INO, 0));
+	assert_null(take(ps, DEV, INO, 0));
 	add(ps, INO, OS_FOLIO);
-	pn = pins_take(ps, DEV, INO, OS_FOLIO + 5);
+	pn = take(ps, DEV, INO, OS_FOLIO + 5);
 	assert_non_null(pn);
 	assert_int_equal(pins_end(pn, OS_FOLIO), OS_FOLIO + PAGE);
 	assert_int_equal(pins_end(pn, OS_FOLIO + PAGE), OS_FOLIO + PAGE);
 	assert_int_equal(pins_end(pn, OS_FOLIO - 1), OS_FOLIO - 1);
-	assert_null(pins_take(ps, DEV, INO, OS_FOLIO + PAGE));
-	assert_null(pins_take(ps, DEV, INO, OS_FOLIO - 1));
-	assert_null(pins_take(ps, DEV, INO + 1, OS_FOLIO));
-	assert_null(pins_take(ps, DEV + 1, INO, OS_FOLIO));
+	assert_null(take(ps, DEV, INO, OS_FOLIO + PAGE));
+	assert_null(take(ps, DEV, INO, OS_FOLIO - 1));
+	assert_null(take(ps, DEV, INO + 1, OS_FOLIO));
+	assert_null(take(ps, DEV + 1, INO, OS_FOLIO));
 	pins_release(ps, &pn);
 	assert_null(pn);
 	pins_destroy(&ps);
@@ -73,8 +81,7 @@ pin_stays_until_its_last_reference_is_released(void **state)
 {
 	struct pins *ps = pins_create(10 * PAGE);
 	void *map = add(ps, INO, 0);
-	struct pin *a = pins_take(ps, DEV, INO, 0),
-		   *b = pins_take(ps, DEV, INO, 1);
+	struct pin *a = take(ps, DEV, INO, 0), *b = take(ps, DEV, INO, 1);
 
 	(void)state;
 	assert_ptr_equal(a, b);
@@ -82,7 +89,7 @@ pin_stays_until_its_last_reference_is_released(void **state)
 	pins_reap(ps, DEV);
 	assert_true(is_mapped(map));
 	pins_release(ps, &b);
-	assert_null(pins_take(ps, DEV, INO, 0));
+	assert_null(take(ps, DEV, INO, 0));
 	assert_true(is_mapped(map)); /* the loop unmaps nothing */
 	assert_int_equal(pins_bytes(ps), PAGE);
 	pins_reap(ps, DEV);
@@ -97,14 +104,14 @@ pin_that_nobody_takes_goes_after_a_while(void **state)
 	struct pins *ps = pins_create(10 * PAGE);
 	uint64_t now = clock_now(), dev = 0;
 	void *map = add(ps, INO, 0), *held = add(ps, INO, OS_FOLIO);
-	struct pin *pn = pins_take(ps, DEV, INO, OS_FOLIO);
+	struct pin *pn = take(ps, DEV, INO, OS_FOLIO);
 
 	(void)state;
 	assert_false(pins_tick(ps, now, &dev));
 	assert_non_null(pn);
 	assert_true(pins_tick(ps, clock_now() + PINS_FRESH_US + 1, &dev));
 	assert_int_equal(dev, DEV);
-	assert_null(pins_take(ps, DEV, INO, 0));
+	assert_null(take(ps, DEV, INO, 0));
 	pins_reap(ps, DEV);
 	assert_false(is_mapped(map));
 	assert_true(is_mapped(held));
@@ -120,7 +127,7 @@ pins_of_a_range_are_forgotten_unless_they_are_held(void **state)
 	struct pins *ps = pins_create(10 * PAGE);
 	void *map = add(ps, INO, 0), *held = add(ps, INO, OS_FOLIO),
 	     *other = add(ps, INO + 1, 0);
-	struct pin *pn = pins_take(ps, DEV, INO, OS_FOLIO);
+	struct pin *pn = take(ps, DEV, INO, OS_FOLIO);
 
 	(void)state;
 	pins_forget(ps, DEV, INO, PAGE, OS_FOLIO);
@@ -149,7 +156,7 @@ bytes_are_bounded(void **state)
 	assert_false(pins_reserve(ps, 1));
 	pins_refuse(ps, PAGE);
 	add(ps, INO, OS_FOLIO);
-	pn = pins_take(ps, DEV, INO, 0);
+	pn = take(ps, DEV, INO, 0);
 	pins_release(ps, &pn);
 	/* Bytes that are still mapped count. */
 	assert_false(pins_reserve(ps, 1));
@@ -170,6 +177,163 @@ second_pin_of_a_window_is_unmapped_at_once(void **state)
 	map = add(ps, INO, 0);
 	assert_false(is_mapped(map));
 	assert_int_equal(pins_bytes(ps), PAGE);
+	pins_destroy(&ps);
+}
+
+/* ------------------------------------------------------------------- copies */
+
+static const struct pins_key key = {.pk_dev = DEV, .pk_ino = INO};
+
+static void *
+add_copy(struct pins *ps, off_t off, size_t len)
+{
+	struct pin *pn = pins_blank(ps);
+	void *memory;
+
+	assert_non_null(pn);
+	memory = pins_memory(pn);
+	memset(memory, 'x', len);
+	pins_add_copy(ps, pn, &key, off, len);
+	return memory;
+}
+
+static void
+copy_has_its_bytes_and_no_others(void **state)
+{
+	struct pins *ps = pins_create(OS_FOLIO);
+	const char *memory = add_copy(ps, PAGE, PAGE);
+	struct pin *pn = pins_take(ps, &key, PAGE + 5);
+
+	(void)state;
+	assert_non_null(pn);
+	assert_ptr_equal(pins_copy(pn, PAGE + 5), memory + 5);
+	assert_null(pins_copy(pn, 2 * PAGE));
+	assert_null(pins_copy(pn, PAGE - 1));
+	assert_null(pins_copy(NULL, PAGE));
+	assert_int_equal((uintptr_t)memory % OS_FOLIO, 0);
+	pins_release(ps, &pn);
+	pins_destroy(&ps);
+}
+
+/* Each of these changes when a file is written, or replaced by another. */
+static void
+copy_is_of_one_version(void **state)
+{
+	struct pins *ps = pins_create(OS_FOLIO);
+	struct pins_key others[5];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 5; i++)
+		others[i] = key;
+	others[0].pk_version.ov_size++;
+	others[1].pk_version.ov_mtime.tv_sec++;
+	others[2].pk_version.ov_mtime.tv_nsec++;
+	others[3].pk_version.ov_ctime.tv_sec++;
+	others[4].pk_version.ov_ctime.tv_nsec++;
+	add_copy(ps, 0, PAGE);
+	for (i = 0; i < 5; i++)
+		assert_null(pins_take(ps, &others[i], 0));
+	pins_destroy(&ps);
+}
+
+static void
+copy_can_be_taken_for_a_while_after_its_last_reference(void **state)
+{
+	struct pins *ps = pins_create(OS_FOLIO);
+	struct pin *pn;
+	uint64_t dev;
+
+	(void)state;
+	add_copy(ps, 0, PAGE);
+	pn = pins_take(ps, &key, 0);
+	pins_release(ps, &pn);
+	pn = pins_take(ps, &key, 0);
+	assert_non_null(pn);
+	pins_forget(ps, DEV, INO, 0, PAGE);
+	pins_release(ps, &pn);
+	assert_true(pins_any(ps));
+	pins_tick(ps, clock_now() + PINS_FRESH_US + 1, &dev);
+	assert_false(pins_any(ps));
+	pins_destroy(&ps);
+}
+
+/* Its bytes are nowhere else, and their client may be slow. */
+static void
+copy_waits_longer_for_its_first_reference(void **state)
+{
+	struct pins *ps = pins_create(OS_FOLIO);
+	uint64_t dev;
+
+	(void)state;
+	add_copy(ps, 0, PAGE);
+	pins_tick(ps, clock_now() + PINS_FRESH_US + 1, &dev);
+	assert_true(pins_any(ps));
+	pins_tick(ps, clock_now() + PINS_WAITED_US + 1, &dev);
+	assert_false(pins_any(ps));
+	pins_destroy(&ps);
+}
+
+static void
+memory_of_copies_is_used_again(void **state)
+{
+	struct pins *ps = pins_create(2 * OS_FOLIO);
+	void *first = add_copy(ps, 0, PAGE), *second;
+	struct pin *pn = pins_take(ps, &key, 0);
+
+	(void)state;
+	pins_release(ps, &pn);
+	/* There is room for one more; then what was released goes. */
+	second = add_copy(ps, (off_t)OS_FOLIO, PAGE);
+	assert_ptr_not_equal(second, first);
+	assert_ptr_equal(add_copy(ps, 2 * (off_t)OS_FOLIO, PAGE), first);
+	assert_null(pins_take(ps, &key, 0));
+	/* What nobody has taken yet stays: somebody waits for it. */
+	assert_null(pins_blank(ps));
+	assert_int_equal(pins_bytes(ps), 2 * OS_FOLIO);
+	pins_destroy(&ps);
+}
+
+static void
+memory_that_is_not_used_is_unmapped_after_a_while(void **state)
+{
+	struct pins *ps = pins_create(OS_FOLIO);
+	struct pin *pn = pins_blank(ps);
+	void *memory = pins_memory(pn);
+	uint64_t dev = 0;
+
+	(void)state;
+	pins_add_copy(ps, pn, &key, 0, PAGE);
+	pn = pins_take(ps, &key, 0);
+	pins_release(ps, &pn);
+	assert_false(pins_tick(ps, clock_now() + PINS_FRESH_US + 1, &dev));
+	assert_true(is_mapped(memory));
+	assert_true(pins_tick(ps, clock_now() + PINS_SPARE_US + 1, &dev));
+	assert_int_equal(dev, DEV);
+	pins_reap(ps, DEV);
+	assert_false(is_mapped(memory));
+	assert_int_equal(pins_bytes(ps), 0);
+	pins_destroy(&ps);
+}
+
+static void
+shorter_copy_of_a_window_gives_its_memory_back(void **state)
+{
+	struct pins *ps = pins_create(3 * OS_FOLIO);
+	const char *longer;
+	struct pin *pn;
+
+	(void)state;
+	add_copy(ps, 0, PAGE);
+	longer = add_copy(ps, 0, 2 * PAGE);
+	add_copy(ps, 0, PAGE);
+	pn = pins_take(ps, &key, PAGE);
+	assert_ptr_equal(pins_copy(pn, 0), longer);
+	pins_release(ps, &pn);
+	pn = pins_blank(ps); /* the third's */
+	assert_int_equal(pins_bytes(ps), 3 * OS_FOLIO);
+	assert_non_null(pn);
+	pins_blank_free(ps, pn);
 	pins_destroy(&ps);
 }
 
@@ -234,6 +398,14 @@ main(void)
 		pins_of_a_range_are_forgotten_unless_they_are_held),
 	    cmocka_unit_test(bytes_are_bounded),
 	    cmocka_unit_test(second_pin_of_a_window_is_unmapped_at_once),
+	    cmocka_unit_test(copy_has_its_bytes_and_no_others),
+	    cmocka_unit_test(copy_is_of_one_version),
+	    cmocka_unit_test(
+		copy_can_be_taken_for_a_while_after_its_last_reference),
+	    cmocka_unit_test(copy_waits_longer_for_its_first_reference),
+	    cmocka_unit_test(memory_of_copies_is_used_again),
+	    cmocka_unit_test(memory_that_is_not_used_is_unmapped_after_a_while),
+	    cmocka_unit_test(shorter_copy_of_a_window_gives_its_memory_back),
 	    cmocka_unit_test_setup_teardown(
 		window_is_resident_and_locked, setup, teardown),
 	};

@@ -226,8 +226,8 @@ those_who_miss_the_same_window_share_one_fetch(void **state)
 	for (i = 0; i < n; i++) {
 		nt[i] = (struct noting){.nt_waiter.wt_done = note};
 		assert_int_equal(
-		    pool_fetch(file, covered[i].off, covered[i].len, false,
-			ADMIT_NEW, &nt[i].nt_waiter),
+		    pool_fetch(file, covered[i].off, covered[i].len,
+			FETCH_PAGES, ADMIT_NEW, &nt[i].nt_waiter),
 		    0);
 	}
 	assert_int_equal(pw_pool_refused(fx->fx_pool), 0);
@@ -257,12 +257,12 @@ a_window_that_is_not_covered_is_another_flight(void **state)
 	size_t i;
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
-	assert_int_equal(
-	    pool_fetch(file, WINDOW, WINDOW, false, ADMIT_NEW, &nt.nt_waiter),
+	assert_int_equal(pool_fetch(file, WINDOW, WINDOW, FETCH_PAGES,
+			     ADMIT_NEW, &nt.nt_waiter),
 	    0);
 	for (i = 0; i < COUNT(others); i++)
 		assert_int_equal(pool_fetch(file, others[i].off, others[i].len,
-				     false, ADMIT_NEW, &w),
+				     FETCH_PAGES, ADMIT_NEW, &w),
 		    -EAGAIN);
 	assert_int_equal(pw_pool_refused(fx->fx_pool), COUNT(others));
 	latch_open(&la);
@@ -285,18 +285,20 @@ another_file_is_another_flight(void **state)
 
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	assert_int_equal(
-	    pool_fetch(file, 0, WINDOW, false, ADMIT_NEW, &nt.nt_waiter), 0);
+	    pool_fetch(file, 0, WINDOW, FETCH_PAGES, ADMIT_NEW, &nt.nt_waiter),
+	    0);
 	for (i = 1; i < 4000; i++) {
 		other = *file_priv(file);
 		other.fp_file.fil_ino += i;
-		assert_int_equal(
-		    pool_fetch(&other.fp_file, 0, 1, false, ADMIT_NEW, &w),
+		assert_int_equal(pool_fetch(&other.fp_file, 0, 1, FETCH_PAGES,
+				     ADMIT_NEW, &w),
 		    -EAGAIN);
 	}
 	other = *file_priv(file);
 	other.fp_file.fil_dev++;
 	assert_int_equal(
-	    pool_fetch(&other.fp_file, 0, 1, false, ADMIT_NEW, &w), -EAGAIN);
+	    pool_fetch(&other.fp_file, 0, 1, FETCH_PAGES, ADMIT_NEW, &w),
+	    -EAGAIN);
 	latch_open(&la);
 	settle(fx->fx_loop);
 	assert_int_equal(nt.nt_times, 1);
@@ -314,8 +316,8 @@ a_second_fetch_brings_in(struct fixture *fx)
 
 	for (i = 0; i < 2; i++) {
 		assert_true(evict(file->fil_fd, WINDOW));
-		assert_int_equal(pool_fetch(file, 0, WINDOW, false, ADMIT_NEW,
-				     &nt.nt_waiter),
+		assert_int_equal(pool_fetch(file, 0, WINDOW, FETCH_PAGES,
+				     ADMIT_NEW, &nt.nt_waiter),
 		    0);
 		settle(fx->fx_loop);
 		assert_int_equal(nt.nt_times, i + 1);
@@ -345,7 +347,7 @@ a_window_past_the_end_is_stale_for_all(void **state)
 	latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 	for (i = 0; i < COUNT(nt); i++) {
 		nt[i] = (struct noting){.nt_waiter.wt_done = note};
-		assert_int_equal(pool_fetch(file, 0, WINDOW + 1, false,
+		assert_int_equal(pool_fetch(file, 0, WINDOW + 1, FETCH_PAGES,
 				     ADMIT_NEW, &nt[i].nt_waiter),
 		    0);
 	}

@@ -96,7 +96,8 @@ a_fetch_looks_as_well(void **state)
 	unsigned before = looks;
 
 	assert_int_equal(
-	    pool_fetch(file, 0, (size_t)64 * KIB, false, ADMIT_NEW, &w), 0);
+	    pool_fetch(file, 0, (size_t)64 * KIB, FETCH_PAGES, ADMIT_NEW, &w),
+	    0);
 	settle(fx->fx_loop);
 	assert_true(looks > before);
 	pw_file_unref(&file);
@@ -113,7 +114,8 @@ a_fetch_ends_the_quiet(void **state)
 	taken = 5;
 	assert_true(quiet_after_a_look(fx));
 	assert_int_equal(
-	    pool_fetch(file, 0, (size_t)64 * KIB, false, ADMIT_NEW, &w), 0);
+	    pool_fetch(file, 0, (size_t)64 * KIB, FETCH_PAGES, ADMIT_NEW, &w),
+	    0);
 	settle(fx->fx_loop);
 	assert_false(quiet(fx));
 	pw_file_unref(&file);

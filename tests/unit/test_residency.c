@@ -31,7 +31,7 @@ fetch(struct fixture *fx, struct pw_file *file, off_t off, off_t len)
 
 	posix_fadvise(file->fil_fd, 0, 0, POSIX_FADV_RANDOM);
 	assert_int_equal(
-	    pool_fetch(file, off, (size_t)len, true, ADMIT_NEW, &w), 0);
+	    pool_fetch(file, off, (size_t)len, FETCH_FOLIO, ADMIT_NEW, &w), 0);
 	settle(fx->fx_loop);
 	assert_int_equal(w.wt_error, 0);
 	residency_fetched(file, off, len);

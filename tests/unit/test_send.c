@@ -880,7 +880,8 @@ every_queue_that_is_full_refuses_new_and_admits_begun(void **state)
 	for (i = 0; i < COUNT(pooled); i++) {
 		latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 		assert_int_equal(
-		    pool_fetch(file, 3 * WINDOW, 1, false, ADMIT_NEW, &w), 0);
+		    pool_fetch(file, 3 * WINDOW, 1, FETCH_PAGES, ADMIT_NEW, &w),
+		    0);
 		wire_wide(&wr);
 		start_whole(&fresh, pooled[i], fx, &wr, file);
 		assert_int_equal(xfer_step(&fresh), PW_SEND_ERROR);

@@ -268,7 +268,8 @@ what_is_being_read_in_part_is_asked_for_page_by_page(void **state)
 		    questions_about_all(fx, file), SIZE / OS_SAMPLE + 1);
 		latch_shut(&la, file_priv(file)->fp_device, fx->fx_loop);
 		assert_int_equal(
-		    pool_fetch(file, SIZE - 1, 1, false, ADMIT_NEW, &w), 0);
+		    pool_fetch(file, SIZE - 1, 1, FETCH_PAGES, ADMIT_NEW, &w),
+		    0);
 		assert_true(pool_fetching_some(file, 0, SIZE));
 		assert_false(pool_fetching_some(file, 0, SIZE - 1));
 		assert_false(pool_fetching_some(file, SIZE, SIZE + 1));

@@ -1,0 +1,112 @@
+/*
+ * linux_direct: reads past the page cache, for the pool's threads: these wait.
+ */
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lib/os/linux.h"
+#include "lib/os/os.h"
+
+#ifdef STATX_DIOALIGN
+
+static struct timespec
+linux_direct_time(const struct statx_timestamp *t)
+{
+	return (struct timespec){.tv_sec = t->tv_sec, .tv_nsec = t->tv_nsec};
+}
+
+/* Since Linux 6.1.  Some file systems have O_DIRECT and do not say so; some of them copy. */
+size_t
+os_direct_align(int fd, struct os_version *ov)
+{
+	struct statx stx;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_DIOALIGN,
+		&stx) == -1 ||
+	    (stx.stx_mask & STATX_DIOALIGN) == 0 ||
+	    stx.stx_dio_offset_align == 0)
+		return 0;
+	ov->ov_size = (off_t)stx.stx_size;
+	ov->ov_mtime = linux_direct_time(&stx.stx_mtime);
+	ov->ov_ctime = linux_direct_time(&stx.stx_ctime);
+	return stx.stx_dio_offset_align > stx.stx_dio_mem_align
+		   ? stx.stx_dio_offset_align
+		   : stx.stx_dio_mem_align;
+}
+
+#else
+
+size_t
+os_direct_align(int fd, struct os_version *ov)
+{
+	(void)fd, (void)ov;
+	return 0;
+}
+
+#endif
+
+/* A description of its own: O_DIRECT would hold for the loop's sendfile as well. */
+static int
+linux_direct_open(int fd)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_DIRECT | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* What is left after a part that is no multiple is the end of the file. */
+static long
+linux_direct_read_all(int fd, off_t off, char *to, size_t len, size_t align)
+{
+	size_t have = 0;
+	ssize_t n = 1;
+
+	while (have < len && have % align == 0 && n != 0) {
+		n = pread(fd, to + have, len - have, off + (off_t)have);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			return -errno;
+		have += (size_t)n;
+	}
+	return (long)have;
+}
+
+long
+os_direct_read(int fd, off_t off, void *to, size_t len, size_t align)
+{
+	int own = linux_direct_open(fd);
+	long n;
+
+	if (own == -1)
+		return -errno;
+	n = linux_direct_read_all(
+	    own, off, to, (len + align - 1) / align * align, align);
+	close(own);
+	return n;
+}
+
+/* The kernel gives a huge page only where the address is a multiple of its size. */
+void *
+os_huge_page(size_t len)
+{
+	char *map = mmap(NULL, 2 * len, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t before;
+
+	if (map == MAP_FAILED)
+		return NULL;
+	before = (len - (uintptr_t)map % len) % len;
+	if (before > 0)
+		munmap(map, before);
+	munmap(map + before + len, len - before);
+	madvise(map + before, len, MADV_HUGEPAGE);
+	return map + before;
+}

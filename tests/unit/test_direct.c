@@ -1,0 +1,190 @@
+/*
+ * Windows that are read past the page cache (lib/os/linux_direct.c, fetch_direct), for what would be
+ * given back: what is sent, what is left in the page cache, and when it is not done.
+ */
+#include "lib_fixture.h"
+
+#include "lib/disk/pins.h"
+#include "lib/disk/pool.h"
+#include "lib/os/os.h"
+#include "lib/send/window_size.h"
+#include "lib/util/clock.h"
+
+#define WINDOW	((off_t)WINDOW_MOST)
+#define REST	12345 /* bytes of the last window: no multiple of anything */
+#define SIZE	(3 * WINDOW + REST)
+#define SETTLED 4 /* seconds: fetch.c has 2, and compares whole ones */
+
+struct download {
+	struct fixture *dl_fx;
+	struct pw_file *dl_file;
+	struct wire dl_wire;
+	struct xfer dl_xfer;
+};
+
+static void
+start(struct download *dl, enum pw_cache cache)
+{
+	struct pw_send *s = &dl->dl_xfer.xf_send;
+
+	wire_wide(&dl->dl_wire);
+	xfer_init(
+	    &dl->dl_xfer, "nodiskio", dl->dl_fx, &dl->dl_wire, dl->dl_file);
+	s->snd_len = SIZE;
+	s->snd_cache = cache;
+	pw_send_start(s);
+	assert_int_equal(xfer_step(&dl->dl_xfer), PW_SEND_PENDING);
+	settle(dl->dl_fx->fx_loop);
+}
+
+static void
+finish(struct download *dl)
+{
+	pw_send_finish(&dl->dl_xfer.xf_send);
+	settle(dl->dl_fx->fx_loop);
+	/* What is mapped is not given back. */
+	pw_loop_tick(dl->dl_fx->fx_loop, clock_now() + PINS_WAITED_US + 1);
+	settle(dl->dl_fx->fx_loop);
+	wire_close(&dl->dl_wire);
+	assert_true(evict(dl->dl_file->fil_fd, (size_t)SIZE));
+}
+
+static size_t
+resident(const struct download *dl)
+{
+	return pages_resident(dl->dl_file->fil_fd, 0, (size_t)SIZE);
+}
+
+static bool
+is_copied(const struct download *dl, off_t off)
+{
+	struct pins *ps = pool_pins(dl->dl_fx->fx_pool);
+	struct pins_key key = pins_key(dl->dl_file);
+	struct pin *pn = pins_take(ps, &key, off);
+	bool copied = pins_copy(pn, off) != NULL;
+
+	pins_release(ps, &pn);
+	return copied;
+}
+
+static void
+whole_file_is_right(struct download *dl)
+{
+	off_t i;
+
+	assert_int_equal(
+	    xfer_run(&dl->dl_xfer, &dl->dl_wire, UINT64_MAX), PW_SEND_DONE);
+	wire_await(&dl->dl_wire, (size_t)SIZE);
+	for (i = 0; i < SIZE; i++)
+		if ((unsigned char)dl->dl_wire.wr_data[i] != byte_at(i))
+			fail_msg("byte %lld", (long long)i);
+}
+
+/* Its times might be those of a second version. */
+static void
+file_that_was_just_written_comes_by_the_page_cache(struct download *dl)
+{
+	start(dl, PW_CACHE_DROP);
+	assert_false(is_copied(dl, 0));
+	assert_true(resident(dl) > 0);
+	whole_file_is_right(dl);
+	finish(dl);
+}
+
+static void
+what_stays_comes_by_the_page_cache(struct download *dl)
+{
+	start(dl, PW_CACHE_KEEP);
+	assert_false(is_copied(dl, 0));
+	assert_true(resident(dl) > 0);
+	whole_file_is_right(dl);
+	finish(dl);
+}
+
+/* Its last piece, which is too short to be worth it, is all that the page cache has. */
+static void
+what_goes_does_not_touch_the_page_cache(struct download *dl)
+{
+	start(dl, PW_CACHE_DROP);
+	assert_true(is_copied(dl, 0));
+	assert_int_equal(resident(dl), 0);
+	whole_file_is_right(dl);
+	assert_in_range(resident(dl), 0, (REST + 64 * KIB) / 4096 + 1);
+	finish(dl);
+}
+
+static void
+range_begins_and_ends_at_any_byte(struct download *dl)
+{
+	struct pw_send *s = &dl->dl_xfer.xf_send;
+	off_t from = WINDOW / 2 + 1, end = 2 * WINDOW + WINDOW / 2 + 77, i;
+
+	wire_wide(&dl->dl_wire);
+	xfer_init(
+	    &dl->dl_xfer, "nodiskio", dl->dl_fx, &dl->dl_wire, dl->dl_file);
+	s->snd_off = from;
+	s->snd_len = end - from;
+	s->snd_cache = PW_CACHE_DROP;
+	pw_send_start(s);
+	assert_int_equal(
+	    xfer_run(&dl->dl_xfer, &dl->dl_wire, UINT64_MAX), PW_SEND_DONE);
+	wire_await(&dl->dl_wire, (size_t)(end - from));
+	for (i = 0; i < end - from; i++)
+		if ((unsigned char)dl->dl_wire.wr_data[i] != byte_at(from + i))
+			fail_msg("byte %lld", (long long)i);
+	assert_int_equal(resident(dl), 0);
+	finish(dl);
+}
+
+/* What was read before is of the first version, so the client must not have all of it. */
+static void
+changed_file_is_not_sent_whole(struct download *dl)
+{
+	int fd;
+
+	start(dl, PW_CACHE_DROP);
+	assert_true(is_copied(dl, 0));
+	fd = open(path_in(dl->dl_fx, "f"), O_WRONLY);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, "!", 1, WINDOW), 1);
+	close(fd);
+	assert_int_equal(
+	    xfer_run(&dl->dl_xfer, &dl->dl_wire, UINT64_MAX), PW_SEND_ERROR);
+	assert_int_equal(dl->dl_xfer.xf_send.snd_error, -ESTALE);
+	finish(dl);
+}
+
+/* One file for all: each has to wait until it is settled. */
+static void
+windows_past_the_page_cache(void **state)
+{
+	struct download dl = {.dl_fx = *state};
+	struct os_version ov;
+
+	skip_unless(dl.dl_fx, NEED_EVICTION | NEED_EXACT);
+	dl.dl_file = new_file(dl.dl_fx, "f", (size_t)SIZE);
+	assert_true(evict(dl.dl_file->fil_fd, (size_t)SIZE));
+	file_that_was_just_written_comes_by_the_page_cache(&dl);
+	if (os_direct_align(dl.dl_file->fil_fd, &ov) == 0) {
+		pw_file_unref(&dl.dl_file);
+		print_message("%s: no direct reads here\n", dl.dl_fx->fx_dir);
+		skip();
+	}
+	sleep(SETTLED);
+	what_stays_comes_by_the_page_cache(&dl);
+	what_goes_does_not_touch_the_page_cache(&dl);
+	range_begins_and_ends_at_any_byte(&dl);
+	changed_file_is_not_sent_whole(&dl);
+	pw_file_unref(&dl.dl_file);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		windows_past_the_page_cache, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
