@@ -70,6 +70,9 @@ metrics_disk_write_pool(const struct metrics *mt, struct evbuffer *out)
 	    "Bytes that are being fetched, or are fetched and not sent yet.");
 	prometheus_simple(out, "pagewise_unsent_limit_bytes", "gauge",
 	    ps.ps_unsent_max, "The budget for pagewise_unsent_bytes.");
+	prometheus_simple(out, "pagewise_pinned_bytes", "gauge",
+	    pw_pool_pinned(mt->mt_pool),
+	    "Bytes of memory kept for windows of files until they are sent.");
 }
 
 static void
