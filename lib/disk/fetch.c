@@ -152,7 +152,7 @@ fetch_direct(const struct window *win)
 
 	if (align == 0)
 		return false;
-	pn = pins_blank(ps);
+	pn = pins_blank(ps, &win->win_key);
 	if (pn == NULL)
 		return false;
 	from = win->win_off - win->win_off % (off_t)align;
@@ -162,7 +162,7 @@ fetch_direct(const struct window *win)
 		pins_blank_free(ps, pn);
 		return false;
 	}
-	pins_add_copy(ps, pn, &win->win_key, from, len);
+	pins_add_copy(ps, pn, from, len);
 	return true;
 }
 

@@ -242,7 +242,7 @@ pins_blank_create(struct pins *ps)
 }
 
 struct pin *
-pins_blank(struct pins *ps)
+pins_blank(struct pins *ps, const struct pins_key *key)
 {
 	uint64_t now = clock_now();
 	struct pin *pn = NULL;
@@ -253,7 +253,11 @@ pins_blank(struct pins *ps)
 	if (!room)
 		pn = pins_spare(ps, now);
 	pthread_mutex_unlock(&ps->ps_lock);
-	return room ? pins_blank_create(ps) : pn;
+	if (room)
+		pn = pins_blank_create(ps);
+	if (pn != NULL)
+		pn->pn_key = *key;
+	return pn;
 }
 
 void
@@ -266,10 +270,8 @@ pins_blank_free(struct pins *ps, struct pin *pn)
 }
 
 void
-pins_add_copy(struct pins *ps, struct pin *pn, const struct pins_key *key,
-    off_t off, size_t len)
+pins_add_copy(struct pins *ps, struct pin *pn, off_t off, size_t len)
 {
-	pn->pn_key = *key;
 	pn->pn_off = off;
 	pn->pn_len = len;
 	pn->pn_released = false;

@@ -82,15 +82,14 @@ void pins_add(struct pins *, const struct pins_key *, off_t off, size_t len,
     void *map, bool marked);
 
 /*
- * Returns memory of OS_FOLIO bytes, for pins_add_copy or pins_blank_free; NULL: above the limits.
- * May map memory: pool's threads.
+ * Returns memory of OS_FOLIO bytes for bytes of a file, for pins_add_copy or pins_blank_free; NULL:
+ * above the limits.  May map memory: pool's threads.
  */
-struct pin *pins_blank(struct pins *);
+struct pin *pins_blank(struct pins *, const struct pins_key *);
 void pins_blank_free(struct pins *, struct pin *);
 
-/* The blank's memory has [off, off + len) of a file, which lies within one multiple of OS_FOLIO. */
-void pins_add_copy(struct pins *, struct pin *, const struct pins_key *,
-    off_t off, size_t len);
+/* The blank has [off, off + len) of its file, which lies within one multiple of OS_FOLIO. */
+void pins_add_copy(struct pins *, struct pin *, off_t off, size_t len);
 
 /* Returns true if there is a pin that may be taken.  Asked for each chunk, so without a call. */
 static inline bool

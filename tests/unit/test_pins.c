@@ -187,13 +187,13 @@ static const struct pins_key key = {.pk_dev = DEV, .pk_ino = INO};
 static void *
 add_copy(struct pins *ps, off_t off, size_t len)
 {
-	struct pin *pn = pins_blank(ps);
+	struct pin *pn = pins_blank(ps, &key);
 	void *memory;
 
 	assert_non_null(pn);
 	memory = pins_memory(pn);
 	memset(memory, 'x', len);
-	pins_add_copy(ps, pn, &key, off, len);
+	pins_add_copy(ps, pn, off, len);
 	return memory;
 }
 
@@ -289,7 +289,7 @@ memory_of_copies_is_used_again(void **state)
 	assert_ptr_equal(add_copy(ps, 2 * (off_t)OS_FOLIO, PAGE), first);
 	assert_null(pins_take(ps, &key, 0));
 	/* What nobody has taken yet stays: somebody waits for it. */
-	assert_null(pins_blank(ps));
+	assert_null(pins_blank(ps, &key));
 	assert_int_equal(pins_bytes(ps), 2 * OS_FOLIO);
 	pins_destroy(&ps);
 }
@@ -298,12 +298,12 @@ static void
 memory_that_is_not_used_is_unmapped_after_a_while(void **state)
 {
 	struct pins *ps = pins_create(OS_FOLIO);
-	struct pin *pn = pins_blank(ps);
+	struct pin *pn = pins_blank(ps, &key);
 	void *memory = pins_memory(pn);
 	uint64_t dev = 0;
 
 	(void)state;
-	pins_add_copy(ps, pn, &key, 0, PAGE);
+	pins_add_copy(ps, pn, 0, PAGE);
 	pn = pins_take(ps, &key, 0);
 	pins_release(ps, &pn);
 	assert_false(pins_tick(ps, clock_now() + PINS_FRESH_US + 1, &dev));
@@ -330,7 +330,7 @@ shorter_copy_of_a_window_gives_its_memory_back(void **state)
 	pn = pins_take(ps, &key, PAGE);
 	assert_ptr_equal(pins_copy(pn, 0), longer);
 	pins_release(ps, &pn);
-	pn = pins_blank(ps); /* the third's */
+	pn = pins_blank(ps, &key); /* the third's */
 	assert_int_equal(pins_bytes(ps), 3 * OS_FOLIO);
 	assert_non_null(pn);
 	pins_blank_free(ps, pn);
