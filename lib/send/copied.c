@@ -38,7 +38,7 @@ send_is_refused(const struct pw_send *s, int error)
 	return true;
 }
 
-/* Where the path may wait for the disk, or was told that the page is there and has no RWF_NOWAIT. */
+/* Returns true if the path may wait for the disk, or mincore was the residency check. */
 static bool
 copied_may_wait(const struct pw_send *s)
 {
@@ -65,7 +65,7 @@ copied_from_pin(const struct pw_send *s, char *to, size_t len)
 	return (long)len;
 }
 
-/* RWF_NOWAIT may refuse what was in memory just now: ss_result. */
+/* Sets ss_result to -EAGAIN if RWF_NOWAIT refuses a page that was resident a moment ago. */
 static long
 copied_read_next(struct pw_send *s, char *to, size_t len)
 {
@@ -126,7 +126,7 @@ send_from_copy(struct pw_send *s, size_t len, size_t *sent)
 	    s->snd_more || (off_t)len < s->snd_len, sent);
 }
 
-/* Of a file that was cut, the mapping has no pages. */
+/* Fails with -ESTALE where the file was truncated and its mapping has no pages. */
 int
 send_from_mapping(struct pw_send *s, size_t len, size_t *sent)
 {

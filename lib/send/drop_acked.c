@@ -50,11 +50,10 @@ send_drops(struct pw_send *s)
 }
 
 /*
- * sendfile(2) goes by 64 KiB and uses a folio each time: at the end of its first
- * transmission a large one has the kernel's place of what is popular.  That is for what
- * has earned it, or goes in any case; and for PW_CACHE_KEEP, where page by page would cost
- * half as much again of the processor's time as the bytes that it saves: docs/admission.md.
- * What would be given back does not need the page cache at all.
+ * sendfile(2) uses a folio once for each 64 KiB, so after one transmission the kernel takes a large
+ * folio for popular.  That suits files that have earned a place, and PW_CACHE_KEEP, where reading page
+ * by page costs more CPU time than the saved bytes are worth (docs/admission.md).  It does not suit
+ * files on trial.  Windows that would be dropped need no page cache at all.
  */
 enum fetch_how
 send_fetch_how(struct pw_send *s)
@@ -72,8 +71,8 @@ send_fetch_how(struct pw_send *s)
 }
 
 /*
- * Once something was missing the kernel's read-ahead is at work, and what is in
- * memory then came with it.
+ * Once a page was missing, the kernel reads ahead: pages that are resident later came with that, and
+ * are dropped as well.
  */
 void
 send_fetch_begin(struct pw_send *s, off_t end)
@@ -93,8 +92,8 @@ send_fetch_end(struct pw_send *s, off_t off, off_t end)
 }
 
 /*
- * A stretch that was resident before may lie between: what came before it is
- * finished with.  What was evicted comes a second time.
+ * Drops the earlier stretch at once if a resident one lies between the two.  A window that was evicted
+ * comes a second time.
  */
 void
 send_brought_in(struct pw_send *s, off_t off, off_t end)
@@ -131,8 +130,8 @@ send_drop_acknowledged(struct pw_send *s)
 }
 
 /*
- * All of it once more: acknowledged pages that a receiver on this machine had
- * not read yet could not be given back.
+ * Drops the whole stretch again: the kernel kept pages that were acknowledged but that a receiver on
+ * this machine had not read yet.
  */
 void
 send_drop_rest(struct pw_send *s)

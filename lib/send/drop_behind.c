@@ -41,7 +41,7 @@ struct drop_job {
 
 STAILQ_HEAD(drop_list, drop);
 
-/* In each the delay is the same for all, so they are in order. */
+/* All drops of a list have the same delay, so each list is in order of time. */
 struct drops {
 	struct drop_list drs_soon;
 	struct drop_list drs_later;
@@ -97,7 +97,7 @@ drop_behind_drop_run(struct job *job)
 
 	if (!drop_lock_enter_drop(dj->dj_lock))
 		return -EAGAIN;
-	/* The kernel keeps what is mapped. */
+	/* The kernel does not evict mapped pages. */
 	pins_forget(dj->dj_pins, dj->dj_dev, dj->dj_ino, dj->dj_off,
 	    dj->dj_off + dj->dj_len);
 	pins_reap(dj->dj_pins, dj->dj_dev);
@@ -153,7 +153,7 @@ drop_behind_drop_submit(struct drop *dr)
 	}
 }
 
-/* Without memory the pages just stay: it is a hint. */
+/* Returns NULL without memory; then the pages stay. */
 static struct drop *
 drop_behind_drop_create(
     struct pw_file *file, off_t off, off_t len, uint64_t due_us)

@@ -47,7 +47,7 @@ aio_chunk(const struct pw_send *s)
 	return len < room ? len : room;
 }
 
-/* A client that takes little holds little: the bound of its loop, if there is one. */
+/* Allocates a buffer of SEND_CHUNK bytes, or of the loop's bound if that is smaller. */
 static struct aio *
 aio_create(const struct pw_send *s)
 {
@@ -77,8 +77,8 @@ aio_pool_run(struct pw_send *s)
 }
 
 /*
- * Another path, that reads for a pw_sink, may be where no ring is permitted; and to compare the
- * file after its last byte may wait for a server.
+ * Fails with -ENOSYS for other paths that read for a pw_sink, as a ring may be forbidden there, and for
+ * the last chunk of a remote file, since comparing the file may wait for its server.
  */
 static int
 aio_read_by_ring(struct pw_send *s, struct aio *ai)

@@ -29,9 +29,8 @@ mlock_release(struct locked *lk)
 }
 
 /*
- * A page fault reads around what is missing, beyond the window and as much as
- * read_ahead_kb says, and does not tell why a page does not come.  So the window
- * is fetched first, and there is nothing left to read for the lock.
+ * Fetches the window before locking it.  A page fault would read around the missing page, up to
+ * read_ahead_kb and beyond the window, and would hide the cause of a read error.
  */
 static int
 mlock_run(struct pw_send *s)
@@ -63,7 +62,7 @@ mlock_done(struct pw_waiter *w)
 	s->snd_done(s);
 }
 
-/* It does not wait for room: what is locked is not evicted. */
+/* Never waits for budget, since locked pages cannot be evicted. */
 static void
 mlock_take_room(struct pw_send *s, size_t len)
 {
@@ -95,7 +94,7 @@ mlock_lock(struct pw_send *s)
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
-/* Of a file that cannot be asked not even a locked page proves anything. */
+/* Has the pool send files that cannot be checked: locked pages of these may still be read again. */
 static enum pw_send_status
 mlock_step(struct pw_send *s)
 {

@@ -49,8 +49,8 @@ native_is_refused(struct pw_send *s)
 }
 
 /*
- * Nothing is read when the call returns, so the file is compared before its end is given to the
- * kernel.
+ * Compares the file before its last bytes are passed to the kernel, since the call returns before it
+ * reads them.
  */
 static int
 path_native_call(struct pw_send *s, size_t len, size_t *sent)
@@ -118,14 +118,14 @@ native_read_block(struct pw_send *s)
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
-/* Has a reference to the file and knows no transmission: it may outlive all. */
+/* Holds a reference to the file and no pointer to a transmission, since it may outlive them all. */
 struct early {
 	struct pw_waiter er_waiter; /* first: found by it */
 	struct pw_file *er_file;
 	off_t er_off;
 };
 
-/* An error will be met again. */
+/* Ignores an error: the transmission meets it again. */
 static void
 native_block_ahead_done(struct pw_waiter *w)
 {
@@ -138,7 +138,7 @@ native_block_ahead_done(struct pw_waiter *w)
 	free(er);
 }
 
-/* If the transmission gets there first it joins this. */
+/* Prefetches the block; a transmission that reaches it before joins the fetch. */
 static void
 native_read_block_ahead(struct pw_send *s, off_t off)
 {
@@ -160,7 +160,7 @@ native_read_block_ahead(struct pw_send *s, off_t off)
 	free(er);
 }
 
-/* How far the file can be sent without a wait for its indirect blocks. */
+/* Returns the offset up to which the file can be sent without reading indirect blocks. */
 static off_t
 native_known_end(struct pw_send *s)
 {

@@ -19,7 +19,7 @@
 #include "lib/send/path.h"
 #include "lib/send/sink.h"
 
-/* ss_lent.  From LENT_OUT thread and loop each may take it, one of them once. */
+/* States of ss_lent.  Pool thread and loop compete to leave LENT_OUT; one of them succeeds. */
 enum {
 	LENT_NOT,     /* nothing is pending that uses the socket */
 	LENT_OUT,     /* queued, or the thread reads */
@@ -45,8 +45,8 @@ pw_send_take_back(struct pw_send *s)
 }
 
 /*
- * The head of an answer goes out with the first bytes of the file, once the first
- * one could be read: until then it may still become another answer.
+ * Reads the first byte before the head is sent with it: if that fails, the caller can still send an
+ * error response.
  */
 static int
 pool_path_read_first(const struct pw_send *s)
@@ -71,8 +71,8 @@ pool_path_end(const struct pw_send *s)
 }
 
 /*
- * The descriptor of a path that prefetches has no read-ahead: sendfile would read page by
- * page.
+ * Reads the chunk first where kernel read-ahead is off for the descriptor, as sendfile would read page
+ * by page.
  */
 static void
 pool_path_prefetch(const struct pw_send *s, size_t len)
@@ -82,7 +82,7 @@ pool_path_prefetch(const struct pw_send *s, size_t len)
 		    s->snd_file->fil_fd, s->snd_off, len, false);
 }
 
-/* As send_copied, of what follows at off; *sent is what went. */
+/* Reads up to SEND_TAIL bytes at off and sends them, as send_copied does. */
 static int
 pool_path_copy_rest(
     const struct pw_send *s, off_t off, size_t len, size_t *sent)
@@ -134,7 +134,7 @@ pool_path_send_both(struct pw_send *s, size_t len)
 	return pool_path_send_file(s, len);
 }
 
-/* Always 0: what the call said is for account_sent, a full socket is no error. */
+/* Leaves the result of the call in ss_result.  Returns 0, since a full socket is no error. */
 static int
 pool_path_run(struct pw_send *s)
 {
@@ -186,9 +186,8 @@ pool_path_submit(struct pw_send *s)
 }
 
 /*
- * The peer may have read on since the thread found the socket full.  An edge-triggered
- * event loop heard of it while this was pending, and does not hear of it again: it waits
- * only for a socket that is full now.
+ * Returns PW_SEND_WANT_WRITE only if the socket is still full.  The peer may have read since the thread
+ * filled it, and an edge-triggered event loop had that event while the transmission was pending.
  */
 enum pw_send_status
 send_pool_report(struct pw_send *s)
@@ -202,7 +201,7 @@ send_pool_report(struct pw_send *s)
 	return status;
 }
 
-/* Memory alone needs no thread: there may be no file, and so no device that has any. */
+/* Sends memory from the loop: without a file there is no device and no thread. */
 static enum pw_send_status
 pool_path_send_memory(struct pw_send *s)
 {

@@ -22,7 +22,7 @@ splice_empty(const struct pw_send *s)
 	return pp == NULL || pp->pp_held == 0;
 }
 
-/* From the pipe, after more was put into it if it was empty. */
+/* Fills the pipe if it is empty, and sends from it. */
 static int
 path_splice_call(struct pw_send *s, size_t len, size_t *sent)
 {
@@ -58,7 +58,7 @@ path_splice_finish(struct pw_send *s)
 	send_priv(s)->ss_own = NULL;
 }
 
-/* What is in the pipe is in memory: there is nothing to ask or to fetch. */
+/* Sends what the pipe holds without a residency check, since those pages are in memory. */
 static enum pw_send_status
 path_splice_step(struct pw_send *s)
 {

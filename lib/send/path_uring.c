@@ -9,7 +9,7 @@
 #include "lib/disk/async.h"
 #include "lib/send/path.h"
 
-/* Larger windows come in pieces.  What the ring does not take, the pool does. */
+/* Reads larger windows in pieces, and by the pool what the ring does not accept. */
 static int
 path_uring_fetch(struct pw_send *s, off_t off, size_t len)
 {

@@ -1,11 +1,10 @@
 /*
- * prefetch: ask whether the next chunk is in memory; if so send it, else
- * have the window fetched elsewhere and come back.  What nodiskio, uring and
- * splice have in common; they differ in who fetches and how it is sent.
+ * prefetch: what the paths nodiskio, uring and splice have in common.  A step checks whether the
+ * next chunk is resident, and sends it; if it is not, the path fetches the window and the
+ * transmission is pending until then.  The paths differ in how they fetch and send.
  *
- * What is sent in one step is asked for just before.  If it was evicted between
- * the fetch and the question, memory is short: then only that much is fetched, and if
- * that is evicted as well a thread of the pool sends it, after a pause.
+ * A chunk that was evicted between its fetch and its check means that memory is short.  Then only
+ * that chunk is fetched; if it is evicted again, a pool thread sends it after a pause.
  */
 #include <errno.h>
 
@@ -30,7 +29,7 @@ prefetch_may_be_pinned(const struct pw_send *s)
 	       pins_any(pool_pins(s->snd_loop->lp_pool));
 }
 
-/* A sink reads what it is given, or sends the file's pages itself. */
+/* Returns true if the pin's bytes can go where the transmission goes. */
 static bool
 prefetch_can_send(const struct pw_send *s, const struct pin *pn)
 {
@@ -57,9 +56,9 @@ prefetch_is_pinned(struct pw_send *s)
 }
 
 /*
- * Returns the end of what is locked in memory of the next chunk, or snd_off if nothing is.  Of a file
- * that is cut and grows again, what is locked leaves the file, and its new pages are others: so each
- * chunk is compared.
+ * Returns the end of the pinned part of the next chunk, or snd_off if none is pinned.  Compares the
+ * file with its descriptor for each chunk: if it was truncated and grew again, it has new pages, and
+ * the pinned ones are no longer its own.
  */
 static off_t
 prefetch_pinned_end(struct pw_send *s)
@@ -113,7 +112,7 @@ prefetch_range(struct pw_send *s, off_t from, off_t end, send_fetch_f fetch)
 	return error == 0 ? PW_SEND_PENDING : send_pending_fail(s, error);
 }
 
-/* There is room for the window, or time has gone by: the question is asked again. */
+/* Resumes a transmission that waited for budget or for the next tick. */
 static void
 prefetch_retry_done(struct pw_waiter *w)
 {
@@ -160,7 +159,7 @@ prefetch_window(struct pw_send *s, send_fetch_f fetch)
 	return prefetch_range(s, from, end, fetch);
 }
 
-/* In a moment: at the loop's next tick. */
+/* Waits for the loop's next tick. */
 static enum pw_send_status
 prefetch_back_off(struct pw_send *s)
 {
@@ -179,7 +178,7 @@ prefetch_again(struct pw_send *s, send_fetch_f fetch)
 	if (send_priv(s)->ss_fetches >= FETCHES && !send_priv(s)->ss_backed_off)
 		return prefetch_back_off(s);
 	completion_count(s->snd_loop, COUNTED_EVICTED);
-	/* Dropping pages also drops those that other transfers of the file brought in. */
+	/* A drop evicts pages that other transmissions of the file fetched; memory is not short then. */
 	if (!file_priv(s->snd_file)->fp_drops)
 		budget_evicted(pool_room(s->snd_loop->lp_pool), clock_now());
 	if (send_priv(s)->ss_fetches >= FETCHES)
@@ -188,7 +187,7 @@ prefetch_again(struct pw_send *s, send_fetch_f fetch)
 	return prefetch_range(s, from, end, fetch);
 }
 
-/* Of what was read past the page cache nothing was evicted: the client has taken too long. */
+/* Returns false for a copy that expired because its client was slow: its window is read again. */
 static bool
 prefetch_was_evicted(const struct pw_send *s)
 {
@@ -207,7 +206,7 @@ prefetch_await(struct pw_send *s, send_fetch_f fetch)
 				       : prefetch_window(s, fetch);
 }
 
-/* Of a large chunk a part may be there; but what RWF_NOWAIT refused is left alone. */
+/* Checks the next chunk, and a shorter one if that is not resident.  Skips what RWF_NOWAIT refused. */
 static bool
 prefetch_is_resident(struct pw_send *s)
 {
@@ -231,7 +230,7 @@ prefetch_progressed(struct pw_send *s)
 	send_priv(s)->ss_backed_off = false;
 }
 
-/* What comes next may be in memory. */
+/* Counts progress after the pool sent, so that the next chunk is checked again. */
 static enum pw_send_status
 prefetch_was_sent_by_pool(struct pw_send *s)
 {
@@ -241,8 +240,8 @@ prefetch_was_sent_by_pool(struct pw_send *s)
 }
 
 /*
- * Memory for the socket may cost pages that are to be sent, where both count as one: then
- * a call sends no more than the kernel takes hold of before it asks for that memory.
+ * Limits the chunk where sockets and pages share a memory limit: allocating for the socket may evict
+ * pages of the chunk, but not the SEND_CHUNK_HELD bytes to which sendfile(2) has references by then.
  */
 static bool
 prefetch_hold_chunk(struct pw_send *s, send_call_f call)
@@ -257,7 +256,7 @@ prefetch_hold_chunk(struct pw_send *s, send_call_f call)
 	return true;
 }
 
-/* Where the socket or sink was full, time has gone by: a frame's, or a slow client's. */
+/* Forgets a residency check that is older than RESIDENCY_HOLDS. */
 static void
 prefetch_forget_ready(struct pw_send *s)
 {
@@ -266,7 +265,7 @@ prefetch_forget_ready(struct pw_send *s)
 	send_priv(s)->ss_full = false;
 }
 
-/* Returns the call that sends what follows: its pin's, or that of the path. */
+/* Returns the call for the next bytes: that of their pin's kind, or the path's. */
 static send_call_f
 prefetch_call(const struct pw_send *s, send_call_f call)
 {
@@ -277,7 +276,7 @@ prefetch_call(const struct pw_send *s, send_call_f call)
 	return pins_mapping(pn, s->snd_off) != NULL ? send_from_mapping : call;
 }
 
-/* What is known to be in memory is sent, the rest is missing. */
+/* Sends what is resident.  Sets *missed if the next byte is not. */
 static enum pw_send_status
 prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 {
@@ -310,7 +309,7 @@ prefetch_send_resident(struct pw_send *s, send_call_f call, bool *missed)
 	return send_window(s, chunk, prefetch_call(s, call));
 }
 
-/* By this answer, another one, or another loop. */
+/* Returns true if a transmission of any loop may drop pages of the file. */
 static bool
 prefetch_may_be_dropped(const struct pw_file *file)
 {
@@ -318,7 +317,7 @@ prefetch_may_be_dropped(const struct pw_file *file)
 	       drop_lock_drops(file_priv(file)->fp_drop_lock) != 0;
 }
 
-/* An answer holds for this step only, and while the lock is held. */
+/* Sends under the drop lock.  A residency check holds for this step only. */
 static enum pw_send_status
 prefetch_send_between_drops(struct pw_send *s, send_call_f call, bool *missed)
 {

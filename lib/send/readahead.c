@@ -39,7 +39,7 @@ readahead_free(struct ahead *ah)
 	free(ah);
 }
 
-/* Moves the window's part of the budget to the transmission.  The next fetch meets an error again. */
+/* Moves the window's budget to the transmission.  Ignores an error, since the next fetch meets it. */
 static void
 readahead_take(struct ahead *ah, struct pw_send *s)
 {
@@ -50,7 +50,7 @@ readahead_take(struct ahead *ah, struct pw_send *s)
 		    s->snd_file, ah->ah_from, ah->ah_end - ah->ah_from);
 		send_brought_in(s, ah->ah_from, ah->ah_end);
 	}
-	/* Unless it waits for another window by now, past this one; or the one before it has failed. */
+	/* Not if the transmission waits for a window behind this one, or the window before it failed. */
 	if (ah->ah_error == 0 && !s->snd_pending &&
 	    ah->ah_from <= send_priv(s)->ss_asked &&
 	    ah->ah_end > send_priv(s)->ss_asked)
@@ -146,7 +146,7 @@ readahead_start(struct pw_send *s, off_t from, off_t end)
 	return true;
 }
 
-/* More than one window only where they are pinned: else they would be evicted before they are sent. */
+/* Allows several windows ahead only where they are pinned, since others would be evicted unsent. */
 static bool
 readahead_is_due(const struct pw_send *s, off_t *from)
 {
@@ -169,7 +169,7 @@ readahead_is_due(const struct pw_send *s, off_t *from)
 	       !send_priv(s)->ss_short && !send_priv(s)->ss_follows;
 }
 
-/* If what follows is in memory there is nothing to fetch, nor to give back. */
+/* Starts no fetch, and sets ss_follows, if the next chunk is resident. */
 static bool
 readahead_next(struct pw_send *s)
 {

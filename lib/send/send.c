@@ -15,7 +15,7 @@
 
 #define WINDOW_ASKED ((size_t)1 << 30) /* bytes: no window is larger */
 
-/* The first one that works here is the default. */
+/* In order of preference: the first that works here is the default. */
 static const struct pw_send_path *const paths[] = {
     &send_native,
     &send_nodiskio,
@@ -67,7 +67,7 @@ pw_send_probe(const struct pw_send_path *path, const char **why)
 	return path->path_probe == NULL ? 0 : path->path_probe(why);
 }
 
-/* Its size is known, it is open, and all that is kept of it is of this loop. */
+/* Returns true if the file is open and belongs to this loop. */
 static bool
 send_can_be_sent(const struct pw_file *file, const struct pw_loop *lp)
 {
@@ -153,7 +153,7 @@ pw_send_start(struct pw_send *s)
 	return 0;
 }
 
-/* What each status promises: pagewise.h. */
+/* Checks what pagewise.h promises for each status. */
 static void
 send_check_step(
     const struct pw_send *s, enum pw_send_status status, uint64_t before)
@@ -172,7 +172,7 @@ send_check_step(
 	(void)s, (void)status, (void)before;
 }
 
-/* What is under way goes on: the transmission has failed when it ends. */
+/* Fails a transmission that was stepped while pending; its completion still arrives. */
 static enum pw_send_status
 send_step_too_early(struct pw_send *s)
 {
@@ -181,7 +181,7 @@ send_step_too_early(struct pw_send *s)
 	return PW_SEND_ERROR;
 }
 
-/* Not while the path has something of its own, or a thread's result to report. */
+/* Changes ss_copies only between reads of the path and results of pool threads. */
 static void
 send_choose_copies(struct pw_send *s)
 {
@@ -219,7 +219,7 @@ pw_awaits_disk(int sock)
 	return os_awaits_disk(sock);
 }
 
-/* A pool thread that has the socket (path pool) finishes its call. */
+/* Does not interrupt a pool thread that is sending (path pool). */
 void
 pw_send_cancel(struct pw_send *s)
 {

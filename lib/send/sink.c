@@ -38,7 +38,7 @@ sink_is_read_apart(const struct pw_send *s)
 	       file_priv(file)->fp_ask != OS_ASK_NEVER_COLD;
 }
 
-/* What was refused is read apart: to ask again at once is neither of use nor innocent. */
+/* Reads what RWF_NOWAIT refused into memory: a second check has the same result, and may start a read. */
 static enum pw_send_status
 sink_send_what_is_resident(struct pw_send *s)
 {

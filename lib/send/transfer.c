@@ -56,7 +56,7 @@ send_pending_fail(struct pw_send *s, int error)
 	return PW_SEND_ERROR;
 }
 
-/* What happens to a job that finds the queue full: rule 6. */
+/* Returns how a full queue treats the job (rule 6). */
 static enum admit
 transfer_admit(const struct pw_send *s)
 {
@@ -109,8 +109,8 @@ send_limited(const struct pw_send *s, uint64_t bytes)
 }
 
 /*
- * Not past what was fetched for it: what follows may be under way.  A sink may send all that
- * it was offered.
+ * Ends at ss_asked, since what follows may be in flight, but not before ss_offered, since a sink may
+ * send all that it was offered.
  */
 off_t
 send_chunk_end(const struct pw_send *s)
@@ -141,14 +141,14 @@ send_status(enum account_next next)
 	return PW_SEND_ERROR;
 }
 
-/* By send_copied. */
+/* Returns true if send_copied sends all that is left. */
 static bool
 transfer_is_copied(const struct pw_send *s)
 {
 	return s->snd_len <= (off_t)SEND_TAIL && !s->snd_path->path_reads;
 }
 
-/* A head goes with the file's first bytes; more than that in chunks of its own. */
+/* Returns true if memory and file go in one call.  Memory of SEND_HEAD bytes or more goes alone. */
 static bool
 transfer_takes_memory(const struct pw_send *s, off_t file_end)
 {
@@ -183,7 +183,10 @@ transfer_send_some(
 	return account_sent(s, error, sent);
 }
 
-/* A socket that was full has room for a third of its buffer when it is writable. */
+/*
+ * Doubles the chunk if all of it was sent, and halves it if the socket was full: a writable socket has
+ * a third of its buffer free.
+ */
 static void
 transfer_fit_chunk(struct pw_send *s, enum account_next next, uint64_t end)
 {

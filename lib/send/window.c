@@ -15,7 +15,7 @@
 #define SPAN	 250000		     /* microseconds */
 #define STEP	 ((size_t)32 << 10)  /* bytes: given back at a time */
 
-/* Not the mean: one fast client would make up for a thousand slow ones. */
+/* Moves the loop's estimate of the median rate.  In a mean one fast client hides a thousand slow ones. */
 static void
 window_remember(struct pw_loop *lp, uint64_t rate)
 {
@@ -28,8 +28,8 @@ window_remember(struct pw_loop *lp, uint64_t rate)
 }
 
 /*
- * What lies in the socket has not been taken; and less than a client has buffers for, in
- * a moment, says nothing about it.
+ * Measures by acknowledged bytes.  Waits for MEASURED bytes or SPAN, because less fits into a client's
+ * buffers at any rate.
  */
 void
 send_rate_measure(struct pw_send *s)
@@ -66,13 +66,13 @@ send_window_choose(struct pw_send *s)
 	    .wf_latency = device_latency(dv),
 	    .wf_plenty = pool_room_plenty(dv),
 	};
-	/* What it may not send yet would only take memory from others. */
+	/* Bytes above the rate limit would wait, and take memory from others. */
 	if (s->snd_pace > 0) {
 		if (wf.wf_guess || wf.wf_rate > s->snd_pace)
 			wf.wf_rate = s->snd_pace;
 		wf.wf_guess = wf.wf_plenty = false;
 	}
-	/* Nor may one that has not shown that it reads, where others do not. */
+	/* A bounded loop has clients that do not read; an unknown one starts small. */
 	if (send_bound(s) > 0)
 		wf.wf_plenty = false;
 	size =
@@ -124,14 +124,14 @@ window_unpin(struct pw_send *s)
 	send_priv(s)->ss_ready = -1;
 }
 
-/* In steps: each takes a lock. */
+/* Returns budget in steps of STEP bytes, since each takes a lock. */
 void
 send_room_settle(struct pw_send *s, bool full)
 {
 	off_t left = send_priv(s)->ss_asked - s->snd_off;
 	size_t unsent = left > 0 ? (size_t)left : 0;
 
-	/* Clients that do not read would keep all of it, and others would wait. */
+	/* Otherwise clients that do not read would hold the budget, and others would wait. */
 	if (full && send_bound(s) > 0) {
 		unsent = 0;
 		window_unpin(s);

@@ -5,7 +5,7 @@
 
 #define HORIZON 500000 /* microseconds */
 
-/* What the client takes in that time; no more than most. */
+/* Returns the bytes that the client takes in us microseconds, at most most. */
 static size_t
 window_size_of_rate(uint64_t rate, uint64_t us, size_t most)
 {
