@@ -12,7 +12,7 @@
 #define LARGE_CHUNK 4 /* of room */
 
 struct admission {
-	/* Constant, and read for each request: in a line that is never written. */
+	/* Constant.  In a cache line that is never written, since each request reads it. */
 	uint64_t pp_room;
 	char pp_line[CACHE_LINE - sizeof(uint64_t)];
 
@@ -60,7 +60,7 @@ admission_hash(const struct pw_file *file)
 	return admission_mix(file->fil_ino + admission_mix(file->fil_dev + 1));
 }
 
-/* A counter in each row. */
+/* Finds the file's counter in each row. */
 static void
 admission_counters(
     struct admission *pp, uint64_t hash, uint8_t *counters[ADMISSION_ROWS])
@@ -83,7 +83,7 @@ admission_minimum(uint8_t *const counters[ADMISSION_ROWS])
 	return n;
 }
 
-/* Only the least ones: the others count somebody else as well. */
+/* Counts up the least counters only, since the others count other files as well. */
 static void
 admission_count_up(uint8_t *const counters[ADMISSION_ROWS], unsigned n)
 {
@@ -94,7 +94,7 @@ admission_count_up(uint8_t *const counters[ADMISSION_ROWS], unsigned n)
 			(*counters[i])++;
 }
 
-/* 20 us for the counters: the compiler takes many at a time. */
+/* Halves all counts.  Takes 20 us, as the compiler vectorises the loop. */
 static void
 admission_age(struct admission *pp)
 {
@@ -114,7 +114,7 @@ admission_age(struct admission *pp)
 	pp->pp_counted = 0;
 }
 
-/* Files that share all their counters make it a little wrong, until it grows old. */
+/* Moves a file's size to the next count.  Files that share all counters blur the sums until they age. */
 static void
 admission_move_bytes(struct admission *pp, uint64_t size, unsigned from)
 {
@@ -126,9 +126,9 @@ admission_move_bytes(struct admission *pp, uint64_t size, unsigned from)
 }
 
 /*
- * The most popular files have their place as far as memory goes; of those that were
- * asked for as often as the last ones, some do: always the same.  more: bytes that would
- * be among those as well.
+ * Returns true if files of count n have a place: from the most popular down, as many as fit into
+ * memory.  Of the last count that fits in part, a fraction of files chosen by hash has a place.  more
+ * is added to the bytes of count n.
  */
 static bool
 admission_is_earned(
@@ -172,7 +172,7 @@ admission_is_too_large(const struct admission *pp, const struct pw_file *file)
 	return (uint64_t)file->fil_size > pp->pp_room / LARGE_CHUNK;
 }
 
-/* The lock is held.  Returns how often it was asked for. */
+/* Returns the file's count.  The lock is held. */
 static unsigned
 admission_count_locked(struct admission *pp, struct pw_file *file)
 {

@@ -28,17 +28,17 @@
 
 #define ADMISSION_ROWS	  4
 #define ADMISSION_COLUMNS ((size_t)1 << 16)
-#define ADMISSION_MOST	  31 /* more is not counted */
+#define ADMISSION_MOST	  31 /* requests that are counted of a file */
 #define ADMISSION_SAMPLE  32
-#define ADMISSION_NOTED	  64 /* files of a loop */
+#define ADMISSION_NOTED	  64 /* files that a loop notes */
 
 struct admission;
 
-/* room: bytes of files that memory may hold.  NULL: there is no memory for it. */
+/* room is how many bytes of files memory may hold.  Returns NULL if memory is short. */
 struct admission *admission_create(uint64_t room);
 void admission_destroy(struct admission **);
 
-/* Files of one loop of which something is noted; nothing at first. */
+/* Files of one loop with requests that are not counted yet.  Zeroed at first. */
 struct noted {
 	struct pw_file *nt_first;
 	unsigned nt_files;
@@ -51,7 +51,7 @@ struct noted {
 void admission_asked(
     struct admission *, struct noted *, struct pw_file *, off_t len);
 
-/* Tells of all; before one of them is freed. */
+/* Counts the requests of all noted files.  Call before one of them is freed. */
 void admission_tell(struct admission *, struct noted *);
 
 enum admission_verdict {

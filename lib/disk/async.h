@@ -29,11 +29,11 @@ struct async;
 struct async_op {
 	struct pw_waiter *ao_waiter;
 	size_t ao_result;
-	unsigned ao_left; /* completions to come */
+	unsigned ao_left; /* completions that are missing */
 	int ao_error;
 };
 
-/* 0, or -errno and why not (a constant string). */
+/* Returns 0, or -errno and sets *why to a constant string. */
 int async_probe(const char **why);
 
 /*
@@ -54,10 +54,10 @@ int async_read(struct pw_loop *, struct async_op *, struct pw_waiter *, int fd,
 int async_fetch(struct pw_loop *, struct async_op *, struct pw_waiter *, int fd,
     off_t off, size_t len, size_t step);
 
-/* Delivers what is complete. */
+/* Delivers completed operations. */
 void async_drain(struct pw_loop *);
 
-/* Submits what the kernel did not take before. */
+/* Submits entries that the kernel did not accept before. */
 void async_flush(struct pw_loop *);
 
 void async_destroy(struct async **);

@@ -22,7 +22,7 @@ struct async {
 	char as_sink; /* where the byte of a fetch goes */
 };
 
-/* The quota of workers is a courtesy: old kernels have none. */
+/* Limits the ring's kernel workers.  Old kernels have no such limit, so errors are ignored. */
 static int
 async_ring_open(struct io_uring *ring, int wake)
 {
@@ -107,8 +107,8 @@ async_op_begin(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
 }
 
 /*
- * The loop's ring, with room for so many entries.  What the kernel, short of
- * memory, does not take now goes with the next submission, drain or tick.
+ * Returns the loop's ring with at least that many free entries.  Entries that a kernel short of
+ * memory does not accept go with the next submission, drain or tick.
  */
 static int
 async_make_room(struct pw_loop *lp, unsigned entries, struct async **out)
@@ -190,7 +190,7 @@ async_fetch(struct pw_loop *lp, struct async_op *op, struct pw_waiter *w,
 	return 0;
 }
 
-/* A link that fails cancels those after it: what it said itself counts. */
+/* Keeps the first error: a failed link cancels the operations that follow it. */
 static void
 async_complete(struct pw_loop *lp, struct async_op *op, int result, bool byte)
 {

@@ -70,14 +70,14 @@ budget_part_init(struct budget_part *rp)
 	STAILQ_INIT(&rp->rp_held[1]);
 }
 
-/* Lock is held, as for all static functions up to tell. */
+/* The lock is held, as in all static functions up to budget_tell. */
 static size_t
 budget_left(const struct budget *rm)
 {
 	return rm->bg_used < rm->bg_max ? rm->bg_max - rm->bg_used : 0;
 }
 
-/* A device that has nothing may always have one window. */
+/* Admits one window of a device that has none. */
 static bool
 budget_fits(const struct budget *rm, const struct budget_part *rp, size_t len)
 {
@@ -122,7 +122,7 @@ budget_let_in(struct budget *rm, struct budget_part *rp, struct held_list *list)
 	return hl;
 }
 
-/* The first for whom there is room; NULL: nobody. */
+/* Returns the first waiter whose window fits, or NULL. */
 static struct held *
 budget_let_anybody_in(struct budget *rm)
 {
@@ -138,7 +138,7 @@ budget_let_anybody_in(struct budget *rm)
 	return NULL;
 }
 
-/* The first who has been held for too long; NULL: nobody. */
+/* Returns the first waiter that was held for longer than HELD_US, or NULL. */
 static struct held *
 budget_force_in(struct budget *rm, uint64_t now_us)
 {
@@ -155,7 +155,7 @@ budget_force_in(struct budget *rm, uint64_t now_us)
 	return NULL;
 }
 
-/* Lock is not held. */
+/* The lock is not held. */
 static void
 budget_tell(struct held_list *ready)
 {
@@ -264,7 +264,7 @@ budget_evicted(struct budget *rm, uint64_t now_us)
 	pthread_mutex_unlock(&rm->bg_lock);
 }
 
-/* Lock is held. */
+/* The lock is held. */
 static void
 budget_grow(struct budget *rm, uint64_t now_us)
 {

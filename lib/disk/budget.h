@@ -31,13 +31,15 @@ struct budget;
 struct held;
 STAILQ_HEAD(held_list, held);
 
-/* A device's part: all of it under room's lock. */
+/* A device's part of the budget, guarded by the budget's lock. */
 struct budget_part {
 	size_t rp_used;
 	size_t rp_nheld;
-	struct held_list rp_held[2]; /* fast ones, slow ones */
+	struct held_list
+	    rp_held[2]; /* waiting transmissions: fast clients, slow clients */
 	unsigned rp_round;
-	TAILQ_ENTRY(budget_part) rp_link; /* of those with waiters */
+	TAILQ_ENTRY(budget_part)
+	rp_link; /* in the list of devices with waiters */
 };
 
 struct budget *budget_create(size_t max); /* bytes; NULL: no memory */
@@ -54,14 +56,14 @@ int budget_take(struct budget *, struct budget_part *, size_t len, bool slow,
     struct pw_waiter *);
 void budget_give(struct budget *, struct budget_part *, size_t len);
 
-/* The device has less than an eighth of what is left. */
+/* Returns true if the device has taken less than an eighth of what is left. */
 bool budget_plenty(struct budget *, struct budget_part *);
 
-/* Something was evicted before it was sent; a tick, a few times a second. */
+/* Report that a window was evicted unsent; and that time has passed, a few times a second. */
 void budget_evicted(struct budget *, uint64_t now_us);
 void budget_tick(struct budget *, uint64_t now_us);
 
 size_t budget_used(struct budget *);
-size_t budget_max(struct budget *); /* as it is now */
+size_t budget_max(struct budget *); /* present limit, bytes */
 
 #endif

@@ -15,7 +15,7 @@
 #include "lib/util/cacheline.h"
 
 enum counted {
-	COUNTED_RESIDENT, /* each as in struct pw_loop_stats */
+	COUNTED_RESIDENT, /* the counters of struct pw_loop_stats, in its order */
 	COUNTED_MISSED,
 	COUNTED_AHEAD,
 	COUNTED_EVICTED,
@@ -33,18 +33,19 @@ struct pw_loop {
 	struct pw_pool *lp_pool;
 	struct pw_loop_conf lp_conf;
 	int lp_wake[2];
-	unsigned lp_pending; /* waits that are to be delivered */
-	bool lp_draining;    /* they are being delivered */
+	unsigned lp_pending; /* waits that are not delivered yet */
+	bool lp_draining;    /* pw_loop_drain is running */
 	struct pw_waiter *lp_later;
 	struct file_cache *lp_files;
 	struct drops *lp_drops;
 	struct pipes *lp_pipes;
 	struct verified *lp_verified;
-	struct async *lp_async; /* made when it is first needed */
-	uint64_t lp_rate;	/* bytes/s: median of what clients take */
-	uint64_t lp_iteration; /* counted by pw_loop_rest; 0: nobody calls it */
-	_Atomic size_t lp_bound; /* see pw_loop_bound; pool threads read it */
-	struct noted lp_noted;	 /* requests that admission.h has not counted */
+	struct async *lp_async; /* created at its first use */
+	uint64_t lp_rate; /* bytes/s: estimate of the clients' median rate */
+	uint64_t lp_iteration; /* calls of pw_loop_rest */
+	_Atomic size_t
+	    lp_bound; /* bytes, or 0: pw_loop_bound; pool threads read it */
+	struct noted lp_noted; /* requests that admission.h has not counted */
 	_Atomic uint64_t lp_stats[COUNTED];
 	struct meter lp_meter;
 
@@ -53,7 +54,8 @@ struct pw_loop {
 	 * under it would have the loop run, on the same core, only to wait for it.
 	 */
 	alignas(CACHE_LINE) pthread_mutex_t lp_lock;
-	atomic_uint lp_signals; /* being sent, without the lock */
+	atomic_uint
+	    lp_signals; /* signals that are being sent without lp_lock */
 	struct pw_waiter *lp_inbox;
 	struct pw_waiter **lp_inbox_end;
 };
@@ -61,16 +63,16 @@ struct pw_loop {
 /* Hands a finished wait to its loop.  Any thread. */
 void completion_deliver(struct pw_waiter *, int error);
 
-/* At the next tick, with 0.  Loop's thread. */
+/* Delivers the wait at the next tick, with error 0.  Loop's thread. */
 void completion_later(struct pw_loop *, struct pw_waiter *);
 
-/* All that is to come at the next tick.  Loop's thread, as in the next one. */
+/* Delivers all waits of completion_later.  Loop's thread, as in the next one. */
 void completion_deliver_later(struct pw_loop *);
 
-/* Ends the waits that were delivered: wt_done of each. */
+/* Calls wt_done of each delivered wait. */
 void completion_take(struct pw_loop *);
 
-/* Before the loop is freed: no thread uses it any more.  Waits for at most a signal. */
+/* Waits until no thread signals the loop, which takes at most one signal.  Call before the loop is freed. */
 void completion_end(struct pw_loop *);
 
 void completion_count(struct pw_loop *, enum counted);

@@ -33,7 +33,7 @@ device_ask(struct pw_device *dv, int fd)
 	enum os_ask ask;
 	struct os_fs fs = {0};
 
-	/* Several devices share it: nothing that is said is true of all. */
+	/* Devices share this slot, so no statement is true of all. */
 	if (dv == dv->dv_pool->pl_devices[0])
 		return OS_ASK_FETCH;
 	meter_lock(&dv->dv_lock);
@@ -70,7 +70,7 @@ device_block(struct pw_device *dv)
 	return block;
 }
 
-/* Of a file that is none only a kernel without the call says that there is no call. */
+/* Describes a means.  cachestat of an invalid descriptor fails with ENOSYS only on old kernels. */
 static const char *
 device_means(enum os_ask ask)
 {
@@ -184,7 +184,7 @@ pw_pool_pinned(struct pw_pool *pl)
 	return pins_bytes(pl->pl_pins);
 }
 
-/* Empty, or what device_ask has written for good. */
+/* Returns NULL for an empty text.  device_ask writes these texts once. */
 static const char *
 device_text_or_null(const char *text)
 {
@@ -218,7 +218,7 @@ pw_pool_devices(struct pw_pool *pl, struct pw_device_stats *ds, size_t max)
 {
 	size_t i, known, n = 0;
 
-	/* Not with the lock: a thread's start has the device's first. */
+	/* Releases pl_lock first: the start of a thread takes it while it holds dv_lock. */
 	meter_lock(&pl->pl_lock);
 	known = pl->pl_ndevices;
 	pthread_mutex_unlock(&pl->pl_lock);

@@ -18,18 +18,18 @@
 
 struct drop_lock {
 	alignas(CACHE_LINE)
-	    pthread_rwlock_t dl_lock; /* to read: sends; to write: a drop */
+	    pthread_rwlock_t dl_lock; /* readers send, the writer drops */
 	atomic_uint dl_drops;	      /* total number of announced drops */
 };
 
 void drop_lock_init(struct drop_lock *);
 void drop_lock_destroy(struct drop_lock *);
 
-/* Before a drop is queued; how many were announced so far.  Any thread. */
+/* announce: call before a drop is queued.  drops: returns how many were announced.  Any thread. */
 void drop_lock_announce(struct drop_lock *);
 unsigned drop_lock_drops(struct drop_lock *);
 
-/* False: the other is at work now.  leave: by the same thread. */
+/* Return false while the other kind holds the lock.  The same thread calls leave. */
 bool drop_lock_enter_send(struct drop_lock *);
 bool drop_lock_enter_drop(struct drop_lock *);
 void drop_lock_leave(struct drop_lock *);

@@ -28,7 +28,7 @@ struct window {
 	struct window *win_next; /* hash chain; device's lock */
 };
 
-/* All windows of a file are in one chain: there are few at a time. */
+/* Returns the chain of the file's windows. */
 static struct window **
 fetch_window_chain(struct pw_device *dv, uint64_t ino)
 {
@@ -36,9 +36,9 @@ fetch_window_chain(struct pw_device *dv, uint64_t ino)
 }
 
 /*
- * A disk that answers many reads at once wakes all their threads.  With a folio
- * there is nothing left to submit, but a turn is taken all the same, and given at
- * once: so they go on one after the other.
+ * Reads a piece in turns with other threads of this processor.  A disk that completes many reads at
+ * once wakes all their threads; with a folio, which needs no submission any more, the turn only lets
+ * them run one after the other.
  */
 static int
 fetch_read_piece(
@@ -79,8 +79,8 @@ fetch_pinned_piece(const struct window *win, off_t off, size_t len)
 }
 
 /*
- * Reads [off, off + len) in turns with others.  win: the window whose folios are pinned, or NULL.  Its
- * thread first unmaps earlier pins of the device.
+ * Reads [off, off + len) in turns with other threads.  If win is not NULL, pins the window's folios, and
+ * first unmaps earlier pins of the device.
  */
 static int
 fetch_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio,
@@ -111,8 +111,8 @@ pool_read(struct pw_device *dv, int fd, off_t off, size_t len, bool folio)
 }
 
 /*
- * Times tell versions apart only once they are older than the file system's and the machine's clocks
- * are coarse.
+ * Returns true if the times are old enough to tell versions apart: older than the coarsest clock of a
+ * file system, a second, and a tick of the kernel's.
  */
 static bool
 fetch_is_settled(const struct os_version *ov)
@@ -210,7 +210,7 @@ fetch_window_run(struct job *job)
 	if (fetch_direct(win))
 		return FETCHED_DIRECT;
 	error = fetch_window_read(win);
-	/* What it has brought in may have pushed out something else. */
+	/* The fetched pages may have evicted others. */
 	reclaim_look(win->win_device->dv_pool->pl_reclaim);
 	return error;
 }
@@ -251,7 +251,7 @@ pool_tick_pins(struct pw_loop *lp, uint64_t now_us)
 		free(rj);
 }
 
-/* Device's lock is held. */
+/* The device's lock is held. */
 static void
 fetch_window_unlink(struct window *win)
 {
@@ -263,7 +263,7 @@ fetch_window_unlink(struct window *win)
 	*p = win->win_next;
 }
 
-/* Nobody can join it any more.  The latency is a moving average, of the last eight or so. */
+/* Unlinks the window, so that no transmission joins it, and updates the device's latency. */
 static void
 fetch_window_done(struct job *job, int error, uint64_t took)
 {
@@ -277,7 +277,7 @@ fetch_window_done(struct job *job, int error, uint64_t took)
 	dv->dv_latency = before == 0 ? took : before - before / 8 + took / 8;
 }
 
-/* All of the range, or a part of it, is in the window. */
+/* Returns true if the window has the whole range, or a part of it. */
 static bool
 fetch_has_range(const struct window *win, off_t off, off_t end, bool whole)
 {
@@ -287,7 +287,7 @@ fetch_has_range(const struct window *win, off_t off, off_t end, bool whole)
 		     : win->win_off < end && win_end > off;
 }
 
-/* Device's lock is held. */
+/* The device's lock is held. */
 static struct window *
 fetch_window_find(struct pw_device *dv, const struct pw_file *file, off_t off,
     off_t end, bool whole)

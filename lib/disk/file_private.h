@@ -11,28 +11,32 @@ struct indirect;
 
 struct file_private {
 	struct pw_file fp_file;
-	bool fp_attributed; /* fil_attribute was asked for */
+	bool fp_attributed; /* fil_attribute was read */
 	unsigned fp_refs;
 	struct pw_loop *fp_loop;
 	struct pw_device *fp_device;
 	struct drop_lock *fp_drop_lock; /* the device's */
 	int fp_ask;	       /* enum os_ask: how residency is asked */
 	bool fp_remote;	       /* fstat(2) may wait for a server */
-	uint64_t fp_iteration; /* of the loop, when it was last compared */
-	off_t fp_refused;  /* the last no: RWF_NOWAIT's, of this byte; or -1 */
-	bool fp_cachestat; /* the kernel answers us cachestat(2) for it */
-	bool fp_mincore;   /* no cachestat, but mincore(2) tells us the truth */
-	bool fp_drops;	   /* its pages are given back now and then */
-	unsigned fp_dropped; /* drops of its lock that it knows of */
-	bool fp_each;	    /* pages may come after the fetch's end: ask each */
+	uint64_t fp_iteration; /* lp_iteration of the last fstat(2) */
+	off_t fp_refused;      /* byte that RWF_NOWAIT refused last, or -1 */
+	bool fp_cachestat;     /* cachestat(2) is permitted for this file */
+	bool
+	    fp_mincore; /* mincore(2) is honest, and cachestat(2) not permitted */
+	bool fp_drops; /* transmissions drop pages of this file */
+	unsigned
+	    fp_dropped; /* dl_drops of fp_drop_lock at the last residency check */
+	bool fp_each; /* a fetch may end before its pages arrive: check each */
 	bool fp_random;	    /* kernel read-ahead is off for this descriptor */
-	uint32_t fp_number; /* in what is known to be in memory: verified.h */
-	uint64_t fp_asked;  /* bytes, not counted yet: admission.h */
-	struct pw_file *fp_next;      /* of the loop's that are noted ... */
-	bool fp_noted;		      /* ... if it is one */
-	void *fp_map;		      /* for mincore(2), whole file */
-	uint8_t *fp_mapped;	      /* a bit per 64 KiB: see residency.c */
-	struct indirect *fp_indirect; /* of UFS, if it has such blocks */
+	uint32_t fp_number; /* key of the file in verified.h */
+	uint64_t
+	    fp_asked; /* requested bytes that admission.h has not counted */
+	struct pw_file *fp_next; /* next file of lp_noted */
+	bool fp_noted;		 /* the file is in lp_noted */
+	void *fp_map; /* mapping of the whole file for mincore(2), or NULL */
+	uint8_t
+	    *fp_mapped; /* a bit for each 64 KiB that was read (residency.c) */
+	struct indirect *fp_indirect; /* indirect blocks of UFS, or NULL */
 };
 
 static inline struct file_private *

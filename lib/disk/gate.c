@@ -22,7 +22,7 @@ gate_destroy(struct gate *tn)
 	pthread_mutex_destroy(&tn->gt_lock);
 }
 
-/* The lock is held.  Until it is free, or nobody has moved for too long. */
+/* Waits until the turn is free, or its holder has not moved for GATE_LONG.  The lock is held. */
 static void
 gate_await(struct gate *tn)
 {

@@ -23,14 +23,14 @@ struct gate {
 	pthread_mutex_t gt_lock;
 	pthread_cond_t gt_free;
 	bool gt_taken;
-	unsigned gt_given; /* how often */
-	uint64_t gt_next;  /* when the next turn may begin */
+	unsigned gt_given; /* number of turns that have ended */
+	uint64_t gt_next;  /* earliest begin of the next turn, microseconds */
 };
 
 void gate_init(struct gate *);
 void gate_destroy(struct gate *);
 
-/* Waits.  True: the caller has the turn and returns it.  Any thread. */
+/* Waits for the turn.  Returns true if the caller has it and must call gate_give.  Any thread. */
 bool gate_take(struct gate *);
 void gate_give(struct gate *);
 

@@ -85,7 +85,7 @@ pins_find(struct pins *ps, const struct pins_key *key, off_t off)
 	return NULL;
 }
 
-/* Takes a pin without references out of the table: its memory is used again, or its map unmapped. */
+/* Removes a pin without references from the table.  Its memory is spare, or its map is unmapped later. */
 static void
 pins_bury(struct pins *ps, struct pin *pn)
 {
@@ -151,7 +151,7 @@ pins_refuse(struct pins *ps, size_t len)
 	pthread_mutex_unlock(&ps->ps_lock);
 }
 
-/* Takes its bytes out of the account as well. */
+/* Unmaps, and cancels the reservation. */
 static void
 pins_unmap(struct pins *ps, void *map, size_t len)
 {
@@ -404,7 +404,7 @@ pins_tick(struct pins *ps, uint64_t now_us, uint64_t *dev)
 	return pn != NULL;
 }
 
-/* Takes those of a device, or of all, out of the dead. */
+/* Moves the dead pins of a device, or of all devices if dev is NULL, to list. */
 static void
 pins_collect(struct pins *ps, const uint64_t *dev, struct pin_list *list)
 {

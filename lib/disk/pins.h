@@ -29,12 +29,12 @@
 
 #define PINS_FRESH_US  1000000
 #define PINS_WAITED_US 10000000
-#define PINS_SPARE_US  2000000 /* so long unused memory of copies is kept */
+#define PINS_SPARE_US  2000000 /* lifetime of unused memory of copies */
 
 struct pin;
 struct pins;
 
-/* A file in one version: a copy is of no use to readers of another. */
+/* Identifies one version of a file. */
 struct pins_key {
 	uint64_t pk_dev;
 	uint64_t pk_ino;
@@ -61,7 +61,7 @@ pins_same_version(const struct os_version *a, const struct os_version *b)
 	       a->ov_ctime.tv_nsec == b->ov_ctime.tv_nsec;
 }
 
-/* bytes: of all pins.  NULL: no memory. */
+/* bytes limits the sum of all pins.  Returns NULL if memory is short. */
 struct pins *pins_create(size_t bytes);
 
 /* Unmaps all pins. */
@@ -70,7 +70,7 @@ void pins_destroy(struct pins **);
 /* Reserves len bytes for pins_add or pins_refuse.  Returns false if that is above the limits. */
 bool pins_reserve(struct pins *, size_t len);
 
-/* Gives back what pins_reserve counted. */
+/* Cancels a reservation. */
 void pins_refuse(struct pins *, size_t len);
 
 /*
@@ -91,11 +91,12 @@ void pins_blank_free(struct pins *, struct pin *);
 /* The blank has [off, off + len) of its file, which lies within one multiple of OS_FOLIO. */
 void pins_add_copy(struct pins *, struct pin *, off_t off, size_t len);
 
-/* Returns true if there is a pin that may be taken.  Asked for each chunk, so without a call. */
+/* Returns true if pins_take may find a pin.  Inline, since each chunk calls it. */
 static inline bool
 pins_any(const struct pins *ps)
 {
-	const atomic_uint *count = (const void *)ps; /* its first member */
+	const atomic_uint *count =
+	    (const void *)ps; /* ps_count is the first member */
 
 	return atomic_load_explicit(count, memory_order_relaxed) > 0;
 }
@@ -106,7 +107,7 @@ struct pin *pins_take(struct pins *, const struct pins_key *, off_t off);
 /* Returns the end of the pin if it has the byte, otherwise off. */
 off_t pins_end(const struct pin *, off_t off);
 
-/* Returns the byte at off, and those behind it, of a copy; NULL: it is none, or has not that byte. */
+/* Returns the byte at off of a copy, with those that follow, or NULL if the pin has no copy of it. */
 const char *pins_copy(const struct pin *, off_t off);
 
 /*
@@ -115,7 +116,7 @@ const char *pins_copy(const struct pin *, off_t off);
  */
 const char *pins_mapping(const struct pin *, off_t off);
 
-/* The memory of a blank. */
+/* Returns the memory of a blank. */
 void *pins_memory(struct pin *);
 
 /* Releases a reference, if there is one. */

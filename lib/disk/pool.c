@@ -50,8 +50,8 @@ pool_device_create(struct pw_pool *pl, dev_t id, enum pool_queue kind)
 }
 
 /*
- * Device's lock is held, as in the next one.  A condition's signal may wait for threads that
- * were woken before and have not run yet (glibc before 2.41); a semaphore's post does not.
+ * Wakes a sleeping thread by a semaphore.  A condition's signal may wait for threads that were woken before and have
+ * not run yet (glibc before 2.41).  The device's lock is held, as in the next one.
  */
 static void
 pool_wake_one(struct pw_device *dv)
@@ -86,7 +86,7 @@ pool_device_destroy(struct pw_device *dv)
 	free(dv);
 }
 
-/* Slot 0 is for the devices that find no memory or no place in the table. */
+/* Slot 0 is shared by devices for which memory or the table does not suffice. */
 static struct pw_device *
 pool_device_find(struct pw_pool *pl, dev_t id, enum pool_queue kind)
 {
@@ -193,7 +193,7 @@ pool_stop_threads(struct pw_pool *pl)
 	}
 }
 
-/* Nothing waits for a disk: no loop can be left because of that. */
+/* Returns true if no thread is busy, so that no wait for a disk keeps a loop. */
 static bool
 pool_is_idle(struct pw_pool *pl)
 {
@@ -287,7 +287,7 @@ pw_pool_refused(const struct pw_pool *pl)
 	return atomic_load(&pl->pl_refused);
 }
 
-/* From here on nobody can join the job. */
+/* Ends the job, so that no transmission joins it, and returns its waiters. */
 static struct pw_waiter *
 pool_job_finish(struct pw_device *dv, struct job *job, int error)
 {
@@ -308,7 +308,7 @@ pool_job_finish(struct pw_device *dv, struct job *job, int error)
 	return w;
 }
 
-/* Device's lock is held, as in the next two.  What is under way delays what comes. */
+/* Limits the bytes in flight, since they delay short jobs.  The device's lock is held, as in the next two. */
 static bool
 pool_may_begin(const struct pw_device *dv)
 {
@@ -319,8 +319,8 @@ pool_may_begin(const struct pw_device *dv)
 }
 
 /*
- * What is short goes first; then windows of what has sent nothing yet, of which
- * POOL_NEW in a row go before one that is the next of a download.
+ * Chooses short jobs first, then first windows, of which POOL_NEW in a row go before a next window of
+ * a download.
  */
 static struct jobs *
 pool_next_queue(struct pw_device *dv)
@@ -339,7 +339,7 @@ pool_next_queue(struct pw_device *dv)
 	return begins ? &queue[JOB_LONG] : NULL;
 }
 
-/* NULL: there is none, or none that may begin. */
+/* Returns the next job, or NULL if none may begin. */
 static struct job *
 pool_job_next(struct pw_device *dv)
 {
@@ -395,7 +395,7 @@ pool_thread_main(void *arg)
 	return NULL;
 }
 
-/* Signals are for the program's own threads. */
+/* Starts a thread with all signals blocked, as they belong to the program's own threads. */
 static int
 pool_thread_start(struct pw_device *dv)
 {
@@ -425,7 +425,7 @@ pool_thread_start(struct pw_device *dv)
 	return -error;
 }
 
-/* Device's lock is held.  False if no thread would ever run a job. */
+/* Starts a thread if none is idle.  Returns false if the device has no thread.  Its lock is held. */
 static bool
 pool_have_thread(struct pw_device *dv)
 {

@@ -21,11 +21,11 @@ struct pw_device;
 struct reclaim;
 struct budget;
 
-/* The last first, more or less: see next_queue. */
+/* From last to first in priority (pool_next_queue). */
 enum job_kind {
-	JOB_LONG,  /* the next window of a download, a task: may be long */
-	JOB_NEW,   /* the first window of a transmission */
-	JOB_SHORT, /* a read or two */
+	JOB_LONG,  /* next window of a download, or a task */
+	JOB_NEW,   /* first window of a transmission */
+	JOB_SHORT, /* open or drop: a few reads at most */
 	JOB_KINDS,
 };
 
@@ -35,20 +35,20 @@ enum job_kind {
  */
 struct job {
 	int (*job_run)(struct job *); /* 0 or -errno */
-	/* After job_run, with the device's lock; took: since it was queued.  May be NULL. */
+	/* Called after job_run with the device's lock held; took is the time since it was queued.  May be NULL. */
 	void (*job_done)(struct job *, int error, uint64_t took);
-	struct pw_waiter *job_waiters; /* device's lock */
-	uint64_t job_since;	       /* when it was queued */
+	struct pw_waiter *job_waiters; /* guarded by the device's lock */
+	uint64_t job_since; /* time at which it was queued, microseconds */
 	enum job_kind job_kind;
-	size_t job_len; /* bytes that it reads; 0: few, or unknown */
-	STAILQ_ENTRY(job) job_next; /* the same */
+	size_t job_len; /* bytes that it reads, or 0 if few or unknown */
+	STAILQ_ENTRY(job) job_next; /* guarded by the device's lock */
 };
 
 /* Treatment of a job when the queue is full. */
 enum admit {
 	ADMIT_NEW,   /* refused, and counted as a refused request */
-	ADMIT_BEGUN, /* let in: the transmission is under way (rule 6) */
-	ADMIT_HINT,  /* refused: it is optional */
+	ADMIT_BEGUN, /* admitted: the response has begun (rule 6) */
+	ADMIT_HINT,  /* refused without counting: the job is optional */
 };
 
 /*
@@ -76,10 +76,10 @@ enum fetch_how {
 int pool_fetch(struct pw_file *, off_t off, size_t len, enum fetch_how,
     enum admit, struct pw_waiter *);
 
-/* Is a fetch that covers the range queued or under way?  Any thread. */
+/* Returns true if a queued or running fetch covers the range.  Any thread. */
 bool pool_fetching(struct pw_file *, off_t off, off_t end);
 
-/* The same, of any part of it. */
+/* Returns true if a queued or running fetch covers any part of the range.  Any thread. */
 bool pool_fetching_some(struct pw_file *, off_t off, off_t end);
 
 /*
@@ -105,46 +105,46 @@ uint64_t device_latency(const struct pw_device *);
  */
 int pool_read(struct pw_device *, int fd, off_t off, size_t len, bool folio);
 
-/* For the file with this inode there.  Any thread. */
+/* Returns the drop lock of the file with this inode.  Any thread. */
 struct drop_lock *device_drop_lock(struct pw_device *, uint64_t ino);
 
-/* Jobs that have ended there so far.  Any thread. */
+/* Returns how many jobs of the device have ended.  Any thread. */
 unsigned long device_ended(const struct pw_device *);
 
-/* Bytes were given back to the system. */
+/* Counts dropped bytes. */
 void pool_dropped(struct pw_pool *, size_t len);
 
-/* The popularity of files, for all loops. */
+/* Returns the admission policy, which all loops share. */
 struct admission *pool_admission(struct pw_pool *);
 
-/* The windows that are locked in memory. */
+/* Returns the pinned windows. */
 struct pins *pool_pins(struct pw_pool *);
 
 /* Unmaps pins by a pool thread, if there are any to unmap.  Loop's thread, a few times a second. */
 void pool_tick_pins(struct pw_loop *, uint64_t now_us);
 
-/* Whether the kernel takes pages back. */
+/* Returns the observer of the kernel's reclaim. */
 struct reclaim *pool_reclaim(struct pw_pool *);
 
-/* How many loops it has, for pw_pool_destroy.  Any thread. */
+/* Count the pool's loops for pw_pool_destroy.  Any thread. */
 void pool_loop_begin(struct pw_pool *);
 void pool_loop_end(struct pw_pool *);
 
-/* Does what sockets hold count as memory that is limited?  Then to send may evict. */
+/* Returns true if socket memory counts for the control group's limit, so that sending may evict. */
 bool pool_sockets(const struct pw_pool *);
 
-/* Bytes that one advice covers there.  Reads sysfs once, which does not wait. */
+/* Returns the bytes that one advice covers on the device.  Reads sysfs once, which does not wait. */
 size_t device_step(struct pw_device *);
 
-/* What it knows so far.  Any thread. */
+/* Returns OS_FOLIOS_NONE before the first call of device_step.  Any thread. */
 enum os_folios device_folios(const struct pw_device *);
 
-/* A device may have several queues, so that no job waits behind those of another kind. */
+/* Queues of a device.  A job waits only behind jobs of its kind. */
 enum pool_queue {
-	POOL_FILES,  /* opens and windows */
-	POOL_TASKS,  /* tasks, which may be long */
-	POOL_MOUNTS, /* opens of what lies on another mount below a root */
-	POOL_NO_DISK, /* what needs a thread and no disk: device 0, and in no statistics */
+	POOL_FILES,   /* opens and windows */
+	POOL_TASKS,   /* tasks, such as listings */
+	POOL_MOUNTS,  /* opens that lead to another mount below a root */
+	POOL_NO_DISK, /* work without a disk: device 0, in no statistics */
 };
 
 /*
@@ -165,7 +165,7 @@ enum os_ask device_ask(struct pw_device *, int fd);
  */
 bool device_is_local(const struct pw_device *);
 
-/* os_fs' fs_block of the file system, after device_ask. */
+/* Returns fs_block of the device's struct os_fs.  Call after device_ask. */
 size_t device_block(struct pw_device *);
 
 /*

@@ -17,7 +17,7 @@
 #include "lib/util/cacheline.h"
 
 #define POOL_DEVICES 64
-#define POOL_GATES   8	 /* processors that are distinguished */
+#define POOL_GATES   8	 /* processors that have a gate of their own */
 #define DEVICE_HASH  256 /* windows in flight, by file and offset */
 
 struct pins;
@@ -25,7 +25,7 @@ struct window;
 
 STAILQ_HEAD(jobs, job);
 
-/* News of a device: each is logged once. */
+/* News of a device; each is logged once. */
 enum untold {
 	UNTOLD_RESIDENCY = 1,
 	UNTOLD_REFUSAL = 2,
@@ -34,30 +34,31 @@ enum untold {
 struct pw_device {
 	pthread_mutex_t
 	    dv_lock; /* of what follows, except dv_id, dv_kind, dv_pool, dv_drops */
-	sem_t dv_work;	      /* for sleeping threads: a post each */
-	unsigned dv_sleepers; /* of the idle ones; device's lock */
+	sem_t dv_work;	      /* posted once for each thread to wake */
+	unsigned dv_sleepers; /* idle threads that sleep, guarded by dv_lock */
 	struct pw_pool *dv_pool;
 	dev_t dv_id;
 	enum pool_queue dv_kind;
 	struct jobs dv_queue[JOB_KINDS];
-	unsigned dv_news; /* taken in a row while others waited */
-	size_t dv_long;	  /* bytes of the jobs that run and are JOB_LONG */
+	unsigned
+	    dv_news;	/* JOB_NEW jobs taken in a row while JOB_LONG waited */
+	size_t dv_long; /* bytes of running JOB_LONG jobs */
 	unsigned dv_queued;
 	unsigned dv_threads;
 	unsigned dv_idle;
 	bool dv_stop;
-	atomic_uint dv_untold; /* bits of enum untold */
+	atomic_uint dv_untold; /* set of enum untold */
 	atomic_int
 	    dv_copies; /* errno with which sendfile(2) was refused, or 0 */
 	enum os_ask dv_ask;
-	struct os_fs dv_fs;    /* set with dv_ask, and then constant */
-	atomic_ulong dv_ended; /* jobs */
+	struct os_fs dv_fs;    /* constant once dv_ask is set */
+	atomic_ulong dv_ended; /* jobs that have ended */
 	uint64_t dv_bytes;
 	uint64_t dv_refused;
 	struct pw_histogram dv_wait;
-	atomic_size_t dv_step;	  /* 0: not known yet */
-	atomic_int dv_folios;	  /* enum os_folios: known with dv_step */
-	atomic_ullong dv_latency; /* of windows, microseconds */
+	atomic_size_t dv_step;	  /* bytes of an advice; 0 before device_step */
+	atomic_int dv_folios;	  /* enum os_folios, set with dv_step */
+	atomic_ullong dv_latency; /* moving average of windows, microseconds */
 	struct budget_part dv_room;
 	struct gate dv_gates[POOL_GATES];
 	struct window *dv_windows[DEVICE_HASH];
@@ -65,17 +66,17 @@ struct pw_device {
 };
 
 struct pw_pool {
-	/* constant; read for each request with `auto' */
+	/* Constant.  Read for each request with `auto'. */
 	struct pw_pool_conf pl_conf;
 	struct admission *pl_popular;
 	struct reclaim *pl_reclaim;
 	struct budget *pl_room;
 	struct pins *pl_pins;
-	int pl_sink;	 /* of os_fetch */
+	int pl_sink;	 /* /dev/null, for os_fetch_end */
 	bool pl_sockets; /* see pool_sockets */
 
-	alignas(CACHE_LINE)
-	    pthread_mutex_t pl_lock; /* the device table and pl_running */
+	alignas(CACHE_LINE) pthread_mutex_t
+	    pl_lock; /* guards the device table and pl_running */
 	pthread_cond_t pl_ended;
 	struct pw_device *pl_devices[POOL_DEVICES];
 	size_t pl_ndevices;
@@ -85,7 +86,7 @@ struct pw_pool {
 	atomic_ullong pl_dropped;
 };
 
-/* See pool_submit.  The device's lock is held, as in the other. */
+/* As pool_submit, with the device's lock held, as for pool_await. */
 int pool_enqueue(struct pw_device *, struct job *, enum admit);
 void pool_await(struct job *, struct pw_loop *, struct pw_waiter *);
 

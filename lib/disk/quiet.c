@@ -22,7 +22,7 @@ quiet_run(struct job *job)
 	return 0;
 }
 
-/* Without memory or a thread it stays unknown. */
+/* Leaves the state unknown if memory or a thread is missing. */
 static void
 quiet_submit(struct pw_pool *pl, struct reclaim *rc)
 {

@@ -9,7 +9,7 @@
 
 struct pw_pool;
 
-/* As reclaim_is_quiet.  Has the counters read if that was not done lately.  Loop's thread. */
+/* As reclaim_is_quiet.  Queues a read of the counters if the last one is old.  Loop's thread. */
 bool quiet_ask(struct pw_pool *, uint64_t now_us);
 
 #endif

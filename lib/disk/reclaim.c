@@ -54,7 +54,7 @@ reclaim_destroy(struct reclaim **rcp)
 	free(rc);
 }
 
-/* The time is from before the read: what is taken meanwhile is seen by the next one. */
+/* Notes the time before the read, so that the next read sees pages evicted meanwhile. */
 static void
 reclaim_read(struct reclaim *rc, uint64_t now)
 {
@@ -80,7 +80,7 @@ reclaim_look(struct reclaim *rc)
 	pthread_mutex_unlock(&rc->rc_lock);
 }
 
-/* Its cache line is every loop's: not written for each of many fetches. */
+/* Writes only if needed: all loops read this cache line. */
 void
 reclaim_expect(struct reclaim *rc)
 {
@@ -90,7 +90,7 @@ reclaim_expect(struct reclaim *rc)
 		atomic_store(&rc->rc_moved, now);
 }
 
-/* True for one loop at a time. */
+/* Returns true for one loop at a time. */
 bool
 reclaim_due(struct reclaim *rc, uint64_t now)
 {
@@ -110,7 +110,7 @@ reclaim_done(struct reclaim *rc)
 	atomic_store(&rc->rc_busy, false);
 }
 
-/* Another thread may have written the times later than now. */
+/* Compares by sums, since another thread may have written a time later than now. */
 bool
 reclaim_is_quiet(struct reclaim *rc, uint64_t now)
 {

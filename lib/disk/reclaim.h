@@ -18,7 +18,7 @@
 
 struct reclaim;
 
-struct reclaim *reclaim_create(void); /* NULL: no memory */
+struct reclaim *reclaim_create(void); /* returns NULL if memory is short */
 void reclaim_destroy(struct reclaim **);
 
 /*
@@ -27,14 +27,14 @@ void reclaim_destroy(struct reclaim **);
  */
 bool reclaim_is_quiet(struct reclaim *, uint64_t now_us);
 
-/* True: the counters were not read lately, and the caller has it done, up to reclaim_done. */
+/* Returns true if the counters are old: the caller has a thread read them, and calls reclaim_done. */
 bool reclaim_due(struct reclaim *, uint64_t now_us);
 void reclaim_done(struct reclaim *);
 
-/* Pages are being brought in, for which others may have to go.  Any thread. */
+/* Call before pages are fetched, since others may be evicted for them.  Any thread. */
 void reclaim_expect(struct reclaim *);
 
-/* Reads the counters, unless another thread did so a moment ago.  Pool's threads. */
+/* Reads the counters, unless another thread read them a moment ago.  Pool's threads. */
 void reclaim_look(struct reclaim *);
 
 #endif

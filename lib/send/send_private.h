@@ -15,46 +15,48 @@ struct pin;
 
 struct send_private {
 	struct pw_waiter ss_waiter;
-	size_t ss_window;	/* bytes */
+	size_t ss_window;	/* bytes of the next window */
 	size_t ss_chunk;	/* bytes of the next step */
-	uint64_t ss_since;	/* when pending began */
-	unsigned long ss_ended; /* what its device had done then */
-	off_t ss_ready;		/* resident, as far as we know, up to here */
-	uint64_t ss_ready_at;	/* when that was asked, microseconds */
+	uint64_t ss_since;	/* time at which pending began, microseconds */
+	unsigned long ss_ended; /* device_ended at that time */
+	off_t ss_ready;		/* end of what is known to be resident; or -1 */
+	uint64_t ss_ready_at;	/* time of that check, microseconds */
 	off_t ss_from;		/* begin of the window being fetched */
 	off_t ss_asked;		/* end of the window being fetched */
-	off_t ss_offered; /* take_range of a sink has seen what is before it */
-	bool ss_backed_off;	/* since something was sent */
-	bool ss_short;		/* of memory: what was fetched was evicted */
-	unsigned ss_how;	/* enum fetch_how: how the window is read */
-	bool ss_direct;		/* it was read past the page cache */
-	bool ss_full;		/* nothing was taken since the last step */
-	bool ss_granted;	/* there is room for it now */
-	bool ss_follows;	/* the next window is in memory */
-	bool ss_joins;		/* memory and file go to the sink together */
-	size_t ss_held;		/* bytes of the budget that it has: budget.h */
-	size_t ss_wanted;	/* that it waits for */
-	size_t ss_lead;		/* so early the next window is fetched */
-	struct pin *ss_pin;	/* has snd_off locked in memory; or NULL */
-	struct ahead *ss_ahead; /* the next windows, on their way, or NULL */
-	uint64_t ss_mark;	/* snd_rate is measured since then, ... */
-	off_t ss_mark_off;	/* when this much had been taken */
-	off_t ss_fetched;	/* first byte that we brought in ... */
-	off_t ss_fetched_end;	/* ... and the end of that stretch */
-	off_t ss_dropped;	/* given back up to here, as far as possible */
-	void *ss_own;		/* what the path keeps for itself */
-	unsigned ss_fetches;	/* since something was sent */
-	int ss_lent;		/* atomic: user of the socket: path_pool.c */
-	size_t ss_took;		/* bytes that a pool thread's call sent */
-	int ss_result;		/* what it returned */
-	int ss_next;		/* enum account_next: what came of it */
-	bool ss_reported;	/* ss_next is to be the next answer */
-	bool ss_copies;		/* its socket gets copies: see pw_loop_bound */
-	bool ss_brings;		/* something was not in memory before */
-	bool ss_drops;		/* what was brought in is given back ... */
-	bool ss_trial;		/* ... or is used once so far ... */
-	bool ss_decided;	/* ... or not: see send_drops */
-} __attribute__((may_alias));	/* the room was declared as characters */
+	off_t ss_offered;   /* end of what take_range of the sink was offered */
+	bool ss_backed_off; /* paused for a tick since the last progress */
+	bool ss_short;	    /* memory is short: the window was evicted unsent */
+	unsigned ss_how;    /* enum fetch_how: how the window is read */
+	bool ss_direct;	    /* the last window was read past the page cache */
+	bool ss_full;	    /* the socket or sink was full in the last step */
+	bool ss_granted;    /* the budget for ss_wanted was granted */
+	bool ss_follows;    /* the next window is resident */
+	bool ss_joins;	    /* memory and file go to the sink together */
+	size_t ss_held;	    /* bytes of the budget that are taken (budget.h) */
+	size_t ss_wanted;   /* bytes of the budget that are waited for */
+	size_t
+	    ss_lead; /* bytes before ss_asked at which the next fetch starts */
+	struct pin *ss_pin; /* pin that holds the byte at snd_off, or NULL */
+	struct ahead
+	    *ss_ahead;	   /* fetches of the next windows, in order, or NULL */
+	uint64_t ss_mark;  /* begin of the rate measurement, microseconds */
+	off_t ss_mark_off; /* bytes acknowledged at ss_mark */
+	off_t ss_fetched;  /* begin of the stretch that was fetched */
+	off_t ss_fetched_end; /* end of that stretch */
+	off_t ss_dropped;     /* end of what was dropped of it */
+	void *ss_own;	      /* state of the path, or NULL */
+	unsigned ss_fetches;  /* fetches since the last progress */
+	int ss_lent;	      /* atomic; owner of the socket (path_pool.c) */
+	size_t ss_took;	      /* bytes that a pool thread's call sent */
+	int ss_result;	      /* result of that call */
+	int ss_next;	      /* enum account_next: outcome of that call */
+	bool ss_reported;     /* the next step returns ss_next */
+	bool ss_copies;	      /* the socket is sent copies (pw_loop_bound) */
+	bool ss_brings;	 /* a page was missing, so later ones are dropped too */
+	bool ss_drops;	 /* fetched pages are dropped */
+	bool ss_trial;	 /* the file is on trial (admission.h) */
+	bool ss_decided; /* ss_drops and ss_trial are set (send_drops) */
+} __attribute__((may_alias)); /* snd_private is an array of characters */
 
 static_assert(sizeof(struct send_private) <= PW_SEND_ROOM,
     "a larger PW_SEND_ROOM breaks the ABI");
