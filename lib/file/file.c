@@ -58,7 +58,7 @@ pw_root_open_with(const char *path, unsigned flags, struct pw_root **out)
 		error = -errno;
 		goto fail;
 	}
-	/* Not to have openat2 would be found out by every single request. */
+	/* Probes openat2 here, or each request would meet ENOSYS. */
 	rt->rt_links = file_links_of(flags);
 	fd = os_lookup(rt->rt_fd, ".", OS_ANY_MOUNT | rt->rt_links);
 	if (fd < 0) {
@@ -80,7 +80,7 @@ fail:
 	return error;
 }
 
-/* True if that was the last reference. */
+/* Returns true if that was the last reference. */
 static bool
 file_root_release(struct pw_root *rt)
 {
@@ -182,7 +182,7 @@ file_check(const struct pw_file *file)
 		   : -ESTALE;
 }
 
-/* No call of the meter: this fstat(2) reads memory, and the meter costs as much again. */
+/* Is not metered: this fstat(2) only reads memory, and the meter would double its cost. */
 bool
 file_is_fresh(struct pw_file *file)
 {
@@ -199,7 +199,7 @@ file_is_fresh(struct pw_file *file)
 	return !file->fil_stale;
 }
 
-/* The path led to a regular file a moment ago; make sure that it still does. */
+/* Opens the path and checks again that it leads to a regular file. */
 static int
 file_open_regular(const struct pw_root *rt, const char *path,
     enum os_resolve resolve, struct found *fnd)
@@ -222,7 +222,7 @@ file_open_regular(const struct pw_root *rt, const char *path,
 	return 0;
 }
 
-/* Without one, or memory for it, the file is as good. */
+/* Reads the attribute, and ignores errors. */
 static void
 file_read_attribute(struct found *fnd, const char *attribute)
 {
@@ -300,7 +300,7 @@ file_announce(const struct pw_file *file)
 			conf->plc_device(conf->plc_arg, text);
 }
 
-/* Without memory for it the pool sends the file. */
+/* Allocates the bits of residency.c.  Without memory the pool sends the file. */
 static void
 file_learn_blocks(struct pw_file *file)
 {
@@ -417,7 +417,7 @@ file_close_waits(const struct pw_file *file)
 	       fstat(file->fil_fd, &st) == -1 || st.st_nlink == 0;
 }
 
-/* Without memory or threads it is done here: better late than never. */
+/* Closes the file by a pool thread, or on the loop if memory or threads are short. */
 static void
 file_close_later(struct pw_device *dv, struct close_job what)
 {

@@ -16,14 +16,14 @@ struct pw_root {
 	int rt_fd;
 	dev_t rt_dev;
 	ino_t rt_ino;
-	bool rt_cached; /* lookups can be asked without waiting */
+	bool rt_cached; /* openat2 has RESOLVE_CACHED here */
 	int rt_links;	/* OS_NO_LINKS, OS_AS_SLASH, OS_ALL_LINKS, or 0 */
 };
 
-/* One reference more; any thread that has one. */
+/* Takes a reference.  Any thread that has one. */
 void file_root_ref(struct pw_root *);
 
-/* One less, on the loop's thread: if it was the last, the pool closes. */
+/* Releases a reference.  A pool thread closes the last one.  Loop's thread. */
 void file_root_unref(struct pw_loop *, struct pw_root **);
 
 /* The result of looking a path up, before it becomes a struct pw_file. */
@@ -31,8 +31,8 @@ struct found {
 	int fnd_fd; /* -1 unless a regular file */
 	bool fnd_same;
 	struct stat fnd_stat;
-	bool fnd_attributed; /* its attribute was asked for ... */
-	char *fnd_attribute; /* ... and this is it, or NULL; from malloc(3) */
+	bool fnd_attributed; /* the attribute was read */
+	char *fnd_attribute; /* its value from malloc(3), or NULL */
 	size_t fnd_attribute_len;
 };
 
@@ -46,10 +46,10 @@ struct found {
 int file_find(const struct pw_root *, const char *path, enum os_resolve,
     const struct pw_file *old, const char *attribute, struct found *);
 
-/* Of what file_find has found, but nobody takes. */
+/* Closes and frees a result that is not used. */
 void file_found_drop(struct found *);
 
-/* Is it the file that was opened, as it was then? */
+/* Returns true if st is of the file that was opened, unchanged since then. */
 bool file_unchanged(const struct pw_file *, const struct stat *);
 
 /*
@@ -71,7 +71,7 @@ bool file_is_fresh(struct pw_file *);
 /* Calls plc_device for each of the device's news (device_announce).  Loop's thread. */
 void file_announce(const struct pw_file *);
 
-/* One reference, the caller's; takes over descriptor and attribute, on failure too. */
+/* Creates a file with one reference.  Takes ownership of descriptor and attribute, on failure too. */
 int file_create(struct pw_loop *, struct found *, struct pw_file **);
 
 /*
@@ -83,7 +83,7 @@ struct file_cache *file_cache_create(unsigned size);
 void file_cache_destroy(struct file_cache **);
 void file_cache_age(struct file_cache *, uint64_t now_us);
 
-/* Closes a file that only the cache refers to.  False: there is none. */
+/* Closes a file that only the cache refers to.  Returns false if there is none. */
 bool file_cache_spare(struct file_cache *);
 
 #endif

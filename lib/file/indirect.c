@@ -15,7 +15,7 @@ indirect_direct_bytes(const struct indirect *in)
 	return INDIRECT_FIRST * in->in_block;
 }
 
-/* Bytes of the file that one indirect block leads to. */
+/* Returns the bytes of the file that one indirect block covers. */
 static off_t
 indirect_span(const struct indirect *in)
 {
@@ -55,7 +55,7 @@ indirect_missing(const struct indirect *in, off_t off, off_t end, uint64_t now)
 	return off < end ? off : end;
 }
 
-/* The bits move so that there is one for n; those at the other end are lost. */
+/* Shifts in_known so that it has a bit for n.  Bits at the other end are lost. */
 static void
 indirect_shift(struct indirect *in, uint64_t n)
 {

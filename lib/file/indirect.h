@@ -13,14 +13,14 @@
 #include <sys/types.h>
 
 #define INDIRECT_FIRST 12	/* blocks of the file before the first one */
-#define INDIRECT_HOLDS 10000000 /* microseconds; then it may be gone again */
+#define INDIRECT_HOLDS 10000000 /* microseconds that a block is known */
 
-/* Zeros but for in_block: nothing is known. */
+/* Known indirect blocks.  All zeros but in_block at first. */
 struct indirect {
-	off_t in_block;	   /* bytes */
-	uint64_t in_first; /* number of the first one that has a bit ... */
-	uint64_t in_known; /* ... of these 64: it is in memory */
-	uint64_t in_since; /* when the first of them was read */
+	off_t in_block;	   /* block size, bytes */
+	uint64_t in_first; /* number of the block of bit 0 of in_known */
+	uint64_t in_known; /* a bit for each resident block */
+	uint64_t in_since; /* microseconds; first read of one of these */
 };
 
 /*
@@ -30,7 +30,7 @@ struct indirect {
 off_t indirect_missing(
     const struct indirect *, off_t off, off_t end, uint64_t now_us);
 
-/* The byte at off was read. */
+/* Call after the byte at off was read. */
 void indirect_note(struct indirect *, off_t off, uint64_t now_us);
 
 #endif

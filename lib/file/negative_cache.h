@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define NEGATIVE_BYTES	  ((size_t)256 << 10) /* then the oldest are forgotten */
+#define NEGATIVE_BYTES	  ((size_t)256 << 10) /* of all paths */
 #define NEGATIVE_FRESH_US 1000000	      /* lifetime of a path */
 
 struct negative_cache;
@@ -25,7 +25,7 @@ void negative_destroy(struct negative_cache **);
 void negative_add(struct negative_cache *, const struct pw_root *,
     const char *path, int error, uint64_t now_us);
 
-/* The -errno that was noted, or 0: not known to be missing. */
+/* Returns the -errno that was noted, or 0 if the path is not known to be missing. */
 int negative_find(struct negative_cache *, const struct pw_root *,
     const char *path, uint64_t now_us);
 

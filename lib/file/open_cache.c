@@ -51,8 +51,8 @@ struct file_cache {
 };
 
 /*
- * A lookup that a pool thread does for an entry; the thread's own until it is
- * delivered.  The entry's path stays as long as en_opening.
+ * A lookup by a pool thread, which owns it until it is delivered.  The entry's path stays while
+ * en_opening is set.
  */
 struct opening {
 	struct pw_waiter og_waiter;
@@ -234,7 +234,7 @@ file_cache_destroy(struct file_cache **fcp)
 	free(fc);
 }
 
-/* Puts what was found into the entry.  0 or -errno. */
+/* Stores the result of a lookup in the entry.  Returns 0 or -errno. */
 static int
 open_cache_entry_install(
     struct pw_loop *lp, struct entry *en, struct found *fnd, uint64_t now_us)
@@ -253,7 +253,7 @@ open_cache_entry_install(
 	return 0;
 }
 
-/* Of what is in the entry, is all known that is wanted of it? */
+/* Returns true if the entry has all that the open asks for. */
 static bool
 open_cache_entry_is_whole(const struct entry *en)
 {
@@ -279,7 +279,7 @@ open_cache_open_run(struct job *job)
 	    og->og_had ? &og->og_old : NULL,
 	    open_cache_attribute_of(og->og_loop, og->og_attribute),
 	    &og->og_found);
-	/* To find out what file system it is may wait as well. */
+	/* Finds out the file system here, on a pool thread, as that may wait. */
 	if (error == 0 && og->og_found.fnd_fd != -1)
 		device_ask(pool_device(og->og_loop->lp_pool,
 			       og->og_found.fnd_stat.st_dev, POOL_FILES),
@@ -287,7 +287,7 @@ open_cache_open_run(struct job *job)
 	return error;
 }
 
-/* To everybody who waits for the entry; it may be gone after that. */
+/* Completes all opens that wait for the entry.  May free the entry. */
 static void
 open_cache_opening_deliver(struct pw_loop *lp, struct entry *en, int error)
 {
@@ -315,8 +315,8 @@ open_cache_opening_deliver(struct pw_loop *lp, struct entry *en, int error)
 }
 
 /*
- * What lies on another mount below the root has a queue of its own: if that
- * mount hangs, the root's own files can still be opened.
+ * Uses a queue of their own for paths on other mounts below the root: if such a mount hangs, the root's
+ * own files can still be opened.
  */
 static int
 open_cache_opening_submit(struct opening *og)
@@ -351,7 +351,7 @@ open_cache_again_with_attribute(struct opening *og)
 	og->og_had = false;
 	if (open_cache_opening_submit(og) != 0)
 		return false;
-	/* Its close may wait: as that of every other file. */
+	/* Closes by the pool, since close(2) may wait. */
 	if (file_create(og->og_loop, &first, &file) == 0)
 		pw_file_unref(&file);
 	return true;
@@ -438,7 +438,7 @@ open_cache_open_give(struct entry *en, struct pw_open *op)
 	return 0;
 }
 
-/* Without waiting, or -EAGAIN.  *enp is the entry if there is one already. */
+/* Opens without waiting, or fails with -EAGAIN.  Sets *enp to the entry if there is one. */
 static int
 open_cache_open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
     uint64_t now_us, bool attribute, struct entry **enp)
@@ -471,7 +471,7 @@ open_cache_open_now(struct pw_loop *lp, struct pw_root *rt, const char *path,
 	return open_cache_entry_install(lp, en, &fnd, now_us);
 }
 
-/* By the pool, unless it has just said that there is nothing. */
+/* Opens by the pool, unless the negative cache knows the path. */
 static int
 open_cache_open_later(struct pw_loop *lp, struct pw_root *rt, const char *path,
     uint64_t now_us, bool attribute, struct entry **enp)

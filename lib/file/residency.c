@@ -25,7 +25,7 @@
 #include "lib/util/clock.h"
 #include "lib/util/offset.h"
 
-/* Bytes of a file of which fp_mapped takes 8 MiB; of a larger one nothing can be known. */
+/* Bytes of the largest file that fp_mapped covers, with 8 MiB of bits. */
 #define MAPPED_MOST ((off_t)4 << 40)
 
 static size_t
@@ -34,7 +34,7 @@ residency_piece(off_t off)
 	return (size_t)(off / (off_t)OS_SAMPLE);
 }
 
-/* Nobody but RWF_NOWAIT says anything about it. */
+/* Returns true if RWF_NOWAIT is the only residency check of the file. */
 static bool
 residency_is_by_pieces(const struct pw_file *file)
 {
@@ -56,10 +56,9 @@ residency_map(const struct pw_file *file, off_t off, off_t len)
 }
 
 /*
- * A byte of each step, and the last one.  The first that is refused, or -1.  To read a
- * byte keeps its page in memory, and its page alone: so where nothing else has said
- * that all pages are there, each of them is asked for.  With steps the same pages stay
- * and those between are evicted.
+ * Reads a byte of each step, and the last one.  Returns the first that is refused, or -1.  A read marks
+ * only its own page as used; so without another check each page is read, or the kernel would evict
+ * the pages between the steps.
  */
 static off_t
 residency_sample(const struct pw_file *file, off_t off, off_t len, size_t step)
@@ -72,7 +71,7 @@ residency_sample(const struct pw_file *file, off_t off, off_t len, size_t step)
 	return os_nowait(file->fil_fd, end - 1) == 1 ? -1 : end - 1;
 }
 
-/* Without a map there is no way to ask. */
+/* Checks by mincore on a mapping of the file, or switches to the pool if it cannot be mapped. */
 static bool
 residency_ask_mincore(struct pw_file *file, off_t off, off_t len)
 {
@@ -86,7 +85,7 @@ residency_ask_mincore(struct pw_file *file, off_t off, off_t len)
 	return os_mincore(file_priv(file)->fp_map, off, (size_t)len) == 1;
 }
 
-/* May preadv2(RWF_NOWAIT) be asked about the range? */
+/* Returns true if RWF_NOWAIT may check the range without starting a read. */
 static bool
 residency_may_use_nowait(struct pw_file *file, off_t off, off_t len)
 {
@@ -104,8 +103,8 @@ residency_may_use_nowait(struct pw_file *file, off_t off, off_t len)
 }
 
 /*
- * cachestat counts pages that are still being read; mincore does not.  Such a page is met
- * by a sample of each piece, unless another answer is having some of them read again.
+ * Returns the distance of samples.  cachestat counts pages that are still being read; a sample of each
+ * piece finds them, unless another transmission has single pages read again.
  */
 static size_t
 residency_step(struct pw_file *file, off_t off, off_t len, bool quiet)
@@ -146,7 +145,7 @@ residency_ask_range(struct pw_file *file, off_t off, off_t len, bool quiet)
 	return false;
 }
 
-/* After a no: where each page was asked, those before the refusal said yes. */
+/* Returns the end of what a failed check found resident: pages before the refused one, if each was checked. */
 static off_t
 residency_known_end(const struct pw_file *file, off_t off)
 {
@@ -155,7 +154,7 @@ residency_known_end(const struct pw_file *file, off_t off)
 		   : off;
 }
 
-/* A part of a piece cannot be remembered: the whole of it is asked for, if it is there. */
+/* Rounds the end up to a whole piece, since verified.h remembers only whole pieces. */
 static off_t
 residency_piece_end(const struct pw_file *file, off_t end)
 {
@@ -164,7 +163,7 @@ residency_piece_end(const struct pw_file *file, off_t end)
 		   : file->fil_size;
 }
 
-/* As ask; *end: the yes holds up to there. */
+/* As residency_ask_range.  Sets *end to the end of what was checked. */
 static bool
 residency_ask_pieces(struct pw_file *file, off_t off, off_t *end, bool quiet)
 {
@@ -178,7 +177,7 @@ residency_ask_pieces(struct pw_file *file, off_t off, off_t *end, bool quiet)
 	return residency_ask_range(file, off, *end - off, quiet);
 }
 
-/* What many ask for is asked for once in a while: see RESIDENCY_HOLDS. */
+/* Checks pieces again only after RESIDENCY_HOLDS. */
 bool
 residency_ask(struct pw_file *file, off_t off, off_t len)
 {
@@ -188,7 +187,7 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	bool yes, quiet;
 
 	file_priv(file)->fp_refused = -1;
-	/* Nothing is remembered of what never changes, or changes by our own doing. */
+	/* Remembers nothing of files that are always resident, or whose pages we drop. */
 	if (file_priv(file)->fp_drops || !residency_can_ask(file) ||
 	    residency_native(file))
 		return residency_ask_range(file, off, len, false);
@@ -208,7 +207,7 @@ residency_ask(struct pw_file *file, off_t off, off_t len)
 	return yes;
 }
 
-/* As file_check, by all that tells versions apart: a copy may be kept for long. */
+/* As file_check, but compares ctime as well, since the caller may keep the copy. */
 static int
 residency_check_version(const struct pw_file *file)
 {
@@ -220,7 +219,7 @@ residency_check_version(const struct pw_file *file)
 	return file_unchanged(file, &st) ? 0 : -ESTALE;
 }
 
-/* What is behind the end is not in memory either. */
+/* Returns -ESTALE if the file changed, or -EAGAIN if a page is not resident. */
 static int
 residency_copy_error(const struct pw_file *file)
 {
@@ -229,7 +228,7 @@ residency_copy_error(const struct pw_file *file)
 	return error == 0 ? -EAGAIN : error;
 }
 
-/* mincore's yes is no promise: what it was of may be gone when it is read. */
+/* Returns true if the range can be read without waiting.  mincore cannot promise that. */
 static bool
 residency_may_copy(struct pw_file *file, off_t off, off_t len)
 {
@@ -290,8 +289,7 @@ residency_native(const struct pw_file *file)
 }
 
 /*
- * Pieces that were fetched only in part may have a block map that is not in
- * memory.  Without memory for the bits there is no way to ask.
+ * Notes whole pieces only: the block map of other pieces may not be in memory.
  */
 void
 residency_fetched(struct pw_file *file, off_t off, off_t len)

@@ -26,19 +26,19 @@ bool residency_ask(struct pw_file *, off_t off, off_t len);
  */
 void residency_round(const struct pw_file *, off_t *off, off_t *end);
 
-/* A fetch of the range by the pool has ended well. */
+/* Call after the pool has fetched the range without an error. */
 void residency_fetched(struct pw_file *, off_t off, off_t len);
 
-/* Pages of this file are given back now and then: its answers do not hold. */
+/* Call when pages of the file will be dropped: residency checks then hold for one step only. */
 void residency_drops(struct pw_file *);
 
-/* Forgets what it knows of the file if a drop was announced since.  In the drop lock. */
+/* Forgets earlier checks of the file if a drop was announced since.  Call with the drop lock held. */
 void residency_dropped(struct pw_file *);
 
-/* False: the answer of residency_ask is always no, a fetch has to do. */
+/* Returns false if residency cannot be checked, so that residency_ask is always false. */
 bool residency_can_ask(const struct pw_file *);
 
-/* The kernel's sendfile does not wait for its pages: os_native_send. */
+/* Returns true if sendfile(2) does not wait for pages of the file (os_native_send). */
 bool residency_native(const struct pw_file *);
 
 #endif

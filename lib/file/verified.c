@@ -9,7 +9,7 @@
 
 #define PIECES 4096
 
-/* Bytes: the place of a piece has 32 bits in its key.  What is behind is not remembered. */
+/* Bytes of a file that can be remembered: a key has 32 bits for the number of a piece. */
 #define LARGEST ((off_t)VERIFIED_PIECE << 32)
 
 struct piece {
@@ -49,7 +49,7 @@ verified_key(uint32_t file, off_t off)
 	return (uint64_t)file << 32 | (uint32_t)(off / VERIFIED_PIECE);
 }
 
-/* Pieces of one file lie side by side. */
+/* Places pieces of one file side by side. */
 static size_t
 verified_slot(uint32_t file, off_t off)
 {
@@ -80,7 +80,7 @@ verified_trim(const struct verified *vf, uint32_t file, off_t *off, off_t *end,
 		*off = *end;
 }
 
-/* A piece of which only a part was found is not. */
+/* Skips pieces that were found only in part. */
 void
 verified_note(struct verified *vf, uint32_t file, off_t off, off_t end,
     off_t size, uint64_t now)

@@ -15,10 +15,10 @@
 
 struct verified;
 
-struct verified *verified_create(void); /* NULL: no memory */
+struct verified *verified_create(void); /* returns NULL if memory is short */
 void verified_destroy(struct verified **);
 
-/* A number for a file, which no other file of the loop has had lately. */
+/* Returns a number that no other file of the loop had lately. */
 uint32_t verified_number(struct verified *);
 
 /*

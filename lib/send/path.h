@@ -20,23 +20,26 @@
 #define SEND_CHUNK_MAX ((size_t)512 << 10)
 #define SEND_CHUNK_HELD \
 	((size_t)64 << 10) /* sendfile(2) takes hold of 16 pages at once */
-#define SEND_HEAD ((size_t)16 << 10) /* memory that goes with a chunk */
-#define SEND_TAIL ((size_t)16 << 10) /* the end of a file is copied: copied.c */
+#define SEND_HEAD \
+	((size_t)16 << 10) /* bytes of memory that may go with a chunk */
+#define SEND_TAIL   \
+	((size_t)16 \
+	    << 10) /* bytes at the end of a range that are copied (copied.c) */
 
 struct pw_send_path {
 	const char *path_name;
-	/* May be NULL: it works everywhere. */
+	/* NULL if the path works everywhere. */
 	int (*path_probe)(const char **why);
 	enum pw_send_status (*path_step)(struct pw_send *);
-	/* May be NULL: gives back what ss_own holds.  Nothing is pending. */
+	/* Releases ss_own; nothing is pending.  May be NULL. */
 	void (*path_finish)(struct pw_send *);
-	/* Fetches for itself: kernel read-ahead would only be in its way. */
+	/* The path fetches by itself, so kernel read-ahead is switched off. */
 	bool path_prefetches;
-	/* Its call need not send pages of the file: see enum fetch_how. */
+	/* The path may send copies in place of pages (enum fetch_how). */
 	bool path_copies;
-	/* Does not know what it brings in, and so gives nothing back. */
+	/* The path does not know what it fetches, so it drops nothing. */
 	bool path_keeps;
-	/* Its call sends snd_mem as well: a head, if something of the file follows. */
+	/* The path's call sends snd_mem together with bytes of the file. */
 	bool path_takes_memory;
 	/* The path's call sends what it has read, so copied.c sends no tail. */
 	bool path_reads;
@@ -60,7 +63,7 @@ extern const struct pw_send_path send_uring;
 typedef int (*send_call_f)(struct pw_send *, size_t len, size_t *sent);
 enum pw_send_status send_window(struct pw_send *, off_t file_end, send_call_f);
 
-/* The outcome of a call as an answer of path_step. */
+/* Converts the outcome of a call to a result of path_step. */
 enum pw_send_status send_status(enum account_next);
 
 /*
@@ -99,14 +102,14 @@ bool send_ahead_comes(const struct pw_send *);
 bool send_ahead_wait(struct pw_send *);
 void send_ahead_forget(struct pw_send *);
 
-/* Releases what is locked in memory for the transmission: pins.h. */
+/* Releases the transmission's pin (pins.h). */
 static inline void
 send_unpin(struct pw_send *s)
 {
 	pins_release(pool_pins(s->snd_loop->lp_pool), &send_priv(s)->ss_pin);
 }
 
-/* A send_fetch_f: by the threads of the file's device. */
+/* A send_fetch_f.  Fetches by the pool threads of the file's device. */
 int send_fetch_by_pool(struct pw_send *, off_t off, size_t len);
 
 /*
@@ -134,7 +137,7 @@ struct pw_send *send_of_waiter(struct pw_waiter *);
  */
 int send_on_pool(struct pw_send *, int (*run)(struct pw_send *));
 
-/* The file is set. */
+/* Call after snd_file is set. */
 void send_drop_start(struct pw_send *);
 
 /*
@@ -144,7 +147,7 @@ void send_drop_start(struct pw_send *);
  */
 bool send_drops(struct pw_send *);
 
-/* How is a window of WINDOW_MOST bytes read?  The same. */
+/* Returns how a window of WINDOW_MOST bytes is read.  Decides as send_drops does. */
 enum fetch_how send_fetch_how(struct pw_send *);
 
 /*
@@ -160,11 +163,11 @@ void send_fetch_end(struct pw_send *, off_t off, off_t end);
  */
 void send_brought_in(struct pw_send *, off_t off, off_t end);
 
-/* Gives back what the client has acknowledged; the rest in a moment. */
+/* Drop what the client has acknowledged; rest: the others, after a delay. */
 void send_drop_acknowledged(struct pw_send *);
 void send_drop_rest(struct pw_send *);
 
-/* Of the path aio: nothing that it has read is left. */
+/* Returns true if path aio has sent all that it read. */
 bool aio_is_empty(const struct pw_send *);
 
 /*
@@ -178,7 +181,7 @@ int send_by_sendfile(struct pw_send *, size_t len, size_t *sent);
  */
 int send_from_copy(struct pw_send *, size_t len, size_t *sent);
 
-/* The same, of a folio that sendfile(2) should not touch. */
+/* A send_call_f.  Sends from the mapping of a marked pin (pins_mapping). */
 int send_from_mapping(struct pw_send *, size_t len, size_t *sent);
 
 /*
@@ -206,10 +209,10 @@ int send_check(const struct pw_send *, size_t len);
  */
 bool send_is_refused(const struct pw_send *, int error);
 
-/* End of the window that holds the byte at from, cut at the end of the range. */
+/* Returns the end of the window that has the byte at from, at most the end of the range. */
 off_t send_window_end(const struct pw_send *, off_t from);
 
-/* The same for snd_off, but at most a chunk away. */
+/* Returns the end of the next chunk, which lies in one window. */
 off_t send_chunk_end(const struct pw_send *);
 
 /* Returns the most bytes that a call may send (pw_loop_bound), or 0 without a bound.  Any thread. */
@@ -220,7 +223,7 @@ send_bound(const struct pw_send *s)
 	    &s->snd_loop->lp_bound, memory_order_relaxed);
 }
 
-/* So many bytes, or as many as the caller permits: snd_limit. */
+/* Returns bytes, or snd_limit if that is set and less. */
 uint64_t send_limited(const struct pw_send *, uint64_t bytes);
 
 #endif

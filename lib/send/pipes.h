@@ -15,7 +15,7 @@
 
 struct pipe {
 	int pp_fds[2];	/* [0] to read, [1] to write */
-	size_t pp_held; /* bytes in it; the holder's to keep */
+	size_t pp_held; /* bytes in the pipe, kept by its holder */
 	SLIST_ENTRY(pipe) pp_link;
 };
 
@@ -24,10 +24,10 @@ struct pipes;
 struct pipes *pipes_create(void); /* NULL: no memory */
 void pipes_destroy(struct pipes **);
 
-/* From the store, or a new one.  0, or -errno: no pipe is available. */
+/* Takes a pipe from the store or makes one.  Returns 0 or -errno. */
 int pipes_get(struct pipes *, struct pipe **);
 
-/* One that is not empty is closed. */
+/* Returns a pipe to the store, or closes it if it is not empty. */
 void pipes_put(struct pipes *, struct pipe *);
 
 #endif

@@ -11,7 +11,7 @@
 #include "lib/pagewise.h"
 #include "lib/send/send_private.h"
 
-/* Of a descriptor these two mean: call again. */
+/* Replaces errors of a sink that would mean `call again' for a descriptor. */
 static inline int
 sink_error(int error)
 {
@@ -39,7 +39,7 @@ sink_send(
 {
 	struct pw_sink *sk = s->snd_sink;
 
-	/* A segment that waits for more would keep a bounded socket full. */
+	/* Never sets MSG_MORE on a bounded socket: a segment that waits keeps it full. */
 	if (sk == NULL)
 		return os_send(s->snd_sock, mem, len,
 		    more && !send_priv(s)->ss_copies, sent);
@@ -56,7 +56,7 @@ sink_unacked(const struct pw_send *s)
 	return sk == NULL ? os_unacked(s->snd_sock) : sk->sk_ops->unacked(sk);
 }
 
-/* path_step and path_finish of all paths if sink_copies is true. */
+/* Replace path_step and path_finish of all paths where sink_copies is true. */
 enum pw_send_status sink_step(struct pw_send *);
 void sink_finish(struct pw_send *);
 

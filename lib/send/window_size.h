@@ -16,17 +16,19 @@
 #include <stdint.h>
 
 #define WINDOW_LEAST ((size_t)64 << 10)
-#define WINDOW_GUESS ((size_t)256 << 10) /* most for an unknown client */
-#define WINDOW_MOST  ((size_t)2 << 20)
+#define WINDOW_GUESS \
+	((size_t)256 << 10) /* bytes at most for a client of unknown rate */
+#define WINDOW_MOST ((size_t)2 << 20)
 
 struct window_facts {
-	uint64_t wf_rate;    /* bytes/s that the client takes; 0: not known */
-	bool wf_guess;	     /* that is others' rate */
-	uint64_t wf_latency; /* microseconds from the queue to the end */
-	bool wf_plenty;	     /* there is room for more */
+	uint64_t wf_rate; /* bytes/s of the client; 0 if unknown */
+	bool wf_guess;	  /* wf_rate is the median of other clients */
+	uint64_t
+	    wf_latency; /* microseconds of a fetch, with its time in the queue */
+	bool wf_plenty; /* the budget has plenty left */
 };
 
-/* Bytes: a power of two. */
+/* Returns the size of the next window in bytes, a power of two. */
 size_t window_size(const struct window_facts *);
 
 #define WINDOW_LEAD 4 /* windows */
