@@ -20,11 +20,8 @@
 #define SEND_CHUNK_MAX ((size_t)512 << 10)
 #define SEND_CHUNK_HELD \
 	((size_t)64 << 10) /* sendfile(2) takes hold of 16 pages at once */
-#define SEND_HEAD \
-	((size_t)16 << 10) /* bytes of memory that may go with a chunk */
-#define SEND_TAIL   \
-	((size_t)16 \
-	    << 10) /* bytes at the end of a range that are copied (copied.c) */
+#define SEND_HEAD ((size_t)16 << 10) /* memory that may go with a chunk */
+#define SEND_TAIL ((size_t)16 << 10) /* copied end of a range: copied.c */
 
 struct pw_send_path {
 	const char *path_name;
