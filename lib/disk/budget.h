@@ -35,11 +35,9 @@ STAILQ_HEAD(held_list, held);
 struct budget_part {
 	size_t rp_used;
 	size_t rp_nheld;
-	struct held_list
-	    rp_held[2]; /* waiting transmissions: fast clients, slow clients */
+	struct held_list rp_held[2]; /* waiters: fast, slow clients */
 	unsigned rp_round;
-	TAILQ_ENTRY(budget_part)
-	rp_link; /* in the list of devices with waiters */
+	TAILQ_ENTRY(budget_part) rp_link; /* devices with waiters */
 };
 
 struct budget *budget_create(size_t max); /* bytes; NULL: no memory */

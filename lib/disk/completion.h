@@ -42,10 +42,9 @@ struct pw_loop {
 	struct verified *lp_verified;
 	struct async *lp_async; /* created at its first use */
 	uint64_t lp_rate; /* bytes/s: estimate of the clients' median rate */
-	uint64_t lp_iteration; /* calls of pw_loop_rest */
-	_Atomic size_t
-	    lp_bound; /* bytes, or 0: pw_loop_bound; pool threads read it */
-	struct noted lp_noted; /* requests that admission.h has not counted */
+	uint64_t lp_iteration;	 /* calls of pw_loop_rest */
+	_Atomic size_t lp_bound; /* bytes, or 0: pw_loop_bound */
+	struct noted lp_noted;	 /* requests that admission.h has not counted */
 	_Atomic uint64_t lp_stats[COUNTED];
 	struct meter lp_meter;
 
@@ -54,8 +53,7 @@ struct pw_loop {
 	 * under it would have the loop run, on the same core, only to wait for it.
 	 */
 	alignas(CACHE_LINE) pthread_mutex_t lp_lock;
-	atomic_uint
-	    lp_signals; /* signals that are being sent without lp_lock */
+	atomic_uint lp_signals; /* in flight, sent without lp_lock */
 	struct pw_waiter *lp_inbox;
 	struct pw_waiter **lp_inbox_end;
 };

@@ -21,21 +21,17 @@ struct file_private {
 	uint64_t fp_iteration; /* lp_iteration of the last fstat(2) */
 	off_t fp_refused;      /* byte that RWF_NOWAIT refused last, or -1 */
 	bool fp_cachestat;     /* cachestat(2) is permitted for this file */
-	bool
-	    fp_mincore; /* mincore(2) is honest, and cachestat(2) not permitted */
-	bool fp_drops; /* transmissions drop pages of this file */
-	unsigned
-	    fp_dropped; /* dl_drops of fp_drop_lock at the last residency check */
+	bool fp_mincore;       /* no cachestat(2), but an honest mincore(2) */
+	bool fp_drops;	       /* transmissions drop pages of this file */
+	unsigned fp_dropped;   /* dl_drops at the last residency check */
 	bool fp_each; /* a fetch may end before its pages arrive: check each */
 	bool fp_random;	    /* kernel read-ahead is off for this descriptor */
 	uint32_t fp_number; /* key of the file in verified.h */
-	uint64_t
-	    fp_asked; /* requested bytes that admission.h has not counted */
+	uint64_t fp_asked;  /* bytes that admission.h has not counted */
 	struct pw_file *fp_next; /* next file of lp_noted */
 	bool fp_noted;		 /* the file is in lp_noted */
 	void *fp_map; /* mapping of the whole file for mincore(2), or NULL */
-	uint8_t
-	    *fp_mapped; /* a bit for each 64 KiB that was read (residency.c) */
+	uint8_t *fp_mapped;	      /* a bit for each 64 KiB: residency.c */
 	struct indirect *fp_indirect; /* indirect blocks of UFS, or NULL */
 };
 

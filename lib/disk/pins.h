@@ -95,8 +95,7 @@ void pins_add_copy(struct pins *, struct pin *, off_t off, size_t len);
 static inline bool
 pins_any(const struct pins *ps)
 {
-	const atomic_uint *count =
-	    (const void *)ps; /* ps_count is the first member */
+	const atomic_uint *count = (const void *)ps; /* ps_count */
 
 	return atomic_load_explicit(count, memory_order_relaxed) > 0;
 }

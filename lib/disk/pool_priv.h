@@ -40,9 +40,8 @@ struct pw_device {
 	dev_t dv_id;
 	enum pool_queue dv_kind;
 	struct jobs dv_queue[JOB_KINDS];
-	unsigned
-	    dv_news;	/* JOB_NEW jobs taken in a row while JOB_LONG waited */
-	size_t dv_long; /* bytes of running JOB_LONG jobs */
+	unsigned dv_news; /* JOB_NEW taken in a row past JOB_LONG */
+	size_t dv_long;	  /* bytes of running JOB_LONG jobs */
 	unsigned dv_queued;
 	unsigned dv_threads;
 	unsigned dv_idle;

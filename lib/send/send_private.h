@@ -34,14 +34,12 @@ struct send_private {
 	bool ss_joins;	    /* memory and file go to the sink together */
 	size_t ss_held;	    /* bytes of the budget that are taken (budget.h) */
 	size_t ss_wanted;   /* bytes of the budget that are waited for */
-	size_t
-	    ss_lead; /* bytes before ss_asked at which the next fetch starts */
+	size_t ss_lead;	    /* bytes before ss_asked to fetch the next at */
 	struct pin *ss_pin; /* pin that holds the byte at snd_off, or NULL */
-	struct ahead
-	    *ss_ahead;	   /* fetches of the next windows, in order, or NULL */
-	uint64_t ss_mark;  /* begin of the rate measurement, microseconds */
-	off_t ss_mark_off; /* bytes acknowledged at ss_mark */
-	off_t ss_fetched;  /* begin of the stretch that was fetched */
+	struct ahead *ss_ahead; /* fetches of the next windows, or NULL */
+	uint64_t ss_mark;     /* begin of the rate measurement, microseconds */
+	off_t ss_mark_off;    /* bytes acknowledged at ss_mark */
+	off_t ss_fetched;     /* begin of the stretch that was fetched */
 	off_t ss_fetched_end; /* end of that stretch */
 	off_t ss_dropped;     /* end of what was dropped of it */
 	void *ss_own;	      /* state of the path, or NULL */

@@ -16,16 +16,14 @@
 #include <stdint.h>
 
 #define WINDOW_LEAST ((size_t)64 << 10)
-#define WINDOW_GUESS \
-	((size_t)256 << 10) /* bytes at most for a client of unknown rate */
-#define WINDOW_MOST ((size_t)2 << 20)
+#define WINDOW_GUESS ((size_t)256 << 10) /* for an unknown rate */
+#define WINDOW_MOST  ((size_t)2 << 20)
 
 struct window_facts {
-	uint64_t wf_rate; /* bytes/s of the client; 0 if unknown */
-	bool wf_guess;	  /* wf_rate is the median of other clients */
-	uint64_t
-	    wf_latency; /* microseconds of a fetch, with its time in the queue */
-	bool wf_plenty; /* the budget has plenty left */
+	uint64_t wf_rate;    /* bytes/s of the client; 0 if unknown */
+	bool wf_guess;	     /* wf_rate is the median of other clients */
+	uint64_t wf_latency; /* microseconds of a fetch and its queue */
+	bool wf_plenty;	     /* the budget has plenty left */
 };
 
 /* Returns the size of the next window in bytes, a power of two. */
