@@ -15,24 +15,23 @@
 #include <sys/types.h>
 
 /*
- * Sends memory, or a range of a file, to a non-blocking socket.  *sent is what
- * the kernel took, also when an error is returned (FreeBSD reports both).
- * more: more data follows at once, so a partial segment may wait for it.
+ * Send memory, or a range of a file, to a non-blocking socket.  Set *sent to the bytes that the
+ * kernel accepted, also on an error (FreeBSD reports both).  With more, data follows at once, and a
+ * partial segment may wait for it.  Return 0 or -errno.
  */
 int os_send(int sock, const void *mem, size_t len, bool more, size_t *sent);
 int os_sendfile(int sock, int fd, off_t off, size_t len, size_t *sent);
 
 /*
- * sendfile(2) as FreeBSD has it: memory and then a range of a file, len > 0, in one call that
- * does not wait for the disk: data that is not resident is sent later, after the kernel
- * has read it.  *sent as above. -EBUSY: a page is being read for another request, or
- * there is no free one.  Only for files whose os_ask is OS_ASK_NATIVE or
- * OS_ASK_NEVER_COLD.
+ * Sends memory and then a range of a file (len > 0) by FreeBSD's sendfile(2), which does not wait for
+ * the disk: the kernel reads what is not resident, and sends it later.  Sets *sent as above.  Fails
+ * with -EBUSY if a page is being read for another request or no page is free.  Only for files whose
+ * os_ask is OS_ASK_NATIVE or OS_ASK_NEVER_COLD.
  */
 struct os_native {
 	const void *on_mem;
 	size_t on_mem_len;
-	size_t on_readahead; /* bytes to be read as well, behind the range */
+	size_t on_readahead; /* bytes to read ahead, past the range */
 	bool
 	    on_nocache; /* SF_NOCACHE: the pages are freed once they are sent */
 };
@@ -40,153 +39,154 @@ struct os_native {
 int os_native_send(int sock, int fd, off_t off, size_t len,
     const struct os_native *, size_t *sent);
 
-/* 0, or -errno and why this kernel has no such call. */
+/* Returns 0, or -errno and sets *why to the reason for which this kernel has no such call. */
 int os_native_probe(const char **why);
 
-/* Bytes the peer has not acknowledged yet, or -errno. */
+/* Returns the bytes that the peer has not acknowledged yet, or -errno. */
 long os_unacked(int sock);
 
 /*
- * Returns the microseconds since the kernel sent data there last.  While it has data to send, the peer has taken none
- * for so long: a probe of a closed window is no data.  Returns 0 where that is not known: Unix sockets, FreeBSD.
+ * Returns the microseconds since the kernel last sent data on the socket, or 0 if that is unknown (Unix
+ * sockets, FreeBSD).  Window probes do not count; so while data is queued, the peer has accepted none
+ * for that long.
  */
 uint64_t os_sent_ago(int sock);
 
-/* All of them are still to be read from a disk (os_native_send), so not the peer's fault. */
+/* Returns true if all unacknowledged bytes wait for a disk (os_native_send), not for the peer. */
 bool os_awaits_disk(int sock);
 
-/* How long the peer takes to acknowledge, us, or -errno. */
+/* Returns the round trip time in microseconds, or -errno. */
 long os_round_trip(int sock);
 
 /*
- * The memory that the kernel has for the queues of all TCP sockets of the machine: a descriptor
- * to ask with, and how much of it is no reason for the kernel to save any, bytes.  -errno;
- * -ENOSYS: it cannot be asked.  Reads files.
+ * Opens the counter of the memory that all TCP sockets of the machine use.  Sets the number of bytes up
+ * to which the kernel does not save memory.  Returns a descriptor or -errno; -ENOSYS if there is no
+ * such counter.  Reads /proc.
  */
 int os_tcp_memory_open(uint64_t *enough);
 
-/* Bytes, or -errno.  Waits for nothing. */
+/* Returns the bytes in use, or -errno.  Does not wait. */
 int64_t os_tcp_memory(int fd);
 
 /*
- * The socket is full once it holds this many unsent bytes, independent of its room for
- * bytes in flight.  0: os_unsent_limit.  0, or -errno.
+ * Limits the unsent bytes of a socket, apart from its buffer for bytes in flight
+ * (TCP_NOTSENT_LOWAT).  0 sets os_unsent_limit.  Returns 0 or -errno.
  */
 int os_limit_unsent(int sock, size_t bytes);
 
-/* The default of all sockets; SIZE_MAX: as many as there is room for.  Reads files. */
+/* Returns the system-wide TCP_NOTSENT_LOWAT default, or SIZE_MAX if there is none.  Reads /proc. */
 size_t os_unsent_limit(void);
 
 /*
- * Before bind(2): several sockets may have this address, and each gets a part of its
- * connections.
+ * Lets several sockets bind this address, of which each gets a part of the connections.  Call before
+ * bind(2).
  */
 int os_share_port(int sock);
 
-/* Does such a socket get none before listen(2)? */
+/* Returns true if such a socket gets no connection before listen(2). */
 bool os_share_late(void);
 
-/* After listen(2): nothing is accepted before its request is there. -errno: no such filter. */
+/* Delays accept(2) until a request has arrived.  Call after listen(2).  Returns 0 or -errno. */
 int os_accept_filter(int sock);
 
 /*
- * Path lookup below dirfd, never leaving it, no magic links.  os_lookup returns
- * an O_PATH descriptor: good for fstat, opens nothing.
+ * Look a path up below dirfd, which no part of the path may leave; magic links are refused.  os_lookup
+ * returns an O_PATH descriptor, which is good for fstat(2) and opens nothing.
  */
 enum os_resolve {
 	OS_CACHED, /* never waits for a disk: -EAGAIN if it would have to, and
 		      for another mount, where open itself may wait */
 	OS_ONE_MOUNT, /* may wait; -EXDEV for another mount */
-	OS_ANY_MOUNT, /* may wait; -EXDEV for what lies outside */
+	OS_ANY_MOUNT, /* may wait; -EXDEV for a path that leads outside */
 };
 
-/* One of these besides; none: links that are relative and stay below dirfd. */
-#define OS_NO_LINKS 4 /* -ELOOP: there is one in the path */
+/* One of these may be added.  Without one, links must be relative and stay below dirfd. */
+#define OS_NO_LINKS 4 /* fails with -ELOOP for a link in the path */
 #define OS_AS_SLASH \
 	8 /* dirfd is what '/' is; -EOPNOTSUPP, as before: not here */
-#define OS_ALL_LINKS 16 /* links lead where they lead; the same */
-#define OS_RESOLVE   3	/* the enum's bits */
+#define OS_ALL_LINKS 16 /* follows all links, also outside of dirfd */
+#define OS_RESOLVE   3	/* mask of enum os_resolve */
 
 int os_lookup(int dirfd, const char *path, int resolve);
 int os_open(int dirfd, const char *path, int resolve);
-/* As fstatat(2) of a name in dirfd itself, no link is followed; -EXDEV: a mount point. */
+/* As fstatat(2) of a name in dirfd, not following a link.  Fails with -EXDEV for a mount point. */
 int os_stat_name(int dirfd, const char *name, struct stat *);
 int os_open_dir(int dirfd, const char *path, int links);
 
 /*
- * An extended attribute of an open file, in the namespace of users: how many bytes it has.  May
- * wait for a disk.  -ENOENT: there is none of this name; -EOPNOTSUPP: the file system has none;
- * -ERANGE: it does not fit.
+ * Reads an extended attribute of an open file, in the namespace `user'.  Returns its length, or -ENOENT if
+ * there is none of this name, -EOPNOTSUPP if the file system has none, -ERANGE if it does not fit.  May
+ * wait for a disk.
  */
 long os_attribute(int fd, const char *name, void *to, size_t size);
 
-/* Does OS_CACHED work on this file system?  dirfd is a root. */
+/* Returns true if OS_CACHED works on the file system of dirfd. */
 bool os_cached_works(int dirfd);
 
-/* How to learn whether a range of a file is in memory. */
+/* How residency is checked. */
 enum os_ask {
 	OS_ASK_UNKNOWN,
 	OS_ASK_NOWAIT,	/* preadv2(RWF_NOWAIT), cachestat(2) where permitted */
 	OS_ASK_MINCORE, /* mincore(2): exact, but only for the file's owner */
 	OS_ASK_NEVER_COLD, /* tmpfs: always resident */
-	OS_ASK_FETCH,	   /* no way to ask: always fetch first */
-	OS_ASK_NATIVE,	   /* none, and no need to: see os_native_send */
+	OS_ASK_FETCH,	   /* no check: always fetch first */
+	OS_ASK_NATIVE,	   /* no check needed: os_native_send does not wait */
 };
 
 /* A file system. */
 struct os_fs {
 	char fs_name[24];  /* its type: "ext4" */
-	char fs_mount[96]; /* where it is; empty: the device's number says it */
+	char fs_mount[96]; /* its mount point, or empty */
 	bool fs_local;	   /* fstat(2) of an open file waits for no server */
 	size_t
 	    fs_block; /* bytes: files have indirect blocks; 0: they have none, or
 			      os_native_send does not wait for them: indirect.h */
 };
 
-/* The best means for the file system of fd; the other is all zeros before. */
+/* Returns the best residency check for the file system of fd.  Fills in a zeroed struct os_fs. */
 enum os_ask os_ask_means(int fd, struct os_fs *);
 
 /*
- * Is the kernel honest to this process about this file's pages?  For files of other users it is
- * where sandbox_os_confine has kept what that takes.
+ * Returns true if the kernel tells this process about the file's pages: it owns the file, or
+ * sandbox_os_confine kept CAP_FOWNER.
  */
 bool os_owner(int fd);
 
 /*
- * A descriptor to ask with how many pages of files the kernel has taken back since it was
- * started, for others or on request.  -ENOSYS: it cannot be asked.
+ * Opens the counter of pages that the kernel reclaimed since it started.  Returns a descriptor or -errno;
+ * -ENOSYS if there is no such counter.
  */
 int os_reclaim_open(void);
 int64_t os_reclaimed(
     int fd); /* pages, or -errno; reads counters of all processors */
 
-/* 1 all pages present, 0 not all, -errno (-EPERM, -ENOSYS): cannot say. */
+/* Returns 1 if all pages are present, 0 if not, or -errno (-EPERM, -ENOSYS) if it cannot tell. */
 int os_cachestat(int fd, off_t off, size_t len);
 
-/* Is the byte in memory?  1, 0 or -errno.  A 0 may start I/O: residency.c */
+/* Returns 1 if the byte is resident, 0 if not, or -errno.  A 0 may have started a read (residency.c). */
 int os_nowait(int fd, off_t off);
 
 /*
- * How much was read, 0 at the end of the file, or -errno.  wait: false: what is in
- * memory, -EAGAIN if that is nothing; what os_nowait may start it may start as well.
+ * Returns the bytes read, 0 at the end of the file, or -errno.  Without wait, reads only resident bytes,
+ * fails with -EAGAIN if there are none, and may start a read as os_nowait does.
  */
 long os_read(int fd, off_t off, void *to, size_t len, bool wait);
 
 /* As os_cachestat, on a mapping of the whole file. */
 int os_mincore(void *map, off_t off, size_t len);
-void *os_map(int fd, off_t off, size_t len); /* NULL: no */
+void *os_map(int fd, off_t off, size_t len); /* NULL on failure */
 void os_unmap(void *map, size_t len);
 
-/* Bring the pages of a map in and, with lock, keep them there: 0 or -errno. */
+/* Read the pages of a map; os_lock locks them as well.  Return 0 or -errno. */
 int os_lock(void *map, size_t len);
 int os_populate(void *map, size_t len);
 size_t os_page_size(void);
 
 /*
- * From a file into a pipe, and from there into a socket; neither end waits but
- * for the disk.  0 bytes without an error: end of file.
+ * Move bytes from a file into a pipe, and from the pipe into a socket.  Wait for nothing but the disk.
+ * 0 bytes without an error mean the end of the file.
  */
-int os_pipe(int fds[2], size_t size); /* -EPERM: larger than is permitted */
+int os_pipe(int fds[2], size_t size); /* -EPERM if size exceeds the limit */
 void os_pipe_close(int fds[2]);
 int os_splice_in(int pipe, int fd, off_t off, size_t len, size_t *taken);
 int os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent);
@@ -195,14 +195,13 @@ int os_splice_out(int sock, int pipe, size_t len, bool more, size_t *sent);
 void os_advise_random(int fd, bool random);
 
 /*
- * Brings a range into the page cache without copying it.  begin submits the
- * reads, which costs the processor's time (0.1 ms for 512 KiB) and hardly waits;
- * end waits until every page is there.  step: bytes that one advice covers.
- * sink is a descriptor of os_sink_open, shared by all.  -ESTALE: the file ends
- * before.
+ * Fetch a range into the page cache without copying it.  os_fetch_begin submits the reads, which costs
+ * CPU time (0.1 ms for 512 KiB) and hardly waits; step is the bytes that one advice covers.
+ * os_fetch_end waits until every page is resident; sink is a descriptor of os_sink_open, shared by all.
+ * Fails with -ESTALE if the file ends before the range.
  *
- * wait is end, but does not count as a use of the pages, where the kernel tells us of them:
- * Linux makes a page active at its second use, and to send it is one.
+ * os_fetch_wait is os_fetch_end without a use of the pages, where the kernel tells this process about
+ * them: Linux makes a page active at its second use, and sending is one.
  */
 int os_sink_open(void);
 void os_fetch_begin(int fd, off_t off, size_t len, size_t step);
@@ -210,18 +209,18 @@ int os_fetch_end(int sink, int fd, off_t off, size_t len);
 int os_fetch_wait(int sink, int fd, off_t off, size_t len);
 
 /*
- * In place of begin, for a whole OS_FOLIO of a file, or what the file has of it:
- * into one large folio, where the file system has them, which takes a fifth of the
- * processor's time and one request to the disk.  Waits for it; os_fetch_end has to
- * follow all the same.  false: nothing was read, use begin.
+ * Reads a whole OS_FOLIO of a file, or what the file has of it, as one large folio where the file
+ * system has them: a fifth of the CPU time of os_fetch_begin, and one request to the disk.  Waits for
+ * the read; os_fetch_end has to follow all the same.  Returns false if nothing was read; then call
+ * os_fetch_begin.
  *
- * With map, locks the folio in memory as well: *map is its mapping, for os_unmap, and nothing has to
- * follow; or NULL if it cannot be locked (RLIMIT_MEMLOCK).
+ * If map is not NULL, locks the folio as well, and sets *map to its mapping, which os_unmap releases;
+ * then nothing has to follow.  Sets *map to NULL if the folio cannot be locked (RLIMIT_MEMLOCK).
  */
 #define OS_FOLIO ((size_t)2 << 20)
 bool os_fetch_folio(int fd, off_t off, size_t len, void **map);
 
-/* What tells versions of a file apart. */
+/* Identifies a version of a file. */
 struct os_version {
 	off_t ov_size;
 	struct timespec ov_mtime;
@@ -229,8 +228,8 @@ struct os_version {
 };
 
 /*
- * Returns the bytes of which offset, length and address of a direct read of this file have to be
- * multiples, or 0 if its file system has no direct reads, and its version.  For local file systems.
+ * Returns the alignment in bytes of offset, length and address of direct reads of this file, or 0 if its
+ * file system has none.  Sets the file's version.  For local file systems.
  */
 size_t os_direct_align(int fd, struct os_version *);
 
@@ -240,106 +239,103 @@ size_t os_direct_align(int fd, struct os_version *);
  */
 long os_direct_read(int fd, off_t off, void *to, size_t len, size_t align);
 
-/* Memory in one huge page, if there are any, for os_unmap; len is OS_FOLIO.  NULL: there is none. */
+/* Maps OS_FOLIO bytes (len) as one huge page if possible, for os_unmap.  Returns NULL on failure. */
 void *os_huge_page(size_t len);
 
-/* Gives clean pages of a range back. */
+/* Evicts clean pages of a range. */
 void os_drop(int fd, off_t off, size_t len);
 
-/* Bytes that one advice covers on a device, at least 64 KiB.  Reads sysfs. */
+/* Returns the bytes that one advice covers on a device, at least 64 KiB.  Reads sysfs. */
 size_t os_advice_limit(dev_t dev);
 
 /*
- * As os_fetch_folio with a map, for a caller that sends from the mapping: to the kernel that is no use of
- * the folio.  exact: the device is OS_FOLIOS_EXACT; if not, the folio keeps a mark, and a read or
- * sendfile of any of its bytes starts a read of what follows.  NULL: the folio was in memory before, or
- * cannot be read or locked.
+ * Reads a folio as os_fetch_folio with a map, for a caller that sends from the mapping, which the kernel
+ * does not count as a use.  exact says that the device is OS_FOLIOS_EXACT; on others the folio keeps a
+ * read-ahead mark, and a read or sendfile of any of its bytes starts a read of what follows.  Returns
+ * NULL if the folio was resident before, or cannot be read or locked.
  */
 void *os_lock_folio(int fd, off_t off, size_t len, bool exact);
 
-/* What a device's folios are like.  Reads sysfs. */
+/* How large folios can be read on a device.  os_folios reads sysfs. */
 enum os_folios {
 	OS_FOLIOS_NONE,
-	OS_FOLIOS_MARKED, /* os_fetch_folio would read more: read-ahead is long */
+	OS_FOLIOS_MARKED, /* read-ahead is long: os_fetch_folio would read more */
 	OS_FOLIOS_EXACT,
 };
 enum os_folios os_folios(dev_t dev);
 
-/* A device's st_dev as people know it: "254:0"; on FreeBSD also "0x8700ff01". */
+/* Formats st_dev as the system's tools do: "254:0"; on FreeBSD also "0x8700ff01". */
 void os_dev_name(uint64_t dev, char *text, size_t size);
 
-/* A descriptor that one thread makes readable to wake another. */
+/* A descriptor that a thread makes readable to wake another thread. */
 int os_wake_create(int fds[2]); /* [0] to poll and clear, [1] to signal */
 void os_wake_signal(int fd);
 void os_wake_clear(int fd);
 void os_wake_close(int fds[2]);
 
-/* Memory that this process may have, page cache included. */
+/* Memory that this process may use, with page cache. */
 struct os_memory {
 	uint64_t om_bytes;
-	bool om_limited; /* less than the machine has: by a control group */
+	bool om_limited; /* a control group limits it below the machine's */
 	bool
-	    om_sockets; /* what sockets hold counts as well (v2): to send may evict */
+	    om_sockets; /* socket memory counts too (v2), so sending may evict */
 };
 
-/* Reads files. */
+/* Reads /proc and control groups. */
 void os_memory(struct os_memory *);
 
-/* Opens what os_anonymous reads.  Returns a descriptor, or -errno; -ENOSYS on this system. */
+/* Opens the counter that os_anonymous reads.  Returns a descriptor or -errno (-ENOSYS: no counter). */
 int os_anonymous_open(void);
 
-/* Returns bytes of memory that the process has now and that are no file's, or -errno.  2 us. */
+/* Returns the process's anonymous memory in bytes, or -errno.  Takes 2 us. */
 int64_t os_anonymous(int fd);
 
 /*
- * From here on threads have their heaps from the kernel in one piece each, and give nothing
- * back: to let a heap grow takes a lock of the process, which a fetcher may have while it
- * reads a folio for the second time.  Before there are threads.  Reads files.
+ * Lets each new thread map its heap in one piece and keep it.  Growing a heap takes the process's mmap
+ * lock, which a fetcher may hold while it reads.  Call before threads are started.  Reads /proc.
  */
 void os_prepare_heap(void);
 
 /*
- * Returns the whole pages of a malloc(3)ed piece to the kernel; their contents are lost.  Returns how
- * many of their bytes were in memory, or 0 where malloc returns its free memory itself.  May wait.
+ * Gives the whole pages of a malloc(3)ed piece back to the kernel; their contents are lost.  Returns how
+ * many bytes of them were resident, or 0 where malloc gives free memory back itself.  May wait.
  */
 size_t os_release(void *, size_t len);
 
 /*
- * Gives whole pages of free memory of all heaps back.  Holds the lock of each heap for 0.1 ms a MiB: see
- * os_release.
+ * Gives free whole pages of all heaps back to the kernel.  Holds the lock of each heap for 0.1 ms per
+ * MiB.
  */
 void os_trim(void);
 
-/* Keeps the program and its libraries in memory; 0, or -errno if only brought in. */
+/* Locks the program and its libraries in memory.  Returns 0, or -errno if they were only read. */
 int os_lock_program(void);
 
-/* libcrypto as well, which is left out there where it can be. */
+/* Locks libcrypto, which os_lock_program leaves out. */
 int os_lock_crypto(void);
 
 /*
- * The target of a symbolic link, and its owner.  0; 1: only open(2) can follow it
- * (Linux: those of /proc); or -errno.
+ * Reads the target of a symbolic link and its owner.  Returns 0, 1 if only open(2) can follow the link
+ * (those of Linux' /proc), or -errno.
  */
 int os_read_link(const char *path, char *to, size_t size, uid_t *owner);
 
 /*
- * From now on the end of this parent, which lives on when it runs another program, kills
- * the process: 0; -ESRCH: it has ended already.  0 in place of it: its end does nothing any
- * more.  A process that becomes another user has to say it again.
+ * Has the kernel kill this process when its parent ends.  Returns 0, or -ESRCH if that parent has ended
+ * already.  A parent of 0 cancels it.  A change of the user cancels it too, so call it again then.
  */
 int os_follow_parent(pid_t parent);
 
 /*
- * Closes inherited descriptors other than the standard files: all without FD_CLOEXEC,
- * which every descriptor opened here has.  Reads files; before there are threads.
+ * Closes inherited descriptors but the standard files: those without FD_CLOEXEC, which every descriptor
+ * opened here has.  Call before threads are started.  Reads /proc.
  */
 int os_close_inherited(void);
 
 /*
- * To be called before the process changes its user, if sandbox_os_confine follows: no program that it
- * may start gets capabilities.  keep: what it takes to ask about the pages of other users'
- * files (on Linux CAP_FOWNER) is not lost by the change.  0; 1: it is not there, or cannot be
- * kept; or -errno.
+ * Call before the process changes its user, if sandbox_os_confine follows: programs that it starts get
+ * no capabilities.  With keep, the change keeps the right to check pages of other users' files
+ * (CAP_FOWNER on Linux).  Returns 0, 1 if that right is missing or cannot be kept, or -errno.
  */
 int sandbox_os_begin(bool keep);
 
@@ -360,42 +356,42 @@ struct os_confine {
 	const int
 	    *oc_roots; /* directories; what is mounted below them as well */
 	size_t oc_nroots;
-	bool oc_async; /* io_uring is used: its operations bypass the filter */
-	bool oc_cuts;  /* files that are open for writing may be cut */
-	bool oc_ktls;  /* the kernel may be given keys of TLS */
+	bool oc_async; /* io_uring is used; the filter does not see it */
+	bool oc_cuts;  /* files that are open for writing may be truncated */
+	bool oc_ktls;  /* the kernel may be given TLS keys */
 	bool oc_keep;  /* what sandbox_os_begin has, if the filter guards it */
-	const char *oc_gave_up; /* why it was not kept, else NULL */
+	const char *oc_gave_up; /* why oc_keep was not kept, or NULL */
 };
 
 int sandbox_os_confine(struct os_confine *, char *missing, size_t size);
 
-/* Unpredictable bytes, without waiting: 0 or -errno. */
+/* Fills a buffer with unpredictable bytes, without waiting.  Returns 0 or -errno. */
 int os_random(void *to, size_t len);
 
-/* Anonymous shared memory of this size, as a descriptor. */
+/* Creates anonymous shared memory of this size.  Returns a descriptor or -errno. */
 int os_memfd(const char *name, size_t size);
 
 /*
- * Memory for secrets, zeroed: in no core dump, zeroed in a child of fork, and not swapped out
- * if that may be locked.  NULL: no memory.
+ * Allocates zeroed memory for secrets: left out of core dumps, zeroed in a child of fork(2), and locked if
+ * RLIMIT_MEMLOCK permits.  Returns NULL if memory is short.
  */
 void *os_secret_create(size_t size);
 
-/* Wipes it; NULL is none. */
+/* Wipes and frees it.  The pointer may be NULL. */
 void os_secret_destroy(void *, size_t size);
 
 /*
- * This process is dumped into no core, and other processes of its user cannot look into it, from
- * now on; a change of the user takes that back.  0 or -errno.
+ * Forbids core dumps of this process, and other processes of its user to trace it.  A change of the user
+ * cancels it.  Returns 0 or -errno.
  */
 int os_forbid_cores(void);
 
-/* The path of the program that runs. */
+/* Returns the path of the running program. */
 int os_program(char *path, size_t size);
 
 /*
- * How often the calling thread has given up its processor, as every sleep does, and how
- * often it had a page read from a disk by touching it.  Takes 0.3 us.
+ * Returns the calling thread's voluntary context switches, which every sleep is, and its major page
+ * faults.  Takes 0.3 us.
  */
 struct os_switches {
 	uint64_t sw_slept;
@@ -404,22 +400,22 @@ struct os_switches {
 
 int os_switches(struct os_switches *);
 
-/* The processor that the calling thread runs on. */
+/* Returns the processor that the calling thread runs on. */
 unsigned os_cpu(void);
 
 /* Names the calling thread; at most 15 bytes are shown everywhere. */
 void os_thread_name(const char *name);
 
-/* The same for the process, by its main thread: ps(1). */
+/* Names the process for ps(1).  Call on its main thread. */
 void os_process_name(const char *name);
 
-/* A thread of the pool: named, and standing back behind the loops. */
+/* Names a pool thread, and lowers its priority below that of the loops. */
 void os_thread_fetcher(void);
 
-/* A thread that computes for the loops: it stands back behind them. */
+/* Lowers the priority of a thread that computes for the loops. */
 void os_thread_helper(void);
 
-/* Joins it if the kernel has done with it, else -EBUSY or -ETIMEDOUT at once. */
+/* Joins a thread that has ended.  Fails with -EBUSY or -ETIMEDOUT at once if it still runs. */
 int os_thread_reap(pthread_t);
 
 #define OS_SAMPLE ((size_t)64 << 10) /* distance between residency samples */
