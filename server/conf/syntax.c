@@ -201,9 +201,11 @@ syntax_skip_list(struct scan *sc)
 static void
 syntax_wants_quotes(struct scan *sc, const struct token *name, char c)
 {
+	const char text[] = {c, '\0'};
+
 	syntax_fault(sc, name->tk_line,
-	    "%.*s: put the value in quotes: it has a %c in it",
-	    (int)name->tk_len, name->tk_at, c);
+	    "%.*s: put the value in quotes: it has a %s in it",
+	    (int)name->tk_len, name->tk_at, c == ' ' ? "space" : text);
 }
 
 /* What follows a value, or a title, without a space between them. */
@@ -321,6 +323,24 @@ syntax_value(struct scan *sc, const struct token *name, const struct key *key)
 		    (int)name->tk_len, name->tk_at);
 }
 
+/* Refuses a word that follows a value in its line and begins no statement: `expires = 1 day'. */
+static void
+syntax_check_words(struct scan *sc, const struct token *name)
+{
+	const struct token *tk = &sc->sc_now;
+	char word[128];
+
+	if (sc->sc_broken || tk->tk_kind != 'w' || syntax_is_string(tk) ||
+	    tk->tk_line != sc->sc_end_line || syntax_is_key(tk) ||
+	    tk->tk_at[tk->tk_len - 1] == ';')
+		return;
+	snprintf(word, sizeof(word), "%.*s", (int)tk->tk_len, tk->tk_at);
+	if (conf_key(word) != NULL || strcmp(word, "site") == 0 ||
+	    strcmp(word, "location") == 0)
+		return;
+	syntax_wants_quotes(sc, name, ' ');
+}
+
 /* --------------------------------------------------------------- statements */
 
 static void
@@ -359,6 +379,7 @@ syntax_setting(struct scan *sc, const struct token *name, const struct key *key)
 		syntax_next(sc);
 		syntax_set(sc, key, NULL);
 		syntax_value(sc, name, key);
+		syntax_check_words(sc, name);
 	}
 	if (sc->sc_broken)
 		syntax_skip_line(sc);

@@ -214,7 +214,11 @@ conf_text_strip(char *text, int *line, struct conf_why *why)
 		now += *p == '\n';
 		end = conf_text_token(p, &now, &what);
 		if (end == NULL)
-			return conf_why(why, -EINVAL, "%s: has no end", what);
+			return conf_why(why, -EINVAL, "%s: has no end: add %s",
+			    what,
+			    *p == '"'	 ? "\""
+			    : *p == '\'' ? "'"
+					 : "*/");
 		if (conf_text_lacks_quote(p, end))
 			return conf_why(why, -EINVAL,
 			    "string: has no end in this line: a quote is "

@@ -297,10 +297,13 @@ what_has_no_end_is_an_error_where_it_began(void **state)
 	expect_file_errors("site a {\n location / {\n readahed = 1\n",
 	    ":3: readahed: unknown key; did you mean readahead?",
 	    ":1: site a: the block has no end: add '}'");
-	expect_file_error("\naccess_log = \"a\n\n", ":2: string: has no end");
-	expect_file_error("\naccess_log = 'a\n\n", ":2: string: has no end");
-	expect_file_error("\n\n/* a\n\n", ":3: comment: has no end");
-	expect_file_error("access_log = \"a\\", ":1: string: has no end");
+	expect_file_error(
+	    "\naccess_log = \"a\n\n", ":2: string: has no end: add \"");
+	expect_file_error(
+	    "\naccess_log = 'a\n\n", ":2: string: has no end: add '");
+	expect_file_error("\n\n/* a\n\n", ":3: comment: has no end: add */");
+	expect_file_error(
+	    "access_log = \"a\\", ":1: string: has no end: add \"");
 }
 
 static void

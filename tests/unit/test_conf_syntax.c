@@ -58,6 +58,10 @@ what_needs_quotes_is_told_in_its_line(void **state)
 		    table[i].key, table[i].c);
 		expect_file_error(table[i].text, expected);
 	}
+	expect_file_error("\ncache = keep it\n" SITE,
+	    ":2: cache: put the value in quotes: it has a space in it");
+	expect_file_error("site a {\nroot = /\nrealm = Members only\n}\n",
+	    ":3: realm: put the value in quotes: it has a space in it");
 	expect_file_error(
 	    "\ncors =\nexpires = 1h\n" SITE, ":2: cors: the value is missing");
 	expect_file_error("site a {\nroot = /\ncors =\n}\n",
