@@ -39,7 +39,7 @@ conf_set_allow(struct conf_scope *scope, const struct key *key,
 	return conf_set_block(scope, &scope->cs_set->set_allow, text, why);
 }
 
-/* {} allows nobody. */
+/* Makes an empty list, which allows no client. */
 void
 conf_clear_allow(struct conf_scope *scope)
 {
@@ -72,7 +72,7 @@ conf_access_load_htpasswd(const char *path, char *why, size_t size)
 	return htpasswd_load(path, why, size);
 }
 
-/* NULL for "off", and with an error. */
+/* Loads the file that text names.  Sets *secret to NULL for "off" and on error. */
 static int
 conf_access_load_secret(struct conf_scope *scope, const char *text,
     void *(*load)(const char *, char *, size_t), void **secret,
@@ -185,7 +185,10 @@ conf_free_access(struct conf *conf)
 		conf->conf_htpasswds = htpasswd_free(conf->conf_htpasswds);
 }
 
-/* Can the glob match a path that begins with the prefix?  By what stands before its first '*'. */
+/*
+ * Returns true if the glob can match a path that begins with prefix.  Compares only the glob's text
+ * before its first wildcard.
+ */
 static bool
 conf_access_reaches(const char *glob, const char *prefix)
 {

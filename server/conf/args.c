@@ -17,7 +17,7 @@
 #include "server/conf/similar.h"
 
 struct conf_arg {
-	const char *arg_option; /* without the dashes */
+	const char *arg_option; /* name without the dashes */
 	const char *arg_text;
 };
 
@@ -39,7 +39,7 @@ static const struct option own_options[] = {
 
 #define NOWN (sizeof(own_options) / sizeof(*own_options))
 
-/* Those and the keys', then zeroes. */
+/* own_options and the options of keys, ended by zeroes. */
 static struct option options[NOWN + KEY_MAX + 1];
 
 static void
@@ -66,13 +66,16 @@ conf_args_find_options(void)
 		options[n].has_arg = (key->key_where & KEY_OPTION) != 0
 					 ? required_argument
 					 : no_argument;
-		/* By its value an option is told from others of the same beginning. */
+		/*
+		 * getopt_long reports an ambiguous abbreviation only if the options have different
+		 * values.
+		 */
 		options[n].val = OPT_KEY + (int)n;
 		n++;
 	}
 }
 
-/* Those that this system has, the default first. */
+/* Prints the send paths that this system supports, the default first. */
 static void
 conf_args_print_paths(void)
 {
@@ -160,7 +163,7 @@ conf_args_complain(const char *option, const char *cause)
 	return CONF_EXIT_USAGE;
 }
 
-/* Of "--NAME=VALUE" the name counts; -x has no other letters. */
+/* Reports an unknown option.  In "--NAME=VALUE" only the name counts; -x has no other letters. */
 static enum conf_action
 conf_args_unknown(const char *written)
 {
@@ -187,7 +190,7 @@ conf_args_unknown(const char *written)
 	return conf_args_complain(written, cause);
 }
 
-/* c is what getopt_long answered: '?' or ':'. */
+/* Reports an error of getopt_long, which returned c: '?' or ':'. */
 static enum conf_action
 conf_args_bad_option(int c, char **argv)
 {
@@ -198,11 +201,11 @@ conf_args_bad_option(int c, char **argv)
 		return conf_args_complain(
 		    strncmp(written, "--", 2) == 0 ? written : letter,
 		    "the value is missing");
-	/* In the middle of "-xt" optind has not moved on: go by optopt. */
+	/* optind has not advanced in the middle of "-xt", so optopt names the letter. */
 	if (optopt <= UCHAR_MAX && isprint(optopt) &&
 	    strchr(short_options, optopt) == NULL)
 		return conf_args_complain(letter, UNKNOWN);
-	/* A long option: not 0 if it is known. */
+	/* For a long option, optopt is not 0 if the option is known. */
 	return optopt != 0 ? conf_args_complain(written, "takes no value")
 			   : conf_args_unknown(written);
 }
@@ -256,7 +259,7 @@ conf_args_parse(int argc, char **argv, struct conf_args *args)
 	}
 	conf_args_find_options();
 	opterr = 0;
-	optind = 0; /* start over, also in the middle of "-tx" */
+	optind = 0; /* restarts, even after the middle of "-tx" */
 	while (action == CONF_RUN && (c = getopt_long(argc, argv, short_options,
 					  options, &index)) != -1) {
 		if (c == '?' || c == ':')
@@ -287,7 +290,7 @@ conf_args_serve(const struct conf_args *args)
 	return false;
 }
 
-/* Of a list the first one replaces the file's, the others add to it. */
+/* Applies one option.  The first value of a list replaces the file's list; later ones add to it. */
 static int
 conf_args_apply_one(
     const struct conf_arg *arg, bool first, struct conf_scope *top)

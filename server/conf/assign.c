@@ -19,7 +19,7 @@ conf_assign_field(struct conf_scope *scope, const struct key *key)
 	return base + key->key_offset;
 }
 
-/* hint is ", or auto", or empty. */
+/* Parses a number in the key's range.  hint is ", or auto", or empty. */
 int
 conf_in_range(const struct key *key, const char *text, const char *hint,
     uint64_t *value, struct conf_why *why)
@@ -161,7 +161,7 @@ conf_set_mime_types(struct conf_scope *scope, const struct key *key,
 	return conf->conf_mime != NULL ? 0 : -EINVAL;
 }
 
-/* As requests have it when they are compared. */
+/* Sets a path in the normalised form in which request paths are compared. */
 static int
 conf_assign_set_path(struct conf_scope *scope, const char *text, char **field,
     struct conf_why *why)

@@ -18,7 +18,7 @@ conf_out_of_memory(void)
 	return -ENOMEM;
 }
 
-/* The top level, with the defaults. */
+/* Creates the configuration and its top level, with the defaults. */
 static int
 conf_init_top(struct conf_scope *top, struct settings *set)
 {
@@ -52,7 +52,7 @@ conf_top_fault(struct conf_scope *top, int error, const char *key,
 		    "%s: %s", key, why->why_text);
 }
 
-/* What can be told only when all else is set. */
+/* Completes and checks the top level, once all keys are set. */
 static int
 conf_complete_top(struct conf_scope *top)
 {
@@ -71,7 +71,9 @@ conf_complete_top(struct conf_scope *top)
 	return conf->conf_mime != NULL ? 0 : conf_out_of_memory();
 }
 
-/* After all rules are known, for each set of settings that requests can have. */
+/*
+ * Derives the fields of one set of settings that requests can use.  Call once all rules are known.
+ */
 static int
 conf_complete_settings(
     struct conf *conf, struct settings *set, struct conf_why *why)
@@ -97,7 +99,7 @@ conf_complete_settings(
 	return error;
 }
 
-/* Logs a fault, but not that of an inherited line again. */
+/* Completes settings and logs a fault, but only once for a line that several sections inherit. */
 static int
 conf_complete_settings_once(struct conf *conf, struct settings *set,
     const char *name, const char **place)
@@ -162,7 +164,7 @@ conf_certificates_are_good(const struct conf *conf)
 	return good;
 }
 
-/* Makes what a response that belongs to no site has: fields and error pages. */
+/* Makes the fields and error pages of responses that belong to no site. */
 static void
 conf_complete_no_site(struct conf *conf, const struct settings *top)
 {
@@ -207,7 +209,10 @@ conf_complete_sites(struct conf *conf, const struct settings *top)
 		conf_finish_tls(conf);
 }
 
-/* All faults of files are logged; what shows only when all is set needs files without any. */
+/*
+ * Builds the configuration and logs all faults of the files.  Checks that need all keys run only if
+ * the files have no fault.
+ */
 static enum conf_action
 conf_build(const struct conf_args *args, const struct conf_files *files,
     struct conf_scope *top)
@@ -230,7 +235,7 @@ conf_build(const struct conf_args *args, const struct conf_files *files,
 	return conf->conf_faults == 0 ? CONF_RUN : CONF_EXIT_ERROR;
 }
 
-/* -t and -T */
+/* Runs -t or -T. */
 static enum conf_action
 conf_report(
     const struct conf_args *args, conf_try_f try, const struct conf *conf)
@@ -250,7 +255,7 @@ conf_report(
 			printf("configuration ok\n");
 		conf_summary(conf);
 	}
-	/* What could not be written has not been checked by anybody. */
+	/* Fails on a write error: a report that is lost proves nothing. */
 	if (error == 0 && fflush(stdout) != 0)
 		error = -errno;
 	if (error == 0)

@@ -2,9 +2,9 @@
  * conf: the configuration, from the command line and a file.  Manual:
  * pagewise.conf(5).
  *
- * Built once before the workers start and immutable after that, so that every
- * thread may read it.  Strings and arrays are owned by struct conf; those of settings may
- * be shared by a site and its locations.
+ * The main thread builds it once before the workers start.  It is immutable after that, so that
+ * every thread may read it.  struct conf owns the strings and arrays; a site and its locations may
+ * share those of their settings.
  */
 #ifndef SERVER_CONF_CONF_H
 #define SERVER_CONF_CONF_H
@@ -30,326 +30,328 @@
 
 enum etag_kind { ETAG_AUTO, ETAG_INODE, ETAG_DIGEST, ETAG_OFF };
 
-/* Fields of the server's own that a rule has taken away, or set anew. */
+/* The server's own fields that a rule removed or replaced. */
 #define HEADER_NO_LAST_MODIFIED 0x01u
 #define HEADER_NO_ACCEPT_RANGES 0x02u
 #define HEADER_CACHE_CONTROL	0x04u
 
-#define RATE_REQUEST UINT64_C(3600) /* units: as many as an hour has seconds */
+#define RATE_REQUEST UINT64_C(3600) /* units per request: an hour in seconds */
 
-/* Blocks of addresses; one that was set may be empty. */
+/* Blocks of addresses.  cl_set may be true with an empty list. */
 struct cidr_list {
 	bool cl_set;
 	size_t cl_count;
 	struct cidr *cl_list;
 };
 
-/* A path that has moved: all of it, or what stands around one '*'.  Texts end with a NUL. */
+/* A rule for moved paths: one path, or the text around one '*'.  Every text ends with a NUL. */
 struct redirect {
-	struct str rd_before; /* of the path: before the '*', or all */
-	struct str rd_after;  /* behind it; s_ptr NULL: there is no '*' */
-	struct str rd_scheme; /* before $host; s_ptr NULL: there is none */
-	struct str rd_to;     /* behind it, before the '*' */
-	struct str rd_rest;   /* behind that; s_ptr NULL: it has no '*' */
+	struct str rd_before; /* text before the '*', or the whole path */
+	struct str rd_after;  /* text after the '*'; s_ptr NULL if no '*' */
+	struct str rd_scheme; /* target text before $host; s_ptr NULL if none */
+	struct str rd_to;     /* target text after $host, up to the '*' */
+	struct str rd_rest;   /* target text after '*'; s_ptr NULL if none */
 	struct str rd_fragment;
-	bool rd_query; /* rd_to or rd_rest has a '?' */
+	bool rd_query; /* true if rd_to or rd_rest has a '?' */
 	int rd_status;
 };
 
 struct redirects;
 
-/* A place where request_rate is set: all that inherit it share its count. */
+/* A section that sets request_rate.  All settings that inherit the rule share its count. */
 struct request_rule {
-	struct request_rule *rr_next; /* in conf_request_rules */
-	const char *rr_place;	      /* tells it from others */
-	const char *rr_site;	      /* empty: the top level */
-	const char *rr_location;      /* its title; empty: the site */
-	_Atomic uint64_t rr_refused;  /* requests that got 429 */
+	struct request_rule *rr_next; /* next in conf_request_rules */
+	const char *rr_place;	 /* identity of the section, as a pointer */
+	const char *rr_site;	 /* name of the site; empty at the top level */
+	const char *rr_location; /* title of the location; empty for the site */
+	_Atomic uint64_t rr_refused; /* requests that got 429 */
 };
 
-/* A body for answers of some statuses. */
+/* A response body for a range of statuses. */
 struct error_page {
 	int ep_first;
 	int ep_last;
-	char *ep_name;	    /* of its file; NULL: it was given as text */
-	struct str ep_type; /* the field Content-Type, with CRLF */
+	char *ep_name;	    /* path of its file; NULL if given as text */
+	struct str ep_type; /* Content-Type field with CRLF */
 	struct str ep_body;
 };
 
 /* Settings that a location inherits from its site, and a site from the top level. */
 struct settings {
 	const struct pw_send_path *set_send_path;
-	uint64_t set_readahead; /* bytes, or PW_READAHEAD_... */
+	uint64_t set_readahead; /* bytes, or a PW_READAHEAD_ constant */
 	enum pw_cache set_cache;
 	bool set_autoindex;
-	bool set_dotfiles; /* names that begin with a dot are served: all ... */
-	char **set_dotnames; /* ... or these, NULL ends them; NULL: none */
-	bool set_closed;     /* by allow, deny, a password or a link */
-	bool set_guarded;    /* that, or a rate: content/access.h */
-	char **set_index;    /* names to try in a directory, NULL ends them */
-	char set_listing_header[256]; /* shown above a listing; empty: none */
-	size_t set_root;	      /* in conf_roots */
-	size_t set_strip; /* bytes at a path's front that the root has not */
+	bool set_dotfiles; /* true if all names with a leading dot are served */
+	char **set_dotnames; /* dot names to serve, NULL-terminated; or NULL */
+	bool set_closed;  /* true with allow, deny, password or signed link */
+	bool set_guarded; /* true if set_closed or a rate: content/access.h */
+	char **set_index; /* names to try in a directory, NULL-terminated */
+	char set_listing_header[256]; /* text above a listing, or empty */
+	size_t set_root;	      /* index in conf_roots */
+	size_t set_strip; /* leading bytes of the path that the root omits */
 
 	enum etag_kind set_etag;
-	bool set_digest;	 /* Repr-Digest, of files that carry one */
-	char *set_charset;	 /* of text types; NULL: none */
-	char *set_default_type;	 /* of files whose extension is not known */
-	char **set_types;	 /* lines as of mime_types */
-	char **set_headers;	 /* rules: header.c */
-	char *set_cache_control; /* NULL: none */
+	bool set_digest;   /* send Repr-Digest for files that have a digest */
+	char *set_charset; /* charset of text types; NULL if none */
+	char *set_default_type;	 /* type of unknown extensions */
+	char **set_types;	 /* lines in the format of mime_types */
+	char **set_headers;	 /* rules in the syntax of header.c */
+	char *set_cache_control; /* value of the field; NULL if none */
 	bool set_security_headers;
 	bool set_redirect_https;
-	struct str set_hsts; /* the field, for clients with TLS; or empty */
+	struct str set_hsts; /* field for TLS clients, or empty */
 	bool set_hsts_chosen;
-	char **set_cors;	   /* origins, or "*"; NULL: none */
+	char **set_cors;	   /* origins, or "*"; NULL if none */
 	unsigned set_cors_max_age; /* seconds */
 
-	struct token_rate set_rate;	       /* bytes, of a connection */
-	struct token_rate set_client_rate;     /* bytes, of a client ... */
-	const void *set_client_rule;	       /* ... with all that have this */
-	struct token_rate set_request_rate;    /* RATE_REQUEST for each ... */
-	struct request_rule *set_request_rule; /* ... the same */
+	struct token_rate set_rate;	   /* bytes/s per connection */
+	struct token_rate set_client_rate; /* bytes/s per client and rule */
+	const void *set_client_rule; /* rule that shares set_client_rate */
+	struct token_rate set_request_rate; /* RATE_REQUEST units per request */
+	struct request_rule *set_request_rule; /* rule that counts refusals */
 	uint64_t set_burst;		       /* bytes */
 	unsigned set_request_burst;
 
 	struct cidr_list set_allow;
 	struct cidr_list set_deny;
-	const struct htpasswd *set_htpasswd; /* NULL: no password is asked */
+	const struct htpasswd *set_htpasswd; /* NULL if no password is needed */
 	char *set_realm;
-	struct str set_challenge; /* made of it: the field WWW-Authenticate */
+	struct str set_challenge; /* WWW-Authenticate field for set_realm */
 	const struct link_keys
-	    *set_link_keys;		 /* NULL: links need no signature */
-	struct redirects *set_redirects; /* NULL: none */
-	char **set_try;			 /* steps, NULL ends them; NULL: none */
+	    *set_link_keys;		 /* NULL if links need no signature */
+	struct redirects *set_redirects; /* NULL if none */
+	char **set_try; /* steps, NULL-terminated; NULL if none */
 	struct error_page *set_pages;
 	unsigned set_npages;
 
-	char **set_certificates;     /* files; NULL: none */
-	char **set_certificate_keys; /* the same, in the same order */
+	char **set_certificates;     /* paths; NULL if none */
+	char **set_certificate_keys; /* paths, in set_certificates' order */
 	enum tls_verify set_verify_client;
-	char *set_client_ca; /* file; NULL: none */
+	char *set_client_ca; /* path; NULL if none */
 
-	uint8_t set_codings[CODINGS]; /* of siblings, the preferred one first */
+	uint8_t set_codings[CODINGS]; /* codings of siblings, best first */
 	unsigned set_ncodings;
 
-	/* Made of these when all is read; each line has its CRLF. */
-	const struct mime *set_mime; /* of set_types; NULL: none */
-	struct str set_server;	     /* the field Server, or empty */
-	struct str set_lines;	     /* of answers with a status below 400 */
-	struct str set_always;	     /* of all others */
-	struct str set_preflight;    /* of the answer to a preflight (CORS) */
-	bool set_by_scheme; /* answers depend on whether the client has TLS */
-	bool set_origins;   /* answers depend on the client's Origin */
-	bool set_by_client; /* on that, or on who asks: never one for another */
-	unsigned set_changed; /* HEADER_... */
-	/* Of rules; s_ptr is NULL where there is none, and the file's own counts. */
+	/* Derived once all keys are read.  Each line includes its CRLF. */
+	const struct mime *set_mime; /* table of set_types; NULL if none */
+	struct str set_server;	     /* Server field, or empty */
+	struct str set_lines;  /* fields of responses with a status below 400 */
+	struct str set_always; /* fields of responses with status >= 400 */
+	struct str set_preflight; /* fields of a CORS preflight response */
+	bool set_by_scheme; /* true if responses differ between TLS and plain */
+	bool set_origins;   /* true if responses depend on the Origin field */
+	bool set_by_client; /* true if clients must not share responses */
+	unsigned set_changed; /* HEADER_ flags */
+	/*
+	 * Validators set by rules.  s_ptr is NULL if no rule sets one and the file's own applies.
+	 */
 	struct str set_last_modified;
 	struct str set_entity_tag;
 
-	const struct conf_place *set_places; /* of keys; NULL: none */
+	const struct conf_place *set_places; /* origins of keys; NULL if none */
 };
 
 enum location_kind { LOCATION_EXACT, LOCATION_GLOB, LOCATION_PREFIX };
 
-/* Compared with the decoded path. */
+/* Settings for matching paths.  Paths are compared decoded. */
 struct location {
 	enum location_kind loc_kind;
-	char *loc_key;	/* a byte of the kind, and the path */
-	char *loc_path; /* begins with '/' unless it is a glob */
-	size_t loc_len; /* of it */
+	char *loc_key;	/* one byte for the kind, then the path */
+	char *loc_path; /* path or glob; a path begins with '/' */
+	size_t loc_len; /* length of loc_path */
 	struct settings loc_set;
 };
 
 struct site {
 	char *site_name;
 	const struct conf *site_conf;
-	char **site_names; /* host names, lower case, NULL ends them */
+	char **site_names; /* host names in lower case, NULL-terminated */
 	size_t site_nnames;
-	char *site_root; /* of conf_roots; NULL: none yet */
+	char *site_root; /* one of conf_roots; NULL until root is set */
 	struct settings site_set;
-	bool site_closed;		 /* some of its settings are */
-	struct location *site_locations; /* those that win first */
+	bool site_closed; /* true if any settings of the site are closed */
+	struct location *site_locations; /* by precedence, highest first */
 	size_t site_nlocations;
-	struct text_index site_paths; /* of locations: an index, and loc_key */
+	struct text_index site_paths; /* indices of locations by loc_key */
 	struct tls_site site_tls;
-	bool site_owns_identities; /* else another site does */
+	bool site_owns_identities; /* false if another site owns them */
 };
 
 struct listen_addr {
-	struct sockaddr_storage la_addr; /* IPv4, IPv6, AF_UNIX */
+	struct sockaddr_storage la_addr; /* IPv4, IPv6 or AF_UNIX address */
 	socklen_t la_len;
-	char *la_text;	/* as given, for messages; the path of a Unix socket */
-	mode_t la_mode; /* of a Unix socket's file */
+	char *la_text;	/* text as given, or the path of a Unix socket */
+	mode_t la_mode; /* mode of a Unix socket's file */
 	bool la_proxy;	/* connections begin with a PROXY header */
-	bool la_tls;	/* ... and then with TLS */
+	bool la_tls;	/* TLS handshake, after any PROXY header */
 };
 
-/* Requests that are not logged. */
+/* Requests that are left out of the access log. */
 struct log_exclude {
-	bool le_any;		  /* there are some */
-	char **le_globs;	  /* of paths; NULL ends them, or is none */
-	uint64_t le_statuses[10]; /* a bit for each below 640 */
+	bool le_any;		  /* true if anything is excluded */
+	char **le_globs;	  /* globs of paths, NULL-terminated; or NULL */
+	uint64_t le_statuses[10]; /* bitmap of statuses below 640 */
 };
 
 struct conf_block;
 struct conf_dump;
 
-/* A table of media types, and the lines that it was made of. */
+/* A table of media types and the lines that it was made from. */
 struct conf_types {
 	char **ct_lines;
 	struct mime *ct_mime;
 };
 
-#define TCP_MEMORY_AUTO UINT64_MAX /* half of what the kernel has plenty of */
-#define HOT_SET_AUTO	UINT64_MAX /* 16 MiB, or a part of a small memory limit */
+#define TCP_MEMORY_AUTO UINT64_MAX /* half of the kernel's low threshold */
+#define HOT_SET_AUTO	UINT64_MAX /* 16 MiB, less under a small memory limit */
 
 struct conf {
 	struct listen_addr *conf_listen;
 	size_t conf_nlisten;
-	bool conf_listen_default; /* not set by the operator */
+	bool conf_listen_default; /* true if the operator set no listen */
 	struct listen_addr *conf_admin;
 	size_t conf_nadmin;
-	struct listen_addr conf_agent;	    /* la_text NULL: none */
-	struct cidr_list conf_trusted;	    /* proxies whose word is taken */
-	enum forwarded conf_client_address; /* the field with their word */
-	unsigned conf_workers;		    /* at least 1; auto is resolved */
-	unsigned conf_threads;		    /* prefetch threads per device */
+	struct listen_addr conf_agent; /* agent address; la_text NULL if none */
+	struct cidr_list conf_trusted; /* trusted proxies */
+	enum forwarded conf_client_address; /* header field for the address */
+	unsigned conf_workers; /* at least 1, after auto is resolved */
+	unsigned conf_threads; /* prefetch threads per device */
 	char *conf_access_log; /* path, "-" for stdout, NULL for off */
 	const char *conf_access_log_place; /* "FILE:LINE: ", or empty */
 	enum log_format conf_log_format;
 	struct log_fields conf_log_fields;
 	struct log_exclude conf_log_exclude;
 	enum log_level conf_log_level;
-	unsigned conf_stall_log; /* milliseconds, 0: off */
-	unsigned conf_busy_poll; /* microseconds, 0: off */
+	unsigned conf_stall_log; /* milliseconds; 0 is off */
+	unsigned conf_busy_poll; /* microseconds; 0 is off */
 	struct mime *conf_mime;
-	struct conf_types *conf_types; /* those of settings */
+	struct conf_types *conf_types; /* tables that settings share */
 	size_t conf_ntypes;
 
-	/* The user to switch to once all is open: sandbox.h. */
-	char *conf_user; /* NULL: not given, and not started as root */
+	/* The user that the process switches to once everything is open (sandbox.h). */
+	char *conf_user; /* NULL if not given and not started as root */
 	bool conf_user_chosen;
-	char *conf_group; /* NULL: not given */
+	char *conf_group; /* NULL if not given */
 	uid_t conf_uid;
-	gid_t conf_gid;	     /* of conf_group, or else conf_user_gid */
-	gid_t conf_user_gid; /* the user's own, -1: unknown */
-	gid_t *conf_groups;  /* conf_gid and others */
+	gid_t conf_gid;	     /* gid of conf_group, else conf_user_gid */
+	gid_t conf_user_gid; /* gid of the user; -1 if unknown */
+	gid_t *conf_groups;  /* conf_gid and the supplementary groups */
 	size_t conf_ngroups;
-	char *conf_chroot; /* NULL: none */
+	char *conf_chroot; /* NULL if none */
 	bool conf_sandbox;
 	bool conf_keep_fowner;
 
 	unsigned conf_head_timeout;	 /* seconds */
-	unsigned conf_keepalive_timeout; /* seconds; 0: no keep-alive */
+	unsigned conf_keepalive_timeout; /* seconds; 0 disables keep-alive */
 	unsigned conf_send_timeout;	 /* seconds without progress */
-	unsigned conf_disk_timeout;	 /* seconds without an answer */
+	unsigned conf_disk_timeout;	 /* seconds without a response */
 	unsigned conf_shutdown_timeout;	 /* seconds */
 	size_t conf_max_head;		 /* bytes */
 	size_t conf_max_target;		 /* bytes */
 	size_t conf_max_fields;
 	size_t conf_max_ranges;
-	unsigned conf_max_requests;	 /* of a connection; 0: all */
-	bool conf_http2;		 /* may be spoken */
-	unsigned conf_http2_max_streams; /* of a connection */
-	unsigned conf_max_connections;	 /* 0: as many as descriptors */
-	unsigned conf_max_per_address;	 /* connections; 0: all */
-	unsigned conf_min_send_rate;	 /* bytes/s; 0: none */
+	unsigned conf_max_requests;	 /* per connection; 0 is unlimited */
+	bool conf_http2;		 /* true if HTTP/2 is offered */
+	unsigned conf_http2_max_streams; /* per connection */
+	unsigned conf_max_connections;	 /* 0 means up to descriptors */
+	unsigned conf_max_per_address;	 /* connections; 0 is unlimited */
+	unsigned conf_min_send_rate;	 /* bytes/s; 0 is off */
 	uint64_t conf_tcp_memory;	 /* bytes, or TCP_MEMORY_AUTO */
 	unsigned conf_open_files;	 /* descriptors cached per worker */
-	uint64_t
-	    conf_hot_set; /* bytes, of each worker, or HOT_SET_AUTO; 0: off */
-	unsigned conf_popular; /* paths to list; 0: off */
+	uint64_t conf_hot_set; /* bytes per worker, or HOT_SET_AUTO; 0 is off */
+	unsigned conf_popular; /* number of paths to list; 0 is off */
 
-	char *conf_live; /* paths of server/content/health.h; NULL: none */
+	char *conf_live; /* path of server/content/health.h; NULL if none */
 	char *conf_ready;
 
 	struct settings
-	    conf_no_site;	 /* the top level's, for responses of no site */
+	    conf_no_site; /* top-level settings, for responses of no site */
 	struct site *conf_sites; /* the first one is the default */
 	size_t conf_nsites;
-	char **
-	    conf_roots; /* directories; absolute, or relative to the working one */
+	char **conf_roots; /* directories; absolute or relative to the cwd */
 	size_t conf_nroots;
 	struct text_index conf_root_index;
-	struct text_index conf_titles; /* of sites */
-	struct text_index conf_hosts; /* names of sites, and which one has it */
-	struct conf_block *conf_memory;	  /* what settings point to: keep.c */
-	struct link_keys *conf_link_keys; /* the same */
-	struct htpasswd *conf_htpasswds;  /* the same */
-	struct request_rule *conf_request_rules; /* the same */
+	struct text_index conf_titles;	  /* names of sites */
+	struct text_index conf_hosts;	  /* indices of sites by host name */
+	struct conf_block *conf_memory;	  /* for settings: keep.c */
+	struct link_keys *conf_link_keys; /* owned, for settings */
+	struct htpasswd *conf_htpasswds;  /* owned, for settings */
+	struct request_rule *conf_request_rules; /* owned, for settings */
 	enum tls_profile conf_tls_profile;
 	enum tls_ktls conf_ktls;
 	bool conf_session_tickets;
-	unsigned conf_https_port; /* of the first address with TLS; 0: none */
-	/* What conf_complete_tls has loaded, each file once, by the names of files. */
+	unsigned conf_https_port; /* port of the first TLS address; 0 if none */
+	/* Certificates that conf_complete_tls loaded, each file once, sorted by file name. */
 	const struct identity **conf_identities;
 	size_t conf_nidentities;
-	unsigned conf_faults;	     /* of its files, that were found */
-	struct conf_dump *conf_dump; /* NULL: nobody wants it (dump.c) */
-	bool conf_rates;	     /* some location has a rate of clients */
+	unsigned conf_faults;	     /* number of faults found in the files */
+	struct conf_dump *conf_dump; /* NULL unless -T needs it (dump.c) */
+	bool conf_rates;	     /* true if any location has client_rate */
 };
 
 enum conf_action {
 	CONF_RUN,
-	CONF_EXIT_OK,	 /* -t, -T, -V, -h were served; output is written */
-	CONF_EXIT_USAGE, /* the command line is wrong, it was said: exit(2) */
-	CONF_EXIT_ERROR, /* the file or this host is, it was said: exit(1) */
+	CONF_EXIT_OK,	 /* -t, -T, -V or -h done; output is written */
+	CONF_EXIT_USAGE, /* bad command line, message written: exit(2) */
+	CONF_EXIT_ERROR, /* fault of file or host, message written: exit(1) */
 };
 
-/* What -t and -T try besides, when all else is good: 0, or -1 after a message. */
+/* An extra check that -t and -T run last.  Returns 0, or -1 after a message. */
 typedef int (*conf_try_f)(const struct conf *);
 
 /*
- * Parses argv and the configuration file it names.  Command-line settings win
- * over top-level ones in the file; --root defines one site that replaces those
- * of the file.  Everything is checked that can be without binding or starting
- * anything: types, ranges, unknown keys, addresses, that roots are directories
- * that can be read, that the send path exists on this host; with -t and -T also that clients would
- * take the certificates, and by try, which may be NULL.  Messages go to stderr:
+ * Parses argv and the configuration file that it names.  Command-line settings override top-level
+ * ones in the file; --root defines one site that replaces those of the file.  Checks everything
+ * that needs neither binding nor starting: types, ranges, unknown keys, addresses, that roots are
+ * readable directories, that the send path exists on this host; with -t and -T also that clients
+ * would accept the certificates, and then calls try, which may be NULL.  Writes messages to stderr:
  *     pagewise: pagewise.conf:12: threads: 0 is out of range (1 to 256)
  *     pagewise: --threads: 0 is out of range (1 to 256)
- * Not reentrant: getopt(3) is not.
+ * Not reentrant, as getopt(3) is not.
  */
 enum conf_action conf_load(
     int argc, char **argv, conf_try_f try, struct conf **);
 
-/* The site for a Host value (port and final dot ignored), else the first. */
+/* Returns the site for a Host value (ignoring its port and final dot), else the first site. */
 const struct site *conf_site(const struct conf *, const char *host, size_t len);
 
 /*
- * The settings for a decoded path: those of the location that is exactly the path, else of the
+ * Returns the settings for a decoded path: those of the location that equals the path, else of the
  * first glob in the file's order that matches, else of the longest prefix, else the site's.
  */
 const struct settings *conf_settings(
     const struct site *, const char *path, size_t len);
 
 /*
- * The rule for a decoded path, or NULL: the one of exactly the path, else the first in the
- * file's order that matches.  star: what its '*' stands for.
+ * Returns the rule for a decoded path: the one that equals the path, else the first one in the
+ * file's order that matches.  Returns NULL if there is none.  Sets star to the text that '*'
+ * matched.
  */
 const struct redirect *conf_redirect(
     const struct settings *, struct str path, struct str *star);
 
 /*
- * host is a Host value: without its port, if it is a name of the site or this has none; else
- * the site's first name that is not for several.  Empty: there is none.
+ * Returns host, a Host value, without its port if the site has this name or has no names.
+ * Otherwise returns the site's first name that is no wildcard, or an empty text if there is none.
  */
 struct str conf_host(const struct site *, struct str host);
 
-#define CONF_MEDIA_TYPE 192 /* bytes that hold any, with its character set */
+#define CONF_MEDIA_TYPE 192 /* bytes of any media type with its charset */
 
-/* The media type for the name of a file, with its character set. */
+/* Writes the media type for a file name, with its charset. */
 void conf_media_type(const struct conf *, const struct settings *,
     const char *name, char *text, size_t size);
 
-/* The page for a status, or NULL: one for just this status before one for all like it. */
+/*
+ * Returns the page for a status, or NULL.  A page for this one status precedes one for its class.
+ */
 const struct error_page *conf_error_page(const struct settings *, int status);
 
-/* path: decoded, s_ptr NULL if there was none.  See conf_logs. */
+/* Implements conf_logs.  path is decoded; its s_ptr is NULL if the request had none. */
 bool conf_is_excluded(const struct log_exclude *, struct str path, int status);
 
-/* Whether an answer to a request for this path belongs in the access log. */
+/* Returns true if a response to a request for this path belongs in the access log. */
 static inline bool
 conf_logs(const struct conf *conf, struct str path, int status)
 {
@@ -357,16 +359,18 @@ conf_logs(const struct conf *conf, struct str path, int status)
 	       !conf_is_excluded(&conf->conf_log_exclude, path, status);
 }
 
-/* Whether some address speaks TLS. */
+/* Returns true if any listen address uses TLS. */
 bool conf_has_tls(const struct conf *);
 
-/* Whether clients would take all certificates now; each that they would not is told of. */
+/*
+ * Returns true if clients would accept all certificates now.  Logs each one that they would refuse.
+ */
 bool conf_certificates_are_good(const struct conf *);
 
-/* Whether some location needs a password or a signed link. */
+/* Returns true if any location requires a password or a signed link. */
 bool conf_has_secrets(const struct conf *);
 
-/* One of trusted_proxies. */
+/* Returns true if sa is one of trusted_proxies. */
 static inline bool
 conf_trusts(const struct conf *conf, const struct sockaddr *sa)
 {

@@ -6,21 +6,21 @@
  *   args.c   the command line
  *   text.c   a file as text: comments and strings; messages with a line number
  *   syntax.c  its statements and sections
- *   foreign.c  names that other servers have for keys
+ *   foreign.c  other servers' names for keys
  *   unescape.c  the text of a word or string
  *   file.c   what the values of a file set
  *   include.c  the file, and those that it includes
  *   key.c    a row for each key, for file and command line alike
- *   assign.c a value's text becomes a field
- *   header.c fields of answers
+ *   assign.c sets a field from a text
+ *   header.c fields of responses
  *   types.c  media types
- *   access.c  who may have answers
- *   rate.c   how fast, and how often
- *   tls.c    certificates, and how TLS is spoken
+ *   access.c  access control
+ *   rate.c   rate limits
+ *   tls.c    certificates, and settings of TLS
  *   redirect.c  paths that have moved
  *   error_page.c  bodies of errors
  *   try.c    files to look for
- *   logging.c  what is logged
+ *   logging.c  settings of logs
  *   listen.c addresses to listen on, and admin's
  *   proxies.c  proxies in front of this server
  *   user.c   the user to run as
@@ -30,8 +30,8 @@
  *   place.c  file and line of keys whose fault shows late
  *   keep.c   memory that is freed as a whole
  *   glob.c   patterns of paths
- *   dump.c   all of it as text
- *   summary.c  what will be served where
+ *   dump.c   the configuration as text
+ *   summary.c  the list of sites that -t prints
  */
 #ifndef SERVER_CONF_CONF_PRIV_H
 #define SERVER_CONF_CONF_PRIV_H
@@ -45,73 +45,81 @@
 /* The cause of a failure, for the end of a message. */
 struct conf_why {
 	char why_text[512];
-	/* Set by what is called once all is set, if a key is at fault: */
+	/* Key at fault.  Set by checks that run after all keys are set. */
 	const char *why_key;
-	size_t why_after; /* values behind the one at fault, in a list */
+	size_t why_after; /* number of list values after the one at fault */
 };
 
-/* Writes the cause and returns error, so that a function can end with it. */
+/* Writes the cause and returns error, so that a caller can return its result. */
 int conf_why(struct conf_why *, int error, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same with -ENOMEM. */
+/* Writes the text of ENOMEM and returns -ENOMEM. */
 int conf_no_memory(struct conf_why *);
 
 /*
  * ---------------------------------------------------------------- values
- * Text to value.  0, -EINVAL (it is not one) or -ERANGE (it does not fit).
+ * Convert text to a value.  Return 0, -EINVAL (malformed) or -ERANGE (too large).
  */
 int conf_number(const char *text, uint64_t *);
-int conf_size(const char *text, uint64_t *); /* with K, M or G: times 1024 */
-/* Seconds, or a number with s, m, h, d, w or y; 2^31 - 1 at most. */
+int conf_size(const char *text, uint64_t *); /* accepts K, M or G: times 1024 */
+/* Parses a number of seconds, or a number with s, m, h, d, w or y; at most 2^31 - 1 s. */
 int conf_time(const char *text, uint64_t *seconds);
 int conf_bool(const char *text, bool *);
 int conf_cache(const char *text, enum pw_cache *);
-/* Of a key that is a number, as conf_size reads it: "64K to 64M".  Empty: it is none. */
+/*
+ * Writes the range of a numeric key in the syntax of conf_size: "64K to 64M".  Writes an empty text
+ * for other keys.
+ */
 void conf_range_text(const struct key *, char *buf, size_t size);
-/* Of a number: its range, and what else may be written, ", or auto", or "". */
+/* Parses a number and checks its range.  hint names other accepted words: ", or auto", or "". */
 int conf_in_range(const struct key *, const char *text, const char *hint,
     uint64_t *, struct conf_why *);
 int conf_address(const char *text, struct listen_addr *, struct conf_why *);
 
-/* CPUs that this process may run on, at least 1. */
+/* Returns the number of CPUs that this process may run on, at least 1. */
 unsigned conf_cpus(void);
 
-/* path, or dir/path if it is relative and dir is not NULL.  NULL: no memory. */
+/*
+ * Returns path, or dir/path if it is relative and dir is not NULL.  Returns NULL if memory is
+ * short.
+ */
 char *conf_path(const char *dir, const char *path);
 
-/* Of a value that is a file or "off": then NULL.  The caller frees it.  0, or -errno and why. */
+/*
+ * Parses a value that is a path or "off", which sets *path to NULL.  The caller frees *path.
+ * Returns 0, or -errno and why.
+ */
 int conf_path_or_off(const struct conf_scope *, const char *text, char **path,
     struct conf_why *);
 
-/* Of a NULL-terminated array of strings. */
+/* Frees a NULL-terminated array of strings. */
 void conf_strv_free(char ***);
 
 /*
  * ---------------------------------------------------------------- memory
- * Zeroed, until conf_keep_free.  NULL: there is none.
+ * Return zeroed memory that lives until conf_keep_free, or NULL if memory is short.
  */
 void *conf_keep(struct conf *, size_t);
-void *conf_keep_in(
-    struct conf_block **, size_t); /* of a list that begins as NULL */
+void *conf_keep_in(struct conf_block **, size_t); /* list starts as NULL */
 char *conf_keep_text(struct conf *, const char *, size_t len);
 
 /*
- * The array of n, each of size bytes, with room for one more: list itself or another one.  Only
- * where nobody else adds to it.  NULL: there is no memory.
+ * Returns the array of n elements of size bytes with space for one more: list itself or a new
+ * array.  Only for lists that have a single writer.  Returns NULL if memory is short.
  */
 void *conf_keep_room(struct conf *, void *list, size_t n, size_t size);
 
-/* The same array for somebody who will add to it.  0 or -ENOMEM. */
+/* Replaces the array by a copy that the caller may add to.  Returns 0 or -ENOMEM. */
 int conf_keep_copy(struct conf *, char ***);
 
-/* To an array that nobody else has; NULL ends it.  0 or -ENOMEM. */
+/* Appends to a NULL-terminated array that has a single owner.  Returns 0 or -ENOMEM. */
 int conf_keep_add(struct conf *, char ***, const char *);
 void conf_keep_free(struct conf_block **);
 
 /*
  * ---------------------------------------------------------------- keys
- * What the rows of key.c name: key.h says how they are called.
+ * Functions that the rows of key.c name.  key.h describes how they are called.
  */
 key_set_f conf_set_number;
 key_set_f conf_set_bool;
@@ -142,7 +150,7 @@ key_set_f conf_set_default_type;
 key_set_f conf_set_etag;
 key_set_f conf_set_types;
 void conf_clear_types(struct conf_scope *);
-/* Once all is set: makes set_mime. */
+/* Makes set_mime once all keys are set. */
 int conf_complete_types(struct conf *, struct settings *, struct conf_why *);
 
 key_set_f conf_set_header;
@@ -151,13 +159,13 @@ key_set_f conf_set_expires;
 key_set_f conf_set_cache_control;
 key_set_f conf_set_cors;
 void conf_clear_cors(struct conf_scope *);
-/* Once all is set: makes set_lines and the like.  0 or -errno, and why. */
+/* Makes set_lines and the other fields once all keys are set.  Returns 0, or -errno and why. */
 int conf_complete_headers(struct conf *, struct settings *, struct conf_why *);
 
 key_set_f conf_set_rate;
 key_set_f conf_set_client_rate;
 key_set_f conf_set_request_rate;
-/* Once all is set: how much at once. */
+/* Sets the bursts once all keys are set. */
 void conf_complete_rates(struct conf *, struct settings *);
 
 /* Adds a block of addresses. */
@@ -171,9 +179,15 @@ key_set_f conf_set_signed_links;
 key_set_f conf_set_htpasswd;
 key_set_f conf_set_realm;
 void conf_free_access(struct conf *);
-/* Once all is set: set_guarded, set_by_client, set_challenge.  0 or -errno, and why. */
+/*
+ * Sets set_guarded, set_by_client and set_challenge once all keys are set.  Returns 0, or -errno
+ * and why.
+ */
 int conf_complete_access(struct conf *, struct settings *, struct conf_why *);
-/* After that of all its settings: site_closed; warns of globs that open what is closed. */
+/*
+ * Sets site_closed, and warns of globs that open a closed location.  Call once all settings of the
+ * site are complete.
+ */
 void conf_complete_site(struct site *);
 key_set_f conf_set_live;
 key_set_f conf_set_ready;
@@ -183,7 +197,7 @@ key_set_f conf_set_try;
 void conf_clear_try(struct conf_scope *);
 key_set_f conf_set_error_page;
 void conf_clear_error_page(struct conf_scope *);
-/* Once all is set: the media types of the pages. */
+/* Sets the media types of the pages once all keys are set. */
 int conf_complete_pages(struct conf *, struct settings *, struct conf_why *);
 
 key_set_f conf_set_certificate;
@@ -195,12 +209,15 @@ key_set_f conf_set_ktls;
 key_set_f conf_set_verify_client;
 key_set_f conf_set_client_ca;
 key_set_f conf_set_hsts;
-/* Once all is set: set_by_scheme, and the field of security_headers. */
+/* Sets set_by_scheme and adds the field of security_headers once all keys are set. */
 int conf_complete_scheme(struct conf *, struct settings *, struct conf_why *);
-/* Once all is set: loads a site's certificates; then: the first site has one. */
+/*
+ * Loads a site's certificates once all keys are set.  conf_check_tls then checks that the first
+ * site has one.
+ */
 int conf_complete_tls(struct conf *, struct site *, struct conf_why *);
 int conf_check_tls(struct conf *, struct conf_why *);
-/* Where its file is named, as conf_place has it. */
+/* Returns the place where a certificate's file is named, in the format of conf_place. */
 const char *conf_identity_place(const struct conf *, const struct identity *);
 void conf_free_tls(struct conf *);
 
@@ -212,26 +229,26 @@ void conf_clear_admin(struct conf_scope *);
 void conf_free_admin(struct conf *);
 key_set_f conf_set_agent;
 void conf_free_agent(struct conf *);
-/* Once all is set: it must have an address of its own. */
+/* Checks, once all keys are set, that no other listener has the address. */
 int conf_check_admin(const struct conf *, struct conf_why *);
 int conf_check_agent(const struct conf *, struct conf_why *);
 
 key_set_f conf_set_trusted_proxies;
 void conf_clear_trusted_proxies(struct conf_scope *);
 key_set_f conf_set_client_address;
-/* Once all is set: who needs trusted_proxies has some. */
+/* Checks, once all keys are set, that client_address comes with trusted_proxies. */
 int conf_check_proxies(const struct conf *, struct conf_why *);
-/* Once all is set: live and ready are two paths. */
+/* Checks, once all keys are set, that live and ready are different paths. */
 int conf_check_health(const struct conf *, struct conf_why *);
 int conf_check_listen(const struct conf *, struct conf_why *);
 
 key_set_f conf_set_user;
 key_set_f conf_set_group;
 key_set_f conf_set_chroot;
-/* Once all is set: finds the groups; root without a user gets nobody. */
+/* Finds the groups once all keys are set.  Selects user nobody if root started without a user. */
 int conf_complete_user(struct conf *, struct conf_why *);
 
-key_set_f conf_set_include; /* does nothing: include.c has opened them */
+key_set_f conf_set_include; /* does nothing, as include.c opened the files */
 void conf_clear_include(struct conf_scope *);
 key_set_f conf_set_root;
 key_set_f conf_set_alias;
@@ -239,71 +256,72 @@ key_set_f conf_set_names;
 void conf_clear_names(struct conf_scope *);
 
 /*
- * ---------------------------------------------------------------- what is told of it
- * What has no conf_dump is not written down.  text is NULL when a list is emptied.
+ * ---------------------------------------------------------------- dump
+ * Do nothing if conf_dump is NULL.  text is NULL when a list is emptied.
  */
-int conf_dump_begin(struct conf *); /* 0 or -errno */
+int conf_dump_begin(struct conf *); /* returns 0 or -errno */
 void conf_dump_value(
     const struct conf_scope *, const char *name, const char *text);
 void conf_dump_section(struct conf *, unsigned where, const char *title);
-int conf_dump_print(const struct conf *); /* 0, or -ENOMEM from before */
+int conf_dump_print(const struct conf *); /* returns 0 or -ENOMEM */
 
 void conf_summary(const struct conf *);
 
 /*
  * ---------------------------------------------------------------- sites
  */
-/* Both inherit; the pointer is good until the next one is added. */
+/* Add a section that inherits.  The pointer is valid until the next section is added. */
 int conf_site_add(const struct conf_scope *top, const char *name,
     struct site **, struct conf_why *);
 int conf_location_add(
     struct site *, const char *title, struct location **, struct conf_why *);
 
-/* After the last location of a site: those that win first.  0 or -ENOMEM. */
+/* Sorts the locations of a site by precedence.  Call after the last one.  Returns 0 or -ENOMEM. */
 int conf_site_sort(struct site *);
 void conf_site_free(struct site *);
 
 /*
  * ---------------------------------------------------------------- globs
- * '*' is any text, '?' one byte, all else is itself.  Takes a time of at most len times the
- * length of the glob.
+ * '*' matches any text, '?' one byte, every other byte itself.  Matching takes at most len times
+ * the length of the glob.
  */
-#define GLOB_MAX 128 /* bytes of a glob */
+#define GLOB_MAX 128 /* maximum bytes of a glob */
 
 bool conf_is_glob(const char *text);
 bool conf_glob(const char *glob, const char *path, size_t len);
 
 /*
  * ---------------------------------------------------------------- the file
- * These write their own messages.
+ * The functions write their own messages.
  */
 struct conf_file;
 
 /*
- * Logs a fault of a line of a file: "pagewise: PATH:LINE: " and the text, in which a control
- * character, as a key or a value may have it, is shown as '?'.  Counts it in conf_faults; after
- * ten only that.
+ * Logs a fault in a line of a file: "pagewise: PATH:LINE: " and the text, in which each control
+ * character (a key or value may contain one) becomes '?'.  Counts it in conf_faults; after ten
+ * faults it only counts.
  */
 void conf_say(struct conf *, const char *path, int line, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 void conf_vsay(struct conf *, const char *path, int line, const char *fmt,
     va_list) __attribute__((format(printf, 4, 0)));
-/* The same at a place as conf_place has it; if conf is NULL nothing is counted. */
+/* Logs a fault at a place in the format of conf_place.  Does not count it if conf is NULL. */
 void conf_say_at(struct conf *, const char *place, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Before a key is set: keeps where, if it is one of KEY_LATE. */
+/* Keeps the place of a key if it has KEY_LATE.  Call before the key is set. */
 void conf_place_add(struct conf_scope *, const struct key *);
 
 /*
- * Where the key was set that holds in these settings: "FILE:LINE: ".  Empty: on the command
- * line, or nowhere.  Of a list the last value but so many.  The text is the configuration's.
+ * Returns "FILE:LINE: " of the key that is in effect in these settings.  Returns an empty text if
+ * the key was set on the command line or nowhere.  after counts the list values after the wanted
+ * one.  The configuration owns the text.
  */
 const char *conf_place(const struct settings *, const char *name, size_t after);
 
 /*
- * Reads the file and adds a newline; the caller frees text.  0 or -errno;
- * -EFBIG: larger than 16 MiB; -EILSEQ: it has a NUL; others as text_file_open.
+ * Reads the file and appends a newline; the caller frees text.  Returns 0 or -errno: -EFBIG if it
+ * is larger than 16 MiB, -EILSEQ if it has a NUL, else as text_file_open.
  */
 int conf_text_read(const char *path, char **text);
 
@@ -315,35 +333,36 @@ int conf_text_strip(char *text, int *line, struct conf_why *);
 
 /*
  * Returns the end of the string, comment or word at p, or of the one character that is none.  Adds
- * the newlines in it to line.  Returns NULL if it has no end; what is its kind then.
+ * the newlines in it to line.  Returns NULL if it has no end, and its kind in what.
  */
 char *conf_text_token(char *p, int *line, const char **what);
 
 /*
- * Returns the text of a word or string, in memory.  The token is part of a text that a NUL ends.
+ * Returns the text of a word or string, in memory.  A NUL ends the text that the token is part of.
  * Returns NULL and why if an escape sequence is wrong, or a variable is not set and has no default.
- * line is that of the token, then of its end or of the fault.  An escaped NUL ends the text.
+ * On entry line is the token's; on return it is that of the token's end or of the fault.  An
+ * escaped NUL ends the text.
  */
 char *conf_unescape(
     struct conf_block **memory, struct str token, int *line, struct conf_why *);
 
 /*
- * Faults of the text and of its values are logged and counted, and the rest is read.  Returns
- * -errno if a file cannot be read, which was logged.
+ * Reads a file.  Logs and counts faults of its text and values, and continues.  Returns -errno
+ * after a message if a file cannot be read.
  */
 int conf_file_open(struct conf *, const char *path, struct conf_file **);
 const char *conf_file_path(const struct conf_file *);
 const char *conf_file_dir(const struct conf_file *);
 void conf_file_top(const struct conf_file *, struct conf_scope *);
 void conf_file_sites(const struct conf_file *, const struct conf_scope *);
-/* The n-th value of the key include, and its line.  False: there are fewer. */
+/* Returns the n-th value of the key include, and its line.  Returns false if there are fewer. */
 bool conf_file_include(
     const struct conf_file *, unsigned n, const char **text, int *line);
 void conf_file_close(struct conf_file **);
 
 /*
- * A file and all that it includes.  Of a key of the top level that several have, the value of
- * the file counts that includes the others, and of those the one of the first.
+ * A file and all files that it includes.  If several set the same top-level key, the value of the
+ * including file takes precedence, then that of the first included one.
  */
 struct conf_files;
 
@@ -354,24 +373,26 @@ void conf_files_close(struct conf_files **);
 
 /*
  * ---------------------------------------------------------------- arguments
- * Text stays in argv.
+ * The texts point into argv.
  */
 struct conf_args {
 	const char *arg_config;
 	const char *arg_root;
 	bool arg_test;
-	bool arg_dump; /* -T; then also arg_test */
+	bool arg_dump; /* -T, which also sets arg_test */
 	size_t arg_nsets;
 	struct conf_arg *arg_sets;
 };
 
-/* CONF_RUN: go on. */
+/* Returns CONF_RUN if the caller should continue. */
 enum conf_action conf_args_parse(int argc, char **argv, struct conf_args *);
 
-/* False, with a message: they name neither a directory nor a file. */
+/* Returns false after a message if the arguments name neither a directory nor a file. */
 bool conf_args_serve(const struct conf_args *);
 
-/* The keys; then, if there is an arg_root, its site.  0, or -errno after a message. */
+/*
+ * Set the keys; then the site of arg_root, if there is one.  Return 0, or -errno after a message.
+ */
 int conf_args_apply(const struct conf_args *, struct conf_scope *);
 int conf_args_site(const struct conf_args *, const struct conf_scope *);
 void conf_args_free(struct conf_args *);

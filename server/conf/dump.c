@@ -13,12 +13,12 @@
 
 #include "server/conf/conf_priv.h"
 
-/* A value; without a text: a list that is emptied; without a key: a section. */
+/* A value; or an emptied list, without text; or a section, without key. */
 struct said {
 	struct said *sd_next;
 	const struct key *sd_key;
-	char *sd_text;	   /* of a section: its title */
-	unsigned sd_where; /* of a section: KEY_SITE or KEY_LOCATION */
+	char *sd_text;	   /* value; or title of a section */
+	unsigned sd_where; /* KEY_SITE or KEY_LOCATION of a section */
 };
 
 struct conf_dump {
@@ -57,7 +57,7 @@ conf_dump_add(struct conf *conf)
 	return said;
 }
 
-/* "off" and the like, which the values of a key list behind the first one. */
+/* Returns true for "off" and other words that key_values lists after its first one. */
 static bool
 conf_dump_is_word(const struct key *key, const char *text)
 {
@@ -73,7 +73,7 @@ conf_dump_is_word(const struct key *key, const char *text)
 	return false;
 }
 
-/* Where the path begins in a value, or NULL: it has none. */
+/* Returns the start of the path in a value, or NULL if it has none. */
 static const char *
 conf_dump_find_path(const struct key *key, const char *text)
 {
@@ -96,7 +96,10 @@ conf_dump_find_path(const struct key *key, const char *text)
 	return NULL;
 }
 
-/* In memory of the configuration; NULL: there is none. */
+/*
+ * Returns the value with an absolute path, in memory of the configuration.  Returns NULL if memory
+ * is short.
+ */
 static char *
 conf_dump_absolute(
     const struct conf_scope *scope, const struct key *key, const char *text)
@@ -166,7 +169,7 @@ conf_dump_is_plain(const char *text)
 		   '\0';
 }
 
-/* As unescape.c reads it. */
+/* Prints a string in the syntax that unescape.c reads. */
 static void
 conf_dump_text(const char *text)
 {
@@ -217,8 +220,9 @@ conf_dump_is_twin(const struct key *key, const struct key *other)
 }
 
 /*
- * The last value, or of a list where its last one begins, or the first one if they add up; NULL:
- * it was not said.  That of its twin may be what counts.
+ * Returns the last value of a key; the start of its last list; or the start of its first list if
+ * lists add up.  Returns NULL if the key was not set.  May return a value of the twin that
+ * overrides the key.
  */
 static const struct said *
 conf_dump_find(
@@ -244,7 +248,7 @@ conf_dump_default(const struct key *key)
 	int len = (int)strlen(key->key_default);
 
 	if (key->key_default[0] == '(') {
-		/* When this is read back, the twin says it. */
+		/* The twin's line sets it when the dump is read back. */
 		if (key->key_twin == NULL)
 			printf("# %s: %.*s\n", key->key_name, len - 2,
 			    key->key_default + 1);
@@ -273,7 +277,7 @@ conf_dump_key(
 	putchar('\n');
 }
 
-/* Files that were included are part of what is printed. */
+/* Prints all keys of a section.  Skips include, as the dump contains the included files. */
 static void
 conf_dump_keys(const struct said *first, const struct said *end, unsigned where,
     const char *indent)

@@ -1,7 +1,7 @@
 /*
  * error_page: bodies of answers that are errors: "STATUS FILE" or "STATUS text: TEXT".  They
- * are read here, once, so that no answer waits for a disk, least of all one that says that
- * a disk does not answer.
+ * are read here, once, so that no response waits for a device: least of all the one that reports
+ * that a device does not respond.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define LARGEST	  ((size_t)256 << 10) /* bytes of a page */
 #define MAX_PAGES 64
 
-/* "404", or "4xx" for all that have no page of their own. */
+/* Parses "404", or "4xx" for all statuses of the class that have no page of their own. */
 static bool
 conf_error_page_parse_statuses(
     const char *text, size_t len, struct error_page *ep)
@@ -32,7 +32,7 @@ conf_error_page_parse_statuses(
 	return true;
 }
 
-/* errno, or 0. */
+/* Reads the body.  Returns 0 or errno. */
 static int
 conf_error_page_read_all(struct conf *conf, struct error_page *ep, FILE *f)
 {
@@ -169,7 +169,7 @@ conf_error_page_set_type(
 	return ep->ep_type.s_ptr != NULL;
 }
 
-/* The type depends on the settings of whom it is for, so each has pages of its own. */
+/* Copies the pages for these settings and sets their types, which depend on the settings. */
 int
 conf_complete_pages(
     struct conf *conf, struct settings *set, struct conf_why *why)

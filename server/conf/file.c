@@ -1,6 +1,6 @@
 /*
- * file: the configuration file.  syntax.c reads its values; what they mean is asked when all are
- * there, in the order of conf_keys, so that a key's place in the file does not matter.
+ * file: the configuration file.  syntax.c reads its values.  They are interpreted once all are
+ * read, in the order of conf_keys, so that the order of keys in the file does not matter.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 struct conf_file {
 	struct conf *cf_conf;
 	char *cf_path;
-	char *cf_dir; /* of the file; NULL: the working directory */
+	char *cf_dir; /* directory of the file; NULL is the cwd */
 	struct syntax cf_syntax;
 };
 
@@ -173,7 +173,7 @@ conf_file_top(const struct conf_file *file, struct conf_scope *top)
 	conf_file_each_key(file, file->cf_syntax.sy_sections, top);
 }
 
-/* A message about a section as a whole. */
+/* Logs a fault of a section as a whole. */
 static void
 conf_file_complain_section(const struct conf_file *file,
     const struct section *sec, const struct conf_why *why)
@@ -204,7 +204,7 @@ conf_file_read_location(const struct conf_file *file, const struct section *sec,
 	conf_file_each_key(file, sec, &scope);
 }
 
-/* With the locations that follow it. */
+/* Reads a site and the locations that follow it. */
 static void
 conf_file_read_site(const struct conf_file *file, const struct section *sec,
     const struct conf_scope *top)
@@ -223,7 +223,7 @@ conf_file_read_site(const struct conf_file *file, const struct section *sec,
 	scope.cs_site = site;
 	scope.cs_set = &site->site_set;
 	conf_file_each_key(file, sec, &scope);
-	/* It may have been in a line that has a fault. */
+	/* A missing root may have been in a line that has a fault. */
 	if (site->site_root == NULL && top->cs_conf->conf_faults == 0) {
 		conf_why(&why, -EINVAL, "no root: write root = \"DIR\" in it");
 		conf_file_complain_section(file, sec, &why);

@@ -7,10 +7,10 @@
 struct foreign {
 	const char *fo_name;
 	const char *fo_program; /* "nginx" or "Caddy" */
-	const char *fo_ours;	/* as it is written here */
+	const char *fo_ours;	/* the equivalent in pagewise.conf */
 };
 
-/* All of them; a NULL name ends them.  Names that are keys here too are not among them. */
+/* All names, ended by a NULL name.  Excludes names that are also keys here. */
 extern const struct foreign foreign_names[];
 
 /* Returns NULL if there is none. */

@@ -1,5 +1,5 @@
 /*
- * glob: patterns of paths.  No expressions: each takes a time that is bounded.
+ * glob: patterns of paths.  There are no regular expressions, so that matching time is bounded.
  */
 #include <string.h>
 
@@ -11,7 +11,10 @@ conf_is_glob(const char *text)
 	return strpbrk(text, "*?") != NULL;
 }
 
-/* A '*' takes one byte more when what follows it does not match; only the last one has to. */
+/*
+ * Matches a path.  On a mismatch the last '*' takes one more byte; earlier ones need no
+ * backtracking.
+ */
 bool
 conf_glob(const char *glob, const char *path, size_t len)
 {

@@ -18,25 +18,25 @@
 #include "server/http/conditional.h"
 #include "server/http/date.h"
 
-#define LINES	     4096 /* bytes of all fields that are added to an answer */
+#define LINES	     4096 /* maximum bytes of all fields that rules add */
 #define MAX_FIELDS   64
-#define ETAG_LONGEST 64 /* bytes of one that a rule sets */
+#define ETAG_LONGEST 64 /* maximum bytes of an ETag that a rule sets */
 
 struct field {
 	const char *fd_name;
-	size_t fd_len; /* of the name */
+	size_t fd_len; /* length of the name */
 	const char *fd_value;
-	bool fd_always; /* on errors too */
-	bool fd_errors; /* on them alone, since a rule replaced it below 400 */
+	bool fd_always; /* sent on errors as well */
+	bool fd_errors; /* sent on errors only: a rule replaced it below 400 */
 };
 
 struct fields {
 	struct field fds_list[MAX_FIELDS];
 	size_t fds_count;
 	bool fds_full;
-	bool fds_server; /* the server's own is wanted */
+	bool fds_server; /* true if the server's own field is sent */
 	unsigned fds_changed;
-	/* These stand with the representation, not with all responses. */
+	/* Validators: sent with the representation, not with every response. */
 	const char *fds_last_modified;
 	const char *fds_etag;
 };
@@ -57,7 +57,7 @@ conf_header_skip(const char **text, const char *what)
 	return true;
 }
 
-/* False: it is none. */
+/* Parses a rule.  Returns false if text is none. */
 static bool
 conf_header_rule_parse(const char *text, struct rule *ru)
 {
@@ -80,7 +80,10 @@ conf_header_rule_parse(const char *text, struct rule *ru)
 	return true;
 }
 
-/* A line of its own would be another field, or the end of the head. */
+/*
+ * Returns true if text has no control character but tab.  A line break would start another field or
+ * end the head.
+ */
 static bool
 conf_header_is_value(const char *text)
 {
@@ -104,7 +107,10 @@ conf_header_is_named(const struct field *fd, const char *name)
 	    fd, &(struct field){.fd_name = name, .fd_len = strlen(name)});
 }
 
-/* Of these the message's framing, or its meaning, depends on. */
+/*
+ * Returns why a rule may not set a field that framing or meaning of the message depends on, or
+ * NULL.
+ */
 static const char *
 conf_header_reserved(const struct field *fd)
 {
@@ -131,7 +137,7 @@ conf_header_reserved(const struct field *fd)
 	return NULL;
 }
 
-/* Refuses what no client could send back in a condition. */
+/* Refuses validators that no client could send back in a condition. */
 static int
 conf_header_check_validator(const struct rule *ru, struct conf_why *why)
 {
@@ -193,7 +199,10 @@ conf_set_header(struct conf_scope *scope, const struct key *key,
 	return 0;
 }
 
-/* Those that were inherited come first, and stay.  No memory: the next call has none either. */
+/*
+ * Keeps inherited rules, which precede the section's own.  Ignores a lack of memory: the next call
+ * reports it.
+ */
 void
 conf_clear_header(struct conf_scope *scope)
 {
@@ -247,7 +256,7 @@ conf_set_expires(struct conf_scope *scope, const struct key *key,
 	    seconds == 0 ? "no-cache" : line, why);
 }
 
-/* "https://example.org", with a port or without: what a browser sends. */
+/* Returns true for an origin as browsers send it: "https://example.org", with or without a port. */
 static bool
 conf_header_is_origin(const char *text)
 {
@@ -288,7 +297,7 @@ conf_clear_cors(struct conf_scope *scope)
 
 /* ------------------------------------------------------------------- lines */
 
-/* Removes fields of this name from the answers that the rule holds for. */
+/* Removes fields of this name from the responses that the rule applies to. */
 static void
 conf_header_drop(struct fields *fds, const struct field *named)
 {
@@ -332,7 +341,10 @@ conf_header_add_own(
 	    fds, &(struct field){name, strlen(name), value, always, false});
 }
 
-/* There is one of each at most, so that "+" sets it as well.  False: it is another field. */
+/*
+ * Sets a validator.  A response has at most one of each, so that "+" replaces it too.  Returns
+ * false for any other field.
+ */
 static bool
 conf_header_apply_validator(struct fields *fds, const struct field *fd)
 {
@@ -350,10 +362,10 @@ conf_header_apply(struct fields *fds, const char *text)
 {
 	struct rule ru;
 
-	/* It was checked when it was set. */
+	/* conf_set_header has checked the rule. */
 	if (!conf_header_rule_parse(text, &ru))
 		return;
-	/* What an answer varies by is never less. */
+	/* Rules never remove the server's own Vary fields. */
 	if (ru.ru_kind != '+' && !conf_header_is_named(&ru.ru_field, "Vary"))
 		conf_header_drop(fds, &ru.ru_field);
 	if (!conf_header_apply_validator(fds, &ru.ru_field) &&
@@ -369,7 +381,7 @@ conf_header_add_short_forms(struct fields *fds, const struct settings *set)
 		    fds, "Cache-Control", set->set_cache_control, false);
 		fds->fds_changed |= HEADER_CACHE_CONTROL;
 	}
-	/* RFC 9111, 3.5: what was for one client is no cache's to give to others. */
+	/* RFC 9111, 3.5: a shared cache must not reuse a response to an authorised request. */
 	if (set->set_cache_control == NULL &&
 	    (set->set_link_keys != NULL || set->set_htpasswd != NULL)) {
 		conf_header_add_own(fds, "Cache-Control", "private", false);
@@ -397,8 +409,8 @@ conf_header_add_short_forms(struct fields *fds, const struct settings *set)
 }
 
 /*
- * Makes the lines for errors, or those for all other answers.  Returns false if memory is short,
- * or they have more than LINES bytes.
+ * Makes the lines for errors, or those for all other responses.  Returns false if memory is short
+ * or they exceed LINES bytes.
  */
 static bool
 conf_header_lines(

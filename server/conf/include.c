@@ -10,12 +10,11 @@
 
 #include "server/conf/conf_priv.h"
 
-#define DEPTH 8 /* of files that name others */
+#define DEPTH 8 /* maximum depth of includes */
 
 struct conf_files {
 	struct conf *cfs_conf;
-	struct conf_file *
-	    *cfs_files; /* the first one is the one that was named */
+	struct conf_file **cfs_files; /* the first one is the main file */
 	size_t cfs_count;
 };
 
@@ -42,7 +41,7 @@ conf_include_read_matches(
 	return error;
 }
 
-/* Nothing need match what has a '*'; a plain name has to be there. */
+/* Reads the files that match.  A pattern with wildcards may match none; a plain name must exist. */
 static int
 conf_include_read_pattern(struct conf_files *files,
     const struct conf_file *from, const char *pattern, int line, int depth)
@@ -82,7 +81,7 @@ conf_include_read_includes(
 
 	for (unsigned i = 0;
 	     error == 0 && conf_file_include(from, i, &text, &line); i++) {
-		/* conf_set_include refuses an empty one. */
+		/* conf_set_include refuses an empty pattern later. */
 		if (text[0] == '\0')
 			continue;
 		pattern = conf_path(conf_file_dir(from), text);
@@ -95,7 +94,10 @@ conf_include_read_includes(
 	return error;
 }
 
-/* One that cannot be read is left out, after a message.  0 or -ENOMEM. */
+/*
+ * Reads a file and its includes.  Skips a file that cannot be read, after a message.  Returns 0 or
+ * -ENOMEM.
+ */
 static int
 conf_include_read_file(struct conf_files *files, const char *path, int depth)
 {
@@ -130,7 +132,7 @@ conf_files_open(struct conf *conf, const char *path, struct conf_files **out)
 	return error;
 }
 
-/* The first one last: what it sets itself counts. */
+/* Applies the main file last, so that its values take precedence. */
 void
 conf_files_top(const struct conf_files *files, struct conf_scope *top)
 {
@@ -154,7 +156,7 @@ conf_files_sites(const struct conf_files *files, const struct conf_scope *top)
 		scope.cs_file = conf_file_path(files->cfs_files[i]);
 		conf_file_sites(files->cfs_files[i], &scope);
 	}
-	/* It may have been in a part that has a fault. */
+	/* A missing site may have been in a part that has a fault. */
 	if (conf->conf_nsites > 0 || conf->conf_faults > 0)
 		return;
 	conf->conf_faults++;

@@ -1,6 +1,6 @@
 /*
- * keep: memory that lives as long as the configuration.  Settings are copied from a site to
- * its locations as they are, so what they point to belongs to none of them.
+ * keep: memory that lives as long as the configuration.  Locations copy their site's settings with
+ * the pointers, so none of them owns the targets.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ conf_keep_text(struct conf *conf, const char *text, size_t len)
 	return copy;
 }
 
-/* It is full when it has a power of two, and has room for twice as many then. */
+/* Doubles the array whenever n is a power of two. */
 void *
 conf_keep_room(struct conf *conf, void *list, size_t n, size_t size)
 {
@@ -63,7 +63,7 @@ conf_keep_add(struct conf *conf, char ***v, const char *text)
 
 	while (*v != NULL && (*v)[n] != NULL)
 		n++;
-	/* With the NULL that ends it. */
+	/* Counts the terminating NULL. */
 	grown =
 	    conf_keep_room(conf, *v, *v != NULL ? n + 1 : 0, sizeof(*grown));
 	if (grown == NULL)

@@ -23,7 +23,7 @@
 	.key_width = sizeof(((struct settings *)0)->set_##field)
 #define RANGE(min, max) .key_min = (min), .key_max = (max)
 
-/* At the top level only: */
+/* Keys of the top level only: */
 #define NUMBER(field, min, max)                                                \
 	.key_set = conf_set_number, .key_parse = conf_number, RANGE(min, max), \
 	IN_CONF(field)
@@ -32,7 +32,7 @@
 	IN_CONF(field)
 #define BOOL(field) .key_set = conf_set_bool, IN_CONF(field)
 
-/* Also, or only, in a site or location: */
+/* Keys of sites and locations, and perhaps of the top level: */
 #define SET_BOOL(field) .key_set = conf_set_bool, IN_SETTINGS(field)
 #define SET_SIZE(field, min, max)                                            \
 	.key_set = conf_set_number, .key_parse = conf_size, RANGE(min, max), \
@@ -300,7 +300,7 @@ const struct key conf_keys[] = {
 
 _Static_assert(sizeof(conf_keys) / sizeof(*conf_keys) <= KEY_MAX, "KEY_MAX");
 
-/* Not keys, but written in their place. */
+/* Sections, which share the name space of keys. */
 static const struct {
 	const char *sec_name;
 	unsigned sec_where;
@@ -338,7 +338,7 @@ conf_key_clear(struct conf_scope *scope, const char *name)
 		key->key_clear(scope);
 }
 
-/* "(nobody)": it is not set, but says what holds. */
+/* Returns true for a default such as "(nobody)", which describes an unset key. */
 static bool
 conf_key_is_described(const struct key *key)
 {

@@ -9,7 +9,7 @@
 
 #include "server/conf/conf_priv.h"
 
-#define LISTEN_MODE 0666 /* as TCP: whoever can get there may connect */
+#define LISTEN_MODE 0666 /* open to all users, as a TCP port is */
 #define ADMIN_MODE  0660
 
 static bool
@@ -18,7 +18,7 @@ conf_listen_is_listed(
 {
 	static const in_port_t any;
 
-	/* sin6_port is in the same place; port 0 is another one each time. */
+	/* sin6_port has the same offset.  Port 0 is a different port each time. */
 	if (memcmp((const char *)&la->la_addr +
 		       offsetof(struct sockaddr_in, sin_port),
 		&any, sizeof(any)) == 0)
@@ -30,7 +30,7 @@ conf_listen_is_listed(
 	return false;
 }
 
-/* la_text is the caller's then. */
+/* Parses the path of a Unix socket.  The caller owns la_text. */
 static int
 conf_listen_unix_address(const struct conf_scope *scope, const char *text,
     mode_t mode, struct listen_addr *la, struct conf_why *why)
@@ -59,7 +59,7 @@ conf_listen_unix_address(const struct conf_scope *scope, const char *text,
 	return 0;
 }
 
-/* The same: an address of the sites. */
+/* Parses an address of the sites.  The caller owns la_text. */
 static int
 listen_address(const struct conf_scope *scope, const char *text,
     struct listen_addr *la, struct conf_why *why)
@@ -98,7 +98,7 @@ listen_mode(struct listen_addr *la, const char *text, struct conf_why *why)
 	return 0;
 }
 
-/* What stands behind the address. */
+/* Parses the options after the address. */
 static int
 listen_options(struct listen_addr *la, char *words, struct conf_why *why)
 {
@@ -121,7 +121,7 @@ listen_options(struct listen_addr *la, char *words, struct conf_why *why)
 	return error;
 }
 
-/* Takes la_text over, or frees it. */
+/* Adds an address.  Takes ownership of la_text, and frees it on failure. */
 static int
 conf_listen_add_address(struct listen_addr **list, size_t *n,
     const struct listen_addr *la, struct conf_why *why)
@@ -129,7 +129,7 @@ conf_listen_add_address(struct listen_addr **list, size_t *n,
 	struct listen_addr *grown;
 	int error;
 
-	/* SO_REUSEPORT would let both succeed. */
+	/* SO_REUSEPORT would let both binds succeed. */
 	if (conf_listen_is_listed(*list, *n, la)) {
 		error =
 		    conf_why(why, -EEXIST, "%s is listed twice", la->la_text);
@@ -275,7 +275,7 @@ conf_set_agent(struct conf_scope *scope, const struct key *key,
 	return 0;
 }
 
-/* An IPv4 address as the IPv6 one that it is mapped to. */
+/* Returns the address as IPv6; an IPv4 address becomes IPv4-mapped. */
 static struct in6_addr
 conf_listen_as_in6(const struct listen_addr *la)
 {
@@ -289,7 +289,7 @@ conf_listen_as_in6(const struct listen_addr *la)
 	return mapped;
 }
 
-/* "[::]" is IPv4 as well. */
+/* Returns true if la includes other.  "[::]" includes IPv4. */
 static bool
 conf_listen_covers(
     const struct listen_addr *la, const struct listen_addr *other)
@@ -303,7 +303,7 @@ conf_listen_covers(
 	    other->la_addr.ss_family == AF_UNIX)
 		return la->la_len == other->la_len &&
 		       memcmp(&la->la_addr, &other->la_addr, la->la_len) == 0;
-	/* sin6_port is in the same place; port 0 is another one each time. */
+	/* sin6_port has the same offset.  Port 0 is a different port each time. */
 	if (a->sin_port != b->sin_port || a->sin_port == 0)
 		return false;
 	if (la->la_addr.ss_family == AF_INET && a->sin_addr.s_addr == 0)
@@ -311,7 +311,7 @@ conf_listen_covers(
 	return IN6_IS_ADDR_UNSPECIFIED(&one) || IN6_ARE_ADDR_EQUAL(&one, &two);
 }
 
-/* None of the list has it, nor is one of them that address among others. */
+/* Checks that no address of the list equals la, includes it, or is included by it. */
 static int
 conf_listen_check_free(const struct listen_addr *list, size_t n,
     const struct listen_addr *la, const char *whose, struct conf_why *why)

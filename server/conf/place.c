@@ -1,6 +1,6 @@
 /*
  * place: where a key was set whose fault shows only when all is set, or at the start.  Settings
- * have a list, the newest one first.  What inherits settings inherits their list.
+ * have a list, newest first.  Settings that inherit others inherit their list.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 
 struct conf_place {
 	const struct conf_place *pl_next;
-	const char *pl_name; /* of the key; not ours */
-	char pl_text[];	     /* "FILE:LINE: "; empty: on the command line */
+	const char *pl_name; /* name of the key; borrowed */
+	char pl_text[];	     /* "FILE:LINE: "; empty for the command line */
 };
 
-/* Without memory a message has no place. */
+/* Ignores a lack of memory: the message then has no place. */
 void
 conf_place_add(struct conf_scope *scope, const struct key *key)
 {

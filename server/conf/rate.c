@@ -41,12 +41,12 @@ conf_set_client_rate(struct conf_scope *scope, const struct key *key,
 
 	if (error != 0)
 		return error;
-	/* What is set here is shared by all that inherit it. */
+	/* All sections that inherit this value share one rule. */
 	set->set_client_rule = conf_keep(scope->cs_conf, 1);
 	return set->set_client_rule != NULL ? 0 : conf_no_memory(why);
 }
 
-/* "10/s": *rate is in RATE_REQUEST for each. */
+/* Parses "10/s".  *rate is in units of RATE_REQUEST per request. */
 static int
 conf_rate_frequency(const char *text, uint64_t *rate)
 {
@@ -68,7 +68,7 @@ conf_rate_frequency(const char *text, uint64_t *rate)
 	return *rate > 0 ? 0 : -EINVAL;
 }
 
-/* As the file has it.  NULL: no memory. */
+/* Returns the title of a location as the file has it.  Returns NULL if memory is short. */
 static const char *
 conf_rate_title_of(struct conf *conf, const struct location *loc)
 {
@@ -85,7 +85,7 @@ conf_rate_title_of(struct conf *conf, const struct location *loc)
 	return text;
 }
 
-/* The one of this place; NULL: no memory. */
+/* Returns the rule of this section.  Returns NULL if memory is short. */
 static struct request_rule *
 conf_rate_request_rule(const struct conf_scope *scope)
 {
@@ -96,7 +96,7 @@ conf_rate_request_rule(const struct conf_scope *scope)
 	struct conf *conf = scope->cs_conf;
 	struct request_rule *rr = conf->conf_request_rules;
 
-	/* It was set here before. */
+	/* The key may have been set in this section before. */
 	while (rr != NULL && rr->rr_place != place)
 		rr = rr->rr_next;
 	if (rr != NULL)

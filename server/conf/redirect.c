@@ -1,6 +1,6 @@
 /*
- * redirect: paths that have moved: "FROM TO STATUS".  Each rule is a path, or has one '*',
- * so that it is two comparisons; those that are a path are found by bisection.
+ * redirect: paths that have moved: "FROM TO STATUS".  A rule is a path, or has one '*',
+ * which makes it two comparisons; rules without '*' are found by bisection.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,12 +10,12 @@
 #include "server/conf/conf_priv.h"
 #include "server/http/target.h"
 
-#define STATUS 302 /* browsers keep a 301 for ever */
+#define STATUS 302 /* default; browsers keep a 301 indefinitely */
 
 struct redirects {
-	struct redirect **rds_exact; /* shorter paths first */
+	struct redirect **rds_exact; /* without '*', shortest first */
 	size_t rds_nexact;
-	struct redirect **rds_globs; /* in the order of the file */
+	struct redirect **rds_globs; /* rules with '*', in file order */
 	size_t rds_nglobs;
 };
 
@@ -27,7 +27,7 @@ conf_redirect_kept(struct conf *conf, const char *text, size_t len)
 
 /* -------------------------------------------------------------------- FROM */
 
-/* As the path of a request is compared: decoded and normalised. */
+/* Parses FROM into the form in which request paths are compared: decoded and normalised. */
 static int
 conf_redirect_set_from(struct conf *conf, struct redirect *rd, const char *from,
     struct conf_why *why)
@@ -51,7 +51,7 @@ conf_redirect_set_from(struct conf *conf, struct redirect *rd, const char *from,
 	    target_parse((struct str){raw, strlen(raw)}, path, size, &tgt) != 0)
 		return conf_why(why, -EINVAL, "%s is not a path", from);
 	rd->rd_before = tgt.tgt_path;
-	/* A dot segment behind it removes it; an escape can make one. */
+	/* A dot segment after the '*' removes it, and an escape can create one. */
 	if ((star == NULL) != (strchr(path, '*') == NULL))
 		return conf_why(why, -EINVAL, "%s is not a path", from);
 	star = strchr(path, '*');
@@ -64,7 +64,7 @@ conf_redirect_set_from(struct conf *conf, struct redirect *rd, const char *from,
 
 /* ---------------------------------------------------------------------- TO */
 
-/* What may stand in a URI; all else has to be percent-encoded. */
+/* Returns true if all characters may be in a URI; all others must be percent-encoded. */
 static bool
 conf_redirect_is_uri(const char *text)
 {
@@ -75,7 +75,7 @@ conf_redirect_is_uri(const char *text)
 	return true;
 }
 
-/* The host's part of "https://HOST/..."; NULL: it has none. */
+/* Returns the host part of "https://HOST/...", or NULL if there is none. */
 static const char *
 conf_redirect_authority(const char *to, size_t *len)
 {
@@ -87,7 +87,10 @@ conf_redirect_authority(const char *to, size_t *len)
 	return host;
 }
 
-/* "$host", at the end of the host or before its port: "$hostname" is a slip. */
+/*
+ * Returns true for "$host" at the end of the host or before its port.  Rejects "$hostname" as a
+ * typo.
+ */
 static bool
 conf_redirect_is_host(const char *var, const char *host, size_t len)
 {
@@ -96,7 +99,7 @@ conf_redirect_is_host(const char *var, const char *host, size_t len)
 	       strchr(":/?#", var[5]) != NULL && strchr(var + 1, '$') == NULL;
 }
 
-/* A '*' in the host would let a client choose where it is sent. */
+/* Checks TO.  Refuses a '*' in the host, which would let clients choose the target host. */
 static int
 conf_redirect_check_to(
     const struct redirect *rd, const char *to, struct conf_why *why)
@@ -194,7 +197,7 @@ conf_redirect_order(struct str a, struct str b)
 	return memcmp(a.s_ptr, b.s_ptr, a.s_len);
 }
 
-/* The place of the first rule that is not before path. */
+/* Returns the index of the first rule that is not less than path. */
 static size_t
 conf_redirect_place(const struct redirects *rds, struct str path)
 {

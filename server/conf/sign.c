@@ -16,7 +16,7 @@
 #define EXPIRES "1h"
 
 struct signing {
-	const char *sg_client; /* NULL: anybody */
+	const char *sg_client; /* address or block; NULL for any client */
 	uint64_t sg_expires;   /* seconds since the epoch */
 	struct link_keys *sg_keys;
 	struct hmac *sg_hmac;
@@ -60,7 +60,7 @@ conf_sign_parse_expires(const char *text, uint64_t *expires)
 	return true;
 }
 
-/* 0, an exit status, or -1: go on. */
+/* Parses the options.  Returns an exit status, or -1 to continue. */
 static int
 conf_sign_parse_options(int argc, char **argv, struct signing *sg)
 {
@@ -109,7 +109,7 @@ conf_sign_parse_options(int argc, char **argv, struct signing *sg)
 	return -1;
 }
 
-/* As a browser would send it: "%20" stays, a space becomes one. */
+/* Percent-encodes a URL as a browser would: keeps "%20", and encodes a space. */
 static char *
 conf_sign_escaped(const char *url, size_t len)
 {
@@ -132,7 +132,7 @@ conf_sign_escaped(const char *url, size_t len)
 	return copy;
 }
 
-/* What stands before the path: "https://example.org". */
+/* Returns the length of the part before the path: "https://example.org". */
 static size_t
 conf_sign_origin_length(const char *url)
 {

@@ -6,7 +6,10 @@
 #ifndef SERVER_CONF_SIGN_H
 #define SERVER_CONF_SIGN_H
 
-/* argv[0] is "sign".  The exit status: 0; 1 after a message; 2: the command line is wrong. */
+/*
+ * Runs the command; argv[0] is "sign".  Returns the exit status: 0, 1 after a message, 2 if the
+ * command line is wrong.
+ */
 int sign(int argc, char **argv);
 
 #endif

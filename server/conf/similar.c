@@ -5,7 +5,7 @@
 
 #include "server/conf/similar.h"
 
-#define LONGEST 63 /* letters of what is compared */
+#define LONGEST 63 /* maximum letters of a text to compare */
 #define MOST	2
 
 static size_t
@@ -16,7 +16,7 @@ similar_least(size_t a, size_t b, size_t c)
 	return n < c ? n : c;
 }
 
-/* Levenshtein's, row by row. */
+/* Returns the Levenshtein distance, computed row by row. */
 static size_t
 similar_distance(const char *a, size_t n, const char *b, size_t m)
 {

@@ -7,15 +7,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The best of those that were offered so far; zero it first. */
+/* The best match offered so far.  The caller zeroes it first. */
 struct similar {
-	const char *sim_name; /* NULL: none is near enough */
+	const char *sim_name; /* NULL if no name is near enough */
 	size_t sim_distance;
 };
 
 /*
- * Takes the name if fewer letters have to be inserted, removed or replaced than for the best
- * one: two at most, and no more than a third of the text's.  The name is kept.
+ * Keeps a pointer to the name if it has a smaller edit distance (insertions, removals,
+ * replacements) than the best one so far.  Accepts a distance of at most two, and of at most a
+ * third of the text's length.
  */
 void similar_offer(struct similar *, const char *text, const char *name);
 

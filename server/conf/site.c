@@ -12,7 +12,7 @@
 
 #include "server/conf/conf_priv.h"
 
-/* An array of n with room for one more, which has twice the room when n is a power of two. */
+/* Returns an array of n with space for one more.  Doubles it when n is a power of two. */
 static void *
 conf_site_grow(void *array, size_t n, size_t size)
 {
@@ -61,7 +61,7 @@ conf_site_check_root(const char *path, struct conf_why *why)
 	if (fd == -1)
 		goto fail;
 	close(fd);
-	/* Readable is not enough: files are looked up in it. */
+	/* Read permission is not enough, as files are looked up in the directory. */
 	if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == -1)
 		goto fail;
 	return 0;
@@ -69,7 +69,9 @@ fail:
 	return conf_why(why, -errno, "%s: %s", path, strerror(errno));
 }
 
-/* Its place in conf_roots: one directory is opened once. */
+/*
+ * Finds or adds a directory.  *place is its index in conf_roots, so that each one is opened once.
+ */
 static int
 conf_site_add_root(struct conf *conf, const char *path, size_t *place)
 {
@@ -100,7 +102,7 @@ conf_set_root(struct conf_scope *scope, const struct key *key, const char *root,
 	int error;
 
 	(void)key;
-	/* Not the directory of the file, as joining would make of it. */
+	/* Joining would turn an empty path into the file's directory. */
 	if (root[0] == '\0')
 		return conf_why(why, -EINVAL, "the path is empty");
 	path = conf_path(scope->cs_dir, root);
@@ -118,7 +120,10 @@ conf_set_root(struct conf_scope *scope, const struct key *key, const char *root,
 	return error;
 }
 
-/* Without the final '/', "/i../x" would be above the directory. */
+/*
+ * Sets the root and strips the location's path.  Requires a final '/', as "/i../x" would otherwise
+ * escape the directory.
+ */
 int
 conf_set_alias(struct conf_scope *scope, const struct key *key,
     const char *root, struct conf_why *why)
@@ -136,7 +141,7 @@ conf_set_alias(struct conf_scope *scope, const struct key *key,
 	return error;
 }
 
-/* The part of a Host value that names a host: no port, no final dot. */
+/* Returns the length of a Host value's host name, without port and final dot. */
 static size_t
 conf_site_host_length(const char *host, size_t len)
 {
@@ -168,14 +173,14 @@ conf_site_host_valid(const char *name, size_t len)
 	return len > 0 && strspn(name, plain) == len;
 }
 
-/* "*.example.org" is for all names below it. */
+/* Returns true for "*.example.org", which covers all names below it. */
 static bool
 conf_site_is_wildcard(const char *name)
 {
 	return name[0] == '*' && name[1] == '.';
 }
 
-/* Whether a site has just this name, and which. */
+/* Finds the site that has exactly this name. */
 static bool
 conf_site_exact_name(
     const struct conf *conf, const char *host, size_t len, size_t *site)
@@ -183,7 +188,7 @@ conf_site_exact_name(
 	return text_index_find(&conf->conf_hosts, host, len, true, site);
 }
 
-/* The longest wildcard that covers host: that of its first dot that has one. */
+/* Finds the longest wildcard that covers host, by trying its dots from the left. */
 static bool
 conf_site_wildcard_name(
     const struct conf *conf, const char *host, size_t len, size_t *site)
@@ -214,7 +219,7 @@ conf_set_names(struct conf_scope *scope, const struct key *key,
 	char *copy, **names;
 
 	(void)key;
-	/* A final dot is all that may be cut off here. */
+	/* Nothing but a final dot may be removed here. */
 	if (!conf_site_host_valid(conf_site_is_wildcard(name) ? name + 2 : name,
 		conf_site_is_wildcard(name) ? len - 2 : len) ||
 	    n + 1 < len)
@@ -224,7 +229,7 @@ conf_set_names(struct conf_scope *scope, const struct key *key,
 		return conf_why(why, -EEXIST,
 		    "%s is already a name of site \"%s\"", name,
 		    conf->conf_sites[i].site_name);
-	/* With the NULL that ends them. */
+	/* Counts the terminating NULL. */
 	names = conf_site_grow(
 	    site->site_names, site->site_nnames + 1, sizeof(*names));
 	if (names == NULL)
@@ -244,14 +249,14 @@ conf_set_names(struct conf_scope *scope, const struct key *key,
 		   : conf_no_memory(why);
 }
 
-/* A site has its names in one list, and inherits none. */
+/* Does nothing: a site has one list of names and inherits none. */
 void
 conf_clear_names(struct conf_scope *scope)
 {
 	(void)scope;
 }
 
-/* Request paths come without these, so such a location would match nothing. */
+/* Returns false for paths that normalised request paths never contain. */
 static bool
 conf_site_is_reachable(const char *path)
 {
@@ -259,7 +264,7 @@ conf_site_is_reachable(const char *path)
 	       strstr(path, "/../") == NULL;
 }
 
-/* "= /x" is exactly that, "*.mp4" a glob, "/video/" a prefix. */
+/* Parses a title: "= /x" is exactly that path, "*.mp4" a glob, "/video/" a prefix. */
 static const char *
 conf_site_location_path(const char *title, enum location_kind *kind)
 {
@@ -293,7 +298,7 @@ conf_site_free_location(struct location *loc)
 	free(loc->loc_key);
 }
 
-/* Its key is in no other one of the site. */
+/* Sets the location's key.  Returns -EEXIST if another location of the site has it. */
 static int
 conf_site_name_location(
     struct site *site, struct location *loc, const char *path)
@@ -345,7 +350,7 @@ conf_location_add(struct site *site, const char *title, struct location **out,
 
 struct rank {
 	const struct location *rk_location;
-	size_t rk_place; /* in the file: of equals the first one wins */
+	size_t rk_place; /* file order; the first of equals takes precedence */
 };
 
 static int

@@ -8,15 +8,15 @@
 #include "server/conf/conf_priv.h"
 
 /*
- * A master that tests a program before an upgrade reads the first line only, and a pipe takes
- * no more than this.
+ * Maximum bytes of output, so that it fits into a pipe: a master that tests a program before an
+ * upgrade reads only the first line.
  */
 #define LIMIT 32768
 
 struct summary {
-	int sm_bytes; /* written */
+	int sm_bytes; /* bytes written */
 	bool sm_full;
-	bool sm_within; /* a line, when it was full */
+	bool sm_within; /* true if it became full within a line */
 };
 
 static void conf_summary_say(struct summary *, const char *fmt, ...)
@@ -63,7 +63,7 @@ conf_summary_say_addresses(struct summary *sm, const struct conf *conf)
 	}
 }
 
-/* " (listing, password)", or "" */
+/* Writes " (listing, password)", or "". */
 static const char *
 conf_summary_notes(const struct settings *set, char *text, size_t size)
 {
@@ -89,7 +89,10 @@ conf_summary_notes(const struct settings *set, char *text, size_t size)
 	return text;
 }
 
-/* A prefix or a path with the directory or file that stands for it; a glob with its root. */
+/*
+ * Writes a prefix or exact path with the directory or file that it maps to, or a glob with its
+ * root.
+ */
 static void
 conf_summary_say_location(
     struct summary *sm, const struct conf *conf, const struct location *loc)

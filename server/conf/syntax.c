@@ -13,14 +13,13 @@
 #include "server/conf/foreign.h"
 
 #define LEVELS	3      /* top level, site, location */
-#define SYMBOLS "*+()" /* only in quotes */
+#define SYMBOLS "*+()" /* allowed only in quotes */
 
 struct token {
 	char *tk_at;
 	size_t tk_len;
 	int tk_line;
-	char
-	    tk_kind; /* 'w': a word or string; '\0': the end; or the character */
+	char tk_kind; /* 'w' for word or string, '\0' at the end; or itself */
 };
 
 struct scan {
@@ -28,17 +27,17 @@ struct scan {
 	const char *sc_path;
 	struct syntax *sc_syntax;
 	struct token sc_now;
-	char *sc_end;	 /* of the token before */
-	int sc_end_line; /* of the token before */
-	int sc_line;	 /* where sc_now ends */
-	bool sc_logged;	 /* a fault of this statement */
-	bool sc_broken;	 /* it is not known where this statement ends */
-	int sc_error;	 /* -ENOMEM */
+	char *sc_end;	 /* end of the previous token */
+	int sc_end_line; /* line where the previous token ends */
+	int sc_line;	 /* line where sc_now ends */
+	bool sc_logged;	 /* true if a fault of this statement was logged */
+	bool sc_broken;	 /* true if the statement's end is unknown */
+	int sc_error;	 /* 0 or -ENOMEM */
 	unsigned sc_depth;
-	struct section **sc_last;	 /* where the next section goes */
-	struct section *sc_open[LEVELS]; /* by depth */
-	struct token sc_titles[LEVELS];	 /* with their quotes */
-	int sc_lines[LEVELS][KEY_MAX]; /* where a key was set; 0: it was not */
+	struct section **sc_last;	 /* link for the next section */
+	struct section *sc_open[LEVELS]; /* open sections by depth */
+	struct token sc_titles[LEVELS];	 /* titles by depth, with quotes */
+	int sc_lines[LEVELS][KEY_MAX];	 /* line where each key was set, or 0 */
 };
 
 /* ------------------------------------------------------------------- tokens */
@@ -81,7 +80,7 @@ syntax_is_string(const struct token *tk)
 	return tk->tk_at[0] == '"' || tk->tk_at[0] == '\'';
 }
 
-/* A word that is followed by '=' is a key. */
+/* Returns true for a key: a word that '=' follows. */
 static bool
 syntax_is_key(const struct token *tk)
 {
@@ -128,7 +127,7 @@ syntax_keep(struct scan *sc, size_t size)
 	return block;
 }
 
-/* Adds a value, whose token was read last.  NULL marks where the values of a key begin. */
+/* Adds a value, whose token was read last.  A NULL text marks the start of a key's values. */
 static void
 syntax_set(struct scan *sc, const struct key *key, char *text)
 {
@@ -156,7 +155,7 @@ syntax_skip_block(struct scan *sc)
 	} while (depth > 0 && sc->sc_now.tk_kind != '\0');
 }
 
-/* Up to the end of the line or section; over blocks that begin in the line. */
+/* Skips to the end of the line or section, including blocks that begin in the line. */
 static void
 syntax_skip_line(struct scan *sc)
 {
@@ -172,7 +171,7 @@ syntax_skip_line(struct scan *sc)
 	}
 }
 
-/* The rest of one that is unknown or broken: a block of another program, say. */
+/* Skips the rest of an unknown or broken statement, such as a block of another program's syntax. */
 static void
 syntax_skip_statement(struct scan *sc)
 {
@@ -182,7 +181,7 @@ syntax_skip_statement(struct scan *sc)
 		syntax_skip_block(sc);
 }
 
-/* Up to the brace that ends a list. */
+/* Skips to the brace that closes a list. */
 static void
 syntax_skip_list(struct scan *sc)
 {
@@ -208,7 +207,7 @@ syntax_wants_quotes(struct scan *sc, const struct token *name, char c)
 	    (int)name->tk_len, name->tk_at, c == ' ' ? "space" : text);
 }
 
-/* What follows a value, or a title, without a space between them. */
+/* Reports text that follows a value or title without a space. */
 static void
 syntax_check_end(struct scan *sc, const struct token *name, bool title)
 {
@@ -221,7 +220,7 @@ syntax_check_end(struct scan *sc, const struct token *name, bool title)
 		syntax_wants_quotes(sc, name, next->tk_at[0]);
 }
 
-/* A value or title.  Returns NULL after a fault. */
+/* Reads a value or title.  Returns NULL after a fault. */
 static char *
 syntax_text(struct scan *sc, const struct token *name, bool title)
 {
@@ -249,7 +248,7 @@ syntax_no_end(struct scan *sc, const struct token *name)
 	    (int)name->tk_len, name->tk_at);
 }
 
-/* Where a value, a comma or the end of the list should be. */
+/* Reports a token that is no value, no comma and no end of the list. */
 static void
 syntax_bad_list(struct scan *sc, const struct token *name)
 {
@@ -266,7 +265,7 @@ syntax_bad_list(struct scan *sc, const struct token *name)
 	syntax_skip_list(sc);
 }
 
-/* Behind the opening brace. */
+/* Reads a list after its opening brace. */
 static void
 syntax_list(struct scan *sc, const struct token *name, const struct key *key)
 {
@@ -296,7 +295,7 @@ syntax_list(struct scan *sc, const struct token *name, const struct key *key)
 		    sc, name->tk_line, "%s: %s", key->key_name, why.why_text);
 }
 
-/* Behind the '='.  key: NULL if it is not known. */
+/* Reads a value after the '='.  key is NULL if it is unknown. */
 static void
 syntax_value(struct scan *sc, const struct token *name, const struct key *key)
 {
@@ -361,7 +360,7 @@ syntax_twice(struct scan *sc, const struct token *name, const struct key *key)
 		    key->key_name, *line);
 }
 
-/* Behind the name of a key.  key is NULL if it is unknown, which was logged. */
+/* Reads a setting after the key's name.  key is NULL if it is unknown, which was logged. */
 static void
 syntax_setting(struct scan *sc, const struct token *name, const struct key *key)
 {
@@ -385,7 +384,7 @@ syntax_setting(struct scan *sc, const struct token *name, const struct key *key)
 		syntax_skip_line(sc);
 }
 
-/* A key or section that may have been meant. */
+/* Reports an unknown name, with the most likely intended key or section. */
 static void
 syntax_unknown(struct scan *sc, const struct token *tk, const char *name)
 {
@@ -432,7 +431,7 @@ syntax_name(unsigned where)
 	return where == KEY_SITE ? "site" : "location";
 }
 
-/* Behind its name, which belongs in this section. */
+/* Opens a section after its name, which is allowed here. */
 static void
 syntax_open(struct scan *sc, const struct token *name, unsigned where)
 {
@@ -471,7 +470,7 @@ syntax_close(struct scan *sc)
 	syntax_next(sc);
 }
 
-/* Of a statement that begins with this word. */
+/* Reads a statement that begins with this word. */
 static void
 syntax_named(struct scan *sc, const struct token *tk)
 {
@@ -530,7 +529,7 @@ syntax_statement(struct scan *sc)
 	}
 }
 
-/* The outermost one; those in it may be whole. */
+/* Reports an unclosed section: only the outermost one, as inner ones may be complete. */
 static void
 syntax_end(struct scan *sc)
 {

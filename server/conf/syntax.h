@@ -14,29 +14,31 @@ struct key;
 struct value {
 	struct value *val_next;
 	const struct key *val_key;
-	char *val_text; /* NULL: the values of the key follow, if any */
-	int val_line;	/* of the end of the value */
+	char *val_text; /* NULL marks the start of the key's values */
+	int val_line;	/* line where the value ends */
 };
 
-/* A site or a location, or the top level, which has no title. */
+/* A site, a location, or the top level, which has no title. */
 struct section {
 	struct section *sec_next;
 	unsigned sec_where; /* one of KEY_TOP, KEY_SITE, KEY_LOCATION */
-	int sec_line;	    /* of its first byte */
+	int sec_line;	    /* line of its first byte */
 	char *sec_title;
-	struct value *sec_values; /* in the order of the file */
+	struct value *sec_values; /* in file order */
 	struct value **sec_last;
 };
 
-/* In the order in which they begin: the top level first, locations behind their site. */
+/*
+ * All sections in the order in which they begin: the top level first, locations after their site.
+ */
 struct syntax {
 	struct section *sy_sections;
-	struct conf_block *sy_memory; /* of sections and values */
+	struct conf_block *sy_memory; /* memory of sections and values */
 };
 
 /*
- * Reads a text that conf_text_strip has accepted, and logs each fault, one for each statement.  A
- * statement that has one is left out.  Returns 0 or -ENOMEM; the caller frees sy_memory then too.
+ * Reads a text that conf_text_strip accepted.  Logs one fault per statement and skips a statement
+ * that has one.  Returns 0 or -ENOMEM; the caller frees sy_memory in both cases.
  */
 int syntax_read(struct conf *, const char *path, char *text, struct syntax *);
 

@@ -12,11 +12,11 @@
 #include "server/conf/conf_priv.h"
 #include "server/util/text_file.h"
 
-#define FAULTS	   10 /* that are logged */
+#define FAULTS	   10 /* maximum number of logged faults */
 #define TEXT_MAX   ((size_t)16 << 20)
 #define TEXT_CHUNK ((size_t)64 << 10)
 
-/* place: "FILE:LINE: ", or empty. */
+/* Logs a message.  place is "FILE:LINE: ", or empty. */
 static void
 conf_text_say_at(const char *place, const char *fmt, va_list ap)
 {
@@ -116,7 +116,7 @@ conf_text_blank_line(char *p)
 	return p + len;
 }
 
-/* NULL if it does not end. */
+/* Blanks a comment.  Returns its end, or NULL if it has none. */
 static char *
 conf_text_blank_block(char *p, int *line)
 {
@@ -133,7 +133,7 @@ conf_text_blank_block(char *p, int *line)
 	return end;
 }
 
-/* Over "${NAME}" or "${NAME:-default}", which may have quotes in it. */
+/* Skips "${NAME}" or "${NAME:-default}", which may contain quotes. */
 static char *
 conf_text_skip_variable(char *p)
 {
@@ -142,7 +142,7 @@ conf_text_skip_variable(char *p)
 	return end != NULL ? end + 1 : p + 1;
 }
 
-/* NULL if it does not end. */
+/* Skips a string.  Returns NULL if it has no end. */
 static char *
 conf_text_skip_string(char *p, int *line)
 {
@@ -161,7 +161,7 @@ conf_text_skip_string(char *p, int *line)
 	return p + 1;
 }
 
-/* One word, or one character that is no part of a word. */
+/* Skips one word, or one character that is no part of a word. */
 static char *
 conf_text_skip_word(char *p)
 {
@@ -189,8 +189,8 @@ conf_text_token(char *p, int *line, const char **what)
 }
 
 /*
- * A string of several lines whose end something follows: a quote is missing in its first line, and
- * the one that ends it begins another string.
+ * Returns true if text directly follows the end of a string of several lines.  Then a quote is
+ * missing in its first line, and the quote that ends it was meant to begin another string.
  */
 static bool
 conf_text_lacks_quote(const char *p, const char *end)

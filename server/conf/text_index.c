@@ -1,5 +1,5 @@
 /*
- * text_index: see text_index.h.  Open addressing; three quarters of the slots at most are used.
+ * text_index: see text_index.h.  Open addressing; at most three quarters of the slots are used.
  */
 #include "server/conf/text_index.h"
 
@@ -12,7 +12,7 @@
 
 #define ROOM 16
 
-/* FNV-1a, the same for both cases. */
+/* Returns FNV-1a of the text in lower case. */
 static size_t
 text_index_hash(const char *text, size_t len)
 {

@@ -1,6 +1,6 @@
 /*
- * text_index: finds a text among many, and the number that belongs to it.  The texts are the
- * operator's, so no client can make them collide.  Zero one before its first use.
+ * text_index: finds a text among many, and the number that belongs to it.  The operator supplies
+ * the texts, so clients cannot force collisions.  Zero an index before its first use.
  */
 #ifndef SERVER_CONF_TEXT_INDEX_H
 #define SERVER_CONF_TEXT_INDEX_H
@@ -9,20 +9,20 @@
 #include <stddef.h>
 
 struct text_slot {
-	const char *sl_text; /* NULL: empty */
+	const char *sl_text; /* NULL if the slot is empty */
 	size_t sl_value;
 };
 
 struct text_index {
 	struct text_slot *ti_slots;
-	size_t ti_room; /* slots: a power of two, or 0 */
+	size_t ti_room; /* number of slots: a power of two, or 0 */
 	size_t ti_count;
 };
 
-/* Keeps the pointer; the text is not in it yet.  0 or -ENOMEM. */
+/* Adds a text that is not in the index.  Keeps the pointer.  Returns 0 or -ENOMEM. */
 int text_index_add(struct text_index *, const char *text, size_t value);
 
-/* Compares len bytes, without regard to case if nocase.  False: it is not in it. */
+/* Looks up len bytes, ignoring case if nocase.  Returns false if the text is not in the index. */
 bool text_index_find(const struct text_index *, const char *text, size_t len,
     bool nocase, size_t *value);
 

@@ -78,7 +78,7 @@ conf_set_client_ca(struct conf_scope *scope, const struct key *key,
 	return scope->cs_set->set_client_ca != NULL ? 0 : conf_no_memory(why);
 }
 
-/* RFC 6797, 6.1. */
+/* Sets the Strict-Transport-Security field (RFC 6797, 6.1). */
 int
 conf_set_hsts(struct conf_scope *scope, const struct key *key, const char *text,
     struct conf_why *why)
@@ -119,7 +119,7 @@ conf_set_hsts(struct conf_scope *scope, const struct key *key, const char *text,
 	return set->set_hsts.s_ptr != NULL ? 0 : conf_no_memory(why);
 }
 
-/* Adds a file's path to a list that several may share. */
+/* Adds a file's path to a list that several sites may share. */
 static int
 conf_tls_add_path(struct conf_scope *scope, char ***list, const char *text,
     struct conf_why *why)
@@ -145,7 +145,7 @@ conf_set_certificate(struct conf_scope *scope, const struct key *key,
 	    scope, &scope->cs_set->set_certificates, text, why);
 }
 
-/* Keys belong to the certificates of the same place. */
+/* Also clears the keys in a site: certificates and keys belong together. */
 void
 conf_clear_certificate(struct conf_scope *scope)
 {
@@ -181,7 +181,10 @@ conf_tls_count(char *const *list)
 	return n;
 }
 
-/* Does another site have the same files?  Then they are read once. */
+/*
+ * Returns an earlier site with the same files, whose identities this site then shares.  Returns
+ * NULL if there is none.
+ */
 static const struct site *
 conf_tls_same_files(const struct conf *conf, const struct site *site)
 {
@@ -196,7 +199,7 @@ conf_tls_same_files(const struct conf *conf, const struct site *site)
 	return NULL;
 }
 
-/* One before it in the list. */
+/* Returns an identity of the same kind that precedes id in the list, or NULL. */
 static struct identity *
 conf_tls_same_kind(struct identity *list, const struct identity *id)
 {
@@ -239,7 +242,7 @@ conf_tls_load(struct conf *conf, struct site *site, struct conf_why *why)
 	return 0;
 }
 
-/* What is encrypted has to be copied; these are ways to send without that. */
+/* Refuses send paths that avoid copies: encryption without kTLS must copy. */
 static int
 conf_tls_check_send_path(
     const struct conf *conf, const struct settings *set, struct conf_why *why)
@@ -287,7 +290,7 @@ conf_tls_port_of(const struct listen_addr *la)
 {
 	const struct sockaddr_in *in = (const void *)&la->la_addr;
 
-	/* sin6_port is in the same place. */
+	/* sin6_port has the same offset. */
 	return la->la_addr.ss_family == AF_UNIX ? 443 : ntohs(in->sin_port);
 }
 
@@ -347,7 +350,7 @@ conf_tls_by_file(const void *a, const void *b)
 	return strcmp((*one)->id_file, (*other)->id_file);
 }
 
-/* Sites may name the same file, each for itself. */
+/* Removes duplicates: several sites may name the same file. */
 static void
 conf_tls_leave_out_doubles(struct conf *conf)
 {

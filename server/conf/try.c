@@ -22,7 +22,10 @@ conf_try_is_status(const char *text)
 	return false;
 }
 
-/* A file that is named here is served, whatever the request: so it lies below the root. */
+/*
+ * Returns true if text is a valid step.  A file that a step names is served for any request, so it
+ * must lie below the root.
+ */
 static bool
 conf_try_is_step(const char *text)
 {
@@ -39,7 +42,7 @@ conf_try_is_step(const char *text)
 	       (own || s.s_len > 1);
 }
 
-/* As nginx and Caddy write it: in one string. */
+/* Reports several steps in one string, as nginx and Caddy write them. */
 static int
 conf_try_is_several(const char *text, struct conf_why *why)
 {

@@ -88,7 +88,10 @@ conf_clear_precompressed(struct conf_scope *scope)
 	scope->cs_set->set_ncodings = 0;
 }
 
-/* Parsed for its errors, which have this line, and once more with all others. */
+/*
+ * Adds a line.  Parses it first, so that its errors are reported with this line;
+ * conf_complete_types parses all lines again.
+ */
 int
 conf_set_types(struct conf_scope *scope, const struct key *key,
     const char *text, struct conf_why *why)
@@ -164,7 +167,7 @@ conf_types_make_table(struct conf *conf, char **lines, struct conf_why *why)
 	return 0;
 }
 
-/* A site and its locations that have its lines have one table. */
+/* Sets set_mime.  A site and its locations with the same lines share one table. */
 int
 conf_complete_types(
     struct conf *conf, struct settings *set, struct conf_why *why)

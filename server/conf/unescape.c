@@ -11,14 +11,17 @@
 
 struct unescape {
 	const char *un_at;
-	const char *un_end; /* of the token, before its quote */
-	char un_quote;	    /* '\0': a word */
+	const char *un_end; /* end of the token, before its quote */
+	char un_quote;	    /* quote, or '\0' for a word */
 	char *un_to;
-	int *un_line; /* of un_at */
+	int *un_line; /* line of un_at */
 	struct conf_why *un_why;
 };
 
-/* Returns the end of a variable at p, or NULL.  It is behind the token if that is a word with a $. */
+/*
+ * Returns the end of a variable at p, or NULL.  The end is past the token if that is a word with a
+ * $.
+ */
 static const char *
 unescape_brace(const struct unescape *un, const char *p)
 {
@@ -27,7 +30,7 @@ unescape_brace(const struct unescape *un, const char *p)
 	return strchr(p, '}');
 }
 
-/* Reads ${NAME} or ${NAME:-DEFAULT}.  Returns false if it is not set and has no default. */
+/* Reads ${NAME} or ${NAME:-DEFAULT}.  Returns false if NAME is not set and has no default. */
 static bool
 unescape_value(const char *p, const char *brace, struct str *value)
 {
@@ -48,8 +51,8 @@ unescape_value(const char *p, const char *brace, struct str *value)
 }
 
 /*
- * Refuses a variable that has no value.  One in a default is checked too, although a default is not
- * expanded.  Adds the length of values to size.
+ * Refuses a variable that has no value.  Also checks a variable in a default, although a default is
+ * not expanded.  Adds the length of values to size.
  */
 static int
 unescape_check(const struct unescape *un, size_t *size)
@@ -87,7 +90,7 @@ unescape_variable(struct unescape *un, const char *brace)
 	return 0;
 }
 
-/* Adds the byte whose n digits begin behind a prefix. */
+/* Adds the byte whose n digits follow a prefix. */
 static int
 unescape_byte(struct unescape *un, size_t prefix, size_t n, int base)
 {
@@ -114,7 +117,10 @@ unescape_octal(struct unescape *un)
 	return unescape_byte(un, 1, n, 8);
 }
 
-/* At a backslash.  In single quotes it escapes a backslash, a quote and the end of the line. */
+/*
+ * Reads an escape sequence.  In single quotes a backslash escapes only a backslash, a quote and the
+ * end of the line.
+ */
 static int
 unescape_sequence(struct unescape *un)
 {

@@ -1,6 +1,6 @@
 /*
- * user: the user to run as, and the directory of chroot.  Looked up here, not when it
- * is done: libc loads libraries for it, which are to be there when the program is
+ * user: the user to run as, and the directory of chroot.  The user is looked up here, before
+ * the switch: libc loads libraries for it, which must be loaded when the program is
  * locked in memory.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "server/conf/conf_priv.h"
 
 #define NO_GROUP ((gid_t)-1)
-#define NOBODY	 65534 /* where there is no passwd(5) */
+#define NOBODY	 65534 /* fallback without passwd(5) */
 
 static int
 conf_user_replace(char **field, const char *text, struct conf_why *why)
@@ -24,7 +24,7 @@ conf_user_replace(char **field, const char *text, struct conf_why *why)
 	return *field != NULL ? 0 : conf_no_memory(why);
 }
 
-/* The largest number means "no change" to setresuid(2). */
+/* Parses an id.  Refuses the largest number, which means "no change" to setresuid(2). */
 static bool
 conf_user_is_id(const char *text, uint64_t *id)
 {
@@ -102,7 +102,7 @@ conf_user_nobody(struct conf *conf, struct conf_why *why)
 	return conf_user_replace(&conf->conf_user, "nobody", why);
 }
 
-/* The first question is how many there are. */
+/* Finds the user's groups.  The first getgrouplist(3) only counts them. */
 static int
 conf_user_find_groups(struct conf *conf, struct conf_why *why)
 {

@@ -1,5 +1,5 @@
 /*
- * value: one value from its text, and a range to text.  Knows no defaults.
+ * value: one value from its text, and a range to text.  Defaults are in key.c.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -35,7 +35,7 @@ conf_no_memory(struct conf_why *why)
 	return conf_why(why, -ENOMEM, "%s", strerror(ENOMEM));
 }
 
-/* Digits only: no sign, no space, no base but ten. */
+/* Parses decimal digits: no sign, no space. */
 static int
 conf_value_digits(const char **text, uint64_t *out)
 {
@@ -114,7 +114,7 @@ conf_time(const char *text, uint64_t *seconds)
 	return 0;
 }
 
-/* As conf_size reads it. */
+/* Writes a size in the syntax of conf_size. */
 static void
 conf_value_size_text(uint64_t value, char *buf, size_t size)
 {
@@ -211,7 +211,7 @@ conf_value_address_in(
 	la->la_len = sizeof(sin);
 }
 
-/* host is "", "*", an IPv4 address, or an IPv6 address in brackets. */
+/* Parses the host of an address: "", "*", an IPv4 address, or an IPv6 address in brackets. */
 static int
 conf_value_address_host(
     char *host, in_port_t port, struct listen_addr *la, struct conf_why *why)
@@ -243,7 +243,10 @@ conf_value_address_host(
 	return 0;
 }
 
-/* A number alone is a port; the last colon may be one of an IPv6 address. */
+/*
+ * Returns true if text has no port.  A number alone is a port; the last colon may belong to an IPv6
+ * address.
+ */
 static bool
 conf_value_without_port(const char *text)
 {
@@ -300,7 +303,7 @@ conf_cpus(void)
 	cpu_set_t set;
 	long n;
 
-	/* Fails where the host has more CPUs than the set has bits. */
+	/* Fails if the host has more CPUs than the set has bits. */
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
 		n = CPU_COUNT(&set);
 	else
